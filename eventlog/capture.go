@@ -1,0 +1,248 @@
+package eventlog
+
+// This file holds the events that a capture writes while it runs. All of them
+// are private to this project: ids from 1000 up, declared in the log's header,
+// which every other reader skips by the declaration alone.
+//
+// Payloads are sequences of LEB128 varints, length-prefixed strings and lists
+// in the order of the struct's fields. A later version may append fields; a
+// reader takes what it knows and leaves the rest, and gives absent trailing
+// fields their zero value.
+
+// CaptureMode says how the target came to be profiled.
+type CaptureMode uint8
+
+const (
+	CaptureRecord CaptureMode = iota // started by the agent, followed from its first instruction
+	CaptureAttach                    // was running already
+)
+
+// Capture is the first event of a capture: what was profiled, where.
+type Capture struct {
+	AgentVersion string
+	Mode         CaptureMode
+	StartUnixNs  uint64 // wall clock at log time 0
+	PID          uint32
+	UID          uint32
+	Program      string // path as the kernel resolved it
+	Args         []string
+	GHCVersion   string // "9.0.2"; empty when the program is not GHC's or does not tell
+	Way          string // "rts_thr"; empty as above
+	// LayoutAssumed is set when the heap layout used by the walker was not
+	// derived from a version this project knows.
+	LayoutAssumed bool
+	Kernel        string // uname release
+	Arch          string // GOARCH
+	CPUModel      string
+	CPUs          uint32
+}
+
+// RateMode tells how EventDef.Rate is to be read.
+type RateMode uint8
+
+const (
+	RateFrequency RateMode = iota // Rate is in samples a second
+	RatePeriod                    // Rate is in units of the event a sample
+)
+
+// EventDef declares one sampled event. Samples refer to it by Index.
+type EventDef struct {
+	Index     uint32
+	Requested string // as the user named it: "cycles"
+	Granted   string // what the kernel counts: "cpu-clock"
+	Fallback  string // why Granted differs from Requested; empty when it does not
+	Unit      string // of Sample.Weight: "cycles", "ns", "bytes", …
+	RateMode  RateMode
+	Rate      uint64
+}
+
+// Module is one file of code that was mapped into a profiled process.
+// Addresses in the log are relative to their module: the ELF's own virtual
+// addresses, so that they mean the same in every process and every run.
+type Module struct {
+	ID         uint32 // from 1; module 0 stands for "no file" and keeps absolute addresses
+	Path       string
+	BuildID    []byte // GNU build-id; empty if the file has none
+	Size       uint64 // bytes, to tell a replaced file
+	ModTime    int64  // Unix ns, likewise
+	GHCVersion string // of the code's compiler or of the RTS linked in; empty if none is seen
+}
+
+// Mapping says where a module's code lay in a process from this moment on.
+type Mapping struct {
+	PID    uint32
+	Module uint32
+	Start  uint64 // run-time address of the first byte
+	End    uint64 // one past the last
+	Bias   uint64 // run-time address − module address, modulo 2^64
+}
+
+// ProcessChange is the kind of a Process event.
+type ProcessChange uint8
+
+const (
+	ProcessSeen ProcessChange = iota // was there when the capture began
+	ProcessForked
+	ProcessExeced
+	ProcessExited
+)
+
+// Process tells of a profiled process's life.
+type Process struct {
+	Change ProcessChange
+	PID    uint32
+	Parent uint32 // for ProcessForked
+	Comm   string
+	Path   string // executable, for ProcessSeen and ProcessExeced
+}
+
+// FrameKind tells what an address in a stack is.
+type FrameKind uint8
+
+const (
+	FramePC        FrameKind = iota // where the sample hit, in user space
+	FrameReturn                     // an STG return frame's info pointer: case continuation or other RET_SMALL/RET_BIG
+	FrameUpdate                     // update frame: a thunk's forcing begins here
+	FrameCatch                      // catch frame
+	FrameSTM                        // atomically, catch_retry and catch_stm frames
+	FrameRetFun                     // RET_FUN: a function call suspended by the RTS
+	FrameRetBCO                     // interpreter's continuation
+	FrameUnderflow                  // boundary to the next stack chunk
+	FrameStop                       // the stack's bottom
+	FrameC                          // return address in C code; one past the call
+	FrameKernel                     // kernel address, absolute, module 0
+	FrameSkipped                    // no address: Addr counts the stack words left out here
+	FrameContext                    // no address: frames rootwards are the thread's context, not callers
+	FrameAnn                        // ANN_FRAME of GHC ≥ 9.14
+)
+
+// Node is one stack prefix: a frame on top of its parent (towards the root).
+type Node struct {
+	Parent uint32 // node id; 0 is the empty stack
+	Kind   FrameKind
+	Module uint32
+	Addr   uint64
+}
+
+// Nodes defines the stack nodes First, First+1, … Every node is defined before
+// a sample or another node refers to it.
+type Nodes struct {
+	First uint32 // from 1
+	Nodes []Node
+}
+
+// SampleFlags qualify a sample.
+type SampleFlags uint16
+
+const (
+	SampleInKernel   SampleFlags = 1 << iota // the event hit while the kernel ran for the thread
+	SampleTopScanned                         // the top frame was found by scanning, not by CFI
+	SampleTopCFI                             // the top frame was found by CFI
+	SampleViaC                               // reached the Haskell stack by unwinding C frames
+	SampleContext                            // the Haskell part is context only (see FrameContext)
+	SampleFolded                             // repeated frames were folded in the record
+)
+
+// StopReason says why the walk of a sample's stack ended. Every sample has one.
+type StopReason uint8
+
+const (
+	StopRoot            StopReason = iota // reached the STOP frame
+	StopRecovered                         // frame budget spent; the root-most frames follow a FrameSkipped
+	StopBudget                            // frame budget spent, root not recovered
+	StopNoHaskell                         // the registers hold no Haskell context
+	StopTopAmbiguous                      // no return frame at or near the stack's top
+	StopUnreadableStack                   // stack memory could not be read
+	StopUnreadableInfo                    // an info table could not be read
+	StopImplausibleInfo                   // a word in a frame's place is no info pointer of a stack frame
+	StopOutsideChunk                      // a frame reaches beyond its stack chunk
+	StopUnreadableTSO                     // the thread object could not be read
+	StopChunkLimit                        // more stack chunks than the walker follows
+	StopUnknownFrame                      // an interpreter or future frame of unknown size
+	StopCUnwind                           // C frames could not be unwound further
+	StopNoUserContext                     // the task has no user-space registers (exiting, kernel thread)
+	stopReasons
+)
+
+// Complete reports whether the stack's root is known.
+func (s StopReason) Complete() bool { return s == StopRoot || s == StopRecovered }
+
+// Truncated reports whether frames are missing because a budget was spent.
+func (s StopReason) Truncated() bool { return s == StopBudget || s == StopChunkLimit }
+
+var stopNames = [stopReasons]string{
+	"root", "root-recovered", "frame-budget", "no-haskell-context", "ambiguous-top", "unreadable-stack",
+	"unreadable-info-table", "implausible-info-table", "outside-chunk", "unreadable-tso", "chunk-limit",
+	"unknown-frame", "c-unwind", "no-user-context",
+}
+
+// String gives the name shown to users and used in JSON.
+func (s StopReason) String() string {
+	if s < stopReasons {
+		return stopNames[s]
+	}
+	return "unknown"
+}
+
+// NoCapability is Sample.Capability where no capability is known.
+const NoCapability = 0xffff
+
+// Sample is one sample of one event. Its time is the event's own.
+type Sample struct {
+	Event      uint32 // EventDef.Index
+	CPU        uint32
+	PID        uint32
+	TID        uint32 // kernel thread
+	Capability uint32 // or NoCapability
+	TSO        uint64 // Haskell thread id; 0 = none
+	Weight     uint64 // in EventDef.Unit
+	Node       uint32 // leaf; 0 = no frame at all
+	Stop       StopReason
+	Flags      SampleFlags
+}
+
+// LossReason says where samples were lost.
+type LossReason uint8
+
+const (
+	LossRingFull  LossReason = iota // the BPF ring buffer was full
+	LossThrottled                   // the kernel throttled the event
+	LossNested                      // an event hit while the walker ran on that CPU
+	LossDecode                      // a record from the kernel could not be decoded
+)
+
+// Loss counts samples that were not recorded, since the previous Loss event of
+// the same CPU and reason.
+type Loss struct {
+	CPU    uint32
+	Event  uint32 // EventDef.Index
+	Reason LossReason
+	Count  uint64
+}
+
+// AgentCost is what measuring has cost since the capture began.
+type AgentCost struct {
+	CPUNs   uint64 // user and system time of the agent
+	RSS     uint64 // bytes, peak
+	BPFRuns uint64
+	BPFNs   uint64 // time in BPF, where the kernel tells it
+	Samples uint64 // samples written so far
+}
+
+// EndReason says why a capture ended.
+type EndReason uint8
+
+const (
+	EndExited      EndReason = iota // the target ended
+	EndDuration                     // --duration passed
+	EndInterrupted                  // the user asked
+	EndFailed                       // the agent failed; CaptureEnd.Detail tells how
+)
+
+// CaptureEnd closes the sampling part of a log. A log without it was cut off.
+type CaptureEnd struct {
+	Reason     EndReason
+	Detail     string
+	ExitStatus uint32 // the program's, as a shell shows it (128 + signal)
+	HaveStatus bool
+}

@@ -1,0 +1,140 @@
+package eventlog
+
+// This file holds the symbol tables that are appended after capture, only for
+// what was seen: so a log is self-contained and can be read on another machine.
+
+// Category sorts code by whose it is. It is a property of a location.
+type Category uint8
+
+const (
+	CategoryUnresolved Category = iota // nothing is known about the address
+	CategoryHaskell                    // compiled Haskell code
+	CategorySTG                        // Haskell's own machine: Cmm primitives and stubs of the RTS (stg_*)
+	CategoryGC                         // garbage collector
+	CategoryRTS                        // scheduler, storage manager and other C code of the RTS
+	CategoryForeign                    // C and other foreign code
+	CategoryKernel
+	categories
+)
+
+var categoryNames = [categories]string{"unresolved", "haskell", "stg", "gc", "rts", "foreign", "kernel"}
+
+// String gives the name used in JSON.
+func (c Category) String() string {
+	if c < categories {
+		return categoryNames[c]
+	}
+	return "unknown"
+}
+
+// ModuleSymbols tells what the symboliser found in a module.
+type ModuleSymbols struct {
+	Module     uint32
+	GHCVersion string
+	Way        string
+	HasSymtab  bool
+	HasDWARF   bool
+	HasNotes   bool // GHC source notes
+	HasIPE     bool
+	Problem    string // why something is missing, in words; empty if nothing is
+}
+
+// File is a source file, named as it was compiled.
+type File struct {
+	ID   uint32 // from 1
+	Path string
+	// TextSize is the size of the text that FileText events carry; 0 = none.
+	TextSize uint64
+	// Problem tells why there is no text, or that it is newer than the binary.
+	Problem string
+}
+
+// FileText is a piece of a file's text. Pieces come in order.
+type FileText struct {
+	File   uint32
+	Offset uint64
+	Text   []byte // at most MaxTextPiece
+}
+
+// MaxTextPiece bounds FileText.Text so that the event fits its u16 length.
+const MaxTextPiece = 60000
+
+// Binding is a top-level procedure or C function: a thing with a linkage name.
+type Binding struct {
+	ID      uint32 // from 1
+	Symbol  string // as in the symbol table: "base_GHCziBase_zpzp_info"; empty if recovered from source
+	Package string // "base"; "main" for the program's own modules; empty for C
+	Module  string // "GHC.Base"; empty for C
+	Name    string // "++" ; for C the demangled function
+	// Parent is the source binding this one was made from, 0 if it is one
+	// itself: the worker $wgo of go, a local binding of a top-level one.
+	Parent uint32
+	Detail string // what GHC made of it, in words: "worker of", "specialised"; may be empty
+	// Category of the code.
+	Category Category
+}
+
+// Span is a source note: a stretch of source that code was made from.
+type Span struct {
+	ID      uint32 // from 1
+	File    uint32
+	Line    uint32 // 1-based, first
+	Col     uint32 // 1-based
+	EndLine uint32
+	EndCol  uint32 // one past the last column
+	Binding uint32 // source binding that contains the span; 0 if unknown
+}
+
+// Cause is one member of a block's cause set.
+type Cause struct {
+	Span uint32
+	// Distance is 0 for the block's own notes and grows by one with every
+	// enclosing block, and across a tick_parent link.
+	Distance uint32
+}
+
+// Block is a DWARF lexical block of GHC's code with its cause set.
+type Block struct {
+	ID      uint32 // from 1
+	Module  uint32
+	Lo, Hi  uint64 // module addresses
+	Binding uint32 // the procedure
+	// Enclosing are the procedures that statically enclose the block's, by
+	// tick_parent, innermost first.
+	Enclosing []uint32
+	Causes    []Cause // nearest first
+}
+
+// Quality says how sure a location's symbol is.
+type Quality uint8
+
+const (
+	QualityNone  Quality = iota // no symbol
+	QualityExact                // a symbol or block that covers the address
+	QualityNear                 // the symbol before the address; a stated guess
+)
+
+// Line is one source position of an address; of several, the innermost
+// inlined function comes first.
+type Line struct {
+	Binding uint32
+	File    uint32 // 0 = unknown
+	Line    uint32
+}
+
+// Location resolves one address that was seen.
+type Location struct {
+	Addr     uint64
+	Block    uint32 // 0 = none
+	Binding  uint32 // 0 = none
+	Offset   uint64 // from the symbol's start
+	Quality  Quality
+	Category Category
+	Lines    []Line // from .debug_line; may be empty
+}
+
+// Locations resolves addresses of one module.
+type Locations struct {
+	Module    uint32 // 0 with kernel addresses
+	Locations []Location
+}

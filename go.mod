@@ -1,0 +1,3 @@
+module ccagent
+
+go 1.25.0
