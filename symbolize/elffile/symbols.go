@@ -1,0 +1,107 @@
+package elffile
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+)
+
+// Symbol is one entry of a symbol table that names code or data.
+type Symbol struct {
+	Name    string
+	Addr    uint64
+	Size    uint64
+	Type    elf.SymType
+	Bind    elf.SymBind
+	Vis     elf.SymVis
+	Section elf.SectionIndex
+	// File is the source file named by the STT_FILE symbol before it, for
+	// local symbols: "schedule.c".
+	File string
+}
+
+// Symbols reads .symtab, or .dynsym where there is none. Undefined, section
+// and file symbols are left out. limit bounds the bytes of both tables
+// together.
+func (f *File) Symbols(limit uint64) ([]Symbol, error) {
+	s := f.byType(elf.SHT_SYMTAB)
+	if s == nil {
+		s = f.byType(elf.SHT_DYNSYM)
+	}
+	if s == nil {
+		return nil, nil
+	}
+	return f.symbols(s, limit)
+}
+
+// HasSymtab reports whether the file has a symbol table beyond the dynamic
+// linker's.
+func (f *File) HasSymtab() bool { return f.byType(elf.SHT_SYMTAB) != nil }
+
+func (f *File) byType(t elf.SectionType) *Section {
+	for i := range f.Sections {
+		if s := &f.Sections[i]; s.Type == t && s.Size > 0 {
+			return s
+		}
+	}
+	return nil
+}
+
+func (f *File) symbols(s *Section, limit uint64) ([]Symbol, error) {
+	if uint64(s.Link) >= uint64(len(f.Sections)) {
+		return nil, &FormatError{s.Offset, fmt.Sprintf("section %q links to section %d", s.Name, s.Link)}
+	}
+	str := &f.Sections[s.Link]
+	if str.Type != elf.SHT_STRTAB {
+		return nil, &FormatError{s.Offset, fmt.Sprintf("section %q links to a section that is no string table", s.Name)}
+	}
+	if s.Size > limit || str.Size > limit-s.Size {
+		return nil, fmt.Errorf("read %d bytes of symbols and %d of names: %w of %d", s.Size, str.Size, ErrTooLarge, limit)
+	}
+	table, err := f.Data(s, limit)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := f.Data(str, limit)
+	if err != nil {
+		return nil, err
+	}
+	names := string(raw) // one allocation; symbols' names are slices of it
+	out := make([]Symbol, 0, len(table)/24)
+	var file string
+	for ; len(table) >= 24; table = table[24:] {
+		info := table[4]
+		sym := Symbol{
+			Addr: binary.LittleEndian.Uint64(table[8:]), Size: binary.LittleEndian.Uint64(table[16:]),
+			Type: elf.ST_TYPE(info), Bind: elf.ST_BIND(info), Vis: elf.ST_VISIBILITY(table[5]),
+			Section: elf.SectionIndex(binary.LittleEndian.Uint16(table[6:])),
+		}
+		name := stringAt(names, uint64(binary.LittleEndian.Uint32(table)))
+		if sym.Type == elf.STT_FILE {
+			file = name
+			continue
+		}
+		if sym.Section == elf.SHN_UNDEF || sym.Type == elf.STT_SECTION || name == "" {
+			continue
+		}
+		sym.Name = name
+		if sym.Bind == elf.STB_LOCAL {
+			sym.File = file
+		}
+		out = append(out, sym)
+	}
+	return out, nil
+}
+
+func stringAt(table string, off uint64) string {
+	if off >= uint64(len(table)) {
+		return ""
+	}
+	s := table[off:]
+	for i := 0; i < len(s) && i < maxStringSize; i++ {
+		if s[i] == 0 {
+			return s[:i]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,257 @@
+package symbolize
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"ccagent/symbolize/elffile"
+)
+
+// ErrNotELF is returned by Identify for files that are no ELF files.
+var ErrNotELF = elffile.ErrNotELF
+
+// Binary is what an executable or shared library tells about itself.
+type Binary struct {
+	Arch     string // GOARCH: "amd64"
+	Class32  bool   // a 32-bit or big-endian file, of which nothing else is known
+	PIE      bool   // position-independent: an executable or a library
+	Library  bool   // a shared library
+	Static   bool   // needs no dynamic linker at all
+	BuildID  []byte // GNU build-id; nil if none
+	Soname   string
+	Needed   []string // shared libraries, by their DT_NEEDED names
+	DebugLnk string   // .gnu_debuglink: name of a separate debug file
+
+	// GHC is set when GHC's run-time system is linked in or needed, or code
+	// compiled by GHC is in the file.
+	GHC bool
+	// RTS is set when the run-time system's own code is in this file.
+	RTS bool
+	// DynamicHaskell is set when Haskell libraries are shared ones.
+	DynamicHaskell bool
+	GHCVersion     string // "9.0.2"; empty if not told
+	Way            string // "rts_v", "rts_thr", "rts_thr_p", "rts_thr_dyn"; empty if not told
+
+	HasSymtab bool // .symtab, not only the dynamic linker's symbols
+	HasDWARF  bool // .debug_info
+	HasNotes  bool // GHC source notes (-g3; before GHC 9.2 also -g2)
+	HasIPE    bool // info provenance entries (-finfo-table-map)
+}
+
+// Profiled reports whether the program was linked with -prof.
+func (b *Binary) Profiled() bool { return b.wayHas("p") }
+
+// Threaded reports whether the program was linked with -threaded.
+func (b *Binary) Threaded() bool { return b.wayHas("thr") }
+
+func (b *Binary) wayHas(part string) bool {
+	for _, p := range strings.Split(b.Way, "_") {
+		if p == part {
+			return true
+		}
+	}
+	return false
+}
+
+// Budgets of Identify, in bytes read. The run-time system's strings lie in a
+// few megabytes of read-only data in all but the largest programs.
+const (
+	scanRodata  = 256 << 20
+	scanStrings = 256 << 20
+	scanInfo    = 16 << 20
+)
+
+// Identify examines an ELF file of size bytes. It reads at most a few hundred
+// megabytes, holds about one, and does not parse debug information beyond the
+// first source note. The error is ErrNotELF for other files, and an
+// *elffile.FormatError for malformed ones.
+func Identify(r io.ReaderAt, size int64) (Binary, error) {
+	f, err := elffile.Open(r, size)
+	var unsupported *elffile.UnsupportedError
+	if errors.As(err, &unsupported) {
+		return Binary{Class32: true}, nil
+	}
+	if err != nil {
+		return Binary{}, fmt.Errorf("identify binary: %w", err)
+	}
+	return identify(f), nil
+}
+
+func identify(f *elffile.File) Binary {
+	d := f.Dynamic()
+	b := Binary{
+		Arch: f.Arch(), PIE: f.Type == elf.ET_DYN, Static: !d.Present || len(d.Needed) == 0 && !hasInterp(f),
+		Library: f.Type == elf.ET_DYN && !d.PIE && !hasInterp(f),
+		BuildID: f.BuildID(), Soname: d.Soname, Needed: d.Needed,
+		HasSymtab: f.HasSymtab(), HasDWARF: f.DebugSection(".debug_info") != nil,
+	}
+	b.DebugLnk, _ = f.DebugLink()
+	b.fromLibraryNames(append([]string{d.Soname}, d.Needed...))
+	if v := commentVersion(f); v != "" {
+		b.GHC = true
+		if b.GHCVersion == "" {
+			b.GHCVersion = v
+		}
+	}
+	if version, way, ok := rtsStrings(f, b.GHCVersion); ok {
+		b.GHC, b.RTS = true, true
+		if version != "" {
+			b.GHCVersion = version
+		}
+		if way != "" {
+			b.Way = way
+		}
+	}
+	if b.HasDWARF {
+		b.HasNotes = hasNotes(f)
+		b.GHC = b.GHC || b.HasNotes
+	}
+	b.HasIPE = b.GHC && hasIPE(f)
+	return b
+}
+
+func hasInterp(f *elffile.File) bool {
+	for _, p := range f.Segments {
+		if p.Type == elf.PT_INTERP {
+			return true
+		}
+	}
+	return false
+}
+
+// libHS matches the names of GHC's shared libraries: libHSrts_thr-ghc9.0.2.so,
+// from GHC 9.8 on with the version before the way: libHSrts-1.0.2_thr-ghc9.8.1.so.
+var libHS = regexp.MustCompile(`^libHS(rts(?:-[0-9.]+)?((?:_[a-z]+)*)|.+)-ghc([0-9]+(?:\.[0-9]+)+)\.so$`)
+
+// fromLibraryNames takes version and way from the names of shared libraries,
+// the file's own first.
+func (b *Binary) fromLibraryNames(names []string) {
+	for _, n := range names {
+		m := libHS.FindStringSubmatch(n)
+		if m == nil {
+			continue
+		}
+		b.GHC, b.DynamicHaskell = true, true
+		if b.GHCVersion == "" {
+			b.GHCVersion = m[3]
+		}
+		if b.Way == "" && strings.HasPrefix(m[1], "rts") {
+			b.Way = "rts" + m[2] + "_dyn"
+		}
+	}
+}
+
+var commentGHC = regexp.MustCompile(`(?:^|\x00)GHC ([0-9]+(?:\.[0-9]+)+)`)
+
+// commentVersion is the compiler version in .comment, where GHC's assembly
+// code leaves it ("GHC 9.0.2").
+func commentVersion(f *elffile.File) string {
+	s := f.Section(".comment")
+	if s == nil || s.Size > 1<<20 {
+		return ""
+	}
+	data, err := f.Data(s, 1<<20)
+	if err != nil {
+		return ""
+	}
+	if m := commentGHC.FindSubmatch(data); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+var (
+	// rtsMarker is printed by +RTS --info (rts/RtsUtils.c, printRtsInfo).
+	rtsMarker = []byte("GHC RTS\", \"YES\")")
+	// rtsWayStrings are RtsWay's values: "rts_v", "rts_thr_debug_p", …
+	rtsWayStrings = regexp.MustCompile(`\x00(rts_(?:v|p|l|dyn|thr|debug)(?:_(?:p|l|dyn|thr|debug))*)\x00`)
+	versionString = regexp.MustCompile(`\x00([89]\.[0-9]{1,2}\.[0-9]{1,8}(?:\.[0-9]{1,8})?|1[0-9]\.[0-9]{1,2}\.[0-9]{1,8})\x00`)
+)
+
+// rtsStrings looks for the run-time system's own strings in read-only data:
+// its project version and way. hint is a version seen elsewhere, believed if
+// it is among several candidates.
+func rtsStrings(f *elffile.File, hint string) (version, way string, ok bool) {
+	var versions []string
+	nearest, distance := "", uint64(1)<<63
+	for _, span := range rodata(f) {
+		marker, position := uint64(0), uint64(0)
+		type candidate struct {
+			text string
+			at   uint64
+		}
+		var seen []candidate
+		const overlap = 64
+		err := f.Scan(span[0], span[1], scanRodata, overlap, func(chunk []byte) bool {
+			if i := bytes.Index(chunk, rtsMarker); i >= 0 && !ok {
+				ok, marker = true, position+uint64(i)
+			}
+			if m := rtsWayStrings.FindSubmatch(chunk); m != nil && way == "" {
+				way = string(m[1])
+			}
+			for _, m := range versionString.FindAllSubmatchIndex(chunk, 64) {
+				if len(seen) < 1024 {
+					seen = append(seen, candidate{string(chunk[m[2]:m[3]]), position + uint64(m[2])})
+				}
+			}
+			position += uint64(len(chunk) - min(overlap, len(chunk)))
+			return true
+		})
+		if err != nil || !ok {
+			way = ""
+			continue
+		}
+		for _, c := range seen {
+			versions = append(versions, c.text)
+			if d := max(c.at, marker) - min(c.at, marker); d < distance {
+				nearest, distance = c.text, d
+			}
+		}
+		break
+	}
+	if !ok {
+		return "", "", false
+	}
+	for _, v := range versions {
+		if v == hint {
+			return hint, way, true
+		}
+	}
+	return nearest, way, true
+}
+
+// rodata lists the file ranges [offset, size] that may hold the run-time
+// system's strings: .rodata, or, without section headers, all that is loaded
+// and not writable.
+func rodata(f *elffile.File) [][2]uint64 {
+	if s := f.Section(".rodata"); s != nil {
+		return [][2]uint64{{s.Offset, s.Size}}
+	}
+	var spans [][2]uint64
+	for _, p := range f.Segments {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_W == 0 && len(spans) < 16 {
+			spans = append(spans, [2]uint64{p.Offset, p.Filesz})
+		}
+	}
+	return spans
+}
+
+// hasIPE looks for the symbols of info provenance tables, one a module.
+func hasIPE(f *elffile.File) bool {
+	s := f.Section(".strtab")
+	if s == nil {
+		return false
+	}
+	found := false
+	suffix := []byte("_ipe_buf\x00")
+	_ = f.Scan(s.Offset, s.Size, scanStrings, len(suffix)-1, func(chunk []byte) bool {
+		found = bytes.Contains(chunk, suffix)
+		return !found
+	})
+	return found
+}
