@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// What the programs and user space exchange. C is the source of truth: Go's
+// copies are generated from these.
+#pragma once
+
+#include "kernel.h"
+
+// Frames of one sample at the most, leaf and kernel frames included.
+#define MAX_FRAMES 512
+#define MAX_KERNEL_FRAMES 64
+
+// frame_kind sits in the top byte of a recorded frame; the address below it
+// has at most 56 bits. Kernel addresses lose their top byte, which is all ones.
+enum frame_kind {
+	FRAME_PC = 0,
+	FRAME_RETURN,
+	FRAME_UPDATE,
+	FRAME_CATCH,
+	FRAME_STM,
+	FRAME_RET_FUN,
+	FRAME_RET_BCO,
+	FRAME_UNDERFLOW,
+	FRAME_STOP,
+	FRAME_C,
+	FRAME_KERNEL,
+	FRAME_SKIPPED,
+	FRAME_CONTEXT,
+	FRAME_ANN,
+};
+
+#define FRAME_KIND_SHIFT 56
+#define FRAME_ADDRESS_MASK ((1ULL << FRAME_KIND_SHIFT) - 1)
+
+// stop_reason says why a walk ended. Zero is the good end.
+enum stop_reason {
+	STOP_ROOT = 0,
+	STOP_RECOVERED,
+	STOP_BUDGET,
+	STOP_NO_HASKELL,
+	STOP_TOP_AMBIGUOUS,
+	STOP_UNREADABLE_STACK,
+	STOP_UNREADABLE_INFO,
+	STOP_IMPLAUSIBLE_INFO,
+	STOP_OUTSIDE_CHUNK,
+	STOP_UNREADABLE_TSO,
+	STOP_CHUNK_LIMIT,
+	STOP_UNKNOWN_FRAME,
+	STOP_C_UNWIND,
+	STOP_NO_USER_CONTEXT,
+};
+
+enum sample_flags {
+	SAMPLE_IN_KERNEL = 1 << 0,
+	SAMPLE_TOP_SCANNED = 1 << 1,
+	SAMPLE_TOP_CFI = 1 << 2,
+	SAMPLE_VIA_C = 1 << 3,
+	SAMPLE_CONTEXT = 1 << 4,
+	SAMPLE_FOLDED = 1 << 5,
+};
+
+#define NO_CAPABILITY 0xffff
+
+// One sample in the ring buffer, followed by frame_count frames of eight bytes,
+// leaf first.
+struct sample_header {
+	u64 time;   // CLOCK_MONOTONIC, ns
+	u64 period; // in the event's unit
+	u64 tso;    // Haskell thread id, 0 if none is known
+	u32 pid;
+	u32 tid;
+	u32 cpu;
+	u32 walk_ns; // what this sample cost up to here
+	u16 event;
+	u16 capability;
+	u16 frame_count;
+	u16 flags;
+	u8 stop;
+	u8 padding[7];
+};
+
+// What the walker must know of a process; keyed by process id.
+struct process_layout {
+	// Where info tables lie: the executable's code and, when Haskell
+	// libraries are linked dynamically, the region of shared libraries.
+	u64 text_lo[2];
+	u64 text_hi[2];
+	u32 generation; // differs for every program image; keys the info-table cache
+	u16 tso_stackobj;
+	u16 tso_id;
+	u16 stack_size; // StgStack.stack_size, in words
+	u16 stack_sp;
+	u16 stack_first; // StgStack.stack
+	u16 header;	 // sizeof(StgHeader)
+};
+
+// Counted per CPU.
+struct walk_stats {
+	u64 samples;
+	u64 ring_full;
+};

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// Runs at every overflow of a sampled event, in the interrupt, and sends one
+// record to user space.
+
+#include "kernel.h"
+
+#define READ_USER(dst, size, at) bpf_probe_read_user(dst, size, (const void *)(at))
+#include "walk.h"
+
+// Set by user space before loading.
+const volatile u32 max_frames = 128;
+const volatile u16 event_index = 0;
+const volatile u8 kernel_stacks = 0;
+// The pid namespace of user space; 0 where that is the initial one.
+const volatile u64 pidns_dev = 0;
+const volatile u64 pidns_ino = 0;
+
+// Types reach Go through BTF, which holds only those that something uses.
+const enum frame_kind *emit_frame_kind __attribute__((unused));
+const enum stop_reason *emit_stop_reason __attribute__((unused));
+const enum sample_flags *emit_sample_flags __attribute__((unused));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22); // set by user space
+} samples SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u32);
+	__type(value, struct process_layout);
+} layouts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+// One entry a CPU. A per-CPU map's values are limited to 32 KiB.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); // set by user space
+	__type(key, u32);
+	__type(value, struct info_cache);
+} caches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct walk_stats);
+} stats SEC(".maps");
+
+INLINE void current_ids(struct sample_header *h)
+{
+	struct bpf_pidns_info in_namespace;
+	if (pidns_ino && !bpf_get_ns_current_pid_tgid(pidns_dev, pidns_ino, &in_namespace, sizeof(in_namespace))) {
+		h->pid = in_namespace.tgid;
+		h->tid = in_namespace.pid;
+		return;
+	}
+	u64 id = bpf_get_current_pid_tgid();
+	h->pid = id >> 32;
+	h->tid = (u32)id;
+}
+
+// push_kernel_frames records the kernel's own callers of the interrupted code.
+INLINE void push_kernel_frames(struct perf_event_context *ctx, struct walk *w)
+{
+	long bytes = bpf_get_stack(ctx, w->window, MAX_KERNEL_FRAMES * 8, 0);
+	for (u32 i = 0; i < MAX_KERNEL_FRAMES; i++) {
+		if (bytes < (long)(i + 1) * 8)
+			break;
+		push_frame(w, FRAME_KERNEL, w->window[i]);
+	}
+}
+
+// push_pointer_frames walks a program's C stack by frame pointers: all that can
+// be done for a program that is not Haskell.
+INLINE void push_pointer_frames(struct perf_event_context *ctx, struct walk *w)
+{
+	long bytes = bpf_get_stack(ctx, w->window, MAX_KERNEL_FRAMES * 8, BPF_F_USER_STACK);
+	for (u32 i = 1; i < MAX_KERNEL_FRAMES; i++) {
+		if (bytes < (long)(i + 1) * 8)
+			break;
+		push_frame(w, FRAME_C, w->window[i]);
+	}
+}
+
+INLINE void walk_haskell(struct walk *w)
+{
+	if (!enter_haskell(w, REG_BASE(&w->regs), REG_STG_SP(&w->regs)))
+		return;
+	struct walker k = {.walk = w, .cache = bpf_map_lookup_elem(&caches, &w->header.cpu)};
+	if (!k.cache)
+		return;
+	w->header.stop = STOP_TOP_AMBIGUOUS;
+	bpf_loop(TOP_SCAN_WORDS, scan_top, &k, 0);
+	if (w->header.stop != STOP_ROOT)
+		return;
+	w->header.stop = STOP_BUDGET;
+	bpf_loop(MAX_FRAMES, walk_frame, &k, 0);
+}
+
+INLINE void emit(struct walk *w, struct walk_stats *s)
+{
+	u64 bytes = sizeof(w->header) + 8 * (u64)w->frame_count;
+	if (bytes > sizeof(w->header) + sizeof(w->frames))
+		return;
+	w->header.frame_count = w->frame_count;
+	w->header.walk_ns = bpf_ktime_get_ns() - w->header.time;
+	if (bpf_ringbuf_output(&samples, &w->header, bytes, BPF_RB_NO_WAKEUP))
+		s->ring_full++;
+}
+
+SEC("perf_event")
+int on_event(struct perf_event_context *ctx)
+{
+	u32 zero = 0;
+	struct walk *w = bpf_map_lookup_elem(&walks, &zero);
+	struct walk_stats *s = bpf_map_lookup_elem(&stats, &zero);
+	if (!w || !s)
+		return 0;
+	s->samples++;
+
+	struct sample_header *h = &w->header;
+	h->time = bpf_ktime_get_ns();
+	h->period = ctx->sample_period;
+	h->tso = 0;
+	current_ids(h);
+	h->cpu = bpf_get_smp_processor_id();
+	h->event = event_index;
+	h->capability = NO_CAPABILITY;
+	h->flags = 0;
+	h->stop = STOP_NO_HASKELL;
+	w->frame_count = 0;
+	w->chunks = 0;
+	w->window_words = 0;
+	w->max_frames = max_frames;
+
+	if (REGS_IN_USER(&ctx->regs)) {
+		copy_walk_regs(&w->regs, &ctx->regs);
+	} else {
+		h->flags |= SAMPLE_IN_KERNEL;
+		if (kernel_stacks)
+			push_kernel_frames(ctx, w);
+		long user = bpf_task_pt_regs(bpf_get_current_task_btf());
+		if (bpf_probe_read_kernel(&w->regs, sizeof(w->regs), (const void *)user) ||
+		    !REGS_IN_USER(&w->regs)) {
+			h->stop = STOP_NO_USER_CONTEXT;
+			emit(w, s);
+			return 0;
+		}
+	}
+	push_frame(w, FRAME_PC, REG_PC(&w->regs));
+
+	struct process_layout *layout = bpf_map_lookup_elem(&layouts, &h->pid);
+	if (layout) {
+		w->layout = *layout;
+		walk_haskell(w);
+	} else {
+		push_pointer_frames(ctx, w);
+	}
+	emit(w, s);
+	return 0;
+}
+
+char program_license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,9 @@
+// Package bpf holds the stack walker that runs in the kernel, and loads it.
+//
+// The C in c/ is the source of truth: record.h for what is exchanged with user
+// space, walk.h for the STG walk, sample.bpf.c for the program itself. Go's
+// copies of types and constants and the objects are generated from it and
+// committed, so that building needs no clang.
+package bpf
+
+//go:generate go tool bpf2go -cc clang -strip llvm-strip -target amd64,arm64 -go-package bpf -type sample_header -type process_layout -type walk_stats -type info_cache -type frame_kind -type stop_reason -type sample_flags sampler c/sample.bpf.c -- -O2 -mcpu=v3 -Wall -Wextra -Wno-unused-parameter -Werror

@@ -1,0 +1,165 @@
+package bpf
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+)
+
+// SampleHeader leads every record in the ring buffer; FrameCount frames of
+// eight bytes follow it.
+type SampleHeader = samplerSampleHeader
+
+// ProcessLayout is what the walker must know of a process.
+type ProcessLayout = samplerProcessLayout
+
+// Limits and encodings of C's record.h that no BTF type carries. A test holds
+// them against the headers.
+const (
+	MaxFrames        = 512
+	FrameKindShift   = 56
+	FrameAddressMask = 1<<FrameKindShift - 1
+)
+
+// Config is fixed when the programs are loaded.
+type Config struct {
+	// MaxFrames bounds the recorded frames of a sample, leaf included.
+	MaxFrames int
+	// KernelStacks asks for the kernel's frames of samples that hit there.
+	KernelStacks bool
+	// CPUs is the number of possible CPUs.
+	CPUs int
+	// RingBytes is the size of the ring buffer, a power of two.
+	RingBytes int
+	// PIDNamespace is given when the caller is not in the initial one:
+	// process ids in records are then that namespace's.
+	PIDNamespace *PIDNamespace
+}
+
+// PIDNamespace names a pid namespace by its nsfs file.
+type PIDNamespace struct{ Dev, Ino uint64 }
+
+// Sampler is the loaded walker: its maps, and one program for every event that
+// it samples.
+type Sampler struct {
+	config   Config
+	spec     *ebpf.CollectionSpec
+	maps     samplerMaps
+	programs []*ebpf.Program
+}
+
+// Load creates the maps. It needs CAP_BPF and CAP_PERFMON, or root.
+func Load(c Config) (*Sampler, error) {
+	if c.MaxFrames < 1 || c.MaxFrames > MaxFrames {
+		return nil, fmt.Errorf("load sampler: frame budget %d is not in 1..%d", c.MaxFrames, MaxFrames)
+	}
+	spec, err := loadSampler()
+	if err != nil {
+		return nil, fmt.Errorf("read embedded sampler: %w", err)
+	}
+	spec.Maps[samplerMapSamples].MaxEntries = uint32(c.RingBytes)
+	spec.Maps[samplerMapCaches].MaxEntries = uint32(c.CPUs)
+	s := &Sampler{config: c, spec: spec}
+	// Only the maps; programs are loaded one for each event.
+	if err := spec.LoadAndAssign(&s.maps, nil); err != nil {
+		return nil, fmt.Errorf("create BPF maps: %w", err)
+	}
+	return s, nil
+}
+
+// Program loads the program that samples the event of that index. The sampler
+// owns it.
+func (s *Sampler) Program(event int) (*ebpf.Program, error) {
+	spec := s.spec.Copy()
+	set := func(name string, value any) error { return spec.Variables[name].Set(value) }
+	var kernelStacks uint8
+	if s.config.KernelStacks {
+		kernelStacks = 1
+	}
+	err := errors.Join(
+		set(samplerVarEventIndex, uint16(event)),
+		set(samplerVarMaxFrames, uint32(s.config.MaxFrames)),
+		set(samplerVarKernelStacks, kernelStacks))
+	if ns := s.config.PIDNamespace; ns != nil {
+		err = errors.Join(err, set(samplerVarPidnsDev, ns.Dev), set(samplerVarPidnsIno, ns.Ino))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("configure sampler: %w", err)
+	}
+	var loaded samplerPrograms
+	err = spec.LoadAndAssign(&loaded, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
+		samplerMapSamples: s.maps.Samples,
+		samplerMapLayouts: s.maps.Layouts,
+		samplerMapWalks:   s.maps.Walks,
+		samplerMapCaches:  s.maps.Caches,
+		samplerMapStats:   s.maps.Stats,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("load sampler program: %w", err)
+	}
+	s.programs = append(s.programs, loaded.OnEvent)
+	return loaded.OnEvent, nil
+}
+
+// Ring is the ring buffer that records arrive in.
+func (s *Sampler) Ring() *ebpf.Map { return s.maps.Samples }
+
+// SetLayout makes the walker walk the Haskell stacks of a process.
+func (s *Sampler) SetLayout(pid uint32, l ProcessLayout) error {
+	if err := s.maps.Layouts.Put(pid, l); err != nil {
+		return fmt.Errorf("set layout of process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// RemoveLayout forgets a process. Forgetting an unknown one is no error.
+func (s *Sampler) RemoveLayout(pid uint32) error {
+	if err := s.maps.Layouts.Delete(pid); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("remove layout of process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// Stats are one CPU's counts since loading.
+type Stats struct {
+	Samples  uint64 // programs run
+	RingFull uint64 // records lost because the ring buffer was full
+}
+
+// Stats gives the counts of every possible CPU.
+func (s *Sampler) Stats() ([]Stats, error) {
+	var perCPU []samplerWalkStats
+	if err := s.maps.Stats.Lookup(uint32(0), &perCPU); err != nil {
+		return nil, fmt.Errorf("read sampler's counts: %w", err)
+	}
+	stats := make([]Stats, len(perCPU))
+	for i, c := range perCPU {
+		stats[i] = Stats{Samples: c.Samples, RingFull: c.RingFull}
+	}
+	return stats, nil
+}
+
+// RunStats gives how often the programs ran and for how long altogether, in
+// ns. They are 0 unless the kernel's BPF statistics are enabled.
+func (s *Sampler) RunStats() (runs, ns uint64, err error) {
+	for _, p := range s.programs {
+		st, err := p.Stats()
+		if err != nil {
+			return 0, 0, fmt.Errorf("read BPF run time: %w", err)
+		}
+		runs += st.RunCount
+		ns += uint64(st.Runtime)
+	}
+	return runs, ns, nil
+}
+
+// Close unloads everything. Programs that events still hold stay until those
+// are closed.
+func (s *Sampler) Close() error {
+	err := s.maps.Close()
+	for _, p := range s.programs {
+		err = errors.Join(err, p.Close())
+	}
+	return err
+}
