@@ -1,8 +1,7 @@
 module ccagent
 
-go 1.25.0
-
 require github.com/klauspost/compress v1.20.3
+
 go 1.26.0
 
 require github.com/cilium/ebpf v0.22.0
