@@ -1,0 +1,103 @@
+package perf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	goperf "github.com/elastic/go-perf"
+	"golang.org/x/sys/unix"
+)
+
+// UnavailableError says why this machine does not count an event, and what
+// would help.
+type UnavailableError struct {
+	Event  string
+	Reason string
+	Help   string // may be empty
+	Err    error  // the kernel's
+	// Permission is set when the event exists and the caller may not use it.
+	Permission bool
+}
+
+func (e *UnavailableError) Error() string {
+	s := fmt.Sprintf("event %s is not available: %s", e.Event, e.Reason)
+	if e.Help != "" {
+		s += "; " + e.Help
+	}
+	return s
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// Probe reports whether the event can be sampled here: it opens it, disabled,
+// on the calling thread. A non-nil error is an *UnavailableError.
+func Probe(e Event) error {
+	attr := attributes(e, Rate{Period: 1 << 40})
+	ev, err := goperf.Open(attr, goperf.CallingThread, goperf.AnyCPU, nil)
+	if err != nil {
+		return explainOpen(e, err)
+	}
+	return ev.Close()
+}
+
+// explainOpen turns perf_event_open's error into words.
+func explainOpen(e Event, err error) error {
+	u := &UnavailableError{Event: e.Name, Err: err}
+	switch {
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		u.Permission = true
+		u.Reason = "permission denied"
+		if level, ok := paranoid(); ok {
+			u.Reason = fmt.Sprintf("permission denied (kernel.perf_event_paranoid is %d)", level)
+		}
+		u.Help = "run it as root, or with CAP_PERFMON and CAP_BPF"
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV):
+		switch {
+		case e.Kind == "software":
+			u.Reason = "the kernel does not count it"
+		case !HasPMU():
+			u.Reason = "this machine has no hardware counters (a virtual machine without a PMU?)"
+			u.Help = "use " + ClockEvent + ", or enable the virtual PMU in the hypervisor"
+		default:
+			u.Reason = "this CPU does not count it"
+		}
+	case errors.Is(err, unix.EINVAL):
+		u.Reason = "the kernel refuses it with these settings"
+	case errors.Is(err, unix.EBUSY):
+		u.Reason = "the counters are taken by somebody else (the NMI watchdog takes one)"
+		u.Help = "stop the other profiler, or set kernel.nmi_watchdog=0"
+	case errors.Is(err, unix.ENOSYS):
+		u.Reason = "the kernel is built without perf events"
+	default:
+		u.Reason = err.Error()
+	}
+	return u
+}
+
+// HasPMU reports whether the kernel drives hardware counters.
+func HasPMU() bool {
+	attr := attributes(generic[0], Rate{Period: 1 << 40})
+	ev, err := goperf.Open(attr, goperf.CallingThread, goperf.AnyCPU, nil)
+	if err != nil {
+		return !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EOPNOTSUPP)
+	}
+	ev.Close()
+	return true
+}
+
+func paranoid() (int, bool) { return readIntSetting("/proc/sys/kernel/perf_event_paranoid") }
+
+// MaxRate is the highest sampling frequency that the kernel accepts, in Hz.
+func MaxRate() (int, bool) { return readIntSetting("/proc/sys/kernel/perf_event_max_sample_rate") }
+
+func readIntSetting(path string) (int, bool) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	return n, err == nil
+}

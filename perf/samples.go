@@ -1,0 +1,85 @@
+package perf
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+	"unsafe"
+
+	"ccagent/bpf"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/ringbuf"
+)
+
+// Sample is one record of the stack walker. Frames are leaf first, each with
+// its kind in the top byte as package bpf defines it.
+type Sample struct {
+	bpf.SampleHeader
+	Frames []uint64
+}
+
+// Samples reads the walker's ring buffer. It polls: the walker never wakes
+// user space.
+type Samples struct {
+	ring *ringbuf.Reader
+	raw  ringbuf.Record
+	// Undecodable counts records that were not what the walker writes.
+	Undecodable uint64
+}
+
+// NewSamples reads the ring buffer, which stays the caller's.
+func NewSamples(ring *ebpf.Map) (*Samples, error) {
+	r, err := ringbuf.NewReader(ring)
+	if err != nil {
+		return nil, fmt.Errorf("map the ring buffer: %w", err)
+	}
+	// A deadline in the past: reads take what is there and never wait.
+	r.SetDeadline(time.Unix(1, 0))
+	return &Samples{ring: r}, nil
+}
+
+// Read decodes the next sample into s, reusing its Frames. False when the ring
+// buffer is empty.
+func (r *Samples) Read(s *Sample) (bool, error) {
+	for {
+		err := r.ring.ReadInto(&r.raw)
+		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ringbuf.ErrFlushed) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("read the ring buffer: %w", err)
+		}
+		if decodeSample(r.raw.RawSample, s) {
+			return true, nil
+		}
+		r.Undecodable++
+	}
+}
+
+// Close unmaps the ring buffer.
+func (r *Samples) Close() error { return r.ring.Close() }
+
+const headerSize = int(unsafe.Sizeof(bpf.SampleHeader{}))
+
+// decodeSample takes a record apart; both sides are of one machine, so its
+// byte order is the machine's.
+func decodeSample(raw []byte, s *Sample) bool {
+	if len(raw) < headerSize {
+		return false
+	}
+	if n, err := binary.Decode(raw, binary.NativeEndian, &s.SampleHeader); err != nil || n != headerSize {
+		return false
+	}
+	frames := raw[headerSize:]
+	if len(frames) < 8*int(s.FrameCount) {
+		return false
+	}
+	s.Frames = s.Frames[:0]
+	for i := range int(s.FrameCount) {
+		s.Frames = append(s.Frames, binary.NativeEndian.Uint64(frames[8*i:]))
+	}
+	return true
+}

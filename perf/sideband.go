@@ -1,0 +1,183 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	goperf "github.com/elastic/go-perf"
+	"golang.org/x/sys/unix"
+)
+
+// Mmap is a mapping of executable memory by a process.
+type Mmap struct {
+	Time     uint64
+	PID      uint32
+	Start    uint64
+	Length   uint64
+	Offset   uint64 // in the file
+	Major    uint32
+	Minor    uint32
+	Inode    uint64
+	Filename string // as the process's mount namespace names it; may be no path
+}
+
+// Exec is a process's start of another program.
+type Exec struct {
+	Time uint64
+	PID  uint32
+	Comm string
+}
+
+// Fork is the creation of a process (threads are not reported).
+type Fork struct {
+	Time   uint64
+	PID    uint32
+	Parent uint32
+}
+
+// Exit is the end of a process's last thread or of one of its threads.
+type Exit struct {
+	Time uint64
+	PID  uint32
+	TID  uint32
+}
+
+// Change is a *Mmap, *Exec, *Fork or *Exit.
+type Change interface{ at() uint64 }
+
+func (m *Mmap) at() uint64 { return m.Time }
+func (e *Exec) at() uint64 { return e.Time }
+func (f *Fork) at() uint64 { return f.Time }
+func (e *Exit) at() uint64 { return e.Time }
+
+// ChangeTime is when the change happened.
+func ChangeTime(c Change) uint64 { return c.at() }
+
+// SideBand follows what a target maps and starts. It is one event that counts
+// nothing on each thread and CPU: perf gives inherited events a buffer only
+// per CPU.
+type SideBand struct {
+	rings  []*goperf.Event // one a CPU
+	others []*goperf.Event // redirected to the ring of their CPU
+	// Lost counts records that the kernel dropped.
+	Lost uint64
+}
+
+const (
+	swDummy      = 9 // PERF_COUNT_SW_DUMMY
+	sideBandPage = 16
+	// MaxSideBandEvents bounds threads × CPUs; beyond it a target's mappings
+	// have to be read from /proc.
+	MaxSideBandEvents = 4096
+)
+
+// ErrTooManyThreads is returned when a side band would take more than
+// MaxSideBandEvents events.
+var ErrTooManyThreads = errors.New("too many threads and CPUs for side-band events")
+
+// OpenSideBand opens the side band on the threads, recording from now on.
+func OpenSideBand(tids, cpus []int) (_ *SideBand, err error) {
+	if len(tids)*len(cpus) > MaxSideBandEvents {
+		return nil, ErrTooManyThreads
+	}
+	s := &SideBand{}
+	defer func() {
+		if err != nil {
+			s.Close()
+		}
+	}()
+	attr := &goperf.Attr{Label: "side band", Type: unix.PERF_TYPE_SOFTWARE, Config: swDummy, ClockID: unix.CLOCK_MONOTONIC}
+	attr.SampleFormat.Tid = true
+	attr.SampleFormat.Time = true
+	attr.SampleFormat.StreamID = true
+	o := &attr.Options
+	o.Disabled, o.Inherit, o.SampleIDAll, o.UseClockID = true, true, true, true
+	o.Mmap, o.Mmap2, o.Comm, o.CommExec, o.Task = true, true, true, true, true
+	o.ExcludeKernel, o.ExcludeHypervisor = true, true
+	for _, cpu := range cpus {
+		var ring *goperf.Event
+		for _, tid := range tids {
+			ev, err := goperf.OpenWithFlags(attr, tid, cpu, nil, unix.PERF_FLAG_FD_CLOEXEC)
+			if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENODEV) {
+				continue // the thread ended; the CPU is offline
+			}
+			if err != nil {
+				return nil, fmt.Errorf("open side band on thread %d, CPU %d: %w", tid, cpu, err)
+			}
+			if ring == nil {
+				s.rings = append(s.rings, ev)
+				if err := ev.MapRingNumPages(sideBandPage); err != nil {
+					return nil, fmt.Errorf("map side band of CPU %d: %w", cpu, err)
+				}
+				ring = ev
+			} else {
+				s.others = append(s.others, ev)
+				if err := ev.SetOutput(ring); err != nil {
+					return nil, fmt.Errorf("join side band of thread %d to CPU %d: %w", tid, cpu, err)
+				}
+			}
+			if err := ev.Enable(); err != nil {
+				return nil, fmt.Errorf("enable side band: %w", err)
+			}
+		}
+	}
+	if len(s.rings) == 0 {
+		return nil, ErrNoThreads
+	}
+	return s, nil
+}
+
+// Read appends what has arrived to changes, in no order across CPUs.
+func (s *SideBand) Read(changes []Change) ([]Change, error) {
+	for _, ring := range s.rings {
+		for ring.HasRecord() {
+			rec, err := ring.ReadRecord(context.Background())
+			if errors.Is(err, goperf.ErrBadRecord) {
+				s.Lost++
+				continue
+			}
+			if err != nil {
+				return changes, fmt.Errorf("read side band: %w", err)
+			}
+			if c := s.decode(rec); c != nil {
+				changes = append(changes, c)
+			}
+		}
+	}
+	return changes, nil
+}
+
+func (s *SideBand) decode(rec goperf.Record) Change {
+	switch r := rec.(type) {
+	case *goperf.Mmap2Record:
+		if !r.Executable() {
+			return nil
+		}
+		return &Mmap{Time: r.Time, PID: r.Pid, Start: r.Addr, Length: r.Len, Offset: r.PageOffset,
+			Major: r.MajorID, Minor: r.MinorID, Inode: r.Inode, Filename: r.Filename}
+	case *goperf.CommRecord:
+		if r.WasExec() {
+			return &Exec{Time: r.SampleID.Time, PID: r.Pid, Comm: r.NewName}
+		}
+	case *goperf.ForkRecord:
+		if r.Pid != r.Ppid {
+			return &Fork{Time: r.Time, PID: r.Pid, Parent: r.Ppid}
+		}
+	case *goperf.ExitRecord:
+		return &Exit{Time: r.Time, PID: r.Pid, TID: r.Tid}
+	case *goperf.LostRecord:
+		s.Lost += r.Lost
+	}
+	return nil
+}
+
+// Close closes every event.
+func (s *SideBand) Close() error {
+	var err error
+	for _, ev := range append(s.others, s.rings...) {
+		err = errors.Join(err, ev.Close())
+	}
+	s.rings, s.others = nil, nil
+	return err
+}
