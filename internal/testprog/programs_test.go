@@ -1,0 +1,74 @@
+package testprog
+
+import (
+	"os/exec"
+	"regexp"
+	"testing"
+)
+
+// runs lists every program with arguments that end soon and what it then prints.
+var runs = []struct {
+	name   string
+	opts   Options
+	args   []string
+	output string // regular expression for all of it
+	status int
+}{
+	{"alloc31", Options{}, []string{"100"}, `199554\n`, 0},
+	{"deep", Options{}, []string{"recursion", "50000", "2"}, `\d+\n`, 0},
+	{"deep", Options{}, []string{"thunks", "50000", "2"}, `\d+\n`, 0},
+	{"example", Options{}, []string{"2000"}, `words: \d+, entropy [\d.]+\n(  \d+ \w+\n){5}pairs: \d+, entropy [\d.]+\n(  \d+ \w+ \w+\n){5}`, 0},
+	{"exceptions", Options{}, []string{"20", "2"}, `\d+\nthread killed\n`, 0},
+	{"fac", Options{}, []string{"10", "2"}, `43545600\n`, 0},
+	{"ffi", Options{}, []string{"1", "1000"}, `\d+\n`, 0},
+	{"ffi", Options{Threaded: true}, []string{"1", "1000"}, `\d+\n`, 0},
+	{"fork", Options{}, []string{"2", "1000"}, `parent \d+\nforked \d+\nstarted \d+\ndone\n`, 0},
+	{"fusion", Options{}, []string{"1000", "1"}, `334835501\n`, 0},
+	{"maps", Options{}, []string{"3000", "2"}, `6000000\n`, 0},
+	{"quick", Options{}, nil, `quick\n`, 0},
+	{"quick", Options{}, []string{"7"}, `quick 7\n`, 7},
+	{"rev", Options{}, []string{"110", "2"}, `\d+\n`, 0},
+	{"spin31", Options{}, []string{"3"}, `\d+\n`, 0},
+	{"stm", Options{}, []string{"4"}, `\d+\n`, 0},
+	{"threads100", Options{Threaded: true}, []string{"10", "7", "2", "+RTS", "-N2"},
+		`(thread \d+ cap [01] depth 1\d\n){7}(bound \d+ cap - depth 1[01]\n){2}done 9\n`, 0},
+}
+
+// Each program does what its usage line says, and prints the same under -O0: what it
+// computes does not depend on how it was optimised.
+func TestPrograms(t *testing.T) {
+	for _, r := range runs {
+		t.Run(r.name, func(t *testing.T) {
+			outputs := map[string]bool{}
+			for _, o0 := range []bool{false, true} {
+				o := r.opts
+				o.O0 = o0
+				cmd := exec.Command(Build(t, r.name, o), r.args...)
+				out, err := cmd.Output()
+				if cmd.ProcessState == nil {
+					t.Fatal(err)
+				}
+				if got := cmd.ProcessState.ExitCode(); got != r.status {
+					t.Errorf("%v: status %d, want %d (%v)", r.args, got, r.status, err)
+				}
+				if !regexp.MustCompile(`\A` + r.output + `\z`).Match(out) {
+					t.Errorf("%v printed\n%s\nwant %s", r.args, out, r.output)
+				}
+				outputs[regexp.MustCompile(`(parent|forked|started|thread|bound) \d+`).ReplaceAllString(string(out), "$1")] = true
+			}
+			if len(outputs) != 1 {
+				t.Errorf("%v: output differs between -O2 and -O0: %v", r.args, outputs)
+			}
+		})
+	}
+}
+
+func TestBuildIsCached(t *testing.T) {
+	first := Build(t, "quick", Options{})
+	if again := Build(t, "quick", Options{}); again != first {
+		t.Errorf("built twice: %s, %s", first, again)
+	}
+	if other := Build(t, "quick", Options{NoDebug: true}); other == first {
+		t.Errorf("other options gave the same file %s", other)
+	}
+}

@@ -1,0 +1,243 @@
+package testprog
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options choose how a program is compiled. The zero value is what users are told to
+// write: ghc -O2 -g3.
+type Options struct {
+	GHC      string // compiler; "ghc" from PATH if empty
+	O0       bool   // -O0 in place of -O2
+	NoDebug  bool   // without any -g
+	Threaded bool   // -threaded
+	Prof     bool   // -prof, with a cost centre for each exported binding
+	Dynamic  bool   // -dynamic: Haskell libraries as shared objects
+	Strip    bool   // no symbol table
+	Flags    []string
+}
+
+func (o Options) args() []string {
+	a := []string{"-v0", "-Wall", "-rtsopts"}
+	if o.O0 {
+		a = append(a, "-O0")
+	} else {
+		a = append(a, "-O2")
+	}
+	if !o.NoDebug {
+		a = append(a, "-g3")
+	}
+	if o.Threaded {
+		a = append(a, "-threaded")
+	}
+	if o.Prof {
+		a = append(a, "-prof", "-fprof-auto-exported")
+	}
+	if o.Dynamic {
+		a = append(a, "-dynamic")
+	}
+	if o.Strip {
+		a = append(a, "-optl-s")
+	}
+	return append(a, o.Flags...)
+}
+
+// Source gives the folder of a program's sources.
+func Source(tb testing.TB, name string) string {
+	tb.Helper()
+	root, err := moduleRoot()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dir := filepath.Join(root, "testdata", "programs", name)
+	if _, err := os.Stat(filepath.Join(dir, "Main.hs")); err != nil {
+		tb.Fatalf("find test program: %v", err)
+	}
+	return dir
+}
+
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("find go.mod: not inside the module")
+		}
+		dir = up
+	}
+}
+
+// Build compiles testdata/programs/NAME and gives the path of the executable, which
+// is named NAME and must not be written to. Its sources are named in its debug
+// information as from the program's own folder. The test is skipped where the compiler
+// or its profiling libraries are missing, and fails on an error or a warning.
+func Build(tb testing.TB, name string, o Options) string {
+	tb.Helper()
+	ghc, version := GHC(tb, o.GHC)
+	src := Source(tb, name)
+	key, inputs, err := buildKey(src, ghc, version, o.args())
+	if err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	dir := filepath.Join(cache, key)
+	exe := filepath.Join(dir, name)
+
+	unlock, err := lock(filepath.Join(cache, key+".lock"))
+	if err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	defer unlock()
+	if _, err := os.Stat(exe); err == nil {
+		return exe
+	}
+
+	tmp, err := os.MkdirTemp(cache, "build-")
+	if err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	defer os.RemoveAll(tmp)
+	args := append(o.args(), "-outputdir", filepath.Join(tmp, "obj"), "-o", filepath.Join(tmp, name))
+	cmd := exec.Command(ghc, append(args, inputs...)...)
+	cmd.Dir = src
+	out, err := cmd.CombinedOutput()
+	if o.Prof && bytes.Contains(out, []byte("profiling libraries")) {
+		Skip(tb, &UnsupportedError{Need: "GHC's profiling libraries", Hint: "apt-get install ghc-prof"})
+	}
+	if err != nil {
+		tb.Fatalf("build %s: %v\n%s", name, err, out)
+	}
+	// Where the distribution's package database names folders that it does not
+	// ship, GHC warns about those, not about the program.
+	if bytes.Contains(out, []byte(".hs:")) {
+		tb.Fatalf("build %s: not free of warnings\n%s", name, out)
+	}
+	if err := os.RemoveAll(filepath.Join(tmp, "obj")); err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	// The cache is readable by all: tests run programs as other users.
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	return exe
+}
+
+type compiler struct{ path, version string }
+
+var (
+	compilersMu sync.Mutex
+	compilers   = map[string]compiler{}
+)
+
+// GHC finds a compiler ("" is "ghc" from PATH) and its numeric version, and skips
+// the test without it.
+func GHC(tb testing.TB, name string) (path, version string) {
+	tb.Helper()
+	if name == "" {
+		name = "ghc"
+	}
+	path = NeedTool(tb, name, "ghc")
+	compilersMu.Lock()
+	defer compilersMu.Unlock()
+	if c, ok := compilers[path]; ok {
+		return c.path, c.version
+	}
+	out, err := exec.Command(path, "--numeric-version").Output()
+	if err != nil {
+		tb.Fatalf("ask %s for its version: %v", path, err)
+	}
+	version = strings.TrimSpace(string(out))
+	compilers[path] = compiler{path, version}
+	return path, version
+}
+
+// buildKey hashes all that a build depends on, and names the files to compile.
+func buildKey(src, ghc, version string, args []string) (key string, inputs []string, err error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%s\x00%s\x00%q\x00", src, ghc, version, args)
+	entries, err := os.ReadDir(src)
+	if err != nil {
+		return "", nil, err
+	}
+	sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
+	inputs = []string{"Main.hs"}
+	for _, e := range entries {
+		switch filepath.Ext(e.Name()) {
+		case ".hs", ".h":
+		case ".c":
+			inputs = append(inputs, e.Name())
+		default:
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(src, e.Name()))
+		if err != nil {
+			return "", nil, err
+		}
+		fmt.Fprintf(h, "%s\x00%d\x00", e.Name(), len(text))
+		h.Write(text)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12]), inputs, nil
+}
+
+func cacheDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find a cache directory: %w; set HOME or XDG_CACHE_HOME", err)
+	}
+	dir = filepath.Join(dir, "ccagent-test", "programs")
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// lock keeps test processes that run at the same time from building the same program.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
+	}
+	return func() { f.Close() }, nil
+}
+
+// CopyTo puts a copy of an executable into dir, for tests that change it or run it as
+// a user who cannot enter the cache directory.
+func CopyTo(tb testing.TB, exe, dir string) string {
+	tb.Helper()
+	data, err := os.ReadFile(exe)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	to := filepath.Join(dir, filepath.Base(exe))
+	if err := os.WriteFile(to, data, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	return to
+}
