@@ -1,0 +1,340 @@
+package eventlog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// NoCap is the capability of events that belong to none.
+const NoCap = -1
+
+// ErrTooLarge is wrapped by Write's error when an event's payload does not fit
+// the format's 16-bit length. Nothing of the event was written.
+var ErrTooLarge = errors.New("event larger than 65535 bytes")
+
+// ErrClosed is what a closed Writer answers.
+var ErrClosed = errors.New("eventlog writer is closed")
+
+// EventError is an event that cannot be written. The Writer goes on as if
+// Write had not been called.
+type EventError struct {
+	ID  uint16
+	Err error
+}
+
+func (e *EventError) Error() string { return fmt.Sprintf("encode event %d: %v", e.ID, e.Err) }
+func (e *EventError) Unwrap() error { return e.Err }
+
+// DefaultBuffer is how many bytes a Writer holds back by default.
+const DefaultBuffer = 256 << 10
+
+// WriterOptions change a Writer from its defaults.
+type WriterOptions struct {
+	// Buffer bounds the bytes held back until a flush; 0 means DefaultBuffer.
+	Buffer int
+	// Types is the header to write; nil means Types(). Events of types it does
+	// not declare cannot be written.
+	Types []EventType
+	// Verbatim leaves strings as they are. By default those in GHC's events are
+	// made valid UTF-8, because other readers stop at anything else.
+	Verbatim bool
+}
+
+// Writer streams an eventlog. It is not safe for concurrent use.
+//
+// Events are gathered into one block for each capability, and one for the
+// events of none, and leave the Writer in whole blocks: what a reader finds
+// after the writing process was killed is valid up to the last flush. A flush
+// writes the block of no capability first, so what is defined there (stack
+// nodes, modules, …) precedes what refers to it in any other block.
+//
+// Times are ns since the capture's begin. Within a block they never go back: an
+// event that is older than the one before it in its block opens the next block.
+// The format does not ask for it, and readers of it sort by time; it lets them
+// merge blocks in place of sorting events.
+//
+// After the first error from the underlying writer every call returns that
+// error. What had been flushed stays whole: where the underlying writer can
+// truncate (a file), the block that was cut off by the error is removed.
+type Writer struct {
+	w      io.Writer
+	types  []uint32 // by id: 1 + declared size, 0 = undeclared
+	c      codec
+	blocks []*block // in use, ascending by cap; blocks[0] is NoCap's
+	last   *block   // the one written to last
+	header []byte   // not yet flushed
+	held   int      // bytes held back
+	buffer int
+	size   int64 // bytes written
+	err    error
+}
+
+// block is the events of one capability that are held back. Its bytes may hold
+// several blocks of the format; the last one is open.
+type block struct {
+	cap    int
+	buf    []byte
+	marker int    // offset of the open block's marker
+	time   uint64 // of the last event
+}
+
+// NewWriter makes a Writer. The header leaves with the first flush. opts may be
+// nil.
+func NewWriter(w io.Writer, opts *WriterOptions) *Writer {
+	if opts == nil {
+		opts = &WriterOptions{}
+	}
+	types := opts.Types
+	if types == nil {
+		types = Types()
+	}
+	wr := &Writer{w: w, buffer: opts.Buffer}
+	if wr.buffer <= 0 {
+		wr.buffer = DefaultBuffer
+	}
+	wr.c.encoding, wr.c.sanitise = true, !opts.Verbatim
+	wr.declare(types)
+	wr.header = appendHeader(nil, types)
+	wr.held = len(wr.header)
+	return wr
+}
+
+func (w *Writer) declare(types []EventType) {
+	for _, t := range types {
+		if n := int(t.ID) + 1; n > len(w.types) {
+			w.types = append(w.types, make([]uint32, n-len(w.types))...)
+		}
+		w.types[t.ID] = uint32(t.Size) + 1
+	}
+	w.blocks = []*block{{cap: NoCap}}
+	w.last = w.blocks[0]
+}
+
+// Write adds an event at a time in ns and of a capability (from 0), or NoCap.
+// It keeps no reference to the event. The error is an *EventError if the event
+// cannot be encoded, else the underlying writer's.
+func (w *Writer) Write(timeNs uint64, cap int, ev Event) error {
+	if w.err != nil {
+		return w.err
+	}
+	id := ev.EventID()
+	b, size, err := w.open(timeNs, cap, id)
+	if err != nil {
+		return err
+	}
+	start := len(b.buf)
+	c := &w.c
+	c.buf, c.failed, c.size = appendEventHead(b.buf, id, timeNs, size), "", size
+	head := len(c.buf)
+	ev.layout(c)
+	if err := w.fit(head, size); err != nil {
+		b.buf = b.buf[:start]
+		return &EventError{ID: id, Err: err}
+	}
+	return w.wrote(b, start, timeNs)
+}
+
+// WriteRaw adds an event by its id and encoded payload, as a Record holds them.
+// The id must be declared, and the payload of the declared size.
+func (w *Writer) WriteRaw(timeNs uint64, cap int, id uint16, payload []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	b, size, err := w.open(timeNs, cap, id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case size == VariableSize && len(payload) > maxPayload:
+		return &EventError{ID: id, Err: ErrTooLarge}
+	case size != VariableSize && len(payload) != int(size):
+		return &EventError{ID: id, Err: fmt.Errorf("payload of %d bytes where the header declares %d", len(payload), size)}
+	}
+	start := len(b.buf)
+	w.c.buf = append(appendEventHead(b.buf, id, timeNs, size), payload...)
+	if size == VariableSize {
+		binary.BigEndian.PutUint16(w.c.buf[len(w.c.buf)-len(payload)-2:], uint16(len(payload)))
+	}
+	return w.wrote(b, start, timeNs)
+}
+
+// appendEventHead appends what precedes an event's payload, its length as 0.
+func appendEventHead(buf []byte, id uint16, timeNs uint64, size uint16) []byte {
+	buf = binary.BigEndian.AppendUint16(buf, id)
+	buf = binary.BigEndian.AppendUint64(buf, timeNs)
+	if size == VariableSize {
+		buf = append(buf, 0, 0)
+	}
+	return buf
+}
+
+// open finds the block that an event goes to.
+func (w *Writer) open(timeNs uint64, cap int, id uint16) (*block, uint16, error) {
+	declared := uint32(0)
+	if int(id) < len(w.types) {
+		declared = w.types[id]
+	}
+	switch {
+	case declared == 0 || id == idEnd:
+		return nil, 0, &EventError{ID: id, Err: errors.New("not declared in the log's header")}
+	case id == IDBlockMarker:
+		return nil, 0, &EventError{ID: id, Err: errors.New("block markers are the writer's own")}
+	case cap < NoCap || cap >= NoCapability:
+		return nil, 0, &EventError{ID: id, Err: fmt.Errorf("capability %d out of range", cap)}
+	}
+	b := w.last
+	if b.cap != cap {
+		b = w.blockOf(cap)
+		w.last = b
+	}
+	return b, uint16(declared - 1), nil
+}
+
+func (w *Writer) blockOf(cap int) *block {
+	i, found := slices.BinarySearchFunc(w.blocks, cap, func(b *block, cap int) int { return b.cap - cap })
+	if !found {
+		w.blocks = slices.Insert(w.blocks, i, &block{cap: cap})
+	}
+	return w.blocks[i]
+}
+
+// fit checks the payload that was encoded from head on and makes it agree with
+// its declaration: the length for a variable size, else cut or padded as the
+// header of an older or newer GHC asks.
+func (w *Writer) fit(head int, size uint16) error {
+	c := &w.c
+	n := len(c.buf) - head
+	switch {
+	case c.failed != "":
+		return errors.New(c.failed)
+	case size != VariableSize && n > int(size):
+		c.buf = c.buf[:head+int(size)]
+	case size != VariableSize:
+		c.buf = append(c.buf, make([]byte, int(size)-n)...)
+	case n > maxPayload:
+		return ErrTooLarge
+	default:
+		binary.BigEndian.PutUint16(c.buf[head-2:], uint16(n))
+	}
+	return nil
+}
+
+// wrote takes the event that w.c.buf holds from start on into b.
+func (w *Writer) wrote(b *block, start int, timeNs uint64) error {
+	buf := w.c.buf
+	w.c.buf = nil
+	if start == 0 || timeNs < b.time {
+		// The event is first in its block: make room for the marker.
+		b.close()
+		b.marker = start
+		buf = slices.Insert(buf, start, make([]byte, blockMarkerLen)...)
+		binary.BigEndian.PutUint16(buf[start:], IDBlockMarker)
+		binary.BigEndian.PutUint64(buf[start+2:], timeNs)
+		binary.BigEndian.PutUint16(buf[start+22:], uint16(b.cap))
+	}
+	w.held += len(buf) - start
+	b.buf, b.time = buf, timeNs
+	if w.held >= w.buffer {
+		return w.Flush()
+	}
+	return nil
+}
+
+// close fills in the open block's size and end.
+func (b *block) close() {
+	if len(b.buf) == 0 {
+		return
+	}
+	m := b.buf[b.marker:]
+	binary.BigEndian.PutUint32(m[10:], uint32(len(m)))
+	binary.BigEndian.PutUint64(m[14:], b.time)
+}
+
+// Flush hands everything that is held back to the underlying writer.
+func (w *Writer) Flush() error {
+	if w.err != nil {
+		return w.err
+	}
+	if err := w.put(w.header); err != nil {
+		return err
+	}
+	w.header = nil
+	idle := 0
+	for _, b := range w.blocks {
+		if len(b.buf) == 0 {
+			idle++
+			continue
+		}
+		b.close()
+		if err := w.put(b.buf); err != nil {
+			return err
+		}
+		b.buf = b.buf[:0]
+	}
+	w.held = 0
+	if idle > 64 {
+		// Buffers of capabilities that have gone quiet.
+		w.blocks = w.blocks[:1]
+		w.last = w.blocks[0]
+	}
+	return nil
+}
+
+// put writes whole blocks.
+func (w *Writer) put(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	n, err := w.w.Write(b)
+	if err == nil && n < len(b) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		w.err = fmt.Errorf("write eventlog: %w", err)
+		if n > 0 {
+			w.err = errors.Join(w.err, cutBack(w.w, int64(n)))
+		}
+		return w.err
+	}
+	w.size += int64(n)
+	return nil
+}
+
+// cutBack removes the last n bytes written to w if it is something that can be
+// truncated.
+func cutBack(w io.Writer, n int64) error {
+	f, ok := w.(interface {
+		io.Seeker
+		Truncate(int64) error
+	})
+	if !ok {
+		return nil
+	}
+	end, err := f.Seek(-n, io.SeekCurrent)
+	if err != nil {
+		return nil // a pipe: readers skip the unfinished block
+	}
+	if err := f.Truncate(end); err != nil {
+		return fmt.Errorf("remove the unfinished block: %w", err)
+	}
+	return nil
+}
+
+// Close flushes and writes the end marker. It does not close the underlying
+// writer. A log whose writing failed gets no end marker.
+func (w *Writer) Close() error {
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := w.put([]byte{0xff, 0xff}); err != nil {
+		return err
+	}
+	w.err = ErrClosed
+	return nil
+}
+
+// Size is the number of bytes handed to the underlying writer so far.
+func (w *Writer) Size() int64 { return w.size }
