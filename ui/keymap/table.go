@@ -1,0 +1,148 @@
+package keymap
+
+// Action is what a key asks for.
+type Action string
+
+// The actions. A screen that cannot do one says why.
+const (
+	Up       Action = "up"
+	Down     Action = "down"
+	Left     Action = "left"
+	Right    Action = "right"
+	Top      Action = "top"
+	Bottom   Action = "bottom"
+	HalfUp   Action = "half-page-up"
+	HalfDown Action = "half-page-down"
+	PageUp   Action = "page-up"
+	PageDown Action = "page-down"
+
+	NextPane   Action = "next-pane"
+	PrevPane   Action = "previous-pane"
+	Zoom       Action = "zoom"
+	Screen1    Action = "screen-1"
+	Screen2    Action = "screen-2"
+	Screen3    Action = "screen-3"
+	Screen4    Action = "screen-4"
+	Screen5    Action = "screen-5"
+	Screen6    Action = "screen-6"
+	PrevScreen Action = "previous-screen"
+	Open       Action = "open"
+	Back       Action = "back"
+
+	Search     Action = "search"
+	SearchNext Action = "search-next"
+	SearchPrev Action = "search-previous"
+	Filter     Action = "filter"
+
+	Focus     Action = "focus"
+	FocusLeaf Action = "focus-own"
+	Drop      Action = "drop"
+	Hide      Action = "hide"
+	Merge     Action = "merge"
+	Collapse  Action = "collapse"
+	Recursion Action = "fold-recursion"
+	Pop       Action = "pop"
+	Undo      Action = "undo"
+	Redo      Action = "redo"
+
+	Sort     Action = "sort"
+	Invert   Action = "invert"
+	Sandwich Action = "sandwich"
+	Metric   Action = "metric"
+	Base     Action = "base"
+	Minimum  Action = "minimum"
+	Raw      Action = "raw-names"
+
+	RangeFrom Action = "range-from"
+	RangeTo   Action = "range-to"
+	ZoomIn    Action = "zoom-in"
+	ZoomOut   Action = "zoom-out"
+	ZoomFit   Action = "zoom-fit"
+	PanLeft   Action = "pan-left"
+	PanRight  Action = "pan-right"
+	Brush     Action = "brush"
+	Bookmark  Action = "bookmark"
+
+	Copy    Action = "copy"
+	Edit    Action = "edit"
+	Export  Action = "export"
+	Suspend Action = "suspend"
+	Help    Action = "help"
+	Quit    Action = "quit"
+)
+
+// Table is every binding, in the order in which help and manual show them.
+var Table = []Section{
+	{"Move", []Binding{
+		{Up, []string{"k", "up"}, "k up", "", "up", ""},
+		{Down, []string{"j", "down"}, "j down", "move", "down", ""},
+		{Left, []string{"h", "left"}, "h left", "", "close a branch, or go to the one above; on the timeline and in sources, to the left", ""},
+		{Right, []string{"l", "right"}, "l right", "", "open a branch; on the timeline and in sources, to the right", ""},
+		{Top, []string{"g", "home"}, "g home", "", "first", ""},
+		{Bottom, []string{"G", "end"}, "G end", "", "last", ""},
+		{HalfDown, []string{"ctrl+d"}, "ctrl-d", "", "half a page down", ""},
+		{HalfUp, []string{"ctrl+u"}, "ctrl-u", "", "half a page up", ""},
+		{PageDown, []string{"pgdown", "space"}, "pgdn space", "", "a page down", ""},
+		{PageUp, []string{"pgup"}, "pgup", "", "a page up", ""},
+	}},
+	{"Panes and screens", []Binding{
+		{NextPane, []string{"tab"}, "tab", "pane", "next pane", ""},
+		{PrevPane, []string{"shift+tab"}, "shift-tab", "", "previous pane", ""},
+		{Zoom, []string{"z"}, "z", "zoom", "the pane on the whole screen, and back", ""},
+		{Open, []string{"enter"}, "enter", "open", "open a branch, or an element's source", ""},
+		{Back, []string{"esc"}, "esc", "", "back: closes a prompt, then the zoom, then the screen; never quits", ""},
+		{Screen1, []string{"1"}, "1", "", "main screen: timeline, hot list, source", ""},
+		{Screen2, []string{"2"}, "2", "", "source with its causes", ""},
+		{Screen3, []string{"3"}, "3", "", "call tree", ""},
+		{Screen4, []string{"4"}, "4", "", "cost centres", "the screen for cost centres is not built yet"},
+		{Screen5, []string{"5"}, "5", "", "heap over time", "the screen for heap profiles is not built yet"},
+		{Screen6, []string{"6"}, "6", "", "difference of two logs", "the screen for comparing two logs is not built yet"},
+		{PrevScreen, []string{"`"}, "`", "", "the screen before this one", ""},
+	}},
+	{"Find", []Binding{
+		{Search, []string{"/"}, "/", "search", "search by regular expression; all lower case ignores case", ""},
+		{SearchNext, []string{"n"}, "n", "", "next match", ""},
+		{SearchPrev, []string{"N"}, "N", "", "previous match", ""},
+		{Filter, []string{"&"}, "&", "filter", "list only what matches; &! only what does not; empty lists all", ""},
+	}},
+	{"Transforms", []Binding{
+		{Focus, []string{"f"}, "f", "focus", "keep only samples with the element anywhere on their stack", ""},
+		{FocusLeaf, []string{"F"}, "F", "", "keep only samples whose own code the element caused", ""},
+		{Drop, []string{"d"}, "d", "drop", "drop the samples with the element on their stack", ""},
+		{Hide, []string{"D"}, "D", "", "hide the element: its frames go, the samples stay", ""},
+		{Pop, []string{"backspace"}, "backspace", "", "take the last transform off", ""},
+		{Undo, []string{"u"}, "u", "undo", "undo the last change of the transforms", ""},
+		{Redo, []string{"ctrl+r"}, "ctrl-r", "", "redo it", ""},
+		{Merge, []string{"m"}, "m", "", "merge the element into its caller", "merging is not built yet; D hides an element's frames"},
+		{Collapse, []string{"c"}, "c", "", "collapse what the element calls", "collapsing is not built yet; h closes a branch"},
+		{Recursion, []string{"r"}, "r", "", "fold recursion", "folding recursion is not built yet"},
+	}},
+	{"View of the data", []Binding{
+		{Sort, []string{"s"}, "s", "sort", "sort by share, only, inclusive or name", ""},
+		{Invert, []string{"i"}, "i", "", "turn the call tree: from the root down, or from the leaves up", ""},
+		{Metric, []string{"t"}, "t", "", "next event: cycles, alloc, …", ""},
+		{Base, []string{"%"}, "%", "", "shares of the samples kept, or of all samples", ""},
+		{Minimum, []string{"L"}, "L", "", "leave out rows below a share", ""},
+		{Raw, []string{"R"}, "R", "", "the linker's symbol of the selected row", ""},
+		{Sandwich, []string{"p"}, "p", "", "callers and callees of one function", "the sandwich view is not built yet; 3 and i show callers"},
+	}},
+	{"Timeline", []Binding{
+		{RangeFrom, []string{"["}, "[", "range", "the range begins at the cursor", ""},
+		{RangeTo, []string{"]"}, "]", "", "the range ends at the cursor", ""},
+		{Brush, []string{"v"}, "v", "", "brush: a range begins here and grows with the cursor; again keeps it", ""},
+		{ZoomIn, []string{"+", "="}, "+", "", "zoom in about the cursor", ""},
+		{ZoomOut, []string{"-"}, "-", "", "zoom out", ""},
+		{ZoomFit, []string{"0"}, "0", "", "all of the time", ""},
+		{PanLeft, []string{"<"}, "<", "", "earlier", ""},
+		{PanRight, []string{">"}, ">", "", "later", ""},
+		{Bookmark, []string{"b"}, "b", "", "bookmark a moment", "bookmarks are not built yet"},
+	}},
+	{"Out", []Binding{
+		{Copy, []string{"y"}, "y", "copy", "copy the row (OSC 52: works over ssh where the terminal allows it)", ""},
+		{Edit, []string{"e"}, "e", "", "open the line in $VISUAL or $EDITOR", ""},
+		{Export, []string{"o"}, "o", "", "export", "exporting from here is not built yet; ccview export writes other tools' formats"},
+		{Suspend, []string{"ctrl+z"}, "ctrl-z", "", "suspend; fg comes back", ""},
+		{Help, []string{"?"}, "?", "help", "all keys; type to search them", ""},
+		{Quit, []string{"q", "ctrl+c"}, "q ctrl-c", "quit", "quit", ""},
+	}},
+}

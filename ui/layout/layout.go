@@ -1,0 +1,149 @@
+// Package layout divides the terminal among the viewer's panes: pure functions
+// from a size to rectangles.
+package layout
+
+import "image"
+
+// The size below which only one pane is shown, with a notice.
+const (
+	MinWidth  = 80
+	MinHeight = 24
+)
+
+// Pane is a part of a screen that can have the keys.
+type Pane int
+
+const (
+	Hot Pane = iota
+	Source
+	Timeline
+	Panes
+)
+
+var paneNames = [Panes]string{"hot list", "source", "timeline"}
+
+// String names the pane.
+func (p Pane) String() string { return paneNames[p] }
+
+// Rect is a rectangle of cells.
+type Rect = image.Rectangle
+
+// Frame is what every screen has around its body.
+type Frame struct {
+	Title, Notice, Body, Crumbs, Footer Rect
+	Small                               bool // the terminal is below the minimum size
+}
+
+// Outer cuts a w×h terminal into the frame's rows. When it is too small for all of them, the
+// body comes first, then the notice, the footer and the title.
+func Outer(w, h int) Frame {
+	f := Frame{Small: w < MinWidth || h < MinHeight}
+	top, bottom := 0, h
+	take := func(fromTop bool) Rect {
+		if bottom-top <= 1 {
+			return Rect{}
+		}
+		if fromTop {
+			top++
+			return image.Rect(0, top-1, w, top)
+		}
+		bottom--
+		return image.Rect(0, bottom, w, bottom+1)
+	}
+	if f.Small {
+		f.Notice = take(true)
+		f.Footer = take(false)
+		if bottom-top > 4 {
+			f.Title = f.Notice
+			f.Notice = take(true)
+			f.Crumbs = take(false)
+		}
+	} else {
+		f.Title = take(true)
+		f.Footer = take(false)
+		f.Crumbs = take(false)
+	}
+	f.Body = image.Rect(0, top, w, bottom)
+	return f
+}
+
+// MainScreen is screen 1: boxes include their borders and share those between them.
+type MainScreen struct {
+	Boxes [Panes]Rect // empty when not shown
+}
+
+// Main lays out screen 1 in body. rows is the number of rows the timeline wants
+// besides its border; with one set, only that pane is shown.
+func Main(body Rect, rows int, only Pane, one bool) MainScreen {
+	var m MainScreen
+	if one {
+		m.Boxes[only] = body
+		return m
+	}
+	// The timeline gets what it wants up to a third of the height.
+	t := min(rows, max(3, body.Dy()/3-2)) + 2
+	tb := body
+	tb.Max.Y = body.Min.Y + t
+	m.Boxes[Timeline] = tb
+	low := body
+	low.Min.Y = tb.Max.Y - 1
+	split := low.Min.X + (low.Dx()+1)*hotShare(low.Dx())/100
+	m.Boxes[Hot] = low
+	m.Boxes[Hot].Max.X = split + 1
+	m.Boxes[Source] = low
+	m.Boxes[Source].Min.X = split
+	return m
+}
+
+// hotShare is the percentage of the width the hot list gets: names need room
+// first, source lines profit from all that is left.
+func hotShare(w int) int {
+	switch {
+	case w < 100:
+		return 52
+	case w < 140:
+		return 50
+	default:
+		return 42
+	}
+}
+
+// SourceScreen is screen 2: the source over three tables about its line.
+type SourceScreen struct {
+	Source                Rect
+	Causes, Blocks, Other Rect // empty when there is no room
+}
+
+// SourceOver lays out screen 2.
+func SourceOver(body Rect, small bool) SourceScreen {
+	s := SourceScreen{Source: body}
+	if small || body.Dy() < 14 {
+		return s
+	}
+	h := min(9, body.Dy()/3)
+	s.Source.Max.Y = body.Max.Y - h + 1
+	low := body
+	low.Min.Y = body.Max.Y - h
+	a, b := low.Min.X+low.Dx()*2/5, low.Min.X+low.Dx()*7/10
+	s.Causes, s.Blocks, s.Other = low, low, low
+	s.Causes.Max.X = a + 1
+	s.Blocks.Min.X, s.Blocks.Max.X = a, b+1
+	s.Other.Min.X = b
+	return s
+}
+
+// Inner is r without its border.
+func Inner(r Rect) Rect {
+	if r.Dx() < 2 || r.Dy() < 2 {
+		return Rect{Min: r.Min, Max: r.Min}
+	}
+	return r.Inset(1)
+}
+
+// Dialog is a box of at most w×h in the middle of the screen.
+func Dialog(screen Rect, w, h int) Rect {
+	w, h = min(w, screen.Dx()), min(h, screen.Dy())
+	x := screen.Min.X + (screen.Dx()-w)/2
+	y := screen.Min.Y + (screen.Dy()-h)/2
+	return image.Rect(x, y, x+w, y+h)
+}

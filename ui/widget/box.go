@@ -1,0 +1,111 @@
+package widget
+
+import "ccagent/ui/theme"
+
+// Box draws a border around r with a title at its top left and a note at its
+// top right. Where it meets a border that is already drawn, the lines join.
+func (p *Painter) Box(r Rect, title, note string, focus bool) {
+	r = r.Intersect(p.Bounds())
+	if r.Dx() < 2 || r.Dy() < 2 {
+		return
+	}
+	st := p.Theme.Border
+	if focus {
+		st = p.Theme.BorderFocus
+	}
+	x1, y1, x2, y2 := r.Min.X, r.Min.Y, r.Max.X-1, r.Max.Y-1
+	for x := x1; x <= x2; x++ {
+		p.join(x, y1, edges(x > x1, x < x2, false, false), st)
+		p.join(x, y2, edges(x > x1, x < x2, false, false), st)
+	}
+	for y := y1; y <= y2; y++ {
+		p.join(x1, y, edges(false, false, y > y1, y < y2), st)
+		p.join(x2, y, edges(false, false, y > y1, y < y2), st)
+	}
+	ts := p.Theme.Title
+	if !focus {
+		ts = p.Theme.Text
+	}
+	end := p.Caption(x1+1, y1, x2-1, title, ts)
+	if free := x2 - 1 - end; note != "" && free > 6 {
+		start := p.textWidth(note)
+		if start <= free-3 {
+			p.Caption(x2-2-start-1, y1, x2, note, p.Theme.Dim)
+		}
+	}
+}
+
+// A border cell by where its lines go.
+const (
+	left = 1 << iota
+	right
+	up
+	down
+)
+
+func edges(l, r, u, d bool) int {
+	e := 0
+	for i, b := range []bool{l, r, u, d} {
+		if b {
+			e |= 1 << i
+		}
+	}
+	return e
+}
+
+// join draws a border cell, adding to what is there.
+func (p *Painter) join(x, y, e int, st theme.Style) {
+	if c := p.canvas.CellAt(x, y); c != nil {
+		e |= p.Glyphs.edgesOf(c.Content)
+	}
+	p.Cell(x, y, p.Glyphs.border(e), st)
+}
+
+func (g *Glyphs) border(e int) string {
+	switch e {
+	case left | down:
+		return g.TR
+	case right | down:
+		return g.TL
+	case left | up:
+		return g.BR
+	case right | up:
+		return g.BL
+	case left | right | down:
+		return g.TeeT
+	case left | right | up:
+		return g.TeeB
+	case left | up | down:
+		return g.TeeR
+	case right | up | down:
+		return g.TeeL
+	case left | right | up | down:
+		return g.Cross
+	case up | down, up, down:
+		return g.V
+	default:
+		return g.H
+	}
+}
+
+// edgesOf is where the lines of a glyph go. In ASCII a corner does not tell, so
+// it stands for none of them and is drawn again as what the new box needs.
+func (g *Glyphs) edgesOf(s string) int {
+	if g.ASCII {
+		switch s {
+		case "-":
+			return left | right
+		case "|":
+			return up | down
+		case "+":
+			return left | right | up | down
+		}
+		return 0
+	}
+	for e := 1; e < 16; e++ {
+		if e&(e-1) != 0 && g.border(e) == s {
+			return e
+		}
+	}
+	return 0
+}

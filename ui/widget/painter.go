@@ -1,0 +1,154 @@
+package widget
+
+import (
+	"image"
+
+	"charm.land/lipgloss/v2"
+	uv "github.com/charmbracelet/ultraviolet"
+
+	"ccagent/ui/safe"
+	"ccagent/ui/theme"
+)
+
+// Rect is a rectangle of cells.
+type Rect = image.Rectangle
+
+// Painter draws cells; nothing it draws leaves the canvas or its rectangle.
+type Painter struct {
+	canvas *lipgloss.Canvas
+	Theme  *theme.Theme
+	Glyphs *Glyphs
+}
+
+// NewPainter gives a painter on an empty canvas of w×h cells.
+func NewPainter(w, h int, th *theme.Theme, g *Glyphs) *Painter {
+	return &Painter{canvas: lipgloss.NewCanvas(w, h), Theme: th, Glyphs: g}
+}
+
+// Bounds is the whole canvas.
+func (p *Painter) Bounds() Rect { return p.canvas.Bounds() }
+
+// Resize empties the canvas and gives it a new size.
+func (p *Painter) Resize(w, h int) {
+	if b := p.Bounds(); b.Dx() != w || b.Dy() != h {
+		p.canvas = lipgloss.NewCanvas(w, h)
+		return
+	}
+	p.canvas.Clear()
+}
+
+// Render gives the canvas as lines with escape sequences.
+func (p *Painter) Render() string { return p.canvas.Render() }
+
+// Text draws s at (x, y) up to the column limit and gives the column after it.
+// Text that does not fit ends in a mark of omission.
+func (p *Painter) Text(x, y, limit int, s string, st theme.Style) int {
+	limit = min(limit, p.Bounds().Max.X)
+	if x >= limit || s == "" {
+		return x
+	}
+	cut := x + safe.Width(s) - limit
+	end := limit
+	if cut > 0 {
+		end -= p.Glyphs.moreWidth
+	}
+	full := false
+	safe.Expand(s, func(_ int, text string, w int) {
+		if full || x+w > end {
+			full = true
+			return
+		}
+		x = p.put(x, y, text, w, st)
+	})
+	if cut > 0 && end >= x {
+		for _, r := range p.Glyphs.More {
+			x = p.put(x, y, string(r), 1, st)
+		}
+	}
+	return x
+}
+
+// Right draws s so that it ends before the column end, not left of start, and
+// gives the column where it begins.
+func (p *Painter) Right(start, end, y int, s string, st theme.Style) int {
+	x := max(start, end-safe.Width(s))
+	p.Text(x, y, end, s, st)
+	return x
+}
+
+// put sets one cluster whose width is known.
+func (p *Painter) put(x, y int, text string, w int, st theme.Style) int {
+	if text[0] == ' ' && w == len(text) {
+		for range w {
+			p.canvas.SetCell(x, y, &uv.Cell{Content: " ", Width: 1, Style: st})
+			x++
+		}
+		return x
+	}
+	if p.Glyphs.ASCII && text[0] >= 0x80 {
+		for range w {
+			p.canvas.SetCell(x, y, &uv.Cell{Content: "?", Width: 1, Style: st})
+			x++
+		}
+		return x
+	}
+	p.canvas.SetCell(x, y, &uv.Cell{Content: text, Width: w, Style: st})
+	return x + w
+}
+
+// Cell sets one cell to a glyph of width 1.
+func (p *Painter) Cell(x, y int, glyph string, st theme.Style) {
+	p.canvas.SetCell(x, y, &uv.Cell{Content: glyph, Width: 1, Style: st})
+}
+
+// Fill sets every cell of r to a space in that style.
+func (p *Painter) Fill(r Rect, st theme.Style) {
+	r = r.Intersect(p.Bounds())
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			p.canvas.SetCell(x, y, &uv.Cell{Content: " ", Width: 1, Style: st})
+		}
+	}
+}
+
+// Tint gives the cells of r the background (and bold) of st, keeping what they
+// say. Where st has no background it only adds its attributes.
+func (p *Painter) Tint(r Rect, st theme.Style) {
+	r = r.Intersect(p.Bounds())
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			c := p.canvas.CellAt(x, y)
+			if c == nil || c.Width == 0 {
+				continue
+			}
+			c.Style.Attrs |= st.Attrs
+			if st.Bg != nil {
+				c.Style.Bg = st.Bg
+			}
+		}
+	}
+}
+
+// HLine draws a border from (x1, y) up to x2, exclusive.
+func (p *Painter) HLine(x1, x2, y int, st theme.Style) {
+	for x := x1; x < x2; x++ {
+		p.Cell(x, y, p.Glyphs.H, st)
+	}
+}
+
+// VLine draws a border from (x, y1) down to y2, exclusive.
+func (p *Painter) VLine(x, y1, y2 int, st theme.Style) {
+	for y := y1; y < y2; y++ {
+		p.Cell(x, y, p.Glyphs.V, st)
+	}
+}
+
+// Caption draws a title into a border line at y, between x and limit.
+func (p *Painter) Caption(x, y, limit int, s string, st theme.Style) int {
+	if s == "" || limit-x < 4 {
+		return x
+	}
+	return p.Text(x, y, limit, " "+s+" ", st)
+}
+
+func (p *Painter) textWidth(s string) int { return safe.Width(s) }
