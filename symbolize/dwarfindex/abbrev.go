@@ -1,0 +1,208 @@
+package dwarfindex
+
+// Tags, attributes and forms that are read here (DWARF 5, §7.5; GHC's own from
+// GHC/CmmToAsm/Dwarf/Constants.hs).
+const (
+	tagLexicalBlock = 0x0b
+	tagCompileUnit  = 0x11
+	tagSubprogram   = 0x2e
+	tagPartialUnit  = 0x3c
+	tagSkeletonUnit = 0x4a
+	tagGHCSrcNote   = 0x5b00
+
+	attrName         = 0x03
+	attrStmtList     = 0x10
+	attrLowPC        = 0x11
+	attrHighPC       = 0x12
+	attrLanguage     = 0x13
+	attrCompDir      = 0x1b
+	attrProducer     = 0x25
+	attrExternal     = 0x3f
+	attrRanges       = 0x55
+	attrLinkageName  = 0x6e
+	attrMIPSLinkage  = 0x2007
+	attrGHCTickPar   = 0x2b20
+	attrGHCSpanFile  = 0x2b00
+	attrGHCSpanLine  = 0x2b01
+	attrGHCSpanCol   = 0x2b02
+	attrGHCSpanELine = 0x2b03
+	attrGHCSpanECol  = 0x2b04
+
+	formAddr          = 0x01
+	formBlock2        = 0x03
+	formBlock4        = 0x04
+	formData2         = 0x05
+	formData4         = 0x06
+	formData8         = 0x07
+	formString        = 0x08
+	formBlock         = 0x09
+	formBlock1        = 0x0a
+	formData1         = 0x0b
+	formFlag          = 0x0c
+	formSdata         = 0x0d
+	formStrp          = 0x0e
+	formUdata         = 0x0f
+	formRefAddr       = 0x10
+	formRef1          = 0x11
+	formRef2          = 0x12
+	formRef4          = 0x13
+	formRef8          = 0x14
+	formRefUdata      = 0x15
+	formIndirect      = 0x16
+	formSecOffset     = 0x17
+	formExprloc       = 0x18
+	formFlagPresent   = 0x19
+	formStrx          = 0x1a
+	formAddrx         = 0x1b
+	formRefSup4       = 0x1c
+	formStrpSup       = 0x1d
+	formData16        = 0x1e
+	formLineStrp      = 0x1f
+	formRefSig8       = 0x20
+	formImplicitConst = 0x21
+	formLoclistx      = 0x22
+	formRnglistx      = 0x23
+	formRefSup8       = 0x24
+	formStrx1         = 0x25
+	formStrx2         = 0x26
+	formStrx3         = 0x27
+	formStrx4         = 0x28
+	formAddrx1        = 0x29
+	formAddrx2        = 0x2a
+	formAddrx3        = 0x2b
+	formAddrx4        = 0x2c
+
+	languageHaskell = 0x18
+)
+
+// attrSpec is one attribute of an abbreviation.
+type attrSpec struct {
+	attr     uint32
+	form     uint32
+	implicit int64 // of formImplicitConst
+}
+
+type abbrev struct {
+	tag      uint32
+	children bool
+	specs    []attrSpec
+	// fixed is the size of all attributes where none varies, else −1.
+	fixed int
+}
+
+// abbrevTable maps codes to abbreviations. Codes are small and dense in
+// practice; others go to the map.
+type abbrevTable struct {
+	dense  []abbrev
+	sparse map[uint64]*abbrev
+}
+
+const (
+	maxDense     = 4096
+	maxAbbrevs   = 1 << 16
+	maxSpecs     = 1 << 10
+	maxTableSize = 1 << 22 // attribute specifications of one table
+)
+
+func (t *abbrevTable) get(code uint64) *abbrev {
+	if code < uint64(len(t.dense)) {
+		if a := &t.dense[code]; a.tag != 0 {
+			return a
+		}
+		return nil
+	}
+	return t.sparse[code]
+}
+
+// parseAbbrevs reads the table at off. It reports false for a malformed one.
+func parseAbbrevs(section []byte, off uint64, addrSize, offsetSize int, version uint16) (*abbrevTable, bool) {
+	if off >= uint64(len(section)) {
+		return nil, false
+	}
+	c := cursor{b: section, off: int(off)}
+	t := &abbrevTable{}
+	total := 0
+	for n := 0; n < maxAbbrevs; n++ {
+		code := c.uleb()
+		if c.bad {
+			return nil, false
+		}
+		if code == 0 {
+			return t, true
+		}
+		a := abbrev{tag: uint32(min(c.uleb(), 0xffffffff)), children: c.u8() != 0}
+		for {
+			attr, form := c.uleb(), c.uleb()
+			if c.bad || len(a.specs) > maxSpecs {
+				return nil, false
+			}
+			if attr == 0 && form == 0 {
+				break
+			}
+			s := attrSpec{attr: uint32(min(attr, 0xffffffff)), form: uint32(min(form, 0xffffffff))}
+			if form == formImplicitConst {
+				s.implicit = c.sleb()
+			}
+			a.specs = append(a.specs, s)
+		}
+		if total += len(a.specs); total > maxTableSize || a.tag == 0 {
+			return nil, false
+		}
+		a.fixed = fixedSize(a.specs, addrSize, offsetSize, version)
+		if code < maxDense {
+			for uint64(len(t.dense)) <= code {
+				t.dense = append(t.dense, abbrev{})
+			}
+			t.dense[code] = a
+			continue
+		}
+		if t.sparse == nil {
+			t.sparse = make(map[uint64]*abbrev)
+		}
+		t.sparse[code] = &a
+	}
+	return nil, false
+}
+
+// fixedSize adds up the forms' sizes, −1 where one varies.
+func fixedSize(specs []attrSpec, addrSize, offsetSize int, version uint16) int {
+	n := 0
+	for _, s := range specs {
+		f := formSize(s.form, addrSize, offsetSize, version)
+		if f < 0 {
+			return -1
+		}
+		n += f
+	}
+	return n
+}
+
+// formSize is the size of a form whose size does not depend on the data, else −1.
+func formSize(form uint32, addrSize, offsetSize int, version uint16) int {
+	switch form {
+	case formFlagPresent, formImplicitConst:
+		return 0
+	case formData1, formFlag, formRef1, formStrx1, formAddrx1:
+		return 1
+	case formData2, formRef2, formStrx2, formAddrx2:
+		return 2
+	case formStrx3, formAddrx3:
+		return 3
+	case formData4, formRef4, formStrx4, formAddrx4, formRefSup4:
+		return 4
+	case formData8, formRef8, formRefSig8, formRefSup8:
+		return 8
+	case formData16:
+		return 16
+	case formAddr:
+		return addrSize
+	case formRefAddr:
+		if version <= 2 {
+			return addrSize
+		}
+		return offsetSize
+	case formStrp, formSecOffset, formLineStrp, formStrpSup:
+		return offsetSize
+	}
+	return -1
+}
