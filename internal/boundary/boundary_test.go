@@ -1,0 +1,82 @@
+// Package boundary holds the test that imports go one way.
+package boundary
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// order lists the top-level packages as docs/ARCHITECTURE.md does: each with what it
+// may import of this module, at any depth, besides its own sub-packages.
+var order = map[string][]string{
+	"eventlog":    {},
+	"bpf":         {},
+	"perf":        {"bpf"},
+	"symbolize":   {"eventlog"},
+	"agent":       {"perf", "bpf", "eventlog", "symbolize"},
+	"profile":     {"eventlog"},
+	"ui":          {"profile", "eventlog"},
+	"cmd/ccview":  {"ui", "profile", "eventlog"},
+	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize"},
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Module", "ccagent/...")
+	cmd.Stderr = &strings.Builder{}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, cmd.Stderr)
+	}
+	seen := 0
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+			Module     *struct{ Path string }
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if p.Module == nil || p.Module.Path != "ccagent" {
+			continue
+		}
+		from := part(p.ImportPath)
+		allowed, listed := order[from]
+		if !listed {
+			if !strings.HasPrefix(from, "internal/") && !strings.HasPrefix(from, "scripts/") {
+				t.Errorf("%s is in no known part: add it to docs/ARCHITECTURE.md and here", p.ImportPath)
+			}
+			continue
+		}
+		seen++
+		for _, imp := range p.Imports {
+			if !strings.HasPrefix(imp, "ccagent/") {
+				continue
+			}
+			if to := part(imp); to == from || slices.Contains(allowed, to) {
+				continue
+			}
+			t.Errorf("%s imports %s, which %s must not", p.ImportPath, imp, from)
+		}
+	}
+	if seen == 0 {
+		t.Error("go list named none of our packages")
+	}
+}
+
+// part gives the part of the module that a package belongs to.
+func part(importPath string) string {
+	path := strings.TrimPrefix(importPath, "ccagent/")
+	segments := strings.SplitN(path, "/", 3)
+	if len(segments) > 1 && (segments[0] == "cmd" || segments[0] == "internal" || segments[0] == "scripts") {
+		return segments[0] + "/" + segments[1]
+	}
+	return segments[0]
+}
