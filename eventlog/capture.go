@@ -227,6 +227,9 @@ type AgentCost struct {
 	BPFRuns uint64
 	BPFNs   uint64 // time in BPF, where the kernel tells it
 	Samples uint64 // samples written so far
+	// TargetCPUNs is user and system time of the target while it was
+	// captured; 0 where it could not be had.
+	TargetCPUNs uint64
 }
 
 // EndReason says why a capture ended.

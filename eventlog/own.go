@@ -126,6 +126,7 @@ func (e *AgentCost) layout(c *codec) {
 	c.v64(&e.BPFRuns)
 	c.v64(&e.BPFNs)
 	c.v64(&e.Samples)
+	c.v64(&e.TargetCPUNs)
 }
 
 func (*CaptureEnd) EventID() uint16 { return IDCaptureEnd }

@@ -1,0 +1,44 @@
+package agent
+
+import (
+	"fmt"
+	"time"
+
+	"ccagent/eventlog"
+
+	"golang.org/x/sys/unix"
+)
+
+// monotonic reads the clock that the walker and perf stamp with, in ns.
+func monotonic() uint64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(fmt.Sprintf("read CLOCK_MONOTONIC: %v", err)) // every Linux has it
+	}
+	return uint64(ts.Nano())
+}
+
+// measureCost takes what measuring has cost since the capture began.
+func (c *capture) measureCost() (*eventlog.AgentCost, error) {
+	var ru unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
+		return nil, fmt.Errorf("read own CPU time: %w", err)
+	}
+	c.sum.AgentCPU = time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+	runs, ns, err := c.sampler.RunStats()
+	if err != nil {
+		return nil, err
+	}
+	c.sum.BPFRuns, c.sum.BPFTime = runs, time.Duration(ns)
+	if used, ok := cpuTime(c.target.PID); ok {
+		c.sum.TargetCPU = time.Duration(used - min(used, c.targetCPUBefore))
+	}
+	return &eventlog.AgentCost{
+		CPUNs:       uint64(c.sum.AgentCPU),
+		RSS:         uint64(ru.Maxrss) << 10,
+		BPFRuns:     runs,
+		BPFNs:       ns,
+		Samples:     c.sum.Samples,
+		TargetCPUNs: uint64(c.sum.TargetCPU),
+	}, nil
+}

@@ -1,0 +1,80 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ccagent/eventlog"
+)
+
+// finish stops sampling, takes what is left, closes the sampling part of the
+// log and appends the symbol tables. It does as much as can be done: a failure
+// on the way is returned, and what follows is still tried.
+func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause error) error {
+	var errs []error
+	try := func(what string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", what, err))
+		}
+	}
+	for _, s := range c.sampled {
+		try("stop sampling", s.Disable())
+	}
+	c.sum.Wall = time.Since(c.begun)
+	logWorks := cause == nil
+	if logWorks {
+		try("capture", c.drain())
+		try("write log", c.account())
+		logWorks = len(errs) == 0
+	}
+	end := &eventlog.CaptureEnd{Reason: reason}
+	if cause != nil {
+		end.Detail = cause.Error()
+	}
+	if reason == eventlog.EndExited {
+		if status, ok := c.target.ExitStatus(context.Background()); ok {
+			end.ExitStatus, end.HaveStatus = uint32(status), true
+		}
+	}
+	if logWorks {
+		try("write log", c.emit(now, end))
+		try("write log", c.log.Flush())
+	}
+	try("close events", c.closeEvents())
+	if logWorks && len(errs) == 0 && c.sum.Samples > 0 {
+		try("write symbols", c.symbolize(ctx))
+	}
+	try("finish log", c.log.Close())
+	c.sum.LogSize = c.log.Size()
+	return errors.Join(errs...)
+}
+
+// close releases everything that is live, in the reverse order of its making.
+func (c *capture) close() error {
+	var errs []error
+	if c.samples != nil {
+		errs = append(errs, c.samples.Close())
+	}
+	errs = append(errs, c.closeEvents())
+	if c.unpass != nil {
+		c.unpass()
+	}
+	if c.target != nil {
+		errs = append(errs, c.target.Close())
+	}
+	if c.processes != nil {
+		errs = append(errs, c.processes.modules.Close())
+	}
+	if c.statsOn != nil {
+		errs = append(errs, c.statsOn())
+	}
+	if c.sampler != nil {
+		errs = append(errs, c.sampler.Close())
+	}
+	if c.file != nil {
+		errs = append(errs, c.file.Close())
+	}
+	return errors.Join(errs...)
+}

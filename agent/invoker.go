@@ -1,0 +1,145 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Invoker is the user on whose behalf the agent works: the program runs as
+// them, the log is theirs, and only what they may trace is attached to.
+type Invoker struct {
+	UID, GID uint32
+	Groups   []uint32
+	Name     string   // empty if the system does not know the user
+	Home     string   // likewise
+	Environ  []string // what the program gets
+	// ViaSudo is set when sudo started the agent for another user.
+	ViaSudo bool
+}
+
+// FindInvoker tells who invoked the agent: the named user if a name is given,
+// else the user that called sudo, else the process's own.
+func FindInvoker(name string) (*Invoker, error) {
+	switch {
+	case name != "":
+		u, err := user.Lookup(name)
+		if err != nil {
+			return nil, fmt.Errorf("look up user %q: %w", name, err)
+		}
+		return invokerOf(u, withLogin(os.Environ(), u))
+	case os.Geteuid() == 0 && os.Getenv("SUDO_UID") != "":
+		return sudoInvoker()
+	}
+	i := &Invoker{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Environ: os.Environ()}
+	groups, err := os.Getgroups()
+	if err != nil {
+		return nil, fmt.Errorf("get own groups: %w", err)
+	}
+	for _, g := range groups {
+		i.Groups = append(i.Groups, uint32(g))
+	}
+	if u, err := user.LookupId(strconv.Itoa(int(i.UID))); err == nil {
+		i.Name, i.Home = u.Username, u.HomeDir
+	}
+	return i, nil
+}
+
+// sudoInvoker reads the variables that sudo sets for the commands it runs.
+func sudoInvoker() (*Invoker, error) {
+	uid, err := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("parse SUDO_UID: %w", err)
+	}
+	u, err := user.LookupId(strconv.FormatUint(uid, 10))
+	if err != nil {
+		// A user without an entry can still own processes and files.
+		gid, gidErr := strconv.ParseUint(os.Getenv("SUDO_GID"), 10, 32)
+		if gidErr != nil {
+			return nil, fmt.Errorf("parse SUDO_GID: %w", gidErr)
+		}
+		return &Invoker{UID: uint32(uid), GID: uint32(gid), Groups: []uint32{uint32(gid)}, Environ: os.Environ(), ViaSudo: true}, nil
+	}
+	env, ok := environBeforeSudo()
+	if !ok {
+		env = withLogin(os.Environ(), u)
+	}
+	i, err := invokerOf(u, env)
+	if err != nil {
+		return nil, err
+	}
+	i.ViaSudo = uid != 0
+	return i, nil
+}
+
+func invokerOf(u *user.User, env []string) (*Invoker, error) {
+	i := &Invoker{Name: u.Username, Home: u.HomeDir, Environ: env}
+	ids, err := u.GroupIds()
+	if err != nil {
+		return nil, fmt.Errorf("list groups of %s: %w", u.Username, err)
+	}
+	for _, id := range append([]string{u.Uid, u.Gid}, ids...) {
+		n, err := strconv.ParseUint(id, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("parse id of %s: %w", u.Username, err)
+		}
+		i.Groups = append(i.Groups, uint32(n))
+	}
+	i.UID, i.GID, i.Groups = i.Groups[0], i.Groups[1], i.Groups[2:]
+	return i, nil
+}
+
+// withLogin gives env with the variables of a login set to the user's, and
+// without sudo's own.
+func withLogin(env []string, u *user.User) []string {
+	var out []string
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		switch name {
+		case "HOME", "USER", "LOGNAME", "MAIL", "SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND":
+			continue
+		}
+		out = append(out, kv)
+	}
+	return append(out, "HOME="+u.HomeDir, "USER="+u.Username, "LOGNAME="+u.Username)
+}
+
+// environBeforeSudo reads the environment that sudo itself was started with:
+// sudo passes on only a part of it. It is the invoking user's own and goes to
+// a program that runs as that user, so there is nothing to distrust.
+func environBeforeSudo() ([]string, bool) {
+	pid := os.Getppid()
+	// With a pseudo-terminal of its own, sudo puts a monitor in between.
+	for range 4 {
+		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		if err != nil {
+			return nil, false
+		}
+		if filepath.Base(exe) == "sudo" {
+			raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+			if err != nil {
+				return nil, false
+			}
+			return splitNUL(raw), true
+		}
+		if pid, err = parentOf(pid); err != nil || pid <= 1 {
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// splitNUL splits the kernel's NUL-terminated lists, such as /proc/PID/environ.
+func splitNUL(raw []byte) []string {
+	var out []string
+	for item := range bytes.SplitSeq(raw, []byte{0}) {
+		if len(item) > 0 {
+			out = append(out, string(item))
+		}
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package agent
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ccagent/bpf"
+)
+
+// heapLayout gives the offsets of the fields that the walker reads, in a
+// version and way of GHC's run-time system (offsetof on each version's own
+// rts/storage/TSO.h and Closures.h).
+func heapLayout(version string, profiled bool) (l bpf.ProcessLayout, assumed bool) {
+	const header, profiledHeader = 8, 24
+	l = bpf.ProcessLayout{
+		Header:      header,
+		TsoStackobj: 24,
+		TsoId:       56,
+		StackSize:   8,
+		StackSp:     16,
+		StackFirst:  24,
+	}
+	known := true
+	v, err := parseGHCVersion(version)
+	switch {
+	case err != nil || v.before(8, 10) || !v.before(9, 15):
+		known = false
+	case v.before(9, 10):
+		l.TsoId = 48
+	}
+	if profiled {
+		// Every object's header grows by the cost-centre stack and the
+		// word for retainers and biographies.
+		const growth = profiledHeader - header
+		l.Header += growth
+		l.TsoStackobj += growth
+		l.TsoId += growth
+		l.StackSize += growth
+		l.StackSp += growth
+		l.StackFirst += growth
+	}
+	return l, !known
+}
+
+type ghcVersion struct{ major, minor int }
+
+func (v ghcVersion) before(major, minor int) bool {
+	return v.major < major || v.major == major && v.minor < minor
+}
+
+func parseGHCVersion(s string) (ghcVersion, error) {
+	parts := strings.SplitN(s, ".", 3)
+	if len(parts) < 2 {
+		return ghcVersion{}, fmt.Errorf("parse GHC version %q", s)
+	}
+	major, err := strconv.Atoi(parts[0])
+	if err != nil {
+		return ghcVersion{}, fmt.Errorf("parse GHC version %q: %w", s, err)
+	}
+	minor, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return ghcVersion{}, fmt.Errorf("parse GHC version %q: %w", s, err)
+	}
+	return ghcVersion{major, minor}, nil
+}

@@ -1,0 +1,147 @@
+package agent
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+
+	"ccagent/eventlog"
+	"ccagent/symbolize"
+	"ccagent/symbolize/elffile"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxModules bounds the module files that are held open for symbolising.
+const maxModules = 4096
+
+// fileKey identifies a file whatever its name.
+type fileKey struct {
+	major, minor uint32
+	inode        uint64
+}
+
+// module is a file of code that a profiled process has mapped.
+type module struct {
+	id       uint32
+	path     string
+	file     *os.File // nil if it could not be opened
+	segments []elffile.Segment
+	binary   symbolize.Binary
+	why      error // why the file could not be read or is no ELF
+}
+
+// modules are all files of code seen so far, each opened once, while the
+// process that mapped it lives, so that what is symbolised is what ran.
+type modules struct {
+	byFile map[fileKey]*module
+	byID   []*module // id−1
+}
+
+func newModules() *modules { return &modules{byFile: map[fileKey]*module{}} }
+
+// errTooManyModules is kept as the reason of modules beyond maxModules.
+var errTooManyModules = errors.New("too many module files")
+
+// of gives the module behind a mapping; isNew tells that it was not known.
+func (ms *modules) of(pid uint32, m procMapping) (mod *module, isNew bool) {
+	key := fileKey{m.major, m.minor, m.inode}
+	if mod, ok := ms.byFile[key]; ok {
+		return mod, false
+	}
+	mod = &module{id: uint32(len(ms.byID) + 1), path: m.path}
+	if len(ms.byID) < maxModules {
+		mod.file, mod.why = openMapped(pid, m)
+	} else {
+		mod.why = errTooManyModules
+	}
+	if mod.file != nil {
+		mod.why = mod.examine()
+	}
+	ms.byFile[key] = mod
+	ms.byID = append(ms.byID, mod)
+	return mod, true
+}
+
+// openMapped opens the very file that is mapped: through the process's own
+// root, checked against device and inode, so a file replaced meanwhile is not
+// taken for it.
+func openMapped(pid uint32, m procMapping) (*os.File, error) {
+	candidates := []string{
+		fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.start, m.end),
+		fmt.Sprintf("/proc/%d/root%s", pid, m.path),
+		m.path,
+	}
+	var last error
+	for _, path := range candidates {
+		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		if err != nil {
+			last = err
+			continue
+		}
+		var st unix.Stat_t
+		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+			last = err
+		} else if st.Ino != m.inode || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			last = errors.New("the file was replaced after it was mapped")
+		} else {
+			return f, nil
+		}
+		f.Close()
+	}
+	return nil, fmt.Errorf("open module %s: %w", m.path, last)
+}
+
+func (mod *module) examine() error {
+	info, err := mod.file.Stat()
+	if err != nil {
+		return fmt.Errorf("examine module %s: %w", mod.path, err)
+	}
+	f, err := elffile.Open(mod.file, info.Size())
+	if err != nil {
+		return fmt.Errorf("examine module %s: %w", mod.path, err)
+	}
+	mod.segments = f.Segments
+	if mod.binary, err = symbolize.Identify(mod.file, info.Size()); err != nil {
+		return fmt.Errorf("examine module %s: %w", mod.path, err)
+	}
+	return nil
+}
+
+// bias gives run-time address − module address for a mapping of the module. A
+// file that is no ELF gets file offsets as its addresses.
+func (mod *module) bias(m procMapping) uint64 {
+	for _, s := range mod.segments {
+		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {
+			continue
+		}
+		// The kernel maps whole pages around the segment.
+		lo := s.Offset &^ 0xfff
+		if m.offset >= lo && m.offset < s.Offset+s.Filesz {
+			return m.start - (s.Addr - s.Offset + m.offset)
+		}
+	}
+	return m.start - m.offset
+}
+
+// event describes the module in the log.
+func (mod *module) event() *eventlog.Module {
+	e := &eventlog.Module{ID: mod.id, Path: mod.path, BuildID: mod.binary.BuildID, GHCVersion: mod.binary.GHCVersion}
+	if mod.file != nil {
+		if info, err := mod.file.Stat(); err == nil {
+			e.Size, e.ModTime = uint64(info.Size()), info.ModTime().UnixNano()
+		}
+	}
+	return e
+}
+
+func (ms *modules) Close() error {
+	var err error
+	for _, mod := range ms.byID {
+		if mod.file != nil {
+			err = errors.Join(err, mod.file.Close())
+		}
+	}
+	return err
+}

@@ -1,0 +1,66 @@
+package agent
+
+import (
+	"time"
+
+	"ccagent/perf"
+)
+
+// Options describe one capture. Exactly one of Program and PID is set.
+type Options struct {
+	Program []string // the program to record, with its arguments
+	PID     int      // the process to attach to
+
+	Output       string // the log's name; empty for PROG.PID.eventlog
+	Events       []string
+	Rate         perf.Rate
+	Duration     time.Duration // 0 = until the target ends
+	KernelStacks bool
+	EmbedSource  bool
+	MaxFrames    int
+	User         string // run, own and trace as this user; empty for the invoking one
+
+	// SymbolizeMemory bounds the symboliser, in bytes, and SymbolizeTime its
+	// run.
+	SymbolizeMemory uint64
+	SymbolizeTime   time.Duration
+
+	AgentVersion string
+	// Warn takes what the user should know at once, a line without newline.
+	Warn func(line string)
+}
+
+// EventSummary is the accounting of one event.
+type EventSummary struct {
+	Requested, Granted, Fallback, Unit string
+	Samples, Weight                    uint64
+}
+
+// Summary is the accounting of a finished capture.
+type Summary struct {
+	Log     string
+	LogSize int64
+	// Events in the order they were asked for.
+	Events    []EventSummary
+	Samples   uint64
+	Lost      uint64
+	Throttled uint64
+	// Complete, truncated and failed stacks, of samples with a Haskell stack
+	// to walk; NoHaskell counts those without.
+	Complete, Truncated, Failed, NoHaskell uint64
+	// Unresolved counts samples whose leaf got no name.
+	Unresolved uint64
+	Wall       time.Duration
+	AgentCPU   time.Duration
+	BPFRuns    uint64
+	BPFTime    time.Duration // 0 where the kernel does not tell
+	TargetCPU  time.Duration // 0 where it could not be had
+	// Haskell is set when a Haskell run-time system was seen.
+	Haskell bool
+	// Status is the program's exit status where HaveStatus is set.
+	Status     int
+	HaveStatus bool
+	// SymbolProblem tells why symbols are missing as a whole; empty if they
+	// are not.
+	SymbolProblem string
+}

@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// createLog creates the log file: mode 0600, owned by the invoker. It never
+// follows a link in the file's place, and never writes into a file that
+// somebody else planted there: an older log is unlinked, not overwritten.
+func createLog(path string, who *Invoker) (*os.File, error) {
+	if err := clearWay(path, who); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("create log: %w; name another place with -o", err)
+	}
+	if os.Geteuid() == 0 {
+		if err := f.Chown(int(who.UID), int(who.GID)); err != nil {
+			f.Close()
+			os.Remove(path)
+			return nil, fmt.Errorf("give log to its owner: %w", err)
+		}
+	}
+	return f, nil
+}
+
+// clearWay removes an older log of the invoker's.
+func clearWay(path string, who *Invoker) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create log: %w; name another place with -o", err)
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("create log: %s is a symbolic link, which is never followed; remove it or name another file with -o", path)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("create log: %s exists and is no regular file; name another file with -o", path)
+	}
+	st, ok := info.Sys().(*unix.Stat_t)
+	if !ok {
+		var s unix.Stat_t
+		if err := unix.Lstat(path, &s); err != nil {
+			return fmt.Errorf("create log: %w", err)
+		}
+		st = &s
+	}
+	if st.Uid != who.UID && st.Uid != uint32(os.Geteuid()) {
+		return fmt.Errorf("create log: %s belongs to another user (uid %d); remove it or name another file with -o", path, st.Uid)
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("replace older log: %w", err)
+	}
+	return nil
+}
+
+// defaultLogName is PROG.PID.eventlog in the working directory.
+func defaultLogName(program string, pid int) string {
+	return fmt.Sprintf("%s.%d.eventlog", filepath.Base(program), pid)
+}

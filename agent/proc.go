@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// procStatus is what /proc/PID/status tells of a process.
+type procStatus struct {
+	parent int
+	tgid   int
+	uids   [4]uint32 // real, effective, saved, file system
+}
+
+func readStatus(pid int) (procStatus, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return procStatus{}, err
+	}
+	var s procStatus
+	for line := range strings.Lines(string(raw)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		fields := strings.Fields(value)
+		switch {
+		case name == "PPid" && len(fields) == 1:
+			s.parent, err = strconv.Atoi(fields[0])
+		case name == "Tgid" && len(fields) == 1:
+			s.tgid, err = strconv.Atoi(fields[0])
+		case name == "Uid" && len(fields) == 4:
+			for i, f := range fields {
+				var id uint64
+				if id, err = strconv.ParseUint(f, 10, 32); err != nil {
+					break
+				}
+				s.uids[i] = uint32(id)
+			}
+		}
+		if err != nil {
+			return procStatus{}, fmt.Errorf("parse /proc/%d/status: %w", pid, err)
+		}
+	}
+	return s, nil
+}
+
+func parentOf(pid int) (int, error) {
+	s, err := readStatus(pid)
+	return s.parent, err
+}
+
+// procMapping is one executable mapping in /proc/PID/maps.
+type procMapping struct {
+	start, end, offset uint64
+	major, minor       uint32
+	inode              uint64
+	path               string // empty for anonymous memory
+}
+
+// maxMaps bounds the lines of /proc/PID/maps that are read; the kernel's own
+// default limit on mappings is 65530.
+const maxMaps = 1 << 18
+
+// readMaps lists the executable mappings of a process.
+func readMaps(pid int) ([]procMapping, error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var maps []procMapping
+	lines := bufio.NewScanner(f)
+	for n := 0; lines.Scan() && n < maxMaps; n++ {
+		if m, ok := parseMapping(lines.Text()); ok {
+			maps = append(maps, m)
+		}
+	}
+	return maps, lines.Err()
+}
+
+// parseMapping takes apart a line such as
+// "00403000-00495000 r-xp 00003000 fe:00 1234   /usr/bin/prog"; false for
+// memory that is not executable.
+func parseMapping(line string) (m procMapping, ok bool) {
+	fields := strings.SplitN(line, " ", 6)
+	if len(fields) < 5 || !strings.Contains(fields[1], "x") {
+		return m, false
+	}
+	start, end, _ := strings.Cut(fields[0], "-")
+	major, minor, _ := strings.Cut(fields[3], ":")
+	var errs [6]error
+	m.start, errs[0] = strconv.ParseUint(start, 16, 64)
+	m.end, errs[1] = strconv.ParseUint(end, 16, 64)
+	m.offset, errs[2] = strconv.ParseUint(fields[2], 16, 64)
+	maj, err := strconv.ParseUint(major, 16, 32)
+	errs[3] = err
+	min, err := strconv.ParseUint(minor, 16, 32)
+	errs[4] = err
+	m.inode, errs[5] = strconv.ParseUint(fields[4], 10, 64)
+	for _, err := range errs {
+		if err != nil {
+			return m, false
+		}
+	}
+	m.major, m.minor = uint32(maj), uint32(min)
+	if len(fields) == 6 {
+		m.path = unescapeMapsPath(strings.TrimLeft(fields[5], " "))
+	}
+	return m, true
+}
+
+// unescapeMapsPath undoes the kernel's one escape in /proc/PID/maps.
+func unescapeMapsPath(s string) string { return strings.ReplaceAll(s, `\012`, "\n") }
+
+// release is the kernel's release, as uname prints it.
+func release() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// cpuModel is the processor's name, empty where /proc/cpuinfo has none.
+func cpuModel() string {
+	raw, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	for line := range bytes.Lines(raw) {
+		name, value, found := strings.Cut(string(line), ":")
+		if found && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// onlineCPUs lists the CPUs that events can be opened on.
+func onlineCPUs() ([]int, error) { return readCPUList("/sys/devices/system/cpu/online") }
+
+// readCPUList reads the kernel's list format: "0-3,5".
+func readCPUList(path string) ([]int, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("list CPUs: %w", err)
+	}
+	var cpus []int
+	for part := range strings.SplitSeq(strings.TrimSpace(string(raw)), ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		lo, err1 := strconv.Atoi(first)
+		hi, err2 := strconv.Atoi(last)
+		if err1 != nil || err2 != nil || lo < 0 || hi < lo || hi > 1<<16 {
+			return nil, fmt.Errorf("list CPUs: parse %q in %s", part, path)
+		}
+		for cpu := lo; cpu <= hi; cpu++ {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus, nil
+}
+
+// readComm is a process's name as the kernel keeps it, empty once it has ended.
+func readComm(pid int) string {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(raw), "\n")
+}
+
+// readExe is the path of a process's program, empty once it has ended.
+func readExe(pid uint32) string {
+	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// cpuTime is the user and system time that a process has used, in ns; false
+// once it has ended.
+func cpuTime(pid int) (uint64, bool) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false
+	}
+	// The name in parentheses may hold anything; the fields follow the last.
+	_, rest, ok := bytes.Cut(raw[bytes.LastIndexByte(raw, ')')+1:], []byte(" "))
+	fields := bytes.Fields(rest)
+	if !ok || len(fields) < 13 {
+		return 0, false
+	}
+	const ticksPerSecond = 100 // USER_HZ, fixed by the kernel's ABI
+	user, err1 := strconv.ParseUint(string(fields[11]), 10, 64)
+	system, err2 := strconv.ParseUint(string(fields[12]), 10, 64)
+	return (user + system) * (1e9 / ticksPerSecond), err1 == nil && err2 == nil
+}

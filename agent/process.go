@@ -1,0 +1,254 @@
+package agent
+
+import (
+	"slices"
+
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// image is one process's life as one program, from exec to exec or exit.
+type image struct {
+	pid        uint32
+	generation uint32 // differs for every image of the capture
+	mappings   []mapping
+	exe        *module
+	rts        *module // the module that holds GHC's run-time system, nil if none
+	layout     bpf.ProcessLayout
+	walked     bool // the walker knows the layout
+	exited     bool
+	refreshed  uint64 // when /proc/PID/maps was last read for an unknown address, ns
+}
+
+// mapping is a stretch of mapped code.
+type mapping struct {
+	start, end, bias uint64
+	module           *module
+}
+
+// add enters a mapping, replacing what it covers.
+func (im *image) add(m mapping) {
+	im.mappings = slices.DeleteFunc(im.mappings, func(old mapping) bool {
+		return old.start < m.end && m.start < old.end
+	})
+	at, _ := slices.BinarySearchFunc(im.mappings, m.start, func(e mapping, start uint64) int {
+		switch {
+		case e.start < start:
+			return -1
+		case e.start > start:
+			return 1
+		}
+		return 0
+	})
+	im.mappings = slices.Insert(im.mappings, at, m)
+}
+
+// resolve gives the module and module address of a run-time address.
+func (im *image) resolve(addr uint64) (module uint32, moduleAddr uint64, ok bool) {
+	lo, hi := 0, len(im.mappings)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if im.mappings[mid].end <= addr {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(im.mappings) && im.mappings[lo].start <= addr {
+		m := im.mappings[lo]
+		return m.module.id, addr - m.bias, true
+	}
+	return 0, addr, false
+}
+
+// Where the kernel places shared libraries on 64-bit machines: below the
+// stack, far above GHC's heap at 0x4200000000.
+const (
+	libraryRegionLo = 0x7000_0000_0000
+	libraryRegionHi = 0x8000_0000_0000
+)
+
+// deriveLayout works out what the walker must know; false when the image is no
+// Haskell program.
+func (im *image) deriveLayout() (assumed, ok bool) {
+	if im.rts == nil {
+		return false, false
+	}
+	b := &im.rts.binary
+	im.layout, assumed = heapLayout(b.GHCVersion, b.Profiled())
+	im.layout.Generation = im.generation
+	var ranges int
+	for _, m := range im.mappings {
+		if m.module != im.exe {
+			continue
+		}
+		if ranges == 0 {
+			im.layout.TextLo[0], im.layout.TextHi[0] = m.start, m.end
+		}
+		im.layout.TextLo[0] = min(im.layout.TextLo[0], m.start)
+		im.layout.TextHi[0] = max(im.layout.TextHi[0], m.end)
+		ranges++
+	}
+	if im.rts != im.exe || im.exe.binary.DynamicHaskell {
+		im.layout.TextLo[1], im.layout.TextHi[1] = libraryRegionLo, libraryRegionHi
+	}
+	return assumed, true
+}
+
+// processes follows every profiled process and tells the log and the walker.
+type processes struct {
+	sampler    *bpf.Sampler
+	modules    *modules
+	emit       func(time uint64, e eventlog.Event) error
+	images     map[uint32]*image
+	generation uint32
+}
+
+// now is for events that have no time of their own.
+const now = ^uint64(0)
+
+func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error) *processes {
+	return &processes{sampler: s, modules: newModules(), emit: emit, images: map[uint32]*image{}}
+}
+
+// discover takes in a process that runs already.
+func (ps *processes) discover(pid uint32, comm, path string) (*image, error) {
+	im := ps.newImage(pid)
+	if err := ps.emit(now, &eventlog.Process{Change: eventlog.ProcessSeen, PID: pid, Comm: comm, Path: path}); err != nil {
+		return nil, err
+	}
+	return im, ps.readMappings(now, im)
+}
+
+func (ps *processes) newImage(pid uint32) *image {
+	ps.generation++
+	im := &image{pid: pid, generation: ps.generation}
+	ps.images[pid] = im
+	return im
+}
+
+// readMappings takes in what /proc tells of a process's mappings. A process
+// that has ended has none to tell.
+func (ps *processes) readMappings(time uint64, im *image) error {
+	maps, err := readMaps(int(im.pid))
+	if err != nil {
+		return nil
+	}
+	for _, m := range maps {
+		if err := ps.mapped(time, im, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mapped takes in one executable mapping.
+func (ps *processes) mapped(time uint64, im *image, m procMapping) error {
+	if m.inode == 0 || m.path == "" || m.path[0] != '/' {
+		return nil // anonymous memory, the vDSO
+	}
+	for _, old := range im.mappings {
+		if old.start == m.start && old.end == m.end {
+			return nil
+		}
+	}
+	mod, isNew := ps.modules.of(im.pid, m)
+	if isNew {
+		if err := ps.emit(time, mod.event()); err != nil {
+			return err
+		}
+	}
+	bias := mod.bias(m)
+	im.add(mapping{m.start, m.end, bias, mod})
+	if im.exe == nil {
+		im.exe = mod // the kernel maps the program before any library
+	}
+	if mod.binary.RTS {
+		im.rts = mod
+	}
+	if err := ps.tellWalker(im); err != nil {
+		return err
+	}
+	return ps.emit(time, &eventlog.Mapping{PID: im.pid, Module: mod.id, Start: m.start, End: m.end, Bias: bias})
+}
+
+// tellWalker gives the walker an image's layout as soon as there is one.
+func (ps *processes) tellWalker(im *image) error {
+	if im.rts == nil || im.exited {
+		return nil
+	}
+	old := im.layout
+	if _, ok := im.deriveLayout(); !ok || im.walked && old == im.layout {
+		return nil
+	}
+	im.walked = true
+	return ps.sampler.SetLayout(im.pid, im.layout)
+}
+
+// apply takes in what the side band told.
+func (ps *processes) apply(c perf.Change) error {
+	time := perf.ChangeTime(c)
+	switch c := c.(type) {
+	case *perf.Mmap:
+		im := ps.images[c.PID]
+		if im == nil {
+			im = ps.newImage(c.PID)
+		}
+		return ps.mapped(time, im, procMapping{
+			start: c.Start, end: c.Start + c.Length, offset: c.Offset,
+			major: c.Major, minor: c.Minor, inode: c.Inode, path: c.Filename})
+	case *perf.Exec:
+		if err := ps.sampler.RemoveLayout(c.PID); err != nil {
+			return err
+		}
+		ps.newImage(c.PID)
+		path := readExe(c.PID)
+		return ps.emit(time, &eventlog.Process{Change: eventlog.ProcessExeced, PID: c.PID, Comm: c.Comm, Path: path})
+	case *perf.Fork:
+		im := ps.newImage(c.PID)
+		if parent := ps.images[c.Parent]; parent != nil {
+			im.mappings = slices.Clone(parent.mappings)
+			im.exe, im.rts = parent.exe, parent.rts
+		}
+		if err := ps.emit(time, &eventlog.Process{Change: eventlog.ProcessForked, PID: c.PID, Parent: c.Parent}); err != nil {
+			return err
+		}
+		for _, m := range im.mappings {
+			if err := ps.emit(time, &eventlog.Mapping{PID: c.PID, Module: m.module.id, Start: m.start, End: m.end, Bias: m.bias}); err != nil {
+				return err
+			}
+		}
+		return ps.tellWalker(im)
+	case *perf.Exit:
+		im := ps.images[c.PID]
+		if im == nil || c.TID != c.PID {
+			return nil
+		}
+		im.exited = true
+		if err := ps.sampler.RemoveLayout(c.PID); err != nil {
+			return err
+		}
+		return ps.emit(time, &eventlog.Process{Change: eventlog.ProcessExited, PID: c.PID})
+	}
+	return nil
+}
+
+// refreshInterval bounds how often /proc/PID/maps is read again for addresses
+// that no known mapping covers.
+const refreshInterval = 1e9
+
+// locate resolves an address of a process, reading its mappings again when
+// nothing known covers it.
+func (ps *processes) locate(im *image, time, addr uint64) (module uint32, moduleAddr uint64, err error) {
+	module, moduleAddr, ok := im.resolve(addr)
+	if ok || im.exited || time < im.refreshed+refreshInterval && im.refreshed != 0 {
+		return module, moduleAddr, nil
+	}
+	im.refreshed = time
+	if err := ps.readMappings(time, im); err != nil {
+		return 0, 0, err
+	}
+	module, moduleAddr, _ = im.resolve(addr)
+	return module, moduleAddr, nil
+}

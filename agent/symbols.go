@@ -1,0 +1,5 @@
+package agent
+
+import "context"
+
+func (c *capture) symbolize(ctx context.Context) error { return nil }

@@ -1,0 +1,260 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Target is the process being profiled.
+type Target struct {
+	PID  int
+	Path string // the executable, as the kernel resolved it
+	Args []string
+
+	handle int // pidfd: readable when the process has ended
+	// child is set when the agent started the program.
+	child *child
+}
+
+// child is a started program. Until release it stands at its first instruction.
+type child struct {
+	cmd     *exec.Cmd
+	release chan struct{} // closed to let the program run
+	running chan error    // the outcome of letting it run
+	waited  chan struct{} // closed when state and err are set
+	state   *os.ProcessState
+	err     error
+}
+
+// StartError is returned when a program cannot be started; Status is the exit
+// status that shells use for the case: 126 or 127.
+type StartError struct {
+	Program string
+	Status  int
+	Err     error
+}
+
+func (e *StartError) Error() string { return fmt.Sprintf("start %s: %v", e.Program, e.Err) }
+func (e *StartError) Unwrap() error { return e.Err }
+
+// start starts the program as the invoker, with the agent's own standard
+// streams and working directory, stopped at its first instruction.
+func start(argv []string, who *Invoker) (*Target, error) {
+	path, err := lookPath(argv[0], who.Environ)
+	if err != nil {
+		return nil, startError(argv[0], err)
+	}
+	cmd := &exec.Cmd{
+		Path: path, Args: argv, Env: who.Environ,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		SysProcAttr: &syscall.SysProcAttr{Ptrace: true},
+	}
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: who.UID, Gid: who.GID, Groups: who.Groups}
+	}
+	c := &child{cmd: cmd, release: make(chan struct{}), running: make(chan error, 1), waited: make(chan struct{})}
+	started := make(chan error, 1)
+	go c.run(started)
+	if err := <-started; err != nil {
+		return nil, startError(argv[0], err)
+	}
+	t := &Target{PID: cmd.Process.Pid, Args: argv, child: c}
+	if err := t.open(); err != nil {
+		c.kill()
+		return nil, err
+	}
+	return t, nil
+}
+
+// run owns the child from its start to its end. All of ptrace's requests must
+// come from the thread that started it.
+func (c *child) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := c.cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	pid := c.cmd.Process.Pid
+	var status unix.WaitStatus
+	if _, err := wait4(pid, &status); err != nil {
+		started <- fmt.Errorf("wait for exec: %w", err)
+		return
+	}
+	if !status.Stopped() {
+		started <- fmt.Errorf("the program ended before its first instruction (%v)", status)
+		return
+	}
+	started <- nil
+	<-c.release
+	c.running <- unix.PtraceDetach(pid)
+	c.err = c.cmd.Wait()
+	c.state = c.cmd.ProcessState
+	close(c.waited)
+}
+
+func wait4(pid int, status *unix.WaitStatus) (int, error) {
+	for {
+		n, err := unix.Wait4(pid, status, 0, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
+}
+
+func (c *child) kill() {
+	c.cmd.Process.Kill()
+	close(c.release)
+	<-c.running
+	<-c.waited
+}
+
+func startError(program string, err error) error {
+	e := &StartError{Program: program, Status: 126, Err: err}
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		e.Status = 127
+	}
+	return e
+}
+
+// lookPath finds the program as the invoker's shell would.
+func lookPath(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path := "/usr/local/bin:/usr/bin:/bin"
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = value
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if dir == "" {
+			dir = "."
+		}
+		candidate := filepath.Join(dir, name)
+		if !filepath.IsAbs(candidate) {
+			candidate = "./" + candidate
+		}
+		if info, err := os.Stat(candidate); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return candidate, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+// attach takes hold of a running process.
+func attach(pid int) (*Target, error) {
+	t := &Target{PID: pid}
+	status, err := readStatus(pid)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return nil, fmt.Errorf("attach: there is no process %d", pid)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("attach to process %d: %w", pid, err)
+	}
+	if status.tgid != pid {
+		return nil, fmt.Errorf("attach: %d is a thread; its process is %d", pid, status.tgid)
+	}
+	if raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
+		t.Args = splitNUL(raw)
+	}
+	return t, t.open()
+}
+
+func (t *Target) open() error {
+	fd, err := unix.PidfdOpen(t.PID, 0)
+	if err != nil {
+		return fmt.Errorf("open process %d: %w", t.PID, err)
+	}
+	t.handle = fd
+	if path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", t.PID)); err == nil {
+		t.Path = path
+	}
+	return nil
+}
+
+// Run lets a started program run; nothing for an attached one.
+func (t *Target) Run() error {
+	if t.child == nil {
+		return nil
+	}
+	close(t.child.release)
+	if err := <-t.child.running; err != nil {
+		return fmt.Errorf("let the program run: %w", err)
+	}
+	return nil
+}
+
+// EndedWithin waits for the process's end for at most d, and reports whether it
+// has come.
+func (t *Target) EndedWithin(d time.Duration) (bool, error) {
+	poll := []unix.PollFd{{Fd: int32(t.handle), Events: unix.POLLIN}}
+	n, err := unix.Poll(poll, int(d.Milliseconds()))
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return false, fmt.Errorf("poll process %d: %w", t.PID, err)
+	}
+	return n > 0, nil
+}
+
+// ExitStatus waits for a started program's end and gives its status as a shell
+// would: 128 and the signal's number if a signal ended it. False when ctx ended
+// the waiting, and for an attached process, whose status is its parent's alone.
+func (t *Target) ExitStatus(ctx context.Context) (int, bool) {
+	if t.child == nil {
+		return 0, false
+	}
+	select {
+	case <-t.child.waited:
+	case <-ctx.Done():
+		return 0, false
+	}
+	ws, ok := t.child.state.Sys().(syscall.WaitStatus)
+	if !ok {
+		return 0, false
+	}
+	if ws.Signaled() {
+		return 128 + int(ws.Signal()), true
+	}
+	return ws.ExitStatus(), true
+}
+
+// mayTrace refuses processes that are not the invoker's. The kernel lets root
+// trace anything; a user who may run the agent by sudo gets what is theirs.
+func mayTrace(pid int, who *Invoker) error {
+	if who.UID == 0 {
+		return nil
+	}
+	status, err := readStatus(pid)
+	if err != nil {
+		return fmt.Errorf("attach to process %d: %w", pid, err)
+	}
+	for _, uid := range status.uids {
+		if uid != who.UID {
+			return fmt.Errorf("attach: process %d belongs to another user (uid %d); name that user with --user, or run ccagent from root's own shell", pid, uid)
+		}
+	}
+	return nil
+}
+
+// Close lets go of the process; a program that was never let run is killed.
+func (t *Target) Close() error {
+	if t.child != nil {
+		select {
+		case <-t.child.release:
+		default:
+			t.child.kill()
+		}
+	}
+	return unix.Close(t.handle)
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"ccagent/agent"
+	"ccagent/perf"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+// captureFlags are the flags that record and attach share.
+type captureFlags struct {
+	output          string
+	events          string
+	frequency       uint64
+	period          uint64
+	duration        time.Duration
+	kernel          bool
+	noEmbedSource   bool
+	maxFrames       int
+	user            string
+	quiet           bool
+	symbolizeMemory string
+	symbolizeTime   time.Duration
+}
+
+func (f *captureFlags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVarP(&f.output, "output", "o", "", "write the log to `FILE` (default PROG.PID.eventlog)")
+	fs.StringVarP(&f.events, "event", "e", "cycles", "sample these `EVENTS`, separated by commas")
+	fs.Uint64VarP(&f.frequency, "frequency", "F", 997, "samples a second of each event, in `HZ`")
+	fs.Uint64VarP(&f.period, "count", "c", 0, "sample every `PERIOD` counts instead of by frequency")
+	fs.DurationVar(&f.duration, "duration", 0, "end the capture after `D` (such as 5s)")
+	fs.BoolVar(&f.kernel, "kernel", false, "record the kernel's frames of samples that hit there")
+	fs.BoolVar(&f.noEmbedSource, "no-embed-source", false, "leave the text of source files out of the log")
+	fs.IntVar(&f.maxFrames, "max-frames", 128, "record at most `N` frames of a stack")
+	fs.StringVar(&f.user, "user", "", "run, or trace, and own the log as user `NAME` instead of the invoking one")
+	fs.BoolVar(&f.quiet, "quiet", false, "print no summary")
+	fs.StringVar(&f.symbolizeMemory, "symbolize-memory", "512MB", "memory `SIZE` that finding names may take")
+	fs.DurationVar(&f.symbolizeTime, "symbolize-time", 2*time.Minute, "time `D` that finding names may take")
+	// Options of ours end at the program's name; what follows is its own.
+	fs.SetInterspersed(false)
+	cmd.MarkFlagsMutuallyExclusive("frequency", "count")
+}
+
+func (f *captureFlags) options() (agent.Options, error) {
+	memory, err := parseSize(f.symbolizeMemory)
+	if err != nil {
+		return agent.Options{}, fmt.Errorf("--symbolize-memory: %w", err)
+	}
+	rate := perf.Rate{Frequency: f.frequency}
+	if f.period != 0 {
+		rate = perf.Rate{Period: f.period}
+	}
+	if rate == (perf.Rate{}) {
+		return agent.Options{}, errors.New("-F 0 takes no samples; give a frequency above 0")
+	}
+	if f.duration < 0 {
+		return agent.Options{}, fmt.Errorf("--duration %v is negative", f.duration)
+	}
+	events := strings.Split(f.events, ",")
+	for i, e := range events {
+		if events[i] = strings.TrimSpace(e); events[i] == "" {
+			return agent.Options{}, fmt.Errorf("-e %q: an event's name is empty", f.events)
+		}
+	}
+	return agent.Options{
+		Output:          f.output,
+		Events:          events,
+		Rate:            rate,
+		Duration:        f.duration,
+		KernelStacks:    f.kernel,
+		EmbedSource:     !f.noEmbedSource,
+		MaxFrames:       f.maxFrames,
+		User:            f.user,
+		SymbolizeMemory: memory,
+		SymbolizeTime:   f.symbolizeTime,
+		AgentVersion:    version(),
+		Warn:            func(line string) { say("%s", line) },
+	}, nil
+}
+
+// parseSize reads a number of bytes such as 512MB; units are powers of 1024.
+func parseSize(s string) (uint64, error) {
+	number, shift := strings.ToUpper(strings.TrimSpace(s)), 0
+	number = strings.TrimSuffix(number, "B")
+	for unit, bits := range map[string]int{"K": 10, "M": 20, "G": 30} {
+		if rest, ok := strings.CutSuffix(number, unit); ok {
+			number, shift = rest, bits
+			break
+		}
+	}
+	n, err := strconv.ParseUint(number, 10, 63)
+	if err != nil || n == 0 || n > (1<<63-1)>>shift {
+		return 0, fmt.Errorf("%q is not a size; write it like 512MB", s)
+	}
+	return n << shift, nil
+}
+
+func recordCommand() *cobra.Command {
+	var flags captureFlags
+	cmd := &cobra.Command{
+		Use:   "record [flags] -- PROG [ARG…]",
+		Short: "run a program as the invoking user and profile it until it ends",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("record: name the program to run: ccagent record -- PROG [ARG…]")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts, err := flags.options()
+			if err != nil {
+				return err
+			}
+			opts.Program = args
+			return runCapture(cmd.Context(), opts, flags.quiet)
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}
+
+func attachCommand() *cobra.Command {
+	var flags captureFlags
+	cmd := &cobra.Command{
+		Use:   "attach [flags] PID",
+		Short: "profile a running process until it ends, --duration passes, or ctrl-c",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("attach: name one process: ccagent attach PID")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts, err := flags.options()
+			if err != nil {
+				return err
+			}
+			if opts.PID, err = strconv.Atoi(args[0]); err != nil || opts.PID <= 0 {
+				return fmt.Errorf("attach: %q is not a process id", args[0])
+			}
+			return runCapture(cmd.Context(), opts, flags.quiet)
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}
+
+// runCapture runs the capture and says how it went.
+func runCapture(ctx context.Context, opts agent.Options, quiet bool) error {
+	ctx, stop, done := interrupts(ctx, len(opts.Program) > 0)
+	defer done()
+	sum, err := agent.Run(ctx, stop, opts)
+	if sum == nil {
+		return err
+	}
+	if !quiet {
+		printSummary(os.Stderr, sum)
+	}
+	switch {
+	case err != nil:
+		return err
+	case sum.Samples == 0:
+		say("no sample was taken: %s", whyNoSample(sum))
+		if !sum.HaveStatus {
+			return exitStatus(exitFailed)
+		}
+	}
+	if sum.HaveStatus && sum.Status != 0 {
+		return exitStatus(sum.Status)
+	}
+	return nil
+}
+
+// interrupts turns the user's signals into the end of a capture, and a further
+// one into its abortion. A recorded program gets the first itself and is given
+// the chance to end.
+func interrupts(ctx context.Context, recording bool) (_ context.Context, stop chan struct{}, done func()) {
+	ctx, abort := context.WithCancel(ctx)
+	stop = make(chan struct{})
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	go func() {
+		left := 1
+		if recording {
+			left = 2
+		}
+		for s := range signals {
+			if recording && s != unix.SIGINT {
+				continue // the program's to obey
+			}
+			left--
+			switch {
+			case left == 0:
+				close(stop)
+			case left < 0:
+				abort()
+			}
+		}
+	}()
+	return ctx, stop, func() {
+		signal.Stop(signals)
+		close(signals)
+		abort()
+	}
+}

@@ -1,0 +1,68 @@
+// Command ccagent profiles compiled Haskell programs, as they were shipped.
+//
+//	ccagent record [flags] -- PROG [ARG…]
+//	ccagent attach [flags] PID
+//	ccagent events | doctor [PROG|PID] | symbolize FILE | version
+//
+// Its exit status is the program's own for record (128 and the signal's number
+// if a signal ended it), 125 when ccagent itself failed, 126 when the program
+// cannot be executed, and 127 when it is not found.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"ccagent/agent"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	exitFailed = 125
+)
+
+// exitStatus carries a status through cobra's error return; what there is to
+// say has been said.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	root := &cobra.Command{
+		Use:           "ccagent",
+		Short:         "profile compiled Haskell programs as they were shipped",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(recordCommand(), attachCommand(), eventsCommand(), versionCommand())
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetArgs(args)
+	err := root.ExecuteContext(context.Background())
+	var status exitStatus
+	var start *agent.StartError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &status):
+		return int(status)
+	case errors.As(err, &start):
+		say("%v", err)
+		return start.Status
+	}
+	say("%v", err)
+	return exitFailed
+}
+
+// say prints one line for the user; stdout belongs to the program.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "ccagent: "+format+"\n", args...)
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"ccagent/agent"
+)
+
+// printSummary tells how a capture went.
+func printSummary(w io.Writer, s *agent.Summary) {
+	line := func(format string, args ...any) { fmt.Fprintf(w, "ccagent: "+format+"\n", args...) }
+	for _, e := range s.Events {
+		name := e.Granted
+		if e.Fallback != "" {
+			name += " (for " + e.Requested + ")"
+		}
+		line("%s: %d samples, %s", name, e.Samples, amount(e.Weight, e.Unit))
+	}
+	line("%d lost, %d throttled", s.Lost, s.Throttled)
+	walked := s.Complete + s.Truncated + s.Failed
+	if walked > 0 {
+		line("Haskell stacks: %s complete, %s truncated, %s failed; %d samples without one",
+			percent(s.Complete, walked), percent(s.Truncated, walked), percent(s.Failed, walked), s.NoHaskell)
+	}
+	if s.Samples > 0 {
+		line("unresolved: %s of samples", percent(s.Unresolved, s.Samples))
+	}
+	cost := fmt.Sprintf("agent: %.0f ms CPU", s.AgentCPU.Seconds()*1e3)
+	if s.BPFRuns > 0 {
+		cost += fmt.Sprintf(", %d ns a sample in BPF", s.BPFTime.Nanoseconds()/int64(s.BPFRuns))
+	}
+	if s.TargetCPU > 0 {
+		cost += fmt.Sprintf("; overhead about %.2f %% of the program's CPU time", 100*s.BPFTime.Seconds()/s.TargetCPU.Seconds())
+	}
+	line("%s", cost)
+	if s.SymbolProblem != "" {
+		line("symbols: %s", s.SymbolProblem)
+	}
+	line("%s (%s)", s.Log, bytesAmount(s.LogSize))
+}
+
+func percent(part, whole uint64) string {
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
+}
+
+func amount(n uint64, unit string) string {
+	switch unit {
+	case "ns":
+		return fmt.Sprintf("%.2f s", time.Duration(n).Seconds())
+	case "bytes":
+		return bytesAmount(int64(n))
+	}
+	return fmt.Sprintf("%d %s", n, unit)
+}
+
+func bytesAmount(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
+}
+
+// whyNoSample names the likely reason of an empty capture.
+func whyNoSample(s *agent.Summary) string {
+	switch {
+	case s.Lost > 0:
+		return fmt.Sprintf("all %d were lost", s.Lost)
+	case s.TargetCPU == 0 && s.Wall > time.Second:
+		return "the program used no CPU time; it may have been waiting throughout"
+	case s.Wall < 100*time.Millisecond:
+		return fmt.Sprintf("the program ended within %v; raise the rate with -F, or give it more to do", s.Wall.Round(100*time.Microsecond))
+	}
+	return "the program hardly used CPU time while it was watched; capture longer or raise the rate with -F"
+}
