@@ -1,0 +1,45 @@
+// Package profile holds one log as immutable columns and answers queries on it.
+//
+// # Lifetimes
+//
+// [Load] and [Open] read a whole log into a [Profile], which never changes
+// afterwards and may be used by any number of goroutines. [Profile.Select]
+// applies a [Filter] and gives a [Selection], immutable as well; every query is
+// a method of the selection, so all views of one filter agree.
+//
+// # Units
+//
+// Times are nanoseconds since the capture began. A sample's weight is in its
+// event's unit (ns, cycles, bytes, …): what elapsed since the sample before it.
+// Shares are fractions (0..1) of the selection's total weight.
+//
+// # From sample to element
+//
+// A sample refers to a site: a stack node together with why the stack ends and
+// whether the kernel ran. A node is a frame on its parent; a frame's address is
+// a place. The symbol tables at the log's end resolve places: to a block with
+// its cause set, to a binding, or to a category alone. Levels turn a place into
+// the elements of its cause set: spans, source bindings, files, modules or
+// packages.
+//
+// The definitions of share, only and inclusive follow the static lexical scope
+// of Wortmann & Duke, "Causality of Optimized Haskell" (2013), §4.4:
+//
+//   - share(e): the weight of samples whose leaf has e in its cause set. Shares
+//     overlap, so their sum may exceed the total.
+//   - only(e): the part of share(e) that no other element of the level shares.
+//   - inclusive(e): the weight of samples that have e in the cause set of any
+//     frame, each sample counted once however often e recurs.
+//
+// Three rules complete them. In events that count bytes the leaf is the frame
+// that asked for memory, not the allocator under it. Frames that only structure
+// the stack (update, catch, underflow and stop frames) have no causes. Frames
+// rootwards of a context mark are the thread's context, not callers: they count
+// for nothing.
+//
+// # Trust
+//
+// A log may be damaged or hostile. References to what was never defined are
+// counted in [Accounting] and otherwise treated as absent; no id or length in a
+// log makes the loader allocate more than a small multiple of the bytes read.
+package profile

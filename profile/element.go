@@ -1,0 +1,291 @@
+package profile
+
+import (
+	"fmt"
+
+	"ccagent/eventlog"
+)
+
+// levelIndex gives for each place the elements of its cause set at one level.
+type levelIndex struct {
+	level    Level
+	elements []Element
+	start    []uint32 // by place; elements of place i are ids[start[i]:start[i+1]]
+	ids      []ElementID
+	near     []bool // by place: attributed by a stated guess
+	category [eventlog.CategoryKernel + 1]ElementID
+	hidden   ElementID
+	// byKey and extents serve building.
+	byKey map[elementKey]ElementID
+}
+
+type elementKey struct {
+	kind Kind
+	a, b string
+	x    Extent
+}
+
+func (ix *levelIndex) of(place uint32) []ElementID { return ix.ids[ix.start[place]:ix.start[place+1]] }
+
+// index gives a level's index, built once.
+func (p *Profile) index(level Level) *levelIndex {
+	l := &p.levels[level]
+	l.once.Do(func() { l.index = p.buildIndex(level) })
+	return l.index
+}
+
+// Elements are all elements of a level, by ElementID.
+func (p *Profile) Elements(level Level) []Element { return p.index(level).elements }
+
+func (p *Profile) buildIndex(level Level) *levelIndex {
+	ix := &levelIndex{
+		level: level, start: make([]uint32, 1, len(p.places)+1), near: make([]bool, len(p.places)),
+		byKey: make(map[elementKey]ElementID),
+	}
+	for c := range ix.category {
+		ix.category[c] = ix.categoryID(categoryElement(eventlog.Category(c)))
+	}
+	ix.hidden = ix.categoryID(hiddenElement)
+	var scratch elementSet
+	for id := range p.places {
+		scratch.reset()
+		p.elementsOf(ix, uint32(id), nil, &scratch)
+		ix.ids = append(ix.ids, scratch.ids...)
+		ix.start = append(ix.start, uint32(len(ix.ids)))
+	}
+	ix.extents(p)
+	ix.byKey = nil
+	return ix
+}
+
+// elementSet is a small set in the order of insertion.
+type elementSet struct {
+	ids  []ElementID
+	seen map[ElementID]struct{} // once it is not so small
+}
+
+const smallSet = 16
+
+func (s *elementSet) reset() {
+	s.ids = s.ids[:0]
+	s.seen = nil
+}
+
+func (s *elementSet) add(id ElementID) {
+	if s.seen == nil && len(s.ids) < smallSet {
+		for _, have := range s.ids {
+			if have == id {
+				return
+			}
+		}
+		s.ids = append(s.ids, id)
+		return
+	}
+	if s.seen == nil {
+		s.seen = make(map[ElementID]struct{})
+		for _, have := range s.ids {
+			s.seen[have] = struct{}{}
+		}
+	}
+	if _, ok := s.seen[id]; !ok {
+		s.seen[id] = struct{}{}
+		s.ids = append(s.ids, id)
+	}
+}
+
+// elementsOf adds the elements of a place to set, without those that hide
+// tells to leave out. What carries no code has none.
+func (p *Profile) elementsOf(ix *levelIndex, id uint32, hide func(item) bool, set *elementSet) {
+	if c := p.places[id].class; c != placeUser && c != placeKernel {
+		return
+	}
+	var items []item
+	p.items(id, func(it item) {
+		if it.kind == KindNear {
+			ix.near[id] = true
+		}
+		if hide == nil || !hide(it) {
+			items = append(items, it)
+		}
+	})
+	if ix.level == LevelLine {
+		items = p.narrowest(items)
+	}
+	left := false
+	for _, it := range items {
+		e, ok := ix.element(p, it)
+		if ok {
+			set.add(e)
+		} else {
+			left = true
+		}
+	}
+	// Spans that belong to nothing known at this level count only where nothing
+	// else does; then for the procedure whose code it is.
+	if left && len(set.ids) == 0 {
+		owner := p.owner(id)
+		it := item{binding: p.symbols.bindings[owner].Source, category: eventlog.CategoryHaskell, kind: KindSource}
+		if owner == 0 {
+			it.kind = KindCategory
+		}
+		if e, ok := ix.element(p, it); ok {
+			set.add(e)
+		} else {
+			set.add(ix.category[eventlog.CategoryHaskell])
+		}
+	}
+}
+
+// narrowest keeps the spans that contain no other span of the set and file.
+func (p *Profile) narrowest(items []item) []item {
+	kept := items[:0:0]
+	for i, a := range items {
+		wide := false
+		if a.span != 0 {
+			sa := &p.symbols.spans[a.span]
+			for j, b := range items {
+				if i == j || b.span == 0 {
+					continue
+				}
+				sb := &p.symbols.spans[b.span]
+				if sa.File == sb.File && sa.Extent != sb.Extent && sa.Contains(sb.Extent) {
+					wide = true
+					break
+				}
+			}
+		}
+		if !wide {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}
+
+// element gives an item's element at the index's level; false if the item
+// belongs to nothing that is known at this level.
+func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
+	s := &p.symbols
+	if it.kind == KindCategory {
+		return ix.category[min(it.category, eventlog.CategoryKernel)], true
+	}
+	sp := &s.spans[it.span]
+	b := &s.bindings[it.binding]
+	if b.Module == "" && it.span != 0 && (ix.level == LevelModule || ix.level == LevelPackage) {
+		b = &s.bindings[p.moduleOfFile()[sp.File]]
+	}
+	file := s.files[sp.File].Path
+	switch ix.level {
+	case LevelSpan, LevelLine, LevelFile:
+		if it.span == 0 {
+			return ix.category[eventlog.CategoryHaskell], true
+		}
+		if sp.File == 0 {
+			return 0, false
+		}
+		return ix.sourceElement(p, it, sp, file, b), true
+	case LevelModule:
+		if b.Module == "" {
+			return 0, false
+		}
+		return ix.put(elementKey{KindSource, b.Package, b.Module, Extent{}}, func() Element {
+			return Element{Name: b.Module, Module: b.Module, Package: b.Package}
+		}), true
+	case LevelPackage:
+		if b.Package == "" {
+			return 0, false
+		}
+		return ix.put(elementKey{KindSource, b.Package, "", Extent{}}, func() Element {
+			return Element{Name: b.Package, Package: b.Package}
+		}), true
+	default:
+		if it.binding == 0 {
+			return 0, false
+		}
+		name := bindingName(b)
+		if it.kind == KindNear {
+			name = nearName(b)
+		}
+		return ix.put(elementKey{it.kind, b.Package, name, Extent{}}, func() Element {
+			return Element{Kind: it.kind, Name: name, Module: b.Module, Package: b.Package, Binding: it.binding}
+		}), true
+	}
+}
+
+func (ix *levelIndex) sourceElement(p *Profile, it item, sp *Span, file string, b *Binding) ElementID {
+	x := sp.Extent
+	var name string
+	switch ix.level {
+	case LevelFile:
+		x, name = Extent{}, file
+	case LevelLine:
+		x, name = Extent{Line: sp.Line}, fmt.Sprintf("%s:%d", file, sp.Line)
+	default:
+		name = file + ":" + x.String()
+	}
+	if b.Module == "" {
+		b = &p.symbols.bindings[p.moduleOfFile()[sp.File]]
+	}
+	return ix.put(elementKey{KindSource, file, "", x}, func() Element {
+		return Element{Name: name, File: file, FileID: sp.File, Span: x, Module: b.Module, Package: b.Package, Binding: it.binding}
+	})
+}
+
+func (ix *levelIndex) put(k elementKey, make func() Element) ElementID {
+	if id, ok := ix.byKey[k]; ok {
+		return id
+	}
+	id := ElementID(len(ix.elements))
+	e := make()
+	e.ID, e.Level, e.key = id, ix.level, k
+	ix.elements = append(ix.elements, e)
+	ix.byKey[k] = id
+	return id
+}
+
+func (ix *levelIndex) categoryID(name string) ElementID {
+	return ix.put(elementKey{KindCategory, name, "", Extent{}}, func() Element {
+		return Element{Kind: KindCategory, Name: name}
+	})
+}
+
+// extents gives bindings, modules and packages the file they lie in, and
+// bindings their widest span.
+func (ix *levelIndex) extents(p *Profile) {
+	s := &p.symbols
+	switch ix.level {
+	case LevelBinding:
+		of := make(map[BindingID]SpanID)
+		for i := 1; i < len(s.spans); i++ {
+			sp := &s.spans[i]
+			b := s.bindings[sp.Binding].Source
+			if b == 0 || sp.File == 0 {
+				continue
+			}
+			if best := of[b]; best == 0 || s.spans[best].File == sp.File && sp.Contains(s.spans[best].Extent) {
+				of[b] = SpanID(i)
+			}
+		}
+		for i := range ix.elements {
+			e := &ix.elements[i]
+			if sp := &s.spans[of[e.Binding]]; e.Kind == KindSource && sp.File != 0 {
+				e.File, e.FileID, e.Span = s.files[sp.File].Path, sp.File, sp.Extent
+			}
+		}
+	case LevelModule:
+		of := make(map[[2]string]FileID)
+		for f, b := range p.moduleOfFile() {
+			if b != 0 {
+				bd := &s.bindings[b]
+				if k := [2]string{bd.Package, bd.Module}; of[k] == 0 {
+					of[k] = FileID(f)
+				}
+			}
+		}
+		for i := range ix.elements {
+			e := &ix.elements[i]
+			if f := of[[2]string{e.Package, e.Module}]; f != 0 && e.Module != "" {
+				e.File, e.FileID = s.files[f].Path, f
+			}
+		}
+	}
+}

@@ -1,0 +1,209 @@
+package profile
+
+import (
+	"regexp"
+	"slices"
+
+	"ccagent/eventlog"
+)
+
+// Filter chooses samples and frames. The zero Filter keeps everything of the
+// default event.
+type Filter struct {
+	// Event is 1 + the position of an event in Profile.Events; 0 means
+	// Profile.DefaultEvent. See WithEvent.
+	Event int
+	Range Range
+	// A sample is kept if each of Focus matches one of its frames, and none of
+	// Ignore does. Hide takes what it matches out of the stacks: a frame left
+	// without causes goes, and its cost falls to its caller.
+	//
+	// An expression matches a frame by the name of its procedure
+	// ("Main.loadPhase", "stg_ap_pp_fast"), of the source bindings and files in
+	// its cause set, and by its category ("(GC)").
+	Focus, Ignore, Hide []*regexp.Regexp
+	// What follows keeps samples of any of the values given; empty keeps all.
+	Threads    []uint64 // Haskell threads (TSO ids)
+	TIDs       []uint32 // OS threads
+	PIDs       []uint32
+	Caps       []uint32
+	CPUs       []uint32
+	Categories []eventlog.Category // of the leaf
+}
+
+// WithEvent gives f for the event at a position in Profile.Events.
+func (f Filter) WithEvent(i int) Filter {
+	f.Event = i + 1
+	return f
+}
+
+// Range is a stretch of time, From ≤ t < To, in ns. To = 0 means to the end.
+type Range struct{ From, To uint64 }
+
+func (r Range) has(t uint64) bool { return t >= r.From && (r.To == 0 || t < r.To) }
+
+// samplePredicate is the part of a filter that looks at samples alone.
+type samplePredicate struct {
+	event   uint8
+	rng     Range
+	threads []bool // by thread index; nil keeps all
+	caps    []uint32
+	cpus    []uint32
+	sites   []bool // by site; nil keeps all
+}
+
+func (p *Profile) predicate(f *Filter, event int) samplePredicate {
+	q := samplePredicate{event: uint8(event), rng: f.Range, caps: f.Caps, cpus: f.CPUs}
+	if len(f.Threads)+len(f.TIDs)+len(f.PIDs) > 0 {
+		q.threads = make([]bool, len(p.Threads))
+		for i := range p.Threads {
+			t := &p.Threads[i]
+			q.threads[i] = keeps(f.Threads, t.TSO) && keeps(f.TIDs, t.TID) && keeps(f.PIDs, t.PID)
+		}
+	}
+	if len(f.Focus)+len(f.Ignore)+len(f.Categories) > 0 {
+		q.sites = p.keptSites(f)
+	}
+	return q
+}
+
+func keeps[T comparable](allowed []T, v T) bool { return len(allowed) == 0 || slices.Contains(allowed, v) }
+
+func (q *samplePredicate) keep(c *chunk, i int) bool {
+	return c.event[i] == q.event &&
+		(q.threads == nil || q.threads[c.thread[i]]) &&
+		(q.sites == nil || q.sites[c.site[i]]) &&
+		q.rng.has(c.time[i]) &&
+		keeps(q.caps, uint32(c.cap[i])) && keeps(q.cpus, uint32(c.cpu[i]))
+}
+
+// keptSites applies what of a filter looks at stacks.
+func (p *Profile) keptSites(f *Filter) []bool {
+	kept := make([]bool, len(p.sites))
+	for i := range kept {
+		kept[i] = keeps(f.Categories, p.siteCategory(p.sites[i]))
+	}
+	apply := func(re *regexp.Regexp, want bool) {
+		on := p.stackMatches(re)
+		bare := p.newMatcher(re)
+		for i, s := range p.sites {
+			if kept[i] {
+				hit := on[s.Node] || (s.Kernel || s.Node == 0) && bare.category(p.siteCategory(s))
+				kept[i] = hit == want
+			}
+		}
+	}
+	for _, re := range f.Focus {
+		apply(re, true)
+	}
+	for _, re := range f.Ignore {
+		apply(re, false)
+	}
+	return kept
+}
+
+// stackMatches tells for each node whether a frame of its stack matches. What
+// lies rootwards of a context mark is not of the stack.
+func (p *Profile) stackMatches(re *regexp.Regexp) []bool {
+	m := p.newMatcher(re)
+	places := make([]int8, len(p.places)) // 0 unknown, 1 yes, −1 no
+	on := make([]bool, len(p.nodes.parent))
+	for n := 1; n < len(on); n++ {
+		k := p.nodes.kind[n]
+		if k == eventlog.FrameContext {
+			continue
+		}
+		if on[p.nodes.parent[n]] {
+			on[n] = true
+			continue
+		}
+		if structural(k) {
+			continue
+		}
+		pl := p.nodes.place[n]
+		if places[pl] == 0 {
+			places[pl] = -1
+			if m.place(pl) {
+				places[pl] = 1
+			}
+		}
+		on[n] = places[pl] == 1
+	}
+	return on
+}
+
+// matcher applies an expression to names, once each.
+type matcher struct {
+	p        *Profile
+	re       *regexp.Regexp
+	bindings []int8
+	files    []int8
+	cats     [eventlog.CategoryKernel + 1]int8
+}
+
+func (p *Profile) newMatcher(re *regexp.Regexp) *matcher {
+	return &matcher{p: p, re: re, bindings: make([]int8, len(p.symbols.bindings)), files: make([]int8, len(p.symbols.files))}
+}
+
+func (m *matcher) once(known *int8, names ...string) bool {
+	if *known == 0 {
+		*known = -1
+		for _, n := range names {
+			if n != "" && m.re.MatchString(n) {
+				*known = 1
+			}
+		}
+	}
+	return *known == 1
+}
+
+func (m *matcher) binding(id BindingID) bool {
+	b := &m.p.symbols.bindings[id]
+	return m.once(&m.bindings[id], bindingName(b))
+}
+
+func (m *matcher) file(id FileID) bool {
+	return m.once(&m.files[id], m.p.symbols.files[id].Path)
+}
+
+func (m *matcher) category(c eventlog.Category) bool {
+	c = min(c, eventlog.CategoryKernel)
+	return m.once(&m.cats[c], categoryElement(c))
+}
+
+func (m *matcher) item(it item) bool {
+	if it.span != 0 && m.file(m.p.symbols.spans[it.span].File) {
+		return true
+	}
+	return m.binding(it.binding) || it.kind == KindCategory && m.category(it.category)
+}
+
+// place matches a frame: its procedure and anything in its cause set.
+func (m *matcher) place(id uint32) bool {
+	if c := m.p.places[id].class; c != placeUser && c != placeKernel {
+		return false
+	}
+	owner := m.p.owner(id)
+	if m.binding(owner) || m.binding(m.p.symbols.bindings[owner].Source) {
+		return true
+	}
+	hit := false
+	m.p.items(id, func(it item) { hit = hit || m.item(it) })
+	return hit
+}
+
+// siteCategory is the category of a site's leaf.
+func (p *Profile) siteCategory(s Site) eventlog.Category {
+	if s.Kernel {
+		return eventlog.CategoryKernel
+	}
+	for n := s.Node; n != 0; n = p.nodes.parent[n] {
+		switch k := p.nodes.kind[n]; {
+		case k == eventlog.FrameContext, k == eventlog.FrameSkipped:
+			return eventlog.CategoryUnresolved
+		case !structural(k):
+			return p.locs[p.nodes.place[n]].category
+		}
+	}
+	return eventlog.CategoryUnresolved
+}

@@ -1,0 +1,4 @@
+package profile
+
+// frameTable names the frames of stacks.
+type frameTable struct{}

@@ -1,0 +1,253 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+
+	"ccagent/eventlog"
+)
+
+// Row is an element's figures. Weights are in the event's unit.
+type Row struct {
+	Element *Element
+
+	ShareWeight, OnlyWeight, InclusiveWeight uint64
+	// NearWeight is the part of ShareWeight whose place in the source is a
+	// stated guess: only the symbol before the code is known.
+	NearWeight uint64
+	// Samples share the element at their leaf.
+	Samples uint64
+
+	// The weights as fractions of the selection's total.
+	Share, Only, Inclusive float64
+}
+
+// Hot is a selection's elements at one level.
+type Hot struct {
+	Level Level
+	// Rows are by share, largest first; then by inclusive, then by name.
+	// Elements that no frame of a kept sample has are left out.
+	Rows []Row
+	// Sum is the sum of the shares: above 1 where samples have several causes.
+	Sum float64
+
+	byID map[ElementID]int
+}
+
+// Row finds an element's row.
+func (h *Hot) Row(id ElementID) (*Row, bool) {
+	i, ok := h.byID[id]
+	if !ok {
+		return nil, false
+	}
+	return &h.Rows[i], true
+}
+
+// Hot gives the elements of a level. The answer is shared: do not change it.
+func (s *Selection) Hot(level Level) *Hot {
+	v := &s.views[level]
+	v.hot.Do(func() { v.rows = s.hot(level) })
+	return v.rows
+}
+
+func (s *Selection) hot(level Level) *Hot {
+	ix := s.index(level)
+	rows := make([]Row, len(ix.elements))
+	for site, n := range s.count {
+		if n == 0 {
+			continue
+		}
+		w := s.weight[site]
+		ids, near := s.leafElements(ix, site)
+		for _, id := range ids {
+			r := &rows[id]
+			r.ShareWeight = satAdd(r.ShareWeight, w)
+			r.Samples += n
+			if near {
+				r.NearWeight = satAdd(r.NearWeight, w)
+			}
+		}
+		if len(ids) == 1 {
+			rows[ids[0]].OnlyWeight = satAdd(rows[ids[0]].OnlyWeight, w)
+		}
+	}
+	s.inclusive(ix, rows)
+
+	h := &Hot{Level: level, byID: make(map[ElementID]int)}
+	for i := range rows {
+		r := &rows[i]
+		if r.Samples == 0 && r.InclusiveWeight == 0 {
+			continue
+		}
+		r.Element = &ix.elements[i]
+		r.Share, r.Only, r.Inclusive = s.Fraction(r.ShareWeight), s.Fraction(r.OnlyWeight), s.Fraction(r.InclusiveWeight)
+		h.Sum += r.Share
+		h.Rows = append(h.Rows, *r)
+	}
+	slices.SortFunc(h.Rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.ShareWeight, a.ShareWeight), cmp.Compare(b.InclusiveWeight, a.InclusiveWeight),
+			cmp.Compare(a.Element.Name, b.Element.Name), cmp.Compare(a.Element.ID, b.Element.ID))
+	})
+	for i := range h.Rows {
+		h.byID[h.Rows[i].Element.ID] = i
+	}
+	return h
+}
+
+// Fraction is a weight as a fraction of the selection's total.
+func (s *Selection) Fraction(w uint64) float64 {
+	if s.Total == 0 {
+		return 0
+	}
+	return float64(w) / float64(s.Total)
+}
+
+// leafElements gives the elements that a site's samples share, never none, and
+// whether they are a stated guess.
+func (s *Selection) leafElements(ix *levelIndex, site int) ([]ElementID, bool) {
+	p := s.Profile
+	if p.sites[site].Kernel {
+		return ix.category[eventlog.CategoryKernel:][:1], false
+	}
+	leaf := s.leaf[site]
+	if leaf == 0 {
+		if s.hide != nil && p.siteCategory(p.sites[site]) != eventlog.CategoryUnresolved {
+			return []ElementID{ix.hidden}, false
+		}
+		return ix.category[eventlog.CategoryUnresolved:][:1], false
+	}
+	return ix.of(leaf), ix.near[leaf]
+}
+
+// inclusive adds each sample's weight once to every element on its stack. It
+// walks the tree of stacks depth first with a count for each element of how
+// often it is on the path: the weight under a node belongs to the elements that
+// are on the path there for the first time.
+func (s *Selection) inclusive(ix *levelIndex, rows []Row) {
+	p := s.Profile
+	order := p.treeOrder()
+	below := s.subtrees(order)
+	onPath := make([]uint32, len(rows))
+	var path []uint32
+	leave := func(n uint32) {
+		if structural(p.nodes.kind[n]) {
+			return
+		}
+		for _, id := range ix.of(p.nodes.place[n]) {
+			onPath[id]--
+		}
+	}
+	for i := 0; i < len(order.pre); {
+		n := order.pre[i]
+		for len(path) > 0 && path[len(path)-1] != order.parent(p, n) {
+			leave(path[len(path)-1])
+			path = path[:len(path)-1]
+		}
+		w := below[n]
+		if w == 0 {
+			i = int(order.end[i])
+			continue
+		}
+		i++
+		path = append(path, n)
+		if structural(p.nodes.kind[n]) {
+			continue
+		}
+		for _, id := range ix.of(p.nodes.place[n]) {
+			if onPath[id] == 0 {
+				rows[id].InclusiveWeight = satAdd(rows[id].InclusiveWeight, w)
+			}
+			onPath[id]++
+		}
+	}
+	// What has its leaf outside the tree.
+	for site, n := range s.count {
+		if n == 0 {
+			continue
+		}
+		st := p.sites[site]
+		if s.leaf[site] == 0 || st.Kernel && !p.onPath(st.Node, eventlog.FrameKernel) {
+			ids, _ := s.leafElements(ix, site)
+			for _, id := range ids {
+				rows[id].InclusiveWeight = satAdd(rows[id].InclusiveWeight, s.weight[site])
+			}
+		}
+	}
+}
+
+// onPath reports whether a frame of a kind is on the stack.
+func (p *Profile) onPath(node uint32, kind eventlog.FrameKind) bool {
+	for n := node; n != 0; n = p.nodes.parent[n] {
+		if p.nodes.kind[n] == kind {
+			return true
+		}
+		if p.nodes.kind[n] == eventlog.FrameContext {
+			return false
+		}
+	}
+	return false
+}
+
+// subtrees gives the weight of the samples at and above each node.
+func (s *Selection) subtrees(order *treeOrder) []uint64 {
+	p := s.Profile
+	below := make([]uint64, len(p.nodes.parent))
+	for site, n := range s.count {
+		if n > 0 {
+			node := p.sites[site].Node
+			below[node] = satAdd(below[node], s.weight[site])
+		}
+	}
+	for n := len(below) - 1; n > 0; n-- {
+		if up := order.parent(p, uint32(n)); up != 0 {
+			below[up] = satAdd(below[up], below[n])
+		}
+	}
+	return below
+}
+
+// treeOrder is the tree of stacks depth first. Frames rootwards of a context
+// mark are no callers, so the mark begins a tree of its own.
+type treeOrder struct {
+	pre []uint32 // nodes, each before what is on top of it
+	end []uint32 // by position in pre: the first position that is not on top of it
+}
+
+func (o *treeOrder) parent(p *Profile, n uint32) uint32 {
+	if p.nodes.kind[n] == eventlog.FrameContext {
+		return 0
+	}
+	return p.nodes.parent[n]
+}
+
+func (p *Profile) treeOrder() *treeOrder {
+	p.tree.once.Do(func() {
+		o := &treeOrder{}
+		total := len(p.nodes.parent)
+		first, next := make([]uint32, total), make([]uint32, total)
+		for n := total - 1; n > 0; n-- {
+			up := o.parent(p, uint32(n))
+			next[n], first[up] = first[up], uint32(n)
+		}
+		o.pre = make([]uint32, 0, total-1)
+		o.end = make([]uint32, total-1)
+		var open []uint32 // positions in pre
+		for n := first[0]; ; {
+			if n != 0 {
+				open = append(open, uint32(len(o.pre)))
+				o.pre = append(o.pre, n)
+				n = first[n]
+				continue
+			}
+			if len(open) == 0 {
+				break
+			}
+			at := open[len(open)-1]
+			open = open[:len(open)-1]
+			o.end[at] = uint32(len(o.pre))
+			n = next[o.pre[at]]
+		}
+		p.tree.order = o
+	})
+	return p.tree.order
+}

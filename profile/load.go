@@ -1,0 +1,325 @@
+package profile
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"ccagent/eventlog"
+)
+
+// Open loads the log in a file. progress, if not nil, is called now and then
+// with the bytes read so far and the file's size.
+func Open(path string, progress func(done, total int64)) (*Profile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	if st.IsDir() {
+		return nil, fmt.Errorf("open log: %s is a directory", path)
+	}
+	var r io.Reader = f
+	if progress != nil {
+		r = &progressReader{r: f, total: st.Size(), report: progress}
+	}
+	return Load(r)
+}
+
+type progressReader struct {
+	r           io.Reader
+	done, total int64
+	told        int64
+	report      func(done, total int64)
+}
+
+// progressStep is how many bytes are read between two reports.
+const progressStep = 4 << 20
+
+func (p *progressReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	p.done += int64(n)
+	if p.done-p.told >= progressStep || err == io.EOF {
+		p.told = p.done
+		p.report(p.done, max(p.total, p.done))
+	}
+	return n, err
+}
+
+// Load reads a whole log. The error is an *eventlog.HeaderError for what is no
+// log at all, or the reader's own. A damaged or cut log is no error: see
+// Profile.Accounting.
+func Load(r io.Reader) (*Profile, error) {
+	rd := eventlog.NewReader(r)
+	b := newBuilder()
+	for rd.Next() {
+		b.add(rd.Record())
+	}
+	if err := rd.Err(); err != nil {
+		return nil, err
+	}
+	b.p.Accounting.Complete = rd.Complete()
+	return b.finish(), nil
+}
+
+// builder takes a log's records, in their order, and makes a Profile of them.
+type builder struct {
+	p       *Profile
+	nodes   nodeTable
+	sites   siteTable
+	threads map[ThreadKey]uint32
+	thread  uint32 // of the last sample
+	chunk   *chunk
+
+	events   map[uint32]int // EventDef.Index → position
+	modules  map[uint32]int
+	bindings ids
+	spans    ids
+	files    ids
+	blocks   ids
+	text     uint64 // bytes of source text held
+
+	locations []rawLocation
+	labels    map[uint64]string // by TSO
+	gcs       map[int]uint64    // start of the running collection by capability
+	last      uint64            // time of the last event that tells of the run
+}
+
+// rawLocation is a location as the log has it, before ids are resolved.
+type rawLocation struct {
+	at       place
+	block    uint32
+	binding  uint32
+	offset   uint64
+	lines    [2]uint32
+	quality  eventlog.Quality
+	category eventlog.Category
+}
+
+func newBuilder() *builder {
+	return &builder{
+		p: &Profile{symbols: symbols{
+			bindings: make([]Binding, 1), spans: make([]Span, 1), files: make([]File, 1), blocks: make([]Block, 1),
+		}},
+		nodes:   newNodeTable(),
+		sites:   newSiteTable(),
+		threads: make(map[ThreadKey]uint32),
+		events:  make(map[uint32]int),
+		modules: make(map[uint32]int),
+		labels:  make(map[uint64]string),
+		gcs:     make(map[int]uint64),
+	}
+}
+
+func (b *builder) add(rec *eventlog.Record) {
+	p := b.p
+	switch ev := rec.Event.(type) {
+	case *eventlog.Sample:
+		b.ran(rec.Time)
+		b.sample(rec.Time, ev)
+	case *eventlog.Nodes:
+		refused, orphans := b.nodes.add(ev)
+		p.Accounting.Redefined += uint64(refused)
+		p.Accounting.Undefined.Parents += uint64(orphans)
+	case *eventlog.Malformed:
+		b.malformed(ev)
+	case *eventlog.Unknown:
+		p.Accounting.Unknown++
+
+	case *eventlog.Capture:
+		if p.HaveCapture {
+			p.Accounting.Redefined++
+			return
+		}
+		p.Capture, p.HaveCapture = *ev, true
+		p.Capture.Args = append([]string(nil), ev.Args...)
+	case *eventlog.EventDef:
+		b.eventDef(ev)
+	case *eventlog.Module:
+		b.module(ev)
+	case *eventlog.Mapping:
+		p.Mappings = append(p.Mappings, Mapping{rec.Time, *ev})
+	case *eventlog.Process:
+		p.Processes = append(p.Processes, Process{rec.Time, *ev})
+	case *eventlog.Loss:
+		b.ran(rec.Time)
+		b.loss(rec.Time, ev)
+	case *eventlog.AgentCost:
+		p.Costs = append(p.Costs, Cost{rec.Time, *ev})
+	case *eventlog.CaptureEnd:
+		b.ran(rec.Time)
+		p.End, p.HaveEnd = *ev, true
+
+	case *eventlog.ModuleSymbols, *eventlog.File, *eventlog.FileText, *eventlog.Binding,
+		*eventlog.Span, *eventlog.Block, *eventlog.Locations:
+		p.Symbolised = true
+		b.symbol(ev)
+	default:
+		b.standard(rec)
+	}
+}
+
+// ran takes note that the program was still being watched at a time.
+func (b *builder) ran(time uint64) { b.last = max(b.last, time) }
+
+func (b *builder) malformed(ev *eventlog.Malformed) {
+	a := &b.p.Accounting
+	a.Malformed++
+	a.Passed += ev.Length
+	if len(a.Damage) < maxDamage {
+		a.Damage = append(a.Damage, Damage{ev.Offset, ev.Length, ev.Reason})
+	}
+}
+
+func (b *builder) eventDef(ev *eventlog.EventDef) {
+	if i, ok := b.events[ev.Index]; ok {
+		if e := &b.p.Events[i]; e.Undefined {
+			e.EventDef, e.Undefined = *ev, false
+		} else {
+			b.p.Accounting.Redefined++
+		}
+		return
+	}
+	b.newEvent(Event{EventDef: *ev})
+}
+
+func (b *builder) newEvent(e Event) (int, bool) {
+	i := len(b.p.Events)
+	if i == maxEvents {
+		return 0, false
+	}
+	b.events[e.Index] = i
+	b.p.Events = append(b.p.Events, e)
+	return i, true
+}
+
+// event gives the position of an event that is referred to; one that nothing
+// defines is made up, so that what refers to it is not lost.
+func (b *builder) event(index uint32) (int, bool) {
+	i, ok := b.events[index]
+	if ok {
+		if b.p.Events[i].Undefined {
+			b.p.Accounting.Undefined.Events++
+		}
+		return i, true
+	}
+	b.p.Accounting.Undefined.Events++
+	name := fmt.Sprintf("event#%d", index)
+	return b.newEvent(Event{Undefined: true, EventDef: eventlog.EventDef{Index: index, Requested: name, Granted: name}})
+}
+
+func (b *builder) sample(time uint64, ev *eventlog.Sample) {
+	p := b.p
+	event, ok := b.event(ev.Event)
+	if !ok {
+		p.Accounting.Dropped++
+		return
+	}
+	node, ok := b.nodes.resolve(ev.Node)
+	if !ok {
+		p.Accounting.Undefined.Nodes++
+		node = 0
+	}
+	key := ThreadKey{ev.PID, ev.TID, ev.TSO}
+	if len(p.Threads) == 0 || p.Threads[b.thread].ThreadKey != key {
+		i, ok := b.threads[key]
+		if !ok {
+			i = uint32(len(p.Threads))
+			b.threads[key] = i
+			p.Threads = append(p.Threads, Thread{ThreadKey: key})
+		}
+		b.thread = i
+	}
+	if b.chunk == nil || b.chunk.n == chunkSize {
+		b.chunk = new(chunk)
+		p.chunks = append(p.chunks, b.chunk)
+	}
+	c, i := b.chunk, b.chunk.n
+	c.time[i] = time
+	c.weight[i] = ev.Weight
+	c.site[i] = b.sites.intern(Site{node, ev.Stop, ev.Flags&eventlog.SampleInKernel != 0}, len(b.nodes.parent))
+	c.thread[i] = b.thread
+	c.cpu[i] = uint16(min(ev.CPU, 0xffff))
+	c.cap[i] = uint16(min(ev.Capability, eventlog.NoCapability))
+	c.flags[i] = uint16(ev.Flags)
+	c.event[i] = uint8(event)
+	c.n++
+	p.nsamples++
+
+	e := &p.Events[event]
+	e.Samples++
+	e.Weight = satAdd(e.Weight, ev.Weight)
+	e.Stops[min(int(ev.Stop), len(e.Stops)-1)]++
+}
+
+// satAdd adds weights. What overflows 64 bits is no measurement, but must not
+// wrap around to a plausible one either.
+func satAdd(a, b uint64) uint64 {
+	if s := a + b; s >= a {
+		return s
+	}
+	return ^uint64(0)
+}
+
+func (b *builder) loss(time uint64, ev *eventlog.Loss) {
+	i, ok := b.event(ev.Event)
+	if !ok {
+		b.p.Accounting.Dropped++
+		return
+	}
+	e := &b.p.Events[i]
+	if ev.Reason == eventlog.LossThrottled {
+		e.Throttled = satAdd(e.Throttled, ev.Count)
+	} else {
+		e.Lost = satAdd(e.Lost, ev.Count)
+	}
+	b.p.Losses = append(b.p.Losses, Loss{time, *ev})
+}
+
+func (b *builder) module(ev *eventlog.Module) {
+	if _, ok := b.modules[ev.ID]; ok {
+		b.p.Accounting.Redefined++
+		return
+	}
+	m := Module{Module: *ev}
+	m.BuildID = append([]byte(nil), ev.BuildID...)
+	b.modules[ev.ID] = len(b.p.Modules)
+	b.p.Modules = append(b.p.Modules, m)
+}
+
+// standard takes what this package shows of GHC's own events.
+func (b *builder) standard(rec *eventlog.Record) {
+	p := b.p
+	switch ev := rec.Event.(type) {
+	case *eventlog.GCStart:
+		b.gcs[rec.Cap] = rec.Time
+	case *eventlog.GCEnd:
+		if start, ok := b.gcs[rec.Cap]; ok && start <= rec.Time {
+			p.GCs = append(p.GCs, GC{rec.Cap, start, rec.Time})
+			delete(b.gcs, rec.Cap)
+		}
+	case *eventlog.ThreadLabel:
+		b.labels[uint64(ev.Thread)] = ev.Label
+	case *eventlog.HeapLive:
+		p.Heap = append(p.Heap, HeapPoint{rec.Time, HeapLive, ev.Bytes})
+	case *eventlog.HeapSize:
+		p.Heap = append(p.Heap, HeapPoint{rec.Time, HeapSize, ev.Bytes})
+	case *eventlog.HeapAllocated:
+		p.Heap = append(p.Heap, HeapPoint{rec.Time, HeapAllocated, ev.Bytes})
+	case *eventlog.UserMarker:
+		p.Markers = append(p.Markers, Marker{Time: rec.Time, Cap: rec.Cap, Text: ev.Text})
+	case *eventlog.UserMsg:
+		p.Markers = append(p.Markers, Marker{Time: rec.Time, Cap: rec.Cap, Text: ev.Text, Message: true})
+	case *eventlog.RTSIdentifier:
+		p.RTS = ev.Text
+	default:
+		return
+	}
+	if !p.HaveCapture {
+		b.ran(rec.Time)
+	}
+}

@@ -1,0 +1,225 @@
+package profile
+
+import (
+	"ccagent/eventlog"
+)
+
+// maxText bounds the source text held in memory.
+const maxText = 512 << 20
+
+// symbol takes one event of the symbol tables. Ids in them are resolved by
+// finish: a table may refer to what follows it.
+func (b *builder) symbol(ev eventlog.Event) {
+	s, a := &b.p.symbols, &b.p.Accounting
+	switch ev := ev.(type) {
+	case *eventlog.ModuleSymbols:
+		i, ok := b.modules[ev.Module]
+		if !ok || b.p.Modules[i].HaveSymbols {
+			a.Redefined++
+			return
+		}
+		b.p.Modules[i].Symbols, b.p.Modules[i].HaveSymbols = *ev, true
+	case *eventlog.File:
+		if _, ok := b.files.add(ev.ID); !ok {
+			a.Redefined++
+			return
+		}
+		s.files = append(s.files, File{Path: ev.Path, Problem: ev.Problem, size: ev.TextSize})
+	case *eventlog.FileText:
+		b.fileText(ev)
+	case *eventlog.Binding:
+		if _, ok := b.bindings.add(ev.ID); !ok {
+			a.Redefined++
+			return
+		}
+		s.bindings = append(s.bindings, Binding{
+			Symbol: ev.Symbol, Package: ev.Package, Module: ev.Module, Name: ev.Name,
+			Detail: ev.Detail, Parent: BindingID(ev.Parent), Category: ev.Category,
+		})
+	case *eventlog.Span:
+		if _, ok := b.spans.add(ev.ID); !ok {
+			a.Redefined++
+			return
+		}
+		s.spans = append(s.spans, Span{
+			File: FileID(ev.File), Binding: BindingID(ev.Binding),
+			Extent: Extent{ev.Line, ev.Col, ev.EndLine, ev.EndCol},
+		})
+	case *eventlog.Block:
+		b.block(ev)
+	case *eventlog.Locations:
+		for i := range ev.Locations {
+			b.location(ev.Module, &ev.Locations[i])
+		}
+	}
+}
+
+// fileText appends a piece of text. Pieces that do not continue what is there
+// are left out: a text with a hole would show wrong lines.
+func (b *builder) fileText(ev *eventlog.FileText) {
+	a := &b.p.Accounting
+	id, ok := b.files.find(ev.File)
+	if !ok {
+		a.Undefined.Files++
+		return
+	}
+	f := &b.p.symbols.files[id]
+	n := uint64(len(ev.Text))
+	switch {
+	case ev.Offset != uint64(len(f.Text)) || uint64(len(f.Text))+n > f.size:
+		a.Redefined++
+	case b.text+n > maxText:
+		a.DroppedText += n
+	default:
+		b.text += n
+		f.Text = append(f.Text, ev.Text...)
+	}
+}
+
+func (b *builder) block(ev *eventlog.Block) {
+	s := &b.p.symbols
+	if _, ok := b.blocks.add(ev.ID); !ok {
+		b.p.Accounting.Redefined++
+		return
+	}
+	bl := Block{Module: ev.Module, Lo: ev.Lo, Hi: ev.Hi, Binding: BindingID(ev.Binding)}
+	bl.causes[0] = uint32(len(s.causes))
+	for _, c := range ev.Causes {
+		s.causes = append(s.causes, Cause{SpanID(c.Span), c.Distance})
+	}
+	bl.causes[1] = uint32(len(s.causes))
+	bl.enclosing[0] = uint32(len(s.enclosing))
+	for _, e := range ev.Enclosing {
+		s.enclosing = append(s.enclosing, BindingID(e))
+	}
+	bl.enclosing[1] = uint32(len(s.enclosing))
+	s.blocks = append(s.blocks, bl)
+}
+
+func (b *builder) location(module uint32, l *eventlog.Location) {
+	s := &b.p.symbols
+	raw := rawLocation{
+		at: place{class: placeUser, module: module, addr: l.Addr}, block: l.Block, binding: l.Binding,
+		offset: l.Offset, quality: l.Quality, category: l.Category,
+	}
+	raw.lines[0] = uint32(len(s.lines))
+	for _, ln := range l.Lines {
+		s.lines = append(s.lines, Line{BindingID(ln.Binding), FileID(ln.File), ln.Line})
+	}
+	raw.lines[1] = uint32(len(s.lines))
+	b.locations = append(b.locations, raw)
+}
+
+// finish resolves what refers to each other and hands out the Profile.
+func (b *builder) finish() *Profile {
+	p := b.p
+	p.Duration = b.last
+	p.nodes, p.places = b.nodes.nodes, b.nodes.places
+	p.sites = b.sites.sites
+	for i := range p.Threads {
+		p.Threads[i].Label = b.labels[p.Threads[i].TSO]
+	}
+	b.resolveSymbols()
+	b.resolveLocations()
+	for i := 1; i < len(p.symbols.files); i++ {
+		f := &p.symbols.files[i]
+		f.Cut = uint64(len(f.Text)) < f.size
+	}
+	return p
+}
+
+func (b *builder) resolveSymbols() {
+	s, u := &b.p.symbols, &b.p.Accounting.Undefined
+	for i := range s.bindings {
+		s.bindings[i].Parent = resolve(&b.bindings, s.bindings[i].Parent, &u.Bindings)
+	}
+	resolveSources(s.bindings)
+	for i := range s.spans {
+		s.spans[i].File = resolve(&b.files, s.spans[i].File, &u.Files)
+		s.spans[i].Binding = resolve(&b.bindings, s.spans[i].Binding, &u.Bindings)
+	}
+	for i := range s.blocks {
+		s.blocks[i].Binding = resolve(&b.bindings, s.blocks[i].Binding, &u.Bindings)
+	}
+	for i := range s.causes {
+		s.causes[i].Span = resolve(&b.spans, s.causes[i].Span, &u.Spans)
+	}
+	for i := range s.enclosing {
+		s.enclosing[i] = resolve(&b.bindings, s.enclosing[i], &u.Bindings)
+	}
+	for i := range s.lines {
+		s.lines[i].Binding = resolve(&b.bindings, s.lines[i].Binding, &u.Bindings)
+		s.lines[i].File = resolve(&b.files, s.lines[i].File, &u.Files)
+	}
+}
+
+func resolve[ID ~uint32](t *ids, id ID, undefined *uint64) ID {
+	if id == 0 {
+		return 0
+	}
+	d, ok := t.find(uint32(id))
+	if !ok {
+		*undefined++
+		return 0
+	}
+	return ID(d)
+}
+
+// resolveSources finds the source binding at the end of each chain of parents.
+// A chain that runs in a circle has no end: its members are their own.
+func resolveSources(bs []Binding) {
+	const (
+		unknown = BindingID(0)
+		onPath  = ^BindingID(0)
+	)
+	var path []BindingID
+	for i := 1; i < len(bs); i++ {
+		path = path[:0]
+		id := BindingID(i)
+		for bs[id].Source == unknown && bs[id].Parent != 0 {
+			bs[id].Source = onPath
+			path = append(path, id)
+			id = bs[id].Parent
+		}
+		source := bs[id].Source
+		if source == unknown {
+			source = id
+			bs[id].Source = id
+		}
+		for _, m := range path {
+			if source == onPath {
+				bs[m].Source, bs[m].Parent = m, 0
+			} else {
+				bs[m].Source = source
+			}
+		}
+	}
+}
+
+func (b *builder) resolveLocations() {
+	p := b.p
+	u := &p.Accounting.Undefined
+	p.locs = make([]location, len(p.places))
+	for i := range b.locations {
+		raw := &b.locations[i]
+		id, ok := b.nodes.placeIDs[raw.at]
+		if !ok && raw.at.module == 0 {
+			raw.at.class = placeKernel
+			id, ok = b.nodes.placeIDs[raw.at]
+		}
+		if !ok || p.locs[id].found {
+			continue
+		}
+		l := location{
+			binding: resolve(&b.bindings, BindingID(raw.binding), &u.Bindings),
+			offset:  raw.offset, lines: raw.lines, quality: raw.quality, category: raw.category, found: true,
+		}
+		l.block = resolve(&b.blocks, raw.block, &u.Blocks)
+		p.locs[id] = l
+	}
+	for i := range p.locs {
+		if p.places[i].class == placeKernel {
+			p.locs[i].category = eventlog.CategoryKernel
+		}
+	}
+}

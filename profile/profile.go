@@ -1,0 +1,172 @@
+package profile
+
+import (
+	"sync"
+
+	"ccagent/eventlog"
+)
+
+// Profile is one log.
+type Profile struct {
+	// Capture is the zero value if the log has none: it is then another
+	// program's log, or damaged.
+	Capture     eventlog.Capture
+	HaveCapture bool
+	End         eventlog.CaptureEnd // zero unless HaveEnd
+	HaveEnd     bool
+
+	Events    []Event
+	Threads   []Thread
+	Modules   []Module
+	Mappings  []Mapping
+	Processes []Process
+	Losses    []Loss
+	Costs     []Cost // what measuring cost, as told in the course of the capture
+	GCs       []GC
+	Heap      []HeapPoint
+	Markers   []Marker
+	// Accounting is what of the log could not be used, and why.
+	Accounting Accounting
+	// Duration is the time of the last event, in ns.
+	Duration uint64
+	// Symbolised is set when the log has symbol tables.
+	Symbolised bool
+	// RTS is what the log's RTS calls itself, in logs that an RTS wrote.
+	RTS string
+
+	nsamples int
+	chunks   []*chunk
+	sites    []Site
+	nodes    nodes
+	places   []place
+	symbols  symbols
+	locs     []location // by place
+
+	levels [levels]struct {
+		once  sync.Once
+		index *levelIndex
+	}
+	tree struct {
+		once  sync.Once
+		order *treeOrder
+	}
+	names struct {
+		once   sync.Once
+		frames *frameTable
+	}
+	fileModules struct {
+		once sync.Once
+		of   []BindingID
+	}
+}
+
+// Event is a sampled event with its totals over the whole log.
+type Event struct {
+	eventlog.EventDef
+	// Undefined is set when samples refer to the event and nothing defines it.
+	Undefined bool
+	Samples   uint64
+	Weight    uint64
+	Lost      uint64
+	Throttled uint64
+	// Stops counts the samples by stop reason.
+	Stops [32]uint64
+}
+
+// Name is the event's name as the user gave it.
+func (e *Event) Name() string { return e.Requested }
+
+// Module is a mapped file, with what the symboliser found in it.
+type Module struct {
+	eventlog.Module
+	Symbols     eventlog.ModuleSymbols
+	HaveSymbols bool
+}
+
+// Mapping is where a module lay from a time on.
+type Mapping struct {
+	Time uint64
+	eventlog.Mapping
+}
+
+// Process is an event of a process's life.
+type Process struct {
+	Time uint64
+	eventlog.Process
+}
+
+// Loss is samples that were not recorded, told at a time.
+type Loss struct {
+	Time uint64
+	eventlog.Loss
+}
+
+// Cost is what measuring had cost up to a time.
+type Cost struct {
+	Time uint64
+	eventlog.AgentCost
+}
+
+// GC is a capability's part in a collection.
+type GC struct {
+	Cap        int
+	Start, End uint64
+}
+
+// HeapPoint is the heap's size at a time.
+type HeapPoint struct {
+	Time uint64
+	Kind HeapKind
+	Size uint64 // bytes
+}
+
+// HeapKind says what a HeapPoint measures.
+type HeapKind uint8
+
+const (
+	HeapLive      HeapKind = iota // live data after a major collection
+	HeapSize                      // taken from the OS
+	HeapAllocated                 // ever allocated, by one capability
+)
+
+// Marker is a user marker or message.
+type Marker struct {
+	Time    uint64
+	Cap     int
+	Text    string
+	Message bool // a message, not a marker
+}
+
+// EventNamed gives the position of an event by its requested or granted name.
+func (p *Profile) EventNamed(name string) (int, bool) {
+	for i := range p.Events {
+		if p.Events[i].Requested == name {
+			return i, true
+		}
+	}
+	for i := range p.Events {
+		if p.Events[i].Granted == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// DefaultEvent is the event shown when the user asks for none: the first one
+// with samples, or −1 if the log defines no event.
+func (p *Profile) DefaultEvent() int {
+	for i := range p.Events {
+		if p.Events[i].Samples > 0 {
+			return i
+		}
+	}
+	return len(p.Events[:min(1, len(p.Events))]) - 1
+}
+
+// Cost is what the whole capture cost; false if the log does not tell.
+func (p *Profile) Cost() (Cost, bool) {
+	if len(p.Costs) == 0 {
+		return Cost{}, false
+	}
+	return p.Costs[len(p.Costs)-1], true
+}

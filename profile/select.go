@@ -1,0 +1,176 @@
+package profile
+
+import (
+	"slices"
+	"sync"
+
+	"ccagent/eventlog"
+)
+
+// Selection is what a Filter keeps of a Profile.
+type Selection struct {
+	Profile *Profile
+	Filter  Filter
+	Event   int // position in Profile.Events; −1 if the log has no events
+
+	Samples uint64 // kept
+	Total   uint64 // their weight
+
+	pred   samplePredicate
+	hide   func(item) bool
+	weight []uint64 // by site
+	count  []uint64 // by site
+	leaf   []uint32 // by site: the place that bears the cost; 0 if none
+
+	views [levels]struct {
+		once  sync.Once
+		index *levelIndex
+		hot   sync.Once
+		rows  *Hot
+	}
+}
+
+// Select applies a filter. It looks at each sample once; what the selection's
+// queries cost depends on the number of distinct stacks.
+func (p *Profile) Select(f Filter) *Selection {
+	s := &Selection{Profile: p, Filter: f, Event: f.Event - 1}
+	if s.Event < 0 || s.Event >= len(p.Events) {
+		s.Event = p.DefaultEvent()
+	}
+	s.weight = make([]uint64, len(p.sites))
+	s.count = make([]uint64, len(p.sites))
+	s.leaf = make([]uint32, len(p.sites))
+	if s.Event < 0 {
+		return s
+	}
+	s.pred = p.predicate(&f, s.Event)
+	for _, c := range p.chunks {
+		for i := 0; i < c.n; i++ {
+			if s.pred.keep(c, i) {
+				site := c.site[i]
+				s.weight[site] = satAdd(s.weight[site], c.weight[i])
+				s.count[site]++
+				s.Total = satAdd(s.Total, c.weight[i])
+				s.Samples++
+			}
+		}
+	}
+	if len(f.Hide) > 0 {
+		ms := make([]*matcher, len(f.Hide))
+		for i, re := range f.Hide {
+			ms[i] = p.newMatcher(re)
+		}
+		s.hide = func(it item) bool {
+			for _, m := range ms {
+				if m.item(it) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	s.findLeaves()
+	return s
+}
+
+// EventDef is the selected event; the zero Event if there is none.
+func (s *Selection) EventDef() *Event {
+	if s.Event < 0 {
+		return &Event{}
+	}
+	return &s.Profile.Events[s.Event]
+}
+
+// CountsBytes reports whether the selected event counts allocated memory.
+func (s *Selection) CountsBytes() bool { return s.EventDef().Unit == "bytes" }
+
+// findLeaves finds for each site the place that bears its cost.
+func (s *Selection) findLeaves() {
+	p := s.Profile
+	visible := make([]int8, len(p.places))
+	bytes := s.CountsBytes()
+	for i := range p.sites {
+		if s.count[i] == 0 {
+			continue
+		}
+		first := uint32(0)
+	walk:
+		for n := p.sites[i].Node; n != 0; n = p.nodes.parent[n] {
+			k := p.nodes.kind[n]
+			switch {
+			case k == eventlog.FrameContext, k == eventlog.FrameSkipped:
+				break walk
+			case structural(k):
+				continue
+			}
+			pl := p.nodes.place[n]
+			if !s.visible(pl, visible) {
+				continue
+			}
+			if first == 0 {
+				first = pl
+			}
+			if !bytes {
+				break
+			}
+			if p.locs[pl].category == eventlog.CategoryHaskell {
+				first = pl
+				break
+			}
+		}
+		s.leaf[i] = first
+	}
+}
+
+// visible reports whether hiding leaves a place any cause.
+func (s *Selection) visible(place uint32, known []int8) bool {
+	if s.hide == nil {
+		return true
+	}
+	if known[place] == 0 {
+		known[place] = -1
+		s.Profile.items(place, func(it item) {
+			if !s.hide(it) {
+				known[place] = 1
+			}
+		})
+	}
+	return known[place] == 1
+}
+
+// index gives a level's index without what the filter hides. Element ids are
+// those of the unfiltered index.
+func (s *Selection) index(level Level) *levelIndex {
+	if s.hide == nil {
+		return s.Profile.index(level)
+	}
+	v := &s.views[level]
+	v.once.Do(func() { v.index = s.Profile.index(level).without(s.Profile, s.hide) })
+	return v.index
+}
+
+func (ix *levelIndex) without(p *Profile, hide func(item) bool) *levelIndex {
+	out := *ix
+	out.start, out.ids = make([]uint32, 1, len(ix.start)), nil
+	out.near = slices.Clone(ix.near)
+	out.elements = ix.elements[:len(ix.elements):len(ix.elements)]
+	out.byKey = ix.keys()
+	var scratch elementSet
+	for id := range p.places {
+		scratch.reset()
+		p.elementsOf(&out, uint32(id), hide, &scratch)
+		out.ids = append(out.ids, scratch.ids...)
+		out.start = append(out.start, uint32(len(out.ids)))
+	}
+	out.byKey = nil
+	return &out
+}
+
+// keys restores the keys of an index's elements.
+func (ix *levelIndex) keys() map[elementKey]ElementID {
+	keys := make(map[elementKey]ElementID, len(ix.elements))
+	for i := range ix.elements {
+		keys[ix.elements[i].key] = ElementID(i)
+	}
+	return keys
+}

@@ -1,0 +1,140 @@
+package profile
+
+import (
+	"ccagent/eventlog"
+)
+
+// Ids of the symbol tables, dense from 1 in the order of the log; 0 is none.
+type (
+	BindingID uint32
+	SpanID    uint32
+	FileID    uint32
+)
+
+// Binding is a procedure or function.
+type Binding struct {
+	Symbol   string
+	Package  string
+	Module   string
+	Name     string
+	Detail   string
+	Parent   BindingID // what it was made from; 0 if it is a source binding
+	Source   BindingID // the end of the chain of parents: itself for a source binding
+	Category eventlog.Category
+}
+
+// Span is a source note.
+type Span struct {
+	File    FileID
+	Binding BindingID // the source binding that contains it; 0 if unknown
+	Extent
+}
+
+// File is a source file.
+type File struct {
+	Path    string
+	Text    []byte // empty if not in the log
+	Problem string // why there is no text, or that it is newer than the binary
+	// Cut is set when the log promised more text than it holds.
+	Cut  bool
+	size uint64 // promised
+}
+
+// Cause is a member of a block's cause set.
+type Cause struct {
+	Span     SpanID
+	Distance uint32
+}
+
+// Block is a lexical block of GHC's code.
+type Block struct {
+	Module    uint32 // the log's module id
+	Lo, Hi    uint64
+	Binding   BindingID
+	enclosing [2]uint32 // range in symbols.enclosing
+	causes    [2]uint32 // range in symbols.causes
+}
+
+// location is what is known of a place.
+type location struct {
+	block    uint32 // 0 = none
+	binding  BindingID
+	offset   uint64
+	lines    [2]uint32 // range in symbols.lines
+	quality  eventlog.Quality
+	category eventlog.Category
+	found    bool
+}
+
+// Line is a source position from the line table.
+type Line struct {
+	Binding BindingID
+	File    FileID
+	Line    uint32
+}
+
+// ids maps the log's ids to dense ones. Logs number from 1 without gaps; what
+// does not (damage, malice) goes through a map.
+type ids struct {
+	n      uint32
+	dense  uint32 // ids 1..dense are themselves
+	sparse map[uint32]uint32
+}
+
+// add gives the dense id of a new log id, or false if it was defined before.
+func (t *ids) add(id uint32) (uint32, bool) {
+	if id == 0 {
+		return 0, false
+	}
+	if id == t.n+1 && t.dense == t.n {
+		t.n++
+		t.dense++
+		return t.n, true
+	}
+	if _, ok := t.find(id); ok {
+		return 0, false
+	}
+	if t.sparse == nil {
+		t.sparse = make(map[uint32]uint32)
+	}
+	t.n++
+	t.sparse[id] = t.n
+	return t.n, true
+}
+
+func (t *ids) find(id uint32) (uint32, bool) {
+	if id-1 < t.dense {
+		return id, true
+	}
+	d, ok := t.sparse[id]
+	return d, ok
+}
+
+// symbols are the symbol tables. Index 0 of each is the zero value.
+type symbols struct {
+	bindings  []Binding
+	spans     []Span
+	files     []File
+	blocks    []Block
+	causes    []Cause
+	enclosing []BindingID
+	lines     []Line
+}
+
+// Binding gives a binding; the zero Binding for 0.
+func (p *Profile) Binding(id BindingID) *Binding { return &p.symbols.bindings[id] }
+
+// Bindings is one more than the highest BindingID.
+func (p *Profile) Bindings() int { return len(p.symbols.bindings) }
+
+// Span gives a span; the zero Span for 0.
+func (p *Profile) Span(id SpanID) *Span { return &p.symbols.spans[id] }
+
+// Spans is one more than the highest SpanID.
+func (p *Profile) Spans() int { return len(p.symbols.spans) }
+
+// File gives a file; the zero File for 0.
+func (p *Profile) File(id FileID) *File { return &p.symbols.files[id] }
+
+// Files is one more than the highest FileID.
+func (p *Profile) Files() int { return len(p.symbols.files) }
