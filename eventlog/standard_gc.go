@@ -169,8 +169,9 @@ func (e *MemReturn) layout(c *codec) {
 func (e *ConcMarkEnd) layout(c *codec)        { c.u32(&e.Objects) }
 func (e *ConcUpdRemSetFlush) layout(c *codec) { c.u16(&e.Cap) }
 
-// nonmovingLogSize is the census's payload size in logs of GHC before its
-// issue 23340: the block size is then a u8 logarithm.
+// nonmovingLogSize is the census's payload size where the block size is a u8
+// logarithm: in logs of GHC before its issue 23340, and in ours, because older
+// readers know no other. Later GHCs have a u16 in its place.
 const nonmovingLogSize = 13
 
 func (e *NonmovingCensus) layout(c *codec) {
@@ -179,9 +180,9 @@ func (e *NonmovingCensus) layout(c *codec) {
 		c.u8(&log)
 		if !c.encoding {
 			e.BlockSize = 1 << log
-			if log > 15 {
-				c.fail("block size above 2^15")
-			}
+		}
+		if log > 15 || e.BlockSize != 1<<log {
+			c.fail("block size is no power of two below 2^16")
 		}
 	} else {
 		c.u16(&e.BlockSize)

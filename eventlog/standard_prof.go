@@ -103,9 +103,8 @@ type TickyCounterDef struct {
 	Counter     uint64
 	Arity       uint16
 	Kinds, Name string
-	// Info and JSON came with GHC 9.4 and 9.8; zero before.
-	Info uint64
-	JSON string
+	Info        uint64 // info table's address; 0 = not told, as by GHC ≤ 9.2
+	JSON        string // description; empty = not told
 }
 
 // TickyCounterSample is a counter's state.
@@ -211,9 +210,16 @@ func (e *TickyCounterDef) layout(c *codec) {
 	c.u16(&e.Arity)
 	c.cstr(&e.Kinds)
 	c.cstr(&e.Name)
-	// These two may be missing.
+	// The last two are absent from older logs, and readers of those lose their
+	// place after fields they do not know.
 	c.lenient = true
+	if c.encoding && e.Info == 0 && e.JSON == "" {
+		return
+	}
 	c.u64(&e.Info)
+	if c.encoding && e.JSON == "" {
+		return
+	}
 	c.cstr(&e.JSON)
 }
 

@@ -167,7 +167,7 @@ var kinds = []kind{
 	fixed[ConcSweepBegin](0, "Begin concurrent sweep phase"),
 	fixed[ConcSweepEnd](0, "End concurrent sweep phase"),
 	fixed[ConcUpdRemSetFlush](2, "Update remembered set flushed"),
-	fixed[NonmovingCensus](14, "Nonmoving heap census").since(nonmovingLogSize),
+	fixed[NonmovingCensus](nonmovingLogSize, "Nonmoving heap census"),
 	fixed[NonmovingPruned](8, "The state of nonmoving segment pruning"),
 	variable[TickyCounterDef]("Ticky-ticky entry counter definition"),
 	fixed[TickyCounterSample](32, "Ticky-ticky entry counter sample"),

@@ -228,6 +228,7 @@ func (w *Writer) wrote(b *block, start int, timeNs uint64) error {
 	w.c.buf = nil
 	if start == 0 || timeNs < b.time {
 		// The event is first in its block: make room for the marker.
+		b.buf = buf[:start]
 		b.close()
 		b.marker = start
 		buf = slices.Insert(buf, start, make([]byte, blockMarkerLen)...)
