@@ -21,6 +21,11 @@ type stacks struct {
 	known   map[prefix]uint32
 	next    uint32
 	pending eventlog.Nodes
+	// last is the stack interned before, leaf first, with the node of each
+	// frame: consecutive samples mostly share all but a few leaf frames.
+	last      []uint64
+	lastNodes []uint32
+	lastOf    *image
 }
 
 func newStacks() *stacks { return &stacks{known: map[prefix]uint32{}, next: 1} }
@@ -34,13 +39,17 @@ func (st *stacks) intern(im *image, frames []uint64,
 	locate func(addr uint64) (uint32, uint64, error), emit func(*eventlog.Nodes) error) (uint32, error) {
 	if len(st.known) >= maxStackNodes {
 		clear(st.known)
+		st.lastOf = nil
 	}
-	var node uint32
+	node, shared := st.shared(im, frames)
 	st.pending.First, st.pending.Nodes = st.next, st.pending.Nodes[:0]
-	for i := len(frames) - 1; i >= 0; i-- {
+	st.remember(im, frames, shared)
+	for i := len(frames) - 1 - shared; i >= 0; i-- {
 		key := prefix{im.generation, node, frames[i]}
-		if known, ok := st.known[key]; ok {
+		known, ok := st.known[key]
+		if ok {
 			node = known
+			st.lastNodes[i] = node
 			continue
 		}
 		n := eventlog.Node{Parent: node, Kind: eventlog.FrameKind(frames[i] >> bpf.FrameKindShift)}
@@ -59,6 +68,7 @@ func (st *stacks) intern(im *image, frames []uint64,
 		node = st.next
 		st.next++
 		st.known[key] = node
+		st.lastNodes[i] = node
 		st.pending.Nodes = append(st.pending.Nodes, n)
 		if len(st.pending.Nodes) == nodesPerEvent {
 			if err := emit(&st.pending); err != nil {
@@ -73,4 +83,29 @@ func (st *stacks) intern(im *image, frames []uint64,
 		}
 	}
 	return node, nil
+}
+
+// shared counts the root-most frames that the stack has in common with the
+// last one, and gives the node of the last of them.
+func (st *stacks) shared(im *image, frames []uint64) (node uint32, n int) {
+	if st.lastOf != im {
+		return 0, 0
+	}
+	for n < len(frames) && n < len(st.last) && frames[len(frames)-1-n] == st.last[len(st.last)-1-n] {
+		node = st.lastNodes[len(st.last)-1-n]
+		n++
+	}
+	return node, n
+}
+
+// remember makes the stack the last one; the nodes of its shared frames are
+// known already.
+func (st *stacks) remember(im *image, frames []uint64, shared int) {
+	nodes := st.lastNodes
+	if cap(nodes) < len(frames) {
+		nodes = make([]uint32, len(frames), 2*len(frames))
+	}
+	nodes = nodes[:len(frames)]
+	copy(nodes[len(frames)-shared:], st.lastNodes[len(st.lastNodes)-shared:])
+	st.last, st.lastNodes, st.lastOf = append(st.last[:0], frames...), nodes, im
 }

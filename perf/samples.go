@@ -64,15 +64,13 @@ func (r *Samples) Close() error { return r.ring.Close() }
 
 const headerSize = int(unsafe.Sizeof(bpf.SampleHeader{}))
 
-// decodeSample takes a record apart; both sides are of one machine, so its
-// byte order is the machine's.
+// decodeSample takes a record apart. Both sides are of one machine and one
+// struct definition, so the header is copied as it lies in memory.
 func decodeSample(raw []byte, s *Sample) bool {
 	if len(raw) < headerSize {
 		return false
 	}
-	if n, err := binary.Decode(raw, binary.NativeEndian, &s.SampleHeader); err != nil || n != headerSize {
-		return false
-	}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&s.SampleHeader)), headerSize), raw)
 	frames := raw[headerSize:]
 	if len(frames) < 8*int(s.FrameCount) {
 		return false

@@ -43,7 +43,7 @@ func run(args []string) int {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(recordCommand(), attachCommand(), eventsCommand(), versionCommand())
+	root.AddCommand(recordCommand(), attachCommand(), eventsCommand(), doctorCommand(), versionCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())

@@ -1,0 +1,137 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"ccagent/bpf"
+	"ccagent/perf"
+
+	"golang.org/x/sys/unix"
+)
+
+// Machine checks the kernel and the caller's privileges.
+func Machine() []Check {
+	return []Check{kernel(), privileges(), typeInformation(), walker(), clock(), counters(), rate()}
+}
+
+func kernel() Check {
+	c := Check{Name: "kernel", Status: OK}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return Check{Name: "kernel", Status: Failed, Detail: err.Error(), Fix: "run it on Linux"}
+	}
+	release := unix.ByteSliceToString(u.Release[:])
+	c.Detail = fmt.Sprintf("Linux %s on %s", release, runtime.GOARCH)
+	var major, minor int
+	if _, err := fmt.Sscanf(release, "%d.%d", &major, &minor); err == nil && (major < 5 || major == 5 && minor < 17) {
+		c.Status, c.Fix = Failed, "the stack walker needs bpf_loop: Linux 5.17 or newer"
+	}
+	return c
+}
+
+// The capabilities that stand in for root, by their bit.
+var wanted = []struct {
+	bit  uint
+	name string
+	why  string
+}{
+	{unix.CAP_BPF, "CAP_BPF", "to load the stack walker"},
+	{unix.CAP_PERFMON, "CAP_PERFMON", "to open events and read the target's memory from BPF"},
+	{unix.CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "to see what other users' processes map"},
+}
+
+func privileges() Check {
+	c := Check{Name: "privileges", Status: OK, Detail: "root"}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return Check{Name: c.Name, Status: Warning, Detail: "cannot read own capabilities: " + err.Error(), Fix: "run it as root (sudo)"}
+	}
+	effective := uint64(data[1].Effective)<<32 | uint64(data[0].Effective)
+	if os.Geteuid() != 0 {
+		c.Detail = "not root, but with the capabilities that are needed"
+	}
+	for _, w := range wanted {
+		if effective&(1<<w.bit) == 0 {
+			c.Status = Failed
+			c.Detail = fmt.Sprintf("%s is missing (%s)", w.name, w.why)
+			c.Fix = "run it as root (sudo), or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep ccagent"
+			break
+		}
+	}
+	return c
+}
+
+func typeInformation() Check {
+	c := Check{Name: "BTF", Status: OK, Detail: "/sys/kernel/btf/vmlinux is there"}
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
+		c.Status, c.Detail, c.Fix = Failed, "the kernel tells no types", "use a kernel built with CONFIG_DEBUG_INFO_BTF (every current distribution's is)"
+	}
+	return c
+}
+
+// walker loads the real program: the verifier has the last word.
+func walker() Check {
+	c := Check{Name: "BPF", Status: OK, Detail: "the kernel takes the stack walker"}
+	err := loadWalker()
+	switch {
+	case err == nil:
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES) && os.Geteuid() != 0:
+		c.Status, c.Detail, c.Fix = Failed, "permission denied", "run it as root (sudo), or with CAP_BPF and CAP_PERFMON"
+	case errors.Is(err, unix.ENOSYS):
+		c.Status, c.Detail, c.Fix = Failed, "the kernel is built without BPF", "use a kernel with CONFIG_BPF_SYSCALL"
+	default:
+		c.Status, c.Detail, c.Fix = Failed, err.Error(), "report this with the kernel's release; Linux 5.17 or newer should take it"
+	}
+	return c
+}
+
+func loadWalker() error {
+	s, err := bpf.Load(bpf.Config{MaxFrames: 16, CPUs: 1, RingBytes: 4096 * 4})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	_, err = s.Program(0)
+	return err
+}
+
+func clock() Check {
+	c := Check{Name: "CPU clock", Status: OK, Detail: perf.ClockEvent + " can be sampled"}
+	e, err := perf.Lookup(perf.ClockEvent)
+	if err == nil {
+		err = perf.Probe(e)
+	}
+	if err != nil {
+		c.Status, c.Detail, c.Fix = Failed, err.Error(), "run it as root, or lower kernel.perf_event_paranoid"
+		var why *perf.UnavailableError
+		if errors.As(err, &why) && why.Help != "" {
+			c.Detail, c.Fix = why.Reason, why.Help
+		}
+	}
+	return c
+}
+
+func counters() Check {
+	c := Check{Name: "PMU", Status: OK, Detail: "the CPU's counters can be sampled"}
+	if !perf.HasPMU() {
+		c.Status = Warning
+		c.Detail = "no hardware counters: cycles falls back to " + perf.ClockEvent + ", cache and branch events are missing"
+		c.Fix = "on a virtual machine enable the virtual PMU in the hypervisor (libvirt: <cpu mode='host-passthrough'/>); else use the hardware itself"
+	}
+	return c
+}
+
+func rate() Check {
+	limit, ok := perf.MaxRate()
+	c := Check{Name: "sampling rate", Status: OK, Detail: fmt.Sprintf("up to %d Hz", limit)}
+	if !ok {
+		c.Status, c.Detail, c.Fix = Warning, "the kernel's limit cannot be read", "mount /proc"
+	} else if limit < 997 {
+		c.Status, c.Fix = Warning, "sysctl kernel.perf_event_max_sample_rate=10000; the kernel lowers it when interrupts take long"
+	}
+	return c
+}

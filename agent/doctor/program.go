@@ -1,0 +1,124 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"ccagent/symbolize"
+)
+
+// Build lines for what a program lacks.
+const (
+	fixNotes = `compile with -g3, libraries too:
+ghc:   ghc -O2 -g3 Main.hs
+cabal: in cabal.project.local
+         package *
+           ghc-options: -g3
+stack: in stack.yaml
+         ghc-options:
+           "$everything": -g3`
+	fixStripped = `keep the symbol table:
+cabal: cabal install --disable-executable-stripping --disable-library-stripping
+stack: stack install --no-strip
+Debian packages: DEB_BUILD_OPTIONS=nostrip`
+)
+
+// Program checks an executable file.
+func Program(path string) ([]Check, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("examine program: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("examine program: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("examine program: %s is no regular file", path)
+	}
+	b, err := symbolize.Identify(f, info.Size())
+	if errors.Is(err, symbolize.ErrNotELF) {
+		return []Check{{Name: "program", Status: Failed, Detail: path + " is no ELF program (a script?)",
+			Fix: "name the compiled program itself; cabal list-bin tells where it is"}}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("examine program %s: %w", path, err)
+	}
+	return programChecks(path, &b), nil
+}
+
+func programChecks(path string, b *symbolize.Binary) []Check {
+	if !b.GHC {
+		return []Check{{Name: "program", Status: Failed, Detail: path + " is not a Haskell program compiled by GHC",
+			Fix: "only its C code can be sampled; name a program that ghc linked"}}
+	}
+	return []Check{version(b), way(b), symbols(b), notes(b), provenance(b)}
+}
+
+func version(b *symbolize.Binary) Check {
+	c := Check{Name: "GHC", Status: OK, Detail: "GHC " + b.GHCVersion}
+	if b.GHCVersion == "" {
+		c.Status, c.Detail = Warning, "compiled by GHC, version unknown"
+		c.Fix = "its stacks are walked by the newest known layout; if they fail, report the version"
+	}
+	return c
+}
+
+func way(b *symbolize.Binary) Check {
+	var words []string
+	if b.Threaded() {
+		words = append(words, "threaded")
+	}
+	if b.Profiled() {
+		words = append(words, "profiling")
+	}
+	if b.DynamicHaskell {
+		words = append(words, "shared Haskell libraries")
+	}
+	if b.PIE {
+		words = append(words, "position-independent")
+	}
+	detail := b.Way
+	if len(words) > 0 {
+		detail += " (" + strings.Join(words, ", ") + ")"
+	}
+	c := Check{Name: "way", Status: OK, Detail: strings.TrimSpace(detail)}
+	switch {
+	case detail == "":
+		c.Detail = "not told"
+	case b.Profiled():
+		c.Status = Warning
+		c.Fix = "-prof changes what GHC optimises; leave it out to see the program as it is shipped"
+	}
+	return c
+}
+
+func symbols(b *symbolize.Binary) Check {
+	if b.HasSymtab {
+		return Check{Name: "symbols", Status: OK, Detail: "symbol table present"}
+	}
+	return Check{Name: "symbols", Status: Warning, Detail: "stripped: library and C code will have no names", Fix: fixStripped}
+}
+
+func notes(b *symbolize.Binary) Check {
+	switch {
+	case b.HasNotes:
+		return Check{Name: "source notes", Status: OK, Detail: "code is annotated with the source it came from"}
+	case b.Arch == "arm64":
+		return Check{Name: "source notes", Status: Warning, Detail: "GHC writes none for Haskell on arm64",
+			Fix: "compile with -finfo-table-map -fdistinct-constructor-tables (GHC 9.2 or newer)"}
+	case b.HasDWARF:
+		return Check{Name: "source notes", Status: Warning, Detail: "debug information without source notes (-g or -g2 of GHC 9.2 or newer)", Fix: fixNotes}
+	}
+	return Check{Name: "source notes", Status: Warning, Detail: "no debug information: names will be those of compiled code", Fix: fixNotes}
+}
+
+func provenance(b *symbolize.Binary) Check {
+	if b.HasIPE {
+		return Check{Name: "info table map", Status: OK, Detail: "present"}
+	}
+	return Check{Name: "info table map", Status: OK, Detail: "absent; not needed where there are source notes"}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"ccagent/agent/doctor"
+
+	"github.com/spf13/cobra"
+)
+
+func doctorCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "doctor [PROG|PID]",
+		Short: "check this machine, and what a program will show; tell how to mend what is amiss",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if format != "text" && format != "json" {
+				return fmt.Errorf("--format %q is neither text nor json", format)
+			}
+			report := doctorReport{Machine: doctor.Machine()}
+			if len(args) == 1 {
+				path, err := programPath(args[0])
+				if err != nil {
+					return err
+				}
+				if report.Program, err = doctor.Program(path); err != nil {
+					return err
+				}
+				report.Path = args[0]
+			}
+			report.Healthy = doctor.Healthy(report.Machine) && doctor.Healthy(report.Program)
+			if err := report.write(cmd.OutOrStdout(), format); err != nil {
+				return err
+			}
+			if !report.Healthy {
+				return exitStatus(1)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	return cmd
+}
+
+// programPath takes a process id for its program, unless a file has that name.
+func programPath(arg string) (string, error) {
+	if _, err := os.Stat(arg); err == nil {
+		return arg, nil
+	}
+	pid, err := strconv.Atoi(arg)
+	if err != nil {
+		return arg, nil
+	}
+	exe := fmt.Sprintf("/proc/%d/exe", pid)
+	if _, err := os.Stat(exe); err != nil {
+		return "", fmt.Errorf("doctor: there is no process %d, or it may not be examined; run it as root", pid)
+	}
+	return exe, nil
+}
+
+type doctorReport struct {
+	Healthy bool           `json:"healthy"`
+	Machine []doctor.Check `json:"machine"`
+	Path    string         `json:"path,omitempty"`
+	Program []doctor.Check `json:"program,omitempty"`
+}
+
+func (r *doctorReport) write(w io.Writer, format string) error {
+	if format == "json" {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(r)
+	}
+	var b strings.Builder
+	writeChecks(&b, "this machine", r.Machine)
+	if r.Program != nil {
+		writeChecks(&b, r.Path, r.Program)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeChecks(b *strings.Builder, title string, checks []doctor.Check) {
+	fmt.Fprintf(b, "%s\n", title)
+	for _, c := range checks {
+		fmt.Fprintf(b, "  %-8s %-15s %s\n", c.Status, c.Name, c.Detail)
+		if c.Status == doctor.OK || c.Fix == "" {
+			continue
+		}
+		for line := range strings.SplitSeq(c.Fix, "\n") {
+			fmt.Fprintf(b, "  %-8s %-15s   %s\n", "", "", line)
+		}
+	}
+}
