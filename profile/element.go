@@ -111,6 +111,12 @@ func (p *Profile) elementsOf(ix *levelIndex, id uint32, hide func(item) bool, se
 	if ix.level == LevelLine {
 		items = p.narrowest(items)
 	}
+	if ix.level == LevelLine && len(items) > 0 && items[0].span == 0 {
+		if e, ok := ix.lineElement(p, id); ok {
+			set.add(e)
+			return
+		}
+	}
 	left := false
 	for _, it := range items {
 		e, ok := ix.element(p, it)
@@ -228,6 +234,19 @@ func (ix *levelIndex) sourceElement(p *Profile, it item, sp *Span, file string, 
 	return ix.put(elementKey{KindSource, file, "", x}, func() Element {
 		return Element{Name: name, File: file, FileID: sp.File, Span: x, Module: b.Module, Package: b.Package, Binding: it.binding}
 	})
+}
+
+// lineElement is the line that the line table gives for code without notes.
+func (ix *levelIndex) lineElement(p *Profile, id uint32) (ElementID, bool) {
+	file, line := p.position(id)
+	if file == 0 {
+		return 0, false
+	}
+	path := p.symbols.files[file].Path
+	x := Extent{Line: line}
+	return ix.put(elementKey{KindSource, path, "", x}, func() Element {
+		return Element{Name: fmt.Sprintf("%s:%d", path, line), File: path, FileID: file, Span: x}
+	}), true
 }
 
 func (ix *levelIndex) put(k elementKey, make func() Element) ElementID {

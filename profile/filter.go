@@ -67,7 +67,9 @@ func (p *Profile) predicate(f *Filter, event int) samplePredicate {
 	return q
 }
 
-func keeps[T comparable](allowed []T, v T) bool { return len(allowed) == 0 || slices.Contains(allowed, v) }
+func keeps[T comparable](allowed []T, v T) bool {
+	return len(allowed) == 0 || slices.Contains(allowed, v)
+}
 
 func (q *samplePredicate) keep(c *chunk, i int) bool {
 	return c.event[i] == q.event &&

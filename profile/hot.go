@@ -116,7 +116,8 @@ func (s *Selection) leafElements(ix *levelIndex, site int) ([]ElementID, bool) {
 		}
 		return ix.category[eventlog.CategoryUnresolved:][:1], false
 	}
-	return ix.of(leaf), ix.near[leaf]
+	pl := p.nodes.place[leaf]
+	return ix.of(pl), ix.near[pl]
 }
 
 // inclusive adds each sample's weight once to every element on its stack. It

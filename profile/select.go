@@ -20,7 +20,7 @@ type Selection struct {
 	hide   func(item) bool
 	weight []uint64 // by site
 	count  []uint64 // by site
-	leaf   []uint32 // by site: the place that bears the cost; 0 if none
+	leaf   []uint32 // by site: the node that bears the cost; 0 if none
 
 	views [levels]struct {
 		once  sync.Once
@@ -84,7 +84,7 @@ func (s *Selection) EventDef() *Event {
 // CountsBytes reports whether the selected event counts allocated memory.
 func (s *Selection) CountsBytes() bool { return s.EventDef().Unit == "bytes" }
 
-// findLeaves finds for each site the place that bears its cost.
+// findLeaves finds for each site the node that bears its cost.
 func (s *Selection) findLeaves() {
 	p := s.Profile
 	visible := make([]int8, len(p.places))
@@ -108,13 +108,13 @@ func (s *Selection) findLeaves() {
 				continue
 			}
 			if first == 0 {
-				first = pl
+				first = n
 			}
 			if !bytes {
 				break
 			}
 			if p.locs[pl].category == eventlog.CategoryHaskell {
-				first = pl
+				first = n
 				break
 			}
 		}

@@ -1,0 +1,157 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+
+	"ccagent/eventlog"
+)
+
+// Categories is the number of eventlog.Category values.
+const Categories = int(eventlog.CategoryKernel) + 1
+
+// TimelineOptions say what a timeline shows.
+type TimelineOptions struct {
+	Buckets int // columns; at least 1
+	// Mark, if not nil, is an element whose share of each bucket is wanted.
+	Mark  *ElementID
+	Level Level // of Mark
+}
+
+// Timeline is the selection over time, in buckets of equal length. The
+// selection's own range is its extent.
+type Timeline struct {
+	From, To uint64 // ns
+	Step     uint64 // ns a bucket; the last may reach beyond To
+	Weight   []uint64
+	Samples  []uint64
+	Marked   []uint64 // weight of the samples that share the marked element
+	Caps     []TimelineRow
+	// Allocated is bytes by bucket from the log's allocation event; nil if it
+	// has none.
+	Allocated []uint64
+	// GC is by bucket the time in collections, summed over capabilities, as the
+	// RTS told; nil if the log has no such events.
+	GC []uint64
+	// Lost is by bucket the samples that were lost.
+	Lost []uint64
+}
+
+// TimelineRow is one capability, or the samples of none.
+type TimelineRow struct {
+	Cap        uint32 // or eventlog.NoCapability
+	Weight     uint64
+	ByCategory [Categories][]uint64 // weight by bucket; nil where all are 0
+}
+
+// Timeline gives the selection over time.
+func (s *Selection) Timeline(o TimelineOptions) *Timeline {
+	p := s.Profile
+	t := &Timeline{From: s.Filter.Range.From, To: s.Filter.Range.To}
+	if t.To == 0 || t.To > p.Duration {
+		t.To = p.Duration + 1
+	}
+	t.From = min(t.From, t.To)
+	n := max(1, min(o.Buckets, 1<<16))
+	t.Step = max(1, (t.To-t.From+uint64(n)-1)/uint64(n))
+	t.Weight, t.Samples, t.Lost = make([]uint64, n), make([]uint64, n), make([]uint64, n)
+	bucket := func(time uint64) int {
+		if time < t.From || time >= t.To {
+			return -1
+		}
+		return min(int((time-t.From)/t.Step), n-1)
+	}
+
+	var marked []bool
+	if o.Mark != nil {
+		t.Marked = make([]uint64, n)
+		marked = make([]bool, len(p.sites))
+		ix := s.index(o.Level)
+		for site, c := range s.count {
+			if c > 0 {
+				ids, _ := s.leafElements(ix, site)
+				marked[site] = slices.Contains(ids, *o.Mark)
+			}
+		}
+	}
+	cats := make([]eventlog.Category, len(p.sites))
+	for i := range cats {
+		cats[i] = min(p.siteCategory(p.sites[i]), eventlog.CategoryKernel)
+	}
+	alloc := p.allocEvent()
+	if alloc >= 0 {
+		t.Allocated = make([]uint64, n)
+	}
+	allocPred := s.pred
+	allocPred.event = uint8(max(alloc, 0))
+
+	rows := make(map[uint32]*TimelineRow)
+	for _, c := range p.chunks {
+		for i := 0; i < c.n; i++ {
+			b := bucket(c.time[i])
+			if b < 0 {
+				continue
+			}
+			w := c.weight[i]
+			if alloc >= 0 && allocPred.keep(c, i) {
+				t.Allocated[b] = satAdd(t.Allocated[b], w)
+			}
+			if s.Event < 0 || !s.pred.keep(c, i) {
+				continue
+			}
+			t.Weight[b] = satAdd(t.Weight[b], w)
+			t.Samples[b]++
+			if marked != nil && marked[c.site[i]] {
+				t.Marked[b] = satAdd(t.Marked[b], w)
+			}
+			cp := uint32(c.cap[i])
+			r := rows[cp]
+			if r == nil {
+				r = &TimelineRow{Cap: cp}
+				rows[cp] = r
+			}
+			by := &r.ByCategory[cats[c.site[i]]]
+			if *by == nil {
+				*by = make([]uint64, n)
+			}
+			(*by)[b] = satAdd((*by)[b], w)
+			r.Weight = satAdd(r.Weight, w)
+		}
+	}
+	for _, r := range rows {
+		t.Caps = append(t.Caps, *r)
+	}
+	slices.SortFunc(t.Caps, func(a, b TimelineRow) int { return cmp.Compare(a.Cap, b.Cap) })
+	for _, l := range p.Losses {
+		if b := bucket(l.Time); b >= 0 && s.Event >= 0 && l.Event == p.Events[s.Event].Index {
+			t.Lost[b] = satAdd(t.Lost[b], l.Count)
+		}
+	}
+	t.collections(p)
+	return t
+}
+
+// allocEvent is the position of the event that counts allocated bytes, or −1.
+func (p *Profile) allocEvent() int {
+	return slices.IndexFunc(p.Events, func(e Event) bool { return e.Unit == "bytes" && e.Samples > 0 })
+}
+
+// collections spreads the RTS's own GC times over the buckets.
+func (t *Timeline) collections(p *Profile) {
+	if len(p.GCs) == 0 {
+		return
+	}
+	t.GC = make([]uint64, len(t.Weight))
+	for _, g := range p.GCs {
+		from, to := max(g.Start, t.From), min(g.End, t.To)
+		for from < to {
+			b := min(int((from-t.From)/t.Step), len(t.GC)-1)
+			end := to
+			if b < len(t.GC)-1 {
+				end = min(to, t.From+uint64(b+1)*t.Step)
+			}
+			t.GC[b] = satAdd(t.GC[b], end-from)
+			from = end
+		}
+	}
+}
