@@ -28,10 +28,10 @@ main = do
   let (len, rounds) = case args of
         [l, r] -> (l, r)
         [l] -> (l, defaultRounds)
-        _ -> (110, defaultRounds)
+        _ -> (50, defaultRounds)
   print (go len rounds 0)
   where
-    defaultRounds = 20000
+    defaultRounds = 90000
     go :: Int -> Int -> Int -> Int
     go _ 0 !acc = acc
     go len k acc = go len (k - 1) (acc + a len k)

@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/internal/testprog"
+
+	"golang.org/x/sys/unix"
+)
+
+func pidOf(cmd *exec.Cmd) string { return fmt.Sprint(cmd.Process.Pid) }
+
+// Threads that were there before the capture and threads that came during it.
+func TestAttachFollowsThreads(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := testprog.Build(t, "threads100", testprog.Options{Threaded: true})
+	target := command(t, exe, "8000", "100", "4", "+RTS", "-N2")
+	out, lines := linePipe(t)
+	target.Stdout = out
+	waitTarget := background(t, target)
+	out.Close()
+	text := ""
+	for range 100 {
+		text += lines.want(t, "thread") + "\n"
+	}
+
+	log := filepath.Join(t.TempDir(), "run.eventlog")
+	r := run(t, command(t, ccagent, "attach", "-o", log, pidOf(target)))
+	if r.status != 0 {
+		t.Fatalf("ccagent attach: status %d\n%s", r.status, r.stderr)
+	}
+	if tr := waitTarget(); tr.status != 0 {
+		t.Fatalf("the program ended with status %d\n%s", tr.status, tr.stderr)
+	}
+	for range 4 {
+		text += lines.want(t, "bound") + "\n"
+	}
+	l := readLog(t, log)
+	l.wantWhole(t)
+	if l.capture.Mode != eventlog.CaptureAttach || l.end.Reason != eventlog.EndExited {
+		t.Errorf("the log says mode %v, end %v", l.capture.Mode, l.end.Reason)
+	}
+	sampled := map[uint64]int{}
+	for _, s := range l.samples {
+		if frames := l.frames(s); len(frames) > 0 && l.source(frames[0]) == "bottom" {
+			sampled[s.TSO]++
+		}
+	}
+	for tso, th := range parseThreads(t, text) {
+		if sampled[tso] == 0 {
+			t.Errorf("thread %d (bound: %v) has no sample", tso, th.bound)
+		}
+	}
+}
+
+// --duration and ctrl-c end the capture, not the program.
+func TestAttachEnds(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := testprog.Build(t, "spin31", testprog.Options{})
+	target := command(t, exe, "1000000000")
+	if err := target.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		target.Process.Kill()
+		target.Wait()
+	}()
+	alive := func() {
+		t.Helper()
+		if err := target.Process.Signal(syscall.Signal(0)); err != nil {
+			t.Fatalf("the program is gone: %v", err)
+		}
+	}
+
+	log := filepath.Join(t.TempDir(), "duration.eventlog")
+	if r := run(t, command(t, ccagent, "attach", "--duration", "1s", "-o", log, pidOf(target))); r.status != 0 {
+		t.Fatalf("--duration: status %d\n%s", r.status, r.stderr)
+	}
+	alive()
+	l := readLog(t, log)
+	l.wantWhole(t)
+	if l.end.Reason != eventlog.EndDuration {
+		t.Errorf("--duration: the log says %v ended it", l.end.Reason)
+	}
+	hotOf(t, log).element(t, "Main.three")
+
+	for _, sig := range []syscall.Signal{unix.SIGINT, unix.SIGTERM} {
+		log := filepath.Join(t.TempDir(), "signal.eventlog")
+		cmd := command(t, ccagent, "attach", "-o", log, pidOf(target))
+		wait := background(t, cmd)
+		eventually(t, "a log with samples", func() bool {
+			info, err := os.Stat(log)
+			return err == nil && info.Size() > 4096
+		})
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if r := wait(); r.status != 0 {
+			t.Fatalf("%v: status %d\n%s", sig, r.status, r.stderr)
+		}
+		alive()
+		l := readLog(t, log)
+		l.wantWhole(t)
+		if l.end.Reason != eventlog.EndInterrupted || len(l.samples) == 0 {
+			t.Errorf("%v: the log says %v ended it, with %d samples", sig, l.end.Reason, len(l.samples))
+		}
+	}
+}
+
+func TestAttachToNothing(t *testing.T) {
+	testprog.NeedRoot(t)
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, command(t, ccagent, "attach", pidOf(gone)))
+	if r.status != 125 {
+		t.Errorf("status %d, want 125", r.status)
+	}
+	wantLine(t, r.stderr, pidOf(gone), "no process")
+}
+
+// A process that sleeps gives no sample, and that is no success.
+func TestAttachToIdleProcess(t *testing.T) {
+	testprog.NeedRoot(t)
+	target := command(t, "sleep", "1000")
+	if err := target.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		target.Process.Kill()
+		target.Wait()
+	}()
+	r := run(t, command(t, ccagent, "attach", "--duration", "100ms", "-o", filepath.Join(t.TempDir(), "l"), pidOf(target)))
+	if r.status != 125 {
+		t.Errorf("status %d, want 125", r.status)
+	}
+	wantLine(t, r.stderr, "no sample")
+	if strings.Contains(r.stderr, "panic") {
+		t.Error(r.stderr)
+	}
+}

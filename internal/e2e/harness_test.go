@@ -1,0 +1,180 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ccagent/internal/testprog"
+)
+
+// ccagent and ccview are the binaries under test, in a folder that everyone may enter.
+var ccagent, ccview string
+
+func TestMain(m *testing.M) {
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "ccagent-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	build := exec.Command("go", "build", "-o", dir+"/", "ccagent/cmd/...")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the commands: %v\n%s", err, out)
+		return 1
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	ccagent, ccview = filepath.Join(dir, "ccagent"), filepath.Join(dir, "ccview")
+	return m.Run()
+}
+
+// limit ends commands that hang; no test waits for it.
+const limit = 3 * time.Minute
+
+// result is what a command left.
+type result struct {
+	stdout, stderr string
+	status         int // as a shell shows it
+}
+
+// command prepares a command that ends with the test at the latest.
+func command(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = t.TempDir()
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// run runs a command to its end.
+func run(t *testing.T, cmd *exec.Cmd) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	return ended(t, cmd, err, &stdout, &stderr)
+}
+
+func ended(t *testing.T, cmd *exec.Cmd, err error, stdout, stderr *bytes.Buffer) result {
+	t.Helper()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("run %v: %v\n%s", cmd.Args, err, stderr)
+	}
+	status := cmd.ProcessState.ExitCode()
+	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
+		status = 128 + int(ws.Signal())
+	}
+	return result{stdout.String(), stderr.String(), status}
+}
+
+// background starts a command whose standard error is collected; wait gives its result.
+func background(t *testing.T, cmd *exec.Cmd) (wait func() result) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if cmd.Stdout == nil {
+		cmd.Stdout = &stdout
+	}
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := false
+	t.Cleanup(func() {
+		if !done {
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
+	})
+	return func() result {
+		t.Helper()
+		done = true
+		return ended(t, cmd, cmd.Wait(), &stdout, &stderr)
+	}
+}
+
+// record profiles a program to its end and gives the log's path. The program must
+// succeed, and so must the capture.
+func record(t *testing.T, flags []string, program string, args ...string) (log string, r result) {
+	t.Helper()
+	testprog.NeedRoot(t)
+	log = filepath.Join(t.TempDir(), "run.eventlog")
+	argv := append([]string{"record", "-o", log}, flags...)
+	argv = append(append(argv, "--", program), args...)
+	r = run(t, command(t, ccagent, argv...))
+	if r.status != 0 {
+		t.Fatalf("ccagent %s: status %d\n%s", strings.Join(argv, " "), r.status, r.stderr)
+	}
+	return log, r
+}
+
+// view runs ccview with --format json and decodes what it prints.
+func view(t *testing.T, into any, args ...string) {
+	t.Helper()
+	r := run(t, command(t, ccview, append(args, "--format", "json")...))
+	if r.status != 0 {
+		t.Fatalf("ccview %s: status %d\n%s", strings.Join(args, " "), r.status, r.stderr)
+	}
+	if err := json.Unmarshal([]byte(r.stdout), into); err != nil {
+		t.Fatalf("ccview %s: %v in\n%.2000s", strings.Join(args, " "), err, r.stdout)
+	}
+}
+
+// wantLine fails unless one line of text holds all the words.
+func wantLine(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		all := true
+		for _, w := range words {
+			all = all && strings.Contains(strings.ToLower(line), strings.ToLower(w))
+		}
+		if all {
+			return
+		}
+	}
+	t.Errorf("no line with %q in\n%s", words, text)
+}
+
+// sharedDir is a fresh folder that every user may enter.
+func sharedDir(t *testing.T, mode os.FileMode) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ccagent-e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, mode); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// eventually polls for a condition that another process brings about.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !cond(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("never came about: %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

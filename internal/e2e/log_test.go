@@ -1,0 +1,127 @@
+package e2e
+
+import (
+	"bufio"
+	"os"
+	"testing"
+
+	"ccagent/eventlog"
+)
+
+// capturedLog is what the tests look at in a log, read by this project's reader.
+type capturedLog struct {
+	capture   *eventlog.Capture
+	end       *eventlog.CaptureEnd
+	cost      *eventlog.AgentCost
+	samples   []eventlog.Sample
+	nodes     []eventlog.Node // by id
+	bindings  map[uint32]eventlog.Binding
+	locations map[place]eventlog.Location
+	lost      uint64
+	malformed []eventlog.Malformed
+	complete  bool
+}
+
+type place struct {
+	module uint32
+	addr   uint64
+}
+
+func readLog(t *testing.T, path string) *capturedLog {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	l := &capturedLog{
+		nodes:     make([]eventlog.Node, 1),
+		bindings:  map[uint32]eventlog.Binding{},
+		locations: map[place]eventlog.Location{},
+	}
+	r := eventlog.NewReader(bufio.NewReader(f))
+	for r.Next() {
+		switch e := r.Record().Event.(type) {
+		case *eventlog.Capture:
+			c := *e
+			l.capture = &c
+		case *eventlog.CaptureEnd:
+			c := *e
+			l.end = &c
+		case *eventlog.AgentCost:
+			c := *e
+			l.cost = &c
+		case *eventlog.Loss:
+			l.lost += e.Count
+		case *eventlog.Nodes:
+			if int(e.First) != len(l.nodes) {
+				t.Fatalf("%s: nodes from %d on, want %d", path, e.First, len(l.nodes))
+			}
+			l.nodes = append(l.nodes, e.Nodes...)
+		case *eventlog.Sample:
+			if int(e.Node) >= len(l.nodes) {
+				t.Fatalf("%s: a sample of node %d, of %d", path, e.Node, len(l.nodes))
+			}
+			l.samples = append(l.samples, *e)
+		case *eventlog.Binding:
+			l.bindings[e.ID] = *e
+		case *eventlog.Locations:
+			for _, loc := range e.Locations {
+				l.locations[place{e.Module, loc.Addr}] = loc
+			}
+		case *eventlog.Malformed:
+			l.malformed = append(l.malformed, *e)
+		}
+	}
+	if err := r.Err(); err != nil {
+		t.Fatalf("read %s: %v", path, err)
+	}
+	l.complete = r.Complete()
+	return l
+}
+
+// wantWhole fails unless the log was finished and nothing in it is damaged.
+func (l *capturedLog) wantWhole(t *testing.T) {
+	t.Helper()
+	if len(l.malformed) > 0 {
+		t.Errorf("%d malformed stretches, first: %v", len(l.malformed), &l.malformed[0])
+	}
+	if !l.complete {
+		t.Error("the log has no end marker")
+	}
+	if l.end == nil {
+		t.Error("the log has no end of capture")
+	}
+}
+
+// source gives the source binding of a node's code: the worker $wf's is f, a local
+// binding's its top-level one. Empty if the code has no name.
+func (l *capturedLog) source(n eventlog.Node) string {
+	loc, ok := l.locations[place{n.Module, n.Addr}]
+	if !ok {
+		return ""
+	}
+	b, ok := l.bindings[loc.Binding]
+	for range 16 {
+		if !ok || b.Parent == 0 {
+			break
+		}
+		b = l.bindings[b.Parent]
+	}
+	return b.Name
+}
+
+// frames gives a sample's stack, leaf first.
+func (l *capturedLog) frames(s eventlog.Sample) []eventlog.Node {
+	var out []eventlog.Node
+	for id := s.Node; id != 0; id = l.nodes[id].Parent {
+		out = append(out, l.nodes[id])
+	}
+	return out
+}
+
+// inHaskell reports whether a sample was taken while Haskell code ran.
+func inHaskell(s eventlog.Sample) bool {
+	return s.Flags&(eventlog.SampleInKernel|eventlog.SampleViaC|eventlog.SampleContext) == 0 &&
+		s.Stop != eventlog.StopNoHaskell && s.Stop != eventlog.StopNoUserContext
+}

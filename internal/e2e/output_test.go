@@ -1,0 +1,252 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ccagent/internal/testprog"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where the log cannot be written, the program is not run: its run would be lost.
+func TestUnwritableOutput(t *testing.T) {
+	testprog.NeedRoot(t)
+	dir := t.TempDir()
+	for _, path := range []string{filepath.Join(dir, "no", "such", "dir", "l"), dir, "/proc/l", "/dev/null"} {
+		r := run(t, command(t, ccagent, "record", "-o", path, "--", "echo", "ran"))
+		if r.status != 125 || r.stdout != "" {
+			t.Errorf("-o %s: status %d, the program printed %q; want 125 and nothing\n%s", path, r.status, r.stdout, r.stderr)
+		}
+		wantLine(t, r.stderr, path, "-o")
+	}
+}
+
+// A link that somebody put in a shared folder where the log is to be is not followed.
+func TestPlantedLinks(t *testing.T) {
+	testprog.NeedRoot(t)
+	shared := sharedDir(t, 0o777|os.ModeSticky)
+	victim := filepath.Join(t.TempDir(), "victim")
+	const precious = "precious\n"
+	for _, c := range []struct {
+		name  string
+		plant func(path string) error
+	}{
+		{"symbolic link to a file", func(p string) error { return os.Symlink(victim, p) }},
+		{"symbolic link to nothing", func(p string) error { return os.Symlink(victim+".new", p) }},
+		{"hard link", func(p string) error {
+			planted := filepath.Join(shared, "theirs")
+			if err := os.WriteFile(planted, []byte(precious), 0o666); err != nil {
+				return err
+			}
+			return os.Link(planted, p)
+		}},
+		{"another user's file", func(p string) error { return os.WriteFile(p, []byte(precious), 0o666) }},
+		{"fifo", func(p string) error { return unix.Mkfifo(p, 0o666) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := os.WriteFile(victim, []byte(precious), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(shared, strings.ReplaceAll(c.name, " ", "-"))
+			if err := c.plant(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Lchown(path, nobodyID, nobodyID); err != nil {
+				t.Fatal(err)
+			}
+			r := run(t, command(t, ccagent, "record", "-o", path, "--", "echo", "ran"))
+			if r.status != 125 || r.stdout != "" {
+				t.Errorf("status %d, the program printed %q; want 125 and nothing", r.status, r.stdout)
+			}
+			wantLine(t, r.stderr, path)
+			if got, err := os.ReadFile(victim); err != nil || string(got) != precious {
+				t.Errorf("the victim holds %q (%v)", got, err)
+			}
+			if _, err := os.Lstat(victim + ".new"); err == nil {
+				t.Error("a file was made behind the link")
+			}
+			if got, err := os.ReadFile(filepath.Join(shared, "theirs")); err == nil && string(got) != precious {
+				t.Errorf("the linked file holds %q", got)
+			}
+		})
+	}
+}
+
+// An older log of one's own is replaced, not written into: who has it open keeps it.
+func TestOlderLogIsReplaced(t *testing.T) {
+	testprog.NeedRoot(t)
+	path := filepath.Join(t.TempDir(), "run.eventlog")
+	if err := os.WriteFile(path, []byte("older"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	old, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	if r := run(t, command(t, ccagent, "record", "-o", path, "--", "true")); r.status != 0 {
+		t.Fatalf("status %d\n%s", r.status, r.stderr)
+	}
+	kept := make([]byte, 16)
+	if n, _ := old.Read(kept); string(kept[:n]) != "older" {
+		t.Errorf("the older log now holds %q", kept[:n])
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the log has mode %v, want 0600", info.Mode().Perm())
+	}
+	readLog(t, path).wantWhole(t)
+}
+
+// When the disk is full the program still runs to its end, the failure is told, and
+// what was written before can be read.
+func TestDiskFull(t *testing.T) {
+	testprog.NeedRoot(t)
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=128k"); err != nil {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "the right to mount a tmpfs: " + err.Error()})
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	log := filepath.Join(disk, "run.eventlog")
+	exe := testprog.Build(t, "rev", testprog.Options{})
+	r := run(t, command(t, ccagent, "record", "-F", "5000", "-o", log, "--", exe, "50", "60000"))
+	if r.status != 125 {
+		t.Errorf("status %d, want 125", r.status)
+	}
+	if strings.TrimSpace(r.stdout) == "" {
+		t.Error("the program did not run to its end")
+	}
+	wantLine(t, r.stderr, "no space left")
+	if l := readLog(t, log); len(l.samples) == 0 {
+		t.Error("nothing of what was captured is in the log")
+	}
+	var info infoJSON
+	view(t, &info, "info", log)
+	if len(info.Events) == 0 || info.Events[0].Samples == 0 {
+		t.Errorf("info shows no samples: %+v", info.Events)
+	}
+}
+
+// kill -9 costs what was not flushed yet, no more.
+func TestKilledAgent(t *testing.T) {
+	testprog.NeedRoot(t)
+	log := filepath.Join(t.TempDir(), "run.eventlog")
+	exe := testprog.Build(t, "spin31", testprog.Options{})
+	target := command(t, exe, "1000000000")
+	if err := target.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		target.Process.Kill()
+		target.Wait()
+	}()
+	cmd := command(t, ccagent, "attach", "-o", log, pidOf(target))
+	wait := background(t, cmd)
+	samplesIn := func() int {
+		if _, err := os.Stat(log); err != nil {
+			return 0
+		}
+		if info, err := os.Stat(log); err != nil || info.Size() == 0 {
+			return 0
+		}
+		return len(readLog(t, log).samples)
+	}
+	eventually(t, "a thousand samples in the log", func() bool { return samplesIn() >= 1000 })
+	before := samplesIn()
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if r := wait(); r.status != 128+9 {
+		t.Fatalf("status %d, want 137", r.status)
+	}
+	var info infoJSON
+	view(t, &info, "info", log)
+	if len(info.Events) != 1 || int(info.Events[0].Samples) < before {
+		t.Errorf("info shows %+v; %d samples had been flushed", info.Events, before)
+	}
+	r := run(t, command(t, ccview, "info", log))
+	if text := r.stdout + r.stderr; r.status != 0 || !strings.Contains(text, "ccagent symbolize") {
+		t.Errorf("info: status %d; want it to say that the end is missing and what to do\n%s", r.status, text)
+	}
+	if err := target.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the attached program did not survive: %v", err)
+	}
+
+	// The names can be brought back.
+	if r := run(t, command(t, ccagent, "symbolize", log)); r.status != 0 {
+		t.Fatalf("ccagent symbolize: status %d\n%s", r.status, r.stderr)
+	}
+	hotOf(t, log).element(t, "Main.three")
+}
+
+// ccview opens what there is of a log and refuses what is none, with the place.
+func TestDamagedLogs(t *testing.T) {
+	whole, _ := record(t, nil, testprog.Build(t, "spin31", testprog.Options{}), "5000")
+	data, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range []struct {
+		name, path string
+		says       string
+	}{
+		{"empty", write("empty", nil), "empty"},
+		{"text", write("text", bytes.Repeat([]byte("this is not a log\n"), 1000)), "not"},
+		{"an executable", ccview, "not"},
+		{"header cut off", write("header", data[:20]), ""},
+		{"missing", filepath.Join(dir, "missing"), "no such file"},
+		{"a folder", dir, "directory"},
+	} {
+		for _, view := range []string{"hot", "stacks", "info"} {
+			r := run(t, command(t, ccview, view, c.path))
+			if r.status != 1 {
+				t.Errorf("%s: ccview %s: status %d, want 1\n%s", c.name, view, r.status, r.stderr)
+			}
+			wantLine(t, r.stderr, filepath.Base(c.path), c.says)
+			if n := strings.Count(strings.TrimSpace(r.stderr), "\n"); n > 0 {
+				t.Errorf("%s: ccview %s: %d lines, want one:\n%s", c.name, view, n+1, r.stderr)
+			}
+		}
+	}
+	if r := run(t, command(t, ccview, "hot")); r.status != 2 {
+		t.Errorf("ccview hot without a file: status %d, want 2", r.status)
+	}
+	if r := run(t, command(t, ccview, "hot", "--no-such-flag", whole)); r.status != 2 {
+		t.Errorf("ccview hot --no-such-flag: status %d, want 2", r.status)
+	}
+
+	all := len(readLog(t, whole).samples)
+	for _, part := range []int{2, 3, 5, 8} { // eighths of the file
+		path := write("cut", data[:len(data)*part/8])
+		var info infoJSON
+		view(t, &info, "info", path)
+		if len(info.Events) != 1 || info.Events[0].Samples <= 0 || int(info.Events[0].Samples) > all {
+			t.Errorf("%d/8 of the log: info shows %+v", part, info.Events)
+		}
+		for _, v := range []string{"hot", "stacks"} {
+			if r := run(t, command(t, ccview, v, path)); r.status != 0 {
+				t.Errorf("%d/8 of the log: ccview %s: status %d\n%s", part, v, r.status, r.stderr)
+			}
+		}
+	}
+}

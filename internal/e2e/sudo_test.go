@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ccagent/internal/testprog"
+
+	"golang.org/x/sys/unix"
+)
+
+// sudoAsNobody prepares `sudo ccagent …` as the user nobody would type it: real sudo,
+// with leave to run anything, which only this command sees.
+func sudoAsNobody(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	testprog.NeedRoot(t)
+	sudo := testprog.NeedTool(t, "sudo", "")
+	setpriv := testprog.NeedTool(t, "setpriv", "util-linux")
+	unshare := testprog.NeedTool(t, "unshare", "util-linux")
+	sudoers := filepath.Join(sharedDir(t, 0o755), "sudoers")
+	rule := "Defaults secure_path=\"/usr/bin:/bin\"\n#65534 ALL=(ALL:ALL) NOPASSWD: ALL\n"
+	if err := os.WriteFile(sudoers, []byte(rule), 0o440); err != nil {
+		t.Fatal(err)
+	}
+	// In a mount namespace of its own, /etc/sudoers is ours.
+	script := `mount --bind "$1" /etc/sudoers && shift && exec "$@"`
+	argv := []string{"--mount", "--propagation", "private", "sh", "-c", script, "sh", sudoers,
+		setpriv, "--reuid", "65534", "--regid", "65534", "--clear-groups", sudo, "-n", ccagent}
+	cmd := command(t, unshare, append(argv, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "MARK=nobody's", "HOME=/nonexistent", "USER=nobody")
+	return cmd
+}
+
+// Under sudo the program runs as the user who called it, and the log is theirs.
+func TestSudoRunsAsInvoker(t *testing.T) {
+	dir := sharedDir(t, 0o777)
+	r := run(t, sudoAsNobody(t, dir, "record", "-o", "run.eventlog", "--",
+		"sh", "-c", `id -u; id -g; id -G; pwd -P; echo "$MARK"; echo "$HOME"; echo "${SUDO_UID-none}"; grep CapEff /proc/self/status`))
+	if r.status != 0 {
+		t.Fatalf("status %d\n%s", r.status, r.stderr)
+	}
+	want := []string{"65534", "65534", "65534", dir, "nobody's", "/nonexistent", "none", "CapEff:\t0000000000000000"}
+	if got := strings.Split(strings.TrimSpace(r.stdout), "\n"); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the program sees %q, want %q", got, want)
+	}
+	info, err := os.Stat(filepath.Join(dir, "run.eventlog"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := info.Sys().(*syscall.Stat_t); st.Uid != nobodyID || st.Gid != nobodyID || info.Mode().Perm() != 0o600 {
+		t.Errorf("the log belongs to %d:%d with mode %v, want 65534:65534 and 0600", st.Uid, st.Gid, info.Mode().Perm())
+	}
+}
+
+// Leave to run ccagent by sudo is no leave to write where one could not write.
+func TestSudoWritesAsInvoker(t *testing.T) {
+	dir := sharedDir(t, 0o755)
+	rootsOwn := filepath.Join(dir, "run.eventlog")
+	link := filepath.Join(sharedDir(t, 0o777), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{rootsOwn, filepath.Join(link, "run.eventlog")} {
+		r := run(t, sudoAsNobody(t, "/tmp", "record", "-o", path, "--", "true"))
+		if r.status != 125 {
+			t.Errorf("-o %s: status %d, want 125\n%s", path, r.status, r.stderr)
+		}
+		wantLine(t, r.stderr, "permission denied")
+		if _, err := os.Stat(rootsOwn); err == nil {
+			t.Errorf("-o %s: root wrote for the user", path)
+		}
+	}
+}
+
+// One's own processes may be attached to, another's not.
+func TestSudoAttachesToOwnProcesses(t *testing.T) {
+	shared := sharedDir(t, 0o777)
+	exe := testprog.CopyTo(t, testprog.Build(t, "spin31", testprog.Options{}), sharedDir(t, 0o755))
+	for _, own := range []bool{true, false} {
+		t.Run(fmt.Sprintf("own=%v", own), func(t *testing.T) {
+			target := command(t, exe, "1000000000")
+			target.Dir = shared
+			if own {
+				target.SysProcAttr = nobody()
+			}
+			if err := target.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				target.Process.Kill()
+				target.Wait()
+			}()
+			r := run(t, sudoAsNobody(t, shared, "attach", "--duration", "300ms", "-o", "own.eventlog", pidOf(target)))
+			if own && r.status != 0 {
+				t.Errorf("status %d\n%s", r.status, r.stderr)
+			}
+			if !own {
+				if r.status != 125 {
+					t.Errorf("status %d, want 125", r.status)
+				}
+				wantLine(t, r.stderr, "another user")
+			}
+		})
+	}
+}
+
+// A program whose file only its user may read is profiled with names: symbols are found
+// without the privilege that capturing needs, but as that user.
+func TestSudoKeepsNames(t *testing.T) {
+	dir := sharedDir(t, 0o777)
+	private := filepath.Join(dir, "private")
+	if err := os.Mkdir(private, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	exe := testprog.CopyTo(t, testprog.Build(t, "spin31", testprog.Options{}), private)
+	for _, p := range []string{private, exe} {
+		if err := os.Chown(p, nobodyID, nobodyID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := run(t, sudoAsNobody(t, dir, "record", "-o", "run.eventlog", "--", exe, "10000"))
+	if r.status != 0 {
+		t.Fatalf("status %d\n%s", r.status, r.stderr)
+	}
+	hotOf(t, filepath.Join(dir, "run.eventlog")).element(t, "Main.three")
+}
+
+// No signal, process or file of the agent's is left behind by a capture, whether the
+// program or the agent ends first.
+func TestNothingIsLeftBehind(t *testing.T) {
+	testprog.NeedRoot(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+	dir := t.TempDir()
+	cmd := command(t, ccagent, "record", "-o", "run.eventlog", "--", "sh", "-c", "exit 0")
+	cmd.Dir = dir
+	if r := run(t, cmd); r.status != 0 {
+		t.Fatalf("status %d\n%s", r.status, r.stderr)
+	}
+	// What the agent had started and not waited for is our child now.
+	if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.ECHILD {
+		t.Errorf("a process is left: %d (%v)", pid, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 1 || entries[0].Name() != "run.eventlog" {
+		t.Errorf("left in the working directory: %v", entries)
+	}
+}
