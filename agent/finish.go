@@ -46,7 +46,9 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	if logWorks && len(errs) == 0 && c.sum.Samples > 0 {
 		try("write symbols", c.symbolize(ctx))
 	}
-	try("finish log", c.log.Close())
+	if logWorks {
+		try("finish log", c.log.Close())
+	}
 	c.sum.LogSize = c.log.Size()
 	return errors.Join(errs...)
 }

@@ -10,25 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// createLog creates the log file: mode 0600, owned by the invoker. It never
-// follows a link in the file's place, and never writes into a file that
-// somebody else planted there: an older log is unlinked, not overwritten.
-func createLog(path string, who *Invoker) (*os.File, error) {
-	if err := clearWay(path, who); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("create log: %w; name another place with -o", err)
-	}
-	if os.Geteuid() == 0 {
-		if err := f.Chown(int(who.UID), int(who.GID)); err != nil {
-			f.Close()
-			os.Remove(path)
-			return nil, fmt.Errorf("give log to its owner: %w", err)
+// createLog creates the log file: mode 0600, owned by the invoker, with their
+// rights alone. It never follows a link in the file's place, and never writes
+// into a file that somebody else planted there: an older log is unlinked, not
+// overwritten.
+func createLog(path string, who *Invoker) (f *os.File, err error) {
+	err = who.withFileRights(func() error {
+		if err := clearWay(path, who); err != nil {
+			return err
 		}
-	}
-	return f, nil
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return fmt.Errorf("create log: %w; name another place with -o", err)
+		}
+		return nil
+	})
+	return f, err
 }
 
 // clearWay removes an older log of the invoker's.

@@ -53,14 +53,18 @@ find_go() {
 install Go $want or newer from https://go.dev/dl into /usr/local/go"
 }
 
-# The user on whose behalf this runs: under sudo the one who called it.
+# The user on whose behalf this runs: under sudo the one who called it, unless the
+# checkout is somebody else's; then it is root, all the way.
+if [ -n "${SUDO_UID:-}" ] && [ "$(stat -c %u .)" != "$SUDO_UID" ]; then
+  unset SUDO_UID SUDO_GID SUDO_USER SUDO_COMMAND
+fi
 user_home() { getent passwd "${SUDO_UID:-$(id -u)}" | cut -d: -f6; }
 
 # as_user COMMAND…: runs it as that user, so that what is built is theirs and comes
-# from their module cache; as ourselves where they cannot write the checkout.
+# from their module cache.
 as_user() {
-  if [ "$(id -u)" = 0 ] && [ -n "${SUDO_UID:-}" ] && [ "$SUDO_UID" != 0 ] && [ "$(stat -c %u .)" = "$SUDO_UID" ]; then
-    # shellcheck disable=SC2153 # sudo sets it
+  if [ "$(id -u)" = 0 ] && [ "${SUDO_UID:-0}" != 0 ]; then
+    # shellcheck disable=SC2153 # sudo sets them
     setpriv --reuid "$SUDO_UID" --regid "$SUDO_GID" --init-groups \
       env -u SUDO_UID -u SUDO_GID -u SUDO_USER -u SUDO_COMMAND HOME="$(user_home)" USER="$SUDO_USER" LOGNAME="$SUDO_USER" PATH="$PATH" "$@"
   else

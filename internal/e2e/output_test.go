@@ -111,7 +111,7 @@ func TestOlderLogIsReplaced(t *testing.T) {
 func TestDiskFull(t *testing.T) {
 	testprog.NeedRoot(t)
 	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=128k"); err != nil {
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=700k"); err != nil {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: "the right to mount a tmpfs: " + err.Error()})
 	}
 	t.Cleanup(func() {
