@@ -351,6 +351,7 @@ func (b *builder) sourceNote(u *unit, c *cursor, a *abbrev, in *scope) {
 		b.x.spans = append(b.x.spans, s)
 		b.spanIDs[s] = id
 	}
+	b.x.notated = true
 	b.x.notes = append(b.x.notes, note{span: id})
 	n := uint32(len(b.x.notes) - 1)
 	if in.last == 0 {

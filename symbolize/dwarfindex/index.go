@@ -95,7 +95,8 @@ type Index struct {
 	files  []string
 	arena  []byte
 
-	segs segments
+	segs    segments
+	notated bool // any note was read, not only positions
 
 	// Entries counts the debugging information entries that were read.
 	Entries int
@@ -138,6 +139,9 @@ func (x *Index) Units() int { return len(x.units) }
 
 // Unit returns a unit.
 func (x *Index) Unit(i uint32) *Unit { return &x.units[i] }
+
+// Files is the number of source files; indices 1 … Files−1, 0 is none.
+func (x *Index) Files() int { return len(x.files) }
 
 // File returns a source file's path as compiled, with "./" taken off.
 func (x *Index) File(i uint32) string { return x.files[i] }
@@ -196,3 +200,6 @@ func (x *Index) problem(format string, args ...any) {
 		x.Problems = append(x.Problems, fmt.Sprintf(format, args...))
 	}
 }
+
+// Notated reports whether any block has a source note.
+func (x *Index) Notated() bool { return x.notated }

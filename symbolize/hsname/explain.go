@@ -123,6 +123,9 @@ func method(instance, inner string) Origin {
 	for {
 		switch {
 		case strings.HasPrefix(rest, "$c") && len(rest) > 2:
+			if len(words) == 0 {
+				words = append(words, "code of")
+			}
 			return Origin{Source: "instance " + instance + "." + rest[2:], Instance: instance, Words: ofChain(words)}
 		case strings.HasPrefix(rest, "$s") && len(rest) > 2:
 			words, rest = append(words, "specialisation of"), rest[2:]

@@ -66,7 +66,7 @@ func TestExplain(t *testing.T) {
 		{"$WRect", "Rect", "wrapper of constructor"},
 		{"$fShowShape", "instance ShowShape", "dictionary of"},
 		{"$fShowShape5", "instance ShowShape", "part of"},
-		{"$fShowShape_$cshow", "instance ShowShape.show", ""},
+		{"$fShowShape_$cshow", "instance ShowShape.show", "code of"},
 		{"$fBinary_$s$cget", "instance Binary.get", "specialisation of"},
 		{"$fShow(,)_$sgo1", "instance Show(,)", "specialisation of the go1, local to"},
 		{"$w$cshowsPrec", "showsPrec", "worker of the instance method"},

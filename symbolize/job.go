@@ -1,0 +1,77 @@
+package symbolize
+
+import (
+	"io"
+	"time"
+)
+
+// Address is one address that was seen.
+type Address struct {
+	Addr uint64 // module address
+	// Call marks a return address in C code: one past the call that it stands
+	// for, and perhaps one past its function. Haskell's return addresses are
+	// info pointers, that is, the beginning of the code they stand for.
+	Call bool
+}
+
+// Module is a file whose addresses were seen.
+type Module struct {
+	ID   uint32 // eventlog.Module.ID
+	Path string
+	File io.ReaderAt // nil if it could not be opened; see Problem
+	Size int64
+	// ModTime is the file's, to tell sources that are newer. Zero if unknown.
+	ModTime time.Time
+	// Debug is a separate debug file, nil if there is none.
+	Debug     io.ReaderAt
+	DebugSize int64
+	// Problem says in words why File is nil, or what is wrong with it.
+	Problem   string
+	Addresses []Address
+}
+
+// Job is what Run is asked to do.
+type Job struct {
+	Modules []Module
+	// Kernel are kernel addresses, resolved by Kallsyms (/proc/kallsyms).
+	Kernel   []Address
+	Kallsyms io.Reader
+	// ReadSource reads a source file, at most maxSize bytes of it. Nil leaves
+	// sources alone. It must refuse what the log's owner may not read: see
+	// ReadSourceFile.
+	ReadSource func(path string, maxSize int64) (Source, error)
+	// EmbedSource puts the text of seen files into the log. Without it they are
+	// read only to name the bindings in them.
+	EmbedSource bool
+	// SourceDirs are searched for sources that are not where the debug
+	// information says, under their relative names.
+	SourceDirs []string
+	// Memory bounds, roughly, what is held at a time, in bytes; 0 means 512 MB.
+	Memory uint64
+}
+
+// Source is a source file's text.
+type Source struct {
+	Text    []byte
+	ModTime time.Time
+}
+
+const (
+	defaultMemory  = 512 << 20
+	maxSourceFile  = 8 << 20
+	maxSourceTotal = 128 << 20
+)
+
+// Summary counts what Run did.
+type Summary struct {
+	Addresses  int // asked for
+	Resolved   int // to a block, a symbol or a module's part
+	InBlocks   int // of those, to a block
+	Blocks     int
+	Spans      int
+	Bindings   int
+	Files      int
+	FilesEmbed int
+	// Problems are what users should know, in words.
+	Problems []string
+}
