@@ -527,6 +527,7 @@ func (c *capture) sample(s *perf.Sample) error {
 		Event: uint32(s.Event), CPU: s.Cpu, PID: s.Pid, TID: s.Tid,
 		Capability: uint32(s.Capability), TSO: s.Tso, Weight: s.Period, Node: node,
 		Stop: eventlog.StopReason(s.Stop), Flags: eventlog.SampleFlags(s.Flags),
+		SkippedWords: s.SkippedWords, FoldedFrames: s.FoldedFrames,
 	})
 }
 

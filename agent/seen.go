@@ -22,7 +22,8 @@ func newSeenAddresses() *seenAddresses { return &seenAddresses{samples: map[addr
 
 func (s *seenAddresses) addNodes(nodes []eventlog.Node) {
 	for _, n := range nodes {
-		if n.Kind == eventlog.FrameSkipped || n.Kind == eventlog.FrameContext {
+		switch n.Kind {
+		case eventlog.FrameSkipped, eventlog.FrameContext, eventlog.FrameFolded:
 			continue
 		}
 		a := address{n.Module, n.Addr}

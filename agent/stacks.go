@@ -57,7 +57,7 @@ func (st *stacks) intern(im *image, frames []uint64,
 		switch n.Kind {
 		case eventlog.FrameKernel:
 			n.Addr = addr | ^uint64(bpf.FrameAddressMask)
-		case eventlog.FrameSkipped, eventlog.FrameContext:
+		case eventlog.FrameSkipped, eventlog.FrameContext, eventlog.FrameFolded:
 			n.Addr = addr
 		default:
 			var err error

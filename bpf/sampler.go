@@ -18,13 +18,15 @@ type ProcessLayout = samplerProcessLayout
 // them against the headers.
 const (
 	MaxFrames        = 512
+	MaxLeafFrames    = MaxFrames - 64 - 1
 	FrameKindShift   = 56
 	FrameAddressMask = 1<<FrameKindShift - 1
 )
 
 // Config is fixed when the programs are loaded.
 type Config struct {
-	// MaxFrames bounds the recorded frames of a sample, leaf included.
+	// MaxFrames bounds the recorded frames of a stack's leaf part, at most
+	// MaxLeafFrames.
 	MaxFrames int
 	// KernelStacks asks for the kernel's frames of samples that hit there.
 	KernelStacks bool
@@ -51,8 +53,8 @@ type Sampler struct {
 
 // Load creates the maps. It needs CAP_BPF and CAP_PERFMON, or root.
 func Load(c Config) (*Sampler, error) {
-	if c.MaxFrames < 1 || c.MaxFrames > MaxFrames {
-		return nil, fmt.Errorf("load sampler: frame budget %d is not in 1..%d", c.MaxFrames, MaxFrames)
+	if c.MaxFrames < 1 || c.MaxFrames > MaxLeafFrames {
+		return nil, fmt.Errorf("load sampler: frame budget %d is not in 1..%d", c.MaxFrames, MaxLeafFrames)
 	}
 	spec, err := loadSampler()
 	if err != nil {

@@ -30,6 +30,7 @@ const (
 	samplerFrameKindFRAME_SKIPPED   samplerFrameKind = 11
 	samplerFrameKindFRAME_CONTEXT   samplerFrameKind = 12
 	samplerFrameKindFRAME_ANN       samplerFrameKind = 13
+	samplerFrameKindFRAME_FOLDED    samplerFrameKind = 14
 )
 
 type samplerInfoCache struct {
@@ -41,6 +42,8 @@ type samplerInfoCache struct {
 		Words      uint16
 		Type       uint8
 		Kind       uint8
+		Walk       uint32
+		Position   uint32
 	}
 }
 
@@ -69,20 +72,22 @@ const (
 )
 
 type samplerSampleHeader struct {
-	_          structs.HostLayout
-	Time       uint64
-	Period     uint64
-	Tso        uint64
-	Pid        uint32
-	Tid        uint32
-	Cpu        uint32
-	WalkNs     uint32
-	Event      uint16
-	Capability uint16
-	FrameCount uint16
-	Flags      uint16
-	Stop       uint8
-	Padding    [7]uint8
+	_            structs.HostLayout
+	Time         uint64
+	Period       uint64
+	Tso          uint64
+	SkippedWords uint64
+	Pid          uint32
+	Tid          uint32
+	Cpu          uint32
+	WalkNs       uint32
+	FoldedFrames uint32
+	Event        uint16
+	Capability   uint16
+	FrameCount   uint16
+	Flags        uint16
+	Stop         uint8
+	Padding      [3]uint8
 }
 
 type samplerStopReason uint32
@@ -105,21 +110,29 @@ const (
 )
 
 type samplerWalk struct {
-	_           structs.HostLayout
-	Header      samplerSampleHeader
-	Frames      [512]uint64
-	Window      [256]uint64
-	WindowAt    uint64
-	WindowWords uint32
-	MaxFrames   uint32
-	Sp          uint64
-	ChunkLo     uint64
-	ChunkHi     uint64
-	FrameCount  uint32
-	Chunks      uint32
-	Layout      samplerProcessLayout
-	Tso         [16]uint64
-	Regs        struct {
+	_            structs.HostLayout
+	Header       samplerSampleHeader
+	Frames       [512]uint64
+	Window       [256]uint64
+	WindowAt     uint64
+	WindowWords  uint32
+	MaxFrames    uint32
+	Sp           uint64
+	ChunkLo      uint64
+	ChunkHi      uint64
+	FrameCount   uint32
+	Chunks       uint32
+	Cycle        uint32
+	Phase        uint32
+	FoldedCopies uint32
+	Lag          uint32
+	Run          uint32
+	Folding      uint32
+	Number       uint32
+	Found        uint32
+	Layout       samplerProcessLayout
+	Tso          [16]uint64
+	Regs         struct {
 		_       structs.HostLayout
 		R15     uint64
 		R14     uint64

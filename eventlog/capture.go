@@ -111,9 +111,10 @@ const (
 	FrameStop                       // the stack's bottom
 	FrameC                          // return address in C code; one past the call
 	FrameKernel                     // kernel address, absolute, module 0
-	FrameSkipped                    // no address: Addr counts the stack words left out here
+	FrameSkipped                    // no address: here Sample.SkippedWords of the stack are left out
 	FrameContext                    // no address: frames rootwards are the thread's context, not callers
 	FrameAnn                        // ANN_FRAME of GHC ≥ 9.14
+	FrameFolded                     // no address: the Addr frames leafwards repeat here; Sample.FoldedFrames counts all such
 )
 
 // Node is one stack prefix: a frame on top of its parent (towards the root).
@@ -199,6 +200,10 @@ type Sample struct {
 	Node       uint32 // leaf; 0 = no frame at all
 	Stop       StopReason
 	Flags      SampleFlags
+	// SkippedWords counts the stack's words where a FrameSkipped stands.
+	SkippedWords uint64
+	// FoldedFrames counts the frames left out where FrameFolded stand.
+	FoldedFrames uint32
 }
 
 // LossReason says where samples were lost.

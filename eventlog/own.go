@@ -107,6 +107,8 @@ func (e *Sample) layout(c *codec) {
 	c.v32(&e.Node)
 	enum(c, &e.Stop)
 	enum(c, &e.Flags)
+	c.v64(&e.SkippedWords)
+	c.v32(&e.FoldedFrames)
 }
 
 func (*Loss) EventID() uint16 { return IDLoss }

@@ -5,9 +5,13 @@
 
 #include "kernel.h"
 
-// Frames of one sample at the most, leaf and kernel frames included.
+// Frames of one record at the most: leaf part, kernel's frames and root part.
 #define MAX_FRAMES 512
 #define MAX_KERNEL_FRAMES 64
+// Of these, what is kept for the root-most frames of a stack whose leaf part
+// spent the budget, and for the marker between the two.
+#define MAX_ROOT_FRAMES 64
+#define MAX_LEAF_FRAMES (MAX_FRAMES - MAX_ROOT_FRAMES - 1)
 
 // frame_kind sits in the top byte of a recorded frame; the address below it
 // has at most 56 bits. Kernel addresses lose their top byte, which is all ones.
@@ -26,6 +30,7 @@ enum frame_kind {
 	FRAME_SKIPPED,
 	FRAME_CONTEXT,
 	FRAME_ANN,
+	FRAME_FOLDED,
 };
 
 #define FRAME_KIND_SHIFT 56
@@ -66,16 +71,18 @@ struct sample_header {
 	u64 time;   // CLOCK_MONOTONIC, ns
 	u64 period; // in the event's unit
 	u64 tso;    // Haskell thread id, 0 if none is known
+	u64 skipped_words; // of the stack, where a FRAME_SKIPPED stands
 	u32 pid;
 	u32 tid;
 	u32 cpu;
 	u32 walk_ns; // what this sample cost up to here
+	u32 folded_frames; // left out where FRAME_FOLDED stand
 	u16 event;
 	u16 capability;
 	u16 frame_count;
 	u16 flags;
 	u8 stop;
-	u8 padding[7];
+	u8 padding[3];
 };
 
 // What the walker must know of a process; keyed by process id.

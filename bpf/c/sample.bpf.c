@@ -90,21 +90,6 @@ INLINE void push_pointer_frames(struct perf_event_context *ctx, struct walk *w)
 	}
 }
 
-INLINE void walk_haskell(struct walk *w)
-{
-	if (!enter_haskell(w, REG_BASE(&w->regs), REG_STG_SP(&w->regs)))
-		return;
-	struct walker k = {.walk = w, .cache = bpf_map_lookup_elem(&caches, &w->header.cpu)};
-	if (!k.cache)
-		return;
-	w->header.stop = STOP_TOP_AMBIGUOUS;
-	bpf_loop(TOP_SCAN_WORDS, scan_top, &k, 0);
-	if (w->header.stop != STOP_ROOT)
-		return;
-	w->header.stop = STOP_BUDGET;
-	bpf_loop(MAX_FRAMES, walk_frame, &k, 0);
-}
-
 INLINE void emit(struct walk *w, struct walk_stats *s)
 {
 	u64 bytes = sizeof(w->header) + 8 * (u64)w->frame_count;
@@ -129,17 +114,10 @@ int on_event(struct perf_event_context *ctx)
 	struct sample_header *h = &w->header;
 	h->time = bpf_ktime_get_ns();
 	h->period = ctx->sample_period;
-	h->tso = 0;
 	current_ids(h);
 	h->cpu = bpf_get_smp_processor_id();
 	h->event = event_index;
-	h->capability = NO_CAPABILITY;
-	h->flags = 0;
-	h->stop = STOP_NO_HASKELL;
-	w->frame_count = 0;
-	w->chunks = 0;
-	w->window_words = 0;
-	w->max_frames = max_frames;
+	begin_walk(w, max_frames);
 
 	if (REGS_IN_USER(&ctx->regs)) {
 		copy_walk_regs(&w->regs, &ctx->regs);
@@ -158,9 +136,10 @@ int on_event(struct perf_event_context *ctx)
 	push_frame(w, FRAME_PC, REG_PC(&w->regs));
 
 	struct process_layout *layout = bpf_map_lookup_elem(&layouts, &h->pid);
-	if (layout) {
+	struct walker k = {.walk = w, .cache = bpf_map_lookup_elem(&caches, &h->cpu)};
+	if (layout && k.cache) {
 		w->layout = *layout;
-		walk_haskell(w);
+		walk_haskell(&k);
 	} else {
 		push_pointer_frames(ctx, w);
 	}

@@ -14,7 +14,7 @@
 #include "arch.h"
 #include "record.h"
 
-// GHC's closure types of stack frames, the same numbers from 8.10 to 9.14.
+// GHC's closure types that the walker knows, the same from 8.10 to 9.14.
 enum {
 	RET_BCO = 29,
 	RET_SMALL = 30,
@@ -24,6 +24,7 @@ enum {
 	CATCH_FRAME = 34,
 	UNDERFLOW_FRAME = 35,
 	STOP_FRAME = 36,
+	TSO = 52,
 	ATOMICALLY_FRAME = 55,
 	CATCH_RETRY_FRAME = 56,
 	CATCH_STM_FRAME = 57,
@@ -54,14 +55,23 @@ enum {
 
 #define CACHE_ENTRIES 4096
 
+// A deep stack is mostly recursion: the same few frames over and over. The
+// first two copies of a cycle of at most this many frames are recorded, then a
+// FRAME_FOLDED, and further copies are left out.
+#define MAX_CYCLE 32
+
 // What is remembered of an info table, per CPU.
 struct cached_info {
 	u64 info;
 	u32 generation;
 	u16 words; // frame size; 0 = depends on the frame
-	u8 type;
-	u8 kind;
+	u8 type;   // closure type
+	u8 kind;   // enum frame_kind, or NO_FRAME
+	u32 walk;  // in which it was last recorded, and where
+	u32 position;
 };
+
+#define NO_FRAME 0xff
 
 // Words of a TSO that are read: through the id in the profiling way of
 // GHC ≥ 9.10, rounded up to a power of two so that an index can be masked.
@@ -79,6 +89,17 @@ struct walk {
 	u64 chunk_hi;
 	u32 frame_count;
 	u32 chunks;
+	// Folding: the cycle's length (0 = none is being folded), the place in
+	// it that comes next, the whole copies left out; and how many frames in
+	// a row were each seen last the same number of frames (the lag) before.
+	u32 cycle;
+	u32 phase;
+	u32 folded_copies;
+	u32 lag;
+	u32 run;
+	u32 folding;
+	u32 number; // of this walk on this CPU
+	u32 found; // find_frame's result
 	struct process_layout layout;
 	u64 tso[TSO_READ_WORDS];
 	struct regs regs;
@@ -94,12 +115,15 @@ struct walker {
 	struct info_cache *cache;
 };
 
+// For indices that the verifier must see bounded.
+#define FRAME_MASK (MAX_FRAMES - 1)
+
 INLINE void push_frame(struct walk *w, u32 kind, u64 address)
 {
 	u32 n = w->frame_count;
 	if (n >= MAX_FRAMES)
 		return;
-	w->frames[n] = (address & FRAME_ADDRESS_MASK) | ((u64)kind << FRAME_KIND_SHIFT);
+	w->frames[n & FRAME_MASK] = (address & FRAME_ADDRESS_MASK) | ((u64)kind << FRAME_KIND_SHIFT);
 	w->frame_count = n + 1;
 }
 
@@ -134,7 +158,7 @@ INLINE int frame_kind_of(u32 type)
 	case ANN_FRAME:
 		return FRAME_ANN;
 	}
-	return -1;
+	return NO_FRAME;
 }
 
 // The info table as far as a frame needs it; it ends at the info pointer.
@@ -144,9 +168,9 @@ struct info_table_tail {
 	s32 srt;
 };
 
-// find_info gives what is known of a word that should be a return frame's info
-// pointer, or null with *why set.
-INLINE struct cached_info *find_info(struct walker *k, u64 info, u8 *why)
+// find_table gives what is known of the info table that a closure's or frame's
+// first word points to, or null with *why set.
+INLINE struct cached_info *find_table(struct walker *k, u64 info, u8 *why)
 {
 	struct walk *w = k->walk;
 	u32 slot = ((u32)(info >> 3) ^ (u32)(info >> 15)) & (CACHE_ENTRIES - 1);
@@ -162,10 +186,7 @@ INLINE struct cached_info *find_info(struct walker *k, u64 info, u8 *why)
 		*why = STOP_UNREADABLE_INFO;
 		return 0;
 	}
-	int kind = frame_kind_of(table.type);
-	if (kind < 0)
-		return 0;
-	u64 words;
+	u64 words = 1 + (table.layout & 0x3f);
 	switch (table.type) {
 	case RET_FUN:
 	case RET_BCO:
@@ -177,19 +198,30 @@ INLINE struct cached_info *find_info(struct walker *k, u64 info, u8 *why)
 			*why = STOP_UNREADABLE_INFO;
 			return 0;
 		}
-		words = 1 + bits;
 		if (bits >= 0xffff)
 			return 0;
-		break;
+		words = 1 + bits;
 	}
-	default:
-		words = 1 + (table.layout & 0x3f);
 	}
 	c->info = info;
 	c->generation = w->layout.generation;
 	c->words = words;
-	c->type = table.type;
-	c->kind = kind;
+	c->type = table.type > 0xff ? 0 : table.type;
+	c->kind = frame_kind_of(table.type);
+	c->walk = w->number - 1;
+	return c;
+}
+
+// find_frame_table is find_table for what must be a return frame.
+INLINE struct cached_info *find_frame_table(struct walker *k, u64 info, u8 *why)
+{
+	struct cached_info *c = find_table(k, info, why);
+	if (!c)
+		return 0;
+	if (c->kind == NO_FRAME) {
+		*why = STOP_IMPLAUSIBLE_INFO;
+		return 0;
+	}
 	return c;
 }
 
@@ -254,16 +286,69 @@ INLINE bool enter_chunk(struct walk *w, u64 stack, u64 *saved_sp)
 	return true;
 }
 
+// end_cycle stops folding at a frame that is not the cycle's next. Copies that
+// were begun but not completed are put back.
+INLINE void end_cycle(struct walk *w)
+{
+	u32 n = w->frame_count - 1;
+	u64 frame = w->frames[n & FRAME_MASK];
+	u32 cycle = n - 1 - w->cycle;
+	w->header.folded_frames -= w->phase;
+	if (w->folded_copies == 0)
+		n--; // the marker marks nothing
+	for (u32 i = 0; i < MAX_CYCLE; i++) {
+		if (i >= w->phase)
+			break;
+		w->frames[n & FRAME_MASK] = w->frames[(cycle + i) & FRAME_MASK];
+		n++;
+	}
+	w->frames[n & FRAME_MASK] = frame;
+	w->frame_count = (n & FRAME_MASK) + 1;
+	w->cycle = 0;
+	w->lag = 0;
+}
+
+// fold leaves the newest frame out if it continues a cycle, and begins to fold
+// when it completes the second copy of one: that is when as many frames in a
+// row as the cycle has were each seen last that many frames before.
+INLINE void fold(struct walk *w, struct cached_info *c)
+{
+	u32 n = w->frame_count;
+	if (w->cycle) {
+		u32 expected = n - 2 - w->cycle + w->phase;
+		if (w->frames[(n - 1) & FRAME_MASK] != w->frames[expected & FRAME_MASK]) {
+			end_cycle(w);
+			return;
+		}
+		w->header.folded_frames++;
+		w->frame_count = n - 1;
+		if (++w->phase == w->cycle) {
+			w->phase = 0;
+			w->folded_copies++;
+		}
+		return;
+	}
+	u32 lag = c->walk == w->number ? n - c->position : 0;
+	c->walk = w->number;
+	c->position = n;
+	w->run = lag && lag == w->lag ? w->run + 1 : 1;
+	w->lag = lag;
+	if (lag && w->run == lag && lag <= MAX_CYCLE) {
+		w->cycle = lag;
+		w->phase = 0;
+		w->folded_copies = 0;
+		push_frame(w, FRAME_FOLDED, lag);
+	}
+}
+
 // One frame. Returns 1 when the walk has ended, with header.stop saying why.
 static long walk_frame(u32 i, void *context)
 {
 	struct walker *k = context;
 	struct walk *w = k->walk;
 	u8 why = STOP_IMPLAUSIBLE_INFO;
-	if (w->frame_count >= w->max_frames) {
-		w->header.stop = STOP_BUDGET;
-		return 1;
-	}
+	if (w->frame_count >= w->max_frames)
+		return 1; // STOP_BUDGET stands
 	if (!sp_in_chunk(w)) {
 		w->header.stop = STOP_OUTSIDE_CHUNK;
 		return 1;
@@ -273,12 +358,14 @@ static long walk_frame(u32 i, void *context)
 		return 1;
 	}
 	u64 info = window_word(w, 0);
-	struct cached_info *c = find_info(k, info, &why);
+	struct cached_info *c = find_frame_table(k, info, &why);
 	if (!c) {
 		w->header.stop = why;
 		return 1;
 	}
 	push_frame(w, c->kind, info);
+	if (w->folding)
+		fold(w, c);
 
 	u64 words = c->words;
 	switch (c->type) {
@@ -317,29 +404,87 @@ static long walk_frame(u32 i, void *context)
 	return 0;
 }
 
-// Looks at one word for the topmost return frame. Ends the loop when it has
-// found one, or at the chunk's end.
-static long scan_top(u32 i, void *context)
+// Looks at the word at w->sp for a return frame, and moves on if it is none.
+static long find_frame(u32 i, void *context)
 {
 	struct walker *k = context;
 	struct walk *w = k->walk;
 	u8 why;
+	w->found = 0;
 	if (!sp_in_chunk(w) || !ensure_window(w))
 		return 1;
-	if (find_info(k, window_word(w, 0), &why)) {
-		w->header.stop = STOP_ROOT;
-		if (i > 0)
-			w->header.flags |= SAMPLE_TOP_SCANNED;
+	if (find_frame_table(k, window_word(w, 0), &why)) {
+		w->found = 1;
 		return 1;
 	}
 	w->sp += 8;
 	return 0;
 }
 
+// The end of the oldest chunk that is searched for the root-most frames.
+#define ROOT_WORDS (MAX_ROOT_FRAMES - 8)
+
+// Follows one underflow frame, which sits at its chunk's very end. Ends the
+// loop at the oldest chunk.
+static long hop_chunk(u32 i, void *context)
+{
+	struct walker *k = context;
+	struct walk *w = k->walk;
+	u64 end[2];
+	u8 why;
+	if (READ_USER(end, sizeof(end), w->chunk_hi - sizeof(end)))
+		return 1;
+	struct cached_info *c = find_frame_table(k, end[0], &why);
+	if (!c || c->type != UNDERFLOW_FRAME)
+		return 1;
+	w->header.skipped_words += (w->chunk_hi - w->sp) >> 3;
+	if (!enter_chunk(w, end[1], &w->sp) || !sp_in_chunk(w))
+		return 1;
+	return 0;
+}
+
+// recover_root records the root-most frames of a stack whose leaf part has
+// spent the budget. Frames can only be walked rootwards, but a return frame's
+// info pointer is hardly ever a mere payload word: so the search begins at the
+// first such word near the root, and counts only if it ends at the STOP frame.
+INLINE void recover_root(struct walker *k)
+{
+	struct walk *w = k->walk;
+	u32 leaf_frames = w->frame_count;
+	w->header.skipped_words = 0;
+	bpf_loop(MAX_CHUNKS, hop_chunk, k, 0);
+	if (!sp_in_chunk(w))
+		return;
+	u64 from = w->chunk_hi - 8 * ROOT_WORDS;
+	if (from > w->sp && from >= w->chunk_lo) {
+		w->header.skipped_words += (from - w->sp) >> 3;
+		w->sp = from;
+	}
+	w->window_words = 0;
+	u64 searched = w->sp;
+	w->header.stop = STOP_BUDGET;
+	bpf_loop(TOP_SCAN_WORDS, find_frame, k, 0);
+	if (!w->found)
+		return;
+	w->header.skipped_words += (w->sp - searched) >> 3;
+	push_frame(w, FRAME_SKIPPED, 0);
+	w->folding = 0;
+	w->max_frames = leaf_frames + 1 + MAX_ROOT_FRAMES;
+	bpf_loop(MAX_ROOT_FRAMES, walk_frame, k, 0);
+	if (w->header.stop == STOP_ROOT) {
+		w->header.stop = STOP_RECOVERED;
+	} else {
+		w->header.stop = STOP_BUDGET;
+		w->header.skipped_words = 0;
+		w->frame_count = leaf_frames;
+	}
+}
+
 // enter_haskell takes the STG machine's state from the registers. True if they
 // hold a Haskell context, with w->sp inside the current stack chunk.
-INLINE bool enter_haskell(struct walk *w, u64 base, u64 sp)
+INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
 {
+	struct walk *w = k->walk;
 	u64 reg_table[BASE_READ_LEN / 8];
 	w->header.stop = STOP_NO_HASKELL;
 	if ((base & 7) || (sp & 7) || base == 0 || sp == 0)
@@ -351,16 +496,62 @@ INLINE bool enter_haskell(struct walk *w, u64 base, u64 sp)
 		return false;
 	if (READ_USER(w->tso, sizeof(w->tso), tso))
 		return false;
+	u8 why;
+	struct cached_info *c = find_table(k, w->tso[0], &why);
+	if (!c || c->type != TSO)
+		return false;
 	u64 stack = w->tso[(w->layout.tso_stackobj / 8) & (TSO_READ_WORDS - 1)];
 	u64 saved_sp;
 	if (!enter_chunk(w, stack, &saved_sp))
 		return false;
-	// The strongest invariant there is: foreign code's registers do not
-	// form a register table whose thread's stack contains them.
+	// A strong invariant: the registers of foreign code do not form a
+	// register table whose thread's stack contains the stack pointer.
 	w->sp = sp;
 	if (!sp_in_chunk(w))
 		return false;
 	w->header.tso = w->tso[(w->layout.tso_id / 8) & (TSO_READ_WORDS - 1)];
 	w->header.capability = (u16)reg_table[(BASE_CAPABILITY_NO - BASE_CURRENT_TSO) / 8];
 	return true;
+}
+
+// walk_haskell walks the thread's Haskell stack from the registers in w->regs,
+// appending to what is recorded already. header.stop tells how it ended.
+INLINE void walk_haskell(struct walker *k)
+{
+	struct walk *w = k->walk;
+	if (!enter_haskell(k, REG_BASE(&w->regs), REG_STG_SP(&w->regs)))
+		return;
+	w->header.stop = STOP_TOP_AMBIGUOUS;
+	u64 top = w->sp;
+	bpf_loop(TOP_SCAN_WORDS, find_frame, k, 0);
+	if (!w->found)
+		return;
+	if (w->sp != top)
+		w->header.flags |= SAMPLE_TOP_SCANNED;
+	w->header.stop = STOP_BUDGET;
+	w->folding = 1;
+	// Folding leaves room in the record, but time is spent all the same.
+	bpf_loop(w->max_frames + w->max_frames / 4, walk_frame, k, 0);
+	if (w->header.folded_frames)
+		w->header.flags |= SAMPLE_FOLDED;
+	if (w->header.stop == STOP_BUDGET)
+		recover_root(k);
+}
+
+// begin_walk clears what the sample before has left.
+INLINE void begin_walk(struct walk *w, u32 max_frames)
+{
+	w->header.tso = 0;
+	w->header.skipped_words = 0;
+	w->header.folded_frames = 0;
+	w->header.capability = NO_CAPABILITY;
+	w->header.flags = 0;
+	w->header.stop = STOP_NO_HASKELL;
+	w->frame_count = 0;
+	w->max_frames = max_frames;
+	w->chunks = 0;
+	w->window_words = 0;
+	w->cycle = 0;
+	w->lag = 0;
+	w->number++;
 }
