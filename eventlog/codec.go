@@ -27,13 +27,16 @@ type codec struct {
 	depth int
 	// size is the payload size that the header declares, or VariableSize.
 	size uint16
+	// nul is set when decoded text has a NUL in it.
+	nul bool
 	// failed is the reason of the first failure, or empty.
 	failed string
 }
 
-// reset prepares for decoding a payload.
+// decode prepares for decoding a payload.
 func (c *codec) decode(payload []byte, size uint16, lenient bool) {
-	c.buf, c.off, c.encoding, c.lenient, c.depth, c.size, c.failed = payload, 0, false, lenient, 0, size, ""
+	c.buf, c.off, c.encoding, c.lenient, c.depth, c.size = payload, 0, false, lenient, 0, size
+	c.nul, c.failed = false, ""
 }
 
 func (c *codec) fail(reason string) {
@@ -119,6 +122,7 @@ func (c *codec) text(p *string) {
 		return
 	}
 	setString(p, c.buf[c.off:])
+	c.nul = strings.IndexByte(*p, 0) >= 0
 	c.off = len(c.buf)
 }
 
@@ -206,21 +210,30 @@ func (c *codec) clean(s string) string {
 // Fields of our own events: varints, and strings and lists after their length.
 
 func (c *codec) uvarint() uint64 {
-	if c.off < len(c.buf) && c.buf[c.off] < 0x80 {
-		v := c.buf[c.off]
+	b := c.buf[c.off:]
+	if len(b) > 0 && b[0] < 0x80 {
 		c.off++
-		return uint64(v)
+		return uint64(b[0])
 	}
-	if c.absent() {
-		return 0
+	var v uint64
+	for i := 0; i < len(b); i++ {
+		x := b[i]
+		if x < 0x80 {
+			if i == binary.MaxVarintLen64-1 && x > 1 {
+				break
+			}
+			c.off += i + 1
+			return v | uint64(x)<<(7*i&63)
+		}
+		if i == binary.MaxVarintLen64-1 {
+			break
+		}
+		v |= uint64(x&0x7f) << (7 * i & 63)
 	}
-	v, n := binary.Uvarint(c.buf[c.off:])
-	if n <= 0 {
+	if !c.absent() {
 		c.fail("varint cut short or above 64 bits")
-		return 0
 	}
-	c.off += n
-	return v
+	return 0
 }
 
 func (c *codec) v64(p *uint64) {
@@ -235,7 +248,11 @@ func (c *codec) v32(p *uint32) {
 	if c.encoding {
 		c.buf = binary.AppendUvarint(c.buf, uint64(*p))
 	} else {
-		*p = uint32(c.bounded(math.MaxUint32))
+		v := c.uvarint()
+		if v > math.MaxUint32 {
+			v = c.tooLarge()
+		}
+		*p = uint32(v)
 	}
 }
 
@@ -243,10 +260,14 @@ func (c *codec) v32(p *uint32) {
 func (c *codec) bounded(limit uint64) uint64 {
 	v := c.uvarint()
 	if v > limit {
-		c.fail("number too large for its field")
-		return 0
+		return c.tooLarge()
 	}
 	return v
+}
+
+func (c *codec) tooLarge() uint64 {
+	c.fail("number too large for its field")
+	return 0
 }
 
 // signed is a zigzag varint.

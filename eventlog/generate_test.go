@@ -23,7 +23,11 @@ func generate(rng *rand.Rand, ev Event) {
 		e.Info, e.JSON = 0, "" // ghc-events before 0.18 loses its place after these
 	case *UserBinaryMsg:
 		e.Data = []byte{'a' + byte(rng.IntN(26))} // other readers show no numbers for it
-	case *CreateThread:
+	case *CreateThread: // no thread has id 0
+		e.Thread |= 1
+	case *RunThread:
+		e.Thread |= 1
+	case *ThreadRunnable:
 		e.Thread |= 1
 	case *FileText:
 		e.Text = make([]byte, rng.IntN(300))

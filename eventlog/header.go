@@ -106,6 +106,10 @@ func (r *Reader) readHeader() error {
 			continue
 		}
 		// Find the next declaration, or the header's end.
+		// The type's own marker may be what is sound of it.
+		if r.need(1) > 0 {
+			r.pos++
+		}
 		found := false
 		for !found {
 			if r.need(4) < 4 {
@@ -115,9 +119,7 @@ func (r *Reader) readHeader() error {
 				return r.headerError(ErrNotEventlog, "header larger than 4 MiB")
 			}
 			switch string(r.buf[r.pos : r.pos+4]) {
-			case magicTypeBegin, magicTypesEnd:
-				found = r.offset() > at
-			case magicHeaderEnd:
+			case magicTypeBegin, magicTypesEnd, magicHeaderEnd:
 				found = true
 			}
 			if !found {
@@ -138,6 +140,7 @@ func (r *Reader) readHeader() error {
 			damage(r.offset() - 4)
 		}
 	}
+	r.boundary = r.offset()
 	if damaged >= 0 {
 		for _, t := range Types() {
 			if int(t.ID) >= len(r.types) || !r.types[t.ID].declared {
@@ -165,38 +168,41 @@ func (r *Reader) magic(m string) bool {
 	return true
 }
 
-// readType takes one declaration. If it is damaged, it takes an unspecified
-// part of it.
+// readType takes one declaration, or nothing if it is damaged.
 func (r *Reader) readType() (EventType, bool) {
-	var t EventType
-	if !r.magic(magicTypeBegin) || r.need(8) < 8 {
-		return t, false
-	}
-	b := r.buf[r.pos:]
-	t.ID, t.Size = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
-	r.pos += 4
-	desc, ok := r.headerBytes()
-	t.Desc = string(desc)
+	desc, ok := r.counted(8)
 	if !ok {
-		return t, false
+		return EventType{}, false
 	}
-	extra, ok := r.headerBytes()
-	if len(extra) > 0 {
-		t.Extra = bytes.Clone(extra)
+	extra, ok := r.counted(8 + 4 + desc)
+	if !ok {
+		return EventType{}, false
 	}
-	return t, ok && r.magic(magicTypeEnd) && t.ID != idEnd
+	n := 8 + 4 + desc + 4 + extra + 4
+	if r.need(n) < n {
+		return EventType{}, false
+	}
+	b := r.buf[r.pos : r.pos+n]
+	t := EventType{
+		ID:   binary.BigEndian.Uint16(b[4:]),
+		Size: binary.BigEndian.Uint16(b[6:]),
+		Desc: string(b[12 : 12+desc]),
+	}
+	if extra > 0 {
+		t.Extra = bytes.Clone(b[16+desc : 16+desc+extra])
+	}
+	if string(b[:4]) != magicTypeBegin || string(b[n-4:]) != magicTypeEnd || t.ID == idEnd {
+		return EventType{}, false
+	}
+	r.pos += n
+	return t, true
 }
 
-// headerBytes takes a string after its u32 length.
-func (r *Reader) headerBytes() ([]byte, bool) {
-	if r.need(4) < 4 {
-		return nil, false
+// counted gives the u32 at an offset from pos, which counts the bytes after it.
+func (r *Reader) counted(offset int) (int, bool) {
+	if r.need(offset+4) < offset+4 {
+		return 0, false
 	}
-	n := binary.BigEndian.Uint32(r.buf[r.pos:])
-	if n > maxDesc || r.need(4+int(n)) < 4+int(n) {
-		return nil, false
-	}
-	b := r.buf[r.pos+4 : r.pos+4+int(n)]
-	r.pos += 4 + int(n)
-	return b, true
+	n := binary.BigEndian.Uint32(r.buf[r.pos+offset:])
+	return int(n), n <= maxDesc
 }

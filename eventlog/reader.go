@@ -36,11 +36,10 @@ func (e *Malformed) Error() string {
 	return fmt.Sprintf("%s at offset %d (%d bytes passed over)", e.Reason, e.Offset, e.Length)
 }
 
-// readBuffer holds at least what resynchronising looks ahead: three events of
-// the largest size.
-const readBuffer = 256 << 10
+// lookahead holds the events that resynchronising looks at from one place.
+const lookahead = chain * (12 + maxPayload)
 
-const lookahead = 3 * (12 + maxPayload)
+const readBuffer = window + lookahead + 64<<10
 
 // Reader reads an eventlog, ours or one that an RTS wrote, in the order of its
 // bytes: that is the order of time only within one capability's events. It is
@@ -67,6 +66,7 @@ type Reader struct {
 	pending *Malformed // to be given before the next event
 	ended   bool       // the end marker was seen
 
+	boundary   int64 // offset where the last block ended, or the header
 	blockAt    int64 // offset of the current block's marker
 	blockEnd   int64 // its end; 0 outside blocks
 	blockCap   int
@@ -201,6 +201,13 @@ func (r *Reader) step() {
 	}
 	b := r.buf[r.pos:r.end]
 	id := binary.BigEndian.Uint16(b)
+	if r.blockEnd != 0 && at >= r.blockEnd {
+		r.blockEnd = 0
+		r.boundary = at
+	}
+	if at == r.boundary && id != IDBlockMarker && r.mendMarker(at) {
+		return
+	}
 	if id == idEnd {
 		r.endMarker()
 		return
@@ -217,26 +224,23 @@ func (r *Reader) step() {
 	}
 	b = r.buf[r.pos : r.pos+total]
 	time := binary.BigEndian.Uint64(b[2:])
-	if id == 0 && time == 0 && !r.sound(id, b) {
-		// Thread ids start at 1. A crash of the machine leaves such tails.
+	if id == 0 && time == 0 && !sound(id, b) {
+		// A crash of the machine leaves such tails.
 		r.resync(1, "zero bytes in place of an event")
 		return
 	}
-	if at >= r.blockEnd {
-		r.blockEnd = 0
-	}
-	if id == IDBlockMarker && t.event != nil {
+	switch {
+	case id == IDBlockMarker && t.event != nil:
 		if !r.enterBlock(at, b, time) {
 			return
 		}
-	} else if r.blockEnd != 0 && !r.inBlock(at, total, time) {
+	case r.blockEnd != 0 && at+int64(total) > r.blockEnd:
+		r.outgrown(id)
+		return
+	case !r.timely(at, id, total, time):
 		return
 	}
 
-	r.pos += total
-	if time != r.times[0] {
-		r.times[1], r.times[0] = r.times[0], time
-	}
 	rec := &r.rec
 	rec.Offset, rec.Time, rec.Cap, rec.Payload = at, time, NoCap, b[head:]
 	if r.blockEnd != 0 {
@@ -244,16 +248,65 @@ func (r *Reader) step() {
 	}
 	if t.event == nil {
 		r.unknown = Unknown{ID: id, Desc: t.desc, Payload: rec.Payload}
-		rec.Event = &r.unknown
+		r.took(&r.unknown, total)
 		return
 	}
 	r.c.decode(rec.Payload, t.size, t.lenient)
 	t.event.layout(&r.c)
-	if r.c.failed != "" {
-		r.report(at, int64(total), fmt.Sprintf("event %d: %s", id, r.c.failed))
+	if t.size == VariableSize && (r.c.failed != "" || r.c.nul || r.c.off < len(rec.Payload)) && !r.agreeOnLength(at, id, head, total) {
 		return
 	}
-	rec.Event = t.event
+	r.took(t.event, total)
+}
+
+// took makes ev the record, and goes on after it.
+func (r *Reader) took(ev Event, total int) {
+	r.rec.Event = ev
+	r.pos += total
+	if time := r.rec.Time; time != r.times[0] {
+		r.times[1], r.times[0] = r.times[0], time
+	}
+}
+
+// agreeOnLength judges a variable-size event whose payload is not what its
+// length says: too short, with bytes left over, or text with a NUL in it. It
+// reports true if the event is to be taken as it is.
+func (r *Reader) agreeOnLength(at int64, id uint16, head, total int) bool {
+	c := &r.c
+	switch {
+	case c.failed != "":
+		if r.goesOn(total) {
+			r.pos += total
+			r.report(at, int64(total), fmt.Sprintf("event %d: %s", id, c.failed))
+		} else {
+			r.resync(1, fmt.Sprintf("event %d: %s", id, c.failed))
+		}
+		return false
+	case c.nul:
+		// No writer puts NUL into these texts, but the head of an event that a
+		// damaged length has made part of the text begins with some.
+		r.need(total + lookahead)
+		f := r.here()
+		for n := head; n < total; n++ {
+			if r.believable(r.pos+n, f) {
+				r.pos += n
+				r.report(at, int64(n), fmt.Sprintf("event %d: its length takes in the events after it", id))
+				return false
+			}
+		}
+		return true
+	default:
+		if r.goesOn(total) {
+			return true // a later version of the event
+		}
+		if end := head + c.off; r.goesOn(end) {
+			r.pos += end
+			r.report(at, int64(end), fmt.Sprintf("event %d: its length takes in the events after it", id))
+		} else {
+			r.resync(1, fmt.Sprintf("event %d is longer than what it holds", id))
+		}
+		return false
+	}
 }
 
 func (r *Reader) typeOf(id uint16) *readType {
@@ -285,27 +338,52 @@ func (r *Reader) endMarker() {
 	r.resync(2, "data after the end marker")
 }
 
+// outgrown judges an event that reaches beyond its block.
+func (r *Reader) outgrown(id uint16) {
+	r.need(lookahead)
+	f := r.here()
+	f.end = math.MaxInt64
+	if !r.believable(r.pos, f) {
+		r.resync(1, fmt.Sprintf("event %d reaches beyond its block", id))
+		return
+	}
+	// The event is sound, so the block's size is not.
+	r.report(r.blockAt, 0, "block's size does not fit its events")
+	r.blockEnd = math.MaxInt64
+}
+
 // timeSlack is how far out of its block's times an event may lie: the RTS
 // stamps some events with a moment it measured earlier.
 const timeSlack = 10e9
 
-// inBlock checks the event at offset at against the block it lies in. It
-// reports false if one of them is damaged.
-func (r *Reader) inBlock(at int64, total int, time uint64) bool {
-	if at+int64(total) > r.blockEnd {
-		if !r.plausible(r.pos) {
-			r.resync(1, "event reaches beyond its block")
-			return false
+// timely judges an event by its time. One that does not fit the block, or the
+// events before where there is none, is taken only with events after it that
+// do. It reports false if the event is damaged, or the place is no event's.
+func (r *Reader) timely(at int64, id uint16, total int, time uint64) bool {
+	f := r.here()
+	if r.agrees(time, f) {
+		return true
+	}
+	first, last := r.blockTimes[0], r.blockTimes[1]
+	known := r.blockEnd != 0 && first <= last
+	if r.goesOn(total) {
+		if !known || satAdd(time, timeSlack) >= first && time <= satAdd(last, timeSlack) {
+			return true
 		}
-		// The event is sound, so the block's size is not.
-		r.report(r.blockAt, 0, "block size does not fit the block's events")
-		r.blockEnd = math.MaxInt64
+		r.pos += total
+		r.report(at, int64(total), fmt.Sprintf("event %d has a time outside its block", id))
 		return false
 	}
-	if first, last := r.blockTimes[0], r.blockTimes[1]; first <= last &&
-		(satAdd(time, timeSlack) < first || time > satAdd(last, timeSlack)) {
-		r.pos += total
-		r.report(at, int64(total), "event's time is outside its block")
+	r.need(lookahead)
+	if !r.believable(r.pos, fit{lo: time - min(time, closeBack), hi: satAdd(time, farGap), end: f.end}) {
+		r.resync(1, fmt.Sprintf("event %d has a time that no event can have here", id))
+		return false
+	}
+	// The events agree among themselves: time has gone on, or the block's times
+	// are the ones that are damaged.
+	if known {
+		r.report(r.blockAt, 0, "block's times do not fit its events")
+		r.blockTimes = unknownTimes
 		return false
 	}
 	return true
@@ -318,7 +396,10 @@ func satAdd(a, b uint64) uint64 {
 	return a + b
 }
 
-// enterBlock takes note of a block marker. It reports false if that or the
+// unknownTimes are those of a block whose marker is damaged.
+var unknownTimes = [2]uint64{1, 0}
+
+// enterBlock takes note of the block marker b. It reports false if that or the
 // block before it is damaged.
 func (r *Reader) enterBlock(at int64, b []byte, time uint64) bool {
 	if r.blockEnd != 0 && r.blockEnd != math.MaxInt64 {
@@ -326,16 +407,43 @@ func (r *Reader) enterBlock(at int64, b []byte, time uint64) bool {
 		r.report(r.blockAt, 0, "block is larger than what precedes the next block")
 		return false
 	}
+	_, ok := r.marker(b, at)
+	if !ok && !r.goesOn(len(b)) {
+		r.resync(1, "block marker that none can be here")
+		return false
+	}
 	size, end, cap := binary.BigEndian.Uint32(b[10:]), binary.BigEndian.Uint64(b[14:]), binary.BigEndian.Uint16(b[22:])
 	r.blockAt, r.blockEnd, r.blockTimes, r.blockCap = at, at+int64(size), [2]uint64{time, end}, int(cap)
 	if cap == NoCapability {
 		r.blockCap = NoCap
 	}
-	if size < blockMarkerLen {
-		r.pos += len(b)
+	switch {
+	case size < blockMarkerLen || size > maxBlock:
 		r.blockEnd = math.MaxInt64
-		r.report(at, 0, fmt.Sprintf("block of %d bytes is smaller than its marker", size))
+	case cap >= maxCaps && cap != NoCapability:
+		r.blockCap = NoCap
+	default:
+		return true
+	}
+	r.pos += len(b)
+	r.report(at, int64(len(b)), fmt.Sprintf("block marker with size %d and capability %d", size, cap))
+	return false
+}
+
+// mendMarker takes a block marker whose id is damaged: where a block has ended,
+// what is a marker but for its id, with events after it that agree, is one.
+func (r *Reader) mendMarker(at int64) bool {
+	if at != r.boundary || r.need(blockMarkerLen+lookahead) < blockMarkerLen {
 		return false
 	}
+	b := r.buf[r.pos:r.end]
+	f, ok := r.marker(b, at)
+	if !ok || binary.BigEndian.Uint16(b) == IDBlockMarker || !r.believable(r.pos+blockMarkerLen, f) {
+		return false
+	}
+	r.blockEnd = 0
+	r.enterBlock(at, b[:blockMarkerLen], binary.BigEndian.Uint64(b[2:]))
+	r.pos += blockMarkerLen
+	r.report(at, blockMarkerLen, "block marker with a damaged id")
 	return true
 }

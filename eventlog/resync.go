@@ -1,55 +1,121 @@
 package eventlog
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
-// maxGap is the longest time between events, in ns, that is believed of what
-// follows damaged bytes.
-const maxGap = 24 * 3600 * 1e9
+// Finding the way again after damage. A place is believed to be an event's
+// beginning if a chain of sound events starts there, whose times fit what is
+// known: the block they lie in, else the events before.
 
-// chain is how many sound events in a row make a place a believable one to
-// read on from.
-const chain = 3
+const (
+	// chain is how many sound events in a row make a place believable; or
+	// two where the log ends after them, or its end marker follows one.
+	chain = 3
+	// window is how far to look for events that fit closely before taking any.
+	window = 64 << 10
+
+	closeBack  = 10e6 // ns; what the RTS stamps late is not much older
+	closeAhead = 1e9
+	farGap     = 24 * 3600 * 1e9
+)
+
+// fit is what events at a place must agree with.
+type fit struct {
+	lo, hi      uint64 // times; if hi is 0, back and ahead tell instead
+	back, ahead uint64 // from one of the last two events' times
+	end         int64  // of the block
+}
+
+var (
+	closeFit = fit{back: closeBack, ahead: closeAhead, end: math.MaxInt64}
+	farFit   = fit{back: farGap, ahead: farGap, end: math.MaxInt64}
+)
+
+// inside is the fit of a block of events from one time to another.
+func inside(first, last uint64, end int64) fit {
+	return fit{lo: first - min(first, closeBack), hi: satAdd(last, closeBack), end: end}
+}
+
+// here is the fit of what follows the last event.
+func (r *Reader) here() fit {
+	first, last := r.blockTimes[0], r.blockTimes[1]
+	if r.blockEnd == 0 || first > last {
+		return closeFit
+	}
+	for _, t := range r.times {
+		if t >= first && t <= last {
+			first = t
+			break
+		}
+	}
+	return inside(first, last, r.blockEnd)
+}
 
 // resync passes over damaged bytes, at least skip of them, to the next place
 // from where reading can go on, and reports what it passed over.
 func (r *Reader) resync(skip int, reason string) {
 	at := r.offset()
 	r.pos += skip
-	for r.need(lookahead) > 0 && !r.plausible(r.pos) {
-		r.pos++
+	r.need(window + lookahead)
+	p := r.pos
+	for near := r.here(); p < min(r.pos+window, r.end) && !r.believable(p, near); {
+		p++
 	}
-	if r.blockEnd != 0 && r.offset() >= r.blockEnd {
-		r.blockEnd = 0
+	if p < min(r.pos+window, r.end) {
+		r.pos = p
+	} else {
+		for r.need(window+lookahead) > 0 && !r.believable(r.pos, farFit) {
+			r.pos++
+		}
 	}
 	r.report(at, r.offset()-at, reason)
 }
 
-// plausible reports whether events begin at p: chain of them, or fewer that
-// the log's end follows. It asks for lookahead bytes.
-func (r *Reader) plausible(p int) bool {
-	if n := r.pos; n+lookahead > r.end && !r.eof {
-		offset := p - r.pos
-		r.need(lookahead)
-		p = r.pos + offset
+// goesOn reports whether the log goes on, or ends, well n bytes after pos.
+func (r *Reader) goesOn(n int) bool {
+	if r.need(n+lookahead) == n {
+		return true // the end of the log
 	}
+	return r.believable(r.pos+n, r.here()) || r.believable(r.pos+n, closeFit)
+}
+
+// believable reports whether events begin at p that agree with f. The caller
+// has asked for lookahead bytes from there.
+func (r *Reader) believable(p int, f fit) bool {
 	for good := 0; good < chain; good++ {
 		b := r.buf[p:r.end]
 		if len(b) == 0 {
-			return good > 0
+			return good > 1 && r.eof
 		}
 		if len(b) < 2 {
 			return false
 		}
 		id := binary.BigEndian.Uint16(b)
 		if id == idEnd {
-			return len(b) == 2
+			return len(b) == 2 && r.eof
 		}
 		t := r.typeOf(id)
-		if t == nil || len(b) < 10 || !r.near(binary.BigEndian.Uint64(b[2:])) {
+		if t == nil || len(b) < 10 {
 			return false
 		}
 		_, total := eventSize(b, t)
-		if total == 0 || total > len(b) || !r.sound(id, b[:total]) {
+		if total == 0 || total > len(b) {
+			return false
+		}
+		at, time := r.base+int64(p), binary.BigEndian.Uint64(b[2:])
+		if at >= f.end {
+			f = closeFit // between blocks
+		}
+		switch {
+		case id == IDBlockMarker && t.event != nil:
+			m, ok := r.marker(b, at)
+			if !ok {
+				return false
+			}
+			f = m
+		case !sound(id, b[:total]) || !r.agrees(time, f) || at+int64(total) > f.end:
 			return false
 		}
 		p += total
@@ -57,10 +123,31 @@ func (r *Reader) plausible(p int) bool {
 	return true
 }
 
-// near reports whether an event can have this time, going by the last ones.
-func (r *Reader) near(time uint64) bool {
+// marker gives the fit of a block's events, if b can be the block's marker.
+func (r *Reader) marker(b []byte, at int64) (fit, bool) {
+	if len(b) < blockMarkerLen {
+		return fit{}, false
+	}
+	first, last := binary.BigEndian.Uint64(b[2:]), binary.BigEndian.Uint64(b[14:])
+	size, cap := binary.BigEndian.Uint32(b[10:]), binary.BigEndian.Uint16(b[22:])
+	ok := size >= blockMarkerLen && size <= maxBlock && first <= last && last-first <= farGap && r.agrees(first, farFit) &&
+		(cap < maxCaps || cap == NoCapability)
+	return inside(first, last, at+int64(size)), ok
+}
+
+// What a block marker is believed to say after damage.
+const (
+	maxBlock = 64 << 20
+	maxCaps  = 4096
+)
+
+// agrees reports whether an event can have this time.
+func (r *Reader) agrees(time uint64, f fit) bool {
+	if f.hi != 0 {
+		return f.lo <= time && time <= f.hi
+	}
 	for _, t := range r.times {
-		if time-t <= maxGap || t-time <= maxGap {
+		if time >= t && time-t <= f.ahead || time < t && t-time <= f.back {
 			return true
 		}
 	}
@@ -68,17 +155,11 @@ func (r *Reader) near(time uint64) bool {
 }
 
 // sound reports whether a whole event could be what it looks like, for those
-// that damaged bytes resemble most easily.
-func (r *Reader) sound(id uint16, b []byte) bool {
+// that damaged bytes resemble most easily: thread ids start at 1.
+func sound(id uint16, b []byte) bool {
 	switch id {
 	case IDCreateThread, IDRunThread, IDThreadRunnable:
 		return len(b) < 14 || binary.BigEndian.Uint32(b[10:]) != 0
-	case IDBlockMarker:
-		if len(b) < blockMarkerLen {
-			return false
-		}
-		time, end := binary.BigEndian.Uint64(b[2:]), binary.BigEndian.Uint64(b[14:])
-		return binary.BigEndian.Uint32(b[10:]) >= blockMarkerLen && time <= end && end-time <= maxGap
 	}
 	return true
 }

@@ -1,0 +1,315 @@
+package eventlog
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/iotest"
+)
+
+// seen is a record as a comparable value.
+type seen struct {
+	offset  int64
+	length  int
+	time    uint64
+	cap     int
+	id      uint16
+	payload string
+}
+
+func (s seen) end() int { return int(s.offset) + s.length }
+
+// readAll gives the events of a log, apart what was malformed, and the error.
+func readAll(log []byte) (events []seen, bad []Malformed, complete bool, err error) {
+	r := NewReader(bytes.NewReader(log))
+	for r.Next() {
+		rec := r.Record()
+		if m, ok := rec.Event.(*Malformed); ok {
+			bad = append(bad, *m)
+			continue
+		}
+		events = append(events, seen{rec.Offset, int(r.offset() - rec.Offset), rec.Time, rec.Cap, rec.Event.EventID(), string(rec.Payload)})
+	}
+	return events, bad, r.Complete(), r.Err()
+}
+
+// mixedLog is a log of ours of all events in several blocks.
+func mixedLog(tb testing.TB, rounds int) []byte {
+	tb.Helper()
+	rng := rand.New(rand.NewPCG(11, 12))
+	var log bytes.Buffer
+	w := NewWriter(&log, &WriterOptions{Buffer: 2 << 10})
+	for i := range rounds {
+		for j, ev := range everyEvent() {
+			generate(rng, ev)
+			if err := w.Write(uint64(1_000_000*i+1000*j), rng.IntN(3)-1, ev); err != nil {
+				tb.Fatalf("%T: %v", ev, err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return log.Bytes()
+}
+
+func damageInputs(tb testing.TB) map[string][]byte {
+	logs := rtsLogs(tb)
+	logs["ours"] = mixedLog(tb, 2)
+	return logs
+}
+
+func headerLen(tb testing.TB, log []byte) int {
+	i := bytes.Index(log, []byte(magicDataBegin))
+	if i < 0 {
+		tb.Fatal("no data in the log")
+	}
+	return i + 4
+}
+
+// A log cut off at any byte gives all whole events before the cut, and the rest
+// of it as one malformed record.
+func TestTruncation(t *testing.T) {
+	for name, log := range damageInputs(t) {
+		t.Run(name, func(t *testing.T) {
+			whole, bad, complete, err := readAll(log)
+			if len(bad) > 0 || !complete || err != nil {
+				t.Fatalf("the log itself: %v, complete %t, %v", bad, complete, err)
+			}
+			start := headerLen(t, log)
+			n := 0
+			step := 1
+			if name != "ours" {
+				step = 11
+			}
+			for cut := 0; cut < len(log); cut += step {
+				events, bad, complete, err := readAll(log[:cut])
+				if complete {
+					t.Fatalf("cut at %d: complete", cut)
+				}
+				if cut < start {
+					want := ErrHeaderCut
+					if cut == 0 {
+						want = ErrEmpty
+					}
+					var he *HeaderError
+					if !errors.Is(err, want) || !errors.As(err, &he) || len(events)+len(bad) > 0 {
+						t.Fatalf("cut at %d, inside the header: %v", cut, err)
+					}
+					continue
+				}
+				if err != nil {
+					t.Fatalf("cut at %d: %v", cut, err)
+				}
+				for n < len(whole) && whole[n].end() <= cut {
+					n++
+				}
+				if !slices.Equal(events, whole[:n]) {
+					t.Fatalf("cut at %d: %d events, want the first %d", cut, len(events), n)
+				}
+				end := start
+				if n > 0 {
+					end = whole[n-1].end()
+				}
+				// What is left over is malformed, all of it.
+				for _, m := range bad {
+					if m.Offset != int64(end) {
+						t.Fatalf("cut at %d, inside the event at %d: %v", cut, end, bad)
+					}
+					end += int(m.Length)
+				}
+				if end != cut {
+					t.Fatalf("cut at %d: read up to %d", cut, end)
+				}
+			}
+		})
+	}
+}
+
+// survivors counts the events of a damaged log that the whole one has at the
+// same place (moved by shift after the damage).
+func survivors(whole, damaged []seen, at, shift int64) int {
+	have := make(map[seen]bool, len(damaged))
+	for _, e := range damaged {
+		e.cap = 0 // follows from another event: the block's marker
+		have[e] = true
+	}
+	n := 0
+	for _, e := range whole {
+		if e.offset >= at {
+			e.offset += shift
+		}
+		e.cap = 0
+		if have[e] {
+			n++
+		}
+	}
+	return n
+}
+
+// One damaged byte after the header costs the event it lies in and, where
+// reading has to find its way again, few others.
+func TestFlippedBytes(t *testing.T) {
+	for name, log := range damageInputs(t) {
+		t.Run(name, func(t *testing.T) {
+			whole, _, _, _ := readAll(log)
+			rng := rand.New(rand.NewPCG(13, 14))
+			lost := map[int]int{} // number of events lost: how often
+			for at := headerLen(t, log); at < len(log)-2; at += 3 {
+				damaged := bytes.Clone(log)
+				damaged[at] ^= byte(1 + rng.IntN(255))
+				events, bad, _, err := readAll(damaged)
+				if err != nil {
+					t.Fatalf("byte %d: %v", at, err)
+				}
+				for _, m := range bad {
+					if m.Length < 0 || m.Offset < 0 || m.Offset+m.Length > int64(len(log)) || m.Reason == "" {
+						t.Fatalf("byte %d: %+v", at, m)
+					}
+				}
+				n := len(whole) - survivors(whole, events, int64(len(log)), 0)
+				lost[n]++
+				if n > 8 {
+					t.Errorf("byte %d (%#x for %#x): %d of %d events lost: %v", at, damaged[at], log[at], n, len(whole), bad)
+				}
+			}
+			t.Logf("number of events lost, and how often: %v", lost)
+		})
+	}
+}
+
+// Bytes put in and bytes taken out.
+func TestGarbageInTheMiddle(t *testing.T) {
+	for name, log := range damageInputs(t) {
+		t.Run(name, func(t *testing.T) {
+			whole, _, _, _ := readAll(log)
+			rng := rand.New(rand.NewPCG(15, 16))
+			start := headerLen(t, log)
+			for range 300 {
+				at := start + rng.IntN(len(log)-start-2)
+				garbage := make([]byte, rng.IntN(5000))
+				if rng.IntN(3) > 0 { // else zeros, as a crash leaves them
+					for i := range garbage {
+						garbage[i] = byte(rng.Uint32())
+					}
+				}
+				damaged := slices.Concat(log[:at], garbage, log[at:])
+				events, bad, complete, err := readAll(damaged)
+				n := len(whole) - survivors(whole, events, int64(at), int64(len(garbage)))
+				if err != nil || n > 8 || len(garbage) > 0 && len(bad) == 0 {
+					t.Errorf("%d bytes at %d: %d of %d events lost, %v, %v", len(garbage), at, n, len(whole), bad, err)
+				}
+				if !complete && at < len(log)-100 {
+					t.Errorf("%d bytes at %d: the end marker is lost: %v", len(garbage), at, bad)
+				}
+			}
+		})
+	}
+}
+
+func TestZeroTail(t *testing.T) {
+	log := mixedLog(t, 1)
+	whole, _, _, _ := readAll(log)
+	log = append(log[:len(log)-2], make([]byte, 600<<10)...)
+	events, bad, complete, err := readAll(log)
+	if len(events) != len(whole) || len(bad) != 1 || bad[0].Length != 600<<10 || complete || err != nil {
+		t.Errorf("%d of %d events, complete %t, %v, %v", len(events), len(whole), complete, bad, err)
+	}
+}
+
+// A byte of the header that is damaged leaves most of the log readable.
+func TestDamagedHeader(t *testing.T) {
+	log := mixedLog(t, 1)
+	whole, _, _, _ := readAll(log)
+	rng := rand.New(rand.NewPCG(17, 18))
+	readable, clean := 0, 0
+	start := headerLen(t, log)
+	for at := range start {
+		damaged := bytes.Clone(log)
+		damaged[at] ^= byte(1 + rng.IntN(255))
+		events, _, _, err := readAll(damaged)
+		if err != nil {
+			t.Errorf("byte %d: %v", at, err)
+			continue
+		}
+		n := survivors(whole, events, int64(len(log)), 0)
+		if n == len(whole) {
+			clean++
+		}
+		if n >= len(whole)/2 {
+			readable++
+		} else {
+			t.Errorf("byte %d (%#x for %#x): %d of %d events", at, damaged[at], log[at], n, len(whole))
+		}
+	}
+	t.Logf("%d bytes: %d readable, %d without loss", start, readable, clean)
+}
+
+func TestNotAnEventlog(t *testing.T) {
+	for _, c := range []struct {
+		input string
+		want  error
+	}{
+		{"", ErrEmpty},
+		{"hd", ErrHeaderCut},
+		{"hdrbhetb", ErrHeaderCut},
+		{"\x7fELF\x02\x01\x01\x00\x00\x00", ErrNotEventlog},
+		{"hdr", ErrHeaderCut},
+		{"hello", ErrNotEventlog},
+		{"hdrbhetb" + string(make([]byte, maxHeader+100)), ErrNotEventlog},
+	} {
+		_, _, _, err := readAll([]byte(c.input))
+		var he *HeaderError
+		if !errors.Is(err, c.want) || !errors.As(err, &he) {
+			t.Errorf("%.20q: %v, want %v", c.input, err, c.want)
+		}
+	}
+}
+
+// An I/O error is told as such after what could be read.
+func TestReadError(t *testing.T) {
+	log := mixedLog(t, 1)
+	broken := errors.New("broken")
+	for _, cut := range []int{0, 3, 2000, len(log) / 2, len(log)} {
+		src := NewReader(&failing{data: log[:cut], err: broken})
+		for src.Next() {
+		}
+		if !errors.Is(src.Err(), broken) {
+			t.Errorf("failing at %d: %v", cut, src.Err())
+		}
+	}
+}
+
+type failing struct {
+	data []byte
+	err  error
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	if len(f.data) == 0 {
+		return 0, f.err
+	}
+	n := copy(p, f.data)
+	f.data = f.data[n:]
+	return n, nil
+}
+
+// The size of the pieces in which a log arrives changes nothing.
+func TestSmallReads(t *testing.T) {
+	log := mixedLog(t, 3)
+	want, _, _, _ := readAll(log)
+	r := NewReader(iotest.OneByteReader(bytes.NewReader(log)))
+	n := 0
+	for r.Next() {
+		rec := r.Record()
+		if got := (seen{rec.Offset, int(r.offset() - rec.Offset), rec.Time, rec.Cap, rec.Event.EventID(), string(rec.Payload)}); got != want[n] {
+			t.Fatalf("record %d: %v, want %v", n, got, want[n])
+		}
+		n++
+	}
+	if n != len(want) || r.Err() != nil || !r.Complete() {
+		t.Errorf("%d of %d records, %v", n, len(want), r.Err())
+	}
+}
