@@ -11,7 +11,7 @@ import (
 // heapLayout gives the offsets of the fields that the walker reads, in a
 // version and way of GHC's run-time system (offsetof on each version's own
 // rts/storage/TSO.h and Closures.h).
-func heapLayout(version string, profiled bool) (l bpf.ProcessLayout, assumed bool) {
+func heapLayout(version string, profiled, threaded bool) (l bpf.ProcessLayout, assumed bool) {
 	const header, profiledHeader = 8, 24
 	l = bpf.ProcessLayout{
 		Header:      header,
@@ -20,6 +20,11 @@ func heapLayout(version string, profiled bool) (l bpf.ProcessLayout, assumed boo
 		StackSize:   8,
 		StackSp:     16,
 		StackFirst:  24,
+	}
+	if threaded {
+		l.TaskIncall = 120 // behind the thread's id, condition variable and lock
+	} else {
+		l.TaskIncall = 8
 	}
 	known := true
 	v, err := parseGHCVersion(version)

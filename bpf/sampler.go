@@ -95,6 +95,7 @@ func (s *Sampler) Program(event int) (*ebpf.Program, error) {
 		samplerMapLayouts: s.maps.Layouts,
 		samplerMapWalks:   s.maps.Walks,
 		samplerMapCaches:  s.maps.Caches,
+		samplerMapThreads: s.maps.Threads,
 		samplerMapStats:   s.maps.Stats,
 	}})
 	if err != nil {

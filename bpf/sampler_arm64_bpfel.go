@@ -58,6 +58,8 @@ type samplerProcessLayout struct {
 	StackSp     uint16
 	StackFirst  uint16
 	Header      uint16
+	TaskIncall  uint16
+	_           [6]byte
 }
 
 type samplerSampleFlags uint32
@@ -109,6 +111,13 @@ const (
 	samplerStopReasonSTOP_NO_USER_CONTEXT  samplerStopReason = 13
 )
 
+type samplerThreadState struct {
+	_          structs.HostLayout
+	Task       uint64
+	Generation uint32
+	Padding    uint32
+}
+
 type samplerWalk struct {
 	_            structs.HostLayout
 	Header       samplerSampleHeader
@@ -130,6 +139,7 @@ type samplerWalk struct {
 	Folding      uint32
 	Number       uint32
 	Found        uint32
+	Task         uint64
 	Layout       samplerProcessLayout
 	Tso          [16]uint64
 	Regs         struct {
@@ -155,6 +165,7 @@ const (
 	samplerMapLayouts         = "layouts"
 	samplerMapSamples         = "samples"
 	samplerMapStats           = "stats"
+	samplerMapThreads         = "threads"
 	samplerMapWalks           = "walks"
 	samplerProgOnEvent        = "on_event"
 	samplerVarEmitFrameKind   = "emit_frame_kind"
@@ -220,6 +231,7 @@ type samplerMapSpecs struct {
 	Layouts *ebpf.MapSpec `ebpf:"layouts"`
 	Samples *ebpf.MapSpec `ebpf:"samples"`
 	Stats   *ebpf.MapSpec `ebpf:"stats"`
+	Threads *ebpf.MapSpec `ebpf:"threads"`
 	Walks   *ebpf.MapSpec `ebpf:"walks"`
 }
 
@@ -261,6 +273,7 @@ type samplerMaps struct {
 	Layouts *ebpf.Map `ebpf:"layouts"`
 	Samples *ebpf.Map `ebpf:"samples"`
 	Stats   *ebpf.Map `ebpf:"stats"`
+	Threads *ebpf.Map `ebpf:"threads"`
 	Walks   *ebpf.Map `ebpf:"walks"`
 }
 
@@ -270,6 +283,7 @@ func (m *samplerMaps) Close() error {
 		m.Layouts,
 		m.Samples,
 		m.Stats,
+		m.Threads,
 		m.Walks,
 	)
 }

@@ -98,6 +98,14 @@ struct process_layout {
 	u16 stack_sp;
 	u16 stack_first; // StgStack.stack
 	u16 header;	 // sizeof(StgHeader)
+	u16 task_incall; // Task.incall
+};
+
+// What is remembered of an OS thread that was seen running Haskell code.
+struct thread_state {
+	u64 task; // the RTS's Task of the thread; fixed for its life
+	u32 generation;
+	u32 padding;
 };
 
 // Counted per CPU.

@@ -48,6 +48,13 @@ struct {
 } caches SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u32);
+	__type(value, struct thread_state);
+} threads SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
@@ -88,6 +95,16 @@ INLINE void push_pointer_frames(struct perf_event_context *ctx, struct walk *w)
 			break;
 		push_frame(w, FRAME_C, w->window[i]);
 	}
+}
+
+// remember_thread notes which Task an OS thread is, for its safe foreign calls.
+INLINE void remember_thread(struct walker *k)
+{
+	struct walk *w = k->walk;
+	if (!w->task || (k->thread && k->thread->task == w->task && k->thread->generation == w->layout.generation))
+		return;
+	struct thread_state state = {.task = w->task, .generation = w->layout.generation};
+	bpf_map_update_elem(&threads, &w->header.tid, &state, 0);
 }
 
 INLINE void emit(struct walk *w, struct walk_stats *s)
@@ -136,10 +153,15 @@ int on_event(struct perf_event_context *ctx)
 	push_frame(w, FRAME_PC, REG_PC(&w->regs));
 
 	struct process_layout *layout = bpf_map_lookup_elem(&layouts, &h->pid);
-	struct walker k = {.walk = w, .cache = bpf_map_lookup_elem(&caches, &h->cpu)};
+	struct walker k = {
+		.walk = w,
+		.cache = bpf_map_lookup_elem(&caches, &h->cpu),
+		.thread = bpf_map_lookup_elem(&threads, &h->tid),
+	};
 	if (layout && k.cache) {
 		w->layout = *layout;
 		walk_haskell(&k);
+		remember_thread(&k);
 	} else {
 		push_pointer_frames(ctx, w);
 	}

@@ -34,7 +34,11 @@ enum {
 // Offsets from BaseReg, the same from 8.10 to 9.14.
 #define BASE_CURRENT_TSO 872
 #define BASE_CAPABILITY_NO 920
-#define BASE_READ_LEN 56 // from rCurrentTSO through the capability's number
+#define BASE_RUNNING_TASK 928
+#define BASE_READ_LEN 64 // from rCurrentTSO through the running task
+
+// InCall.suspended_tso
+#define INCALL_SUSPENDED_TSO 8
 
 // The part of the stack read at once. Most stacks fit; a read costs more than
 // a hundred nanoseconds whatever its length.
@@ -100,6 +104,7 @@ struct walk {
 	u32 folding;
 	u32 number; // of this walk on this CPU
 	u32 found; // find_frame's result
+	u64 task;  // the Task that runs the Haskell code, 0 if none does
 	struct process_layout layout;
 	u64 tso[TSO_READ_WORDS];
 	struct regs regs;
@@ -109,10 +114,11 @@ struct info_cache {
 	struct cached_info entries[CACHE_ENTRIES];
 };
 
-// What a step of a walk works on: both of the current CPU.
+// What a step of a walk works on: the current CPU's, and its thread's.
 struct walker {
 	struct walk *walk;
 	struct info_cache *cache;
+	struct thread_state *thread; // null if the thread is not known
 };
 
 // For indices that the verifier must see bounded.
@@ -480,38 +486,60 @@ INLINE void recover_root(struct walker *k)
 	}
 }
 
-// enter_haskell takes the STG machine's state from the registers. True if they
-// hold a Haskell context, with w->sp inside the current stack chunk.
-INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
+// enter_thread takes a thread object's stack chunk and identity. False if the
+// address is not that of a thread object.
+INLINE bool enter_thread(struct walker *k, u64 tso, u64 *saved_sp)
 {
 	struct walk *w = k->walk;
-	u64 reg_table[BASE_READ_LEN / 8];
-	w->header.stop = STOP_NO_HASKELL;
-	if ((base & 7) || (sp & 7) || base == 0 || sp == 0)
-		return false;
-	if (READ_USER(reg_table, sizeof(reg_table), base + BASE_CURRENT_TSO))
-		return false;
-	u64 tso = reg_table[0];
-	if (tso == 0 || (tso & 7))
-		return false;
-	if (READ_USER(w->tso, sizeof(w->tso), tso))
+	if (tso == 0 || (tso & 7) || READ_USER(w->tso, sizeof(w->tso), tso))
 		return false;
 	u8 why;
 	struct cached_info *c = find_table(k, w->tso[0], &why);
 	if (!c || c->type != TSO)
 		return false;
 	u64 stack = w->tso[(w->layout.tso_stackobj / 8) & (TSO_READ_WORDS - 1)];
+	if (!enter_chunk(w, stack, saved_sp))
+		return false;
+	w->header.tso = w->tso[(w->layout.tso_id / 8) & (TSO_READ_WORDS - 1)];
+	return true;
+}
+
+// enter_haskell takes the STG machine's state from the registers. True if they
+// hold a Haskell context, with w->sp inside the current stack chunk.
+INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
+{
+	struct walk *w = k->walk;
+	u64 reg_table[BASE_READ_LEN / 8];
 	u64 saved_sp;
-	if (!enter_chunk(w, stack, &saved_sp))
+	if ((base & 7) || (sp & 7) || base == 0 || sp == 0)
+		return false;
+	if (READ_USER(reg_table, sizeof(reg_table), base + BASE_CURRENT_TSO))
+		return false;
+	if (!enter_thread(k, reg_table[0], &saved_sp))
 		return false;
 	// A strong invariant: the registers of foreign code do not form a
 	// register table whose thread's stack contains the stack pointer.
 	w->sp = sp;
-	if (!sp_in_chunk(w))
+	if (!sp_in_chunk(w)) {
+		w->header.tso = 0;
 		return false;
-	w->header.tso = w->tso[(w->layout.tso_id / 8) & (TSO_READ_WORDS - 1)];
+	}
 	w->header.capability = (u16)reg_table[(BASE_CAPABILITY_NO - BASE_CURRENT_TSO) / 8];
+	w->task = reg_table[(BASE_RUNNING_TASK - BASE_CURRENT_TSO) / 8];
 	return true;
+}
+
+// enter_suspended finds the Haskell thread that waits for the safe foreign call
+// which this OS thread is making. Its stack is saved, so Sp is at a frame.
+INLINE bool enter_suspended(struct walker *k)
+{
+	struct walk *w = k->walk;
+	u64 incall, tso;
+	if (!k->thread || k->thread->generation != w->layout.generation)
+		return false;
+	return !READ_USER(&incall, sizeof(incall), k->thread->task + w->layout.task_incall) &&
+	       !READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO) &&
+	       enter_thread(k, tso, &w->sp) && sp_in_chunk(w);
 }
 
 // walk_haskell walks the thread's Haskell stack from the registers in w->regs,
@@ -519,8 +547,12 @@ INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
 INLINE void walk_haskell(struct walker *k)
 {
 	struct walk *w = k->walk;
-	if (!enter_haskell(k, REG_BASE(&w->regs), REG_STG_SP(&w->regs)))
-		return;
+	if (!enter_haskell(k, REG_BASE(&w->regs), REG_STG_SP(&w->regs))) {
+		if (!enter_suspended(k))
+			return;
+		w->header.flags |= SAMPLE_CONTEXT;
+		push_frame(w, FRAME_CONTEXT, 0);
+	}
 	w->header.stop = STOP_TOP_AMBIGUOUS;
 	u64 top = w->sp;
 	bpf_loop(TOP_SCAN_WORDS, find_frame, k, 0);
@@ -554,4 +586,5 @@ INLINE void begin_walk(struct walk *w, u32 max_frames)
 	w->cycle = 0;
 	w->lag = 0;
 	w->number++;
+	w->task = 0;
 }
