@@ -1,0 +1,260 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"ccagent/profile"
+	"ccagent/ui/safe"
+	"ccagent/ui/text"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+)
+
+func (v *view) warn(format string, args ...any) {
+	fmt.Fprintf(v.stderr, "ccview: %s\n", safe.String(fmt.Sprintf(format, args...)))
+}
+
+// exactly asks for a number of arguments.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != n {
+			return wrong("%s takes %s; see %s --help", c.CommandPath(), what, c.CommandPath())
+		}
+		return nil
+	}
+}
+
+func rootCommand(stdout, stderr io.Writer) *cobra.Command {
+	v := &view{stdout: stdout, stderr: stderr}
+	root := &cobra.Command{
+		Use:           "ccview FILE",
+		Short:         "show what ccagent recorded",
+		Long:          "Show what ccagent recorded: in the terminal, or where stdout is no terminal, the hot list as text.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          exactly(1, "one log"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if v.interactive(c) {
+				return v.tui(c, args[0])
+			}
+			return v.hot(c, args[0])
+		},
+	}
+	v.addFlags(root)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return wrong("%w; see %s --help", err, c.CommandPath())
+	})
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(
+		hotCommand(stdout, stderr), sourceCommand(stdout, stderr), stacksCommand(stdout, stderr),
+		timelineCommand(stdout, stderr), infoCommand(stdout, stderr), doctorCommand(stdout, stderr),
+	)
+	return root
+}
+
+// interactive reports whether the viewer can run: on a terminal that can be
+// addressed, and unless a format was asked for.
+func (v *view) interactive(c *cobra.Command) bool {
+	if c.Flags().Changed("format") || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	out, ok := v.stdout.(*os.File)
+	return ok && term.IsTerminal(out.Fd()) && term.IsTerminal(os.Stdin.Fd())
+}
+
+func (v *view) hot(c *cobra.Command, path string) error {
+	s, level, err := v.selection(c, path)
+	if err != nil {
+		return err
+	}
+	if v.json() {
+		return text.HotJSON(v.stdout, s, level, v.options(path))
+	}
+	return text.Hot(v.stdout, s, level, v.options(path))
+}
+
+func hotCommand(stdout, stderr io.Writer) *cobra.Command {
+	v := &view{stdout: stdout, stderr: stderr}
+	c := &cobra.Command{
+		Use:   "hot FILE",
+		Short: "elements by share",
+		Long: `Elements by share: the part of the samples whose code has the element among its
+causes. Code has several causes, so shares may sum to more than 100%.
+
+  share  samples whose code the element is a cause of
+  only   the part of it that no other element shares
+  incl   samples with the element on their stack`,
+		Args: exactly(1, "one log"),
+		RunE: func(c *cobra.Command, args []string) error { return v.hot(c, args[0]) },
+	}
+	v.addFlags(c)
+	return c
+}
+
+func sourceCommand(stdout, stderr io.Writer) *cobra.Command {
+	v := &view{stdout: stdout, stderr: stderr}
+	var all bool
+	c := &cobra.Command{
+		Use:   "source FILE PATH|BINDING",
+		Short: "source with its costs",
+		Long: `A source file, or the one that a binding lies in, with the costs of its lines. A
+line bears the samples whose narrowest span begins on it; the letters name the
+spans that touch it.`,
+		Args: exactly(2, "a log and a source path or binding"),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, _, err := v.selection(c, args[0])
+			if err != nil {
+				return err
+			}
+			sv, err := s.Source(args[1])
+			var lookup *profile.LookupError
+			if errors.As(err, &lookup) {
+				return &wrongCall{err}
+			}
+			if err != nil {
+				return err
+			}
+			if v.json() {
+				return text.SourceJSON(v.stdout, s, sv)
+			}
+			return text.Source(v.stdout, s, sv, all, v.options(args[0]))
+		},
+	}
+	v.addFlags(c)
+	c.Flags().BoolVar(&all, "all", false, "print every line of the file")
+	return c
+}
+
+func stacksCommand(stdout, stderr io.Writer) *cobra.Command {
+	v := &view{stdout: stdout, stderr: stderr}
+	var (
+		o      profile.TreeOptions
+		so     text.StackOptions
+		folded bool
+		least  float64
+	)
+	c := &cobra.Command{
+		Use:   "stacks FILE",
+		Short: "call tree",
+		Long: `The call tree, roots first. Neighbouring frames of one binding are one node. A
+star marks what evaluates thunks: its caller forced them, and need not have
+built them.`,
+		Args: exactly(1, "one log"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if folded && v.json() {
+				return wrong("--folded is a text format: leave out --format json")
+			}
+			if so.MaxDepth < 0 {
+				return wrong("--depth %d: a number of frames, or 0 for no limit", so.MaxDepth)
+			}
+			if !(least >= 0 && least <= 100) {
+				return wrong("--min %v: a percentage from 0 to 100", least)
+			}
+			s, _, err := v.selection(c, args[0])
+			if err != nil {
+				return err
+			}
+			if folded {
+				o.MaxDepth = -1
+			}
+			if so.MaxDepth > 0 {
+				o.MaxDepth = so.MaxDepth
+			}
+			t := s.Tree(o)
+			switch {
+			case folded:
+				return text.Folded(v.stdout, t)
+			case v.json():
+				return text.StacksJSON(v.stdout, s, t, o.Invert)
+			default:
+				so.MinShare = least / 100
+				return text.Stacks(v.stdout, s, t, so, v.options(args[0]))
+			}
+		},
+	}
+	v.addFlags(c)
+	c.Flags().BoolVar(&o.Invert, "invert", false, "leaves first, callers under them")
+	c.Flags().BoolVar(&folded, "folded", false, "a stack a line, as flame graph tools read it")
+	c.Flags().BoolVar(&o.AllFrames, "all-frames", false, "also update frames and the STG machine's own; no folding of recursion")
+	c.Flags().IntVar(&so.MaxDepth, "depth", 0, "frames from the root to show (default 200)")
+	c.Flags().Float64Var(&least, "min", 0.5, "leave out of the text what is below this percentage")
+	return c
+}
+
+func timelineCommand(stdout, stderr io.Writer) *cobra.Command {
+	v := &view{stdout: stdout, stderr: stderr}
+	var buckets int
+	c := &cobra.Command{
+		Use:   "timeline FILE",
+		Short: "activity over time per capability, GC, allocation rate",
+		Args:  exactly(1, "one log"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if buckets < 0 || buckets > 1<<16 {
+				return wrong("--buckets %d: from 1 to %d", buckets, 1<<16)
+			}
+			s, _, err := v.selection(c, args[0])
+			if err != nil {
+				return err
+			}
+			o := v.options(args[0])
+			if buckets == 0 {
+				buckets = text.TimelineBuckets(o)
+			}
+			t := s.Timeline(profile.TimelineOptions{Buckets: buckets})
+			if v.json() {
+				return text.TimelineJSON(v.stdout, s, t)
+			}
+			return text.Timeline(v.stdout, s, t, o)
+		},
+	}
+	v.addFlags(c)
+	c.Flags().IntVar(&buckets, "buckets", 0, "columns (default: what fits)")
+	return c
+}
+
+// whole is a command that looks at a whole log: of the common flags it has the
+// format alone.
+func whole(use, short string, stdout, stderr io.Writer, print func(v *view, p *profile.Profile, o text.Options) error) *cobra.Command {
+	v := &view{stdout: stdout, stderr: stderr}
+	c := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  exactly(1, "one log"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if _, _, err := v.check(c); err != nil {
+				return err
+			}
+			p, err := v.load(args[0])
+			if err != nil {
+				return err
+			}
+			return print(v, p, v.options(args[0]))
+		},
+	}
+	v.addFlags(c)
+	return c
+}
+
+func infoCommand(stdout, stderr io.Writer) *cobra.Command {
+	return whole("info FILE", "metadata and all accounting", stdout, stderr, func(v *view, p *profile.Profile, o text.Options) error {
+		if v.json() {
+			return text.InfoJSON(v.stdout, p)
+		}
+		return text.Info(v.stdout, p, o)
+	})
+}
+
+func doctorCommand(stdout, stderr io.Writer) *cobra.Command {
+	return whole("doctor FILE", "is the log whole; what is missing and what would bring it back", stdout, stderr, func(v *view, p *profile.Profile, o text.Options) error {
+		if v.json() {
+			return text.DoctorJSON(v.stdout, p)
+		}
+		return text.Doctor(v.stdout, p, o)
+	})
+}

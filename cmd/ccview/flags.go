@@ -1,0 +1,233 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+	"ccagent/ui/text"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+)
+
+// view is one call: its flags, and where it prints.
+type view struct {
+	stdout, stderr io.Writer
+
+	format string
+	event  string
+	rng    string
+	focus  []string
+	ignore []string
+	hide   []string
+	level  string
+	top    int
+	topSet bool
+	// What follows may be given several times, or as a list with commas.
+	threads    []uint
+	tids       []uint
+	pids       []uint
+	caps       []uint
+	categories []string
+}
+
+// addFlags adds the flags that every view has.
+func (v *view) addFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringVar(&v.format, "format", "text", "text or json")
+	f.StringVar(&v.event, "event", "", "the event to show (default: the log's first with samples)")
+	f.StringVar(&v.rng, "range", "", "only samples from FROM to TO, in seconds or durations: 3.1-5.42, 200ms-, -2s")
+	f.StringArrayVar(&v.focus, "focus", nil, "only samples with a frame whose name matches `RE`")
+	f.StringArrayVar(&v.ignore, "ignore", nil, "no samples with a frame whose name matches `RE`")
+	f.StringArrayVar(&v.hide, "hide", nil, "take what matches `RE` out of the stacks; its cost falls to its caller")
+	f.StringVar(&v.level, "level", "binding", "span, binding, file, module or package")
+	f.IntVar(&v.top, "top", 0, "rows to print; 0 prints all (default: what a page holds; of JSON all)")
+	f.UintSliceVar(&v.threads, "thread", nil, "only samples of Haskell thread `ID`")
+	f.UintSliceVar(&v.caps, "cap", nil, "only samples of capability `N`")
+	f.UintSliceVar(&v.pids, "pid", nil, "only samples of process `PID`")
+	f.UintSliceVar(&v.tids, "tid", nil, "only samples of OS thread `TID`")
+	f.StringSliceVar(&v.categories, "category", nil, "only samples that hit `CATEGORY`: haskell, stg, gc, rts, foreign, kernel, unresolved")
+}
+
+// check reads what can be judged without the log.
+func (v *view) check(c *cobra.Command) (profile.Filter, profile.Level, error) {
+	var f profile.Filter
+	if v.format != "text" && v.format != "json" {
+		return f, 0, wrong("unknown format %q: choose text or json", v.format)
+	}
+	v.topSet = c.Flags().Changed("top")
+	if v.top < 0 {
+		return f, 0, wrong("--top %d: a number of rows, or 0 for all", v.top)
+	}
+	level, err := profile.ParseLevel(v.level)
+	if err != nil {
+		return f, 0, &wrongCall{err}
+	}
+	if f.Range, err = parseRange(v.rng); err != nil {
+		return f, 0, &wrongCall{err}
+	}
+	for _, x := range []struct {
+		flag string
+		from []string
+		to   *[]*regexp.Regexp
+	}{{"focus", v.focus, &f.Focus}, {"ignore", v.ignore, &f.Ignore}, {"hide", v.hide, &f.Hide}} {
+		for _, s := range x.from {
+			re, err := regexp.Compile(s)
+			if err != nil {
+				return f, 0, wrong("--%s: %w", x.flag, err)
+			}
+			*x.to = append(*x.to, re)
+		}
+	}
+	for _, t := range v.threads {
+		f.Threads = append(f.Threads, uint64(t))
+	}
+	for _, x := range []struct {
+		flag string
+		from []uint
+		to   *[]uint32
+	}{{"cap", v.caps, &f.Caps}, {"pid", v.pids, &f.PIDs}, {"tid", v.tids, &f.TIDs}} {
+		for _, n := range x.from {
+			if n > math.MaxUint32 {
+				return f, 0, wrong("--%s %d: too large", x.flag, n)
+			}
+			*x.to = append(*x.to, uint32(n))
+		}
+	}
+	for _, name := range v.categories {
+		cat, ok := category(name)
+		if !ok {
+			return f, 0, wrong("unknown category %q: choose haskell, stg, gc, rts, foreign, kernel or unresolved", name)
+		}
+		f.Categories = append(f.Categories, cat)
+	}
+	return f, level, nil
+}
+
+func category(name string) (eventlog.Category, bool) {
+	for c := range profile.Categories {
+		if eventlog.Category(c).String() == name {
+			return eventlog.Category(c), true
+		}
+	}
+	return 0, false
+}
+
+// parseRange reads FROM-TO, either of which may be left out.
+func parseRange(s string) (profile.Range, error) {
+	var r profile.Range
+	if s == "" {
+		return r, nil
+	}
+	from, to, ok := strings.Cut(s, "-")
+	if !ok {
+		return r, fmt.Errorf("--range %q: FROM-TO in seconds, as in 3.1-5.42", s)
+	}
+	var err error
+	if r.From, err = parseTime(from); err != nil {
+		return r, fmt.Errorf("--range %q: %w", s, err)
+	}
+	if r.To, err = parseTime(to); err != nil {
+		return r, fmt.Errorf("--range %q: %w", s, err)
+	}
+	if to != "" && r.To <= r.From {
+		return r, fmt.Errorf("--range %q ends before it begins", s)
+	}
+	return r, nil
+}
+
+func parseTime(s string) (uint64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	if f, err := strconv.ParseFloat(s, 64); err == nil {
+		if !(f >= 0 && f < 1e10) {
+			return 0, fmt.Errorf("%q is no time in a log", s)
+		}
+		return uint64(math.Round(f * 1e9)), nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is neither seconds nor a duration like 200ms", s)
+	}
+	return uint64(d), nil
+}
+
+// load opens a log and says on stderr what is wrong with it.
+func (v *view) load(path string) (*profile.Profile, error) {
+	p, err := profile.Open(path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	debug.FreeOSMemory()
+	for _, c := range text.Diagnose(p) {
+		if c.Status == text.StatusFail {
+			v.warn("%s: %s", path, c.Detail)
+			if c.Remedy != "" {
+				v.warn("  → %s", strings.ReplaceAll(c.Remedy, "FILE", path))
+			}
+		}
+	}
+	return p, nil
+}
+
+// selection loads a log and applies the flags.
+func (v *view) selection(c *cobra.Command, path string) (*profile.Selection, profile.Level, error) {
+	f, level, err := v.check(c)
+	if err != nil {
+		return nil, 0, err
+	}
+	p, err := v.load(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	if v.event != "" {
+		i, ok := p.EventNamed(v.event)
+		if !ok {
+			return nil, 0, wrong("%s has no event %q%s", path, v.event, eventList(p))
+		}
+		f = f.WithEvent(i)
+	}
+	return p.Select(f), level, nil
+}
+
+func eventList(p *profile.Profile) string {
+	if len(p.Events) == 0 {
+		return ": it has none"
+	}
+	var names []string
+	for i := range p.Events {
+		names = append(names, p.Events[i].Name())
+	}
+	return ": it has " + strings.Join(names, ", ")
+}
+
+// options are the text's: as wide as the terminal, styled if it may be.
+func (v *view) options(path string) text.Options {
+	o := text.Options{File: path}
+	if v.topSet {
+		if o.Top = v.top; o.Top == 0 {
+			o.Top = -1
+		}
+	}
+	if f, ok := v.stdout.(*os.File); ok && term.IsTerminal(f.Fd()) {
+		if w, _, err := term.GetSize(f.Fd()); err == nil {
+			o.Width = w
+		}
+		_, plain := os.LookupEnv("NO_COLOR")
+		o.Color = !plain && os.Getenv("TERM") != "dumb"
+	}
+	return o
+}
+
+func (v *view) json() bool { return v.format == "json" }

@@ -1,0 +1,225 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"ccagent/profile"
+	"ccagent/ui/safe"
+)
+
+// Status is a check's outcome.
+type Status string
+
+const (
+	StatusOK   Status = "ok"
+	StatusWarn Status = "warn" // something is missing that the views say
+	StatusFail Status = "fail" // the log is not whole
+)
+
+// Check is one question that Diagnose asks of a log.
+type Check struct {
+	Name   string `json:"check"`
+	Status Status `json:"status"`
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy"` // what would bring back what is missing; may be empty
+}
+
+// Diagnose tells whether a log is whole, what is missing and what would bring
+// it back.
+func Diagnose(p *profile.Profile) []Check {
+	d := &diagnosis{p: p}
+	d.complete()
+	d.damage()
+	d.samples()
+	d.loss()
+	d.symbols()
+	d.stacks()
+	d.sources()
+	return d.checks
+}
+
+type diagnosis struct {
+	p      *profile.Profile
+	checks []Check
+}
+
+func (d *diagnosis) add(name string, st Status, detail, remedy string) {
+	d.checks = append(d.checks, Check{name, st, detail, remedy})
+}
+
+const symbolizeRemedy = "ccagent symbolize FILE, on the machine that has the program"
+
+func (d *diagnosis) complete() {
+	p := d.p
+	switch {
+	case !p.HaveCapture && p.RTS != "":
+		d.add("capture", StatusWarn, "this is a GHC eventlog that an RTS wrote: it has no samples of ccagent's", "ccagent record -- PROG makes one that has")
+	case !p.HaveCapture:
+		d.add("capture", StatusFail, "the log does not tell what was captured", "")
+	case !p.HaveEnd:
+		d.add("capture", StatusFail, fmt.Sprintf("the capture was cut off after %s: what was recorded up to there is here", Duration(p.Duration)), "")
+	case !p.Accounting.Complete:
+		d.add("capture", StatusFail, "the log has no end marker: its tail is missing", symbolizeRemedy)
+	default:
+		d.add("capture", StatusOK, "complete, "+Duration(p.Duration), "")
+	}
+}
+
+func (d *diagnosis) damage() {
+	a := &d.p.Accounting
+	if a.Malformed > 0 {
+		first := a.Damage[0]
+		d.add("bytes", StatusFail, fmt.Sprintf("%s could not be read (%s), the first at offset %d: %s",
+			plural(uint64(a.Malformed), "stretch"), Bytes(uint64(a.Passed)), first.Offset, first.Reason), "copy the log again from where it was recorded")
+	} else {
+		d.add("bytes", StatusOK, "every event could be read", "")
+	}
+	if n := a.Undefined.Sum(); n > 0 {
+		d.add("references", StatusFail, fmt.Sprintf("%s to what the log does not define", plural(n, "reference")), "")
+	}
+	if a.Redefined > 0 {
+		d.add("definitions", StatusWarn, fmt.Sprintf("%s repeated or out of order: the first one holds", plural(a.Redefined, "definition")), "")
+	}
+	if a.Dropped > 0 {
+		d.add("dropped", StatusFail, fmt.Sprintf("%s could not be kept: the log names too many events", plural(a.Dropped, "record")), "")
+	}
+	if a.Unknown > 0 && d.p.HaveCapture {
+		d.add("version", StatusWarn, fmt.Sprintf("%s of kinds that this ccview does not know", plural(a.Unknown, "event")), "use the ccview that came with the ccagent that recorded it")
+	}
+}
+
+func (d *diagnosis) samples() {
+	p := d.p
+	if !p.HaveCapture && p.RTS != "" {
+		return
+	}
+	if p.Samples() == 0 {
+		d.add("samples", StatusFail, "the log has no samples", "ccagent doctor PROG tells why; a program that ends within milliseconds needs -F higher")
+		return
+	}
+	for i := range p.Events {
+		e := &p.Events[i]
+		switch {
+		case e.Samples == 0:
+			d.add("samples", StatusWarn, fmt.Sprintf("%s: no sample", e.Name()), "")
+		case e.Fallback != "":
+			d.add("samples", StatusWarn, fmt.Sprintf("%s: %s, counted as %s: %s", e.Name(), plural(e.Samples, "sample"), e.Granted, e.Fallback), "")
+		default:
+			d.add("samples", StatusOK, fmt.Sprintf("%s: %s", e.Name(), plural(e.Samples, "sample")), "")
+		}
+	}
+	if p.Capture.LayoutAssumed {
+		d.add("layout", StatusWarn, "the program's GHC version is not known: stacks were walked with an assumed heap layout", "")
+	}
+}
+
+func (d *diagnosis) loss() {
+	for i := range d.p.Events {
+		e := &d.p.Events[i]
+		if e.Lost+e.Throttled == 0 {
+			continue
+		}
+		d.add("loss", StatusWarn, fmt.Sprintf("%s: %s lost, %s throttled: shares hold, small ones less surely",
+			e.Name(), plural(e.Lost, "sample"), Count(e.Throttled)), "record with a lower -F")
+	}
+}
+
+// unresolvedWorth is the unresolved share from which on it is worth a word.
+const unresolvedWorth = 0.05
+
+func (d *diagnosis) symbols() {
+	p := d.p
+	if p.Samples() == 0 {
+		return
+	}
+	if !p.Symbolised {
+		d.add("symbols", StatusFail, "the log has no symbol tables: the agent did not live to write them", symbolizeRemedy)
+		return
+	}
+	notes := false
+	for i := range p.Modules {
+		m := &p.Modules[i]
+		notes = notes || m.Symbols.HasNotes
+		if m.Symbols.Problem != "" {
+			d.add("symbols", StatusWarn, base(m.Path)+": "+m.Symbols.Problem, "")
+		}
+	}
+	if !notes && p.Capture.GHCVersion != "" {
+		d.add("source notes", StatusWarn, "the program has no source notes: costs go to bindings by symbol, not to source spans",
+			"build with ghc -g3; cabal: --ghc-options=-g3; stack: --ghc-options=-g3")
+	}
+	sum := p.Select(profile.Filter{}).Summary()
+	if sum.Unresolved > unresolvedWorth {
+		d.add("unresolved", StatusWarn, percent(sum.Unresolved)+" of "+sum.Event+" hit code that nothing is known of",
+			"ccagent symbolize --debug-file brings back what was stripped")
+	} else {
+		d.add("unresolved", StatusOK, percent(sum.Unresolved)+" of "+sum.Event, "")
+	}
+}
+
+// cutWorth is the share of incomplete stacks from which on it is worth a word.
+const cutWorth = 0.05
+
+func (d *diagnosis) stacks() {
+	p := d.p
+	st := p.Stacks()
+	total := st.Complete + st.Truncated + st.Failed
+	if total == 0 {
+		return
+	}
+	detail := fmt.Sprintf("%s of %s complete", percent(float64(st.Complete)/float64(total)), plural(total, "stack"))
+	if float64(st.Truncated) > cutWorth*float64(total) {
+		d.add("stacks", StatusWarn, fmt.Sprintf("%s, %s cut by the frame budget", detail, percent(float64(st.Truncated)/float64(total))), "record with a larger --max-frames")
+		return
+	}
+	d.add("stacks", StatusOK, detail, "")
+}
+
+func (d *diagnosis) sources() {
+	p := d.p
+	with, without := 0, 0
+	for i := 1; i < p.Files(); i++ {
+		if len(p.File(profile.FileID(i)).Text) > 0 {
+			with++
+		} else {
+			without++
+		}
+	}
+	switch {
+	case with+without == 0:
+	case without > 0:
+		d.add("source text", StatusWarn, fmt.Sprintf("%d of %d source files have their text in the log", with, with+without),
+			"ccagent symbolize FILE where the sources are")
+	default:
+		d.add("source text", StatusOK, plural(uint64(with), "source file")+" in the log", "")
+	}
+}
+
+// Doctor prints a diagnosis.
+func Doctor(w io.Writer, pr *profile.Profile, o Options) error {
+	p := newPrinter(w, o)
+	p.line(p.bold(fit(o.File, o.Width)))
+	marks := map[Status]string{StatusOK: p.style("32", "ok  "), StatusWarn: p.style("33", "warn"), StatusFail: p.style("31", "FAIL")}
+	for _, c := range Diagnose(pr) {
+		p.line("  ", marks[c.Status], "  ", padRight(c.Name, 12), " ", safe.String(c.Detail))
+		if c.Remedy != "" {
+			p.line(strings.Repeat(" ", 21), "→ ", safe.String(c.Remedy))
+		}
+	}
+	return p.flush()
+}
+
+// DoctorJSON writes a diagnosis. A log is whole if no check fails.
+func DoctorJSON(w io.Writer, pr *profile.Profile) error {
+	checks := Diagnose(pr)
+	whole := true
+	for _, c := range checks {
+		whole = whole && c.Status != StatusFail
+	}
+	return writeJSON(w, struct {
+		Whole  bool    `json:"whole"`
+		Checks []Check `json:"checks"`
+	}{whole, checks})
+}

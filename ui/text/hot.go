@@ -1,0 +1,195 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"ccagent/profile"
+	"ccagent/ui/safe"
+)
+
+const hotRows = 30
+
+// Hot prints the elements of a level by share.
+func Hot(w io.Writer, s *profile.Selection, level profile.Level, o Options) error {
+	p := newPrinter(w, o)
+	p.heading(s)
+	h := s.Hot(level)
+	if len(h.Rows) == 0 {
+		return p.flush()
+	}
+	n := o.top(len(h.Rows), hotRows)
+	barWidth := 20
+	if o.width() < 100 {
+		barWidth = 12
+	}
+	if o.width() < 70 {
+		barWidth = 0
+	}
+	p.line(p.bold(" share   only   incl  " + padRight("", barWidth) + "  " + level.String()))
+	for i := range h.Rows[:n] {
+		p.hotRow(s, &h.Rows[i], barWidth)
+	}
+	if rest := len(h.Rows) - n; rest > 0 {
+		p.line(p.faint(fmt.Sprintf("%s more: --top 0 prints all", plural(uint64(rest), "row"))))
+	}
+	p.line("")
+	if h.Sum > 1.0005 {
+		p.line(p.faint(fmt.Sprintf("# alone  ~ shared with other elements: the shares sum to %.0f%% of the %s", h.Sum*100, plural(s.Samples, "sample"))))
+	}
+	return p.flush()
+}
+
+func (p *printer) hotRow(s *profile.Selection, r *profile.Row, barWidth int) {
+	e := r.Element
+	left := p.heat(r.Share, Percent(r.Share)) + " " + p.faintZero(r.Only) + " " + p.faintZero(r.Inclusive) + "  "
+	used := 22
+	if barWidth > 0 {
+		left += bar(r.Only, r.Share, barWidth) + "  "
+		used += barWidth + 2
+	}
+	name, where := e.Name, ""
+	switch {
+	case e.Kind == profile.KindCategory:
+		where = functions(s, e.Name)
+	case e.Level == profile.LevelBinding && e.File != "":
+		where = fmt.Sprintf("%s:%d", e.File, e.Span.Line)
+	case e.Level == profile.LevelModule && e.File != "":
+		where = e.File
+	case e.Level == profile.LevelSpan && e.Module != "":
+		where = e.Module
+	}
+	if r.NearWeight > 0 && e.Kind == profile.KindSource {
+		where = strings.TrimSpace(where + " (" + percent(s.Fraction(r.NearWeight)) + " by the nearest symbol)")
+	}
+	room := 0
+	if p.o.Width > 0 {
+		room = max(12, p.o.width()-used)
+	}
+	name = fit(name, room)
+	if where != "" {
+		if room == 0 {
+			where = fit(where, 200)
+		} else if free := room - max(safe.Width(name), 28) - 2; free >= 12 {
+			where = fit(where, free)
+		} else {
+			where = ""
+		}
+	}
+	if e.Kind == profile.KindCategory {
+		name = p.style("3", name)
+	}
+	if where == "" {
+		p.line(left, name)
+		return
+	}
+	pad := max(0, 28-safe.Width(fit(e.Name, room)))
+	p.line(left, name, strings.Repeat(" ", pad), "  ", p.faint(where))
+}
+
+func (p *printer) faintZero(f float64) string {
+	if f == 0 {
+		return p.faint(Percent(f))
+	}
+	return Percent(f)
+}
+
+// functions names the largest parts of a category.
+func functions(s *profile.Selection, category string) string {
+	var parts []string
+	for i, f := range s.CategoryFunctions(category) {
+		if i == 3 || f.Share < 0.001 {
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s %s", safe.String(f.Name), percent(f.Share)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// heading tells what the figures below are of.
+func (p *printer) heading(s *profile.Selection) {
+	sum := s.Summary()
+	if s.Event < 0 {
+		p.line(p.bold(fit(p.o.File, 60)), "  no event was recorded in this log")
+		return
+	}
+	e := s.EventDef()
+	name := sum.Event
+	if e.Granted != "" && e.Granted != e.Requested {
+		name += " (as " + e.Granted + ")"
+	}
+	parts := []string{p.bold(fit(p.o.File, 60)), fit(name, 40) + ": " + plural(sum.Samples, "sample") + ", " + Quantity(sum.Total, sum.Unit)}
+	if sum.Samples != sum.AllSamples {
+		parts = append(parts, "of "+Count(sum.AllSamples))
+	}
+	parts = append(parts, "lost "+Count(sum.Lost), "unresolved "+percent(sum.Unresolved))
+	if bad := sum.Stacks.Truncated + sum.Stacks.Failed; bad > 0 && sum.Samples > 0 {
+		parts = append(parts, "stacks cut "+percent(float64(bad)/float64(sum.Samples)))
+	}
+	p.line(strings.Join(parts, "   "))
+	p.line("")
+	if sum.Samples == 0 {
+		p.line("No sample of this event is in the selection.")
+	}
+}
+
+type hotJSON struct {
+	Event      string       `json:"event"`
+	Unit       string       `json:"unit"`
+	Samples    uint64       `json:"samples"`
+	Total      uint64       `json:"total"`
+	Lost       uint64       `json:"lost"`
+	Unresolved float64      `json:"unresolved"`
+	Level      string       `json:"level"`
+	Rows       []hotRowJSON `json:"rows"`
+	AllSamples uint64       `json:"all_samples"`
+	AllTotal   uint64       `json:"all_total"`
+	ShareSum   float64      `json:"share_sum"`
+}
+
+type hotRowJSON struct {
+	Element   string         `json:"element"`
+	Kind      string         `json:"kind"`
+	File      string         `json:"file"`
+	Span      string         `json:"span"`
+	Module    string         `json:"module"`
+	Share     float64        `json:"share"`
+	Only      float64        `json:"only"`
+	Inclusive float64        `json:"inclusive"`
+	Samples   uint64         `json:"samples"`
+	Package   string         `json:"package"`
+	Near      float64        `json:"near"`
+	Functions []functionJSON `json:"functions,omitempty"`
+}
+
+type functionJSON struct {
+	Name    string  `json:"name"`
+	Share   float64 `json:"share"`
+	Samples uint64  `json:"samples"`
+}
+
+// HotJSON writes what Hot prints.
+func HotJSON(w io.Writer, s *profile.Selection, level profile.Level, o Options) error {
+	sum, h := s.Summary(), s.Hot(level)
+	doc := hotJSON{
+		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Lost: sum.Lost,
+		Unresolved: sum.Unresolved, Level: level.String(), Rows: []hotRowJSON{},
+		AllSamples: sum.AllSamples, AllTotal: sum.AllTotal, ShareSum: h.Sum,
+	}
+	for i := range h.Rows[:o.top(len(h.Rows), len(h.Rows))] {
+		r := &h.Rows[i]
+		e := r.Element
+		row := hotRowJSON{
+			Element: e.Name, Kind: e.KindName(), File: e.File, Span: e.Span.String(), Module: e.Module, Package: e.Package,
+			Share: r.Share, Only: r.Only, Inclusive: r.Inclusive, Samples: r.Samples, Near: s.Fraction(r.NearWeight),
+		}
+		if e.Kind == profile.KindCategory {
+			for _, f := range s.CategoryFunctions(e.Name) {
+				row.Functions = append(row.Functions, functionJSON{f.Name, f.Share, f.Samples})
+			}
+		}
+		doc.Rows = append(doc.Rows, row)
+	}
+	return writeJSON(w, doc)
+}

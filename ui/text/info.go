@@ -1,0 +1,471 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+	"ccagent/ui/safe"
+)
+
+// Info prints a log's metadata and all accounting.
+func Info(w io.Writer, pr *profile.Profile, o Options) error {
+	p := newPrinter(w, o)
+	doc := infoOf(pr)
+	c := &pr.Capture
+	p.line(p.bold(fit(o.File, o.Width)))
+	p.field("program", strings.TrimSpace(c.Program+" "+strings.Join(tail(c.Args), " ")))
+	if pr.HaveCapture {
+		p.field("process", fmt.Sprintf("pid %d, uid %d", c.PID, c.UID))
+		p.field("recorded", time.Unix(0, int64(c.StartUnixNs)).UTC().Format("2006-01-02 15:04:05 UTC")+" by ccagent "+c.AgentVersion+modeName(c.Mode))
+		p.field("host", strings.Trim(fmt.Sprintf("%s, Linux %s %s, %s", c.CPUModel, c.Kernel, c.Arch, plural(uint64(c.CPUs), "cpu")), ", "))
+	}
+	if doc.GHC.Version != "" || doc.GHC.Way != "" {
+		ghc := strings.TrimSpace(doc.GHC.Version + " " + doc.GHC.Way)
+		if c.LayoutAssumed {
+			ghc += " (heap layout assumed: this version is not known)"
+		}
+		p.field("ghc", ghc)
+	}
+	if pr.RTS != "" {
+		p.field("rts", pr.RTS)
+	}
+	p.field("duration", Duration(pr.Duration)+endName(pr))
+	p.line("")
+	p.events(pr)
+	p.stacks(doc.Stacks)
+	p.categories(pr, doc)
+	p.agent(pr, doc)
+	p.modules(pr)
+	p.logState(pr)
+	return p.flush()
+}
+
+func (p *printer) field(name, value string) {
+	if value == "" {
+		return
+	}
+	room := 0
+	if p.o.Width > 0 {
+		room = p.o.width() - 13
+	}
+	p.line("  ", p.faint(padRight(name, 10)), " ", fit(value, room))
+}
+
+func tail(args []string) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	return args[1:]
+}
+
+func modeName(m eventlog.CaptureMode) string {
+	if m == eventlog.CaptureAttach {
+		return ", attached to the running process"
+	}
+	return ""
+}
+
+func endName(p *profile.Profile) string {
+	switch {
+	case !p.HaveCapture:
+		return ""
+	case !p.HaveEnd:
+		return ", the capture was cut off"
+	}
+	var s string
+	switch p.End.Reason {
+	case eventlog.EndExited:
+		s = ", until the program ended"
+	case eventlog.EndDuration:
+		s = ", as long as was asked for"
+	case eventlog.EndInterrupted:
+		s = ", until interrupted"
+	case eventlog.EndFailed:
+		s = ", until ccagent failed: " + p.End.Detail
+	}
+	if p.End.HaveStatus {
+		s += fmt.Sprintf(" (exit status %d)", p.End.ExitStatus)
+	}
+	return s
+}
+
+func (p *printer) events(pr *profile.Profile) {
+	if len(pr.Events) == 0 {
+		p.line("  no event was recorded in this log")
+		return
+	}
+	p.line(p.bold(fmt.Sprintf("  %-16s %-16s %12s %16s %8s %9s", "event", "counted", "samples", "weight", "lost", "throttled")))
+	for i := range pr.Events {
+		e := &pr.Events[i]
+		p.linef("  %s %s %12s %16s %8s %9s", padRight(fit(e.Requested, 16), 16), padRight(fit(e.Granted, 16), 16),
+			Count(e.Samples), Quantity(e.Weight, e.Unit), Count(e.Lost), Count(e.Throttled))
+		if e.Fallback != "" {
+			p.line("  ", p.faint("  "+fit(e.Fallback, 0)))
+		}
+	}
+	p.line("")
+}
+
+func (p *printer) stacks(st stacksInfoJSON) {
+	total := st.Complete + st.Truncated + st.Failed
+	if total == 0 {
+		return
+	}
+	of := func(n uint64) string { return Count(n) + " (" + percent(float64(n)/float64(total)) + ")" }
+	p.field("stacks", fmt.Sprintf("complete %s, truncated %s, failed %s", of(st.Complete), of(st.Truncated), of(st.Failed)))
+	var names []string
+	for n := range st.Reasons {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if st.Reasons[a] != st.Reasons[b] {
+			if st.Reasons[a] > st.Reasons[b] {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	var parts []string
+	for _, n := range names {
+		parts = append(parts, n+" "+Count(st.Reasons[n]))
+	}
+	p.field("ended by", strings.Join(parts, ", "))
+}
+
+func (p *printer) categories(pr *profile.Profile, doc infoJSON) {
+	if len(pr.Events) == 0 || doc.Categories == nil {
+		return
+	}
+	var parts []string
+	for _, c := range pr.Select(profile.Filter{}).Categories() {
+		if c.Weight > 0 {
+			parts = append(parts, c.Name+" "+percent(c.Share))
+		}
+	}
+	p.field("time in", strings.Join(parts, ", "))
+}
+
+func (p *printer) agent(pr *profile.Profile, doc infoJSON) {
+	c, ok := pr.Cost()
+	if !ok {
+		if pr.HaveCapture {
+			p.field("agent", "its own cost is not in the log")
+		}
+		return
+	}
+	p.field("agent", fmt.Sprintf("%s of cpu (%s of one core), %s resident at most", Duration(c.CPUNs), percent(fraction(c.CPUNs, c.Time)), Bytes(c.RSS)))
+	if c.BPFRuns == 0 || c.BPFNs == 0 {
+		p.field("sampling", "the kernel told no BPF run time (kernel.bpf_stats_enabled)")
+		return
+	}
+	s := fmt.Sprintf("%d ns a sample in BPF, %s runs, %s in all", c.BPFNs/c.BPFRuns, Count(c.BPFRuns), Duration(c.BPFNs))
+	if o := doc.Agent.Overhead; o > 0 {
+		s += ": overhead " + percent(o) + " of the program's cpu time"
+	}
+	p.field("sampling", s)
+}
+
+func fraction(a, b uint64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
+
+// moduleRows bounds the modules that Info lists.
+const moduleRows = 12
+
+func (p *printer) modules(pr *profile.Profile) {
+	if len(pr.Modules) == 0 {
+		return
+	}
+	p.line("")
+	p.line(p.bold("  file                                      has"))
+	n := p.o.top(len(pr.Modules), moduleRows)
+	for i := range pr.Modules[:n] {
+		m := &pr.Modules[i]
+		p.line("  ", padRight(fit(m.Path, 40), 40), "  ", fit(moduleHas(m), 0))
+	}
+	if rest := len(pr.Modules) - n; rest > 0 {
+		p.line("  ", p.faint(fmt.Sprintf("%d more", rest)))
+	}
+}
+
+func moduleHas(m *profile.Module) string {
+	if !m.HaveSymbols {
+		return "not symbolised"
+	}
+	var has []string
+	s := &m.Symbols
+	if s.GHCVersion != "" {
+		has = append(has, strings.TrimSpace("GHC "+s.GHCVersion+" "+s.Way))
+	}
+	for _, h := range []struct {
+		is   bool
+		name string
+	}{{s.HasSymtab, "symbols"}, {s.HasDWARF, "DWARF"}, {s.HasNotes, "source notes"}, {s.HasIPE, "IPE"}} {
+		if h.is {
+			has = append(has, h.name)
+		}
+	}
+	out := strings.Join(has, ", ")
+	if out == "" {
+		out = "nothing"
+	}
+	if s.Problem != "" {
+		out += "; " + s.Problem
+	}
+	return out
+}
+
+func (p *printer) logState(pr *profile.Profile) {
+	var parts []string
+	for _, c := range Diagnose(pr) {
+		if c.Status != StatusOK {
+			parts = append(parts, c.Detail)
+			if c.Remedy != "" {
+				parts = append(parts, "→ "+c.Remedy)
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return
+	}
+	p.line("")
+	for _, s := range parts {
+		p.line("  ", safe.String(s))
+	}
+}
+
+type infoJSON struct {
+	Program    programJSON        `json:"program"`
+	GHC        ghcJSON            `json:"ghc"`
+	Host       hostJSON           `json:"host"`
+	Events     []eventJSON        `json:"events"`
+	Stacks     stacksInfoJSON     `json:"stacks"`
+	Categories map[string]float64 `json:"categories"`
+	Agent      agentJSON          `json:"agent"`
+	Duration   float64            `json:"duration_seconds"`
+	Symbolised bool               `json:"symbolised"`
+	Complete   bool               `json:"complete"`
+	Log        logJSON            `json:"log"`
+	Modules    []moduleJSON       `json:"modules"`
+	Loss       []lossJSON         `json:"loss"`
+}
+
+type programJSON struct {
+	Path       string   `json:"path"`
+	Args       []string `json:"args"`
+	PID        uint32   `json:"pid"`
+	UID        uint32   `json:"uid"`
+	Mode       string   `json:"mode"`
+	Start      string   `json:"start"`
+	End        string   `json:"end"`
+	ExitStatus *uint32  `json:"exit_status"`
+}
+
+type ghcJSON struct {
+	Version       string `json:"version"`
+	Way           string `json:"way"`
+	LayoutAssumed bool   `json:"layout_assumed"`
+	RTS           string `json:"rts"`
+}
+
+type hostJSON struct {
+	Kernel   string `json:"kernel"`
+	Arch     string `json:"arch"`
+	CPUModel string `json:"cpu_model"`
+	CPUs     uint32 `json:"cpus"`
+	Agent    string `json:"ccagent_version"`
+}
+
+type eventJSON struct {
+	Name      string `json:"name"`
+	Requested string `json:"requested"`
+	Granted   string `json:"granted"`
+	Fallback  string `json:"fallback"`
+	Unit      string `json:"unit"`
+	Samples   uint64 `json:"samples"`
+	Weight    uint64 `json:"weight"`
+	Lost      uint64 `json:"lost"`
+	Throttled uint64 `json:"throttled"`
+	Frequency uint64 `json:"frequency_hz"`
+	Period    uint64 `json:"period"`
+}
+
+type stacksInfoJSON struct {
+	Complete  uint64            `json:"complete"`
+	Truncated uint64            `json:"truncated"`
+	Failed    uint64            `json:"failed"`
+	Reasons   map[string]uint64 `json:"reasons"`
+}
+
+type agentJSON struct {
+	CPUSeconds  float64 `json:"cpu_seconds"`
+	MaxRSS      uint64  `json:"max_rss_bytes"`
+	NsPerSample float64 `json:"bpf_ns_per_sample"`
+	BPFRuns     uint64  `json:"bpf_runs"`
+	BPFSeconds  float64 `json:"bpf_seconds"`
+	// Overhead is time in BPF as a fraction of the program's cpu time; 0 where
+	// one of the two is unknown.
+	Overhead float64 `json:"overhead"`
+}
+
+type logJSON struct {
+	Bytes      int64             `json:"damaged_bytes"`
+	Malformed  int               `json:"malformed"`
+	Unknown    uint64            `json:"unknown_events"`
+	Undefined  uint64            `json:"undefined_references"`
+	Redefined  uint64            `json:"redefined"`
+	Dropped    uint64            `json:"dropped_samples"`
+	Damage     []damageJSON      `json:"damage"`
+	References map[string]uint64 `json:"undefined"`
+}
+
+type damageJSON struct {
+	Offset int64  `json:"offset"`
+	Length int64  `json:"length"`
+	Reason string `json:"reason"`
+}
+
+type moduleJSON struct {
+	Path       string `json:"path"`
+	BuildID    string `json:"build_id"`
+	Symbolised bool   `json:"symbolised"`
+	GHCVersion string `json:"ghc_version"`
+	Way        string `json:"way"`
+	Symtab     bool   `json:"symtab"`
+	DWARF      bool   `json:"dwarf"`
+	Notes      bool   `json:"source_notes"`
+	IPE        bool   `json:"ipe"`
+	Problem    string `json:"problem"`
+}
+
+type lossJSON struct {
+	Seconds float64 `json:"seconds"`
+	CPU     uint32  `json:"cpu"`
+	Event   uint32  `json:"event"`
+	Reason  string  `json:"reason"`
+	Count   uint64  `json:"count"`
+}
+
+// InfoJSON writes what Info prints, and every loss.
+func InfoJSON(w io.Writer, p *profile.Profile) error { return writeJSON(w, infoOf(p)) }
+
+func infoOf(p *profile.Profile) infoJSON {
+	c := &p.Capture
+	doc := infoJSON{
+		Program: programJSON{Path: c.Program, Args: append([]string{}, c.Args...), PID: c.PID, UID: c.UID},
+		GHC:     ghcJSON{c.GHCVersion, c.Way, c.LayoutAssumed, p.RTS},
+		Host:    hostJSON{c.Kernel, c.Arch, c.CPUModel, c.CPUs, c.AgentVersion},
+		Events:  []eventJSON{}, Categories: map[string]float64{}, Modules: []moduleJSON{}, Loss: []lossJSON{},
+		Duration: float64(p.Duration) / 1e9, Symbolised: p.Symbolised, Complete: p.Accounting.Complete && (p.HaveEnd || !p.HaveCapture),
+	}
+	if p.HaveCapture {
+		doc.Program.Mode = "record"
+		if c.Mode == eventlog.CaptureAttach {
+			doc.Program.Mode = "attach"
+		}
+		doc.Program.Start = time.Unix(0, int64(c.StartUnixNs)).UTC().Format(time.RFC3339Nano)
+	}
+	if p.HaveEnd {
+		doc.Program.End = map[eventlog.EndReason]string{
+			eventlog.EndExited: "exited", eventlog.EndDuration: "duration", eventlog.EndInterrupted: "interrupted", eventlog.EndFailed: "failed",
+		}[p.End.Reason]
+		if p.End.HaveStatus {
+			doc.Program.ExitStatus = &p.End.ExitStatus
+		}
+	}
+	for i := range p.Events {
+		e := &p.Events[i]
+		ev := eventJSON{Name: e.Name(), Requested: e.Requested, Granted: e.Granted, Fallback: e.Fallback, Unit: e.Unit,
+			Samples: e.Samples, Weight: e.Weight, Lost: e.Lost, Throttled: e.Throttled}
+		if e.RateMode == eventlog.RateFrequency {
+			ev.Frequency = e.Rate
+		} else {
+			ev.Period = e.Rate
+		}
+		doc.Events = append(doc.Events, ev)
+	}
+	st := p.Stacks()
+	doc.Stacks = stacksInfoJSON{st.Complete, st.Truncated, st.Failed, st.Reasons}
+	if st.Reasons == nil {
+		doc.Stacks.Reasons = map[string]uint64{}
+	}
+	for _, cat := range p.Select(profile.Filter{}).Categories() {
+		doc.Categories[cat.Name] = cat.Share
+	}
+	doc.Agent = agentOf(p)
+	a := &p.Accounting
+	doc.Log = logJSON{a.Passed, a.Malformed, a.Unknown, a.Undefined.Sum(), a.Redefined, a.Dropped, []damageJSON{}, undefinedOf(&a.Undefined)}
+	for _, d := range a.Damage {
+		doc.Log.Damage = append(doc.Log.Damage, damageJSON{d.Offset, d.Length, d.Reason})
+	}
+	for i := range p.Modules {
+		m := &p.Modules[i]
+		s := &m.Symbols
+		doc.Modules = append(doc.Modules, moduleJSON{m.Path, fmt.Sprintf("%x", m.BuildID), m.HaveSymbols, s.GHCVersion, s.Way,
+			s.HasSymtab, s.HasDWARF, s.HasNotes, s.HasIPE, s.Problem})
+	}
+	for _, l := range p.Losses {
+		doc.Loss = append(doc.Loss, lossJSON{float64(l.Time) / 1e9, l.CPU, l.Event, lossName(l.Reason), l.Count})
+	}
+	return doc
+}
+
+func undefinedOf(u *profile.Undefined) map[string]uint64 {
+	out := map[string]uint64{}
+	for _, x := range []struct {
+		name string
+		n    uint64
+	}{{"events", u.Events}, {"nodes", u.Nodes}, {"parents", u.Parents}, {"bindings", u.Bindings}, {"spans", u.Spans}, {"files", u.Files}, {"blocks", u.Blocks}} {
+		if x.n > 0 {
+			out[x.name] = x.n
+		}
+	}
+	return out
+}
+
+func agentOf(p *profile.Profile) agentJSON {
+	c, ok := p.Cost()
+	if !ok {
+		return agentJSON{}
+	}
+	a := agentJSON{CPUSeconds: float64(c.CPUNs) / 1e9, MaxRSS: c.RSS, BPFRuns: c.BPFRuns, BPFSeconds: float64(c.BPFNs) / 1e9}
+	if c.BPFRuns > 0 {
+		a.NsPerSample = float64(c.BPFNs) / float64(c.BPFRuns)
+	}
+	// An event in ns is a clock: its weight is the program's cpu time.
+	for i := range p.Events {
+		if e := &p.Events[i]; e.Unit == "ns" && e.Weight > 0 {
+			a.Overhead = fraction(c.BPFNs, e.Weight)
+			break
+		}
+	}
+	return a
+}
+
+func lossName(r eventlog.LossReason) string {
+	switch r {
+	case eventlog.LossRingFull:
+		return "ring-full"
+	case eventlog.LossThrottled:
+		return "throttled"
+	case eventlog.LossNested:
+		return "nested"
+	case eventlog.LossDecode:
+		return "decode"
+	default:
+		return "unknown"
+	}
+}
+
+// base is a path's last element.
+func base(s string) string { return path.Base(s) }

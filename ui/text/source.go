@@ -1,0 +1,216 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"ccagent/profile"
+	"ccagent/ui/safe"
+)
+
+// letters name spans in the causes column.
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// maxCauses is how many letters a line shows.
+const maxCauses = 4
+
+// sourceContext is how many lines around a hot one are printed.
+const sourceContext = 3
+
+// Source prints a source with its costs: with all, every line; else those that
+// bear costs, and the whole of a binding that was asked for.
+func Source(w io.Writer, s *profile.Selection, v *profile.SourceView, all bool, o Options) error {
+	p := newPrinter(w, o)
+	p.heading(s)
+	title := v.Path
+	if v.Name != "" {
+		title = v.Name + "   " + v.Path + ":" + v.Extent.String()
+	}
+	p.line(p.bold(fit(title, o.Width)))
+	p.linef("share %s   only %s   inclusive %s   %s", percent(v.Share), percent(v.Only), percent(v.Inclusive), plural(v.Samples, "sample"))
+	if v.Problem != "" {
+		p.line("note: ", fit(v.Problem, 0))
+	}
+	p.line("")
+	if len(v.Lines) == 0 {
+		p.line("No line of this source bears a cost in the selection.")
+		return p.flush()
+	}
+	letter := lettersOf(v)
+	number := len(fmt.Sprint(v.Lines[len(v.Lines)-1].Number))
+	p.line(p.bold(fmt.Sprintf(" share   only  %-*s  %*s", maxCauses, "by", max(number, 4), "line")))
+	show := shownLines(v, all)
+	gap := false
+	for i := range v.Lines {
+		if !show[i] {
+			gap = true
+			continue
+		}
+		if gap {
+			p.line(p.faint(strings.Repeat(" ", 15+maxCauses+2+max(number, 4)-1) + "⋮"))
+			gap = false
+		}
+		p.sourceLine(&v.Lines[i], letter, max(number, 4))
+	}
+	p.spans(v, letter)
+	p.also(v)
+	return p.flush()
+}
+
+// lettersOf gives the spans with the largest shares a letter each.
+func lettersOf(v *profile.SourceView) map[int]byte {
+	letter := make(map[int]byte)
+	for i := range v.Spans {
+		if i == len(letters) || v.Spans[i].Share == 0 {
+			break
+		}
+		letter[i] = letters[i]
+	}
+	return letter
+}
+
+func shownLines(v *profile.SourceView, all bool) []bool {
+	show := make([]bool, len(v.Lines))
+	for i := range v.Lines {
+		l := &v.Lines[i]
+		inBinding := v.Extent.Line > 0 && l.Number >= v.Extent.Line && l.Number <= v.Extent.EndLine
+		if all || inBinding {
+			show[i] = true
+		}
+		if l.Share == 0 || v.Name != "" && !inBinding {
+			continue
+		}
+		for j := max(0, i-sourceContext); j <= min(len(v.Lines)-1, i+sourceContext); j++ {
+			show[j] = true
+		}
+	}
+	for _, s := range show {
+		if s {
+			return show
+		}
+	}
+	for i := range show {
+		show[i] = true
+	}
+	return show
+}
+
+func (p *printer) sourceLine(l *profile.SourceLine, letter map[int]byte, number int) {
+	causes := make([]byte, 0, maxCauses)
+	for _, j := range l.Spans {
+		if c, ok := letter[j]; ok && len(causes) < maxCauses {
+			causes = append(causes, c)
+		}
+	}
+	room := 0
+	if p.o.Width > 0 {
+		room = max(20, p.o.width()-15-maxCauses-4-number)
+	}
+	text := safe.String(l.Text)
+	if room > 0 && safe.Width(text) > room {
+		text = takeFront(text, room-1) + "…"
+	}
+	share, only := "      ", "      "
+	if l.Share > 0 {
+		share, only = Percent(l.Share), Percent(l.Only)
+	}
+	p.line(p.heat(l.Share, share), " ", only, "  ", padRight(string(causes), maxCauses), "  ", p.faint(fmt.Sprintf("%*d", number, l.Number)), "  ", text)
+}
+
+func (p *printer) spans(v *profile.SourceView, letter map[int]byte) {
+	if len(letter) == 0 {
+		return
+	}
+	p.line("")
+	p.line(p.bold(" share   only      span"))
+	for i := range v.Spans {
+		c, ok := letter[i]
+		if !ok || i >= p.o.top(len(v.Spans), 12) {
+			break
+		}
+		sp := &v.Spans[i]
+		p.line(fmt.Sprintf("%s %s  %c   %-18s  ", Percent(sp.Share), Percent(sp.Only), c, sp.Element.Span), fit(sp.Binding, 60))
+	}
+}
+
+func (p *printer) also(v *profile.SourceView) {
+	if len(v.Also) == 0 {
+		return
+	}
+	p.line("")
+	p.line(p.bold("the same samples are also attributed to"))
+	for _, o := range v.Also[:p.o.top(len(v.Also), 8)] {
+		p.line(Percent(o.Share), "  ", fit(o.Element.Name, 80))
+	}
+}
+
+type sourceJSON struct {
+	Event     string           `json:"event"`
+	Unit      string           `json:"unit"`
+	Samples   uint64           `json:"samples"`
+	Total     uint64           `json:"total"`
+	File      string           `json:"file"`
+	Problem   string           `json:"problem"`
+	Binding   string           `json:"binding"`
+	Span      string           `json:"span"`
+	Share     float64          `json:"share"`
+	Only      float64          `json:"only"`
+	Inclusive float64          `json:"inclusive"`
+	Lines     []sourceLineJSON `json:"lines"`
+	Spans     []sourceSpanJSON `json:"spans"`
+	Also      []alsoJSON       `json:"also"`
+}
+
+type sourceLineJSON struct {
+	Line      uint32  `json:"line"`
+	Text      string  `json:"text"`
+	Share     float64 `json:"share"`
+	Only      float64 `json:"only"`
+	Inclusive float64 `json:"inclusive"`
+	Samples   uint64  `json:"samples"`
+	Spans     []int   `json:"spans"`
+}
+
+type sourceSpanJSON struct {
+	Span      string  `json:"span"`
+	Binding   string  `json:"binding"`
+	Share     float64 `json:"share"`
+	Only      float64 `json:"only"`
+	Inclusive float64 `json:"inclusive"`
+	Samples   uint64  `json:"samples"`
+}
+
+type alsoJSON struct {
+	Element string  `json:"element"`
+	Share   float64 `json:"share"`
+	Samples uint64  `json:"samples"`
+}
+
+// SourceJSON writes what Source prints, with every line. The spans of a line
+// are positions in the document's list of spans.
+func SourceJSON(w io.Writer, s *profile.Selection, v *profile.SourceView) error {
+	sum := s.Summary()
+	doc := sourceJSON{
+		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total,
+		File: v.Path, Problem: v.Problem, Binding: v.Name, Span: v.Extent.String(),
+		Share: v.Share, Only: v.Only, Inclusive: v.Inclusive,
+		Lines: []sourceLineJSON{}, Spans: []sourceSpanJSON{}, Also: []alsoJSON{},
+	}
+	for i := range v.Lines {
+		l := &v.Lines[i]
+		spans := l.Spans
+		if spans == nil {
+			spans = []int{}
+		}
+		doc.Lines = append(doc.Lines, sourceLineJSON{l.Number, strings.ToValidUTF8(l.Text, "\ufffd"), l.Share, l.Only, l.Inclusive, l.Samples, spans})
+	}
+	for i := range v.Spans {
+		sp := &v.Spans[i]
+		doc.Spans = append(doc.Spans, sourceSpanJSON{sp.Element.Span.String(), sp.Binding, sp.Share, sp.Only, sp.Inclusive, sp.Samples})
+	}
+	for _, a := range v.Also {
+		doc.Also = append(doc.Also, alsoJSON{a.Element.Name, a.Share, a.Samples})
+	}
+	return writeJSON(w, doc)
+}

@@ -1,0 +1,183 @@
+package text
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"ccagent/profile"
+	"ccagent/ui/safe"
+)
+
+// StackOptions say how a call tree is printed.
+type StackOptions struct {
+	// MinShare leaves out subtrees below this fraction of the total.
+	MinShare float64
+	// MaxDepth bounds what is printed; 0 is no bound beyond the tree's own.
+	MaxDepth int
+}
+
+// Stacks prints a call tree.
+func Stacks(w io.Writer, s *profile.Selection, t *profile.Tree, so StackOptions, o Options) error {
+	p := newPrinter(w, o)
+	p.heading(s)
+	if t.Nodes[0].Total == 0 {
+		return p.flush()
+	}
+	p.line(p.bold("  total    self    function"))
+	tp := treePrinter{p: p, s: s, t: t, so: so}
+	tp.node(0, "", "", 0)
+	if tp.forced {
+		p.line("")
+		p.line(p.faint("* evaluates thunks that the function above it forced"))
+	}
+	return p.flush()
+}
+
+type treePrinter struct {
+	p      *printer
+	s      *profile.Selection
+	t      *profile.Tree
+	so     StackOptions
+	forced bool
+}
+
+// node prints a node and what is on top of it. first precedes the node's name,
+// rest the names of its children. A chain of single callees is not indented.
+func (tp *treePrinter) node(id int32, first, rest string, depth int) {
+	n := &tp.t.Nodes[id]
+	total, self := tp.s.Fraction(n.Total), tp.s.Fraction(n.Self)
+	mark := "  "
+	if n.Forced*2 > n.Total {
+		mark, tp.forced = "* ", true
+	}
+	if id == 0 {
+		mark = "  "
+	}
+	left := tp.p.heat(total, " "+Percent(total)) + "  " + tp.p.faintZero(self) + " " + mark
+	room := 0
+	if tp.p.o.Width > 0 {
+		room = max(12, tp.p.o.width()-18-safe.Width(first))
+	}
+	name := fit(n.Name, room)
+	where := frameWhere(n.Frame)
+	if used := safe.Width(name); where != "" {
+		switch free := room - used - 2; {
+		case room == 0:
+			where = "  " + fit(where, 200)
+		case free >= 12:
+			where = "  " + fit(where, free)
+		default:
+			where = ""
+		}
+	}
+	if n.Frame.Kind == profile.KindCategory {
+		name = tp.p.style("3", name)
+	}
+	tp.p.line(left, tp.p.faint(first), name, tp.p.faint(where))
+	if tp.so.MaxDepth > 0 && depth >= tp.so.MaxDepth {
+		return
+	}
+
+	shown, hidden := 0, uint64(0)
+	for _, c := range n.Children {
+		if tp.s.Fraction(tp.t.Nodes[c].Total) < tp.so.MinShare {
+			break
+		}
+		shown++
+	}
+	for _, c := range n.Children[shown:] {
+		hidden += tp.t.Nodes[c].Total
+	}
+	for i, c := range n.Children[:shown] {
+		switch {
+		case shown == 1 && len(n.Children) == 1 && id != 0:
+			tp.node(c, rest, rest, depth+1)
+		case i == shown-1 && shown == len(n.Children):
+			tp.node(c, rest+"└ ", rest+"  ", depth+1)
+		default:
+			tp.node(c, rest+"├ ", rest+"│ ", depth+1)
+		}
+	}
+	if k := len(n.Children) - shown; k > 0 {
+		share := tp.s.Fraction(hidden)
+		tp.p.line(" ", tp.p.faint(Percent(share)+"           "+rest+"└ "+fmt.Sprintf("%d more", k)))
+	}
+}
+
+func frameWhere(f *profile.Frame) string {
+	switch {
+	case f.File != "" && f.Line > 0:
+		return fmt.Sprintf("%s:%d", f.File, f.Line)
+	case f.File != "":
+		return f.File
+	case f.Kind == profile.KindSource && f.Package != "" && f.Package != "main":
+		return f.Package
+	case f.Kind == profile.KindSource && f.Module != "" && f.Package == "":
+		return f.Module
+	default:
+		return ""
+	}
+}
+
+// Folded prints a stack a line, root first, and its weight: what flame graph
+// tools read.
+func Folded(w io.Writer, t *profile.Tree) error {
+	b := bufio.NewWriter(w)
+	t.Folded(func(stack string, weight uint64) {
+		fmt.Fprintf(b, "%s %d\n", foldedLine(stack), weight)
+	})
+	return b.Flush()
+}
+
+// foldedLine makes each frame's name visible text. Names are cut by package
+// safe one at a time, not the line.
+func foldedLine(stack string) string {
+	names := strings.Split(stack, ";")
+	for i, n := range names {
+		names[i] = safe.String(n)
+	}
+	return strings.Join(names, ";")
+}
+
+type stacksJSON struct {
+	Event   string    `json:"event"`
+	Unit    string    `json:"unit"`
+	Samples uint64    `json:"samples"`
+	Total   uint64    `json:"total"`
+	Invert  bool      `json:"invert"`
+	Root    *nodeJSON `json:"root"`
+}
+
+type nodeJSON struct {
+	Name     string      `json:"name"`
+	Module   string      `json:"module"`
+	Package  string      `json:"package"`
+	File     string      `json:"file"`
+	Line     uint32      `json:"line"`
+	Category string      `json:"category"`
+	Self     uint64      `json:"self"`
+	Total    uint64      `json:"total"`
+	Samples  uint64      `json:"samples"`
+	Forced   uint64      `json:"forced"`
+	Children []*nodeJSON `json:"children"`
+}
+
+// StacksJSON writes a call tree. Self and total are weights.
+func StacksJSON(w io.Writer, s *profile.Selection, t *profile.Tree, inverted bool) error {
+	nodes := make([]nodeJSON, len(t.Nodes))
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		f := n.Frame
+		nodes[i] = nodeJSON{
+			Name: n.Name, Module: f.Module, Package: f.Package, File: f.File, Line: f.Line, Category: f.Category.String(),
+			Self: n.Self, Total: n.Total, Samples: n.Samples, Forced: n.Forced, Children: make([]*nodeJSON, len(n.Children)),
+		}
+		for j, c := range n.Children {
+			nodes[i].Children[j] = &nodes[c]
+		}
+	}
+	sum := s.Summary()
+	return writeJSON(w, stacksJSON{Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Invert: inverted, Root: &nodes[0]})
+}

@@ -1,0 +1,193 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+)
+
+// timelineMargin is what stands before and after a timeline's columns.
+const (
+	timelineLeft  = 9
+	timelineRight = 18
+)
+
+// TimelineBuckets is how many columns of a timeline fit.
+func TimelineBuckets(o Options) int { return max(10, o.width()-timelineLeft-timelineRight) }
+
+// Timeline prints a selection over time, a column a bucket.
+func Timeline(w io.Writer, s *profile.Selection, t *profile.Timeline, o Options) error {
+	p := newPrinter(w, o)
+	p.heading(s)
+	if t.To <= t.From || s.Event < 0 {
+		return p.flush()
+	}
+	unit := s.EventDef().Unit
+	p.line(p.faint(fmt.Sprintf("%s – %s, a column is %s", seconds(t.From), seconds(t.To), Duration(t.Step))))
+	p.row(eventLabel(s), levelsOf(t.Weight), "peak "+rate(peak(t.Weight), t.Step, unit))
+	for i := range t.Caps {
+		r := &t.Caps[i]
+		label := "no cap"
+		if r.Cap != eventlog.NoCapability {
+			label = fmt.Sprintf("cap %d", r.Cap)
+		}
+		p.row(label, activity(r, t, unit), percent(s.Fraction(r.Weight)))
+	}
+	if t.GC != nil && peak(t.GC) > 0 {
+		p.row("gc", levelsOf(t.GC), "peak "+percent(float64(peak(t.GC))/float64(t.Step)))
+	}
+	if t.Allocated != nil && unit != "bytes" {
+		p.row("alloc", levelsOf(t.Allocated), "peak "+rate(peak(t.Allocated), t.Step, "bytes"))
+	}
+	if peak(t.Lost) > 0 {
+		p.row("lost", levelsOf(t.Lost), plural(sum(t.Lost), "sample"))
+	}
+	p.line("")
+	p.line(p.faint("R Haskell  G gc  S run-time system  F foreign  K kernel  ? unresolved  · idle; small letters: below half"))
+	return p.flush()
+}
+
+func eventLabel(s *profile.Selection) string { return fit(s.EventDef().Name(), timelineLeft-2) }
+
+func (p *printer) row(label, columns, note string) {
+	p.line(" ", padRight(label, timelineLeft-1), columns, "  ", p.faint(note))
+}
+
+var steps = []rune(" ▁▂▃▄▅▆▇█")
+
+// levelsOf draws a series against its own peak.
+func levelsOf(v []uint64) string {
+	top := peak(v)
+	var b strings.Builder
+	for _, x := range v {
+		switch {
+		case x == 0 || top == 0:
+			b.WriteRune(' ')
+		default:
+			b.WriteRune(steps[1+int(float64(x)/float64(top)*float64(len(steps)-2)+0.5)])
+		}
+	}
+	return b.String()
+}
+
+var categoryLetters = [profile.Categories]byte{'?', 'R', 'S', 'G', 'S', 'F', 'K'}
+
+// activity gives for each column the letter of what a capability did most, a
+// small one where it was busy less than half of its busiest.
+func activity(r *profile.TimelineRow, t *profile.Timeline, unit string) string {
+	total := make([]uint64, len(t.Weight))
+	for _, by := range r.ByCategory {
+		for i, w := range by {
+			total[i] += w
+		}
+	}
+	full := peak(total)
+	if unit == "ns" && full < t.Step {
+		full = t.Step
+	}
+	var b strings.Builder
+	for i, w := range total {
+		if w == 0 || float64(w) < 0.02*float64(full) {
+			b.WriteRune('·')
+			continue
+		}
+		var letters ['Z']uint64
+		best := byte('?')
+		for c, by := range r.ByCategory {
+			if by == nil {
+				continue
+			}
+			l := categoryLetters[c]
+			letters[l] += by[i]
+			if letters[l] > letters[best] {
+				best = l
+			}
+		}
+		if w*2 < full && best != '?' {
+			best += 'a' - 'A'
+		}
+		b.WriteByte(best)
+	}
+	return b.String()
+}
+
+func peak(v []uint64) uint64 {
+	var m uint64
+	for _, x := range v {
+		m = max(m, x)
+	}
+	return m
+}
+
+func sum(v []uint64) uint64 {
+	var t uint64
+	for _, x := range v {
+		t += x
+	}
+	return t
+}
+
+// rate gives a weight in a time as people say it: processors for ns, else a second.
+func rate(w, step uint64, unit string) string {
+	perSecond := float64(w) / (float64(step) / 1e9)
+	if unit == "ns" {
+		return fmt.Sprintf("%.2f cpus", perSecond/1e9)
+	}
+	return Quantity(uint64(perSecond), unit) + "/s"
+}
+
+func seconds(ns uint64) string { return fmt.Sprintf("%.2f s", float64(ns)/1e9) }
+
+type timelineJSON struct {
+	Event       string            `json:"event"`
+	Unit        string            `json:"unit"`
+	From        float64           `json:"from_seconds"`
+	To          float64           `json:"to_seconds"`
+	Step        float64           `json:"step_seconds"`
+	Weight      []uint64          `json:"weight"`
+	Samples     []uint64          `json:"samples"`
+	Lost        []uint64          `json:"lost"`
+	Capability  []timelineRowJSON `json:"capabilities"`
+	Allocated   []uint64          `json:"allocated_bytes"`
+	GCSeconds   []float64         `json:"gc_seconds"`
+	TotalWeight uint64            `json:"total"`
+}
+
+type timelineRowJSON struct {
+	Capability *uint32             `json:"capability"` // null for samples of none
+	Weight     uint64              `json:"weight"`
+	Categories map[string][]uint64 `json:"categories"`
+}
+
+// TimelineJSON writes what Timeline prints, as numbers.
+func TimelineJSON(w io.Writer, s *profile.Selection, t *profile.Timeline) error {
+	e := s.EventDef()
+	doc := timelineJSON{
+		Event: e.Name(), Unit: e.Unit, From: float64(t.From) / 1e9, To: float64(t.To) / 1e9, Step: float64(t.Step) / 1e9,
+		Weight: t.Weight, Samples: t.Samples, Lost: t.Lost, Capability: []timelineRowJSON{},
+		Allocated: t.Allocated, GCSeconds: []float64{}, TotalWeight: s.Total,
+	}
+	if doc.Allocated == nil {
+		doc.Allocated = []uint64{}
+	}
+	for _, g := range t.GC {
+		doc.GCSeconds = append(doc.GCSeconds, float64(g)/1e9)
+	}
+	for i := range t.Caps {
+		r := &t.Caps[i]
+		row := timelineRowJSON{Weight: r.Weight, Categories: make(map[string][]uint64)}
+		if r.Cap != eventlog.NoCapability {
+			row.Capability = &r.Cap
+		}
+		for c, by := range r.ByCategory {
+			if by != nil {
+				row.Categories[eventlog.Category(c).String()] = by
+			}
+		}
+		doc.Capability = append(doc.Capability, row)
+	}
+	return writeJSON(w, doc)
+}
