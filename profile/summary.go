@@ -27,7 +27,8 @@ type Summary struct {
 type Stacks struct {
 	Complete  uint64 // the root is known
 	Truncated uint64 // a budget was spent
-	Failed    uint64 // anything else
+	Failed    uint64 // the walk went wrong
+	None      uint64 // there was no Haskell stack to walk: C threads, exiting tasks
 	Reasons   map[string]uint64
 }
 
@@ -39,6 +40,8 @@ func (st *Stacks) add(r eventlog.StopReason, n uint64) {
 		st.Complete += n
 	case r.Truncated():
 		st.Truncated += n
+	case r == eventlog.StopNoHaskell || r == eventlog.StopNoUserContext:
+		st.None += n
 	default:
 		st.Failed += n
 	}

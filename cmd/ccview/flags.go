@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -166,8 +167,12 @@ func parseTime(s string) (uint64, error) {
 // load opens a log and says on stderr what is wrong with it.
 func (v *view) load(path string) (*profile.Profile, error) {
 	p, err := profile.Open(path, nil)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	var header *eventlog.HeaderError
+	switch {
+	case errors.As(err, &header):
+		return nil, fmt.Errorf("%s: %w (offset %d); ccview reads logs that ccagent or GHC's run-time system wrote", path, err, header.Offset)
+	case err != nil:
+		return nil, err
 	}
 	debug.FreeOSMemory()
 	for _, c := range text.Diagnose(p) {

@@ -135,7 +135,7 @@ func (d *diagnosis) symbols() {
 		return
 	}
 	if !p.Symbolised {
-		d.add("symbols", StatusFail, "the log has no symbol tables: the agent did not live to write them", symbolizeRemedy)
+		d.add("symbols", StatusFail, "the log has no symbol tables: its addresses have no names", symbolizeRemedy)
 		return
 	}
 	notes := false

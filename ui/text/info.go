@@ -114,11 +114,15 @@ func (p *printer) events(pr *profile.Profile) {
 
 func (p *printer) stacks(st stacksInfoJSON) {
 	total := st.Complete + st.Truncated + st.Failed
-	if total == 0 {
+	if total+st.None == 0 {
 		return
 	}
-	of := func(n uint64) string { return Count(n) + " (" + percent(float64(n)/float64(total)) + ")" }
-	p.field("stacks", fmt.Sprintf("complete %s, truncated %s, failed %s", of(st.Complete), of(st.Truncated), of(st.Failed)))
+	of := func(n uint64) string { return Count(n) + " (" + percent(fraction(n, total)) + ")" }
+	none := ""
+	if st.None > 0 {
+		none = "; " + plural(st.None, "sample") + " outside Haskell"
+	}
+	p.field("stacks", fmt.Sprintf("complete %s, truncated %s, failed %s", of(st.Complete), of(st.Truncated), of(st.Failed))+none)
 	var names []string
 	for n := range st.Reasons {
 		names = append(names, n)
@@ -304,6 +308,7 @@ type stacksInfoJSON struct {
 	Complete  uint64            `json:"complete"`
 	Truncated uint64            `json:"truncated"`
 	Failed    uint64            `json:"failed"`
+	None      uint64            `json:"none"`
 	Reasons   map[string]uint64 `json:"reasons"`
 }
 
@@ -395,7 +400,7 @@ func infoOf(p *profile.Profile) infoJSON {
 		doc.Events = append(doc.Events, ev)
 	}
 	st := p.Stacks()
-	doc.Stacks = stacksInfoJSON{st.Complete, st.Truncated, st.Failed, st.Reasons}
+	doc.Stacks = stacksInfoJSON{st.Complete, st.Truncated, st.Failed, st.None, st.Reasons}
 	if st.Reasons == nil {
 		doc.Stacks.Reasons = map[string]uint64{}
 	}
