@@ -12,6 +12,7 @@ import (
 // bindings gives ids to bindings and emits each once, its parent first.
 type bindings struct {
 	emit  func(eventlog.Event) error
+	after uint32 // last id in use before
 	ids   map[bindingKey]uint32
 	roots map[uint32]uint32 // id to the source binding at the end of its parents
 	named map[uint32]named
@@ -29,8 +30,8 @@ type bindingKey struct {
 	foreign bool
 }
 
-func newBindings(emit func(eventlog.Event) error) *bindings {
-	return &bindings{emit: emit, ids: map[bindingKey]uint32{}, roots: map[uint32]uint32{}, named: map[uint32]named{}}
+func newBindings(emit func(eventlog.Event) error, after uint32) *bindings {
+	return &bindings{emit: emit, after: after, ids: map[bindingKey]uint32{}, roots: map[uint32]uint32{}, named: map[uint32]named{}}
 }
 
 const maxName = 4096
@@ -50,7 +51,7 @@ func (t *bindings) add(k bindingKey, b eventlog.Binding) (uint32, error) {
 	if id, ok := t.ids[k]; ok {
 		return id, nil
 	}
-	id := uint32(len(t.ids) + 1)
+	id := t.after + uint32(len(t.ids)+1)
 	b.ID, b.Symbol, b.Package, b.Module = id, clean(b.Symbol), clean(b.Package), clean(b.Module)
 	b.Name, b.Detail = clean(b.Name), clean(b.Detail)
 	t.ids[k] = id

@@ -46,9 +46,17 @@ type Job struct {
 	// SourceDirs are searched for sources that are not where the debug
 	// information says, under their relative names.
 	SourceDirs []string
+	// SymbolsOnly leaves debug information alone.
+	SymbolsOnly bool
+	// After are the last ids in use: those of a Run that broke off, whose events
+	// stand.
+	After IDs
 	// Memory bounds, roughly, what is held at a time, in bytes; 0 means 512 MB.
 	Memory uint64
 }
+
+// IDs are the last ids given, of each kind.
+type IDs struct{ File, Binding, Span, Block uint32 }
 
 // Source is a source file's text.
 type Source struct {

@@ -105,7 +105,11 @@ func (m *moduleRun) open(ctx context.Context, info *eventlog.ModuleSymbols) (pro
 	info.HasSymtab = symbolsFrom.HasSymtab() && err == nil
 	m.syms = newSymbolTable(f, all, m.bin.RTS)
 	info.HasDWARF = dwarfFrom.DebugSection(".debug_info") != nil
-	if info.HasDWARF {
+	switch {
+	case info.HasDWARF && m.r.job.SymbolsOnly:
+		info.HasNotes = m.bin.HasNotes
+		return append(problems, "debug information left out: reading it went over the budget (--symbolize-memory, --symbolize-time)")
+	case info.HasDWARF:
 		x, err := m.buildIndex(ctx, dwarfFrom, memory/2)
 		if err != nil {
 			problems = append(problems, fmt.Sprintf("debug information: %v", err))

@@ -1,0 +1,88 @@
+package worker
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"ccagent/symbolize"
+)
+
+// File descriptors of the child. Module files follow.
+const (
+	fdJob     = 3 // a request, as JSON, to its end
+	fdEvents  = 4 // the child's events, as an eventlog
+	fdAsk     = 5 // the child asks for source files …
+	fdAnswer  = 6 // … and is answered
+	fdModules = 7
+)
+
+// childVariable marks a process as a worker's child.
+const childVariable = "CCAGENT_SYMBOLIZE_CHILD"
+
+// request is a job without its files, which come as descriptors.
+type request struct {
+	Modules     []requestModule
+	Kernel      []symbolize.Address
+	Kallsyms    int // descriptor; 0 is none
+	EmbedSource bool
+	AskSource   bool // the parent reads sources
+	SourceDirs  []string
+	SymbolsOnly bool
+	After       symbolize.IDs
+	Memory      uint64
+	Timeout     time.Duration
+}
+
+type requestModule struct {
+	ID        uint32
+	Path      string
+	File      int // descriptor; 0 is none
+	Size      int64
+	ModTime   time.Time
+	Debug     int
+	DebugSize int64
+	Problem   string
+	Addresses []symbolize.Address
+}
+
+// maxSummary bounds what the child says on its standard output.
+const maxSummary = 1 << 20
+
+func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
+
+// Sources cross the pipes as: the path's length and the path; a length and the
+// time of modification, or a length of 0 and an error's text, and the text.
+// Numbers are 64 bits, little-endian.
+
+const (
+	maxPath   = 4096
+	maxSource = 16 << 20
+)
+
+func writeBlob(w io.Writer, head uint64, b []byte) error {
+	var h [16]byte
+	binary.LittleEndian.PutUint64(h[:], head)
+	binary.LittleEndian.PutUint64(h[8:], uint64(len(b)))
+	if _, err := w.Write(h[:]); err != nil {
+		return err
+	}
+	_, err := w.Write(b)
+	return err
+}
+
+func readBlob(r io.Reader, limit uint64) (head uint64, b []byte, err error) {
+	var h [16]byte
+	if _, err := io.ReadFull(r, h[:]); err != nil {
+		return 0, nil, err
+	}
+	n := binary.LittleEndian.Uint64(h[8:])
+	if n > limit {
+		return 0, nil, fmt.Errorf("message of %d bytes is over the limit of %d", n, limit)
+	}
+	b = make([]byte, n)
+	_, err = io.ReadFull(r, b)
+	return binary.LittleEndian.Uint64(h[:]), b, err
+}

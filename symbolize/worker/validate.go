@@ -1,0 +1,184 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"ccagent/eventlog"
+	"ccagent/symbolize"
+)
+
+// validator passes on a child's events that are what was asked for, and keeps
+// account of what was resolved. Ids count up by one and refer backwards, so a
+// log that other code relies on cannot be made to point astray.
+type validator struct {
+	sink    func(eventlog.Event) error
+	sinkErr error
+	ids     symbolize.IDs
+	// open holds the addresses of each module that are not resolved yet; module
+	// 0 is the kernel.
+	open  map[uint32]map[uint64]bool
+	file  uint32 // whose text is coming
+	text  uint64 // what is still to come of it
+	at    uint64
+	bytes int64
+}
+
+// maxEvents bounds the bytes of a child's events.
+const maxEvents = 2 << 30
+
+// errTorn tells that the child's events broke off in the midst of one.
+var errTorn = errors.New("symboliser's events break off")
+
+var errSink = errors.New("sink failed")
+
+func newValidator(job *Job, sink func(eventlog.Event) error) *validator {
+	v := &validator{sink: sink, open: map[uint32]map[uint64]bool{}}
+	add := func(module uint32, addrs []symbolize.Address) {
+		set := v.open[module]
+		if set == nil {
+			set = make(map[uint64]bool, len(addrs))
+			v.open[module] = set
+		}
+		for _, a := range addrs {
+			set[a.Addr] = true
+		}
+	}
+	for _, m := range job.Modules {
+		add(m.ID, m.Addresses)
+	}
+	add(0, job.Kernel)
+	return v
+}
+
+// read passes events on until the child closes its end. Text of a file that a
+// failed child did not finish is left short; readers see its declared size.
+func (v *validator) read(r io.Reader) error {
+	v.file, v.text, v.at = 0, 0, 0
+	lr := &io.LimitedReader{R: r, N: maxEvents}
+	er := eventlog.NewReader(lr)
+	for er.Next() {
+		e := er.Record().Event
+		switch e.(type) {
+		case *eventlog.BlockMarker:
+			continue
+		case *eventlog.Malformed:
+			return errTorn
+		}
+		if err := v.check(e); err != nil {
+			return err
+		}
+		if err := v.sink(e); err != nil {
+			v.sinkErr = err
+			return errSink
+		}
+	}
+	if err := er.Err(); err != nil {
+		var header *eventlog.HeaderError
+		if errors.As(err, &header) {
+			return nil // it died before its first word: Wait tells why
+		}
+		return fmt.Errorf("read the symboliser's events: %w", err)
+	}
+	if lr.N <= 0 {
+		return fmt.Errorf("symboliser sent more than %d bytes", int64(maxEvents))
+	}
+	return nil
+}
+
+func (v *validator) check(e eventlog.Event) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("symboliser sent a bad event: "+format, args...)
+	}
+	if _, ok := e.(*eventlog.FileText); !ok && v.text > 0 {
+		return bad("file %d lacks %d bytes of text", v.file, v.text)
+	}
+	switch e := e.(type) {
+	case *eventlog.ModuleSymbols:
+		if v.open[e.Module] == nil {
+			return bad("symbols of module %d", e.Module)
+		}
+	case *eventlog.File:
+		if e.ID != v.ids.File+1 || e.TextSize > maxSource {
+			return bad("file %d after %d", e.ID, v.ids.File)
+		}
+		v.ids.File, v.file, v.text, v.at = e.ID, e.ID, e.TextSize, 0
+	case *eventlog.FileText:
+		if e.File != v.file || e.Offset != v.at || uint64(len(e.Text)) > v.text || len(e.Text) == 0 {
+			return bad("text of file %d at %d", e.File, e.Offset)
+		}
+		v.at, v.text = v.at+uint64(len(e.Text)), v.text-uint64(len(e.Text))
+	case *eventlog.Binding:
+		if e.ID != v.ids.Binding+1 || e.Parent >= e.ID {
+			return bad("binding %d after %d", e.ID, v.ids.Binding)
+		}
+		v.ids.Binding = e.ID
+	case *eventlog.Span:
+		if e.ID != v.ids.Span+1 || e.File == 0 || e.File > v.ids.File || e.Binding > v.ids.Binding {
+			return bad("span %d after %d", e.ID, v.ids.Span)
+		}
+		v.ids.Span = e.ID
+	case *eventlog.Block:
+		if e.ID != v.ids.Block+1 || v.open[e.Module] == nil || e.Binding > v.ids.Binding {
+			return bad("block %d after %d", e.ID, v.ids.Block)
+		}
+		for _, b := range e.Enclosing {
+			if b == 0 || b > v.ids.Binding {
+				return bad("block %d in binding %d", e.ID, b)
+			}
+		}
+		for _, c := range e.Causes {
+			if c.Span == 0 || c.Span > v.ids.Span {
+				return bad("block %d with span %d", e.ID, c.Span)
+			}
+		}
+		v.ids.Block = e.ID
+	case *eventlog.Locations:
+		open := v.open[e.Module]
+		if open == nil {
+			return bad("locations of module %d", e.Module)
+		}
+		for i := range e.Locations {
+			l := &e.Locations[i]
+			if !open[l.Addr] || l.Block > v.ids.Block || l.Binding > v.ids.Binding {
+				return bad("location %#x of module %d", l.Addr, e.Module)
+			}
+			for _, line := range l.Lines {
+				if line.File > v.ids.File || line.Binding > v.ids.Binding {
+					return bad("line of location %#x", l.Addr)
+				}
+			}
+			open[l.Addr] = false
+		}
+	default:
+		return bad("%T is no symbol table", e)
+	}
+	return nil
+}
+
+// remaining are the modules with what is not resolved of them.
+func (v *validator) remaining(modules []ModuleFile) []ModuleFile {
+	var out []ModuleFile
+	for _, m := range modules {
+		m.Addresses = left(v.open[m.ID], m.Addresses)
+		if len(m.Addresses) > 0 {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func (v *validator) remainingKernel(addrs []symbolize.Address) []symbolize.Address {
+	return left(v.open[0], addrs)
+}
+
+func left(open map[uint64]bool, addrs []symbolize.Address) []symbolize.Address {
+	var out []symbolize.Address
+	for _, a := range addrs {
+		if open[a.Addr] {
+			out = append(out, a)
+		}
+	}
+	return out
+}

@@ -1,0 +1,167 @@
+package worker
+
+import (
+	"context"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ccagent/eventlog"
+	"ccagent/internal/testprog"
+	"ccagent/symbolize"
+)
+
+func TestMain(m *testing.M) {
+	Main()
+	os.Exit(m.Run())
+}
+
+// open opens a file and lists addresses in its code.
+func open(t *testing.T, path string) (*os.File, []symbolize.Address) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	e, err := elf.NewFile(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := e.Section(".text")
+	var addrs []symbolize.Address
+	for a := text.Addr; a < text.Addr+text.Size; a += 32 {
+		addrs = append(addrs, symbolize.Address{Addr: a})
+	}
+	return f, addrs
+}
+
+type seen struct {
+	bindings  map[string]bool
+	texts     int
+	files     map[string]string // path to problem
+	locations map[uint64]eventlog.Location
+	modules   []eventlog.ModuleSymbols
+}
+
+func run(t *testing.T, job Job) (seen, Summary, error) {
+	t.Helper()
+	s := seen{bindings: map[string]bool{}, locations: map[uint64]eventlog.Location{}, files: map[string]string{}}
+	sum, err := Run(context.Background(), job, func(e eventlog.Event) error {
+		switch e := e.(type) {
+		case *eventlog.Binding:
+			s.bindings[e.Module+"."+e.Name] = true
+		case *eventlog.FileText:
+			s.texts += len(e.Text)
+		case *eventlog.File:
+			s.files[e.Path] = e.Problem
+		case *eventlog.ModuleSymbols:
+			s.modules = append(s.modules, *e)
+		case *eventlog.Locations:
+			for _, l := range e.Locations {
+				s.locations[l.Addr] = l
+			}
+		}
+		return nil
+	})
+	return s, sum, err
+}
+
+func TestRun(t *testing.T) {
+	exe := testprog.Build(t, "rev", testprog.Options{})
+	f, addrs := open(t, exe)
+	s, sum, err := run(t, Job{Modules: []ModuleFile{{ID: 7, Path: exe, File: f, Addresses: addrs}}, EmbedSource: true})
+	if err != nil || sum.Degraded != "" {
+		t.Fatalf("Run: %v, degraded %q", err, sum.Degraded)
+	}
+	if len(s.locations) != len(addrs) || sum.Addresses != len(addrs) {
+		t.Errorf("%d of %d addresses were answered, summary %+v", len(s.locations), len(addrs), sum)
+	}
+	if !s.bindings["Main.rev"] {
+		t.Errorf("no binding Main.rev among %d", len(s.bindings))
+	}
+	if s.texts == 0 {
+		t.Errorf("no source text came: %v", s.files)
+	}
+}
+
+func TestMemoryBudget(t *testing.T) {
+	exe := testprog.Build(t, "rev", testprog.Options{})
+	f, addrs := open(t, exe)
+	_, sum, err := run(t, Job{Modules: []ModuleFile{{ID: 1, Path: exe, File: f, Addresses: addrs}}, MemoryLimit: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := sum.Degraded != ""
+	for _, p := range sum.Problems {
+		said = said || strings.Contains(p, "budget") || strings.Contains(p, "limit")
+	}
+	if !said {
+		t.Errorf("64 KB were enough for everything: %+v", sum)
+	}
+}
+
+func TestTimeBudget(t *testing.T) {
+	exe := testprog.Build(t, "rev", testprog.Options{})
+	f, addrs := open(t, exe)
+	_, sum, err := run(t, Job{Modules: []ModuleFile{{ID: 1, Path: exe, File: f, Addresses: addrs}}, Timeout: time.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(sum.Degraded, "time budget") {
+		t.Errorf("degraded is %q", sum.Degraded)
+	}
+}
+
+func TestHostileModule(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bad")
+	if err := os.WriteFile(path, append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 200)...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, sum, err := run(t, Job{Modules: []ModuleFile{{ID: 1, Path: path, File: f, Addresses: []symbolize.Address{{Addr: 1}}}}})
+	if err != nil || len(s.modules) != 1 {
+		t.Fatalf("%v, %+v, %+v", err, sum, s.modules)
+	}
+}
+
+// TestChildRights looks at a child from outside while it waits for its job.
+func TestChildRights(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := testprog.Build(t, "rev", testprog.Options{})
+	f, addrs := open(t, exe)
+	var status string
+	stopped := false
+	_, err := Run(context.Background(), Job{UID: 12345, GID: 12345, Modules: []ModuleFile{{ID: 1, Path: exe, File: f, Addresses: addrs}}}, func(eventlog.Event) error {
+		if stopped {
+			return nil
+		}
+		stopped = true
+		out, err := exec.Command("pgrep", "-P", strconv.Itoa(os.Getpid()), "-f", "ccagent-symbolize").Output()
+		if err == nil {
+			b, _ := os.ReadFile("/proc/" + strings.TrimSpace(string(out)) + "/status")
+			status = string(b)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status == "" {
+		t.Skip("the child was done before it could be looked at")
+	}
+	for _, want := range []string{"Uid:\t12345\t12345\t12345", "Gid:\t12345\t12345\t12345", "CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1"} {
+		if !strings.Contains(status, want) {
+			t.Errorf("child's status lacks %q:\n%s", want, status)
+		}
+	}
+}
