@@ -35,7 +35,7 @@ const (
 	Filter     Action = "filter"
 
 	Focus     Action = "focus"
-	FocusLeaf Action = "focus-own"
+	FocusExpr Action = "focus-expression"
 	Drop      Action = "drop"
 	Hide      Action = "hide"
 	Merge     Action = "merge"
@@ -107,7 +107,7 @@ var Table = []Section{
 	}},
 	{"Transforms", []Binding{
 		{Focus, []string{"f"}, "f", "focus", "keep only samples with the element anywhere on their stack", ""},
-		{FocusLeaf, []string{"F"}, "F", "", "keep only samples whose own code the element caused", ""},
+		{FocusExpr, []string{"F"}, "F", "", "keep only samples with a frame that matches a regular expression", ""},
 		{Drop, []string{"d"}, "d", "drop", "drop the samples with the element on their stack", ""},
 		{Hide, []string{"D"}, "D", "", "hide the element: its frames go, the samples stay", ""},
 		{Pop, []string{"backspace"}, "backspace", "", "take the last transform off", ""},

@@ -110,8 +110,8 @@ func hotShare(w int) int {
 
 // SourceScreen is screen 2: the source over three tables about its line.
 type SourceScreen struct {
-	Source                Rect
-	Causes, Blocks, Other Rect // empty when there is no room
+	Source              Rect
+	Causes, Lines, Also Rect // empty when there is no room
 }
 
 // SourceOver lays out screen 2.
@@ -125,10 +125,10 @@ func SourceOver(body Rect, small bool) SourceScreen {
 	low := body
 	low.Min.Y = body.Max.Y - h
 	a, b := low.Min.X+low.Dx()*2/5, low.Min.X+low.Dx()*7/10
-	s.Causes, s.Blocks, s.Other = low, low, low
+	s.Causes, s.Lines, s.Also = low, low, low
 	s.Causes.Max.X = a + 1
-	s.Blocks.Min.X, s.Blocks.Max.X = a, b+1
-	s.Other.Min.X = b
+	s.Lines.Min.X, s.Lines.Max.X = a, b+1
+	s.Also.Min.X = b
 	return s
 }
 

@@ -71,7 +71,7 @@ func TestSourceDrawings(t *testing.T) {
 		s := SourceOver(f.Body, f.Small)
 		golden.Check(t, fmt.Sprintf("source-%dx%d.txt", size[0], size[1]), draw(size[0], size[1], map[byte]Rect{
 			'T': f.Title, 'n': f.Notice, 'c': f.Crumbs, 'f': f.Footer,
-			's': s.Source, 'C': s.Causes, 'B': s.Blocks, 'h': s.Other,
+			's': s.Source, 'C': s.Causes, 'B': s.Lines, 'h': s.Also,
 		}))
 	}
 }
@@ -107,7 +107,7 @@ func TestEverySizeHolds(t *testing.T) {
 					t.Fatalf("%dx%d: borders overlap by %v and %v", w, h, a, b)
 				}
 				s := SourceOver(f.Body, f.Small)
-				for _, r := range []Rect{s.Source, s.Causes, s.Blocks, s.Other} {
+				for _, r := range []Rect{s.Source, s.Causes, s.Lines, s.Also} {
 					if !r.In(f.Body) {
 						t.Fatalf("%dx%d: %v outside body %v", w, h, r, f.Body)
 					}

@@ -43,6 +43,15 @@ func Percent(f float64) string {
 	}
 }
 
+// Count writes a number in groups of three digits.
+func Count(n uint64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + " " + s[i:]
+	}
+	return s
+}
+
 // HeatGlyph is the sign of a share's heat.
 func (p *Painter) HeatGlyph(share float64) (string, theme.Style) {
 	l := theme.HeatLevel(share)
@@ -55,11 +64,12 @@ func (p *Painter) HeatGlyph(share float64) (string, theme.Style) {
 // Strip draws one row of column glyphs for values 0..1, in the style of st.
 func (p *Painter) Strip(x, y int, values []float64, st theme.Style) {
 	for i, v := range values {
-		p.Cell(x+i, y, p.Glyphs.step(v), st)
+		p.Cell(x+i, y, p.Glyphs.Level(v), st)
 	}
 }
 
-func (g *Glyphs) step(v float64) string {
+// Level is the column glyph of a value 0..1; only nothing looks like nothing.
+func (g *Glyphs) Level(v float64) string {
 	if !(v > 0) {
 		return g.Steps[0]
 	}

@@ -14,13 +14,15 @@ func (p *Painter) Box(r Rect, title, note string, focus bool) {
 		st = p.Theme.BorderFocus
 	}
 	x1, y1, x2, y2 := r.Min.X, r.Min.Y, r.Max.X-1, r.Max.Y-1
-	for x := x1; x <= x2; x++ {
-		p.join(x, y1, edges(x > x1, x < x2, false, false), st)
-		p.join(x, y2, edges(x > x1, x < x2, false, false), st)
-	}
 	for y := y1; y <= y2; y++ {
-		p.join(x1, y, edges(false, false, y > y1, y < y2), st)
-		p.join(x2, y, edges(false, false, y > y1, y < y2), st)
+		for x := x1; x <= x2; x++ {
+			hor, ver := y == y1 || y == y2, x == x1 || x == x2
+			if hor || ver {
+				p.join(x, y, edges(hor && x > x1, hor && x < x2, ver && y > y1, ver && y < y2), st)
+			} else {
+				x = x2 - 1
+			}
+		}
 	}
 	ts := p.Theme.Title
 	if !focus {
@@ -28,7 +30,7 @@ func (p *Painter) Box(r Rect, title, note string, focus bool) {
 	}
 	end := p.Caption(x1+1, y1, x2-1, title, ts)
 	if free := x2 - 1 - end; note != "" && free > 6 {
-		start := p.textWidth(note)
+		start := p.Width(note)
 		if start <= free-3 {
 			p.Caption(x2-2-start-1, y1, x2, note, p.Theme.Dim)
 		}

@@ -16,6 +16,7 @@ type Glyphs struct {
 	moreWidth              int       // columns of More
 	EdgeL, EdgeR           string    // of the selected time range
 	Run, GC, Both, Idle    string    // what a capability does
+	Cursor                 string    // on the time axis
 	Then                   string    // between the steps of a breadcrumb
 	Heat                   [9]string // by heat level
 }
@@ -27,7 +28,7 @@ func Unicode() *Glyphs {
 		Full: "█", Light: "▒",
 		Steps: [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 		Open:  "▾", Closed: "▸", Guide: "│", Pointer: "▶", Shares: "=", More: "…", moreWidth: 1,
-		EdgeL: "[", EdgeR: "]", Run: "▄", GC: "G", Both: "g", Idle: "·", Then: "›",
+		EdgeL: "[", EdgeR: "]", Run: "▄", GC: "G", Both: "g", Idle: "·", Cursor: "▼", Then: "›",
 		Heat: [9]string{" ", "·", "▁", "▂", "▃", "▄", "▅", "▆", "█"},
 	}
 }
@@ -40,7 +41,7 @@ func ASCII() *Glyphs {
 		Full: "#", Light: "~",
 		Steps: [9]string{" ", ".", ":", "-", "=", "+", "x", "%", "#"},
 		Open:  "v", Closed: ">", Guide: "|", Pointer: ">", Shares: "=", More: "..", moreWidth: 2,
-		EdgeL: "[", EdgeR: "]", Run: "R", GC: "G", Both: "g", Idle: ".", Then: ">",
+		EdgeL: "[", EdgeR: "]", Run: "R", GC: "G", Both: "g", Idle: ".", Cursor: "v", Then: ">",
 		Heat: [9]string{" ", ".", ":", "-", "=", "+", "x", "%", "#"},
 	}
 }

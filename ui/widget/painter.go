@@ -151,4 +151,5 @@ func (p *Painter) Caption(x, y, limit int, s string, st theme.Style) int {
 	return p.Text(x, y, limit, " "+s+" ", st)
 }
 
-func (p *Painter) textWidth(s string) int { return safe.Width(s) }
+// Width is the number of columns Text takes for s.
+func (p *Painter) Width(s string) int { return safe.Width(s) }

@@ -1,0 +1,260 @@
+package ui
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"ccagent/ui/keymap"
+	"ccagent/ui/model"
+	"ccagent/ui/safe"
+	"ccagent/ui/view"
+)
+
+var screenActions = []keymap.Action{keymap.Screen1, keymap.Screen2, keymap.Screen3}
+
+// why says why an action is off now; empty if it is on.
+func (a *App) why(act keymap.Action) string {
+	if b := keymap.Of(act); b.Planned != "" {
+		return b.Planned
+	}
+	c, s := a.c, a.screens[a.screen]
+	switch act {
+	case keymap.Undo:
+		if !c.Stack.CanUndo() {
+			return "no transform to undo"
+		}
+		return ""
+	case keymap.Redo:
+		if !c.Stack.CanRedo() {
+			return "nothing to redo"
+		}
+		return ""
+	case keymap.Pop:
+		if len(c.Stack.All()) == 0 {
+			return "no transform to take off"
+		}
+		return ""
+	case keymap.Base:
+		if len(c.Stack.All()) == 0 && !c.Whole {
+			return "no transform holds, so all samples are kept"
+		}
+		return ""
+	case keymap.Metric:
+		if a.nextEvent() == c.Event {
+			return "the log has samples of one event only"
+		}
+		return ""
+	case keymap.SearchNext, keymap.SearchPrev:
+		if c.Search.RE == nil && a.screen != 1 {
+			return "no search yet; / begins one"
+		}
+		return ""
+	case keymap.Edit:
+		sub := s.Subject()
+		switch {
+		case sub.Path == "":
+			return "nothing here has a source file"
+		case len(editor()) == 0:
+			return "set $VISUAL or $EDITOR to your editor"
+		}
+		return ""
+	case keymap.Copy:
+		if s.Subject().Row == "" {
+			return "nothing is selected"
+		}
+		return ""
+	case keymap.PrevScreen:
+		if a.before == a.screen {
+			return "this is the first screen you opened"
+		}
+		return ""
+	case keymap.Focus, keymap.Drop, keymap.Hide:
+		if w := s.Why(act); w != "" {
+			return w
+		}
+		if s.Subject().Name == "" {
+			return "no element is selected"
+		}
+		return ""
+	}
+	return s.Why(act)
+}
+
+// do carries out a binding, or says why not.
+func (a *App) do(b *keymap.Binding) tea.Cmd {
+	act := b.Action
+	if w := a.why(act); w != "" {
+		a.say(b.FirstKey()+": "+w, true)
+		return nil
+	}
+	c, s := a.c, a.screens[a.screen]
+	switch act {
+	case keymap.Quit:
+		return tea.Quit
+	case keymap.Suspend:
+		return tea.Suspend
+	case keymap.Help:
+		a.help = newHelp()
+	case keymap.Screen1, keymap.Screen2, keymap.Screen3:
+		a.show(slices.Index(screenActions, act))
+	case keymap.PrevScreen:
+		a.show(a.before)
+	case keymap.Back:
+		if !s.Back() && a.screen != 0 {
+			a.show(0)
+		}
+	case keymap.Search, keymap.Filter, keymap.Minimum, keymap.FocusExpr:
+		a.ask(act)
+	case keymap.SearchNext:
+		a.find(1)
+	case keymap.SearchPrev:
+		a.find(-1)
+	case keymap.Focus:
+		a.push(model.OpFocus)
+	case keymap.Drop:
+		a.push(model.OpDrop)
+	case keymap.Hide:
+		a.push(model.OpHide)
+	case keymap.Pop:
+		c.Stack.Pop()
+	case keymap.Undo:
+		c.Stack.Undo()
+	case keymap.Redo:
+		c.Stack.Redo()
+	case keymap.Sort:
+		c.Sort = c.Sort.Next()
+		a.say("sorted by "+c.Sort.String(), false)
+	case keymap.Metric:
+		c.Event = a.nextEvent()
+		a.say("event: "+c.Profile.Events[c.Event].Name(), false)
+	case keymap.Invert:
+		c.Invert = !c.Invert
+	case keymap.Raw:
+		a.raw(s)
+	case keymap.Base:
+		a.toggleBase()
+	case keymap.Copy:
+		row := s.Subject().Row
+		a.say("copied: "+row, false)
+		return tea.SetClipboard(safe.String(strings.ReplaceAll(row, "\t", "  ")))
+	case keymap.Edit:
+		return a.edit(s.Subject())
+	default:
+		if text := s.Do(act); text != "" {
+			a.say(text, false)
+		}
+	}
+	a.goTo()
+	return nil
+}
+
+// goTo carries out what a screen asked for.
+func (a *App) goTo() {
+	if i := slices.Index(screenActions, a.c.Goto); i >= 0 {
+		a.show(i)
+	}
+	a.c.Goto = ""
+}
+
+func (a *App) show(i int) {
+	if i != a.screen {
+		a.before, a.screen = a.screen, i
+	}
+}
+
+func (a *App) push(op model.Op) {
+	if !a.c.Stack.Push(model.Transform{Op: op, Name: a.screens[a.screen].Subject().Name}) {
+		a.say("this transform is there already", false)
+	}
+}
+
+// nextEvent is the next event with samples.
+func (a *App) nextEvent() int {
+	n := len(a.c.Profile.Events)
+	for i := 1; i < n; i++ {
+		if j := (a.c.Event + i) % n; j >= 0 && a.c.Profile.Events[j].Samples > 0 {
+			return j
+		}
+	}
+	return a.c.Event
+}
+
+func (a *App) toggleBase() {
+	c := a.c
+	c.Whole = !c.Whole
+	c.Base = 1
+	if s := c.Data.Summary; c.Whole && s != nil && s.AllWeight > 0 {
+		c.Base = float64(s.Weight) / float64(s.AllWeight)
+	}
+	if c.Whole {
+		a.say("shares are of all samples of the event", false)
+	} else {
+		a.say("shares are of the samples kept", false)
+	}
+}
+
+// raw toggles raw names where a screen has them, and tells the selected one.
+func (a *App) raw(s view.Screen) {
+	a.c.Raw = !a.c.Raw
+	switch sub := s.Subject(); {
+	case sub.Symbol != "":
+		a.say("symbol: "+sub.Symbol, false)
+	case a.screen != 2:
+		a.say("the call tree (3) has a symbol for every function", false)
+	}
+}
+
+func (a *App) find(by int) {
+	if !a.screens[a.screen].Find(&a.c.Search, by) {
+		if a.c.Search.RE == nil {
+			a.say("no line of this file has samples", true)
+			return
+		}
+		a.say("no match for "+a.c.Search.Text, true)
+	}
+}
+
+// editor is the user's editor as a command line.
+func editor() []string {
+	for _, v := range []string{"VISUAL", "EDITOR"} {
+		if f := strings.Fields(os.Getenv(v)); len(f) > 0 {
+			return f
+		}
+	}
+	return nil
+}
+
+func (a *App) edit(sub view.Subject) tea.Cmd {
+	path := sub.Path
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		a.say(fmt.Sprintf("%s is not here; run ccview where the program was built", path), true)
+		return nil
+	}
+	cmd := editCommand(editor(), path, sub.Line)
+	return tea.ExecProcess(cmd, func(err error) tea.Msg { return editedMsg{err} })
+}
+
+// editCommand opens a file at a line. The path comes from the log, so it must
+// not be taken for an option.
+func editCommand(editor []string, path string, line int) *exec.Cmd {
+	if !filepath.IsAbs(path) {
+		path = "./" + filepath.Clean(path)
+	}
+	args := slices.Clone(editor[1:])
+	line = max(1, line)
+	switch strings.TrimSuffix(filepath.Base(editor[0]), ".exe") {
+	case "code", "codium", "code-insiders":
+		args = append(args, "--goto", fmt.Sprintf("%s:%d", path, line))
+	case "subl", "hx", "helix", "zed", "kak-open":
+		args = append(args, fmt.Sprintf("%s:%d", path, line))
+	default:
+		args = append(args, fmt.Sprintf("+%d", line), path)
+	}
+	return exec.Command(editor[0], args...)
+}

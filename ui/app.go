@@ -1,0 +1,304 @@
+package ui
+
+import (
+	"fmt"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"ccagent/profile"
+	"ccagent/ui/keymap"
+	"ccagent/ui/layout"
+	"ccagent/ui/model"
+	"ccagent/ui/theme"
+	"ccagent/ui/view"
+	"ccagent/ui/widget"
+)
+
+// App is the event loop's state, a Bubble Tea model.
+type App struct {
+	src     Source
+	opts    Options
+	painter *widget.Painter
+	w, h    int
+
+	c       *view.Context // nil until the log is loaded
+	screens []view.Screen
+	screen  int
+	before  int // the screen before this one
+
+	engine *model.Engine
+	busy   bool // a computation is under way; there is never more than one
+
+	loading  progress
+	progress chan progress
+	err      error // of loading; ends the program
+
+	prompt  *prompt
+	help    *help
+	message string
+	warn    bool
+
+	click struct {
+		at   time.Time
+		x, y int
+	}
+	now func() time.Time
+
+	frame  string
+	cursor *tea.Cursor
+}
+
+type progress struct{ done, total int64 }
+
+// Messages of the event loop.
+type (
+	loadedMsg struct {
+		p   *profile.Profile
+		err error
+	}
+	progressMsg progress
+	dataMsg     struct{ d *model.Data }
+	editedMsg   struct{ err error }
+)
+
+func newApp(src Source, o Options) (*App, error) {
+	th, err := theme.New(o.Theme)
+	if err != nil {
+		return nil, err
+	}
+	g := widget.Unicode()
+	if o.ASCII {
+		g = widget.ASCII()
+	}
+	return &App{src: src, opts: o, painter: widget.NewPainter(1, 1, th, g), progress: make(chan progress, 1), now: time.Now}, nil
+}
+
+// Init implements tea.Model: it begins to load.
+func (a *App) Init() tea.Cmd {
+	cmds := []tea.Cmd{a.load, a.awaitProgress}
+	if a.opts.Theme == "" {
+		cmds = append(cmds, tea.RequestBackgroundColor)
+	}
+	return tea.Batch(cmds...)
+}
+
+func (a *App) load() tea.Msg {
+	defer close(a.progress)
+	p, err := a.src.Load(func(done, total int64) {
+		select {
+		case a.progress <- progress{done, total}:
+		default: // the screen is behind; the next report will do
+		}
+	})
+	return loadedMsg{p, err}
+}
+
+func (a *App) awaitProgress() tea.Msg {
+	p, ok := <-a.progress
+	if !ok {
+		return nil
+	}
+	return progressMsg(p)
+}
+
+// loaded sets up the screens on a profile.
+func (a *App) loaded(p *profile.Profile) {
+	event := p.DefaultEvent()
+	if a.opts.Event != "" {
+		if i, ok := p.EventNamed(a.opts.Event); ok {
+			event = i
+		}
+	}
+	a.engine = model.NewEngine(p)
+	a.c = &view.Context{
+		Profile: p, Data: &model.Data{}, Event: event, Base: 1, Selected: model.NoKey,
+		Window: view.Window{To: p.Duration},
+	}
+	for _, t := range a.opts.Stack {
+		a.c.Stack.Push(t)
+	}
+	a.screens = []view.Screen{view.NewOverview(a.c), view.NewSourceScreen(a.c), view.NewStackScreen(a.c)}
+}
+
+// Update implements tea.Model.
+func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := a.handle(msg)
+	a.draw()
+	return a, tea.Batch(cmd, a.demand())
+}
+
+func (a *App) handle(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		a.w, a.h = max(1, msg.Width), max(1, msg.Height)
+	case tea.BackgroundColorMsg:
+		if a.opts.Theme == "" && !msg.IsDark() {
+			if th, err := theme.New("light"); err == nil {
+				a.painter.Theme = th
+			}
+		}
+	case progressMsg:
+		a.loading = progress(msg)
+		return a.awaitProgress
+	case loadedMsg:
+		if msg.err != nil {
+			a.err = msg.err
+			return tea.Quit
+		}
+		a.loaded(msg.p)
+	case dataMsg:
+		a.busy = false
+		a.c.Data = msg.d
+		a.c.Base = 1
+		if s := msg.d.Summary; a.c.Whole && s != nil && s.AllWeight > 0 {
+			a.c.Base = float64(s.Weight) / float64(s.AllWeight)
+		}
+		if msg.d.Problem != "" {
+			a.say(msg.d.Problem, true)
+		}
+	case editedMsg:
+		if msg.err != nil {
+			a.say(fmt.Sprintf("edit: %v", msg.err), true)
+		}
+	case tea.KeyPressMsg:
+		return a.key(msg)
+	case tea.PasteMsg:
+		if a.prompt != nil {
+			a.prompt.input.SetValue(a.prompt.input.Value() + msg.Content)
+			a.typed()
+		}
+	case tea.MouseClickMsg, tea.MouseReleaseMsg, tea.MouseWheelMsg, tea.MouseMotionMsg:
+		a.mouse(msg.(tea.MouseMsg))
+	}
+	return nil
+}
+
+func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
+	key := msg.String()
+	if key == "ctrl+z" {
+		return tea.Suspend
+	}
+	if a.c == nil { // still loading
+		if b := keymap.Lookup(key); b != nil && b.Action == keymap.Quit {
+			return tea.Quit
+		}
+		return nil
+	}
+	a.message = ""
+	switch {
+	case a.prompt != nil:
+		return a.promptKey(msg)
+	case a.help != nil:
+		return a.helpKey(msg)
+	}
+	b := keymap.Lookup(key)
+	if b == nil {
+		return nil
+	}
+	return a.do(b)
+}
+
+// need is all that is on screen now.
+func (a *App) need() model.Need {
+	c := a.c
+	n := model.Need{
+		Event: c.Event, Stack: c.Stack.All(), Selected: c.Selected, File: c.File,
+		From: c.Window.From, To: c.Window.To, Cols: c.Window.Cols,
+	}
+	a.screens[a.screen].Needs(&n)
+	return n
+}
+
+// demand asks for what is on screen if it is not there. While a computation is
+// under way nothing is asked: its answer asks again, for the latest.
+func (a *App) demand() tea.Cmd {
+	if a.c == nil || a.busy {
+		return nil
+	}
+	n := a.need()
+	if a.c.Data.Summary != nil && n.Equal(&a.c.Data.Need) {
+		return nil
+	}
+	a.busy = true
+	e := a.engine
+	return func() tea.Msg { return dataMsg{e.Compute(n)} }
+}
+
+func (a *App) say(text string, warn bool) { a.message, a.warn = text, warn }
+
+// doubleClick is the time within which two clicks are one.
+const doubleClick = 400 * time.Millisecond
+
+func (a *App) mouse(msg tea.MouseMsg) {
+	if a.c == nil || a.prompt != nil {
+		return
+	}
+	e := msg.Mouse()
+	m := view.Mouse{X: e.X, Y: e.Y}
+	switch msg := msg.(type) {
+	case tea.MouseClickMsg:
+		if msg.Button != tea.MouseLeft {
+			return
+		}
+		m.Kind = view.Press
+		now := a.now()
+		m.Double = a.click.x == m.X && a.click.y == m.Y && now.Sub(a.click.at) < doubleClick
+		a.click.at, a.click.x, a.click.y = now, m.X, m.Y
+	case tea.MouseReleaseMsg:
+		m.Kind = view.Release
+	case tea.MouseMotionMsg:
+		if msg.Button != tea.MouseLeft {
+			return
+		}
+		m.Kind = view.Drag
+	case tea.MouseWheelMsg:
+		switch msg.Button {
+		case tea.MouseWheelUp:
+			m.Kind = view.WheelUp
+		case tea.MouseWheelDown:
+			m.Kind = view.WheelDown
+		default:
+			return
+		}
+	}
+	if a.help != nil {
+		a.help.wheel(m)
+		return
+	}
+	if m.Kind == view.Press && a.pressTab(m) {
+		return
+	}
+	a.screens[a.screen].Mouse(m)
+	a.goTo()
+}
+
+// View implements tea.Model.
+func (a *App) View() tea.View {
+	v := tea.NewView(a.frame)
+	v.AltScreen = true
+	v.MouseMode = tea.MouseModeCellMotion
+	v.Cursor = a.cursor
+	v.WindowTitle = "ccview " + clip(a.src.Name, 60)
+	return v
+}
+
+// draw makes the frame.
+func (a *App) draw() {
+	if a.w == 0 {
+		return
+	}
+	a.painter.Resize(a.w, a.h)
+	a.cursor = nil
+	if a.c == nil {
+		a.drawLoading()
+	} else {
+		f := layout.Outer(a.w, a.h)
+		a.screens[a.screen].Draw(a.painter, f)
+		a.drawChrome(f)
+		if a.help != nil {
+			a.help.draw(a.painter, f.Body, a.why)
+		}
+	}
+	a.frame = a.painter.Render()
+}

@@ -1,0 +1,120 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"ccagent/ui/keymap"
+	"ccagent/ui/layout"
+	"ccagent/ui/view"
+	"ccagent/ui/widget"
+)
+
+// help is the overlay of all keys.
+type help struct {
+	filter string
+	top    int
+	lines  int // of the last drawing
+	height int
+}
+
+func newHelp() *help { return &help{} }
+
+func (a *App) helpKey(msg tea.KeyPressMsg) tea.Cmd {
+	h := a.help
+	switch key := msg.String(); key {
+	case "ctrl+c":
+		return tea.Quit
+	case "esc":
+		if h.filter != "" {
+			h.filter = ""
+			return nil
+		}
+		a.help = nil
+	case "enter":
+		a.help = nil
+	case "backspace":
+		if r := []rune(h.filter); len(r) > 0 {
+			h.filter = string(r[:len(r)-1])
+		}
+	case "up":
+		h.top--
+	case "down":
+		h.top++
+	case "pgup", "ctrl+u":
+		h.top -= h.height
+	case "pgdown", "ctrl+d":
+		h.top += h.height
+	case "?":
+		a.help = nil
+	default:
+		if text := msg.Key().Text; text != "" && len(h.filter) < 40 {
+			h.filter += text
+			h.top = 0
+		}
+	}
+	return nil
+}
+
+func (h *help) wheel(m view.Mouse) {
+	switch m.Kind {
+	case view.WheelUp:
+		h.top -= 3
+	case view.WheelDown:
+		h.top += 3
+	}
+}
+
+func (h *help) draw(p *widget.Painter, body layout.Rect, why func(keymap.Action) string) {
+	word := strings.ToLower(h.filter)
+	sections := keymap.Matching(func(b *keymap.Binding) bool {
+		return word == "" || strings.Contains(strings.ToLower(b.Show+" "+b.Help+" "+string(b.Action)), word)
+	})
+	type row struct{ key, text, why, head string }
+	var rows []row
+	for _, s := range sections {
+		rows = append(rows, row{head: s.Group})
+		for i := range s.Bindings {
+			b := &s.Bindings[i]
+			rows = append(rows, row{key: b.Show, text: b.Help, why: why(b.Action)})
+		}
+	}
+	r := layout.Dialog(body, 104, len(rows)+3)
+	p.Fill(r, p.Theme.Text)
+	title := "keys"
+	if h.filter != "" {
+		title = "keys  / " + h.filter
+	}
+	p.Box(r, title, "type to search, esc closes", true)
+	in := r.Inset(1)
+	if in.Empty() {
+		return
+	}
+	h.height, h.lines = in.Dy(), len(rows)
+	h.top = max(0, min(h.top, h.lines-h.height))
+	if len(rows) == 0 {
+		p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "no key does that", p.Theme.Dim)
+	}
+	for i := range in.Dy() {
+		if h.top+i >= len(rows) {
+			break
+		}
+		y := in.Min.Y + i
+		switch row := rows[h.top+i]; {
+		case row.head != "":
+			p.Text(in.Min.X+1, y, in.Max.X, row.head, p.Theme.Title)
+		case row.why != "":
+			p.Text(in.Min.X+2, y, in.Min.X+14, row.key, p.Theme.Dim)
+			p.Text(in.Min.X+14, y, in.Max.X-1, row.text+": off, "+row.why, p.Theme.Dim)
+		default:
+			p.Text(in.Min.X+2, y, in.Min.X+14, row.key, p.Theme.Key)
+			p.Text(in.Min.X+14, y, in.Max.X-1, row.text, p.Theme.Text)
+		}
+	}
+	if h.lines > h.height {
+		note := fmt.Sprintf(" %d of %d ", min(h.top+h.height, h.lines), h.lines)
+		p.Text(r.Max.X-2-len(note), r.Max.Y-1, r.Max.X-1, note, p.Theme.Dim)
+	}
+}

@@ -1,0 +1,178 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"ccagent/profile"
+)
+
+// Engine computes Data. It is for one goroutine at a time.
+type Engine struct {
+	p          *profile.Profile
+	selections cache[*profile.Selection]
+	hot        cache[*Hot]
+	summary    cache[*Summary]
+	source     cache[*Source]
+	timeline   cache[*Timeline]
+	overlap    cache[map[Key]float64]
+	line       cache[*Line]
+	tree       cache[*Tree]
+	text       cache[fileText]
+}
+
+// NewEngine gives an engine on a profile.
+func NewEngine(p *profile.Profile) *Engine { return &Engine{p: p} }
+
+// cache keeps the latest values by key. It is small: a key is a whole screen's
+// part, and what users come back to is what they saw last.
+type cache[V any] struct {
+	keys []string
+	vals []V
+}
+
+const cacheSize = 8
+
+func (c *cache[V]) get(key string, make func() V) V {
+	if i := slices.Index(c.keys, key); i >= 0 {
+		k, v := c.keys[i], c.vals[i]
+		c.keys = append(slices.Delete(c.keys, i, i+1), k)
+		c.vals = append(slices.Delete(c.vals, i, i+1), v)
+		return v
+	}
+	v := make()
+	if len(c.keys) == cacheSize {
+		c.keys, c.vals = slices.Delete(c.keys, 0, 1), slices.Delete(c.vals, 0, 1)
+	}
+	c.keys, c.vals = append(c.keys, key), append(c.vals, v)
+	return v
+}
+
+// Equal reports whether two needs ask for the same.
+func (n *Need) Equal(o *Need) bool {
+	return n.Event == o.Event && slices.Equal(n.Stack, o.Stack) && n.Selected == o.Selected && n.File == o.File &&
+		n.Line == o.Line && n.Detail == o.Detail && n.From == o.From && n.To == o.To && n.Cols == o.Cols && n.Tree == o.Tree && n.Invert == o.Invert
+}
+
+// Compute answers a need.
+func (e *Engine) Compute(n Need) *Data {
+	d := &Data{Need: n}
+	base := fmt.Sprintf("%d %q", n.Event, n.Stack)
+	sel, err := e.selection(n.Event, n.Stack)
+	if err != nil {
+		d.Problem = err.Error()
+		sel, _ = e.selection(n.Event, nil)
+		base += " failed"
+	}
+	d.Summary = e.summary.get(base, func() *Summary { return e.summarise(sel) })
+	d.Hot = e.hot.get(base, func() *Hot { return hot(sel) })
+	if n.Selected != NoKey {
+		d.Overlap = e.overlap.get(fmt.Sprint(base, n.Selected), func() map[Key]float64 { return overlap(sel, n.Selected) })
+	}
+	if n.Cols > 0 && n.To > n.From {
+		d.Timeline = e.timeline.get(fmt.Sprint(base, n.Selected, n.From, n.To, n.Cols), func() *Timeline { return e.activity(n) })
+	}
+	if n.File != 0 && int(n.File) < e.p.Files() {
+		d.Source = e.source.get(fmt.Sprint(base, n.File), func() *Source { return e.file(sel, n.File) })
+		if n.Detail {
+			d.Line = e.line.get(fmt.Sprint(base, n.File, n.Line), func() *Line { return e.about(sel, d.Source, n.Line) })
+		}
+	}
+	if n.Tree {
+		d.Tree = e.tree.get(fmt.Sprint(base, n.Invert), func() *Tree { return callTree(sel, n.Invert) })
+	}
+	return d
+}
+
+func (e *Engine) selection(event int, ts []Transform) (*profile.Selection, error) {
+	f, err := Filter(event, ts)
+	if err != nil {
+		return nil, err
+	}
+	return e.selections.get(fmt.Sprintf("%d %q", event, ts), func() *profile.Selection { return e.p.Select(f) }), nil
+}
+
+func (e *Engine) summarise(sel *profile.Selection) *Summary {
+	s := sel.Summary()
+	ev := sel.EventDef()
+	out := &Summary{
+		Event: s.Event, Unit: s.Unit, Samples: s.AllSamples, Kept: s.Samples, AllWeight: s.AllTotal, Weight: s.Total,
+		Duration: e.p.Duration, Lost: s.Lost, Throttled: s.Throttled,
+		Truncated: s.Stacks.Truncated + s.Stacks.Failed, Unresolved: s.Unresolved, Events: len(e.p.Events),
+	}
+	if ev.Granted != "" && ev.Granted != ev.Requested {
+		out.Granted = ev.Granted
+	}
+	a := &e.p.Accounting
+	switch {
+	case a.Malformed > 0:
+		out.Damaged = fmt.Sprintf("damaged: %d bytes unreadable", a.Passed)
+	case !a.Complete || !e.p.HaveEnd && e.p.HaveCapture:
+		out.Damaged = "cut off: the log has no end"
+	case !e.p.Symbolised && e.p.HaveCapture:
+		out.Damaged = "no symbols: run ccagent symbolize"
+	}
+	return out
+}
+
+// hot makes the tree of files and bindings. Code without source notes is
+// grouped by its module, categories stand alone.
+func hot(sel *profile.Selection) *Hot {
+	out := &Hot{LeafSum: sel.Hot(profile.LevelBinding).Sum}
+	add := func(r *profile.Row, parent int) int {
+		el := r.Element
+		out.Rows = append(out.Rows, Row{
+			Key: Key{el.Level, el.ID}, Name: el.Name, Full: el.Name, File: el.FileID, Path: el.File, Line: int(el.Span.Line),
+			Parent: parent, Share: r.Share, Only: r.Only, Inclusive: r.Inclusive, Samples: r.Samples,
+			Category: el.Kind == profile.KindCategory, Near: el.Kind == profile.KindNear,
+		})
+		return len(out.Rows) - 1
+	}
+	children := func(parent int, rows []profile.Row) {
+		for i := range rows {
+			j := add(&rows[i], parent)
+			out.Rows[j].Name = short(rows[i].Element)
+			out.Rows[parent].Kids++
+		}
+	}
+	for _, g := range sel.Groups(profile.LevelFile, profile.LevelBinding) {
+		if g.Element.File != "" || g.Element.Kind == profile.KindCategory {
+			i := add(&g.Row, -1)
+			out.Rows[i].Line = 0
+			children(i, g.Members)
+		}
+	}
+	for _, g := range sel.Groups(profile.LevelModule, profile.LevelBinding) {
+		members := slices.DeleteFunc(slices.Clone(g.Members), func(r profile.Row) bool { return r.Element.File != "" })
+		if g.Element.Kind == profile.KindCategory || len(members) == 0 {
+			continue
+		}
+		i := add(&g.Row, -1)
+		if p := g.Element.Package; p != "" && p != "main" {
+			out.Rows[i].Name = p + ":" + g.Element.Name
+		}
+		out.Rows[i].File, out.Rows[i].Path, out.Rows[i].Line = 0, "", 0
+		children(i, members)
+	}
+	return out
+}
+
+// short is a binding's name below its file or module.
+func short(el *profile.Element) string {
+	if m := el.Module + "."; el.Module != "" && len(el.Name) > len(m) && el.Name[:len(m)] == m {
+		return el.Name[len(m):]
+	}
+	return el.Name
+}
+
+// overlap gives for every row of the hot list the part of the total that it
+// shares with the selected element.
+func overlap(sel *profile.Selection, k Key) map[Key]float64 {
+	out := make(map[Key]float64)
+	for _, other := range []profile.Level{profile.LevelBinding, profile.LevelFile, profile.LevelModule} {
+		for _, o := range sel.Overlaps(k.Level, k.ID, other) {
+			out[Key{o.Element.Level, o.Element.ID}] = o.Share
+		}
+	}
+	return out
+}

@@ -1,0 +1,102 @@
+package model
+
+import (
+	"fmt"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+)
+
+// activity is the timeline of a window: all transforms but the range hold in
+// it, because it is where the range is chosen.
+func (e *Engine) activity(n Need) *Timeline {
+	var ts []Transform
+	for _, t := range n.Stack {
+		if t.Op != OpRange {
+			ts = append(ts, t)
+		}
+	}
+	ts = append(ts, Transform{Op: OpRange, From: n.From, To: n.To})
+	sel, err := e.selection(n.Event, ts)
+	if err != nil {
+		return nil
+	}
+	o := profile.TimelineOptions{Buckets: n.Cols}
+	if n.Selected != NoKey {
+		id := n.Selected.ID
+		o.Mark, o.Level = &id, n.Selected.Level
+	}
+	t := sel.Timeline(o)
+	out := &Timeline{From: n.From, To: n.To, Unit: sel.EventDef().Unit}
+	peak, total, marked := uint64(0), uint64(0), uint64(0)
+	for i, w := range t.Weight {
+		peak = max(peak, w)
+		total += w
+		if t.Marked != nil {
+			marked += t.Marked[i]
+		}
+	}
+	out.PerCol = float64(peak)
+	scale := func(vs []uint64) []float64 {
+		fs := make([]float64, len(t.Weight))
+		for i := range min(len(vs), len(fs)) {
+			if peak > 0 {
+				fs[i] = float64(vs[i]) / float64(peak)
+			}
+		}
+		return fs
+	}
+	out.Total, out.Selected = scale(t.Weight), scale(t.Marked)
+	if total > 0 {
+		out.SelectedShare = float64(marked) / float64(total)
+	}
+	out.Allocated = fractions(t.Allocated)
+	for _, row := range t.Caps {
+		out.Caps = append(out.Caps, capActivity(&row, len(t.Weight)))
+	}
+	return out
+}
+
+// capActivity gives a capability's rows: run is a column's weight against the
+// capability's busiest, GC the part of the column that collected.
+func capActivity(row *profile.TimelineRow, n int) CapActivity {
+	c := CapActivity{Name: fmt.Sprintf("cap%d", row.Cap), Run: make([]float64, n), GC: make([]float64, n)}
+	if row.Cap == eventlog.NoCapability {
+		c.Name = "other"
+	}
+	all := make([]float64, n)
+	peak := 0.0
+	for cat, ws := range row.ByCategory {
+		for i, w := range ws {
+			all[i] += float64(w)
+			peak = max(peak, all[i])
+			if eventlog.Category(cat) == eventlog.CategoryGC {
+				c.GC[i] += float64(w)
+			}
+		}
+	}
+	for i, w := range all {
+		if w > 0 {
+			c.GC[i] /= w
+			c.Run[i] = w / peak
+		}
+	}
+	return c
+}
+
+func fractions(vs []uint64) []float64 {
+	if vs == nil {
+		return nil
+	}
+	peak := uint64(0)
+	for _, v := range vs {
+		peak = max(peak, v)
+	}
+	out := make([]float64, len(vs))
+	for i, v := range vs {
+		if peak > 0 {
+			out[i] = float64(v) / float64(peak)
+		}
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package ui
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+
+	"ccagent/ui/keymap"
+	"ccagent/ui/model"
+	"ccagent/ui/view"
+)
+
+// prompt asks for a line of text in the place of the footer. What is typed
+// takes effect at once where that can be taken back.
+type prompt struct {
+	what   keymap.Action
+	label  string
+	hint   string
+	input  textinput.Model
+	err    string
+	before view.Context // to go back to on esc
+}
+
+var labels = map[keymap.Action][2]string{
+	keymap.Search:    {"/", "regular expression; n and N step, esc leaves"},
+	keymap.Filter:    {"&", "regular expression; ! first inverts, empty lists all"},
+	keymap.Minimum:   {"least share in %: ", "rows below it are left out; 0 lists all"},
+	keymap.FocusExpr: {"focus /", "keeps samples with a frame whose name matches"},
+}
+
+func (a *App) ask(what keymap.Action) {
+	p := &prompt{what: what, label: labels[what][0], hint: labels[what][1], input: textinput.New(), before: *a.c}
+	p.input.CharLimit = 500
+	switch what {
+	case keymap.Filter:
+		p.input.SetValue(a.c.Filter.Text)
+	case keymap.Minimum:
+		if a.c.Minimum > 0 {
+			p.input.SetValue(strconv.FormatFloat(100*a.c.Minimum, 'g', 4, 64))
+		}
+	}
+	p.input.CursorEnd()
+	p.input.Focus()
+	a.prompt = p
+}
+
+func (a *App) promptKey(msg tea.KeyPressMsg) tea.Cmd {
+	p := a.prompt
+	switch msg.String() {
+	case "esc":
+		a.prompt = nil
+		a.c.Search, a.c.Filter, a.c.Minimum = p.before.Search, p.before.Filter, p.before.Minimum
+		a.c.Selected, a.c.File, a.c.Line = p.before.Selected, p.before.File, p.before.Line
+		return nil
+	case "ctrl+c":
+		return tea.Quit
+	case "enter":
+		if p.err == "" {
+			a.accept()
+		}
+		return nil
+	}
+	was := p.input.Value()
+	// Its commands only make a cursor blink; the terminal's own is shown.
+	p.input, _ = p.input.Update(msg)
+	if p.input.Value() != was {
+		a.typed()
+	}
+	return nil
+}
+
+// typed tries what was typed so far.
+func (a *App) typed() {
+	p := a.prompt
+	text := p.input.Value()
+	p.err = ""
+	switch p.what {
+	case keymap.Minimum:
+		v, err := percent(text)
+		if err != nil {
+			p.err = err.Error()
+			return
+		}
+		a.c.Minimum = v
+	default:
+		pat, err := view.Compile(text, p.what == keymap.Filter)
+		if err != nil {
+			p.err = strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+			return
+		}
+		switch p.what {
+		case keymap.Search:
+			a.c.Search = pat
+			if pat.RE != nil && !a.screens[a.screen].Find(&pat, 0) {
+				p.err = ""
+				p.hint = "no match"
+				return
+			}
+			p.hint = labels[p.what][1]
+		case keymap.Filter:
+			a.c.Filter = pat
+		}
+	}
+}
+
+func percent(text string) (float64, error) {
+	text = strings.TrimSuffix(strings.TrimSpace(text), "%")
+	if text == "" {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v >= 0 && v <= 100) {
+		return 0, fmt.Errorf("type a number from 0 to 100")
+	}
+	return v / 100, nil
+}
+
+func (a *App) accept() {
+	p := a.prompt
+	a.prompt = nil
+	text := p.input.Value()
+	switch p.what {
+	case keymap.Search:
+		if text == "" {
+			a.c.Search = view.Pattern{}
+			return
+		}
+		if p.hint == "no match" {
+			a.say("no match for "+text, true)
+		}
+	case keymap.FocusExpr:
+		pat, err := view.Compile(text, false)
+		if err == nil && pat.RE != nil {
+			a.c.Stack.Push(model.Transform{Op: model.OpFocus, Name: pat.RE.String(), Expr: true})
+		}
+	case keymap.Minimum:
+		a.typed()
+	}
+}

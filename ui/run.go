@@ -1,0 +1,77 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/term"
+
+	"ccagent/profile"
+	"ccagent/ui/model"
+	"ccagent/ui/theme"
+)
+
+// Source is a log to view.
+type Source struct {
+	Name string // shown
+	// Load reads it; it runs beside the event loop.
+	Load func(progress func(done, total int64)) (*profile.Profile, error)
+}
+
+// File is the source that reads a log from a file.
+func File(path string) Source {
+	return Source{
+		Name: filepath.Base(path),
+		Load: func(progress func(done, total int64)) (*profile.Profile, error) { return profile.Open(path, progress) },
+	}
+}
+
+// Options say how to show it. The zero value is a good choice.
+type Options struct {
+	Event string            // by its name; empty means the log's first with samples
+	Stack []model.Transform // to begin with
+	Theme string            // a name of theme.Names; empty: by the terminal's background, or plain with NO_COLOR
+	ASCII bool              // draw with ASCII alone
+}
+
+// ErrNotTerminal tells that there is no terminal to draw on; print text instead.
+var ErrNotTerminal = errors.New("standard output is not a terminal the viewer can draw on")
+
+// Usable reports whether the viewer can run here: stdin and stdout are
+// terminals and TERM names one that can move its cursor.
+func Usable() bool {
+	t := os.Getenv("TERM")
+	return t != "" && t != "dumb" && term.IsTerminal(os.Stdout.Fd()) && term.IsTerminal(os.Stdin.Fd())
+}
+
+// Run shows a log until the user quits. The error is ErrNotTerminal, that of
+// loading, or that of the terminal.
+func Run(ctx context.Context, src Source, o Options) error {
+	if !Usable() {
+		return ErrNotTerminal
+	}
+	if o.Theme == "" && os.Getenv("NO_COLOR") != "" {
+		o.Theme = "plain"
+	}
+	app, err := newApp(src, o)
+	if err != nil {
+		return err
+	}
+	_, err = tea.NewProgram(app, tea.WithContext(ctx)).Run()
+	switch {
+	case app.err != nil:
+		return app.err
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return fmt.Errorf("run viewer: %w", err)
+	}
+	return nil
+}
+
+// Themes lists the themes' names, for the command line's help.
+func Themes() []string { return theme.Names() }

@@ -1,0 +1,424 @@
+package view
+
+import (
+	"fmt"
+	"image"
+	"strings"
+
+	"ccagent/ui/keymap"
+	"ccagent/ui/model"
+	"ccagent/ui/theme"
+	"ccagent/ui/widget"
+)
+
+// sourcePane is a file with its heat; both the main screen and the source
+// screen have one.
+type sourcePane struct {
+	c     *Context
+	list  widget.List
+	left  int // columns scrolled to the right
+	shown *model.Source
+	line  int // c.Line when the cursor was last put on it
+	inner widget.Rect
+	full  bool // more columns, for the whole width
+}
+
+func newSourcePane(c *Context, full bool) *sourcePane { return &sourcePane{c: c, full: full} }
+
+// refresh follows the selection: when another file or line is asked for, the
+// cursor goes there.
+func (s *sourcePane) refresh() {
+	d := s.c.Data.Source
+	if d == nil || d.File != s.c.File {
+		s.list.N = 0
+		s.shown = nil
+		return
+	}
+	jump := s.shown == nil || s.line != s.c.Line
+	s.shown = d
+	s.list.N = len(d.Lines)
+	if s.c.Line == 0 && len(d.Hottest) > 0 {
+		s.c.Line = d.Hottest[0]
+	}
+	if jump && s.c.Line > 0 {
+		s.list.Set(s.c.Line - 1)
+		s.list.Center()
+		s.left = 0
+	}
+	s.line = s.c.Line
+}
+
+// follow tells the context which line the cursor is on.
+func (s *sourcePane) follow() {
+	if s.list.N > 0 {
+		s.c.Line = s.list.Cursor + 1
+		s.line = s.c.Line
+	}
+}
+
+func (s *sourcePane) why(a keymap.Action) string {
+	switch a {
+	case keymap.Focus, keymap.Drop, keymap.Hide:
+		return "transforms act on elements; tab goes to the hot list"
+	case keymap.Sort, keymap.Minimum, keymap.Filter:
+		return "this is for lists; tab goes to the hot list"
+	}
+	return ""
+}
+
+func (s *sourcePane) do(a keymap.Action) string {
+	s.refresh()
+	if moveList(&s.list, a) {
+		s.follow()
+		return ""
+	}
+	switch a {
+	case keymap.Left:
+		s.left = max(0, s.left-8)
+	case keymap.Right:
+		s.left = min(s.left+8, 4096)
+	}
+	return ""
+}
+
+// hotter moves to the next line by falling share; by is 1 or −1.
+func (s *sourcePane) hotter(by int) bool {
+	if s.shown == nil || len(s.shown.Hottest) == 0 {
+		return false
+	}
+	hot := s.shown.Hottest
+	at := -1
+	for i, l := range hot {
+		if l == s.c.Line {
+			at = i
+		}
+	}
+	if at < 0 && by < 0 {
+		at = 0
+	}
+	s.list.Set(hot[((at+by)%len(hot)+len(hot))%len(hot)] - 1)
+	s.follow()
+	return true
+}
+
+func (s *sourcePane) mouse(m Mouse) {
+	switch m.Kind {
+	case WheelUp, WheelDown:
+		s.list.Scroll(wheel(m))
+		s.follow()
+	case Press:
+		if i := s.list.RowAt(s.inner, m.Y); i >= 0 {
+			s.list.Set(i)
+			s.follow()
+		}
+	}
+}
+
+func (s *sourcePane) find(p *Pattern, by int) bool {
+	s.refresh()
+	if s.shown == nil || p.RE == nil || len(s.shown.Lines) == 0 {
+		return false
+	}
+	n := len(s.shown.Lines)
+	at, stepBy := s.list.Cursor+by, by
+	if by == 0 {
+		stepBy = 1
+	}
+	for range n {
+		i := ((at % n) + n) % n
+		if p.RE.MatchString(s.shown.Lines[i]) {
+			s.list.Set(i)
+			s.follow()
+			return true
+		}
+		at += stepBy
+	}
+	return false
+}
+
+func (s *sourcePane) subject() Subject {
+	if s.shown == nil {
+		return Subject{Key: model.NoKey}
+	}
+	out := Subject{Key: model.NoKey, Path: s.shown.Path, Line: s.list.Cursor + 1}
+	if s.list.Cursor < len(s.shown.Lines) {
+		out.Row = s.shown.Lines[s.list.Cursor]
+	}
+	return out
+}
+
+func (s *sourcePane) title() (string, string) {
+	d := s.c.Data.Source
+	if s.c.File == 0 || d == nil {
+		return "source", ""
+	}
+	note := ""
+	if s.full {
+		note = "share of " + s.c.base()
+	}
+	return d.Path, note
+}
+
+// draw draws the pane's box and the file.
+func (s *sourcePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
+	s.refresh()
+	title, note := s.title()
+	p.Box(r, tail(p, title, r.Dx()-6), note, focus)
+	in := r.Inset(1)
+	if in.Empty() {
+		return
+	}
+	s.inner = in
+	if s.shown == nil || len(s.shown.Lines) == 0 {
+		s.drawNone(p, in)
+		return
+	}
+	cols := s.columns(in.Dx())
+	if in.Dy() >= 8 {
+		s.header(p, in, cols)
+		in.Min.Y++
+	}
+	if s.shown.Problem != "" && in.Dy() > 4 {
+		p.Text(in.Min.X+1, in.Max.Y-1, in.Max.X, s.shown.Problem, p.Theme.Warn)
+		in.Max.Y--
+	}
+	// The selected line has its causes under it; the list gives them the room.
+	under := s.underlay(p, in.Dy())
+	rows := in
+	rows.Max.Y -= len(under)
+	s.inner = rows
+	shift := 0
+	s.list.Draw(rows, func(i, y int) {
+		s.drawLine(p, in, cols, i, y+shift, focus)
+		if i == s.list.Cursor {
+			for j, c := range under {
+				s.drawCause(p, in, cols, i, y+1+j, c)
+			}
+			shift = len(under)
+		}
+	})
+}
+
+type sourceColumns struct {
+	causes, only int // widths, 0 = none
+	code         int // where the text begins
+}
+
+const maxUnder = 4
+
+func (s *sourcePane) columns(w int) sourceColumns {
+	var c sourceColumns
+	c.causes = 2
+	if s.full && w >= 70 {
+		c.causes, c.only = theme.Causes+2, 7
+	}
+	c.code = 1 + c.causes + 2 + 6 + c.only + 6
+	return c
+}
+
+func (s *sourcePane) header(p *widget.Painter, in widget.Rect, cols sourceColumns) {
+	x, t := in.Min.X+1, p.Theme.Dim
+	head := "c"
+	if cols.causes > 2 {
+		head = "causes"
+	}
+	p.Text(x, in.Min.Y, x+cols.causes, head, t)
+	x += cols.causes
+	p.Text(x, in.Min.Y, in.Max.X, "  share", t)
+	x += 8
+	if cols.only > 0 {
+		p.Text(x, in.Min.Y, in.Max.X, "  only", t)
+		x += cols.only
+	}
+	p.Text(x, in.Min.Y, in.Max.X, " line", t)
+}
+
+// number gives a share without its sign, so that a column of them is narrow.
+func number(f float64) string { return strings.TrimSuffix(widget.Percent(f), "%") }
+
+func (s *sourcePane) drawLine(p *widget.Painter, in widget.Rect, cols sourceColumns, i, y int, focus bool) {
+	if y >= in.Max.Y {
+		return
+	}
+	t := p.Theme
+	heat, hot := s.shown.Heat[i+1]
+	selected := i == s.list.Cursor
+	x := in.Min.X
+	if selected {
+		p.Text(x, y, in.Max.X, p.Glyphs.Pointer, t.Strong)
+	}
+	x++
+	for j, c := range heat.Causes {
+		if j < cols.causes-1 {
+			p.Cell(x+j, y, c.Letter, t.Cause[j%theme.Causes])
+		}
+	}
+	x += cols.causes
+	if hot {
+		share := heat.Share * s.c.Base
+		g, st := p.HeatGlyph(share)
+		p.Cell(x, y, g, st)
+		p.Right(x+2, x+7, y, number(share), st)
+		if cols.only > 0 {
+			p.Right(x+8, x+8+cols.only-2, y, number(heat.Only*s.c.Base), t.Text)
+		}
+	}
+	x += 8 + cols.only
+	p.Right(x, x+5, y, fmt.Sprint(i+1), t.Dim)
+	code := widget.Rect{Min: image.Pt(in.Min.X+cols.code, in.Min.Y), Max: in.Max}
+	p.CodeLine(code, y, s.left, s.shown.Lines[i], s.shown.Tokens[i], s.marks(p, i+1))
+	line := widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, y+1)}
+	switch {
+	case selected && focus:
+		p.Tint(line, t.Selected)
+	case selected:
+		p.Tint(line, t.SelectedIdle)
+	}
+}
+
+// marks colours what the selection's own spans cover, strongly, and on the
+// cursor's line nothing, because its causes are drawn under it.
+func (s *sourcePane) marks(p *widget.Painter, line int) []widget.Mark {
+	var out []widget.Mark
+	if s.c.Search.RE != nil && line <= len(s.shown.Lines) && s.c.Search.RE.MatchString(s.shown.Lines[line-1]) {
+		out = append(out, widget.Mark{From: 1, Style: p.Theme.Match})
+	}
+	return out
+}
+
+// underlay is what is drawn under the selected line.
+func (s *sourcePane) underlay(p *widget.Painter, height int) []model.Cause {
+	h := s.shown.Heat[s.list.Cursor+1]
+	n := min(len(h.Causes), maxUnder, max(0, height-3))
+	return h.Causes[:n]
+}
+
+func (s *sourcePane) drawCause(p *widget.Painter, in widget.Rect, cols sourceColumns, i, y int, c model.Cause) {
+	if y >= in.Max.Y {
+		return
+	}
+	var at int
+	for j, o := range s.shown.Heat[i+1].Causes {
+		if o.Key == c.Key && o.Letter == c.Letter {
+			at = j
+		}
+	}
+	st := p.Theme.Cause[at%theme.Causes]
+	x := in.Min.X + 1
+	x = p.Text(x, y, in.Max.X, c.Letter+" ", st)
+	x = max(x, p.Right(x, in.Min.X+cols.code-7, y, number(c.Share*s.c.Base), st))
+	code := widget.Rect{Min: image.Pt(in.Min.X+cols.code, in.Min.Y), Max: in.Max}
+	end := code.Min.X
+	line := uint32(i + 1)
+	if sp := c.Span; sp.Line == line {
+		m := widget.Mark{From: int(sp.Col), Style: st}
+		if sp.EndLine == line {
+			m.To = int(sp.EndCol)
+		}
+		end = p.Underlay(code, y, s.left, s.shown.Lines[i], m, c.Letter) + 1
+	}
+	text := c.Name
+	// What it is goes after the marks if there is room, else over the gutter.
+	if end+p.Width(text) <= in.Max.X || end == code.Min.X {
+		p.Text(end, y, in.Max.X, text, st)
+	}
+}
+
+func (s *sourcePane) drawNone(p *widget.Painter, in widget.Rect) {
+	var lines []string
+	d := s.c.Data.Source
+	switch {
+	case s.c.Selected == model.NoKey:
+		lines = []string{"select an element to see its source"}
+	case s.c.File == 0:
+		lines = s.c.noSource()
+	case d == nil || d.File != s.c.File:
+		lines = []string{"loading…"}
+	default:
+		lines = []string{"the text of this file is not in the log", d.Problem}
+		for _, l := range d.Hottest {
+			h := d.Heat[l]
+			lines = append(lines, fmt.Sprintf("%6s  line %d", widget.Percent(h.Share*s.c.Base), l))
+		}
+	}
+	y := in.Min.Y
+	for _, l := range lines {
+		for _, piece := range wrap(p, l, in.Dx()-2) {
+			if y < in.Max.Y {
+				p.Text(in.Min.X+1, y, in.Max.X, piece, p.Theme.Dim)
+			}
+			y++
+		}
+	}
+}
+
+// wrap breaks a sentence at its spaces.
+func wrap(p *widget.Painter, s string, w int) []string {
+	var out []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && p.Width(line)+1+p.Width(word) > w {
+			out = append(out, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	if line != "" {
+		out = append(out, line)
+	}
+	return out
+}
+
+// base names what shares are fractions of.
+func (c *Context) base() string {
+	s := c.Data.Summary
+	if s == nil {
+		return "the samples"
+	}
+	if c.Whole {
+		return "all " + widget.Count(s.Samples)
+	}
+	return widget.Count(s.Kept)
+}
+
+// noSource tells why the selection has no source to show.
+func (c *Context) noSource() []string {
+	name := ""
+	if r := c.row(c.Selected); r != nil {
+		name = r.Full
+	}
+	switch name {
+	case "(GC)":
+		return []string{"garbage collection: code of the runtime system.", "ccview timeline shows when it ran; allocation drives it: t shows the event alloc."}
+	case "(STG)":
+		return []string{"Haskell's own machine: primitives and stubs of the runtime system, and Haskell code without a symbol."}
+	case "(foreign)":
+		return []string{"C and other foreign code, with no Haskell source.", "3 shows who calls it."}
+	case "(kernel)":
+		return []string{"the kernel, on behalf of the program.", "3 shows who calls it."}
+	case "(unresolved)":
+		return []string{"addresses that nothing is known about.", "ccagent doctor PROG tells which debug information is missing."}
+	case "":
+		return []string{"no source for this row"}
+	}
+	return []string{
+		name + " has no source notes in the log.",
+		"Code compiled with -g3 has them; libraries need it too: with cabal, package *, ghc-options: -g3.",
+	}
+}
+
+// row finds an element's row in the hot list.
+func (c *Context) row(k model.Key) *model.Row {
+	if c.Data.Hot == nil {
+		return nil
+	}
+	for i := range c.Data.Hot.Rows {
+		if c.Data.Hot.Rows[i].Key == k {
+			return &c.Data.Hot.Rows[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package view
+
+import (
+	"fmt"
+
+	"ccagent/ui/keymap"
+	"ccagent/ui/layout"
+	"ccagent/ui/model"
+	"ccagent/ui/theme"
+	"ccagent/ui/widget"
+)
+
+// SourceScreen is screen 2: a file over the whole width, and what is known of
+// the line under the cursor.
+type SourceScreen struct {
+	c      *Context
+	source *sourcePane
+	boxes  layout.SourceScreen
+	zoomed bool
+}
+
+// NewSourceScreen gives screen 2 on a context.
+func NewSourceScreen(c *Context) *SourceScreen {
+	return &SourceScreen{c: c, source: newSourcePane(c, true)}
+}
+
+// Why implements Screen.
+func (s *SourceScreen) Why(a keymap.Action) string {
+	switch a {
+	case keymap.NextPane, keymap.PrevPane:
+		return "this screen has one pane with keys; n and N step through the hottest lines"
+	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Sort, keymap.Minimum, keymap.Filter:
+		return "this acts on elements; 1 goes to the hot list"
+	case keymap.Invert:
+		return "inverting turns the call tree; 3 shows it"
+	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight:
+		return "the timeline is on the main screen; 1 goes there"
+	case keymap.Open:
+		if s.c.File == 0 {
+			return "no file is open"
+		}
+	}
+	return s.source.why(a)
+}
+
+// Do implements Screen.
+func (s *SourceScreen) Do(a keymap.Action) string {
+	switch a {
+	case keymap.Zoom:
+		s.zoomed = !s.zoomed
+		return ""
+	case keymap.Open:
+		s.source.refresh()
+		if !s.source.hotter(1) {
+			return "no line of this file has samples"
+		}
+		return ""
+	}
+	return s.source.do(a)
+}
+
+// Back implements Screen.
+func (s *SourceScreen) Back() bool {
+	was := s.zoomed
+	s.zoomed = false
+	return was
+}
+
+// Mouse implements Screen.
+func (s *SourceScreen) Mouse(m Mouse) string {
+	if inside(s.boxes.Source.Inset(1), m) {
+		s.source.mouse(m)
+	}
+	return ""
+}
+
+// Find implements Screen. Without a search, n and N step through the hottest lines.
+func (s *SourceScreen) Find(p *Pattern, by int) bool {
+	if p.RE == nil {
+		s.source.refresh()
+		return s.source.hotter(by)
+	}
+	return s.source.find(p, by)
+}
+
+// Subject implements Screen.
+func (s *SourceScreen) Subject() Subject { return s.source.subject() }
+
+// Needs implements Screen.
+func (s *SourceScreen) Needs(n *model.Need) {
+	n.Detail, n.Line = true, s.c.Line
+}
+
+// Draw implements Screen.
+func (s *SourceScreen) Draw(p *widget.Painter, f layout.Frame) {
+	s.boxes = layout.SourceOver(f.Body, f.Small || s.zoomed)
+	s.source.draw(p, s.boxes.Source, true)
+	if s.boxes.Causes.Empty() {
+		return
+	}
+	l := s.c.Data.Line
+	if l != nil && (l.File != s.c.File || l.Number != s.c.Line) {
+		l = nil
+	}
+	title := "causes of the line"
+	if l != nil && l.Samples > 0 {
+		title = fmt.Sprintf("causes of line %d (%s)", l.Number, widget.Percent(l.Share*s.c.Base))
+	}
+	p.Box(s.boxes.Causes, title, "", false)
+	p.Box(s.boxes.Lines, "lines with the same samples", "", false)
+	p.Box(s.boxes.Also, "also attributed to", "", false)
+	if l == nil {
+		return
+	}
+	s.drawCauses(p, s.boxes.Causes.Inset(1), l)
+	s.list(p, s.boxes.Lines.Inset(1), l.Lines, "no other line shares them")
+	s.list(p, s.boxes.Also.Inset(1), l.Also, "nothing else")
+}
+
+func (s *SourceScreen) drawCauses(p *widget.Painter, in widget.Rect, l *model.Line) {
+	if len(l.Causes) == 0 {
+		p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "no source note begins here", p.Theme.Dim)
+		return
+	}
+	for i, c := range l.Causes {
+		y := in.Min.Y + i
+		if y >= in.Max.Y {
+			return
+		}
+		st := p.Theme.Cause[i%theme.Causes]
+		x := p.Text(in.Min.X+1, y, in.Max.X, c.Letter+" ", st)
+		p.Right(x, x+6, y, widget.Percent(c.Share*s.c.Base), st)
+		x = p.Text(x+7, y, in.Max.X, c.Name, p.Theme.Text)
+		where := fmt.Sprintf(" %d:%d-%d:%d", c.Span.Line, c.Span.Col, c.Span.EndLine, c.Span.EndCol)
+		if x+len(where) <= in.Max.X {
+			p.Text(x, y, in.Max.X, where, p.Theme.Dim)
+		}
+	}
+}
+
+func (s *SourceScreen) list(p *widget.Painter, in widget.Rect, cs []model.Cause, none string) {
+	if len(cs) == 0 {
+		p.Text(in.Min.X+1, in.Min.Y, in.Max.X, none, p.Theme.Dim)
+	}
+	for i, c := range cs {
+		y := in.Min.Y + i
+		if y >= in.Max.Y {
+			return
+		}
+		if left := len(cs) - i; y == in.Max.Y-1 && left > 1 {
+			p.Text(in.Min.X+1, y, in.Max.X, fmt.Sprintf("and %d more", left), p.Theme.Dim)
+			return
+		}
+		p.Right(in.Min.X+1, in.Min.X+7, y, widget.Percent(c.Share*s.c.Base), p.Theme.Text)
+		p.Text(in.Min.X+8, y, in.Max.X, tail(p, c.Name, in.Max.X-in.Min.X-8), p.Theme.Text)
+	}
+}

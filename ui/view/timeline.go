@@ -1,0 +1,411 @@
+package view
+
+import (
+	"fmt"
+	"image"
+	"math"
+
+	"ccagent/ui/keymap"
+	"ccagent/ui/model"
+	"ccagent/ui/widget"
+)
+
+// timelinePane shows activity over time and chooses the range.
+type timelinePane struct {
+	c     *Context
+	strip widget.Rect // where the columns are, as last drawn
+	brush int         // column where a brush began, or −1
+}
+
+func newTimelinePane(c *Context) *timelinePane { return &timelinePane{c: c, brush: -1} }
+
+// minWindow bounds zooming in, in ns.
+const minWindow = 1000
+
+const (
+	timeLabel = 6  // columns for the rows' names
+	timeNotes = 26 // columns for the notes at the right
+)
+
+// rows is the number of rows the pane would like.
+func (tp *timelinePane) rows() int {
+	n := 3
+	if d := tp.c.Data.Timeline; d != nil {
+		n += len(d.Caps)
+	}
+	return n
+}
+
+// layout gives the strip of columns in the pane's inner rectangle.
+func (tp *timelinePane) layout(in widget.Rect) widget.Rect {
+	s := in
+	s.Min.X += timeLabel
+	if s.Dx() >= 60+timeNotes {
+		s.Max.X -= timeNotes
+	}
+	return s
+}
+
+func (tp *timelinePane) why(a keymap.Action) string {
+	w := &tp.c.Window
+	switch a {
+	case keymap.Left, keymap.Right, keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn:
+		if tp.c.Profile.Duration == 0 {
+			return "the log has no time in it"
+		}
+	case keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight:
+		if w.From == 0 && w.To >= tp.c.Profile.Duration {
+			return "all of the time is on screen; + zooms in"
+		}
+	}
+	return ""
+}
+
+// at is the time at the left edge of a column.
+func (w *Window) at(col int) uint64 {
+	if w.Cols <= 0 {
+		return w.From
+	}
+	return w.From + uint64(float64(w.To-w.From)*float64(col)/float64(w.Cols))
+}
+
+// column is the column that holds a time; it may lie outside.
+func (w *Window) column(t uint64) int {
+	if w.To <= w.From {
+		return 0
+	}
+	return int(math.Floor((float64(t) - float64(w.From)) / float64(w.To-w.From) * float64(w.Cols)))
+}
+
+func (tp *timelinePane) do(a keymap.Action) string {
+	w := &tp.c.Window
+	switch a {
+	case keymap.Left, keymap.Up:
+		tp.moveTo(w.Cursor - 1)
+	case keymap.Right, keymap.Down:
+		tp.moveTo(w.Cursor + 1)
+	case keymap.HalfUp, keymap.PageUp:
+		tp.moveTo(w.Cursor - 10)
+	case keymap.HalfDown, keymap.PageDown:
+		tp.moveTo(w.Cursor + 10)
+	case keymap.Top:
+		tp.moveTo(0)
+	case keymap.Bottom:
+		tp.moveTo(w.Cols - 1)
+	case keymap.RangeFrom:
+		return tp.edge(w.at(w.Cursor), true)
+	case keymap.RangeTo:
+		return tp.edge(w.at(w.Cursor+1), false)
+	case keymap.Brush:
+		if tp.brush < 0 {
+			tp.brush = w.Cursor
+			return "brushing: h l move, v keeps the range, esc leaves it"
+		}
+		tp.keep(tp.brush, w.Cursor)
+		tp.brush = -1
+	case keymap.ZoomIn:
+		tp.zoom(0.5)
+	case keymap.ZoomOut:
+		tp.zoom(2)
+	case keymap.ZoomFit:
+		tp.setWindow(0, float64(tp.c.Profile.Duration))
+	case keymap.PanLeft:
+		tp.pan(-1)
+	case keymap.PanRight:
+		tp.pan(1)
+	}
+	return ""
+}
+
+func (tp *timelinePane) moveTo(col int) {
+	w := &tp.c.Window
+	w.Cursor = max(0, min(col, w.Cols-1))
+}
+
+// edge sets one edge of the range; the other stays if it is on its side.
+func (tp *timelinePane) edge(t uint64, from bool) string {
+	r, ok := tp.c.Stack.Range()
+	if !ok {
+		r = model.Transform{Op: model.OpRange, From: 0, To: tp.c.Profile.Duration}
+	}
+	if from {
+		r.From = t
+		if r.To <= t {
+			r.To = tp.c.Profile.Duration
+		}
+	} else {
+		r.To = t
+		if r.From >= t {
+			r.From = 0
+		}
+	}
+	tp.c.Stack.Push(r)
+	return ""
+}
+
+// keep makes the columns a to b the range.
+func (tp *timelinePane) keep(a, b int) {
+	if a > b {
+		a, b = b, a
+	}
+	w := &tp.c.Window
+	tp.c.Stack.Push(model.Transform{Op: model.OpRange, From: w.at(a), To: w.at(b + 1)})
+}
+
+func (tp *timelinePane) zoom(by float64) {
+	w := &tp.c.Window
+	middle := w.at(w.Cursor)
+	size := float64(w.To-w.From) * by
+	if size < minWindow {
+		return
+	}
+	from := float64(middle) - size*float64(w.Cursor)/float64(max(1, w.Cols))
+	tp.setWindow(max(0, from), max(0, from)+size)
+	w.Cursor = max(0, min(w.column(middle), w.Cols-1))
+}
+
+func (tp *timelinePane) pan(by int) {
+	w := &tp.c.Window
+	size, all := float64(w.To-w.From), float64(tp.c.Profile.Duration)
+	from := max(0, min(float64(w.From)+float64(by)*size/4, all-size))
+	tp.setWindow(from, from+size)
+}
+
+func (tp *timelinePane) setWindow(from, to float64) {
+	w := &tp.c.Window
+	w.From, w.To = uint64(from), min(uint64(to), tp.c.Profile.Duration)
+	tp.brush = -1
+}
+
+func (tp *timelinePane) back() bool {
+	if tp.brush >= 0 {
+		tp.brush = -1
+		return true
+	}
+	return false
+}
+
+func (tp *timelinePane) mouse(m Mouse) {
+	w := &tp.c.Window
+	col := m.X - tp.strip.Min.X
+	switch m.Kind {
+	case WheelUp, WheelDown:
+		tp.moveTo(col)
+		if m.Kind == WheelUp {
+			tp.zoom(0.5)
+		} else {
+			tp.zoom(2)
+		}
+	case Press:
+		if m.Double {
+			tp.c.Stack.DropRange()
+			tp.brush = -1
+			return
+		}
+		tp.moveTo(col)
+		tp.brush = w.Cursor
+	case Drag:
+		tp.moveTo(col)
+	case Release:
+		tp.moveTo(col)
+		if tp.brush >= 0 && tp.brush != w.Cursor {
+			tp.keep(tp.brush, w.Cursor)
+		}
+		tp.brush = -1
+	}
+}
+
+func (tp *timelinePane) subject() Subject {
+	w := &tp.c.Window
+	return Subject{Key: model.NoKey, Row: fmt.Sprintf("%.6fs", float64(w.at(w.Cursor))/1e9)}
+}
+
+func (tp *timelinePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
+	w := &tp.c.Window
+	in := r.Inset(1)
+	tp.strip = tp.layout(in)
+	if w.Cols != max(1, tp.strip.Dx()) { // keep the cursor at its time
+		t := w.at(w.Cursor)
+		w.Cols = max(1, tp.strip.Dx())
+		if w.To > w.From {
+			w.Cursor = max(0, min(w.column(t), w.Cols-1))
+		}
+	}
+	note := ""
+	if w.To > w.From {
+		note = fmt.Sprintf("1 col = %s  cursor %s", duration(float64(w.To-w.From)/float64(w.Cols)), seconds(w.at(w.Cursor), w))
+	}
+	p.Box(r, "timeline", note, focus)
+	d := tp.c.Data.Timeline
+	if in.Empty() || d == nil || len(d.Total) == 0 {
+		if !in.Empty() {
+			p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "no time to show", p.Theme.Dim)
+		}
+		return
+	}
+	y := in.Min.Y
+	notes := tp.strip.Max.X + 1
+	note1, note2 := tp.notes(d)
+	row := func(label string, draw func(y int), note string) {
+		if y >= in.Max.Y {
+			return
+		}
+		p.Text(in.Min.X, y, in.Min.X+timeLabel, label, p.Theme.Dim)
+		draw(y)
+		if notes < in.Max.X {
+			p.Text(notes, y, in.Max.X, note, p.Theme.Dim)
+		}
+		y++
+	}
+	row("", func(y int) { tp.axis(p, y) }, note1)
+	row(" all", func(y int) { p.Strip(tp.strip.Min.X, y, fit(d.Total, tp.strip.Dx()), p.Theme.Run) }, note2)
+	row(" sel", func(y int) { p.Strip(tp.strip.Min.X, y, fit(d.Selected, tp.strip.Dx()), p.Theme.Only) },
+		fmt.Sprintf("selection: %s", widget.Percent(d.SelectedShare)))
+	for i, c := range d.Caps {
+		note := ""
+		if i == 0 {
+			note = p.Glyphs.Run + " run " + p.Glyphs.GC + " GC " + p.Glyphs.Idle + " idle"
+		}
+		last := y == in.Max.Y-1
+		if left := len(d.Caps) - 1 - i; last && left > 0 {
+			note = fmt.Sprintf("(+%d more)", left)
+		}
+		row(" "+c.Name, func(y int) { tp.cap(p, y, &c) }, note)
+	}
+	tp.marks(p, in, y)
+}
+
+// fit cuts values to the columns there are, while data of another width is shown.
+func fit(v []float64, n int) []float64 { return v[:min(len(v), max(0, n))] }
+
+func (tp *timelinePane) notes(d *model.Timeline) (string, string) {
+	if r, ok := tp.c.Stack.Range(); ok {
+		return fmt.Sprintf("range %.2f-%.2fs", float64(r.From)/1e9, float64(r.To)/1e9), "v or drag sets, esc keeps"
+	}
+	return "range: all", "[ ] v or drag: set it"
+}
+
+// axis draws the times, as dense as they are legible.
+func (tp *timelinePane) axis(p *widget.Painter, y int) {
+	w := &tp.c.Window
+	s := tp.strip
+	if w.To <= w.From {
+		return
+	}
+	per := float64(w.To-w.From) / float64(w.Cols)
+	step := niceStep(per * 12)
+	for t := math.Ceil(float64(w.From)/step) * step; t < float64(w.To); t += step {
+		x := s.Min.X + w.column(uint64(t))
+		label := tick(t, step)
+		if x+len(label) < s.Max.X {
+			p.Text(x, y, s.Max.X, label, p.Theme.Dim)
+		}
+	}
+}
+
+// niceStep is the smallest of 1, 2, 5 × 10ⁿ that is at least v.
+func niceStep(v float64) float64 {
+	base := math.Pow(10, math.Floor(math.Log10(max(v, 1))))
+	for _, m := range []float64{1, 2, 5, 10} {
+		if base*m >= v {
+			return base * m
+		}
+	}
+	return base * 10
+}
+
+func tick(t, step float64) string {
+	switch {
+	case step >= 1e9:
+		return fmt.Sprintf("%.0fs", t/1e9)
+	case step >= 1e8:
+		return fmt.Sprintf("%.1fs", t/1e9)
+	case step >= 1e7:
+		return fmt.Sprintf("%.2fs", t/1e9)
+	case step >= 1e6:
+		return fmt.Sprintf("%.0fms", t/1e6)
+	default:
+		return fmt.Sprintf("%.3fms", t/1e6)
+	}
+}
+
+// seconds gives a time with the digits that a column of w can tell apart.
+func seconds(t uint64, w *Window) string {
+	digits := 2
+	for per := float64(w.To-w.From) / float64(max(1, w.Cols)) / 1e9; per < 0.01 && digits < 9; per *= 10 {
+		digits++
+	}
+	return fmt.Sprintf("%.*fs", digits, float64(t)/1e9)
+}
+
+func duration(v float64) string {
+	switch {
+	case v >= 1e9:
+		return fmt.Sprintf("%.3gs", v/1e9)
+	case v >= 1e6:
+		return fmt.Sprintf("%.3gms", v/1e6)
+	case v >= 1e3:
+		return fmt.Sprintf("%.3gµs", v/1e3)
+	default:
+		return fmt.Sprintf("%.3gns", v)
+	}
+}
+
+func (tp *timelinePane) cap(p *widget.Painter, y int, c *model.CapActivity) {
+	g, t := p.Glyphs, p.Theme
+	for i := range min(len(c.Run), tp.strip.Dx()) {
+		x := tp.strip.Min.X + i
+		switch gc := c.GC[i]; {
+		case gc >= 0.5:
+			p.Cell(x, y, g.GC, t.GC)
+		case gc > 0:
+			p.Cell(x, y, g.Both, t.GC)
+		case c.Run[i] > 0:
+			if g.ASCII {
+				p.Cell(x, y, g.Run, t.Run)
+			} else {
+				p.Cell(x, y, g.Level(c.Run[i]), t.Run)
+			}
+		default:
+			p.Cell(x, y, g.Idle, t.Idle)
+		}
+	}
+}
+
+// marks draws the range's edges, the brush and the cursor over the strips.
+func (tp *timelinePane) marks(p *widget.Painter, in widget.Rect, bottom int) {
+	w := &tp.c.Window
+	s := tp.strip
+	column := func(c int) widget.Rect {
+		return widget.Rect{Min: image.Pt(s.Min.X+c, in.Min.Y), Max: image.Pt(s.Min.X+c+1, bottom)}
+	}
+	shade := func(from, to int) {
+		from, to = max(0, from), min(to, s.Dx()-1)
+		if from <= to {
+			p.Tint(widget.Rect{Min: image.Pt(s.Min.X+from, in.Min.Y+1), Max: image.Pt(s.Min.X+to+1, bottom)}, p.Theme.Range)
+		}
+	}
+	edges := func(from, to int) {
+		for y := in.Min.Y + 1; y < bottom; y++ {
+			if from >= 0 && from < s.Dx() {
+				p.Cell(s.Min.X+from, y, p.Glyphs.EdgeL, p.Theme.Key)
+			}
+			if to >= 0 && to < s.Dx() && to != from {
+				p.Cell(s.Min.X+to, y, p.Glyphs.EdgeR, p.Theme.Key)
+			}
+		}
+	}
+	if r, ok := tp.c.Stack.Range(); ok && tp.brush < 0 {
+		from, to := w.column(r.From), w.column(r.To-1)
+		shade(from, to)
+		edges(from, to)
+	}
+	if tp.brush >= 0 {
+		shade(min(tp.brush, w.Cursor), max(tp.brush, w.Cursor))
+		edges(min(tp.brush, w.Cursor), max(tp.brush, w.Cursor))
+	}
+	if w.Cursor < s.Dx() {
+		p.Cell(s.Min.X+w.Cursor, in.Min.Y, p.Glyphs.Cursor, p.Theme.Key)
+		p.Tint(column(w.Cursor), p.Theme.SelectedIdle)
+	}
+}
