@@ -52,6 +52,7 @@ type capture struct {
 	changes         []perf.Change
 	ringFull        []uint64  // per CPU, as last reported
 	undecodable     uint64    // likewise
+	walks           histogram // what each sample took in the walker
 	begun           time.Time // when the target was let run
 	targetCPUBefore uint64    // CPU time that an attached target had used, ns
 	sum             Summary
@@ -540,6 +541,7 @@ func (c *capture) countSample(im *image, s *perf.Sample) error {
 	e.Samples++
 	e.Weight += s.Period
 	c.sum.Samples++
+	c.walks.add(uint64(s.WalkNs))
 	switch stop := eventlog.StopReason(s.Stop); {
 	case stop == eventlog.StopNoHaskell || stop == eventlog.StopNoUserContext:
 		c.sum.NoHaskell++

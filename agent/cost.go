@@ -33,12 +33,16 @@ func (c *capture) measureCost() (*eventlog.AgentCost, error) {
 	if used, ok := cpuTime(c.target.PID); ok {
 		c.sum.TargetCPU = time.Duration(used - min(used, c.targetCPUBefore))
 	}
+	c.sum.WalkMedian = time.Duration(c.walks.quantile(0.5))
+	c.sum.WalkP99 = time.Duration(c.walks.quantile(0.99))
 	return &eventlog.AgentCost{
-		CPUNs:       uint64(c.sum.AgentCPU),
-		RSS:         uint64(ru.Maxrss) << 10,
-		BPFRuns:     runs,
-		BPFNs:       ns,
-		Samples:     c.sum.Samples,
-		TargetCPUNs: uint64(c.sum.TargetCPU),
+		CPUNs:        uint64(c.sum.AgentCPU),
+		RSS:          uint64(ru.Maxrss) << 10,
+		BPFRuns:      runs,
+		BPFNs:        ns,
+		Samples:      c.sum.Samples,
+		TargetCPUNs:  uint64(c.sum.TargetCPU),
+		WalkMedianNs: uint64(c.sum.WalkMedian),
+		WalkP99Ns:    uint64(c.sum.WalkP99),
 	}, nil
 }

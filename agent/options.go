@@ -55,6 +55,8 @@ type Summary struct {
 	BPFRuns    uint64
 	BPFTime    time.Duration // 0 where the kernel does not tell
 	TargetCPU  time.Duration // 0 where it could not be had
+	// WalkMedian and WalkP99 are what one sample took in the walker.
+	WalkMedian, WalkP99 time.Duration
 	// Haskell is set when a Haskell run-time system was seen.
 	Haskell bool
 	// Status is the program's exit status where HaveStatus is set.

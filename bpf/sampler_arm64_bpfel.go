@@ -125,7 +125,9 @@ type samplerWalk struct {
 	Window       [256]uint64
 	WindowAt     uint64
 	WindowWords  uint32
+	WindowLimit  uint32
 	MaxFrames    uint32
+	_            [4]byte
 	Sp           uint64
 	ChunkLo      uint64
 	ChunkHi      uint64

@@ -235,6 +235,9 @@ type AgentCost struct {
 	// TargetCPUNs is user and system time of the target while it was
 	// captured; 0 where it could not be had.
 	TargetCPUNs uint64
+	// WalkMedianNs and WalkP99Ns are what one sample took in the walker.
+	WalkMedianNs uint64
+	WalkP99Ns    uint64
 }
 
 // EndReason says why a capture ended.

@@ -129,6 +129,8 @@ func (e *AgentCost) layout(c *codec) {
 	c.v64(&e.BPFNs)
 	c.v64(&e.Samples)
 	c.v64(&e.TargetCPUNs)
+	c.v64(&e.WalkMedianNs)
+	c.v64(&e.WalkP99Ns)
 }
 
 func (*CaptureEnd) EventID() uint16 { return IDCaptureEnd }

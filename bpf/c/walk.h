@@ -44,6 +44,8 @@ enum {
 // a hundred nanoseconds whatever its length.
 #define WINDOW_WORDS 256
 #define WINDOW_MASK (WINDOW_WORDS - 1)
+// The first read is smaller: it is enough for a shallow stack.
+#define FIRST_WINDOW_WORDS 32
 // Words of a frame that the walker looks at itself.
 #define FRAME_HEAD 3
 
@@ -87,6 +89,7 @@ struct walk {
 	u64 window[WINDOW_WORDS];
 	u64 window_at;	  // address of window[0]
 	u32 window_words; // how many are valid
+	u32 window_limit; // bytes to read next
 	u32 max_frames;
 	u64 sp;
 	u64 chunk_lo;
@@ -236,8 +239,9 @@ INLINE struct cached_info *find_frame_table(struct walker *k, u64 info, u8 *why)
 INLINE bool load_window(struct walk *w)
 {
 	u64 left = w->chunk_hi - w->sp;
-	if (left > sizeof(w->window))
-		left = sizeof(w->window);
+	if (left > w->window_limit)
+		left = w->window_limit;
+	w->window_limit = sizeof(w->window);
 	u32 bytes = left & ~7u;
 	if (bytes == 0 || bytes > sizeof(w->window))
 		return false;
@@ -583,6 +587,7 @@ INLINE void begin_walk(struct walk *w, u32 max_frames)
 	w->max_frames = max_frames;
 	w->chunks = 0;
 	w->window_words = 0;
+	w->window_limit = 8 * FIRST_WINDOW_WORDS;
 	w->cycle = 0;
 	w->lag = 0;
 	w->number++;

@@ -29,7 +29,8 @@ func printSummary(w io.Writer, s *agent.Summary) {
 	}
 	cost := fmt.Sprintf("agent: %.0f ms CPU", s.AgentCPU.Seconds()*1e3)
 	if s.BPFRuns > 0 {
-		cost += fmt.Sprintf(", %d ns a sample in BPF", s.BPFTime.Nanoseconds()/int64(s.BPFRuns))
+		cost += fmt.Sprintf(", %d ns a sample in BPF (walk: median %d, p99 %d)",
+			s.BPFTime.Nanoseconds()/int64(s.BPFRuns), s.WalkMedian.Nanoseconds(), s.WalkP99.Nanoseconds())
 	}
 	if s.TargetCPU > 0 {
 		cost += fmt.Sprintf("; overhead about %.2f %% of the program's CPU time", 100*s.BPFTime.Seconds()/s.TargetCPU.Seconds())

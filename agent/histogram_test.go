@@ -1,0 +1,34 @@
+package agent
+
+import "testing"
+
+func TestHistogramQuantiles(t *testing.T) {
+	var h histogram
+	if got := h.quantile(0.5); got != 0 {
+		t.Errorf("median of nothing is %d, want 0", got)
+	}
+	for ns := uint64(1); ns <= 100_000; ns++ {
+		h.add(ns)
+	}
+	for _, q := range []float64{0.01, 0.5, 0.99, 1} {
+		want := q * 100_000
+		// A bucket is an eighth of its value wide.
+		if got := float64(h.quantile(q)); got < want*0.87 || got > want*1.13 {
+			t.Errorf("quantile %v is %v, want within a bucket of %v", q, got, want)
+		}
+	}
+}
+
+func TestHistogramBuckets(t *testing.T) {
+	last := -1
+	for _, ns := range []uint64{0, 1, 7, 8, 9, 15, 16, 17, 18, 1000, 1 << 20, 1<<63 - 1, 1<<64 - 1} {
+		b := bucketOf(ns)
+		if b < last || b >= len((&histogram{}).counts) {
+			t.Errorf("bucket of %d is %d after %d", ns, b, last)
+		}
+		last = b
+		if m := bucketMiddle(b); bucketOf(m) != b {
+			t.Errorf("middle %d of bucket %d is in bucket %d", m, b, bucketOf(m))
+		}
+	}
+}
