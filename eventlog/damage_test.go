@@ -44,7 +44,7 @@ func mixedLog(tb testing.TB, rounds int) []byte {
 	for i := range rounds {
 		for j, ev := range everyEvent() {
 			generate(rng, ev)
-			if err := w.Write(uint64(1_000_000*i+1000*j), rng.IntN(3)-1, ev); err != nil {
+			if err := w.Write(uint64(5e9)+uint64(1_000_000*i+1000*j), rng.IntN(3)-1, ev); err != nil {
 				tb.Fatalf("%T: %v", ev, err)
 			}
 		}

@@ -205,7 +205,8 @@ func (r *Reader) step() {
 		r.blockEnd = 0
 		r.boundary = at
 	}
-	if at == r.boundary && id != IDBlockMarker && r.mendMarker(at) {
+	isMarker := id == IDBlockMarker && int(id) < len(r.types) && r.types[id].event != nil
+	if at == r.boundary && !isMarker && r.mendMarker(at) {
 		return
 	}
 	if id == idEnd {
@@ -230,7 +231,7 @@ func (r *Reader) step() {
 		return
 	}
 	switch {
-	case id == IDBlockMarker && t.event != nil:
+	case isMarker:
 		if !r.enterBlock(at, b, time) {
 			return
 		}
@@ -288,7 +289,7 @@ func (r *Reader) agreeOnLength(at int64, id uint16, head, total int) bool {
 		r.need(total + lookahead)
 		f := r.here()
 		for n := head; n < total; n++ {
-			if r.believable(r.pos+n, f) {
+			if r.believable(r.pos+n, f, 1) {
 				r.pos += n
 				r.report(at, int64(n), fmt.Sprintf("event %d: its length takes in the events after it", id))
 				return false
@@ -343,7 +344,7 @@ func (r *Reader) outgrown(id uint16) {
 	r.need(lookahead)
 	f := r.here()
 	f.end = math.MaxInt64
-	if !r.believable(r.pos, f) {
+	if !r.believable(r.pos, f, 1) {
 		r.resync(1, fmt.Sprintf("event %d reaches beyond its block", id))
 		return
 	}
@@ -374,8 +375,8 @@ func (r *Reader) timely(at int64, id uint16, total int, time uint64) bool {
 		r.report(at, int64(total), fmt.Sprintf("event %d has a time outside its block", id))
 		return false
 	}
-	r.need(lookahead)
-	if !r.believable(r.pos, fit{lo: time - min(time, closeBack), hi: satAdd(time, farGap), end: f.end}) {
+	// The nearest place may be one that the event before has misled us past.
+	if r.find(256) >= 0 || !r.believable(r.pos, fit{lo: time - min(time, closeBack), hi: satAdd(time, farGap), end: f.end}, 1) {
 		r.resync(1, fmt.Sprintf("event %d has a time that no event can have here", id))
 		return false
 	}
@@ -430,20 +431,21 @@ func (r *Reader) enterBlock(at int64, b []byte, time uint64) bool {
 	return false
 }
 
-// mendMarker takes a block marker whose id is damaged: where a block has ended,
-// what is a marker but for its id, with events after it that agree, is one.
+// mendMarker takes a block marker whose id or declaration is damaged: where a
+// block has ended, what is a marker but for those, with events after it that
+// agree, is one.
 func (r *Reader) mendMarker(at int64) bool {
 	if at != r.boundary || r.need(blockMarkerLen+lookahead) < blockMarkerLen {
 		return false
 	}
 	b := r.buf[r.pos:r.end]
 	f, ok := r.marker(b, at)
-	if !ok || binary.BigEndian.Uint16(b) == IDBlockMarker || !r.believable(r.pos+blockMarkerLen, f) {
+	if !ok || !r.believable(r.pos+blockMarkerLen, f, 1) {
 		return false
 	}
 	r.blockEnd = 0
 	r.enterBlock(at, b[:blockMarkerLen], binary.BigEndian.Uint64(b[2:]))
 	r.pos += blockMarkerLen
-	r.report(at, blockMarkerLen, "block marker with a damaged id")
+	r.report(at, blockMarkerLen, "damaged block marker")
 	return true
 }

@@ -10,8 +10,7 @@ import (
 // known: the block they lie in, else the events before.
 
 const (
-	// chain is how many sound events in a row make a place believable; or
-	// two where the log ends after them, or its end marker follows one.
+	// chain is how many sound events in a row make a place believable.
 	chain = 3
 	// window is how far to look for events that fit closely before taking any.
 	window = 64 << 10
@@ -58,19 +57,32 @@ func (r *Reader) here() fit {
 func (r *Reader) resync(skip int, reason string) {
 	at := r.offset()
 	r.pos += skip
-	r.need(window + lookahead)
-	p := r.pos
-	for near := r.here(); p < min(r.pos+window, r.end) && !r.believable(p, near); {
-		p++
-	}
-	if p < min(r.pos+window, r.end) {
-		r.pos = p
+	if n := r.find(window); n >= 0 {
+		r.pos += n
 	} else {
-		for r.need(window+lookahead) > 0 && !r.believable(r.pos, farFit) {
+		for r.need(window+lookahead) > 0 && !r.believable(r.pos, farFit, chain) && !r.atEndMarker() {
 			r.pos++
 		}
 	}
 	r.report(at, r.offset()-at, reason)
+}
+
+// atEndMarker reports whether the end marker is all that is left.
+func (r *Reader) atEndMarker() bool {
+	return r.end-r.pos == 2 && r.eof && binary.BigEndian.Uint16(r.buf[r.pos:]) == idEnd
+}
+
+// find gives the distance from pos to the nearest place, less than limit away,
+// where events begin that fit closely; -1 if there is none.
+func (r *Reader) find(limit int) int {
+	limit = min(limit, r.need(limit+lookahead))
+	f := r.here()
+	for n := range limit {
+		if r.believable(r.pos+n, f, chain) {
+			return n
+		}
+	}
+	return -1
 }
 
 // goesOn reports whether the log goes on, or ends, well n bytes after pos.
@@ -78,31 +90,29 @@ func (r *Reader) goesOn(n int) bool {
 	if r.need(n+lookahead) == n {
 		return true // the end of the log
 	}
-	return r.believable(r.pos+n, r.here()) || r.believable(r.pos+n, closeFit)
+	return r.believable(r.pos+n, r.here(), 0) || r.believable(r.pos+n, closeFit, 0)
 }
 
-// believable reports whether events begin at p that agree with f. The caller
-// has asked for lookahead bytes from there.
-func (r *Reader) believable(p int, f fit) bool {
+// believable reports whether events begin at p that agree with f: chain of
+// them, or least where the log ends before, or any before its end marker. The
+// caller has asked for lookahead bytes from p.
+func (r *Reader) believable(p int, f fit, least int) bool {
 	for good := 0; good < chain; good++ {
 		b := r.buf[p:r.end]
-		if len(b) == 0 {
-			return good > 1 && r.eof
-		}
 		if len(b) < 2 {
-			return false
+			return good >= least && r.eof
 		}
 		id := binary.BigEndian.Uint16(b)
 		if id == idEnd {
-			return len(b) == 2 && r.eof
+			return good+1 >= min(least, 2) && len(b) == 2 && r.eof
 		}
 		t := r.typeOf(id)
-		if t == nil || len(b) < 10 {
+		if t == nil {
 			return false
 		}
 		_, total := eventSize(b, t)
 		if total == 0 || total > len(b) {
-			return false
+			return good >= least && r.eof
 		}
 		at, time := r.base+int64(p), binary.BigEndian.Uint64(b[2:])
 		if at >= f.end {
