@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"strings"
+
 	"ccagent/eventlog"
 )
 
@@ -85,9 +87,17 @@ func bindingName(b *Binding) string {
 		return name
 	case name == "":
 		return b.Module + ".?"
+	case isDescription(name):
+		return b.Module + " " + name
 	default:
 		return b.Module + "." + name
 	}
+}
+
+// isDescription reports whether a binding's name is no name but says what the
+// code is: "(local code)".
+func isDescription(name string) bool {
+	return strings.HasPrefix(name, "(") && strings.Contains(name, " ")
 }
 
 // nearName names code of which only the symbol before it is known. It must not
@@ -100,6 +110,8 @@ func nearName(b *Binding) string {
 	switch {
 	case name == "":
 		return b.Module + " (unnamed)"
+	case b.Module != "" && isDescription(name):
+		return b.Module + " " + name
 	case b.Module == "":
 		return "(near " + name + ")"
 	default:

@@ -43,6 +43,7 @@ const (
 	frameUnresolved
 	frameDeeper
 	frameSkippedWords
+	frameRepeats
 	frameCut // and one for each stop reason
 )
 
@@ -55,6 +56,7 @@ func (p *Profile) frameTable() *frameTable {
 			frameUnresolved:   {Name: "(unresolved)", Kind: KindCategory},
 			frameDeeper:       {Name: "… deeper frames", Kind: KindCategory},
 			frameSkippedWords: {Name: "… words skipped", Kind: KindCategory},
+			frameRepeats:      {Name: "… repetitions left out", Kind: KindCategory},
 		}
 		for r := range len(Event{}.Stops) {
 			t.frames = append(t.frames, Frame{Kind: KindCategory, Name: "… stack incomplete: " + eventlog.StopReason(r).String()})

@@ -13,15 +13,15 @@ import (
 func Open(path string, progress func(done, total int64)) (*Profile, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open log: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("open log: %w", err)
+		return nil, err
 	}
 	if st.IsDir() {
-		return nil, fmt.Errorf("open log: %s is a directory", path)
+		return nil, fmt.Errorf("open %s: is a directory, not a log", path)
 	}
 	var r io.Reader = f
 	if progress != nil {
@@ -54,7 +54,8 @@ func (p *progressReader) Read(b []byte) (int, error) {
 // log at all, or the reader's own. A damaged or cut log is no error: see
 // Profile.Accounting.
 func Load(r io.Reader) (*Profile, error) {
-	rd := eventlog.NewReader(r)
+	in := &countingReader{r: r}
+	rd := eventlog.NewReader(in)
 	b := newBuilder()
 	for rd.Next() {
 		b.add(rd.Record())
@@ -63,7 +64,19 @@ func Load(r io.Reader) (*Profile, error) {
 		return nil, err
 	}
 	b.p.Accounting.Complete = rd.Complete()
+	b.p.Accounting.Bytes = in.n
 	return b.finish(), nil
+}
+
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.n += int64(n)
+	return n, err
 }
 
 // builder takes a log's records, in their order, and makes a Profile of them.
@@ -242,6 +255,7 @@ func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 	c.time[i] = time
 	c.weight[i] = ev.Weight
 	c.site[i] = b.sites.intern(Site{node, ev.Stop, ev.Flags&eventlog.SampleInKernel != 0}, len(b.nodes.parent))
+	b.sites.skipped(c.site[i], ev.SkippedWords)
 	c.thread[i] = b.thread
 	c.cpu[i] = uint16(min(ev.CPU, 0xffff))
 	c.cap[i] = uint16(min(ev.Capability, eventlog.NoCapability))

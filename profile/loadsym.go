@@ -115,7 +115,7 @@ func (b *builder) finish() *Profile {
 	p := b.p
 	p.Duration = b.last
 	p.nodes, p.places = b.nodes.nodes, b.nodes.places
-	p.sites = b.sites.sites
+	p.sites, p.words = b.sites.sites, b.sites.words
 	for i := range p.Threads {
 		p.Threads[i].Label = b.labels[p.Threads[i].TSO]
 	}

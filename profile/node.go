@@ -18,11 +18,11 @@ type nodes struct {
 // PlaceID numbers the places of a profile; 0 is no place.
 type PlaceID uint32
 
-// place is what a frame shows: an address of a module, or words left out.
+// place is what a frame shows: an address of a module, or that frames are left out.
 type place struct {
 	class  placeClass
 	module uint32 // the log's module id
-	addr   uint64 // module address, or number of words for placeSkipped
+	addr   uint64 // module address, or how many frames repeat for placeFolded
 }
 
 type placeClass uint8
@@ -31,7 +31,8 @@ const (
 	placeNone    placeClass = iota
 	placeUser               // an address in user space
 	placeKernel             // a kernel address
-	placeSkipped            // frames that were left out; addr counts their words
+	placeSkipped            // frames that were left out
+	placeFolded             // repeated frames that were left out
 	placeContext            // the border to the thread's context
 )
 
@@ -112,7 +113,9 @@ func (t *nodeTable) intern(n *eventlog.Node) uint32 {
 	case eventlog.FrameKernel:
 		p = place{class: placeKernel, addr: n.Addr}
 	case eventlog.FrameSkipped:
-		p = place{class: placeSkipped, addr: n.Addr}
+		p = place{class: placeSkipped}
+	case eventlog.FrameFolded:
+		p = place{class: placeFolded, addr: n.Addr}
 	case eventlog.FrameContext:
 		p = place{class: placeContext}
 	}
@@ -130,7 +133,7 @@ func (t *nodeTable) intern(n *eventlog.Node) uint32 {
 func structural(k eventlog.FrameKind) bool {
 	switch k {
 	case eventlog.FrameUpdate, eventlog.FrameCatch, eventlog.FrameSTM, eventlog.FrameRetFun,
-		eventlog.FrameUnderflow, eventlog.FrameStop, eventlog.FrameAnn:
+		eventlog.FrameUnderflow, eventlog.FrameStop, eventlog.FrameAnn, eventlog.FrameFolded:
 		return true
 	}
 	return false

@@ -37,6 +37,7 @@ type Profile struct {
 	nsamples int
 	chunks   []*chunk
 	sites    []Site
+	words    map[uint32][2]uint64 // by site: fewest and most words of stack left out
 	nodes    nodes
 	places   []place
 	symbols  symbols

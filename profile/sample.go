@@ -77,9 +77,25 @@ type siteTable struct {
 	sites []Site
 	last  []uint32 // by node: 1 + its latest site
 	index map[Site]uint32
+	// words are the fewest and most words of stack left out in samples of a
+	// site, for those that have such.
+	words map[uint32][2]uint64
 }
 
-func newSiteTable() siteTable { return siteTable{index: make(map[Site]uint32)} }
+func newSiteTable() siteTable {
+	return siteTable{index: make(map[Site]uint32), words: make(map[uint32][2]uint64)}
+}
+
+func (t *siteTable) skipped(site uint32, words uint64) {
+	if words == 0 {
+		return
+	}
+	w, ok := t.words[site]
+	if !ok {
+		w = [2]uint64{words, words}
+	}
+	t.words[site] = [2]uint64{min(w[0], words), max(w[1], words)}
+}
 
 func (t *siteTable) intern(s Site, nodes int) uint32 {
 	if len(t.last) < nodes {

@@ -190,7 +190,7 @@ func (s *Selection) SourceOfBinding(id BindingID) (*SourceView, error) {
 	if file == 0 {
 		return nil, &LookupError{Query: name + "’s source"}
 	}
-	v := s.source(file)
+	v := s.source(file, x)
 	v.Binding, v.Name, v.Extent = id, name, x
 	if at != nil {
 		s.describe(v, LevelBinding, at.ID, func(e *Element) bool { return e.Name == name })
@@ -200,7 +200,7 @@ func (s *Selection) SourceOfBinding(id BindingID) (*SourceView, error) {
 
 // SourceOfFile gives a file with its costs.
 func (s *Selection) SourceOfFile(file FileID) *SourceView {
-	v := s.source(file)
+	v := s.source(file, Extent{})
 	ix := s.index(LevelFile)
 	for i := range ix.elements {
 		if e := &ix.elements[i]; e.File == v.Path {
@@ -224,7 +224,9 @@ func (s *Selection) describe(v *SourceView, level Level, id ElementID, inside fu
 // maxLine bounds the lines that are made up for a file without text.
 const maxLine = 1 << 20
 
-func (s *Selection) source(file FileID) *SourceView {
+// source gives a file with the spans that touch an extent, or all of them for
+// the zero Extent.
+func (s *Selection) source(file FileID, within Extent) *SourceView {
 	p := s.Profile
 	f := &p.symbols.files[file]
 	v := &SourceView{File: file, Path: f.Path, Problem: f.Problem}
@@ -243,7 +245,8 @@ func (s *Selection) source(file FileID) *SourceView {
 		}
 	}
 	for _, r := range s.Hot(LevelSpan).Rows {
-		if r.Element.File == f.Path {
+		x := r.Element.Span
+		if r.Element.File == f.Path && (within == Extent{} || x.Line <= within.EndLine && x.EndLine >= within.Line) {
 			v.Spans = append(v.Spans, SourceSpan{r, p.spanBinding(r.Element)})
 		}
 	}

@@ -44,7 +44,10 @@ type TreeNode struct {
 	Samples     uint64 // that Total is the weight of
 	// Forced is the part of Total that came here by way of an update frame: the
 	// frame evaluates a thunk that its caller forced.
-	Forced   uint64
+	Forced uint64
+	// Folded is the part of Total in stacks of which repetitions of this frame,
+	// and what follows, were left out when they were recorded.
+	Folded   uint64
 	Children []int32 // by Total, largest first
 
 	frame        uint32
@@ -166,6 +169,7 @@ func (b *treeBuilder) class(root int32, sites []int) {
 	}
 	at := make([]int32, len(p.nodes.parent))
 	forced := make([]bool, len(p.nodes.parent))
+	folded := make([]bool, len(p.nodes.parent))
 	visible := make([]int8, len(p.places))
 	at[0] = root
 	for n := uint32(1); int(n) < len(at); n++ {
@@ -173,9 +177,12 @@ func (b *treeBuilder) class(root int32, sites []int) {
 			continue
 		}
 		up := order.parent(p, n)
-		at[n], forced[n] = at[up], forced[up]
-		if p.nodes.kind[n] == eventlog.FrameUpdate {
+		at[n], forced[n], folded[n] = at[up], forced[up], folded[up]
+		switch p.nodes.kind[n] {
+		case eventlog.FrameUpdate:
 			forced[n] = true
+		case eventlog.FrameFolded:
+			folded[n] = true
 		}
 		if !b.shows(n, visible) {
 			continue
@@ -183,7 +190,6 @@ func (b *treeBuilder) class(root int32, sites []int) {
 		frame := b.frameOf(n)
 		if frame == frameSkippedWords {
 			at[n] = b.child(at[up], frame)
-			b.skipped(at[n], p.places[p.nodes.place[n]].addr)
 			continue
 		}
 		if b.opts.AllFrames || at[up] == 0 || b.nodes[at[up]].frame != frame {
@@ -193,11 +199,18 @@ func (b *treeBuilder) class(root int32, sites []int) {
 				t.Forced = satAdd(t.Forced, weight[n])
 			}
 		}
-		forced[n] = false
+		if folded[n] {
+			t := &b.nodes[at[n]]
+			t.Folded = satAdd(t.Folded, weight[n])
+		}
+		forced[n], folded[n] = false, false
 	}
 	for _, site := range sites {
-		t := at[attach(site)]
 		st := p.sites[site]
+		if w, ok := p.words[uint32(site)]; ok {
+			b.skipped(at, st.Node, w)
+		}
+		t := at[attach(site)]
 		switch {
 		case st.Kernel && !p.onPath(st.Node, eventlog.FrameKernel):
 			t = b.child(t, frameKernel)
@@ -218,6 +231,8 @@ func (b *treeBuilder) shows(n uint32, visible []int8) bool {
 		return false
 	case k == eventlog.FrameSkipped:
 		return true
+	case k == eventlog.FrameFolded:
+		return b.opts.AllFrames
 	case !b.s.visible(pl, visible):
 		return false
 	case b.opts.AllFrames:
@@ -231,21 +246,34 @@ func (b *treeBuilder) shows(n uint32, visible []int8) bool {
 }
 
 func (b *treeBuilder) frameOf(n uint32) uint32 {
-	if b.p.nodes.kind[n] == eventlog.FrameSkipped {
+	switch b.p.nodes.kind[n] {
+	case eventlog.FrameSkipped:
 		return frameSkippedWords
+	case eventlog.FrameFolded:
+		return frameRepeats
 	}
 	return b.frames.of[b.p.nodes.place[n]]
 }
 
-func (b *treeBuilder) skipped(t int32, words uint64) {
-	n := &b.nodes[t]
+// skipped tells the frame that stands for what a stack is missing how much
+// that is.
+func (b *treeBuilder) skipped(at []int32, node uint32, words [2]uint64) {
+	for n := node; n != 0; n = b.p.nodes.parent[n] {
+		if b.p.nodes.kind[n] == eventlog.FrameSkipped {
+			b.nodes[at[n]].missing(words)
+			return
+		}
+	}
+}
+
+func (n *TreeNode) missing(words [2]uint64) {
 	if n.frame != frameSkippedWords {
 		return
 	}
-	if n.words[1] == 0 || words < n.words[0] {
-		n.words[0] = words
+	if n.words[1] == 0 || words[0] < n.words[0] {
+		n.words[0] = words[0]
 	}
-	n.words[1] = max(n.words[1], words)
+	n.words[1] = max(n.words[1], words[1])
 }
 
 // inverted builds the tree that has the leaves at the top from one that has
@@ -266,8 +294,7 @@ func (b *treeBuilder) inverted() *treeBuilder {
 				t.Self = satAdd(t.Self, n.Self)
 			}
 			if w := b.nodes[up].words; w[1] != 0 {
-				inv.skipped(at, w[0])
-				inv.skipped(at, w[1])
+				t.missing(w)
 			}
 			t.Total = satAdd(t.Total, n.Self)
 			t.Samples += n.Samples
@@ -316,7 +343,10 @@ func (b *treeBuilder) finish() *Tree {
 }
 
 func skippedName(words [2]uint64) string {
-	if words[0] == words[1] {
+	switch {
+	case words[1] == 0:
+		return "… words skipped"
+	case words[0] == words[1]:
 		return fmt.Sprintf("… %d words skipped", words[0])
 	}
 	return fmt.Sprintf("… %d–%d words skipped", words[0], words[1])

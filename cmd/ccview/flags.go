@@ -170,7 +170,7 @@ func (v *view) load(path string) (*profile.Profile, error) {
 	var header *eventlog.HeaderError
 	switch {
 	case errors.As(err, &header):
-		return nil, fmt.Errorf("%s: %w (offset %d); ccview reads logs that ccagent or GHC's run-time system wrote", path, err, header.Offset)
+		return nil, fmt.Errorf("%s cannot be read from offset %d on: %w; ccview reads eventlogs of ccagent and of GHC's run-time system", path, header.Offset, err)
 	case err != nil:
 		return nil, err
 	}

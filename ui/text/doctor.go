@@ -69,11 +69,14 @@ func (d *diagnosis) complete() {
 
 func (d *diagnosis) damage() {
 	a := &d.p.Accounting
-	if a.Malformed > 0 {
+	switch {
+	case a.Malformed == 1 && !a.Complete && a.Damage[0].Offset+a.Damage[0].Length == a.Bytes:
+		d.add("bytes", StatusOK, fmt.Sprintf("every event could be read but the last one, at offset %d, which is cut short", a.Damage[0].Offset), "")
+	case a.Malformed > 0:
 		first := a.Damage[0]
 		d.add("bytes", StatusFail, fmt.Sprintf("%s could not be read (%s), the first at offset %d: %s",
 			plural(uint64(a.Malformed), "stretch"), Bytes(uint64(a.Passed)), first.Offset, first.Reason), "copy the log again from where it was recorded")
-	} else {
+	default:
 		d.add("bytes", StatusOK, "every event could be read", "")
 	}
 	if n := a.Undefined.Sum(); n > 0 {

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
+	"path"
 	"strings"
 
 	"ccagent/profile"
@@ -54,7 +55,7 @@ func (p *printer) hotRow(s *profile.Selection, r *profile.Row, barWidth int) {
 	case e.Kind == profile.KindCategory:
 		where = functions(s, e.Name)
 	case e.Level == profile.LevelBinding && e.File != "":
-		where = fmt.Sprintf("%s:%d", e.File, e.Span.Line)
+		where = fmt.Sprintf("%s:%d", path.Base(e.File), e.Span.Line)
 	case e.Level == profile.LevelModule && e.File != "":
 		where = e.File
 	case e.Level == profile.LevelSpan && e.Module != "":

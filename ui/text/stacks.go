@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 
+	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/ui/safe"
 )
@@ -32,6 +34,9 @@ func Stacks(w io.Writer, s *profile.Selection, t *profile.Tree, so StackOptions,
 		p.line("")
 		p.line(p.faint("* evaluates thunks that the function above it forced"))
 	}
+	if tp.folded {
+		p.line(p.faint("↻ repeats on the stack; what repeats is shown once"))
+	}
 	return p.flush()
 }
 
@@ -41,6 +46,7 @@ type treePrinter struct {
 	t      *profile.Tree
 	so     StackOptions
 	forced bool
+	folded bool
 }
 
 // node prints a node and what is on top of it. first precedes the node's name,
@@ -49,7 +55,7 @@ func (tp *treePrinter) node(id int32, first, rest string, depth int) {
 	n := &tp.t.Nodes[id]
 	total, self := tp.s.Fraction(n.Total), tp.s.Fraction(n.Self)
 	mark := "  "
-	if n.Forced*2 > n.Total {
+	if n.Forced*2 > n.Total && n.Frame.Category != eventlog.CategorySTG {
 		mark, tp.forced = "* ", true
 	}
 	if id == 0 {
@@ -71,6 +77,10 @@ func (tp *treePrinter) node(id int32, first, rest string, depth int) {
 		default:
 			where = ""
 		}
+	}
+	if n.Folded > 0 {
+		name += " ↻"
+		tp.folded = true
 	}
 	if n.Frame.Kind == profile.KindCategory {
 		name = tp.p.style("3", name)
@@ -109,13 +119,13 @@ func (tp *treePrinter) node(id int32, first, rest string, depth int) {
 func frameWhere(f *profile.Frame) string {
 	switch {
 	case f.File != "" && f.Line > 0:
-		return fmt.Sprintf("%s:%d", f.File, f.Line)
+		return fmt.Sprintf("%s:%d", path.Base(f.File), f.Line)
 	case f.File != "":
-		return f.File
+		return path.Base(f.File)
 	case f.Kind == profile.KindSource && f.Package != "" && f.Package != "main":
 		return f.Package
 	case f.Kind == profile.KindSource && f.Module != "" && f.Package == "":
-		return f.Module
+		return "[" + f.Module + "]"
 	default:
 		return ""
 	}
