@@ -2,6 +2,7 @@ package perf
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -130,17 +131,16 @@ func OpenSideBand(tids, cpus []int) (_ *SideBand, err error) {
 
 // Read appends what has arrived to changes, in no order across CPUs.
 func (s *SideBand) Read(changes []Change) ([]Change, error) {
+	var raw goperf.RawRecord
 	for _, ring := range s.rings {
 		for ring.HasRecord() {
-			rec, err := ring.ReadRecord(context.Background())
-			if errors.Is(err, goperf.ErrBadRecord) {
-				s.Lost++
-				continue
-			}
-			if err != nil {
+			if err := ring.ReadRawRecord(context.Background(), &raw); err != nil {
 				return changes, fmt.Errorf("read side band: %w", err)
 			}
-			if c := s.decode(rec); c != nil {
+			c, err := s.decode(&raw, ring)
+			if err != nil {
+				s.Lost++
+			} else if c != nil {
 				changes = append(changes, c)
 			}
 		}
@@ -148,28 +148,53 @@ func (s *SideBand) Read(changes []Change) ([]Change, error) {
 	return changes, nil
 }
 
-func (s *SideBand) decode(rec goperf.Record) Change {
-	switch r := rec.(type) {
-	case *goperf.Mmap2Record:
-		if !r.Executable() {
-			return nil
+func (s *SideBand) decode(raw *goperf.RawRecord, ring *goperf.Event) (Change, error) {
+	switch raw.Header.Type {
+	case goperf.RecordTypeMmap2:
+		var r goperf.Mmap2Record
+		if err := r.DecodeFrom(raw, ring); err != nil || !r.Executable() {
+			return nil, err
 		}
-		return &Mmap{Time: r.Time, PID: r.Pid, Start: r.Addr, Length: r.Len, Offset: r.PageOffset,
-			Major: r.MajorID, Minor: r.MinorID, Inode: r.Inode, Filename: r.Filename}
-	case *goperf.CommRecord:
-		if r.WasExec() {
-			return &Exec{Time: r.SampleID.Time, PID: r.Pid, Comm: r.NewName}
+		time, err := trailingTime(raw)
+		return &Mmap{Time: time, PID: r.Pid, Start: r.Addr, Length: r.Len, Offset: r.PageOffset,
+			Major: r.MajorID, Minor: r.MinorID, Inode: r.Inode, Filename: r.Filename}, err
+	case goperf.RecordTypeComm:
+		var r goperf.CommRecord
+		if err := r.DecodeFrom(raw, ring); err != nil || !r.WasExec() {
+			return nil, err
 		}
-	case *goperf.ForkRecord:
-		if r.Pid != r.Ppid {
-			return &Fork{Time: r.Time, PID: r.Pid, Parent: r.Ppid}
+		time, err := trailingTime(raw)
+		return &Exec{Time: time, PID: r.Pid, Comm: r.NewName}, err
+	case goperf.RecordTypeFork:
+		var r goperf.ForkRecord
+		if err := r.DecodeFrom(raw, ring); err != nil || r.Pid == r.Ppid {
+			return nil, err
 		}
-	case *goperf.ExitRecord:
-		return &Exit{Time: r.Time, PID: r.Pid, TID: r.Tid}
-	case *goperf.LostRecord:
+		return &Fork{Time: r.Time, PID: r.Pid, Parent: r.Ppid}, nil
+	case goperf.RecordTypeExit:
+		var r goperf.ExitRecord
+		if err := r.DecodeFrom(raw, ring); err != nil {
+			return nil, err
+		}
+		return &Exit{Time: r.Time, PID: r.Pid, TID: r.Tid}, nil
+	case goperf.RecordTypeLost:
+		var r goperf.LostRecord
+		if err := r.DecodeFrom(raw, ring); err != nil {
+			return nil, err
+		}
 		s.Lost += r.Lost
 	}
-	return nil
+	return nil, nil
+}
+
+// trailingTime reads a record's time from its end: pid and tid, time, stream id. The
+// library looks for it right after the name, which the kernel pads to 8 bytes.
+func trailingTime(raw *goperf.RawRecord) (uint64, error) {
+	const trailer = 24
+	if len(raw.Data) < trailer {
+		return 0, goperf.ErrBadRecord
+	}
+	return binary.NativeEndian.Uint64(raw.Data[len(raw.Data)-16:]), nil
 }
 
 // Close closes every event.
