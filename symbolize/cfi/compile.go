@@ -1,0 +1,306 @@
+package cfi
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+
+	"ccagent/symbolize/elffile"
+)
+
+// Limits bound what a file may cost. Time is proportional to the bytes.
+type Limits struct {
+	Bytes uint64 // of both sections and the symbols together
+	Rows  int    // of the finished table
+}
+
+// DefaultLimits are far above the needs of the largest Haskell programs: those
+// have some tens of megabytes of frame information.
+var DefaultLimits = Limits{Bytes: 512 << 20, Rows: 16 << 20}
+
+// ErrNone is returned for a file without call frame information.
+var ErrNone = errors.New("no call frame information")
+
+// span is the rows of one FDE.
+type span struct {
+	lo, hi     uint64
+	first, end int // in compiler.rows
+	haskell    bool
+	debug      bool // from .debug_frame
+}
+
+type absRow struct {
+	addr uint64
+	rule uint32
+}
+
+type compiler struct {
+	f       *elffile.File
+	arch    *arch
+	limits  Limits
+	machine machine
+	rows    []absRow
+	spans   []span
+	rules   []Rule
+	index   map[Rule]uint32
+	stats   Stats
+	// Of the entry that is being run.
+	common *common
+	bad    error
+	floor  int // its first row
+}
+
+// Compile reads .eh_frame, found by its section or by PT_GNU_EH_FRAME, and
+// .debug_frame. Malformed entries are counted and left out. It returns an
+// error that wraps ErrNone where there are no entries at all,
+// elffile.ErrTooLarge beyond a limit, or an *elffile.UnsupportedError for
+// another machine.
+func Compile(f *elffile.File, limits Limits) (*Table, error) {
+	a := archOf(f.Machine)
+	if a == nil {
+		return nil, &elffile.UnsupportedError{Kind: "call frame information for " + f.Machine.String()}
+	}
+	c := &compiler{f: f, arch: a, limits: limits, rules: make([]Rule, 1), index: map[Rule]uint32{{}: 0}}
+	c.machine.arch = a
+	c.machine.row = c.row
+
+	sections, err := c.sections()
+	if err != nil {
+		return nil, err
+	}
+	for i := range sections {
+		if err := c.read(&sections[i]); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.spans) == 0 {
+		if c.stats.FirstFault != nil {
+			return nil, fmt.Errorf("%w that is well-formed: %w", ErrNone, c.stats.FirstFault)
+		}
+		return nil, ErrNone
+	}
+	c.extendHaskell()
+	return c.table()
+}
+
+// sections finds the frame sections and takes their size from the limit.
+func (c *compiler) sections() ([]section, error) {
+	var out []section
+	if s := c.f.Section(".eh_frame"); s != nil {
+		data, err := c.f.Data(s, c.limits.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, section{name: s.Name, data: data, addr: s.Addr, eh: true})
+		c.limits.Bytes -= uint64(len(data))
+	} else if addr, ok := c.ehFrameByHeader(); ok {
+		data := c.f.ReadAddr(addr, c.limits.Bytes)
+		out = append(out, section{name: ".eh_frame", data: data, addr: addr, eh: true})
+		c.limits.Bytes -= uint64(len(data))
+	}
+	if s := c.f.DebugSection(".debug_frame"); s != nil {
+		data, err := c.f.Data(s, c.limits.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, section{name: s.Name, data: data})
+		c.limits.Bytes -= uint64(len(data))
+	}
+	return out, nil
+}
+
+const ptGNUEHFrame = 0x6474e550
+
+// ehFrameByHeader finds .eh_frame through .eh_frame_hdr's segment, for files
+// without section headers.
+func (c *compiler) ehFrameByHeader() (addr uint64, ok bool) {
+	for _, p := range c.f.Segments {
+		if p.Type != ptGNUEHFrame {
+			continue
+		}
+		h := cursor{b: c.f.ReadAddr(p.Addr, 12), base: p.Addr}
+		version, enc := h.u8(), h.u8()
+		h.u16() // the encodings of the search table
+		addr, ok = h.pointer(enc, p.Addr)
+		return addr, ok && version == 1 && !h.bad
+	}
+	return 0, false
+}
+
+func (c *compiler) fault(err *EntryError) {
+	c.stats.Malformed++
+	if c.stats.FirstFault == nil {
+		c.stats.FirstFault = err
+	}
+}
+
+// read runs all entries of a section.
+func (c *compiler) read(s *section) error {
+	commons := map[int]*common{} // by offset; nil = malformed
+	for off := 0; off < len(s.data); {
+		h, fault := s.next(off)
+		if fault != nil {
+			c.fault(fault)
+		}
+		if h == nil {
+			return nil
+		}
+		off = h.end
+		if fault != nil || h.cie {
+			continue
+		}
+		g, ok := commons[h.cieOff]
+		if !ok {
+			g = c.readCommon(s, h.cieOff)
+			commons[h.cieOff] = g
+		}
+		if g == nil {
+			c.fault(s.fault(h.off, "no usable common information at %#x", h.cieOff))
+			continue
+		}
+		d, fault := s.description(h, g)
+		if fault != nil {
+			c.fault(fault)
+			continue
+		}
+		c.run(s, h, g, &d)
+		if len(c.rows) > c.limits.Rows {
+			return fmt.Errorf("read %s: more than %d rows: %w", s.name, c.limits.Rows, elffile.ErrTooLarge)
+		}
+	}
+	return nil
+}
+
+func (c *compiler) readCommon(s *section, off int) *common {
+	h, fault := s.next(off)
+	if fault != nil || h == nil || !h.cie {
+		return nil
+	}
+	g, fault := s.common(h, &c.machine)
+	if fault != nil {
+		c.fault(fault)
+		return nil
+	}
+	return g
+}
+
+// run makes a span of one FDE.
+func (c *compiler) run(s *section, h *header, g *common, d *description) {
+	if d.lo == d.hi && !g.haskell {
+		return
+	}
+	if !c.f.Executable(d.lo) {
+		c.stats.Discarded++
+		return
+	}
+	c.common, c.bad, c.floor = g, nil, len(c.rows)
+	if err := c.machine.runDescription(g, d); err != nil {
+		c.bad = err
+	}
+	if c.bad != nil {
+		// Rows before the fault are as good as any, but where the last
+		// of them ends is not known.
+		c.rows = c.rows[:c.floor]
+		c.fault(s.fault(h.off, "%v", c.bad))
+		return
+	}
+	c.stats.Descriptions++
+	if g.haskell {
+		c.stats.Haskell++
+	}
+	c.spans = append(c.spans, span{
+		lo: d.lo, hi: d.hi, first: c.floor, end: len(c.rows), haskell: g.haskell, debug: !s.eh,
+	})
+}
+
+// row takes a row of the current entry from the machine.
+func (c *compiler) row(s *state, location uint64) {
+	if len(c.rows) > c.limits.Rows {
+		return // read gives the error
+	}
+	rule := c.intern(c.common.ruleOf(c.arch, s, &c.stats.Unknown))
+	if n := len(c.rows); n > c.floor {
+		last := &c.rows[n-1]
+		switch {
+		case location < last.addr:
+			c.bad = fmt.Errorf("location %#x after %#x", location, last.addr)
+			return
+		case location == last.addr:
+			last.rule = rule
+			return
+		case rule == last.rule && !c.common.haskell:
+			return
+		}
+	}
+	c.rows = append(c.rows, absRow{location, rule})
+}
+
+func (c *compiler) intern(r Rule) uint32 {
+	if i, ok := c.index[r]; ok {
+		return i
+	}
+	i := uint32(len(c.rules))
+	c.rules = append(c.rules, r)
+	c.index[r] = i
+	return i
+}
+
+// How far apart two functions may be for the bytes between to be taken for
+// what is never executed: alignment, and info tables between Haskell code.
+const (
+	maxPadding   = 15
+	maxInfoTable = 95
+)
+
+// table joins the spans. Where two overlap, the later start wins, and of the
+// same start .eh_frame.
+func (c *compiler) table() (*Table, error) {
+	sort.SliceStable(c.spans, func(i, j int) bool {
+		a, b := &c.spans[i], &c.spans[j]
+		if a.lo != b.lo {
+			return a.lo < b.lo
+		}
+		return a.debug && !b.debug
+	})
+	t := &Table{Base: c.spans[0].lo, Stats: c.stats}
+	add := func(addr uint64, rule uint32) {
+		rel := uint32(addr - t.Base)
+		if n := len(t.Rows); n > 0 {
+			if t.Rows[n-1].Addr == rel {
+				n--
+				t.Rows = t.Rows[:n]
+			}
+			if n > 0 && t.Rows[n-1].Rule == rule {
+				return
+			}
+		}
+		t.Rows = append(t.Rows, Row{rel, rule})
+	}
+	for i := range c.spans {
+		s := &c.spans[i]
+		end := s.hi
+		next, padding := uint64(math.MaxUint64), uint64(maxPadding)
+		if i+1 < len(c.spans) {
+			next = c.spans[i+1].lo
+			end = min(end, next)
+			if s.haskell && c.spans[i+1].haskell {
+				padding = maxInfoTable
+			}
+		}
+		if end-t.Base > math.MaxUint32 {
+			return nil, fmt.Errorf("code at %#x and %#x in one module: %w", t.Base, end, elffile.ErrTooLarge)
+		}
+		for _, r := range c.rows[s.first:s.end] {
+			if r.addr >= end {
+				break
+			}
+			add(r.addr, r.rule)
+		}
+		if next-end > padding {
+			add(end, 0)
+		}
+	}
+	t.Rules = c.rules
+	return t, nil
+}

@@ -1,0 +1,3 @@
+// Package cfi compiles a module's call frame information into rows for the
+// unwinder.
+package cfi
