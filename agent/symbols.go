@@ -1,5 +1,88 @@
 package agent
 
-import "context"
+import (
+	"context"
+	"os"
+	"strings"
 
-func (c *capture) symbolize(ctx context.Context) error { return nil }
+	"ccagent/eventlog"
+	"ccagent/symbolize/worker"
+)
+
+// firstKernelAddress separates kernel from user space among module 0's
+// addresses: the upper half of the address space is the kernel's.
+const firstKernelAddress = 1 << 63
+
+// symbolize appends the symbol tables for what was seen. What could not be
+// found is a matter for the summary, not an error.
+func (c *capture) symbolize(ctx context.Context) error {
+	job := worker.Job{
+		UID: c.who.UID, GID: c.who.GID,
+		EmbedSource: c.opts.EmbedSource,
+		MemoryLimit: c.opts.SymbolizeMemory,
+		Timeout:     c.opts.SymbolizeTime,
+	}
+	addresses := c.seen.byModule()
+	for _, mod := range c.processes.modules.byID {
+		if len(addresses[mod.id]) == 0 {
+			continue
+		}
+		m := worker.ModuleFile{ID: mod.id, Path: mod.path, File: mod.file, Addresses: addresses[mod.id]}
+		if mod.why != nil {
+			m.Problem = mod.why.Error()
+		}
+		job.Modules = append(job.Modules, m)
+	}
+	for _, a := range addresses[0] {
+		if a.Addr >= firstKernelAddress {
+			job.Kernel = append(job.Kernel, a)
+		}
+	}
+	if len(job.Kernel) > 0 {
+		kallsyms, err := os.Open("/proc/kallsyms")
+		if err == nil {
+			defer kallsyms.Close()
+			job.Kallsyms = kallsyms
+		}
+	}
+	c.sum.Unresolved = c.seen.leafSamples()
+	done, err := worker.Run(ctx, job, func(e eventlog.Event) error {
+		if l, ok := e.(*eventlog.Locations); ok {
+			c.sum.Unresolved -= c.seen.resolvedBy(l)
+		}
+		return c.emit(now, e)
+	})
+	if ctx.Err() != nil {
+		c.sum.SymbolProblem = "interrupted; ccagent symbolize " + c.sum.Log + " adds them"
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	problems := done.Problems
+	if done.Degraded != "" {
+		problems = append([]string{done.Degraded}, problems...)
+	}
+	c.sum.SymbolProblem = strings.Join(problems, "; ")
+	return nil
+}
+
+// leafSamples counts the samples that hit a user-space address.
+func (s *seenAddresses) leafSamples() uint64 {
+	var n uint64
+	for _, seen := range s.sightings {
+		n += seen.samples
+	}
+	return n
+}
+
+// resolvedBy counts the samples whose leaf got a category from the event.
+func (s *seenAddresses) resolvedBy(l *eventlog.Locations) uint64 {
+	var n uint64
+	for _, loc := range l.Locations {
+		if loc.Category != eventlog.CategoryUnresolved {
+			n += s.sightings[address{l.Module, loc.Addr}].samples
+		}
+	}
+	return n
+}

@@ -16,6 +16,7 @@ import (
 	"os"
 
 	"ccagent/agent"
+	"ccagent/symbolize/worker"
 
 	"github.com/spf13/cobra"
 )
@@ -31,6 +32,7 @@ type exitStatus int
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 func main() {
+	worker.Main() // does not return in a symbolising child
 	os.Exit(run(os.Args[1:]))
 }
 
