@@ -164,15 +164,20 @@ func parseTime(s string) (uint64, error) {
 	return uint64(d), nil
 }
 
+// unreadable tells why a log cannot be read, and from where on.
+func unreadable(path string, err error) error {
+	var header *eventlog.HeaderError
+	if !errors.As(err, &header) {
+		return err
+	}
+	return fmt.Errorf("%s cannot be read from offset %d on: %w; ccview reads eventlogs of ccagent and of GHC's run-time system", path, header.Offset, err)
+}
+
 // load opens a log and says on stderr what is wrong with it.
 func (v *view) load(path string) (*profile.Profile, error) {
 	p, err := profile.Open(path, nil)
-	var header *eventlog.HeaderError
-	switch {
-	case errors.As(err, &header):
-		return nil, fmt.Errorf("%s cannot be read from offset %d on: %w; ccview reads eventlogs of ccagent and of GHC's run-time system", path, header.Offset, err)
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil, unreadable(path, err)
 	}
 	debug.FreeOSMemory()
 	for _, c := range text.Diagnose(p) {
