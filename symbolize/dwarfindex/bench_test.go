@@ -1,0 +1,93 @@
+package dwarfindex
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"ccagent/internal/testprog"
+)
+
+// benchFile is the program to read: CCAGENT_BENCH_ELF, or one of the test
+// programs.
+func benchFile(b *testing.B) string {
+	if p := os.Getenv("CCAGENT_BENCH_ELF"); p != "" {
+		return p
+	}
+	return testprog.Build(b, "example", testprog.Options{})
+}
+
+func BenchmarkBuild(b *testing.B) {
+	s, f := load(b, benchFile(b))
+	entries, blocks, bytes := 0, 0, 0
+	b.ReportAllocs()
+	for b.Loop() {
+		x, err := Build(context.Background(), s, Options{Executable: executable(f)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		entries, blocks, bytes = x.Entries, x.Blocks(), x.Bytes()
+	}
+	b.ReportMetric(float64(entries)*float64(b.N)/b.Elapsed().Seconds(), "DIE/s")
+	b.ReportMetric(float64(bytes)/float64(blocks), "B/block")
+	b.ReportMetric(float64(blocks), "blocks")
+}
+
+// BenchmarkDebugDWARF walks the same tree with Go's own reader.
+func BenchmarkDebugDWARF(b *testing.B) {
+	_, f := load(b, benchFile(b))
+	d, err := f.DWARF()
+	if err != nil {
+		b.Fatal(err)
+	}
+	entries := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		entries = 0
+		for r := d.Reader(); ; entries++ {
+			e, err := r.Next()
+			if err != nil {
+				b.Fatal(err)
+			}
+			if e == nil {
+				break
+			}
+		}
+	}
+	b.ReportMetric(float64(entries)*float64(b.N)/b.Elapsed().Seconds(), "DIE/s")
+}
+
+func BenchmarkLookup(b *testing.B) {
+	s, f := load(b, benchFile(b))
+	x, err := Build(context.Background(), s, Options{Executable: executable(f)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	lo, hi := x.segs.starts[0], x.segs.starts[len(x.segs.starts)-1]
+	r := rand.New(rand.NewPCG(1, 2))
+	addrs := make([]uint64, 4096)
+	for i := range addrs {
+		addrs[i] = lo + r.Uint64N(hi-lo)
+	}
+	i := 0
+	for b.Loop() {
+		x.Lookup(addrs[i&4095])
+		i++
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "lookups/s")
+}
+
+func BenchmarkCauses(b *testing.B) {
+	s, f := load(b, benchFile(b))
+	x, err := Build(context.Background(), s, Options{Executable: executable(f)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var dst []Cause
+	i := 0
+	for b.Loop() {
+		dst = x.Causes(dst[:0], BlockID(1+i%x.Blocks()))
+		i++
+	}
+}
