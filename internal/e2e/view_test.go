@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"bytes"
+	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 
+	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 )
 
@@ -150,4 +154,26 @@ func TestViewsAgree(t *testing.T) {
 			t.Errorf("ccview %v: control sequences although stdout is no terminal", args)
 		}
 	}
+}
+
+// The library that other eventlog tools are made with reads a capture to its end.
+func TestGHCEventsReadsCaptures(t *testing.T) {
+	if out, err := exec.Command("ghc-pkg", "--simple-output", "list", "ghc-events").Output(); err != nil || len(bytes.TrimSpace(out)) == 0 {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "the ghc-events library", Hint: "apt-get install libghc-ghc-events-dev"})
+	}
+	dump := testprog.Build(t, "eventdump", testprog.Options{NoDebug: true})
+	log, _ := record(t, nil, testprog.Build(t, "example", testprog.Options{}), "50000")
+	l := readLog(t, log)
+	l.wantWhole(t)
+	r := run(t, command(t, dump, log))
+	if r.status != 0 || strings.Contains(r.stdout, "\nerror\t") {
+		t.Fatalf("ghc-events: status %d\n%.2000s%s", r.status, r.stdout, r.stderr)
+	}
+	// It names the events it does not know by their ids.
+	for id, want := range map[int]int{eventlog.IDSample: len(l.samples), eventlog.IDCaptureEnd: 1} {
+		if got := strings.Count(r.stdout, fmt.Sprintf("UnknownEvent {ref = %d}", id)); got != want {
+			t.Errorf("ghc-events reads %d events %d, want %d", got, id, want)
+		}
+	}
+	wantLine(t, r.stdout, "ProgramArgs", "example", "50000")
 }
