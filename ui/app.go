@@ -28,7 +28,8 @@ type App struct {
 	before  int // the screen before this one
 
 	engine *model.Engine
-	busy   bool // a computation is under way; there is never more than one
+	fixed  string // what of the filter is no transform, in words
+	busy   bool   // a computation is under way; there is never more than one
 
 	loading  progress
 	progress chan progress
@@ -110,12 +111,16 @@ func (a *App) loaded(p *profile.Profile) {
 			event = i
 		}
 	}
-	a.engine = model.NewEngine(p)
+	base, transforms := model.Split(a.opts.Filter)
+	a.engine, a.fixed = model.NewEngine(p, base), model.Fixed(base)
 	a.c = &view.Context{
 		Profile: p, Data: &model.Data{}, Event: event, Base: 1, Selected: model.NoKey,
 		Window: view.Window{To: p.Duration},
 	}
-	for _, t := range a.opts.Stack {
+	for _, t := range transforms {
+		if t.Op == model.OpRange && t.To == 0 {
+			t.To = p.Duration
+		}
 		a.c.Stack.Push(t)
 	}
 	a.screens = []view.Screen{view.NewOverview(a.c), view.NewSourceScreen(a.c), view.NewStackScreen(a.c)}

@@ -146,9 +146,12 @@ func (a *App) drawCrumbs(r layout.Rect) {
 		}
 	}
 	ts := a.c.Stack.All()
-	parts := make([]string, len(ts))
-	for i, tr := range ts {
-		parts[i] = tr.String()
+	var parts []string
+	if a.fixed != "" {
+		parts = append(parts, a.fixed)
+	}
+	for _, tr := range ts {
+		parts = append(parts, tr.String())
 	}
 	sep := " " + p.Glyphs.Then + " "
 	text := strings.Join(parts, sep)
@@ -254,7 +257,6 @@ func (a *App) drawLoading() {
 		p.Text(2+width+1, y+1, a.w, widget.Percent(f), p.Theme.Dim)
 	}
 }
-
 
 // clip cuts a name for the window's title.
 func clip(s string, n int) string {

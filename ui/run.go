@@ -11,7 +11,6 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"ccagent/profile"
-	"ccagent/ui/model"
 	"ccagent/ui/theme"
 )
 
@@ -32,10 +31,12 @@ func File(path string) Source {
 
 // Options say how to show it. The zero value is a good choice.
 type Options struct {
-	Event string            // by its name; empty means the log's first with samples
-	Stack []model.Transform // to begin with
-	Theme string            // a name of theme.Names; empty: by the terminal's background, or plain with NO_COLOR
-	ASCII bool              // draw with ASCII alone
+	Event string // by its name; empty means the log's first with samples
+	// Filter holds from the beginning; its event is ignored. What it says of time
+	// and names can be undone.
+	Filter profile.Filter
+	Theme  string // one of Themes; empty: by the terminal's background, or plain with NO_COLOR
+	ASCII  bool   // draw with ASCII alone
 }
 
 // ErrNotTerminal tells that there is no terminal to draw on; print text instead.

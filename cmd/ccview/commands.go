@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"ccagent/profile"
+	"ccagent/ui"
 	"ccagent/ui/safe"
 	"ccagent/ui/text"
 
@@ -45,6 +47,8 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 		},
 	}
 	v.addFlags(root)
+	root.Flags().StringVar(&v.theme, "theme", "", "the viewer's colours: "+strings.Join(ui.Themes(), ", ")+" (default: by the terminal's background; plain with NO_COLOR)")
+	root.Flags().BoolVar(&v.ascii, "ascii", false, "draw the viewer with ASCII alone")
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

@@ -33,6 +33,8 @@ type view struct {
 	level  string
 	top    int
 	topSet bool
+	theme  string // of the viewer
+	ascii  bool
 	// What follows may be given several times, or as a list with commas.
 	threads    []uint
 	tids       []uint

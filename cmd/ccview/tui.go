@@ -10,7 +10,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/ui"
-	"ccagent/ui/model"
+	"ccagent/ui/theme"
 
 	"github.com/spf13/cobra"
 )
@@ -22,38 +22,31 @@ func (v *view) tui(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	for _, flag := range []string{"thread", "cap", "pid", "tid", "category"} {
-		if c.Flags().Changed(flag) {
-			return wrong("--%s is for the text views: %s hot --%s … %s", flag, c.Root().Name(), flag, path)
+	src := ui.File(path)
+	read := src.Load
+	src.Load = func(progress func(done, total int64)) (*profile.Profile, error) {
+		p, err := read(progress)
+		if err != nil {
+			return nil, err
 		}
+		if _, ok := p.EventNamed(v.event); v.event != "" && !ok {
+			return nil, wrong("%s has no event %q%s", path, v.event, eventList(p))
+		}
+		return p, nil
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	err = ui.Run(ctx, ui.File(path), ui.Options{Event: v.event, Stack: v.transforms(f.Range)})
+	err = ui.Run(ctx, src, ui.Options{Event: v.event, Filter: f, Theme: v.theme, ASCII: v.ascii})
 	var header *eventlog.HeaderError
 	var missing *fs.PathError
+	var unknown *theme.UnknownError
 	switch {
 	case errors.Is(err, ui.ErrNotTerminal):
 		return v.hot(c, path)
+	case errors.As(err, &unknown):
+		return &wrongCall{err}
 	case errors.As(err, &header), errors.As(err, &missing):
 		return unreadable(path, err)
 	}
 	return err
-}
-
-// transforms are the flags as the viewer's own steps, to be undone there.
-func (v *view) transforms(r profile.Range) []model.Transform {
-	var ts []model.Transform
-	if r != (profile.Range{}) {
-		ts = append(ts, model.Transform{Op: model.OpRange, From: r.From, To: r.To})
-	}
-	for _, x := range []struct {
-		op  model.Op
-		res []string
-	}{{model.OpFocus, v.focus}, {model.OpDrop, v.ignore}, {model.OpHide, v.hide}} {
-		for _, re := range x.res {
-			ts = append(ts, model.Transform{Op: x.op, Name: re, Expr: true})
-		}
-	}
-	return ts
 }

@@ -10,6 +10,7 @@ import (
 // Engine computes Data. It is for one goroutine at a time.
 type Engine struct {
 	p          *profile.Profile
+	base       profile.Filter
 	selections cache[*profile.Selection]
 	hot        cache[*Hot]
 	summary    cache[*Summary]
@@ -21,8 +22,9 @@ type Engine struct {
 	text       cache[fileText]
 }
 
-// NewEngine gives an engine on a profile.
-func NewEngine(p *profile.Profile) *Engine { return &Engine{p: p} }
+// NewEngine gives an engine on a profile. What base says holds for all its
+// answers.
+func NewEngine(p *profile.Profile, base profile.Filter) *Engine { return &Engine{p: p, base: base} }
 
 // cache keeps the latest values by key. It is small: a key is a whole screen's
 // part, and what users come back to is what they saw last.
@@ -85,7 +87,7 @@ func (e *Engine) Compute(n Need) *Data {
 }
 
 func (e *Engine) selection(event int, ts []Transform) (*profile.Selection, error) {
-	f, err := Filter(event, ts)
+	f, err := Filter(e.base, event, ts)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"ccagent/profile"
 )
@@ -54,10 +55,11 @@ func (t Transform) regexp() (*regexp.Regexp, error) {
 	return regexp.Compile("^" + regexp.QuoteMeta(t.Name) + "$")
 }
 
-// Filter is the profile's filter for an event (its position in
-// Profile.Events) and transforms.
-func Filter(event int, ts []Transform) (profile.Filter, error) {
-	f := profile.Filter{}.WithEvent(event)
+// Filter adds transforms to a filter, for an event (its position in
+// Profile.Events).
+func Filter(base profile.Filter, event int, ts []Transform) (profile.Filter, error) {
+	f := base.WithEvent(event)
+	f.Focus, f.Ignore, f.Hide = slices.Clone(f.Focus), slices.Clone(f.Ignore), slices.Clone(f.Hide)
 	for _, t := range ts {
 		if t.Op == OpRange {
 			f.Range = profile.Range{From: t.From, To: t.To}
@@ -77,6 +79,42 @@ func Filter(event int, ts []Transform) (profile.Filter, error) {
 		}
 	}
 	return f, nil
+}
+
+// Split takes what a filter says of time and names out of it, as transforms.
+func Split(f profile.Filter) (profile.Filter, []Transform) {
+	var ts []Transform
+	if f.Range != (profile.Range{}) {
+		ts = append(ts, Transform{Op: OpRange, From: f.Range.From, To: f.Range.To})
+	}
+	for _, x := range []struct {
+		op  Op
+		res []*regexp.Regexp
+	}{{OpFocus, f.Focus}, {OpDrop, f.Ignore}, {OpHide, f.Hide}} {
+		for _, re := range x.res {
+			ts = append(ts, Transform{Op: x.op, Name: re.String(), Expr: true})
+		}
+	}
+	f.Range, f.Focus, f.Ignore, f.Hide = profile.Range{}, nil, nil, nil
+	return f, ts
+}
+
+// Fixed describes what of a filter is no transform: threads, capabilities and
+// the like, which only the command line sets.
+func Fixed(f profile.Filter) string {
+	var out []string
+	add := func(name string, n int, v any) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%s %v", name, v))
+		}
+	}
+	add("thread", len(f.Threads), f.Threads)
+	add("tid", len(f.TIDs), f.TIDs)
+	add("pid", len(f.PIDs), f.PIDs)
+	add("cap", len(f.Caps), f.Caps)
+	add("cpu", len(f.CPUs), f.CPUs)
+	add("category", len(f.Categories), f.Categories)
+	return strings.Join(out, ", ")
 }
 
 // Stack is a stack of transforms with its history. Its zero value is empty.

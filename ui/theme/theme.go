@@ -60,6 +60,13 @@ func Names() []string {
 	return append(names, "plain")
 }
 
+// UnknownError tells that no theme has a name.
+type UnknownError struct{ Name string }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("unknown theme %q: choose %s", e.Name, strings.Join(Names(), ", "))
+}
+
 // New gives the theme of that name; "" is the default. "plain" has no colour.
 func New(name string) (*Theme, error) {
 	if name == "" {
@@ -70,7 +77,7 @@ func New(name string) (*Theme, error) {
 	}
 	i := slices.IndexFunc(palettes, func(p palette) bool { return p.name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("find theme %q: choose one of %s", name, strings.Join(Names(), ", "))
+		return nil, &UnknownError{name}
 	}
 	return palettes[i].theme(), nil
 }

@@ -254,7 +254,7 @@ func (s *sourcePane) drawLine(p *widget.Painter, in widget.Rect, cols sourceColu
 		}
 	}
 	x += cols.causes
-	if hot {
+	if hot && heat.Share > 0 {
 		share := heat.Share * s.c.Base
 		g, st := p.HeatGlyph(share)
 		p.Cell(x, y, g, st)

@@ -297,8 +297,8 @@ func (tp *timelinePane) axis(p *widget.Painter, y int) {
 	for t := math.Ceil(float64(w.From)/step) * step; t < float64(w.To); t += step {
 		x := s.Min.X + w.column(uint64(t))
 		label := tick(t, step)
-		if x+len(label) < s.Max.X {
-			p.Text(x, y, s.Max.X, label, p.Theme.Dim)
+		if x+1+len(label) < s.Max.X {
+			p.Text(x, y, s.Max.X, p.Glyphs.Tick+label, p.Theme.Dim)
 		}
 	}
 }
@@ -358,7 +358,7 @@ func (tp *timelinePane) cap(p *widget.Painter, y int, c *model.CapActivity) {
 		switch gc := c.GC[i]; {
 		case gc >= 0.5:
 			p.Cell(x, y, g.GC, t.GC)
-		case gc > 0:
+		case gc >= 0.2:
 			p.Cell(x, y, g.Both, t.GC)
 		case c.Run[i] > 0:
 			if g.ASCII {

@@ -16,6 +16,7 @@ type Glyphs struct {
 	moreWidth              int       // columns of More
 	EdgeL, EdgeR           string    // of the selected time range
 	Run, GC, Both, Idle    string    // what a capability does
+	Tick                   string    // a time on the axis
 	Cursor                 string    // on the time axis
 	Then                   string    // between the steps of a breadcrumb
 	Heat                   [9]string // by heat level
@@ -28,7 +29,7 @@ func Unicode() *Glyphs {
 		Full: "█", Light: "▒",
 		Steps: [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 		Open:  "▾", Closed: "▸", Guide: "│", Pointer: "▶", Shares: "=", More: "…", moreWidth: 1,
-		EdgeL: "[", EdgeR: "]", Run: "▄", GC: "G", Both: "g", Idle: "·", Cursor: "▼", Then: "›",
+		EdgeL: "[", EdgeR: "]", Run: "▄", GC: "G", Both: "g", Idle: "·", Tick: "╵", Cursor: "▼", Then: "›",
 		Heat: [9]string{" ", "·", "▁", "▂", "▃", "▄", "▅", "▆", "█"},
 	}
 }
@@ -39,9 +40,9 @@ func ASCII() *Glyphs {
 		ASCII: true,
 		H:     "-", V: "|", TL: "+", TR: "+", BL: "+", BR: "+", TeeL: "+", TeeR: "+", TeeT: "+", TeeB: "+", Cross: "+",
 		Full: "#", Light: "~",
-		Steps: [9]string{" ", ".", ":", "-", "=", "+", "x", "%", "#"},
+		Steps: [9]string{" ", ".", ":", "-", "=", "+", "*", "#", "@"},
 		Open:  "v", Closed: ">", Guide: "|", Pointer: ">", Shares: "=", More: "..", moreWidth: 2,
-		EdgeL: "[", EdgeR: "]", Run: "R", GC: "G", Both: "g", Idle: ".", Cursor: "v", Then: ">",
-		Heat: [9]string{" ", ".", ":", "-", "=", "+", "x", "%", "#"},
+		EdgeL: "[", EdgeR: "]", Run: "R", GC: "G", Both: "g", Idle: ".", Tick: "|", Cursor: "V", Then: ">",
+		Heat: [9]string{" ", ".", ":", "-", "=", "+", "*", "#", "@"},
 	}
 }
