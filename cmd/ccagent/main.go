@@ -45,7 +45,7 @@ func run(args []string) int {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(recordCommand(), attachCommand(), eventsCommand(), doctorCommand(), versionCommand())
+	root.AddCommand(recordCommand(), attachCommand(), eventsCommand(), doctorCommand(), symbolizeCommand(), versionCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())

@@ -1,0 +1,240 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ccagent/eventlog"
+	"ccagent/symbolize"
+	"ccagent/symbolize/worker"
+
+	"golang.org/x/sys/unix"
+)
+
+// SymbolizeOptions describe the symbolising of a finished log.
+type SymbolizeOptions struct {
+	DebugFiles  []string // separate debug files, matched by build-id
+	SourceDirs  []string // searched for sources that are not where they were
+	EmbedSource bool
+	Memory      uint64
+	Time        time.Duration
+}
+
+// SymbolizeSummary tells what came of it.
+type SymbolizeSummary struct {
+	Addresses, Resolved int
+	Problems            []string
+}
+
+// ErrNoSamples is returned for a log that has nothing to symbolise.
+var ErrNoSamples = errors.New("the log holds no stacks")
+
+// Symbolize gives a log its symbol tables, in place of those that it has. The
+// log is replaced as a whole, and only when the new one is complete; stretches
+// that could not be read are left out of it.
+func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*SymbolizeSummary, error) {
+	old, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	defer old.Close()
+	seen, err := symbolize.ReadSeen(old)
+	if err != nil {
+		return nil, err
+	}
+	if len(seen.Addresses) == 0 {
+		return nil, ErrNoSamples
+	}
+	owner := ownerOf(old)
+	job := worker.Job{
+		UID: owner.UID, GID: owner.GID,
+		EmbedSource: opts.EmbedSource,
+		SourceDirs:  opts.SourceDirs,
+		MemoryLimit: opts.Memory,
+		Timeout:     opts.Time,
+	}
+	debug, err := openDebugFiles(opts.DebugFiles)
+	if err != nil {
+		return nil, err
+	}
+	defer debug.Close()
+	for _, m := range seen.Modules {
+		file := worker.ModuleFile{ID: m.ID, Path: m.Path, Addresses: seen.Addresses[m.ID], Debug: debug.of(m.BuildID)}
+		if len(file.Addresses) == 0 {
+			continue
+		}
+		if f, err := openModuleAgain(&m); err != nil {
+			file.Problem = err.Error()
+		} else {
+			defer f.Close()
+			file.File = f
+		}
+		job.Modules = append(job.Modules, file)
+	}
+	return rewriteLog(ctx, old, path, owner, job)
+}
+
+// ownerOf is who may read the log: whose rights the symboliser gets.
+func ownerOf(f *os.File) *Invoker {
+	who := &Invoker{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err == nil {
+		who.UID, who.GID = st.Uid, st.Gid
+	}
+	return who
+}
+
+// openModuleAgain opens a module's file if it is still the one that ran.
+func openModuleAgain(m *eventlog.Module) (*os.File, error) {
+	f, err := os.Open(m.Path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("no regular file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	b, err := symbolize.Identify(f, info.Size())
+	switch {
+	case err != nil:
+	case len(m.BuildID) > 0 && !bytes.Equal(b.BuildID, m.BuildID):
+		err = errors.New("another build than the one that ran (its build-id differs)")
+	case len(m.BuildID) == 0 && (uint64(info.Size()) != m.Size || info.ModTime().UnixNano() != m.ModTime):
+		err = errors.New("changed since it ran")
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// debugFiles are separate debug files by build-id.
+type debugFiles map[string]*os.File
+
+func openDebugFiles(paths []string) (debugFiles, error) {
+	files := debugFiles{}
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			files.Close()
+			return nil, fmt.Errorf("open debug file: %w", err)
+		}
+		info, err := f.Stat()
+		var b symbolize.Binary
+		if err == nil {
+			b, err = symbolize.Identify(f, info.Size())
+		}
+		if err == nil && len(b.BuildID) == 0 {
+			err = errors.New("it has no build-id to match a module by")
+		}
+		if err != nil {
+			f.Close()
+			files.Close()
+			return nil, fmt.Errorf("examine debug file %s: %w", path, err)
+		}
+		files[string(b.BuildID)] = f
+	}
+	return files, nil
+}
+
+// of gives the debug file of a build: one that was named, or one in the place
+// where distributions install them. Nil if there is none.
+func (d debugFiles) of(buildID []byte) *os.File {
+	if len(buildID) < 2 {
+		return nil
+	}
+	if f := d[string(buildID)]; f != nil {
+		return f
+	}
+	f, err := os.Open(fmt.Sprintf("/usr/lib/debug/.build-id/%x/%x.debug", buildID[:1], buildID[1:]))
+	if err != nil {
+		return nil
+	}
+	d[string(buildID)] = f
+	return f
+}
+
+func (d debugFiles) Close() error {
+	var err error
+	for _, f := range d {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+// rewriteLog copies the log beside itself, without symbol tables, appends new
+// ones, and puts it in the old one's place.
+func rewriteLog(ctx context.Context, old *os.File, path string, owner *Invoker, job worker.Job) (_ *SymbolizeSummary, err error) {
+	if _, err := old.Seek(0, 0); err != nil {
+		return nil, fmt.Errorf("read log: %w", err)
+	}
+	fresh, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, fmt.Errorf("create log: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			fresh.Close()
+			os.Remove(fresh.Name())
+		}
+	}()
+	if os.Geteuid() == 0 {
+		if err := fresh.Chown(int(owner.UID), int(owner.GID)); err != nil {
+			return nil, fmt.Errorf("give log to its owner: %w", err)
+		}
+	}
+	w := eventlog.NewWriter(fresh, nil)
+	last, err := copyWithoutSymbols(w, old)
+	if err != nil {
+		return nil, err
+	}
+	done, err := worker.Run(ctx, job, func(e eventlog.Event) error { return w.Write(last, eventlog.NoCap, e) })
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(w.Close(), fresh.Sync(), fresh.Close()); err != nil {
+		return nil, fmt.Errorf("write log: %w", err)
+	}
+	if err := os.Rename(fresh.Name(), path); err != nil {
+		return nil, fmt.Errorf("replace log: %w", err)
+	}
+	sum := &SymbolizeSummary{Addresses: done.Addresses, Resolved: done.Resolved, Problems: done.Problems}
+	if done.Degraded != "" {
+		sum.Problems = append([]string{done.Degraded}, sum.Problems...)
+	}
+	return sum, nil
+}
+
+// copyWithoutSymbols copies every event but symbol tables and what cannot be
+// read, and gives the last event's time.
+func copyWithoutSymbols(w *eventlog.Writer, old *os.File) (last uint64, err error) {
+	r := eventlog.NewReader(old)
+	for r.Next() {
+		rec := r.Record()
+		switch e := rec.Event.(type) {
+		case *eventlog.ModuleSymbols, *eventlog.File, *eventlog.FileText, *eventlog.Binding,
+			*eventlog.Span, *eventlog.Block, *eventlog.Locations,
+			*eventlog.Malformed, *eventlog.Unknown, *eventlog.BlockMarker:
+			continue
+		default:
+			last = max(last, rec.Time)
+			if err := w.Write(rec.Time, rec.Cap, e); err != nil {
+				return 0, fmt.Errorf("copy log: %w", err)
+			}
+		}
+	}
+	if err := r.Err(); err != nil {
+		return 0, fmt.Errorf("read log: %w", err)
+	}
+	return last, nil
+}
