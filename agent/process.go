@@ -76,7 +76,7 @@ func (im *image) deriveLayout() (assumed, ok bool) {
 		return false, false
 	}
 	b := &im.rts.binary
-	im.layout, assumed = heapLayout(b.GHCVersion, b.Profiled(), b.Threaded())
+	im.layout, assumed = bpf.HeapLayout(b.GHCVersion, b.Profiled(), b.Threaded())
 	im.layout.Generation = im.generation
 	var ranges int
 	for _, m := range im.mappings {

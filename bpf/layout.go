@@ -1,19 +1,17 @@
-package agent
+package bpf
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"ccagent/bpf"
 )
 
-// heapLayout gives the offsets of the fields that the walker reads, in a
+// HeapLayout gives the offsets of the fields that the walker reads, in a
 // version and way of GHC's run-time system (offsetof on each version's own
 // rts/storage/TSO.h and Closures.h).
-func heapLayout(version string, profiled, threaded bool) (l bpf.ProcessLayout, assumed bool) {
+func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assumed bool) {
 	const header, profiledHeader = 8, 24
-	l = bpf.ProcessLayout{
+	l = ProcessLayout{
 		Header:      header,
 		TsoStackobj: 24,
 		TsoId:       56,
