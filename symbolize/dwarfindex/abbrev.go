@@ -1,5 +1,7 @@
 package dwarfindex
 
+import "slices"
+
 // Tags, attributes and forms that are read here (DWARF 5, §7.5; GHC's own from
 // GHC/CmmToAsm/Dwarf/Constants.hs).
 const (
@@ -88,6 +90,35 @@ type abbrev struct {
 	specs    []attrSpec
 	// fixed is the size of all attributes where none varies, else −1.
 	fixed int
+	shape shape
+}
+
+// shape marks the abbreviations that GHC writes for all but a few entries; they
+// are read without going through their attributes.
+type shape uint8
+
+const (
+	shapeOther shape = iota
+	shapeBlock       // name: string; low, high: 8-byte addresses
+	shapeNote        // file: string; line, column, end line, end column: 4, 2, 4, 2 bytes
+)
+
+var (
+	blockSpecs = []attrSpec{{attr: attrName, form: formString}, {attr: attrLowPC, form: formAddr}, {attr: attrHighPC, form: formAddr}}
+	noteSpecs  = []attrSpec{
+		{attr: attrGHCSpanFile, form: formString}, {attr: attrGHCSpanLine, form: formData4}, {attr: attrGHCSpanCol, form: formData2},
+		{attr: attrGHCSpanELine, form: formData4}, {attr: attrGHCSpanECol, form: formData2},
+	}
+)
+
+func shapeOf(a *abbrev, addrSize int) shape {
+	switch {
+	case a.tag == tagLexicalBlock && addrSize == 8 && slices.Equal(a.specs, blockSpecs):
+		return shapeBlock
+	case a.tag == tagGHCSrcNote && slices.Equal(a.specs, noteSpecs):
+		return shapeNote
+	}
+	return shapeOther
 }
 
 // abbrevTable maps codes to abbreviations. Codes are small and dense in
@@ -149,6 +180,7 @@ func parseAbbrevs(section []byte, off uint64, addrSize, offsetSize int, version 
 			return nil, false
 		}
 		a.fixed = fixedSize(a.specs, addrSize, offsetSize, version)
+		a.shape = shapeOf(&a, addrSize)
 		if code < maxDense {
 			for uint64(len(t.dense)) <= code {
 				t.dense = append(t.dense, abbrev{})

@@ -60,6 +60,7 @@ func Build(ctx context.Context, s Sections, opt Options) (*Index, error) {
 		dies:    make([]uint64, 1),
 		memo:    map[abbrevKey]*abbrevTable{},
 	}
+	b.reserve()
 	err := b.units(ctx)
 	b.finish()
 	return b.x, err
@@ -81,7 +82,10 @@ type builder struct {
 	links   []link
 	memo    map[abbrevKey]*abbrevTable
 	lines   lineTable
-	pathBuf []byte
+
+	recent   [1024]uint32 // span ids
+	lastPath []byte
+	lastFile uint32
 }
 
 // link is a tick parent that is still an offset.
@@ -114,6 +118,16 @@ func (b *builder) units(ctx context.Context) error {
 			return fmt.Errorf("read .debug_info up to %#x of %#x: %w", us.off, us.size, ErrMemory)
 		}
 	}
+}
+
+// reserve makes room for what GHC's .debug_info of that size usually holds, a
+// block in about 80 bytes, so that arrays are not copied as they grow.
+func (b *builder) reserve() {
+	n := int(min(b.s.InfoSize/80, b.opt.Memory/1024))
+	b.x.blocks = append(make([]block, 0, n+1), b.x.blocks...)
+	b.dies = append(make([]uint64, 0, n+1), b.dies...)
+	b.x.notes = append(make([]note, 0, n+1), b.x.notes...)
+	b.x.procs = append(make([]proc, 0, n/5+1), b.x.procs...)
 }
 
 // used estimates what the index takes, its construction included.
@@ -307,6 +321,11 @@ func (b *builder) subprogram(u *unit, c *cursor, a *abbrev, unitIndex uint32, st
 
 func (b *builder) lexicalBlock(u *unit, c *cursor, a *abbrev, parent BlockID, depth, start int) BlockID {
 	blk := block{parent: parent, proc: b.x.blocks[parent].proc, depth: uint16(depth)}
+	if a.shape == shapeBlock {
+		c.cstring()
+		blk.lo, blk.hi = c.u64(), c.u64()
+		return b.newBlock(blk, u.offset+uint64(start))
+	}
 	var highForm uint32
 	for _, s := range a.specs {
 		switch s.attr {
@@ -326,6 +345,12 @@ func (b *builder) lexicalBlock(u *unit, c *cursor, a *abbrev, parent BlockID, de
 
 func (b *builder) sourceNote(u *unit, c *cursor, a *abbrev, in *scope) {
 	var s Span
+	if a.shape == shapeNote {
+		s.File = b.file(c.cstring())
+		s.Line, s.Col, s.EndLine, s.EndCol = c.u32(), uint32(c.u16()), c.u32(), uint32(c.u16())
+		b.addNote(c, s, in)
+		return
+	}
 	for _, spec := range a.specs {
 		switch spec.attr {
 		case attrGHCSpanFile:
@@ -342,15 +367,15 @@ func (b *builder) sourceNote(u *unit, c *cursor, a *abbrev, in *scope) {
 			u.skipForm(c, spec.form)
 		}
 	}
+	b.addNote(c, s, in)
+}
+
+// addNote adds a note to the block around it.
+func (b *builder) addNote(c *cursor, s Span, in *scope) {
 	if c.bad || s.File == 0 || s.Line == 0 {
 		return
 	}
-	id, ok := b.spanIDs[s]
-	if !ok {
-		id = uint32(len(b.x.spans))
-		b.x.spans = append(b.x.spans, s)
-		b.spanIDs[s] = id
-	}
+	id := b.span(s)
 	b.x.notated = true
 	b.x.notes = append(b.x.notes, note{span: id})
 	n := uint32(len(b.x.notes) - 1)
@@ -362,8 +387,34 @@ func (b *builder) sourceNote(u *unit, c *cursor, a *abbrev, in *scope) {
 	in.last = n
 }
 
+// span interns a span. Neighbouring blocks have notes in common, so a small
+// cache answers most.
+func (b *builder) span(s Span) uint32 {
+	slot := &b.recent[(s.Line*31+s.Col*7+s.EndLine*13+s.EndCol)%uint32(len(b.recent))]
+	if *slot != 0 && b.x.spans[*slot] == s {
+		return *slot
+	}
+	id, ok := b.spanIDs[s]
+	if !ok {
+		id = uint32(len(b.x.spans))
+		b.x.spans = append(b.x.spans, s)
+		b.spanIDs[s] = id
+	}
+	*slot = id
+	return id
+}
+
 // file interns a path, without a leading "./".
 func (b *builder) file(p []byte) uint32 {
+	if bytes.Equal(p, b.lastPath) {
+		return b.lastFile
+	}
+	id := b.internFile(p)
+	b.lastPath, b.lastFile = append(b.lastPath[:0], p...), id
+	return id
+}
+
+func (b *builder) internFile(p []byte) uint32 {
 	for bytes.HasPrefix(p, []byte("./")) {
 		p = p[2:]
 	}

@@ -74,12 +74,7 @@ func (b *builder) entryNotes() {
 		default:
 			// No block carries the note: its beginning is all that is known.
 			s := Span{File: p.pos.File, Line: p.pos.Line, Col: p.pos.Col, EndLine: p.pos.Line, EndCol: p.pos.Col}
-			id, ok := b.spanIDs[s]
-			if !ok {
-				id = uint32(len(x.spans))
-				x.spans = append(x.spans, s)
-				b.spanIDs[s] = id
-			}
+			id := b.span(s)
 			x.notes = append(x.notes, note{span: id})
 			root.note = uint32(len(x.notes) - 1)
 		}

@@ -1,9 +1,6 @@
 package dwarfindex
 
-import (
-	"container/heap"
-	"slices"
-)
+import "slices"
 
 // segments are disjoint stretches of addresses with the block that owns each,
 // sorted: blocks[i] owns [starts[i], starts[i+1]).
@@ -13,14 +10,19 @@ type segments struct {
 }
 
 func (s *segments) find(addr uint64) BlockID {
-	i, found := slices.BinarySearch(s.starts, addr)
-	if !found {
-		i--
-	}
-	if i < 0 {
+	starts := s.starts
+	base, n := 0, len(starts)
+	if n == 0 || starts[0] > addr {
 		return NoBlock
 	}
-	return s.blocks[i]
+	for n > 1 { // starts[base] ≤ addr
+		half := n / 2
+		if starts[base+half] <= addr {
+			base += half
+		}
+		n -= half
+	}
+	return s.blocks[base]
 }
 
 func (s *segments) add(start uint64, b BlockID) {
@@ -47,70 +49,101 @@ type active struct {
 	blocks []block
 }
 
-func (a *active) Len() int { return len(a.ids) }
-func (a *active) Less(i, j int) bool {
-	p, q := &a.blocks[a.ids[i]], &a.blocks[a.ids[j]]
-	if p.depth != q.depth {
-		return p.depth > q.depth
+func (a *active) before(p, q BlockID) bool {
+	x, y := &a.blocks[p], &a.blocks[q]
+	if x.depth != y.depth {
+		return x.depth > y.depth
 	}
-	if n, m := p.hi-p.lo, q.hi-q.lo; n != m {
+	if n, m := x.hi-x.lo, y.hi-y.lo; n != m {
 		return n < m
 	}
-	return a.ids[i] < a.ids[j]
+	return p < q
 }
-func (a *active) Swap(i, j int) { a.ids[i], a.ids[j] = a.ids[j], a.ids[i] }
-func (a *active) Push(v any)    { a.ids = append(a.ids, v.(BlockID)) }
-func (a *active) Pop() any {
-	v := a.ids[len(a.ids)-1]
-	a.ids = a.ids[:len(a.ids)-1]
-	return v
+
+func (a *active) push(id BlockID) {
+	a.ids = append(a.ids, id)
+	for i := len(a.ids) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !a.before(a.ids[i], a.ids[up]) {
+			return
+		}
+		a.ids[i], a.ids[up] = a.ids[up], a.ids[i]
+		i = up
+	}
+}
+
+func (a *active) pop() {
+	n := len(a.ids) - 1
+	a.ids[0] = a.ids[n]
+	a.ids = a.ids[:n]
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= n {
+			return
+		}
+		if child+1 < n && a.before(a.ids[child+1], a.ids[child]) {
+			child++
+		}
+		if !a.before(a.ids[child], a.ids[i]) {
+			return
+		}
+		a.ids[i], a.ids[child] = a.ids[child], a.ids[i]
+		i = child
+	}
 }
 
 // buildSegments sweeps over the live ranges: where they overlap, the innermost
 // block wins.
 func buildSegments(blocks []block) segments {
-	var order []BlockID
-	for i := 1; i < len(blocks); i++ {
+	live := 0
+	for i := range blocks {
 		if b := &blocks[i]; b.flags&flagDead == 0 && b.lo < b.hi {
-			order = append(order, BlockID(i))
+			live++
 		}
 	}
-	slices.SortFunc(order, func(p, q BlockID) int {
-		if blocks[p].lo != blocks[q].lo {
-			if blocks[p].lo < blocks[q].lo {
-				return -1
-			}
+	type begin struct {
+		lo uint64
+		id BlockID
+	}
+	order := make([]begin, 0, live)
+	for i := 1; i < len(blocks); i++ {
+		if b := &blocks[i]; b.flags&flagDead == 0 && b.lo < b.hi {
+			order = append(order, begin{b.lo, BlockID(i)})
+		}
+	}
+	slices.SortFunc(order, func(p, q begin) int {
+		switch {
+		case p.lo < q.lo:
+			return -1
+		case p.lo > q.lo:
 			return 1
 		}
-		return int(p) - int(q)
+		return int(p.id) - int(q.id)
 	})
-	s := segments{starts: make([]uint64, 0, 2*len(order)), blocks: make([]BlockID, 0, 2*len(order))}
-	open := &active{blocks: blocks}
+	s := segments{starts: make([]uint64, 0, live+live/2), blocks: make([]BlockID, 0, live+live/2)}
+	open := active{blocks: blocks}
 	// advance closes ranges that end before limit and gives what lies between
 	// to the innermost that is left.
 	advance := func(limit uint64) {
-		for open.Len() > 0 {
-			top := open.ids[0]
-			end := blocks[top].hi
+		for len(open.ids) > 0 {
+			end := blocks[open.ids[0]].hi
 			if end > limit {
 				return
 			}
-			heap.Pop(open)
-			for open.Len() > 0 && blocks[open.ids[0]].hi <= end {
-				heap.Pop(open)
+			for len(open.ids) > 0 && blocks[open.ids[0]].hi <= end {
+				open.pop()
 			}
 			next := NoBlock
-			if open.Len() > 0 {
+			if len(open.ids) > 0 {
 				next = open.ids[0]
 			}
 			s.add(end, next)
 		}
 	}
-	for _, id := range order {
-		lo := blocks[id].lo
-		advance(lo)
-		heap.Push(open, id)
-		s.add(lo, open.ids[0])
+	for _, o := range order {
+		advance(o.lo)
+		open.push(o.id)
+		s.add(o.lo, open.ids[0])
 	}
 	advance(^uint64(0))
 	s.starts, s.blocks = slices.Clip(s.starts), slices.Clip(s.blocks)
