@@ -34,6 +34,25 @@ func BenchmarkBuild(b *testing.B) {
 	b.ReportMetric(float64(blocks), "blocks")
 }
 
+// BenchmarkRead reads the entries into blocks, notes and procedures, and leaves
+// out what only an index needs: line tables, sorting, lookup. It is what to
+// compare with a walk of the tree by debug/dwarf.
+func BenchmarkRead(b *testing.B) {
+	s, f := load(b, benchFile(b))
+	s.Line = nil
+	entries := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		r := newBuilder(s, Options{Memory: defaultMemory, Executable: executable(f)})
+		r.reserve()
+		if err := r.units(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+		entries = r.x.Entries
+	}
+	b.ReportMetric(float64(entries)*float64(b.N)/b.Elapsed().Seconds(), "DIE/s")
+}
+
 // BenchmarkDebugDWARF walks the same tree with Go's own reader.
 func BenchmarkDebugDWARF(b *testing.B) {
 	_, f := load(b, benchFile(b))

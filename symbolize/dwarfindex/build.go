@@ -51,7 +51,15 @@ func Build(ctx context.Context, s Sections, opt Options) (*Index, error) {
 	if opt.Executable == nil {
 		opt.Executable = func(addr uint64) bool { return addr != 0 }
 	}
-	b := &builder{
+	b := newBuilder(s, opt)
+	b.reserve()
+	err := b.units(ctx)
+	b.finish()
+	return b.x, err
+}
+
+func newBuilder(s Sections, opt Options) *builder {
+	return &builder{
 		x:       &Index{procs: make([]proc, 1), blocks: make([]block, 1), notes: make([]note, 1), spans: make([]Span, 1), files: []string{""}},
 		s:       s,
 		opt:     opt,
@@ -60,10 +68,6 @@ func Build(ctx context.Context, s Sections, opt Options) (*Index, error) {
 		dies:    make([]uint64, 1),
 		memo:    map[abbrevKey]*abbrevTable{},
 	}
-	b.reserve()
-	err := b.units(ctx)
-	b.finish()
-	return b.x, err
 }
 
 type abbrevKey struct {

@@ -2,6 +2,7 @@ package dwarfindex
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -106,17 +107,13 @@ func (t *lineTable) read(section []byte, off uint64, str, lineStr []byte) error 
 	}
 	c.off = program
 	err := t.run(&c, &h, off)
-	slices.SortStableFunc(t.rows, func(a, b lineRow) int {
-		switch {
-		case a.addr < b.addr:
-			return -1
-		case a.addr > b.addr:
-			return 1
-		}
-		return 0
-	})
+	if !slices.IsSortedFunc(t.rows, byAddress) {
+		slices.SortStableFunc(t.rows, byAddress)
+	}
 	return err
 }
+
+func byAddress(a, b lineRow) int { return cmp.Compare(a.addr, b.addr) }
 
 type lineHeader struct {
 	version    uint16
