@@ -167,13 +167,27 @@ func (s *Selection) inclusive(ix *levelIndex, rows []Row) {
 			continue
 		}
 		st := p.sites[site]
-		if s.leaf[site] == 0 || st.Kernel && !p.onPath(st.Node, eventlog.FrameKernel) {
-			ids, _ := s.leafElements(ix, site)
-			for _, id := range ids {
+		if s.leaf[site] != 0 && !st.Kernel {
+			continue
+		}
+		ids, _ := s.leafElements(ix, site)
+		for _, id := range ids {
+			if !s.onStack(ix, st.Node, id) {
 				rows[id].InclusiveWeight = satAdd(rows[id].InclusiveWeight, s.weight[site])
 			}
 		}
 	}
+}
+
+// onStack reports whether a frame of a stack has an element.
+func (s *Selection) onStack(ix *levelIndex, node uint32, id ElementID) bool {
+	p := s.Profile
+	for n := node; n != 0 && p.nodes.kind[n] != eventlog.FrameContext; n = p.nodes.parent[n] {
+		if !structural(p.nodes.kind[n]) && slices.Contains(ix.of(p.nodes.place[n]), id) {
+			return true
+		}
+	}
+	return false
 }
 
 // onPath reports whether a frame of a kind is on the stack.

@@ -194,12 +194,12 @@ func (b *treeBuilder) class(root int32, sites []int) {
 		}
 		if b.opts.AllFrames || at[up] == 0 || b.nodes[at[up]].frame != frame {
 			at[n] = b.child(at[up], frame)
-			if forced[n] {
+			if forced[n] && at[n] != at[up] {
 				t := &b.nodes[at[n]]
 				t.Forced = satAdd(t.Forced, weight[n])
 			}
 		}
-		if folded[n] {
+		if folded[n] && at[n] != at[up] {
 			t := &b.nodes[at[n]]
 			t.Folded = satAdd(t.Folded, weight[n])
 		}

@@ -1,0 +1,242 @@
+package profile
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/profile/logtest"
+)
+
+// randomLog makes a program whose stacks, causes and kinds of frames are
+// random: recursion, shared and inlined spans, workers, near and unknown code,
+// context, kernel, hidden roots.
+func randomLog(rng *rand.Rand) []byte {
+	l := logtest.New()
+	l.Write(0, &eventlog.EventDef{Index: 1, Requested: "alloc", Granted: "alloc", Unit: "bytes"})
+	files := []uint32{l.File("A.hs", "a\nb\n"), l.File("B.hs", ""), l.File("C.hs", "")}
+	var bindings, spans []uint32
+	for i := range 8 {
+		parent := uint32(0)
+		if len(bindings) > 0 && rng.IntN(3) == 0 {
+			parent = bindings[rng.IntN(len(bindings))]
+		}
+		m := rng.IntN(3)
+		bindings = append(bindings, l.Binding([]string{"main", "base"}[m/2], fmt.Sprintf("M%d", m), fmt.Sprintf("f%d", i), parent))
+	}
+	pick := func(v []uint32) uint32 { return v[rng.IntN(len(v))] }
+	for range 12 {
+		line := uint32(1 + rng.IntN(20))
+		b := pick(bindings)
+		if rng.IntN(6) == 0 {
+			b = 0
+		}
+		spans = append(spans, l.Span(pick(files), line, 1, line+uint32(rng.IntN(5)), 9, b))
+	}
+	var code []logtest.Frame
+	for range 15 {
+		var causes []uint32
+		for range rng.IntN(4) {
+			causes = append(causes, pick(spans))
+		}
+		code = append(code, l.Block(pick(bindings), causes...))
+	}
+	for c := range eventlog.CategoryKernel + 1 {
+		code = append(code, l.Code(l.Function(fmt.Sprintf("c%d", c), c), eventlog.QualityExact, c), l.Code(0, eventlog.QualityNone, c))
+	}
+	code = append(code, l.Code(pick(bindings), eventlog.QualityNear, eventlog.CategoryHaskell), l.Unknown())
+	kinds := []eventlog.FrameKind{eventlog.FrameUpdate, eventlog.FrameCatch, eventlog.FrameContext, eventlog.FrameSkipped, eventlog.FrameKernel, eventlog.FrameC, eventlog.FrameFolded}
+	for i := range 200 {
+		var stack []logtest.Frame
+		for range rng.IntN(12) {
+			f := code[rng.IntN(len(code))]
+			if rng.IntN(5) == 0 {
+				f = f.As(kinds[rng.IntN(len(kinds))])
+			}
+			stack = append(stack, f)
+		}
+		s := eventlog.Sample{Event: uint32(rng.IntN(2)), Weight: uint64(rng.IntN(1000)), Node: l.Stack(stack...),
+			Stop: eventlog.StopReason(rng.IntN(12)), Capability: uint32(rng.IntN(3)), TSO: uint64(rng.IntN(4))}
+		if rng.IntN(10) == 0 {
+			s.Flags |= eventlog.SampleInKernel
+		}
+		l.SampleOf(uint64(i), s)
+	}
+	return l.End()
+}
+
+// naive computes share, only and inclusive from the definitions, one sample at
+// a time.
+func naive(s *Selection, level Level) (share, only, inclusive, samples map[ElementID]uint64, total uint64) {
+	p, ix := s.Profile, s.index(level)
+	share, only, inclusive, samples = map[ElementID]uint64{}, map[ElementID]uint64{}, map[ElementID]uint64{}, map[ElementID]uint64{}
+	for i := range p.Samples() {
+		if !s.pred.keep(p.chunks[i/chunkSize], i%chunkSize) {
+			continue
+		}
+		sm := p.Sample(i)
+		total += sm.Weight
+		var leaf []ElementID
+		bytes := s.CountsBytes()
+		on := map[ElementID]bool{}
+		settled, sawSome := false, false
+		beyond := false // frames rootwards of what was skipped are no leaf
+		for n := sm.Site.Node; n != 0 && p.nodes.kind[n] != eventlog.FrameContext; n = p.nodes.parent[n] {
+			if p.nodes.kind[n] == eventlog.FrameSkipped {
+				beyond = true
+			}
+			if structural(p.nodes.kind[n]) {
+				continue
+			}
+			pl := p.nodes.place[n]
+			ids := ix.of(pl)
+			for _, id := range ids {
+				on[id] = true
+			}
+			if len(ids) == 0 || settled || beyond {
+				continue
+			}
+			haskell := p.locs[pl].category == eventlog.CategoryHaskell
+			if !sawSome || bytes && haskell {
+				leaf = ids
+			}
+			sawSome = true
+			settled = !bytes || haskell
+		}
+		if sm.Site.Kernel {
+			leaf = []ElementID{ix.category[eventlog.CategoryKernel]}
+		}
+		if leaf == nil {
+			leaf = []ElementID{ix.category[eventlog.CategoryUnresolved]}
+			if s.hide != nil && p.siteCategory(sm.Site) != eventlog.CategoryUnresolved {
+				leaf = []ElementID{ix.hidden}
+			}
+		}
+		for _, id := range leaf {
+			on[id] = true
+			share[id] += sm.Weight
+			samples[id]++
+		}
+		if len(leaf) == 1 {
+			only[leaf[0]] += sm.Weight
+		}
+		for id := range on {
+			inclusive[id] += sm.Weight
+		}
+	}
+	return share, only, inclusive, samples, total
+}
+
+func TestProperties(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		p, err := Load(bytes.NewReader(randomLog(rng)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		filters := []Filter{
+			{}, Filter{}.WithEvent(1),
+			{Focus: []*regexp.Regexp{regexp.MustCompile("M1")}},
+			{Ignore: []*regexp.Regexp{regexp.MustCompile(`f[0-3]$|c2`)}},
+			{Hide: []*regexp.Regexp{regexp.MustCompile(`f[0-4]$|\(STG\)`)}},
+			Filter{Hide: []*regexp.Regexp{regexp.MustCompile(`A\.hs|GC`)}}.WithEvent(1),
+			{Range: Range{20, 150}, Caps: []uint32{0, 2}},
+		}
+		for i, f := range filters {
+			s := p.Select(f)
+			for level := range levels {
+				checkRows(t, fmt.Sprintf("seed %d, filter %d, %v", seed, i, level), s, level)
+			}
+			checkTrees(t, fmt.Sprintf("seed %d, filter %d", seed, i), s)
+			checkIdempotent(t, fmt.Sprintf("seed %d, filter %d", seed, i), p, s)
+		}
+	}
+}
+
+func checkRows(t *testing.T, name string, s *Selection, level Level) {
+	share, only, inclusive, samples, total := naive(s, level)
+	if total != s.Total {
+		t.Fatalf("%s: total %d, want %d", name, s.Total, total)
+	}
+	h := s.Hot(level)
+	var sum, onlySum uint64
+	seen := map[ElementID]bool{}
+	for _, r := range h.Rows {
+		id := r.Element.ID
+		if seen[id] {
+			t.Errorf("%s: %s twice", name, r.Element.Name)
+		}
+		seen[id] = true
+		if r.ShareWeight != share[id] || r.OnlyWeight != only[id] || r.InclusiveWeight != inclusive[id] || r.Samples != samples[id] {
+			t.Errorf("%s: %s: share %d only %d inclusive %d samples %d; by the definitions %d %d %d %d", name, r.Element.Name,
+				r.ShareWeight, r.OnlyWeight, r.InclusiveWeight, r.Samples, share[id], only[id], inclusive[id], samples[id])
+		}
+		if r.OnlyWeight > r.ShareWeight || r.ShareWeight > r.InclusiveWeight || r.InclusiveWeight > total || r.NearWeight > r.ShareWeight {
+			t.Errorf("%s: %s: only %d ≤ share %d ≤ inclusive %d ≤ total %d does not hold", name, r.Element.Name, r.OnlyWeight, r.ShareWeight, r.InclusiveWeight, total)
+		}
+		sum += r.ShareWeight
+		onlySum += r.OnlyWeight
+	}
+	if sum < total || onlySum > total {
+		t.Errorf("%s: shares sum to %d and what is alone to %d of %d", name, sum, onlySum, total)
+	}
+	for id := range inclusive {
+		if inclusive[id] > 0 && !seen[id] {
+			t.Errorf("%s: element %d has no row", name, id)
+		}
+	}
+}
+
+// checkTrees: every way to draw the tree conserves the weight of each sample.
+func checkTrees(t *testing.T, name string, s *Selection) {
+	for _, o := range []TreeOptions{{}, {Invert: true}, {AllFrames: true}, {MaxDepth: 2}, {MaxDepth: 2, Invert: true}} {
+		tr := s.Tree(o)
+		var self uint64
+		for i := range tr.Nodes {
+			n := &tr.Nodes[i]
+			self += n.Self
+			var children uint64
+			for _, c := range n.Children {
+				children += tr.Nodes[c].Total
+				if tr.Nodes[c].Parent != int32(i) {
+					t.Fatalf("%s %+v: child of another", name, o)
+				}
+			}
+			if children > n.Total || !o.Invert && children+n.Self != n.Total {
+				t.Errorf("%s %+v: %s: total %d, self %d, children %d", name, o, n.Name, n.Total, n.Self, children)
+			}
+			if n.Forced > n.Total {
+				t.Errorf("%s %+v: %s: forced %d of %d", name, o, n.Name, n.Forced, n.Total)
+			}
+		}
+		if self != s.Total || tr.Nodes[0].Total != s.Total || tr.Nodes[0].Samples != s.Samples {
+			t.Errorf("%s %+v: self sums to %d, root %d, want %d", name, o, self, tr.Nodes[0].Total, s.Total)
+		}
+	}
+}
+
+// checkIdempotent: a filter given twice keeps what it keeps given once.
+func checkIdempotent(t *testing.T, name string, p *Profile, s *Selection) {
+	f := s.Filter
+	f.Focus = append(append([]*regexp.Regexp{}, f.Focus...), f.Focus...)
+	f.Ignore = append(append([]*regexp.Regexp{}, f.Ignore...), f.Ignore...)
+	f.Hide = append(append([]*regexp.Regexp{}, f.Hide...), f.Hide...)
+	f.Caps = append(append([]uint32{}, f.Caps...), f.Caps...)
+	again := p.Select(f)
+	if again.Total != s.Total || again.Samples != s.Samples {
+		t.Errorf("%s: filtered again %d of %d samples", name, again.Samples, s.Samples)
+	}
+	a, b := s.Hot(LevelBinding), again.Hot(LevelBinding)
+	if len(a.Rows) != len(b.Rows) {
+		t.Fatalf("%s: %d rows, filtered again %d", name, len(a.Rows), len(b.Rows))
+	}
+	for i := range a.Rows {
+		x, y := a.Rows[i], b.Rows[i]
+		if x.Element.Name != y.Element.Name || x.ShareWeight != y.ShareWeight || x.InclusiveWeight != y.InclusiveWeight {
+			t.Errorf("%s: row %d changed when filtered again: %+v, %+v", name, i, x, y)
+		}
+	}
+}

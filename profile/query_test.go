@@ -1,0 +1,361 @@
+package profile_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+	"ccagent/profile/logtest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func load(t testing.TB, log []byte) *profile.Profile {
+	t.Helper()
+	p, err := profile.Load(bytes.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func nbody(t testing.TB) *profile.Profile { return load(t, logtest.NBody().End()) }
+
+func expr(s string) []*regexp.Regexp { return []*regexp.Regexp{regexp.MustCompile(s)} }
+
+// table gives rows as "element share only inclusive samples", the figures in
+// per cent of the total.
+func table(h *profile.Hot) []string {
+	var out []string
+	pc := func(f float64) float64 { return math.Round(f*1000) / 10 }
+	for _, r := range h.Rows {
+		out = append(out, fmt.Sprintf("%s %v %v %v %d", r.Element.Name, pc(r.Share), pc(r.Only), pc(r.Inclusive), r.Samples))
+	}
+	return out
+}
+
+func TestHot(t *testing.T) {
+	p := nbody(t)
+	for _, c := range []struct {
+		level profile.Level
+		want  []string
+	}{
+		{profile.LevelBinding, []string{
+			"Physics.step 60 20 83 60",
+			"Physics.pairwise 40 0 45 40",
+			"(GC) 10 10 10 10",
+			"GHC.Base.map 10 10 10 10",
+			"(STG) 5 5 5 5",
+			"(foreign) 5 5 5 5",
+			"GHC.List (near foldl1) 5 5 5 5",
+			"(kernel) 3 3 3 3",
+			"(unresolved) 2 2 2 2",
+			"Main.main 0 0 88 0",
+		}},
+		{profile.LevelSpan, []string{
+			"src/Physics.hs:4:1-7:29 60 20 83 60",
+			"src/Physics.hs:7:10-7:29 40 0 48 40",
+			"src/Physics.hs:10:1-10:51 40 0 45 40",
+			"src/Physics.hs:10:31-10:41 40 0 45 40",
+			"(STG) 20 20 20 20",
+			"(GC) 10 10 10 10",
+			"(foreign) 5 5 5 5",
+			"(kernel) 3 3 3 3",
+			"(unresolved) 2 2 2 2",
+			"app/Main.hs:10:1-12:20 0 0 88 0",
+		}},
+		{profile.LevelFile, []string{
+			"src/Physics.hs 60 60 83 60",
+			"(STG) 20 20 20 20",
+			"(GC) 10 10 10 10",
+			"(foreign) 5 5 5 5",
+			"(kernel) 3 3 3 3",
+			"(unresolved) 2 2 2 2",
+			"app/Main.hs 0 0 88 0",
+		}},
+		{profile.LevelModule, []string{
+			"Physics 60 60 83 60",
+			"(GC) 10 10 10 10",
+			"GHC.Base 10 10 10 10",
+			"(STG) 5 5 5 5",
+			"(foreign) 5 5 5 5",
+			"GHC.List 5 5 5 5",
+			"(kernel) 3 3 3 3",
+			"(unresolved) 2 2 2 2",
+			"Main 0 0 88 0",
+		}},
+		{profile.LevelPackage, []string{
+			"main 60 60 88 60",
+			"base 15 15 15 15",
+			"(GC) 10 10 10 10",
+			"(STG) 5 5 5 5",
+			"(foreign) 5 5 5 5",
+			"(kernel) 3 3 3 3",
+			"(unresolved) 2 2 2 2",
+		}},
+	} {
+		h := p.Select(profile.Filter{}).Hot(c.level)
+		if d := cmp.Diff(c.want, table(h)); d != "" {
+			t.Errorf("%v: (-want +got)\n%s", c.level, d)
+		}
+	}
+}
+
+func TestHotMarksGuesses(t *testing.T) {
+	s := nbody(t).Select(profile.Filter{})
+	for _, r := range s.Hot(profile.LevelPackage).Rows {
+		want := uint64(0)
+		if r.Element.Name == "base" {
+			want = 5_000_000
+		}
+		if r.NearWeight != want {
+			t.Errorf("%s: %d ns by the nearest symbol, want %d", r.Element.Name, r.NearWeight, want)
+		}
+	}
+	for _, r := range s.Hot(profile.LevelBinding).Rows {
+		if near := r.Element.Kind == profile.KindNear; near != strings.Contains(r.Element.Name, "(near ") {
+			t.Errorf("%s: kind %v", r.Element.Name, r.Element.Kind)
+		}
+	}
+}
+
+func TestFilters(t *testing.T) {
+	p := nbody(t)
+	const ms = 1_000_000
+	for _, c := range []struct {
+		name    string
+		f       profile.Filter
+		samples uint64
+		first   string // row at binding level
+	}{
+		{"focus a frame", profile.Filter{Focus: expr(`pairwise`)}, 45, "Physics.pairwise 88.9 0 100 40"},
+		{"focus by the worker's own name", profile.Filter{Focus: expr(`\$wpairwise`)}, 45, "Physics.pairwise 88.9 0 100 40"},
+		{"focus a file", profile.Filter{Focus: expr(`^app/Main`)}, 88, "Physics.step 68.2 22.7 94.3 60"},
+		{"focus is not fooled by context", profile.Filter{Focus: expr(`step`)}, 83, "Physics.step 72.3 24.1 100 60"},
+		{"focus a category", profile.Filter{Focus: expr(`\(kernel\)`)}, 3, "(kernel) 100 100 100 3"},
+		{"two focuses", profile.Filter{Focus: append(expr("map"), expr("step")...)}, 10, "GHC.Base.map 100 100 100 10"},
+		{"ignore", profile.Filter{Ignore: expr(`pairwise|map`)}, 45, "Physics.step 44.4 44.4 62.2 20"},
+		{"hide a leaf", profile.Filter{Hide: expr(`^GHC\.Base\.map$`)}, 100, "Physics.step 70 30 83 70"},
+		{"hide one of several causes", profile.Filter{Hide: expr(`Physics\.step`)}, 100, "Physics.pairwise 40 40 45 40"},
+		{"hide everything", profile.Filter{Hide: expr(``)}, 100, "(hidden) 95 95 95 95"},
+		{"range", profile.Filter{Range: profile.Range{From: 41 * ms, To: 61 * ms}}, 20, "Physics.step 100 100 100 20"},
+		{"open range", profile.Filter{Range: profile.Range{From: 96 * ms}}, 5, "(STG) 100 100 100 5"},
+		{"capability", profile.Filter{Caps: []uint32{1}}, 10, "GHC.Base.map 100 100 100 10"},
+		{"another thread", profile.Filter{Threads: []uint64{9}}, 0, ""},
+		{"thread", profile.Filter{Threads: []uint64{9, 1}}, 100, "Physics.step 60 20 83 60"},
+		{"OS thread", profile.Filter{TIDs: []uint32{101}}, 10, "GHC.Base.map 100 100 100 10"},
+		{"process", profile.Filter{PIDs: []uint32{1}}, 0, ""},
+		{"category", profile.Filter{Categories: []eventlog.Category{eventlog.CategoryGC, eventlog.CategorySTG}}, 15, "(GC) 66.7 66.7 66.7 10"},
+	} {
+		s := p.Select(c.f)
+		first := ""
+		if rows := table(s.Hot(profile.LevelBinding)); len(rows) > 0 {
+			first = rows[0]
+		}
+		if s.Samples != c.samples || first != c.first {
+			t.Errorf("%s: %d samples, first %q; want %d, %q", c.name, s.Samples, first, c.samples, c.first)
+		}
+	}
+}
+
+func TestHiddenCostFallsToCaller(t *testing.T) {
+	s := nbody(t).Select(profile.Filter{Hide: expr(`Physics`)})
+	if got, want := table(s.Hot(profile.LevelBinding))[0], "Main.main 60 60 88 60"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestOverlap(t *testing.T) {
+	s := nbody(t).Select(profile.Filter{})
+	h := s.Hot(profile.LevelBinding)
+	id := func(name string) profile.ElementID {
+		for _, r := range h.Rows {
+			if r.Element.Name == name {
+				return r.Element.ID
+			}
+		}
+		t.Fatalf("no element %s", name)
+		return profile.NoElement
+	}
+	step, pairwise, gc := id("Physics.step"), id("Physics.pairwise"), id("(GC)")
+	if w := s.Overlap(profile.LevelBinding, step, pairwise); w != 40e6 {
+		t.Errorf("overlap(step, pairwise) = %d", w)
+	}
+	if w := s.Overlap(profile.LevelBinding, step, gc); w != 0 {
+		t.Errorf("overlap(step, GC) = %d", w)
+	}
+	var got []string
+	for _, o := range s.Overlaps(profile.LevelBinding, step, profile.LevelBinding) {
+		got = append(got, fmt.Sprintf("%s %v %d", o.Element.Name, o.Share, o.Samples))
+	}
+	if d := cmp.Diff([]string{"Physics.pairwise 0.4 40"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestGroups(t *testing.T) {
+	s := nbody(t).Select(profile.Filter{})
+	g := s.Groups(profile.LevelFile, profile.LevelBinding)
+	var members []string
+	sum := 0.0
+	for _, m := range g[0].Members {
+		members = append(members, m.Element.Name)
+		sum += m.Share
+	}
+	if d := cmp.Diff([]string{"Physics.step", "Physics.pairwise"}, members); d != "" || g[0].Element.Name != "src/Physics.hs" {
+		t.Errorf("%s: %s", g[0].Element.Name, d)
+	}
+	if g[0].Share != 0.6 || sum != 1.0 {
+		t.Errorf("the group counts distinct samples: share %v, members' sum %v", g[0].Share, sum)
+	}
+}
+
+func TestAllocationIsChargedToWhoAsked(t *testing.T) {
+	l := logtest.New()
+	l.Write(0, &eventlog.EventDef{Index: 3, Requested: "alloc", Granted: "alloc", Unit: "bytes", RateMode: eventlog.RatePeriod, Rate: 1 << 20})
+	f := l.File("A.hs", "")
+	b := l.Binding("main", "A", "build", 0)
+	code := l.Block(b, l.Span(f, 1, 1, 1, 9, b))
+	gc := l.Code(l.Function("stg_gc_noregs", eventlog.CategorySTG), eventlog.QualityExact, eventlog.CategorySTG)
+	c := l.Code(l.Function("allocateMightFail", eventlog.CategoryRTS), eventlog.QualityExact, eventlog.CategoryRTS)
+	l.SampleOf(1, eventlog.Sample{Event: 3, Weight: 4096, Node: l.Stack(code, gc)})
+	l.SampleOf(2, eventlog.Sample{Event: 3, Weight: 4096, Node: l.Stack(code, c, gc)})
+	l.SampleOf(3, eventlog.Sample{Event: 3, Weight: 100, Node: l.Stack(c)})
+	p := load(t, l.End())
+	i, ok := p.EventNamed("alloc")
+	if !ok {
+		t.Fatal("no event alloc")
+	}
+	s := p.Select(profile.Filter{}.WithEvent(i))
+	if d := cmp.Diff([]string{"A.build 98.8 98.8 98.8 2", "(STG) 1.2 1.2 100 1"}, table(s.Hot(profile.LevelBinding))); d != "" {
+		t.Error(d)
+	}
+	tr := s.Tree(profile.TreeOptions{})
+	if n := tr.Nodes[tr.Nodes[0].Children[0]]; n.Name != "A.build" || n.Self != 8192 {
+		t.Errorf("tree: %s has self %d", n.Name, n.Self)
+	}
+}
+
+func TestSource(t *testing.T) {
+	s := nbody(t).Select(profile.Filter{})
+	v, err := s.Source("Physics.hs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	share := map[uint32]float64{}
+	for _, l := range v.Lines {
+		if l.Share > 0 {
+			share[l.Number] = l.Share
+		}
+	}
+	// The 40 samples in pairwise have their narrowest spans on lines 7 and 10.
+	if d := cmp.Diff(map[uint32]float64{4: 0.2, 10: 0.4, 7: 0.4}, share); d != "" {
+		t.Error(d)
+	}
+	if len(v.Lines) != 10 || v.Lines[3].Text != "step dt (State ps) =" || v.Share != 0.6 || v.Samples != 60 {
+		t.Errorf("%d lines, share %v, samples %d", len(v.Lines), v.Share, v.Samples)
+	}
+	if got := v.Lines[9].Spans; len(got) != 2 {
+		t.Errorf("line 10 is touched by spans %v", got)
+	}
+
+	v, err = s.Source("pairwise")
+	if err != nil || v.Name != "Physics.pairwise" || v.Extent != (profile.Extent{Line: 10, Col: 1, EndLine: 10, EndCol: 51}) || len(v.Spans) != 2 {
+		t.Errorf("pairwise: %+v, %v", v, err)
+	}
+	if len(v.Also) != 1 || v.Also[0].Element.Name != "Physics.step" {
+		t.Errorf("also: %+v", v.Also)
+	}
+	v, err = s.Source("app/Main.hs")
+	if err != nil || v.Problem == "" {
+		t.Errorf("a file without text does not say so: %+v, %v", v, err)
+	}
+	for query, want := range map[string]string{
+		"nosuch": `no file or binding of this log is named "nosuch"; there are app/Main.hs, src/Physics.hs`,
+		"pair":   `there are Physics.pairwise`,
+	} {
+		if _, err := s.Source(query); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+}
+
+func TestSourceAmbiguous(t *testing.T) {
+	l := logtest.New()
+	for _, dir := range []string{"a", "b"} {
+		f := l.File(dir+"/Util.hs", "x = 1\n")
+		b := l.Binding("main", "Util."+dir, "go", 0)
+		l.Sample(1, 1, l.Stack(l.Block(b, l.Span(f, 1, 1, 1, 6, b))))
+	}
+	s := load(t, l.End()).Select(profile.Filter{})
+	for query, want := range map[string]string{"Util.hs": "a/Util.hs, b/Util.hs", "go": "Util.a.go, Util.b.go"} {
+		_, err := s.Source(query)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	if _, err := s.Source("b/Util.hs"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	p := nbody(t)
+	s := p.Select(profile.Filter{})
+	h := s.Hot(profile.LevelBinding)
+	tl := s.Timeline(profile.TimelineOptions{Buckets: 10, Mark: &h.Rows[0].Element.ID, Level: profile.LevelBinding})
+	var sum, marked uint64
+	for i := range tl.Weight {
+		sum += tl.Weight[i]
+		marked += tl.Marked[i]
+	}
+	if sum != s.Total || marked != h.Rows[0].ShareWeight {
+		t.Errorf("buckets hold %d of %d, marked %d of %d", sum, s.Total, marked, h.Rows[0].ShareWeight)
+	}
+	var caps uint64
+	for _, r := range tl.Caps {
+		caps += r.Weight
+		for c, by := range r.ByCategory {
+			for i, w := range by {
+				if w > 0 && eventlog.Category(c) == eventlog.CategoryGC && i < 7 {
+					t.Errorf("GC in bucket %d", i)
+				}
+			}
+		}
+	}
+	if caps != s.Total || len(tl.Caps) != 2 {
+		t.Errorf("%d capabilities hold %d of %d", len(tl.Caps), caps, s.Total)
+	}
+	if tl.Lost[9] != 9 {
+		t.Errorf("lost: %v", tl.Lost)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	p := nbody(t)
+	sum := p.Select(profile.Filter{Caps: []uint32{0}}).Summary()
+	want := profile.Summary{
+		Event: "cycles", Unit: "ns", Samples: 90, Total: 90e6, AllSamples: 100, AllTotal: 100e6, Lost: 7, Throttled: 2, Unresolved: 2.0 / 90,
+		Stacks: profile.Stacks{Complete: 78, Failed: 1, None: 11, Reasons: map[string]uint64{
+			"root": 73, "root-recovered": 5, "no-haskell-context": 10, "unreadable-stack": 1, "no-user-context": 1}},
+	}
+	if d := cmp.Diff(want, sum); d != "" {
+		t.Error(d)
+	}
+	var total uint64
+	for _, c := range p.Select(profile.Filter{}).Categories() {
+		total += c.Weight
+	}
+	if total != 100e6 {
+		t.Errorf("categories sum to %d", total)
+	}
+	f := p.Select(profile.Filter{}).CategoryFunctions("(GC)")
+	if len(f) != 1 || f[0].Name != "evacuate" || f[0].Samples != 10 {
+		t.Errorf("GC consists of %+v", f)
+	}
+}

@@ -1,0 +1,160 @@
+package profile_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+	"ccagent/profile/logtest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// draw gives a tree as lines of "name self/total", indented by depth.
+func draw(t *profile.Tree) []string {
+	var out []string
+	var walk func(id int32, depth int)
+	walk = func(id int32, depth int) {
+		n := &t.Nodes[id]
+		mark := ""
+		if n.Forced > 0 {
+			mark += fmt.Sprintf(" forced %d", n.Forced/1e6)
+		}
+		if n.Folded > 0 {
+			mark += " folded"
+		}
+		out = append(out, fmt.Sprintf("%s%s %d/%d%s", strings.Repeat("  ", depth), n.Name, n.Self/1e6, n.Total/1e6, mark))
+		for _, c := range n.Children {
+			walk(c, depth+1)
+		}
+	}
+	walk(0, 0)
+	return out
+}
+
+func TestTree(t *testing.T) {
+	s := nbody(t).Select(profile.Filter{})
+	want := []string{
+		"(root) 0/100",
+		"  Main.main 0/88",
+		"    Physics.step 20/78",
+		"      Physics.pairwise 40/45 forced 40",
+		"        sin 5/5",
+		"      GHC.Base.map 10/10",
+		"      (kernel) 3/3",
+		"    GHC.List (near foldl1) 5/5",
+		"    … 1200 words skipped 0/5",
+		"      Physics.step 0/5",
+		"        stg_ap_pp_fast 5/5",
+		"  evacuate 10/10",
+		"  (unresolved) 1/1",
+		"  … stack incomplete: unreadable-stack 0/1",
+		"    (unresolved) 1/1",
+	}
+	if d := cmp.Diff(want, draw(s.Tree(profile.TreeOptions{}))); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTreeInverted(t *testing.T) {
+	s := nbody(t).Select(profile.Filter{Focus: expr("pairwise|map")})
+	want := []string{
+		"(root) 0/55",
+		"  Physics.pairwise 40/40",
+		"    Physics.step 0/40",
+		"      Main.main 0/40",
+		"  GHC.Base.map 10/10",
+		"    Physics.step 0/10",
+		"      Main.main 0/10",
+		"  sin 5/5",
+		"    Physics.pairwise 0/5",
+		"      Physics.step 0/5",
+		"        Main.main 0/5",
+	}
+	if d := cmp.Diff(want, draw(s.Tree(profile.TreeOptions{Invert: true}))); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTreeAllFrames(t *testing.T) {
+	s := nbody(t).Select(profile.Filter{Range: profile.Range{To: 2e6}})
+	want := []string{
+		"(root) 0/1",
+		"  (unresolved) 0/1",
+		"    Main.main 0/1",
+		"      Physics.step 0/1",
+		"        stg_upd_frame 0/1 forced 1",
+		"          Physics.pairwise 0/1",
+		"            Physics.pairwise 0/1",
+		"              Physics.pairwise 1/1",
+	}
+	if d := cmp.Diff(want, draw(s.Tree(profile.TreeOptions{AllFrames: true}))); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestTreeDepthLimit(t *testing.T) {
+	l := logtest.New()
+	f := l.File("A.hs", "")
+	var stack []logtest.Frame
+	for i := range 300 {
+		b := l.Binding("main", "A", fmt.Sprintf("f%d", i), 0)
+		stack = append(stack, l.Block(b, l.Span(f, uint32(i+1), 1, uint32(i+1), 5, b)))
+	}
+	l.Sample(1, 1e6, l.Stack(stack...))
+	s := load(t, l.End()).Select(profile.Filter{})
+	for _, c := range []struct{ limit, deepest int }{{3, 4}, {0, profile.DefaultDepth + 1}, {-1, 300}} {
+		for _, invert := range []bool{false, true} {
+			lines := draw(s.Tree(profile.TreeOptions{MaxDepth: c.limit, Invert: invert}))
+			if len(lines) != c.deepest+1 {
+				t.Errorf("limit %d: %d levels, want %d", c.limit, len(lines)-1, c.deepest)
+			}
+			if last := lines[len(lines)-1]; c.limit >= 0 && !strings.Contains(last, "… deeper frames") {
+				t.Errorf("limit %d ends in %q", c.limit, last)
+			}
+		}
+	}
+}
+
+func TestTreeFoldedRepetitions(t *testing.T) {
+	l := logtest.New()
+	f := l.File("A.hs", "")
+	b := l.Binding("main", "A", "go", 0)
+	code := l.Block(b, l.Span(f, 1, 1, 1, 5, b))
+	mark := logtest.Frame{Kind: eventlog.FrameFolded, Addr: 1}
+	l.SampleOf(1, eventlog.Sample{Weight: 1e6, Node: l.Stack(mark, code, code), Flags: eventlog.SampleFolded, FoldedFrames: 400})
+	s := load(t, l.End()).Select(profile.Filter{})
+	if d := cmp.Diff([]string{"(root) 0/1", "  A.go 1/1 folded"}, draw(s.Tree(profile.TreeOptions{}))); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"A.go 100 100 100 1"}, table(s.Hot(profile.LevelBinding))); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestFolded(t *testing.T) {
+	var got []string
+	total := uint64(0)
+	s := nbody(t).Select(profile.Filter{})
+	s.Tree(profile.TreeOptions{MaxDepth: -1}).Folded(func(stack string, w uint64) {
+		got = append(got, fmt.Sprintf("%s %d", stack, w/1e6))
+		total += w
+	})
+	want := []string{
+		"(unresolved) 1",
+		"Main.main;GHC.List (near foldl1) 5",
+		"Main.main;Physics.step 20",
+		"Main.main;Physics.step;(kernel) 3",
+		"Main.main;Physics.step;GHC.Base.map 10",
+		"Main.main;Physics.step;Physics.pairwise 40",
+		"Main.main;Physics.step;Physics.pairwise;sin 5",
+		"Main.main;… 1200 words skipped;Physics.step;stg_ap_pp_fast 5",
+		"evacuate 10",
+		"… stack incomplete: unreadable-stack;(unresolved) 1",
+	}
+	if d := cmp.Diff(want, got); d != "" || total != s.Total {
+		t.Errorf("total %d of %d\n%s", total, s.Total, d)
+	}
+}
