@@ -85,10 +85,11 @@ type builder struct {
 	nodes   nodeTable
 	sites   siteTable
 	threads map[ThreadKey]uint32
-	thread  uint32 // of the last sample
+	recent  [64]uint32 // 1 + threads seen lately, by a hash of their key
 	chunk   *chunk
 
 	events   map[uint32]int // EventDef.Index → position
+	lastDef  [2]uint32      // 1 + the event index looked up last, its position
 	modules  map[uint32]int
 	bindings ids
 	spans    ids
@@ -213,10 +214,15 @@ func (b *builder) newEvent(e Event) (int, bool) {
 // event gives the position of an event that is referred to; one that nothing
 // defines is made up, so that what refers to it is not lost.
 func (b *builder) event(index uint32) (int, bool) {
+	if b.lastDef[0] == index+1 && b.lastDef[0] != 0 {
+		return int(b.lastDef[1]), true
+	}
 	i, ok := b.events[index]
 	if ok {
 		if b.p.Events[i].Undefined {
 			b.p.Accounting.Undefined.Events++
+		} else {
+			b.lastDef = [2]uint32{index + 1, uint32(i)}
 		}
 		return i, true
 	}
@@ -237,16 +243,6 @@ func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 		p.Accounting.Undefined.Nodes++
 		node = 0
 	}
-	key := ThreadKey{ev.PID, ev.TID, ev.TSO}
-	if len(p.Threads) == 0 || p.Threads[b.thread].ThreadKey != key {
-		i, ok := b.threads[key]
-		if !ok {
-			i = uint32(len(p.Threads))
-			b.threads[key] = i
-			p.Threads = append(p.Threads, Thread{ThreadKey: key})
-		}
-		b.thread = i
-	}
 	if b.chunk == nil || b.chunk.n == chunkSize {
 		b.chunk = new(chunk)
 		p.chunks = append(p.chunks, b.chunk)
@@ -256,7 +252,7 @@ func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 	c.weight[i] = ev.Weight
 	c.site[i] = b.sites.intern(Site{node, ev.Stop, ev.Flags&eventlog.SampleInKernel != 0}, len(b.nodes.parent))
 	b.sites.skipped(c.site[i], ev.SkippedWords)
-	c.thread[i] = b.thread
+	c.thread[i] = b.thread(ThreadKey{ev.PID, ev.TID, ev.TSO})
 	c.cpu[i] = uint16(min(ev.CPU, 0xffff))
 	c.cap[i] = uint16(min(ev.Capability, eventlog.NoCapability))
 	c.flags[i] = uint16(ev.Flags)
@@ -268,6 +264,23 @@ func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 	e.Samples++
 	e.Weight = satAdd(e.Weight, ev.Weight)
 	e.Stops[min(int(ev.Stop), len(e.Stops)-1)]++
+}
+
+// thread gives the index of a thread.
+func (b *builder) thread(key ThreadKey) uint32 {
+	p := b.p
+	slot := &b.recent[(uint64(key.TID)*7+key.TSO)%uint64(len(b.recent))]
+	if t := *slot; t != 0 && p.Threads[t-1].ThreadKey == key {
+		return t - 1
+	}
+	i, ok := b.threads[key]
+	if !ok {
+		i = uint32(len(p.Threads))
+		b.threads[key] = i
+		p.Threads = append(p.Threads, Thread{ThreadKey: key})
+	}
+	*slot = i + 1
+	return i
 }
 
 // satAdd adds weights. What overflows 64 bits is no measurement, but must not

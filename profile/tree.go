@@ -49,25 +49,11 @@ type TreeNode struct {
 	// and what follows, were left out when they were recorded.
 	Folded   uint64
 	Children []int32 // by Total, largest first
-
-	frame        uint32
-	words        [2]uint64 // of skipped frames: fewest and most
-	depth        int32
-	descendLimit bool
 }
 
 // Tree builds the selection's call tree.
 func (s *Selection) Tree(o TreeOptions) *Tree {
-	b := &treeBuilder{s: s, p: s.Profile, opts: o, frames: s.Profile.frameTable(), index: make(map[treeKey]int32)}
-	switch {
-	case o.MaxDepth == 0:
-		b.limit = DefaultDepth
-	case o.MaxDepth > 0:
-		b.limit = int32(o.MaxDepth)
-	default:
-		b.limit = 1 << 30
-	}
-	b.nodes = []TreeNode{{Parent: -1}}
+	b := newTreeBuilder(s, o, 0)
 	b.topDown()
 	if o.Invert {
 		b = b.inverted()
@@ -80,19 +66,50 @@ type treeKey struct {
 	frame  uint32
 }
 
+// treeNode is a TreeNode in the making. Trees of many stacks have millions.
+type treeNode struct {
+	parent  int32
+	frame   uint32
+	depth   int32
+	limit   bool // all that is deeper counts here
+	self    uint64
+	total   uint64
+	samples uint64
+	forced  uint64
+	folded  uint64
+}
+
 type treeBuilder struct {
 	s      *Selection
 	p      *Profile
 	opts   TreeOptions
 	limit  int32
 	frames *frameTable
-	nodes  []TreeNode
+	nodes  []treeNode
 	index  map[treeKey]int32
+	words  map[int32][2]uint64 // of nodes for skipped frames: fewest and most
+}
+
+func newTreeBuilder(s *Selection, o TreeOptions, nodes int) *treeBuilder {
+	b := &treeBuilder{
+		s: s, p: s.Profile, opts: o, frames: s.Profile.frameTable(),
+		index: make(map[treeKey]int32, nodes), words: make(map[int32][2]uint64),
+	}
+	switch {
+	case o.MaxDepth == 0:
+		b.limit = DefaultDepth
+	case o.MaxDepth > 0:
+		b.limit = int32(o.MaxDepth)
+	default:
+		b.limit = 1 << 30
+	}
+	b.nodes = append(make([]treeNode, 0, nodes+1), treeNode{parent: -1})
+	return b
 }
 
 // child finds or makes a node. Beyond the depth limit all is one node.
 func (b *treeBuilder) child(parent int32, frame uint32) int32 {
-	if b.nodes[parent].descendLimit {
+	if b.nodes[parent].limit {
 		return parent
 	}
 	deep := b.nodes[parent].depth >= b.limit
@@ -103,7 +120,7 @@ func (b *treeBuilder) child(parent int32, frame uint32) int32 {
 	id, ok := b.index[k]
 	if !ok {
 		id = int32(len(b.nodes))
-		b.nodes = append(b.nodes, TreeNode{Parent: parent, frame: frame, depth: b.nodes[parent].depth + 1, descendLimit: deep})
+		b.nodes = append(b.nodes, treeNode{parent: parent, frame: frame, depth: b.nodes[parent].depth + 1, limit: deep})
 		b.index[k] = id
 	}
 	return id
@@ -196,12 +213,12 @@ func (b *treeBuilder) class(root int32, sites []int) {
 			at[n] = b.child(at[up], frame)
 			if forced[n] && at[n] != at[up] {
 				t := &b.nodes[at[n]]
-				t.Forced = satAdd(t.Forced, weight[n])
+				t.forced = satAdd(t.forced, weight[n])
 			}
 		}
 		if folded[n] && at[n] != at[up] {
 			t := &b.nodes[at[n]]
-			t.Folded = satAdd(t.Folded, weight[n])
+			t.folded = satAdd(t.folded, weight[n])
 		}
 		forced[n], folded[n] = false, false
 	}
@@ -217,8 +234,8 @@ func (b *treeBuilder) class(root int32, sites []int) {
 		case st.Node == 0:
 			t = b.child(t, frameUnresolved)
 		}
-		b.nodes[t].Self = satAdd(b.nodes[t].Self, s.weight[site])
-		b.nodes[t].Samples += s.count[site]
+		b.nodes[t].self = satAdd(b.nodes[t].self, s.weight[site])
+		b.nodes[t].samples += s.count[site]
 	}
 }
 
@@ -260,80 +277,97 @@ func (b *treeBuilder) frameOf(n uint32) uint32 {
 func (b *treeBuilder) skipped(at []int32, node uint32, words [2]uint64) {
 	for n := node; n != 0; n = b.p.nodes.parent[n] {
 		if b.p.nodes.kind[n] == eventlog.FrameSkipped {
-			b.nodes[at[n]].missing(words)
+			b.missing(at[n], words)
 			return
 		}
 	}
 }
 
-func (n *TreeNode) missing(words [2]uint64) {
-	if n.frame != frameSkippedWords {
+func (b *treeBuilder) missing(id int32, words [2]uint64) {
+	if b.nodes[id].frame != frameSkippedWords {
 		return
 	}
-	if n.words[1] == 0 || words[0] < n.words[0] {
-		n.words[0] = words[0]
+	if w, ok := b.words[id]; ok {
+		words = [2]uint64{min(w[0], words[0]), max(w[1], words[1])}
 	}
-	n.words[1] = max(n.words[1], words[1])
+	b.words[id] = words
 }
 
 // inverted builds the tree that has the leaves at the top from one that has
 // the roots there.
 func (b *treeBuilder) inverted() *treeBuilder {
-	inv := &treeBuilder{s: b.s, p: b.p, opts: b.opts, limit: b.limit, frames: b.frames, index: make(map[treeKey]int32)}
-	inv.nodes = []TreeNode{{Parent: -1}}
+	inv := newTreeBuilder(b.s, b.opts, 2*len(b.nodes))
 	for i := range b.nodes {
 		n := &b.nodes[i]
-		if n.Samples == 0 {
+		if n.samples == 0 {
 			continue
 		}
+		root := &inv.nodes[0]
+		root.total = satAdd(root.total, n.self)
+		root.samples += n.samples
+		if i == 0 {
+			root.self = satAdd(root.self, n.self)
+		}
 		at := int32(0)
-		for up := int32(i); up > 0; up = b.nodes[up].Parent {
+		for up := int32(i); up > 0; up = b.nodes[up].parent {
 			at = inv.child(at, b.nodes[up].frame)
 			t := &inv.nodes[at]
 			if t.depth == 1 {
-				t.Self = satAdd(t.Self, n.Self)
+				t.self = satAdd(t.self, n.self)
 			}
-			if w := b.nodes[up].words; w[1] != 0 {
-				t.missing(w)
+			t.total = satAdd(t.total, n.self)
+			t.samples += n.samples
+			if w, ok := b.words[up]; ok {
+				inv.missing(at, w)
 			}
-			t.Total = satAdd(t.Total, n.Self)
-			t.Samples += n.Samples
-			if t.descendLimit {
+			if t.limit {
 				break
 			}
-		}
-		inv.nodes[0].Total = satAdd(inv.nodes[0].Total, n.Self)
-		inv.nodes[0].Samples += n.Samples
-		if i == 0 {
-			inv.nodes[0].Self = satAdd(inv.nodes[0].Self, n.Self)
 		}
 	}
 	return inv
 }
 
 func (b *treeBuilder) finish() *Tree {
-	t := &Tree{Nodes: b.nodes, Total: b.s.Total}
-	for i := len(t.Nodes) - 1; i >= 0; i-- {
-		n := &t.Nodes[i]
-		n.Frame = &b.frames.frames[n.frame]
-		n.Name = n.Frame.Name
+	if !b.opts.Invert {
+		for i := len(b.nodes) - 1; i >= 0; i-- {
+			n := &b.nodes[i]
+			n.total = satAdd(n.total, n.self)
+			if n.parent >= 0 {
+				up := &b.nodes[n.parent]
+				up.total = satAdd(up.total, n.total)
+				up.samples += n.samples
+			}
+		}
+	}
+	t := &Tree{Nodes: make([]TreeNode, len(b.nodes)), Total: b.s.Total}
+	// All children stand in one array, those of a node side by side.
+	counts := make([]int32, len(b.nodes))
+	for i := range b.nodes[1:] {
+		counts[b.nodes[i+1].parent]++
+	}
+	children := make([]int32, len(b.nodes))
+	for i := range b.nodes {
+		n := &b.nodes[i]
+		frame := &b.frames.frames[n.frame]
+		t.Nodes[i] = TreeNode{
+			Frame: frame, Name: frame.Name, Parent: n.parent,
+			Self: n.self, Total: n.total, Samples: n.samples, Forced: n.forced, Folded: n.folded,
+			Children: children[:0:counts[i]],
+		}
+		children = children[counts[i]:]
 		if n.frame == frameSkippedWords {
-			n.Name = skippedName(n.words)
+			t.Nodes[i].Name = skippedName(b.words[int32(i)])
 		}
-		if !b.opts.Invert {
-			n.Total = satAdd(n.Total, n.Self)
+		if n.parent >= 0 {
+			up := &t.Nodes[n.parent]
+			up.Children = append(up.Children, int32(i))
 		}
-		if i == 0 {
-			break
-		}
-		up := &t.Nodes[n.Parent]
-		if !b.opts.Invert {
-			up.Total = satAdd(up.Total, n.Total)
-			up.Samples += n.Samples
-		}
-		up.Children = append(up.Children, int32(i))
 	}
 	for i := range t.Nodes {
+		if len(t.Nodes[i].Children) < 2 {
+			continue
+		}
 		slices.SortFunc(t.Nodes[i].Children, func(x, y int32) int {
 			a, b := &t.Nodes[x], &t.Nodes[y]
 			return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name), cmp.Compare(x, y))
