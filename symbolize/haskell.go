@@ -202,6 +202,10 @@ func (m *moduleRun) external(symbol string, n hsname.Name, p *dwarfindex.Proc) (
 		return id, nil
 	}
 	o := hsname.Explain(n.Name)
+	if o.Instance != "" {
+		rest := strings.TrimPrefix(o.Source, "instance "+o.Instance)
+		o.Source = "instance " + hsname.Instance(o.Instance, m.syms.isClass) + rest
+	}
 	b := eventlog.Binding{Symbol: symbol, Package: n.Package, Module: n.Module, Name: n.Name, Category: eventlog.CategoryHaskell, Detail: o.Words}
 	if n.Kind == hsname.KindConInfo && o.Words == "" {
 		b.Detail = "constructor"
@@ -227,7 +231,11 @@ func (m *moduleRun) external(symbol string, n hsname.Name, p *dwarfindex.Proc) (
 		if b.Detail == "" {
 			b.Detail = "made by GHC from"
 		}
-	case made && o.Words != "" && o.Source != "" && o.Instance == "":
+	case made && o.Instance != "":
+		if b.Parent, err = m.r.bindings.source(n.Package, n.Module, o.Source, ""); err != nil {
+			return 0, err
+		}
+	case made && o.Words != "" && o.Source != "":
 		for _, name := range []string{o.Source, strings.TrimRight(o.Source, "0123456789")} {
 			if name != "" && m.evident(n, name) {
 				if b.Parent, err = m.sourceBinding(n.Package, n.Module, name); err != nil {

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"slices"
 	"sort"
+	"strings"
 
 	"ccagent/eventlog"
 	"ccagent/symbolize/elffile"
@@ -28,13 +29,25 @@ type symbolTable struct {
 	reach []uint64
 	// defined holds the names of all symbols, data included.
 	defined map[string]bool
+	// classes are the type classes whose dictionary constructors are seen.
+	classes map[string]bool
 }
+
+// isClass reports whether the module has a class of that name.
+func (t *symbolTable) isClass(name string) bool { return t.classes[name] }
 
 // newSymbolTable keeps the symbols that name code.
 func newSymbolTable(f *elffile.File, all []elffile.Symbol, holdsRTS bool) *symbolTable {
-	t := &symbolTable{defined: make(map[string]bool, len(all))}
+	t := &symbolTable{defined: make(map[string]bool, len(all)), classes: map[string]bool{}}
 	for _, s := range all {
 		t.defined[s.Name] = true
+		if _, class, ok := strings.Cut(s.Name, "_CZC"); ok { // the constructor C:Eq
+			if class, ok = strings.CutSuffix(class, "_con_info"); ok {
+				if class, ok = hsname.Decode(class); ok {
+					t.classes[class] = true
+				}
+			}
+		}
 		if s.Type == elf.STT_TLS || s.Section >= elf.SHN_LORESERVE {
 			continue
 		}

@@ -89,6 +89,18 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+func TestInstance(t *testing.T) {
+	own := func(s string) bool { return s == "HasArea" }
+	for in, want := range map[string]string{
+		"EqSet": "Eq Set", "Show(,)": "Show (,)", "HasAreaShape": "HasArea Shape", "MonadStateT": "MonadStateT",
+		"Unheard": "Unheard", "Eq": "Eq", "": "", "OrdAgToken": "Ord AgToken", "Show[]": "Show []",
+	} {
+		if got := Instance(in, own); got != want {
+			t.Errorf("Instance(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{"zpzp", "Z3T", "Z2H", "z3b1U", "zz", "Z", "z0ffU"} {
 		f.Add(s)
