@@ -313,3 +313,110 @@ func TestSmallReads(t *testing.T) {
 		t.Errorf("%d of %d records, %v", n, len(want), r.Err())
 	}
 }
+
+// A clock that jumps, forward by days too, is no damage.
+func TestClockJumps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(19, 20))
+	var log bytes.Buffer
+	w := NewWriter(&log, &WriterOptions{Buffer: 16 << 10})
+	now := uint64(1e9)
+	want := map[uint64]uint64{} // times by TSO
+	for i := range uint64(60_000) {
+		switch rng.IntN(50) {
+		case 0:
+			now += rng.Uint64N(300 * 24 * 3600 * 1e9)
+		case 1:
+			now -= rng.Uint64N(now)
+		default:
+			now += rng.Uint64N(1e7)
+		}
+		want[i] = now
+		if err := w.Write(now, rng.IntN(3)-1, &Sample{TSO: i, Weight: rng.Uint64()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := NewReader(iotest.HalfReader(bytes.NewReader(log.Bytes())))
+	for r.Next() {
+		rec := r.Record()
+		switch e := rec.Event.(type) {
+		case *Malformed:
+			t.Fatal(e)
+		case *Sample:
+			if want[e.TSO] != rec.Time {
+				t.Fatalf("sample %d at %d, want %d", e.TSO, rec.Time, want[e.TSO])
+			}
+			delete(want, e.TSO)
+		}
+	}
+	if len(want) > 0 || !r.Complete() || r.Err() != nil {
+		t.Errorf("%d samples lost, %v", len(want), r.Err())
+	}
+}
+
+// Events that a later version has made longer, and those of unknown types.
+func TestLaterVersions(t *testing.T) {
+	types := Types()
+	for i := range types {
+		switch types[i].ID {
+		case IDRunThread:
+			types[i].Size = 12
+		case IDSample:
+			types[i].Desc = "ccagent sample (v2)"
+		}
+	}
+	types = append(types, EventType{ID: 2000, Size: VariableSize, Desc: "later"}, EventType{ID: 2001, Size: 3, Desc: "later, fixed"})
+	var log bytes.Buffer
+	w := NewWriter(&log, &WriterOptions{Types: types})
+	rng := rand.New(rand.NewPCG(21, 22))
+	n := 100_000
+	for i := range n {
+		var err error
+		switch tail := make([]byte, rng.IntN(50)); i % 5 {
+		case 0:
+			err = w.WriteRaw(uint64(i), 1, IDRunThread, []byte{0, 0, 0, 5, 1, 2, 3, 4, 5, 6, 7, 8})
+		case 1:
+			err = w.WriteRaw(uint64(i), NoCap, IDSample, tail)
+		case 2:
+			err = w.WriteRaw(uint64(i), NoCap, 2000, tail)
+		case 3:
+			err = w.WriteRaw(uint64(i), NoCap, 2001, []byte{1, 2, 3})
+		case 4: // a capture's Loss with fields after its four
+			err = w.WriteRaw(uint64(i), NoCap, IDLoss, append([]byte{1, 2, 3, 4}, tail...))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Write(1, NoCap, &Sample{}); err == nil {
+		t.Error("a sample was written under the declaration of another version")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := NewReader(iotest.HalfReader(&log))
+	got := map[string]int{}
+	for r.Next() {
+		switch e := r.Record().Event.(type) {
+		case *Malformed:
+			t.Fatal(e)
+		case *RunThread:
+			if e.Thread == 5 {
+				got["run"]++
+			}
+		case *Unknown:
+			got[e.Desc]++
+		case *Loss:
+			if *e == (Loss{1, 2, 3, 4}) {
+				got["loss"]++
+			}
+		}
+	}
+	for _, name := range []string{"run", "later", "later, fixed", "ccagent sample (v2)", "loss"} {
+		if got[name] != n/5 {
+			t.Errorf("%s: %d of %d", name, got[name], n/5)
+		}
+	}
+}

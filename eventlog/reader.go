@@ -191,71 +191,77 @@ func (r *Reader) report(offset, length int64, reason string) {
 func (r *Reader) step() {
 	r.rec.Event = nil
 	at := r.offset()
-	n := r.need(12)
-	if n == 0 {
+	if n := r.need(2); n < 2 {
+		if n > 0 {
+			r.resync(1, "event id cut short")
+		}
 		return
 	}
-	if n < 2 {
-		r.resync(1, "event id cut short")
-		return
-	}
-	b := r.buf[r.pos:r.end]
-	id := binary.BigEndian.Uint16(b)
+	id := binary.BigEndian.Uint16(r.buf[r.pos:])
 	if r.blockEnd != 0 && at >= r.blockEnd {
 		r.blockEnd = 0
 		r.boundary = at
 	}
-	isMarker := id == IDBlockMarker && int(id) < len(r.types) && r.types[id].event != nil
-	if at == r.boundary && !isMarker && r.mendMarker(at) {
+	t := r.typeOf(id)
+	isMarker := id == IDBlockMarker && t != nil && t.event != nil
+	switch {
+	case at == r.boundary && !isMarker && r.mendMarker(at):
 		return
-	}
-	if id == idEnd {
+	case id == idEnd:
 		r.endMarker()
 		return
-	}
-	t := r.typeOf(id)
-	if t == nil {
+	case t == nil:
 		r.resync(1, fmt.Sprintf("event id %d is not declared", id))
 		return
 	}
-	head, total := eventSize(b, t)
-	if total == 0 || r.need(total) < total {
+	head, total := 10, 10+int(t.size)
+	if t.size == VariableSize {
+		if head = 12; r.need(head) >= head {
+			total = head + int(binary.BigEndian.Uint16(r.buf[r.pos+10:]))
+		}
+	}
+	if r.need(total) < total {
 		r.resync(1, fmt.Sprintf("event %d is cut short by the end of the log", id))
 		return
 	}
-	b = r.buf[r.pos : r.pos+total]
+	b := r.buf[r.pos : r.pos+total]
 	time := binary.BigEndian.Uint64(b[2:])
-	if id == 0 && time == 0 && !sound(id, b) {
+	sane := false
+	switch {
+	case id == 0 && time == 0 && !sound(id, b):
 		// A crash of the machine leaves such tails.
 		r.resync(1, "zero bytes in place of an event")
-		return
-	}
-	switch {
 	case isMarker:
-		if !r.enterBlock(at, b, time) {
-			return
-		}
+		sane = r.enterBlock(at)
 	case r.blockEnd != 0 && at+int64(total) > r.blockEnd:
 		r.outgrown(id)
-		return
-	case !r.timely(at, id, total, time):
+	default:
+		sane = r.timely(at, id, total, time)
+	}
+	if !sane {
 		return
 	}
 
 	rec := &r.rec
-	rec.Offset, rec.Time, rec.Cap, rec.Payload = at, time, NoCap, b[head:]
+	rec.Offset, rec.Time, rec.Cap = at, time, NoCap
 	if r.blockEnd != 0 {
 		rec.Cap = r.blockCap
 	}
+	// Looking ahead may have moved what is in the buffer.
+	rec.Payload = r.buf[r.pos+head : r.pos+total]
 	if t.event == nil {
 		r.unknown = Unknown{ID: id, Desc: t.desc, Payload: rec.Payload}
 		r.took(&r.unknown, total)
 		return
 	}
-	r.c.decode(rec.Payload, t.size, t.lenient)
-	t.event.layout(&r.c)
-	if t.size == VariableSize && (r.c.failed != "" || r.c.nul || r.c.off < len(rec.Payload)) && !r.agreeOnLength(at, id, head, total) {
-		return
+	c := &r.c
+	c.decode(rec.Payload, t.size, t.lenient)
+	t.event.layout(c)
+	if c.failed != "" || t.size == VariableSize && (c.nul || c.off < len(rec.Payload)) {
+		if !r.agreeOnLength(at, id, head, total) {
+			return
+		}
+		rec.Payload = r.buf[r.pos+head : r.pos+total]
 	}
 	r.took(t.event, total)
 }
@@ -400,20 +406,22 @@ func satAdd(a, b uint64) uint64 {
 // unknownTimes are those of a block whose marker is damaged.
 var unknownTimes = [2]uint64{1, 0}
 
-// enterBlock takes note of the block marker b. It reports false if that or the
+// enterBlock takes note of the block marker at pos. It reports false if that or the
 // block before it is damaged.
-func (r *Reader) enterBlock(at int64, b []byte, time uint64) bool {
+func (r *Reader) enterBlock(at int64) bool {
 	if r.blockEnd != 0 && r.blockEnd != math.MaxInt64 {
 		r.blockEnd = 0
 		r.report(r.blockAt, 0, "block is larger than what precedes the next block")
 		return false
 	}
-	_, ok := r.marker(b, at)
-	if !ok && !r.goesOn(len(b)) {
+	f, shape, near := r.marker(r.buf[r.pos:r.end], at)
+	if !(shape && near) && !r.goesOn(blockMarkerLen) && !r.believable(r.pos+blockMarkerLen, f, 1) {
 		r.resync(1, "block marker that none can be here")
 		return false
 	}
-	size, end, cap := binary.BigEndian.Uint32(b[10:]), binary.BigEndian.Uint64(b[14:]), binary.BigEndian.Uint16(b[22:])
+	b := r.buf[r.pos:]
+	time, size := binary.BigEndian.Uint64(b[2:]), binary.BigEndian.Uint32(b[10:])
+	end, cap := binary.BigEndian.Uint64(b[14:]), binary.BigEndian.Uint16(b[22:])
 	r.blockAt, r.blockEnd, r.blockTimes, r.blockCap = at, at+int64(size), [2]uint64{time, end}, int(cap)
 	if cap == NoCapability {
 		r.blockCap = NoCap
@@ -426,8 +434,8 @@ func (r *Reader) enterBlock(at int64, b []byte, time uint64) bool {
 	default:
 		return true
 	}
-	r.pos += len(b)
-	r.report(at, int64(len(b)), fmt.Sprintf("block marker with size %d and capability %d", size, cap))
+	r.pos += blockMarkerLen
+	r.report(at, blockMarkerLen, fmt.Sprintf("block marker with size %d and capability %d", size, cap))
 	return false
 }
 
@@ -439,12 +447,12 @@ func (r *Reader) mendMarker(at int64) bool {
 		return false
 	}
 	b := r.buf[r.pos:r.end]
-	f, ok := r.marker(b, at)
-	if !ok || !r.believable(r.pos+blockMarkerLen, f, 1) {
+	f, shape, near := r.marker(b, at)
+	if !shape || !near || !r.believable(r.pos+blockMarkerLen, f, 1) {
 		return false
 	}
 	r.blockEnd = 0
-	r.enterBlock(at, b[:blockMarkerLen], binary.BigEndian.Uint64(b[2:]))
+	r.enterBlock(at)
 	r.pos += blockMarkerLen
 	r.report(at, blockMarkerLen, "damaged block marker")
 	return true

@@ -115,13 +115,14 @@ func (r *Reader) believable(p int, f fit, least int) bool {
 			return good >= least && r.eof
 		}
 		at, time := r.base+int64(p), binary.BigEndian.Uint64(b[2:])
+		expected := at == f.end // a marker, by what the last one said
 		if at >= f.end {
 			f = closeFit // between blocks
 		}
 		switch {
 		case id == IDBlockMarker && t.event != nil:
-			m, ok := r.marker(b, at)
-			if !ok {
+			m, shape, near := r.marker(b, at)
+			if !shape || !near && !expected {
 				return false
 			}
 			f = m
@@ -133,16 +134,17 @@ func (r *Reader) believable(p int, f fit, least int) bool {
 	return true
 }
 
-// marker gives the fit of a block's events, if b can be the block's marker.
-func (r *Reader) marker(b []byte, at int64) (fit, bool) {
+// marker gives the fit of a block's events, and whether b has the shape of the
+// block's marker and a time near those before.
+func (r *Reader) marker(b []byte, at int64) (f fit, shape, near bool) {
 	if len(b) < blockMarkerLen {
-		return fit{}, false
+		return closeFit, false, false
 	}
 	first, last := binary.BigEndian.Uint64(b[2:]), binary.BigEndian.Uint64(b[14:])
 	size, cap := binary.BigEndian.Uint32(b[10:]), binary.BigEndian.Uint16(b[22:])
-	ok := size >= blockMarkerLen && size <= maxBlock && first <= last && last-first <= farGap && r.agrees(first, farFit) &&
-		(cap < maxCaps || cap == NoCapability)
-	return inside(first, last, at+int64(size)), ok
+	shape = size >= blockMarkerLen && size <= maxBlock && first <= last && (cap < maxCaps || cap == NoCapability)
+	near = last-first <= farGap && r.agrees(first, farFit)
+	return inside(first, last, at+int64(size)), shape, near
 }
 
 // What a block marker is believed to say after damage.

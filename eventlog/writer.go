@@ -61,7 +61,7 @@ type WriterOptions struct {
 // truncate (a file), the block that was cut off by the error is removed.
 type Writer struct {
 	w      io.Writer
-	types  []uint32 // by id: 1 + declared size, 0 = undeclared
+	types  []declaration // by id
 	c      codec
 	blocks []*block // in use, ascending by cap; blocks[0] is NoCap's
 	last   *block   // the one written to last
@@ -70,6 +70,13 @@ type Writer struct {
 	buffer int
 	size   int64 // bytes written
 	err    error
+}
+
+// declaration is what the header says of an event id.
+type declaration struct {
+	size    uint16
+	present bool
+	other   bool // not as this package knows the event: it goes in raw only
 }
 
 // block is the events of one capability that are held back. Its bytes may hold
@@ -105,9 +112,10 @@ func NewWriter(w io.Writer, opts *WriterOptions) *Writer {
 func (w *Writer) declare(types []EventType) {
 	for _, t := range types {
 		if n := int(t.ID) + 1; n > len(w.types) {
-			w.types = append(w.types, make([]uint32, n-len(w.types))...)
+			w.types = append(w.types, make([]declaration, n-len(w.types))...)
 		}
-		w.types[t.ID] = uint32(t.Size) + 1
+		k := kindOf[t.ID]
+		w.types[t.ID] = declaration{size: t.Size, present: true, other: k != nil && !k.reads(t)}
 	}
 	w.blocks = []*block{{cap: NoCap}}
 	w.last = w.blocks[0]
@@ -124,6 +132,11 @@ func (w *Writer) Write(timeNs uint64, cap int, ev Event) error {
 	b, size, err := w.open(timeNs, cap, id)
 	if err != nil {
 		return err
+	}
+	if w.types[id].other {
+		if _, raw := ev.(*Unknown); !raw {
+			return &EventError{ID: id, Err: errors.New("declared otherwise in the log's header")}
+		}
 	}
 	start := len(b.buf)
 	c := &w.c
@@ -173,12 +186,12 @@ func appendEventHead(buf []byte, id uint16, timeNs uint64, size uint16) []byte {
 
 // open finds the block that an event goes to.
 func (w *Writer) open(timeNs uint64, cap int, id uint16) (*block, uint16, error) {
-	declared := uint32(0)
+	var d declaration
 	if int(id) < len(w.types) {
-		declared = w.types[id]
+		d = w.types[id]
 	}
 	switch {
-	case declared == 0 || id == idEnd:
+	case !d.present || id == idEnd:
 		return nil, 0, &EventError{ID: id, Err: errors.New("not declared in the log's header")}
 	case id == IDBlockMarker:
 		return nil, 0, &EventError{ID: id, Err: errors.New("block markers are the writer's own")}
@@ -190,7 +203,7 @@ func (w *Writer) open(timeNs uint64, cap int, id uint16) (*block, uint16, error)
 		b = w.blockOf(cap)
 		w.last = b
 	}
-	return b, uint16(declared - 1), nil
+	return b, d.size, nil
 }
 
 func (w *Writer) blockOf(cap int) *block {
