@@ -140,7 +140,8 @@ func (r *Reader) readHeader() error {
 			damage(r.offset() - 4)
 		}
 	}
-	r.boundary = r.offset()
+	r.dataStart = r.offset()
+	r.boundary = r.dataStart
 	if damaged >= 0 {
 		for _, t := range Types() {
 			if int(t.ID) >= len(r.types) || !r.types[t.ID].declared {

@@ -107,6 +107,9 @@ func (e *Sample) layout(c *codec) {
 	c.v32(&e.Node)
 	enum(c, &e.Stop)
 	enum(c, &e.Flags)
+	if c.encoding && e.SkippedWords == 0 && e.FoldedFrames == 0 {
+		return // most samples have neither, and absent means zero
+	}
 	c.v64(&e.SkippedWords)
 	c.v32(&e.FoldedFrames)
 }

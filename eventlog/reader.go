@@ -66,6 +66,7 @@ type Reader struct {
 	pending *Malformed // to be given before the next event
 	ended   bool       // the end marker was seen
 
+	dataStart  int64 // offset of the first event
 	boundary   int64 // offset where the last block ended, or the header
 	blockAt    int64 // offset of the current block's marker
 	blockEnd   int64 // its end; 0 outside blocks

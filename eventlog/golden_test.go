@@ -1,0 +1,104 @@
+package eventlog
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// text shows a log: header, then offset, time, capability and event a line.
+func text(log []byte) string {
+	var b strings.Builder
+	r := NewReader(bytes.NewReader(log))
+	for first := true; r.Next(); first = false {
+		if first {
+			for _, et := range r.Types() {
+				fmt.Fprintf(&b, "type %d size %d %q\n", et.ID, et.Size, et.Desc)
+			}
+		}
+		rec := r.Record()
+		name := strings.TrimPrefix(fmt.Sprintf("%T", rec.Event), "*eventlog.")
+		fmt.Fprintf(&b, "%d\t%d\t%d\t%s%s\n", rec.Offset, rec.Time, rec.Cap, name, strings.TrimPrefix(fmt.Sprintf("%+v", rec.Event), "&"))
+	}
+	fmt.Fprintf(&b, "complete %t, error %v\n", r.Complete(), r.Err())
+	return b.String()
+}
+
+// Each committed log reads as the text beside it says. Logs of ours stay as
+// they were written: a later version must read them. A new one is made where
+// none is.
+func TestGolden(t *testing.T) {
+	const ours = "testdata/ours/v1.eventlog"
+	if _, err := os.Stat(ours); *update && errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(ours, mixedLog(t, 1), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logs, err := filepath.Glob("testdata/*/*.eventlog")
+	if err != nil || len(logs) < 7 {
+		t.Fatalf("logs in testdata: %v, %v", logs, err)
+	}
+	for _, name := range logs {
+		log, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden := strings.TrimSuffix(name, ".eventlog") + ".txt"
+		got := text(log)
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			i := firstDifference([]byte(got), want)
+			t.Errorf("%s: differs from %s after\n%s", name, golden, got[max(0, strings.LastIndex(got[:i], "\n")):min(len(got), i+200)])
+		}
+	}
+}
+
+// The layouts of our own events, byte for byte.
+func TestOwnPayloads(t *testing.T) {
+	for _, c := range []struct {
+		ev   Event
+		want string
+	}{
+		{&Sample{Event: 1, CPU: 2, PID: 300, TID: 301, Capability: NoCapability, TSO: 5, Weight: 1 << 20, Node: 7, Stop: StopBudget, Flags: SampleViaC},
+			"01 02 ac02 ad02 ffff03 05 808040 07 02 08"},
+		{&Sample{SkippedWords: 0, FoldedFrames: 3}, "00 00 00 00 00 00 00 00 00 00 00 03"},
+		// A node's parent stands as the distance to it.
+		{&Nodes{First: 10, Nodes: []Node{{Parent: 0, Kind: FrameStop, Module: 1, Addr: 0x80}, {Parent: 10, Kind: FrameUpdate, Module: 0, Addr: 1}}},
+			"0a 02 0a 08 01 8001 01 02 00 01"},
+		{&Module{ID: 1, Path: "/x", BuildID: []byte{0xab, 0xcd}, Size: 9, ModTime: -2, GHCVersion: ""},
+			"01 02 2f78 02 abcd 09 03 00"},
+		{&Mapping{PID: 1, Module: 2, Start: 0x1000, End: 0x2000, Bias: 1<<64 - 1}, "01 02 8020 8040 ffffffffffffffffff01"},
+		{&Process{Change: ProcessExited, PID: 3, Comm: "c"}, "03 03 00 01 63 00"},
+		{&EventDef{Index: 0, Requested: "cycles", Granted: "cpu-clock", Fallback: "no PMU", Unit: "ns", RateMode: RatePeriod, Rate: 997},
+			"00 06 6379636c6573 09 6370752d636c6f636b 06 6e6f20504d55 02 6e73 01 e507"},
+		{&Loss{CPU: 1, Event: 2, Reason: LossNested, Count: 4}, "01 02 02 04"},
+		{&CaptureEnd{Reason: EndFailed, Detail: "x", ExitStatus: 137, HaveStatus: true}, "03 01 78 8901 01"},
+		{&Span{1, 2, 3, 4, 5, 6, 7}, "01 02 03 04 05 06 07"},
+		{&Block{ID: 1, Module: 1, Lo: 16, Hi: 32, Binding: 4, Enclosing: []uint32{5, 6}, Causes: []Cause{{7, 0}, {8, 1}}},
+			"01 01 10 20 04 02 05 06 02 07 00 08 01"},
+		{&Locations{Module: 1, Locations: []Location{{Addr: 16, Block: 1, Binding: 2, Offset: 3, Quality: QualityNear, Category: CategoryGC, Lines: []Line{{2, 1, 44}}}}},
+			"01 01 10 01 02 03 02 03 01 02 01 2c"},
+	} {
+		k := codec{encoding: true}
+		c.ev.layout(&k)
+		if got, want := fmt.Sprintf("%x", k.buf), strings.ReplaceAll(c.want, " ", ""); got != want {
+			t.Errorf("%T: %s, want %s", c.ev, got, want)
+		}
+	}
+}
