@@ -74,8 +74,8 @@ func (d *diagnosis) damage() {
 		d.add("bytes", StatusOK, fmt.Sprintf("every event could be read but the last one, at offset %d, which is cut short", a.Damage[0].Offset), "")
 	case a.Malformed > 0:
 		first := a.Damage[0]
-		d.add("bytes", StatusFail, fmt.Sprintf("%s could not be read (%s), the first at offset %d: %s",
-			plural(uint64(a.Malformed), "stretch"), Bytes(uint64(a.Passed)), first.Offset, first.Reason), "copy the log again from where it was recorded")
+		d.add("bytes", StatusFail, fmt.Sprintf("%s could not be read (%s in all), the first at offset %d: %s",
+			plural(uint64(a.Malformed), "place"), Bytes(uint64(a.Passed)), first.Offset, first.Reason), "copy the log again from where it was recorded")
 	default:
 		d.add("bytes", StatusOK, "every event could be read", "")
 	}

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path"
@@ -148,7 +149,9 @@ func (p *printer) categories(pr *profile.Profile, doc infoJSON) {
 		return
 	}
 	var parts []string
-	for _, c := range pr.Select(profile.Filter{}).Categories() {
+	cats := pr.Select(profile.Filter{}).Categories()
+	slices.SortStableFunc(cats, func(a, b profile.Category) int { return cmp.Compare(b.Weight, a.Weight) })
+	for _, c := range cats {
 		if c.Weight > 0 {
 			parts = append(parts, c.Name+" "+percent(c.Share))
 		}
@@ -232,7 +235,7 @@ func moduleHas(m *profile.Module) string {
 func (p *printer) logState(pr *profile.Profile) {
 	var parts []string
 	for _, c := range Diagnose(pr) {
-		if c.Status != StatusOK {
+		if c.Status != StatusOK && (c.Name != "samples" || pr.Samples() == 0) {
 			parts = append(parts, c.Detail)
 			if c.Remedy != "" {
 				parts = append(parts, "→ "+c.Remedy)

@@ -28,7 +28,7 @@ func percent(f float64) string {
 }
 
 // Quantity gives a weight in its unit, as people say it: "12.04 s", "3.20 GiB",
-// "24.1 G cycles".
+// "24.1 Gcycles". The unit is the log's, and made visible text.
 func Quantity(w uint64, unit string) string {
 	switch unit {
 	case "ns":
@@ -38,7 +38,7 @@ func Quantity(w uint64, unit string) string {
 	case "":
 		return scaled(float64(w), "")
 	default:
-		return scaled(float64(w), unit)
+		return scaled(float64(w), fit(unit, 16))
 	}
 }
 

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ccagent/profile/logtest"
+)
+
+// binary is the built command, and logs the directory with the tests' logs.
+var binary, logs string
+
+func TestMain(m *testing.M) { os.Exit(setup(m)) }
+
+func setup(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "ccview")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary, logs = filepath.Join(dir, "ccview"), dir
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build ccview: %v\n%s", err, out)
+		return 1
+	}
+	whole := logtest.NBody().End()
+	for name, data := range map[string][]byte{
+		"run.eventlog": whole, "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false),
+		"empty": {}, "header": whole[:200], "text": []byte("not a log at all, but long enough to have been one\n"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return m.Run()
+}
+
+type result struct {
+	status         int
+	stdout, stderr string
+}
+
+func ccview(t *testing.T, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	c := exec.Command(binary, args...)
+	c.Dir, c.Stdout, c.Stderr = logs, &stdout, &stderr
+	err := c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+func TestExitStatus(t *testing.T) {
+	for _, c := range []struct {
+		args   string
+		status int
+		stderr string // part of it
+	}{
+		{"run.eventlog", 0, ""},
+		{"hot run.eventlog", 0, ""},
+		{"source run.eventlog Physics.hs", 0, ""},
+		{"source run.eventlog Physics.pairwise", 0, ""},
+		{"stacks run.eventlog", 0, ""},
+		{"stacks --folded run.eventlog", 0, ""},
+		{"timeline run.eventlog", 0, ""},
+		{"info run.eventlog", 0, ""},
+		{"doctor run.eventlog", 0, ""},
+		{"info cut.eventlog", 0, "cut.eventlog: the capture was"},
+		{"hot raw.eventlog", 0, "ccagent symbolize raw.eventlog"},
+
+		{"info nosuch", 1, "nosuch"},
+		{"info .", 1, "is a directory"},
+		{"info empty", 1, "from offset 0"},
+		{"hot header", 1, "offset"},
+		{"text", 1, "not a GHC eventlog"},
+
+		{"", 2, "takes one log"},
+		{"hot", 2, "takes one log"},
+		{"hot a b", 2, "takes one log"},
+		{"source run.eventlog", 2, "source path or binding"},
+		{"source run.eventlog nosuch", 2, `named "nosuch"`},
+		{"hot --nosuch run.eventlog", 2, "--nosuch"},
+		{"hot --format xml run.eventlog", 2, "choose text or json"},
+		{"hot --level line run.eventlog", 2, "choose span"},
+		{"hot --event nosuch run.eventlog", 2, "it has cycles"},
+		{"hot --focus ( run.eventlog", 2, "--focus"},
+		{"hot --range 5 run.eventlog", 2, "FROM-TO"},
+		{"hot --range 5-3 run.eventlog", 2, "ends before"},
+		{"hot --range x-3 run.eventlog", 2, "neither seconds"},
+		{"hot --top -1 run.eventlog", 2, "--top"},
+		{"hot --cap 99999999999 run.eventlog", 2, "too large"},
+		{"hot --category x run.eventlog", 2, "unknown category"},
+		{"stacks --folded --format json run.eventlog", 2, "--folded"},
+		{"timeline --buckets 100000 run.eventlog", 2, "--buckets"},
+	} {
+		r := ccview(t, strings.Fields(c.args)...)
+		if r.status != c.status || !strings.Contains(r.stderr, c.stderr) || c.stderr == "" && r.stderr != "" {
+			t.Errorf("ccview %s: status %d, want %d; stderr %q, want %q", c.args, r.status, c.status, r.stderr, c.stderr)
+		}
+		if c.status != 0 && r.stdout != "" {
+			t.Errorf("ccview %s fails, but prints %q", c.args, r.stdout)
+		}
+		if c.status != 0 && strings.Count(r.stderr, "\n") != 1 {
+			t.Errorf("ccview %s: stderr is not one line: %q", c.args, r.stderr)
+		}
+	}
+}
+
+type hotDoc struct {
+	Event      string
+	Samples    uint64
+	Total      uint64
+	Lost       uint64
+	Unresolved float64
+	Level      string
+	Rows       []struct {
+		Element, Kind, File, Span, Module string
+		Share, Only, Inclusive            float64
+		Samples                           uint64
+	}
+}
+
+func hot(t *testing.T, args ...string) hotDoc {
+	t.Helper()
+	r := ccview(t, append([]string{"hot", "run.eventlog", "--format", "json"}, args...)...)
+	var d hotDoc
+	if err := json.Unmarshal([]byte(r.stdout), &d); err != nil || r.status != 0 {
+		t.Fatalf("hot %v: status %d, %v\n%s", args, r.status, err, r.stderr)
+	}
+	return d
+}
+
+func TestFlags(t *testing.T) {
+	for _, c := range []struct {
+		args    string
+		samples uint64
+		rows    int
+		first   string
+	}{
+		{"", 100, 10, "Physics.step"},
+		{"--top 3", 100, 3, "Physics.step"},
+		{"--level span", 100, 10, "src/Physics.hs:4:1-7:29"},
+		{"--level file", 100, 7, "src/Physics.hs"},
+		{"--level module", 100, 9, "Physics"},
+		{"--level package", 100, 7, "main"},
+		{"--event cycles", 100, 10, "Physics.step"},
+		{"--event cpu-clock", 100, 10, "Physics.step"},
+		{"--range 0.041-0.061", 20, 2, "Physics.step"},
+		{"--range 41ms-61ms", 20, 2, "Physics.step"},
+		{"--range -0.041", 40, 3, "Physics.pairwise"},
+		{"--range 96ms-", 5, 3, "(STG)"},
+		{"--focus pairwise", 45, 4, "Physics.pairwise"},
+		{"--ignore pairwise --ignore map", 45, 7, "Physics.step"},
+		{"--hide ^GHC", 100, 8, "Physics.step"},
+		{"--cap 1", 10, 3, "GHC.Base.map"},
+		{"--cap 0,1", 100, 10, "Physics.step"},
+		{"--thread 1", 100, 10, "Physics.step"},
+		{"--thread 77", 0, 0, ""},
+		{"--pid 100 --tid 101", 10, 3, "GHC.Base.map"},
+		{"--category gc", 10, 1, "(GC)"},
+	} {
+		d := hot(t, strings.Fields(c.args)...)
+		first := ""
+		if len(d.Rows) > 0 {
+			first = d.Rows[0].Element
+		}
+		if d.Samples != c.samples || len(d.Rows) != c.rows || first != c.first {
+			t.Errorf("%q: %d samples, %d rows, first %q; want %d, %d, %q", c.args, d.Samples, len(d.Rows), first, c.samples, c.rows, c.first)
+		}
+	}
+	d := hot(t)
+	if d.Event != "cycles" || d.Total != 100e6 || d.Lost != 7 || d.Unresolved != 0.02 || d.Level != "binding" {
+		t.Errorf("%+v", d)
+	}
+	r := d.Rows[1]
+	if r.Share != 0.4 || r.Only != 0 || r.Inclusive != 0.45 || r.Samples != 40 || r.Kind != "binding" || r.Span != "10:1-10:51" || r.Module != "Physics" || r.File != "src/Physics.hs" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestStacksJSON(t *testing.T) {
+	type node struct {
+		Name        string
+		Self, Total uint64
+		Children    []*node
+	}
+	for _, flag := range []string{"", "--invert", "--all-frames"} {
+		args := append([]string{"stacks", "run.eventlog", "--format", "json"}, strings.Fields(flag)...)
+		var d struct {
+			Total uint64
+			Root  *node
+		}
+		if err := json.Unmarshal([]byte(ccview(t, args...).stdout), &d); err != nil {
+			t.Fatal(err)
+		}
+		var self uint64
+		var walk func(n *node)
+		walk = func(n *node) {
+			self += n.Self
+			for _, c := range n.Children {
+				walk(c)
+			}
+		}
+		walk(d.Root)
+		if self != d.Total || d.Root.Total != d.Total || d.Total != 100e6 {
+			t.Errorf("%s: selves sum to %d, root %d, total %d", flag, self, d.Root.Total, d.Total)
+		}
+	}
+}
+
+// Without a terminal, the viewer's command prints what hot prints.
+func TestViewerWithoutTerminal(t *testing.T) {
+	plain, hot := ccview(t, "run.eventlog"), ccview(t, "hot", "run.eventlog")
+	if plain.stdout != hot.stdout || plain.stdout == "" {
+		t.Errorf("ccview FILE prints %q, hot %q", plain.stdout, hot.stdout)
+	}
+	if strings.Contains(plain.stdout, "\x1b") {
+		t.Error("escape sequences in a pipe")
+	}
+}
+
+// A reader that goes away early is no error to tell of.
+func TestBrokenPipe(t *testing.T) {
+	for _, args := range [][]string{{"hot", "run.eventlog"}, {"stacks", "run.eventlog", "--format", "json"}, {"info", "run.eventlog"}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		var stderr bytes.Buffer
+		c := exec.Command(binary, args...)
+		c.Dir, c.Stdout, c.Stderr = logs, w, &stderr
+		_ = c.Run() // ends by SIGPIPE
+		w.Close()
+		if stderr.Len() > 0 {
+			t.Errorf("%v: %s", args, &stderr)
+		}
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("unsupported: %v", err)
+	}
+	defer full.Close()
+	var stderr bytes.Buffer
+	c := exec.Command(binary, "hot", "run.eventlog")
+	c.Dir, c.Stdout, c.Stderr = logs, full, &stderr
+	if err := c.Run(); err == nil || !strings.Contains(stderr.String(), "no space left") {
+		t.Errorf("printing to a full disk: %v, %q", err, &stderr)
+	}
+}
+
+// What a command says of itself names every flag and ends without an error.
+func TestHelp(t *testing.T) {
+	r := ccview(t, "--help")
+	for _, word := range []string{"hot", "source", "stacks", "timeline", "info", "doctor", "--focus", "--level", "--range"} {
+		if !strings.Contains(r.stdout, word) {
+			t.Errorf("--help does not tell of %s", word)
+		}
+	}
+	if r.status != 0 || r.stderr != "" {
+		t.Errorf("status %d, %q", r.status, r.stderr)
+	}
+}

@@ -1,0 +1,218 @@
+package text_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+	"ccagent/profile/logtest"
+	"ccagent/ui/internal/golden"
+	"ccagent/ui/safe"
+	"ccagent/ui/text"
+)
+
+func load(t testing.TB, log []byte) *profile.Profile {
+	t.Helper()
+	p, err := profile.Load(bytes.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// views prints every view of a profile, each by the name of its golden file.
+func views(t testing.TB, p *profile.Profile, o text.Options) map[string]string {
+	t.Helper()
+	s := p.Select(profile.Filter{})
+	out := map[string]string{}
+	put := func(name string, print func(w io.Writer) error) {
+		var b bytes.Buffer
+		if err := print(&b); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		out[name] = b.String()
+	}
+	for _, l := range profile.Levels {
+		put("hot-"+l.String(), func(w io.Writer) error { return text.Hot(w, s, l, o) })
+		put("hot-"+l.String()+".json", func(w io.Writer) error { return text.HotJSON(w, s, l, o) })
+	}
+	tree, inverted := s.Tree(profile.TreeOptions{}), s.Tree(profile.TreeOptions{Invert: true})
+	put("stacks", func(w io.Writer) error { return text.Stacks(w, s, tree, text.StackOptions{}, o) })
+	put("stacks-inverted", func(w io.Writer) error { return text.Stacks(w, s, inverted, text.StackOptions{MinShare: 0.04}, o) })
+	put("stacks.json", func(w io.Writer) error { return text.StacksJSON(w, s, tree, false) })
+	put("folded", func(w io.Writer) error { return text.Folded(w, tree) })
+	tl := s.Timeline(profile.TimelineOptions{Buckets: 40})
+	put("timeline", func(w io.Writer) error { return text.Timeline(w, s, tl, o) })
+	put("timeline.json", func(w io.Writer) error { return text.TimelineJSON(w, s, tl) })
+	put("info", func(w io.Writer) error { return text.Info(w, p, o) })
+	put("info.json", func(w io.Writer) error { return text.InfoJSON(w, p) })
+	put("doctor", func(w io.Writer) error { return text.Doctor(w, p, o) })
+	put("doctor.json", func(w io.Writer) error { return text.DoctorJSON(w, p) })
+	for i := 1; i < p.Files(); i++ {
+		v := s.SourceOfFile(profile.FileID(i))
+		name := "source-" + strings.ReplaceAll(v.Path, "/", "_")
+		put(name, func(w io.Writer) error { return text.Source(w, s, v, false, o) })
+		put(name+".json", func(w io.Writer) error { return text.SourceJSON(w, s, v) })
+	}
+	return out
+}
+
+func TestGolden(t *testing.T) {
+	p := load(t, logtest.NBody().End())
+	for name, got := range views(t, p, text.Options{File: "nbody.eventlog"}) {
+		if !strings.HasSuffix(name, ".json") {
+			name += ".txt"
+		}
+		golden.Check(t, name, got)
+	}
+	for name, got := range views(t, p, text.Options{File: "nbody.eventlog", Width: 80, Color: true}) {
+		if strings.HasPrefix(name, "hot-binding") && !strings.HasSuffix(name, ".json") || name == "stacks" {
+			golden.Check(t, name+"-80-color.txt", got)
+		}
+	}
+}
+
+func TestGoldenCutLog(t *testing.T) {
+	p := load(t, logtest.NBody().EndAbruptly(false))
+	v := views(t, p, text.Options{File: "cut.eventlog"})
+	golden.Check(t, "cut-info.txt", v["info"])
+	golden.Check(t, "cut-hot.txt", v["hot-binding"])
+	if !strings.Contains(v["info"], "ccagent symbolize") {
+		t.Error("info does not name the remedy for missing symbols")
+	}
+}
+
+// Lines must fit the width they were told.
+func TestWidth(t *testing.T) {
+	p := load(t, hostile().End())
+	for _, width := range []int{40, 60, 80, 100, 120, 200} {
+		for name, got := range views(t, p, text.Options{File: strings.Repeat("long/", 30) + "x.eventlog", Width: width}) {
+			if !strings.HasPrefix(name, "hot") && !strings.HasPrefix(name, "stacks") || strings.HasSuffix(name, ".json") {
+				continue
+			}
+			for i, line := range strings.Split(got, "\n") {
+				if i == 0 || strings.HasPrefix(line, "#") { // what the figures are of, and footnotes, wrap
+					continue
+				}
+				if w := safe.Width(line); w > width {
+					t.Errorf("%s at %d columns: line of %d: %q", name, width, w, line)
+				}
+			}
+		}
+	}
+}
+
+const nasty = "\x1b]0;owned\x07\x1b[2J\u202e\u009b31m\xff\xfe\t漢字" + "\x00\r\n;"
+
+// hostile is a log whose every string tries to talk to the terminal.
+func hostile() *logtest.Log {
+	l := logtest.New()
+	l.Write(0, &eventlog.EventDef{Index: 1, Requested: nasty, Granted: nasty, Fallback: nasty, Unit: nasty})
+	l.Write(0, &eventlog.Module{ID: 2, Path: nasty})
+	l.Symbol(&eventlog.ModuleSymbols{Module: 2, GHCVersion: nasty, Way: nasty, Problem: nasty})
+	f := l.File(nasty+".hs", nasty+"\n"+strings.Repeat("x", 500)+"\n")
+	b := l.Binding(nasty, nasty, nasty, 0)
+	long := l.Binding("main", "Main", strings.Repeat("veryLongName", 1000), 0)
+	c := l.Function(nasty, eventlog.CategoryForeign)
+	code := l.Block(b, l.Span(f, 1, 1, 2, 5, b))
+	l.Symbol(&eventlog.File{ID: 9, Path: "B.hs", Problem: nasty})
+	for i := range uint64(8) {
+		l.Sample(i, 10, l.Stack(code, l.Block(long, l.Span(f, 2, 1, 2, 9, long)), l.Code(c, eventlog.QualityExact, eventlog.CategoryForeign)))
+		l.Sample(i, 10, l.Stack(code))
+		l.Sample(i, 10, l.Stack(l.Code(b, eventlog.QualityNear, eventlog.CategoryHaskell)))
+		l.SampleOf(i, eventlog.Sample{Event: 1, Weight: 3, Node: l.Stack(code)})
+	}
+	return l
+}
+
+// Whatever a program calls its things, no view sends controls to the terminal.
+func TestNothingReachesTheTerminal(t *testing.T) {
+	p := load(t, hostile().End())
+	for name, got := range views(t, p, text.Options{File: nasty}) {
+		if !utf8.ValidString(got) {
+			t.Errorf("%s: not UTF-8", name)
+		}
+		for i, r := range got {
+			if r != '\n' && !unicode.IsPrint(r) {
+				t.Errorf("%s: %U at %d: %q", name, r, i, got[max(0, i-20):min(len(got), i+20)])
+				break
+			}
+		}
+		if strings.HasSuffix(name, ".json") && !json.Valid([]byte(got)) {
+			t.Errorf("%s: not JSON", name)
+		}
+	}
+}
+
+// The documents' fixed fields, by the command-line contract.
+func TestContractFields(t *testing.T) {
+	v := views(t, load(t, logtest.NBody().End()), text.Options{File: "x"})
+	for _, c := range []struct{ view, at, fields string }{
+		{"hot-span.json", "", "event unit samples total lost unresolved level rows"},
+		{"hot-span.json", "rows", "element kind file span module share only inclusive samples"},
+		{"stacks.json", "", "event total root"},
+		{"stacks.json", "root", "name module file line category self total children"},
+		{"info.json", "", "program ghc host events stacks categories agent duration_seconds"},
+		{"info.json", "ghc", "version way"},
+		{"info.json", "events", "name requested granted fallback unit samples weight lost throttled"},
+		{"info.json", "stacks", "complete truncated failed reasons"},
+		{"info.json", "agent", "cpu_seconds max_rss_bytes bpf_ns_per_sample"},
+	} {
+		var doc any
+		if err := json.Unmarshal([]byte(v[c.view]), &doc); err != nil {
+			t.Fatal(err)
+		}
+		m := doc.(map[string]any)
+		if c.at != "" {
+			doc = m[c.at]
+			if l, ok := doc.([]any); ok {
+				doc = l[0]
+			}
+			m = doc.(map[string]any)
+		}
+		for _, f := range strings.Fields(c.fields) {
+			if _, ok := m[f]; !ok {
+				t.Errorf("%s %s has no %q", c.view, c.at, f)
+			}
+		}
+	}
+}
+
+func TestNoSamples(t *testing.T) {
+	for name, log := range map[string][]byte{"no samples": logtest.New().End(), "cut": logtest.New().EndAbruptly(false)} {
+		v := views(t, load(t, log), text.Options{File: "empty.eventlog"})
+		if !strings.Contains(v["hot-binding"], "No sample") || !strings.Contains(v["doctor"], "no samples") {
+			t.Errorf("%s: not told:\n%s\n%s", name, v["hot-binding"], v["doctor"])
+		}
+		for view, got := range v {
+			if strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
+				t.Errorf("%s: %s: %s", name, view, got)
+			}
+		}
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for _, c := range []struct {
+		w    uint64
+		unit string
+		want string
+	}{
+		{0, "ns", "0 s"}, {999, "ns", "999 ns"}, {1500, "ns", "1.50 µs"}, {250e6, "ns", "250 ms"}, {12.04e9, "ns", "12.04 s"},
+		{1023, "bytes", "1023 B"}, {1536, "bytes", "1.50 KiB"}, {3 << 30, "bytes", "3.00 GiB"}, {1 << 63, "bytes", "8.00 EiB"},
+		{24_100_000_000, "cycles", "24.1 Gcycles"}, {120, "page-faults", "120 page-faults"}, {5, "", "5"},
+	} {
+		if got := text.Quantity(c.w, c.unit); got != c.want {
+			t.Errorf("%d %s: %q, want %q", c.w, c.unit, got, c.want)
+		}
+	}
+	if got := text.Count(1234567); got != "1 234 567" {
+		t.Error(got)
+	}
+}
