@@ -366,12 +366,10 @@ func (m *moduleRun) around(l eventlog.Location, before, after *symbol, addr uint
 	switch {
 	case haskell(before) && haskell(after) && before.haskell.Module == after.haskell.Module && before.haskell.Unit == after.haskell.Unit:
 		owner = before
-	case haskell(before) && haskell(after) && before.haskell.Kind == hsname.KindConInfo:
-		// A module's code ends with its constructors.
-		owner = after
 	case haskell(before) && haskell(after):
-		l.Category = eventlog.CategoryHaskell
-		return l, nil
+		// GHC writes local code before the exported code it belongs to, and a
+		// module's constructors last: between two modules lies the second's.
+		owner = after
 	}
 	var err error
 	if owner != nil {
