@@ -111,7 +111,7 @@ func TestOlderLogIsReplaced(t *testing.T) {
 func TestDiskFull(t *testing.T) {
 	testprog.NeedRoot(t)
 	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=700k"); err != nil {
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=400k"); err != nil {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: "the right to mount a tmpfs: " + err.Error()})
 	}
 	t.Cleanup(func() {
@@ -121,7 +121,7 @@ func TestDiskFull(t *testing.T) {
 	})
 	log := filepath.Join(disk, "run.eventlog")
 	exe := testprog.Build(t, "rev", testprog.Options{})
-	r := run(t, command(t, ccagent, "record", "-F", "5000", "-o", log, "--", exe, "50", "60000"))
+	r := run(t, command(t, ccagent, "record", "-F", "5000", "-o", log, "--", exe, "220", "20000"))
 	if r.status != 125 {
 		t.Errorf("status %d, want 125", r.status)
 	}

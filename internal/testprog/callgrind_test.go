@@ -16,7 +16,7 @@ import (
 // The shares that programs claim in their head comments, by counted instructions.
 func TestClaimedShares(t *testing.T) {
 	t.Run("rev", func(t *testing.T) {
-		by := instructions(t, "rev", "50", "1000")
+		by := instructions(t, "rev", "220", "100")
 		if share := by["rev"] / by.sum(); share < 0.95 {
 			t.Errorf("rev executes %.1f %% of the Haskell instructions, want above 95 %%\n%v", 100*share, by)
 		}
