@@ -5,6 +5,12 @@
 
 #include "kernel.h"
 
+// Where unwinding has got to.
+struct unwind {
+	u64 pc;
+	u64 reg[32]; // by DWARF number
+};
+
 #if defined(__TARGET_ARCH_x86)
 
 // The order is ptrace's and so ABI; the kernel's own struct pt_regs has it too.
@@ -20,6 +26,11 @@ struct regs {
 #define REG_STG_SP(r) ((r)->rbp)
 #define REGS_IN_USER(r) (((r)->cs & 3) != 0)
 
+// DWARF numbers: System V ABI, AMD64 supplement, figure 3.36.
+#define DWARF_C_SP 7
+#define DWARF_BASE 13
+#define DWARF_STG_SP 6
+
 // copy_walk_regs copies what a walk needs. Field by field: a program's context
 // may only be read at constant offsets.
 INLINE void copy_walk_regs(struct regs *to, const struct regs *from)
@@ -33,6 +44,25 @@ INLINE void copy_walk_regs(struct regs *to, const struct regs *from)
 	to->r14 = from->r14;
 	to->r15 = from->r15;
 }
+
+// begin_unwind loads the registers that unwinding follows, by DWARF number.
+INLINE void begin_unwind(struct unwind *u, const struct regs *r)
+{
+	u->pc = r->rip;
+	u->reg[3] = r->rbx;
+	u->reg[6] = r->rbp;
+	u->reg[7] = r->rsp;
+	u->reg[12] = r->r12;
+	u->reg[13] = r->r13;
+	u->reg[14] = r->r14;
+	u->reg[15] = r->r15;
+}
+
+// What unwind_rule.saved is about: the return address, then the registers that
+// a callee must preserve.
+static const u8 unwind_saved[] = {16, 6, 3, 12, 13, 14, 15};
+#define LINK_REGISTER 0
+#define CODE_ADDRESS(a) (a)
 
 #elif defined(__TARGET_ARCH_arm64)
 
@@ -48,6 +78,11 @@ struct regs {
 #define REG_STG_SP(r) ((r)->x[20])
 #define REGS_IN_USER(r) (((r)->pstate & 0xf) == 0)
 
+// DWARF numbers: DWARF for the Arm 64-bit architecture, 4.1.
+#define DWARF_C_SP 31
+#define DWARF_BASE 19
+#define DWARF_STG_SP 20
+
 INLINE void copy_walk_regs(struct regs *to, const struct regs *from)
 {
 	to->pc = from->pc;
@@ -56,6 +91,20 @@ INLINE void copy_walk_regs(struct regs *to, const struct regs *from)
 	for (int i = 19; i <= 30; i++)
 		to->x[i] = from->x[i];
 }
+
+INLINE void begin_unwind(struct unwind *u, const struct regs *r)
+{
+	u->pc = r->pc;
+	u->reg[31] = r->sp;
+#pragma unroll
+	for (int i = 19; i <= 30; i++)
+		u->reg[i] = r->x[i];
+}
+
+static const u8 unwind_saved[] = {30, 29, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28};
+#define LINK_REGISTER 30
+// A signed return address carries its code above the address bits.
+#define CODE_ADDRESS(a) ((a) & ((1ULL << 48) - 1))
 
 #else
 #error "no register map for this architecture"

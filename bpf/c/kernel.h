@@ -7,6 +7,7 @@ typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
+typedef signed short s16;
 typedef signed int s32;
 typedef signed long long s64;
 typedef _Bool bool;
@@ -30,7 +31,8 @@ enum {
 };
 
 enum {
-	BPF_F_USER_STACK = 1 << 8,
+	BPF_F_NO_PREALLOC = 1 << 0,
+	BPF_F_MMAPABLE = 1 << 10,
 	BPF_RB_NO_WAKEUP = 1,
 };
 

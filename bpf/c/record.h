@@ -108,6 +108,55 @@ struct thread_state {
 	u32 padding;
 };
 
+// Call frame information, compiled by user space (package cfi, which says what
+// each kind and field means).
+enum unwind_kind {
+	UNWIND_NONE = 0,
+	UNWIND_UNKNOWN,
+	UNWIND_ROOT,
+	UNWIND_FRAME,
+	UNWIND_FRAME_DEREF,
+	UNWIND_PLT,
+	UNWIND_HASKELL,
+	UNWIND_HASKELL_DEREF,
+};
+
+#define UNWIND_RA_SIGNED (1 << 14)
+#define UNWIND_SIGNAL (1 << 15)
+#define UNWIND_LOST (-32768)
+#define UNWIND_SAVED 12
+
+struct unwind_rule {
+	u8 kind;
+	u8 reg;
+	u16 flags;
+	s32 offset;
+	s16 saved[UNWIND_SAVED];
+};
+
+struct unwind_row {
+	u32 addr; // from the region's base
+	u32 rule; // from the region's first rule
+};
+
+// A mapping of a module that has call frame information.
+struct unwind_region {
+	u64 start, end; // of the mapping
+	u64 base;	// run-time address that rows count from
+	u32 first_row;
+	u32 row_count; // sorted by address
+	u32 first_rule;
+	u32 padding;
+};
+
+#define MAX_REGIONS 64
+
+struct process_regions {
+	u32 count;
+	u32 padding;
+	struct unwind_region regions[MAX_REGIONS];
+};
+
 // Counted per CPU.
 struct walk_stats {
 	u64 samples;

@@ -3,7 +3,29 @@
 // record to user space.
 
 #include "kernel.h"
+#include "record.h"
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); // set by user space
+	__type(key, u32);
+	__type(value, struct unwind_row);
+} unwind_rows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); // set by user space
+	__type(key, u32);
+	__type(value, struct unwind_rule);
+} unwind_rules SEC(".maps");
+
+INLINE const struct unwind_row *unwind_row_at(u32 index) { return bpf_map_lookup_elem(&unwind_rows, &index); }
+INLINE const struct unwind_rule *unwind_rule_at(u32 index) { return bpf_map_lookup_elem(&unwind_rules, &index); }
+
+#define UNWIND_ROW(index) unwind_row_at(index)
+#define UNWIND_RULE(index) unwind_rule_at(index)
 #define READ_USER(dst, size, at) bpf_probe_read_user(dst, size, (const void *)(at))
 #include "walk.h"
 
@@ -31,6 +53,14 @@ struct {
 	__type(key, u32);
 	__type(value, struct process_layout);
 } layouts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct process_regions);
+} regions SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -82,18 +112,6 @@ INLINE void push_kernel_frames(struct perf_event_context *ctx, struct walk *w)
 		if (bytes < (long)(i + 1) * 8)
 			break;
 		push_frame(w, FRAME_KERNEL, w->window[i]);
-	}
-}
-
-// push_pointer_frames walks a program's C stack by frame pointers: all that can
-// be done for a program that is not Haskell.
-INLINE void push_pointer_frames(struct perf_event_context *ctx, struct walk *w)
-{
-	long bytes = bpf_get_stack(ctx, w->window, MAX_KERNEL_FRAMES * 8, BPF_F_USER_STACK);
-	for (u32 i = 1; i < MAX_KERNEL_FRAMES; i++) {
-		if (bytes < (long)(i + 1) * 8)
-			break;
-		push_frame(w, FRAME_C, w->window[i]);
 	}
 }
 
@@ -150,21 +168,20 @@ int on_event(struct perf_event_context *ctx)
 			return 0;
 		}
 	}
-	push_frame(w, FRAME_PC, REG_PC(&w->regs));
-
 	struct process_layout *layout = bpf_map_lookup_elem(&layouts, &h->pid);
 	struct walker k = {
 		.walk = w,
 		.cache = bpf_map_lookup_elem(&caches, &h->cpu),
+		.regions = bpf_map_lookup_elem(&regions, &h->pid),
 		.thread = bpf_map_lookup_elem(&threads, &h->tid),
+		.haskell = layout != 0,
 	};
-	if (layout && k.cache) {
+	if (!k.cache)
+		return 0;
+	if (layout)
 		w->layout = *layout;
-		walk_haskell(&k);
-		remember_thread(&k);
-	} else {
-		push_pointer_frames(ctx, w);
-	}
+	walk_sample(&k);
+	remember_thread(&k);
 	emit(w, s);
 	return 0;
 }

@@ -11,130 +11,8 @@
 // also compiles for user space and walks recorded memory.
 #pragma once
 
-#include "arch.h"
-#include "record.h"
-
-// GHC's closure types that the walker knows, the same from 8.10 to 9.14.
-enum {
-	RET_BCO = 29,
-	RET_SMALL = 30,
-	RET_BIG = 31,
-	RET_FUN = 32,
-	UPDATE_FRAME = 33,
-	CATCH_FRAME = 34,
-	UNDERFLOW_FRAME = 35,
-	STOP_FRAME = 36,
-	TSO = 52,
-	ATOMICALLY_FRAME = 55,
-	CATCH_RETRY_FRAME = 56,
-	CATCH_STM_FRAME = 57,
-	ANN_FRAME = 65,
-};
-
-// Offsets from BaseReg, the same from 8.10 to 9.14.
-#define BASE_CURRENT_TSO 872
-#define BASE_CAPABILITY_NO 920
-#define BASE_RUNNING_TASK 928
-#define BASE_READ_LEN 64 // from rCurrentTSO through the running task
-
-// InCall.suspended_tso
-#define INCALL_SUSPENDED_TSO 8
-
-// The part of the stack read at once. Most stacks fit; a read costs more than
-// a hundred nanoseconds whatever its length.
-#define WINDOW_WORDS 256
-#define WINDOW_MASK (WINDOW_WORDS - 1)
-// The first read is smaller: it is enough for a shallow stack.
-#define FIRST_WINDOW_WORDS 32
-// Words of a frame that the walker looks at itself.
-#define FRAME_HEAD 3
-
-// How far above Sp the topmost return frame is looked for when Sp is not at one.
-#define TOP_SCAN_WORDS 32
-
-// Stack chunks followed; a chunk holds 32 KiB by default, so this is 128 MiB.
-#define MAX_CHUNKS 4096
-
-// A frame larger than this is taken for garbage: RET_FUN and RET_BCO frames
-// carry their size in the target's memory.
-#define MAX_FRAME_WORDS (1 << 20)
-
-#define CACHE_ENTRIES 4096
-
-// A deep stack is mostly recursion: the same few frames over and over. The
-// first two copies of a cycle of at most this many frames are recorded, then a
-// FRAME_FOLDED, and further copies are left out.
-#define MAX_CYCLE 32
-
-// What is remembered of an info table, per CPU.
-struct cached_info {
-	u64 info;
-	u32 generation;
-	u16 words; // frame size; 0 = depends on the frame
-	u8 type;   // closure type
-	u8 kind;   // enum frame_kind, or NO_FRAME
-	u32 walk;  // in which it was last recorded, and where
-	u32 position;
-};
-
-#define NO_FRAME 0xff
-
-// Words of a TSO that are read: through the id in the profiling way of
-// GHC ≥ 9.10, rounded up to a power of two so that an index can be masked.
-#define TSO_READ_WORDS 16
-
-struct walk {
-	struct sample_header header;
-	u64 frames[MAX_FRAMES];
-	u64 window[WINDOW_WORDS];
-	u64 window_at;	  // address of window[0]
-	u32 window_words; // how many are valid
-	u32 window_limit; // bytes to read next
-	u32 max_frames;
-	u64 sp;
-	u64 chunk_lo;
-	u64 chunk_hi;
-	u32 frame_count;
-	u32 chunks;
-	// Folding: the cycle's length (0 = none is being folded), the place in
-	// it that comes next, the whole copies left out; and how many frames in
-	// a row were each seen last the same number of frames (the lag) before.
-	u32 cycle;
-	u32 phase;
-	u32 folded_copies;
-	u32 lag;
-	u32 run;
-	u32 folding;
-	u32 number; // of this walk on this CPU
-	u32 found; // find_frame's result
-	u64 task;  // the Task that runs the Haskell code, 0 if none does
-	struct process_layout layout;
-	u64 tso[TSO_READ_WORDS];
-	struct regs regs;
-};
-
-struct info_cache {
-	struct cached_info entries[CACHE_ENTRIES];
-};
-
-// What a step of a walk works on: the current CPU's, and its thread's.
-struct walker {
-	struct walk *walk;
-	struct info_cache *cache;
-	struct thread_state *thread; // null if the thread is not known
-};
-
-// For indices that the verifier must see bounded.
-#define FRAME_MASK (MAX_FRAMES - 1)
-
-INLINE void push_frame(struct walk *w, u32 kind, u64 address)
-{
-	u32 n = w->frame_count;
-	if (n >= MAX_FRAMES)
-		return;
-	w->frames[n & FRAME_MASK] = (address & FRAME_ADDRESS_MASK) | ((u64)kind << FRAME_KIND_SHIFT);
-	w->frame_count = n + 1;
-}
+#include "unwind.h"
+#include "walk_state.h"
 
 INLINE bool in_text(const struct process_layout *l, u64 address)
 {
@@ -546,24 +424,10 @@ INLINE bool enter_suspended(struct walker *k)
 	       enter_thread(k, tso, &w->sp) && sp_in_chunk(w);
 }
 
-// walk_haskell walks the thread's Haskell stack from the registers in w->regs,
-// appending to what is recorded already. header.stop tells how it ended.
-INLINE void walk_haskell(struct walker *k)
+// walk_from_top walks rootwards from the frame at w->sp.
+INLINE void walk_from_top(struct walker *k)
 {
 	struct walk *w = k->walk;
-	if (!enter_haskell(k, REG_BASE(&w->regs), REG_STG_SP(&w->regs))) {
-		if (!enter_suspended(k))
-			return;
-		w->header.flags |= SAMPLE_CONTEXT;
-		push_frame(w, FRAME_CONTEXT, 0);
-	}
-	w->header.stop = STOP_TOP_AMBIGUOUS;
-	u64 top = w->sp;
-	bpf_loop(TOP_SCAN_WORDS, find_frame, k, 0);
-	if (!w->found)
-		return;
-	if (w->sp != top)
-		w->header.flags |= SAMPLE_TOP_SCANNED;
 	w->header.stop = STOP_BUDGET;
 	w->folding = 1;
 	// Folding leaves room in the record, but time is spent all the same.
@@ -572,6 +436,87 @@ INLINE void walk_haskell(struct walker *k)
 		w->header.flags |= SAMPLE_FOLDED;
 	if (w->header.stop == STOP_BUDGET)
 		recover_root(k);
+}
+
+// scan_top looks for the topmost return frame from w->sp on.
+INLINE bool scan_top(struct walker *k)
+{
+	struct walk *w = k->walk;
+	u64 top = w->sp;
+	bpf_loop(TOP_SCAN_WORDS, find_frame, k, 0);
+	if (!w->found)
+		return false;
+	if (w->sp != top)
+		w->header.flags |= SAMPLE_TOP_SCANNED;
+	return true;
+}
+
+// walk_haskell walks the Haskell stack that unwinding, or the sample itself,
+// has arrived at. False if the registers hold no Haskell context.
+INLINE bool walk_haskell(struct walker *k)
+{
+	struct walk *w = k->walk;
+	struct unwind *u = &w->unwind;
+	u64 sp = u->reg[DWARF_STG_SP], caller_sp = w->sp;
+	if (!enter_haskell(k, u->reg[DWARF_BASE], sp))
+		return false;
+	if (w->outcome == OUTCOME_HASKELL) {
+		w->sp = caller_sp;
+		u8 why;
+		if (sp_in_chunk(w) && ensure_window(w) && find_frame_table(k, window_word(w, 0), &why)) {
+			w->header.flags |= SAMPLE_TOP_CFI;
+			walk_from_top(k);
+			return true;
+		}
+		// The row was wrong, or the frame is being built.
+		w->sp = sp;
+		w->window_words = 0;
+	}
+	if (scan_top(k))
+		walk_from_top(k);
+	else
+		w->header.stop = STOP_TOP_AMBIGUOUS;
+	return true;
+}
+
+// walk_suspended walks, as context, the stack of the Haskell thread that waits
+// for what this OS thread is doing in C.
+INLINE void walk_suspended(struct walker *k)
+{
+	struct walk *w = k->walk;
+	if (!enter_suspended(k))
+		return;
+	w->header.flags |= SAMPLE_CONTEXT;
+	push_frame(w, FRAME_CONTEXT, 0);
+	if (scan_top(k))
+		walk_from_top(k);
+	else
+		w->header.stop = STOP_TOP_AMBIGUOUS;
+}
+
+// walk_sample walks the stack of an interrupted thread from the registers in
+// w->regs: C frames as far as they go, then the Haskell stack. What is recorded
+// already stays leafwards of it. header.stop tells how it ended.
+INLINE void walk_sample(struct walker *k)
+{
+	struct walk *w = k->walk;
+	begin_unwind(&w->unwind, &w->regs);
+	push_frame(w, FRAME_PC, w->unwind.pc);
+	w->after_call = 0;
+	w->outcome = OUTCOME_UNCOVERED;
+	u32 leaf = w->frame_count;
+	bpf_loop(MAX_C_FRAMES, unwind_frame, k, 0);
+	if (w->frame_count > leaf)
+		w->header.flags |= SAMPLE_VIA_C;
+
+	w->header.stop = w->outcome == OUTCOME_ROOT || w->outcome == OUTCOME_UNCOVERED ? STOP_NO_HASKELL : STOP_C_UNWIND;
+	if (!k->haskell)
+		return;
+	if (w->outcome == OUTCOME_HASKELL || w->outcome == OUTCOME_UNCOVERED) {
+		if (walk_haskell(k))
+			return;
+	}
+	walk_suspended(k);
 }
 
 // begin_walk clears what the sample before has left.

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// Unwinding by call frame information: one step out of a C frame, and the
+// caller's Sp at any instruction of Haskell code.
+//
+// User space compiles .eh_frame and .debug_frame into sorted rows of addresses
+// and a table of distinct rules. The including file says how to get at them:
+//
+//	UNWIND_ROW(index), UNWIND_RULE(index): pointers, null when out of range
+#pragma once
+
+#include "walk_state.h"
+
+// C frames followed until Haskell code or the stack's root.
+#define MAX_C_FRAMES 48
+
+enum unwind_outcome {
+	OUTCOME_GOING_ON = 0,
+	OUTCOME_HASKELL,   // at Haskell code with CFI: w->sp is the caller's Sp
+	OUTCOME_UNCOVERED, // at code without CFI
+	OUTCOME_ROOT,	   // at the C stack's end
+	OUTCOME_FAILED,
+};
+
+struct row_search {
+	u32 addr;
+	u32 lo, hi; // the row is in [lo, hi)
+};
+
+static long search_row(u32 i, void *context)
+{
+	struct row_search *s = context;
+	if (s->hi - s->lo <= 1)
+		return 1;
+	u32 middle = s->lo + (s->hi - s->lo) / 2;
+	const struct unwind_row *row = UNWIND_ROW(middle);
+	if (!row)
+		return 1;
+	if (row->addr <= s->addr)
+		s->lo = middle;
+	else
+		s->hi = middle;
+	return 0;
+}
+
+// find_rule gives the rule at a code address, null if nothing covers it.
+INLINE const struct unwind_rule *find_rule(const struct process_regions *p, u64 pc)
+{
+	const struct unwind_region *r = 0;
+	for (u32 i = 0; i < MAX_REGIONS; i++) {
+		if (i >= p->count)
+			return 0;
+		r = &p->regions[i];
+		if (pc >= r->start && pc < r->end)
+			break;
+		r = 0;
+	}
+	if (!r || r->row_count == 0 || pc < r->base)
+		return 0;
+	struct row_search s = {.addr = (u32)(pc - r->base), .lo = r->first_row, .hi = r->first_row + r->row_count};
+	bpf_loop(32, search_row, &s, 0);
+	const struct unwind_row *row = UNWIND_ROW(s.lo);
+	if (!row || row->addr > s.addr)
+		return 0;
+	const struct unwind_rule *rule = UNWIND_RULE(r->first_rule + row->rule);
+	if (!rule || rule->kind == UNWIND_NONE)
+		return 0;
+	return rule;
+}
+
+// restore_registers leaves a C frame whose CFA is known. False if the stack
+// cannot be read.
+INLINE bool restore_registers(struct walk *w, const struct unwind_rule *rule, u64 cfa)
+{
+	struct unwind *u = &w->unwind;
+	u64 from_reg = u->reg[rule->reg & 31];
+	if (READ_USER(w->save_area, sizeof(w->save_area), cfa - sizeof(w->save_area)))
+		return false;
+#pragma unroll
+	for (u32 i = 0; i < sizeof(unwind_saved); i++) {
+		s32 slot = rule->saved[i];
+		bool counts_from_reg = rule->flags & (1 << i);
+		u64 value;
+		if (slot == 0 && !counts_from_reg) {
+			if (i == 0)
+				u->pc = u->reg[LINK_REGISTER];
+			continue;
+		}
+		if (slot == UNWIND_LOST) {
+			value = 0;
+		} else if (!counts_from_reg && slot < 0 && slot >= -SAVE_AREA_WORDS) {
+			value = w->save_area[(slot + SAVE_AREA_WORDS) & (SAVE_AREA_WORDS - 1)];
+		} else {
+			u64 at = (counts_from_reg ? from_reg : cfa) + 8 * (s64)slot;
+			if (READ_USER(&value, sizeof(value), at))
+				return false;
+		}
+		if (i == 0)
+			u->pc = CODE_ADDRESS(value);
+		else
+			u->reg[unwind_saved[i]] = value;
+	}
+	u->reg[DWARF_C_SP] = cfa;
+	return true;
+}
+
+// Leaves one frame. Ends the loop with w->outcome saying where it has got to.
+static long unwind_frame(u32 i, void *context)
+{
+	struct walker *k = context;
+	struct walk *w = k->walk;
+	struct unwind *u = &w->unwind;
+	if (!k->regions)
+		return 1;
+	// A return address may lie behind the last instruction of its function.
+	const struct unwind_rule *rule = find_rule(k->regions, u->pc - w->after_call);
+	if (!rule) {
+		w->outcome = OUTCOME_UNCOVERED;
+		return 1;
+	}
+	u64 cfa = u->reg[rule->reg & 31] + (s64)rule->offset;
+	w->outcome = OUTCOME_FAILED;
+	switch (rule->kind) {
+	case UNWIND_HASKELL_DEREF:
+		if (READ_USER(&cfa, sizeof(cfa), cfa))
+			return 1;
+		// fall through
+	case UNWIND_HASKELL:
+		w->sp = cfa;
+		w->outcome = OUTCOME_HASKELL;
+		return 1;
+	case UNWIND_ROOT:
+		w->outcome = OUTCOME_ROOT;
+		return 1;
+	case UNWIND_FRAME_DEREF:
+		if (READ_USER(&cfa, sizeof(cfa), cfa))
+			return 1;
+		break;
+	case UNWIND_PLT:
+		cfa = u->reg[rule->reg & 31] + 8 + ((u32)(u->pc & 15) >= (u32)rule->offset ? 8 : 0);
+		break;
+	case UNWIND_FRAME:
+		break;
+	default:
+		return 1;
+	}
+	if (!restore_registers(w, rule, cfa))
+		return 1;
+	if (u->pc == 0) {
+		w->outcome = OUTCOME_ROOT;
+		return 1;
+	}
+	w->after_call = (rule->flags & UNWIND_SIGNAL) ? 0 : 1;
+	w->outcome = OUTCOME_GOING_ON;
+	push_frame(w, FRAME_C, u->pc);
+	return w->frame_count >= w->max_frames;
+}
