@@ -97,9 +97,6 @@ func (c *capture) prepare() (err error) {
 			c.opts.Warn(fmt.Sprintf("%s is sampled in place of %s: %s", g.def.Granted, g.def.Requested, g.def.Fallback))
 		}
 	}
-	if err := c.loadSampler(); err != nil {
-		return err
-	}
 	if c.opts.PID != 0 {
 		if c.target, err = attach(c.opts.PID); err != nil {
 			return err
@@ -108,6 +105,9 @@ func (c *capture) prepare() (err error) {
 			return err
 		}
 	} else if c.target, err = start(c.opts.Program, c.who); err != nil {
+		return err
+	}
+	if err := c.loadSampler(); err != nil {
 		return err
 	}
 	if err := c.createLog(); err != nil {
@@ -160,6 +160,7 @@ func (c *capture) loadSampler() error {
 		KernelStacks: c.opts.KernelStacks,
 		CPUs:         cpus,
 		RingBytes:    ringBytes(cpus),
+		UnwindRows:   unwindRowsFor(c.target.programSize()),
 		PIDNamespace: namespace,
 	})
 	if err != nil {
@@ -249,7 +250,7 @@ func (c *capture) createLog() error {
 	c.sum.Log = path
 	c.start = monotonic()
 	c.log = eventlog.NewWriter(c.file, nil)
-	c.processes = newProcesses(c.sampler, c.emit)
+	c.processes = newProcesses(c.sampler, c.emit, c.opts.Warn)
 	return nil
 }
 

@@ -29,7 +29,8 @@ type module struct {
 	file     *os.File // nil if it could not be opened
 	segments []elffile.Segment
 	binary   symbolize.Binary
-	why      error // why the file could not be read or is no ELF
+	why      error        // why the file could not be read or is no ELF
+	unwind   *unwindTable // nil without call frame information
 }
 
 // modules are all files of code seen so far, each opened once, while the

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"slices"
 
 	"ccagent/bpf"
@@ -101,6 +102,7 @@ type processes struct {
 	sampler    *bpf.Sampler
 	modules    *modules
 	emit       func(time uint64, e eventlog.Event) error
+	warn       func(line string)
 	images     map[uint32]*image
 	generation uint32
 }
@@ -108,8 +110,8 @@ type processes struct {
 // now is for events that have no time of their own.
 const now = ^uint64(0)
 
-func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error) *processes {
-	return &processes{sampler: s, modules: newModules(), emit: emit, images: map[uint32]*image{}}
+func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string)) *processes {
+	return &processes{sampler: s, modules: newModules(), emit: emit, warn: warn, images: map[uint32]*image{}}
 }
 
 // discover takes in a process that runs already.
@@ -158,6 +160,9 @@ func (ps *processes) mapped(time uint64, im *image, m procMapping) error {
 		if err := ps.emit(time, mod.event()); err != nil {
 			return err
 		}
+		if err := mod.addTable(ps.sampler); err != nil {
+			ps.warn(fmt.Sprintf("%v; C code of it will not be unwound", err))
+		}
 	}
 	bias := mod.bias(m)
 	im.add(mapping{m.start, m.end, bias, mod})
@@ -173,10 +178,13 @@ func (ps *processes) mapped(time uint64, im *image, m procMapping) error {
 	return ps.emit(time, &eventlog.Mapping{PID: im.pid, Module: mod.id, Start: m.start, End: m.end, Bias: bias})
 }
 
-// tellWalker gives the walker an image's layout as soon as there is one.
+// tellWalker gives the walker what it must know of an image.
 func (ps *processes) tellWalker(im *image) error {
-	if im.rts == nil || im.exited {
+	if im.exited {
 		return nil
+	}
+	if err := ps.sampler.SetRegions(im.pid, im.regions()); err != nil {
+		return err
 	}
 	old := im.layout
 	if _, ok := im.deriveLayout(); !ok || im.walked && old == im.layout {
@@ -199,7 +207,7 @@ func (ps *processes) apply(c perf.Change) error {
 			start: c.Start, end: c.Start + c.Length, offset: c.Offset,
 			major: c.Major, minor: c.Minor, inode: c.Inode, path: c.Filename})
 	case *perf.Exec:
-		if err := ps.sampler.RemoveLayout(c.PID); err != nil {
+		if err := ps.sampler.Forget(c.PID); err != nil {
 			return err
 		}
 		ps.newImage(c.PID)
@@ -226,7 +234,7 @@ func (ps *processes) apply(c perf.Change) error {
 			return nil
 		}
 		im.exited = true
-		if err := ps.sampler.RemoveLayout(c.PID); err != nil {
+		if err := ps.sampler.Forget(c.PID); err != nil {
 			return err
 		}
 		return ps.emit(time, &eventlog.Process{Change: eventlog.ProcessExited, PID: c.PID})

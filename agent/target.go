@@ -184,6 +184,15 @@ func (t *Target) open() error {
 	return nil
 }
 
+// programSize is the size of the program's file, 0 if it cannot be had.
+func (t *Target) programSize() int64 {
+	info, err := os.Stat(fmt.Sprintf("/proc/%d/exe", t.PID))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
 // Run lets a started program run; nothing for an attached one.
 func (t *Target) Run() error {
 	if t.child == nil {

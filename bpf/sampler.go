@@ -34,6 +34,9 @@ type Config struct {
 	CPUs int
 	// RingBytes is the size of the ring buffer, a power of two.
 	RingBytes int
+	// UnwindRows is the room for call frame information, in rows of all
+	// modules together.
+	UnwindRows int
 	// PIDNamespace is given when the caller is not in the initial one:
 	// process ids in records are then that namespace's.
 	PIDNamespace *PIDNamespace
@@ -42,12 +45,17 @@ type Config struct {
 // PIDNamespace names a pid namespace by its nsfs file.
 type PIDNamespace struct{ Dev, Ino uint64 }
 
+// rowsPerRule is a cautious guess at how many rows share a rule: on real
+// programs it is some hundreds.
+const rowsPerRule = 32
+
 // Sampler is the loaded walker: its maps, and one program for every event that
 // it samples.
 type Sampler struct {
 	config   Config
 	spec     *ebpf.CollectionSpec
 	maps     samplerMaps
+	unwind   *unwindTables
 	programs []*ebpf.Program
 }
 
@@ -62,10 +70,15 @@ func Load(c Config) (*Sampler, error) {
 	}
 	spec.Maps[samplerMapSamples].MaxEntries = uint32(c.RingBytes)
 	spec.Maps[samplerMapCaches].MaxEntries = uint32(c.CPUs)
+	spec.Maps[samplerMapUnwindRows].MaxEntries = uint32(c.UnwindRows)
+	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/rowsPerRule + 1)
 	s := &Sampler{config: c, spec: spec}
 	// Only the maps; programs are loaded one for each event.
 	if err := spec.LoadAndAssign(&s.maps, nil); err != nil {
 		return nil, fmt.Errorf("create BPF maps: %w", err)
+	}
+	if s.unwind, err = newUnwindTables(&s.maps); err != nil {
+		return nil, errors.Join(err, s.maps.Close())
 	}
 	return s, nil
 }
@@ -91,12 +104,15 @@ func (s *Sampler) Program(event int) (*ebpf.Program, error) {
 	}
 	var loaded samplerPrograms
 	err = spec.LoadAndAssign(&loaded, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
-		samplerMapSamples: s.maps.Samples,
-		samplerMapLayouts: s.maps.Layouts,
-		samplerMapWalks:   s.maps.Walks,
-		samplerMapCaches:  s.maps.Caches,
-		samplerMapThreads: s.maps.Threads,
-		samplerMapStats:   s.maps.Stats,
+		samplerMapSamples:     s.maps.Samples,
+		samplerMapLayouts:     s.maps.Layouts,
+		samplerMapRegions:     s.maps.Regions,
+		samplerMapUnwindRows:  s.maps.UnwindRows,
+		samplerMapUnwindRules: s.maps.UnwindRules,
+		samplerMapWalks:       s.maps.Walks,
+		samplerMapCaches:      s.maps.Caches,
+		samplerMapThreads:     s.maps.Threads,
+		samplerMapStats:       s.maps.Stats,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("load sampler program: %w", err)
@@ -116,10 +132,13 @@ func (s *Sampler) SetLayout(pid uint32, l ProcessLayout) error {
 	return nil
 }
 
-// RemoveLayout forgets a process. Forgetting an unknown one is no error.
-func (s *Sampler) RemoveLayout(pid uint32) error {
-	if err := s.maps.Layouts.Delete(pid); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-		return fmt.Errorf("remove layout of process %d: %w", pid, err)
+// Forget makes the walker know nothing of a process any more. Forgetting an
+// unknown one is no error.
+func (s *Sampler) Forget(pid uint32) error {
+	for _, m := range []*ebpf.Map{s.maps.Layouts, s.maps.Regions} {
+		if err := m.Delete(pid); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return fmt.Errorf("forget process %d: %w", pid, err)
+		}
 	}
 	return nil
 }

@@ -62,6 +62,22 @@ type samplerProcessLayout struct {
 	_           [6]byte
 }
 
+type samplerProcessRegions struct {
+	_       structs.HostLayout
+	Count   uint32
+	Padding uint32
+	Regions [64]struct {
+		_         structs.HostLayout
+		Start     uint64
+		End       uint64
+		Base      uint64
+		FirstRow  uint32
+		RowCount  uint32
+		FirstRule uint32
+		Padding   uint32
+	}
+}
+
 type samplerSampleFlags uint32
 
 const (
@@ -118,6 +134,21 @@ type samplerThreadState struct {
 	Padding    uint32
 }
 
+type samplerUnwindRow struct {
+	_    structs.HostLayout
+	Addr uint32
+	Rule uint32
+}
+
+type samplerUnwindRule struct {
+	_      structs.HostLayout
+	Kind   uint8
+	Reg    uint8
+	Flags  uint16
+	Offset int32
+	Saved  [12]int16
+}
+
 type samplerWalk struct {
 	_            structs.HostLayout
 	Header       samplerSampleHeader
@@ -151,6 +182,14 @@ type samplerWalk struct {
 		Pc     uint64
 		Pstate uint64
 	}
+	Unwind struct {
+		_   structs.HostLayout
+		Pc  uint64
+		Reg [32]uint64
+	}
+	SaveArea  [8]uint64
+	Outcome   uint32
+	AfterCall uint32
 }
 
 type samplerWalkStats struct {
@@ -165,9 +204,12 @@ type samplerWalkStats struct {
 const (
 	samplerMapCaches          = "caches"
 	samplerMapLayouts         = "layouts"
+	samplerMapRegions         = "regions"
 	samplerMapSamples         = "samples"
 	samplerMapStats           = "stats"
 	samplerMapThreads         = "threads"
+	samplerMapUnwindRows      = "unwind_rows"
+	samplerMapUnwindRules     = "unwind_rules"
 	samplerMapWalks           = "walks"
 	samplerProgOnEvent        = "on_event"
 	samplerVarEmitFrameKind   = "emit_frame_kind"
@@ -229,12 +271,15 @@ type samplerProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
-	Caches  *ebpf.MapSpec `ebpf:"caches"`
-	Layouts *ebpf.MapSpec `ebpf:"layouts"`
-	Samples *ebpf.MapSpec `ebpf:"samples"`
-	Stats   *ebpf.MapSpec `ebpf:"stats"`
-	Threads *ebpf.MapSpec `ebpf:"threads"`
-	Walks   *ebpf.MapSpec `ebpf:"walks"`
+	Caches      *ebpf.MapSpec `ebpf:"caches"`
+	Layouts     *ebpf.MapSpec `ebpf:"layouts"`
+	Regions     *ebpf.MapSpec `ebpf:"regions"`
+	Samples     *ebpf.MapSpec `ebpf:"samples"`
+	Stats       *ebpf.MapSpec `ebpf:"stats"`
+	Threads     *ebpf.MapSpec `ebpf:"threads"`
+	UnwindRows  *ebpf.MapSpec `ebpf:"unwind_rows"`
+	UnwindRules *ebpf.MapSpec `ebpf:"unwind_rules"`
+	Walks       *ebpf.MapSpec `ebpf:"walks"`
 }
 
 // samplerVariableSpecs contains global variables before they are loaded into the kernel.
@@ -271,21 +316,27 @@ func (o *samplerObjects) Close() error {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
-	Caches  *ebpf.Map `ebpf:"caches"`
-	Layouts *ebpf.Map `ebpf:"layouts"`
-	Samples *ebpf.Map `ebpf:"samples"`
-	Stats   *ebpf.Map `ebpf:"stats"`
-	Threads *ebpf.Map `ebpf:"threads"`
-	Walks   *ebpf.Map `ebpf:"walks"`
+	Caches      *ebpf.Map `ebpf:"caches"`
+	Layouts     *ebpf.Map `ebpf:"layouts"`
+	Regions     *ebpf.Map `ebpf:"regions"`
+	Samples     *ebpf.Map `ebpf:"samples"`
+	Stats       *ebpf.Map `ebpf:"stats"`
+	Threads     *ebpf.Map `ebpf:"threads"`
+	UnwindRows  *ebpf.Map `ebpf:"unwind_rows"`
+	UnwindRules *ebpf.Map `ebpf:"unwind_rules"`
+	Walks       *ebpf.Map `ebpf:"walks"`
 }
 
 func (m *samplerMaps) Close() error {
 	return _SamplerClose(
 		m.Caches,
 		m.Layouts,
+		m.Regions,
 		m.Samples,
 		m.Stats,
 		m.Threads,
+		m.UnwindRows,
+		m.UnwindRules,
 		m.Walks,
 	)
 }

@@ -90,7 +90,7 @@ func walker() Check {
 }
 
 func loadWalker() error {
-	s, err := bpf.Load(bpf.Config{MaxFrames: 16, CPUs: 1, RingBytes: 4096 * 4})
+	s, err := bpf.Load(bpf.Config{MaxFrames: 16, CPUs: 1, RingBytes: 4096 * 4, UnwindRows: 1})
 	if err != nil {
 		return err
 	}
