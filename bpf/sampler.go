@@ -45,9 +45,13 @@ type Config struct {
 // PIDNamespace names a pid namespace by its nsfs file.
 type PIDNamespace struct{ Dev, Ino uint64 }
 
-// rowsPerRule is a cautious guess at how many rows share a rule: on real
-// programs it is some hundreds.
-const rowsPerRule = 32
+// Cautious guesses at how many rows share a rule (on real programs some
+// hundreds), and how many are in a bucket (some dozens, but code without call
+// frame information has buckets too).
+const (
+	rowsPerRule   = 32
+	rowsPerBucket = 4
+)
 
 // Sampler is the loaded walker: its maps, and one program for every event that
 // it samples.
@@ -72,6 +76,7 @@ func Load(c Config) (*Sampler, error) {
 	spec.Maps[samplerMapCaches].MaxEntries = uint32(c.CPUs)
 	spec.Maps[samplerMapUnwindRows].MaxEntries = uint32(c.UnwindRows)
 	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/rowsPerRule + 1)
+	spec.Maps[samplerMapUnwindBuckets].MaxEntries = uint32(c.UnwindRows/rowsPerBucket + 2)
 	s := &Sampler{config: c, spec: spec}
 	// Only the maps; programs are loaded one for each event.
 	if err := spec.LoadAndAssign(&s.maps, nil); err != nil {
@@ -104,15 +109,16 @@ func (s *Sampler) Program(event int) (*ebpf.Program, error) {
 	}
 	var loaded samplerPrograms
 	err = spec.LoadAndAssign(&loaded, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
-		samplerMapSamples:     s.maps.Samples,
-		samplerMapLayouts:     s.maps.Layouts,
-		samplerMapRegions:     s.maps.Regions,
-		samplerMapUnwindRows:  s.maps.UnwindRows,
-		samplerMapUnwindRules: s.maps.UnwindRules,
-		samplerMapWalks:       s.maps.Walks,
-		samplerMapCaches:      s.maps.Caches,
-		samplerMapThreads:     s.maps.Threads,
-		samplerMapStats:       s.maps.Stats,
+		samplerMapSamples:       s.maps.Samples,
+		samplerMapLayouts:       s.maps.Layouts,
+		samplerMapRegions:       s.maps.Regions,
+		samplerMapUnwindRows:    s.maps.UnwindRows,
+		samplerMapUnwindRules:   s.maps.UnwindRules,
+		samplerMapUnwindBuckets: s.maps.UnwindBuckets,
+		samplerMapWalks:         s.maps.Walks,
+		samplerMapCaches:        s.maps.Caches,
+		samplerMapThreads:       s.maps.Threads,
+		samplerMapStats:         s.maps.Stats,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("load sampler program: %w", err)

@@ -67,14 +67,14 @@ type samplerProcessRegions struct {
 	Count   uint32
 	Padding uint32
 	Regions [64]struct {
-		_         structs.HostLayout
-		Start     uint64
-		End       uint64
-		Base      uint64
-		FirstRow  uint32
-		RowCount  uint32
-		FirstRule uint32
-		Padding   uint32
+		_           structs.HostLayout
+		Start       uint64
+		End         uint64
+		Base        uint64
+		FirstRow    uint32
+		FirstRule   uint32
+		FirstBucket uint32
+		BucketCount uint32
 	}
 }
 
@@ -132,6 +132,12 @@ type samplerThreadState struct {
 	Task       uint64
 	Generation uint32
 	Padding    uint32
+}
+
+type samplerUnwindBucket struct {
+	_     structs.HostLayout
+	First uint32
+	Last  uint32
 }
 
 type samplerUnwindRow struct {
@@ -225,6 +231,7 @@ const (
 	samplerMapSamples         = "samples"
 	samplerMapStats           = "stats"
 	samplerMapThreads         = "threads"
+	samplerMapUnwindBuckets   = "unwind_buckets"
 	samplerMapUnwindRows      = "unwind_rows"
 	samplerMapUnwindRules     = "unwind_rules"
 	samplerMapWalks           = "walks"
@@ -288,15 +295,16 @@ type samplerProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
-	Caches      *ebpf.MapSpec `ebpf:"caches"`
-	Layouts     *ebpf.MapSpec `ebpf:"layouts"`
-	Regions     *ebpf.MapSpec `ebpf:"regions"`
-	Samples     *ebpf.MapSpec `ebpf:"samples"`
-	Stats       *ebpf.MapSpec `ebpf:"stats"`
-	Threads     *ebpf.MapSpec `ebpf:"threads"`
-	UnwindRows  *ebpf.MapSpec `ebpf:"unwind_rows"`
-	UnwindRules *ebpf.MapSpec `ebpf:"unwind_rules"`
-	Walks       *ebpf.MapSpec `ebpf:"walks"`
+	Caches        *ebpf.MapSpec `ebpf:"caches"`
+	Layouts       *ebpf.MapSpec `ebpf:"layouts"`
+	Regions       *ebpf.MapSpec `ebpf:"regions"`
+	Samples       *ebpf.MapSpec `ebpf:"samples"`
+	Stats         *ebpf.MapSpec `ebpf:"stats"`
+	Threads       *ebpf.MapSpec `ebpf:"threads"`
+	UnwindBuckets *ebpf.MapSpec `ebpf:"unwind_buckets"`
+	UnwindRows    *ebpf.MapSpec `ebpf:"unwind_rows"`
+	UnwindRules   *ebpf.MapSpec `ebpf:"unwind_rules"`
+	Walks         *ebpf.MapSpec `ebpf:"walks"`
 }
 
 // samplerVariableSpecs contains global variables before they are loaded into the kernel.
@@ -333,15 +341,16 @@ func (o *samplerObjects) Close() error {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
-	Caches      *ebpf.Map `ebpf:"caches"`
-	Layouts     *ebpf.Map `ebpf:"layouts"`
-	Regions     *ebpf.Map `ebpf:"regions"`
-	Samples     *ebpf.Map `ebpf:"samples"`
-	Stats       *ebpf.Map `ebpf:"stats"`
-	Threads     *ebpf.Map `ebpf:"threads"`
-	UnwindRows  *ebpf.Map `ebpf:"unwind_rows"`
-	UnwindRules *ebpf.Map `ebpf:"unwind_rules"`
-	Walks       *ebpf.Map `ebpf:"walks"`
+	Caches        *ebpf.Map `ebpf:"caches"`
+	Layouts       *ebpf.Map `ebpf:"layouts"`
+	Regions       *ebpf.Map `ebpf:"regions"`
+	Samples       *ebpf.Map `ebpf:"samples"`
+	Stats         *ebpf.Map `ebpf:"stats"`
+	Threads       *ebpf.Map `ebpf:"threads"`
+	UnwindBuckets *ebpf.Map `ebpf:"unwind_buckets"`
+	UnwindRows    *ebpf.Map `ebpf:"unwind_rows"`
+	UnwindRules   *ebpf.Map `ebpf:"unwind_rules"`
+	Walks         *ebpf.Map `ebpf:"walks"`
 }
 
 func (m *samplerMaps) Close() error {
@@ -352,6 +361,7 @@ func (m *samplerMaps) Close() error {
 		m.Samples,
 		m.Stats,
 		m.Threads,
+		m.UnwindBuckets,
 		m.UnwindRows,
 		m.UnwindRules,
 		m.Walks,

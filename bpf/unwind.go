@@ -1,17 +1,16 @@
 package bpf
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/cilium/ebpf"
 )
 
-// Sizes of an encoded row and rule, as record.h declares them.
 const (
-	UnwindRowSize  = 8
-	UnwindRuleSize = 32
+	// UnwindRowSize is the size of an encoded row.
+	UnwindRowSize = 8
 	// MaxRegions bounds the mappings of a process that can be unwound.
 	MaxRegions = 64
 )
@@ -22,7 +21,7 @@ var ErrTableFull = errors.New("no room for more call frame information")
 
 // Table is the place of a module's call frame information in the walker's maps.
 type Table struct {
-	FirstRow, Rows, FirstRule uint32
+	firstRow, firstRule, firstBucket, buckets uint32
 }
 
 // Region is a mapping of a module that has call frame information.
@@ -32,51 +31,91 @@ type Region struct {
 	Table      Table
 }
 
-// unwindTables fills the maps of rows and rules, which are shared memory.
-type unwindTables struct {
-	rows, rules         *ebpf.Memory
-	nextRow, nextRule   uint32
-	rowLimit, ruleLimit uint32
+// sharedArray is a map that is filled from the front, as shared memory.
+type sharedArray struct {
+	memory      *ebpf.Memory
+	element     int
+	used, limit uint32
 }
 
-func newUnwindTables(maps *samplerMaps) (*unwindTables, error) {
-	rows, err := maps.UnwindRows.Memory()
+func newSharedArray(m *ebpf.Map) (sharedArray, error) {
+	memory, err := m.Memory()
 	if err != nil {
-		return nil, fmt.Errorf("map unwind rows: %w", err)
+		return sharedArray{}, fmt.Errorf("map call frame information: %w", err)
 	}
-	rules, err := maps.UnwindRules.Memory()
-	if err != nil {
-		return nil, fmt.Errorf("map unwind rules: %w", err)
+	return sharedArray{memory: memory, element: int(m.ValueSize()), limit: m.MaxEntries()}, nil
+}
+
+func (a *sharedArray) fits(b []byte) bool { return len(b)/a.element <= int(a.limit-a.used) }
+
+// add stores whole elements and gives the index of the first. They must fit.
+func (a *sharedArray) add(b []byte) (first uint32, err error) {
+	first = a.used
+	if len(b) == 0 {
+		return first, nil
 	}
-	return &unwindTables{rows: rows, rules: rules,
-		rowLimit: maps.UnwindRows.MaxEntries(), ruleLimit: maps.UnwindRules.MaxEntries()}, nil
+	if _, err := a.memory.WriteAt(b, int64(first)*int64(a.element)); err != nil {
+		return 0, fmt.Errorf("store call frame information: %w", err)
+	}
+	a.used += uint32(len(b) / a.element)
+	return first, nil
+}
+
+// unwindTables are the maps of call frame information.
+type unwindTables struct{ rows, rules, buckets sharedArray }
+
+func newUnwindTables(maps *samplerMaps) (t *unwindTables, err error) {
+	t = &unwindTables{}
+	var errs [3]error
+	t.rows, errs[0] = newSharedArray(maps.UnwindRows)
+	t.rules, errs[1] = newSharedArray(maps.UnwindRules)
+	t.buckets, errs[2] = newSharedArray(maps.UnwindBuckets)
+	return t, errors.Join(errs[:]...)
+}
+
+// record.h's UNWIND_BUCKET_SHIFT and the size of its struct unwind_bucket.
+const (
+	bucketShift = 10
+	bucketSize  = 8
+)
+
+// bucketsOf builds the index of rows by address.
+func bucketsOf(rows []byte) []byte {
+	n := len(rows) / UnwindRowSize
+	addr := func(i int) uint32 { return binary.NativeEndian.Uint32(rows[i*UnwindRowSize:]) }
+	if n == 0 {
+		return nil
+	}
+	var buckets []byte
+	first, last := 0, 0
+	for b := range uint64(addr(n-1))>>bucketShift + 1 {
+		for first = last; first+1 < n && uint64(addr(first+1)) <= b<<bucketShift; {
+			first++
+		}
+		for last = first; last+1 < n && uint64(addr(last+1)) < (b+1)<<bucketShift; {
+			last++
+		}
+		buckets = binary.NativeEndian.AppendUint32(buckets, uint32(first))
+		buckets = binary.NativeEndian.AppendUint32(buckets, uint32(last))
+	}
+	return buckets
 }
 
 // AddTable stores a module's rows, sorted, and its rules, both encoded as
 // record.h declares them. The error is ErrTableFull if there is no room.
 func (s *Sampler) AddTable(rows, rules []byte) (Table, error) {
 	t := s.unwind
-	n, m := uint32(len(rows)/UnwindRowSize), uint32(len(rules)/UnwindRuleSize)
-	if n > t.rowLimit-t.nextRow || m > t.ruleLimit-t.nextRule {
+	buckets := bucketsOf(rows)
+	if !t.rows.fits(rows) || !t.rules.fits(rules) || !t.buckets.fits(buckets) {
 		return Table{}, ErrTableFull
 	}
-	if err := errors.Join(
-		writeAt(t.rows, rows, int64(t.nextRow)*UnwindRowSize),
-		writeAt(t.rules, rules, int64(t.nextRule)*UnwindRuleSize)); err != nil {
-		return Table{}, fmt.Errorf("store call frame information: %w", err)
-	}
-	table := Table{FirstRow: t.nextRow, Rows: n, FirstRule: t.nextRule}
-	t.nextRow += n
-	t.nextRule += m
-	return table, nil
-}
-
-func writeAt(w io.WriterAt, b []byte, off int64) error {
-	if len(b) == 0 {
-		return nil
-	}
-	_, err := w.WriteAt(b, off)
-	return err
+	var table Table
+	var errs [3]error
+	table.firstRow, errs[0] = t.rows.add(rows)
+	table.firstRule, errs[1] = t.rules.add(rules)
+	table.firstBucket, errs[2] = t.buckets.add(buckets)
+	table.buckets = uint32(len(buckets) / bucketSize)
+	return table, errors.Join(errs[:]...)
 }
 
 // SetRegions says where a process has which tables; regions beyond MaxRegions
@@ -84,8 +123,10 @@ func writeAt(w io.WriterAt, b []byte, off int64) error {
 func (s *Sampler) SetRegions(pid uint32, regions []Region) error {
 	var p samplerProcessRegions
 	for i, r := range regions[:min(len(regions), MaxRegions)] {
-		p.Regions[i].Start, p.Regions[i].End, p.Regions[i].Base = r.Start, r.End, r.Base
-		p.Regions[i].FirstRow, p.Regions[i].RowCount, p.Regions[i].FirstRule = r.Table.FirstRow, r.Table.Rows, r.Table.FirstRule
+		to := &p.Regions[i]
+		to.Start, to.End, to.Base = r.Start, r.End, r.Base
+		to.FirstRow, to.FirstRule = r.Table.firstRow, r.Table.firstRule
+		to.FirstBucket, to.BucketCount = r.Table.firstBucket, r.Table.buckets
 		p.Count++
 	}
 	if err := s.maps.Regions.Put(pid, &p); err != nil {

@@ -139,14 +139,23 @@ struct unwind_row {
 	u32 rule; // from the region's first rule
 };
 
+// Rows are sorted by address, and found by the bucket of code that an address is
+// in.
+#define UNWIND_BUCKET_SHIFT 10
+
+struct unwind_bucket {
+	u32 first; // the row that holds at its beginning, from the region's first
+	u32 last;  // the row that holds at its end
+};
+
 // A mapping of a module that has call frame information.
 struct unwind_region {
 	u64 start, end; // of the mapping
 	u64 base;	// run-time address that rows count from
 	u32 first_row;
-	u32 row_count; // sorted by address
 	u32 first_rule;
-	u32 padding;
+	u32 first_bucket;
+	u32 bucket_count;
 };
 
 #define MAX_REGIONS 64

@@ -21,9 +21,19 @@ struct {
 	__type(value, struct unwind_rule);
 } unwind_rules SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); // set by user space
+	__type(key, u32);
+	__type(value, struct unwind_bucket);
+} unwind_buckets SEC(".maps");
+
 INLINE const struct unwind_row *unwind_row_at(u32 index) { return bpf_map_lookup_elem(&unwind_rows, &index); }
 INLINE const struct unwind_rule *unwind_rule_at(u32 index) { return bpf_map_lookup_elem(&unwind_rules, &index); }
+INLINE const struct unwind_bucket *unwind_bucket_at(u32 index) { return bpf_map_lookup_elem(&unwind_buckets, &index); }
 
+#define UNWIND_BUCKET(index) unwind_bucket_at(index)
 #define UNWIND_ROW(index) unwind_row_at(index)
 #define UNWIND_RULE(index) unwind_rule_at(index)
 #define READ_USER(dst, size, at) bpf_probe_read_user(dst, size, (const void *)(at))

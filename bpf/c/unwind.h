@@ -5,7 +5,8 @@
 // User space compiles .eh_frame and .debug_frame into sorted rows of addresses
 // and a table of distinct rules. The including file says how to get at them:
 //
-//	UNWIND_ROW(index), UNWIND_RULE(index): pointers, null when out of range
+//	UNWIND_ROW(index), UNWIND_RULE(index), UNWIND_BUCKET(index): pointers,
+//	null when out of range
 #pragma once
 
 #include "walk_state.h"
@@ -54,10 +55,20 @@ INLINE const struct unwind_rule *find_rule(const struct process_regions *p, u64 
 			break;
 		r = 0;
 	}
-	if (!r || r->row_count == 0 || pc < r->base)
+	if (!r || pc < r->base)
 		return 0;
-	struct row_search s = {.addr = (u32)(pc - r->base), .lo = r->first_row, .hi = r->first_row + r->row_count};
-	bpf_loop(32, search_row, &s, 0);
+	u64 bucket = (pc - r->base) >> UNWIND_BUCKET_SHIFT;
+	if (bucket >= r->bucket_count)
+		return 0;
+	const struct unwind_bucket *b = UNWIND_BUCKET(r->first_bucket + (u32)bucket);
+	if (!b)
+		return 0;
+	struct row_search s = {
+		.addr = (u32)(pc - r->base),
+		.lo = r->first_row + b->first,
+		.hi = r->first_row + b->last + 1,
+	};
+	bpf_loop(UNWIND_BUCKET_SHIFT + 1, search_row, &s, 0);
 	const struct unwind_row *row = UNWIND_ROW(s.lo);
 	if (!row || row->addr > s.addr)
 		return 0;
