@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"bytes"
+	"io"
 	"testing"
 )
 
@@ -37,5 +38,47 @@ func TestDefinitionsPrecedeOtherBlocks(t *testing.T) {
 	}
 	if r.Err() != nil || !r.Complete() {
 		t.Fatal(r.Err(), r.Complete())
+	}
+}
+
+// A log that is still being written is read up to its last flush: the reader
+// asks for no byte beyond.
+func TestFollow(t *testing.T) {
+	in, out := io.Pipe()
+	records := make(chan seen)
+	go func() {
+		r := NewReader(in)
+		for r.Next() {
+			rec := r.Record()
+			records <- seen{id: rec.Event.EventID(), time: rec.Time}
+		}
+		close(records)
+	}()
+	w := NewWriter(out, nil)
+	for i := range uint64(10) {
+		ev := Event(&GCStart{})
+		if i%2 == 1 {
+			ev = &UserMsg{"odd"}
+		}
+		if err := w.Write(i, 0, ev); err != nil {
+			t.Fatal(err)
+		}
+		flushed := make(chan error)
+		go func() { flushed <- w.Flush() }()
+		for _, want := range []seen{{id: IDBlockMarker, time: i}, {id: ev.EventID(), time: i}} {
+			if got := <-records; got != want {
+				t.Fatalf("%+v, want %+v", got, want)
+			}
+		}
+		if err := <-flushed; err != nil {
+			t.Fatal(err)
+		}
+	}
+	go func() {
+		w.Close()
+		out.Close()
+	}()
+	if got, more := <-records; more {
+		t.Errorf("after the end: %+v", got)
 	}
 }

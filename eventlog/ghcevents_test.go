@@ -196,3 +196,28 @@ func TestGHCEventsAgreesOnRTSLogs(t *testing.T) {
 		t.Run(name, func(t *testing.T) { compare(t, log) })
 	}
 }
+
+// The same for logs that the installed GHC's RTS writes now, of a program with
+// many threads on several capabilities.
+func TestGHCEventsAgreesOnFreshLogs(t *testing.T) {
+	exe := testprog.Build(t, "threads100", testprog.Options{Threaded: true, Flags: []string{"-eventlog"}})
+	for _, flags := range []string{"-l -N2", "-lasgpfu -N2", "-l-au", "-l -hT -i0.01", "-l --nonmoving-gc -N2", "-l -I0 -A64k -N2"} {
+		t.Run(flags, func(t *testing.T) {
+			dir := t.TempDir()
+			args := append([]string{"10", "40", "4", "+RTS"}, strings.Fields(flags)...)
+			cmd := exec.Command(testprog.CopyTo(t, exe, dir), args...)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			log, err := os.ReadFile(filepath.Join(dir, "threads100.eventlog"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, log)
+			if again := reencode(t, log); !bytes.Equal(again, log) {
+				t.Errorf("encoded again, the log differs at %d", firstDifference(again, log))
+			}
+		})
+	}
+}

@@ -110,7 +110,7 @@ func (r *Reader) believable(p int, f fit, least int) bool {
 		if t == nil {
 			return false
 		}
-		_, total := eventSize(b, t)
+		total := eventSize(b, t)
 		if total == 0 || total > len(b) {
 			return good >= least && r.eof
 		}

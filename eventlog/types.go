@@ -1,9 +1,6 @@
 package eventlog
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // VariableSize is the size of an event type whose events carry their length.
 const VariableSize = 0xffff
@@ -225,7 +222,3 @@ func (k *kind) reads(t EventType) bool {
 // IsOwn reports whether an event type is declared by this project, in any
 // version.
 func (t EventType) IsOwn() bool { return t.ID >= IDCapture && strings.HasPrefix(t.Desc, ownPrefix) }
-
-func sortTypes(types []EventType) {
-	slices.SortFunc(types, func(a, b EventType) int { return int(a.ID) - int(b.ID) })
-}

@@ -1,0 +1,165 @@
+package eventlog
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// What a Reader makes of an event, a block or an end marker that does not fit
+// what surrounds it. Where two disagree, what follows decides which of them is
+// damaged.
+
+// agreeOnLength judges a variable-size event whose payload is not what its
+// length says: too short, with bytes left over, or text with a NUL in it. It
+// reports true if the event is to be taken as it is.
+func (r *Reader) agreeOnLength(at int64, id uint16, head, total int) bool {
+	c := &r.c
+	switch {
+	case c.failed != "":
+		if r.goesOn(total) {
+			r.pos += total
+			r.report(at, int64(total), fmt.Sprintf("event %d: %s", id, c.failed))
+		} else {
+			r.resync(1, fmt.Sprintf("event %d: %s", id, c.failed))
+		}
+		return false
+	case c.nul:
+		// No writer puts NUL into these texts, but the head of an event that a
+		// damaged length has made part of the text begins with some.
+		r.need(total + lookahead)
+		f := r.here()
+		for n := head; n < total; n++ {
+			if r.believable(r.pos+n, f, 1) {
+				r.pos += n
+				r.report(at, int64(n), fmt.Sprintf("event %d: its length takes in the events after it", id))
+				return false
+			}
+		}
+		return true
+	default:
+		if r.goesOn(total) {
+			return true // a later version of the event
+		}
+		if end := head + c.off; r.goesOn(end) {
+			r.pos += end
+			r.report(at, int64(end), fmt.Sprintf("event %d: its length takes in the events after it", id))
+		} else {
+			r.resync(1, fmt.Sprintf("event %d is longer than what it holds", id))
+		}
+		return false
+	}
+}
+
+// outgrown judges an event that reaches beyond its block.
+func (r *Reader) outgrown(id uint16) {
+	r.need(lookahead)
+	f := r.here()
+	f.end = math.MaxInt64
+	if !r.believable(r.pos, f, 1) {
+		r.resync(1, fmt.Sprintf("event %d reaches beyond its block", id))
+		return
+	}
+	// The event is sound, so the block's size is not.
+	r.report(r.blockAt, 0, "block's size does not fit its events")
+	r.blockEnd = math.MaxInt64
+}
+
+// timeSlack is how far out of its block's times an event may lie: the RTS
+// stamps some events with a moment it measured earlier.
+const timeSlack = 10e9
+
+// timely judges an event by its time. One that does not fit the block, or the
+// events before where there is none, is taken only with events after it that
+// do. It reports false if the event is damaged, or the place is no event's.
+func (r *Reader) timely(at int64, id uint16, total int, time uint64) bool {
+	f := r.here()
+	if r.agrees(time, f) {
+		return true
+	}
+	first, last := r.blockTimes[0], r.blockTimes[1]
+	known := r.blockEnd != 0 && first <= last
+	if r.goesOn(total) {
+		if !known || satAdd(time, timeSlack) >= first && time <= satAdd(last, timeSlack) {
+			return true
+		}
+		r.pos += total
+		r.report(at, int64(total), fmt.Sprintf("event %d has a time outside its block", id))
+		return false
+	}
+	// The nearest place may be one that the event before has misled us past.
+	if r.find(256) >= 0 || !r.believable(r.pos, fit{lo: time - min(time, closeBack), hi: satAdd(time, farGap), end: f.end}, 1) {
+		r.resync(1, fmt.Sprintf("event %d has a time that no event can have here", id))
+		return false
+	}
+	// The events agree among themselves: time has gone on, or the block's times
+	// are the ones that are damaged.
+	if known {
+		r.report(r.blockAt, 0, "block's times do not fit its events")
+		r.blockTimes = unknownTimes
+		return false
+	}
+	return true
+}
+
+func satAdd(a, b uint64) uint64 {
+	if a > math.MaxUint64-b {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+// unknownTimes are those of a block whose marker is damaged.
+var unknownTimes = [2]uint64{1, 0}
+
+// enterBlock takes note of the block marker at pos. It reports false if that or the
+// block before it is damaged.
+func (r *Reader) enterBlock(at int64) bool {
+	if r.blockEnd != 0 && r.blockEnd != math.MaxInt64 {
+		r.blockEnd = 0
+		r.report(r.blockAt, 0, "block is larger than what precedes the next block")
+		return false
+	}
+	f, shape, near := r.marker(r.buf[r.pos:r.end], at)
+	if !(shape && near) && !r.goesOn(blockMarkerLen) && !r.believable(r.pos+blockMarkerLen, f, 1) {
+		r.resync(1, "block marker that none can be here")
+		return false
+	}
+	b := r.buf[r.pos:]
+	time, size := binary.BigEndian.Uint64(b[2:]), binary.BigEndian.Uint32(b[10:])
+	end, cap := binary.BigEndian.Uint64(b[14:]), binary.BigEndian.Uint16(b[22:])
+	r.blockAt, r.blockEnd, r.blockTimes, r.blockCap = at, at+int64(size), [2]uint64{time, end}, int(cap)
+	if cap == NoCapability {
+		r.blockCap = NoCap
+	}
+	switch {
+	case size < blockMarkerLen || size > maxBlock:
+		r.blockEnd = math.MaxInt64
+	case cap >= maxCaps && cap != NoCapability:
+		r.blockCap = NoCap
+	default:
+		return true
+	}
+	r.pos += blockMarkerLen
+	r.report(at, blockMarkerLen, fmt.Sprintf("block marker with size %d and capability %d", size, cap))
+	return false
+}
+
+// mendMarker takes a block marker whose id or declaration is damaged: where a
+// block has ended, what is a marker but for those, with events after it that
+// agree, is one.
+func (r *Reader) mendMarker(at int64) bool {
+	if at != r.boundary || r.need(blockMarkerLen+lookahead) < blockMarkerLen {
+		return false
+	}
+	b := r.buf[r.pos:r.end]
+	f, shape, near := r.marker(b, at)
+	if !shape || !near || !r.believable(r.pos+blockMarkerLen, f, 1) {
+		return false
+	}
+	r.blockEnd = 0
+	r.enterBlock(at)
+	r.pos += blockMarkerLen
+	r.report(at, blockMarkerLen, "damaged block marker")
+	return true
+}
