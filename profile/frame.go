@@ -125,16 +125,21 @@ func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[Binding
 	return f
 }
 
-// position is the source position of a place: its nearest cause, else what the
-// line table says.
+// position is the source position of a frame: the nearest cause that is the
+// binding's own, for code may be inlined from anywhere; else what the line table
+// says.
 func (p *Profile) position(id uint32) (FileID, uint32) {
 	s, l := &p.symbols, &p.locs[id]
 	if l.block != 0 {
 		bl := &s.blocks[l.block]
 		for _, c := range s.causes[bl.causes[0]:bl.causes[1]] {
-			if sp := &s.spans[c.Span]; sp.File != 0 {
+			sp := &s.spans[c.Span]
+			if sp.File != 0 && (sp.Binding == 0 || s.bindings[sp.Binding].Source == s.bindings[p.owner(id)].Source) {
 				return sp.File, sp.Line
 			}
+		}
+		if bl.causes[1] > bl.causes[0] {
+			return 0, 0
 		}
 	}
 	i := slices.IndexFunc(s.lines[l.lines[0]:l.lines[1]], func(ln Line) bool { return ln.File != 0 })

@@ -50,13 +50,17 @@ type LookupError struct {
 	Query      string
 	Candidates []string // what it may have meant: of an ambiguous query all, else the nearest
 	Ambiguous  bool
+	NoNotes    bool // the binding is there, but no source note tells where it is
 }
 
 func (e *LookupError) Error() string {
 	var b strings.Builder
-	if e.Ambiguous {
+	switch {
+	case e.NoNotes:
+		fmt.Fprintf(&b, "no source note of this log lies in %s: its module was compiled without -g3, or all of its code was inlined elsewhere", e.Query)
+	case e.Ambiguous:
 		fmt.Fprintf(&b, "%q names several sources", e.Query)
-	} else {
+	default:
 		fmt.Fprintf(&b, "no file or binding of this log is named %q", e.Query)
 	}
 	if n := len(e.Candidates); n > 0 {
@@ -188,7 +192,7 @@ func (s *Selection) SourceOfBinding(id BindingID) (*SourceView, error) {
 		}
 	}
 	if file == 0 {
-		return nil, &LookupError{Query: name + "’s source"}
+		return nil, &LookupError{Query: name, NoNotes: true}
 	}
 	v := s.source(file, x)
 	v.Binding, v.Name, v.Extent = id, name, x

@@ -158,3 +158,19 @@ func TestFolded(t *testing.T) {
 		t.Errorf("total %d of %d\n%s", total, s.Total, d)
 	}
 }
+
+// Code that was inlined into a frame does not tell where the frame is.
+func TestFrameStandsWhereItsBindingDoes(t *testing.T) {
+	l := logtest.New()
+	fa, fb := l.File("A.hs", ""), l.File("B.hs", "")
+	a, b := l.Binding("main", "A", "f", 0), l.Binding("main", "B", "g", 0)
+	inlined := l.Span(fb, 30, 1, 30, 9, b)
+	bare := l.Binding("main", "A", "h", 0)
+	l.Sample(1, 1e6, l.Stack(l.Block(bare, inlined), l.Block(a, inlined, l.Span(fa, 7, 1, 8, 9, a))))
+	tr := load(t, l.End()).Select(profile.Filter{}).Tree(profile.TreeOptions{})
+	h := tr.Nodes[tr.Nodes[0].Children[0]]
+	f := tr.Nodes[h.Children[0]]
+	if h.Name != "A.h" || h.Frame.File != "" || f.Name != "A.f" || f.Frame.File != "A.hs" || f.Frame.Line != 7 {
+		t.Errorf("%s in %q, %s in %s:%d", h.Name, h.Frame.File, f.Name, f.Frame.File, f.Frame.Line)
+	}
+}

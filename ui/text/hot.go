@@ -39,7 +39,23 @@ func Hot(w io.Writer, s *profile.Selection, level profile.Level, o Options) erro
 	if h.Sum > 1.0005 {
 		p.line(p.faint(fmt.Sprintf("# alone  ~ shared with other elements: the shares sum to %.0f%% of the %s", h.Sum*100, plural(s.Samples, "sample"))))
 	}
+	if stg := machineShare(h); stg >= machineWorth {
+		p.line(p.faint(fmt.Sprintf(`# (STG) is %s: --hide '\(STG\)' charges the machine's own code to the Haskell code that ran it`, percent(stg))))
+	}
 	return p.flush()
+}
+
+// machineWorth is the share of (STG) from which on it is worth knowing that it
+// can be charged to its callers.
+const machineWorth = 0.1
+
+func machineShare(h *profile.Hot) float64 {
+	for i := range h.Rows {
+		if e := h.Rows[i].Element; e.Kind == profile.KindCategory && e.Name == "(STG)" {
+			return h.Rows[i].Share
+		}
+	}
+	return 0
 }
 
 func (p *printer) hotRow(s *profile.Selection, r *profile.Row, barWidth int) {
