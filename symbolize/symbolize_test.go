@@ -87,18 +87,6 @@ func resolve(tb testing.TB, job Job) (tables, Summary) {
 	return t, sum
 }
 
-// root names the source binding that a binding was made from.
-func (t *tables) root(id uint32) string {
-	b := t.bindings[id]
-	for b.Parent != 0 {
-		b = t.bindings[b.Parent]
-	}
-	if b.Module == "" {
-		return b.Name
-	}
-	return b.Module + "." + b.Name
-}
-
 func module(tb testing.TB, path string, addrs ...Address) Module {
 	tb.Helper()
 	f, err := os.Open(path)

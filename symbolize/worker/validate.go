@@ -18,11 +18,10 @@ type validator struct {
 	ids     symbolize.IDs
 	// open holds the addresses of each module that are not resolved yet; module
 	// 0 is the kernel.
-	open  map[uint32]map[uint64]bool
-	file  uint32 // whose text is coming
-	text  uint64 // what is still to come of it
-	at    uint64
-	bytes int64
+	open map[uint32]map[uint64]bool
+	file uint32 // whose text is coming
+	text uint64 // what is still to come of it
+	at   uint64
 }
 
 // maxEvents bounds the bytes of a child's events.
