@@ -3,6 +3,7 @@ package eventlog
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -417,6 +418,48 @@ func TestLaterVersions(t *testing.T) {
 	for _, name := range []string{"run", "later", "later, fixed", "ccagent sample (v2)", "loss"} {
 		if got[name] != n/5 {
 			t.Errorf("%s: %d of %d", name, got[name], n/5)
+		}
+	}
+}
+
+// Events of the largest size, sound and not, in which looking ahead needs all
+// of the buffer.
+func TestLargestEvents(t *testing.T) {
+	var log bytes.Buffer
+	w := NewWriter(&log, nil)
+	write := func(i int, id uint16, payload []byte) {
+		if err := w.WriteRaw(uint64(i), NoCap, id, payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const n = 200
+	payload := make([]byte, maxPayload)
+	for i := range n {
+		switch i % 4 {
+		case 0:
+			write(i, IDUserMsg, payload) // NULs
+		case 1:
+			write(i, IDCostCentre, payload) // bytes left over
+		case 2:
+			write(i, IDHeapSampleStack, append([]byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 255}, payload[:100]...)) // cut short
+		case 3:
+			write(i, IDUserBinaryMsg, payload)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range []io.Reader{bytes.NewReader(log.Bytes()), iotest.HalfReader(bytes.NewReader(log.Bytes()))} {
+		got := map[uint16]int{}
+		r := NewReader(in)
+		for r.Next() {
+			got[r.Record().Event.EventID()]++
+		}
+		if got[IDUserMsg] != n/4 || got[IDCostCentre] != n/4 || got[idEnd] != n/4 || got[IDUserBinaryMsg] != n/4 || !r.Complete() || r.Err() != nil {
+			t.Errorf("%v, complete %t, %v", got, r.Complete(), r.Err())
+		}
+		if len(r.buf) > maxBuffer {
+			t.Errorf("the buffer has grown to %d bytes", len(r.buf))
 		}
 	}
 }

@@ -35,10 +35,17 @@ func (e *Malformed) Error() string {
 	return fmt.Sprintf("%s at offset %d (%d bytes passed over)", e.Reason, e.Offset, e.Length)
 }
 
-// lookahead holds the events that resynchronising looks at from one place.
-const lookahead = chain * (12 + maxPayload)
+// maxEvent is the largest event's size.
+const maxEvent = 12 + maxPayload
 
-const readBuffer = window + lookahead + 64<<10
+// lookahead holds the events that resynchronising looks at from one place.
+const lookahead = chain * maxEvent
+
+// The buffer grows where resynchronising asks for more than an event.
+const (
+	minBuffer = 2 * maxEvent
+	maxBuffer = maxEvent + lookahead
+)
 
 // Reader reads an eventlog, ours or one that an RTS wrote, in the order of its
 // bytes: that is the order of time only within one capability's events. It is
@@ -85,7 +92,7 @@ type readType struct {
 
 // NewReader makes a Reader. The header is read by the first Next.
 func NewReader(r io.Reader) *Reader {
-	return &Reader{r: r, buf: make([]byte, readBuffer)}
+	return &Reader{r: r, buf: make([]byte, minBuffer)}
 }
 
 // Types gives the header's declarations in their order, once Next was called.
@@ -123,7 +130,7 @@ func (r *Reader) install(t EventType) {
 func (r *Reader) offset() int64 { return r.base + int64(r.pos) }
 
 // need makes n bytes available from pos on, and tells how many are: fewer only
-// at the end of the log. n is at most lookahead.
+// at the end of the log. n is at most maxBuffer.
 func (r *Reader) need(n int) int {
 	if r.end-r.pos >= n {
 		return r.end - r.pos
@@ -132,12 +139,10 @@ func (r *Reader) need(n int) int {
 }
 
 func (r *Reader) fill(n int) int {
-	if r.pos+n > len(r.buf) {
-		r.base += int64(r.pos)
-		r.end = copy(r.buf, r.buf[r.pos:r.end])
-		r.pos = 0
-	}
 	for empty := 0; r.end-r.pos < n && !r.eof; {
+		if r.end == len(r.buf) {
+			r.makeRoom()
+		}
 		m, err := r.r.Read(r.buf[r.end:])
 		r.end += m
 		if m == 0 && err == nil {
@@ -153,6 +158,17 @@ func (r *Reader) fill(n int) int {
 		}
 	}
 	return r.end - r.pos
+}
+
+// makeRoom moves what is left in the buffer to its beginning, or grows it.
+func (r *Reader) makeRoom() {
+	buf := r.buf
+	if r.pos == 0 {
+		buf = make([]byte, min(2*len(buf), maxBuffer))
+	}
+	r.base += int64(r.pos)
+	r.end = copy(buf, r.buf[r.pos:r.end])
+	r.buf, r.pos = buf, 0
 }
 
 // Next reads the next record, and reports whether there is one.

@@ -13,7 +13,7 @@ const (
 	// chain is how many sound events in a row make a place believable.
 	chain = 3
 	// window is how far to look for events that fit closely before taking any.
-	window = 64 << 10
+	window = maxEvent
 
 	closeBack  = 10e6 // ns; what the RTS stamps late is not much older
 	closeAhead = 1e9
