@@ -1,0 +1,306 @@
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"ccagent/bpf/replay/snapshot"
+)
+
+// DWARF's numbers of x86-64 registers.
+const (
+	regRBX = 3
+	regRBP = 6
+	regRSP = 7
+	regR12 = 12
+	regR13 = 13
+	regR14 = 14
+	regR15 = 15
+	regRA  = 16
+)
+
+// Registers are those that unwinding follows, by DWARF number.
+type Registers map[uint8]uint64
+
+// RegistersX86 picks them from a thread's registers in ptrace's order.
+func RegistersX86(r []uint64) Registers {
+	return Registers{
+		regR15: r[0], regR14: r[1], regR13: r[2], regR12: r[3], regRBP: r[4], regRBX: r[5],
+		regRA: r[16], regRSP: r[19],
+	}
+}
+
+// Top says how the youngest STG frame was found.
+type Top string
+
+const (
+	TopRow   Top = "row"   // by a row of GHC's call-frame table: exact
+	TopScan  Top = "scan"  // code without rows: the first word from Sp up that is a return frame's info pointer
+	TopSaved Top = "saved" // the thread's Sp was saved by the RTS
+	TopNone  Top = "none"  // there is no Haskell stack
+)
+
+// Truth is what a record of the stopped thread has to tell.
+type Truth struct {
+	Comment    string
+	Frames     []Frame
+	Top        Top
+	TSO        uint64
+	Capability int // -1 without one
+	// Shift is how many words above Sp the youngest frame is.
+	Shift int
+	// Rows are the unwinding rows that were used, and Ranges what of the C
+	// stack was.
+	Rows   []snapshot.Row
+	CStack snapshot.Range
+}
+
+// Thread is a stopped thread of a process.
+type Thread struct {
+	Registers Registers
+	Memory    Memory
+	Program   *Program
+	GHC       string
+	Profiled  bool
+	Threaded  bool
+	Text      [2]snapshot.Range
+	// Task is the address of the RTS's Task of the OS thread, as read from
+	// a capability while the thread ran Haskell code; 0 if it was not seen.
+	Task uint64
+}
+
+// ErrNotInHaskell is given for registers that are not those of Haskell code.
+var ErrNotInHaskell = errors.New("registers hold no Haskell context")
+
+const (
+	offsetCurrentTSO  = 872 // StgRegTable.rCurrentTSO
+	offsetCapability  = 24  // of Capability.r
+	offsetNo          = 944 // Capability.no
+	offsetRunningTask = 952 // Capability.running_task
+)
+
+func (t *Thread) heap() (*heap, error) {
+	h := &heap{reader: reader{t.Memory}, header: 8, text: t.Text}
+	if t.Profiled {
+		h.header = 24
+	}
+	// StgTSO's payload: _link, stackobj, global_link, four u16 or, from 9.10,
+	// two u16 and three u32, …
+	h.tsoID = h.header + 40
+	minor, err := minorVersion(t.GHC)
+	if err != nil {
+		return nil, err
+	}
+	if minor >= 10 {
+		h.tsoID = h.header + 48
+	}
+	return h, nil
+}
+
+func minorVersion(v string) (int, error) {
+	rest, ok := strings.CutPrefix(v, "9.")
+	digits, _, _ := strings.Cut(rest, ".")
+	minor, err := strconv.Atoi(digits)
+	if !ok || err != nil {
+		return 0, fmt.Errorf("no layout is known of GHC %q", v)
+	}
+	return minor, nil
+}
+
+// RunningTask reads the Task from the capability of a thread stopped in Haskell
+// code.
+func (t *Thread) RunningTask() (uint64, error) {
+	return reader{t.Memory}.word(t.Registers[regR13] - offsetCapability + offsetRunningTask)
+}
+
+func (h *heap) thread(tso uint64) (c *chunk, id uint64, err error) {
+	info, err := h.word(tso)
+	if err != nil {
+		return nil, 0, err
+	}
+	if kind, err := h.closureType(info); err != nil || kind != closureTSO {
+		return nil, 0, fmt.Errorf("no thread object at %#x: type %d, %v", tso, kind, err)
+	}
+	if id, err = h.word(tso + h.tsoID); err != nil {
+		return nil, 0, err
+	}
+	stack, err := h.word(tso + h.header + 16)
+	if err != nil {
+		return nil, 0, err
+	}
+	c, err = h.chunk(stack)
+	return c, id, err
+}
+
+// Walk finds out the truth about a stopped thread.
+func (t *Thread) Walk() (*Truth, error) {
+	h, err := t.heap()
+	if err != nil {
+		return nil, err
+	}
+	truth := &Truth{Top: TopNone, Capability: -1}
+	regs := Registers{}
+	for k, v := range t.Registers {
+		regs[k] = v
+	}
+	truth.CStack = snapshot.Range{Lo: regs[regRSP], Hi: regs[regRSP]}
+	truth.Frames = append(truth.Frames, Frame{Kind: "pc", Address: regs[regRA]})
+	pc := regs[regRA] // rows are looked up for this address
+	for len(truth.Frames) < 1000 {
+		row, ok := t.Program.Row(pc)
+		if ok && !row.Haskell {
+			truth.Rows = append(truth.Rows, row)
+			more, err := unwind(h.reader, &row, regs, &truth.CStack)
+			if err != nil {
+				return truth, fmt.Errorf("unwind C at %#x: %w", pc, err)
+			}
+			if !more {
+				return truth, t.context(h, truth)
+			}
+			truth.Frames = append(truth.Frames, Frame{Kind: "c", Address: regs[regRA]})
+			pc = regs[regRA] - 1
+			continue
+		}
+		if !h.inText(pc) {
+			return truth, fmt.Errorf("no unwinding row for %#x (%s)", pc, t.Program.Name(pc))
+		}
+		return truth, t.haskell(h, regs, row, ok, truth)
+	}
+	return truth, errors.New("more than 1000 C frames")
+}
+
+// haskell takes the STG stack of code with these registers.
+func (t *Thread) haskell(h *heap, regs Registers, row snapshot.Row, hasRow bool, truth *Truth) error {
+	base, sp := regs[regR13], regs[regRBP]
+	tso, err := h.word(base + offsetCurrentTSO)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotInHaskell, err)
+	}
+	c, id, err := h.thread(tso)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotInHaskell, err)
+	}
+	if !c.contains(sp) {
+		return fmt.Errorf("%w: Sp %#x is outside of the thread's stack %#x…%#x", ErrNotInHaskell, sp, c.lo, c.hi)
+	}
+	no, err := h.half(base - offsetCapability + offsetNo)
+	if err != nil {
+		return err
+	}
+	truth.TSO, truth.Capability = id, int(no)
+	top := sp
+	if hasRow {
+		truth.Top = TopRow
+		truth.Rows = append(truth.Rows, row)
+		if row.CFARegister != regRBP {
+			return fmt.Errorf("CFA of Haskell code is in register %d", row.CFARegister)
+		}
+		top = sp + uint64(row.CFAOffset)
+	} else {
+		truth.Top = TopScan
+		for i := 0; ; i++ {
+			if i == topScanWords {
+				return fmt.Errorf("no return frame in %d words from Sp %#x", i, sp)
+			}
+			info, err := c.word(top)
+			if err != nil {
+				return err
+			}
+			if _, err := h.frameType(info); err == nil {
+				break
+			}
+			top += 8
+		}
+	}
+	truth.Shift = int(int64(top-sp)) / 8
+	frames, err := h.walk(c, top)
+	truth.Frames = append(truth.Frames, frames...)
+	return err
+}
+
+// context adds the stack of the Haskell thread that waits for the safe foreign
+// call which this OS thread is making, if it is making one.
+func (t *Thread) context(h *heap, truth *Truth) error {
+	if t.Task == 0 {
+		return nil
+	}
+	offset := uint64(8) // struct Task_ { [id, n_spare_incalls…;] struct InCall_ *incall; …
+	if t.Threaded {
+		offset = 120
+	}
+	incall, err := h.word(t.Task + offset)
+	if err != nil || incall == 0 {
+		return err
+	}
+	tso, err := h.word(incall + 8)
+	if err != nil || tso == 0 {
+		return err
+	}
+	c, id, err := h.thread(tso)
+	if err != nil {
+		return err
+	}
+	truth.TSO, truth.Top = id, TopSaved
+	truth.Frames = append(truth.Frames, Frame{Kind: "context"})
+	frames, err := h.walk(c, c.sp)
+	truth.Frames = append(truth.Frames, frames...)
+	return err
+}
+
+// The return address of signal trampolines is given by an expression.
+var errSignalFrame = errors.New("in a signal handler")
+
+// unwind steps from a C frame to its caller. False at the outermost.
+func unwind(r reader, row *snapshot.Row, regs Registers, used *snapshot.Range) (bool, error) {
+	switch row.Return.Kind {
+	case snapshot.RuleUnknown:
+		return false, nil
+	case snapshot.RuleOther:
+		return false, errSignalFrame
+	}
+	if row.CFARegister == noCFA {
+		return false, errors.New("CFA by an expression")
+	}
+	base, ok := regs[row.CFARegister]
+	if !ok {
+		return false, fmt.Errorf("CFA in register %d, which is not followed", row.CFARegister)
+	}
+	cfa := base + uint64(row.CFAOffset)
+	old := Registers{}
+	for k, v := range regs {
+		old[k] = v
+	}
+	regs[regRSP] = cfa
+	apply := func(register uint8, rule snapshot.Rule) error {
+		at := cfa + uint64(rule.Offset)
+		switch rule.Kind {
+		case snapshot.RuleAt:
+			v, err := r.word(at)
+			if err != nil {
+				return err
+			}
+			if at >= used.Lo && at-used.Lo < 1<<20 {
+				used.Hi = max(used.Hi, at+8)
+			}
+			regs[register] = v
+		case snapshot.RuleValue:
+			regs[register] = at
+		case snapshot.RuleSame:
+			regs[register] = old[register]
+		case snapshot.RuleUnknown, snapshot.RuleOther:
+			delete(regs, register)
+		}
+		return nil
+	}
+	for _, s := range row.Saved {
+		if err := apply(s.Register, s.Rule); err != nil {
+			return false, err
+		}
+	}
+	if err := apply(regRA, row.Return); err != nil {
+		return false, err
+	}
+	return regs[regRA] != 0, nil
+}

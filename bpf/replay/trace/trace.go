@@ -1,0 +1,285 @@
+//go:build linux && amd64
+
+// Package trace runs a program under ptrace, to stop its threads at places of
+// the caller's choice: breakpoints, single steps, or wherever they are.
+//
+// All calls for a process must be made from the OS thread that started it; the
+// caller locks it (runtime.LockOSThread).
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrExited is given when the process ends before it stops.
+var ErrExited = errors.New("traced process has ended")
+
+// Process is a traced process. Between calls at least one of its threads is
+// stopped; others may run.
+type Process struct {
+	PID     int
+	cmd     *exec.Cmd
+	threads map[int]bool // known; true while stopped
+	exited  bool
+}
+
+// Options of Start.
+type Options struct {
+	Root   string // chroot to run in; none if empty
+	Dir    string
+	Env    []string
+	Stdout io.Writer
+	Stderr io.Writer
+}
+
+// Start starts a program without address randomisation and gives it stopped
+// before its first instruction. It is killed if the caller's thread ends.
+func Start(path string, args []string, o Options) (*Process, error) {
+	const addrNoRandomize = 0x0040000
+	old, _, errno := unix.Syscall(unix.SYS_PERSONALITY, 0xffffffff, 0, 0)
+	if errno != 0 {
+		return nil, fmt.Errorf("get personality: %w", errno)
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_PERSONALITY, old|addrNoRandomize, 0, 0); errno != 0 {
+		return nil, fmt.Errorf("disable address randomisation: %w", errno)
+	}
+	defer unix.Syscall(unix.SYS_PERSONALITY, old, 0, 0)
+	cmd := exec.Command(path, args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = o.Dir, o.Env, o.Stdout, o.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Chroot: o.Root}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start traced %s: %w", path, err)
+	}
+	p := &Process{PID: cmd.Process.Pid, cmd: cmd, threads: map[int]bool{cmd.Process.Pid: true}}
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(p.PID, &status, unix.WALL, nil); err != nil || !status.Stopped() {
+		p.Close()
+		return nil, fmt.Errorf("start traced %s: not stopped at its start: %v", path, err)
+	}
+	if err := unix.PtraceSetOptions(p.PID, unix.PTRACE_O_TRACECLONE|unix.PTRACE_O_EXITKILL); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("trace %s: %w", path, err)
+	}
+	return p, nil
+}
+
+// Close kills the process and reaps it.
+func (p *Process) Close() {
+	if !p.exited {
+		_ = unix.Kill(p.PID, unix.SIGKILL)
+		for !p.exited {
+			if _, err := p.wait(); err != nil {
+				p.exited = true
+			}
+		}
+	}
+	// Lets os/exec finish copying the output; the child is reaped already.
+	_ = p.cmd.Wait()
+}
+
+// Registers gives a stopped thread's registers in the kernel's order.
+func (p *Process) Registers(tid int) ([]uint64, error) {
+	var r unix.PtraceRegs
+	if err := unix.PtraceGetRegs(tid, &r); err != nil {
+		return nil, fmt.Errorf("read registers of thread %d: %w", tid, err)
+	}
+	return []uint64{r.R15, r.R14, r.R13, r.R12, r.Rbp, r.Rbx, r.R11, r.R10, r.R9, r.R8, r.Rax, r.Rcx, r.Rdx,
+		r.Rsi, r.Rdi, r.Orig_rax, r.Rip, r.Cs, r.Eflags, r.Rsp, r.Ss}, nil
+}
+
+func (p *Process) setPC(tid int, pc uint64) error {
+	var r unix.PtraceRegs
+	if err := unix.PtraceGetRegs(tid, &r); err != nil {
+		return err
+	}
+	r.Rip = pc
+	r.Orig_rax = ^uint64(0) // no system call to be restarted
+	return unix.PtraceSetRegs(tid, &r)
+}
+
+// stop is a thread's stop that the caller has to deal with.
+type stop struct {
+	tid    int
+	signal unix.Signal
+}
+
+// wait waits for a thread to stop and takes in new and ended threads on the way.
+func (p *Process) wait() (stop, error) {
+	for {
+		var status unix.WaitStatus
+		tid, err := unix.Wait4(-1, &status, unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return stop{}, fmt.Errorf("wait for process %d: %w", p.PID, err)
+		case status.Exited() || status.Signaled():
+			delete(p.threads, tid)
+			if tid == p.PID {
+				p.exited = true
+				return stop{}, ErrExited
+			}
+			continue
+		case !status.Stopped():
+			continue
+		}
+		_, known := p.threads[tid]
+		p.threads[tid] = true
+		if !known && status.StopSignal() == unix.SIGSTOP || status.TrapCause() > 0 {
+			// A new thread's first stop, or its parent's.
+			if err := p.resume(tid, 0); err != nil {
+				return stop{}, err
+			}
+			continue
+		}
+		return stop{tid, status.StopSignal()}, nil
+	}
+}
+
+func (p *Process) resume(tid int, signal unix.Signal) error {
+	p.threads[tid] = false
+	if err := unix.PtraceCont(tid, int(signal)); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("resume thread %d: %w", tid, err)
+	}
+	return nil
+}
+
+func (p *Process) resumeAll() error {
+	for tid, stopped := range p.threads {
+		if stopped {
+			if err := p.resume(tid, 0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// RunTo lets the process run until one of its threads reaches an address for
+// the nth time, n ≥ 1, and gives that thread. Other threads run on.
+func (p *Process) RunTo(address uint64, n int) (tid int, err error) {
+	var original [1]byte
+	if _, err := unix.PtracePeekText(p.stopped(), uintptr(address), original[:]); err != nil {
+		return 0, fmt.Errorf("read code at %#x: %w", address, err)
+	}
+	insert := func(tid int, b byte) error {
+		if _, err := unix.PtracePokeText(tid, uintptr(address), []byte{b}); err != nil {
+			return fmt.Errorf("write code at %#x: %w", address, err)
+		}
+		return nil
+	}
+	// A thread that is at the address already has to leave it first.
+	for tid, stopped := range p.threads {
+		if !stopped {
+			continue
+		}
+		if r, err := p.Registers(tid); err == nil && r[16] == address {
+			if err := p.Step(tid); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if err := insert(p.stopped(), 0xcc); err != nil {
+		return 0, err
+	}
+	if err := p.resumeAll(); err != nil {
+		return 0, err
+	}
+	for {
+		s, err := p.wait()
+		if err != nil {
+			return 0, err
+		}
+		if s.signal == unix.SIGTRAP {
+			r, err := p.Registers(s.tid)
+			if err != nil {
+				return 0, err
+			}
+			if r[16] == address+1 {
+				if err := errors.Join(insert(s.tid, original[0]), p.setPC(s.tid, address)); err != nil {
+					return 0, err
+				}
+				if n--; n == 0 {
+					return s.tid, nil
+				}
+				if err := errors.Join(p.Step(s.tid), insert(s.tid, 0xcc)); err != nil {
+					return 0, err
+				}
+			}
+			s.signal = 0
+		}
+		if err := p.resume(s.tid, s.signal); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// stopped gives a stopped thread, through which the process's memory can be
+// written.
+func (p *Process) stopped() int {
+	for tid, stopped := range p.threads {
+		if stopped {
+			return tid
+		}
+	}
+	return p.PID
+}
+
+// Step lets a stopped thread execute one instruction.
+func (p *Process) Step(tid int) error {
+	signal := 0
+	for {
+		_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SINGLESTEP, uintptr(tid), 0, uintptr(signal), 0, 0)
+		if errno != 0 {
+			return fmt.Errorf("step thread %d: %w", tid, errno)
+		}
+		var status unix.WaitStatus
+		if _, err := unix.Wait4(tid, &status, unix.WALL, nil); err != nil {
+			return fmt.Errorf("step thread %d: %w", tid, err)
+		}
+		if !status.Stopped() {
+			p.exited = tid == p.PID
+			delete(p.threads, tid)
+			return ErrExited
+		}
+		switch s := status.StopSignal(); {
+		case s == unix.SIGTRAP && status.TrapCause() <= 0:
+			return nil
+		case s == unix.SIGSTOP, s == unix.SIGTRAP:
+			signal = 0
+		default:
+			signal = int(s)
+		}
+	}
+}
+
+// Resume lets the process run.
+func (p *Process) Resume() error { return p.resumeAll() }
+
+// Interrupt stops a running thread wherever it is.
+func (p *Process) Interrupt(tid int) error {
+	if err := unix.Tgkill(p.PID, tid, unix.SIGSTOP); err != nil {
+		return fmt.Errorf("interrupt thread %d: %w", tid, err)
+	}
+	for {
+		s, err := p.wait()
+		if err != nil {
+			return err
+		}
+		if s.tid == tid && s.signal == unix.SIGSTOP {
+			return nil
+		}
+		if s.signal == unix.SIGTRAP {
+			s.signal = 0
+		}
+		if err := p.resume(s.tid, s.signal); err != nil {
+			return err
+		}
+	}
+}
