@@ -17,7 +17,7 @@ var runs = []struct {
 	{"alloc31", Options{}, []string{"100"}, `199554\n`, 0},
 	{"deep", Options{}, []string{"recursion", "50000", "2"}, `\d+\n`, 0},
 	{"deep", Options{}, []string{"thunks", "50000", "2"}, `\d+\n`, 0},
-	{"example", Options{}, []string{"2000"}, `words: \d+, entropy [\d.]+\n(  \d+ \w+\n){5}pairs: \d+, entropy [\d.]+\n(  \d+ \w+ \w+\n){5}`, 0},
+	{"example", Options{}, []string{"20000"}, `words \d+, entropy [\d.]+, most frequent:( \d+){5}\npairs \d+, entropy [\d.]+, most frequent:( \d+){5}\n`, 0},
 	{"exceptions", Options{}, []string{"20", "2"}, `\d+\nthread killed\n`, 0},
 	{"fac", Options{}, []string{"10", "2"}, `43545600\n`, 0},
 	{"ffi", Options{}, []string{"1", "1000"}, `\d+\n`, 0},

@@ -1,28 +1,25 @@
 -- Numbers to text.
 module Report (summary) where
 
+import qualified Data.IntMap as IntMap
 import qualified Data.List as List
-import qualified Data.Map as Map
 import Data.Ord (Down (..), comparing)
 
--- | The most frequent words and pairs, and how evenly each is spread.
-summary :: Map.Map String Int -> Map.Map (String, String) Int -> String
-summary words' pairs = unlines $
-  ["words: " ++ show (Map.size words') ++ ", entropy " ++ bits (entropy words')]
-    ++ map entry (top 5 words')
-    ++ ["pairs: " ++ show (Map.size pairs) ++ ", entropy " ++ bits (entropy pairs)]
-    ++ map entry [(a ++ " " ++ b, n) | ((a, b), n) <- top 5 pairs]
+-- | The counts of the most frequent words and pairs, and how evenly each is spread.
+summary :: IntMap.IntMap Int -> IntMap.IntMap Int -> String
+summary singles pairs = unlines [part "words" singles, part "pairs" pairs]
   where
-    entry (name, n) = "  " ++ show n ++ " " ++ name
+    part name m = unwords $
+      [name, show (IntMap.size m) ++ ",", "entropy", bits (entropy m) ++ ",", "most frequent:"] ++ map show (top 5 m)
 
-top :: Int -> Map.Map k Int -> [(k, Int)]
-top n = take n . List.sortBy (comparing (Down . snd)) . Map.toList
+top :: Int -> IntMap.IntMap Int -> [Int]
+top n = take n . List.sortBy (comparing Down) . IntMap.elems
 
 -- | Shannon's, in bits.
-entropy :: Map.Map k Int -> Double
-entropy m = negate (List.foldl' (\acc n -> acc + term (fromIntegral n / total)) 0 (Map.elems m))
+entropy :: IntMap.IntMap Int -> Double
+entropy m = negate (List.foldl' (\acc n -> acc + term (fromIntegral n / total)) 0 (IntMap.elems m))
   where
-    total = fromIntegral (sum (Map.elems m))
+    total = fromIntegral (sum (IntMap.elems m))
     term p = p * logBase 2 p
 
 bits :: Double -> String

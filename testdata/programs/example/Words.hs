@@ -5,7 +5,16 @@ import Data.Char (isAlpha, toLower)
 
 -- | The text's words in lower case, on demand.
 split :: String -> [String]
-split text = case dropWhile (not . isAlpha) text of
+split text = case skip text of
   "" -> []
-  start -> case span isAlpha start of
-    (w, rest) -> map toLower w : split rest
+  start -> case word start of
+    (w, rest) -> w : split rest
+
+skip :: String -> String
+skip (c : cs) | not (isAlpha c) = skip cs
+skip cs = cs
+
+word :: String -> (String, String)
+word (c : cs) | isAlpha c = case word cs of
+  (w, rest) -> (toLower c : w, rest)
+word cs = ("", cs)
