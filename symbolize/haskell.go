@@ -111,7 +111,7 @@ func (m *moduleRun) position(p dwarfindex.Position) (uint32, error) {
 
 // ghcLabel matches the labels that GHC writes for a procedure's name where no
 // note has one.
-var ghcLabel = regexp.MustCompile(`^[a-zA-Z][0-9][0-9A-Za-z]{1,8}$|^[cu][0-9A-Za-z]{2,8}$`)
+var ghcLabel = regexp.MustCompile(`^[a-zA-Z][0-9][0-9A-Za-z]{1,8}$|^[cu][0-9A-Za-z]{2,8}$|^L[0-9]{6,20}$`)
 
 // proc gives the binding of a procedure.
 func (m *moduleRun) proc(id dwarfindex.ProcID) (uint32, error) {

@@ -365,7 +365,10 @@ func TestAgainstDumpDebug(t *testing.T) {
 			for i := 1; i <= x.Blocks(); i++ {
 				b := x.Block(BlockID(i))
 				unit := x.Unit(x.Proc(b.Proc).Unit).Name
-				label := strings.TrimPrefix(strings.TrimSuffix(names[i-1].Name, "_info"), "_")
+				label := strings.TrimSuffix(names[i-1].Name, "_info")
+				for _, prefix := range []string{"_", "blk_", "block_"} { // by version
+					label = strings.TrimPrefix(label, prefix)
+				}
 				if names[i-1].Kind == "proc" {
 					label = "proc " + names[i-1].Name
 				}

@@ -39,6 +39,9 @@ func TestParse(t *testing.T) {
 		{"ZCMain_main_closure", Name{"", "main", ":Main", "main", KindClosure, false}},
 		{"Main_go_slow", Name{"", "main", "Main", "go", KindSlow, false}},
 		{"base_GHCziEventziManager_closeFdzuzuzdszdwgo1_info", Name{"base", "base", "GHC.Event.Manager", "closeFd__$s$wgo1", KindInfo, false}},
+		{"_Main_sat_s2VX_entry", Name{"", "main", "Main", "sat", KindEntry, false}},
+		{"_Main_zdlzdwfrom_g2VY_entry", Name{"", "main", "Main", "$l$wfrom", KindEntry, false}},
+		{"_base_GHCziBase_go_s1_info", Name{"base", "base", "GHC.Base", "go", KindInfo, false}},
 		{"s1Fc_info", Name{Name: "s1Fc", Kind: KindInfo, Internal: true}},
 		{".Lc1Fx_info", Name{Name: "c1Fx", Kind: KindInfo, Internal: true}},
 		{"block_c1HX_info", Name{Name: "c1HX", Kind: KindInfo, Internal: true}},
@@ -50,7 +53,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("Parse(%q) = %+v, %v\nwant %+v", c.in, got, ok, c.want)
 		}
 	}
-	for _, c := range []string{"stg_upd_frame_info", "get_info", "memcpy", "", "_info", "my_c_info", "evacuate", "hs_main", "z_Main_x_info"} {
+	for _, c := range []string{"stg_upd_frame_info", "get_info", "memcpy", "", "_info", "my_c_info", "evacuate", "hs_main", "_my_entry", "_Foo_entry", "z_Main_x_info"} {
 		if got, ok := Parse(c); ok {
 			t.Errorf("Parse(%q) = %+v; it is no name of GHC's", c, got)
 		}

@@ -52,10 +52,21 @@ var suffixes = []struct {
 // internalName matches GHC's uniques in names: a tag letter and base-62 digits.
 var internalName = regexp.MustCompile(`^(?:block_)?([a-zA-Z][0-9a-zA-Z]{1,12})$`)
 
+// exposedName matches an exposed internal name behind its underscore: at least
+// module, name, unique and suffix.
+var exposedName = regexp.MustCompile(`^(?:[^_]+_){2,}[a-zA-Z][0-9a-zA-Z]{1,12}_(?:info|entry|closure|con_info|slow|srt|bytes|str)$`)
+
 // Parse takes a linkage name apart. It reports false for names that GHC does
 // not make: those of C functions and of the run-time system.
 func Parse(symbol string) (Name, bool) {
 	body, local := strings.CutPrefix(symbol, ".L")
+	// From GHC 9.2 on, -g exposes internal names: "_Main_sat_s2VX_entry".
+	if rest, ok := strings.CutPrefix(body, "_"); ok {
+		if !exposedName.MatchString(rest) {
+			return Name{}, false
+		}
+		body = rest
+	}
 	var n Name
 	found := false
 	for _, s := range suffixes {
