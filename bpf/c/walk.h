@@ -416,12 +416,16 @@ INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
 INLINE bool enter_suspended(struct walker *k)
 {
 	struct walk *w = k->walk;
-	u64 incall, tso;
+	u64 incall, tso = 0;
 	if (!k->thread || k->thread->generation != w->layout.generation)
 		return false;
-	return !READ_USER(&incall, sizeof(incall), k->thread->task + w->layout.task_incall) &&
-	       !READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO) &&
-	       enter_thread(k, tso, &w->sp) && sp_in_chunk(w);
+	if (READ_USER(&incall, sizeof(incall), k->thread->task + w->layout.task_incall) ||
+	    READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO))
+		return false;
+	if (tso == 0 && (READ_USER(&incall, sizeof(incall), incall + INCALL_PREV_STACK) ||
+			 READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO)))
+		return false;
+	return enter_thread(k, tso, &w->sp) && sp_in_chunk(w);
 }
 
 // walk_from_top walks rootwards from the frame at w->sp.
@@ -509,7 +513,7 @@ INLINE void walk_sample(struct walker *k)
 	if (w->frame_count > leaf)
 		w->header.flags |= SAMPLE_VIA_C;
 
-	w->header.stop = w->outcome == OUTCOME_ROOT || w->outcome == OUTCOME_UNCOVERED ? STOP_NO_HASKELL : STOP_C_UNWIND;
+	w->header.stop = w->outcome == OUTCOME_FAILED || w->outcome == OUTCOME_GOING_ON ? STOP_C_UNWIND : STOP_NO_HASKELL;
 	if (!k->haskell)
 		return;
 	if (w->outcome == OUTCOME_HASKELL || w->outcome == OUTCOME_UNCOVERED) {

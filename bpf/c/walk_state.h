@@ -28,8 +28,10 @@ enum {
 #define BASE_RUNNING_TASK 928
 #define BASE_READ_LEN 64 // from rCurrentTSO through the running task
 
-// InCall.suspended_tso
+// InCall: a call from C into Haskell. Within a safe foreign call that has called
+// back, the thread that waits is the enclosing call's.
 #define INCALL_SUSPENDED_TSO 8
+#define INCALL_PREV_STACK 48
 
 // The part of the stack read at once. Most stacks fit; a read costs more than
 // a hundred nanoseconds whatever its length.
