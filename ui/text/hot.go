@@ -37,10 +37,15 @@ func Hot(w io.Writer, s *profile.Selection, level profile.Level, o Options) erro
 	}
 	p.line("")
 	if h.Sum > 1.0005 {
-		p.line(p.faint(fmt.Sprintf("# alone  ~ shared with other elements: the shares sum to %.0f%% of the %s", h.Sum*100, plural(s.Samples, "sample"))))
+		p.note("# alone, ~ shared with other elements: the shares sum to %.0f%% of the %s", h.Sum*100, plural(s.Samples, "sample"))
 	}
-	if stg := machineShare(h); stg >= machineWorth {
-		p.line(p.faint(fmt.Sprintf(`# (STG) is %s: --hide '\(STG\)' charges the machine's own code to the Haskell code that ran it`, percent(stg))))
+	if machineShare(h) >= machineWorth {
+		switch level {
+		case profile.LevelSpan, profile.LevelFile:
+			p.note("(STG) holds Haskell code without source notes too: libraries have notes if they are built with -g3")
+		default:
+			p.note(`--hide '\(STG\)' charges the STG machine's own code to the Haskell code that ran it`)
+		}
 	}
 	return p.flush()
 }
@@ -136,7 +141,7 @@ func (p *printer) heading(s *profile.Selection) {
 	if e.Granted != "" && e.Granted != e.Requested {
 		name += " (as " + e.Granted + ")"
 	}
-	parts := []string{p.bold(fit(p.o.File, 60)), fit(name, 40) + ": " + plural(sum.Samples, "sample") + ", " + Quantity(sum.Total, sum.Unit)}
+	parts := []string{fit(p.o.File, 60), fit(name, 40) + ": " + plural(sum.Samples, "sample") + ", " + Quantity(sum.Total, sum.Unit)}
 	if sum.Samples != sum.AllSamples {
 		parts = append(parts, "of "+Count(sum.AllSamples))
 	}
@@ -144,7 +149,7 @@ func (p *printer) heading(s *profile.Selection) {
 	if bad := sum.Stacks.Truncated + sum.Stacks.Failed; bad > 0 && sum.Samples > 0 {
 		parts = append(parts, "stacks cut "+percent(float64(bad)/float64(sum.Samples)))
 	}
-	p.line(strings.Join(parts, "   "))
+	p.wrap(p.bold, "   ", parts...)
 	p.line("")
 	if sum.Samples == 0 {
 		p.line("No sample of this event is in the selection.")

@@ -58,6 +58,31 @@ func (p *printer) line(parts ...string) {
 
 func (p *printer) linef(format string, args ...any) { p.line(fmt.Sprintf(format, args...)) }
 
+// wrap writes parts, with sep between them, on as many lines as they need.
+func (p *printer) wrap(style func(string) string, sep string, parts ...string) {
+	line := ""
+	for _, part := range parts {
+		if p.o.Width > 0 {
+			part = fit(part, p.o.width())
+		}
+		switch {
+		case line == "":
+			line = part
+		case p.o.Width > 0 && safe.Width(line)+len(sep)+safe.Width(part) > p.o.width():
+			p.line(style(line))
+			line = part
+		default:
+			line += sep + part
+		}
+	}
+	p.line(style(line))
+}
+
+// note writes a footnote.
+func (p *printer) note(format string, args ...any) {
+	p.wrap(p.faint, " ", strings.Fields(fmt.Sprintf(format, args...))...)
+}
+
 // Styles. They enclose text without changing its width.
 
 func (p *printer) style(sgr, s string) string {

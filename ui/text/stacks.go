@@ -30,12 +30,14 @@ func Stacks(w io.Writer, s *profile.Selection, t *profile.Tree, so StackOptions,
 	p.line(p.bold("  total    self    function"))
 	tp := treePrinter{p: p, s: s, t: t, so: so}
 	tp.node(0, "", "", 0)
-	if tp.forced {
+	if tp.forced || tp.folded {
 		p.line("")
-		p.line(p.faint("* evaluates thunks that the function above it forced"))
+	}
+	if tp.forced {
+		p.note("* evaluates thunks that the function above it forced")
 	}
 	if tp.folded {
-		p.line(p.faint("↻ repeats on the stack; what repeats is shown once"))
+		p.note("↻ repeats on the stack; what repeats is shown once")
 	}
 	return p.flush()
 }

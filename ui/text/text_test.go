@@ -47,7 +47,11 @@ func views(t testing.TB, p *profile.Profile, o text.Options) map[string]string {
 	put("stacks-inverted", func(w io.Writer) error { return text.Stacks(w, s, inverted, text.StackOptions{MinShare: 0.04}, o) })
 	put("stacks.json", func(w io.Writer) error { return text.StacksJSON(w, s, tree, false) })
 	put("folded", func(w io.Writer) error { return text.Folded(w, tree) })
-	tl := s.Timeline(profile.TimelineOptions{Buckets: 40})
+	buckets := 40
+	if o.Width > 0 {
+		buckets = text.TimelineBuckets(o)
+	}
+	tl := s.Timeline(profile.TimelineOptions{Buckets: buckets})
 	put("timeline", func(w io.Writer) error { return text.Timeline(w, s, tl, o) })
 	put("timeline.json", func(w io.Writer) error { return text.TimelineJSON(w, s, tl) })
 	put("info", func(w io.Writer) error { return text.Info(w, p, o) })
@@ -93,13 +97,10 @@ func TestWidth(t *testing.T) {
 	p := load(t, hostile().End())
 	for _, width := range []int{40, 60, 80, 100, 120, 200} {
 		for name, got := range views(t, p, text.Options{File: strings.Repeat("long/", 30) + "x.eventlog", Width: width}) {
-			if !strings.HasPrefix(name, "hot") && !strings.HasPrefix(name, "stacks") || strings.HasSuffix(name, ".json") {
+			if !strings.HasPrefix(name, "hot") && !strings.HasPrefix(name, "stacks") && name != "timeline" || strings.HasSuffix(name, ".json") {
 				continue
 			}
-			for i, line := range strings.Split(got, "\n") {
-				if i == 0 || strings.HasPrefix(line, "#") { // what the figures are of, and footnotes, wrap
-					continue
-				}
+			for _, line := range strings.Split(got, "\n") {
 				if w := safe.Width(line); w > width {
 					t.Errorf("%s at %d columns: line of %d: %q", name, width, w, line)
 				}

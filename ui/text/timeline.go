@@ -46,7 +46,7 @@ func Timeline(w io.Writer, s *profile.Selection, t *profile.Timeline, o Options)
 		p.row("lost", levelsOf(t.Lost), plural(sum(t.Lost), "sample"))
 	}
 	p.line("")
-	p.line(p.faint("R Haskell  G gc  S run-time system  F foreign  K kernel  ? unresolved  · idle; small letters: below half"))
+	p.wrap(p.faint, "  ", "R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved", "· idle", "small letters: below half")
 	return p.flush()
 }
 
