@@ -46,6 +46,7 @@ type App struct {
 	}
 	now func() time.Time
 
+	tabs   []tab // as drawn
 	frame  string
 	cursor *tea.Cursor
 }

@@ -15,42 +15,58 @@ import (
 
 var tabs = []string{"Main", "Source", "Tree", "CCS", "Heap", "Diff"}
 
-// tabText is a tab as drawn.
-func (a *App) tabText(i int) string {
-	if i == a.screen {
-		return fmt.Sprintf("[%d]%s", i+1, tabs[i])
-	}
-	return fmt.Sprintf(" %d %s", i+1, tabs[i])
+// tab is a screen's name in the title bar.
+type tab struct {
+	screen int
+	text   string
+	x      int
 }
 
-// drawTabs draws the screens' names at the right end of the title bar and gives
-// the column where they begin.
-func (a *App) drawTabs(r layout.Rect, from int) int {
+// layTabs places the screens' names at the right end of the title bar: the more
+// the wider the terminal is, none if there is no room right of column from.
+func (a *App) layTabs(r layout.Rect, from int) []tab {
+	for _, v := range []struct {
+		n     int
+		names bool
+	}{{len(tabs), true}, {len(screenActions), true}, {len(screenActions), false}} {
+		var out []tab
+		width := 0
+		for i := range v.n {
+			text := fmt.Sprintf(" %d ", i+1)
+			if i == a.screen {
+				text = fmt.Sprintf("[%d]", i+1)
+			}
+			if v.names {
+				text += tabs[i] + " "
+			}
+			out = append(out, tab{screen: i, text: text})
+			width += len(text)
+		}
+		if x := r.Max.X - width; x >= from {
+			for i := range out {
+				out[i].x = x
+				x += len(out[i].text)
+			}
+			return out
+		}
+	}
+	return nil
+}
+
+// drawTabs draws them.
+func (a *App) drawTabs(r layout.Rect, from int) {
 	p := a.painter
-	n := len(screenActions)
-	if a.w >= 140 {
-		n = len(tabs)
-	}
-	width := 0
-	for i := range n {
-		width += len(a.tabText(i)) + 1
-	}
-	x := r.Max.X - width
-	if x < from+2 {
-		return r.Max.X
-	}
-	start := x
-	for i := range n {
+	a.tabs = a.layTabs(r, from)
+	for _, t := range a.tabs {
 		st := p.Theme.Dim
 		switch {
-		case i == a.screen:
+		case t.screen == a.screen:
 			st = p.Theme.Title
-		case i < len(screenActions):
+		case t.screen < len(screenActions):
 			st = p.Theme.Text
 		}
-		x = p.Text(x, r.Min.Y, r.Max.X, a.tabText(i), st) + 1
+		p.Text(t.x, r.Min.Y, r.Max.X, t.text, st)
 	}
-	return start
 }
 
 // pressTab opens the screen whose name was clicked.
@@ -59,20 +75,15 @@ func (a *App) pressTab(m view.Mouse) bool {
 	if f.Title.Empty() || m.Y != f.Title.Min.Y {
 		return false
 	}
-	n := len(screenActions)
-	if a.w >= 140 {
-		n = len(tabs)
-	}
-	x := f.Title.Max.X
-	for i := n - 1; i >= 0; i-- {
-		x -= len(a.tabText(i)) + 1
-		if m.X >= x && m.X < x+len(a.tabText(i)) {
-			if i < len(screenActions) {
-				a.show(i)
-			} else {
-				a.say(keymap.Of([]keymap.Action{keymap.Screen4, keymap.Screen5, keymap.Screen6}[i-3]).Planned, true)
-			}
-			return true
+	for _, t := range a.tabs {
+		if m.X < t.x || m.X >= t.x+len(t.text) {
+			continue
+		}
+		if t.screen < len(screenActions) {
+			a.show(t.screen)
+		} else {
+			planned := []keymap.Action{keymap.Screen4, keymap.Screen5, keymap.Screen6}
+			a.say(keymap.Of(planned[t.screen-len(screenActions)]).Planned, true)
 		}
 	}
 	return true
@@ -129,10 +140,7 @@ func (a *App) drawTitle(r layout.Rect) {
 		st = t.Warn
 	}
 	x = p.Text(x, r.Min.Y, r.Max.X, counts, st)
-	end := a.drawTabs(r, x)
-	if s != nil && s.Damaged != "" && x+2+p.Width(s.Damaged) < end {
-		p.Text(x+2, r.Min.Y, end, s.Damaged, t.Warn)
-	}
+	a.drawTabs(r, x+1)
 }
 
 func (a *App) drawCrumbs(r layout.Rect) {
@@ -144,6 +152,11 @@ func (a *App) drawCrumbs(r layout.Rect) {
 		if a.busy && !stackEqual(a) {
 			right = "computing " + p.Glyphs.More
 		}
+	}
+	if s != nil && s.Damaged != "" {
+		// What is wrong with the log comes before what is done with it.
+		x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, s.Damaged, t.Warn)
+		r.Min.X = min(x+2, r.Max.X)
 	}
 	ts := a.c.Stack.All()
 	var parts []string
@@ -162,7 +175,10 @@ func (a *App) drawCrumbs(r layout.Rect) {
 	}
 	st := t.Strong
 	if text == "" {
-		text, st = "all samples: f focus, d drop, [ ] range narrow them", t.Dim
+		text, st = "all samples", t.Dim
+		if hint := ": f focus, d drop, [ ] range narrow them"; p.Width(text+hint) <= room {
+			text += hint
+		}
 	}
 	x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X-p.Width(right)-2, text, st)
 	const pops = "backspace pops"

@@ -136,7 +136,5 @@ func (a *App) accept() {
 		if err == nil && pat.RE != nil {
 			a.c.Stack.Push(model.Transform{Op: model.OpFocus, Name: pat.RE.String(), Expr: true})
 		}
-	case keymap.Minimum:
-		a.typed()
 	}
 }

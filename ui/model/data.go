@@ -63,6 +63,7 @@ type Row struct {
 	Key                    Key
 	Name                   string // below its parent
 	Full                   string // as scripts see it
+	Package                string
 	File                   profile.FileID
 	Path                   string
 	Line                   int // 0 = unknown
@@ -71,7 +72,6 @@ type Row struct {
 	Share, Only, Inclusive float64
 	Samples                uint64
 	Category               bool // code without source
-	Near                   bool // only the symbol before the code is known
 }
 
 // Hot is the tree of elements: a parent comes before its children.
@@ -125,13 +125,14 @@ type LineHeat struct {
 
 // Cause is something that code of a line is attributed to.
 type Cause struct {
-	Letter string
-	Name   string
-	Share  float64
-	Only   float64
-	Span   profile.Extent // on this line; zero if elsewhere
-	Path   string         // where it is, if in another file
-	Key    Key
+	Letter  string
+	Name    string
+	Share   float64
+	Only    float64
+	Span    profile.Extent // on this line; zero if elsewhere
+	Path    string         // where it is, if in another file
+	Key     Key
+	Binding Key // the source binding that contains it; NoKey if unknown
 }
 
 // Line is what screen 2 tells of the line under the cursor.

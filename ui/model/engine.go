@@ -117,44 +117,46 @@ func (e *Engine) summarise(sel *profile.Selection) *Summary {
 	return out
 }
 
-// hot makes the tree of files and bindings. Code without source notes is
-// grouped by its module, categories stand alone.
+// hot makes the tree of files and bindings. Code that is in no file is grouped
+// by its module; categories stand alone.
 func hot(sel *profile.Selection) *Hot {
-	out := &Hot{LeafSum: sel.Hot(profile.LevelBinding).Sum}
-	add := func(r *profile.Row, parent int) int {
+	bindings := sel.Hot(profile.LevelBinding)
+	out := &Hot{LeafSum: bindings.Sum}
+	add := func(r *profile.Row, parent int) *Row {
 		el := r.Element
 		out.Rows = append(out.Rows, Row{
-			Key: Key{el.Level, el.ID}, Name: el.Name, Full: el.Name, File: el.FileID, Path: el.File, Line: int(el.Span.Line),
-			Parent: parent, Share: r.Share, Only: r.Only, Inclusive: r.Inclusive, Samples: r.Samples,
-			Category: el.Kind == profile.KindCategory, Near: el.Kind == profile.KindNear,
+			Key: Key{el.Level, el.ID}, Name: el.Name, Full: el.Name, Package: el.Package, File: el.FileID, Path: el.File,
+			Line: int(el.Span.Line), Parent: parent, Share: r.Share, Only: r.Only, Inclusive: r.Inclusive,
+			Samples: r.Samples, Category: el.Kind == profile.KindCategory,
 		})
-		return len(out.Rows) - 1
+		return &out.Rows[len(out.Rows)-1]
 	}
-	children := func(parent int, rows []profile.Row) {
-		for i := range rows {
-			j := add(&rows[i], parent)
-			out.Rows[j].Name = short(rows[i].Element)
-			out.Rows[parent].Kids++
+	group := func(g *profile.Group, members []profile.Row) {
+		i := len(out.Rows)
+		top := add(&g.Row, -1)
+		top.Kids, top.Line = len(members), 0
+		if g.Element.Level == profile.LevelModule {
+			top.File, top.Path = 0, ""
+		}
+		for j := range members {
+			add(&members[j], i).Name = short(members[j].Element)
 		}
 	}
 	for _, g := range sel.Groups(profile.LevelFile, profile.LevelBinding) {
-		if g.Element.File != "" || g.Element.Kind == profile.KindCategory {
-			i := add(&g.Row, -1)
-			out.Rows[i].Line = 0
-			children(i, g.Members)
+		if g.Element.File != "" {
+			group(&g, g.Members)
 		}
 	}
 	for _, g := range sel.Groups(profile.LevelModule, profile.LevelBinding) {
-		members := slices.DeleteFunc(slices.Clone(g.Members), func(r profile.Row) bool { return r.Element.File != "" })
-		if g.Element.Kind == profile.KindCategory || len(members) == 0 {
-			continue
+		homeless := slices.DeleteFunc(slices.Clone(g.Members), func(r profile.Row) bool { return r.Element.File != "" })
+		if g.Element.Kind != profile.KindCategory && len(homeless) > 0 {
+			group(&g, homeless)
 		}
-		i := add(&g.Row, -1)
-		if p := g.Element.Package; p != "" && p != "main" {
-			out.Rows[i].Name = p + ":" + g.Element.Name
+	}
+	for i := range bindings.Rows {
+		if r := &bindings.Rows[i]; r.Element.Kind == profile.KindCategory {
+			add(r, -1)
 		}
-		out.Rows[i].File, out.Rows[i].Path, out.Rows[i].Line = 0, "", 0
-		children(i, members)
 	}
 	return out
 }

@@ -17,6 +17,15 @@ type fileText struct {
 	tokens [][]syntax.Token
 }
 
+// bindingKeys finds the elements of bindings by name.
+func bindingKeys(sel *profile.Selection) map[string]Key {
+	out := make(map[string]Key)
+	for _, r := range sel.Hot(profile.LevelBinding).Rows {
+		out[r.Element.Name] = Key{profile.LevelBinding, r.Element.ID}
+	}
+	return out
+}
+
 func (e *Engine) file(sel *profile.Selection, id profile.FileID) *Source {
 	v := sel.SourceOfFile(id)
 	f := e.p.File(id)
@@ -25,10 +34,11 @@ func (e *Engine) file(sel *profile.Selection, id profile.FileID) *Source {
 		return fileText{lines, tokens}
 	})
 	out := &Source{File: id, Path: v.Path, Problem: v.Problem, Lines: text.lines, Tokens: text.tokens, Heat: make(map[int]LineHeat)}
+	keys := bindingKeys(sel)
 	for i := range v.Lines {
 		l := &v.Lines[i]
 		h := LineHeat{Share: l.Share, Only: l.Only}
-		h.Causes, h.More = causes(v, l)
+		h.Causes, h.More = causes(v, l, keys)
 		if l.Share > 0 || len(h.Causes) > 0 {
 			out.Heat[int(l.Number)] = h
 		}
@@ -42,17 +52,21 @@ func (e *Engine) file(sel *profile.Selection, id profile.FileID) *Source {
 
 // causes are the spans that begin on a line, by share; letters follow that
 // order.
-func causes(v *profile.SourceView, l *profile.SourceLine) (out []Cause, more int) {
+func causes(v *profile.SourceView, l *profile.SourceLine, keys map[string]Key) (out []Cause, more int) {
 	for _, i := range l.Spans {
 		s := &v.Spans[i]
 		if s.Element.Span.Line != l.Number || s.Share == 0 {
 			continue
 		}
 		name := s.Binding
+		binding, ok := keys[name]
+		if !ok {
+			binding = NoKey
+		}
 		if name == "" {
 			name = s.Element.Span.String()
 		}
-		out = append(out, Cause{Name: name, Share: s.Share, Only: s.Only, Span: s.Element.Span, Key: Key{profile.LevelSpan, s.Element.ID}})
+		out = append(out, Cause{Name: name, Share: s.Share, Only: s.Only, Span: s.Element.Span, Key: Key{profile.LevelSpan, s.Element.ID}, Binding: binding})
 	}
 	slices.SortStableFunc(out, func(a, b Cause) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Span.Col, b.Span.Col), cmp.Compare(b.Span.EndLine, a.Span.EndLine))

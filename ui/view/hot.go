@@ -48,7 +48,9 @@ func (h *hotPane) refresh() {
 	wanted := make([]bool, len(rows))
 	for i := len(rows) - 1; i >= 0; i-- { // children come after their parents
 		r := &rows[i]
-		if r.Share*c.Base >= c.Minimum && c.Filter.Match(r.Full) {
+		// What is only ever a caller is of no use in an order by leaves.
+		seen := r.Share > 0 || c.Sort == ByInclusive || c.Sort == ByName
+		if seen && r.Share*c.Base >= c.Minimum && c.Filter.Match(r.Full) {
 			wanted[i] = true
 		}
 		if r.Parent >= 0 && wanted[i] {
@@ -307,7 +309,7 @@ func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 		if cols.bar > 0 {
 			p.Cell(x, in.Min.Y, p.Glyphs.Full, p.Theme.Only)
 			p.Text(x+1, in.Min.Y, x+cols.bar, "only", p.Theme.Dim)
-			if cols.bar >= 14 {
+			if cols.bar >= 13 {
 				p.Cell(x+6, in.Min.Y, p.Glyphs.Light, p.Theme.Shared)
 				p.Text(x+7, in.Min.Y, x+cols.bar, "shared", p.Theme.Dim)
 			}
@@ -346,16 +348,20 @@ type hotColumns struct {
 // columns decides what a width has room for; names come first.
 func (h *hotPane) columns(w int) hotColumns {
 	var c hotColumns
-	left := w - 1 - shareWidth - markWidth - 22
+	name := 22
+	if w >= 50 {
+		name = 26
+	}
+	left := w - 1 - shareWidth - markWidth - name
 	if left >= shareWidth {
 		c.only = true
 		left -= shareWidth
 	}
-	if left >= shareWidth+12 {
+	if left >= shareWidth-markWidth+6 {
 		c.overlap = true
 		left -= shareWidth - markWidth
 	}
-	if left >= 4 {
+	if left >= 5 {
 		c.bar = min(18, left-1)
 	}
 	return c
@@ -401,8 +407,7 @@ func (h *hotPane) drawRow(p *widget.Painter, in widget.Rect, cols hotColumns, i,
 		}
 		x += markWidth
 	}
-	x = h.drawName(p, in, x, y, r)
-	_ = x
+	h.drawName(p, in, x, y, r)
 	line := widget.Rect{Min: in.Min, Max: in.Max}
 	line.Min.Y, line.Max.Y = y, y+1
 	switch {
@@ -415,7 +420,7 @@ func (h *hotPane) drawRow(p *widget.Painter, in widget.Rect, cols hotColumns, i,
 	}
 }
 
-func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model.Row) int {
+func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model.Row) {
 	t := p.Theme
 	switch {
 	case r.Kids > 0:
@@ -452,22 +457,23 @@ func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model
 		name = tail(p, name, limit-x)
 	}
 	x = p.Text(x, y, limit, name, st)
-	return p.Text(x, y, limit, line, t.Dim)
+	if r.Parent < 0 && r.Path == "" && r.Package != "" && r.Package != "main" {
+		line = "  " + r.Package
+	}
+	p.Text(x, y, limit, line, t.Dim)
 }
 
 // tail keeps a path's end, which tells more than its beginning.
 func tail(p *widget.Painter, s string, w int) string {
-	for p.Width(s) > w {
-		_, rest, ok := strings.Cut(strings.TrimPrefix(s, "…/"), "/")
+	cut := ""
+	for p.Width(cut+s) > w {
+		_, rest, ok := strings.Cut(s, "/")
 		if !ok {
-			return s
+			break
 		}
-		s = "…/" + rest
-		if p.Glyphs.ASCII {
-			s = ".../" + rest
-		}
+		s, cut = rest, p.Glyphs.More+"/"
 	}
-	return s
+	return cut + s
 }
 
 // explain draws the two lines at the pane's foot and gives their number.

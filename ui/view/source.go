@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"image"
+	"slices"
 	"strings"
 
 	"ccagent/ui/keymap"
@@ -276,12 +277,31 @@ func (s *sourcePane) drawLine(p *widget.Painter, in widget.Rect, cols sourceColu
 	}
 }
 
-// marks colours what the selection's own spans cover, strongly, and on the
-// cursor's line nothing, because its causes are drawn under it.
+// marks colours a line's spans: strongly those of the selected element, weakly
+// those of others that share samples with it; and search matches over all.
 func (s *sourcePane) marks(p *widget.Painter, line int) []widget.Mark {
 	var out []widget.Mark
-	if s.c.Search.RE != nil && line <= len(s.shown.Lines) && s.c.Search.RE.MatchString(s.shown.Lines[line-1]) {
-		out = append(out, widget.Mark{From: 1, Style: p.Theme.Match})
+	t := p.Theme
+	sel := s.c.row(s.c.Selected)
+	for _, c := range slices.Backward(s.shown.Heat[line].Causes) { // the narrow ones on top
+		m := widget.Mark{From: int(c.Span.Col)}
+		if c.Span.EndLine == c.Span.Line {
+			m.To = int(c.Span.EndCol)
+		}
+		switch {
+		case sel != nil && c.Name == sel.Full:
+			m.Style = theme.Style{Bg: t.SelectedIdle.Bg, Attrs: t.Selected.Attrs}
+		case s.c.Data.Overlap[c.Binding] > 0:
+			m.Style = theme.Style{Bg: t.Overlap.Bg}
+		default:
+			continue
+		}
+		out = append(out, m)
+	}
+	if re := s.c.Search.RE; re != nil {
+		for _, at := range re.FindAllStringIndex(s.shown.Lines[line-1], 32) {
+			out = append(out, widget.Mark{From: at[0], To: at[1], Bytes: true, Style: t.Match})
+		}
 	}
 	return out
 }
@@ -386,27 +406,34 @@ func (c *Context) base() string {
 
 // noSource tells why the selection has no source to show.
 func (c *Context) noSource() []string {
-	name := ""
-	if r := c.row(c.Selected); r != nil {
-		name = r.Full
+	r := c.row(c.Selected)
+	if r == nil {
+		return []string{"no source for this row"}
 	}
-	switch name {
+	switch r.Full {
 	case "(GC)":
-		return []string{"garbage collection: code of the runtime system.", "ccview timeline shows when it ran; allocation drives it: t shows the event alloc."}
+		return []string{
+			"Garbage collection: code of the runtime system.",
+			"Allocation drives it; if the log has the event alloc, t shows who allocates.",
+		}
 	case "(STG)":
 		return []string{"Haskell's own machine: primitives and stubs of the runtime system, and Haskell code without a symbol."}
 	case "(foreign)":
-		return []string{"C and other foreign code, with no Haskell source.", "3 shows who calls it."}
+		return []string{"C and other foreign code. 3 shows who calls it."}
 	case "(kernel)":
-		return []string{"the kernel, on behalf of the program.", "3 shows who calls it."}
+		return []string{"The kernel, on behalf of the program. 3 shows who calls it."}
 	case "(unresolved)":
-		return []string{"addresses that nothing is known about.", "ccagent doctor PROG tells which debug information is missing."}
-	case "":
-		return []string{"no source for this row"}
+		return []string{"Addresses that nothing is known about.", "ccagent doctor PROG tells which debug information is missing."}
+	}
+	if r.Package == "main" || r.Package == "" {
+		return []string{
+			r.Full + " has no source notes.",
+			"GHC leaves them out where it made code from a definition of another module; without -g3 it gives none. 3 shows who calls it.",
+		}
 	}
 	return []string{
-		name + " has no source notes in the log.",
-		"Code compiled with -g3 has them; libraries need it too: with cabal, package *, ghc-options: -g3.",
+		r.Full + " has no source notes.",
+		"Its package, " + r.Package + ", was built without -g3. In cabal.project: package *, and below it ghc-options: -g3.",
 	}
 }
 

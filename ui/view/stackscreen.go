@@ -321,8 +321,10 @@ func (s *StackScreen) Draw(p *widget.Painter, f layout.Frame) {
 		if bar > 0 {
 			p.Cell(x, in.Min.Y, p.Glyphs.Full, p.Theme.Only)
 			p.Text(x+1, in.Min.Y, in.Max.X, "self", p.Theme.Dim)
-			p.Cell(x+6, in.Min.Y, p.Glyphs.Light, p.Theme.Shared)
-			p.Text(x+7, in.Min.Y, in.Max.X, "below", p.Theme.Dim)
+			if bar >= 12 {
+				p.Cell(x+6, in.Min.Y, p.Glyphs.Light, p.Theme.Shared)
+				p.Text(x+7, in.Min.Y, in.Max.X, "below", p.Theme.Dim)
+			}
 			x += bar + 1
 		}
 		p.Text(x, in.Min.Y, in.Max.X, "function", p.Theme.Dim)

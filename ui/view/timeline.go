@@ -23,7 +23,7 @@ func newTimelinePane(c *Context) *timelinePane { return &timelinePane{c: c, brus
 const minWindow = 1000
 
 const (
-	timeLabel = 6  // columns for the rows' names
+	timeLabel = 7  // columns for the rows' names
 	timeNotes = 26 // columns for the notes at the right
 )
 

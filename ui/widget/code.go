@@ -11,7 +11,8 @@ import (
 // Mark highlights a stretch of a source line, in GHC's columns: 1-based, a tab
 // reaching to the next multiple of 8 plus 1, every other character one column.
 type Mark struct {
-	From, To int // To is one past the last; 0 means the line's end
+	From, To int  // To is one past the last; 0 means the line's end
+	Bytes    bool // From and To are byte offsets, not columns
 	Style    theme.Style
 }
 
@@ -30,7 +31,11 @@ func (p *Painter) CodeLine(r Rect, y, left int, line string, tokens []syntax.Tok
 		st := p.syntaxStyle(syntax.At(tokens, at))
 		g := ghc.at(at)
 		for _, m := range marks {
-			if g >= m.From && (m.To == 0 || g < m.To) {
+			pos := g
+			if m.Bytes {
+				pos = at
+			}
+			if pos >= m.From && (m.To == 0 || pos < m.To) {
 				st = over(st, m.Style)
 			}
 		}
