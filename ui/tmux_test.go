@@ -1,0 +1,182 @@
+package ui
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ccagent/ui/internal/fixture"
+)
+
+// terminal is a tmux server of its own with one window.
+type terminal struct {
+	t      *testing.T
+	socket string
+	env    []string
+}
+
+func newTerminal(t *testing.T, w, h int) *terminal {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("SKIPPED the end-to-end test: tmux is not installed (scripts/test installs it)")
+	}
+	dir, err := os.MkdirTemp("", "ccview") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	term := &terminal{t: t, socket: filepath.Join(dir, "s")}
+	for _, e := range os.Environ() {
+		if k, _, _ := strings.Cut(e, "="); k != "TMUX" && k != "NO_COLOR" && k != "TERM" {
+			term.env = append(term.env, e)
+		}
+	}
+	term.env = append(term.env, "TERM=xterm-256color", "LC_ALL=C.UTF-8")
+	term.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), "bash", "--norc", "--noprofile")
+	t.Cleanup(func() { term.tmux("kill-server") })
+	return term
+}
+
+func (x *terminal) tmux(args ...string) string {
+	x.t.Helper()
+	cmd := exec.Command("tmux", append([]string{"-S", x.socket}, args...)...)
+	cmd.Env = x.env
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		x.t.Fatalf("tmux %v: %v\n%s", args, err, stderr.String())
+	}
+	return string(out)
+}
+
+func (x *terminal) keys(keys ...string) { x.tmux(append([]string{"send-keys"}, keys...)...) }
+
+// await polls until the screen is as wanted.
+func (x *terminal) await(what string, ok func(screen string) bool) string {
+	x.t.Helper()
+	deadline := time.Now().Add(time.Minute) // only ever reached by a failure
+	for {
+		screen := x.tmux("capture-pane", "-p")
+		if ok(screen) {
+			return screen
+		}
+		if time.Now().After(deadline) {
+			x.t.Fatalf("the terminal never showed %s:\n%s", what, screen)
+		}
+		time.Sleep(20 * time.Millisecond) // between polls
+	}
+}
+
+func (x *terminal) awaitText(text string) string {
+	x.t.Helper()
+	return x.await(fmt.Sprintf("%q", text), func(s string) bool { return strings.Contains(s, text) })
+}
+
+func build(t *testing.T) (program, log string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, log = filepath.Join(dir, "ccview"), filepath.Join(dir, "nbody.eventlog")
+	cmd := exec.Command("go", "build", "-o", program, "ccagent/cmd/ccview")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build ccview: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(log, fixture.Log(t, fixture.Options{Samples: 4000}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return program, log
+}
+
+func TestEndToEnd(t *testing.T) {
+	x := newTerminal(t, 120, 40)
+	program, log := build(t)
+	x.keys("echo be''fore; "+program+" "+log+"; echo status $?", "Enter")
+	x.awaitText("4 000 of 4 000 samples kept")
+	x.keys("/", "force", "Enter", "f")
+	x.awaitText("focus Physics.force")
+	x.keys("u")
+	x.awaitText("4 000 of 4 000")
+
+	x.tmux("resize-window", "-x", "80", "-y", "24")
+	x.await("80 columns", func(s string) bool {
+		l := strings.Split(s, "\n")
+		return len(l) >= 24 && strings.HasSuffix(l[1], "┐") && len([]rune(l[1])) == 80 && strings.Contains(l[23], "quit")
+	})
+	x.keys("3")
+	x.awaitText("call tree")
+	x.keys("Escape")
+	x.awaitText("hot  by share")
+
+	x.keys("C-z")
+	x.awaitText("Stopped")
+	x.keys("fg", "Enter")
+	x.awaitText("hot  by share")
+
+	x.keys("q")
+	screen := x.awaitText("status 0")
+	if !strings.Contains(screen, "before") || strings.Contains(screen, "hot  by share") {
+		t.Errorf("quitting did not restore the screen:\n%s", screen)
+	}
+	if got := strings.TrimSpace(x.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}")); got != "0 1 0" {
+		t.Errorf("after quitting, alternate screen, cursor and mouse are %q, want \"0 1 0\"", got)
+	}
+}
+
+func TestMouseInTerminal(t *testing.T) {
+	x := newTerminal(t, 120, 40)
+	program, log := build(t)
+	x.keys(program+" --ascii "+log, "Enter")
+	screen := x.awaitText("4 000 of 4 000 samples kept")
+	row := -1
+	for i, l := range strings.Split(screen, "\n") {
+		if strings.Contains(l, "| force:18") {
+			row = i
+		}
+	}
+	if row < 0 {
+		t.Fatalf("no row for force:\n%s", screen)
+	}
+	// A click as a terminal in SGR mode sends it.
+	click := fmt.Sprintf("\x1b[<0;40;%dM\x1b[<0;40;%dm", row+1, row+1)
+	x.tmux("send-keys", "-l", click)
+	x.await("the clicked row selected", func(s string) bool {
+		return strings.HasPrefix(strings.Split(s, "\n")[row], "|>")
+	})
+	x.keys("q")
+}
+
+// A log that is none: a line on stderr, the terminal as it was, status 1.
+func TestEndToEndBadLog(t *testing.T) {
+	x := newTerminal(t, 120, 40)
+	program, log := build(t)
+	if err := os.WriteFile(log, []byte("this is no log"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x.keys(program+" "+log+"; echo status $?", "Enter")
+	x.awaitText("status 1")
+	if got := strings.TrimSpace(x.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag}")); got != "0 1" {
+		t.Errorf("alternate screen and cursor are %q", got)
+	}
+}
+
+// Where stdout is no terminal, or TERM=dumb, there is text and not one escape.
+func TestNeverWithoutTerminal(t *testing.T) {
+	program, log := build(t)
+	out, err := exec.Command(program, log).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(out, []byte("Physics.step")) || bytes.Contains(out, []byte("\x1b")) {
+		t.Errorf("piped output:\n%s", out)
+	}
+	x := newTerminal(t, 120, 40)
+	x.keys("TERM=dumb "+program+" "+log+" --top 5; echo status $?", "Enter")
+	if screen := x.awaitText("status 0"); strings.Contains(screen, "timeline") {
+		t.Errorf("TERM=dumb started the viewer:\n%s", screen)
+	}
+}
