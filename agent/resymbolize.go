@@ -64,15 +64,21 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 	}
 	defer debug.Close()
 	for _, m := range seen.Modules {
-		file := worker.ModuleFile{ID: m.ID, Path: m.Path, Addresses: seen.Addresses[m.ID], Debug: debug.of(m.BuildID)}
+		file := worker.ModuleFile{ID: m.ID, Path: m.Path, Addresses: seen.Addresses[m.ID], Debug: debug[string(m.BuildID)]}
 		if len(file.Addresses) == 0 {
 			continue
 		}
-		if f, err := openModuleAgain(&m); err != nil {
+		if f, binary, err := openModuleAgain(&m); err != nil {
 			file.Problem = err.Error()
 		} else {
 			defer f.Close()
 			file.File = f
+			if file.Debug == nil && !binary.HasDWARF {
+				if d := symbolize.OpenDebugFile(m.Path, &binary); d != nil {
+					defer d.Close()
+					file.Debug = d
+				}
+			}
 		}
 		job.Modules = append(job.Modules, file)
 	}
@@ -90,10 +96,10 @@ func ownerOf(f *os.File) *Invoker {
 }
 
 // openModuleAgain opens a module's file if it is still the one that ran.
-func openModuleAgain(m *eventlog.Module) (*os.File, error) {
+func openModuleAgain(m *eventlog.Module) (*os.File, symbolize.Binary, error) {
 	f, err := os.Open(m.Path)
 	if err != nil {
-		return nil, err
+		return nil, symbolize.Binary{}, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -101,7 +107,7 @@ func openModuleAgain(m *eventlog.Module) (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, symbolize.Binary{}, err
 	}
 	b, err := symbolize.Identify(f, info.Size())
 	switch {
@@ -113,9 +119,9 @@ func openModuleAgain(m *eventlog.Module) (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, symbolize.Binary{}, err
 	}
-	return f, nil
+	return f, b, nil
 }
 
 // debugFiles are separate debug files by build-id.
@@ -145,23 +151,6 @@ func openDebugFiles(paths []string) (debugFiles, error) {
 		files[string(b.BuildID)] = f
 	}
 	return files, nil
-}
-
-// of gives the debug file of a build: one that was named, or one in the place
-// where distributions install them. Nil if there is none.
-func (d debugFiles) of(buildID []byte) *os.File {
-	if len(buildID) < 2 {
-		return nil
-	}
-	if f := d[string(buildID)]; f != nil {
-		return f
-	}
-	f, err := os.Open(fmt.Sprintf("/usr/lib/debug/.build-id/%x/%x.debug", buildID[:1], buildID[1:]))
-	if err != nil {
-		return nil
-	}
-	d[string(buildID)] = f
-	return f
 }
 
 func (d debugFiles) Close() error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/symbolize"
 	"ccagent/symbolize/worker"
 )
 
@@ -30,6 +31,9 @@ func (c *capture) symbolize(ctx context.Context) error {
 		m := worker.ModuleFile{ID: mod.id, Path: mod.path, File: mod.file, Addresses: addresses[mod.id]}
 		if mod.why != nil {
 			m.Problem = mod.why.Error()
+		} else if debug := openDebugFile(mod); debug != nil {
+			defer debug.Close()
+			m.Debug = debug
 		}
 		job.Modules = append(job.Modules, m)
 	}
@@ -65,6 +69,15 @@ func (c *capture) symbolize(ctx context.Context) error {
 	}
 	c.sum.SymbolProblem = strings.Join(problems, "; ")
 	return nil
+}
+
+// openDebugFile finds the separate debug file of a module that holds no debug
+// information itself; nil if there is none.
+func openDebugFile(mod *module) *os.File {
+	if mod.binary.HasDWARF {
+		return nil
+	}
+	return symbolize.OpenDebugFile(mod.path, &mod.binary)
 }
 
 // leafSamples counts the samples that hit a user-space address.
