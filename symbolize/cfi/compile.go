@@ -13,11 +13,13 @@ import (
 type Limits struct {
 	Bytes uint64 // of both sections and the symbols together
 	Rows  int    // of the finished table
+	// Instructions of Haskell code to look at.
+	Instructions int
 }
 
 // DefaultLimits are far above the needs of the largest Haskell programs: those
 // have some tens of megabytes of frame information.
-var DefaultLimits = Limits{Bytes: 512 << 20, Rows: 16 << 20}
+var DefaultLimits = Limits{Bytes: 512 << 20, Rows: 16 << 20, Instructions: 64 << 20}
 
 // ErrNone is returned for a file without call frame information.
 var ErrNone = errors.New("no call frame information")
@@ -74,14 +76,15 @@ func Compile(f *elffile.File, limits Limits) (*Table, error) {
 			return nil, err
 		}
 	}
-	if len(c.spans) == 0 {
+	c.extendHaskell()
+	code := c.analyse()
+	if len(c.spans) == 0 && len(code) == 0 {
 		if c.stats.FirstFault != nil {
 			return nil, fmt.Errorf("%w that is well-formed: %w", ErrNone, c.stats.FirstFault)
 		}
 		return nil, ErrNone
 	}
-	c.extendHaskell()
-	return c.table()
+	return c.table(c.overlay(c.joined(), code))
 }
 
 // sections finds the frame sections and takes their size from the limit.
@@ -222,6 +225,9 @@ func (c *compiler) row(s *state, location uint64) {
 	rule := c.intern(c.common.ruleOf(c.arch, s, &c.stats.Unknown))
 	if n := len(c.rows); n > c.floor {
 		last := &c.rows[n-1]
+		if c.common.haskell && c.machine.spChanged {
+			rule = last.rule // see doc.go, "C calls"
+		}
 		switch {
 		case location < last.addr:
 			c.bad = fmt.Errorf("location %#x after %#x", location, last.addr)
@@ -253,9 +259,9 @@ const (
 	maxInfoTable = 95
 )
 
-// table joins the spans. Where two overlap, the later start wins, and of the
-// same start .eh_frame.
-func (c *compiler) table() (*Table, error) {
+// joined gives the rows of all spans in order. Where two spans overlap, the
+// later start wins, and of the same start .eh_frame.
+func (c *compiler) joined() []absRow {
 	sort.SliceStable(c.spans, func(i, j int) bool {
 		a, b := &c.spans[i], &c.spans[j]
 		if a.lo != b.lo {
@@ -263,20 +269,7 @@ func (c *compiler) table() (*Table, error) {
 		}
 		return a.debug && !b.debug
 	})
-	t := &Table{Base: c.spans[0].lo, Stats: c.stats}
-	add := func(addr uint64, rule uint32) {
-		rel := uint32(addr - t.Base)
-		if n := len(t.Rows); n > 0 {
-			if t.Rows[n-1].Addr == rel {
-				n--
-				t.Rows = t.Rows[:n]
-			}
-			if n > 0 && t.Rows[n-1].Rule == rule {
-				return
-			}
-		}
-		t.Rows = append(t.Rows, Row{rel, rule})
-	}
+	var out []absRow
 	for i := range c.spans {
 		s := &c.spans[i]
 		end := s.hi
@@ -288,19 +281,45 @@ func (c *compiler) table() (*Table, error) {
 				padding = maxInfoTable
 			}
 		}
-		if end-t.Base > math.MaxUint32 {
-			return nil, fmt.Errorf("code at %#x and %#x in one module: %w", t.Base, end, elffile.ErrTooLarge)
-		}
 		for _, r := range c.rows[s.first:s.end] {
 			if r.addr >= end {
 				break
 			}
-			add(r.addr, r.rule)
+			out = add(out, r)
 		}
 		if next-end > padding {
-			add(end, 0)
+			out = add(out, absRow{end, 0})
 		}
 	}
-	t.Rules = c.rules
+	return out
+}
+
+// add appends a row that does not lie before the last one.
+func add(rows []absRow, r absRow) []absRow {
+	if n := len(rows); n > 0 && rows[n-1].addr == r.addr {
+		rows = rows[:n-1]
+	}
+	if n := len(rows); n > 0 && rows[n-1].rule == r.rule {
+		return rows
+	}
+	return append(rows, r)
+}
+
+// table makes the finished table.
+func (c *compiler) table(rows []absRow) (*Table, error) {
+	if len(rows) == 0 {
+		return nil, ErrNone
+	}
+	if len(rows) > c.limits.Rows {
+		return nil, fmt.Errorf("%d rows: %w of %d", len(rows), elffile.ErrTooLarge, c.limits.Rows)
+	}
+	base, last := rows[0].addr, rows[len(rows)-1].addr
+	if last-base > math.MaxUint32 {
+		return nil, fmt.Errorf("code at %#x and %#x in one module: %w", base, last, elffile.ErrTooLarge)
+	}
+	t := &Table{Base: base, Rows: make([]Row, len(rows)), Rules: c.rules, Stats: c.stats}
+	for i, r := range rows {
+		t.Rows[i] = Row{uint32(r.addr - base), r.rule}
+	}
 	return t, nil
 }

@@ -82,7 +82,7 @@ func evaluate(b []byte, initial value) value {
 				return value{}
 			}
 			n--
-			v = add(stack[n], value{kind: valueConst, n: int64(c.uleb())}, 1)
+			v = sum(stack[n], value{kind: valueConst, n: int64(c.uleb())}, 1)
 		case op == exprPlus || op == exprMinus || op == exprMul:
 			if n < 2 {
 				return value{}
@@ -91,9 +91,9 @@ func evaluate(b []byte, initial value) value {
 			a, b := stack[n], stack[n+1]
 			switch {
 			case op == exprPlus:
-				v = add(a, b, 1)
+				v = sum(a, b, 1)
 			case op == exprMinus:
-				v = add(a, b, -1)
+				v = sum(a, b, -1)
 			case a.kind == valueConst && b.kind == valueConst:
 				v = value{kind: valueConst, n: a.n * b.n}
 			}
@@ -122,8 +122,8 @@ func evaluate(b []byte, initial value) value {
 	return stack[n-1]
 }
 
-// add is a + sign*b, where that has a form.
-func add(a, b value, sign int64) value {
+// sum is a + sign*b, where that has a form.
+func sum(a, b value, sign int64) value {
 	if a.kind == valueConst && sign == 1 {
 		a, b = b, a
 	}

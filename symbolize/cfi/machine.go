@@ -89,6 +89,8 @@ type machine struct {
 	state      state
 	location   uint64
 	remembered []state
+	// Since the last location, an instruction was about arch.sp.
+	spChanged bool
 	// row is told of each completed row: it holds from m.location on.
 	row func(s *state, location uint64)
 }
@@ -115,7 +117,7 @@ func (m *machine) runCommon(g *common, code *cursor) error {
 // runDescription runs an FDE's instructions. Rows before an error are good.
 func (m *machine) runDescription(g *common, d *description) error {
 	m.state, m.remembered = g.initial, m.remembered[:0]
-	m.location = d.lo
+	m.location, m.spChanged = d.lo, false
 	code := d.code
 	if err := m.run(g, &code); err != nil {
 		return err
@@ -128,7 +130,7 @@ func (m *machine) advance(g *common, n uint64) { m.moveTo(m.location + n*g.codeA
 
 func (m *machine) moveTo(location uint64) {
 	m.row(&m.state, m.location)
-	m.location = location
+	m.location, m.spChanged = location, false
 }
 
 func (m *machine) run(g *common, c *cursor) error {
@@ -256,7 +258,7 @@ func (m *machine) step(g *common, c *cursor, op uint8) error {
 // set gives a register's rule; those that no walk needs are let go.
 func (m *machine) set(reg uint64, r registerRule) {
 	if reg == uint64(m.arch.sp) {
-		m.state.sp = r
+		m.state.sp, m.spChanged = r, true
 	} else if i := m.arch.slot(reg); i >= 0 {
 		m.state.saved[i] = r
 	}
