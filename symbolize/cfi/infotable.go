@@ -86,8 +86,8 @@ func (t *text) infoAt(addr uint64) info {
 		}
 	case kind == typeUpdateFrame:
 		return info{infoUpdate, 1 + int(layout&0x3f)}
-	case kind == typeUnderflowFrame, kind == typeStopFrame:
-		// What follows the frame is elsewhere: it stands for its caller.
+	case kind == typeUnderflowFrame:
+		// Its caller is in another chunk: it stands for it.
 		return info{kind: infoReturn}
 	case kind == typeRetSmall, kind == typeCatchFrame,
 		kind >= typeAtomically && kind <= typeCatchSTM, kind == typeAnn:

@@ -234,8 +234,13 @@ loop:
 			ks = append(ks, w)
 		}
 		sort.Slice(ks, func(i, j int) bool { return s.where[ks[i]] > s.where[ks[j]] })
-		for i, w := range ks {
-			if i < 25 && !strings.HasPrefix(w, "none") {
+		n := 0
+		for _, w := range ks {
+			i := n
+			if true {
+				n++
+			}
+			if i < 25 {
 				fmt.Println("     ", s.where[w], w)
 			}
 		}
