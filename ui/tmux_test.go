@@ -95,7 +95,7 @@ func build(t *testing.T) (program, log string) {
 func TestEndToEnd(t *testing.T) {
 	x := newTerminal(t, 120, 40)
 	program, log := build(t)
-	x.keys("echo be''fore; "+program+" "+log+"; echo status $?", "Enter")
+	x.keys("echo be''fore; "+program+" "+log, "Enter")
 	x.awaitText("4 000 of 4 000 samples kept")
 	x.keys("/", "force", "Enter", "f")
 	x.awaitText("focus Physics.force")
@@ -114,7 +114,7 @@ func TestEndToEnd(t *testing.T) {
 
 	x.keys("C-z")
 	x.awaitText("Stopped")
-	x.keys("fg", "Enter")
+	x.keys("fg; echo status $?", "Enter")
 	x.awaitText("hot  by share")
 
 	x.keys("q")
