@@ -95,6 +95,9 @@ func (e *Engine) about(sel *profile.Selection, src *Source, number int) *Line {
 		return out
 	}
 	for _, o := range sel.Overlaps(profile.LevelLine, id, profile.LevelBinding) {
+		if slices.ContainsFunc(out.Causes, func(c Cause) bool { return c.Name == o.Element.Name }) {
+			continue
+		}
 		out.Also = append(out.Also, Cause{Name: o.Element.Name, Share: o.Share, Path: o.Element.File, Key: Key{o.Element.Level, o.Element.ID}})
 	}
 	for _, o := range sel.Overlaps(profile.LevelLine, id, profile.LevelLine) {

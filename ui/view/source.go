@@ -328,20 +328,29 @@ func (s *sourcePane) drawCause(p *widget.Painter, in widget.Rect, cols sourceCol
 	x = p.Text(x, y, in.Max.X, c.Letter+" ", st)
 	x = max(x, p.Right(x, in.Min.X+cols.code-7, y, number(c.Share*s.c.Base), st))
 	code := widget.Rect{Min: image.Pt(in.Min.X+cols.code, in.Min.Y), Max: in.Max}
-	end := code.Min.X
-	line := uint32(i + 1)
-	if sp := c.Span; sp.Line == line {
+	from, end := code.Min.X, code.Min.X
+	text := c.Name
+	if sp := c.Span; sp.Line == uint32(i+1) {
 		m := widget.Mark{From: int(sp.Col), Style: st}
-		if sp.EndLine == line {
+		if sp.EndLine == sp.Line {
 			m.To = int(sp.EndCol)
 		}
-		end = p.Underlay(code, y, s.left, s.shown.Lines[i], m, c.Letter) + 1
+		if from, end = p.Underlay(code, y, s.left, s.shown.Lines[i], m, c.Letter); from == end {
+			text += fmt.Sprintf(", column %d", sp.Col) // not in sight
+		}
 	}
-	text := c.Name
-	// What it is goes after the marks if there is room, else over the gutter.
-	if end+p.Width(text) <= in.Max.X || end == code.Min.X {
-		p.Text(end, y, in.Max.X, text, st)
+	// What it is goes after the marks; a long mark makes room.
+	if end > from {
+		end++
 	}
+	if w := p.Width(text); end+w > in.Max.X {
+		end = max(from+5, in.Max.X-w)
+		if in.Max.X-end < 8 {
+			return
+		}
+		p.Cell(end-1, y, " ", st)
+	}
+	p.Text(end, y, in.Max.X, text, st)
 }
 
 func (s *sourcePane) drawNone(p *widget.Painter, in widget.Rect) {

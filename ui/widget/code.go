@@ -56,9 +56,9 @@ func (p *Painter) CodeLine(r Rect, y, left int, line string, tokens []syntax.Tok
 }
 
 // Underlay draws letters under a stretch of a line, "^SSSS", and gives the
-// column after them; r's left edge if nothing of it is in sight.
-func (p *Painter) Underlay(r Rect, y, left int, line string, m Mark, letter string) int {
-	end := r.Min.X
+// columns they take: from == end if nothing of the stretch is in sight.
+func (p *Painter) Underlay(r Rect, y, left int, line string, m Mark, letter string) (from, end int) {
+	from, end = r.Min.X, r.Min.X
 	limit := min(r.Max.X, p.Bounds().Max.X)
 	col, ghc, first := 0, columns{line: line, col: 1}, true
 	safe.Expand(line, func(at int, _ string, w int) {
@@ -70,17 +70,20 @@ func (p *Painter) Underlay(r Rect, y, left int, line string, m Mark, letter stri
 		}
 		for i := range w {
 			if x+i >= r.Min.X && x+i < limit {
+				glyph := letter
 				if first {
-					p.Cell(x+i, y, "^", m.Style)
-				} else {
-					p.Cell(x+i, y, letter, m.Style)
+					glyph = "^"
+				}
+				if from == end {
+					from = x + i
 				}
 				end = x + i + 1
+				p.Cell(x+i, y, glyph, m.Style)
 			}
 			first = false
 		}
 	})
-	return end
+	return from, end
 }
 
 // columns counts GHC's columns along a line.
