@@ -23,6 +23,11 @@ func sudoAsNobody(t *testing.T, dir string, args ...string) *exec.Cmd {
 	sudo := testprog.NeedTool(t, "sudo", "")
 	setpriv := testprog.NeedTool(t, "setpriv", "util-linux")
 	unshare := testprog.NeedTool(t, "unshare", "util-linux")
+	if out, err := exec.Command(unshare, "--mount", "--propagation", "private", "true").CombinedOutput(); err != nil {
+		testprog.Skip(t, &testprog.UnsupportedError{
+			Need: "a private mount namespace: " + strings.TrimSpace(string(out)),
+			Hint: "in a chroot, / must be a mount point"})
+	}
 	sudoers := filepath.Join(sharedDir(t, 0o755), "sudoers")
 	rule := "Defaults secure_path=\"/usr/bin:/bin\"\n#65534 ALL=(ALL:ALL) NOPASSWD: ALL\n"
 	if err := os.WriteFile(sudoers, []byte(rule), 0o440); err != nil {
