@@ -3,6 +3,7 @@ package cfi
 import (
 	"debug/elf"
 	"math"
+	"math/bits"
 	"slices"
 	"sort"
 )
@@ -41,19 +42,22 @@ type jump struct {
 // analyser follows Haskell code from wherever it can be entered.
 type analyser struct {
 	text    text
-	skip    []span   // C code, sorted
-	visited []uint64 // bit set of text's bytes: where instructions begin
+	skip    []span // C code, sorted
 	rows    []codeRow
+	maxRows int
 	groups  []group
-	seen    []uint64 // bit set of text's words: noted entries
-	starts  []uint64 // entries of procedures: all but continuations
-	sorted  bool     // starts is in order
-	names   []uint64 // symbols of what may be code without an info table
-	entries []uint64 // to be visited
-	work    []branch // to be visited
-	jumps   []jump   // to be looked at when all entries are known
+	visited bitSet      // offsets in text where instructions begin
+	seen    bitSet      // words of text: entries noted
+	starts  *orderedSet // offsets in text where procedures begin: not continuations
+	names   []uint64    // symbols of what may be code without an info table
+
+	// To be visited, the earlier lists first.
+	work    []branch
+	entries []uint64
+	jumps   [12][]jump // by distance
 	tables  []jumpTable
-	limit   int // instructions
+
+	limit int // of instructions
 }
 
 // analyse finds rows for the module's Haskell code, in order of address.
@@ -61,7 +65,7 @@ func (c *compiler) analyse() []codeRow {
 	if c.arch != amd64 || c.limits.Instructions == 0 {
 		return nil
 	}
-	a := &analyser{groups: make([]group, 1), limit: c.limits.Instructions}
+	a := &analyser{groups: make([]group, 1), limit: c.limits.Instructions, maxRows: c.limits.Rows}
 	for _, p := range c.f.Segments {
 		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Filesz > uint64(len(a.text.code)) && p.Filesz <= c.limits.Bytes {
 			if code := c.f.ReadAddr(p.Addr, p.Filesz); uint64(len(code)) == p.Filesz {
@@ -72,8 +76,9 @@ func (c *compiler) analyse() []codeRow {
 	if len(a.text.code) == 0 {
 		return nil
 	}
-	a.visited = make([]uint64, len(a.text.code)/64+1)
-	a.seen = make([]uint64, len(a.text.code)/512+1)
+	a.visited = newBitSet(len(a.text.code))
+	a.seen = newBitSet(len(a.text.code) / 8)
+	a.starts = newOrderedSet(len(a.text.code))
 	for i := range c.spans {
 		if s := &c.spans[i]; !s.haskell && s.lo < s.hi {
 			a.skip = append(a.skip, *s)
@@ -85,7 +90,7 @@ func (c *compiler) analyse() []codeRow {
 	for i := range symbols {
 		if addr := symbols[i].Addr; a.text.contains(addr) && !a.entry(addr) && !a.inC(addr) {
 			a.names = append(a.names, addr)
-			a.starts = append(a.starts, addr)
+			a.starts.add(addr - a.text.base)
 		}
 	}
 	a.text.codePointers(c.limits.Bytes, func(addr uint64) { a.entry(addr) })
@@ -123,30 +128,23 @@ func (a *analyser) inC(addr uint64) bool {
 	return i > 0 && addr < a.skip[i-1].hi
 }
 
-// mark sets a bit, and reports whether it was clear.
-func mark(set []uint64, i uint64) bool {
-	if set[i/64]&(1<<(i%64)) != 0 {
-		return false
-	}
-	set[i/64] |= 1 << (i % 64)
-	return true
-}
-
 // entry notes addr for visiting, if it is an info pointer.
 func (a *analyser) entry(addr uint64) bool {
 	if addr&7 != 0 || !a.text.contains(addr) {
 		return false
 	}
+	at := addr - a.text.base
+	if a.seen.has(at / 8) {
+		return true
+	}
 	in := a.text.infoAt(addr)
 	if in.kind == infoNone || a.inC(addr) {
 		return false
 	}
-	if mark(a.seen, (addr-a.text.base)/8) {
-		a.entries = append(a.entries, addr)
-		if in.kind != infoReturn {
-			a.starts = append(a.starts, addr)
-			a.sorted = false
-		}
+	a.seen.add(at / 8)
+	a.entries = append(a.entries, addr)
+	if in.kind != infoReturn {
+		a.starts.add(at)
 	}
 	return true
 }
@@ -191,50 +189,41 @@ func (a *analyser) enter(addr uint64) {
 // procedure gives the bounds of the procedure around addr, as far as entries
 // are known.
 func (a *analyser) procedure(addr uint64) (lo, hi uint64) {
-	if !a.sorted {
-		slices.Sort(a.starts)
-		a.sorted = true
+	at := addr - a.text.base
+	hi = uint64(len(a.text.code))
+	if i, ok := a.starts.upTo(at); ok {
+		lo = i
 	}
-	i := sort.Search(len(a.starts), func(i int) bool { return a.starts[i] > addr })
-	lo, hi = a.text.base, a.text.base+uint64(len(a.text.code))
-	if i > 0 {
-		lo = a.starts[i-1]
+	if i, ok := a.starts.after(at); ok {
+		hi = i
 	}
-	if i < len(a.starts) {
-		hi = a.starts[i]
-	}
-	return lo, hi
+	return a.text.base + lo, a.text.base + hi
+}
+
+// later puts off a jump until all entries are known that can be.
+func (a *analyser) later(j jump) {
+	distance := max(j.addr, j.from) - min(j.addr, j.from)
+	i := min(bits.Len64(distance>>10), len(a.jumps)-1)
+	a.jumps[i] = append(a.jumps[i], j)
 }
 
 // follow takes up the jumps that stay in their procedure, near ones first: an
 // entry between that is not known yet lies rather in a longer way. False: there
 // are none.
 func (a *analyser) follow() bool {
-	if len(a.jumps) == 0 {
-		return a.readTables()
-	}
-	near := uint64(math.MaxUint64)
 	for i := range a.jumps {
-		near = min(near, a.jumps[i].distance())
-	}
-	near = max(near*4, 256)
-	rest := a.jumps[:0]
-	for _, j := range a.jumps {
-		if j.distance() > near {
-			rest = append(rest, j)
-		} else if lo, hi := a.procedure(j.from); j.addr > lo && j.addr < hi {
-			a.work = append(a.work, j.branch)
+		if len(a.jumps[i]) == 0 {
+			continue
 		}
+		for _, j := range a.jumps[i] {
+			if lo, hi := a.procedure(j.from); j.addr > lo && j.addr < hi {
+				a.work = append(a.work, j.branch)
+			}
+		}
+		a.jumps[i] = a.jumps[i][:0]
+		return true
 	}
-	a.jumps = rest
-	return true
-}
-
-func (j *jump) distance() uint64 {
-	if j.addr > j.from {
-		return j.addr - j.from
-	}
-	return j.from - j.addr
+	return a.readTables()
 }
 
 // finish gives the rows in order, those of unsolved groups as ends.

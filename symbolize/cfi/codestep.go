@@ -17,7 +17,7 @@ func (g *group) distance() (off int32, ok bool) {
 	case g.refuted:
 		return 0, false
 	case g.solved:
-		return g.off, true
+		return g.off, g.off >= 0 // no caller's frame is below Sp
 	}
 	return g.fallback, g.fallback >= 0
 }
@@ -70,9 +70,9 @@ func (a *analyser) run(b branch) {
 	}
 	started := false
 	last := loaded{reg: noReg}
-	for a.text.contains(b.addr) && mark(a.visited, b.addr-a.text.base) {
+	for a.text.contains(b.addr) && a.visited.add(b.addr-a.text.base) {
 		in, ok := decode(a.text.code[b.addr-a.text.base:])
-		if a.limit--; !ok || a.limit < 0 {
+		if a.limit--; !ok || a.limit < 0 || len(a.rows) >= a.maxRows {
 			break
 		}
 		if !started {
@@ -211,7 +211,7 @@ func (a *analyser) jump(b *branch, to uint64) {
 	}
 	switch in := a.text.infoAt(to); in.kind {
 	case infoNone:
-		a.jumps = append(a.jumps, jump{branch{to, b.off, b.group}, b.addr})
+		a.later(jump{branch{to, b.off, b.group}, b.addr})
 		return
 	case infoEntry:
 		a.guess(b)

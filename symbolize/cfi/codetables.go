@@ -29,7 +29,7 @@ func (a *analyser) jumpTable(b *branch, in *inst, last loaded) {
 	case in.mod == 0 && in.base == noReg && !in.ripRel, in.mod == 2:
 		t.addr = uint64(int64(in.disp)) // jmp *table(,i,8) or *table(i)
 	}
-	if t.addr&7 == 0 && t.addr != 0 && !a.text.contains(t.addr) {
+	if t.addr&7 == 0 && t.addr != 0 {
 		a.tables = append(a.tables, t)
 	}
 }
@@ -55,7 +55,9 @@ func (a *analyser) readTables() bool {
 		lo, hi := a.procedure(t.jump.from)
 		// A table for what does not begin at 0 is used from further on.
 		begun := false
-		for b := a.text.f.ReadAddr(t.addr, size); len(b) >= 8; b = b[8:] {
+		table := a.text.f.ReadAddr(t.addr, size)
+		a.limit -= len(table) / 8
+		for b := table; len(b) >= 8 && a.limit > 0; b = b[8:] {
 			to := binary.LittleEndian.Uint64(b)
 			if t.relative {
 				to = t.addr + uint64(int64(int32(to)))

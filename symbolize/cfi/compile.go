@@ -11,15 +11,16 @@ import (
 
 // Limits bound what a file may cost. Time is proportional to the bytes.
 type Limits struct {
-	Bytes uint64 // of both sections and the symbols together
+	Bytes uint64 // of both sections together; of symbols; of code; of data
 	Rows  int    // of the finished table
-	// Instructions of Haskell code to look at.
+	// Instructions of Haskell code to work rows out of. With 0, there are
+	// only the rows that the frame sections have.
 	Instructions int
 }
 
 // DefaultLimits are far above the needs of the largest Haskell programs: those
 // have some tens of megabytes of frame information.
-var DefaultLimits = Limits{Bytes: 512 << 20, Rows: 16 << 20, Instructions: 64 << 20}
+var DefaultLimits = Limits{Bytes: 512 << 20, Rows: 16 << 20, Instructions: 32 << 20}
 
 // ErrNone is returned for a file without call frame information.
 var ErrNone = errors.New("no call frame information")

@@ -36,7 +36,12 @@ type text struct {
 	base uint64
 	code []byte
 	f    *elffile.File
+	// Large bitmaps read: a file may make us read as many as it has
+	// instructions.
+	bitmaps int
 }
+
+const maxBitmaps = 1 << 20
 
 func (t *text) contains(addr uint64) bool {
 	return addr >= t.base && addr-t.base < uint64(len(t.code))
@@ -93,6 +98,9 @@ func (t *text) infoAt(addr uint64) info {
 		kind >= typeAtomically && kind <= typeCatchSTM, kind == typeAnn:
 		return info{infoReturn, 1 + int(layout&0x3f)}
 	case kind == typeRetBig:
+		if t.bitmaps++; t.bitmaps > maxBitmaps {
+			return info{}
+		}
 		large := t.f.ReadAddr(addr+uint64(int64(int32(layout))), 8)
 		if len(large) < 8 {
 			return info{}

@@ -18,11 +18,11 @@ import (
 )
 
 type live struct {
-	pid        int
-	mem        *os.File
-	text       text
-	infos      map[uint64]info
-	types      map[uint64]uint32
+	pid   int
+	mem   *os.File
+	text  text
+	infos map[uint64]info
+	types map[uint64]uint32
 }
 
 func (l *live) word(a uint64) (uint64, bool) {
@@ -132,8 +132,8 @@ func TestZLive(t *testing.T) {
 		bursts = 200
 	}
 	type stat struct {
-		n, none, miss, walk, cont int
-		where                     map[string]int
+		n, none, scan, miss, walk, cont int
+		where                           map[string]int
 	}
 	stats := map[string]*stat{}
 	get := func(k string) *stat {
@@ -179,7 +179,18 @@ loop:
 					s.n++
 					if v.r.Kind != KindHaskell {
 						s.none++
-						s.where[fmt.Sprintf("none %x", regs.Rip)]++
+						good := false
+						for j := uint64(0); j < 32; j++ {
+							w, _ := l.word(regs.Rbp + 8*j)
+							if frameType(l.infoType(w)) {
+								good = l.walk(regs.Rbp+8*j) == ""
+								break
+							}
+						}
+						s.where[fmt.Sprintf("none %x scan %v", regs.Rip, good)]++
+						if good {
+							s.scan++
+						}
 						continue
 					}
 					cfa := regs.Rbp + uint64(int64(v.r.Offset))
@@ -228,7 +239,7 @@ loop:
 	}
 	fmt.Println(args, "steps", steps, "C", inC, time.Since(t0))
 	for k, s := range stats {
-		fmt.Printf("  %s: n %d none %d miss %d walk %d cont %d  good %.4f%%\n", k, s.n, s.none, s.miss, s.walk, s.cont, 100*float64(s.n-s.none-s.miss-s.walk)/float64(s.n))
+		fmt.Printf("  %s: n %d none %d (scan good %d) miss %d walk %d cont %d  good %.4f%%\n", k, s.n, s.none, s.scan, s.miss, s.walk, s.cont, 100*float64(s.n-s.none+s.scan-s.miss-s.walk)/float64(s.n))
 		var ks []string
 		for w := range s.where {
 			ks = append(ks, w)
@@ -240,7 +251,7 @@ loop:
 			if true {
 				n++
 			}
-			if i < 25 {
+			if i < 60 {
 				fmt.Println("     ", s.where[w], w)
 			}
 		}
