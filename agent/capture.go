@@ -48,6 +48,7 @@ type capture struct {
 	stacks    *stacks
 	seen      *seenAddresses
 
+	labels          map[threadKey]string // as last written
 	batch           []perf.Sample
 	changes         []perf.Change
 	ringFull        []uint64  // per CPU, as last reported
@@ -58,6 +59,12 @@ type capture struct {
 	sum             Summary
 }
 
+// threadKey is a Haskell thread of a process.
+type threadKey struct {
+	pid uint32
+	tso uint64
+}
+
 // Run captures until the target ends, Options.Duration passes or stop is
 // closed, then has the log symbolised. A program that was started runs on to
 // its own end, and Run waits for it unless stop was closed. Cancelling ctx
@@ -65,7 +72,7 @@ type capture struct {
 //
 // The summary is of what was captured, also when an error ended it early.
 func Run(ctx context.Context, stop <-chan struct{}, opts Options) (_ *Summary, err error) {
-	c := &capture{opts: opts, stop: stop, stacks: newStacks(), seen: newSeenAddresses()}
+	c := &capture{opts: opts, stop: stop, stacks: newStacks(), seen: newSeenAddresses(), labels: map[threadKey]string{}}
 	defer func() { err = errors.Join(err, c.close()) }()
 	if err := c.prepare(); err != nil {
 		return nil, err
@@ -503,8 +510,12 @@ func (c *capture) drainBatch() (more bool, err error) {
 	return n == batchSize, nil
 }
 
-// sample writes one sample, after the stack nodes that it needs.
+// sample writes one sample, after the stack nodes that it needs; or the label
+// of a thread that was sampled.
 func (c *capture) sample(s *perf.Sample) error {
+	if s.Record == bpf.RecordLabel {
+		return c.label(s)
+	}
 	im := c.processes.images[s.Pid]
 	if im == nil {
 		// Its fork or exec has not been told, or was lost.
@@ -531,6 +542,23 @@ func (c *capture) sample(s *perf.Sample) error {
 		Stop: eventlog.StopReason(s.Stop), Flags: eventlog.SampleFlags(s.Flags),
 		SkippedWords: s.SkippedWords, FoldedFrames: s.FoldedFrames,
 	})
+}
+
+// maxLabels bounds the remembered thread labels.
+const maxLabels = 1 << 16
+
+// label writes a thread's label unless it is known: the walker knows labels by
+// their place in the heap, and tells them again when they were moved.
+func (c *capture) label(s *perf.Sample) error {
+	thread := threadKey{s.Pid, s.Tso}
+	if c.labels[thread] == s.Label {
+		return nil
+	}
+	if len(c.labels) >= maxLabels {
+		clear(c.labels)
+	}
+	c.labels[thread] = s.Label
+	return c.emit(now, &eventlog.ThreadLabel{Thread: uint32(s.Tso), Label: s.Label})
 }
 
 // countSample keeps the summary's counts.

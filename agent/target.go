@@ -120,6 +120,10 @@ func (c *child) kill() {
 }
 
 func startError(program string, err error) error {
+	var path *os.PathError // names the program once more
+	if errors.As(err, &path) {
+		err = path.Err
+	}
 	e := &StartError{Program: program, Status: 126, Err: err}
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		e.Status = 127

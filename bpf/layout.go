@@ -32,6 +32,12 @@ func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assum
 	case v.before(9, 10):
 		l.TsoId = 48
 	}
+	switch {
+	case !known || !v.before(9, 10):
+		l.TsoLabel = 96
+	case !v.before(9, 6):
+		l.TsoLabel = 88
+	}
 	if profiled {
 		// Every object's header grows by the cost-centre stack and the
 		// word for retainers and biographies.
@@ -39,6 +45,9 @@ func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assum
 		l.Header += growth
 		l.TsoStackobj += growth
 		l.TsoId += growth
+		if l.TsoLabel != 0 {
+			l.TsoLabel += growth
+		}
 		l.StackSize += growth
 		l.StackSp += growth
 		l.StackFirst += growth

@@ -14,6 +14,12 @@ type SampleHeader = samplerSampleHeader
 // ProcessLayout is what the walker must know of a process.
 type ProcessLayout = samplerProcessLayout
 
+// Kinds of records, as SampleHeader.Record tells them.
+const (
+	RecordSample = uint8(samplerRecordTypeRECORD_SAMPLE)
+	RecordLabel  = uint8(samplerRecordTypeRECORD_LABEL)
+)
+
 // Limits and encodings of C's record.h that no BTF type carries. A test holds
 // them against the headers.
 const (
@@ -118,6 +124,7 @@ func (s *Sampler) Program(event int) (*ebpf.Program, error) {
 		samplerMapWalks:         s.maps.Walks,
 		samplerMapCaches:        s.maps.Caches,
 		samplerMapThreads:       s.maps.Threads,
+		samplerMapLabels:        s.maps.Labels,
 		samplerMapStats:         s.maps.Stats,
 	}})
 	if err != nil {

@@ -59,6 +59,8 @@ type samplerProcessLayout struct {
 	StackFirst  uint16
 	Header      uint16
 	TaskIncall  uint16
+	TsoLabel    uint16
+	Padding     [3]uint16
 	_           [6]byte
 }
 
@@ -77,6 +79,13 @@ type samplerProcessRegions struct {
 		BucketCount uint32
 	}
 }
+
+type samplerRecordType uint32
+
+const (
+	samplerRecordTypeRECORD_SAMPLE samplerRecordType = 0
+	samplerRecordTypeRECORD_LABEL  samplerRecordType = 1
+)
 
 type samplerSampleFlags uint32
 
@@ -105,7 +114,8 @@ type samplerSampleHeader struct {
 	FrameCount   uint16
 	Flags        uint16
 	Stop         uint8
-	Padding      [3]uint8
+	Record       uint8
+	Padding      [2]uint8
 }
 
 type samplerStopReason uint32
@@ -126,6 +136,12 @@ const (
 	samplerStopReasonSTOP_C_UNWIND         samplerStopReason = 12
 	samplerStopReasonSTOP_NO_USER_CONTEXT  samplerStopReason = 13
 )
+
+type samplerThreadKey struct {
+	_          structs.HostLayout
+	Tso        uint64
+	Generation uint64
+}
 
 type samplerThreadState struct {
 	_          structs.HostLayout
@@ -226,6 +242,7 @@ type samplerWalkStats struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	samplerMapCaches          = "caches"
+	samplerMapLabels          = "labels"
 	samplerMapLayouts         = "layouts"
 	samplerMapRegions         = "regions"
 	samplerMapSamples         = "samples"
@@ -237,6 +254,7 @@ const (
 	samplerMapWalks           = "walks"
 	samplerProgOnEvent        = "on_event"
 	samplerVarEmitFrameKind   = "emit_frame_kind"
+	samplerVarEmitRecordType  = "emit_record_type"
 	samplerVarEmitSampleFlags = "emit_sample_flags"
 	samplerVarEmitStopReason  = "emit_stop_reason"
 	samplerVarEventIndex      = "event_index"
@@ -296,6 +314,7 @@ type samplerProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
 	Caches        *ebpf.MapSpec `ebpf:"caches"`
+	Labels        *ebpf.MapSpec `ebpf:"labels"`
 	Layouts       *ebpf.MapSpec `ebpf:"layouts"`
 	Regions       *ebpf.MapSpec `ebpf:"regions"`
 	Samples       *ebpf.MapSpec `ebpf:"samples"`
@@ -312,6 +331,7 @@ type samplerMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerVariableSpecs struct {
 	EmitFrameKind   *ebpf.VariableSpec `ebpf:"emit_frame_kind"`
+	EmitRecordType  *ebpf.VariableSpec `ebpf:"emit_record_type"`
 	EmitSampleFlags *ebpf.VariableSpec `ebpf:"emit_sample_flags"`
 	EmitStopReason  *ebpf.VariableSpec `ebpf:"emit_stop_reason"`
 	EventIndex      *ebpf.VariableSpec `ebpf:"event_index"`
@@ -342,6 +362,7 @@ func (o *samplerObjects) Close() error {
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
 	Caches        *ebpf.Map `ebpf:"caches"`
+	Labels        *ebpf.Map `ebpf:"labels"`
 	Layouts       *ebpf.Map `ebpf:"layouts"`
 	Regions       *ebpf.Map `ebpf:"regions"`
 	Samples       *ebpf.Map `ebpf:"samples"`
@@ -356,6 +377,7 @@ type samplerMaps struct {
 func (m *samplerMaps) Close() error {
 	return _SamplerClose(
 		m.Caches,
+		m.Labels,
 		m.Layouts,
 		m.Regions,
 		m.Samples,
@@ -373,6 +395,7 @@ func (m *samplerMaps) Close() error {
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerVariables struct {
 	EmitFrameKind   *ebpf.Variable `ebpf:"emit_frame_kind"`
+	EmitRecordType  *ebpf.Variable `ebpf:"emit_record_type"`
 	EmitSampleFlags *ebpf.Variable `ebpf:"emit_sample_flags"`
 	EmitStopReason  *ebpf.Variable `ebpf:"emit_stop_reason"`
 	EventIndex      *ebpf.Variable `ebpf:"event_index"`

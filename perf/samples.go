@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -15,10 +16,12 @@ import (
 )
 
 // Sample is one record of the stack walker. Frames are leaf first, each with
-// its kind in the top byte as package bpf defines it.
+// its kind in the top byte as package bpf defines it. A record of type
+// bpf.RecordLabel has no frames, but tells the label of thread Tso.
 type Sample struct {
 	bpf.SampleHeader
 	Frames []uint64
+	Label  string
 }
 
 // Samples reads the walker's ring buffer. It polls: the walker never wakes
@@ -72,10 +75,23 @@ func decodeSample(raw []byte, s *Sample) bool {
 	}
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&s.SampleHeader)), headerSize), raw)
 	frames := raw[headerSize:]
-	if len(frames) < 8*int(s.FrameCount) {
+	size := 8 * int(s.FrameCount)
+	if s.Record == bpf.RecordLabel {
+		size = int(s.FrameCount)
+	}
+	if len(frames) < size {
 		return false
 	}
 	s.Frames = s.Frames[:0]
+	s.Label = ""
+	switch s.Record {
+	case bpf.RecordSample:
+	case bpf.RecordLabel:
+		s.Label = strings.ToValidUTF8(string(frames[:s.FrameCount]), "�")
+		return true
+	default:
+		return false
+	}
 	for i := range int(s.FrameCount) {
 		s.Frames = append(s.Frames, binary.NativeEndian.Uint64(frames[8*i:]))
 	}

@@ -65,8 +65,17 @@ enum sample_flags {
 
 #define NO_CAPABILITY 0xffff
 
-// One sample in the ring buffer, followed by frame_count frames of eight bytes,
-// leaf first.
+enum record_type {
+	RECORD_SAMPLE = 0,
+	// A thread's label: frame_count bytes of UTF-8 in place of frames. Only
+	// pid and tso are set in the header.
+	RECORD_LABEL,
+};
+
+#define MAX_LABEL 255
+
+// One record in the ring buffer: of a sample, frame_count frames of eight bytes
+// follow it, leaf first.
 struct sample_header {
 	u64 time;   // CLOCK_MONOTONIC, ns
 	u64 period; // in the event's unit
@@ -82,7 +91,8 @@ struct sample_header {
 	u16 frame_count;
 	u16 flags;
 	u8 stop;
-	u8 padding[3];
+	u8 record; // enum record_type
+	u8 padding[2];
 };
 
 // What the walker must know of a process; keyed by process id.
@@ -99,6 +109,8 @@ struct process_layout {
 	u16 stack_first; // StgStack.stack
 	u16 header;	 // sizeof(StgHeader)
 	u16 task_incall; // Task.incall
+	u16 tso_label;	 // 0 before GHC 9.6
+	u16 padding[3];
 };
 
 // What is remembered of an OS thread that was seen running Haskell code.
@@ -106,6 +118,12 @@ struct thread_state {
 	u64 task; // the RTS's Task of the thread; fixed for its life
 	u32 generation;
 	u32 padding;
+};
+
+// A Haskell thread of a program image.
+struct thread_key {
+	u64 tso;
+	u64 generation;
 };
 
 // Call frame information, compiled by user space (package cfi, which says what

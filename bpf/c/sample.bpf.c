@@ -50,6 +50,7 @@ const volatile u64 pidns_ino = 0;
 // Types reach Go through BTF, which holds only those that something uses.
 const enum frame_kind *emit_frame_kind __attribute__((unused));
 const enum stop_reason *emit_stop_reason __attribute__((unused));
+const enum record_type *emit_record_type __attribute__((unused));
 const enum sample_flags *emit_sample_flags __attribute__((unused));
 
 struct {
@@ -93,6 +94,14 @@ struct {
 	__type(key, u32);
 	__type(value, struct thread_state);
 } threads SEC(".maps");
+
+// The label that was last told of a thread, by its address in the heap.
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct thread_key);
+	__type(value, u64);
+} labels SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -146,6 +155,33 @@ INLINE void emit(struct walk *w, struct walk_stats *s)
 		s->ring_full++;
 }
 
+// tell_label sends the label of the sample's thread, unless it has been sent.
+// It overwrites the walk's frames.
+INLINE void tell_label(struct walk *w)
+{
+	u64 label = w->tso[(w->layout.tso_label / 8) & (TSO_READ_WORDS - 1)];
+	struct thread_key key = {.tso = w->header.tso, .generation = w->layout.generation};
+	if (!label || !key.tso)
+		return;
+	u64 *told = bpf_map_lookup_elem(&labels, &key);
+	if (told && *told == label)
+		return;
+	bpf_map_update_elem(&labels, &key, &label, 0);
+	// StgArrBytes: header, byte count, bytes
+	u64 bytes;
+	if (READ_USER(&bytes, sizeof(bytes), label + w->layout.header))
+		return;
+	if (bytes > MAX_LABEL)
+		bytes = MAX_LABEL;
+	asm volatile("" : "+r"(bytes)); // or the mask, which the verifier needs, is left out
+	bytes &= MAX_LABEL;
+	if (READ_USER(w->frames, bytes, label + w->layout.header + 8))
+		return;
+	w->header.record = RECORD_LABEL;
+	w->header.frame_count = bytes;
+	bpf_ringbuf_output(&samples, &w->header, sizeof(w->header) + bytes, BPF_RB_NO_WAKEUP);
+}
+
 SEC("perf_event")
 int on_event(struct perf_event_context *ctx)
 {
@@ -193,6 +229,8 @@ int on_event(struct perf_event_context *ctx)
 	walk_sample(&k);
 	remember_thread(&k);
 	emit(w, s);
+	if (layout && w->layout.tso_label)
+		tell_label(w);
 	return 0;
 }
 

@@ -526,6 +526,7 @@ INLINE void walk_sample(struct walker *k)
 // begin_walk clears what the sample before has left.
 INLINE void begin_walk(struct walk *w, u32 max_frames)
 {
+	w->header.record = RECORD_SAMPLE;
 	w->header.tso = 0;
 	w->header.skipped_words = 0;
 	w->header.folded_frames = 0;
