@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestParseMapping(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		want procMapping
+		ok   bool
+	}{
+		{"00403000-00495000 r-xp 00003000 fe:0a 1234                           /usr/bin/prog",
+			procMapping{0x403000, 0x495000, 0x3000, 0xfe, 0x0a, 1234, "/usr/bin/prog"}, true},
+		{"7ffd0-7ffd2 r-xp 00000000 00:00 0                          [vdso]",
+			procMapping{0x7ffd0, 0x7ffd2, 0, 0, 0, 0, "[vdso]"}, true},
+		{"1000-2000 r-xp 00000000 00:00 7 /a b/c  d", procMapping{0x1000, 0x2000, 0, 0, 0, 7, "/a b/c  d"}, true},
+		{`1000-2000 r-xp 00000000 00:00 7 /a\012b`, procMapping{0x1000, 0x2000, 0, 0, 0, 7, "/a\nb"}, true},
+		{"1000-2000 rwxp 00000000 00:00 0", procMapping{start: 0x1000, end: 0x2000}, true},
+		{"1000-2000 r--p 00000000 fe:0a 1234 /usr/bin/prog", procMapping{}, false},
+		{"1000 r-xp 00000000 fe:0a 1234 /usr/bin/prog", procMapping{}, false},
+		{"1000-2000 r-xp 00000000 fe:0a", procMapping{}, false},
+		{"", procMapping{}, false},
+	} {
+		got, ok := parseMapping(c.line)
+		if ok != c.ok || ok && got != c.want {
+			t.Errorf("%q gives %+v, %v; want %+v, %v", c.line, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+func FuzzParseMapping(f *testing.F) {
+	f.Add("00403000-00495000 r-xp 00003000 fe:0a 1234 /usr/bin/prog")
+	f.Add("x-x x x x x x")
+	f.Fuzz(func(t *testing.T, line string) {
+		m, ok := parseMapping(line)
+		if !ok && m.path != "" {
+			t.Errorf("a refused line gives a path: %+v", m)
+		}
+	})
+}
+
+// The test's own program is mapped where the kernel says, and is found again.
+func TestReadMapsOfSelf(t *testing.T) {
+	maps, err := readMaps(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exe, err = filepath.EvalSymlinks(exe); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(maps, func(m procMapping) bool { return m.path == exe && m.inode != 0 }) {
+		t.Errorf("%s is not among %+v", exe, maps)
+	}
+}
+
+func TestReadCPUList(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cpus")
+	for text, want := range map[string][]int{
+		"0\n":     {0},
+		"0-3\n":   {0, 1, 2, 3},
+		"0,2-3\n": {0, 2, 3},
+		"":        nil,
+		"3-1":     nil,
+		"0-99999": nil,
+		"a":       nil,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := readCPUList(path)
+		if (err == nil) != (want != nil) || !slices.Equal(got, want) {
+			t.Errorf("%q gives %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestCPUTimeOfSelf(t *testing.T) {
+	before, ok := cpuTime(os.Getpid())
+	if !ok {
+		t.Fatal("own CPU time is not told")
+	}
+	for after := before; after == before; {
+		if after, ok = cpuTime(os.Getpid()); !ok || after < before {
+			t.Fatalf("CPU time went from %d to %d, %v", before, after, ok)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package bpf
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// C is the source of truth; what BTF does not carry is read from the headers.
+func TestConstantsAgreeWithHeaders(t *testing.T) {
+	source, err := os.ReadFile("c/record.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	define := func(name string) int {
+		m := regexp.MustCompile(`(?m)^#define ` + name + ` (\d+)`).FindSubmatch(source)
+		if m == nil {
+			t.Fatalf("record.h does not define %s", name)
+		}
+		n, err := strconv.Atoi(string(m[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for name, got := range map[string]int{
+		"MAX_FRAMES":          MaxFrames,
+		"MAX_REGIONS":         MaxRegions,
+		"FRAME_KIND_SHIFT":    FrameKindShift,
+		"UNWIND_BUCKET_SHIFT": bucketShift,
+	} {
+		if want := define(name); got != want {
+			t.Errorf("%s is %d in C, %d in Go", name, want, got)
+		}
+	}
+	if got, want := MaxLeafFrames, define("MAX_FRAMES")-define("MAX_ROOT_FRAMES")-1; got != want {
+		t.Errorf("MAX_LEAF_FRAMES is %d in C, %d in Go", want, got)
+	}
+	if got := unsafe.Sizeof(samplerUnwindRow{}); got != UnwindRowSize {
+		t.Errorf("a row has %d bytes in C, %d in Go", got, UnwindRowSize)
+	}
+	if got := unsafe.Sizeof(samplerUnwindBucket{}); got != bucketSize {
+		t.Errorf("a bucket has %d bytes in C, %d in Go", got, bucketSize)
+	}
+}
+
+// A bucket's rows are those that hold for some address in it.
+func TestBuckets(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		addrs := []uint32{0}
+		for n := r.IntN(300); n > 0; n-- {
+			addrs = append(addrs, addrs[len(addrs)-1]+1+uint32(r.IntN(1<<r.IntN(13))))
+		}
+		var rows []byte
+		for i, a := range addrs {
+			rows = binary.NativeEndian.AppendUint32(rows, a)
+			rows = binary.NativeEndian.AppendUint32(rows, uint32(i))
+		}
+		buckets := bucketsOf(rows)
+		for range 200 {
+			addr := uint32(r.IntN(int(addrs[len(addrs)-1]) + 1))
+			want := 0
+			for i, a := range addrs {
+				if a <= addr {
+					want = i
+				}
+			}
+			b := buckets[addr>>bucketShift*bucketSize:]
+			first, last := binary.NativeEndian.Uint32(b), binary.NativeEndian.Uint32(b[4:])
+			if uint32(want) < first || uint32(want) > last {
+				t.Fatalf("row %d holds at %d, but its bucket has %d to %d", want, addr, first, last)
+			}
+			if last-first > 1<<bucketShift {
+				t.Fatalf("a bucket has %d rows", last-first)
+			}
+		}
+	}
+}
+
+// The kernel's verifier takes the walker, and tables fill up to their limit.
+func TestLoad(t *testing.T) {
+	s, err := Load(Config{MaxFrames: 128, CPUs: 1, RingBytes: 1 << 16, UnwindRows: 1000})
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) && os.Geteuid() != 0 {
+		t.Skipf("unsupported: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	prog, err := s.Program(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := prog.Info(); err == nil {
+		if n, ok := info.VerifiedInstructions(); ok {
+			t.Logf("the verifier processed %d instructions", n)
+		}
+	}
+	table, err := s.AddTable(make([]byte, 600*UnwindRowSize), nil)
+	if err != nil || table.firstRow != 0 {
+		t.Errorf("first table: %+v, %v", table, err)
+	}
+	if _, err := s.AddTable(make([]byte, 600*UnwindRowSize), nil); !errors.Is(err, ErrTableFull) {
+		t.Errorf("a table beyond the room gives %v", err)
+	}
+	if err := s.SetLayout(1, ProcessLayout{}); err != nil {
+		t.Error(err)
+	}
+	if err := s.SetRegions(1, make([]Region, MaxRegions+1)); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := s.Forget(1); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLoadRefusesBudgets(t *testing.T) {
+	for _, n := range []int{0, -1, MaxLeafFrames + 1} {
+		if s, err := Load(Config{MaxFrames: n}); err == nil {
+			s.Close()
+			t.Errorf("a budget of %d frames was taken", n)
+		}
+	}
+}
+
+func TestHeapLayout(t *testing.T) {
+	for _, c := range []struct {
+		version            string
+		profiled           bool
+		id, stackobj, size uint16
+		label              uint16
+		assumed            bool
+	}{
+		// offsetof in each version's headers, x86-64
+		{"8.10.7", false, 48, 24, 8, 0, false},
+		{"9.0.2", false, 48, 24, 8, 0, false},
+		{"9.0.2", true, 64, 40, 24, 0, false},
+		{"9.6.6", false, 48, 24, 8, 88, false},
+		{"9.6.6", true, 64, 40, 24, 104, false},
+		{"9.10.3", false, 56, 24, 8, 96, false},
+		{"9.10.3", true, 72, 40, 24, 112, false},
+		{"9.14.1", false, 56, 24, 8, 96, false},
+		{"9.99.1", false, 56, 24, 8, 96, true},
+		{"", false, 56, 24, 8, 96, true},
+		{"nonsense", false, 56, 24, 8, 96, true},
+	} {
+		l, assumed := HeapLayout(c.version, c.profiled, false)
+		if l.TsoId != c.id || l.TsoStackobj != c.stackobj || l.StackSize != c.size || l.TsoLabel != c.label || assumed != c.assumed {
+			t.Errorf("%q profiled %v: %+v, assumed %v; want %+v", c.version, c.profiled, l, assumed, c)
+		}
+	}
+}
