@@ -57,6 +57,16 @@ func TestTransformsNarrowAndUndo(t *testing.T) {
 	}
 }
 
+// Until new figures are there, the old ones are not shown as theirs.
+func TestStaleFiguresAreMarked(t *testing.T) {
+	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
+	_, cmd := s.app.Update(press("f"))
+	s.hasNot("samples kept")
+	s.has("computing")
+	s.run(cmd)
+	s.has("samples kept")
+}
+
 func TestFocusByExpression(t *testing.T) {
 	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
 	s.keys("F", "'^memc(", "enter")

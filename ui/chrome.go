@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -149,7 +150,7 @@ func (a *App) drawCrumbs(r layout.Rect) {
 	right := ""
 	if s != nil {
 		right = fmt.Sprintf("%s of %s samples kept", widget.Count(s.Kept), widget.Count(s.Samples))
-		if a.busy && !stackEqual(a) {
+		if !a.current() {
 			right = "computing " + p.Glyphs.More
 		}
 	}
@@ -188,11 +189,11 @@ func (a *App) drawCrumbs(r layout.Rect) {
 	p.Right(r.Min.X+1, r.Max.X-1, r.Min.Y, right, t.Dim)
 }
 
-// stackEqual reports whether what is shown is of the transforms that hold.
-func stackEqual(a *App) bool {
-	n := a.need()
+// current reports whether the figures shown are of the event and transforms that
+// hold; until they are, they are being computed.
+func (a *App) current() bool {
 	d := &a.c.Data.Need
-	return n.Event == d.Event && fmt.Sprint(n.Stack) == fmt.Sprint(d.Stack)
+	return a.c.Event == d.Event && slices.Equal(a.c.Stack.All(), d.Stack)
 }
 
 func (a *App) drawFooter(r layout.Rect, tiny bool) {

@@ -326,7 +326,7 @@ func (s *sourcePane) drawCause(p *widget.Painter, in widget.Rect, cols sourceCol
 	st := p.Theme.Cause[at%theme.Causes]
 	x := in.Min.X + 1
 	x = p.Text(x, y, in.Max.X, c.Letter+" ", st)
-	x = max(x, p.Right(x, in.Min.X+cols.code-7, y, number(c.Share*s.c.Base), st))
+	p.Right(x, in.Min.X+cols.code-7, y, number(c.Share*s.c.Base), st)
 	code := widget.Rect{Min: image.Pt(in.Min.X+cols.code, in.Min.Y), Max: in.Max}
 	from, end := code.Min.X, code.Min.X
 	text := c.Name
