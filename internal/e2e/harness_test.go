@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -49,6 +51,26 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
+// touchSources looks at every source file of the module, so that Go's cache of test
+// results knows that a test depends on what the commands are built from. It only
+// notices what a test does, not TestMain.
+var touchSources = sync.OnceValue(func() error {
+	const root = "../.."
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			if d.Name() == "bin" || strings.HasPrefix(d.Name(), ".") && path != root {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		_, err = os.Stat(path)
+		return err
+	})
+})
+
 // limit ends commands that hang; no test waits for it.
 const limit = 3 * time.Minute
 
@@ -61,6 +83,9 @@ type result struct {
 // command prepares a command that ends with the test at the latest.
 func command(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
+	if err := touchSources(); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, name, args...)
