@@ -79,8 +79,8 @@ const (
 	bucketSize  = 8
 )
 
-// bucketsOf builds the index of rows by address.
-func bucketsOf(rows []byte) []byte {
+// Buckets builds the index of encoded rows by address.
+func Buckets(rows []byte) []byte {
 	n := len(rows) / UnwindRowSize
 	addr := func(i int) uint32 { return binary.NativeEndian.Uint32(rows[i*UnwindRowSize:]) }
 	if n == 0 {
@@ -105,7 +105,7 @@ func bucketsOf(rows []byte) []byte {
 // record.h declares them. The error is ErrTableFull if there is no room.
 func (s *Sampler) AddTable(rows, rules []byte) (Table, error) {
 	t := s.unwind
-	buckets := bucketsOf(rows)
+	buckets := Buckets(rows)
 	if !t.rows.fits(rows) || !t.rules.fits(rules) || !t.buckets.fits(buckets) {
 		return Table{}, ErrTableFull
 	}
