@@ -510,15 +510,17 @@ INLINE void walk_sample(struct walker *k)
 	w->outcome = OUTCOME_UNCOVERED;
 	u32 leaf = w->frame_count;
 	bpf_loop(MAX_C_FRAMES, unwind_frame, k, 0);
-	if (w->frame_count > leaf)
-		w->header.flags |= SAMPLE_VIA_C;
+	bool via_c = w->frame_count > leaf;
 
 	w->header.stop = w->outcome == OUTCOME_FAILED || w->outcome == OUTCOME_GOING_ON ? STOP_C_UNWIND : STOP_NO_HASKELL;
 	if (!k->haskell)
 		return;
 	if (w->outcome == OUTCOME_HASKELL || w->outcome == OUTCOME_UNCOVERED) {
-		if (walk_haskell(k))
+		if (walk_haskell(k)) {
+			if (via_c)
+				w->header.flags |= SAMPLE_VIA_C;
 			return;
+		}
 	}
 	walk_suspended(k);
 }

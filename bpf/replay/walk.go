@@ -43,7 +43,8 @@ type Target struct {
 	Task      uint64
 	MaxFrames int // of the leaf part, as bpf.Config has it
 	Memory    []snapshot.Segment
-	PID       int // walk this process's memory instead, if not 0
+	PID       int     // walk this process's memory instead, if not 0
+	Tables    *Tables // call frame information; may be nil
 }
 
 // ErrTarget is given for a target that no kernel would hand to the walker.
@@ -59,6 +60,7 @@ func FromSnapshot(s *snapshot.Snapshot, maxFrames int) Target {
 		Task:      s.Task,
 		MaxFrames: maxFrames,
 		Memory:    s.Memory,
+		Tables:    TablesOf(s),
 	}
 }
 
@@ -104,8 +106,22 @@ func walk(t Target, logRoom int) (Record, []snapshot.Range, error) {
 	}
 	log := make([]C.struct_replay_read, logRoom+1)
 
+	t0 := t.Tables
+	if t0 == nil {
+		t0 = &Tables{}
+	}
 	var pin runtime.Pinner
 	defer pin.Unpin()
+	tables := C.struct_replay_tables{
+		rows: unsafe.SliceData(t0.rows), row_count: C.u32(len(t0.rows)),
+		rules: unsafe.SliceData(t0.rules), rule_count: C.u32(len(t0.rules)),
+		buckets: unsafe.SliceData(t0.buckets), bucket_count: C.u32(len(t0.buckets)),
+	}
+	if len(t0.rows) > 0 {
+		pin.Pin(tables.rows)
+		pin.Pin(tables.rules)
+		pin.Pin(tables.buckets)
+	}
 	pin.Pin(&ranges[0])
 	pin.Pin(unsafe.SliceData(blob))
 	pin.Pin(&log[0])
@@ -127,9 +143,9 @@ func walk(t Target, logRoom int) (Record, []snapshot.Range, error) {
 	var status C.int
 	switch t.Arch {
 	case snapshot.X86:
-		status = C.replay_walk_x86(&memory, registers, layout, C.u64(t.Task), C.u32(t.MaxFrames), &result)
+		status = C.replay_walk_x86(&memory, &tables, registers, layout, &t0.regions, C.u64(t.Task), C.u32(t.MaxFrames), &result)
 	case snapshot.ARM64:
-		status = C.replay_walk_arm64(&memory, registers, layout, C.u64(t.Task), C.u32(t.MaxFrames), &result)
+		status = C.replay_walk_arm64(&memory, &tables, registers, layout, &t0.regions, C.u64(t.Task), C.u32(t.MaxFrames), &result)
 	}
 	if status != 0 {
 		return Record{}, nil, errors.New("walk: out of memory")

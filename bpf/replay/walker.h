@@ -32,6 +32,14 @@ struct replay_memory {
 	u64 iterations; // of all loops
 };
 
+// The maps of call frame information.
+struct replay_tables {
+	const struct unwind_row *rows;
+	const struct unwind_rule *rules;
+	const struct unwind_bucket *buckets;
+	u32 row_count, rule_count, bucket_count;
+};
+
 struct replay_result {
 	struct sample_header header;
 	u64 task; // the RTS's Task that the program would remember for the thread
@@ -43,9 +51,11 @@ struct replay_result {
 
 // Both walk as on_event of sample.bpf.c does for a thread in user space. 0, or -1
 // without memory.
-int replay_walk_x86(struct replay_memory *memory, const u64 *regs, const struct process_layout *layout, u64 task,
+int replay_walk_x86(struct replay_memory *memory, const struct replay_tables *tables, const u64 *regs,
+		    const struct process_layout *layout, const struct process_regions *regions, u64 task,
 		    u32 max_frames, struct replay_result *result);
-int replay_walk_arm64(struct replay_memory *memory, const u64 *regs, const struct process_layout *layout, u64 task,
+int replay_walk_arm64(struct replay_memory *memory, const struct replay_tables *tables, const u64 *regs,
+		      const struct process_layout *layout, const struct process_regions *regions, u64 task,
 		      u32 max_frames, struct replay_result *result);
 
 long replay_read_memory(struct replay_memory *memory, void *to, u64 length, u64 address);

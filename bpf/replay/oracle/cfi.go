@@ -28,6 +28,7 @@ type cie struct {
 	returnReg    uint64
 	encoding     byte // of pointers in FDEs
 	augmented    bool
+	signal       bool // describes signal trampolines
 	instructions []byte
 }
 
@@ -35,10 +36,14 @@ type cie struct {
 type state struct {
 	cfaReg uint64
 	cfaOff int64
+	deref  bool // the CFA is the word at register + offset
 	rules  map[uint64]snapshot.Rule
 }
 
-func (s state) clone() state { return state{s.cfaReg, s.cfaOff, maps.Clone(s.rules)} }
+func (s state) clone() state {
+	s.rules = maps.Clone(s.rules)
+	return s
+}
 
 // cursor reads the section; the first error sticks.
 type cursor struct {
@@ -130,6 +135,35 @@ func (c *cursor) pointer(encoding byte, section uint64) uint64 {
 	return v
 }
 
+// expression reads a DWARF expression if it is a register plus an offset,
+// possibly dereferenced.
+func (c *cursor) expression() (reg uint64, offset int64, deref, ok bool) {
+	n := c.u()
+	body := c.at
+	c.skip(n)
+	if c.err != nil {
+		return 0, 0, false, false
+	}
+	const breg0, derefOp, plusUconst = 0x70, 0x06, 0x23
+	e := cursor{data: c.data[:c.at], at: body}
+	op := e.fixed(1)
+	if e.err != nil || op < breg0 || op > breg0+31 {
+		return 0, 0, false, false
+	}
+	reg, offset = op-breg0, e.s()
+	for e.err == nil && e.at < len(e.data) {
+		switch op := e.fixed(1); {
+		case op == derefOp && !deref:
+			deref = true
+		case op == plusUconst && !deref:
+			offset += int64(e.u())
+		default:
+			return 0, 0, false, false
+		}
+	}
+	return reg, offset, deref, e.err == nil
+}
+
 // table is a section's rows, sorted. limits bounds the last row of GHC's
 // procedures, whose FDE's ranges up to 9.0 cover their first block only.
 func (f *frameSection) table(limits []snapshot.Range) ([]snapshot.Row, error) {
@@ -214,6 +248,8 @@ func (f *frameSection) cie(c *cursor) (*cie, error) {
 				c.pointer(byte(c.fixed(1)), 0)
 			case 'L':
 				c.fixed(1)
+			case 'S':
+				out.signal = true
 			}
 		}
 		if c.err == nil && end >= uint64(c.at) {
@@ -256,13 +292,15 @@ func (f *frameSection) fde(c *cursor, parent *cie) ([]snapshot.Row, error) {
 		if st.at == hi && f.eh {
 			continue
 		}
-		rows = append(rows, row(st.at, hi, &st.state, parent.returnReg, !f.eh))
+		r := row(st.at, hi, &st.state, parent.returnReg)
+		r.Haskell, r.Signal = !f.eh, parent.signal
+		rows = append(rows, r)
 	}
 	return rows, nil
 }
 
-func row(lo, hi uint64, s *state, returnReg uint64, haskell bool) snapshot.Row {
-	r := snapshot.Row{Lo: lo, Hi: hi, Haskell: haskell, CFARegister: uint8(s.cfaReg), CFAOffset: s.cfaOff}
+func row(lo, hi uint64, s *state, returnReg uint64) snapshot.Row {
+	r := snapshot.Row{Lo: lo, Hi: hi, Deref: s.deref, CFARegister: uint8(s.cfaReg), CFAOffset: s.cfaOff}
 	for _, reg := range slices.Sorted(maps.Keys(s.rules)) {
 		rule := s.rules[reg]
 		switch {
@@ -341,35 +379,34 @@ func (f *frameSection) run(c *cursor, parent *cie, s *state, initial state, lo u
 			*s = stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
 		case 0x0c: // def_cfa
-			s.cfaReg, s.cfaOff = c.u(), int64(c.u())
+			s.cfaReg, s.cfaOff, s.deref = c.u(), int64(c.u()), false
 		case 0x0d: // def_cfa_register
 			s.cfaReg = c.u()
 		case 0x0e: // def_cfa_offset
 			s.cfaOff = int64(c.u())
 		case 0x0f: // def_cfa_expression
-			c.skip(c.u())
-			s.cfaReg, s.cfaOff = noCFA, 0
+			reg, off, deref, ok := c.expression()
+			s.cfaReg, s.cfaOff, s.deref = reg, off, deref
+			if !ok {
+				s.cfaReg = noCFA
+			}
 		case 0x10, 0x16: // expression, val_expression
 			reg := c.u()
-			n := c.u()
-			body := c.at
-			c.skip(n)
+			base, off, deref, ok := c.expression()
 			r := snapshot.Rule{Kind: snapshot.RuleOther}
-			// StgRun's stack pointer is rsp and a constant: the CFA is
-			// rsp too there, so it can be said as an offset.
-			if e := (&cursor{data: c.data[:c.at], at: body}); c.err == nil && op == 0x16 {
-				if breg := e.fixed(1); breg == 0x70+s.cfaReg {
-					if off := e.s(); e.err == nil && e.at == c.at {
-						r = snapshot.Rule{Kind: snapshot.RuleValue, Offset: off - s.cfaOff}
-					}
-				}
+			switch {
+			case !ok || deref || base != s.cfaReg:
+			case op == 0x10:
+				r = snapshot.Rule{Kind: snapshot.RuleFromCFARegister, Offset: off}
+			case !s.deref: // StgRun's rsp
+				r = snapshot.Rule{Kind: snapshot.RuleValue, Offset: off - s.cfaOff}
 			}
 			s.rules[reg] = r
 		case 0x11: // offset_extended_sf
 			reg := c.u()
 			rule(reg, snapshot.RuleAt, c.s()*parent.dataAlign)
 		case 0x12: // def_cfa_sf
-			s.cfaReg, s.cfaOff = c.u(), c.s()*parent.dataAlign
+			s.cfaReg, s.cfaOff, s.deref = c.u(), c.s()*parent.dataAlign, false
 		case 0x13: // def_cfa_offset_sf
 			s.cfaOff = c.s() * parent.dataAlign
 		case 0x14: // val_offset

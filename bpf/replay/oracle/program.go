@@ -19,6 +19,7 @@ type Program struct {
 	root     string // of the process's file system
 	mappings []mapping
 	files    map[string]*file
+	infos    map[uint64]info // info tables read, by run-time address
 }
 
 type mapping struct {
@@ -26,7 +27,23 @@ type mapping struct {
 	file         *file
 }
 
+// Mapping is a stretch of mapped code.
+type Mapping struct {
+	Start, End, Bias uint64
+	Path             string
+}
+
+// Mappings lists a process's code, the program first.
+func (p *Program) Mappings() []Mapping {
+	var all []Mapping
+	for _, m := range p.mappings {
+		all = append(all, Mapping{m.lo, m.hi, m.bias, m.file.path})
+	}
+	return all
+}
+
 type file struct {
+	path    string
 	name    string
 	symbols []elf.Symbol // of code, sorted by address
 	rows    []snapshot.Row
@@ -35,7 +52,11 @@ type file struct {
 
 // Open reads the files that a process has mapped for execution.
 func Open(pid int) (*Program, error) {
-	p := &Program{root: fmt.Sprintf("/proc/%d/root", pid), files: map[string]*file{}}
+	root, err := os.Readlink(fmt.Sprintf("/proc/%d/root", pid))
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{root: root, files: map[string]*file{}, infos: map[uint64]info{}}
 	return p, p.Refresh(pid)
 }
 
@@ -110,7 +131,7 @@ func openFile(path string) (*file, error) {
 		return nil, err
 	}
 	defer e.Close()
-	f := &file{name: filepath.Base(path)}
+	f := &file{path: path, name: filepath.Base(path)}
 	symbols, err := e.Symbols()
 	if err != nil {
 		symbols, _ = e.DynamicSymbols()
@@ -119,7 +140,7 @@ func openFile(path string) (*file, error) {
 		if int(s.Section) >= len(e.Sections) || s.Name == "" || s.Section == 0 {
 			continue
 		}
-		f.haskell = f.haskell || strings.HasPrefix(s.Name, "stg_upd_frame") || strings.HasSuffix(s.Name, "_info")
+		f.haskell = f.haskell || strings.HasPrefix(s.Name, "stg_") || strings.HasSuffix(s.Name, "_con_info")
 		if e.Sections[s.Section].Flags&elf.SHF_EXECINSTR != 0 {
 			f.symbols = append(f.symbols, s)
 		}

@@ -56,6 +56,13 @@ type heap struct {
 	header uint64 // bytes
 	tsoID  uint64
 	text   [2]snapshot.Range
+	infos  map[uint64]info // seen before; code does not change
+}
+
+// info is what an info table tells of a closure.
+type info struct {
+	layout uint64
+	kind   uint32 // closure type
 }
 
 func (h *heap) inText(address uint64) bool {
@@ -67,12 +74,26 @@ func (h *heap) inText(address uint64) bool {
 	return false
 }
 
-// closureType reads the type of what has that info pointer.
-func (h *heap) closureType(info uint64) (uint32, error) {
-	if !h.inText(info) {
-		return 0, fmt.Errorf("%#x is not in the text", info)
+// info reads the table of what has that info pointer.
+func (h *heap) info(pointer uint64) (info, error) {
+	if i, ok := h.infos[pointer]; ok {
+		return i, nil
 	}
-	return h.half(info - infoTypeOffset)
+	if !h.inText(pointer) {
+		return info{}, fmt.Errorf("%#x is not in the text", pointer)
+	}
+	b, err := h.reader.bytes(pointer-infoLayoutOffset, infoLayoutOffset)
+	if err != nil {
+		return info{}, err
+	}
+	i := info{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint32(b[infoLayoutOffset-infoTypeOffset:])}
+	h.infos[pointer] = i
+	return i, nil
+}
+
+func (h *heap) closureType(pointer uint64) (uint32, error) {
+	i, err := h.info(pointer)
+	return i.kind, err
 }
 
 // chunk is a stack chunk, read whole.
@@ -122,11 +143,11 @@ func (h *heap) frameWords(c *chunk, sp, info uint64, kind uint32) (uint64, error
 		size, err := c.word(sp + 8)
 		return 3 + size, err // StgRetFun: info, size, fun
 	case closureRetBig:
-		offset, err := h.half(info - infoLayoutOffset)
+		i, err := h.info(info)
 		if err != nil {
 			return 0, err
 		}
-		size, err := h.word(info + uint64(int64(int32(offset))))
+		size, err := h.word(info + uint64(int64(int32(uint32(i.layout)))))
 		return 1 + size, err
 	case closureRetBCO:
 		bco, err := c.word(sp + 8)
@@ -138,8 +159,8 @@ func (h *heap) frameWords(c *chunk, sp, info uint64, kind uint32) (uint64, error
 		size, err := h.word(bco + h.header + 32)
 		return 2 + size, err
 	}
-	layout, err := h.word(info - infoLayoutOffset)
-	return 1 + layout&bitmapSizeMask, err
+	i, err := h.info(info)
+	return 1 + i.layout&bitmapSizeMask, err
 }
 
 // frameType gives the closure type of a return frame, or an error if the info

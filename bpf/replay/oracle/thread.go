@@ -49,8 +49,9 @@ type Truth struct {
 	Top        Top
 	TSO        uint64
 	Capability int // -1 without one
-	// Shift is how many words above Sp the youngest frame is.
-	Shift int
+	// Shift is how many words above Sp the youngest frame is, Scan how many a
+	// scan from Sp for a return frame's info pointer would have passed over.
+	Shift, Scan int
 	// Rows are the unwinding rows that were used, and Ranges what of the C
 	// stack was.
 	Rows   []snapshot.Row
@@ -82,7 +83,7 @@ const (
 )
 
 func (t *Thread) heap() (*heap, error) {
-	h := &heap{reader: reader{t.Memory}, header: 8, text: t.Text}
+	h := &heap{reader: reader{t.Memory}, header: 8, text: t.Text, infos: t.Program.infos}
 	if t.Profiled {
 		h.header = 24
 	}
@@ -160,7 +161,10 @@ func (t *Thread) Walk() (*Truth, error) {
 				return truth, t.context(h, truth)
 			}
 			truth.Frames = append(truth.Frames, Frame{Kind: "c", Address: regs[regRA]})
-			pc = regs[regRA] - 1
+			pc = regs[regRA]
+			if !row.Signal {
+				pc--
+			}
 			continue
 		}
 		if !h.inText(pc) {
@@ -178,6 +182,11 @@ func (t *Thread) haskell(h *heap, regs Registers, row snapshot.Row, hasRow bool,
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotInHaskell, err)
 	}
+	if tso == 0 && len(truth.Frames) > 1 {
+		// A safe call: suspendThread has taken the thread away, and its
+		// stack may have moved since.
+		return t.context(h, truth)
+	}
 	c, id, err := h.thread(tso)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotInHaskell, err)
@@ -190,34 +199,46 @@ func (t *Thread) haskell(h *heap, regs Registers, row snapshot.Row, hasRow bool,
 		return err
 	}
 	truth.TSO, truth.Capability = id, int(no)
-	top := sp
+	scanned, err := h.scan(c, sp)
+	truth.Scan = int(scanned-sp) / 8
+	top := scanned
 	if hasRow {
 		truth.Top = TopRow
 		truth.Rows = append(truth.Rows, row)
-		if row.CFARegister != regRBP {
-			return fmt.Errorf("CFA of Haskell code is in register %d", row.CFARegister)
+		base, ok := regs[row.CFARegister]
+		if !ok {
+			return fmt.Errorf("caller's Sp by way of register %d, which is not followed", row.CFARegister)
 		}
-		top = sp + uint64(row.CFAOffset)
-	} else {
-		truth.Top = TopScan
-		for i := 0; ; i++ {
-			if i == topScanWords {
-				return fmt.Errorf("no return frame in %d words from Sp %#x", i, sp)
-			}
-			info, err := c.word(top)
-			if err != nil {
+		top = base + uint64(row.CFAOffset)
+		if row.Deref {
+			if top, err = h.word(top); err != nil {
 				return err
 			}
-			if _, err := h.frameType(info); err == nil {
-				break
-			}
-			top += 8
+		}
+	} else {
+		truth.Top = TopScan
+		if err != nil {
+			return err
 		}
 	}
 	truth.Shift = int(int64(top-sp)) / 8
 	frames, err := h.walk(c, top)
 	truth.Frames = append(truth.Frames, frames...)
 	return err
+}
+
+// scan looks for a return frame's info pointer from sp on.
+func (h *heap) scan(c *chunk, sp uint64) (uint64, error) {
+	for i := range uint64(topScanWords) {
+		info, err := c.word(sp + 8*i)
+		if err != nil {
+			return sp, err
+		}
+		if _, err := h.frameType(info); err == nil {
+			return sp + 8*i, nil
+		}
+	}
+	return sp, fmt.Errorf("no return frame in %d words from Sp %#x", topScanWords, sp)
 }
 
 // context adds the stack of the Haskell thread that waits for the safe foreign
@@ -231,12 +252,22 @@ func (t *Thread) context(h *heap, truth *Truth) error {
 		offset = 120
 	}
 	incall, err := h.word(t.Task + offset)
-	if err != nil || incall == 0 {
+	if err != nil {
 		return err
 	}
-	tso, err := h.word(incall + 8)
-	if err != nil || tso == 0 {
-		return err
+	// struct InCall_ { StgTSO *tso, *suspended_tso; …; struct InCall_ *prev_stack @48; … }:
+	// a call back, or a collection, is an InCall on top of that of the call.
+	var tso uint64
+	for n := 0; tso == 0; n++ {
+		if incall == 0 || n == 1000 {
+			return nil
+		}
+		if tso, err = h.word(incall + 8); err != nil {
+			return err
+		}
+		if incall, err = h.word(incall + 48); err != nil {
+			return err
+		}
 	}
 	c, id, err := h.thread(tso)
 	if err != nil {
@@ -249,16 +280,13 @@ func (t *Thread) context(h *heap, truth *Truth) error {
 	return err
 }
 
-// The return address of signal trampolines is given by an expression.
-var errSignalFrame = errors.New("in a signal handler")
-
 // unwind steps from a C frame to its caller. False at the outermost.
 func unwind(r reader, row *snapshot.Row, regs Registers, used *snapshot.Range) (bool, error) {
 	switch row.Return.Kind {
 	case snapshot.RuleUnknown:
 		return false, nil
 	case snapshot.RuleOther:
-		return false, errSignalFrame
+		return false, errors.New("return address by an expression")
 	}
 	if row.CFARegister == noCFA {
 		return false, errors.New("CFA by an expression")
@@ -268,6 +296,13 @@ func unwind(r reader, row *snapshot.Row, regs Registers, used *snapshot.Range) (
 		return false, fmt.Errorf("CFA in register %d, which is not followed", row.CFARegister)
 	}
 	cfa := base + uint64(row.CFAOffset)
+	if row.Deref {
+		var err error
+		if cfa, err = r.word(cfa); err != nil {
+			return false, err
+		}
+		used.Hi = max(used.Hi, base+uint64(row.CFAOffset)+8)
+	}
 	old := Registers{}
 	for k, v := range regs {
 		old[k] = v
@@ -275,8 +310,11 @@ func unwind(r reader, row *snapshot.Row, regs Registers, used *snapshot.Range) (
 	regs[regRSP] = cfa
 	apply := func(register uint8, rule snapshot.Rule) error {
 		at := cfa + uint64(rule.Offset)
+		if rule.Kind == snapshot.RuleFromCFARegister {
+			at = base + uint64(rule.Offset)
+		}
 		switch rule.Kind {
-		case snapshot.RuleAt:
+		case snapshot.RuleAt, snapshot.RuleFromCFARegister:
 			v, err := r.word(at)
 			if err != nil {
 				return err

@@ -176,7 +176,8 @@ func (d *decoder) snapshot() *Snapshot {
 		var r Row
 		at = d.advance(at, d.uint())
 		r.Lo, r.Hi = at, d.advance(at, d.uint())
-		r.Haskell = d.small(2, "unknown flag") == 1
+		flags := d.small(8, "unknown flags")
+		r.Haskell, r.Signal, r.Deref = flags&1 != 0, flags&2 != 0, flags&4 != 0
 		r.CFARegister = uint8(d.small(256, "unknown register"))
 		r.CFAOffset = d.int()
 		r.Return = d.rule()

@@ -13,14 +13,7 @@ func (s *Snapshot) Encode() []byte {
 	e := encoder(magic)
 	e.string(string(s.Arch))
 	e.string(s.GHC)
-	var flags uint64
-	if s.Threaded {
-		flags |= 1
-	}
-	if s.Profiled {
-		flags |= 2
-	}
-	e.uint(flags)
+	e.uint(bit(s.Threaded, 0) | bit(s.Profiled, 1))
 	e.string(s.Comment)
 	e.uint(uint64(len(s.Registers)))
 	for _, r := range s.Registers {
@@ -44,7 +37,7 @@ func (s *Snapshot) Encode() []byte {
 		e.uint(r.Lo - at)
 		at = r.Lo
 		e.uint(r.Hi - r.Lo)
-		e.bool(r.Haskell)
+		e.uint(bit(r.Haskell, 0) | bit(r.Signal, 1) | bit(r.Deref, 2))
 		e.uint(uint64(r.CFARegister))
 		e.int(r.CFAOffset)
 		e.rule(r.Return)
@@ -85,12 +78,11 @@ type encoder []byte
 func (e *encoder) uint(v uint64) { *e = binary.AppendUvarint(*e, v) }
 func (e *encoder) int(v int64)   { e.uint(uint64(v)<<1 ^ uint64(v>>63)) }
 
-func (e *encoder) bool(v bool) {
-	if v {
-		e.uint(1)
-	} else {
-		e.uint(0)
+func bit(set bool, n int) uint64 {
+	if set {
+		return 1 << n
 	}
+	return 0
 }
 
 func (e *encoder) string(s string) {

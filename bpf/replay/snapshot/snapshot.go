@@ -45,11 +45,12 @@ type Rule struct {
 type RuleKind uint8
 
 const (
-	RuleSame    RuleKind = iota // unchanged
-	RuleAt                      // saved at CFA + Offset
-	RuleValue                   // is CFA + Offset
-	RuleUnknown                  // lost; of the return address: there is no caller
-	RuleOther                    // an expression, which this format cannot say
+	RuleSame            RuleKind = iota // unchanged
+	RuleAt                              // saved at CFA + Offset
+	RuleValue                           // is CFA + Offset
+	RuleUnknown                         // lost; of the return address: there is no caller
+	RuleOther                           // an expression, which this format cannot say
+	RuleFromCFARegister                 // saved at the CFA register's value + Offset
 	numRuleKinds
 )
 
@@ -58,6 +59,8 @@ const (
 type Row struct {
 	Lo, Hi      uint64
 	Haskell     bool // the CFA is that of the STG stack: at it is the caller's info pointer
+	Signal      bool // the caller was interrupted, not called from
+	Deref       bool // the CFA is not register + offset but the word there
 	CFARegister uint8
 	CFAOffset   int64
 	Return      Rule

@@ -16,6 +16,7 @@ func example() *Snapshot {
 		Memory:    []Segment{{0x408e48, []byte{1, 2, 3}}, {0x4200105678, bytes.Repeat([]byte{7}, 300)}},
 		Rows: []Row{
 			{Lo: 0x408e97, Hi: 0x408e9f, Haskell: true, CFARegister: 6, CFAOffset: 8},
+			{Lo: 0x408ea0, Hi: 0x408eb0, Haskell: true, Deref: true, CFARegister: 6, CFAOffset: -8},
 			{Lo: 0x48b5a5, Hi: 0x48b5da, CFARegister: 7, Return: Rule{RuleAt, 16432},
 				Saved: []SavedRegister{{3, Rule{RuleAt, 16384}}, {7, Rule{RuleValue, -16440}}}},
 		},

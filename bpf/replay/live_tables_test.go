@@ -1,0 +1,65 @@
+//go:build linux && cgo && amd64
+
+package replay
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"ccagent/bpf/replay/oracle"
+	"ccagent/symbolize/cfi"
+	"ccagent/symbolize/elffile"
+)
+
+// compiled keeps each file's call frame information, as the agent compiles it.
+var compiled = map[string]*cfi.Table{}
+
+func compile(t *testing.T, path string) *cfi.Table {
+	t.Helper()
+	if table, ok := compiled[path]; ok {
+		return table
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := elffile.Open(f, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := cfi.Compile(e, cfi.DefaultLimits)
+	if err != nil && !errors.Is(err, cfi.ErrNone) {
+		t.Fatalf("compile call frame information of %s: %v", path, err)
+	}
+	compiled[path] = table
+	return table
+}
+
+// tablesOf gives a process's tables as the agent would make them.
+func tablesOf(t *testing.T, p *oracle.Program) *Tables {
+	t.Helper()
+	tables := &Tables{}
+	for _, m := range p.Mappings() {
+		table := compile(t, m.Path)
+		if table == nil {
+			continue
+		}
+		var rows, rules []byte
+		for _, r := range table.Rows {
+			rows = r.Append(rows)
+		}
+		for i := range table.Rules {
+			rules = table.Rules[i].Append(rules)
+		}
+		if err := tables.Add(m.Start, m.End, m.Bias+table.Base, rows, rules); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tables
+}

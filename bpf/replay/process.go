@@ -1,0 +1,196 @@
+//go:build linux && cgo && amd64
+
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"ccagent/bpf/replay/oracle"
+	"ccagent/bpf/replay/snapshot"
+	"ccagent/bpf/replay/trace"
+)
+
+// Build says what a program was compiled with.
+type Build struct {
+	GHC      string // "9.0.2"
+	Threaded bool
+	Profiled bool
+}
+
+// Process is a running program that can be stopped, walked both ways and
+// recorded. As for trace.Process, one OS thread must make all calls.
+type Process struct {
+	*trace.Process
+	Program *oracle.Program
+	Build   Build
+	memory  *os.File
+	text    [2]snapshot.Range
+	tasks   map[int]uint64 // by OS thread, where it was seen in Haskell code
+}
+
+// StartProcess starts a program and runs it to its entry point, where its
+// libraries are mapped.
+func StartProcess(path string, args []string, b Build, stderr io.Writer) (*Process, error) {
+	p := &Process{Build: b, tasks: map[int]uint64{}}
+	var err error
+	if p.Process, err = trace.Start(path, args, trace.Options{Stderr: stderr}); err != nil {
+		return nil, err
+	}
+	if err := p.begin(); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("start %s: %w", path, err)
+	}
+	return p, nil
+}
+
+func (p *Process) begin() (err error) {
+	if p.Program, err = oracle.Open(p.PID); err != nil {
+		return err
+	}
+	if p.memory, err = oracle.OpenMemory(p.PID); err != nil {
+		return err
+	}
+	entry := p.Program.Lookup("main")
+	if entry == 0 {
+		return errors.New("it has no symbol main")
+	}
+	if _, err := p.RunTo(entry, 1); err != nil {
+		return err
+	}
+	if err := p.Program.Refresh(p.PID); err != nil {
+		return err
+	}
+	p.text = p.Program.Text()
+	return nil
+}
+
+// Close kills the process.
+func (p *Process) Close() {
+	p.Process.Close()
+	if p.memory != nil {
+		p.memory.Close()
+	}
+}
+
+// FindFunction gives the address of a Haskell function's code, or of its
+// worker's if there is one, or of a C function's.
+func (p *Process) FindFunction(name string) (uint64, error) {
+	for _, s := range []string{"Main_zdw" + name + "_info", "Main_" + name + "1_info", "Main_" + name + "_info", name} {
+		if at := p.Program.Lookup(s); at != 0 {
+			return at, nil
+		}
+	}
+	return 0, fmt.Errorf("find function %s: no such symbol", name)
+}
+
+// Truth walks a stopped thread by the oracle.
+func (p *Process) Truth(tid int) (*oracle.Truth, []uint64, error) {
+	registers, err := p.Registers(tid)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := oracle.Thread{
+		Registers: oracle.RegistersX86(registers), Memory: p.memory, Program: p.Program,
+		GHC: p.Build.GHC, Profiled: p.Build.Profiled, Threaded: p.Build.Threaded,
+		Text: p.text, Task: p.tasks[tid],
+	}
+	truth, err := t.Walk()
+	if err == nil && truth.Capability >= 0 && len(truth.Frames) > 1 && truth.Frames[1].Kind != "c" {
+		if p.tasks[tid], err = t.RunningTask(); err != nil {
+			return truth, registers, err
+		}
+	}
+	return truth, registers, err
+}
+
+// Target is a stopped thread for the walker.
+func (p *Process) Target(tid int, registers []uint64, tables *Tables, maxFrames int) Target {
+	return Target{
+		Arch: snapshot.X86, Registers: registers, PID: p.PID, Tables: tables, MaxFrames: maxFrames,
+		Layout: Layout(p.Build.GHC, p.Build.Profiled, p.Build.Threaded, p.text), Task: p.tasks[tid],
+	}
+}
+
+// SnapshotFrames is the frame budget that snapshots are recorded for, and
+// replayed with: what they hold of the memory is enough for it.
+const SnapshotFrames = 128
+
+// Record makes a snapshot of a stopped thread whose truth is known: what the
+// walker reads now, and what one that reads elsewhere would need.
+func (p *Process) Record(tid int, registers []uint64, truth *oracle.Truth) (*snapshot.Snapshot, error) {
+	s := &snapshot.Snapshot{
+		Arch: snapshot.X86, GHC: p.Build.GHC, Threaded: p.Build.Threaded, Profiled: p.Build.Profiled,
+		Comment: truth.Comment, Registers: registers, Text: p.text, Task: p.tasks[tid],
+	}
+	s.Rows = sortedRows(truth.Rows)
+	target := p.Target(tid, registers, TablesOf(s), SnapshotFrames)
+	record, reads, err := WalkNoting(target)
+	if err != nil {
+		return nil, err
+	}
+	around := func(at, before, after uint64) { reads = append(reads, snapshot.Range{Lo: at - before, Hi: at + after}) }
+	if truth.Capability >= 0 {
+		const base = 3 // r13 in ptrace's order, unless C has it
+		around(registers[base]+872, 40, 112)
+	}
+	if s.Task != 0 {
+		around(s.Task, 0, 160)
+	}
+	around(truth.CStack.Lo, 128, truth.CStack.Hi-truth.CStack.Lo+128)
+	for i, f := range truth.Frames {
+		if f.Sp == 0 || i > 2*SnapshotFrames && i < len(truth.Frames)-SnapshotFrames && f.Kind != "underflow" {
+			continue
+		}
+		around(f.Address, 40, 8)
+		if i < SnapshotFrames || i > len(truth.Frames)-16 {
+			around(f.Sp, 0, 24)
+		}
+		if i+1 < len(truth.Frames) && truth.Frames[i+1].Chunk != f.Chunk {
+			around(f.Sp, 0, 16)
+		}
+	}
+	var segments []snapshot.Segment
+	for _, r := range reads {
+		b := make([]byte, r.Hi-r.Lo)
+		if _, err := p.memory.ReadAt(b, int64(r.Lo)); err == nil {
+			segments = append(segments, snapshot.Segment{Address: r.Lo, Bytes: b})
+		}
+	}
+	s.Memory = snapshot.Join(segments)
+	seen := map[uint64]bool{0: true}
+	for _, f := range truth.Frames {
+		if !seen[f.Address] {
+			seen[f.Address] = true
+			s.Names = append(s.Names, snapshot.Name{Address: f.Address, Text: p.Program.Name(f.Address)})
+		}
+	}
+	slices.SortFunc(s.Names, func(a, b snapshot.Name) int {
+		if a.Address < b.Address {
+			return -1
+		}
+		return 1
+	})
+	replayed, err := Walk(FromSnapshot(s, SnapshotFrames))
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(replayed.Frames, record.Frames) || replayed.Stop != record.Stop {
+		return nil, errors.New("record snapshot: it is walked otherwise than the process")
+	}
+	return s, nil
+}
+
+func sortedRows(rows []snapshot.Row) []snapshot.Row {
+	sorted := slices.Clone(rows)
+	slices.SortFunc(sorted, func(a, b snapshot.Row) int {
+		if a.Lo < b.Lo {
+			return -1
+		}
+		return 1
+	})
+	return slices.CompactFunc(sorted, func(a, b snapshot.Row) bool { return a.Lo == b.Lo })
+}
