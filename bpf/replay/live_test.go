@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,7 +111,18 @@ func compare(t *testing.T, p *Process, tid int, truth *oracle.Truth, registers [
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := Differences(&r, truth); len(d) > 0 {
+	d := Differences(&r, truth)
+	if len(d) > 0 && truth.Top == oracle.TopScan && r.Flags&FlagTopCFI != 0 {
+		// The agent has worked out rows for code that came without any.
+		// The oracle cannot tell which frame is the first, but all the
+		// others are known.
+		for first := 2; first < min(len(truth.Frames), 32) && len(d) > 0; first++ {
+			other := *truth
+			other.Frames = slices.Concat(truth.Frames[:1], truth.Frames[first:])
+			d = Differences(&r, &other)
+		}
+	}
+	if len(d) > 0 {
 		var text strings.Builder
 		if err := truth.WriteText(&text, p.Program.Name); err != nil {
 			t.Fatal(err)

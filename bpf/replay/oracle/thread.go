@@ -36,10 +36,11 @@ func RegistersX86(r []uint64) Registers {
 type Top string
 
 const (
-	TopRow   Top = "row"   // by a row of GHC's call-frame table: exact
-	TopScan  Top = "scan"  // code without rows: the first word from Sp up that is a return frame's info pointer
-	TopSaved Top = "saved" // the thread's Sp was saved by the RTS
-	TopNone  Top = "none"  // there is no Haskell stack
+	TopRow    Top = "row"    // by a row of GHC's call-frame table: exact
+	TopScan   Top = "scan"   // code without rows: the first word from Sp up that is a return frame's info pointer
+	TopReturn Top = "return" // the next instruction returns to the frame at Sp: exact
+	TopSaved  Top = "saved"  // the thread's Sp was saved by the RTS
+	TopNone   Top = "none"   // there is no Haskell stack
 )
 
 // Truth is what a record of the stopped thread has to tell.
@@ -217,6 +218,9 @@ func (t *Thread) haskell(h *heap, regs Registers, row snapshot.Row, hasRow bool,
 		}
 	} else {
 		truth.Top = TopScan
+		if returning, readErr := h.returning(regs[regRA]); readErr == nil && returning {
+			truth.Top, top, err = TopReturn, sp, nil
+		}
 		if err != nil {
 			return err
 		}
@@ -225,6 +229,12 @@ func (t *Thread) haskell(h *heap, regs Registers, row snapshot.Row, hasRow bool,
 	frames, err := h.walk(c, top)
 	truth.Frames = append(truth.Frames, frames...)
 	return err
+}
+
+// returning tells whether the instruction at pc is jmp *0(%rbp).
+func (h *heap) returning(pc uint64) (bool, error) {
+	code, err := h.bytes(pc, 3)
+	return err == nil && code[0] == 0xff && code[1] == 0x65 && code[2] == 0, err
 }
 
 // scan looks for a return frame's info pointer from sp on.
