@@ -64,7 +64,7 @@ func TestBuckets(t *testing.T) {
 			rows = binary.NativeEndian.AppendUint32(rows, a)
 			rows = binary.NativeEndian.AppendUint32(rows, uint32(i))
 		}
-		buckets := bucketsOf(rows)
+		buckets := Buckets(rows)
 		for range 200 {
 			addr := uint32(r.IntN(int(addrs[len(addrs)-1]) + 1))
 			want := 0
