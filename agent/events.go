@@ -56,6 +56,9 @@ func grantEvents(names []string, rate perf.Rate) ([]grantedEvent, error) {
 }
 
 func grantEvent(name string, rate perf.Rate) (grantedEvent, error) {
+	if name == AllocEvent {
+		return grantAlloc(), nil
+	}
 	wanted, err := perf.Lookup(name)
 	if err != nil {
 		return grantedEvent{}, &EventError{Err: err}

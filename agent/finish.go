@@ -67,7 +67,7 @@ func (c *capture) close() error {
 		errs = append(errs, c.target.Close())
 	}
 	if c.processes != nil {
-		errs = append(errs, c.processes.modules.Close())
+		errs = append(errs, c.processes.alloc.Close(), c.processes.modules.Close())
 	}
 	if c.statsOn != nil {
 		errs = append(errs, c.statsOn())

@@ -17,7 +17,9 @@ type image struct {
 	exe        *module
 	rts        *module // the module that holds GHC's run-time system, nil if none
 	layout     bpf.ProcessLayout
-	walked     bool // the walker knows the layout
+	walked     bool          // the walker knows the layout
+	fromStart  bool          // watched from its first instruction
+	alloc      *allocSymbols // nil unless its allocation is sampled
 	exited     bool
 	refreshed  uint64 // when /proc/PID/maps was last read for an unknown address, ns
 }
@@ -63,6 +65,16 @@ func (im *image) resolve(addr uint64) (module uint32, moduleAddr uint64, ok bool
 	return 0, addr, false
 }
 
+// biasOf is the bias of a module in the image, 0 if it is not mapped.
+func (im *image) biasOf(mod *module) uint64 {
+	for _, m := range im.mappings {
+		if m.module == mod {
+			return m.bias
+		}
+	}
+	return 0
+}
+
 // Where the kernel places shared libraries on 64-bit machines: below the
 // stack, far above GHC's heap at 0x4200000000.
 const (
@@ -79,6 +91,14 @@ func (im *image) deriveLayout() (assumed, ok bool) {
 	b := &im.rts.binary
 	im.layout, assumed = bpf.HeapLayout(b.GHCVersion, b.Profiled(), b.Threaded())
 	im.layout.Generation = im.generation
+	if im.fromStart {
+		im.layout.FromStart = 1
+	}
+	if a := im.alloc; a != nil {
+		bias := im.biasOf(im.rts)
+		im.layout.EnterInfo = a.enter + bias
+		im.layout.CannedLo, im.layout.CannedHi = a.cannedLo+bias, a.cannedHigh+bias
+	}
 	var ranges int
 	for _, m := range im.mappings {
 		if m.module != im.exe {
@@ -103,6 +123,7 @@ type processes struct {
 	modules    *modules
 	emit       func(time uint64, e eventlog.Event) error
 	warn       func(line string)
+	alloc      *allocProbes // nil unless allocation is sampled
 	images     map[uint32]*image
 	generation uint32
 }
@@ -110,13 +131,14 @@ type processes struct {
 // now is for events that have no time of their own.
 const now = ^uint64(0)
 
-func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string)) *processes {
-	return &processes{sampler: s, modules: newModules(), emit: emit, warn: warn, images: map[uint32]*image{}}
+func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), alloc *allocProbes) *processes {
+	return &processes{sampler: s, modules: newModules(), emit: emit, warn: warn, alloc: alloc, images: map[uint32]*image{}}
 }
 
 // discover takes in a process that runs already.
-func (ps *processes) discover(pid uint32, comm, path string) (*image, error) {
+func (ps *processes) discover(pid uint32, comm, path string, fromStart bool) (*image, error) {
 	im := ps.newImage(pid)
+	im.fromStart = fromStart
 	if err := ps.emit(now, &eventlog.Process{Change: eventlog.ProcessSeen, PID: pid, Comm: comm, Path: path}); err != nil {
 		return nil, err
 	}
@@ -186,12 +208,17 @@ func (ps *processes) tellWalker(im *image) error {
 	if err := ps.sampler.SetRegions(im.pid, im.regions()); err != nil {
 		return err
 	}
+	im.alloc = ps.alloc.find(im)
 	old := im.layout
 	if _, ok := im.deriveLayout(); !ok || im.walked && old == im.layout {
 		return nil
 	}
 	im.walked = true
-	return ps.sampler.SetLayout(im.pid, im.layout)
+	if err := ps.sampler.SetLayout(im.pid, im.layout); err != nil {
+		return err
+	}
+	ps.alloc.attach(im)
+	return nil
 }
 
 // apply takes in what the side band told.
@@ -210,7 +237,10 @@ func (ps *processes) apply(c perf.Change) error {
 		if err := ps.sampler.Forget(c.PID); err != nil {
 			return err
 		}
-		ps.newImage(c.PID)
+		if old := ps.images[c.PID]; old != nil {
+			ps.alloc.drop(old)
+		}
+		ps.newImage(c.PID).fromStart = true
 		path := readExe(c.PID)
 		return ps.emit(time, &eventlog.Process{Change: eventlog.ProcessExeced, PID: c.PID, Comm: c.Comm, Path: path})
 	case *perf.Fork:
@@ -234,6 +264,7 @@ func (ps *processes) apply(c perf.Change) error {
 			return nil
 		}
 		im.exited = true
+		ps.alloc.drop(im)
 		if err := ps.sampler.Forget(c.PID); err != nil {
 			return err
 		}

@@ -19,6 +19,8 @@ func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assum
 		StackSp:     16,
 		StackFirst:  24,
 	}
+	const baseFromCapability = 24 // sizeof(StgFunTable)
+	l.TotalAllocated = 1200 - baseFromCapability
 	if threaded {
 		l.TaskIncall = 120 // behind the thread's id, condition variable and lock
 	} else {
@@ -31,6 +33,9 @@ func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assum
 		known = false
 	case v.before(9, 10):
 		l.TsoId = 48
+	}
+	if known && v.before(9, 2) {
+		l.TotalAllocated = 1184 - baseFromCapability
 	}
 	switch {
 	case !known || !v.before(9, 10):

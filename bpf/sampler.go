@@ -79,7 +79,7 @@ func Load(c Config) (*Sampler, error) {
 		return nil, fmt.Errorf("read embedded sampler: %w", err)
 	}
 	spec.Maps[samplerMapSamples].MaxEntries = uint32(c.RingBytes)
-	spec.Maps[samplerMapCaches].MaxEntries = uint32(c.CPUs)
+	spec.Maps[samplerMapCaches].MaxEntries = uint32(2 * c.CPUs)
 	spec.Maps[samplerMapUnwindRows].MaxEntries = uint32(c.UnwindRows)
 	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/rowsPerRule + 1)
 	spec.Maps[samplerMapUnwindBuckets].MaxEntries = uint32(c.UnwindRows/rowsPerBucket + 2)
@@ -94,10 +94,26 @@ func Load(c Config) (*Sampler, error) {
 	return s, nil
 }
 
-// Program loads the program that samples the event of that index. The sampler
+// EventProgram loads the program that runs at the overflows of the event of
+// that index. The sampler owns it.
+func (s *Sampler) EventProgram(event int) (*ebpf.Program, error) {
+	return s.program(samplerProgOnEvent, event)
+}
+
+// AllocationProgram loads the program that runs where a thread returns to the
+// scheduler from a failed heap check, in the target's own code. The sampler
 // owns it.
-func (s *Sampler) Program(event int) (*ebpf.Program, error) {
+func (s *Sampler) AllocationProgram(event int) (*ebpf.Program, error) {
+	return s.program(samplerProgOnNurseryFull, event)
+}
+
+func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {
 	spec := s.spec.Copy()
+	for other := range spec.Programs {
+		if other != name {
+			delete(spec.Programs, other)
+		}
+	}
 	set := func(name string, value any) error { return spec.Variables[name].Set(value) }
 	var kernelStacks uint8
 	if s.config.KernelStacks {
@@ -105,6 +121,7 @@ func (s *Sampler) Program(event int) (*ebpf.Program, error) {
 	}
 	err := errors.Join(
 		set(samplerVarEventIndex, uint16(event)),
+		set(samplerVarCpus, uint32(s.config.CPUs)),
 		set(samplerVarMaxFrames, uint32(s.config.MaxFrames)),
 		set(samplerVarKernelStacks, kernelStacks))
 	if ns := s.config.PIDNamespace; ns != nil {
@@ -113,8 +130,7 @@ func (s *Sampler) Program(event int) (*ebpf.Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure sampler: %w", err)
 	}
-	var loaded samplerPrograms
-	err = spec.LoadAndAssign(&loaded, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
+	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
 		samplerMapSamples:       s.maps.Samples,
 		samplerMapLayouts:       s.maps.Layouts,
 		samplerMapRegions:       s.maps.Regions,
@@ -125,13 +141,16 @@ func (s *Sampler) Program(event int) (*ebpf.Program, error) {
 		samplerMapCaches:        s.maps.Caches,
 		samplerMapThreads:       s.maps.Threads,
 		samplerMapLabels:        s.maps.Labels,
+		samplerMapAllocated:     s.maps.Allocated,
 		samplerMapStats:         s.maps.Stats,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("load sampler program: %w", err)
 	}
-	s.programs = append(s.programs, loaded.OnEvent)
-	return loaded.OnEvent, nil
+	defer loaded.Close()
+	prog := loaded.DetachProgram(name)
+	s.programs = append(s.programs, prog)
+	return prog, nil
 }
 
 // Ring is the ring buffer that records arrive in.
@@ -160,6 +179,7 @@ func (s *Sampler) Forget(pid uint32) error {
 type Stats struct {
 	Samples  uint64 // programs run
 	RingFull uint64 // records lost because the ring buffer was full
+	Nested   uint64 // samples not taken, because one was being taken on that CPU
 }
 
 // Stats gives the counts of every possible CPU.
@@ -170,7 +190,7 @@ func (s *Sampler) Stats() ([]Stats, error) {
 	}
 	stats := make([]Stats, len(perCPU))
 	for i, c := range perCPU {
-		stats[i] = Stats{Samples: c.Samples, RingFull: c.RingFull}
+		stats[i] = Stats{Samples: c.Samples, RingFull: c.RingFull, Nested: c.Nested}
 	}
 	return stats, nil
 }

@@ -95,7 +95,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	prog, err := s.Program(3)
+	prog, err := s.EventProgram(3)
 	if err != nil {
 		t.Fatal(err)
 	}

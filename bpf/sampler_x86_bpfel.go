@@ -13,6 +13,12 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type samplerCapabilityKey struct {
+	_          structs.HostLayout
+	Capability uint32
+	Generation uint32
+}
+
 type samplerFrameKind uint32
 
 const (
@@ -48,20 +54,25 @@ type samplerInfoCache struct {
 }
 
 type samplerProcessLayout struct {
-	_           structs.HostLayout
-	TextLo      [2]uint64
-	TextHi      [2]uint64
-	Generation  uint32
-	TsoStackobj uint16
-	TsoId       uint16
-	StackSize   uint16
-	StackSp     uint16
-	StackFirst  uint16
-	Header      uint16
-	TaskIncall  uint16
-	TsoLabel    uint16
-	Padding     [3]uint16
-	_           [6]byte
+	_              structs.HostLayout
+	TextLo         [2]uint64
+	TextHi         [2]uint64
+	EnterInfo      uint64
+	CannedLo       uint64
+	CannedHi       uint64
+	Generation     uint32
+	TsoStackobj    uint16
+	TsoId          uint16
+	StackSize      uint16
+	StackSp        uint16
+	StackFirst     uint16
+	Header         uint16
+	TaskIncall     uint16
+	TsoLabel       uint16
+	TotalAllocated uint16
+	FromStart      uint16
+	Padding        uint16
+	_              [6]byte
 }
 
 type samplerProcessRegions struct {
@@ -194,6 +205,8 @@ type samplerWalk struct {
 	Folding      uint32
 	Number       uint32
 	Found        uint32
+	Busy         uint32
+	_            [4]byte
 	Task         uint64
 	Layout       samplerProcessLayout
 	Tso          [16]uint64
@@ -235,12 +248,14 @@ type samplerWalkStats struct {
 	_        structs.HostLayout
 	Samples  uint64
 	RingFull uint64
+	Nested   uint64
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	samplerMapAllocated       = "allocated"
 	samplerMapCaches          = "caches"
 	samplerMapLabels          = "labels"
 	samplerMapLayouts         = "layouts"
@@ -253,6 +268,8 @@ const (
 	samplerMapUnwindRules     = "unwind_rules"
 	samplerMapWalks           = "walks"
 	samplerProgOnEvent        = "on_event"
+	samplerProgOnNurseryFull  = "on_nursery_full"
+	samplerVarCpus            = "cpus"
 	samplerVarEmitFrameKind   = "emit_frame_kind"
 	samplerVarEmitRecordType  = "emit_record_type"
 	samplerVarEmitSampleFlags = "emit_sample_flags"
@@ -306,13 +323,15 @@ type samplerSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerProgramSpecs struct {
-	OnEvent *ebpf.ProgramSpec `ebpf:"on_event"`
+	OnEvent       *ebpf.ProgramSpec `ebpf:"on_event"`
+	OnNurseryFull *ebpf.ProgramSpec `ebpf:"on_nursery_full"`
 }
 
 // samplerMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
+	Allocated     *ebpf.MapSpec `ebpf:"allocated"`
 	Caches        *ebpf.MapSpec `ebpf:"caches"`
 	Labels        *ebpf.MapSpec `ebpf:"labels"`
 	Layouts       *ebpf.MapSpec `ebpf:"layouts"`
@@ -330,6 +349,7 @@ type samplerMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerVariableSpecs struct {
+	Cpus            *ebpf.VariableSpec `ebpf:"cpus"`
 	EmitFrameKind   *ebpf.VariableSpec `ebpf:"emit_frame_kind"`
 	EmitRecordType  *ebpf.VariableSpec `ebpf:"emit_record_type"`
 	EmitSampleFlags *ebpf.VariableSpec `ebpf:"emit_sample_flags"`
@@ -361,6 +381,7 @@ func (o *samplerObjects) Close() error {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
+	Allocated     *ebpf.Map `ebpf:"allocated"`
 	Caches        *ebpf.Map `ebpf:"caches"`
 	Labels        *ebpf.Map `ebpf:"labels"`
 	Layouts       *ebpf.Map `ebpf:"layouts"`
@@ -376,6 +397,7 @@ type samplerMaps struct {
 
 func (m *samplerMaps) Close() error {
 	return _SamplerClose(
+		m.Allocated,
 		m.Caches,
 		m.Labels,
 		m.Layouts,
@@ -394,6 +416,7 @@ func (m *samplerMaps) Close() error {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerVariables struct {
+	Cpus            *ebpf.Variable `ebpf:"cpus"`
 	EmitFrameKind   *ebpf.Variable `ebpf:"emit_frame_kind"`
 	EmitRecordType  *ebpf.Variable `ebpf:"emit_record_type"`
 	EmitSampleFlags *ebpf.Variable `ebpf:"emit_sample_flags"`
@@ -409,12 +432,14 @@ type samplerVariables struct {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerPrograms struct {
-	OnEvent *ebpf.Program `ebpf:"on_event"`
+	OnEvent       *ebpf.Program `ebpf:"on_event"`
+	OnNurseryFull *ebpf.Program `ebpf:"on_nursery_full"`
 }
 
 func (p *samplerPrograms) Close() error {
 	return _SamplerClose(
 		p.OnEvent,
+		p.OnNurseryFull,
 	)
 }
 

@@ -95,7 +95,7 @@ func loadWalker() error {
 		return err
 	}
 	defer s.Close()
-	_, err = s.Program(0)
+	_, err = s.EventProgram(0)
 	return err
 }
 

@@ -101,6 +101,10 @@ struct process_layout {
 	// libraries are linked dynamically, the region of shared libraries.
 	u64 text_lo[2];
 	u64 text_hi[2];
+	// Info pointers of frames that the RTS pushes when a heap check fails:
+	// stg_enter_info, and the range of the stg_ret_*_info; 0 if not known.
+	u64 enter_info;
+	u64 canned_lo, canned_hi;
 	u32 generation; // differs for every program image; keys the info-table cache
 	u16 tso_stackobj;
 	u16 tso_id;
@@ -110,7 +114,9 @@ struct process_layout {
 	u16 header;	 // sizeof(StgHeader)
 	u16 task_incall; // Task.incall
 	u16 tso_label;	 // 0 before GHC 9.6
-	u16 padding[3];
+	u16 total_allocated; // Capability.total_allocated, from BaseReg
+	u16 from_start;	 // the process was watched from its beginning
+	u16 padding;
 };
 
 // What is remembered of an OS thread that was seen running Haskell code.
@@ -118,6 +124,12 @@ struct thread_state {
 	u64 task; // the RTS's Task of the thread; fixed for its life
 	u32 generation;
 	u32 padding;
+};
+
+// A capability of a program image.
+struct capability_key {
+	u32 capability;
+	u32 generation;
 };
 
 // A Haskell thread of a program image.
@@ -188,4 +200,5 @@ struct process_regions {
 struct walk_stats {
 	u64 samples;
 	u64 ring_full;
+	u64 nested; // not taken because another was being taken on that CPU
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// Runs at every overflow of a sampled event, in the interrupt, and sends one
+// on_event runs at every overflow of a sampled event, in the interrupt;
+// on_nursery_full where a heap check returns to the scheduler. Each sends one
 // record to user space.
 
 #include "kernel.h"
@@ -43,6 +44,7 @@ INLINE const struct unwind_bucket *unwind_bucket_at(u32 index) { return bpf_map_
 const volatile u32 max_frames = 128;
 const volatile u16 event_index = 0;
 const volatile u8 kernel_stacks = 0;
+const volatile u32 cpus = 1;
 // The pid namespace of user space; 0 where that is the initial one.
 const volatile u64 pidns_dev = 0;
 const volatile u64 pidns_ino = 0;
@@ -73,14 +75,30 @@ struct {
 	__type(value, struct process_regions);
 } regions SEC(".maps");
 
+// The words that each capability had allocated when that was last looked at.
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct capability_key);
+	__type(value, u64);
+} allocated SEC(".maps");
+
+// A probe in user code can be interrupted by an event, so each has its own.
+enum {
+	WALK_OF_EVENT = 0,
+	WALK_OF_PROBE,
+	WALKS,
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, WALKS);
 	__type(key, u32);
 	__type(value, struct walk);
 } walks SEC(".maps");
 
-// One entry a CPU. A per-CPU map's values are limited to 32 KiB.
+// One entry a CPU for events, then one a CPU for probes. A per-CPU map's values
+// are limited to 32 KiB.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1); // set by user space
@@ -182,55 +200,121 @@ INLINE void tell_label(struct walk *w)
 	bpf_ringbuf_output(&samples, &w->header, sizeof(w->header) + bytes, BPF_RB_NO_WAKEUP);
 }
 
+INLINE void begin_sample(struct walk *w)
+{
+	struct sample_header *h = &w->header;
+	begin_walk(w, max_frames);
+	h->time = bpf_ktime_get_ns();
+	current_ids(h);
+	h->cpu = bpf_get_smp_processor_id();
+	h->event = event_index;
+}
+
+// find_walker looks up what a walk of this process and thread works on. False
+// if there is nothing to be done.
+INLINE bool find_walker(struct walker *k, struct walk *w, u32 cache)
+{
+	struct sample_header *h = &w->header;
+	struct process_layout *layout = bpf_map_lookup_elem(&layouts, &h->pid);
+	k->walk = w;
+	k->cache = bpf_map_lookup_elem(&caches, &cache);
+	k->regions = bpf_map_lookup_elem(&regions, &h->pid);
+	k->thread = bpf_map_lookup_elem(&threads, &h->tid);
+	k->haskell = layout != 0;
+	if (layout)
+		w->layout = *layout;
+	return k->cache != 0;
+}
+
 SEC("perf_event")
 int on_event(struct perf_event_context *ctx)
 {
-	u32 zero = 0;
-	struct walk *w = bpf_map_lookup_elem(&walks, &zero);
+	u32 walk = WALK_OF_EVENT, zero = 0;
+	struct walk *w = bpf_map_lookup_elem(&walks, &walk);
 	struct walk_stats *s = bpf_map_lookup_elem(&stats, &zero);
 	if (!w || !s)
 		return 0;
 	s->samples++;
-
-	struct sample_header *h = &w->header;
-	h->time = bpf_ktime_get_ns();
-	h->period = ctx->sample_period;
-	current_ids(h);
-	h->cpu = bpf_get_smp_processor_id();
-	h->event = event_index;
-	begin_walk(w, max_frames);
+	begin_sample(w);
+	w->header.period = ctx->sample_period;
 
 	if (REGS_IN_USER(&ctx->regs)) {
 		copy_walk_regs(&w->regs, &ctx->regs);
 	} else {
-		h->flags |= SAMPLE_IN_KERNEL;
+		w->header.flags |= SAMPLE_IN_KERNEL;
 		if (kernel_stacks)
 			push_kernel_frames(ctx, w);
 		long user = bpf_task_pt_regs(bpf_get_current_task_btf());
 		if (bpf_probe_read_kernel(&w->regs, sizeof(w->regs), (const void *)user) ||
 		    !REGS_IN_USER(&w->regs)) {
-			h->stop = STOP_NO_USER_CONTEXT;
+			w->header.stop = STOP_NO_USER_CONTEXT;
 			emit(w, s);
 			return 0;
 		}
 	}
-	struct process_layout *layout = bpf_map_lookup_elem(&layouts, &h->pid);
-	struct walker k = {
-		.walk = w,
-		.cache = bpf_map_lookup_elem(&caches, &h->cpu),
-		.regions = bpf_map_lookup_elem(&regions, &h->pid),
-		.thread = bpf_map_lookup_elem(&threads, &h->tid),
-		.haskell = layout != 0,
-	};
-	if (!k.cache)
+	struct walker k;
+	if (!find_walker(&k, w, w->header.cpu))
 		return 0;
-	if (layout)
-		w->layout = *layout;
 	walk_sample(&k);
 	remember_thread(&k);
 	emit(w, s);
-	if (layout && w->layout.tso_label)
+	if (k.haskell && w->layout.tso_label)
 		tell_label(w);
+	return 0;
+}
+
+// newly_allocated gives the bytes that the capability has allocated since it was
+// last asked, 0 the first time unless the process was watched from its start.
+INLINE u64 newly_allocated(struct walk *w, u64 base)
+{
+	struct capability_key key = {.generation = w->layout.generation};
+	u64 total;
+	if (READ_USER(&key.capability, sizeof(key.capability), base + BASE_CAPABILITY_NO) ||
+	    READ_USER(&total, sizeof(total), base + w->layout.total_allocated))
+		return 0;
+	u64 *before = bpf_map_lookup_elem(&allocated, &key);
+	u64 since = before ? *before : w->layout.from_start ? 0 : total;
+	if (bpf_map_update_elem(&allocated, &key, &total, 0) || total < since)
+		return 0;
+	return 8 * (total - since);
+}
+
+INLINE void sample_allocation(struct regs *ctx, struct walk *w, struct walk_stats *s)
+{
+	struct walker k;
+	u64 why;
+	begin_sample(w);
+	copy_walk_regs(&w->regs, ctx);
+	if (!find_walker(&k, w, cpus + w->header.cpu) || !k.haskell)
+		return;
+	u64 base = REG_BASE(&w->regs);
+	// Threads also return here for a context switch, or a stack that is full.
+	if (READ_USER(&why, sizeof(why), base + BASE_RET) || why != HEAP_OVERFLOW)
+		return;
+	w->header.period = newly_allocated(w, base);
+	if (w->header.period == 0)
+		return;
+	s->samples++;
+	walk_allocation(&k);
+	emit(w, s);
+}
+
+SEC("uprobe")
+int on_nursery_full(struct regs *ctx)
+{
+	u32 walk = WALK_OF_PROBE, zero = 0;
+	struct walk *w = bpf_map_lookup_elem(&walks, &walk);
+	struct walk_stats *s = bpf_map_lookup_elem(&stats, &zero);
+	if (!w || !s)
+		return 0;
+	// The thread can be preempted here by one that comes here too.
+	if (w->busy) {
+		s->nested++;
+		return 0;
+	}
+	w->busy = 1;
+	sample_allocation(ctx, w, s);
+	w->busy = 0;
 	return 0;
 }
 

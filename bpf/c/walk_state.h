@@ -28,6 +28,10 @@ enum {
 #define BASE_RUNNING_TASK 928
 #define BASE_READ_LEN 64 // from rCurrentTSO through the running task
 
+// rRet: why a thread returned to the scheduler, and the value for a full nursery.
+#define BASE_RET 912
+#define HEAP_OVERFLOW 1
+
 // InCall: a call from C into Haskell. Within a safe foreign call that has called
 // back, the thread that waits is the enclosing call's.
 #define INCALL_SUSPENDED_TSO 8
@@ -103,6 +107,7 @@ struct walk {
 	u32 folding;
 	u32 number; // of this walk on this CPU
 	u32 found; // find_frame's result
+	u32 busy;  // a walk that can be interrupted is using this
 	u64 task;  // the Task that runs the Haskell code, 0 if none does
 	struct process_layout layout;
 	u64 tso[TSO_READ_WORDS];

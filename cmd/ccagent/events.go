@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
+	"ccagent/agent"
 	"ccagent/perf"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ func listEvents() []eventRow {
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	return append(rows, eventRow{Name: agent.AllocEvent, Kind: "program", Unit: "bytes", Available: true})
 }
 
 func eventsCommand() *cobra.Command {

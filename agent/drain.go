@@ -1,0 +1,204 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// drain takes everything that has arrived.
+func (c *capture) drain() error {
+	for {
+		more, err := c.drainBatch()
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// batchSize bounds the samples that are held at once to be merged with changes.
+const batchSize = 2048
+
+// drainBatch merges samples with changes by time. Samples are read first, so
+// that every change that precedes one of them is there to be merged.
+func (c *capture) drainBatch() (more bool, err error) {
+	n := 0
+	for n < batchSize {
+		if n == len(c.batch) {
+			c.batch = append(c.batch, perf.Sample{})
+		}
+		ok, err := c.samples.Read(&c.batch[n])
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			break
+		}
+		n++
+	}
+	c.changes = c.changes[:0]
+	if c.sideBand != nil {
+		if c.changes, err = c.sideBand.Read(c.changes); err != nil {
+			return false, err
+		}
+		slices.SortStableFunc(c.changes, func(a, b perf.Change) int {
+			return cmp.Compare(perf.ChangeTime(a), perf.ChangeTime(b))
+		})
+	}
+	next := 0
+	for i := range c.batch[:n] {
+		s := &c.batch[i]
+		for next < len(c.changes) && perf.ChangeTime(c.changes[next]) <= s.Time {
+			if err := c.processes.apply(c.changes[next]); err != nil {
+				return false, err
+			}
+			next++
+		}
+		if err := c.sample(s); err != nil {
+			return false, err
+		}
+	}
+	for ; next < len(c.changes); next++ {
+		if err := c.processes.apply(c.changes[next]); err != nil {
+			return false, err
+		}
+	}
+	return n == batchSize, nil
+}
+
+// sample writes one sample, after the stack nodes that it needs; or the label
+// of a thread that was sampled.
+func (c *capture) sample(s *perf.Sample) error {
+	if s.Record == bpf.RecordLabel {
+		return c.label(s)
+	}
+	im := c.processes.images[s.Pid]
+	if im == nil {
+		// Its fork or exec has not been told, or was lost.
+		var err error
+		if im, err = c.processes.discover(s.Pid, readComm(int(s.Pid)), readExe(s.Pid), false); err != nil {
+			return err
+		}
+	}
+	node, err := c.stacks.intern(im, s.Frames,
+		func(addr uint64) (uint32, uint64, error) { return c.processes.locate(im, s.Time, addr) },
+		func(n *eventlog.Nodes) error {
+			c.seen.addNodes(n.Nodes)
+			return c.emit(s.Time, n)
+		})
+	if err != nil {
+		return err
+	}
+	if err := c.countSample(im, s); err != nil {
+		return err
+	}
+	return c.emit(s.Time, &eventlog.Sample{
+		Event: uint32(s.Event), CPU: s.Cpu, PID: s.Pid, TID: s.Tid,
+		Capability: uint32(s.Capability), TSO: s.Tso, Weight: s.Period, Node: node,
+		Stop: eventlog.StopReason(s.Stop), Flags: eventlog.SampleFlags(s.Flags),
+		SkippedWords: s.SkippedWords, FoldedFrames: s.FoldedFrames,
+	})
+}
+
+// maxLabels bounds the remembered thread labels.
+const maxLabels = 1 << 16
+
+// label writes a thread's label unless it is known: the walker knows labels by
+// their place in the heap, and tells them again when they were moved.
+func (c *capture) label(s *perf.Sample) error {
+	thread := threadKey{s.Pid, s.Tso}
+	if c.labels[thread] == s.Label {
+		return nil
+	}
+	if len(c.labels) >= maxLabels {
+		clear(c.labels)
+	}
+	c.labels[thread] = s.Label
+	return c.emit(now, &eventlog.ThreadLabel{Thread: uint32(s.Tso), Label: s.Label})
+}
+
+// countSample keeps the summary's counts.
+func (c *capture) countSample(im *image, s *perf.Sample) error {
+	if int(s.Event) >= len(c.sum.Events) {
+		return fmt.Errorf("sample of unknown event %d", s.Event)
+	}
+	e := &c.sum.Events[s.Event]
+	e.Samples++
+	e.Weight += s.Period
+	c.sum.Samples++
+	c.walks.add(uint64(s.WalkNs))
+	switch stop := eventlog.StopReason(s.Stop); {
+	case stop == eventlog.StopNoHaskell || stop == eventlog.StopNoUserContext:
+		c.sum.NoHaskell++
+	case stop.Complete():
+		c.sum.Complete++
+	case stop.Truncated():
+		c.sum.Truncated++
+	default:
+		c.sum.Failed++
+	}
+	if im.rts != nil {
+		c.sum.Haskell = true
+	}
+	if leaf, ok := leafAddress(s.Frames); ok {
+		module, addr, _ := im.resolve(leaf)
+		c.seen.countLeaf(module, addr)
+	}
+	return nil
+}
+
+// leafAddress is the user-space address that a sample hit, or came from.
+func leafAddress(frames []uint64) (uint64, bool) {
+	for _, f := range frames {
+		if eventlog.FrameKind(f>>bpf.FrameKindShift) == eventlog.FramePC {
+			return f & bpf.FrameAddressMask, true
+		}
+	}
+	return 0, false
+}
+
+// account writes what was lost and what measuring has cost so far, and hands
+// everything to the file.
+func (c *capture) account() error {
+	stats, err := c.sampler.Stats()
+	if err != nil {
+		return err
+	}
+	for cpu, s := range stats {
+		if lost := s.RingFull - c.ringFull[cpu]; lost > 0 {
+			c.ringFull[cpu] = s.RingFull
+			c.sum.Lost += lost
+			if err := c.emit(now, &eventlog.Loss{CPU: uint32(cpu), Reason: eventlog.LossRingFull, Count: lost}); err != nil {
+				return err
+			}
+		}
+	}
+	for cpu, s := range stats {
+		if lost := s.Nested - c.nested[cpu]; lost > 0 {
+			c.nested[cpu] = s.Nested
+			c.sum.Lost += lost
+			if err := c.emit(now, &eventlog.Loss{CPU: uint32(cpu), Reason: eventlog.LossNested, Count: lost}); err != nil {
+				return err
+			}
+		}
+	}
+	if bad := c.samples.Undecodable; bad > c.undecodable {
+		if err := c.emit(now, &eventlog.Loss{Reason: eventlog.LossDecode, Count: bad - c.undecodable}); err != nil {
+			return err
+		}
+		c.sum.Lost += bad - c.undecodable
+		c.undecodable = bad
+	}
+	cost, err := c.measureCost()
+	if err != nil {
+		return err
+	}
+	if err := c.emit(now, cost); err != nil {
+		return err
+	}
+	return c.log.Flush()
+}

@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"ccagent/eventlog"
+)
+
+// writeHead writes the standard events that other tools look for, and the
+// definitions of the sampled events.
+func (c *capture) writeHead() error {
+	const capset = 0
+	pid := uint32(c.target.PID)
+	wall := time.Now().UnixNano() - int64(monotonic()-c.start)
+	args := c.target.Args
+	if len(args) == 0 {
+		args = []string{c.target.Path}
+	}
+	head := []eventlog.Event{
+		&eventlog.CapsetCreate{Capset: capset, Type: eventlog.CapsetOSProcess},
+		&eventlog.OSProcessPID{Capset: capset, PID: pid},
+		&eventlog.WallClock{Capset: capset, Sec: uint64(wall / 1e9), Nsec: uint32(wall % 1e9)},
+		&eventlog.ProgramArgs{Capset: capset, Args: args},
+	}
+	for _, e := range head {
+		if err := c.emit(c.start, e); err != nil {
+			return err
+		}
+	}
+	c.sum.Events = c.sum.Events[:0]
+	for i := range c.events {
+		d := &c.events[i].def
+		if a := c.processes.alloc; a != nil && a.event == &c.events[i] && a.failed != nil {
+			d.Granted, d.Fallback = "", a.failed.Error()
+		}
+		if err := c.emit(c.start, d); err != nil {
+			return err
+		}
+		c.sum.Events = append(c.sum.Events, EventSummary{Requested: d.Requested, Granted: d.Granted, Fallback: d.Fallback, Unit: d.Unit})
+	}
+	return nil
+}
+
+// describe writes the Capture event and warns about what will be missing.
+func (c *capture) describe(im *image) error {
+	wall := time.Now().UnixNano() - int64(monotonic()-c.start)
+	e := &eventlog.Capture{
+		AgentVersion: c.opts.AgentVersion,
+		StartUnixNs:  uint64(wall),
+		PID:          uint32(c.target.PID),
+		UID:          c.who.UID,
+		Program:      c.target.Path,
+		Args:         c.target.Args,
+		Kernel:       release(),
+		Arch:         runtime.GOARCH,
+		CPUModel:     cpuModel(),
+		CPUs:         uint32(runtime.NumCPU()),
+	}
+	if c.target.child == nil {
+		e.Mode = eventlog.CaptureAttach
+	}
+	if im.exe != nil {
+		b := im.exe.binary
+		if im.rts != nil {
+			b = im.rts.binary
+		}
+		e.GHCVersion, e.Way = b.GHCVersion, b.Way
+		if im.rts != nil {
+			e.LayoutAssumed, _ = im.deriveLayout()
+		}
+		c.warnAboutBinary(im, e.LayoutAssumed)
+	}
+	return c.emit(c.start, e)
+}
+
+func (c *capture) warnAboutBinary(im *image, assumed bool) {
+	exe := &im.exe.binary
+	switch {
+	case im.exe.why != nil:
+		c.opts.Warn(fmt.Sprintf("%v; its code will have no names", im.exe.why))
+	case !exe.GHC && im.rts == nil:
+		c.opts.Warn(fmt.Sprintf("%s is not a Haskell program compiled by GHC: only its C code is sampled", im.exe.path))
+	case assumed:
+		c.opts.Warn(fmt.Sprintf("GHC version %q is not one that is known: its stacks are walked by the newest known layout", exe.GHCVersion))
+	}
+	switch {
+	case !exe.GHC:
+	case !exe.HasSymtab:
+		c.opts.Warn(fmt.Sprintf("%s is stripped: code without debug information will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.exe.path))
+	case !exe.HasNotes:
+		c.opts.Warn(fmt.Sprintf("%s has no source notes: names will be those of compiled code; build it with ghc -g3 (ccagent doctor %s tells how)", im.exe.path, im.exe.path))
+	}
+}
