@@ -12,6 +12,10 @@ import (
 func printSummary(w io.Writer, s *agent.Summary) {
 	line := func(format string, args ...any) { fmt.Fprintf(w, "ccagent: "+format+"\n", args...) }
 	for _, e := range s.Events {
+		if e.Granted == "" {
+			line("%s: not available", e.Requested)
+			continue
+		}
 		name := e.Granted
 		if e.Fallback != "" {
 			name += " (for " + e.Requested + ")"
