@@ -1,0 +1,116 @@
+package semantics
+
+// Pseudo-centres. Main bears what no scc claims; a global binding to a function
+// is subsumed by whoever uses it; a constant applicative form (CAF) bears its
+// own evaluation.
+const (
+	MainCC = "MAIN"
+	SubCC  = "SUB"
+	CAFCC  = "CAF"
+)
+
+// scoped are the rules of Fig. 4 that hold for any kind of centre: cur is the
+// current cost centre and own is unused.
+type scoped[M comparable] struct{}
+
+func (scoped[M]) Join(a, _ M) M                   { return a }
+func (scoped[M]) Operand(cur, _ M) M              { return cur }
+func (scoped[M]) Value(cur, _ M) M                { return cur }
+func (scoped[M]) Heap(cur, _ M, _ bool) M         { return cur }
+func (scoped[M]) Thunk(_, _, bound M) M           { return bound }
+func (scoped[M]) Branch(cur, _, _ M, _ bool) M    { return cur }
+func (scoped[M]) Added(_, _ M, _ bool) (none M)   { return none }
+func (scoped[M]) Carried(_, _ M, _ bool) (none M) { return none }
+
+func (scoped[M]) Bearer(k Kind, cur, _, value M) (M, bool) {
+	switch k {
+	case EvalLam, EvalCon, LetEval:
+		return cur, false
+	case Update:
+		return value, true
+	}
+	return cur, true
+}
+
+// CAFRule says what becomes of constant applicative forms.
+type CAFRule uint8
+
+const (
+	// CAFBase is Fig. 4: all costs of a CAF, those of functions made in it too,
+	// go to CAF.
+	CAFBase CAFRule = iota
+	// CAFSubsumed is Fig. 7 (§7.2): the one-off costs go to CAF, those of
+	// functions made in it to who applies them.
+	CAFSubsumed
+	// CAFFirst subsumes a CAF's evaluation by the first to demand it. Footnote 9
+	// tells why not to: attribution then depends on the order of evaluation.
+	CAFFirst
+)
+
+// Lexical is the cost semantics of Sansom & Peyton Jones; on flat programs that
+// of Brassel et al.
+type Lexical struct {
+	scoped[string]
+	CAF CAFRule
+	// NamedCAFs gives each CAF a centre of its own, "CAF:x".
+	NamedCAFs bool
+	// Evaluation attributes a function's body to its application (§8.1) and not
+	// to where the function was declared.
+	Evaluation bool
+}
+
+var _ Semantics[string] = Lexical{}
+
+// Main implements Semantics.
+func (Lexical) Main() string { return MainCC }
+
+// Global is the paper's initcc.
+func (l Lexical) Global(b *Bind) string {
+	switch {
+	case IsFunction(b.Rhs):
+		return SubCC
+	case l.NamedCAFs:
+		return CAFCC + ":" + b.Name
+	default:
+		return CAFCC
+	}
+}
+
+// Scope implements Semantics.
+func (Lexical) Scope(_, own, cc string) (string, string) { return cc, own }
+
+func isCAF(cc string) bool { return len(cc) >= len(CAFCC) && cc[:len(CAFCC)] == CAFCC }
+
+// subsume is the predicate s of Fig. 4 and Fig. 7.
+func (l Lexical) subsume(cur, cc string, lambda bool) string {
+	if cc == SubCC || l.CAF != CAFBase && isCAF(cc) && lambda {
+		return cur
+	}
+	return cc
+}
+
+// Thunk implements Semantics.
+func (l Lexical) Thunk(cur, _, bound string) string {
+	if l.CAF == CAFFirst && isCAF(bound) {
+		return cur
+	}
+	return bound
+}
+
+// Found implements Semantics.
+func (l Lexical) Found(cur, _, bound string, lambda bool) string {
+	return l.subsume(cur, bound, lambda)
+}
+
+// Updated implements Semantics.
+func (l Lexical) Updated(cur, _, value string, lambda bool) string {
+	return l.subsume(cur, value, lambda)
+}
+
+// Body implements Semantics.
+func (l Lexical) Body(cur, _, lam string) string {
+	if l.Evaluation {
+		return cur
+	}
+	return lam
+}
