@@ -50,12 +50,12 @@ type compiler struct {
 	stats   Stats
 	// Of the entry that is being run.
 	common *common
-	bad    error
 	floor  int // its first row
 }
 
 // Compile reads .eh_frame, found by its section or by PT_GNU_EH_FRAME, and
-// .debug_frame. Malformed entries are counted and left out. It returns an
+// .debug_frame, and works out rows for Haskell code (see the package's
+// documentation). Malformed entries are counted and left out. It returns an
 // error that wraps ErrNone where there are no entries at all,
 // elffile.ErrTooLarge beyond a limit, or an *elffile.UnsupportedError for
 // another machine.
@@ -84,6 +84,11 @@ func Compile(f *elffile.File, limits Limits) (*Table, error) {
 			return nil, fmt.Errorf("%w that is well-formed: %w", ErrNone, c.stats.FirstFault)
 		}
 		return nil, ErrNone
+	}
+	for i := range code {
+		if code[i].end {
+			c.stats.Code++
+		}
 	}
 	return c.table(c.overlay(c.joined(), code))
 }
@@ -198,15 +203,12 @@ func (c *compiler) run(s *section, h *header, g *common, d *description) {
 		c.stats.Discarded++
 		return
 	}
-	c.common, c.bad, c.floor = g, nil, len(c.rows)
+	c.common, c.floor = g, len(c.rows)
 	if err := c.machine.runDescription(g, d); err != nil {
-		c.bad = err
-	}
-	if c.bad != nil {
 		// Rows before the fault are as good as any, but where the last
 		// of them ends is not known.
 		c.rows = c.rows[:c.floor]
-		c.fault(s.fault(h.off, "%v", c.bad))
+		c.fault(s.fault(h.off, "%v", err))
 		return
 	}
 	c.stats.Descriptions++
@@ -227,12 +229,9 @@ func (c *compiler) row(s *state, location uint64) {
 	if n := len(c.rows); n > c.floor {
 		last := &c.rows[n-1]
 		if c.common.haskell && c.machine.spChanged {
-			rule = last.rule // see doc.go, "C calls"
+			rule = last.rule // doc.go, "C calls"
 		}
 		switch {
-		case location < last.addr:
-			c.bad = fmt.Errorf("location %#x after %#x", location, last.addr)
-			return
 		case location == last.addr:
 			last.rule = rule
 			return

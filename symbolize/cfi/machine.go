@@ -114,7 +114,7 @@ func (m *machine) runCommon(g *common, code *cursor) error {
 	return err
 }
 
-// runDescription runs an FDE's instructions. Rows before an error are good.
+// runDescription runs an FDE's instructions.
 func (m *machine) runDescription(g *common, d *description) error {
 	m.state, m.remembered = g.initial, m.remembered[:0]
 	m.location, m.spChanged = d.lo, false
@@ -126,11 +126,15 @@ func (m *machine) runDescription(g *common, d *description) error {
 	return nil
 }
 
-func (m *machine) advance(g *common, n uint64) { m.moveTo(m.location + n*g.codeAlign) }
+func (m *machine) advance(g *common, n uint64) error { return m.moveTo(m.location + n*g.codeAlign) }
 
-func (m *machine) moveTo(location uint64) {
+func (m *machine) moveTo(location uint64) error {
+	if location < m.location {
+		return fmt.Errorf("location %#x after %#x", location, m.location)
+	}
 	m.row(&m.state, m.location)
 	m.location, m.spChanged = location, false
+	return nil
 }
 
 func (m *machine) run(g *common, c *cursor) error {
@@ -152,8 +156,7 @@ func (m *machine) step(g *common, c *cursor, op uint8) error {
 	low := uint64(op & 0x3f)
 	switch op & 0xc0 {
 	case opAdvance:
-		m.advance(g, low)
-		return nil
+		return m.advance(g, low)
 	case opOffset:
 		m.set(low, registerRule{kind: ruleOffset, n: int64(c.uleb()) * g.dataAlign})
 		return nil
@@ -175,13 +178,13 @@ func (m *machine) step(g *common, c *cursor, op uint8) error {
 		if !ok {
 			return fmt.Errorf("location in encoding %#x", g.pointers)
 		}
-		m.moveTo(to)
+		return m.moveTo(to)
 	case opAdvance1:
-		m.advance(g, uint64(c.u8()))
+		return m.advance(g, uint64(c.u8()))
 	case opAdvance2:
-		m.advance(g, uint64(c.u16()))
+		return m.advance(g, uint64(c.u16()))
 	case opAdvance4:
-		m.advance(g, uint64(c.u32()))
+		return m.advance(g, uint64(c.u32()))
 
 	case opDefCFA:
 		s.cfa = cfaRule{kind: cfaRegister, reg: c.uleb(), n: int64(c.uleb())}

@@ -36,6 +36,7 @@ type Stats struct {
 	Discarded    int // FDEs of code that the linker dropped
 	Malformed    int // entries that could not be read, in part or as a whole
 	Repaired     int // GHC's FDEs whose range was wrong
+	Code         int // ranges of Haskell code that rows were worked out for
 	// Rows of the input, before equal neighbours were joined, that have no
 	// form as a Rule.
 	Unknown [numReasons]int
