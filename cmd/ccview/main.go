@@ -7,6 +7,7 @@
 //	ccview timeline FILE              activity over time
 //	ccview info FILE                  metadata and all accounting
 //	ccview doctor FILE                is the log whole; what is missing and what would bring it back
+//	ccview export --to FORMAT FILE    other tools' formats
 //
 // Its exit status is 0; 1 when the log cannot be read; 2 for a wrong call.
 package main

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"ccagent/profile"
+	"ccagent/profile/export"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+)
+
+func exportCommand(stdout, stderr io.Writer) *cobra.Command {
+	v := &view{stdout: stdout, stderr: stderr}
+	var to, out string
+	o := export.Options{Program: "ccview " + viewVersion()}
+	c := &cobra.Command{
+		Use:   "export --to FORMAT -o OUT FILE",
+		Short: "other tools' formats",
+		Long: `Writes a log, or what the flags keep of it, for other tools:
+
+  pprof        go tool pprof; a sample type for each event, the causes of a
+               frame as inlined functions, labels thread, capability, category
+  speedscope   speedscope.app; a profile for each thread, or --merged
+  folded       flame graph scripts; with --causes the leaf's causes as NAME_[i]
+  firefox      profiler.firefox.com
+  perf-script  what reads the text of perf script
+
+Without --event, formats that hold several events get all of them, the others
+the log's first.`,
+		Args: exactly(1, "one log"),
+		RunE: func(c *cobra.Command, args []string) error {
+			f, err := exportFormat(to)
+			if err != nil {
+				return err
+			}
+			if v.json() {
+				return wrong("export has formats of its own: leave out --format json")
+			}
+			if err := v.notOnTerminal(f.Binary, out, to); err != nil {
+				return err
+			}
+			ss, level, err := v.selections(c, args[0], f.Events)
+			if err != nil {
+				return err
+			}
+			o.Level = level
+			return v.writeTo(out, func(w io.Writer) error { return f.Write(w, ss, o) })
+		},
+	}
+	v.addFlags(c)
+	c.Flags().StringVar(&to, "to", "", "the `FORMAT`: "+formatNames())
+	c.Flags().StringVarP(&out, "output", "o", "-", "write to `OUT`; - is stdout")
+	c.Flags().BoolVar(&o.Causes, "causes", false, "folded: the leaf's causes at --level as frames NAME_[i]")
+	c.Flags().BoolVar(&o.Merged, "merged", false, "speedscope: all threads in one profile")
+	return c
+}
+
+// viewVersion is the module's version as it was built.
+func viewVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+func formatNames() string {
+	var names []string
+	for i := range export.Formats {
+		names = append(names, export.Formats[i].Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func exportFormat(name string) (*export.Format, error) {
+	for i := range export.Formats {
+		if export.Formats[i].Name == name {
+			return &export.Formats[i], nil
+		}
+	}
+	if name == "" {
+		return nil, wrong("export needs --to FORMAT: %s", formatNames())
+	}
+	return nil, wrong("unknown format %q: choose %s", name, formatNames())
+}
+
+// notOnTerminal refuses to write what no terminal shows.
+func (v *view) notOnTerminal(binary bool, out, to string) error {
+	f, ok := v.stdout.(*os.File)
+	if binary && out == "-" && ok && term.IsTerminal(f.Fd()) {
+		return wrong("%s is a binary format and stdout a terminal: name a file with -o OUT", to)
+	}
+	return nil
+}
+
+// selections applies the flags to each event that is to be exported.
+func (v *view) selections(c *cobra.Command, path string, all bool) ([]*profile.Selection, profile.Level, error) {
+	s, level, err := v.selection(c, path)
+	if err != nil {
+		return nil, 0, err
+	}
+	p := s.Profile
+	switch {
+	case p.Samples() == 0:
+		return nil, 0, fmt.Errorf("%s has no samples to export", path)
+	case s.Samples == 0 && (v.event != "" || !all):
+		return nil, 0, wrong("the flags keep none of the samples of %s", path)
+	case v.event != "" || !all:
+		return []*profile.Selection{s}, level, nil
+	}
+	var ss []*profile.Selection
+	for i := range p.Events {
+		if i == s.Event {
+			ss = append(ss, s)
+		} else if p.Events[i].Samples > 0 {
+			if other := p.Select(s.Filter.WithEvent(i)); other.Samples > 0 {
+				ss = append(ss, other)
+			}
+		}
+	}
+	if len(ss) == 1 && s.Samples == 0 {
+		return nil, 0, wrong("the flags keep none of the samples of %s", path)
+	}
+	return ss, level, nil
+}
+
+// writeTo lets write produce a file as a whole: it is not there, or its former
+// content is, until it is complete. What is no regular file is written directly.
+func (v *view) writeTo(out string, write func(io.Writer) error) error {
+	if out == "-" {
+		return write(v.stdout)
+	}
+	if st, err := os.Stat(out); err == nil && !st.Mode().IsRegular() {
+		f, err := os.OpenFile(out, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+".*")
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), out)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}

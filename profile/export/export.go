@@ -1,0 +1,187 @@
+package export
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+)
+
+// Options change what is written.
+type Options struct {
+	// Causes adds the leaf's causes to folded stacks, at Level.
+	Causes bool
+	Level  profile.Level
+	// Merged makes one speedscope profile of all threads.
+	Merged bool
+	// Program is the exporting program's name and version.
+	Program string
+}
+
+// Format writes selections of one log, one for each event.
+type Format struct {
+	Name   string
+	Binary bool
+	// Events is set if the format holds several events.
+	Events bool
+	Write  func(w io.Writer, ss []*profile.Selection, o Options) error
+}
+
+// Formats are all formats.
+var Formats = []Format{
+	{Name: "pprof", Binary: true, Events: true, Write: PProf},
+	{Name: "speedscope", Events: true, Write: Speedscope},
+	{Name: "folded", Write: func(w io.Writer, ss []*profile.Selection, o Options) error { return Folded(w, ss[0], o) }},
+	{Name: "firefox", Events: true, Write: Firefox},
+	{Name: "perf-script", Events: true, Write: PerfScript},
+}
+
+// hidden names a stack that has no frame left.
+const hidden = "(hidden)"
+
+// label names a thread: by what it is called, by Haskell thread, or by OS thread.
+func label(t *profile.Thread) string {
+	switch {
+	case t.TSO != 0 && t.Label != "":
+		return fmt.Sprintf("Haskell thread %d (%s)", t.TSO, t.Label)
+	case t.TSO != 0:
+		return fmt.Sprintf("Haskell thread %d", t.TSO)
+	}
+	return fmt.Sprintf("OS thread %d", t.TID)
+}
+
+// thread is a thread as exports tell them apart: a Haskell thread wherever it
+// runs, or else an OS thread.
+type thread struct {
+	pid uint32
+	tso uint64
+	tid uint32 // 0 if tso is not
+}
+
+func threadOf(k profile.ThreadKey) thread {
+	if k.TSO != 0 {
+		return thread{pid: k.PID, tso: k.TSO}
+	}
+	return thread{pid: k.PID, tid: k.TID}
+}
+
+// names gives the labels of a profile's threads.
+func names(p *profile.Profile) map[thread]string {
+	m := make(map[thread]string)
+	for i := range p.Threads {
+		t := &p.Threads[i]
+		if k := threadOf(t.ThreadKey); m[k] == "" || t.Label != "" {
+			m[k] = label(t)
+		}
+	}
+	return m
+}
+
+// sample is a kept sample in the order of time.
+type sample struct {
+	time   uint64
+	weight uint64
+	site   profile.SiteID
+}
+
+// byThread gathers a selection's samples by thread, each in the order of time,
+// the threads in the order of their first sample in the log.
+func byThread(s *profile.Selection) (order []thread, samples map[thread][]sample) {
+	samples = make(map[thread][]sample)
+	for site, smp := range s.EachSample() {
+		t := threadOf(smp.Thread)
+		if _, ok := samples[t]; !ok {
+			order = append(order, t)
+		}
+		samples[t] = append(samples[t], sample{smp.Time, smp.Weight, site})
+	}
+	for _, l := range samples {
+		sortByTime(l)
+	}
+	return order, samples
+}
+
+func sortByTime(l []sample) {
+	byTime := func(a, b sample) int {
+		switch {
+		case a.time < b.time:
+			return -1
+		case a.time > b.time:
+			return 1
+		}
+		return 0
+	}
+	if !slices.IsSortedFunc(l, byTime) {
+		slices.SortStableFunc(l, byTime)
+	}
+}
+
+// frameIDs numbers frames from 0 in the order of their first use.
+type frameIDs struct {
+	ids    map[*profile.Frame]int
+	frames []*profile.Frame
+}
+
+func newFrameIDs() *frameIDs { return &frameIDs{ids: make(map[*profile.Frame]int)} }
+
+func (t *frameIDs) of(f *profile.Frame) int {
+	id, ok := t.ids[f]
+	if !ok {
+		id = len(t.frames)
+		t.ids[f] = id
+		t.frames = append(t.frames, f)
+	}
+	return id
+}
+
+var hiddenFrame = &profile.Frame{Name: hidden, Kind: profile.KindCategory}
+
+// stackOf is the walker's stack of a site, leaf first, never empty.
+func stackOf(w *profile.StackWalker, site profile.SiteID) []profile.StackFrame {
+	if st := w.Stack(site); len(st) > 0 {
+		return st
+	}
+	return []profile.StackFrame{{Frame: hiddenFrame}}
+}
+
+// programName is the profiled program, or what is known instead.
+func programName(p *profile.Profile) string {
+	if p.Capture.Program != "" {
+		return path.Base(p.Capture.Program)
+	}
+	return "eventlog"
+}
+
+func commandLine(p *profile.Profile) string {
+	c := &p.Capture
+	if len(c.Args) == 0 {
+		return c.Program
+	}
+	return strings.Join(append([]string{c.Program}, c.Args[1:]...), " ")
+}
+
+// signed gives a weight to formats that have signed ones.
+func signed(w uint64) (int64, error) {
+	if w > math.MaxInt64 {
+		return 0, fmt.Errorf("a weight of %d does not fit the format's 63 bits", w)
+	}
+	return int64(w), nil
+}
+
+// interval is the time or count between two samples of an event.
+func interval(e *profile.Event) uint64 {
+	switch {
+	case e.RateMode == eventlog.RatePeriod && e.Rate > 0:
+		return e.Rate
+	case e.RateMode == eventlog.RateFrequency && e.Rate > 0 && e.Unit == "ns":
+		return 1_000_000_000 / e.Rate
+	case e.Samples > 0:
+		return e.Weight / e.Samples
+	}
+	return 0
+}

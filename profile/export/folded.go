@@ -1,0 +1,83 @@
+package export
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"ccagent/profile"
+)
+
+// Folded writes a stack a line, root first, frames separated by semicolons, and
+// its weight after a space. With Options.Causes the causes of the leaf that it
+// does not bear the name of follow it, outermost first, marked _[i] as frames of
+// inlined functions are.
+func Folded(w io.Writer, s *profile.Selection, o Options) error {
+	out := bufio.NewWriter(w)
+	weights := make([]uint64, s.Profile.Sites())
+	kept := make([]bool, len(weights))
+	for site, smp := range s.EachSample() {
+		weights[site] += smp.Weight
+		kept[site] = true
+	}
+	walker := s.StackWalker(false)
+	lines := make(map[string]uint64)
+	var b strings.Builder
+	for site := range weights {
+		if !kept[site] {
+			continue
+		}
+		stack := stackOf(walker, profile.SiteID(site))
+		b.Reset()
+		for i := len(stack) - 1; i >= 0; i-- {
+			if b.Len() > 0 {
+				b.WriteByte(';')
+			}
+			writeFrameName(&b, stack[i].Frame.Name)
+		}
+		if o.Causes {
+			foldedCauses(&b, s, stack[0], s.LeafPlace(profile.SiteID(site)), o.Level)
+		}
+		lines[b.String()] += weights[site]
+	}
+	stacks := make([]string, 0, len(lines))
+	for l := range lines {
+		stacks = append(stacks, l)
+	}
+	slices.Sort(stacks)
+	for _, l := range stacks {
+		fmt.Fprintf(out, "%s %d\n", l, lines[l])
+	}
+	return out.Flush()
+}
+
+func foldedCauses(b *strings.Builder, s *profile.Selection, leaf profile.StackFrame, place profile.PlaceID, level profile.Level) {
+	if place == 0 {
+		return
+	}
+	causes := s.CauseLines(nil, level, place)
+	for _, c := range slices.Backward(causes) {
+		if c.Element.Kind != profile.KindSource || c.Element.Name == leaf.Frame.Name {
+			continue
+		}
+		b.WriteByte(';')
+		writeFrameName(b, c.Element.Name)
+		b.WriteString("_[i]")
+	}
+}
+
+// writeFrameName keeps a name from being taken for two frames or for a line's
+// end.
+func writeFrameName(b *strings.Builder, name string) {
+	for _, r := range name {
+		switch {
+		case r == ';':
+			r = ':'
+		case r < ' ' || r == 0x7f:
+			r = '_'
+		}
+		b.WriteRune(r)
+	}
+}

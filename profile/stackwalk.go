@@ -1,0 +1,154 @@
+package profile
+
+import (
+	"iter"
+
+	"ccagent/eventlog"
+)
+
+// SiteID numbers the sites of a profile, from 0. Samples of one SiteID have the
+// same stack.
+type SiteID uint32
+
+// EachSample gives the selection's samples in the order of the log.
+func (s *Selection) EachSample() iter.Seq2[SiteID, Sample] {
+	return func(yield func(SiteID, Sample) bool) {
+		if s.Event < 0 {
+			return
+		}
+		p := s.Profile
+		for k, c := range p.chunks {
+			for i := 0; i < c.n; i++ {
+				if s.pred.keep(c, i) && !yield(SiteID(c.site[i]), p.Sample(k*chunkSize+i)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Keeps reports whether the selection has the i-th sample of the log.
+func (s *Selection) Keeps(i int) bool {
+	return s.Event >= 0 && s.pred.keep(s.Profile.chunks[i/chunkSize], i%chunkSize)
+}
+
+// SiteCategory is the category of a site's leaf.
+func (p *Profile) SiteCategory(id SiteID) eventlog.Category { return p.siteCategory(p.sites[id]) }
+
+// Sites is the number of a profile's sites.
+func (p *Profile) Sites() int { return len(p.sites) }
+
+// Place gives the code that a place is: a module address, or an absolute one of
+// module 0; false if the place is no address.
+func (p *Profile) Place(id PlaceID) (module uint32, addr uint64, ok bool) {
+	pl := p.places[id]
+	return pl.module, pl.addr, pl.class == placeUser || pl.class == placeKernel
+}
+
+// StackFrame is a frame of one stack.
+type StackFrame struct {
+	Frame *Frame  // shared: two frames are alike if their pointers are
+	Place PlaceID // 0 if the frame stands for no code: frames left out, the kernel as a whole, …
+}
+
+// StackWalker tells the stacks of a selection's sites. It is not safe for concurrent
+// use.
+type StackWalker struct {
+	b       *treeBuilder
+	order   *treeOrder
+	whole   bool
+	visible []int8
+	scratch []StackFrame
+}
+
+// StackWalker gives the selection's stacks as Tree shows them: without the
+// frames that only structure them. If whole is set, neighbouring frames of one
+// binding are not made one.
+func (s *Selection) StackWalker(whole bool) *StackWalker {
+	return &StackWalker{
+		b: newTreeBuilder(s, TreeOptions{MaxDepth: -1}, 0), order: s.Profile.treeOrder(), whole: whole,
+		visible: make([]int8, len(s.Profile.places)),
+	}
+}
+
+// Stack gives a site's stack, leaf first, valid until the next call. A stack
+// without any frame is empty: all of it is hidden.
+func (w *StackWalker) Stack(id SiteID) []StackFrame {
+	b := w.b
+	p, frames := b.p, b.frames.frames
+	site := p.sites[id]
+	w.scratch = w.scratch[:0]
+	add := func(frame uint32, place PlaceID) {
+		f := &frames[frame]
+		if n := len(w.scratch); !w.whole && n > 0 && w.scratch[n-1].Frame == f && frame != frameSkippedWords {
+			// Of frames that become one the root-most stands for all, as in Tree.
+			w.scratch[n-1].Place = place
+			return
+		}
+		w.scratch = append(w.scratch, StackFrame{f, place})
+	}
+	switch {
+	case site.Kernel && !p.onPath(site.Node, eventlog.FrameKernel):
+		add(frameKernel, 0)
+	case site.Node == 0:
+		add(frameUnresolved, 0)
+	}
+	n := site.Node
+	if leaf := b.s.leaf[id]; b.s.CountsBytes() && leaf != 0 {
+		n = leaf
+	}
+	for ; n != 0; n = w.order.parent(p, n) {
+		if !b.shows(n, w.visible) {
+			continue
+		}
+		frame, place := b.frameOf(n), PlaceID(p.nodes.place[n])
+		if p.nodes.kind[n] == eventlog.FrameSkipped {
+			place = 0
+		}
+		add(frame, place)
+	}
+	if incomplete(site.Stop) && site.Node != 0 {
+		add(frameCut+min(uint32(site.Stop), uint32(len(Event{}.Stops)-1)), 0)
+	}
+	return w.scratch
+}
+
+// CauseLine is an element of a cause set with the line of its nearest span.
+type CauseLine struct {
+	Element *Element
+	Line    uint32 // 0 if unknown
+}
+
+// CauseLines appends the elements of a place at a level, nearest first, to dst:
+// those that Hot attributes it to. It appends nothing for a place that is no
+// code, or has all its causes hidden.
+func (s *Selection) CauseLines(dst []CauseLine, level Level, place PlaceID) []CauseLine {
+	ix := s.index(level)
+	p := s.Profile
+	for _, id := range ix.of(uint32(place)) {
+		e := &ix.elements[id]
+		c := CauseLine{Element: e, Line: e.Span.Line}
+		if level == LevelBinding && e.Kind == KindSource {
+			c.Line = 0
+			p.items(uint32(place), func(it item) {
+				if c.Line == 0 && it.span != 0 && it.binding == e.Binding {
+					c.Line = p.symbols.spans[it.span].Line
+				}
+			})
+			if c.Line == 0 {
+				c.Line = e.Span.Line
+			}
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// LeafPlace is the place that bears the cost of a site's samples; 0 if none
+// does.
+func (s *Selection) LeafPlace(id SiteID) PlaceID {
+	if n := s.leaf[id]; n != 0 && !s.Profile.sites[id].Kernel {
+		return PlaceID(s.Profile.nodes.place[n])
+	}
+	return 0
+}
