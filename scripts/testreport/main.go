@@ -168,7 +168,7 @@ func (r *reporter) record(action, name, why string) error {
 
 var (
 	bookkeeping = regexp.MustCompile(`^\s*(=== |--- )`)
-	position    = regexp.MustCompile(`^[\w.-]+\.go:\d+: `)
+	position    = regexp.MustCompile(`^[\w.-]+\.go:\d+:\s*`)
 )
 
 // reason finds the last thing a skipped test said, without the place it said it.
