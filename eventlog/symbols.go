@@ -74,7 +74,9 @@ type Binding struct {
 	Category Category
 }
 
-// Span is a source note: a stretch of source that code was made from.
+// Span is a source note: a stretch of source that code was made from. Of an
+// imported function that was specialised, only the binding may be known: File
+// and places are 0.
 type Span struct {
 	ID      uint32 // from 1
 	File    uint32

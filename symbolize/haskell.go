@@ -1,14 +1,15 @@
 package symbolize
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"ccagent/eventlog"
 	"ccagent/symbolize/dwarfindex"
 	"ccagent/symbolize/hsname"
-	"ccagent/symbolize/hssource"
 )
 
 // block gives a block's id in the log.
@@ -38,11 +39,55 @@ func (m *moduleRun) block(id dwarfindex.BlockID) (uint32, error) {
 		}
 		out.Causes = append(out.Causes, eventlog.Cause{Span: s, Distance: c.Distance})
 	}
+	if len(out.Causes) > 0 {
+		if err = m.specialised(&out, b.Proc); err != nil {
+			return 0, err
+		}
+	}
 	m.r.blockCount++
 	m.r.sum.Blocks++
 	out.ID = uint32(m.r.blockCount)
 	m.blocks[id] = out.ID
 	return out.ID, m.r.emit(&out)
+}
+
+// specialised adds to a block's causes the imported functions that its code was
+// specialised from. They have no notes; the code that uses them has, and is a
+// cause as much.
+func (m *moduleRun) specialised(out *eventlog.Block, own dwarfindex.ProcID) error {
+	procs := append([]dwarfindex.ProcID{own}, m.enc...)
+	var first []eventlog.Cause
+	for i, id := range procs {
+		if !m.x.Proc(id).Adopted {
+			continue
+		}
+		binding := m.r.bindings.roots[m.procs[id]]
+		if !strings.HasSuffix(m.r.bindings.named[binding].name, specialisedName) {
+			continue
+		}
+		s, err := m.placeless(binding)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(first, func(c eventlog.Cause) bool { return c.Span == s }) {
+			first = append(first, eventlog.Cause{Span: s, Distance: uint32(i)})
+		}
+	}
+	out.Causes = append(first, out.Causes...)
+	slices.SortStableFunc(out.Causes, func(a, b eventlog.Cause) int { return cmp.Compare(a.Distance, b.Distance) })
+	return nil
+}
+
+// placeless is the span of a cause of which only the binding is known.
+func (m *moduleRun) placeless(binding uint32) (uint32, error) {
+	if id, ok := m.r.placeless[binding]; ok {
+		return id, nil
+	}
+	m.r.spanCount++
+	m.r.sum.Spans++
+	id := uint32(m.r.spanCount)
+	m.r.placeless[binding] = id
+	return id, m.r.emit(&eventlog.Span{ID: id, Binding: binding})
 }
 
 // span gives a source note's id in the log.
@@ -160,15 +205,18 @@ func (m *moduleRun) internal(p *dwarfindex.Proc) (uint32, error) {
 		rest := strings.TrimPrefix(path, topOf(path))
 		b.Name = path
 		if outer != "" {
-			b.Name = outer + rest
+			b.Name = below(outer, rest)
 		}
 		if rest == "" && p.Pos.Line != 0 {
-			b.Name = fmt.Sprintf(`%s.\(%d:%d)`, b.Name, p.Pos.Line, p.Pos.Col)
+			b.Name = below(b.Name, fmt.Sprintf(`.\(%d:%d)`, p.Pos.Line, p.Pos.Col))
 			b.Detail = "subexpression of"
 		}
 	case outer != "":
-		b.Name = outer + "." + unnamedCode
+		b.Name = below(outer, "."+unnamedCode)
 		b.Detail = "subexpression of"
+		if p.Adopted {
+			b.Detail = "used only by"
+		}
 	default:
 		b.Name, b.Detail = unnamedCode, "made by GHC; no source note tells of what"
 	}
@@ -191,86 +239,6 @@ func (m *moduleRun) enclosingSource(id dwarfindex.BlockID) (uint32, error) {
 		id = p.TickParent
 	}
 	return 0, nil
-}
-
-// external names an exported procedure, and finds the source binding it was
-// made from: by where its note lies, else by its name where something shows that
-// there is such a binding. p is nil where only the symbol is known.
-func (m *moduleRun) external(symbol string, n hsname.Name, p *dwarfindex.Proc) (uint32, error) {
-	k := bindingKey{pkg: n.Package, mod: n.Module, name: n.Name}
-	if id, ok := m.r.bindings.ids[k]; ok {
-		return id, nil
-	}
-	o := hsname.Explain(n.Name)
-	if o.Instance != "" {
-		rest := strings.TrimPrefix(o.Source, "instance "+o.Instance)
-		o.Source = "instance " + hsname.Instance(o.Instance, m.syms.isClass) + rest
-	}
-	b := eventlog.Binding{Symbol: symbol, Package: n.Package, Module: n.Module, Name: n.Name, Category: eventlog.CategoryHaskell, Detail: o.Words}
-	if n.Kind == hsname.KindConInfo && o.Words == "" {
-		b.Detail = "constructor"
-	}
-	var at uint32
-	var own *sourceFile
-	var err error
-	if p != nil {
-		if at, err = m.position(p.Pos); err != nil {
-			return 0, err
-		}
-		if own, err = m.unitFile(p.Unit); err != nil {
-			return 0, err
-		}
-	}
-	made := n.Kind != hsname.KindConInfo
-	switch {
-	case at != 0 && m.r.bindings.named[at] == (named{n.Module, n.Name}):
-		return at, nil // it is that source binding
-	case made && own != nil && own.text != nil && own.text.Declares(n.Name):
-	case at != 0:
-		b.Parent = at
-		if b.Detail == "" {
-			b.Detail = "made by GHC from"
-		}
-	case made && o.Instance != "":
-		if b.Parent, err = m.r.bindings.source(n.Package, n.Module, o.Source, ""); err != nil {
-			return 0, err
-		}
-	case made && o.Words != "" && o.Source != "":
-		for _, name := range []string{o.Source, strings.TrimRight(o.Source, "0123456789")} {
-			if name != "" && m.evident(n, name) {
-				if b.Parent, err = m.sourceBinding(n.Package, n.Module, name); err != nil {
-					return 0, err
-				}
-				break
-			}
-		}
-	}
-	if b.Parent == 0 && made && own != nil && own.text != nil && !own.text.Declares(n.Name) {
-		if name, words := derived(own.text, n.Name); name != "" {
-			if b.Parent, err = m.sourceBinding(n.Package, n.Module, name); err != nil {
-				return 0, err
-			}
-			b.Detail = words
-		}
-	}
-	if b.Parent == 0 && b.Detail != "" && o.Source != "" && o.Words != "" && o.Source != n.Name {
-		b.Detail += " " + o.Source
-	}
-	return m.r.bindings.add(k, b)
-}
-
-// derived finds the declaration that GHC named something after: "main" for
-// "main9" (floated out of it) and for "main_go" (local to it).
-func derived(text *hssource.Module, name string) (source, words string) {
-	if base := strings.TrimRight(name, "0123456789"); base != name && text.Declares(base) {
-		return base, "floated out of"
-	}
-	for i := len(name) - 1; i > 0; i-- {
-		if name[i] == '_' && text.Declares(name[:i]) {
-			return name[:i], name[i+1:] + ", local to"
-		}
-	}
-	return "", ""
 }
 
 // unitFile is the source file of a unit, nil if nothing refers to it.

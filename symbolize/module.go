@@ -118,6 +118,9 @@ func (m *moduleRun) open(ctx context.Context, info *eventlog.ModuleSymbols) (pro
 		if x != nil {
 			problems = append(problems, x.Problems...)
 			m.prepare(info)
+			if err := m.adopt(ctx); err != nil {
+				problems = append(problems, fmt.Sprintf("references between procedures: %v", err))
+			}
 		}
 	}
 	return append(problems, m.missing(info)...)

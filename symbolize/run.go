@@ -14,7 +14,7 @@ import (
 // summary; the error is emit's or the context's, and what was emitted before
 // it stands.
 func Run(ctx context.Context, job Job, emit func(eventlog.Event) error) (Summary, error) {
-	r := &run{job: &job, emit: emit, bindings: newBindings(emit, job.After.Binding), byPlace: map[string]uint32{}}
+	r := &run{job: &job, emit: emit, bindings: newBindings(emit, job.After.Binding), byPlace: map[string]uint32{}, placeless: map[uint32]uint32{}}
 	r.fileCount, r.spanCount, r.blockCount = int(job.After.File), int(job.After.Span), int(job.After.Block)
 	err := r.kernel()
 	for i := range job.Modules {
@@ -39,6 +39,7 @@ type run struct {
 	emit        func(eventlog.Event) error
 	bindings    *bindings
 	byPlace     map[string]uint32 // files known by line tables
+	placeless   map[uint32]uint32 // by binding: spans without a place
 	sum         Summary
 	fileCount   int
 	spanCount   int

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"os"
+	"slices"
 	"testing"
 
 	"ccagent/eventlog"
@@ -17,6 +18,9 @@ type capturedLog struct {
 	nodes     []eventlog.Node // by id
 	bindings  map[uint32]eventlog.Binding
 	locations map[place]eventlog.Location
+	blocks    map[uint32]eventlog.Block
+	spans     map[uint32]eventlog.Span
+	files     map[uint32]eventlog.File
 	lost      uint64
 	malformed []eventlog.Malformed
 	complete  bool
@@ -38,6 +42,9 @@ func readLog(t *testing.T, path string) *capturedLog {
 		nodes:     make([]eventlog.Node, 1),
 		bindings:  map[uint32]eventlog.Binding{},
 		locations: map[place]eventlog.Location{},
+		blocks:    map[uint32]eventlog.Block{},
+		spans:     map[uint32]eventlog.Span{},
+		files:     map[uint32]eventlog.File{},
 	}
 	r := eventlog.NewReader(bufio.NewReader(f))
 	for r.Next() {
@@ -65,6 +72,14 @@ func readLog(t *testing.T, path string) *capturedLog {
 			l.samples = append(l.samples, *e)
 		case *eventlog.Binding:
 			l.bindings[e.ID] = *e
+		case *eventlog.File:
+			l.files[e.ID] = *e
+		case *eventlog.Span:
+			l.spans[e.ID] = *e
+		case *eventlog.Block:
+			b := *e
+			b.Causes = slices.Clone(e.Causes)
+			l.blocks[e.ID] = b
 		case *eventlog.Locations:
 			for _, loc := range e.Locations {
 				l.locations[place{e.Module, loc.Addr}] = loc

@@ -52,6 +52,7 @@ type proc struct {
 	name       text // DW_AT_name: the path of declarations, or GHC's label
 	linkage    text
 	pos        Position // best note of the first block, from .debug_line
+	adopted    bool     // the tick parent was worked out: see Adopt
 }
 
 // text is a string in the index's arena.
@@ -123,6 +124,9 @@ type Proc struct {
 	TickParent BlockID  // the block its code came from, in another procedure
 	Pos        Position // of the first block's best note
 	Live       bool
+	// Adopted is set where GHC tells no context and TickParent is the block that
+	// encloses all references to the procedure.
+	Adopted bool
 }
 
 // Blocks is the number of blocks; they have ids 1 … Blocks.
@@ -160,7 +164,7 @@ func (x *Index) Proc(id ProcID) Proc {
 	p := &x.procs[id]
 	return Proc{
 		ID: id, Unit: p.unit, Name: x.text(p.name), Linkage: x.text(p.linkage), Root: p.root,
-		TickParent: p.tickParent, Pos: p.pos, Live: x.blocks[p.root].flags&flagDead == 0,
+		TickParent: p.tickParent, Adopted: p.adopted, Pos: p.pos, Live: x.blocks[p.root].flags&flagDead == 0,
 	}
 }
 
@@ -178,7 +182,7 @@ func (x *Index) Lookup(addr uint64) BlockID { return x.segs.find(addr) }
 
 // Bytes is the memory that the index holds, roughly.
 func (x *Index) Bytes() int {
-	return cap(x.procs)*64 + cap(x.blocks)*32 + cap(x.notes)*8 + cap(x.spans)*20 + cap(x.arena) +
+	return cap(x.procs)*48 + cap(x.blocks)*32 + cap(x.notes)*8 + cap(x.spans)*20 + cap(x.arena) +
 		cap(x.segs.starts)*8 + cap(x.segs.blocks)*4
 }
 

@@ -11,7 +11,8 @@ type Origin struct {
 	// the name is the source binding itself.
 	Words string
 	// Instance is set when Source lies in an instance; it is GHC's name for
-	// the class and type run together: "HasAreaShape".
+	// the class and type run together: "HasAreaShape". Source is then the method,
+	// or empty for the instance as a whole.
 	Instance string
 	// Path is the local name inside Source where the name tells one: "go" for
 	// "heavy_$sgo".
@@ -68,7 +69,7 @@ func Explain(name string) Origin {
 		if base := strings.TrimRight(rest, "0123456789"); base != rest && base != "" {
 			rest, words = base, "part of"
 		}
-		return Origin{Source: "instance " + rest, Words: words, Instance: rest}
+		return Origin{Words: words, Instance: rest}
 	}
 	if rest, ok := strings.CutPrefix(name, "$c"); ok && rest != "" && !strings.HasPrefix(rest, "on2tag_") {
 		return Origin{Source: rest, Words: "instance method"}
@@ -108,13 +109,32 @@ func wrap(words string, o Origin) Origin {
 	switch {
 	case o.Words == "":
 		o.Words = words
-	case o.Source == "":
+	case o.Source == "" && o.Instance == "":
 		o.Words = strings.TrimSuffix(words, " of") + ": " + o.Words
 	default:
 		o.Words = words + " the " + o.Words
 	}
 	return o
 }
+
+// numberedMethods are methods of common classes whose names end in a digit.
+var numberedMethods = map[string]bool{
+	"liftA2": true, "foldl1": true, "foldr1": true, "log1p": true, "expm1": true, "atan2": true,
+	"liftEq2": true, "liftCompare2": true, "liftShowsPrec2": true, "liftReadsPrec2": true,
+}
+
+// methodName takes off the number that GHC puts after a method's name for a
+// part that it floated out of it: "compare1".
+func methodName(name string) string {
+	if base := strings.TrimRight(name, "0123456789"); base != "" && !numberedMethods[name] {
+		return base
+	}
+	return name
+}
+
+// Specialised reports whether the name is of code that GHC made for particular
+// types.
+func (o *Origin) Specialised() bool { return strings.Contains(o.Words, "specialisation") }
 
 // method explains a name below an instance: "$cshow", "$s$cshow", "$sgo1".
 func method(instance, inner string) Origin {
@@ -126,7 +146,7 @@ func method(instance, inner string) Origin {
 			if len(words) == 0 {
 				words = append(words, "code of")
 			}
-			return Origin{Source: "instance " + instance + "." + rest[2:], Instance: instance, Words: ofChain(words)}
+			return Origin{Source: methodName(rest[2:]), Instance: instance, Words: ofChain(words)}
 		case strings.HasPrefix(rest, "$s") && len(rest) > 2:
 			words, rest = append(words, "specialisation of"), rest[2:]
 		case strings.HasPrefix(rest, "$w") && len(rest) > 2:
@@ -138,7 +158,7 @@ func method(instance, inner string) Origin {
 				path = rest
 			}
 			words = append(words, path+", local to")
-			return Origin{Source: "instance " + instance, Instance: instance, Path: path, Words: ofChain(words)}
+			return Origin{Instance: instance, Path: path, Words: ofChain(words)}
 		}
 	}
 }

@@ -52,14 +52,17 @@ func topColumn(lines []line) int {
 }
 
 // At finds the binding that contains a line: an instance's method if the line
-// is in one. The name is a path: "instance Show Shape.show".
+// is in one. Its name is "show (instance Show Shape)".
 func (m *Module) At(lineNo int) (name string, ok bool) {
 	d := find(m.Decls, lineNo)
 	if d == nil || d.Name == "" {
 		return "", false
 	}
 	if member := find(d.Members, lineNo); member != nil && member.Name != "" {
-		return d.Name + "." + member.Name, true
+		return member.Name + " (" + d.Name + ")", true
+	}
+	if strings.HasPrefix(d.Name, "instance ") || strings.HasPrefix(d.Name, "class ") {
+		return "(" + d.Name + ")", true
 	}
 	return d.Name, true
 }

@@ -68,8 +68,8 @@ func TestParse(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"rev :: [a]", "rev"}, {"rev xs ++", "rev"}, {"strict !x", "strict"}, {"| a > b", "<+>"},
 		{"`plus`", "plus"}, {"(+++) p", "+++"}, {"(l, r)", "l,r"}, {"deriving (Show", "data Shape"},
-		{"area _ = 0", "class HasArea a.area"}, {"where k = 2", "instance HasArea (Tree a).area"},
-		{"area t = go", "instance HasArea (Tree a).area"}, {"scale k t", "instance HasArea (Tree a).scale"},
+		{"area _ = 0", "area (class HasArea a)"}, {"where k = 2", "area (instance HasArea (Tree a))"},
+		{"area t = go", "area (instance HasArea (Tree a))"}, {"scale k t", "scale (instance HasArea (Tree a))"},
 		{"and a gap", "s'"}, {"c = '", "c"}, {"d = '", "d"}, {"print 2", "main"},
 	} {
 		at := 0

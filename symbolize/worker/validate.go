@@ -114,7 +114,8 @@ func (v *validator) check(e eventlog.Event) error {
 		}
 		v.ids.Binding = e.ID
 	case *eventlog.Span:
-		if e.ID != v.ids.Span+1 || e.File == 0 || e.File > v.ids.File || e.Binding > v.ids.Binding {
+		placeless := e.File == 0 && e.Binding != 0 && e.Line|e.Col|e.EndLine|e.EndCol == 0
+		if e.ID != v.ids.Span+1 || e.File == 0 && !placeless || e.File > v.ids.File || e.Binding > v.ids.Binding {
 			return bad("span %d after %d", e.ID, v.ids.Span)
 		}
 		v.ids.Span = e.ID
