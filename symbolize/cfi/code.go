@@ -66,11 +66,9 @@ func (c *compiler) analyse() []codeRow {
 		return nil
 	}
 	a := &analyser{groups: make([]group, 1), limit: c.limits.Instructions, maxRows: c.limits.Rows}
-	for _, p := range c.f.Segments {
-		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Filesz > uint64(len(a.text.code)) && p.Filesz <= c.limits.Bytes {
-			if code := c.f.ReadAddr(p.Addr, p.Filesz); uint64(len(code)) == p.Filesz {
-				a.text = text{base: p.Addr, code: code, f: c.f}
-			}
+	if lo, hi := c.codeBounds(); lo < hi && hi-lo <= c.limits.Bytes {
+		if code := c.f.ReadAddr(lo, hi-lo); uint64(len(code)) == hi-lo {
+			a.text = text{base: lo, code: code, f: c.f}
 		}
 	}
 	if len(a.text.code) == 0 {
@@ -120,6 +118,27 @@ func (c *compiler) analyse() []codeRow {
 		a.drain()
 	}
 	return a.finish()
+}
+
+// codeBounds gives the largest executable segment, less what lies around its
+// executable sections: linkers may put data there.
+func (c *compiler) codeBounds() (lo, hi uint64) {
+	for _, p := range c.f.Segments {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && p.Filesz > hi-lo && p.Addr+p.Filesz > p.Addr {
+			lo, hi = p.Addr, p.Addr+p.Filesz
+		}
+	}
+	first, end := hi, lo
+	for i := range c.f.Sections {
+		s := &c.f.Sections[i]
+		if s.Flags&elf.SHF_EXECINSTR != 0 && s.Addr >= lo && s.Addr < hi && s.Size <= hi-s.Addr {
+			first, end = min(first, s.Addr), max(end, s.Addr+s.Size)
+		}
+	}
+	if first < end {
+		return first, end
+	}
+	return lo, hi
 }
 
 // inC reports whether addr is C code by its own frame information.

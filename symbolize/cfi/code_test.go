@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+
+	"ccagent/internal/testprog"
 )
 
 // code writes STG code with its info tables.
@@ -137,4 +139,33 @@ func TestRowsFromCode(t *testing.T) {
 	if _, err := m.compile(limits); err == nil {
 		t.Error("rows without looking at code")
 	}
+}
+
+// C libraries are not taken for Haskell, hand-written assembly without frame
+// information included.
+func TestNoHaskellInC(t *testing.T) {
+	for _, path := range systemLibraries(t) {
+		if n := compile(t, path, DefaultLimits).Stats.Code; n != 0 {
+			t.Errorf("%s: %d ranges of Haskell code", path, n)
+		}
+	}
+}
+
+// The libraries of a program, which are built without -g, have rows for all but
+// little of their code.
+func TestCoverage(t *testing.T) {
+	exe := testprog.Build(t, "example", testprog.Options{})
+	f := open(t, exe)
+	table := compile(t, exe, DefaultLimits)
+	s := f.Section(".text")
+	without := 0
+	for addr := s.Addr; addr < s.Addr+s.Size; addr++ {
+		if k := table.Lookup(addr).Kind; k == KindNone || k == KindUnknown {
+			without++
+		}
+	}
+	if uint64(without) > s.Size/20 {
+		t.Errorf("%d of %d bytes of code without a row", without, s.Size)
+	}
+	t.Logf("%d of %d bytes of code without a row", without, s.Size)
 }
