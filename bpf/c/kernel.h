@@ -18,6 +18,8 @@ typedef _Bool bool;
 #define INLINE static inline __attribute__((always_inline))
 #define NOINLINE __attribute__((noinline))
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
+// Keeps the compiler from knowing a variable's value, and from moving checks of it.
+#define OPAQUE(x) asm volatile("" : "+r"(x))
 
 #define __uint(name, val) int(*name)[val]
 #define __type(name, val) typeof(val) *name

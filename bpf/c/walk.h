@@ -120,8 +120,12 @@ INLINE bool load_window(struct walk *w)
 	if (left > w->window_limit)
 		left = w->window_limit;
 	w->window_limit = sizeof(w->window);
-	u32 bytes = left & ~7u;
-	if (bytes == 0 || bytes > sizeof(w->window))
+	u64 bytes = left & ~7ULL;
+	if (bytes == 0)
+		return false;
+	// Verifiers before 6.2 see the bound only in the register that is passed on.
+	OPAQUE(bytes);
+	if (bytes > sizeof(w->window))
 		return false;
 	if (READ_USER(w->window, bytes, w->sp))
 		return false;

@@ -1,0 +1,58 @@
+package bpf
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"ccagent/internal/testprog"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// The kernel looks at a million instructions and then refuses a program
+// (BPF_COMPLEXITY_LIMIT_INSNS); how many it looks at differs between releases. Half of
+// that leaves room for those that nobody has tried.
+const verifierBudget = 500_000
+
+var processed = regexp.MustCompile(`processed (\d+) insns`)
+
+// The verifier takes every program, and does not work hard for it.
+func TestVerifierCost(t *testing.T) {
+	testprog.NeedRoot(t)
+	spec, err := loadSampler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	release := unix.ByteSliceToString(u.Release[:])
+	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
+		Programs: ebpf.ProgramOptions{LogLevel: ebpf.LogLevelStats},
+	})
+	if errors.Is(err, unix.EPERM) {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "permission to load BPF programs"})
+	}
+	if err != nil {
+		t.Fatalf("Linux %s refuses the walker: %+v", release, err)
+	}
+	defer loaded.Close()
+	for name, p := range loaded.Programs {
+		m := processed.FindStringSubmatch(p.VerifierLog)
+		if m == nil {
+			t.Fatalf("%s: no count in the verifier's log: %q", name, p.VerifierLog)
+		}
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("Linux %s: %s has %d instructions, the verifier processes %d", release, name, len(spec.Programs[name].Instructions), n)
+		if n > verifierBudget {
+			t.Errorf("%s: the verifier processes %d instructions, more than %d", name, n, verifierBudget)
+		}
+	}
+}
