@@ -94,6 +94,12 @@ func TestSpecialisedCodeHasTwoCauses(t *testing.T) {
 		t.Errorf("insertWith has %.3f to itself", insert.Only)
 	}
 	wantConsistent(t, h)
+
+	// The library itself has no notes: that is said, with what would bring them.
+	r := run(t, command(t, ccview, "doctor", log))
+	wantLine(t, r.stdout, "source notes", "containers-", "has none")
+	wantLine(t, r.stdout, "package containers")
+	wantLine(t, r.stdout, "ghc-options: -g3")
 }
 
 // causeFiles are the files of the spans in a node's cause set.

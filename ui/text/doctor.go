@@ -23,7 +23,7 @@ type Check struct {
 	Name   string `json:"check"`
 	Status Status `json:"status"`
 	Detail string `json:"detail"`
-	Remedy string `json:"remedy"` // what would bring back what is missing; may be empty
+	Remedy string `json:"remedy"` // what would bring back what is missing, in lines; may be empty
 }
 
 // Diagnose tells whether a log is whole, what is missing and what would bring
@@ -153,12 +153,36 @@ func (d *diagnosis) symbols() {
 		d.add("source notes", StatusWarn, "the program has no source notes: costs go to bindings by symbol, not to source spans",
 			"build with ghc -g3; cabal: --ghc-options=-g3; stack: --ghc-options=-g3")
 	}
-	sum := p.Select(profile.Filter{}).Summary()
+	sel := p.Select(profile.Filter{})
+	sum := sel.Summary()
+	d.libraries(sel, sum.Event, notes)
 	if sum.Unresolved > unresolvedWorth {
 		d.add("unresolved", StatusWarn, percent(sum.Unresolved)+" of "+sum.Event+" hit code that nothing is known of",
 			"ccagent symbolize --debug-file brings back what was stripped")
 	} else {
 		d.add("unresolved", StatusOK, percent(sum.Unresolved)+" of "+sum.Event, "")
+	}
+}
+
+// unnotedWorth is the share of code without source notes from which on a
+// package is named.
+const unnotedWorth = 0.01
+
+// libraries names the packages whose code takes part and has no source notes.
+// Without any notes in the program, that is said already of its own code.
+func (d *diagnosis) libraries(sel *profile.Selection, event string, notes bool) {
+	for _, u := range sel.Unnoted() {
+		if u.Share < unnotedWorth || u.Package == "main" && !notes {
+			continue
+		}
+		what := "package " + u.Package
+		if u.Package == "main" {
+			what = "module " + u.Modules[0]
+			if n := len(u.Modules) - 1; n > 0 {
+				what += fmt.Sprintf(" and %d more of the program's", n)
+			}
+		}
+		d.add("source notes", StatusWarn, fmt.Sprintf("%s of %s is in %s, which has none", percent(u.Share), event, what), notesRemedy(u.Package))
 	}
 }
 
@@ -182,8 +206,15 @@ func (d *diagnosis) stacks() {
 
 func (d *diagnosis) sources() {
 	p := d.p
+	noted := make([]bool, p.Files())
+	for i := 1; i < p.Spans(); i++ {
+		noted[p.Span(profile.SpanID(i)).File] = true
+	}
 	with, without := 0, 0
 	for i := 1; i < p.Files(); i++ {
+		if !noted[i] { // only a line table tells of it
+			continue
+		}
 		if len(p.File(profile.FileID(i)).Text) > 0 {
 			with++
 		} else {
@@ -208,7 +239,11 @@ func Doctor(w io.Writer, pr *profile.Profile, o Options) error {
 	for _, c := range Diagnose(pr) {
 		p.line("  ", marks[c.Status], "  ", padRight(c.Name, 12), " ", safe.String(c.Detail))
 		if c.Remedy != "" {
-			p.line(strings.Repeat(" ", 21), "→ ", safe.String(c.Remedy))
+			mark := "→ "
+			for line := range strings.SplitSeq(c.Remedy, "\n") {
+				p.line(strings.Repeat(" ", 21), mark, safe.String(line))
+				mark = "  "
+			}
 		}
 	}
 	return p.flush()
