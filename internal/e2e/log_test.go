@@ -11,19 +11,21 @@ import (
 
 // capturedLog is what the tests look at in a log, read by this project's reader.
 type capturedLog struct {
-	capture   *eventlog.Capture
-	end       *eventlog.CaptureEnd
-	cost      *eventlog.AgentCost
-	samples   []eventlog.Sample
-	nodes     []eventlog.Node // by id
-	bindings  map[uint32]eventlog.Binding
-	locations map[place]eventlog.Location
-	blocks    map[uint32]eventlog.Block
-	spans     map[uint32]eventlog.Span
-	files     map[uint32]eventlog.File
-	lost      uint64
-	malformed []eventlog.Malformed
-	complete  bool
+	capture *eventlog.Capture
+	end     *eventlog.CaptureEnd
+	cost    *eventlog.AgentCost
+	samples []eventlog.Sample // of the first event
+	// allocations are the samples of the second, which is alloc by default.
+	allocations []eventlog.Sample
+	nodes       []eventlog.Node // by id
+	bindings    map[uint32]eventlog.Binding
+	locations   map[place]eventlog.Location
+	blocks      map[uint32]eventlog.Block
+	spans       map[uint32]eventlog.Span
+	files       map[uint32]eventlog.File
+	lost        uint64
+	malformed   []eventlog.Malformed
+	complete    bool
 }
 
 type place struct {
@@ -66,6 +68,10 @@ func readLog(t *testing.T, path string) *capturedLog {
 			}
 			l.nodes = append(l.nodes, e.Nodes...)
 		case *eventlog.Sample:
+			if e.Event != 0 {
+				l.allocations = append(l.allocations, *e)
+				break
+			}
 			if int(e.Node) >= len(l.nodes) {
 				t.Fatalf("%s: a sample of node %d, of %d", path, e.Node, len(l.nodes))
 			}

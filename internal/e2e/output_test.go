@@ -173,7 +173,7 @@ func TestKilledAgent(t *testing.T) {
 	}
 	var info infoJSON
 	view(t, &info, "info", log)
-	if len(info.Events) != 1 || int(info.Events[0].Samples) < before {
+	if len(info.Events) != 2 || int(info.Events[0].Samples) < before {
 		t.Errorf("info shows %+v; %d samples had been flushed", info.Events, before)
 	}
 	r := run(t, command(t, ccview, "info", log))
@@ -240,7 +240,7 @@ func TestDamagedLogs(t *testing.T) {
 		path := write("cut", data[:len(data)*part/8])
 		var info infoJSON
 		view(t, &info, "info", path)
-		if len(info.Events) != 1 || info.Events[0].Samples <= 0 || int(info.Events[0].Samples) > all {
+		if len(info.Events) != 2 || info.Events[0].Samples <= 0 || int(info.Events[0].Samples) > all {
 			t.Errorf("%d/8 of the log: info shows %+v", part, info.Events)
 		}
 		for _, v := range []string{"hot", "stacks"} {

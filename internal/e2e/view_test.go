@@ -104,7 +104,7 @@ func TestViewsAgree(t *testing.T) {
 	if info.GHC.Version != l.capture.GHCVersion || info.GHC.Version == "" {
 		t.Errorf("info: GHC %q, the log says %q", info.GHC.Version, l.capture.GHCVersion)
 	}
-	if len(info.Events) != 1 || int(info.Events[0].Samples) != len(l.samples) {
+	if len(info.Events) != 2 || int(info.Events[0].Samples) != len(l.samples) {
 		t.Errorf("info: events %+v, the log has %d samples", info.Events, len(l.samples))
 	}
 	if info.Agent.CPUSeconds <= 0 || info.Agent.MaxRSSBytes <= 0 || info.Agent.BPFNsPerSample <= 0 || info.DurationSeconds <= 0 {
