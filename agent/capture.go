@@ -16,6 +16,10 @@ import (
 // second and CPU of the deepest stacks it holds several seconds' worth.
 const pollInterval = 50 * time.Millisecond
 
+// startPatience is how long the target waits to be let run, or watched, for call
+// frame information to be compiled. The rest follows while it is sampled.
+const startPatience = 300 * time.Millisecond
+
 // flushInterval is what a killed agent loses at most, and the granularity of
 // loss and cost in the log.
 const flushInterval = time.Second
@@ -119,6 +123,9 @@ func (c *capture) prepare() (err error) {
 	}
 	if a := c.processes.alloc; a != nil && a.failed != nil && len(c.events) == 1 {
 		return &EventError{Err: fmt.Errorf("event %s is not available: %w", AllocEvent, a.failed)}
+	}
+	if err := c.processes.takeTables(startPatience); err != nil {
+		return err
 	}
 	c.targetCPUBefore, _ = cpuTime(c.target.PID)
 	for _, s := range c.sampled {

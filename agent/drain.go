@@ -12,6 +12,9 @@ import (
 
 // drain takes everything that has arrived.
 func (c *capture) drain() error {
+	if err := c.processes.takeTables(0); err != nil {
+		return err
+	}
 	for {
 		more, err := c.drainBatch()
 		if err != nil || !more {

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"slices"
 
 	"ccagent/bpf"
@@ -121,6 +120,7 @@ func (im *image) deriveLayout() (assumed, ok bool) {
 type processes struct {
 	sampler    *bpf.Sampler
 	modules    *modules
+	tables     *tables
 	emit       func(time uint64, e eventlog.Event) error
 	warn       func(line string)
 	alloc      *allocProbes // nil unless allocation is sampled
@@ -132,7 +132,7 @@ type processes struct {
 const now = ^uint64(0)
 
 func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), alloc *allocProbes) *processes {
-	return &processes{sampler: s, modules: newModules(), emit: emit, warn: warn, alloc: alloc, images: map[uint32]*image{}}
+	return &processes{sampler: s, modules: newModules(), tables: newTables(), emit: emit, warn: warn, alloc: alloc, images: map[uint32]*image{}}
 }
 
 // discover takes in a process that runs already.
@@ -182,9 +182,7 @@ func (ps *processes) mapped(time uint64, im *image, m procMapping) error {
 		if err := ps.emit(time, mod.event()); err != nil {
 			return err
 		}
-		if err := mod.addTable(ps.sampler); err != nil {
-			ps.warn(fmt.Sprintf("%v; C code of it will not be unwound", err))
-		}
+		ps.tables.compile(mod)
 	}
 	bias := mod.bias(m)
 	im.add(mapping{m.start, m.end, bias, mod})

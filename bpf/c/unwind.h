@@ -43,7 +43,7 @@ static long search_row(u32 i, void *context)
 	return 0;
 }
 
-// find_rule gives the rule at a code address, null if nothing covers it.
+// find_rule gives the rule at a code address, null if none is known.
 INLINE const struct unwind_rule *find_rule(const struct process_regions *p, u64 pc)
 {
 	const struct unwind_region *r = 0;
@@ -73,7 +73,7 @@ INLINE const struct unwind_rule *find_rule(const struct process_regions *p, u64 
 	if (!row || row->addr > s.addr)
 		return 0;
 	const struct unwind_rule *rule = UNWIND_RULE(r->first_rule + row->rule);
-	if (!rule || rule->kind == UNWIND_NONE)
+	if (!rule || rule->kind == UNWIND_NONE || rule->kind == UNWIND_UNKNOWN)
 		return 0;
 	return rule;
 }
