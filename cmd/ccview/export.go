@@ -18,7 +18,7 @@ import (
 
 func exportCommand(stdout, stderr io.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
-	var to, out string
+	var to, out, compat string
 	o := export.Options{Program: "ccview " + viewVersion()}
 	c := &cobra.Command{
 		Use:   "export --to FORMAT -o OUT FILE",
@@ -32,10 +32,23 @@ func exportCommand(stdout, stderr io.Writer) *cobra.Command {
   firefox      profiler.firefox.com
   perf-script  what reads the text of perf script
 
+  eventlog     a log again: cut by --range or any other filter, or several logs
+               merged: those of one run's pieces, or the run-time system's own
+               of the same run, aligned by wall clock and process
+
 Without --event, formats that hold several events get all of them, the others
 the log's first.`,
-		Args: exactly(1, "one log"),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if to == eventlogFormat {
+				return v.rewrite(c, args, out, compat)
+			}
+			if len(args) > 1 {
+				return wrong("only --to eventlog takes several logs")
+			}
+			if compat != "" {
+				return wrong("--compat is for --to eventlog")
+			}
 			f, err := exportFormat(to)
 			if err != nil {
 				return err
@@ -59,6 +72,7 @@ the log's first.`,
 	c.Flags().StringVarP(&out, "output", "o", "-", "write to `OUT`; - is stdout")
 	c.Flags().BoolVar(&o.Causes, "causes", false, "folded: the leaf's causes at --level as frames NAME_[i]")
 	c.Flags().BoolVar(&o.Merged, "merged", false, "speedscope: all threads in one profile")
+	c.Flags().StringVar(&compat, "compat", "", "eventlog: add the standard events that `TOOL` looks for: "+strings.Join(compatNames(), ", "))
 	return c
 }
 
@@ -75,7 +89,7 @@ func formatNames() string {
 	for i := range export.Formats {
 		names = append(names, export.Formats[i].Name)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(append(names, eventlogFormat), ", ")
 }
 
 func exportFormat(name string) (*export.Format, error) {

@@ -6,7 +6,6 @@
 //	firefox      the Firefox Profiler's processed profile, JSON
 //	perf-script  the text that perf script prints
 //
-//
 // # What is conserved
 //
 // Every kept sample is in the output with its weight, in the event's own unit:

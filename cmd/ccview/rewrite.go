@@ -1,0 +1,97 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"ccagent/profile"
+	"ccagent/profile/compat"
+	"ccagent/profile/rewrite"
+
+	"github.com/spf13/cobra"
+)
+
+const eventlogFormat = "eventlog"
+
+func compatNames() []string { return compat.Names() }
+
+// rewrite writes one log of several, or of a part of one.
+func (v *view) rewrite(c *cobra.Command, paths []string, out, tool string) error {
+	if v.json() {
+		return wrong("export has formats of its own: leave out --format json")
+	}
+	if err := v.notOnTerminal(true, out, eventlogFormat); err != nil {
+		return err
+	}
+	f, _, err := v.check(c)
+	if err != nil {
+		return err
+	}
+	if len(f.Hide) > 0 {
+		return wrong("--hide changes stacks, which a log keeps as they were: leave it out, or export to another format")
+	}
+	o := rewrite.Options{Range: f.Range}
+	samplesOnly := f
+	samplesOnly.Range = profile.Range{}
+	filtered := v.event != "" || len(f.Focus)+len(f.Ignore)+len(f.Threads)+len(f.TIDs)+len(f.PIDs)+len(f.Caps)+len(f.Categories) > 0
+	var inputs []rewrite.Input
+	for _, path := range paths {
+		in := rewrite.Input{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+		if filtered {
+			if in.Keep, err = v.keeper(path, samplesOnly); err != nil {
+				return err
+			}
+		}
+		inputs = append(inputs, in)
+	}
+	if tool != "" {
+		if len(paths) > 1 {
+			return wrong("--compat takes one log: merge first")
+		}
+		ss, _, err := v.selections(c, paths[0], true)
+		if err != nil {
+			return err
+		}
+		if o.Before, err = compat.Events(tool, ss); err != nil {
+			return &wrongCall{err}
+		}
+	}
+	var report rewrite.Report
+	err = v.writeTo(out, func(w io.Writer) error {
+		var err error
+		report, err = rewrite.Write(w, inputs, o)
+		return unreadable(paths[0], err)
+	})
+	if err == nil && report.Left > 0 {
+		v.warn("%d stretches or events could not be taken over: damaged, or of a kind that the logs declare differently", report.Left)
+	}
+	return err
+}
+
+// keeper applies a filter to a log's samples, by their number.
+func (v *view) keeper(path string, f profile.Filter) (func(i int) bool, error) {
+	p, err := v.load(path)
+	if err != nil {
+		return nil, err
+	}
+	if p.Accounting.Dropped > 0 {
+		return nil, wrong("%s has more events than can be told apart: it can be cut by --range only", path)
+	}
+	var ss []*profile.Selection
+	for i := range p.Events {
+		if v.event == "" || p.Events[i].Name() == v.event || p.Events[i].Granted == v.event {
+			ss = append(ss, p.Select(f.WithEvent(i)))
+		}
+	}
+	if v.event != "" && len(ss) == 0 {
+		return nil, wrong("%s has no event %q%s", path, v.event, eventList(p))
+	}
+	return func(i int) bool {
+		for _, s := range ss {
+			if s.Keeps(i) {
+				return true
+			}
+		}
+		return false
+	}, nil
+}

@@ -1,0 +1,113 @@
+package compat
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+)
+
+// Write writes derived events. Definitions come before what refers to them.
+type Write func(w *eventlog.Writer) error
+
+var tools = []struct {
+	name   string
+	events func(ss []*profile.Selection) (Write, error)
+}{
+	{"hs-speedscope", hsSpeedscope},
+	{"ghc-stack-profiler", stackProfiler},
+	{"threadscope", threadScope},
+	{"eventlog2html", eventlog2html},
+}
+
+// Names are the tools that Events knows.
+func Names() []string {
+	var names []string
+	for _, t := range tools {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// Events gives what a tool, or several with commas between, look for in a log
+// with the samples of these selections, one for each event.
+func Events(list string, ss []*profile.Selection) (Write, error) {
+	var all []Write
+	for name := range strings.SplitSeq(list, ",") {
+		found := false
+		for _, t := range tools {
+			if t.name == strings.TrimSpace(name) {
+				found = true
+				w, err := t.events(ss)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", t.name, err)
+				}
+				all = append(all, w)
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("unknown tool %q: choose %s", name, strings.Join(Names(), ", "))
+		}
+	}
+	return func(w *eventlog.Writer) error {
+		if err := program(w, ss[0].Profile); err != nil {
+			return err
+		}
+		for _, f := range all {
+			if err := f(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// errNoTime is a log without an event that counts time or cycles.
+var errNoTime = errors.New("the log has no event other than allocation")
+
+// clock is the selection whose samples tell of time.
+func clock(ss []*profile.Selection) (*profile.Selection, error) {
+	for _, s := range ss {
+		if !s.CountsBytes() && s.Samples > 0 {
+			return s, nil
+		}
+	}
+	return nil, errNoTime
+}
+
+// program writes what readers ask the RTS's name for.
+func program(w *eventlog.Writer, p *profile.Profile) error {
+	if p.RTS != "" || p.Capture.GHCVersion == "" {
+		return nil
+	}
+	return w.Write(0, eventlog.NoCap, &eventlog.RTSIdentifier{Text: "GHC-" + p.Capture.GHCVersion + " " + p.Capture.Way})
+}
+
+// within keeps a time in 32 bits' worth of ids out of the RTS's own.
+func capOf(s profile.Sample) int {
+	if s.Capability == eventlog.NoCapability {
+		return eventlog.NoCap
+	}
+	return int(s.Capability)
+}
+
+// name is a frame as a cost centre's label.
+func name(f *profile.Frame) string {
+	if f.Name == "" {
+		return "?"
+	}
+	return f.Name
+}
+
+// location is "file:line", or what of it is known.
+func location(f *profile.Frame) string {
+	switch {
+	case f.File == "":
+		return "<no location info>"
+	case f.Line == 0:
+		return f.File
+	}
+	return fmt.Sprintf("%s:%d", f.File, f.Line)
+}

@@ -1,0 +1,181 @@
+package compat
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+)
+
+// gap is how many intervals two samples of one thread may lie apart to be drawn
+// as one stretch.
+const gap = 3
+
+// threadScope draws the clock's samples as activity: a capability runs a thread,
+// or collects, from half an interval before the first of a row of samples to
+// half of one after the last. What lies between two samples is a guess, and a
+// message in the log says so.
+func threadScope(ss []*profile.Selection) (Write, error) {
+	s, err := clock(ss)
+	if err != nil {
+		return nil, err
+	}
+	if s.EventDef().Unit != "ns" && s.Profile.Duration == 0 {
+		return nil, errors.New("the log tells no time between its samples")
+	}
+	return func(w *eventlog.Writer) error {
+		a := &activity{p: s.Profile, step: step(s), caps: make(map[uint32][]moment), threads: make(map[uint64]bool)}
+		for site, smp := range s.EachSample() {
+			a.sample(s.Profile.SiteCategory(site), smp)
+		}
+		if len(a.caps) == 0 {
+			return errors.New("no sample tells its capability")
+		}
+		if err := a.head(w); err != nil {
+			return err
+		}
+		for _, cap := range a.order() {
+			if err := a.capability(w, cap); err != nil {
+				return err
+			}
+		}
+		return a.allocation(w, ss)
+	}, nil
+}
+
+// step is the time between two samples of a busy thread, in ns.
+func step(s *profile.Selection) uint64 {
+	e := s.EventDef()
+	if e.RateMode == eventlog.RateFrequency && e.Rate > 0 {
+		return max(1, 1_000_000_000/e.Rate)
+	}
+	return max(1, s.Profile.Duration/max(1, s.Samples))
+}
+
+// moment is what a capability was seen to do.
+type moment struct {
+	time uint64
+	tso  uint64
+	gc   bool
+}
+
+type activity struct {
+	p       *profile.Profile
+	step    uint64
+	caps    map[uint32][]moment
+	threads map[uint64]bool
+}
+
+func (a *activity) sample(c eventlog.Category, s profile.Sample) {
+	gc := c == eventlog.CategoryGC
+	if s.Capability == eventlog.NoCapability || s.Thread.TSO == 0 && !gc || s.Thread.TSO > math.MaxUint32 {
+		return
+	}
+	a.caps[s.Capability] = append(a.caps[s.Capability], moment{s.Time, s.Thread.TSO, gc})
+	if s.Thread.TSO != 0 {
+		a.threads[s.Thread.TSO] = true
+	}
+}
+
+func (a *activity) order() []uint32 {
+	var caps []uint32
+	for cap := range a.caps {
+		caps = append(caps, cap)
+	}
+	slices.Sort(caps)
+	return caps
+}
+
+// head declares capabilities and threads, and tells how the bars were made.
+func (a *activity) head(w *eventlog.Writer) error {
+	const capset = 0 // of the process, as the agent declares it
+	evs := []eventlog.Event{&eventlog.UserMsg{Text: fmt.Sprintf(
+		"ccview: activity is drawn from samples, one every %.2f ms; what lies between two samples of a thread less than %.2f ms apart is taken for running",
+		float64(a.step)/1e6, float64(gap*a.step)/1e6)}}
+	for _, cap := range a.order() {
+		evs = append(evs, &eventlog.CapCreate{Cap: uint16(cap)}, &eventlog.CapsetAssignCap{Capset: capset, Cap: uint16(cap)})
+	}
+	for _, ev := range evs {
+		if err := w.Write(0, eventlog.NoCap, ev); err != nil {
+			return err
+		}
+	}
+	first := int(a.order()[0])
+	var tsos []uint64
+	for tso := range a.threads {
+		tsos = append(tsos, tso)
+	}
+	slices.Sort(tsos)
+	for _, tso := range tsos {
+		if err := w.Write(0, first, &eventlog.CreateThread{Thread: uint32(tso)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// capability writes one capability's stretches, which never overlap.
+func (a *activity) capability(w *eventlog.Writer, cap uint32) error {
+	ms := a.caps[cap]
+	slices.SortStableFunc(ms, func(x, y moment) int { return cmp.Compare(x.time, y.time) })
+	end := uint64(0) // of the stretch before
+	for i := 0; i < len(ms); {
+		j := i + 1
+		for j < len(ms) && ms[j].gc == ms[i].gc && (ms[i].gc || ms[j].tso == ms[i].tso) && ms[j].time-ms[j-1].time <= gap*a.step {
+			j++
+		}
+		from, to := ms[i].time-min(ms[i].time, a.step/2), ms[j-1].time+a.step/2
+		from = max(from, end)
+		if j < len(ms) {
+			to = min(to, ms[j].time)
+		}
+		to = max(to, from)
+		if err := stretch(w, int(cap), ms[i], from, to); err != nil {
+			return err
+		}
+		end, i = to, j
+	}
+	return nil
+}
+
+func stretch(w *eventlog.Writer, cap int, m moment, from, to uint64) error {
+	var begin, end eventlog.Event = &eventlog.RunThread{Thread: uint32(m.tso)}, &eventlog.StopThread{Thread: uint32(m.tso), Status: eventlog.StoppedYielding}
+	if m.gc {
+		begin, end = &eventlog.GCStart{}, &eventlog.GCEnd{}
+	}
+	if err := w.Write(from, cap, begin); err != nil {
+		return err
+	}
+	return w.Write(to, cap, end)
+}
+
+// allocation writes what each capability had allocated, as far as samples tell.
+func (a *activity) allocation(w *eventlog.Writer, ss []*profile.Selection) error {
+	for _, s := range ss {
+		if !s.CountsBytes() {
+			continue
+		}
+		type point struct{ time, bytes uint64 }
+		by := make(map[int][]point)
+		for _, smp := range s.EachSample() {
+			if cap := capOf(smp); cap != eventlog.NoCap {
+				by[cap] = append(by[cap], point{smp.Time, smp.Weight})
+			}
+		}
+		for cap, points := range by {
+			slices.SortStableFunc(points, func(x, y point) int { return cmp.Compare(x.time, y.time) })
+			total := uint64(0)
+			for _, p := range points {
+				total += p.bytes
+				if err := w.Write(p.time, cap, &eventlog.HeapAllocated{Bytes: total}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

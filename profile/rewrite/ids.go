@@ -1,0 +1,184 @@
+package rewrite
+
+import "ccagent/eventlog"
+
+// table gives the ids of one kind of definition anew, for all logs: equal
+// definitions get the same id.
+type table[K comparable] struct {
+	next uint32
+	keys map[K]uint32
+}
+
+func newTable[K comparable](first uint32) *table[K] {
+	return &table[K]{next: first, keys: make(map[K]uint32)}
+}
+
+// ids maps one log's ids of a kind to the table's.
+type ids[K comparable] struct {
+	*table[K]
+	of      map[uint32]uint32
+	defined map[uint32]bool
+}
+
+func newIDs[K comparable](t *table[K]) *ids[K] {
+	return &ids[K]{t, make(map[uint32]uint32), make(map[uint32]bool)}
+}
+
+// ref gives the new id of one that is referred to; it may be defined later.
+func (t *ids[K]) ref(old uint32) uint32 {
+	id, ok := t.of[old]
+	if !ok {
+		id = t.next
+		t.next++
+		t.of[old] = id
+	}
+	return id
+}
+
+// optional is ref for ids of which 0 is none.
+func (t *ids[K]) optional(old uint32) uint32 {
+	if old == 0 {
+		return 0
+	}
+	return t.ref(old)
+}
+
+// define gives the id of a definition, and whether it is to be written: not if
+// an equal one was, or the id was defined before.
+func (t *ids[K]) define(old uint32, key K) (id uint32, write bool) {
+	if t.defined[old] {
+		return t.of[old], false
+	}
+	t.defined[old] = true
+	if id, referred := t.of[old]; referred {
+		if _, ok := t.keys[key]; !ok {
+			t.keys[key] = id
+		}
+		return id, true
+	}
+	if id, ok := t.keys[key]; ok {
+		t.of[old] = id
+		return id, false
+	}
+	id = t.ref(old)
+	t.keys[key] = id
+	return id, true
+}
+
+type moduleKey struct {
+	path, buildID string
+	size          uint64
+	modTime       int64
+}
+
+type fileKey struct {
+	path string
+	size uint64
+}
+
+type blockKey struct {
+	module, binding uint32
+	lo, hi          uint64
+}
+
+// tables are those of the log being written.
+type tables struct {
+	events   *table[eventlog.EventDef]
+	modules  *table[moduleKey]
+	files    *table[fileKey]
+	bindings *table[eventlog.Binding]
+	spans    *table[eventlog.Span]
+	blocks   *table[blockKey]
+	node     uint32 // the next free id
+}
+
+func newTables() *tables {
+	return &tables{
+		events: newTable[eventlog.EventDef](0), modules: newTable[moduleKey](1), files: newTable[fileKey](1),
+		bindings: newTable[eventlog.Binding](1), spans: newTable[eventlog.Span](1), blocks: newTable[blockKey](1), node: 1,
+	}
+}
+
+// mapping translates one log's own events.
+type mapping struct {
+	events   *ids[eventlog.EventDef]
+	modules  *ids[moduleKey]
+	files    *ids[fileKey]
+	bindings *ids[eventlog.Binding]
+	spans    *ids[eventlog.Span]
+	blocks   *ids[blockKey]
+	texts    map[uint32]bool // files whose text is written
+}
+
+func (t *tables) mapping() *mapping {
+	return &mapping{
+		newIDs(t.events), newIDs(t.modules), newIDs(t.files), newIDs(t.bindings), newIDs(t.spans), newIDs(t.blocks),
+		make(map[uint32]bool),
+	}
+}
+
+// definition gives an event of a log's definitions its new ids, in place. It
+// reports whether the event is one, and whether it is to be written.
+func (m *mapping) definition(ev eventlog.Event) (is, write bool) {
+	switch ev := ev.(type) {
+	case *eventlog.EventDef:
+		key := *ev
+		key.Index = 0
+		ev.Index, write = m.events.define(ev.Index, key)
+	case *eventlog.Module:
+		ev.ID, write = m.modules.define(ev.ID, moduleKey{ev.Path, string(ev.BuildID), ev.Size, ev.ModTime})
+	case *eventlog.Mapping:
+		ev.Module, write = m.modules.optional(ev.Module), true
+	case *eventlog.ModuleSymbols:
+		ev.Module, write = m.modules.optional(ev.Module), true
+	case *eventlog.File:
+		old := ev.ID
+		ev.ID, write = m.files.define(old, fileKey{ev.Path, ev.TextSize})
+		m.texts[old] = write
+	case *eventlog.FileText:
+		if write = m.texts[ev.File]; write {
+			ev.File = m.files.ref(ev.File)
+		}
+	case *eventlog.Binding:
+		ev.Parent = m.bindings.optional(ev.Parent)
+		key := *ev
+		key.ID = 0
+		ev.ID, write = m.bindings.define(ev.ID, key)
+	case *eventlog.Span:
+		ev.File, ev.Binding = m.files.optional(ev.File), m.bindings.optional(ev.Binding)
+		key := *ev
+		key.ID = 0
+		ev.ID, write = m.spans.define(ev.ID, key)
+	case *eventlog.Block:
+		m.block(ev)
+		ev.ID, write = m.blocks.define(ev.ID, blockKey{ev.Module, ev.Binding, ev.Lo, ev.Hi})
+	case *eventlog.Locations:
+		m.locations(ev)
+		write = true
+	default:
+		return false, false
+	}
+	return true, write
+}
+
+func (m *mapping) block(ev *eventlog.Block) {
+	ev.Module, ev.Binding = m.modules.optional(ev.Module), m.bindings.optional(ev.Binding)
+	for i, e := range ev.Enclosing {
+		ev.Enclosing[i] = m.bindings.optional(e)
+	}
+	for i := range ev.Causes {
+		ev.Causes[i].Span = m.spans.optional(ev.Causes[i].Span)
+	}
+}
+
+func (m *mapping) locations(ev *eventlog.Locations) {
+	ev.Module = m.modules.optional(ev.Module)
+	for i := range ev.Locations {
+		l := &ev.Locations[i]
+		l.Block, l.Binding = m.blocks.optional(l.Block), m.bindings.optional(l.Binding)
+		for j := range l.Lines {
+			ln := &l.Lines[j]
+			ln.Binding, ln.File = m.bindings.optional(ln.Binding), m.files.optional(ln.File)
+		}
+	}
+}

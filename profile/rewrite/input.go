@@ -1,0 +1,103 @@
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"ccagent/eventlog"
+)
+
+// Input is a log to read, twice.
+type Input struct {
+	Name string
+	Open func() (io.ReadCloser, error)
+	// Keep tells whether to keep the i-th sample of the log; nil keeps all that
+	// are in range.
+	Keep func(i int) bool
+}
+
+// survey is what the first reading of a log tells.
+type survey struct {
+	types []eventlog.EventType
+	rts   bool // written by an RTS
+	own   bool // has a capture
+	pids  []uint32
+	nodes nodes
+}
+
+// errNoEvents is a log of a header alone.
+var errNoEvents = errors.New("the log has no events")
+
+// clockOf finds the wall clock at a log's time 0.
+func clockOf(in Input) (wall uint64, ok bool, err error) {
+	err = scan(in, func(rec *eventlog.Record, _ []eventlog.EventType) bool {
+		switch ev := rec.Event.(type) {
+		case *eventlog.Capture:
+			wall, ok = ev.StartUnixNs, true
+			return false
+		case *eventlog.WallClock:
+			// Ours has one as well, from before its Capture: they agree.
+			if at := ev.Sec*1_000_000_000 + uint64(ev.Nsec); at >= rec.Time {
+				wall, ok = at-rec.Time, true
+			}
+		}
+		return true
+	})
+	return wall, ok, err
+}
+
+// look reads a log through and finds what the second reading needs. mark tells
+// whether the i-th sample is kept.
+func look(in Input, mark func(i int, time uint64) bool) (*survey, error) {
+	s := &survey{}
+	err := scan(in, func(rec *eventlog.Record, types []eventlog.EventType) bool {
+		if s.types == nil {
+			s.types = append([]eventlog.EventType(nil), types...)
+		}
+		switch ev := rec.Event.(type) {
+		case *eventlog.RTSIdentifier, *eventlog.RunThread:
+			s.rts = !s.own
+		case *eventlog.Capture:
+			s.own, s.rts = true, false
+			s.pids = append(s.pids, ev.PID)
+		case *eventlog.Process:
+			if len(s.pids) < 1<<16 {
+				s.pids = append(s.pids, ev.PID)
+			}
+		case *eventlog.OSProcessPID:
+			s.pids = append(s.pids, ev.PID)
+		case *eventlog.Nodes:
+			s.nodes.add(ev)
+		case *eventlog.Sample:
+			if mark(s.nodes.samples, rec.Time) {
+				s.nodes.use(ev.Node)
+			}
+			s.nodes.samples++
+		}
+		return true
+	})
+	if err == nil && s.types == nil {
+		err = fmt.Errorf("read %s: %w", in.Name, errNoEvents)
+	}
+	return s, err
+}
+
+// scan calls f for each record of a log until it says that it has enough.
+func scan(in Input, f func(rec *eventlog.Record, types []eventlog.EventType) bool) error {
+	file, err := in.Open()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	r := eventlog.NewReader(file)
+	for r.Next() {
+		if !f(r.Record(), r.Types()) {
+			return nil
+		}
+	}
+	if err := r.Err(); err != nil {
+		return fmt.Errorf("read %s: %w", in.Name, err)
+	}
+	return nil
+}

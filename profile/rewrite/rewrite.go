@@ -1,0 +1,333 @@
+package rewrite
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+)
+
+// Options say what to keep and add.
+type Options struct {
+	// Range cuts, in the time of the log that is written.
+	Range profile.Range
+	// Before, if not nil, writes events that the log begins with.
+	Before func(w *eventlog.Writer) error
+}
+
+// Report tells what came of it.
+type Report struct {
+	Samples uint64 // kept
+	// Left counts events that could not be kept: damaged, or of a type that two
+	// logs declare differently.
+	Left uint64
+}
+
+// Errors of logs that do not go together.
+var (
+	ErrTwoRTS   = errors.New("two of the logs were written by run-time systems: their threads and capabilities cannot be told apart")
+	ErrNoClock  = errors.New("the log tells no wall-clock time to align it by")
+	ErrOtherPID = errors.New("the run-time system's log is of another process than those profiled")
+)
+
+// Write writes one log of all inputs.
+func Write(w io.Writer, inputs []Input, o Options) (Report, error) {
+	rw := &rewriter{o: o, tables: newTables()}
+	if err := rw.survey(inputs); err != nil {
+		return rw.report, err
+	}
+	rw.w = eventlog.NewWriter(w, &eventlog.WriterOptions{Types: rw.types(), Verbatim: len(inputs) == 1})
+	if o.Before != nil {
+		if err := o.Before(rw.w); err != nil {
+			return rw.report, err
+		}
+	}
+	for i := range rw.logs {
+		if err := rw.log(&rw.logs[i]); err != nil {
+			return rw.report, err
+		}
+	}
+	if rw.haveEnd {
+		if err := rw.put(rw.endTime, eventlog.NoCap, &rw.end); err != nil {
+			return rw.report, err
+		}
+	}
+	return rw.report, rw.w.Close()
+}
+
+type rewriter struct {
+	o       Options
+	w       *eventlog.Writer
+	tables  *tables
+	logs    []log
+	report  Report
+	capture bool // one was written
+	end     eventlog.CaptureEnd
+	endTime uint64
+	haveEnd bool
+}
+
+// log is an input with its place among the others.
+type log struct {
+	Input
+	*survey
+	shift    uint64 // added to its times
+	standard bool   // GHC's own events are taken from it
+	program  bool   // and those that tell of the program
+}
+
+func (rw *rewriter) survey(inputs []Input) error {
+	walls := make([]uint64, len(inputs))
+	if len(inputs) > 1 {
+		for i, in := range inputs {
+			wall, ok, err := clockOf(in)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				return fmt.Errorf("merge %s: %w", in.Name, ErrNoClock)
+			}
+			walls[i] = wall
+		}
+	}
+	base := slices.Min(walls)
+	rts := -1
+	for i, in := range inputs {
+		l := log{Input: in, shift: walls[i] - base}
+		var err error
+		l.survey, err = look(in, func(n int, time uint64) bool { return rw.keeps(&l, n, time) })
+		if err != nil {
+			return err
+		}
+		if l.rts {
+			if rts >= 0 {
+				return fmt.Errorf("merge %s and %s: %w", inputs[rts].Name, in.Name, ErrTwoRTS)
+			}
+			rts = i
+		}
+		rw.tables.node = l.nodes.number(rw.tables.node)
+		rw.logs = append(rw.logs, l)
+	}
+	for i := range rw.logs {
+		l := &rw.logs[i]
+		l.standard = rts < 0 || i == rts
+		l.program = i == max(rts, 0)
+	}
+	return rw.sameProcess(rts)
+}
+
+// sameProcess holds the RTS's process against those that ours profiled.
+func (rw *rewriter) sameProcess(rts int) error {
+	if rts < 0 || len(rw.logs[rts].pids) == 0 {
+		return nil
+	}
+	pid := rw.logs[rts].pids[0]
+	for i := range rw.logs {
+		if i != rts && !slices.Contains(rw.logs[i].pids, pid) {
+			return fmt.Errorf("merge %s and %s: process %d: %w", rw.logs[rts].Name, rw.logs[i].Name, pid, ErrOtherPID)
+		}
+	}
+	return nil
+}
+
+func (rw *rewriter) within(time uint64) bool {
+	r := rw.o.Range
+	return time >= r.From && (r.To == 0 || time < r.To)
+}
+
+func (rw *rewriter) keeps(l *log, i int, time uint64) bool {
+	return rw.within(time+l.shift) && (l.Keep == nil || l.Keep(i))
+}
+
+// types are the declarations of all logs. Where two differ the first holds, and
+// for what this package writes itself its own.
+func (rw *rewriter) types() []eventlog.EventType {
+	var all []eventlog.EventType
+	have := make(map[uint16]bool)
+	add := func(ts []eventlog.EventType, which func(t eventlog.EventType) bool) {
+		for _, t := range ts {
+			if !have[t.ID] && which(t) {
+				have[t.ID] = true
+				all = append(all, t)
+			}
+		}
+	}
+	any := func(eventlog.EventType) bool { return true }
+	if len(rw.logs) > 1 {
+		add(eventlog.Types(), any)
+	}
+	for i := range rw.logs {
+		add(rw.logs[i].types, any)
+	}
+	add(eventlog.Types(), any)
+	slices.SortFunc(all, func(a, b eventlog.EventType) int { return int(a.ID) - int(b.ID) })
+	return all
+}
+
+// put writes an event; one that cannot be encoded as the header declares it is
+// counted, and left out.
+func (rw *rewriter) put(time uint64, cap int, ev eventlog.Event) error {
+	return rw.left(rw.w.Write(time, cap, ev))
+}
+
+func (rw *rewriter) left(err error) error {
+	var bad *eventlog.EventError
+	if errors.As(err, &bad) {
+		rw.report.Left++
+		return nil
+	}
+	return err
+}
+
+// log copies one log.
+func (rw *rewriter) log(l *log) error {
+	c := &copier{rewriter: rw, l: l, ids: rw.tables.mapping(), nodes: renumber{nodes: &l.nodes}, state: newState()}
+	var failed error
+	err := scan(l.Input, func(rec *eventlog.Record, _ []eventlog.EventType) bool {
+		failed = c.record(rec)
+		return failed == nil
+	})
+	for cap := range c.state.running {
+		failed = errors.Join(failed, c.restore(cap))
+	}
+	for cap := range c.state.gc {
+		failed = errors.Join(failed, c.restore(cap))
+	}
+	return errors.Join(err, failed)
+}
+
+// copier copies the events of one log.
+type copier struct {
+	*rewriter
+	l      *log
+	ids    *mapping
+	nodes  renumber
+	state  *state
+	sample int
+}
+
+func (c *copier) record(rec *eventlog.Record) error {
+	time := rec.Time + c.l.shift
+	if is, write := c.ids.definition(rec.Event); is {
+		if !write {
+			return nil
+		}
+		return c.put(c.clamp(time), rec.Cap, rec.Event)
+	}
+	switch ev := rec.Event.(type) {
+	case *eventlog.Malformed:
+		c.report.Left++
+		return nil
+	case *eventlog.BlockMarker:
+		return nil
+	case *eventlog.Nodes:
+		for i := range ev.Nodes {
+			ev.Nodes[i].Module = c.ids.modules.optional(ev.Nodes[i].Module)
+		}
+		return c.nodes.each(ev, func(run *eventlog.Nodes) error { return c.put(c.clamp(time), rec.Cap, run) })
+	case *eventlog.Sample:
+		i := c.sample
+		c.sample++
+		if !c.keeps(c.l, i, rec.Time) {
+			return nil
+		}
+		c.report.Samples++
+		ev.Event, ev.Node = c.ids.events.ref(ev.Event), c.nodes.of(ev.Node)
+		return c.put(time, rec.Cap, ev)
+	case *eventlog.Loss:
+		if !c.within(time) {
+			return nil
+		}
+		ev.Event = c.ids.events.ref(ev.Event)
+		return c.put(time, rec.Cap, ev)
+	case *eventlog.Capture:
+		if c.capture {
+			return nil
+		}
+		c.capture = true
+		ev.StartUnixNs -= c.l.shift
+		return c.put(c.clamp(time), rec.Cap, ev)
+	case *eventlog.Process:
+		return c.put(c.clamp(time), rec.Cap, ev)
+	case *eventlog.CaptureEnd:
+		c.end, c.endTime, c.haveEnd = *ev, c.clamp(time), true
+		return nil
+	case *eventlog.AgentCost:
+		if c.within(time) {
+			return c.put(time, rec.Cap, ev)
+		}
+		return nil
+	}
+	return c.standard(rec, time)
+}
+
+// standard copies one of GHC's events, or one that is not known.
+func (c *copier) standard(rec *eventlog.Record, time uint64) error {
+	if !c.l.standard {
+		return nil
+	}
+	if defines(rec.Event) {
+		switch rec.Event.(type) {
+		case *eventlog.CapsetCreate, *eventlog.CapsetAssignCap, *eventlog.RTSIdentifier, *eventlog.ProgramArgs, *eventlog.ProgramEnv,
+			*eventlog.OSProcessPID, *eventlog.OSProcessPPID, *eventlog.CapCreate:
+			if !c.l.program {
+				return nil
+			}
+		case *eventlog.WallClock: // what it says holds at its own time
+			if !c.l.program {
+				return nil
+			}
+			return c.raw(rec, time)
+		}
+		return c.raw(rec, c.clamp(time))
+	}
+	within := c.within(time)
+	if part, keep := c.state.inCensus(rec.Event, within); part {
+		if !keep {
+			return nil
+		}
+		return c.raw(rec, time)
+	}
+	if !within {
+		if time < c.o.Range.From {
+			c.state.follow(rec.Cap, rec.Event)
+		}
+		return nil
+	}
+	if err := c.restore(rec.Cap); err != nil {
+		return err
+	}
+	return c.raw(rec, time)
+}
+
+// restore repeats what was under way on a capability when the range begins.
+func (c *copier) restore(cap int) error {
+	from := c.o.Range.From
+	if thread, ok := c.state.running[cap]; ok {
+		delete(c.state.running, cap)
+		if err := c.put(from, cap, &eventlog.RunThread{Thread: thread}); err != nil {
+			return err
+		}
+	}
+	if c.state.gc[cap] {
+		delete(c.state.gc, cap)
+		return c.put(from, cap, &eventlog.GCStart{})
+	}
+	return nil
+}
+
+// raw copies an event byte for byte.
+func (c *copier) raw(rec *eventlog.Record, time uint64) error {
+	return c.left(c.w.WriteRaw(time, rec.Cap, rec.Event.EventID(), rec.Payload))
+}
+
+// clamp keeps a definition's time from reaching beyond the range.
+func (c *copier) clamp(time uint64) uint64 {
+	if r := c.o.Range; r.To != 0 {
+		return min(time, r.To)
+	}
+	return time
+}
