@@ -43,19 +43,33 @@ static long search_row(u32 i, void *context)
 	return 0;
 }
 
+struct region_search {
+	const struct process_regions *process;
+	u64 pc;
+	u32 found; // index of the region, MAX_REGIONS if there is none
+};
+
+static long search_region(u32 i, void *context)
+{
+	struct region_search *s = context;
+	if (i >= MAX_REGIONS || i >= s->process->count)
+		return 1;
+	const struct unwind_region *r = &s->process->regions[i];
+	if (s->pc < r->start || s->pc >= r->end)
+		return 0;
+	s->found = i;
+	return 1;
+}
+
 // find_rule gives the rule at a code address, null if none is known.
 INLINE const struct unwind_rule *find_rule(const struct process_regions *p, u64 pc)
 {
-	const struct unwind_region *r = 0;
-	for (u32 i = 0; i < MAX_REGIONS; i++) {
-		if (i >= p->count)
-			return 0;
-		r = &p->regions[i];
-		if (pc >= r->start && pc < r->end)
-			break;
-		r = 0;
-	}
-	if (!r || pc < r->base)
+	struct region_search region = {.process = p, .pc = pc, .found = MAX_REGIONS};
+	bpf_loop(MAX_REGIONS, search_region, &region, 0);
+	if (region.found >= MAX_REGIONS)
+		return 0;
+	const struct unwind_region *r = &p->regions[region.found];
+	if (pc < r->base)
 		return 0;
 	u64 bucket = (pc - r->base) >> UNWIND_BUCKET_SHIFT;
 	if (bucket >= r->bucket_count)
