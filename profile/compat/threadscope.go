@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -29,9 +30,7 @@ func threadScope(ss []*profile.Selection) (Write, error) {
 	}
 	return func(w *eventlog.Writer) error {
 		a := &activity{p: s.Profile, step: step(s), caps: make(map[uint32][]moment), threads: make(map[uint64]bool)}
-		for site, smp := range s.EachSample() {
-			a.sample(s.Profile.SiteCategory(site), smp)
-		}
+		a.samples(s)
 		if len(a.caps) == 0 {
 			return errors.New("no sample tells its capability")
 		}
@@ -70,14 +69,36 @@ type activity struct {
 	threads map[uint64]bool
 }
 
-func (a *activity) sample(c eventlog.Category, s profile.Sample) {
-	gc := c == eventlog.CategoryGC
-	if s.Capability == eventlog.NoCapability || s.Thread.TSO == 0 && !gc || s.Thread.TSO > math.MaxUint32 {
-		return
+// samples sorts samples by capability. Those of the collector tell none: they go
+// to the capability that their OS thread was last seen on, which it holds while
+// it collects.
+func (a *activity) samples(s *profile.Selection) {
+	type row struct {
+		profile.Sample
+		gc bool
 	}
-	a.caps[s.Capability] = append(a.caps[s.Capability], moment{s.Time, s.Thread.TSO, gc})
-	if s.Thread.TSO != 0 {
-		a.threads[s.Thread.TSO] = true
+	var rows []row
+	for site, smp := range s.EachSample() {
+		rows = append(rows, row{smp, s.Profile.SiteCategory(site) == eventlog.CategoryGC})
+	}
+	slices.SortStableFunc(rows, func(x, y row) int { return cmp.Compare(x.Time, y.Time) })
+	held := make(map[[2]uint32]uint32)
+	for i := range rows {
+		r := &rows[i]
+		task := [2]uint32{r.Thread.PID, r.Thread.TID}
+		cap, known := r.Capability, r.Capability != eventlog.NoCapability
+		if known {
+			held[task] = cap
+		} else if r.gc {
+			cap, known = held[task]
+		}
+		if !known || r.Thread.TSO == 0 && !r.gc || r.Thread.TSO > math.MaxUint32 {
+			continue
+		}
+		a.caps[cap] = append(a.caps[cap], moment{r.Time, r.Thread.TSO, r.gc})
+		if r.Thread.TSO != 0 {
+			a.threads[r.Thread.TSO] = true
+		}
 	}
 }
 
@@ -94,7 +115,7 @@ func (a *activity) order() []uint32 {
 func (a *activity) head(w *eventlog.Writer) error {
 	const capset = 0 // of the process, as the agent declares it
 	evs := []eventlog.Event{&eventlog.UserMsg{Text: fmt.Sprintf(
-		"ccview: activity is drawn from samples, one every %.2f ms; what lies between two samples of a thread less than %.2f ms apart is taken for running",
+		"ccview: activity is drawn from samples, one every %.2f ms; what lies between two samples of a thread less than %.2f ms apart is taken for running, and a collection for one of the capability its OS thread last ran",
 		float64(a.step)/1e6, float64(gap*a.step)/1e6)}}
 	for _, cap := range a.order() {
 		evs = append(evs, &eventlog.CapCreate{Cap: uint16(cap)}, &eventlog.CapsetAssignCap{Capset: capset, Cap: uint16(cap)})
@@ -121,7 +142,6 @@ func (a *activity) head(w *eventlog.Writer) error {
 // capability writes one capability's stretches, which never overlap.
 func (a *activity) capability(w *eventlog.Writer, cap uint32) error {
 	ms := a.caps[cap]
-	slices.SortStableFunc(ms, func(x, y moment) int { return cmp.Compare(x.time, y.time) })
 	end := uint64(0) // of the stretch before
 	for i := 0; i < len(ms); {
 		j := i + 1
@@ -166,7 +186,8 @@ func (a *activity) allocation(w *eventlog.Writer, ss []*profile.Selection) error
 				by[cap] = append(by[cap], point{smp.Time, smp.Weight})
 			}
 		}
-		for cap, points := range by {
+		for _, cap := range slices.Sorted(maps.Keys(by)) {
+			points := by[cap]
 			slices.SortStableFunc(points, func(x, y point) int { return cmp.Compare(x.time, y.time) })
 			total := uint64(0)
 			for _, p := range points {
