@@ -38,6 +38,7 @@ INLINE const struct unwind_bucket *unwind_bucket_at(u32 index) { return bpf_map_
 #define UNWIND_ROW(index) unwind_row_at(index)
 #define UNWIND_RULE(index) unwind_rule_at(index)
 #define READ_USER(dst, size, at) bpf_probe_read_user(dst, size, (const void *)(at))
+#include "allocation.h"
 #include "walk.h"
 
 // Set by user space before loading.

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// The stack of code that wants to allocate.
+#pragma once
+
+#include "frames.h"
+#include "thread.h"
+#include "walk.h"
+
+// code_of gives the code that a closure runs when it is entered.
+INLINE bool code_of(u64 closure, u64 *code)
+{
+	return !READ_USER(code, sizeof(*code), closure & ~7ULL);
+}
+
+// Leaves one of the frames that a failing heap check pushes. Ends the loop at
+// the code that wanted to allocate, with its address in the record.
+static long unwrap_allocation(u32 i, void *context)
+{
+	struct walker *k = context;
+	struct walk *w = k->walk;
+	u8 why;
+	u64 code, words;
+	if (!sp_in_chunk(w) || !ensure_window(w))
+		return 1;
+	u64 info = window_word(w, 0);
+	struct cached_info *c = find_frame_table(k, info, &why);
+	if (!c)
+		return 1;
+	if (info == w->layout.enter_info) {
+		// A thunk: [stg_enter_info, closure]
+		if (!code_of(window_word(w, 1), &code))
+			return 1;
+		words = 2;
+	} else if (c->type == RET_FUN) {
+		// A function and its arguments: [stg_gc_fun_info, size, closure, …]
+		if (!code_of(window_word(w, 2), &code))
+			return 1;
+		words = 3 + window_word(w, 1);
+	} else if (info >= w->layout.canned_lo && info <= w->layout.canned_hi) {
+		// A returned value, on top of the continuation that is to get it.
+		w->sp += 8 * (u64)c->words;
+		return 0;
+	} else {
+		code = info;
+		words = c->words;
+	}
+	if (words == 0 || words > MAX_FRAME_WORDS)
+		return 1;
+	push_frame(w, FRAME_PC, code);
+	w->sp += 8 * words;
+	w->found = 1;
+	return 1;
+}
+
+// walk_allocation walks the stack of a thread whose heap check has found the
+// nursery full. There Sp is at a frame that the check has pushed.
+INLINE void walk_allocation(struct walker *k)
+{
+	struct walk *w = k->walk;
+	w->found = 0;
+	w->header.stop = STOP_NO_HASKELL;
+	if (!enter_haskell(k, REG_BASE(&w->regs), REG_STG_SP(&w->regs)))
+		return;
+	w->header.stop = STOP_TOP_AMBIGUOUS;
+	bpf_loop(4, unwrap_allocation, k, 0);
+	if (w->found)
+		walk_from_top(k);
+}

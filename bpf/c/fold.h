@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// Leaving out the repetitions of recursion.
+#pragma once
+
+#include "walk_state.h"
+
+// end_cycle stops folding at a frame that is not the cycle's next. Copies that
+// were begun but not completed are put back.
+INLINE void end_cycle(struct walk *w)
+{
+	u32 n = w->frame_count - 1;
+	u64 frame = w->frames[n & FRAME_MASK];
+	u32 cycle = n - 1 - w->cycle;
+	w->header.folded_frames -= w->phase;
+	if (w->folded_copies == 0)
+		n--; // the marker marks nothing
+	for (u32 i = 0; i < MAX_CYCLE; i++) {
+		if (i >= w->phase)
+			break;
+		w->frames[n & FRAME_MASK] = w->frames[(cycle + i) & FRAME_MASK];
+		n++;
+	}
+	w->frames[n & FRAME_MASK] = frame;
+	w->frame_count = (n & FRAME_MASK) + 1;
+	w->cycle = 0;
+	w->lag = 0;
+}
+
+// fold leaves the newest frame out if it continues a cycle, and begins to fold
+// when it completes the second copy of one: that is when as many frames in a
+// row as the cycle has were each seen last that many frames before.
+INLINE void fold(struct walk *w, struct cached_info *c)
+{
+	u32 n = w->frame_count;
+	if (w->cycle) {
+		u32 expected = n - 2 - w->cycle + w->phase;
+		if (w->frames[(n - 1) & FRAME_MASK] != w->frames[expected & FRAME_MASK]) {
+			end_cycle(w);
+			return;
+		}
+		w->header.folded_frames++;
+		w->frame_count = n - 1;
+		if (++w->phase == w->cycle) {
+			w->phase = 0;
+			w->folded_copies++;
+		}
+		return;
+	}
+	u32 lag = c->walk == w->number ? n - c->position : 0;
+	c->walk = w->number;
+	c->position = n;
+	w->run = lag && lag == w->lag ? w->run + 1 : 1;
+	w->lag = lag;
+	if (lag && w->run == lag && lag <= MAX_CYCLE) {
+		w->cycle = lag;
+		w->phase = 0;
+		w->folded_copies = 0;
+		push_frame(w, FRAME_FOLDED, lag);
+	}
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// Walking return frames towards the root, and finding both ends of a stack.
+#pragma once
+
+#include "fold.h"
+#include "info_table.h"
+#include "window.h"
+
+// One frame. Returns 1 when the walk has ended, with header.stop saying why.
+static long walk_frame(u32 i, void *context)
+{
+	struct walker *k = context;
+	struct walk *w = k->walk;
+	u8 why = STOP_IMPLAUSIBLE_INFO;
+	if (w->frame_count >= w->max_frames)
+		return 1; // STOP_BUDGET stands
+	if (!sp_in_chunk(w)) {
+		w->header.stop = STOP_OUTSIDE_CHUNK;
+		return 1;
+	}
+	if (!ensure_window(w)) {
+		w->header.stop = STOP_UNREADABLE_STACK;
+		return 1;
+	}
+	u64 info = window_word(w, 0);
+	struct cached_info *c = find_frame_table(k, info, &why);
+	if (!c) {
+		w->header.stop = why;
+		return 1;
+	}
+	push_frame(w, c->kind, info);
+	if (w->folding)
+		fold(w, c);
+
+	u64 words = c->words;
+	switch (c->type) {
+	case STOP_FRAME:
+		w->header.stop = STOP_ROOT;
+		return 1;
+	case UNDERFLOW_FRAME:
+		if (++w->chunks >= MAX_CHUNKS) {
+			w->header.stop = STOP_CHUNK_LIMIT;
+			return 1;
+		}
+		if (!enter_chunk(w, window_word(w, 1), &w->sp)) {
+			w->header.stop = STOP_UNREADABLE_STACK;
+			return 1;
+		}
+		return 0;
+	case RET_FUN:
+		words = 3 + window_word(w, 1);
+		break;
+	case RET_BCO: {
+		u32 size;
+		// StgBCO: header, instrs, literals, ptrs, arity:u32, size:u32
+		if (READ_USER(&size, sizeof(size), window_word(w, 1) + w->layout.header + 28)) {
+			w->header.stop = STOP_UNREADABLE_STACK;
+			return 1;
+		}
+		words = 2 + (u64)size;
+		break;
+	}
+	}
+	if (words > MAX_FRAME_WORDS) {
+		w->header.stop = STOP_IMPLAUSIBLE_INFO;
+		return 1;
+	}
+	w->sp += 8 * words;
+	return 0;
+}
+
+// Looks at the word at w->sp for a return frame, and moves on if it is none.
+static long find_frame(u32 i, void *context)
+{
+	struct walker *k = context;
+	struct walk *w = k->walk;
+	u8 why;
+	w->found = 0;
+	if (!sp_in_chunk(w) || !ensure_window(w))
+		return 1;
+	if (find_frame_table(k, window_word(w, 0), &why)) {
+		w->found = 1;
+		return 1;
+	}
+	w->sp += 8;
+	return 0;
+}
+
+// The end of the oldest chunk that is searched for the root-most frames.
+#define ROOT_WORDS (MAX_ROOT_FRAMES - 8)
+
+// Follows one underflow frame, which sits at its chunk's very end. Ends the
+// loop at the oldest chunk.
+static long hop_chunk(u32 i, void *context)
+{
+	struct walker *k = context;
+	struct walk *w = k->walk;
+	u64 end[2];
+	u8 why;
+	if (READ_USER(end, sizeof(end), w->chunk_hi - sizeof(end)))
+		return 1;
+	struct cached_info *c = find_frame_table(k, end[0], &why);
+	if (!c || c->type != UNDERFLOW_FRAME)
+		return 1;
+	w->header.skipped_words += (w->chunk_hi - w->sp) >> 3;
+	if (!enter_chunk(w, end[1], &w->sp) || !sp_in_chunk(w))
+		return 1;
+	return 0;
+}
+
+// recover_root records the root-most frames of a stack whose leaf part has
+// spent the budget. Frames can only be walked rootwards, but a return frame's
+// info pointer is hardly ever a mere payload word: so the search begins at the
+// first such word near the root, and counts only if it ends at the STOP frame.
+INLINE void recover_root(struct walker *k)
+{
+	struct walk *w = k->walk;
+	u32 leaf_frames = w->frame_count;
+	w->header.skipped_words = 0;
+	bpf_loop(MAX_CHUNKS, hop_chunk, k, 0);
+	if (!sp_in_chunk(w))
+		return;
+	u64 from = w->chunk_hi - 8 * ROOT_WORDS;
+	if (from > w->sp && from >= w->chunk_lo) {
+		w->header.skipped_words += (from - w->sp) >> 3;
+		w->sp = from;
+	}
+	w->window_words = 0;
+	u64 searched = w->sp;
+	w->header.stop = STOP_BUDGET;
+	bpf_loop(TOP_SCAN_WORDS, find_frame, k, 0);
+	if (!w->found)
+		return;
+	w->header.skipped_words += (w->sp - searched) >> 3;
+	push_frame(w, FRAME_SKIPPED, 0);
+	w->folding = 0;
+	w->max_frames = leaf_frames + 1 + MAX_ROOT_FRAMES;
+	bpf_loop(MAX_ROOT_FRAMES, walk_frame, k, 0);
+	if (w->header.stop == STOP_ROOT) {
+		w->header.stop = STOP_RECOVERED;
+	} else {
+		w->header.stop = STOP_BUDGET;
+		w->header.skipped_words = 0;
+		w->frame_count = leaf_frames;
+	}
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// What a frame's or closure's first word tells: its info table, remembered per
+// CPU.
+#pragma once
+
+#include "walk_state.h"
+
+INLINE bool in_text(const struct process_layout *l, u64 address)
+{
+	return (address >= l->text_lo[0] && address < l->text_hi[0]) ||
+	       (address >= l->text_lo[1] && address < l->text_hi[1]);
+}
+
+INLINE int frame_kind_of(u32 type)
+{
+	switch (type) {
+	case RET_SMALL:
+	case RET_BIG:
+		return FRAME_RETURN;
+	case RET_BCO:
+		return FRAME_RET_BCO;
+	case RET_FUN:
+		return FRAME_RET_FUN;
+	case UPDATE_FRAME:
+		return FRAME_UPDATE;
+	case CATCH_FRAME:
+		return FRAME_CATCH;
+	case UNDERFLOW_FRAME:
+		return FRAME_UNDERFLOW;
+	case STOP_FRAME:
+		return FRAME_STOP;
+	case ATOMICALLY_FRAME:
+	case CATCH_RETRY_FRAME:
+	case CATCH_STM_FRAME:
+		return FRAME_STM;
+	case ANN_FRAME:
+		return FRAME_ANN;
+	}
+	return NO_FRAME;
+}
+
+// The info table as far as a frame needs it; it ends at the info pointer.
+struct info_table_tail {
+	u64 layout;
+	u32 type;
+	s32 srt;
+};
+
+// find_table gives what is known of the info table that a closure's or frame's
+// first word points to, or null with *why set.
+INLINE struct cached_info *find_table(struct walker *k, u64 info, u8 *why)
+{
+	struct walk *w = k->walk;
+	u32 slot = ((u32)(info >> 3) ^ (u32)(info >> 15)) & (CACHE_ENTRIES - 1);
+	struct cached_info *c = &k->cache->entries[slot];
+	if (c->info == info && c->generation == w->layout.generation)
+		return c;
+
+	*why = STOP_IMPLAUSIBLE_INFO;
+	if (!in_text(&w->layout, info))
+		return 0;
+	struct info_table_tail table;
+	if (READ_USER(&table, sizeof(table), info - sizeof(table))) {
+		*why = STOP_UNREADABLE_INFO;
+		return 0;
+	}
+	u64 words = 1 + (table.layout & 0x3f);
+	switch (table.type) {
+	case RET_FUN:
+	case RET_BCO:
+		words = 0;
+		break;
+	case RET_BIG: {
+		u64 bits;
+		if (READ_USER(&bits, sizeof(bits), info + (u64)(s64)(s32)table.layout)) {
+			*why = STOP_UNREADABLE_INFO;
+			return 0;
+		}
+		if (bits >= 0xffff)
+			return 0;
+		words = 1 + bits;
+	}
+	}
+	c->info = info;
+	c->generation = w->layout.generation;
+	c->words = words;
+	c->type = table.type > 0xff ? 0 : table.type;
+	c->kind = frame_kind_of(table.type);
+	c->walk = w->number - 1;
+	return c;
+}
+
+// find_frame_table is find_table for what must be a return frame.
+INLINE struct cached_info *find_frame_table(struct walker *k, u64 info, u8 *why)
+{
+	struct cached_info *c = find_table(k, info, why);
+	if (!c)
+		return 0;
+	if (c->kind == NO_FRAME) {
+		*why = STOP_IMPLAUSIBLE_INFO;
+		return 0;
+	}
+	return c;
+}

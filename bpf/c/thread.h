@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// Which Haskell thread an OS thread runs, or keeps waiting.
+#pragma once
+
+#include "info_table.h"
+#include "window.h"
+
+// enter_thread takes a thread object's stack chunk and identity. False if the
+// address is not that of a thread object.
+INLINE bool enter_thread(struct walker *k, u64 tso, u64 *saved_sp)
+{
+	struct walk *w = k->walk;
+	if (tso == 0 || (tso & 7) || READ_USER(w->tso, sizeof(w->tso), tso))
+		return false;
+	u8 why;
+	struct cached_info *c = find_table(k, w->tso[0], &why);
+	if (!c || c->type != TSO)
+		return false;
+	u64 stack = w->tso[(w->layout.tso_stackobj / 8) & (TSO_READ_WORDS - 1)];
+	if (!enter_chunk(w, stack, saved_sp))
+		return false;
+	w->header.tso = w->tso[(w->layout.tso_id / 8) & (TSO_READ_WORDS - 1)];
+	return true;
+}
+
+// enter_haskell takes the STG machine's state from the registers. True if they
+// hold a Haskell context, with w->sp inside the current stack chunk.
+INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
+{
+	struct walk *w = k->walk;
+	u64 reg_table[BASE_READ_LEN / 8];
+	u64 saved_sp;
+	if ((base & 7) || (sp & 7) || base == 0 || sp == 0)
+		return false;
+	if (READ_USER(reg_table, sizeof(reg_table), base + BASE_CURRENT_TSO))
+		return false;
+	if (!enter_thread(k, reg_table[0], &saved_sp))
+		return false;
+	// A strong invariant: the registers of foreign code do not form a
+	// register table whose thread's stack contains the stack pointer.
+	w->sp = sp;
+	if (!sp_in_chunk(w)) {
+		w->header.tso = 0;
+		return false;
+	}
+	w->header.capability = (u16)reg_table[(BASE_CAPABILITY_NO - BASE_CURRENT_TSO) / 8];
+	w->task = reg_table[(BASE_RUNNING_TASK - BASE_CURRENT_TSO) / 8];
+	return true;
+}
+
+// enter_suspended finds the Haskell thread that waits for the safe foreign call
+// which this OS thread is making. Its stack is saved, so Sp is at a frame.
+INLINE bool enter_suspended(struct walker *k)
+{
+	struct walk *w = k->walk;
+	u64 incall, tso = 0;
+	if (!k->thread || k->thread->generation != w->layout.generation)
+		return false;
+	if (READ_USER(&incall, sizeof(incall), k->thread->task + w->layout.task_incall) ||
+	    READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO))
+		return false;
+	if (tso == 0 && (READ_USER(&incall, sizeof(incall), incall + INCALL_PREV_STACK) ||
+			 READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO)))
+		return false;
+	return enter_thread(k, tso, &w->sp) && sp_in_chunk(w);
+}
