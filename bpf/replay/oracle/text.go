@@ -10,7 +10,7 @@ import (
 
 // A Truth as text: "# comment" lines, then
 //
-//	thread 3  capability 0  top row  shift 2
+//	thread 3  capability 0  top row  shift 2  pending 0x0
 //	pc        0x408e6e  Main_zdwdown_info+0x16
 //	return    0x408e98  Main_zdwdown_info+0x40
 //	  1 frame, 199 times more
@@ -32,7 +32,7 @@ func (t *Truth) WriteText(w io.Writer, name func(uint64) string) error {
 	if t.Capability >= 0 {
 		capability = strconv.Itoa(t.Capability)
 	}
-	fmt.Fprintf(b, "thread %d  capability %s  top %s  shift %d\n", t.TSO, capability, t.Top, t.Shift)
+	fmt.Fprintf(b, "thread %d  capability %s  top %s  shift %d  pending %#x\n", t.TSO, capability, t.Top, t.Shift, t.Pending)
 	for i := 0; i < len(t.Frames); {
 		f := t.Frames[i]
 		line := fmt.Sprintf("%-9s %#x  %s", f.Kind, f.Address, name(f.Address))
@@ -106,7 +106,7 @@ func ReadText(r io.Reader) (*Truth, error) {
 
 func (t *Truth) readHead(line string) error {
 	var capability string
-	if _, err := fmt.Sscanf(line, "thread %d capability %s top %s shift %d", &t.TSO, &capability, &t.Top, &t.Shift); err != nil {
+	if _, err := fmt.Sscanf(line, "thread %d capability %s top %s shift %d pending %v", &t.TSO, &capability, &t.Top, &t.Shift, &t.Pending); err != nil {
 		return err
 	}
 	t.Capability = -1

@@ -53,6 +53,11 @@ type Truth struct {
 	// Shift is how many words above Sp the youngest frame is, Scan how many a
 	// scan from Sp for a return frame's info pointer would have passed over.
 	Shift, Scan int
+	// Pending is the info pointer of an update frame that lies just below
+	// Sp, 0 if there is none: either a thunk is about to push it, and its
+	// code runs under it already, or it is left from before. Only the code
+	// knows, so that a record may begin with it or not.
+	Pending uint64
 	// Rows are the unwinding rows that were used, and Ranges what of the C
 	// stack was.
 	Rows   []snapshot.Row
@@ -223,6 +228,19 @@ func (t *Thread) haskell(h *heap, regs Registers, row snapshot.Row, hasRow bool,
 		}
 		if err != nil {
 			return err
+		}
+	}
+	// A thunk's rows have its caller below its own update frame, which says
+	// where forcing began: so it is kept.
+	size := 8 + h.header // StgUpdateFrame: header, updatee
+	if info, err := c.word(top - size); err == nil && truth.Top != TopReturn {
+		if kind, err := h.frameType(info); err == nil && kind == closureUpdateFrame {
+			switch {
+			case top-size < sp:
+				truth.Pending = info
+			case truth.Top == TopRow:
+				top -= size
+			}
 		}
 	}
 	truth.Shift = int(int64(top-sp)) / 8
