@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -84,7 +85,7 @@ func (p *Process) FindFunction(name string) (uint64, error) {
 			return at, nil
 		}
 	}
-	return 0, fmt.Errorf("find function %s: no such symbol", name)
+	return 0, fmt.Errorf("find function %s: no such symbol: %w", name, ErrNotThere)
 }
 
 // Truth walks a stopped thread by the oracle.
@@ -113,6 +114,47 @@ func (p *Process) Target(tid int, registers []uint64, tables *Tables, maxFrames 
 		Arch: snapshot.X86, Registers: registers, PID: p.PID, Tables: tables, MaxFrames: maxFrames,
 		Layout: Layout(p.Build.GHC, p.Build.Profiled, p.Build.Threaded, p.text), Task: p.tasks[tid],
 	}
+}
+
+// ErrNoReturn is given when a thread has not returned to its caller after many
+// steps.
+var ErrNoReturn = errors.New("thread does not return soon")
+
+// IsCaller finds out whether the frame at that address is one that the thread
+// will return to as it is, by letting it: the word there is made unique, and the
+// thread stepped until it is about to return there (yes) or rootwards of it, or
+// has stored another word (no: what was there is the running code's own frame,
+// or none). The process may be of no use afterwards.
+func (p *Process) IsCaller(tid int, frame uint64) (bool, error) {
+	const mostSteps = 50_000
+	const unique = 0x5eed_5eed_5eed_5eed
+	if err := p.Poke(tid, frame, unique); err != nil {
+		return false, err
+	}
+	code, word := make([]byte, 3), make([]byte, 8)
+	for range mostSteps {
+		r, err := p.Registers(tid)
+		if err != nil {
+			return false, err
+		}
+		if _, err := p.memory.ReadAt(word, int64(frame)); err != nil {
+			return false, err
+		}
+		if binary.LittleEndian.Uint64(word) != unique {
+			return false, nil
+		}
+		const rbp, rip = 4, 16
+		if _, err := p.memory.ReadAt(code, int64(r[rip])); err != nil {
+			return false, err
+		}
+		if returns := code[0] == 0xff && code[1] == 0x65 && code[2] == 0; returns && r[rbp] >= frame {
+			return r[rbp] == frame, nil
+		}
+		if err := p.Step(tid); err != nil {
+			return false, err
+		}
+	}
+	return false, ErrNoReturn
 }
 
 // SnapshotFrames is the frame budget that snapshots are recorded for, and

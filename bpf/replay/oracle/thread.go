@@ -3,6 +3,7 @@ package oracle
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,6 +63,24 @@ type Truth struct {
 	// stack was.
 	Rows   []snapshot.Row
 	CStack snapshot.Range
+
+	// Where the STG frames begin: Sp, and for From.
+	Sp    uint64
+	heap  *heap
+	chunk *chunk
+	above int // frames that are not on the STG stack
+}
+
+// From gives the truth as it were if the youngest STG frame was at sp.
+func (t *Truth) From(sp uint64) (*Truth, error) {
+	if t.chunk == nil {
+		return nil, ErrNotInHaskell
+	}
+	other := *t
+	frames, err := t.heap.walk(t.chunk, sp)
+	other.Frames = slices.Concat(t.Frames[:t.above], frames)
+	other.Pending = 0
+	return &other, err
 }
 
 // Thread is a stopped thread of a process.
@@ -244,6 +263,7 @@ func (t *Thread) haskell(h *heap, regs Registers, row snapshot.Row, hasRow bool,
 		}
 	}
 	truth.Shift = int(int64(top-sp)) / 8
+	truth.Sp, truth.heap, truth.chunk, truth.above = sp, h, c, len(truth.Frames)
 	frames, err := h.walk(c, top)
 	truth.Frames = append(truth.Frames, frames...)
 	return err

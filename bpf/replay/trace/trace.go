@@ -8,6 +8,7 @@
 package trace
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -101,6 +102,14 @@ func (p *Process) setPC(tid int, pc uint64) error {
 	r.Rip = pc
 	r.Orig_rax = ^uint64(0) // no system call to be restarted
 	return unix.PtraceSetRegs(tid, &r)
+}
+
+// Poke writes a word of memory through a stopped thread.
+func (p *Process) Poke(tid int, address, word uint64) error {
+	if _, err := unix.PtracePokeData(tid, uintptr(address), binary.LittleEndian.AppendUint64(nil, word)); err != nil {
+		return fmt.Errorf("write word at %#x: %w", address, err)
+	}
+	return nil
 }
 
 // stop is a thread's stop that the caller has to deal with.
