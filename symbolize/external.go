@@ -12,14 +12,8 @@ import (
 // external names an exported procedure, and finds the source binding it was
 // made from. p is nil where only the symbol is known.
 func (m *moduleRun) external(symbol string, n hsname.Name, p *dwarfindex.Proc) (uint32, error) {
-	k := bindingKey{pkg: n.Package, mod: n.Module, name: n.Name}
-	if id, ok := m.r.bindings.ids[k]; ok {
+	if id, ok := m.r.bindings.ids[externalKey(n)]; ok {
 		return id, nil
-	}
-	b := eventlog.Binding{Symbol: symbol, Package: n.Package, Module: n.Module, Name: n.Name, Category: eventlog.CategoryHaskell}
-	if n.Kind == hsname.KindConInfo {
-		b.Detail = "constructor"
-		return m.r.bindings.add(k, b)
 	}
 	var at uint32
 	var own *sourceFile
@@ -32,6 +26,26 @@ func (m *moduleRun) external(symbol string, n hsname.Name, p *dwarfindex.Proc) (
 			return 0, err
 		}
 	}
+	return m.externalAt(symbol, n, p, own, at)
+}
+
+func externalKey(n hsname.Name) bindingKey {
+	return bindingKey{pkg: n.Package, mod: n.Module, name: n.Name}
+}
+
+// externalAt names an exported procedure whose note lies in the source binding
+// at, of the file own; 0 and nil if that is not known.
+func (m *moduleRun) externalAt(symbol string, n hsname.Name, p *dwarfindex.Proc, own *sourceFile, at uint32) (uint32, error) {
+	k := externalKey(n)
+	if id, ok := m.r.bindings.ids[k]; ok {
+		return id, nil
+	}
+	b := eventlog.Binding{Symbol: symbol, Package: n.Package, Module: n.Module, Name: n.Name, Category: eventlog.CategoryHaskell}
+	if n.Kind == hsname.KindConInfo {
+		b.Detail = "constructor"
+		return m.r.bindings.add(k, b)
+	}
+	var err error
 	if at != 0 && m.r.bindings.named[at] == (named{n.Module, n.Name}) {
 		return at, nil // it is that source binding
 	}

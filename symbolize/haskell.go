@@ -220,6 +220,9 @@ func (m *moduleRun) internal(p *dwarfindex.Proc) (uint32, error) {
 	default:
 		b.Name, b.Detail = unnamedCode, "made by GHC; no source note tells of what"
 	}
+	if d := m.prov.describe((m.x.Block(p.Root).Lo + 7) &^ 7); d != "" {
+		b.Detail = d + ", " + b.Detail
+	}
 	k := bindingKey{module: m.mod.ID, mod: module, name: p.Linkage + "\x00" + b.Name}
 	return m.r.bindings.add(k, b)
 }

@@ -23,6 +23,7 @@ type moduleRun struct {
 	elf  *elffile.File
 	syms *symbolTable
 	x    *dwarfindex.Index // nil without DWARF
+	prov *provenance       // nil without an info table map
 
 	unitsOf   map[string][]uint32 // units by their source file
 	fileIndex map[string]uint32   // index's files by path
@@ -123,6 +124,11 @@ func (m *moduleRun) open(ctx context.Context, info *eventlog.ModuleSymbols) (pro
 			}
 		}
 	}
+	if m.bin.HasIPE {
+		if err := m.readProvenance(ctx, all, info.GHCVersion, memory/4); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
 	return append(problems, m.missing(info)...)
 }
 
@@ -131,6 +137,10 @@ func (m *moduleRun) missing(info *eventlog.ModuleSymbols) []string {
 	switch {
 	case !m.bin.GHC:
 		return nil
+	case !info.HasNotes && m.prov != nil && m.bin.Arch == "arm64":
+		return nil // the info table map is all that GHC writes there
+	case !info.HasNotes && m.prov != nil:
+		return []string{"no source notes, only an info table map, which places whole closures: build with ghc -g3"}
 	case !info.HasSymtab && !info.HasDWARF && !m.bin.DynamicHaskell:
 		return []string{"stripped: no symbols and no debug information; build with ghc -g3 and do not strip (cabal: --disable-executable-stripping)"}
 	case !info.HasDWARF:
@@ -328,6 +338,12 @@ func (m *moduleRun) locate(a Address) (eventlog.Location, error) {
 			}
 			return l, nil
 		}
+	}
+	block, binding, start, err := m.provenanceBlock(addr)
+	if binding != 0 || err != nil {
+		l.Block, l.Binding, l.Offset = block, binding, addr-start
+		l.Quality, l.Category = eventlog.QualityExact, eventlog.CategoryHaskell
+		return l, err
 	}
 	covering, before, after := m.syms.at(addr)
 	switch {
