@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+	"strings"
 )
 
 // Symbol is one entry of a symbol table that names code or data.
@@ -20,8 +21,8 @@ type Symbol struct {
 	File string
 }
 
-// Symbols reads .symtab, or .dynsym where there is none. Undefined, section
-// and file symbols are left out. limit bounds the bytes of both tables
+// Symbols reads .symtab, or .dynsym where there is none. Undefined, section,
+// file and mapping symbols are left out. limit bounds the bytes of both tables
 // together.
 func (f *File) Symbols(limit uint64) ([]Symbol, error) {
 	s := f.byType(elf.SHT_SYMTAB)
@@ -84,6 +85,9 @@ func (f *File) symbols(s *Section, limit uint64) ([]Symbol, error) {
 		if sym.Section == elf.SHN_UNDEF || sym.Type == elf.STT_SECTION || name == "" {
 			continue
 		}
+		if f.isMapping(&sym, name) {
+			continue
+		}
 		sym.Name = name
 		if sym.Bind == elf.STB_LOCAL {
 			sym.File = file
@@ -91,6 +95,26 @@ func (f *File) symbols(s *Section, limit uint64) ([]Symbol, error) {
 		out = append(out, sym)
 	}
 	return out, nil
+}
+
+// isMapping recognises the symbols by which assemblers tell code from data within a
+// section: they name nothing, and there is one at every info table. (ELF for the Arm
+// 64-bit architecture, 5.7.6; RISC-V ELF specification, mapping symbols.)
+func (f *File) isMapping(s *Symbol, name string) bool {
+	if f.Machine != elf.EM_AARCH64 && f.Machine != elf.EM_RISCV {
+		return false
+	}
+	if s.Type != elf.STT_NOTYPE || s.Bind != elf.STB_LOCAL || len(name) < 2 || name[0] != '$' {
+		return false
+	}
+	switch {
+	case name[1] != 'x' && name[1] != 'd':
+		return false
+	case len(name) == 2 || name[2] == '.':
+		return true
+	}
+	// RISC-V's may tell the instruction set.
+	return strings.HasPrefix(name, "$xrv")
 }
 
 func stringAt(table string, off uint64) string {
