@@ -173,6 +173,9 @@ func (p *printer) agent(pr *profile.Profile, doc infoJSON) {
 		return
 	}
 	s := fmt.Sprintf("%d ns a sample in BPF, %s runs, %s in all", c.BPFNs/c.BPFRuns, Count(c.BPFRuns), Duration(c.BPFNs))
+	if c.WalkMedianNs > 0 {
+		s += fmt.Sprintf("; walks took %d ns (median) to %d ns (99th percentile)", c.WalkMedianNs, c.WalkP99Ns)
+	}
 	if o := doc.Agent.Overhead; o > 0 {
 		s += ": overhead " + percent(o) + " of the program's cpu time"
 	}
@@ -319,8 +322,11 @@ type agentJSON struct {
 	CPUSeconds  float64 `json:"cpu_seconds"`
 	MaxRSS      uint64  `json:"max_rss_bytes"`
 	NsPerSample float64 `json:"bpf_ns_per_sample"`
-	BPFRuns     uint64  `json:"bpf_runs"`
-	BPFSeconds  float64 `json:"bpf_seconds"`
+	// WalkMedianNs and WalkP99Ns are what one sample's stack walk took.
+	WalkMedianNs uint64  `json:"walk_median_ns"`
+	WalkP99Ns    uint64  `json:"walk_p99_ns"`
+	BPFRuns      uint64  `json:"bpf_runs"`
+	BPFSeconds   float64 `json:"bpf_seconds"`
 	// Overhead is time in BPF as a fraction of the program's cpu time; 0 where
 	// one of the two is unknown.
 	Overhead float64 `json:"overhead"`
@@ -446,7 +452,8 @@ func agentOf(p *profile.Profile) agentJSON {
 	if !ok {
 		return agentJSON{}
 	}
-	a := agentJSON{CPUSeconds: float64(c.CPUNs) / 1e9, MaxRSS: c.RSS, BPFRuns: c.BPFRuns, BPFSeconds: float64(c.BPFNs) / 1e9}
+	a := agentJSON{CPUSeconds: float64(c.CPUNs) / 1e9, MaxRSS: c.RSS, BPFRuns: c.BPFRuns, BPFSeconds: float64(c.BPFNs) / 1e9,
+		WalkMedianNs: c.WalkMedianNs, WalkP99Ns: c.WalkP99Ns}
 	if c.BPFRuns > 0 {
 		a.NsPerSample = float64(c.BPFNs) / float64(c.BPFRuns)
 	}
