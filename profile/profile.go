@@ -55,6 +55,10 @@ type Profile struct {
 		once   sync.Once
 		frames *frameTable
 	}
+	cafTable struct {
+		once sync.Once
+		cafs *cafs
+	}
 	fileModules struct {
 		once sync.Once
 		of   []BindingID

@@ -1,0 +1,406 @@
+package profile
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Centre is a chosen cost centre, or one of the pseudo-centres that bear what no
+// chosen one does.
+type Centre struct {
+	Name    string
+	Module  string // empty where the centre spans several
+	Package string
+	Span    string // "file:line:col-line:col", of spans and of bindings whose source is known
+	Pseudo  bool
+}
+
+// Centres is a set of cost centres as found in a profile. It is immutable.
+type Centres struct {
+	// List are the chosen centres.
+	List []Centre
+	// Missed are the patterns of the set that match nothing here, with what is
+	// nearest.
+	Missed []*CentreError
+
+	p *Profile
+	// By source binding: its centre, that of its module and of its package; 0
+	// or 1 + an index of List.
+	binding, module, pkg []int32
+	spans                map[FileID][]spanCentre // narrowest first
+	modes                [centreScopes]struct {
+		once   sync.Once
+		chains *chains
+	}
+}
+
+type spanCentre struct {
+	x      Extent
+	centre int32 // index of List
+}
+
+// CentreError tells that a pattern names nothing in a profile.
+type CentreError struct {
+	Pattern CentrePattern
+	Nearest []string
+}
+
+func (e *CentreError) Error() string {
+	s := fmt.Sprintf("cost centre %q names no code that the log has samples of", e.Pattern.String())
+	if len(e.Nearest) > 0 {
+		s += ": the nearest are " + strings.Join(e.Nearest, ", ")
+	}
+	return s
+}
+
+// Centres finds a set's centres. An element that several patterns name belongs
+// to the first. Patterns that name nothing are in Missed.
+func (p *Profile) Centres(set CentreSet) *Centres {
+	n := len(p.symbols.bindings)
+	c := &Centres{p: p, binding: make([]int32, n), module: make([]int32, n), pkg: make([]int32, n), spans: make(map[FileID][]spanCentre)}
+	m := &centreMatcher{p: p, c: c, named: make(map[string]int32), elements: make(map[elementKey]int32)}
+	for _, pat := range set.Patterns {
+		if !m.add(pat) {
+			c.Missed = append(c.Missed, &CentreError{pat, p.nearestNames(pat.Glob)})
+		}
+	}
+	for f := range c.spans {
+		slices.SortStableFunc(c.spans[f], func(a, b spanCentre) int {
+			switch {
+			case a.x == b.x:
+				return 0
+			case b.x.Contains(a.x):
+				return -1
+			case a.x.Contains(b.x):
+				return 1
+			}
+			return cmp.Compare(a.x.Line, b.x.Line)
+		})
+	}
+	return c
+}
+
+type centreMatcher struct {
+	p        *Profile
+	c        *Centres
+	named    map[string]int32     // by a pattern's name
+	elements map[elementKey]int32 // by element
+}
+
+// add finds what a pattern names; false if that is nothing.
+func (m *centreMatcher) add(pat CentrePattern) bool {
+	switch pat.Preset {
+	case PresetBindings:
+		own := m.p.ownPackages()
+		return m.bindings(pat, func(b *Binding) bool { return b.Name != "" && own[b.Package] && !isDescription(b.Name) })
+	case PresetModules:
+		return m.modules(pat, func(*Binding) bool { return true })
+	case PresetPackages:
+		return m.packages(pat, func(*Binding) bool { return true })
+	}
+	for _, l := range levelPrefixes {
+		if pat.HasLevel && pat.Level != l.level {
+			continue
+		}
+		found := false
+		switch l.level {
+		case LevelBinding:
+			found = m.bindings(pat, func(b *Binding) bool { return glob(pat.Glob, bindingName(b)) })
+		case LevelModule:
+			found = m.modules(pat, func(b *Binding) bool { return glob(pat.Glob, b.Module) })
+		case LevelPackage:
+			found = m.packages(pat, func(b *Binding) bool { return glob(pat.Glob, b.Package) })
+		case LevelFile:
+			found = m.inFiles(pat)
+		case LevelSpan:
+			found = m.inSpans(pat)
+		}
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+// put gives the centre of an element: that of an earlier pattern, if there is one.
+func (m *centreMatcher) put(pat CentrePattern, k elementKey, c Centre) int32 {
+	if id, ok := m.elements[k]; ok {
+		return id
+	}
+	id, ok := int32(0), false
+	if pat.Name != "" {
+		if id, ok = m.named[pat.Name]; ok {
+			one := &m.c.List[id]
+			if one.Module != c.Module {
+				one.Module = ""
+			}
+			if one.Package != c.Package {
+				one.Package = ""
+			}
+			one.Span = ""
+		}
+		c.Name = pat.Name
+	}
+	if !ok {
+		id = int32(len(m.c.List))
+		m.c.List = append(m.c.List, c)
+		if pat.Name != "" {
+			m.named[pat.Name] = id
+		}
+	}
+	m.elements[k] = id
+	return id
+}
+
+func (m *centreMatcher) eachSource(f func(id BindingID, b *Binding)) {
+	for i := 1; i < len(m.p.symbols.bindings); i++ {
+		if b := &m.p.symbols.bindings[i]; b.Source == BindingID(i) {
+			f(b.Source, b)
+		}
+	}
+}
+
+func (m *centreMatcher) bindings(pat CentrePattern, want func(*Binding) bool) bool {
+	found := false
+	home := m.p.bindingSpans()
+	m.eachSource(func(id BindingID, b *Binding) {
+		if !want(b) {
+			return
+		}
+		found = true
+		name := bindingName(b)
+		c := Centre{Name: name, Module: b.Module, Package: b.Package}
+		if sp := m.p.symbols.spans[home[id]]; sp.File != 0 {
+			c.Span = m.p.symbols.files[sp.File].Path + ":" + sp.Extent.String()
+		}
+		m.c.binding[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "b" + name, Extent{}}, c)
+	})
+	return found
+}
+
+func (m *centreMatcher) modules(pat CentrePattern, want func(*Binding) bool) bool {
+	found := false
+	m.eachSource(func(id BindingID, b *Binding) {
+		if b.Module == "" || !want(b) {
+			return
+		}
+		found = true
+		m.c.module[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "m" + b.Module, Extent{}}, Centre{Name: b.Module, Module: b.Module, Package: b.Package})
+	})
+	return found
+}
+
+func (m *centreMatcher) packages(pat CentrePattern, want func(*Binding) bool) bool {
+	found := false
+	m.eachSource(func(id BindingID, b *Binding) {
+		if b.Package == "" || !want(b) {
+			return
+		}
+		found = true
+		m.c.pkg[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "p", Extent{}}, Centre{Name: b.Package, Package: b.Package})
+	})
+	return found
+}
+
+// fileMatches matches a path as compiled, or its last parts.
+func fileMatches(pattern, file string) bool {
+	return glob(pattern, file) || glob("*/"+strings.TrimPrefix(pattern, "./"), file)
+}
+
+// whole is the extent of all of a file.
+var whole = Extent{Line: 1, Col: 1, EndLine: ^uint32(0), EndCol: ^uint32(0)}
+
+// inFiles makes a centre of each file.
+func (m *centreMatcher) inFiles(pat CentrePattern) bool {
+	found := false
+	for i := 1; i < len(m.p.symbols.files); i++ {
+		file := m.p.symbols.files[i].Path
+		if !fileMatches(pat.Glob, file) {
+			continue
+		}
+		found = true
+		m.span(pat, FileID(i), whole, Centre{Name: file})
+	}
+	return found
+}
+
+func (m *centreMatcher) span(pat CentrePattern, f FileID, x Extent, c Centre) {
+	of := &m.p.symbols.bindings[m.p.moduleOfFile()[f]]
+	c.Module, c.Package = of.Module, of.Package
+	file := m.p.symbols.files[f].Path
+	id := m.put(pat, elementKey{KindSource, file, "s", x}, c)
+	m.c.spans[f] = append(m.c.spans[f], spanCentre{x, id})
+}
+
+// inSpans makes a centre of a stretch of source that holds a span, or of each
+// span that a glob matches.
+func (m *centreMatcher) inSpans(pat CentrePattern) bool {
+	s := &m.p.symbols
+	if file, x, ok := parseStretch(pat.Glob); ok {
+		holds := make(map[FileID]bool)
+		for i := 1; i < len(s.spans); i++ {
+			if sp := &s.spans[i]; sp.File != 0 && !holds[sp.File] && x.Contains(sp.Extent) && fileMatches(file, s.files[sp.File].Path) {
+				holds[sp.File] = true
+			}
+		}
+		for f := range s.files {
+			if holds[FileID(f)] {
+				name := s.files[f].Path + pat.Glob[len(file):]
+				m.span(pat, FileID(f), x, Centre{Name: name, Span: name})
+			}
+		}
+		return len(holds) > 0
+	}
+	if !wild(pat.Glob) {
+		return false
+	}
+	found := false
+	for i := 1; i < len(s.spans); i++ {
+		sp := &s.spans[i]
+		if sp.File == 0 {
+			continue
+		}
+		if name := s.files[sp.File].Path + ":" + sp.Extent.String(); fileMatches(pat.Glob, name) {
+			found = true
+			m.span(pat, sp.File, sp.Extent, Centre{Name: name, Span: name})
+		}
+	}
+	return found
+}
+
+// parseStretch reads FILE:LINE, FILE:LINE-LINE and FILE:LINE:COL-LINE:COL.
+func parseStretch(s string) (file string, x Extent, ok bool) {
+	try := func(format string, rest string, to ...any) bool {
+		n, err := fmt.Sscanf(rest+"\n", format+"\n", to...)
+		return err == nil && n == len(to)
+	}
+	for i := strings.IndexByte(s, ':'); i >= 0; {
+		file, rest := s[:i], s[i+1:]
+		x = Extent{}
+		switch {
+		case try("%d:%d-%d:%d", rest, &x.Line, &x.Col, &x.EndLine, &x.EndCol):
+			return file, x, x.Line > 0
+		case try("%d-%d", rest, &x.Line, &x.EndLine):
+			x.Col, x.EndCol = 1, ^uint32(0)
+			return file, x, x.Line > 0
+		case try("%d", rest, &x.Line):
+			x.Col, x.EndLine, x.EndCol = 1, x.Line, ^uint32(0)
+			return file, x, x.Line > 0
+		}
+		j := strings.IndexByte(rest, ':')
+		if j < 0 {
+			break
+		}
+		i += 1 + j
+	}
+	return "", Extent{}, false
+}
+
+// ownPackages are the program's own: "main"; of programs without such code all
+// that have source notes.
+func (p *Profile) ownPackages() map[string]bool {
+	own := make(map[string]bool)
+	for i := range p.symbols.bindings {
+		if p.symbols.bindings[i].Package == "main" {
+			own["main"] = true
+			return own
+		}
+	}
+	for i := range p.symbols.spans {
+		if b := &p.symbols.bindings[p.symbols.spans[i].Binding]; b.Package != "" {
+			own[b.Package] = true
+		}
+	}
+	return own
+}
+
+// bindingSpans gives source bindings their widest spans.
+func (p *Profile) bindingSpans() map[BindingID]SpanID {
+	s := &p.symbols
+	of := make(map[BindingID]SpanID)
+	for i := 1; i < len(s.spans); i++ {
+		sp := &s.spans[i]
+		b := s.bindings[sp.Binding].Source
+		if b == 0 || sp.File == 0 {
+			continue
+		}
+		if best := of[b]; best == 0 || s.spans[best].File == sp.File && sp.Contains(s.spans[best].Extent) {
+			of[b] = SpanID(i)
+		}
+	}
+	return of
+}
+
+// HasNotes reports whether any code of the log has source notes.
+func (p *Profile) HasNotes() bool { return len(p.symbols.causes) > 0 }
+
+// nearestNames are the names of elements that are most like a glob.
+func (p *Profile) nearestNames(pattern string) []string {
+	query := strings.ToLower(strings.NewReplacer("*", "", "?", "", "\\", "").Replace(pattern))
+	if query == "" {
+		return nil
+	}
+	type scored struct {
+		name string
+		d    int
+	}
+	var all []scored
+	seen := make(map[string]bool)
+	add := func(name string) {
+		if name == "" || seen[name] || len(name) > 200 {
+			return
+		}
+		seen[name] = true
+		low := strings.ToLower(name)
+		d := distance(query, low)
+		if i := strings.LastIndexAny(low, "./"); i >= 0 && !strings.ContainsAny(query, "./") {
+			d = min(d, distance(query, low[i+1:]))
+		}
+		if strings.Contains(low, query) {
+			d = min(d, 1)
+		}
+		all = append(all, scored{name, d})
+	}
+	for i := 1; i < len(p.symbols.bindings); i++ {
+		if b := &p.symbols.bindings[i]; b.Source == BindingID(i) && b.Module != "" {
+			add(bindingName(b))
+			add(b.Module)
+			add(b.Package)
+		}
+	}
+	for i := 1; i < len(p.symbols.files); i++ {
+		add(p.symbols.files[i].Path)
+		add(path.Base(p.symbols.files[i].Path))
+	}
+	slices.SortFunc(all, func(a, b scored) int { return cmp.Or(cmp.Compare(a.d, b.d), cmp.Compare(a.name, b.name)) })
+	var out []string
+	for _, s := range all[:min(3, len(all))] {
+		out = append(out, s.name)
+	}
+	return out
+}
+
+// distance is how many characters must be changed, added or left out to make
+// one text of the other.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			d := diagonal
+			if a[i] != b[j] {
+				d = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], d
+		}
+	}
+	return row[len(b)]
+}

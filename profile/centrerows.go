@@ -1,0 +1,202 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+)
+
+// centreRows gathers the figures of centres, and of stacks if asked to.
+type centreRows struct {
+	stacks  bool
+	centres []centreFigures // by centre
+	rows    []stackRow      // by stack without marks
+	index   pairTable       // rows by that below and the topmost centre
+	items   []int32         // of the stack at hand, topmost first, without marks
+	forced  []bool          // by item: an update frame was crossed above it
+}
+
+// stackRow is a row in the making.
+type stackRow struct {
+	parent, item int32
+	centreFigures
+}
+
+func (r *centreRows) centre(a *attribution, item int32) *centreFigures {
+	if n := len(a.centres); len(r.centres) < n {
+		r.centres = append(r.centres, make([]centreFigures, n-len(r.centres))...)
+	}
+	return &r.centres[item]
+}
+
+// add takes samples of the current stack.
+func (r *centreRows) add(a *attribution, w, n uint64) {
+	r.items, r.forced = r.items[:0], r.forced[:0]
+	crossed := false
+	for i := a.stack.top; i >= 0; i = a.stack.cells[i].prev {
+		switch x := a.stack.cells[i].item; x {
+		case itemForced:
+			crossed = true
+		case itemGap:
+		default:
+			r.items, r.forced = append(r.items, x), append(r.forced, crossed)
+		}
+	}
+	r.take(a, w, n)
+}
+
+// alone takes samples of a pseudo-centre that stands on nothing.
+func (r *centreRows) alone(a *attribution, item int32, w, n uint64) {
+	r.items, r.forced = append(r.items[:0], item), append(r.forced[:0], false)
+	r.take(a, w, n)
+}
+
+func (r *centreRows) take(a *attribution, w, n uint64) {
+	for i, x := range r.items {
+		r.centre(a, x).inherit(w, r.forced[i])
+	}
+	r.centre(a, r.items[0]).own(w, n, r.forced[0])
+	if !r.stacks {
+		return
+	}
+	at := -1
+	for i := len(r.items) - 1; i >= 0; i-- {
+		k := pair(uint32(at+1), uint32(r.items[i]))
+		id, ok := r.index.get(k)
+		if !ok {
+			id = uint32(len(r.rows))
+			r.rows = append(r.rows, stackRow{parent: int32(at), item: r.items[i]})
+			r.index.put(k, id)
+		}
+		at = int(id)
+		r.rows[at].inherit(w, r.forced[i])
+	}
+	r.rows[at].own(w, n, r.forced[0])
+}
+
+func (c *centreFigures) own(w, n uint64, forced bool) {
+	c.Individual = satAdd(c.Individual, w)
+	c.Samples += n
+	if forced {
+		c.Forced = satAdd(c.Forced, w)
+	}
+}
+
+func (c *centreFigures) inherit(w uint64, forced bool) {
+	c.seen = true
+	c.Inherited = satAdd(c.Inherited, w)
+	if forced {
+		c.InheritedForced = satAdd(c.InheritedForced, w)
+	}
+}
+
+func compareRows(a, b *CentreRow) int {
+	return cmp.Or(cmp.Compare(b.Individual, a.Individual), cmp.Compare(b.Inherited, a.Inherited), cmp.Compare(a.Centre.Name, b.Centre.Name))
+}
+
+func (r *centreRows) finish(a *attribution) {
+	out := a.out
+	for i := range r.centres {
+		if r.centres[i].seen {
+			out.ByCentre = append(out.ByCentre, CentreRow{Centre: &a.centres[i], Parent: -1, centreFigures: r.centres[i]})
+		}
+	}
+	slices.SortFunc(out.ByCentre, func(a, b CentreRow) int {
+		return cmp.Or(cmp.Compare(b.Inherited, a.Inherited), compareRows(&a, &b))
+	})
+	if r.stacks {
+		out.Rows = r.byDepth(a)
+		return
+	}
+	out.Rows = slices.Clone(out.ByCentre)
+	slices.SortFunc(out.Rows, func(a, b CentreRow) int { return compareRows(&a, &b) })
+}
+
+// byDepth orders stacks depth first, those above one by inherited weight.
+func (r *centreRows) byDepth(a *attribution) []CentreRow {
+	// Those above a stack are a list: first of it, then next of each.
+	first, next := make([]int32, len(r.rows)+1), make([]int32, len(r.rows))
+	for i := range first {
+		first[i] = -1
+	}
+	for i := len(r.rows) - 1; i >= 0; i-- {
+		up := &first[r.rows[i].parent+1]
+		next[i], *up = *up, int32(i)
+	}
+	out := make([]CentreRow, 0, len(r.rows))
+	todo := make([][2]int32, 1, 1024) // a row, and its parent in out
+	todo[0] = [2]int32{-1, -1}
+	var above []int32
+	for len(todo) > 0 {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		self := int32(-1)
+		if at[0] >= 0 {
+			row := &r.rows[at[0]]
+			self = int32(len(out))
+			out = append(out, CentreRow{Centre: &a.centres[row.item], Parent: int(at[1]), centreFigures: row.centreFigures})
+		}
+		above = above[:0]
+		for i := first[at[0]+1]; i >= 0; i = next[i] {
+			above = append(above, i)
+		}
+		if len(above) > 1 {
+			slices.SortFunc(above, func(i, j int32) int {
+				x, y := &r.rows[i], &r.rows[j]
+				return cmp.Or(cmp.Compare(x.Inherited, y.Inherited), cmp.Compare(a.centres[y.item].Name, a.centres[x.item].Name))
+			})
+		}
+		for _, i := range above {
+			todo = append(todo, [2]int32{i, self})
+		}
+	}
+	return out
+}
+
+// Stack is the centres of a row's stack, topmost first.
+func (c *CostCentres) Stack(i int) []*Centre {
+	var out []*Centre
+	for ; i >= 0; i = c.Rows[i].Parent {
+		out = append(out, c.Rows[i].Centre)
+	}
+	return out
+}
+
+// MostExpensive is the row of the stack with the largest individual
+// weight; −1 if there is none.
+func (c *CostCentres) MostExpensive() int {
+	best := -1
+	for i := range c.Rows {
+		if best < 0 || c.Rows[i].Individual > c.Rows[best].Individual {
+			best = i
+		}
+	}
+	return best
+}
+
+// Arcs are the call graph's: which centre stands right on which, in stacks that
+// bear weight themselves. They are known in ModeStacks.
+func (c *CostCentres) Arcs() []CentreArc {
+	index := make(map[[2]*Centre]int)
+	var out []CentreArc
+	for i := range c.Rows {
+		row := &c.Rows[i]
+		if row.Individual == 0 {
+			continue
+		}
+		for j := i; c.Rows[j].Parent >= 0; j = c.Rows[j].Parent {
+			k := [2]*Centre{c.Rows[c.Rows[j].Parent].Centre, c.Rows[j].Centre}
+			at, ok := index[k]
+			if !ok {
+				at = len(out)
+				out = append(out, CentreArc{From: k[0], To: k[1]})
+				index[k] = at
+			}
+			out[at].Stacks++
+			out[at].Weight = satAdd(out[at].Weight, row.Individual)
+		}
+	}
+	slices.SortFunc(out, func(a, b CentreArc) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.From.Name, b.From.Name), cmp.Compare(a.To.Name, b.To.Name))
+	})
+	return out
+}

@@ -1,0 +1,206 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// CentreSet is a choice of cost centres. It is made after the run, and names
+// code: it is no part of a log and may be used on many.
+type CentreSet struct{ Patterns []CentrePattern }
+
+// CentrePattern names code that is to be cost centres.
+type CentrePattern struct {
+	// Name makes one centre of all that the pattern matches; empty makes each
+	// element a centre of its own name.
+	Name string
+	// Level is what Glob names, if it is told; else the first level that has a
+	// match: bindings, modules, packages, files, spans.
+	Level    Level
+	HasLevel bool
+	// Glob is matched against names: * is any text, ? any character, \ takes the
+	// next character as it is. At span level FILE:LINE, FILE:LINE-LINE and
+	// FILE:LINE:COL-LINE:COL name a stretch of source.
+	Glob   string
+	Preset Preset // takes the place of Glob
+}
+
+// Preset is a ready choice of centres.
+type Preset uint8
+
+const (
+	NoPreset       Preset = iota
+	PresetBindings        // @bindings: every top-level binding of the program's own packages
+	PresetModules         // @modules: every module
+	PresetPackages        // @packages: every package
+	presets
+)
+
+var presetNames = [presets]string{"", "@bindings", "@modules", "@packages"}
+
+func (r Preset) String() string { return presetNames[min(r, presets-1)] }
+
+// levelPrefixes tell a pattern's level.
+var levelPrefixes = []struct {
+	text  string
+	level Level
+}{{"binding:", LevelBinding}, {"module:", LevelModule}, {"package:", LevelPackage}, {"file:", LevelFile}, {"span:", LevelSpan}}
+
+// ParseCentrePattern reads [NAME=][LEVEL:]GLOB or @PRESET.
+func ParseCentrePattern(s string) (CentrePattern, error) {
+	var c CentrePattern
+	text := strings.TrimSpace(s)
+	if strings.HasPrefix(text, "@") {
+		for r := PresetBindings; r < presets; r++ {
+			if text == presetNames[r] {
+				c.Preset = r
+				return c, nil
+			}
+		}
+		return c, fmt.Errorf("unknown preset %q: choose %s", text, strings.Join(presetNames[1:], ", "))
+	}
+	if name, rest, ok := cutName(text); ok {
+		c.Name, text = strings.TrimSpace(name), strings.TrimSpace(rest)
+		if c.Name == "" {
+			return c, fmt.Errorf("cost centre %q has no name before the =", s)
+		}
+	}
+	for _, l := range levelPrefixes {
+		if rest, ok := strings.CutPrefix(text, l.text); ok {
+			c.Level, c.HasLevel, text = l.level, true, rest
+			break
+		}
+	}
+	c.Glob = text
+	if c.Glob == "" {
+		return c, fmt.Errorf("cost centre %q names nothing: give a glob such as Main.load*", s)
+	}
+	return c, nil
+}
+
+// cutName splits NAME=GLOB. Operators have = in their names too, so a name is a
+// word.
+func cutName(s string) (name, rest string, ok bool) {
+	name, rest, ok = strings.Cut(s, "=")
+	if !ok || strings.ContainsAny(name, "*?:.$<>|&!+/\\") || strings.HasPrefix(rest, "=") {
+		return "", s, false
+	}
+	return name, rest, true
+}
+
+// String gives what ParseCentrePattern reads.
+func (c CentrePattern) String() string {
+	if c.Preset != NoPreset {
+		return c.Preset.String()
+	}
+	var b strings.Builder
+	if c.Name != "" {
+		b.WriteString(c.Name + "=")
+	}
+	if c.HasLevel {
+		b.WriteString(c.Level.String() + ":")
+	}
+	b.WriteString(c.Glob)
+	return b.String()
+}
+
+// setHeader is a set file's first line. A later version has another number.
+const setHeader = "ccview cost centres"
+
+const setVersion = 1
+
+// maxSet bounds the patterns of a set.
+const maxSet = 10000
+
+// SetError tells what is wrong with a set file.
+type SetError struct {
+	Line int // 1-based
+	Err  error
+}
+
+func (e *SetError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+func (e *SetError) Unwrap() error { return e.Err }
+
+// Format gives a set as a file's text: a header, then a pattern a line.
+func (s CentreSet) Format() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %d\n", setHeader, setVersion)
+	for _, p := range s.Patterns {
+		fmt.Fprintln(&b, p)
+	}
+	return b.String()
+}
+
+// ParseCentreSet reads a set file. Empty lines and lines that begin with # say
+// nothing. Errors are *SetError.
+func ParseCentreSet(text string) (CentreSet, error) {
+	var s CentreSet
+	header := false
+	for i, line := range strings.Split(text, "\n") {
+		fail := func(err error) (CentreSet, error) { return CentreSet{}, &SetError{i + 1, err} }
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if !header {
+			rest, ok := strings.CutPrefix(line, setHeader+" ")
+			if !ok {
+				return fail(fmt.Errorf("this is no set of cost centres: the first line is to be %q", fmt.Sprintf("%s %d", setHeader, setVersion)))
+			}
+			v, err := strconv.Atoi(rest)
+			if err != nil || v < 1 {
+				return fail(fmt.Errorf("version %q of a set of cost centres", rest))
+			}
+			if v > setVersion {
+				return fail(fmt.Errorf("a set of version %d: this ccview reads up to version %d; save the set again with it, or use a newer ccview", v, setVersion))
+			}
+			header = true
+			continue
+		}
+		if len(s.Patterns) == maxSet {
+			return fail(fmt.Errorf("more than %d patterns", maxSet))
+		}
+		p, err := ParseCentrePattern(line)
+		if err != nil {
+			return fail(err)
+		}
+		s.Patterns = append(s.Patterns, p)
+	}
+	if !header {
+		return s, &SetError{1, errors.New("the file is empty")}
+	}
+	return s, nil
+}
+
+// glob matches text against a pattern of * and ?, in time proportional to the
+// product of their lengths at worst.
+func glob(pattern, text string) bool {
+	p, t := []rune(pattern), []rune(text)
+	star, mark := -1, 0
+	i, j := 0, 0
+	for j < len(t) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, mark = i, j
+			i++
+		case i+1 < len(p) && p[i] == '\\' && p[i+1] == t[j]:
+			i, j = i+2, j+1
+		case i < len(p) && p[i] != '\\' && (p[i] == '?' || p[i] == t[j]):
+			i, j = i+1, j+1
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}
+
+// wild reports whether a pattern has wildcards.
+func wild(pattern string) bool { return strings.ContainsAny(pattern, "*?\\") }

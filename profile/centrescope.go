@@ -1,0 +1,193 @@
+package profile
+
+import (
+	"slices"
+
+	"ccagent/eventlog"
+)
+
+// centreScope says which centres a piece of code lies in.
+type centreScope uint8
+
+const (
+	// scopeLexical: all that statically enclose it, by its source notes, its
+	// procedure, and the procedures that it was made in.
+	scopeLexical centreScope = iota
+	// scopeProcedure: its procedure alone, and the notes of its own.
+	scopeProcedure
+	centreScopes
+)
+
+// chains give each place the centres that it lies in, innermost first. Places
+// share chains; chain 0 is empty.
+type chains struct {
+	of   []uint32 // by place
+	list [][]int32
+}
+
+func (c *Centres) chains(scope centreScope) *chains {
+	m := &c.modes[scope]
+	m.once.Do(func() {
+		out := &chains{of: make([]uint32, len(c.p.places)), list: [][]int32{nil}}
+		index := map[string]uint32{"": 0}
+		var ids []int32
+		var key []byte
+		for place := range c.p.places {
+			if cl := c.p.places[place].class; cl != placeUser && cl != placeKernel {
+				continue
+			}
+			ids = c.enclosing(uint32(place), scope, ids[:0])
+			key = key[:0]
+			for _, id := range ids {
+				key = append(key, byte(id), byte(id>>8), byte(id>>16), byte(id>>24))
+			}
+			id, ok := index[string(key)]
+			if !ok {
+				id = uint32(len(out.list))
+				out.list = append(out.list, slices.Clone(ids))
+				index[string(key)] = id
+			}
+			out.of[place] = id
+		}
+		m.chains = out
+	})
+	return m.chains
+}
+
+// enclosing adds the centres that a place's code lies in, innermost first.
+//
+// The cause set is a path from inside out. Along it a span's centre encloses
+// that span; the centre of a binding, module or package encloses the stretch of
+// the path that lies in it, and so comes after all that is within.
+func (c *Centres) enclosing(place uint32, scope centreScope, out []int32) []int32 {
+	p := c.p
+	s, l := &p.symbols, &p.locs[place]
+	add := func(id int32) {
+		if id != 0 && !slices.Contains(out, id-1) {
+			out = append(out, id-1)
+		}
+	}
+	within := func(b BindingID, next BindingID) {
+		if b == next {
+			return
+		}
+		add(c.binding[b])
+		x, y := &s.bindings[b], &s.bindings[next]
+		if x.Package != y.Package || x.Module != y.Module || next == 0 {
+			add(c.module[b])
+		}
+		if x.Package != y.Package || next == 0 {
+			add(c.pkg[b])
+		}
+	}
+	owner := p.owner(place)
+	near := l.quality == eventlog.QualityNear
+	var home BindingID
+	if owner != 0 {
+		home = s.bindings[owner].Source
+	}
+	if l.block != 0 && !near {
+		bl := &s.blocks[l.block]
+		causes := s.causes[bl.causes[0]:bl.causes[1]]
+		local := bl.enclosing[1] > bl.enclosing[0]
+		for i, cause := range causes {
+			sp := &s.spans[cause.Span]
+			if scope == scopeProcedure && local && cause.Distance > 0 {
+				break // of the procedures outside
+			}
+			if sp.File != 0 && len(c.spans) > 0 {
+				for _, sc := range c.spans[sp.File] {
+					if sc.x.Contains(sp.Extent) {
+						add(sc.centre + 1)
+					}
+				}
+			}
+			if scope == scopeProcedure {
+				continue
+			}
+			b := c.spanBinding(sp)
+			next := home
+			if i+1 < len(causes) {
+				next = c.spanBinding(&s.spans[causes[i+1].Span])
+			}
+			within(b, next)
+		}
+	}
+	if near {
+		// The symbol before it is a guess, its module is not.
+		add(c.module[home])
+		add(c.pkg[home])
+		return out
+	}
+	within(home, 0)
+	if l.block != 0 && scope == scopeLexical {
+		bl := &s.blocks[l.block]
+		for _, e := range s.enclosing[bl.enclosing[0]:bl.enclosing[1]] {
+			within(s.bindings[e].Source, 0)
+		}
+	}
+	return out
+}
+
+// spanBinding is the source binding that a span lies in, or one of its file's
+// module.
+func (c *Centres) spanBinding(sp *Span) BindingID {
+	if sp.Binding != 0 {
+		return c.p.symbols.bindings[sp.Binding].Source
+	}
+	return 0
+}
+
+// cafs tells of CAFs: constant applicative forms, evaluated once.
+type cafs struct {
+	// boundary tells for an update frame's place that a CAF's evaluation begins
+	// on it.
+	boundary []bool
+	code     []bool // by binding: the procedure is a CAF's
+}
+
+// cafUpdate is the update frame that newCAF leaves behind. Others come to look
+// alike when a thread pauses: threadPaused marks every update frame.
+const cafUpdate = "stg_bh_upd_frame"
+
+// cafs finds the CAFs whose evaluation was sampled. A procedure is a CAF's if it
+// was seen right on a CAF's update frame, and never on anything but update frames
+// and itself: a function that a CAF jumps to is called from elsewhere too.
+func (p *Profile) cafs() *cafs {
+	p.cafTable.once.Do(func() {
+		s := &p.symbols
+		t := &cafs{boundary: make([]bool, len(p.places)), code: make([]bool, len(s.bindings))}
+		for i := range p.places {
+			if o := p.owner(uint32(i)); o != 0 {
+				name := s.bindings[o].Name
+				t.boundary[i] = name == cafUpdate || s.bindings[o].Symbol == cafUpdate+"_info"
+			}
+		}
+		called := make([]bool, len(s.bindings))
+		for n := 1; n < len(p.nodes.parent); n++ {
+			k := p.nodes.kind[n]
+			if structural(k) || k == eventlog.FrameContext || k == eventlog.FrameSkipped {
+				continue
+			}
+			o := p.owner(p.nodes.place[n])
+			if o == 0 || p.locs[p.nodes.place[n]].category != eventlog.CategoryHaskell {
+				continue
+			}
+			up := p.nodes.parent[n]
+			switch {
+			case up != 0 && p.nodes.kind[up] == eventlog.FrameUpdate:
+				t.code[o] = t.code[o] || t.boundary[p.nodes.place[up]]
+			case up == 0, p.nodes.kind[up] == eventlog.FrameContext, p.nodes.kind[up] == eventlog.FrameSkipped:
+				// What it stands on is not known.
+			case p.owner(p.nodes.place[up]) == o:
+			default:
+				called[o] = true
+			}
+		}
+		for i := range t.code {
+			t.code[i] = t.code[i] && !called[i]
+		}
+		p.cafTable.cafs = t
+	})
+	return p.cafTable.cafs
+}

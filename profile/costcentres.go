@@ -1,0 +1,323 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+
+	"ccagent/eventlog"
+)
+
+// CentreMode is how samples are attributed to cost centres.
+type CentreMode uint8
+
+const (
+	// ModeLexical: the innermost centre that statically encloses the code; where
+	// none does, that of the nearest caller which has one (Sansom & Peyton Jones
+	// 1997).
+	ModeLexical CentreMode = iota
+	// ModeEvaluation: the nearest procedure on the stack that is a centre's
+	// (§8.1 of the same).
+	ModeEvaluation
+	// ModeStacks: cost-centre stacks, compressed (Morgan & Jarvis 1998). The
+	// centres are those of ModeLexical.
+	ModeStacks
+	centreModes
+)
+
+var modeNames = [centreModes]string{"lexical", "evaluation", "stacks"}
+
+func (m CentreMode) String() string { return modeNames[min(m, centreModes-1)] }
+
+// ParseCentreMode reads a mode's name.
+func ParseCentreMode(s string) (CentreMode, error) {
+	for m, name := range modeNames {
+		if s == name {
+			return CentreMode(m), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown mode %q: choose lexical, evaluation or stacks", s)
+}
+
+// Pseudo-centres.
+const (
+	centreMain       = "MAIN" // what nothing chosen claims
+	centreCAF        = "CAF"  // a CAF's evaluation, as far as no centre claims it
+	centreGC         = "(GC)"
+	centreSTG        = "(STG)"
+	centreForeign    = "(foreign)"
+	centreKernel     = "(kernel)"
+	centreUnresolved = "(unresolved)"
+)
+
+// CostCentres is a selection's weight by cost centre. Each sample belongs to
+// exactly one, whatever centres are chosen: the individual weights sum to Total.
+type CostCentres struct {
+	Mode    CentreMode
+	Centres *Centres
+	Total   uint64
+	Samples uint64
+	// How samples came to their centres; the four sum to Total.
+	Own      uint64 // the code lies in a centre
+	Subsumed uint64 // a caller does
+	Forced   uint64 // so does one who forced a thunk, which it need not have built
+	Pseudo   uint64 // none does
+	// Deep is the weight in stacks of more centres than are kept: the centres
+	// right below the topmost are left out of them.
+	Deep uint64
+	// Gap is the part of Subsumed and Forced that went past frames which were
+	// not recorded.
+	Gap uint64
+
+	// Rows has a row for each centre by individual weight, largest first; in
+	// ModeStacks one for each stack, depth first: a stack comes after the one that
+	// it stands on. MAIN is at the bottom of all stacks but those of CAFs and of
+	// what is no Haskell thread's. What no sample has is left out.
+	Rows []CentreRow
+	// ByCentre has a row for each centre in every mode, by inherited weight,
+	// largest first.
+	ByCentre []CentreRow
+}
+
+// CentreRow is a centre or a stack with its figures. Weights are in the event's
+// unit.
+type CentreRow struct {
+	Centre *Centre // of a stack: the topmost
+	// Parent is the position of the stack that it stands on; −1 if there is none.
+	Parent int
+	centreFigures
+}
+
+type centreFigures struct {
+	// Individual is the weight of the samples attributed to it; Inherited of
+	// those that have it anywhere on their stack, each counted once. A stack
+	// inherits from the stacks above it.
+	Individual, Inherited uint64
+	// Forced and InheritedForced are the parts that came across an update frame:
+	// the centre forced the thunk that cost it, and need not have built it.
+	Forced, InheritedForced uint64
+	Samples                 uint64
+
+	seen bool
+}
+
+// CentreArc is that one centre stands on another in stacks.
+type CentreArc struct {
+	From, To *Centre
+	Stacks   int    // distinct stacks that have it
+	Weight   uint64 // of the samples of these
+}
+
+// standing is what is known of a stack node besides its centre stack.
+type standing struct {
+	haskell bool // a Haskell frame is on the stack
+	own     bool // the node's code lies in a centre
+	update  bool // the node is an update frame, or stands on one by structural frames alone
+	undo    int  // of the centre stack's log, before the node
+	node    uint32
+}
+
+// attribution is one query's work.
+type attribution struct {
+	s       *Selection
+	p       *Profile
+	ch      *chains
+	centres []Centre // chosen ones, then pseudo-centres
+	pseudo  map[string]int32
+	stack   centreStack
+	rows    centreRows
+	out     *CostCentres
+}
+
+// CostCentres attributes the selection's samples.
+func (s *Selection) CostCentres(c *Centres, mode CentreMode) *CostCentres {
+	scope := scopeLexical
+	if mode == ModeEvaluation {
+		scope = scopeProcedure
+	}
+	a := &attribution{s: s, p: s.Profile, ch: c.chains(scope), centres: slices.Clone(c.List), pseudo: make(map[string]int32),
+		out: &CostCentres{Mode: mode, Centres: c, Total: s.Total, Samples: s.Samples}}
+	a.rows.stacks = mode == ModeStacks
+	a.walk()
+	a.rows.finish(a)
+	return a.out
+}
+
+func (a *attribution) pseudoCentre(name, module string) int32 {
+	id, ok := a.pseudo[name]
+	if !ok {
+		id = int32(len(a.centres))
+		a.centres = append(a.centres, Centre{Name: name, Module: module, Pseudo: true})
+		a.pseudo[name] = id
+	}
+	return id
+}
+
+// walk goes depth first through the stacks that have samples and keeps the
+// cost-centre stack of where it is.
+func (a *attribution) walk() {
+	p := a.p
+	sites, first := a.sites()
+	order := p.treeOrder()
+	sampled := make([]bool, len(p.nodes.parent)) // the node or something on top of it
+	for n := range sampled {
+		sampled[n] = first[n] != first[n+1]
+	}
+	for n := len(sampled) - 1; n > 0; n-- {
+		if up := order.parent(p, uint32(n)); sampled[n] {
+			sampled[up] = true
+		}
+	}
+	main := a.pseudoCentre(centreMain, "MAIN")
+	a.stack.reset(main)
+	visible := make([]int8, len(p.places))
+	cafs := p.cafs()
+	var path []standing
+	here := standing{}
+	a.samples(sites[first[0]:first[1]], &here) // those without any frame
+	for i := 0; i < len(order.pre); {
+		n := order.pre[i]
+		if !sampled[n] {
+			i = int(order.end[i])
+			continue
+		}
+		i++
+		up := order.parent(p, n)
+		for len(path) > 0 && path[len(path)-1].node != up {
+			a.stack.undo(path[len(path)-1].undo)
+			path = path[:len(path)-1]
+		}
+		here = standing{}
+		if len(path) > 0 {
+			here = path[len(path)-1]
+		}
+		here.node, here.own, here.undo = n, false, a.stack.mark()
+		a.enter(&here, cafs, visible)
+		a.samples(sites[first[n]:first[n+1]], &here)
+		path = append(path, here)
+	}
+}
+
+// enter takes a node on the path.
+func (a *attribution) enter(st *standing, cafs *cafs, visible []int8) {
+	p := a.p
+	place := p.nodes.place[st.node]
+	switch k := p.nodes.kind[st.node]; {
+	case k == eventlog.FrameContext: // the root of a tree of its own
+	case k == eventlog.FrameSkipped:
+		a.stack.push(itemGap)
+		st.update = false
+	case k == eventlog.FrameUpdate:
+		st.update = true
+		if cafs.boundary[place] {
+			a.stack.base(a.pseudoCentre(centreCAF, ""))
+		} else {
+			a.stack.push(itemForced)
+		}
+	case structural(k):
+	default:
+		owner := p.owner(place)
+		if st.update && cafs.code[owner] {
+			b := &p.symbols.bindings[p.symbols.bindings[owner].Source]
+			a.stack.base(a.pseudoCentre(centreCAF+":"+bindingName(b), b.Module))
+		}
+		st.update = false
+		if c := p.locs[place].category; c == eventlog.CategoryHaskell || c == eventlog.CategorySTG {
+			st.haskell = true
+		}
+		if chain := a.ch.of[place]; chain != 0 && a.s.visible(place, visible) {
+			st.own = true
+			for _, c := range slices.Backward(a.ch.list[chain]) {
+				a.stack.push(c)
+			}
+		}
+	}
+}
+
+// sites lists the sampled sites by the node that bears their cost: those of node
+// n are sites[first[n]:first[n+1]].
+func (a *attribution) sites() (sites []uint32, first []uint32) {
+	p := a.p
+	bytes := a.s.CountsBytes()
+	node := func(i int) uint32 {
+		if leaf := a.s.leaf[i]; bytes && leaf != 0 {
+			return leaf
+		}
+		return p.sites[i].Node
+	}
+	first = make([]uint32, len(p.nodes.parent)+1)
+	for i, n := range a.s.count {
+		if n > 0 {
+			first[node(i)+1]++
+		}
+	}
+	for n := range len(first) - 1 {
+		first[n+1] += first[n]
+	}
+	sites = make([]uint32, first[len(first)-1])
+	at := slices.Clone(first)
+	for i, n := range a.s.count {
+		if n > 0 {
+			sites[at[node(i)]] = uint32(i)
+			at[node(i)]++
+		}
+	}
+	return sites, first
+}
+
+// samples attributes the samples of sites whose cost the current node bears.
+func (a *attribution) samples(sites []uint32, st *standing) {
+	for _, i := range sites {
+		w, n := a.s.weight[i], a.s.count[i]
+		a.out.deep(a.stack.depth >= maxStackDepth, w)
+		top, forced, gap := a.stack.nearest()
+		claimed := !a.centres[top].Pseudo
+		if !claimed && top == a.stack.root && !a.mains(i, st) {
+			a.out.Pseudo = satAdd(a.out.Pseudo, w)
+			a.rows.alone(a, a.pseudoCentre(a.category(i, st), ""), w, n)
+			continue
+		}
+		switch {
+		case !claimed:
+			a.out.Pseudo = satAdd(a.out.Pseudo, w)
+		case forced:
+			a.out.Forced = satAdd(a.out.Forced, w)
+		case st.own:
+			a.out.Own = satAdd(a.out.Own, w)
+		default:
+			a.out.Subsumed = satAdd(a.out.Subsumed, w)
+		}
+		if gap && claimed {
+			a.out.Gap = satAdd(a.out.Gap, w)
+		}
+		a.rows.add(a, w, n)
+	}
+}
+
+func (c *CostCentres) deep(deep bool, w uint64) {
+	if deep {
+		c.Deep = satAdd(c.Deep, w)
+	}
+}
+
+// mains reports whether samples without any centre are MAIN's: a Haskell thread
+// ran, and all of its stack is known.
+func (a *attribution) mains(site uint32, st *standing) bool {
+	return st.haskell && !incomplete(a.p.sites[site].Stop)
+}
+
+// category names the pseudo-centre of samples that are no Haskell thread's, or
+// of one whose stack's root is not known.
+func (a *attribution) category(site uint32, st *standing) string {
+	switch c := a.p.siteCategory(a.p.sites[site]); {
+	case c == eventlog.CategoryGC:
+		return centreGC
+	case c == eventlog.CategoryKernel:
+		return centreKernel
+	case c == eventlog.CategoryForeign:
+		return centreForeign
+	case c == eventlog.CategoryUnresolved, st.haskell:
+		return centreUnresolved
+	default:
+		return centreSTG
+	}
+}
