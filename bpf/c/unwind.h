@@ -66,9 +66,11 @@ INLINE const struct unwind_rule *find_rule(const struct process_regions *p, u64 
 {
 	struct region_search region = {.process = p, .pc = pc, .found = MAX_REGIONS};
 	bpf_loop(MAX_REGIONS, search_region, &region, 0);
-	if (region.found >= MAX_REGIONS)
+	u32 found = region.found;
+	if (found >= MAX_REGIONS)
 		return 0;
-	const struct unwind_region *r = &p->regions[region.found];
+	OPAQUE(found); // Linux 6.1 takes the mask, and not the comparison, for a bound
+	const struct unwind_region *r = &p->regions[found & (MAX_REGIONS - 1)];
 	if (pc < r->base)
 		return 0;
 	u64 bucket = (pc - r->base) >> UNWIND_BUCKET_SHIFT;
