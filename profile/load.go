@@ -101,6 +101,7 @@ type builder struct {
 	labels    map[uint64]string // by TSO
 	gcs       map[int]uint64    // start of the running collection by capability
 	last      uint64            // time of the last event that tells of the run
+	rtsState
 }
 
 // rawLocation is a location as the log has it, before ids are resolved.
@@ -343,10 +344,9 @@ func (b *builder) standard(rec *eventlog.Record) {
 		p.Markers = append(p.Markers, Marker{Time: rec.Time, Cap: rec.Cap, Text: ev.Text, Message: true})
 	case *eventlog.RTSIdentifier:
 		p.RTS = ev.Text
-	default:
-		return
 	}
-	if !p.HaveCapture {
+	b.rts(rec)
+	if _, mark := rec.Event.(*eventlog.BlockMarker); !mark && !p.HaveCapture {
 		b.ran(rec.Time)
 	}
 }

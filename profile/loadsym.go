@@ -113,6 +113,7 @@ func (b *builder) location(module uint32, l *eventlog.Location) {
 // finish resolves what refers to each other and hands out the Profile.
 func (b *builder) finish() *Profile {
 	p := b.p
+	b.finishRTS()
 	p.Duration = b.last
 	p.nodes, p.places = b.nodes.nodes, b.nodes.places
 	p.sites, p.words = b.sites.sites, b.sites.words

@@ -33,6 +33,8 @@ type Profile struct {
 	Symbolised bool
 	// RTS is what the log's RTS calls itself, in logs that an RTS wrote.
 	RTS string
+	// RTSLog is what it told.
+	RTSLog RTS
 
 	nsamples int
 	chunks   []*chunk

@@ -35,6 +35,8 @@ type Timeline struct {
 	GC []uint64
 	// Lost is by bucket the samples that were lost.
 	Lost []uint64
+	// RTS is what capabilities did, as the RTS told; nil if it did not.
+	RTS []Activity
 }
 
 // TimelineRow is one capability, or the samples of none.
@@ -128,6 +130,7 @@ func (s *Selection) Timeline(o TimelineOptions) *Timeline {
 		}
 	}
 	t.collections(p)
+	t.activity(p)
 	return t
 }
 
@@ -143,15 +146,6 @@ func (t *Timeline) collections(p *Profile) {
 	}
 	t.GC = make([]uint64, len(t.Weight))
 	for _, g := range p.GCs {
-		from, to := max(g.Start, t.From), min(g.End, t.To)
-		for from < to {
-			b := min(int((from-t.From)/t.Step), len(t.GC)-1)
-			end := to
-			if b < len(t.GC)-1 {
-				end = min(to, t.From+uint64(b+1)*t.Step)
-			}
-			t.GC[b] = satAdd(t.GC[b], end-from)
-			from = end
-		}
+		t.spread(t.GC, g.Start, g.End)
 	}
 }

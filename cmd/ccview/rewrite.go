@@ -52,7 +52,7 @@ func (v *view) rewrite(c *cobra.Command, paths []string, out, tool string) error
 		if err != nil {
 			return err
 		}
-		if o.Before, err = compat.Events(tool, ss); err != nil {
+		if o.Add, err = compat.Events(tool, ss); err != nil {
 			return &wrongCall{err}
 		}
 	}

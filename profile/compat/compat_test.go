@@ -63,7 +63,7 @@ func derived(t testing.TB, tool string, log []byte) ([]byte, []timed) {
 	}
 	var b bytes.Buffer
 	in := rewrite.Input{Name: "log", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(log)), nil }}
-	if _, err := rewrite.Write(&b, []rewrite.Input{in}, rewrite.Options{Before: before}); err != nil {
+	if _, err := rewrite.Write(&b, []rewrite.Input{in}, rewrite.Options{Add: before}); err != nil {
 		t.Fatal(err)
 	}
 	var evs []timed

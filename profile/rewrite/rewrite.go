@@ -14,8 +14,9 @@ import (
 type Options struct {
 	// Range cuts, in the time of the log that is written.
 	Range profile.Range
-	// Before, if not nil, writes events that the log begins with.
-	Before func(w *eventlog.Writer) error
+	// Add, if not nil, writes further events, after what tells of the capture
+	// and before what was captured.
+	Add func(w *eventlog.Writer) error
 }
 
 // Report tells what came of it.
@@ -40,14 +41,14 @@ func Write(w io.Writer, inputs []Input, o Options) (Report, error) {
 		return rw.report, err
 	}
 	rw.w = eventlog.NewWriter(w, &eventlog.WriterOptions{Types: rw.types(), Verbatim: len(inputs) == 1})
-	if o.Before != nil {
-		if err := o.Before(rw.w); err != nil {
-			return rw.report, err
-		}
-	}
-	for i := range rw.logs {
-		if err := rw.log(&rw.logs[i]); err != nil {
-			return rw.report, err
+	// Ours come first: readers tell by the Capture whose the samples are.
+	for _, own := range []bool{true, false} {
+		for i := range rw.logs {
+			if rw.logs[i].own == own {
+				if err := rw.log(&rw.logs[i]); err != nil {
+					return rw.report, err
+				}
+			}
 		}
 	}
 	if rw.haveEnd {
@@ -249,7 +250,10 @@ func (c *copier) record(rec *eventlog.Record) error {
 		}
 		c.capture = true
 		ev.StartUnixNs -= c.l.shift
-		return c.put(c.clamp(time), rec.Cap, ev)
+		if err := c.put(c.clamp(time), rec.Cap, ev); err != nil || c.o.Add == nil {
+			return err
+		}
+		return c.o.Add(c.w)
 	case *eventlog.Process:
 		return c.put(c.clamp(time), rec.Cap, ev)
 	case *eventlog.CaptureEnd:

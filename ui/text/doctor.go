@@ -54,6 +54,8 @@ const symbolizeRemedy = "ccagent symbolize FILE, on the machine that has the pro
 func (d *diagnosis) complete() {
 	p := d.p
 	switch {
+	case !p.HaveCapture && p.RTS != "" && p.Samples() > 0:
+		d.add("capture", StatusOK, "a GHC eventlog that an RTS wrote, with the samples of its own time profiler", "")
 	case !p.HaveCapture && p.RTS != "":
 		d.add("capture", StatusWarn, "this is a GHC eventlog that an RTS wrote: it has no samples of ccagent's", "ccagent record -- PROG makes one that has")
 	case !p.HaveCapture:
@@ -95,7 +97,7 @@ func (d *diagnosis) damage() {
 
 func (d *diagnosis) samples() {
 	p := d.p
-	if !p.HaveCapture && p.RTS != "" {
+	if !p.HaveCapture && p.RTS != "" && p.Samples() == 0 {
 		return
 	}
 	if p.Samples() == 0 {
@@ -222,7 +224,7 @@ func (d *diagnosis) sources() {
 		}
 	}
 	switch {
-	case with+without == 0:
+	case with+without == 0 || !p.HaveCapture:
 	case without > 0:
 		d.add("source text", StatusWarn, fmt.Sprintf("%d of %d source files have their text in the log", with, with+without),
 			"ccagent symbolize FILE where the sources are")

@@ -133,7 +133,11 @@ func functions(s *profile.Selection, category string) string {
 func (p *printer) heading(s *profile.Selection) {
 	sum := s.Summary()
 	if s.Event < 0 {
-		p.line(p.bold(fit(p.o.File, 60)), "  no event was recorded in this log")
+		what := "  no event was recorded in this log"
+		if s.Profile.RTS != "" && !s.Profile.HaveCapture {
+			what = "  a run-time system's log without samples; ccview timeline and ccview info show what it has"
+		}
+		p.line(p.bold(fit(p.o.File, 60)), what)
 		return
 	}
 	e := s.EventDef()

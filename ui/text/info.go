@@ -20,8 +20,8 @@ func Info(w io.Writer, pr *profile.Profile, o Options) error {
 	doc := infoOf(pr)
 	c := &pr.Capture
 	p.line(p.bold(fit(o.File, o.Width)))
-	p.field("program", strings.TrimSpace(c.Program+" "+strings.Join(tail(c.Args), " ")))
 	if pr.HaveCapture {
+		p.field("program", strings.TrimSpace(c.Program+" "+strings.Join(tail(c.Args), " ")))
 		p.field("process", fmt.Sprintf("pid %d, uid %d", c.PID, c.UID))
 		p.field("recorded", time.Unix(0, int64(c.StartUnixNs)).UTC().Format("2006-01-02 15:04:05 UTC")+" by ccagent "+c.AgentVersion+modeName(c.Mode))
 		p.field("host", strings.Trim(fmt.Sprintf("%s, Linux %s %s, %s", c.CPUModel, c.Kernel, c.Arch, plural(uint64(c.CPUs), "cpu")), ", "))
@@ -33,9 +33,7 @@ func Info(w io.Writer, pr *profile.Profile, o Options) error {
 		}
 		p.field("ghc", ghc)
 	}
-	if pr.RTS != "" {
-		p.field("rts", pr.RTS)
-	}
+	p.rts(pr)
 	p.field("duration", Duration(pr.Duration)+endName(pr))
 	p.line("")
 	p.events(pr)
@@ -98,7 +96,9 @@ func endName(p *profile.Profile) string {
 
 func (p *printer) events(pr *profile.Profile) {
 	if len(pr.Events) == 0 {
-		p.line("  no event was recorded in this log")
+		if pr.RTS == "" {
+			p.line("  no event was recorded in this log")
+		}
 		return
 	}
 	p.line(p.bold(fmt.Sprintf("  %-16s %-16s %12s %16s %8s %9s", "event", "counted", "samples", "weight", "lost", "throttled")))
@@ -256,6 +256,7 @@ func (p *printer) logState(pr *profile.Profile) {
 
 type infoJSON struct {
 	Program    programJSON        `json:"program"`
+	RTS        *rtsJSON           `json:"rts,omitempty"`
 	GHC        ghcJSON            `json:"ghc"`
 	Host       hostJSON           `json:"host"`
 	Events     []eventJSON        `json:"events"`
@@ -381,6 +382,10 @@ func infoOf(p *profile.Profile) infoJSON {
 		Host:    hostJSON{c.Kernel, c.Arch, c.CPUModel, c.CPUs, c.AgentVersion},
 		Events:  []eventJSON{}, Categories: map[string]float64{}, Modules: []moduleJSON{}, Loss: []lossJSON{},
 		Duration: float64(p.Duration) / 1e9, Symbolised: p.Symbolised, Complete: p.Accounting.Complete && (p.HaveEnd || !p.HaveCapture),
+	}
+	doc.RTS = rtsOf(p)
+	if doc.GHC.Version == "" {
+		doc.GHC.Version, doc.GHC.Way = rtsVersion(p.RTS)
 	}
 	if p.HaveCapture {
 		doc.Program.Mode = "record"

@@ -21,6 +21,12 @@ func TimelineBuckets(o Options) int { return max(10, o.width()-timelineLeft-time
 // Timeline prints a selection over time, a column a bucket.
 func Timeline(w io.Writer, s *profile.Selection, t *profile.Timeline, o Options) error {
 	p := newPrinter(w, o)
+	if t.To > t.From && s.Event < 0 && t.RTS != nil {
+		p.line(p.bold(fit(o.File, 60)), "  ", fit(s.Profile.RTS, 40))
+		p.line("")
+		p.rtsTimeline(s, t)
+		return p.flush()
+	}
 	p.heading(s)
 	if t.To <= t.From || s.Event < 0 {
 		return p.flush()
@@ -36,6 +42,7 @@ func Timeline(w io.Writer, s *profile.Selection, t *profile.Timeline, o Options)
 		}
 		p.row(label, activity(r, t, unit), percent(s.Fraction(r.Weight)))
 	}
+	p.rtsRows(t)
 	if t.GC != nil && peak(t.GC) > 0 {
 		p.row("gc", levelsOf(t.GC), "peak "+percent(float64(peak(t.GC))/float64(t.Step)))
 	}
@@ -44,6 +51,10 @@ func Timeline(w io.Writer, s *profile.Selection, t *profile.Timeline, o Options)
 	}
 	if peak(t.Lost) > 0 {
 		p.row("lost", levelsOf(t.Lost), plural(sum(t.Lost), "sample"))
+	}
+	if len(t.RTS) > 0 {
+		p.heapRow(s.Profile, t)
+		p.markers(s.Profile, t)
 	}
 	p.line("")
 	p.wrap(p.faint, "  ", "R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved", "· idle", "small letters: below half")
@@ -154,6 +165,7 @@ type timelineJSON struct {
 	Allocated   []uint64          `json:"allocated_bytes"`
 	GCSeconds   []float64         `json:"gc_seconds"`
 	TotalWeight uint64            `json:"total"`
+	RTS         []activityJSON    `json:"rts,omitempty"`
 }
 
 type timelineRowJSON struct {
@@ -168,7 +180,7 @@ func TimelineJSON(w io.Writer, s *profile.Selection, t *profile.Timeline) error 
 	doc := timelineJSON{
 		Event: e.Name(), Unit: e.Unit, From: float64(t.From) / 1e9, To: float64(t.To) / 1e9, Step: float64(t.Step) / 1e9,
 		Weight: t.Weight, Samples: t.Samples, Lost: t.Lost, Capability: []timelineRowJSON{},
-		Allocated: t.Allocated, GCSeconds: []float64{}, TotalWeight: s.Total,
+		Allocated: t.Allocated, GCSeconds: []float64{}, TotalWeight: s.Total, RTS: activityOf(t),
 	}
 	if doc.Allocated == nil {
 		doc.Allocated = []uint64{}

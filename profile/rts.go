@@ -1,0 +1,365 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ccagent/eventlog"
+)
+
+// RTS is what a run-time system told of itself and of the program, in a log of
+// its own or in one that it was merged into.
+type RTS struct {
+	Args     []string
+	PID      uint32
+	WallNs   uint64 // Unix ns at the log's time 0; 0 if unknown
+	Caps     int    // one more than the highest capability seen
+	Created  uint64 // Haskell threads
+	Finished uint64
+	// Runs are in the order of time of each capability.
+	Runs  []Run
+	Stats GCTotals
+	// HeapSamples counts censuses of a heap profile, Breakdown what it is by.
+	HeapSamples uint64
+	Breakdown   eventlog.HeapBreakdown
+	InfoTables  uint64 // IPE entries
+	Ticky       uint64 // samples of ticky counters
+	Binary      uint64 // binary user messages
+}
+
+// Run is a stretch of time in which a capability ran a thread.
+type Run struct {
+	Start, End uint64 // ns
+	Thread     uint32
+	Cap        uint16
+	Status     eventlog.StopStatus // why it stopped
+}
+
+// GCTotals sums what the RTS told at the end of collections.
+type GCTotals struct {
+	Collections uint64
+	Major       uint64 // of the oldest generation
+	Copied      uint64 // bytes
+	PeakLive    uint64
+	PeakSize    uint64
+	Allocated   uint64 // by all capabilities, as last told
+}
+
+// maxRTSRuns bounds the runs held, of 24 bytes each.
+const maxRTSRuns = 1 << 25
+
+// maxGenerations is more than any RTS is asked for.
+const maxGenerations = 64
+
+// rtsState takes the events of an RTS.
+type rtsState struct {
+	running   map[int]Run
+	allocated map[int]uint64
+	gens      uint16
+	byGen     [maxGenerations]uint64 // collections
+
+	tick    uint64 // of the time profile, ns
+	centres map[uint32]eventlog.CostCentre
+	stacks  map[[2]uint32]uint32 // (parent node, centre) → node
+	nodes   uint32
+	event   bool // the time profile's event is defined
+	written bool // and so are its symbols
+}
+
+// costCentreModule is the module that cost centres stand in for the addresses
+// of: no log that has PROF_SAMPLE alone has modules.
+const costCentreModule = 1
+
+func (b *builder) rts(rec *eventlog.Record) {
+	p, s := b.p, &b.rtsState
+	r := &p.RTSLog
+	if rec.Cap >= 0 && rec.Cap < eventlog.NoCapability {
+		r.Caps = max(r.Caps, rec.Cap+1)
+	}
+	switch ev := rec.Event.(type) {
+	case *eventlog.BlockMarker:
+		return
+	case *eventlog.ProgramArgs:
+		if r.Args == nil {
+			r.Args = append([]string(nil), ev.Args...)
+		}
+	case *eventlog.OSProcessPID:
+		r.PID = ev.PID
+	case *eventlog.WallClock:
+		if at := ev.Sec*1_000_000_000 + uint64(ev.Nsec); at >= rec.Time {
+			r.WallNs = at - rec.Time
+		}
+	case *eventlog.CreateThread:
+		r.Created++
+	case *eventlog.RunThread:
+		b.runs(rec)
+	case *eventlog.StopThread:
+		b.stops(rec, ev)
+	case *eventlog.HeapInfo:
+		s.gens = ev.Generations
+	case *eventlog.GCStats:
+		r.Stats.Collections++
+		r.Stats.Copied = satAdd(r.Stats.Copied, ev.Copied)
+		s.byGen[min(int(ev.Generation), maxGenerations-1)]++
+	case *eventlog.HeapLive:
+		r.Stats.PeakLive = max(r.Stats.PeakLive, ev.Bytes)
+	case *eventlog.HeapSize:
+		r.Stats.PeakSize = max(r.Stats.PeakSize, ev.Bytes)
+	case *eventlog.HeapAllocated:
+		if s.allocated == nil {
+			s.allocated = make(map[int]uint64)
+		}
+		s.allocated[rec.Cap] = max(s.allocated[rec.Cap], ev.Bytes)
+	case *eventlog.HeapProfBegin:
+		r.Breakdown = ev.Breakdown
+	case *eventlog.HeapSampleBegin, *eventlog.HeapBioSampleBegin:
+		r.HeapSamples++
+	case *eventlog.InfoTable:
+		r.InfoTables++
+	case *eventlog.TickyCounterSample:
+		r.Ticky++
+	case *eventlog.UserBinaryMsg:
+		r.Binary++
+	case *eventlog.ProfBegin:
+		s.tick = ev.TickNs
+	case *eventlog.CostCentre:
+		b.costCentre(ev)
+	case *eventlog.ProfSample:
+		b.profSample(rec.Time, ev)
+	}
+}
+
+func (b *builder) runs(rec *eventlog.Record) {
+	ev := rec.Event.(*eventlog.RunThread)
+	if rec.Cap < 0 {
+		return
+	}
+	if b.rtsState.running == nil {
+		b.rtsState.running = make(map[int]Run)
+	}
+	b.endRun(rec.Cap, rec.Time, 0)
+	b.rtsState.running[rec.Cap] = Run{Start: rec.Time, Thread: ev.Thread, Cap: uint16(rec.Cap)}
+}
+
+func (b *builder) stops(rec *eventlog.Record, ev *eventlog.StopThread) {
+	if ev.Status == eventlog.StoppedFinished {
+		b.p.RTSLog.Finished++
+	}
+	b.endRun(rec.Cap, rec.Time, ev.Status)
+}
+
+// endRun ends what a capability runs, if anything.
+func (b *builder) endRun(cap int, time uint64, status eventlog.StopStatus) {
+	run, ok := b.rtsState.running[cap]
+	if !ok {
+		return
+	}
+	delete(b.rtsState.running, cap)
+	if time >= run.Start && len(b.p.RTSLog.Runs) < maxRTSRuns {
+		run.End, run.Status = time, status
+		b.p.RTSLog.Runs = append(b.p.RTSLog.Runs, run)
+	}
+}
+
+func (b *builder) costCentre(ev *eventlog.CostCentre) {
+	s := &b.rtsState
+	if s.centres == nil {
+		s.centres = make(map[uint32]eventlog.CostCentre)
+	}
+	if _, twice := s.centres[ev.Centre]; !twice {
+		s.centres[ev.Centre] = *ev
+	}
+}
+
+// profSample takes a sample of the RTS's own time profiler, in logs that have
+// no better ones, as a sample with a stack of cost centres.
+func (b *builder) profSample(time uint64, ev *eventlog.ProfSample) {
+	s, p := &b.rtsState, b.p
+	if p.HaveCapture {
+		return // derived from the log's own samples
+	}
+	if !s.event {
+		s.event = true
+		s.stacks = make(map[[2]uint32]uint32)
+		rate := uint64(0)
+		if s.tick > 0 {
+			rate = 1_000_000_000 / s.tick
+		}
+		b.eventDef(&eventlog.EventDef{Index: 0, Requested: "time", Granted: "RTS profiler's ticks", Unit: "ns", Rate: rate})
+	}
+	at := uint32(0)
+	for i := len(ev.Stack) - 1; i >= 0; i-- {
+		k := [2]uint32{at, ev.Stack[i]}
+		id, ok := s.stacks[k]
+		if !ok {
+			s.nodes++
+			id = s.nodes
+			s.stacks[k] = id
+			b.nodes.add(&eventlog.Nodes{First: id, Nodes: []eventlog.Node{
+				{Parent: at, Kind: eventlog.FramePC, Module: costCentreModule, Addr: uint64(ev.Stack[i])}}})
+		}
+		at = id
+	}
+	weight := s.tick
+	if weight == 0 {
+		weight = 1
+	}
+	b.sample(time, &eventlog.Sample{PID: p.RTSLog.PID, Capability: min(ev.Cap, eventlog.NoCapability), Weight: weight, Node: at})
+}
+
+// finishRTS ends what was under way, and makes symbols of cost centres.
+func (b *builder) finishRTS() {
+	s, r := &b.rtsState, &b.p.RTSLog
+	for _, cap := range sortedKeys(s.running) {
+		b.endRun(cap, max(b.last, s.running[cap].Start), 0)
+	}
+	slices.SortStableFunc(r.Runs, func(a, b Run) int { return cmp.Or(cmp.Compare(a.Cap, b.Cap), cmp.Compare(a.Start, b.Start)) })
+	for _, n := range s.allocated {
+		r.Stats.Allocated = satAdd(r.Stats.Allocated, n)
+	}
+	if s.gens > 0 {
+		r.Stats.Major = s.byGen[min(int(s.gens), maxGenerations)-1]
+	}
+	if !s.event || b.p.Symbolised {
+		return
+	}
+	b.p.Symbolised = true
+	b.module(&eventlog.Module{ID: costCentreModule, Path: "cost centres"})
+	b.symbol(&eventlog.ModuleSymbols{Module: costCentreModule, HasSymtab: true})
+	files := make(map[string]uint32)
+	for _, id := range sortedKeys(s.centres) {
+		b.centreSymbols(s.centres[id], files)
+	}
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// centreSymbols defines a cost centre's binding, span, block and location.
+func (b *builder) centreSymbols(cc eventlog.CostCentre, files map[string]uint32) {
+	id := b.bindings.n + 1
+	bind := &eventlog.Binding{ID: id, Symbol: cc.Label, Module: cc.Module, Name: cc.Label, Category: eventlog.CategoryHaskell}
+	// A centre that -fprof-auto makes is labelled with its binding's name; the
+	// RTS's own are modules of one centre.
+	if cc.Label == cc.Module {
+		switch cc.Label {
+		case "GC":
+			bind.Category = eventlog.CategoryGC
+		case "SYSTEM", "OVERHEAD", "IDLE", "DONT_CARE", "PINNED":
+			bind.Category = eventlog.CategoryRTS
+		}
+		bind.Module = ""
+	}
+	b.symbol(bind)
+	loc := eventlog.Location{Addr: uint64(cc.Centre), Binding: id, Quality: eventlog.QualityExact, Category: bind.Category}
+	if file, x, ok := parseSrcLoc(cc.SrcLoc); ok && bind.Category == eventlog.CategoryHaskell {
+		f := files[file]
+		if f == 0 {
+			f = uint32(len(files) + 1)
+			files[file] = f
+			b.symbol(&eventlog.File{ID: f, Path: file})
+		}
+		span, block := b.spans.n+1, b.blocks.n+1
+		b.symbol(&eventlog.Span{ID: span, File: f, Line: x.Line, Col: x.Col, EndLine: x.EndLine, EndCol: x.EndCol, Binding: id})
+		b.symbol(&eventlog.Block{ID: block, Module: costCentreModule, Lo: uint64(cc.Centre), Hi: uint64(cc.Centre) + 1, Binding: id, Causes: []eventlog.Cause{{Span: span}}})
+		loc.Block = block
+	}
+	b.symbol(&eventlog.Locations{Module: costCentreModule, Locations: []eventlog.Location{loc}})
+}
+
+// parseSrcLoc reads a source span as GHC shows it: "A.hs:3:5", "A.hs:3:5-9",
+// "A.hs:(3,5)-(4,9)". Its columns end on the last character.
+func parseSrcLoc(s string) (file string, x Extent, ok bool) {
+	if i := strings.LastIndex(s, ":("); i > 0 {
+		var nums []uint32
+		for f := range strings.FieldsFuncSeq(s[i+1:], func(r rune) bool { return r < '0' || r > '9' }) {
+			n, err := strconv.ParseUint(f, 10, 31)
+			if err != nil {
+				return "", x, false
+			}
+			nums = append(nums, uint32(n))
+		}
+		if len(nums) != 4 {
+			return "", x, false
+		}
+		return s[:i], Extent{nums[0], nums[1], nums[2], nums[3] + 1}, true
+	}
+	col := strings.LastIndexByte(s, ':')
+	if col < 0 {
+		return "", x, false
+	}
+	line := strings.LastIndexByte(s[:col], ':')
+	if line <= 0 {
+		return "", x, false
+	}
+	from, to, span := strings.Cut(s[col+1:], "-")
+	l, err1 := strconv.ParseUint(s[line+1:col], 10, 31)
+	c, err2 := strconv.ParseUint(from, 10, 31)
+	end := c
+	var err3 error
+	if span {
+		end, err3 = strconv.ParseUint(to, 10, 31)
+	}
+	if err1 != nil || err2 != nil || err3 != nil {
+		return "", x, false
+	}
+	return s[:line], Extent{uint32(l), uint32(c), uint32(l), uint32(end) + 1}, true
+}
+
+// Activity is a capability's time over a timeline's buckets, in ns, as the RTS
+// told: running threads, and collecting. What is neither is idle.
+type Activity struct {
+	Cap     uint32
+	Run, GC []uint64
+}
+
+// activity spreads the RTS's runs and collections over the buckets, by
+// capability.
+func (t *Timeline) activity(p *Profile) {
+	if len(p.RTSLog.Runs) == 0 {
+		return
+	}
+	rows := make(map[uint32]*Activity)
+	row := func(cap uint32) *Activity {
+		r := rows[cap]
+		if r == nil {
+			r = &Activity{Cap: cap, Run: make([]uint64, len(t.Weight)), GC: make([]uint64, len(t.Weight))}
+			rows[cap] = r
+		}
+		return r
+	}
+	for i := range p.RTSLog.Runs {
+		r := &p.RTSLog.Runs[i]
+		t.spread(row(uint32(r.Cap)).Run, r.Start, r.End)
+	}
+	for _, g := range p.GCs {
+		if g.Cap >= 0 && g.Cap < eventlog.NoCapability {
+			t.spread(row(uint32(g.Cap)).GC, g.Start, g.End)
+		}
+	}
+	for _, cap := range sortedKeys(rows) {
+		t.RTS = append(t.RTS, *rows[cap])
+	}
+}
+
+// spread adds a stretch of time to the buckets that it touches.
+func (t *Timeline) spread(buckets []uint64, from, to uint64) {
+	from, to = max(from, t.From), min(to, t.To)
+	for from < to {
+		b := min(int((from-t.From)/t.Step), len(buckets)-1)
+		end := to
+		if b < len(buckets)-1 {
+			end = min(to, t.From+uint64(b+1)*t.Step)
+		}
+		buckets[b] = satAdd(buckets[b], end-from)
+		from = end
+	}
+}

@@ -1,0 +1,250 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+)
+
+// rts prints what a run-time system told in the log, if one did.
+func (p *printer) rts(pr *profile.Profile) {
+	r := &pr.RTSLog
+	if !pr.HaveCapture {
+		p.field("program", strings.Join(r.Args, " "))
+		if r.PID != 0 {
+			p.field("process", fmt.Sprintf("pid %d", r.PID))
+		}
+		if r.WallNs != 0 {
+			p.field("started", time.Unix(0, int64(r.WallNs)).UTC().Format("2006-01-02 15:04:05 UTC"))
+		}
+	}
+	if pr.RTS != "" {
+		p.field("rts", pr.RTS)
+	}
+	if len(r.Runs) == 0 && r.Stats.Collections == 0 && r.HeapSamples == 0 && r.Created == 0 {
+		return
+	}
+	span := pr.Duration
+	if len(r.Runs) > 0 {
+		caps := "1 capability"
+		if r.Caps != 1 {
+			caps = fmt.Sprintf("%d capabilities", r.Caps)
+		}
+		s := fmt.Sprintf("%s created, %s finished; %s ran them %s times", Count(r.Created), Count(r.Finished), caps, Count(uint64(len(r.Runs))))
+		if busy := busyTime(pr); span > 0 && r.Caps > 0 {
+			s += fmt.Sprintf(", %s of %d × %s", percent(float64(busy)/float64(span)/float64(r.Caps)), r.Caps, Duration(span))
+		}
+		p.field("threads", s)
+	}
+	if st := &r.Stats; st.Collections > 0 || len(pr.GCs) > 0 {
+		var total, longest uint64
+		for _, g := range pr.GCs {
+			total += g.End - g.Start
+			longest = max(longest, g.End-g.Start)
+		}
+		p.field("gc", fmt.Sprintf("%s, %s major; %s in all capabilities, longest %s; %s copied",
+			plural(st.Collections, "collection"), Count(st.Major), Duration(total), Duration(longest), Bytes(st.Copied)))
+	}
+	if st := &r.Stats; st.Allocated+st.PeakSize+st.PeakLive > 0 {
+		p.field("heap", fmt.Sprintf("%s allocated, live %s and size %s at most", Bytes(st.Allocated), Bytes(st.PeakLive), Bytes(st.PeakSize)))
+	}
+	if r.HeapSamples > 0 {
+		p.field("profile", fmt.Sprintf("%s by %s", plural(r.HeapSamples, "heap sample"), breakdownName(r.Breakdown)))
+	}
+	var also []string
+	for _, x := range []struct {
+		n    uint64
+		what string
+	}{{r.InfoTables, "info table"}, {r.Ticky, "ticky sample"}, {r.Binary, "binary message"}} {
+		if x.n > 0 {
+			also = append(also, plural(x.n, x.what))
+		}
+	}
+	markers, messages := uint64(0), uint64(0)
+	for i := range pr.Markers {
+		if pr.Markers[i].Message {
+			messages++
+		} else {
+			markers++
+		}
+	}
+	if markers > 0 {
+		also = append(also, plural(markers, "user marker"))
+	}
+	if messages > 0 {
+		also = append(also, plural(messages, "user message"))
+	}
+	p.field("also", strings.Join(also, ", "))
+}
+
+// rtsVersion splits what an RTS calls itself: "GHC-9.0.2 rts_thr_l".
+func rtsVersion(id string) (version, way string) {
+	v, way, _ := strings.Cut(id, " ")
+	if version, ok := strings.CutPrefix(v, "GHC-"); ok {
+		return version, way
+	}
+	return "", ""
+}
+
+func busyTime(pr *profile.Profile) uint64 {
+	var t uint64
+	for i := range pr.RTSLog.Runs {
+		t += pr.RTSLog.Runs[i].End - pr.RTSLog.Runs[i].Start
+	}
+	return t
+}
+
+func breakdownName(b eventlog.HeapBreakdown) string {
+	names := []string{"?", "cost centre", "module", "closure description", "type", "retainer", "biography", "closure type", "info table", "era"}
+	if int(b) < len(names) {
+		return names[b]
+	}
+	return names[0]
+}
+
+// rtsRows prints what capabilities did by the RTS's word.
+func (p *printer) rtsRows(t *profile.Timeline) {
+	for i := range t.RTS {
+		a := &t.RTS[i]
+		extent := t.To - t.From
+		var run, gc uint64
+		var b strings.Builder
+		for c := range a.Run {
+			run, gc = run+a.Run[c], gc+a.GC[c]
+			b.WriteRune(rtsLetter(a.Run[c], a.GC[c], t.Step))
+		}
+		p.row(fmt.Sprintf("rts %d", a.Cap), b.String(), percent(fraction(run, extent))+", gc "+percent(fraction(gc, extent)))
+	}
+}
+
+// rtsLetter is what a capability did most in a column: small below half of it.
+func rtsLetter(run, gc, step uint64) rune {
+	letter := 'R'
+	if gc > run {
+		letter = 'G'
+	}
+	switch busy := run + gc; {
+	case busy*50 < step:
+		return '·'
+	case busy*2 < step:
+		return letter + 'a' - 'A'
+	}
+	return letter
+}
+
+// rtsTimeline prints a timeline of a log without samples.
+func (p *printer) rtsTimeline(s *profile.Selection, t *profile.Timeline) {
+	p.line(p.faint(fmt.Sprintf("%s – %s, a column is %s", seconds(t.From), seconds(t.To), Duration(t.Step))))
+	p.rtsRows(t)
+	if t.GC != nil && peak(t.GC) > 0 {
+		p.row("gc", levelsOf(t.GC), "peak "+percent(float64(peak(t.GC))/float64(t.Step)))
+	}
+	p.heapRow(s.Profile, t)
+	p.markers(s.Profile, t)
+	p.line("")
+	p.line(p.faint("R runs a Haskell thread  G gc  · idle; small letters: below half. By the run-time system's word."))
+}
+
+// heapRow shows live data, or where it is not told the heap's size: the highest
+// in each column.
+func (p *printer) heapRow(pr *profile.Profile, t *profile.Timeline) {
+	for _, k := range []struct {
+		kind profile.HeapKind
+		name string
+	}{{profile.HeapLive, "live"}, {profile.HeapSize, "heap"}} {
+		by := make([]uint64, len(t.Weight))
+		for i := range pr.Heap {
+			h := &pr.Heap[i]
+			if h.Kind == k.kind && h.Time >= t.From && h.Time < t.To {
+				c := min(int((h.Time-t.From)/t.Step), len(by)-1)
+				by[c] = max(by[c], h.Size)
+			}
+		}
+		if peak(by) > 0 {
+			p.row(k.name, levelsOf(by), "peak "+Bytes(peak(by)))
+			return
+		}
+	}
+}
+
+// markerRows bounds the markers that a timeline lists.
+const markerRows = 20
+
+// markers lists what the program itself told.
+func (p *printer) markers(pr *profile.Profile, t *profile.Timeline) {
+	shown := 0
+	for i := range pr.Markers {
+		m := &pr.Markers[i]
+		if m.Time < t.From || m.Time >= t.To {
+			continue
+		}
+		if shown++; shown > p.o.top(len(pr.Markers), markerRows) {
+			continue
+		}
+		p.line("  ", p.faint(padRight(seconds(m.Time), 10)), fit(m.Text, 0))
+	}
+	if rest := shown - p.o.top(len(pr.Markers), markerRows); rest > 0 {
+		p.line("  ", p.faint(fmt.Sprintf("%d more markers and messages", rest)))
+	}
+}
+
+type activityJSON struct {
+	Capability uint32    `json:"capability"`
+	Run        []float64 `json:"run_seconds"`
+	GC         []float64 `json:"gc_seconds"`
+}
+
+func activityOf(t *profile.Timeline) []activityJSON {
+	out := []activityJSON{}
+	for i := range t.RTS {
+		a := activityJSON{Capability: t.RTS[i].Cap}
+		for c := range t.RTS[i].Run {
+			a.Run = append(a.Run, float64(t.RTS[i].Run[c])/1e9)
+			a.GC = append(a.GC, float64(t.RTS[i].GC[c])/1e9)
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+type rtsJSON struct {
+	Args         []string `json:"args"`
+	PID          uint32   `json:"pid"`
+	Capabilities int      `json:"capabilities"`
+	Created      uint64   `json:"threads_created"`
+	Finished     uint64   `json:"threads_finished"`
+	Runs         int      `json:"runs"`
+	RunSeconds   float64  `json:"run_seconds"`
+	Collections  uint64   `json:"collections"`
+	Major        uint64   `json:"major_collections"`
+	GCSeconds    float64  `json:"gc_seconds"`
+	Copied       uint64   `json:"copied_bytes"`
+	PeakLive     uint64   `json:"peak_live_bytes"`
+	PeakSize     uint64   `json:"peak_heap_bytes"`
+	Allocated    uint64   `json:"allocated_bytes"`
+	HeapSamples  uint64   `json:"heap_samples"`
+	InfoTables   uint64   `json:"info_tables"`
+	TickySamples uint64   `json:"ticky_samples"`
+	Markers      int      `json:"markers"`
+}
+
+// rtsOf is nil for a log that no RTS wrote anything in.
+func rtsOf(pr *profile.Profile) *rtsJSON {
+	r := &pr.RTSLog
+	if pr.RTS == "" && len(r.Runs) == 0 && len(pr.GCs) == 0 {
+		return nil
+	}
+	j := &rtsJSON{
+		Args: append([]string{}, r.Args...), PID: r.PID, Capabilities: r.Caps, Created: r.Created, Finished: r.Finished,
+		Runs: len(r.Runs), RunSeconds: float64(busyTime(pr)) / 1e9, Collections: r.Stats.Collections, Major: r.Stats.Major,
+		Copied: r.Stats.Copied, PeakLive: r.Stats.PeakLive, PeakSize: r.Stats.PeakSize, Allocated: r.Stats.Allocated,
+		HeapSamples: r.HeapSamples, InfoTables: r.InfoTables, TickySamples: r.Ticky, Markers: len(pr.Markers),
+	}
+	for _, g := range pr.GCs {
+		j.GCSeconds += float64(g.End-g.Start) / 1e9
+	}
+	return j
+}
