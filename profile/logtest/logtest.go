@@ -107,6 +107,15 @@ func (l *Log) Block(binding uint32, spans ...uint32) Frame {
 	return l.code(eventlog.Location{Block: b.ID, Binding: binding, Quality: eventlog.QualityExact, Category: eventlog.CategoryHaskell})
 }
 
+// Enclosed makes code with causes of any distance, of a procedure that others
+// statically enclose, innermost first.
+func (l *Log) Enclosed(binding uint32, enclosing []uint32, causes ...eventlog.Cause) Frame {
+	l.next.block++
+	b := &eventlog.Block{ID: l.next.block, Module: Module, Lo: l.addr, Hi: l.addr + 16, Binding: binding, Enclosing: enclosing, Causes: causes}
+	l.Symbol(b)
+	return l.code(eventlog.Location{Block: b.ID, Binding: binding, Quality: eventlog.QualityExact, Category: eventlog.CategoryHaskell})
+}
+
 // Code makes code without notes.
 func (l *Log) Code(binding uint32, q eventlog.Quality, c eventlog.Category, lines ...eventlog.Line) Frame {
 	return l.code(eventlog.Location{Binding: binding, Quality: q, Category: c, Lines: lines})
