@@ -85,7 +85,7 @@ type builder struct {
 	nodes   nodeTable
 	sites   siteTable
 	threads map[ThreadKey]uint32
-	recent  [64]uint32 // 1 + threads seen lately, by a hash of their key
+	recent  [512]uint32 // 1 + threads seen lately, by a hash of their key
 	chunk   *chunk
 
 	events   map[uint32]int // EventDef.Index → position
@@ -270,7 +270,7 @@ func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 // thread gives the index of a thread.
 func (b *builder) thread(key ThreadKey) uint32 {
 	p := b.p
-	slot := &b.recent[(uint64(key.TID)*7+key.TSO)%uint64(len(b.recent))]
+	slot := &b.recent[(uint64(key.TID)*131+key.TSO)%uint64(len(b.recent))]
 	if t := *slot; t != 0 && p.Threads[t-1].ThreadKey == key {
 		return t - 1
 	}
