@@ -412,3 +412,62 @@ func TestSharedLibraries(t *testing.T) {
 		t.Errorf("%d of %d addresses have a name or module", sum.Resolved, len(addrs))
 	}
 }
+
+// The info table map places code by whole closures: its spans lie in the sources,
+// both are read of the same sources, they agree on the binding.
+func TestInfoTableMap(t *testing.T) {
+	for _, release := range testprog.Releases {
+		if release == "" {
+			continue // the machine's GHC may be older than the map
+		}
+		t.Run(release, func(t *testing.T) {
+			exe := testprog.Build(t, "example", testprog.Options{Release: release, NoDebug: true, Flags: []string{"-finfo-table-map", "-fdistinct-constructor-tables"}})
+			m := module(t, exe, codeAddresses(t, exe, 16)...)
+			got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: ReadSourceFile, EmbedSource: true})
+			if ms := got.modules[1]; !ms.HasIPE || ms.HasNotes || !strings.Contains(ms.Problem, "-g3") {
+				t.Errorf("module: %+v", ms)
+			}
+			files := map[string]int{}
+			for _, b := range got.blocks {
+				for _, c := range b.Causes {
+					s := got.spans[c.Span]
+					f := got.files[s.File]
+					files[f.Path]++
+					text := strings.Split(got.text[s.File], "\n")
+					if s.EndLine < s.Line || int(s.EndLine) > len(text) || s.EndLine == s.Line && int(s.EndCol) > len(text[s.Line-1])+1 {
+						t.Errorf("span %+v is outside of %s", s, f.Path)
+					}
+				}
+			}
+			if len(files) < 5 {
+				t.Errorf("spans in %v only", files)
+			}
+			// The binding that an info table's span lies in is the one that it is of.
+			want := map[string]string{"Dictionary_find_info": "find", "Words_split_info": "split", "Corpus_zdwdocument_info": "document"}
+			found := 0
+			for _, b := range got.bindings {
+				if source := want[b.Symbol]; source != "" {
+					root := b
+					for root.Parent != 0 {
+						root = got.bindings[root.Parent]
+					}
+					if found++; root.Name != source {
+						t.Errorf("%s is made from %s, want %s", b.Symbol, root.Name, source)
+					}
+				}
+			}
+			if found == 0 {
+				t.Error("none of the bindings was seen")
+			}
+			described := 0
+			for _, b := range got.bindings {
+				if strings.Contains(b.Detail, "thunk of type") {
+					described++
+				}
+			}
+			if described < 10 {
+				t.Errorf("only %d bindings tell their closures' type", described)
+			}
+		})
+	}
+}

@@ -22,6 +22,7 @@ import (
 // write: ghc -O2 -g3.
 type Options struct {
 	GHC      string // compiler; "ghc" from PATH if empty
+	Release  string // "9.6.6": a release that scripts/ghc-chroot has made, in place of GHC
 	O0       bool   // -O0 in place of -O2
 	NoDebug  bool   // without any -g
 	Threaded bool   // -threaded
@@ -93,6 +94,9 @@ func moduleRoot() (string, error) {
 // or its profiling libraries are missing, and fails on an error or a warning.
 func Build(tb testing.TB, name string, o Options) string {
 	tb.Helper()
+	if o.Release != "" {
+		return buildByRelease(tb, name, o)
+	}
 	ghc, version := GHC(tb, o.GHC)
 	src := Source(tb, name)
 	key, inputs, err := buildKey(src, ghc, version, o.args())

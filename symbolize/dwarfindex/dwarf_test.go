@@ -180,9 +180,9 @@ var programs = []string{"rev", "fusion", "maps", "exceptions", "example"}
 
 // TestAgainstDebugDWARF compares the whole tree with Go's own reader.
 func TestAgainstDebugDWARF(t *testing.T) {
-	for _, name := range programs {
-		t.Run(name, func(t *testing.T) {
-			x, f := build(t, testprog.Build(t, name, testprog.Options{}))
+	testprog.Each(t, func(t *testing.T, release string) {
+		for _, name := range programs {
+			x, f := build(t, testprog.Build(t, name, testprog.Options{Release: release}))
 			want, got := oracle(t, f), ours(x)
 			for i := range want {
 				if want[i].Kind == "block" {
@@ -190,24 +190,29 @@ func TestAgainstDebugDWARF(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("tree differs from debug/dwarf's (-want +got):\n%.4000s", diff)
+				t.Errorf("%s: tree differs from debug/dwarf's (-want +got):\n%.4000s", name, diff)
 			}
 			if len(got) < 20 || x.Spans() < 5 {
-				t.Errorf("only %d blocks and %d spans: the program tests nothing", len(got), x.Spans())
+				t.Errorf("%s: only %d blocks and %d spans: the program tests nothing", name, len(got), x.Spans())
 			}
-		})
-	}
+		}
+	})
 }
 
 var (
-	readelfEntry = regexp.MustCompile(`^ <\d+><([0-9a-f]+)>: Abbrev Number: \d+ \((.*)\)`)
+	readelfEntry = regexp.MustCompile(`^ <(\d+)><[0-9a-f]+>: Abbrev Number: \d+ \((.*)\)`)
 	readelfAttr  = regexp.MustCompile(`^    <[0-9a-f]+>   (\S+(?: \S+ value)?(?:: [0-9a-f]+)?)\s*: (.*)$`)
 )
 
 // TestAgainstReadelf compares ranges and notes with binutils' reader.
 func TestAgainstReadelf(t *testing.T) {
 	readelf := testprog.NeedTool(t, "readelf", "binutils")
-	exe := testprog.Build(t, "fusion", testprog.Options{})
+	testprog.Each(t, func(t *testing.T, release string) {
+		againstReadelf(t, readelf, testprog.Build(t, "fusion", testprog.Options{Release: release}))
+	})
+}
+
+func againstReadelf(t *testing.T, readelf, exe string) {
 	x, _ := build(t, exe)
 	out, err := exec.Command(readelf, "--debug-dump=info", exe).Output()
 	if err != nil {
@@ -218,15 +223,18 @@ func TestAgainstReadelf(t *testing.T) {
 		Notes  int
 	}
 	var want []entry
-	in := false // in a block or procedure, not yet in another entry
+	in := false            // in a block or procedure, not yet in another entry
+	at := map[string]int{} // the last block or procedure, by depth
 	for _, line := range strings.Split(string(out), "\n") {
 		if m := readelfEntry.FindStringSubmatch(line); m != nil {
 			in = false
 			switch {
 			case strings.Contains(m[2], "DW_TAG_subprogram"), strings.Contains(m[2], "DW_TAG_lexical_block"):
+				at[m[1]] = len(want)
 				want, in = append(want, entry{}), true
 			case strings.Contains(m[2], "5b00"):
-				want[len(want)-1].Notes++ // GHC writes a block's notes before its inner blocks
+				depth, _ := strconv.Atoi(m[1])
+				want[at[strconv.Itoa(depth-1)]].Notes++
 			}
 			continue
 		}
@@ -336,87 +344,79 @@ func tickText(s string) string {
 // there; a block's parent is its parent's, across procedures by the tick
 // parent; and the best note of each block is in its cause set.
 func TestAgainstDumpDebug(t *testing.T) {
-	for _, name := range []string{"fusion", "rev", "maps"} {
-		t.Run(name, func(t *testing.T) {
-			ghc, _ := testprog.GHC(t, "")
-			dir := t.TempDir()
-			srcs, err := filepath.Glob(filepath.Join(testprog.Source(t, name), "*.hs"))
-			if err != nil || len(srcs) == 0 {
-				t.Fatal(err, "no sources")
+	testprog.Each(t, func(t *testing.T, release string) {
+		for _, name := range []string{"fusion", "rev", "maps"} {
+			againstDumpDebug(t, name, release)
+		}
+	})
+}
+
+func againstDumpDebug(t *testing.T, name, release string) {
+	dir := t.TempDir()
+	testprog.CopySource(t, name, dir)
+	testprog.Compile(t, release, dir, "-v0", "-O2", "-g3", "-ddump-debug", "-ddump-to-file", "-o", "prog", "Main.hs")
+	x, f := build(t, filepath.Join(dir, "prog"))
+	names := oracle(t, f)
+	// Labels are unique in a module only: key by unit.
+	byLabel := map[string]BlockID{}
+	linked := map[string]bool{} // from 9.6 on a module that is inlined entirely is not
+	for i := 1; i <= x.Blocks(); i++ {
+		b := x.Block(BlockID(i))
+		unit := x.Unit(x.Proc(b.Proc).Unit).Name
+		label := strings.TrimSuffix(names[i-1].Name, "_info")
+		for _, prefix := range []string{"_", "blk_", "block_"} { // by version
+			label = strings.TrimPrefix(label, prefix)
+		}
+		if names[i-1].Kind == "proc" {
+			label = "proc " + names[i-1].Name
+		}
+		byLabel[path.Clean(unit)+" "+label] = b.ID
+		linked[path.Clean(unit)] = true
+	}
+	blocks, checked, missing := 0, 0, 0
+	dumps, _ := filepath.Glob(filepath.Join(dir, "*.dump-debug"))
+	for _, dump := range dumps {
+		text, err := os.ReadFile(dump)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unit := strings.TrimSuffix(filepath.Base(dump), ".dump-debug") + ".hs"
+		if !linked[unit] {
+			continue
+		}
+		all := parseDump(t, string(text))
+		find := func(d dumped) BlockID { return byLabel[unit+" "+d.label] }
+		for _, d := range all {
+			if d.proc || d.removed {
+				continue
 			}
-			for _, s := range srcs {
-				b, err := os.ReadFile(s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, filepath.Base(s)), b, 0o644); err != nil {
-					t.Fatal(err)
-				}
+			blocks++
+			id := find(d)
+			if id == NoBlock {
+				missing++
+				continue
 			}
-			cmd := exec.Command(ghc, "-v0", "-O2", "-g3", "-ddump-debug", "-ddump-to-file", "-o", "prog", "Main.hs")
-			cmd.Dir = dir
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			x, f := build(t, filepath.Join(dir, "prog"))
-			names := oracle(t, f)
-			// Labels are unique in a module only: key by unit.
-			byLabel := map[string]BlockID{}
-			for i := 1; i <= x.Blocks(); i++ {
-				b := x.Block(BlockID(i))
-				unit := x.Unit(x.Proc(b.Proc).Unit).Name
-				label := strings.TrimSuffix(names[i-1].Name, "_info")
-				for _, prefix := range []string{"_", "blk_", "block_"} { // by version
-					label = strings.TrimPrefix(label, prefix)
-				}
-				if names[i-1].Kind == "proc" {
-					label = "proc " + names[i-1].Name
-				}
-				byLabel[path.Clean(unit)+" "+label] = b.ID
-			}
-			blocks, checked, missing := 0, 0, 0
-			dumps, _ := filepath.Glob(filepath.Join(dir, "*.dump-debug"))
-			for _, dump := range dumps {
-				text, err := os.ReadFile(dump)
-				if err != nil {
-					t.Fatal(err)
-				}
-				unit := strings.TrimSuffix(filepath.Base(dump), ".dump-debug") + ".hs"
-				all := parseDump(t, string(text))
-				find := func(d dumped) BlockID { return byLabel[unit+" "+d.label] }
-				for _, d := range all {
-					if d.proc || d.removed {
-						continue
-					}
-					blocks++
-					id := find(d)
-					if id == NoBlock {
-						missing++
-						continue
-					}
-					if d.parent >= 0 && !all[d.parent].proc && !all[d.parent].removed {
-						if got := x.Block(id).Parent; got != find(all[d.parent]) {
-							t.Errorf("%s: block %s lies in block %d; GHC has it in %s", unit, d.label, got, all[d.parent].label)
-						}
-					}
-					if d.tick == "" {
-						continue
-					}
-					checked++
-					var set []string
-					for _, c := range x.Causes(nil, id) {
-						set = append(set, spanText(x, c.Span))
-					}
-					if !contains(set, d.tick) {
-						t.Errorf("%s: block %s has causes %v; GHC's best note is %s", unit, d.label, set, d.tick)
-					}
+			if d.parent >= 0 && !all[d.parent].proc && !all[d.parent].removed {
+				if got := x.Block(id).Parent; got != find(all[d.parent]) {
+					t.Errorf("%s: block %s lies in block %d; GHC has it in %s", unit, d.label, got, all[d.parent].label)
 				}
 			}
-			t.Logf("%d blocks, %d with a note compared, %d without a label in DWARF", blocks, checked, missing)
-			if checked < 30 || missing > blocks/20 {
-				t.Errorf("compared %d of %d blocks, %d were not found", checked, blocks, missing)
+			if d.tick == "" {
+				continue
 			}
-		})
+			checked++
+			var set []string
+			for _, c := range x.Causes(nil, id) {
+				set = append(set, spanText(x, c.Span))
+			}
+			if !contains(set, d.tick) {
+				t.Errorf("%s: block %s has causes %v; GHC's best note is %s", unit, d.label, set, d.tick)
+			}
+		}
+	}
+	t.Logf("%s: %d blocks, %d with a note compared, %d without a label in DWARF", name, blocks, checked, missing)
+	if checked < 30 || missing > blocks/20 {
+		t.Errorf("%s: compared %d of %d blocks, %d were not found", name, checked, blocks, missing)
 	}
 }
 

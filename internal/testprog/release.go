@@ -1,0 +1,129 @@
+package testprog
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Releases are the GHC releases that programs are compiled with beside the
+// machine's own, which is "": those for which scripts/ghc-chroot makes a chroot.
+var Releases = []string{"", "9.6.6", "9.10.3"}
+
+// NeedRelease skips the test where there is no chroot of that release; it does
+// not make one, since that takes minutes and a mirror.
+func NeedRelease(tb testing.TB, release string) {
+	tb.Helper()
+	NeedRoot(tb)
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ccagent", "ghc", release, "usr", "bin", "ghc")); err != nil {
+		Skip(tb, &UnsupportedError{Need: "GHC " + release, Hint: "scripts/ghc-chroot " + release})
+	}
+}
+
+// Compile runs a release's ghc in a folder. Programs are linked statically, so
+// that they run outside of the release's chroot.
+func Compile(tb testing.TB, release, dir string, args ...string) {
+	tb.Helper()
+	var cmd *exec.Cmd
+	if release == "" {
+		ghc, _ := GHC(tb, "")
+		cmd = exec.Command(ghc, args...)
+	} else {
+		NeedRelease(tb, release)
+		root, err := moduleRoot()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		cmd = exec.Command(filepath.Join(root, "scripts", "ghc-chroot"), append([]string{release, "ghc", "-optl-static"}, args...)...)
+	}
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("compile with GHC %s: %v\n%s", release, err, out)
+	}
+}
+
+// CopySource copies a program's sources into a folder and gives the inputs for
+// ghc.
+func CopySource(tb testing.TB, name, dir string) (inputs []string) {
+	tb.Helper()
+	src := Source(tb, name)
+	_, inputs, err := buildKey(src, "", "", nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	entries, err := os.ReadDir(src)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, e := range entries {
+		switch filepath.Ext(e.Name()) {
+		case ".hs", ".h", ".c":
+			b, err := os.ReadFile(filepath.Join(src, e.Name()))
+			if err != nil {
+				tb.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, e.Name()), b, 0o644); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	return inputs
+}
+
+// buildByRelease is Build with a release's compiler. The sources lie beside the
+// executable.
+func buildByRelease(tb testing.TB, name string, o Options) string {
+	tb.Helper()
+	NeedRelease(tb, o.Release)
+	key, _, err := buildKey(Source(tb, name), "ghc-chroot", o.Release, o.args())
+	if err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	dir := filepath.Join(cache, key)
+	unlock, err := lock(dir + ".lock")
+	if err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	defer unlock()
+	exe := filepath.Join(dir, name)
+	if _, err := os.Stat(exe); err == nil {
+		return exe
+	}
+	tmp, err := os.MkdirTemp(cache, "build-")
+	if err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	defer os.RemoveAll(tmp)
+	inputs := CopySource(tb, name, tmp)
+	Compile(tb, o.Release, tmp, append(append(o.args(), "-outputdir", "obj", "-o", name), inputs...)...)
+	if err := os.RemoveAll(filepath.Join(tmp, "obj")); err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		tb.Fatalf("build %s: %v", name, err)
+	}
+	return exe
+}
+
+// Each runs a test for the machine's GHC and for each release.
+func Each(t *testing.T, test func(t *testing.T, release string)) {
+	for _, r := range Releases {
+		name := r
+		if name == "" {
+			name = "ghc"
+		}
+		t.Run(name, func(t *testing.T) { test(t, r) })
+	}
+}
