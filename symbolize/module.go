@@ -32,6 +32,7 @@ type moduleRun struct {
 	spansOf   map[uint32][]uint32
 	procsOf   map[uint32][]dwarfindex.ProcID
 	lines     map[uint64]dwarfindex.Place
+	inlined   map[uint64][]dwarfindex.Inlined
 
 	files  map[uint32]*sourceFile
 	spans  map[uint32]uint32 // index's span to the log's
@@ -167,8 +168,40 @@ func (m *moduleRun) buildIndex(ctx context.Context, f *elffile.File, memory uint
 		}
 		slices.Sort(addrs)
 		m.lines = dwarfindex.Places(ctx, s, x, addrs)
+		if len(m.lines) > 0 {
+			m.inlines(ctx, f, s, memory/2)
+		}
 	}
 	return x, err
+}
+
+// inlines finds the functions that were inlined at the addresses of C, C++ and
+// Rust code. Without them its lines still tell where it is.
+func (m *moduleRun) inlines(ctx context.Context, f *elffile.File, s dwarfindex.Sections, limit uint64) {
+	if s.InfoSize > limit {
+		m.r.problem("%s: inlined C functions left out: %d bytes of debug information are over the budget (--symbolize-memory)", m.mod.Path, s.InfoSize)
+		return
+	}
+	info := make([]byte, s.InfoSize)
+	if _, err := s.Info.ReadAt(info, 0); err != nil && err != io.EOF {
+		return
+	}
+	limit -= s.InfoSize
+	extra := map[string][]byte{}
+	for _, name := range []string{".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_str_offsets"} {
+		if sec := f.DebugSection(name); sec != nil {
+			data, err := f.Data(sec, limit)
+			if err != nil {
+				return
+			}
+			extra[name] = data
+			limit -= min(limit, uint64(len(data)))
+		}
+	}
+	var err error
+	if m.inlined, err = dwarfindex.Inlines(ctx, s, info, extra, m.lines); err != nil {
+		m.r.problem("%s: %v", m.mod.Path, err)
+	}
 }
 
 // dwarfSections opens the sections the index is built from. .debug_info is
@@ -366,12 +399,25 @@ func (m *moduleRun) covered(l eventlog.Location, s *symbol, addr uint64) (eventl
 	if l.Binding, err = m.r.bindings.foreign(m.mod.ID, s.Name, s.category); err != nil {
 		return l, err
 	}
-	if p, ok := m.lines[addr]; ok {
-		file, err := m.lineFile(p)
-		if err != nil {
+	p, ok := m.lines[addr]
+	if !ok {
+		return l, nil
+	}
+	chain := m.inlined[addr]
+	if chain == nil {
+		chain = []dwarfindex.Inlined{{File: p.File, Line: p.Line}}
+	}
+	for _, c := range chain {
+		line := eventlog.Line{Binding: l.Binding, Line: c.Line}
+		if line.File, err = m.lineFile(dwarfindex.Place{CompDir: p.CompDir, File: c.File}); err != nil {
 			return l, err
 		}
-		l.Lines = []eventlog.Line{{Binding: l.Binding, File: file, Line: p.Line}}
+		if c.Name != "" {
+			if line.Binding, err = m.r.bindings.foreign(m.mod.ID, c.Name, s.category); err != nil {
+				return l, err
+			}
+		}
+		l.Lines = append(l.Lines, line)
 	}
 	return l, nil
 }

@@ -1,0 +1,154 @@
+package dwarfindex
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ccagent/internal/testprog"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const inlinedCPP = `#include <cstdio>
+namespace geo {
+inline __attribute__((always_inline)) double square(double x) {
+  volatile double y = x;
+  return y * y;
+}
+struct P {
+  double x, y;
+  inline __attribute__((always_inline)) double norm() const {
+    return square(x) + square(y);
+  }
+};
+}
+__attribute__((noinline)) double work(geo::P *p, long n) {
+  double s = 0;
+  for (long i = 0; i < n; i++)
+    s += p[i % 7].norm();
+  return s;
+}
+int main() {
+  geo::P p[7] = {};
+  std::printf("%f\n", work(p, 100));
+}
+`
+
+// TestInlinesAgainstAddr2line compares chains of inlined functions, with their
+// lines, with binutils'.
+func TestInlinesAgainstAddr2line(t *testing.T) {
+	gxx := testprog.NeedTool(t, "g++", "")
+	addr2line := testprog.NeedTool(t, "addr2line", "binutils")
+	for _, dialect := range []string{"-gdwarf-3", "-gdwarf-4", "-gdwarf-5"} {
+		t.Run(dialect, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "a.cpp"), []byte(inlinedCPP), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(gxx, "-O2", dialect, "-no-pie", "-o", "a", "a.cpp")
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			exe := filepath.Join(dir, "a")
+			x, f := build(t, exe)
+			s, _ := load(t, exe)
+			info, err := io.ReadAll(io.NewSectionReader(s.Info, 0, int64(s.InfoSize)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			extra := map[string][]byte{}
+			for _, name := range []string{".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_str_offsets"} {
+				if sec := f.Section(name); sec != nil {
+					if extra[name], err = sec.Data(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			syms, err := f.Symbols()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var addrs []uint64
+			for _, sym := range syms {
+				if strings.HasPrefix(sym.Name, "_Z4work") || sym.Name == "main" {
+					for a := sym.Value; a < sym.Value+sym.Size; a++ {
+						addrs = append(addrs, a)
+					}
+				}
+			}
+			slices.Sort(addrs)
+			places := Places(context.Background(), s, x, addrs)
+			got, err := Inlines(context.Background(), s, info, extra, places)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var in bytes.Buffer
+			for _, a := range addrs {
+				fmt.Fprintf(&in, "%#x\n", a)
+			}
+			cmd = exec.Command(addr2line, "-a", "-i", "-f", "-e", exe)
+			cmd.Stdin = &in
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			deepest := 0
+			for _, part := range strings.Split(string(out), "0x")[1:] {
+				lines := strings.Split(strings.TrimSpace(part), "\n")
+				addr, err := strconv.ParseUint(lines[0], 16, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want []Inlined
+				for i := 1; i+1 < len(lines); i += 2 {
+					file, rest, _ := strings.Cut(lines[i+1], ":")
+					n, _ := strconv.Atoi(strings.Fields(rest + " 0")[0])
+					w := Inlined{Name: lines[i], File: filepath.Base(file), Line: uint32(n)}
+					if i+3 > len(lines) {
+						w.Name = "" // the function itself
+					}
+					want = append(want, w)
+				}
+				deepest = max(deepest, len(want))
+				if len(want) < 2 {
+					want = nil
+				}
+				have := slices.Clone(got[addr])
+				for i := range have {
+					have[i].File = filepath.Base(have[i].File)
+				}
+				if diff := cmp.Diff(want, have); diff != "" {
+					t.Fatalf("%#x:\n%s", addr, diff)
+				}
+			}
+			if deepest < 3 {
+				t.Errorf("the deepest chain has %d functions: the program tests nothing", deepest)
+			}
+		})
+	}
+}
+
+func FuzzInlines(f *testing.F) {
+	info, abbrev, line := seed()
+	f.Add(info, abbrev, line, []byte{})
+	f.Fuzz(func(t *testing.T, info, abbrev, line, ranges []byte) {
+		s := Sections{Info: bytes.NewReader(info), InfoSize: uint64(len(info)), Abbrev: abbrev, Line: line}
+		places := map[uint64]Place{0x1000: {File: "a.c", Line: 3}, 0x1005: {File: "a.c", Line: 4}}
+		got, _ := Inlines(context.Background(), s, info, map[string][]byte{".debug_ranges": ranges}, places)
+		for a, chain := range got {
+			if len(chain) < 2 || len(chain) > maxInlineDepth || chain[len(chain)-1].Name != "" {
+				t.Fatalf("%#x: %v", a, chain)
+			}
+		}
+	})
+}
