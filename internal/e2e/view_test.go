@@ -170,7 +170,7 @@ func TestGHCEventsReadsCaptures(t *testing.T) {
 		t.Fatalf("ghc-events: status %d\n%.2000s%s", r.status, r.stdout, r.stderr)
 	}
 	// It names the events it does not know by their ids.
-	for id, want := range map[int]int{eventlog.IDSample: len(l.samples), eventlog.IDCaptureEnd: 1} {
+	for id, want := range map[int]int{eventlog.IDSample: len(l.samples) + len(l.allocations), eventlog.IDCaptureEnd: 1} {
 		if got := strings.Count(r.stdout, fmt.Sprintf("UnknownEvent {ref = %d}", id)); got != want {
 			t.Errorf("ghc-events reads %d events %d, want %d", got, id, want)
 		}
