@@ -43,6 +43,7 @@ type capture struct {
 	sideBand  *perf.SideBand
 	processes *processes
 	stacks    *stacks
+	rotation  rotation
 	seen      *seenAddresses
 
 	labels          map[threadKey]string // as last written
@@ -246,7 +247,9 @@ func (c *capture) emit(time uint64, e eventlog.Event) error {
 		time = monotonic()
 	}
 	// What happened before the log's time 0 is written as of 0.
-	return c.log.Write(max(time, c.start)-c.start, eventlog.NoCap, e)
+	at := max(time, c.start) - c.start
+	c.remember(at, e)
+	return c.log.Write(at, eventlog.NoCap, e)
 }
 
 // follow captures until something ends it.
@@ -264,6 +267,9 @@ func (c *capture) follow() (eventlog.EndReason, error) {
 			flushed = t
 			if err := c.account(); err != nil {
 				return eventlog.EndFailed, fmt.Errorf("write log: %w", err)
+			}
+			if err := c.rotate(); err != nil {
+				return eventlog.EndFailed, fmt.Errorf("rotate log: %w", err)
 			}
 		}
 		select {

@@ -50,6 +50,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		try("finish log", c.log.Close())
 	}
 	c.sum.LogSize = c.log.Size()
+	try("finish older logs", c.closeOld())
 	return errors.Join(errs...)
 }
 
@@ -77,6 +78,9 @@ func (c *capture) close() error {
 	}
 	if c.file != nil {
 		errs = append(errs, c.file.Close())
+	}
+	for _, p := range c.rotation.old { // of a capture that was not finished
+		errs = append(errs, p.file.Close())
 	}
 	return errors.Join(errs...)
 }

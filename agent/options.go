@@ -20,6 +20,11 @@ type Options struct {
 	MaxFrames    int
 	User         string // run, own and trace as this user; empty for the invoking one
 
+	// Rotate begins a new log when one has reached so many bytes; 0 never does.
+	// Keep is how many of them are kept; 0 keeps all.
+	Rotate uint64
+	Keep   int
+
 	// SymbolizeMemory bounds the symboliser, in bytes, and SymbolizeTime its
 	// run.
 	SymbolizeMemory uint64
@@ -39,7 +44,11 @@ type EventSummary struct {
 // Summary is the accounting of a finished capture.
 type Summary struct {
 	Log     string
-	LogSize int64
+	LogSize int64 // of all logs
+	// Pieces are the logs before Log that rotation left, oldest first; Dropped
+	// counts those that were removed again.
+	Pieces  []string
+	Dropped int
 	// Events in the order they were asked for.
 	Events    []EventSummary
 	Samples   uint64

@@ -54,7 +54,7 @@ func (c *capture) symbolize(ctx context.Context) error {
 		if l, ok := e.(*eventlog.Locations); ok {
 			c.sum.Unresolved -= c.seen.resolvedBy(l)
 		}
-		return c.emit(now, e)
+		return c.emitSymbol(e)
 	})
 	if ctx.Err() != nil {
 		c.sum.SymbolProblem = "interrupted; ccagent symbolize " + c.sum.Log + " adds them"

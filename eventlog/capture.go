@@ -248,6 +248,7 @@ const (
 	EndDuration                     // --duration passed
 	EndInterrupted                  // the user asked
 	EndFailed                       // the agent failed; CaptureEnd.Detail tells how
+	EndRotated                      // the capture goes on in another log
 )
 
 // CaptureEnd closes the sampling part of a log. A log without it was cut off.

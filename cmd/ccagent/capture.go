@@ -26,6 +26,8 @@ type captureFlags struct {
 	duration        time.Duration
 	kernel          bool
 	noEmbedSource   bool
+	rotate          string
+	keep            int
 	maxFrames       int
 	user            string
 	quiet           bool
@@ -42,6 +44,8 @@ func (f *captureFlags) register(cmd *cobra.Command) {
 	fs.DurationVar(&f.duration, "duration", 0, "end the capture after `D` (such as 5s)")
 	fs.BoolVar(&f.kernel, "kernel", false, "record the kernel's frames of samples that hit there")
 	fs.BoolVar(&f.noEmbedSource, "no-embed-source", false, "leave the text of source files out of the log")
+	fs.StringVar(&f.rotate, "rotate", "", "begin a new log when one has reached `SIZE` (such as 256MB)")
+	fs.IntVar(&f.keep, "keep", 0, "with --rotate: keep the last `N` logs (default: all)")
 	fs.IntVar(&f.maxFrames, "max-frames", 128, "record at most `N` frames of a stack")
 	fs.StringVar(&f.user, "user", "", "run, or trace, and own the log as user `NAME` instead of the invoking one")
 	fs.BoolVar(&f.quiet, "quiet", false, "print no summary")
@@ -73,7 +77,21 @@ func (f *captureFlags) options() (agent.Options, error) {
 			return agent.Options{}, fmt.Errorf("-e %q: an event's name is empty", f.events)
 		}
 	}
+	var rotate uint64
+	if f.rotate != "" {
+		if rotate, err = parseSize(f.rotate); err != nil {
+			return agent.Options{}, fmt.Errorf("--rotate: %w", err)
+		}
+	}
+	switch {
+	case f.keep < 0:
+		return agent.Options{}, fmt.Errorf("--keep %d: a number of logs, or 0 for all", f.keep)
+	case f.keep > 0 && rotate == 0:
+		return agent.Options{}, errors.New("--keep is for --rotate SIZE: without it there is one log")
+	}
 	return agent.Options{
+		Rotate:          rotate,
+		Keep:            f.keep,
 		Output:          f.output,
 		Events:          events,
 		Rate:            rate,

@@ -43,6 +43,13 @@ func printSummary(w io.Writer, s *agent.Summary) {
 	if s.SymbolProblem != "" {
 		line("symbols: %s", s.SymbolProblem)
 	}
+	if s.Dropped > 0 {
+		line("%d older logs were removed, as --keep asks", s.Dropped)
+	}
+	if len(s.Pieces) > 0 {
+		line("%s and %d before it, from %s on (%s); ccview export --to eventlog merges them", s.Log, len(s.Pieces), s.Pieces[0], bytesAmount(s.LogSize))
+		return
+	}
 	line("%s (%s)", s.Log, bytesAmount(s.LogSize))
 }
 

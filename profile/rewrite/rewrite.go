@@ -257,7 +257,9 @@ func (c *copier) record(rec *eventlog.Record) error {
 	case *eventlog.Process:
 		return c.put(c.clamp(time), rec.Cap, ev)
 	case *eventlog.CaptureEnd:
-		c.end, c.endTime, c.haveEnd = *ev, c.clamp(time), true
+		if at := c.clamp(time); !c.haveEnd || at >= c.endTime {
+			c.end, c.endTime, c.haveEnd = *ev, at, true
+		}
 		return nil
 	case *eventlog.AgentCost:
 		if c.within(time) {

@@ -85,6 +85,8 @@ func endName(p *profile.Profile) string {
 		s = ", as long as was asked for"
 	case eventlog.EndInterrupted:
 		s = ", until interrupted"
+	case eventlog.EndRotated:
+		s = ", then the capture goes on in the next log"
 	case eventlog.EndFailed:
 		s = ", until ccagent failed: " + p.End.Detail
 	}
@@ -397,6 +399,7 @@ func infoOf(p *profile.Profile) infoJSON {
 	if p.HaveEnd {
 		doc.Program.End = map[eventlog.EndReason]string{
 			eventlog.EndExited: "exited", eventlog.EndDuration: "duration", eventlog.EndInterrupted: "interrupted", eventlog.EndFailed: "failed",
+			eventlog.EndRotated: "rotated",
 		}[p.End.Reason]
 		if p.End.HaveStatus {
 			doc.Program.ExitStatus = &p.End.ExitStatus
