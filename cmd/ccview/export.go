@@ -38,7 +38,12 @@ func exportCommand(stdout, stderr io.Writer) *cobra.Command {
 
 Without --event, formats that hold several events get all of them, the others
 the log's first.`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return wrong("export takes a log, or with --to eventlog several; see ccview export --help")
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if to == eventlogFormat {
 				return v.rewrite(c, args, out, compat)
