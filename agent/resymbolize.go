@@ -55,6 +55,7 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 		UID: owner.UID, GID: owner.GID,
 		EmbedSource: opts.EmbedSource,
 		SourceDirs:  opts.SourceDirs,
+		CacheDir:    indexCache(owner.UID),
 		MemoryLimit: opts.Memory,
 		Timeout:     opts.Time,
 	}

@@ -3,6 +3,9 @@ package agent
 import (
 	"context"
 	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	"ccagent/eventlog"
@@ -20,6 +23,7 @@ func (c *capture) symbolize(ctx context.Context) error {
 	job := worker.Job{
 		UID: c.who.UID, GID: c.who.GID,
 		EmbedSource: c.opts.EmbedSource,
+		CacheDir:    indexCache(c.who.UID),
 		MemoryLimit: c.opts.SymbolizeMemory,
 		Timeout:     c.opts.SymbolizeTime,
 	}
@@ -78,6 +82,23 @@ func openDebugFile(mod *module) *os.File {
 		return nil
 	}
 	return symbolize.OpenDebugFile(mod.path, &mod.binary)
+}
+
+// indexCache is where the symboliser of a user's logs keeps its indices: in the
+// user's own cache directory. Empty for root where the symboliser is not root.
+func indexCache(uid uint32) string {
+	dir, err := os.UserCacheDir()
+	if os.Geteuid() == 0 {
+		u, lookup := user.LookupId(strconv.FormatUint(uint64(uid), 10))
+		if uid == 0 || lookup != nil || !filepath.IsAbs(u.HomeDir) {
+			return ""
+		}
+		dir, err = filepath.Join(u.HomeDir, ".cache"), nil
+	}
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "ccagent", "index")
 }
 
 // leafSamples counts the samples that hit a user-space address.

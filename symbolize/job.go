@@ -46,6 +46,9 @@ type Job struct {
 	// SourceDirs are searched for sources that are not where the debug
 	// information says, under their relative names.
 	SourceDirs []string
+	// CacheDir keeps indices of debug information between runs, in files of the
+	// calling user's. Empty keeps none.
+	CacheDir string
 	// SymbolsOnly leaves debug information alone.
 	SymbolsOnly bool
 	// After are the last ids in use: those of a Run that broke off, whose events

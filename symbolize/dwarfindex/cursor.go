@@ -24,6 +24,16 @@ func (c *cursor) skip(n uint64) {
 	c.off += int(n)
 }
 
+// bytes gives the next n bytes, shared; nil if there are not so many.
+func (c *cursor) bytes(n uint64) []byte {
+	start := c.off
+	c.skip(n)
+	if c.bad {
+		return nil
+	}
+	return c.b[start:c.off]
+}
+
 func (c *cursor) u8() uint8 {
 	if c.off >= len(c.b) {
 		c.fail()

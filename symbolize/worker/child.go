@@ -51,7 +51,7 @@ func child() (symbolize.Summary, error) {
 	}
 	job := symbolize.Job{
 		Kernel: req.Kernel, EmbedSource: req.EmbedSource, SourceDirs: req.SourceDirs,
-		SymbolsOnly: req.SymbolsOnly, After: req.After, Memory: req.Memory / 4 * 3,
+		CacheDir: req.CacheDir, SymbolsOnly: req.SymbolsOnly, After: req.After, Memory: req.Memory / 4 * 3,
 		ReadSource: symbolize.ReadSourceFile,
 	}
 	if req.AskSource {
@@ -94,6 +94,9 @@ func confine(req *request) error {
 	}{
 		{unix.RLIMIT_CORE, 0},
 		{unix.RLIMIT_FSIZE, 0}, // pipes are not files
+	}
+	if req.CacheDir != "" {
+		limits[1].bytes = symbolize.MaxCacheFile
 	}
 	if req.Memory > 0 {
 		debug.SetMemoryLimit(int64(req.Memory))

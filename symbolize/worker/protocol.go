@@ -30,6 +30,7 @@ type request struct {
 	EmbedSource bool
 	AskSource   bool // the parent reads sources
 	SourceDirs  []string
+	CacheDir    string
 	SymbolsOnly bool
 	After       symbolize.IDs
 	Memory      uint64

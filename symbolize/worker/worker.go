@@ -44,6 +44,11 @@ type Job struct {
 	UID, GID    uint32
 	EmbedSource bool
 	SourceDirs  []string
+	// CacheDir is where indices of debug information are kept between runs: a
+	// folder of the owner's, which need not exist. The child reads and writes it
+	// as itself, so it is left alone where the owner is root and the child is
+	// not. Empty keeps none.
+	CacheDir string
 	// MemoryLimit is in bytes, 0 meaning 512 MB; Timeout 0 means two minutes.
 	MemoryLimit uint64
 	Timeout     time.Duration
@@ -139,6 +144,7 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 	if os.Geteuid() == 0 {
 		uid, gid := job.UID, job.GID
 		if uid == 0 {
+			req.CacheDir = ""
 			uid, gid = nobody, nobody
 		}
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: gid}
@@ -215,7 +221,7 @@ func describe(err error, stderr []byte) error {
 // makeRequest lists the job's files as descriptors.
 func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File) {
 	req := &request{
-		Kernel: job.Kernel, EmbedSource: job.EmbedSource, SourceDirs: job.SourceDirs, SymbolsOnly: symbolsOnly,
+		Kernel: job.Kernel, EmbedSource: job.EmbedSource, SourceDirs: job.SourceDirs, CacheDir: job.CacheDir, SymbolsOnly: symbolsOnly,
 		After: v.ids, Memory: job.MemoryLimit, Timeout: job.Timeout,
 	}
 	var files []*os.File
