@@ -1,14 +1,9 @@
 package testprog
 
 import (
-	"bufio"
 	"debug/dwarf"
 	"debug/elf"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"sort"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -51,18 +46,11 @@ func (c counts) sum() (s float64) {
 // the instructions executed in its code and in that of its local bindings. Callgrind
 // counts by address; the program's debug information says whose address it is.
 func instructions(t *testing.T, name string, args ...string) counts {
-	valgrind := NeedTool(t, "valgrind", "")
 	exe := Build(t, name, Options{Flags: []string{"-optl-no-pie"}})
-	out := filepath.Join(t.TempDir(), "callgrind.out")
-	// The RTS reserves more address space than valgrind has, unless limited.
-	script := `ulimit -v 16000000; exec "$0" --quiet --tool=callgrind --dump-instr=yes --callgrind-out-file="$1" "${@:2}"`
-	cmd := exec.Command("bash", append([]string{"-c", script, valgrind, out, exe}, append(args, "+RTS", "-V0")...)...)
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("run %s under callgrind: %v\n%s", name, err, msg)
-	}
+	costs := CountInstructions(t, exe, args...)
 	owners := ownersOf(t, exe)
 	by := counts{}
-	for addr, n := range selfCosts(t, out) {
+	for addr, n := range costs {
 		i := sort.Search(len(owners), func(i int) bool { return owners[i].lo > addr }) - 1
 		if i >= 0 && addr < owners[i].hi {
 			by[owners[i].name] += n
@@ -148,54 +136,4 @@ func ownersOf(t *testing.T, exe string) []owner {
 	}
 	sort.Slice(blocks, func(i, j int) bool { return blocks[i].lo < blocks[j].lo })
 	return blocks
-}
-
-// selfCosts sums the instructions that a callgrind dump with instruction addresses
-// counts at each address. The line after a calls= line is what the callee cost.
-func selfCosts(t *testing.T, path string) map[uint64]float64 {
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	costs := map[uint64]float64{}
-	var addr uint64
-	callee := false
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		line := s.Text()
-		if strings.HasPrefix(line, "calls=") {
-			callee = true
-			continue
-		}
-		if line == "" || !strings.ContainsRune("0123456789+-*", rune(line[0])) {
-			continue
-		}
-		fields := strings.Fields(line) // address, line, instructions
-		if fields[0] != "*" {
-			relative := line[0] == '+' || line[0] == '-'
-			n, err := strconv.ParseInt(fields[0], 0, 64)
-			if err != nil {
-				t.Fatalf("read %s: %v in %q", path, err, line)
-			}
-			if relative {
-				addr += uint64(n)
-			} else {
-				addr = uint64(n)
-			}
-		}
-		if !callee && len(fields) == 3 {
-			n, err := strconv.ParseFloat(fields[2], 64)
-			if err != nil {
-				t.Fatalf("read %s: %v in %q", path, err, line)
-			}
-			costs[addr] += n
-		}
-		callee = false
-	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return costs
 }

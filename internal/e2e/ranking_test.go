@@ -1,0 +1,159 @@
+package e2e
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/internal/testprog"
+	"ccagent/symbolize"
+)
+
+// Sampled shares of source bindings against callgrind's instruction counts. Time
+// is not instructions: the bound of each program says how far they may be apart
+// where the code waits for nothing but its own results. (In the example program,
+// which chases pointers, they are apart by more, as they should be.)
+func TestRankingAgreesWithInstructionCounts(t *testing.T) {
+	for _, p := range []struct {
+		name          string
+		counted, long []string // the same work, a few times and many times
+		bound         float64
+	}{
+		{"spin31", []string{"100"}, []string{"20000"}, 0.05},
+		{"fac", []string{"1000", "300"}, []string{"1000", "300000"}, 0.03},
+		{"fusion", []string{"1000", "300"}, []string{"1000", "300000"}, 0.15},
+		{"alloc31", []string{"100"}, []string{"30000"}, 0.1},
+	} {
+		t.Run(p.name, func(t *testing.T) {
+			exe := testprog.Build(t, p.name, testprog.Options{Flags: []string{"-optl-no-pie"}})
+			want := sharesByInstructions(t, exe, testprog.CountInstructions(t, exe, p.counted...))
+
+			log, _ := record(t, nil, exe, p.long...)
+			h := hotOf(t, log)
+			got, haskell := map[string]float64{}, haskellShare(t, log)
+			for _, r := range h.Rows {
+				if r.Kind != "category" {
+					got[r.Element] = r.Share / haskell
+				}
+			}
+			compareRanking(t, want, got, p.bound)
+		})
+	}
+}
+
+// compareRanking compares the ten with the most instructions: their shares, and
+// the order of those that are apart by more than twice the bound.
+func compareRanking(t *testing.T, want, got map[string]float64, bound float64) {
+	t.Helper()
+	top := slices.SortedFunc(maps.Keys(want), func(a, b string) int { return cmp.Compare(want[b], want[a]) })
+	top = top[:min(10, len(top))]
+	for i, a := range top {
+		t.Logf("%5.1f %% of instructions, %5.1f %% of samples: %s", 100*want[a], 100*got[a], a)
+		if math.Abs(want[a]-got[a]) > bound {
+			t.Errorf("%s: %.3f of the instructions, %.3f of the samples", a, want[a], got[a])
+		}
+		for _, b := range top[i+1:] {
+			if want[a]-want[b] > 2*bound && got[a] <= got[b] {
+				t.Errorf("%s executes more than %s (%.3f, %.3f) and is sampled less (%.3f, %.3f)", a, b, want[a], want[b], got[a], got[b])
+			}
+		}
+	}
+}
+
+// haskellShare is the part of the samples whose leaf is in Haskell code.
+func haskellShare(t *testing.T, log string) float64 {
+	t.Helper()
+	l := readLog(t, log)
+	n, all := 0, 0
+	for _, s := range l.samples {
+		if s.Event != 0 {
+			continue
+		}
+		all++
+		if s.Flags&eventlog.SampleInKernel != 0 {
+			continue
+		}
+		frames := l.frames(s)
+		if len(frames) > 0 && frames[0].Kind == eventlog.FramePC && l.locations[place{frames[0].Module, frames[0].Addr}].Category == eventlog.CategoryHaskell {
+			n++
+		}
+	}
+	if all == 0 {
+		t.Fatal("no samples")
+	}
+	return float64(n) / float64(all)
+}
+
+// sharesByInstructions attributes instructions as hot attributes samples: to
+// every source binding in an address's cause set, as parts of all Haskell code.
+func sharesByInstructions(t *testing.T, exe string, counts map[uint64]float64) map[string]float64 {
+	t.Helper()
+	f, err := os.Open(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := symbolize.Module{ID: 1, Path: exe, File: f, Size: st.Size()}
+	for a := range counts {
+		m.Addresses = append(m.Addresses, symbolize.Address{Addr: a})
+	}
+	bindings := map[uint32]eventlog.Binding{}
+	spans := map[uint32]eventlog.Span{}
+	blocks := map[uint32]eventlog.Block{}
+	root := func(id uint32) string {
+		for bindings[id].Parent != 0 {
+			id = bindings[id].Parent
+		}
+		return bindings[id].Module + "." + bindings[id].Name
+	}
+	total := 0.0
+	shares := map[string]float64{}
+	_, err = symbolize.Run(context.Background(), symbolize.Job{Modules: []symbolize.Module{m}, ReadSource: symbolize.ReadSourceFile}, func(e eventlog.Event) error {
+		switch e := e.(type) {
+		case *eventlog.Binding:
+			bindings[e.ID] = *e
+		case *eventlog.Span:
+			spans[e.ID] = *e
+		case *eventlog.Block:
+			b := *e
+			b.Causes = slices.Clone(e.Causes)
+			blocks[e.ID] = b
+		case *eventlog.Locations:
+			for _, l := range e.Locations {
+				if l.Category != eventlog.CategoryHaskell {
+					continue
+				}
+				total += counts[l.Addr]
+				names := map[string]bool{}
+				for _, c := range blocks[l.Block].Causes {
+					if b := spans[c.Span].Binding; b != 0 {
+						names[root(b)] = true
+					}
+				}
+				if len(names) == 0 && l.Quality == eventlog.QualityExact {
+					names[root(l.Binding)] = true
+				}
+				for n := range names {
+					shares[n] += counts[l.Addr]
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range shares {
+		shares[n] /= total
+	}
+	return shares
+}
