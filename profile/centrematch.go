@@ -16,6 +16,8 @@ type Centre struct {
 	Module  string // empty where the centre spans several
 	Package string
 	Span    string // "file:line:col-line:col", of spans and of bindings whose source is known
+	File    string // of Span
+	Extent  Extent // of Span
 	Pseudo  bool
 }
 
@@ -95,8 +97,10 @@ type centreMatcher struct {
 func (m *centreMatcher) add(pat CentrePattern) bool {
 	switch pat.Preset {
 	case PresetBindings:
+		// Names with a space tell what GHC made: "insertWith (specialised)" in Main
+		// is a library's function.
 		own := m.p.ownPackages()
-		return m.bindings(pat, func(b *Binding) bool { return b.Name != "" && own[b.Package] && !isDescription(b.Name) })
+		return m.bindings(pat, func(b *Binding) bool { return b.Name != "" && own[b.Package] && !strings.Contains(b.Name, " ") })
 	case PresetModules:
 		return m.modules(pat, func(*Binding) bool { return true })
 	case PresetPackages:
@@ -141,7 +145,7 @@ func (m *centreMatcher) put(pat CentrePattern, k elementKey, c Centre) int32 {
 			if one.Package != c.Package {
 				one.Package = ""
 			}
-			one.Span = ""
+			one.Span, one.File, one.Extent = "", "", Extent{}
 		}
 		c.Name = pat.Name
 	}
@@ -175,7 +179,8 @@ func (m *centreMatcher) bindings(pat CentrePattern, want func(*Binding) bool) bo
 		name := bindingName(b)
 		c := Centre{Name: name, Module: b.Module, Package: b.Package}
 		if sp := m.p.symbols.spans[home[id]]; sp.File != 0 {
-			c.Span = m.p.symbols.files[sp.File].Path + ":" + sp.Extent.String()
+			c.File, c.Extent = m.p.symbols.files[sp.File].Path, sp.Extent
+			c.Span = c.File + ":" + c.Extent.String()
 		}
 		m.c.binding[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "b" + name, Extent{}}, c)
 	})
@@ -232,6 +237,9 @@ func (m *centreMatcher) span(pat CentrePattern, f FileID, x Extent, c Centre) {
 	of := &m.p.symbols.bindings[m.p.moduleOfFile()[f]]
 	c.Module, c.Package = of.Module, of.Package
 	file := m.p.symbols.files[f].Path
+	if c.Span != "" {
+		c.File, c.Extent = file, x
+	}
 	id := m.put(pat, elementKey{KindSource, file, "s", x}, c)
 	m.c.spans[f] = append(m.c.spans[f], spanCentre{x, id})
 }

@@ -4,6 +4,7 @@
 //	ccview hot FILE                   elements by share
 //	ccview source FILE PATH|BINDING   source with its costs
 //	ccview stacks FILE                call tree
+//	ccview ccs FILE                   cost centres, chosen after the run
 //	ccview timeline FILE              activity over time
 //	ccview info FILE                  metadata and all accounting
 //	ccview doctor FILE                is the log whole; what is missing and what would bring it back

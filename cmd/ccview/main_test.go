@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,6 +104,21 @@ func TestExitStatus(t *testing.T) {
 		{"hot --cap 99999999999 run.eventlog", 2, "too large"},
 		{"hot --category x run.eventlog", 2, "unknown category"},
 		{"stacks --folded --format json run.eventlog", 2, "--folded"},
+		{"ccs run.eventlog", 0, ""},
+		{"ccs --prof run.eventlog", 0, ""},
+		{"ccs --dot run.eventlog", 0, ""},
+		{"ccs --stack run.eventlog", 0, ""},
+		{"ccs --mode exact run.eventlog", 2, "-prof"},
+		{"ccs --mode x run.eventlog", 2, "choose lexical"},
+		{"ccs --select Physics.pairwsie run.eventlog", 2, "the nearest are Physics.pairwise"},
+		{"ccs --select Physics.*,,x run.eventlog", 2, "names nothing"},
+		{"ccs --select @x run.eventlog", 2, "@bindings"},
+		{"ccs --dot --format json run.eventlog", 2, "choose one"},
+		{"ccs --set nosuch run.eventlog", 2, "nosuch"},
+		{"ccs --set text run.eventlog", 2, "line 1: this is no set"},
+		{"ccs --set . run.eventlog", 2, "is a directory"},
+		{"ccs --save no/such run.eventlog", 2, "save the set"},
+		{"ccs raw.eventlog", 0, "ccagent symbolize raw.eventlog"},
 		{"timeline --buckets 100000 run.eventlog", 2, "--buckets"},
 	} {
 		r := ccview(t, strings.Fields(c.args)...)
@@ -187,6 +203,83 @@ func TestFlags(t *testing.T) {
 	r := d.Rows[1]
 	if r.Share != 0.4 || r.Only != 0 || r.Inclusive != 0.45 || r.Samples != 40 || r.Kind != "binding" || r.Span != "10:1-10:51" || r.Module != "Physics" || r.File != "src/Physics.hs" {
 		t.Errorf("%+v", r)
+	}
+}
+
+type ccsDoc struct {
+	Event, Mode string
+	Total       uint64
+	Forced      float64
+	Rows        []struct {
+		CostCentre            string `json:"cost_centre"`
+		Module, Span, Parent  string
+		Individual, Inherited float64
+		Entries               *uint64
+		ParentRow             int `json:"parent_row"`
+	}
+}
+
+func costCentres(t *testing.T, args ...string) (d ccsDoc, stderr string) {
+	t.Helper()
+	r := ccview(t, append([]string{"ccs", "run.eventlog", "--format", "json"}, args...)...)
+	if err := json.Unmarshal([]byte(r.stdout), &d); err != nil || r.status != 0 {
+		t.Fatalf("ccs %v: status %d, %v\n%s", args, r.status, err, r.stderr)
+	}
+	return d, r.stderr
+}
+
+// Whatever is chosen, the individual figures sum to 1.
+func TestCCS(t *testing.T) {
+	for _, c := range []struct {
+		args, row             string
+		individual, inherited float64
+	}{
+		{"", "Physics.pairwise", 0.45, 0.45},
+		{"--select Physics.step", "Physics.step", 0.83, 0.83},
+		{"--select Physics.step,Physics.pairwise", "Physics.step", 0.38, 0.83},
+		{"--select phys=Physics.*", "phys", 0.83, 0.83},
+		{"--select @modules --mode evaluation", "Physics", 0.73, 0.83},
+		{"--select @packages --mode stacks", "base", 0.15, 0.15},
+		{"--mode stacks", "Physics.step", 0.38, 0.83},
+		{"--event cycles --range 0.041-0.061", "Physics.step", 1, 1},
+	} {
+		d, _ := costCentres(t, strings.Fields(c.args)...)
+		sum, found := 0.0, false
+		for _, r := range d.Rows {
+			sum += r.Individual
+			if r.CostCentre == c.row {
+				found = true
+				if math.Abs(r.Individual-c.individual) > 1e-9 || math.Abs(r.Inherited-c.inherited) > 1e-9 {
+					t.Errorf("%q: %+v", c.args, r)
+				}
+			}
+			if r.ParentRow >= 0 && d.Rows[r.ParentRow].CostCentre != r.Parent {
+				t.Errorf("%q: parent of %+v", c.args, r)
+			}
+		}
+		if !found || math.Abs(sum-1) > 1e-9 {
+			t.Errorf("%q: individuals sum to %v; %s is there: %v", c.args, sum, c.row, found)
+		}
+	}
+}
+
+// A set is saved and taken again, on other logs too.
+func TestCCSSets(t *testing.T) {
+	want, _ := costCentres(t, "--select", "phys=Physics.*,GHC.Base.map", "--save", "centres")
+	got, stderr := costCentres(t, "--set", "centres")
+	if stderr != "" || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, saved %v\n%s", got, want, stderr)
+	}
+	data, err := os.ReadFile(filepath.Join(logs, "centres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(logs, "centres"), append(data, "Nosuch.binding\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, stderr = costCentres(t, "--set", "centres")
+	if fmt.Sprint(got) != fmt.Sprint(want) || !strings.Contains(stderr, `"Nosuch.binding" names no code`) {
+		t.Errorf("%v, saved %v\n%s", got, want, stderr)
 	}
 }
 

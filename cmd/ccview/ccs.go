@@ -1,0 +1,196 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"ccagent/profile"
+	"ccagent/ui/text"
+
+	"github.com/spf13/cobra"
+)
+
+// maxSetFile bounds a set file's size.
+const maxSetFile = 1 << 20
+
+// ccs is the flags of one ccview ccs.
+type ccs struct {
+	*view
+	selects []string
+	mode    string
+	set     string
+	save    string
+	prof    bool
+	dot     bool
+	stack   bool
+}
+
+func ccsCommand(stdout, stderr io.Writer) *cobra.Command {
+	v := &ccs{view: &view{stdout: stdout, stderr: stderr}}
+	c := &cobra.Command{
+		Use:   "ccs FILE",
+		Short: "cost centres, chosen after the run",
+		Long: `Cost centres: every sample belongs to exactly one, so the individual figures sum
+to the whole, whatever is chosen. Centres are chosen here and now, on the log of
+an ordinary binary:
+
+  --select Main.load,Main.save          bindings (* is any text, ? any character)
+  --select 'Data.Map.*,containers'      bindings, modules, packages, files: what matches first
+  --select module:Main,src/A.hs:10-20   a level told, a stretch of source
+  --select 'io=System.*,io=GHC.IO.*'    one centre of several
+  --select @bindings                    a preset: @bindings (the default), @modules, @packages
+
+Of nested centres the innermost that encloses the code has the cost. Code in no
+centre is subsumed by its caller. What came by way of a thunk's evaluation is
+told as forced: its centre forced the thunk and need not have built it.
+
+  lexical     the innermost centre that statically encloses the code
+  evaluation  the nearest procedure on the stack that is a centre
+  stacks      cost-centre stacks: which centre on behalf of which`,
+		Args: exactly(1, "one log"),
+		RunE: func(c *cobra.Command, args []string) error { return v.run(c, args[0]) },
+	}
+	v.addFlags(c)
+	f := c.Flags()
+	f.StringArrayVar(&v.selects, "select", nil, "the centres: `GLOB,…` (default @bindings)")
+	f.StringVar(&v.mode, "mode", "lexical", "lexical, evaluation, stacks or exact")
+	f.StringVar(&v.set, "set", "", "take the centres from `FILE`, written by --save")
+	f.StringVar(&v.save, "save", "", "write the centres to `FILE`")
+	f.BoolVar(&v.prof, "prof", false, "print the layout of GHC's +RTS -p report")
+	f.BoolVar(&v.dot, "dot", false, "print the call graph of the centres for Graphviz")
+	f.BoolVar(&v.stack, "stack", false, "print the most expensive cost-centre stack alone")
+	return c
+}
+
+func (v *ccs) run(c *cobra.Command, path string) error {
+	mode, set, err := v.centreFlags()
+	if err != nil {
+		return err
+	}
+	s, _, err := v.selection(c, path)
+	if err != nil {
+		return err
+	}
+	if v.save != "" {
+		if err := os.WriteFile(v.save, []byte(set.Format()), 0o666); err != nil {
+			return wrong("save the set of cost centres: %w", err)
+		}
+	}
+	centres, err := v.centres(s.Profile, set, path)
+	if err != nil {
+		return err
+	}
+	o := v.options(path)
+	switch {
+	case v.prof:
+		return v.report(s, centres, o)
+	case v.dot:
+		return text.Graph(v.stdout, s, s.CostCentres(centres, profile.ModeStacks), o)
+	case v.stack:
+		return text.ExpensiveStack(v.stdout, s, s.CostCentres(centres, profile.ModeStacks), o)
+	case v.json():
+		return text.CostCentresJSON(v.stdout, s, s.CostCentres(centres, mode), o)
+	}
+	return text.CostCentres(v.stdout, s, s.CostCentres(centres, mode), o)
+}
+
+// centreFlags reads what can be judged without the log.
+func (v *ccs) centreFlags() (profile.CentreMode, profile.CentreSet, error) {
+	var set profile.CentreSet
+	if v.mode == "exact" {
+		return 0, set, wrong("--mode exact reads the running cost-centre stacks of a -prof binary, and logs hold none yet: use lexical, evaluation or stacks, which work on any binary")
+	}
+	mode, err := profile.ParseCentreMode(v.mode)
+	if err != nil {
+		return 0, set, &wrongCall{err}
+	}
+	only := 0
+	for _, b := range []bool{v.prof, v.dot, v.stack, v.format == "json"} {
+		if b {
+			only++
+		}
+	}
+	if only > 1 {
+		return 0, set, wrong("choose one of --prof, --dot, --stack and --format json")
+	}
+	if v.set != "" {
+		if set, err = readSet(v.set); err != nil {
+			return 0, set, err
+		}
+	}
+	for _, list := range v.selects {
+		for _, item := range strings.Split(list, ",") {
+			p, err := profile.ParseCentrePattern(item)
+			if err != nil {
+				return 0, set, &wrongCall{fmt.Errorf("--select: %w", err)}
+			}
+			set.Patterns = append(set.Patterns, p)
+		}
+	}
+	if len(set.Patterns) == 0 && v.set == "" {
+		set.Patterns = []profile.CentrePattern{{Preset: profile.PresetBindings}}
+	}
+	return mode, set, nil
+}
+
+func readSet(path string) (profile.CentreSet, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return profile.CentreSet{}, wrong("read the set of cost centres: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSetFile+1))
+	if err != nil {
+		return profile.CentreSet{}, wrong("read the set of cost centres: %w", err)
+	}
+	if len(data) > maxSetFile {
+		return profile.CentreSet{}, wrong("read the set of cost centres: %s has more than %d bytes", path, maxSetFile)
+	}
+	set, err := profile.ParseCentreSet(string(data))
+	var bad *profile.SetError
+	if errors.As(err, &bad) {
+		return set, wrong("read the set of cost centres %s: %w", path, err)
+	}
+	return set, err
+}
+
+// centres finds the set's centres. Globs given in the call must match; those of
+// a set file, which is used on many logs, are told of.
+func (v *ccs) centres(p *profile.Profile, set profile.CentreSet, path string) (*profile.Centres, error) {
+	centres := p.Centres(set)
+	given := make(map[profile.CentrePattern]bool)
+	for _, list := range v.selects {
+		for _, item := range strings.Split(list, ",") {
+			if pat, err := profile.ParseCentrePattern(item); err == nil {
+				given[pat] = true
+			}
+		}
+	}
+	for _, m := range centres.Missed {
+		if given[m.Pattern] && m.Pattern.Preset == profile.NoPreset {
+			return nil, &wrongCall{m}
+		}
+		v.warn("%s", m)
+	}
+	if p.Symbolised && !p.HasNotes() {
+		v.warn("%s: no code has source notes, so cost centres are bindings by their symbols, and inlined code is its procedure's: build with -g3", path)
+	}
+	return centres, nil
+}
+
+// report prints the layout of +RTS -p: time and, where the log has it, allocation.
+func (v *ccs) report(s *profile.Selection, centres *profile.Centres, o text.Options) error {
+	time := s.CostCentres(centres, profile.ModeStacks)
+	p := s.Profile
+	for i := range p.Events {
+		if p.Events[i].Unit != "bytes" || i == s.Event || p.Events[i].Samples == 0 {
+			continue
+		}
+		a := p.Select(s.Filter.WithEvent(i))
+		return text.ProfReport(v.stdout, s, time, a, a.CostCentres(centres, profile.ModeStacks), o)
+	}
+	return text.ProfReport(v.stdout, s, time, nil, nil, o)
+}

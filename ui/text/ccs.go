@@ -1,0 +1,215 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"ccagent/profile"
+)
+
+const ccsRows = 40
+
+// CostCentres prints the figures of cost centres, or of cost-centre stacks.
+// Stacks without weight of their own are left out unless all rows are asked for.
+func CostCentres(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Options) error {
+	p := newPrinter(w, o)
+	p.heading(s)
+	if s.Samples == 0 {
+		return p.flush()
+	}
+	stacks := c.Mode == profile.ModeStacks
+	rows, depth := shownRows(c, o.Top < 0)
+	what := "cost centre"
+	if stacks {
+		what = "cost-centre stack"
+	}
+	p.line(p.bold("  indiv    incl   forced  " + what))
+	n := o.top(len(rows), ccsRows)
+	for _, i := range rows[:n] {
+		p.centreRow(s, c, i, depth[i])
+	}
+	if rest := len(rows) - n; rest > 0 {
+		p.line(p.faint(fmt.Sprintf("%s more: --top 0 prints all", plural(uint64(rest), "row"))))
+	}
+	p.line("")
+	sum := uint64(0)
+	for i := range c.Rows {
+		sum += c.Rows[i].Individual
+	}
+	p.note("the individual figures of %s sum to %s of the selection", plural(uint64(len(c.Rows)), "row"), percent(s.Fraction(sum)))
+	p.note("in a centre's own code %s, of callees %s, forced %s, in no centre %s", percent(s.Fraction(c.Own)), percent(s.Fraction(c.Subsumed)), percent(s.Fraction(c.Forced)), percent(s.Fraction(c.Pseudo)))
+	if c.Forced > 0 {
+		p.note("forced: thunks that the centre forced and need not have built")
+	}
+	if c.Gap > 0 {
+		p.note("%s was attributed past frames that are missing from the stacks", percent(s.Fraction(c.Gap)))
+	}
+	if c.Deep > 0 {
+		p.note("%s is in stacks of more centres than are kept: choose fewer centres", percent(s.Fraction(c.Deep)))
+	}
+	return p.flush()
+}
+
+// shownRows are the rows worth printing, and how far each is indented: of stacks
+// without weight of their own only those that several stand on.
+func shownRows(c *profile.CostCentres, all bool) (rows, depth []int) {
+	depth = make([]int, len(c.Rows))
+	if c.Mode != profile.ModeStacks {
+		for i := range c.Rows {
+			rows = append(rows, i)
+		}
+		return rows, depth
+	}
+	above := make([]int, len(c.Rows)) // stacks right above
+	for i := range c.Rows {
+		if up := c.Rows[i].Parent; up >= 0 {
+			above[up]++
+		}
+	}
+	shown := make([]bool, len(c.Rows))
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		shown[i] = all || r.Individual > 0 || above[i] > 1
+		if shown[i] {
+			rows = append(rows, i)
+		}
+		if r.Parent >= 0 {
+			depth[i] = depth[r.Parent]
+			if shown[r.Parent] {
+				depth[i]++
+			}
+		}
+	}
+	return rows, depth
+}
+
+func (p *printer) centreRow(s *profile.Selection, c *profile.CostCentres, i, indent int) {
+	r := &c.Rows[i]
+	individual := s.Fraction(r.Individual)
+	left := " " + p.heat(individual, Percent(individual)) + "  " + p.faintZero(s.Fraction(r.Inherited)) + "  " + p.faintZero(s.Fraction(r.Forced)) + "   "
+	indent = min(indent, 30)
+	room := 0
+	if p.o.Width > 0 {
+		room = max(12, p.o.width()-27-indent)
+	}
+	name := fit(r.Centre.Name, room)
+	if r.Centre.Pseudo {
+		name = p.style("3", name)
+	}
+	where := ""
+	if sp := r.Centre.Span; sp != "" && sp != r.Centre.Name {
+		where = "  " + fit(sp, 60)
+		if room > 0 && len(r.Centre.Name)+len(where) > room {
+			where = ""
+		}
+	}
+	p.line(left, strings.Repeat(" ", indent), name, p.faint(where))
+}
+
+type ccsJSON struct {
+	Event    string       `json:"event"`
+	Mode     string       `json:"mode"`
+	Total    uint64       `json:"total"`
+	Forced   float64      `json:"forced"`
+	Rows     []ccsRowJSON `json:"rows"`
+	Unit     string       `json:"unit"`
+	Samples  uint64       `json:"samples"`
+	Own      float64      `json:"own"`
+	Subsumed float64      `json:"subsumed"`
+	Pseudo   float64      `json:"pseudo"`
+	Gap      float64      `json:"gap"`
+	Deep     float64      `json:"deep"`
+	Notes    bool         `json:"notes"`
+}
+
+type ccsRowJSON struct {
+	CostCentre string  `json:"cost_centre"`
+	Module     string  `json:"module"`
+	Span       string  `json:"span"`
+	Individual float64 `json:"individual"`
+	Inherited  float64 `json:"inherited"`
+	// Entries is null: samples do not count entries.
+	Entries *uint64 `json:"entries"`
+	// Parent names the centre below on the stack; ParentRow is its position in
+	// rows, −1 where there is none.
+	Parent          string  `json:"parent"`
+	ParentRow       int     `json:"parent_row"`
+	Package         string  `json:"package"`
+	Pseudo          bool    `json:"pseudo"`
+	Forced          float64 `json:"forced"`
+	InheritedForced float64 `json:"inherited_forced"`
+	Samples         uint64  `json:"samples"`
+}
+
+// CostCentresJSON writes what CostCentres prints. Figures are fractions of the
+// total.
+func CostCentresJSON(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Options) error {
+	sum := s.Summary()
+	doc := ccsJSON{
+		Event: sum.Event, Mode: c.Mode.String(), Total: c.Total, Forced: s.Fraction(c.Forced), Rows: []ccsRowJSON{}, Unit: sum.Unit,
+		Samples: c.Samples, Own: s.Fraction(c.Own), Subsumed: s.Fraction(c.Subsumed), Pseudo: s.Fraction(c.Pseudo),
+		Gap: s.Fraction(c.Gap), Deep: s.Fraction(c.Deep), Notes: s.Profile.HasNotes(),
+	}
+	for i := range c.Rows[:o.top(len(c.Rows), len(c.Rows))] {
+		r := &c.Rows[i]
+		row := ccsRowJSON{
+			CostCentre: r.Centre.Name, Module: r.Centre.Module, Span: r.Centre.Span, Package: r.Centre.Package, Pseudo: r.Centre.Pseudo,
+			Individual: s.Fraction(r.Individual), Inherited: s.Fraction(r.Inherited), ParentRow: r.Parent,
+			Forced: s.Fraction(r.Forced), InheritedForced: s.Fraction(r.InheritedForced), Samples: r.Samples,
+		}
+		if r.Parent >= 0 {
+			row.Parent = c.Rows[r.Parent].Centre.Name
+		}
+		doc.Rows = append(doc.Rows, row)
+	}
+	return writeJSON(w, doc)
+}
+
+// ExpensiveStack prints the stack with the largest individual figure, topmost
+// centre first. The figures are of ModeStacks.
+func ExpensiveStack(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Options) error {
+	p := newPrinter(w, o)
+	best := c.MostExpensive()
+	if best < 0 {
+		p.line("No sample of this event is in the selection.")
+		return p.flush()
+	}
+	for i, x := range c.Stack(best) {
+		mark := "  on "
+		if i == 0 {
+			mark = percent(s.Fraction(c.Rows[best].Individual)) + " "
+		}
+		p.line(padRight(mark, 6), fit(x.Name, 0))
+	}
+	return p.flush()
+}
+
+// Graph writes the call graph of cost centres for Graphviz: nodes with their
+// individual and inherited figures, arcs with the number of stacks that have
+// them. The figures are of ModeStacks.
+func Graph(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Options) error {
+	p := newPrinter(w, o)
+	p.line("digraph cost_centres {")
+	p.line(`  node [shape=box, fontname="sans-serif"];`)
+	ids := make(map[*profile.Centre]int)
+	for i := range c.ByCentre {
+		r := &c.ByCentre[i]
+		ids[r.Centre] = i
+		inherited := s.Fraction(r.Inherited)
+		p.linef("  n%d [label=%s, penwidth=%.1f];", i, dotString(fmt.Sprintf("%s\n%s individual\n%s inherited", fit(r.Centre.Name, 0),
+			percent(s.Fraction(r.Individual)), percent(inherited))), 1+4*inherited)
+	}
+	arcs := c.Arcs()
+	for i := range arcs {
+		a := &arcs[i]
+		p.linef("  n%d -> n%d [label=\"%d\", penwidth=%.1f];", ids[a.From], ids[a.To], a.Stacks, 1+4*s.Fraction(a.Weight))
+	}
+	p.line("}")
+	return p.flush()
+}
+
+// dotString quotes text for Graphviz.
+func dotString(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
+}

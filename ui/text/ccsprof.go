@@ -1,0 +1,197 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"ccagent/profile"
+)
+
+// ProfReport prints cost centres as the report of +RTS -p is laid out, for
+// scripts that read it: of time what the selection counts, of allocation what
+// the log's event in bytes does, dots where it has none. Entries are not
+// counted by sampling and are 0. Both are of ModeStacks; alloc may be nil.
+func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, allocSel *profile.Selection, alloc *profile.CostCentres, o Options) error {
+	p := newPrinter(w, Options{})
+	cap := &s.Profile.Capture
+	stamp := time.Unix(0, int64(cap.StartUnixNs)).UTC().Format("Mon Jan _2 15:04 2006")
+	p.line("\t" + stamp + " Time and Allocation Profiling Report  (Final)")
+	p.line("")
+	args := []string{path.Base(cap.Program)}
+	if len(cap.Args) > 1 {
+		args = append(args, cap.Args[1:]...)
+	}
+	p.line("\t   " + fit(strings.Join(args, " "), 0))
+	p.line("")
+	sum := s.Summary()
+	secs := fmt.Sprintf("%.2f %s", float64(sum.Total), fit(sum.Unit, 16))
+	if sum.Unit == "ns" {
+		secs = fmt.Sprintf("%.2f secs", float64(sum.Total)/1e9)
+	}
+	interval := 0.0
+	if sum.Samples > 0 && sum.Unit == "ns" {
+		interval = float64(sum.Total) / float64(sum.Samples) / 1e3
+	}
+	p.linef("\ttotal time  = %18s   (%d ticks @ %.0f us, %d processors)", secs, sum.Samples, interval, max(1, cap.CPUs))
+	total := uint64(0)
+	if alloc != nil {
+		total = alloc.Total
+	}
+	p.linef("\ttotal alloc = %15s bytes  (excludes profiling overheads)", thousands(total))
+	p.line("")
+
+	allocOf := make(map[string]*profile.CentreRow)
+	if alloc != nil {
+		for i := range alloc.ByCentre {
+			allocOf[alloc.ByCentre[i].Centre.Name] = &alloc.ByCentre[i]
+		}
+	}
+	pc := func(f float64) string { return fmt.Sprintf("%6.1f", 100*f) }
+	allocShare := func(w uint64) float64 {
+		if allocSel == nil {
+			return 0
+		}
+		return allocSel.Fraction(w)
+	}
+
+	// The flat list: what has at least one percent.
+	flat := [][]string{{"COST CENTRE", "MODULE", "SRC", "%time %alloc"}, nil}
+	for i := range c.ByCentre {
+		r := &c.ByCentre[i]
+		t, a := s.Fraction(r.Individual), 0.0
+		if x := allocOf[r.Centre.Name]; x != nil {
+			a = allocShare(x.Individual)
+		}
+		if t >= 0.01 || a >= 0.01 {
+			flat = append(flat, append(profNames(r.Centre), pc(t)+pc(a)))
+		}
+	}
+	byTime(flat[2:])
+	p.table(flat)
+	p.line("")
+	p.line("")
+
+	// The tree: every stack, by its centre, indented by its depth.
+	allocTree := make(map[string]*profile.CentreRow)
+	if alloc != nil {
+		for i, key := range stackKeys(alloc) {
+			allocTree[key] = &alloc.Rows[i]
+		}
+	}
+	keys := stackKeys(c)
+	tree := [][]string{{"", "", "", "", "", "  individual      inherited"}, {"COST CENTRE", "MODULE", "SRC", "no.", "entries", "%time %alloc   %time %alloc"}, nil}
+	depth := make([]int, len(c.Rows))
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		if r.Parent >= 0 {
+			depth[i] = depth[r.Parent] + 1
+		}
+		names := profNames(r.Centre)
+		names[0] = strings.Repeat(" ", min(depth[i], 200)) + names[0]
+		ind, inh := 0.0, 0.0
+		if x := allocTree[keys[i]]; x != nil {
+			ind, inh = allocShare(x.Individual), allocShare(x.Inherited)
+		}
+		tree = append(tree, append(names, fmt.Sprint(i+1), "0", pc(s.Fraction(r.Individual))+pc(ind)+"  "+pc(s.Fraction(r.Inherited))+pc(inh)))
+	}
+	p.table(tree)
+	return p.flush()
+}
+
+// stackKeys identifies stacks by their centres' names.
+func stackKeys(c *profile.CostCentres) []string {
+	keys := make([]string, len(c.Rows))
+	for i := range c.Rows {
+		keys[i] = c.Rows[i].Centre.Name
+		if up := c.Rows[i].Parent; up >= 0 {
+			keys[i] = keys[up] + "\x00" + keys[i]
+		}
+	}
+	return keys
+}
+
+// profNames are a centre's name, module and source as the report has them: one
+// word each.
+func profNames(c *profile.Centre) []string {
+	word := func(s, empty string) string {
+		s = strings.ReplaceAll(fit(s, 0), " ", "_")
+		if s == "" {
+			return empty
+		}
+		return s
+	}
+	name := c.Name
+	if c.Module != "" {
+		name = strings.TrimPrefix(name, c.Module+".")
+	}
+	src := "<no location info>"
+	if c.Pseudo {
+		src = "<built-in>"
+	}
+	if c.File != "" {
+		src = word(c.File+":"+srcSpan(c.Extent), src)
+	}
+	module := word(c.Module, word(c.Package, "-"))
+	if c.Pseudo && c.Module == "" {
+		module = word(c.Name, "-")
+	}
+	return []string{word(name, "-"), module, src}
+}
+
+// srcSpan writes an extent as GHC does, with the last column itself.
+func srcSpan(x profile.Extent) string {
+	last := max(x.EndCol, 1) - 1
+	switch {
+	case x.Line != x.EndLine:
+		return fmt.Sprintf("(%d,%d)-(%d,%d)", x.Line, x.Col, x.EndLine, last)
+	case last > x.Col:
+		return fmt.Sprintf("%d:%d-%d", x.Line, x.Col, last)
+	default:
+		return fmt.Sprintf("%d:%d", x.Line, x.Col)
+	}
+}
+
+func byTime(rows [][]string) {
+	// Already by inherited weight; the report's list is by time.
+	for i := 1; i < len(rows); i++ {
+		for j := i; j > 0 && rows[j][3] > rows[j-1][3]; j-- {
+			rows[j], rows[j-1] = rows[j-1], rows[j]
+		}
+	}
+}
+
+// table sets columns as wide as they need; a nil row is an empty line.
+func (p *printer) table(rows [][]string) {
+	var width []int
+	for _, r := range rows {
+		for i, s := range r[:max(0, len(r)-1)] {
+			if i == len(width) {
+				width = append(width, 0)
+			}
+			width[i] = max(width[i], utf8.RuneCountInString(s))
+		}
+	}
+	for _, r := range rows {
+		var b strings.Builder
+		for i, s := range r {
+			b.WriteString(s)
+			if i < len(r)-1 {
+				b.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(s)+1))
+			}
+		}
+		p.line(b.String())
+	}
+}
+
+// thousands sets a number with commas.
+func thousands(n uint64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
