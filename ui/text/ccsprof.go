@@ -19,13 +19,13 @@ func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, alloc
 	p := newPrinter(w, Options{})
 	cap := &s.Profile.Capture
 	stamp := time.Unix(0, int64(cap.StartUnixNs)).UTC().Format("Mon Jan _2 15:04 2006")
-	p.line("\t" + stamp + " Time and Allocation Profiling Report  (Final)")
+	p.line("        " + stamp + " Time and Allocation Profiling Report  (Final)")
 	p.line("")
 	args := []string{path.Base(cap.Program)}
 	if len(cap.Args) > 1 {
 		args = append(args, cap.Args[1:]...)
 	}
-	p.line("\t   " + fit(strings.Join(args, " "), 0))
+	p.line("           " + fit(strings.Join(args, " "), 0))
 	p.line("")
 	sum := s.Summary()
 	secs := fmt.Sprintf("%.2f %s", float64(sum.Total), fit(sum.Unit, 16))
@@ -36,12 +36,12 @@ func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, alloc
 	if sum.Samples > 0 && sum.Unit == "ns" {
 		interval = float64(sum.Total) / float64(sum.Samples) / 1e3
 	}
-	p.linef("\ttotal time  = %18s   (%d ticks @ %.0f us, %d processors)", secs, sum.Samples, interval, max(1, cap.CPUs))
+	p.linef("        total time  = %18s   (%d ticks @ %.0f us, %d processors)", secs, sum.Samples, interval, max(1, cap.CPUs))
 	total := uint64(0)
 	if alloc != nil {
 		total = alloc.Total
 	}
-	p.linef("\ttotal alloc = %15s bytes  (excludes profiling overheads)", thousands(total))
+	p.linef("        total alloc = %15s bytes  (excludes profiling overheads)", thousands(total))
 	p.line("")
 
 	allocOf := make(map[string]*profile.CentreRow)
