@@ -65,7 +65,6 @@ type rtsState struct {
 	stacks  map[[2]uint32]uint32 // (parent node, centre) → node
 	nodes   uint32
 	event   bool // the time profile's event is defined
-	written bool // and so are its symbols
 }
 
 // costCentreModule is the module that cost centres stand in for the addresses

@@ -45,6 +45,7 @@ func PerfScript(w io.Writer, ss []*profile.Selection, _ Options) error {
 	for i, s := range ss {
 		walkers[i] = s.StackWalker(true)
 	}
+	lines := make(map[profile.StackFrame]string)
 	for _, at := range rows {
 		r := &more[at.weight]
 		comm := comms[r.t.PID]
@@ -54,21 +55,31 @@ func PerfScript(w io.Writer, ss []*profile.Selection, _ Options) error {
 		fmt.Fprintf(out, "%s %d/%d [%03d] %d.%06d: %d %s: \n", comm, r.t.PID, r.t.TID, r.cpu,
 			r.time/1_000_000_000, r.time/1000%1_000_000, r.weight, perfEvent(ss[r.index].EventDef().Name()))
 		for _, f := range stackOf(walkers[r.index], r.site) {
-			var addr uint64
-			file := "[unknown]"
-			if f.Place != 0 {
-				module, a, ok := p.Place(f.Place)
-				if addr = a; ok && module != 0 {
-					file = files[module]
-				} else if ok && f.Frame.Module == "kernel" {
-					file = "[kernel.kallsyms]"
-				}
+			line, ok := lines[f]
+			if !ok {
+				line = perfFrame(p, files, f)
+				lines[f] = line
 			}
-			fmt.Fprintf(out, "\t%16x %s (%s)\n", addr, perfSymbol(f.Frame.Name), perfFile(file))
+			out.WriteString(line)
 		}
 		out.WriteByte('\n')
 	}
 	return out.Flush()
+}
+
+// perfFrame is a frame's line.
+func perfFrame(p *profile.Profile, files map[uint32]string, f profile.StackFrame) string {
+	var addr uint64
+	file := "[unknown]"
+	if f.Place != 0 {
+		module, a, ok := p.Place(f.Place)
+		if addr = a; ok && module != 0 {
+			file = files[module]
+		} else if ok && f.Frame.Module == "kernel" {
+			file = "[kernel.kallsyms]"
+		}
+	}
+	return fmt.Sprintf("\t%16x %s (%s)\n", addr, perfSymbol(f.Frame.Name), perfFile(file))
 }
 
 // commandNames are the processes' latest names.
