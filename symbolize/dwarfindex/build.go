@@ -174,7 +174,7 @@ func (b *builder) unit(u *unit) error {
 	}
 	firstBlock, firstProc := len(b.x.blocks), len(b.x.procs)
 	err := b.haskell(u, &c, table, uint32(len(b.x.units)-1))
-	b.markDead(&info, firstBlock, firstProc)
+	b.markDead(&info, firstBlock)
 	b.positions(&info, firstProc)
 	return err
 }
@@ -445,9 +445,9 @@ func (b *builder) internFile(p []byte) uint32 {
 // file's section, near 0, and its blocks may reach into the program's own: so
 // its beginning decides for all. Where a unit is one section (no
 // -split-sections), the unit's beginning does.
-func (b *builder) markDead(info *Unit, firstBlock, firstProc int) {
+func (b *builder) markDead(info *Unit, firstBlock int) {
 	x := b.x
-	wholeUnit := info.Lo != info.Hi && !b.opt.Executable(info.Lo) && b.ascending(firstProc)
+	wholeUnit := info.Lo != info.Hi && !b.opt.Executable(info.Lo) && b.oneSection(firstBlock)
 	for i := firstBlock; i < len(x.blocks); i++ {
 		blk := &x.blocks[i]
 		root := &x.blocks[x.procs[blk.proc].root]
@@ -460,17 +460,24 @@ func (b *builder) markDead(info *Unit, firstBlock, firstProc int) {
 	}
 }
 
-// ascending reports whether the procedures from first on lie one after the
-// other, as in one section.
-func (b *builder) ascending(first int) bool {
-	last := uint64(0)
-	for _, p := range b.x.procs[first:] {
-		if lo := b.x.blocks[p.root].lo; lo != 0 {
-			if lo < last {
+// oneSection reports whether the unit's code lies together: each procedure
+// begins where the code before it ends, but for its info table and alignment.
+// (With -split-sections the linker may have dropped the unit's beginning alone.)
+func (b *builder) oneSection(firstBlock int) bool {
+	const between = 512
+	end := uint64(0)
+	for i := firstBlock; i < len(b.x.blocks); i++ {
+		blk := &b.x.blocks[i]
+		if blk.lo >= blk.hi {
+			if blk.parent == NoBlock { // dropped, and its addresses zeroed
 				return false
 			}
-			last = lo
+			continue
 		}
+		if blk.parent == NoBlock && end != 0 && (blk.lo+between < end || blk.lo > end+between) {
+			return false
+		}
+		end = max(end, blk.hi)
 	}
 	return true
 }
