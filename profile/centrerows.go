@@ -13,6 +13,7 @@ type centreRows struct {
 	index   pairTable       // rows by that below and the topmost centre
 	items   []int32         // of the stack at hand, topmost first, without marks
 	forced  []bool          // by item: an update frame was crossed above it
+	path    []uint32        // rows of the stack at hand, from its bottom
 }
 
 // stackRow is a row in the making.
@@ -58,19 +59,32 @@ func (r *centreRows) take(a *attribution, w, n uint64) {
 	if !r.stacks {
 		return
 	}
-	at := -1
+	// Neighbours in the walk have most of their stack in common.
+	at, shared := -1, true
 	for i := len(r.items) - 1; i >= 0; i-- {
-		k := pair(uint32(at+1), uint32(r.items[i]))
-		id, ok := r.index.get(k)
-		if !ok {
-			id = uint32(len(r.rows))
-			r.rows = append(r.rows, stackRow{parent: int32(at), item: r.items[i]})
-			r.index.put(k, id)
+		item, depth := r.items[i], len(r.items)-1-i
+		if shared = shared && depth < len(r.path) && r.rows[r.path[depth]].item == item; shared {
+			at = int(r.path[depth])
+		} else {
+			r.path = append(r.path[:depth], uint32(r.row(at, item)))
+			at = int(r.path[depth])
 		}
-		at = int(id)
 		r.rows[at].inherit(w, r.forced[i])
 	}
+	r.path = r.path[:len(r.items)]
 	r.rows[at].own(w, n, r.forced[0])
+}
+
+// row finds or makes the row of an item on a row's stack.
+func (r *centreRows) row(on int, item int32) int {
+	k := pair(uint32(on+1), uint32(item))
+	id, ok := r.index.get(k)
+	if !ok {
+		id = uint32(len(r.rows))
+		r.rows = append(r.rows, stackRow{parent: int32(on), item: item})
+		r.index.put(k, id)
+	}
+	return int(id)
 }
 
 func (c *centreFigures) own(w, n uint64, forced bool) {
