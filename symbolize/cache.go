@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -125,10 +124,10 @@ func (c cache) prune(limit int64) error {
 func indexKey(ctx context.Context, s dwarfindex.Sections, f *elffile.File) (string, error) {
 	h := sha256.New()
 	for _, p := range f.Segments {
-		_ = binary.Write(h, binary.LittleEndian, p) // never fails: a hash, and fixed sizes
+		fmt.Fprintf(h, "%+v\n", p)
 	}
 	for _, part := range [][]byte{s.Abbrev, s.Str, s.LineStr, s.Line} {
-		_ = binary.Write(h, binary.LittleEndian, uint64(len(part)))
+		fmt.Fprintf(h, "%d\n", len(part))
 		h.Write(part)
 	}
 	if _, err := io.Copy(h, io.NewSectionReader(s.Info, 0, int64(s.InfoSize))); err != nil {
