@@ -87,7 +87,7 @@ type builder struct {
 	memo    map[abbrevKey]*abbrevTable
 	lines   lineTable
 
-	recent   [1024]uint32 // span ids
+	recent   [1 << 13]uint32 // span ids
 	lastPath []byte
 	lastFile uint32
 }
@@ -125,9 +125,9 @@ func (b *builder) units(ctx context.Context) error {
 }
 
 // reserve makes room for what GHC's .debug_info of that size usually holds, a
-// block in about 80 bytes, so that arrays are not copied as they grow.
+// block in about 60 bytes, so that arrays are not copied as they grow.
 func (b *builder) reserve() {
-	n := int(min(b.s.InfoSize/80, b.opt.Memory/1024))
+	n := int(min(b.s.InfoSize/60, b.opt.Memory/1024))
 	b.x.blocks = append(make([]block, 0, n+1), b.x.blocks...)
 	b.dies = append(make([]uint64, 0, n+1), b.dies...)
 	b.x.notes = append(make([]note, 0, n+1), b.x.notes...)
