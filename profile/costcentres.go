@@ -21,10 +21,23 @@ const (
 	// ModeStacks: cost-centre stacks, compressed (Morgan & Jarvis 1998). The
 	// centres are those of ModeLexical.
 	ModeStacks
+	// ModeExact is ModeStacks on stacks that are cost-centre stacks themselves:
+	// see Profile.HasCostCentreStacks.
+	ModeExact
 	centreModes
 )
 
-var modeNames = [centreModes]string{"lexical", "evaluation", "stacks"}
+var modeNames = [centreModes]string{"lexical", "evaluation", "stacks", "exact"}
+
+// Stacks reports whether the mode gives figures of stacks.
+func (m CentreMode) Stacks() bool { return m == ModeStacks || m == ModeExact }
+
+// HasCostCentreStacks reports whether the log's samples carry the running
+// cost-centre stack of a -prof binary. So far those of the RTS's own time
+// profiler do.
+func (p *Profile) HasCostCentreStacks() bool {
+	return !p.HaveCapture && slices.ContainsFunc(p.Modules, func(m Module) bool { return m.ID == costCentreModule })
+}
 
 func (m CentreMode) String() string { return modeNames[min(m, centreModes-1)] }
 
@@ -35,7 +48,7 @@ func ParseCentreMode(s string) (CentreMode, error) {
 			return CentreMode(m), nil
 		}
 	}
-	return 0, fmt.Errorf("unknown mode %q: choose lexical, evaluation or stacks", s)
+	return 0, fmt.Errorf("unknown mode %q: choose lexical, evaluation, stacks or exact", s)
 }
 
 // Pseudo-centres.
@@ -136,7 +149,7 @@ func (s *Selection) CostCentres(c *Centres, mode CentreMode) *CostCentres {
 	}
 	a := &attribution{s: s, p: s.Profile, ch: c.chains(scope), centres: slices.Clone(c.List), pseudo: make(map[string]int32),
 		out: &CostCentres{Mode: mode, Centres: c, Total: s.Total, Samples: s.Samples}}
-	a.rows.stacks = mode == ModeStacks
+	a.rows.stacks = mode.Stacks()
 	a.walk()
 	a.rows.finish(a)
 	return a.out
@@ -167,8 +180,7 @@ func (a *attribution) walk() {
 			sampled[up] = true
 		}
 	}
-	main := a.pseudoCentre(centreMain, "MAIN")
-	a.stack.reset(main)
+	a.stack.reset(a.root())
 	visible := make([]int8, len(p.places))
 	cafs := p.cafs()
 	var path []standing
@@ -195,6 +207,17 @@ func (a *attribution) walk() {
 		a.samples(sites[first[n]:first[n+1]], &here)
 		path = append(path, here)
 	}
+}
+
+// root is the centre at the bottom of stacks: MAIN, which the program's own
+// stacks have for a centre like any other.
+func (a *attribution) root() int32 {
+	if a.out.Mode == ModeExact {
+		if i := slices.IndexFunc(a.out.Centres.List, func(c Centre) bool { return c.Name == centreMain }); i >= 0 {
+			return int32(i)
+		}
+	}
+	return a.pseudoCentre(centreMain, "MAIN")
 }
 
 // enter takes a node on the path.

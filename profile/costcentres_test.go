@@ -325,7 +325,7 @@ func checkByDefinition(t *testing.T, s *Selection, c *Centres, mode CentreMode, 
 	}
 	stacks := s.CostCentres(c, ModeStacks)
 	for i, r := range stacks.Rows {
-		if mode != ModeStacks {
+		if !mode.Stacks() {
 			break
 		}
 		var names []string
@@ -346,7 +346,7 @@ func checkByDefinition(t *testing.T, s *Selection, c *Centres, mode CentreMode, 
 	if !maps.Equal(gotCentre, byCentre) {
 		t.Fatalf("%s: centres\n%v\nby definition\n%v", name, gotCentre, byCentre)
 	}
-	if mode == ModeStacks && !maps.Equal(gotStack, byStack) {
+	if mode.Stacks() && !maps.Equal(gotStack, byStack) {
 		t.Fatalf("%s: stacks\n%v\nby definition\n%v", name, gotStack, byStack)
 	}
 }
@@ -389,4 +389,33 @@ func cpuTime() time.Duration {
 		return 0
 	}
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+}
+
+// The stacks that the RTS's time profiler writes are taken as they are, with its
+// own MAIN at the bottom.
+func TestExactStacks(t *testing.T) {
+	r := newRTSLog(t)
+	r.put(1, eventlog.NoCap, &eventlog.ProfBegin{TickNs: 1_000_000},
+		&eventlog.CostCentre{Centre: 4, Label: "MAIN", Module: "MAIN", SrcLoc: "<built-in>"},
+		&eventlog.CostCentre{Centre: 3, Label: "GC", Module: "GC", SrcLoc: "<built-in>"},
+		&eventlog.CostCentre{Centre: 2, Label: "main", Module: "Main", SrcLoc: "T.hs:(11,1)-(19,21)"},
+		&eventlog.CostCentre{Centre: 1, Label: "build", Module: "Main", SrcLoc: "T.hs:9:1-66"})
+	for range 7 {
+		r.put(2, eventlog.NoCap, &eventlog.ProfSample{Stack: []uint32{1, 2, 4}})
+	}
+	r.put(3, eventlog.NoCap, &eventlog.ProfSample{Stack: []uint32{2, 4}}, &eventlog.ProfSample{Stack: []uint32{3, 4}}, &eventlog.ProfSample{Stack: []uint32{4}})
+	p := r.load()
+	if !p.HasCostCentreStacks() || load(t, logtest.NBody().End()).HasCostCentreStacks() {
+		t.Error("which logs have cost-centre stacks")
+	}
+	got := func(patterns ...string) map[string][3]uint64 {
+		return figures(p.Select(Filter{}).CostCentres(centres(t, p, patterns...), ModeExact))
+	}
+	if want := map[string][3]uint64{"MAIN": {1, 10, 0}, "Main.main": {1, 8, 0}, "Main.build": {7, 7, 0}, "GC": {1, 1, 0}}; !maps.Equal(got("binding:*"), want) {
+		t.Errorf("%v, want %v", got("binding:*"), want)
+	}
+	// Deselected, build is subsumed by main.
+	if want := map[string][3]uint64{"MAIN": {1, 10, 0}, "Main.main": {8, 8, 0}, "GC": {1, 1, 0}}; !maps.Equal(got("Main.main", "MAIN", "GC"), want) {
+		t.Errorf("%v, want %v", got("Main.main", "MAIN", "GC"), want)
+	}
 }

@@ -49,7 +49,8 @@ told as forced: its centre forced the thunk and need not have built it.
 
   lexical     the innermost centre that statically encloses the code
   evaluation  the nearest procedure on the stack that is a centre
-  stacks      cost-centre stacks: which centre on behalf of which`,
+  stacks      cost-centre stacks: which centre on behalf of which
+  exact       the stacks that a -prof binary kept itself, where the log has them`,
 		Args: exactly(1, "one log"),
 		RunE: func(c *cobra.Command, args []string) error { return v.run(c, args[0]) },
 	}
@@ -74,6 +75,13 @@ func (v *ccs) run(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	if mode == profile.ModeExact && !s.Profile.HasCostCentreStacks() {
+		return wrong("--mode exact needs the cost-centre stacks of a -prof binary, and the samples of %s carry none: use lexical, evaluation or stacks, which work on any binary, or a log that the program's RTS wrote with +RTS -p -l", path)
+	}
+	stacks := profile.ModeStacks
+	if mode == profile.ModeExact {
+		stacks = mode
+	}
 	if v.save != "" {
 		if err := os.WriteFile(v.save, []byte(set.Format()), 0o666); err != nil {
 			return wrong("save the set of cost centres: %w", err)
@@ -88,9 +96,9 @@ func (v *ccs) run(c *cobra.Command, path string) error {
 	case v.prof:
 		return v.report(s, centres, o)
 	case v.dot:
-		return text.Graph(v.stdout, s, s.CostCentres(centres, profile.ModeStacks), o)
+		return text.Graph(v.stdout, s, s.CostCentres(centres, stacks), o)
 	case v.stack:
-		return text.ExpensiveStack(v.stdout, s, s.CostCentres(centres, profile.ModeStacks), o)
+		return text.ExpensiveStack(v.stdout, s, s.CostCentres(centres, stacks), o)
 	case v.json():
 		return text.CostCentresJSON(v.stdout, s, s.CostCentres(centres, mode), o)
 	}
@@ -100,9 +108,6 @@ func (v *ccs) run(c *cobra.Command, path string) error {
 // centreFlags reads what can be judged without the log.
 func (v *ccs) centreFlags() (profile.CentreMode, profile.CentreSet, error) {
 	var set profile.CentreSet
-	if v.mode == "exact" {
-		return 0, set, wrong("--mode exact reads the running cost-centre stacks of a -prof binary, and logs hold none yet: use lexical, evaluation or stacks, which work on any binary")
-	}
 	mode, err := profile.ParseCentreMode(v.mode)
 	if err != nil {
 		return 0, set, &wrongCall{err}
@@ -131,6 +136,10 @@ func (v *ccs) centreFlags() (profile.CentreMode, profile.CentreSet, error) {
 		}
 	}
 	if len(set.Patterns) == 0 && v.set == "" {
+		if mode == profile.ModeExact { // all that the program was compiled with
+			set.Patterns = []profile.CentrePattern{{Level: profile.LevelBinding, HasLevel: true, Glob: "*"}}
+			return mode, set, nil
+		}
 		set.Patterns = []profile.CentrePattern{{Preset: profile.PresetBindings}}
 	}
 	return mode, set, nil

@@ -18,7 +18,7 @@ func CostCentres(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Op
 	if s.Samples == 0 {
 		return p.flush()
 	}
-	stacks := c.Mode == profile.ModeStacks
+	stacks := c.Mode.Stacks()
 	rows, depth := shownRows(c, o.Top < 0)
 	what := "cost centre"
 	if stacks {
@@ -55,7 +55,7 @@ func CostCentres(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Op
 // without weight of their own only those that several stand on.
 func shownRows(c *profile.CostCentres, all bool) (rows, depth []int) {
 	depth = make([]int, len(c.Rows))
-	if c.Mode != profile.ModeStacks {
+	if !c.Mode.Stacks() {
 		for i := range c.Rows {
 			rows = append(rows, i)
 		}
