@@ -61,7 +61,7 @@ func (m *Module) At(lineNo int) (name string, ok bool) {
 	if member := find(d.Members, lineNo); member != nil && member.Name != "" {
 		return member.Name + " (" + d.Name + ")", true
 	}
-	if strings.HasPrefix(d.Name, "instance ") || strings.HasPrefix(d.Name, "class ") {
+	if strings.Contains(d.Name, " ") { // no binding: "(data Shape)"
 		return "(" + d.Name + ")", true
 	}
 	return d.Name, true

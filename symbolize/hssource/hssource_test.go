@@ -67,7 +67,7 @@ func TestParse(t *testing.T) {
 	lines := strings.Split(sample, "\n")
 	for _, c := range []struct{ text, want string }{
 		{"rev :: [a]", "rev"}, {"rev xs ++", "rev"}, {"strict !x", "strict"}, {"| a > b", "<+>"},
-		{"`plus`", "plus"}, {"(+++) p", "+++"}, {"(l, r)", "l,r"}, {"deriving (Show", "data Shape"},
+		{"`plus`", "plus"}, {"(+++) p", "+++"}, {"(l, r)", "l,r"}, {"deriving (Show", "(data Shape)"},
 		{"area _ = 0", "area (class HasArea a)"}, {"where k = 2", "area (instance HasArea (Tree a))"},
 		{"area t = go", "area (instance HasArea (Tree a))"}, {"scale k t", "scale (instance HasArea (Tree a))"},
 		{"and a gap", "s'"}, {"c = '", "c"}, {"d = '", "d"}, {"print 2", "main"},
