@@ -157,6 +157,27 @@ func (p *Process) IsCaller(tid int, frame uint64) (bool, error) {
 	return false, ErrNoReturn
 }
 
+// ErrUnconfirmed is given for a truth that proved none.
+var ErrUnconfirmed = errors.New("the thread does not return to the frame that is said to be its caller's")
+
+// Confirm holds a truth against the thread itself: it must return to its
+// youngest frame. Where the code has frames of its own below, or is far from
+// returning, that cannot be seen, and nothing is said. The process is of no use
+// afterwards.
+func (p *Process) Confirm(tid int, truth *oracle.Truth) error {
+	if truth.Top != oracle.TopRow && truth.Top != oracle.TopScan {
+		return nil
+	}
+	caller, err := p.IsCaller(tid, truth.Sp+8*uint64(int64(truth.Shift)))
+	if errors.Is(err, ErrNoReturn) || errors.Is(err, trace.ErrExited) {
+		return nil
+	}
+	if err == nil && !caller {
+		return ErrUnconfirmed
+	}
+	return err
+}
+
 // SnapshotFrames is the frame budget that snapshots are recorded for, and
 // replayed with: what they hold of the memory is enough for it.
 const SnapshotFrames = 128

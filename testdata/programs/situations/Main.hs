@@ -59,24 +59,24 @@ bottom n x = bottom (n - 1) (x * 2862933555777941757 + 3037000493)
 -- DEPTH return frames of the same continuation.
 {-# NOINLINE down #-}
 down :: Int -> Word64 -> Word64
-down 0 x = bottom 1000 x
+down 0 x = bottom 20 x
 down n x = 1 + down (n - 1) x
 
 -- A cycle of two frames, of different size.
 {-# NOINLINE ping #-}
 ping :: Int -> Word64 -> Word64
-ping 0 x = bottom 1000 x
+ping 0 x = bottom 20 x
 ping n x = 1 + pong (n - 1) x
 
 {-# NOINLINE pong #-}
 pong :: Int -> Word64 -> Word64
-pong 0 x = bottom 1000 x
+pong 0 x = bottom 20 x
 pong n x = fromIntegral n * ping (n - 1) (x + 1) + x
 
 -- DEPTH thunks, each with its update frame and the return frame of the addition.
 {-# NOINLINE chain #-}
 chain :: Int -> Word64 -> Word64
-chain depth x = build depth (bottom 1000 x)
+chain depth x = build depth (bottom 20 x)
   where
     build 0 acc = acc
     build n acc = build (n - 1) (lazy (1 + lazy acc))
@@ -84,7 +84,7 @@ chain depth x = build depth (bottom 1000 x)
 -- More arguments than there are registers: the rest is on top of the stack.
 {-# NOINLINE many #-}
 many :: Int -> Word64 -> Word64 -> Word64 -> Word64 -> Word64 -> Word64 -> Word64 -> Word64 -> Word64 -> Word64 -> Word64
-many 0 !a !b !c !d !e !f !g !h !i !j = bottom 1000 (a + b + c + d + e + f + g + h + i + j)
+many 0 !a !b !c !d !e !f !g !h !i !j = bottom 20 (a + b + c + d + e + f + g + h + i + j)
 many n a b c d e f g h i j = a + many (n - 1) b c d e f g h i j (a + 1)
 
 -- Unknown calls: the frames of stg_ap_*.
@@ -95,18 +95,18 @@ applied n f = 1 + applied (n - 1) (lazy (\a -> lazy (f a)))
 
 {-# NOINLINE higher #-}
 higher :: Int -> Word64 -> Word64 -> Word64
-higher n x y = bottom (1000 * n) (x + y)
+higher n x y = bottom (20 * n) (x + y)
 
 -- C that was called unsafely, with a frame of C between it and Haskell.
 {-# NOINLINE unsafely #-}
 unsafely :: Int -> IO Word64
-unsafely 0 = (+ 1) <$> cUnsafe 1000
+unsafely 0 = (+ 1) <$> cUnsafe 20
 unsafely n = (+ 2) <$> unsafely (n - 1)
 
 -- C that was called safely: the Haskell thread waits.
 {-# NOINLINE safely #-}
 safely :: Int -> IO Word64
-safely 0 = (+ 1) <$> cSafe 1000
+safely 0 = (+ 1) <$> cSafe 20
 safely n = (+ 2) <$> safely (n - 1)
 
 -- A collection that the program asks for, by a safe call.
@@ -129,13 +129,13 @@ numbers n = n : numbers (n - 1)
 -- Catch frames.
 {-# NOINLINE nested #-}
 nested :: Int -> Word64 -> IO Word64
-nested 0 x = return $! bottom 1000 x
+nested 0 x = return $! bottom 20 x
 nested n x = ((+ 1) <$> nested (n - 1) x) `catch` \(e :: ArithException) -> throwIO e
 
 -- Catch frames and those that restore the masking state.
 {-# NOINLINE masked #-}
 masked :: Int -> Word64 -> IO Word64
-masked 0 x = return $! bottom 1000 x
+masked 0 x = return $! bottom 20 x
 masked n x = mask $ \restore ->
   restore ((+ 1) <$> masked (n - 1) x) `catch` \(e :: ArithException) -> throwIO e
 
@@ -150,7 +150,7 @@ transaction depth = do
 attempt :: TVar Word64 -> Int -> STM Word64
 attempt v 0 = do
   x <- readTVar v
-  let !y = bottom 1000 x
+  let !y = bottom 20 x
   writeTVar v y
   return y
 attempt v n
@@ -160,7 +160,7 @@ attempt v n
 -- unsafePerformIO, with noDuplicate's frames.
 {-# NOINLINE impure #-}
 impure :: Int -> Word64
-impure 0 = bottom 1000 1
+impure 0 = bottom 20 1
 impure n = 1 + unsafePerformIO (do
   r <- newIORef n
   m <- readIORef r
@@ -173,4 +173,4 @@ constant = 1 + inner
 
 {-# NOINLINE inner #-}
 inner :: Word64
-inner = 2 + bottom 1000 (fromIntegral (length (show (lazy (7 :: Int)))))
+inner = 2 + bottom 20 (fromIntegral (length (show (lazy (7 :: Int)))))

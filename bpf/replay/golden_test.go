@@ -1,0 +1,146 @@
+//go:build linux && cgo
+
+package replay
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ccagent/bpf/replay/oracle"
+	"ccagent/bpf/replay/snapshot"
+)
+
+// snapshots lists the recorded snapshots, in testdata/VERSION/WAY/SITUATION.snap.
+func snapshots(tb testing.TB) []string {
+	tb.Helper()
+	paths, err := filepath.Glob("testdata/*/*/*.snap")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if len(paths) < 30 {
+		tb.Fatalf("only %d snapshots: run scripts/snapshots", len(paths))
+	}
+	return paths
+}
+
+func readSnapshot(tb testing.TB, path string) *snapshot.Snapshot {
+	tb.Helper()
+	s, err := snapshot.ReadFile(path)
+	if err != nil {
+		tb.Fatalf("%s: %v", path, err)
+	}
+	return s
+}
+
+func readGolden(tb testing.TB, path string) *oracle.Truth {
+	tb.Helper()
+	f, err := os.Open(strings.TrimSuffix(path, ".snap") + ".txt")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	truth, err := oracle.ReadText(f)
+	if err != nil {
+		tb.Fatalf("%s: %v", f.Name(), err)
+	}
+	return truth
+}
+
+// differing lists the snapshots of which the walker does not yet tell the truth, with
+// what is wrong. It can only shrink: a snapshot that is told truly must be taken
+// off.
+func differing(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/differing.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		name, what, _ := strings.Cut(line, "\t")
+		known[name] = what
+	}
+	return known
+}
+
+// Every recorded stack is walked as its golden stack has it, and at little cost.
+func TestGoldenStacks(t *testing.T) {
+	known := differing(t)
+	for _, path := range snapshots(t) {
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(path), "testdata/"), ".snap")
+		t.Run(name, func(t *testing.T) {
+			s, truth := readSnapshot(t, path), readGolden(t, path)
+			r, err := Walk(FromSnapshot(s, SnapshotFrames))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := Differences(&r, truth)
+			switch what, listed := known[name]; {
+			case listed && len(d) == 0:
+				t.Errorf("told truly now: take it off testdata/differing.txt (%s)", what)
+			case listed:
+				t.Logf("known to differ: %s", strings.Join(d, "\n"))
+			case len(d) > 0:
+				var text strings.Builder
+				for _, f := range r.Frames {
+					text.WriteString("\t" + f.Kind.String() + " " + s.Name(f.Address) + "\n")
+				}
+				t.Errorf("%s\nthe record:\n%sstop %s; the truth is in the .txt", strings.Join(d, "\n"), text.String(), Stop(r.Stop))
+			}
+		})
+		delete(known, name)
+	}
+	for name := range known {
+		t.Errorf("testdata/differing.txt names %s, of which there is no snapshot", name)
+	}
+}
+
+// Every budget gives a record that is true as far as it goes: no frame is wrong,
+// and the root is recovered or the record says that it is not.
+func TestBudgets(t *testing.T) {
+	for _, path := range snapshots(t) {
+		s, truth := readSnapshot(t, path), readGolden(t, path)
+		for _, budget := range []int{1, 2, 3, 7, 16, 33, 100, SnapshotFrames} {
+			r, err := Walk(FromSnapshot(s, budget))
+			if err != nil {
+				t.Fatal(err)
+			}
+			leaf := 0
+			for leaf < len(r.Frames) && r.Frames[leaf].Kind != KindSkipped {
+				leaf++
+			}
+			if leaf > budget+2 { // marks of context and repetition come on top
+				t.Errorf("%s: %d frames before the skipped part, with a budget of %d", path, leaf, budget)
+			}
+			if stop := Stop(r.Stop); stop == StopRecovered && leaf == len(r.Frames) || stop == StopRoot && leaf < len(r.Frames) {
+				t.Errorf("%s: stop reason %s with %d of %d frames before the skipped part, budget %d", path, stop, leaf, len(r.Frames), budget)
+			}
+			if n := len(r.Frames); leaf < n && (r.Frames[n-1].Kind != KindStop || truth.Frames[len(truth.Frames)-1].Kind != "stop") {
+				t.Errorf("%s: what follows the skipped part does not end at the root, budget %d", path, budget)
+			}
+		}
+	}
+}
+
+func BenchmarkWalk(b *testing.B) {
+	for _, name := range []string{"recursion", "mutual", "underflow", "deep", "unsafe-deeper", "safe"} {
+		s := readSnapshot(b, "testdata/9.0.2/O2/"+name+".snap")
+		target := FromSnapshot(s, SnapshotFrames)
+		b.Run(name, func(b *testing.B) {
+			var r Record
+			for b.Loop() {
+				var err error
+				if r, err = Walk(target); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(r.Reads), "reads")
+			b.ReportMetric(float64(r.Iterations), "iterations")
+		})
+	}
+}
