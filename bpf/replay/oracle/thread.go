@@ -71,6 +71,26 @@ type Truth struct {
 	above int // frames that are not on the STG stack
 }
 
+// Beyond gives the truth as it were if the youngest STG frame was the running
+// code's own, and the row that said otherwise wrong. Up to 9.0, GHC's rows are
+// wrong around unsafe foreign calls.
+func (t *Truth) Beyond() (*Truth, error) {
+	if t.Top != TopRow || t.above+1 >= len(t.Frames) || len(t.Rows) == 0 {
+		return nil, ErrNotInHaskell
+	}
+	own, next := t.Frames[t.above], t.Frames[t.above+1]
+	other, err := t.From(next.Sp)
+	if err != nil {
+		return nil, err
+	}
+	words := int(next.Sp-own.Sp) / 8
+	other.Shift += words
+	other.Rows = slices.Clone(t.Rows)
+	other.Rows[len(other.Rows)-1].CFAOffset += 8 * int64(words)
+	other.Comment = fmt.Sprintf("%s\nGHC's row is wrong here: the caller is %d words further up", t.Comment, words)
+	return other, nil
+}
+
 // From gives the truth as it were if the youngest STG frame was at sp.
 func (t *Truth) From(sp uint64) (*Truth, error) {
 	if t.chunk == nil {

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +28,7 @@ type Process struct {
 	PID     int
 	cmd     *exec.Cmd
 	threads map[int]bool // known; true while stopped
+	hit     []stop       // breakpoints, seen but not dealt with
 	exited  bool
 }
 
@@ -120,6 +122,11 @@ type stop struct {
 
 // wait waits for a thread to stop and takes in new and ended threads on the way.
 func (p *Process) wait() (stop, error) {
+	if n := len(p.hit); n > 0 {
+		s := p.hit[n-1]
+		p.hit = p.hit[:n-1]
+		return s, nil
+	}
 	for {
 		var status unix.WaitStatus
 		tid, err := unix.Wait4(-1, &status, unix.WALL, nil)
@@ -161,7 +168,8 @@ func (p *Process) resume(tid int, signal unix.Signal) error {
 
 func (p *Process) resumeAll() error {
 	for tid, stopped := range p.threads {
-		if stopped {
+		waiting := slices.ContainsFunc(p.hit, func(s stop) bool { return s.tid == tid })
+		if stopped && !waiting {
 			if err := p.resume(tid, 0); err != nil {
 				return err
 			}
@@ -240,7 +248,8 @@ func (p *Process) stopped() int {
 	return p.PID
 }
 
-// Step lets a stopped thread execute one instruction.
+// Step lets a stopped thread execute one instruction. If that has to wait for
+// other threads, they run.
 func (p *Process) Step(tid int) error {
 	signal := 0
 	for {
@@ -248,14 +257,9 @@ func (p *Process) Step(tid int) error {
 		if errno != 0 {
 			return fmt.Errorf("step thread %d: %w", tid, errno)
 		}
-		var status unix.WaitStatus
-		if _, err := unix.Wait4(tid, &status, unix.WALL, nil); err != nil {
-			return fmt.Errorf("step thread %d: %w", tid, err)
-		}
-		if !status.Stopped() {
-			p.exited = tid == p.PID
-			delete(p.threads, tid)
-			return ErrExited
+		status, err := p.waitFor(tid)
+		if err != nil {
+			return err
 		}
 		switch s := status.StopSignal(); {
 		case s == unix.SIGTRAP && status.TrapCause() <= 0:
@@ -264,6 +268,41 @@ func (p *Process) Step(tid int) error {
 			signal = 0
 		default:
 			signal = int(s)
+		}
+	}
+}
+
+// waitFor waits for one thread to stop. Threads that are new or get a signal
+// meanwhile go on; breakpoints that others have hit are kept for wait.
+func (p *Process) waitFor(tid int) (unix.WaitStatus, error) {
+	for {
+		var status unix.WaitStatus
+		got, err := unix.Wait4(-1, &status, unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return 0, fmt.Errorf("wait for thread %d: %w", tid, err)
+		case status.Exited() || status.Signaled():
+			delete(p.threads, got)
+			p.exited = p.exited || got == p.PID
+			if got == tid || p.exited {
+				return 0, ErrExited
+			}
+		case !status.Stopped():
+		case got == tid:
+			return status, nil
+		case status.StopSignal() == unix.SIGTRAP && status.TrapCause() <= 0:
+			p.threads[got] = true
+			p.hit = append(p.hit, stop{got, unix.SIGTRAP})
+		default:
+			signal := status.StopSignal()
+			if signal == unix.SIGSTOP || signal == unix.SIGTRAP {
+				signal = 0
+			}
+			if err := p.resume(got, signal); err != nil {
+				return 0, err
+			}
 		}
 	}
 }
