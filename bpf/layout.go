@@ -22,7 +22,10 @@ func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assum
 	const baseFromCapability = 24 // sizeof(StgFunTable)
 	l.TotalAllocated = 1200 - baseFromCapability
 	if threaded {
-		l.TaskIncall = 120 // behind the thread's id, condition variable and lock
+		// Behind the thread's id, condition variable and lock. The RTS's
+		// Condition grew by a clock's id when the collector's spin locks gave
+		// way to it, in 9.2.
+		l.TaskIncall = 128
 	} else {
 		l.TaskIncall = 8
 	}
@@ -35,6 +38,9 @@ func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assum
 		l.TsoId = 48
 	}
 	if known && v.before(9, 2) {
+		if threaded {
+			l.TaskIncall = 120
+		}
 		l.TotalAllocated = 1184 - baseFromCapability
 	}
 	switch {

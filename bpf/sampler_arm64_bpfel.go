@@ -195,6 +195,7 @@ type samplerWalk struct {
 	Sp           uint64
 	ChunkLo      uint64
 	ChunkHi      uint64
+	WalkUntil    uint64
 	FrameCount   uint32
 	Chunks       uint32
 	Cycle        uint32

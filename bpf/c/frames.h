@@ -12,7 +12,7 @@ static long walk_frame(u32 i, void *context)
 	struct walker *k = context;
 	struct walk *w = k->walk;
 	u8 why = STOP_IMPLAUSIBLE_INFO;
-	if (w->frame_count >= w->max_frames)
+	if (w->frame_count >= w->max_frames || w->sp >= w->walk_until)
 		return 1; // STOP_BUDGET stands
 	if (!sp_in_chunk(w)) {
 		w->header.stop = STOP_OUTSIDE_CHUNK;
@@ -51,13 +51,14 @@ static long walk_frame(u32 i, void *context)
 		words = 3 + window_word(w, 1);
 		break;
 	case RET_BCO: {
-		u32 size;
-		// StgBCO: header, instrs, literals, ptrs, arity:u32, size:u32
-		if (READ_USER(&size, sizeof(size), window_word(w, 1) + w->layout.header + 28)) {
+		u64 size;
+		// StgBCO: header, instrs, literals, ptrs, arity:u32, size:u32,
+		// bitmap: size in words, …
+		if (READ_USER(&size, sizeof(size), window_word(w, 1) + w->layout.header + 32)) {
 			w->header.stop = STOP_UNREADABLE_STACK;
 			return 1;
 		}
-		words = 2 + (u64)size;
+		words = 2 + size;
 		break;
 	}
 	}
@@ -88,6 +89,8 @@ static long find_frame(u32 i, void *context)
 
 // The end of the oldest chunk that is searched for the root-most frames.
 #define ROOT_WORDS (MAX_ROOT_FRAMES - 8)
+// Words before it in which the walk gets in step with the frames.
+#define STEP_WORDS 48
 
 // Follows one underflow frame, which sits at its chunk's very end. Ends the
 // loop at the oldest chunk.
@@ -109,9 +112,11 @@ static long hop_chunk(u32 i, void *context)
 }
 
 // recover_root records the root-most frames of a stack whose leaf part has
-// spent the budget. Frames can only be walked rootwards, but a return frame's
-// info pointer is hardly ever a mere payload word: so the search begins at the
-// first such word near the root, and counts only if it ends at the STOP frame.
+// spent the budget. Frames can only be walked rootwards, so the search begins at
+// the first return frame's info pointer near the root. That may be a mere payload
+// word (update frames of the profiling way have words that are never set), but a
+// walk from it is in step with the true frames soon: it counts from a little
+// further on, and only if it ends at the STOP frame.
 INLINE void recover_root(struct walker *k)
 {
 	struct walk *w = k->walk;
@@ -120,7 +125,7 @@ INLINE void recover_root(struct walker *k)
 	bpf_loop(MAX_CHUNKS, hop_chunk, k, 0);
 	if (!sp_in_chunk(w))
 		return;
-	u64 from = w->chunk_hi - 8 * ROOT_WORDS;
+	u64 from = w->chunk_hi - 8 * (ROOT_WORDS + STEP_WORDS);
 	if (from > w->sp && from >= w->chunk_lo) {
 		w->header.skipped_words += (from - w->sp) >> 3;
 		w->sp = from;
@@ -131,10 +136,19 @@ INLINE void recover_root(struct walker *k)
 	bpf_loop(TOP_SCAN_WORDS, find_frame, k, 0);
 	if (!w->found)
 		return;
-	w->header.skipped_words += (w->sp - searched) >> 3;
-	push_frame(w, FRAME_SKIPPED, 0);
 	w->folding = 0;
 	w->max_frames = leaf_frames + 1 + MAX_ROOT_FRAMES;
+	w->walk_until = w->chunk_hi - 8 * ROOT_WORDS;
+	bpf_loop(STEP_WORDS, walk_frame, k, 0);
+	w->frame_count = leaf_frames;
+	if (w->header.stop != STOP_BUDGET) {
+		w->header.stop = STOP_BUDGET;
+		w->header.skipped_words = 0;
+		return;
+	}
+	w->header.skipped_words += (w->sp - searched) >> 3;
+	push_frame(w, FRAME_SKIPPED, 0);
+	w->walk_until = ~0ULL;
 	bpf_loop(MAX_ROOT_FRAMES, walk_frame, k, 0);
 	if (w->header.stop == STOP_ROOT) {
 		w->header.stop = STOP_RECOVERED;

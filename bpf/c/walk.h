@@ -28,6 +28,7 @@ INLINE void begin_walk(struct walk *w, u32 max_frames)
 	w->header.stop = STOP_NO_HASKELL;
 	w->frame_count = 0;
 	w->max_frames = max_frames;
+	w->walk_until = ~0ULL;
 	w->chunks = 0;
 	w->window_words = 0;
 	w->window_limit = 8 * FIRST_WINDOW_WORDS;

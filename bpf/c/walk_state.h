@@ -94,6 +94,7 @@ struct walk {
 	u64 sp;
 	u64 chunk_lo;
 	u64 chunk_hi;
+	u64 walk_until; // frames from here on are not walked
 	u32 frame_count;
 	u32 chunks;
 	// Folding: the cycle's length (0 = none is being folded), the place in

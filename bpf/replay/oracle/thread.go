@@ -315,8 +315,13 @@ func (t *Thread) context(h *heap, truth *Truth) error {
 	if t.Task == 0 {
 		return nil
 	}
-	offset := uint64(8) // struct Task_ { [id, n_spare_incalls…;] struct InCall_ *incall; …
-	if t.Threaded {
+	// Task.incall, as suspendThread reads it in 9.0.2, 9.6.6 and 9.10.3.
+	offset := uint64(8)
+	if minor, err := minorVersion(t.GHC); err != nil {
+		return err
+	} else if t.Threaded && minor >= 2 {
+		offset = 128
+	} else if t.Threaded {
 		offset = 120
 	}
 	incall, err := h.word(t.Task + offset)
