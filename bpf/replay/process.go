@@ -55,11 +55,7 @@ func (p *Process) begin() (err error) {
 	if p.memory, err = oracle.OpenMemory(p.PID); err != nil {
 		return err
 	}
-	entry := p.Program.Lookup("main")
-	if entry == 0 {
-		return errors.New("it has no symbol main")
-	}
-	if _, err := p.RunTo(entry, 1); err != nil {
+	if _, err := p.RunTo(p.Program.Entry(), 1); err != nil {
 		return err
 	}
 	if err := p.Program.Refresh(p.PID); err != nil {

@@ -47,6 +47,7 @@ type file struct {
 	name    string
 	symbols []elf.Symbol // of code, sorted by address
 	rows    []snapshot.Row
+	entry   uint64
 	haskell bool // holds the run-time system or other Haskell code
 }
 
@@ -131,7 +132,7 @@ func openFile(path string) (*file, error) {
 		return nil, err
 	}
 	defer e.Close()
-	f := &file{path: path, name: filepath.Base(path)}
+	f := &file{path: path, name: filepath.Base(path), entry: e.Entry}
 	symbols, err := e.Symbols()
 	if err != nil {
 		symbols, _ = e.DynamicSymbols()
@@ -251,6 +252,15 @@ func (p *Program) Name(address uint64) string {
 		return s.Name
 	}
 	return fmt.Sprintf("%s+%#x", s.Name, at-s.Value)
+}
+
+// Entry gives the address where the program begins, when its libraries are
+// mapped.
+func (p *Program) Entry() uint64 {
+	if len(p.mappings) == 0 {
+		return 0
+	}
+	return p.mappings[0].file.entry + p.mappings[0].bias
 }
 
 // Lookup gives the address of a function, 0 if no mapped file defines it.

@@ -1,0 +1,1 @@
+../c/info_table.h
