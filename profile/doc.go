@@ -50,6 +50,14 @@
 // (GC) or (STG); other C code is (foreign) at every level, and
 // Selection.CategoryFunctions and call trees name its functions.
 //
+// # Cost centres
+//
+// [Selection.CostCentres] partitions what shares let overlap: each sample belongs
+// to one of the centres that [Profile.Centres] found for a [CentreSet], by the
+// rules of Sansom & Peyton Jones (1997) or Morgan & Jarvis (1998) as far as a
+// sampler can follow them. The weight for which it cannot, since a thunk does not
+// tell who built it, is reported as forced. Package semantics specifies the rules.
+//
 // # Trust
 //
 // A log may be damaged or hostile. References to what was never defined are
