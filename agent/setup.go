@@ -75,6 +75,8 @@ func (c *capture) loadSampler() error {
 // explainBPF adds what helps to the kernel's refusal.
 func explainBPF(err error) error {
 	switch {
+	case errors.Is(err, bpf.ErrNoJIT):
+		return &UnsupportedError{"the stack walker cannot run", bpf.JITHelp, err}
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES) && os.Geteuid() != 0:
 		return &UnsupportedError{"permission denied", "run it as root (sudo), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", err}
 	case errors.Is(err, unix.ENOSYS):

@@ -74,6 +74,9 @@ func Load(c Config) (*Sampler, error) {
 	if c.MaxFrames < 1 || c.MaxFrames > MaxLeafFrames {
 		return nil, fmt.Errorf("load sampler: frame budget %d is not in 1..%d", c.MaxFrames, MaxLeafFrames)
 	}
+	if jitIsOff() {
+		return nil, ErrNoJIT
+	}
 	spec, err := loadSampler()
 	if err != nil {
 		return nil, fmt.Errorf("read embedded sampler: %w", err)

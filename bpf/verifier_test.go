@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"ccagent/internal/testprog"
@@ -37,8 +38,12 @@ func TestVerifierCost(t *testing.T) {
 	if errors.Is(err, unix.EPERM) {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: "permission to load BPF programs"})
 	}
+	var why *ebpf.VerifierError
+	if errors.As(err, &why) {
+		t.Fatalf("Linux %s refuses the walker: %v\n%s", release, err, strings.Join(why.Log[max(0, len(why.Log)-20):], "\n"))
+	}
 	if err != nil {
-		t.Fatalf("Linux %s refuses the walker: %+v", release, err)
+		t.Fatalf("Linux %s refuses the walker: %v", release, err)
 	}
 	defer loaded.Close()
 	for name, p := range loaded.Programs {

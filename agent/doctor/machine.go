@@ -81,6 +81,8 @@ func walker() Check {
 	case err == nil:
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES) && os.Geteuid() != 0:
 		c.Status, c.Detail, c.Fix = Failed, "permission denied", "run it as root (sudo), or with CAP_BPF and CAP_PERFMON"
+	case errors.Is(err, bpf.ErrNoJIT):
+		c.Status, c.Detail, c.Fix = Failed, err.Error(), bpf.JITHelp
 	case errors.Is(err, unix.ENOSYS):
 		c.Status, c.Detail, c.Fix = Failed, "the kernel is built without BPF", "use a kernel with CONFIG_BPF_SYSCALL"
 	default:

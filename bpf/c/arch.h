@@ -106,6 +106,57 @@ static const u8 unwind_saved[] = {30, 29, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28
 // A signed return address carries its code above the address bits.
 #define CODE_ADDRESS(a) ((a) & ((1ULL << 48) - 1))
 
+#elif defined(__TARGET_ARCH_riscv)
+
+// struct user_regs_struct; the kernel's struct pt_regs begins with it. x[0], which
+// would be the zero register, is the pc; the others have their DWARF numbers (RISC-V
+// ABIs Specification, DWARF register numbers).
+struct regs {
+	u64 x[32];
+};
+
+#define REG_PC(r) ((r)->x[0])
+#define REG_C_SP(r) ((r)->x[2])
+#define REG_BASE(r) ((r)->x[9])
+#define REG_STG_SP(r) ((r)->x[18])
+// The mode is in what follows, which programs may not read. User space is the lower
+// half of the addresses.
+#define REGS_IN_USER(r) ((s64)(r)->x[0] >= 0)
+
+#define DWARF_C_SP 2
+#define DWARF_BASE 9
+#define DWARF_STG_SP 18
+
+// ra, sp, and what a callee must preserve: s0 and s1, s2 to s11.
+INLINE void copy_walk_regs(struct regs *to, const struct regs *from)
+{
+	to->x[0] = from->x[0];
+	to->x[1] = from->x[1];
+	to->x[2] = from->x[2];
+	to->x[8] = from->x[8];
+	to->x[9] = from->x[9];
+#pragma unroll
+	for (int i = 18; i <= 27; i++)
+		to->x[i] = from->x[i];
+}
+
+INLINE void begin_unwind(struct unwind *u, const struct regs *r)
+{
+	u->pc = r->x[0];
+	u->reg[1] = r->x[1];
+	u->reg[2] = r->x[2];
+	u->reg[8] = r->x[8];
+	u->reg[9] = r->x[9];
+#pragma unroll
+	for (int i = 18; i <= 27; i++)
+		u->reg[i] = r->x[i];
+}
+
+// There is no room for s11, the STG machine's SpLim: nothing is found by it.
+static const u8 unwind_saved[] = {1, 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26};
+#define LINK_REGISTER 1
+#define CODE_ADDRESS(a) (a)
+
 #else
 #error "no register map for this architecture"
 #endif

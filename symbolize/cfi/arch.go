@@ -23,6 +23,11 @@ const (
 	arm64FP  = 29
 	arm64LR  = 30
 	arm64SP  = 31
+
+	riscv64RA = 1
+	riscv64SP = 2
+	riscv64S0 = 8
+	riscv64S1 = 9
 )
 
 // arch is what rows need to know of a machine.
@@ -57,6 +62,13 @@ var (
 
 		linkRegister: true,
 	})
+	riscv64 = newArch(arch{
+		// s0, s1, s2 to s10
+		saved: []uint8{riscv64RA, riscv64S0, riscv64S1, 18, 19, 20, 21, 22, 23, 24, 25, 26},
+		sp:    riscv64SP,
+
+		linkRegister: true,
+	})
 )
 
 func archOf(m elf.Machine) *arch {
@@ -65,6 +77,8 @@ func archOf(m elf.Machine) *arch {
 		return amd64
 	case elf.EM_AARCH64:
 		return arm64
+	case elf.EM_RISCV:
+		return riscv64
 	}
 	return nil
 }

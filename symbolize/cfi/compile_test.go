@@ -259,9 +259,9 @@ func TestErrors(t *testing.T) {
 		t.Errorf("without frame information: %v", err)
 	}
 	var unsupported *elffile.UnsupportedError
-	other := image{machine: elf.EM_RISCV, text: make([]byte, 64)}
+	other := image{machine: elf.EM_PPC64, text: make([]byte, 64)}
 	if _, err := other.compile(DefaultLimits); !errors.As(err, &unsupported) {
-		t.Errorf("for RISC-V: %v", err)
+		t.Errorf("for PowerPC: %v", err)
 	}
 }
 

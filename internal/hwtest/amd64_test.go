@@ -1,0 +1,52 @@
+package hwtest_test
+
+import (
+	"strings"
+	"testing"
+
+	"ccagent/internal/hwtest"
+	"ccagent/internal/testprog"
+)
+
+// The kernels of Debian's stable releases take the walker, and it walks there.
+func TestKernels(t *testing.T) {
+	for _, name := range []string{"amd64-6.1", "amd64-6.12"} {
+		t.Run(name, func(t *testing.T) {
+			image := kernel(t, name)
+			files := agentFiles(t, "amd64")
+			static := testprog.Options{Flags: []string{"-optl-static"}}
+			files["/bin/rev"] = read(t, testprog.Build(t, "rev", static))
+			files["/bin/deep"] = read(t, testprog.Build(t, "deep", static))
+			done := boot(t, hwtest.Machine{Arch: "amd64", Kernel: image}, files, []hwtest.Job{
+				doctor, verify,
+				record("rev", []string{"-F", "499"}, "/bin/rev", "220", "80"),
+				record("deep", []string{"-F", "499"}, "/bin/deep", "recursion", "50000", "60"),
+			})
+			logVerifier(t, done["verifier"])
+			wantLine(t, done["doctor"].Stdout, "ok", "the kernel takes the stack walker")
+			// There is no PMU: that is said, and stands in the log.
+			wantLine(t, done["rev"].Stderr, "cpu-clock is sampled in place of cycles")
+			wantRev(t, logOf(t, done["rev"]), "cycles")
+			wantDeep(t, logOf(t, done["deep"]))
+		})
+	}
+}
+
+// A kernel that is too old is told apart from everything else that can go wrong.
+func TestTooOldKernel(t *testing.T) {
+	files := agentFiles(t, "amd64")
+	done := boot(t, hwtest.Machine{Arch: "amd64", Kernel: kernel(t, "amd64-5.10")}, files, []hwtest.Job{
+		doctor,
+		record("none", nil, "/bin/ccagent", "version"),
+	})
+	if d := done["doctor"]; d.Status != 1 {
+		t.Errorf("doctor: status %d", d.Status)
+	}
+	wantLine(t, done["doctor"].Stdout, "failed", "kernel", "Linux 5.10")
+	wantLine(t, done["doctor"].Stdout, "Linux 5.17 or newer")
+	r := done["none"]
+	if r.Status != 125 || len(r.Files) != 0 || strings.Contains(r.Stdout, "ccagent") {
+		t.Errorf("record: status %d, %d files, output %q", r.Status, len(r.Files), r.Stdout)
+	}
+	wantLine(t, r.Stderr, "Linux 5.17 or newer")
+}

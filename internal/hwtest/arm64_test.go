@@ -1,0 +1,87 @@
+package hwtest_test
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/internal/hwtest"
+	"ccagent/internal/testprog"
+)
+
+// Counters overflow, interrupt, and the Haskell stack is walked: on arm64, whose STG
+// registers are x19 and x20, with as many samples as the count has periods.
+func TestHardwareCounters(t *testing.T) {
+	image := kernel(t, "arm64-6.1")
+	ghc := filepath.Join(fetched(t), "tools-arm64", "ghc")
+	if _, err := os.Stat(ghc); err != nil {
+		unavailable(t, "ghc-arm64", "GHC for arm64")
+	}
+	files := agentFiles(t, "arm64")
+	files["/bin/rev"] = read(t, testprog.Build(t, "rev", testprog.Options{GHC: ghc, Flags: []string{"-optl-static", "-finfo-table-map"}}))
+
+	const period = 1_000_003
+	count := func(event, number string) hwtest.Job {
+		return record(event, []string{"-e", event, "-c", fmt.Sprint(period)},
+			// Without a ticker there is one thread: each begins a period of its own.
+			hwtest.Guest, "count", number, "/bin/rev", "220", "20", "+RTS", "-V0")
+	}
+	done := boot(t, hwtest.Machine{Arch: "arm64", Kernel: image, Counted: true}, files, []hwtest.Job{
+		doctor, verify,
+		record("rev", []string{"-e", "cycles", "-c", "500009"}, "/bin/rev", "220", "30"),
+		count("cycles", "0"),
+		count("instructions", "1"),
+		record("missing", []string{"-e", "cache-misses", "-c", "1000"}, "/bin/rev"),
+	})
+	logVerifier(t, done["verifier"])
+	wantLine(t, done["doctor"].Stdout, "ok", "the CPU's counters can be sampled")
+	wantRev(t, logOf(t, done["rev"]), "cycles")
+	for _, event := range []string{"cycles", "instructions"} {
+		r := done[event]
+		log := logOf(t, r)
+		var answer, pid uint32
+		var total float64
+		if _, err := fmt.Sscanf(r.Stdout, "%d\ncounted %d %g", &answer, &pid, &total); err != nil {
+			t.Fatalf("%s: %v in %q", event, err, r.Stdout)
+		}
+		// The count begins at exec and the samples at fork, each with a period of its own.
+		n, others := samplesOf(t, log, pid)
+		t.Logf("%s: %d samples and %d of other processes, count/period = %.2f", event, n, others, total/period)
+		if math.Abs(float64(n)-total/period) > 2 {
+			t.Errorf("%s: %d samples of %.0f counts, a period is %d", event, n, total, period)
+		}
+	}
+	missing := done["missing"]
+	if missing.Status != 125 || len(missing.Files) != 0 {
+		t.Errorf("cache-misses: status %d, %d files", missing.Status, len(missing.Files))
+	}
+	wantLine(t, missing.Stderr, "cache-misses", "not available", "cycles")
+}
+
+// samplesOf counts a process's samples, and those of others.
+func samplesOf(t *testing.T, log string, pid uint32) (n, others int) {
+	t.Helper()
+	f, err := os.Open(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := eventlog.NewReader(bufio.NewReader(f))
+	for r.Next() {
+		if s, ok := r.Record().Event.(*eventlog.Sample); ok {
+			if s.PID == pid {
+				n++
+			} else {
+				others++
+			}
+		}
+	}
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return n, others
+}

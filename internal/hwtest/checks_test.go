@@ -1,0 +1,133 @@
+package hwtest_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hotJSON and the others are the fields of ccview's JSON that are looked at.
+type hotJSON struct {
+	Samples int
+	Rows    []struct {
+		Element string
+		Share   float64
+		Samples int
+	}
+}
+
+type infoJSON struct {
+	GHC    struct{ Version, Way string }
+	Events []struct {
+		Name, Fallback                   string
+		Samples, Weight, Lost, Throttled float64
+	}
+	Stacks struct {
+		Complete, Truncated, Failed float64
+		Reasons                     map[string]float64
+	}
+}
+
+type stacksJSON struct {
+	Total float64
+	Root  *stackNode
+}
+
+type stackNode struct {
+	Name, Module, Category string
+	Self, Total            float64
+	Children               []*stackNode
+}
+
+// self sums the weight of samples taken in the named code itself.
+func (n *stackNode) self(name string) float64 {
+	sum := 0.0
+	if n.Name == name || n.Module+"."+n.Name == name {
+		sum = n.Self
+	}
+	for _, c := range n.Children {
+		sum += c.self(name)
+	}
+	return sum
+}
+
+// through sums the weight of stacks that have the named code in them.
+func (n *stackNode) through(name string) float64 {
+	if n.Name == name || n.Module+"."+n.Name == name {
+		return n.Total
+	}
+	sum := 0.0
+	for _, c := range n.Children {
+		sum += c.through(name)
+	}
+	return sum
+}
+
+// wantWhole checks that nothing of the event was lost, and that the walks of Haskell
+// code ended well.
+func wantWhole(t *testing.T, log, event string) (samples float64) {
+	t.Helper()
+	var info infoJSON
+	view(t, &info, "info", log)
+	for _, e := range info.Events {
+		if e.Name != event {
+			continue
+		}
+		samples = e.Samples
+		if e.Lost != 0 || e.Samples < 100 {
+			t.Errorf("%s: %+v", log, e)
+		}
+	}
+	if samples == 0 {
+		t.Fatalf("%s: no %s in %+v", log, event, info.Events)
+	}
+	s := info.Stacks
+	t.Logf("%s: GHC %s, %v samples of %s; %v complete, %v truncated, %v failed %v",
+		filepath.Base(log), info.GHC.Version, samples, event, s.Complete, s.Truncated, s.Failed, s.Reasons)
+	if s.Complete < 0.99*(s.Complete+s.Truncated+s.Failed) {
+		t.Errorf("%s: less than 99 %% of the stacks are complete", log)
+	}
+	return samples
+}
+
+// wantRev checks a profile of the program rev: its time is rev's own.
+func wantRev(t *testing.T, log, event string) (samples float64) {
+	t.Helper()
+	samples = wantWhole(t, log, event)
+	var hot hotJSON
+	view(t, &hot, "hot", log, "--event", event, "--level", "binding")
+	if len(hot.Rows) == 0 || hot.Rows[0].Element != "Main.rev" || hot.Rows[0].Share < 0.5 {
+		t.Errorf("%s: Main.rev is not on top: %+v", log, hot.Rows)
+	}
+	return samples
+}
+
+// wantDeep checks a profile of the program deep: the stack's two ends are there.
+func wantDeep(t *testing.T, log string) {
+	t.Helper()
+	wantWhole(t, log, "cycles")
+	var stacks stacksJSON
+	view(t, &stacks, "stacks", log, "--event", "cycles")
+	bottom := stacks.Root.through("Main.bottom")
+	if bottom < 0.2*stacks.Total {
+		t.Errorf("%s: %v of %v are in Main.bottom", log, bottom, stacks.Total)
+	}
+	if main := stacks.Root.through("Main.main"); main < 0.99*bottom {
+		t.Errorf("%s: %v come from Main.main, %v are in Main.bottom", log, main, bottom)
+	}
+}
+
+// wantLine fails unless one line of text holds all the words.
+func wantLine(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		all := true
+		for _, w := range words {
+			all = all && strings.Contains(line, w)
+		}
+		if all {
+			return
+		}
+	}
+	t.Errorf("no line with %q in\n%s", words, text)
+}

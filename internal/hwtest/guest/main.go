@@ -1,0 +1,122 @@
+//go:build linux
+
+// Command guest is /init of a test machine: it mounts what a program expects, runs the
+// jobs of /jobs.json one after the other, sends each one's result over the console, and
+// switches the machine off.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"ccagent/internal/hwtest"
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		if err := helper(os.Args[1], os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if err := run(); err != nil {
+		fmt.Println("guest:", err)
+	}
+	syscall.Sync()
+	if err := syscall.Reboot(syscall.LINUX_REBOOT_CMD_POWER_OFF); err != nil {
+		fmt.Println("guest: power off:", err)
+	}
+}
+
+// helper is what jobs may run besides the programs that they bring.
+func helper(name string, args []string) error {
+	switch {
+	case name == "count":
+		return count(args)
+	case name == "write" && len(args) == 2: // FILE TEXT
+		return os.WriteFile(args[0], []byte(args[1]), 0)
+	}
+	return fmt.Errorf("%s: no such helper", name)
+}
+
+func run() error {
+	for _, m := range []struct{ kind, at string }{
+		{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"tmpfs", "/tmp"},
+		{"tracefs", "/sys/kernel/tracing"},
+	} {
+		if err := syscall.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", m.at, err)
+		}
+	}
+	if err := os.Chmod("/tmp", 0o1777); err != nil {
+		return err
+	}
+	// Emulated interrupts take long; the kernel is not to lower its limit on rates.
+	if err := os.WriteFile("/proc/sys/kernel/perf_cpu_time_max_percent", []byte("0"), 0); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(hwtest.JobFile)
+	if err != nil {
+		return err
+	}
+	var jobs []hwtest.Job
+	if err := json.Unmarshal(text, &jobs); err != nil {
+		return fmt.Errorf("read %s: %w", hwtest.JobFile, err)
+	}
+	for _, j := range jobs {
+		fmt.Println("guest: running", j.Name)
+		r := do(j)
+		if err := hwtest.SendResult(os.Stdout, &r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep is how much of a command's output is sent.
+const keep = 1 << 20
+
+func do(j hwtest.Job) hwtest.Result {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(j.Seconds)*time.Second)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, j.Argv[0], j.Argv[1:]...)
+	cmd.Dir = "/tmp"
+	cmd.Env = append([]string{"PATH=/bin", "HOME=/tmp", "TMPDIR=/tmp", "LC_ALL=C.UTF-8"}, j.Env...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = 5 * time.Second
+	begun := time.Now()
+	err := cmd.Run()
+	r := hwtest.Result{
+		Name: j.Name, Stdout: end(stdout.String()), Stderr: end(stderr.String()),
+		Seconds: time.Since(begun).Seconds(), Files: map[string][]byte{},
+	}
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+	case errors.As(err, &exit):
+		r.Status = exit.ExitCode()
+		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			r.Status = 128 + int(ws.Signal())
+		}
+	default:
+		r.Status = 127
+		r.Stderr += err.Error() + "\n"
+	}
+	for _, name := range j.Files {
+		if data, err := os.ReadFile(name); err == nil {
+			r.Files[name] = data
+		}
+	}
+	return r
+}
+
+func end(s string) string { return s[max(0, len(s)-keep):] }

@@ -1,0 +1,27 @@
+package hwtest
+
+// Job is a command that the guest runs.
+type Job struct {
+	Name string // names its Result
+	Argv []string
+	Env  []string // on top of the guest's own, which has PATH, HOME and TMPDIR
+	// Files are sent back after the command has ended, where they exist.
+	Files []string
+	// Seconds after which the command is killed; it counts as ended by the signal.
+	Seconds int
+}
+
+// Result is what a command left.
+type Result struct {
+	Name           string
+	Status         int    // as a shell shows it; 127 if it could not be started
+	Stdout, Stderr string // the end of it, where it is long
+	Files          map[string][]byte
+	Seconds        float64 // of the guest's clock
+}
+
+// JobFile is where the guest finds its jobs.
+const JobFile = "/jobs.json"
+
+// Guest is the program that runs them.
+const Guest = "/init"

@@ -1,0 +1,96 @@
+package hwtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Machine is an emulated machine.
+type Machine struct {
+	Arch   string // GOARCH
+	Kernel string // path of its image
+	// Counted makes time a function of the instructions executed, so that what
+	// counters count is exact. One CPU only.
+	Counted bool
+	CPUs    int
+}
+
+// qemu gives what an architecture's machine is called with, and its console.
+func (m Machine) qemu() (args []string, console string, err error) {
+	switch m.Arch {
+	case "amd64":
+		return []string{"qemu-system-x86_64", "-M", "pc", "-cpu", "max"}, "ttyS0", nil
+	case "arm64":
+		// Authenticating pointers as specified is slow to emulate.
+		return []string{"qemu-system-aarch64", "-M", "virt", "-cpu", "max,pauth-impdef=on"}, "ttyAMA0", nil
+	case "riscv64":
+		return []string{"qemu-system-riscv64", "-M", "virt", "-cpu", "rv64,sscofpmf=on"}, "ttyS0", nil
+	}
+	return nil, "", fmt.Errorf("no machine for %s", m.Arch)
+}
+
+// Run boots the machine with the files, has it do the jobs, and gives their results, in
+// the jobs' order, and the rest of what stood on the console. ctx limits it all. Results
+// that arrived before an error stand.
+func (m Machine) Run(ctx context.Context, files Initramfs, jobs []Job) (results []Result, console string, err error) {
+	argv, tty, err := m.qemu()
+	if err != nil {
+		return nil, "", err
+	}
+	dir, err := os.MkdirTemp("", "ccagent-hwtest-")
+	if err != nil {
+		return nil, "", fmt.Errorf("start %s machine: %w", m.Arch, err)
+	}
+	defer os.RemoveAll(dir)
+	initrd := filepath.Join(dir, "initramfs")
+	if err := writeInitramfs(initrd, files, jobs); err != nil {
+		return nil, "", err
+	}
+	argv = append(argv, "-m", "1024", "-smp", fmt.Sprint(max(1, m.CPUs)), "-nographic", "-no-reboot", "-nic", "none",
+		"-kernel", m.Kernel, "-initrd", initrd,
+		"-append", "console="+tty+" panic=-1 quiet loglevel=0")
+	if m.Counted {
+		argv = append(argv, "-icount", "shift=1,sleep=off")
+	}
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = 5 * time.Second
+	runErr := cmd.Run()
+	if cause := context.Cause(ctx); cause != nil {
+		runErr = fmt.Errorf("stopped: %w", cause)
+	}
+	var rest strings.Builder
+	results, err = Results(&out, func(line string) { fmt.Fprintln(&rest, line) })
+	if err = errors.Join(runErr, err); err != nil {
+		err = fmt.Errorf("run %s machine: %w", m.Arch, err)
+	} else if len(results) != len(jobs) {
+		err = fmt.Errorf("run %s machine: %d of %d jobs were done", m.Arch, len(results), len(jobs))
+	}
+	return results, rest.String(), err
+}
+
+func writeInitramfs(path string, files Initramfs, jobs []Job) error {
+	text, err := json.Marshal(jobs)
+	if err != nil {
+		return fmt.Errorf("write jobs: %w", err)
+	}
+	all := Initramfs{JobFile: {Data: text, Mode: 0o644}}
+	for name, f := range files {
+		all[name] = f
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("write initramfs: %w", err)
+	}
+	_, err = all.WriteTo(f)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,51 @@
+package hwtest_test
+
+import (
+	"testing"
+
+	"ccagent/internal/hwtest"
+)
+
+// The choice of event changes the profile: misses of the data TLB belong to the code that
+// strides over pages, while the time is spent elsewhere.
+func TestEventChangesProfile(t *testing.T) {
+	image := kernel(t, "riscv64-6.12")
+	files := agentFiles(t, "riscv64")
+	files["/bin/workload"] = goBuild(t, "riscv64", "build", "ccagent/internal/hwtest/workload")
+	const misses, cycles = "dTLB-load-misses", "cycles"
+	// Cycles are the host's: that many of them as make the interrupts few.
+	done := boot(t, hwtest.Machine{Arch: "riscv64", Kernel: image}, files, []hwtest.Job{
+		doctor,
+		{Name: "jit", Argv: []string{hwtest.Guest, "write", "/proc/sys/net/core/bpf_jit_enable", "1"}, Seconds: jobSeconds},
+		verify,
+		record(misses, []string{"-e", misses, "-c", "1000"}, "/bin/workload", "40"),
+		record(cycles, []string{"-e", cycles, "-c", "50000017"}, "/bin/workload", "40"),
+		record("missing", []string{"-e", "branch-misses", "-c", "1000"}, "/bin/workload", "1"),
+	})
+	// Debian's kernel for this architecture begins without the compiler.
+	wantLine(t, done["doctor"].Stdout, "failed", "does not compile BPF programs")
+	wantLine(t, done["doctor"].Stdout, "sysctl net.core.bpf_jit_enable=1")
+	if r := done["jit"]; r.Status != 0 {
+		t.Fatalf("turn the compiler on: %s", r.Stderr)
+	}
+	logVerifier(t, done["verifier"])
+	share := func(event, function string) float64 {
+		var stacks stacksJSON
+		view(t, &stacks, "stacks", logOf(t, done[event]))
+		return stacks.Root.self(function) / stacks.Total
+	}
+	for _, event := range []string{misses, cycles} {
+		t.Logf("%s: %.3f in main.stride, %.3f in main.spin", event, share(event, "main.stride"), share(event, "main.spin"))
+	}
+	if s := share(misses, "main.stride"); s < 0.9 {
+		t.Errorf("%s: main.stride has %.3f", misses, s)
+	}
+	if s := share(cycles, "main.spin"); s < 0.5 {
+		t.Errorf("%s: main.spin has %.3f", cycles, s)
+	}
+	missing := done["missing"]
+	if missing.Status != 125 || len(missing.Files) != 0 {
+		t.Errorf("branch-misses: status %d, %d files", missing.Status, len(missing.Files))
+	}
+	wantLine(t, missing.Stderr, "branch-misses", "not available", misses)
+}
