@@ -19,7 +19,7 @@ func snapshots(tb testing.TB) []string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if len(paths) < 30 {
+	if len(paths) < 400 {
 		tb.Fatalf("only %d snapshots: run scripts/snapshots", len(paths))
 	}
 	return paths

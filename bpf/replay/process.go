@@ -55,8 +55,16 @@ func (p *Process) begin() (err error) {
 	if p.memory, err = oracle.OpenMemory(p.PID); err != nil {
 		return err
 	}
-	if _, err := p.RunTo(p.Program.Entry(), 1); err != nil {
+	// A program linked statically is there already.
+	registers, err := p.Registers(p.PID)
+	if err != nil {
 		return err
+	}
+	const rip = 16
+	if entry := p.Program.Entry(); registers[rip] != entry {
+		if _, err := p.RunTo(entry, 1); err != nil {
+			return err
+		}
 	}
 	if err := p.Program.Refresh(p.PID); err != nil {
 		return err
