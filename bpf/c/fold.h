@@ -9,7 +9,7 @@
 INLINE void end_cycle(struct walk *w)
 {
 	u32 n = w->frame_count - 1;
-	u64 frame = w->frames[n & FRAME_MASK];
+	u64 frame = *frame_at(w, n);
 	u32 cycle = n - 1 - w->cycle;
 	w->header.folded_frames -= w->phase;
 	if (w->folded_copies == 0)
@@ -17,10 +17,10 @@ INLINE void end_cycle(struct walk *w)
 	for (u32 i = 0; i < MAX_CYCLE; i++) {
 		if (i >= w->phase)
 			break;
-		w->frames[n & FRAME_MASK] = w->frames[(cycle + i) & FRAME_MASK];
+		*frame_at(w, n) = *frame_at(w, cycle + i);
 		n++;
 	}
-	w->frames[n & FRAME_MASK] = frame;
+	*frame_at(w, n) = frame;
 	w->frame_count = (n & FRAME_MASK) + 1;
 	w->cycle = 0;
 	w->lag = 0;
@@ -34,7 +34,7 @@ INLINE void fold(struct walk *w, struct cached_info *c)
 	u32 n = w->frame_count;
 	if (w->cycle) {
 		u32 expected = n - 2 - w->cycle + w->phase;
-		if (w->frames[(n - 1) & FRAME_MASK] != w->frames[expected & FRAME_MASK]) {
+		if (*frame_at(w, n - 1) != *frame_at(w, expected)) {
 			end_cycle(w);
 			return;
 		}

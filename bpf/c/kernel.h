@@ -19,6 +19,9 @@ typedef _Bool bool;
 #define NOINLINE __attribute__((noinline))
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 // Keeps the compiler from knowing a variable's value, and from moving checks of it.
+// Linux 6.1's verifier forgets what a comparison has told of a value that the compiler
+// then copies or spills; a mask right before the use it sees. A compiler that knows the
+// value to be in bounds leaves the mask out.
 #define OPAQUE(x) asm volatile("" : "+r"(x))
 
 #define __uint(name, val) int(*name)[val]

@@ -69,7 +69,7 @@ INLINE const struct unwind_rule *find_rule(const struct process_regions *p, u64 
 	u32 found = region.found;
 	if (found >= MAX_REGIONS)
 		return 0;
-	OPAQUE(found); // Linux 6.1 takes the mask, and not the comparison, for a bound
+	OPAQUE(found);
 	const struct unwind_region *r = &p->regions[found & (MAX_REGIONS - 1)];
 	if (pc < r->base)
 		return 0;

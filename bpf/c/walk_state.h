@@ -133,14 +133,20 @@ struct walker {
 	bool haskell;			       // walk->layout holds the process's
 };
 
-// For indices that the verifier must see bounded.
 #define FRAME_MASK (MAX_FRAMES - 1)
+
+// frame_at gives the place of a recorded frame, for any index.
+INLINE u64 *frame_at(struct walk *w, u32 i)
+{
+	OPAQUE(i);
+	return &w->frames[i & FRAME_MASK];
+}
 
 INLINE void push_frame(struct walk *w, u32 kind, u64 address)
 {
 	u32 n = w->frame_count;
 	if (n >= MAX_FRAMES)
 		return;
-	w->frames[n & FRAME_MASK] = (address & FRAME_ADDRESS_MASK) | ((u64)kind << FRAME_KIND_SHIFT);
+	*frame_at(w, n) = (address & FRAME_ADDRESS_MASK) | ((u64)kind << FRAME_KIND_SHIFT);
 	w->frame_count = n + 1;
 }

@@ -33,6 +33,7 @@ INLINE u64 window_word(struct walk *w, u32 i)
 	u64 at = ((w->sp - w->window_at) >> 3) + i;
 	if (at >= w->window_words)
 		return 0;
+	OPAQUE(at);
 	return w->window[at & WINDOW_MASK];
 }
 
