@@ -34,8 +34,8 @@ func TestKernels(t *testing.T) {
 
 // A kernel that is too old is told apart from everything else that can go wrong.
 func TestTooOldKernel(t *testing.T) {
-	files := agentFiles(t, "amd64")
-	done := boot(t, hwtest.Machine{Arch: "amd64", Kernel: kernel(t, "amd64-5.10")}, files, []hwtest.Job{
+	image := kernel(t, "amd64-5.10")
+	done := boot(t, hwtest.Machine{Arch: "amd64", Kernel: image}, agentFiles(t, "amd64"), []hwtest.Job{
 		doctor,
 		record("none", nil, "/bin/ccagent", "version"),
 	})
