@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // CentreSet is a choice of cost centres. It is made after the run, and names
@@ -52,6 +53,9 @@ var levelPrefixes = []struct {
 func ParseCentrePattern(s string) (CentrePattern, error) {
 	var c CentrePattern
 	text := strings.TrimSpace(s)
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return c, fmt.Errorf("cost centre %q has control characters", s)
+	}
 	if strings.HasPrefix(text, "@") {
 		for r := PresetBindings; r < presets; r++ {
 			if text == presetNames[r] {
@@ -101,6 +105,9 @@ func (c CentrePattern) String() string {
 	}
 	if c.HasLevel {
 		b.WriteString(c.Level.String() + ":")
+	}
+	if b.Len() > 0 && strings.HasPrefix(c.Glob, "=") {
+		b.WriteByte(' ') // cutName takes == for a part of an operator
 	}
 	b.WriteString(c.Glob)
 	return b.String()
