@@ -16,7 +16,8 @@ import (
 	"ccagent/ui/view"
 )
 
-var screenActions = []keymap.Action{keymap.Screen1, keymap.Screen2, keymap.Screen3}
+// screenActions open the screens, in the order of their numbers.
+var screenActions = []keymap.Action{keymap.Screen1, keymap.Screen2, keymap.Screen3, keymap.Screen4, keymap.Screen5, keymap.Screen6}
 
 // why says why an action is off now; empty if it is on.
 func (a *App) why(act keymap.Action) string {
@@ -101,7 +102,7 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		return tea.Suspend
 	case keymap.Help:
 		a.help = newHelp()
-	case keymap.Screen1, keymap.Screen2, keymap.Screen3:
+	case keymap.Screen1, keymap.Screen2, keymap.Screen3, keymap.Screen4, keymap.Screen5, keymap.Screen6:
 		a.show(slices.Index(screenActions, act))
 	case keymap.PrevScreen:
 		a.show(a.before)

@@ -23,7 +23,7 @@ type App struct {
 	w, h    int
 
 	c       *view.Context // nil until the log is loaded
-	screens []view.Screen
+	screens [6]view.Screen // by number; nil where there is none
 	screen  int
 	before  int // the screen before this one
 
@@ -124,7 +124,7 @@ func (a *App) loaded(p *profile.Profile) {
 		}
 		a.c.Stack.Push(t)
 	}
-	a.screens = []view.Screen{view.NewOverview(a.c), view.NewSourceScreen(a.c), view.NewStackScreen(a.c)}
+	a.screens = [6]view.Screen{view.NewOverview(a.c), view.NewSourceScreen(a.c), view.NewStackScreen(a.c)}
 }
 
 // Update implements tea.Model.

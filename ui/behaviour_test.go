@@ -155,8 +155,8 @@ func TestMouse(t *testing.T) {
 	if l := s.line("| force:18"); !strings.HasPrefix(l, "|>") {
 		t.Errorf("the wheel over the source moved the list: %q", l)
 	}
-	x, y = at("] 2  3")
-	s.send(tea.MouseClickMsg{X: x + 5, Y: y, Button: tea.MouseLeft})
+	x, y = at("]23456")
+	s.send(tea.MouseClickMsg{X: x + 2, Y: y, Button: tea.MouseLeft})
 	s.has("call tree")
 }
 

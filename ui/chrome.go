@@ -26,18 +26,18 @@ type tab struct {
 // layTabs places the screens' names at the right end of the title bar: the more
 // the wider the terminal is, none if there is no room right of column from.
 func (a *App) layTabs(r layout.Rect, from int) []tab {
-	for _, v := range []struct {
-		n     int
-		names bool
-	}{{len(tabs), true}, {len(screenActions), true}, {len(screenActions), false}} {
+	for form := range 3 { // with names, apart, close
 		var out []tab
 		width := 0
-		for i := range v.n {
+		for i := range tabs {
 			text := fmt.Sprintf(" %d ", i+1)
-			if i == a.screen {
+			switch {
+			case i == a.screen:
 				text = fmt.Sprintf("[%d]", i+1)
+			case form == 2:
+				text = fmt.Sprint(i + 1)
 			}
-			if v.names {
+			if form == 0 {
 				text += tabs[i] + " "
 			}
 			out = append(out, tab{screen: i, text: text})
@@ -63,7 +63,7 @@ func (a *App) drawTabs(r layout.Rect, from int) {
 		switch {
 		case t.screen == a.screen:
 			st = p.Theme.Title
-		case t.screen < len(screenActions):
+		case a.why(screenActions[t.screen]) == "":
 			st = p.Theme.Text
 		}
 		p.Text(t.x, r.Min.Y, r.Max.X, t.text, st)
@@ -80,12 +80,7 @@ func (a *App) pressTab(m view.Mouse) bool {
 		if m.X < t.x || m.X >= t.x+len(t.text) {
 			continue
 		}
-		if t.screen < len(screenActions) {
-			a.show(t.screen)
-		} else {
-			planned := []keymap.Action{keymap.Screen4, keymap.Screen5, keymap.Screen6}
-			a.say(keymap.Of(planned[t.screen-len(screenActions)]).Planned, true)
-		}
+		a.do(keymap.Of(screenActions[t.screen]))
 	}
 	return true
 }

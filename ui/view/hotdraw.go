@@ -1,0 +1,260 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+
+	"ccagent/ui/model"
+	"ccagent/ui/theme"
+	"ccagent/ui/widget"
+)
+
+// What the columns take; the name gets the rest.
+const (
+	shareWidth = 7 // "100.0% "
+	markWidth  = 2
+)
+
+// draw draws the pane's box and what is in it.
+func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
+	h.refresh()
+	note := ""
+	if h.c.Filter.RE != nil {
+		note = "& " + h.c.Filter.Text
+	}
+	if h.c.Minimum > 0 {
+		note = strings.TrimSpace(note + "  min " + widget.Percent(h.c.Minimum))
+	}
+	p.Box(r, "hot  by "+h.c.Sort.String(), note, focus)
+	in := r.Inset(1)
+	if in.Empty() {
+		return
+	}
+	rows := in
+	cols := h.columns(in.Dx())
+	if in.Dy() >= 8 {
+		x := in.Min.X + 1
+		x = p.Text(x, in.Min.Y, in.Max.X, pad(" share", shareWidth), p.Theme.Dim)
+		if cols.only {
+			x = p.Text(x, in.Min.Y, in.Max.X, pad(h.second(), shareWidth), p.Theme.Dim)
+		}
+		if cols.bar > 0 {
+			p.Cell(x, in.Min.Y, p.Glyphs.Full, p.Theme.Only)
+			p.Text(x+1, in.Min.Y, x+cols.bar, "only", p.Theme.Dim)
+			if cols.bar >= 13 {
+				p.Cell(x+6, in.Min.Y, p.Glyphs.Light, p.Theme.Shared)
+				p.Text(x+7, in.Min.Y, x+cols.bar, "shared", p.Theme.Dim)
+			}
+			x += cols.bar + 1
+		}
+		if cols.overlap {
+			x = p.Text(x, in.Min.Y, in.Max.X, pad("  =sel", shareWidth), p.Theme.Dim)
+		} else {
+			x += markWidth
+		}
+		p.Text(x, in.Min.Y, in.Max.X, "element", p.Theme.Dim)
+		rows.Min.Y++
+		rows.Max.Y -= h.explain(p, in)
+	}
+	h.inner = rows
+	if len(h.rows) == 0 {
+		h.drawEmpty(p, rows)
+		return
+	}
+	h.list.Draw(rows, func(i, y int) { h.drawRow(p, rows, cols, i, y, focus) })
+}
+
+// second names the second column: what it says follows the order.
+func (h *hotPane) second() string {
+	if h.c.Sort == ByInclusive {
+		return " incl."
+	}
+	return "  only"
+}
+
+type hotColumns struct {
+	only, overlap bool
+	bar           int
+}
+
+// columns decides what a width has room for; names come first.
+func (h *hotPane) columns(w int) hotColumns {
+	var c hotColumns
+	name := 22
+	if w >= 50 {
+		name = 26
+	}
+	left := w - 1 - shareWidth - markWidth - name
+	if left >= shareWidth {
+		c.only = true
+		left -= shareWidth
+	}
+	if left >= shareWidth-markWidth+6 {
+		c.overlap = true
+		left -= shareWidth - markWidth
+	}
+	if left >= 5 {
+		c.bar = min(18, left-1)
+	}
+	return c
+}
+
+func (h *hotPane) drawRow(p *widget.Painter, in widget.Rect, cols hotColumns, i, y int, focus bool) {
+	r := &h.c.Data.Hot.Rows[h.rows[i]]
+	t := p.Theme
+	shares := h.c.Data.Overlap[r.Key]
+	selected := i == h.list.Cursor
+	x := in.Min.X
+	if selected {
+		p.Text(x, y, in.Max.X, p.Glyphs.Pointer, t.Strong)
+	}
+	x++
+	st := t.Text
+	if l := theme.HeatLevel(r.Share * h.c.Base); l > 0 {
+		st = t.Heat[l-1]
+	}
+	p.Right(x, x+6, y, widget.Percent(r.Share*h.c.Base), st)
+	x += shareWidth
+	if cols.only {
+		v := r.Only
+		if h.c.Sort == ByInclusive {
+			v = r.Inclusive
+		}
+		p.Right(x, x+6, y, widget.Percent(v*h.c.Base), t.Text)
+		x += shareWidth
+	}
+	if cols.bar > 0 {
+		p.Bar(x, y, cols.bar, r.Only*h.c.Base, r.Share*h.c.Base)
+		x += cols.bar + 1
+	}
+	overlapping := shares > 0 && !selected && r.Key != h.c.Selected
+	if cols.overlap {
+		if overlapping {
+			p.Right(x, x+6, y, p.Glyphs.Shares+widget.Percent(shares*h.c.Base), t.Link)
+		}
+		x += shareWidth
+	} else {
+		if overlapping {
+			p.Cell(x, y, p.Glyphs.Shares, t.Link)
+		}
+		x += markWidth
+	}
+	h.drawName(p, in, x, y, r)
+	line := widget.Rect{Min: in.Min, Max: in.Max}
+	line.Min.Y, line.Max.Y = y, y+1
+	switch {
+	case selected && focus:
+		p.Tint(line, t.Selected)
+	case selected:
+		p.Tint(line, t.SelectedIdle)
+	case overlapping:
+		p.Tint(line, t.Overlap)
+	}
+}
+
+func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model.Row) {
+	t := p.Theme
+	switch {
+	case r.Kids > 0:
+		g := p.Glyphs.Open
+		if h.closed[r.Key] {
+			g = p.Glyphs.Closed
+		}
+		x = p.Text(x, y, in.Max.X, g+" ", t.Dim)
+	case r.Parent >= 0:
+		x = p.Text(x, y, in.Max.X, p.Glyphs.Guide+" ", t.Dim)
+	default:
+		x = p.Text(x, y, in.Max.X, "  ", t.Dim)
+	}
+	st := t.Text
+	switch {
+	case r.Category:
+		st = t.Dim
+	case r.Parent < 0:
+		st = t.Strong
+	}
+	if h.c.Search.RE != nil && h.c.Search.RE.MatchString(r.Full) {
+		st = t.Match
+	}
+	line := ""
+	if r.Line > 0 && r.Parent >= 0 {
+		line = fmt.Sprintf(":%d", r.Line)
+	}
+	limit := in.Max.X
+	if x+p.Width(r.Name)+len(line) > limit {
+		line = ""
+	}
+	name := r.Name
+	if r.Parent < 0 && r.Path != "" {
+		name = tail(p, name, limit-x)
+	}
+	x = p.Text(x, y, limit, name, st)
+	if r.Parent < 0 && r.Path == "" && r.Package != "" && r.Package != "main" {
+		line = "  " + r.Package
+	}
+	p.Text(x, y, limit, line, t.Dim)
+}
+
+// tail keeps a path's end, which tells more than its beginning.
+func tail(p *widget.Painter, s string, w int) string {
+	cut := ""
+	for p.Width(cut+s) > w {
+		_, rest, ok := strings.Cut(s, "/")
+		if !ok {
+			break
+		}
+		s, cut = rest, p.Glyphs.More+"/"
+	}
+	return cut + s
+}
+
+// explain draws the two lines at the pane's foot and gives their number.
+func (h *hotPane) explain(p *widget.Painter, in widget.Rect) int {
+	t := p.Theme
+	y := in.Max.Y - 2
+	p.Text(in.Min.X+1, y, in.Max.X, p.Glyphs.Shares+" shares samples with the selection", t.Dim)
+	if h.c.Data.Hot == nil {
+		return 2
+	}
+	sum := h.c.Data.Hot.LeafSum
+	long := fmt.Sprintf("shares sum to %.0f%%: a sample counts for every cause; each counted once = 100%%", 100*sum)
+	short := fmt.Sprintf("shares sum to %.0f%%: causes overlap", 100*sum)
+	if sum <= 1.005 {
+		long = "shares sum to 100%: nothing overlaps"
+		short = long
+	}
+	if p.Width(long) > in.Dx()-1 {
+		long = short
+	}
+	p.Text(in.Min.X+1, y+1, in.Max.X, long, t.Dim)
+	return 2
+}
+
+func (h *hotPane) drawEmpty(p *widget.Painter, in widget.Rect) {
+	lines := []string{"nothing to list"}
+	s := h.c.Data.Summary
+	switch {
+	case s == nil:
+		lines = []string{"computing…"}
+	case s.Samples == 0:
+		lines = []string{"no samples of " + s.Event, "t shows the next event; ccview info tells", "what was recorded"}
+	case s.Kept == 0:
+		lines = []string{"no sample is left by the transforms", "backspace takes the last one off"}
+	case h.c.Filter.RE != nil:
+		lines = []string{"no element matches & " + h.c.Filter.Text, "& and enter lists all"}
+	case h.c.Minimum > 0:
+		lines = []string{"no element has " + widget.Percent(h.c.Minimum), "L changes the minimum"}
+	}
+	for i, l := range lines {
+		if in.Min.Y+i < in.Max.Y {
+			p.Text(in.Min.X+2, in.Min.Y+i, in.Max.X, l, p.Theme.Dim)
+		}
+	}
+}
+
+func pad(s string, w int) string {
+	if len(s) < w {
+		return s + strings.Repeat(" ", w-len(s))
+	}
+	return s
+}

@@ -1,0 +1,88 @@
+package view
+
+import (
+	"slices"
+	"strings"
+
+	"ccagent/ui/model"
+)
+
+// hotSeen is what rows was made from.
+type hotSeen struct {
+	hot     *model.Hot
+	sort    Sort
+	minimum float64
+	filter  Pattern
+	closed  int
+	base    float64
+}
+
+// refresh makes rows anew if anything they depend on changed, and keeps the
+// cursor on its element.
+func (h *hotPane) refresh() {
+	c := h.c
+	now := hotSeen{c.Data.Hot, c.Sort, c.Minimum, c.Filter, len(h.closed), c.Base}
+	if now == h.seen || c.Data.Hot == nil {
+		return
+	}
+	h.seen = now
+	rows := c.Data.Hot.Rows
+	wanted := make([]bool, len(rows))
+	for i := len(rows) - 1; i >= 0; i-- { // children come after their parents
+		r := &rows[i]
+		// What is only ever a caller is of no use in an order by leaves.
+		seen := r.Share > 0 || c.Sort == ByInclusive || c.Sort == ByName
+		if seen && r.Share*c.Base >= c.Minimum && c.Filter.Match(r.Full) {
+			wanted[i] = true
+		}
+		if r.Parent >= 0 && wanted[i] {
+			wanted[r.Parent] = true
+		}
+	}
+	children := make([][]int, len(rows)+1)
+	for i := range rows {
+		if wanted[i] {
+			children[rows[i].Parent+1] = append(children[rows[i].Parent+1], i)
+		}
+	}
+	h.rows = h.rows[:0]
+	var add func(of int)
+	add = func(of int) {
+		slices.SortStableFunc(children[of], func(a, b int) int { return h.order(&rows[a], &rows[b]) })
+		for _, i := range children[of] {
+			h.rows = append(h.rows, i)
+			if !h.closed[rows[i].Key] && rows[i].Kids > 0 {
+				add(i + 1)
+			}
+		}
+	}
+	add(0)
+	h.list.N = len(h.rows)
+	h.restore()
+}
+
+func (h *hotPane) order(a, b *model.Row) int {
+	num := func(x, y float64) int {
+		switch {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	}
+	o := 0
+	switch h.c.Sort {
+	case ByOnly:
+		o = num(a.Only, b.Only)
+	case ByInclusive:
+		o = num(a.Inclusive, b.Inclusive)
+	case ByName:
+	default:
+		o = num(a.Share, b.Share)
+	}
+	if o == 0 {
+		o = strings.Compare(a.Full, b.Full)
+	}
+	return o
+}

@@ -1,0 +1,39 @@
+package view
+
+import (
+	"ccagent/ui/keymap"
+	"ccagent/ui/widget"
+)
+
+// moveList does the movements that all lists share.
+func moveList(l *widget.List, a keymap.Action) bool {
+	switch a {
+	case keymap.Up:
+		l.Move(-1)
+	case keymap.Down:
+		l.Move(1)
+	case keymap.Top:
+		l.Set(0)
+	case keymap.Bottom:
+		l.Set(l.N - 1)
+	case keymap.HalfUp:
+		l.Move(-(l.Page() + 1) / 2)
+	case keymap.HalfDown:
+		l.Move((l.Page() + 1) / 2)
+	case keymap.PageUp:
+		l.Move(-l.Page())
+	case keymap.PageDown:
+		l.Move(l.Page())
+	default:
+		return false
+	}
+	return true
+}
+
+// wheel is how many rows a turn of the wheel scrolls.
+func wheel(m Mouse) int {
+	if m.Kind == WheelUp {
+		return -3
+	}
+	return 3
+}
