@@ -213,7 +213,7 @@ func copyWithoutSymbols(w *eventlog.Writer, old *os.File) (last uint64, err erro
 		rec := r.Record()
 		switch e := rec.Event.(type) {
 		case *eventlog.ModuleSymbols, *eventlog.File, *eventlog.FileText, *eventlog.Binding,
-			*eventlog.Span, *eventlog.Block, *eventlog.Locations,
+			*eventlog.Span, *eventlog.Block, *eventlog.Locations, *eventlog.Core, *eventlog.CoreText,
 			*eventlog.Malformed, *eventlog.Unknown, *eventlog.BlockMarker:
 			continue
 		default:

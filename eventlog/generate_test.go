@@ -31,6 +31,8 @@ func generate(rng *rand.Rand, ev Event) {
 		e.Thread |= 1
 	case *FileText:
 		e.Text = make([]byte, rng.IntN(300))
+	case *CoreText:
+		e.Text = make([]byte, rng.IntN(300))
 	}
 }
 

@@ -106,4 +106,6 @@ const (
 	IDSpan          = 1024
 	IDBlock         = 1025
 	IDLocations     = 1026
+	IDCore          = 1027
+	IDCoreText      = 1028
 )

@@ -244,3 +244,34 @@ func (e *Locations) layout(c *codec) {
 	}
 	c.done()
 }
+
+func (*Core) EventID() uint16 { return IDCore }
+
+func (e *Core) layout(c *codec) {
+	c.v32(&e.ID)
+	c.v32(&e.Binding)
+	c.v32(&e.File)
+	c.str(&e.Name)
+	c.str(&e.Dump)
+	c.v32(&e.Line)
+	c.v64(&e.TextSize)
+	c.str(&e.Problem)
+	list(c, &e.Notes, 5)
+	for i := range e.Notes {
+		n := &e.Notes[i]
+		c.v32(&n.Span)
+		c.v32(&n.Line)
+		c.v32(&n.Col)
+		c.v32(&n.EndLine)
+		c.v32(&n.EndCol)
+	}
+	c.done()
+}
+
+func (*CoreText) EventID() uint16 { return IDCoreText }
+
+func (e *CoreText) layout(c *codec) {
+	c.v32(&e.Core)
+	c.v64(&e.Offset)
+	c.bytes(&e.Text)
+}

@@ -56,7 +56,7 @@ type FileText struct {
 	Text   []byte // at most MaxTextPiece
 }
 
-// MaxTextPiece bounds FileText.Text so that the event fits its u16 length.
+// MaxTextPiece bounds FileText.Text and CoreText.Text so that the event fits its u16 length.
 const MaxTextPiece = 60000
 
 // Binding is a top-level procedure or C function: a thing with a linkage name.
@@ -139,4 +139,40 @@ type Location struct {
 type Locations struct {
 	Module    uint32 // 0 with kernel addresses
 	Locations []Location
+}
+
+// Core is what GHC's optimiser made of a top-level binding, as -ddump-simpl
+// prints it. No GHC puts it into the program; it is from the build's dump files.
+type Core struct {
+	ID      uint32 // from 1
+	Binding uint32 // the procedure whose Core it is; never 0
+	File    uint32 // the source file of its module; 0 if unknown
+	Name    string // the binder as printed: "$wgo_r1H6"
+	Dump    string // the dump file
+	Line    uint32 // where Text begins in it, from 1
+	// TextSize is the size of the text that CoreText events carry.
+	TextSize uint64
+	// Problem tells why the text is cut, or may not be what was compiled.
+	Problem string
+	// Notes are the source notes in the text that the log has spans of, in the
+	// order of the text.
+	Notes []CoreNote
+}
+
+// CoreNote is a source note in Core: the stretch of the text, after the note
+// itself, that it scopes over. Lines and columns (in characters) count from 1,
+// the end column is one past the last.
+type CoreNote struct {
+	Span    uint32
+	Line    uint32
+	Col     uint32
+	EndLine uint32
+	EndCol  uint32
+}
+
+// CoreText is a piece of a Core's text. Pieces come in order.
+type CoreText struct {
+	Core   uint32
+	Offset uint64
+	Text   []byte // at most MaxTextPiece
 }

@@ -187,6 +187,8 @@ var kinds = []kind{
 	own[Span]("source span"),
 	own[Block]("block"),
 	own[Locations]("locations"),
+	own[Core]("core"),
+	own[CoreText]("core text"),
 }
 
 var kindOf = func() map[uint16]*kind {

@@ -31,12 +31,12 @@ type Damage struct {
 
 // Undefined counts references to what was never defined, by what was referred to.
 type Undefined struct {
-	Events, Nodes, Parents, Bindings, Spans, Files, Blocks uint64
+	Events, Nodes, Parents, Bindings, Spans, Files, Blocks, Cores uint64
 }
 
 // Sum is the number of all dangling references.
 func (u *Undefined) Sum() uint64 {
-	return u.Events + u.Nodes + u.Parents + u.Bindings + u.Spans + u.Files + u.Blocks
+	return u.Events + u.Nodes + u.Parents + u.Bindings + u.Spans + u.Files + u.Blocks + u.Cores
 }
 
 // maxDamage bounds Accounting.Damage.

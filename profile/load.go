@@ -95,7 +95,8 @@ type builder struct {
 	spans    ids
 	files    ids
 	blocks   ids
-	text     uint64 // bytes of source text held
+	cores    ids
+	text     uint64 // bytes of text held
 
 	locations []rawLocation
 	labels    map[uint64]string // by TSO
@@ -119,6 +120,7 @@ func newBuilder() *builder {
 	return &builder{
 		p: &Profile{symbols: symbols{
 			bindings: make([]Binding, 1), spans: make([]Span, 1), files: make([]File, 1), blocks: make([]Block, 1),
+			cores: make([]Core, 1),
 		}},
 		nodes:   newNodeTable(),
 		sites:   newSiteTable(),
@@ -170,7 +172,7 @@ func (b *builder) add(rec *eventlog.Record) {
 		p.End, p.HaveEnd = *ev, true
 
 	case *eventlog.ModuleSymbols, *eventlog.File, *eventlog.FileText, *eventlog.Binding,
-		*eventlog.Span, *eventlog.Block, *eventlog.Locations:
+		*eventlog.Span, *eventlog.Block, *eventlog.Locations, *eventlog.Core, *eventlog.CoreText:
 		p.Symbolised = true
 		b.symbol(ev)
 	default:

@@ -47,6 +47,10 @@ func (b *builder) symbol(ev eventlog.Event) {
 		})
 	case *eventlog.Block:
 		b.block(ev)
+	case *eventlog.Core:
+		b.core(ev)
+	case *eventlog.CoreText:
+		b.coreText(ev)
 	case *eventlog.Locations:
 		for i := range ev.Locations {
 			b.location(ev.Module, &ev.Locations[i])
@@ -64,15 +68,21 @@ func (b *builder) fileText(ev *eventlog.FileText) {
 		return
 	}
 	f := &b.p.symbols.files[id]
-	n := uint64(len(ev.Text))
-	switch {
-	case ev.Offset != uint64(len(f.Text)) || uint64(len(f.Text))+n > f.size:
+	b.appendText(&f.Text, f.size, ev.Offset, ev.Text)
+}
+
+// appendText appends a piece to a text of a promised size.
+func (b *builder) appendText(to *[]byte, size, offset uint64, piece []byte) {
+	a := &b.p.Accounting
+	n := uint64(len(piece))
+	switch have := uint64(len(*to)); {
+	case offset != have || have+n > size:
 		a.Redefined++
 	case b.text+n > maxText:
 		a.DroppedText += n
 	default:
 		b.text += n
-		f.Text = append(f.Text, ev.Text...)
+		*to = append(*to, piece...)
 	}
 }
 
@@ -121,6 +131,7 @@ func (b *builder) finish() *Profile {
 		p.Threads[i].Label = b.labels[p.Threads[i].TSO]
 	}
 	b.resolveSymbols()
+	b.resolveCores()
 	b.resolveLocations()
 	for i := 1; i < len(p.symbols.files); i++ {
 		f := &p.symbols.files[i]

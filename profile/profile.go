@@ -61,6 +61,10 @@ type Profile struct {
 		once sync.Once
 		cafs *cafs
 	}
+	coreTable struct {
+		once  sync.Once
+		spots *coreSpots
+	}
 	fileModules struct {
 		once sync.Once
 		of   []BindingID

@@ -119,6 +119,8 @@ type symbols struct {
 	causes    []Cause
 	enclosing []BindingID
 	lines     []Line
+	cores     []Core
+	coreNotes []CoreNote
 }
 
 // Binding gives a binding; the zero Binding for 0.

@@ -59,7 +59,7 @@ type Job struct {
 }
 
 // IDs are the last ids given, of each kind.
-type IDs struct{ File, Binding, Span, Block uint32 }
+type IDs struct{ File, Binding, Span, Block, Core uint32 }
 
 // Source is a source file's text.
 type Source struct {

@@ -71,6 +71,8 @@ func ReadSeen(r io.Reader) (Seen, error) {
 			s.After.Span = max(s.After.Span, e.ID)
 		case *eventlog.Block:
 			s.After.Block = max(s.After.Block, e.ID)
+		case *eventlog.Core:
+			s.After.Core = max(s.After.Core, e.ID)
 		case *eventlog.Locations:
 			s.Symbolized = true
 		case *eventlog.Malformed:

@@ -17,7 +17,7 @@ type Log struct {
 	symbols []eventlog.Event
 	locs    eventlog.Locations
 	nodes   map[eventlog.Node]uint32
-	next    struct{ node, binding, file, span, block uint32 }
+	next    struct{ node, binding, file, span, block, core uint32 }
 	addr    uint64
 	last    uint64
 }
@@ -74,6 +74,17 @@ func (l *Log) File(path, text string) uint32 {
 		l.Symbol(&eventlog.FileText{File: f.ID, Offset: uint64(at), Text: []byte(text[at:min(len(text), at+eventlog.MaxTextPiece)])})
 	}
 	return f.ID
+}
+
+// Core defines the Core of a binding, with notes in the order of the text.
+func (l *Log) Core(binding, file uint32, name, text string, notes ...eventlog.CoreNote) uint32 {
+	l.next.core++
+	c := &eventlog.Core{ID: l.next.core, Binding: binding, File: file, Name: name, Dump: "Main.dump-simpl", Line: 1, TextSize: uint64(len(text)), Notes: notes}
+	l.Symbol(c)
+	for at := 0; at < len(text); at += eventlog.MaxTextPiece {
+		l.Symbol(&eventlog.CoreText{Core: c.ID, Offset: uint64(at), Text: []byte(text[at:min(len(text), at+eventlog.MaxTextPiece)])})
+	}
+	return c.ID
 }
 
 // Span defines a source note.

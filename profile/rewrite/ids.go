@@ -76,6 +76,12 @@ type fileKey struct {
 	size uint64
 }
 
+type coreKey struct {
+	binding uint32
+	name    string
+	size    uint64
+}
+
 type blockKey struct {
 	module, binding uint32
 	lo, hi          uint64
@@ -89,13 +95,14 @@ type tables struct {
 	bindings *table[eventlog.Binding]
 	spans    *table[eventlog.Span]
 	blocks   *table[blockKey]
+	cores    *table[coreKey]
 	node     uint32 // the next free id
 }
 
 func newTables() *tables {
 	return &tables{
 		events: newTable[eventlog.EventDef](0), modules: newTable[moduleKey](1), files: newTable[fileKey](1),
-		bindings: newTable[eventlog.Binding](1), spans: newTable[eventlog.Span](1), blocks: newTable[blockKey](1), node: 1,
+		bindings: newTable[eventlog.Binding](1), spans: newTable[eventlog.Span](1), blocks: newTable[blockKey](1), cores: newTable[coreKey](1), node: 1,
 	}
 }
 
@@ -107,13 +114,15 @@ type mapping struct {
 	bindings *ids[eventlog.Binding]
 	spans    *ids[eventlog.Span]
 	blocks   *ids[blockKey]
+	cores    *ids[coreKey]
 	texts    map[uint32]bool // files whose text is written
+	dumps    map[uint32]bool // Core whose text is written
 }
 
 func (t *tables) mapping() *mapping {
 	return &mapping{
 		newIDs(t.events), newIDs(t.modules), newIDs(t.files), newIDs(t.bindings), newIDs(t.spans), newIDs(t.blocks),
-		make(map[uint32]bool),
+		newIDs(t.cores), make(map[uint32]bool), make(map[uint32]bool),
 	}
 }
 
@@ -155,6 +164,18 @@ func (m *mapping) definition(ev eventlog.Event) (is, write bool) {
 	case *eventlog.Locations:
 		m.locations(ev)
 		write = true
+	case *eventlog.Core:
+		ev.Binding, ev.File = m.bindings.optional(ev.Binding), m.files.optional(ev.File)
+		for i := range ev.Notes {
+			ev.Notes[i].Span = m.spans.optional(ev.Notes[i].Span)
+		}
+		old := ev.ID
+		ev.ID, write = m.cores.define(old, coreKey{ev.Binding, ev.Name, ev.TextSize})
+		m.dumps[old] = write
+	case *eventlog.CoreText:
+		if write = m.dumps[ev.Core]; write {
+			ev.Core = m.cores.ref(ev.Core)
+		}
 	default:
 		return false, false
 	}

@@ -20,6 +20,7 @@ type validator struct {
 	// 0 is the kernel.
 	open map[uint32]map[uint64]bool
 	file uint32 // whose text is coming
+	core uint32 // whose text is coming instead
 	text uint64 // what is still to come of it
 	at   uint64
 }
@@ -54,7 +55,7 @@ func newValidator(job *Job, sink func(eventlog.Event) error) *validator {
 // read passes events on until the child closes its end. Text of a file that a
 // failed child did not finish is left short; readers see its declared size.
 func (v *validator) read(r io.Reader) error {
-	v.file, v.text, v.at = 0, 0, 0
+	v.file, v.core, v.text, v.at = 0, 0, 0, 0
 	lr := &io.LimitedReader{R: r, N: maxEvents}
 	er := eventlog.NewReader(lr)
 	for er.Next() {
@@ -90,8 +91,12 @@ func (v *validator) check(e eventlog.Event) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("symboliser sent a bad event: "+format, args...)
 	}
-	if _, ok := e.(*eventlog.FileText); !ok && v.text > 0 {
-		return bad("file %d lacks %d bytes of text", v.file, v.text)
+	switch e.(type) {
+	case *eventlog.FileText, *eventlog.CoreText:
+	default:
+		if v.text > 0 {
+			return bad("%d bytes of text are lacking of file %d or core %d", v.text, v.file, v.core)
+		}
 	}
 	switch e := e.(type) {
 	case *eventlog.ModuleSymbols:
@@ -102,9 +107,9 @@ func (v *validator) check(e eventlog.Event) error {
 		if e.ID != v.ids.File+1 || e.TextSize > maxSource {
 			return bad("file %d after %d", e.ID, v.ids.File)
 		}
-		v.ids.File, v.file, v.text, v.at = e.ID, e.ID, e.TextSize, 0
+		v.ids.File, v.file, v.core, v.text, v.at = e.ID, e.ID, 0, e.TextSize, 0
 	case *eventlog.FileText:
-		if e.File != v.file || e.Offset != v.at || uint64(len(e.Text)) > v.text || len(e.Text) == 0 {
+		if e.File != v.file || v.file == 0 || e.Offset != v.at || uint64(len(e.Text)) > v.text || len(e.Text) == 0 {
 			return bad("text of file %d at %d", e.File, e.Offset)
 		}
 		v.at, v.text = v.at+uint64(len(e.Text)), v.text-uint64(len(e.Text))
@@ -134,6 +139,21 @@ func (v *validator) check(e eventlog.Event) error {
 			}
 		}
 		v.ids.Block = e.ID
+	case *eventlog.Core:
+		if e.ID != v.ids.Core+1 || e.TextSize > maxSource || e.Binding == 0 || e.Binding > v.ids.Binding || e.File > v.ids.File {
+			return bad("core %d after %d", e.ID, v.ids.Core)
+		}
+		for _, n := range e.Notes {
+			if n.Span == 0 || n.Span > v.ids.Span {
+				return bad("core %d with span %d", e.ID, n.Span)
+			}
+		}
+		v.ids.Core, v.file, v.core, v.text, v.at = e.ID, 0, e.ID, e.TextSize, 0
+	case *eventlog.CoreText:
+		if e.Core != v.core || v.core == 0 || e.Offset != v.at || uint64(len(e.Text)) > v.text || len(e.Text) == 0 {
+			return bad("text of core %d at %d", e.Core, e.Offset)
+		}
+		v.at, v.text = v.at+uint64(len(e.Text)), v.text-uint64(len(e.Text))
 	case *eventlog.Locations:
 		open := v.open[e.Module]
 		if open == nil {

@@ -447,7 +447,7 @@ func undefinedOf(u *profile.Undefined) map[string]uint64 {
 	for _, x := range []struct {
 		name string
 		n    uint64
-	}{{"events", u.Events}, {"nodes", u.Nodes}, {"parents", u.Parents}, {"bindings", u.Bindings}, {"spans", u.Spans}, {"files", u.Files}, {"blocks", u.Blocks}} {
+	}{{"events", u.Events}, {"nodes", u.Nodes}, {"parents", u.Parents}, {"bindings", u.Bindings}, {"spans", u.Spans}, {"files", u.Files}, {"blocks", u.Blocks}, {"cores", u.Cores}} {
 		if x.n > 0 {
 			out[x.name] = x.n
 		}
