@@ -20,7 +20,7 @@ func (r *Reader) agreeOnLength(at int64, id uint16, head, total int) bool {
 		if r.goesOn(total) {
 			r.pos += total
 			r.report(at, int64(total), fmt.Sprintf("event %d: %s", id, c.failed))
-		} else {
+		} else if !r.starved {
 			r.resync(1, fmt.Sprintf("event %d: %s", id, c.failed))
 		}
 		return false
@@ -35,16 +35,22 @@ func (r *Reader) agreeOnLength(at int64, id uint16, head, total int) bool {
 				r.report(at, int64(n), fmt.Sprintf("event %d: its length takes in the events after it", id))
 				return false
 			}
+			if r.starved {
+				return false
+			}
 		}
 		return true
 	default:
 		if r.goesOn(total) {
 			return true // a later version of the event
 		}
+		if r.starved {
+			return false
+		}
 		if end := head + c.off; r.goesOn(end) {
 			r.pos += end
 			r.report(at, int64(end), fmt.Sprintf("event %d: its length takes in the events after it", id))
-		} else {
+		} else if !r.starved {
 			r.resync(1, fmt.Sprintf("event %d is longer than what it holds", id))
 		}
 		return false
@@ -57,7 +63,9 @@ func (r *Reader) outgrown(id uint16) {
 	f := r.here()
 	f.end = math.MaxInt64
 	if !r.believable(r.pos, f, 1) {
-		r.resync(1, fmt.Sprintf("event %d reaches beyond its block", id))
+		if !r.starved {
+			r.resync(1, fmt.Sprintf("event %d reaches beyond its block", id))
+		}
 		return
 	}
 	// The event is sound, so the block's size is not.
@@ -87,8 +95,15 @@ func (r *Reader) timely(at int64, id uint16, total int, time uint64) bool {
 		r.report(at, int64(total), fmt.Sprintf("event %d has a time outside its block", id))
 		return false
 	}
+	if r.starved {
+		return false
+	}
 	// The nearest place may be one that the event before has misled us past.
-	if r.find(256) >= 0 || !r.believable(r.pos, fit{lo: time - min(time, closeBack), hi: satAdd(time, farGap), end: f.end}, 1) {
+	misled := r.find(256) >= 0 || !r.starved && !r.believable(r.pos, fit{lo: time - min(time, closeBack), hi: satAdd(time, farGap), end: f.end}, 1)
+	if r.starved {
+		return false
+	}
+	if misled {
 		r.resync(1, fmt.Sprintf("event %d has a time that no event can have here", id))
 		return false
 	}
@@ -121,8 +136,10 @@ func (r *Reader) enterBlock(at int64) bool {
 		return false
 	}
 	f, shape, near := r.marker(r.buf[r.pos:r.end], at)
-	if !(shape && near) && !r.goesOn(blockMarkerLen) && !r.believable(r.pos+blockMarkerLen, f, 1) {
-		r.resync(1, "block marker that none can be here")
+	if !(shape && near) && !r.goesOn(blockMarkerLen) && (r.starved || !r.believable(r.pos+blockMarkerLen, f, 1)) {
+		if !r.starved {
+			r.resync(1, "block marker that none can be here")
+		}
 		return false
 	}
 	b := r.buf[r.pos:]
@@ -149,7 +166,11 @@ func (r *Reader) enterBlock(at int64) bool {
 // block has ended, what is a marker but for those, with events after it that
 // agree, is one.
 func (r *Reader) mendMarker(at int64) bool {
-	if at != r.boundary || r.need(blockMarkerLen+lookahead) < blockMarkerLen {
+	if at != r.boundary {
+		return false
+	}
+	if r.need(blockMarkerLen+lookahead) < blockMarkerLen {
+		r.wait()
 		return false
 	}
 	b := r.buf[r.pos:r.end]

@@ -62,6 +62,10 @@ type Reader struct {
 	eof   bool
 	ioErr error
 
+	growing bool // the log may go on where it ends now
+	starved bool // what comes next cannot be judged before there is more of it
+	scan    scan // damage that is being passed over
+
 	started bool
 	err     error
 	types   []readType // by id
@@ -109,6 +113,19 @@ func (r *Reader) Err() error { return r.err }
 // Complete reports, once Next has returned false, whether the log had its end
 // marker. Without it, the log was cut off or is still being written.
 func (r *Reader) Complete() bool { return r.ended }
+
+// Offset is where in the log the next record begins.
+func (r *Reader) Offset() int64 { return r.offset() }
+
+// SetGrowing tells the Reader whether the log is still being written. If so,
+// Next returns false where the log has no whole event yet, or too little to
+// judge what does not fit, and may be called again when the underlying reader
+// may have more, whose io.EOF is then not final. Once a log grows no more, what
+// was waited for is judged as the end of a log.
+//
+// The records are those of reading the finished log at once, whatever the
+// pieces in which it came.
+func (r *Reader) SetGrowing(growing bool) { r.growing = growing }
 
 func (r *Reader) declare(t EventType) {
 	r.header = append(r.header, t)
@@ -182,8 +199,17 @@ func (r *Reader) Next() bool {
 			return false
 		}
 	}
+	if r.growing {
+		r.eof = false
+	}
 	if r.pending == nil {
-		r.step()
+		r.starved = false
+		if r.scan.on {
+			r.rec.Event = nil
+			r.pass()
+		} else {
+			r.step()
+		}
 	}
 	if m := r.pending; m != nil {
 		r.pending = nil
@@ -208,7 +234,7 @@ func (r *Reader) step() {
 	r.rec.Event = nil
 	at := r.offset()
 	if n := r.need(2); n < 2 {
-		if n > 0 {
+		if n > 0 && !r.wait() {
 			r.resync(1, "event id cut short")
 		}
 		return
@@ -221,7 +247,7 @@ func (r *Reader) step() {
 	t := r.typeOf(id)
 	isMarker := id == IDBlockMarker && t != nil && t.event != nil
 	switch {
-	case at == r.boundary && !isMarker && r.mendMarker(at):
+	case at == r.boundary && !isMarker && (id != idEnd || r.need(3) > 2) && r.mendMarker(at), r.starved:
 		return
 	case id == idEnd:
 		r.endMarker()
@@ -234,6 +260,9 @@ func (r *Reader) step() {
 	r.need(head)
 	total := eventSize(r.buf[r.pos:r.end], t)
 	if total == 0 || r.need(total) < total {
+		if r.wait() {
+			return
+		}
 		r.resync(1, fmt.Sprintf("event %d is cut short by the end of the log", id))
 		return
 	}
@@ -277,6 +306,14 @@ func (r *Reader) step() {
 		rec.Payload = r.buf[r.pos+head : r.pos+total]
 	}
 	r.took(t.event, total)
+}
+
+// wait reports whether there may be more of the log than there is now.
+func (r *Reader) wait() bool {
+	if r.growing && r.ioErr == nil {
+		r.starved = true
+	}
+	return r.starved
 }
 
 // took makes ev the record, and goes on after it.

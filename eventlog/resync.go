@@ -52,35 +52,71 @@ func (r *Reader) here() fit {
 	return inside(first, last, r.blockEnd)
 }
 
+// scan is damaged bytes that are being passed over.
+type scan struct {
+	on     bool
+	far    bool // no events that fit closely are near
+	from   int64
+	reason string
+}
+
 // resync passes over damaged bytes, at least skip of them, to the next place
 // from where reading can go on, and reports what it passed over.
 func (r *Reader) resync(skip int, reason string) {
-	at := r.offset()
+	r.scan = scan{on: true, from: r.offset(), reason: reason}
 	r.pos += skip
-	if n := r.find(window); n >= 0 {
-		r.pos += n
-	} else {
-		for r.need(window+lookahead) > 0 && !r.believable(r.pos, farFit, chain) && !r.atEndMarker() {
-			r.pos++
+	r.pass()
+}
+
+// pass goes on to the end of the damage, or of what there is yet of the log.
+func (r *Reader) pass() {
+	s := &r.scan
+	if !s.far {
+		n := r.find(window)
+		if r.starved {
+			return
+		}
+		if n >= 0 {
+			r.pos += n
+		} else {
+			s.far = true
 		}
 	}
-	r.report(at, r.offset()-at, reason)
+	if s.far {
+		for r.need(window+lookahead) > 0 && !r.believable(r.pos, farFit, chain) && !r.atEndMarker() {
+			if r.starved {
+				return
+			}
+			r.pos++
+		}
+		if r.end == r.pos && r.wait() {
+			return
+		}
+	}
+	s.on = false
+	r.report(s.from, r.offset()-s.from, s.reason)
 }
 
 // atEndMarker reports whether the end marker is all that is left.
 func (r *Reader) atEndMarker() bool {
-	return r.end-r.pos == 2 && r.eof && binary.BigEndian.Uint16(r.buf[r.pos:]) == idEnd
+	return r.end-r.pos == 2 && r.eof && !r.growing && binary.BigEndian.Uint16(r.buf[r.pos:]) == idEnd
 }
 
 // find gives the distance from pos to the nearest place, less than limit away,
 // where events begin that fit closely; -1 if there is none.
 func (r *Reader) find(limit int) int {
-	limit = min(limit, r.need(limit+lookahead))
+	there := min(limit, r.need(limit+lookahead))
 	f := r.here()
-	for n := range limit {
+	for n := range there {
 		if r.believable(r.pos+n, f, chain) {
 			return n
 		}
+		if r.starved {
+			return -1
+		}
+	}
+	if there < limit {
+		r.wait()
 	}
 	return -1
 }
@@ -88,9 +124,9 @@ func (r *Reader) find(limit int) int {
 // goesOn reports whether the log goes on, or ends, well n bytes after pos.
 func (r *Reader) goesOn(n int) bool {
 	if r.need(n+lookahead) == n {
-		return true // the end of the log
+		return !r.wait() // the end of the log
 	}
-	return r.believable(r.pos+n, r.here(), 0) || r.believable(r.pos+n, closeFit, 0)
+	return r.believable(r.pos+n, r.here(), 0) || !r.starved && r.believable(r.pos+n, closeFit, 0)
 }
 
 // believable reports whether events begin at p that agree with f: chain of
@@ -100,11 +136,11 @@ func (r *Reader) believable(p int, f fit, least int) bool {
 	for good := 0; good < chain; good++ {
 		b := r.buf[p:r.end]
 		if len(b) < 2 {
-			return good >= least && r.eof
+			return r.eof && !r.wait() && good >= least
 		}
 		id := binary.BigEndian.Uint16(b)
 		if id == idEnd {
-			return good+1 >= min(least, 2) && len(b) == 2 && r.eof
+			return good+1 >= min(least, 2) && len(b) == 2 && r.eof && !r.wait()
 		}
 		t := r.typeOf(id)
 		if t == nil {
@@ -112,7 +148,7 @@ func (r *Reader) believable(p int, f fit, least int) bool {
 		}
 		total := eventSize(b, t)
 		if total == 0 || total > len(b) {
-			return good >= least && r.eof
+			return r.eof && !r.wait() && good >= least
 		}
 		at, time := r.base+int64(p), binary.BigEndian.Uint64(b[2:])
 		expected := at == f.end // a marker, by what the last one said
