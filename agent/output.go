@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"ccagent/eventlog"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -23,6 +25,9 @@ func createLog(path string, who *Invoker) (f *os.File, err error) {
 		if err != nil {
 			return fmt.Errorf("create log: %w; name another place with -o", err)
 		}
+		// The file is new: only a file system without locks can refuse, and what
+		// the lock is for, telling readers that there is more to come, can be missed.
+		_ = eventlog.Lock(f)
 		return nil
 	})
 	return f, err

@@ -43,6 +43,9 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 		return nil, fmt.Errorf("open log: %w", err)
 	}
 	defer old.Close()
+	if eventlog.BeingWritten(old) {
+		return nil, fmt.Errorf("symbolize %s: %w; wait for the end of the capture", path, eventlog.ErrBeingWritten)
+	}
 	seen, err := symbolize.ReadSeen(old)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,9 @@ const NoCap = -1
 // the format's 16-bit length. Nothing of the event was written.
 var ErrTooLarge = errors.New("event larger than 65535 bytes")
 
+// ErrBeingWritten is Lock's error where another writes the log.
+var ErrBeingWritten = errors.New("the log is being written by another process")
+
 // ErrClosed is what a closed Writer answers.
 var ErrClosed = errors.New("eventlog writer is closed")
 

@@ -5,6 +5,8 @@ type Accounting struct {
 	Bytes int64 // of the log
 	// Complete is set when the log has its end marker.
 	Complete bool
+	// Growing is set when the log is still being written.
+	Growing bool
 	// Malformed is the number of damaged stretches, Passed their bytes, and
 	// Damage the first of them.
 	Malformed int

@@ -23,38 +23,26 @@ func Open(path string, progress func(done, total int64)) (*Profile, error) {
 	if st.IsDir() {
 		return nil, fmt.Errorf("open %s: is a directory, not a log", path)
 	}
-	var r io.Reader = f
+	in := &countingReader{r: f}
 	if progress != nil {
-		r = &progressReader{r: f, total: st.Size(), report: progress}
+		in.tell = func(n int64) { progress(n, max(st.Size(), n)) }
 	}
-	return Load(r)
-}
-
-type progressReader struct {
-	r           io.Reader
-	done, total int64
-	told        int64
-	report      func(done, total int64)
+	p, err := loadFrom(in)
+	if err == nil && !p.Accounting.Complete {
+		p.Accounting.Growing = eventlog.BeingWritten(f)
+	}
+	return p, err
 }
 
 // progressStep is how many bytes are read between two reports.
 const progressStep = 4 << 20
 
-func (p *progressReader) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	p.done += int64(n)
-	if p.done-p.told >= progressStep || err == io.EOF {
-		p.told = p.done
-		p.report(p.done, max(p.total, p.done))
-	}
-	return n, err
-}
-
 // Load reads a whole log. The error is an *eventlog.HeaderError for what is no
 // log at all, or the reader's own. A damaged or cut log is no error: see
 // Profile.Accounting.
-func Load(r io.Reader) (*Profile, error) {
-	in := &countingReader{r: r}
+func Load(r io.Reader) (*Profile, error) { return loadFrom(&countingReader{r: r}) }
+
+func loadFrom(in *countingReader) (*Profile, error) {
 	rd := eventlog.NewReader(in)
 	b := newBuilder()
 	for rd.Next() {
@@ -68,14 +56,21 @@ func Load(r io.Reader) (*Profile, error) {
 	return b.finish(), nil
 }
 
+// countingReader counts the bytes read, and tells now and then.
 type countingReader struct {
-	r io.Reader
-	n int64
+	r    io.Reader
+	n    int64
+	tell func(n int64) // may be nil
+	told int64
 }
 
 func (c *countingReader) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n += int64(n)
+	if c.tell != nil && (c.n-c.told >= progressStep || err == io.EOF && c.n != c.told) {
+		c.told = c.n
+		c.tell(c.n)
+	}
 	return n, err
 }
 

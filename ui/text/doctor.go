@@ -60,6 +60,8 @@ func (d *diagnosis) complete() {
 		d.add("capture", StatusWarn, "this is a GHC eventlog that an RTS wrote: it has no samples of ccagent's", "ccagent record -- PROG makes one that has")
 	case !p.HaveCapture:
 		d.add("capture", StatusFail, "the log does not tell what was captured", "")
+	case p.Accounting.Growing:
+		d.add("capture", StatusWarn, fmt.Sprintf("the log is still being written: this is its first %s; names come with its end", Duration(p.Duration)), "")
 	case !p.HaveEnd:
 		d.add("capture", StatusFail, fmt.Sprintf("the capture was cut off after %s: what was recorded up to there is here", Duration(p.Duration)), "")
 	case !p.Accounting.Complete:
@@ -137,6 +139,9 @@ const unresolvedWorth = 0.05
 func (d *diagnosis) symbols() {
 	p := d.p
 	if p.Samples() == 0 {
+		return
+	}
+	if !p.Symbolised && p.Accounting.Growing {
 		return
 	}
 	if !p.Symbolised {

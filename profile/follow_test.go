@@ -1,0 +1,235 @@
+package profile
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/profile/logtest"
+)
+
+// growing is a log that is being written, as ccagent writes one.
+type growing struct {
+	t    *testing.T
+	path string
+	file *os.File
+}
+
+func newGrowing(t *testing.T, name string) *growing {
+	t.Helper()
+	g := &growing{t: t, path: filepath.Join(t.TempDir(), name)}
+	var err error
+	if g.file, err = os.Create(g.path); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.file.Close() })
+	if err := eventlog.Lock(g.file); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (g *growing) write(b []byte) {
+	g.t.Helper()
+	if _, err := g.file.Write(b); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+func (g *growing) follow() *Follower {
+	g.t.Helper()
+	f, err := Follow(g.path)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func poll(t *testing.T, f *Follower, want FollowState) {
+	t.Helper()
+	if _, err := f.Poll(); err != nil || f.State() != want {
+		t.Fatalf("state %q, error %v, want %q", f.State(), err, want)
+	}
+}
+
+// settled is a Profile without what may differ between one of a part of a log
+// and one of a log that was cut there.
+func settled(p *Profile) *Profile {
+	a := &p.Accounting
+	a.Bytes, a.Growing, a.Malformed, a.Passed, a.Damage = 0, false, 0, 0, nil
+	return p
+}
+
+// A Profile of a growing log is that of what is there, and stays that when more
+// comes; in the end it is that of the whole log.
+func TestFollow(t *testing.T) {
+	log := logtest.NBody().End()
+	g := newGrowing(t, "p.eventlog")
+	f := g.follow()
+	poll(t, f, FollowGrowing)
+	type part struct {
+		p *Profile
+		n int
+	}
+	var parts []part
+	for n := 0; n < len(log); {
+		m := min(len(log), n+97)
+		g.write(log[n:m])
+		n = m
+		if _, err := f.Poll(); err != nil {
+			t.Fatal(err)
+		}
+		if n > bytes.Index(log, []byte("datb"))+4 {
+			parts = append(parts, part{f.Profile(), n})
+		}
+	}
+	if f.State() != FollowEnded {
+		t.Errorf("in the end, %q", f.State())
+	}
+	whole, err := Open(g.path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := f.Profile(); !reflect.DeepEqual(p, whole) {
+		t.Errorf("followed to its end, the log is\n%+v\nread at once\n%+v", p, whole)
+	}
+	for _, x := range parts {
+		cut := mustLoad(t, log[:x.n])
+		if !reflect.DeepEqual(settled(x.p), settled(cut)) {
+			t.Fatalf("after %d bytes, the growing log is\n%+v\nthe one cut there\n%+v", x.n, x.p, cut)
+		}
+	}
+}
+
+// What is asked of an early Profile does not change as the log goes on.
+func TestFollowedProfilesAreImmutable(t *testing.T) {
+	var b bytes.Buffer
+	if err := logtest.Generate(&b, 40_000, 500, 3); err != nil {
+		t.Fatal(err)
+	}
+	log := b.Bytes()
+	g := newGrowing(t, "p.eventlog")
+	f := g.follow()
+	g.write(log[:len(log)/2])
+	poll(t, f, FollowGrowing)
+	early := f.Profile()
+	before := early.Select(Filter{}).Tree(TreeOptions{})
+	done := make(chan *Tree)
+	go func() { done <- f.Profile().Select(Filter{}).Tree(TreeOptions{}) }()
+	<-done
+	g.write(log[len(log)/2:])
+	go func() { // beside the reading, for the race detector
+		early.Select(Filter{}).Hot(LevelBinding)
+		done <- early.Select(Filter{}).Tree(TreeOptions{})
+	}()
+	poll(t, f, FollowEnded)
+	if after := <-done; !reflect.DeepEqual(before, after) {
+		t.Error("an early profile has changed")
+	}
+	if n := f.Profile().Samples(); n != 40_000 || early.Samples() >= n {
+		t.Errorf("%d samples, %d before", n, early.Samples())
+	}
+}
+
+func TestFollowTellsWhatBecomesOfTheLog(t *testing.T) {
+	log := logtest.NBody().End()
+	half := log[:len(log)-2000]
+	for _, c := range []struct {
+		name string
+		then func(g *growing)
+		want FollowState
+	}{
+		{"writer killed", func(g *growing) { g.file.Close() }, FollowAbandoned},
+		{"truncated", func(g *growing) { check(g.t, g.file.Truncate(100)) }, FollowTruncated},
+		{"replaced", func(g *growing) {
+			g.file.Close()
+			check(g.t, os.WriteFile(g.path+"~", log, 0o600))
+			check(g.t, os.Rename(g.path+"~", g.path))
+		}, FollowReplaced},
+		{"removed", func(g *growing) { g.file.Close(); check(g.t, os.Remove(g.path)) }, FollowRemoved},
+		{"removed but written on", func(g *growing) { check(g.t, os.Remove(g.path)) }, FollowGrowing},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if runtime.GOOS != "linux" {
+				t.Skip("no locks that tell of a log's writer")
+			}
+			g := newGrowing(t, "p.eventlog")
+			f := g.follow()
+			g.write(half)
+			poll(t, f, FollowGrowing)
+			n := f.Profile().Samples()
+			c.then(g)
+			poll(t, f, c.want)
+			if p := f.Profile(); p.Samples() < n || n == 0 || p.Accounting.Growing != (c.want == FollowGrowing) {
+				t.Errorf("%d samples after %d", p.Samples(), n)
+			}
+			if changed, err := f.Poll(); changed || err != nil {
+				t.Errorf("once more: %v, %v", changed, err)
+			}
+		})
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFollowRotatedCapture(t *testing.T) {
+	g := newGrowing(t, "p.7.eventlog")
+	l := logtest.New()
+	l.Write(1, &eventlog.CaptureEnd{Reason: eventlog.EndRotated})
+	g.write(l.EndAbruptly(false))
+	f := g.follow()
+	poll(t, f, FollowRotated)
+	if got, want := f.Next(), filepath.Join(filepath.Dir(g.path), "p.7.2.eventlog"); got != want {
+		t.Errorf("next log %s, want %s", got, want)
+	}
+	next := filepath.Join(filepath.Dir(g.path), "p.8.eventlog")
+	check(t, os.WriteFile(next, nil, 0o600))
+	if f.Next() != next {
+		t.Errorf("next log %s, want %s", f.Next(), next)
+	}
+}
+
+func TestFollowWhatIsNoLog(t *testing.T) {
+	g := newGrowing(t, "x")
+	f := g.follow()
+	poll(t, f, FollowGrowing)
+	g.write([]byte("hd"))
+	poll(t, f, FollowGrowing) // may become one
+	g.write([]byte("not a log"))
+	var he *eventlog.HeaderError
+	if _, err := f.Poll(); !errors.As(err, &he) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := Follow(t.TempDir()); err == nil {
+		t.Error("a directory can be followed")
+	}
+	if _, err := Follow(g.path + ".none"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A log that is still being written is told from one that was cut off.
+func TestOpenWhileWritten(t *testing.T) {
+	g := newGrowing(t, "p.eventlog")
+	log := logtest.NBody().End()
+	g.write(log[:len(log)/2])
+	p, err := Open(g.path, nil)
+	if err != nil || p.Accounting.Growing != (runtime.GOOS == "linux") {
+		t.Errorf("growing %t, %v", p.Accounting.Growing, err)
+	}
+	g.file.Close()
+	if p, err = Open(g.path, nil); err != nil || p.Accounting.Growing {
+		t.Errorf("abandoned, it grows (%v)", err)
+	}
+}
