@@ -245,15 +245,21 @@ func Doctor(w io.Writer, pr *profile.Profile, o Options) error {
 	marks := map[Status]string{StatusOK: p.style("32", "ok  "), StatusWarn: p.style("33", "warn"), StatusFail: p.style("31", "FAIL")}
 	for _, c := range Diagnose(pr) {
 		p.line("  ", marks[c.Status], "  ", padRight(c.Name, 12), " ", safe.String(c.Detail))
-		if c.Remedy != "" {
-			mark := "→ "
-			for line := range strings.SplitSeq(c.Remedy, "\n") {
-				p.line(strings.Repeat(" ", 21), mark, safe.String(line))
-				mark = "  "
-			}
-		}
+		p.remedy(strings.Repeat(" ", 21), c.Remedy)
 	}
 	return p.flush()
+}
+
+// remedy prints the lines of a remedy, if there is one.
+func (p *printer) remedy(indent, text string) {
+	if text == "" {
+		return
+	}
+	mark := "→ "
+	for line := range strings.SplitSeq(text, "\n") {
+		p.line(indent, mark, safe.String(line))
+		mark = "  "
+	}
 }
 
 // DoctorJSON writes a diagnosis. A log is whole if no check fails.

@@ -203,15 +203,18 @@ func (p *printer) modules(pr *profile.Profile) {
 	n := p.o.top(len(pr.Modules), moduleRows)
 	for i := range pr.Modules[:n] {
 		m := &pr.Modules[i]
-		p.line("  ", padRight(fit(m.Path, 40), 40), "  ", fit(moduleHas(m), 0))
+		p.line("  ", padRight(fit(m.Path, 40), 40), "  ", fit(moduleHas(pr, m), 0))
 	}
 	if rest := len(pr.Modules) - n; rest > 0 {
 		p.line("  ", p.faint(fmt.Sprintf("%d more", rest)))
 	}
 }
 
-func moduleHas(m *profile.Module) string {
-	if !m.HaveSymbols {
+func moduleHas(pr *profile.Profile, m *profile.Module) string {
+	switch {
+	case !m.HaveSymbols && pr.Symbolised:
+		return "no samples" // only what was seen is symbolised
+	case !m.HaveSymbols:
 		return "not symbolised"
 	}
 	var has []string
@@ -238,21 +241,17 @@ func moduleHas(m *profile.Module) string {
 }
 
 func (p *printer) logState(pr *profile.Profile) {
-	var parts []string
+	first := true
 	for _, c := range Diagnose(pr) {
-		if c.Status != StatusOK && (c.Name != "samples" || pr.Samples() == 0) {
-			parts = append(parts, c.Detail)
-			if c.Remedy != "" {
-				parts = append(parts, "→ "+c.Remedy)
-			}
+		if c.Status == StatusOK || c.Name == "samples" && pr.Samples() > 0 {
+			continue
 		}
-	}
-	if len(parts) == 0 {
-		return
-	}
-	p.line("")
-	for _, s := range parts {
-		p.line("  ", safe.String(s))
+		if first {
+			p.line("")
+			first = false
+		}
+		p.line("  ", safe.String(c.Detail))
+		p.remedy("  ", c.Remedy)
 	}
 }
 

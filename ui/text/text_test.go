@@ -102,6 +102,21 @@ func TestGoldenCutLog(t *testing.T) {
 	}
 }
 
+// What to do about a library without notes takes several lines.
+func TestInfoTellsRemedies(t *testing.T) {
+	l := logtest.New()
+	insert := l.Binding("containers-0.6.4.1", "Data.Map", "insert", 0)
+	node := l.Stack(l.Code(insert, eventlog.QualityExact, eventlog.CategoryHaskell))
+	for i := range 10 {
+		l.Sample(uint64(i+1), 1, node)
+	}
+	got := views(t, load(t, l.End()), text.Options{File: "x.eventlog"})["info"]
+	want := "  → cabal.project:\n      package containers\n        ghc-options: -g3\n"
+	if !strings.Contains(got, want) || strings.ContainsRune(got, '\ufffd') {
+		t.Errorf("no lines\n%s\nin\n%s", want, got)
+	}
+}
+
 // Lines must fit the width they were told.
 func TestWidth(t *testing.T) {
 	p := load(t, hostile().End())
