@@ -15,6 +15,7 @@ type levelIndex struct {
 	near     []bool // by place: attributed by a stated guess
 	category [eventlog.CategoryKernel + 1]ElementID
 	hidden   ElementID
+	group    *grouping // of the selection it is for; nil if nothing is collapsed
 	// byKey and extents serve building.
 	byKey map[elementKey]ElementID
 }
@@ -54,6 +55,7 @@ func (p *Profile) buildIndex(level Level) *levelIndex {
 		ix.start = append(ix.start, uint32(len(ix.ids)))
 	}
 	ix.extents(p)
+	ix.groupElements(p)
 	ix.byKey = nil
 	return ix
 }
@@ -193,6 +195,9 @@ func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 		if b.Module == "" {
 			return 0, false
 		}
+		if as := ix.group.of(b); as.pkg {
+			return ix.groupElement(b, as), true
+		}
 		return ix.put(elementKey{KindSource, b.Package, b.Module, Extent{}}, func() Element {
 			return Element{Name: b.Module, Module: b.Module, Package: b.Package}
 		}), true
@@ -206,6 +211,9 @@ func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 	default:
 		if it.binding == 0 {
 			return 0, false
+		}
+		if as := ix.group.of(b); as.module || as.pkg {
+			return ix.groupElement(b, as), true
 		}
 		name := bindingName(b)
 		if it.kind == KindNear {

@@ -20,8 +20,18 @@ type Filter struct {
 	//
 	// An expression matches a frame by the name of its procedure
 	// ("Main.loadPhase", "stg_ap_pp_fast"), of the source bindings and files in
-	// its cause set, and by its category ("(GC)").
+	// its cause set, and by its category ("(GC)"). One that begins with
+	// "^module " or "^package " matches "module NAME" or "package NAME" alone.
 	Focus, Ignore, Hide []*regexp.Regexp
+	// Merge takes the frames of that name out of the stacks; their cost falls to
+	// their callers. It goes by the frame's own name, Hide by the causes.
+	Merge []*regexp.Regexp
+	// Collapse makes one element, and of neighbouring frames one frame, of each
+	// module that it matches; with "^package " first of each package.
+	Collapse []*regexp.Regexp
+	// FoldRecursion takes what lies between two frames of one function out of
+	// the stacks that trees and exports show, so that none is on them twice.
+	FoldRecursion bool
 	// What follows keeps samples of any of the values given; empty keeps all.
 	Threads    []uint64 // Haskell threads (TSO ids)
 	TIDs       []uint32 // OS threads
@@ -138,13 +148,14 @@ func (p *Profile) stackMatches(re *regexp.Regexp) []bool {
 type matcher struct {
 	p        *Profile
 	re       *regexp.Regexp
+	scope    nameScope
 	bindings []int8
 	files    []int8
 	cats     [eventlog.CategoryKernel + 1]int8
 }
 
 func (p *Profile) newMatcher(re *regexp.Regexp) *matcher {
-	return &matcher{p: p, re: re, bindings: make([]int8, len(p.symbols.bindings)), files: make([]int8, len(p.symbols.files))}
+	return &matcher{p: p, re: re, scope: scopeOf(re), bindings: make([]int8, len(p.symbols.bindings)), files: make([]int8, len(p.symbols.files))}
 }
 
 func (m *matcher) once(known *int8, names ...string) bool {
@@ -161,7 +172,7 @@ func (m *matcher) once(known *int8, names ...string) bool {
 
 func (m *matcher) binding(id BindingID) bool {
 	b := &m.p.symbols.bindings[id]
-	return m.once(&m.bindings[id], bindingName(b))
+	return m.once(&m.bindings[id], m.scope.of(b))
 }
 
 func (m *matcher) file(id FileID) bool {
@@ -174,8 +185,11 @@ func (m *matcher) category(c eventlog.Category) bool {
 }
 
 func (m *matcher) item(it item) bool {
-	if it.span != 0 && m.file(m.p.symbols.spans[it.span].File) {
-		return true
+	if it.span != 0 {
+		file := m.p.symbols.spans[it.span].File
+		if m.file(file) || m.scope != scopeName && m.p.symbols.bindings[it.binding].Module == "" && m.binding(m.p.moduleOfFile()[file]) {
+			return true
+		}
 	}
 	return m.binding(it.binding) || it.kind == KindCategory && m.category(it.category)
 }

@@ -111,7 +111,7 @@ func (s *Selection) leafElements(ix *levelIndex, site int) ([]ElementID, bool) {
 	}
 	leaf := s.leaf[site]
 	if leaf == 0 {
-		if s.hide != nil && p.siteCategory(p.sites[site]) != eventlog.CategoryUnresolved {
+		if s.drops() && p.siteCategory(p.sites[site]) != eventlog.CategoryUnresolved {
 			return []ElementID{ix.hidden}, false
 		}
 		return ix.category[eventlog.CategoryUnresolved:][:1], false

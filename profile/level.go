@@ -43,9 +43,10 @@ func ParseLevel(s string) (Level, error) {
 type Kind uint8
 
 const (
-	KindSource   Kind = iota // something in the source, at the level asked for
-	KindNear                 // code of a module whose own name is not known, only that of the symbol before it
-	KindCategory             // code without source: (GC), (STG), (foreign), (kernel), (unresolved), (hidden)
+	KindSource    Kind = iota // something in the source, at the level asked for
+	KindNear                  // code of a module whose own name is not known, only that of the symbol before it
+	KindCategory              // code without source: (GC), (STG), (foreign), (kernel), (unresolved), (hidden)
+	KindCollapsed             // a module or package that is shown as one
 )
 
 // Element is one row's subject: a span, binding, file, module or package, or a
@@ -73,13 +74,15 @@ type ElementID int32
 const NoElement ElementID = -1
 
 // KindName is the kind as scripts see it: the level's name for what is in the
-// source, "near" or "category" for the rest.
+// source, "near", "category" or "collapsed" for the rest.
 func (e *Element) KindName() string {
 	switch e.Kind {
 	case KindNear:
 		return "near"
 	case KindCategory:
 		return "category"
+	case KindCollapsed:
+		return "collapsed"
 	default:
 		return e.Level.String()
 	}

@@ -18,10 +18,16 @@ type Selection struct {
 
 	pred   samplePredicate
 	hide   func(item) bool
-	weight []uint64 // by site
-	count  []uint64 // by site
-	leaf   []uint32 // by site: the node that bears the cost; 0 if none
+	gone   []bool    // by place: merged into its caller; nil if none is
+	group  *grouping // nil if nothing is collapsed
+	weight []uint64  // by site
+	count  []uint64  // by site
+	leaf   []uint32  // by site: the node that bears the cost; 0 if none
 
+	grouped struct {
+		once   sync.Once
+		frames *frameTable
+	}
 	views [levels]struct {
 		once  sync.Once
 		index *levelIndex
@@ -69,9 +75,16 @@ func (p *Profile) Select(f Filter) *Selection {
 			return false
 		}
 	}
+	s.group = newGrouping(f.Collapse)
+	if len(f.Merge) > 0 {
+		s.gone = s.mergedPlaces(f.Merge)
+	}
 	s.findLeaves()
 	return s
 }
+
+// drops reports whether frames are taken out of the selection's stacks.
+func (s *Selection) drops() bool { return s.hide != nil || s.gone != nil }
 
 // EventDef is the selected event; the zero Event if there is none.
 func (s *Selection) EventDef() *Event {
@@ -122,8 +135,11 @@ func (s *Selection) findLeaves() {
 	}
 }
 
-// visible reports whether hiding leaves a place any cause.
+// visible reports whether a place is left on the stacks, with any cause.
 func (s *Selection) visible(place uint32, known []int8) bool {
+	if s.gone != nil && s.gone[place] {
+		return false
+	}
 	if s.hide == nil {
 		return true
 	}
@@ -138,19 +154,21 @@ func (s *Selection) visible(place uint32, known []int8) bool {
 	return known[place] == 1
 }
 
-// index gives a level's index without what the filter hides. Element ids are
-// those of the unfiltered index.
+// index gives a level's index without what the filter hides, and with what it
+// collapses. Element ids are those of the unfiltered index.
 func (s *Selection) index(level Level) *levelIndex {
-	if s.hide == nil {
+	if !s.drops() && s.group == nil {
 		return s.Profile.index(level)
 	}
 	v := &s.views[level]
-	v.once.Do(func() { v.index = s.Profile.index(level).without(s.Profile, s.hide) })
+	v.once.Do(func() { v.index = s.Profile.index(level).seenBy(s) })
 	return v.index
 }
 
-func (ix *levelIndex) without(p *Profile, hide func(item) bool) *levelIndex {
+func (ix *levelIndex) seenBy(s *Selection) *levelIndex {
+	p := s.Profile
 	out := *ix
+	out.group = s.group
 	out.start, out.ids = make([]uint32, 1, len(ix.start)), nil
 	out.near = slices.Clone(ix.near)
 	out.elements = ix.elements[:len(ix.elements):len(ix.elements)]
@@ -158,7 +176,9 @@ func (ix *levelIndex) without(p *Profile, hide func(item) bool) *levelIndex {
 	var scratch elementSet
 	for id := range p.places {
 		scratch.reset()
-		p.elementsOf(&out, uint32(id), hide, &scratch)
+		if s.gone == nil || !s.gone[id] {
+			p.elementsOf(&out, uint32(id), s.hide, &scratch)
+		}
 		out.ids = append(out.ids, scratch.ids...)
 		out.start = append(out.start, uint32(len(out.ids)))
 	}

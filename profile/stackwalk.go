@@ -110,7 +110,32 @@ func (w *StackWalker) Stack(id SiteID) []StackFrame {
 	if incomplete(site.Stop) && site.Node != 0 {
 		add(frameCut+min(uint32(site.Stop), uint32(len(Event{}.Stops)-1)), 0)
 	}
+	if b.s.Filter.FoldRecursion && !w.whole {
+		w.fold()
+	}
 	return w.scratch
+}
+
+// fold takes what lies between two frames of one function out of the stack.
+func (w *StackWalker) fold() {
+	s := w.scratch
+	kept := len(s) // s[kept:] is what is left, root last
+	for i := len(s) - 1; i >= 0; i-- {
+		again := -1
+		for j := kept; j < len(s) && s[i].Frame.Kind != KindCategory; j++ {
+			if s[j].Frame == s[i].Frame {
+				again = j
+				break
+			}
+		}
+		if again >= 0 {
+			kept = again
+			continue
+		}
+		kept--
+		s[kept] = s[i]
+	}
+	w.scratch = append(s[:0], s[kept:]...)
 }
 
 // CauseLine is an element of a cause set with the line of its nearest span.

@@ -119,7 +119,7 @@ type Function struct {
 func (s *Selection) CategoryFunctions(category string) []Function {
 	p := s.Profile
 	ix := s.index(LevelBinding)
-	t := p.frameTable()
+	t := s.frames()
 	acc := make(map[string]*Function)
 	for site, n := range s.count {
 		if n == 0 || s.leaf[site] == 0 || p.sites[site].Kernel && p.nodes.kind[s.leaf[site]] != eventlog.FrameKernel {

@@ -92,7 +92,7 @@ type treeBuilder struct {
 
 func newTreeBuilder(s *Selection, o TreeOptions, nodes int) *treeBuilder {
 	b := &treeBuilder{
-		s: s, p: s.Profile, opts: o, frames: s.Profile.frameTable(),
+		s: s, p: s.Profile, opts: o, frames: s.frames(),
 		index: make(map[treeKey]int32, nodes), words: make(map[int32][2]uint64),
 	}
 	switch {
@@ -209,6 +209,10 @@ func (b *treeBuilder) class(root int32, sites []int) {
 			at[n] = b.child(at[up], frame)
 			continue
 		}
+		if again := b.recurs(at[up], frame); again != 0 {
+			at[n], forced[n], folded[n] = again, false, false
+			continue
+		}
 		if b.opts.AllFrames || at[up] == 0 || b.nodes[at[up]].frame != frame {
 			at[n] = b.child(at[up], frame)
 			if forced[n] && at[n] != at[up] {
@@ -237,6 +241,20 @@ func (b *treeBuilder) class(root int32, sites []int) {
 		b.nodes[t].self = satAdd(b.nodes[t].self, s.weight[site])
 		b.nodes[t].samples += s.count[site]
 	}
+}
+
+// recurs finds a frame of the same function on the way from a node to the root,
+// below the neighbour, if recursion is to be folded; else 0.
+func (b *treeBuilder) recurs(at int32, frame uint32) int32 {
+	if !b.s.Filter.FoldRecursion || b.frames.frames[frame].Kind == KindCategory || b.nodes[at].frame == frame {
+		return 0
+	}
+	for ; at > 0; at = b.nodes[at].parent {
+		if b.nodes[at].frame == frame {
+			return at
+		}
+	}
+	return 0
 }
 
 // shows reports whether a frame of the log is one of the tree.
@@ -340,6 +358,9 @@ func (b *treeBuilder) finish() *Tree {
 			}
 		}
 	}
+	if b.s.Filter.FoldRecursion {
+		b.prune()
+	}
 	t := &Tree{Nodes: make([]TreeNode, len(b.nodes)), Total: b.s.Total}
 	// All children stand in one array, those of a node side by side.
 	counts := make([]int32, len(b.nodes))
@@ -374,6 +395,28 @@ func (b *treeBuilder) finish() *Tree {
 		})
 	}
 	return t
+}
+
+// prune takes out the nodes that folding left without samples.
+func (b *treeBuilder) prune() {
+	to := make([]int32, len(b.nodes))
+	words := make(map[int32][2]uint64, len(b.words))
+	kept := b.nodes[:0]
+	for i := range b.nodes {
+		n := b.nodes[i]
+		if i > 0 && n.samples == 0 {
+			continue
+		}
+		to[i] = int32(len(kept))
+		if w, ok := b.words[int32(i)]; ok {
+			words[to[i]] = w
+		}
+		if n.parent >= 0 {
+			n.parent = to[n.parent]
+		}
+		kept = append(kept, n)
+	}
+	b.nodes, b.words = kept, words
 }
 
 func skippedName(words [2]uint64) string {

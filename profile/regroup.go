@@ -1,0 +1,204 @@
+package profile
+
+import (
+	"regexp"
+	"strings"
+)
+
+// The transforms that change what stacks are made of and keep every sample:
+// merging takes frames out by their names, collapsing makes one frame and one
+// element of a module or package.
+
+// nameScope is what of a binding an expression is about.
+type nameScope uint8
+
+const (
+	scopeName nameScope = iota
+	scopeModule
+	scopePackage
+)
+
+const (
+	modulePrefix  = "module "
+	packagePrefix = "package "
+)
+
+// scopeOf reads an expression's scope: one that begins with "^module " or
+// "^package " is matched against "module NAME" or "package NAME" alone.
+func scopeOf(re *regexp.Regexp) nameScope {
+	switch s := re.String(); {
+	case strings.HasPrefix(s, "^"+modulePrefix):
+		return scopeModule
+	case strings.HasPrefix(s, "^"+packagePrefix):
+		return scopePackage
+	}
+	return scopeName
+}
+
+// ExactModule and ExactPackage match the code of one module or package.
+func ExactModule(name string) string { return "^" + modulePrefix + regexp.QuoteMeta(name) + "$" }
+
+// ExactPackage see ExactModule.
+func ExactPackage(name string) string { return "^" + packagePrefix + regexp.QuoteMeta(name) + "$" }
+
+// scoped is what an expression of a scope is matched against; empty if the
+// binding has no such name.
+func (sc nameScope) of(b *Binding) string {
+	switch {
+	case sc == scopeModule && b.Module != "":
+		return modulePrefix + b.Module
+	case sc == scopePackage && b.Package != "":
+		return packagePrefix + b.Package
+	case sc != scopeName:
+		return ""
+	}
+	return bindingName(b)
+}
+
+// grouping is the modules and packages that are shown as one.
+type grouping struct {
+	modules, packages []*regexp.Regexp
+	known             map[[2]string]groupedAs // by package and module
+}
+
+type groupedAs struct {
+	module, pkg bool
+}
+
+func newGrouping(res []*regexp.Regexp) *grouping {
+	if len(res) == 0 {
+		return nil
+	}
+	g := &grouping{known: make(map[[2]string]groupedAs)}
+	for _, re := range res {
+		if scopeOf(re) == scopePackage {
+			g.packages = append(g.packages, re)
+		} else {
+			g.modules = append(g.modules, re)
+		}
+	}
+	return g
+}
+
+// of tells how a binding's code is shown. A package goes before its modules.
+func (g *grouping) of(b *Binding) groupedAs {
+	if g == nil || b.Module == "" {
+		return groupedAs{}
+	}
+	k := [2]string{b.Package, b.Module}
+	as, ok := g.known[k]
+	if ok {
+		return as
+	}
+	for _, re := range g.packages {
+		as.pkg = as.pkg || b.Package != "" && re.MatchString(packagePrefix+b.Package)
+	}
+	for _, re := range g.modules {
+		name := b.Module
+		if scopeOf(re) == scopeModule {
+			name = modulePrefix + name
+		}
+		as.module = as.module || re.MatchString(name)
+	}
+	as.module = as.module && !as.pkg
+	g.known[k] = as
+	return as
+}
+
+// groupElement is the element of a collapsed module or package, the same in
+// every selection.
+func (ix *levelIndex) groupElement(b *Binding, as groupedAs) ElementID {
+	if as.pkg {
+		return ix.put(elementKey{KindCollapsed, b.Package, "", Extent{}}, func() Element {
+			return Element{Kind: KindCollapsed, Name: b.Package, Package: b.Package}
+		})
+	}
+	return ix.put(elementKey{KindCollapsed, b.Package, b.Module, Extent{}}, func() Element {
+		return Element{Kind: KindCollapsed, Name: b.Module, Module: b.Module, Package: b.Package}
+	})
+}
+
+// groupElements makes the elements of all that can be collapsed, so that they
+// have the same ids in every selection.
+func (ix *levelIndex) groupElements(p *Profile) {
+	if ix.level != LevelBinding && ix.level != LevelModule {
+		return
+	}
+	for i := range p.symbols.bindings {
+		b := &p.symbols.bindings[i]
+		if b.Module != "" && ix.level == LevelBinding {
+			ix.groupElement(b, groupedAs{module: true})
+		}
+		if b.Module != "" && b.Package != "" {
+			ix.groupElement(b, groupedAs{pkg: true})
+		}
+	}
+}
+
+// frames are the frames that stacks are shown with: the profile's, or with
+// modules and packages collapsed.
+func (s *Selection) frames() *frameTable {
+	if s.group == nil {
+		return s.Profile.frameTable()
+	}
+	s.grouped.once.Do(func() {
+		p := s.Profile
+		base := p.frameTable()
+		t := &frameTable{frames: base.frames[:len(base.frames):len(base.frames)], of: make([]uint32, len(base.of)), byKey: make(map[frameKey]uint32)}
+		for id := range base.of {
+			t.of[id] = base.of[id]
+			b := p.frameBinding(uint32(id))
+			as := s.group.of(b)
+			if !as.module && !as.pkg {
+				continue
+			}
+			f := Frame{Name: b.Module, Module: b.Module, Package: b.Package, Category: p.locs[id].category, Kind: KindCollapsed}
+			if as.pkg {
+				f.Name, f.Module = b.Package, ""
+			}
+			t.of[id] = t.intern(f)
+		}
+		t.byKey = nil
+		s.grouped.frames = t
+	})
+	return s.grouped.frames
+}
+
+// frameBinding is the binding whose module and package a place's frame has.
+func (p *Profile) frameBinding(place uint32) *Binding {
+	owner := p.owner(place)
+	return &p.symbols.bindings[p.symbols.bindings[owner].Source]
+}
+
+// mergedPlaces tells for each place whether its frame is to be merged into its
+// caller: by its name, as it is and as it is shown.
+func (s *Selection) mergedPlaces(res []*regexp.Regexp) []bool {
+	base, shown := s.Profile.frameTable(), s.frames()
+	hit := make([]int8, len(shown.frames))
+	match := func(id uint32) bool {
+		if hit[id] == 0 {
+			hit[id] = -1
+			f := &shown.frames[id]
+			for _, re := range res {
+				name := f.Name
+				switch scopeOf(re) {
+				case scopeModule:
+					name = modulePrefix + f.Module
+				case scopePackage:
+					name = packagePrefix + f.Package
+				}
+				if re.MatchString(name) {
+					hit[id] = 1
+				}
+			}
+		}
+		return hit[id] == 1
+	}
+	out := make([]bool, len(base.of))
+	for id := range out {
+		if c := s.Profile.places[id].class; c == placeUser || c == placeKernel {
+			out[id] = match(base.of[id]) || match(shown.of[id])
+		}
+	}
+	return out
+}
