@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"ccagent/profile"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/safe"
@@ -75,14 +76,11 @@ func (a *App) why(act keymap.Action) string {
 			return "this is the first screen you opened"
 		}
 		return ""
-	case keymap.Focus, keymap.Drop, keymap.Hide:
+	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse:
 		if w := s.Why(act); w != "" {
 			return w
 		}
-		if s.Subject().Name == "" {
-			return "no element is selected"
-		}
-		return ""
+		return whyNotTransform(act, s.Subject())
 	}
 	return s.Why(act)
 }
@@ -110,7 +108,7 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		if !s.Back() && a.screen != 0 {
 			a.show(0)
 		}
-	case keymap.Search, keymap.Filter, keymap.Minimum, keymap.FocusExpr:
+	case keymap.Search, keymap.Filter, keymap.Minimum, keymap.FocusExpr, keymap.Only:
 		a.ask(act)
 	case keymap.SearchNext:
 		a.find(1)
@@ -122,6 +120,12 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		a.push(model.OpDrop)
 	case keymap.Hide:
 		a.push(model.OpHide)
+	case keymap.Merge:
+		a.push(model.OpMerge)
+	case keymap.Collapse:
+		a.push(model.OpCollapse)
+	case keymap.Recursion:
+		c.Stack.Toggle(model.Transform{Op: model.OpFold})
 	case keymap.Pop:
 		c.Stack.Pop()
 	case keymap.Undo:
@@ -169,8 +173,32 @@ func (a *App) show(i int) {
 	}
 }
 
+// whyNotTransform says why an action cannot transform a subject.
+func whyNotTransform(act keymap.Action, sub view.Subject) string {
+	switch {
+	case sub.Name == "":
+		return "no element is selected"
+	case act == keymap.Merge && !sub.Function && sub.Level == profile.LevelBinding:
+		return "this is no function with a caller; D hides it"
+	case act == keymap.Collapse && sub.Level == profile.LevelPackage:
+		return "the package is shown as one already"
+	case act == keymap.Collapse && sub.Module == "":
+		return "this is in no Haskell module"
+	}
+	return ""
+}
+
+// push adds a transform of what is selected.
 func (a *App) push(op model.Op) {
-	if !a.c.Stack.Push(model.Transform{Op: op, Name: a.screens[a.screen].Subject().Name}) {
+	sub := a.screens[a.screen].Subject()
+	t := model.Transform{Op: op, Name: sub.Name, Level: sub.Level}
+	if op == model.OpCollapse {
+		t.Name, t.Level = sub.Module, profile.LevelModule
+		if slices.Contains(a.c.Stack.All(), t) && sub.Package != "" {
+			t.Name, t.Level = sub.Package, profile.LevelPackage
+		}
+	}
+	if !a.c.Stack.Push(t) {
 		a.say("this transform is there already", false)
 	}
 }

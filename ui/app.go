@@ -22,14 +22,13 @@ type App struct {
 	painter *widget.Painter
 	w, h    int
 
-	c       *view.Context // nil until the log is loaded
+	c       *view.Context  // nil until the log is loaded
 	screens [6]view.Screen // by number; nil where there is none
 	screen  int
 	before  int // the screen before this one
 
 	engine *model.Engine
-	fixed  string // what of the filter is no transform, in words
-	busy   bool   // a computation is under way; there is never more than one
+	busy   bool // a computation is under way; there is never more than one
 
 	loading  progress
 	progress chan progress
@@ -112,13 +111,12 @@ func (a *App) loaded(p *profile.Profile) {
 			event = i
 		}
 	}
-	base, transforms := model.Split(a.opts.Filter)
-	a.engine, a.fixed = model.NewEngine(p, base), model.Fixed(base)
+	a.engine = model.NewEngine(p)
 	a.c = &view.Context{
 		Profile: p, Data: &model.Data{}, Event: event, Base: 1, Selected: model.NoKey,
 		Window: view.Window{To: p.Duration},
 	}
-	for _, t := range transforms {
+	for _, t := range model.Split(a.opts.Filter) {
 		if t.Op == model.OpRange && t.To == 0 {
 			t.To = p.Duration
 		}

@@ -67,6 +67,43 @@ func TestStaleFiguresAreMarked(t *testing.T) {
 	s.has("samples kept")
 }
 
+// Every transform holds on every screen, is in the breadcrumb, and can be undone.
+func TestTransformsHoldEverywhere(t *testing.T) {
+	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
+	s.keys("/", "'force", "enter", "c")
+	s.has("collapse Physics ")
+	s.hasNot("| force:18")
+	s.line(">", "68.0%", "Physics")
+	s.keys("3")
+	s.line("Physics", "v Physics")
+	s.keys("1", "c")
+	s.has("collapse Physics > collapse main")
+	s.line(">", "68.0%", "main")
+	s.keys("u", "u", "/", "'step", "enter", "m")
+	s.has("merge Physics.step")
+	s.line("14.5%  14.5%", "simulate:10") // who called step has its own cost
+	s.keys("3")
+	s.hasNot("Physics.step  src")
+	s.keys("r")
+	s.has("merge Physics.step > fold recursion")
+	s.keys("r")
+	s.hasNot("fold recursion")
+	s.keys("1", "T")
+	s.has("there are: cap 0 1, thread 3 4 5 6")
+	s.keys("'thread x")
+	s.has("thread needs a number")
+	s.keys("backspace", "'3", "enter")
+	s.has("merge Physics.step > thread 3")
+	s.has("1 000 of 4 000 samples kept")
+	s.keys("T", "'thread 4", "enter", "T", "'gc", "enter")
+	s.has("thread 4 > category gc")
+	s.line("100%", "(GC)")
+	for range 8 {
+		s.keys("u")
+	}
+	s.has("4 000 of 4 000 samples kept")
+}
+
 func TestFocusByExpression(t *testing.T) {
 	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
 	s.keys("F", "'^memc(", "enter")
@@ -370,9 +407,18 @@ func TestResizeKeepsSelection(t *testing.T) {
 
 // The manual's table of keys is the program's.
 func TestManualHasTheKeys(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("..", "docs", "viewer.md"))
+	path := filepath.Join("..", "docs", "viewer.md")
+	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if golden.Updating() {
+		before, rest, _ := strings.Cut(string(b), "| Key | Does |\n")
+		_, after, _ := strings.Cut(rest, "\n\n")
+		b = []byte(before + keymap.Markdown() + "\n" + after)
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if !strings.Contains(string(b), keymap.Markdown()) {
 		t.Errorf("docs/viewer.md does not contain this table:\n%s", keymap.Markdown())

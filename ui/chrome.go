@@ -156,9 +156,6 @@ func (a *App) drawCrumbs(r layout.Rect) {
 	}
 	ts := a.c.Stack.All()
 	var parts []string
-	if a.fixed != "" {
-		parts = append(parts, a.fixed)
-	}
 	for _, tr := range ts {
 		parts = append(parts, tr.String())
 	}

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,7 @@ var labels = map[keymap.Action][2]string{
 	keymap.Filter:    {"&", "regular expression; ! first inverts, empty lists all"},
 	keymap.Minimum:   {"least share in %: ", "rows below it are left out; 0 lists all"},
 	keymap.FocusExpr: {"focus /", "keeps samples with a frame whose name matches"},
+	keymap.Only:      {"keep only ", "thread N, cap N, tid N, pid N, cpu N or a category"},
 }
 
 func (a *App) ask(what keymap.Action) {
@@ -37,6 +39,8 @@ func (a *App) ask(what keymap.Action) {
 	switch what {
 	case keymap.Filter:
 		p.input.SetValue(a.c.Filter.Text)
+	case keymap.Only:
+		p.hint = a.kinds()
 	case keymap.Minimum:
 		if a.c.Minimum > 0 {
 			p.input.SetValue(strconv.FormatFloat(100*a.c.Minimum, 'g', 4, 64))
@@ -85,6 +89,10 @@ func (a *App) typed() {
 			return
 		}
 		a.c.Minimum = v
+	case keymap.Only:
+		if _, err := model.ParseOnly(text); err != nil && text != "" {
+			p.err = err.Error()
+		}
 	default:
 		pat, err := view.Compile(text, p.what == keymap.Filter)
 		if err != nil {
@@ -131,10 +139,53 @@ func (a *App) accept() {
 		if p.hint == "no match" {
 			a.say("no match for "+text, true)
 		}
+	case keymap.Only:
+		if t, err := model.ParseOnly(text); err == nil {
+			a.c.Stack.Push(t)
+		}
 	case keymap.FocusExpr:
 		pat, err := view.Compile(text, false)
 		if err == nil && pat.RE != nil {
 			a.c.Stack.Push(model.Transform{Op: model.OpFocus, Name: pat.RE.String(), Expr: true})
 		}
 	}
+}
+
+// kinds tells what there is to keep samples of.
+func (a *App) kinds() string {
+	p := a.c.Profile
+	var out []string
+	list := func(name string, ids []uint64) {
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+		if len(ids) < 2 {
+			return
+		}
+		text := name
+		for i, id := range ids {
+			if i == 6 {
+				text += fmt.Sprintf(" and %d more", len(ids)-i)
+				break
+			}
+			text += fmt.Sprintf(" %d", id)
+		}
+		out = append(out, text)
+	}
+	var caps, threads []uint64
+	if t := a.c.Data.Timeline; t != nil {
+		for _, c := range t.Caps {
+			if c.Cap >= 0 {
+				caps = append(caps, uint64(c.Cap))
+			}
+		}
+	}
+	for i := range p.Threads {
+		if p.Threads[i].TSO != 0 {
+			threads = append(threads, p.Threads[i].TSO)
+		}
+	}
+	list("cap", caps)
+	list("thread", threads)
+	out = append(out, "haskell gc rts foreign kernel")
+	return "there are: " + strings.Join(out, ", ")
 }

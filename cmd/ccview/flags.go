@@ -14,6 +14,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/ui/model"
 	"ccagent/ui/text"
 
 	"github.com/charmbracelet/x/term"
@@ -30,6 +31,11 @@ type view struct {
 	focus  []string
 	ignore []string
 	hide   []string
+	// What follows changes what stacks are made of.
+	merge    []string
+	collapse []string
+	fold     bool
+
 	level  string
 	top    int
 	topSet bool
@@ -53,6 +59,9 @@ func (v *view) addFlags(c *cobra.Command) {
 	f.StringArrayVar(&v.focus, "focus", nil, "only samples with a frame whose name matches `RE`")
 	f.StringArrayVar(&v.ignore, "ignore", nil, "no samples with a frame whose name matches `RE`")
 	f.StringArrayVar(&v.hide, "hide", nil, "take what matches `RE` out of the stacks; its cost falls to its caller")
+	f.StringArrayVar(&v.merge, "merge", nil, "merge the frames whose own name matches `RE` into their callers")
+	f.StringArrayVar(&v.collapse, "collapse", nil, "make one of each module that matches `RE`; '^package RE' of each package")
+	f.BoolVar(&v.fold, "fold-recursion", false, "take what lies between two frames of one function out of the stacks")
 	f.StringVar(&v.level, "level", "binding", "span, binding, file, module or package")
 	f.IntVar(&v.top, "top", 0, "rows to print; 0 prints all (default: what a page holds; of JSON all)")
 	f.UintSliceVar(&v.threads, "thread", nil, "only samples of Haskell thread `ID`")
@@ -83,7 +92,7 @@ func (v *view) check(c *cobra.Command) (profile.Filter, profile.Level, error) {
 		flag string
 		from []string
 		to   *[]*regexp.Regexp
-	}{{"focus", v.focus, &f.Focus}, {"ignore", v.ignore, &f.Ignore}, {"hide", v.hide, &f.Hide}} {
+	}{{"focus", v.focus, &f.Focus}, {"ignore", v.ignore, &f.Ignore}, {"hide", v.hide, &f.Hide}, {"merge", v.merge, &f.Merge}, {"collapse", v.collapse, &f.Collapse}} {
 		for _, s := range x.from {
 			re, err := regexp.Compile(s)
 			if err != nil {
@@ -92,6 +101,7 @@ func (v *view) check(c *cobra.Command) (profile.Filter, profile.Level, error) {
 			*x.to = append(*x.to, re)
 		}
 	}
+	f.FoldRecursion = v.fold
 	for _, t := range v.threads {
 		f.Threads = append(f.Threads, uint64(t))
 	}
@@ -108,22 +118,13 @@ func (v *view) check(c *cobra.Command) (profile.Filter, profile.Level, error) {
 		}
 	}
 	for _, name := range v.categories {
-		cat, ok := category(name)
+		cat, ok := model.Category(name)
 		if !ok {
 			return f, 0, wrong("unknown category %q: choose haskell, stg, gc, rts, foreign, kernel or unresolved", name)
 		}
 		f.Categories = append(f.Categories, cat)
 	}
 	return f, level, nil
-}
-
-func category(name string) (eventlog.Category, bool) {
-	for c := range profile.Categories {
-		if eventlog.Category(c).String() == name {
-			return eventlog.Category(c), true
-		}
-	}
-	return 0, false
 }
 
 // parseRange reads FROM-TO, either of which may be left out.

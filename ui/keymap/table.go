@@ -41,6 +41,7 @@ const (
 	Merge     Action = "merge"
 	Collapse  Action = "collapse"
 	Recursion Action = "fold-recursion"
+	Only      Action = "only"
 	Pop       Action = "pop"
 	Undo      Action = "undo"
 	Redo      Action = "redo"
@@ -113,9 +114,10 @@ var Table = []Section{
 		{Pop, []string{"backspace"}, "backspace", "", "take the last transform off", ""},
 		{Undo, []string{"u"}, "u", "undo", "undo the last change of the transforms", ""},
 		{Redo, []string{"ctrl+r"}, "ctrl-r", "", "redo it", ""},
-		{Merge, []string{"m"}, "m", "", "merge the element into its caller", "merging is not built yet; D hides an element's frames"},
-		{Collapse, []string{"c"}, "c", "", "collapse what the element calls", "collapsing is not built yet; h closes a branch"},
-		{Recursion, []string{"r"}, "r", "", "fold recursion", "folding recursion is not built yet"},
+		{Merge, []string{"m"}, "m", "", "merge the function's frames into their callers: its cost becomes theirs", ""},
+		{Collapse, []string{"c"}, "c", "", "show the element's module as one; again: its package", ""},
+		{Recursion, []string{"r"}, "r", "", "fold recursion: what lies between two frames of one function goes; again: as it was", ""},
+		{Only, []string{"T"}, "T", "", "keep only a thread, capability, process or category; several of a kind: any of them", ""},
 	}},
 	{"View of the data", []Binding{
 		{Sort, []string{"s"}, "s", "sort", "sort by share, only, inclusive or name", ""},

@@ -72,6 +72,8 @@ type Row struct {
 	Share, Only, Inclusive float64
 	Samples                uint64
 	Category               bool // code without source
+	Module                 string
+	Collapsed              bool // a module or package shown as one
 }
 
 // Hot is the tree of elements: a parent comes before its children.
@@ -100,6 +102,7 @@ type Timeline struct {
 
 // CapActivity is what a capability did, by column.
 type CapActivity struct {
+	Cap  int // −1 for samples on no capability
 	Name string
 	Run  []float64 // fraction of the column's time or of the busiest column's samples
 	GC   []float64
@@ -159,6 +162,8 @@ type TreeNode struct {
 	Line        int
 	File        profile.FileID
 	Module      string
+	Package     string
+	Collapsed   bool   // a module or package shown as one
 	Symbol      string // raw
 	Detail      string // what GHC made of it
 	Category    bool   // no function: a category or an explanation

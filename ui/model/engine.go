@@ -10,7 +10,6 @@ import (
 // Engine computes Data. It is for one goroutine at a time.
 type Engine struct {
 	p          *profile.Profile
-	base       profile.Filter
 	selections cache[*profile.Selection]
 	hot        cache[*Hot]
 	summary    cache[*Summary]
@@ -22,9 +21,8 @@ type Engine struct {
 	text       cache[fileText]
 }
 
-// NewEngine gives an engine on a profile. What base says holds for all its
-// answers.
-func NewEngine(p *profile.Profile, base profile.Filter) *Engine { return &Engine{p: p, base: base} }
+// NewEngine gives an engine on a profile.
+func NewEngine(p *profile.Profile) *Engine { return &Engine{p: p} }
 
 // cache keeps the latest values by key. It is small: a key is a whole screen's
 // part, and what users come back to is what they saw last.
@@ -87,7 +85,7 @@ func (e *Engine) Compute(n Need) *Data {
 }
 
 func (e *Engine) selection(event int, ts []Transform) (*profile.Selection, error) {
-	f, err := Filter(e.base, event, ts)
+	f, err := Filter(event, ts)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +125,7 @@ func hot(sel *profile.Selection) *Hot {
 		out.Rows = append(out.Rows, Row{
 			Key: Key{el.Level, el.ID}, Name: el.Name, Full: el.Name, Package: el.Package, File: el.FileID, Path: el.File,
 			Line: int(el.Span.Line), Parent: parent, Share: r.Share, Only: r.Only, Inclusive: r.Inclusive,
-			Samples: r.Samples, Category: el.Kind == profile.KindCategory,
+			Samples: r.Samples, Category: el.Kind == profile.KindCategory, Module: el.Module, Collapsed: el.Kind == profile.KindCollapsed,
 		})
 		return &out.Rows[len(out.Rows)-1]
 	}
@@ -143,19 +141,20 @@ func hot(sel *profile.Selection) *Hot {
 		}
 	}
 	for _, g := range sel.Groups(profile.LevelFile, profile.LevelBinding) {
-		if g.Element.File != "" {
+		// A file all of whose bindings are collapsed is told by its module.
+		if g.Element.File != "" && len(g.Members) > 0 {
 			group(&g, g.Members)
 		}
 	}
 	for _, g := range sel.Groups(profile.LevelModule, profile.LevelBinding) {
 		homeless := slices.DeleteFunc(slices.Clone(g.Members), func(r profile.Row) bool { return r.Element.File != "" })
-		if g.Element.Kind != profile.KindCategory && len(homeless) > 0 {
+		if g.Element.Kind == profile.KindSource && len(homeless) > 0 && homeless[0].Element.Kind != profile.KindCollapsed {
 			group(&g, homeless)
 		}
 	}
 	for i := range bindings.Rows {
-		if r := &bindings.Rows[i]; r.Element.Kind == profile.KindCategory {
-			add(r, -1)
+		if k := bindings.Rows[i].Element.Kind; k == profile.KindCategory || k == profile.KindCollapsed {
+			add(&bindings.Rows[i], -1)
 		}
 	}
 	return out

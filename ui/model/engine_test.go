@@ -2,9 +2,11 @@ package model
 
 import (
 	"regexp"
-	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/ui/internal/fixture"
 )
@@ -15,7 +17,7 @@ func need(p *profile.Profile, ts ...Transform) Need {
 
 func TestHotTree(t *testing.T) {
 	p := fixture.Profile(t, fixture.Options{Samples: 4000})
-	d := NewEngine(p, profile.Filter{}).Compute(need(p))
+	d := NewEngine(p).Compute(need(p))
 	leaves := 0.0
 	seen := make(map[Key]bool)
 	for i, r := range d.Hot.Rows {
@@ -54,7 +56,7 @@ func TestHotTree(t *testing.T) {
 // Focus and drop of the same thing part the samples; hiding keeps them all.
 func TestTransformsPart(t *testing.T) {
 	p := fixture.Profile(t, fixture.Options{Samples: 4000})
-	e := NewEngine(p, profile.Filter{})
+	e := NewEngine(p)
 	kept := func(ts ...Transform) uint64 { return e.Compute(need(p, ts...)).Summary.Kept }
 	all := kept()
 	for _, name := range []string{"Physics.force", "Physics.step", "(GC)", "Main.main", "nothing"} {
@@ -75,7 +77,7 @@ func TestTransformsPart(t *testing.T) {
 // timeline adds up to the selection's share.
 func TestOverlapIsMutual(t *testing.T) {
 	p := fixture.Profile(t, fixture.Options{Samples: 4000})
-	e := NewEngine(p, profile.Filter{})
+	e := NewEngine(p)
 	rows := e.Compute(need(p)).Hot.Rows
 	with := func(k Key) *Data {
 		n := need(p)
@@ -104,7 +106,7 @@ func TestOverlapIsMutual(t *testing.T) {
 
 func TestComputeSharesWhatDidNotChange(t *testing.T) {
 	p := fixture.Profile(t, fixture.Options{Samples: 400})
-	e := NewEngine(p, profile.Filter{})
+	e := NewEngine(p)
 	n := need(p)
 	a := e.Compute(n)
 	n.Selected = a.Hot.Rows[0].Key
@@ -117,23 +119,39 @@ func TestComputeSharesWhatDidNotChange(t *testing.T) {
 	}
 }
 
+// What the command line gives as a filter is the same as transforms.
 func TestSplitKeepsAll(t *testing.T) {
+	re := func(s string) []*regexp.Regexp { return []*regexp.Regexp{regexp.MustCompile(s)} }
 	f := profile.Filter{
-		Range: profile.Range{From: 5, To: 9}, Caps: []uint32{1},
-		Focus: []*regexp.Regexp{regexp.MustCompile("a"), regexp.MustCompile("b")}, Hide: []*regexp.Regexp{regexp.MustCompile("c")},
+		Range: profile.Range{From: 5, To: 9}, Focus: append(re("a"), re("b")...), Ignore: re("x"), Hide: re("c"), Merge: re("m"), Collapse: re("^package y"),
+		FoldRecursion: true, Threads: []uint64{1 << 40}, TIDs: []uint32{2}, PIDs: []uint32{3}, Caps: []uint32{0, 1}, CPUs: []uint32{4},
+		Categories: []eventlog.Category{eventlog.CategoryGC},
 	}
-	base, ts := Split(f)
-	back, err := Filter(base, 2, ts)
+	back, err := Filter(2, Split(f))
 	if err != nil {
 		t.Fatal(err)
 	}
-	same := func(a, b []*regexp.Regexp) bool {
-		return slices.EqualFunc(a, b, func(x, y *regexp.Regexp) bool { return x.String() == y.String() })
+	back.Event = 0
+	if d := cmp.Diff(f, back, cmp.Comparer(func(x, y *regexp.Regexp) bool { return x.String() == y.String() })); d != "" {
+		t.Errorf("(-given +back)\n%s", d)
 	}
-	if back.Range != f.Range || !same(back.Focus, f.Focus) || !same(back.Hide, f.Hide) || !slices.Equal(back.Caps, f.Caps) || back.Event != 3 {
-		t.Errorf("%+v became %+v", f, back)
+}
+
+func TestParseOnly(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want Transform
+	}{
+		{"thread 7", Transform{Op: OpThread, ID: 7}}, {" cap0 ", Transform{Op: OpCap}}, {"GC", Transform{Op: OpCategory, Name: "gc"}},
+		{"category kernel", Transform{Op: OpCategory, Name: "kernel"}}, {"tid 4294967295", Transform{Op: OpTID, ID: 1<<32 - 1}},
+	} {
+		if got, err := ParseOnly(c.in); err != nil || got != c.want {
+			t.Errorf("%q: %v, %v", c.in, got, err)
+		}
 	}
-	if len(base.Focus) != 0 || Fixed(base) != "cap [1]" {
-		t.Errorf("what stays is %+v, %q", base, Fixed(base))
+	for _, bad := range []string{"", "cap", "cap x", "cap -1", "tid 4294967296", "thread", "nothing", "3"} {
+		if got, err := ParseOnly(bad); err == nil {
+			t.Errorf("%q was read as %v", bad, got)
+		}
 	}
 }

@@ -60,9 +60,9 @@ func (e *Engine) activity(n Need) *Timeline {
 // capActivity gives a capability's rows: run is a column's weight against the
 // capability's busiest, GC the part of the column that collected.
 func capActivity(row *profile.TimelineRow, n int) CapActivity {
-	c := CapActivity{Name: fmt.Sprintf("cap%d", row.Cap), Run: make([]float64, n), GC: make([]float64, n)}
+	c := CapActivity{Cap: int(row.Cap), Name: fmt.Sprintf("cap%d", row.Cap), Run: make([]float64, n), GC: make([]float64, n)}
 	if row.Cap == eventlog.NoCapability {
-		c.Name = "other"
+		c.Cap, c.Name = -1, "other"
 	}
 	all := make([]float64, n)
 	peak := 0.0

@@ -1,11 +1,14 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"ccagent/eventlog"
 	"ccagent/profile"
 )
 
@@ -14,19 +17,30 @@ type Op uint8
 
 // The transforms.
 const (
-	OpRange Op = iota // keep samples of a time range
-	OpFocus           // keep samples with the element on their stack
-	OpOwn             // keep samples whose own code the element caused
-	OpDrop            // drop samples with the element on their stack
-	OpHide            // remove the element's frames, keep the samples
+	OpRange    Op = iota // keep samples of a time range
+	OpFocus              // keep samples with the element on their stack
+	OpOwn                // keep samples whose own code the element caused
+	OpDrop               // drop samples with the element on their stack
+	OpHide               // remove the element's frames, keep the samples
+	OpMerge              // merge the frames of a function into their callers
+	OpCollapse           // show a module or package as one
+	OpFold               // fold recursion
+	OpThread             // keep samples of a Haskell thread
+	OpCap                // of a capability
+	OpCategory           // of a category
+	OpPID                // of a process
+	OpTID                // of an OS thread
+	OpCPU                // of a CPU
 )
 
 // Transform narrows what every screen shows.
 type Transform struct {
 	Op       Op
-	Name     string // the element's, or an expression; for all but OpRange
-	Expr     bool   // Name is a regular expression
-	From, To uint64 // ns, for OpRange
+	Name     string        // the element's, or an expression; the module's or package's to collapse; the category's
+	Expr     bool          // Name is a regular expression
+	Level    profile.Level // of what Name names: a module or package, or else LevelBinding
+	From, To uint64        // ns, for OpRange
+	ID       uint64        // of a thread, capability or process
 }
 
 // String is the transform as the breadcrumb shows it.
@@ -38,51 +52,94 @@ func (t Transform) String() string {
 	switch t.Op {
 	case OpRange:
 		return fmt.Sprintf("range %.2f-%.2fs", float64(t.From)/1e9, float64(t.To)/1e9)
-	case OpFocus:
-		return "focus " + name
-	case OpDrop:
-		return "drop " + name
-	default:
-		return "hide " + name
+	case OpFold:
+		return "fold recursion"
+	case OpThread, OpCap, OpPID, OpTID, OpCPU:
+		return fmt.Sprintf("%s %d", t.Op, t.ID)
 	}
+	return t.Op.String() + " " + name
 }
+
+var opNames = [...]string{
+	OpRange: "range", OpFocus: "focus", OpOwn: "own", OpDrop: "drop", OpHide: "hide", OpMerge: "merge", OpCollapse: "collapse",
+	OpFold: "fold", OpThread: "thread", OpCap: "cap", OpCategory: "category", OpPID: "pid", OpTID: "tid", OpCPU: "cpu",
+}
+
+// String is the word that the breadcrumb begins with.
+func (o Op) String() string { return opNames[o] }
 
 // regexp is the expression that the transform's name stands for.
 func (t Transform) regexp() (*regexp.Regexp, error) {
 	if t.Expr {
 		return regexp.Compile(t.Name)
 	}
+	switch t.Level {
+	case profile.LevelModule:
+		return regexp.Compile(profile.ExactModule(t.Name))
+	case profile.LevelPackage:
+		return regexp.Compile(profile.ExactPackage(t.Name))
+	}
 	return regexp.Compile("^" + regexp.QuoteMeta(t.Name) + "$")
 }
 
-// Filter adds transforms to a filter, for an event (its position in
-// Profile.Events).
-func Filter(base profile.Filter, event int, ts []Transform) (profile.Filter, error) {
-	f := base.WithEvent(event)
-	f.Focus, f.Ignore, f.Hide = slices.Clone(f.Focus), slices.Clone(f.Ignore), slices.Clone(f.Hide)
+// Filter makes a filter of transforms, for an event (its position in
+// Profile.Events). Of several threads, capabilities or categories samples of any
+// are kept.
+func Filter(event int, ts []Transform) (profile.Filter, error) {
+	f := profile.Filter{}.WithEvent(event)
 	for _, t := range ts {
-		if t.Op == OpRange {
-			f.Range = profile.Range{From: t.From, To: t.To}
-			continue
-		}
-		re, err := t.regexp()
-		if err != nil {
+		if err := t.apply(&f); err != nil {
 			return f, fmt.Errorf("apply transform %q: %w", t, err)
-		}
-		switch t.Op {
-		case OpFocus:
-			f.Focus = append(f.Focus, re)
-		case OpDrop:
-			f.Ignore = append(f.Ignore, re)
-		case OpHide:
-			f.Hide = append(f.Hide, re)
 		}
 	}
 	return f, nil
 }
 
-// Split takes what a filter says of time and names out of it, as transforms.
-func Split(f profile.Filter) (profile.Filter, []Transform) {
+func (t Transform) apply(f *profile.Filter) error {
+	to := map[Op]*[]*regexp.Regexp{OpFocus: &f.Focus, OpDrop: &f.Ignore, OpHide: &f.Hide, OpMerge: &f.Merge, OpCollapse: &f.Collapse}[t.Op]
+	switch t.Op {
+	case OpRange:
+		f.Range = profile.Range{From: t.From, To: t.To}
+	case OpFold:
+		f.FoldRecursion = true
+	case OpThread:
+		f.Threads = append(f.Threads, t.ID)
+	case OpCap:
+		f.Caps = append(f.Caps, uint32(t.ID))
+	case OpPID:
+		f.PIDs = append(f.PIDs, uint32(t.ID))
+	case OpTID:
+		f.TIDs = append(f.TIDs, uint32(t.ID))
+	case OpCPU:
+		f.CPUs = append(f.CPUs, uint32(t.ID))
+	case OpCategory:
+		c, ok := Category(t.Name)
+		if !ok {
+			return fmt.Errorf("unknown category %q", t.Name)
+		}
+		f.Categories = append(f.Categories, c)
+	default:
+		re, err := t.regexp()
+		if err != nil {
+			return err
+		}
+		*to = append(*to, re)
+	}
+	return nil
+}
+
+// Category finds a category by its name.
+func Category(name string) (eventlog.Category, bool) {
+	for c := range profile.Categories {
+		if eventlog.Category(c).String() == name {
+			return eventlog.Category(c), true
+		}
+	}
+	return 0, false
+}
+
+// Split takes a filter apart into transforms.
+func Split(f profile.Filter) []Transform {
 	var ts []Transform
 	if f.Range != (profile.Range{}) {
 		ts = append(ts, Transform{Op: OpRange, From: f.Range.From, To: f.Range.To})
@@ -90,31 +147,56 @@ func Split(f profile.Filter) (profile.Filter, []Transform) {
 	for _, x := range []struct {
 		op  Op
 		res []*regexp.Regexp
-	}{{OpFocus, f.Focus}, {OpDrop, f.Ignore}, {OpHide, f.Hide}} {
+	}{{OpFocus, f.Focus}, {OpDrop, f.Ignore}, {OpHide, f.Hide}, {OpMerge, f.Merge}, {OpCollapse, f.Collapse}} {
 		for _, re := range x.res {
 			ts = append(ts, Transform{Op: x.op, Name: re.String(), Expr: true})
 		}
 	}
-	f.Range, f.Focus, f.Ignore, f.Hide = profile.Range{}, nil, nil, nil
-	return f, ts
-}
-
-// Fixed describes what of a filter is no transform: threads, capabilities and
-// the like, which only the command line sets.
-func Fixed(f profile.Filter) string {
-	var out []string
-	add := func(name string, n int, v any) {
-		if n > 0 {
-			out = append(out, fmt.Sprintf("%s %v", name, v))
+	if f.FoldRecursion {
+		ts = append(ts, Transform{Op: OpFold})
+	}
+	for _, id := range f.Threads {
+		ts = append(ts, Transform{Op: OpThread, ID: id})
+	}
+	for _, x := range []struct {
+		op  Op
+		ids []uint32
+	}{{OpCap, f.Caps}, {OpPID, f.PIDs}, {OpTID, f.TIDs}, {OpCPU, f.CPUs}} {
+		for _, id := range x.ids {
+			ts = append(ts, Transform{Op: x.op, ID: uint64(id)})
 		}
 	}
-	add("thread", len(f.Threads), f.Threads)
-	add("tid", len(f.TIDs), f.TIDs)
-	add("pid", len(f.PIDs), f.PIDs)
-	add("cap", len(f.Caps), f.Caps)
-	add("cpu", len(f.CPUs), f.CPUs)
-	add("category", len(f.Categories), f.Categories)
-	return strings.Join(out, ", ")
+	for _, c := range f.Categories {
+		ts = append(ts, Transform{Op: OpCategory, Name: c.String()})
+	}
+	return ts
+}
+
+// ParseOnly reads what samples are to be kept: "thread 3", "cap 0", "gc", …
+func ParseOnly(text string) (Transform, error) {
+	word := strings.ToLower(strings.Join(strings.Fields(text), " "))
+	if name, ok := strings.CutPrefix(word, "category "); ok {
+		word = name
+	}
+	if _, ok := Category(word); ok {
+		return Transform{Op: OpCategory, Name: word}, nil
+	}
+	for _, op := range []Op{OpThread, OpCap, OpPID, OpTID, OpCPU} {
+		rest, ok := strings.CutPrefix(word, op.String())
+		if !ok {
+			continue
+		}
+		bits := 32
+		if op == OpThread {
+			bits = 64
+		}
+		id, err := strconv.ParseUint(strings.TrimSpace(rest), 10, bits)
+		if err != nil {
+			return Transform{}, fmt.Errorf("%s needs a number", op)
+		}
+		return Transform{Op: op, ID: id}, nil
+	}
+	return Transform{}, errors.New("type thread N, cap N, tid N, pid N, cpu N or a category such as gc")
 }
 
 // Stack is a stack of transforms with its history. Its zero value is empty.
@@ -156,6 +238,13 @@ func (s *Stack) Pop() bool {
 	}
 	s.change(slices.Clone(s.now[:len(s.now)-1]))
 	return true
+}
+
+// Toggle adds a transform, or takes it off if it is there.
+func (s *Stack) Toggle(t Transform) {
+	if !s.Push(t) {
+		s.change(slices.DeleteFunc(slices.Clone(s.now), func(o Transform) bool { return o == t }))
+	}
 }
 
 // DropRange removes the time range.

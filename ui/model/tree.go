@@ -14,7 +14,7 @@ func callTree(sel *profile.Selection, invert bool) *Tree {
 		if f := n.Frame; f != nil {
 			o.Path, o.Line, o.File, o.Symbol, o.Detail = f.File, int(f.Line), f.FileID, f.Symbol, f.Detail
 			o.Category = f.Kind == profile.KindCategory
-			o.Module = f.Module
+			o.Module, o.Package, o.Collapsed = f.Module, f.Package, f.Kind == profile.KindCollapsed
 		}
 		out.Nodes[i] = o
 	}

@@ -113,12 +113,16 @@ func (s Sort) Next() Sort { return (s + 1) % sorts }
 
 // Subject is what transforms, copying and the editor act on.
 type Subject struct {
-	Name   string // as scripts see it; empty if nothing is selected
-	Key    model.Key
-	Path   string
-	Line   int
-	Symbol string
-	Row    string // the row as text, for copying
+	Name  string        // as scripts see it; empty if nothing is selected
+	Level profile.Level // LevelModule or LevelPackage if Name is one; else LevelBinding
+	// Module and Package are what Name lies in; Function is set if it is one.
+	Module, Package string
+	Function        bool
+	Key             model.Key
+	Path            string
+	Line            int
+	Symbol          string
+	Row             string // the row as text, for copying
 }
 
 // Mouse is a mouse event inside a screen.

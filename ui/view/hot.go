@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ccagent/profile"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/widget"
@@ -16,6 +17,7 @@ type hotPane struct {
 	closed map[model.Key]bool
 	rows   []int // of c.Data.Hot.Rows, as listed
 	seen   hotSeen
+	last   model.Row // the row that was selected last
 	inner  widget.Rect
 }
 
@@ -42,6 +44,13 @@ func (h *hotPane) restore() {
 			}
 		}
 	}
+	// What was collapsed is in the row of its module or package now.
+	for i, r := range h.rows {
+		if row := &rows[r]; row.Collapsed && row.Package == h.last.Package && (row.Module == "" || row.Module == h.last.Module) {
+			h.list.Set(i)
+			break
+		}
+	}
 	h.list.Set(h.list.Cursor)
 	h.selectRow()
 }
@@ -56,10 +65,12 @@ func (h *hotPane) selectRow() {
 	if r.Key == h.c.Selected {
 		return
 	}
-	h.c.Selected = r.Key
-	if r.File != 0 {
+	h.c.Selected, h.last = r.Key, *r
+	switch {
+	case r.File != 0:
 		h.c.File, h.c.Line = r.File, r.Line
-	} else {
+	case r.Collapsed: // what was shown lies in it, or as well as anything
+	default:
 		h.c.File, h.c.Line = 0, 0
 	}
 }
@@ -157,7 +168,15 @@ func (h *hotPane) subject() Subject {
 	if r == nil {
 		return Subject{Key: model.NoKey}
 	}
-	s := Subject{Name: r.Full, Key: r.Key, Path: r.Path, Line: r.Line}
+	s := Subject{Name: r.Full, Key: r.Key, Path: r.Path, Line: r.Line, Module: r.Module, Package: r.Package}
+	switch {
+	case r.Collapsed && r.Module == "":
+		s.Level = profile.LevelPackage
+	case r.Collapsed, r.Key.Level == profile.LevelModule:
+		s.Level = profile.LevelModule
+	case r.Key.Level == profile.LevelBinding && !r.Category:
+		s.Function = true
+	}
 	s.Row = fmt.Sprintf("%s\t%s\t%s", widget.Percent(r.Share*h.c.Base), widget.Percent(r.Only*h.c.Base), r.Full)
 	return s
 }

@@ -29,7 +29,7 @@ func (o *Overview) Why(a keymap.Action) string {
 	switch a {
 	case keymap.Invert:
 		return "inverting turns the call tree; 3 shows it"
-	case keymap.Focus, keymap.Drop, keymap.Hide:
+	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse:
 		if o.focus == layout.Timeline {
 			return "on the timeline, [ ] and v choose a range; tab goes to the hot list"
 		}

@@ -59,7 +59,7 @@ func (s *sourcePane) follow() {
 
 func (s *sourcePane) why(a keymap.Action) string {
 	switch a {
-	case keymap.Focus, keymap.Drop, keymap.Hide:
+	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse:
 		return "transforms act on elements; tab goes to the hot list"
 	case keymap.Sort, keymap.Minimum, keymap.Filter:
 		return "this is for lists; tab goes to the hot list"

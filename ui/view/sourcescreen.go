@@ -29,7 +29,7 @@ func (s *SourceScreen) Why(a keymap.Action) string {
 	switch a {
 	case keymap.NextPane, keymap.PrevPane:
 		return "this screen has one pane with keys; n and N step through the hottest lines"
-	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Sort, keymap.Minimum, keymap.Filter:
+	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse, keymap.Sort, keymap.Minimum, keymap.Filter:
 		return "this acts on elements; 1 goes to the hot list"
 	case keymap.Invert:
 		return "inverting turns the call tree; 3 shows it"

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"image"
 
+	"ccagent/profile"
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/model"
@@ -140,7 +141,7 @@ func (s *StackScreen) Why(a keymap.Action) string {
 		return "a tree is searched with / and narrowed with f; & filters the hot list"
 	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight:
 		return "the timeline is on the main screen; 1 goes there"
-	case keymap.Focus, keymap.Drop, keymap.Hide:
+	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse:
 		if n := s.node(); n <= 0 {
 			return "select a function first"
 		}
@@ -285,7 +286,15 @@ func (s *StackScreen) Subject() Subject {
 	out := Subject{Key: model.NoKey, Path: t.Path, Line: t.Line, Symbol: t.Symbol}
 	out.Row = fmt.Sprintf("%s\t%s\t%s", widget.Percent(t.Total*s.c.Base), widget.Percent(t.Self*s.c.Base), t.Name)
 	if n > 0 {
-		out.Name = t.Name
+		out.Name, out.Module, out.Package = t.Name, t.Module, t.Package
+		switch {
+		case t.Collapsed && t.Module == "":
+			out.Level = profile.LevelPackage
+		case t.Collapsed:
+			out.Level = profile.LevelModule
+		default:
+			out.Function = !t.Category
+		}
 	}
 	return out
 }

@@ -12,6 +12,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files of this package")
 
+// Updating reports whether what is drawn is to be taken as right.
+func Updating() bool { return *update }
+
 // Check compares got with testdata/name, or writes it there with -update.
 func Check(t *testing.T, name, got string) {
 	t.Helper()
