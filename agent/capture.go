@@ -43,6 +43,7 @@ type capture struct {
 	sideBand  *perf.SideBand
 	processes *processes
 	stacks    *stacks
+	centres   *centreStacks
 	rotation  rotation
 	seen      *seenAddresses
 
@@ -71,7 +72,7 @@ type threadKey struct {
 //
 // The summary is of what was captured, also when an error ended it early.
 func Run(ctx context.Context, stop <-chan struct{}, opts Options) (_ *Summary, err error) {
-	c := &capture{opts: opts, stop: stop, stacks: newStacks(), seen: newSeenAddresses(), labels: map[threadKey]string{}}
+	c := &capture{opts: opts, stop: stop, stacks: newStacks(), centres: newCentreStacks(), seen: newSeenAddresses(), labels: map[threadKey]string{}}
 	defer func() { err = errors.Join(err, c.close()) }()
 	if err := c.prepare(); err != nil {
 		return nil, err
@@ -251,6 +252,8 @@ func (c *capture) emit(time uint64, e eventlog.Event) error {
 	c.remember(at, e)
 	return c.log.Write(at, eventlog.NoCap, e)
 }
+
+func (c *capture) emitNow(e eventlog.Event) error { return c.emit(now, e) }
 
 // follow captures until something ends it.
 func (c *capture) follow() (eventlog.EndReason, error) {

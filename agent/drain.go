@@ -87,6 +87,9 @@ func (c *capture) sample(s *perf.Sample) error {
 			return err
 		}
 	}
+	if s.Record == bpf.RecordCCS {
+		return c.centres.told(im, &s.Stack, c.emitNow)
+	}
 	node, err := c.stacks.intern(im, s.Frames,
 		func(addr uint64) (uint32, uint64, error) { return c.processes.locate(im, s.Time, addr) },
 		func(n *eventlog.Nodes) error {
@@ -99,11 +102,15 @@ func (c *capture) sample(s *perf.Sample) error {
 	if err := c.countSample(im, s); err != nil {
 		return err
 	}
+	centres, err := c.centres.use(im, s.Ccs, c.emitNow)
+	if err != nil {
+		return err
+	}
 	return c.emit(s.Time, &eventlog.Sample{
 		Event: uint32(s.Event), CPU: s.Cpu, PID: s.Pid, TID: s.Tid,
 		Capability: uint32(s.Capability), TSO: s.Tso, Weight: s.Period, Node: node,
 		Stop: eventlog.StopReason(s.Stop), Flags: eventlog.SampleFlags(s.Flags),
-		SkippedWords: s.SkippedWords, FoldedFrames: s.FoldedFrames,
+		SkippedWords: s.SkippedWords, FoldedFrames: s.FoldedFrames, Centres: centres,
 	})
 }
 

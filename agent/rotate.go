@@ -79,6 +79,7 @@ func (c *capture) rotate() error {
 	r.old = append(r.old, piece{c.sum.Log, c.file, c.log})
 	c.file, c.sum.Log, c.log = file, path, eventlog.NewWriter(file, nil)
 	c.stacks = newStacks()
+	c.centres.forgetWritten()
 	for _, d := range r.defined {
 		if err := c.log.Write(d.time, eventlog.NoCap, d.ev); err != nil {
 			return err

@@ -50,6 +50,13 @@ func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assum
 		l.TsoLabel = 88
 	}
 	if profiled {
+		l.TsoCccs = 152
+		switch {
+		case known && v.before(9, 6):
+			l.TsoCccs = 136
+		case known && v.before(9, 10):
+			l.TsoCccs = 144
+		}
 		// Every object's header grows by the cost-centre stack and the
 		// word for retainers and biographies.
 		const growth = profiledHeader - header

@@ -11,6 +11,20 @@ import (
 // eight bytes follow it.
 type SampleHeader = samplerSampleHeader
 
+// CCSRecord tells of a cost-centre stack; it stands in place of frames.
+type CCSRecord = samplerCcsRecord
+
+// CCSWhy says what is known of a cost-centre stack.
+type CCSWhy = samplerCcsWhy
+
+// What is known of a cost-centre stack.
+const (
+	CCSWhole       = samplerCcsWhyCCS_WHOLE
+	CCSUnreadable  = samplerCcsWhyCCS_UNREADABLE
+	CCSImplausible = samplerCcsWhyCCS_IMPLAUSIBLE
+	CCSTooDeep     = samplerCcsWhyCCS_TOO_DEEP
+)
+
 // ProcessLayout is what the walker must know of a process.
 type ProcessLayout = samplerProcessLayout
 
@@ -18,6 +32,7 @@ type ProcessLayout = samplerProcessLayout
 const (
 	RecordSample = uint8(samplerRecordTypeRECORD_SAMPLE)
 	RecordLabel  = uint8(samplerRecordTypeRECORD_LABEL)
+	RecordCCS    = uint8(samplerRecordTypeRECORD_CCS)
 )
 
 // Limits and encodings of C's record.h that no BTF type carries. A test holds
@@ -145,6 +160,7 @@ func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {
 		samplerMapThreads:       s.maps.Threads,
 		samplerMapLabels:        s.maps.Labels,
 		samplerMapAllocated:     s.maps.Allocated,
+		samplerMapToldStacks:    s.maps.ToldStacks,
 		samplerMapStats:         s.maps.Stats,
 	}})
 	if err != nil {

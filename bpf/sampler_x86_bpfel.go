@@ -19,6 +19,33 @@ type samplerCapabilityKey struct {
 	Generation uint32
 }
 
+type samplerCcsKey struct {
+	_          structs.HostLayout
+	Ccs        uint64
+	Generation uint64
+}
+
+type samplerCcsRecord struct {
+	_      structs.HostLayout
+	Ccs    uint64
+	Prev   uint64
+	Cc     uint64
+	Label  uint64
+	Module uint64
+	Srcloc uint64
+	IsCaf  uint32
+	Why    uint32
+}
+
+type samplerCcsWhy uint32
+
+const (
+	samplerCcsWhyCCS_WHOLE       samplerCcsWhy = 0
+	samplerCcsWhyCCS_UNREADABLE  samplerCcsWhy = 1
+	samplerCcsWhyCCS_IMPLAUSIBLE samplerCcsWhy = 2
+	samplerCcsWhyCCS_TOO_DEEP    samplerCcsWhy = 3
+)
+
 type samplerFrameKind uint32
 
 const (
@@ -71,7 +98,7 @@ type samplerProcessLayout struct {
 	TsoLabel       uint16
 	TotalAllocated uint16
 	FromStart      uint16
-	Padding        uint16
+	TsoCccs        uint16
 	_              [6]byte
 }
 
@@ -96,6 +123,7 @@ type samplerRecordType uint32
 const (
 	samplerRecordTypeRECORD_SAMPLE samplerRecordType = 0
 	samplerRecordTypeRECORD_LABEL  samplerRecordType = 1
+	samplerRecordTypeRECORD_CCS    samplerRecordType = 2
 )
 
 type samplerSampleFlags uint32
@@ -115,6 +143,7 @@ type samplerSampleHeader struct {
 	Period       uint64
 	Tso          uint64
 	SkippedWords uint64
+	Ccs          uint64
 	Pid          uint32
 	Tid          uint32
 	Cpu          uint32
@@ -209,6 +238,8 @@ type samplerWalk struct {
 	Busy         uint32
 	_            [4]byte
 	Task         uint64
+	Base         uint64
+	Waiting      uint64
 	Layout       samplerProcessLayout
 	Tso          [16]uint64
 	Regs         struct {
@@ -264,6 +295,7 @@ const (
 	samplerMapSamples         = "samples"
 	samplerMapStats           = "stats"
 	samplerMapThreads         = "threads"
+	samplerMapToldStacks      = "told_stacks"
 	samplerMapUnwindBuckets   = "unwind_buckets"
 	samplerMapUnwindRows      = "unwind_rows"
 	samplerMapUnwindRules     = "unwind_rules"
@@ -271,6 +303,8 @@ const (
 	samplerProgOnEvent        = "on_event"
 	samplerProgOnNurseryFull  = "on_nursery_full"
 	samplerVarCpus            = "cpus"
+	samplerVarEmitCcsRecord   = "emit_ccs_record"
+	samplerVarEmitCcsWhy      = "emit_ccs_why"
 	samplerVarEmitFrameKind   = "emit_frame_kind"
 	samplerVarEmitRecordType  = "emit_record_type"
 	samplerVarEmitSampleFlags = "emit_sample_flags"
@@ -340,6 +374,7 @@ type samplerMapSpecs struct {
 	Samples       *ebpf.MapSpec `ebpf:"samples"`
 	Stats         *ebpf.MapSpec `ebpf:"stats"`
 	Threads       *ebpf.MapSpec `ebpf:"threads"`
+	ToldStacks    *ebpf.MapSpec `ebpf:"told_stacks"`
 	UnwindBuckets *ebpf.MapSpec `ebpf:"unwind_buckets"`
 	UnwindRows    *ebpf.MapSpec `ebpf:"unwind_rows"`
 	UnwindRules   *ebpf.MapSpec `ebpf:"unwind_rules"`
@@ -351,6 +386,8 @@ type samplerMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerVariableSpecs struct {
 	Cpus            *ebpf.VariableSpec `ebpf:"cpus"`
+	EmitCcsRecord   *ebpf.VariableSpec `ebpf:"emit_ccs_record"`
+	EmitCcsWhy      *ebpf.VariableSpec `ebpf:"emit_ccs_why"`
 	EmitFrameKind   *ebpf.VariableSpec `ebpf:"emit_frame_kind"`
 	EmitRecordType  *ebpf.VariableSpec `ebpf:"emit_record_type"`
 	EmitSampleFlags *ebpf.VariableSpec `ebpf:"emit_sample_flags"`
@@ -390,6 +427,7 @@ type samplerMaps struct {
 	Samples       *ebpf.Map `ebpf:"samples"`
 	Stats         *ebpf.Map `ebpf:"stats"`
 	Threads       *ebpf.Map `ebpf:"threads"`
+	ToldStacks    *ebpf.Map `ebpf:"told_stacks"`
 	UnwindBuckets *ebpf.Map `ebpf:"unwind_buckets"`
 	UnwindRows    *ebpf.Map `ebpf:"unwind_rows"`
 	UnwindRules   *ebpf.Map `ebpf:"unwind_rules"`
@@ -406,6 +444,7 @@ func (m *samplerMaps) Close() error {
 		m.Samples,
 		m.Stats,
 		m.Threads,
+		m.ToldStacks,
 		m.UnwindBuckets,
 		m.UnwindRows,
 		m.UnwindRules,
@@ -418,6 +457,8 @@ func (m *samplerMaps) Close() error {
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerVariables struct {
 	Cpus            *ebpf.Variable `ebpf:"cpus"`
+	EmitCcsRecord   *ebpf.Variable `ebpf:"emit_ccs_record"`
+	EmitCcsWhy      *ebpf.Variable `ebpf:"emit_ccs_why"`
 	EmitFrameKind   *ebpf.Variable `ebpf:"emit_frame_kind"`
 	EmitRecordType  *ebpf.Variable `ebpf:"emit_record_type"`
 	EmitSampleFlags *ebpf.Variable `ebpf:"emit_sample_flags"`

@@ -204,6 +204,8 @@ type Sample struct {
 	SkippedWords uint64
 	// FoldedFrames counts the frames left out where FrameFolded stand.
 	FoldedFrames uint32
+	// Centres is the CentreStack that was running; 0 = none is known.
+	Centres uint32
 }
 
 // LossReason says where samples were lost.

@@ -78,6 +78,9 @@ func TestOwnPayloads(t *testing.T) {
 		{&Sample{Event: 1, CPU: 2, PID: 300, TID: 301, Capability: NoCapability, TSO: 5, Weight: 1 << 20, Node: 7, Stop: StopBudget, Flags: SampleViaC},
 			"01 02 ac02 ad02 ffff03 05 808040 07 02 08"},
 		{&Sample{SkippedWords: 0, FoldedFrames: 3}, "00 00 00 00 00 00 00 00 00 00 00 03"},
+		{&Sample{Centres: 4}, "00 00 00 00 00 00 00 00 00 00 00 00 04"},
+		{&CentreDef{ID: 1, Label: "f", Module: "M", SrcLoc: "", CAF: true}, "01 01 66 01 4d 00 01"},
+		{&CentreStack{ID: 300, Parent: 2, Centre: 1, Problem: CentreImplausible}, "ac02 02 01 02"},
 		// A node's parent stands as the distance to it.
 		{&Nodes{First: 10, Nodes: []Node{{Parent: 0, Kind: FrameStop, Module: 1, Addr: 0x80}, {Parent: 10, Kind: FrameUpdate, Module: 0, Addr: 1}}},
 			"0a 02 0a 08 01 8001 01 02 00 01"},

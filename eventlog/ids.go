@@ -88,16 +88,18 @@ const (
 // Ids of this project's events. GHC assigns none from 1000 up, and every reader
 // skips an event by its declaration in the header.
 const (
-	IDCapture    = 1000
-	IDEventDef   = 1001
-	IDModule     = 1002
-	IDMapping    = 1003
-	IDProcess    = 1004
-	IDNodes      = 1005
-	IDSample     = 1006
-	IDLoss       = 1007
-	IDAgentCost  = 1008
-	IDCaptureEnd = 1009
+	IDCapture     = 1000
+	IDEventDef    = 1001
+	IDModule      = 1002
+	IDMapping     = 1003
+	IDProcess     = 1004
+	IDNodes       = 1005
+	IDSample      = 1006
+	IDLoss        = 1007
+	IDAgentCost   = 1008
+	IDCaptureEnd  = 1009
+	IDCentreDef   = 1010
+	IDCentreStack = 1011
 
 	IDModuleSymbols = 1020
 	IDFile          = 1021

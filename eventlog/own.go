@@ -107,11 +107,15 @@ func (e *Sample) layout(c *codec) {
 	c.v32(&e.Node)
 	enum(c, &e.Stop)
 	enum(c, &e.Flags)
-	if c.encoding && e.SkippedWords == 0 && e.FoldedFrames == 0 {
-		return // most samples have neither, and absent means zero
+	if c.encoding && e.SkippedWords == 0 && e.FoldedFrames == 0 && e.Centres == 0 {
+		return // most samples have none of them, and absent means zero
 	}
 	c.v64(&e.SkippedWords)
 	c.v32(&e.FoldedFrames)
+	if c.encoding && e.Centres == 0 {
+		return
+	}
+	c.v32(&e.Centres)
 }
 
 func (*Loss) EventID() uint16 { return IDLoss }

@@ -180,6 +180,8 @@ var kinds = []kind{
 	own[Loss]("loss"),
 	own[AgentCost]("agent cost"),
 	own[CaptureEnd]("capture end"),
+	own[CentreDef]("cost centre"),
+	own[CentreStack]("cost-centre stack"),
 	own[ModuleSymbols]("module symbols"),
 	own[File]("source file"),
 	own[FileText]("source text"),

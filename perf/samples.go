@@ -17,11 +17,13 @@ import (
 
 // Sample is one record of the stack walker. Frames are leaf first, each with
 // its kind in the top byte as package bpf defines it. A record of type
-// bpf.RecordLabel has no frames, but tells the label of thread Tso.
+// bpf.RecordLabel has no frames, but tells the label of thread Tso; one of type
+// bpf.RecordCCS tells of a cost-centre stack.
 type Sample struct {
 	bpf.SampleHeader
 	Frames []uint64
 	Label  string
+	Stack  bpf.CCSRecord
 }
 
 // Samples reads the walker's ring buffer. It polls: the walker never wakes
@@ -65,7 +67,10 @@ func (r *Samples) Read(s *Sample) (bool, error) {
 // Close unmaps the ring buffer.
 func (r *Samples) Close() error { return r.ring.Close() }
 
-const headerSize = int(unsafe.Sizeof(bpf.SampleHeader{}))
+const (
+	headerSize = int(unsafe.Sizeof(bpf.SampleHeader{}))
+	stackSize  = int(unsafe.Sizeof(bpf.CCSRecord{}))
+)
 
 // decodeSample takes a record apart. Both sides are of one machine and one
 // struct definition, so the header is copied as it lies in memory.
@@ -88,6 +93,12 @@ func decodeSample(raw []byte, s *Sample) bool {
 	case bpf.RecordSample:
 	case bpf.RecordLabel:
 		s.Label = strings.ToValidUTF8(string(frames[:s.FrameCount]), "�")
+		return true
+	case bpf.RecordCCS:
+		if size != stackSize {
+			return false
+		}
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&s.Stack)), stackSize), frames)
 		return true
 	default:
 		return false

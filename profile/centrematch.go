@@ -344,7 +344,7 @@ func (p *Profile) bindingSpans() map[BindingID]SpanID {
 }
 
 // HasNotes reports whether any code of the log has source notes.
-func (p *Profile) HasNotes() bool { return len(p.symbols.causes) > 0 }
+func (p *Profile) HasNotes() bool { return p.noted }
 
 // nearestNames are the names of elements that are most like a glob.
 func (p *Profile) nearestNames(pattern string) []string {

@@ -21,8 +21,8 @@ const (
 	// ModeStacks: cost-centre stacks, compressed (Morgan & Jarvis 1998). The
 	// centres are those of ModeLexical.
 	ModeStacks
-	// ModeExact is ModeStacks on stacks that are cost-centre stacks themselves:
-	// see Profile.HasCostCentreStacks.
+	// ModeExact is ModeStacks on the cost-centre stacks that a -prof binary kept
+	// itself: see Profile.HasCostCentreStacks.
 	ModeExact
 	centreModes
 )
@@ -33,9 +33,13 @@ var modeNames = [centreModes]string{"lexical", "evaluation", "stacks", "exact"}
 func (m CentreMode) Stacks() bool { return m == ModeStacks || m == ModeExact }
 
 // HasCostCentreStacks reports whether the log's samples carry the running
-// cost-centre stack of a -prof binary. So far those of the RTS's own time
-// profiler do.
-func (p *Profile) HasCostCentreStacks() bool {
+// cost-centre stack of a -prof binary: those of a capture of one do, and those of
+// the RTS's own time profiler.
+func (p *Profile) HasCostCentreStacks() bool { return p.Exact.Stacks > 0 || p.centreLog() }
+
+// centreLog reports whether the log is of the RTS's own time profiler: its stacks
+// are cost-centre stacks themselves.
+func (p *Profile) centreLog() bool {
 	return !p.HaveCapture && slices.ContainsFunc(p.Modules, func(m Module) bool { return m.ID == costCentreModule })
 }
 
@@ -139,6 +143,8 @@ type attribution struct {
 	stack   centreStack
 	rows    centreRows
 	out     *CostCentres
+	exact   bool // nodes stand for cost centres
+	carried bool // of stacks that samples have beside their own
 }
 
 // CostCentres attributes the selection's samples.
@@ -150,6 +156,8 @@ func (s *Selection) CostCentres(c *Centres, mode CentreMode) *CostCentres {
 	a := &attribution{s: s, p: s.Profile, ch: c.chains(scope), centres: slices.Clone(c.List), pseudo: make(map[string]int32),
 		out: &CostCentres{Mode: mode, Centres: c, Total: s.Total, Samples: s.Samples}}
 	a.rows.stacks = mode.Stacks()
+	a.carried = mode == ModeExact && s.Profile.Exact.Stacks > 0
+	a.exact = a.carried || mode == ModeExact && s.Profile.centreLog()
 	a.walk()
 	a.rows.finish(a)
 	return a.out
@@ -247,7 +255,16 @@ func (a *attribution) enter(st *standing, cafs *cafs, visible []int8) {
 		if c := p.locs[place].category; c == eventlog.CategoryHaskell || c == eventlog.CategorySTG {
 			st.haskell = true
 		}
-		if chain := a.ch.of[place]; chain != 0 && a.s.visible(place, visible) {
+		chain := a.ch.of[place]
+		if a.exact && chain == 0 {
+			switch p.locs[place].category {
+			case eventlog.CategoryGC:
+				a.stack.base(a.pseudoCentre(centreGC, ""))
+			case eventlog.CategoryRTS:
+				a.stack.base(a.pseudoCentre(centreSTG, ""))
+			}
+		}
+		if chain != 0 && a.s.visible(place, visible) {
 			st.own = true
 			for _, c := range slices.Backward(a.ch.list[chain]) {
 				a.stack.push(c)
@@ -262,6 +279,9 @@ func (a *attribution) sites() (sites []uint32, first []uint32) {
 	p := a.p
 	bytes := a.s.CountsBytes()
 	node := func(i int) uint32 {
+		if a.carried {
+			return p.sites[i].Centres
+		}
 		if leaf := a.s.leaf[i]; bytes && leaf != 0 {
 			return leaf
 		}
@@ -338,7 +358,7 @@ func (a *attribution) category(site uint32, st *standing) string {
 		return centreKernel
 	case c == eventlog.CategoryForeign:
 		return centreForeign
-	case c == eventlog.CategoryUnresolved, st.haskell:
+	case c == eventlog.CategoryUnresolved, st.haskell, a.carried:
 		return centreUnresolved
 	default:
 		return centreSTG

@@ -98,6 +98,7 @@ type builder struct {
 	gcs       map[int]uint64    // start of the running collection by capability
 	last      uint64            // time of the last event that tells of the run
 	rtsState
+	exact exactState
 }
 
 // rawLocation is a location as the log has it, before ids are resolved.
@@ -133,6 +134,10 @@ func (b *builder) add(rec *eventlog.Record) {
 	case *eventlog.Sample:
 		b.ran(rec.Time)
 		b.sample(rec.Time, ev)
+	case *eventlog.CentreDef:
+		b.centreDef(ev)
+	case *eventlog.CentreStack:
+		b.centreStack(ev)
 	case *eventlog.Nodes:
 		refused, orphans := b.nodes.add(ev)
 		p.Accounting.Redefined += uint64(refused)
@@ -248,7 +253,8 @@ func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 	c, i := b.chunk, b.chunk.n
 	c.time[i] = time
 	c.weight[i] = ev.Weight
-	c.site[i] = b.sites.intern(Site{node, ev.Stop, ev.Flags&eventlog.SampleInKernel != 0}, len(b.nodes.parent))
+	c.site[i] = b.sites.intern(Site{node, ev.Stop, ev.Flags&eventlog.SampleInKernel != 0, ev.Centres}, len(b.nodes.parent))
+	b.centreSample(ev.Centres)
 	b.sites.skipped(c.site[i], ev.SkippedWords)
 	c.thread[i] = b.thread(ThreadKey{ev.PID, ev.TID, ev.TSO})
 	c.cpu[i] = uint16(min(ev.CPU, 0xffff))

@@ -133,6 +133,7 @@ func (b *builder) finish() *Profile {
 	b.resolveSymbols()
 	b.resolveCores()
 	b.resolveLocations()
+	b.finishExact()
 	for i := 1; i < len(p.symbols.files); i++ {
 		f := &p.symbols.files[i]
 		f.Cut = uint64(len(f.Text)) < f.size

@@ -35,6 +35,8 @@ type Profile struct {
 	RTS string
 	// RTSLog is what it told.
 	RTSLog RTS
+	// Exact tells of the cost-centre stacks that samples carry.
+	Exact ExactStacks
 
 	nsamples int
 	chunks   []*chunk
@@ -44,6 +46,7 @@ type Profile struct {
 	places   []place
 	symbols  symbols
 	locs     []location // by place
+	noted    bool       // code of the log has source notes
 
 	levels [levels]struct {
 		once  sync.Once

@@ -246,17 +246,8 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 func (b *builder) centreSymbols(cc eventlog.CostCentre, files map[string]uint32) {
 	id := b.bindings.n + 1
 	bind := &eventlog.Binding{ID: id, Symbol: cc.Label, Module: cc.Module, Name: cc.Label, Category: eventlog.CategoryHaskell}
-	// A centre that -fprof-auto makes is labelled with its binding's name; the
-	// RTS's own are modules of one centre.
-	if cc.Label == cc.Module {
-		switch cc.Label {
-		case "GC":
-			bind.Category = eventlog.CategoryGC
-		case "SYSTEM", "OVERHEAD", "IDLE", "DONT_CARE", "PINNED":
-			bind.Category = eventlog.CategoryRTS
-		}
-		bind.Module = ""
-	}
+	// A centre that -fprof-auto makes is labelled with its binding's name.
+	bind.Category, bind.Module = centreCategory(cc.Label, cc.Module), centreModule(cc.Label, cc.Module)
 	b.symbol(bind)
 	loc := eventlog.Location{Addr: uint64(cc.Centre), Binding: id, Quality: eventlog.QualityExact, Category: bind.Category}
 	if file, x, ok := parseSrcLoc(cc.SrcLoc); ok && bind.Category == eventlog.CategoryHaskell {

@@ -30,6 +30,9 @@ type Site struct {
 	Node   uint32 // leaf; 0 = no frame at all
 	Stop   eventlog.StopReason
 	Kernel bool // the kernel ran for the thread
+	// Centres is the node of the cost-centre stack that was running, in logs
+	// whose samples carry such; 0 if none is known.
+	Centres uint32
 }
 
 // ThreadKey names a thread of execution: an OS thread and, where Haskell ran

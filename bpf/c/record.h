@@ -70,6 +70,26 @@ enum record_type {
 	// A thread's label: frame_count bytes of UTF-8 in place of frames. Only
 	// pid and tso are set in the header.
 	RECORD_LABEL,
+	// A cost-centre stack, in place of frames: struct ccs_record. Only pid is
+	// set in the header.
+	RECORD_CCS,
+};
+
+// ccs_why says what is known of a cost-centre stack.
+enum ccs_why {
+	CCS_WHOLE = 0,	 // its centre, and the stack below if there is one
+	CCS_UNREADABLE,	 // it, its centre or the stack below could not be read
+	CCS_IMPLAUSIBLE, // the stack below is not one less deep
+	CCS_TOO_DEEP,	 // further down than is looked
+};
+
+struct ccs_record {
+	u64 ccs;  // address
+	u64 prev; // of the stack below, 0 if there is none
+	u64 cc;	  // of its topmost cost centre, 0 if not known
+	u64 label, module, srcloc; // of the names
+	u32 is_caf;
+	u32 why; // enum ccs_why
 };
 
 #define MAX_LABEL 255
@@ -81,6 +101,7 @@ struct sample_header {
 	u64 period; // in the event's unit
 	u64 tso;    // Haskell thread id, 0 if none is known
 	u64 skipped_words; // of the stack, where a FRAME_SKIPPED stands
+	u64 ccs; // address of the running cost-centre stack, 0 if there is none
 	u32 pid;
 	u32 tid;
 	u32 cpu;
@@ -116,7 +137,7 @@ struct process_layout {
 	u16 tso_label;	 // 0 before GHC 9.6
 	u16 total_allocated; // Capability.total_allocated, from BaseReg
 	u16 from_start;	 // the process was watched from its beginning
-	u16 padding;
+	u16 tso_cccs;	 // StgTSO.prof.cccs; 0 but in the profiling way
 };
 
 // What is remembered of an OS thread that was seen running Haskell code.

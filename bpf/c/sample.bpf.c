@@ -40,6 +40,7 @@ INLINE const struct unwind_bucket *unwind_bucket_at(u32 index) { return bpf_map_
 #define READ_USER(dst, size, at) bpf_probe_read_user(dst, size, (const void *)(at))
 #include "allocation.h"
 #include "walk.h"
+#include "ccs.h"
 
 // Set by user space before loading.
 const volatile u32 max_frames = 128;
@@ -55,6 +56,8 @@ const enum frame_kind *emit_frame_kind __attribute__((unused));
 const enum stop_reason *emit_stop_reason __attribute__((unused));
 const enum record_type *emit_record_type __attribute__((unused));
 const enum sample_flags *emit_sample_flags __attribute__((unused));
+const enum ccs_why *emit_ccs_why __attribute__((unused));
+const struct ccs_record *emit_ccs_record __attribute__((unused));
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -121,6 +124,14 @@ struct {
 	__type(key, struct thread_key);
 	__type(value, u64);
 } labels SEC(".maps");
+
+// The cost-centre stacks that were told.
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct ccs_key);
+	__type(value, u8);
+} told_stacks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -201,6 +212,40 @@ INLINE void tell_label(struct walk *w)
 	bpf_ringbuf_output(&samples, &w->header, sizeof(w->header) + bytes, BPF_RB_NO_WAKEUP);
 }
 
+// Tells a cost-centre stack, unless it has been told; then what is below has been
+// too. It overwrites the walk's frames.
+static long tell_ccs(u32 depth, void *context)
+{
+	struct walk *w = *(struct walk **)context;
+	struct ccs_record *r = (struct ccs_record *)w->frames;
+	struct ccs_key key = {.ccs = r->prev, .generation = w->layout.generation};
+	u8 told = 1;
+	if (key.ccs == 0 || bpf_map_lookup_elem(&told_stacks, &key))
+		return 1;
+	r->ccs = key.ccs;
+	read_ccs(r);
+	if (depth == MAX_CCS_DEPTH - 1 && r->prev) {
+		r->prev = 0;
+		r->why = CCS_TOO_DEEP;
+	}
+	if (!bpf_ringbuf_output(&samples, &w->header, sizeof(w->header) + sizeof(*r), BPF_RB_NO_WAKEUP))
+		bpf_map_update_elem(&told_stacks, &key, &told, 0);
+	return 0;
+}
+
+// tell_stacks sends what the sample's cost-centre stack consists of, as far as it
+// has not been told.
+INLINE void tell_stacks(struct walk *w)
+{
+	struct ccs_record *r = (struct ccs_record *)w->frames;
+	if (!w->header.ccs)
+		return;
+	r->prev = w->header.ccs;
+	w->header.record = RECORD_CCS;
+	w->header.frame_count = sizeof(*r) / 8;
+	bpf_loop(MAX_CCS_DEPTH, tell_ccs, &w, 0);
+}
+
 INLINE void begin_sample(struct walk *w)
 {
 	struct sample_header *h = &w->header;
@@ -258,9 +303,12 @@ int on_event(struct perf_event_context *ctx)
 		return 0;
 	walk_sample(&k);
 	remember_thread(&k);
+	if (k.haskell)
+		w->header.ccs = running_ccs(&k);
 	emit(w, s);
 	if (k.haskell && w->layout.tso_label)
 		tell_label(w);
+	tell_stacks(w);
 	return 0;
 }
 
@@ -297,7 +345,9 @@ INLINE void sample_allocation(struct regs *ctx, struct walk *w, struct walk_stat
 		return;
 	s->samples++;
 	walk_allocation(&k);
+	w->header.ccs = running_ccs(&k);
 	emit(w, s);
+	tell_stacks(w);
 }
 
 SEC("uprobe")

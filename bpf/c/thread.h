@@ -45,6 +45,7 @@ INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
 	}
 	w->header.capability = (u16)reg_table[(BASE_CAPABILITY_NO - BASE_CURRENT_TSO) / 8];
 	w->task = reg_table[(BASE_RUNNING_TASK - BASE_CURRENT_TSO) / 8];
+	w->base = base;
 	return true;
 }
 
@@ -62,5 +63,8 @@ INLINE bool enter_suspended(struct walker *k)
 	if (tso == 0 && (READ_USER(&incall, sizeof(incall), incall + INCALL_PREV_STACK) ||
 			 READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO)))
 		return false;
-	return enter_thread(k, tso, &w->sp) && sp_in_chunk(w);
+	if (!enter_thread(k, tso, &w->sp) || !sp_in_chunk(w))
+		return false;
+	w->waiting = tso;
+	return true;
 }

@@ -36,6 +36,9 @@ INLINE void begin_walk(struct walk *w, u32 max_frames)
 	w->lag = 0;
 	w->number++;
 	w->task = 0;
+	w->base = 0;
+	w->waiting = 0;
+	w->header.ccs = 0;
 }
 
 // walk_from_top walks rootwards from the frame at w->sp.

@@ -110,6 +110,8 @@ struct walk {
 	u32 found; // find_frame's result
 	u32 busy;  // a walk that can be interrupted is using this
 	u64 task;  // the Task that runs the Haskell code, 0 if none does
+	u64 base;    // BaseReg of the Haskell code, 0 if it could not be had
+	u64 waiting; // the thread object that waits for a safe foreign call, 0 if none does
 	struct process_layout layout;
 	u64 tso[TSO_READ_WORDS];
 	struct regs regs;

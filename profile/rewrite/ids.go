@@ -96,13 +96,16 @@ type tables struct {
 	spans    *table[eventlog.Span]
 	blocks   *table[blockKey]
 	cores    *table[coreKey]
+	centres  *table[eventlog.CentreDef]
+	stacks   *table[eventlog.CentreStack]
 	node     uint32 // the next free id
 }
 
 func newTables() *tables {
 	return &tables{
 		events: newTable[eventlog.EventDef](0), modules: newTable[moduleKey](1), files: newTable[fileKey](1),
-		bindings: newTable[eventlog.Binding](1), spans: newTable[eventlog.Span](1), blocks: newTable[blockKey](1), cores: newTable[coreKey](1), node: 1,
+		bindings: newTable[eventlog.Binding](1), spans: newTable[eventlog.Span](1), blocks: newTable[blockKey](1), cores: newTable[coreKey](1),
+		centres: newTable[eventlog.CentreDef](1), stacks: newTable[eventlog.CentreStack](1), node: 1,
 	}
 }
 
@@ -115,6 +118,8 @@ type mapping struct {
 	spans    *ids[eventlog.Span]
 	blocks   *ids[blockKey]
 	cores    *ids[coreKey]
+	centres  *ids[eventlog.CentreDef]
+	stacks   *ids[eventlog.CentreStack]
 	texts    map[uint32]bool // files whose text is written
 	dumps    map[uint32]bool // Core whose text is written
 }
@@ -122,7 +127,7 @@ type mapping struct {
 func (t *tables) mapping() *mapping {
 	return &mapping{
 		newIDs(t.events), newIDs(t.modules), newIDs(t.files), newIDs(t.bindings), newIDs(t.spans), newIDs(t.blocks),
-		newIDs(t.cores), make(map[uint32]bool), make(map[uint32]bool),
+		newIDs(t.cores), newIDs(t.centres), newIDs(t.stacks), make(map[uint32]bool), make(map[uint32]bool),
 	}
 }
 
@@ -176,6 +181,15 @@ func (m *mapping) definition(ev eventlog.Event) (is, write bool) {
 		if write = m.dumps[ev.Core]; write {
 			ev.Core = m.cores.ref(ev.Core)
 		}
+	case *eventlog.CentreDef:
+		key := *ev
+		key.ID = 0
+		ev.ID, write = m.centres.define(ev.ID, key)
+	case *eventlog.CentreStack:
+		ev.Parent, ev.Centre = m.stacks.optional(ev.Parent), m.centres.optional(ev.Centre)
+		key := *ev
+		key.ID = 0
+		ev.ID, write = m.stacks.define(ev.ID, key)
 	default:
 		return false, false
 	}

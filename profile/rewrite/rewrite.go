@@ -237,6 +237,7 @@ func (c *copier) record(rec *eventlog.Record) error {
 		}
 		c.report.Samples++
 		ev.Event, ev.Node = c.ids.events.ref(ev.Event), c.nodes.of(ev.Node)
+		ev.Centres = c.ids.stacks.optional(ev.Centres)
 		return c.put(time, rec.Cap, ev)
 	case *eventlog.Loss:
 		if !c.within(time) {

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// The cost-centre stack that a program of the profiling way is running on, and
+// what it consists of.
+//
+// Cost-centre stacks are never freed, so each is told once. The names of cost
+// centres lie in pages that need not be resident: user space reads them from the
+// program's file.
+#pragma once
+
+#include "walk_state.h"
+
+// From BaseReg, the same from 8.10 to 9.14.
+#define BASE_CCCS 864
+#define BASE_RUNNING_TASK_FROM_CCCS 64
+#define BASE_FROM_CAPABILITY 24
+
+// CostCentreStack and CostCentre of rts/prof/CCS.h, the same from 8.10 to 9.14.
+#define CCS_CC 8
+#define CCS_DEPTH 40
+#define CC_LABEL 8
+#define CC_IS_CAF 48
+
+// A stack has each cost centre once, so this many are no program's.
+#define MAX_CCS_DEPTH 512
+
+// A cost-centre stack of a program image.
+struct ccs_key {
+	u64 ccs;
+	u64 generation;
+};
+
+// What of CostCentreStack is read: from cc through depth.
+struct ccs_words {
+	u64 cc, prev, children, root, depth;
+};
+
+// What of CostCentre is read: from label through is_caf.
+struct cc_words {
+	u64 label, module, srcloc, allocated, ticks;
+	u8 is_caf;
+};
+
+// running_ccs gives the address of the cost-centre stack that costs at this
+// moment go to, 0 if it is not known. Where the registers of Haskell code could be
+// had it is in their table; in C that a Task runs for its capability (a collection,
+// the scheduler) in the capability's; and of a thread that waits for a safe foreign
+// call in the thread.
+INLINE u64 running_ccs(struct walker *k)
+{
+	struct walk *w = k->walk;
+	u64 cap = 0, table[BASE_RUNNING_TASK_FROM_CCCS / 8 + 1], ccs = 0;
+	if (!w->layout.tso_cccs)
+		return 0;
+	if (w->base) {
+		if (READ_USER(&ccs, sizeof(ccs), w->base + BASE_CCCS))
+			return 0;
+		return ccs;
+	}
+	if (!k->thread || k->thread->generation != w->layout.generation)
+		return 0;
+	// Task.cap is right before Task.incall. A Task that has given its capability
+	// away still points to it.
+	if (!READ_USER(&cap, sizeof(cap), k->thread->task + w->layout.task_incall - 8) && cap &&
+	    !READ_USER(table, sizeof(table), cap + BASE_FROM_CAPABILITY + BASE_CCCS) &&
+	    table[BASE_RUNNING_TASK_FROM_CCCS / 8] == k->thread->task)
+		return table[0];
+	if (w->waiting && READ_USER(&ccs, sizeof(ccs), w->waiting + w->layout.tso_cccs))
+		return 0;
+	return ccs;
+}
+
+// read_ccs fills in what a cost-centre stack consists of, and says what is wrong
+// with it, or with its way down.
+INLINE void read_ccs(struct ccs_record *r)
+{
+	struct ccs_words s;
+	struct cc_words c;
+	u64 below;
+	r->why = CCS_UNREADABLE;
+	r->prev = r->cc = r->label = r->module = r->srcloc = 0;
+	r->is_caf = 0;
+	if ((r->ccs & 7) || READ_USER(&s, sizeof(s), r->ccs + CCS_CC))
+		return;
+	if ((s.cc & 7) || READ_USER(&c, sizeof(c), s.cc + CC_LABEL))
+		return;
+	r->cc = s.cc;
+	r->label = c.label;
+	r->module = c.module;
+	r->srcloc = c.srcloc;
+	r->is_caf = c.is_caf != 0;
+	r->why = CCS_WHOLE;
+	if (s.prev == 0)
+		return;
+	if ((s.prev & 7) || READ_USER(&below, sizeof(below), s.prev + CCS_DEPTH)) {
+		r->why = CCS_UNREADABLE;
+		return;
+	}
+	// Depth falls by one with each step down, so that there are no cycles.
+	if (below + 1 != s.depth) {
+		r->why = CCS_IMPLAUSIBLE;
+		return;
+	}
+	r->prev = s.prev;
+}

@@ -1,0 +1,266 @@
+package profile
+
+import (
+	"ccagent/eventlog"
+)
+
+// ExactStacks tells of the cost-centre stacks that the log's samples carry: those
+// that a program of the profiling way was running on.
+type ExactStacks struct {
+	Centres, Stacks int
+	// Samples have a stack that is known down to its bottom.
+	Samples uint64
+	// Unknown have none: no Haskell thread ran, or its registers could not be had.
+	Unknown uint64
+	// Problems counts the samples whose stack is not whole, by
+	// eventlog.CentreProblem.
+	Problems map[string]uint64
+}
+
+// exactState takes the cost-centre stacks of a capture, by the log's ids.
+type exactState struct {
+	defs    map[uint32]eventlog.CentreDef
+	stacks  map[uint32]eventlog.CentreStack
+	samples map[uint32]uint64
+}
+
+func (b *builder) centreDef(ev *eventlog.CentreDef) {
+	if _, twice := b.exact.defs[ev.ID]; twice || ev.ID == 0 {
+		b.p.Accounting.Redefined++
+		return
+	}
+	if b.exact.defs == nil {
+		b.exact.defs = make(map[uint32]eventlog.CentreDef)
+	}
+	b.exact.defs[ev.ID] = *ev
+}
+
+func (b *builder) centreStack(ev *eventlog.CentreStack) {
+	if _, twice := b.exact.stacks[ev.ID]; twice || ev.ID == 0 {
+		b.p.Accounting.Redefined++
+		return
+	}
+	if b.exact.stacks == nil {
+		b.exact.stacks = make(map[uint32]eventlog.CentreStack)
+	}
+	b.exact.stacks[ev.ID] = *ev
+}
+
+func (b *builder) centreSample(id uint32) {
+	if id == 0 {
+		return
+	}
+	if b.exact.samples == nil {
+		b.exact.samples = make(map[uint32]uint64)
+	}
+	b.exact.samples[id]++
+}
+
+// exactModule is the module that cost centres stand in for the addresses of. No
+// log has as many.
+const exactModule = ^uint32(0)
+
+// exactTable makes nodes of cost-centre stacks, after all else is resolved: a
+// stack's node is of a place that stands for its topmost centre.
+type exactTable struct {
+	*exactState
+	p       *Profile
+	places  map[uint32]uint32 // by CentreDef.ID
+	gap     uint32            // the node below stacks whose way down is not known
+	nodes   map[[2]uint32]uint32
+	of      map[uint32]exactNode // by CentreStack.ID
+	sources map[[2]string]BindingID
+	files   map[string]FileID
+}
+
+type exactNode struct {
+	node    uint32
+	problem eventlog.CentreProblem // of it or of one below
+}
+
+// finishExact resolves the cost-centre stacks of sites.
+func (b *builder) finishExact() {
+	p := b.p
+	p.noted = len(p.symbols.causes) > 0
+	if len(b.exact.samples) == 0 {
+		return
+	}
+	t := &exactTable{
+		exactState: &b.exact, p: p, places: make(map[uint32]uint32), nodes: make(map[[2]uint32]uint32), of: make(map[uint32]exactNode),
+	}
+	p.noted = len(p.symbols.causes) > 0
+	p.Exact.Problems = make(map[string]uint64)
+	for _, id := range sortedKeys(b.exact.samples) {
+		n := t.stack(id)
+		switch {
+		case n.problem != eventlog.CentreWhole:
+			p.Exact.Problems[n.problem.String()] += b.exact.samples[id]
+		default:
+			p.Exact.Samples += b.exact.samples[id]
+		}
+	}
+	for i := range p.sites {
+		p.sites[i].Centres = t.of[p.sites[i].Centres].node
+	}
+	p.Exact.Unknown = uint64(p.nsamples) - p.Exact.Samples
+	for _, n := range p.Exact.Problems {
+		p.Exact.Unknown -= n
+	}
+	p.Exact.Centres, p.Exact.Stacks = len(t.places), len(t.nodes)
+}
+
+// stack gives a stack's node; 0 if nothing is known of it. Those below come
+// first: a path that comes back to itself ends there, as one that is not known.
+func (t *exactTable) stack(id uint32) exactNode {
+	var path []eventlog.CentreStack
+	at := exactNode{problem: eventlog.CentreWhole}
+	for id != 0 {
+		if known, ok := t.of[id]; ok {
+			at = known
+			break
+		}
+		st, ok := t.stacks[id]
+		if !ok {
+			at = exactNode{0, eventlog.CentreUntold}
+			t.of[id] = at
+			break
+		}
+		t.of[id] = exactNode{0, eventlog.CentreImplausible} // while on the path
+		path = append(path, st)
+		id = st.Parent
+	}
+	for i := len(path) - 1; i >= 0; i-- {
+		st := &path[i]
+		if st.Problem != eventlog.CentreWhole {
+			at = exactNode{0, min(st.Problem, eventlog.CentreUntold)}
+		}
+		if def, ok := t.defs[st.Centre]; ok {
+			if at.node == 0 && at.problem != eventlog.CentreWhole {
+				at.node = t.missing()
+			}
+			at.node = t.node(at.node, eventlog.FramePC, t.place(st.Centre, &def))
+		} else if at.problem == eventlog.CentreWhole {
+			at.problem = eventlog.CentreUnreadable
+		}
+		t.of[st.ID] = at
+	}
+	return at
+}
+
+// missing is the node that stands for what is below and not known.
+func (t *exactTable) missing() uint32 {
+	if t.gap == 0 {
+		t.gap = t.append(0, eventlog.FrameSkipped, t.newPlace(place{class: placeSkipped}, location{}))
+	}
+	return t.gap
+}
+
+func (t *exactTable) node(parent uint32, kind eventlog.FrameKind, pl uint32) uint32 {
+	k := [2]uint32{parent, pl}
+	id, ok := t.nodes[k]
+	if !ok {
+		id = t.append(parent, kind, pl)
+		t.nodes[k] = id
+	}
+	return id
+}
+
+func (t *exactTable) append(parent uint32, kind eventlog.FrameKind, pl uint32) uint32 {
+	n := &t.p.nodes
+	n.parent, n.kind, n.place = append(n.parent, parent), append(n.kind, kind), append(n.place, pl)
+	return uint32(len(n.parent) - 1)
+}
+
+func (t *exactTable) newPlace(pl place, l location) uint32 {
+	t.p.places, t.p.locs = append(t.p.places, pl), append(t.p.locs, l)
+	return uint32(len(t.p.places) - 1)
+}
+
+// place gives the place that stands for a cost centre: a block of the binding
+// that it is labelled with, which has the centre's source for its note.
+func (t *exactTable) place(id uint32, def *eventlog.CentreDef) uint32 {
+	if pl, ok := t.places[id]; ok {
+		return pl
+	}
+	s := &t.p.symbols
+	l := location{quality: eventlog.QualityExact, category: centreCategory(def.Label, def.Module), found: true}
+	l.binding = t.binding(def, l.category)
+	if file, x, ok := parseSrcLoc(def.SrcLoc); ok && l.category == eventlog.CategoryHaskell {
+		s.spans = append(s.spans, Span{File: t.file(file), Binding: l.binding, Extent: x})
+		bl := Block{Module: exactModule, Lo: uint64(id), Hi: uint64(id) + 1, Binding: l.binding}
+		bl.causes = [2]uint32{uint32(len(s.causes)), uint32(len(s.causes)) + 1}
+		bl.enclosing = [2]uint32{uint32(len(s.enclosing)), uint32(len(s.enclosing))}
+		s.causes = append(s.causes, Cause{Span: SpanID(len(s.spans) - 1)})
+		l.block = uint32(len(s.blocks))
+		s.blocks = append(s.blocks, bl)
+	}
+	pl := t.newPlace(place{class: placeUser, module: exactModule, addr: uint64(id)}, l)
+	t.places[id] = pl
+	return pl
+}
+
+// binding gives the source binding that a centre is labelled with, or makes one.
+func (t *exactTable) binding(def *eventlog.CentreDef, c eventlog.Category) BindingID {
+	s := &t.p.symbols
+	if t.sources == nil {
+		t.sources = make(map[[2]string]BindingID)
+		for i := len(s.bindings) - 1; i > 0; i-- {
+			if b := &s.bindings[i]; b.Source == BindingID(i) && b.Module != "" {
+				t.sources[[2]string{b.Module, b.Name}] = BindingID(i)
+				t.sources[[2]string{b.Module, ""}] = BindingID(i)
+			}
+		}
+	}
+	b := Binding{Symbol: def.Label, Module: centreModule(def.Label, def.Module), Name: def.Label, Category: c}
+	key := [2]string{b.Module, b.Name}
+	if id, ok := t.sources[key]; ok && b.Module != "" {
+		return id
+	}
+	if of, ok := t.sources[[2]string{b.Module, ""}]; ok && b.Module != "" {
+		b.Package = s.bindings[of].Package
+	}
+	id := BindingID(len(s.bindings))
+	b.Source = id
+	s.bindings = append(s.bindings, b)
+	t.sources[key] = id
+	return id
+}
+
+func (t *exactTable) file(path string) FileID {
+	s := &t.p.symbols
+	if t.files == nil {
+		t.files = make(map[string]FileID)
+		for i := len(s.files) - 1; i > 0; i-- {
+			t.files[s.files[i].Path] = FileID(i)
+		}
+	}
+	id, ok := t.files[path]
+	if !ok {
+		id = FileID(len(s.files))
+		s.files = append(s.files, File{Path: path})
+		t.files[path] = id
+	}
+	return id
+}
+
+// centreCategory tells the RTS's own cost centres, which are modules of one
+// centre, from a program's.
+func centreCategory(label, module string) eventlog.Category {
+	if label == module {
+		switch label {
+		case "GC":
+			return eventlog.CategoryGC
+		case "SYSTEM", "OVERHEAD", "IDLE", "DONT_CARE", "PINNED":
+			return eventlog.CategoryRTS
+		}
+	}
+	return eventlog.CategoryHaskell
+}
+
+// centreModule is the module that a cost centre's binding is told of.
+func centreModule(label, module string) string {
+	if label == module {
+		return ""
+	}
+	return module
+}
