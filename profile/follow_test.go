@@ -3,10 +3,12 @@ package profile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 
 	"ccagent/eventlog"
@@ -97,14 +99,26 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p := f.Profile(); !reflect.DeepEqual(p, whole) {
-		t.Errorf("followed to its end, the log is\n%+v\nread at once\n%+v", p, whole)
+		t.Errorf("followed to its end, the log differs from itself read at once in %s", differs(p, whole))
 	}
 	for _, x := range parts {
 		cut := mustLoad(t, log[:x.n])
 		if !reflect.DeepEqual(settled(x.p), settled(cut)) {
-			t.Fatalf("after %d bytes, the growing log is\n%+v\nthe one cut there\n%+v", x.n, x.p, cut)
+			t.Fatalf("after %d bytes, the growing log differs from one cut there in %s", x.n, differs(x.p, cut))
 		}
 	}
+}
+
+// differs names the fields in which two Profiles differ.
+func differs(a, b *Profile) string {
+	var names []string
+	va, vb := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	for i := range va.NumField() {
+		if x, y := fmt.Sprintf("%+v", va.Field(i)), fmt.Sprintf("%+v", vb.Field(i)); x != y {
+			names = append(names, va.Type().Field(i).Name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // What is asked of an early Profile does not change as the log goes on.

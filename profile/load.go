@@ -336,11 +336,13 @@ func (b *builder) standard(rec *eventlog.Record) {
 	case *eventlog.ThreadLabel:
 		b.labels[uint64(ev.Thread)] = ev.Label
 	case *eventlog.HeapLive:
-		p.Heap = append(p.Heap, HeapPoint{rec.Time, HeapLive, ev.Bytes})
+		p.Heap = append(p.Heap, HeapPoint{rec.Time, HeapLive, rec.Cap, ev.Bytes})
 	case *eventlog.HeapSize:
-		p.Heap = append(p.Heap, HeapPoint{rec.Time, HeapSize, ev.Bytes})
+		p.Heap = append(p.Heap, HeapPoint{rec.Time, HeapSize, rec.Cap, ev.Bytes})
 	case *eventlog.HeapAllocated:
-		p.Heap = append(p.Heap, HeapPoint{rec.Time, HeapAllocated, ev.Bytes})
+		p.Heap = append(p.Heap, HeapPoint{rec.Time, HeapAllocated, rec.Cap, ev.Bytes})
+	case *eventlog.BlocksSize:
+		p.Heap = append(p.Heap, HeapPoint{rec.Time, HeapBlocks, rec.Cap, ev.Bytes})
 	case *eventlog.UserMarker:
 		p.Markers = append(p.Markers, Marker{Time: rec.Time, Cap: rec.Cap, Text: ev.Text})
 	case *eventlog.UserMsg:

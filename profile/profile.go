@@ -37,6 +37,11 @@ type Profile struct {
 	RTSLog RTS
 	// Exact tells of the cost-centre stacks that samples carry.
 	Exact ExactStacks
+	// HeapProfiles are what the RTS told of the heap's contents; mostly one.
+	HeapProfiles []HeapProfile
+	// InfoTables are by address; see InfoTable.
+	InfoTables []eventlog.InfoTable
+	Ticky      []TickyCounter
 
 	nsamples int
 	chunks   []*chunk
@@ -131,6 +136,7 @@ type GC struct {
 type HeapPoint struct {
 	Time uint64
 	Kind HeapKind
+	Cap  int    // that told, or eventlog.NoCap
 	Size uint64 // bytes
 }
 
@@ -141,6 +147,7 @@ const (
 	HeapLive      HeapKind = iota // live data after a major collection
 	HeapSize                      // taken from the OS
 	HeapAllocated                 // ever allocated, by one capability
+	HeapBlocks                    // in blocks in use
 )
 
 // Marker is a user marker or message.

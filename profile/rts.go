@@ -19,8 +19,12 @@ type RTS struct {
 	Created  uint64 // Haskell threads
 	Finished uint64
 	// Runs are in the order of time of each capability.
-	Runs  []Run
-	Stats GCTotals
+	Runs []Run
+	// Threads are those that the RTS told of, in the order of their appearance.
+	Threads     []RTSThread
+	Collections []Collection
+	Concurrent  []ConcurrentPhase // of the non-moving collector, in the order of their ends
+	Stats       GCTotals
 	// HeapSamples counts censuses of a heap profile, Breakdown what it is by.
 	HeapSamples uint64
 	Breakdown   eventlog.HeapBreakdown
@@ -59,6 +63,9 @@ type rtsState struct {
 	allocated map[int]uint64
 	gens      uint16
 	byGen     [maxGenerations]uint64 // collections
+
+	heap       heapState
+	threadsRTS threadState
 
 	tick    uint64 // of the time profile, ns
 	centres map[uint32]eventlog.CostCentre
@@ -113,8 +120,6 @@ func (b *builder) rts(rec *eventlog.Record) {
 		s.allocated[rec.Cap] = max(s.allocated[rec.Cap], ev.Bytes)
 	case *eventlog.HeapProfBegin:
 		r.Breakdown = ev.Breakdown
-	case *eventlog.HeapSampleBegin, *eventlog.HeapBioSampleBegin:
-		r.HeapSamples++
 	case *eventlog.InfoTable:
 		r.InfoTables++
 	case *eventlog.TickyCounterSample:
@@ -128,6 +133,8 @@ func (b *builder) rts(rec *eventlog.Record) {
 	case *eventlog.ProfSample:
 		b.profSample(rec.Time, ev)
 	}
+	b.told(rec)
+	b.heapEvent(rec)
 }
 
 func (b *builder) runs(rec *eventlog.Record) {
@@ -146,6 +153,7 @@ func (b *builder) stops(rec *eventlog.Record, ev *eventlog.StopThread) {
 	if ev.Status == eventlog.StoppedFinished {
 		b.p.RTSLog.Finished++
 	}
+	b.stopped(ev, rec.Time)
 	b.endRun(rec.Cap, rec.Time, ev.Status)
 }
 
@@ -156,8 +164,12 @@ func (b *builder) endRun(cap int, time uint64, status eventlog.StopStatus) {
 		return
 	}
 	delete(b.rtsState.running, cap)
-	if time >= run.Start && len(b.p.RTSLog.Runs) < maxRTSRuns {
-		run.End, run.Status = time, status
+	if time < run.Start {
+		return
+	}
+	run.End, run.Status = time, status
+	b.ranThread(&run)
+	if len(b.p.RTSLog.Runs) < maxRTSRuns {
 		b.p.RTSLog.Runs = append(b.p.RTSLog.Runs, run)
 	}
 }
@@ -218,6 +230,8 @@ func (b *builder) finishRTS() {
 	for _, n := range s.allocated {
 		r.Stats.Allocated = satAdd(r.Stats.Allocated, n)
 	}
+	slices.SortStableFunc(b.p.InfoTables, func(a, b eventlog.InfoTable) int { return cmp.Compare(a.Info, b.Info) })
+	b.finishHeap()
 	if s.gens > 0 {
 		r.Stats.Major = s.byGen[min(int(s.gens), maxGenerations)-1]
 	}

@@ -20,17 +20,17 @@ func (b *builder) snapshot() *Profile {
 	c.sites.sites = slices.Clip(b.sites.sites)
 	c.sites.words = maps.Clone(b.sites.words)
 	c.modules = maps.Clone(b.modules)
-	for _, t := range []*ids{&c.bindings, &c.spans, &c.files, &c.blocks} {
+	for _, t := range []*ids{&c.bindings, &c.spans, &c.files, &c.blocks, &c.cores} {
 		t.sparse = maps.Clone(t.sparse)
 	}
 	c.locations = slices.Clip(b.locations)
 	c.running = maps.Clone(b.running)
+	c.threadsRTS.threads = maps.Clone(b.threadsRTS.threads) // what still runs is ended
 	return c.finish()
 }
 
 // soFar copies what Load's caller sees of a Profile and finish still changes.
 func (p *Profile) soFar() *Profile {
-	s := &p.symbols
 	return &Profile{
 		Capture: p.Capture, HaveCapture: p.HaveCapture, End: p.End, HaveEnd: p.HaveEnd,
 		Events: slices.Clone(p.Events), Threads: slices.Clone(p.Threads), Modules: slices.Clone(p.Modules),
@@ -38,13 +38,18 @@ func (p *Profile) soFar() *Profile {
 		Costs: slices.Clip(p.Costs), GCs: slices.Clip(p.GCs), Heap: slices.Clip(p.Heap), Markers: slices.Clip(p.Markers),
 		Accounting: p.Accounting.soFar(), Duration: p.Duration, Symbolised: p.Symbolised,
 		RTS: p.RTS, RTSLog: p.RTSLog.soFar(),
+		HeapProfiles: heapSoFar(p.HeapProfiles), InfoTables: slices.Clone(p.InfoTables), Ticky: slices.Clone(p.Ticky),
 		nsamples: p.nsamples, chunks: slices.Clone(p.chunks),
-		symbols: symbols{
-			bindings: slices.Clone(s.bindings), spans: slices.Clone(s.spans), files: slices.Clone(s.files),
-			blocks: slices.Clone(s.blocks), causes: slices.Clone(s.causes), enclosing: slices.Clone(s.enclosing),
-			lines: slices.Clone(s.lines),
-		},
+		symbols: p.symbols.soFar(),
 	}
+}
+
+// soFar copies every table: finish resolves what refers to another.
+func (s symbols) soFar() symbols {
+	s.bindings, s.spans, s.files = slices.Clone(s.bindings), slices.Clone(s.spans), slices.Clone(s.files)
+	s.blocks, s.causes, s.enclosing = slices.Clone(s.blocks), slices.Clone(s.causes), slices.Clone(s.enclosing)
+	s.lines, s.cores, s.coreNotes = slices.Clone(s.lines), slices.Clone(s.cores), slices.Clone(s.coreNotes)
+	return s
 }
 
 func (a Accounting) soFar() Accounting {
@@ -53,6 +58,19 @@ func (a Accounting) soFar() Accounting {
 }
 
 func (r RTS) soFar() RTS {
-	r.Runs = slices.Clone(r.Runs)
+	r.Runs, r.Collections, r.Concurrent = slices.Clone(r.Runs), slices.Clone(r.Collections), slices.Clip(r.Concurrent)
+	r.Threads = slices.Clone(r.Threads)
+	for i := range r.Threads {
+		r.Threads[i].Stops = maps.Clone(r.Threads[i].Stops)
+	}
 	return r
+}
+
+func heapSoFar(hs []HeapProfile) []HeapProfile {
+	hs = slices.Clone(hs)
+	for i := range hs {
+		h := &hs[i]
+		h.Censuses, h.Bands, h.cells = slices.Clone(h.Censuses), slices.Clone(h.Bands), slices.Clip(h.cells)
+	}
+	return hs
 }

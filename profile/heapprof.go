@@ -1,0 +1,354 @@
+package profile
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ccagent/eventlog"
+)
+
+// HeapProfile is an RTS's heap profile (+RTS -h…): what of the heap was live at
+// each census, by bands. What a band is, Breakdown tells.
+type HeapProfile struct {
+	ID        uint8
+	Breakdown eventlog.HeapBreakdown
+	PeriodNs  uint64 // between censuses, as asked for
+	// Restriction is the command line's choice of closures, as in "module Data.Map";
+	// empty if all were counted.
+	Restriction string
+	Censuses    []HeapCensus // in the order of the log
+	Bands       []HeapBand   // by the order of their first appearance
+
+	cells []heapCell
+}
+
+// HeapCensus is one look at the whole heap.
+type HeapCensus struct {
+	Time  uint64 // ns
+	Era   uint64
+	Total uint64 // bytes, of all bands
+
+	cells [2]uint32 // in HeapProfile.cells
+}
+
+// HeapBand is what a heap profile tells apart.
+type HeapBand struct {
+	// Name is the band's as the RTS has it; of an info table the name of its
+	// closures' binding or constructor where the log tells, of a cost-centre
+	// stack "module.label" of its innermost.
+	Name string
+	// Stack is a cost-centre stack, innermost first, by name; nil for others.
+	Stack []string
+	// Table is the info table of a profile by info tables; nil if the log does
+	// not tell of it.
+	Table *eventlog.InfoTable
+}
+
+type heapCell struct {
+	band  uint32
+	bytes uint64
+}
+
+// Each calls f for each band of a census. A band may come more than once.
+func (h *HeapProfile) Each(census int, f func(band int, bytes uint64)) {
+	c := h.Censuses[census].cells
+	for _, x := range h.cells[c[0]:c[1]] {
+		f(int(x.band), x.bytes)
+	}
+}
+
+// HeapSeries is a heap profile over time, in buckets of equal length: what each
+// band held at the census of the bucket at which most was live. A bucket
+// without a census has what the one before it had.
+type HeapSeries struct {
+	From, To, Step uint64 // ns
+	Rows           []HeapRow
+	Other          []uint64 // bytes by bucket of the bands that are not in Rows
+	Others         int      // their number
+	Total          []uint64 // bytes by bucket
+	Peak           uint64   // of the totals of all censuses in the range
+	PeakTime       uint64
+	Censuses       int // in the range
+}
+
+// HeapRow is a band over time.
+type HeapRow struct {
+	Band     int      // in HeapProfile.Bands
+	Bytes    []uint64 // by bucket
+	Peak     uint64   // of all censuses in the range
+	Integral float64  // byte-seconds
+}
+
+// Series gives a heap profile from one time to another (0 is the last census),
+// its greatest bands by byte-seconds first; top bounds the rows, 0 gives all.
+func (h *HeapProfile) Series(from, to uint64, buckets, top int) *HeapSeries {
+	if to == 0 {
+		for _, c := range h.Censuses {
+			to = max(to, c.Time+1)
+		}
+	}
+	from = min(from, to)
+	n := max(1, min(buckets, 1<<16))
+	s := &HeapSeries{From: from, To: to, Step: max(1, (to-from+uint64(n)-1)/uint64(n))}
+	order := make([]int, 0, len(h.Censuses))
+	for i := range h.Censuses {
+		if t := h.Censuses[i].Time; t >= from && t < to {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(h.Censuses[a].Time, h.Censuses[b].Time) })
+	s.Censuses = len(order)
+
+	rows := make([]HeapRow, len(h.Bands))
+	at := make([]int, n) // by bucket: 1 + census
+	held := make([]uint64, len(h.Bands))
+	for k, i := range order {
+		c := &h.Censuses[i]
+		until := to
+		if k+1 < len(order) {
+			until = h.Censuses[order[k+1]].Time
+		}
+		h.Each(i, func(band int, bytes uint64) { held[band] = satAdd(held[band], bytes) })
+		h.Each(i, func(band int, _ uint64) {
+			r := &rows[band]
+			r.Peak = max(r.Peak, held[band])
+			r.Integral += float64(held[band]) * float64(until-c.Time) / 1e9
+			held[band] = 0
+		})
+		if c.Total > s.Peak || s.PeakTime == 0 {
+			s.Peak, s.PeakTime = c.Total, c.Time
+		}
+		b := min(int((c.Time-from)/s.Step), n-1)
+		if at[b] == 0 || h.Censuses[at[b]-1].Total <= c.Total {
+			at[b] = i + 1
+		}
+	}
+	ids := make([]int, 0, len(rows))
+	for i := range rows {
+		rows[i].Band = i
+		if rows[i].Peak > 0 {
+			ids = append(ids, i)
+		}
+	}
+	slices.SortFunc(ids, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rows[b].Integral, rows[a].Integral), cmp.Compare(h.Bands[a].Name, h.Bands[b].Name), cmp.Compare(a, b))
+	})
+	if top > 0 && len(ids) > top {
+		s.Others = len(ids) - top
+		ids = ids[:top]
+	}
+	place := make([]int, len(rows)) // 1 + position in Rows
+	for k, i := range ids {
+		rows[i].Bytes = make([]uint64, n)
+		s.Rows = append(s.Rows, rows[i])
+		place[i] = k + 1
+	}
+	s.Other, s.Total = make([]uint64, n), make([]uint64, n)
+	last := 0
+	for b := range n {
+		if at[b] != 0 {
+			last = at[b]
+		}
+		if last == 0 {
+			continue
+		}
+		s.Total[b] = h.Censuses[last-1].Total
+		h.Each(last-1, func(band int, bytes uint64) {
+			if k := place[band]; k > 0 {
+				s.Rows[k-1].Bytes[b] = satAdd(s.Rows[k-1].Bytes[b], bytes)
+			} else {
+				s.Other[b] = satAdd(s.Other[b], bytes)
+			}
+		})
+	}
+	return s
+}
+
+// heapState takes the events of heap profiles. They lie between the beginning
+// and the end of a census, and name the profile they are of.
+type heapState struct {
+	open  map[uint8]int // profile id → position in Profile.HeapProfiles
+	bands []map[string]uint32
+	// centres and tables by band, resolved in the end: what they refer to may
+	// be defined later.
+	raw    [][]rawBand
+	census HeapCensus // begun, zero time if none
+	began  bool
+	first  int // profile that the census is of
+}
+
+type rawBand struct {
+	stack []uint32
+	info  uint64
+}
+
+// maxHeapProfiles bounds the profiles of one log. No RTS makes more than one.
+const maxHeapProfiles = 256
+
+func (b *builder) heapEvent(rec *eventlog.Record) {
+	s, p := &b.heap, b.p
+	switch ev := rec.Event.(type) {
+	case *eventlog.HeapProfBegin:
+		if len(p.HeapProfiles) == maxHeapProfiles {
+			return
+		}
+		b.newHeapProfile(ev)
+	case *eventlog.HeapSampleBegin:
+		b.beginCensus(rec.Time, ev.Era)
+	case *eventlog.HeapBioSampleBegin:
+		// Lag, drag and void are known only when the program ends: the sample
+		// is of the time that it names.
+		b.beginCensus(ev.Time, ev.Era)
+	case *eventlog.HeapSampleEnd:
+		s.began = false
+	case *eventlog.HeapSampleString:
+		b.heapBand(ev.Profile, rec.Time, ev.Bytes, ev.Label, nil)
+	case *eventlog.HeapSampleStack:
+		key := make([]byte, 0, 4*len(ev.Stack))
+		for _, c := range ev.Stack {
+			key = binary.BigEndian.AppendUint32(key, c)
+		}
+		b.heapBand(ev.Profile, rec.Time, ev.Bytes, string(key), ev.Stack)
+	}
+}
+
+func (b *builder) newHeapProfile(ev *eventlog.HeapProfBegin) int {
+	s, p := &b.heap, b.p
+	if s.open == nil {
+		s.open = make(map[uint8]int)
+	}
+	h := HeapProfile{ID: ev.Profile, Breakdown: ev.Breakdown, PeriodNs: ev.PeriodNs}
+	var parts []string
+	for _, r := range []struct{ what, value string }{
+		{"module", ev.Module}, {"closure", ev.ClosureDescr}, {"type", ev.TypeDescr}, {"cost centre", ev.CostCentre},
+		{"cost-centre stack", ev.CostCentreStack}, {"retainer", ev.Retainer}, {"biography", ev.Biographies},
+	} {
+		if r.value != "" {
+			parts = append(parts, r.what+" "+r.value)
+		}
+	}
+	h.Restriction = strings.Join(parts, ", ")
+	i := len(p.HeapProfiles)
+	p.HeapProfiles = append(p.HeapProfiles, h)
+	s.bands = append(s.bands, make(map[string]uint32))
+	s.raw = append(s.raw, nil)
+	s.open[ev.Profile] = i
+	return i
+}
+
+func (b *builder) beginCensus(time, era uint64) {
+	b.heap.census, b.heap.began = HeapCensus{Time: time, Era: era}, true
+	b.p.RTSLog.HeapSamples++
+	// A census at which nothing is live is one too.
+	if n := len(b.p.HeapProfiles); n > 0 {
+		b.openCensus(n - 1)
+	}
+}
+
+// openCensus appends the census that has begun to a profile.
+func (b *builder) openCensus(i int) {
+	s, h := &b.heap, &b.p.HeapProfiles[i]
+	s.first = i
+	c := s.census
+	c.cells = [2]uint32{uint32(len(h.cells)), uint32(len(h.cells))}
+	h.Censuses = append(h.Censuses, c)
+}
+
+func (b *builder) heapBand(id uint8, time, bytes uint64, label string, stack []uint32) {
+	s, p := &b.heap, b.p
+	i, ok := s.open[id]
+	if !ok {
+		// The log's beginning is missing, and with it what the bands are.
+		if len(p.HeapProfiles) == maxHeapProfiles {
+			return
+		}
+		i = b.newHeapProfile(&eventlog.HeapProfBegin{Profile: id})
+	}
+	h := &p.HeapProfiles[i]
+	if !s.began || len(h.Censuses) == 0 || s.first != i {
+		if !s.began {
+			s.census, s.began = HeapCensus{Time: time}, true
+		}
+		b.openCensus(i)
+	}
+	band, ok := s.bands[i][label]
+	if !ok {
+		band = uint32(len(h.Bands))
+		name := label
+		raw := rawBand{stack: slices.Clone(stack)}
+		if stack != nil {
+			name = ""
+		} else if h.Breakdown == eventlog.BreakdownInfoTable {
+			raw.info, _ = strconv.ParseUint(label, 0, 64)
+		}
+		s.bands[i][label] = band
+		s.raw[i] = append(s.raw[i], raw)
+		h.Bands = append(h.Bands, HeapBand{Name: name})
+	}
+	h.cells = append(h.cells, heapCell{band, bytes})
+	c := &h.Censuses[len(h.Censuses)-1]
+	c.Total = satAdd(c.Total, bytes)
+	c.cells[1] = uint32(len(h.cells))
+}
+
+// finishHeap names the bands.
+func (b *builder) finishHeap() {
+	p := b.p
+	for i := range p.HeapProfiles {
+		h := &p.HeapProfiles[i]
+		for j := range h.Bands {
+			band, raw := &h.Bands[j], &b.heap.raw[i][j]
+			switch {
+			case raw.stack != nil:
+				for _, id := range raw.stack {
+					band.Stack = append(band.Stack, b.centreName(id))
+				}
+				band.Name = "(no cost centre)"
+				if len(band.Stack) > 0 {
+					band.Name = band.Stack[0]
+				}
+			case raw.info != 0:
+				if t, ok := p.InfoTable(raw.info); ok {
+					band.Table = t
+					band.Name = tableName(t)
+				}
+			}
+		}
+	}
+}
+
+func (b *builder) centreName(id uint32) string {
+	cc, ok := b.centres[id]
+	switch {
+	case !ok:
+		return fmt.Sprintf("cost centre %d", id)
+	case cc.Module == "" || cc.Module == cc.Label:
+		return cc.Label
+	}
+	return cc.Module + "." + cc.Label
+}
+
+// tableName is what an info table's closures are called.
+func tableName(t *eventlog.InfoTable) string {
+	name := t.Label
+	if name == "" {
+		name = t.Name
+	}
+	if t.Module != "" {
+		name = t.Module + "." + name
+	}
+	return name
+}
+
+// InfoTable gives what the log tells of the info table at an address.
+func (p *Profile) InfoTable(addr uint64) (*eventlog.InfoTable, bool) {
+	i, ok := slices.BinarySearchFunc(p.InfoTables, addr, func(t eventlog.InfoTable, a uint64) int { return cmp.Compare(t.Info, a) })
+	if !ok {
+		return nil, false
+	}
+	return &p.InfoTables[i], true
+}
