@@ -1,6 +1,7 @@
 package cfi
 
 import (
+	"cmp"
 	"debug/elf"
 	"math"
 	"math/bits"
@@ -18,13 +19,16 @@ const stgSp = 5
 const argRegisters = 5
 
 // codeRow begins a range of code in which the caller's frame is off bytes above
-// Sp. Rows of a group count from the group's start until it is solved.
+// Sp. Rows of a group count from the group's start until it is solved. There are
+// millions in large programs.
 type codeRow struct {
-	addr  uint64
+	at    uint32 // offset in text
 	off   int32
-	group int32 // 0: off is absolute
-	end   bool  // the range's end
+	group int32 // 0: off is absolute; endOfRange
 }
+
+// endOfRange, for a group: the row ends a range.
+const endOfRange = -1
 
 // branch is code to be visited.
 type branch struct {
@@ -35,8 +39,9 @@ type branch struct {
 
 // jump is a branch that is followed only if it stays in its procedure.
 type jump struct {
-	branch
-	from uint64
+	to, from uint32 // offsets in text
+	off      int32
+	group    int32
 }
 
 // analyser follows Haskell code from wherever it can be entered.
@@ -61,18 +66,19 @@ type analyser struct {
 }
 
 // analyse finds rows for the module's Haskell code, in order of address.
-func (c *compiler) analyse() []codeRow {
+// Their offsets count from base.
+func (c *compiler) analyse() (base uint64, rows []codeRow) {
 	if c.arch != amd64 || c.limits.Instructions == 0 {
-		return nil
+		return 0, nil
 	}
 	a := &analyser{groups: make([]group, 1), limit: c.limits.Instructions, maxRows: c.limits.Rows}
-	if lo, hi := c.codeBounds(); lo < hi && hi-lo <= c.limits.Bytes {
+	if lo, hi := c.codeBounds(); lo < hi && hi-lo <= min(c.limits.Bytes, math.MaxUint32) {
 		if code := c.f.ReadAddr(lo, hi-lo); uint64(len(code)) == hi-lo {
 			a.text = text{base: lo, code: code, f: c.f}
 		}
 	}
 	if len(a.text.code) == 0 {
-		return nil
+		return 0, nil
 	}
 	a.visited = newBitSet(len(a.text.code))
 	a.seen = newBitSet(len(a.text.code) / 8)
@@ -100,7 +106,7 @@ func (c *compiler) analyse() []codeRow {
 	}
 	a.drain()
 	if len(a.rows) < minCodeRows && c.stats.Haskell == 0 {
-		return nil // no Haskell
+		return 0, nil // no Haskell
 	}
 	// Procedures without an info table, whose distance frame information
 	// tells, or else what they do.
@@ -117,7 +123,7 @@ func (c *compiler) analyse() []codeRow {
 		a.work = append(a.work, branch{addr: addr, group: a.newGroup(-1)})
 		a.drain()
 	}
-	return a.finish()
+	return a.text.base, a.finish()
 }
 
 // codeBounds gives the largest executable segment, less what lies around its
@@ -221,8 +227,8 @@ func (a *analyser) procedure(addr uint64) (lo, hi uint64) {
 
 // later puts off a jump until all entries are known that can be.
 func (a *analyser) later(j jump) {
-	distance := max(j.addr, j.from) - min(j.addr, j.from)
-	i := min(bits.Len64(distance>>10), len(a.jumps)-1)
+	distance := max(j.to, j.from) - min(j.to, j.from)
+	i := min(bits.Len32(distance>>10), len(a.jumps)-1)
 	a.jumps[i] = append(a.jumps[i], j)
 }
 
@@ -235,8 +241,9 @@ func (a *analyser) follow() bool {
 			continue
 		}
 		for _, j := range a.jumps[i] {
-			if lo, hi := a.procedure(j.from); j.addr > lo && j.addr < hi {
-				a.work = append(a.work, j.branch)
+			b := branch{a.text.base + uint64(j.to), j.off, j.group}
+			if lo, hi := a.procedure(a.text.base + uint64(j.from)); b.addr > lo && b.addr < hi {
+				a.work = append(a.work, b)
 			}
 		}
 		a.jumps[i] = a.jumps[i][:0]
@@ -245,29 +252,25 @@ func (a *analyser) follow() bool {
 	return a.readTables()
 }
 
+// offset is where in text an address lies, which it does.
+func (a *analyser) offset(addr uint64) uint32 { return uint32(addr - a.text.base) }
+
 // finish gives the rows in order, those of unsolved groups as ends.
 func (a *analyser) finish() []codeRow {
 	for i := range a.rows {
 		r := &a.rows[i]
-		if r.group != 0 {
+		if r.group > 0 {
 			off, ok := a.groups[r.group].distance()
 			r.off += off
-			r.end = r.end || !ok
+			r.group = 0
+			if !ok {
+				r.group = endOfRange
+			}
 		}
 	}
 	// Ends before starts at the same address, so that the start holds.
 	slices.SortFunc(a.rows, func(x, y codeRow) int {
-		switch {
-		case x.addr < y.addr:
-			return -1
-		case x.addr > y.addr:
-			return 1
-		case x.end == y.end:
-			return 0
-		case x.end:
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.group, y.group))
 	})
 	return a.rows
 }
@@ -282,11 +285,12 @@ const maxTable = 31
 
 // overlay puts rows found in code over those of the frame sections. C's own
 // frame information is never overruled.
-func (c *compiler) overlay(base []absRow, code []codeRow) []absRow {
+func (c *compiler) overlay(base []absRow, text uint64, code []codeRow) []absRow {
 	if len(code) == 0 {
 		return base
 	}
-	out := make([]absRow, 0, len(base)+len(code))
+	at := func(j int) uint64 { return text + uint64(code[j].at) }
+	out := make([]absRow, 0, len(base)+len(code)/2) // many rows are alike
 	var under, over uint32
 	inCode := false
 	for i, j := 0, 0; i < len(base) || j < len(code); {
@@ -295,17 +299,18 @@ func (c *compiler) overlay(base []absRow, code []codeRow) []absRow {
 			addr = base[i].addr
 		}
 		if j < len(code) {
-			addr = min(addr, code[j].addr)
+			addr = min(addr, at(j))
 		}
 		for ; i < len(base) && base[i].addr == addr; i++ {
 			under = base[i].rule
 		}
-		for ; j < len(code) && code[j].addr == addr; j++ {
+		for ; j < len(code) && at(j) == addr; j++ {
 			r := &code[j]
-			if r.end && j+1 < len(code) && !code[j+1].end && code[j+1].addr-addr <= maxTable {
+			end := r.group == endOfRange
+			if end && j+1 < len(code) && code[j+1].group != endOfRange && at(j+1)-addr <= maxTable {
 				continue
 			}
-			inCode = !r.end
+			inCode = !end
 			if inCode {
 				over = c.intern(Rule{Kind: KindHaskell, Reg: c.arch.stgSp, Offset: r.off})
 			}

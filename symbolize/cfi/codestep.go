@@ -76,7 +76,7 @@ func (a *analyser) run(b branch) {
 			break
 		}
 		if !started {
-			a.rows = append(a.rows, codeRow{addr: b.addr, off: b.off, group: b.group})
+			a.rows = append(a.rows, codeRow{a.offset(b.addr), b.off, b.group})
 			started = true
 		}
 		off, group := b.off, b.group
@@ -91,11 +91,11 @@ func (a *analyser) run(b branch) {
 			break
 		}
 		if b.off != off || b.group != group {
-			a.rows = append(a.rows, codeRow{addr: b.addr, off: b.off, group: b.group})
+			a.rows = append(a.rows, codeRow{a.offset(b.addr), b.off, b.group})
 		}
 	}
 	if started {
-		a.rows = append(a.rows, codeRow{addr: b.addr, end: true})
+		a.rows = append(a.rows, codeRow{at: a.offset(b.addr), group: endOfRange})
 	}
 }
 
@@ -211,7 +211,7 @@ func (a *analyser) jump(b *branch, to uint64) {
 	}
 	switch in := a.text.infoAt(to); in.kind {
 	case infoNone:
-		a.later(jump{branch{to, b.off, b.group}, b.addr})
+		a.later(jump{a.offset(to), a.offset(b.addr), b.off, b.group})
 		return
 	case infoEntry:
 		a.guess(b)

@@ -10,7 +10,7 @@ import (
 type jumpTable struct {
 	addr     uint64
 	relative bool // words count from the table (position-independent code)
-	jump     jump // addr is unused
+	from     branch
 }
 
 // maxTableWords bounds one table. GHC splits larger ranges by comparisons.
@@ -18,7 +18,7 @@ const maxTableWords = 1 << 12
 
 // jumpTable sees an indirect jump that does not go through Sp.
 func (a *analyser) jumpTable(b *branch, in *inst, last loaded) {
-	t := jumpTable{jump: jump{*b, b.addr}}
+	t := jumpTable{from: *b}
 	switch {
 	case in.mod == 3:
 		// lea table(%rip),r; movslq (r,i,8),x; add x,r; jmp *r
@@ -52,7 +52,7 @@ func (a *analyser) readTables() bool {
 		if n := sort.Search(len(addrs), func(i int) bool { return addrs[i] > t.addr }); n < len(addrs) {
 			size = min(size, addrs[n]-t.addr)
 		}
-		lo, hi := a.procedure(t.jump.from)
+		lo, hi := a.procedure(t.from.addr)
 		// A table for what does not begin at 0 is used from further on.
 		begun := false
 		table := a.text.f.ReadAddr(t.addr, size)
@@ -70,7 +70,7 @@ func (a *analyser) readTables() bool {
 			}
 			begun = true
 			if !a.entry(to) {
-				a.work = append(a.work, branch{to, t.jump.off, t.jump.group})
+				a.work = append(a.work, branch{to, t.from.off, t.from.group})
 			}
 		}
 	}

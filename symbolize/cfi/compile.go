@@ -78,7 +78,7 @@ func Compile(f *elffile.File, limits Limits) (*Table, error) {
 		}
 	}
 	c.extendHaskell()
-	code := c.analyse()
+	text, code := c.analyse()
 	if len(c.spans) == 0 && len(code) == 0 {
 		if c.stats.FirstFault != nil {
 			return nil, fmt.Errorf("%w that is well-formed: %w", ErrNone, c.stats.FirstFault)
@@ -86,11 +86,11 @@ func Compile(f *elffile.File, limits Limits) (*Table, error) {
 		return nil, ErrNone
 	}
 	for i := range code {
-		if code[i].end {
+		if code[i].group == endOfRange {
 			c.stats.Code++
 		}
 	}
-	return c.table(c.overlay(c.joined(), code))
+	return c.table(c.overlay(c.joined(), text, code))
 }
 
 // sections finds the frame sections and takes their size from the limit.
