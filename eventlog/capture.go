@@ -242,6 +242,43 @@ type AgentCost struct {
 	WalkP99Ns    uint64
 }
 
+// Overhead is what measuring has cost the target in an interval, and how densely
+// it was measured. It is written about once a second, for the interval since the
+// one before it. Fractions are in millionths.
+type Overhead struct {
+	IntervalNs uint64
+	// TargetNs is the target's CPU time in the interval; 0 where it could not be
+	// had.
+	TargetNs uint64
+	// EventNs is time in BPF at the overflows of events, AllocNs at allocation
+	// probes, the traps into the kernel included. Both are CPU time of the target.
+	EventNs uint64
+	AllocNs uint64
+	AgentNs uint64 // CPU time of the agent
+	// Asked is the part of the target's time that measuring may take
+	// (--max-overhead), 0 for any.
+	Asked uint32
+	// EventsTaken is the part of the events' overflows that are sampled. What is
+	// not is in the weights of those that are.
+	EventsTaken uint32
+	// Nursery, Blocks and Large are the part of the interval in which the probe
+	// of that kind was in place: at full nurseries, at every block of 4 KiB, and
+	// at large objects.
+	Nursery uint32
+	Blocks  uint32
+	Large   uint32
+	// ProbeHits is how often a probe was hit, ProbeNs what a hit costs outside
+	// BPF, as measured when the capture began.
+	ProbeHits uint64
+	ProbeNs   uint32
+}
+
+// Warning is what the user was told while the capture ran: what was asked for and
+// could not be had, and what was done instead.
+type Warning struct {
+	Text string
+}
+
 // EndReason says why a capture ended.
 type EndReason uint8
 

@@ -188,7 +188,11 @@ func TestGarbageInTheMiddle(t *testing.T) {
 			whole, _, _, _ := readAll(log)
 			rng := rand.New(rand.NewPCG(15, 16))
 			start := headerLen(t, log)
-			for range 300 {
+			// Garbage can look like events, and reading then goes astray until
+			// the next block; that must stay rare.
+			const rounds, astray = 300, 3
+			far := 0
+			for range rounds {
 				at := start + rng.IntN(len(log)-start-2)
 				garbage := make([]byte, rng.IntN(5000))
 				if rng.IntN(3) > 0 { // else zeros, as a crash leaves them
@@ -199,7 +203,11 @@ func TestGarbageInTheMiddle(t *testing.T) {
 				damaged := slices.Concat(log[:at], garbage, log[at:])
 				events, bad, complete, err := readAll(damaged)
 				n := len(whole) - survivors(whole, events, int64(at), int64(len(garbage)))
-				if err != nil || n > 8 || len(garbage) > 0 && len(bad) == 0 {
+				if n > 8 {
+					far++
+					t.Logf("%d bytes at %d: %d of %d events lost, %v", len(garbage), at, n, len(whole), bad)
+				}
+				if err != nil || far > astray || len(garbage) > 0 && len(bad) == 0 {
 					t.Errorf("%d bytes at %d: %d of %d events lost, %v, %v", len(garbage), at, n, len(whole), bad, err)
 				}
 				if !complete && at < len(log)-100 {

@@ -100,6 +100,8 @@ const (
 	IDCaptureEnd  = 1009
 	IDCentreDef   = 1010
 	IDCentreStack = 1011
+	IDOverhead    = 1012
+	IDWarning     = 1013
 
 	IDModuleSymbols = 1020
 	IDFile          = 1021

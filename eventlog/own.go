@@ -140,6 +140,27 @@ func (e *AgentCost) layout(c *codec) {
 	c.v64(&e.WalkP99Ns)
 }
 
+func (*Overhead) EventID() uint16 { return IDOverhead }
+
+func (e *Overhead) layout(c *codec) {
+	c.v64(&e.IntervalNs)
+	c.v64(&e.TargetNs)
+	c.v64(&e.EventNs)
+	c.v64(&e.AllocNs)
+	c.v64(&e.AgentNs)
+	c.v32(&e.Asked)
+	c.v32(&e.EventsTaken)
+	c.v32(&e.Nursery)
+	c.v32(&e.Blocks)
+	c.v32(&e.Large)
+	c.v64(&e.ProbeHits)
+	c.v32(&e.ProbeNs)
+}
+
+func (*Warning) EventID() uint16 { return IDWarning }
+
+func (e *Warning) layout(c *codec) { c.str(&e.Text) }
+
 func (*CaptureEnd) EventID() uint16 { return IDCaptureEnd }
 
 func (e *CaptureEnd) layout(c *codec) {

@@ -182,6 +182,8 @@ var kinds = []kind{
 	own[CaptureEnd]("capture end"),
 	own[CentreDef]("cost centre"),
 	own[CentreStack]("cost-centre stack"),
+	own[Overhead]("overhead"),
+	own[Warning]("warning"),
 	own[ModuleSymbols]("module symbols"),
 	own[File]("source file"),
 	own[FileText]("source text"),

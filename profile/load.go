@@ -101,6 +101,9 @@ type builder struct {
 	exact exactState
 }
 
+// maxWarnings bounds the warnings that are kept.
+const maxWarnings = 1000
+
 // rawLocation is a location as the log has it, before ids are resolved.
 type rawLocation struct {
 	at       place
@@ -167,6 +170,12 @@ func (b *builder) add(rec *eventlog.Record) {
 		b.loss(rec.Time, ev)
 	case *eventlog.AgentCost:
 		p.Costs = append(p.Costs, Cost{rec.Time, *ev})
+	case *eventlog.Overhead:
+		p.Overheads = append(p.Overheads, Overhead{rec.Time, *ev})
+	case *eventlog.Warning:
+		if len(p.Warnings) < maxWarnings {
+			p.Warnings = append(p.Warnings, Warning{rec.Time, ev.Text})
+		}
 	case *eventlog.CaptureEnd:
 		b.ran(rec.Time)
 		p.End, p.HaveEnd = *ev, true

@@ -22,6 +22,8 @@ type Profile struct {
 	Processes []Process
 	Losses    []Loss
 	Costs     []Cost // what measuring cost, as told in the course of the capture
+	Overheads []Overhead
+	Warnings  []Warning
 	GCs       []GC
 	Heap      []HeapPoint
 	Markers   []Marker
@@ -124,6 +126,18 @@ type Loss struct {
 type Cost struct {
 	Time uint64
 	eventlog.AgentCost
+}
+
+// Overhead is what measuring cost in an interval that ends at a time.
+type Overhead struct {
+	Time uint64
+	eventlog.Overhead
+}
+
+// Warning is what the user of the capture was told at a time.
+type Warning struct {
+	Time uint64
+	Text string
 }
 
 // GC is a capability's part in a collection.

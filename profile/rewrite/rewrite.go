@@ -262,7 +262,7 @@ func (c *copier) record(rec *eventlog.Record) error {
 			c.end, c.endTime, c.haveEnd = *ev, at, true
 		}
 		return nil
-	case *eventlog.AgentCost:
+	case *eventlog.AgentCost, *eventlog.Overhead, *eventlog.Warning:
 		if c.within(time) {
 			return c.put(time, rec.Cap, ev)
 		}
