@@ -57,7 +57,7 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		hotCommand(stdout, stderr), sourceCommand(stdout, stderr), stacksCommand(stdout, stderr), ccsCommand(stdout, stderr),
-		timelineCommand(stdout, stderr), infoCommand(stdout, stderr), doctorCommand(stdout, stderr), exportCommand(stdout, stderr),
+		timelineCommand(stdout, stderr), infoCommand(stdout, stderr), doctorCommand(stdout, stderr), exportCommand(stdout, stderr), diffCommand(stdout, stderr),
 	)
 	return root
 }

@@ -119,6 +119,17 @@ func TestExitStatus(t *testing.T) {
 		{"ccs --set . run.eventlog", 2, "is a directory"},
 		{"ccs --save no/such run.eventlog", 2, "save the set"},
 		{"ccs raw.eventlog", 0, "ccagent symbolize raw.eventlog"},
+		{"diff run.eventlog run.eventlog", 0, ""},
+		{"diff run.eventlog,run.eventlog run.eventlog,run.eventlog --all --level span", 0, ""},
+		{"diff run.eventlog", 2, "takes two logs"},
+		{"diff run.eventlog,, run.eventlog", 2, "empty name"},
+		{"diff run.eventlog nosuch", 1, "nosuch"},
+		{"diff run.eventlog text", 1, "not a GHC eventlog"},
+		{"diff run.eventlog run.eventlog --by x", 2, "--by"},
+		{"diff run.eventlog run.eventlog --normalise x", 2, "--normalise"},
+		{"diff run.eventlog run.eventlog --alpha 2", 2, "--alpha"},
+		{"diff run.eventlog run.eventlog --focus (", 2, "--focus"},
+		{"diff run.eventlog run.eventlog --event nosuch", 2, "it has cycles"},
 		{"timeline --buckets 100000 run.eventlog", 2, "--buckets"},
 	} {
 		r := ccview(t, strings.Fields(c.args)...)
@@ -367,5 +378,63 @@ func TestHelp(t *testing.T) {
 	}
 	if r.status != 0 || r.stderr != "" {
 		t.Errorf("status %d, %q", r.status, r.stderr)
+	}
+}
+
+// A planted change between two builds, and nothing besides, is told.
+func TestDiff(t *testing.T) {
+	group := func(changed bool, from uint64) string {
+		var names []string
+		for i := range uint64(5) {
+			name := fmt.Sprintf("build-%v-%d.eventlog", changed, from+i)
+			if err := os.WriteFile(filepath.Join(logs, name), logtest.Run(from+i, changed).End(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, name)
+		}
+		return strings.Join(names, ",")
+	}
+	verdicts := func(args ...string) map[string]string {
+		r := ccview(t, append([]string{"diff", "--format", "json"}, args...)...)
+		var d struct {
+			Event  string
+			ATotal float64 `json:"a_total"`
+			BTotal float64 `json:"b_total"`
+			Rows   []struct {
+				Element, Verdict string
+				A, B, Delta      float64
+			}
+		}
+		if err := json.Unmarshal([]byte(r.stdout), &d); err != nil || r.status != 0 || d.Event != "cycles" {
+			t.Fatalf("diff %v: status %d, %v\n%s", args, r.status, err, r.stderr)
+		}
+		out := make(map[string]string)
+		for _, row := range d.Rows {
+			if math.Abs(row.B-row.A-row.Delta) > 1e-6*d.ATotal {
+				t.Errorf("delta of %+v", row)
+			}
+			out[row.Element] = row.Verdict
+		}
+		return out
+	}
+	a, a2, b := group(false, 1), group(false, 21), group(true, 11)
+	same, first := "no change shown", "n=1: no test"
+	for _, c := range []struct {
+		args []string
+		want map[string]string
+	}{
+		{[]string{a, b}, map[string]string{"Work.heavy": "slower", "Work.light": same, "(GC)": same, "Old.gone": "faster", "New.added": "slower"}},
+		{[]string{a, a2}, map[string]string{"Work.heavy": same, "Work.light": same, "(GC)": same, "Old.gone": same}},
+		{[]string{a, b, "--level", "span"}, map[string]string{"lib/Work.hs:13:1-17:20": "slower", "lib/Work.hs:15:5-15:20": "slower", "lib/Work.hs:23:1-25:20": same, "(GC)": same}},
+		{[]string{a, b, "--focus", "^Work"}, map[string]string{"Work.heavy": "slower", "Work.light": same}},
+		{[]string{a, b, "--hide", "heavy"}, map[string]string{"Main.main": "slower", "Work.light": same}},
+		{[]string{strings.Split(a, ",")[0], strings.Split(b, ",")[0]}, map[string]string{"Work.heavy": first, "Work.light": first}},
+	} {
+		got := verdicts(c.args...)
+		for name, want := range c.want {
+			if got[name] != want {
+				t.Errorf("diff %.60q: %s is %q, want %q; all: %v", c.args, name, got[name], want, got)
+			}
+		}
 	}
 }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"ccagent/profile/diff"
+	"ccagent/ui/text"
+
+	"github.com/spf13/cobra"
+)
+
+// maxRuns bounds the logs of one side.
+const maxRuns = 32
+
+// comparing are the flags of a comparison.
+type comparing struct {
+	metric, normalise string
+	alpha             float64
+	all               bool
+	options           diff.Options
+}
+
+func diffCommand(stdout, stderr io.Writer) *cobra.Command {
+	v := &view{stdout: stdout, stderr: stderr}
+	d := &comparing{}
+	c := &cobra.Command{
+		Use:   "diff A B | A1,A2,… B1,B2,…",
+		Short: "two logs, or two groups of logs, side by side",
+		Long: `What B spends on each element against what A spends, by name. All transforms
+hold for both sides.
+
+With several logs a side, differences are tested: how much runs of one side vary
+decides what the other side must differ by. p-values are adjusted for the number
+of elements. A single log a side gets no test: its ± is the noise of sampling alone.`,
+		Args: exactly(2, "two logs, or two lists of logs with commas"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := d.check(); err != nil {
+				return err
+			}
+			a, b, err := sides(args)
+			if err != nil {
+				return err
+			}
+			res, err := v.compare(c, a, b, d.options)
+			if err != nil {
+				return err
+			}
+			o := v.options("")
+			if v.json() {
+				return text.DiffJSON(v.stdout, res, o)
+			}
+			return text.Diff(v.stdout, res, text.DiffOptions{All: d.all}, o)
+		},
+	}
+	v.addFlags(c)
+	f := c.Flags()
+	f.StringVar(&d.metric, "by", "share", "what is compared of an element: share, only or inclusive")
+	f.StringVar(&d.normalise, "normalise", "none", "none: weights as they are; share: parts of each run's total")
+	f.Float64Var(&d.alpha, "alpha", diff.DefaultAlpha, "the chance of any false verdict")
+	f.BoolVar(&d.all, "all", false, "print every element, not only those that differ")
+	return c
+}
+
+func (d *comparing) check() error {
+	m, ok := diff.ParseMetric(d.metric)
+	switch {
+	case !ok:
+		return wrong("--by %q: choose share, only or inclusive", d.metric)
+	case d.normalise != "none" && d.normalise != "share":
+		return wrong("--normalise %q: choose none or share", d.normalise)
+	case !(d.alpha > 0 && d.alpha < 1):
+		return wrong("--alpha %v: a chance between 0 and 1", d.alpha)
+	}
+	d.options = diff.Options{Metric: m, Alpha: d.alpha}
+	if d.normalise == "share" {
+		d.options.Normalise = diff.Share
+	}
+	return nil
+}
+
+// sides splits the arguments into the two sides' logs.
+func sides(args []string) (a, b []string, err error) {
+	var both [2][]string
+	for i, arg := range args {
+		for _, name := range strings.Split(arg, ",") {
+			if name == "" {
+				return nil, nil, wrong("%q has an empty name between its commas", arg)
+			}
+			both[i] = append(both[i], name)
+		}
+		if len(both[i]) > maxRuns {
+			return nil, nil, wrong("%d logs on one side: %d at most", len(both[i]), maxRuns)
+		}
+	}
+	return both[0], both[1], nil
+}
+
+// compare reads the logs one after another, keeping only their figures.
+func (v *view) compare(c *cobra.Command, a, b []string, o diff.Options) (*diff.Result, error) {
+	measure := func(paths []string) ([]*diff.Run, error) {
+		var out []*diff.Run
+		for _, path := range paths {
+			s, level, err := v.selection(c, path)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, diff.Measure(path, s, level))
+		}
+		return out, nil
+	}
+	as, err := measure(a)
+	if err != nil {
+		return nil, err
+	}
+	if v.event == "" {
+		v.event = as[0].Event // not each log's own first
+	}
+	bs, err := measure(b)
+	if err != nil {
+		return nil, err
+	}
+	res, err := diff.Compare(as, bs, o)
+	if err != nil {
+		return nil, &wrongCall{err}
+	}
+	for _, r := range append(as, bs...) {
+		if r.Granted != as[0].Granted {
+			v.warn("%s measured %s as %s, %s as %s: their figures differ in kind", as[0].Name, as[0].Event, as[0].Granted, r.Name, r.Granted)
+			break
+		}
+	}
+	return res, nil
+}

@@ -1,0 +1,346 @@
+package diff
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Normalise says what figures are fractions of.
+type Normalise uint8
+
+// Weights as they are, or as fractions of their run's total.
+const (
+	None Normalise = iota
+	Share
+)
+
+func (n Normalise) String() string {
+	if n == Share {
+		return "share"
+	}
+	return "none"
+}
+
+// Options of a comparison. The zero value compares shares' weights at alpha 0.05.
+type Options struct {
+	Metric    Metric
+	Normalise Normalise
+	Alpha     float64 // the chance of any false verdict; 0 means DefaultAlpha
+}
+
+// DefaultAlpha is the chance of one or more false verdicts that is accepted.
+const DefaultAlpha = 0.05
+
+// MinShare is the part of all weight below which an element is not tested.
+const MinShare = 0.001
+
+// Verdict is what a test says of a row.
+type Verdict string
+
+// The verdicts. Weights of time go faster and slower, others get less and more.
+const (
+	Untested Verdict = "n=1: no test" // a side has one run
+	Small    Verdict = "too small"    // below MinShare
+	Same     Verdict = "no change shown"
+	Faster   Verdict = "faster"
+	Slower   Verdict = "slower"
+	Less     Verdict = "less"
+	More     Verdict = "more"
+)
+
+// Significant reports whether a verdict tells a difference.
+func (v Verdict) Significant() bool { return v == Faster || v == Slower || v == Less || v == More }
+
+// Side is one group's figures for a row.
+type Side struct {
+	Mean    float64   // over the runs
+	Runs    []float64 // by run
+	Samples uint64    // of all runs
+}
+
+// Row is an element on both sides. Figures are in the event's unit a run, or
+// fractions of the run's total.
+type Row struct {
+	About
+	A, B  Side
+	Delta float64 // B − A
+	// Ratio is Delta as a fraction of A; infinite for what A has none of.
+	Ratio float64
+	// Low and High enclose Delta in 95 % of repetitions, taken for itself; of
+	// single runs only what sampling alone leaves open.
+	Low, High float64
+	// P is the p-value for itself, Adjusted the one among all rows that the
+	// verdict goes by. NaN where there is no test.
+	P, Adjusted float64
+	Verdict     Verdict
+	// InA and InB tell on which sides the element occurs at all.
+	InA, InB bool
+}
+
+// Result is a comparison.
+type Result struct {
+	A, B     []*Run
+	Options  Options
+	Method   Method
+	Dealings int // of the runs to the sides, for a permutation test
+	Tested   int // rows
+	// Rows are by verdict, those that tell a difference first, then by the size
+	// of the difference.
+	Rows  []Row
+	Total Row // of all samples, tested for itself; in the event's unit always
+}
+
+// Method is how p-values were found.
+type Method string
+
+// The methods.
+const (
+	NoTest      Method = "none: one run a side tells nothing of the spread between runs"
+	Permutation Method = "permutation"
+	RandomDeal  Method = "random permutation"
+	WelchHolm   Method = "Welch's t, Holm"
+)
+
+// ErrNothing tells that a side has no runs.
+var ErrNothing = errors.New("compare runs: each side needs at least one log")
+
+// MismatchError tells that runs cannot be compared.
+type MismatchError struct {
+	What string // "unit"
+	A, B *Run
+	x, y string
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("compare runs: %s has %s %q, %s has %q; choose an event that both have with --event", e.A.Name, e.What, e.x, e.B.Name, e.y)
+}
+
+// Compare compares two groups of runs of one level. Runs are not changed.
+func Compare(a, b []*Run, o Options) (*Result, error) {
+	if len(a) == 0 || len(b) == 0 {
+		return nil, ErrNothing
+	}
+	if o.Alpha <= 0 {
+		o.Alpha = DefaultAlpha
+	}
+	all := slices.Concat(a, b)
+	for _, r := range all[1:] {
+		for _, x := range [][3]string{{"unit", all[0].Unit, r.Unit}, {"level", all[0].Level.String(), r.Level.String()}} {
+			if x[1] != x[2] {
+				return nil, &MismatchError{x[0], all[0], r, x[1], x[2]}
+			}
+		}
+	}
+	res := &Result{A: a, B: b, Options: o}
+	c := newComparison(a, b, o)
+	res.Rows = c.rows
+	res.Method = c.test(res)
+	time := all[0].Unit == "ns" || all[0].Unit == "cycles"
+	for i := range res.Rows {
+		c.judge(&res.Rows[i], &c.table[i], o.Alpha, time && o.Normalise == None)
+	}
+	res.total(a, b, time)
+	slices.SortStableFunc(res.Rows, func(x, y Row) int {
+		sx, sy := x.Verdict.Significant(), y.Verdict.Significant()
+		switch {
+		case sx && !sy:
+			return -1
+		case sy && !sx:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(math.Abs(y.Delta), math.Abs(x.Delta)), cmp.Compare(x.Name, y.Name))
+	})
+	return res, nil
+}
+
+// comparison is the table of what every run measured of every element.
+type comparison struct {
+	o     Options
+	na    int
+	n     int // runs
+	rows  []Row
+	table []series
+	logs  []series // what is tested
+	whole float64  // weight of all runs, in the figures' unit
+}
+
+// series is one row's figures: of each run its value and its sampling variance.
+type series struct {
+	value, noise []float64
+}
+
+func newComparison(a, b []*Run, o Options) *comparison {
+	c := &comparison{o: o, na: len(a), n: len(a) + len(b)}
+	same := aliases(a, b)
+	index := make(map[string]int)
+	var keys []string
+	runs := slices.Concat(a, b)
+	for j, r := range runs {
+		c.whole += c.figure(r, r.Total)
+		for i := range r.elements {
+			f := &r.elements[i]
+			key := f.key
+			if to, ok := same[key]; ok && j >= c.na {
+				key = to
+			}
+			at, ok := index[key]
+			if !ok {
+				at = len(c.rows)
+				index[key] = at
+				keys = append(keys, key)
+				c.rows = append(c.rows, Row{})
+				c.table = append(c.table, series{make([]float64, c.n), make([]float64, c.n)})
+			}
+			row := &c.rows[at]
+			row.About = f.about // the newest build's
+			if j < c.na {
+				row.InA = true
+				row.A.Samples += f.samples
+			} else {
+				row.InB = true
+				row.B.Samples += f.samples
+			}
+			c.table[at].value[j] = c.figure(r, f.weight[o.Metric])
+		}
+	}
+	one := 0.0
+	for _, r := range runs {
+		one += c.figure(r, r.each()) / float64(c.n)
+	}
+	for at := range c.rows {
+		s := &c.table[at]
+		for j, r := range runs {
+			if o.Normalise == Share {
+				s.noise[j] = r.shareNoise(s.value[j] * r.Total)
+			} else {
+				s.noise[j] = r.noise(s.value[j])
+			}
+		}
+		c.rows[at].sides(s, c.na)
+		c.logs = append(c.logs, s.logs(one))
+	}
+	return c
+}
+
+// logs gives the logarithms of a series, whose figures have at least one sample's
+// weight added for there may be none.
+func (s *series) logs(one float64) series {
+	l := series{make([]float64, len(s.value)), make([]float64, len(s.value))}
+	for j, v := range s.value {
+		if v += one; v > 0 {
+			l.value[j], l.noise[j] = math.Log(v), s.noise[j]/(v*v)
+		}
+	}
+	return l
+}
+
+// figure is a weight as the options want it.
+func (c *comparison) figure(r *Run, weight float64) float64 {
+	switch {
+	case c.o.Normalise == None:
+		return weight
+	case r.Total == 0:
+		return 0
+	}
+	return weight / r.Total
+}
+
+// sides fills in what needs no test.
+func (r *Row) sides(s *series, na int) {
+	r.A.Runs, r.B.Runs = s.value[:na:na], s.value[na:]
+	r.A.Mean, r.B.Mean = mean(r.A.Runs), mean(r.B.Runs)
+	r.Delta = r.B.Mean - r.A.Mean
+	switch {
+	case r.A.Mean != 0:
+		r.Ratio = r.Delta / r.A.Mean
+	case r.Delta != 0:
+		r.Ratio = math.Inf(1)
+	}
+	r.P, r.Adjusted = math.NaN(), math.NaN()
+	est := estimate(s, na)
+	half := est.quantile() * est.se
+	if na == 1 || len(s.value)-na == 1 {
+		half = normal95 * math.Sqrt(mean(s.noise[:na])/float64(na)+mean(s.noise[na:])/float64(len(s.value)-na))
+	}
+	r.Low, r.High = r.Delta-half, r.Delta+half
+}
+
+// judge gives a row its verdict.
+func (c *comparison) judge(r *Row, s *series, alpha float64, time bool) {
+	single := c.na == 1 || c.n-c.na == 1
+	switch {
+	case single:
+		r.Verdict = Untested
+	case !c.worth(s):
+		r.Verdict = Small
+	case !(r.Adjusted <= alpha):
+		r.Verdict = Same
+	case r.Delta < 0:
+		r.Verdict = pick(time, Faster, Less)
+	default:
+		r.Verdict = pick(time, Slower, More)
+	}
+}
+
+func pick(time bool, a, b Verdict) Verdict {
+	if time {
+		return a
+	}
+	return b
+}
+
+// worth reports whether a row is large enough to be tested, whatever its side.
+func (c *comparison) worth(s *series) bool {
+	sum := 0.0
+	for _, v := range s.value {
+		sum += v
+	}
+	return c.whole > 0 && sum >= MinShare*c.whole
+}
+
+// test finds the p-values of all rows that are worth it, and the method.
+func (c *comparison) test(res *Result) Method {
+	if c.na == 1 || c.n-c.na == 1 {
+		return NoTest
+	}
+	var at []int
+	var tested []series
+	for i := range c.table {
+		if c.worth(&c.table[i]) {
+			at, tested = append(at, i), append(tested, c.logs[i])
+		}
+	}
+	res.Tested = len(tested)
+	p, adjusted, method, deals := pValues(tested, c.na, c.o.Alpha)
+	for k, i := range at {
+		c.rows[i].P, c.rows[i].Adjusted = p[k], adjusted[k]
+	}
+	res.Dealings = deals
+	return method
+}
+
+// total compares all samples: one question of its own, so nothing to adjust.
+func (res *Result) total(a, b []*Run, time bool) {
+	s := series{}
+	for _, r := range slices.Concat(a, b) {
+		s.value, s.noise = append(s.value, r.Total), append(s.noise, r.noise(r.Total))
+	}
+	t := &res.Total
+	t.Name, t.InA, t.InB = "total", true, true
+	for _, r := range a {
+		t.A.Samples += r.Samples
+	}
+	for _, r := range b {
+		t.B.Samples += r.Samples
+	}
+	t.sides(&s, len(a))
+	if len(a) > 1 && len(b) > 1 {
+		p, adjusted, _, _ := pValues([]series{s.logs(0)}, len(a), res.Options.Alpha)
+		t.P, t.Adjusted = p[0], adjusted[0]
+	}
+	c := &comparison{na: len(a), n: len(a) + len(b), whole: 1}
+	c.judge(t, &s, res.Options.Alpha, time)
+}

@@ -1,0 +1,316 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"ccagent/profile/diff"
+	"ccagent/ui/safe"
+)
+
+// DiffOptions say which rows of a comparison are printed.
+type DiffOptions struct {
+	// All prints every row, not only those that tell a difference or, where
+	// nothing was tested, the largest.
+	All bool
+}
+
+// Diff prints a comparison.
+func Diff(w io.Writer, r *diff.Result, do DiffOptions, o Options) error {
+	p := newPrinter(w, o)
+	tested := r.Method != diff.NoTest
+	unit := r.A[0].Unit
+	p.wrap(p.bold, "   ", "A "+group(r.A), "B "+group(r.B), fit(r.A[0].Event, 40)+" by "+r.A[0].Level.String()+", "+what(r))
+	p.diffTotal(r, tested)
+	p.line("")
+
+	rows := r.Rows
+	if !do.All {
+		rows = worthPrinting(r, tested)
+	}
+	n := o.top(len(rows), hotRows)
+	if n > 0 {
+		head := padLeft("A", 10) + padLeft("B", 11) + padLeft("delta", 11) + padLeft("", 8)
+		if p.wide() {
+			head += padLeft("±95%", 10)
+		}
+		if tested {
+			head += padLeft("p", 8) + "  " + padRight("verdict", 9)
+		}
+		p.line(p.bold(head + "  " + r.A[0].Level.String()))
+	}
+	for i := range rows[:n] {
+		p.diffRow(&rows[i], r.Options.Normalise, unit, tested)
+	}
+	if rest := len(rows) - n; rest > 0 {
+		p.line(p.faint(fmt.Sprintf("%s more: --top 0 prints all", plural(uint64(rest), "row"))))
+	}
+	p.diffNotes(r, len(rows), tested, do.All)
+	return p.flush()
+}
+
+// group names a side's logs.
+func group(runs []*diff.Run) string {
+	name := fit(filepath.Base(runs[0].Name), 40)
+	if len(runs) > 1 {
+		name += fmt.Sprintf(" … ×%d", len(runs))
+	}
+	return name
+}
+
+func what(r *diff.Result) string {
+	s := map[diff.Metric]string{
+		diff.ByShare: "shared samples", diff.ByOnly: "unshared samples", diff.ByInclusive: "samples with it on the stack",
+	}[r.Options.Metric]
+	if r.Options.Normalise == diff.Share {
+		return s + ", parts of the total"
+	}
+	return s
+}
+
+func (p *printer) diffTotal(r *diff.Result, tested bool) {
+	t := &r.Total
+	unit := r.A[0].Unit
+	line := fmt.Sprintf("total %s → %s  %s", figureOf(t.A.Mean, diff.None, unit), figureOf(t.B.Mean, diff.None, unit), relative(t))
+	if tested {
+		line += fmt.Sprintf("  p=%s  %s", pValue(t.P), t.Verdict)
+	}
+	var a, b uint64
+	for _, run := range r.A {
+		a += run.Duration
+	}
+	for _, run := range r.B {
+		b += run.Duration
+	}
+	p.wrap(func(s string) string { return s }, "   ", line,
+		fmt.Sprintf("lasted %s → %s", Duration(a/uint64(len(r.A))), Duration(b/uint64(len(r.B)))),
+		fmt.Sprintf("samples %s → %s", Count(t.A.Samples), Count(t.B.Samples)))
+}
+
+// worthPrinting are the rows that tell a difference; without a test those that
+// are not small on both sides.
+func worthPrinting(r *diff.Result, tested bool) []diff.Row {
+	var out []diff.Row
+	scale := 1.0
+	if r.Options.Normalise == diff.None {
+		scale = max(r.Total.A.Mean, r.Total.B.Mean)
+	}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Verdict.Significant() || !tested && row.Delta != 0 && max(row.A.Mean, row.B.Mean) >= diff.MinShare*scale {
+			out = append(out, *row)
+		}
+	}
+	return out
+}
+
+func (p *printer) diffRow(r *diff.Row, norm diff.Normalise, unit string, tested bool) {
+	delta := figureOf(math.Abs(r.Delta), norm, unit)
+	sign := "+"
+	if r.Delta < 0 {
+		sign = "−"
+	}
+	points := func(s string) string {
+		if norm == diff.Share {
+			return strings.TrimSuffix(s, "%") + " pt" // percentage points
+		}
+		return s
+	}
+	left := padLeft(figureOf(r.A.Mean, norm, unit), 10) + padLeft(figureOf(r.B.Mean, norm, unit), 11) +
+		padLeft(points(sign+delta), 11) + padLeft(relative(r), 8)
+	used := 42
+	if p.wide() {
+		left += padLeft(points("±"+figureOf((r.High-r.Low)/2, norm, unit)), 10)
+		used += 10
+	}
+	if tested {
+		left += padLeft(pValue(r.Adjusted), 8) + "  "
+		used += 19
+		verdict := padRight(string(r.Verdict), 9)
+		switch r.Verdict {
+		case diff.Slower, diff.More:
+			verdict = p.style("31", verdict)
+		case diff.Faster, diff.Less:
+			verdict = p.style("32", verdict)
+		case diff.Same:
+			verdict = p.faint(padRight("~", 9))
+		default:
+			verdict = p.faint(padRight("small", 9))
+		}
+		left += verdict
+	}
+	note := ""
+	switch {
+	case !r.InA:
+		note = "  only in B"
+	case !r.InB:
+		note = "  only in A"
+	}
+	room := 0
+	if p.o.Width > 0 {
+		room = max(12, p.o.width()-used-len(note))
+	}
+	p.line(left, "  ", fit(r.Name, room), p.faint(note))
+}
+
+// wide reports whether there is room for intervals.
+func (p *printer) wide() bool { return p.o.width() >= 100 }
+
+func padLeft(s string, width int) string {
+	if n := width - safe.Width(s); n > 0 {
+		return strings.Repeat(" ", n) + s
+	}
+	return s
+}
+
+// figureOf gives a mean weight, or a fraction, as people read it.
+func figureOf(v float64, norm diff.Normalise, unit string) string {
+	if norm == diff.Share {
+		return percent(v)
+	}
+	return Quantity(uint64(math.Round(max(0, v))), unit)
+}
+
+// relative is the change as a part of what A had.
+func relative(r *diff.Row) string {
+	switch {
+	case r.Delta == 0:
+		return "0%"
+	case math.IsInf(r.Ratio, 0):
+		return "new"
+	case r.Ratio <= -1:
+		return "gone"
+	case math.Abs(r.Ratio) >= 10:
+		return fmt.Sprintf("×%.0f", 1+r.Ratio)
+	}
+	return strings.Replace(fmt.Sprintf("%+.1f%%", 100*r.Ratio), "-", "−", 1)
+}
+
+func pValue(p float64) string {
+	switch {
+	case math.IsNaN(p):
+		return "-"
+	case p < 0.001:
+		return "<0.001"
+	}
+	return fmt.Sprintf("%.3f", p)
+}
+
+// diffNotes says what the figures rest on.
+func (p *printer) diffNotes(r *diff.Result, rows int, tested, all bool) {
+	p.line("")
+	if !tested {
+		p.note("n=%d+%d: no test. One run tells nothing of how runs differ: ± is the noise of sampling alone (95%%), and runs differ by more. Record several of each, ccview diff A1,A2,A3,A4 B1,B2,B3,B4.", len(r.A), len(r.B))
+		return
+	}
+	if rows == 0 {
+		p.note("No element's difference is significant: --all prints them.")
+	}
+	how := string(r.Method)
+	switch r.Method {
+	case diff.Permutation:
+		how = fmt.Sprintf("exact permutation test (%d ways to deal the runs)", r.Dealings)
+	case diff.RandomDeal:
+		how = fmt.Sprintf("permutation test (%s random ways to deal the runs)", Count(uint64(r.Dealings)))
+	case diff.WelchHolm:
+		how = "Welch's t, which takes the logarithms of runs to vary normally: too few for a permutation test, 4+4 is enough"
+	}
+	p.note("n=%d+%d, %s. p is adjusted for %s: the chance of any false verdict is at most %g%%. ± is the 95%% interval of each difference for itself.",
+		len(r.A), len(r.B), how, plural(uint64(r.Tested), "element"), 100*r.Options.Alpha)
+	if r.Options.Normalise == diff.Share {
+		p.note("Parts of a total are tied together: where one grows, others shrink.")
+	}
+}
+
+type diffJSON struct {
+	Event     string        `json:"event"`
+	Unit      string        `json:"unit"`
+	Level     string        `json:"level"`
+	Metric    string        `json:"metric"`
+	Normalise string        `json:"normalise"`
+	ATotal    float64       `json:"a_total"`
+	BTotal    float64       `json:"b_total"`
+	Total     diffRowJSON   `json:"total"`
+	A         []diffRunJSON `json:"a_runs"`
+	B         []diffRunJSON `json:"b_runs"`
+	Method    string        `json:"method"`
+	Alpha     float64       `json:"alpha"`
+	Tested    int           `json:"tested"`
+	Rows      []diffRowJSON `json:"rows"`
+}
+
+type diffRunJSON struct {
+	File     string  `json:"file"`
+	Samples  uint64  `json:"samples"`
+	Total    float64 `json:"total"`
+	Duration float64 `json:"duration_seconds"`
+	Granted  string  `json:"granted"`
+}
+
+type diffRowJSON struct {
+	Element  string    `json:"element"`
+	Kind     string    `json:"kind"`
+	File     string    `json:"file"`
+	Span     string    `json:"span"`
+	Module   string    `json:"module"`
+	A        float64   `json:"a"`
+	B        float64   `json:"b"`
+	Delta    float64   `json:"delta"`
+	Ratio    *float64  `json:"ratio"` // null for what A has none of
+	Low      float64   `json:"low"`
+	High     float64   `json:"high"`
+	P        *float64  `json:"p"` // null where there is no test
+	Adjusted *float64  `json:"p_adjusted"`
+	Verdict  string    `json:"verdict"`
+	In       string    `json:"in"`
+	ASamples uint64    `json:"a_samples"`
+	BSamples uint64    `json:"b_samples"`
+	ARuns    []float64 `json:"a_values"`
+	BRuns    []float64 `json:"b_values"`
+}
+
+// DiffJSON writes a comparison, all of its rows.
+func DiffJSON(w io.Writer, r *diff.Result, o Options) error {
+	doc := diffJSON{
+		Event: r.A[0].Event, Unit: r.A[0].Unit, Level: r.A[0].Level.String(), Metric: r.Options.Metric.String(),
+		Normalise: r.Options.Normalise.String(), ATotal: r.Total.A.Mean, BTotal: r.Total.B.Mean, Total: diffRowOf(&r.Total),
+		A: diffRuns(r.A), B: diffRuns(r.B), Method: string(r.Method), Alpha: r.Options.Alpha, Tested: r.Tested, Rows: []diffRowJSON{},
+	}
+	for i := range r.Rows[:o.top(len(r.Rows), len(r.Rows))] {
+		doc.Rows = append(doc.Rows, diffRowOf(&r.Rows[i]))
+	}
+	return writeJSON(w, doc)
+}
+
+func diffRuns(runs []*diff.Run) []diffRunJSON {
+	out := []diffRunJSON{}
+	for _, r := range runs {
+		out = append(out, diffRunJSON{r.Name, r.Samples, r.Total, float64(r.Duration) / 1e9, r.Granted})
+	}
+	return out
+}
+
+func diffRowOf(r *diff.Row) diffRowJSON {
+	number := func(f float64) *float64 {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil
+		}
+		return &f
+	}
+	in := "both"
+	switch {
+	case !r.InA:
+		in = "b"
+	case !r.InB:
+		in = "a"
+	}
+	return diffRowJSON{
+		Element: r.Name, Kind: r.Kind, File: r.File, Span: r.Span.String(), Module: r.Module,
+		A: r.A.Mean, B: r.B.Mean, Delta: r.Delta, Ratio: number(r.Ratio), Low: r.Low, High: r.High,
+		P: number(r.P), Adjusted: number(r.Adjusted), Verdict: string(r.Verdict), In: in,
+		ASamples: r.A.Samples, BSamples: r.B.Samples, ARuns: r.A.Runs, BRuns: r.B.Runs,
+	}
+}
