@@ -36,6 +36,7 @@ type capture struct {
 	start  uint64 // CLOCK_MONOTONIC at log time 0, ns
 
 	events    []grantedEvent
+	timeline  [bpf.RTSGroups]bool // groups of probes that were asked for
 	sampler   *bpf.Sampler
 	statsOn   func() error
 	sampled   []*perf.Sampled
@@ -96,7 +97,12 @@ func (c *capture) prepare() (err error) {
 	if err := checkRate(c.opts.Rate); err != nil {
 		return err
 	}
-	if c.events, err = grantEvents(c.opts.Events, c.opts.Rate); err != nil {
+	names, timeline, err := splitTimeline(c.opts.Events)
+	if err != nil {
+		return err
+	}
+	c.timeline = timeline
+	if c.events, err = grantEvents(names, c.opts.Rate); err != nil {
 		return err
 	}
 	for _, g := range c.events {
@@ -125,6 +131,9 @@ func (c *capture) prepare() (err error) {
 	}
 	if a := c.processes.alloc; a != nil && a.failed != nil && len(c.events) == 1 {
 		return &EventError{Err: fmt.Errorf("event %s is not available: %w", AllocEvent, a.failed)}
+	}
+	if err := c.processes.rts.onlyProblem(); err != nil && len(c.events) == 0 {
+		return &EventError{Err: err}
 	}
 	if err := c.processes.takeTables(startPatience); err != nil {
 		return err
@@ -159,7 +168,11 @@ func (c *capture) createLog() error {
 	c.sum.Log = path
 	c.start = monotonic()
 	c.log = eventlog.NewWriter(c.file, nil)
-	c.processes = newProcesses(c.sampler, c.emit, c.opts.Warn, c.allocProbes())
+	rts, err := newRTSProbes(c.timeline, c.sampler, c.emitOn, c.opts.Warn)
+	if err != nil {
+		return explainBPF(err)
+	}
+	c.processes = newProcesses(c.sampler, c.emit, c.opts.Warn, c.allocProbes(), rts)
 	return nil
 }
 
@@ -254,6 +267,11 @@ func (c *capture) emit(time uint64, e eventlog.Event) error {
 }
 
 func (c *capture) emitNow(e eventlog.Event) error { return c.emit(now, e) }
+
+// emitOn writes an event of a capability; time is CLOCK_MONOTONIC.
+func (c *capture) emitOn(time uint64, cap int, e eventlog.Event) error {
+	return c.log.Write(max(time, c.start)-c.start, cap, e)
+}
 
 // follow captures until something ends it.
 func (c *capture) follow() (eventlog.EndReason, error) {

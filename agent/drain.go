@@ -79,6 +79,9 @@ func (c *capture) sample(s *perf.Sample) error {
 	if s.Record == bpf.RecordLabel {
 		return c.label(s)
 	}
+	if s.Record == bpf.RecordRTS {
+		return c.processes.rts.take(s)
+	}
 	im := c.processes.images[s.Pid]
 	if im == nil {
 		// Its fork or exec has not been told, or was lost.
@@ -100,6 +103,9 @@ func (c *capture) sample(s *perf.Sample) error {
 		return err
 	}
 	if err := c.countSample(im, s); err != nil {
+		return err
+	}
+	if err := c.processes.rts.sampled(s); err != nil {
 		return err
 	}
 	centres, err := c.centres.use(im, s.Ccs, c.emitNow)
@@ -209,6 +215,17 @@ func (c *capture) account() error {
 	}
 	if err := c.emit(now, cost); err != nil {
 		return err
+	}
+	probes, err := c.processes.rts.account()
+	if err != nil {
+		return err
+	}
+	c.sum.Probes = c.sum.Probes[:0]
+	for _, p := range probes {
+		c.sum.Probes = append(c.sum.Probes, *p)
+		if err := c.emit(now, p); err != nil {
+			return err
+		}
 	}
 	return c.log.Flush()
 }

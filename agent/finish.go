@@ -26,6 +26,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	logWorks := cause == nil
 	if logWorks {
 		try("capture", c.drain())
+		try("finish timeline", c.processes.rts.finish(monotonic()))
 		try("write log", c.account())
 		logWorks = len(errs) == 0
 	}
@@ -68,7 +69,7 @@ func (c *capture) close() error {
 		errs = append(errs, c.target.Close())
 	}
 	if c.processes != nil {
-		errs = append(errs, c.processes.alloc.Close(), c.processes.modules.Close())
+		errs = append(errs, c.processes.alloc.Close(), c.processes.rts.Close(), c.processes.modules.Close())
 	}
 	if c.statsOn != nil {
 		errs = append(errs, c.statsOn())

@@ -3,6 +3,7 @@ package agent
 import (
 	"time"
 
+	"ccagent/eventlog"
 	"ccagent/perf"
 )
 
@@ -50,7 +51,9 @@ type Summary struct {
 	Pieces  []string
 	Dropped int
 	// Events in the order they were asked for.
-	Events    []EventSummary
+	Events []EventSummary
+	// Probes are the accounting of the timeline's probes, as last written.
+	Probes    []eventlog.RTSProbes
 	Samples   uint64
 	Lost      uint64
 	Throttled uint64

@@ -124,6 +124,7 @@ type processes struct {
 	emit       func(time uint64, e eventlog.Event) error
 	warn       func(line string)
 	alloc      *allocProbes // nil unless allocation is sampled
+	rts        *rtsProbes   // nil unless a timeline is drawn
 	images     map[uint32]*image
 	generation uint32
 }
@@ -131,8 +132,8 @@ type processes struct {
 // now is for events that have no time of their own.
 const now = ^uint64(0)
 
-func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), alloc *allocProbes) *processes {
-	return &processes{sampler: s, modules: newModules(), tables: newTables(), emit: emit, warn: warn, alloc: alloc, images: map[uint32]*image{}}
+func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), alloc *allocProbes, rts *rtsProbes) *processes {
+	return &processes{sampler: s, modules: newModules(), tables: newTables(), emit: emit, warn: warn, alloc: alloc, rts: rts, images: map[uint32]*image{}}
 }
 
 // discover takes in a process that runs already.
@@ -216,6 +217,7 @@ func (ps *processes) tellWalker(im *image) error {
 		return err
 	}
 	ps.alloc.attach(im)
+	ps.rts.attach(im)
 	return nil
 }
 
@@ -237,6 +239,9 @@ func (ps *processes) apply(c perf.Change) error {
 		}
 		if old := ps.images[c.PID]; old != nil {
 			ps.alloc.drop(old)
+			if err := ps.rts.drop(old, time); err != nil {
+				return err
+			}
 		}
 		ps.newImage(c.PID).fromStart = true
 		path := readExe(c.PID)
@@ -263,6 +268,9 @@ func (ps *processes) apply(c perf.Change) error {
 		}
 		im.exited = true
 		ps.alloc.drop(im)
+		if err := ps.rts.drop(im, time); err != nil {
+			return err
+		}
 		if err := ps.sampler.Forget(c.PID); err != nil {
 			return err
 		}

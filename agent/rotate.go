@@ -85,6 +85,9 @@ func (c *capture) rotate() error {
 			return err
 		}
 	}
+	if err := c.processes.rts.declare(monotonic()); err != nil {
+		return err
+	}
 	return c.dropOld()
 }
 

@@ -73,6 +73,20 @@ func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assum
 	return l, !known
 }
 
+// WhyBlocked gives the offset of a thread's why_blocked in its TSO, and whether it is
+// a word of 32 bits there, not of 16.
+func WhyBlocked(version string, profiled bool) (offset uint16, wide bool) {
+	v, err := parseGHCVersion(version)
+	offset, wide = 40, true
+	if err == nil && v.before(9, 10) {
+		offset, wide = 34, false
+	}
+	if profiled {
+		offset += 16
+	}
+	return offset, wide
+}
+
 type ghcVersion struct{ major, minor int }
 
 func (v ghcVersion) before(major, minor int) bool {

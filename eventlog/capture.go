@@ -297,3 +297,20 @@ type CaptureEnd struct {
 	ExitStatus uint32 // the program's, as a shell shows it (128 + signal)
 	HaveStatus bool
 }
+
+// RTSProbes tells of one group of probes in the run-time system's code, from which
+// the log's standard events of collections and threads come. The last event of a
+// group holds the sums since the capture began.
+type RTSProbes struct {
+	Group   string // "gc" or "threads"
+	Problem string // why there are none; empty if there are
+	Sites   uint32 // instructions probed
+	Hits    uint64
+	Records uint64 // written to the log
+	Dropped uint64 // not written: too many in a moment
+	CostNs  uint64 // an estimate of what the hits have cost the program
+	// OutNs is for how long the probes were out, in order to keep to their budget.
+	OutNs uint64
+	// Missed counts the collections of that time, as the run-time system counts.
+	Missed uint64
+}

@@ -110,6 +110,8 @@ const (
 	IDSpan          = 1024
 	IDBlock         = 1025
 	IDLocations     = 1026
+
+	IDRTSProbes = 1030
 	IDCore          = 1027
 	IDCoreText      = 1028
 )

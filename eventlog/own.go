@@ -300,3 +300,17 @@ func (e *CoreText) layout(c *codec) {
 	c.v64(&e.Offset)
 	c.bytes(&e.Text)
 }
+
+func (*RTSProbes) EventID() uint16 { return IDRTSProbes }
+
+func (e *RTSProbes) layout(c *codec) {
+	c.str(&e.Group)
+	c.str(&e.Problem)
+	c.v32(&e.Sites)
+	c.v64(&e.Hits)
+	c.v64(&e.Records)
+	c.v64(&e.Dropped)
+	c.v64(&e.CostNs)
+	c.v64(&e.OutNs)
+	c.v64(&e.Missed)
+}

@@ -191,6 +191,7 @@ var kinds = []kind{
 	own[Span]("source span"),
 	own[Block]("block"),
 	own[Locations]("locations"),
+	own[RTSProbes]("probes of the run-time system"),
 	own[Core]("core"),
 	own[CoreText]("core text"),
 }

@@ -18,7 +18,7 @@ import (
 // Sample is one record of the stack walker. Frames are leaf first, each with
 // its kind in the top byte as package bpf defines it. A record of type
 // bpf.RecordLabel has no frames, but tells the label of thread Tso; one of type
-// bpf.RecordCCS tells of a cost-centre stack.
+// bpf.RecordCCS tells of a cost-centre stack; the frames of a bpf.RecordRTS are words.
 type Sample struct {
 	bpf.SampleHeader
 	Frames []uint64
@@ -90,7 +90,7 @@ func decodeSample(raw []byte, s *Sample) bool {
 	s.Frames = s.Frames[:0]
 	s.Label = ""
 	switch s.Record {
-	case bpf.RecordSample:
+	case bpf.RecordSample, bpf.RecordRTS:
 	case bpf.RecordLabel:
 		s.Label = strings.ToValidUTF8(string(frames[:s.FrameCount]), "�")
 		return true

@@ -24,7 +24,17 @@ struct regs {
 #define REG_C_SP(r) ((r)->rsp)
 #define REG_BASE(r) ((r)->r13)
 #define REG_STG_SP(r) ((r)->rbp)
+#define REG_STG_R1(r) ((r)->rbx)
+#define REG_STG_R2(r) ((r)->r14)
 #define REGS_IN_USER(r) (((r)->cs & 3) != 0)
+
+// Arguments of C functions.
+#define REG_ARG1(r) ((r)->rdi)
+#define REG_ARG2(r) ((r)->rsi)
+#define REG_ARG3(r) ((r)->rdx)
+#define REG_ARG4(r) ((r)->rcx)
+#define REG_ARG5(r) ((r)->r8)
+#define REG_ARG6(r) ((r)->r9)
 
 // DWARF numbers: System V ABI, AMD64 supplement, figure 3.36.
 #define DWARF_C_SP 7
@@ -76,7 +86,16 @@ struct regs {
 #define REG_C_SP(r) ((r)->sp)
 #define REG_BASE(r) ((r)->x[19])
 #define REG_STG_SP(r) ((r)->x[20])
+#define REG_STG_R1(r) ((r)->x[22])
+#define REG_STG_R2(r) ((r)->x[23])
 #define REGS_IN_USER(r) (((r)->pstate & 0xf) == 0)
+
+#define REG_ARG1(r) ((r)->x[0])
+#define REG_ARG2(r) ((r)->x[1])
+#define REG_ARG3(r) ((r)->x[2])
+#define REG_ARG4(r) ((r)->x[3])
+#define REG_ARG5(r) ((r)->x[4])
+#define REG_ARG6(r) ((r)->x[5])
 
 // DWARF numbers: DWARF for the Arm 64-bit architecture, 4.1.
 #define DWARF_C_SP 31
@@ -119,6 +138,16 @@ struct regs {
 #define REG_C_SP(r) ((r)->x[2])
 #define REG_BASE(r) ((r)->x[9])
 #define REG_STG_SP(r) ((r)->x[18])
+#define REG_STG_R1(r) ((r)->x[20])
+#define REG_STG_R2(r) ((r)->x[21])
+
+#define REG_ARG1(r) ((r)->x[10])
+#define REG_ARG2(r) ((r)->x[11])
+#define REG_ARG3(r) ((r)->x[12])
+#define REG_ARG4(r) ((r)->x[13])
+#define REG_ARG5(r) ((r)->x[14])
+#define REG_ARG6(r) ((r)->x[15])
+
 // The mode is in what follows, which programs may not read. User space is the lower
 // half of the addresses.
 #define REGS_IN_USER(r) ((s64)(r)->x[0] >= 0)

@@ -31,6 +31,9 @@ enum {
 // rRet: why a thread returned to the scheduler, and the value for a full nursery.
 #define BASE_RET 912
 #define HEAP_OVERFLOW 1
+#define THREAD_BLOCKED 4
+// In the eventlog, a blocked thread's reason is this plus why_blocked.
+#define STOPPED_FOREIGN_CALL 6
 
 // InCall: a call from C into Haskell. Within a safe foreign call that has called
 // back, the thread that waits is the enclosing call's.

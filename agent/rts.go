@@ -1,0 +1,484 @@
+package agent
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"ccagent/agent/rtsites"
+	"ccagent/agent/timeline"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/perf"
+	"ccagent/symbolize/elffile"
+
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// Events that are no samples: what the run-time system does, from probes in its
+// code, as the standard events of an eventlog.
+const (
+	GCEvent      = "gc"      // collections and the heap's size
+	ThreadsEvent = "threads" // threads run and stop, with the reason
+)
+
+// rtsGroupNames are by group of probes.
+var rtsGroupNames = [bpf.RTSGroups]string{bpf.RTSGroupGC: GCEvent, bpf.RTSGroupThreads: ThreadsEvent}
+
+// What a group's probes may cost: a share of the time that passes, and a little
+// more at once, so that a short burst is seen whole.
+const (
+	rtsBudget = 0.0025
+	rtsBurst  = 4 * time.Millisecond
+	// rtsTrap is what a hit of an emulated instruction costs beside the BPF
+	// program; measured on a virtual machine, Linux 6.18.
+	rtsTrap = 500 * time.Nanosecond
+	// rtsTick is how often the cost is looked at.
+	rtsTick = 10 * time.Millisecond
+)
+
+// rtsProbes draws the timeline of the first Haskell process of a capture. A nil one
+// does nothing.
+type rtsProbes struct {
+	wanted   [bpf.RTSGroups]bool
+	warn     func(string)
+	program  *bpf.Timeline
+	timeline *timeline.Timeline
+	image    *image // whose timeline it is
+	bias     uint64
+	sites    *rtsites.Sites
+	problem  [bpf.RTSGroups]error
+	told     bool // a problem was
+	heapInfo bool // the heap's parameters have been written
+
+	stop chan struct{}
+	done sync.WaitGroup
+
+	mu     sync.Mutex
+	groups [bpf.RTSGroups]rtsGroup
+	gaps   []rtsGap // not yet taken by the timeline
+}
+
+// rtsGroup is the state of a group's probes.
+type rtsGroup struct {
+	sites  []rtsites.Site
+	links  []link.Link
+	since  time.Time // when the budget began
+	out    time.Duration
+	outAt  time.Time // not zero while the probes are out
+	cost   time.Duration
+	counts bpf.RTSCounts
+	failed error // they could not be put back
+}
+
+// rtsGap is where a gap begins or ends.
+type rtsGap struct {
+	time   uint64
+	group  int
+	begins bool
+}
+
+// splitTimeline divides the names of events into those that are sampled and the
+// groups of probes.
+func splitTimeline(names []string) (sampled []string, groups [bpf.RTSGroups]bool, err error) {
+	for _, name := range names {
+		g := slices.Index(rtsGroupNames[:], name)
+		if g < 0 {
+			sampled = append(sampled, name)
+			continue
+		}
+		if groups[g] {
+			return nil, groups, fmt.Errorf("event %s is named twice", name)
+		}
+		groups[g] = true
+	}
+	return sampled, groups, nil
+}
+
+// newRTSProbes is nil unless a group is wanted.
+func newRTSProbes(wanted [bpf.RTSGroups]bool, sampler *bpf.Sampler, write timeline.Write, warn func(string)) (*rtsProbes, error) {
+	if wanted == [bpf.RTSGroups]bool{} {
+		return nil, nil
+	}
+	program, err := sampler.LoadTimeline()
+	if err != nil {
+		return nil, err
+	}
+	return &rtsProbes{wanted: wanted, warn: warn, program: program, timeline: timeline.New(write), stop: make(chan struct{})}, nil
+}
+
+// attach puts the probes into an image's process, unless they are in another's.
+func (p *rtsProbes) attach(im *image) {
+	if p == nil || p.image != nil || im.rts == nil || p.told {
+		return
+	}
+	sites, err := findRTSites(im.rts)
+	p.sites = sites
+	if err == nil {
+		p.image, p.bias = im, im.biasOf(im.rts)
+		err = p.program.SetGlobals(im.pid, p.globals(im))
+	}
+	for g := range p.groups {
+		if !p.wanted[g] {
+			continue
+		}
+		group := &p.groups[g]
+		if sites != nil {
+			group.sites = [][]rtsites.Site{bpf.RTSGroupGC: sites.GC, bpf.RTSGroupThreads: sites.Threads}[g]
+		}
+		switch {
+		case len(group.sites) > 0:
+			p.problem[g] = p.put(group)
+		case err != nil:
+			p.problem[g] = err
+		default:
+			p.problem[g] = &rtsites.MissingError{What: "sites"}
+		}
+		group.since = time.Now()
+	}
+	p.tellProblems()
+	if p.image != nil {
+		p.done.Add(1)
+		go p.control()
+	}
+}
+
+func (p *rtsProbes) tellProblems() {
+	for g, err := range p.problem {
+		if err == nil {
+			continue
+		}
+		p.told = true
+		p.warn(fmt.Sprintf("event %s is not available: %v; the other events go on", rtsGroupNames[g], err))
+	}
+}
+
+func findRTSites(mod *module) (*rtsites.Sites, error) {
+	info, err := mod.file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
+	}
+	f, err := elffile.Open(mod.file, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
+	}
+	return rtsites.Find(f)
+}
+
+// globals are the run-time addresses of the RTS's variables.
+func (p *rtsProbes) globals(im *image) bpf.RTSGlobals {
+	at := func(addr uint64) uint64 {
+		if addr == 0 {
+			return 0
+		}
+		return addr + p.bias
+	}
+	s := p.sites
+	g := bpf.RTSGlobals{
+		MblocksAllocated: at(s.MBlocks), N_allocBlocks: at(s.Blocks), Capabilities: at(s.Capabilities),
+		N_capabilities: at(s.CapabilityCount), Stats: at(s.Stats),
+	}
+	if s.CapabilitiesInPlace {
+		g.CapabilitiesInPlace = 1
+	}
+	b := &im.rts.binary
+	var wide bool
+	g.WhyBlocked, wide = bpf.WhyBlocked(b.GHCVersion, b.Profiled())
+	if wide {
+		g.WhyBlockedWide = 1
+	}
+	return g
+}
+
+// put puts a group's probes in.
+func (p *rtsProbes) put(g *rtsGroup) error {
+	// By the file that is held open: whatever the path names by now.
+	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", p.image.rts.file.Fd()))
+	if err != nil {
+		return fmt.Errorf("put probes into the program: %w", err)
+	}
+	for _, s := range g.sites {
+		offset, ok := p.image.rts.fileOffset(s.Addr)
+		if !ok {
+			err = &rtsites.MissingError{What: "code"}
+			break
+		}
+		var l link.Link
+		l, err = exe.Uprobe("", p.program.Program(), &link.UprobeOptions{
+			Address: offset, PID: int(p.image.pid), Cookie: bpf.RTSCookie(s.Probe, s.AtCall)})
+		if err != nil {
+			break
+		}
+		g.links = append(g.links, l)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("put probes into the program: %w", err), g.take())
+	}
+	return nil
+}
+
+// take takes a group's probes out.
+func (g *rtsGroup) take() error {
+	var err error
+	for _, l := range g.links {
+		err = errors.Join(err, l.Close())
+	}
+	g.links = nil
+	return err
+}
+
+// control holds each group to its budget.
+func (p *rtsProbes) control() {
+	defer p.done.Done()
+	tick := time.NewTicker(rtsTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-tick.C:
+		}
+		for g := range p.groups {
+			if p.wanted[g] && p.problem[g] == nil {
+				p.balance(g)
+			}
+		}
+	}
+}
+
+// balance takes a group's probes out when they have cost too much, and puts them
+// back when time has paid for it.
+func (p *rtsProbes) balance(g int) {
+	p.mu.Lock()
+	group := &p.groups[g]
+	err := p.measure(g)
+	allowed := rtsBurst + time.Duration(rtsBudget*float64(time.Since(group.since)))
+	in := group.outAt.IsZero()
+	failed := group.failed
+	cost := group.cost
+	p.mu.Unlock()
+	switch {
+	case err != nil || failed != nil:
+	case in && cost > allowed:
+		err = group.take()
+		p.mu.Lock()
+		group.outAt, group.failed = time.Now(), err
+		p.gaps = append(p.gaps, rtsGap{monotonic(), g, true})
+		p.mu.Unlock()
+	case !in && cost+rtsBurst/2 <= allowed:
+		at := monotonic()
+		err = p.put(group)
+		p.mu.Lock()
+		group.failed = err // the process may just have ended
+		if err == nil {
+			group.out += time.Since(group.outAt)
+			group.outAt = time.Time{}
+			p.gaps = append(p.gaps, rtsGap{at, g, false})
+		}
+		p.mu.Unlock()
+	}
+}
+
+// measure reads a group's counts, and estimates what the hits have cost.
+func (p *rtsProbes) measure(g int) error {
+	group := &p.groups[g]
+	counts, err := p.program.Counts(g)
+	if err != nil {
+		return err
+	}
+	hit := rtsTrap
+	if runs, ns, err := p.program.RunStats(); err == nil && runs > 0 {
+		hit += time.Duration(ns / runs)
+	}
+	group.cost += time.Duration(counts.Hits-group.counts.Hits) * hit
+	group.counts = counts
+	return nil
+}
+
+// take takes a record of a probe.
+func (p *rtsProbes) take(s *perf.Sample) error {
+	if p == nil || p.image == nil || s.Pid != p.image.pid {
+		return nil
+	}
+	if err := p.takeGaps(s.Time); err != nil {
+		return err
+	}
+	if !p.heapInfo {
+		p.heapInfo = true
+		if err := p.writeHeapInfo(s.Time); err != nil {
+			return err
+		}
+	}
+	return p.timeline.Take(timeline.Record{
+		Time: s.Time, Probe: bpf.RTSProbe(s.Event), Cap: int(s.Capability), Thread: s.Tso, Reason: s.Period, Words: s.Frames,
+	})
+}
+
+// sampled tells the timeline what a sample showed.
+func (p *rtsProbes) sampled(s *perf.Sample) error {
+	if p == nil || p.image == nil || s.Pid != p.image.pid || s.Capability == eventlog.NoCapability || !p.wanted[bpf.RTSGroupThreads] {
+		return nil
+	}
+	if err := p.takeGaps(s.Time); err != nil {
+		return err
+	}
+	return p.timeline.Sampled(s.Time, int(s.Capability), s.Tso)
+}
+
+// takeGaps hands the timeline the gaps up to a time.
+func (p *rtsProbes) takeGaps(until uint64) error {
+	p.mu.Lock()
+	n := 0
+	for n < len(p.gaps) && p.gaps[n].time <= until {
+		n++
+	}
+	due := p.gaps[:n:n]
+	p.gaps = p.gaps[n:]
+	p.mu.Unlock()
+	for _, g := range due {
+		if err := p.timeline.Gap(g.time, g.group, g.begins); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Offsets in RtsFlags.GcFlags that are the same from 8.10 to 9.14.
+const (
+	gcFlagsMaxHeap   = 28 // u32, blocks
+	gcFlagsAllocArea = 32 // u32, blocks
+)
+
+// writeHeapInfo reads the heap's parameters, which are settled before the first
+// collection or thread.
+func (p *rtsProbes) writeHeapInfo(at uint64) error {
+	const block, mblock = 4 << 10, 1 << 20
+	s := p.sites
+	var flags [gcFlagsAllocArea + 4]byte
+	var oldest [8]byte
+	var number [4]byte
+	if s.OldestGeneration == 0 || s.Flags == 0 || !p.peek(s.Flags+p.bias, flags[:]) || !p.peek(s.OldestGeneration+p.bias, oldest[:]) ||
+		!p.peek(binary.NativeEndian.Uint64(oldest[:]), number[:]) {
+		return nil
+	}
+	generation := binary.NativeEndian.Uint32(number[:])
+	if generation > 64 {
+		return nil // not what it was taken for
+	}
+	p.timeline.MajorGeneration = int(generation)
+	return p.timeline.Write(at, eventlog.NoCap, &eventlog.HeapInfo{
+		Generations: uint16(generation + 1),
+		MaxHeap:     uint64(binary.NativeEndian.Uint32(flags[gcFlagsMaxHeap:])) * block,
+		AllocArea:   uint64(binary.NativeEndian.Uint32(flags[gcFlagsAllocArea:])) * block,
+		MBlock:      mblock,
+		Block:       block,
+	})
+}
+
+// peek reads the process's memory; false if it cannot be read.
+func (p *rtsProbes) peek(addr uint64, into []byte) bool {
+	n, err := unix.ProcessVMReadv(int(p.image.pid), []unix.Iovec{{Base: &into[0], Len: uint64(len(into))}},
+		[]unix.RemoteIovec{{Base: uintptr(addr), Len: len(into)}}, 0)
+	return err == nil && n == len(into)
+}
+
+// onlyProblem is the problem if no group is available.
+func (p *rtsProbes) onlyProblem() error {
+	if p == nil {
+		return nil
+	}
+	var problem error
+	for g, err := range p.problem {
+		if p.wanted[g] && err == nil {
+			return nil
+		}
+		if err != nil {
+			problem = fmt.Errorf("event %s is not available: %w", rtsGroupNames[g], err)
+		}
+	}
+	return problem
+}
+
+// finish ends what is under way when the capture ends.
+func (p *rtsProbes) finish(at uint64) error {
+	if p == nil || p.image == nil {
+		return nil
+	}
+	return errors.Join(p.takeGaps(at), p.timeline.Close(at))
+}
+
+// declare makes a new log readable alone.
+func (p *rtsProbes) declare(at uint64) error {
+	if p == nil || p.image == nil {
+		return nil
+	}
+	p.heapInfo = false
+	return p.timeline.Declare(at)
+}
+
+// account gives the state of each wanted group.
+func (p *rtsProbes) account() ([]*eventlog.RTSProbes, error) {
+	if p == nil {
+		return nil, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []*eventlog.RTSProbes
+	for g := range p.groups {
+		if !p.wanted[g] {
+			continue
+		}
+		if err := p.measure(g); err != nil {
+			return nil, err
+		}
+		group := &p.groups[g]
+		e := &eventlog.RTSProbes{
+			Group: rtsGroupNames[g], Sites: uint32(len(group.sites)), Hits: group.counts.Hits, Records: group.counts.Records,
+			Dropped: group.counts.Dropped, CostNs: uint64(group.cost), OutNs: uint64(group.out),
+		}
+		if !group.outAt.IsZero() {
+			e.OutNs += uint64(time.Since(group.outAt))
+		}
+		switch {
+		case p.problem[g] != nil:
+			e.Problem = p.problem[g].Error()
+		case p.image == nil:
+			e.Problem = "no Haskell run-time system was seen"
+		}
+		if totals := p.timeline.Totals(); g == int(bpf.RTSGroupGC) && totals.Last > totals.First+totals.Collections {
+			e.Missed = totals.Last - totals.First - totals.Collections
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// drop ends the timeline of an image that has ended.
+func (p *rtsProbes) drop(im *image, at uint64) error {
+	if p == nil || p.image != im {
+		return nil
+	}
+	if err := p.takeGaps(at); err != nil {
+		return err
+	}
+	err := p.timeline.Close(at)
+	return errors.Join(err, p.program.Forget(im.pid))
+}
+
+// Close takes all probes out.
+func (p *rtsProbes) Close() error {
+	if p == nil {
+		return nil
+	}
+	close(p.stop)
+	p.done.Wait()
+	var err error
+	for g := range p.groups {
+		err = errors.Join(err, p.groups[g].take())
+	}
+	return errors.Join(err, p.program.Close())
+}

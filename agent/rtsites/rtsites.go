@@ -1,0 +1,294 @@
+package rtsites
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ccagent/bpf"
+	"ccagent/symbolize/elffile"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// Site is a place to probe.
+type Site struct {
+	Probe bpf.RTSProbe
+	Addr  uint64 // module address
+	// AtCall is set where Addr is a call: its return address is not on the stack.
+	AtCall bool
+	// Emulated is set where the kernel need not single-step the instruction.
+	Emulated bool
+}
+
+// Sites are the places of one run-time system.
+type Sites struct {
+	GC      []Site
+	Threads []Site
+	// Addresses of variables; 0 where one was not found.
+	MBlocks, Blocks, Capabilities, CapabilityCount, Stats, OldestGeneration, Flags uint64
+	// CapabilitiesInPlace: an array of pointers (from 9.6 on in some builds),
+	// not a pointer to one.
+	CapabilitiesInPlace bool
+}
+
+// MissingError is a run-time system that lacks something.
+type MissingError struct{ What string }
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("this GHC's run-time system has no %s where it is looked for", e.What)
+}
+
+// Reasons for which nothing can be found.
+var (
+	ErrNoSymbols = errors.New("the run-time system has no symbol table to find its code by; install the program unstripped (cabal: --disable-executable-stripping)")
+	ErrMachine   = errors.New("the run-time system's code is only known for x86-64")
+)
+
+// maxSymbolBytes bounds the symbol table that is read.
+const maxSymbolBytes = 512 << 20
+
+// maxProcedure bounds what is decoded of one procedure.
+const maxProcedure = 64 << 10
+
+// Find looks for all sites in the file that holds the run-time system.
+func Find(f *elffile.File) (*Sites, error) {
+	if f.Machine != elf.EM_X86_64 {
+		return nil, ErrMachine
+	}
+	if !f.HasSymtab() {
+		return nil, ErrNoSymbols
+	}
+	symbols, err := f.Symbols(maxSymbolBytes)
+	if err != nil {
+		return nil, fmt.Errorf("read symbols: %w", err)
+	}
+	x := finder{file: f, by: map[string]elffile.Symbol{}}
+	for _, s := range symbols {
+		if wanted(s.Name) {
+			if old, twice := x.by[s.Name]; !twice || old.Size == 0 {
+				x.by[s.Name] = s
+			}
+		}
+	}
+	s := &Sites{
+		MBlocks:          x.addr("mblocks_allocated"),
+		Blocks:           x.addr("n_alloc_blocks"),
+		CapabilityCount:  x.addr("n_capabilities"),
+		Capabilities:     x.addr("capabilities"),
+		Stats:            x.addr("stats"),
+		OldestGeneration: x.addr("oldest_gen"),
+		Flags:            x.addr("RtsFlags"),
+	}
+	s.CapabilitiesInPlace = x.by["capabilities"].Size > 8
+	if x.addr("GarbageCollect") == 0 && x.addr("StgReturn") == 0 {
+		return nil, ErrNoSymbols
+	}
+	s.GC = x.gc()
+	s.Threads = x.threads()
+	return s, x.err
+}
+
+// schedulers are the procedures that StgRun's caller is part of, by how the C
+// compiler inlined.
+var schedulers = []string{"schedule", "scheduleWaitThread", "scheduleWorker"}
+
+var procedures = []string{
+	"GarbageCollect", "gcWorkerThread", "stat_startGC", "stat_endGC", "stat_startGCWorker", "stat_endGCWorker",
+	"StgRun", "StgReturn", "stg_returnToSched", "stg_returnToSchedNotPaused", "stg_returnToSchedButFirst", "stg_threadFinished", "stg_stop_thread_info",
+	"threadPaused", "suspendThread", "resumeThread", "dirty_TSO", "tryWakeupThread", "scheduleThread",
+	"stg_labelThreadzh", "setThreadLabel",
+	"mblocks_allocated", "n_alloc_blocks", "n_capabilities", "capabilities", "stats", "oldest_gen", "RtsFlags",
+}
+
+func wanted(name string) bool {
+	return slices.Contains(procedures, name) || slices.Contains(schedulers, stem(name))
+}
+
+// stem is a C function's name without what the compiler adds to its variants.
+func stem(name string) string {
+	s, _, _ := strings.Cut(name, ".")
+	return s
+}
+
+// finder remembers the first thing that was missing.
+type finder struct {
+	file *elffile.File
+	by   map[string]elffile.Symbol
+	err  error
+}
+
+func (x *finder) addr(name string) uint64 { return x.by[name].Addr }
+
+func (x *finder) miss(what string) {
+	if x.err == nil {
+		x.err = &MissingError{what}
+	}
+}
+
+func (x *finder) gc() []Site {
+	start := x.called(bpf.RTSGCStart, "stat_startGC", "GarbageCollect")
+	end := x.called(bpf.RTSGCEnd, "stat_endGC", "GarbageCollect")
+	if len(start) == 0 || len(end) == 0 {
+		x.miss("call of stat_startGC and stat_endGC")
+		return nil
+	}
+	sites := append(start, end...)
+	// The non-threaded RTS has no workers.
+	sites = append(sites, x.called(bpf.RTSWorkerStart, "stat_startGCWorker", "gcWorkerThread")...)
+	return append(sites, x.called(bpf.RTSWorkerEnd, "stat_endGCWorker", "gcWorkerThread")...)
+}
+
+func (x *finder) threads() []Site {
+	var run []Site
+	for name := range x.by {
+		if slices.Contains(schedulers, stem(name)) {
+			run = append(run, x.called(bpf.RTSRun, "StgRun", name)...)
+		}
+	}
+	var stop []Site
+	for _, name := range []string{"stg_returnToSched", "stg_returnToSchedNotPaused", "stg_threadFinished", "stg_stop_thread_info"} {
+		at := x.branch(name, x86asm.JMP, "StgReturn")
+		if at == 0 {
+			x.miss("jump to StgReturn in " + name)
+			return nil
+		}
+		stop = append(stop, Site{Probe: bpf.RTSStop, Addr: at, Emulated: true})
+	}
+	if at := x.branch("stg_returnToSchedButFirst", x86asm.CALL, "threadPaused"); at != 0 {
+		stop = append(stop, Site{Probe: bpf.RTSStop, Addr: at, Emulated: true})
+	}
+	if len(run) == 0 {
+		x.miss("call of StgRun")
+		return nil
+	}
+	sites := append(run, stop...)
+	suspend := x.entered(bpf.RTSSuspend, "suspendThread")
+	resume := x.called(bpf.RTSResume, "dirty_TSO", "resumeThread")
+	if len(suspend) > 0 && len(resume) > 0 {
+		sites = append(append(sites, suspend...), resume...)
+	}
+	sites = append(sites, x.entered(bpf.RTSWakeup, "tryWakeupThread")...)
+	sites = append(sites, x.entered(bpf.RTSCreate, "scheduleThread")...)
+	if label := x.entered(bpf.RTSLabelArray, "setThreadLabel"); len(label) > 0 {
+		sites = append(sites, label...)
+	} else if at := x.addr("stg_labelThreadzh"); at != 0 {
+		sites = append(sites, Site{Probe: bpf.RTSLabelCString, Addr: at})
+	}
+	return sites
+}
+
+// called gives the sites of calls of a procedure in another.
+func (x *finder) called(p bpf.RTSProbe, callee, caller string) []Site {
+	target := x.addr(callee)
+	var sites []Site
+	if target == 0 {
+		return nil
+	}
+	x.each(caller, func(at uint64, inst x86asm.Inst) bool {
+		if inst.Op == x86asm.CALL && goesTo(at, inst) == target {
+			sites = append(sites, Site{Probe: p, Addr: at, AtCall: true, Emulated: true})
+		}
+		return true
+	})
+	return sites
+}
+
+// branch gives the address of the first branch to a procedure in another, 0 if there
+// is none.
+func (x *finder) branch(in string, op x86asm.Op, to string) (found uint64) {
+	target := x.addr(to)
+	if target == 0 {
+		return 0
+	}
+	x.each(in, func(at uint64, inst x86asm.Inst) bool {
+		if inst.Op == op && goesTo(at, inst) == target {
+			found = at
+		}
+		return found == 0
+	})
+	return found
+}
+
+// entered gives the site in a procedure's prologue.
+func (x *finder) entered(p bpf.RTSProbe, name string) []Site {
+	entry := x.addr(name)
+	if entry == 0 {
+		return nil
+	}
+	site := Site{Probe: p, Addr: entry}
+	x.each(name, func(at uint64, inst x86asm.Inst) bool {
+		switch {
+		case emulated(inst):
+			site.Addr, site.Emulated = at, true
+			return false
+		case touchesArguments(inst):
+			return false // too late: the entry itself then
+		}
+		return true
+	})
+	return []Site{site}
+}
+
+// each decodes a procedure's instructions until f says enough.
+func (x *finder) each(name string, f func(at uint64, inst x86asm.Inst) bool) {
+	sym := x.by[name]
+	if sym.Addr == 0 {
+		return
+	}
+	size := sym.Size
+	if size == 0 {
+		size = 512 // assembly without a size
+	}
+	code := x.file.ReadAddr(sym.Addr, min(size, maxProcedure))
+	for at := 0; at < len(code); {
+		inst, err := x86asm.Decode(code[at:], 64)
+		if err != nil || !f(sym.Addr+uint64(at), inst) {
+			return
+		}
+		at += inst.Len
+	}
+}
+
+// goesTo is where a direct branch at an address goes; 0 for others.
+func goesTo(at uint64, inst x86asm.Inst) uint64 {
+	rel, ok := inst.Args[0].(x86asm.Rel)
+	if !ok {
+		return 0
+	}
+	return at + uint64(inst.Len) + uint64(int64(rel))
+}
+
+// emulated reports whether the kernel's uprobes emulate the instruction:
+// branch_setup_xol_ops and push_setup_xol_ops in arch/x86/kernel/uprobes.c.
+func emulated(inst x86asm.Inst) bool {
+	_, direct := inst.Args[0].(x86asm.Rel)
+	_, register := inst.Args[0].(x86asm.Reg)
+	return direct && inst.Op != x86asm.LOOP || inst.Op == x86asm.PUSH && register
+}
+
+// touchesArguments reports whether an instruction may change an argument that is in
+// a register, or is no plain one.
+func touchesArguments(inst x86asm.Inst) bool {
+	switch inst.Op {
+	case x86asm.CMP, x86asm.TEST, x86asm.NOP:
+		return false
+	case x86asm.SUB:
+		return inst.Args[0] != x86asm.RSP
+	case x86asm.MOV, x86asm.LEA, x86asm.MOVZX, x86asm.XOR:
+	default:
+		return true
+	}
+	to, ok := inst.Args[0].(x86asm.Reg)
+	if !ok {
+		return inst.Op == x86asm.XOR
+	}
+	switch to {
+	case x86asm.RAX, x86asm.EAX, x86asm.RBX, x86asm.EBX, x86asm.RBP, x86asm.EBP, x86asm.R10, x86asm.R10L, x86asm.R11, x86asm.R11L,
+		x86asm.R12, x86asm.R12L, x86asm.R13, x86asm.R13L, x86asm.R14, x86asm.R14L, x86asm.R15, x86asm.R15L:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// on_rts_probe runs where the run-time system's code starts and ends collections,
+// and runs and stops threads. The probed instructions are calls, jumps and pushes,
+// which the kernel emulates.
+
+#include "kernel.h"
+#include "timeline.h"
+#include "walk_state.h"
+
+const volatile u64 pidns_dev = 0;
+const volatile u64 pidns_ino = 0;
+
+const enum rts_probe *emit_rts_probe __attribute__((unused));
+const enum rts_group *emit_rts_group __attribute__((unused));
+const enum rts_gc_word *emit_rts_gc_word __attribute__((unused));
+
+static u64 (*bpf_get_attach_cookie)(void *ctx) = (void *)174;
+static long (*bpf_probe_read_user_str)(void *dst, u32 size, const void *src) = (void *)114;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22); // the sampler's
+} samples SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024); // the sampler's
+	__type(key, u32);
+	__type(value, struct process_layout);
+} layouts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, u32);
+	__type(value, struct rts_globals);
+} rts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, RTS_GROUPS);
+	__type(key, u32);
+	__type(value, struct rts_counts);
+} rts_counted SEC(".maps");
+
+#define READ(dst, at) bpf_probe_read_user(dst, sizeof(*(dst)), (const void *)(at))
+
+// Of a word that cannot be read: all ones.
+INLINE u64 word_at(u64 at)
+{
+	u64 v;
+	if (READ(&v, at))
+		return -1ULL;
+	return v;
+}
+
+INLINE u64 global(u64 at) { return at ? word_at(at) : 0; }
+
+// From BaseReg to the capability that it lies in.
+#define BASE_OF_CAPABILITY 24
+
+INLINE void fill_gc(struct rts_record *r, struct regs *ctx, const struct rts_globals *g, u16 total_allocated, bool at_call)
+{
+	u64 sp = REG_C_SP(ctx) + (at_call ? 0 : 8);
+	r->words[GC_LIVE] = REG_ARG3(ctx);
+	r->words[GC_COPIED] = REG_ARG4(ctx);
+	r->words[GC_SLOP] = REG_ARG5(ctx);
+	r->words[GC_GENERATION] = (u32)REG_ARG6(ctx);
+	r->words[GC_THREADS] = (u32)word_at(sp);
+	r->words[GC_MAX_COPIED] = word_at(sp + 16); // behind the array of GC threads
+	r->words[GC_BALANCED] = word_at(sp + 24);
+	r->words[GC_MBLOCKS] = global(g->mblocks_allocated);
+	r->words[GC_BLOCKS] = global(g->n_alloc_blocks);
+	r->words[GC_COUNT] = g->stats ? (u32)word_at(g->stats) : 0;
+	u32 count = g->n_capabilities ? (u32)word_at(g->n_capabilities) : 0;
+	u64 array = g->capabilities;
+	if (array && !g->capabilities_in_place)
+		array = word_at(array);
+	u32 n = 0;
+	for (u32 i = 0; i < MAX_RTS_CAPABILITIES; i++) {
+		u64 cap, total;
+		if (i >= count || READ(&cap, array + 8 * i) || READ(&total, cap + BASE_OF_CAPABILITY + total_allocated))
+			break;
+		r->words[GC_FIRST_CAPABILITY + i] = total;
+		n++;
+	}
+	r->header.frame_count = GC_FIRST_CAPABILITY + n;
+}
+
+INLINE u64 stop_reason_of(u64 base, u64 tso, const struct rts_globals *g)
+{
+	u64 why = word_at(base + BASE_RET);
+	if (why != THREAD_BLOCKED)
+		return why;
+	u32 blocked = 0;
+	if (g->why_blocked_wide ? bpf_probe_read_user(&blocked, 4, (const void *)(tso + g->why_blocked))
+				: bpf_probe_read_user(&blocked, 2, (const void *)(tso + g->why_blocked)))
+		return why;
+	return blocked + STOPPED_FOREIGN_CALL;
+}
+
+// take_label fills in the label, and gives its length or 0.
+INLINE u64 take_label(struct rts_record *r, struct regs *ctx, u32 kind, u16 header)
+{
+	u64 bytes;
+	if (kind == RTS_LABEL_CSTRING) {
+		long n = bpf_probe_read_user_str(r->words, MAX_LABEL, (const void *)REG_STG_R2(ctx));
+		return n > 1 ? n - 1 : 0;
+	}
+	u64 array = REG_ARG3(ctx);
+	if (READ(&bytes, array + header))
+		return 0;
+	if (bytes > MAX_LABEL)
+		bytes = MAX_LABEL;
+	OPAQUE(bytes);
+	bytes &= MAX_LABEL;
+	if (bpf_probe_read_user(r->words, bytes, (const void *)(array + header + 8)))
+		return 0;
+	return bytes;
+}
+
+INLINE void current_process(struct sample_header *h)
+{
+	struct bpf_pidns_info in_namespace;
+	if (pidns_ino && !bpf_get_ns_current_pid_tgid(pidns_dev, pidns_ino, &in_namespace, sizeof(in_namespace))) {
+		h->pid = in_namespace.tgid;
+		h->tid = in_namespace.pid;
+		return;
+	}
+	u64 id = bpf_get_current_pid_tgid();
+	h->pid = id >> 32;
+	h->tid = (u32)id;
+}
+
+// bucket_is_empty bounds how many records of threads a CPU sends.
+INLINE bool bucket_is_empty(struct rts_counts *c, u64 time)
+{
+	u64 bucket = time >> RTS_BUCKET_SHIFT;
+	if (c->bucket != bucket) {
+		c->bucket = bucket;
+		c->in_bucket = 0;
+	}
+	return ++c->in_bucket > RTS_BUCKET_RECORDS;
+}
+
+SEC("uprobe")
+int on_rts_probe(struct regs *ctx)
+{
+	u64 cookie = bpf_get_attach_cookie(ctx);
+	u32 kind = cookie & 0xff;
+	u32 group = kind >= RTS_RUN ? RTS_GROUP_THREADS : RTS_GROUP_GC;
+	struct rts_counts *counts = bpf_map_lookup_elem(&rts_counted, &group);
+	if (!counts)
+		return 0;
+	counts->hits++;
+
+	struct rts_record r;
+	__builtin_memset(&r, 0, sizeof(r));
+	struct sample_header *h = &r.header;
+	h->time = bpf_ktime_get_ns();
+	current_process(h);
+	h->cpu = bpf_get_smp_processor_id();
+	h->event = kind;
+	h->record = RECORD_RTS;
+	h->capability = NO_CAPABILITY;
+	const struct process_layout *layout = bpf_map_lookup_elem(&layouts, &h->pid);
+	const struct rts_globals *g = bpf_map_lookup_elem(&rts, &h->pid);
+	if (!layout || !g)
+		return 0;
+	bool is_label = kind == RTS_LABEL_CSTRING || kind == RTS_LABEL_ARRAY;
+	if (group == RTS_GROUP_THREADS && !is_label && bucket_is_empty(counts, h->time)) {
+		counts->dropped++;
+		return 0;
+	}
+
+	u64 base = 0, tso = 0;
+	switch (kind) {
+	case RTS_STOP:
+		base = REG_BASE(ctx);
+		break;
+	case RTS_RUN:
+		base = REG_ARG2(ctx);
+		break;
+	case RTS_SUSPEND:
+		base = REG_ARG1(ctx);
+		break;
+	case RTS_LABEL_CSTRING:
+		base = REG_BASE(ctx);
+		tso = REG_STG_R1(ctx);
+		break;
+	case RTS_WAKEUP:
+	case RTS_CREATE:
+	case RTS_RESUME:
+	case RTS_LABEL_ARRAY:
+		tso = REG_ARG2(ctx);
+		base = REG_ARG1(ctx) + BASE_OF_CAPABILITY;
+		break;
+	default:
+		base = REG_ARG1(ctx) + BASE_OF_CAPABILITY;
+	}
+	u32 capability;
+	if (READ(&capability, base + BASE_CAPABILITY_NO) || capability >= NO_CAPABILITY)
+		return 0;
+	h->capability = capability;
+	if (kind == RTS_RUN || kind == RTS_STOP || kind == RTS_SUSPEND)
+		tso = word_at(base + BASE_CURRENT_TSO);
+	if (tso && READ(&h->tso, tso + layout->tso_id))
+		return 0;
+	u64 bytes = sizeof(*h);
+	if (kind == RTS_STOP)
+		h->period = stop_reason_of(base, tso, g);
+	if (kind == RTS_GC_END) {
+		fill_gc(&r, ctx, g, layout->total_allocated, cookie & RTS_AT_CALL);
+		bytes += 8 * (u64)h->frame_count;
+	}
+	if (is_label) {
+		u64 length = take_label(&r, ctx, kind, layout->header);
+		h->record = RECORD_LABEL;
+		h->frame_count = length;
+		bytes += length;
+	}
+	OPAQUE(bytes);
+	bytes &= 511;
+	if (bytes > sizeof(r))
+		return 0;
+	if (bpf_ringbuf_output(&samples, &r, bytes, BPF_RB_NO_WAKEUP))
+		counts->dropped++;
+	else
+		counts->records++;
+	return 0;
+}
+
+char program_license[] SEC("license") = "Dual BSD/GPL";
