@@ -27,12 +27,23 @@ func (a *App) why(act keymap.Action) string {
 	}
 	c, s := a.c, a.screens[a.screen]
 	switch act {
+	case keymap.Mode, keymap.Choose, keymap.OnlyThis, keymap.InvertSet, keymap.NonZero, keymap.Expensive, keymap.SaveSet:
+		if a.centres() == nil {
+			return "this is for cost centres; 4 shows them"
+		}
+		return s.Why(act)
 	case keymap.Undo:
+		if cc := a.centres(); cc != nil && cc.CanUndo() {
+			return ""
+		}
 		if !c.Stack.CanUndo() {
 			return "no transform to undo"
 		}
 		return ""
 	case keymap.Redo:
+		if cc := a.centres(); cc != nil && cc.CanRedo() {
+			return ""
+		}
 		if !c.Stack.CanRedo() {
 			return "nothing to redo"
 		}
@@ -108,7 +119,7 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		if !s.Back() && a.screen != 0 {
 			a.show(0)
 		}
-	case keymap.Search, keymap.Filter, keymap.Minimum, keymap.FocusExpr, keymap.Only:
+	case keymap.Search, keymap.Filter, keymap.Minimum, keymap.FocusExpr, keymap.Only, keymap.Choose, keymap.SaveSet:
 		a.ask(act)
 	case keymap.SearchNext:
 		a.find(1)
@@ -129,9 +140,17 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 	case keymap.Pop:
 		c.Stack.Pop()
 	case keymap.Undo:
-		c.Stack.Undo()
+		if cc := a.centres(); cc != nil && cc.CanUndo() {
+			cc.Do(act)
+		} else {
+			c.Stack.Undo()
+		}
 	case keymap.Redo:
-		c.Stack.Redo()
+		if cc := a.centres(); cc != nil && cc.CanRedo() {
+			cc.Do(act)
+		} else {
+			c.Stack.Redo()
+		}
 	case keymap.Sort:
 		c.Sort = c.Sort.Next()
 		a.say("sorted by "+c.Sort.String(), false)
@@ -171,6 +190,12 @@ func (a *App) show(i int) {
 	if i != a.screen {
 		a.before, a.screen = a.screen, i
 	}
+}
+
+// centres is the screen of cost centres if it is the one shown, else nil.
+func (a *App) centres() *view.CentreScreen {
+	s, _ := a.screens[a.screen].(*view.CentreScreen)
+	return s
 }
 
 // whyNotTransform says why an action cannot transform a subject.

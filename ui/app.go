@@ -122,7 +122,7 @@ func (a *App) loaded(p *profile.Profile) {
 		}
 		a.c.Stack.Push(t)
 	}
-	a.screens = [6]view.Screen{view.NewOverview(a.c), view.NewSourceScreen(a.c), view.NewStackScreen(a.c)}
+	a.screens = [6]view.Screen{view.NewOverview(a.c), view.NewSourceScreen(a.c), view.NewStackScreen(a.c), view.NewCentreScreen(a.c)}
 }
 
 // Update implements tea.Model.

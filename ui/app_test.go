@@ -138,6 +138,8 @@ func TestScreens(t *testing.T) {
 			{"source", []string{"2"}},
 			{"tree", []string{"3"}},
 			{"inverted", []string{"3", "i"}},
+			{"centres", []string{"4"}},
+			{"centre-stacks", []string{"4", "M", "M"}},
 			{"help", []string{"?"}},
 		} {
 			s := start(t, p, size[0], size[1], Options{ASCII: true})

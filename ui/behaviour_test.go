@@ -248,7 +248,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 	t.Setenv("VISUAL", "")
 	t.Setenv("EDITOR", "")
 	for key, want := range map[string]string{
-		"4": "the screen for cost centres is not built yet", "u": "no transform to undo", "ctrl+r": "nothing to redo",
+		"M": "this is for cost centres; 4 shows them", "u": "no transform to undo", "ctrl+r": "nothing to redo",
 		"backspace": "no transform to take off", "n": "no search yet", "i": "3 shows it", "e": "$EDITOR", "-": "all of the time is on screen",
 		"p": "the sandwich view is not built yet", "%": "no transform holds",
 	} {

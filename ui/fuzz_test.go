@@ -35,6 +35,7 @@ func FuzzKeys(f *testing.F) {
 	}
 	keys := everyKey()
 	f.Fuzz(func(t *testing.T, seed uint64, steps []byte) {
+		t.Chdir(t.TempDir()) // some keys write files
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		w, h := 1+rnd.IntN(210), 1+rnd.IntN(70)
 		s := start(t, profiles[rnd.IntN(len(profiles))], w, h, Options{ASCII: rnd.IntN(2) == 0})
@@ -73,6 +74,7 @@ func mouse(rnd *rand.Rand, w, h int) tea.Msg {
 // A walk with every key at each of the sizes of the issue, for those who do not fuzz.
 func TestRandomKeys(t *testing.T) {
 	keys := everyKey()
+	t.Chdir(t.TempDir()) // some keys write files
 	for _, o := range []fixture.Options{{Samples: 300}, {Samples: 50, Hostile: true}, {Empty: true}} {
 		p := fixture.Profile(t, o)
 		for i, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}, {20, 5}, {1, 1}, {79, 23}, {300, 3}, {3, 100}} {

@@ -1,7 +1,10 @@
 package ui
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +33,8 @@ var labels = map[keymap.Action][2]string{
 	keymap.Filter:    {"&", "regular expression; ! first inverts, empty lists all"},
 	keymap.Minimum:   {"least share in %: ", "rows below it are left out; 0 lists all"},
 	keymap.FocusExpr: {"focus /", "keeps samples with a frame whose name matches"},
+	keymap.Choose:    {"centres: ", "globs or presets with commas: @bindings @modules @packages Main.load*,module:Data.*"},
+	keymap.SaveSet:   {"write centres to ", "a file; ccview ccs --set reads it"},
 	keymap.Only:      {"keep only ", "thread N, cap N, tid N, pid N, cpu N or a category"},
 }
 
@@ -39,6 +44,10 @@ func (a *App) ask(what keymap.Action) {
 	switch what {
 	case keymap.Filter:
 		p.input.SetValue(a.c.Filter.Text)
+	case keymap.Choose:
+		p.input.SetValue(a.centres().Patterns())
+	case keymap.SaveSet:
+		p.input.SetValue("centres.ccs")
 	case keymap.Only:
 		p.hint = a.kinds()
 	case keymap.Minimum:
@@ -89,6 +98,11 @@ func (a *App) typed() {
 			return
 		}
 		a.c.Minimum = v
+	case keymap.Choose:
+		if _, err := view.ParsePatterns(text); err != nil {
+			p.err = err.Error()
+		}
+	case keymap.SaveSet:
 	case keymap.Only:
 		if _, err := model.ParseOnly(text); err != nil && text != "" {
 			p.err = err.Error()
@@ -139,6 +153,12 @@ func (a *App) accept() {
 		if p.hint == "no match" {
 			a.say("no match for "+text, true)
 		}
+	case keymap.Choose:
+		if set, err := view.ParsePatterns(text); err == nil {
+			a.centres().Choose(set)
+		}
+	case keymap.SaveSet:
+		a.saveCentres(text)
 	case keymap.Only:
 		if t, err := model.ParseOnly(text); err == nil {
 			a.c.Stack.Push(t)
@@ -188,4 +208,30 @@ func (a *App) kinds() string {
 	list("thread", threads)
 	out = append(out, "haskell gc rts foreign kernel")
 	return "there are: " + strings.Join(out, ", ")
+}
+
+// saveCentres writes what is chosen to a file that is not there yet.
+func (a *App) saveCentres(path string) {
+	text, err := model.NewEngine(a.c.Profile).SaveSet(a.centres().Choice())
+	if err == nil {
+		err = writeNew(path, []byte(text))
+	}
+	if err != nil {
+		a.say("write centres: "+err.Error(), true)
+		return
+	}
+	a.say("centres written to "+path, false)
+}
+
+// writeNew writes a file and never over another.
+func writeNew(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already; give another name", path)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }

@@ -14,6 +14,7 @@ const (
 	HalfUp   Action = "half-page-up"
 	HalfDown Action = "half-page-down"
 	PageUp   Action = "page-up"
+	Mark     Action = "mark"
 	PageDown Action = "page-down"
 
 	NextPane   Action = "next-pane"
@@ -54,6 +55,14 @@ const (
 	Minimum  Action = "minimum"
 	Raw      Action = "raw-names"
 
+	Mode      Action = "mode"
+	Choose    Action = "choose-centres"
+	OnlyThis  Action = "only-this-centre"
+	InvertSet Action = "invert-centres"
+	NonZero   Action = "non-zero"
+	Expensive Action = "most-expensive"
+	SaveSet   Action = "save-centres"
+
 	RangeFrom Action = "range-from"
 	RangeTo   Action = "range-to"
 	ZoomIn    Action = "zoom-in"
@@ -83,7 +92,8 @@ var Table = []Section{
 		{Bottom, []string{"G", "end"}, "G end", "", "last", ""},
 		{HalfDown, []string{"ctrl+d"}, "ctrl-d", "", "half a page down", ""},
 		{HalfUp, []string{"ctrl+u"}, "ctrl-u", "", "half a page up", ""},
-		{PageDown, []string{"pgdown", "space"}, "pgdn space", "", "a page down", ""},
+		{PageDown, []string{"pgdown"}, "pgdn", "", "a page down", ""},
+		{Mark, []string{"space"}, "space", "", "a page down; on cost centres: choose the row's centre, or drop it", ""},
 		{PageUp, []string{"pgup"}, "pgup", "", "a page up", ""},
 	}},
 	{"Panes and screens", []Binding{
@@ -95,7 +105,7 @@ var Table = []Section{
 		{Screen1, []string{"1"}, "1", "", "main screen: timeline, hot list, source", ""},
 		{Screen2, []string{"2"}, "2", "", "source with its causes", ""},
 		{Screen3, []string{"3"}, "3", "", "call tree", ""},
-		{Screen4, []string{"4"}, "4", "", "cost centres", "the screen for cost centres is not built yet"},
+		{Screen4, []string{"4"}, "4", "", "cost centres, chosen after the run", ""},
 		{Screen5, []string{"5"}, "5", "", "heap over time", "the screen for heap profiles is not built yet"},
 		{Screen6, []string{"6"}, "6", "", "difference of two logs", "the screen for comparing two logs is not built yet"},
 		{PrevScreen, []string{"`"}, "`", "", "the screen before this one", ""},
@@ -128,12 +138,21 @@ var Table = []Section{
 		{Raw, []string{"R"}, "R", "", "the linker's symbol of the selected row", ""},
 		{Sandwich, []string{"p"}, "p", "", "callers and callees of one function", "the sandwich view is not built yet; 3 and i show callers"},
 	}},
+	{"Cost centres", []Binding{
+		{Mode, []string{"M"}, "M", "mode", "next mode: lexical, evaluation, stacks, exact", ""},
+		{Choose, []string{"C"}, "C", "centres", "choose by globs or presets: Main.load*, module:Data.*, @modules", ""},
+		{OnlyThis, []string{"*"}, "*", "", "only this centre; all others are dropped", ""},
+		{InvertSet, []string{"~"}, "~", "", "choose what is dropped, and drop what is chosen", ""},
+		{NonZero, []string{"Z"}, "Z", "", "only rows with a cost of their own, or all", ""},
+		{Expensive, []string{"x"}, "x", "", "to the most expensive cost-centre stack", ""},
+		{SaveSet, []string{"w"}, "w", "", "write the chosen centres to a file for ccview ccs --set", ""},
+	}},
 	{"Timeline", []Binding{
 		{RangeFrom, []string{"["}, "[", "range", "the range begins at the cursor", ""},
 		{RangeTo, []string{"]"}, "]", "", "the range ends at the cursor", ""},
 		{Brush, []string{"v"}, "v", "", "brush: a range begins here and grows with the cursor; again keeps it", ""},
-		{ZoomIn, []string{"+", "="}, "+", "", "zoom in about the cursor", ""},
-		{ZoomOut, []string{"-"}, "-", "", "zoom out", ""},
+		{ZoomIn, []string{"+", "="}, "+", "", "zoom in about the cursor; on cost centres: choose all that stand on the row, or its module", ""},
+		{ZoomOut, []string{"-"}, "-", "", "zoom out; on cost centres: drop them", ""},
 		{ZoomFit, []string{"0"}, "0", "", "all of the time", ""},
 		{PanLeft, []string{"<"}, "<", "", "earlier", ""},
 		{PanRight, []string{">"}, ">", "", "later", ""},

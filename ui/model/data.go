@@ -26,6 +26,7 @@ type Need struct {
 	Detail   bool           // what screen 2 tells of the line is on screen
 	Tree     bool           // the call tree is on screen
 	Invert   bool           // leaves first
+	Centres  CentreChoice   // the cost centres on screen
 }
 
 // Data answers a Need. It is immutable; parts that did not change are shared
@@ -39,6 +40,7 @@ type Data struct {
 	Source   *Source
 	Line     *Line
 	Tree     *Tree
+	Centres  *CostCentres
 	// Problem is why a part is missing, in words; empty if nothing is.
 	Problem string
 }

@@ -10,6 +10,7 @@ import (
 // Engine computes Data. It is for one goroutine at a time.
 type Engine struct {
 	p          *profile.Profile
+	files      map[string]profile.FileID // by path; made when first asked for
 	selections cache[*profile.Selection]
 	hot        cache[*Hot]
 	summary    cache[*Summary]
@@ -19,6 +20,9 @@ type Engine struct {
 	line       cache[*Line]
 	tree       cache[*Tree]
 	text       cache[fileText]
+	centres    cache[*centreData]
+	attributed cache[*profile.CostCentres]
+	centreRows cache[*CostCentres]
 }
 
 // NewEngine gives an engine on a profile.
@@ -51,7 +55,7 @@ func (c *cache[V]) get(key string, make func() V) V {
 // Equal reports whether two needs ask for the same.
 func (n *Need) Equal(o *Need) bool {
 	return n.Event == o.Event && slices.Equal(n.Stack, o.Stack) && n.Selected == o.Selected && n.File == o.File &&
-		n.Line == o.Line && n.Detail == o.Detail && n.From == o.From && n.To == o.To && n.Cols == o.Cols && n.Tree == o.Tree && n.Invert == o.Invert
+		n.Line == o.Line && n.Detail == o.Detail && n.From == o.From && n.To == o.To && n.Cols == o.Cols && n.Tree == o.Tree && n.Invert == o.Invert && n.Centres == o.Centres
 }
 
 // Compute answers a need.
@@ -80,6 +84,15 @@ func (e *Engine) Compute(n Need) *Data {
 	}
 	if n.Tree {
 		d.Tree = e.tree.get(fmt.Sprint(base, n.Invert), func() *Tree { return callTree(sel, n.Invert) })
+	}
+	if n.Centres.On {
+		d.Centres = e.centreRows.get(fmt.Sprint(base, n.Centres), func() *CostCentres {
+			cc, err := e.costCentres(sel, base, n.Centres)
+			if err != nil {
+				d.Problem = err.Error()
+			}
+			return cc
+		})
 	}
 	return d
 }

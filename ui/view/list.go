@@ -22,7 +22,7 @@ func moveList(l *widget.List, a keymap.Action) bool {
 		l.Move((l.Page() + 1) / 2)
 	case keymap.PageUp:
 		l.Move(-l.Page())
-	case keymap.PageDown:
+	case keymap.PageDown, keymap.Mark:
 		l.Move(l.Page())
 	default:
 		return false

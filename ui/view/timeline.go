@@ -86,7 +86,7 @@ func (tp *timelinePane) do(a keymap.Action) string {
 		tp.moveTo(w.Cursor + 1)
 	case keymap.HalfUp, keymap.PageUp:
 		tp.moveTo(w.Cursor - 10)
-	case keymap.HalfDown, keymap.PageDown:
+	case keymap.HalfDown, keymap.PageDown, keymap.Mark:
 		tp.moveTo(w.Cursor + 10)
 	case keymap.Top:
 		tp.moveTo(0)

@@ -1,0 +1,80 @@
+package profile
+
+import (
+	"slices"
+	"strings"
+)
+
+// Without gives the centres less some of them, by their names: what they bore
+// falls to those around and below them. List stays as it is.
+func (c *Centres) Without(dropped map[string]bool) *Centres {
+	if len(dropped) == 0 {
+		return c
+	}
+	off := make([]bool, len(c.List))
+	for i := range c.List {
+		off[i] = dropped[c.List[i].Name]
+	}
+	out := &Centres{List: c.List, Missed: c.Missed, p: c.p, spans: make(map[FileID][]spanCentre, len(c.spans))}
+	for _, l := range []struct{ from, to *[]int32 }{{&c.binding, &out.binding}, {&c.module, &out.module}, {&c.pkg, &out.pkg}} {
+		*l.to = slices.Clone(*l.from)
+		for i, centre := range *l.to {
+			if centre != 0 && off[centre-1] {
+				(*l.to)[i] = 0
+			}
+		}
+	}
+	for f, sps := range c.spans {
+		out.spans[f] = slices.DeleteFunc(slices.Clone(sps), func(s spanCentre) bool { return off[s.centre] })
+	}
+	return out
+}
+
+// Chosen gives the set that names the centres less some of them, to be saved:
+// the set itself if none is left out.
+func (c *Centres) Chosen(set CentreSet, dropped map[string]bool) CentreSet {
+	if len(dropped) == 0 {
+		return set
+	}
+	var out CentreSet
+	named := make(map[string]bool)
+	for _, p := range set.Patterns {
+		if p.Name != "" {
+			named[p.Name] = true
+			if !dropped[p.Name] {
+				out.Patterns = append(out.Patterns, p)
+			}
+		}
+	}
+	escape := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`)
+	for i := range c.List {
+		x := &c.List[i]
+		if dropped[x.Name] || named[x.Name] {
+			continue
+		}
+		p := CentrePattern{HasLevel: true, Level: x.Level(), Glob: escape.Replace(x.Name)}
+		if p.Level == LevelSpan {
+			p.Glob = x.Name // a stretch of source, not a glob
+		}
+		out.Patterns = append(out.Patterns, p)
+	}
+	return out
+}
+
+// Level tells what a centre is: a binding, module, package, file or span.
+func (x *Centre) Level() Level {
+	switch {
+	case x.Span != "" && x.Name == x.Span:
+		return LevelSpan
+	case x.Module != "" && x.Name == x.Module:
+		return LevelModule
+	case x.Package != "" && x.Name == x.Package:
+		return LevelPackage
+	case x.Module != "" && strings.HasPrefix(x.Name, x.Module+".") || x.Module != "" && strings.HasPrefix(x.Name, x.Module+" "):
+		return LevelBinding
+	case x.Module == "":
+		return LevelBinding
+	}
+	return LevelFile
+}
+

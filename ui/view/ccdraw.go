@@ -1,0 +1,241 @@
+package view
+
+import (
+	"fmt"
+	"image"
+	"strings"
+
+	"ccagent/ui/model"
+	"ccagent/ui/theme"
+	"ccagent/ui/widget"
+)
+
+// markCell is where a row's [x] ends.
+const markCell = 5
+
+// centreColumns decides what a width has room for; names come first.
+type centreColumns struct {
+	inherited, forced, before bool
+	bar                       int
+}
+
+func (s *CentreScreen) columns(w int) centreColumns {
+	c := centreColumns{inherited: true}
+	left := w - markCell - 2*8 - 28
+	if left >= 8 {
+		c.forced = true
+		left -= 8
+	}
+	if left >= 20 && !s.choice.Mode.Stacks() {
+		c.before = true
+		left -= 17
+	}
+	if left >= 8 {
+		c.bar = min(16, left-1)
+	}
+	return c
+}
+
+func (s *CentreScreen) draw(p *widget.Painter, r widget.Rect) {
+	title := "cost centres  " + s.choice.Mode.String()
+	note := ""
+	if d := s.data; d != nil {
+		title += fmt.Sprintf("  %d of %d chosen", d.Centres-d.Dropped, d.Centres)
+		note = "space toggles  " + s.Patterns()
+		if s.nonZero {
+			note += "  non-zero"
+		}
+		if s.c.Filter.RE != nil {
+			note += "  & " + s.c.Filter.Text
+		}
+		if s.c.Minimum > 0 {
+			note += "  min " + widget.Percent(s.c.Minimum)
+		}
+	}
+	p.Box(r, title, note, true)
+	in := r.Inset(1)
+	if in.Empty() {
+		return
+	}
+	if s.data == nil {
+		p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "computing"+p.Glyphs.More, p.Theme.Dim)
+		return
+	}
+	cols := s.columns(in.Dx())
+	if in.Dy() >= 8 {
+		s.header(p, in, cols)
+		in.Min.Y++
+		in.Max.Y -= s.foot(p, in)
+	}
+	s.inner = in
+	if len(s.rows) == 0 {
+		s.drawEmpty(p, in)
+		return
+	}
+	s.list.Draw(in, func(i, y int) { s.drawRow(p, in, cols, i, y) })
+}
+
+func (s *CentreScreen) header(p *widget.Painter, in widget.Rect, cols centreColumns) {
+	x := in.Min.X + markCell
+	put := func(text string, w int) {
+		p.Text(x, in.Min.Y, in.Max.X, pad(text, w), p.Theme.Dim)
+		x += w
+	}
+	put("  indiv", 8)
+	put("   incl", 8)
+	if cols.forced {
+		put(" forced", 8)
+	}
+	if cols.before {
+		put(" for others", 17)
+	}
+	if cols.bar > 0 {
+		p.Cell(x, in.Min.Y, p.Glyphs.Full, p.Theme.Only)
+		p.Text(x+1, in.Min.Y, x+cols.bar, "indiv", p.Theme.Dim)
+		if cols.bar >= 13 {
+			p.Cell(x+7, in.Min.Y, p.Glyphs.Light, p.Theme.Shared)
+			p.Text(x+8, in.Min.Y, x+cols.bar, "incl", p.Theme.Dim)
+		}
+		x += cols.bar + 1
+	}
+	what := "cost centre"
+	if s.choice.Mode.Stacks() {
+		what = "cost-centre stack, root first"
+	}
+	p.Text(x, in.Min.Y, in.Max.X, what, p.Theme.Dim)
+}
+
+// foot draws what holds for all rows, and gives the number of its lines.
+func (s *CentreScreen) foot(p *widget.Painter, in widget.Rect) int {
+	d, b := s.data, s.c.Base
+	lines := []string{fmt.Sprintf("individual sums to %s of the samples; choosing never changes the total", widget.Percent(d.Sum*b))}
+	lines = append(lines, fmt.Sprintf("own code %s, callees' %s, forced %s, in no centre %s", widget.Percent(d.Own*b), widget.Percent(d.Subsumed*b), widget.Percent(d.Forced*b), widget.Percent(d.Pseudo*b)))
+	if s.choice.Mode.Stacks() && in.Dy() >= 12 && d.Expensive >= 0 {
+		lines = append([]string{"most expensive: " + s.stack(p, d.Expensive)}, lines...)
+	}
+	switch {
+	case len(d.Missed) > 0:
+		lines = append([]string{d.Missed[0]}, lines...)
+	case !d.Notes:
+		lines = append([]string{"no source notes: centres are bindings by their symbols; build with -g3"}, lines...)
+	case d.Gap > 0 && in.Dy() >= 14:
+		lines = append(lines, widget.Percent(d.Gap*b)+" was attributed past frames that are missing from the stacks")
+	}
+	if d.Deep > 0 {
+		lines = append(lines, widget.Percent(d.Deep*b)+" is in stacks of more centres than are kept: choose fewer")
+	}
+	for i, l := range lines {
+		st := p.Theme.Dim
+		if i == 0 && len(d.Missed) > 0 {
+			st = p.Theme.Warn
+		}
+		p.Text(in.Min.X+1, in.Max.Y-len(lines)+i, in.Max.X-1, l, st)
+	}
+	return len(lines)
+}
+
+// stack tells a row's stack, topmost centre first.
+func (s *CentreScreen) stack(p *widget.Painter, row int) string {
+	var names []string
+	for i := row; i >= 0; i = s.data.Rows[i].Parent {
+		names = append(names, s.data.Rows[i].Name)
+	}
+	return widget.Percent(s.data.Rows[row].Individual*s.c.Base) + " " + strings.Join(names, " on ")
+}
+
+func (s *CentreScreen) drawRow(p *widget.Painter, in widget.Rect, cols centreColumns, i, y int) {
+	at := s.rows[i]
+	r := &s.data.Rows[at]
+	t := p.Theme
+	selected := i == s.list.Cursor
+	dropped := !r.Chosen && !r.Pseudo
+	if selected {
+		p.Text(in.Min.X, y, in.Max.X, p.Glyphs.Pointer, t.Strong)
+	}
+	switch {
+	case dropped:
+		p.Text(in.Min.X+1, y, in.Max.X, "[ ]", t.Dim)
+	case !r.Pseudo:
+		p.Text(in.Min.X+1, y, in.Max.X, "[x]", t.Key)
+	}
+	x := in.Min.X + markCell
+	figure := func(f float64, st theme.Style, known bool) {
+		text := "-"
+		if known {
+			text = widget.Percent(f * s.c.Base)
+		}
+		p.Right(x, x+7, y, text, st)
+		x += 8
+	}
+	st := t.Text
+	if l := theme.HeatLevel(r.Individual * s.c.Base); l > 0 {
+		st = t.Heat[l-1]
+	}
+	figure(r.Individual, st, !dropped)
+	figure(r.Inherited, t.Text, !dropped)
+	if cols.forced {
+		figure(r.Forced, t.Dim, !dropped && r.Forced > 0)
+	}
+	if cols.before {
+		text := ""
+		switch more := r.Individual - r.Before; {
+		case dropped:
+			text = "alone " + widget.Percent(r.Before*s.c.Base)
+		case more > 1e-9:
+			text = "+" + widget.Percent(more*s.c.Base)
+		}
+		p.Text(x+1, y, x+16, text, t.Link)
+		x += 17
+	}
+	if cols.bar > 0 {
+		p.Bar(x, y, cols.bar, r.Individual*s.c.Base, r.Inherited*s.c.Base)
+		x += cols.bar + 1
+	}
+	room := max(2, (in.Max.X-x)/3)
+	if d := s.depth[at]; d > room {
+		p.Right(x, x+room, y, fmt.Sprintf("%d%s", d, p.Glyphs.More), t.Dim)
+		x += room
+	} else {
+		x += d
+	}
+	s.drawName(p, in, x, y, r, dropped)
+	if selected {
+		p.Tint(widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, y+1)}, t.Selected)
+	}
+}
+
+func (s *CentreScreen) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model.CentreRow, dropped bool) {
+	t := p.Theme
+	st := t.Text
+	if r.Pseudo || dropped {
+		st = t.Dim
+	}
+	if s.c.Search.RE != nil && s.c.Search.RE.MatchString(r.Name) {
+		st = t.Match
+	}
+	x = p.Text(x, y, in.Max.X, r.Name, st)
+	where := ""
+	if r.Path != "" && r.Line > 0 {
+		where = fmt.Sprintf("  %s:%d", r.Path, r.Line)
+	}
+	if x+p.Width(where) < in.Max.X {
+		p.Text(x, y, in.Max.X, where, t.Dim)
+	}
+}
+
+func (s *CentreScreen) drawEmpty(p *widget.Painter, in widget.Rect) {
+	lines := []string{"no cost centre has samples", "C chooses others: @bindings, @modules, @packages or globs"}
+	switch {
+	case s.c.Data.Summary != nil && s.c.Data.Summary.Kept == 0:
+		lines = []string{"no sample is left to attribute", "backspace takes the last transform off, t shows the next event"}
+	case s.c.Filter.RE != nil:
+		lines = []string{"no cost centre matches & " + s.c.Filter.Text, "& and enter lists all"}
+	case s.c.Minimum > 0:
+		lines = []string{"no cost centre has " + widget.Percent(s.c.Minimum), "L changes the minimum"}
+	}
+	for i, l := range lines {
+		if in.Min.Y+i < in.Max.Y {
+			p.Text(in.Min.X+2, in.Min.Y+i, in.Max.X, l, p.Theme.Dim)
+		}
+	}
+}
