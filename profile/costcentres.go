@@ -234,6 +234,8 @@ func (a *attribution) enter(st *standing, cafs *cafs, visible []int8) {
 	place := p.nodes.place[st.node]
 	switch k := p.nodes.kind[st.node]; {
 	case k == eventlog.FrameContext: // the root of a tree of its own
+	case k == eventlog.FrameSkipped && a.exact: // the stack's way down is not known
+		a.stack.base(a.pseudoCentre(centreUnresolved, ""))
 	case k == eventlog.FrameSkipped:
 		a.stack.push(itemGap)
 		st.update = false
@@ -314,7 +316,7 @@ func (a *attribution) samples(sites []uint32, st *standing) {
 		a.out.deep(a.stack.depth >= maxStackDepth, w)
 		top, forced, gap := a.stack.nearest()
 		claimed := !a.centres[top].Pseudo
-		if !claimed && top == a.stack.root && !a.mains(i, st) {
+		if a.carried && st.node == 0 || !claimed && top == a.stack.root && !a.mains(i, st) {
 			a.out.Pseudo = satAdd(a.out.Pseudo, w)
 			a.rows.alone(a, a.pseudoCentre(a.category(i, st), ""), w, n)
 			continue

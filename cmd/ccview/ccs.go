@@ -94,7 +94,7 @@ func (v *ccs) run(c *cobra.Command, path string) error {
 	o := v.options(path)
 	switch {
 	case v.prof:
-		return v.report(s, centres, o)
+		return v.report(s, centres, stacks, o)
 	case v.dot:
 		return text.Graph(v.stdout, s, s.CostCentres(centres, stacks), o)
 	case v.stack:
@@ -191,15 +191,15 @@ func (v *ccs) centres(p *profile.Profile, set profile.CentreSet, path string) (*
 }
 
 // report prints the layout of +RTS -p: time and, where the log has it, allocation.
-func (v *ccs) report(s *profile.Selection, centres *profile.Centres, o text.Options) error {
-	time := s.CostCentres(centres, profile.ModeStacks)
+func (v *ccs) report(s *profile.Selection, centres *profile.Centres, mode profile.CentreMode, o text.Options) error {
+	time := s.CostCentres(centres, mode)
 	p := s.Profile
 	for i := range p.Events {
 		if p.Events[i].Unit != "bytes" || i == s.Event || p.Events[i].Samples == 0 {
 			continue
 		}
 		a := p.Select(s.Filter.WithEvent(i))
-		return text.ProfReport(v.stdout, s, time, a, a.CostCentres(centres, profile.ModeStacks), o)
+		return text.ProfReport(v.stdout, s, time, a.CostCentres(centres, mode), o)
 	}
-	return text.ProfReport(v.stdout, s, time, nil, nil, o)
+	return text.ProfReport(v.stdout, s, time, nil, o)
 }

@@ -14,8 +14,9 @@ import (
 // ProfReport prints cost centres as the report of +RTS -p is laid out, for
 // scripts that read it: of time what the selection counts, of allocation what
 // the log's event in bytes does, dots where it has none. Entries are not
-// counted by sampling and are 0. Both are of ModeStacks; alloc may be nil.
-func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, allocSel *profile.Selection, alloc *profile.CostCentres, o Options) error {
+// counted by sampling and are 0. Both are of ModeStacks, or of ModeExact: then what
+// the run-time system spent for itself is left out, as GHC does. alloc may be nil.
+func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, alloc *profile.CostCentres, o Options) error {
 	p := newPrinter(w, Options{})
 	cap := &s.Profile.Capture
 	stamp := time.Unix(0, int64(cap.StartUnixNs)).UTC().Format("Mon Jan _2 15:04 2006")
@@ -30,7 +31,7 @@ func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, alloc
 	sum := s.Summary()
 	secs := fmt.Sprintf("%.2f %s", float64(sum.Total), fit(sum.Unit, 16))
 	if sum.Unit == "ns" {
-		secs = fmt.Sprintf("%.2f secs", float64(sum.Total)/1e9)
+		secs = fmt.Sprintf("%.2f secs", float64(reported(c))/1e9)
 	}
 	interval := 0.0
 	if sum.Samples > 0 && sum.Unit == "ns" {
@@ -39,7 +40,7 @@ func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, alloc
 	p.linef("        total time  = %18s   (%d ticks @ %.0f us, %d processors)", secs, sum.Samples, interval, max(1, cap.CPUs))
 	total := uint64(0)
 	if alloc != nil {
-		total = alloc.Total
+		total = reported(alloc)
 	}
 	p.linef("        total alloc = %15s bytes  (excludes profiling overheads)", thousands(total))
 	p.line("")
@@ -50,19 +51,24 @@ func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, alloc
 			allocOf[alloc.ByCentre[i].Centre.Name] = &alloc.ByCentre[i]
 		}
 	}
+	whole := reported(c)
+	share := func(w uint64) float64 { return fraction(w, whole) }
 	pc := func(f float64) string { return fmt.Sprintf("%6.1f", 100*f) }
 	allocShare := func(w uint64) float64 {
-		if allocSel == nil {
+		if alloc == nil {
 			return 0
 		}
-		return allocSel.Fraction(w)
+		return fraction(w, reported(alloc))
 	}
 
 	// The flat list: what has at least one percent.
 	flat := [][]string{{"COST CENTRE", "MODULE", "SRC", "%time %alloc"}, nil}
 	for i := range c.ByCentre {
 		r := &c.ByCentre[i]
-		t, a := s.Fraction(r.Individual), 0.0
+		if unreported(c, r.Centre) {
+			continue
+		}
+		t, a := share(r.Individual), 0.0
 		if x := allocOf[r.Centre.Name]; x != nil {
 			a = allocShare(x.Individual)
 		}
@@ -76,12 +82,15 @@ func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, alloc
 	p.line("")
 
 	// The tree: every stack, by its centre, indented by its depth.
-	allocTree := make(map[string]*profile.CentreRow)
+	type made struct{ individual, inherited uint64 }
+	allocTree := make(map[string]made)
 	if alloc != nil {
+		inherited := reportedInherited(alloc)
 		for i, key := range stackKeys(alloc) {
-			allocTree[key] = &alloc.Rows[i]
+			allocTree[key] = made{alloc.Rows[i].Individual, inherited[i]}
 		}
 	}
+	inherited := reportedInherited(c)
 	keys := stackKeys(c)
 	tree := [][]string{{"", "", "", "", "", "  individual      inherited"}, {"COST CENTRE", "MODULE", "SRC", "no.", "entries", "%time %alloc   %time %alloc"}, nil}
 	depth := make([]int, len(c.Rows))
@@ -90,13 +99,14 @@ func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, alloc
 		if r.Parent >= 0 {
 			depth[i] = depth[r.Parent] + 1
 		}
+		if last := i+1 == len(c.Rows) || c.Rows[i+1].Parent != i; last && unreported(c, r.Centre) {
+			continue
+		}
 		names := profNames(r.Centre)
 		names[0] = strings.Repeat(" ", min(depth[i], 200)) + names[0]
-		ind, inh := 0.0, 0.0
-		if x := allocTree[keys[i]]; x != nil {
-			ind, inh = allocShare(x.Individual), allocShare(x.Inherited)
-		}
-		tree = append(tree, append(names, fmt.Sprint(i+1), "0", pc(s.Fraction(r.Individual))+pc(ind)+"  "+pc(s.Fraction(r.Inherited))+pc(inh)))
+		x := allocTree[keys[i]]
+		ind, inh := allocShare(x.individual), allocShare(x.inherited)
+		tree = append(tree, append(names, fmt.Sprint(i+1), "0", pc(share(r.Individual))+pc(ind)+"  "+pc(share(inherited[i]))+pc(inh)))
 	}
 	p.table(tree)
 	return p.flush()

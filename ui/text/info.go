@@ -39,6 +39,7 @@ func Info(w io.Writer, pr *profile.Profile, o Options) error {
 	p.events(pr)
 	p.stacks(doc.Stacks)
 	p.categories(pr, doc)
+	p.exact(doc.Exact)
 	p.agent(pr, doc)
 	p.modules(pr)
 	p.logState(pr)
@@ -262,6 +263,7 @@ type infoJSON struct {
 	Host       hostJSON           `json:"host"`
 	Events     []eventJSON        `json:"events"`
 	Stacks     stacksInfoJSON     `json:"stacks"`
+	Exact      *exactJSON         `json:"cost_centre_stacks,omitempty"`
 	Categories map[string]float64 `json:"categories"`
 	Agent      agentJSON          `json:"agent"`
 	Duration   float64            `json:"duration_seconds"`
@@ -415,6 +417,7 @@ func infoOf(p *profile.Profile) infoJSON {
 		}
 		doc.Events = append(doc.Events, ev)
 	}
+	doc.Exact = exactOf(p)
 	st := p.Stacks()
 	doc.Stacks = stacksInfoJSON{st.Complete, st.Truncated, st.Failed, st.None, st.Reasons}
 	if st.Reasons == nil {

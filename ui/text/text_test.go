@@ -51,7 +51,7 @@ func views(t testing.TB, p *profile.Profile, o text.Options) map[string]string {
 		put("ccs-"+mode.String(), func(w io.Writer) error { return text.CostCentres(w, s, c, o) })
 		put("ccs-"+mode.String()+".json", func(w io.Writer) error { return text.CostCentresJSON(w, s, c, o) })
 		if mode == profile.ModeStacks {
-			put("ccs-prof", func(w io.Writer) error { return text.ProfReport(w, s, c, s, c, o) })
+			put("ccs-prof", func(w io.Writer) error { return text.ProfReport(w, s, c, c, o) })
 			put("ccs-graph", func(w io.Writer) error { return text.Graph(w, s, c, o) })
 			put("ccs-stack", func(w io.Writer) error { return text.ExpensiveStack(w, s, c, o) })
 		}
