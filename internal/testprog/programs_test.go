@@ -24,6 +24,7 @@ var runs = []struct {
 	{"ffi", Options{Threaded: true}, []string{"1", "1000"}, `\d+\n`, 0},
 	{"fork", Options{}, []string{"2", "1000"}, `parent \d+\nforked \d+\nstarted \d+\ndone\n`, 0},
 	{"fusion", Options{}, []string{"1000", "1"}, `334835501\n`, 0},
+	{"liar", Options{Prof: true}, []string{"1"}, ``, 0},
 	{"maps", Options{}, []string{"3000", "2"}, `6000000\n`, 0},
 	{"quick", Options{}, nil, `quick\n`, 0},
 	{"quick", Options{}, []string{"7"}, `quick 7\n`, 7},
