@@ -58,6 +58,7 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 	root.AddCommand(
 		hotCommand(stdout, stderr), sourceCommand(stdout, stderr), stacksCommand(stdout, stderr), ccsCommand(stdout, stderr),
 		timelineCommand(stdout, stderr), infoCommand(stdout, stderr), doctorCommand(stdout, stderr), exportCommand(stdout, stderr), diffCommand(stdout, stderr),
+		heapCommand(stdout, stderr), gcCommand(stdout, stderr),
 	)
 	return root
 }

@@ -9,6 +9,8 @@
 //	ccview info FILE                  metadata and all accounting
 //	ccview doctor FILE                is the log whole; what is missing and what would bring it back
 //	ccview export --to FORMAT FILE    other tools' formats
+//	ccview heap FILE                  what was live over time, by bands
+//	ccview gc FILE                    pauses for garbage collection
 //	ccview diff A B                   two logs, or two groups of logs, side by side
 //
 // Its exit status is 0; 1 when the log cannot be read; 2 for a wrong call.

@@ -119,6 +119,15 @@ func TestExitStatus(t *testing.T) {
 		{"ccs --set . run.eventlog", 2, "is a directory"},
 		{"ccs --save no/such run.eventlog", 2, "save the set"},
 		{"ccs raw.eventlog", 0, "ccagent symbolize raw.eventlog"},
+		{"heap run.eventlog", 0, ""},
+		{"gc run.eventlog", 0, ""},
+		{"heap run.eventlog --focus x", 2, "no samples to choose"},
+		{"gc run.eventlog --thread 1", 2, "no samples to choose"},
+		{"heap run.eventlog --profile 2", 2, "the log has 0"},
+		{"heap run.eventlog --buckets 70000", 2, "--buckets"},
+		{"gc run.eventlog --range 5-3", 2, "ends before"},
+		{"heap nosuch", 1, "nosuch"},
+		{"gc text", 1, "not a GHC eventlog"},
 		{"diff run.eventlog run.eventlog", 0, ""},
 		{"diff run.eventlog,run.eventlog run.eventlog,run.eventlog --all --level span", 0, ""},
 		{"diff run.eventlog", 2, "takes two logs"},
@@ -436,5 +445,57 @@ func TestDiff(t *testing.T) {
 				t.Errorf("diff %.60q: %s is %q, want %q; all: %v", c.args, name, got[name], want, got)
 			}
 		}
+	}
+}
+
+// What the run-time system told of its heap, in numbers: bands sum to a census.
+func TestHeapAndGC(t *testing.T) {
+	log, err := filepath.Abs("../../eventlog/testdata/rts/9.0.2-hT.eventlog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var heap struct {
+		Breakdown string
+		Census    []float64 `json:"census_seconds"`
+		Total     []uint64  `json:"total_bytes"`
+		Bands     []struct {
+			Band  string
+			Bytes []uint64
+		}
+	}
+	r := ccview(t, "heap", "--format", "json", log)
+	if err := json.Unmarshal([]byte(r.stdout), &heap); err != nil || r.status != 0 {
+		t.Fatalf("heap: status %d, %v\n%s", r.status, err, r.stderr)
+	}
+	if heap.Breakdown != "closure type" || len(heap.Census) == 0 || len(heap.Bands) < 5 {
+		t.Errorf("%s, %d censuses, %d bands", heap.Breakdown, len(heap.Census), len(heap.Bands))
+	}
+	for i := range heap.Census {
+		sum := uint64(0)
+		for _, b := range heap.Bands {
+			sum += b.Bytes[i]
+		}
+		if sum != heap.Total[i] || sum == 0 {
+			t.Errorf("census %d: bands sum to %d, total %d", i, sum, heap.Total[i])
+		}
+	}
+	var gc struct {
+		Pauses []struct {
+			Start, Seconds float64
+			Generation     *int
+		}
+		Total struct{ Count uint64 }
+		Gens  []struct{ Count uint64 } `json:"generations"`
+	}
+	r = ccview(t, "gc", "--format", "json", log)
+	if err := json.Unmarshal([]byte(r.stdout), &gc); err != nil || r.status != 0 {
+		t.Fatalf("gc: status %d, %v\n%s", r.status, err, r.stderr)
+	}
+	sum := uint64(0)
+	for _, g := range gc.Gens {
+		sum += g.Count
+	}
+	if len(gc.Pauses) == 0 || gc.Total.Count != uint64(len(gc.Pauses)) || sum != gc.Total.Count || gc.Pauses[0].Generation == nil {
+		t.Errorf("%d pauses, %d counted, %d by generation: %+v", len(gc.Pauses), gc.Total.Count, sum, gc.Pauses)
 	}
 }

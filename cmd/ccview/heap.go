@@ -1,0 +1,84 @@
+package main
+
+import (
+	"io"
+	"math"
+
+	"ccagent/profile"
+	"ccagent/ui/text"
+
+	"github.com/spf13/cobra"
+)
+
+// noStacks are the common flags that ask for stacks or samples; heap samples and
+// collections have none.
+var noStacks = []string{"event", "focus", "ignore", "hide", "level", "thread", "cap", "pid", "tid", "category"}
+
+// ofRange is a command on a log's time alone: of the common flags it takes the
+// format, the range and the number of rows.
+func ofRange(use, short, long string, stdout, stderr io.Writer, flags func(c *cobra.Command), print func(v *view, p *profile.Profile, r profile.Range, o text.Options) error) *cobra.Command {
+	v := &view{stdout: stdout, stderr: stderr}
+	c := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		Args: exactly(1, "one log"),
+		RunE: func(c *cobra.Command, args []string) error {
+			f, _, err := v.check(c)
+			if err != nil {
+				return err
+			}
+			for _, name := range noStacks {
+				if c.Flags().Changed(name) {
+					return wrong("--%s: what the run-time system tells of the heap has no samples to choose; --range does", name)
+				}
+			}
+			p, err := v.load(args[0])
+			if err != nil {
+				return err
+			}
+			return print(v, p, f.Range, v.options(args[0]))
+		},
+	}
+	v.addFlags(c)
+	for _, name := range noStacks {
+		_ = c.Flags().MarkHidden(name)
+	}
+	flags(c)
+	return c
+}
+
+func heapCommand(stdout, stderr io.Writer) *cobra.Command {
+	var number, columns int
+	return ofRange("heap FILE", "what was live over time, by bands, and the heap's size",
+		`What was live at each census of the heap, by the bands of the profile that the
+program was run with (+RTS -hT, -hc, -hy, -hi, …), and the heap's size and
+collections as the run-time system told them.
+
+In the chart each band is a letter, the greatest at the bottom.`, stdout, stderr,
+		func(c *cobra.Command) {
+			c.Flags().IntVar(&number, "profile", 1, "which heap profile, if the log has several")
+			c.Flags().IntVar(&columns, "buckets", 0, "columns (default: what fits)")
+		},
+		func(v *view, p *profile.Profile, r profile.Range, o text.Options) error {
+			if number < 1 || number > max(1, len(p.HeapProfiles)) {
+				return wrong("--profile %d: the log has %d", number, len(p.HeapProfiles))
+			}
+			if columns < 0 || columns > math.MaxUint16 {
+				return wrong("--buckets %d: from 1 to %d", columns, math.MaxUint16)
+			}
+			ho := text.HeapOptions{Range: r, Profile: number - 1, Buckets: columns}
+			if v.json() {
+				return text.HeapJSON(v.stdout, p, ho, o)
+			}
+			return text.Heap(v.stdout, p, ho, o)
+		})
+}
+
+func gcCommand(stdout, stderr io.Writer) *cobra.Command {
+	return ofRange("gc FILE", "pauses for garbage collection, by generation", "", stdout, stderr, func(*cobra.Command) {},
+		func(v *view, p *profile.Profile, r profile.Range, o text.Options) error {
+			if v.json() {
+				return text.GCJSON(v.stdout, p, r)
+			}
+			return text.GC(v.stdout, p, r, o)
+		})
+}

@@ -1,0 +1,166 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Pause is a stop-the-world collection: what the capabilities' parts in it, which
+// overlap in time, are together.
+type Pause struct {
+	Start, End uint64 // ns
+	// Generation is the oldest one collected; −1 if the log does not tell.
+	Generation int
+	Caps       int    // that took part
+	Copied     uint64 // bytes
+	Live       uint64 // bytes after it; 0 if not told, as after minor ones
+}
+
+// Ns is how long the pause lasted.
+func (p *Pause) Ns() uint64 { return p.End - p.Start }
+
+// Pauses are the log's collections by their beginning.
+func (p *Profile) Pauses() []Pause {
+	parts := slices.Clone(p.GCs)
+	slices.SortFunc(parts, func(a, b GC) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Cap, b.Cap)) })
+	var out []Pause
+	for _, g := range parts {
+		if n := len(out); n > 0 && g.Start < out[n-1].End {
+			last := &out[n-1]
+			last.End = max(last.End, g.End)
+			last.Caps++
+			continue
+		}
+		out = append(out, Pause{Start: g.Start, End: g.End, Generation: -1, Caps: 1})
+	}
+	// A collection's statistics are told when it ends, before or after its end by
+	// the RTS's version.
+	for i := range p.RTSLog.Collections {
+		c := &p.RTSLog.Collections[i]
+		at := pauseAt(out, c.Time)
+		if at < 0 {
+			continue
+		}
+		x := &out[at]
+		x.Generation = max(x.Generation, int(c.Generation))
+		x.Copied = satAdd(x.Copied, c.Copied)
+		x.Live = max(x.Live, c.Live)
+	}
+	return out
+}
+
+// pauseAt is the pause that a time lies in or comes after, or −1.
+func pauseAt(ps []Pause, t uint64) int {
+	i, found := slices.BinarySearchFunc(ps, t, func(p Pause, t uint64) int { return cmp.Compare(p.Start, t) })
+	if !found {
+		i--
+	}
+	return i
+}
+
+// PauseStats sums the pauses of one generation.
+type PauseStats struct {
+	Generation     int // −1: not told
+	Count          uint64
+	TotalNs        uint64
+	MaxNs          uint64
+	P50Ns, P95Ns   uint64 // percentiles: the shortest that so many do not exceed
+	Copied         uint64 // bytes
+	LongestAt      uint64 // ns, when the longest began
+	CopiedTold     bool
+	LiveMax        uint64 // bytes
+	ParallelismSum uint64 // capabilities over all pauses
+}
+
+// SumPauses gives the statistics of pauses by generation, and of all of them.
+func SumPauses(ps []Pause) (all PauseStats, byGen []PauseStats) {
+	sum := func(gen int, keep func(*Pause) bool) PauseStats {
+		s := PauseStats{Generation: gen}
+		var ns []uint64
+		for i := range ps {
+			x := &ps[i]
+			if !keep(x) {
+				continue
+			}
+			s.Count++
+			s.TotalNs = satAdd(s.TotalNs, x.Ns())
+			if x.Ns() > s.MaxNs || s.Count == 1 {
+				s.MaxNs, s.LongestAt = x.Ns(), x.Start
+			}
+			s.Copied = satAdd(s.Copied, x.Copied)
+			s.CopiedTold = s.CopiedTold || x.Generation >= 0
+			s.LiveMax = max(s.LiveMax, x.Live)
+			s.ParallelismSum += uint64(x.Caps)
+			ns = append(ns, x.Ns())
+		}
+		slices.Sort(ns)
+		rank := func(percent int) uint64 {
+			if len(ns) == 0 {
+				return 0
+			}
+			return ns[(len(ns)*percent+99)/100-1]
+		}
+		s.P50Ns, s.P95Ns = rank(50), rank(95)
+		return s
+	}
+	all = sum(-1, func(*Pause) bool { return true })
+	gens := make(map[int]bool)
+	for i := range ps {
+		gens[ps[i].Generation] = true
+	}
+	for _, g := range sortedKeys(gens) {
+		byGen = append(byGen, sum(g, func(p *Pause) bool { return p.Generation == g }))
+	}
+	return all, byGen
+}
+
+// PausesIn keeps the pauses that touch a range.
+func PausesIn(ps []Pause, r Range) []Pause {
+	return slices.DeleteFunc(slices.Clone(ps), func(p Pause) bool {
+		return p.End <= r.From && p.End > p.Start || p.Start < r.From && p.End == p.Start || r.To != 0 && p.Start >= r.To
+	})
+}
+
+// HeapLine is a figure of the heap's size over time, in buckets: the highest of
+// each, and where a bucket has none what the one before it ended with.
+func (p *Profile) HeapLine(kind HeapKind, from, to uint64, buckets int) (line []uint64, peak uint64) {
+	if to == 0 || to > p.Duration {
+		to = p.Duration + 1
+	}
+	from = min(from, to)
+	n := max(1, min(buckets, 1<<16))
+	step := max(1, (to-from+uint64(n)-1)/uint64(n))
+	line = make([]uint64, n)
+	told := make([]bool, n)
+	last := make([]uint64, n)
+	before := uint64(0)
+	points := make([]HeapPoint, 0, len(p.Heap))
+	for _, h := range p.Heap {
+		if h.Kind == kind && h.Time < to {
+			points = append(points, h)
+		}
+	}
+	slices.SortStableFunc(points, func(a, b HeapPoint) int { return cmp.Compare(a.Time, b.Time) })
+	for _, h := range points {
+		if h.Time < from {
+			before = h.Size
+			continue
+		}
+		b := min(int((h.Time-from)/step), n-1)
+		line[b], last[b], told[b] = max(line[b], h.Size), h.Size, true
+		peak = max(peak, h.Size)
+	}
+	for b := range line {
+		if told[b] {
+			before = last[b]
+		} else {
+			line[b] = before
+		}
+	}
+	return line, peak
+}
+
+// HasHeapLine reports whether the log has any figure of a kind.
+func (p *Profile) HasHeapLine(kind HeapKind) bool {
+	return slices.ContainsFunc(p.Heap, func(h HeapPoint) bool { return h.Kind == kind })
+}

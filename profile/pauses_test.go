@@ -1,0 +1,49 @@
+package profile
+
+import (
+	"reflect"
+	"testing"
+)
+
+// Parts that overlap are one pause, whatever their order in the log; a
+// collection's statistics belong to the pause that they are told in or after.
+func TestPauses(t *testing.T) {
+	p := &Profile{GCs: []GC{{1, 12, 19}, {0, 10, 20}, {0, 30, 35}, {1, 34, 40}, {0, 50, 60}, {0, 60, 61}}}
+	p.RTSLog.Collections = []Collection{
+		{Time: 5, Generation: 1, Copied: 9}, // before any
+		{Time: 18, Generation: 0, Copied: 100},
+		{Time: 41, Generation: 1, Copied: 1000, Live: 2000},
+	}
+	want := []Pause{
+		{10, 20, 0, 2, 100, 0}, {30, 40, 1, 2, 1000, 2000}, {50, 60, -1, 1, 0, 0}, {60, 61, -1, 1, 0, 0},
+	}
+	ps := p.Pauses()
+	if !reflect.DeepEqual(ps, want) {
+		t.Fatalf("%+v\nwant\n%+v", ps, want)
+	}
+	all, gens := SumPauses(ps)
+	if all.Count != 4 || all.TotalNs != 31 || all.MaxNs != 10 || all.P50Ns != 10 || all.P95Ns != 10 || all.Copied != 1100 || all.LongestAt != 10 {
+		t.Errorf("all: %+v", all)
+	}
+	if len(gens) != 3 || gens[0].Generation != -1 || gens[0].Count != 2 || gens[1].TotalNs != 10 || gens[2].LiveMax != 2000 {
+		t.Errorf("by generation: %+v", gens)
+	}
+	if in := PausesIn(ps, Range{From: 20, To: 50}); len(in) != 1 || in[0].Start != 30 {
+		t.Errorf("from 20 to 50: %+v", in)
+	}
+	if all, gens := SumPauses(nil); all.Count != 0 || all.P95Ns != 0 || gens != nil {
+		t.Errorf("nothing sums to %+v, %v", all, gens)
+	}
+}
+
+func TestHeapLine(t *testing.T) {
+	p := &Profile{Duration: 99, Heap: []HeapPoint{{5, HeapLive, 0, 10}, {31, HeapLive, 0, 30}, {32, HeapLive, 0, 20}, {33, HeapSize, 0, 77}, {80, HeapLive, 0, 5}}}
+	line, peak := p.HeapLine(HeapLive, 0, 0, 10)
+	if want := []uint64{10, 10, 10, 30, 20, 20, 20, 20, 5, 5}; !reflect.DeepEqual(line, want) || peak != 30 {
+		t.Errorf("%v, peak %d, want %v", line, peak, want)
+	}
+	line, _ = p.HeapLine(HeapLive, 40, 60, 2)
+	if want := []uint64{20, 20}; !reflect.DeepEqual(line, want) {
+		t.Errorf("a range without figures: %v, want %v", line, want)
+	}
+}

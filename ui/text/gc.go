@@ -1,0 +1,154 @@
+package text
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"ccagent/profile"
+)
+
+const gcRows = 10
+
+// GC prints the pauses for garbage collection.
+func GC(w io.Writer, pr *profile.Profile, r profile.Range, o Options) error {
+	p := newPrinter(w, o)
+	from, to := r.From, r.To
+	if to == 0 || to > pr.Duration {
+		to = pr.Duration + 1
+	}
+	ps := profile.PausesIn(pr.Pauses(), profile.Range{From: from, To: to})
+	all, gens := profile.SumPauses(ps)
+	cols := max(10, o.width()-heapLeft-10)
+	step := max(1, (to-from+uint64(cols)-1)/uint64(cols))
+	spent, longest := pauseColumns(ps, from, to, step, cols)
+	p.wrap(p.bold, "   ", fit(o.File, 60), plural(all.Count, "pause")+" for gc",
+		fmt.Sprintf("%s of %s", Duration(sum(spent)), Duration(to-from)), percent(fraction(sum(spent), to-from)))
+	p.line("")
+	if len(ps) == 0 {
+		switch {
+		case len(pr.GCs) > 0:
+			p.note("No collection lies in the range.")
+		default:
+			p.note("The log has no collections. A run-time system tells of them with +RTS -l, for a program linked with -eventlog (GHC 9.4 and later: any); (GC) in ccview hot is the time that samples found in the collector.")
+		}
+		return p.flush()
+	}
+	p.line(p.faint(fmt.Sprintf("%s – %s, a column is %s", moment(from, to), moment(to, to), Duration(step))))
+	p.line(padLeft("gen", heapLeft-2), "  ", pauseLetters(ps, from, to, cols))
+	p.line(padLeft("in gc", heapLeft-2), "  ", levelsOf(spent), p.faint(" "+percent(fraction(peak(spent), step))))
+	p.line(padLeft("longest", heapLeft-2), "  ", levelsOf(longest), p.faint(" "+Duration(peak(longest))))
+	p.line("")
+	p.line(p.bold("  gen   pauses      total      median         95%    longest      copied"))
+	for i, g := range append(gens, all) {
+		name := "all"
+		switch {
+		case g.Generation >= 0:
+			name = fmt.Sprint(g.Generation)
+		case i < len(gens):
+			name = "?"
+		}
+		copied := "-"
+		if g.CopiedTold {
+			copied = Bytes(g.Copied)
+		}
+		p.line(padLeft(name, 5), padLeft(Count(g.Count), 9), padLeft(Duration(g.TotalNs), 11), padLeft(Duration(g.P50Ns), 12), padLeft(Duration(g.P95Ns), 12),
+			padLeft(Duration(g.MaxNs), 11), padLeft(copied, 12))
+	}
+	p.line("")
+	worst := slices.Clone(ps)
+	slices.SortStableFunc(worst, func(a, b profile.Pause) int { return cmp.Compare(b.Ns(), a.Ns()) })
+	n := o.top(len(worst), gcRows)
+	p.line(p.bold("  longest pauses at         gen   caps      copied        live"))
+	for i := range worst[:n] {
+		x := &worst[i]
+		gen, copied, live := "?", "-", "-"
+		if x.Generation >= 0 {
+			gen, copied = fmt.Sprint(x.Generation), Bytes(x.Copied)
+		}
+		if x.Live > 0 {
+			live = Bytes(x.Live)
+		}
+		p.line(padLeft(Duration(x.Ns()), 12), padLeft(moment(x.Start, to), 12), padLeft(gen, 6), padLeft(fmt.Sprint(x.Caps), 7), padLeft(copied, 12), padLeft(live, 12))
+	}
+	for _, c := range pr.RTSLog.Concurrent[:min(len(pr.RTSLog.Concurrent), n)] {
+		p.line(p.faint(fmt.Sprintf("  beside the program: %s, %s at %s", c.Kind, Duration(c.End-c.Start), seconds(c.Start))))
+	}
+	return p.flush()
+}
+
+// pauseColumns gives by column the time spent in pauses, and the longest that
+// begins in it.
+func pauseColumns(ps []profile.Pause, from, to, step uint64, cols int) (spent, longest []uint64) {
+	spent, longest = make([]uint64, cols), make([]uint64, cols)
+	for i := range ps {
+		c := min(int((max(ps[i].Start, from)-from)/step), cols-1)
+		longest[c] = max(longest[c], ps[i].Ns())
+		for at := max(ps[i].Start, from); at < min(ps[i].End, to); {
+			c := min(int((at-from)/step), cols-1)
+			end := min(ps[i].End, to)
+			if c < cols-1 {
+				end = min(end, from+uint64(c+1)*step)
+			}
+			spent[c] += end - at
+			at = end
+		}
+	}
+	return spent, longest
+}
+
+type gcJSON struct {
+	From   float64       `json:"from_seconds"`
+	To     float64       `json:"to_seconds"`
+	Pauses []pauseJSON   `json:"pauses"`
+	Total  gcStatsJSON   `json:"total"`
+	ByGen  []gcStatsJSON `json:"generations"`
+}
+
+type pauseJSON struct {
+	Start      float64 `json:"start_seconds"`
+	Seconds    float64 `json:"seconds"`
+	Generation *int    `json:"generation"` // null if not told
+	Caps       int     `json:"capabilities"`
+	Copied     uint64  `json:"copied_bytes"`
+	Live       uint64  `json:"live_bytes"` // 0 if not told
+}
+
+type gcStatsJSON struct {
+	Generation *int    `json:"generation"`
+	Count      uint64  `json:"count"`
+	Seconds    float64 `json:"seconds"`
+	Median     float64 `json:"median_seconds"`
+	P95        float64 `json:"p95_seconds"`
+	Longest    float64 `json:"longest_seconds"`
+	Copied     uint64  `json:"copied_bytes"`
+}
+
+// GCJSON writes all pauses and their sums.
+func GCJSON(w io.Writer, pr *profile.Profile, r profile.Range) error {
+	from, to := r.From, r.To
+	if to == 0 || to > pr.Duration {
+		to = pr.Duration + 1
+	}
+	ps := profile.PausesIn(pr.Pauses(), profile.Range{From: from, To: to})
+	gen := func(g int) *int {
+		if g < 0 {
+			return nil
+		}
+		return &g
+	}
+	of := func(s profile.PauseStats) gcStatsJSON {
+		return gcStatsJSON{gen(s.Generation), s.Count, float64(s.TotalNs) / 1e9, float64(s.P50Ns) / 1e9, float64(s.P95Ns) / 1e9, float64(s.MaxNs) / 1e9, s.Copied}
+	}
+	all, gens := profile.SumPauses(ps)
+	doc := gcJSON{From: float64(from) / 1e9, To: float64(to) / 1e9, Pauses: []pauseJSON{}, Total: of(all), ByGen: []gcStatsJSON{}}
+	for _, g := range gens {
+		doc.ByGen = append(doc.ByGen, of(g))
+	}
+	for i := range ps {
+		x := &ps[i]
+		doc.Pauses = append(doc.Pauses, pauseJSON{float64(x.Start) / 1e9, float64(x.Ns()) / 1e9, gen(x.Generation), x.Caps, x.Copied, x.Live})
+	}
+	return writeJSON(w, doc)
+}

@@ -1,0 +1,58 @@
+package text_test
+
+import (
+	"bytes"
+	"testing"
+
+	"ccagent/profile"
+	"ccagent/profile/logtest"
+	"ccagent/ui/internal/fixture"
+	"ccagent/ui/internal/golden"
+	"ccagent/ui/safe"
+	"ccagent/ui/text"
+)
+
+func TestGoldenHeap(t *testing.T) {
+	for _, name := range []string{"bands-hT", "bands-hc"} {
+		p := fixture.Recorded(t, name)
+		var heap, gc bytes.Buffer
+		if err := text.Heap(&heap, p, text.HeapOptions{}, text.Options{File: name + ".eventlog"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := text.GC(&gc, p, profile.Range{}, text.Options{File: name + ".eventlog"}); err != nil {
+			t.Fatal(err)
+		}
+		golden.Check(t, "heap-"+name+".txt", heap.String())
+		golden.Check(t, "gc-"+name+".txt", gc.String())
+	}
+	// A range, narrow, and few rows.
+	p := fixture.Recorded(t, "bands-hT")
+	r := profile.Range{From: 100e6, To: 200e6}
+	var heap, gc bytes.Buffer
+	if err := text.Heap(&heap, p, text.HeapOptions{Range: r}, text.Options{File: "bands-hT.eventlog", Width: 60, Top: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if err := text.GC(&gc, p, r, text.Options{File: "bands-hT.eventlog", Width: 80, Top: 2}); err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "heap-range.txt", heap.String())
+	golden.Check(t, "gc-range.txt", gc.String())
+	for line := range bytes.Lines(heap.Bytes()) {
+		if w := safe.Width(string(bytes.TrimRight(line, "\n"))); w > 60 {
+			t.Errorf("%d columns in a terminal of 60: %q", w, line)
+		}
+	}
+}
+
+// A log without any of it says so, and how to get it.
+func TestNoHeap(t *testing.T) {
+	p := load(t, logtest.NBody().End())
+	var b bytes.Buffer
+	if err := text.Heap(&b, p, text.HeapOptions{}, text.Options{File: "nbody.eventlog"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := text.GC(&b, p, profile.Range{}, text.Options{File: "nbody.eventlog"}); err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "no-heap.txt", b.String())
+}
