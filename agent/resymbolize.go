@@ -20,6 +20,7 @@ import (
 type SymbolizeOptions struct {
 	DebugFiles  []string // separate debug files, matched by build-id
 	SourceDirs  []string // searched for sources that are not where they were
+	CoreDirs    []string // searched for Core dumps, besides where the program was compiled
 	EmbedSource bool
 	Memory      uint64
 	Time        time.Duration
@@ -58,6 +59,7 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 		UID: owner.UID, GID: owner.GID,
 		EmbedSource: opts.EmbedSource,
 		SourceDirs:  opts.SourceDirs,
+		CoreDirs:    opts.CoreDirs,
 		CacheDir:    indexCache(owner.UID),
 		MemoryLimit: opts.Memory,
 		Timeout:     opts.Time,

@@ -176,7 +176,7 @@ type CoreBinding struct {
 	ID   CoreID
 	Core *Core
 	// Name is the procedure as elements are named, "Main.$wgo"; Detail what GHC
-	// made of which source binding.
+	// made of which binding, "worker of Main.go".
 	Name, Detail string
 	// Own is set where the binding was made from the element itself, and not
 	// only holds code that was inlined from there.
@@ -206,6 +206,41 @@ type CoreLine struct {
 	Notes []int
 	// Of is set where an innermost note of the line is the element's own.
 	Of bool
+}
+
+// CoreOf gives the Core of what a query names: see [Profile.Lookup]. The error
+// is a *LookupError.
+func (s *Selection) CoreOf(query string) (*CoreView, error) {
+	p := s.Profile
+	file, binding, err := p.Lookup(query)
+	if err != nil {
+		return nil, err
+	}
+	if binding == 0 {
+		f := p.File(file)
+		e := p.elementWith(LevelFile, func(e *Element) bool { return e.FileID == file })
+		if e == nil {
+			e = &Element{Level: LevelFile, Name: f.Path, File: f.Path, FileID: file}
+		}
+		return s.Core(e), nil
+	}
+	b := &p.symbols.bindings[binding]
+	name := bindingName(b)
+	e := p.elementWith(LevelBinding, func(e *Element) bool {
+		return e.Kind == KindSource && e.Name == name && e.Package == b.Package
+	})
+	if e == nil {
+		e = &Element{Level: LevelBinding, Name: name, Module: b.Module, Package: b.Package, Binding: binding}
+	}
+	return s.Core(e), nil
+}
+
+func (p *Profile) elementWith(level Level, is func(*Element) bool) *Element {
+	es := p.Elements(level)
+	if i := slices.IndexFunc(es, func(e Element) bool { return is(&e) }); i >= 0 {
+		return &es[i]
+	}
+	return nil
 }
 
 // Core gives the Core that an element's code is in. An element whose code has
@@ -293,6 +328,9 @@ func (p *Profile) coreBinding(id CoreID, e *Element) *CoreBinding {
 	c := p.Core(id)
 	bd := &p.symbols.bindings[c.Binding]
 	b := &CoreBinding{ID: id, Core: c, Name: bindingName(bd), Detail: bd.Detail, Notes: p.CoreNotes(id)}
+	if bd.Parent != 0 && b.Detail != "" {
+		b.Detail += " " + bindingName(&p.symbols.bindings[bd.Parent])
+	}
 	for _, l := range lines(c.Text, nil, nil) {
 		b.Lines = append(b.Lines, CoreLine{Number: l.Number, Text: l.Text})
 	}

@@ -46,6 +46,11 @@ type Job struct {
 	// SourceDirs are searched for sources that are not where the debug
 	// information says, under their relative names.
 	SourceDirs []string
+	// FindDumps lists the Core dumps in a folder's tree (see the function of that
+	// name). It looks into the folders that the program was compiled in, and into
+	// CoreDirs. Nil leaves Core alone; so does not embedding sources.
+	FindDumps func(dir string) ([]Dump, error)
+	CoreDirs  []string
 	// CacheDir keeps indices of debug information between runs, in files of the
 	// calling user's. Empty keeps none.
 	CacheDir string
@@ -83,6 +88,7 @@ type Summary struct {
 	Bindings   int
 	Files      int
 	FilesEmbed int
+	Cores      int
 	// Problems are what users should know, in words.
 	Problems []string
 }

@@ -40,6 +40,7 @@ type moduleRun struct {
 	procs  map[dwarfindex.ProcID]uint32 // to bindings
 	causes []dwarfindex.Cause
 	enc    []dwarfindex.ProcID
+	spanAt map[spanPlace]uint32 // index's spans by place; nil until asked for
 }
 
 // module resolves one module.
@@ -60,7 +61,10 @@ func (r *run) module(ctx context.Context, mod *Module) error {
 	if m.elf == nil {
 		return nil
 	}
-	return m.resolve(ctx)
+	if err := m.resolve(ctx); err != nil {
+		return err
+	}
+	return m.core(ctx)
 }
 
 // open reads the module's tables, as far as they are whole, and tells what is

@@ -14,8 +14,9 @@ import (
 // summary; the error is emit's or the context's, and what was emitted before
 // it stands.
 func Run(ctx context.Context, job Job, emit func(eventlog.Event) error) (Summary, error) {
-	r := &run{job: &job, emit: emit, bindings: newBindings(emit, job.After.Binding), byPlace: map[string]uint32{}, placeless: map[uint32]uint32{}}
+	r := &run{job: &job, emit: emit, bindings: newBindings(emit, job.After.Binding), byPlace: map[string]uint32{}, placeless: map[uint32]uint32{}, dumps: map[string][]Dump{}}
 	r.fileCount, r.spanCount, r.blockCount = int(job.After.File), int(job.After.Span), int(job.After.Block)
+	r.coreCount = int(job.After.Core)
 	err := r.kernel()
 	for i := range job.Modules {
 		if err != nil {
@@ -45,6 +46,10 @@ type run struct {
 	spanCount   int
 	blockCount  int
 	sourceBytes int
+	dumps       map[string][]Dump // by folder
+	coreCount   int
+	coreBytes   int
+	coreFull    bool
 }
 
 func (r *run) memory() uint64 {

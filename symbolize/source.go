@@ -16,6 +16,7 @@ import (
 // information come from whoever built the program; nothing else is opened.
 var sourceSuffixes = []string{
 	".hs", ".lhs", ".hsc", ".chs", ".x", ".y", ".hs-boot", ".cmm", ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".rs",
+	dumpSuffix,
 }
 
 // ErrNoSource is wrapped by ReadSource's errors for files that are not taken.

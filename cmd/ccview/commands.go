@@ -104,18 +104,26 @@ causes. Code has several causes, so shares may sum to more than 100%.
 
 func sourceCommand(stdout, stderr io.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
-	var all bool
+	var all, core bool
 	c := &cobra.Command{
 		Use:   "source FILE PATH|BINDING",
 		Short: "source with its costs",
 		Long: `A source file, or the one that a binding lies in, with the costs of its lines. A
 line bears the samples whose narrowest span begins on it; the letters name the
-spans that touch it.`,
+spans that touch it.
+
+With --core, the Core that GHC made of it, from the build's dumps (ghc -g3
+-ddump-simpl -ddump-to-file -dsuppress-all -dno-suppress-ticks). A line bears
+the samples whose nearest source note stands before the expression that begins
+on it; an asterisk marks the lines that were made from the source asked for.`,
 		Args: exactly(2, "a log and a source path or binding"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, _, err := v.selection(c, args[0])
 			if err != nil {
 				return err
+			}
+			if core {
+				return v.core(s, args[0], args[1])
 			}
 			sv, err := s.Source(args[1])
 			var lookup *profile.LookupError
@@ -133,7 +141,20 @@ spans that touch it.`,
 	}
 	v.addFlags(c)
 	c.Flags().BoolVar(&all, "all", false, "print every line of the file")
+	c.Flags().BoolVar(&core, "core", false, "print the Core that GHC made of it, with its costs")
+	c.MarkFlagsMutuallyExclusive("all", "core")
 	return c
+}
+
+func (v *view) core(s *profile.Selection, path, query string) error {
+	cv, err := s.CoreOf(query)
+	if err != nil {
+		return &wrongCall{err}
+	}
+	if v.json() {
+		return text.CoreJSON(v.stdout, s, cv)
+	}
+	return text.Core(v.stdout, s, cv, v.options(path))
 }
 
 func stacksCommand(stdout, stderr io.Writer) *cobra.Command {

@@ -50,12 +50,13 @@ func child() (symbolize.Summary, error) {
 		return symbolize.Summary{}, err
 	}
 	job := symbolize.Job{
-		Kernel: req.Kernel, EmbedSource: req.EmbedSource, SourceDirs: req.SourceDirs,
+		Kernel: req.Kernel, EmbedSource: req.EmbedSource, SourceDirs: req.SourceDirs, CoreDirs: req.CoreDirs,
 		CacheDir: req.CacheDir, SymbolsOnly: req.SymbolsOnly, After: req.After, Memory: req.Memory / 4 * 3,
-		ReadSource: symbolize.ReadSourceFile,
+		ReadSource: symbolize.ReadSourceFile, FindDumps: symbolize.FindDumps,
 	}
 	if req.AskSource {
-		job.ReadSource = ask(os.NewFile(fdAsk, "ask"), os.NewFile(fdAnswer, "answer"))
+		to, from := os.NewFile(fdAsk, "ask"), os.NewFile(fdAnswer, "answer")
+		job.ReadSource, job.FindDumps = ask(to, from), askDumps(to, from)
 	}
 	if req.Kallsyms != 0 {
 		job.Kallsyms = os.NewFile(uintptr(req.Kallsyms), "kallsyms")
@@ -147,6 +148,30 @@ func ask(to io.Writer, from io.Reader) func(string, int64) (symbolize.Source, er
 			return symbolize.Source{}, errors.New(string(b))
 		}
 		return symbolize.Source{Text: b, ModTime: time.Unix(0, int64(at))}, nil
+	}
+}
+
+// askDumps makes a FindDumps that the parent answers.
+func askDumps(to io.Writer, from io.Reader) func(string) ([]symbolize.Dump, error) {
+	return func(dir string) ([]symbolize.Dump, error) {
+		if len(dir) > maxPath {
+			return nil, fs.ErrNotExist
+		}
+		if err := writeBlob(to, listDumps, []byte(dir)); err != nil {
+			return nil, err
+		}
+		_, b, err := readBlob(from, maxSource)
+		if err != nil {
+			return nil, err
+		}
+		var list dumpList
+		if err := json.Unmarshal(b, &list); err != nil {
+			return nil, fmt.Errorf("read the list of Core dumps: %w", err)
+		}
+		if list.Cut {
+			return list.Dumps, symbolize.ErrManyFiles
+		}
+		return list.Dumps, nil
 	}
 }
 

@@ -30,6 +30,7 @@ type request struct {
 	EmbedSource bool
 	AskSource   bool // the parent reads sources
 	SourceDirs  []string
+	CoreDirs    []string
 	CacheDir    string
 	SymbolsOnly bool
 	After       symbolize.IDs
@@ -56,9 +57,17 @@ func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 
 // Sources cross the pipes as: the path's length and the path; a length and the
 // time of modification, or a length of 0 and an error's text, and the text.
-// Numbers are 64 bits, little-endian.
+// Numbers are 64 bits, little-endian. A length of 0 asks for the Core dumps in a
+// folder's tree, and is answered with a dumpList as JSON.
+
+type dumpList struct {
+	Dumps []symbolize.Dump
+	Cut   bool // there may be more
+}
 
 const (
+	listDumps = 0
+
 	maxPath   = 4096
 	maxSource = 16 << 20
 )

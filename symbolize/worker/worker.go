@@ -44,6 +44,7 @@ type Job struct {
 	UID, GID    uint32
 	EmbedSource bool
 	SourceDirs  []string
+	CoreDirs    []string // searched for Core dumps, besides where the program was compiled
 	// CacheDir is where indices of debug information are kept between runs: a
 	// folder of the owner's, which need not exist. The child reads and writes it
 	// as itself, so it is left alone where the owner is root and the child is
@@ -113,6 +114,7 @@ func (s *Summary) add(o symbolize.Summary) {
 	s.Bindings += o.Bindings
 	s.Files += o.Files
 	s.FilesEmbed += o.FilesEmbed
+	s.Cores += o.Cores
 	s.Problems = append(s.Problems, o.Problems...)
 }
 
@@ -221,7 +223,7 @@ func describe(err error, stderr []byte) error {
 // makeRequest lists the job's files as descriptors.
 func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File) {
 	req := &request{
-		Kernel: job.Kernel, EmbedSource: job.EmbedSource, SourceDirs: job.SourceDirs, CacheDir: job.CacheDir, SymbolsOnly: symbolsOnly,
+		Kernel: job.Kernel, EmbedSource: job.EmbedSource, SourceDirs: job.SourceDirs, CoreDirs: job.CoreDirs, CacheDir: job.CacheDir, SymbolsOnly: symbolsOnly,
 		After: v.ids, Memory: job.MemoryLimit, Timeout: job.Timeout,
 	}
 	var files []*os.File
@@ -260,6 +262,12 @@ func answer(from io.Reader, to io.WriteCloser) {
 		if err != nil {
 			return
 		}
+		if maxSize == listDumps {
+			if answerDumps(to, string(path)) != nil {
+				return
+			}
+			continue
+		}
 		src, err := symbolize.ReadSourceFile(string(path), int64(min(maxSize, maxSource)))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -273,6 +281,18 @@ func answer(from io.Reader, to io.WriteCloser) {
 			return
 		}
 	}
+}
+
+func answerDumps(to io.Writer, dir string) error {
+	dumps, err := symbolize.FindDumps(dir)
+	b, err := json.Marshal(dumpList{dumps, errors.Is(err, symbolize.ErrManyFiles)})
+	for ; err == nil && len(b) > maxSource; b, err = json.Marshal(dumpList{dumps, true}) {
+		dumps = dumps[:len(dumps)/2]
+	}
+	if err != nil {
+		return err
+	}
+	return writeBlob(to, 0, b)
 }
 
 // pipes connect parent and child.

@@ -47,6 +47,7 @@ type seen struct {
 	files     map[string]string // path to problem
 	locations map[uint64]eventlog.Location
 	modules   []eventlog.ModuleSymbols
+	core      string // text of all
 }
 
 func run(t *testing.T, job Job) (seen, Summary, error) {
@@ -60,6 +61,8 @@ func run(t *testing.T, job Job) (seen, Summary, error) {
 			s.texts += len(e.Text)
 		case *eventlog.File:
 			s.files[e.Path] = e.Problem
+		case *eventlog.CoreText:
+			s.core += string(e.Text)
 		case *eventlog.ModuleSymbols:
 			s.modules = append(s.modules, *e)
 		case *eventlog.Locations:
@@ -162,6 +165,31 @@ func TestChildRights(t *testing.T) {
 	for _, want := range []string{"Uid:\t12345\t12345\t12345", "Gid:\t12345\t12345\t12345", "CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1"} {
 		if !strings.Contains(status, want) {
 			t.Errorf("child's status lacks %q:\n%s", want, status)
+		}
+	}
+}
+
+// Dumps are found and read with the rights of the log's owner: by the child, or
+// where the owner is root, by the parent on its behalf.
+func TestCore(t *testing.T) {
+	dir := t.TempDir()
+	inputs := testprog.CopySource(t, "fac", dir)
+	testprog.Compile(t, "", dir, append([]string{"-v0", "-O2", "-g3", "-ddump-simpl", "-ddump-to-file", "-dsuppress-all", "-dno-suppress-ticks", "-dumpdir", "private/", "-o", "fac"}, inputs...)...)
+	if err := os.Chmod(filepath.Join(dir, "private"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	exe := filepath.Join(dir, "fac")
+	f, addrs := open(t, exe)
+	job := Job{Modules: []ModuleFile{{ID: 7, Path: exe, File: f, Addresses: addrs}}, EmbedSource: true, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	s, sum, err := run(t, job)
+	if err != nil || sum.Degraded != "" || sum.Cores == 0 || !strings.Contains(s.core, "src<Main.hs:") {
+		t.Errorf("the owner's: %v, %+v, %d bytes of Core", err, sum, len(s.core))
+	}
+	if os.Geteuid() == 0 {
+		job.UID, job.GID = nobody, nobody
+		s, sum, err := run(t, job)
+		if err != nil || sum.Degraded != "" || s.core != "" {
+			t.Errorf("a stranger's: %v, %+v, %d bytes of Core", err, sum, len(s.core))
 		}
 	}
 }
