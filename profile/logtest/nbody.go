@@ -17,6 +17,17 @@ pairwise :: P -> [P] -> V
 pairwise p = foldl' (\a q -> a ^+^ force p q) zero
 `
 
+// pairwiseCore is the Core of pairwise's worker.
+const pairwiseCore = `$wpairwise_r1a
+  = \ ww_s1 qs_s2 ->
+    src<src/Physics.hs:7:10-28> case qs_s2 of {
+      [] -> zero;
+      : q_a1 qs'_a2 ->
+        src<src/Physics.hs:10:31-40>
+        $wpairwise_r1a (+## ww_s1 (force p_s3 q_a1)) qs'_a2
+    }
+`
+
 // NBody is a small log with something of everything: overlapping causes, a
 // worker, library code with and without a sure name, GC, C, kernel and
 // unresolved code, recursion, thunks, a cut stack, context, lost samples.
@@ -54,6 +65,10 @@ func NBody() *Log {
 	spanFs := l.Span(phys, 7, 10, 7, 29, step)
 	spanPair := l.Span(phys, 10, 1, 10, 51, pairwise)
 	spanForce := l.Span(phys, 10, 31, 10, 41, pairwise)
+
+	l.Core(worker, phys, "$wpairwise_r1a", pairwiseCore,
+		eventlog.CoreNote{Span: spanFs, Line: 3, Col: 33, EndLine: 8, EndCol: 6},
+		eventlog.CoreNote{Span: spanForce, Line: 7, Col: 9, EndLine: 7, EndCol: 55})
 
 	inMain := l.Block(main, spanMain)
 	inStep := l.Block(step, spanStep)

@@ -74,6 +74,14 @@ func views(t testing.TB, p *profile.Profile, o text.Options) map[string]string {
 		put(name, func(w io.Writer) error { return text.Source(w, s, v, false, o) })
 		put(name+".json", func(w io.Writer) error { return text.SourceJSON(w, s, v) })
 	}
+	bindings := p.Elements(profile.LevelBinding)
+	for i := range bindings {
+		if v := s.Core(&bindings[i]); v.Problem == "" {
+			name := "core-" + bindings[i].Name
+			put(name, func(w io.Writer) error { return text.Core(w, s, v, o) })
+			put(name+".json", func(w io.Writer) error { return text.CoreJSON(w, s, v) })
+		}
+	}
 	return out
 }
 
@@ -146,6 +154,9 @@ func hostile() *logtest.Log {
 	b := l.Binding(nasty, nasty, nasty, 0)
 	long := l.Binding("main", "Main", strings.Repeat("veryLongName", 1000), 0)
 	c := l.Function(nasty, eventlog.CategoryForeign)
+	l.Symbol(&eventlog.Core{ID: 1, Binding: b, Name: nasty, Dump: nasty, TextSize: 2 * uint64(len(nasty)), Problem: nasty,
+		Notes: []eventlog.CoreNote{{Span: 1, Line: 1 << 31, EndLine: 1 << 30}, {Span: 1, Line: 1, EndLine: 1 << 31}}})
+	l.Symbol(&eventlog.CoreText{Core: 1, Text: []byte(nasty + nasty)})
 	code := l.Block(b, l.Span(f, 1, 1, 2, 5, b))
 	l.Symbol(&eventlog.File{ID: 9, Path: "B.hs", Problem: nasty})
 	for i := range uint64(8) {
