@@ -70,6 +70,8 @@ func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assum
 		l.StackSp += growth
 		l.StackFirst += growth
 	}
+	const word = 8
+	l.TsoRead = max(l.TsoId, l.TsoLabel) + word
 	return l, !known
 }
 

@@ -82,6 +82,7 @@ type Sampler struct {
 	maps     samplerMaps
 	unwind   *unwindTables
 	programs []*ebpf.Program
+	epoch    uint32 // of layouts and regions
 }
 
 // Load creates the maps. It needs CAP_BPF and CAP_PERFMON, or root.
@@ -97,7 +98,7 @@ func Load(c Config) (*Sampler, error) {
 		return nil, fmt.Errorf("read embedded sampler: %w", err)
 	}
 	spec.Maps[samplerMapSamples].MaxEntries = uint32(c.RingBytes)
-	spec.Maps[samplerMapCaches].MaxEntries = uint32(2 * c.CPUs)
+	spec.Maps[samplerMapWalks].MaxEntries = uint32(2 * c.CPUs)
 	spec.Maps[samplerMapUnwindRows].MaxEntries = uint32(c.UnwindRows)
 	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/rowsPerRule + 1)
 	spec.Maps[samplerMapUnwindBuckets].MaxEntries = uint32(c.UnwindRows/rowsPerBucket + 2)
@@ -156,7 +157,7 @@ func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {
 		samplerMapUnwindRules:   s.maps.UnwindRules,
 		samplerMapUnwindBuckets: s.maps.UnwindBuckets,
 		samplerMapWalks:         s.maps.Walks,
-		samplerMapCaches:        s.maps.Caches,
+		samplerMapEpoch:         s.maps.Epoch,
 		samplerMapThreads:       s.maps.Threads,
 		samplerMapLabels:        s.maps.Labels,
 		samplerMapAllocated:     s.maps.Allocated,
@@ -180,6 +181,16 @@ func (s *Sampler) SetLayout(pid uint32, l ProcessLayout) error {
 	if err := s.maps.Layouts.Put(pid, l); err != nil {
 		return fmt.Errorf("set layout of process %d: %w", pid, err)
 	}
+	return s.endEpoch()
+}
+
+// endEpoch makes the walker forget its copies of layouts and regions. It comes after
+// every change of them, and numbers it.
+func (s *Sampler) endEpoch() error {
+	s.epoch++
+	if err := s.maps.Epoch.Put(uint32(0), s.epoch); err != nil {
+		return fmt.Errorf("tell sampler of a change: %w", err)
+	}
 	return nil
 }
 
@@ -191,7 +202,7 @@ func (s *Sampler) Forget(pid uint32) error {
 			return fmt.Errorf("forget process %d: %w", pid, err)
 		}
 	}
-	return nil
+	return s.endEpoch()
 }
 
 // Stats are one CPU's counts since loading.

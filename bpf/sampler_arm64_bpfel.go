@@ -66,20 +66,6 @@ const (
 	samplerFrameKindFRAME_FOLDED    samplerFrameKind = 14
 )
 
-type samplerInfoCache struct {
-	_       structs.HostLayout
-	Entries [4096]struct {
-		_          structs.HostLayout
-		Info       uint64
-		Generation uint32
-		Words      uint16
-		Type       uint8
-		Kind       uint8
-		Walk       uint32
-		Position   uint32
-	}
-}
-
 type samplerProcessLayout struct {
 	_              structs.HostLayout
 	TextLo         [2]uint64
@@ -99,13 +85,15 @@ type samplerProcessLayout struct {
 	TotalAllocated uint16
 	FromStart      uint16
 	TsoCccs        uint16
+	TsoRead        uint16
+	Padding        [3]uint16
 	_              [6]byte
 }
 
 type samplerProcessRegions struct {
 	_       structs.HostLayout
 	Count   uint32
-	Padding uint32
+	Version uint32
 	Regions [64]struct {
 		_           structs.HostLayout
 		Start       uint64
@@ -212,51 +200,78 @@ type samplerUnwindRule struct {
 }
 
 type samplerWalk struct {
-	_            structs.HostLayout
-	Header       samplerSampleHeader
-	Frames       [512]uint64
-	Window       [256]uint64
-	WindowAt     uint64
-	WindowWords  uint32
-	WindowLimit  uint32
-	MaxFrames    uint32
-	_            [4]byte
-	Sp           uint64
-	ChunkLo      uint64
-	ChunkHi      uint64
-	WalkUntil    uint64
-	FrameCount   uint32
-	Chunks       uint32
-	Cycle        uint32
-	Phase        uint32
-	FoldedCopies uint32
-	Lag          uint32
-	Run          uint32
-	Folding      uint32
-	Number       uint32
-	Found        uint32
-	Busy         uint32
-	_            [4]byte
-	Task         uint64
-	Base         uint64
-	Waiting      uint64
-	Layout       samplerProcessLayout
-	Tso          [16]uint64
-	Regs         struct {
+	_              structs.HostLayout
+	Sp             uint64
+	WindowAt       uint64
+	WindowWords    uint32
+	WindowLimit    uint32
+	ChunkLo        uint64
+	ChunkHi        uint64
+	WalkUntil      uint64
+	FrameCount     uint32
+	MaxFrames      uint32
+	FramesLeft     uint32
+	Cycle          uint32
+	Phase          uint32
+	FoldedCopies   uint32
+	Lag            uint32
+	Run            uint32
+	Folding        uint32
+	Number         uint32
+	Chunks         uint32
+	Found          uint32
+	Outcome        uint32
+	AfterCall      uint32
+	Busy           uint32
+	_              [4]byte
+	Base           uint64
+	Waiting        uint64
+	Task           uint64
+	TsoInfo        uint64
+	Pid            uint32
+	Epoch          uint32
+	Haskell        uint32
+	RegionsVersion uint32
+	Layout         samplerProcessLayout
+	Unwind         struct {
+		_   structs.HostLayout
+		Pc  uint64
+		Reg [32]uint64
+	}
+	Noted [4]struct {
+		_          structs.HostLayout
+		Task       uint64
+		Tid        uint32
+		Generation uint32
+	}
+	Header   samplerSampleHeader
+	Frames   [512]uint64
+	Window   [256]uint64
+	Tso      [16]uint64
+	SaveArea [8]uint64
+	Regs     struct {
 		_      structs.HostLayout
 		X      [31]uint64
 		Sp     uint64
 		Pc     uint64
 		Pstate uint64
 	}
-	Unwind struct {
-		_   structs.HostLayout
-		Pc  uint64
-		Reg [32]uint64
+	Rules [1024]struct {
+		_       structs.HostLayout
+		Pc      uint64
+		Version uint32
+		Rule    uint32
 	}
-	SaveArea  [8]uint64
-	Outcome   uint32
-	AfterCall uint32
+	Infos [4096]struct {
+		_        structs.HostLayout
+		Tag      uint64
+		Words    uint16
+		Type     uint8
+		Kind     uint8
+		Walk     uint16
+		Position uint16
+	}
+	_ [32]byte
 }
 
 type samplerWalkStats struct {
@@ -271,7 +286,7 @@ type samplerWalkStats struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	samplerMapAllocated       = "allocated"
-	samplerMapCaches          = "caches"
+	samplerMapEpoch           = "epoch"
 	samplerMapLabels          = "labels"
 	samplerMapLayouts         = "layouts"
 	samplerMapRegions         = "regions"
@@ -350,7 +365,7 @@ type samplerProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
 	Allocated     *ebpf.MapSpec `ebpf:"allocated"`
-	Caches        *ebpf.MapSpec `ebpf:"caches"`
+	Epoch         *ebpf.MapSpec `ebpf:"epoch"`
 	Labels        *ebpf.MapSpec `ebpf:"labels"`
 	Layouts       *ebpf.MapSpec `ebpf:"layouts"`
 	Regions       *ebpf.MapSpec `ebpf:"regions"`
@@ -403,7 +418,7 @@ func (o *samplerObjects) Close() error {
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
 	Allocated     *ebpf.Map `ebpf:"allocated"`
-	Caches        *ebpf.Map `ebpf:"caches"`
+	Epoch         *ebpf.Map `ebpf:"epoch"`
 	Labels        *ebpf.Map `ebpf:"labels"`
 	Layouts       *ebpf.Map `ebpf:"layouts"`
 	Regions       *ebpf.Map `ebpf:"regions"`
@@ -420,7 +435,7 @@ type samplerMaps struct {
 func (m *samplerMaps) Close() error {
 	return _SamplerClose(
 		m.Allocated,
-		m.Caches,
+		m.Epoch,
 		m.Labels,
 		m.Layouts,
 		m.Regions,

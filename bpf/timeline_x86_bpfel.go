@@ -32,6 +32,8 @@ type timelineProcessLayout struct {
 	TotalAllocated uint16
 	FromStart      uint16
 	TsoCccs        uint16
+	TsoRead        uint16
+	Padding        [3]uint16
 	_              [6]byte
 }
 

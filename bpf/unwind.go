@@ -121,7 +121,7 @@ func (s *Sampler) AddTable(rows, rules []byte) (Table, error) {
 // SetRegions says where a process has which tables; regions beyond MaxRegions
 // are left out.
 func (s *Sampler) SetRegions(pid uint32, regions []Region) error {
-	var p samplerProcessRegions
+	p := samplerProcessRegions{Version: s.epoch + 1}
 	for i, r := range regions[:min(len(regions), MaxRegions)] {
 		to := &p.Regions[i]
 		to.Start, to.End, to.Base = r.Start, r.End, r.Base
@@ -132,5 +132,5 @@ func (s *Sampler) SetRegions(pid uint32, regions []Region) error {
 	if err := s.maps.Regions.Put(pid, &p); err != nil {
 		return fmt.Errorf("set code regions of process %d: %w", pid, err)
 	}
-	return nil
+	return s.endEpoch()
 }

@@ -59,7 +59,7 @@ INLINE void walk_allocation(struct walker *k)
 	struct walk *w = k->walk;
 	w->found = 0;
 	w->header.stop = STOP_NO_HASKELL;
-	if (!enter_haskell(k, REG_BASE(&w->regs), REG_STG_SP(&w->regs)))
+	if (!enter_haskell(k, w->unwind.reg[DWARF_BASE], w->unwind.reg[DWARF_STG_SP]))
 		return;
 	w->header.stop = STOP_TOP_AMBIGUOUS;
 	bpf_loop(4, unwrap_allocation, k, 0);

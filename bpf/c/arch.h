@@ -5,10 +5,16 @@
 
 #include "kernel.h"
 
+#if defined(__TARGET_ARCH_x86)
+#define UNWIND_REGISTERS 16
+#else
+#define UNWIND_REGISTERS 32
+#endif
+
 // Where unwinding has got to.
 struct unwind {
 	u64 pc;
-	u64 reg[32]; // by DWARF number
+	u64 reg[UNWIND_REGISTERS]; // by DWARF number
 };
 
 #if defined(__TARGET_ARCH_x86)
@@ -41,21 +47,8 @@ struct regs {
 #define DWARF_BASE 13
 #define DWARF_STG_SP 6
 
-// copy_walk_regs copies what a walk needs. Field by field: a program's context
-// may only be read at constant offsets.
-INLINE void copy_walk_regs(struct regs *to, const struct regs *from)
-{
-	to->rip = from->rip;
-	to->rsp = from->rsp;
-	to->rbp = from->rbp;
-	to->rbx = from->rbx;
-	to->r12 = from->r12;
-	to->r13 = from->r13;
-	to->r14 = from->r14;
-	to->r15 = from->r15;
-}
-
-// begin_unwind loads the registers that unwinding follows, by DWARF number.
+// begin_unwind loads the registers that unwinding follows, by DWARF number. Field by
+// field: a program's context may only be read at constant offsets.
 INLINE void begin_unwind(struct unwind *u, const struct regs *r)
 {
 	u->pc = r->rip;
@@ -101,15 +94,6 @@ struct regs {
 #define DWARF_C_SP 31
 #define DWARF_BASE 19
 #define DWARF_STG_SP 20
-
-INLINE void copy_walk_regs(struct regs *to, const struct regs *from)
-{
-	to->pc = from->pc;
-	to->sp = from->sp;
-#pragma unroll
-	for (int i = 19; i <= 30; i++)
-		to->x[i] = from->x[i];
-}
 
 INLINE void begin_unwind(struct unwind *u, const struct regs *r)
 {
@@ -157,18 +141,6 @@ struct regs {
 #define DWARF_STG_SP 18
 
 // ra, sp, and what a callee must preserve: s0 and s1, s2 to s11.
-INLINE void copy_walk_regs(struct regs *to, const struct regs *from)
-{
-	to->x[0] = from->x[0];
-	to->x[1] = from->x[1];
-	to->x[2] = from->x[2];
-	to->x[8] = from->x[8];
-	to->x[9] = from->x[9];
-#pragma unroll
-	for (int i = 18; i <= 27; i++)
-		to->x[i] = from->x[i];
-}
-
 INLINE void begin_unwind(struct unwind *u, const struct regs *r)
 {
 	u->pc = r->x[0];

@@ -56,13 +56,14 @@ INLINE u64 running_ccs(struct walker *k)
 			return 0;
 		return ccs;
 	}
-	if (!k->thread || k->thread->generation != w->layout.generation)
+	const struct thread_state *thread = FIND_THREAD(w->header.tid);
+	if (!thread || thread->generation != w->layout.generation)
 		return 0;
 	// Task.cap is right before Task.incall. A Task that has given its capability
 	// away still points to it.
-	if (!READ_USER(&cap, sizeof(cap), k->thread->task + w->layout.task_incall - 8) && cap &&
+	if (!READ_USER(&cap, sizeof(cap), thread->task + w->layout.task_incall - 8) && cap &&
 	    !READ_USER(table, sizeof(table), cap + BASE_FROM_CAPABILITY + BASE_CCCS) &&
-	    table[BASE_RUNNING_TASK_FROM_CCCS / 8] == k->thread->task)
+	    table[BASE_RUNNING_TASK_FROM_CCCS / 8] == thread->task)
 		return table[0];
 	if (w->waiting && READ_USER(&ccs, sizeof(ccs), w->waiting + w->layout.tso_cccs))
 		return 0;

@@ -26,6 +26,18 @@ INLINE void end_cycle(struct walk *w)
 	w->lag = 0;
 }
 
+// lag_of tells how many frames before the newest, which is in the record, it was
+// seen last; 0 if it was not.
+INLINE u32 lag_of(struct walk *w, const struct cached_info *c)
+{
+	u32 n = w->frame_count;
+	u32 lag = n - c->position;
+	if (c->walk != (u16)w->number || lag >= n)
+		return 0;
+	// Walks are counted modulo 2^16.
+	return *frame_at(w, n - 1 - lag) == *frame_at(w, n - 1) ? lag : 0;
+}
+
 // fold leaves the newest frame out if it continues a cycle, and begins to fold
 // when it completes the second copy of one: that is when as many frames in a
 // row as the cycle has were each seen last that many frames before.
@@ -46,7 +58,7 @@ INLINE void fold(struct walk *w, struct cached_info *c)
 		}
 		return;
 	}
-	u32 lag = c->walk == w->number ? n - c->position : 0;
+	u32 lag = lag_of(w, c);
 	c->walk = w->number;
 	c->position = n;
 	w->run = lag && lag == w->lag ? w->run + 1 : 1;

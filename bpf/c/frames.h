@@ -6,14 +6,15 @@
 #include "info_table.h"
 #include "window.h"
 
-// One frame. Returns 1 when the walk has ended, with header.stop saying why.
-static long walk_frame(u32 i, void *context)
+// walk_frame walks one frame. It returns 1 when the walk has ended, with header.stop
+// saying why.
+INLINE long walk_frame(struct walker *k)
 {
-	struct walker *k = context;
 	struct walk *w = k->walk;
 	u8 why = STOP_IMPLAUSIBLE_INFO;
-	if (w->frame_count >= w->max_frames || w->sp >= w->walk_until)
+	if (w->frame_count >= w->max_frames || w->frames_left == 0 || w->sp >= w->walk_until)
 		return 1; // STOP_BUDGET stands
+	w->frames_left--;
 	if (!sp_in_chunk(w)) {
 		w->header.stop = STOP_OUTSIDE_CHUNK;
 		return 1;
@@ -70,6 +71,73 @@ static long walk_frame(u32 i, void *context)
 	return 0;
 }
 
+// walk_plain does as walk_frame for a frame of the usual kind: in the window, its info
+// table remembered and telling its size, and no cycle beginning or ending with it. For
+// any other it does nothing but return false.
+INLINE bool walk_plain(struct walk *w)
+{
+	u64 sp = w->sp;
+	u64 at = (sp - w->window_at) >> 3;
+	u32 n = w->frame_count;
+	if (at + FRAME_HEAD > w->window_words || n >= w->max_frames || w->frames_left == 0 || sp >= w->walk_until)
+		return false;
+	OPAQUE(at);
+	u64 info = w->window[at & WINDOW_MASK];
+	struct cached_info *c = &w->infos[info_slot(info)];
+	if (c->tag != info_tag(info, w->layout.generation) || !INFO_ADDRESS(info))
+		return false;
+	u32 kind = c->kind, words = c->words;
+	if (kind < FRAME_RETURN || kind > FRAME_STM || words == 0)
+		return false;
+	u64 frame = info | ((u64)kind << FRAME_KIND_SHIFT);
+	if (w->cycle) {
+		if (*frame_at(w, n - 1 - w->cycle + w->phase) != frame)
+			return false;
+		w->header.folded_frames++;
+		if (++w->phase == w->cycle) {
+			w->phase = 0;
+			w->folded_copies++;
+		}
+	} else {
+		if (w->folding) {
+			u32 lag = n + 1 - c->position;
+			if (c->walk != (u16)w->number || lag > n || *frame_at(w, n - lag) != frame)
+				lag = 0;
+			u32 run = lag && lag == w->lag ? w->run + 1 : 1;
+			if (run == lag && lag <= MAX_CYCLE)
+				return false;
+			c->walk = w->number;
+			c->position = n + 1;
+			w->run = run;
+			w->lag = lag;
+		}
+		*frame_at(w, n) = frame;
+		w->frame_count = n + 1;
+	}
+	w->sp = sp + 8 * (u64)words;
+	w->frames_left--;
+	return true;
+}
+
+// A callback's call and return cost as much as a plain frame.
+#define PLAIN_FRAMES 4
+
+static long walk_frames(u32 i, void *context)
+{
+	struct walker *k = context;
+	for (u32 n = 0; n < PLAIN_FRAMES; n++)
+		if (!walk_plain(k->walk))
+			return walk_frame(k);
+	return 0;
+}
+
+// walk_on walks at most that many frames from w->sp on.
+INLINE void walk_on(struct walker *k, u32 frames)
+{
+	k->walk->frames_left = frames;
+	bpf_loop(frames, walk_frames, k, 0);
+}
+
 // Looks at the word at w->sp for a return frame, and moves on if it is none.
 static long find_frame(u32 i, void *context)
 {
@@ -117,14 +185,15 @@ static long hop_chunk(u32 i, void *context)
 // word (update frames of the profiling way have words that are never set), but a
 // walk from it is in step with the true frames soon: it counts from a little
 // further on, and only if it ends at the STOP frame.
-INLINE void recover_root(struct walker *k)
+// It is a function of its own so that other walks don't fetch its code.
+static NOINLINE int recover_root(struct walker *k)
 {
 	struct walk *w = k->walk;
 	u32 leaf_frames = w->frame_count;
 	w->header.skipped_words = 0;
 	bpf_loop(MAX_CHUNKS, hop_chunk, k, 0);
 	if (!sp_in_chunk(w))
-		return;
+		return 0;
 	u64 from = w->chunk_hi - 8 * (ROOT_WORDS + STEP_WORDS);
 	if (from > w->sp && from >= w->chunk_lo) {
 		w->header.skipped_words += (from - w->sp) >> 3;
@@ -135,21 +204,22 @@ INLINE void recover_root(struct walker *k)
 	w->header.stop = STOP_BUDGET;
 	bpf_loop(TOP_SCAN_WORDS, find_frame, k, 0);
 	if (!w->found)
-		return;
+		return 0;
 	w->folding = 0;
+	w->cycle = 0;
 	w->max_frames = leaf_frames + 1 + MAX_ROOT_FRAMES;
 	w->walk_until = w->chunk_hi - 8 * ROOT_WORDS;
-	bpf_loop(STEP_WORDS, walk_frame, k, 0);
+	walk_on(k, STEP_WORDS);
 	w->frame_count = leaf_frames;
 	if (w->header.stop != STOP_BUDGET) {
 		w->header.stop = STOP_BUDGET;
 		w->header.skipped_words = 0;
-		return;
+		return 0;
 	}
 	w->header.skipped_words += (w->sp - searched) >> 3;
 	push_frame(w, FRAME_SKIPPED, 0);
 	w->walk_until = ~0ULL;
-	bpf_loop(MAX_ROOT_FRAMES, walk_frame, k, 0);
+	walk_on(k, MAX_ROOT_FRAMES);
 	if (w->header.stop == STOP_ROOT) {
 		w->header.stop = STOP_RECOVERED;
 	} else {
@@ -157,4 +227,5 @@ INLINE void recover_root(struct walker *k)
 		w->header.skipped_words = 0;
 		w->frame_count = leaf_frames;
 	}
+	return 0;
 }

@@ -46,18 +46,11 @@ struct info_table_tail {
 	s32 srt;
 };
 
-// find_table gives what is known of the info table that a closure's or frame's
-// first word points to, or null with *why set.
-INLINE struct cached_info *find_table(struct walker *k, u64 info, u8 *why)
+// read_table remembers the info table at an address, or gives null with *why set.
+INLINE struct cached_info *read_table(struct walk *w, u64 info, u8 *why)
 {
-	struct walk *w = k->walk;
-	u32 slot = ((u32)(info >> 3) ^ (u32)(info >> 15)) & (CACHE_ENTRIES - 1);
-	struct cached_info *c = &k->cache->entries[slot];
-	if (c->info == info && c->generation == w->layout.generation)
-		return c;
-
 	*why = STOP_IMPLAUSIBLE_INFO;
-	if (!in_text(&w->layout, info))
+	if (!INFO_ADDRESS(info) || !in_text(&w->layout, info))
 		return 0;
 	struct info_table_tail table;
 	if (READ_USER(&table, sizeof(table), info - sizeof(table))) {
@@ -81,13 +74,24 @@ INLINE struct cached_info *find_table(struct walker *k, u64 info, u8 *why)
 		words = 1 + bits;
 	}
 	}
-	c->info = info;
-	c->generation = w->layout.generation;
+	struct cached_info *c = &w->infos[info_slot(info)];
+	c->tag = info_tag(info, w->layout.generation);
 	c->words = words;
 	c->type = table.type > 0xff ? 0 : table.type;
 	c->kind = frame_kind_of(table.type);
 	c->walk = w->number - 1;
 	return c;
+}
+
+// find_table gives what is known of the info table that a closure's or frame's
+// first word points to, or null with *why set.
+INLINE struct cached_info *find_table(struct walker *k, u64 info, u8 *why)
+{
+	struct walk *w = k->walk;
+	struct cached_info *c = &w->infos[info_slot(info)];
+	if (c->tag == info_tag(info, w->layout.generation) && INFO_ADDRESS(info))
+		return c;
+	return read_table(w, info, why);
 }
 
 // find_frame_table is find_table for what must be a return frame.

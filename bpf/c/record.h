@@ -138,6 +138,8 @@ struct process_layout {
 	u16 total_allocated; // Capability.total_allocated, from BaseReg
 	u16 from_start;	 // the process was watched from its beginning
 	u16 tso_cccs;	 // StgTSO.prof.cccs; 0 but in the profiling way
+	u16 tso_read;	 // bytes of a TSO, through the last field that every sample uses
+	u16 padding[3];
 };
 
 // What is remembered of an OS thread that was seen running Haskell code.
@@ -213,7 +215,7 @@ struct unwind_region {
 
 struct process_regions {
 	u32 count;
-	u32 padding;
+	u32 version; // differs for every one that was ever set; not 0
 	struct unwind_region regions[MAX_REGIONS];
 };
 

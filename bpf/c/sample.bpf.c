@@ -30,10 +30,29 @@ struct {
 	__type(value, struct unwind_bucket);
 } unwind_buckets SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct process_regions);
+} regions SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u32);
+	__type(value, struct thread_state);
+} threads SEC(".maps");
+
 INLINE const struct unwind_row *unwind_row_at(u32 index) { return bpf_map_lookup_elem(&unwind_rows, &index); }
 INLINE const struct unwind_rule *unwind_rule_at(u32 index) { return bpf_map_lookup_elem(&unwind_rules, &index); }
 INLINE const struct unwind_bucket *unwind_bucket_at(u32 index) { return bpf_map_lookup_elem(&unwind_buckets, &index); }
+INLINE const struct process_regions *regions_of(u32 pid) { return bpf_map_lookup_elem(&regions, &pid); }
+INLINE const struct thread_state *thread_of(u32 tid) { return bpf_map_lookup_elem(&threads, &tid); }
 
+#define FIND_REGIONS(pid) regions_of(pid)
+#define FIND_THREAD(tid) thread_of(tid)
 #define UNWIND_BUCKET(index) unwind_bucket_at(index)
 #define UNWIND_ROW(index) unwind_row_at(index)
 #define UNWIND_RULE(index) unwind_rule_at(index)
@@ -71,14 +90,6 @@ struct {
 	__type(value, struct process_layout);
 } layouts SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, u32);
-	__type(value, struct process_regions);
-} regions SEC(".maps");
-
 // The words that each capability had allocated when that was last looked at.
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -87,35 +98,24 @@ struct {
 	__type(value, u64);
 } allocated SEC(".maps");
 
-// A probe in user code can be interrupted by an event, so each has its own.
-enum {
-	WALK_OF_EVENT = 0,
-	WALK_OF_PROBE,
-	WALKS,
-};
-
+// One a CPU for events, then one a CPU for probes: a probe in user code can be
+// interrupted by an event.
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WALKS);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE); // begins at a cache line
+	__uint(max_entries, 2);		   // set by user space
 	__type(key, u32);
 	__type(value, struct walk);
 } walks SEC(".maps");
 
-// One entry a CPU for events, then one a CPU for probes. A per-CPU map's values
-// are limited to 32 KiB.
+// Counts the changes of layouts and regions. What a CPU has copied of them counts only
+// until the next.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); // set by user space
+	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct info_cache);
-} caches SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, u32);
-	__type(value, struct thread_state);
-} threads SEC(".maps");
+	__type(value, u32);
+} epoch SEC(".maps");
 
 // The label that was last told of a thread, by its address in the heap.
 struct {
@@ -164,14 +164,31 @@ INLINE void push_kernel_frames(struct perf_event_context *ctx, struct walk *w)
 	}
 }
 
-// remember_thread notes which Task an OS thread is, for its safe foreign calls.
-INLINE void remember_thread(struct walker *k)
+// enter_user loads the registers with which a thread that is in the kernel has left
+// user space. 0 if it never was there.
+static NOINLINE int enter_user(struct walk *w)
 {
-	struct walk *w = k->walk;
-	if (!w->task || (k->thread && k->thread->task == w->task && k->thread->generation == w->layout.generation))
+	long user = bpf_task_pt_regs(bpf_get_current_task_btf());
+	if (bpf_probe_read_kernel(&w->regs, sizeof(w->regs), (const void *)user) || !REGS_IN_USER(&w->regs))
+		return 0;
+	begin_unwind(&w->unwind, &w->regs);
+	return 1;
+}
+
+// remember_thread notes which Task an OS thread is, for its safe foreign calls.
+INLINE void remember_thread(struct walk *w)
+{
+	u32 tid = w->header.tid, generation = w->layout.generation;
+	struct noted_thread *noted = &w->noted[tid & (NOTED_THREADS - 1)];
+	// Now and then again, since the map forgets.
+	if (!w->task || (noted->tid == tid && noted->task == w->task && noted->generation == generation && w->number & 255))
 		return;
-	struct thread_state state = {.task = w->task, .generation = w->layout.generation};
-	bpf_map_update_elem(&threads, &w->header.tid, &state, 0);
+	struct thread_state state = {.task = w->task, .generation = generation};
+	if (bpf_map_update_elem(&threads, &tid, &state, 0))
+		return;
+	noted->tid = tid;
+	noted->task = w->task;
+	noted->generation = generation;
 }
 
 INLINE void emit(struct walk *w, struct walk_stats *s)
@@ -246,67 +263,71 @@ INLINE void tell_stacks(struct walk *w)
 	bpf_loop(MAX_CCS_DEPTH, tell_ccs, &w, 0);
 }
 
-INLINE void begin_sample(struct walk *w)
+// learn_process copies what is known of a process.
+static NOINLINE int learn_process(struct walk *w, u32 now)
+{
+	u32 pid = w->header.pid;
+	struct process_layout *layout = bpf_map_lookup_elem(&layouts, &pid);
+	const struct process_regions *regions = FIND_REGIONS(pid);
+	w->haskell = layout != 0;
+	if (layout)
+		w->layout = *layout;
+	w->regions_version = regions ? regions->version : 0;
+	w->tso_info = 0;
+	w->pid = pid;
+	w->epoch = now;
+	return 0;
+}
+
+// begin_sample readies what a walk of the current process works on.
+INLINE bool begin_sample(struct walk *w, u32 cpu)
 {
 	struct sample_header *h = &w->header;
+	u32 zero = 0;
+	u32 *now = bpf_map_lookup_elem(&epoch, &zero);
+	if (!now)
+		return false;
 	begin_walk(w, max_frames);
 	h->time = bpf_ktime_get_ns();
 	current_ids(h);
-	h->cpu = bpf_get_smp_processor_id();
+	h->cpu = cpu;
 	h->event = event_index;
-}
-
-// find_walker looks up what a walk of this process and thread works on. False
-// if there is nothing to be done.
-INLINE bool find_walker(struct walker *k, struct walk *w, u32 cache)
-{
-	struct sample_header *h = &w->header;
-	struct process_layout *layout = bpf_map_lookup_elem(&layouts, &h->pid);
-	k->walk = w;
-	k->cache = bpf_map_lookup_elem(&caches, &cache);
-	k->regions = bpf_map_lookup_elem(&regions, &h->pid);
-	k->thread = bpf_map_lookup_elem(&threads, &h->tid);
-	k->haskell = layout != 0;
-	if (layout)
-		w->layout = *layout;
-	return k->cache != 0;
+	u32 e = *(volatile u32 *)now;
+	if (UNLIKELY(w->pid != h->pid || w->epoch != e))
+		learn_process(w, e);
+	return true;
 }
 
 SEC("perf_event")
 int on_event(struct perf_event_context *ctx)
 {
-	u32 walk = WALK_OF_EVENT, zero = 0;
-	struct walk *w = bpf_map_lookup_elem(&walks, &walk);
+	u32 cpu = bpf_get_smp_processor_id(), zero = 0;
+	struct walk *w = bpf_map_lookup_elem(&walks, &cpu);
 	struct walk_stats *s = bpf_map_lookup_elem(&stats, &zero);
-	if (!w || !s)
+	if (!w || !s || !begin_sample(w, cpu))
 		return 0;
 	s->samples++;
-	begin_sample(w);
 	w->header.period = ctx->sample_period;
 
 	if (REGS_IN_USER(&ctx->regs)) {
-		copy_walk_regs(&w->regs, &ctx->regs);
+		begin_unwind(&w->unwind, &ctx->regs);
 	} else {
 		w->header.flags |= SAMPLE_IN_KERNEL;
 		if (kernel_stacks)
 			push_kernel_frames(ctx, w);
-		long user = bpf_task_pt_regs(bpf_get_current_task_btf());
-		if (bpf_probe_read_kernel(&w->regs, sizeof(w->regs), (const void *)user) ||
-		    !REGS_IN_USER(&w->regs)) {
+		if (!enter_user(w)) {
 			w->header.stop = STOP_NO_USER_CONTEXT;
 			emit(w, s);
 			return 0;
 		}
 	}
-	struct walker k;
-	if (!find_walker(&k, w, w->header.cpu))
-		return 0;
+	struct walker k = {.walk = w};
 	walk_sample(&k);
-	remember_thread(&k);
-	if (k.haskell)
+	remember_thread(w);
+	if (w->haskell)
 		w->header.ccs = running_ccs(&k);
 	emit(w, s);
-	if (k.haskell && w->layout.tso_label)
+	if (w->haskell && w->layout.tso_label)
 		tell_label(w);
 	tell_stacks(w);
 	return 0;
@@ -328,15 +349,13 @@ INLINE u64 newly_allocated(struct walk *w, u64 base)
 	return 8 * (total - since);
 }
 
-INLINE void sample_allocation(struct regs *ctx, struct walk *w, struct walk_stats *s)
+INLINE void sample_allocation(struct regs *ctx, struct walk *w, struct walk_stats *s, u32 cpu)
 {
-	struct walker k;
 	u64 why;
-	begin_sample(w);
-	copy_walk_regs(&w->regs, ctx);
-	if (!find_walker(&k, w, cpus + w->header.cpu) || !k.haskell)
+	if (!begin_sample(w, cpu) || !w->haskell)
 		return;
-	u64 base = REG_BASE(&w->regs);
+	begin_unwind(&w->unwind, ctx);
+	u64 base = w->unwind.reg[DWARF_BASE];
 	// Threads also return here for a context switch, or a stack that is full.
 	if (READ_USER(&why, sizeof(why), base + BASE_RET) || why != HEAP_OVERFLOW)
 		return;
@@ -344,6 +363,7 @@ INLINE void sample_allocation(struct regs *ctx, struct walk *w, struct walk_stat
 	if (w->header.period == 0)
 		return;
 	s->samples++;
+	struct walker k = {.walk = w};
 	walk_allocation(&k);
 	w->header.ccs = running_ccs(&k);
 	emit(w, s);
@@ -353,7 +373,7 @@ INLINE void sample_allocation(struct regs *ctx, struct walk *w, struct walk_stat
 SEC("uprobe")
 int on_nursery_full(struct regs *ctx)
 {
-	u32 walk = WALK_OF_PROBE, zero = 0;
+	u32 cpu = bpf_get_smp_processor_id(), walk = cpus + cpu, zero = 0;
 	struct walk *w = bpf_map_lookup_elem(&walks, &walk);
 	struct walk_stats *s = bpf_map_lookup_elem(&stats, &zero);
 	if (!w || !s)
@@ -364,7 +384,7 @@ int on_nursery_full(struct regs *ctx)
 		return 0;
 	}
 	w->busy = 1;
-	sample_allocation(ctx, w, s);
+	sample_allocation(ctx, w, s, cpu);
 	w->busy = 0;
 	return 0;
 }

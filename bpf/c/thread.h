@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// Which Haskell thread an OS thread runs, or keeps waiting.
+// Which Haskell thread an OS thread runs, or keeps waiting. The including file says
+// how to get at what is remembered of an OS thread:
+//
+//	FIND_THREAD(tid): its struct thread_state, null if it is not known
 #pragma once
 
 #include "info_table.h"
@@ -10,12 +13,18 @@
 INLINE bool enter_thread(struct walker *k, u64 tso, u64 *saved_sp)
 {
 	struct walk *w = k->walk;
-	if (tso == 0 || (tso & 7) || READ_USER(w->tso, sizeof(w->tso), tso))
+	u32 bytes = w->layout.tso_read;
+	OPAQUE(bytes);
+	bytes &= sizeof(w->tso) - 1;
+	if (tso == 0 || (tso & 7) || READ_USER(w->tso, bytes, tso))
 		return false;
-	u8 why;
-	struct cached_info *c = find_table(k, w->tso[0], &why);
-	if (!c || c->type != TSO)
-		return false;
+	if (w->tso[0] != w->tso_info || w->tso_info == 0) {
+		u8 why;
+		struct cached_info *c = find_table(k, w->tso[0], &why);
+		if (!c || c->type != TSO)
+			return false;
+		w->tso_info = w->tso[0];
+	}
 	u64 stack = w->tso[(w->layout.tso_stackobj / 8) & (TSO_READ_WORDS - 1)];
 	if (!enter_chunk(w, stack, saved_sp))
 		return false;
@@ -55,9 +64,10 @@ INLINE bool enter_suspended(struct walker *k)
 {
 	struct walk *w = k->walk;
 	u64 incall, tso = 0;
-	if (!k->thread || k->thread->generation != w->layout.generation)
+	const struct thread_state *thread = FIND_THREAD(w->header.tid);
+	if (!thread || thread->generation != w->layout.generation)
 		return false;
-	if (READ_USER(&incall, sizeof(incall), k->thread->task + w->layout.task_incall) ||
+	if (READ_USER(&incall, sizeof(incall), thread->task + w->layout.task_incall) ||
 	    READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO))
 		return false;
 	if (tso == 0 && (READ_USER(&incall, sizeof(incall), incall + INCALL_PREV_STACK) ||

@@ -7,6 +7,7 @@
 //
 //	UNWIND_ROW(index), UNWIND_RULE(index), UNWIND_BUCKET(index): pointers,
 //	null when out of range
+//	FIND_REGIONS(pid): the process's struct process_regions, null without any
 #pragma once
 
 #include "walk_state.h"
@@ -61,24 +62,25 @@ static long search_region(u32 i, void *context)
 	return 1;
 }
 
-// find_rule gives the rule at a code address, null if none is known.
-INLINE const struct unwind_rule *find_rule(const struct process_regions *p, u64 pc)
+// search_rule gives the index of the rule at a code address, NO_RULE if none is
+// known.
+INLINE u32 search_rule(const struct process_regions *p, u64 pc)
 {
 	struct region_search region = {.process = p, .pc = pc, .found = MAX_REGIONS};
 	bpf_loop(MAX_REGIONS, search_region, &region, 0);
 	u32 found = region.found;
 	if (found >= MAX_REGIONS)
-		return 0;
+		return NO_RULE;
 	OPAQUE(found);
 	const struct unwind_region *r = &p->regions[found & (MAX_REGIONS - 1)];
 	if (pc < r->base)
-		return 0;
+		return NO_RULE;
 	u64 bucket = (pc - r->base) >> UNWIND_BUCKET_SHIFT;
 	if (bucket >= r->bucket_count)
-		return 0;
+		return NO_RULE;
 	const struct unwind_bucket *b = UNWIND_BUCKET(r->first_bucket + (u32)bucket);
 	if (!b)
-		return 0;
+		return NO_RULE;
 	struct row_search s = {
 		.addr = (u32)(pc - r->base),
 		.lo = r->first_row + b->first,
@@ -87,8 +89,25 @@ INLINE const struct unwind_rule *find_rule(const struct process_regions *p, u64 
 	bpf_loop(UNWIND_BUCKET_SHIFT + 1, search_row, &s, 0);
 	const struct unwind_row *row = UNWIND_ROW(s.lo);
 	if (!row || row->addr > s.addr)
+		return NO_RULE;
+	return r->first_rule + row->rule;
+}
+
+// find_rule gives the rule at a code address, null if none is known.
+INLINE const struct unwind_rule *find_rule(struct walk *w, u64 pc)
+{
+	struct cached_rule *c = &w->rules[rule_slot(pc)];
+	if (w->regions_version == 0)
 		return 0;
-	const struct unwind_rule *rule = UNWIND_RULE(r->first_rule + row->rule);
+	if (c->pc != pc || c->version != w->regions_version) {
+		const struct process_regions *p = FIND_REGIONS(w->header.pid);
+		if (!p)
+			return 0;
+		c->rule = search_rule(p, pc);
+		c->pc = pc;
+		c->version = p->version;
+	}
+	const struct unwind_rule *rule = UNWIND_RULE(c->rule);
 	if (!rule || rule->kind == UNWIND_NONE || rule->kind == UNWIND_UNKNOWN)
 		return 0;
 	return rule;
@@ -99,7 +118,7 @@ INLINE const struct unwind_rule *find_rule(const struct process_regions *p, u64 
 INLINE bool restore_registers(struct walk *w, const struct unwind_rule *rule, u64 cfa)
 {
 	struct unwind *u = &w->unwind;
-	u64 from_reg = u->reg[rule->reg & 31];
+	u64 from_reg = u->reg[rule->reg & (UNWIND_REGISTERS - 1)];
 	if (READ_USER(w->save_area, sizeof(w->save_area), cfa - sizeof(w->save_area)))
 		return false;
 #pragma unroll
@@ -136,15 +155,13 @@ static long unwind_frame(u32 i, void *context)
 	struct walker *k = context;
 	struct walk *w = k->walk;
 	struct unwind *u = &w->unwind;
-	if (!k->regions)
-		return 1;
 	// A return address may lie behind the last instruction of its function.
-	const struct unwind_rule *rule = find_rule(k->regions, u->pc - w->after_call);
+	const struct unwind_rule *rule = find_rule(w, u->pc - w->after_call);
 	if (!rule) {
 		w->outcome = OUTCOME_UNCOVERED;
 		return 1;
 	}
-	u64 cfa = u->reg[rule->reg & 31] + (s64)rule->offset;
+	u64 cfa = u->reg[rule->reg & (UNWIND_REGISTERS - 1)] + (s64)rule->offset;
 	w->outcome = OUTCOME_FAILED;
 	switch (rule->kind) {
 	case UNWIND_HASKELL_DEREF:
@@ -163,7 +180,7 @@ static long unwind_frame(u32 i, void *context)
 			return 1;
 		break;
 	case UNWIND_PLT:
-		cfa = u->reg[rule->reg & 31] + 8 + ((u32)(u->pc & 15) >= (u32)rule->offset ? 8 : 0);
+		cfa = u->reg[rule->reg & (UNWIND_REGISTERS - 1)] + 8 + ((u32)(u->pc & 15) >= (u32)rule->offset ? 8 : 0);
 		break;
 	case UNWIND_FRAME:
 		break;

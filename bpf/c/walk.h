@@ -30,6 +30,8 @@ INLINE void begin_walk(struct walk *w, u32 max_frames)
 	w->max_frames = max_frames;
 	w->walk_until = ~0ULL;
 	w->chunks = 0;
+	w->after_call = 0;
+	w->outcome = OUTCOME_UNCOVERED;
 	w->window_words = 0;
 	w->window_limit = 8 * FIRST_WINDOW_WORDS;
 	w->cycle = 0;
@@ -48,7 +50,7 @@ INLINE void walk_from_top(struct walker *k)
 	w->header.stop = STOP_BUDGET;
 	w->folding = 1;
 	// Folding leaves room in the record, but time is spent all the same.
-	bpf_loop(w->max_frames + w->max_frames / 4, walk_frame, k, 0);
+	walk_on(k, w->max_frames + w->max_frames / 4);
 	if (w->header.folded_frames)
 		w->header.flags |= SAMPLE_FOLDED;
 	if (w->header.stop == STOP_BUDGET)
@@ -68,72 +70,71 @@ INLINE bool scan_top(struct walker *k)
 	return true;
 }
 
-// walk_haskell walks the Haskell stack that unwinding, or the sample itself,
-// has arrived at. False if the registers hold no Haskell context.
-INLINE bool walk_haskell(struct walker *k)
+enum top {
+	TOP_NONE,      // there is no Haskell stack
+	TOP_FRAME,     // w->sp is at its topmost return frame
+	TOP_AMBIGUOUS, // there is one, but not where it begins
+};
+
+// haskell_top finds the top of the Haskell stack that unwinding, or the sample
+// itself, has arrived at.
+INLINE enum top haskell_top(struct walker *k)
 {
 	struct walk *w = k->walk;
 	struct unwind *u = &w->unwind;
 	u64 sp = u->reg[DWARF_STG_SP], caller_sp = w->sp;
 	if (!enter_haskell(k, u->reg[DWARF_BASE], sp))
-		return false;
+		return TOP_NONE;
 	if (w->outcome == OUTCOME_HASKELL) {
 		w->sp = caller_sp;
 		u8 why;
 		if (sp_in_chunk(w) && ensure_window(w) && find_frame_table(k, window_word(w, 0), &why)) {
 			w->header.flags |= SAMPLE_TOP_CFI;
-			walk_from_top(k);
-			return true;
+			return TOP_FRAME;
 		}
 		// The row was wrong, or the frame is being built.
 		w->sp = sp;
 		w->window_words = 0;
 	}
-	if (scan_top(k))
-		walk_from_top(k);
-	else
-		w->header.stop = STOP_TOP_AMBIGUOUS;
-	return true;
+	return scan_top(k) ? TOP_FRAME : TOP_AMBIGUOUS;
 }
 
-// walk_suspended walks, as context, the stack of the Haskell thread that waits
-// for what this OS thread is doing in C.
-INLINE void walk_suspended(struct walker *k)
+// suspended_top finds, as context, the stack of the Haskell thread that waits for
+// what this OS thread is doing in C.
+INLINE enum top suspended_top(struct walker *k)
 {
 	struct walk *w = k->walk;
 	if (!enter_suspended(k))
-		return;
+		return TOP_NONE;
 	w->header.flags |= SAMPLE_CONTEXT;
 	push_frame(w, FRAME_CONTEXT, 0);
-	if (scan_top(k))
-		walk_from_top(k);
-	else
-		w->header.stop = STOP_TOP_AMBIGUOUS;
+	return scan_top(k) ? TOP_FRAME : TOP_AMBIGUOUS;
 }
 
 // walk_sample walks the stack of an interrupted thread from the registers in
-// w->regs: C frames as far as they go, then the Haskell stack. What is recorded
+// w->unwind: C frames as far as they go, then the Haskell stack. What is recorded
 // already stays leafwards of it. header.stop tells how it ended.
 INLINE void walk_sample(struct walker *k)
 {
 	struct walk *w = k->walk;
-	begin_unwind(&w->unwind, &w->regs);
 	push_frame(w, FRAME_PC, w->unwind.pc);
-	w->after_call = 0;
-	w->outcome = OUTCOME_UNCOVERED;
 	u32 leaf = w->frame_count;
 	bpf_loop(MAX_C_FRAMES, unwind_frame, k, 0);
 	bool via_c = w->frame_count > leaf;
 
 	w->header.stop = w->outcome == OUTCOME_FAILED || w->outcome == OUTCOME_GOING_ON ? STOP_C_UNWIND : STOP_NO_HASKELL;
-	if (!k->haskell)
+	if (!w->haskell)
 		return;
+	enum top top = TOP_NONE;
 	if (w->outcome == OUTCOME_HASKELL || w->outcome == OUTCOME_UNCOVERED) {
-		if (walk_haskell(k)) {
-			if (via_c)
-				w->header.flags |= SAMPLE_VIA_C;
-			return;
-		}
+		top = haskell_top(k);
+		if (top != TOP_NONE && via_c)
+			w->header.flags |= SAMPLE_VIA_C;
 	}
-	walk_suspended(k);
+	if (top == TOP_NONE)
+		top = suspended_top(k);
+	if (top == TOP_FRAME)
+		walk_from_top(k);
+	else if (top == TOP_AMBIGUOUS)
+		w->header.stop = STOP_TOP_AMBIGUOUS;
 }

@@ -59,47 +59,74 @@ enum {
 // carry their size in the target's memory.
 #define MAX_FRAME_WORDS (1 << 20)
 
-#define CACHE_ENTRIES 4096
-
 // A deep stack is mostly recursion: the same few frames over and over. The
 // first two copies of a cycle of at most this many frames are recorded, then a
 // FRAME_FOLDED, and further copies are left out.
 #define MAX_CYCLE 32
 
-// What is remembered of an info table, per CPU.
+// What is remembered of an info table. Four share a cache line: info tables that
+// lie near each other do.
 struct cached_info {
-	u64 info;
-	u32 generation;
+	u64 tag;   // info_tag, 0 = unused
 	u16 words; // frame size; 0 = depends on the frame
 	u8 type;   // closure type
 	u8 kind;   // enum frame_kind, or NO_FRAME
-	u32 walk;  // in which it was last recorded, and where
-	u32 position;
+	u16 walk;  // in which it was last recorded, and where
+	u16 position;
 };
 
+#define INFO_CACHE_ENTRIES 4096
 #define NO_FRAME 0xff
 
-// Words of a TSO that are read: through the id in the profiling way of
-// GHC ≥ 9.10, rounded up to a power of two so that an index can be masked.
+// Info tables are aligned to words, and user addresses have 48 bits: there is room
+// for a program image's generation.
+#define INFO_ADDRESS(info) (((info) >> 48) == 0 && ((info) & 7) == 0)
+#define GENERATION_MASK ((1 << 19) - 1)
+#define info_tag(info, generation) ((info) << 16 | ((generation) & GENERATION_MASK))
+// 128 bytes of code share a cache line.
+#define info_slot(info) (((u32)((info) >> 5) ^ (u32)((info) >> 17)) & (INFO_CACHE_ENTRIES - 1))
+
+// The rule that was found for a code address.
+struct cached_rule {
+	u64 pc;
+	u32 version; // of process_regions; 0 = unused
+	u32 rule;    // index, or NO_RULE
+};
+
+#define RULE_CACHE_ENTRIES 1024
+#define NO_RULE 0xffffffff
+#define rule_slot(pc) (((u32)(pc) ^ (u32)((pc) >> 10) ^ (u32)((pc) >> 20)) & (RULE_CACHE_ENTRIES - 1))
+
+// The last that was noted in the threads map of some OS threads.
+struct noted_thread {
+	u64 task;
+	u32 tid;
+	u32 generation;
+};
+
+#define NOTED_THREADS 4
+
+// Words of a TSO that are read, at most.
 #define TSO_READ_WORDS 16
 
 // Words below the CFA that are read at once: callees save registers there.
 #define SAVE_AREA_WORDS 8
 
+// What a walk works on, one for each CPU. Most of a sample's time goes into fetching
+// memory that the program has displaced from the caches since the sample before. So
+// all of it is in one place, what every walk needs first and together.
 struct walk {
-	struct sample_header header;
-	u64 frames[MAX_FRAMES];
-	u64 window[WINDOW_WORDS];
+	u64 sp;
 	u64 window_at;	  // address of window[0]
 	u32 window_words; // how many are valid
 	u32 window_limit; // bytes to read next
-	u32 max_frames;
-	u64 sp;
 	u64 chunk_lo;
 	u64 chunk_hi;
 	u64 walk_until; // frames from here on are not walked
 	u32 frame_count;
-	u32 chunks;
+	u32 max_frames;
+	u32 frames_left; // to be walked, folded ones included
+
 	// Folding: the cycle's length (0 = none is being folded), the place in
 	// it that comes next, the whole copies left out; and how many frames in
 	// a row were each seen last the same number of frames (the lag) before.
@@ -109,33 +136,42 @@ struct walk {
 	u32 lag;
 	u32 run;
 	u32 folding;
-	u32 number; // of this walk on this CPU
-	u32 found; // find_frame's result
-	u32 busy;  // a walk that can be interrupted is using this
-	u64 task;  // the Task that runs the Haskell code, 0 if none does
-	u64 base;    // BaseReg of the Haskell code, 0 if it could not be had
-	u64 waiting; // the thread object that waits for a safe foreign call, 0 if none does
-	struct process_layout layout;
-	u64 tso[TSO_READ_WORDS];
-	struct regs regs;
-	// C frames
-	struct unwind unwind;
-	u64 save_area[SAVE_AREA_WORDS];
+	u32 number;	// of this walk on this CPU
+	u32 chunks;	// entered
+	u32 found;	// find_frame's result
 	u32 outcome;	// enum unwind_outcome
 	u32 after_call; // 1 if unwind.pc is a return address
-};
+	u32 busy;	// a walk that can be interrupted is using this
+	u64 base;	// BaseReg of the Haskell code, 0 if it could not be had
+	u64 waiting;	// the thread object that waits for a safe foreign call, 0 if none does
+	u64 task;	// the Task that runs the Haskell code, 0 if none does
 
-struct info_cache {
-	struct cached_info entries[CACHE_ENTRIES];
-};
+	// Of the process that was sampled last.
+	u64 tso_info; // info pointer of its thread objects, 0 if none was seen
+	u32 pid;
+	u32 epoch;	     // that this is true of
+	u32 haskell;	     // 1 if layout is valid
+	u32 regions_version; // 0 without call frame information
+	struct process_layout layout;
 
-// What a walk works on: of the current CPU, its process and its thread.
+	struct unwind unwind;
+	struct noted_thread noted[NOTED_THREADS];
+
+	// The record.
+	struct sample_header header;
+	u64 frames[MAX_FRAMES];
+
+	u64 window[WINDOW_WORDS];
+	u64 tso[TSO_READ_WORDS];
+	u64 save_area[SAVE_AREA_WORDS];
+	struct regs regs; // of a thread that is in the kernel
+	struct cached_rule rules[RULE_CACHE_ENTRIES];
+	struct cached_info infos[INFO_CACHE_ENTRIES];
+} __attribute__((aligned(64)));
+
+// What the loops' callbacks are given.
 struct walker {
 	struct walk *walk;
-	struct info_cache *cache;
-	const struct process_regions *regions; // null without call frame information
-	struct thread_state *thread;	       // null if the thread is not known
-	bool haskell;			       // walk->layout holds the process's
 };
 
 #define FRAME_MASK (MAX_FRAMES - 1)

@@ -44,6 +44,7 @@ func (t *Tables) Add(start, end, base uint64, rows, rules []byte) error {
 		bucket_count: C.u32(len(buckets) / int(unsafe.Sizeof(C.struct_unwind_bucket{}))),
 	}
 	t.regions.count++
+	t.regions.version = 1
 	t.rows = appendBytes(t.rows, rows)
 	t.rules = appendBytes(t.rules, rules)
 	t.buckets = appendBytes(t.buckets, buckets)
