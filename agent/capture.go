@@ -172,7 +172,7 @@ func (c *capture) createLog() error {
 	if err != nil {
 		return explainBPF(err)
 	}
-	c.processes = newProcesses(c.sampler, c.emit, c.opts.Warn, c.allocProbes(), rts)
+	c.processes = newProcesses(c.sampler, c.emit, c.opts.Warn, c.allocProbes(), rts, c.who)
 	return nil
 }
 

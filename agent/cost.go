@@ -24,7 +24,7 @@ func (c *capture) measureCost() (*eventlog.AgentCost, error) {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
 		return nil, fmt.Errorf("read own CPU time: %w", err)
 	}
-	c.sum.AgentCPU = time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
+	c.sum.AgentCPU = time.Duration(ru.Utime.Nano() + ru.Stime.Nano() + c.processes.tables.cpu.Load())
 	runs, ns, err := c.sampler.RunStats()
 	if err != nil {
 		return nil, err

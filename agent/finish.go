@@ -23,6 +23,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		try("stop sampling", s.Disable())
 	}
 	c.sum.Wall = time.Since(c.begun)
+	c.processes.tables.close() // what is not compiled by now is of no use
 	logWorks := cause == nil
 	if logWorks {
 		try("capture", c.drain())
@@ -69,6 +70,7 @@ func (c *capture) close() error {
 		errs = append(errs, c.target.Close())
 	}
 	if c.processes != nil {
+		c.processes.tables.close()
 		errs = append(errs, c.processes.alloc.Close(), c.processes.rts.Close(), c.processes.modules.Close())
 	}
 	if c.statsOn != nil {

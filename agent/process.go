@@ -132,8 +132,8 @@ type processes struct {
 // now is for events that have no time of their own.
 const now = ^uint64(0)
 
-func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), alloc *allocProbes, rts *rtsProbes) *processes {
-	return &processes{sampler: s, modules: newModules(), tables: newTables(), emit: emit, warn: warn, alloc: alloc, rts: rts, images: map[uint32]*image{}}
+func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), alloc *allocProbes, rts *rtsProbes, who *Invoker) *processes {
+	return &processes{sampler: s, modules: newModules(), tables: newTables(who), emit: emit, warn: warn, alloc: alloc, rts: rts, images: map[uint32]*image{}}
 }
 
 // discover takes in a process that runs already.

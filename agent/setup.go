@@ -44,7 +44,7 @@ func (c *capture) loadSampler() error {
 		KernelStacks: c.opts.KernelStacks,
 		CPUs:         cpus,
 		RingBytes:    ringBytes(cpus),
-		UnwindRows:   unwindRowsFor(c.target.programSize()),
+		UnwindRows:   unwindRowsFor(c.target.codeSize()),
 		PIDNamespace: namespace,
 	})
 	if err != nil {

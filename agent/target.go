@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ccagent/symbolize/elffile"
 )
 
 // Target is the process being profiled.
@@ -188,13 +191,29 @@ func (t *Target) open() error {
 	return nil
 }
 
-// programSize is the size of the program's file, 0 if it cannot be had.
-func (t *Target) programSize() int64 {
-	info, err := os.Stat(fmt.Sprintf("/proc/%d/exe", t.PID))
+// codeSize is how many bytes of the program's file are mapped as code, 0 if
+// that cannot be had.
+func (t *Target) codeSize() uint64 {
+	file, err := os.Open(fmt.Sprintf("/proc/%d/exe", t.PID))
 	if err != nil {
 		return 0
 	}
-	return info.Size()
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return 0
+	}
+	f, err := elffile.Open(file, info.Size())
+	if err != nil {
+		return 0
+	}
+	var size uint64
+	for _, s := range f.Segments {
+		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && s.Filesz <= f.Size() {
+			size += s.Filesz
+		}
+	}
+	return min(size, f.Size())
 }
 
 // Run lets a started program run; nothing for an attached one.

@@ -1,14 +1,15 @@
 package agent
 
 import (
-	"errors"
+	"context"
 	"fmt"
+	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"ccagent/bpf"
-	"ccagent/symbolize/cfi"
-	"ccagent/symbolize/elffile"
+	"ccagent/symbolize/worker"
 )
 
 // unwindTable is a module's call frame information in the walker's maps.
@@ -18,74 +19,82 @@ type unwindTable struct {
 }
 
 // unwindRowsFor guesses the room for the call frame information of a program
-// and of its libraries: real programs have a row for every twenty bytes or
-// more of file, the usual C libraries a quarter of a million together.
-func unwindRowsFor(programSize int64) int {
+// with so many bytes of code, and of its libraries. Haskell and C have a row for
+// fifty bytes of code or more; the usual C libraries a quarter of a million rows
+// together.
+func unwindRowsFor(code uint64) int {
 	const libraries, most = 1 << 20, 16 << 20
-	return int(min(programSize/16+libraries, most))
+	return int(min(code/24+libraries, most))
 }
 
 // compiled is a module's call frame information, encoded for the walker.
 type compiled struct {
-	module      *module
-	base        uint64
-	rows, rules []byte
-	err         error
+	module *module
+	worker.UnwindTable
 }
 
 // tables compiles call frame information beside the capture: a large program's
 // takes seconds, and meanwhile its stacks are walked without.
 type tables struct {
+	who     *Invoker
 	done    chan compiled
+	wanted  chan *module
 	pending int
+	cancel  context.CancelFunc
+	ended   chan struct{}
+	cpu     atomic.Int64 // ns that compiling took
 }
 
 // maxCompiling bounds the modules that wait to be compiled or taken.
 const maxCompiling = maxModules
 
-func newTables() *tables { return &tables{done: make(chan compiled, maxCompiling)} }
+func newTables(who *Invoker) *tables {
+	ctx, cancel := context.WithCancel(context.Background())
+	t := &tables{
+		who: who, done: make(chan compiled, maxCompiling), wanted: make(chan *module, maxCompiling),
+		cancel: cancel, ended: make(chan struct{}),
+	}
+	go t.work(ctx)
+	return t
+}
 
-// compile begins with a module, whose file must stay open until it is done.
+// compile begins with a module, whose file must stay open until it is done or
+// close returns.
 func (t *tables) compile(mod *module) {
 	if mod.file == nil || mod.why != nil || t.pending >= maxCompiling {
 		return
 	}
 	t.pending++
-	go func() { t.done <- compileTable(mod) }()
+	t.wanted <- mod
 }
 
-// compileTable reads a module's call frame information. Without any, there are
-// no rows.
-func compileTable(mod *module) compiled {
-	c := compiled{module: mod}
-	info, err := mod.file.Stat()
-	if err != nil {
-		c.err = fmt.Errorf("examine module %s: %w", mod.path, err)
-		return c
+// work compiles what is wanted, all that is at a time in one child.
+func (t *tables) work(ctx context.Context) {
+	defer close(t.ended)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case mod := <-t.wanted:
+			mods, files := []*module{mod}, []*os.File{mod.file}
+			for len(t.wanted) > 0 {
+				mod := <-t.wanted
+				mods, files = append(mods, mod), append(files, mod.file)
+			}
+			cost := worker.CompileUnwind(ctx, files, t.who.UID, t.who.GID, func(i int, u worker.UnwindTable) {
+				if ctx.Err() == nil {
+					t.done <- compiled{mods[i], u}
+				}
+			})
+			t.cpu.Add(int64(cost.CPU))
+		}
 	}
-	f, err := elffile.Open(mod.file, info.Size())
-	if err != nil {
-		c.err = fmt.Errorf("examine module %s: %w", mod.path, err)
-		return c
-	}
-	table, err := cfi.Compile(f, cfi.DefaultLimits)
-	if errors.Is(err, cfi.ErrNone) {
-		return c
-	}
-	if err != nil {
-		c.err = fmt.Errorf("compile call frame information of %s: %w", mod.path, err)
-		return c
-	}
-	c.base = table.Base
-	c.rows = make([]byte, 0, len(table.Rows)*cfi.RowSize)
-	for _, r := range table.Rows {
-		c.rows = r.Append(c.rows)
-	}
-	c.rules = make([]byte, 0, len(table.Rules)*cfi.RuleSize)
-	for i := range table.Rules {
-		c.rules = table.Rules[i].Append(c.rules)
-	}
-	return c
+}
+
+// close ends compiling.
+func (t *tables) close() {
+	t.cancel()
+	<-t.ended
 }
 
 // takeTables gives the walker what has been compiled meanwhile, waiting for
@@ -112,14 +121,14 @@ func (ps *processes) takeTables(patience time.Duration) error {
 }
 
 func (ps *processes) takeTable(c compiled) error {
-	if c.err == nil && len(c.rows) > 0 {
+	if c.Err == nil && len(c.Rows) > 0 {
 		var stored bpf.Table
-		if stored, c.err = ps.sampler.AddTable(c.rows, c.rules); c.err == nil {
-			c.module.unwind = &unwindTable{Table: stored, base: c.base}
+		if stored, c.Err = ps.sampler.AddTable(c.Rows, c.Rules); c.Err == nil {
+			c.module.unwind = &unwindTable{Table: stored, base: c.Base}
 		}
 	}
-	if c.err != nil {
-		ps.warn(fmt.Sprintf("%v; its C code will not be unwound", c.err))
+	if c.Err != nil {
+		ps.warn(fmt.Sprintf("compile call frame information of %s: %v; its C code will not be unwound", c.module.path, c.Err))
 		return nil
 	}
 	for _, im := range ps.images {

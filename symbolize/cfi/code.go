@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
+
+	"ccagent/symbolize/elffile"
 )
 
 // Rows worked out of the code itself: see doc.go, "Rows from code".
@@ -90,13 +92,12 @@ func (c *compiler) analyse() (base uint64, rows []codeRow) {
 	}
 	sort.Slice(a.skip, func(i, j int) bool { return a.skip[i].lo < a.skip[j].lo })
 
-	symbols, _ := c.f.Symbols(c.limits.Bytes)
-	for i := range symbols {
-		if addr := symbols[i].Addr; a.text.contains(addr) && !a.entry(addr) && !a.inC(addr) {
+	_ = c.f.EachSymbol(c.limits.Bytes, func(s *elffile.Symbol) {
+		if addr := s.Addr; a.text.contains(addr) && !a.entry(addr) && !a.inC(addr) {
 			a.names = append(a.names, addr)
 			a.starts.add(addr - a.text.base)
 		}
-	}
+	})
 	a.text.codePointers(c.limits.Bytes, func(addr uint64) { a.entry(addr) })
 	for i := range c.spans {
 		if s := &c.spans[i]; s.haskell {

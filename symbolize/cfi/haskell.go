@@ -3,6 +3,8 @@ package cfi
 import (
 	"debug/elf"
 	"sort"
+
+	"ccagent/symbolize/elffile"
 )
 
 // extendHaskell gives GHC's FDEs their true ranges. GHC ≤ 9.0 ends each range
@@ -25,12 +27,11 @@ func (c *compiler) extendHaskell() {
 		bounds = append(bounds, c.spans[i].lo)
 	}
 	// Without symbols only the last procedure of a module is at stake.
-	symbols, _ := c.f.Symbols(c.limits.Bytes)
-	for i := range symbols {
-		if c.f.Executable(symbols[i].Addr) {
-			bounds = append(bounds, symbols[i].Addr)
+	_ = c.f.EachSymbol(c.limits.Bytes, func(s *elffile.Symbol) {
+		if c.f.Executable(s.Addr) {
+			bounds = append(bounds, s.Addr)
 		}
-	}
+	})
 	for i := range c.f.Sections {
 		if s := &c.f.Sections[i]; s.Flags&elf.SHF_EXECINSTR != 0 {
 			bounds = append(bounds, s.Addr+s.Size)

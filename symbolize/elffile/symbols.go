@@ -25,14 +25,33 @@ type Symbol struct {
 // file and mapping symbols are left out. limit bounds the bytes of both tables
 // together.
 func (f *File) Symbols(limit uint64) ([]Symbol, error) {
-	s := f.byType(elf.SHT_SYMTAB)
+	var out []Symbol
+	err := f.EachSymbol(limit, func(s *Symbol) {
+		if out == nil {
+			out = make([]Symbol, 0, f.symbolTable().Size/24)
+		}
+		out = append(out, *s)
+	})
+	return out, err
+}
+
+// EachSymbol calls visit for what Symbols would give, and keeps none of it: a
+// large program has a million symbols. What visit is given is valid until it
+// returns, but for its strings.
+func (f *File) EachSymbol(limit uint64, visit func(*Symbol)) error {
+	s := f.symbolTable()
 	if s == nil {
-		s = f.byType(elf.SHT_DYNSYM)
+		return nil
 	}
-	if s == nil {
-		return nil, nil
+	return f.eachSymbol(s, limit, visit)
+}
+
+// symbolTable is .symtab, or .dynsym, or nil.
+func (f *File) symbolTable() *Section {
+	if s := f.byType(elf.SHT_SYMTAB); s != nil {
+		return s
 	}
-	return f.symbols(s, limit)
+	return f.byType(elf.SHT_DYNSYM)
 }
 
 // HasSymtab reports whether the file has a symbol table beyond the dynamic
@@ -48,31 +67,31 @@ func (f *File) byType(t elf.SectionType) *Section {
 	return nil
 }
 
-func (f *File) symbols(s *Section, limit uint64) ([]Symbol, error) {
+func (f *File) eachSymbol(s *Section, limit uint64, visit func(*Symbol)) error {
 	if uint64(s.Link) >= uint64(len(f.Sections)) {
-		return nil, &FormatError{s.Offset, fmt.Sprintf("section %q links to section %d", s.Name, s.Link)}
+		return &FormatError{s.Offset, fmt.Sprintf("section %q links to section %d", s.Name, s.Link)}
 	}
 	str := &f.Sections[s.Link]
 	if str.Type != elf.SHT_STRTAB {
-		return nil, &FormatError{s.Offset, fmt.Sprintf("section %q links to a section that is no string table", s.Name)}
+		return &FormatError{s.Offset, fmt.Sprintf("section %q links to a section that is no string table", s.Name)}
 	}
 	if s.Size > limit || str.Size > limit-s.Size {
-		return nil, fmt.Errorf("read %d bytes of symbols and %d of names: %w of %d", s.Size, str.Size, ErrTooLarge, limit)
+		return fmt.Errorf("read %d bytes of symbols and %d of names: %w of %d", s.Size, str.Size, ErrTooLarge, limit)
 	}
 	table, err := f.Data(s, limit)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	raw, err := f.Data(str, limit)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	names := string(raw) // one allocation; symbols' names are slices of it
-	out := make([]Symbol, 0, len(table)/24)
 	var file string
+	var sym Symbol
 	for ; len(table) >= 24; table = table[24:] {
 		info := table[4]
-		sym := Symbol{
+		sym = Symbol{
 			Addr: binary.LittleEndian.Uint64(table[8:]), Size: binary.LittleEndian.Uint64(table[16:]),
 			Type: elf.ST_TYPE(info), Bind: elf.ST_BIND(info), Vis: elf.ST_VISIBILITY(table[5]),
 			Section: elf.SectionIndex(binary.LittleEndian.Uint16(table[6:])),
@@ -92,9 +111,9 @@ func (f *File) symbols(s *Section, limit uint64) ([]Symbol, error) {
 		if sym.Bind == elf.STB_LOCAL {
 			sym.File = file
 		}
-		out = append(out, sym)
+		visit(&sym)
 	}
-	return out, nil
+	return nil
 }
 
 // isMapping recognises the symbols by which assemblers tell code from data within a

@@ -21,12 +21,18 @@ import (
 )
 
 // Main does a child's work and ends the process if this process is one. A
-// program that calls Run calls it first thing in main.
+// program that calls Run or CompileUnwind calls it first thing in main.
 func Main() {
-	if os.Getenv(childVariable) != "1" {
+	var sum symbolize.Summary
+	var err error
+	switch os.Getenv(childVariable) {
+	case "":
 		return
+	case roleUnwind:
+		err = unwindChild()
+	default:
+		sum, err = child()
 	}
-	sum, err := child()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -92,7 +92,9 @@ func readBlob(r io.Reader, limit uint64) (head uint64, b []byte, err error) {
 	if n > limit {
 		return 0, nil, fmt.Errorf("message of %d bytes is over the limit of %d", n, limit)
 	}
-	b = make([]byte, n)
-	_, err = io.ReadFull(r, b)
+	// Grown as bytes come: the length may be a lie.
+	if b, err = io.ReadAll(io.LimitReader(r, int64(n))); err == nil && uint64(len(b)) < n {
+		err = io.ErrUnexpectedEOF
+	}
 	return binary.LittleEndian.Uint64(h[:]), b, err
 }

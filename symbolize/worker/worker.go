@@ -9,16 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"ccagent/eventlog"
 	"ccagent/symbolize"
-
-	"golang.org/x/sys/unix"
 )
 
 // ModuleFile is a module whose addresses were seen. The files stay the
@@ -136,42 +131,15 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 	defer cancel()
 	var stdout, stderr bounded
 	stdout.limit, stderr.limit = maxSummary, 8<<10
-	cmd := exec.CommandContext(ctx, "/proc/self/exe")
-	cmd.Args = []string{"ccagent-symbolize"}
-	cmd.Env = []string{childVariable + "=1", "GOTRACEBACK=single"}
-	cmd.Dir = "/"
+	cmd := command(ctx, roleSymbolise, job.UID, job.GID)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.ExtraFiles = append([]*os.File{p.jobR, p.eventsW, p.askW, p.answerR}, files...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if os.Geteuid() == 0 {
-		uid, gid := job.UID, job.GID
-		if uid == 0 {
-			req.CacheDir = ""
-			uid, gid = nobody, nobody
-		}
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: gid}
-		req.AskSource = job.UID == 0
+	if os.Geteuid() == 0 && job.UID == 0 {
+		req.CacheDir = ""
+		req.AskSource = true
 	}
-
-	started, ended := make(chan error, 1), make(chan error, 1)
-	go func() {
-		// no_new_privs is the thread's and is inherited: set before the child
-		// starts, it also holds back the executable's own file capabilities. The
-		// thread is not given back; and since the child dies with the thread that
-		// made it (Pdeathsig), this one waits for it.
-		runtime.LockOSThread()
-		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-			started <- fmt.Errorf("set no_new_privs: %w", err)
-			return
-		}
-		if err := cmd.Start(); err != nil {
-			started <- err
-			return
-		}
-		started <- nil
-		ended <- cmd.Wait()
-	}()
-	if err := <-started; err != nil {
+	ended, err := start(cmd)
+	if err != nil {
 		return sum, fmt.Errorf("start the symboliser: %w", err)
 	}
 	p.closeChildEnds()

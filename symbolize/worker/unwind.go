@@ -1,0 +1,215 @@
+package worker
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"ccagent/symbolize/cfi"
+	"ccagent/symbolize/elffile"
+)
+
+// UnwindTable is a module's call frame information, encoded as cfi does.
+// Without any there are no rows.
+type UnwindTable struct {
+	Base        uint64 // module address that rows count from
+	Rows, Rules []byte
+	Err         error // why there is no table
+}
+
+// UnwindCost is what compiling took.
+type UnwindCost struct{ CPU time.Duration }
+
+// CompileUnwind compiles the call frame information of modules in a child, as
+// Run symbolises in one. Each file's table goes to sink as soon as it is there,
+// in order; the files must stay open until CompileUnwind returns. A child that
+// fails is the error of the tables that it did not make.
+func CompileUnwind(ctx context.Context, files []*os.File, uid, gid uint32, sink func(file int, t UnwindTable)) UnwindCost {
+	n := 0
+	cost, err := compileUnwind(ctx, files, uid, gid, func(t UnwindTable) {
+		sink(n, t)
+		n++
+	})
+	for ; n < len(files); n++ {
+		sink(n, UnwindTable{Err: err})
+	}
+	return cost
+}
+
+const (
+	// unwindMemory is enough for the code of the largest Haskell programs.
+	unwindMemory = 1 << 30
+	// unwindTime is for all files of a child.
+	unwindTime = 2 * time.Minute
+)
+
+func compileUnwind(parent context.Context, files []*os.File, uid, gid uint32, sink func(UnwindTable)) (UnwindCost, error) {
+	var cost UnwindCost
+	r, w, err := os.Pipe()
+	if err != nil {
+		return cost, fmt.Errorf("make a pipe: %w", err)
+	}
+	defer r.Close()
+	ctx, cancel := context.WithTimeout(parent, unwindTime)
+	defer cancel()
+	cmd := command(ctx, roleUnwind, uid, gid)
+	stderr := bounded{limit: 8 << 10}
+	cmd.Stderr = &stderr
+	cmd.Env = append(cmd.Env, unwindCount+"="+strconv.Itoa(len(files)))
+	cmd.ExtraFiles = append([]*os.File{w}, files...)
+	ended, err := start(cmd)
+	w.Close()
+	if err != nil {
+		return cost, fmt.Errorf("start its compiler: %w", err)
+	}
+	var readErr error
+	for range files {
+		var t UnwindTable
+		if t, readErr = readUnwind(r); readErr != nil {
+			cancel()
+			break
+		}
+		sink(t)
+	}
+	waitErr := <-ended
+	if s := cmd.ProcessState; s != nil {
+		cost.CPU = s.UserTime() + s.SystemTime()
+	}
+	switch {
+	case readErr == nil:
+		return cost, nil
+	case parent.Err() != nil:
+		return cost, parent.Err()
+	case ctx.Err() == context.DeadlineExceeded:
+		return cost, fmt.Errorf("not done within %v", unwindTime)
+	case waitErr != nil && stderr.Len() > 0:
+		return cost, describe(waitErr, stderr.Bytes())
+	}
+	return cost, readErr
+}
+
+// unwindCount tells a child how many files it has, from descriptor fdUnwind + 1.
+const unwindCount = "CCAGENT_SYMBOLIZE_FILES"
+
+const fdUnwind = 3
+
+// A table crosses the pipe as two messages of writeBlob: a status with an
+// error's text or with the rows and, after rows, their base with the rules.
+const (
+	unwindNone = iota
+	unwindFailed
+	unwindRows
+)
+
+const (
+	maxUnwindRules = 1 << 20
+	maxUnwindError = 4096
+)
+
+var errBadTable = errors.New("compiler of call frame information gave a malformed table")
+
+// readUnwind takes a table from the child, which is not trusted.
+func readUnwind(r io.Reader) (UnwindTable, error) {
+	var t UnwindTable
+	status, b, err := readBlob(r, uint64(cfi.DefaultLimits.Rows)*cfi.RowSize)
+	if err != nil {
+		return t, fmt.Errorf("read from the compiler of call frame information: %w", err)
+	}
+	switch status {
+	case unwindNone:
+		return t, nil
+	case unwindFailed:
+		t.Err = errors.New(string(b[:min(len(b), maxUnwindError)]))
+		return t, nil
+	case unwindRows:
+	default:
+		return t, fmt.Errorf("%w: status %d", errBadTable, status)
+	}
+	t.Rows = b
+	if t.Base, t.Rules, err = readBlob(r, maxUnwindRules*cfi.RuleSize); err != nil {
+		return t, fmt.Errorf("read from the compiler of call frame information: %w", err)
+	}
+	return t, t.check()
+}
+
+// check holds a table against what the walker counts on: whole elements, rows
+// in order, and rules that are there.
+func (t *UnwindTable) check() error {
+	if len(t.Rows)%cfi.RowSize != 0 || len(t.Rules)%cfi.RuleSize != 0 {
+		return fmt.Errorf("%w: %d bytes of rows, %d of rules", errBadTable, len(t.Rows), len(t.Rules))
+	}
+	rules := uint32(len(t.Rules) / cfi.RuleSize)
+	last := int64(-1)
+	for b := t.Rows; len(b) > 0; b = b[cfi.RowSize:] {
+		addr, rule := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
+		if int64(addr) <= last || rule >= rules {
+			return fmt.Errorf("%w: row at %#x with rule %d of %d", errBadTable, addr, rule, rules)
+		}
+		last = int64(addr)
+	}
+	return nil
+}
+
+// unwindChild is a child's work.
+func unwindChild() error {
+	if os.Geteuid() == 0 {
+		return errors.New("refuse to parse a program's files as root")
+	}
+	if err := confine(&request{Memory: unwindMemory}); err != nil {
+		return err
+	}
+	debug.SetGCPercent(30) // it lives for one table, which is large
+	n, err := strconv.Atoi(os.Getenv(unwindCount))
+	if err != nil {
+		return fmt.Errorf("read the number of files: %w", err)
+	}
+	out := os.NewFile(fdUnwind, "tables")
+	for i := range n {
+		if err := writeUnwind(out, os.NewFile(uintptr(fdUnwind+1+i), "module")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeUnwind compiles a file's table and sends it.
+func writeUnwind(out io.Writer, file *os.File) error {
+	defer file.Close()
+	table, err := compileFile(file)
+	switch {
+	case errors.Is(err, cfi.ErrNone):
+		return writeBlob(out, unwindNone, nil)
+	case err != nil:
+		return writeBlob(out, unwindFailed, []byte(err.Error()))
+	}
+	rows := make([]byte, 0, len(table.Rows)*cfi.RowSize)
+	for _, r := range table.Rows {
+		rows = r.Append(rows)
+	}
+	rules := make([]byte, 0, len(table.Rules)*cfi.RuleSize)
+	for i := range table.Rules {
+		rules = table.Rules[i].Append(rules)
+	}
+	if err := writeBlob(out, unwindRows, rows); err != nil {
+		return err
+	}
+	return writeBlob(out, table.Base, rules)
+}
+
+func compileFile(file *os.File) (*cfi.Table, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	f, err := elffile.Open(file, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	return cfi.Compile(f, cfi.DefaultLimits)
+}
