@@ -18,6 +18,9 @@ func (b *builder) snapshot() *Profile {
 	c.nodes.nodes = nodes{slices.Clip(b.nodes.parent), slices.Clip(b.nodes.kind), slices.Clip(b.nodes.place)}
 	c.nodes.places = slices.Clip(b.nodes.places)
 	c.sites.sites = slices.Clip(b.sites.sites)
+	if len(b.exact.samples) > 0 {
+		c.sites.sites = slices.Clone(b.sites.sites) // their cost-centre stacks are resolved in place
+	}
 	c.sites.words = maps.Clone(b.sites.words)
 	c.modules = maps.Clone(b.modules)
 	for _, t := range []*ids{&c.bindings, &c.spans, &c.files, &c.blocks, &c.cores} {
