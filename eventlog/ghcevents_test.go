@@ -32,12 +32,23 @@ func ghcEvents(t *testing.T, log []byte) []string {
 		t.Fatal(err)
 	}
 	out, err := exec.Command(exe, file).Output()
-	if err != nil {
+	if err != nil && !losesItsPlace(log) {
 		t.Fatalf("eventdump: %v\n%s", err, out)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	// Block markers are shown by some of its versions only.
 	return slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "\tEventBlock {") })
+}
+
+// losesItsPlace reports whether a log has ticky counters as GHC since 9.6
+// defines them, after which ghc-events before 0.18 loses its place.
+func losesItsPlace(log []byte) bool {
+	for r := NewReader(bytes.NewReader(log)); r.Next(); {
+		if e, ok := r.Record().Event.(*TickyCounterDef); ok && e.JSON != "" {
+			return true
+		}
+	}
+	return false
 }
 
 var number = regexp.MustCompile(`[0-9]+`)
@@ -66,8 +77,16 @@ func shown(ev Event) []string {
 				Kinds, Name string
 			}{nil, e.Counter, e.Arity, e.Kinds, e.Name}
 		}
-	case *UserBinaryMsg: // shown as text
-		return numbers(string(e.Data))
+	case *UserBinaryMsg: // shown as text, with numbers for what is not ASCII
+		var text strings.Builder
+		for _, b := range e.Data {
+			if b <= unicode.MaxASCII {
+				text.WriteByte(b)
+			} else {
+				fmt.Fprintf(&text, " %d ", b)
+			}
+		}
+		return numbers(text.String())
 	case *ProfSample:
 		all = append(all, strconv.Itoa(len(e.Stack)))
 	case *HeapSampleStack:
@@ -115,6 +134,12 @@ func compare(t *testing.T, log []byte) {
 		if rec.Event.EventID() == IDBlockMarker {
 			continue
 		}
+		if e, ok := rec.Event.(*TickyCounterDef); ok && e.JSON != "" {
+			if n < 10 {
+				t.Errorf("only %d events before the first that the library does not know", n)
+			}
+			return
+		}
 		if n >= len(lines) {
 			t.Fatalf("the library reads %d events, we read %T after them", n, rec.Event)
 		}
@@ -136,6 +161,9 @@ func compare(t *testing.T, log []byte) {
 		}
 		if id >= IDCapture {
 			t.Fatalf("event %d: the library takes %T for %s", n-1, rec.Event, spec)
+		}
+		if _, ok := rec.Event.(*NonmovingCensus); ok && len(rec.Payload) > nonmovingLogSize {
+			continue // the library takes the logs of GHC from 9.10 on for older ones, and shows shifted numbers
 		}
 		if e, ok := rec.Event.(*NonmovingCensus); ok { // older versions show the logarithm
 			const size = "BlkSize = %d,"

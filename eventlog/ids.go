@@ -112,6 +112,6 @@ const (
 	IDLocations     = 1026
 
 	IDRTSProbes = 1030
-	IDCore          = 1027
-	IDCoreText      = 1028
+	IDCore      = 1027
+	IDCoreText  = 1028
 )

@@ -41,16 +41,18 @@ func (r *Reader) agreeOnLength(at int64, id uint16, head, total int) bool {
 		}
 		return true
 	default:
-		if r.goesOn(total) {
-			return true // a later version of the event
-		}
-		if r.starved {
-			return false
-		}
-		if end := head + c.off; r.goesOn(end) {
+		// A later version's fields do not look like events of this time.
+		end := head + c.off
+		r.need(total + lookahead)
+		if r.believable(r.pos+end, r.here(), 1) {
 			r.pos += end
 			r.report(at, int64(end), fmt.Sprintf("event %d: its length takes in the events after it", id))
-		} else if !r.starved {
+			return false
+		}
+		if r.starved || r.goesOn(total) {
+			return !r.starved // a later version of the event
+		}
+		if !r.starved {
 			r.resync(1, fmt.Sprintf("event %d is longer than what it holds", id))
 		}
 		return false

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -89,6 +90,7 @@ type Reader struct {
 type readType struct {
 	declared bool
 	lenient  bool
+	miscount bool // its length may be one more than it has; see trueSize
 	size     uint16
 	event    Event // to decode into; nil for events that are not known
 	desc     string
@@ -140,6 +142,7 @@ func (r *Reader) install(t EventType) {
 	if k := kindOf[t.ID]; k != nil && k.reads(t) {
 		rt.event = k.make()
 		rt.lenient = k.own || t.Size != VariableSize
+		rt.miscount = t.ID == IDInfoTable
 	}
 	r.types[t.ID] = rt
 }
@@ -259,6 +262,10 @@ func (r *Reader) step() {
 	head := headSize(t)
 	r.need(head)
 	total := eventSize(r.buf[r.pos:r.end], t)
+	if t.miscount && total != 0 {
+		r.need(total)
+		total = trueSize(r.buf[r.pos:r.end], total)
+	}
 	if total == 0 || r.need(total) < total {
 		if r.wait() {
 			return
@@ -349,7 +356,32 @@ func eventSize(b []byte, t *readType) int {
 	if len(b) < 12 {
 		return 0
 	}
-	return 12 + int(binary.BigEndian.Uint16(b[10:]))
+	n := 12 + int(binary.BigEndian.Uint16(b[10:]))
+	if t.miscount {
+		return trueSize(b, n)
+	}
+	return n
+}
+
+// trueSize corrects the whole size n of the InfoTable event that b begins with.
+// GHC since 9.6 counts a NUL between source file and span that it does not
+// write, so the next event begins one byte earlier than the length says.
+func trueSize(b []byte, n int) int {
+	at, end := 20, min(n, len(b))
+	for range 6 {
+		if at >= end {
+			return n
+		}
+		i := bytes.IndexByte(b[at:end], 0)
+		if i < 0 {
+			return n
+		}
+		at += i + 1
+	}
+	if at == n-1 {
+		return at
+	}
+	return n
 }
 
 // endMarker ends the log, if the log agrees.

@@ -11,7 +11,7 @@ import (
 
 const (
 	// chain is how many sound events in a row make a place believable.
-	chain = 3
+	chain = 4
 	// window is how far to look for events that fit closely before taking any.
 	window = maxEvent
 
@@ -162,6 +162,8 @@ func (r *Reader) believable(p int, f fit, least int) bool {
 				return false
 			}
 			f = m
+		case id == 0 && time == 0: // the zeros in another event's payload
+			return false
 		case !sound(id, b[:total]) || !r.agrees(time, f) || at+int64(total) > f.end:
 			return false
 		}

@@ -78,9 +78,21 @@ func rtsLogs(t testing.TB) map[string][]byte {
 	return logs
 }
 
+// countedRight corrects the lengths that an RTS has miscounted, as writing does.
+func countedRight(log []byte) []byte {
+	log = bytes.Clone(log)
+	for r := NewReader(bytes.NewReader(bytes.Clone(log))); r.Next(); {
+		if rec := r.Record(); rec.Event.EventID() == IDInfoTable {
+			binary.BigEndian.PutUint16(log[rec.Offset+10:], uint16(len(rec.Payload)))
+		}
+	}
+	return log
+}
+
 func TestRTSLogsReencodeToTheSameBytes(t *testing.T) {
 	for name, log := range rtsLogs(t) {
 		t.Run(name, func(t *testing.T) {
+			log := countedRight(log)
 			if again := reencode(t, log); !bytes.Equal(again, log) {
 				t.Errorf("%d bytes, differs from the original's %d at %d", len(again), len(log), firstDifference(again, log))
 			}

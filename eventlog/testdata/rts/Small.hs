@@ -1,4 +1,5 @@
 -- | A short program that makes the RTS post most kinds of events.
+{-# LANGUAGE MagicHash, UnboxedTuples #-}
 module Main (main) where
 
 import Control.Concurrent
@@ -6,6 +7,8 @@ import Control.Concurrent.STM
 import Control.Monad
 import Debug.Trace
 import GHC.Conc (labelThread, par, pseq)
+import GHC.Exts (traceBinaryEvent#)
+import GHC.IO (IO (..))
 import System.Mem (performMajorGC)
 
 main :: IO ()
@@ -26,4 +29,5 @@ main = do
   atomically (readTVar total) >>= print
   let halves = map (\n -> product [n .. n + 200 :: Integer]) [1 .. 4]
   print (length (show (foldr (\h rest -> h `par` (rest `pseq` (h + rest))) 0 halves)))
+  IO (\s -> (# traceBinaryEvent# "\0\1binary\xff"# 9# s, () #))
   traceMarkerIO "phase two"
