@@ -26,7 +26,12 @@ func (a *App) why(act keymap.Action) string {
 		return b.Planned
 	}
 	c, s := a.c, a.screens[a.screen]
+	if a.ofDiff(act) {
+		return s.Why(act)
+	}
 	switch act {
+	case keymap.Screen6:
+		return a.whyNotCompared()
 	case keymap.Mode, keymap.Choose, keymap.OnlyThis, keymap.InvertSet, keymap.NonZero, keymap.Expensive, keymap.SaveSet:
 		if a.centres() == nil {
 			return "this is for cost centres; 4 shows them"
@@ -104,6 +109,10 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		return nil
 	}
 	c, s := a.c, a.screens[a.screen]
+	if a.ofDiff(act) {
+		a.say(s.Do(act), false)
+		return nil
+	}
 	switch act {
 	case keymap.Quit:
 		return tea.Quit

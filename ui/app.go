@@ -55,8 +55,9 @@ type progress struct{ done, total int64 }
 // Messages of the event loop.
 type (
 	loadedMsg struct {
-		p   *profile.Profile
-		err error
+		p        *profile.Profile
+		compared *model.Compared // nil if one log is open
+		err      error
 	}
 	progressMsg progress
 	dataMsg     struct{ d *model.Data }
@@ -86,13 +87,21 @@ func (a *App) Init() tea.Cmd {
 
 func (a *App) load() tea.Msg {
 	defer close(a.progress)
-	p, err := a.src.Load(func(done, total int64) {
+	tell := func(done, total int64) {
 		select {
 		case a.progress <- progress{done, total}:
 		default: // the screen is behind; the next report will do
 		}
-	})
-	return loadedMsg{p, err}
+	}
+	if a.opts.Against != nil {
+		c, err := a.opts.Against.load(tell)
+		if err != nil {
+			return loadedMsg{err: err}
+		}
+		return loadedMsg{p: c.B[0], compared: c}
+	}
+	p, err := a.src.Load(tell)
+	return loadedMsg{p: p, err: err}
 }
 
 func (a *App) awaitProgress() tea.Msg {
@@ -151,6 +160,9 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 			return tea.Quit
 		}
 		a.loaded(msg.p)
+		if msg.compared != nil {
+			a.compare(msg.compared)
+		}
 	case dataMsg:
 		a.busy = false
 		a.c.Data = msg.d

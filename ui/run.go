@@ -37,6 +37,8 @@ type Options struct {
 	Filter profile.Filter
 	Theme  string // one of Themes; empty: by the terminal's background, or plain with NO_COLOR
 	ASCII  bool   // draw with ASCII alone
+	// Against, if not nil, is what to compare in place of one log.
+	Against *Against
 }
 
 // ErrNotTerminal tells that there is no terminal to draw on; print text instead.

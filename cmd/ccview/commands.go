@@ -47,8 +47,7 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 		},
 	}
 	v.addFlags(root)
-	root.Flags().StringVar(&v.theme, "theme", "", "the viewer's colours: "+strings.Join(ui.Themes(), ", ")+" (default: by the terminal's background; plain with NO_COLOR)")
-	root.Flags().BoolVar(&v.ascii, "ascii", false, "draw the viewer with ASCII alone")
+	v.addViewerFlags(root)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -61,6 +60,12 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 		heapCommand(stdout, stderr), gcCommand(stdout, stderr),
 	)
 	return root
+}
+
+// addViewerFlags adds the flags of commands that can open the viewer.
+func (v *view) addViewerFlags(c *cobra.Command) {
+	c.Flags().StringVar(&v.theme, "theme", "", "the viewer's colours: "+strings.Join(ui.Themes(), ", ")+" (default: by the terminal's background; plain with NO_COLOR)")
+	c.Flags().BoolVar(&v.ascii, "ascii", false, "draw the viewer with ASCII alone")
 }
 
 // interactive reports whether the viewer can run: on a terminal that can be

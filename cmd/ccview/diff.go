@@ -42,6 +42,9 @@ of elements. A single log a side gets no test: its ± is the noise of sampling a
 			if err != nil {
 				return err
 			}
+			if v.interactive(c) {
+				return v.tuiDiff(c, a, b, d.options)
+			}
 			res, err := v.compare(c, a, b, d.options)
 			if err != nil {
 				return err
@@ -54,6 +57,7 @@ of elements. A single log a side gets no test: its ± is the noise of sampling a
 		},
 	}
 	v.addFlags(c)
+	v.addViewerFlags(c)
 	f := c.Flags()
 	f.StringVar(&d.metric, "by", "share", "what is compared of an element: share, only or inclusive")
 	f.StringVar(&d.normalise, "normalise", "none", "none: weights as they are; share: parts of each run's total")

@@ -9,6 +9,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/diff"
 	"ccagent/ui"
 	"ccagent/ui/theme"
 
@@ -34,15 +35,42 @@ func (v *view) tui(c *cobra.Command, path string) error {
 		}
 		return p, nil
 	}
+	return v.run(src, ui.Options{Event: v.event, Filter: f}, path, func() error { return v.hot(c, path) })
+}
+
+// tuiDiff shows two groups of logs in the terminal.
+func (v *view) tuiDiff(c *cobra.Command, a, b []string, o diff.Options) error {
+	f, level, err := v.check(c)
+	if err != nil {
+		return err
+	}
+	g := &ui.Against{Level: level, Options: o}
+	for _, path := range a {
+		g.A = append(g.A, ui.File(path))
+	}
+	for _, path := range b {
+		g.B = append(g.B, ui.File(path))
+	}
+	return v.run(g.B[0], ui.Options{Event: v.event, Filter: f, Against: g}, b[0], nil)
+}
+
+// run runs the viewer, or without a terminal for it what is given instead.
+func (v *view) run(src ui.Source, o ui.Options, path string, instead func() error) error {
+	o.Theme, o.ASCII = v.theme, v.ascii
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	err = ui.Run(ctx, src, ui.Options{Event: v.event, Filter: f, Theme: v.theme, ASCII: v.ascii})
+	err := ui.Run(ctx, src, o)
 	var header *eventlog.HeaderError
 	var missing *fs.PathError
 	var unknown *theme.UnknownError
+	var which *ui.LogError
+	if errors.As(err, &which) {
+		path = which.Name
+		err = which.Err
+	}
 	switch {
-	case errors.Is(err, ui.ErrNotTerminal):
-		return v.hot(c, path)
+	case errors.Is(err, ui.ErrNotTerminal) && instead != nil:
+		return instead()
 	case errors.As(err, &unknown):
 		return &wrongCall{err}
 	case errors.As(err, &header), errors.As(err, &missing):

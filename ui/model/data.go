@@ -27,6 +27,7 @@ type Need struct {
 	Tree     bool           // the call tree is on screen
 	Invert   bool           // leaves first
 	Centres  CentreChoice   // the cost centres on screen
+	Diff     DiffChoice     // the comparison on screen
 }
 
 // Data answers a Need. It is immutable; parts that did not change are shared
@@ -41,6 +42,7 @@ type Data struct {
 	Line     *Line
 	Tree     *Tree
 	Centres  *CostCentres
+	Diff     *Diff
 	// Problem is why a part is missing, in words; empty if nothing is.
 	Problem string
 }

@@ -23,6 +23,8 @@ type Engine struct {
 	centres    cache[*centreData]
 	attributed cache[*profile.CostCentres]
 	centreRows cache[*CostCentres]
+	compared   *Compared // nil if one log is open
+	diff       cache[*Diff]
 }
 
 // NewEngine gives an engine on a profile.
@@ -55,7 +57,7 @@ func (c *cache[V]) get(key string, make func() V) V {
 // Equal reports whether two needs ask for the same.
 func (n *Need) Equal(o *Need) bool {
 	return n.Event == o.Event && slices.Equal(n.Stack, o.Stack) && n.Selected == o.Selected && n.File == o.File &&
-		n.Line == o.Line && n.Detail == o.Detail && n.From == o.From && n.To == o.To && n.Cols == o.Cols && n.Tree == o.Tree && n.Invert == o.Invert && n.Centres == o.Centres
+		n.Line == o.Line && n.Detail == o.Detail && n.From == o.From && n.To == o.To && n.Cols == o.Cols && n.Tree == o.Tree && n.Invert == o.Invert && n.Centres == o.Centres && n.Diff == o.Diff
 }
 
 // Compute answers a need.
@@ -93,6 +95,9 @@ func (e *Engine) Compute(n Need) *Data {
 			}
 			return cc
 		})
+	}
+	if n.Diff.On && e.compared != nil {
+		d.Diff = e.diff.get(fmt.Sprint(base, n.Diff), func() *Diff { return e.compare(n) })
 	}
 	return d
 }

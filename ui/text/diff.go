@@ -74,9 +74,9 @@ func what(r *diff.Result) string {
 func (p *printer) diffTotal(r *diff.Result, tested bool) {
 	t := &r.Total
 	unit := r.A[0].Unit
-	line := fmt.Sprintf("total %s → %s  %s", figureOf(t.A.Mean, diff.None, unit), figureOf(t.B.Mean, diff.None, unit), relative(t))
+	line := fmt.Sprintf("total %s → %s  %s", Figure(t.A.Mean, diff.None, unit), Figure(t.B.Mean, diff.None, unit), Relative(t))
 	if tested {
-		line += fmt.Sprintf("  p=%s  %s", pValue(t.P), t.Verdict)
+		line += fmt.Sprintf("  p=%s  %s", PValue(t.P), t.Verdict)
 	}
 	var a, b uint64
 	for _, run := range r.A {
@@ -108,26 +108,15 @@ func worthPrinting(r *diff.Result, tested bool) []diff.Row {
 }
 
 func (p *printer) diffRow(r *diff.Row, norm diff.Normalise, unit string, tested bool) {
-	delta := figureOf(math.Abs(r.Delta), norm, unit)
-	sign := "+"
-	if r.Delta < 0 {
-		sign = "−"
-	}
-	points := func(s string) string {
-		if norm == diff.Share {
-			return strings.TrimSuffix(s, "%") + " pt" // percentage points
-		}
-		return s
-	}
-	left := padLeft(figureOf(r.A.Mean, norm, unit), 10) + padLeft(figureOf(r.B.Mean, norm, unit), 11) +
-		padLeft(points(sign+delta), 11) + padLeft(relative(r), 8)
+	left := padLeft(Figure(r.A.Mean, norm, unit), 10) + padLeft(Figure(r.B.Mean, norm, unit), 11) +
+		padLeft(Change(r.Delta, norm, unit), 11) + padLeft(Relative(r), 8)
 	used := 42
 	if p.wide() {
-		left += padLeft(points("±"+figureOf((r.High-r.Low)/2, norm, unit)), 10)
+		left += padLeft("±"+strings.TrimPrefix(Change((r.High-r.Low)/2, norm, unit), "+"), 10)
 		used += 10
 	}
 	if tested {
-		left += padLeft(pValue(r.Adjusted), 8) + "  "
+		left += padLeft(PValue(r.Adjusted), 8) + "  "
 		used += 19
 		verdict := padRight(string(r.Verdict), 9)
 		switch r.Verdict {
@@ -166,16 +155,28 @@ func padLeft(s string, width int) string {
 	return s
 }
 
-// figureOf gives a mean weight, or a fraction, as people read it.
-func figureOf(v float64, norm diff.Normalise, unit string) string {
+// Figure gives a mean weight, or a fraction, as people read it.
+func Figure(v float64, norm diff.Normalise, unit string) string {
 	if norm == diff.Share {
 		return percent(v)
 	}
 	return Quantity(uint64(math.Round(max(0, v))), unit)
 }
 
-// relative is the change as a part of what A had.
-func relative(r *diff.Row) string {
+// Change gives a difference with its sign; of fractions in percentage points.
+func Change(v float64, norm diff.Normalise, unit string) string {
+	s := Figure(math.Abs(v), norm, unit)
+	if norm == diff.Share {
+		s = strings.TrimSuffix(s, "%") + " pt"
+	}
+	if v < 0 {
+		return "−" + s
+	}
+	return "+" + s
+}
+
+// Relative is the change as a part of what A had.
+func Relative(r *diff.Row) string {
 	switch {
 	case r.Delta == 0:
 		return "0%"
@@ -189,7 +190,8 @@ func relative(r *diff.Row) string {
 	return strings.Replace(fmt.Sprintf("%+.1f%%", 100*r.Ratio), "-", "−", 1)
 }
 
-func pValue(p float64) string {
+// PValue gives a p-value with three decimals, or - for none.
+func PValue(p float64) string {
 	switch {
 	case math.IsNaN(p):
 		return "-"

@@ -147,20 +147,7 @@ func (h *hotPane) find(p *Pattern, by int) bool {
 	if p.RE == nil || len(h.rows) == 0 {
 		return false
 	}
-	at, stepBy := h.list.Cursor+by, by
-	if by == 0 {
-		stepBy = 1
-	}
-	for range h.rows {
-		i := ((at % len(h.rows)) + len(h.rows)) % len(h.rows)
-		if p.RE.MatchString(h.c.Data.Hot.Rows[h.rows[i]].Full) {
-			h.list.Set(i)
-			h.selectRow()
-			return true
-		}
-		at += stepBy
-	}
-	return false
+	return h.list.Find(by, func(i int) bool { return p.RE.MatchString(h.c.Data.Hot.Rows[h.rows[i]].Full) }, h.selectRow)
 }
 
 func (h *hotPane) subject() Subject {

@@ -63,3 +63,23 @@ func (l *List) RowAt(r Rect, y int) int {
 	}
 	return i
 }
+
+// Find moves to the next (by 1) or previous (by −1) row that matches, around the
+// end, or with by 0 to the first at or after the cursor, and then calls moved. It
+// reports whether there is one.
+func (l *List) Find(by int, match func(i int) bool, moved func()) bool {
+	at, step := l.Cursor+by, by
+	if by == 0 {
+		step = 1
+	}
+	for range l.N {
+		i := ((at % l.N) + l.N) % l.N
+		if match(i) {
+			l.Set(i)
+			moved()
+			return true
+		}
+		at += step
+	}
+	return false
+}

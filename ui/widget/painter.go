@@ -76,6 +76,9 @@ func (p *Painter) Right(start, end, y int, s string, st theme.Style) int {
 	return x
 }
 
+// plainSigns stand in ASCII for signs of the viewer's own texts.
+var plainSigns = map[string]string{"→": ">", "−": "-", "±": "~", "×": "x", "µ": "u", "·": ".", "…": "."}
+
 // put sets one cluster whose width is known.
 func (p *Painter) put(x, y int, text string, w int, st theme.Style) int {
 	if text[0] == ' ' && w == len(text) {
@@ -86,8 +89,12 @@ func (p *Painter) put(x, y int, text string, w int, st theme.Style) int {
 		return x
 	}
 	if p.Glyphs.ASCII && text[0] >= 0x80 {
+		sign, ok := plainSigns[text]
+		if !ok {
+			sign = "?"
+		}
 		for range w {
-			p.canvas.SetCell(x, y, &uv.Cell{Content: "?", Width: 1, Style: st})
+			p.canvas.SetCell(x, y, &uv.Cell{Content: sign, Width: 1, Style: st})
 			x++
 		}
 		return x

@@ -1,0 +1,79 @@
+package ui
+
+import (
+	"ccagent/profile"
+	"ccagent/profile/diff"
+	"ccagent/ui/keymap"
+	"ccagent/ui/model"
+	"ccagent/ui/view"
+)
+
+// Against is two groups of logs to compare. The other screens show the first of B.
+type Against struct {
+	A, B    []Source
+	Level   profile.Level
+	Options diff.Options
+}
+
+// load reads all logs, one after another.
+func (g *Against) load(progress func(done, total int64)) (*model.Compared, error) {
+	c := &model.Compared{}
+	read := 0
+	all := int64(len(g.A) + len(g.B))
+	group := func(from []Source) (ps []*profile.Profile, names []string, err error) {
+		for _, s := range from {
+			p, err := s.Load(func(done, total int64) {
+				// Each counts the same: the sizes of those to come are not known.
+				progress(int64(read)*max(1, total)+done, all*max(1, total))
+			})
+			if err != nil {
+				return nil, nil, &LogError{s.Name, err}
+			}
+			read++
+			ps, names = append(ps, p), append(names, s.Name)
+		}
+		return ps, names, nil
+	}
+	var err error
+	if c.A, c.NamesA, err = group(g.A); err != nil {
+		return nil, err
+	}
+	if c.B, c.NamesB, err = group(g.B); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// LogError tells which of several logs cannot be read.
+type LogError struct {
+	Name string
+	Err  error
+}
+
+func (e *LogError) Error() string { return e.Name + ": " + e.Err.Error() }
+
+// Unwrap gives the error of reading.
+func (e *LogError) Unwrap() error { return e.Err }
+
+// diffScreen is the number of the screen of comparisons.
+const diffScreen = 5
+
+// compare opens the screen of comparisons.
+func (a *App) compare(c *model.Compared) {
+	a.engine.Compare(c)
+	a.screens[diffScreen] = view.NewDiffScreen(a.c, a.opts.Against.Level, a.opts.Against.Options)
+	a.show(diffScreen)
+}
+
+// whyNotCompared says why there is no such screen.
+func (a *App) whyNotCompared() string {
+	if a.screens[diffScreen] == nil {
+		return "one log is open; ccview diff A B compares two"
+	}
+	return ""
+}
+
+// ofDiff are actions that the screen of comparisons has a meaning of its own for.
+func (a *App) ofDiff(act keymap.Action) bool {
+	return a.screen == diffScreen && (act == keymap.Mode || act == keymap.NonZero || act == keymap.Base || act == keymap.Sort)
+}

@@ -1,0 +1,314 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"ccagent/profile"
+	"ccagent/profile/diff"
+	"ccagent/ui/keymap"
+	"ccagent/ui/model"
+	"ccagent/ui/text"
+	"ccagent/ui/widget"
+)
+
+// DiffScreen is screen 6: two logs or two groups of logs, element by element.
+type DiffScreen struct {
+	c      *Context
+	choice model.DiffChoice
+	all    bool // list what does not differ, too
+	order  diffOrder
+	zoomed bool
+
+	list  widget.List
+	rows  []int // of the result's rows, as listed
+	seen  diffSeen
+	name  string // of the row under the cursor
+	inner widget.Rect
+	homes map[string]*profile.Element // bindings and files of the open log by name
+}
+
+// diffSeen is what rows was made from.
+type diffSeen struct {
+	d       *model.Diff
+	all     bool
+	order   diffOrder
+	filter  Pattern
+	minimum float64
+}
+
+// diffOrder is the order of the rows.
+type diffOrder uint8
+
+const (
+	byVerdict diffOrder = iota // what differs first, then by the difference
+	byDelta
+	byA
+	byB
+	byElement
+	diffOrders
+)
+
+func (o diffOrder) String() string {
+	return [...]string{"verdict", "difference", "A", "B", "name"}[o]
+}
+
+// NewDiffScreen gives screen 6. The options say how it begins.
+func NewDiffScreen(c *Context, level profile.Level, o diff.Options) *DiffScreen {
+	return &DiffScreen{c: c, choice: model.DiffChoice{On: true, Level: level, Metric: o.Metric, Normalise: o.Normalise, Alpha: o.Alpha}}
+}
+
+func (s *DiffScreen) result() *diff.Result {
+	if d := s.c.Data.Diff; d != nil {
+		return d.Result
+	}
+	return nil
+}
+
+// refresh lists the rows anew if anything they depend on changed, and keeps the
+// cursor on its element.
+func (s *DiffScreen) refresh() {
+	now := diffSeen{s.c.Data.Diff, s.all, s.order, s.c.Filter, s.c.Minimum}
+	r := s.result()
+	if now == s.seen || now.d == nil {
+		return
+	}
+	s.seen = now
+	s.rows = s.rows[:0]
+	if r == nil {
+		s.list.N = 0
+		return
+	}
+	scale := 1.0
+	if r.Options.Normalise == diff.None {
+		scale = max(r.Total.A.Mean, r.Total.B.Mean)
+	}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		wanted := s.all || row.Verdict.Significant() ||
+			r.Method == diff.NoTest && row.Delta != 0 && max(row.A.Mean, row.B.Mean) >= diff.MinShare*scale
+		if wanted && s.c.Filter.Match(row.Name) && max(row.A.Mean, row.B.Mean) >= s.c.Minimum*scale {
+			s.rows = append(s.rows, i)
+		}
+	}
+	slices.SortStableFunc(s.rows, func(i, j int) int {
+		x, y := &r.Rows[i], &r.Rows[j]
+		switch s.order {
+		case byDelta:
+			return cmp.Compare(math.Abs(y.Delta), math.Abs(x.Delta))
+		case byA:
+			return cmp.Compare(y.A.Mean, x.A.Mean)
+		case byB:
+			return cmp.Compare(y.B.Mean, x.B.Mean)
+		case byElement:
+			return cmp.Compare(x.Name, y.Name)
+		}
+		return 0
+	})
+	s.list.N = len(s.rows)
+	for i, n := range s.rows {
+		if r.Rows[n].Name == s.name {
+			s.list.Set(i)
+			return
+		}
+	}
+	s.list.Set(s.list.Cursor)
+	s.note()
+}
+
+func (s *DiffScreen) row() *diff.Row {
+	r := s.result()
+	if r == nil || s.list.Cursor >= len(s.rows) || s.rows[s.list.Cursor] >= len(r.Rows) {
+		return nil
+	}
+	return &r.Rows[s.rows[s.list.Cursor]]
+}
+
+// note remembers what is under the cursor, and shows its source on screen 2.
+func (s *DiffScreen) note() {
+	row := s.row()
+	if row == nil {
+		return
+	}
+	s.name = row.Name
+	if e := s.home(row); e != nil && e.FileID != 0 {
+		s.c.File, s.c.Line = e.FileID, max(1, int(e.Span.Line))
+		if row.Span.Line > 0 && row.File == e.File {
+			s.c.Line = int(row.Span.Line)
+		}
+	}
+}
+
+// home is where the open log has an element's source.
+func (s *DiffScreen) home(row *diff.Row) *profile.Element {
+	if s.homes == nil {
+		s.homes = make(map[string]*profile.Element)
+		for _, l := range []profile.Level{profile.LevelModule, profile.LevelFile, profile.LevelBinding} {
+			els := s.c.Profile.Elements(l)
+			for i := range els {
+				s.homes[els[i].Name] = &els[i]
+			}
+		}
+	}
+	if e := s.homes[row.Name]; e != nil {
+		return e
+	}
+	return s.homes[row.File]
+}
+
+// Why implements Screen.
+func (s *DiffScreen) Why(a keymap.Action) string {
+	switch a {
+	case keymap.NextPane, keymap.PrevPane:
+		return "this screen has one pane"
+	case keymap.Invert:
+		return "inverting turns the call tree; M compares share, only or inclusive"
+	case keymap.Left:
+		if s.choice.Level == profile.LevelPackage {
+			return "packages are the coarsest level"
+		}
+	case keymap.Right:
+		if s.choice.Level == profile.LevelSpan {
+			return "spans are the finest level"
+		}
+	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight:
+		return "the timeline is on the main screen; 1 goes there"
+	case keymap.Open:
+		if row := s.row(); row == nil || s.home(row) == nil || s.home(row).FileID == 0 {
+			return "nothing here has a source"
+		}
+	}
+	return ""
+}
+
+// Do implements Screen.
+func (s *DiffScreen) Do(a keymap.Action) string {
+	s.refresh()
+	if moveList(&s.list, a) {
+		s.note()
+		return ""
+	}
+	switch a {
+	case keymap.Left, keymap.Right:
+		by := 1
+		if a == keymap.Right {
+			by = -1
+		}
+		i := slices.Index(profile.Levels, s.choice.Level) + by
+		s.choice.Level = profile.Levels[max(0, min(i, len(profile.Levels)-1))]
+		return "by " + s.choice.Level.String()
+	case keymap.Sort:
+		s.order = (s.order + 1) % diffOrders
+		return "sorted by " + s.order.String()
+	case keymap.Mode:
+		s.choice.Metric = (s.choice.Metric + 1) % 3
+		return "compared: " + s.choice.Metric.String()
+	case keymap.NonZero:
+		s.all = !s.all
+		if s.all {
+			return "all elements"
+		}
+		return "only elements that differ"
+	case keymap.Base:
+		s.choice.Normalise = diff.Share - s.choice.Normalise
+		if s.choice.Normalise == diff.Share {
+			return "parts of each run's total: where one grows, others shrink"
+		}
+		return "weights as they are"
+	case keymap.Open:
+		s.note()
+		s.c.Goto = keymap.Screen2
+	case keymap.Zoom:
+		s.zoomed = !s.zoomed
+	}
+	return ""
+}
+
+// Back implements Screen.
+func (s *DiffScreen) Back() bool {
+	was := s.zoomed
+	s.zoomed = false
+	return was
+}
+
+// Mouse implements Screen.
+func (s *DiffScreen) Mouse(m Mouse) string {
+	switch m.Kind {
+	case WheelUp, WheelDown:
+		s.list.Scroll(wheel(m))
+		s.note()
+	case Press:
+		if i := s.list.RowAt(s.inner, m.Y); i >= 0 {
+			s.list.Set(i)
+			s.note()
+			if m.Double && s.Why(keymap.Open) == "" {
+				s.c.Goto = keymap.Screen2
+			}
+		}
+	}
+	return ""
+}
+
+// Find implements Screen.
+func (s *DiffScreen) Find(p *Pattern, by int) bool {
+	s.refresh()
+	r := s.result()
+	if p.RE == nil || r == nil {
+		return false
+	}
+	return s.list.Find(by, func(i int) bool { return p.RE.MatchString(r.Rows[s.rows[i]].Name) }, s.note)
+}
+
+// Subject implements Screen.
+func (s *DiffScreen) Subject() Subject {
+	out := Subject{Key: model.NoKey}
+	row := s.row()
+	if row == nil {
+		return out
+	}
+	unit := s.result().A[0].Unit
+	norm := s.result().Options.Normalise
+	out.Row = strings.Join([]string{text.Figure(row.A.Mean, norm, unit), text.Figure(row.B.Mean, norm, unit),
+		text.Change(row.Delta, norm, unit), text.Relative(row), string(row.Verdict), row.Name}, "\t")
+	out.Path, out.Line = row.File, int(row.Span.Line)
+	out.Module, out.Package = row.Module, row.Package
+	switch s.choice.Level {
+	case profile.LevelBinding, profile.LevelFile:
+		out.Name = row.Name
+	case profile.LevelModule, profile.LevelPackage:
+		out.Name, out.Level = row.Name, s.choice.Level
+	default:
+		out.Name = row.File // a span is no frame's name; its file is
+	}
+	if row.Kind == "category" {
+		out.Name, out.Level = row.Name, profile.LevelBinding
+	}
+	return out
+}
+
+// Needs implements Screen.
+func (s *DiffScreen) Needs(n *model.Need) { n.Diff = s.choice }
+
+func (s *DiffScreen) title(r *diff.Result) (title, note string) {
+	title = fmt.Sprintf("diff by %s: %s", s.choice.Level, s.choice.Metric)
+	if s.choice.Normalise == diff.Share {
+		title += ", parts of the total"
+	}
+	if s.c.Filter.RE != nil {
+		title += "  & " + s.c.Filter.Text
+	}
+	if r == nil {
+		return title, ""
+	}
+	note = "h l level  sorted by " + s.order.String()
+	switch {
+	case s.all:
+		note += ", all"
+	case r.Method != diff.NoTest:
+		note += ", only significant"
+	}
+	return title, note
+}
