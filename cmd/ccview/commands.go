@@ -168,6 +168,7 @@ func stacksCommand(stdout, stderr io.Writer) *cobra.Command {
 		o      profile.TreeOptions
 		so     text.StackOptions
 		folded bool
+		of     string
 		least  float64
 	)
 	c := &cobra.Command{
@@ -180,6 +181,9 @@ built them.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if folded && v.json() {
 				return wrong("--folded is a text format: leave out --format json")
+			}
+			if of != "" && (folded || o.Invert || o.AllFrames) {
+				return wrong("--sandwich shows callers and callees: leave out --folded, --invert and --all-frames")
 			}
 			if so.MaxDepth < 0 {
 				return wrong("--depth %d: a number of frames, or 0 for no limit", so.MaxDepth)
@@ -198,24 +202,44 @@ built them.`,
 				o.MaxDepth = so.MaxDepth
 			}
 			t := s.Tree(o)
+			so.MinShare = least / 100
+			if of != "" {
+				return v.sandwich(s, t, of, so, args[0])
+			}
 			switch {
 			case folded:
 				return text.Folded(v.stdout, t)
 			case v.json():
 				return text.StacksJSON(v.stdout, s, t, o.Invert)
 			default:
-				so.MinShare = least / 100
 				return text.Stacks(v.stdout, s, t, so, v.options(args[0]))
 			}
 		},
 	}
 	v.addFlags(c)
 	c.Flags().BoolVar(&o.Invert, "invert", false, "leaves first, callers under them")
+	c.Flags().StringVar(&of, "sandwich", "", "callers and callees of the function `NAME`, over all stacks that have it")
 	c.Flags().BoolVar(&folded, "folded", false, "a stack a line, as flame graph tools read it")
 	c.Flags().BoolVar(&o.AllFrames, "all-frames", false, "also update frames and the STG machine's own; no folding of recursion")
 	c.Flags().IntVar(&so.MaxDepth, "depth", 0, "frames from the root to show (default 200)")
 	c.Flags().Float64Var(&least, "min", 0.5, "leave out of the text what is below this percentage")
 	return c
+}
+
+// sandwich prints what calls a function and what it calls.
+func (v *view) sandwich(s *profile.Selection, t *profile.Tree, name string, so text.StackOptions, path string) error {
+	f, names := t.Function(name)
+	switch {
+	case len(names) > 0:
+		return wrong("--sandwich %s: several functions are called so: %s", name, strings.Join(names[:min(len(names), 8)], ", "))
+	case f == nil:
+		return wrong("--sandwich %s: no function of that name is on a stack; ccview stacks %s shows which are", name, path)
+	}
+	callers, callees := t.Sandwich(f)
+	if v.json() {
+		return text.SandwichJSON(v.stdout, s, callers, callees)
+	}
+	return text.Sandwich(v.stdout, s, callers, callees, so, v.options(path))
 }
 
 func timelineCommand(stdout, stderr io.Writer) *cobra.Command {

@@ -178,6 +178,11 @@ type nodeJSON struct {
 
 // StacksJSON writes a call tree. Self and total are weights.
 func StacksJSON(w io.Writer, s *profile.Selection, t *profile.Tree, inverted bool) error {
+	sum := s.Summary()
+	return writeJSON(w, stacksJSON{Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Invert: inverted, Root: treeJSON(t)})
+}
+
+func treeJSON(t *profile.Tree) *nodeJSON {
 	nodes := make([]nodeJSON, len(t.Nodes))
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
@@ -190,6 +195,5 @@ func StacksJSON(w io.Writer, s *profile.Selection, t *profile.Tree, inverted boo
 			nodes[i].Children[j] = &nodes[c]
 		}
 	}
-	sum := s.Summary()
-	return writeJSON(w, stacksJSON{Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Invert: inverted, Root: &nodes[0]})
+	return &nodes[0]
 }

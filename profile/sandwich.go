@@ -1,0 +1,121 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Sandwich gives what calls a function and what it calls, over the whole of a
+// tree that has its roots at the top. The first node of each is the function,
+// with the weight of all samples that have it on their stack, each counted once:
+// by the occurrence nearest to the root. Callers grow rootwards, so of them Self
+// is the weight of stacks that begin there.
+func (t *Tree) Sandwich(f *Frame) (callers, callees *Tree) {
+	up, down := newMerge(f, t.Total), newMerge(f, t.Total)
+	const outside = -1
+	at := make([]int32, len(t.Nodes)) // by node: of callees
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		at[i] = outside
+		if n.Parent >= 0 {
+			at[i] = at[n.Parent]
+		}
+		switch {
+		case at[i] != outside:
+			at[i] = down.child(at[i], n)
+		case n.Frame != f:
+			continue
+		default: // the occurrence nearest to the root
+			at[i] = 0
+			caller := int32(0)
+			up.add(0, n.Total, n.Samples)
+			for a := n.Parent; a > 0; a = t.Nodes[a].Parent {
+				caller = up.child(caller, &t.Nodes[a])
+				up.add(caller, n.Total, n.Samples)
+			}
+			up.nodes[caller].Self = satAdd(up.nodes[caller].Self, n.Total)
+		}
+		d := &down.nodes[at[i]]
+		d.Self = satAdd(d.Self, n.Self)
+		d.Folded = satAdd(d.Folded, n.Folded)
+		if at[i] != 0 || n.Frame == f {
+			down.add(at[i], n.Total, n.Samples)
+			d.Forced = satAdd(d.Forced, n.Forced)
+		}
+	}
+	return up.finish(), down.finish()
+}
+
+// mergedTree is a tree in the making from parts of another.
+type mergedTree struct {
+	nodes []TreeNode
+	index map[mergedKey]int32
+	total uint64
+}
+
+type mergedKey struct {
+	parent int32
+	frame  *Frame
+}
+
+func newMerge(f *Frame, total uint64) *mergedTree {
+	return &mergedTree{nodes: []TreeNode{{Frame: f, Name: f.Name, Parent: -1}}, index: make(map[mergedKey]int32), total: total}
+}
+
+func (m *mergedTree) child(parent int32, like *TreeNode) int32 {
+	k := mergedKey{parent, like.Frame}
+	id, ok := m.index[k]
+	if !ok {
+		id = int32(len(m.nodes))
+		m.nodes = append(m.nodes, TreeNode{Frame: like.Frame, Name: like.Name, Parent: parent})
+		m.index[k] = id
+	}
+	return id
+}
+
+func (m *mergedTree) add(id int32, weight, samples uint64) {
+	n := &m.nodes[id]
+	n.Total = satAdd(n.Total, weight)
+	n.Samples += samples
+}
+
+func (m *mergedTree) finish() *Tree {
+	t := &Tree{Nodes: m.nodes, Total: m.total}
+	for i := 1; i < len(t.Nodes); i++ {
+		up := &t.Nodes[t.Nodes[i].Parent]
+		up.Children = append(up.Children, int32(i))
+	}
+	for i := range t.Nodes {
+		slices.SortFunc(t.Nodes[i].Children, func(x, y int32) int {
+			a, b := &t.Nodes[x], &t.Nodes[y]
+			return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Name, b.Name), cmp.Compare(x, y))
+		})
+	}
+	return t
+}
+
+// Function finds the frame of a function by its name: the whole name as trees
+// show it, else the one that ends in it after a dot. nil if there is none; names
+// tells which there are, where several end so.
+func (t *Tree) Function(name string) (f *Frame, names []string) {
+	tails := make(map[*Frame]bool)
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		if i == 0 {
+			continue
+		}
+		if n.Name == name {
+			return n.Frame, nil
+		}
+		if len(n.Name) > len(name) && n.Name[len(n.Name)-len(name):] == name && n.Name[len(n.Name)-len(name)-1] == '.' && !tails[n.Frame] {
+			tails[n.Frame] = true
+			f = n.Frame
+			names = append(names, n.Name)
+		}
+	}
+	if len(names) == 1 {
+		return f, nil
+	}
+	slices.Sort(names)
+	return nil, names
+}
