@@ -138,6 +138,8 @@ func TestScreens(t *testing.T) {
 			{"source", []string{"2"}},
 			{"tree", []string{"3"}},
 			{"inverted", []string{"3", "i"}},
+			{"sandwich", []string{"/", "'pairwise", "enter", "p"}},
+			{"zoomed-flame", []string{"3", "/", "'step", "enter", "shift+tab", "enter"}},
 			{"centres", []string{"4"}},
 			{"centre-stacks", []string{"4", "M", "M"}},
 			{"help", []string{"?"}},

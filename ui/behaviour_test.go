@@ -250,7 +250,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 	for key, want := range map[string]string{
 		"M": "this is for cost centres; 4 shows them", "u": "no transform to undo", "ctrl+r": "nothing to redo",
 		"backspace": "no transform to take off", "n": "no search yet", "i": "3 shows it", "e": "$EDITOR", "-": "all of the time is on screen",
-		"p": "the sandwich view is not built yet", "%": "no transform holds",
+		"%": "no transform holds",
 	} {
 		s.keys(key)
 		s.has(want)

@@ -14,7 +14,7 @@ import (
 	"ccagent/ui/widget"
 )
 
-var tabs = []string{"Main", "Source", "Tree", "CCS", "Heap", "Diff"}
+var tabs = []string{"Main", "Source", "Flame", "CCS", "Heap", "Diff"}
 
 // tab is a screen's name in the title bar.
 type tab struct {

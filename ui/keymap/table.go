@@ -104,7 +104,7 @@ var Table = []Section{
 		{Back, []string{"esc"}, "esc", "", "back: closes a prompt, then the zoom, then the screen; never quits", ""},
 		{Screen1, []string{"1"}, "1", "", "main screen: timeline, hot list, source", ""},
 		{Screen2, []string{"2"}, "2", "", "source with its causes", ""},
-		{Screen3, []string{"3"}, "3", "", "call tree", ""},
+		{Screen3, []string{"3"}, "3", "", "flame graph and call tree", ""},
 		{Screen4, []string{"4"}, "4", "", "cost centres, chosen after the run", ""},
 		{Screen5, []string{"5"}, "5", "", "heap over time", "the screen for heap profiles is not built yet"},
 		{Screen6, []string{"6"}, "6", "", "difference of two logs or groups of logs (ccview diff A B)", ""},
@@ -136,7 +136,7 @@ var Table = []Section{
 		{Base, []string{"%"}, "%", "", "shares of the samples kept, or of all samples; of a difference: parts of the total, or weights", ""},
 		{Minimum, []string{"L"}, "L", "", "leave out rows below a share", ""},
 		{Raw, []string{"R"}, "R", "", "the linker's symbol of the selected row", ""},
-		{Sandwich, []string{"p"}, "p", "", "callers and callees of one function", "the sandwich view is not built yet; 3 and i show callers"},
+		{Sandwich, []string{"p"}, "p", "", "sandwich: callers above and callees below the selected function", ""},
 	}},
 	{"Cost centres", []Binding{
 		{Mode, []string{"M"}, "M", "mode", "next mode: lexical, evaluation, stacks, exact; of a difference: share, only, inclusive", ""},

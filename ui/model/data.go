@@ -26,6 +26,7 @@ type Need struct {
 	Detail   bool           // what screen 2 tells of the line is on screen
 	Tree     bool           // the call tree is on screen
 	Invert   bool           // leaves first
+	Sandwich Function       // whose callers and callees are on screen
 	Centres  CentreChoice   // the cost centres on screen
 	Diff     DiffChoice     // the comparison on screen
 }
@@ -41,6 +42,7 @@ type Data struct {
 	Source   *Source
 	Line     *Line
 	Tree     *Tree
+	Sandwich *Sandwich
 	Centres  *CostCentres
 	Diff     *Diff
 	// Problem is why a part is missing, in words; empty if nothing is.
@@ -174,5 +176,6 @@ type TreeNode struct {
 	Parent      int    // −1 for the root
 	Kids        []int32
 	Self, Total float64
+	Forced      float64 // part of Total that evaluates what the frame above forced
 	Samples     uint64
 }

@@ -19,6 +19,8 @@ type Engine struct {
 	overlap    cache[map[Key]float64]
 	line       cache[*Line]
 	tree       cache[*Tree]
+	trees      treePair
+	sandwiches cache[*Sandwich]
 	text       cache[fileText]
 	centres    cache[*centreData]
 	attributed cache[*profile.CostCentres]
@@ -57,7 +59,8 @@ func (c *cache[V]) get(key string, make func() V) V {
 // Equal reports whether two needs ask for the same.
 func (n *Need) Equal(o *Need) bool {
 	return n.Event == o.Event && slices.Equal(n.Stack, o.Stack) && n.Selected == o.Selected && n.File == o.File &&
-		n.Line == o.Line && n.Detail == o.Detail && n.From == o.From && n.To == o.To && n.Cols == o.Cols && n.Tree == o.Tree && n.Invert == o.Invert && n.Centres == o.Centres && n.Diff == o.Diff
+		n.Line == o.Line && n.Detail == o.Detail && n.From == o.From && n.To == o.To && n.Cols == o.Cols && n.Tree == o.Tree && n.Invert == o.Invert && n.Centres == o.Centres && n.Diff == o.Diff &&
+		n.Sandwich == o.Sandwich
 }
 
 // Compute answers a need.
@@ -85,7 +88,10 @@ func (e *Engine) Compute(n Need) *Data {
 		}
 	}
 	if n.Tree {
-		d.Tree = e.tree.get(fmt.Sprint(base, n.Invert), func() *Tree { return callTree(sel, n.Invert) })
+		d.Tree = e.tree.get(fmt.Sprint(base, n.Invert), func() *Tree { return modelTree(sel, e.callTree(sel, base, n.Invert), n.Invert) })
+	}
+	if n.Sandwich != (Function{}) {
+		d.Sandwich = e.sandwiches.get(fmt.Sprintf("%s %q", base, n.Sandwich), func() *Sandwich { return e.sandwich(sel, base, n.Sandwich) })
 	}
 	if n.Centres.On {
 		d.Centres = e.centreRows.get(fmt.Sprint(base, n.Centres), func() *CostCentres {

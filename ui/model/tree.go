@@ -2,14 +2,57 @@ package model
 
 import "ccagent/profile"
 
-func callTree(sel *profile.Selection, invert bool) *Tree {
-	t := sel.Tree(profile.TreeOptions{Invert: invert})
+// Function names a function of a call tree; the zero Function is none.
+type Function struct{ Name, Module, Package string }
+
+// Sandwich is what calls a function, and what it calls. Node 0 of both is the
+// function; nil if no stack has it.
+type Sandwich struct {
+	Function         Function
+	Callers, Callees *Tree
+}
+
+func (e *Engine) callTree(sel *profile.Selection, base string, invert bool) *profile.Tree {
+	return e.trees.get(base, invert, func() *profile.Tree { return sel.Tree(profile.TreeOptions{Invert: invert}) })
+}
+
+// treePair keeps the latest call tree, each way round: they are large.
+type treePair [2]struct {
+	base string
+	tree *profile.Tree
+}
+
+func (p *treePair) get(base string, invert bool, make func() *profile.Tree) *profile.Tree {
+	t := &p[0]
+	if invert {
+		t = &p[1]
+	}
+	if t.tree == nil || t.base != base {
+		t.base, t.tree = base, make()
+	}
+	return t.tree
+}
+
+func (e *Engine) sandwich(sel *profile.Selection, base string, f Function) *Sandwich {
+	out := &Sandwich{Function: f}
+	t := e.callTree(sel, base, false)
+	for i := range t.Nodes {
+		if fr := t.Nodes[i].Frame; i > 0 && fr.Name == f.Name && fr.Module == f.Module && fr.Package == f.Package {
+			callers, callees := t.Sandwich(fr)
+			out.Callers, out.Callees = modelTree(sel, callers, true), modelTree(sel, callees, false)
+			break
+		}
+	}
+	return out
+}
+
+func modelTree(sel *profile.Selection, t *profile.Tree, invert bool) *Tree {
 	out := &Tree{Invert: invert, Nodes: make([]TreeNode, len(t.Nodes))}
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
 		o := TreeNode{
 			Name: n.Name, Parent: int(n.Parent), Kids: n.Children,
-			Self: sel.Fraction(n.Self), Total: sel.Fraction(n.Total), Samples: n.Samples,
+			Self: sel.Fraction(n.Self), Total: sel.Fraction(n.Total), Samples: n.Samples, Forced: sel.Fraction(n.Forced),
 		}
 		if f := n.Frame; f != nil {
 			o.Path, o.Line, o.File, o.Symbol, o.Detail = f.File, int(f.Line), f.FileID, f.Symbol, f.Detail
@@ -19,4 +62,12 @@ func callTree(sel *profile.Selection, invert bool) *Tree {
 		out.Nodes[i] = o
 	}
 	return out
+}
+
+// Function is the function that a node is of; the zero Function if it is of none.
+func (n *TreeNode) Function() Function {
+	if n.Category {
+		return Function{}
+	}
+	return Function{n.Name, n.Module, n.Package}
 }

@@ -37,8 +37,10 @@ type Theme struct {
 	Warn, Error         Style
 	Key                 Style // a key in footer and help
 
-	Heat  [HeatLevels]Style
-	Cause [Causes]Style
+	Heat                 [HeatLevels]Style
+	Cause                [Causes]Style
+	Flame                [HeatLevels]Style // a block of a flame graph by its own cost; FlameIdle without
+	FlameIdle, FlameEdge Style
 
 	Range           Style // inside the selected time range
 	Run, GC, Idle   Style // capability activity
@@ -151,7 +153,10 @@ func (p palette) theme() *Theme {
 		if i >= HeatLevels-3 {
 			t.Heat[i] = bold(c)
 		}
+		t.Flame[i] = Style{Fg: p.strong, Bg: mix(p.idleBg, c, 0.08+0.2*f)}
 	}
+	t.FlameIdle = Style{Fg: p.text, Bg: p.idleBg}
+	t.FlameEdge = Style{Fg: p.dim, Bg: p.idleBg}
 	for i, c := range p.cause {
 		t.Cause[i] = bold(c)
 	}

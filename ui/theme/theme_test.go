@@ -66,6 +66,10 @@ func TestContrast(t *testing.T) {
 		for i := range th.Cause {
 			check("cause", th.Cause[i])
 		}
+		for i := range th.Flame {
+			check("flame", th.Flame[i])
+		}
+		check("flame idle", th.FlameIdle)
 	}
 }
 

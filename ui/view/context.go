@@ -28,8 +28,9 @@ type Context struct {
 	File     profile.FileID // whose source is shown
 	Line     int            // the source cursor, 1-based; 0 = none yet
 
-	Window Window
-	Invert bool
+	Window   Window
+	Invert   bool
+	Sandwich model.Function // whose callers and callees screen 3 shows; zero for none
 
 	// Goto is set by a screen that wants another one opened: an action of the
 	// screens' group. The event loop carries it out and clears it.

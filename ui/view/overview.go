@@ -27,6 +27,11 @@ func NewOverview(c *Context) *Overview {
 // Why implements Screen.
 func (o *Overview) Why(a keymap.Action) string {
 	switch a {
+	case keymap.Sandwich:
+		if o.focus != layout.Hot || !o.hot.subject().Function {
+			return "select a function in the hot list first"
+		}
+		return ""
 	case keymap.Invert:
 		return "inverting turns the call tree; 3 shows it"
 	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse:
@@ -55,6 +60,10 @@ func (o *Overview) Do(a keymap.Action) string {
 		o.focus = (o.focus + 1) % layout.Panes
 	case keymap.PrevPane:
 		o.focus = (o.focus + layout.Panes - 1) % layout.Panes
+	case keymap.Sandwich:
+		sub := o.hot.subject()
+		o.c.Sandwich = model.Function{Name: sub.Name, Module: sub.Module, Package: sub.Package}
+		o.c.Goto = keymap.Screen3
 	case keymap.Zoom:
 		o.zoomed = !o.zoomed
 	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight:

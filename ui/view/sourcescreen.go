@@ -31,7 +31,7 @@ func (s *SourceScreen) Why(a keymap.Action) string {
 		return "this screen has one pane with keys; n and N step through the hottest lines"
 	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse, keymap.Sort, keymap.Minimum, keymap.Filter:
 		return "this acts on elements; 1 goes to the hot list"
-	case keymap.Invert:
+	case keymap.Invert, keymap.Sandwich:
 		return "inverting turns the call tree; 3 shows it"
 	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight:
 		return "the timeline is on the main screen; 1 goes there"

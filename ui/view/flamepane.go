@@ -1,0 +1,264 @@
+package view
+
+import (
+	"image"
+	"strings"
+
+	"ccagent/ui/keymap"
+	"ccagent/ui/model"
+	"ccagent/ui/theme"
+	"ccagent/ui/widget"
+)
+
+// flamePane draws call trees as blocks as wide as their weight: what calls the
+// function in the middle above it, what it calls below. The node under the
+// cursor is the tree pane's.
+type flamePane struct {
+	c      *Context
+	zoom   uint64 // path of the node that fills the width; 0 is the root
+	blocks []flameBlock
+	first  int // rows scrolled away below the middle
+}
+
+// flameBlock is a node as drawn.
+type flameBlock struct {
+	tree *model.Tree
+	node int32
+	r    widget.Rect
+}
+
+// drawTree draws a tree below the zoomed node, with its callers above it in
+// rows of the whole width. at is the node under the cursor.
+func (f *flamePane) drawTree(p *widget.Painter, in widget.Rect, t *treePane, at int32, focus bool) {
+	f.blocks = f.blocks[:0]
+	root := f.root(t)
+	var above []int32
+	for n := t.tree.Nodes[root].Parent; n >= 0; n = t.tree.Nodes[n].Parent {
+		above = append(above, int32(n))
+	}
+	// Of many callers the nearest.
+	show := min(len(above), max(0, in.Dy()/3))
+	y := in.Min.Y
+	for i := show - 1; i >= 0; i-- {
+		f.block(p, t, above[i], widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, y+1)}, above[i] == at, focus)
+		y++
+	}
+	// The cursor stays in sight, however deep.
+	deep := f.depth(t, root, at)
+	rows := in.Max.Y - y
+	f.first = max(0, min(f.first, deep))
+	if deep >= f.first+rows {
+		f.first = deep - rows + 1
+	}
+	f.spread(p, t, root, widget.Rect{Min: image.Pt(in.Min.X, y), Max: in.Max}, in.Min.X, in.Max.X, -f.first, 1, at, focus)
+}
+
+// drawSandwich draws callers upwards from the middle, and callees downwards.
+func (f *flamePane) drawSandwich(p *widget.Painter, in widget.Rect, callers, callees *treePane, focusUp, focus bool) {
+	f.blocks = f.blocks[:0]
+	up := min(in.Dy()/2, maxDepth(callers.tree))
+	middle := in.Min.Y + up
+	if free := in.Max.Y - middle - 1 - maxDepth(callees.tree); free > 0 {
+		middle = min(in.Max.Y-1, min(in.Min.Y+maxDepth(callers.tree), middle+free))
+	}
+	atUp, atDown := int32(-1), callees.node()
+	if focusUp {
+		atUp, atDown = callers.node(), -1
+	}
+	f.spread(p, callers, 0, widget.Rect{Min: in.Min, Max: image.Pt(in.Max.X, middle+1)}, in.Min.X, in.Max.X, 0, -1, atUp, focus)
+	f.spread(p, callees, 0, widget.Rect{Min: image.Pt(in.Min.X, middle), Max: in.Max}, in.Min.X, in.Max.X, 0, 1, atDown, focus)
+}
+
+// maxDepth is how many rows a tree takes below its root.
+func maxDepth(t *model.Tree) int {
+	depth := make([]int, len(t.Nodes))
+	most := 0
+	for i := 1; i < len(t.Nodes); i++ {
+		depth[i] = depth[t.Nodes[i].Parent] + 1
+		most = max(most, depth[i])
+	}
+	return most
+}
+
+// root is the zoomed node, or the tree's root if that is gone.
+func (f *flamePane) root(t *treePane) int32 {
+	if f.zoom == 0 {
+		return 0
+	}
+	for i, path := range t.paths {
+		if path == f.zoom {
+			return int32(i)
+		}
+	}
+	return 0
+}
+
+// depth is how many rows below root a node is; 0 if it is not below.
+func (f *flamePane) depth(t *treePane, root, n int32) int {
+	d := 0
+	for ; n >= 0 && n != root; n = int32(t.tree.Nodes[n].Parent) {
+		d++
+	}
+	if n < 0 {
+		return 0
+	}
+	return d
+}
+
+// spread draws a node over the columns x1 to x2 in row of r, counted from its
+// top or, with by −1, from its bottom; and its children in the rows after that.
+// It touches what is on screen alone.
+func (f *flamePane) spread(p *widget.Painter, t *treePane, n int32, r widget.Rect, x1, x2, row, by int, at int32, focus bool) {
+	if row >= r.Dy() || x2 <= x1 {
+		return
+	}
+	if row >= 0 {
+		y := r.Min.Y + row
+		if by < 0 {
+			y = r.Max.Y - 1 - row
+		}
+		f.block(p, t, n, widget.Rect{Min: image.Pt(x1, y), Max: image.Pt(x2, y+1)}, n == at, focus)
+	}
+	node := &t.tree.Nodes[n]
+	if node.Total <= 0 {
+		return
+	}
+	width, sum := float64(x2-x1), 0.0
+	from := x1
+	for _, k := range node.Kids {
+		kid := &t.tree.Nodes[k]
+		if kid.Total*t.c.Base < t.c.Minimum {
+			continue
+		}
+		sum += kid.Total
+		to := min(x2, x1+int(sum/node.Total*width+0.5))
+		if to > from {
+			f.spread(p, t, k, r, from, to, row+1, by, at, focus)
+		}
+		from = max(from, to)
+	}
+}
+
+// block draws one node.
+func (f *flamePane) block(p *widget.Painter, t *treePane, n int32, r widget.Rect, selected, focus bool) {
+	node := &t.tree.Nodes[n]
+	f.blocks = append(f.blocks, flameBlock{t.tree, n, r})
+	th := p.Theme
+	st, edge := th.FlameIdle, th.FlameEdge
+	if l := theme.HeatLevel(node.Self * f.c.Base); l > 0 {
+		st = th.Flame[l-1]
+		edge.Bg = st.Bg
+	}
+	if re := f.c.Search.RE; re != nil && re.MatchString(node.Name) {
+		st = th.Match
+	}
+	if selected {
+		st = th.Selected
+		if !focus {
+			st = th.SelectedIdle
+		}
+		edge = st
+	}
+	p.Fill(r, st)
+	x, y := r.Min.X, r.Min.Y
+	mark := p.Glyphs.V
+	if selected {
+		mark = p.Glyphs.Pointer
+	}
+	p.Cell(x, y, mark, edge)
+	if r.Dx() < 4 {
+		return
+	}
+	text, room := t.name(node), r.Dx()-1
+	share := " " + widget.Percent(node.Total*f.c.Base)
+	if m := node.Module + "."; p.Width(text) > room && len(text) > len(m) && strings.HasPrefix(text, m) {
+		text = text[len(m):] // the name tells more than its module
+	}
+	if p.Width(text)+len(share) < room {
+		text += share
+	}
+	x = p.Text(x+1, y, r.Max.X, text, st)
+	if th.Plain { // no colour tells how wide it is
+		for ; x < r.Max.X; x++ {
+			p.Cell(x, y, p.Glyphs.Light, th.Dim)
+		}
+	}
+}
+
+// at is the block at a place on the screen.
+func (f *flamePane) at(m Mouse) (flameBlock, bool) {
+	for _, b := range f.blocks {
+		if inside(b.r, m) {
+			return b, true
+		}
+	}
+	return flameBlock{}, false
+}
+
+// neighbour is where an arrow leads from a node: along the blocks of its row, to
+// its caller, or to its largest callee. down is whether callees are below.
+func neighbour(t *model.Tree, n int32, a keymap.Action, down bool) int32 {
+	node := &t.Nodes[n]
+	toParent, toKid := keymap.Up, keymap.Down
+	if !down {
+		toParent, toKid = toKid, toParent
+	}
+	switch a {
+	case toParent:
+		if node.Parent >= 0 {
+			return int32(node.Parent)
+		}
+	case toKid:
+		if len(node.Kids) > 0 {
+			return node.Kids[0]
+		}
+	case keymap.Left, keymap.Right:
+		return cousin(t, n, a == keymap.Right)
+	}
+	return n
+}
+
+// cousin is the next node of the same depth to one side.
+func cousin(t *model.Tree, n int32, right bool) int32 {
+	up := 0
+	for at := n; t.Nodes[at].Parent >= 0; at = int32(t.Nodes[at].Parent) {
+		kids := t.Nodes[t.Nodes[at].Parent].Kids
+		i := 0
+		for kids[i] != at {
+			i++
+		}
+		up++
+		for step := 1; ; step++ {
+			j := i + step
+			if !right {
+				j = i - step
+			}
+			if j < 0 || j >= len(kids) {
+				break
+			}
+			if found := descend(t, kids[j], up-1, right); found >= 0 {
+				return found
+			}
+		}
+	}
+	return n
+}
+
+// descend finds the first, or last, node some levels below another; −1 if there
+// is none.
+func descend(t *model.Tree, n int32, levels int, first bool) int32 {
+	if levels == 0 {
+		return n
+	}
+	kids := t.Nodes[n].Kids
+	for i := range kids {
+		k := kids[i]
+		if !first {
+			k = kids[len(kids)-1-i]
+		}
+		if found := descend(t, k, levels-1, first); found >= 0 {
+			return found
+		}
+	}
+	return -1
+}
