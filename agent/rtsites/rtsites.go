@@ -99,7 +99,7 @@ var procedures = []string{
 	"GarbageCollect", "gcWorkerThread", "stat_startGC", "stat_endGC", "stat_startGCWorker", "stat_endGCWorker",
 	"StgRun", "StgReturn", "stg_returnToSched", "stg_returnToSchedNotPaused", "stg_returnToSchedButFirst", "stg_threadFinished", "stg_stop_thread_info",
 	"threadPaused", "suspendThread", "resumeThread", "dirty_TSO", "tryWakeupThread", "scheduleThread",
-	"stg_labelThreadzh", "setThreadLabel",
+	"stg_labelThreadzh", "labelThread", "setThreadLabel",
 	"mblocks_allocated", "n_alloc_blocks", "n_capabilities", "capabilities", "stats", "oldest_gen", "RtsFlags",
 }
 
@@ -172,8 +172,9 @@ func (x *finder) threads() []Site {
 	}
 	sites = append(sites, x.entered(bpf.RTSWakeup, "tryWakeupThread")...)
 	sites = append(sites, x.entered(bpf.RTSCreate, "scheduleThread")...)
-	if label := x.entered(bpf.RTSLabelArray, "setThreadLabel"); len(label) > 0 {
-		sites = append(sites, label...)
+	// From 9.6 on labels are arrays in the heap, which the primitive hands on.
+	if x.addr("setThreadLabel") != 0 {
+		sites = append(sites, x.called(bpf.RTSLabelArray, "labelThread", "stg_labelThreadzh")...)
 	} else if at := x.addr("stg_labelThreadzh"); at != 0 {
 		sites = append(sites, Site{Probe: bpf.RTSLabelCString, Addr: at})
 	}

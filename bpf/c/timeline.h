@@ -17,7 +17,7 @@ enum rts_probe {
 	RTS_WAKEUP,	   // tryWakeupThread(cap, tso)
 	RTS_CREATE,	   // scheduleThread(cap, tso)
 	RTS_LABEL_CSTRING, // labelThread# before GHC 9.6: tso, NUL-terminated text
-	RTS_LABEL_ARRAY,   // setThreadLabel(cap, tso, array)
+	RTS_LABEL_ARRAY,   // labelThread(cap, tso, array) from GHC 9.6 on
 	RTS_PROBES,
 };
 
