@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"ccagent/perf"
 	"ccagent/symbolize/elffile"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 )
@@ -47,6 +50,7 @@ type rtsProbes struct {
 	wanted   [bpf.RTSGroups]bool
 	warn     func(string)
 	program  *bpf.Timeline
+	multi    bool // a group is one link
 	timeline *timeline.Timeline
 	image    *image // whose timeline it is
 	bias     uint64
@@ -104,11 +108,36 @@ func newRTSProbes(wanted [bpf.RTSGroups]bool, sampler *bpf.Sampler, write timeli
 	if wanted == [bpf.RTSGroups]bool{} {
 		return nil, nil
 	}
-	program, err := sampler.LoadTimeline()
+	multi := multiProbes()
+	program, err := sampler.LoadTimeline(multi)
 	if err != nil {
 		return nil, err
 	}
-	return &rtsProbes{wanted: wanted, warn: warn, program: program, timeline: timeline.New(write), stop: make(chan struct{})}, nil
+	return &rtsProbes{wanted: wanted, warn: warn, program: program, multi: multi, timeline: timeline.New(write), stop: make(chan struct{})}, nil
+}
+
+// multiProbes reports whether the kernel puts many probes into all threads of one
+// process with one link. The kernels before "bpf: fix multi-uprobe PID filtering
+// logic" (6.10, and stable ones) did so for one thread only; since then a process id
+// that is negative for the kernel is an invalid argument, not an unknown process.
+func multiProbes() bool {
+	exe, err := link.OpenExecutable("/proc/self/exe")
+	if err != nil {
+		return false
+	}
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.Kprobe, AttachType: ebpf.AttachTraceUprobeMulti, License: "Dual BSD/GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+	})
+	if err != nil {
+		return false
+	}
+	defer program.Close()
+	l, err := exe.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: []uint64{1}, PID: math.MaxUint32})
+	if err == nil {
+		l.Close()
+	}
+	return errors.Is(err, unix.EINVAL)
 }
 
 // attach puts the probes into an image's process, unless they are in another's.
@@ -201,19 +230,28 @@ func (p *rtsProbes) put(g *rtsGroup) error {
 	if err != nil {
 		return fmt.Errorf("put probes into the program: %w", err)
 	}
+	many := &link.UprobeMultiOptions{PID: p.image.pid}
 	for _, s := range g.sites {
 		offset, ok := p.image.rts.fileOffset(s.Addr)
 		if !ok {
-			err = &rtsites.MissingError{What: "code"}
-			break
+			return &rtsites.MissingError{What: "code"}
 		}
-		var l link.Link
-		l, err = exe.Uprobe("", p.program.Program(), &link.UprobeOptions{
-			Address: offset, PID: int(p.image.pid), Cookie: bpf.RTSCookie(s.Probe, s.AtCall)})
-		if err != nil {
-			break
+		many.Addresses = append(many.Addresses, offset)
+		many.Cookies = append(many.Cookies, bpf.RTSCookie(s.Probe, s.AtCall))
+	}
+	put := func(l link.Link, err error) error {
+		if err == nil {
+			g.links = append(g.links, l)
 		}
-		g.links = append(g.links, l)
+		return err
+	}
+	if p.multi {
+		err = put(exe.UprobeMulti(nil, p.program.Program(), many))
+	} else {
+		for i := 0; i < len(many.Addresses) && err == nil; i++ {
+			err = put(exe.Uprobe("", p.program.Program(), &link.UprobeOptions{
+				Address: many.Addresses[i], PID: int(many.PID), Cookie: many.Cookies[i]}))
+		}
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("put probes into the program: %w", err), g.take())
@@ -221,14 +259,17 @@ func (p *rtsProbes) put(g *rtsGroup) error {
 	return nil
 }
 
-// take takes a group's probes out.
+// take takes a group's probes out. The kernel takes a tenth of a second for a link,
+// in which it waits for whoever may be in the program; the code is as it was before.
 func (g *rtsGroup) take() error {
-	var err error
-	for _, l := range g.links {
-		err = errors.Join(err, l.Close())
+	errs := make([]error, len(g.links))
+	var all sync.WaitGroup
+	for i, l := range g.links {
+		all.Go(func() { errs[i] = l.Close() })
 	}
+	all.Wait()
 	g.links = nil
-	return err
+	return errors.Join(errs...)
 }
 
 // control holds each group to its budget.
@@ -476,9 +517,9 @@ func (p *rtsProbes) Close() error {
 	}
 	close(p.stop)
 	p.done.Wait()
-	var err error
+	var all rtsGroup
 	for g := range p.groups {
-		err = errors.Join(err, p.groups[g].take())
+		all.links = append(all.links, p.groups[g].links...)
 	}
-	return errors.Join(err, p.program.Close())
+	return errors.Join(all.take(), p.program.Close())
 }

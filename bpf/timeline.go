@@ -70,11 +70,13 @@ type RTSGlobals = timelineRtsGlobals
 // Timeline is the loaded program of the probes in the run-time system's code.
 // Its records arrive in the sampler's ring buffer.
 type Timeline struct {
-	objects timelineObjects
+	maps    timelineMaps
+	program *ebpf.Program
 }
 
-// LoadTimeline loads the program. It looks at the processes that the sampler knows.
-func (s *Sampler) LoadTimeline() (*Timeline, error) {
+// LoadTimeline loads the program, to be attached one probe at a time or, if multi is
+// set, by links of many. It looks at the processes that the sampler knows.
+func (s *Sampler) LoadTimeline(multi bool) (*Timeline, error) {
 	spec, err := loadTimeline()
 	if err != nil {
 		return nil, fmt.Errorf("read embedded timeline program: %w", err)
@@ -87,23 +89,31 @@ func (s *Sampler) LoadTimeline() (*Timeline, error) {
 			return nil, fmt.Errorf("configure timeline program: %w", err)
 		}
 	}
-	t := &Timeline{}
-	err = spec.LoadAndAssign(&t.objects, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
+	name, other := timelineProgOnRtsProbe, timelineProgOnRtsProbes
+	if multi {
+		name, other = other, name
+	}
+	delete(spec.Programs, other)
+	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
 		timelineMapSamples: s.maps.Samples,
 		timelineMapLayouts: s.maps.Layouts,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("load timeline program: %w", err)
 	}
-	return t, nil
+	defer loaded.Close()
+	return &Timeline{
+		maps:    timelineMaps{Rts: loaded.DetachMap(timelineMapRts), RtsCounted: loaded.DetachMap(timelineMapRtsCounted)},
+		program: loaded.DetachProgram(name),
+	}, nil
 }
 
 // Program is what probes run. The Timeline owns it.
-func (t *Timeline) Program() *ebpf.Program { return t.objects.OnRtsProbe }
+func (t *Timeline) Program() *ebpf.Program { return t.program }
 
 // SetGlobals tells of a process's run-time system; its probes do nothing before.
 func (t *Timeline) SetGlobals(pid uint32, g RTSGlobals) error {
-	if err := t.objects.Rts.Put(pid, g); err != nil {
+	if err := t.maps.Rts.Put(pid, g); err != nil {
 		return fmt.Errorf("set globals of process %d: %w", pid, err)
 	}
 	return nil
@@ -111,7 +121,7 @@ func (t *Timeline) SetGlobals(pid uint32, g RTSGlobals) error {
 
 // Forget makes the probes know nothing of a process any more.
 func (t *Timeline) Forget(pid uint32) error {
-	if err := t.objects.Rts.Delete(pid); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+	if err := t.maps.Rts.Delete(pid); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("forget globals of process %d: %w", pid, err)
 	}
 	return nil
@@ -127,7 +137,7 @@ type RTSCounts struct {
 // Counts gives a group's counts, of all CPUs.
 func (t *Timeline) Counts(group int) (RTSCounts, error) {
 	var perCPU []timelineRtsCounts
-	if err := t.objects.RtsCounted.Lookup(uint32(group), &perCPU); err != nil {
+	if err := t.maps.RtsCounted.Lookup(uint32(group), &perCPU); err != nil {
 		return RTSCounts{}, fmt.Errorf("read the timeline's counts: %w", err)
 	}
 	var sum RTSCounts
@@ -142,7 +152,7 @@ func (t *Timeline) Counts(group int) (RTSCounts, error) {
 // RunStats gives how often the program ran and for how long altogether, in ns: 0
 // unless the kernel's BPF statistics are enabled.
 func (t *Timeline) RunStats() (runs, ns uint64, err error) {
-	st, err := t.objects.OnRtsProbe.Stats()
+	st, err := t.program.Stats()
 	if err != nil {
 		return 0, 0, fmt.Errorf("read BPF run time: %w", err)
 	}
@@ -150,4 +160,6 @@ func (t *Timeline) RunStats() (runs, ns uint64, err error) {
 }
 
 // Close unloads everything.
-func (t *Timeline) Close() error { return t.objects.Close() }
+func (t *Timeline) Close() error {
+	return errors.Join(t.program.Close(), t.maps.Rts.Close(), t.maps.RtsCounted.Close())
+}

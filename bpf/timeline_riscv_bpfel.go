@@ -110,6 +110,7 @@ const (
 	timelineMapRtsCounted    = "rts_counted"
 	timelineMapSamples       = "samples"
 	timelineProgOnRtsProbe   = "on_rts_probe"
+	timelineProgOnRtsProbes  = "on_rts_probes"
 	timelineVarEmitRtsGcWord = "emit_rts_gc_word"
 	timelineVarEmitRtsGroup  = "emit_rts_group"
 	timelineVarEmitRtsProbe  = "emit_rts_probe"
@@ -159,7 +160,8 @@ type timelineSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type timelineProgramSpecs struct {
-	OnRtsProbe *ebpf.ProgramSpec `ebpf:"on_rts_probe"`
+	OnRtsProbe  *ebpf.ProgramSpec `ebpf:"on_rts_probe"`
+	OnRtsProbes *ebpf.ProgramSpec `ebpf:"on_rts_probes"`
 }
 
 // timelineMapSpecs contains maps before they are loaded into the kernel.
@@ -233,12 +235,14 @@ type timelineVariables struct {
 //
 // It can be passed to loadTimelineObjects or ebpf.CollectionSpec.LoadAndAssign.
 type timelinePrograms struct {
-	OnRtsProbe *ebpf.Program `ebpf:"on_rts_probe"`
+	OnRtsProbe  *ebpf.Program `ebpf:"on_rts_probe"`
+	OnRtsProbes *ebpf.Program `ebpf:"on_rts_probes"`
 }
 
 func (p *timelinePrograms) Close() error {
 	return _TimelineClose(
 		p.OnRtsProbe,
+		p.OnRtsProbes,
 	)
 }
 

@@ -31,6 +31,9 @@ type RTS struct {
 	InfoTables  uint64 // IPE entries
 	Ticky       uint64 // samples of ticky counters
 	Binary      uint64 // binary user messages
+	// Probes are the probes in the run-time system's code from which a capture
+	// has its events, by group, with the last sums.
+	Probes []eventlog.RTSProbes
 }
 
 // Run is a stretch of time in which a capability ran a thread.
@@ -97,6 +100,8 @@ func (b *builder) rts(rec *eventlog.Record) {
 		if at := ev.Sec*1_000_000_000 + uint64(ev.Nsec); at >= rec.Time {
 			r.WallNs = at - rec.Time
 		}
+	case *eventlog.RTSProbes:
+		b.probes(ev)
 	case *eventlog.CreateThread:
 		r.Created++
 	case *eventlog.RunThread:
@@ -135,6 +140,20 @@ func (b *builder) rts(rec *eventlog.Record) {
 	}
 	b.told(rec)
 	b.heapEvent(rec)
+}
+
+// maxProbeGroups is more groups than there are.
+const maxProbeGroups = 8
+
+func (b *builder) probes(ev *eventlog.RTSProbes) {
+	r := &b.p.RTSLog
+	i := slices.IndexFunc(r.Probes, func(g eventlog.RTSProbes) bool { return g.Group == ev.Group })
+	switch {
+	case i >= 0:
+		r.Probes[i] = *ev
+	case len(r.Probes) < maxProbeGroups:
+		r.Probes = append(r.Probes, *ev)
+	}
 }
 
 func (b *builder) runs(rec *eventlog.Record) {

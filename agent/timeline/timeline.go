@@ -30,7 +30,7 @@ const (
 type Timeline struct {
 	// Write is where the events go.
 	Write   Write
-	caps    map[int]*capability
+	caps    []*capability // by number; nil where one was not seen
 	threads map[uint64]*thread
 	// MajorGeneration is the number of the oldest generation, −1 while it is not
 	// known. Its collections tell the live data.
@@ -70,7 +70,7 @@ type thread struct {
 // New makes a timeline that writes events.
 func New(write Write) *Timeline {
 	return &Timeline{
-		Write: write, caps: map[int]*capability{}, threads: map[uint64]*thread{},
+		Write: write, threads: map[uint64]*thread{},
 		MajorGeneration: -1, SampleGap: 10e6,
 	}
 }
@@ -82,14 +82,17 @@ func (t *Timeline) Totals() GCTotals { return t.gc }
 // the events that follow.
 func (t *Timeline) Declare(time uint64) error {
 	old := t.caps
-	t.caps = map[int]*capability{}
+	t.caps = nil
 	t.threads = map[uint64]*thread{}
 	for n, c := range old {
+		if c == nil {
+			continue
+		}
 		now, err := t.cap(time, n)
 		if err != nil {
 			return err
 		}
-		now.collecting = c.collecting
+		now.collecting, now.seen = c.collecting, c.seen
 		if c.collecting != 0 {
 			if err := t.Write(time, n, &eventlog.GCStart{}); err != nil {
 				return err
@@ -106,18 +109,29 @@ func (t *Timeline) Declare(time uint64) error {
 
 // cap gives a capability, declaring it the first time.
 func (t *Timeline) cap(time uint64, n int) (*capability, error) {
-	if c := t.caps[n]; c != nil {
+	if c := t.known(n); c != nil {
 		return c, nil
 	}
 	c := &capability{}
-	if len(t.caps) >= maxCapabilities {
+	if n < 0 || n >= maxCapabilities {
 		return c, nil // hostile: no program has so many
+	}
+	for len(t.caps) <= n {
+		t.caps = append(t.caps, nil)
 	}
 	t.caps[n] = c
 	if err := t.Write(time, eventlog.NoCap, &eventlog.CapCreate{Cap: uint16(n)}); err != nil {
 		return nil, err
 	}
 	return c, t.Write(time, eventlog.NoCap, &eventlog.CapsetAssignCap{Capset: capset, Cap: uint16(n)})
+}
+
+// known gives a capability that was seen, or nil.
+func (t *Timeline) known(n int) *capability {
+	if n < 0 || n >= len(t.caps) {
+		return nil
+	}
+	return t.caps[n]
 }
 
 // thread gives a thread, creating it the first time.
@@ -296,7 +310,7 @@ func (t *Timeline) run(time uint64, n int, tso uint64) error {
 
 // stop writes that a capability's thread stops.
 func (t *Timeline) stop(time uint64, n int, why eventlog.StopStatus) error {
-	c := t.caps[n]
+	c := t.known(n)
 	if c == nil || c.running == 0 {
 		return nil // it ran before the capture, or in a gap
 	}
@@ -322,6 +336,9 @@ func (t *Timeline) Gap(time uint64, group int, begins bool) error {
 
 func (t *Timeline) endRuns(time uint64) error {
 	for n, c := range t.caps {
+		if c == nil {
+			continue
+		}
 		at := time
 		if c.coarse {
 			at = c.seen
@@ -335,7 +352,7 @@ func (t *Timeline) endRuns(time uint64) error {
 
 func (t *Timeline) endCollections(time uint64) error {
 	for n, c := range t.caps {
-		if c.collecting == 0 {
+		if c == nil || c.collecting == 0 {
 			continue
 		}
 		if err := t.gcEnd(Record{Time: time, Cap: n}, c); err != nil {

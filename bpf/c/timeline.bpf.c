@@ -143,8 +143,7 @@ INLINE bool bucket_is_empty(struct rts_counts *c, u64 time)
 	return ++c->in_bucket > RTS_BUCKET_RECORDS;
 }
 
-SEC("uprobe")
-int on_rts_probe(struct regs *ctx)
+INLINE int take(struct regs *ctx)
 {
 	u64 cookie = bpf_get_attach_cookie(ctx);
 	u32 kind = cookie & 0xff;
@@ -229,5 +228,12 @@ int on_rts_probe(struct regs *ctx)
 		counts->records++;
 	return 0;
 }
+
+SEC("uprobe")
+int on_rts_probe(struct regs *ctx) { return take(ctx); }
+
+// Where the kernel has them (6.6): all probes in one link.
+SEC("uprobe.multi")
+int on_rts_probes(struct regs *ctx) { return take(ctx); }
 
 char program_license[] SEC("license") = "Dual BSD/GPL";

@@ -22,6 +22,17 @@ func printSummary(w io.Writer, s *agent.Summary) {
 		}
 		line("%s: %d samples, %s", name, e.Samples, amount(e.Weight, e.Unit))
 	}
+	for _, p := range s.Probes {
+		if p.Problem != "" {
+			line("%s: not available", p.Group)
+			continue
+		}
+		text := fmt.Sprintf("%s: %d hits of probes, about %.1f ms", p.Group, p.Hits, float64(p.CostNs)/1e6)
+		if p.OutNs > 0 {
+			text += fmt.Sprintf("; out for %.1f s to cost no more", float64(p.OutNs)/1e9)
+		}
+		line("%s", text)
+	}
 	line("%d lost, %d throttled", s.Lost, s.Throttled)
 	walked := s.Complete + s.Truncated + s.Failed
 	if walked > 0 {

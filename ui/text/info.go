@@ -41,6 +41,7 @@ func Info(w io.Writer, pr *profile.Profile, o Options) error {
 	p.categories(pr, doc)
 	p.exact(doc.Exact)
 	p.agent(pr, doc)
+	p.probes(pr)
 	p.modules(pr)
 	p.logState(pr)
 	return p.flush()
@@ -272,6 +273,7 @@ type infoJSON struct {
 	Log        logJSON            `json:"log"`
 	Modules    []moduleJSON       `json:"modules"`
 	Loss       []lossJSON         `json:"loss"`
+	Probes     []probesJSON       `json:"probes"`
 }
 
 type programJSON struct {
@@ -387,6 +389,7 @@ func infoOf(p *profile.Profile) infoJSON {
 		Duration: float64(p.Duration) / 1e9, Symbolised: p.Symbolised, Complete: p.Accounting.Complete && (p.HaveEnd || !p.HaveCapture),
 	}
 	doc.RTS = rtsOf(p)
+	doc.Probes = probesOf(p)
 	if doc.GHC.Version == "" {
 		doc.GHC.Version, doc.GHC.Way = rtsVersion(p.RTS)
 	}

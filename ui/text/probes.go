@@ -1,0 +1,52 @@
+package text
+
+import (
+	"fmt"
+
+	"ccagent/profile"
+)
+
+// probesJSON is a group of probes in the run-time system's code.
+type probesJSON struct {
+	Group    string  `json:"group"`
+	Problem  string  `json:"problem"`
+	Sites    uint32  `json:"sites"`
+	Hits     uint64  `json:"hits"`
+	Dropped  uint64  `json:"dropped"`
+	Missed   uint64  `json:"missed_collections"`
+	Cost     float64 `json:"cost_seconds"`
+	Out      float64 `json:"out_seconds"`
+	Overhead float64 `json:"overhead"` // cost as a fraction of the duration
+}
+
+func probesOf(pr *profile.Profile) []probesJSON {
+	out := []probesJSON{}
+	for _, g := range pr.RTSLog.Probes {
+		out = append(out, probesJSON{g.Group, g.Problem, g.Sites, g.Hits, g.Dropped, g.Missed,
+			float64(g.CostNs) / 1e9, float64(g.OutNs) / 1e9, fraction(g.CostNs, pr.Duration)})
+	}
+	return out
+}
+
+// probes prints what a capture's events of collections and threads have cost, and
+// where they are not whole.
+func (p *printer) probes(pr *profile.Profile) {
+	for _, g := range pr.RTSLog.Probes {
+		if g.Problem != "" {
+			p.field(g.Group, "not available: "+g.Problem)
+			continue
+		}
+		s := fmt.Sprintf("%s of %s, about %s (%s of the time)", plural(g.Hits, "hit"), plural(uint64(g.Sites), "probe"),
+			Duration(g.CostNs), percent(fraction(g.CostNs, pr.Duration)))
+		if g.OutNs > 0 {
+			s += fmt.Sprintf("; out for %s of it to cost no more", Duration(g.OutNs))
+		}
+		if g.Missed > 0 {
+			s += ", with " + plural(g.Missed, "collection")
+		}
+		if g.Dropped > 0 {
+			s += "; " + plural(g.Dropped, "hit") + " not recorded"
+		}
+		p.field(g.Group, s)
+	}
+}
