@@ -6,9 +6,11 @@ import (
 	"os"
 
 	"ccagent/eventlog"
+	"ccagent/profile/imports"
 )
 
-// Open loads the log in a file. progress, if not nil, is called now and then
+// Open loads the log in a file, or what another profiler wrote: see
+// Profile.Import. progress, if not nil, is called now and then
 // with the bytes read so far and the file's size.
 func Open(path string, progress func(done, total int64)) (*Profile, error) {
 	f, err := os.Open(path)
@@ -27,11 +29,43 @@ func Open(path string, progress func(done, total int64)) (*Profile, error) {
 	if progress != nil {
 		in.tell = func(n int64) { progress(n, max(st.Size(), n)) }
 	}
-	p, err := loadFrom(in)
-	if err == nil && !p.Accounting.Complete {
+	p, err := open(in)
+	if err == nil && p.Import == nil && !p.Accounting.Complete {
 		p.Accounting.Growing = eventlog.BeingWritten(f)
 	}
 	return p, err
+}
+
+// open loads a log or imports a profile.
+func open(in *countingReader) (*Profile, error) {
+	format, r, err := imports.Open(in)
+	if err != nil {
+		return nil, err
+	}
+	if format == imports.Eventlog {
+		p, err := loadFrom(&countingReader{r: r})
+		return p, err
+	}
+	log, w := io.Pipe()
+	var sum imports.Summary
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		sum, err = imports.Write(w, format, r)
+		w.CloseWithError(err)
+		done <- err
+	}()
+	p, err := loadFrom(&countingReader{r: log})
+	log.CloseWithError(io.ErrClosedPipe)
+	if problem := <-done; problem != nil {
+		return nil, problem
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Import, p.Duration = &sum, max(p.Duration, sum.Duration)
+	p.Accounting.Bytes = in.n
+	return p, nil
 }
 
 // progressStep is how many bytes are read between two reports.

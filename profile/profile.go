@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"ccagent/eventlog"
+	"ccagent/profile/imports"
 )
 
 // Profile is one log.
@@ -33,6 +34,8 @@ type Profile struct {
 	Duration uint64
 	// Symbolised is set when the log has symbol tables.
 	Symbolised bool
+	// Import is set for what another profiler wrote: no log, but read as one.
+	Import *imports.Summary
 	// RTS is what the log's RTS calls itself, in logs that an RTS wrote.
 	RTS string
 	// RTSLog is what it told.

@@ -33,9 +33,13 @@ func exactly(n int, what string) cobra.PositionalArgs {
 func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	root := &cobra.Command{
-		Use:           "ccview FILE",
-		Short:         "show what ccagent recorded",
-		Long:          "Show what ccagent recorded: in the terminal, or where stdout is no terminal, the hot list as text.",
+		Use:   "ccview FILE",
+		Short: "show what ccagent recorded",
+		Long: `Show what ccagent recorded: in the terminal, or where stdout is no terminal, the
+hot list as text.
+
+FILE is a log of ccagent or of GHC's run-time system, also one that is being
+written, or of another profiler a pprof profile or the text of perf script.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          exactly(1, "one log"),

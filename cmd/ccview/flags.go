@@ -173,7 +173,7 @@ func unreadable(path string, err error) error {
 	if !errors.As(err, &header) {
 		return err
 	}
-	return fmt.Errorf("%s cannot be read from offset %d on: %w; ccview reads eventlogs of ccagent and of GHC's run-time system", path, header.Offset, err)
+	return fmt.Errorf("%s cannot be read from offset %d on: %w; ccview reads eventlogs of ccagent and of GHC's run-time system, pprof profiles and the text of perf script", path, header.Offset, err)
 }
 
 // load opens a log and says on stderr what is wrong with it.

@@ -13,6 +13,9 @@
 //	ccview gc FILE                    pauses for garbage collection
 //	ccview diff A B                   two logs, or two groups of logs, side by side
 //
+// FILE is a log of ccagent or of GHC's run-time system, also one that is being
+// written, or of another profiler a pprof profile or the text of perf script.
+//
 // Its exit status is 0; 1 when the log cannot be read; 2 for a wrong call.
 package main
 

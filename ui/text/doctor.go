@@ -54,6 +54,11 @@ const symbolizeRemedy = "ccagent symbolize FILE, on the machine that has the pro
 func (d *diagnosis) complete() {
 	p := d.p
 	switch {
+	case p.Import != nil && p.Import.Passed > 0:
+		d.add("capture", StatusWarn, fmt.Sprintf("imported from a %s; %s made no sense and were left out, the first is line %d",
+			p.Import.Format, plural(p.Import.Passed, "line"), p.Import.First), "")
+	case p.Import != nil:
+		d.add("capture", StatusOK, fmt.Sprintf("imported from a %s, which tells neither causes nor categories of its own", p.Import.Format), "")
 	case !p.HaveCapture && p.RTS != "" && p.Samples() > 0:
 		d.add("capture", StatusOK, "a GHC eventlog that an RTS wrote, with the samples of its own time profiler", "")
 	case !p.HaveCapture && p.RTS != "":
@@ -164,8 +169,11 @@ func (d *diagnosis) symbols() {
 	sum := sel.Summary()
 	d.libraries(sel, sum.Event, notes)
 	if sum.Unresolved > unresolvedWorth {
-		d.add("unresolved", StatusWarn, percent(sum.Unresolved)+" of "+sum.Event+" hit code that nothing is known of",
-			"ccagent symbolize --debug-file brings back what was stripped")
+		remedy := "ccagent symbolize --debug-file brings back what was stripped"
+		if p.Import != nil {
+			remedy = ""
+		}
+		d.add("unresolved", StatusWarn, percent(sum.Unresolved)+" of "+sum.Event+" hit code that nothing is known of", remedy)
 	} else {
 		d.add("unresolved", StatusOK, percent(sum.Unresolved)+" of "+sum.Event, "")
 	}

@@ -1,0 +1,239 @@
+package imports
+
+import (
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"ccagent/eventlog"
+)
+
+// log writes what is imported as a log: stack nodes and samples at once, the
+// symbol tables, of which there is one entry a function, in the end.
+type log struct {
+	w   *eventlog.Writer
+	err error // the first one
+
+	nodes    map[eventlog.Node]uint32
+	bindings map[binding]uint32
+	files    map[string]uint32
+	spans    map[eventlog.Span]uint32
+	places   map[string]uint64 // by the frame's key: its address
+	symbols  []eventlog.Event
+	samples  uint64
+}
+
+type binding struct {
+	name, symbol string
+	category     eventlog.Category
+}
+
+// Modules of an import: one for all code, as its addresses are our own.
+const (
+	kernelModule = 0
+	codeModule   = 1
+)
+
+// line is one function of a frame.
+type line struct {
+	name, symbol, file string
+	line               uint32
+}
+
+// frame is a frame to be: its lines, the innermost first.
+type frame struct {
+	key      string // tells it from every other
+	category eventlog.Category
+	bare     bool // known to be of its category alone: its functions are no causes
+	lines    []line
+}
+
+func newLog(w io.Writer) *log {
+	l := &log{
+		w: eventlog.NewWriter(w, nil), nodes: make(map[eventlog.Node]uint32), bindings: make(map[binding]uint32),
+		files: make(map[string]uint32), spans: make(map[eventlog.Span]uint32), places: make(map[string]uint64),
+	}
+	l.write(0, &eventlog.Module{ID: codeModule, Path: "imported code"})
+	return l
+}
+
+func (l *log) write(time uint64, ev eventlog.Event) {
+	if err := l.w.Write(time, eventlog.NoCap, ev); err != nil && l.err == nil {
+		l.err = err
+	}
+}
+
+// node gives the stack with a frame on top of its parent.
+func (l *log) node(parent uint32, f *frame) uint32 {
+	n := eventlog.Node{Parent: parent, Kind: eventlog.FrameReturn, Module: codeModule, Addr: l.place(f)}
+	if f.category == eventlog.CategoryKernel {
+		n.Kind, n.Module = eventlog.FrameKernel, kernelModule
+	}
+	id, ok := l.nodes[n]
+	if !ok {
+		id = uint32(len(l.nodes) + 1)
+		l.nodes[n] = id
+		l.write(0, &eventlog.Nodes{First: id, Nodes: []eventlog.Node{n}})
+	}
+	return id
+}
+
+// place gives a frame's address.
+func (l *log) place(f *frame) uint64 {
+	if at, ok := l.places[f.key]; ok {
+		return at
+	}
+	at := uint64(len(l.places)+1) << 4
+	l.places[f.key] = at
+	loc := eventlog.Location{Addr: at, Quality: eventlog.QualityExact, Category: f.category}
+	if n := len(f.lines); n > 0 {
+		loc.Binding = l.binding(&f.lines[n-1], f.category)
+	} else {
+		loc.Quality = eventlog.QualityNone
+	}
+	if !f.bare && (f.category == eventlog.CategoryHaskell || f.category == eventlog.CategoryForeign) {
+		bl := &eventlog.Block{ID: uint32(len(l.places)), Module: codeModule, Lo: at, Hi: at + 16, Binding: loc.Binding}
+		for i := range f.lines {
+			if len(bl.Causes) == maxCauses {
+				break
+			}
+			ln := &f.lines[i]
+			bl.Causes = append(bl.Causes, eventlog.Cause{Span: l.span(ln, l.binding(ln, f.category)), Distance: uint32(i)})
+		}
+		l.symbols = append(l.symbols, bl)
+		loc.Block = bl.ID
+	}
+	module := uint32(codeModule)
+	if f.category == eventlog.CategoryKernel {
+		module = kernelModule
+	}
+	l.symbols = append(l.symbols, &eventlog.Locations{Module: module, Locations: []eventlog.Location{loc}})
+	return at
+}
+
+// maxCauses keeps a block within what an event can hold.
+const maxCauses = 4000
+
+func (l *log) binding(ln *line, c eventlog.Category) uint32 {
+	k := binding{cut(ln.name), cut(ln.symbol), c}
+	id, ok := l.bindings[k]
+	if !ok {
+		id = uint32(len(l.bindings) + 1)
+		l.bindings[k] = id
+		module, name := qualified(k.name)
+		l.symbols = append(l.symbols, &eventlog.Binding{ID: id, Symbol: k.symbol, Module: module, Name: name, Category: c})
+	}
+	return id
+}
+
+func (l *log) span(ln *line, bind uint32) uint32 {
+	s := eventlog.Span{Binding: bind}
+	if ln.file != "" {
+		s.File = l.file(cut(ln.file))
+	}
+	if s.File != 0 && ln.line > 0 {
+		s.Line, s.EndLine, s.Col, s.EndCol = ln.line, ln.line, 1, 2
+	}
+	id, ok := l.spans[s]
+	if !ok {
+		id = uint32(len(l.spans) + 1)
+		l.spans[s] = id
+		s.ID = id
+		l.symbols = append(l.symbols, &s)
+	}
+	return id
+}
+
+func (l *log) file(path string) uint32 {
+	id, ok := l.files[path]
+	if !ok {
+		id = uint32(len(l.files) + 1)
+		l.files[path] = id
+		l.symbols = append(l.symbols, &eventlog.File{ID: id, Path: path})
+	}
+	return id
+}
+
+func (l *log) sample(time uint64, s *eventlog.Sample) {
+	l.write(time, s)
+	l.samples++
+}
+
+func (l *log) end() error {
+	l.write(0, &eventlog.ModuleSymbols{Module: codeModule, HasSymtab: true})
+	for _, ev := range l.symbols {
+		l.write(0, ev)
+	}
+	if l.err != nil {
+		return l.err
+	}
+	return l.w.Close()
+}
+
+// maxName bounds the names that are kept.
+const maxName = 8 << 10
+
+// cut makes a name valid text of bounded size.
+func cut(s string) string {
+	if len(s) > maxName {
+		s = s[:maxName]
+	}
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return s
+}
+
+// qualified splits a Haskell name, Data.Map.insert, at its module. Other names,
+// also those with dots, are whole.
+func qualified(name string) (module, rest string) {
+	at := 0
+	for {
+		part, tail, ok := strings.Cut(name[at:], ".")
+		if !ok || !conid(part) || tail == "" {
+			break
+		}
+		at += len(part) + 1
+	}
+	if at == 0 {
+		return "", name
+	}
+	return name[:at-1], name[at:]
+}
+
+// conid reports whether s is a part of a module's name.
+func conid(s string) bool {
+	for i, r := range s {
+		if i == 0 && !unicode.IsUpper(r) || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '\'' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// categoryNamed gives the category that our exports name so in place of a
+// function: "(GC)" in pprof, "[GC]" in perf script.
+func categoryNamed(name string) (eventlog.Category, bool) {
+	switch name {
+	case "GC":
+		return eventlog.CategoryGC, true
+	case "STG":
+		return eventlog.CategorySTG, true
+	case "foreign":
+		return eventlog.CategoryForeign, true
+	case "kernel":
+		return eventlog.CategoryKernel, true
+	case "unresolved", "unknown":
+		return eventlog.CategoryUnresolved, true
+	}
+	return 0, false
+}
+
+// categoryOf is that of a function that no category names.
+func categoryOf(name string) eventlog.Category {
+	if module, _ := qualified(name); module != "" {
+		return eventlog.CategoryHaskell
+	}
+	return eventlog.CategoryForeign
+}

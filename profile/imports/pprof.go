@@ -1,0 +1,227 @@
+package imports
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"ccagent/eventlog"
+
+	pprof "github.com/google/pprof/profile"
+)
+
+const (
+	// maxProfile bounds a profile.proto, decompressed.
+	maxProfile = 1 << 30
+	// maxSplit bounds the samples that one row is taken apart into, and
+	// maxSamples those of a whole profile: rows beyond are one sample each.
+	maxSplit   = 1 << 16
+	maxSamples = 1 << 25
+)
+
+// pprof writes a profile.proto.
+func (l *log) pprof(r io.Reader, s *Summary) error {
+	data, err := io.ReadAll(io.LimitReader(r, maxProfile+1))
+	if err != nil {
+		return fmt.Errorf("read pprof profile: %w", err)
+	}
+	if len(data) > maxProfile {
+		return fmt.Errorf("read pprof profile: %w: more than %d MiB", ErrTooLarge, maxProfile>>20)
+	}
+	p, err := pprof.ParseUncompressed(data)
+	if err == nil {
+		err = p.CheckValid()
+	}
+	if err != nil {
+		return fmt.Errorf("read pprof profile: %w", err)
+	}
+	s.Comments = p.Comments
+	s.Duration = uint64(max(p.DurationNanos, 0))
+	in := &pprofImport{log: l, p: p, frames: make(map[*pprof.Location]*frame), leaf: make(map[*pprof.Location]eventlog.Category), threads: make(map[string]uint32)}
+	in.columns()
+	in.leaves()
+	for _, row := range p.Sample {
+		in.row(row)
+	}
+	return l.err
+}
+
+type pprofImport struct {
+	*log
+	p       *pprof.Profile
+	events  []int // by column: the event's index; −1 for that of sample counts
+	counts  int   // the column of sample counts, or −1
+	frames  map[*pprof.Location]*frame
+	leaf    map[*pprof.Location]eventlog.Category // as labels of samples tell
+	threads map[string]uint32
+}
+
+// columns makes events of the sample types, the default one first.
+func (in *pprofImport) columns() {
+	types := in.p.SampleType
+	in.events, in.counts = make([]int, len(types)), -1
+	for i, t := range types {
+		if t.Type == "samples" && t.Unit == "count" && len(types) > 1 {
+			in.counts = i
+			break
+		}
+	}
+	first := len(types) - 1
+	for i, t := range types {
+		if t.Type == in.p.DefaultSampleType {
+			first = i
+		}
+	}
+	for first == in.counts && first >= 0 {
+		first = (first + 1) % len(types) // there is another
+	}
+	n := 0
+	define := func(i int) {
+		t := types[i]
+		unit := t.Unit
+		if unit == "nanoseconds" {
+			unit = "ns"
+		}
+		def := &eventlog.EventDef{Index: uint32(n), Requested: cut(t.Type), Granted: cut(t.Type), Unit: cut(unit), RateMode: eventlog.RatePeriod}
+		if pt := in.p.PeriodType; pt != nil && pt.Type == t.Type && in.p.Period > 0 {
+			def.Rate = uint64(in.p.Period)
+		}
+		in.write(0, def)
+		in.events[i] = n
+		n++
+	}
+	for i := range types {
+		in.events[i] = -1
+	}
+	if first >= 0 {
+		define(first)
+	}
+	for i := range types {
+		if i != first && i != in.counts {
+			define(i)
+		}
+	}
+}
+
+// leaves takes note of the categories that labels tell of leaves.
+func (in *pprofImport) leaves() {
+	for _, row := range in.p.Sample {
+		names := row.Label["category"]
+		if len(row.Location) == 0 || len(names) != 1 {
+			continue
+		}
+		for c := eventlog.CategoryUnresolved; c <= eventlog.CategoryKernel; c++ {
+			if c.String() == names[0] {
+				in.leaf[row.Location[0]] = c
+			}
+		}
+	}
+}
+
+func (in *pprofImport) row(row *pprof.Sample) {
+	node := uint32(0)
+	for i := len(row.Location) - 1; i >= 0; i-- {
+		node = in.node(node, in.frame(row.Location[i]))
+	}
+	smp := eventlog.Sample{Node: node, Capability: eventlog.NoCapability, Stop: eventlog.StopRoot}
+	smp.CPU, _ = labelNumber(row, "cpu")
+	smp.PID, _ = labelNumber(row, "pid")
+	if n, ok := labelNumber(row, "capability"); ok {
+		smp.Capability = min(n, eventlog.NoCapability)
+	}
+	if names := row.Label["thread"]; len(names) > 0 {
+		id, ok := in.threads[names[0]]
+		if !ok {
+			id = uint32(len(in.threads) + 1)
+			in.threads[names[0]] = id
+		}
+		smp.TID = id
+	} else if n, ok := labelNumber(row, "tid"); ok {
+		smp.TID = n
+	}
+	if len(row.Location) > 0 && in.frame(row.Location[0]).category == eventlog.CategoryKernel {
+		smp.Flags = eventlog.SampleInKernel
+	}
+	values := 0
+	for i, v := range row.Value {
+		if in.events[i] >= 0 && v > 0 {
+			values++
+		}
+	}
+	for i, v := range row.Value {
+		if in.events[i] < 0 || v <= 0 {
+			continue // what a difference of profiles has less of is no cost
+		}
+		n := uint64(1)
+		if in.counts >= 0 && values == 1 {
+			n = uint64(max(row.Value[in.counts], 1))
+		}
+		n = min(n, uint64(v), maxSplit)
+		if in.samples+n > maxSamples {
+			n = 1
+		}
+		smp.Event = uint32(in.events[i])
+		each, more := uint64(v)/n, uint64(v)%n
+		for k := range n {
+			smp.Weight = each
+			if k < more {
+				smp.Weight++
+			}
+			in.sample(0, &smp)
+		}
+	}
+}
+
+// labelNumber reads a label that is a number, in either of the two ways in
+// which pprof has them.
+func labelNumber(row *pprof.Sample, key string) (uint32, bool) {
+	if ns := row.NumLabel[key]; len(ns) > 0 && ns[0] >= 0 && ns[0] <= math.MaxUint32 {
+		return uint32(ns[0]), true
+	}
+	if ss := row.Label[key]; len(ss) > 0 {
+		n, err := strconv.ParseUint(ss[0], 10, 32)
+		return uint32(n), err == nil
+	}
+	return 0, false
+}
+
+func (in *pprofImport) frame(loc *pprof.Location) *frame {
+	if f := in.frames[loc]; f != nil {
+		return f
+	}
+	f := &frame{key: strconv.FormatUint(loc.ID, 10)}
+	for _, ln := range loc.Line {
+		if ln.Function == nil {
+			continue
+		}
+		x := line{name: ln.Function.Name, symbol: ln.Function.SystemName, file: ln.Function.Filename}
+		if x.name == "" {
+			x.name = x.symbol
+		}
+		if ln.Line > 0 && ln.Line <= math.MaxInt32 {
+			x.line = uint32(ln.Line)
+		}
+		f.lines = append(f.lines, x)
+	}
+	f.category = eventlog.CategoryUnresolved
+	if n := len(f.lines); n > 0 {
+		name := f.lines[n-1].name
+		f.category = categoryOf(name)
+		inner, isCategory := strings.CutPrefix(name, "(")
+		if c, ok := categoryNamed(strings.TrimSuffix(inner, ")")); ok && isCategory {
+			f.category = c
+		}
+	} else if m := loc.Mapping; m != nil && m.File != "" {
+		f.lines = []line{{name: fmt.Sprintf("%s+%#x", m.File, loc.Address-m.Start)}}
+		f.category = eventlog.CategoryForeign
+	} else if loc.Address != 0 {
+		f.lines = []line{{name: fmt.Sprintf("%#x", loc.Address)}}
+	}
+	if c, ok := in.leaf[loc]; ok {
+		f.category, f.bare = c, c != eventlog.CategoryHaskell
+	}
+	in.frames[loc] = f
+	return f
+}

@@ -1,0 +1,280 @@
+package imports
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"ccagent/eventlog"
+)
+
+// maxLine bounds a line of text.
+const maxLine = 1 << 20
+
+// header is the line before a sample's frames: command, thread or
+// process/thread, maybe the CPU, seconds, maybe the period, event, maybe one
+// frame.
+var header = regexp.MustCompile(`^(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(\d+)\.(\d+):\s+(?:(\d+)\s+)?([^\s:]\S*?):(?:\s+(.*))?$`)
+
+// frameLine is a frame: address, symbol, file; either of the last may be absent.
+var frameLine = regexp.MustCompile(`^\s+([0-9a-f]+)(?:\s+(.*))?$`)
+
+// beginsScript reports whether a text begins as perf script's does, after its
+// comments.
+func beginsScript(head []byte) bool {
+	for len(head) > 0 {
+		line, rest, whole := bytes.Cut(head, []byte("\n"))
+		if t := bytes.TrimSpace(line); len(t) > 0 && t[0] != '#' {
+			return bytes.IndexByte(line, 0) < 0 && header.Match(bytes.TrimRight(line, "\r"))
+		}
+		if !whole {
+			return false
+		}
+		head = rest
+	}
+	return false
+}
+
+// script writes the text of perf script.
+func (l *log) script(r io.Reader, s *Summary) error {
+	in := &scriptImport{log: l, sum: s, events: make(map[string]uint32), comms: make(map[uint32]string)}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	for lines.Scan() {
+		in.n++
+		in.line(strings.TrimRight(lines.Text(), "\r"))
+		if l.err != nil {
+			return l.err
+		}
+	}
+	in.flush()
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("read perf script text: line %d: %w: more than %d KiB", in.n+1, ErrTooLarge, maxLine>>10)
+	} else if err != nil {
+		return fmt.Errorf("read perf script text: %w", err)
+	}
+	if in.any {
+		s.Duration = in.last - in.first
+	}
+	return l.err
+}
+
+type scriptImport struct {
+	*log
+	sum    *Summary
+	n      int // lines read
+	events map[string]uint32
+	comms  map[uint32]string
+
+	open        bool // a sample is being read
+	any         bool
+	first, last uint64 // times of samples, ns
+	time        uint64
+	smp         eventlog.Sample
+	stack       []frame // leaf first
+	inlined     []line  // of the frame to come
+}
+
+func (in *scriptImport) line(text string) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		in.flush()
+	case text[0] == '#':
+	case text[0] == ' ' || text[0] == '\t':
+		if !in.open || !in.frame(text) && !in.source(text) {
+			in.strange()
+		}
+	default:
+		in.flush()
+		if !in.header(text) {
+			in.strange()
+		}
+	}
+}
+
+func (in *scriptImport) strange() {
+	if in.sum.Passed++; in.sum.First == 0 {
+		in.sum.First = in.n
+	}
+}
+
+func (in *scriptImport) header(text string) bool {
+	m := header.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	sec, err1 := strconv.ParseUint(m[5], 10, 34)
+	frac := (m[6] + "000000000")[:9]
+	nsec, err2 := strconv.ParseUint(frac, 10, 64)
+	weight := uint64(1)
+	var err3 error
+	if m[7] != "" {
+		weight, err3 = strconv.ParseUint(m[7], 10, 64)
+	}
+	if err1 != nil || err2 != nil || err3 != nil {
+		return false
+	}
+	in.time = sec*1_000_000_000 + nsec
+	name := m[8]
+	id, ok := in.events[name]
+	if !ok {
+		id = uint32(len(in.events))
+		in.events[name] = id
+		unit := eventUnit(name)
+		in.write(0, &eventlog.EventDef{Index: id, Requested: cut(name), Granted: cut(name), Unit: unit, RateMode: eventlog.RatePeriod})
+	}
+	number := func(s string) uint32 {
+		n, _ := strconv.ParseUint(s, 10, 32)
+		return uint32(n)
+	}
+	in.smp = eventlog.Sample{Event: id, Weight: weight, Capability: eventlog.NoCapability, CPU: number(m[4]), PID: number(m[2]), TID: number(m[2])}
+	if m[3] != "" {
+		in.smp.TID = number(m[3])
+	}
+	if in.comms[in.smp.PID] != m[1] && len(in.comms) < 1<<16 {
+		in.comms[in.smp.PID] = m[1]
+		in.write(0, &eventlog.Process{Change: eventlog.ProcessSeen, PID: in.smp.PID, Comm: cut(m[1])})
+	}
+	in.open, in.stack, in.inlined = true, in.stack[:0], nil
+	if m[9] != "" {
+		in.frame(" " + m[9])
+	}
+	return true
+}
+
+// eventUnit is what an event of perf counts: clocks count ns.
+func eventUnit(name string) string {
+	base, _, _ := strings.Cut(name, ":")
+	switch base {
+	case "cpu-clock", "task-clock":
+		return "ns"
+	case "cycles", "instructions", "cache-misses", "cache-references", "branches", "branch-misses", "page-faults", "context-switches":
+		return base
+	case "alloc":
+		return "bytes"
+	}
+	return "events"
+}
+
+// maxStack bounds a sample's frames.
+const maxStack = 1 << 16
+
+func (in *scriptImport) frame(text string) bool {
+	m := frameLine.FindStringSubmatch(text)
+	if m == nil || len(in.stack) >= maxStack {
+		return false
+	}
+	addr, err := strconv.ParseUint(m[1], 16, 64)
+	if err != nil {
+		return false
+	}
+	symbol, file := m[2], ""
+	if i := lastParenthesis(symbol); i >= 0 {
+		symbol, file = symbol[:i], symbol[i+1:len(symbol)-1]
+	}
+	symbol = strings.TrimSpace(symbol)
+	if i := strings.LastIndex(symbol, "+0x"); i > 0 {
+		if _, err := strconv.ParseUint(symbol[i+3:], 16, 64); err == nil {
+			symbol = symbol[:i]
+		}
+	}
+	if file == "inlined" {
+		in.inlined = append(in.inlined, line{name: symbol})
+		return true
+	}
+	f := frame{category: categoryOf(symbol), lines: append(in.inlined, line{name: symbol})}
+	in.inlined = nil
+	inner, bracket := strings.CutPrefix(symbol, "[")
+	c, isCategory := categoryNamed(strings.TrimSuffix(inner, "]"))
+	switch {
+	case strings.HasPrefix(file, "[kernel") || strings.HasPrefix(file, "[guest.kernel") || addr >= 1<<63:
+		f.category = eventlog.CategoryKernel
+		if bracket && isCategory {
+			f.lines = nil
+		}
+	case symbol == "" || symbol == "[unknown]":
+		f.category, f.lines = eventlog.CategoryUnresolved, nil
+		if file != "" && file != "[unknown]" {
+			f.lines = []line{{name: fmt.Sprintf("%s+%#x", file, addr)}}
+		}
+	case bracket && isCategory:
+		f.category = c
+	}
+	f.key = fmt.Sprintf("%s\x00%s\x00%d", symbol, file, f.category)
+	in.stack = append(in.stack, f)
+	return true
+}
+
+// sourceLine is where a frame's code comes from, after -F +srcline: a file and
+// line, or where that is not known, an address in brackets.
+var sourceLine = regexp.MustCompile(`^\s+(?:(\S.*):(\d+)|\S.*\[[0-9a-f]+\])$`)
+
+// source takes the source line of the frame before.
+func (in *scriptImport) source(text string) bool {
+	m := sourceLine.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	lines := in.inlined
+	if n := len(in.stack); len(lines) == 0 && n > 0 {
+		lines = in.stack[n-1].lines
+	}
+	if n := len(lines); n > 0 && m[1] != "" {
+		if at, err := strconv.ParseUint(m[2], 10, 31); err == nil {
+			lines[n-1].file, lines[n-1].line = m[1], uint32(at)
+		}
+	}
+	return true
+}
+
+// lastParenthesis is where the parenthesis opens that ends s; −1 if none does.
+// Symbols and files have parentheses of their own: "f(int) (/lib/x (deleted))".
+func lastParenthesis(s string) int {
+	if !strings.HasSuffix(s, ")") {
+		return -1
+	}
+	depth := 0
+	for i := len(s) - 1; i >= 0; i-- {
+		switch s[i] {
+		case ')':
+			depth++
+		case '(':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// flush writes the sample that was being read.
+func (in *scriptImport) flush() {
+	if !in.open {
+		return
+	}
+	in.open = false
+	node := uint32(0)
+	for i := len(in.stack) - 1; i >= 0; i-- {
+		f := &in.stack[i]
+		if len(f.lines) > 0 {
+			f.key = fmt.Sprintf("%s\x00%v", f.key, f.lines)
+		}
+		node = in.node(node, f)
+	}
+	in.smp.Node = node
+	in.smp.Stop = eventlog.StopRoot
+	if len(in.stack) > 0 && in.stack[0].category == eventlog.CategoryKernel {
+		in.smp.Flags = eventlog.SampleInKernel
+	}
+	if !in.any {
+		in.any, in.first, in.last = true, in.time, in.time
+	}
+	// The log begins with the first sample. perf prints some a little late.
+	in.last = max(in.last, in.time)
+	in.sample(in.time-min(in.first, in.time), &in.smp)
+}
