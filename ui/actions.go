@@ -26,7 +26,7 @@ func (a *App) why(act keymap.Action) string {
 		return b.Planned
 	}
 	c, s := a.c, a.screens[a.screen]
-	if a.ofDiff(act) {
+	if view.Owns(s, act) {
 		return s.Why(act)
 	}
 	switch act {
@@ -109,7 +109,7 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		return nil
 	}
 	c, s := a.c, a.screens[a.screen]
-	if a.ofDiff(act) {
+	if view.Owns(s, act) {
 		a.say(s.Do(act), false)
 		return nil
 	}

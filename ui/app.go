@@ -112,6 +112,9 @@ func (a *App) awaitProgress() tea.Msg {
 	return progressMsg(p)
 }
 
+// heapScreen is the number of the screen of the heap.
+const heapScreen = 4
+
 // loaded sets up the screens on a profile.
 func (a *App) loaded(p *profile.Profile) {
 	event := p.DefaultEvent()
@@ -131,7 +134,10 @@ func (a *App) loaded(p *profile.Profile) {
 		}
 		a.c.Stack.Push(t)
 	}
-	a.screens = [6]view.Screen{view.NewOverview(a.c), view.NewSourceScreen(a.c), view.NewStackScreen(a.c), view.NewCentreScreen(a.c)}
+	a.screens = [6]view.Screen{view.NewOverview(a.c), view.NewSourceScreen(a.c), view.NewStackScreen(a.c), view.NewCentreScreen(a.c), view.NewHeapScreen(a.c)}
+	if p.Samples() == 0 && (len(p.HeapProfiles) > 0 || len(p.GCs) > 0) {
+		a.screen, a.before = heapScreen, 0 // all that such a log has
+	}
 }
 
 // Update implements tea.Model.

@@ -109,14 +109,20 @@ func (a *App) drawTitle(r layout.Rect) {
 	// The fullest description that fits beside the counts.
 	var about []string
 	if s != nil {
-		event := s.Event
+		event, short := s.Event, s.Event
 		if s.Granted != "" {
 			event += " (" + s.Granted + ")"
+		}
+		if s.Events == 0 {
+			event, short = "no event", "no event"
+			if rts := a.c.Profile.RTS; rts != "" {
+				event = rts
+			}
 		}
 		about = []string{
 			fmt.Sprintf("%s: %s samples, %.2fs", event, widget.Count(s.Samples), float64(s.Duration)/1e9),
 			fmt.Sprintf("%s: %s samples", event, widget.Count(s.Samples)),
-			fmt.Sprintf("%s: %s", s.Event, widget.Count(s.Samples)),
+			fmt.Sprintf("%s: %s", short, widget.Count(s.Samples)),
 		}
 	}
 	x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, "ccview ", t.Dim)

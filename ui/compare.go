@@ -3,7 +3,6 @@ package ui
 import (
 	"ccagent/profile"
 	"ccagent/profile/diff"
-	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/view"
 )
@@ -71,9 +70,4 @@ func (a *App) whyNotCompared() string {
 		return "one log is open; ccview diff A B compares two"
 	}
 	return ""
-}
-
-// ofDiff are actions that the screen of comparisons has a meaning of its own for.
-func (a *App) ofDiff(act keymap.Action) bool {
-	return a.screen == diffScreen && (act == keymap.Mode || act == keymap.NonZero || act == keymap.Base || act == keymap.Sort)
 }

@@ -144,7 +144,7 @@ func TestRandomKeysOnDiff(t *testing.T) {
 	for i, size := range [][2]int{{80, 24}, {140, 40}, {20, 5}, {1, 1}} {
 		rnd := rand.New(rand.NewPCG(uint64(i), 43))
 		s := startDiff(t, against(t, 1+i%2), size[0], size[1])
-		for range 150 {
+		for range 60 {
 			s.keys(keys[rnd.IntN(len(keys))])
 			checkSize(t, s, size[0], size[1])
 		}

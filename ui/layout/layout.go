@@ -132,6 +132,24 @@ func SourceOver(body Rect, small bool) SourceScreen {
 	return s
 }
 
+// Heap lays out screen 5: the chart over the bands and the pauses, which are
+// empty when there is no room, or only the chart is wanted.
+func Heap(body Rect, only bool) (chart, bands, pauses Rect) {
+	if only || body.Dy() < 16 {
+		return body, Rect{}, Rect{}
+	}
+	h := max(7, body.Dy()*2/5)
+	chart, bands, pauses = body, body, body
+	chart.Max.Y = body.Max.Y - h + 1
+	bands.Min.Y, pauses.Min.Y = body.Max.Y-h, body.Max.Y-h
+	if body.Dx() < 70 {
+		return chart, bands, Rect{}
+	}
+	x := body.Max.X - max(42, body.Dx()*2/5)
+	bands.Max.X, pauses.Min.X = x+1, x
+	return chart, bands, pauses
+}
+
 // Inner is r without its border.
 func Inner(r Rect) Rect {
 	if r.Dx() < 2 || r.Dy() < 2 {

@@ -29,6 +29,7 @@ type Need struct {
 	Sandwich Function       // whose callers and callees are on screen
 	Centres  CentreChoice   // the cost centres on screen
 	Diff     DiffChoice     // the comparison on screen
+	Heap     HeapChoice     // the heap on screen
 }
 
 // Data answers a Need. It is immutable; parts that did not change are shared
@@ -45,6 +46,7 @@ type Data struct {
 	Sandwich *Sandwich
 	Centres  *CostCentres
 	Diff     *Diff
+	Heap     *Heap
 	// Problem is why a part is missing, in words; empty if nothing is.
 	Problem string
 }

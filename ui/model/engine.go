@@ -27,6 +27,7 @@ type Engine struct {
 	centreRows cache[*CostCentres]
 	compared   *Compared // nil if one log is open
 	diff       cache[*Diff]
+	heaps      cache[*Heap]
 }
 
 // NewEngine gives an engine on a profile.
@@ -58,9 +59,14 @@ func (c *cache[V]) get(key string, make func() V) V {
 
 // Equal reports whether two needs ask for the same.
 func (n *Need) Equal(o *Need) bool {
-	return n.Event == o.Event && slices.Equal(n.Stack, o.Stack) && n.Selected == o.Selected && n.File == o.File &&
-		n.Line == o.Line && n.Detail == o.Detail && n.From == o.From && n.To == o.To && n.Cols == o.Cols && n.Tree == o.Tree && n.Invert == o.Invert && n.Centres == o.Centres && n.Diff == o.Diff &&
-		n.Sandwich == o.Sandwich
+	return n.Event == o.Event && slices.Equal(n.Stack, o.Stack) && n.Selected == o.Selected &&
+		n.File == o.File && n.Line == o.Line && n.Detail == o.Detail &&
+		n.From == o.From && n.To == o.To && n.Cols == o.Cols &&
+		n.Tree == o.Tree && n.Invert == o.Invert &&
+		n.Centres == o.Centres &&
+		n.Sandwich == o.Sandwich &&
+		n.Diff == o.Diff &&
+		n.Heap == o.Heap
 }
 
 // Compute answers a need.
@@ -101,6 +107,9 @@ func (e *Engine) Compute(n Need) *Data {
 			}
 			return cc
 		})
+	}
+	if n.Heap.On && n.Cols > 0 && n.To > n.From {
+		d.Heap = e.heaps.get(fmt.Sprint(n.Heap, n.From, n.To, n.Cols), func() *Heap { return e.heap(n) })
 	}
 	if n.Diff.On && e.compared != nil {
 		d.Diff = e.diff.get(fmt.Sprint(base, n.Diff), func() *Diff { return e.compare(n) })

@@ -52,7 +52,7 @@ func Heap(w io.Writer, pr *profile.Profile, ho HeapOptions, o Options) error {
 	}
 	parts := []string{fit(o.File, 60)}
 	if hp != nil {
-		parts = append(parts, "heap by "+breakdownName(hp.Breakdown), plural(uint64(len(hp.Bands)), "band"), strings.Replace(plural(uint64(series.Censuses), "census"), "censuss", "censuses", 1),
+		parts = append(parts, "heap by "+BreakdownName(hp.Breakdown), plural(uint64(len(hp.Bands)), "band"), strings.Replace(plural(uint64(series.Censuses), "census"), "censuss", "censuses", 1),
 			fmt.Sprintf("peak %s at %s", Bytes(series.Peak), moment(series.PeakTime, to)))
 		if hp.Restriction != "" {
 			parts = append(parts, "only "+fit(hp.Restriction, 60))
@@ -148,7 +148,7 @@ func (p *printer) heapTable(hp *profile.HeapProfile, s *profile.HeapSeries) {
 	p.line(p.bold("         peak   average      last    growth  band"))
 	length := float64(s.To-s.From) / 1e9
 	row := func(letter, name string, peakBytes uint64, integral float64, by []uint64) {
-		last, grown := by[len(by)-1], signed(int64(by[len(by)-1])-int64(firstOf(by)))
+		last, grown := by[len(by)-1], Signed(int64(by[len(by)-1])-int64(firstOf(by)))
 		avg := uint64(0)
 		if length > 0 {
 			avg = uint64(integral / length)
@@ -204,7 +204,8 @@ func firstOf(v []uint64) uint64 {
 	return 0
 }
 
-func signed(n int64) string {
+// Signed gives a difference in bytes.
+func Signed(n int64) string {
 	switch {
 	case n > 0:
 		return "+" + Bytes(uint64(n))
@@ -254,7 +255,7 @@ func HeapJSON(w io.Writer, pr *profile.Profile, ho HeapOptions, o Options) error
 	}
 	if ho.Profile < len(pr.HeapProfiles) {
 		hp := &pr.HeapProfiles[ho.Profile]
-		doc.Breakdown, doc.Restriction = breakdownName(hp.Breakdown), hp.Restriction
+		doc.Breakdown, doc.Restriction = BreakdownName(hp.Breakdown), hp.Restriction
 		s := hp.Series(from, to, 1, o.top(len(hp.Bands), len(hp.Bands)))
 		doc.Peak, doc.PeakTime = s.Peak, float64(s.PeakTime)/1e9
 		place := make(map[int]int)

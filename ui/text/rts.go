@@ -52,7 +52,7 @@ func (p *printer) rts(pr *profile.Profile) {
 		p.field("heap", fmt.Sprintf("%s allocated, live %s and size %s at most", Bytes(st.Allocated), Bytes(st.PeakLive), Bytes(st.PeakSize)))
 	}
 	if r.HeapSamples > 0 {
-		p.field("profile", fmt.Sprintf("%s by %s", plural(r.HeapSamples, "heap sample"), breakdownName(r.Breakdown)))
+		p.field("profile", fmt.Sprintf("%s by %s", plural(r.HeapSamples, "heap sample"), BreakdownName(r.Breakdown)))
 	}
 	var also []string
 	for _, x := range []struct {
@@ -97,7 +97,8 @@ func busyTime(pr *profile.Profile) uint64 {
 	return t
 }
 
-func breakdownName(b eventlog.HeapBreakdown) string {
+// BreakdownName is what the bands of a heap profile are.
+func BreakdownName(b eventlog.HeapBreakdown) string {
 	names := []string{"?", "cost centre", "module", "closure description", "type", "retainer", "biography", "closure type", "info table", "era"}
 	if int(b) < len(names) {
 		return names[b]

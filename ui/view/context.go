@@ -162,3 +162,15 @@ type Screen interface {
 	// Needs adds what the screen shows beyond the common parts.
 	Needs(n *model.Need)
 }
+
+// Owner is a screen for which actions that otherwise concern all screens, or
+// another one, mean something of its own.
+type Owner interface {
+	Owns(a keymap.Action) bool
+}
+
+// Owns reports whether a screen has a meaning of its own for an action.
+func Owns(s Screen, a keymap.Action) bool {
+	o, ok := s.(Owner)
+	return ok && o.Owns(a)
+}

@@ -61,6 +61,11 @@ func NewDiffScreen(c *Context, level profile.Level, o diff.Options) *DiffScreen 
 	return &DiffScreen{c: c, choice: model.DiffChoice{On: true, Level: level, Metric: o.Metric, Normalise: o.Normalise, Alpha: o.Alpha}}
 }
 
+// Owns implements Owner.
+func (s *DiffScreen) Owns(a keymap.Action) bool {
+	return a == keymap.Mode || a == keymap.NonZero || a == keymap.Base || a == keymap.Sort
+}
+
 func (s *DiffScreen) result() *diff.Result {
 	if d := s.c.Data.Diff; d != nil {
 		return d.Result

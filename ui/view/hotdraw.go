@@ -236,6 +236,8 @@ func (h *hotPane) drawEmpty(p *widget.Painter, in widget.Rect) {
 	switch {
 	case s == nil:
 		lines = []string{"computing…"}
+	case s.Event == "":
+		lines = []string{"a log without samples; 5 shows heap and", "collections, the timeline what ran"}
 	case s.Samples == 0:
 		lines = []string{"no samples of " + s.Event, "t shows the next event; ccview info tells", "what was recorded"}
 	case s.Kept == 0:

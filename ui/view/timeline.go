@@ -220,17 +220,25 @@ func (tp *timelinePane) subject() Subject {
 	return Subject{Key: model.NoKey, Row: fmt.Sprintf("%.6fs", float64(w.at(w.Cursor))/1e9)}
 }
 
+// fitWindow gives the window as many columns as the strip has, and keeps the
+// cursor at its time.
+func (tp *timelinePane) fitWindow() {
+	w := &tp.c.Window
+	if w.Cols == max(1, tp.strip.Dx()) {
+		return
+	}
+	t := w.at(w.Cursor)
+	w.Cols = max(1, tp.strip.Dx())
+	if w.To > w.From {
+		w.Cursor = max(0, min(w.column(t), w.Cols-1))
+	}
+}
+
 func (tp *timelinePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	w := &tp.c.Window
 	in := r.Inset(1)
 	tp.strip = tp.layout(in)
-	if w.Cols != max(1, tp.strip.Dx()) { // keep the cursor at its time
-		t := w.at(w.Cursor)
-		w.Cols = max(1, tp.strip.Dx())
-		if w.To > w.From {
-			w.Cursor = max(0, min(w.column(t), w.Cols-1))
-		}
-	}
+	tp.fitWindow()
 	note := ""
 	if w.To > w.From {
 		note = fmt.Sprintf("1 col = %s  cursor %s", duration(float64(w.To-w.From)/float64(w.Cols)), seconds(w.at(w.Cursor), w))

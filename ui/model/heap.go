@@ -1,0 +1,190 @@
+package model
+
+import (
+	"fmt"
+
+	"ccagent/profile"
+	"ccagent/ui/text"
+)
+
+// HeapChoice says what of the heap is on screen; its zero value is nothing.
+type HeapChoice struct {
+	On      bool
+	Profile int // which of the log's heap profiles
+	Band    int // 1 + the only band shown; 0 shows all
+}
+
+// heapBands is the number of bands that are told apart; the rest is one.
+const heapBands = 26
+
+// Heap is the heap over the timeline's window, by column.
+type Heap struct {
+	Choice   HeapChoice
+	From, To uint64 // ns
+	// Of the heap profile; if the log has none, of the sizes it tells.
+	What        string // what bands are: "closure type"
+	Restriction string
+	Profiles    int
+	Series      *profile.HeapSeries // nil if there is nothing
+	Names       []string            // by row of Series
+	Sized       bool                // bands are sizes, for the log has no heap profile
+	// Lines are sizes by column.
+	Lines []HeapLine
+	// Generation is by column the oldest generation collected: −1 none, −2 one
+	// that is not told.
+	Generation []int8
+	InGC       []float64 // part of a column's time
+	Pauses     []profile.Pause
+	All        profile.PauseStats
+	ByGen      []profile.PauseStats
+	Markers    []profile.Marker // in the window
+	Missing    string           // why there are no bands; empty if there are
+}
+
+// HeapLine is a size by column.
+type HeapLine struct {
+	Name  string
+	Bytes []uint64
+	Peak  uint64
+}
+
+// No generation and one that is not told, in Heap.Generation.
+const (
+	NoGeneration      = -1
+	UnknownGeneration = -2
+)
+
+func (e *Engine) heap(n Need) *Heap {
+	p := e.p
+	h := &Heap{Choice: n.Heap, From: n.From, To: n.To, Profiles: len(p.HeapProfiles), Missing: text.NoHeap(p)}
+	if i := n.Heap.Profile; i < len(p.HeapProfiles) {
+		hp := &p.HeapProfiles[i]
+		h.What, h.Restriction = text.BreakdownName(hp.Breakdown), hp.Restriction
+		h.Series = hp.Series(n.From, n.To, n.Cols, heapBands)
+		for _, r := range h.Series.Rows {
+			h.Names = append(h.Names, text.BandName(&hp.Bands[r.Band]))
+		}
+	}
+	for _, k := range []struct {
+		kind profile.HeapKind
+		name string
+	}{{profile.HeapLive, "live"}, {profile.HeapBlocks, "blocks"}, {profile.HeapSize, "heap"}} {
+		if line, peak := p.HeapLine(k.kind, n.From, n.To, n.Cols); peak > 0 {
+			h.Lines = append(h.Lines, HeapLine{k.name, line, peak})
+		}
+	}
+	if h.Series == nil {
+		h.sized(n)
+	}
+	if i := n.Heap.Band - 1; h.Series != nil && i >= 0 && i < len(h.Series.Rows) {
+		h.only(i)
+	}
+	h.pauses(p, n)
+	for _, m := range p.Markers {
+		if m.Time >= n.From && m.Time < n.To {
+			h.Markers = append(h.Markers, m)
+		}
+	}
+	return h
+}
+
+// sized makes bands of the sizes, where there is no heap profile.
+func (h *Heap) sized(n Need) {
+	var live, size *HeapLine
+	for i := range h.Lines {
+		switch h.Lines[i].Name {
+		case "live":
+			live = &h.Lines[i]
+		case "heap":
+			size = &h.Lines[i]
+		}
+	}
+	if size == nil {
+		return
+	}
+	s := &profile.HeapSeries{From: n.From, To: n.To, Step: max(1, (n.To-n.From)/uint64(n.Cols)), Peak: size.Peak, Total: size.Bytes, Other: make([]uint64, len(size.Bytes))}
+	row := profile.HeapRow{Bytes: make([]uint64, len(size.Bytes))}
+	for i, b := range size.Bytes {
+		if live != nil {
+			row.Bytes[i] = min(live.Bytes[i], b)
+			row.Peak = max(row.Peak, row.Bytes[i])
+		}
+		s.Other[i] = b - row.Bytes[i]
+		if b == size.Peak && s.PeakTime == 0 {
+			s.PeakTime = n.From + uint64(i)*s.Step
+		}
+	}
+	s.Rows, s.Others = []profile.HeapRow{row}, 1
+	h.Series, h.Sized = s, true
+	h.What, h.Names = "size", []string{"live after the last major collection"}
+}
+
+// only leaves one band.
+func (h *Heap) only(i int) {
+	s := *h.Series
+	r := s.Rows[i]
+	s.Rows, s.Total, s.Peak, s.Others = []profile.HeapRow{r}, r.Bytes, r.Peak, 0
+	s.Other = make([]uint64, len(r.Bytes))
+	for c, b := range r.Bytes {
+		if b == r.Peak {
+			s.PeakTime = s.From + uint64(c)*s.Step
+			break
+		}
+	}
+	h.Series, h.Names = &s, h.Names[i:i+1]
+}
+
+func (h *Heap) pauses(p *profile.Profile, n Need) {
+	h.Pauses = profile.PausesIn(p.Pauses(), profile.Range{From: n.From, To: n.To})
+	h.All, h.ByGen = profile.SumPauses(h.Pauses)
+	h.Generation, h.InGC = make([]int8, n.Cols), make([]float64, n.Cols)
+	for i := range h.Generation {
+		h.Generation[i] = NoGeneration
+	}
+	step := max(1, (n.To-n.From+uint64(n.Cols)-1)/uint64(n.Cols))
+	for i := range h.Pauses {
+		x := &h.Pauses[i]
+		gen := int8(UnknownGeneration)
+		if x.Generation >= 0 {
+			gen = int8(min(x.Generation, 9))
+		}
+		for at := max(x.Start, n.From); at < min(max(x.End, x.Start+1), n.To); {
+			c := min(int((at-n.From)/step), n.Cols-1)
+			end := min(max(x.End, x.Start+1), n.From+uint64(c+1)*step, n.To)
+			if end <= at {
+				break
+			}
+			h.InGC[c] += float64(end-at) / float64(step)
+			if g := h.Generation[c]; g == NoGeneration || gen > g {
+				h.Generation[c] = gen
+			}
+			at = end
+		}
+	}
+}
+
+// Growth is what a row of the series, or with −1 the rest, gained from one column
+// to another, in bytes.
+func (h *Heap) Growth(row, from, to int) int64 {
+	by := h.At(row)
+	if from < 0 || to < 0 || from >= len(by) || to >= len(by) {
+		return 0
+	}
+	return int64(by[to]) - int64(by[from])
+}
+
+// At is a row of the series by column, or with −1 the rest.
+func (h *Heap) At(row int) []uint64 {
+	if row < 0 {
+		return h.Series.Other
+	}
+	return h.Series.Rows[row].Bytes
+}
+
+// RestName names what is in no row.
+func (h *Heap) RestName() string {
+	if h.Sized {
+		return "the rest of what was taken from the OS"
+	}
+	return fmt.Sprintf("%d more", h.Series.Others)
+}

@@ -1,0 +1,314 @@
+package view
+
+import (
+	"fmt"
+	"image"
+
+	"ccagent/ui/chart"
+	"ccagent/ui/layout"
+	"ccagent/ui/model"
+	"ccagent/ui/text"
+	"ccagent/ui/theme"
+	"ccagent/ui/widget"
+)
+
+// Draw implements Screen.
+func (s *HeapScreen) Draw(p *widget.Painter, f layout.Frame) {
+	s.refresh()
+	d, h := s.c.Data.Heap, s.heap()
+	top, bands, pauses := layout.Heap(f.Body, s.zoomed || f.Small)
+	s.drawChart(p, top, d, h)
+	s.inner = widget.Rect{}
+	if !bands.Empty() {
+		s.drawBands(p, bands, h)
+		s.drawPauses(p, pauses, d)
+	}
+}
+
+// bandStyle tells neighbouring bands apart; the letter tells which.
+func bandStyle(t *theme.Theme, i int) theme.Style {
+	if i < 0 {
+		return t.Dim
+	}
+	return t.Cause[i%len(t.Cause)]
+}
+
+func (s *HeapScreen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *model.Heap) {
+	in := r.Inset(1)
+	w := &s.c.Window
+	s.time.strip = in
+	s.time.strip.Min.X = min(in.Min.X+timeLabel, in.Max.X)
+	s.time.fitWindow()
+	title, note := s.title(h2)
+	p.Box(r, title, note, true)
+	s.chart = s.time.strip
+	if in.Empty() || s.time.strip.Empty() {
+		return
+	}
+	t := p.Theme
+	if d == nil {
+		p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "computing…", t.Dim)
+		return
+	}
+	y := in.Min.Y
+	s.time.axis(p, y)
+	y++
+	if d.Missing != "" && in.Dy() > 6 {
+		for _, l := range wrap(p, d.Missing, in.Dx()-2) {
+			if y < in.Max.Y-4 {
+				p.Text(in.Min.X+1, y, in.Max.X, l, t.Dim)
+				y++
+			}
+		}
+	}
+	lines := len(d.Lines)
+	if lines > 2 {
+		lines = 2 // live and the heap; blocks lie between
+	}
+	foot := 0
+	if in.Max.Y-y >= 8 {
+		foot = lines
+		if len(d.Pauses) > 0 {
+			foot += 2
+		}
+		if len(d.Markers) > 0 {
+			foot++
+		}
+	}
+	area := s.time.strip
+	area.Min.Y, area.Max.Y = y, in.Max.Y-foot
+	if h2 != nil {
+		s.drawArea(p, in, area, h2)
+	}
+	s.drawLines(p, in, area.Max.Y, lines, foot, d)
+	if !s.marked || w.To <= w.From {
+		s.time.marks(p, in, in.Max.Y)
+		return
+	}
+	if c := w.column(s.mark); c >= 0 && c < s.time.strip.Dx() {
+		for y := area.Min.Y; y < area.Max.Y; y++ {
+			p.Cell(s.time.strip.Min.X+c, y, p.Glyphs.V, t.Key)
+		}
+	}
+	s.time.marks(p, in, in.Max.Y)
+}
+
+// drawArea draws the stacked bands with their axis.
+func (s *HeapScreen) drawArea(p *widget.Painter, in, area widget.Rect, h *model.Heap) {
+	if area.Dy() <= 0 {
+		return
+	}
+	t := p.Theme
+	limit := chart.Limit(h.Series.Peak)
+	selected, any := s.row()
+	for y, row := range chart.Bands(h.Series, area.Dy(), limit) {
+		for x, cell := range row[:min(len(row), area.Dx())] {
+			if cell == chart.Empty {
+				continue
+			}
+			st := bandStyle(t, cell)
+			if any && (cell == selected || cell == chart.Other && selected < 0) {
+				st = t.Selected
+			}
+			p.Cell(area.Min.X+x, area.Min.Y+y, chart.Letter(s.letter(cell)), st)
+		}
+		switch y {
+		case 0:
+			p.Right(in.Min.X, area.Min.X-1, area.Min.Y, chart.Axis(limit), t.Dim)
+		case area.Dy() / 2:
+			if area.Dy() >= 6 {
+				at := uint64(float64(limit) * (1 - float64(y)/float64(area.Dy())))
+				p.Right(in.Min.X, area.Min.X-1, area.Min.Y+y, chart.Axis(at), t.Dim)
+			}
+		}
+	}
+}
+
+// letter is a cell's band as it is called where one band alone is shown.
+func (s *HeapScreen) letter(cell int) int {
+	if cell >= 0 && s.choice.Band > 0 {
+		return s.choice.Band - 1
+	}
+	return cell
+}
+
+// drawLines draws the sizes, the pauses and the program's markers below the chart.
+func (s *HeapScreen) drawLines(p *widget.Painter, in widget.Rect, y, lines, foot int, d *model.Heap) {
+	t := p.Theme
+	if foot == 0 {
+		return
+	}
+	label := func(name string) { p.Right(in.Min.X, in.Min.X+timeLabel-1, y, name, t.Dim) }
+	shown := 0
+	for i := range d.Lines {
+		l := &d.Lines[i]
+		if l.Name == "blocks" && len(d.Lines) > 2 || shown == lines {
+			continue
+		}
+		shown++
+		label(l.Name)
+		for x, b := range l.Bytes[:min(len(l.Bytes), s.time.strip.Dx())] {
+			p.Cell(s.time.strip.Min.X+x, y, p.Glyphs.Level(float64(b)/float64(max(1, l.Peak))), t.Run)
+		}
+		y++
+	}
+	if len(d.Pauses) > 0 {
+		label("in gc")
+		p.Strip(s.time.strip.Min.X, y, fit(d.InGC, s.time.strip.Dx()), t.GC)
+		y++
+		label("gen")
+		for x, g := range d.Generation[:min(len(d.Generation), s.time.strip.Dx())] {
+			switch {
+			case g == model.UnknownGeneration:
+				p.Cell(s.time.strip.Min.X+x, y, "g", t.GC)
+			case g > 0:
+				p.Cell(s.time.strip.Min.X+x, y, fmt.Sprint(g), t.GC)
+			case g == 0:
+				p.Cell(s.time.strip.Min.X+x, y, "0", t.Dim)
+			}
+		}
+		y++
+	}
+	if len(d.Markers) > 0 {
+		label("marks")
+		end := s.time.strip.Min.X
+		for _, m := range d.Markers {
+			x := s.time.strip.Min.X + s.c.Window.column(m.Time)
+			if x < end || x >= s.time.strip.Max.X {
+				continue
+			}
+			end = p.Text(x, y, s.time.strip.Max.X, p.Glyphs.Tick+m.Text, t.Key) + 1
+		}
+	}
+}
+
+func (s *HeapScreen) drawBands(p *widget.Painter, r widget.Rect, h *model.Heap) {
+	note := "by " + s.order.String()
+	p.Box(r, "bands", note, false)
+	in := r.Inset(1)
+	t := p.Theme
+	if h == nil || in.Empty() {
+		return
+	}
+	const figure = 10
+	x := in.Min.X + 3
+	labels := []string{"at cursor", "growth", "peak"}
+	if in.Dx() < 60 {
+		labels = labels[:2]
+	}
+	for _, label := range labels {
+		p.Right(x, x+figure, in.Min.Y, label, t.Dim)
+		x += figure
+	}
+	p.Text(x+1, in.Min.Y, in.Max.X, "band", t.Dim)
+	in.Min.Y++
+	s.inner = in
+	cursor, from := s.c.Window.Cursor, s.markColumn()
+	if len(s.rows) == 0 {
+		p.Text(in.Min.X+2, in.Min.Y, in.Max.X, "no band matches & "+s.c.Filter.Text, t.Dim)
+	}
+	s.list.Draw(in, func(k, y int) {
+		i := s.rows[k]
+		by := h.At(i)
+		selected := k == s.list.Cursor
+		x := in.Min.X
+		if selected {
+			p.Text(x, y, in.Max.X, p.Glyphs.Pointer, t.Strong)
+		}
+		cell := i
+		if i < 0 {
+			cell = chart.Other
+		}
+		p.Cell(x+1, y, chart.Letter(s.letter(cell)), bandStyle(t, i))
+		x += 3
+		right := func(v string, st theme.Style) {
+			p.Right(x, x+figure, y, v, st)
+			x += figure
+		}
+		right(text.Bytes(valueAt(by, cursor)), t.Text)
+		g := h.Growth(i, from, cursor)
+		st := t.Text
+		if g > 0 && h.Series.Peak > 0 {
+			if l := theme.HeatLevel(float64(g) / float64(h.Series.Peak)); l > 0 {
+				st = t.Heat[l-1]
+			}
+		}
+		right(text.Signed(g), st)
+		if len(labels) > 2 {
+			right(text.Bytes(peakOf(by)), t.Dim)
+		}
+		name := t.Text
+		if i < 0 {
+			name = t.Dim
+		}
+		if s.c.Search.RE != nil && s.c.Search.RE.MatchString(s.name(h, i)) {
+			name = t.Match
+		}
+		p.Text(x+1, y, in.Max.X, s.name(h, i), name)
+		if selected {
+			p.Tint(widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, y+1)}, t.Selected)
+		}
+	})
+}
+
+// drawPauses tells of the collections: at the cursor, and in all of the window.
+func (s *HeapScreen) drawPauses(p *widget.Painter, r widget.Rect, d *model.Heap) {
+	p.Box(r, "gc pauses", "", false)
+	in := r.Inset(1)
+	if d == nil || in.Empty() {
+		return
+	}
+	t := p.Theme
+	y := in.Min.Y
+	line := func(l string, st theme.Style) {
+		if y < in.Max.Y {
+			p.Text(in.Min.X+1, y, in.Max.X, l, st)
+			y++
+		}
+	}
+	if len(d.Pauses) == 0 {
+		for _, l := range wrap(p, "the log has no collections in this time; +RTS -l logs them", in.Dx()-2) {
+			line(l, t.Dim)
+		}
+		return
+	}
+	line("gen  pauses    total   median  longest", t.Dim)
+	for _, g := range append(d.ByGen[:len(d.ByGen):len(d.ByGen)], d.All) {
+		name := "all"
+		switch {
+		case g.Generation >= 0:
+			name = fmt.Sprint(g.Generation)
+		case g.Count != d.All.Count:
+			name = "?"
+		}
+		line(fmt.Sprintf("%3s %7s %8s %8s %8s", name, widget.Count(g.Count), duration(float64(g.TotalNs)), duration(float64(g.P50Ns)), duration(float64(g.MaxNs))), t.Text)
+		if len(d.ByGen) == 1 {
+			break
+		}
+	}
+	w := &s.c.Window
+	from, to := w.at(w.Cursor), w.at(w.Cursor+1)
+	line(fmt.Sprintf("of the time %s; at the cursor:", widget.Percent(float64(d.All.TotalNs)/float64(max(1, d.To-d.From)))), t.Dim)
+	n := 0
+	for i := range d.Pauses {
+		x := &d.Pauses[i]
+		if x.End < from || x.Start >= to {
+			continue
+		}
+		n++
+		l := duration(float64(x.Ns())) + " at " + seconds(x.Start, w)
+		if x.Generation >= 0 {
+			l += fmt.Sprintf(", gen %d, copied %s", x.Generation, chart.Axis(x.Copied))
+		}
+		if x.Live > 0 {
+			l += ", live " + chart.Axis(x.Live)
+		}
+		line(l, t.Text)
+		if y >= in.Max.Y {
+			return
+		}
+	}
+	if n == 0 {
+		line("none", t.Dim)
+	}
+}
