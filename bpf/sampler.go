@@ -1,8 +1,10 @@
 package bpf
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 )
@@ -81,9 +83,13 @@ type Sampler struct {
 	spec     *ebpf.CollectionSpec
 	maps     samplerMaps
 	unwind   *unwindTables
+	walks    *ebpf.Memory // one a CPU for events, then one a CPU for probes
 	programs []*ebpf.Program
 	epoch    uint32 // of layouts and regions
 }
+
+// walkSize is the size of what a CPU's walks work on.
+const walkSize = int64(unsafe.Sizeof(samplerWalk{}))
 
 // Load creates the maps. It needs CAP_BPF and CAP_PERFMON, or root.
 func Load(c Config) (*Sampler, error) {
@@ -106,6 +112,9 @@ func Load(c Config) (*Sampler, error) {
 	// Only the maps; programs are loaded one for each event.
 	if err := spec.LoadAndAssign(&s.maps, nil); err != nil {
 		return nil, fmt.Errorf("create BPF maps: %w", err)
+	}
+	if s.walks, err = s.maps.Walks.Memory(); err != nil {
+		return nil, errors.Join(fmt.Errorf("map walks: %w", err), s.maps.Close())
 	}
 	if s.unwind, err = newUnwindTables(&s.maps); err != nil {
 		return nil, errors.Join(err, s.maps.Close())
@@ -157,12 +166,10 @@ func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {
 		samplerMapUnwindRules:   s.maps.UnwindRules,
 		samplerMapUnwindBuckets: s.maps.UnwindBuckets,
 		samplerMapWalks:         s.maps.Walks,
-		samplerMapEpoch:         s.maps.Epoch,
 		samplerMapThreads:       s.maps.Threads,
 		samplerMapLabels:        s.maps.Labels,
 		samplerMapAllocated:     s.maps.Allocated,
 		samplerMapToldStacks:    s.maps.ToldStacks,
-		samplerMapStats:         s.maps.Stats,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("load sampler program: %w", err)
@@ -188,8 +195,11 @@ func (s *Sampler) SetLayout(pid uint32, l ProcessLayout) error {
 // every change of them, and numbers it.
 func (s *Sampler) endEpoch() error {
 	s.epoch++
-	if err := s.maps.Epoch.Put(uint32(0), s.epoch); err != nil {
-		return fmt.Errorf("tell sampler of a change: %w", err)
+	number := binary.NativeEndian.AppendUint32(nil, s.epoch)
+	for i := range int64(s.maps.Walks.MaxEntries()) {
+		if _, err := s.walks.WriteAt(number, i*walkSize+int64(unsafe.Offsetof(samplerWalk{}.Epoch))); err != nil {
+			return fmt.Errorf("tell sampler of a change: %w", err)
+		}
 	}
 	return nil
 }
@@ -214,13 +224,21 @@ type Stats struct {
 
 // Stats gives the counts of every possible CPU.
 func (s *Sampler) Stats() ([]Stats, error) {
-	var perCPU []samplerWalkStats
-	if err := s.maps.Stats.Lookup(uint32(0), &perCPU); err != nil {
-		return nil, fmt.Errorf("read sampler's counts: %w", err)
-	}
-	stats := make([]Stats, len(perCPU))
-	for i, c := range perCPU {
-		stats[i] = Stats{Samples: c.Samples, RingFull: c.RingFull, Nested: c.Nested}
+	stats := make([]Stats, s.config.CPUs)
+	var count samplerWalkStats
+	size := int64(unsafe.Sizeof(count))
+	buf := make([]byte, size)
+	for i := range int64(s.maps.Walks.MaxEntries()) {
+		if _, err := s.walks.ReadAt(buf, i*walkSize+int64(unsafe.Offsetof(samplerWalk{}.Stats))); err != nil {
+			return nil, fmt.Errorf("read sampler's counts: %w", err)
+		}
+		if _, err := binary.Decode(buf, binary.NativeEndian, &count); err != nil {
+			return nil, fmt.Errorf("read sampler's counts: %w", err)
+		}
+		to := &stats[i%int64(s.config.CPUs)]
+		to.Samples += count.Samples
+		to.RingFull += count.RingFull
+		to.Nested += count.Nested
 	}
 	return stats, nil
 }

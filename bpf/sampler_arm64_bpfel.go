@@ -227,11 +227,14 @@ type samplerWalk struct {
 	Base           uint64
 	Waiting        uint64
 	Task           uint64
-	TsoInfo        uint64
-	Pid            uint32
+	Stats          samplerWalkStats
 	Epoch          uint32
+	KnownIn        uint32
+	Pid            uint32
 	Haskell        uint32
 	RegionsVersion uint32
+	_              [4]byte
+	TsoInfo        uint64
 	Layout         samplerProcessLayout
 	Unwind         struct {
 		_   structs.HostLayout
@@ -271,7 +274,6 @@ type samplerWalk struct {
 		Walk     uint16
 		Position uint16
 	}
-	_ [32]byte
 }
 
 type samplerWalkStats struct {
@@ -286,12 +288,10 @@ type samplerWalkStats struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	samplerMapAllocated       = "allocated"
-	samplerMapEpoch           = "epoch"
 	samplerMapLabels          = "labels"
 	samplerMapLayouts         = "layouts"
 	samplerMapRegions         = "regions"
 	samplerMapSamples         = "samples"
-	samplerMapStats           = "stats"
 	samplerMapThreads         = "threads"
 	samplerMapToldStacks      = "told_stacks"
 	samplerMapUnwindBuckets   = "unwind_buckets"
@@ -365,12 +365,10 @@ type samplerProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
 	Allocated     *ebpf.MapSpec `ebpf:"allocated"`
-	Epoch         *ebpf.MapSpec `ebpf:"epoch"`
 	Labels        *ebpf.MapSpec `ebpf:"labels"`
 	Layouts       *ebpf.MapSpec `ebpf:"layouts"`
 	Regions       *ebpf.MapSpec `ebpf:"regions"`
 	Samples       *ebpf.MapSpec `ebpf:"samples"`
-	Stats         *ebpf.MapSpec `ebpf:"stats"`
 	Threads       *ebpf.MapSpec `ebpf:"threads"`
 	ToldStacks    *ebpf.MapSpec `ebpf:"told_stacks"`
 	UnwindBuckets *ebpf.MapSpec `ebpf:"unwind_buckets"`
@@ -418,12 +416,10 @@ func (o *samplerObjects) Close() error {
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
 	Allocated     *ebpf.Map `ebpf:"allocated"`
-	Epoch         *ebpf.Map `ebpf:"epoch"`
 	Labels        *ebpf.Map `ebpf:"labels"`
 	Layouts       *ebpf.Map `ebpf:"layouts"`
 	Regions       *ebpf.Map `ebpf:"regions"`
 	Samples       *ebpf.Map `ebpf:"samples"`
-	Stats         *ebpf.Map `ebpf:"stats"`
 	Threads       *ebpf.Map `ebpf:"threads"`
 	ToldStacks    *ebpf.Map `ebpf:"told_stacks"`
 	UnwindBuckets *ebpf.Map `ebpf:"unwind_buckets"`
@@ -435,12 +431,10 @@ type samplerMaps struct {
 func (m *samplerMaps) Close() error {
 	return _SamplerClose(
 		m.Allocated,
-		m.Epoch,
 		m.Labels,
 		m.Layouts,
 		m.Regions,
 		m.Samples,
-		m.Stats,
 		m.Threads,
 		m.ToldStacks,
 		m.UnwindBuckets,

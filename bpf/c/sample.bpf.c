@@ -108,15 +108,6 @@ struct {
 	__type(value, struct walk);
 } walks SEC(".maps");
 
-// Counts the changes of layouts and regions. What a CPU has copied of them counts only
-// until the next.
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u32);
-} epoch SEC(".maps");
-
 // The label that was last told of a thread, by its address in the heap.
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -132,13 +123,6 @@ struct {
 	__type(key, struct ccs_key);
 	__type(value, u8);
 } told_stacks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct walk_stats);
-} stats SEC(".maps");
 
 INLINE void current_ids(struct sample_header *h)
 {
@@ -191,7 +175,7 @@ INLINE void remember_thread(struct walk *w)
 	noted->generation = generation;
 }
 
-INLINE void emit(struct walk *w, struct walk_stats *s)
+INLINE void emit(struct walk *w)
 {
 	u64 bytes = sizeof(w->header) + 8 * (u64)w->frame_count;
 	if (bytes > sizeof(w->header) + sizeof(w->frames))
@@ -199,7 +183,7 @@ INLINE void emit(struct walk *w, struct walk_stats *s)
 	w->header.frame_count = w->frame_count;
 	w->header.walk_ns = bpf_ktime_get_ns() - w->header.time;
 	if (bpf_ringbuf_output(&samples, &w->header, bytes, BPF_RB_NO_WAKEUP))
-		s->ring_full++;
+		w->stats.ring_full++;
 }
 
 // tell_label sends the label of the sample's thread, unless it has been sent.
@@ -264,9 +248,9 @@ INLINE void tell_stacks(struct walk *w)
 }
 
 // learn_process copies what is known of a process.
-static NOINLINE int learn_process(struct walk *w, u32 now)
+static NOINLINE int learn_process(struct walk *w)
 {
-	u32 pid = w->header.pid;
+	u32 pid = w->header.pid, epoch = *(volatile u32 *)&w->epoch;
 	struct process_layout *layout = bpf_map_lookup_elem(&layouts, &pid);
 	const struct process_regions *regions = FIND_REGIONS(pid);
 	w->haskell = layout != 0;
@@ -275,38 +259,32 @@ static NOINLINE int learn_process(struct walk *w, u32 now)
 	w->regions_version = regions ? regions->version : 0;
 	w->tso_info = 0;
 	w->pid = pid;
-	w->epoch = now;
+	w->known_in = epoch;
 	return 0;
 }
 
 // begin_sample readies what a walk of the current process works on.
-INLINE bool begin_sample(struct walk *w, u32 cpu)
+INLINE void begin_sample(struct walk *w, u32 cpu)
 {
 	struct sample_header *h = &w->header;
-	u32 zero = 0;
-	u32 *now = bpf_map_lookup_elem(&epoch, &zero);
-	if (!now)
-		return false;
 	begin_walk(w, max_frames);
 	h->time = bpf_ktime_get_ns();
 	current_ids(h);
 	h->cpu = cpu;
 	h->event = event_index;
-	u32 e = *(volatile u32 *)now;
-	if (UNLIKELY(w->pid != h->pid || w->epoch != e))
-		learn_process(w, e);
-	return true;
+	if (UNLIKELY(w->pid != h->pid || w->known_in != w->epoch))
+		learn_process(w);
 }
 
 SEC("perf_event")
 int on_event(struct perf_event_context *ctx)
 {
-	u32 cpu = bpf_get_smp_processor_id(), zero = 0;
+	u32 cpu = bpf_get_smp_processor_id();
 	struct walk *w = bpf_map_lookup_elem(&walks, &cpu);
-	struct walk_stats *s = bpf_map_lookup_elem(&stats, &zero);
-	if (!w || !s || !begin_sample(w, cpu))
+	if (!w)
 		return 0;
-	s->samples++;
+	begin_sample(w, cpu);
+	w->stats.samples++;
 	w->header.period = ctx->sample_period;
 
 	if (REGS_IN_USER(&ctx->regs)) {
@@ -317,7 +295,7 @@ int on_event(struct perf_event_context *ctx)
 			push_kernel_frames(ctx, w);
 		if (!enter_user(w)) {
 			w->header.stop = STOP_NO_USER_CONTEXT;
-			emit(w, s);
+			emit(w);
 			return 0;
 		}
 	}
@@ -326,7 +304,7 @@ int on_event(struct perf_event_context *ctx)
 	remember_thread(w);
 	if (w->haskell)
 		w->header.ccs = running_ccs(&k);
-	emit(w, s);
+	emit(w);
 	if (w->haskell && w->layout.tso_label)
 		tell_label(w);
 	tell_stacks(w);
@@ -349,10 +327,11 @@ INLINE u64 newly_allocated(struct walk *w, u64 base)
 	return 8 * (total - since);
 }
 
-INLINE void sample_allocation(struct regs *ctx, struct walk *w, struct walk_stats *s, u32 cpu)
+INLINE void sample_allocation(struct regs *ctx, struct walk *w, u32 cpu)
 {
 	u64 why;
-	if (!begin_sample(w, cpu) || !w->haskell)
+	begin_sample(w, cpu);
+	if (!w->haskell)
 		return;
 	begin_unwind(&w->unwind, ctx);
 	u64 base = w->unwind.reg[DWARF_BASE];
@@ -362,29 +341,28 @@ INLINE void sample_allocation(struct regs *ctx, struct walk *w, struct walk_stat
 	w->header.period = newly_allocated(w, base);
 	if (w->header.period == 0)
 		return;
-	s->samples++;
+	w->stats.samples++;
 	struct walker k = {.walk = w};
 	walk_allocation(&k);
 	w->header.ccs = running_ccs(&k);
-	emit(w, s);
+	emit(w);
 	tell_stacks(w);
 }
 
 SEC("uprobe")
 int on_nursery_full(struct regs *ctx)
 {
-	u32 cpu = bpf_get_smp_processor_id(), walk = cpus + cpu, zero = 0;
+	u32 cpu = bpf_get_smp_processor_id(), walk = cpus + cpu;
 	struct walk *w = bpf_map_lookup_elem(&walks, &walk);
-	struct walk_stats *s = bpf_map_lookup_elem(&stats, &zero);
-	if (!w || !s)
+	if (!w)
 		return 0;
 	// The thread can be preempted here by one that comes here too.
 	if (w->busy) {
-		s->nested++;
+		w->stats.nested++;
 		return 0;
 	}
 	w->busy = 1;
-	sample_allocation(ctx, w, s, cpu);
+	sample_allocation(ctx, w, cpu);
 	w->busy = 0;
 	return 0;
 }

@@ -90,27 +90,36 @@ INLINE u32 search_rule(const struct process_regions *p, u64 pc)
 	const struct unwind_row *row = UNWIND_ROW(s.lo);
 	if (!row || row->addr > s.addr)
 		return NO_RULE;
-	return r->first_rule + row->rule;
+	u32 index = r->first_rule + row->rule;
+	const struct unwind_rule *rule = UNWIND_RULE(index);
+	if (!rule || index >= RULE_STG_SP || rule->kind == UNWIND_NONE || rule->kind == UNWIND_UNKNOWN)
+		return NO_RULE;
+	if (rule->kind == UNWIND_HASKELL && rule->reg == DWARF_STG_SP && rule->offset >= 0 &&
+	    RULE_STG_SP + (u32)rule->offset != NO_RULE)
+		return RULE_STG_SP + (u32)rule->offset;
+	return index;
 }
 
-// find_rule gives the rule at a code address, null if none is known.
-INLINE const struct unwind_rule *find_rule(struct walk *w, u64 pc)
+// learn_rule remembers the rule at a code address.
+static NOINLINE int learn_rule(struct walk *w, u64 pc)
+{
+	const struct process_regions *p = FIND_REGIONS(w->header.pid);
+	struct cached_rule *c = &w->rules[rule_slot(pc)];
+	c->rule = p ? search_rule(p, pc) : NO_RULE;
+	c->pc = pc;
+	c->version = p ? p->version : 0;
+	return 0;
+}
+
+// find_rule gives what cached_rule.rule tells of a code address.
+INLINE u32 find_rule(struct walk *w, u64 pc)
 {
 	struct cached_rule *c = &w->rules[rule_slot(pc)];
 	if (w->regions_version == 0)
-		return 0;
-	if (c->pc != pc || c->version != w->regions_version) {
-		const struct process_regions *p = FIND_REGIONS(w->header.pid);
-		if (!p)
-			return 0;
-		c->rule = search_rule(p, pc);
-		c->pc = pc;
-		c->version = p->version;
-	}
-	const struct unwind_rule *rule = UNWIND_RULE(c->rule);
-	if (!rule || rule->kind == UNWIND_NONE || rule->kind == UNWIND_UNKNOWN)
-		return 0;
-	return rule;
+		return NO_RULE;
+	if (c->pc != pc || c->version != w->regions_version)
+		learn_rule(w, pc);
+	return c->rule;
 }
 
 // restore_registers leaves a C frame whose CFA is known. False if the stack
@@ -149,6 +158,17 @@ INLINE bool restore_registers(struct walk *w, const struct unwind_rule *rule, u6
 	return true;
 }
 
+// enter_haskell_code takes the caller's Sp from the usual rule of Haskell code. False
+// if it is another that holds.
+INLINE bool enter_haskell_code(struct walk *w, u32 rule)
+{
+	if (rule < RULE_STG_SP || rule == NO_RULE)
+		return false;
+	w->sp = w->unwind.reg[DWARF_STG_SP] + (rule - RULE_STG_SP);
+	w->outcome = OUTCOME_HASKELL;
+	return true;
+}
+
 // Leaves one frame. Ends the loop with w->outcome saying where it has got to.
 static long unwind_frame(u32 i, void *context)
 {
@@ -156,7 +176,10 @@ static long unwind_frame(u32 i, void *context)
 	struct walk *w = k->walk;
 	struct unwind *u = &w->unwind;
 	// A return address may lie behind the last instruction of its function.
-	const struct unwind_rule *rule = find_rule(w, u->pc - w->after_call);
+	u32 index = find_rule(w, u->pc - w->after_call);
+	if (enter_haskell_code(w, index))
+		return 1;
+	const struct unwind_rule *rule = UNWIND_RULE(index);
 	if (!rule) {
 		w->outcome = OUTCOME_UNCOVERED;
 		return 1;

@@ -119,7 +119,8 @@ INLINE void walk_sample(struct walker *k)
 	struct walk *w = k->walk;
 	push_frame(w, FRAME_PC, w->unwind.pc);
 	u32 leaf = w->frame_count;
-	bpf_loop(MAX_C_FRAMES, unwind_frame, k, 0);
+	if (!enter_haskell_code(w, find_rule(w, w->unwind.pc)))
+		bpf_loop(MAX_C_FRAMES, unwind_frame, k, 0);
 	bool via_c = w->frame_count > leaf;
 
 	w->header.stop = w->outcome == OUTCOME_FAILED || w->outcome == OUTCOME_GOING_ON ? STOP_C_UNWIND : STOP_NO_HASKELL;

@@ -90,11 +90,13 @@ struct cached_info {
 struct cached_rule {
 	u64 pc;
 	u32 version; // of process_regions; 0 = unused
-	u32 rule;    // index, or NO_RULE
+	u32 rule;    // index, NO_RULE, or RULE_STG_SP + offset
 };
 
 #define RULE_CACHE_ENTRIES 1024
 #define NO_RULE 0xffffffff
+// The rule of nearly all Haskell code: the caller's Sp is so far above Sp.
+#define RULE_STG_SP 0x80000000
 #define rule_slot(pc) (((u32)(pc) ^ (u32)((pc) >> 10) ^ (u32)((pc) >> 20)) & (RULE_CACHE_ENTRIES - 1))
 
 // The last that was noted in the threads map of some OS threads.
@@ -146,12 +148,16 @@ struct walk {
 	u64 waiting;	// the thread object that waits for a safe foreign call, 0 if none does
 	u64 task;	// the Task that runs the Haskell code, 0 if none does
 
-	// Of the process that was sampled last.
-	u64 tso_info; // info pointer of its thread objects, 0 if none was seen
+	struct walk_stats stats;
+	// Counts the changes of layouts and regions; set by user space.
+	u32 epoch;
+
+	// Of the process that was sampled last, until the next change.
+	u32 known_in; // epoch
 	u32 pid;
-	u32 epoch;	     // that this is true of
 	u32 haskell;	     // 1 if layout is valid
 	u32 regions_version; // 0 without call frame information
+	u64 tso_info;	     // info pointer of its thread objects, 0 if none was seen
 	struct process_layout layout;
 
 	struct unwind unwind;
