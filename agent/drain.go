@@ -93,6 +93,10 @@ func (c *capture) sample(s *perf.Sample) error {
 	if s.Record == bpf.RecordCCS {
 		return c.centres.told(im, &s.Stack, c.emitNow)
 	}
+	if s.Record == bpf.RecordTicky {
+		c.processes.ticky.take(im, s.Frames)
+		return nil
+	}
 	node, err := c.stacks.intern(im, s.Frames,
 		func(addr uint64) (uint32, uint64, error) { return c.processes.locate(im, s.Time, addr) },
 		func(n *eventlog.Nodes) error {

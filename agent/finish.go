@@ -41,6 +41,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		}
 	}
 	if logWorks {
+		try("write log", c.processes.ticky.finish(c.processes.images, c.emitNow))
 		try("write log", c.emit(now, end))
 		try("write log", c.log.Flush())
 	}
@@ -71,7 +72,7 @@ func (c *capture) close() error {
 	}
 	if c.processes != nil {
 		c.processes.tables.close()
-		errs = append(errs, c.processes.alloc.Close(), c.processes.rts.Close(), c.processes.modules.Close())
+		errs = append(errs, c.processes.alloc.Close(), c.processes.ticky.Close(), c.processes.rts.Close(), c.processes.modules.Close())
 	}
 	if c.statsOn != nil {
 		errs = append(errs, c.statsOn())

@@ -124,7 +124,8 @@ type processes struct {
 	emit       func(time uint64, e eventlog.Event) error
 	warn       func(line string)
 	alloc      *allocProbes // nil unless allocation is sampled
-	rts        *rtsProbes   // nil unless a timeline is drawn
+	ticky      *ticky
+	rts        *rtsProbes // nil unless a timeline is drawn
 	images     map[uint32]*image
 	generation uint32
 }
@@ -133,7 +134,7 @@ type processes struct {
 const now = ^uint64(0)
 
 func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), alloc *allocProbes, rts *rtsProbes, who *Invoker) *processes {
-	return &processes{sampler: s, modules: newModules(), tables: newTables(who), emit: emit, warn: warn, alloc: alloc, rts: rts, images: map[uint32]*image{}}
+	return &processes{sampler: s, modules: newModules(), tables: newTables(who), emit: emit, warn: warn, alloc: alloc, rts: rts, ticky: newTicky(s.ShutdownProgram, warn), images: map[uint32]*image{}}
 }
 
 // discover takes in a process that runs already.
@@ -209,7 +210,11 @@ func (ps *processes) tellWalker(im *image) error {
 	}
 	im.alloc = ps.alloc.find(im)
 	old := im.layout
-	if _, ok := im.deriveLayout(); !ok || im.walked && old == im.layout {
+	if _, ok := im.deriveLayout(); !ok {
+		return nil
+	}
+	ps.ticky.prepare(im)
+	if im.walked && old == im.layout {
 		return nil
 	}
 	im.walked = true
@@ -217,6 +222,7 @@ func (ps *processes) tellWalker(im *image) error {
 		return err
 	}
 	ps.alloc.attach(im)
+	ps.ticky.attach(im)
 	ps.rts.attach(im)
 	return nil
 }
@@ -239,6 +245,7 @@ func (ps *processes) apply(c perf.Change) error {
 		}
 		if old := ps.images[c.PID]; old != nil {
 			ps.alloc.drop(old)
+			ps.ticky.drop(old)
 			if err := ps.rts.drop(old, time); err != nil {
 				return err
 			}
@@ -268,6 +275,7 @@ func (ps *processes) apply(c perf.Change) error {
 		}
 		im.exited = true
 		ps.alloc.drop(im)
+		ps.ticky.drop(im)
 		if err := ps.rts.drop(im, time); err != nil {
 			return err
 		}

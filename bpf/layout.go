@@ -89,6 +89,21 @@ func WhyBlocked(version string, profiled bool) (offset uint16, wide bool) {
 	return offset, wide
 }
 
+// TickyEntries gives the offset of StgEntCounter.entry_count, from which on the
+// fields depend on the version; false where it is not known.
+func TickyEntries(version string) (offset uint16, ok bool) {
+	v, err := parseGHCVersion(version)
+	switch {
+	case err != nil, v.before(8, 10), !v.before(9, 15):
+		return 0, false
+	case v.before(9, 4):
+		return 40, true
+	case v.before(9, 6):
+		return 0, false
+	}
+	return 56, true
+}
+
 type ghcVersion struct{ major, minor int }
 
 func (v ghcVersion) before(major, minor int) bool {

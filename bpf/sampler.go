@@ -16,6 +16,9 @@ type SampleHeader = samplerSampleHeader
 // CCSRecord tells of a cost-centre stack; it stands in place of frames.
 type CCSRecord = samplerCcsRecord
 
+// TickyRecord is a counter of a -ticky program; several stand in place of frames.
+type TickyRecord = samplerTickyRecord
+
 // CCSWhy says what is known of a cost-centre stack.
 type CCSWhy = samplerCcsWhy
 
@@ -35,6 +38,7 @@ const (
 	RecordSample = uint8(samplerRecordTypeRECORD_SAMPLE)
 	RecordLabel  = uint8(samplerRecordTypeRECORD_LABEL)
 	RecordCCS    = uint8(samplerRecordTypeRECORD_CCS)
+	RecordTicky  = uint8(samplerRecordTypeRECORD_TICKY)
 )
 
 // Limits and encodings of C's record.h that no BTF type carries. A test holds
@@ -133,6 +137,12 @@ func (s *Sampler) EventProgram(event int) (*ebpf.Program, error) {
 // owns it.
 func (s *Sampler) AllocationProgram(event int) (*ebpf.Program, error) {
 	return s.program(samplerProgOnNurseryFull, event)
+}
+
+// ShutdownProgram loads the program that reads ticky counters where a run-time
+// system shuts down. The sampler owns it.
+func (s *Sampler) ShutdownProgram() (*ebpf.Program, error) {
+	return s.program(samplerProgOnShutdown, 0)
 }
 
 func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {

@@ -86,8 +86,10 @@ type samplerProcessLayout struct {
 	FromStart      uint16
 	TsoCccs        uint16
 	TsoRead        uint16
-	Padding        [3]uint16
+	TickyEntries   uint16
+	Padding        [2]uint16
 	_              [6]byte
+	TickyHead      uint64
 }
 
 type samplerProcessRegions struct {
@@ -112,6 +114,7 @@ const (
 	samplerRecordTypeRECORD_SAMPLE samplerRecordType = 0
 	samplerRecordTypeRECORD_LABEL  samplerRecordType = 1
 	samplerRecordTypeRECORD_CCS    samplerRecordType = 2
+	samplerRecordTypeRECORD_TICKY  samplerRecordType = 3
 )
 
 type samplerSampleFlags uint32
@@ -176,6 +179,18 @@ type samplerThreadState struct {
 	Task       uint64
 	Generation uint32
 	Padding    uint32
+}
+
+type samplerTickyRecord struct {
+	_         structs.HostLayout
+	Counter   uint64
+	Arity     uint64
+	Entries   uint64
+	Allocs    uint64
+	Allocated uint64
+	Name      uint64
+	Kinds     uint64
+	Padding   uint64
 }
 
 type samplerUnwindBucket struct {
@@ -271,7 +286,7 @@ type samplerWalk struct {
 		Walk     uint16
 		Position uint16
 	}
-	_ [16]byte
+	_ [8]byte
 }
 
 type samplerWalkStats struct {
@@ -298,6 +313,7 @@ const (
 	samplerMapWalks           = "walks"
 	samplerProgOnEvent        = "on_event"
 	samplerProgOnNurseryFull  = "on_nursery_full"
+	samplerProgOnShutdown     = "on_shutdown"
 	samplerVarCpus            = "cpus"
 	samplerVarEmitCcsRecord   = "emit_ccs_record"
 	samplerVarEmitCcsWhy      = "emit_ccs_why"
@@ -305,6 +321,7 @@ const (
 	samplerVarEmitRecordType  = "emit_record_type"
 	samplerVarEmitSampleFlags = "emit_sample_flags"
 	samplerVarEmitStopReason  = "emit_stop_reason"
+	samplerVarEmitTickyRecord = "emit_ticky_record"
 	samplerVarEventIndex      = "event_index"
 	samplerVarKernelStacks    = "kernel_stacks"
 	samplerVarMaxFrames       = "max_frames"
@@ -356,6 +373,7 @@ type samplerSpecs struct {
 type samplerProgramSpecs struct {
 	OnEvent       *ebpf.ProgramSpec `ebpf:"on_event"`
 	OnNurseryFull *ebpf.ProgramSpec `ebpf:"on_nursery_full"`
+	OnShutdown    *ebpf.ProgramSpec `ebpf:"on_shutdown"`
 }
 
 // samplerMapSpecs contains maps before they are loaded into the kernel.
@@ -386,6 +404,7 @@ type samplerVariableSpecs struct {
 	EmitRecordType  *ebpf.VariableSpec `ebpf:"emit_record_type"`
 	EmitSampleFlags *ebpf.VariableSpec `ebpf:"emit_sample_flags"`
 	EmitStopReason  *ebpf.VariableSpec `ebpf:"emit_stop_reason"`
+	EmitTickyRecord *ebpf.VariableSpec `ebpf:"emit_ticky_record"`
 	EventIndex      *ebpf.VariableSpec `ebpf:"event_index"`
 	KernelStacks    *ebpf.VariableSpec `ebpf:"kernel_stacks"`
 	MaxFrames       *ebpf.VariableSpec `ebpf:"max_frames"`
@@ -453,6 +472,7 @@ type samplerVariables struct {
 	EmitRecordType  *ebpf.Variable `ebpf:"emit_record_type"`
 	EmitSampleFlags *ebpf.Variable `ebpf:"emit_sample_flags"`
 	EmitStopReason  *ebpf.Variable `ebpf:"emit_stop_reason"`
+	EmitTickyRecord *ebpf.Variable `ebpf:"emit_ticky_record"`
 	EventIndex      *ebpf.Variable `ebpf:"event_index"`
 	KernelStacks    *ebpf.Variable `ebpf:"kernel_stacks"`
 	MaxFrames       *ebpf.Variable `ebpf:"max_frames"`
@@ -466,12 +486,14 @@ type samplerVariables struct {
 type samplerPrograms struct {
 	OnEvent       *ebpf.Program `ebpf:"on_event"`
 	OnNurseryFull *ebpf.Program `ebpf:"on_nursery_full"`
+	OnShutdown    *ebpf.Program `ebpf:"on_shutdown"`
 }
 
 func (p *samplerPrograms) Close() error {
 	return _SamplerClose(
 		p.OnEvent,
 		p.OnNurseryFull,
+		p.OnShutdown,
 	)
 }
 

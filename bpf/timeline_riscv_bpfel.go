@@ -33,8 +33,10 @@ type timelineProcessLayout struct {
 	FromStart      uint16
 	TsoCccs        uint16
 	TsoRead        uint16
-	Padding        [3]uint16
+	TickyEntries   uint16
+	Padding        [2]uint16
 	_              [6]byte
+	TickyHead      uint64
 }
 
 type timelineRtsCounts struct {

@@ -73,6 +73,19 @@ enum record_type {
 	// A cost-centre stack, in place of frames: struct ccs_record. Only pid is
 	// set in the header.
 	RECORD_CCS,
+	// Ticky counters, in place of frames: frame_count words of ticky_record.
+	RECORD_TICKY,
+};
+
+// A ticky counter. Names are addresses.
+struct ticky_record {
+	u64 counter;
+	u64 arity;
+	u64 entries;
+	u64 allocs;    // bytes allocated by the code
+	u64 allocated; // bytes of such closures that were allocated
+	u64 name, kinds;
+	u64 padding;
 };
 
 // ccs_why says what is known of a cost-centre stack.
@@ -139,7 +152,9 @@ struct process_layout {
 	u16 from_start;	 // the process was watched from its beginning
 	u16 tso_cccs;	 // StgTSO.prof.cccs; 0 but in the profiling way
 	u16 tso_read;	 // bytes of a TSO, through the last field that every sample uses
-	u16 padding[3];
+	u16 ticky_entries; // StgEntCounter.entry_count
+	u16 padding[2];
+	u64 ticky_head;	 // where the list of ticky counters begins; 0 if there is none
 };
 
 // What is remembered of an OS thread that was seen running Haskell code.

@@ -60,6 +60,7 @@ INLINE const struct thread_state *thread_of(u32 tid) { return bpf_map_lookup_ele
 #include "allocation.h"
 #include "walk.h"
 #include "ccs.h"
+#include "ticky.h"
 
 // Set by user space before loading.
 const volatile u32 max_frames = 128;
@@ -77,6 +78,7 @@ const enum record_type *emit_record_type __attribute__((unused));
 const enum sample_flags *emit_sample_flags __attribute__((unused));
 const enum ccs_why *emit_ccs_why __attribute__((unused));
 const struct ccs_record *emit_ccs_record __attribute__((unused));
+const struct ticky_record *emit_ticky_record __attribute__((unused));
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -363,6 +365,63 @@ int on_nursery_full(struct regs *ctx)
 	}
 	w->busy = 1;
 	sample_allocation(ctx, w, cpu);
+	w->busy = 0;
+	return 0;
+}
+
+struct ticky_walk {
+	struct walk *walk;
+	u64 next;
+	u32 lost;
+};
+
+INLINE void send_ticky(struct ticky_walk *t)
+{
+	struct walk *w = t->walk;
+	u64 bytes = (u64)w->frame_count * 8;
+	OPAQUE(bytes);
+	bytes &= sizeof(w->frames) - 1;
+	if (w->frame_count == MAX_FRAMES)
+		bytes = sizeof(w->frames);
+	w->header.frame_count = bytes / 8;
+	if (bytes && bpf_ringbuf_output(&samples, &w->header, sizeof(w->header) + bytes, BPF_RB_NO_WAKEUP))
+		t->lost++;
+	w->frame_count = 0;
+}
+
+static long take_ticky(u32 i, void *context)
+{
+	struct ticky_walk *t = context;
+	struct walk *w = t->walk;
+	u32 at = w->frame_count;
+	if (!t->next)
+		return 1;
+	OPAQUE(at);
+	struct ticky_record *r = (struct ticky_record *)&w->frames[at & (FRAME_MASK & ~7)];
+	t->next = read_ticky(&w->layout, t->next, r);
+	w->frame_count += sizeof(*r) / 8;
+	if (w->frame_count >= MAX_FRAMES)
+		send_ticky(t);
+	return 0;
+}
+
+// on_shutdown runs where the run-time system of a -ticky program shuts down.
+SEC("uprobe")
+int on_shutdown(struct regs *ctx)
+{
+	u32 cpu = bpf_get_smp_processor_id(), walk = cpus + cpu;
+	struct walk *w = bpf_map_lookup_elem(&walks, &walk);
+	if (!w || w->busy)
+		return 0;
+	w->busy = 1;
+	begin_sample(w, cpu);
+	struct ticky_walk t = {.walk = w};
+	if (w->haskell && w->layout.ticky_head && !READ_USER(&t.next, sizeof(t.next), w->layout.ticky_head)) {
+		w->header.record = RECORD_TICKY;
+		bpf_loop(MAX_TICKY, take_ticky, &t, 0);
+		send_ticky(&t);
+		w->stats.ring_full += t.lost;
+	}
 	w->busy = 0;
 	return 0;
 }

@@ -1,0 +1,284 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/symbolize/elffile"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
+
+// maxTicky bounds the counters of a program; the walker has the same limit.
+const maxTicky = 1 << 17
+
+// tickySymbols are the places in a run-time system that ticky counters are read by,
+// as module addresses.
+type tickySymbols struct {
+	head     uint64 // ticky_entry_ctrs: the first of the linked counters
+	shutdown uint64 // shutdownHaskellAndExit
+}
+
+// tickyCount is what a counter has counted.
+type tickyCount struct{ entries, allocs, allocated uint64 }
+
+// tickyName is what tells a counter, whatever process it is of.
+type tickyName struct {
+	name, kinds string
+	arity       uint16
+}
+
+// ticky reads the counters that programs compiled with -ticky keep: of a process
+// that ends where its run-time system shuts down, of others at the capture's end.
+type ticky struct {
+	load    func() (*ebpf.Program, error)
+	program *ebpf.Program
+	warn    func(string)
+	symbols map[*module]*tickySymbols
+	links   map[uint32]link.Link // by the image's generation
+	// before is what counters had counted when their process was first seen.
+	before map[centreAddress]tickyCount
+	ended  map[uint32]bool // images whose counters were taken
+	totals map[tickyName]tickyCount
+	told   bool
+}
+
+func newTicky(load func() (*ebpf.Program, error), warn func(string)) *ticky {
+	return &ticky{
+		load: load, warn: warn, symbols: map[*module]*tickySymbols{}, links: map[uint32]link.Link{},
+		before: map[centreAddress]tickyCount{}, ended: map[uint32]bool{}, totals: map[tickyName]tickyCount{},
+	}
+}
+
+// find looks for the counters of an image's run-time system, nil if it counts
+// nothing. Programs compiled with -ticky are linked with the debugging way's.
+func (t *ticky) find(im *image) *tickySymbols {
+	if t == nil || im.rts == nil || !strings.Contains(im.rts.binary.Way, "debug") {
+		return nil
+	}
+	s, known := t.symbols[im.rts]
+	if !known {
+		var err error
+		if s, err = findTicky(im.rts); err != nil {
+			t.fail(err)
+		}
+		t.symbols[im.rts] = s
+	}
+	return s
+}
+
+func findTicky(mod *module) (*tickySymbols, error) {
+	info, err := mod.file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
+	}
+	f, err := elffile.Open(mod.file, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
+	}
+	symbols, err := f.Symbols(maxSymbolBytes)
+	if err != nil {
+		return nil, fmt.Errorf("read symbols of %s: %w", mod.path, err)
+	}
+	s := &tickySymbols{}
+	for _, sym := range symbols {
+		switch sym.Name {
+		case "ticky_entry_ctrs":
+			s.head = sym.Addr
+		case "shutdownHaskellAndExit":
+			s.shutdown = sym.Addr
+		}
+	}
+	if s.head == 0 || s.shutdown == 0 {
+		return nil, nil
+	}
+	return s, nil
+}
+
+func (t *ticky) fail(err error) {
+	if !t.told {
+		t.told = true
+		t.warn(fmt.Sprintf("ticky counters are not read: %v; samples are not affected", err))
+	}
+}
+
+// prepare tells the walker where an image's counters are.
+func (t *ticky) prepare(im *image) {
+	s := t.find(im)
+	if s == nil {
+		return
+	}
+	offset, ok := bpf.TickyEntries(im.rts.binary.GHCVersion)
+	if !ok {
+		t.fail(fmt.Errorf("their layout in GHC %s is not known", im.rts.binary.GHCVersion))
+		return
+	}
+	im.layout.TickyHead, im.layout.TickyEntries = s.head+im.biasOf(im.rts), offset
+}
+
+// attach puts the probe into an image's process, once, and notes what a process
+// that ran already has counted.
+func (t *ticky) attach(im *image) {
+	s := t.find(im)
+	if s == nil || im.layout.TickyHead == 0 || t.links[im.generation] != nil {
+		return
+	}
+	if !im.fromStart {
+		t.read(im, func(r *bpf.TickyRecord) {
+			t.before[centreAddress{im.generation, r.Counter}] = tickyCount{r.Entries, r.Allocs, r.Allocated}
+		})
+	}
+	if err := t.put(im, s); err != nil {
+		t.fail(fmt.Errorf("put a probe into the program: %w", err))
+	}
+}
+
+func (t *ticky) put(im *image, s *tickySymbols) (err error) {
+	if t.program == nil {
+		if t.program, err = t.load(); err != nil {
+			return err
+		}
+	}
+	offset, ok := im.rts.fileOffset(s.shutdown)
+	if !ok {
+		return errors.New("the run-time system's end is not in its file")
+	}
+	// By the file that is held open: whatever the path names by now.
+	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", im.rts.file.Fd()))
+	if err != nil {
+		return err
+	}
+	l, err := exe.Uprobe("", t.program, &link.UprobeOptions{Address: offset, PID: int(im.pid)})
+	if err != nil {
+		return err
+	}
+	t.links[im.generation] = l
+	return nil
+}
+
+// drop removes the probe of an image that has ended.
+func (t *ticky) drop(im *image) {
+	if t == nil || t.links[im.generation] == nil {
+		return
+	}
+	t.links[im.generation].Close() // the kernel removed it with the process
+	delete(t.links, im.generation)
+}
+
+const tickyWords = int(unsafe.Sizeof(bpf.TickyRecord{})) / 8
+
+// take takes the walker's record of counters of a process that ends.
+func (t *ticky) take(im *image, words []uint64) {
+	t.ended[im.generation] = true
+	for ; len(words) >= tickyWords; words = words[tickyWords:] {
+		t.add(im, (*bpf.TickyRecord)(unsafe.Pointer(&words[0])))
+	}
+}
+
+// add adds what a counter has counted since its process was first seen.
+func (t *ticky) add(im *image, r *bpf.TickyRecord) {
+	was := t.before[centreAddress{im.generation, r.Counter}]
+	name := tickyName{im.readName(r.Name), im.readName(r.Kinds), uint16(min(r.Arity, 1<<16-1))}
+	sum, known := t.totals[name]
+	if name.name == "" || !known && len(t.totals) >= maxTicky {
+		return
+	}
+	sum.entries += r.Entries - min(was.entries, r.Entries)
+	sum.allocs += r.Allocs - min(was.allocs, r.Allocs)
+	sum.allocated += r.Allocated - min(was.allocated, r.Allocated)
+	t.totals[name] = sum
+}
+
+// read reads the counters of a running process. The list is the process's own: it
+// may be a circle, or lead anywhere.
+func (t *ticky) read(im *image, each func(*bpf.TickyRecord)) {
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", im.pid))
+	if err != nil {
+		return // it has ended
+	}
+	defer mem.Close()
+	read := func(at uint64, words []uint64) bool {
+		buf := make([]byte, 8*len(words))
+		if at>>63 != 0 {
+			return false
+		}
+		if n, _ := mem.ReadAt(buf, int64(at)); n < len(buf) {
+			return false
+		}
+		for i := range words {
+			words[i] = binary.NativeEndian.Uint64(buf[8*i:])
+		}
+		return true
+	}
+	var next [1]uint64
+	if !read(im.layout.TickyHead, next[:]) {
+		return
+	}
+	seen := make(map[uint64]bool)
+	words := make([]uint64, int(im.layout.TickyEntries)/8+3)
+	for at := next[0]; at != 0 && !seen[at] && len(seen) < maxTicky; {
+		seen[at] = true
+		if !read(at, words) {
+			return
+		}
+		rest := words[len(words)-3:]
+		each(&bpf.TickyRecord{Counter: at, Arity: words[1], Allocated: words[2], Name: words[3], Kinds: words[4], Entries: rest[0], Allocs: rest[1]})
+		at = rest[2]
+	}
+}
+
+// finish reads the counters of processes that go on, and writes what all have
+// counted, as the run-time system's eventlog has it.
+func (t *ticky) finish(images map[uint32]*image, emit func(eventlog.Event) error) error {
+	for _, im := range images {
+		if im.layout.TickyHead != 0 && !im.exited && !t.ended[im.generation] {
+			t.read(im, func(r *bpf.TickyRecord) { t.add(im, r) })
+		}
+	}
+	if len(t.totals) == 0 {
+		return nil
+	}
+	names := make([]tickyName, 0, len(t.totals))
+	for n := range t.totals {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, func(a, b tickyName) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.kinds, b.kinds), cmp.Compare(a.arity, b.arity))
+	})
+	for i, n := range names {
+		if err := emit(&eventlog.TickyCounterDef{Counter: uint64(i + 1), Arity: n.arity, Kinds: n.kinds, Name: n.name}); err != nil {
+			return err
+		}
+	}
+	if err := emit(&eventlog.TickyBeginSample{}); err != nil {
+		return err
+	}
+	for i, n := range names {
+		c := t.totals[n]
+		if err := emit(&eventlog.TickyCounterSample{Counter: uint64(i + 1), Entries: c.entries, Allocs: c.allocs, Allocated: c.allocated}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *ticky) Close() error {
+	if t == nil {
+		return nil
+	}
+	var err error
+	for _, l := range t.links {
+		err = errors.Join(err, l.Close())
+	}
+	t.links = nil
+	return err
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// The counters of a program compiled with -ticky, as they are when it ends.
+//
+// They are static data of the program, linked into a list when first counted
+// (StgEntCounter of rts/include/rts/Ticky.h), and go with the process: so they are
+// read where its run-time system shuts down.
+#pragma once
+
+#include "walk_state.h"
+
+// Offsets in StgEntCounter. Those from the entry count on depend on the version.
+#define TICKY_ARITY 8
+#define TICKY_ALLOCATED 16
+#define TICKY_NAME 24
+#define TICKY_KINDS 32
+#define TICKY_ENTRIES_9_0 40
+#define TICKY_ENTRIES_9_4 56
+
+// More counters than this are no program's; a list may be a circle.
+#define MAX_TICKY 131072
+
+struct ticky_words {
+	u64 arity, allocated, name, kinds, rest[5];
+};
+
+#define TICKY_BATCH (MAX_FRAMES * 8 / sizeof(struct ticky_record))
+
+// read_ticky reads the counter at an address and gives that of the next, 0 after
+// the last.
+INLINE u64 read_ticky(const struct process_layout *l, u64 at, struct ticky_record *r)
+{
+	struct ticky_words w;
+	u32 e = l->ticky_entries == TICKY_ENTRIES_9_4 ? 2 : 0;
+	if ((at & 7) || READ_USER(&w, sizeof(w), at + TICKY_ARITY))
+		return 0;
+	r->counter = at;
+	r->arity = w.arity;
+	r->allocated = w.allocated;
+	r->name = w.name;
+	r->kinds = w.kinds;
+	r->entries = e ? w.rest[2] : w.rest[0];
+	r->allocs = e ? w.rest[3] : w.rest[1];
+	r->padding = 0;
+	return e ? w.rest[4] : w.rest[2];
+}
