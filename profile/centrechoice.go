@@ -77,4 +77,3 @@ func (x *Centre) Level() Level {
 	}
 	return LevelFile
 }
-

@@ -26,6 +26,7 @@ type ccs struct {
 	prof    bool
 	dot     bool
 	stack   bool
+	costs   bool
 }
 
 func ccsCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -63,6 +64,7 @@ told as forced: its centre forced the thunk and need not have built it.
 	f.BoolVar(&v.prof, "prof", false, "print the layout of GHC's +RTS -p report")
 	f.BoolVar(&v.dot, "dot", false, "print the call graph of the centres for Graphviz")
 	f.BoolVar(&v.stack, "stack", false, "print the most expensive cost-centre stack alone")
+	f.BoolVar(&v.costs, "costs", false, "print of what kinds bindings' costs are: ticky counters, and estimates from samples")
 	return c
 }
 
@@ -74,6 +76,9 @@ func (v *ccs) run(c *cobra.Command, path string) error {
 	s, _, err := v.selection(c, path)
 	if err != nil {
 		return err
+	}
+	if v.costs {
+		return v.printCosts(s, v.options(path))
 	}
 	if mode == profile.ModeExact && !s.Profile.HasCostCentreStacks() {
 		return wrong("--mode exact needs the cost-centre stacks of a -prof binary, and the samples of %s carry none: use lexical, evaluation or stacks, which work on any binary, or a log that the program's RTS wrote with +RTS -p -l", path)
@@ -113,13 +118,13 @@ func (v *ccs) centreFlags() (profile.CentreMode, profile.CentreSet, error) {
 		return 0, set, &wrongCall{err}
 	}
 	only := 0
-	for _, b := range []bool{v.prof, v.dot, v.stack, v.format == "json"} {
+	for _, b := range []bool{v.prof, v.dot, v.stack, v.costs, v.format == "json" && !v.costs} {
 		if b {
 			only++
 		}
 	}
 	if only > 1 {
-		return 0, set, wrong("choose one of --prof, --dot, --stack and --format json")
+		return 0, set, wrong("choose one of --prof, --dot, --stack, --costs and --format json")
 	}
 	if v.set != "" {
 		if set, err = readSet(v.set); err != nil {
@@ -190,16 +195,30 @@ func (v *ccs) centres(p *profile.Profile, set profile.CentreSet, path string) (*
 	return centres, nil
 }
 
+// made is the selection of the log's event that counts bytes, nil if there is none.
+func made(s *profile.Selection) *profile.Selection {
+	p := s.Profile
+	for i := range p.Events {
+		if p.Events[i].Unit == "bytes" && i != s.Event && p.Events[i].Samples > 0 {
+			return p.Select(s.Filter.WithEvent(i))
+		}
+	}
+	return nil
+}
+
+func (v *ccs) printCosts(s *profile.Selection, o text.Options) error {
+	if v.json() {
+		return text.CostsJSON(v.stdout, s, made(s), o)
+	}
+	return text.Costs(v.stdout, s, made(s), o)
+}
+
 // report prints the layout of +RTS -p: time and, where the log has it, allocation.
 func (v *ccs) report(s *profile.Selection, centres *profile.Centres, mode profile.CentreMode, o text.Options) error {
 	time := s.CostCentres(centres, mode)
-	p := s.Profile
-	for i := range p.Events {
-		if p.Events[i].Unit != "bytes" || i == s.Event || p.Events[i].Samples == 0 {
-			continue
-		}
-		a := p.Select(s.Filter.WithEvent(i))
-		return text.ProfReport(v.stdout, s, time, a.CostCentres(centres, mode), o)
+	var alloc *profile.CostCentres
+	if a := made(s); a != nil {
+		alloc = a.CostCentres(centres, mode)
 	}
-	return text.ProfReport(v.stdout, s, time, nil, o)
+	return text.ProfReport(v.stdout, s, time, alloc, o)
 }

@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"math"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ccagent/internal/testprog"
+)
+
+type costsDoc struct {
+	Counters []struct {
+		Module, Binding, Kind string
+		Entries               uint64
+		By                    uint64 `json:"allocated_by"`
+	}
+	Estimates []struct {
+		Binding string
+		Own     float64
+		Case    float64
+		Made    uint64 `json:"made_bytes"`
+	}
+	MadeTotal uint64 `json:"made_total"`
+}
+
+// entries sums the counts of all closures of a binding's code.
+func (d *costsDoc) entries(binding string) (n, made uint64) {
+	for _, c := range d.Counters {
+		if c.Module == "Main" && c.Binding == binding {
+			n, made = n+c.Entries, made+c.By
+		}
+	}
+	return n, made
+}
+
+// A program compiled with -ticky counts itself; its counters are read when it ends,
+// and are what its call graph says: each round calls a to i as often as the graph has
+// them, and reverses 28 lists.
+func TestTickyCounters(t *testing.T) {
+	const rounds = 300
+	program := testprog.Build(t, "rev", testprog.Options{Flags: []string{"-ticky"}})
+	log, _ := record(t, nil, program, "220", strconv.Itoa(rounds))
+	var d costsDoc
+	view(t, &d, "ccs", log, "--costs")
+	for name, each := range map[string]uint64{"a": 1, "c": 1, "f": 1, "h": 1, "g": 2, "j": 3, "rev": 28} {
+		if n, _ := d.entries(name); n != each*rounds {
+			t.Errorf("%s was entered %d times, want %d", name, n, each*rounds)
+		}
+	}
+	// A list element is three words. rev makes a list as long as its argument, of 20
+	// elements in 22 of 28 calls and of 221 in six.
+	const elements = 6*221 + 22*21
+	if _, made := d.entries("pick"); made != rounds*elements*24 {
+		t.Errorf("rev made %d bytes, want %d", made, rounds*elements*24)
+	}
+	// What samples estimate is of the same size as what was counted.
+	for _, e := range d.Estimates {
+		if e.Binding == "Main.rev" {
+			want := float64(rounds * elements * 24)
+			if e.Own < 0.5 || e.Case < 0.5 || math.Abs(float64(e.Made)-want) > 0.5*want {
+				t.Errorf("estimates of rev: %+v, want about %.0f bytes", e, want)
+			}
+		}
+	}
+	if len(d.Estimates) == 0 {
+		t.Error("nothing is estimated")
+	}
+}
+
+// Of a running program, what it counts while it is watched is told.
+func TestTickyCountersOfARunningProgram(t *testing.T) {
+	testprog.NeedRoot(t)
+	program := command(t, testprog.Build(t, "rev", testprog.Options{Flags: []string{"-ticky"}}), "220", "100000000")
+	background(t, program)
+	watch := func() (d costsDoc) {
+		log := t.TempDir() + "/attached.eventlog"
+		c := command(t, ccagent, "attach", "-o", log, "--duration", "300ms", strconv.Itoa(program.Process.Pid))
+		if r := run(t, c); r.status != 0 {
+			t.Fatalf("attach: status %d\n%s", r.status, r.stderr)
+		}
+		view(t, &d, "ccs", log, "--costs")
+		return d
+	}
+	first, second := watch(), watch()
+	// The second time the program has counted more, and as much is told as before:
+	// since it is being watched.
+	a, _ := first.entries("a")
+	again, _ := second.entries("a")
+	revs, _ := second.entries("rev")
+	if a == 0 || again == 0 || again > 20*a || a > 20*again || revs < 27*(again-1) || revs > 29*(again+1) {
+		t.Errorf("a was entered %d times, then %d; rev %d times", a, again, revs)
+	}
+}
+
+// A program that is not compiled with -ticky has no counters, and the text says what
+// is missing.
+func TestCostsOfOrdinaryPrograms(t *testing.T) {
+	log, _ := record(t, nil, testprog.Build(t, "rev", testprog.Options{}), "220", "1000")
+	var d costsDoc
+	view(t, &d, "ccs", log, "--costs")
+	if len(d.Counters) != 0 || len(d.Estimates) == 0 || d.MadeTotal == 0 {
+		t.Errorf("%+v", d)
+	}
+	r := run(t, exec.Command(ccview, "ccs", log, "--costs"))
+	if !strings.Contains(r.stdout, "estimated from samples") || !strings.Contains(r.stdout, "-ticky") {
+		t.Errorf("printed\n%s", r.stdout)
+	}
+}

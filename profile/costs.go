@@ -1,0 +1,202 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"ccagent/eventlog"
+)
+
+// BindingCosts estimates from samples what a binding's evaluation consists of: the
+// symbolic costs of Brassel et al. 2004 as far as a sampler can tell them. All are
+// sampled shares of weight and none is a count: how often something was done, and so
+// what each time took, samples do not tell.
+type BindingCosts struct {
+	Name    string
+	Module  string
+	Package string
+	// Own is the weight of samples in the binding's code.
+	Own uint64
+	// Update is the weight of samples in the update of a thunk whose evaluation the
+	// binding waits for (U), Apply in the generic application and evaluation of
+	// values that it does not know (F, V).
+	Update, Apply uint64
+	// Cases is the weight of samples in which a case of the binding waits for its
+	// scrutinee (C); Thunks of those in which a thunk of its code is being evaluated
+	// (V). A sample counts once for a binding.
+	Cases, Thunks uint64
+	// Made are the bytes that its code allocated (H), of MadeSamples samples.
+	Made, MadeSamples uint64
+}
+
+// Costs are the estimates for all bindings of a selection.
+type Costs struct {
+	Rows []BindingCosts // by Own, Made, Cases, largest first
+	// Total is the selection's weight, Made that of the event that counts bytes; 0
+	// if the log has none.
+	Total, Made uint64
+}
+
+// costKind says what a leaf of the run-time system's own code does for its caller.
+type costKind uint8
+
+const (
+	costOther costKind = iota
+	costUpdate
+	costApply
+)
+
+// costOf tells by the symbols of rts/Updates.cmm, Apply.cmm and AutoApply.cmm.
+func costOf(symbol string) costKind {
+	switch {
+	case strings.HasPrefix(symbol, "stg_upd_frame"), strings.HasPrefix(symbol, "stg_bh_upd_frame"), strings.HasPrefix(symbol, "stg_marked_upd_frame"):
+		return costUpdate
+	case strings.HasPrefix(symbol, "stg_ap_"), strings.HasPrefix(symbol, "stg_enter"), strings.HasPrefix(symbol, "stg_PAP"), strings.HasPrefix(symbol, "stg_AP"):
+		return costApply
+	}
+	return costOther
+}
+
+// costTable gathers the estimates by source binding.
+type costTable struct {
+	p    *Profile
+	of   []int32 // by binding: 1 + its row
+	rows []BindingCosts
+}
+
+func (t *costTable) row(b BindingID) *BindingCosts {
+	if t.of[b] == 0 {
+		x := &t.p.symbols.bindings[b]
+		t.rows = append(t.rows, BindingCosts{Name: bindingName(x), Module: x.Module, Package: x.Package})
+		t.of[b] = int32(len(t.rows))
+	}
+	return &t.rows[t.of[b]-1]
+}
+
+// Costs estimates the costs of bindings from the selection's samples and, if made is
+// not nil, from those of an event that counts allocated bytes.
+func (s *Selection) Costs(made *Selection) *Costs {
+	t := &costTable{p: s.Profile, of: make([]int32, len(s.Profile.symbols.bindings))}
+	out := &Costs{Total: s.Total}
+	t.times(s)
+	if made != nil {
+		out.Made = made.Total
+		for i, n := range made.count {
+			if leaf := made.leaf[i]; n > 0 && leaf != 0 {
+				if b := t.code(leaf); b != 0 {
+					r := t.row(b)
+					r.Made, r.MadeSamples = satAdd(r.Made, made.weight[i]), r.MadeSamples+n
+				}
+			}
+		}
+	}
+	out.Rows = t.rows
+	slices.SortFunc(out.Rows, func(a, b BindingCosts) int {
+		return cmp.Or(cmp.Compare(b.Own+b.Update+b.Apply, a.Own+a.Update+a.Apply), cmp.Compare(b.Made, a.Made), cmp.Compare(b.Cases, a.Cases), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// code is the source binding whose code a node is of, 0 if that is no Haskell code.
+func (t *costTable) code(n uint32) BindingID {
+	p := t.p
+	if structural(p.nodes.kind[n]) || p.locs[p.nodes.place[n]].category != eventlog.CategoryHaskell {
+		return 0
+	}
+	o := p.owner(p.nodes.place[n])
+	if o == 0 {
+		return 0
+	}
+	return p.symbols.bindings[o].Source
+}
+
+// times goes depth first through the stacks, with the weight of all samples above
+// each frame, and counts that for the outermost frame of each kind of a binding.
+func (t *costTable) times(s *Selection) {
+	p := s.Profile
+	order := p.treeOrder()
+	above := make([]uint64, len(p.nodes.parent))
+	for i, n := range s.count {
+		if n > 0 {
+			above[p.sites[i].Node] = satAdd(above[p.sites[i].Node], s.weight[i])
+			t.leaf(s, uint32(i))
+		}
+	}
+	for _, n := range slices.Backward(order.pre) {
+		up := order.parent(p, n)
+		above[up] = satAdd(above[up], above[n])
+	}
+	type open struct {
+		node         uint32
+		binding      BindingID
+		cases, thunk bool // this frame counted
+		update       bool // it is an update frame, or stands on one by structural frames alone
+	}
+	waits, thunks := make([]bool, len(p.symbols.bindings)), make([]bool, len(p.symbols.bindings))
+	var path []open
+	for i := 0; i < len(order.pre); {
+		n := order.pre[i]
+		if above[n] == 0 {
+			i = int(order.end[i])
+			continue
+		}
+		i++
+		up := order.parent(p, n)
+		for len(path) > 0 && path[len(path)-1].node != up {
+			last := &path[len(path)-1]
+			waits[last.binding] = waits[last.binding] && !last.cases
+			thunks[last.binding] = thunks[last.binding] && !last.thunk
+			path = path[:len(path)-1]
+		}
+		at := open{node: n, binding: t.code(n)}
+		onUpdate := len(path) > 0 && path[len(path)-1].update
+		k := p.nodes.kind[n]
+		at.update = k == eventlog.FrameUpdate || onUpdate && structural(k)
+		if b := at.binding; b != 0 {
+			if k == eventlog.FrameReturn && !waits[b] {
+				waits[b], at.cases = true, true
+				t.row(b).Cases = satAdd(t.row(b).Cases, above[n])
+			}
+			if onUpdate && !thunks[b] {
+				thunks[b], at.thunk = true, true
+				t.row(b).Thunks = satAdd(t.row(b).Thunks, above[n])
+			}
+		}
+		path = append(path, at)
+	}
+}
+
+// leaf counts the code that samples of a site hit: for the nearest binding.
+func (t *costTable) leaf(s *Selection, site uint32) {
+	p := t.p
+	kind := costOther
+	for n := p.sites[site].Node; n != 0; n = p.nodes.parent[n] {
+		k := p.nodes.kind[n]
+		if k == eventlog.FrameContext || k == eventlog.FrameSkipped || k == eventlog.FrameKernel {
+			return
+		}
+		if structural(k) {
+			continue
+		}
+		if b := t.code(n); b != 0 {
+			r, w := t.row(b), s.weight[site]
+			switch kind {
+			case costUpdate:
+				r.Update = satAdd(r.Update, w)
+			case costApply:
+				r.Apply = satAdd(r.Apply, w)
+			default:
+				if n == p.sites[site].Node {
+					r.Own = satAdd(r.Own, w)
+				}
+			}
+			return
+		}
+		if n == p.sites[site].Node {
+			if o := p.owner(p.nodes.place[n]); o != 0 {
+				kind = costOf(p.symbols.bindings[o].Symbol)
+			}
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package profile
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/profile/logtest"
+)
+
+func TestTickyNames(t *testing.T) {
+	for name, want := range map[string][3]string{
+		"Main.rev{v rhD} (fun)":                         {"Main", "rev", "fun"},
+		"Main.$wj{v r3IK} (fun)":                        {"Main", "j", "fun"},
+		"$snth{v r3IW} (Main) (fun)":                    {"Main", "nth", "fun"},
+		"$l$wpick_g3Pa{v} (Main) (fun)":                 {"Main", "pick", "fun"},
+		"Main.main_$s$wgo{v r3IM} (fun)":                {"Main", "go", "fun"},
+		":Main.main{v 01D} (fun)":                       {"Main", "main", "fun"},
+		"sat_s4Xy{v} (Data.Map.Internal) (thk) in r3IT": {"Data.Map.Internal", "sat", "thk"},
+		"Data.Map.Internal.insert_go{v r9} (fun)":       {"Data.Map.Internal", "insert_go", "fun"},
+		"go1{v} (Main) (LNE) in r3IT":                   {"Main", "go1", "LNE"},
+		"Main.:|{v r1} (con: Main.:|)":                  {"Main", ":|", "con"},
+		"Main..{v r1} (fun)":                            {"Main", ".", "fun"},
+		"Data.Function.&&.{v r1} (fun,se)":              {"Data.Function", "&&.", "fun"},
+		"main:Main.f{v r2} (fun)":                       {"", "main:Main.f", "fun"},
+		"TOP":                                           {"", "TOP", ""},
+		"":                                              {"", "", ""},
+		"{}((":                                          {"", "{}((", ""},
+	} {
+		c := TickyCounter{TickyCounterDef: eventlog.TickyCounterDef{Name: name}}
+		if m, b, k := c.Source(); m != want[0] || b != want[1] || k != want[2] {
+			t.Errorf("%q is %q %q %q, want %q", name, m, b, k, want)
+		}
+	}
+}
+
+func FuzzTickyName(f *testing.F) {
+	f.Add("Main.main_$s$wgo{v r3IM} (fun)")
+	f.Add("sat_s4Xy{v} (Data.Map.Internal) (thk) in r3IT")
+	f.Fuzz(func(t *testing.T, name string) {
+		m, b, _ := parseTickyName(name)
+		if len(m)+len(b) > len(name) {
+			t.Errorf("%q is %q %q", name, m, b)
+		}
+	})
+}
+
+// An update frame, what stands on it, and code of the run-time system's own that
+// works for others.
+func TestCosts(t *testing.T) {
+	l := logtest.New()
+	code := func(name string) logtest.Frame {
+		return l.Code(l.Binding("main", "Main", name, 0), eventlog.QualityExact, eventlog.CategoryHaskell)
+	}
+	rts := func(name string) logtest.Frame {
+		return l.Code(l.Function(name, eventlog.CategorySTG), eventlog.QualityExact, eventlog.CategorySTG)
+	}
+	f, g := code("f"), code("g")
+	wait := func(x logtest.Frame) logtest.Frame { return x.As(eventlog.FrameReturn) }
+	update := rts("stg_upd_frame").As(eventlog.FrameUpdate)
+	l.Sample(1, 1, l.Stack(f))
+	l.Sample(2, 10, l.Stack(wait(f), g))                                         // f's case waits for g
+	l.Sample(3, 100, l.Stack(wait(f), wait(f), update, g))                       // a thunk of g, forced by f
+	l.Sample(4, 1000, l.Stack(wait(g), rts("stg_upd_frame_info")))               // updating for g
+	l.Sample(5, 10000, l.Stack(wait(g), update, wait(f), rts("stg_ap_pp_fast"))) // calling for f, whose thunk g forced
+	l.Sample(6, 100000, l.Stack(wait(f), rts("stg_yield_noregs")))               // neither
+	p := load(t, l.End())
+	got := make(map[string]string)
+	for _, r := range p.Select(Filter{}).Costs(nil).Rows {
+		got[r.Name] = fmt.Sprint(r.Own, " U", r.Update, " A", r.Apply, " C", r.Cases, " T", r.Thunks)
+	}
+	want := map[string]string{"Main.f": "1 U0 A10000 C110110 T10000", "Main.g": "110 U1000 A0 C11000 T100"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// On any log the estimates are what the definitions give, sample by sample.
+func TestCostsByDefinition(t *testing.T) {
+	for seed := range uint64(60) {
+		p := load(t, randomLog(rand.New(rand.NewPCG(seed, 10))))
+		s := p.Select(Filter{})
+		table := &costTable{p: p, of: make([]int32, len(p.symbols.bindings))}
+		cases, thunks := make(map[string]uint64), make(map[string]uint64)
+		own := uint64(0)
+		for i, n := range s.count {
+			if n == 0 {
+				continue
+			}
+			waits, evaluated := make(map[string]bool), make(map[string]bool)
+			for at := p.sites[i].Node; at != 0; at = p.nodes.parent[at] {
+				if p.nodes.kind[at] == eventlog.FrameContext {
+					break
+				}
+				b := table.code(at)
+				if b == 0 {
+					continue
+				}
+				name := bindingName(&p.symbols.bindings[b])
+				waits[name] = waits[name] || p.nodes.kind[at] == eventlog.FrameReturn
+				under := p.nodes.parent[at]
+				for under != 0 && structural(p.nodes.kind[under]) && p.nodes.kind[under] != eventlog.FrameUpdate {
+					under = p.nodes.parent[under]
+				}
+				evaluated[name] = evaluated[name] || under != 0 && p.nodes.kind[under] == eventlog.FrameUpdate
+			}
+			for name, is := range waits {
+				if is && s.weight[i] > 0 {
+					cases[name] += s.weight[i]
+				}
+			}
+			for name, is := range evaluated {
+				if is && s.weight[i] > 0 {
+					thunks[name] += s.weight[i]
+				}
+			}
+		}
+		c := s.Costs(s)
+		gotCases, gotThunks := make(map[string]uint64), make(map[string]uint64)
+		made := uint64(0)
+		for _, r := range c.Rows {
+			if r.Cases > 0 {
+				gotCases[r.Name] += r.Cases
+			}
+			if r.Thunks > 0 {
+				gotThunks[r.Name] += r.Thunks
+			}
+			own += r.Own + r.Update + r.Apply
+			made += r.Made
+		}
+		if fmt.Sprint(gotCases) != fmt.Sprint(cases) || fmt.Sprint(gotThunks) != fmt.Sprint(thunks) {
+			t.Fatalf("seed %d:\ncases  %v\nwant   %v\nthunks %v\nwant   %v", seed, gotCases, cases, gotThunks, thunks)
+		}
+		if own > s.Total || made > s.Total {
+			t.Fatalf("seed %d: %d and %d of %d", seed, own, made, s.Total)
+		}
+	}
+}
