@@ -49,14 +49,20 @@ var levelPrefixes = []struct {
 	level Level
 }{{"binding:", LevelBinding}, {"module:", LevelModule}, {"package:", LevelPackage}, {"file:", LevelFile}, {"span:", LevelSpan}}
 
-// ParseCentrePattern reads [NAME=][LEVEL:]GLOB or @PRESET.
+// ParseCentrePattern reads [NAME=][LEVEL:]GLOB or @PRESET. What begins with \# or
+// \@ is a pattern that begins with # or @, which otherwise is a comment of a set or a
+// preset.
 func ParseCentrePattern(s string) (CentrePattern, error) {
 	var c CentrePattern
 	text := strings.TrimSpace(s)
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		return c, fmt.Errorf("cost centre %q has control characters", s)
 	}
-	if strings.HasPrefix(text, "@") {
+	escaped := strings.HasPrefix(text, `\#`) || strings.HasPrefix(text, `\@`)
+	if escaped { // no comment of a set, and no preset
+		text = text[1:]
+	}
+	if strings.HasPrefix(text, "@") && !escaped {
 		for r := PresetBindings; r < presets; r++ {
 			if text == presetNames[r] {
 				c.Preset = r
@@ -110,6 +116,9 @@ func (c CentrePattern) String() string {
 		b.WriteByte(' ') // cutName takes == for a part of an operator
 	}
 	b.WriteString(c.Glob)
+	if s := b.String(); strings.HasPrefix(s, "#") || strings.HasPrefix(s, "@") {
+		return `\` + s
+	}
 	return b.String()
 }
 

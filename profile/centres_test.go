@@ -86,9 +86,32 @@ func TestCentreSets(t *testing.T) {
 	}
 }
 
+// Names that begin as comments and presets do are saved and read as names.
+func TestSetOfOddNames(t *testing.T) {
+	var set CentreSet
+	for _, text := range []string{"#", "##", "#.<", `\@.`, `\@bindings`, "#x=Main.f", `\@y=Main.f`, `\\#`, "Main.#", `\#`} {
+		p, err := ParseCentrePattern(text)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if p.Preset != NoPreset {
+			t.Errorf("%q is a preset", text)
+		}
+		set.Patterns = append(set.Patterns, p)
+	}
+	if !glob(set.Patterns[4].Glob, "@bindings") || set.Patterns[5].Name != "#x" || set.Patterns[6].Name != "@y" {
+		t.Errorf("%+v", set.Patterns)
+	}
+	back, err := ParseCentreSet(set.Format())
+	if err != nil || !slices.Equal(back.Patterns, set.Patterns) {
+		t.Errorf("written as\n%s\nread as %+v, %v", set.Format(), back, err)
+	}
+}
+
 func FuzzCentreSet(f *testing.F) {
 	f.Add("ccview cost centres 1\nMain.*\nx=module:A\n@modules\n# no\n")
 	f.Add("ccview cost centres 2\n")
+	f.Add("ccview cost centres 1\n\\#a\n\\@b=c\n\\\\#\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		set, err := ParseCentreSet(text)
 		if err != nil {

@@ -25,6 +25,7 @@ type ccs struct {
 	save    string
 	prof    bool
 	dot     bool
+	svg     bool
 	stack   bool
 	costs   bool
 }
@@ -63,6 +64,7 @@ told as forced: its centre forced the thunk and need not have built it.
 	f.StringVar(&v.save, "save", "", "write the centres to `FILE`")
 	f.BoolVar(&v.prof, "prof", false, "print the layout of GHC's +RTS -p report")
 	f.BoolVar(&v.dot, "dot", false, "print the call graph of the centres for Graphviz")
+	f.BoolVar(&v.svg, "svg", false, "draw the call graph of the centres")
 	f.BoolVar(&v.stack, "stack", false, "print the most expensive cost-centre stack alone")
 	f.BoolVar(&v.costs, "costs", false, "print of what kinds bindings' costs are: ticky counters, and estimates from samples")
 	return c
@@ -102,6 +104,8 @@ func (v *ccs) run(c *cobra.Command, path string) error {
 		return v.report(s, centres, stacks, o)
 	case v.dot:
 		return text.Graph(v.stdout, s, s.CostCentres(centres, stacks), o)
+	case v.svg:
+		return text.GraphSVG(v.stdout, s, s.CostCentres(centres, stacks), o)
 	case v.stack:
 		return text.ExpensiveStack(v.stdout, s, s.CostCentres(centres, stacks), o)
 	case v.json():
@@ -118,13 +122,13 @@ func (v *ccs) centreFlags() (profile.CentreMode, profile.CentreSet, error) {
 		return 0, set, &wrongCall{err}
 	}
 	only := 0
-	for _, b := range []bool{v.prof, v.dot, v.stack, v.costs, v.format == "json" && !v.costs} {
+	for _, b := range []bool{v.prof, v.dot, v.svg, v.stack, v.costs, v.format == "json" && !v.costs} {
 		if b {
 			only++
 		}
 	}
 	if only > 1 {
-		return 0, set, wrong("choose one of --prof, --dot, --stack, --costs and --format json")
+		return 0, set, wrong("choose one of --prof, --dot, --svg, --stack, --costs and --format json")
 	}
 	if v.set != "" {
 		if set, err = readSet(v.set); err != nil {
