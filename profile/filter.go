@@ -92,8 +92,9 @@ func (q *samplePredicate) keep(c *chunk, i int) bool {
 // keptSites applies what of a filter looks at stacks.
 func (p *Profile) keptSites(f *Filter) []bool {
 	kept := make([]bool, len(p.sites))
+	cats := p.siteCategories()
 	for i := range kept {
-		kept[i] = keeps(f.Categories, p.siteCategory(p.sites[i]))
+		kept[i] = keeps(f.Categories, cats[i])
 	}
 	apply := func(re *regexp.Regexp, want bool) {
 		on := p.stackMatches(re)
@@ -222,4 +223,16 @@ func (p *Profile) siteCategory(s Site) eventlog.Category {
 		}
 	}
 	return eventlog.CategoryUnresolved
+}
+
+// siteCategories are the categories of all sites' leaves.
+func (p *Profile) siteCategories() []eventlog.Category {
+	c := &p.categories
+	c.once.Do(func() {
+		c.of = make([]eventlog.Category, len(p.sites))
+		for i := range c.of {
+			c.of[i] = min(p.siteCategory(p.sites[i]), eventlog.CategoryKernel)
+		}
+	})
+	return c.of
 }

@@ -309,7 +309,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-func generated(b *testing.B, samples, stacks int) []byte {
+func generated(b testing.TB, samples, stacks int) []byte {
 	b.Helper()
 	var buf bytes.Buffer
 	if err := logtest.Generate(&buf, samples, stacks, 1); err != nil {

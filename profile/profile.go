@@ -58,6 +58,12 @@ type Profile struct {
 	locs     []location // by place
 	noted    bool       // code of the log has source notes
 
+	scanned    scanned
+	categories struct {
+		once sync.Once
+		of   []eventlog.Category // by site
+	}
+
 	levels [levels]struct {
 		once  sync.Once
 		index *levelIndex

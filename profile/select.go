@@ -20,8 +20,8 @@ type Selection struct {
 	hide   func(item) bool
 	gone   []bool    // by place: merged into its caller; nil if none is
 	group  *grouping // nil if nothing is collapsed
-	weight []uint64  // by site
-	count  []uint64  // by site
+	weight []uint64  // by site; shared with other selections
+	count  []uint64  // by site; shared, too
 	leaf   []uint32  // by site: the node that bears the cost; 0 if none
 
 	grouped struct {
@@ -36,31 +36,27 @@ type Selection struct {
 	}
 }
 
-// Select applies a filter. It looks at each sample once; what the selection's
-// queries cost depends on the number of distinct stacks.
+// Select applies a filter. It looks at each sample at most once, and at none where
+// the filter chooses stacks alone; what the selection's queries cost depends on
+// the number of distinct stacks.
 func (p *Profile) Select(f Filter) *Selection {
 	s := &Selection{Profile: p, Filter: f, Event: f.Event - 1}
 	if s.Event < 0 || s.Event >= len(p.Events) {
 		s.Event = p.DefaultEvent()
 	}
-	s.weight = make([]uint64, len(p.sites))
-	s.count = make([]uint64, len(p.sites))
 	s.leaf = make([]uint32, len(p.sites))
 	if s.Event < 0 {
+		s.weight, s.count = make([]uint64, len(p.sites)), make([]uint64, len(p.sites))
 		return s
 	}
 	s.pred = p.predicate(&f, s.Event)
-	for _, c := range p.chunks {
-		for i := 0; i < c.n; i++ {
-			if s.pred.keep(c, i) {
-				site := c.site[i]
-				s.weight[site] = satAdd(s.weight[site], c.weight[i])
-				s.count[site]++
-				s.Total = satAdd(s.Total, c.weight[i])
-				s.Samples++
-			}
-		}
+	var sums *siteSums
+	if s.pred.ofStacks() {
+		sums = p.sums(s.Event).sift(s.pred.sites)
+	} else {
+		sums = p.sum(&s.pred)
 	}
+	s.weight, s.count, s.Total, s.Samples = sums.weight, sums.count, sums.total, sums.samples
 	if len(f.Hide) > 0 {
 		ms := make([]*matcher, len(f.Hide))
 		for i, re := range f.Hide {

@@ -16,6 +16,9 @@ type TimelineOptions struct {
 	// Mark, if not nil, is an element whose share of each bucket is wanted.
 	Mark  *ElementID
 	Level Level // of Mark
+	// Window, if not the zero Range, is the timeline's extent in place of the
+	// selection's range, which then does not matter.
+	Window Range
 }
 
 // Timeline is the selection over time, in buckets of equal length. The
@@ -49,7 +52,11 @@ type TimelineRow struct {
 // Timeline gives the selection over time.
 func (s *Selection) Timeline(o TimelineOptions) *Timeline {
 	p := s.Profile
-	t := &Timeline{From: s.Filter.Range.From, To: s.Filter.Range.To}
+	extent := s.Filter.Range
+	if o.Window != (Range{}) {
+		extent = o.Window
+	}
+	t := &Timeline{From: extent.From, To: extent.To}
 	if t.To == 0 || t.To > p.Duration {
 		t.To = p.Duration + 1
 	}
@@ -66,7 +73,6 @@ func (s *Selection) Timeline(o TimelineOptions) *Timeline {
 
 	var marked []bool
 	if o.Mark != nil {
-		t.Marked = make([]uint64, n)
 		marked = make([]bool, len(p.sites))
 		ix := s.index(o.Level)
 		for site, c := range s.count {
@@ -76,52 +82,21 @@ func (s *Selection) Timeline(o TimelineOptions) *Timeline {
 			}
 		}
 	}
-	cats := make([]eventlog.Category, len(p.sites))
-	for i := range cats {
-		cats[i] = min(p.siteCategory(p.sites[i]), eventlog.CategoryKernel)
+	cats := p.siteCategories()
+	if alloc := p.allocEvent(); alloc >= 0 {
+		q := s.pred
+		q.event = uint8(alloc)
+		g := p.gridOf(&q, &s.Filter, t.From, t.To, t.Step, n)
+		t.Allocated = g.rows(g.sums(s.pred.sites, cats), nil)
 	}
-	alloc := p.allocEvent()
-	if alloc >= 0 {
-		t.Allocated = make([]uint64, n)
-	}
-	allocPred := s.pred
-	allocPred.event = uint8(max(alloc, 0))
-
-	rows := make(map[uint32]*TimelineRow)
-	for _, c := range p.chunks {
-		for i := 0; i < c.n; i++ {
-			b := bucket(c.time[i])
-			if b < 0 {
-				continue
-			}
-			w := c.weight[i]
-			if alloc >= 0 && allocPred.keep(c, i) {
-				t.Allocated[b] = satAdd(t.Allocated[b], w)
-			}
-			if s.Event < 0 || !s.pred.keep(c, i) {
-				continue
-			}
-			t.Weight[b] = satAdd(t.Weight[b], w)
-			t.Samples[b]++
-			if marked != nil && marked[c.site[i]] {
-				t.Marked[b] = satAdd(t.Marked[b], w)
-			}
-			cp := uint32(c.cap[i])
-			r := rows[cp]
-			if r == nil {
-				r = &TimelineRow{Cap: cp}
-				rows[cp] = r
-			}
-			by := &r.ByCategory[cats[c.site[i]]]
-			if *by == nil {
-				*by = make([]uint64, n)
-			}
-			(*by)[b] = satAdd((*by)[b], w)
-			r.Weight = satAdd(r.Weight, w)
+	if s.Event >= 0 {
+		g := p.gridOf(&s.pred, &s.Filter, t.From, t.To, t.Step, n)
+		sums := g.sums(s.pred.sites, cats)
+		copy(t.Samples, sums.samples)
+		t.Weight = g.rows(sums, &t.Caps)
+		if marked != nil {
+			t.Marked = g.weights(s.pred.sites, marked, t.Weight)
 		}
-	}
-	for _, r := range rows {
-		t.Caps = append(t.Caps, *r)
 	}
 	slices.SortFunc(t.Caps, func(a, b TimelineRow) int { return cmp.Compare(a.Cap, b.Cap) })
 	for _, l := range p.Losses {

@@ -226,7 +226,10 @@ func (a *App) need() model.Need {
 	c := a.c
 	n := model.Need{
 		Event: c.Event, Stack: c.Stack.All(), Selected: c.Selected, File: c.File,
-		From: c.Window.From, To: c.Window.To, Cols: c.Window.Cols,
+		From: c.Window.From, To: c.Window.To,
+	}
+	if a.screen == 0 || a.screen == heapScreen { // those with a time axis
+		n.Cols = c.Window.Cols
 	}
 	a.screens[a.screen].Needs(&n)
 	return n

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"ccagent/profile"
 )
@@ -36,6 +37,7 @@ func NewEngine(p *profile.Profile) *Engine { return &Engine{p: p} }
 // cache keeps the latest values by key. It is small: a key is a whole screen's
 // part, and what users come back to is what they saw last.
 type cache[V any] struct {
+	mu   sync.Mutex
 	keys []string
 	vals []V
 }
@@ -43,6 +45,8 @@ type cache[V any] struct {
 const cacheSize = 8
 
 func (c *cache[V]) get(key string, make func() V) V {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if i := slices.Index(c.keys, key); i >= 0 {
 		k, v := c.keys[i], c.vals[i]
 		c.keys = append(slices.Delete(c.keys, i, i+1), k)
@@ -80,18 +84,25 @@ func (e *Engine) Compute(n Need) *Data {
 		base += " failed"
 	}
 	d.Summary = e.summary.get(base, func() *Summary { return e.summarise(sel) })
+	// The parts that look at all samples or stacks are computed side by side.
+	var parts sync.WaitGroup
+	if n.Cols > 0 && n.To > n.From {
+		parts.Go(func() {
+			d.Timeline = e.timeline.get(fmt.Sprint(base, n.Selected, n.From, n.To, n.Cols), func() *Timeline { return e.activity(n) })
+		})
+	}
+	if n.File != 0 && int(n.File) < e.p.Files() {
+		parts.Go(func() {
+			d.Source = e.source.get(fmt.Sprint(base, n.File), func() *Source { return e.file(sel, n.File) })
+			if n.Detail {
+				d.Line = e.line.get(fmt.Sprint(base, n.File, n.Line), func() *Line { return e.about(sel, d.Source, n.Line) })
+			}
+		})
+	}
+	defer parts.Wait()
 	d.Hot = e.hot.get(base, func() *Hot { return hot(sel) })
 	if n.Selected != NoKey {
 		d.Overlap = e.overlap.get(fmt.Sprint(base, n.Selected), func() map[Key]float64 { return overlap(sel, n.Selected) })
-	}
-	if n.Cols > 0 && n.To > n.From {
-		d.Timeline = e.timeline.get(fmt.Sprint(base, n.Selected, n.From, n.To, n.Cols), func() *Timeline { return e.activity(n) })
-	}
-	if n.File != 0 && int(n.File) < e.p.Files() {
-		d.Source = e.source.get(fmt.Sprint(base, n.File), func() *Source { return e.file(sel, n.File) })
-		if n.Detail {
-			d.Line = e.line.get(fmt.Sprint(base, n.File, n.Line), func() *Line { return e.about(sel, d.Source, n.Line) })
-		}
 	}
 	if n.Tree {
 		d.Tree = e.tree.get(fmt.Sprint(base, n.Invert), func() *Tree { return modelTree(sel, e.callTree(sel, base, n.Invert), n.Invert) })

@@ -16,12 +16,11 @@ func (e *Engine) activity(n Need) *Timeline {
 			ts = append(ts, t)
 		}
 	}
-	ts = append(ts, Transform{Op: OpRange, From: n.From, To: n.To})
 	sel, err := e.selection(n.Event, ts)
 	if err != nil {
 		return nil
 	}
-	o := profile.TimelineOptions{Buckets: n.Cols}
+	o := profile.TimelineOptions{Buckets: n.Cols, Window: profile.Range{From: n.From, To: n.To}}
 	if n.Selected != NoKey {
 		id := n.Selected.ID
 		o.Mark, o.Level = &id, n.Selected.Level

@@ -1,0 +1,314 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+
+	"ccagent/eventlog"
+)
+
+// grid is a window of time in buckets of equal length, and of each site what its
+// samples are, those of one bucket and capability together. It holds for every
+// choice of stacks: only another window, event or choice of threads needs another
+// look at the samples.
+type grid struct {
+	key     string
+	buckets int
+	caps    []uint32 // by a cell's cap
+	start   []int    // by site; its cells are start[site] to start[site+1]
+	cells   []gridCell
+	all     *gridSums
+}
+
+type gridCell struct {
+	weight uint64
+	count  uint32
+	bucket uint16
+	cap    uint16
+}
+
+// gridSums are a grid's cells added up.
+type gridSums struct {
+	samples []uint64 // by bucket
+	// weight is by capability (its place in the grid's caps), category and bucket;
+	// nil where no site of the category was added.
+	weight    [][Categories][]uint64
+	saturated bool // taking cells off again would not give what was before
+}
+
+// maxGrids is how many windows are remembered: that on screen and the one before,
+// for two events.
+const maxGrids = 4
+
+// gridOf gives a predicate's window in n buckets; what it says of sites is left to
+// the caller.
+func (p *Profile) gridOf(q *samplePredicate, f *Filter, from, to, step uint64, n int) *grid {
+	key := fmt.Sprint(q.event, from, to, n, f.Threads, f.TIDs, f.PIDs, f.Caps, f.CPUs)
+	l := &p.scanned
+	l.mu.Lock()
+	for i, g := range l.grids {
+		if g.key == key {
+			l.grids = append(append(l.grids[:i:i], l.grids[i+1:]...), g)
+			l.mu.Unlock()
+			return g
+		}
+	}
+	l.mu.Unlock()
+	g := p.newGrid(q, from, to, step, n)
+	g.key = key
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.grids) == maxGrids {
+		l.grids = l.grids[1:]
+	}
+	l.grids = append(l.grids[:len(l.grids):len(l.grids)], g)
+	return g
+}
+
+func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *grid {
+	window := *q
+	window.sites, window.rng = nil, Range{From: from, To: to}
+	var chunks []*chunk
+	if to > from {
+		chunks = p.within(window.rng)
+	}
+	bucket := func(t uint64) int { return min(int((t-from)/step), n-1) }
+
+	// Samples by bucket: which ones, as chunk and place in it. Chunks are counted
+	// side by side, and each knows then where to put its own.
+	k := workers(len(chunks)*chunkSize, 0)
+	counts := make([][]uint32, len(chunks))
+	parallel(k, len(chunks), func(_, i int) {
+		c := chunks[i]
+		counts[i] = make([]uint32, n)
+		for j := range c.n {
+			if window.keep(c, j) {
+				counts[i][bucket(c.time[j])]++
+			}
+		}
+	})
+	starts := make([]int, n+1)
+	for b := range n {
+		at := starts[b]
+		for i := range chunks {
+			had := counts[i][b]
+			counts[i][b] = uint32(at)
+			at += int(had)
+		}
+		starts[b+1] = at
+	}
+	order := make([]uint32, starts[n])
+	parallel(k, len(chunks), func(_, i int) {
+		c := chunks[i]
+		for j := range c.n {
+			if window.keep(c, j) {
+				b := bucket(c.time[j])
+				order[counts[i][b]] = uint32(i)*chunkSize + uint32(j)
+				counts[i][b]++
+			}
+		}
+	})
+
+	// Then the samples of a bucket that agree are made one.
+	k = workers(len(order), 8*len(p.sites))
+	slots := make([]gridSlots, k)
+	byBucket := make([][]gridEntry, n)
+	parallel(k, n, func(w, b int) {
+		s := &slots[w]
+		if s.head == nil {
+			s.head = make([]uint32, len(p.sites))
+		}
+		var out []gridEntry
+		s.next = s.next[:0]
+		for _, at := range order[starts[b]:starts[b+1]] {
+			c, j := chunks[at/chunkSize], at%chunkSize
+			site, cp := c.site[j], c.cap[j]
+			e := s.head[site]
+			for e != 0 && out[e-1].cap != cp {
+				e = s.next[e-1]
+			}
+			if e == 0 {
+				out = append(out, gridEntry{site: site, cap: cp})
+				s.next = append(s.next, s.head[site])
+				e = uint32(len(out))
+				s.head[site] = e
+			}
+			x := &out[e-1]
+			x.weight = satAdd(x.weight, c.weight[j])
+			x.count++
+		}
+		for i := range out {
+			s.head[out[i].site] = 0
+		}
+		byBucket[b] = out
+	})
+	return p.transpose(byBucket, n)
+}
+
+// gridEntry is what samples of a bucket have in common.
+type gridEntry struct {
+	weight uint64
+	count  uint32
+	site   uint32
+	cap    uint16
+}
+
+// transpose orders entries by site.
+func (p *Profile) transpose(byBucket [][]gridEntry, n int) *grid {
+	g := &grid{buckets: n, start: make([]int, len(p.sites)+1)}
+	caps := make(map[uint16]uint16)
+	for _, es := range byBucket {
+		for i := range es {
+			g.start[es[i].site+1]++
+			if _, ok := caps[es[i].cap]; !ok {
+				caps[es[i].cap] = uint16(len(g.caps))
+				g.caps = append(g.caps, uint32(es[i].cap))
+			}
+		}
+	}
+	for i := range p.sites {
+		g.start[i+1] += g.start[i]
+	}
+	g.cells = make([]gridCell, g.start[len(p.sites)])
+	next := slices.Clone(g.start)
+	for b, es := range byBucket {
+		for i := range es {
+			e := &es[i]
+			g.cells[next[e.site]] = gridCell{e.weight, e.count, uint16(b), caps[e.cap]}
+			next[e.site]++
+		}
+	}
+	g.all = g.empty()
+	cats := p.siteCategories()
+	for site := range p.sites {
+		g.add(g.all, site, cats[site])
+	}
+	for _, by := range g.all.weight {
+		for _, ws := range by {
+			g.all.saturated = g.all.saturated || slices.Contains(ws, ^uint64(0))
+		}
+	}
+	return g
+}
+
+func (g *grid) empty() *gridSums {
+	return &gridSums{samples: make([]uint64, g.buckets), weight: make([][Categories][]uint64, len(g.caps))}
+}
+
+func (g *grid) add(s *gridSums, site int, cat eventlog.Category) {
+	for i := g.start[site]; i < g.start[site+1]; i++ {
+		c := &g.cells[i]
+		s.samples[c.bucket] += uint64(c.count)
+		by := &s.weight[c.cap][cat]
+		if *by == nil {
+			*by = make([]uint64, g.buckets)
+		}
+		(*by)[c.bucket] = satAdd((*by)[c.bucket], c.weight)
+	}
+}
+
+func (g *grid) remove(s *gridSums, site int, cat eventlog.Category) {
+	for i := g.start[site]; i < g.start[site+1]; i++ {
+		c := &g.cells[i]
+		s.samples[c.bucket] -= uint64(c.count)
+		s.weight[c.cap][cat][c.bucket] -= c.weight
+	}
+}
+
+// sums adds up the sites that are kept; nil keeps all. The answer is not to be
+// changed. What is fewer, kept or left out, is looked at.
+func (g *grid) sums(keep []bool, cats []eventlog.Category) *gridSums {
+	if keep == nil {
+		return g.all
+	}
+	kept := 0
+	for site, ok := range keep {
+		if ok {
+			kept += g.start[site+1] - g.start[site]
+		}
+	}
+	out := g.empty()
+	if 2*kept <= len(g.cells) || g.all.saturated {
+		for site, ok := range keep {
+			if ok {
+				g.add(out, site, cats[site])
+			}
+		}
+		return out
+	}
+	copy(out.samples, g.all.samples)
+	for c := range out.weight {
+		for cat, ws := range g.all.weight[c] {
+			out.weight[c][cat] = slices.Clone(ws)
+		}
+	}
+	for site, ok := range keep {
+		if !ok {
+			g.remove(out, site, cats[site])
+		}
+	}
+	return out
+}
+
+// weights adds up the kept sites that are marked, by bucket; total is that of all
+// kept sites.
+func (g *grid) weights(keep, marked []bool, total []uint64) []uint64 {
+	cells := [2]int{}
+	for site, m := range marked {
+		if keep == nil || keep[site] {
+			cells[b2i(m)] += g.start[site+1] - g.start[site]
+		}
+	}
+	out := make([]uint64, g.buckets)
+	few := cells[1] <= cells[0] || g.all.saturated
+	for site, m := range marked {
+		if keep != nil && !keep[site] || m != few {
+			continue
+		}
+		for i := g.start[site]; i < g.start[site+1]; i++ {
+			c := &g.cells[i]
+			out[c.bucket] = satAdd(out[c.bucket], c.weight)
+		}
+	}
+	if !few {
+		for b := range out {
+			out[b] = total[b] - out[b]
+		}
+	}
+	return out
+}
+
+// rows gives sums' weight by bucket, and if asked to the rows of the capabilities
+// that have any.
+func (g *grid) rows(s *gridSums, caps *[]TimelineRow) []uint64 {
+	total := make([]uint64, g.buckets)
+	for c, by := range s.weight {
+		r := TimelineRow{Cap: g.caps[c]}
+		for cat, ws := range by {
+			sum := uint64(0)
+			for b, w := range ws {
+				total[b] = satAdd(total[b], w)
+				sum = satAdd(sum, w)
+			}
+			if sum > 0 {
+				r.ByCategory[cat] = ws
+				r.Weight = satAdd(r.Weight, sum)
+			}
+		}
+		if caps != nil && r.Weight > 0 {
+			*caps = append(*caps, r)
+		}
+	}
+	return total
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// gridSlots find the entries of a site: head by site and next by entry are one
+// more than an entry's place, 0 for none.
+type gridSlots struct{ head, next []uint32 }

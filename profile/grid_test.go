@@ -1,0 +1,135 @@
+package profile
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+
+	"ccagent/eventlog"
+)
+
+// slowTimeline looks at each sample in turn.
+func slowTimeline(s *Selection, o TimelineOptions) *Timeline {
+	p := s.Profile
+	from, to := o.Window.From, o.Window.To
+	if o.Window == (Range{}) {
+		from, to = s.Filter.Range.From, s.Filter.Range.To
+	}
+	if to == 0 || to > p.Duration {
+		to = p.Duration + 1
+	}
+	n := o.Buckets
+	t := &Timeline{From: from, To: to, Step: max(1, (to-from+uint64(n)-1)/uint64(n))}
+	t.Weight, t.Samples, t.Marked = make([]uint64, n), make([]uint64, n), make([]uint64, n)
+	rows := make(map[uint32]*TimelineRow)
+	q := s.pred
+	if o.Window != (Range{}) {
+		q.rng = o.Window
+	}
+	ix := s.index(o.Level)
+	for _, c := range p.chunks {
+		for i := range c.n {
+			if !q.keep(c, i) || c.time[i] < from || c.time[i] >= to {
+				continue
+			}
+			b := min(int((c.time[i]-from)/t.Step), n-1)
+			t.Weight[b] += c.weight[i]
+			t.Samples[b]++
+			ids, _ := s.leafElements(ix, int(c.site[i]))
+			if o.Mark != nil && slices.Contains(ids, *o.Mark) {
+				t.Marked[b] += c.weight[i]
+			}
+			r := rows[uint32(c.cap[i])]
+			if r == nil {
+				r = &TimelineRow{Cap: uint32(c.cap[i])}
+				rows[r.Cap] = r
+			}
+			cat := min(p.siteCategory(p.sites[c.site[i]]), eventlog.CategoryKernel)
+			if r.ByCategory[cat] == nil {
+				r.ByCategory[cat] = make([]uint64, n)
+			}
+			r.ByCategory[cat][b] += c.weight[i]
+			r.Weight += c.weight[i]
+		}
+	}
+	for _, cp := range sortedKeys(rows) {
+		t.Caps = append(t.Caps, *rows[cp])
+	}
+	return t
+}
+
+// The timeline by cells is that by samples, under every kind of filter, and so are
+// the selection's sums; many goroutines may ask at once.
+func TestTimelineByCells(t *testing.T) {
+	p, err := Load(bytes.NewReader(generated(t, 40_000, 500)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := p.Duration
+	filters := []Filter{
+		{}, {Focus: []*regexp.Regexp{regexp.MustCompile(`M1\d`)}}, {Ignore: []*regexp.Regexp{regexp.MustCompile(`M7\.f35\d`)}},
+		{Range: Range{end / 4, end / 2}}, {Threads: []uint64{3, 4, 5}}, {Caps: []uint32{1, 2}}, {CPUs: []uint32{0}},
+		{Hide: []*regexp.Regexp{regexp.MustCompile(`f7`)}, Caps: []uint32{3}, Range: Range{end / 3, 0}},
+	}
+	var wg sync.WaitGroup
+	for i, f := range filters {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			rnd := rand.New(rand.NewPCG(uint64(i), 1))
+			s := p.Select(f)
+			var weight, count uint64
+			for _, c := range p.chunks {
+				for j := range c.n {
+					if s.pred.keep(c, j) {
+						weight += c.weight[j]
+						count++
+					}
+				}
+			}
+			if weight != s.Total || count != s.Samples {
+				t.Errorf("filter %d: %d samples of %d, one by one %d of %d", i, s.Samples, s.Total, count, weight)
+			}
+			for range 12 {
+				o := TimelineOptions{Buckets: 1 + rnd.IntN(150), Level: Levels[rnd.IntN(len(Levels))]}
+				id := s.Hot(o.Level).Rows[rnd.IntN(len(s.Hot(o.Level).Rows))].Element.ID
+				o.Mark = &id
+				if rnd.IntN(2) == 0 {
+					a, b := rnd.Uint64N(end), rnd.Uint64N(end)
+					o.Window = Range{min(a, b), max(a, b) + 1}
+				}
+				got, want := s.Timeline(o), slowTimeline(s, o)
+				if !reflect.DeepEqual(got.Weight, want.Weight) || !reflect.DeepEqual(got.Samples, want.Samples) || !reflect.DeepEqual(got.Marked, want.Marked) {
+					t.Errorf("filter %d, %+v: the sums differ", i, o)
+				}
+				if len(got.Caps) != len(want.Caps) {
+					t.Errorf("filter %d, %+v: %d capabilities, want %d", i, o, len(got.Caps), len(want.Caps))
+					return
+				}
+				for k := range got.Caps {
+					g, w := got.Caps[k], want.Caps[k]
+					for c := range g.ByCategory {
+						if sumOf(w.ByCategory[c]) > 0 && !reflect.DeepEqual(g.ByCategory[c], w.ByCategory[c]) {
+							t.Errorf("filter %d, %+v: capability %d, category %d differ", i, o, g.Cap, c)
+						}
+					}
+					if g.Cap != w.Cap || g.Weight != w.Weight {
+						t.Errorf("filter %d, %+v: capability %d has %d, want %d of %d", i, o, g.Cap, g.Weight, w.Weight, w.Cap)
+					}
+				}
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+func sumOf(v []uint64) (sum uint64) {
+	for _, x := range v {
+		sum += x
+	}
+	return sum
+}

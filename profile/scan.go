@@ -1,0 +1,169 @@
+package profile
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// siteSums are weights and counts by site.
+type siteSums struct {
+	weight, count []uint64
+	total         uint64
+	samples       uint64
+}
+
+// sums are an event's by site over the whole log: what a selection needs that
+// chooses stacks alone, however many samples there are.
+func (p *Profile) sums(event int) *siteSums {
+	l := &p.scanned
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sums == nil {
+		l.sums = make(map[int]*siteSums)
+	}
+	s := l.sums[event]
+	if s == nil {
+		s = p.sum(&samplePredicate{event: uint8(event)})
+		l.sums[event] = s
+	}
+	return s
+}
+
+// scanned is what was once counted of all samples. A Profile may be used by any
+// number of goroutines.
+type scanned struct {
+	mu    sync.Mutex
+	sums  map[int]*siteSums
+	spans []Range // by chunk: first and last time in it
+	grids []*grid // the latest, the last one used last
+}
+
+// chunkSpans gives the times of each chunk, From ≤ t ≤ To.
+func (p *Profile) chunkSpans() []Range {
+	l := &p.scanned
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.spans == nil {
+		l.spans = make([]Range, len(p.chunks))
+		for i, c := range p.chunks {
+			r := Range{From: ^uint64(0)}
+			for _, t := range c.time[:c.n] {
+				r.From, r.To = min(r.From, t), max(r.To, t)
+			}
+			l.spans[i] = r
+		}
+	}
+	return l.spans
+}
+
+// within are the chunks that may have samples of a range.
+func (p *Profile) within(r Range) []*chunk {
+	if r == (Range{}) {
+		return p.chunks
+	}
+	var out []*chunk
+	for i, s := range p.chunkSpans() {
+		if s.To >= r.From && (r.To == 0 || s.From < r.To) {
+			out = append(out, p.chunks[i])
+		}
+	}
+	return out
+}
+
+// workers is the number of goroutines that a scan of so many samples is worth,
+// where each needs so many bytes of its own.
+func workers(samples, bytes int) int {
+	const worth, most = 1 << 18, 64 << 20
+	return max(1, min(runtime.GOMAXPROCS(0), samples/worth, most/max(1, bytes), 8))
+}
+
+// parallel calls f for 0 to n−1, on k goroutines that are told their number.
+func parallel(k, n int, f func(worker, i int)) {
+	if k <= 1 {
+		for i := range n {
+			f(0, i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for w := range k {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				f(w, i)
+			}
+		}()
+	}
+	wg.Wait()
+}
+
+// sum adds up what a predicate keeps, by site.
+func (p *Profile) sum(q *samplePredicate) *siteSums {
+	chunks := p.within(q.rng)
+	k := workers(len(chunks)*chunkSize, 16*len(p.sites))
+	parts := make([]siteSums, k)
+	for i := range parts {
+		parts[i] = siteSums{weight: make([]uint64, len(p.sites)), count: make([]uint64, len(p.sites))}
+	}
+	onlyEvent := q.ofEvent()
+	parallel(k, len(chunks), func(w, i int) {
+		s, c := &parts[w], chunks[i]
+		for j := range c.n {
+			if onlyEvent {
+				if c.event[j] != q.event {
+					continue
+				}
+			} else if !q.keep(c, j) {
+				continue
+			}
+			site := c.site[j]
+			s.weight[site] = satAdd(s.weight[site], c.weight[j])
+			s.count[site]++
+		}
+	})
+	out := &parts[0]
+	for i := 1; i < k; i++ {
+		for site, n := range parts[i].count {
+			if n > 0 {
+				out.weight[site] = satAdd(out.weight[site], parts[i].weight[site])
+				out.count[site] += n
+			}
+		}
+	}
+	for site, n := range out.count {
+		out.samples += n
+		out.total = satAdd(out.total, out.weight[site])
+	}
+	return out
+}
+
+// ofEvent reports whether a predicate asks for nothing but an event.
+func (q *samplePredicate) ofEvent() bool { return q.ofStacks() && q.sites == nil }
+
+// ofStacks reports whether a predicate asks for nothing but an event and stacks.
+func (q *samplePredicate) ofStacks() bool {
+	return q.rng == (Range{}) && q.threads == nil && len(q.caps)+len(q.cpus) == 0
+}
+
+// sift gives the sums of the sites that are kept. It does not change s.
+func (s *siteSums) sift(sites []bool) *siteSums {
+	if sites == nil {
+		return s
+	}
+	out := &siteSums{weight: make([]uint64, len(s.weight)), count: make([]uint64, len(s.count))}
+	for site, keep := range sites {
+		if keep && s.count[site] > 0 {
+			out.weight[site], out.count[site] = s.weight[site], s.count[site]
+			out.samples += s.count[site]
+			out.total = satAdd(out.total, s.weight[site])
+		}
+	}
+	return out
+}
