@@ -20,6 +20,10 @@ type TreeOptions struct {
 	AllFrames bool
 	// MaxDepth bounds the tree's depth; 0 means DefaultDepth, below 0 no bound.
 	MaxDepth int
+	// Least is the part of the selection below which callers are not told apart in
+	// an inverted tree: a node of less has deeper frames as its only child. Of many
+	// stacks an inverted tree is far larger than what it is made of.
+	Least float64
 }
 
 // DefaultDepth is deeper than a reader follows and not deeper than readers of
@@ -314,6 +318,9 @@ func (b *treeBuilder) missing(id int32, words [2]uint64) {
 // inverted builds the tree that has the leaves at the top from one that has
 // the roots there.
 func (b *treeBuilder) inverted() *treeBuilder {
+	if b.opts.Least > 0 {
+		return b.invertedLargest()
+	}
 	inv := newTreeBuilder(b.s, b.opts, 2*len(b.nodes))
 	for i := range b.nodes {
 		n := &b.nodes[i]
@@ -341,6 +348,70 @@ func (b *treeBuilder) inverted() *treeBuilder {
 			if t.limit {
 				break
 			}
+		}
+	}
+	return inv
+}
+
+// invertedLargest does so one level after another, for nodes that are large enough.
+func (b *treeBuilder) invertedLargest() *treeBuilder {
+	least := uint64(b.opts.Least * float64(b.s.Total))
+	inv := newTreeBuilder(b.s, b.opts, 1<<12)
+	// A stack that is under way: where its samples are, and the frame it is at.
+	type cursor struct{ leaf, at int32 }
+	type group struct {
+		node    int32
+		cursors []cursor
+	}
+	root := group{node: 0}
+	for i := range b.nodes {
+		n := &b.nodes[i]
+		if n.samples == 0 {
+			continue
+		}
+		r := &inv.nodes[0]
+		r.total = satAdd(r.total, n.self)
+		r.samples += n.samples
+		if i == 0 {
+			r.self = satAdd(r.self, n.self)
+			continue
+		}
+		root.cursors = append(root.cursors, cursor{int32(i), int32(i)})
+	}
+	for open := []group{root}; len(open) > 0; {
+		g := open[len(open)-1]
+		open = open[:len(open)-1]
+		below := make(map[int32][]cursor)
+		var order []int32
+		small := g.node != 0 && inv.nodes[g.node].total < least
+		for _, c := range g.cursors {
+			if c.at <= 0 {
+				continue // at the root: nobody calls it
+			}
+			n, frame := &b.nodes[c.leaf], b.nodes[c.at].frame
+			if small {
+				frame = frameDeeper
+			}
+			at := inv.child(g.node, frame)
+			t := &inv.nodes[at]
+			if t.depth == 1 {
+				t.self = satAdd(t.self, n.self)
+			}
+			t.total = satAdd(t.total, n.self)
+			t.samples += n.samples
+			if w, ok := b.words[c.at]; ok {
+				inv.missing(at, w)
+			}
+			if small || t.limit {
+				continue
+			}
+			if _, ok := below[at]; !ok {
+				order = append(order, at)
+			}
+			below[at] = append(below[at], cursor{c.leaf, b.nodes[c.at].parent})
+		}
+		for _, at := range order {
+			open = append(open, group{at, below[at]})
 		}
 	}
 	return inv

@@ -1,6 +1,7 @@
 package profile_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -172,5 +173,46 @@ func TestFrameStandsWhereItsBindingDoes(t *testing.T) {
 	f := tr.Nodes[h.Children[0]]
 	if h.Name != "A.h" || h.Frame.File != "" || f.Name != "A.f" || f.Frame.File != "A.hs" || f.Frame.Line != 7 {
 		t.Errorf("%s in %q, %s in %s:%d", h.Name, h.Frame.File, f.Name, f.Frame.File, f.Frame.Line)
+	}
+}
+
+// Leaving out the callers of small nodes changes nothing above them.
+func TestInvertedTreeOfTheLargest(t *testing.T) {
+	var log bytes.Buffer
+	if err := logtest.Generate(&log, 3000, 300, 5); err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.Load(&log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*profile.Selection{nbody(t).Select(profile.Filter{}), p.Select(profile.Filter{})} {
+		whole := draw(s.Tree(profile.TreeOptions{Invert: true}))
+		if d := cmp.Diff(whole, draw(s.Tree(profile.TreeOptions{Invert: true, Least: 1e-12}))); d != "" {
+			t.Errorf("with no least share the trees differ:\n%s", d)
+		}
+		const least = 0.02
+		large := func(tr *profile.Tree) (lines []string) {
+			var walk func(id int32, path string)
+			walk = func(id int32, path string) {
+				n := &tr.Nodes[id]
+				path += "/" + n.Name
+				lines = append(lines, fmt.Sprint(path, n.Self, n.Total, n.Samples))
+				for _, c := range n.Children {
+					if float64(n.Total) >= least*float64(s.Total) {
+						walk(c, path)
+					}
+				}
+			}
+			walk(0, "")
+			return lines
+		}
+		full, pruned := s.Tree(profile.TreeOptions{Invert: true}), s.Tree(profile.TreeOptions{Invert: true, Least: least})
+		if d := cmp.Diff(large(full), large(pruned)); d != "" {
+			t.Errorf("above the least share the trees differ:\n%s", d)
+		}
+		if len(whole) > 1000 && len(pruned.Nodes) > len(full.Nodes)/5 {
+			t.Errorf("%d of %d nodes are left", len(pruned.Nodes), len(full.Nodes))
+		}
 	}
 }

@@ -12,8 +12,14 @@ type Sandwich struct {
 	Callers, Callees *Tree
 }
 
+// leastInverted is the part of the samples below which the screen's inverted tree
+// does not tell callers apart.
+const leastInverted = 0.0001
+
 func (e *Engine) callTree(sel *profile.Selection, base string, invert bool) *profile.Tree {
-	return e.trees.get(base, invert, func() *profile.Tree { return sel.Tree(profile.TreeOptions{Invert: invert}) })
+	return e.trees.get(base, invert, func() *profile.Tree {
+		return sel.Tree(profile.TreeOptions{Invert: invert, Least: leastInverted})
+	})
 }
 
 // treePair keeps the latest call tree, each way round: they are large.
