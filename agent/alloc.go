@@ -3,136 +3,79 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"runtime"
+	"os"
+	"sync"
 
+	"ccagent/bpf"
 	"ccagent/eventlog"
-	"ccagent/symbolize/elffile"
+	"ccagent/perf"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	"golang.org/x/arch/x86/x86asm"
 )
 
-// AllocEvent is the sampling of allocation, in bytes: whenever a heap check has
-// found the nursery full, the stack of the code that wanted to allocate is
-// taken, with all bytes that its capability has allocated since the last time.
+// AllocEvent is the sampling of allocation, in bytes, by probes in the run-time
+// system: where a heap check finds the nursery full, where it goes on to the
+// nursery's next block, and where a large object is allocated. The ledger makes
+// weights of their samples.
 const AllocEvent = "alloc"
 
-// allocSymbols are the places in the run-time system that allocation sampling
-// needs, as module addresses.
-type allocSymbols struct {
-	// probe is the jump by which a heap check returns to the scheduler. The
-	// kernel emulates a jump, where it would single-step most others.
-	probe                uint64
-	enter                uint64 // stg_enter_info
-	cannedLo, cannedHigh uint64 // stg_ret_*_info
-}
-
-var (
-	errNoSymbols = errors.New("the run-time system has no symbol table to find the place of heap checks by; install the program unstripped")
-	errNoJump    = errors.New("stg_gc_noregs has no jump to stg_returnToSched; this GHC's heap checks are not known")
-)
-
-// maxSymbolBytes bounds the symbol tables that are read during a capture.
-const maxSymbolBytes = 512 << 20
-
-// findAllocSymbols looks into the module that holds the run-time system.
-func findAllocSymbols(mod *module) (*allocSymbols, error) {
-	if runtime.GOARCH != "amd64" {
-		return nil, fmt.Errorf("allocation sampling is not made for %s", runtime.GOARCH)
-	}
-	info, err := mod.file.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
-	}
-	f, err := elffile.Open(mod.file, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
-	}
-	symbols, err := f.Symbols(maxSymbolBytes)
-	if err != nil {
-		return nil, fmt.Errorf("read symbols of %s: %w", mod.path, err)
-	}
-	var check, scheduler elffile.Symbol
-	s := &allocSymbols{}
-	for _, sym := range symbols {
-		switch sym.Name {
-		case "stg_gc_noregs":
-			check = sym
-		case "stg_returnToSched":
-			scheduler = sym
-		case "stg_enter_info":
-			s.enter = sym.Addr
-		case "stg_ret_v_info", "stg_ret_p_info", "stg_ret_n_info", "stg_ret_f_info", "stg_ret_d_info", "stg_ret_l_info":
-			if s.cannedLo == 0 || sym.Addr < s.cannedLo {
-				s.cannedLo = sym.Addr
-			}
-			s.cannedHigh = max(s.cannedHigh, sym.Addr)
-		}
-	}
-	if check.Addr == 0 || scheduler.Addr == 0 {
-		return nil, errNoSymbols
-	}
-	if s.probe = findJump(f, check, scheduler.Addr); s.probe == 0 {
-		return nil, errNoJump
-	}
-	return s, nil
-}
-
-// findJump gives the address of the jump to target within a procedure, 0 if
-// there is none.
-func findJump(f *elffile.File, proc elffile.Symbol, target uint64) uint64 {
-	const maxProcedure = 4096
-	code := f.ReadAddr(proc.Addr, min(max(proc.Size, 512), maxProcedure))
-	for at := 0; at < len(code); {
-		inst, err := x86asm.Decode(code[at:], 64)
-		if err != nil {
-			return 0
-		}
-		if rel, ok := inst.Args[0].(x86asm.Rel); ok && inst.Op == x86asm.JMP &&
-			proc.Addr+uint64(at+inst.Len)+uint64(int64(rel)) == target {
-			return proc.Addr + uint64(at)
-		}
-		at += inst.Len
-	}
-	return 0
-}
-
-// fileOffset gives the place in the file of a module address.
-func (mod *module) fileOffset(addr uint64) (uint64, bool) {
-	for _, s := range mod.segments {
-		if addr >= s.Addr && addr < s.Addr+s.Filesz {
-			return addr - s.Addr + s.Offset, true
-		}
-	}
-	return 0, false
-}
-
-// allocProbes samples the allocation of every profiled Haskell process. A nil
-// one does nothing.
+// allocProbes samples the allocation of every profiled Haskell process. A nil one
+// does nothing.
 type allocProbes struct {
-	event   *grantedEvent
-	warn    func(string)
-	links   map[uint32]link.Link // by the image's generation
-	symbols map[*module]*allocSymbols
+	event    *grantedEvent
+	programs [bpf.AllocSites]*ebpf.Program
+	sampler  *bpf.Sampler
+	warn     func(string)
+	emit     func(*eventlog.Sample) error
+	images   map[uint32]*allocImage // by generation
+	sites    map[*module]*allocSites
 	// failed is why the event is not sampled; it is told once.
 	failed error
+
+	// Taking a probe out waits for the kernel's readers, a tenth of a second; so
+	// that and the windows have goroutines of their own.
+	background sync.WaitGroup
+	stop       chan struct{} // closed to end all windows
+
+	perHit float64 // ns, what a hit costs the target
+	cost   bpf.RunStats
 }
 
-func newAllocProbes(event *grantedEvent, warn func(string)) *allocProbes {
-	return &allocProbes{event: event, warn: warn, links: map[uint32]link.Link{}, symbols: map[*module]*allocSymbols{}}
+// allocImage is what is sampled of one process image.
+type allocImage struct {
+	im     *image
+	sites  *allocSites
+	exe    *link.Executable
+	memory *os.File // /proc/PID/mem; nil where it cannot be read
+	ledger *ledger
+	probes [bpf.AllocSites]*probe // nil where there is no place for one
+
+	words   uint64           // allocated, as last read
+	readAt  uint64           // when, ns
+	rate    float64          // bytes a second
+	polls   int              // that told something
+	account bpf.AllocAccount // as last read
+	// final is what the process has said, at its end, to have allocated.
+	final uint64
 }
 
-// find looks for the places in the image's run-time system, which its layout
-// has to tell the walker. Nil if they cannot be found.
-func (a *allocProbes) find(im *image) *allocSymbols {
+func newAllocProbes(event *grantedEvent, programs [bpf.AllocSites]*ebpf.Program, s *bpf.Sampler, warn func(string)) *allocProbes {
+	return &allocProbes{event: event, programs: programs, sampler: s, warn: warn, stop: make(chan struct{}),
+		images: map[uint32]*allocImage{}, sites: map[*module]*allocSites{}, perHit: defaultHitCost}
+}
+
+// find looks for the places in the image's run-time system, which its layout has
+// to tell the walker. Nil if they cannot be found.
+func (a *allocProbes) find(im *image) *allocSites {
 	if a == nil || im.rts == nil || a.failed != nil {
 		return nil
 	}
-	if s, known := a.symbols[im.rts]; known {
+	if s, known := a.sites[im.rts]; known {
 		return s
 	}
-	s, err := findAllocSymbols(im.rts)
-	a.symbols[im.rts] = s
+	s, err := findAllocSites(im.rts)
+	a.sites[im.rts] = s
 	if err != nil {
 		a.fail(err)
 	}
@@ -144,47 +87,170 @@ func (a *allocProbes) fail(err error) {
 	a.warn(fmt.Sprintf("event %s is not available: %v; the other events go on", AllocEvent, err))
 }
 
-// attach puts the probe into an image's process, once.
-func (a *allocProbes) attach(im *image) {
+// attach puts the probes into an image's process, once.
+func (a *allocProbes) attach(im *image) error {
 	s := a.find(im)
-	if s == nil || a.links[im.generation] != nil {
-		return
+	if s == nil || a.images[im.generation] != nil {
+		return nil
 	}
-	offset, ok := im.rts.fileOffset(s.probe)
-	if !ok {
-		a.fail(errNoJump)
-		return
+	if err := a.sampler.OpenAccount(im.generation); err != nil {
+		return err
 	}
 	// By the file that is held open: whatever the path names by now.
 	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", im.rts.file.Fd()))
-	if err == nil {
-		a.links[im.generation], err = exe.Uprobe("", a.event.program, &link.UprobeOptions{Address: offset, PID: int(im.pid)})
-	}
 	if err != nil {
-		delete(a.links, im.generation)
-		a.fail(fmt.Errorf("put a probe into the program: %w", err))
+		a.fail(fmt.Errorf("read the program for probes: %w", err))
+		return nil
+	}
+	ai := &allocImage{im: im, sites: s, exe: exe}
+	ai.memory, _ = os.Open(fmt.Sprintf("/proc/%d/mem", im.pid))
+	var atStart map[uint16]uint64
+	if !im.fromStart {
+		atStart, _ = ai.readWords()
+	}
+	ai.ledger = newLedger(im.fromStart, atStart)
+	a.images[im.generation] = ai
+	for site := range ai.probes {
+		offset, ok := im.rts.fileOffset(s.probes[site])
+		if s.probes[site] == 0 || !ok {
+			continue
+		}
+		ai.probes[site] = &probe{site: bpf.AllocSite(site), attach: func() (link.Link, error) {
+			return exe.Uprobe("", a.programs[site], &link.UprobeOptions{Address: offset, PID: int(im.pid)})
+		}}
+	}
+	if err := ai.placeFirst(); err != nil {
+		a.fail(fmt.Errorf("put a probe into the program: %w; the kernel needs CONFIG_UPROBE_EVENTS", err))
+		return a.drop(im)
+	}
+	return nil
+}
+
+// placeFirst places the probes that are to be there from the beginning. That of
+// blocks waits until it is known how often it would be hit.
+func (ai *allocImage) placeFirst() error {
+	var errs [bpf.AllocSites]error
+	var wait sync.WaitGroup // each takes the kernel some milliseconds
+	for site, p := range ai.probes {
+		if p != nil && p.site != bpf.SiteBlock {
+			wait.Go(func() { errs[site] = p.place(0) })
+		}
+	}
+	wait.Wait()
+	for site, err := range errs {
+		if err != nil && site != int(bpf.SiteNursery) {
+			ai.probes[site] = nil
+		}
+	}
+	return errs[bpf.SiteNursery]
+}
+
+// weigh gives a sample's weight; 0 for one that is not to be recorded.
+func (a *allocProbes) weigh(im *image, s *perf.Sample) uint64 {
+	ai := a.images[im.generation]
+	if ai == nil || ai.probes[s.Site] == nil {
+		return 0
+	}
+	h := hit{site: bpf.AllocSite(s.Site), capability: s.Capability, time: s.Time, words: s.Total, large: s.Large}
+	return ai.ledger.weigh(&h, ai.probes[s.Site].at(s.Time), ai.probes[bpf.SiteLarge].at(s.Time))
+}
+
+// remember keeps a sample that was written.
+func (a *allocProbes) remember(im *image, s *eventlog.Sample) {
+	if ai := a.images[im.generation]; ai != nil {
+		ai.ledger.remember(s)
 	}
 }
 
-// drop removes the probe of an image that has ended.
-func (a *allocProbes) drop(im *image) {
-	if a == nil || a.links[im.generation] == nil {
+// ending takes in what a process says, at its end, to have allocated.
+func (a *allocProbes) ending(im *image, words uint64) {
+	if a == nil {
 		return
 	}
-	a.links[im.generation].Close() // the kernel removed it with the process
-	delete(a.links, im.generation)
+	if ai := a.images[im.generation]; ai != nil {
+		ai.final = max(ai.final, words)
+	}
 }
 
-func (a *allocProbes) Close() error {
+// drop removes the probes of an image that has ended, and accounts for its last
+// bytes.
+func (a *allocProbes) drop(im *image) error {
+	if a == nil || a.images[im.generation] == nil {
+		return nil
+	}
+	ai := a.images[im.generation]
+	delete(a.images, im.generation)
+	err := a.settle(ai)
+	for _, p := range ai.probes {
+		if p != nil {
+			p.remove(&a.background) // the kernel removed it with the process
+		}
+	}
+	if ai.memory != nil {
+		ai.memory.Close()
+	}
+	return errors.Join(err, a.sampler.CloseAccount(im.generation))
+}
+
+// settle gives what an image has allocated and no sample was given to its last
+// samples.
+func (a *allocProbes) settle(ai *allocImage) error {
+	words := ai.final
+	if words == 0 {
+		ai.poll()
+		words = ai.words
+	}
+	for _, s := range ai.ledger.settle(words) {
+		s.PID = ai.im.pid
+		s.Event = a.event.def.Index
+		if err := a.emit(&s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleAll does so for every image that is still sampled, at a capture's end.
+func (a *allocProbes) settleAll() error {
 	if a == nil {
 		return nil
 	}
 	var err error
-	for _, l := range a.links {
-		err = errors.Join(err, l.Close())
+	for _, ai := range a.images {
+		err = errors.Join(err, a.settle(ai))
 	}
-	a.links = nil
 	return err
+}
+
+// forgetRecent is called when a new log begins.
+func (a *allocProbes) forgetRecent() {
+	if a == nil {
+		return
+	}
+	for _, ai := range a.images {
+		ai.ledger.forgetRecent()
+	}
+}
+
+// Close takes all probes out, and waits for that.
+func (a *allocProbes) Close() error {
+	if a == nil {
+		return nil
+	}
+	close(a.stop)
+	for _, ai := range a.images {
+		for _, p := range ai.probes {
+			if p != nil {
+				p.remove(&a.background)
+			}
+		}
+		if ai.memory != nil {
+			ai.memory.Close()
+		}
+	}
+	a.images = nil
+	a.background.Wait()
+	return nil
 }
 
 // grantAlloc grants allocation sampling for now; whether the program allows it

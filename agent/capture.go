@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/perf"
+
+	"github.com/cilium/ebpf"
 )
 
 // pollInterval is how often the ring buffer is emptied. At 1000 samples a
@@ -35,18 +38,21 @@ type capture struct {
 	log    *eventlog.Writer
 	start  uint64 // CLOCK_MONOTONIC at log time 0, ns
 
-	events    []grantedEvent
-	timeline  [bpf.RTSGroups]bool // groups of probes that were asked for
-	sampler   *bpf.Sampler
-	statsOn   func() error
-	sampled   []*perf.Sampled
-	samples   *perf.Samples
-	sideBand  *perf.SideBand
-	processes *processes
-	stacks    *stacks
-	centres   *centreStacks
-	rotation  rotation
-	seen      *seenAddresses
+	events   []grantedEvent
+	timeline [bpf.RTSGroups]bool // groups of probes that were asked for
+	sampler  *bpf.Sampler
+	// allocPrograms run at the probes of allocation, if that is sampled.
+	allocPrograms [bpf.AllocSites]*ebpf.Program
+	statsOn       func() error
+	sampled       []*perf.Sampled
+	samples       *perf.Samples
+	sideBand      *perf.SideBand
+	processes     *processes
+	stacks        *stacks
+	centres       *centreStacks
+	budget        *budget
+	rotation      rotation
+	seen          *seenAddresses
 
 	labels          map[threadKey]string // as last written
 	batch           []perf.Sample
@@ -57,6 +63,9 @@ type capture struct {
 	walks           histogram // what each sample took in the walker
 	begun           time.Time // when the target was let run
 	targetCPUBefore uint64    // CPU time that an attached target had used, ns
+	eventSamples    uint64    // samples of events, those of allocation left out
+	drained         uint64    // CPU time of handling samples, ns
+	warned          []string  // before there was a log
 	sum             Summary
 }
 
@@ -80,7 +89,7 @@ func Run(ctx context.Context, stop <-chan struct{}, opts Options) (_ *Summary, e
 	}
 	reason, captureErr := c.follow()
 	if c.target.child != nil && reason == eventlog.EndFailed {
-		c.opts.Warn(fmt.Sprintf("%v; the program runs on unobserved", captureErr))
+		c.warn(fmt.Sprintf("%v; the program runs on unobserved", captureErr))
 	}
 	err = errors.Join(captureErr, c.finish(ctx, reason, captureErr))
 	if reason != eventlog.EndInterrupted {
@@ -107,7 +116,7 @@ func (c *capture) prepare() (err error) {
 	}
 	for _, g := range c.events {
 		if g.def.Fallback != "" {
-			c.opts.Warn(fmt.Sprintf("%s is sampled in place of %s: %s", g.def.Granted, g.def.Requested, g.def.Fallback))
+			c.warn(fmt.Sprintf("%s is sampled in place of %s: %s", g.def.Granted, g.def.Requested, g.def.Fallback))
 		}
 	}
 	if c.opts.PID != 0 {
@@ -168,11 +177,14 @@ func (c *capture) createLog() error {
 	c.sum.Log = path
 	c.start = monotonic()
 	c.log = eventlog.NewWriter(c.file, nil)
-	rts, err := newRTSProbes(c.timeline, c.sampler, c.emitOn, c.opts.Warn)
+	if err := c.logWarnings(); err != nil {
+		return err
+	}
+	rts, err := newRTSProbes(c.timeline, c.sampler, c.emitOn, c.warn)
 	if err != nil {
 		return explainBPF(err)
 	}
-	c.processes = newProcesses(c.sampler, c.emit, c.opts.Warn, c.allocProbes(), rts, c.who)
+	c.processes = newProcesses(c.sampler, c.emit, c.warn, c.allocProbes(), rts, c.who)
 	return nil
 }
 
@@ -217,7 +229,9 @@ func (c *capture) openEvents() error {
 func (c *capture) allocProbes() *allocProbes {
 	for i := range c.events {
 		if c.events[i].def.Requested == AllocEvent {
-			return newAllocProbes(&c.events[i], c.opts.Warn)
+			a := newAllocProbes(&c.events[i], c.allocPrograms, c.sampler, c.warn)
+			a.emit = c.settled
+			return a
 		}
 	}
 	return nil
@@ -275,14 +289,20 @@ func (c *capture) emitOn(time uint64, cap int, e eventlog.Event) error {
 
 // follow captures until something ends it.
 func (c *capture) follow() (eventlog.EndReason, error) {
+	// CPU time is told by thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	flushed := c.begun
 	for {
-		ended, err := c.target.EndedWithin(pollInterval)
+		ended, err := c.target.EndedWithin(c.pace())
 		if err != nil {
 			return eventlog.EndFailed, err
 		}
 		if err := c.drain(); err != nil {
 			return eventlog.EndFailed, fmt.Errorf("capture: %w", err)
+		}
+		if err := c.regulate(); err != nil {
+			return eventlog.EndFailed, fmt.Errorf("keep the budget: %w", err)
 		}
 		if t := time.Now(); t.Sub(flushed) >= flushInterval {
 			flushed = t

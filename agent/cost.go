@@ -25,14 +25,14 @@ func (c *capture) measureCost() (*eventlog.AgentCost, error) {
 		return nil, fmt.Errorf("read own CPU time: %w", err)
 	}
 	c.sum.AgentCPU = time.Duration(ru.Utime.Nano() + ru.Stime.Nano() + c.processes.tables.cpu.Load())
-	runs, ns, err := c.sampler.RunStats()
+	events, probes, err := c.sampler.RunStats()
 	if err != nil {
 		return nil, err
 	}
+	runs, ns := events.Runs+probes.Runs, events.Ns+probes.Ns
 	c.sum.BPFRuns, c.sum.BPFTime = runs, time.Duration(ns)
-	if used, ok := cpuTime(c.target.PID); ok {
-		c.sum.TargetCPU = time.Duration(used - min(used, c.targetCPUBefore))
-	}
+	c.sum.ProbeHits, c.sum.ProbeTime = probes.Runs, time.Duration(float64(probes.Runs)*c.budget.trap)
+	c.targetCPU()
 	c.sum.WalkMedian = time.Duration(c.walks.quantile(0.5))
 	c.sum.WalkP99 = time.Duration(c.walks.quantile(0.99))
 	return &eventlog.AgentCost{

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,8 @@ func (c *capture) drain() error {
 	if err := c.processes.takeTables(0); err != nil {
 		return err
 	}
+	before := threadCPU()
+	defer func() { c.drained += threadCPU() - before }()
 	for {
 		more, err := c.drainBatch()
 		if err != nil || !more {
@@ -90,8 +93,16 @@ func (c *capture) sample(s *perf.Sample) error {
 			return err
 		}
 	}
-	if s.Record == bpf.RecordCCS {
+	switch {
+	case s.Record == bpf.RecordCCS:
 		return c.centres.told(im, &s.Stack, c.emitNow)
+	case s.Record == bpf.RecordAllocated:
+		c.processes.alloc.ending(im, s.Total)
+		return nil
+	case s.Site != 0:
+		if s.Period = c.processes.alloc.weigh(im, s); s.Period == 0 {
+			return nil
+		}
 	}
 	if s.Record == bpf.RecordTicky {
 		c.processes.ticky.take(im, s.Frames)
@@ -116,12 +127,25 @@ func (c *capture) sample(s *perf.Sample) error {
 	if err != nil {
 		return err
 	}
-	return c.emit(s.Time, &eventlog.Sample{
+	sample := &eventlog.Sample{
 		Event: uint32(s.Event), CPU: s.Cpu, PID: s.Pid, TID: s.Tid,
 		Capability: uint32(s.Capability), TSO: s.Tso, Weight: s.Period, Node: node,
 		Stop: eventlog.StopReason(s.Stop), Flags: eventlog.SampleFlags(s.Flags),
 		SkippedWords: s.SkippedWords, FoldedFrames: s.FoldedFrames, Centres: centres,
-	})
+	}
+	if s.Site != 0 {
+		c.processes.alloc.remember(im, sample)
+	}
+	return c.emit(s.Time, sample)
+}
+
+// settled writes a sample that stands for the last bytes of a process.
+func (c *capture) settled(s *eventlog.Sample) error {
+	e := &c.sum.Events[s.Event]
+	e.Samples++
+	e.Weight += s.Weight
+	c.sum.Samples++
+	return c.emit(now, s)
 }
 
 // maxLabels bounds the remembered thread labels.
@@ -150,6 +174,9 @@ func (c *capture) countSample(im *image, s *perf.Sample) error {
 	e.Samples++
 	e.Weight += s.Period
 	c.sum.Samples++
+	if s.Site == 0 {
+		c.eventSamples++
+	}
 	c.walks.add(uint64(s.WalkNs))
 	switch stop := eventlog.StopReason(s.Stop); {
 	case stop == eventlog.StopNoHaskell || stop == eventlog.StopNoUserContext:
@@ -218,6 +245,9 @@ func (c *capture) account() error {
 		return err
 	}
 	if err := c.emit(now, cost); err != nil {
+		return err
+	}
+	if err := errors.Join(c.logOverhead(), c.logWarnings()); err != nil {
 		return err
 	}
 	probes, err := c.processes.rts.account()

@@ -27,6 +27,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	logWorks := cause == nil
 	if logWorks {
 		try("capture", c.drain())
+		try("write log", c.processes.alloc.settleAll())
 		try("finish timeline", c.processes.rts.finish(monotonic()))
 		try("write log", c.account())
 		logWorks = len(errs) == 0

@@ -79,17 +79,17 @@ func (c *capture) warnAboutBinary(im *image, assumed bool) {
 	exe := &im.exe.binary
 	switch {
 	case im.exe.why != nil:
-		c.opts.Warn(fmt.Sprintf("%v; its code will have no names", im.exe.why))
+		c.warn(fmt.Sprintf("%v; its code will have no names", im.exe.why))
 	case !exe.GHC && im.rts == nil:
-		c.opts.Warn(fmt.Sprintf("%s is not a Haskell program compiled by GHC: only its C code is sampled", im.exe.path))
+		c.warn(fmt.Sprintf("%s is not a Haskell program compiled by GHC: only its C code is sampled", im.exe.path))
 	case assumed:
-		c.opts.Warn(fmt.Sprintf("GHC version %q is not one that is known: its stacks are walked by the newest known layout", exe.GHCVersion))
+		c.warn(fmt.Sprintf("GHC version %q is not one that is known: its stacks are walked by the newest known layout", exe.GHCVersion))
 	}
 	switch {
 	case !exe.GHC:
 	case !exe.HasSymtab:
-		c.opts.Warn(fmt.Sprintf("%s is stripped: code without debug information will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.exe.path))
+		c.warn(fmt.Sprintf("%s is stripped: code without debug information will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.exe.path))
 	case !exe.HasNotes:
-		c.opts.Warn(fmt.Sprintf("%s has no source notes: names will be those of compiled code; build it with ghc -g3 (ccagent doctor %s tells how)", im.exe.path, im.exe.path))
+		c.warn(fmt.Sprintf("%s has no source notes: names will be those of compiled code; build it with ghc -g3 (ccagent doctor %s tells how)", im.exe.path, im.exe.path))
 	}
 }

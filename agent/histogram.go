@@ -6,6 +6,7 @@ import "math/bits"
 type histogram struct {
 	counts [64 * 8]uint64
 	total  uint64
+	sum    uint64
 }
 
 func bucketOf(ns uint64) int {
@@ -29,6 +30,7 @@ func bucketMiddle(b int) uint64 {
 func (h *histogram) add(ns uint64) {
 	h.counts[bucketOf(ns)]++
 	h.total++
+	h.sum += ns
 }
 
 // quantile is the duration that a fraction q of all does not exceed, 0 when

@@ -17,9 +17,12 @@ type Options struct {
 	Rate         perf.Rate
 	Duration     time.Duration // 0 = until the target ends
 	KernelStacks bool
-	EmbedSource  bool
-	MaxFrames    int
-	User         string // run, own and trace as this user; empty for the invoking one
+	// MaxOverhead bounds what measuring takes, as a part of the target's CPU
+	// time; 0 is no bound.
+	MaxOverhead float64
+	EmbedSource bool
+	MaxFrames   int
+	User        string // run, own and trace as this user; empty for the invoking one
 
 	// Rotate begins a new log when one has reached so many bytes; 0 never does.
 	// Keep is how many of them are kept; 0 keeps all.
@@ -66,7 +69,11 @@ type Summary struct {
 	AgentCPU   time.Duration
 	BPFRuns    uint64
 	BPFTime    time.Duration // 0 where the kernel does not tell
-	TargetCPU  time.Duration // 0 where it could not be had
+	// ProbeHits counts the hits of allocation probes, ProbeTime what they cost
+	// outside BPF.
+	ProbeHits uint64
+	ProbeTime time.Duration
+	TargetCPU time.Duration // 0 where it could not be had
 	// WalkMedian and WalkP99 are what one sample took in the walker.
 	WalkMedian, WalkP99 time.Duration
 	// Haskell is set when a Haskell run-time system was seen.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"slices"
 
 	"ccagent/bpf"
@@ -16,9 +17,9 @@ type image struct {
 	exe        *module
 	rts        *module // the module that holds GHC's run-time system, nil if none
 	layout     bpf.ProcessLayout
-	walked     bool          // the walker knows the layout
-	fromStart  bool          // watched from its first instruction
-	alloc      *allocSymbols // nil unless its allocation is sampled
+	walked     bool        // the walker knows the layout
+	fromStart  bool        // watched from its first instruction
+	alloc      *allocSites // nil unless its allocation is sampled
 	exited     bool
 	refreshed  uint64 // when /proc/PID/maps was last read for an unknown address, ns
 }
@@ -88,15 +89,20 @@ func (im *image) deriveLayout() (assumed, ok bool) {
 		return false, false
 	}
 	b := &im.rts.binary
+	thin := im.layout.Thin
 	im.layout, assumed = bpf.HeapLayout(b.GHCVersion, b.Profiled(), b.Threaded())
 	im.layout.Generation = im.generation
-	if im.fromStart {
-		im.layout.FromStart = 1
-	}
+	im.layout.Thin = thin
 	if a := im.alloc; a != nil {
 		bias := im.biasOf(im.rts)
 		im.layout.EnterInfo = a.enter + bias
 		im.layout.CannedLo, im.layout.CannedHi = a.cannedLo+bias, a.cannedHigh+bias
+		if a.capabilities != 0 && a.nCapabilities != 0 {
+			im.layout.Capabilities, im.layout.N_capabilities = a.capabilities+bias, a.nCapabilities+bias
+			if a.capabilitiesInPlace {
+				im.layout.CapabilitiesInPlace = 1
+			}
+		}
 	}
 	var ranges int
 	for _, m := range im.mappings {
@@ -221,10 +227,9 @@ func (ps *processes) tellWalker(im *image) error {
 	if err := ps.sampler.SetLayout(im.pid, im.layout); err != nil {
 		return err
 	}
-	ps.alloc.attach(im)
 	ps.ticky.attach(im)
 	ps.rts.attach(im)
-	return nil
+	return ps.alloc.attach(im)
 }
 
 // apply takes in what the side band told.
@@ -244,9 +249,8 @@ func (ps *processes) apply(c perf.Change) error {
 			return err
 		}
 		if old := ps.images[c.PID]; old != nil {
-			ps.alloc.drop(old)
 			ps.ticky.drop(old)
-			if err := ps.rts.drop(old, time); err != nil {
+			if err := errors.Join(ps.alloc.drop(old), ps.rts.drop(old, time)); err != nil {
 				return err
 			}
 		}
@@ -274,9 +278,8 @@ func (ps *processes) apply(c perf.Change) error {
 			return nil
 		}
 		im.exited = true
-		ps.alloc.drop(im)
 		ps.ticky.drop(im)
-		if err := ps.rts.drop(im, time); err != nil {
+		if err := errors.Join(ps.alloc.drop(im), ps.rts.drop(im, time)); err != nil {
 			return err
 		}
 		if err := ps.sampler.Forget(c.PID); err != nil {

@@ -80,6 +80,7 @@ func (c *capture) rotate() error {
 	c.file, c.sum.Log, c.log = file, path, eventlog.NewWriter(file, nil)
 	c.stacks = newStacks()
 	c.centres.forgetWritten()
+	c.processes.alloc.forgetRecent()
 	for _, d := range r.defined {
 		if err := c.log.Write(d.time, eventlog.NoCap, d.ev); err != nil {
 			return err

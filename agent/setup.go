@@ -55,16 +55,18 @@ func (c *capture) loadSampler() error {
 	if stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME); err == nil {
 		c.statsOn = stats.Close
 	}
+	c.budget = newBudget(c.opts.MaxOverhead)
 	for i := range c.events {
-		load := c.sampler.EventProgram
 		if c.events[i].def.Requested == AllocEvent {
-			load = c.sampler.AllocationProgram
+			if c.allocPrograms, err = c.sampler.AllocationPrograms(i); err != nil {
+				return explainBPF(err)
+			}
+			c.budget.calibrate()
+			continue
 		}
-		prog, err := load(i)
-		if err != nil {
+		if c.events[i].program, err = c.sampler.EventProgram(i); err != nil {
 			return explainBPF(err)
 		}
-		c.events[i].program = prog
 	}
 	if c.samples, err = perf.NewSamples(c.sampler.Ring()); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -39,6 +40,9 @@ const (
 	RecordLabel  = uint8(samplerRecordTypeRECORD_LABEL)
 	RecordCCS    = uint8(samplerRecordTypeRECORD_CCS)
 	RecordTicky  = uint8(samplerRecordTypeRECORD_TICKY)
+	// RecordAllocated tells, in SampleHeader.Total, what a process that ends has
+	// allocated.
+	RecordAllocated = uint8(samplerRecordTypeRECORD_ALLOCATED)
 )
 
 // Limits and encodings of C's record.h that no BTF type carries. A test holds
@@ -87,8 +91,10 @@ type Sampler struct {
 	spec     *ebpf.CollectionSpec
 	maps     samplerMaps
 	unwind   *unwindTables
-	walks    *ebpf.Memory // one a CPU for events, then one a CPU for probes
-	programs []*ebpf.Program
+	walks    *ebpf.Memory    // one a CPU for events, then one a CPU for probes
+	programs []*ebpf.Program // of events
+	probes   []*ebpf.Program // of allocation
+	others   []*ebpf.Program
 	epoch    uint32 // of layouts and regions
 }
 
@@ -123,26 +129,30 @@ func Load(c Config) (*Sampler, error) {
 	if s.unwind, err = newUnwindTables(&s.maps); err != nil {
 		return nil, errors.Join(err, s.maps.Close())
 	}
+	if err := s.SetKeep(1); err != nil {
+		return nil, errors.Join(err, s.maps.Close())
+	}
 	return s, nil
 }
 
 // EventProgram loads the program that runs at the overflows of the event of
 // that index. The sampler owns it.
 func (s *Sampler) EventProgram(event int) (*ebpf.Program, error) {
-	return s.program(samplerProgOnEvent, event)
-}
-
-// AllocationProgram loads the program that runs where a thread returns to the
-// scheduler from a failed heap check, in the target's own code. The sampler
-// owns it.
-func (s *Sampler) AllocationProgram(event int) (*ebpf.Program, error) {
-	return s.program(samplerProgOnNurseryFull, event)
+	p, err := s.program(samplerProgOnEvent, event)
+	if err == nil {
+		s.programs = append(s.programs, p)
+	}
+	return p, err
 }
 
 // ShutdownProgram loads the program that reads ticky counters where a run-time
 // system shuts down. The sampler owns it.
 func (s *Sampler) ShutdownProgram() (*ebpf.Program, error) {
-	return s.program(samplerProgOnShutdown, 0)
+	p, err := s.program(samplerProgOnShutdown, 0)
+	if err == nil {
+		s.others = append(s.others, p)
+	}
+	return p, err
 }
 
 func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {
@@ -178,16 +188,16 @@ func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {
 		samplerMapWalks:         s.maps.Walks,
 		samplerMapThreads:       s.maps.Threads,
 		samplerMapLabels:        s.maps.Labels,
-		samplerMapAllocated:     s.maps.Allocated,
+		samplerMapAllocAccounts: s.maps.AllocAccounts,
+		samplerMapControl:       s.maps.Control,
+		samplerMapCarried:       s.maps.Carried,
 		samplerMapToldStacks:    s.maps.ToldStacks,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("load sampler program: %w", err)
 	}
 	defer loaded.Close()
-	prog := loaded.DetachProgram(name)
-	s.programs = append(s.programs, prog)
-	return prog, nil
+	return loaded.DetachProgram(name), nil
 }
 
 // Ring is the ring buffer that records arrive in.
@@ -230,6 +240,7 @@ type Stats struct {
 	Samples  uint64 // programs run
 	RingFull uint64 // records lost because the ring buffer was full
 	Nested   uint64 // samples not taken, because one was being taken on that CPU
+	Thinned  uint64 // samples not taken by SetKeep; their weight is in others
 }
 
 // Stats gives the counts of every possible CPU.
@@ -249,29 +260,41 @@ func (s *Sampler) Stats() ([]Stats, error) {
 		to.Samples += count.Samples
 		to.RingFull += count.RingFull
 		to.Nested += count.Nested
+		to.Thinned += count.Thinned
 	}
 	return stats, nil
 }
 
-// RunStats gives how often the programs ran and for how long altogether, in
-// ns. They are 0 unless the kernel's BPF statistics are enabled.
-func (s *Sampler) RunStats() (runs, ns uint64, err error) {
-	for _, p := range s.programs {
+// RunStats is how often programs ran, and for how long altogether. It is 0 unless
+// the kernel's BPF statistics are enabled.
+type RunStats struct{ Runs, Ns uint64 }
+
+// RunStats tells of the programs of events and of those at allocation probes.
+func (s *Sampler) RunStats() (events, probes RunStats, err error) {
+	if events, err = runStats(s.programs); err != nil {
+		return events, probes, err
+	}
+	probes, err = runStats(s.probes)
+	return events, probes, err
+}
+
+func runStats(programs []*ebpf.Program) (r RunStats, err error) {
+	for _, p := range programs {
 		st, err := p.Stats()
 		if err != nil {
-			return 0, 0, fmt.Errorf("read BPF run time: %w", err)
+			return r, fmt.Errorf("read BPF run time: %w", err)
 		}
-		runs += st.RunCount
-		ns += uint64(st.Runtime)
+		r.Runs += st.RunCount
+		r.Ns += uint64(st.Runtime)
 	}
-	return runs, ns, nil
+	return r, nil
 }
 
 // Close unloads everything. Programs that events still hold stay until those
 // are closed.
 func (s *Sampler) Close() error {
 	err := s.maps.Close()
-	for _, p := range s.programs {
+	for _, p := range slices.Concat(s.programs, s.probes, s.others) {
 		err = errors.Join(err, p.Close())
 	}
 	return err

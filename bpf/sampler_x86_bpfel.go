@@ -13,11 +13,22 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type samplerCapabilityKey struct {
-	_          structs.HostLayout
-	Capability uint32
-	Generation uint32
+type samplerAllocAccount struct {
+	_     structs.HostLayout
+	Large uint64
+	Hits  [4]uint64
+	Skip  [4]uint32
 }
+
+type samplerAllocSite uint32
+
+const (
+	samplerAllocSiteSITE_NONE    samplerAllocSite = 0
+	samplerAllocSiteSITE_NURSERY samplerAllocSite = 1
+	samplerAllocSiteSITE_BLOCK   samplerAllocSite = 2
+	samplerAllocSiteSITE_LARGE   samplerAllocSite = 3
+	samplerAllocSiteALLOC_SITES  samplerAllocSite = 4
+)
 
 type samplerCcsKey struct {
 	_          structs.HostLayout
@@ -67,29 +78,31 @@ const (
 )
 
 type samplerProcessLayout struct {
-	_              structs.HostLayout
-	TextLo         [2]uint64
-	TextHi         [2]uint64
-	EnterInfo      uint64
-	CannedLo       uint64
-	CannedHi       uint64
-	Generation     uint32
-	TsoStackobj    uint16
-	TsoId          uint16
-	StackSize      uint16
-	StackSp        uint16
-	StackFirst     uint16
-	Header         uint16
-	TaskIncall     uint16
-	TsoLabel       uint16
-	TotalAllocated uint16
-	FromStart      uint16
-	TsoCccs        uint16
-	TsoRead        uint16
-	TickyEntries   uint16
-	Padding        [2]uint16
-	_              [6]byte
-	TickyHead      uint64
+	_                   structs.HostLayout
+	TextLo              [2]uint64
+	TextHi              [2]uint64
+	EnterInfo           uint64
+	CannedLo            uint64
+	CannedHi            uint64
+	Capabilities        uint64
+	N_capabilities      uint64
+	Generation          uint32
+	TsoStackobj         uint16
+	TsoId               uint16
+	StackSize           uint16
+	StackSp             uint16
+	StackFirst          uint16
+	Header              uint16
+	TaskIncall          uint16
+	TsoLabel            uint16
+	TotalAllocated      uint16
+	TsoCccs             uint16
+	TsoRead             uint16
+	TickyEntries        uint16
+	CapabilitiesInPlace uint16
+	Padding             uint16
+	TickyHead           uint64
+	Thin                [4]uint32
 }
 
 type samplerProcessRegions struct {
@@ -111,10 +124,11 @@ type samplerProcessRegions struct {
 type samplerRecordType uint32
 
 const (
-	samplerRecordTypeRECORD_SAMPLE samplerRecordType = 0
-	samplerRecordTypeRECORD_LABEL  samplerRecordType = 1
-	samplerRecordTypeRECORD_CCS    samplerRecordType = 2
-	samplerRecordTypeRECORD_TICKY  samplerRecordType = 3
+	samplerRecordTypeRECORD_SAMPLE    samplerRecordType = 0
+	samplerRecordTypeRECORD_LABEL     samplerRecordType = 1
+	samplerRecordTypeRECORD_CCS       samplerRecordType = 2
+	samplerRecordTypeRECORD_TICKY     samplerRecordType = 3
+	samplerRecordTypeRECORD_ALLOCATED samplerRecordType = 4
 )
 
 type samplerSampleFlags uint32
@@ -135,6 +149,8 @@ type samplerSampleHeader struct {
 	Tso          uint64
 	SkippedWords uint64
 	Ccs          uint64
+	Total        uint64
+	Large        uint64
 	Pid          uint32
 	Tid          uint32
 	Cpu          uint32
@@ -146,7 +162,13 @@ type samplerSampleHeader struct {
 	Flags        uint16
 	Stop         uint8
 	Record       uint8
-	Padding      [2]uint8
+	Site         uint8
+	Padding      uint8
+}
+
+type samplerSamplingControl struct {
+	_    structs.HostLayout
+	Keep uint32
 }
 
 type samplerStopReason uint32
@@ -306,7 +328,7 @@ type samplerWalk struct {
 		Walk     uint16
 		Position uint16
 	}
-	_ [32]byte
+	_ [48]byte
 }
 
 type samplerWalkStats struct {
@@ -314,13 +336,16 @@ type samplerWalkStats struct {
 	Samples  uint64
 	RingFull uint64
 	Nested   uint64
+	Thinned  uint64
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	samplerMapAllocated       = "allocated"
+	samplerMapAllocAccounts   = "alloc_accounts"
+	samplerMapCarried         = "carried"
+	samplerMapControl         = "control"
 	samplerMapLabels          = "labels"
 	samplerMapLayouts         = "layouts"
 	samplerMapRegions         = "regions"
@@ -331,10 +356,14 @@ const (
 	samplerMapUnwindRows      = "unwind_rows"
 	samplerMapUnwindRules     = "unwind_rules"
 	samplerMapWalks           = "walks"
+	samplerProgOnBlockFull    = "on_block_full"
 	samplerProgOnEvent        = "on_event"
+	samplerProgOnLargeObject  = "on_large_object"
 	samplerProgOnNurseryFull  = "on_nursery_full"
+	samplerProgOnProgramEnd   = "on_program_end"
 	samplerProgOnShutdown     = "on_shutdown"
 	samplerVarCpus            = "cpus"
+	samplerVarEmitAllocSite   = "emit_alloc_site"
 	samplerVarEmitCcsRecord   = "emit_ccs_record"
 	samplerVarEmitCcsWhy      = "emit_ccs_why"
 	samplerVarEmitFrameKind   = "emit_frame_kind"
@@ -391,8 +420,11 @@ type samplerSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerProgramSpecs struct {
+	OnBlockFull   *ebpf.ProgramSpec `ebpf:"on_block_full"`
 	OnEvent       *ebpf.ProgramSpec `ebpf:"on_event"`
+	OnLargeObject *ebpf.ProgramSpec `ebpf:"on_large_object"`
 	OnNurseryFull *ebpf.ProgramSpec `ebpf:"on_nursery_full"`
+	OnProgramEnd  *ebpf.ProgramSpec `ebpf:"on_program_end"`
 	OnShutdown    *ebpf.ProgramSpec `ebpf:"on_shutdown"`
 }
 
@@ -400,7 +432,9 @@ type samplerProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
-	Allocated     *ebpf.MapSpec `ebpf:"allocated"`
+	AllocAccounts *ebpf.MapSpec `ebpf:"alloc_accounts"`
+	Carried       *ebpf.MapSpec `ebpf:"carried"`
+	Control       *ebpf.MapSpec `ebpf:"control"`
 	Labels        *ebpf.MapSpec `ebpf:"labels"`
 	Layouts       *ebpf.MapSpec `ebpf:"layouts"`
 	Regions       *ebpf.MapSpec `ebpf:"regions"`
@@ -418,6 +452,7 @@ type samplerMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerVariableSpecs struct {
 	Cpus            *ebpf.VariableSpec `ebpf:"cpus"`
+	EmitAllocSite   *ebpf.VariableSpec `ebpf:"emit_alloc_site"`
 	EmitCcsRecord   *ebpf.VariableSpec `ebpf:"emit_ccs_record"`
 	EmitCcsWhy      *ebpf.VariableSpec `ebpf:"emit_ccs_why"`
 	EmitFrameKind   *ebpf.VariableSpec `ebpf:"emit_frame_kind"`
@@ -452,7 +487,9 @@ func (o *samplerObjects) Close() error {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
-	Allocated     *ebpf.Map `ebpf:"allocated"`
+	AllocAccounts *ebpf.Map `ebpf:"alloc_accounts"`
+	Carried       *ebpf.Map `ebpf:"carried"`
+	Control       *ebpf.Map `ebpf:"control"`
 	Labels        *ebpf.Map `ebpf:"labels"`
 	Layouts       *ebpf.Map `ebpf:"layouts"`
 	Regions       *ebpf.Map `ebpf:"regions"`
@@ -467,7 +504,9 @@ type samplerMaps struct {
 
 func (m *samplerMaps) Close() error {
 	return _SamplerClose(
-		m.Allocated,
+		m.AllocAccounts,
+		m.Carried,
+		m.Control,
 		m.Labels,
 		m.Layouts,
 		m.Regions,
@@ -486,6 +525,7 @@ func (m *samplerMaps) Close() error {
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerVariables struct {
 	Cpus            *ebpf.Variable `ebpf:"cpus"`
+	EmitAllocSite   *ebpf.Variable `ebpf:"emit_alloc_site"`
 	EmitCcsRecord   *ebpf.Variable `ebpf:"emit_ccs_record"`
 	EmitCcsWhy      *ebpf.Variable `ebpf:"emit_ccs_why"`
 	EmitFrameKind   *ebpf.Variable `ebpf:"emit_frame_kind"`
@@ -504,15 +544,21 @@ type samplerVariables struct {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerPrograms struct {
+	OnBlockFull   *ebpf.Program `ebpf:"on_block_full"`
 	OnEvent       *ebpf.Program `ebpf:"on_event"`
+	OnLargeObject *ebpf.Program `ebpf:"on_large_object"`
 	OnNurseryFull *ebpf.Program `ebpf:"on_nursery_full"`
+	OnProgramEnd  *ebpf.Program `ebpf:"on_program_end"`
 	OnShutdown    *ebpf.Program `ebpf:"on_shutdown"`
 }
 
 func (p *samplerPrograms) Close() error {
 	return _SamplerClose(
+		p.OnBlockFull,
 		p.OnEvent,
+		p.OnLargeObject,
 		p.OnNurseryFull,
+		p.OnProgramEnd,
 		p.OnShutdown,
 	)
 }

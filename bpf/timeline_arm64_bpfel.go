@@ -14,29 +14,31 @@ import (
 )
 
 type timelineProcessLayout struct {
-	_              structs.HostLayout
-	TextLo         [2]uint64
-	TextHi         [2]uint64
-	EnterInfo      uint64
-	CannedLo       uint64
-	CannedHi       uint64
-	Generation     uint32
-	TsoStackobj    uint16
-	TsoId          uint16
-	StackSize      uint16
-	StackSp        uint16
-	StackFirst     uint16
-	Header         uint16
-	TaskIncall     uint16
-	TsoLabel       uint16
-	TotalAllocated uint16
-	FromStart      uint16
-	TsoCccs        uint16
-	TsoRead        uint16
-	TickyEntries   uint16
-	Padding        [2]uint16
-	_              [6]byte
-	TickyHead      uint64
+	_                   structs.HostLayout
+	TextLo              [2]uint64
+	TextHi              [2]uint64
+	EnterInfo           uint64
+	CannedLo            uint64
+	CannedHi            uint64
+	Capabilities        uint64
+	N_capabilities      uint64
+	Generation          uint32
+	TsoStackobj         uint16
+	TsoId               uint16
+	StackSize           uint16
+	StackSp             uint16
+	StackFirst          uint16
+	Header              uint16
+	TaskIncall          uint16
+	TsoLabel            uint16
+	TotalAllocated      uint16
+	TsoCccs             uint16
+	TsoRead             uint16
+	TickyEntries        uint16
+	CapabilitiesInPlace uint16
+	Padding             uint16
+	TickyHead           uint64
+	Thin                [4]uint32
 }
 
 type timelineRtsCounts struct {

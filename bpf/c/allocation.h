@@ -52,17 +52,48 @@ static long unwrap_allocation(u32 i, void *context)
 	return 1;
 }
 
-// walk_allocation walks the stack of a thread whose heap check has found the
-// nursery full. There Sp is at a frame that the check has pushed.
-INLINE void walk_allocation(struct walker *k)
+// walk_top walks from the frame on top of an allocating thread's stack. The record
+// begins with the code that wanted to allocate. False if that was not found.
+INLINE bool walk_top(struct walker *k)
 {
 	struct walk *w = k->walk;
 	w->found = 0;
+	bpf_loop(4, unwrap_allocation, k, 0);
+	if (!w->found)
+		return false;
+	walk_from_top(k);
+	return true;
+}
+
+// walk_allocation walks the stack of a thread whose heap check has failed. There
+// Sp is at a frame that the check has pushed.
+INLINE void walk_allocation(struct walker *k)
+{
+	struct walk *w = k->walk;
 	w->header.stop = STOP_NO_HASKELL;
 	if (!enter_haskell(k, w->unwind.reg[DWARF_BASE], w->unwind.reg[DWARF_STG_SP]))
 		return;
 	w->header.stop = STOP_TOP_AMBIGUOUS;
-	bpf_loop(4, unwrap_allocation, k, 0);
-	if (w->found)
-		walk_from_top(k);
+	walk_top(k);
+}
+
+// walk_large walks the stack of a thread that is in the RTS's allocateMightFail.
+// Where Haskell code called it, by a primitive operation, the record is of that
+// code alone: what lies between is the same for all.
+INLINE void walk_large(struct walker *k)
+{
+	struct walk *w = k->walk;
+	struct unwind *u = &w->unwind;
+	push_frame(w, FRAME_PC, u->pc);
+	bpf_loop(MAX_C_FRAMES, unwind_frame, k, 0);
+	u32 frames = w->frame_count;
+	w->header.stop = STOP_NO_HASKELL;
+	if (w->outcome != OUTCOME_HASKELL && w->outcome != OUTCOME_UNCOVERED)
+		return;
+	if (!enter_haskell(k, u->reg[DWARF_BASE], u->reg[DWARF_STG_SP]))
+		return;
+	w->frame_count = 0;
+	w->header.stop = STOP_TOP_AMBIGUOUS;
+	if (!walk_top(k))
+		w->frame_count = frames;
 }

@@ -75,6 +75,9 @@ enum record_type {
 	RECORD_CCS,
 	// Ticky counters, in place of frames: frame_count words of ticky_record.
 	RECORD_TICKY,
+	// What a process that ends has allocated, in words, in the header's total.
+	// No frames.
+	RECORD_ALLOCATED,
 };
 
 // A ticky counter. Names are addresses.
@@ -86,6 +89,17 @@ struct ticky_record {
 	u64 allocated; // bytes of such closures that were allocated
 	u64 name, kinds;
 	u64 padding;
+};
+
+// alloc_site says where in the run-time system an allocation probe is. Its
+// samples tell no weight but counts since the process's start; user space makes
+// weights of them.
+enum alloc_site {
+	SITE_NONE = 0, // no allocation probe
+	SITE_NURSERY,  // a heap check has used up the nursery
+	SITE_BLOCK,    // a heap check has used up a block, and gone on to the next
+	SITE_LARGE,    // a large object is being allocated
+	ALLOC_SITES,
 };
 
 // ccs_why says what is known of a cost-centre stack.
@@ -115,6 +129,8 @@ struct sample_header {
 	u64 tso;    // Haskell thread id, 0 if none is known
 	u64 skipped_words; // of the stack, where a FRAME_SKIPPED stands
 	u64 ccs; // address of the running cost-centre stack, 0 if there is none
+	u64 total; // at allocation probes: words that the capability has allocated
+	u64 large; // at allocation probes: bytes of large objects that were seen
 	u32 pid;
 	u32 tid;
 	u32 cpu;
@@ -126,7 +142,8 @@ struct sample_header {
 	u16 flags;
 	u8 stop;
 	u8 record; // enum record_type
-	u8 padding[2];
+	u8 site; // enum alloc_site
+	u8 padding;
 };
 
 // What the walker must know of a process; keyed by process id.
@@ -139,6 +156,8 @@ struct process_layout {
 	// stg_enter_info, and the range of the stg_ret_*_info; 0 if not known.
 	u64 enter_info;
 	u64 canned_lo, canned_hi;
+	// The RTS's variables of these names; 0 if not known.
+	u64 capabilities, n_capabilities;
 	u32 generation; // differs for every program image; keys the info-table cache
 	u16 tso_stackobj;
 	u16 tso_id;
@@ -149,25 +168,35 @@ struct process_layout {
 	u16 task_incall; // Task.incall
 	u16 tso_label;	 // 0 before GHC 9.6
 	u16 total_allocated; // Capability.total_allocated, from BaseReg
-	u16 from_start;	 // the process was watched from its beginning
 	u16 tso_cccs;	 // StgTSO.prof.cccs; 0 but in the profiling way
 	u16 tso_read;	 // bytes of a TSO, through the last field that every sample uses
 	u16 ticky_entries; // StgEntCounter.entry_count
-	u16 padding[2];
+	u16 capabilities_in_place; // the variable is the array, not its address
+	u16 padding;
 	u64 ticky_head;	 // where the list of ticky counters begins; 0 if there is none
+	// One in so many hits of an allocation probe is sampled, on average.
+	u32 thin[ALLOC_SITES];
 };
+
+// What the allocation probes of a program image have counted.
+struct alloc_account {
+	u64 large; // bytes of large objects
+	u64 hits[ALLOC_SITES];
+	u32 skip[ALLOC_SITES]; // hits until the next sample
+};
+
+// How densely to sample; set by user space while sampling.
+struct sampling_control {
+	u32 keep; // an overflow is sampled if a random number is not above this
+};
+
+#define MAX_EVENTS 64
 
 // What is remembered of an OS thread that was seen running Haskell code.
 struct thread_state {
 	u64 task; // the RTS's Task of the thread; fixed for its life
 	u32 generation;
 	u32 padding;
-};
-
-// A capability of a program image.
-struct capability_key {
-	u32 capability;
-	u32 generation;
 };
 
 // A Haskell thread of a program image.
@@ -239,4 +268,5 @@ struct walk_stats {
 	u64 samples;
 	u64 ring_full;
 	u64 nested; // not taken because another was being taken on that CPU
+	u64 thinned; // not taken by sampling_control; their weight is in others
 };

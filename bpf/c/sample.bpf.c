@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// on_event runs at every overflow of a sampled event, in the interrupt;
-// on_nursery_full where a heap check returns to the scheduler. Each sends one
-// record to user space.
+// on_event runs at every overflow of a sampled event, in the interrupt; the
+// programs in alloc_probes.h run where the target allocates. Each sends one record
+// to user space.
 
 #include "kernel.h"
 #include "record.h"
@@ -76,6 +76,7 @@ const enum frame_kind *emit_frame_kind __attribute__((unused));
 const enum stop_reason *emit_stop_reason __attribute__((unused));
 const enum record_type *emit_record_type __attribute__((unused));
 const enum sample_flags *emit_sample_flags __attribute__((unused));
+const enum alloc_site *emit_alloc_site __attribute__((unused));
 const enum ccs_why *emit_ccs_why __attribute__((unused));
 const struct ccs_record *emit_ccs_record __attribute__((unused));
 const struct ticky_record *emit_ticky_record __attribute__((unused));
@@ -92,13 +93,28 @@ struct {
 	__type(value, struct process_layout);
 } layouts SEC(".maps");
 
-// The words that each capability had allocated when that was last looked at.
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct capability_key);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u32); // generation
+	__type(value, struct alloc_account);
+} alloc_accounts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct sampling_control);
+} control SEC(".maps");
+
+// The weight of an event's samples that were not taken, for the next that is.
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MAX_EVENTS);
+	__type(key, u32);
 	__type(value, u64);
-} allocated SEC(".maps");
+} carried SEC(".maps");
 
 // One a CPU for events, then one a CPU for probes: a probe in user code can be
 // interrupted by an event.
@@ -274,8 +290,30 @@ INLINE void begin_sample(struct walk *w, u32 cpu)
 	current_ids(h);
 	h->cpu = cpu;
 	h->event = event_index;
+	h->site = SITE_NONE;
 	if (UNLIKELY(w->pid != h->pid || w->known_in != w->epoch))
 		learn_process(w);
+}
+
+// passed_over decides whether an overflow is to be sampled. If not, its weight is
+// kept for the next that is; if so, *carry is what has been kept. The choice is
+// random, so that it depends on nothing that the program does.
+INLINE bool passed_over(u64 weight, u64 *carry)
+{
+	u32 zero = 0, event = event_index & (MAX_EVENTS - 1);
+	struct sampling_control *c = bpf_map_lookup_elem(&control, &zero);
+	if (!c || c->keep == ~0U)
+		return false;
+	u64 *kept = bpf_map_lookup_elem(&carried, &event);
+	if (!kept)
+		return false;
+	if (bpf_get_prandom_u32() > c->keep) {
+		*kept += weight;
+		return true;
+	}
+	*carry = *kept;
+	*kept = 0;
+	return false;
 }
 
 SEC("perf_event")
@@ -285,9 +323,14 @@ int on_event(struct perf_event_context *ctx)
 	struct walk *w = bpf_map_lookup_elem(&walks, &cpu);
 	if (!w)
 		return 0;
+	u64 carry = 0;
+	if (passed_over(ctx->sample_period, &carry)) {
+		w->stats.thinned++;
+		return 0;
+	}
 	begin_sample(w, cpu);
 	w->stats.samples++;
-	w->header.period = ctx->sample_period;
+	w->header.period = ctx->sample_period + carry;
 
 	if (REGS_IN_USER(&ctx->regs)) {
 		begin_unwind(&w->unwind, &ctx->regs);
@@ -313,61 +356,7 @@ int on_event(struct perf_event_context *ctx)
 	return 0;
 }
 
-// newly_allocated gives the bytes that the capability has allocated since it was
-// last asked, 0 the first time unless the process was watched from its start.
-INLINE u64 newly_allocated(struct walk *w, u64 base)
-{
-	struct capability_key key = {.generation = w->layout.generation};
-	u64 total;
-	if (READ_USER(&key.capability, sizeof(key.capability), base + BASE_CAPABILITY_NO) ||
-	    READ_USER(&total, sizeof(total), base + w->layout.total_allocated))
-		return 0;
-	u64 *before = bpf_map_lookup_elem(&allocated, &key);
-	u64 since = before ? *before : w->layout.from_start ? 0 : total;
-	if (bpf_map_update_elem(&allocated, &key, &total, 0) || total < since)
-		return 0;
-	return 8 * (total - since);
-}
-
-INLINE void sample_allocation(struct regs *ctx, struct walk *w, u32 cpu)
-{
-	u64 why;
-	begin_sample(w, cpu);
-	if (!w->haskell)
-		return;
-	begin_unwind(&w->unwind, ctx);
-	u64 base = w->unwind.reg[DWARF_BASE];
-	// Threads also return here for a context switch, or a stack that is full.
-	if (READ_USER(&why, sizeof(why), base + BASE_RET) || why != HEAP_OVERFLOW)
-		return;
-	w->header.period = newly_allocated(w, base);
-	if (w->header.period == 0)
-		return;
-	w->stats.samples++;
-	struct walker k = {.walk = w};
-	walk_allocation(&k);
-	w->header.ccs = running_ccs(&k);
-	emit(w);
-	tell_stacks(w);
-}
-
-SEC("uprobe")
-int on_nursery_full(struct regs *ctx)
-{
-	u32 cpu = bpf_get_smp_processor_id(), walk = cpus + cpu;
-	struct walk *w = bpf_map_lookup_elem(&walks, &walk);
-	if (!w)
-		return 0;
-	// The thread can be preempted here by one that comes here too.
-	if (w->busy) {
-		w->stats.nested++;
-		return 0;
-	}
-	w->busy = 1;
-	sample_allocation(ctx, w, cpu);
-	w->busy = 0;
-	return 0;
-}
+#include "alloc_probes.h"
 
 struct ticky_walk {
 	struct walk *walk;

@@ -33,6 +33,7 @@ type captureFlags struct {
 	quiet           bool
 	symbolizeMemory string
 	symbolizeTime   time.Duration
+	maxOverhead     float64
 }
 
 func (f *captureFlags) register(cmd *cobra.Command) {
@@ -42,6 +43,7 @@ func (f *captureFlags) register(cmd *cobra.Command) {
 	fs.Uint64VarP(&f.frequency, "frequency", "F", 997, "samples a second of each event, in `HZ`")
 	fs.Uint64VarP(&f.period, "count", "c", 0, "sample every `PERIOD` counts instead of by frequency")
 	fs.DurationVar(&f.duration, "duration", 0, "end the capture after `D` (such as 5s)")
+	fs.Float64Var(&f.maxOverhead, "max-overhead", 1, "take at most `PCT` per cent of the program's CPU time, by sampling less; 0 for no limit")
 	fs.BoolVar(&f.kernel, "kernel", false, "record the kernel's frames of samples that hit there")
 	fs.BoolVar(&f.noEmbedSource, "no-embed-source", false, "leave the text of source files out of the log")
 	fs.StringVar(&f.rotate, "rotate", "", "begin a new log when one has reached `SIZE` (such as 256MB)")
@@ -71,6 +73,9 @@ func (f *captureFlags) options() (agent.Options, error) {
 	if f.duration < 0 {
 		return agent.Options{}, fmt.Errorf("--duration %v is negative", f.duration)
 	}
+	if !(f.maxOverhead >= 0 && f.maxOverhead <= 100) {
+		return agent.Options{}, fmt.Errorf("--max-overhead %v: give per cent of the program's CPU time, or 0 for no limit", f.maxOverhead)
+	}
 	events := strings.Split(f.events, ",")
 	for i, e := range events {
 		if events[i] = strings.TrimSpace(e); events[i] == "" {
@@ -97,6 +102,7 @@ func (f *captureFlags) options() (agent.Options, error) {
 		Rate:            rate,
 		Duration:        f.duration,
 		KernelStacks:    f.kernel,
+		MaxOverhead:     f.maxOverhead / 100,
 		EmbedSource:     !f.noEmbedSource,
 		MaxFrames:       f.maxFrames,
 		User:            f.user,

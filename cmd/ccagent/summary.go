@@ -48,7 +48,7 @@ func printSummary(w io.Writer, s *agent.Summary) {
 			s.BPFTime.Nanoseconds()/int64(s.BPFRuns), s.WalkMedian.Nanoseconds(), s.WalkP99.Nanoseconds())
 	}
 	if s.TargetCPU > 0 {
-		cost += fmt.Sprintf("; overhead about %.2f %% of the program's CPU time", 100*s.BPFTime.Seconds()/s.TargetCPU.Seconds())
+		cost += fmt.Sprintf("; overhead about %.2f %% of the program's CPU time", 100*(s.BPFTime+s.ProbeTime).Seconds()/s.TargetCPU.Seconds())
 	}
 	line("%s", cost)
 	if s.SymbolProblem != "" {

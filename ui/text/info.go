@@ -41,6 +41,7 @@ func Info(w io.Writer, pr *profile.Profile, o Options) error {
 	p.categories(pr, doc)
 	p.exact(doc.Exact)
 	p.agent(pr, doc)
+	p.warnings(pr)
 	p.probes(pr)
 	p.modules(pr)
 	p.logState(pr)
@@ -184,6 +185,7 @@ func (p *printer) agent(pr *profile.Profile, doc infoJSON) {
 		s += ": overhead " + percent(o) + " of the program's cpu time"
 	}
 	p.field("sampling", s)
+	p.overhead(pr)
 }
 
 func fraction(a, b uint64) float64 {
@@ -272,6 +274,7 @@ type infoJSON struct {
 	Complete   bool               `json:"complete"`
 	Log        logJSON            `json:"log"`
 	Modules    []moduleJSON       `json:"modules"`
+	Warnings   []string           `json:"warnings,omitempty"`
 	Loss       []lossJSON         `json:"loss"`
 	Probes     []probesJSON       `json:"probes"`
 }
@@ -336,6 +339,8 @@ type agentJSON struct {
 	// Overhead is time in BPF as a fraction of the program's cpu time; 0 where
 	// one of the two is unknown.
 	Overhead float64 `json:"overhead"`
+	// Budget tells what measuring took, probes included, and what was left out.
+	Budget *overheadJSON `json:"budget,omitempty"`
 }
 
 type logJSON struct {
@@ -441,6 +446,9 @@ func infoOf(p *profile.Profile) infoJSON {
 		doc.Modules = append(doc.Modules, moduleJSON{m.Path, fmt.Sprintf("%x", m.BuildID), m.HaveSymbols, s.GHCVersion, s.Way,
 			s.HasSymtab, s.HasDWARF, s.HasNotes, s.HasIPE, s.Problem})
 	}
+	for _, w := range p.Warnings {
+		doc.Warnings = append(doc.Warnings, w.Text)
+	}
 	for _, l := range p.Losses {
 		doc.Loss = append(doc.Loss, lossJSON{float64(l.Time) / 1e9, l.CPU, l.Event, lossName(l.Reason), l.Count})
 	}
@@ -467,6 +475,7 @@ func agentOf(p *profile.Profile) agentJSON {
 	}
 	a := agentJSON{CPUSeconds: float64(c.CPUNs) / 1e9, MaxRSS: c.RSS, BPFRuns: c.BPFRuns, BPFSeconds: float64(c.BPFNs) / 1e9,
 		WalkMedianNs: c.WalkMedianNs, WalkP99Ns: c.WalkP99Ns}
+	a.Budget = overheadOf(p)
 	if c.BPFRuns > 0 {
 		a.NsPerSample = float64(c.BPFNs) / float64(c.BPFRuns)
 	}

@@ -1,0 +1,80 @@
+package agent
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// maxCapabilities bounds the capabilities that are read; the process says how many
+// there are.
+const maxCapabilities = 1024
+
+// readWords reads how much each capability has allocated, in words, from the
+// process's memory. Capabilities that cannot be read are left out.
+func (ai *allocImage) readWords() (map[uint16]uint64, error) {
+	if ai.memory == nil || ai.sites.capabilities == 0 || ai.sites.nCapabilities == 0 {
+		return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.pid)
+	}
+	bias := ai.im.biasOf(ai.im.rts)
+	n, err := ai.readWord(ai.sites.nCapabilities + bias)
+	if err != nil {
+		return nil, err
+	}
+	array := ai.sites.capabilities + bias
+	if !ai.sites.capabilitiesInPlace {
+		if array, err = ai.readWord(array); err != nil {
+			return nil, err
+		}
+	}
+	words := map[uint16]uint64{}
+	pointers := make([]byte, 8*min(n&0xffffffff, maxCapabilities))
+	if _, err := ai.memory.ReadAt(pointers, int64(array)); err != nil {
+		return nil, fmt.Errorf("read capabilities of process %d: %w", ai.im.pid, err)
+	}
+	for i := range len(pointers) / 8 {
+		capability := binary.LittleEndian.Uint64(pointers[8*i:])
+		w, err := ai.readWord(capability + capabilityBase + uint64(ai.im.layout.TotalAllocated))
+		if err == nil {
+			words[uint16(i)] = w
+		}
+	}
+	return words, nil
+}
+
+// capabilityBase is the offset of a capability's register table, from which the
+// layout counts.
+const capabilityBase = 24
+
+func (ai *allocImage) readWord(at uint64) (uint64, error) {
+	var b [8]byte
+	if int64(at) < 0 {
+		return 0, fmt.Errorf("read memory of process %d: %#x is no address of a program", ai.im.pid, at)
+	}
+	if _, err := ai.memory.ReadAt(b[:], int64(at)); err != nil {
+		return 0, fmt.Errorf("read memory of process %d: %w", ai.im.pid, err)
+	}
+	return binary.LittleEndian.Uint64(b[:]), nil
+}
+
+// poll takes in how much the process has allocated by now, and how fast it does.
+func (ai *allocImage) poll() {
+	each, err := ai.readWords()
+	if err != nil {
+		return
+	}
+	var words uint64
+	for _, w := range each {
+		words += w
+	}
+	at := monotonic()
+	if words < ai.words {
+		return // capabilities went away
+	}
+	if ai.readAt != 0 && at > ai.readAt {
+		ai.rate = 8 * float64(words-ai.words) * 1e9 / float64(at-ai.readAt)
+	}
+	ai.words, ai.readAt = words, at
+	if words > 0 {
+		ai.polls++
+	}
+}

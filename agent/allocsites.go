@@ -1,0 +1,222 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"ccagent/bpf"
+	"ccagent/symbolize/elffile"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// allocSites are the places in the run-time system that allocation sampling needs,
+// as module addresses; 0 is one that was not found.
+//
+// Probes are put on jumps and calls: the kernel emulates those, where it would
+// single-step most other instructions, at ten times the cost.
+type allocSites struct {
+	probes               [bpf.AllocSites]uint64
+	enter                uint64 // stg_enter_info
+	cannedLo, cannedHigh uint64 // stg_ret_*_info
+	// The variables that hold the array of capabilities and their number.
+	capabilities, nCapabilities uint64
+	// capabilitiesInPlace: the variable is the array itself, not its address.
+	capabilitiesInPlace bool
+}
+
+var (
+	errNoSymbols = errors.New("the run-time system has no symbol table to find the place of heap checks by; install the program unstripped (cabal: --disable-executable-stripping)")
+	errNoJump    = errors.New("stg_gc_noregs has no jump to stg_returnToSched: the heap checks of this GHC are not known; sample it by other events")
+)
+
+// maxSymbolBytes bounds the symbol tables that are read during a capture.
+const maxSymbolBytes = 512 << 20
+
+// findAllocSites looks into the module that holds the run-time system.
+func findAllocSites(mod *module) (*allocSites, error) {
+	if runtime.GOARCH != "amd64" {
+		return nil, fmt.Errorf("allocation sampling is not made for %s", runtime.GOARCH)
+	}
+	info, err := mod.file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
+	}
+	f, err := elffile.Open(mod.file, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
+	}
+	symbols, err := f.Symbols(maxSymbolBytes)
+	if err != nil {
+		return nil, fmt.Errorf("read symbols of %s: %w", mod.path, err)
+	}
+	var check, scheduler, allocate elffile.Symbol
+	s := &allocSites{}
+	for _, sym := range symbols {
+		switch sym.Name {
+		case "stg_gc_noregs":
+			check = sym
+		case "stg_returnToSched":
+			scheduler = sym
+		case "allocateMightFail":
+			allocate = sym
+		case "stat_exit":
+			s.probes[bpf.SiteEnd] = sym.Addr
+		case "capabilities":
+			s.capabilities, s.capabilitiesInPlace = sym.Addr, sym.Size > 8
+		case "n_capabilities":
+			s.nCapabilities = sym.Addr
+		case "stg_enter_info":
+			s.enter = sym.Addr
+		case "stg_ret_v_info", "stg_ret_p_info", "stg_ret_n_info", "stg_ret_f_info", "stg_ret_d_info", "stg_ret_l_info":
+			if s.cannedLo == 0 || sym.Addr < s.cannedLo {
+				s.cannedLo = sym.Addr
+			}
+			s.cannedHigh = max(s.cannedHigh, sym.Addr)
+		}
+	}
+	if check.Addr == 0 || scheduler.Addr == 0 {
+		return nil, errNoSymbols
+	}
+	checks := decodeProcedure(f, check)
+	if s.probes[bpf.SiteNursery] = jumpTo(checks, scheduler.Addr, false); s.probes[bpf.SiteNursery] == 0 {
+		return nil, errNoJump
+	}
+	s.probes[bpf.SiteBlock] = findBlockSite(checks)
+	if allocate.Addr != 0 {
+		s.probes[bpf.SiteLarge] = findLargeSite(decodeProcedure(f, allocate))
+	}
+	return s, nil
+}
+
+// instruction is a decoded instruction and its address.
+type instruction struct {
+	x86asm.Inst
+	addr uint64
+}
+
+// target is where a direct jump or call goes.
+func (i *instruction) target() (uint64, bool) {
+	rel, ok := i.Args[0].(x86asm.Rel)
+	return i.addr + uint64(i.Len) + uint64(int64(rel)), ok
+}
+
+// decodeProcedure decodes a procedure up to the first bytes that are no
+// instruction.
+func decodeProcedure(f *elffile.File, proc elffile.Symbol) []instruction {
+	const maxProcedure = 4096
+	code := f.ReadAddr(proc.Addr, min(max(proc.Size, 512), maxProcedure))
+	return decode(code, proc.Addr)
+}
+
+func decode(code []byte, addr uint64) []instruction {
+	var out []instruction
+	for len(code) > 0 {
+		inst, err := x86asm.Decode(code, 64)
+		if err != nil {
+			break
+		}
+		out = append(out, instruction{inst, addr})
+		code, addr = code[inst.Len:], addr+uint64(inst.Len)
+	}
+	return out
+}
+
+// jumpTo gives the address of the jump to a target, 0 if there is none.
+func jumpTo(code []instruction, target uint64, conditional bool) uint64 {
+	for i := range code {
+		in := &code[i]
+		if to, ok := in.target(); ok && to == target && in.Op != x86asm.CALL && (in.Op != x86asm.JMP) == conditional {
+			return in.addr
+		}
+	}
+	return 0
+}
+
+// findBlockSite looks in stg_gc_noregs for where the next block of the nursery has
+// been taken: the conditional jump, on the thread's allocation limit, to the jump
+// back into the program.
+func findBlockSite(check []instruction) uint64 {
+	for i := range check {
+		in := &check[i]
+		if m, ok := in.Args[0].(x86asm.Mem); ok && in.Op == x86asm.JMP && m.Base == x86asm.RBP && m.Disp == 0 {
+			return jumpTo(check, in.addr, true)
+		}
+	}
+	return 0
+}
+
+// largeWords is the size, in words, from which on an object is a large one: eight
+// tenths of a block (LARGE_OBJECT_THRESHOLD), rounded up.
+const largeWords = 409
+
+// findLargeSite looks in allocateMightFail(capability, words) for an instruction
+// that is executed for large objects alone, with both arguments still in their
+// registers.
+func findLargeSite(allocate []instruction) uint64 {
+	at := func(addr uint64) int {
+		for i := range allocate {
+			if allocate[i].addr == addr {
+				return i
+			}
+		}
+		return len(allocate)
+	}
+	branched := false
+	for i := 0; i < len(allocate); i++ {
+		in := &allocate[i]
+		if clobbersArguments(&in.Inst) {
+			return 0
+		}
+		to, direct := in.target()
+		switch {
+		case !direct:
+			if in.Op == x86asm.JMP || in.Op == x86asm.RET {
+				return 0
+			}
+		case branched:
+			return in.addr
+		case i > 0 && comparesWords(&allocate[i-1].Inst) && (in.Op == x86asm.JA || in.Op == x86asm.JAE):
+			branched, i = true, at(to)-1
+		case i > 0 && comparesWords(&allocate[i-1].Inst) && (in.Op == x86asm.JBE || in.Op == x86asm.JB):
+			branched = true
+		default:
+			return 0 // a branch or call before it is known how large the object is
+		}
+	}
+	return 0
+}
+
+// comparesWords recognises the comparison of the second argument with the size of a
+// large object.
+func comparesWords(in *x86asm.Inst) bool {
+	limit, ok := in.Args[1].(x86asm.Imm)
+	return in.Op == x86asm.CMP && in.Args[0] == x86asm.RSI && ok && limit >= largeWords-2 && limit <= largeWords+1
+}
+
+// clobbersArguments reports whether an instruction writes to the registers of the
+// first two arguments.
+func clobbersArguments(in *x86asm.Inst) bool {
+	switch in.Op {
+	case x86asm.CMP, x86asm.TEST, x86asm.PUSH:
+		return false
+	case x86asm.XCHG, x86asm.CMPXCHG, x86asm.XADD:
+		return true
+	}
+	switch in.Args[0] {
+	case x86asm.RSI, x86asm.ESI, x86asm.SI, x86asm.SIB, x86asm.RDI, x86asm.EDI, x86asm.DI, x86asm.DIB:
+		return true
+	}
+	return false
+}
+
+// fileOffset gives the place in the file of a module address.
+func (mod *module) fileOffset(addr uint64) (uint64, bool) {
+	for _, s := range mod.segments {
+		if addr >= s.Addr && addr < s.Addr+s.Filesz {
+			return addr - s.Addr + s.Offset, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,238 @@
+package agent
+
+import (
+	"ccagent/bpf"
+	"ccagent/eventlog"
+)
+
+// ledger makes weights of what the allocation probes of one process count, so that
+// they add up to what the process allocates, and each part of it falls on the code
+// that allocated it, in expectation, whichever probes are in place at a time.
+//
+// Every sample from a probe tells how much its capability has allocated so far; what
+// is new of that is owed. A sample at a full nursery is given all that is owed and
+// not reserved for samples of large objects. While every block is sampled each
+// sample is given its own block. A probe that is in place for a part of the time
+// alone is a random choice of the moments at which it would have been hit (the
+// window's begin does not depend on what the program does), so its samples count
+// for as much more as the time between windows is longer than they are: Horvitz and
+// Thompson's estimator. What that estimate gets wrong stays owed, or is given too
+// much and withheld from the next.
+//
+// Quantities are in bytes.
+type ledger struct {
+	caps  map[uint16]*capLedger
+	start map[uint16]uint64 // words at the start; nil when the process was watched from its beginning
+	base  uint64            // allocated when the capture began
+	owed  int64
+	given uint64
+
+	largeSeen    uint64  // of large objects, as counted by the probe
+	largeRate    float64 // of large objects, bytes a second, while the probe is in place for a part of the time
+	largePending float64 // estimate of what large objects are owed
+	lastTime     uint64
+
+	recent [recentSamples]eventlog.Sample
+	next   int
+}
+
+// The last bytes of a process are divided among its last few samples or, where they
+// are more than a hundredth of all, among more.
+const (
+	recentSamples = 128
+	fewSamples    = 16
+)
+
+// capLedger is what is known of a capability.
+type capLedger struct {
+	words uint64
+	// What it had allocated when last sampled at full nurseries and at blocks,
+	// and during which placement of the probe.
+	seen   [bpf.AllocSites]uint64
+	during [bpf.AllocSites]uint64
+}
+
+// placement is a stretch of time in which a probe is in place.
+type placement struct {
+	// begin, CLOCK_MONOTONIC in ns, differs for every placement of a probe; 0
+	// of one that was in place when the capture began.
+	begin uint64
+	// factor is how much longer the time from window to window is than a
+	// window; 0 while the probe is in place until further notice.
+	factor float64
+}
+
+func (p placement) continuous() bool { return p.factor == 0 }
+
+// hit is one sample from an allocation probe.
+type hit struct {
+	site       bpf.AllocSite
+	capability uint16
+	time       uint64
+	words      uint64 // allocated by the capability since the process began
+	large      uint64 // bytes of large objects seen by the probe since it began
+}
+
+func newLedger(fromStart bool, atStart map[uint16]uint64) *ledger {
+	l := &ledger{caps: map[uint16]*capLedger{}}
+	if !fromStart {
+		l.start = atStart
+		if l.start == nil {
+			l.start = map[uint16]uint64{}
+		}
+	}
+	for _, words := range l.start {
+		l.base += 8 * words
+	}
+	return l
+}
+
+// capability takes in how much a capability has allocated.
+func (l *ledger) capability(h *hit) *capLedger {
+	c := l.caps[h.capability]
+	if c == nil {
+		c = &capLedger{}
+		if l.start != nil {
+			words, known := l.start[h.capability]
+			if !known {
+				words = h.words
+				l.base += 8 * words
+			}
+			c.words = words
+			for site := range c.seen {
+				c.seen[site] = words
+			}
+		}
+		l.caps[h.capability] = c
+	}
+	if h.words > c.words {
+		l.owed += int64(8 * (h.words - c.words))
+		c.words = h.words
+	}
+	return c
+}
+
+// weigh gives a sample's weight; 0 for one that only begins a window. at and large
+// tell how the sample's own probe and that of large objects are placed.
+func (l *ledger) weigh(h *hit, at, large placement) uint64 {
+	c := l.capability(h)
+	l.pend(h.time, large)
+	if h.site == bpf.SiteLarge {
+		return l.give(l.weighLarge(h, at))
+	}
+	free := float64(l.owed) - l.reserved(h, large)
+	// A part of the new bytes is that of large objects, which have samples of
+	// their own.
+	small := 1.0
+	if l.owed > 0 {
+		small = max(free, 0) / float64(l.owed)
+	}
+	first := c.during[h.site] != at.begin
+	fresh := float64(8*(h.words-min(h.words, c.seen[h.site]))) * small
+	c.seen[h.site], c.during[h.site] = h.words, at.begin
+	switch {
+	case h.site == bpf.SiteNursery && at.continuous():
+		return l.give(free)
+	case first:
+		return 0
+	case h.site == bpf.SiteNursery:
+		return l.give(min(fresh*at.factor, free))
+	default: // blocks count for themselves; the rest waits for a full nursery
+		return l.give(min(fresh, free))
+	}
+}
+
+// weighLarge gives the weight of the large objects that were seen since the last
+// sample of one.
+func (l *ledger) weighLarge(h *hit, at placement) float64 {
+	bytes := float64(h.large - min(h.large, l.largeSeen))
+	l.largeSeen = max(h.large, l.largeSeen)
+	if !at.continuous() {
+		bytes *= at.factor
+		l.largePending = max(0, l.largePending-bytes)
+	}
+	return bytes
+}
+
+// pend lets what large objects are owed grow while their probe is not in place.
+func (l *ledger) pend(time uint64, large placement) {
+	if time > l.lastTime && l.lastTime != 0 && !large.continuous() {
+		l.largePending += l.largeRate * float64(time-l.lastTime) / 1e9
+	}
+	l.lastTime = max(time, l.lastTime)
+}
+
+// reserved is what is owed to large objects.
+func (l *ledger) reserved(h *hit, large placement) float64 {
+	if large.continuous() {
+		l.largePending = 0
+		return float64(h.large - min(h.large, l.largeSeen))
+	}
+	return l.largePending
+}
+
+func (l *ledger) give(weight float64) uint64 {
+	if weight < 1 {
+		return 0
+	}
+	w := uint64(weight)
+	l.owed -= int64(w)
+	l.given += w
+	return w
+}
+
+// remember keeps a sample that was written, to give it a part of the last bytes.
+func (l *ledger) remember(s *eventlog.Sample) {
+	l.recent[l.next%recentSamples] = *s
+	l.next++
+}
+
+// forgetRecent is called when a new log begins, in which the nodes of the old one
+// mean nothing.
+func (l *ledger) forgetRecent() { l.next = 0 }
+
+// settle divides what the process has allocated and no sample was given among its
+// last samples, by their weights. words is what all capabilities have allocated.
+func (l *ledger) settle(words uint64) []eventlog.Sample {
+	counted := 8 * words
+	if counted <= l.base+l.given {
+		return nil
+	}
+	rest := counted - l.base - l.given
+	l.given += rest
+	recent := l.latest(recentSamples)
+	if rest < counted/100 {
+		recent = l.latest(fewSamples)
+	}
+	if len(recent) == 0 {
+		return []eventlog.Sample{{Capability: eventlog.NoCapability, Weight: rest, Stop: eventlog.StopNoHaskell}}
+	}
+	var sum float64
+	for _, s := range recent {
+		sum += float64(s.Weight)
+	}
+	out := make([]eventlog.Sample, 0, len(recent))
+	left := rest
+	for i, s := range recent {
+		w := uint64(float64(rest) * float64(s.Weight) / sum)
+		if w = min(w, left); i == len(recent)-1 {
+			w = left
+		}
+		if left -= w; w == 0 {
+			continue
+		}
+		s.Weight = w
+		out = append(out, s)
+	}
+	return out
+}
+
+// latest gives the last n samples, or as many as there are.
+func (l *ledger) latest(n int) []eventlog.Sample {
+	n = min(n, l.next, recentSamples)
+	out := make([]eventlog.Sample, n)
+	for i := range out {
+		out[i] = l.recent[(l.next-n+i)%recentSamples]
+	}
+	return out
+}

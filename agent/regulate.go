@@ -1,0 +1,121 @@
+package agent
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"ccagent/bpf"
+	"ccagent/eventlog"
+
+	"golang.org/x/sys/unix"
+)
+
+// At a capture's start nothing is known of how much the target allocates, so its
+// cost is looked at often.
+const (
+	startPeriod   = 100 * time.Millisecond
+	startInterval = 5 * time.Millisecond
+)
+
+// pace is how long to wait for the target until samples are drained again.
+func (c *capture) pace() time.Duration {
+	if c.processes.alloc != nil && time.Since(c.begun) < startPeriod {
+		return startInterval
+	}
+	return pollInterval
+}
+
+// threadCPU is the CPU time of the calling thread, in ns.
+func threadCPU() uint64 {
+	var ru unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &ru) != nil {
+		return 0
+	}
+	return uint64(ru.Utime.Nano() + ru.Stime.Nano())
+}
+
+// regulate charges what measuring has cost, and has it cost less or more.
+func (c *capture) regulate() error {
+	b := c.budget
+	b.takeCalibration()
+	s, err := c.spent()
+	if err != nil {
+		return err
+	}
+	keep := b.keep
+	b.pass(s, runtime.NumCPU())
+	if b.keep != keep {
+		if err := c.sampler.SetKeep(b.keep); err != nil {
+			return err
+		}
+	}
+	return c.processes.alloc.control(&b.alloc)
+}
+
+// spent adds up what measuring and the target have used since the capture began.
+func (c *capture) spent() (s spent, err error) {
+	events, probes, err := c.sampler.RunStats()
+	if err != nil {
+		return s, err
+	}
+	s.time = monotonic()
+	s.target = c.targetCPU()
+	s.events, s.eventN = events.Ns, events.Runs
+	if c.statsOn == nil { // the kernel does not tell; the walks tell most of it
+		s.events, s.eventN = c.walks.sum, c.walks.total
+	}
+	s.alloc, s.allocN = probes.Ns+uint64(float64(probes.Runs)*c.budget.trap), probes.Runs
+	s.drain = c.drained
+	s.taken, s.walk = c.eventSamples, c.walks.quantile(0.5)
+	var ru unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
+		return s, fmt.Errorf("read own CPU time: %w", err)
+	}
+	s.agent = uint64(ru.Utime.Nano() + ru.Stime.Nano())
+	a := c.processes.alloc
+	if a == nil {
+		return s, nil
+	}
+	a.took(probes, c.budget.trap)
+	for _, ai := range a.images {
+		s.nursery = max(s.nursery, ai.probes[bpf.SiteNursery].timeInPlace(s.time))
+		s.blocks = max(s.blocks, ai.probes[bpf.SiteBlock].timeInPlace(s.time))
+		s.large = max(s.large, ai.probes[bpf.SiteLarge].timeInPlace(s.time))
+	}
+	return s, nil
+}
+
+// targetCPU is the CPU time that the target has used since the capture began, ns.
+func (c *capture) targetCPU() uint64 {
+	if used, ok := cpuTime(c.target.PID); ok {
+		c.sum.TargetCPU = max(c.sum.TargetCPU, time.Duration(used-min(used, c.targetCPUBefore)))
+	}
+	return uint64(c.sum.TargetCPU)
+}
+
+// logOverhead writes what measuring has cost since it was last written.
+func (c *capture) logOverhead() error {
+	s, err := c.spent()
+	if err != nil {
+		return err
+	}
+	return c.emit(now, c.budget.overhead(s))
+}
+
+// warn tells the user, and the log.
+func (c *capture) warn(line string) {
+	c.opts.Warn(line)
+	c.warned = append(c.warned, line)
+}
+
+// logWarnings writes the warnings that have not been.
+func (c *capture) logWarnings() error {
+	for _, line := range c.warned {
+		if err := c.emit(now, &eventlog.Warning{Text: line}); err != nil {
+			return err
+		}
+	}
+	c.warned = nil
+	return nil
+}

@@ -1,0 +1,12 @@
+#include "textflag.h"
+
+TEXT ·callProbeSite(SB), NOSPLIT, $0-0
+	JMP ·afterSite<>(SB)
+
+TEXT ·afterSite<>(SB), NOSPLIT, $0-0
+	RET
+
+TEXT ·probeSiteAddress(SB), NOSPLIT, $0-8
+	LEAQ ·callProbeSite(SB), AX
+	MOVQ AX, ret+0(FP)
+	RET

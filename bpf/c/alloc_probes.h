@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// The programs that run in the target's own code, where it allocates. Included by
+// sample.bpf.c, whose maps they use.
+#pragma once
+
+#include "allocation.h"
+
+// Capabilities whose counts are added up at a program's end.
+#define MAX_CAPABILITIES 1024
+
+// wanted counts a hit, and decides whether it is to be sampled: one in
+// layout.thin, at random intervals, so that they cannot fall into step with the
+// program.
+INLINE bool wanted(struct alloc_account *a, const struct process_layout *l, u32 site)
+{
+	__sync_fetch_and_add(&a->hits[site & (ALLOC_SITES - 1)], 1);
+	u32 thin = l->thin[site & (ALLOC_SITES - 1)];
+	u32 *skip = &a->skip[site & (ALLOC_SITES - 1)];
+	if (thin <= 1)
+		return true;
+	// Threads on other CPUs count down as well; a lost count does no harm.
+	if (*skip) {
+		*skip -= 1;
+		return false;
+	}
+	*skip = bpf_get_prandom_u32() % (2 * thin - 1);
+	return true;
+}
+
+// read_total takes how much a capability has allocated, and which one it is.
+INLINE bool read_total(struct walk *w, u64 base)
+{
+	u32 capability;
+	if (READ_USER(&capability, sizeof(capability), base + BASE_CAPABILITY_NO) ||
+	    READ_USER(&w->header.total, sizeof(w->header.total), base + w->layout.total_allocated))
+		return false;
+	w->header.capability = (u16)capability;
+	return true;
+}
+
+INLINE void sample_allocation(struct regs *ctx, struct walk *w, u32 cpu, u32 site)
+{
+	begin_sample(w, cpu);
+	if (!w->haskell)
+		return;
+	begin_unwind(&w->unwind, ctx);
+	u64 base = w->unwind.reg[DWARF_BASE], why;
+	if (site == SITE_LARGE) {
+		base = REG_ARG1(ctx) + BASE_FROM_CAPABILITY;
+	} else if (site == SITE_NURSERY) {
+		// Threads also return here for a context switch, or a full stack.
+		if (READ_USER(&why, sizeof(why), base + BASE_RET) || why != HEAP_OVERFLOW)
+			return;
+	}
+	u32 generation = w->layout.generation;
+	struct alloc_account *a = bpf_map_lookup_elem(&alloc_accounts, &generation);
+	if (!a)
+		return;
+	if (site == SITE_LARGE)
+		__sync_fetch_and_add(&a->large, 8 * REG_ARG2(ctx));
+	if (!wanted(a, &w->layout, site) || !read_total(w, base))
+		return;
+	u16 capability = w->header.capability;
+	w->header.site = site;
+	w->header.large = a->large;
+	w->stats.samples++;
+	struct walker k = {.walk = w};
+	if (site == SITE_LARGE)
+		walk_large(&k);
+	else
+		walk_allocation(&k);
+	w->header.capability = capability;
+	w->header.ccs = running_ccs(&k);
+	emit(w);
+	tell_stacks(w);
+}
+
+struct capability_sum {
+	struct walk *walk;
+	u64 array;
+	u64 words;
+};
+
+static long add_capability(u32 i, void *context)
+{
+	struct capability_sum *sum = context;
+	u64 capability, words;
+	if (READ_USER(&capability, sizeof(capability), sum->array + 8 * (u64)i) ||
+	    READ_USER(&words, sizeof(words), capability + BASE_FROM_CAPABILITY + sum->walk->layout.total_allocated))
+		return 1;
+	sum->words += words;
+	return 0;
+}
+
+// tell_allocated sends what the process has allocated in all.
+INLINE void tell_allocated(struct walk *w, u32 cpu)
+{
+	struct capability_sum sum = {.walk = w};
+	u32 n;
+	begin_sample(w, cpu);
+	if (!w->haskell || !w->layout.capabilities)
+		return;
+	if (READ_USER(&n, sizeof(n), w->layout.n_capabilities))
+		return;
+	sum.array = w->layout.capabilities;
+	if (!w->layout.capabilities_in_place && READ_USER(&sum.array, sizeof(sum.array), sum.array))
+		return;
+	bpf_loop(n > MAX_CAPABILITIES ? MAX_CAPABILITIES : n, add_capability, &sum, 0);
+	w->header.record = RECORD_ALLOCATED;
+	w->header.total = sum.words;
+	emit(w);
+}
+
+INLINE int at_probe(struct regs *ctx, u32 site)
+{
+	u32 cpu = bpf_get_smp_processor_id(), walk = cpus + cpu;
+	struct walk *w = bpf_map_lookup_elem(&walks, &walk);
+	if (!w)
+		return 0;
+	// The thread can be preempted here by one that comes here too.
+	if (w->busy) {
+		w->stats.nested++;
+		return 0;
+	}
+	w->busy = 1;
+	if (site == SITE_NONE)
+		tell_allocated(w, cpu);
+	else
+		sample_allocation(ctx, w, cpu, site);
+	w->busy = 0;
+	return 0;
+}
+
+// Where a thread whose heap check has failed returns to the scheduler.
+SEC("uprobe")
+int on_nursery_full(struct regs *ctx) { return at_probe(ctx, SITE_NURSERY); }
+
+// Where a heap check has taken the nursery's next block.
+SEC("uprobe")
+int on_block_full(struct regs *ctx) { return at_probe(ctx, SITE_BLOCK); }
+
+// In allocateMightFail(capability, words), where it is known that the object is
+// large.
+SEC("uprobe")
+int on_large_object(struct regs *ctx) { return at_probe(ctx, SITE_LARGE); }
+
+// Where the run-time system, about to end, takes its final counts.
+SEC("uprobe")
+int on_program_end(struct regs *ctx) { return at_probe(ctx, SITE_NONE); }

@@ -1,0 +1,121 @@
+package text
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"ccagent/profile"
+	"ccagent/ui/safe"
+)
+
+// overheadJSON is what measuring took, against what it was allowed to.
+type overheadJSON struct {
+	Asked       float64   `json:"asked"` // part of the program's cpu time; 0 for any
+	Measured    float64   `json:"measured"`
+	Events      float64   `json:"events"`
+	Alloc       float64   `json:"alloc"`
+	EventsTaken partsJSON `json:"events_taken"`
+	Nursery     partsJSON `json:"alloc_nursery"`
+	Blocks      partsJSON `json:"alloc_blocks"`
+	Large       partsJSON `json:"alloc_large"`
+	ProbeHits   uint64    `json:"probe_hits"`
+	ProbeNs     uint32    `json:"probe_ns"`
+}
+
+// partsJSON is how a part changed in the course of the capture.
+type partsJSON struct {
+	Mean float64 `json:"mean"` // over time
+	Min  float64 `json:"min"`
+	Max  float64 `json:"max"`
+	Last float64 `json:"last"`
+}
+
+// overheadOf adds up the intervals; nil where none is told.
+func overheadOf(p *profile.Profile) *overheadJSON {
+	if len(p.Overheads) == 0 {
+		return nil
+	}
+	var o overheadJSON
+	var time, target, events, alloc float64
+	parts := []struct {
+		of  func(*profile.Overhead) uint32
+		out *partsJSON
+	}{
+		{func(e *profile.Overhead) uint32 { return e.EventsTaken }, &o.EventsTaken},
+		{func(e *profile.Overhead) uint32 { return e.Nursery }, &o.Nursery},
+		{func(e *profile.Overhead) uint32 { return e.Blocks }, &o.Blocks},
+		{func(e *profile.Overhead) uint32 { return e.Large }, &o.Large},
+	}
+	for _, x := range parts {
+		x.out.Min = math.Inf(1)
+	}
+	for i := range p.Overheads {
+		e := &p.Overheads[i]
+		time += float64(e.IntervalNs)
+		target += float64(e.TargetNs)
+		events += float64(e.EventNs)
+		alloc += float64(e.AllocNs)
+		o.ProbeHits += e.ProbeHits
+		o.ProbeNs = e.ProbeNs
+		o.Asked = float64(e.Asked) / 1e6
+		for _, x := range parts {
+			part := float64(x.of(e)) / 1e6
+			x.out.Mean += part * float64(e.IntervalNs)
+			x.out.Min, x.out.Max, x.out.Last = min(x.out.Min, part), max(x.out.Max, part), part
+		}
+	}
+	for _, x := range parts {
+		if time > 0 {
+			x.out.Mean /= time
+		}
+	}
+	if target > 0 {
+		o.Events, o.Alloc = events/target, alloc/target
+		o.Measured = o.Events + o.Alloc
+	}
+	return &o
+}
+
+// overhead prints what measuring took, and what was left out for that.
+func (p *printer) overhead(pr *profile.Profile) {
+	o := overheadOf(pr)
+	if o == nil {
+		return
+	}
+	allowed := "any allowed"
+	if o.Asked > 0 {
+		allowed = percent(o.Asked) + " allowed"
+	}
+	var parts []string
+	for i := range pr.Events {
+		if e := &pr.Events[i]; e.Unit == "bytes" && e.Granted != "" {
+			parts = append(parts, "allocation "+percent(o.Alloc))
+			break
+		}
+	}
+	if o.Events > 0 {
+		parts = append([]string{"events " + percent(o.Events)}, parts...)
+	}
+	p.field("overhead", fmt.Sprintf("%s of the program's cpu time (%s), %s", percent(o.Measured), strings.Join(parts, ", "), allowed))
+	if o.EventsTaken.Min < 1 {
+		p.field("density", fmt.Sprintf("%s of the events' overflows were sampled (%s to %s, at the end %s); the weight of the others is in theirs",
+			percent(o.EventsTaken.Mean), percent(o.EventsTaken.Min), percent(o.EventsTaken.Max), percent(o.EventsTaken.Last)))
+	}
+	if o.ProbeHits > 0 {
+		p.field("probes", fmt.Sprintf("%s hits of %d ns; at full nurseries %s of the time, at every block %s, at large objects %s",
+			Count(o.ProbeHits), o.ProbeNs, percent(o.Nursery.Mean), percent(o.Blocks.Mean), percent(o.Large.Mean)))
+	}
+}
+
+// warnings prints what the user of the capture was told.
+func (p *printer) warnings(pr *profile.Profile) {
+	const most = 10
+	for i, w := range pr.Warnings {
+		if i == most {
+			p.line("  ", p.faint(fmt.Sprintf("%d more warnings", len(pr.Warnings)-most)))
+			return
+		}
+		p.field("warning", safe.String(w.Text))
+	}
+}
