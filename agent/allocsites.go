@@ -61,8 +61,13 @@ func findAllocSites(mod *module) (*allocSites, error) {
 			scheduler = sym
 		case "allocateMightFail":
 			allocate = sym
-		case "stat_exit":
+		case "stat_exitReport":
 			s.probes[bpf.SiteEnd] = sym.Addr
+		case "stat_exit":
+			// Before 9.0 it made the report; since then it comes too late.
+			if s.probes[bpf.SiteEnd] == 0 {
+				s.probes[bpf.SiteEnd] = sym.Addr
+			}
 		case "capabilities":
 			s.capabilities, s.capabilitiesInPlace = sym.Addr, sym.Size > 8
 		case "n_capabilities":
