@@ -21,7 +21,10 @@ func TestHeapScreens(t *testing.T) {
 		s.keys("enter") // one band alone
 		golden.Check(t, fmt.Sprintf("heap-band-%dx%d.txt", size[0], size[1]), trimmed(s.screen()))
 	}
-	s := start(t, none, 120, 40, Options{ASCII: true})
+	s := start(t, hT, 120, 40, Options{ASCII: true})
+	s.keys("1", "tab", "tab", "l", "l", "l", "l", "l", "l", "l", "l", "l")
+	golden.Check(t, "rts-timeline-120x40.txt", trimmed(s.screen()))
+	s = start(t, none, 120, 40, Options{ASCII: true})
 	s.keys("5")
 	golden.Check(t, "heap-none-120x40.txt", trimmed(s.screen()))
 	s = start(t, hT, 80, 24, Options{Theme: "dark"})

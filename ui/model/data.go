@@ -104,8 +104,17 @@ type Timeline struct {
 	Allocated []float64
 	Unit      string
 	PerCol    float64 // weight of the highest column
+	// What the run-time system told; none of it depends on the transforms.
+	*Scheduler
 	// SelectedShare is the selection's part of the kept weight within the window.
 	SelectedShare float64
+}
+
+// Scheduler is what a run-time system told of a window of time, by column.
+type Scheduler struct {
+	RTS     []CapActivity // parts of a column's time
+	Threads *profile.ThreadCounts
+	Markers []profile.Marker // in the window, by time
 }
 
 // CapActivity is what a capability did, by column.

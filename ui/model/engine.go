@@ -29,6 +29,7 @@ type Engine struct {
 	compared   *Compared // nil if one log is open
 	diff       cache[*Diff]
 	heaps      cache[*Heap]
+	schedulers cache[*Scheduler]
 }
 
 // NewEngine gives an engine on a profile.

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"ccagent/eventlog"
 	"ccagent/profile"
@@ -53,7 +55,28 @@ func (e *Engine) activity(n Need) *Timeline {
 	for _, row := range t.Caps {
 		out.Caps = append(out.Caps, capActivity(&row, len(t.Weight)))
 	}
+	out.Scheduler = e.schedulers.get(fmt.Sprint(n.From, n.To, n.Cols), func() *Scheduler { return e.scheduler(n, t) })
 	return out
+}
+
+func (e *Engine) scheduler(n Need, t *profile.Timeline) *Scheduler {
+	s := &Scheduler{Threads: e.p.ThreadsOver(n.From, n.To, n.Cols)}
+	for i := range t.RTS {
+		a := &t.RTS[i]
+		c := CapActivity{Cap: int(a.Cap), Name: fmt.Sprintf("rts%d", a.Cap)}
+		for b := range a.Run {
+			c.Run = append(c.Run, float64(a.Run[b])/float64(t.Step))
+			c.GC = append(c.GC, float64(a.GC[b])/float64(t.Step))
+		}
+		s.RTS = append(s.RTS, c)
+	}
+	for _, m := range e.p.Markers {
+		if m.Time >= n.From && m.Time < n.To {
+			s.Markers = append(s.Markers, m)
+		}
+	}
+	slices.SortStableFunc(s.Markers, func(a, b profile.Marker) int { return cmp.Compare(a.Time, b.Time) })
+	return s
 }
 
 // capActivity gives a capability's rows: run is a column's weight against the

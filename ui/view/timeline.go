@@ -31,7 +31,10 @@ const (
 func (tp *timelinePane) rows() int {
 	n := 3
 	if d := tp.c.Data.Timeline; d != nil {
-		n += len(d.Caps)
+		n += len(d.Caps) + schedulerRows(d)
+		if len(d.Caps) == 0 && d.Scheduler != nil && len(d.RTS) > 0 {
+			n -= 2 // of samples, which there are none of
+		}
 	}
 	return n
 }
@@ -266,6 +269,11 @@ func (tp *timelinePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 		y++
 	}
 	row("", func(y int) { tp.axis(p, y) }, note1)
+	if len(d.Caps) == 0 && len(d.RTS) > 0 { // no samples: the run-time system's word is all there is
+		tp.scheduler(p, d, &y, in.Max.Y, row)
+		tp.marks(p, in, y)
+		return
+	}
 	row(" all", func(y int) { p.Strip(tp.strip.Min.X, y, fit(d.Total, tp.strip.Dx()), p.Theme.Run) }, note2)
 	row(" sel", func(y int) { p.Strip(tp.strip.Min.X, y, fit(d.Selected, tp.strip.Dx()), p.Theme.Only) },
 		fmt.Sprintf("selection: %s", widget.Percent(d.SelectedShare)))
@@ -280,6 +288,7 @@ func (tp *timelinePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 		}
 		row(" "+c.Name, func(y int) { tp.cap(p, y, &c) }, note)
 	}
+	tp.scheduler(p, d, &y, in.Max.Y, row)
 	tp.marks(p, in, y)
 }
 
