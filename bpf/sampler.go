@@ -77,8 +77,8 @@ type Config struct {
 type PIDNamespace struct{ Dev, Ino uint64 }
 
 // Cautious guesses at how many rows share a rule (on real programs some
-// hundreds), and how many are in a bucket (some dozens, but code without call
-// frame information has buckets too).
+// hundreds), and how many are in a bucket (some ten, but code without call frame
+// information has buckets too).
 const (
 	rowsPerRule   = 32
 	rowsPerBucket = 4

@@ -284,12 +284,11 @@ type samplerWalk struct {
 		Tid        uint32
 		Generation uint32
 	}
-	Header   samplerSampleHeader
-	Frames   [512]uint64
-	Window   [256]uint64
-	Tso      [16]uint64
-	SaveArea [8]uint64
-	Regs     struct {
+	Header samplerSampleHeader
+	Frames [512]uint64
+	Window [256]uint64
+	Tso    [16]uint64
+	Regs   struct {
 		_       structs.HostLayout
 		R15     uint64
 		R14     uint64

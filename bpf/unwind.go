@@ -75,7 +75,7 @@ func newUnwindTables(maps *samplerMaps) (t *unwindTables, err error) {
 
 // record.h's UNWIND_BUCKET_SHIFT and the size of its struct unwind_bucket.
 const (
-	bucketShift = 10
+	bucketShift = 8
 	bucketSize  = 8
 )
 

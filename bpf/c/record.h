@@ -238,7 +238,7 @@ struct unwind_row {
 
 // Rows are sorted by address, and found by the bucket of code that an address is
 // in.
-#define UNWIND_BUCKET_SHIFT 10
+#define UNWIND_BUCKET_SHIFT 8
 
 struct unwind_bucket {
 	u32 first; // the row that holds at its beginning, from the region's first

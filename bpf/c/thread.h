@@ -70,7 +70,8 @@ INLINE bool enter_suspended(struct walker *k)
 	if (READ_USER(&incall, sizeof(incall), thread->task + w->layout.task_incall) ||
 	    READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO))
 		return false;
-	if (tso == 0 && (READ_USER(&incall, sizeof(incall), incall + INCALL_PREV_STACK) ||
+	// A read that faults costs as much as ten others.
+	if (tso == 0 && (READ_USER(&incall, sizeof(incall), incall + INCALL_PREV_STACK) || incall == 0 ||
 			 READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO)))
 		return false;
 	if (!enter_thread(k, tso, &w->sp) || !sp_in_chunk(w))

@@ -122,13 +122,28 @@ INLINE u32 find_rule(struct walk *w, u64 pc)
 	return c->rule;
 }
 
+// load_c_window makes the words from an address on readable in w->window, as many as
+// there are.
+INLINE bool load_c_window(struct walk *w, u64 from)
+{
+	w->window_at = from;
+	w->window_words = C_WINDOW_WORDS;
+	if (!READ_USER(w->window, 8 * C_WINDOW_WORDS, from))
+		return true;
+	w->window_words = SAVE_AREA_WORDS;
+	return !READ_USER(w->window, 8 * SAVE_AREA_WORDS, from);
+}
+
 // restore_registers leaves a C frame whose CFA is known. False if the stack
 // cannot be read.
 INLINE bool restore_registers(struct walk *w, const struct unwind_rule *rule, u64 cfa)
 {
 	struct unwind *u = &w->unwind;
 	u64 from_reg = u->reg[rule->reg & (UNWIND_REGISTERS - 1)];
-	if (READ_USER(w->save_area, sizeof(w->save_area), cfa - sizeof(w->save_area)))
+	u64 from = cfa - 8 * SAVE_AREA_WORDS;
+	if (cfa & 7)
+		return false;
+	if ((from - w->window_at) / 8 + SAVE_AREA_WORDS > w->window_words && !load_c_window(w, from))
 		return false;
 #pragma unroll
 	for (u32 i = 0; i < sizeof(unwind_saved); i++) {
@@ -142,12 +157,15 @@ INLINE bool restore_registers(struct walk *w, const struct unwind_rule *rule, u6
 		}
 		if (slot == UNWIND_LOST) {
 			value = 0;
-		} else if (!counts_from_reg && slot < 0 && slot >= -SAVE_AREA_WORDS) {
-			value = w->save_area[(slot + SAVE_AREA_WORDS) & (SAVE_AREA_WORDS - 1)];
 		} else {
 			u64 at = (counts_from_reg ? from_reg : cfa) + 8 * (s64)slot;
-			if (READ_USER(&value, sizeof(value), at))
+			u64 word = (at - w->window_at) / 8;
+			if (word < w->window_words && (at & 7) == 0) {
+				OPAQUE(word);
+				value = w->window[word & WINDOW_MASK];
+			} else if (READ_USER(&value, sizeof(value), at)) {
 				return false;
+			}
 		}
 		if (i == 0)
 			u->pc = CODE_ADDRESS(value);

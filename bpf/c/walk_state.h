@@ -111,8 +111,10 @@ struct noted_thread {
 // Words of a TSO that are read, at most.
 #define TSO_READ_WORDS 16
 
-// Words below the CFA that are read at once: callees save registers there.
+// Words below the CFA where callees save registers, and words of the C stack that are
+// read at once from there on: the next callers' are there too.
 #define SAVE_AREA_WORDS 8
+#define C_WINDOW_WORDS 64
 
 // What a walk works on, one for each CPU. Most of a sample's time goes into fetching
 // memory that the program has displaced from the caches since the sample before. So
@@ -169,7 +171,6 @@ struct walk {
 
 	u64 window[WINDOW_WORDS];
 	u64 tso[TSO_READ_WORDS];
-	u64 save_area[SAVE_AREA_WORDS];
 	struct regs regs; // of a thread that is in the kernel
 	struct cached_rule rules[RULE_CACHE_ENTRIES];
 	struct cached_info infos[INFO_CACHE_ENTRIES];
