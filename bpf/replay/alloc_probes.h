@@ -1,0 +1,1 @@
+../c/alloc_probes.h
