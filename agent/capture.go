@@ -53,6 +53,7 @@ type capture struct {
 	budget        *budget
 	rotation      rotation
 	seen          *seenAddresses
+	live          *liveSymbols // nil unless Options.Live
 
 	labels          map[threadKey]string // as last written
 	batch           []perf.Sample
@@ -83,6 +84,9 @@ type threadKey struct {
 // The summary is of what was captured, also when an error ended it early.
 func Run(ctx context.Context, stop <-chan struct{}, opts Options) (_ *Summary, err error) {
 	c := &capture{opts: opts, stop: stop, stacks: newStacks(), centres: newCentreStacks(), seen: newSeenAddresses(), labels: map[threadKey]string{}}
+	if opts.Live {
+		c.live = newLiveSymbols()
+	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	if err := c.prepare(); err != nil {
 		return nil, err
@@ -308,6 +312,9 @@ func (c *capture) follow() (eventlog.EndReason, error) {
 			flushed = t
 			if err := c.account(); err != nil {
 				return eventlog.EndFailed, fmt.Errorf("write log: %w", err)
+			}
+			if err := c.stepLive(); err != nil {
+				return eventlog.EndFailed, fmt.Errorf("write symbols: %w", err)
 			}
 			if err := c.rotate(); err != nil {
 				return eventlog.EndFailed, fmt.Errorf("rotate log: %w", err)

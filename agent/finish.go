@@ -71,6 +71,10 @@ func (c *capture) close() error {
 	if c.target != nil {
 		errs = append(errs, c.target.Close())
 	}
+	if c.live != nil && c.live.running != nil { // of a capture that was not finished
+		c.live.cancel()
+		<-c.live.running
+	}
 	if c.processes != nil {
 		c.processes.tables.close()
 		errs = append(errs, c.processes.alloc.Close(), c.processes.ticky.Close(), c.processes.rts.Close(), c.processes.modules.Close())

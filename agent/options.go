@@ -21,8 +21,11 @@ type Options struct {
 	// time; 0 is no bound.
 	MaxOverhead float64
 	EmbedSource bool
-	MaxFrames   int
-	User        string // run, own and trace as this user; empty for the invoking one
+	// Live has names looked up and written while the capture runs, for who
+	// follows the log.
+	Live      bool
+	MaxFrames int
+	User      string // run, own and trace as this user; empty for the invoking one
 
 	// Rotate begins a new log when one has reached so many bytes; 0 never does.
 	// Keep is how many of them are kept; 0 keeps all.

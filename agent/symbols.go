@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,17 +18,29 @@ import (
 // addresses: the upper half of the address space is the kernel's.
 const firstKernelAddress = 1 << 63
 
-// symbolize appends the symbol tables for what was seen. What could not be
-// found is a matter for the summary, not an error.
-func (c *capture) symbolize(ctx context.Context) error {
-	job := worker.Job{
+// symbolJob asks for the names of what was seen and not asked for before. The
+// files that done closes are the job's until then.
+func (c *capture) symbolJob() (job worker.Job, done func()) {
+	job = worker.Job{
 		UID: c.who.UID, GID: c.who.GID,
 		EmbedSource: c.opts.EmbedSource,
 		CacheDir:    indexCache(c.who.UID),
 		MemoryLimit: c.opts.SymbolizeMemory,
 		Timeout:     c.opts.SymbolizeTime,
 	}
+	var opened []*os.File
 	addresses := c.seen.byModule()
+	if l := c.live; l != nil {
+		job.After = l.ids
+		for module, list := range addresses {
+			addresses[module] = slices.DeleteFunc(list, func(a symbolize.Address) bool {
+				k := address{module, a.Addr}
+				was := l.asked[k]
+				l.asked[k] = true
+				return was
+			})
+		}
+	}
 	for _, mod := range c.processes.modules.byID {
 		if len(addresses[mod.id]) == 0 {
 			continue
@@ -36,7 +49,7 @@ func (c *capture) symbolize(ctx context.Context) error {
 		if mod.why != nil {
 			m.Problem = mod.why.Error()
 		} else if debug := openDebugFile(mod); debug != nil {
-			defer debug.Close()
+			opened = append(opened, debug)
 			m.Debug = debug
 		}
 		job.Modules = append(job.Modules, m)
@@ -49,16 +62,36 @@ func (c *capture) symbolize(ctx context.Context) error {
 	if len(job.Kernel) > 0 {
 		kallsyms, err := os.Open("/proc/kallsyms")
 		if err == nil {
-			defer kallsyms.Close()
+			opened = append(opened, kallsyms)
 			job.Kallsyms = kallsyms
 		}
 	}
+	return job, func() {
+		for _, f := range opened {
+			f.Close()
+		}
+	}
+}
+
+// symbolize appends the symbol tables for what was seen. What could not be
+// found is a matter for the summary, not an error.
+func (c *capture) symbolize(ctx context.Context) error {
+	if err := c.endLive(ctx); err != nil {
+		return err
+	}
+	job, finished := c.symbolJob()
+	defer finished()
 	c.sum.Unresolved = c.seen.leafSamples()
+	if c.live != nil {
+		for a := range c.live.resolved {
+			c.sum.Unresolved -= c.seen.sightings[a].samples
+		}
+	}
 	done, err := worker.Run(ctx, job, func(e eventlog.Event) error {
 		if l, ok := e.(*eventlog.Locations); ok {
 			c.sum.Unresolved -= c.seen.resolvedBy(l)
 		}
-		return c.emitSymbol(e)
+		return c.writeSymbol(e)
 	})
 	if ctx.Err() != nil {
 		c.sum.SymbolProblem = "interrupted; ccagent symbolize " + c.sum.Log + " adds them"

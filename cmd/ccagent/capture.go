@@ -26,6 +26,7 @@ type captureFlags struct {
 	duration        time.Duration
 	kernel          bool
 	noEmbedSource   bool
+	live            bool
 	rotate          string
 	keep            int
 	maxFrames       int
@@ -46,6 +47,7 @@ func (f *captureFlags) register(cmd *cobra.Command) {
 	fs.Float64Var(&f.maxOverhead, "max-overhead", 1, "take at most `PCT` per cent of the program's CPU time, by sampling less; 0 for no limit")
 	fs.BoolVar(&f.kernel, "kernel", false, "record the kernel's frames of samples that hit there")
 	fs.BoolVar(&f.noEmbedSource, "no-embed-source", false, "leave the text of source files out of the log")
+	fs.BoolVar(&f.live, "live", false, "look names up and write them while the capture runs, for ccview --follow")
 	fs.StringVar(&f.rotate, "rotate", "", "begin a new log when one has reached `SIZE` (such as 256MB)")
 	fs.IntVar(&f.keep, "keep", 0, "with --rotate: keep the last `N` logs (default: all)")
 	fs.IntVar(&f.maxFrames, "max-frames", 128, "record at most `N` frames of a stack")
@@ -91,6 +93,8 @@ func (f *captureFlags) options() (agent.Options, error) {
 	switch {
 	case f.keep < 0:
 		return agent.Options{}, fmt.Errorf("--keep %d: a number of logs, or 0 for all", f.keep)
+	case f.live && rotate != 0:
+		return agent.Options{}, errors.New("--live writes names once, and each log of --rotate needs them all: choose one")
 	case f.keep > 0 && rotate == 0:
 		return agent.Options{}, errors.New("--keep is for --rotate SIZE: without it there is one log")
 	}
@@ -104,6 +108,7 @@ func (f *captureFlags) options() (agent.Options, error) {
 		KernelStacks:    f.kernel,
 		MaxOverhead:     f.maxOverhead / 100,
 		EmbedSource:     !f.noEmbedSource,
+		Live:            f.live,
 		MaxFrames:       f.maxFrames,
 		User:            f.user,
 		SymbolizeMemory: memory,

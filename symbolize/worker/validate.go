@@ -34,7 +34,7 @@ var errTorn = errors.New("symboliser's events break off")
 var errSink = errors.New("sink failed")
 
 func newValidator(job *Job, sink func(eventlog.Event) error) *validator {
-	v := &validator{sink: sink, open: map[uint32]map[uint64]bool{}}
+	v := &validator{sink: sink, ids: job.After, open: map[uint32]map[uint64]bool{}}
 	add := func(module uint32, addrs []symbolize.Address) {
 		set := v.open[module]
 		if set == nil {

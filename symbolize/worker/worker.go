@@ -45,6 +45,8 @@ type Job struct {
 	// as itself, so it is left alone where the owner is root and the child is
 	// not. Empty keeps none.
 	CacheDir string
+	// After are the last ids of tables that this job's continue.
+	After symbolize.IDs
 	// MemoryLimit is in bytes, 0 meaning 512 MB; Timeout 0 means two minutes.
 	MemoryLimit uint64
 	Timeout     time.Duration

@@ -1,0 +1,225 @@
+package agent
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"ccagent/eventlog"
+	"ccagent/symbolize"
+	"ccagent/symbolize/worker"
+)
+
+// liveSymbols finds names while the capture runs, beside it: of what was seen
+// since the last time, so that each address is looked up once and each table
+// continues the one before it.
+type liveSymbols struct {
+	asked    map[address]bool
+	resolved map[address]bool // of those, what has a category
+	ids      symbolize.IDs    // the last ones used
+	files    map[string]uint32
+	renamed  map[uint32]uint32 // files that were defined before, by their later ids
+	modules  map[uint32]bool
+	cores    map[coreKey]bool
+	skipping bool // the text of a file or Core that is there already
+
+	running chan liveResult // nil when nothing is under way
+	cancel  context.CancelFunc
+	ended   time.Time // of the last run
+	took    time.Duration
+}
+
+type coreKey struct {
+	dump, name string
+	line       uint32
+}
+
+type liveResult struct {
+	events []eventlog.Event
+	sum    worker.Summary
+	err    error
+	took   time.Duration
+}
+
+// liveShare is what part of one CPU looking up names may take, as its inverse:
+// after a run there is a rest of so many times its length.
+const liveShare = 20
+
+func newLiveSymbols() *liveSymbols {
+	return &liveSymbols{
+		asked: map[address]bool{}, resolved: map[address]bool{}, files: map[string]uint32{}, renamed: map[uint32]uint32{},
+		modules: map[uint32]bool{}, cores: map[coreKey]bool{},
+	}
+}
+
+// stepLive writes the names that were found, and has more looked for if the
+// time has come. It is called about once a second.
+func (c *capture) stepLive() error {
+	l := c.live
+	if l == nil {
+		return nil
+	}
+	if l.running != nil {
+		select {
+		case r := <-l.running:
+			return c.tookLive(r)
+		default:
+			return nil
+		}
+	}
+	if time.Since(l.ended) < max(flushInterval, liveShare*l.took) {
+		return nil
+	}
+	job, done := c.symbolJob()
+	if len(job.Modules) == 0 && len(job.Kernel) == 0 {
+		done()
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l.running, l.cancel = make(chan liveResult, 1), cancel
+	go func() {
+		defer done()
+		var r liveResult
+		begun := time.Now()
+		r.sum, r.err = worker.Run(ctx, job, func(e eventlog.Event) error {
+			r.events = append(r.events, cloneSymbol(e))
+			return nil
+		})
+		r.took = time.Since(begun)
+		l.running <- r
+	}()
+	return nil
+}
+
+// tookLive writes a run's tables.
+func (c *capture) tookLive(r liveResult) error {
+	l := c.live
+	l.cancel()
+	l.running, l.ended, l.took = nil, time.Now(), r.took
+	if r.sum.After != (symbolize.IDs{}) {
+		l.ids = r.sum.After
+	}
+	if r.err != nil { // to be asked again; what a child failed on is not
+		l.asked = maps.Clone(l.resolved)
+	}
+	for _, e := range r.events {
+		if err := c.writeSymbol(e); err != nil {
+			return err
+		}
+	}
+	return c.log.Flush()
+}
+
+// endLive waits for what is under way: its tables come before the last ones.
+func (c *capture) endLive(ctx context.Context) error {
+	l := c.live
+	if l == nil || l.running == nil {
+		return nil
+	}
+	select {
+	case r := <-l.running:
+		return c.tookLive(r)
+	case <-ctx.Done():
+		l.cancel()
+		return c.tookLive(<-l.running)
+	}
+}
+
+// writeSymbol writes an event of the symbol tables, in a live capture without
+// what was written before.
+func (c *capture) writeSymbol(e eventlog.Event) error {
+	if c.live != nil && !c.live.admit(e) {
+		return nil
+	}
+	return c.emitSymbol(e)
+}
+
+// admit reports whether an event is new, and makes its files those that were
+// defined first.
+func (l *liveSymbols) admit(e eventlog.Event) bool {
+	file := func(id *uint32) {
+		if to, ok := l.renamed[*id]; ok {
+			*id = to
+		}
+	}
+	switch e := e.(type) {
+	case *eventlog.ModuleSymbols:
+		if l.modules[e.Module] {
+			return false
+		}
+		l.modules[e.Module] = true
+	case *eventlog.File:
+		first, known := l.files[e.Path]
+		l.skipping = known
+		if known {
+			l.renamed[e.ID] = first
+			return false
+		}
+		l.files[e.Path] = e.ID
+	case *eventlog.Core:
+		k := coreKey{e.Dump, e.Name, e.Line}
+		if l.skipping = l.cores[k]; l.skipping {
+			return false
+		}
+		l.cores[k] = true
+		file(&e.File)
+	case *eventlog.FileText, *eventlog.CoreText:
+		return !l.skipping
+	case *eventlog.Span:
+		file(&e.File)
+	case *eventlog.Locations:
+		for i := range e.Locations {
+			loc := &e.Locations[i]
+			for j := range loc.Lines {
+				file(&loc.Lines[j].File)
+			}
+			if loc.Category != eventlog.CategoryUnresolved {
+				l.resolved[address{e.Module, loc.Addr}] = true
+			}
+		}
+	}
+	return true
+}
+
+// cloneSymbol copies an event that is valid for the moment only.
+func cloneSymbol(e eventlog.Event) eventlog.Event {
+	switch e := e.(type) {
+	case *eventlog.ModuleSymbols:
+		n := *e
+		return &n
+	case *eventlog.File:
+		n := *e
+		return &n
+	case *eventlog.FileText:
+		n := *e
+		n.Text = slices.Clone(n.Text)
+		return &n
+	case *eventlog.Binding:
+		n := *e
+		return &n
+	case *eventlog.Span:
+		n := *e
+		return &n
+	case *eventlog.Block:
+		n := *e
+		n.Enclosing, n.Causes = slices.Clone(n.Enclosing), slices.Clone(n.Causes)
+		return &n
+	case *eventlog.Locations:
+		n := *e
+		n.Locations = slices.Clone(n.Locations)
+		for i := range n.Locations {
+			n.Locations[i].Lines = slices.Clone(n.Locations[i].Lines)
+		}
+		return &n
+	case *eventlog.Core:
+		n := *e
+		n.Notes = slices.Clone(n.Notes)
+		return &n
+	case *eventlog.CoreText:
+		n := *e
+		n.Text = slices.Clone(n.Text)
+		return &n
+	}
+	return e
+}
