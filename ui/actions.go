@@ -63,6 +63,19 @@ func (a *App) why(act keymap.Action) string {
 			return "no transform holds, so all samples are kept"
 		}
 		return ""
+	case keymap.Reload:
+		switch {
+		case a.src.Follow != nil:
+			return "the log is followed, and always as it is now"
+		case a.opts.Against != nil:
+			return "several logs are open; quit and compare them again"
+		}
+		return ""
+	case keymap.Pause:
+		if a.live.feed == nil || a.live.state != profile.FollowGrowing {
+			return "the log does not grow, or is not followed; see ccview --follow"
+		}
+		return ""
 	case keymap.Metric:
 		if a.nextEvent() == c.Event {
 			return "the log has samples of one event only"
@@ -168,6 +181,10 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		a.say("event: "+c.Profile.Events[c.Event].Name(), false)
 	case keymap.Invert:
 		c.Invert = !c.Invert
+	case keymap.Reload:
+		return a.reload()
+	case keymap.Pause:
+		a.live.paused = !a.live.paused
 	case keymap.Raw:
 		a.raw(s)
 	case keymap.Base:

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -26,6 +27,10 @@ type App struct {
 	screens [6]view.Screen // by number; nil where there is none
 	screen  int
 	before  int // the screen before this one
+
+	live    live
+	stamp   os.FileInfo // of the log's file when it was last looked at
+	noTicks bool        // nothing happens by itself: for tests
 
 	engine *model.Engine
 	busy   bool // a computation is under way; there is never more than one
@@ -60,8 +65,11 @@ type (
 		err      error
 	}
 	progressMsg progress
-	dataMsg     struct{ d *model.Data }
-	editedMsg   struct{ err error }
+	dataMsg     struct {
+		e *model.Engine
+		d *model.Data
+	}
+	editedMsg struct{ err error }
 )
 
 func newApp(src Source, o Options) (*App, error) {
@@ -79,6 +87,9 @@ func newApp(src Source, o Options) (*App, error) {
 // Init implements tea.Model: it begins to load.
 func (a *App) Init() tea.Cmd {
 	cmds := []tea.Cmd{a.load, a.awaitProgress}
+	if a.src.Follow != nil {
+		cmds = []tea.Cmd{a.openFeed(), a.awaitProgress}
+	}
 	if a.opts.Theme == "" {
 		cmds = append(cmds, tea.RequestBackgroundColor)
 	}
@@ -168,17 +179,31 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 		a.loaded(msg.p)
 		if msg.compared != nil {
 			a.compare(msg.compared)
+			return nil
 		}
+		if msg.p.Accounting.Growing {
+			a.say("the log is still being written; ccview --follow shows it as it grows", false)
+		}
+		if a.src.Path != "" {
+			if st, err := os.Stat(a.src.Path); err == nil {
+				a.stamp = st
+			}
+		}
+		return a.watch()
+	case stampMsg:
+		return a.stamped(msg)
+	case reloadMsg:
+		a.reloaded(msg)
 	case dataMsg:
-		a.busy = false
-		a.c.Data = msg.d
-		a.c.Base = 1
-		if s := msg.d.Summary; a.c.Whole && s != nil && s.AllWeight > 0 {
-			a.c.Base = float64(s.Weight) / float64(s.AllWeight)
+		if msg.e == a.engine { // else of a log that has grown since
+			a.take(msg.d)
 		}
-		if msg.d.Problem != "" {
-			a.say(msg.d.Problem, true)
-		}
+	case feedMsg:
+		return a.fed(msg)
+	case pollMsg:
+		return a.poll()
+	case grownMsg:
+		return a.grown(msg)
 	case editedMsg:
 		if msg.err != nil {
 			a.say(fmt.Sprintf("edit: %v", msg.err), true)
@@ -194,6 +219,19 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 		a.mouse(msg.(tea.MouseMsg))
 	}
 	return nil
+}
+
+// take shows new data.
+func (a *App) take(d *model.Data) {
+	a.busy = false
+	a.c.Data = d
+	a.c.Base = 1
+	if s := d.Summary; a.c.Whole && s != nil && s.AllWeight > 0 {
+		a.c.Base = float64(s.Weight) / float64(s.AllWeight)
+	}
+	if d.Problem != "" {
+		a.say(d.Problem, true)
+	}
 }
 
 func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
@@ -247,7 +285,7 @@ func (a *App) demand() tea.Cmd {
 	}
 	a.busy = true
 	e := a.engine
-	return func() tea.Msg { return dataMsg{e.Compute(n)} }
+	return func() tea.Msg { return dataMsg{e, e.Compute(n)} }
 }
 
 func (a *App) say(text string, warn bool) { a.message, a.warn = text, warn }

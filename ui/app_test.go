@@ -32,6 +32,7 @@ func start(t testing.TB, p *profile.Profile, w, h int, o Options) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
+	app.noTicks = true
 	s := &session{t: t, app: app}
 	s.run(app.Init())
 	s.send(tea.WindowSizeMsg{Width: w, Height: h})
@@ -53,7 +54,7 @@ func (s *session) run(cmd tea.Cmd) {
 		for _, c := range msg {
 			s.run(c)
 		}
-	case loadedMsg, progressMsg, dataMsg, editedMsg:
+	case loadedMsg, progressMsg, dataMsg, editedMsg, feedMsg, pollMsg, grownMsg, reloadMsg:
 		s.send(msg)
 	default:
 		s.out = append(s.out, msg)

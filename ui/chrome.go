@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"ccagent/profile"
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/safe"
@@ -125,7 +126,15 @@ func (a *App) drawTitle(r layout.Rect) {
 			fmt.Sprintf("%s: %s", short, widget.Count(s.Samples)),
 		}
 	}
-	x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, "ccview ", t.Dim)
+	word, ws := "ccview ", t.Dim
+	switch {
+	case a.live.feed == nil || a.live.state != profile.FollowGrowing:
+	case a.live.paused:
+		word, ws = "paused ", t.Warn
+	default:
+		word, ws = "live ", t.Key
+	}
+	x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, word, ws)
 	name := p.Width(a.src.Name)
 	free := r.Max.X - x - p.Width(counts) - 4
 	choice := ""
@@ -155,11 +164,6 @@ func (a *App) drawCrumbs(r layout.Rect) {
 			right = "computing " + p.Glyphs.More
 		}
 	}
-	if s != nil && s.Damaged != "" {
-		// What is wrong with the log comes before what is done with it.
-		x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, s.Damaged, t.Warn)
-		r.Min.X = min(x+2, r.Max.X)
-	}
 	ts := a.c.Stack.All()
 	var parts []string
 	for _, tr := range ts {
@@ -167,6 +171,13 @@ func (a *App) drawCrumbs(r layout.Rect) {
 	}
 	sep := " " + p.Glyphs.Then + " "
 	text := strings.Join(parts, sep)
+	if s != nil && s.Damaged != "" {
+		// What is wrong with the log comes before what is done with it, and leaves
+		// that a third of the line.
+		room := r.Max.X - p.Width(right) - min(p.Width(text), r.Dx()/3) - 6
+		x := p.Text(r.Min.X+1, r.Min.Y, max(room, r.Min.X+16), s.Damaged, t.Warn)
+		r.Min.X = min(x+2, r.Max.X)
+	}
 	room := r.Dx() - p.Width(right) - 5
 	for len(parts) > 1 && p.Width(text) > room {
 		parts = parts[1:]
@@ -264,6 +275,9 @@ func (a *App) drawLoading() {
 	p := a.painter
 	y := a.h / 2
 	text := "reading " + a.src.Name
+	if a.src.Follow != nil {
+		text = "waiting for " + a.src.Name
+	}
 	p.Text(2, y, a.w, text, p.Theme.Text)
 	if a.loading.total > 0 && y+1 < a.h {
 		f := float64(a.loading.done) / float64(a.loading.total)

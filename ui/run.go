@@ -17,14 +17,17 @@ import (
 // Source is a log to view.
 type Source struct {
 	Name string // shown
+	Path string // watched for changes; empty if it is no file's
 	// Load reads it; it runs beside the event loop.
 	Load func(progress func(done, total int64)) (*profile.Profile, error)
+	// Follow, if not nil, takes Load's place: the log is shown as it grows.
+	Follow func() (*profile.Follower, error)
 }
 
 // File is the source that reads a log from a file.
 func File(path string) Source {
 	return Source{
-		Name: filepath.Base(path),
+		Name: filepath.Base(path), Path: path,
 		Load: func(progress func(done, total int64)) (*profile.Profile, error) { return profile.Open(path, progress) },
 	}
 }
@@ -65,6 +68,9 @@ func Run(ctx context.Context, src Source, o Options) error {
 		return err
 	}
 	_, err = tea.NewProgram(app, tea.WithContext(ctx)).Run()
+	if app.live.feed != nil {
+		app.live.feed.Close()
+	}
 	switch {
 	case app.err != nil:
 		return app.err

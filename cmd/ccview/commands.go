@@ -47,11 +47,15 @@ written, or of another profiler a pprof profile or the text of perf script.`,
 			if v.interactive(c) {
 				return v.tui(c, args[0])
 			}
+			if v.follow {
+				return wrong("--follow shows a log as it grows, on a terminal that can be addressed; without --follow it is printed as it is now")
+			}
 			return v.hot(c, args[0])
 		},
 	}
 	v.addFlags(root)
 	v.addViewerFlags(root)
+	root.Flags().BoolVar(&v.follow, "follow", false, "show a log as it grows; ccagent record --live gives it names at once")
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

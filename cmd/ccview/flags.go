@@ -41,6 +41,7 @@ type view struct {
 	topSet bool
 	theme  string // of the viewer
 	ascii  bool
+	follow bool
 	// What follows may be given several times, or as a list with commas.
 	threads    []uint
 	tids       []uint

@@ -23,6 +23,9 @@ func (v *view) tui(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	if v.follow {
+		return v.run(ui.Follow(path), ui.Options{Event: v.event, Filter: f}, path, nil)
+	}
 	src := ui.File(path)
 	read := src.Load
 	src.Load = func(progress func(done, total int64)) (*profile.Profile, error) {

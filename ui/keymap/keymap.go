@@ -24,7 +24,7 @@ type Section struct {
 }
 
 // footerFirst is the order of the footer; Help and Quit always end it.
-var footerFirst = []Action{NextPane, Down, Open, Search, Filter, Focus, Drop, Undo, Mode, Choose, RangeFrom, Sort, Copy, Zoom}
+var footerFirst = []Action{NextPane, Pause, Down, Open, Search, Filter, Focus, Drop, Undo, Mode, Choose, RangeFrom, Sort, Copy, Zoom}
 var footerLast = []Action{Help, Quit}
 
 var byKey, byAction = func() (map[string]*Binding, map[Action]*Binding) {

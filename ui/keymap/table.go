@@ -77,6 +77,8 @@ const (
 	Edit    Action = "edit"
 	Export  Action = "export"
 	Suspend Action = "suspend"
+	Pause   Action = "pause"
+	Reload  Action = "reload"
 	Help    Action = "help"
 	Quit    Action = "quit"
 )
@@ -162,6 +164,8 @@ var Table = []Section{
 		{Copy, []string{"y"}, "y", "copy", "copy the row (OSC 52: works over ssh where the terminal allows it)", ""},
 		{Edit, []string{"e"}, "e", "", "open the line in $VISUAL or $EDITOR", ""},
 		{Export, []string{"o"}, "o", "", "export", "exporting from here is not built yet; ccview export writes other tools' formats"},
+		{Pause, []string{"P"}, "P", "pause", "stop following a growing log for a while; again: go on", ""},
+		{Reload, []string{"ctrl+l"}, "ctrl-l", "", "read the log again", ""},
 		{Suspend, []string{"ctrl+z"}, "ctrl-z", "", "suspend; fg comes back", ""},
 		{Help, []string{"?"}, "?", "help", "all keys; type to search them", ""},
 		{Quit, []string{"q", "ctrl+c"}, "q ctrl-c", "quit", "quit", ""},

@@ -152,6 +152,9 @@ func (e *Engine) summarise(sel *profile.Selection) *Summary {
 	switch {
 	case a.Malformed > 0:
 		out.Damaged = fmt.Sprintf("damaged: %d bytes unreadable", a.Passed)
+	case a.Growing && !e.p.Symbolised:
+		out.Damaged = "no names yet: ccagent record --live has them before the end"
+	case a.Growing:
 	case !a.Complete || !e.p.HaveEnd && e.p.HaveCapture:
 		out.Damaged = "cut off: the log has no end"
 	case !e.p.Symbolised && e.p.HaveCapture:

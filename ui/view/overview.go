@@ -164,6 +164,17 @@ func (o *Overview) Subject() Subject {
 	return o.hot.subject()
 }
 
+// Rekey names what is closed as another profile of the same log does.
+func (o *Overview) Rekey(to func(model.Key) model.Key) {
+	closed := make(map[model.Key]bool, len(o.hot.closed))
+	for k := range o.hot.closed {
+		if k := to(k); k != model.NoKey {
+			closed[k] = true
+		}
+	}
+	o.hot.closed = closed
+}
+
 // Needs implements Screen.
 func (o *Overview) Needs(*model.Need) {}
 

@@ -1,0 +1,321 @@
+package ui
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"ccagent/profile"
+	"ccagent/ui/model"
+)
+
+// Follow is the source that shows a log while it is written.
+func Follow(path string) Source {
+	return Source{Name: filepath.Base(path), Follow: func() (*profile.Follower, error) { return profile.Follow(path) }}
+}
+
+const (
+	// liveEvery is how often a growing log is looked at, at most.
+	liveEvery = time.Second
+	// liveRest is how many times as long as reading and computing took is waited
+	// before the next time: they take 5 % of one CPU at most.
+	liveRest = 20
+)
+
+// live is a log that is followed.
+type live struct {
+	feed   *profile.Follower // nil until the log is there
+	state  profile.FollowState
+	path   string // of the log that a rotated capture goes on in; empty for the source's own
+	paused bool
+	took   time.Duration // reading and computing, the last time
+}
+
+// Messages of a log that is followed.
+type (
+	pollMsg struct{} // it is time to look
+	feedMsg struct {
+		feed *profile.Follower
+		err  error
+	}
+	grownMsg struct {
+		feed  *profile.Follower
+		state profile.FollowState
+		err   error
+		took  time.Duration
+		// What follows is nil if nothing came.
+		p *profile.Profile
+		e *model.Engine
+		d *model.Data
+	}
+)
+
+// openFeed opens the log, or the next one of a rotated capture.
+func (a *App) openFeed() tea.Cmd {
+	open, next := a.src.Follow, a.live.path
+	return func() tea.Msg {
+		var m feedMsg
+		if next != "" {
+			m.feed, m.err = profile.Follow(next)
+		} else {
+			m.feed, m.err = open()
+		}
+		return m
+	}
+}
+
+// wait has pollMsg come after a while.
+func (a *App) wait() tea.Cmd {
+	if a.noTicks {
+		return nil
+	}
+	d := max(liveEvery, liveRest*a.live.took)
+	return tea.Tick(d, func(time.Time) tea.Msg { return pollMsg{} })
+}
+
+// poll reads what has come and computes what is on screen of it, beside the
+// event loop.
+func (a *App) poll() tea.Cmd {
+	l := a.live
+	if l.feed == nil {
+		return a.openFeed()
+	}
+	if l.paused {
+		return a.wait()
+	}
+	feed, old := l.feed, (*profile.Profile)(nil)
+	var n model.Need
+	if a.c != nil {
+		old, n = a.c.Profile, a.need()
+	}
+	tell := a.progress
+	if old == nil {
+		feed.Progress = func(done, total int64) {
+			select {
+			case tell <- progress{done, total}:
+			default:
+			}
+		}
+	} else {
+		feed.Progress = func(int64, int64) {}
+	}
+	return func() tea.Msg {
+		begun := time.Now()
+		changed, err := feed.Poll()
+		m := grownMsg{feed: feed, state: feed.State(), err: err}
+		if err == nil && changed {
+			if p := feed.Profile(); p.HaveCapture || p.Samples() > 0 || m.state != profile.FollowGrowing {
+				m.p, m.e = p, model.NewEngine(p)
+				if old != nil {
+					m.d = m.e.Compute(moved(n, old, p))
+				}
+			}
+		}
+		m.took = time.Since(begun)
+		return m
+	}
+}
+
+// moved is what a need for one profile asks of another of the same log: names
+// stay, ids need not.
+func moved(n model.Need, old, p *profile.Profile) model.Need {
+	n.Event = movedEvent(n.Event, old, p)
+	n.Selected = movedKey(n.Selected, old, p)
+	n.File = movedFile(n.File, old, p)
+	if n.From == 0 && n.To >= old.Duration {
+		n.To = p.Duration
+	}
+	return n
+}
+
+func movedEvent(event int, old, p *profile.Profile) int {
+	if event >= 0 && event < len(old.Events) {
+		if i, ok := p.EventNamed(old.Events[event].Name()); ok && old.Events[event].Samples > 0 {
+			return i
+		}
+	}
+	return p.DefaultEvent()
+}
+
+func movedKey(k model.Key, old, p *profile.Profile) model.Key {
+	if k == model.NoKey {
+		return k
+	}
+	was := old.Elements(k.Level)
+	if k.ID < 0 || int(k.ID) >= len(was) {
+		return model.NoKey
+	}
+	x := &was[k.ID]
+	now := p.Elements(k.Level)
+	for i := range now {
+		y := &now[i]
+		if y.Name == x.Name && y.Kind == x.Kind && y.Package == x.Package && y.File == x.File && y.Module == x.Module {
+			return model.Key{Level: k.Level, ID: y.ID}
+		}
+	}
+	// Names may have come since that were not known.
+	return model.NoKey
+}
+
+func movedFile(f profile.FileID, old, p *profile.Profile) profile.FileID {
+	if f == 0 || int(f) >= old.Files() {
+		return 0
+	}
+	path := old.File(f).Path
+	for i := 1; i < p.Files(); i++ {
+		if p.File(profile.FileID(i)).Path == path {
+			return profile.FileID(i)
+		}
+	}
+	return 0
+}
+
+// fed takes over a log that was opened.
+func (a *App) fed(m feedMsg) tea.Cmd {
+	switch {
+	case errors.Is(m.err, fs.ErrNotExist) && (a.c != nil || a.live.path != ""):
+		return a.wait() // replaced, or continued, and not there yet
+	case m.err != nil && a.c == nil:
+		a.err = m.err
+		return tea.Quit
+	case m.err != nil:
+		a.say(m.err.Error(), true)
+		return nil
+	}
+	if a.live.feed != nil {
+		a.live.feed.Close()
+	}
+	a.live.feed, a.live.state = m.feed, profile.FollowGrowing
+	return a.poll()
+}
+
+// grown shows what has come.
+func (a *App) grown(m grownMsg) tea.Cmd {
+	if m.feed != a.live.feed {
+		return nil
+	}
+	a.live.took, a.live.state = m.took, m.state
+	if m.err != nil {
+		if a.c == nil {
+			a.err = m.err
+			return tea.Quit
+		}
+		a.say("the log can be followed no further: "+m.err.Error(), true)
+		return nil
+	}
+	if m.p != nil {
+		if a.c == nil {
+			a.loaded(m.p)
+		} else {
+			a.swap(m)
+		}
+	}
+	switch m.state {
+	case profile.FollowGrowing:
+		return a.wait()
+	case profile.FollowReplaced:
+		a.live.feed.Close()
+		a.live.feed = nil
+		a.say("the log was replaced by another; this is the new one", true)
+		return a.wait()
+	case profile.FollowRotated:
+		a.live.path = a.live.feed.Next()
+		a.live.feed.Close()
+		a.live.feed = nil
+		a.say("the capture goes on in "+filepath.Base(a.live.path), false)
+		return a.wait()
+	case profile.FollowEnded:
+		a.say("the capture has ended; this is all of it", false)
+	default:
+		a.say("the log is "+m.state.String()+"; what was read until then is shown", true)
+	}
+	return nil
+}
+
+// swap shows a log as it is now, with everything that was chosen and opened.
+func (a *App) swap(m grownMsg) {
+	c, old := a.c, a.c.Profile
+	n := moved(a.need(), old, m.p)
+	for _, s := range a.screens {
+		if s, ok := s.(interface {
+			Rekey(func(model.Key) model.Key)
+		}); ok {
+			s.Rekey(func(k model.Key) model.Key { return movedKey(k, old, m.p) })
+		}
+	}
+	if w := &c.Window; w.From == 0 && w.To >= old.Duration {
+		w.To = m.p.Duration
+	}
+	c.Profile, c.Event, c.Selected = m.p, n.Event, n.Selected
+	if n.File != c.File {
+		c.File = n.File
+	}
+	a.engine, a.busy = m.e, false
+	a.take(m.d)
+}
+
+// stampEvery is how often a log that is not followed is looked at.
+const stampEvery = 2 * time.Second
+
+// Messages of a log that was read as a whole.
+type (
+	stampMsg  struct{ now os.FileInfo } // nil if the name is gone
+	reloadMsg grownMsg
+)
+
+// watch looks after a while whether the log's file is still what was read.
+func (a *App) watch() tea.Cmd {
+	path := a.src.Path
+	if path == "" || a.noTicks {
+		return nil
+	}
+	return tea.Tick(stampEvery, func(time.Time) tea.Msg {
+		st, err := os.Stat(path)
+		if err != nil {
+			st = nil
+		}
+		return stampMsg{st}
+	})
+}
+
+// stamped tells, once, that the log's file is not what was read.
+func (a *App) stamped(m stampMsg) tea.Cmd {
+	was := a.stamp
+	a.stamp = m.now
+	if was == nil || m.now == nil {
+		return a.watch()
+	}
+	switch {
+	case !os.SameFile(was, m.now):
+		a.say("the log was replaced by another since it was read; ctrl-l reads it again", true)
+	case was.Size() != m.now.Size() || !was.ModTime().Equal(m.now.ModTime()):
+		a.say("the log has changed since it was read; ctrl-l reads it again", true)
+	}
+	return a.watch()
+}
+
+// reload reads the log again and keeps everything that was chosen.
+func (a *App) reload() tea.Cmd {
+	load, old, n := a.src.Load, a.c.Profile, a.need()
+	return func() tea.Msg {
+		p, err := load(func(int64, int64) {})
+		if err != nil {
+			return reloadMsg{err: err}
+		}
+		e := model.NewEngine(p)
+		return reloadMsg{p: p, e: e, d: e.Compute(moved(n, old, p))}
+	}
+}
+
+func (a *App) reloaded(m reloadMsg) {
+	if m.err != nil {
+		a.say("read the log again: "+m.err.Error(), true)
+		return
+	}
+	a.swap(grownMsg(m))
+	a.say("the log was read again", false)
+}
