@@ -130,7 +130,7 @@ func (c *capture) prepare() (err error) {
 		if err := mayTrace(c.target.PID, c.who); err != nil {
 			return err
 		}
-	} else if c.target, err = start(c.opts.Program, c.who); err != nil {
+	} else if c.target, err = start(c.opts.Program, c.who, c.opts.Stdio); err != nil {
 		return err
 	}
 	if err := c.loadSampler(); err != nil {
@@ -154,6 +154,11 @@ func (c *capture) prepare() (err error) {
 	c.targetCPUBefore, _ = cpuTime(c.target.PID)
 	for _, s := range c.sampled {
 		if err := s.Enable(); err != nil {
+			return err
+		}
+	}
+	if c.opts.Started != nil {
+		if err := c.opts.Started(c.file, c.target.PID); err != nil {
 			return err
 		}
 	}

@@ -42,9 +42,12 @@ type liveResult struct {
 	took   time.Duration
 }
 
-// liveShare is what part of one CPU looking up names may take, as its inverse:
-// after a run there is a rest of so many times its length.
-const liveShare = 20
+// After a run there is a rest of liveShare times its length, which bounds what of
+// one CPU looking up names takes; but no longer than liveRest.
+const (
+	liveShare = 5
+	liveRest  = 5 * time.Second
+)
 
 func newLiveSymbols() *liveSymbols {
 	return &liveSymbols{
@@ -68,7 +71,7 @@ func (c *capture) stepLive() error {
 			return nil
 		}
 	}
-	if time.Since(l.ended) < max(flushInterval, liveShare*l.took) {
+	if time.Since(l.ended) < max(flushInterval, min(liveShare*l.took, liveRest)) {
 		return nil
 	}
 	job, done := c.symbolJob()

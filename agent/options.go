@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"os"
 	"time"
 
 	"ccagent/eventlog"
@@ -36,6 +37,13 @@ type Options struct {
 	// run.
 	SymbolizeMemory uint64
 	SymbolizeTime   time.Duration
+
+	// Stdio are the program's standard streams where they are not nil; the agent's
+	// own where they are.
+	Stdio [3]*os.File
+	// Started, if not nil, is told of the log and the target before that runs. An
+	// error ends the capture.
+	Started func(log *os.File, pid int) error
 
 	AgentVersion string
 	// Warn takes what the user should know at once, a line without newline.

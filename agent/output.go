@@ -69,3 +69,17 @@ func clearWay(path string, who *Invoker) error {
 func defaultLogName(program string, pid int) string {
 	return fmt.Sprintf("%s.%d.eventlog", filepath.Base(program), pid)
 }
+
+// CreateFor creates a file, or empties one, with the rights of the invoking user,
+// or of the user named.
+func CreateFor(user, path string) (f *os.File, err error) {
+	who, err := FindInvoker(user)
+	if err != nil {
+		return nil, err
+	}
+	err = who.withFileRights(func() error {
+		f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+		return err
+	})
+	return f, err
+}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
@@ -50,16 +51,16 @@ type StartError struct {
 func (e *StartError) Error() string { return fmt.Sprintf("start %s: %v", e.Program, e.Err) }
 func (e *StartError) Unwrap() error { return e.Err }
 
-// start starts the program as the invoker, with the agent's own standard
-// streams and working directory, stopped at its first instruction.
-func start(argv []string, who *Invoker) (*Target, error) {
+// start starts the program as the invoker, with the agent's working directory
+// and, where none are given, its standard streams, stopped at its first instruction.
+func start(argv []string, who *Invoker, stdio [3]*os.File) (*Target, error) {
 	path, err := lookPath(argv[0], who.Environ)
 	if err != nil {
 		return nil, startError(argv[0], err)
 	}
 	cmd := &exec.Cmd{
 		Path: path, Args: argv, Env: who.Environ,
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Stdin: cmp.Or(stdio[0], os.Stdin), Stdout: cmp.Or(stdio[1], os.Stdout), Stderr: cmp.Or(stdio[2], os.Stderr),
 		SysProcAttr: &syscall.SysProcAttr{Ptrace: true},
 	}
 	if os.Geteuid() == 0 {

@@ -36,6 +36,9 @@ func (a *App) why(act keymap.Action) string {
 		if a.centres() == nil {
 			return "this is for cost centres; 4 shows them"
 		}
+		if act == keymap.SaveSet && a.opts.Sealed != "" {
+			return a.opts.Sealed
+		}
 		return s.Why(act)
 	case keymap.Undo:
 		if cc := a.centres(); cc != nil && cc.CanUndo() {
@@ -89,6 +92,8 @@ func (a *App) why(act keymap.Action) string {
 	case keymap.Edit:
 		sub := s.Subject()
 		switch {
+		case a.opts.Sealed != "":
+			return a.opts.Sealed
 		case sub.Path == "":
 			return "nothing here has a source file"
 		case len(editor()) == 0:

@@ -21,9 +21,11 @@ func Follow(path string) Source {
 const (
 	// liveEvery is how often a growing log is looked at, at most.
 	liveEvery = time.Second
-	// liveRest is how many times as long as reading and computing took is waited
-	// before the next time: they take 5 % of one CPU at most.
-	liveRest = 20
+	// liveShare is how many times as long as reading and computing took is waited
+	// before the next time, which bounds what of one CPU they take; liveRest is
+	// the longest that is waited so.
+	liveShare = 10
+	liveRest  = 10 * time.Second
 )
 
 // live is a log that is followed.
@@ -73,7 +75,7 @@ func (a *App) wait() tea.Cmd {
 	if a.noTicks {
 		return nil
 	}
-	d := max(liveEvery, liveRest*a.live.took)
+	d := max(liveEvery, min(liveShare*a.live.took, liveRest))
 	return tea.Tick(d, func(time.Time) tea.Msg { return pollMsg{} })
 }
 
@@ -124,8 +126,10 @@ func (a *App) poll() tea.Cmd {
 // stay, ids need not.
 func moved(n model.Need, old, p *profile.Profile) model.Need {
 	n.Event = movedEvent(n.Event, old, p)
-	n.Selected = movedKey(n.Selected, old, p)
-	n.File = movedFile(n.File, old, p)
+	n.Selected, n.File = movedKey(n.Selected, old, p), movedFile(n.File, old, p)
+	if p.Symbolised && !old.Symbolised { // the first names: nothing that was there was worth selecting
+		n.Selected, n.File = model.NoKey, 0
+	}
 	if n.From == 0 && n.To >= old.Duration {
 		n.To = p.Duration
 	}

@@ -40,6 +40,9 @@ type Options struct {
 	Filter profile.Filter
 	Theme  string // one of Themes; empty: by the terminal's background, or plain with NO_COLOR
 	ASCII  bool   // draw with ASCII alone
+	// Sealed says why nothing may be written and no program started, where that is
+	// so.
+	Sealed string
 	// Against, if not nil, is what to compare in place of one log.
 	Against *Against
 }

@@ -2,6 +2,7 @@
 //
 //	ccagent record [flags] -- PROG [ARG…]
 //	ccagent attach [flags] PID
+//	ccagent top [flags] PID | -- PROG [ARG…]
 //	ccagent events | doctor [PROG|PID] | symbolize FILE | version
 //
 // Its exit status is the program's own for record (128 and the signal's number
@@ -45,7 +46,7 @@ func run(args []string) int {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(recordCommand(), attachCommand(), eventsCommand(), doctorCommand(), symbolizeCommand(), versionCommand())
+	root.AddCommand(recordCommand(), attachCommand(), topCommand(), eventsCommand(), doctorCommand(), symbolizeCommand(), versionCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())

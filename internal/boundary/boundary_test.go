@@ -22,7 +22,7 @@ var order = map[string][]string{
 	"profile":     {"eventlog"},
 	"ui":          {"profile", "eventlog"},
 	"cmd/ccview":  {"ui", "profile", "eventlog"},
-	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize"},
+	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {

@@ -153,7 +153,7 @@ func (e *Engine) summarise(sel *profile.Selection) *Summary {
 	case a.Malformed > 0:
 		out.Damaged = fmt.Sprintf("damaged: %d bytes unreadable", a.Passed)
 	case a.Growing && !e.p.Symbolised:
-		out.Damaged = "no names yet: ccagent record --live has them before the end"
+		out.Damaged = "no names yet: without --live they come at the end"
 	case a.Growing:
 	case !a.Complete || !e.p.HaveEnd && e.p.HaveCapture:
 		out.Damaged = "cut off: the log has no end"

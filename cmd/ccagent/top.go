@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"ccagent/agent"
+	"ccagent/profile"
+	"ccagent/ui"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+// topFlags are those of the viewer, besides the capture's.
+type topFlags struct {
+	theme   string
+	ascii   bool
+	streams string
+}
+
+func topCommand() *cobra.Command {
+	var flags captureFlags
+	var top topFlags
+	cmd := &cobra.Command{
+		Use:   "top [flags] PID | -- PROG [ARG…]",
+		Short: "watch a process, or run a program, in the viewer while it is profiled",
+		Long: `Shows the viewer's screens while the capture runs. Names are looked up beside it,
+and the screens are drawn anew at most once a second; both rest long enough to
+take a small part of one CPU.
+
+A program that top starts reads and writes nothing of the terminal: its output
+goes to the file of --program-output, or nowhere. Leaving the viewer ends such a
+program (SIGTERM), and lets go of a process that was attached to. The log is kept
+where -o names a file.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || cmd.ArgsLenAtDash() != 0 && len(args) > 1 {
+				return errors.New("top: name one process, or a program after --: ccagent top PID, ccagent top -- PROG [ARG…]")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts, err := flags.options()
+			if err != nil {
+				return err
+			}
+			if cmd.ArgsLenAtDash() == 0 {
+				opts.Program = args
+			} else if opts.PID, err = strconv.Atoi(args[0]); err != nil || opts.PID <= 0 {
+				return fmt.Errorf("top: %q is not a process id; a program comes after --", args[0])
+			}
+			return runTop(cmd.Context(), opts, &top)
+		},
+	}
+	flags.register(cmd)
+	fs := cmd.Flags()
+	for _, name := range []string{"live", "rotate", "keep", "quiet"} {
+		_ = fs.MarkHidden(name) // top looks names up itself, and says little
+	}
+	fs.StringVar(&top.theme, "theme", "", "the viewer's colours: "+strings.Join(ui.Themes(), ", "))
+	fs.BoolVar(&top.ascii, "ascii", false, "draw with ASCII alone")
+	fs.StringVar(&top.streams, "program-output", "", "write the program's output to `FILE`")
+	return cmd
+}
+
+// runTop captures beside the viewer.
+func runTop(ctx context.Context, opts agent.Options, flags *topFlags) error {
+	if !ui.Usable() {
+		return errors.New("top draws on a terminal, and this is none that it can draw on; ccagent record writes a log")
+	}
+	if opts.Rotate != 0 {
+		return errors.New("top follows one log; leave out --rotate")
+	}
+	ctx, cancel := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGHUP)
+	defer cancel()
+	opts.Live = true
+	name := "PID " + strconv.Itoa(opts.PID)
+	if len(opts.Program) > 0 {
+		name = filepath.Base(opts.Program[0])
+		streams, err := programStreams(flags.streams)
+		if err != nil {
+			return err
+		}
+		defer streams[0].Close()
+		defer streams[1].Close()
+		opts.Stdio = [3]*os.File{streams[0], streams[1], streams[1]}
+	}
+	keep := opts.Output != ""
+	if !keep {
+		dir, err := scratch(opts.User)
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		opts.Output = filepath.Join(dir, "top.eventlog")
+	}
+	var warnings []string // the terminal is the viewer's; they are told at its end
+	opts.Warn = func(line string) { warnings = append(warnings, line) }
+
+	t := &top{started: make(chan started, 1), ended: make(chan struct{}), stop: make(chan struct{})}
+	opts.Started = t.start
+	go t.capture(ctx, opts)
+	err := ui.Run(ctx, ui.Source{Name: name, Follow: t.follow}, ui.Options{
+		Theme: flags.theme, ASCII: flags.ascii,
+		Sealed: "top may run with more rights than you have; open the log with ccview (-o FILE keeps it)",
+	})
+	t.leave(len(opts.Program) > 0)
+	if t.err != nil {
+		err = t.err
+	}
+	for _, w := range warnings {
+		say("%s", w)
+	}
+	if keep && t.sum != nil {
+		say("%s (%s)", t.sum.Log, bytesAmount(t.sum.LogSize))
+	}
+	return err
+}
+
+// top is a capture beside the viewer.
+type top struct {
+	started chan started
+	stop    chan struct{} // closed to end the capture
+	ended   chan struct{} // closed when it has
+	pid     int
+	sum     *agent.Summary
+	err     error // valid once ended is closed
+}
+
+type started struct {
+	log string
+	err error
+}
+
+// start tells the viewer where the log is: by a descriptor of the very file,
+// so that its name means nothing.
+func (t *top) start(log *os.File, pid int) error {
+	fd, err := unix.FcntlInt(log.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("follow log: %w", err)
+	}
+	t.pid = pid
+	t.started <- started{log: fmt.Sprintf("/proc/self/fd/%d", fd)}
+	return nil
+}
+
+func (t *top) capture(ctx context.Context, opts agent.Options) {
+	defer close(t.ended)
+	t.sum, t.err = agent.Run(ctx, t.stop, opts)
+	if t.sum == nil {
+		t.started <- started{err: t.err}
+	}
+}
+
+func (t *top) follow() (*profile.Follower, error) {
+	s := <-t.started
+	if s.err != nil {
+		return nil, s.err
+	}
+	return profile.Follow(s.log)
+}
+
+// leave ends the capture, and the program that it started.
+func (t *top) leave(started bool) {
+	select {
+	case <-t.ended:
+		return
+	default:
+	}
+	if started && t.pid > 0 {
+		// The agent waits for this child, so its id is no other's.
+		_ = unix.Kill(t.pid, unix.SIGTERM)
+	}
+	close(t.stop)
+	<-t.ended
+}
+
+// programStreams are standard input and output of the program.
+func programStreams(path string) ([2]*os.File, error) {
+	var s [2]*os.File
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		return s, err
+	}
+	if path == "" {
+		path = os.DevNull
+	}
+	out, err := agent.CreateFor("", path)
+	if err != nil {
+		in.Close()
+		return s, fmt.Errorf("--program-output: %w", err)
+	}
+	return [2]*os.File{in, out}, nil
+}
+
+// scratch is a folder of the invoking user's for a log that is not kept.
+func scratch(user string) (string, error) {
+	who, err := agent.FindInvoker(user)
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "ccagent-top-")
+	if err != nil {
+		return "", fmt.Errorf("make a folder for the log: %w", err)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(dir, int(who.UID), int(who.GID)); err != nil {
+			os.RemoveAll(dir)
+			return "", fmt.Errorf("make a folder for the log: %w", err)
+		}
+	}
+	return dir, nil
+}
