@@ -38,6 +38,8 @@ type allocProbes struct {
 	background sync.WaitGroup
 	stop       chan struct{} // closed to end all windows
 
+	ended [bpf.AllocSites]uint64 // for how long probes were in place in processes that have ended
+
 	perHit float64 // ns, what a hit costs the target
 	cost   bpf.RunStats
 }
@@ -151,14 +153,14 @@ func (a *allocProbes) weigh(im *image, s *perf.Sample) uint64 {
 	if ai == nil || ai.probes[s.Site] == nil {
 		return 0
 	}
-	h := hit{site: bpf.AllocSite(s.Site), capability: s.Capability, time: s.Time, words: s.Total, large: s.Large}
+	h := hit{site: bpf.AllocSite(s.Site), capability: s.Capability, time: s.Time, words: s.Total, large: s.Large, primitive: s.Period == 0}
 	return ai.ledger.weigh(&h, ai.probes[s.Site].at(s.Time), ai.probes[bpf.SiteLarge].at(s.Time))
 }
 
 // remember keeps a sample that was written.
-func (a *allocProbes) remember(im *image, s *eventlog.Sample) {
+func (a *allocProbes) remember(im *image, s *eventlog.Sample, site bpf.AllocSite) {
 	if ai := a.images[im.generation]; ai != nil {
-		ai.ledger.remember(s)
+		ai.ledger.remember(s, site)
 	}
 }
 
@@ -181,6 +183,10 @@ func (a *allocProbes) drop(im *image) error {
 	ai := a.images[im.generation]
 	delete(a.images, im.generation)
 	err := a.settle(ai)
+	now := monotonic()
+	for site, p := range ai.probes {
+		a.ended[site] = max(a.ended[site], p.timeInPlace(now))
+	}
 	for _, p := range ai.probes {
 		if p != nil {
 			p.remove(&a.background) // the kernel removed it with the process
@@ -200,7 +206,8 @@ func (a *allocProbes) settle(ai *allocImage) error {
 		ai.poll()
 		words = ai.words
 	}
-	for _, s := range ai.ledger.settle(words) {
+	now := monotonic()
+	for _, s := range ai.ledger.settle(words, now, ai.probes[bpf.SiteLarge].at(now)) {
 		s.PID = ai.im.pid
 		s.Event = a.event.def.Index
 		if err := a.emit(&s); err != nil {

@@ -31,7 +31,7 @@ const (
 // catch some hits; those of blocks are many.
 var windowLength = [bpf.AllocSites]time.Duration{
 	bpf.SiteNursery: 5 * time.Millisecond,
-	bpf.SiteBlock:   4 * time.Millisecond,
+	bpf.SiteBlock:   2 * time.Millisecond,
 	bpf.SiteLarge:   5 * time.Millisecond,
 }
 
@@ -51,6 +51,9 @@ func (a *allocProbes) control(b *bucket) error {
 			return err
 		}
 		if b.unlimited() {
+			if p := ai.probes[bpf.SiteBlock]; p != nil && !p.continuous() && p.place(monotonic()) != nil {
+				ai.probes[bpf.SiteBlock] = nil
+			}
 			continue
 		}
 		if b.level < 0 {
@@ -105,6 +108,9 @@ func (a *allocProbes) observe(ai *allocImage) error {
 			ai.ledger.largeRate += (bytes - ai.ledger.largeRate) / 2
 			ai.account.Large = account.Large
 		}
+		if small := ai.rate - ai.ledger.largeRate; site == int(bpf.SiteBlock) && small > 0 {
+			ai.ledger.heapShare = min(p.hitRate*blockBytes/small, 1)
+		}
 	}
 	return nil
 }
@@ -122,8 +128,14 @@ func (a *allocProbes) thin(ai *allocImage) error {
 			perSecond *= windowDensity
 		}
 		want := uint32(min(max(p.hitRate/float64(perSecond), 1), maxThin))
+		if p.site == bpf.SiteLarge {
+			want = 0
+			if p.hitRate > float64(perSecond) {
+				want = uint32(min(ai.ledger.largeRate/float64(perSecond)/blockBytes, math.MaxUint32))
+			}
+		}
 		// Not for a little: every change is told to the kernel.
-		if have := max(ai.im.layout.Thin[site], 1); want > have+have/4 || want < have-have/4 {
+		if have := ai.im.layout.Thin[site]; want > have+have/4 || want < have-have/4 {
 			ai.im.layout.Thin[site] = want
 			changed = true
 		}
@@ -156,9 +168,11 @@ func (a *allocProbes) retreat(ai *allocImage) {
 	}
 }
 
-// advance puts a probe in place that the budget has come to allow.
+// advance puts a probe in place that the budget has come to allow: of those that
+// may have a window, the one that has waited longest.
 func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 	now := monotonic()
+	var next *probe
 	for _, site := range windowSites {
 		p := ai.probes[site]
 		if p == nil || p.continuous() || p.window != nil {
@@ -171,20 +185,24 @@ func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 			}
 			rate = max(ai.rate/blockBytes, rate/16)
 		}
-		switch cost := rate * a.perHit / 1e9; {
-		case cost < 0.4*b.rate && b.level > b.depth()/2:
+		cost := rate * a.perHit / 1e9
+		if cost < 0.4*b.rate && b.level > b.depth()/2 {
 			if p.place(now) != nil {
 				ai.probes[site] = nil
 			}
 			return
-		case now >= p.due && b.level > cost*float64(windowLength[site])+0.05*b.depth():
-			// Blocks wait until the others need no windows.
-			if n := ai.probes[bpf.SiteNursery]; site == bpf.SiteBlock && !n.continuous() {
-				continue
-			}
-			a.openWindow(p, now)
-			return
 		}
+		// Blocks wait until the others need no windows, unless full nurseries do
+		// not tell who filled them.
+		if n := ai.probes[bpf.SiteNursery]; site == bpf.SiteBlock && !n.continuous() && ai.ledger.primitives < 0.25 {
+			continue
+		}
+		if now >= p.due && b.level > cost*float64(windowLength[site])+0.05*b.depth() && (next == nil || p.lastBegin < next.lastBegin) {
+			next = p
+		}
+	}
+	if next != nil {
+		a.openWindow(next, now)
 	}
 }
 
@@ -193,18 +211,14 @@ func (a *allocProbes) openWindow(p *probe, now uint64) {
 	if p.length == 0 {
 		p.length = float64(length)
 	}
-	factor := 1.0
-	if p.site != bpf.SiteBlock {
-		// The time since the last window stands for the time to the next.
-		cycle := 2 * float64(minCycle)
-		if p.lastBegin != 0 {
-			cycle = float64(now - p.lastBegin)
-		} else if p.inPlaceAt != 0 {
-			cycle = float64(now - p.inPlaceAt)
-		}
-		factor = math.Max(cycle/p.length, 1)
+	// The time since the last window stands for the time to the next.
+	cycle := 2 * float64(minCycle)
+	if p.lastBegin != 0 {
+		cycle = float64(now - p.lastBegin)
+	} else if p.inPlaceAt != 0 {
+		cycle = float64(now - p.inPlaceAt)
 	}
-	p.open(factor, length, a)
+	p.open(math.Max(cycle/p.length, 1), length, a)
 	p.due = now + minCycle + rand.Uint64N(minCycle)
 }
 

@@ -134,7 +134,7 @@ func (c *capture) sample(s *perf.Sample) error {
 		SkippedWords: s.SkippedWords, FoldedFrames: s.FoldedFrames, Centres: centres,
 	}
 	if s.Site != 0 {
-		c.processes.alloc.remember(im, sample)
+		c.processes.alloc.remember(im, sample, bpf.AllocSite(s.Site))
 	}
 	return c.emit(s.Time, sample)
 }

@@ -32,8 +32,15 @@ type ledger struct {
 	largePending float64 // estimate of what large objects are owed
 	lastTime     uint64
 
-	recent [recentSamples]eventlog.Sample
-	next   int
+	// Of what is neither large nor sampled at blocks, the part that heap checks
+	// allocate; the rest is small objects from primitive operations. Those find
+	// the nursery full far more often than they fill it, so they are not given
+	// what heap checks have allocated: that is pending for samples at blocks.
+	heapShare   float64
+	heapPending float64
+	primitives  float64 // part of full nurseries that primitive operations found, lately
+
+	recent [2]recent // small objects, large objects
 }
 
 // The last bytes of a process are divided among its last few samples or, where they
@@ -70,7 +77,10 @@ type hit struct {
 	capability uint16
 	time       uint64
 	words      uint64 // allocated by the capability since the process began
-	large      uint64 // bytes of large objects seen by the probe since it began
+	// primitive is set at a full nursery that not a heap check has found but a
+	// primitive operation, such as newByteArray#, before it began.
+	primitive bool
+	large     uint64 // bytes of large objects seen by the probe since it began
 }
 
 func newLedger(fromStart bool, atStart map[uint16]uint64) *ledger {
@@ -118,7 +128,9 @@ func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 	c := l.capability(h)
 	l.pend(h.time, large)
 	if h.site == bpf.SiteLarge {
-		return l.give(l.weighLarge(h, at))
+		own := float64(h.large - min(h.large, l.largeSeen))
+		// Not more than there is; the object itself is not yet in the count.
+		return l.give(min(l.weighLarge(h, at), max(float64(l.owed), 0)+own))
 	}
 	free := float64(l.owed) - l.reserved(h, large)
 	// A part of the new bytes is that of large objects, which have samples of
@@ -130,15 +142,49 @@ func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 	first := c.during[h.site] != at.begin
 	fresh := float64(8*(h.words-min(h.words, c.seen[h.site]))) * small
 	c.seen[h.site], c.during[h.site] = h.words, at.begin
+	if h.site == bpf.SiteBlock {
+		if first {
+			return 0
+		}
+		return l.give(l.weighBlock(fresh, free, at))
+	}
+	l.count(h.primitive)
 	switch {
-	case h.site == bpf.SiteNursery && at.continuous():
-		return l.give(free)
+	case at.continuous():
+		fresh = free
 	case first:
 		return 0
-	case h.site == bpf.SiteNursery:
-		return l.give(min(fresh*at.factor, free))
-	default: // blocks count for themselves; the rest waits for a full nursery
-		return l.give(min(fresh, free))
+	default:
+		fresh = min(fresh*at.factor, free)
+	}
+	if h.primitive {
+		fresh = min(fresh, max(free-l.heapPending, 0))
+		l.heapPending += fresh * l.heapShare
+		return l.give(fresh * (1 - l.heapShare))
+	}
+	if at.continuous() {
+		l.heapPending = 0
+	}
+	return l.give(fresh)
+}
+
+// weighBlock gives the weight of a sample at a block: the block's own bytes, and a
+// part of what is pending for such samples. The rest waits for a full nursery.
+func (l *ledger) weighBlock(fresh, free float64, at placement) float64 {
+	w := fresh
+	if !at.continuous() {
+		w = max(fresh, min(fresh*at.factor, l.heapPending))
+	}
+	w = min(w, free)
+	l.heapPending = max(0, l.heapPending-w)
+	return w
+}
+
+// count keeps the part of full nurseries that primitive operations found, lately.
+func (l *ledger) count(primitive bool) {
+	l.primitives -= l.primitives / 64
+	if primitive {
+		l.primitives += 1.0 / 64
 	}
 }
 
@@ -182,57 +228,79 @@ func (l *ledger) give(weight float64) uint64 {
 }
 
 // remember keeps a sample that was written, to give it a part of the last bytes.
-func (l *ledger) remember(s *eventlog.Sample) {
-	l.recent[l.next%recentSamples] = *s
-	l.next++
+func (l *ledger) remember(s *eventlog.Sample, site bpf.AllocSite) {
+	r := &l.recent[0]
+	if site == bpf.SiteLarge {
+		r = &l.recent[1]
+	}
+	r.samples[r.n%recentSamples] = *s
+	r.n++
 }
 
 // forgetRecent is called when a new log begins, in which the nodes of the old one
 // mean nothing.
-func (l *ledger) forgetRecent() { l.next = 0 }
+func (l *ledger) forgetRecent() { l.recent = [2]recent{} }
 
 // settle divides what the process has allocated and no sample was given among its
-// last samples, by their weights. words is what all capabilities have allocated.
-func (l *ledger) settle(words uint64) []eventlog.Sample {
+// last samples, by their weights. words is what all capabilities have allocated at a
+// time; large tells how the probe of large objects is placed.
+func (l *ledger) settle(words, time uint64, large placement) []eventlog.Sample {
 	counted := 8 * words
 	if counted <= l.base+l.given {
 		return nil
 	}
 	rest := counted - l.base - l.given
 	l.given += rest
-	recent := l.latest(recentSamples)
+	few := recentSamples
 	if rest < counted/100 {
-		recent = l.latest(fewSamples)
+		few = fewSamples
 	}
-	if len(recent) == 0 {
+	l.pend(time, large)
+	small, big := l.recent[0].latest(few), l.recent[1].latest(few)
+	ofLarge := min(uint64(l.largePending), rest)
+	switch {
+	case len(small)+len(big) == 0:
 		return []eventlog.Sample{{Capability: eventlog.NoCapability, Weight: rest, Stop: eventlog.StopNoHaskell}}
+	case len(small) == 0:
+		ofLarge = rest
+	case len(big) == 0:
+		ofLarge = 0
 	}
+	return append(divide(rest-ofLarge, small), divide(ofLarge, big)...)
+}
+
+// divide gives each sample a part of the bytes, by their weights.
+func divide(bytes uint64, samples []eventlog.Sample) []eventlog.Sample {
 	var sum float64
-	for _, s := range recent {
-		sum += float64(s.Weight)
+	for i := range samples {
+		sum += float64(samples[i].Weight)
 	}
-	out := make([]eventlog.Sample, 0, len(recent))
-	left := rest
-	for i, s := range recent {
-		w := uint64(float64(rest) * float64(s.Weight) / sum)
-		if w = min(w, left); i == len(recent)-1 {
+	out, left := samples[:0], bytes
+	for i, s := range samples {
+		w := min(uint64(float64(bytes)*float64(s.Weight)/sum), left)
+		if i == len(samples)-1 {
 			w = left
 		}
-		if left -= w; w == 0 {
-			continue
+		if left -= w; w > 0 {
+			s.Weight = w
+			out = append(out, s)
 		}
-		s.Weight = w
-		out = append(out, s)
 	}
 	return out
 }
 
+// recent are the last samples that were written.
+type recent struct {
+	samples [recentSamples]eventlog.Sample
+	n       int
+}
+
 // latest gives the last n samples, or as many as there are.
-func (l *ledger) latest(n int) []eventlog.Sample {
-	n = min(n, l.next, recentSamples)
+func (r *recent) latest(n int) []eventlog.Sample {
+	n = min(n, r.n, recentSamples)
 	out := make([]eventlog.Sample, n)
 	for i := range out {
-		out[i] = l.recent[(l.next-n+i)%recentSamples]
+		out[i] = r.samples[(r.n-n+i)%recentSamples]
 	}
 	return out
 }

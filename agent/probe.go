@@ -79,7 +79,9 @@ func (p *probe) remove(background *sync.WaitGroup) {
 	}
 	l := p.link
 	p.link = nil
-	p.inPlace += monotonic() - p.inPlaceAt
+	now := monotonic()
+	p.inPlace += now - p.inPlaceAt
+	p.remembers(placement{begin: now, factor: 1})
 	background.Go(func() { l.Close() }) // fails only for what is gone already
 }
 

@@ -78,6 +78,7 @@ func (c *capture) spent() (s spent, err error) {
 		return s, nil
 	}
 	a.took(probes, c.budget.trap)
+	s.nursery, s.blocks, s.large = a.ended[bpf.SiteNursery], a.ended[bpf.SiteBlock], a.ended[bpf.SiteLarge]
 	for _, ai := range a.images {
 		s.nursery = max(s.nursery, ai.probes[bpf.SiteNursery].timeInPlace(s.time))
 		s.blocks = max(s.blocks, ai.probes[bpf.SiteBlock].timeInPlace(s.time))

@@ -14,10 +14,11 @@ import (
 )
 
 type samplerAllocAccount struct {
-	_     structs.HostLayout
-	Large uint64
-	Hits  [4]uint64
-	Skip  [4]uint32
+	_         structs.HostLayout
+	Large     uint64
+	Hits      [4]uint64
+	Skip      [4]uint32
+	SkipBytes int64
 }
 
 type samplerAllocSite uint32

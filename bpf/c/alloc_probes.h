@@ -5,6 +5,12 @@
 
 #include "allocation.h"
 
+#define BLOCK_SIZE 4096
+
+// rHpAlloc: what a failed heap check wanted, in bytes. A primitive operation that
+// finds itself out of memory before it has begun sets it to 0.
+#define BASE_HP_ALLOC 904
+
 // Capabilities whose counts are added up at a program's end.
 #define MAX_CAPABILITIES 1024
 
@@ -27,6 +33,24 @@ INLINE bool wanted(struct alloc_account *a, const struct process_layout *l, u32 
 	return true;
 }
 
+// wanted_large does so for a large object. The larger, the likelier: the sample
+// stands for all bytes since the one before.
+INLINE bool wanted_large(struct alloc_account *a, const struct process_layout *l, u64 bytes)
+{
+	__sync_fetch_and_add(&a->hits[SITE_LARGE], 1);
+	__sync_fetch_and_add(&a->large, bytes);
+	u64 distance = (u64)l->thin[SITE_LARGE] * BLOCK_SIZE;
+	if (distance == 0)
+		return true;
+	s64 left = a->skip_bytes - (s64)bytes;
+	if (left <= 0)
+		left = ((u64)bpf_get_prandom_u32() * 2 * distance) >> 32;
+	else
+		bytes = 0;
+	a->skip_bytes = left;
+	return bytes != 0;
+}
+
 // read_total takes how much a capability has allocated, and which one it is.
 INLINE bool read_total(struct walk *w, u64 base)
 {
@@ -44,24 +68,27 @@ INLINE void sample_allocation(struct regs *ctx, struct walk *w, u32 cpu, u32 sit
 	if (!w->haskell)
 		return;
 	begin_unwind(&w->unwind, ctx);
-	u64 base = w->unwind.reg[DWARF_BASE], why;
+	u64 base = w->unwind.reg[DWARF_BASE], why, wanted_bytes = 0;
 	if (site == SITE_LARGE) {
 		base = REG_ARG1(ctx) + BASE_FROM_CAPABILITY;
 	} else if (site == SITE_NURSERY) {
 		// Threads also return here for a context switch, or a full stack.
 		if (READ_USER(&why, sizeof(why), base + BASE_RET) || why != HEAP_OVERFLOW)
 			return;
+		if (READ_USER(&wanted_bytes, sizeof(wanted_bytes), base + BASE_HP_ALLOC))
+			return;
 	}
 	u32 generation = w->layout.generation;
 	struct alloc_account *a = bpf_map_lookup_elem(&alloc_accounts, &generation);
 	if (!a)
 		return;
-	if (site == SITE_LARGE)
-		__sync_fetch_and_add(&a->large, 8 * REG_ARG2(ctx));
-	if (!wanted(a, &w->layout, site) || !read_total(w, base))
+	bool want = site == SITE_LARGE ? wanted_large(a, &w->layout, 8 * REG_ARG2(ctx))
+				       : wanted(a, &w->layout, site);
+	if (!want || !read_total(w, base))
 		return;
 	u16 capability = w->header.capability;
 	w->header.site = site;
+	w->header.period = wanted_bytes;
 	w->header.large = a->large;
 	w->stats.samples++;
 	struct walker k = {.walk = w};

@@ -125,7 +125,7 @@ struct ccs_record {
 // follow it, leaf first.
 struct sample_header {
 	u64 time;   // CLOCK_MONOTONIC, ns
-	u64 period; // in the event's unit
+	u64 period; // in the event's unit; at full nurseries: what a heap check wanted
 	u64 tso;    // Haskell thread id, 0 if none is known
 	u64 skipped_words; // of the stack, where a FRAME_SKIPPED stands
 	u64 ccs; // address of the running cost-centre stack, 0 if there is none
@@ -174,7 +174,9 @@ struct process_layout {
 	u16 capabilities_in_place; // the variable is the array, not its address
 	u16 padding;
 	u64 ticky_head;	 // where the list of ticky counters begins; 0 if there is none
-	// One in so many hits of an allocation probe is sampled, on average.
+	// One in so many hits of an allocation probe is sampled, on average; of large
+	// objects, which differ in size, one in so many blocks' worth of bytes, or
+	// all if 0.
 	u32 thin[ALLOC_SITES];
 };
 
@@ -183,6 +185,7 @@ struct alloc_account {
 	u64 large; // bytes of large objects
 	u64 hits[ALLOC_SITES];
 	u32 skip[ALLOC_SITES]; // hits until the next sample
+	s64 skip_bytes;	       // of large objects, likewise
 };
 
 // How densely to sample; set by user space while sampling.
