@@ -1,0 +1,218 @@
+package agent
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"ccagent/bpf"
+	"ccagent/eventlog"
+)
+
+// simulated is a program that allocates at one place after another, as the probes
+// of its run-time system would see it.
+type simulated struct {
+	rng       *rand.Rand
+	ledger    *ledger
+	time      uint64
+	words     uint64
+	block     uint64 // words left of it
+	nursery   uint64 // words left of it
+	large     uint64
+	placed    [bpf.AllocSites]placement
+	in        func(site bpf.AllocSite) bool // whether a probe is in place
+	weights   map[string]float64
+	allocated map[string]float64
+	samples   int
+}
+
+const (
+	blockWords   = 512
+	nurseryWords = 256 * blockWords
+)
+
+func (s *simulated) hit(site bpf.AllocSite, place string) {
+	if !s.in(site) {
+		return
+	}
+	h := hit{site: site, time: s.time, words: s.words, large: s.large}
+	if w := s.ledger.weigh(&h, s.placed[site], s.placed[bpf.SiteLarge]); w > 0 {
+		s.weights[place] += float64(w)
+		s.samples++
+		s.ledger.remember(&eventlog.Sample{Weight: w, Node: uint32(len(place))}, site)
+	}
+}
+
+// cells allocates small objects.
+func (s *simulated) cells(words uint64, place string, nsPerWord float64) {
+	s.allocated[place] += 8 * float64(words)
+	for words > 0 {
+		n := min(words, s.block)
+		words, s.block, s.nursery = words-n, s.block-n, s.nursery-n
+		s.time += uint64(float64(n) * nsPerWord)
+		if s.block > 0 {
+			return
+		}
+		s.block = blockWords
+		if s.nursery == 0 {
+			// The last block is counted by the collection.
+			s.hit(bpf.SiteNursery, place)
+			s.nursery = nurseryWords
+			s.words += blockWords
+			continue
+		}
+		s.words += blockWords
+		s.hit(bpf.SiteBlock, place)
+	}
+}
+
+func (s *simulated) array(words uint64, place string) {
+	s.allocated[place] += 8 * float64(words)
+	s.time += words / 16
+	if s.in(bpf.SiteLarge) {
+		s.large += 8 * words
+	}
+	s.hit(bpf.SiteLarge, place)
+	s.words += words
+}
+
+func newSimulated(seed uint64) *simulated {
+	return &simulated{rng: rand.New(rand.NewPCG(seed, 1)), ledger: newLedger(true, nil), time: 1,
+		block: blockWords, nursery: nurseryWords, in: func(bpf.AllocSite) bool { return true },
+		weights: map[string]float64{}, allocated: map[string]float64{}}
+}
+
+func sum(m map[string]float64) (all float64) {
+	for _, v := range m {
+		all += v
+	}
+	return all
+}
+
+// check holds the sum, with what is left to settle, against the allocation, and the
+// share of each place.
+func (s *simulated) check(t *testing.T, name string, tolerance float64) {
+	t.Helper()
+	given := sum(s.weights)
+	for _, sample := range s.ledger.settle(s.words, s.time, s.placed[bpf.SiteLarge]) {
+		given += float64(sample.Weight)
+	}
+	if counted := 8 * float64(s.words); math.Abs(given-counted) > 0.001*counted {
+		t.Errorf("%s: weights sum to %.0f of %.0f bytes", name, given, counted)
+	}
+	for place, bytes := range s.allocated {
+		want, got := bytes/sum(s.allocated), s.weights[place]/sum(s.weights)
+		t.Logf("%s: %s %.1f %% of the weights, %.1f %% of the bytes, %d samples", name, place, 100*got, 100*want, s.samples)
+		if math.Abs(got-want) > tolerance {
+			t.Errorf("%s: %s has %.3f of the weights, but %.3f of the bytes", name, place, got, want)
+		}
+	}
+}
+
+// program runs phases that allocate at different places and speeds.
+func (s *simulated) program(rounds int, arrays bool) {
+	for range rounds {
+		s.cells(3000+s.rng.Uint64N(3000), "slow", 4)
+		s.cells(9000+s.rng.Uint64N(9000), "fast", 0.5)
+		if arrays {
+			s.array(2000+s.rng.Uint64N(2000), "array")
+			s.array(6000+s.rng.Uint64N(6000), "larger")
+		}
+	}
+}
+
+func TestLedgerAllProbes(t *testing.T) {
+	s := newSimulated(1)
+	s.program(4000, true)
+	s.check(t, "all", 0.02)
+}
+
+func TestLedgerNurseriesAlone(t *testing.T) {
+	s := newSimulated(2)
+	s.in = func(site bpf.AllocSite) bool { return site == bpf.SiteNursery }
+	s.program(40000, false)
+	s.check(t, "nurseries", 0.03)
+}
+
+// Blocks in windows, full nurseries always: every byte is given once, to whom it
+// belongs, whichever window it falls into.
+func TestLedgerBlocksInWindows(t *testing.T) {
+	s := newSimulated(3)
+	s.windows(bpf.SiteBlock, 2e6, 20e6)
+	s.program(40000, true)
+	s.check(t, "blocks in windows", 0.03)
+}
+
+// Every probe in windows: what is sampled stands for what is not.
+func TestLedgerWindows(t *testing.T) {
+	for _, arrays := range []bool{false, true} {
+		s := newSimulated(4)
+		s.windows(bpf.SiteNursery, 5e6, 40e6)
+		nursery := s.in
+		s.windows(bpf.SiteLarge, 5e6, 30e6)
+		large := s.in
+		s.in = func(site bpf.AllocSite) bool {
+			switch site {
+			case bpf.SiteNursery:
+				return nursery(site)
+			case bpf.SiteLarge:
+				return large(site)
+			}
+			return false
+		}
+		if arrays {
+			s.ledger.largeRate = 3.76e9 // as the program below has it
+		}
+		s.program(80000, arrays)
+		s.check(t, "windows", 0.05)
+	}
+}
+
+// windows has a probe in place for a length of time in every cycle, at a random
+// moment of it.
+func (s *simulated) windows(site bpf.AllocSite, length, cycle uint64) {
+	var begin, next uint64
+	s.placed[site] = placement{begin: 1, factor: float64(cycle) / float64(length)}
+	s.in = func(asked bpf.AllocSite) bool {
+		if asked != site {
+			return true
+		}
+		for s.time >= next+cycle || next == 0 {
+			next += cycle
+			begin = next + s.rng.Uint64N(cycle-length)
+			s.placed[site].begin = begin
+		}
+		return s.time >= begin && s.time < begin+length
+	}
+}
+
+// An attached process has allocated before: that is nobody's.
+func TestLedgerAttach(t *testing.T) {
+	l := newLedger(false, map[uint16]uint64{0: 1000, 1: 500})
+	always := placement{}
+	if w := l.weigh(&hit{site: bpf.SiteNursery, capability: 0, words: 1100}, always, always); w != 800 {
+		t.Errorf("the first sample weighs %d, not 800", w)
+	}
+	// A capability that was not known begins with its first sample.
+	if w := l.weigh(&hit{site: bpf.SiteNursery, capability: 7, words: 9000}, always, always); w != 0 {
+		t.Errorf("the first sample of an unknown capability weighs %d, not 0", w)
+	}
+	var rest uint64
+	for _, s := range l.settle(1100+600+9000, 1, always) {
+		rest += s.Weight
+	}
+	if rest != 800 {
+		t.Errorf("%d bytes were settled, not 800", rest)
+	}
+}
+
+func TestLedgerHostileCounts(t *testing.T) {
+	l := newLedger(true, nil)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 10000 {
+		h := hit{site: bpf.AllocSite(1 + rng.IntN(3)), capability: uint16(rng.IntN(4)), time: rng.Uint64(), words: rng.Uint64() >> rng.IntN(64),
+			large: rng.Uint64() >> rng.IntN(64), primitive: rng.IntN(2) == 0}
+		l.weigh(&h, placement{begin: rng.Uint64N(3), factor: float64(rng.IntN(3))}, placement{factor: float64(rng.IntN(2))})
+	}
+	l.settle(rng.Uint64(), rng.Uint64(), placement{})
+}
