@@ -264,6 +264,7 @@ type samplerWalk struct {
 	_              [4]byte
 	Base           uint64
 	Waiting        uint64
+	Entered        uint64
 	Task           uint64
 	Stats          samplerWalkStats
 	Epoch          uint32
@@ -311,7 +312,6 @@ type samplerWalk struct {
 		Walk     uint16
 		Position uint16
 	}
-	_ [8]byte
 }
 
 type samplerWalkStats struct {

@@ -264,6 +264,7 @@ type samplerWalk struct {
 	_              [4]byte
 	Base           uint64
 	Waiting        uint64
+	Entered        uint64
 	Task           uint64
 	Stats          samplerWalkStats
 	Epoch          uint32
@@ -308,7 +309,7 @@ type samplerWalk struct {
 		Walk     uint16
 		Position uint16
 	}
-	_ [24]byte
+	_ [16]byte
 }
 
 type samplerWalkStats struct {

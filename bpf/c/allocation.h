@@ -30,6 +30,7 @@ static long unwrap_allocation(u32 i, void *context)
 		// A thunk: [stg_enter_info, closure]
 		if (!code_of(window_word(w, 1), &code))
 			return 1;
+		w->entered = window_word(w, 1) & ~7ULL;
 		words = 2;
 	} else if (c->type == RET_FUN) {
 		// A function and its arguments: [stg_gc_fun_info, size, closure, …]

@@ -51,6 +51,10 @@ INLINE u64 running_ccs(struct walker *k)
 	u64 cap = 0, table[BASE_RUNNING_TASK_FROM_CCCS / 8 + 1], ccs = 0;
 	if (!w->layout.tso_cccs)
 		return 0;
+	// A thunk's code checks the heap first, and then takes the cost-centre stack
+	// that the thunk was made on: the second word of its header.
+	if (w->entered && !READ_USER(&ccs, sizeof(ccs), w->entered + 8) && ccs)
+		return ccs;
 	if (w->base) {
 		if (READ_USER(&ccs, sizeof(ccs), w->base + BASE_CCCS))
 			return 0;

@@ -40,6 +40,7 @@ INLINE void begin_walk(struct walk *w, u32 max_frames)
 	w->task = 0;
 	w->base = 0;
 	w->waiting = 0;
+	w->entered = 0;
 	w->header.ccs = 0;
 }
 

@@ -148,6 +148,7 @@ struct walk {
 	u32 busy;	// a walk that can be interrupted is using this
 	u64 base;	// BaseReg of the Haskell code, 0 if it could not be had
 	u64 waiting;	// the thread object that waits for a safe foreign call, 0 if none does
+	u64 entered; // the thunk whose code wanted to allocate first of all, 0 if it was none
 	u64 task;	// the Task that runs the Haskell code, 0 if none does
 
 	struct walk_stats stats;

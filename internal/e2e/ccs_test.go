@@ -142,7 +142,7 @@ func TestCostCentresAgreeWithProf(t *testing.T) {
 			program := command(t, testprog.Build(t, c.program, c.prof), append(c.args, "+RTS", "-p", "-RTS")...)
 			run(t, program)
 			theirs := readReport(t, program.Dir, c.program)
-			log, _ := record(t, nil, testprog.Build(t, c.program, testprog.Options{}), c.args...)
+			log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, c.program, testprog.Options{}), c.args...)
 			var time, alloc centresDoc
 			// -p does not count what no Haskell code is to blame for.
 			view(t, &time, "ccs", log, "--category", "haskell,stg,foreign,rts")
@@ -178,7 +178,7 @@ var profiledRev = testprog.Options{Prof: true, Flags: []string{"-eventlog"}}
 func TestExactCostCentresAreTheReports(t *testing.T) {
 	testprog.NeedRoot(t)
 	program := testprog.Build(t, "rev", profiledRev)
-	c := command(t, ccagent, "record", "-o", "ours", "--", program, "220", "10000", "+RTS", "-p", "-l", "-olrts", "-RTS")
+	c := command(t, ccagent, "record", "-o", "ours", "--max-overhead", "0", "--", program, "220", "10000", "+RTS", "-p", "-l", "-olrts", "-RTS")
 	if r := run(t, c); r.status != 0 {
 		t.Fatalf("record: status %d\n%s", r.status, r.stderr)
 	}
@@ -253,7 +253,7 @@ func TestExactCostCentresAreTheReports(t *testing.T) {
 // What a program says of its cost-centre stacks is not believed further than it
 // holds together: walks end, and every sample is told with the reason.
 func TestDamagedCostCentreStacks(t *testing.T) {
-	log, _ := record(t, nil, testprog.Build(t, "liar", testprog.Options{Prof: true}), "60")
+	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "liar", testprog.Options{Prof: true}), "60")
 	var info struct {
 		Exact struct {
 			Stacks           int

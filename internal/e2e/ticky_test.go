@@ -41,7 +41,7 @@ func (d *costsDoc) entries(binding string) (n, made uint64) {
 func TestTickyCounters(t *testing.T) {
 	const rounds = 300
 	program := testprog.Build(t, "rev", testprog.Options{Flags: []string{"-ticky"}})
-	log, _ := record(t, nil, program, "220", strconv.Itoa(rounds))
+	log, _ := record(t, []string{"--max-overhead", "0"}, program, "220", strconv.Itoa(rounds))
 	var d costsDoc
 	view(t, &d, "ccs", log, "--costs")
 	for name, each := range map[string]uint64{"a": 1, "c": 1, "f": 1, "h": 1, "g": 2, "j": 3, "rev": 28} {
@@ -97,7 +97,7 @@ func TestTickyCountersOfARunningProgram(t *testing.T) {
 // A program that is not compiled with -ticky has no counters, and the text says what
 // is missing.
 func TestCostsOfOrdinaryPrograms(t *testing.T) {
-	log, _ := record(t, nil, testprog.Build(t, "rev", testprog.Options{}), "220", "1000")
+	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "rev", testprog.Options{}), "220", "1000")
 	var d costsDoc
 	view(t, &d, "ccs", log, "--costs")
 	if len(d.Counters) != 0 || len(d.Estimates) == 0 || d.MadeTotal == 0 {

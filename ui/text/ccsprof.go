@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -139,14 +140,15 @@ func profNames(c *profile.Centre) []string {
 		name = strings.TrimPrefix(name, c.Module+".")
 	}
 	src := "<no location info>"
-	if c.Pseudo {
+	builtIn := c.Pseudo || c.Module == "" && (c.Name == "MAIN" || slices.Contains(rtsOwn, c.Name))
+	if builtIn {
 		src = "<built-in>"
 	}
 	if c.File != "" {
 		src = word(c.File+":"+srcSpan(c.Extent), src)
 	}
 	module := word(c.Module, word(c.Package, "-"))
-	if c.Pseudo && c.Module == "" {
+	if builtIn && c.Module == "" {
 		module = word(c.Name, "-")
 	}
 	return []string{word(name, "-"), module, src}
