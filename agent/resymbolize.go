@@ -18,7 +18,7 @@ import (
 
 // SymbolizeOptions describe the symbolising of a finished log.
 type SymbolizeOptions struct {
-	DebugFiles  []string // separate debug files, matched by build-id
+	DebugFiles  []string // separate debug files, or binaries before they were stripped
 	SourceDirs  []string // searched for sources that are not where they were
 	CoreDirs    []string // searched for Core dumps, besides where the program was compiled
 	EmbedSource bool
@@ -70,15 +70,24 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 	}
 	defer debug.Close()
 	for _, m := range seen.Modules {
-		file := worker.ModuleFile{ID: m.ID, Path: m.Path, Addresses: seen.Addresses[m.ID], Debug: debug[string(m.BuildID)]}
+		file := worker.ModuleFile{ID: m.ID, Path: m.Path, Addresses: seen.Addresses[m.ID], Debug: debug.withID(m.BuildID)}
 		if len(file.Addresses) == 0 {
 			continue
 		}
-		if f, binary, err := openModuleAgain(&m); err != nil {
+		f, binary, err := openModuleAgain(&m)
+		switch {
+		case err != nil && file.Debug != nil:
+			// It has all but the code, which the walk needed and names do not.
+			file.File, file.Debug = file.Debug, nil
+			file.Problem = fmt.Sprintf("read from %s alone: %v", file.File.Name(), err)
+		case err != nil:
 			file.Problem = err.Error()
-		} else {
+		default:
 			defer f.Close()
 			file.File = f
+			if file.Debug == nil {
+				file.Debug = debug.of(&binary)
+			}
 			if file.Debug == nil && !binary.HasDWARF {
 				if d := symbolize.OpenDebugFile(m.Path, &binary); d != nil {
 					defer d.Close()
@@ -88,7 +97,11 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 		}
 		job.Modules = append(job.Modules, file)
 	}
-	return rewriteLog(ctx, old, path, owner, job)
+	sum, err := rewriteLog(ctx, old, path, owner, job)
+	if err == nil {
+		sum.Problems = append(debug.unused(), sum.Problems...)
+	}
+	return sum, err
 }
 
 // ownerOf is who may read the log: whose rights the symboliser gets.
@@ -130,11 +143,18 @@ func openModuleAgain(m *eventlog.Module) (*os.File, symbolize.Binary, error) {
 	return f, b, nil
 }
 
-// debugFiles are separate debug files by build-id.
-type debugFiles map[string]*os.File
+// debugFiles are the debug files that the user named.
+type debugFiles []debugFile
+
+type debugFile struct {
+	*os.File
+	size    int64
+	buildID []byte
+	used    bool
+}
 
 func openDebugFiles(paths []string) (debugFiles, error) {
-	files := debugFiles{}
+	var files debugFiles
 	for _, path := range paths {
 		f, err := os.Open(path)
 		if err != nil {
@@ -142,21 +162,53 @@ func openDebugFiles(paths []string) (debugFiles, error) {
 			return nil, fmt.Errorf("open debug file: %w", err)
 		}
 		info, err := f.Stat()
+		if err == nil && !info.Mode().IsRegular() {
+			err = errors.New("no regular file")
+		}
 		var b symbolize.Binary
 		if err == nil {
 			b, err = symbolize.Identify(f, info.Size())
-		}
-		if err == nil && len(b.BuildID) == 0 {
-			err = errors.New("it has no build-id to match a module by")
 		}
 		if err != nil {
 			f.Close()
 			files.Close()
 			return nil, fmt.Errorf("examine debug file %s: %w", path, err)
 		}
-		files[string(b.BuildID)] = f
+		files = append(files, debugFile{File: f, size: info.Size(), buildID: b.BuildID})
 	}
 	return files, nil
+}
+
+// withID gives the file with a build-id, nil if there is none.
+func (d debugFiles) withID(id []byte) *os.File {
+	for i := range d {
+		if len(id) > 0 && bytes.Equal(d[i].buildID, id) {
+			d[i].used = true
+			return d[i].File
+		}
+	}
+	return nil
+}
+
+// of gives the debug file of a binary without a build-id, nil if there is none.
+func (d debugFiles) of(b *symbolize.Binary) *os.File {
+	for i := range d {
+		if len(b.BuildID) == 0 && b.IsDebugFile(d[i], d[i].size) {
+			d[i].used = true
+			return d[i].File
+		}
+	}
+	return nil
+}
+
+// unused tells of the files that belong to no module of the log.
+func (d debugFiles) unused() (problems []string) {
+	for i := range d {
+		if !d[i].used {
+			problems = append(problems, fmt.Sprintf("--debug-file %s is of no module that this log has samples of: neither its build-id nor its checksum is one's", d[i].Name()))
+		}
+	}
+	return problems
 }
 
 func (d debugFiles) Close() error {

@@ -1,15 +1,19 @@
 package symbolize
 
 import (
+	"bytes"
 	"encoding/hex"
+	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // DebugFiles lists where a separate debug file of a binary may lie, the
 // likeliest first: by build-id, then by its .gnu_debuglink name (GDB manual,
-// "Debugging Information in Separate Files"). The build-id decides whether one
-// is the right one.
+// "Debugging Information in Separate Files").
 func DebugFiles(path string, b *Binary) []string {
 	const root = "/usr/lib/debug"
 	var out []string
@@ -24,21 +28,41 @@ func DebugFiles(path string, b *Binary) []string {
 	return out
 }
 
-// OpenDebugFile opens the first of DebugFiles that is a regular file, nil where
+// OpenDebugFile opens the first of DebugFiles that is the binary's; nil where
 // there is none.
 func OpenDebugFile(path string, b *Binary) *os.File {
 	for _, p := range DebugFiles(path, b) {
 		if p == path {
 			continue
 		}
-		f, err := os.Open(p)
+		// A path may be a FIFO that somebody put there: do not wait on it.
+		f, err := os.OpenFile(p, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}
-		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
+		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() && b.IsDebugFile(f, st.Size()) {
 			return f
 		}
 		f.Close()
 	}
 	return nil
+}
+
+// maxChecksummed bounds the debug files whose checksum is computed.
+const maxChecksummed = 4 << 30
+
+// IsDebugFile reports whether a file of size bytes is the binary's separate
+// debug file: by the build-id, or for a binary that has none by the checksum in
+// its .gnu_debuglink.
+func (b *Binary) IsDebugFile(f io.ReaderAt, size int64) bool {
+	if len(b.BuildID) > 0 {
+		d, err := Identify(f, size)
+		return err == nil && bytes.Equal(d.BuildID, b.BuildID)
+	}
+	if b.DebugLnk == "" || size > maxChecksummed {
+		return false
+	}
+	h := crc32.NewIEEE()
+	_, err := io.Copy(h, io.NewSectionReader(f, 0, size))
+	return err == nil && h.Sum32() == b.DebugCRC
 }

@@ -26,6 +26,7 @@ type Binary struct {
 	Soname   string
 	Needed   []string // shared libraries, by their DT_NEEDED names
 	DebugLnk string   // .gnu_debuglink: name of a separate debug file
+	DebugCRC uint32   // and its checksum
 
 	// GHC is set when GHC's run-time system is linked in or needed, or code
 	// compiled by GHC is in the file.
@@ -90,7 +91,7 @@ func identify(f *elffile.File) Binary {
 		BuildID: f.BuildID(), Soname: d.Soname, Needed: d.Needed,
 		HasSymtab: f.HasSymtab(), HasDWARF: f.DebugSection(".debug_info") != nil,
 	}
-	b.DebugLnk, _ = f.DebugLink()
+	b.DebugLnk, b.DebugCRC = f.DebugLink()
 	b.fromLibraryNames(append([]string{d.Soname}, d.Needed...))
 	if v := commentVersion(f); v != "" {
 		b.GHC = true

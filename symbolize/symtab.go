@@ -73,7 +73,8 @@ func newSymbolTable(f *elffile.File, all []elffile.Symbol, holdsRTS bool) *symbo
 		return better(&b) - better(&a)
 	})
 	t.symbols = slices.CompactFunc(t.symbols, func(a, b symbol) bool { return a.Addr == b.Addr })
-	classify(t.symbols, holdsRTS)
+	// A debug file has the run-time system's symbols without its strings.
+	classify(t.symbols, holdsRTS || t.defined["stg_upd_frame_info"])
 	t.reach = make([]uint64, len(t.symbols))
 	end := uint64(0)
 	for i := range t.symbols {

@@ -47,7 +47,7 @@ func symbolizeCommand() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVar(&opts.DebugFiles, "debug-file", nil, "take debug information from `FILE`, matched by build-id (may be repeated)")
+	fs.StringArrayVar(&opts.DebugFiles, "debug-file", nil, "take debug information from `FILE`: a separate debug file, or the binary before it was stripped (may be repeated)")
 	fs.StringArrayVar(&opts.SourceDirs, "source-dir", nil, "look for sources in `DIR` too (may be repeated)")
 	fs.StringArrayVar(&opts.CoreDirs, "core-dir", nil, "look for Core dumps (*.dump-simpl) in `DIR` too (may be repeated)")
 	fs.BoolVar(&noEmbed, "no-embed-source", false, "leave the text of source files out of the log")
