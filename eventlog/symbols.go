@@ -121,7 +121,7 @@ const (
 type Line struct {
 	Binding uint32
 	File    uint32 // 0 = unknown
-	Line    uint32
+	Line    uint32 // 0 = unknown
 }
 
 // Location resolves one address that was seen.

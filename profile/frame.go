@@ -142,7 +142,7 @@ func (p *Profile) position(id uint32) (FileID, uint32) {
 			return 0, 0
 		}
 	}
-	i := slices.IndexFunc(s.lines[l.lines[0]:l.lines[1]], func(ln Line) bool { return ln.File != 0 })
+	i := slices.IndexFunc(s.lines[l.lines[0]:l.lines[1]], func(ln Line) bool { return ln.File != 0 && ln.Line != 0 })
 	if i < 0 {
 		return 0, 0
 	}

@@ -285,7 +285,8 @@ func (t *lineTable) at(addr uint64) (lineRow, bool) {
 	return lineRow{}, false
 }
 
-// covering finds the row whose stretch covers addr.
+// covering finds the row whose stretch covers addr. Its line is 0 where the
+// compiler could not tell.
 func (t *lineTable) covering(addr uint64) (lineRow, bool) {
 	i, _ := slices.BinarySearchFunc(t.rows, addr, func(r lineRow, a uint64) int {
 		if r.addr <= a {
@@ -293,7 +294,7 @@ func (t *lineTable) covering(addr uint64) (lineRow, bool) {
 		}
 		return 1
 	})
-	if i == 0 || t.rows[i-1].end || t.rows[i-1].line == 0 {
+	if i == 0 || t.rows[i-1].end {
 		return lineRow{}, false
 	}
 	return t.rows[i-1], true

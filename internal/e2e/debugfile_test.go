@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ccagent/internal/testprog"
+)
+
+// A stripped program is profiled all the same; the binary it was made from, or
+// its debug file, names the code later, even where the program itself is gone.
+func TestStrippedProgramIsNamedLater(t *testing.T) {
+	objcopy := testprog.NeedTool(t, "objcopy", "binutils")
+	dir := t.TempDir()
+	whole := testprog.Build(t, "spin31", testprog.Options{})
+	stripped, debug := filepath.Join(dir, "spin31"), filepath.Join(dir, "elsewhere.debug")
+	for _, args := range [][]string{{"--strip-all", whole, stripped}, {"--only-keep-debug", whole, debug}} {
+		if out, err := exec.Command(objcopy, args...).CombinedOutput(); err != nil {
+			t.Fatalf("objcopy %q: %v\n%s", args, err, out)
+		}
+	}
+	log, r := record(t, nil, stripped, "4000")
+	wantLine(t, r.stderr, "stripped", "-g3")
+	share := func() float64 {
+		for _, row := range hotOf(t, log).Rows {
+			if row.Element == "Main.three" {
+				return row.Share
+			}
+		}
+		return 0
+	}
+	if s := share(); s != 0 {
+		t.Errorf("a stripped program's samples are %.2f Main.three's", s)
+	}
+	symbolize := func(args ...string) string {
+		t.Helper()
+		r := run(t, command(t, ccagent, append([]string{"symbolize"}, append(args, log)...)...))
+		if r.status != 0 {
+			t.Fatalf("ccagent symbolize %q: status %d\n%s", args, r.status, r.stderr)
+		}
+		return r.stderr
+	}
+	for _, file := range []string{whole, debug} {
+		symbolize("--debug-file", file)
+		if s := share(); s < 0.5 {
+			t.Errorf("with %s Main.three has %.2f", file, s)
+		}
+	}
+	// Another program's is refused in words.
+	other := testprog.Build(t, "rev", testprog.Options{})
+	if out := symbolize("--debug-file", other); !strings.Contains(out, "of no module") || share() != 0 {
+		t.Errorf("another program's debug file: Main.three has %.2f\n%s", share(), out)
+	}
+	if err := os.Remove(stripped); err != nil {
+		t.Fatal(err)
+	}
+	symbolize("--debug-file", debug)
+	if s := share(); s < 0.5 {
+		t.Errorf("without the program Main.three has %.2f", s)
+	}
+}
