@@ -5,6 +5,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // steady plays the capture of a steady program: stacks of depth 50 from a few
@@ -95,7 +98,7 @@ func BenchmarkWriteSamples(b *testing.B) {
 	}
 	w := NewWriter(io.Discard, nil)
 	b.ReportAllocs()
-	n := 0
+	n, begin := 0, cpuTime(b)
 	for b.Loop() {
 		e := &entries[n%len(entries)]
 		if len(e.fresh.Nodes) > 0 {
@@ -109,6 +112,7 @@ func BenchmarkWriteSamples(b *testing.B) {
 		n++
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "samples/s")
+	b.ReportMetric(float64(n)/(cpuTime(b)-begin).Seconds(), "samples/cpu-s")
 	b.ReportMetric(float64(w.Size())/float64(n), "B/sample")
 }
 
@@ -118,11 +122,16 @@ func BenchmarkReadSamples(b *testing.B) {
 	b.SetBytes(int64(len(log)))
 	b.ReportAllocs()
 	n := 0
+	batch := make([]TimedSample, 1024)
+	begin := cpuTime(b)
 	for b.Loop() {
 		r := NewReader(bytes.NewReader(log))
-		for r.Next() {
-			if _, ok := r.Record().Event.(*Sample); ok {
-				n++
+		for more := true; more; {
+			n += r.NextSamples(batch)
+			if more = r.Next(); more {
+				if _, ok := r.Record().Event.(*Sample); ok {
+					n++
+				}
 			}
 		}
 		if r.Err() != nil || !r.Complete() {
@@ -130,6 +139,17 @@ func BenchmarkReadSamples(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "samples/s")
+	b.ReportMetric(float64(n)/(cpuTime(b)-begin).Seconds(), "samples/cpu-s")
+}
+
+// cpuTime is what this process has used so far.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // A sample of a steady program takes at most 40 bytes, its share of the stack

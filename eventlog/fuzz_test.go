@@ -3,6 +3,7 @@ package eventlog
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/iotest"
@@ -49,6 +50,7 @@ func FuzzReader(f *testing.F) {
 			at = r.offset()
 			again(t, rec, declared)
 		}
+		sameFast(t, log)
 		var he *HeaderError
 		switch {
 		case errors.As(r.Err(), &he):
@@ -61,6 +63,46 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("read up to %d of %d, complete %t", at, len(log), r.Complete())
 		}
 	})
+}
+
+// sameFast holds what NextSamples, with Next for the rest, and a Decoder of
+// copies read against what Next reads.
+func sameFast(t *testing.T, log []byte) {
+	t.Helper()
+	plain, fast := NewReader(bytes.NewReader(log)), NewReader(bytes.NewReader(log))
+	var batch [7]TimedSample
+	var d *Decoder
+	for {
+		for _, s := range batch[:fast.NextSamples(batch[:])] {
+			if !plain.Next() {
+				t.Fatalf("the log has ended, the fast way has %+v", s)
+			}
+			if got, ok := plain.Record().Event.(*Sample); !ok || *got != s.Sample || plain.Record().Time != s.Time {
+				t.Fatalf("%s, the fast way has %+v", shownRecord(plain), s)
+			}
+		}
+		more := plain.Next()
+		if fast.Next() != more {
+			t.Fatalf("more of the log: %t", more)
+		}
+		if !more {
+			break
+		}
+		if d == nil {
+			d = fast.Decoder()
+		}
+		c, buf := fast.Copy(nil)
+		if got, want := shownRecord(fast), shownRecord(plain); got != want {
+			t.Fatalf("%s, the fast way has %s", want, got)
+		}
+		rec := d.Decode(&c, buf)
+		if got, want := fmt.Sprintf("%d %d %d %T %+v", rec.Offset, rec.Time, rec.Cap, rec.Event, rec.Event), shownRecord(plain); got != want {
+			t.Fatalf("%s, copied %s", want, got)
+		}
+	}
+	if plain.Complete() != fast.Complete() || plain.Offset() != fast.Offset() {
+		t.Fatalf("ends at %d, the fast way at %d", plain.Offset(), fast.Offset())
+	}
 }
 
 // small cuts a log down for the fuzzer: the first events, and of the header

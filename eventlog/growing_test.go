@@ -121,3 +121,24 @@ func TestGrowingGivesWhatIsThere(t *testing.T) {
 		}
 	}
 }
+
+// The fast way through samples reads what the other one does, also where the
+// log is damaged.
+func TestFastSamples(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 24))
+	logs := damageInputs(t)
+	logs["steady"] = steadyLog(t, 3000)
+	for name, log := range logs {
+		t.Run(name, func(t *testing.T) {
+			sameFast(t, log)
+			start := headerLen(t, log)
+			for range 30 {
+				bad := bytes.Clone(log)
+				for range 1 + rng.IntN(4) {
+					bad[start+rng.IntN(len(bad)-start)] ^= byte(1 + rng.IntN(255))
+				}
+				sameFast(t, bad)
+			}
+		})
+	}
+}

@@ -54,25 +54,34 @@ func (r Range) has(t uint64) bool { return t >= r.From && (r.To == 0 || t < r.To
 
 // samplePredicate is the part of a filter that looks at samples alone.
 type samplePredicate struct {
-	event   uint8
-	rng     Range
-	threads []bool // by thread index; nil keeps all
-	caps    []uint32
-	cpus    []uint32
-	sites   []bool // by site; nil keeps all
+	event    uint8
+	rng      Range
+	narrow   bool   // not every context of the event is kept
+	contexts []bool // by context: those kept
+	sites    []bool // by site; nil keeps all
 }
 
 func (p *Profile) predicate(f *Filter, event int) samplePredicate {
-	q := samplePredicate{event: uint8(event), rng: f.Range, caps: f.Caps, cpus: f.CPUs}
-	if len(f.Threads)+len(f.TIDs)+len(f.PIDs) > 0 {
-		q.threads = make([]bool, len(p.Threads))
-		for i := range p.Threads {
-			t := &p.Threads[i]
-			q.threads[i] = keeps(f.Threads, t.TSO) && keeps(f.TIDs, t.TID) && keeps(f.PIDs, t.PID)
-		}
-	}
+	q := p.contextsOf(f, event)
+	q.rng = f.Range
 	if len(f.Focus)+len(f.Ignore)+len(f.Categories) > 0 {
 		q.sites = p.keptSites(f)
+	}
+	return q
+}
+
+// contextsOf is the predicate of an event, and of a filter's threads,
+// capabilities and CPUs.
+func (p *Profile) contextsOf(f *Filter, event int) samplePredicate {
+	q := samplePredicate{
+		event: uint8(event), contexts: make([]bool, len(p.contexts)),
+		narrow: len(f.Threads)+len(f.TIDs)+len(f.PIDs)+len(f.Caps)+len(f.CPUs) > 0,
+	}
+	for i := range p.contexts {
+		c := &p.contexts[i]
+		t := &p.Threads[c.thread]
+		q.contexts[i] = int(c.event) == event && keeps(f.Threads, t.TSO) && keeps(f.TIDs, t.TID) && keeps(f.PIDs, t.PID) &&
+			keeps(f.Caps, uint32(c.cap)) && keeps(f.CPUs, uint32(c.cpu))
 	}
 	return q
 }
@@ -82,11 +91,7 @@ func keeps[T comparable](allowed []T, v T) bool {
 }
 
 func (q *samplePredicate) keep(c *chunk, i int) bool {
-	return c.event[i] == q.event &&
-		(q.threads == nil || q.threads[c.thread[i]]) &&
-		(q.sites == nil || q.sites[c.site[i]]) &&
-		q.rng.has(c.time[i]) &&
-		keeps(q.caps, uint32(c.cap[i])) && keeps(q.cpus, uint32(c.cpu[i]))
+	return q.contexts[c.context[i]] && (q.sites == nil || q.sites[c.site[i]]) && q.rng.has(c.time[i])
 }
 
 // keptSites applies what of a filter looks at stacks.

@@ -153,10 +153,7 @@ func (f *Follower) look() (FollowState, error) {
 
 // take reads all that there is.
 func (f *Follower) take() (changed bool, err error) {
-	for f.rd.Next() {
-		f.b.add(f.rd.Record())
-		changed = true
-	}
+	changed = f.b.take(f.rd)
 	err = f.rd.Err()
 	var header *eventlog.HeaderError
 	if errors.As(err, &header) && (errors.Is(err, eventlog.ErrEmpty) || errors.Is(err, eventlog.ErrHeaderCut)) {

@@ -122,7 +122,7 @@ func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *gri
 		s.next = s.next[:0]
 		for _, at := range order[starts[b]:starts[b+1]] {
 			c, j := chunks[at/chunkSize], at%chunkSize
-			site, cp := c.site[j], c.cap[j]
+			site, cp := c.site[j], p.contexts[c.context[j]].cap
 			e := s.head[site]
 			for e != 0 && out[e-1].cap != cp {
 				e = s.next[e-1]
@@ -134,7 +134,7 @@ func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *gri
 				s.head[site] = e
 			}
 			x := &out[e-1]
-			x.weight = satAdd(x.weight, c.weight[j])
+			x.weight = satAdd(x.weight, c.weightAt(int(j)))
 			x.count++
 		}
 		for i := range out {

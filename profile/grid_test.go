@@ -37,23 +37,23 @@ func slowTimeline(s *Selection, o TimelineOptions) *Timeline {
 				continue
 			}
 			b := min(int((c.time[i]-from)/t.Step), n-1)
-			t.Weight[b] += c.weight[i]
+			t.Weight[b] += c.weightAt(i)
 			t.Samples[b]++
 			ids, _ := s.leafElements(ix, int(c.site[i]))
 			if o.Mark != nil && slices.Contains(ids, *o.Mark) {
-				t.Marked[b] += c.weight[i]
+				t.Marked[b] += c.weightAt(i)
 			}
-			r := rows[uint32(c.cap[i])]
+			r := rows[uint32(p.contexts[c.context[i]].cap)]
 			if r == nil {
-				r = &TimelineRow{Cap: uint32(c.cap[i])}
+				r = &TimelineRow{Cap: uint32(p.contexts[c.context[i]].cap)}
 				rows[r.Cap] = r
 			}
 			cat := min(p.siteCategory(p.sites[c.site[i]]), eventlog.CategoryKernel)
 			if r.ByCategory[cat] == nil {
 				r.ByCategory[cat] = make([]uint64, n)
 			}
-			r.ByCategory[cat][b] += c.weight[i]
-			r.Weight += c.weight[i]
+			r.ByCategory[cat][b] += c.weightAt(i)
+			r.Weight += c.weightAt(i)
 		}
 	}
 	for _, cp := range sortedKeys(rows) {
@@ -86,7 +86,7 @@ func TestTimelineByCells(t *testing.T) {
 			for _, c := range p.chunks {
 				for j := range c.n {
 					if s.pred.keep(c, j) {
-						weight += c.weight[j]
+						weight += c.weightAt(j)
 						count++
 					}
 				}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 
 	"ccagent/eventlog"
 	"ccagent/profile/imports"
@@ -79,8 +80,10 @@ func Load(r io.Reader) (*Profile, error) { return loadFrom(&countingReader{r: r}
 func loadFrom(in *countingReader) (*Profile, error) {
 	rd := eventlog.NewReader(in)
 	b := newBuilder()
-	for rd.Next() {
-		b.add(rd.Record())
+	if runtime.GOMAXPROCS(0) > 1 {
+		b.takeBeside(rd)
+	} else {
+		b.take(rd)
 	}
 	if err := rd.Err(); err != nil {
 		return nil, err
@@ -110,12 +113,12 @@ func (c *countingReader) Read(b []byte) (int, error) {
 
 // builder takes a log's records, in their order, and makes a Profile of them.
 type builder struct {
-	p       *Profile
-	nodes   nodeTable
-	sites   siteTable
-	threads map[ThreadKey]uint32
-	recent  [512]uint32 // 1 + threads seen lately, by a hash of their key
-	chunk   *chunk
+	p        *Profile
+	nodes    nodeTable
+	sites    siteTable
+	threads  map[ThreadKey]uint32
+	chunk    *chunk
+	contexts contextTable
 
 	events   map[uint32]int // EventDef.Index → position
 	lastDef  [2]uint32      // 1 + the event index looked up last, its position
@@ -155,13 +158,14 @@ func newBuilder() *builder {
 			bindings: make([]Binding, 1), spans: make([]Span, 1), files: make([]File, 1), blocks: make([]Block, 1),
 			cores: make([]Core, 1),
 		}},
-		nodes:   newNodeTable(),
-		sites:   newSiteTable(),
-		threads: make(map[ThreadKey]uint32),
-		events:  make(map[uint32]int),
-		modules: make(map[uint32]int),
-		labels:  make(map[uint64]string),
-		gcs:     make(map[int]uint64),
+		nodes:    newNodeTable(),
+		sites:    newSiteTable(),
+		threads:  make(map[ThreadKey]uint32),
+		contexts: newContextTable(),
+		events:   make(map[uint32]int),
+		modules:  make(map[uint32]int),
+		labels:   make(map[uint64]string),
+		gcs:      make(map[int]uint64),
 	}
 }
 
@@ -279,7 +283,7 @@ func (b *builder) event(index uint32) (int, bool) {
 
 func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 	p := b.p
-	event, ok := b.event(ev.Event)
+	context, ok := b.context(ev)
 	if !ok {
 		p.Accounting.Dropped++
 		return
@@ -295,38 +299,50 @@ func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 	}
 	c, i := b.chunk, b.chunk.n
 	c.time[i] = time
-	c.weight[i] = ev.Weight
+	c.setWeight(i, ev.Weight)
 	c.site[i] = b.sites.intern(Site{node, ev.Stop, ev.Flags&eventlog.SampleInKernel != 0, ev.Centres}, len(b.nodes.parent))
-	b.centreSample(ev.Centres)
-	b.sites.skipped(c.site[i], ev.SkippedWords)
-	c.thread[i] = b.thread(ThreadKey{ev.PID, ev.TID, ev.TSO})
-	c.cpu[i] = uint16(min(ev.CPU, 0xffff))
-	c.cap[i] = uint16(min(ev.Capability, eventlog.NoCapability))
-	c.flags[i] = uint16(ev.Flags)
-	c.event[i] = uint8(event)
+	if ev.Centres != 0 {
+		b.centreSample(ev.Centres)
+	}
+	if ev.SkippedWords != 0 {
+		b.sites.skipped(c.site[i], ev.SkippedWords)
+	}
+	c.context[i] = context
 	c.n++
 	p.nsamples++
 
-	e := &p.Events[event]
+	e := &p.Events[b.contexts.list[context].event]
 	e.Samples++
 	e.Weight = satAdd(e.Weight, ev.Weight)
 	e.Stops[min(int(ev.Stop), len(e.Stops)-1)]++
 }
 
+// context gives a sample's context.
+func (b *builder) context(ev *eventlog.Sample) (uint32, bool) {
+	k := contextKey{tso: ev.TSO, event: ev.Event, cpu: ev.CPU, pid: ev.PID, tid: ev.TID, caps: ev.Capability, flags: ev.Flags}
+	id, known := b.contexts.find(&k)
+	if known && !b.p.Events[b.contexts.list[id].event].Undefined {
+		return id, true
+	}
+	event, ok := b.event(ev.Event)
+	if known || !ok {
+		return id, known
+	}
+	return b.contexts.add(&k, context{
+		thread: b.thread(ThreadKey{ev.PID, ev.TID, ev.TSO}), cpu: uint16(min(ev.CPU, 0xffff)),
+		cap: uint16(min(ev.Capability, eventlog.NoCapability)), flags: ev.Flags, event: uint8(event),
+	}), true
+}
+
 // thread gives the index of a thread.
 func (b *builder) thread(key ThreadKey) uint32 {
 	p := b.p
-	slot := &b.recent[(uint64(key.TID)*131+key.TSO)%uint64(len(b.recent))]
-	if t := *slot; t != 0 && p.Threads[t-1].ThreadKey == key {
-		return t - 1
-	}
 	i, ok := b.threads[key]
 	if !ok {
 		i = uint32(len(p.Threads))
 		b.threads[key] = i
 		p.Threads = append(p.Threads, Thread{ThreadKey: key})
 	}
-	*slot = i + 1
 	return i
 }
 

@@ -126,6 +126,7 @@ func (b *builder) finish() *Profile {
 	b.finishRTS()
 	p.Duration = b.last
 	p.nodes, p.places = b.nodes.nodes, b.nodes.places
+	p.contexts = b.contexts.list
 	p.sites, p.words = b.sites.sites, b.sites.words
 	for i := range p.Threads {
 		p.Threads[i].Label = b.labels[p.Threads[i].TSO]

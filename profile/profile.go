@@ -50,6 +50,7 @@ type Profile struct {
 
 	nsamples int
 	chunks   []*chunk
+	contexts []context
 	sites    []Site
 	words    map[uint32][2]uint64 // by site: fewest and most words of stack left out
 	nodes    nodes

@@ -1,6 +1,8 @@
 package profile
 
 import (
+	"math"
+
 	"ccagent/eventlog"
 )
 
@@ -8,17 +10,95 @@ import (
 // loading neither copies nor over-allocates them.
 const chunkSize = 1 << 14
 
-// chunk is a piece of the sample columns: 34 bytes a sample.
+// chunk is a piece of the sample columns: 20 bytes a sample, 28 where weights
+// are large.
 type chunk struct {
-	n      int
-	time   [chunkSize]uint64
-	weight [chunkSize]uint64
-	site   [chunkSize]uint32
-	thread [chunkSize]uint32
-	cpu    [chunkSize]uint16
-	cap    [chunkSize]uint16
-	flags  [chunkSize]uint16
-	event  [chunkSize]uint8
+	n       int
+	time    [chunkSize]uint64
+	weight  [chunkSize]uint32 // unless wide
+	site    [chunkSize]uint32
+	context [chunkSize]uint32
+	wide    *[chunkSize]uint64 // weights, of a chunk where one does not fit 32 bits
+}
+
+func (c *chunk) weightAt(i int) uint64 {
+	if c.wide != nil {
+		return c.wide[i]
+	}
+	return uint64(c.weight[i])
+}
+
+func (c *chunk) setWeight(i int, w uint64) {
+	if c.wide == nil {
+		if w <= math.MaxUint32 {
+			c.weight[i] = uint32(w)
+			return
+		}
+		c.wide = new([chunkSize]uint64)
+		for j := range i {
+			c.wide[j] = uint64(c.weight[j])
+		}
+	}
+	c.wide[i] = w
+}
+
+// context is what samples have in common besides their stacks. A program's
+// samples are of few contexts, so filters on these are decided once each.
+type context struct {
+	thread uint32 // index in Profile.Threads
+	cpu    uint16
+	cap    uint16
+	flags  eventlog.SampleFlags
+	event  uint8
+}
+
+// contextKey tells contexts apart while loading, by the log's numbers.
+type contextKey struct {
+	tso                        uint64
+	event, cpu, pid, tid, caps uint32
+	flags                      eventlog.SampleFlags
+}
+
+// contextTable interns contexts while loading.
+type contextTable struct {
+	list   []context
+	index  map[contextKey]uint32
+	recent []recentContext // by a hash of the key
+}
+
+type recentContext struct {
+	key contextKey
+	id  uint32 // plus 1
+}
+
+func newContextTable() contextTable {
+	return contextTable{index: make(map[contextKey]uint32), recent: make([]recentContext, 1<<10)}
+}
+
+// find gives the context of a sample, if there is one by now.
+func (t *contextTable) find(k *contextKey) (uint32, bool) {
+	slot := t.slot(k)
+	if slot.id != 0 && slot.key == *k {
+		return slot.id - 1, true
+	}
+	id, ok := t.index[*k]
+	if ok {
+		*slot = recentContext{*k, id + 1}
+	}
+	return id, ok
+}
+
+func (t *contextTable) slot(k *contextKey) *recentContext {
+	h := uint64(k.tid)*131 + k.tso*7 + uint64(k.cpu)*31 + uint64(k.caps)*17 + uint64(k.flags)*61 + uint64(k.event)*5
+	return &t.recent[(h^h>>10)%uint64(len(t.recent))]
+}
+
+func (t *contextTable) add(k *contextKey, c context) uint32 {
+	id := uint32(len(t.list))
+	t.list = append(t.list, c)
+	t.index[*k] = id
+	*t.slot(k) = recentContext{*k, id + 1}
+	return id
 }
 
 // maxEvents bounds the events of one log; the event column is a byte.
@@ -67,10 +147,11 @@ func (p *Profile) Samples() int { return p.nsamples }
 // only within a CPU.
 func (p *Profile) Sample(i int) Sample {
 	c, j := p.chunks[i/chunkSize], i%chunkSize
+	x := &p.contexts[c.context[j]]
 	return Sample{
-		Time: c.time[j], Event: int(c.event[j]), Weight: c.weight[j], CPU: uint32(c.cpu[j]),
-		Thread: p.Threads[c.thread[j]].ThreadKey, Capability: uint32(c.cap[j]),
-		Site: p.sites[c.site[j]], Flags: eventlog.SampleFlags(c.flags[j]),
+		Time: c.time[j], Event: int(x.event), Weight: c.weightAt(j), CPU: uint32(x.cpu),
+		Thread: p.Threads[x.thread].ThreadKey, Capability: uint32(x.cap),
+		Site: p.sites[c.site[j]], Flags: x.flags,
 	}
 }
 

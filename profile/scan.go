@@ -24,7 +24,8 @@ func (p *Profile) sums(event int) *siteSums {
 	}
 	s := l.sums[event]
 	if s == nil {
-		s = p.sum(&samplePredicate{event: uint8(event)})
+		q := p.contextsOf(&Filter{}, event)
+		s = p.sum(&q)
 		l.sums[event] = s
 	}
 	return s
@@ -117,14 +118,14 @@ func (p *Profile) sum(q *samplePredicate) *siteSums {
 		s, c := &parts[w], chunks[i]
 		for j := range c.n {
 			if onlyEvent {
-				if c.event[j] != q.event {
+				if !q.contexts[c.context[j]] {
 					continue
 				}
 			} else if !q.keep(c, j) {
 				continue
 			}
 			site := c.site[j]
-			s.weight[site] = satAdd(s.weight[site], c.weight[j])
+			s.weight[site] = satAdd(s.weight[site], c.weightAt(j))
 			s.count[site]++
 		}
 	})
@@ -149,7 +150,7 @@ func (q *samplePredicate) ofEvent() bool { return q.ofStacks() && q.sites == nil
 
 // ofStacks reports whether a predicate asks for nothing but an event and stacks.
 func (q *samplePredicate) ofStacks() bool {
-	return q.rng == (Range{}) && q.threads == nil && len(q.caps)+len(q.cpus) == 0
+	return q.rng == (Range{}) && !q.narrow
 }
 
 // sift gives the sums of the sites that are kept. It does not change s.

@@ -13,8 +13,13 @@ func (b *builder) snapshot() *Profile {
 	c.p = b.p.soFar()
 	if n := len(c.p.chunks); n > 0 && c.p.chunks[n-1].n < chunkSize {
 		last := *c.p.chunks[n-1]
+		if last.wide != nil {
+			wide := *last.wide
+			last.wide = &wide
+		}
 		c.p.chunks[n-1] = &last
 	}
+	c.contexts.list = slices.Clip(b.contexts.list)
 	c.nodes.nodes = nodes{slices.Clip(b.nodes.parent), slices.Clip(b.nodes.kind), slices.Clip(b.nodes.place)}
 	c.nodes.places = slices.Clip(b.nodes.places)
 	c.sites.sites = slices.Clip(b.sites.sites)

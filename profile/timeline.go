@@ -84,8 +84,7 @@ func (s *Selection) Timeline(o TimelineOptions) *Timeline {
 	}
 	cats := p.siteCategories()
 	if alloc := p.allocEvent(); alloc >= 0 {
-		q := s.pred
-		q.event = uint8(alloc)
+		q := p.contextsOf(&s.Filter, alloc)
 		g := p.gridOf(&q, &s.Filter, t.From, t.To, t.Step, n)
 		t.Allocated = g.rows(g.sums(s.pred.sites, cats), nil)
 	}

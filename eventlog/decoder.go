@@ -1,0 +1,60 @@
+package eventlog
+
+// Copied is a record that was taken out of a Reader, to be decoded elsewhere
+// while the Reader goes on.
+type Copied struct {
+	rec       Record // without event, unless that is Malformed
+	id        uint16
+	from, len int // of its payload, in the bytes it was copied to
+}
+
+// Copy appends the last record's payload to buf and gives what a Decoder needs
+// to know of it.
+func (r *Reader) Copy(buf []byte) (Copied, []byte) {
+	c := Copied{rec: r.rec, id: r.rec.Event.EventID(), from: len(buf), len: len(r.rec.Payload)}
+	c.rec.Payload = nil
+	if _, bad := r.rec.Event.(*Malformed); bad {
+		c.len = 0
+		return c, buf
+	}
+	c.rec.Event = nil
+	return c, append(buf, r.rec.Payload...)
+}
+
+// Decoder decodes copied records, beside the Reader that they come from.
+type Decoder struct {
+	types   []readType
+	c       codec
+	unknown Unknown
+	rec     Record
+}
+
+// Decoder makes one for the records of a log, whose header was read.
+func (r *Reader) Decoder() *Decoder {
+	d := &Decoder{types: append([]readType(nil), r.types...)}
+	for id := range d.types {
+		if t := &d.types[id]; t.event != nil {
+			t.event = kindOf[uint16(id)].make()
+		}
+	}
+	return d
+}
+
+// Decode gives the record, with its payload in buf. It is valid until the next call.
+func (d *Decoder) Decode(c *Copied, buf []byte) *Record {
+	d.rec = c.rec
+	if d.rec.Event != nil {
+		return &d.rec
+	}
+	d.rec.Payload = buf[c.from : c.from+c.len]
+	t := &d.types[c.id]
+	if t.event == nil {
+		d.unknown = Unknown{ID: c.id, Desc: t.desc, Payload: d.rec.Payload}
+		d.rec.Event = &d.unknown
+		return &d.rec
+	}
+	d.c.decode(d.rec.Payload, t.size, t.lenient)
+	t.event.layout(&d.c)
+	d.rec.Event = t.event
+	return &d.rec
+}
