@@ -109,6 +109,44 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// No field of a Profile is forgotten when it is copied.
+func TestSoFarCopiesEveryField(t *testing.T) {
+	var p Profile
+	v := reflect.ValueOf(&p).Elem()
+	for i := range v.NumField() {
+		f := v.Field(i)
+		switch {
+		case !f.CanSet():
+		case f.Kind() == reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		case f.Kind() == reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
+		case f.Kind() == reflect.Bool:
+			f.SetBool(true)
+		case f.Kind() == reflect.String:
+			f.SetString("x")
+		case f.Kind() == reflect.Uint64:
+			f.SetUint(1)
+		case f.Kind() == reflect.Struct:
+			for j := range f.NumField() {
+				if k := f.Field(j).Kind(); k >= reflect.Uint && k <= reflect.Uint64 {
+					f.Field(j).SetUint(1)
+				} else if k == reflect.Int {
+					f.Field(j).SetInt(1)
+				}
+			}
+		default:
+			t.Errorf("%s: a %s", v.Type().Field(i).Name, f.Kind())
+		}
+	}
+	got := reflect.ValueOf(p.soFar()).Elem()
+	for i := range v.NumField() {
+		if v.Field(i).CanSet() && got.Field(i).IsZero() {
+			t.Errorf("%s is not copied", v.Type().Field(i).Name)
+		}
+	}
+}
+
 // differs names the fields in which two Profiles differ.
 func differs(a, b *Profile) string {
 	var names []string
