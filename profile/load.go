@@ -282,16 +282,29 @@ func (b *builder) event(index uint32) (int, bool) {
 }
 
 func (b *builder) sample(time uint64, ev *eventlog.Sample) {
+	b.sites.hold(len(b.nodes.parent))
+	node := b.node(ev.Node)
+	b.samplesAt(time, ev, node, b.sites.last[node])
+}
+
+// node gives the index of a sample's node.
+func (b *builder) node(id uint32) uint32 {
+	node, ok := b.nodes.resolve(id)
+	if !ok {
+		b.p.Accounting.Undefined.Nodes++
+		return 0
+	}
+	return node
+}
+
+// samplesAt takes a sample whose node was found, and last, which was the node's
+// latest site when it was.
+func (b *builder) samplesAt(time uint64, ev *eventlog.Sample, node uint32, last lastSite) {
 	p := b.p
 	context, ok := b.context(ev)
 	if !ok {
 		p.Accounting.Dropped++
 		return
-	}
-	node, ok := b.nodes.resolve(ev.Node)
-	if !ok {
-		p.Accounting.Undefined.Nodes++
-		node = 0
 	}
 	if b.chunk == nil || b.chunk.n == chunkSize {
 		b.chunk = new(chunk)
@@ -300,7 +313,12 @@ func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 	c, i := b.chunk, b.chunk.n
 	c.time[i] = time
 	c.setWeight(i, ev.Weight)
-	c.site[i] = b.sites.intern(Site{node, ev.Stop, ev.Flags&eventlog.SampleInKernel != 0, ev.Centres}, len(b.nodes.parent))
+	site := Site{node, ev.Stop, ev.Flags&eventlog.SampleInKernel != 0, ev.Centres}
+	if last.is(&site) {
+		c.site[i] = last.id - 1
+	} else {
+		c.site[i] = b.sites.intern(site)
+	}
 	if ev.Centres != 0 {
 		b.centreSample(ev.Centres)
 	}
@@ -320,18 +338,28 @@ func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 // context gives a sample's context.
 func (b *builder) context(ev *eventlog.Sample) (uint32, bool) {
 	k := contextKey{tso: ev.TSO, event: ev.Event, cpu: ev.CPU, pid: ev.PID, tid: ev.TID, caps: ev.Capability, flags: ev.Flags}
-	id, known := b.contexts.find(&k)
-	if known && !b.p.Events[b.contexts.list[id].event].Undefined {
-		return id, true
+	t := &b.contexts
+	slot := t.slot(&k)
+	if slot.id != 0 && slot.key == k {
+		return slot.id - 1, true
 	}
 	event, ok := b.event(ev.Event)
-	if known || !ok {
-		return id, known
+	if !ok {
+		return 0, false
 	}
-	return b.contexts.add(&k, context{
-		thread: b.thread(ThreadKey{ev.PID, ev.TID, ev.TSO}), cpu: uint16(min(ev.CPU, 0xffff)),
-		cap: uint16(min(ev.Capability, eventlog.NoCapability)), flags: ev.Flags, event: uint8(event),
-	}), true
+	id, known := t.index[k]
+	if !known {
+		id = uint32(len(t.list))
+		t.list = append(t.list, context{
+			thread: b.thread(ThreadKey{ev.PID, ev.TID, ev.TSO}), cpu: uint16(min(ev.CPU, 0xffff)),
+			cap: uint16(min(ev.Capability, eventlog.NoCapability)), flags: ev.Flags, event: uint8(event),
+		})
+		t.index[k] = id
+	}
+	if !b.p.Events[event].Undefined {
+		*slot = recentContext{k, id + 1}
+	}
+	return id, true
 }
 
 // thread gives the index of a thread.

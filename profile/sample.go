@@ -61,9 +61,10 @@ type contextKey struct {
 
 // contextTable interns contexts while loading.
 type contextTable struct {
-	list   []context
-	index  map[contextKey]uint32
-	recent []recentContext // by a hash of the key
+	list  []context
+	index map[contextKey]uint32
+	// recent are contexts of events that are defined, by a hash of their key.
+	recent *[1 << 10]recentContext
 }
 
 type recentContext struct {
@@ -72,33 +73,12 @@ type recentContext struct {
 }
 
 func newContextTable() contextTable {
-	return contextTable{index: make(map[contextKey]uint32), recent: make([]recentContext, 1<<10)}
-}
-
-// find gives the context of a sample, if there is one by now.
-func (t *contextTable) find(k *contextKey) (uint32, bool) {
-	slot := t.slot(k)
-	if slot.id != 0 && slot.key == *k {
-		return slot.id - 1, true
-	}
-	id, ok := t.index[*k]
-	if ok {
-		*slot = recentContext{*k, id + 1}
-	}
-	return id, ok
+	return contextTable{index: make(map[contextKey]uint32), recent: new([1 << 10]recentContext)}
 }
 
 func (t *contextTable) slot(k *contextKey) *recentContext {
 	h := uint64(k.tid)*131 + k.tso*7 + uint64(k.cpu)*31 + uint64(k.caps)*17 + uint64(k.flags)*61 + uint64(k.event)*5
 	return &t.recent[(h^h>>10)%uint64(len(t.recent))]
-}
-
-func (t *contextTable) add(k *contextKey, c context) uint32 {
-	id := uint32(len(t.list))
-	t.list = append(t.list, c)
-	t.index[*k] = id
-	*t.slot(k) = recentContext{*k, id + 1}
-	return id
 }
 
 // maxEvents bounds the events of one log; the event column is a byte.
@@ -159,7 +139,7 @@ func (p *Profile) Sample(i int) Sample {
 // one kind only, so the last site of a node is tried before the map.
 type siteTable struct {
 	sites []Site
-	last  []uint32 // by node: 1 + its latest site
+	last  []lastSite // by node
 	index map[Site]uint32
 	// words are the fewest and most words of stack left out in samples of a
 	// site, for those that have such.
@@ -181,12 +161,31 @@ func (t *siteTable) skipped(site uint32, words uint64) {
 	t.words[site] = [2]uint64{min(w[0], words), max(w[1], words)}
 }
 
-func (t *siteTable) intern(s Site, nodes int) uint32 {
+// lastSite is the latest site of a node, whole: a look at it is all that most
+// samples need.
+type lastSite struct {
+	id      uint32 // plus 1
+	centres uint32
+	stop    eventlog.StopReason
+	kernel  bool
+}
+
+func (l *lastSite) is(s *Site) bool {
+	return l.id != 0 && l.stop == s.Stop && l.kernel == s.Kernel && l.centres == s.Centres
+}
+
+// hold makes room for the sites of so many nodes.
+func (t *siteTable) hold(nodes int) {
 	if len(t.last) < nodes {
-		t.last = append(t.last, make([]uint32, nodes-len(t.last))...)
+		t.last = append(t.last, make([]lastSite, nodes-len(t.last))...)
 	}
-	if l := t.last[s.Node]; l != 0 && t.sites[l-1] == s {
-		return l - 1
+}
+
+// intern gives the site's number. Its node must be held.
+func (t *siteTable) intern(s Site) uint32 {
+	l := &t.last[s.Node]
+	if l.is(&s) {
+		return l.id - 1
 	}
 	id, ok := t.index[s]
 	if !ok {
@@ -194,6 +193,6 @@ func (t *siteTable) intern(s Site, nodes int) uint32 {
 		t.sites = append(t.sites, s)
 		t.index[s] = id
 	}
-	t.last[s.Node] = id + 1
+	*l = lastSite{id + 1, s.Centres, s.Stop, s.Kernel}
 	return id
 }

@@ -22,9 +22,9 @@ type inBatch struct {
 
 // What a batch holds: little enough to stay in a CPU's cache.
 const (
-	batchSamples = 1 << 10
+	batchSamples = 1 << 9
 	batchBytes   = 64 << 10
-	batches      = 8
+	batches      = 4
 )
 
 // take adds all that a reader gives.
@@ -88,10 +88,25 @@ func (b *builder) takeBeside(rd *eventlog.Reader) {
 	}
 }
 
+// lookups is how many samples' nodes are looked up before any of these samples
+// is taken: the tables are large, and a CPU can wait for many places at once.
+const lookups = 64
+
 func (b *builder) samples(samples []eventlog.TimedSample) {
-	for i := range samples {
-		s := &samples[i]
-		b.ran(s.Time)
-		b.sample(s.Time, &s.Sample)
+	b.sites.hold(len(b.nodes.parent))
+	var nodes [lookups]uint32
+	var last [lookups]lastSite
+	for len(samples) > 0 {
+		part := samples[:min(lookups, len(samples))]
+		samples = samples[len(part):]
+		for i := range part {
+			nodes[i] = b.node(part[i].Node)
+			last[i] = b.sites.last[nodes[i]]
+		}
+		for i := range part {
+			s := &part[i]
+			b.ran(s.Time)
+			b.samplesAt(s.Time, &s.Sample, nodes[i], last[i])
+		}
 	}
 }
