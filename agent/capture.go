@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"ccagent/bpf"
@@ -40,6 +41,7 @@ type capture struct {
 
 	events   []grantedEvent
 	timeline [bpf.RTSGroups]bool // groups of probes that were asked for
+	offCPU   *offCPU             // nil unless waits are sampled
 	sampler  *bpf.Sampler
 	// allocPrograms run at the probes of allocation, if that is sampled.
 	allocPrograms [bpf.AllocSites]*ebpf.Program
@@ -157,6 +159,9 @@ func (c *capture) prepare() (err error) {
 			return err
 		}
 	}
+	if err := c.watchSwitches(); err != nil {
+		return err
+	}
 	if c.opts.Started != nil {
 		if err := c.opts.Started(c.file, c.target.PID); err != nil {
 			return err
@@ -189,12 +194,17 @@ func (c *capture) createLog() error {
 	if err := c.logWarnings(); err != nil {
 		return err
 	}
-	rts, err := newRTSProbes(c.timeline, c.sampler, c.emitOn, c.warn)
+	rts, err := newRTSProbes(c.timeline, c.asksFor(OffCPUEvent), c.sampler, c.emitOn, c.warn)
 	if err != nil {
 		return explainBPF(err)
 	}
 	c.processes = newProcesses(c.sampler, c.emit, c.warn, c.allocProbes(), rts, c.who)
 	return nil
+}
+
+// asksFor reports whether an event is among those that are sampled.
+func (c *capture) asksFor(name string) bool {
+	return slices.ContainsFunc(c.events, func(g grantedEvent) bool { return g.def.Requested == name })
 }
 
 // openEvents opens the side band and the sampled events, and takes in the
@@ -253,8 +263,11 @@ func (c *capture) openOn(tids, cpus []int) error {
 	}
 	c.sideBand = sideBand
 	for _, g := range c.events {
-		if g.def.Requested == AllocEvent {
+		switch g.def.Requested {
+		case AllocEvent:
 			continue // probes follow when the run-time system is seen
+		case OffCPUEvent:
+			continue // switches of threads are not counted but traced
 		}
 		s, err := perf.Open(g.event, g.rate, g.program, tids)
 		if err != nil {

@@ -82,9 +82,26 @@ func (c *capture) sample(s *perf.Sample) error {
 	if s.Record == bpf.RecordLabel {
 		return c.label(s)
 	}
-	if s.Record == bpf.RecordRTS {
+	switch s.Record {
+	case bpf.RecordRTS:
 		return c.processes.rts.take(s)
+	case bpf.RecordWait:
+		c.offCPU.begins(s)
+		return nil
+	case bpf.RecordWake:
+		if s = c.offCPU.ends(s.Tid, s.Time, s.Period); s == nil {
+			return nil
+		}
+		return c.taken(s)
 	}
+	if err := c.taken(s); err != nil || s.Record != bpf.RecordSample {
+		return err
+	}
+	return c.processes.rts.sampled(s)
+}
+
+// taken writes a sample, or what came as one.
+func (c *capture) taken(s *perf.Sample) error {
 	im := c.processes.images[s.Pid]
 	if im == nil {
 		// Its fork or exec has not been told, or was lost.
@@ -118,9 +135,6 @@ func (c *capture) sample(s *perf.Sample) error {
 		return err
 	}
 	if err := c.countSample(im, s); err != nil {
-		return err
-	}
-	if err := c.processes.rts.sampled(s); err != nil {
 		return err
 	}
 	centres, err := c.centres.use(im, s.Ccs, c.emitNow)

@@ -56,8 +56,11 @@ func grantEvents(names []string, rate perf.Rate) ([]grantedEvent, error) {
 }
 
 func grantEvent(name string, rate perf.Rate) (grantedEvent, error) {
-	if name == AllocEvent {
+	switch name {
+	case AllocEvent:
 		return grantAlloc(), nil
+	case OffCPUEvent:
+		return grantOffCPU(), nil
 	}
 	wanted, err := perf.Lookup(name)
 	if err != nil {

@@ -22,12 +22,19 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	for _, s := range c.sampled {
 		try("stop sampling", s.Disable())
 	}
+	try("stop sampling", c.offCPU.Close())
 	c.sum.Wall = time.Since(c.begun)
 	c.processes.tables.close() // what is not compiled by now is of no use
 	logWorks := cause == nil
 	if logWorks {
 		try("capture", c.drain())
 		try("write log", c.processes.alloc.settleAll())
+		for _, s := range c.offCPU.unfinished(monotonic(), c.processes.exited) {
+			try("capture", c.taken(s))
+		}
+		if c.offCPU != nil {
+			c.sum.Idle = time.Duration(c.offCPU.idleNs)
+		}
 		try("finish timeline", c.processes.rts.finish(monotonic()))
 		try("write log", c.account())
 		logWorks = len(errs) == 0
@@ -64,7 +71,7 @@ func (c *capture) close() error {
 	if c.samples != nil {
 		errs = append(errs, c.samples.Close())
 	}
-	errs = append(errs, c.closeEvents())
+	errs = append(errs, c.closeEvents(), c.offCPU.Close())
 	if c.unpass != nil {
 		c.unpass()
 	}

@@ -67,7 +67,10 @@ type Summary struct {
 	// Events in the order they were asked for.
 	Events []EventSummary
 	// Probes are the accounting of the timeline's probes, as last written.
-	Probes    []eventlog.RTSProbes
+	Probes []eventlog.RTSProbes
+	// Idle is for how long OS threads waited without Haskell code that had
+	// called, where waits are sampled.
+	Idle      time.Duration
 	Samples   uint64
 	Lost      uint64
 	Throttled uint64

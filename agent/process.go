@@ -136,6 +136,12 @@ type processes struct {
 	generation uint32
 }
 
+// exited reports whether a process has ended.
+func (ps *processes) exited(pid uint32) bool {
+	im := ps.images[pid]
+	return im == nil || im.exited
+}
+
 // now is for events that have no time of their own.
 const now = ^uint64(0)
 

@@ -47,7 +47,9 @@ const (
 // rtsProbes draws the timeline of the first Haskell process of a capture. A nil one
 // does nothing.
 type rtsProbes struct {
-	wanted   [bpf.RTSGroups]bool
+	wanted [bpf.RTSGroups]bool
+	// quiet groups serve the walker and tell labels, but draw no timeline.
+	quiet    [bpf.RTSGroups]bool
 	warn     func(string)
 	program  *bpf.Timeline
 	multi    bool // a group is one link
@@ -103,8 +105,12 @@ func splitTimeline(names []string) (sampled []string, groups [bpf.RTSGroups]bool
 	return sampled, groups, nil
 }
 
-// newRTSProbes is nil unless a group is wanted.
-func newRTSProbes(wanted [bpf.RTSGroups]bool, sampler *bpf.Sampler, write timeline.Write, warn func(string)) (*rtsProbes, error) {
+// newRTSProbes is nil unless a group is wanted, or waits are sampled.
+func newRTSProbes(wanted [bpf.RTSGroups]bool, waits bool, sampler *bpf.Sampler, write timeline.Write, warn func(string)) (*rtsProbes, error) {
+	var quiet [bpf.RTSGroups]bool
+	if waits && !wanted[bpf.RTSGroupThreads] {
+		wanted[bpf.RTSGroupThreads], quiet[bpf.RTSGroupThreads] = true, true
+	}
 	if wanted == [bpf.RTSGroups]bool{} {
 		return nil, nil
 	}
@@ -113,7 +119,7 @@ func newRTSProbes(wanted [bpf.RTSGroups]bool, sampler *bpf.Sampler, write timeli
 	if err != nil {
 		return nil, err
 	}
-	return &rtsProbes{wanted: wanted, warn: warn, program: program, multi: multi, timeline: timeline.New(write), stop: make(chan struct{})}, nil
+	return &rtsProbes{wanted: wanted, quiet: quiet, warn: warn, program: program, multi: multi, timeline: timeline.New(write), stop: make(chan struct{})}, nil
 }
 
 // multiProbes reports whether the kernel puts many probes into all threads of one
@@ -161,6 +167,11 @@ func (p *rtsProbes) attach(im *image) {
 		}
 		switch {
 		case len(group.sites) > 0:
+			if p.quiet[g] {
+				group.sites = slices.DeleteFunc(slices.Clone(group.sites), func(s rtsites.Site) bool {
+					return s.Probe != bpf.RTSSuspend && s.Probe != bpf.RTSLabelArray && s.Probe != bpf.RTSLabelCString
+				})
+			}
 			p.problem[g] = p.put(group)
 		case err != nil:
 			p.problem[g] = err
@@ -178,7 +189,7 @@ func (p *rtsProbes) attach(im *image) {
 
 func (p *rtsProbes) tellProblems() {
 	for g, err := range p.problem {
-		if err == nil {
+		if err == nil || p.quiet[g] {
 			continue
 		}
 		p.told = true
@@ -348,6 +359,9 @@ func (p *rtsProbes) take(s *perf.Sample) error {
 	if err := p.takeGaps(s.Time); err != nil {
 		return err
 	}
+	if g := groupOf(bpf.RTSProbe(s.Event)); p.quiet[g] {
+		return nil
+	}
 	if !p.heapInfo {
 		p.heapInfo = true
 		if err := p.writeHeapInfo(s.Time); err != nil {
@@ -359,9 +373,17 @@ func (p *rtsProbes) take(s *perf.Sample) error {
 	})
 }
 
+func groupOf(probe bpf.RTSProbe) int {
+	if probe >= bpf.RTSRun {
+		return int(bpf.RTSGroupThreads)
+	}
+	return int(bpf.RTSGroupGC)
+}
+
 // sampled tells the timeline what a sample showed.
 func (p *rtsProbes) sampled(s *perf.Sample) error {
-	if p == nil || p.image == nil || s.Pid != p.image.pid || s.Capability == eventlog.NoCapability || !p.wanted[bpf.RTSGroupThreads] {
+	if p == nil || p.image == nil || s.Pid != p.image.pid || s.Capability == eventlog.NoCapability ||
+		!p.wanted[bpf.RTSGroupThreads] || p.quiet[bpf.RTSGroupThreads] {
 		return nil
 	}
 	if err := p.takeGaps(s.Time); err != nil {
@@ -434,10 +456,10 @@ func (p *rtsProbes) onlyProblem() error {
 	}
 	var problem error
 	for g, err := range p.problem {
-		if p.wanted[g] && err == nil {
+		if p.wanted[g] && !p.quiet[g] && err == nil {
 			return nil
 		}
-		if err != nil {
+		if err != nil && !p.quiet[g] {
 			problem = fmt.Errorf("event %s is not available: %w", rtsGroupNames[g], err)
 		}
 	}
@@ -470,7 +492,7 @@ func (p *rtsProbes) account() ([]*eventlog.RTSProbes, error) {
 	defer p.mu.Unlock()
 	var out []*eventlog.RTSProbes
 	for g := range p.groups {
-		if !p.wanted[g] {
+		if !p.wanted[g] || p.quiet[g] {
 			continue
 		}
 		if err := p.measure(g); err != nil {

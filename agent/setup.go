@@ -64,7 +64,11 @@ func (c *capture) loadSampler() error {
 			c.budget.calibrate()
 			continue
 		}
-		if c.events[i].program, err = c.sampler.EventProgram(i); err != nil {
+		load := c.sampler.EventProgram
+		if c.events[i].def.Requested == OffCPUEvent {
+			load = c.sampler.SwitchProgram
+		}
+		if c.events[i].program, err = load(i); err != nil {
 			return explainBPF(err)
 		}
 	}

@@ -43,6 +43,10 @@ const (
 	// RecordAllocated tells, in SampleHeader.Total, what a process that ends has
 	// allocated.
 	RecordAllocated = uint8(samplerRecordTypeRECORD_ALLOCATED)
+	// RecordWait is a sample of a thread that ceases to run; RecordWake tells, in
+	// SampleHeader.Period, for how long it did not.
+	RecordWait = uint8(samplerRecordTypeRECORD_WAIT)
+	RecordWake = uint8(samplerRecordTypeRECORD_WAKE)
 )
 
 // Limits and encodings of C's record.h that no BTF type carries. A test holds
@@ -91,7 +95,7 @@ type Sampler struct {
 	spec     *ebpf.CollectionSpec
 	maps     samplerMaps
 	unwind   *unwindTables
-	walks    *ebpf.Memory    // one a CPU for events, then one a CPU for probes
+	walks    *ebpf.Memory    // one a CPU for events, for probes, for switches of threads
 	programs []*ebpf.Program // of events
 	probes   []*ebpf.Program // of allocation
 	others   []*ebpf.Program
@@ -114,7 +118,7 @@ func Load(c Config) (*Sampler, error) {
 		return nil, fmt.Errorf("read embedded sampler: %w", err)
 	}
 	spec.Maps[samplerMapSamples].MaxEntries = uint32(c.RingBytes)
-	spec.Maps[samplerMapWalks].MaxEntries = uint32(2 * c.CPUs)
+	spec.Maps[samplerMapWalks].MaxEntries = uint32(3 * c.CPUs)
 	spec.Maps[samplerMapUnwindRows].MaxEntries = uint32(c.UnwindRows)
 	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/rowsPerRule + 1)
 	spec.Maps[samplerMapUnwindBuckets].MaxEntries = uint32(c.UnwindRows/rowsPerBucket + 2)
@@ -139,6 +143,16 @@ func Load(c Config) (*Sampler, error) {
 // that index. The sampler owns it.
 func (s *Sampler) EventProgram(event int) (*ebpf.Program, error) {
 	p, err := s.program(samplerProgOnEvent, event)
+	if err == nil {
+		s.programs = append(s.programs, p)
+	}
+	return p, err
+}
+
+// SwitchProgram loads the program that runs where the kernel switches threads; it
+// samples waits as the event of that index. The sampler owns it.
+func (s *Sampler) SwitchProgram(event int) (*ebpf.Program, error) {
+	p, err := s.program(samplerProgOnSwitch, event)
 	if err == nil {
 		s.programs = append(s.programs, p)
 	}
@@ -192,6 +206,8 @@ func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {
 		samplerMapControl:       s.maps.Control,
 		samplerMapCarried:       s.maps.Carried,
 		samplerMapToldStacks:    s.maps.ToldStacks,
+		samplerMapWaits:         s.maps.Waits,
+		samplerMapWaitBuckets:   s.maps.WaitBuckets,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("load sampler program: %w", err)

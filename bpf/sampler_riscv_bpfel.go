@@ -130,6 +130,8 @@ const (
 	samplerRecordTypeRECORD_CCS       samplerRecordType = 2
 	samplerRecordTypeRECORD_TICKY     samplerRecordType = 3
 	samplerRecordTypeRECORD_ALLOCATED samplerRecordType = 4
+	samplerRecordTypeRECORD_WAIT      samplerRecordType = 5
+	samplerRecordTypeRECORD_WAKE      samplerRecordType = 6
 )
 
 type samplerSampleFlags uint32
@@ -237,6 +239,22 @@ type samplerUnwindRule struct {
 	Saved  [12]int16
 }
 
+type samplerWait struct {
+	_       structs.HostLayout
+	Since   uint64
+	Carry   uint64
+	Pid     uint32
+	Tid     uint32
+	Sent    uint32
+	Padding uint32
+}
+
+type samplerWaitBucket struct {
+	_      structs.HostLayout
+	Bucket uint64
+	Sent   uint64
+}
+
 type samplerWalk struct {
 	_              structs.HostLayout
 	Sp             uint64
@@ -336,6 +354,8 @@ const (
 	samplerMapUnwindBuckets   = "unwind_buckets"
 	samplerMapUnwindRows      = "unwind_rows"
 	samplerMapUnwindRules     = "unwind_rules"
+	samplerMapWaitBuckets     = "wait_buckets"
+	samplerMapWaits           = "waits"
 	samplerMapWalks           = "walks"
 	samplerProgOnBlockFull    = "on_block_full"
 	samplerProgOnEvent        = "on_event"
@@ -343,6 +363,7 @@ const (
 	samplerProgOnNurseryFull  = "on_nursery_full"
 	samplerProgOnProgramEnd   = "on_program_end"
 	samplerProgOnShutdown     = "on_shutdown"
+	samplerProgOnSwitch       = "on_switch"
 	samplerVarCpus            = "cpus"
 	samplerVarEmitAllocSite   = "emit_alloc_site"
 	samplerVarEmitCcsRecord   = "emit_ccs_record"
@@ -407,6 +428,7 @@ type samplerProgramSpecs struct {
 	OnNurseryFull *ebpf.ProgramSpec `ebpf:"on_nursery_full"`
 	OnProgramEnd  *ebpf.ProgramSpec `ebpf:"on_program_end"`
 	OnShutdown    *ebpf.ProgramSpec `ebpf:"on_shutdown"`
+	OnSwitch      *ebpf.ProgramSpec `ebpf:"on_switch"`
 }
 
 // samplerMapSpecs contains maps before they are loaded into the kernel.
@@ -425,6 +447,8 @@ type samplerMapSpecs struct {
 	UnwindBuckets *ebpf.MapSpec `ebpf:"unwind_buckets"`
 	UnwindRows    *ebpf.MapSpec `ebpf:"unwind_rows"`
 	UnwindRules   *ebpf.MapSpec `ebpf:"unwind_rules"`
+	WaitBuckets   *ebpf.MapSpec `ebpf:"wait_buckets"`
+	Waits         *ebpf.MapSpec `ebpf:"waits"`
 	Walks         *ebpf.MapSpec `ebpf:"walks"`
 }
 
@@ -480,6 +504,8 @@ type samplerMaps struct {
 	UnwindBuckets *ebpf.Map `ebpf:"unwind_buckets"`
 	UnwindRows    *ebpf.Map `ebpf:"unwind_rows"`
 	UnwindRules   *ebpf.Map `ebpf:"unwind_rules"`
+	WaitBuckets   *ebpf.Map `ebpf:"wait_buckets"`
+	Waits         *ebpf.Map `ebpf:"waits"`
 	Walks         *ebpf.Map `ebpf:"walks"`
 }
 
@@ -497,6 +523,8 @@ func (m *samplerMaps) Close() error {
 		m.UnwindBuckets,
 		m.UnwindRows,
 		m.UnwindRules,
+		m.WaitBuckets,
+		m.Waits,
 		m.Walks,
 	)
 }
@@ -531,6 +559,7 @@ type samplerPrograms struct {
 	OnNurseryFull *ebpf.Program `ebpf:"on_nursery_full"`
 	OnProgramEnd  *ebpf.Program `ebpf:"on_program_end"`
 	OnShutdown    *ebpf.Program `ebpf:"on_shutdown"`
+	OnSwitch      *ebpf.Program `ebpf:"on_switch"`
 }
 
 func (p *samplerPrograms) Close() error {
@@ -541,6 +570,7 @@ func (p *samplerPrograms) Close() error {
 		p.OnNurseryFull,
 		p.OnProgramEnd,
 		p.OnShutdown,
+		p.OnSwitch,
 	)
 }
 

@@ -83,6 +83,7 @@ func (s *Sampler) LoadTimeline(multi bool) (*Timeline, error) {
 	}
 	spec.Maps[timelineMapSamples].MaxEntries = s.maps.Samples.MaxEntries()
 	spec.Maps[timelineMapLayouts].MaxEntries = s.maps.Layouts.MaxEntries()
+	spec.Maps[timelineMapThreads].MaxEntries = s.maps.Threads.MaxEntries()
 	if ns := s.config.PIDNamespace; ns != nil {
 		err := errors.Join(spec.Variables[timelineVarPidnsDev].Set(ns.Dev), spec.Variables[timelineVarPidnsIno].Set(ns.Ino))
 		if err != nil {
@@ -97,6 +98,7 @@ func (s *Sampler) LoadTimeline(multi bool) (*Timeline, error) {
 	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
 		timelineMapSamples: s.maps.Samples,
 		timelineMapLayouts: s.maps.Layouts,
+		timelineMapThreads: s.maps.Threads,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("load timeline program: %w", err)

@@ -105,6 +105,13 @@ const (
 	timelineRtsProbeRTS_PROBES        timelineRtsProbe = 12
 )
 
+type timelineThreadState struct {
+	_          structs.HostLayout
+	Task       uint64
+	Generation uint32
+	Padding    uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -113,6 +120,7 @@ const (
 	timelineMapRts           = "rts"
 	timelineMapRtsCounted    = "rts_counted"
 	timelineMapSamples       = "samples"
+	timelineMapThreads       = "threads"
 	timelineProgOnRtsProbe   = "on_rts_probe"
 	timelineProgOnRtsProbes  = "on_rts_probes"
 	timelineVarEmitRtsGcWord = "emit_rts_gc_word"
@@ -176,6 +184,7 @@ type timelineMapSpecs struct {
 	Rts        *ebpf.MapSpec `ebpf:"rts"`
 	RtsCounted *ebpf.MapSpec `ebpf:"rts_counted"`
 	Samples    *ebpf.MapSpec `ebpf:"samples"`
+	Threads    *ebpf.MapSpec `ebpf:"threads"`
 }
 
 // timelineVariableSpecs contains global variables before they are loaded into the kernel.
@@ -213,6 +222,7 @@ type timelineMaps struct {
 	Rts        *ebpf.Map `ebpf:"rts"`
 	RtsCounted *ebpf.Map `ebpf:"rts_counted"`
 	Samples    *ebpf.Map `ebpf:"samples"`
+	Threads    *ebpf.Map `ebpf:"threads"`
 }
 
 func (m *timelineMaps) Close() error {
@@ -221,6 +231,7 @@ func (m *timelineMaps) Close() error {
 		m.Rts,
 		m.RtsCounted,
 		m.Samples,
+		m.Threads,
 	)
 }
 

@@ -90,7 +90,7 @@ func decodeSample(raw []byte, s *Sample) bool {
 	s.Frames = s.Frames[:0]
 	s.Label = ""
 	switch s.Record {
-	case bpf.RecordSample, bpf.RecordRTS, bpf.RecordTicky, bpf.RecordAllocated:
+	case bpf.RecordSample, bpf.RecordWait, bpf.RecordWake, bpf.RecordRTS, bpf.RecordTicky, bpf.RecordAllocated:
 	case bpf.RecordLabel:
 		s.Label = strings.ToValidUTF8(string(frames[:s.FrameCount]), "�")
 		return true

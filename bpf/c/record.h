@@ -78,6 +78,10 @@ enum record_type {
 	// What a process that ends has allocated, in words, in the header's total.
 	// No frames.
 	RECORD_ALLOCATED,
+	// A sample of a thread that ceases to run, without a period.
+	RECORD_WAIT,
+	// The thread runs again; the period is for how long it did not. No frames.
+	RECORD_WAKE,
 };
 
 // A ticky counter. Names are addresses.

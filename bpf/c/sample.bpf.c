@@ -116,12 +116,13 @@ struct {
 	__type(value, u64);
 } carried SEC(".maps");
 
-// One a CPU for events, then one a CPU for probes: a probe in user code can be
-// interrupted by an event.
+// One a CPU for events, then one a CPU for probes, then one a CPU for switches of
+// threads: a probe in user code can be interrupted by both others, and a switch by an
+// event.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE); // begins at a cache line
-	__uint(max_entries, 2);		   // set by user space
+	__uint(max_entries, 3);		   // set by user space
 	__type(key, u32);
 	__type(value, struct walk);
 } walks SEC(".maps");
@@ -156,7 +157,7 @@ INLINE void current_ids(struct sample_header *h)
 }
 
 // push_kernel_frames records the kernel's own callers of the interrupted code.
-INLINE void push_kernel_frames(struct perf_event_context *ctx, struct walk *w)
+INLINE void push_kernel_frames(void *ctx, struct walk *w)
 {
 	long bytes = bpf_get_stack(ctx, w->window, MAX_KERNEL_FRAMES * 8, 0);
 	for (u32 i = 0; i < MAX_KERNEL_FRAMES; i++) {
@@ -357,6 +358,8 @@ int on_event(struct perf_event_context *ctx)
 }
 
 #include "alloc_probes.h"
+
+#include "offcpu.h"
 
 struct ticky_walk {
 	struct walk *walk;

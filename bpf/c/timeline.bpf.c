@@ -30,6 +30,13 @@ struct {
 } layouts SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192); // the sampler's
+	__type(key, u32);
+	__type(value, struct thread_state);
+} threads SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 64);
 	__type(key, u32);
@@ -132,6 +139,19 @@ INLINE void current_process(struct sample_header *h)
 	h->tid = (u32)id;
 }
 
+// note_task notes which Task an OS thread is, for the walker: in a safe foreign call
+// nothing else tells whose stack waits.
+INLINE void note_task(u32 tid, u64 base, u32 generation)
+{
+	struct thread_state *known = bpf_map_lookup_elem(&threads, &tid);
+	struct thread_state state = {.generation = generation};
+	if (known && known->generation == generation)
+		return; // for its life
+	state.task = word_at(base + BASE_RUNNING_TASK);
+	if (state.task != -1ULL)
+		bpf_map_update_elem(&threads, &tid, &state, 0);
+}
+
 // bucket_is_empty bounds how many records of threads a CPU sends.
 INLINE bool bucket_is_empty(struct rts_counts *c, u64 time)
 {
@@ -201,6 +221,8 @@ INLINE int take(struct regs *ctx)
 	if (READ(&capability, base + BASE_CAPABILITY_NO) || capability >= NO_CAPABILITY)
 		return 0;
 	h->capability = capability;
+	if (kind == RTS_RUN || kind == RTS_SUSPEND)
+		note_task(h->tid, base, layout->generation);
 	if (kind == RTS_RUN || kind == RTS_STOP || kind == RTS_SUSPEND)
 		tso = word_at(base + BASE_CURRENT_TSO);
 	if (tso && READ(&h->tso, tso + layout->tso_id))

@@ -199,6 +199,8 @@ func runCapture(ctx context.Context, opts agent.Options, quiet bool) error {
 	switch {
 	case err != nil:
 		return err
+	case sum.Samples == 0 && len(sum.Events) == 0:
+		// Only the timeline was asked for.
 	case sum.Samples == 0:
 		say("no sample was taken: %s", whyNoSample(sum))
 		if !sum.HaveStatus {

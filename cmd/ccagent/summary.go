@@ -20,7 +20,7 @@ func printSummary(w io.Writer, s *agent.Summary) {
 		if e.Fallback != "" {
 			name += " (for " + e.Requested + ")"
 		}
-		line("%s: %d samples, %s", name, e.Samples, amount(e.Weight, e.Unit))
+		line("%s: %d samples, %s%s", name, e.Samples, amount(e.Weight, e.Unit), idleness(e.Granted, s.Idle))
 	}
 	for _, p := range s.Probes {
 		if p.Problem != "" {
@@ -64,6 +64,14 @@ func printSummary(w io.Writer, s *agent.Summary) {
 	line("%s (%s)", s.Log, bytesAmount(s.LogSize))
 }
 
+// idleness tells what is not counted as waiting.
+func idleness(event string, idle time.Duration) string {
+	if event != agent.OffCPUEvent || idle == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %.2f s of idle OS threads are not counted", idle.Seconds())
+}
+
 func percent(part, whole uint64) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
 }
@@ -91,6 +99,8 @@ func bytesAmount(n int64) string {
 // whyNoSample names the likely reason of an empty capture.
 func whyNoSample(s *agent.Summary) string {
 	switch {
+	case len(s.Events) == 1 && s.Events[0].Granted == agent.OffCPUEvent:
+		return "no thread waited in a call from Haskell code; what else waited was idle"
 	case s.Lost > 0:
 		return fmt.Sprintf("all %d were lost", s.Lost)
 	case s.TargetCPU == 0 && s.Wall > time.Second:

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// on_switch runs where a CPU goes from one thread to another. When one of the
+// target's ceases to run of its own accord, its stack is sent; when it runs again,
+// for how long it was off the CPU. Included by sample.bpf.c, whose maps it uses.
+#pragma once
+
+#include "walk_state.h"
+
+// As far as it is looked at.
+struct task_struct {
+	int pid;
+	unsigned int __state;
+} __attribute__((preserve_access_index));
+
+// include/linux/sched.h: sleeping, and not stopped, traced or dead.
+#define TASK_INTERRUPTIBLE 1
+#define TASK_UNINTERRUPTIBLE 2
+
+// A thread's wait.
+struct wait {
+	u64 since; // ns, 0 while it runs
+	u64 carry; // ns of waits whose stacks were not sent, for the next that is
+	u32 pid;
+	u32 tid;
+	u32 sent; // its stack was
+	u32 padding;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32); // the kernel's own number of the thread
+	__type(value, struct wait);
+} waits SEC(".maps");
+
+struct wait_bucket {
+	u64 bucket; // a stretch of time, and the stacks sent in it
+	u64 sent;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct wait_bucket);
+} wait_buckets SEC(".maps");
+
+// A CPU walks no more stacks of waits in each stretch of 2^23 ns: about 1900 a
+// second.
+#define WAIT_BUCKET_SHIFT 23
+#define WAIT_BUCKET_STACKS 16
+
+INLINE void end_wait(u32 task)
+{
+	struct wait *wait = bpf_map_lookup_elem(&waits, &task);
+	if (!wait || !wait->since)
+		return;
+	u64 time = bpf_ktime_get_ns();
+	u64 off = time - wait->since;
+	wait->since = 0;
+	if (!wait->sent) {
+		wait->carry += off;
+		return;
+	}
+	struct sample_header h = {
+		.time = time, .period = off + wait->carry, .pid = wait->pid, .tid = wait->tid,
+		.event = event_index, .capability = NO_CAPABILITY, .record = RECORD_WAKE,
+	};
+	wait->sent = 0;
+	if (!bpf_ringbuf_output(&samples, &h, sizeof(h), BPF_RB_NO_WAKEUP))
+		wait->carry = 0;
+}
+
+INLINE bool stack_is_wanted(u64 time)
+{
+	u32 zero = 0;
+	struct wait_bucket *b = bpf_map_lookup_elem(&wait_buckets, &zero);
+	if (!b)
+		return false;
+	u64 bucket = time >> WAIT_BUCKET_SHIFT;
+	if (b->bucket != bucket) {
+		b->bucket = bucket;
+		b->sent = 0;
+	}
+	return ++b->sent <= WAIT_BUCKET_STACKS;
+}
+
+INLINE void begin_wait(u64 *ctx, u32 task)
+{
+	u32 cpu = bpf_get_smp_processor_id(), walk = 2 * cpus + cpu;
+	struct walk *w = bpf_map_lookup_elem(&walks, &walk);
+	if (!w)
+		return;
+	current_ids(&w->header);
+	u32 pid = w->header.pid;
+	if (!FIND_REGIONS(pid))
+		return;
+	struct wait fresh = {}, *wait = bpf_map_lookup_elem(&waits, &task);
+	if (wait)
+		fresh.carry = wait->carry;
+	fresh.since = bpf_ktime_get_ns();
+	fresh.pid = pid;
+	fresh.tid = w->header.tid;
+	if (stack_is_wanted(fresh.since)) {
+		fresh.sent = 1;
+		begin_sample(w, cpu);
+		w->stats.samples++;
+		w->header.period = 0;
+		w->header.flags |= SAMPLE_IN_KERNEL;
+		w->header.record = RECORD_WAIT;
+		if (kernel_stacks)
+			push_kernel_frames(ctx, w);
+		if (enter_user(w)) {
+			struct walker k = {.walk = w};
+			walk_sample(&k);
+			remember_thread(w);
+		} else {
+			w->header.stop = STOP_NO_USER_CONTEXT;
+		}
+		emit(w);
+	}
+	bpf_map_update_elem(&waits, &task, &fresh, 0);
+}
+
+SEC("tp_btf/sched_switch")
+int on_switch(u64 *ctx)
+{
+	struct task_struct *prev = (struct task_struct *)ctx[1], *next = (struct task_struct *)ctx[2];
+	bool preempted = ctx[0] & 1;
+	end_wait(next->pid);
+	if (!preempted && prev->__state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE))
+		begin_wait(ctx, prev->pid);
+	return 0;
+}

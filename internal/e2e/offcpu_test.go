@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ccagent/internal/testprog"
+)
+
+// Time off the CPU goes to the code that called what blocks, by a safe or an unsafe
+// call; a capability that idles while its threads sleep has none.
+func TestOffCPU(t *testing.T) {
+	for _, c := range []testprog.Options{
+		{}, {Threaded: true}, {Release: "9.6.6", Threaded: true}, {Release: "9.10.3", Threaded: true},
+	} {
+		t.Run(fmt.Sprintf("GHC %s threaded %v", c.Release, c.Threaded), func(t *testing.T) {
+			const ms = 40
+			log, r := record(t, []string{"-e", "off-cpu"}, testprog.Build(t, "waits", c), strconv.Itoa(ms))
+			m := regexp.MustCompile(`safe (\d+) unsafe (\d+) delay (\d+)`).FindStringSubmatch(r.stdout)
+			if m == nil {
+				t.Fatalf("the program says %q", r.stdout)
+			}
+			var h struct {
+				Event, Unit string
+				Total       float64
+				Rows        []hotRow
+			}
+			view(t, &h, "hot", "--event", "off-cpu", log)
+			if h.Unit != "ns" {
+				t.Errorf("the unit is %q", h.Unit)
+			}
+			inclusive := map[string]float64{}
+			for _, row := range h.Rows {
+				inclusive[row.Element] = row.Inclusive * h.Total
+				if strings.HasPrefix(row.Element, "GHC.Event.") || row.Element == "Main.delay" {
+					t.Errorf("%s has %.0f ns, and only waits for others", row.Element, inclusive[row.Element])
+				}
+			}
+			t.Logf("%s: %v of %.0f ns\n%s", m[0], inclusive, h.Total, r.stderr)
+			for i, want := range []struct {
+				element string
+				ns      float64 // asked for; each sleep may begin late, and then is shorter
+			}{{"Main.sleepSafely", 4 * ms * 1e6}, {"Main.sleepUnsafely", 2 * ms * 1e6}} {
+				measured, err := strconv.ParseFloat(m[1+i], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := inclusive[want.element]
+				if got < 0.5*want.ns || got > measured*1e3 {
+					t.Errorf("%s was off the CPU for %.0f ns; it slept for %.0f, and took %.0f", want.element, got, want.ns, measured*1e3)
+				}
+			}
+		})
+	}
+}
