@@ -383,6 +383,44 @@ func BenchmarkCostCentres(b *testing.B) {
 	}
 }
 
+// A session with centres: choose all bindings, drop the most expensive one, take it
+// back, choose modules in their place. Each step is answered by itself.
+func BenchmarkChooseDropChoose(b *testing.B) {
+	var buf bytes.Buffer
+	if err := logtest.Generate(&buf, 1_000_000, 5000, 1); err != nil {
+		b.Fatal(err)
+	}
+	p, err := Load(&buf)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := p.Select(Filter{})
+	choose := func(preset Preset) *Centres { return p.Centres(CentreSet{[]CentrePattern{{Preset: preset}}}) }
+	bindings := choose(PresetBindings)
+	dropped := map[string]bool{s.CostCentres(bindings, ModeStacks).ByCentre[1].Centre.Name: true}
+	for _, step := range []struct {
+		name    string
+		centres func() *Centres
+	}{
+		{"choose", func() *Centres { return choose(PresetBindings) }},
+		{"drop", func() *Centres { return bindings.Without(dropped) }},
+		{"back", func() *Centres { return bindings.Without(nil) }},
+		{"modules", func() *Centres { return choose(PresetModules) }},
+	} {
+		for _, mode := range []CentreMode{ModeLexical, ModeStacks} {
+			b.Run(step.name+"/"+mode.String(), func(b *testing.B) {
+				cpu := cpuTime()
+				for b.Loop() {
+					if s.CostCentres(step.centres(), mode).Total != s.Total {
+						b.Fatal("lost weight")
+					}
+				}
+				b.ReportMetric(float64((cpuTime()-cpu).Milliseconds())/float64(b.N), "cpu-ms/op")
+			})
+		}
+	}
+}
+
 func cpuTime() time.Duration {
 	var ru syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err != nil {

@@ -52,7 +52,10 @@ told as forced: its centre forced the thunk and need not have built it.
   lexical     the innermost centre that statically encloses the code
   evaluation  the nearest procedure on the stack that is a centre
   stacks      cost-centre stacks: which centre on behalf of which
-  exact       the stacks that a -prof binary kept itself, where the log has them`,
+  exact       the stacks that a -prof binary kept itself: on logs of such
+
+--costs tells of what kinds the costs are: exact counts of programs compiled with
+-ticky, and estimates from samples for all.`,
 		Args: exactly(1, "one log"),
 		RunE: func(c *cobra.Command, args []string) error { return v.run(c, args[0]) },
 	}
@@ -83,7 +86,7 @@ func (v *ccs) run(c *cobra.Command, path string) error {
 		return v.printCosts(s, v.options(path))
 	}
 	if mode == profile.ModeExact && !s.Profile.HasCostCentreStacks() {
-		return wrong("--mode exact needs the cost-centre stacks of a -prof binary, and the samples of %s carry none: use lexical, evaluation or stacks, which work on any binary, or a log that the program's RTS wrote with +RTS -p -l", path)
+		return wrong("--mode exact needs the cost-centre stacks of a -prof binary, and the samples of %s carry none: use lexical, evaluation or stacks, which work on any binary, or profile the program built with -prof (ghc -prof -fprof-auto-exported); no +RTS flag is needed", path)
 	}
 	stacks := profile.ModeStacks
 	if mode == profile.ModeExact {
