@@ -63,8 +63,10 @@ func sameGrowing(t *testing.T, log []byte, step func() int) {
 		}
 		g.have = min(len(log), g.have+step())
 	}
-	for r.Next() {
-		check()
+	if step()%2 == 0 { // else the last piece comes with the news that it is the last
+		for r.Next() {
+			check()
+		}
 	}
 	r.SetGrowing(false)
 	for r.Next() {

@@ -127,7 +127,9 @@ func (r *Reader) Offset() int64 { return r.offset() }
 //
 // The records are those of reading the finished log at once, whatever the
 // pieces in which it came.
-func (r *Reader) SetGrowing(growing bool) { r.growing = growing }
+func (r *Reader) SetGrowing(growing bool) {
+	r.growing, r.eof = growing, false // what has come since is not read yet
+}
 
 func (r *Reader) declare(t EventType) {
 	r.header = append(r.header, t)
