@@ -52,6 +52,8 @@ func TestDecodeLabel(t *testing.T) {
 func FuzzDecodeSample(f *testing.F) {
 	f.Add(encode(bpf.SampleHeader{FrameCount: 2}, make([]byte, 16)))
 	f.Add(encode(bpf.SampleHeader{FrameCount: 2, Record: bpf.RecordLabel}, []byte("ab")))
+	f.Add(encode(bpf.SampleHeader{FrameCount: 8, Record: bpf.RecordCCS}, make([]byte, 64)))
+	f.Add(encode(bpf.SampleHeader{FrameCount: 8, Record: bpf.RecordTicky}, make([]byte, 64)))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var s Sample

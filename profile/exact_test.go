@@ -109,9 +109,9 @@ func TestCarriedStacks(t *testing.T) {
 	}
 }
 
-// Stacks that are damaged, or run in a circle, end where they do so; the samples
-// are counted by why, and none of their weight is lost.
-func TestDamagedExactStacks(t *testing.T) {
+// damagedExactLog has a sample of weight 1<<id on each of the stacks 0 to 12, most of
+// which are not whole.
+func damagedExactLog() []byte {
 	l := newExactLog()
 	l.stack(1, 0, "MAIN")
 	l.stack(2, 3, "f") // 2 and 3 stand on each other
@@ -128,7 +128,13 @@ func TestDamagedExactStacks(t *testing.T) {
 	for id := range uint32(13) {
 		l.sample(1<<id, 0, id)
 	}
-	p := load(t, l.End())
+	return l.End()
+}
+
+// Stacks that are damaged, or run in a circle, end where they do so; the samples
+// are counted by why, and none of their weight is lost.
+func TestDamagedExactStacks(t *testing.T) {
+	p := load(t, damagedExactLog())
 	want := map[string]uint64{"implausible": 4, "untold": 3, "unreadable": 3, "too-deep": 1}
 	if fmt.Sprint(p.Exact.Problems) != fmt.Sprint(want) || p.Exact.Samples != 1 || p.Exact.Unknown != 1 || p.Accounting.Redefined != 1 {
 		t.Errorf("%+v, redefined %d; want problems %v", p.Exact, p.Accounting.Redefined, want)

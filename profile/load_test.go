@@ -261,6 +261,15 @@ func exercise(t testing.TB, log []byte) {
 		s.Tree(TreeOptions{Invert: true, AllFrames: true})
 		s.Timeline(TimelineOptions{Buckets: 20})
 		s.Summary()
+		exact := s.CostCentres(p.Centres(CentreSet{[]CentrePattern{{Level: LevelBinding, HasLevel: true, Glob: "*"}}}), ModeExact)
+		sum := uint64(0)
+		for i := range exact.Rows {
+			sum = satAdd(sum, exact.Rows[i].Individual)
+		}
+		if sum != s.Total {
+			t.Fatalf("cost-centre stacks of %d sum to %d", s.Total, sum)
+		}
+		s.Costs(s)
 		for f := 1; f < min(p.Files(), 8); f++ {
 			s.SourceOfFile(FileID(f))
 		}
@@ -284,6 +293,8 @@ func FuzzLoad(f *testing.F) {
 	f.Add(events)
 	_, events = split(logtest.NBody().EndAbruptly(false))
 	f.Add(events[:400])
+	_, events = split(damagedExactLog())
+	f.Add(events)
 	f.Fuzz(func(t *testing.T, events []byte) { exercise(t, slices.Concat(header, events)) })
 }
 

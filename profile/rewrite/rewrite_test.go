@@ -272,6 +272,7 @@ func TestDamagedLog(t *testing.T) {
 
 func FuzzWrite(f *testing.F) {
 	f.Add(logtest.NBody().End(), uint64(20_000_000))
+	f.Add(exactLog(1, 1, 2, 3), uint64(0))
 	f.Fuzz(func(t *testing.T, log []byte, from uint64) {
 		var b bytes.Buffer
 		if _, err := Write(&b, []Input{input("log", log)}, Options{Range: profile.Range{From: from}}); err != nil {
