@@ -43,10 +43,10 @@
 // source binding at the end of its chain of parents, and is named
 // "Module.binding". Haskell code with a symbol but no notes goes by its symbol
 // at binding, module and package level, and to (STG) at span and file level,
-// which it has none of. Where only the symbol before the code is known, a
-// binding is named "Module (near that)", or "Module (local code)" if the symbol
-// has no name worth telling, and module and package rows keep count of how much
-// of them is such a guess (Row.NearWeight). The run-time system's C code is
+// which it has none of. Where only the symbols around the code are known, a
+// binding is named by its place, "Module (local code before that)" or "Module
+// (near that)", and module and package rows keep count of how much of them is
+// such a guess (Row.NearWeight). The run-time system's C code is
 // (GC) or (STG); other C code is (foreign) at every level, and
 // Selection.CategoryFunctions and call trees name its functions.
 //

@@ -444,9 +444,10 @@ func (m *moduleRun) around(l eventlog.Location, before, after *symbol, addr uint
 	if owner != nil {
 		l.Category, l.Quality = eventlog.CategoryHaskell, eventlog.QualityNear
 		n := owner.haskell
-		k := bindingKey{pkg: n.Package, mod: n.Module, name: unnamedCode}
+		name := unnamedBetween(before, after)
+		k := bindingKey{pkg: n.Package, mod: n.Module, name: name}
 		l.Binding, err = m.r.bindings.add(k, eventlog.Binding{
-			Package: n.Package, Module: n.Module, Name: unnamedCode,
+			Package: n.Package, Module: n.Module, Name: name,
 			Detail: "code of this module that no symbol covers", Category: eventlog.CategoryHaskell,
 		})
 		return l, err
@@ -463,6 +464,23 @@ func (m *moduleRun) around(l eventlog.Location, before, after *symbol, addr uint
 		l.Category = eventlog.CategoryForeign
 	}
 	return l, err
+}
+
+// unnamedBetween says where local code lies, by the exported code that follows
+// it in its module, or else precedes it. That is a place, not an owner: in
+// programs whose notes tell, half of such code is of the binding that follows.
+func unnamedBetween(before, after *symbol) string {
+	const longest = 100
+	b, a := before.haskell, after.haskell
+	same := b.Module == a.Module && b.Unit == a.Unit
+	where, n := "before", a
+	if a.Kind == hsname.KindConInfo && same {
+		where, n = "after", b // constructors lie last, away from what uses them
+	}
+	if n.Name == "" || n.Kind == hsname.KindConInfo || n.Internal || len(n.Name) > longest {
+		return unnamedCode
+	}
+	return fmt.Sprintf("(local code %s %s)", where, n.Name)
 }
 
 // unnamedCode stands for code of a known module and an unknown binding.
