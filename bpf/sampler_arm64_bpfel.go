@@ -274,12 +274,10 @@ type samplerWalk struct {
 	Run            uint32
 	Folding        uint32
 	Number         uint32
-	Chunks         uint32
 	Found          uint32
 	Outcome        uint32
 	AfterCall      uint32
 	Busy           uint32
-	_              [4]byte
 	Base           uint64
 	Waiting        uint64
 	Entered        uint64
@@ -292,8 +290,15 @@ type samplerWalk struct {
 	RegionsVersion uint32
 	_              [4]byte
 	TsoInfo        uint64
-	Layout         samplerProcessLayout
-	Unwind         struct {
+	Running        struct {
+		_     structs.HostLayout
+		Stack uint64
+		Tso   uint64
+		Lo    uint64
+		Hi    uint64
+	}
+	Layout samplerProcessLayout
+	Unwind struct {
 		_   structs.HostLayout
 		Pc  uint64
 		Reg [32]uint64
@@ -330,6 +335,7 @@ type samplerWalk struct {
 		Walk     uint16
 		Position uint16
 	}
+	_ [40]byte
 }
 
 type samplerWalkStats struct {

@@ -155,11 +155,11 @@ const (
 	StopTopAmbiguous                      // no return frame at or near the stack's top
 	StopUnreadableStack                   // stack memory could not be read
 	StopUnreadableInfo                    // an info table could not be read
-	StopImplausibleInfo                   // a word in a frame's place is no info pointer of a stack frame
+	StopImplausibleInfo                   // a word in a frame's place is no info pointer
 	StopOutsideChunk                      // a frame reaches beyond its stack chunk
-	StopUnreadableTSO                     // the thread object could not be read
+	StopUnreadableTSO                     // in Haskell code, but no thread object that has this stack could be read
 	StopChunkLimit                        // more stack chunks than the walker follows
-	StopUnknownFrame                      // an interpreter or future frame of unknown size
+	StopUnknownFrame                      // a word in a frame's place is the info pointer of something else, or of a future kind of frame
 	StopCUnwind                           // C frames could not be unwound further
 	StopNoUserContext                     // the task has no user-space registers (exiting, kernel thread)
 	stopReasons

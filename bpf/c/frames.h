@@ -39,10 +39,6 @@ INLINE long walk_frame(struct walker *k)
 		w->header.stop = STOP_ROOT;
 		return 1;
 	case UNDERFLOW_FRAME:
-		if (++w->chunks >= MAX_CHUNKS) {
-			w->header.stop = STOP_CHUNK_LIMIT;
-			return 1;
-		}
 		if (!enter_chunk(w, window_word(w, 1), &w->sp)) {
 			w->header.stop = STOP_UNREADABLE_STACK;
 			return 1;
@@ -191,7 +187,11 @@ static NOINLINE int recover_root(struct walker *k)
 	struct walk *w = k->walk;
 	u32 leaf_frames = w->frame_count;
 	w->header.skipped_words = 0;
-	bpf_loop(MAX_CHUNKS, hop_chunk, k, 0);
+	if (bpf_loop(MAX_CHUNKS, hop_chunk, k, 0) == MAX_CHUNKS) {
+		w->header.skipped_words = 0;
+		w->header.stop = STOP_CHUNK_LIMIT;
+		return 0;
+	}
 	if (!sp_in_chunk(w))
 		return 0;
 	u64 from = w->chunk_hi - 8 * (ROOT_WORDS + STEP_WORDS);

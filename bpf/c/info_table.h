@@ -101,7 +101,7 @@ INLINE struct cached_info *find_frame_table(struct walker *k, u64 info, u8 *why)
 	if (!c)
 		return 0;
 	if (c->kind == NO_FRAME) {
-		*why = STOP_IMPLAUSIBLE_INFO;
+		*why = STOP_UNKNOWN_FRAME;
 		return 0;
 	}
 	return c;

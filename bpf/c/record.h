@@ -38,20 +38,20 @@ enum frame_kind {
 
 // stop_reason says why a walk ended. Zero is the good end.
 enum stop_reason {
-	STOP_ROOT = 0,
-	STOP_RECOVERED,
-	STOP_BUDGET,
-	STOP_NO_HASKELL,
-	STOP_TOP_AMBIGUOUS,
-	STOP_UNREADABLE_STACK,
-	STOP_UNREADABLE_INFO,
-	STOP_IMPLAUSIBLE_INFO,
-	STOP_OUTSIDE_CHUNK,
-	STOP_UNREADABLE_TSO,
-	STOP_CHUNK_LIMIT,
-	STOP_UNKNOWN_FRAME,
-	STOP_C_UNWIND,
-	STOP_NO_USER_CONTEXT,
+	STOP_ROOT = 0,	       // at the STOP frame
+	STOP_RECOVERED,	       // budget spent; the root-most frames were found
+	STOP_BUDGET,	       // budget spent
+	STOP_NO_HASKELL,       // the registers hold no Haskell context
+	STOP_TOP_AMBIGUOUS,    // no return frame at the stack's top or near it
+	STOP_UNREADABLE_STACK, // stack memory cannot be read
+	STOP_UNREADABLE_INFO,  // an info table cannot be read
+	STOP_IMPLAUSIBLE_INFO, // a frame's first word is no info pointer
+	STOP_OUTSIDE_CHUNK,    // a frame reaches beyond its chunk
+	STOP_UNREADABLE_TSO,   // in Haskell code, but without a thread that has this stack
+	STOP_CHUNK_LIMIT,      // more chunks than are followed
+	STOP_UNKNOWN_FRAME,    // a frame's info table is of something else
+	STOP_C_UNWIND,	       // C frames cannot be unwound further
+	STOP_NO_USER_CONTEXT,  // a kernel thread, or one that is exiting
 };
 
 enum sample_flags {

@@ -277,6 +277,7 @@ static NOINLINE int learn_process(struct walk *w)
 		w->layout = *layout;
 	w->regions_version = regions ? regions->version : 0;
 	w->tso_info = 0;
+	w->running.stack = 0;
 	w->pid = pid;
 	w->known_in = epoch;
 	return 0;

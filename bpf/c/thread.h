@@ -8,9 +8,9 @@
 #include "info_table.h"
 #include "window.h"
 
-// enter_thread takes a thread object's stack chunk and identity. False if the
-// address is not that of a thread object.
-INLINE bool enter_thread(struct walker *k, u64 tso, u64 *saved_sp)
+// read_thread takes a thread object's identity, and the address of its topmost stack
+// chunk. False if the address is not that of a thread object.
+INLINE bool read_thread(struct walker *k, u64 tso, u64 *stack)
 {
 	struct walk *w = k->walk;
 	u32 bytes = w->layout.tso_read;
@@ -25,10 +25,32 @@ INLINE bool enter_thread(struct walker *k, u64 tso, u64 *saved_sp)
 			return false;
 		w->tso_info = w->tso[0];
 	}
-	u64 stack = w->tso[(w->layout.tso_stackobj / 8) & (TSO_READ_WORDS - 1)];
-	if (!enter_chunk(w, stack, saved_sp))
-		return false;
+	*stack = w->tso[(w->layout.tso_stackobj / 8) & (TSO_READ_WORDS - 1)];
 	w->header.tso = w->tso[(w->layout.tso_id / 8) & (TSO_READ_WORDS - 1)];
+	return true;
+}
+
+// enter_running takes the bounds of the chunk that a running thread is on, of which
+// w->sp must be part. They are read when it has come to be on another: a chunk never
+// changes its size.
+INLINE bool enter_running(struct walk *w, u64 stack)
+{
+	struct running_chunk *r = &w->running;
+	u64 saved_sp;
+	if (r->stack == stack && r->tso == w->header.tso) {
+		w->chunk_lo = r->lo;
+		w->chunk_hi = r->hi;
+		w->window_words = 0;
+		if (sp_in_chunk(w))
+			return true;
+	}
+	r->stack = 0;
+	if (!enter_chunk(w, stack, &saved_sp) || !sp_in_chunk(w))
+		return false;
+	r->stack = stack;
+	r->tso = w->header.tso;
+	r->lo = w->chunk_lo;
+	r->hi = w->chunk_hi;
 	return true;
 }
 
@@ -38,17 +60,17 @@ INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
 {
 	struct walk *w = k->walk;
 	u64 reg_table[BASE_READ_LEN / 8];
-	u64 saved_sp;
+	u64 stack;
 	if ((base & 7) || (sp & 7) || base == 0 || sp == 0)
 		return false;
 	if (READ_USER(reg_table, sizeof(reg_table), base + BASE_CURRENT_TSO))
 		return false;
-	if (!enter_thread(k, reg_table[0], &saved_sp))
+	if (!read_thread(k, reg_table[0], &stack))
 		return false;
 	// A strong invariant: the registers of foreign code do not form a
 	// register table whose thread's stack contains the stack pointer.
 	w->sp = sp;
-	if (!sp_in_chunk(w)) {
+	if (!enter_running(w, stack)) {
 		w->header.tso = 0;
 		return false;
 	}
@@ -63,7 +85,7 @@ INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
 INLINE bool enter_suspended(struct walker *k)
 {
 	struct walk *w = k->walk;
-	u64 incall, tso = 0;
+	u64 incall, tso = 0, stack;
 	const struct thread_state *thread = FIND_THREAD(w->header.tid);
 	if (!thread || thread->generation != w->layout.generation)
 		return false;
@@ -74,8 +96,12 @@ INLINE bool enter_suspended(struct walker *k)
 	if (tso == 0 && (READ_USER(&incall, sizeof(incall), incall + INCALL_PREV_STACK) || incall == 0 ||
 			 READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO)))
 		return false;
-	if (!enter_thread(k, tso, &w->sp) || !sp_in_chunk(w))
+	if (!read_thread(k, tso, &stack))
 		return false;
+	if (!enter_chunk(w, stack, &w->sp) || !sp_in_chunk(w)) {
+		w->header.tso = 0;
+		return false;
+	}
 	w->waiting = tso;
 	return true;
 }

@@ -29,7 +29,6 @@ INLINE void begin_walk(struct walk *w, u32 max_frames)
 	w->frame_count = 0;
 	w->max_frames = max_frames;
 	w->walk_until = ~0ULL;
-	w->chunks = 0;
 	w->after_call = 0;
 	w->outcome = OUTCOME_UNCOVERED;
 	w->window_words = 0;
@@ -124,7 +123,11 @@ INLINE void walk_sample(struct walker *k)
 		bpf_loop(MAX_C_FRAMES, unwind_frame, k, 0);
 	bool via_c = w->frame_count > leaf;
 
-	w->header.stop = w->outcome == OUTCOME_FAILED || w->outcome == OUTCOME_GOING_ON ? STOP_C_UNWIND : STOP_NO_HASKELL;
+	w->header.stop = STOP_NO_HASKELL;
+	if (w->outcome == OUTCOME_FAILED || w->outcome == OUTCOME_GOING_ON)
+		w->header.stop = STOP_C_UNWIND;
+	else if (w->outcome == OUTCOME_HASKELL)
+		w->header.stop = STOP_UNREADABLE_TSO;
 	if (!w->haskell)
 		return;
 	enum top top = TOP_NONE;

@@ -52,8 +52,9 @@ enum {
 // How far above Sp the topmost return frame is looked for when Sp is not at one.
 #define TOP_SCAN_WORDS 32
 
-// Stack chunks followed; a chunk holds 32 KiB by default, so this is 128 MiB.
-#define MAX_CHUNKS 4096
+// Stack chunks followed; a chunk holds 32 KiB by default, so this is 64 MiB. Each costs
+// two reads of memory that nothing else has touched.
+#define MAX_CHUNKS 2048
 
 // A frame larger than this is taken for garbage: RET_FUN and RET_BCO frames
 // carry their size in the target's memory.
@@ -108,6 +109,13 @@ struct noted_thread {
 
 #define NOTED_THREADS 4
 
+// The stack chunk that a running thread was on last.
+struct running_chunk {
+	u64 stack; // address of the StgStack, 0 = none
+	u64 tso;   // the thread's id
+	u64 lo, hi;
+};
+
 // Words of a TSO that are read, at most.
 #define TSO_READ_WORDS 16
 
@@ -141,7 +149,6 @@ struct walk {
 	u32 run;
 	u32 folding;
 	u32 number;	// of this walk on this CPU
-	u32 chunks;	// entered
 	u32 found;	// find_frame's result
 	u32 outcome;	// enum unwind_outcome
 	u32 after_call; // 1 if unwind.pc is a return address
@@ -161,6 +168,7 @@ struct walk {
 	u32 haskell;	     // 1 if layout is valid
 	u32 regions_version; // 0 without call frame information
 	u64 tso_info;	     // info pointer of its thread objects, 0 if none was seen
+	struct running_chunk running;
 	struct process_layout layout;
 
 	struct unwind unwind;

@@ -53,10 +53,11 @@ type analyser struct {
 	rows    []codeRow
 	maxRows int
 	groups  []group
-	visited bitSet      // offsets in text where instructions begin
-	seen    bitSet      // words of text: entries noted
-	starts  *orderedSet // offsets in text where procedures begin: not continuations
-	names   []uint64    // symbols of what may be code without an info table
+	visited bitSet          // offsets in text where instructions begin
+	seen    bitSet          // words of text: entries noted
+	starts  *orderedSet     // offsets in text where procedures begin: not continuations
+	names   []uint64        // symbols of what may be code without an info table
+	updates map[uint64]bool // places with the address of another module's update frame
 
 	// To be visited, the earlier lists first.
 	work    []branch
@@ -92,6 +93,7 @@ func (c *compiler) analyse() (base uint64, rows []codeRow) {
 	}
 	sort.Slice(a.skip, func(i, j int) bool { return a.skip[i].lo < a.skip[j].lo })
 
+	a.updates = c.importedUpdateFrames()
 	_ = c.f.EachSymbol(c.limits.Bytes, func(s *elffile.Symbol) {
 		if addr := s.Addr; a.text.contains(addr) && !a.entry(addr) && !a.inC(addr) {
 			a.names = append(a.names, addr)
@@ -125,6 +127,18 @@ func (c *compiler) analyse() (base uint64, rows []codeRow) {
 		a.drain()
 	}
 	return a.text.base, a.finish()
+}
+
+// importedUpdateFrames finds where the dynamic linker puts the addresses of the update
+// frames that thunks push: in dynamically linked code they are the RTS library's.
+func (c *compiler) importedUpdateFrames() map[uint64]bool {
+	slots := map[uint64]bool{}
+	_ = c.f.EachImport(uint32(elf.R_X86_64_GLOB_DAT), c.limits.Bytes, func(slot uint64, name string) {
+		if name == "stg_upd_frame_info" || name == "stg_bh_upd_frame_info" {
+			slots[slot] = true
+		}
+	})
+	return slots
 }
 
 // codeBounds gives the largest executable segment, less what lies around its

@@ -61,6 +61,9 @@ type loaded struct {
 	reg uint8
 	v   uint64
 	age int // instructions since
+	// The address is that of another module's update frame; v is where it was
+	// loaded from.
+	update bool
 }
 
 // run follows code from one address up to where it jumps away for good.
@@ -115,6 +118,11 @@ func (a *analyser) load(b *branch, in *inst) loaded {
 		if l.v = uint64(in.imm); in.mod == 3 {
 			l.reg = in.rm
 		}
+	case in.op == 0x8b && in.ripRel: // mov, from a place that the dynamic linker fills
+		if l.v = b.addr + uint64(in.len) + uint64(int64(in.disp)); a.updates[l.v] {
+			l.reg, l.update = in.reg, true
+		}
+		return l
 	default:
 		return l
 	}
@@ -173,6 +181,8 @@ func (a *analyser) step(b *branch, in *inst, last loaded) bool {
 		b.off -= in.disp
 	case in.op == 0xc7 && onStack:
 		a.frame(b, in.disp, uint64(in.imm))
+	case in.op == 0x89 && onStack && last.age == 0 && in.reg == last.reg && last.update:
+		b.underUpdate(in.disp)
 	case in.op == 0x89 && onStack && last.age == 0 && in.reg == last.reg:
 		a.frame(b, in.disp, last.v)
 	case in.op == 0x8b && in.reg == stgSp && in.mod != 3:
@@ -199,6 +209,15 @@ func (a *analyser) frame(b *branch, disp int32, addr uint64) {
 	if in.kind == infoUpdate && b.group == 0 && b.off == end {
 		// The thunk's code goes on under its update frame as if that
 		// were its caller's.
+		b.off = disp
+	}
+}
+
+// underUpdate sees an imported update frame's info pointer being stored at Sp + disp.
+// The frame has two words, and two more in the profiling way; only one of the two
+// makes it end at the caller's frame, as a thunk's own does.
+func (b *branch) underUpdate(disp int32) {
+	if size := b.off - disp; b.group == 0 && (size == 16 || size == 32) {
 		b.off = disp
 	}
 }
