@@ -12,6 +12,7 @@ import (
 
 	"ccagent/agent"
 	"ccagent/perf"
+	"ccagent/profile/compat"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -32,6 +33,7 @@ type captureFlags struct {
 	maxFrames       int
 	user            string
 	quiet           bool
+	compat          string
 	symbolizeMemory string
 	symbolizeTime   time.Duration
 	maxOverhead     float64
@@ -50,6 +52,7 @@ func (f *captureFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.live, "live", false, "look names up and write them while the capture runs, for ccview --follow")
 	fs.StringVar(&f.rotate, "rotate", "", "begin a new log when one has reached `SIZE` (such as 256MB)")
 	fs.IntVar(&f.keep, "keep", 0, "with --rotate: keep the last `N` logs (default: all)")
+	fs.StringVar(&f.compat, "compat", "", "when the capture has ended, add the events that `TOOL` looks for: "+strings.Join(compat.Names(), ", "))
 	fs.IntVar(&f.maxFrames, "max-frames", 128, "record at most `N` frames of a stack")
 	fs.StringVar(&f.user, "user", "", "run, or trace, and own the log as user `NAME` instead of the invoking one")
 	fs.BoolVar(&f.quiet, "quiet", false, "print no summary")
@@ -61,6 +64,9 @@ func (f *captureFlags) register(cmd *cobra.Command) {
 }
 
 func (f *captureFlags) options() (agent.Options, error) {
+	if err := checkCompat(f.compat); err != nil {
+		return agent.Options{}, err
+	}
 	memory, err := parseSize(f.symbolizeMemory)
 	if err != nil {
 		return agent.Options{}, fmt.Errorf("--symbolize-memory: %w", err)
@@ -152,7 +158,7 @@ func recordCommand() *cobra.Command {
 				return err
 			}
 			opts.Program = args
-			return runCapture(cmd.Context(), opts, flags.quiet)
+			return runCapture(cmd.Context(), opts, &flags)
 		},
 	}
 	flags.register(cmd)
@@ -178,7 +184,7 @@ func attachCommand() *cobra.Command {
 			if opts.PID, err = strconv.Atoi(args[0]); err != nil || opts.PID <= 0 {
 				return fmt.Errorf("attach: %q is not a process id", args[0])
 			}
-			return runCapture(cmd.Context(), opts, flags.quiet)
+			return runCapture(cmd.Context(), opts, &flags)
 		},
 	}
 	flags.register(cmd)
@@ -186,14 +192,21 @@ func attachCommand() *cobra.Command {
 }
 
 // runCapture runs the capture and says how it went.
-func runCapture(ctx context.Context, opts agent.Options, quiet bool) error {
+func runCapture(ctx context.Context, opts agent.Options, flags *captureFlags) error {
 	ctx, stop, done := interrupts(ctx, len(opts.Program) > 0)
 	defer done()
 	sum, err := agent.Run(ctx, stop, opts)
 	if sum == nil {
 		return err
 	}
-	if !quiet {
+	if flags.compat != "" && err == nil && sum.Samples > 0 {
+		for _, log := range append(sum.Pieces, sum.Log) {
+			grown, problem := addCompat(log, flags.compat)
+			sum.LogSize += grown
+			err = errors.Join(err, problem)
+		}
+	}
+	if !flags.quiet {
 		printSummary(os.Stderr, sum)
 	}
 	switch {

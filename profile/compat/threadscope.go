@@ -19,11 +19,16 @@ const gap = 3
 // threadScope draws the clock's samples as activity: a capability runs a thread,
 // or collects, from half an interval before the first of a row of samples to
 // half of one after the last. What lies between two samples is a guess, and a
-// message in the log says so.
+// message in the log says so. A log that has threads' runs as they were needs, and
+// gets, nothing.
 func threadScope(ss []*profile.Selection) (Write, error) {
 	s, err := clock(ss)
 	if err != nil {
 		return nil, err
+	}
+	if len(s.Profile.RTSLog.Runs) > 0 {
+		// The log tells what threads did: no guess is needed beside it.
+		return func(*eventlog.Writer) error { return nil }, nil
 	}
 	if s.EventDef().Unit != "ns" && s.Profile.Duration == 0 {
 		return nil, errors.New("the log tells no time between its samples")
