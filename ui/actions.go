@@ -14,6 +14,7 @@ import (
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/safe"
+	"ccagent/ui/theme"
 	"ccagent/ui/view"
 )
 
@@ -100,6 +101,13 @@ func (a *App) why(act keymap.Action) string {
 			return "set $VISUAL or $EDITOR to your editor"
 		}
 		return ""
+	case keymap.Export:
+		return a.opts.Sealed
+	case keymap.Theme:
+		if os.Getenv("NO_COLOR") != "" {
+			return "NO_COLOR is set"
+		}
+		return ""
 	case keymap.Copy:
 		if s.Subject().Row == "" {
 			return "nothing is selected"
@@ -146,7 +154,7 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		if !s.Back() && a.screen != 0 {
 			a.show(0)
 		}
-	case keymap.Search, keymap.Filter, keymap.Minimum, keymap.FocusExpr, keymap.Only, keymap.Choose, keymap.SaveSet:
+	case keymap.Search, keymap.Filter, keymap.Minimum, keymap.FocusExpr, keymap.Only, keymap.Choose, keymap.SaveSet, keymap.Export:
 		a.ask(act)
 	case keymap.SearchNext:
 		a.find(1)
@@ -178,8 +186,11 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		} else {
 			c.Stack.Redo()
 		}
+	case keymap.Theme:
+		a.nextTheme()
 	case keymap.Sort:
 		c.Sort = c.Sort.Next()
+		a.kept.Sort = c.Sort.String()
 		a.say("sorted by "+c.Sort.String(), false)
 	case keymap.Metric:
 		c.Event = a.nextEvent()
@@ -342,4 +353,15 @@ func editCommand(editor []string, path string, line int) *exec.Cmd {
 		args = append(args, fmt.Sprintf("+%d", line), path)
 	}
 	return exec.Command(editor[0], args...)
+}
+
+// nextTheme changes the colours, and keeps that in mind.
+func (a *App) nextTheme() {
+	names := theme.Names()
+	next := names[(slices.Index(names, a.painter.Theme.Name)+1)%len(names)]
+	if th, err := theme.New(next); err == nil {
+		a.painter.Theme = th
+		a.opts.Theme, a.kept.Theme = next, next // the terminal's background decides no longer
+		a.say("theme: "+next, false)
+	}
 }

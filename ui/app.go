@@ -28,9 +28,12 @@ type App struct {
 	screen  int
 	before  int // the screen before this one
 
-	live    live
-	stamp   os.FileInfo // of the log's file when it was last looked at
-	noTicks bool        // nothing happens by itself: for tests
+	live      live
+	kept      settings // remembered from one run to the next
+	hint      string   // shown once the log is loaded
+	hintWarns bool
+	stamp     os.FileInfo // of the log's file when it was last looked at
+	noTicks   bool        // nothing happens by itself: for tests
 
 	engine *model.Engine
 	busy   bool // a computation is under way; there is never more than one
@@ -139,6 +142,10 @@ func (a *App) loaded(p *profile.Profile) {
 		Profile: p, Data: &model.Data{}, Event: event, Base: 1, Selected: model.NoKey,
 		Window: view.Window{To: p.Duration},
 	}
+	a.c.Sort, _ = view.ParseSort(a.kept.Sort)
+	if a.hint != "" {
+		a.say(a.hint, a.hintWarns)
+	}
 	for _, t := range model.Split(a.opts.Filter) {
 		if t.Op == model.OpRange && t.To == 0 {
 			t.To = p.Duration
@@ -190,6 +197,8 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 			}
 		}
 		return a.watch()
+	case exportedMsg:
+		a.exported(msg)
 	case stampMsg:
 		return a.stamped(msg)
 	case reloadMsg:

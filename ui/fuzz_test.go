@@ -16,7 +16,7 @@ func everyKey() []string {
 	keys := []string{"x", "W", "a", "1", "ctrl+q", "'force", "'[", "'!", "'50"}
 	for _, s := range keymap.Table {
 		for _, b := range s.Bindings {
-			if b.Action != keymap.Quit && b.Action != keymap.Edit {
+			if b.Action != keymap.Quit && b.Action != keymap.Edit && b.Action != keymap.Export {
 				keys = append(keys, b.Keys...)
 			}
 		}

@@ -34,6 +34,7 @@ var labels = map[keymap.Action][2]string{
 	keymap.Minimum:   {"least share in %: ", "rows below it are left out; 0 lists all"},
 	keymap.FocusExpr: {"focus /", "keeps samples with a frame whose name matches"},
 	keymap.Choose:    {"centres: ", "globs or presets with commas: @bindings @modules @packages Main.load*,module:Data.*"},
+	keymap.Export:    {"export to ", exportHint},
 	keymap.SaveSet:   {"write centres to ", "a file; ccview ccs --set reads it"},
 	keymap.Only:      {"keep only ", "thread N, cap N, tid N, pid N, cpu N or a category"},
 }
@@ -46,6 +47,8 @@ func (a *App) ask(what keymap.Action) {
 		p.input.SetValue(a.c.Filter.Text)
 	case keymap.Choose:
 		p.input.SetValue(a.centres().Patterns())
+	case keymap.Export:
+		p.input.SetValue(a.exportName())
 	case keymap.SaveSet:
 		p.input.SetValue("centres.ccs")
 	case keymap.Only:
@@ -72,7 +75,7 @@ func (a *App) promptKey(msg tea.KeyPressMsg) tea.Cmd {
 		return tea.Quit
 	case "enter":
 		if p.err == "" {
-			a.accept()
+			return a.accept()
 		}
 		return nil
 	}
@@ -100,6 +103,10 @@ func (a *App) typed() {
 		a.c.Minimum = v
 	case keymap.Choose:
 		if _, err := view.ParsePatterns(text); err != nil {
+			p.err = err.Error()
+		}
+	case keymap.Export:
+		if err := a.checkExport(text); err != nil {
 			p.err = err.Error()
 		}
 	case keymap.SaveSet:
@@ -140,7 +147,7 @@ func percent(text string) (float64, error) {
 	return v / 100, nil
 }
 
-func (a *App) accept() {
+func (a *App) accept() tea.Cmd {
 	p := a.prompt
 	a.prompt = nil
 	text := p.input.Value()
@@ -148,7 +155,7 @@ func (a *App) accept() {
 	case keymap.Search:
 		if text == "" {
 			a.c.Search = view.Pattern{}
-			return
+			return nil
 		}
 		if p.hint == "no match" {
 			a.say("no match for "+text, true)
@@ -157,6 +164,8 @@ func (a *App) accept() {
 		if set, err := view.ParsePatterns(text); err == nil {
 			a.centres().Choose(set)
 		}
+	case keymap.Export:
+		return a.export(text)
 	case keymap.SaveSet:
 		a.saveCentres(text)
 	case keymap.Only:
@@ -169,6 +178,7 @@ func (a *App) accept() {
 			a.c.Stack.Push(model.Transform{Op: model.OpFocus, Name: pat.RE.String(), Expr: true})
 		}
 	}
+	return nil
 }
 
 // kinds tells what there is to keep samples of.

@@ -66,13 +66,19 @@ func Run(ctx context.Context, src Source, o Options) error {
 	if o.Theme == "" && os.Getenv("NO_COLOR") != "" {
 		o.Theme = "plain"
 	}
+	kept, save := remembered(&o)
 	app, err := newApp(src, o)
 	if err != nil {
 		return err
 	}
+	app.kept = kept.settings
+	app.hint, app.hintWarns = kept.hint, kept.warns
 	_, err = tea.NewProgram(app, tea.WithContext(ctx)).Run()
 	if app.live.feed != nil {
 		app.live.feed.Close()
+	}
+	if err := save(app.kept); err != nil {
+		fmt.Fprintf(os.Stderr, "ccview: %v\n", err) // the screen is the shell's again
 	}
 	switch {
 	case app.err != nil:
@@ -87,3 +93,41 @@ func Run(ctx context.Context, src Source, o Options) error {
 
 // Themes lists the themes' names, for the command line's help.
 func Themes() []string { return theme.Names() }
+
+// firstHint greets who has never run the viewer.
+const firstHint = "? shows all keys, enter opens, esc goes back, q quits"
+
+// memory is what an earlier run left, and what is to be said at the beginning.
+type memory struct {
+	settings
+	hint  string
+	warns bool
+}
+
+// remembered loads the settings; the theme holds unless another is asked for.
+// What save is given is written if it is not what was loaded. What is wrong with
+// the file is said and left alone.
+func remembered(o *Options) (m memory, save func(settings) error) {
+	save = func(settings) error { return nil }
+	at, err := findStore()
+	if err == nil {
+		m.settings, err = at.load()
+	}
+	if err != nil {
+		m.hint, m.warns = err.Error(), true
+		return m, save
+	}
+	was := m.settings
+	if !m.Seen {
+		m.hint, m.Seen = firstHint, true
+	}
+	if o.Theme == "" {
+		o.Theme = m.Theme
+	}
+	return m, func(now settings) error {
+		if now == was {
+			return nil
+		}
+		return at.save(now)
+	}
+}

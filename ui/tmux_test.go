@@ -36,7 +36,7 @@ func newTerminal(t *testing.T, w, h int) *terminal {
 			term.env = append(term.env, e)
 		}
 	}
-	term.env = append(term.env, "TERM=xterm-256color", "LC_ALL=C.UTF-8")
+	term.env = append(term.env, "TERM=xterm-256color", "XDG_CONFIG_HOME="+dir, "LC_ALL=C.UTF-8")
 	term.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), "bash", "--norc", "--noprofile")
 	t.Cleanup(func() { term.tmux("kill-server") })
 	return term

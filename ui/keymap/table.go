@@ -63,21 +63,23 @@ const (
 	Expensive Action = "most-expensive"
 	SaveSet   Action = "save-centres"
 
-	RangeFrom Action = "range-from"
-	RangeTo   Action = "range-to"
-	ZoomIn    Action = "zoom-in"
-	ZoomOut   Action = "zoom-out"
-	ZoomFit   Action = "zoom-fit"
-	PanLeft   Action = "pan-left"
-	PanRight  Action = "pan-right"
-	Brush     Action = "brush"
-	Bookmark  Action = "bookmark"
+	RangeFrom    Action = "range-from"
+	RangeTo      Action = "range-to"
+	ZoomIn       Action = "zoom-in"
+	ZoomOut      Action = "zoom-out"
+	ZoomFit      Action = "zoom-fit"
+	PanLeft      Action = "pan-left"
+	PanRight     Action = "pan-right"
+	Brush        Action = "brush"
+	Bookmark     Action = "bookmark"
+	NextBookmark Action = "next-bookmark"
 
 	Copy    Action = "copy"
 	Edit    Action = "edit"
 	Export  Action = "export"
 	Suspend Action = "suspend"
 	Pause   Action = "pause"
+	Theme   Action = "theme"
 	Reload  Action = "reload"
 	Help    Action = "help"
 	Quit    Action = "quit"
@@ -158,15 +160,17 @@ var Table = []Section{
 		{ZoomFit, []string{"0"}, "0", "", "all of the time", ""},
 		{PanLeft, []string{"<"}, "<", "", "earlier", ""},
 		{PanRight, []string{">"}, ">", "", "later", ""},
-		{Bookmark, []string{"b"}, "b", "", "bookmark a moment", "bookmarks are not built yet"},
+		{Bookmark, []string{"b"}, "b", "", "bookmark the cursor's moment, or take the bookmark off", ""},
+		{NextBookmark, []string{"B"}, "B", "", "to the next bookmark", ""},
 	}},
 	{"Out", []Binding{
 		{Copy, []string{"y"}, "y", "copy", "copy the row (OSC 52: works over ssh where the terminal allows it)", ""},
 		{Edit, []string{"e"}, "e", "", "open the line in $VISUAL or $EDITOR", ""},
-		{Export, []string{"o"}, "o", "", "export", "exporting from here is not built yet; ccview export writes other tools' formats"},
+		{Export, []string{"o"}, "o", "", "export this screen or what is kept: text, JSON, folded, pprof, speedscope, Firefox, perf; of cost centres .prof, .dot, .svg", ""},
 		{Pause, []string{"P"}, "P", "pause", "stop following a growing log for a while; again: go on", ""},
 		{Reload, []string{"ctrl+l"}, "ctrl-l", "", "read the log again", ""},
 		{Suspend, []string{"ctrl+z"}, "ctrl-z", "", "suspend; fg comes back", ""},
+		{Theme, []string{"ctrl+t"}, "ctrl-t", "", "next theme; it is remembered", ""},
 		{Help, []string{"?"}, "?", "help", "all keys; type to search them", ""},
 		{Quit, []string{"q", "ctrl+c"}, "q ctrl-c", "quit", "quit", ""},
 	}},

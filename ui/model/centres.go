@@ -180,3 +180,13 @@ func (e *Engine) centreRow(c *profile.Centre) CentreRow {
 	}
 	return row
 }
+
+// Attribute attributes a selection's samples as chosen. It does without an
+// engine, for what runs beside one.
+func Attribute(s *profile.Selection, c CentreChoice) (*profile.CostCentres, error) {
+	set, err := profile.ParseCentreSet(c.Set)
+	if err != nil {
+		return nil, fmt.Errorf("choose cost centres: %w", err)
+	}
+	return s.CostCentres(s.Profile.Centres(set).Without(c.IsDropped()), c.Mode), nil
+}

@@ -217,7 +217,7 @@ func (s *CentreScreen) Why(a keymap.Action) string {
 		return "this screen has one pane"
 	case keymap.Invert, keymap.Sandwich:
 		return "this turns the call tree; 3 shows it"
-	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight, keymap.Bookmark:
+	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight, keymap.Bookmark, keymap.NextBookmark:
 		return "the timeline is on the main screen; 1 goes there"
 	case keymap.Sort:
 		if s.choice.Mode.Stacks() {

@@ -28,9 +28,10 @@ type Context struct {
 	File     profile.FileID // whose source is shown
 	Line     int            // the source cursor, 1-based; 0 = none yet
 
-	Window   Window
-	Invert   bool
-	Sandwich model.Function // whose callers and callees screen 3 shows; zero for none
+	Window    Window
+	Bookmarks []uint64 // moments, ns, in order
+	Invert    bool
+	Sandwich  model.Function // whose callers and callees screen 3 shows; zero for none
 
 	// Goto is set by a screen that wants another one opened: an action of the
 	// screens' group. The event loop carries it out and clears it.
@@ -108,6 +109,16 @@ const (
 )
 
 func (s Sort) String() string { return [...]string{"share", "only", "inclusive", "name"}[s] }
+
+// ParseSort reads an order's name.
+func ParseSort(name string) (Sort, bool) {
+	for s := range sorts {
+		if s.String() == name {
+			return s, true
+		}
+	}
+	return 0, false
+}
 
 // Next is the order after s.
 func (s Sort) Next() Sort { return (s + 1) % sorts }

@@ -179,7 +179,7 @@ func (s *DiffScreen) Why(a keymap.Action) string {
 		if s.choice.Level == profile.LevelSpan {
 			return "spans are the finest level"
 		}
-	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight:
+	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight, keymap.Bookmark, keymap.NextBookmark:
 		return "the timeline is on the main screen; 1 goes there"
 	case keymap.Open:
 		if row := s.row(); row == nil || s.home(row) == nil || s.home(row).FileID == 0 {

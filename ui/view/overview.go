@@ -66,7 +66,8 @@ func (o *Overview) Do(a keymap.Action) string {
 		o.c.Goto = keymap.Screen3
 	case keymap.Zoom:
 		o.zoomed = !o.zoomed
-	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight:
+	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight,
+		keymap.Bookmark, keymap.NextBookmark:
 		if a == keymap.Brush {
 			o.focus = layout.Timeline
 		}
@@ -183,10 +184,10 @@ func (o *Overview) Draw(p *widget.Painter, f layout.Frame) {
 	o.hot.refresh() // the other panes follow its selection
 	o.boxes = layout.Main(f.Body, o.timeline.rows(), o.focus, o.zoomed || f.Small)
 	draw := [layout.Panes]func(*widget.Painter, widget.Rect, bool){o.hot.draw, o.source.draw, o.timeline.draw}
-	for i, b := range o.boxes.Boxes {
-		if pane := layout.Pane(i); !b.Empty() && pane != o.focus {
-			draw[i](p, b, false)
+	for _, pane := range []layout.Pane{layout.Timeline, layout.Hot, layout.Source} { // a title is on the border above
+		if b := o.boxes.Boxes[pane]; !b.Empty() {
+			draw[pane](p, b, pane == o.focus)
 		}
 	}
-	draw[o.focus](p, o.boxes.Boxes[o.focus], true) // last, so that its border is whole
+	p.Highlight(o.boxes.Boxes[o.focus])
 }

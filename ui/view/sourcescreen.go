@@ -33,7 +33,7 @@ func (s *SourceScreen) Why(a keymap.Action) string {
 		return "this acts on elements; 1 goes to the hot list"
 	case keymap.Invert, keymap.Sandwich:
 		return "inverting turns the call tree; 3 shows it"
-	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight:
+	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight, keymap.Bookmark, keymap.NextBookmark:
 		return "the timeline is on the main screen; 1 goes there"
 	case keymap.Open:
 		if s.c.File == 0 {

@@ -79,7 +79,7 @@ func (s *StackScreen) Why(a keymap.Action) string {
 		}
 	case keymap.Filter:
 		return "a tree is searched with / and narrowed with f; & filters the hot list"
-	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight, keymap.Bookmark:
+	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight, keymap.Bookmark, keymap.NextBookmark:
 		return "the timeline is on the main screen; 1 goes there"
 	case keymap.Sandwich:
 		if s.c.Sandwich == (model.Function{}) && !s.pane().subject().Function {
@@ -265,6 +265,7 @@ func (s *StackScreen) Draw(p *widget.Painter, f layout.Frame) {
 	if !s.boxes.Tree.Empty() { // after the graph, whose border has its title
 		s.tree.draw(p, s.boxes.Tree, title, note, "self", s.focus == paneTree)
 	}
+	p.Highlight([...]widget.Rect{s.boxes.Flame, s.boxes.Tree, s.boxes.Callees}[s.focus])
 }
 
 // flameBox draws the flame graph's box and gives its inside.
@@ -303,4 +304,5 @@ func (s *StackScreen) drawSandwich(p *widget.Painter) {
 	if !s.boxes.Callees.Empty() {
 		s.callees.draw(p, s.boxes.Callees, "callees", "", "self", s.focus == paneCallees)
 	}
+	p.Highlight([...]widget.Rect{s.boxes.Flame, s.boxes.Tree, s.boxes.Callees}[s.focus])
 }

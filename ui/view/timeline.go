@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"slices"
 
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
@@ -52,7 +53,11 @@ func (tp *timelinePane) layout(in widget.Rect) widget.Rect {
 func (tp *timelinePane) why(a keymap.Action) string {
 	w := &tp.c.Window
 	switch a {
-	case keymap.Left, keymap.Right, keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn:
+	case keymap.NextBookmark:
+		if len(tp.c.Bookmarks) == 0 {
+			return "no bookmark yet; b sets one at the timeline's cursor"
+		}
+	case keymap.Left, keymap.Right, keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.Bookmark:
 		if tp.c.Profile.Duration == 0 {
 			return "the log has no time in it"
 		}
@@ -64,12 +69,12 @@ func (tp *timelinePane) why(a keymap.Action) string {
 	return ""
 }
 
-// at is the time at the left edge of a column.
+// at is the first time of a column.
 func (w *Window) at(col int) uint64 {
 	if w.Cols <= 0 {
 		return w.From
 	}
-	return w.From + uint64(float64(w.To-w.From)*float64(col)/float64(w.Cols))
+	return w.From + uint64(math.Ceil(float64(w.To-w.From)*float64(col)/float64(w.Cols)))
 }
 
 // column is the column that holds a time; it may lie outside.
@@ -116,8 +121,45 @@ func (tp *timelinePane) do(a keymap.Action) string {
 		tp.pan(-1)
 	case keymap.PanRight:
 		tp.pan(1)
+	case keymap.Bookmark:
+		return tp.bookmark()
+	case keymap.NextBookmark:
+		return tp.nextBookmark()
 	}
 	return ""
+}
+
+// bookmark marks the cursor's moment, or takes off what marks are there.
+func (tp *timelinePane) bookmark() string {
+	c, w := tp.c, &tp.c.Window
+	from, to := w.at(w.Cursor), w.at(w.Cursor+1)
+	kept := slices.DeleteFunc(slices.Clone(c.Bookmarks), func(t uint64) bool { return t >= from && t < to })
+	if len(kept) < len(c.Bookmarks) {
+		c.Bookmarks = kept
+		return "bookmark taken off"
+	}
+	c.Bookmarks = append(kept, from)
+	slices.Sort(c.Bookmarks)
+	return fmt.Sprintf("bookmark at %s; B goes from one to the next", seconds(from, w))
+}
+
+// nextBookmark moves the cursor to the bookmark after it, or to the first.
+func (tp *timelinePane) nextBookmark() string {
+	c, w := tp.c, &tp.c.Window
+	to := c.Bookmarks[0]
+	for _, t := range c.Bookmarks {
+		if w.column(t) > w.Cursor {
+			to = t
+			break
+		}
+	}
+	if to < w.From || to >= w.To { // out of sight: into the middle
+		size, all := float64(w.To-w.From), float64(c.Profile.Duration)
+		from := max(0, min(float64(to)-size/2, all-size))
+		tp.setWindow(from, from+size)
+	}
+	tp.moveTo(w.column(to))
+	return "bookmark at " + seconds(to, w)
 }
 
 func (tp *timelinePane) moveTo(col int) {
@@ -420,6 +462,11 @@ func (tp *timelinePane) marks(p *widget.Painter, in widget.Rect, bottom int) {
 	if tp.brush >= 0 {
 		shade(min(tp.brush, w.Cursor), max(tp.brush, w.Cursor))
 		edges(min(tp.brush, w.Cursor), max(tp.brush, w.Cursor))
+	}
+	for _, t := range tp.c.Bookmarks {
+		if col := w.column(t); col >= 0 && col < s.Dx() {
+			p.Cell(s.Min.X+col, in.Min.Y, p.Glyphs.Bookmark, p.Theme.Link)
+		}
 	}
 	if w.Cursor < s.Dx() {
 		p.Cell(s.Min.X+w.Cursor, in.Min.Y, p.Glyphs.Cursor, p.Theme.Key)

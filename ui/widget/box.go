@@ -37,6 +37,22 @@ func (p *Painter) Box(r Rect, title, note string, focus bool) {
 	}
 }
 
+// Highlight gives r's border the focus's look, wherever others were drawn over
+// it; their titles stay.
+func (p *Painter) Highlight(r Rect) {
+	r = r.Intersect(p.Bounds())
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			if y > r.Min.Y && y < r.Max.Y-1 && x > r.Min.X && x < r.Max.X-1 {
+				x = r.Max.X - 1
+			}
+			if c := p.canvas.CellAt(x, y); c != nil && p.Glyphs.edgesOf(c.Content) != 0 {
+				c.Style = p.Theme.BorderFocus
+			}
+		}
+	}
+}
+
 // A border cell by where its lines go.
 const (
 	left = 1 << iota

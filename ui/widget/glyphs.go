@@ -18,6 +18,7 @@ type Glyphs struct {
 	Run, GC, Both, Idle    string    // what a capability does
 	Tick                   string    // a time on the axis
 	Cursor                 string    // on the time axis
+	Bookmark               string    // on the time axis
 	Then                   string    // between the steps of a breadcrumb
 	Heat                   [9]string // by heat level
 }
@@ -29,7 +30,7 @@ func Unicode() *Glyphs {
 		Full: "█", Light: "▒",
 		Steps: [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 		Open:  "▾", Closed: "▸", Guide: "│", Pointer: "▶", Shares: "=", More: "…", moreWidth: 1,
-		EdgeL: "[", EdgeR: "]", Run: "▄", GC: "G", Both: "g", Idle: "·", Tick: "╵", Cursor: "▼", Then: "›",
+		EdgeL: "[", EdgeR: "]", Run: "▄", GC: "G", Both: "g", Idle: "·", Tick: "╵", Cursor: "▼", Bookmark: "◆", Then: "›",
 		Heat: [9]string{" ", "·", "▁", "▂", "▃", "▄", "▅", "▆", "█"},
 	}
 }
@@ -42,7 +43,7 @@ func ASCII() *Glyphs {
 		Full: "#", Light: "~",
 		Steps: [9]string{" ", ".", ":", "-", "=", "+", "*", "#", "@"},
 		Open:  "v", Closed: ">", Guide: "|", Pointer: ">", Shares: "=", More: "..", moreWidth: 2,
-		EdgeL: "[", EdgeR: "]", Run: "R", GC: "G", Both: "g", Idle: ".", Tick: "|", Cursor: "V", Then: ">",
+		EdgeL: "[", EdgeR: "]", Run: "R", GC: "G", Both: "g", Idle: ".", Tick: "|", Cursor: "V", Bookmark: "*", Then: ">",
 		Heat: [9]string{" ", ".", ":", "-", "=", "+", "*", "#", "@"},
 	}
 }

@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ccagent/internal/testprog"
+)
+
+// pane is a terminal that commands run in.
+type pane struct {
+	t      *testing.T
+	socket string
+}
+
+func newPane(t *testing.T, dir string) *pane {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Fatalf("tmux: %v (scripts/test installs it)", err)
+	}
+	p := &pane{t, filepath.Join(t.TempDir(), "tmux")}
+	t.Cleanup(func() { exec.Command("tmux", "-S", p.socket, "kill-server").Run() })
+	p.tmux("-f", "/dev/null", "new-session", "-d", "-x", "120", "-y", "40", "-c", dir, "env", "PS1=$ ", "XDG_CONFIG_HOME="+filepath.Dir(p.socket), "sh")
+	return p
+}
+
+func (p *pane) tmux(args ...string) string {
+	p.t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-S", p.socket}, args...)...).CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("tmux %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func (p *pane) keys(keys ...string) { p.tmux(append([]string{"send-keys"}, keys...)...) }
+
+// await polls until the screen has all of the words.
+func (p *pane) await(words ...string) string {
+	p.t.Helper()
+	deadline := time.Now().Add(limit) // only ever reached by a failure
+	for {
+		screen := p.tmux("capture-pane", "-p")
+		missing := ""
+		for _, w := range words {
+			if !strings.Contains(screen, w) {
+				missing = w
+			}
+		}
+		if missing == "" {
+			return screen
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("the terminal never showed %q:\n%s", missing, screen)
+		}
+		time.Sleep(50 * time.Millisecond) // between polls
+	}
+}
+
+// The screens come while the program runs, with names, and what is chosen on
+// them stays as they grow; leaving ends the program.
+func TestTop(t *testing.T) {
+	if err := touchSources(); err != nil {
+		t.Fatal(err)
+	}
+	exe := testprog.Build(t, "spin31", testprog.Options{})
+	p := newPane(t, t.TempDir())
+	p.keys(ccagent+" top -- "+exe+" 100000000; echo status $?", "Enter")
+	p.await("live spin31", "three:", "samples kept")
+	p.keys("/", "three", "Enter", "f")
+	p.await("live spin31", "focus Main.three")
+	p.keys("3")
+	p.await("live spin31", "flame graph", "call tree", "focus Main.three")
+	p.keys("P")
+	p.await("paused spin31")
+	p.keys("P")
+	p.await("live spin31")
+	p.keys("q")
+	p.await("status 0")
+	if out, err := exec.Command("pgrep", "-f", exe+" 100000000").CombinedOutput(); err == nil {
+		t.Errorf("the program runs on: %s", out)
+	}
+}
+
+// The viewer follows the log of a capture that runs elsewhere, to its end.
+func TestFollow(t *testing.T) {
+	if err := touchSources(); err != nil {
+		t.Fatal(err)
+	}
+	exe := testprog.Build(t, "spin31", testprog.Options{})
+	dir := t.TempDir()
+	log := filepath.Join(dir, "spin31.eventlog")
+	wait := background(t, command(t, ccagent, "record", "--live", "-o", log, "--duration", "4s", "--", exe, "40000"))
+	p := newPane(t, dir)
+	p.keys("until [ -e "+log+" ]; do sleep 0.1; done; "+ccview+" --follow "+log+"; echo status $?", "Enter")
+	p.await("live spin31.eventlog", "three:")
+	p.await("the capture has ended; this is all of it")
+	p.keys("q")
+	p.await("status 0")
+	if r := wait(); r.status != 0 {
+		t.Errorf("record: status %d\n%s", r.status, r.stderr)
+	}
+	l := readLog(t, log)
+	l.wantWhole(t)
+}
