@@ -16,6 +16,7 @@ ghc:   ghc -O2 -g3 Main.hs
 cabal: in cabal.project.local
          package *
            ghc-options: -g3
+           executable-stripping: False
 stack: in stack.yaml
          ghc-options:
            "$everything": -g3`
@@ -47,7 +48,43 @@ func Program(path string) ([]Check, error) {
 	if err != nil {
 		return nil, fmt.Errorf("examine program %s: %w", path, err)
 	}
-	return programChecks(path, &b), nil
+	stripped := !b.HasSymtab
+	from := addDebugFile(path, &b)
+	checks := programChecks(path, &b)
+	for i := range checks {
+		switch c := &checks[i]; {
+		case from == "" || c.Status != OK:
+		case c.Name == "source notes":
+			c.Detail += ", by " + from
+		case c.Name == "symbols" && stripped:
+			c.Status, c.Detail, c.Fix = Warning, "stripped: "+from+" has the names, but the events alloc, gc and threads need them in the program", fixStripped
+		}
+	}
+	return checks, nil
+}
+
+// addDebugFile adds to what a binary lacks what its separate debug file has, and
+// names that file; empty if there is none.
+func addDebugFile(path string, b *symbolize.Binary) string {
+	if b.HasDWARF {
+		return ""
+	}
+	f := symbolize.OpenDebugFile(path, b)
+	if f == nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	d, err := symbolize.Identify(f, info.Size())
+	if err != nil {
+		return ""
+	}
+	b.HasSymtab = b.HasSymtab || d.HasSymtab
+	b.HasDWARF, b.HasNotes = d.HasDWARF, d.HasNotes
+	return f.Name()
 }
 
 func programChecks(path string, b *symbolize.Binary) []Check {
