@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/eventlog"
 	"ccagent/profile/logtest"
 )
 
@@ -34,7 +35,7 @@ func setup(m *testing.M) int {
 	}
 	whole := logtest.NBody().End()
 	for name, data := range map[string][]byte{
-		"run.eventlog": whole, "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false),
+		"run.eventlog": whole, "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false), "bare.eventlog": bareLog(),
 		"empty": {}, "header": whole[:200], "text": []byte("not a log at all, but long enough to have been one\n"),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
@@ -130,6 +131,8 @@ func TestExitStatus(t *testing.T) {
 		{"ccs --set . run.eventlog", 2, "is a directory"},
 		{"ccs --save no/such run.eventlog", 2, "save the set"},
 		{"ccs raw.eventlog", 0, "ccagent symbolize raw.eventlog"},
+		{"ccs bare.eventlog", 0, "by their symbols"},
+		{"ccs --select Main.f,Main.h* bare.eventlog", 2, "the nearest are Main.f"},
 		{"heap run.eventlog", 0, ""},
 		{"gc run.eventlog", 0, ""},
 		{"heap run.eventlog --focus x", 2, "no samples to choose"},
@@ -508,5 +511,24 @@ func TestHeapAndGC(t *testing.T) {
 	}
 	if len(gc.Pauses) == 0 || gc.Total.Count != uint64(len(gc.Pauses)) || sum != gc.Total.Count || gc.Pauses[0].Generation == nil {
 		t.Errorf("%d pauses, %d counted, %d by generation: %+v", len(gc.Pauses), gc.Total.Count, sum, gc.Pauses)
+	}
+}
+
+// bareLog is of a program without source notes: its code is known by its symbols.
+func bareLog() []byte {
+	l := logtest.New()
+	f := l.Code(l.Binding("main", "Main", "f", 0), eventlog.QualityExact, eventlog.CategoryHaskell)
+	main := l.Code(l.Binding("main", ":Main", "main", 0), eventlog.QualityExact, eventlog.CategoryHaskell)
+	l.Sample(1, 3, l.Stack(main, f))
+	l.Sample(2, 1, l.Stack(main))
+	return l.End()
+}
+
+// Without source notes cost centres are bindings by their symbols; what GHC itself
+// makes around main is none.
+func TestCentresOfBareLog(t *testing.T) {
+	r := ccview(t, "ccs", "bare.eventlog")
+	if r.status != 0 || !strings.Contains(r.stdout, "75.0%   75.0%      .    Main.f") || strings.Contains(r.stdout, ":Main") {
+		t.Errorf("status %d, printed\n%s\n%s", r.status, r.stdout, r.stderr)
 	}
 }
