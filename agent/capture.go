@@ -168,6 +168,7 @@ func (c *capture) prepare() (err error) {
 		}
 	}
 	c.begun = time.Now()
+	c.budget.logged.time = monotonic()
 	if c.target.child != nil {
 		c.unpass = c.target.passSignals()
 	}

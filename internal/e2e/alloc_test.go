@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -10,55 +11,127 @@ import (
 	"ccagent/internal/testprog"
 )
 
+// counted gives what +RTS -s says of a run's allocation.
+func counted(t *testing.T, name, stderr string) float64 {
+	t.Helper()
+	m := regexp.MustCompile(`([\d,]+) bytes allocated in the heap`).FindStringSubmatch(stderr)
+	if m == nil {
+		t.Fatalf("%s: +RTS -s says nothing of allocation:\n%s", name, stderr)
+	}
+	n, err := strconv.ParseFloat(strings.ReplaceAll(m[1], ",", ""), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // The weights add up to what the run-time system itself counts, and fall on the
 // code that allocates.
 func TestAllocation(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		options testprog.Options
+		flags   []string
 		args    []string
 	}{
-		{"alloc31", testprog.Options{}, nil},
-		{"maps", testprog.Options{}, nil},
-		{"example", testprog.Options{}, nil},
-		{"alloc31", testprog.Options{Threaded: true}, nil},
+		{"alloc31", testprog.Options{}, []string{"--max-overhead", "5"}, nil},
+		{"alloc31", testprog.Options{Threaded: true}, nil, []string{"30000", "+RTS", "-N2"}},
+		{"alloc31", testprog.Options{}, nil, []string{"20000", "+RTS", "-A64m"}},
+		{"maps", testprog.Options{}, nil, []string{"50000", "4", "+RTS", "-A64k"}},
+		{"maps", testprog.Options{}, nil, []string{"50000", "4", "+RTS", "-A4m", "-n256k"}},
+		{"example", testprog.Options{}, nil, nil},
+		{"deep", testprog.Options{}, nil, []string{"recursion", "20000", "20"}},
 	} {
-		log, r := record(t, nil, testprog.Build(t, c.name, c.options), append(c.args, "+RTS", "-s")...)
-		m := regexp.MustCompile(`([\d,]+) bytes allocated in the heap`).FindStringSubmatch(r.stderr)
-		if m == nil {
-			t.Fatalf("%s: +RTS -s says nothing of allocation:\n%s", c.name, r.stderr)
-		}
-		counted, err := strconv.ParseFloat(strings.ReplaceAll(m[1], ",", ""), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		name := fmt.Sprintf("%s %v %v", c.name, c.flags, c.args)
+		log, r := record(t, c.flags, testprog.Build(t, c.name, c.options), append(c.args, "+RTS", "-s")...)
+		want := counted(t, name, r.stderr)
 		l := readLog(t, log)
 		var sampled float64
 		for _, s := range l.allocations {
 			sampled += float64(s.Weight)
 		}
-		t.Logf("%s %+v: %.0f bytes in %d samples, the RTS counted %.0f", c.name, c.options, sampled, len(l.allocations), counted)
-		if sampled < 0.99*counted || sampled > 1.01*counted {
-			t.Errorf("%s %+v: %.0f bytes were sampled, the RTS counted %.0f", c.name, c.options, sampled, counted)
+		t.Logf("%s: %.0f bytes in %d samples, the RTS counted %.0f", name, sampled, len(l.allocations), want)
+		if sampled < 0.99*want || sampled > 1.01*want {
+			t.Errorf("%s: %.0f bytes were sampled, the RTS counted %.0f", name, sampled, want)
 		}
-		if c.name != "alloc31" {
+		if c.name != "alloc31" || c.flags == nil {
 			continue
 		}
-		var h struct {
-			Unit string
-			Rows []hotRow
+		shares := allocShares(t, log)
+		n := min(len(l.allocations), 1000) // windows hold samples of one moment
+		wantShare(t, "Main.three", int(shares["Main.three"]*float64(n)+0.5), n, 0.75)
+		wantShare(t, "Main.one", int(shares["Main.one"]*float64(n)+0.5), n, 0.25)
+	}
+}
+
+// allocShares gives the bindings' shares of the bytes.
+func allocShares(t *testing.T, log string) map[string]float64 {
+	t.Helper()
+	var h struct {
+		Unit string
+		Rows []hotRow
+	}
+	view(t, &h, "hot", "--event", "alloc", log)
+	if h.Unit != "bytes" {
+		t.Errorf("unit is %q", h.Unit)
+	}
+	shares := map[string]float64{}
+	for _, row := range h.Rows {
+		shares[row.Element] = row.Share
+	}
+	return shares
+}
+
+// Large objects are the run-time system's to allocate; they are attributed to the
+// code that wanted them.
+func TestLargeObjects(t *testing.T) {
+	log, r := record(t, []string{"-e", "cpu-clock,alloc", "--max-overhead", "0"}, testprog.Build(t, "arrays", testprog.Options{}), "8000", "+RTS", "-s")
+	want := counted(t, "arrays", r.stderr)
+	var sampled float64
+	for _, s := range readLog(t, log).allocations {
+		sampled += float64(s.Weight)
+	}
+	if sampled < 0.99*want || sampled > 1.01*want {
+		t.Errorf("%.0f bytes were sampled, the RTS counted %.0f", sampled, want)
+	}
+	shares := allocShares(t, log)
+	for element, want := range map[string]float64{"Main.wide": 0.6, "Main.narrow": 0.2, "Main.cells": 0.2} {
+		// The probe at blocks comes a little later than the others.
+		if got := shares[element]; got < want-0.1 || got > want+0.1 {
+			t.Errorf("%s has %.3f of the bytes, not about %.1f", element, got, want)
 		}
-		view(t, &h, "hot", "--event", "alloc", log)
-		if h.Unit != "bytes" {
-			t.Errorf("unit is %q", h.Unit)
+	}
+}
+
+// The heaviest allocator is measured within what is allowed, by the agent's own
+// account, and all of its bytes are there.
+func TestOverheadBudget(t *testing.T) {
+	log, r := record(t, []string{"-e", "cpu-clock,alloc", "--max-overhead", "0.5"}, testprog.Build(t, "alloc31", testprog.Options{}), "120000", "+RTS", "-s")
+	var info struct {
+		Agent struct {
+			Budget *struct {
+				Asked, Measured float64
+				Nursery         struct{ Mean float64 } `json:"alloc_nursery"`
+			}
 		}
-		shares := map[string]float64{}
-		for _, row := range h.Rows {
-			shares[row.Element] = row.Share
-		}
-		n := float64(len(l.allocations))
-		wantShare(t, "Main.three", int(shares["Main.three"]*n+0.5), int(n), 0.75)
-		wantShare(t, "Main.one", int(shares["Main.one"]*n+0.5), int(n), 0.25)
+	}
+	view(t, &info, "info", log)
+	b := info.Agent.Budget
+	if b == nil {
+		t.Fatal("the log tells nothing of overhead")
+	}
+	t.Logf("measured %.3f %%, full nurseries watched %.1f %% of the time", 100*b.Measured, 100*b.Nursery.Mean)
+	if b.Asked != 0.005 || b.Nursery.Mean <= 0 || b.Measured <= 0 || b.Measured > b.Asked {
+		t.Errorf("measured overhead is %.5f, allowed %.5f", b.Measured, b.Asked)
+	}
+	want := counted(t, "alloc31", r.stderr)
+	l := readLog(t, log)
+	var sampled float64
+	for _, s := range l.allocations {
+		sampled += float64(s.Weight)
+	}
+	if sampled < 0.98*want || sampled > 1.02*want {
+		t.Errorf("%.0f bytes were sampled, the RTS counted %.0f", sampled, want)
 	}
 }
 

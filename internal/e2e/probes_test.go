@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ccagent/internal/testprog"
+)
+
+// patched counts the bytes of a process's code that are not those of its file: a
+// probe is a breakpoint instruction.
+func patched(t *testing.T, pid int, exe string) int {
+	t.Helper()
+	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer maps.Close()
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	file, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, seen := 0, false
+	for lines := bufio.NewScanner(maps); lines.Scan(); {
+		var start, end, offset uint64
+		var perms string
+		if !strings.HasSuffix(lines.Text(), exe) {
+			continue
+		}
+		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s %x", &start, &end, &perms, &offset); err != nil || !strings.Contains(perms, "x") {
+			continue
+		}
+		seen = true
+		code := make([]byte, min(end-start, uint64(len(file))-offset))
+		if _, err := mem.ReadAt(code, int64(start)); err != nil {
+			t.Fatal(err)
+		}
+		for i, b := range code {
+			if b != file[offset+uint64(i)] {
+				n++
+			}
+		}
+	}
+	if !seen {
+		t.Fatalf("process %d has no code of %s", pid, exe)
+	}
+	return n
+}
+
+// When the agent is killed its probes go, the program runs on, and can be profiled
+// again.
+func TestProbesGoWithTheAgent(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := testprog.Build(t, "maps", testprog.Options{})
+	target := command(t, exe, "20000", "1000000")
+	background(t, target)
+	pid := target.Process.Pid
+	eventually(t, "the program runs", func() bool {
+		path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		return err == nil && path == exe
+	})
+	if n := patched(t, pid, exe); n != 0 {
+		t.Fatalf("%d bytes of the code differ from the file before anything was probed", n)
+	}
+
+	first := command(t, ccagent, "attach", "-e", "cpu-clock,alloc", "-o", filepath.Join(t.TempDir(), "first.eventlog"), pidOf(target))
+	wait := background(t, first)
+	eventually(t, "a probe is in place", func() bool { return patched(t, pid, exe) > 0 })
+	first.Process.Kill()
+	if r := wait(); r.status != 128+9 {
+		t.Fatalf("the killed agent ended with status %d\n%s", r.status, r.stderr)
+	}
+	eventually(t, "the probes are gone", func() bool { return patched(t, pid, exe) == 0 })
+
+	log := filepath.Join(t.TempDir(), "second.eventlog")
+	r := run(t, command(t, ccagent, "attach", "-e", "cpu-clock,alloc", "--duration", "1s", "-o", log, pidOf(target)))
+	if r.status != 0 {
+		t.Fatalf("the second agent ended with status %d\n%s", r.status, r.stderr)
+	}
+	if l := readLog(t, log); len(l.samples) == 0 || len(l.allocations) == 0 {
+		t.Errorf("the second capture has %d samples, %d of allocation\n%s", len(l.samples), len(l.allocations), r.stderr)
+	}
+	if n := patched(t, pid, exe); n != 0 {
+		t.Errorf("%d bytes of the code still differ from the file after the capture", n)
+	}
+}
