@@ -162,7 +162,7 @@ func TestGHCEventsReadsCaptures(t *testing.T) {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: "the ghc-events library", Hint: "apt-get install libghc-ghc-events-dev"})
 	}
 	dump := testprog.Build(t, "eventdump", testprog.Options{NoDebug: true})
-	log, _ := record(t, nil, testprog.Build(t, "example", testprog.Options{}), "50000")
+	log, _ := record(t, []string{"--compat", "hs-speedscope"}, testprog.Build(t, "example", testprog.Options{}), "50000")
 	l := readLog(t, log)
 	l.wantWhole(t)
 	r := run(t, command(t, dump, log))
@@ -176,4 +176,8 @@ func TestGHCEventsReadsCaptures(t *testing.T) {
 		}
 	}
 	wantLine(t, r.stdout, "ProgramArgs", "example", "50000")
+	// What --compat adds, it knows.
+	if got := strings.Count(r.stdout, "ProfSampleCostCentre {"); got != len(l.samples) {
+		t.Errorf("ghc-events reads %d samples of cost centres, want %d", got, len(l.samples))
+	}
 }
