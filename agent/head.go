@@ -89,7 +89,7 @@ func (c *capture) warnAboutBinary(im *image, assumed bool) {
 	case !exe.GHC:
 	case !exe.HasSymtab:
 		c.warn(fmt.Sprintf("%s is stripped: code without debug information will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.exe.path))
-	case !exe.HasNotes:
+	case !exe.HasNotes && !exe.HasIPE: // of a map the symboliser tells what it lacks
 		c.warn(fmt.Sprintf("%s has no source notes: names will be those of compiled code; build it with ghc -g3 (ccagent doctor %s tells how)", im.exe.path, im.exe.path))
 	}
 }

@@ -144,9 +144,13 @@ func notes(b *symbolize.Binary) Check {
 	switch {
 	case b.HasNotes:
 		return Check{Name: "source notes", Status: OK, Detail: "code is annotated with the source it came from"}
+	case b.Arch == "arm64" && b.HasIPE:
+		return Check{Name: "source notes", Status: OK, Detail: "none: the info table map is what GHC has for arm64"}
 	case b.Arch == "arm64":
 		return Check{Name: "source notes", Status: Warning, Detail: "GHC writes none for Haskell on arm64",
 			Fix: "compile with -finfo-table-map -fdistinct-constructor-tables (GHC 9.2 or newer)"}
+	case b.HasIPE:
+		return Check{Name: "source notes", Status: Warning, Detail: "none: the info table map names bindings and places whole closures, not the expressions in them", Fix: fixNotes}
 	case b.HasDWARF:
 		return Check{Name: "source notes", Status: Warning, Detail: "debug information without source notes (-g or -g2 of GHC 9.2 or newer)", Fix: fixNotes}
 	}
