@@ -47,6 +47,7 @@ type capture struct {
 	allocPrograms [bpf.AllocSites]*ebpf.Program
 	statsOn       func() error
 	sampled       []*perf.Sampled
+	counters      counters
 	samples       *perf.Samples
 	sideBand      *perf.SideBand
 	processes     *processes
@@ -109,9 +110,6 @@ func (c *capture) prepare() (err error) {
 	if c.who, err = FindInvoker(c.opts.User); err != nil {
 		return err
 	}
-	if err := checkRate(c.opts.Rate); err != nil {
-		return err
-	}
 	names, timeline, err := splitTimeline(c.opts.Events)
 	if err != nil {
 		return err
@@ -120,9 +118,13 @@ func (c *capture) prepare() (err error) {
 	if c.events, err = grantEvents(names, c.opts.Rate); err != nil {
 		return err
 	}
-	for _, g := range c.events {
+	for i := range c.events {
+		g := &c.events[i]
 		if g.def.Fallback != "" {
 			c.warn(fmt.Sprintf("%s is sampled in place of %s: %s", g.def.Granted, g.def.Requested, g.def.Fallback))
+		}
+		if told := g.fit(); told != "" {
+			c.warn(told)
 		}
 	}
 	if c.opts.PID != 0 {
@@ -263,6 +265,7 @@ func (c *capture) openOn(tids, cpus []int) error {
 		return err
 	}
 	c.sideBand = sideBand
+	c.counters = make(counters, len(c.events))
 	for _, g := range c.events {
 		switch g.def.Requested {
 		case AllocEvent:
@@ -275,6 +278,7 @@ func (c *capture) openOn(tids, cpus []int) error {
 			return err
 		}
 		c.sampled = append(c.sampled, s)
+		c.counters[g.def.Index] = &counter{index: g.def.Index, sampled: s, scale: 1}
 	}
 	return nil
 }
@@ -284,7 +288,7 @@ func (c *capture) closeEvents() error {
 	for _, s := range c.sampled {
 		err = errors.Join(err, s.Close())
 	}
-	c.sampled = nil
+	c.sampled, c.counters = nil, nil
 	if c.sideBand != nil {
 		err = errors.Join(err, c.sideBand.Close())
 		c.sideBand = nil

@@ -13,6 +13,9 @@ import (
 
 // drain takes everything that has arrived.
 func (c *capture) drain() error {
+	if err := c.counters.follow(false); err != nil {
+		return err
+	}
 	if err := c.processes.takeTables(0); err != nil {
 		return err
 	}
@@ -125,6 +128,7 @@ func (c *capture) taken(s *perf.Sample) error {
 		c.processes.ticky.take(im, s.Frames)
 		return nil
 	}
+	s.Period = c.counters.weigh(s.Event, s.Period)
 	node, err := c.stacks.intern(im, s.Frames,
 		func(addr uint64) (uint32, uint64, error) { return c.processes.locate(im, s.Time, addr) },
 		func(n *eventlog.Nodes) error {
@@ -263,6 +267,18 @@ func (c *capture) account() error {
 	}
 	if err := errors.Join(c.logOverhead(), c.logWarnings()); err != nil {
 		return err
+	}
+	if err := c.counters.follow(true); err != nil {
+		return err
+	}
+	counts, err := c.counters.account()
+	if err != nil {
+		return err
+	}
+	for _, n := range counts {
+		if err := c.emit(now, n); err != nil {
+			return err
+		}
 	}
 	probes, err := c.processes.rts.account()
 	if err != nil {

@@ -67,32 +67,32 @@ func grantEvent(name string, rate perf.Rate) (grantedEvent, error) {
 		return grantedEvent{}, &EventError{Err: err}
 	}
 	var fallback string
-	e := wanted
-	if err := perf.Probe(e); err != nil {
-		var why *perf.UnavailableError
-		if !errors.As(err, &why) {
-			return grantedEvent{}, err
+	e, err := perf.Grant(wanted)
+	var why *perf.UnavailableError
+	switch {
+	case err == nil:
+		if e.Precise < wanted.Precise {
+			fallback = fmt.Sprintf("this machine's counters tell addresses no more precisely than level %d of 3", e.Precise)
 		}
-		if why.Permission {
-			return grantedEvent{}, err
-		}
-		if wanted.Name != "cycles" {
-			return grantedEvent{}, &EventError{Err: err, Available: availableEvents()}
-		}
+	case !errors.As(err, &why) || why.Permission:
+		return grantedEvent{}, err
+	case wanted.Name != "cycles":
+		return grantedEvent{}, &EventError{Err: err, Available: availableEvents()}
+	case rate.Period != 0:
+		return grantedEvent{}, &EventError{Err: fmt.Errorf(
+			"a period of %d cycles cannot be kept: %s; give a frequency with -F, or -e cpu-clock with a period in ns", rate.Period, why.Reason)}
+	default:
 		fallback = why.Reason
 		if e, err = perf.Lookup(perf.ClockEvent); err != nil {
 			return grantedEvent{}, err
 		}
+		e.OnlyUser, e.OnlyKernel = wanted.OnlyUser, wanted.OnlyKernel
 		if err := perf.Probe(e); err != nil {
 			return grantedEvent{}, err
 		}
-		if rate.Period != 0 {
-			return grantedEvent{}, &EventError{Err: fmt.Errorf(
-				"a period of %d cycles cannot be kept: %s; give a frequency with -F, or -e cpu-clock with a period in ns", rate.Period, why.Reason)}
-		}
 	}
 	g := grantedEvent{event: e, rate: rate, def: eventlog.EventDef{
-		Requested: name, Granted: e.Name, Fallback: fallback, Unit: e.Unit,
+		Requested: name, Granted: e.String(), Fallback: fallback, Unit: e.Unit,
 		RateMode: eventlog.RateFrequency, Rate: rate.Frequency,
 	}}
 	if rate.Period != 0 {
@@ -111,11 +111,33 @@ func availableEvents() []string {
 	return names
 }
 
-// checkRate refuses frequencies that the kernel would.
-func checkRate(r perf.Rate) error {
-	limit, ok := perf.MaxRate()
-	if r.Frequency != 0 && ok && r.Frequency > uint64(limit) {
-		return fmt.Errorf("a frequency of %d Hz is above the kernel's limit of %d; lower -F or raise kernel.perf_event_max_sample_rate", r.Frequency, limit)
+// fit lowers the event's rate where that is needed, and tells so.
+func (g *grantedEvent) fit() (told string) {
+	if g.def.Requested == AllocEvent || g.def.Requested == OffCPUEvent {
+		return ""
 	}
-	return nil
+	if g.rate, told = fitRate(g.event, g.rate); told == "" {
+		return ""
+	}
+	g.def.Rate = max(g.rate.Frequency, g.rate.Period)
+	return told
+}
+
+// fitRate lowers a rate that would flood the machine, or that the kernel refuses, to
+// one that is safe, and tells so.
+func fitRate(e perf.Event, r perf.Rate) (_ perf.Rate, told string) {
+	limit, ok := perf.MaxRate()
+	if !ok || limit <= 0 {
+		return r, ""
+	}
+	if r.Frequency > uint64(limit) {
+		return perf.Rate{Frequency: uint64(limit)}, fmt.Sprintf(
+			"%s is sampled at %d Hz, the kernel's limit, not at %d; raise kernel.perf_event_max_sample_rate for more", e, limit, r.Frequency)
+	}
+	if least := e.PerSecond() / uint64(limit); r.Period != 0 && r.Period < least {
+		return perf.Rate{Period: least}, fmt.Sprintf(
+			"%s is sampled every %d %s, not every %d, which could be more than %d samples a second (kernel.perf_event_max_sample_rate)",
+			e, least, e.Unit, r.Period, limit)
+	}
+	return r, ""
 }

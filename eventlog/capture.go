@@ -314,3 +314,13 @@ type RTSProbes struct {
 	// Missed counts the collections of that time, as the run-time system counts.
 	Missed uint64
 }
+
+// EventCount is what an event has counted since the capture began. Where RunningNs is
+// less than EnabledNs, events took turns on the counters, and the weights of samples
+// are scaled by the quotient.
+type EventCount struct {
+	Event     uint32 // EventDef.Index
+	Value     uint64 // as counted, not scaled; in EventDef.Unit
+	EnabledNs uint64 // CPU time of the threads
+	RunningNs uint64 // of it, while the event was on a counter
+}

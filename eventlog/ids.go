@@ -111,7 +111,8 @@ const (
 	IDBlock         = 1025
 	IDLocations     = 1026
 
-	IDRTSProbes = 1030
-	IDCore      = 1027
-	IDCoreText  = 1028
+	IDRTSProbes  = 1030
+	IDEventCount = 1031
+	IDCore       = 1027
+	IDCoreText   = 1028
 )

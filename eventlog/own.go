@@ -314,3 +314,12 @@ func (e *RTSProbes) layout(c *codec) {
 	c.v64(&e.OutNs)
 	c.v64(&e.Missed)
 }
+
+func (*EventCount) EventID() uint16 { return IDEventCount }
+
+func (e *EventCount) layout(c *codec) {
+	c.v32(&e.Event)
+	c.v64(&e.Value)
+	c.v64(&e.EnabledNs)
+	c.v64(&e.RunningNs)
+}

@@ -3,7 +3,6 @@ package perf
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	goperf "github.com/elastic/go-perf"
@@ -16,10 +15,18 @@ type Event struct {
 	Type   goperf.EventType
 	Config uint64
 	Unit   string // of one count: "cycles", "ns", …
-	// Kind groups events for listings: "hardware", "software", "cache", "raw".
+	// Kind groups events for listings: "hardware", "software", "cache", "raw", "pmu".
 	Kind string
 	// Aliases are other names that perf knows it by.
 	Aliases []string
+
+	Config1, Config2 uint64
+	// Precise is the kernel's precise_ip: by how little the address may be off.
+	Precise int
+	// OnlyUser and OnlyKernel restrict what is counted.
+	OnlyUser, OnlyKernel bool
+	// Cores are the PMUs of a hybrid CPU that each count it on their cores.
+	Cores []PMU
 }
 
 // UnknownEventError is returned for a name that no event has.
@@ -41,11 +48,29 @@ func (e *UnknownEventError) Error() string {
 const ClockEvent = "cpu-clock"
 
 func hardware(name string, config uint64, unit string, aliases ...string) Event {
-	return Event{name, unix.PERF_TYPE_HARDWARE, config, unit, "hardware", aliases}
+	return Event{Name: name, Type: unix.PERF_TYPE_HARDWARE, Config: config, Unit: unit, Kind: "hardware", Aliases: aliases}
 }
 
 func software(name string, config uint64, unit string, aliases ...string) Event {
-	return Event{name, unix.PERF_TYPE_SOFTWARE, config, unit, "software", aliases}
+	return Event{Name: name, Type: unix.PERF_TYPE_SOFTWARE, Config: config, Unit: unit, Kind: "software", Aliases: aliases}
+}
+
+// PerSecond is more than a CPU counts of the event in a second, as far as that can be
+// known: a period below its quotient by a rate of samples may exceed the rate.
+func (e Event) PerSecond() uint64 {
+	switch {
+	case e.Unit == "ns":
+		return 1e9
+	case e.Unit == "cycles" || e.Unit == "instructions" || e.Unit == "branches":
+		return 4e9
+	case e.Kind == "cache" || e.Kind == "hardware":
+		return 5e7 // misses
+	}
+	return 0 // faults and switches are rare, other codes not known
+}
+
+func cache(name string, config uint64, unit string) Event {
+	return Event{Name: name, Type: unix.PERF_TYPE_HW_CACHE, Config: config, Unit: unit, Kind: "cache"}
 }
 
 var generic = []Event{
@@ -100,10 +125,8 @@ func cacheEvents() []Event {
 			op := ops[name]
 			config := c.id | op.id<<8
 			events = append(events,
-				Event{c.name + "-" + op.plural, unix.PERF_TYPE_HW_CACHE,
-					config | unix.PERF_COUNT_HW_CACHE_RESULT_ACCESS<<16, op.plural, "cache", nil},
-				Event{c.name + "-" + name + "-misses", unix.PERF_TYPE_HW_CACHE,
-					config | unix.PERF_COUNT_HW_CACHE_RESULT_MISS<<16, "misses", "cache", nil})
+				cache(c.name+"-"+op.plural, config|unix.PERF_COUNT_HW_CACHE_RESULT_ACCESS<<16, op.plural),
+				cache(c.name+"-"+name+"-misses", config|unix.PERF_COUNT_HW_CACHE_RESULT_MISS<<16, "misses"))
 		}
 	}
 	return events
@@ -113,22 +136,8 @@ func cacheEvents() []Event {
 // machine counts one is Probe's to say.
 func Events() []Event { return append(slices.Clone(generic), cacheEvents()...) }
 
-// Lookup finds an event by perf's name for it. The error is an
-// *UnknownEventError.
-func Lookup(name string) (Event, error) {
-	events := Events()
-	for _, e := range events {
-		if e.Name == name || slices.Contains(e.Aliases, name) {
-			return e, nil
-		}
-	}
-	if raw, ok := strings.CutPrefix(name, "r"); ok {
-		if config, err := strconv.ParseUint(raw, 16, 64); err == nil {
-			return Event{Name: name, Type: unix.PERF_TYPE_RAW, Config: config, Unit: "events", Kind: "raw"}, nil
-		}
-	}
-	return Event{}, &UnknownEventError{Name: name, Nearest: nearest(name, events)}
-}
+// is reports whether an event has a name.
+func (e *Event) is(name string) bool { return e.Name == name || slices.Contains(e.Aliases, name) }
 
 // nearest gives the names within a third of the name's length in edits.
 func nearest(name string, events []Event) []string {

@@ -1,14 +1,15 @@
 package perf
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
-	goperf "github.com/elastic/go-perf"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,23 +20,57 @@ type Rate struct {
 	Period    uint64
 }
 
-func attributes(e Event, r Rate) *goperf.Attr {
-	attr := &goperf.Attr{Label: e.Name, Type: e.Type, Config: e.Config}
-	attr.Options.Disabled = true
-	attr.Options.Inherit = true
-	attr.Options.ExcludeHypervisor = true
-	if r.Frequency != 0 {
-		attr.SetSampleFreq(r.Frequency)
-	} else {
-		attr.SetSamplePeriod(r.Period)
+// attributes are what the kernel is asked for, one for each PMU that counts the event.
+// go-perf's own cannot ask for precise addresses, so these are the kernel's.
+func attributes(e Event, r Rate) []unix.PerfEventAttr {
+	attr := unix.PerfEventAttr{
+		Type: uint32(e.Type), Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
+		Config: e.Config, Ext1: e.Config1, Ext2: e.Config2, Sample: r.Period,
+		Read_format: unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING,
+		Bits:        unix.PerfBitDisabled | unix.PerfBitInherit | unix.PerfBitExcludeHv,
 	}
-	return attr
+	if r.Frequency != 0 {
+		attr.Sample = r.Frequency
+		attr.Bits |= unix.PerfBitFreq
+	}
+	if e.OnlyUser {
+		attr.Bits |= unix.PerfBitExcludeKernel
+	}
+	if e.OnlyKernel {
+		attr.Bits |= unix.PerfBitExcludeUser
+	}
+	if e.Precise&1 != 0 {
+		attr.Bits |= unix.PerfBitPreciseIPBit1
+	}
+	if e.Precise&2 != 0 {
+		attr.Bits |= unix.PerfBitPreciseIPBit2
+	}
+	if len(e.Cores) == 0 {
+		return []unix.PerfEventAttr{attr}
+	}
+	// Generic events name the PMU in the upper half (PERF_PMU_TYPE_SHIFT).
+	var each []unix.PerfEventAttr
+	for _, p := range e.Cores {
+		on := attr
+		on.Config |= uint64(p.Type) << 32
+		each = append(each, on)
+	}
+	return each
+}
+
+func open(attr *unix.PerfEventAttr, tid int) (int, error) {
+	for {
+		fd, err := unix.PerfEventOpen(attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
 }
 
 // Sampled are the open file descriptors of one event on a target's threads.
 type Sampled struct {
-	Event  Event
-	events []*goperf.Event
+	Event Event
+	fds   []int
 }
 
 // ErrNoThreads is returned when a process ended before its threads could be
@@ -53,24 +88,26 @@ func Open(e Event, r Rate, prog *ebpf.Program, tids []int) (_ *Sampled, err erro
 			s.Close()
 		}
 	}()
-	attr := attributes(e, r)
+	attrs := attributes(e, r)
 	for _, tid := range tids {
-		ev, err := goperf.OpenWithFlags(attr, tid, goperf.AnyCPU, nil, unix.PERF_FLAG_FD_CLOEXEC)
-		if errors.Is(err, unix.ESRCH) {
-			continue
-		}
-		if errors.Is(err, unix.EMFILE) {
-			return nil, fmt.Errorf("open %s on thread %d: %w; raise the limit on open files (ulimit -n)", e.Name, tid, err)
-		}
-		if err != nil {
-			return nil, explainOpen(e, err)
-		}
-		s.events = append(s.events, ev)
-		if err := ev.SetBPF(uint32(prog.FD())); err != nil {
-			return nil, fmt.Errorf("attach the stack walker to %s: %w", e.Name, err)
+		for i := range attrs {
+			fd, err := open(&attrs[i], tid)
+			if errors.Is(err, unix.ESRCH) {
+				continue
+			}
+			if errors.Is(err, unix.EMFILE) {
+				return nil, fmt.Errorf("open %s on thread %d: %w; raise the limit on open files (ulimit -n)", e, tid, err)
+			}
+			if err != nil {
+				return nil, explainOpen(e, err)
+			}
+			s.fds = append(s.fds, fd)
+			if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, prog.FD()); err != nil {
+				return nil, fmt.Errorf("attach the stack walker to %s: %w", e, err)
+			}
 		}
 	}
-	if len(s.events) == 0 {
+	if len(s.fds) == 0 {
 		return nil, ErrNoThreads
 	}
 	return s, nil
@@ -78,9 +115,9 @@ func Open(e Event, r Rate, prog *ebpf.Program, tids []int) (_ *Sampled, err erro
 
 // Enable starts sampling.
 func (s *Sampled) Enable() error {
-	for _, ev := range s.events {
-		if err := ev.Enable(); err != nil {
-			return fmt.Errorf("enable %s: %w", s.Event.Name, err)
+	for _, fd := range s.fds {
+		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
+			return fmt.Errorf("enable %s: %w", s.Event, err)
 		}
 	}
 	return nil
@@ -89,19 +126,48 @@ func (s *Sampled) Enable() error {
 // Disable stops sampling; what is in the ring buffer stays readable.
 func (s *Sampled) Disable() error {
 	var err error
-	for _, ev := range s.events {
-		err = errors.Join(err, ev.Disable())
+	for _, fd := range s.fds {
+		err = errors.Join(err, unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_DISABLE, 0))
 	}
 	return err
+}
+
+// Count is what an event has counted since it was enabled.
+type Count struct {
+	Value uint64 // in the event's unit, while it was on a counter
+	// EnabledNs is the CPU time of the threads; RunningNs is the part of it in which
+	// the event was on a counter, less where events take turns.
+	EnabledNs, RunningNs uint64
+}
+
+// Files is how many file descriptors Count reads.
+func (s *Sampled) Files() int { return len(s.fds) }
+
+// Count sums what all threads have counted.
+func (s *Sampled) Count() (c Count, err error) {
+	var b [24]byte
+	for _, fd := range s.fds {
+		n, err := unix.Read(fd, b[:])
+		if err != nil {
+			return c, fmt.Errorf("read count of %s: %w", s.Event, err)
+		}
+		if n < len(b) {
+			continue // the event is in an error state
+		}
+		c.Value += binary.NativeEndian.Uint64(b[:])
+		c.EnabledNs += binary.NativeEndian.Uint64(b[8:])
+		c.RunningNs += binary.NativeEndian.Uint64(b[16:])
+	}
+	return c, nil
 }
 
 // Close closes the event on every thread.
 func (s *Sampled) Close() error {
 	var err error
-	for _, ev := range s.events {
-		err = errors.Join(err, ev.Close())
+	for _, fd := range s.fds {
+		err = errors.Join(err, unix.Close(fd))
 	}
-	s.events = nil
+	s.fds = nil
 	return err
 }
 

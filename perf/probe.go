@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	goperf "github.com/elastic/go-perf"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,17 +34,33 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 // Probe reports whether the event can be sampled here: it opens it, disabled,
 // on the calling thread. A non-nil error is an *UnavailableError.
 func Probe(e Event) error {
-	attr := attributes(e, Rate{Period: 1 << 40})
-	ev, err := goperf.Open(attr, goperf.CallingThread, goperf.AnyCPU, nil)
-	if err != nil {
-		return explainOpen(e, err)
+	attrs := attributes(e, Rate{Period: 1 << 40})
+	for i := range attrs {
+		fd, err := open(&attrs[i], 0)
+		if err != nil {
+			return explainOpen(e, err)
+		}
+		if err := unix.Close(fd); err != nil {
+			return fmt.Errorf("close %s: %w", e, err)
+		}
 	}
-	return ev.Close()
+	return nil
+}
+
+// Grant gives the event as it can be sampled here: with the most precise addresses,
+// up to those that were asked for, that the PMU can tell. The error is Probe's.
+func Grant(e Event) (Event, error) {
+	err := Probe(e)
+	for err != nil && e.Precise > 0 {
+		e.Precise--
+		err = Probe(e)
+	}
+	return e, err
 }
 
 // explainOpen turns perf_event_open's error into words.
 func explainOpen(e Event, err error) error {
-	u := &UnavailableError{Event: e.Name, Err: err}
+	u := &UnavailableError{Event: e.String(), Err: err}
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
 		u.Permission = true
@@ -79,12 +94,11 @@ func explainOpen(e Event, err error) error {
 
 // HasPMU reports whether the kernel drives hardware counters.
 func HasPMU() bool {
-	attr := attributes(generic[0], Rate{Period: 1 << 40})
-	ev, err := goperf.Open(attr, goperf.CallingThread, goperf.AnyCPU, nil)
+	fd, err := open(&attributes(generic[0], Rate{Period: 1 << 40})[0], 0)
 	if err != nil {
 		return !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EOPNOTSUPP)
 	}
-	ev.Close()
+	unix.Close(fd)
 	return true
 }
 

@@ -84,9 +84,9 @@ func (f *captureFlags) options() (agent.Options, error) {
 	if !(f.maxOverhead >= 0 && f.maxOverhead <= 100) {
 		return agent.Options{}, fmt.Errorf("--max-overhead %v: give per cent of the program's CPU time, or 0 for no limit", f.maxOverhead)
 	}
-	events := strings.Split(f.events, ",")
-	for i, e := range events {
-		if events[i] = strings.TrimSpace(e); events[i] == "" {
+	events := perf.SplitNames(f.events)
+	for _, e := range events {
+		if e == "" {
 			return agent.Options{}, fmt.Errorf("-e %q: an event's name is empty", f.events)
 		}
 	}

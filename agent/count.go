@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"math"
+
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// counter follows what an event counts, and how much of the time it is on a counter.
+type counter struct {
+	index   uint32
+	sampled *perf.Sampled
+	last    perf.Count
+	scale   float64 // of the weights of samples
+}
+
+// often is how many file descriptors are read at every drain; an event on more
+// threads is looked at when the cost is.
+const often = 64
+
+// follow reads the counts, so that samples of the time since the last reading can be
+// scaled. Only events of a PMU take turns.
+func (k *counter) follow() error {
+	if k.sampled.Event.Kind == "software" {
+		return nil
+	}
+	now, err := k.sampled.Count()
+	if err != nil {
+		return err
+	}
+	k.scale = scaling(k.last, now, k.scale)
+	k.last = now
+	return nil
+}
+
+// scaling is by how much samples of an interval are to be scaled: the time that the
+// event was to be counted, by that in which it was. Where it was never counted, as
+// before: there are no samples then, but for those that came late.
+func scaling(from, to perf.Count, before float64) float64 {
+	enabled, running := to.EnabledNs-min(from.EnabledNs, to.EnabledNs), to.RunningNs-min(from.RunningNs, to.RunningNs)
+	if running == 0 || enabled <= running {
+		if running == 0 {
+			return before
+		}
+		return 1
+	}
+	return float64(enabled) / float64(running)
+}
+
+// counters are by position of the sampled event; nil where there is none.
+type counters []*counter
+
+func (cs counters) follow(all bool) error {
+	for _, k := range cs {
+		if k == nil || !all && k.sampled.Files() > often {
+			continue
+		}
+		if err := k.follow(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// weigh gives a sample's weight, scaled.
+func (cs counters) weigh(event uint16, weight uint64) uint64 {
+	if int(event) >= len(cs) || cs[event] == nil || cs[event].scale == 1 {
+		return weight
+	}
+	return uint64(math.Round(float64(weight) * cs[event].scale))
+}
+
+// account gives what each event has counted.
+func (cs counters) account() ([]*eventlog.EventCount, error) {
+	var out []*eventlog.EventCount
+	for _, k := range cs {
+		if k == nil {
+			continue
+		}
+		c, err := k.sampled.Count()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, &eventlog.EventCount{Event: k.index, Value: c.Value, EnabledNs: c.EnabledNs, RunningNs: c.RunningNs})
+	}
+	return out, nil
+}
