@@ -27,10 +27,11 @@ func (s ThreadState) String() string {
 type ThreadCounts [ThreadStates][]float64
 
 // ThreadsOver counts the threads by state in buckets of equal length. It is nil
-// where the log has no runs of threads. What a thread does between two runs, the
+// where the log has no runs of threads, or only those that probes within a budget
+// saw, which are not all. What a thread does between two runs, the
 // reason tells for which it stopped; of one that never ran, nothing is told.
 func (p *Profile) ThreadsOver(from, to uint64, buckets int) *ThreadCounts {
-	if len(p.RTSLog.Runs) == 0 || to <= from || buckets <= 0 {
+	if len(p.RTSLog.Runs) == 0 || p.HaveCapture && p.RTS == "" || to <= from || buckets <= 0 {
 		return nil
 	}
 	t := &Timeline{From: from, To: to, Step: max(1, (to-from+uint64(buckets)-1)/uint64(buckets))}

@@ -37,10 +37,11 @@ func (h *hotPane) restore() {
 	}
 	if h.c.Selected == model.NoKey {
 		// At first, the hottest thing that somebody wrote.
+		best := -1.0
 		for i, r := range h.rows {
-			if rows[r].Parent >= 0 && !rows[r].Category {
+			if rows[r].Parent >= 0 && !rows[r].Category && rows[r].Share > best {
+				best = rows[r].Share
 				h.list.Set(i)
-				break
 			}
 		}
 	}
