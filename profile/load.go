@@ -282,9 +282,14 @@ func (b *builder) event(index uint32) (int, bool) {
 }
 
 func (b *builder) sample(time uint64, ev *eventlog.Sample) {
+	context, ok := b.context(ev)
+	if !ok {
+		b.p.Accounting.Dropped++
+		return
+	}
 	b.sites.hold(len(b.nodes.parent))
 	node := b.node(ev.Node)
-	b.samplesAt(time, ev, node, b.sites.last[node])
+	b.sampleIn(context, time, ev, node, b.sites.last[node])
 }
 
 // node gives the index of a sample's node.
@@ -297,15 +302,10 @@ func (b *builder) node(id uint32) uint32 {
 	return node
 }
 
-// samplesAt takes a sample whose node was found, and last, which was the node's
-// latest site when it was.
-func (b *builder) samplesAt(time uint64, ev *eventlog.Sample, node uint32, last lastSite) {
+// sampleIn takes a sample of a context, whose node was found, and last, which was
+// the node's latest site when it was.
+func (b *builder) sampleIn(context uint32, time uint64, ev *eventlog.Sample, node uint32, last lastSite) {
 	p := b.p
-	context, ok := b.context(ev)
-	if !ok {
-		p.Accounting.Dropped++
-		return
-	}
 	if b.chunk == nil || b.chunk.n == chunkSize {
 		b.chunk = new(chunk)
 		p.chunks = append(p.chunks, b.chunk)
@@ -337,9 +337,9 @@ func (b *builder) samplesAt(time uint64, ev *eventlog.Sample, node uint32, last 
 
 // context gives a sample's context.
 func (b *builder) context(ev *eventlog.Sample) (uint32, bool) {
-	k := contextKey{tso: ev.TSO, event: ev.Event, cpu: ev.CPU, pid: ev.PID, tid: ev.TID, caps: ev.Capability, flags: ev.Flags}
+	k := keyOf(ev)
 	t := &b.contexts
-	slot := t.slot(&k)
+	slot := &t.recent[k.hash()%uint64(len(t.recent))]
 	if slot.id != 0 && slot.key == k {
 		return slot.id - 1, true
 	}

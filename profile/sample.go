@@ -65,6 +65,9 @@ type contextTable struct {
 	index map[contextKey]uint32
 	// recent are contexts of events that are defined, by a hash of their key.
 	recent *[1 << 10]recentContext
+	// byKey are contexts, plus 1, by the number that a reader beside the builder
+	// gave their keys.
+	byKey []uint32
 }
 
 type recentContext struct {
@@ -76,9 +79,28 @@ func newContextTable() contextTable {
 	return contextTable{index: make(map[contextKey]uint32), recent: new([1 << 10]recentContext)}
 }
 
-func (t *contextTable) slot(k *contextKey) *recentContext {
+func keyOf(s *eventlog.Sample) contextKey {
+	return contextKey{tso: s.TSO, event: s.Event, cpu: s.CPU, pid: s.PID, tid: s.TID, caps: s.Capability, flags: s.Flags}
+}
+
+func (k *contextKey) hash() uint64 {
 	h := uint64(k.tid)*131 + k.tso*7 + uint64(k.cpu)*31 + uint64(k.caps)*17 + uint64(k.flags)*61 + uint64(k.event)*5
-	return &t.recent[(h^h>>10)%uint64(len(t.recent))]
+	return h ^ h>>10
+}
+
+// ofKey gives the context that a reader's number stands for, if that is known.
+func (t *contextTable) ofKey(number uint32) (uint32, bool) {
+	if int(number) >= len(t.byKey) || t.byKey[number] == 0 {
+		return 0, false
+	}
+	return t.byKey[number] - 1, true
+}
+
+func (t *contextTable) setKey(number, context uint32) {
+	if n := int(number) + 1; n > len(t.byKey) {
+		t.byKey = append(t.byKey, make([]uint32, n-len(t.byKey))...)
+	}
+	t.byKey[number] = context + 1
 }
 
 // maxEvents bounds the events of one log; the event column is a byte.
