@@ -68,8 +68,9 @@ type capture struct {
 	begun           time.Time // when the target was let run
 	targetCPUBefore uint64    // CPU time that an attached target had used, ns
 	eventSamples    uint64    // samples of events, those of allocation left out
-	drained         uint64    // CPU time of handling samples, ns
-	warned          []string  // before there was a log
+	throttle        throttle
+	drained         uint64   // CPU time of handling samples, ns
+	warned          []string // before there was a log
 	sum             Summary
 }
 

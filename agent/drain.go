@@ -265,7 +265,7 @@ func (c *capture) account() error {
 	if err := c.emit(now, cost); err != nil {
 		return err
 	}
-	if err := errors.Join(c.logOverhead(), c.logWarnings()); err != nil {
+	if err := errors.Join(c.logOverhead(), c.watchThrottle(), c.logWarnings()); err != nil {
 		return err
 	}
 	if err := c.counters.follow(true); err != nil {
