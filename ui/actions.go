@@ -103,6 +103,11 @@ func (a *App) why(act keymap.Action) string {
 		return ""
 	case keymap.Export:
 		return a.opts.Sealed
+	case keymap.Core:
+		if a.screen > 1 {
+			return "Core stands where the source does, on screens 1 and 2"
+		}
+		return ""
 	case keymap.Theme:
 		if os.Getenv("NO_COLOR") != "" {
 			return "NO_COLOR is set"
@@ -201,6 +206,8 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		return a.reload()
 	case keymap.Pause:
 		a.live.paused = !a.live.paused
+	case keymap.Core:
+		c.Core = !c.Core
 	case keymap.Raw:
 		a.raw(s)
 	case keymap.Base:

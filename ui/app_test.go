@@ -137,6 +137,8 @@ func TestScreens(t *testing.T) {
 		}{
 			{"main", nil},
 			{"source", []string{"2"}},
+			{"source-line", []string{"2", "n"}},
+			{"core", []string{"/", "'pairwise", "enter", "K"}},
 			{"tree", []string{"3"}},
 			{"inverted", []string{"3", "i"}},
 			{"sandwich", []string{"/", "'pairwise", "enter", "p"}},

@@ -53,6 +53,7 @@ const (
 	Metric   Action = "metric"
 	Base     Action = "base"
 	Minimum  Action = "minimum"
+	Core     Action = "core"
 	Raw      Action = "raw-names"
 
 	Mode      Action = "mode"
@@ -139,6 +140,7 @@ var Table = []Section{
 		{Metric, []string{"t"}, "t", "", "next event: cycles, alloc, …", ""},
 		{Base, []string{"%"}, "%", "", "shares of the samples kept, or of all samples; of a difference: parts of the total, or weights", ""},
 		{Minimum, []string{"L"}, "L", "", "leave out rows below a share", ""},
+		{Core, []string{"K"}, "K", "", "the Core of the selected element in the place of its source, and back", ""},
 		{Raw, []string{"R"}, "R", "", "the linker's symbol of the selected row", ""},
 		{Sandwich, []string{"p"}, "p", "", "sandwich: callers above and callees below the selected function", ""},
 	}},

@@ -108,10 +108,10 @@ func hotShare(w int) int {
 	}
 }
 
-// SourceScreen is screen 2: the source over three tables about its line.
+// SourceScreen is screen 2: the source over tables about its line.
 type SourceScreen struct {
-	Source              Rect
-	Causes, Lines, Also Rect // empty when there is no room
+	Source                      Rect
+	Causes, Blocks, Lines, Also Rect // empty when there is no room
 }
 
 // SourceOver lays out screen 2.
@@ -124,11 +124,18 @@ func SourceOver(body Rect, small bool) SourceScreen {
 	s.Source.Max.Y = body.Max.Y - h + 1
 	low := body
 	low.Min.Y = body.Max.Y - h
-	a, b := low.Min.X+low.Dx()*2/5, low.Min.X+low.Dx()*7/10
-	s.Causes, s.Lines, s.Also = low, low, low
-	s.Causes.Max.X = a + 1
-	s.Lines.Min.X, s.Lines.Max.X = a, b+1
-	s.Also.Min.X = b
+	// Where four do not fit, the lines are left out: the bindings tell as much.
+	boxes, cuts := []*Rect{&s.Causes, &s.Blocks, &s.Also}, []int{36, 72, 100}
+	if low.Dx() >= 110 {
+		boxes, cuts = []*Rect{&s.Causes, &s.Blocks, &s.Lines, &s.Also}, []int{28, 56, 78, 100}
+	}
+	from := low.Min.X
+	for i, box := range boxes {
+		*box = low
+		box.Min.X = from
+		from = low.Min.X + low.Dx()*cuts[i]/100
+		box.Max.X = min(low.Max.X, from+1)
+	}
 	return s
 }
 

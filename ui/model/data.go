@@ -26,6 +26,7 @@ type Need struct {
 	Detail   bool           // what screen 2 tells of the line is on screen
 	Tree     bool           // the call tree is on screen
 	Invert   bool           // leaves first
+	Core     bool           // the selection's Core is on screen
 	Sandwich Function       // whose callers and callees are on screen
 	Centres  CentreChoice   // the cost centres on screen
 	Diff     DiffChoice     // the comparison on screen
@@ -44,6 +45,7 @@ type Data struct {
 	Line     *Line
 	Tree     *Tree
 	Sandwich *Sandwich
+	Core     *Core
 	Centres  *CostCentres
 	Diff     *Diff
 	Heap     *Heap
@@ -164,6 +166,7 @@ type Line struct {
 	Causes      []Cause // its spans
 	Lines       []Cause // other lines that share its samples
 	Also        []Cause // bindings that share its samples
+	Blocks      []Block // that its samples lie in
 }
 
 // Tree is the call tree, or with Invert the callers of each leaf.
@@ -189,4 +192,14 @@ type TreeNode struct {
 	Self, Total float64
 	Forced      float64 // part of Total that evaluates what the frame above forced
 	Samples     uint64
+}
+
+// Block is a stretch of code that a line was made into.
+type Block struct {
+	Name   string // the procedure
+	Detail string
+	Symbol string
+	Lo, Hi uint64 // 0 of code without blocks
+	Own    bool   // it has notes of its own
+	Share  float64
 }

@@ -21,6 +21,7 @@ type Engine struct {
 	line       cache[*Line]
 	tree       cache[*Tree]
 	trees      treePair
+	cores      cache[*Core]
 	sandwiches cache[*Sandwich]
 	text       cache[fileText]
 	centres    cache[*centreData]
@@ -69,7 +70,7 @@ func (n *Need) Equal(o *Need) bool {
 		n.From == o.From && n.To == o.To && n.Cols == o.Cols &&
 		n.Tree == o.Tree && n.Invert == o.Invert &&
 		n.Centres == o.Centres &&
-		n.Sandwich == o.Sandwich &&
+		n.Sandwich == o.Sandwich && n.Core == o.Core &&
 		n.Diff == o.Diff &&
 		n.Heap == o.Heap
 }
@@ -107,6 +108,9 @@ func (e *Engine) Compute(n Need) *Data {
 	}
 	if n.Tree {
 		d.Tree = e.tree.get(fmt.Sprint(base, n.Invert), func() *Tree { return modelTree(sel, e.callTree(sel, base, n.Invert), n.Invert) })
+	}
+	if n.Core {
+		d.Core = e.cores.get(fmt.Sprint(base, n.Selected), func() *Core { return e.coreOf(sel, n.Selected) })
 	}
 	if n.Sandwich != (Function{}) {
 		d.Sandwich = e.sandwiches.get(fmt.Sprintf("%s %q", base, n.Sandwich), func() *Sandwich { return e.sandwich(sel, base, n.Sandwich) })

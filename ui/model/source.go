@@ -94,6 +94,9 @@ func (e *Engine) about(sel *profile.Selection, src *Source, number int) *Line {
 	if id == profile.NoElement {
 		return out
 	}
+	for _, b := range sel.Blocks(profile.LevelLine, id) {
+		out.Blocks = append(out.Blocks, Block{Name: b.Procedure, Detail: b.Detail, Symbol: b.Symbol, Lo: b.Lo, Hi: b.Hi, Own: b.Own, Share: b.Share})
+	}
 	for _, o := range sel.Overlaps(profile.LevelLine, id, profile.LevelBinding) {
 		if slices.ContainsFunc(out.Causes, func(c Cause) bool { return c.Name == o.Element.Name }) {
 			continue

@@ -31,6 +31,7 @@ type Context struct {
 	Window    Window
 	Bookmarks []uint64 // moments, ns, in order
 	Invert    bool
+	Core      bool           // Core in the place of the source
 	Sandwich  model.Function // whose callers and callees screen 3 shows; zero for none
 
 	// Goto is set by a screen that wants another one opened: an action of the

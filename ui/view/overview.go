@@ -12,6 +12,7 @@ type Overview struct {
 	c        *Context
 	hot      *hotPane
 	source   *sourcePane
+	core     *corePane
 	timeline *timelinePane
 	focus    layout.Pane
 	zoomed   bool
@@ -21,7 +22,7 @@ type Overview struct {
 
 // NewOverview gives screen 1 on a context.
 func NewOverview(c *Context) *Overview {
-	return &Overview{c: c, hot: newHotPane(c), source: newSourcePane(c, false), timeline: newTimelinePane(c)}
+	return &Overview{c: c, hot: newHotPane(c), source: newSourcePane(c, false), core: &corePane{c: c}, timeline: newTimelinePane(c)}
 }
 
 // Why implements Screen.
@@ -86,6 +87,10 @@ func (o *Overview) Do(a keymap.Action) string {
 		case layout.Hot:
 			return o.hot.do(a)
 		case layout.Source:
+			if o.c.Core {
+				o.core.do(a)
+				return ""
+			}
 			return o.source.do(a)
 		default:
 			return o.timeline.do(a)
@@ -129,7 +134,11 @@ func (o *Overview) Mouse(m Mouse) string {
 				o.focus = layout.Source
 			}
 		case layout.Source:
-			o.source.mouse(m)
+			if o.c.Core {
+				o.core.mouse(m)
+			} else {
+				o.source.mouse(m)
+			}
 		default:
 			if m.Kind == Release || m.Kind == Drag {
 				return ""
@@ -149,6 +158,9 @@ func inside(r widget.Rect, m Mouse) bool {
 // Find implements Screen.
 func (o *Overview) Find(p *Pattern, by int) bool {
 	if o.focus == layout.Source {
+		if o.c.Core {
+			return o.core.find(p, by)
+		}
 		return o.source.find(p, by)
 	}
 	return o.hot.find(p, by)
@@ -158,6 +170,9 @@ func (o *Overview) Find(p *Pattern, by int) bool {
 func (o *Overview) Subject() Subject {
 	switch o.focus {
 	case layout.Source:
+		if o.c.Core {
+			return o.core.subject()
+		}
 		return o.source.subject()
 	case layout.Timeline:
 		return o.timeline.subject()
@@ -177,13 +192,17 @@ func (o *Overview) Rekey(to func(model.Key) model.Key) {
 }
 
 // Needs implements Screen.
-func (o *Overview) Needs(*model.Need) {}
+func (o *Overview) Needs(n *model.Need) { n.Core = o.c.Core }
 
 // Draw implements Screen.
 func (o *Overview) Draw(p *widget.Painter, f layout.Frame) {
 	o.hot.refresh() // the other panes follow its selection
 	o.boxes = layout.Main(f.Body, o.timeline.rows(), o.focus, o.zoomed || f.Small)
-	draw := [layout.Panes]func(*widget.Painter, widget.Rect, bool){o.hot.draw, o.source.draw, o.timeline.draw}
+	source := o.source.draw
+	if o.c.Core {
+		source = o.core.draw
+	}
+	draw := [layout.Panes]func(*widget.Painter, widget.Rect, bool){o.hot.draw, source, o.timeline.draw}
 	for _, pane := range []layout.Pane{layout.Timeline, layout.Hot, layout.Source} { // a title is on the border above
 		if b := o.boxes.Boxes[pane]; !b.Empty() {
 			draw[pane](p, b, pane == o.focus)

@@ -15,13 +15,14 @@ import (
 type SourceScreen struct {
 	c      *Context
 	source *sourcePane
+	core   *corePane
 	boxes  layout.SourceScreen
 	zoomed bool
 }
 
 // NewSourceScreen gives screen 2 on a context.
 func NewSourceScreen(c *Context) *SourceScreen {
-	return &SourceScreen{c: c, source: newSourcePane(c, true)}
+	return &SourceScreen{c: c, source: newSourcePane(c, true), core: &corePane{c: c}}
 }
 
 // Why implements Screen.
@@ -49,6 +50,12 @@ func (s *SourceScreen) Do(a keymap.Action) string {
 	case keymap.Zoom:
 		s.zoomed = !s.zoomed
 		return ""
+	}
+	if s.c.Core {
+		s.core.do(a)
+		return ""
+	}
+	switch a {
 	case keymap.Open:
 		s.source.refresh()
 		if !s.source.hotter(1) {
@@ -68,7 +75,11 @@ func (s *SourceScreen) Back() bool {
 
 // Mouse implements Screen.
 func (s *SourceScreen) Mouse(m Mouse) string {
-	if inside(s.boxes.Source.Inset(1), m) {
+	switch {
+	case !inside(s.boxes.Source.Inset(1), m):
+	case s.c.Core:
+		s.core.mouse(m)
+	default:
 		s.source.mouse(m)
 	}
 	return ""
@@ -76,6 +87,9 @@ func (s *SourceScreen) Mouse(m Mouse) string {
 
 // Find implements Screen. Without a search, n and N step through the hottest lines.
 func (s *SourceScreen) Find(p *Pattern, by int) bool {
+	if s.c.Core {
+		return s.core.find(p, by)
+	}
 	if p.RE == nil {
 		s.source.refresh()
 		return s.source.hotter(by)
@@ -84,17 +98,26 @@ func (s *SourceScreen) Find(p *Pattern, by int) bool {
 }
 
 // Subject implements Screen.
-func (s *SourceScreen) Subject() Subject { return s.source.subject() }
+func (s *SourceScreen) Subject() Subject {
+	if s.c.Core {
+		return s.core.subject()
+	}
+	return s.source.subject()
+}
 
 // Needs implements Screen.
 func (s *SourceScreen) Needs(n *model.Need) {
-	n.Detail, n.Line = true, s.c.Line
+	n.Detail, n.Line, n.Core = true, s.c.Line, s.c.Core
 }
 
 // Draw implements Screen.
 func (s *SourceScreen) Draw(p *widget.Painter, f layout.Frame) {
 	s.boxes = layout.SourceOver(f.Body, f.Small || s.zoomed)
-	s.source.draw(p, s.boxes.Source, true)
+	if s.c.Core {
+		s.core.draw(p, s.boxes.Source, true)
+	} else {
+		s.source.draw(p, s.boxes.Source, true)
+	}
 	if s.boxes.Causes.Empty() {
 		return
 	}
@@ -107,13 +130,19 @@ func (s *SourceScreen) Draw(p *widget.Painter, f layout.Frame) {
 		title = fmt.Sprintf("causes of line %d (%s)", l.Number, widget.Percent(l.Share*s.c.Base))
 	}
 	p.Box(s.boxes.Causes, title, "", false)
-	p.Box(s.boxes.Lines, "lines with the same samples", "", false)
+	if !s.boxes.Lines.Empty() {
+		p.Box(s.boxes.Lines, "lines with the same samples", "", false)
+	}
+	p.Box(s.boxes.Blocks, "code blocks", "", false)
 	p.Box(s.boxes.Also, "also attributed to", "", false)
 	if l == nil {
 		return
 	}
 	s.drawCauses(p, s.boxes.Causes.Inset(1), l)
-	s.list(p, s.boxes.Lines.Inset(1), l.Lines, "no other line shares them")
+	if !s.boxes.Lines.Empty() {
+		s.list(p, s.boxes.Lines.Inset(1), l.Lines, "no other line shares them")
+	}
+	s.drawBlocks(p, s.boxes.Blocks.Inset(1), l.Blocks)
 	s.list(p, s.boxes.Also.Inset(1), l.Also, "nothing else")
 }
 
@@ -134,6 +163,44 @@ func (s *SourceScreen) drawCauses(p *widget.Painter, in widget.Rect, l *model.Li
 		where := fmt.Sprintf(" %d:%d-%d:%d", c.Span.Line, c.Span.Col, c.Span.EndLine, c.Span.EndCol)
 		if x+len(where) <= in.Max.X {
 			p.Text(x, y, in.Max.X, where, p.Theme.Dim)
+		}
+	}
+}
+
+// drawBlocks tells which code a line was made into; each sample is in one block.
+func (s *SourceScreen) drawBlocks(p *widget.Painter, in widget.Rect, bs []model.Block) {
+	if len(bs) == 0 {
+		p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "no sample is in code of this line", p.Theme.Dim)
+	}
+	for i := range bs {
+		b, y := &bs[i], in.Min.Y+i
+		if y >= in.Max.Y {
+			return
+		}
+		if left := len(bs) - i; y == in.Max.Y-1 && left > 1 {
+			p.Text(in.Min.X+1, y, in.Max.X, fmt.Sprintf("and %d more", left), p.Theme.Dim)
+			return
+		}
+		p.Right(in.Min.X+1, in.Min.X+7, y, widget.Percent(b.Share*s.c.Base), p.Theme.Text)
+		name := b.Name
+		if s.c.Raw && b.Symbol != "" {
+			name = b.Symbol
+		}
+		x := p.Text(in.Min.X+8, y, in.Max.X, name, p.Theme.Text)
+		var notes []string
+		if b.Hi > b.Lo {
+			notes = append(notes, fmt.Sprintf(" %#x", b.Lo), fmt.Sprintf(" +%#x", b.Hi-b.Lo))
+			if !b.Own {
+				notes = append(notes, " its parent's notes")
+			}
+		}
+		if b.Detail != "" {
+			notes = append(notes, " "+b.Detail)
+		}
+		for _, n := range notes {
+			if x+p.Width(n) < in.Max.X {
+				x = p.Text(x, y, in.Max.X, n, p.Theme.Dim)
+			}
 		}
 	}
 }

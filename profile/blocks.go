@@ -1,0 +1,68 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+)
+
+// BlockShare is a code block with what it shares with an element. Each sample
+// lies in one block, so these figures sum to the element's share.
+type BlockShare struct {
+	Procedure string // as its linkage name says: "Main.$wgo"
+	Symbol    string // raw
+	Detail    string // what GHC made of which binding
+	Module    uint32
+	Lo, Hi    uint64 // module addresses; 0 of code without blocks
+	// Own is set where the block has notes of its own; else it has its causes
+	// from those around it.
+	Own     bool
+	Weight  uint64
+	Share   float64
+	Samples uint64
+}
+
+// Blocks gives the code blocks whose samples an element is a cause of, largest
+// first. Code without blocks is one for each procedure.
+func (s *Selection) Blocks(level Level, e ElementID) []BlockShare {
+	p, ix := s.Profile, s.index(level)
+	type key struct {
+		block uint32
+		owner BindingID
+	}
+	at := make(map[key]int)
+	var out []BlockShare
+	for site, n := range s.count {
+		if n == 0 || p.sites[site].Kernel || s.leaf[site] == 0 {
+			continue
+		}
+		if ids, _ := s.leafElements(ix, site); !slices.Contains(ids, e) {
+			continue
+		}
+		place := p.nodes.place[s.leaf[site]]
+		k := key{p.locs[place].block, p.owner(place)}
+		i, ok := at[k]
+		if !ok {
+			i = len(out)
+			at[k] = i
+			b := &p.symbols.bindings[k.owner]
+			bs := BlockShare{Procedure: bindingName(b), Symbol: b.Symbol, Detail: b.Detail, Module: p.places[place].module}
+			if k.block != 0 {
+				bl := &p.symbols.blocks[k.block]
+				bs.Lo, bs.Hi = bl.Lo, bl.Hi
+				if c := bl.causes; c[1] > c[0] {
+					bs.Own = p.symbols.causes[c[0]].Distance == 0
+				}
+			}
+			out = append(out, bs)
+		}
+		out[i].Weight = satAdd(out[i].Weight, s.weight[site])
+		out[i].Samples += n
+	}
+	for i := range out {
+		out[i].Share = s.Fraction(out[i].Weight)
+	}
+	slices.SortFunc(out, func(a, b BlockShare) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Procedure, b.Procedure))
+	})
+	return out
+}

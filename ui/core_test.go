@@ -1,0 +1,34 @@
+package ui
+
+import (
+	"testing"
+
+	"ccagent/ui/internal/fixture"
+)
+
+func TestCorePane(t *testing.T) {
+	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
+	s.keys("/", "'pairwise", "enter", "K")
+	s.has("Core of Physics.pairwise")
+	s.line("44.0", "D# x -> case *## x (sqrtDouble# x)") // the innermost note that is a cause
+	s.keys("tab", "/", "'acc$", "enter")
+	s.line(">", "1# -> acc")
+	s.keys("2")
+	s.has("Core of Physics.pairwise")
+	s.keys("K")
+	s.hasNot("Core of")
+	s.has("code blocks")
+	s.keys("3", "K")
+	s.has("Core stands where the source does")
+	none := start(t, fixture.Profile(t, fixture.Options{Samples: 100, NoText: true}), 120, 40, Options{ASCII: true})
+	none.keys("K")
+	none.has("the log holds no Core: build with")
+}
+
+// Code blocks share a line's samples out.
+func TestCodeBlocks(t *testing.T) {
+	s := start(t, fixture.Profile(t, small), 200, 60, Options{ASCII: true})
+	s.keys("2", "n")
+	s.line("44.0% Physics.$w$sgo 0x3100 +0x80 worker")
+	s.line("4.1% Physics.step 0x3000 +0x80")
+}
