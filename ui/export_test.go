@@ -83,7 +83,7 @@ func TestBookmarks(t *testing.T) {
 	}
 	s.keys("b")
 	s.has("bookmark at 6.07s")
-	s.line("|0*  ", "*") // on the axis
+	s.line("|0s*") // on the axis
 	s.keys("B")
 	s.has("bookmark at 0.42s") // the first after the last
 	s.keys("+", "+", "+", "B")
