@@ -28,7 +28,7 @@ const (
 // the process's memory tells the truth at each.
 func TestAgainstOracle(t *testing.T) {
 	for _, o := range []testprog.Options{
-		{}, {O0: true}, {Threaded: true}, {Prof: true}, {O0: true, Threaded: true, Prof: true}, {NoDebug: true}, {Dynamic: true},
+		{}, {O0: true}, {Threaded: true}, {Prof: true}, {O0: true, Threaded: true, Prof: true}, {NoDebug: true, Flags: []string{"-split-sections"}}, {Dynamic: true, Flags: []string{"-fPIC", "-pie"}},
 	} {
 		t.Run(wayName(o), func(t *testing.T) {
 			exe := testprog.Build(t, "situations", o)
@@ -86,7 +86,7 @@ func wayName(o testprog.Options) string {
 	if o.Dynamic {
 		name += "-dynamic"
 	}
-	return name
+	return name + strings.Join(o.Flags, "")
 }
 
 func stepThrough(t *testing.T, s *Situation, exe string, b Build) {

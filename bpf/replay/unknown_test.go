@@ -1,0 +1,44 @@
+//go:build linux && cgo
+
+package replay
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// By the newest layout, which is what unknown versions of GHC get, the stacks of every
+// version are walked truly; what that layout has wrong, the invariants refuse.
+func TestNewestLayoutElsewhere(t *testing.T) {
+	right, refused := 0, 0
+	for _, path := range snapshots(t) {
+		s := readSnapshot(t, path)
+		known := FromSnapshot(s, SnapshotFrames)
+		want, err := Walk(known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		assumed := known
+		assumed.Layout = Layout("", s.Profiled, s.Threaded, s.Text)
+		got, err := Walk(assumed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case slices.Equal(got.Frames, want.Frames):
+			right++
+		case Stop(got.Stop) == StopNoHaskell && len(got.Frames) < len(want.Frames) &&
+			slices.Equal(got.Frames, want.Frames[:len(got.Frames)]):
+			// The Task of a safe call, or of who asked for a collection, has its call elsewhere.
+			refused++
+			if !strings.Contains(path, "safe") && !strings.Contains(path, "collect") {
+				t.Errorf("%s: no Haskell context", path)
+			}
+		default:
+			t.Errorf("%s: by the newest layout the stack has %d frames and ends by %s, but truly it has %d and ends by %s",
+				path, len(got.Frames), Stop(got.Stop), len(want.Frames), Stop(want.Stop))
+		}
+	}
+	t.Logf("%d stacks are the same, %d have no context", right, refused)
+}

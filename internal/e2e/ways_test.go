@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"testing"
+
+	"ccagent/internal/testprog"
+)
+
+// However a program was compiled and linked, nearly every stack of its Haskell code is
+// known to its root.
+func TestWaysAreComplete(t *testing.T) {
+	for _, c := range []struct {
+		way  string
+		opts testprog.Options
+	}{
+		{"-O0", testprog.Options{O0: true}},
+		{"-O0 -threaded -prof", testprog.Options{O0: true, Threaded: true, Prof: true}},
+		{"-dynamic", testprog.Options{Dynamic: true}},
+		{"-dynamic -pie", testprog.Options{Dynamic: true, NoDebug: true, Flags: []string{"-fPIC", "-pie"}}},
+		{"-split-sections", testprog.Options{Flags: []string{"-split-sections"}}},
+		{"stripped", testprog.Options{NoDebug: true, Strip: true, Flags: []string{"-split-sections"}}},
+	} {
+		t.Run(c.way, func(t *testing.T) {
+			log, _ := record(t, []string{"-e", "cpu-clock", "-F", "1999", "--max-overhead", "0"}, testprog.Build(t, "maps", c.opts), "20000", "30")
+			l := readLog(t, log)
+			l.wantWhole(t)
+			haskell, rooted := 0, 0
+			reasons := map[string]int{}
+			for _, s := range l.samples {
+				if !inHaskell(s) {
+					continue
+				}
+				haskell++
+				if s.Stop.Complete() {
+					rooted++
+				} else {
+					reasons[s.Stop.String()]++
+				}
+			}
+			if haskell < 300 {
+				t.Errorf("%d samples of Haskell code", haskell)
+			}
+			t.Logf("%d of %d stacks are complete; the others: %v", rooted, haskell, reasons)
+			wantShareAbove(t, "complete stacks", rooted, haskell, 0.999)
+		})
+	}
+}
