@@ -218,13 +218,16 @@ func (h *hotPane) explain(p *widget.Painter, in widget.Rect) int {
 	}
 	sum := h.c.Data.Hot.LeafSum
 	long := fmt.Sprintf("shares sum to %.0f%%: a sample counts for every cause; each counted once = 100%%", 100*sum)
+	middle := fmt.Sprintf("shares sum to %.0f%%: a sample counts for each cause", 100*sum)
 	short := fmt.Sprintf("shares sum to %.0f%%: causes overlap", 100*sum)
 	if sum <= 1.005 {
 		long = "shares sum to 100%: nothing overlaps"
-		short = long
+		middle, short = long, long
 	}
-	if p.Width(long) > in.Dx()-1 {
-		long = short
+	for _, shorter := range []string{middle, short} {
+		if p.Width(long) > in.Dx()-1 {
+			long = shorter
+		}
 	}
 	p.Text(in.Min.X+1, y+1, in.Max.X, long, t.Dim)
 	return 2
