@@ -89,8 +89,12 @@ func TestNothingSelected(t *testing.T) {
 	var b bytes.Buffer
 	for _, print := range []func() error{
 		func() error { return text.Hot(&b, s, profile.LevelBinding, text.Options{File: "x"}) },
-		func() error { return text.Timeline(&b, s, s.Timeline(profile.TimelineOptions{Buckets: 10}), text.Options{File: "x"}) },
-		func() error { return text.Stacks(&b, s, s.Tree(profile.TreeOptions{}), text.StackOptions{}, text.Options{File: "x"}) },
+		func() error {
+			return text.Timeline(&b, s, s.Timeline(profile.TimelineOptions{Buckets: 10}), text.Options{File: "x"})
+		},
+		func() error {
+			return text.Stacks(&b, s, s.Tree(profile.TreeOptions{}), text.StackOptions{}, text.Options{File: "x"})
+		},
 	} {
 		b.Reset()
 		if err := print(); err != nil || !strings.Contains(b.String(), "No sample of this event is in the selection.") {
