@@ -20,6 +20,7 @@ type centreRows struct {
 type stackRow struct {
 	parent, item int32
 	centreFigures
+	forcedFrom uint64 // of the samples in which it is the topmost that an update was crossed above
 }
 
 func (r *centreRows) centre(a *attribution, item int32) *centreFigures {
@@ -69,10 +70,31 @@ func (r *centreRows) take(a *attribution, w, n uint64) {
 			r.path = append(r.path[:depth], uint32(r.row(at, item)))
 			at = int(r.path[depth])
 		}
-		r.rows[at].inherit(w, r.forced[i])
 	}
 	r.path = r.path[:len(r.items)]
 	r.rows[at].own(w, n, r.forced[0])
+	// What is below inherits of all that is above: see inherit. An update was crossed
+	// above an item and all below it, or above none.
+	if i := slices.Index(r.forced, true); i >= 0 {
+		x := &r.rows[r.path[len(r.items)-1-i]]
+		x.forcedFrom = satAdd(x.forcedFrom, w)
+	}
+}
+
+// inherit gives each stack what those above it have. A stack comes before those.
+func (r *centreRows) inherit() {
+	for i := range r.rows {
+		x := &r.rows[i]
+		x.seen, x.Inherited, x.InheritedForced = true, x.Individual, x.forcedFrom
+	}
+	for i := len(r.rows) - 1; i >= 0; i-- {
+		x := &r.rows[i]
+		if x.parent >= 0 {
+			up := &r.rows[x.parent]
+			up.Inherited = satAdd(up.Inherited, x.Inherited)
+			up.InheritedForced = satAdd(up.InheritedForced, x.InheritedForced)
+		}
+	}
 }
 
 // row finds or makes the row of an item on a row's stack.
@@ -118,6 +140,7 @@ func (r *centreRows) finish(a *attribution) {
 		return cmp.Or(cmp.Compare(b.Inherited, a.Inherited), compareRows(&a, &b))
 	})
 	if r.stacks {
+		r.inherit()
 		out.Rows = r.byDepth(a)
 		return
 	}
