@@ -160,3 +160,30 @@ func TestHeapLayout(t *testing.T) {
 		}
 	}
 }
+
+// offsetof(Task, incall), of each release's rts/Task.h and rts/OSThreads.h on Linux with
+// glibc: id, node, condition variable (48 bytes; since 9.2 with a clock's id, 56), lock
+// (40), wakeup, cap.
+func TestTaskLayout(t *testing.T) {
+	for version, threaded := range map[string]uint16{
+		"8.10.7": 120, "9.0.2": 120, "9.2.8": 128, "9.4.8": 128, "9.6.6": 128, "9.8.4": 128, "9.10.3": 128, "9.12.2": 128,
+	} {
+		for _, profiled := range []bool{false, true} {
+			if l, assumed := HeapLayout(version, profiled, true); l.TaskIncall != threaded || assumed {
+				t.Errorf("GHC %s, threaded: incall at %d, assumed %v; want %d", version, l.TaskIncall, assumed, threaded)
+			}
+			if l, _ := HeapLayout(version, profiled, false); l.TaskIncall != 8 {
+				t.Errorf("GHC %s: incall at %d, want 8", version, l.TaskIncall)
+			}
+		}
+	}
+	// Every version's offsets lie in what is read of a thread.
+	for _, version := range []string{"8.10.7", "9.0.2", "9.2.8", "9.4.8", "9.6.6", "9.8.4", "9.10.3", "9.12.2", "9.14.1", ""} {
+		for _, profiled := range []bool{false, true} {
+			l, _ := HeapLayout(version, profiled, true)
+			if l.TsoRead < l.TsoId+8 || l.TsoRead < l.TsoLabel+8 || l.TsoRead < l.TsoStackobj+8 || l.TsoRead >= 128 {
+				t.Errorf("GHC %s: %d bytes of a thread are read, %+v", version, l.TsoRead, l)
+			}
+		}
+	}
+}
