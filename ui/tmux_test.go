@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ccagent/profile/logtest"
 	"ccagent/ui/internal/fixture"
 )
 
@@ -178,5 +179,39 @@ func TestNeverWithoutTerminal(t *testing.T) {
 	x.keys("TERM=dumb "+program+" "+log+" --top 5; echo status $?", "Enter")
 	if screen := x.awaitText("status 0"); strings.Contains(screen, "timeline") {
 		t.Errorf("TERM=dumb started the viewer:\n%s", screen)
+	}
+}
+
+// Two groups of logs on a terminal open the screen of comparisons; a log of a
+// run-time system that of the heap. Both leave the terminal as it was.
+func TestEndToEndDiffAndHeap(t *testing.T) {
+	x := newTerminal(t, 120, 40)
+	program, log := build(t)
+	dir := filepath.Dir(log)
+	var sides [2][]string
+	for i := range 4 {
+		for side, changed := range []bool{false, true} {
+			name := filepath.Join(dir, fmt.Sprintf("%d%v", i, changed))
+			if err := os.WriteFile(name, logtest.Run(uint64(100*side+i), changed).End(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			sides[side] = append(sides[side], name)
+		}
+	}
+	x.keys(program+" diff "+strings.Join(sides[0], ",")+" "+strings.Join(sides[1], ",")+"; echo status $?", "Enter")
+	x.awaitText("only significant")
+	x.awaitText("Work.heavy")
+	x.keys("2")
+	x.awaitText("causes of")
+	x.keys("6", "q")
+	x.awaitText("status 0")
+
+	x.keys("clear; "+program+" internal/fixture/testdata/bands-hT.eventlog; echo ended $?", "Enter")
+	x.awaitText("heap by closure type")
+	x.awaitText("gc pauses")
+	x.keys("q")
+	x.awaitText("ended 0")
+	if got := strings.TrimSpace(x.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag}")); got != "0 1" {
+		t.Errorf("alternate screen and cursor are %q", got)
 	}
 }

@@ -176,7 +176,6 @@ func newComparison(a, b []*Run, o Options) *comparison {
 	c := &comparison{o: o, na: len(a), n: len(a) + len(b)}
 	same := aliases(a, b)
 	index := make(map[string]int)
-	var keys []string
 	runs := slices.Concat(a, b)
 	for j, r := range runs {
 		c.whole += c.figure(r, r.Total)
@@ -190,7 +189,6 @@ func newComparison(a, b []*Run, o Options) *comparison {
 			if !ok {
 				at = len(c.rows)
 				index[key] = at
-				keys = append(keys, key)
 				c.rows = append(c.rows, Row{})
 				c.table = append(c.table, series{make([]float64, c.n), make([]float64, c.n)})
 			}
