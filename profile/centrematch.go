@@ -100,7 +100,9 @@ func (m *centreMatcher) add(pat CentrePattern) bool {
 		// Modules with a colon hold what GHC makes around main. Names with a space tell what GHC made: "insertWith (specialised)" in Main
 		// is a library's function.
 		own := m.p.ownPackages()
-		return m.bindings(pat, func(b *Binding) bool { return b.Name != "" && own[b.Package] && !strings.HasPrefix(b.Module, ":") && !strings.Contains(b.Name, " ") })
+		return m.bindings(pat, func(b *Binding) bool {
+			return b.Name != "" && own[b.Package] && !strings.HasPrefix(b.Module, ":") && !strings.Contains(b.Name, " ")
+		})
 	case PresetModules:
 		return m.modules(pat, func(*Binding) bool { return true })
 	case PresetPackages:

@@ -197,6 +197,10 @@ func (b *builder) add(rec *eventlog.Record) {
 		p.Capture.Args = append([]string(nil), ev.Args...)
 	case *eventlog.EventDef:
 		b.eventDef(ev)
+	case *eventlog.EventCount:
+		if i, ok := b.event(ev.Event); ok {
+			p.Events[i].Count = *ev
+		}
 	case *eventlog.Module:
 		b.module(ev)
 	case *eventlog.Mapping:

@@ -102,6 +102,29 @@ type Event struct {
 	Throttled uint64
 	// Stops counts the samples by stop reason.
 	Stops [32]uint64
+	// Count is what the event counted in all; zero where the log does not tell.
+	Count eventlog.EventCount
+}
+
+// Waits reports whether the event tells of time off the CPU, not on it.
+func (e *Event) Waits() bool { return e.Granted == "off-cpu" }
+
+// OnCounter is the part of the time in which the event was on a counter: less than 1
+// where events took turns. 1 if it is not known.
+func (e *Event) OnCounter() float64 {
+	if e.Count.EnabledNs == 0 || e.Count.RunningNs >= e.Count.EnabledNs {
+		return 1
+	}
+	return float64(e.Count.RunningNs) / float64(e.Count.EnabledNs)
+}
+
+// Achieved is how many samples were taken in a second of the program's CPU time, 0 if
+// that is not known.
+func (e *Event) Achieved() float64 {
+	if e.Count.EnabledNs == 0 {
+		return 0
+	}
+	return float64(e.Samples) * 1e9 / float64(e.Count.EnabledNs)
 }
 
 // Name is the event's name as the user gave it.

@@ -70,7 +70,7 @@ var errNoTime = errors.New("the log has no event other than allocation")
 // clock is the selection whose samples tell of time.
 func clock(ss []*profile.Selection) (*profile.Selection, error) {
 	for _, s := range ss {
-		if !s.CountsBytes() && s.Samples > 0 {
+		if !s.CountsBytes() && !s.EventDef().Waits() && s.Samples > 0 {
 			return s, nil
 		}
 	}

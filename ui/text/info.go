@@ -114,8 +114,31 @@ func (p *printer) events(pr *profile.Profile) {
 		if e.Fallback != "" {
 			p.line("  ", p.faint("  "+fit(e.Fallback, 0)))
 		}
+		p.line("  ", p.faint("  "+rateOf(e)))
 	}
 	p.line("")
+}
+
+// rateOf tells at what rate an event was to be sampled, and was.
+func rateOf(e *profile.Event) string {
+	var s string
+	switch {
+	case e.Waits():
+		return "each wait in a call from Haskell, with its time off the cpu"
+	case e.Requested == "alloc":
+		return "where memory is allocated, within the budget"
+	case e.RateMode == eventlog.RatePeriod:
+		s = fmt.Sprintf("every %s %s", Count(e.Rate), e.Unit)
+	default:
+		s = fmt.Sprintf("%s a second", Count(e.Rate))
+	}
+	if a := e.Achieved(); a > 0 {
+		s += fmt.Sprintf("; %.0f a second of cpu time were taken", a)
+	}
+	if on := e.OnCounter(); on < 0.9995 {
+		s += fmt.Sprintf("; on a counter %s of the time, by which weights are scaled", percent(on))
+	}
+	return s
 }
 
 func (p *printer) stacks(st stacksInfoJSON) {
@@ -317,6 +340,11 @@ type eventJSON struct {
 	Throttled uint64 `json:"throttled"`
 	Frequency uint64 `json:"frequency_hz"`
 	Period    uint64 `json:"period"`
+	// Achieved is samples a second of cpu time, OnCounter the part of the time in
+	// which the event was counted; 0 and 1 where the log does not tell.
+	Achieved  float64 `json:"achieved_hz"`
+	OnCounter float64 `json:"on_counter"`
+	Counted   uint64  `json:"counted"`
 }
 
 type stacksInfoJSON struct {
@@ -417,7 +445,8 @@ func infoOf(p *profile.Profile) infoJSON {
 	for i := range p.Events {
 		e := &p.Events[i]
 		ev := eventJSON{Name: e.Name(), Requested: e.Requested, Granted: e.Granted, Fallback: e.Fallback, Unit: e.Unit,
-			Samples: e.Samples, Weight: e.Weight, Lost: e.Lost, Throttled: e.Throttled}
+			Samples: e.Samples, Weight: e.Weight, Lost: e.Lost, Throttled: e.Throttled,
+			Achieved: e.Achieved(), OnCounter: e.OnCounter(), Counted: e.Count.Value}
 		if e.RateMode == eventlog.RateFrequency {
 			ev.Frequency = e.Rate
 		} else {
@@ -481,7 +510,7 @@ func agentOf(p *profile.Profile) agentJSON {
 	}
 	// An event in ns is a clock: its weight is the program's cpu time.
 	for i := range p.Events {
-		if e := &p.Events[i]; e.Unit == "ns" && e.Weight > 0 {
+		if e := &p.Events[i]; e.Unit == "ns" && !e.Waits() && e.Weight > 0 {
 			a.Overhead = fraction(c.BPFNs, e.Weight)
 			break
 		}
