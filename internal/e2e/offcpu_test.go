@@ -40,17 +40,14 @@ func TestOffCPU(t *testing.T) {
 				}
 			}
 			t.Logf("%s: %v of %.0f ns\n%s", m[0], inclusive, h.Total, r.stderr)
-			for i, want := range []struct {
-				element string
-				ns      float64 // asked for; each sleep may begin late, and then is shorter
-			}{{"Main.sleepSafely", 4 * ms * 1e6}, {"Main.sleepUnsafely", 2 * ms * 1e6}} {
-				measured, err := strconv.ParseFloat(m[1+i], 64)
+			for i, element := range []string{"Main.sleepSafely", "Main.sleepUnsafely"} {
+				// It does next to nothing but sleep.
+				took, err := strconv.ParseFloat(m[1+i], 64)
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := inclusive[want.element]
-				if got < 0.5*want.ns || got > measured*1e3 {
-					t.Errorf("%s was off the CPU for %.0f ns; it slept for %.0f, and took %.0f", want.element, got, want.ns, measured*1e3)
+				if got := inclusive[element]; got < 0.5*took*1e3 || got > took*1e3 {
+					t.Errorf("%s was off the CPU for %.0f ns, and took %.0f", element, got, took*1e3)
 				}
 			}
 		})

@@ -28,14 +28,16 @@ func Hot(w io.Writer, s *profile.Selection, level profile.Level, o Options) erro
 	if o.width() < 70 {
 		barWidth = 0
 	}
-	p.line(p.bold(" share   only   incl  " + padRight("", barWidth) + "  " + level.String()))
+	ratios := s.Ratios(level)
+	p.line(p.bold(" share   only   incl  " + padRight("", barWidth) + "  " + ratioHeads(ratios) + level.String()))
 	for i := range h.Rows[:n] {
-		p.hotRow(s, &h.Rows[i], barWidth)
+		p.hotRow(s, &h.Rows[i], barWidth, ratioCells(ratios, h.Rows[i].Element.ID))
 	}
 	if rest := len(h.Rows) - n; rest > 0 {
 		p.line(p.faint(fmt.Sprintf("%s more: --top 0 prints all", plural(uint64(rest), "row"))))
 	}
 	p.line("")
+	p.ratioNote(s.Profile, ratios)
 	if h.Sum > 1.0005 {
 		p.note("# alone, ~ shared with other elements: the shares sum to %.0f%% of the %s", h.Sum*100, plural(s.Samples, "sample"))
 	}
@@ -63,7 +65,7 @@ func machineShare(h *profile.Hot) float64 {
 	return 0
 }
 
-func (p *printer) hotRow(s *profile.Selection, r *profile.Row, barWidth int) {
+func (p *printer) hotRow(s *profile.Selection, r *profile.Row, barWidth int, ratios string) {
 	e := r.Element
 	left := p.heat(r.Share, Percent(r.Share)) + " " + p.faintZero(r.Only) + " " + p.faintZero(r.Inclusive) + "  "
 	used := 22
@@ -71,6 +73,8 @@ func (p *printer) hotRow(s *profile.Selection, r *profile.Row, barWidth int) {
 		left += bar(r.Only, r.Share, barWidth) + "  "
 		used += barWidth + 2
 	}
+	left += ratios
+	used += len(ratios)
 	name, where := e.Name, ""
 	switch {
 	case e.Kind == profile.KindCategory:
@@ -187,6 +191,8 @@ type hotRowJSON struct {
 	Package   string         `json:"package"`
 	Near      float64        `json:"near"`
 	Functions []functionJSON `json:"functions,omitempty"`
+	// Ratios relate the log's events, where it has instructions.
+	Ratios *ratiosJSON `json:"ratios,omitempty"`
 }
 
 type functionJSON struct {
@@ -203,12 +209,14 @@ func HotJSON(w io.Writer, s *profile.Selection, level profile.Level, o Options) 
 		Unresolved: sum.Unresolved, Level: level.String(), Rows: []hotRowJSON{},
 		AllSamples: sum.AllSamples, AllTotal: sum.AllTotal, ShareSum: h.Sum,
 	}
+	ratios := s.Ratios(level)
 	for i := range h.Rows[:o.top(len(h.Rows), len(h.Rows))] {
 		r := &h.Rows[i]
 		e := r.Element
 		row := hotRowJSON{
 			Element: e.Name, Kind: e.KindName(), File: e.File, Span: e.Span.String(), Module: e.Module, Package: e.Package,
 			Share: r.Share, Only: r.Only, Inclusive: r.Inclusive, Samples: r.Samples, Near: s.Fraction(r.NearWeight),
+			Ratios: ratiosOf(s.Profile, ratios, e.ID),
 		}
 		if e.Kind == profile.KindCategory {
 			for _, f := range s.CategoryFunctions(e.Name) {

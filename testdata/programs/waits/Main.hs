@@ -4,7 +4,8 @@
 -- of threads.
 --
 -- Must show: off the CPU, Main.sleepSafely has 4 × MILLISECONDS and
--- Main.sleepUnsafely 2 × MILLISECONDS, each from C that Haskell called; Main.delay,
+-- Main.sleepUnsafely 2 × MILLISECONDS (less where a signal of the RTS's ticker ends a
+-- sleep early), each from C that Haskell called; Main.delay,
 -- whose thread sleeps while its capability idles, has nothing. Over time: as many
 -- collections, with the same figures, and as many runs and stops of threads, as the
 -- RTS's own eventlog has; a thread that is called "worker λ".
@@ -26,12 +27,14 @@ import System.Environment (getArgs)
 foreign import capi safe "unistd.h usleep" usleepSafe :: CUInt -> IO CInt
 foreign import capi unsafe "unistd.h usleep" usleepUnsafe :: CUInt -> IO CInt
 
-sleepSafely :: Word32 -> IO ()
-sleepSafely ms = forM_ [1 .. 8 :: Int] $ \_ -> usleepSafe (CUInt (ms * 500))
+sleepSafely :: Int -> Word32 -> IO ()
+sleepSafely 0 _ = return ()
+sleepSafely n ms = usleepSafe (CUInt (ms * 500)) >> sleepSafely (n - 1) ms
 {-# NOINLINE sleepSafely #-}
 
-sleepUnsafely :: Word32 -> IO ()
-sleepUnsafely ms = forM_ [1 .. 4 :: Int] $ \_ -> usleepUnsafe (CUInt (ms * 500))
+sleepUnsafely :: Int -> Word32 -> IO ()
+sleepUnsafely 0 _ = return ()
+sleepUnsafely n ms = usleepUnsafe (CUInt (ms * 500)) >> sleepUnsafely (n - 1) ms
 {-# NOINLINE sleepUnsafely #-}
 
 delay :: Word32 -> IO ()
@@ -66,7 +69,7 @@ main = do
             r <- takeMVar answer
             work (total + r) (n + 1)
   total <- work 0 1
-  s <- timed (sleepSafely ms)
-  u <- timed (sleepUnsafely ms)
+  s <- timed (sleepSafely 8 ms)
+  u <- timed (sleepUnsafely 4 ms)
   d <- timed (delay ms)
   putStrLn ("safe " ++ show s ++ " unsafe " ++ show u ++ " delay " ++ show d ++ " sum " ++ show (total :: Int))
