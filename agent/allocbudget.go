@@ -20,6 +20,8 @@ const (
 	// hits are thinned to about that.
 	samplesPerSecond = 500
 	maxThin          = 64
+	// firstLargeThin is the distance at first, in blocks, of samples of large objects.
+	firstLargeThin = 64
 	windowDensity    = 10
 	blockBytes       = 4096
 	// minCycle is the least time from window to window, ns; a random part of

@@ -162,6 +162,8 @@ func (ps *processes) discover(pid uint32, comm, path string, fromStart bool) (*i
 func (ps *processes) newImage(pid uint32) *image {
 	ps.generation++
 	im := &image{pid: pid, generation: ps.generation}
+	// Until it is known how many large objects there are, not all are sampled.
+	im.layout.Thin[bpf.SiteLarge] = firstLargeThin
 	ps.images[pid] = im
 	return im
 }

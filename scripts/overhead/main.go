@@ -99,7 +99,7 @@ func compare(pairs int, flags []string, ccagent string, argv []string) error {
 		wall = append(wall, with.Wall.Seconds()/without.Wall.Seconds())
 		agent = append(agent, (spent-with.CPU).Seconds()/with.CPU.Seconds())
 	}
-	fmt.Printf("%s\tcpu %s\twall %s\tagent %.2f %%\n", filepath.Base(argv[0]), interval(cpu), interval(wall), 100*median(agent))
+	fmt.Printf("%s\tcpu %s\twall %s\tagent %.2f %%\n", strings.Join(append([]string{filepath.Base(argv[0])}, argv[1:]...), " "), interval(cpu), interval(wall), 100*median(agent))
 	return nil
 }
 
