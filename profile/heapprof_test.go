@@ -144,3 +144,60 @@ func TestRTSThreadsAndCollections(t *testing.T) {
 		t.Errorf("%+v", p.Ticky)
 	}
 }
+
+// What each kind of RTS log, by each GHC, is recorded for is in its Profile.
+func TestRTSLogsOfEveryKind(t *testing.T) {
+	type want func(p *Profile) bool
+	heap := func(by eventlog.HeapBreakdown) want {
+		return func(p *Profile) bool {
+			if len(p.HeapProfiles) != 1 || len(p.HeapProfiles[0].Censuses) < 2 {
+				return false
+			}
+			h := &p.HeapProfiles[0]
+			s := h.Series(0, 0, 10, 3)
+			return h.Breakdown == by && len(h.Bands) > 1 && s.Peak > 0 && len(s.Rows) > 0
+		}
+	}
+	threads := func(p *Profile) bool {
+		l := &p.RTSLog
+		return len(l.Threads) >= 5 && l.Finished > 0 && len(l.Runs) > 10 && l.Stats.Allocated > 0 && l.Stats.PeakLive > 0 && len(l.Collections) > 0
+	}
+	user := func(p *Profile) bool { return len(p.Markers) == 3 && p.RTSLog.Binary == 1 && p.RTSLog.PID > 0 }
+	kinds := map[string]want{
+		"l": threads, "all": threads, "lau": user, "hT": heap(eventlog.BreakdownClosureType), "nonmoving": threads,
+		"concurrent": func(p *Profile) bool { return len(p.RTSLog.Concurrent) > 5 && len(p.RTSLog.Collections) > 20 },
+		"prof":       heap(eventlog.BreakdownCostCentre), "hr": heap(eventlog.BreakdownRetainer), "hb": heap(eventlog.BreakdownBiography), "hm": heap(eventlog.BreakdownModule),
+	}
+	later := map[string]want{
+		"ipe": func(p *Profile) bool { t, ok := p.InfoTable(p.InfoTables[0].Info); return ok && t.Module == "Main" },
+		"hi": func(p *Profile) bool {
+			return heap(eventlog.BreakdownInfoTable)(p) && len(p.InfoTables) > 10
+		},
+		"ticky": func(p *Profile) bool {
+			n := uint64(0)
+			for i := range p.Ticky {
+				n += p.Ticky[i].Entries
+			}
+			return n > 0 && len(p.Ticky) >= 5 && !p.Ticky[0].Undefined
+		},
+	}
+	for _, version := range []string{"9.0.2", "9.6.6", "9.10.3"} {
+		all := []map[string]want{kinds}
+		if version != "9.0.2" {
+			all = append(all, later)
+		}
+		for _, some := range all {
+			for kind, holds := range some {
+				p, err := Open("../eventlog/testdata/rts/"+version+"-"+kind+".eventlog", nil)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				a := &p.Accounting
+				if a.Malformed+int(a.Unknown) > 0 || !a.Complete || p.RTS == "" || len(p.Markers) != 3 || !user(p) || !holds(p) {
+					t.Errorf("%s %s: %+v, %d threads, %d bands, %d info tables, %d markers", version, kind, *a, len(p.RTSLog.Threads), len(p.HeapProfiles), len(p.InfoTables), len(p.Markers))
+				}
+			}
+		}
+	}
+}
