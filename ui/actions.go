@@ -305,12 +305,11 @@ func (a *App) toggleBase() {
 // raw toggles raw names where a screen has them, and tells the selected one.
 func (a *App) raw(s view.Screen) {
 	a.c.Raw = !a.c.Raw
-	switch sub := s.Subject(); {
-	case sub.Symbol != "":
-		a.say("symbol: "+sub.Symbol, false)
-	case a.screen != 2:
-		a.say("the call tree (3) has a symbol for every function", false)
+	text := "the linker's symbols are shown where there are any"
+	if sub := s.Subject(); sub.Symbol != "" {
+		text = "symbol: " + sub.Symbol
 	}
+	a.say(text, false)
 }
 
 func (a *App) find(by int) {

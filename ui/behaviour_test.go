@@ -306,6 +306,17 @@ func TestEditNeedsTheFile(t *testing.T) {
 	}
 }
 
+func TestRawSymbol(t *testing.T) {
+	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
+	s.keys("/", "'pairwise", "enter", "R")
+	s.has("symbol: Physics_pairwise_info")
+	s.line("|>", "Physics_pairwise_info:15")
+	s.keys("3")
+	s.has("Physics_step_info")
+	s.keys("R")
+	s.hasNot("Physics_step_info  src")
+}
+
 func TestMetricBaseAndSort(t *testing.T) {
 	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
 	s.keys("t")

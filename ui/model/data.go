@@ -73,6 +73,7 @@ type Row struct {
 	Key                    Key
 	Name                   string // below its parent
 	Full                   string // as scripts see it
+	Symbol                 string // the linker's; empty if it is no procedure's
 	Package                string
 	File                   profile.FileID
 	Path                   string

@@ -177,6 +177,7 @@ func hot(sel *profile.Selection) *Hot {
 		out.Rows = append(out.Rows, Row{
 			Key: Key{el.Level, el.ID}, Name: el.Name, Full: el.Name, Package: el.Package, File: el.FileID, Path: el.File,
 			Line: int(el.Span.Line), Parent: parent, Share: r.Share, Only: r.Only, Inclusive: r.Inclusive,
+			Symbol:  sel.Profile.Binding(el.Binding).Symbol,
 			Samples: r.Samples, Category: el.Kind == profile.KindCategory, Module: el.Module, Collapsed: el.Kind == profile.KindCollapsed,
 		})
 		return &out.Rows[len(out.Rows)-1]

@@ -156,7 +156,7 @@ func (h *hotPane) subject() Subject {
 	if r == nil {
 		return Subject{Key: model.NoKey}
 	}
-	s := Subject{Name: r.Full, Key: r.Key, Path: r.Path, Line: r.Line, Module: r.Module, Package: r.Package}
+	s := Subject{Name: r.Full, Key: r.Key, Path: r.Path, Line: r.Line, Module: r.Module, Package: r.Package, Symbol: r.Symbol}
 	switch {
 	case r.Collapsed && r.Module == "":
 		s.Level = profile.LevelPackage

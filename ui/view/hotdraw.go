@@ -185,6 +185,9 @@ func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model
 		line = ""
 	}
 	name := r.Name
+	if h.c.Raw && r.Symbol != "" {
+		name = r.Symbol
+	}
 	if r.Parent < 0 && r.Path != "" {
 		name = tail(p, name, limit-x)
 	}
