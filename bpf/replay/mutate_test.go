@@ -97,7 +97,7 @@ func (m *mutator) damage(word uint64, how byte) uint64 {
 // maxIterations is above what all loops of a walk can do together: the frames of
 // C and of leaf and root part, folded ones included, chunks hopped, words searched,
 // regions and rows searched for every C frame.
-const maxIterations = 3*bpf.MaxFrames + 2*4096 + 64*(64+32)
+const maxIterations = 3*bpf.MaxFrames + 2*2048 + 64*(64+32)
 
 // check holds a record against what every record must be, whatever was walked.
 func check(t *testing.T, r *Record, budget int) {

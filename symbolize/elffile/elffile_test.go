@@ -243,6 +243,8 @@ func FuzzOpen(f *testing.F) {
 			}
 		}
 		_, _ = e.Symbols(limit)
+		_, _ = e.Relocations(8, limit)
+		_ = e.EachImport(6, limit, func(uint64, string) {})
 		e.Dynamic()
 		e.BuildID()
 		e.DebugLink()
