@@ -291,6 +291,11 @@ func (e *Core) layout(c *codec) {
 		c.v32(&n.EndCol)
 	}
 	c.done()
+	list(c, &e.Also, 1)
+	for i := range e.Also {
+		c.v32(&e.Also[i])
+	}
+	c.done()
 }
 
 func (*CoreText) EventID() uint16 { return IDCoreText }

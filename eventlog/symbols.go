@@ -157,6 +157,9 @@ type Core struct {
 	// Notes are the source notes in the text that the log has spans of, in the
 	// order of the text.
 	Notes []CoreNote
+	// Also are procedures that GHC lifted out of the binding after it wrote the
+	// text: local functions in it.
+	Also []uint32
 }
 
 // CoreNote is a source note in Core: the stretch of the text, after the note

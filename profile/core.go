@@ -3,6 +3,7 @@ package profile
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"ccagent/eventlog"
 )
@@ -19,7 +20,8 @@ type Core struct {
 	Dump    string    // the dump file
 	Line    uint32    // where Text begins in it, from 1
 	Text    []byte
-	Problem string // why it is cut, or may not be what was compiled
+	Problem string      // why it is cut, or may not be what was compiled
+	also    []BindingID // lifted out of it
 	notes   [2]uint32
 	size    uint64 // promised
 }
@@ -55,6 +57,9 @@ func (b *builder) core(ev *eventlog.Core) {
 		s.coreNotes = append(s.coreNotes, CoreNote{SpanID(n.Span), Extent{n.Line, n.Col, n.EndLine, n.EndCol}})
 	}
 	c.notes[1] = uint32(len(s.coreNotes))
+	for _, b := range ev.Also {
+		c.also = append(c.also, BindingID(b))
+	}
 	s.cores = append(s.cores, c)
 }
 
@@ -76,6 +81,9 @@ func (b *builder) resolveCores() {
 		c := &s.cores[i]
 		c.Binding = resolve(&b.bindings, c.Binding, &u.Bindings)
 		c.File = resolve(&b.files, c.File, &u.Files)
+		for j := range c.also {
+			c.also[j] = resolve(&b.bindings, c.also[j], &u.Bindings)
+		}
 		if uint64(len(c.Text)) < c.size && c.Problem == "" {
 			c.Problem = "the log holds only a part of this text"
 		}
@@ -103,10 +111,14 @@ func (p *Profile) buildCoreSpots() *coreSpots {
 	s := &p.symbols
 	byBinding := make(map[BindingID]CoreID, len(s.cores))
 	for i := len(s.cores) - 1; i > 0; i-- {
-		if b := s.cores[i].Binding; b != 0 {
+		for _, b := range s.cores[i].also {
 			byBinding[b] = CoreID(i)
 		}
 	}
+	for i := len(s.cores) - 1; i > 0; i-- {
+		byBinding[s.cores[i].Binding] = CoreID(i)
+	}
+	delete(byBinding, 0)
 	spots := &coreSpots{make([]CoreID, len(p.places)), make([][]int32, len(p.places))}
 	if len(byBinding) == 0 {
 		return spots
@@ -337,6 +349,11 @@ func (p *Profile) coreBinding(id CoreID, e *Element) *CoreBinding {
 	// Lines in force are found in one pass, since notes are in the text's order.
 	var open []int
 	next := 0
+	group := b.groups()
+	of := make([]bool, len(b.Notes)) // by group: whether one of its notes is the element's
+	for i, n := range b.Notes {
+		of[group[i]] = of[group[i]] || p.spanOf(n.Span, e)
+	}
 	for i := range b.Lines {
 		n := b.Lines[i].Number
 		for len(open) > 0 && b.Notes[open[len(open)-1]].At.EndLine < n {
@@ -360,9 +377,52 @@ func (p *Profile) coreBinding(id CoreID, e *Element) *CoreBinding {
 		} else if len(inner) > 0 {
 			inner = inner[len(inner)-1:]
 		}
-		l.Of = slices.ContainsFunc(inner, func(j int) bool { return p.spanOf(b.Notes[j].Span, e) })
+		l.Of = slices.ContainsFunc(inner, func(j int) bool { return of[group[j]] })
 	}
 	return b
+}
+
+// groups gives for each note the first of those that scope over the same
+// expression: "src<…> src<…> e".
+func (b *CoreBinding) groups() []int {
+	out := make([]int, len(b.Notes))
+	for i := range b.Notes {
+		out[i] = i
+		if i == 0 {
+			continue
+		}
+		x, y := b.Notes[i-1].At, b.Notes[i].At
+		if x.EndLine == y.EndLine && x.EndCol == y.EndCol && b.onlyNotes(x, y) {
+			out[i] = out[i-1]
+		}
+	}
+	return out
+}
+
+// maxNoteLines bounds the lines that a row of notes takes.
+const maxNoteLines = 32
+
+// onlyNotes reports whether nothing but notes stands between the beginnings of
+// two stretches.
+func (b *CoreBinding) onlyNotes(x, y Extent) bool {
+	if x.Line == 0 || y.Line < x.Line || y.Line-x.Line > maxNoteLines || int(y.Line) > len(b.Lines) {
+		return false
+	}
+	for n := x.Line; n <= y.Line; n++ {
+		text := []rune(b.Lines[n-1].Text)
+		if n == y.Line {
+			text = text[:min(len(text), int(max(y.Col, 1))-1)]
+		}
+		if n == x.Line {
+			text = text[min(len(text), int(max(x.Col, 1))-1):]
+		}
+		for _, word := range strings.Fields(string(text)) {
+			if !strings.HasPrefix(word, "src<") || !strings.HasSuffix(word, ">") {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // coreOf reports whether a Core was made from an element.

@@ -121,6 +121,7 @@ func (r *run) dumpsIn(dirs []string) []Dump {
 type foundCore struct {
 	coredump.Binding
 	binding uint32 // in the log
+	also    []uint32
 	notes   []coredump.Note
 	spans   []ipe.Span // of the notes; zero for those of other files
 }
@@ -161,6 +162,9 @@ func (m *moduleRun) readDump(d *Dump, u uint32, procs []dwarfindex.ProcID) ([]fo
 		}
 	}
 	found = append(found, m.coreByPlace(procs, taken, rest)...)
+	if found, err = m.liftedCore(all, found, u, pkg, module, procs); err != nil {
+		return nil, err
+	}
 	// A dump of another build has names in common, but not its notes' places.
 	own, known := 0, 0
 	for i := range found {
@@ -221,6 +225,131 @@ func (m *moduleRun) coreByPlace(procs []dwarfindex.ProcID, taken map[uint32]bool
 	return out
 }
 
+// liftedCore finds the Core of procedures that were local to a binding when it
+// was written, and that GHC lifted out of it later, so that their name and
+// parents tell nothing: it is where all notes of their code are. found gains the
+// bindings that hold such code.
+func (m *moduleRun) liftedCore(all []coredump.Binding, found []foundCore, u uint32, pkg, module string, procs []dwarfindex.ProcID) ([]foundCore, error) {
+	at := map[uint32]int{} // position in found by binding
+	for i := range found {
+		at[found[i].binding] = i
+	}
+	blocks := map[dwarfindex.ProcID][]dwarfindex.BlockID{}
+	for b := range m.blocks {
+		p := m.x.Block(b).Proc
+		blocks[p] = append(blocks[p], b)
+	}
+	var spans []map[uint32]bool // of each binding of the dump, once asked for
+	var linkages map[string]dwarfindex.ProcID
+	for _, id := range procs {
+		want := map[uint32]bool{}
+		covered := false
+		for _, b := range blocks[id] {
+			for _, p := range append(m.x.Enclosing(nil, b), id) {
+				_, ok := at[m.procs[p]]
+				covered = covered || ok
+			}
+			for _, c := range m.x.Causes(nil, b) {
+				want[c.Span] = true
+			}
+		}
+		if covered || len(want) == 0 {
+			continue
+		}
+		if spans == nil {
+			spans = m.spansOfCore(all)
+			linkages = map[string]dwarfindex.ProcID{}
+			for i := 1; i <= m.x.Procs(); i++ {
+				if p := m.x.Proc(dwarfindex.ProcID(i)); p.Unit == u {
+					linkages[p.Linkage] = p.ID
+				}
+			}
+		}
+		i := holder(all, spans, want, localName(m.x.Proc(id).Linkage))
+		if i < 0 {
+			continue
+		}
+		owner := linkages[linkage(pkg, module, strings.TrimPrefix(all[i].Name, module+"."))+"_info"]
+		if owner == 0 {
+			owner = linkages[all[i].Unique()+"_info"]
+		}
+		if owner == 0 { // it has no code of its own left
+			owner = id
+		}
+		binding, err := m.proc(owner)
+		if err != nil {
+			return nil, err
+		}
+		k, ok := at[binding]
+		if !ok {
+			k = len(found)
+			at[binding] = k
+			found = append(found, foundCore{Binding: all[i], binding: binding})
+		}
+		if found[k].Line == all[i].Line && m.procs[id] != binding && len(found[k].also) < maxCoreNotes {
+			found[k].also = append(found[k].also, m.procs[id])
+		}
+	}
+	return found, nil
+}
+
+// spansOfCore gives the index's spans in each binding of a dump.
+func (m *moduleRun) spansOfCore(all []coredump.Binding) []map[uint32]bool {
+	out := make([]map[uint32]bool, len(all))
+	for i := range all {
+		out[i] = map[uint32]bool{}
+		for _, n := range coredump.Notes(all[i].Text, maxCoreNotes) {
+			file, span := ipe.ParseLocation(n.Location)
+			if index, ok := m.fileIndex[dwarfindex.CleanPath(file)]; ok {
+				if id := m.spanIndex()[spanPlace{index, span}]; id != 0 {
+					out[i][id] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// holder gives the binding with all the notes that are wanted: the only one, or
+// of several the only one that defines the name; −1 if there is none.
+func holder(all []coredump.Binding, spans []map[uint32]bool, want map[uint32]bool, name string) int {
+	only, named, several, severalNamed := -1, -1, false, false
+	for i := range all {
+		has := true
+		for s := range want {
+			has = has && spans[i][s]
+		}
+		if !has {
+			continue
+		}
+		several, only = only >= 0, i
+		if name != "" && strings.Contains(all[i].Text, " "+name+"_") {
+			severalNamed, named = named >= 0, i
+		}
+	}
+	switch {
+	case named >= 0 && !severalNamed:
+		return named
+	case only >= 0 && !several:
+		return only
+	}
+	return -1
+}
+
+// localName is the name that a lifted function had: "$wfrom" of the linkage name
+// for "$l$wfrom".
+func localName(symbol string) string {
+	n, ok := hsname.Parse(symbol)
+	if !ok || n.Internal {
+		return ""
+	}
+	name, ok := strings.CutPrefix(n.Name, "$l")
+	if !ok {
+		return ""
+	}
+	return strings.TrimRight(name, "0123456789")
+}
+
 // hasSpan reports whether the program has a note at a place.
 func (m *moduleRun) hasSpan(file uint32, s ipe.Span) bool {
 	_, ok := m.spanIndex()[spanPlace{file, s}]
@@ -256,7 +385,7 @@ func (m *moduleRun) emitCore(d *Dump, source string, found []foundCore, newer bo
 	}
 	for i := range found {
 		f := &found[i]
-		ev := eventlog.Core{Binding: f.binding, File: file, Name: clean(f.Name), Dump: clean(d.Path), Line: uint32(f.Line)}
+		ev := eventlog.Core{Binding: f.binding, File: file, Name: clean(f.Name), Dump: clean(d.Path), Line: uint32(f.Line), Also: f.also}
 		text := f.Text
 		switch {
 		case m.r.coreBytes+min(len(text), maxCoreText) > maxCoreTotal:

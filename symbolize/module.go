@@ -117,7 +117,10 @@ func (m *moduleRun) open(ctx context.Context, info *eventlog.ModuleSymbols) (pro
 		return append(problems, "debug information left out: reading it went over the budget (--symbolize-memory, --symbolize-time)")
 	case info.HasDWARF:
 		x, err := m.buildIndex(ctx, dwarfFrom, memory/2)
-		if err != nil {
+		switch {
+		case errors.Is(err, dwarfindex.ErrMemory):
+			problems = append(problems, fmt.Sprintf("debug information: %v (--symbolize-memory); what it did not hold goes by symbols", err))
+		case err != nil:
 			problems = append(problems, fmt.Sprintf("debug information: %v", err))
 		}
 		m.x = x

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -123,5 +125,56 @@ func wantConsistent(t *testing.T, h *hotJSON) {
 	}
 	if sum < 1-1e-9 || math.IsNaN(sum) {
 		t.Errorf("the shares at level %s sum to %.4f: something is not attributed", h.Level, sum)
+	}
+}
+
+// Where the build left its Core dumps, the log holds the Core of what ran: the
+// fused loop, with its samples on the lines that the notes tell, and nothing
+// twice.
+func TestCoreBesideSource(t *testing.T) {
+	testprog.NeedRoot(t)
+	dir := t.TempDir()
+	inputs := testprog.CopySource(t, "fusion", dir)
+	testprog.Compile(t, "", dir, append([]string{"-v0", "-O2", "-g3", "-ddump-simpl", "-ddump-to-file", "-dsuppress-all", "-dno-suppress-ticks",
+		"-outputdir", "dist-newstyle/build", "-o", "fusion"}, inputs...)...)
+	log, _ := record(t, nil, filepath.Join(dir, "fusion"), "1000", "100000")
+	if err := os.RemoveAll(dir); err != nil { // what follows is the log's own
+		t.Fatal(err)
+	}
+	var core struct {
+		Problem  string
+		Bindings []struct {
+			Binding, Binder string
+			Share, With     float64
+			Lines           []struct {
+				Text    string
+				Samples int
+				Share   float64
+				Of      bool
+			}
+		}
+	}
+	view(t, &core, "source", "--core", log, "Stream.upTo")
+	if len(core.Bindings) == 0 {
+		t.Fatalf("no Core: %s", core.Problem)
+	}
+	loop := core.Bindings[0]
+	share := hotOf(t, log).element(t, "Main.sumOfSquares").Share
+	if !strings.Contains(loop.Binder, "sumOfSquares") || math.Abs(loop.With-share) > 0.05 {
+		t.Errorf("the Core with most of upTo is %s, with %.3f; sumOfSquares has %.3f", loop.Binder, loop.With, share)
+	}
+	sum, marked := 0.0, 0.0
+	for _, l := range loop.Lines {
+		if l.Samples > 0 && strings.TrimSpace(l.Text) == "" {
+			t.Error("an empty line has samples")
+		}
+		sum += l.Share
+		if l.Of {
+			marked += l.Share
+		}
+	}
+	// Lines of copied expressions each count their samples, so the sum may be more.
+	if sum < loop.Share-1e-9 || marked < 0.5*loop.Share {
+		t.Errorf("of %.3f the lines have %.3f, those made from upTo %.3f", loop.Share, sum, marked)
 	}
 }

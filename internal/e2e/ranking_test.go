@@ -37,7 +37,7 @@ func TestRankingAgreesWithInstructionCounts(t *testing.T) {
 			log, _ := record(t, nil, exe, p.long...)
 			h := hotOf(t, log)
 			got := map[string]float64{}
-			haskell, n := haskellShare(t, log)
+			haskell, n := haskellShare(t, h)
 			for _, r := range h.Rows {
 				if r.Kind != "category" {
 					got[r.Element] = r.Share / haskell
@@ -77,29 +77,21 @@ func compareRanking(t *testing.T, want, got map[string]float64, factor float64, 
 	}
 }
 
-// haskellShare is the part of the samples whose leaf is in Haskell code, and their
-// number.
-func haskellShare(t *testing.T, log string) (float64, int) {
+// haskellShare is the part of the samples that are no category's, such as the
+// collector's or the kernel's, and their number.
+func haskellShare(t *testing.T, h *hotJSON) (float64, int) {
 	t.Helper()
-	l := readLog(t, log)
-	n, all := 0, 0
-	for _, s := range l.samples {
-		if s.Event != 0 {
-			continue
-		}
-		all++
-		if s.Flags&eventlog.SampleInKernel != 0 {
-			continue
-		}
-		frames := l.frames(s)
-		if len(frames) > 0 && frames[0].Kind == eventlog.FramePC && l.locations[place{frames[0].Module, frames[0].Addr}].Category == eventlog.CategoryHaskell {
-			n++
+	share, n := 1.0, h.Samples
+	for _, r := range h.Rows {
+		if r.Kind == "category" {
+			share -= r.Share
+			n -= r.Samples
 		}
 	}
-	if n == 0 {
+	if n <= 0 {
 		t.Fatal("no samples in Haskell code")
 	}
-	return float64(n) / float64(all), n
+	return share, n
 }
 
 // sharesByInstructions attributes instructions as hot attributes samples: to

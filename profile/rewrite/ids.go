@@ -174,6 +174,9 @@ func (m *mapping) definition(ev eventlog.Event) (is, write bool) {
 		for i := range ev.Notes {
 			ev.Notes[i].Span = m.spans.optional(ev.Notes[i].Span)
 		}
+		for i := range ev.Also {
+			ev.Also[i] = m.bindings.optional(ev.Also[i])
+		}
 		old := ev.ID
 		ev.ID, write = m.cores.define(old, coreKey{ev.Binding, ev.Name, ev.TextSize})
 		m.dumps[old] = write

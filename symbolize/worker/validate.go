@@ -148,6 +148,11 @@ func (v *validator) check(e eventlog.Event) error {
 				return bad("core %d with span %d", e.ID, n.Span)
 			}
 		}
+		for _, b := range e.Also {
+			if b == 0 || b > v.ids.Binding {
+				return bad("core %d of binding %d", e.ID, b)
+			}
+		}
 		v.ids.Core, v.file, v.core, v.text, v.at = e.ID, 0, e.ID, e.TextSize, 0
 	case *eventlog.CoreText:
 		if e.Core != v.core || v.core == 0 || e.Offset != v.at || uint64(len(e.Text)) > v.text || len(e.Text) == 0 {

@@ -181,7 +181,8 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 // describe says in a line why a child failed.
 func describe(err error, stderr []byte) error {
 	text := string(stderr)
-	if strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory") {
+	if strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory") ||
+		strings.Contains(text, "pthread_create failed") {
 		return errors.New("memory budget spent (--symbolize-memory)")
 	}
 	if line, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); line != "" {
