@@ -1,6 +1,7 @@
 // Command ccview shows what ccagent recorded.
 //
 //	ccview FILE                       the terminal viewer; hot as text where stdout is no terminal
+//	ccview --follow FILE              the same of a log that is being written
 //	ccview hot FILE                   elements by share
 //	ccview source FILE PATH|BINDING   source with its costs
 //	ccview stacks FILE                call tree
