@@ -335,10 +335,12 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(log)))
 	var p *Profile
+	begin := cpuTime()
 	for b.Loop() {
 		p, _ = Load(bytes.NewReader(log))
 	}
 	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds()/1e6, "Msamples/s")
+	b.ReportMetric(float64(b.N)*n/(cpuTime()-begin).Seconds()/1e6, "Msamples/cpu-s")
 	var m runtime.MemStats
 	before := func() uint64 { runtime.GC(); runtime.ReadMemStats(&m); return m.HeapAlloc }
 	with := before()
