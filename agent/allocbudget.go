@@ -22,8 +22,8 @@ const (
 	maxThin          = 64
 	// firstLargeThin is the distance at first, in blocks, of samples of large objects.
 	firstLargeThin = 64
-	windowDensity    = 10
-	blockBytes       = 4096
+	windowDensity  = 10
+	blockBytes     = 4096
 	// minCycle is the least time from window to window, ns; a random part of
 	// as much again is added, so that windows fall into step with nothing.
 	minCycle = 150e6

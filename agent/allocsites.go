@@ -168,7 +168,7 @@ func findLargeSite(allocate []instruction) uint64 {
 		}
 		return len(allocate)
 	}
-	branched := false
+	branched, branch := false, 0
 	for i := 0; i < len(allocate); i++ {
 		in := &allocate[i]
 		if clobbersArguments(&in.Inst) {
@@ -180,12 +180,15 @@ func findLargeSite(allocate []instruction) uint64 {
 			if in.Op == x86asm.JMP || in.Op == x86asm.RET {
 				return 0
 			}
+		case branched && i <= branch:
+			return 0 // before the branch, where small objects come along too
 		case branched:
 			return in.addr
 		case i > 0 && comparesWords(&allocate[i-1].Inst) && (in.Op == x86asm.JA || in.Op == x86asm.JAE):
-			branched, i = true, at(to)-1
+			branched, branch = true, i
+			i = at(to) - 1
 		case i > 0 && comparesWords(&allocate[i-1].Inst) && (in.Op == x86asm.JBE || in.Op == x86asm.JB):
-			branched = true
+			branched, branch = true, i
 		default:
 			return 0 // a branch or call before it is known how large the object is
 		}

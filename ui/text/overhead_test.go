@@ -1,0 +1,38 @@
+package text
+
+import (
+	"math"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+)
+
+// Parts are weighted by their intervals, costs by the target's time.
+func TestOverheadOf(t *testing.T) {
+	p := &profile.Profile{Overheads: []profile.Overhead{
+		{Time: 1e9, Overhead: eventlog.Overhead{IntervalNs: 1e9, TargetNs: 8e8, EventNs: 4e6, AllocNs: 4e6, Asked: 10000, EventsTaken: 1e6, Nursery: 1e6, ProbeHits: 10}},
+		{Time: 4e9, Overhead: eventlog.Overhead{IntervalNs: 3e9, TargetNs: 12e8, EventNs: 2e6, Asked: 10000, EventsTaken: 200000, Nursery: 0, ProbeHits: 5, ProbeNs: 900}},
+	}}
+	o := overheadOf(p)
+	near := func(name string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	near("asked", o.Asked, 0.01)
+	near("events", o.Events, 0.003)
+	near("alloc", o.Alloc, 0.002)
+	near("measured", o.Measured, 0.005)
+	near("mean taken", o.EventsTaken.Mean, 0.4)
+	near("least taken", o.EventsTaken.Min, 0.2)
+	near("last taken", o.EventsTaken.Last, 0.2)
+	near("nursery", o.Nursery.Mean, 0.25)
+	if o.ProbeHits != 15 || o.ProbeNs != 900 {
+		t.Errorf("%d hits of %d ns", o.ProbeHits, o.ProbeNs)
+	}
+	if overheadOf(&profile.Profile{}) != nil {
+		t.Error("a log without overheads tells some")
+	}
+}
