@@ -135,6 +135,20 @@ func (f field) put(config *[3]uint64, value uint64) error {
 	return nil
 }
 
+// PMUEvents lists the events that this machine's PMUs name, but for those of the
+// kernel's own software: as PMU/event/.
+func PMUEvents() []Event {
+	var found []Event
+	for _, p := range here.pmus() {
+		for _, name := range p.events {
+			if e, err := here.event(p.Name, name); err == nil {
+				found = append(found, e)
+			}
+		}
+	}
+	return found
+}
+
 // maxTerms bounds the terms of an event, those of named events included.
 const maxTerms = 64
 

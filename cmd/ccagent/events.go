@@ -25,7 +25,7 @@ type eventRow struct {
 
 func listEvents() []eventRow {
 	var rows []eventRow
-	for _, e := range perf.Events() {
+	for _, e := range append(perf.Events(), perf.PMUEvents()...) {
 		row := eventRow{Name: e.Name, Aliases: e.Aliases, Kind: e.Kind, Unit: e.Unit, Available: true}
 		if err := perf.Probe(e); err != nil {
 			row.Available = false
@@ -37,7 +37,14 @@ func listEvents() []eventRow {
 		}
 		rows = append(rows, row)
 	}
-	return append(rows, eventRow{Name: agent.AllocEvent, Kind: "program", Unit: "bytes", Available: true})
+	for _, e := range agent.ProgramEvents() {
+		row := eventRow{Name: e.Name, Kind: "program", Unit: e.Unit, Available: e.Err == nil}
+		if e.Err != nil {
+			row.Reason = e.Err.Error()
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 func eventsCommand() *cobra.Command {
@@ -89,6 +96,9 @@ func printEvents(cmd *cobra.Command, rows []eventRow) error {
 		missing[why] = append(missing[why], r.Name)
 	}
 	fmt.Fprintf(out, "rXXXX\traw\tevents\tan event code of this CPU, in hexadecimal\n")
+	fmt.Fprintf(out, "PMU/term=value,…/\tpmu\tevents\tan event of one PMU, such as cpu_core/event=0x3c,umask=0/\n")
+	fmt.Fprintf(out, "\nEVENT:u, :k\t\t\tin user space only, in the kernel only\n")
+	fmt.Fprintf(out, "EVENT:p, :pp, :ppp, :P\t\t\tat precise addresses, as far as the CPU can\n")
 	if err := out.Flush(); err != nil {
 		return err
 	}
