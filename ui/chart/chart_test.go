@@ -30,7 +30,7 @@ func TestBands(t *testing.T) {
 	got := draw(s, 4, 80)
 	want := "" +
 		"  .  |\n" +
-		" B.  |\n" + // 40 to 60: of the second half B, half of the third nothing
+		" B. A|\n" + // 40 to 60: half filled is filled, by what has most of it
 		" AB A|\n" +
 		" AAAA|\n" // what is not nothing shows
 	if got != want {
