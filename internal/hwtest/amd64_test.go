@@ -19,8 +19,8 @@ func TestKernels(t *testing.T) {
 			files["/bin/deep"] = read(t, testprog.Build(t, "deep", static))
 			done := boot(t, hwtest.Machine{Arch: "amd64", Kernel: image}, files, []hwtest.Job{
 				doctor, verify,
-				record("rev", []string{"-F", "499"}, "/bin/rev", "220", "80"),
-				record("deep", []string{"-F", "499"}, "/bin/deep", "recursion", "50000", "60"),
+				record("rev", []string{"-e", "cycles,alloc", "-F", "499"}, "/bin/rev", "220", "80"),
+				record("deep", []string{"-e", "cycles", "-F", "499"}, "/bin/deep", "recursion", "50000", "60"),
 			})
 			logVerifier(t, done["verifier"])
 			wantLine(t, done["doctor"].Stdout, "ok", "the kernel takes the stack walker")
