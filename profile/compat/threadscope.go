@@ -22,10 +22,6 @@ const gap = 3
 // message in the log says so. A log that has threads' runs as they were needs, and
 // gets, nothing.
 func threadScope(ss []*profile.Selection) (Write, error) {
-	if len(ss) > 0 && len(ss[0].Profile.RTSLog.Runs) > 0 {
-		// The log has the activity itself, from probes or from the RTS.
-		return func(*eventlog.Writer) error { return nil }, nil
-	}
 	s, err := clock(ss)
 	if err != nil {
 		return nil, err
