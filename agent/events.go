@@ -123,6 +123,10 @@ func (g *grantedEvent) fit() (told string) {
 	return told
 }
 
+// safeRate is how many samples a second and CPU a period may lead to: at more, a
+// program that is sampled does little else.
+const safeRate = 10_000
+
 // fitRate lowers a rate that would flood the machine, or that the kernel refuses, to
 // one that is safe, and tells so.
 func fitRate(e perf.Event, r perf.Rate) (_ perf.Rate, told string) {
@@ -134,10 +138,11 @@ func fitRate(e perf.Event, r perf.Rate) (_ perf.Rate, told string) {
 		return perf.Rate{Frequency: uint64(limit)}, fmt.Sprintf(
 			"%s is sampled at %d Hz, the kernel's limit, not at %d; raise kernel.perf_event_max_sample_rate for more", e, limit, r.Frequency)
 	}
-	if least := e.PerSecond() / uint64(limit); r.Period != 0 && r.Period < least {
+	most := min(uint64(limit), safeRate)
+	if least := e.PerSecond() / most; r.Period != 0 && r.Period < least {
 		return perf.Rate{Period: least}, fmt.Sprintf(
-			"%s is sampled every %d %s, not every %d, which could be more than %d samples a second (kernel.perf_event_max_sample_rate)",
-			e, least, e.Unit, r.Period, limit)
+			"%s is sampled every %d %s, not every %d, which could be more than %d samples a second",
+			e, least, e.Unit, r.Period, most)
 	}
 	return r, ""
 }

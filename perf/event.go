@@ -64,7 +64,7 @@ func (e Event) PerSecond() uint64 {
 	case e.Unit == "cycles" || e.Unit == "instructions" || e.Unit == "branches":
 		return 4e9
 	case e.Kind == "cache" || e.Kind == "hardware":
-		return 5e7 // misses
+		return 1e7 // misses
 	}
 	return 0 // faults and switches are rare, other codes not known
 }
