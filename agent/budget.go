@@ -7,10 +7,12 @@ import (
 )
 
 // What measuring may take of the target's CPU time is divided between samples of
-// events and of allocation, so that neither starves the other.
+// events and of allocation and each group of the timeline's probes, so that none
+// starves the others. The timeline's part is of the time that passes.
 const (
-	eventsPart = 0.7
-	allocPart  = 0.3
+	eventsPart = 0.6
+	allocPart  = 0.2
+	rtsPart    = 0.1
 )
 
 // bucket is a budget: it fills as the target uses CPU time, and measuring empties

@@ -31,7 +31,7 @@ func TestBudgetHolds(t *testing.T) {
 		{0.01, 997, 3000}, {0.01, 997, 30000}, {0.005, 997, 10000}, {0.002, 10000, 5000}, {0.05, 50000, 4000},
 	} {
 		b := newBudget(c.asked)
-		if got, allowed := simulate(b, 20, c.hz, c.each, rng), c.asked*eventsPart; got > 1.02*allowed+0.001*allowed {
+		if got, allowed := simulate(b, 60, c.hz, c.each, rng), c.asked*eventsPart; got > 1.02*allowed+0.001*allowed {
 			t.Errorf("%+v: samples took %.5f, allowed %.5f", c, got, allowed)
 		} else if free := c.hz * c.each / 1e9; free < 0.9*allowed && b.keep < 1 {
 			t.Errorf("%+v: only %.3f are sampled, though all would take %.5f", c, b.keep, free)

@@ -198,7 +198,7 @@ func (c *capture) createLog() error {
 	if err := c.logWarnings(); err != nil {
 		return err
 	}
-	rts, err := newRTSProbes(c.timeline, c.asksFor(OffCPUEvent), c.sampler, c.emitOn, c.warn)
+	rts, err := newRTSProbes(c.timeline, c.asksFor(OffCPUEvent), rtsPart*c.opts.MaxOverhead, c.sampler, c.emitOn, c.warn)
 	if err != nil {
 		return explainBPF(err)
 	}

@@ -32,11 +32,10 @@ const (
 // rtsGroupNames are by group of probes.
 var rtsGroupNames = [bpf.RTSGroups]string{bpf.RTSGroupGC: GCEvent, bpf.RTSGroupThreads: ThreadsEvent}
 
-// What a group's probes may cost: a share of the time that passes, and a little
-// more at once, so that a short burst is seen whole.
 const (
-	rtsBudget = 0.0025
-	rtsBurst  = 4 * time.Millisecond
+	// rtsBurst is what a group's probes may cost at once beyond their budget, so
+	// that a short burst is seen whole.
+	rtsBurst = 4 * time.Millisecond
 	// rtsTrap is what a hit of an emulated instruction costs beside the BPF
 	// program; measured on a virtual machine, Linux 6.18.
 	rtsTrap = 500 * time.Nanosecond
@@ -50,6 +49,7 @@ type rtsProbes struct {
 	wanted [bpf.RTSGroups]bool
 	// quiet groups serve the walker and tell labels, but draw no timeline.
 	quiet    [bpf.RTSGroups]bool
+	budget   float64 // of a group: part of the time; 0 for no limit
 	warn     func(string)
 	program  *bpf.Timeline
 	multi    bool // a group is one link
@@ -106,7 +106,7 @@ func splitTimeline(names []string) (sampled []string, groups [bpf.RTSGroups]bool
 }
 
 // newRTSProbes is nil unless a group is wanted, or waits are sampled.
-func newRTSProbes(wanted [bpf.RTSGroups]bool, waits bool, sampler *bpf.Sampler, write timeline.Write, warn func(string)) (*rtsProbes, error) {
+func newRTSProbes(wanted [bpf.RTSGroups]bool, waits bool, budget float64, sampler *bpf.Sampler, write timeline.Write, warn func(string)) (*rtsProbes, error) {
 	var quiet [bpf.RTSGroups]bool
 	if waits && !wanted[bpf.RTSGroupThreads] {
 		wanted[bpf.RTSGroupThreads], quiet[bpf.RTSGroupThreads] = true, true
@@ -119,7 +119,7 @@ func newRTSProbes(wanted [bpf.RTSGroups]bool, waits bool, sampler *bpf.Sampler, 
 	if err != nil {
 		return nil, err
 	}
-	return &rtsProbes{wanted: wanted, quiet: quiet, warn: warn, program: program, multi: multi, timeline: timeline.New(write), stop: make(chan struct{})}, nil
+	return &rtsProbes{wanted: wanted, quiet: quiet, budget: budget, warn: warn, program: program, multi: multi, timeline: timeline.New(write), stop: make(chan struct{})}, nil
 }
 
 // multiProbes reports whether the kernel puts many probes into all threads of one
@@ -308,14 +308,14 @@ func (p *rtsProbes) balance(g int) {
 	p.mu.Lock()
 	group := &p.groups[g]
 	err := p.measure(g)
-	allowed := rtsBurst + time.Duration(rtsBudget*float64(time.Since(group.since)))
+	allowed := rtsBurst + time.Duration(p.budget*float64(time.Since(group.since)))
 	in := group.outAt.IsZero()
 	failed := group.failed
 	cost := group.cost
 	p.mu.Unlock()
 	switch {
 	case err != nil || failed != nil:
-	case in && cost > allowed:
+	case in && cost > allowed && p.budget > 0:
 		err = group.take()
 		p.mu.Lock()
 		group.outAt, group.failed = time.Now(), err

@@ -130,8 +130,9 @@ func (f *Follower) look() (FollowState, error) {
 	if st.Size() < f.in.n {
 		return FollowTruncated, nil
 	}
-	if f.Progress != nil {
-		f.in.tell = func(n int64) { f.Progress(n, max(st.Size(), n)) }
+	f.in.tell = nil
+	if told := f.Progress; told != nil {
+		f.in.tell = func(n int64) { told(n, max(st.Size(), n)) }
 	}
 	if eventlog.BeingWritten(f.file) {
 		f.locked = true
