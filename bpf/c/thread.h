@@ -21,9 +21,12 @@ INLINE bool read_thread(struct walker *k, u64 tso, u64 *stack)
 	if (w->tso[0] != w->tso_info || w->tso_info == 0) {
 		u8 why;
 		struct cached_info *c = find_table(k, w->tso[0], &why);
-		if (!c || c->type != TSO)
+		// In a library its table may be on a page that nothing has touched yet. Then
+		// it is enough that Sp is in what would be the thread's stack.
+		if (c ? c->type != TSO : why != STOP_UNREADABLE_INFO)
 			return false;
-		w->tso_info = w->tso[0];
+		if (c)
+			w->tso_info = w->tso[0];
 	}
 	*stack = w->tso[(w->layout.tso_stackobj / 8) & (TSO_READ_WORDS - 1)];
 	w->header.tso = w->tso[(w->layout.tso_id / 8) & (TSO_READ_WORDS - 1)];

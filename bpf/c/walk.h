@@ -126,7 +126,7 @@ INLINE void walk_sample(struct walker *k)
 	w->header.stop = STOP_NO_HASKELL;
 	if (w->outcome == OUTCOME_FAILED || w->outcome == OUTCOME_GOING_ON)
 		w->header.stop = STOP_C_UNWIND;
-	else if (w->outcome == OUTCOME_HASKELL)
+	else if (w->outcome == OUTCOME_HASKELL && w->haskell)
 		w->header.stop = STOP_UNREADABLE_TSO;
 	if (!w->haskell)
 		return;
