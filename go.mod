@@ -1,7 +1,5 @@
 module ccagent
 
-require github.com/klauspost/compress v1.20.3
-
 go 1.26.0
 
 require (
@@ -18,6 +16,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/ianlancetaylor/demangle v0.0.0-20260724033716-83e58baca724
+	github.com/klauspost/compress v1.20.3
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/arch v0.32.0
 	golang.org/x/sys v0.49.0
