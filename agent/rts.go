@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -187,13 +189,23 @@ func (p *rtsProbes) attach(im *image) {
 	}
 }
 
+// tellProblems warns of groups that are not available, at once where the reason is
+// the same.
 func (p *rtsProbes) tellProblems() {
+	groups := map[string][]string{} // by reason
 	for g, err := range p.problem {
 		if err == nil || p.quiet[g] {
 			continue
 		}
 		p.told = true
-		p.warn(fmt.Sprintf("event %s is not available: %v; the other events go on", rtsGroupNames[g], err))
+		groups[err.Error()] = append(groups[err.Error()], rtsGroupNames[g])
+	}
+	for _, reason := range slices.Sorted(maps.Keys(groups)) {
+		what, are := "event "+groups[reason][0], "is"
+		if len(groups[reason]) > 1 {
+			what, are = "events "+strings.Join(groups[reason], ", "), "are"
+		}
+		p.warn(fmt.Sprintf("%s %s not available: %s; the other events go on", what, are, reason))
 	}
 }
 
