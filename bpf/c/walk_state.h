@@ -79,10 +79,10 @@ struct cached_info {
 #define INFO_CACHE_ENTRIES 4096
 #define NO_FRAME 0xff
 
-// Info tables are aligned to words, and user addresses have 48 bits: there is room
-// for a program image's generation.
-#define INFO_ADDRESS(info) (((info) >> 48) == 0 && ((info) & 7) == 0)
-#define GENERATION_MASK ((1 << 19) - 1)
+// Code with an info table is aligned to four bytes at least (arm64; elsewhere to eight),
+// and user addresses have 48 bits: there is room for a program image's generation.
+#define INFO_ADDRESS(info) (((info) >> 48) == 0 && ((info) & 3) == 0)
+#define GENERATION_MASK ((1 << 18) - 1)
 #define info_tag(info, generation) ((info) << 16 | ((generation) & GENERATION_MASK))
 // 128 bytes of code share a cache line.
 #define info_slot(info) (((u32)((info) >> 5) ^ (u32)((info) >> 17)) & (INFO_CACHE_ENTRIES - 1))
