@@ -53,7 +53,11 @@ func TestRankingAgreesWithInstructionCounts(t *testing.T) {
 // factor-th, of the rest's; and of n samples, but for a chance of 1e-6.
 func timeBounds(p, factor float64, n int) (least, most float64) {
 	least, most = p/(p+(1-p)*factor), p*factor/(p*factor+1-p)
-	noise := func(p float64) float64 { return z*math.Sqrt(p*(1-p)/float64(n)) + 0.5/float64(n) }
+	// Bernstein's inequality: a part of a millionth, too, may have a sample.
+	noise := func(p float64) float64 {
+		l := math.Log(1e6) / float64(n)
+		return l/3 + math.Sqrt(l*l/9+2*l*p*(1-p))
+	}
 	return least - noise(least), most + noise(most)
 }
 

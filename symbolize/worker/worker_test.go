@@ -1,8 +1,10 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"debug/elf"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,6 +108,59 @@ func TestMemoryBudget(t *testing.T) {
 	}
 	if !said {
 		t.Errorf("64 KB were enough for everything: %+v", sum)
+	}
+}
+
+// What a large program's debug information has beyond the budget goes by symbols,
+// and the log says so.
+func TestMemoryBudgetLeavesSymbols(t *testing.T) {
+	objcopy := testprog.NeedTool(t, "objcopy", "binutils")
+	exe := testprog.Build(t, "example", testprog.Options{Dynamic: true})
+	dir := t.TempDir()
+	info, big := filepath.Join(dir, "info"), filepath.Join(dir, "big")
+	copySections := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command(objcopy, args...).CombinedOutput(); err != nil {
+			t.Fatalf("objcopy %q: %v\n%s", args, err, out)
+		}
+	}
+	copySections("--dump-section", ".debug_info="+info, exe, filepath.Join(dir, "same"))
+	units, err := os.ReadFile(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Hundreds of copies of the first unit, and the program's units behind them.
+	first := units[:4+binary.LittleEndian.Uint32(units)]
+	const copies = 16 << 20
+	if err := os.WriteFile(info, append(bytes.Repeat(first, copies/len(first)), units...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	copySections("--update-section", ".debug_info="+info, exe, big)
+
+	f, addrs := open(t, exe)
+	whole, full, err := run(t, Job{Modules: []ModuleFile{{ID: 1, Path: exe, File: f, Addresses: addrs}}})
+	if err != nil || full.Degraded != "" {
+		t.Fatalf("the program itself: %v, %+v", err, full)
+	}
+	f, _ = open(t, big)
+	got, sum, err := run(t, Job{Modules: []ModuleFile{{ID: 1, Path: big, File: f, Addresses: addrs}}, MemoryLimit: 32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d of %d addresses in blocks, %d of %d named; degraded %q, %q", sum.InBlocks, full.InBlocks, sum.Resolved, full.Resolved, sum.Degraded, sum.Problems)
+	if sum.InBlocks >= full.InBlocks {
+		t.Fatal("32 MB were enough for everything")
+	}
+	if !strings.Contains(strings.Join(append(sum.Problems, sum.Degraded), "\n"), "--symbolize-memory") {
+		t.Errorf("the budget is not named: %+v", sum)
+	}
+	if len(got.modules) != 1 || !strings.Contains(got.modules[0].Problem, "--symbolize-memory") {
+		t.Errorf("the log does not say it: %+v", got.modules)
+	}
+	for a, l := range whole.locations {
+		if g, ok := got.locations[a]; !ok || l.Binding != 0 && g.Binding == 0 {
+			t.Fatalf("%#x was %+v, and is %+v", a, l, g)
+		}
 	}
 }
 
