@@ -70,7 +70,7 @@ func TestQuickProgram(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "quick", testprog.Options{})
 	log := filepath.Join(t.TempDir(), "run.eventlog")
-	r := run(t, command(t, ccagent, "record", "-F", "1", "-o", log, "--", exe, "3"))
+	r := run(t, command(t, ccagent, "record", "-e", "cpu-clock", "-F", "1", "-o", log, "--", exe, "3"))
 	if r.status != 3 || r.stdout != "quick 3\n" {
 		t.Errorf("status %d, output %q\n%s", r.status, r.stdout, r.stderr)
 	}
