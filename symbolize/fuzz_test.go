@@ -28,6 +28,7 @@ func FuzzRun(f *testing.F) {
 		for i := range uint64(64) {
 			job.Modules[0].Addresses = append(job.Modules[0].Addresses, Address{Addr: addr + i*97, Call: i&1 == 0})
 		}
+		_, _ = UnnotedPackages(bytes.NewReader(b), int64(len(b)))
 		located := 0
 		_, err := Run(context.Background(), job, func(e eventlog.Event) error {
 			if l, ok := e.(*eventlog.Locations); ok {

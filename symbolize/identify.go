@@ -25,6 +25,7 @@ type Binary struct {
 	BuildID  []byte // GNU build-id; nil if none
 	Soname   string
 	Needed   []string // shared libraries, by their DT_NEEDED names
+	RunPath  []string // where they are looked for first, as written
 	DebugLnk string   // .gnu_debuglink: name of a separate debug file
 	DebugCRC uint32   // and its checksum
 
@@ -88,7 +89,7 @@ func identify(f *elffile.File) Binary {
 	b := Binary{
 		Arch: f.Arch(), PIE: f.Type == elf.ET_DYN, Static: !d.Present || len(d.Needed) == 0 && !hasInterp(f),
 		Library: f.Type == elf.ET_DYN && !d.PIE && !hasInterp(f),
-		BuildID: f.BuildID(), Soname: d.Soname, Needed: d.Needed,
+		BuildID: f.BuildID(), Soname: d.Soname, Needed: d.Needed, RunPath: d.RunPath,
 		HasSymtab: f.HasSymtab(), HasDWARF: f.DebugSection(".debug_info") != nil,
 	}
 	b.DebugLnk, b.DebugCRC = f.DebugLink()

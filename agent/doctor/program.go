@@ -26,8 +26,9 @@ stack: stack install --no-strip
 Debian packages: DEB_BUILD_OPTIONS=nostrip`
 )
 
-// Program checks an executable file.
-func Program(path string) ([]Check, error) {
+// Program checks an executable file. remedy gives the lines of build files that
+// bring packages their source notes.
+func Program(path string, remedy func(packages []string) string) ([]Check, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("examine program: %w", err)
@@ -59,6 +60,13 @@ func Program(path string) ([]Check, error) {
 		case c.Name == "symbols" && stripped:
 			c.Status, c.Detail, c.Fix = Warning, "stripped: "+from+" has the names, but the events alloc, gc and threads need them in the program", fixStripped
 		}
+	}
+	if b.GHC && b.Arch != "arm64" { // GHC writes no notes there
+		named := path
+		if from != "" {
+			named = from
+		}
+		checks = append(checks, packages(path, named, &b, remedy)...)
 	}
 	return checks, nil
 }

@@ -100,7 +100,7 @@ func buildLibraries(t *testing.T) string {
 // library the functions that were inlined.
 func TestSharedLibrariesHaveCauses(t *testing.T) {
 	exe := buildLibraries(t)
-	log, _ := record(t, nil, exe)
+	log, _ := record(t, []string{"--max-overhead", "0"}, exe)
 	l := readLog(t, log)
 	l.wantWhole(t)
 	modules := map[string]map[uint32]bool{} // by the source of the causes at the leaf
@@ -148,5 +148,12 @@ func TestSharedLibrariesHaveCauses(t *testing.T) {
 	wantConsistent(t, h)
 	if spin, iter := h.element(t, "Work.spin"), h.element(t, "Work.iter"); spin.Samples < 20 || iter.Samples < 20 {
 		t.Errorf("spin has %d samples, iter %d", spin.Samples, iter.Samples)
+	}
+
+	// Of the libraries the doctor names those that have no notes.
+	r := run(t, command(t, ccagent, "doctor", exe))
+	wantLine(t, r.stdout, "libraries", "without source notes", "base-")
+	if strings.Contains(r.stdout, "work-1.0") {
+		t.Errorf("a library with notes is said to have none:\n%s", r.stdout)
 	}
 }

@@ -88,6 +88,7 @@ func readLog(t *testing.T, path string) *capturedLog {
 			l.blocks[e.ID] = b
 		case *eventlog.Locations:
 			for _, loc := range e.Locations {
+				loc.Lines = slices.Clone(loc.Lines)
 				l.locations[place{e.Module, loc.Addr}] = loc
 			}
 		case *eventlog.Malformed:

@@ -101,6 +101,7 @@ func FuzzBuild(f *testing.F) {
 			t.Fatal("no index")
 		}
 		HasNotes(bytes.NewReader(info), uint64(len(info)), abbrev, 1<<20)
+		NotedUnits(bytes.NewReader(info), uint64(len(info)), abbrev, 1<<20, func(string) bool { return false })
 		for i := 1; i <= x.Blocks(); i++ {
 			b := x.Block(BlockID(i))
 			causes := x.Causes(nil, b.ID)

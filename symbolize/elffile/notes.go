@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"io"
+	"strings"
 )
 
 const (
@@ -78,7 +79,10 @@ func (f *File) DebugLink() (name string, crc uint32) {
 type Dynamic struct {
 	Soname string
 	Needed []string
-	PIE    bool // DF_1_PIE
+	// RunPath are the folders that the dynamic linker looks into first, as they
+	// are written: $ORIGIN is the file's own.
+	RunPath []string
+	PIE     bool // DF_1_PIE
 	// Present is set when there is a dynamic section at all.
 	Present bool
 }
@@ -99,7 +103,7 @@ func (f *File) Dynamic() Dynamic {
 		}
 	}
 	d.Present = len(b) > 0
-	var strtab, strsz, soname uint64
+	var strtab, strsz, soname, runpath uint64
 	var needed []uint64
 	for ; len(b) >= 16; b = b[16:] {
 		val := binary.LittleEndian.Uint64(b[8:])
@@ -112,6 +116,12 @@ func (f *File) Dynamic() Dynamic {
 			strsz = val
 		case elf.DT_SONAME:
 			soname = val
+		case elf.DT_RUNPATH:
+			runpath = val
+		case elf.DT_RPATH:
+			if runpath == 0 {
+				runpath = val
+			}
 		case elf.DT_NEEDED:
 			needed = append(needed, val)
 		case elf.DT_FLAGS_1:
@@ -131,6 +141,9 @@ func (f *File) Dynamic() Dynamic {
 	}
 	if soname != 0 {
 		d.Soname = cString(table, soname)
+	}
+	if runpath != 0 {
+		d.RunPath = strings.Split(cString(table, runpath), ":")
 	}
 	for _, n := range needed {
 		if s := cString(table, n); s != "" {

@@ -197,7 +197,7 @@ func (d *diagnosis) libraries(sel *profile.Selection, event string, notes bool) 
 				what += fmt.Sprintf(" and %d more of the program's", n)
 			}
 		}
-		d.add("source notes", StatusWarn, fmt.Sprintf("%s of %s is in %s, which has none", percent(u.Share), event, what), notesRemedy(u.Package))
+		d.add("source notes", StatusWarn, fmt.Sprintf("%s of %s is in %s, which has none", percent(u.Share), event, what), NotesRemedy(u.Package))
 	}
 }
 

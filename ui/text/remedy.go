@@ -23,21 +23,44 @@ var comesWithGHC = map[string]bool{
 	"terminfo": true, "text": true, "time": true, "transformers": true, "unix": true, "xhtml": true,
 }
 
-// notesRemedy says how to build a package with source notes: lines for
-// cabal.project and stack.yaml.
-func notesRemedy(pkg string) string {
-	name := unitVersion.ReplaceAllString(pkg, "")
+// NotesRemedy says how to build packages with source notes: lines for
+// cabal.project and stack.yaml. Packages go by their names with or without
+// versions; "main" is the program's own.
+func NotesRemedy(pkgs ...string) string {
+	var cabal, stack, sources, extra, ghcs, out []string
+	for _, pkg := range pkgs {
+		name := unitVersion.ReplaceAllString(pkg, "")
+		switch {
+		case pkg == "main":
+			out = append(out, "ghc -g3; cabal build --ghc-options=-g3; stack build --ghc-options=-g3")
+			continue
+		case withGHC[name]:
+			ghcs = append(ghcs, name)
+			continue
+		}
+		cabal = append(cabal, "  package "+name, "    ghc-options: -g3")
+		stack = append(stack, "    "+name+": -g3")
+		if comesWithGHC[name] {
+			sources = append(sources, name+" source")
+			extra = append(extra, pkg)
+		}
+	}
+	if len(cabal) > 0 {
+		cabal = append([]string{"cabal.project:"}, cabal...)
+		stack = append([]string{"stack.yaml:", "  ghc-options:"}, stack...)
+		if len(sources) > 0 {
+			cabal = append(cabal, "  constraints: "+strings.Join(sources, ", "))
+			stack = append(stack, "  extra-deps: ["+strings.Join(extra, ", ")+"]")
+		}
+		out = append(append(out, cabal...), stack...)
+	}
 	switch {
-	case pkg == "main":
-		return "ghc -g3; cabal build --ghc-options=-g3; stack build --ghc-options=-g3"
-	case withGHC[name]:
-		return "comes with GHC: its notes need a GHC built with them (hadrian/build --flavour=release+debug_info)"
+	case len(ghcs) > 0 && len(pkgs) == 1:
+		out = append(out, "comes with GHC: "+ghcNotes)
+	case len(ghcs) > 0:
+		out = append(out, strings.Join(ghcs, ", ")+" come with GHC: "+ghcNotes)
 	}
-	cabal := []string{"cabal.project:", "  package " + name, "    ghc-options: -g3"}
-	stack := []string{"stack.yaml:", "  ghc-options:", "    " + name + ": -g3"}
-	if comesWithGHC[name] {
-		cabal = append(cabal, "  constraints: "+name+" source")
-		stack = append(stack, "  extra-deps: ["+pkg+"]")
-	}
-	return strings.Join(append(cabal, stack...), "\n")
+	return strings.Join(out, "\n")
 }
+
+const ghcNotes = "source notes need a GHC built with them (hadrian/build --flavour=release+debug_info)"

@@ -1,0 +1,79 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"ccagent/symbolize"
+)
+
+// packagesShown bounds the packages that a line names.
+const packagesShown = 8
+
+// packages names the libraries whose code is in the program, or in the shared
+// libraries that it names, without source notes; none where neither can be told.
+// from is the file with its symbols and notes.
+func packages(path, from string, b *symbolize.Binary, remedy func(packages []string) string) []Check {
+	shared := b.SharedPackages(path)
+	if !b.HasSymtab && len(shared) == 0 {
+		return nil
+	}
+	c := Check{Name: "libraries", Status: OK, Detail: "all have source notes"}
+	unnoted, err := unnotedIn(from)
+	if err != nil {
+		return []Check{{Name: c.Name, Status: Warning, Detail: err.Error(), Fix: "build the program anew: its symbols or debug information are damaged"}}
+	}
+	// The program's own modules are the check's for source notes.
+	unnoted = slices.DeleteFunc(unnoted, func(p string) bool { return p == "main" })
+	for _, p := range slices.Sorted(maps.Keys(shared)) {
+		if has, err := hasNotes(shared[p]); err == nil && !has {
+			unnoted = append(unnoted, p)
+		}
+	}
+	if len(unnoted) == 0 {
+		return []Check{c}
+	}
+	shown := unnoted[:min(packagesShown, len(unnoted))]
+	c.Detail = "without source notes: " + strings.Join(shown, ", ")
+	if n := len(unnoted) - len(shown); n > 0 {
+		c.Detail += fmt.Sprintf(" and %d more", n)
+	}
+	c.Status, c.Fix = Warning, remedy(unnoted)
+	return []Check{c}
+}
+
+func unnotedIn(path string) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("examine program: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("examine program: %w", err)
+	}
+	return symbolize.UnnotedPackages(f, info.Size())
+}
+
+func hasNotes(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	b, err := symbolize.Identify(f, info.Size())
+	if err != nil {
+		return false, err
+	}
+	if !b.HasNotes {
+		addDebugFile(path, &b)
+	}
+	return b.HasNotes, nil
+}
