@@ -186,14 +186,17 @@ func (s *SourceScreen) drawBlocks(p *widget.Painter, in widget.Rect, bs []model.
 		if s.c.Raw && b.Symbol != "" {
 			name = b.Symbol
 		}
-		x := p.Text(in.Min.X+8, y, in.Max.X, name, p.Theme.Text)
+		x := in.Min.X + 8
 		var notes []string
 		if b.Hi > b.Lo {
-			notes = append(notes, fmt.Sprintf(" %#x", b.Lo), fmt.Sprintf(" +%#x", b.Hi-b.Lo))
+			// First, since many blocks have one name.
+			x = p.Text(x, y, in.Max.X, fmt.Sprintf("%#x ", b.Lo), p.Theme.Dim)
+			notes = append(notes, fmt.Sprintf(" +%#x", b.Hi-b.Lo))
 			if !b.Own {
 				notes = append(notes, " its parent's notes")
 			}
 		}
+		x = p.Text(x, y, in.Max.X, tail(p, name, in.Max.X-x), p.Theme.Text)
 		if b.Detail != "" {
 			notes = append(notes, " "+b.Detail)
 		}
