@@ -22,6 +22,9 @@ const (
 	lineBytes = 3 * 256 // of data; a multiple of three needs no padding
 )
 
+// Begun is the first line that a guest writes.
+const Begun = "@begun"
+
 // maxResult bounds what is taken from a console.
 const maxResult = 256 << 20
 

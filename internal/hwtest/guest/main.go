@@ -27,6 +27,7 @@ func main() {
 		}
 		return
 	}
+	fmt.Println(hwtest.Begun)
 	if err := run(); err != nil {
 		fmt.Println("guest:", err)
 	}
