@@ -204,7 +204,7 @@ func TestExactCostCentresAreTheReports(t *testing.T) {
 		individual, inherited := d.reported(t)
 		n := min(float64(d.Samples), theirs.ticks)
 		for name, want := range theirs.flat {
-			if room := 0.002 + math.Sqrt2*lenient(want.time, n); math.Abs(individual[name]-want.time) > room {
+			if room := 0.01 + math.Sqrt2*lenient(want.time, n); math.Abs(individual[name]-want.time) > room {
 				t.Errorf("%s: individual %.3f, want %.3f within %.3f", name, individual[name], want.time, room)
 			}
 		}
@@ -212,7 +212,7 @@ func TestExactCostCentresAreTheReports(t *testing.T) {
 			t.Fatalf("report's stacks %v", theirs.stacks)
 		}
 		for stack, want := range theirs.stacks {
-			if room := 0.002 + math.Sqrt2*lenient(want.time, n); math.Abs(inherited[stack]-want.time) > room {
+			if room := 0.01 + math.Sqrt2*lenient(want.time, n); math.Abs(inherited[stack]-want.time) > room {
 				t.Errorf("%s: inherited %.3f, want %.3f within %.3f", stack, inherited[stack], want.time, room)
 			}
 		}
@@ -248,7 +248,7 @@ func TestExactCostCentresAreTheReports(t *testing.T) {
 		}
 		again := readReport(t, c.Dir, "again")
 		for stack, want := range theirs.stacks {
-			if room := 0.002 + math.Sqrt2*lenient(want.time, theirs.ticks); math.Abs(again.stacks[stack].time-want.time) > room {
+			if room := 0.01 + math.Sqrt2*lenient(want.time, theirs.ticks); math.Abs(again.stacks[stack].time-want.time) > room {
 				t.Errorf("%s: inherited %.3f in our report, want %.3f within %.3f", stack, again.stacks[stack].time, want.time, room)
 			}
 		}
