@@ -102,7 +102,8 @@ func follows(t *testing.T, log string) {
 	if r := run(t, command(t, ccview, "info", log)); r.status != 0 || !strings.Contains(r.stdout, "being written") && f.State() == profile.FollowGrowing {
 		t.Errorf("ccview info of a log that is being written: status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
-	eventually(t, "more samples", more(first))
+	grown := more(first)
+	eventually(t, "more samples, or the log's end", func() bool { return grown() || f.State() != profile.FollowGrowing })
 	eventually(t, "the log's end", func() bool {
 		_, err := f.Poll()
 		return err != nil || f.State() != profile.FollowGrowing
