@@ -31,36 +31,21 @@ var (
 	errNoJump    = errors.New("stg_gc_noregs has no jump to stg_returnToSched: the heap checks of this GHC are not known; sample it by other events")
 )
 
-// maxSymbolBytes bounds the symbol tables that are read during a capture.
-const maxSymbolBytes = 512 << 20
-
 // findAllocSites looks into the module that holds the run-time system.
 func findAllocSites(mod *module) (*allocSites, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, fmt.Errorf("allocation sampling is not made for %s", runtime.GOARCH)
 	}
-	info, err := mod.file.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
-	}
-	f, err := elffile.Open(mod.file, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
-	}
-	symbols, err := f.Symbols(maxSymbolBytes)
-	if err != nil {
-		return nil, fmt.Errorf("read symbols of %s: %w", mod.path, err)
-	}
 	var check, scheduler, allocate elffile.Symbol
 	s := &allocSites{}
-	for _, sym := range symbols {
+	f, err := mod.eachSymbol(func(sym *elffile.Symbol) {
 		switch sym.Name {
 		case "stg_gc_noregs":
-			check = sym
+			check = *sym
 		case "stg_returnToSched":
-			scheduler = sym
+			scheduler = *sym
 		case "allocateMightFail":
-			allocate = sym
+			allocate = *sym
 		case "stat_exitReport":
 			s.probes[bpf.SiteEnd] = sym.Addr
 		case "stat_exit":
@@ -80,6 +65,9 @@ func findAllocSites(mod *module) (*allocSites, error) {
 			}
 			s.cannedHigh = max(s.cannedHigh, sym.Addr)
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	if check.Addr == 0 || scheduler.Addr == 0 {
 		return nil, errNoSymbols

@@ -146,3 +146,23 @@ func (ms *modules) Close() error {
 	}
 	return err
 }
+
+// maxSymbolBytes bounds the symbol tables that are read during a capture.
+const maxSymbolBytes = 512 << 20
+
+// eachSymbol opens the module's file and calls visit for each of its symbols, which
+// is valid until visit returns.
+func (mod *module) eachSymbol(visit func(*elffile.Symbol)) (*elffile.File, error) {
+	info, err := mod.file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
+	}
+	f, err := elffile.Open(mod.file, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
+	}
+	if err := f.EachSymbol(maxSymbolBytes, visit); err != nil {
+		return nil, fmt.Errorf("read symbols of %s: %w", mod.path, err)
+	}
+	return f, nil
+}

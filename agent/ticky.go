@@ -77,26 +77,17 @@ func (t *ticky) find(im *image) *tickySymbols {
 }
 
 func findTicky(mod *module) (*tickySymbols, error) {
-	info, err := mod.file.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
-	}
-	f, err := elffile.Open(mod.file, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
-	}
-	symbols, err := f.Symbols(maxSymbolBytes)
-	if err != nil {
-		return nil, fmt.Errorf("read symbols of %s: %w", mod.path, err)
-	}
 	s := &tickySymbols{}
-	for _, sym := range symbols {
+	_, err := mod.eachSymbol(func(sym *elffile.Symbol) {
 		switch sym.Name {
 		case "ticky_entry_ctrs":
 			s.head = sym.Addr
 		case "shutdownHaskellAndExit":
 			s.shutdown = sym.Addr
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	if s.head == 0 || s.shutdown == 0 {
 		return nil, nil

@@ -61,17 +61,16 @@ func Find(f *elffile.File) (*Sites, error) {
 	if !f.HasSymtab() {
 		return nil, ErrNoSymbols
 	}
-	symbols, err := f.Symbols(maxSymbolBytes)
-	if err != nil {
-		return nil, fmt.Errorf("read symbols: %w", err)
-	}
 	x := finder{file: f, by: map[string]elffile.Symbol{}}
-	for _, s := range symbols {
+	err := f.EachSymbol(maxSymbolBytes, func(s *elffile.Symbol) {
 		if wanted(s.Name) {
 			if old, twice := x.by[s.Name]; !twice || old.Size == 0 {
-				x.by[s.Name] = s
+				x.by[s.Name] = *s
 			}
 		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read symbols: %w", err)
 	}
 	s := &Sites{
 		MBlocks:          x.addr("mblocks_allocated"),
