@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"ccagent/bpf"
 	"ccagent/perf"
@@ -56,26 +57,37 @@ func (c *capture) loadSampler() error {
 		c.statsOn = stats.Close
 	}
 	c.budget = newBudget(c.opts.MaxOverhead)
-	for i := range c.events {
-		if c.events[i].def.Requested == AllocEvent {
-			if c.allocPrograms, err = c.sampler.AllocationPrograms(i); err != nil {
-				return explainBPF(err)
-			}
-			c.budget.calibrate()
-			continue
-		}
-		load := c.sampler.EventProgram
-		if c.events[i].def.Requested == OffCPUEvent {
-			load = c.sampler.SwitchProgram
-		}
-		if c.events[i].program, err = load(i); err != nil {
-			return explainBPF(err)
-		}
+	if err := c.loadPrograms(); err != nil {
+		return explainBPF(err)
+	}
+	if c.asksFor(AllocEvent) {
+		c.budget.calibrate()
 	}
 	if c.samples, err = perf.NewSamples(c.sampler.Ring()); err != nil {
 		return err
 	}
 	return nil
+}
+
+// loadPrograms loads what each event runs. The kernel verifies programs side by
+// side, which is most of what the start of a capture takes.
+func (c *capture) loadPrograms() error {
+	errs := make([]error, len(c.events))
+	var loads sync.WaitGroup
+	for i := range c.events {
+		loads.Go(func() {
+			switch e := &c.events[i]; e.def.Requested {
+			case AllocEvent:
+				c.allocPrograms, errs[i] = c.sampler.AllocationPrograms(i)
+			case OffCPUEvent:
+				e.program, errs[i] = c.sampler.SwitchProgram(i)
+			default:
+				e.program, errs[i] = c.sampler.EventProgram(i)
+			}
+		})
+	}
+	loads.Wait()
+	return errors.Join(errs...)
 }
 
 // explainBPF adds what helps to the kernel's refusal.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/cilium/ebpf"
 )
@@ -31,13 +32,13 @@ var sitePrograms = [AllocSites]string{
 // AllocationPrograms loads the programs that run at the allocation probes, in the
 // target's own code, by their site. The sampler owns them.
 func (s *Sampler) AllocationPrograms(event int) (programs [AllocSites]*ebpf.Program, err error) {
+	var errs [AllocSites]error
+	var loads sync.WaitGroup
 	for site, name := range sitePrograms {
-		if programs[site], err = s.program(name, event); err != nil {
-			return programs, err
-		}
-		s.probes = append(s.probes, programs[site])
+		loads.Go(func() { programs[site], errs[site] = s.load(name, event, &s.probes) })
 	}
-	return programs, nil
+	loads.Wait()
+	return programs, errors.Join(errs[:]...)
 }
 
 // AllocAccount is what the probes of a program image have counted.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -96,6 +97,7 @@ type Sampler struct {
 	maps     samplerMaps
 	unwind   *unwindTables
 	walks    *ebpf.Memory    // one a CPU for events, for probes, for switches of threads
+	loaded   sync.Mutex      // guards the programs' lists: programs may be loaded side by side
 	programs []*ebpf.Program // of events
 	probes   []*ebpf.Program // of allocation
 	others   []*ebpf.Program
@@ -142,29 +144,28 @@ func Load(c Config) (*Sampler, error) {
 // EventProgram loads the program that runs at the overflows of the event of
 // that index. The sampler owns it.
 func (s *Sampler) EventProgram(event int) (*ebpf.Program, error) {
-	p, err := s.program(samplerProgOnEvent, event)
-	if err == nil {
-		s.programs = append(s.programs, p)
-	}
-	return p, err
+	return s.load(samplerProgOnEvent, event, &s.programs)
 }
 
 // SwitchProgram loads the program that runs where the kernel switches threads; it
 // samples waits as the event of that index. The sampler owns it.
 func (s *Sampler) SwitchProgram(event int) (*ebpf.Program, error) {
-	p, err := s.program(samplerProgOnSwitch, event)
-	if err == nil {
-		s.programs = append(s.programs, p)
-	}
-	return p, err
+	return s.load(samplerProgOnSwitch, event, &s.programs)
 }
 
 // ShutdownProgram loads the program that reads ticky counters where a run-time
 // system shuts down. The sampler owns it.
 func (s *Sampler) ShutdownProgram() (*ebpf.Program, error) {
-	p, err := s.program(samplerProgOnShutdown, 0)
+	return s.load(samplerProgOnShutdown, 0, &s.others)
+}
+
+// load loads a program and adds it to a list of those that the sampler owns.
+func (s *Sampler) load(name string, event int, list *[]*ebpf.Program) (*ebpf.Program, error) {
+	p, err := s.program(name, event)
 	if err == nil {
-		s.others = append(s.others, p)
+		s.loaded.Lock()
+		*list = append(*list, p)
+		s.loaded.Unlock()
 	}
 	return p, err
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"ccagent/symbolize/elffile"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -56,8 +58,9 @@ const maxChecksummed = 4 << 30
 // its .gnu_debuglink.
 func (b *Binary) IsDebugFile(f io.ReaderAt, size int64) bool {
 	if len(b.BuildID) > 0 {
-		d, err := Identify(f, size)
-		return err == nil && bytes.Equal(d.BuildID, b.BuildID)
+		// No more of it is read than this takes: it may be large, and compressed.
+		d, err := elffile.Open(f, size)
+		return err == nil && bytes.Equal(d.BuildID(), b.BuildID)
 	}
 	if b.DebugLnk == "" || size > maxChecksummed {
 		return false

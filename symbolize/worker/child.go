@@ -107,6 +107,7 @@ func confine(req *request) error {
 	}
 	if req.Memory > 0 {
 		debug.SetMemoryLimit(int64(req.Memory))
+		ballast = make([]byte, min(req.Memory/16, maxBallast))
 		// The runtime has reserved address space already that it never uses.
 		limits = append(limits, struct {
 			what  int
@@ -120,6 +121,13 @@ func confine(req *request) error {
 	}
 	return nil
 }
+
+// ballast is never touched, so it takes no memory. But the collector counts it as
+// live and lets the heap of a child, which mostly lives for a moment, grow by as
+// much before it first runs.
+var ballast []byte
+
+const maxBallast = 64 << 20
 
 // addressSpace is the size of the process's mappings in bytes.
 func addressSpace() uint64 {
