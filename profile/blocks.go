@@ -3,6 +3,8 @@ package profile
 import (
 	"cmp"
 	"slices"
+
+	"ccagent/profile/columns"
 )
 
 // BlockShare is a code block with what it shares with an element. Each sample
@@ -27,35 +29,35 @@ func (s *Selection) Blocks(level Level, e ElementID) []BlockShare {
 	p, ix := s.Profile, s.index(level)
 	type key struct {
 		block uint32
-		owner BindingID
+		owner columns.BindingID
 	}
 	at := make(map[key]int)
 	var out []BlockShare
 	for site, n := range s.count {
-		if n == 0 || p.sites[site].Kernel || s.leaf[site] == 0 {
+		if n == 0 || p.Sites[site].Kernel || s.leaf[site] == 0 {
 			continue
 		}
 		if ids, _ := s.leafElements(ix, site); !slices.Contains(ids, e) {
 			continue
 		}
-		place := p.nodes.place[s.leaf[site]]
-		k := key{p.locs[place].block, p.owner(place)}
+		place := p.Nodes.Place[s.leaf[site]]
+		k := key{p.Locations[place].Block, p.owner(place)}
 		i, ok := at[k]
 		if !ok {
 			i = len(out)
 			at[k] = i
-			b := &p.symbols.bindings[k.owner]
-			bs := BlockShare{Procedure: bindingName(b), Symbol: b.Symbol, Detail: b.Detail, Module: p.places[place].module}
+			b := &p.Symbols.Bindings[k.owner]
+			bs := BlockShare{Procedure: bindingName(b), Symbol: b.Symbol, Detail: b.Detail, Module: p.Places[place].Module}
 			if k.block != 0 {
-				bl := &p.symbols.blocks[k.block]
+				bl := &p.Symbols.Blocks[k.block]
 				bs.Lo, bs.Hi = bl.Lo, bl.Hi
-				if c := bl.causes; c[1] > c[0] {
-					bs.Own = p.symbols.causes[c[0]].Distance == 0
+				if c := p.Symbols.Causes(bl); len(c) > 0 {
+					bs.Own = c[0].Distance == 0
 				}
 			}
 			out = append(out, bs)
 		}
-		out[i].Weight = satAdd(out[i].Weight, s.weight[site])
+		out[i].Weight = columns.SatAdd(out[i].Weight, s.weight[site])
 		out[i].Samples += n
 	}
 	for i := range out {

@@ -4,13 +4,14 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // item is one member of a place's cause set before a level is chosen: a source
 // span, or for code without notes its binding, or nothing but a category.
 type item struct {
-	span     SpanID
-	binding  BindingID // of the span; else the code's own; 0 if unknown
+	span     columns.SpanID
+	binding  columns.BindingID // of the span; else the code's own; 0 if unknown
 	kind     Kind
 	category eventlog.Category
 }
@@ -18,42 +19,42 @@ type item struct {
 // items calls yield for the cause set of a place. owner is the procedure whose
 // code the place is.
 func (p *Profile) items(id uint32, yield func(it item)) {
-	l := &p.locs[id]
-	s := &p.symbols
+	l := &p.Locations[id]
+	s := &p.Symbols
 	owner := p.owner(id)
 	some := false
-	if l.block != 0 && l.quality != eventlog.QualityNear {
-		bl := &s.blocks[l.block]
-		for _, c := range s.causes[bl.causes[0]:bl.causes[1]] {
+	if l.Block != 0 && l.Quality != eventlog.QualityNear {
+		bl := &s.Blocks[l.Block]
+		for _, c := range s.Causes(bl) {
 			if c.Span == 0 {
 				continue
 			}
 			some = true
-			yield(item{span: c.Span, binding: s.bindings[s.spans[c.Span].Binding].Source, kind: KindSource, category: eventlog.CategoryHaskell})
+			yield(item{span: c.Span, binding: s.Bindings[s.Spans[c.Span].Binding].Source, kind: KindSource, category: eventlog.CategoryHaskell})
 		}
 	}
 	if some {
 		return
 	}
 	switch {
-	case l.category == eventlog.CategoryHaskell && owner != 0 && l.quality == eventlog.QualityNear:
-		yield(item{binding: owner, kind: KindNear, category: l.category})
-	case l.category == eventlog.CategoryHaskell && owner != 0:
-		yield(item{binding: s.bindings[owner].Source, kind: KindSource, category: l.category})
+	case l.Category == eventlog.CategoryHaskell && owner != 0 && l.Quality == eventlog.QualityNear:
+		yield(item{binding: owner, kind: KindNear, category: l.Category})
+	case l.Category == eventlog.CategoryHaskell && owner != 0:
+		yield(item{binding: s.Bindings[owner].Source, kind: KindSource, category: l.Category})
 	default:
-		yield(item{binding: owner, kind: KindCategory, category: l.category})
+		yield(item{binding: owner, kind: KindCategory, category: l.Category})
 	}
 }
 
 // owner is the procedure that a place's code belongs to; 0 if unknown.
-func (p *Profile) owner(id uint32) BindingID {
-	l := &p.locs[id]
-	if l.block != 0 {
-		if b := p.symbols.blocks[l.block].Binding; b != 0 {
+func (p *Profile) owner(id uint32) columns.BindingID {
+	l := &p.Locations[id]
+	if l.Block != 0 {
+		if b := p.Symbols.Blocks[l.Block].Binding; b != 0 {
 			return b
 		}
 	}
-	return l.binding
+	return l.Binding
 }
 
 // categoryElement names what has no source. The runtime system's own code,
@@ -77,7 +78,7 @@ func categoryElement(c eventlog.Category) string {
 const hiddenElement = "(hidden)"
 
 // bindingName is a binding as a Haskell programmer writes it.
-func bindingName(b *Binding) string {
+func bindingName(b *columns.Binding) string {
 	name := b.Name
 	if name == "" {
 		name = b.Symbol
@@ -102,7 +103,7 @@ func isDescription(name string) bool {
 
 // nearName names code of which only the symbol before it is known. It must not
 // be taken for that symbol.
-func nearName(b *Binding) string {
+func nearName(b *columns.Binding) string {
 	name := b.Name
 	if name == "" {
 		name = b.Symbol
@@ -121,12 +122,12 @@ func nearName(b *Binding) string {
 
 // moduleOfFile gives for each file a binding that lies in it, to tell the
 // module and package of spans whose own binding is unknown.
-func (p *Profile) moduleOfFile() []BindingID {
+func (p *Profile) moduleOfFile() []columns.BindingID {
 	p.fileModules.once.Do(func() {
-		s := &p.symbols
-		of := make([]BindingID, len(s.files))
-		for i := range s.spans {
-			if f, b := s.spans[i].File, s.spans[i].Binding; f != 0 && of[f] == 0 && s.bindings[b].Module != "" {
+		s := &p.Symbols
+		of := make([]columns.BindingID, len(s.Files))
+		for i := range s.Spans {
+			if f, b := s.Spans[i].File, s.Spans[i].Binding; f != 0 && of[f] == 0 && s.Bindings[b].Module != "" {
 				of[f] = b
 			}
 		}

@@ -3,6 +3,8 @@ package profile
 import (
 	"slices"
 	"strings"
+
+	"ccagent/profile/columns"
 )
 
 // Without gives the centres less some of them, by their names: what they bore
@@ -15,7 +17,7 @@ func (c *Centres) Without(dropped map[string]bool) *Centres {
 	for i := range c.List {
 		off[i] = dropped[c.List[i].Name]
 	}
-	out := &Centres{List: c.List, Missed: c.Missed, p: c.p, spans: make(map[FileID][]spanCentre, len(c.spans))}
+	out := &Centres{List: c.List, Missed: c.Missed, p: c.p, spans: make(map[columns.FileID][]spanCentre, len(c.spans))}
 	for _, l := range []struct{ from, to *[]int32 }{{&c.binding, &out.binding}, {&c.module, &out.module}, {&c.pkg, &out.pkg}} {
 		*l.to = slices.Clone(*l.from)
 		for i, centre := range *l.to {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"ccagent/profile/columns"
 )
 
 // Centre is a chosen cost centre, or one of the pseudo-centres that bear what no
@@ -15,9 +17,9 @@ type Centre struct {
 	Name    string
 	Module  string // empty where the centre spans several
 	Package string
-	Span    string // "file:line:col-line:col", of spans and of bindings whose source is known
-	File    string // of Span
-	Extent  Extent // of Span
+	Span    string         // "file:line:col-line:col", of spans and of bindings whose source is known
+	File    string         // of Span
+	Extent  columns.Extent // of Span
 	Pseudo  bool
 }
 
@@ -33,7 +35,7 @@ type Centres struct {
 	// By source binding: its centre, that of its module and of its package; 0
 	// or 1 + an index of List.
 	binding, module, pkg []int32
-	spans                map[FileID][]spanCentre // narrowest first
+	spans                map[columns.FileID][]spanCentre // narrowest first
 	modes                [centreScopes]struct {
 		once   sync.Once
 		chains *chains
@@ -41,7 +43,7 @@ type Centres struct {
 }
 
 type spanCentre struct {
-	x      Extent
+	x      columns.Extent
 	centre int32 // index of List
 }
 
@@ -62,8 +64,8 @@ func (e *CentreError) Error() string {
 // Centres finds a set's centres. An element that several patterns name belongs
 // to the first. Patterns that name nothing are in Missed.
 func (p *Profile) Centres(set CentreSet) *Centres {
-	n := len(p.symbols.bindings)
-	c := &Centres{p: p, binding: make([]int32, n), module: make([]int32, n), pkg: make([]int32, n), spans: make(map[FileID][]spanCentre)}
+	n := len(p.Symbols.Bindings)
+	c := &Centres{p: p, binding: make([]int32, n), module: make([]int32, n), pkg: make([]int32, n), spans: make(map[columns.FileID][]spanCentre)}
 	m := &centreMatcher{p: p, c: c, named: make(map[string]int32), elements: make(map[elementKey]int32)}
 	for _, pat := range set.Patterns {
 		if !m.add(pat) {
@@ -100,13 +102,13 @@ func (m *centreMatcher) add(pat CentrePattern) bool {
 		// Modules with a colon hold what GHC makes around main. Names with a space tell what GHC made: "insertWith (specialised)" in Main
 		// is a library's function.
 		own := m.p.ownPackages()
-		return m.bindings(pat, func(b *Binding) bool {
+		return m.bindings(pat, func(b *columns.Binding) bool {
 			return b.Name != "" && own[b.Package] && !strings.HasPrefix(b.Module, ":") && !strings.Contains(b.Name, " ")
 		})
 	case PresetModules:
-		return m.modules(pat, func(*Binding) bool { return true })
+		return m.modules(pat, func(*columns.Binding) bool { return true })
 	case PresetPackages:
-		return m.packages(pat, func(*Binding) bool { return true })
+		return m.packages(pat, func(*columns.Binding) bool { return true })
 	}
 	for _, l := range levelPrefixes {
 		if pat.HasLevel && pat.Level != l.level {
@@ -115,11 +117,11 @@ func (m *centreMatcher) add(pat CentrePattern) bool {
 		found := false
 		switch l.level {
 		case LevelBinding:
-			found = m.bindings(pat, func(b *Binding) bool { return glob(pat.Glob, bindingName(b)) })
+			found = m.bindings(pat, func(b *columns.Binding) bool { return glob(pat.Glob, bindingName(b)) })
 		case LevelModule:
-			found = m.modules(pat, func(b *Binding) bool { return glob(pat.Glob, b.Module) })
+			found = m.modules(pat, func(b *columns.Binding) bool { return glob(pat.Glob, b.Module) })
 		case LevelPackage:
-			found = m.packages(pat, func(b *Binding) bool { return glob(pat.Glob, b.Package) })
+			found = m.packages(pat, func(b *columns.Binding) bool { return glob(pat.Glob, b.Package) })
 		case LevelFile:
 			found = m.inFiles(pat)
 		case LevelSpan:
@@ -147,7 +149,7 @@ func (m *centreMatcher) put(pat CentrePattern, k elementKey, c Centre) int32 {
 			if one.Package != c.Package {
 				one.Package = ""
 			}
-			one.Span, one.File, one.Extent = "", "", Extent{}
+			one.Span, one.File, one.Extent = "", "", columns.Extent{}
 		}
 		c.Name = pat.Name
 	}
@@ -162,53 +164,53 @@ func (m *centreMatcher) put(pat CentrePattern, k elementKey, c Centre) int32 {
 	return id
 }
 
-func (m *centreMatcher) eachSource(f func(id BindingID, b *Binding)) {
-	for i := 1; i < len(m.p.symbols.bindings); i++ {
-		if b := &m.p.symbols.bindings[i]; b.Source == BindingID(i) {
+func (m *centreMatcher) eachSource(f func(id columns.BindingID, b *columns.Binding)) {
+	for i := 1; i < len(m.p.Symbols.Bindings); i++ {
+		if b := &m.p.Symbols.Bindings[i]; b.Source == columns.BindingID(i) {
 			f(b.Source, b)
 		}
 	}
 }
 
-func (m *centreMatcher) bindings(pat CentrePattern, want func(*Binding) bool) bool {
+func (m *centreMatcher) bindings(pat CentrePattern, want func(*columns.Binding) bool) bool {
 	found := false
 	home := m.p.bindingSpans()
-	m.eachSource(func(id BindingID, b *Binding) {
+	m.eachSource(func(id columns.BindingID, b *columns.Binding) {
 		if !want(b) {
 			return
 		}
 		found = true
 		name := bindingName(b)
 		c := Centre{Name: name, Module: b.Module, Package: b.Package}
-		if sp := m.p.symbols.spans[home[id]]; sp.File != 0 {
-			c.File, c.Extent = m.p.symbols.files[sp.File].Path, sp.Extent
+		if sp := m.p.Symbols.Spans[home[id]]; sp.File != 0 {
+			c.File, c.Extent = m.p.Symbols.Files[sp.File].Path, sp.Extent
 			c.Span = c.File + ":" + c.Extent.String()
 		}
-		m.c.binding[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "b" + name, Extent{}}, c)
+		m.c.binding[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "b" + name, columns.Extent{}}, c)
 	})
 	return found
 }
 
-func (m *centreMatcher) modules(pat CentrePattern, want func(*Binding) bool) bool {
+func (m *centreMatcher) modules(pat CentrePattern, want func(*columns.Binding) bool) bool {
 	found := false
-	m.eachSource(func(id BindingID, b *Binding) {
+	m.eachSource(func(id columns.BindingID, b *columns.Binding) {
 		if b.Module == "" || !want(b) {
 			return
 		}
 		found = true
-		m.c.module[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "m" + b.Module, Extent{}}, Centre{Name: b.Module, Module: b.Module, Package: b.Package})
+		m.c.module[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "m" + b.Module, columns.Extent{}}, Centre{Name: b.Module, Module: b.Module, Package: b.Package})
 	})
 	return found
 }
 
-func (m *centreMatcher) packages(pat CentrePattern, want func(*Binding) bool) bool {
+func (m *centreMatcher) packages(pat CentrePattern, want func(*columns.Binding) bool) bool {
 	found := false
-	m.eachSource(func(id BindingID, b *Binding) {
+	m.eachSource(func(id columns.BindingID, b *columns.Binding) {
 		if b.Package == "" || !want(b) {
 			return
 		}
 		found = true
-		m.c.pkg[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "p", Extent{}}, Centre{Name: b.Package, Package: b.Package})
+		m.c.pkg[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "p", columns.Extent{}}, Centre{Name: b.Package, Package: b.Package})
 	})
 	return found
 }
@@ -219,26 +221,26 @@ func fileMatches(pattern, file string) bool {
 }
 
 // whole is the extent of all of a file.
-var whole = Extent{Line: 1, Col: 1, EndLine: ^uint32(0), EndCol: ^uint32(0)}
+var whole = columns.Extent{Line: 1, Col: 1, EndLine: ^uint32(0), EndCol: ^uint32(0)}
 
 // inFiles makes a centre of each file.
 func (m *centreMatcher) inFiles(pat CentrePattern) bool {
 	found := false
-	for i := 1; i < len(m.p.symbols.files); i++ {
-		file := m.p.symbols.files[i].Path
+	for i := 1; i < len(m.p.Symbols.Files); i++ {
+		file := m.p.Symbols.Files[i].Path
 		if !fileMatches(pat.Glob, file) {
 			continue
 		}
 		found = true
-		m.span(pat, FileID(i), whole, Centre{Name: file})
+		m.span(pat, columns.FileID(i), whole, Centre{Name: file})
 	}
 	return found
 }
 
-func (m *centreMatcher) span(pat CentrePattern, f FileID, x Extent, c Centre) {
-	of := &m.p.symbols.bindings[m.p.moduleOfFile()[f]]
+func (m *centreMatcher) span(pat CentrePattern, f columns.FileID, x columns.Extent, c Centre) {
+	of := &m.p.Symbols.Bindings[m.p.moduleOfFile()[f]]
 	c.Module, c.Package = of.Module, of.Package
-	file := m.p.symbols.files[f].Path
+	file := m.p.Symbols.Files[f].Path
 	if c.Span != "" {
 		c.File, c.Extent = file, x
 	}
@@ -249,18 +251,18 @@ func (m *centreMatcher) span(pat CentrePattern, f FileID, x Extent, c Centre) {
 // inSpans makes a centre of a stretch of source that holds a span, or of each
 // span that a glob matches.
 func (m *centreMatcher) inSpans(pat CentrePattern) bool {
-	s := &m.p.symbols
+	s := &m.p.Symbols
 	if file, x, ok := parseStretch(pat.Glob); ok {
-		holds := make(map[FileID]bool)
-		for i := 1; i < len(s.spans); i++ {
-			if sp := &s.spans[i]; sp.File != 0 && !holds[sp.File] && x.Contains(sp.Extent) && fileMatches(file, s.files[sp.File].Path) {
+		holds := make(map[columns.FileID]bool)
+		for i := 1; i < len(s.Spans); i++ {
+			if sp := &s.Spans[i]; sp.File != 0 && !holds[sp.File] && x.Contains(sp.Extent) && fileMatches(file, s.Files[sp.File].Path) {
 				holds[sp.File] = true
 			}
 		}
-		for f := range s.files {
-			if holds[FileID(f)] {
-				name := s.files[f].Path + pat.Glob[len(file):]
-				m.span(pat, FileID(f), x, Centre{Name: name, Span: name})
+		for f := range s.Files {
+			if holds[columns.FileID(f)] {
+				name := s.Files[f].Path + pat.Glob[len(file):]
+				m.span(pat, columns.FileID(f), x, Centre{Name: name, Span: name})
 			}
 		}
 		return len(holds) > 0
@@ -269,12 +271,12 @@ func (m *centreMatcher) inSpans(pat CentrePattern) bool {
 		return false
 	}
 	found := false
-	for i := 1; i < len(s.spans); i++ {
-		sp := &s.spans[i]
+	for i := 1; i < len(s.Spans); i++ {
+		sp := &s.Spans[i]
 		if sp.File == 0 {
 			continue
 		}
-		if name := s.files[sp.File].Path + ":" + sp.Extent.String(); fileMatches(pat.Glob, name) {
+		if name := s.Files[sp.File].Path + ":" + sp.Extent.String(); fileMatches(pat.Glob, name) {
 			found = true
 			m.span(pat, sp.File, sp.Extent, Centre{Name: name, Span: name})
 		}
@@ -283,14 +285,14 @@ func (m *centreMatcher) inSpans(pat CentrePattern) bool {
 }
 
 // parseStretch reads FILE:LINE, FILE:LINE-LINE and FILE:LINE:COL-LINE:COL.
-func parseStretch(s string) (file string, x Extent, ok bool) {
+func parseStretch(s string) (file string, x columns.Extent, ok bool) {
 	try := func(format string, rest string, to ...any) bool {
 		n, err := fmt.Sscanf(rest+"\n", format+"\n", to...)
 		return err == nil && n == len(to)
 	}
 	for i := strings.IndexByte(s, ':'); i >= 0; {
 		file, rest := s[:i], s[i+1:]
-		x = Extent{}
+		x = columns.Extent{}
 		switch {
 		case try("%d:%d-%d:%d", rest, &x.Line, &x.Col, &x.EndLine, &x.EndCol):
 			return file, x, x.Line > 0
@@ -307,21 +309,21 @@ func parseStretch(s string) (file string, x Extent, ok bool) {
 		}
 		i += 1 + j
 	}
-	return "", Extent{}, false
+	return "", columns.Extent{}, false
 }
 
 // ownPackages are the program's own: "main"; of programs without such code all
 // that have source notes.
 func (p *Profile) ownPackages() map[string]bool {
 	own := make(map[string]bool)
-	for i := range p.symbols.bindings {
-		if p.symbols.bindings[i].Package == "main" {
+	for i := range p.Symbols.Bindings {
+		if p.Symbols.Bindings[i].Package == "main" {
 			own["main"] = true
 			return own
 		}
 	}
-	for i := range p.symbols.spans {
-		if b := &p.symbols.bindings[p.symbols.spans[i].Binding]; b.Package != "" {
+	for i := range p.Symbols.Spans {
+		if b := &p.Symbols.Bindings[p.Symbols.Spans[i].Binding]; b.Package != "" {
 			own[b.Package] = true
 		}
 	}
@@ -329,24 +331,21 @@ func (p *Profile) ownPackages() map[string]bool {
 }
 
 // bindingSpans gives source bindings their widest spans.
-func (p *Profile) bindingSpans() map[BindingID]SpanID {
-	s := &p.symbols
-	of := make(map[BindingID]SpanID)
-	for i := 1; i < len(s.spans); i++ {
-		sp := &s.spans[i]
-		b := s.bindings[sp.Binding].Source
+func (p *Profile) bindingSpans() map[columns.BindingID]columns.SpanID {
+	s := &p.Symbols
+	of := make(map[columns.BindingID]columns.SpanID)
+	for i := 1; i < len(s.Spans); i++ {
+		sp := &s.Spans[i]
+		b := s.Bindings[sp.Binding].Source
 		if b == 0 || sp.File == 0 {
 			continue
 		}
-		if best := of[b]; best == 0 || s.spans[best].File == sp.File && sp.Contains(s.spans[best].Extent) {
-			of[b] = SpanID(i)
+		if best := of[b]; best == 0 || s.Spans[best].File == sp.File && sp.Contains(s.Spans[best].Extent) {
+			of[b] = columns.SpanID(i)
 		}
 	}
 	return of
 }
-
-// HasNotes reports whether any code of the log has source notes.
-func (p *Profile) HasNotes() bool { return p.noted }
 
 // nearestNames are the names of elements that are most like a glob.
 func (p *Profile) nearestNames(pattern string) []string {
@@ -375,16 +374,16 @@ func (p *Profile) nearestNames(pattern string) []string {
 		}
 		all = append(all, scored{name, d})
 	}
-	for i := 1; i < len(p.symbols.bindings); i++ {
-		if b := &p.symbols.bindings[i]; b.Source == BindingID(i) && b.Module != "" {
+	for i := 1; i < len(p.Symbols.Bindings); i++ {
+		if b := &p.Symbols.Bindings[i]; b.Source == columns.BindingID(i) && b.Module != "" {
 			add(bindingName(b))
 			add(b.Module)
 			add(b.Package)
 		}
 	}
-	for i := 1; i < len(p.symbols.files); i++ {
-		add(p.symbols.files[i].Path)
-		add(path.Base(p.symbols.files[i].Path))
+	for i := 1; i < len(p.Symbols.Files); i++ {
+		add(p.Symbols.Files[i].Path)
+		add(path.Base(p.Symbols.Files[i].Path))
 	}
 	slices.SortFunc(all, func(a, b scored) int { return cmp.Or(cmp.Compare(a.d, b.d), cmp.Compare(a.name, b.name)) })
 	var out []string

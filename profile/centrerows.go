@@ -3,6 +3,8 @@ package profile
 import (
 	"cmp"
 	"slices"
+
+	"ccagent/profile/columns"
 )
 
 // centreRows gathers the figures of centres, and of stacks if asked to.
@@ -77,7 +79,7 @@ func (r *centreRows) take(a *attribution, w, n uint64) {
 	// above an item and all below it, or above none.
 	if i := slices.Index(r.forced, true); i >= 0 {
 		x := &r.rows[r.path[len(r.items)-1-i]]
-		x.forcedFrom = satAdd(x.forcedFrom, w)
+		x.forcedFrom = columns.SatAdd(x.forcedFrom, w)
 	}
 }
 
@@ -91,8 +93,8 @@ func (r *centreRows) inherit() {
 		x := &r.rows[i]
 		if x.parent >= 0 {
 			up := &r.rows[x.parent]
-			up.Inherited = satAdd(up.Inherited, x.Inherited)
-			up.InheritedForced = satAdd(up.InheritedForced, x.InheritedForced)
+			up.Inherited = columns.SatAdd(up.Inherited, x.Inherited)
+			up.InheritedForced = columns.SatAdd(up.InheritedForced, x.InheritedForced)
 		}
 	}
 }
@@ -110,18 +112,18 @@ func (r *centreRows) row(on int, item int32) int {
 }
 
 func (c *centreFigures) own(w, n uint64, forced bool) {
-	c.Individual = satAdd(c.Individual, w)
+	c.Individual = columns.SatAdd(c.Individual, w)
 	c.Samples += n
 	if forced {
-		c.Forced = satAdd(c.Forced, w)
+		c.Forced = columns.SatAdd(c.Forced, w)
 	}
 }
 
 func (c *centreFigures) inherit(w uint64, forced bool) {
 	c.seen = true
-	c.Inherited = satAdd(c.Inherited, w)
+	c.Inherited = columns.SatAdd(c.Inherited, w)
 	if forced {
-		c.InheritedForced = satAdd(c.InheritedForced, w)
+		c.InheritedForced = columns.SatAdd(c.InheritedForced, w)
 	}
 }
 
@@ -229,7 +231,7 @@ func (c *CostCentres) Arcs() []CentreArc {
 				index[k] = at
 			}
 			out[at].Stacks++
-			out[at].Weight = satAdd(out[at].Weight, row.Individual)
+			out[at].Weight = columns.SatAdd(out[at].Weight, row.Individual)
 		}
 	}
 	slices.SortFunc(out, func(a, b CentreArc) int {

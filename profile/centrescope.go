@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // centreScope says which centres a piece of code lies in.
@@ -28,12 +29,12 @@ type chains struct {
 func (c *Centres) chains(scope centreScope) *chains {
 	m := &c.modes[scope]
 	m.once.Do(func() {
-		out := &chains{of: make([]uint32, len(c.p.places)), list: [][]int32{nil}}
+		out := &chains{of: make([]uint32, len(c.p.Places)), list: [][]int32{nil}}
 		index := map[string]uint32{"": 0}
 		var ids []int32
 		var key []byte
-		for place := range c.p.places {
-			if cl := c.p.places[place].class; cl != placeUser && cl != placeKernel {
+		for place := range c.p.Places {
+			if cl := c.p.Places[place].Class; cl != columns.PlaceUser && cl != columns.PlaceKernel {
 				continue
 			}
 			ids = c.enclosing(uint32(place), scope, ids[:0])
@@ -61,18 +62,18 @@ func (c *Centres) chains(scope centreScope) *chains {
 // the path that lies in it, and so comes after all that is within.
 func (c *Centres) enclosing(place uint32, scope centreScope, out []int32) []int32 {
 	p := c.p
-	s, l := &p.symbols, &p.locs[place]
+	s, l := &p.Symbols, &p.Locations[place]
 	add := func(id int32) {
 		if id != 0 && !slices.Contains(out, id-1) {
 			out = append(out, id-1)
 		}
 	}
-	within := func(b BindingID, next BindingID) {
+	within := func(b columns.BindingID, next columns.BindingID) {
 		if b == next {
 			return
 		}
 		add(c.binding[b])
-		x, y := &s.bindings[b], &s.bindings[next]
+		x, y := &s.Bindings[b], &s.Bindings[next]
 		if x.Package != y.Package || x.Module != y.Module || next == 0 {
 			add(c.module[b])
 		}
@@ -81,17 +82,17 @@ func (c *Centres) enclosing(place uint32, scope centreScope, out []int32) []int3
 		}
 	}
 	owner := p.owner(place)
-	near := l.quality == eventlog.QualityNear
-	var home BindingID
+	near := l.Quality == eventlog.QualityNear
+	var home columns.BindingID
 	if owner != 0 {
-		home = s.bindings[owner].Source
+		home = s.Bindings[owner].Source
 	}
-	if l.block != 0 && !near {
-		bl := &s.blocks[l.block]
-		causes := s.causes[bl.causes[0]:bl.causes[1]]
-		local := bl.enclosing[1] > bl.enclosing[0]
+	if l.Block != 0 && !near {
+		bl := &s.Blocks[l.Block]
+		causes := s.Causes(bl)
+		local := len(s.Enclosing(bl)) > 0
 		for i, cause := range causes {
-			sp := &s.spans[cause.Span]
+			sp := &s.Spans[cause.Span]
 			if scope == scopeProcedure && local && cause.Distance > 0 {
 				break // of the procedures outside
 			}
@@ -108,7 +109,7 @@ func (c *Centres) enclosing(place uint32, scope centreScope, out []int32) []int3
 			b := c.spanBinding(sp)
 			next := home
 			if i+1 < len(causes) {
-				next = c.spanBinding(&s.spans[causes[i+1].Span])
+				next = c.spanBinding(&s.Spans[causes[i+1].Span])
 			}
 			within(b, next)
 		}
@@ -120,10 +121,10 @@ func (c *Centres) enclosing(place uint32, scope centreScope, out []int32) []int3
 		return out
 	}
 	within(home, 0)
-	if l.block != 0 && scope == scopeLexical {
-		bl := &s.blocks[l.block]
-		for _, e := range s.enclosing[bl.enclosing[0]:bl.enclosing[1]] {
-			within(s.bindings[e].Source, 0)
+	if l.Block != 0 && scope == scopeLexical {
+		bl := &s.Blocks[l.Block]
+		for _, e := range s.Enclosing(bl) {
+			within(s.Bindings[e].Source, 0)
 		}
 	}
 	return out
@@ -131,9 +132,9 @@ func (c *Centres) enclosing(place uint32, scope centreScope, out []int32) []int3
 
 // spanBinding is the source binding that a span lies in, or one of its file's
 // module.
-func (c *Centres) spanBinding(sp *Span) BindingID {
+func (c *Centres) spanBinding(sp *columns.Span) columns.BindingID {
 	if sp.Binding != 0 {
-		return c.p.symbols.bindings[sp.Binding].Source
+		return c.p.Symbols.Bindings[sp.Binding].Source
 	}
 	return 0
 }
@@ -155,31 +156,31 @@ const cafUpdate = "stg_bh_upd_frame"
 // and itself: a function that a CAF jumps to is called from elsewhere too.
 func (p *Profile) cafs() *cafs {
 	p.cafTable.once.Do(func() {
-		s := &p.symbols
-		t := &cafs{boundary: make([]bool, len(p.places)), code: make([]bool, len(s.bindings))}
-		for i := range p.places {
+		s := &p.Symbols
+		t := &cafs{boundary: make([]bool, len(p.Places)), code: make([]bool, len(s.Bindings))}
+		for i := range p.Places {
 			if o := p.owner(uint32(i)); o != 0 {
-				name := s.bindings[o].Name
-				t.boundary[i] = name == cafUpdate || s.bindings[o].Symbol == cafUpdate+"_info"
+				name := s.Bindings[o].Name
+				t.boundary[i] = name == cafUpdate || s.Bindings[o].Symbol == cafUpdate+"_info"
 			}
 		}
-		called := make([]bool, len(s.bindings))
-		for n := 1; n < len(p.nodes.parent); n++ {
-			k := p.nodes.kind[n]
-			if structural(k) || k == eventlog.FrameContext || k == eventlog.FrameSkipped {
+		called := make([]bool, len(s.Bindings))
+		for n := 1; n < len(p.Nodes.Parent); n++ {
+			k := p.Nodes.Kind[n]
+			if columns.Structural(k) || k == eventlog.FrameContext || k == eventlog.FrameSkipped {
 				continue
 			}
-			o := p.owner(p.nodes.place[n])
-			if o == 0 || p.locs[p.nodes.place[n]].category != eventlog.CategoryHaskell {
+			o := p.owner(p.Nodes.Place[n])
+			if o == 0 || p.Locations[p.Nodes.Place[n]].Category != eventlog.CategoryHaskell {
 				continue
 			}
-			up := p.nodes.parent[n]
+			up := p.Nodes.Parent[n]
 			switch {
-			case up != 0 && p.nodes.kind[up] == eventlog.FrameUpdate:
-				t.code[o] = t.code[o] || t.boundary[p.nodes.place[up]]
-			case up == 0, p.nodes.kind[up] == eventlog.FrameContext, p.nodes.kind[up] == eventlog.FrameSkipped:
+			case up != 0 && p.Nodes.Kind[up] == eventlog.FrameUpdate:
+				t.code[o] = t.code[o] || t.boundary[p.Nodes.Place[up]]
+			case up == 0, p.Nodes.Kind[up] == eventlog.FrameContext, p.Nodes.Kind[up] == eventlog.FrameSkipped:
 				// What it stands on is not known.
-			case p.owner(p.nodes.place[up]) == o:
+			case p.owner(p.Nodes.Place[up]) == o:
 			default:
 				called[o] = true
 			}

@@ -6,100 +6,16 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
-
-// CoreID is the id of a Core, dense from 1 in the order of the log; 0 is none.
-type CoreID uint32
-
-// Core is what GHC's optimiser made of a top-level binding, as the build's
-// -ddump-simpl wrote it.
-type Core struct {
-	Binding BindingID // the procedure
-	File    FileID    // the source file of its module; 0 if unknown
-	Name    string    // the binder as printed: "$wgo_r1H6"
-	Dump    string    // the dump file
-	Line    uint32    // where Text begins in it, from 1
-	Text    []byte
-	Problem string      // why it is cut, or may not be what was compiled
-	also    []BindingID // lifted out of it
-	notes   [2]uint32
-	size    uint64 // promised
-}
-
-// CoreNote is a source note in a Core's text: At is the stretch of the text
-// that it scopes over, in lines and columns from 1.
-type CoreNote struct {
-	Span SpanID
-	At   Extent
-}
-
-// Cores is one more than the highest CoreID: 1 in a log without Core.
-func (p *Profile) Cores() int { return len(p.symbols.cores) }
-
-// Core gives a Core; the zero Core for 0.
-func (p *Profile) Core(id CoreID) *Core { return &p.symbols.cores[id] }
-
-// CoreNotes are a Core's notes, in the order of its text.
-func (p *Profile) CoreNotes(id CoreID) []CoreNote {
-	c := &p.symbols.cores[id]
-	return p.symbols.coreNotes[c.notes[0]:c.notes[1]]
-}
-
-func (b *builder) core(ev *eventlog.Core) {
-	s := &b.p.symbols
-	if _, ok := b.cores.add(ev.ID); !ok {
-		b.p.Accounting.Redefined++
-		return
-	}
-	c := Core{Binding: BindingID(ev.Binding), File: FileID(ev.File), Name: ev.Name, Dump: ev.Dump, Line: ev.Line, Problem: ev.Problem, size: ev.TextSize}
-	c.notes[0] = uint32(len(s.coreNotes))
-	for _, n := range ev.Notes {
-		s.coreNotes = append(s.coreNotes, CoreNote{SpanID(n.Span), Extent{n.Line, n.Col, n.EndLine, n.EndCol}})
-	}
-	c.notes[1] = uint32(len(s.coreNotes))
-	for _, b := range ev.Also {
-		c.also = append(c.also, BindingID(b))
-	}
-	s.cores = append(s.cores, c)
-}
-
-// coreText appends a piece of text, as fileText does.
-func (b *builder) coreText(ev *eventlog.CoreText) {
-	a := &b.p.Accounting
-	id, ok := b.cores.find(ev.Core)
-	if !ok {
-		a.Undefined.Cores++
-		return
-	}
-	c := &b.p.symbols.cores[id]
-	b.appendText(&c.Text, c.size, ev.Offset, ev.Text)
-}
-
-func (b *builder) resolveCores() {
-	s, u := &b.p.symbols, &b.p.Accounting.Undefined
-	for i := 1; i < len(s.cores); i++ {
-		c := &s.cores[i]
-		c.Binding = resolve(&b.bindings, c.Binding, &u.Bindings)
-		c.File = resolve(&b.files, c.File, &u.Files)
-		for j := range c.also {
-			c.also[j] = resolve(&b.bindings, c.also[j], &u.Bindings)
-		}
-		if uint64(len(c.Text)) < c.size && c.Problem == "" {
-			c.Problem = "the log holds only a part of this text"
-		}
-	}
-	for i := range s.coreNotes {
-		s.coreNotes[i].Span = resolve(&b.spans, s.coreNotes[i].Span, &u.Spans)
-	}
-}
 
 // maxNesting bounds the notes that are followed over the lines of a Core.
 const maxNesting = 64
 
 // coreSpots gives for each place where in the Core its code is.
 type coreSpots struct {
-	core  []CoreID  // by place; 0 if its code has none
-	notes [][]int32 // by place: of the Core's notes the innermost that are causes; none is the whole binding
+	core  []columns.CoreID // by place; 0 if its code has none
+	notes [][]int32        // by place: of the Core's notes the innermost that are causes; none is the whole binding
 }
 
 func (p *Profile) coreSpots() *coreSpots {
@@ -108,29 +24,29 @@ func (p *Profile) coreSpots() *coreSpots {
 }
 
 func (p *Profile) buildCoreSpots() *coreSpots {
-	s := &p.symbols
-	byBinding := make(map[BindingID]CoreID, len(s.cores))
-	for i := len(s.cores) - 1; i > 0; i-- {
-		for _, b := range s.cores[i].also {
-			byBinding[b] = CoreID(i)
+	s := &p.Symbols
+	byBinding := make(map[columns.BindingID]columns.CoreID, len(s.Cores))
+	for i := len(s.Cores) - 1; i > 0; i-- {
+		for _, b := range s.Cores[i].Also {
+			byBinding[b] = columns.CoreID(i)
 		}
 	}
-	for i := len(s.cores) - 1; i > 0; i-- {
-		byBinding[s.cores[i].Binding] = CoreID(i)
+	for i := len(s.Cores) - 1; i > 0; i-- {
+		byBinding[s.Cores[i].Binding] = columns.CoreID(i)
 	}
 	delete(byBinding, 0)
-	spots := &coreSpots{make([]CoreID, len(p.places)), make([][]int32, len(p.places))}
+	spots := &coreSpots{make([]columns.CoreID, len(p.Places)), make([][]int32, len(p.Places))}
 	if len(byBinding) == 0 {
 		return spots
 	}
-	for id := range p.places {
-		l := &p.locs[id]
-		if l.quality == eventlog.QualityNear {
+	for id := range p.Places {
+		l := &p.Locations[id]
+		if l.Quality == eventlog.QualityNear {
 			continue
 		}
-		bl := &s.blocks[l.block]
+		bl := &s.Blocks[l.Block]
 		core := byBinding[p.owner(uint32(id))]
-		for _, e := range s.enclosing[bl.enclosing[0]:bl.enclosing[1]] {
+		for _, e := range s.Enclosing(bl) {
 			if core != 0 {
 				break
 			}
@@ -140,7 +56,7 @@ func (p *Profile) buildCoreSpots() *coreSpots {
 			continue
 		}
 		spots.core[id] = core
-		spots.notes[id] = innermostNotes(p.CoreNotes(core), s.causes[bl.causes[0]:bl.causes[1]])
+		spots.notes[id] = innermostNotes(p.CoreNotes(core), s.Causes(bl))
 	}
 	return spots
 }
@@ -148,8 +64,8 @@ func (p *Profile) buildCoreSpots() *coreSpots {
 // innermostNotes finds where in a Core a block's code is: at the notes that are
 // its nearest causes there, and of nested ones at the innermost. A note that
 // GHC copied with its expression is in several places.
-func innermostNotes(notes []CoreNote, causes []Cause) []int32 {
-	distance := make(map[SpanID]uint32, len(causes))
+func innermostNotes(notes []columns.CoreNote, causes []columns.Cause) []int32 {
+	distance := make(map[columns.SpanID]uint32, len(causes))
 	for _, c := range causes {
 		if d, ok := distance[c.Span]; c.Span != 0 && (!ok || c.Distance < d) {
 			distance[c.Span] = c.Distance
@@ -185,8 +101,8 @@ type CoreView struct {
 
 // CoreBinding is a top-level binding of Core.
 type CoreBinding struct {
-	ID   CoreID
-	Core *Core
+	ID   columns.CoreID
+	Core *columns.Core
 	// Name is the procedure as elements are named, "Main.$wgo"; Detail what GHC
 	// made of which binding, "worker of Main.go".
 	Name, Detail string
@@ -201,7 +117,7 @@ type CoreBinding struct {
 	WithWeight      uint64
 	With            float64
 	Lines           []CoreLine
-	Notes           []CoreNote
+	Notes           []columns.CoreNote
 }
 
 // CoreLine is a line of Core. A sample is at the line on which the expression
@@ -236,7 +152,7 @@ func (s *Selection) CoreOf(query string) (*CoreView, error) {
 		}
 		return s.Core(e), nil
 	}
-	b := &p.symbols.bindings[binding]
+	b := &p.Symbols.Bindings[binding]
 	name := bindingName(b)
 	e := p.elementWith(LevelBinding, func(e *Element) bool {
 		return e.Kind == KindSource && e.Name == name && e.Package == b.Package
@@ -264,20 +180,20 @@ func (s *Selection) Core(e *Element) *CoreView {
 		v.Problem = "the log holds no Core: build with -g3 -ddump-simpl -ddump-to-file -dsuppress-all -dno-suppress-ticks, keep the .dump-simpl files where they are written, and record again"
 		return v
 	}
-	own := make(map[CoreID]int)
-	for id := CoreID(1); int(id) < p.Cores(); id++ {
+	own := make(map[columns.CoreID]int)
+	for id := columns.CoreID(1); int(id) < p.Cores(); id++ {
 		own[id] = -1
 		switch {
 		case p.coreOf(id, e):
 			own[id] = 1
-		case slices.ContainsFunc(p.CoreNotes(id), func(n CoreNote) bool { return p.spanOf(n.Span, e) }):
+		case slices.ContainsFunc(p.CoreNotes(id), func(n columns.CoreNote) bool { return p.spanOf(n.Span, e) }):
 			own[id] = 0
 		}
 	}
 	spots := p.coreSpots()
 	ix := s.index(e.Level)
-	at := make(map[CoreID]*CoreBinding)
-	for id := CoreID(1); int(id) < p.Cores(); id++ {
+	at := make(map[columns.CoreID]*CoreBinding)
+	for id := columns.CoreID(1); int(id) < p.Cores(); id++ {
 		if own[id] >= 0 {
 			at[id] = p.coreBinding(id, e)
 			at[id].Own = own[id] == 1
@@ -285,18 +201,18 @@ func (s *Selection) Core(e *Element) *CoreView {
 	}
 	for site, n := range s.count {
 		leaf := s.leaf[site]
-		if n == 0 || leaf == 0 || p.sites[site].Kernel {
+		if n == 0 || leaf == 0 || p.Sites[site].Kernel {
 			continue
 		}
-		place := p.nodes.place[leaf]
+		place := p.Nodes.Place[leaf]
 		b := at[spots.core[place]]
 		if b == nil {
 			continue
 		}
 		w := s.weight[site]
-		b.Weight, b.Samples = satAdd(b.Weight, w), b.Samples+n
+		b.Weight, b.Samples = columns.SatAdd(b.Weight, w), b.Samples+n
 		if ids, _ := s.leafElements(ix, site); slices.Contains(ids, e.ID) {
-			b.WithWeight = satAdd(b.WithWeight, w)
+			b.WithWeight = columns.SatAdd(b.WithWeight, w)
 		}
 		b.add(spots.notes[place], w, n)
 	}
@@ -328,20 +244,20 @@ func (b *CoreBinding) add(notes []int32, w, n uint64) {
 		}
 		last = line
 		l := &b.Lines[line-1]
-		l.Weight, l.Samples = satAdd(l.Weight, w), l.Samples+n
+		l.Weight, l.Samples = columns.SatAdd(l.Weight, w), l.Samples+n
 	}
 	if last == 0 && len(b.Lines) > 0 {
 		l := &b.Lines[0]
-		l.Weight, l.Samples = satAdd(l.Weight, w), l.Samples+n
+		l.Weight, l.Samples = columns.SatAdd(l.Weight, w), l.Samples+n
 	}
 }
 
-func (p *Profile) coreBinding(id CoreID, e *Element) *CoreBinding {
+func (p *Profile) coreBinding(id columns.CoreID, e *Element) *CoreBinding {
 	c := p.Core(id)
-	bd := &p.symbols.bindings[c.Binding]
+	bd := &p.Symbols.Bindings[c.Binding]
 	b := &CoreBinding{ID: id, Core: c, Name: bindingName(bd), Detail: bd.Detail, Notes: p.CoreNotes(id)}
 	if bd.Parent != 0 && b.Detail != "" {
-		b.Detail += " " + bindingName(&p.symbols.bindings[bd.Parent])
+		b.Detail += " " + bindingName(&p.Symbols.Bindings[bd.Parent])
 	}
 	for _, l := range lines(c.Text, nil, nil) {
 		b.Lines = append(b.Lines, CoreLine{Number: l.Number, Text: l.Text})
@@ -404,7 +320,7 @@ const maxNoteLines = 32
 
 // onlyNotes reports whether nothing but notes stands between the beginnings of
 // two stretches.
-func (b *CoreBinding) onlyNotes(x, y Extent) bool {
+func (b *CoreBinding) onlyNotes(x, y columns.Extent) bool {
 	if x.Line == 0 || y.Line < x.Line || y.Line-x.Line > maxNoteLines || int(y.Line) > len(b.Lines) {
 		return false
 	}
@@ -426,14 +342,14 @@ func (b *CoreBinding) onlyNotes(x, y Extent) bool {
 }
 
 // coreOf reports whether a Core was made from an element.
-func (p *Profile) coreOf(id CoreID, e *Element) bool {
+func (p *Profile) coreOf(id columns.CoreID, e *Element) bool {
 	c := p.Core(id)
-	b := &p.symbols.bindings[c.Binding]
+	b := &p.Symbols.Bindings[c.Binding]
 	switch {
 	case e.Kind == KindCategory:
 		return false
 	case e.Level == LevelBinding:
-		return e.Binding != 0 && b.Source == p.symbols.bindings[e.Binding].Source
+		return e.Binding != 0 && b.Source == p.Symbols.Bindings[e.Binding].Source
 	case e.Level == LevelFile:
 		return c.File != 0 && c.File == e.FileID
 	case e.Level == LevelModule:
@@ -445,14 +361,14 @@ func (p *Profile) coreOf(id CoreID, e *Element) bool {
 }
 
 // spanOf reports whether a span belongs to an element.
-func (p *Profile) spanOf(id SpanID, e *Element) bool {
-	sp := &p.symbols.spans[id]
-	b := &p.symbols.bindings[sp.Binding]
+func (p *Profile) spanOf(id columns.SpanID, e *Element) bool {
+	sp := &p.Symbols.Spans[id]
+	b := &p.Symbols.Bindings[sp.Binding]
 	switch {
 	case id == 0 || e.Kind == KindCategory:
 		return false
 	case e.Level == LevelBinding:
-		return sp.Binding != 0 && e.Binding != 0 && b.Source == p.symbols.bindings[e.Binding].Source
+		return sp.Binding != 0 && e.Binding != 0 && b.Source == p.Symbols.Bindings[e.Binding].Source
 	case e.Level == LevelFile:
 		return sp.File == e.FileID
 	case e.Level == LevelLine:

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/logtest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // coreLog is a log with the Core of a worker, in which another binding is

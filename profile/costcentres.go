@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // CentreMode is how samples are attributed to cost centres.
@@ -31,17 +32,6 @@ var modeNames = [centreModes]string{"lexical", "evaluation", "stacks", "exact"}
 
 // Stacks reports whether the mode gives figures of stacks.
 func (m CentreMode) Stacks() bool { return m == ModeStacks || m == ModeExact }
-
-// HasCostCentreStacks reports whether the log's samples carry the running
-// cost-centre stack of a -prof binary: those of a capture of one do, and those of
-// the RTS's own time profiler.
-func (p *Profile) HasCostCentreStacks() bool { return p.Exact.Stacks > 0 || p.centreLog() }
-
-// centreLog reports whether the log is of the RTS's own time profiler: its stacks
-// are cost-centre stacks themselves.
-func (p *Profile) centreLog() bool {
-	return !p.HaveCapture && slices.ContainsFunc(p.Modules, func(m Module) bool { return m.ID == costCentreModule })
-}
 
 func (m CentreMode) String() string { return modeNames[min(m, centreModes-1)] }
 
@@ -157,7 +147,7 @@ func (s *Selection) CostCentres(c *Centres, mode CentreMode) *CostCentres {
 		out: &CostCentres{Mode: mode, Centres: c, Total: s.Total, Samples: s.Samples}}
 	a.rows.stacks = mode.Stacks()
 	a.carried = mode == ModeExact && s.Profile.Exact.Stacks > 0
-	a.exact = a.carried || mode == ModeExact && s.Profile.centreLog()
+	a.exact = a.carried || mode == ModeExact && s.Profile.IsCentreLog()
 	a.walk()
 	a.rows.finish(a)
 	return a.out
@@ -179,7 +169,7 @@ func (a *attribution) walk() {
 	p := a.p
 	sites, first := a.sites()
 	order := p.treeOrder()
-	sampled := make([]bool, len(p.nodes.parent)) // the node or something on top of it
+	sampled := make([]bool, len(p.Nodes.Parent)) // the node or something on top of it
 	for n := range sampled {
 		sampled[n] = first[n] != first[n+1]
 	}
@@ -189,7 +179,7 @@ func (a *attribution) walk() {
 		}
 	}
 	a.stack.reset(a.root())
-	visible := make([]int8, len(p.places))
+	visible := make([]int8, len(p.Places))
 	cafs := p.cafs()
 	var path []standing
 	here := standing{}
@@ -231,8 +221,8 @@ func (a *attribution) root() int32 {
 // enter takes a node on the path.
 func (a *attribution) enter(st *standing, cafs *cafs, visible []int8) {
 	p := a.p
-	place := p.nodes.place[st.node]
-	switch k := p.nodes.kind[st.node]; {
+	place := p.Nodes.Place[st.node]
+	switch k := p.Nodes.Kind[st.node]; {
 	case k == eventlog.FrameContext: // the root of a tree of its own
 	case k == eventlog.FrameSkipped && a.exact: // the stack's way down is not known
 		a.stack.base(a.pseudoCentre(centreUnresolved, ""))
@@ -246,20 +236,20 @@ func (a *attribution) enter(st *standing, cafs *cafs, visible []int8) {
 		} else {
 			a.stack.push(itemForced)
 		}
-	case structural(k):
+	case columns.Structural(k):
 	default:
 		owner := p.owner(place)
 		if st.update && cafs.code[owner] {
-			b := &p.symbols.bindings[p.symbols.bindings[owner].Source]
+			b := &p.Symbols.Bindings[p.Symbols.Bindings[owner].Source]
 			a.stack.base(a.pseudoCentre(centreCAF+":"+bindingName(b), b.Module))
 		}
 		st.update = false
-		if c := p.locs[place].category; c == eventlog.CategoryHaskell || c == eventlog.CategorySTG {
+		if c := p.Locations[place].Category; c == eventlog.CategoryHaskell || c == eventlog.CategorySTG {
 			st.haskell = true
 		}
 		chain := a.ch.of[place]
 		if a.exact && chain == 0 {
-			switch p.locs[place].category {
+			switch p.Locations[place].Category {
 			case eventlog.CategoryGC:
 				a.stack.base(a.pseudoCentre(centreGC, ""))
 			case eventlog.CategoryRTS:
@@ -282,14 +272,14 @@ func (a *attribution) sites() (sites []uint32, first []uint32) {
 	bytes := a.s.CountsBytes()
 	node := func(i int) uint32 {
 		if a.carried {
-			return p.sites[i].Centres
+			return p.Sites[i].Centres
 		}
 		if leaf := a.s.leaf[i]; bytes && leaf != 0 {
 			return leaf
 		}
-		return p.sites[i].Node
+		return p.Sites[i].Node
 	}
-	first = make([]uint32, len(p.nodes.parent)+1)
+	first = make([]uint32, len(p.Nodes.Parent)+1)
 	for i, n := range a.s.count {
 		if n > 0 {
 			first[node(i)+1]++
@@ -317,22 +307,22 @@ func (a *attribution) samples(sites []uint32, st *standing) {
 		top, forced, gap := a.stack.nearest()
 		claimed := !a.centres[top].Pseudo
 		if a.carried && st.node == 0 || !claimed && top == a.stack.root && !a.mains(i, st) {
-			a.out.Pseudo = satAdd(a.out.Pseudo, w)
+			a.out.Pseudo = columns.SatAdd(a.out.Pseudo, w)
 			a.rows.alone(a, a.pseudoCentre(a.category(i, st), ""), w, n)
 			continue
 		}
 		switch {
 		case !claimed:
-			a.out.Pseudo = satAdd(a.out.Pseudo, w)
+			a.out.Pseudo = columns.SatAdd(a.out.Pseudo, w)
 		case forced:
-			a.out.Forced = satAdd(a.out.Forced, w)
+			a.out.Forced = columns.SatAdd(a.out.Forced, w)
 		case st.own:
-			a.out.Own = satAdd(a.out.Own, w)
+			a.out.Own = columns.SatAdd(a.out.Own, w)
 		default:
-			a.out.Subsumed = satAdd(a.out.Subsumed, w)
+			a.out.Subsumed = columns.SatAdd(a.out.Subsumed, w)
 		}
 		if gap && claimed {
-			a.out.Gap = satAdd(a.out.Gap, w)
+			a.out.Gap = columns.SatAdd(a.out.Gap, w)
 		}
 		a.rows.add(a, w, n)
 	}
@@ -340,20 +330,20 @@ func (a *attribution) samples(sites []uint32, st *standing) {
 
 func (c *CostCentres) deep(deep bool, w uint64) {
 	if deep {
-		c.Deep = satAdd(c.Deep, w)
+		c.Deep = columns.SatAdd(c.Deep, w)
 	}
 }
 
 // mains reports whether samples without any centre are MAIN's: a Haskell thread
 // ran, and all of its stack is known.
 func (a *attribution) mains(site uint32, st *standing) bool {
-	return st.haskell && !incomplete(a.p.sites[site].Stop)
+	return st.haskell && !incomplete(a.p.Sites[site].Stop)
 }
 
 // category names the pseudo-centre of samples that are no Haskell thread's, or
 // of one whose stack's root is not known.
 func (a *attribution) category(site uint32, st *standing) string {
-	switch c := a.p.siteCategory(a.p.sites[site]); {
+	switch c := a.p.LeafCategory(a.p.Sites[site]); {
 	case c == eventlog.CategoryGC:
 		return centreGC
 	case c == eventlog.CategoryKernel:

@@ -8,11 +8,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 )
 
@@ -178,12 +177,12 @@ func TestCAF(t *testing.T) {
 
 // naiveCentres attributes one sample by the definitions: its stack's centres,
 // topmost first, what is below a forced frame marked.
-func naiveCentres(s *Selection, c *Centres, scope centreScope, site Site, leaf uint32) (items []string, forced []bool, own bool) {
+func naiveCentres(s *Selection, c *Centres, scope centreScope, site columns.Site, leaf uint32) (items []string, forced []bool, own bool) {
 	p := s.Profile
 	cafs := p.cafs()
 	var path []uint32 // leaf first
-	for n := leaf; n != 0; n = p.nodes.parent[n] {
-		if p.nodes.kind[n] == eventlog.FrameContext {
+	for n := leaf; n != 0; n = p.Nodes.Parent[n] {
+		if p.Nodes.Kind[n] == eventlog.FrameContext {
 			break
 		}
 		path = append(path, n)
@@ -194,9 +193,9 @@ func naiveCentres(s *Selection, c *Centres, scope centreScope, site Site, leaf u
 			items, forced = append(items, name), append(forced, crossed)
 		}
 	}
-	known := make([]int8, len(p.places))
+	known := make([]int8, len(p.Places))
 	for i, n := range path {
-		k, place := p.nodes.kind[n], p.nodes.place[n]
+		k, place := p.Nodes.Kind[n], p.Nodes.Place[n]
 		if ended {
 			break
 		}
@@ -204,13 +203,13 @@ func naiveCentres(s *Selection, c *Centres, scope centreScope, site Site, leaf u
 		case k == eventlog.FrameUpdate:
 			// The code on it is the nearest frame leafwards that is code.
 			j := i - 1
-			for j >= 0 && structural(p.nodes.kind[path[j]]) && p.nodes.kind[path[j]] != eventlog.FrameUpdate {
+			for j >= 0 && columns.Structural(p.Nodes.Kind[path[j]]) && p.Nodes.Kind[path[j]] != eventlog.FrameUpdate {
 				j--
 			}
 			caf := ""
-			if j >= 0 && !structural(p.nodes.kind[path[j]]) && p.nodes.kind[path[j]] != eventlog.FrameSkipped {
-				if o := p.owner(p.nodes.place[path[j]]); cafs.code[o] {
-					caf = "CAF:" + bindingName(&p.symbols.bindings[p.symbols.bindings[o].Source])
+			if j >= 0 && !columns.Structural(p.Nodes.Kind[path[j]]) && p.Nodes.Kind[path[j]] != eventlog.FrameSkipped {
+				if o := p.owner(p.Nodes.Place[path[j]]); cafs.code[o] {
+					caf = "CAF:" + bindingName(&p.Symbols.Bindings[p.Symbols.Bindings[o].Source])
 				}
 			}
 			if caf == "" && cafs.boundary[place] {
@@ -222,9 +221,9 @@ func naiveCentres(s *Selection, c *Centres, scope centreScope, site Site, leaf u
 				break
 			}
 			crossed = true
-		case k == eventlog.FrameSkipped, structural(k):
+		case k == eventlog.FrameSkipped, columns.Structural(k):
 		default:
-			cat := p.locs[place].category
+			cat := p.Locations[place].Category
 			haskell = haskell || cat == eventlog.CategoryHaskell || cat == eventlog.CategorySTG
 			if !s.visible(place, known) {
 				continue
@@ -242,7 +241,7 @@ func naiveCentres(s *Selection, c *Centres, scope centreScope, site Site, leaf u
 		return items, forced, own
 	}
 	crossed = false // nobody is known to have forced it
-	switch cat := p.siteCategory(site); {
+	switch cat := p.LeafCategory(site); {
 	case cat == eventlog.CategoryGC:
 		see("(GC)")
 	case cat == eventlog.CategoryKernel:
@@ -284,16 +283,16 @@ func checkByDefinition(t *testing.T, s *Selection, c *Centres, mode CentreMode, 
 	type row struct{ individual, inherited, forced, inheritedForced, samples uint64 }
 	byCentre, byStack := map[string]row{}, map[string]uint64{}
 	var own uint64
-	for i := range p.sites {
+	for i := range p.Sites {
 		if s.count[i] == 0 {
 			continue
 		}
-		leaf := p.sites[i].Node
+		leaf := p.Sites[i].Node
 		if s.CountsBytes() && s.leaf[i] != 0 {
 			leaf = s.leaf[i]
 		}
 		w := s.weight[i]
-		items, forced, mine := naiveCentres(s, c, scope, p.sites[i], leaf)
+		items, forced, mine := naiveCentres(s, c, scope, p.Sites[i], leaf)
 		if mine {
 			own += w
 		}
@@ -421,28 +420,20 @@ func BenchmarkChooseDropChoose(b *testing.B) {
 	}
 }
 
-func cpuTime() time.Duration {
-	var ru syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err != nil {
-		return 0
-	}
-	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
-}
-
 // The stacks that the RTS's time profiler writes are taken as they are, with its
 // own MAIN at the bottom.
 func TestExactStacks(t *testing.T) {
-	r := newRTSLog(t)
-	r.put(1, eventlog.NoCap, &eventlog.ProfBegin{TickNs: 1_000_000},
+	r := logtest.NewRTS()
+	r.Put(1, eventlog.NoCap, &eventlog.ProfBegin{TickNs: 1_000_000},
 		&eventlog.CostCentre{Centre: 4, Label: "MAIN", Module: "MAIN", SrcLoc: "<built-in>"},
 		&eventlog.CostCentre{Centre: 3, Label: "GC", Module: "GC", SrcLoc: "<built-in>"},
 		&eventlog.CostCentre{Centre: 2, Label: "main", Module: "Main", SrcLoc: "T.hs:(11,1)-(19,21)"},
 		&eventlog.CostCentre{Centre: 1, Label: "build", Module: "Main", SrcLoc: "T.hs:9:1-66"})
 	for range 7 {
-		r.put(2, eventlog.NoCap, &eventlog.ProfSample{Stack: []uint32{1, 2, 4}})
+		r.Put(2, eventlog.NoCap, &eventlog.ProfSample{Stack: []uint32{1, 2, 4}})
 	}
-	r.put(3, eventlog.NoCap, &eventlog.ProfSample{Stack: []uint32{2, 4}}, &eventlog.ProfSample{Stack: []uint32{3, 4}}, &eventlog.ProfSample{Stack: []uint32{4}})
-	p := r.load()
+	r.Put(3, eventlog.NoCap, &eventlog.ProfSample{Stack: []uint32{2, 4}}, &eventlog.ProfSample{Stack: []uint32{3, 4}}, &eventlog.ProfSample{Stack: []uint32{4}})
+	p := mustLoad(t, r.End())
 	if !p.HasCostCentreStacks() || load(t, logtest.NBody().End()).HasCostCentreStacks() {
 		t.Error("which logs have cost-centre stacks")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // BindingCosts estimates from samples what a binding's evaluation consists of: the
@@ -65,9 +66,9 @@ type costTable struct {
 	rows []BindingCosts
 }
 
-func (t *costTable) row(b BindingID) *BindingCosts {
+func (t *costTable) row(b columns.BindingID) *BindingCosts {
 	if t.of[b] == 0 {
-		x := &t.p.symbols.bindings[b]
+		x := &t.p.Symbols.Bindings[b]
 		t.rows = append(t.rows, BindingCosts{Name: bindingName(x), Module: x.Module, Package: x.Package})
 		t.of[b] = int32(len(t.rows))
 	}
@@ -77,7 +78,7 @@ func (t *costTable) row(b BindingID) *BindingCosts {
 // Costs estimates the costs of bindings from the selection's samples and, if made is
 // not nil, from those of an event that counts allocated bytes.
 func (s *Selection) Costs(made *Selection) *Costs {
-	t := &costTable{p: s.Profile, of: make([]int32, len(s.Profile.symbols.bindings))}
+	t := &costTable{p: s.Profile, of: make([]int32, len(s.Profile.Symbols.Bindings))}
 	out := &Costs{Total: s.Total}
 	t.times(s)
 	if made != nil {
@@ -86,7 +87,7 @@ func (s *Selection) Costs(made *Selection) *Costs {
 			if leaf := made.leaf[i]; n > 0 && leaf != 0 {
 				if b := t.code(leaf); b != 0 {
 					r := t.row(b)
-					r.Made, r.MadeSamples = satAdd(r.Made, made.weight[i]), r.MadeSamples+n
+					r.Made, r.MadeSamples = columns.SatAdd(r.Made, made.weight[i]), r.MadeSamples+n
 				}
 			}
 		}
@@ -99,16 +100,16 @@ func (s *Selection) Costs(made *Selection) *Costs {
 }
 
 // code is the source binding whose code a node is of, 0 if that is no Haskell code.
-func (t *costTable) code(n uint32) BindingID {
+func (t *costTable) code(n uint32) columns.BindingID {
 	p := t.p
-	if structural(p.nodes.kind[n]) || p.locs[p.nodes.place[n]].category != eventlog.CategoryHaskell {
+	if columns.Structural(p.Nodes.Kind[n]) || p.Locations[p.Nodes.Place[n]].Category != eventlog.CategoryHaskell {
 		return 0
 	}
-	o := p.owner(p.nodes.place[n])
+	o := p.owner(p.Nodes.Place[n])
 	if o == 0 {
 		return 0
 	}
-	return p.symbols.bindings[o].Source
+	return p.Symbols.Bindings[o].Source
 }
 
 // times goes depth first through the stacks, with the weight of all samples above
@@ -116,24 +117,24 @@ func (t *costTable) code(n uint32) BindingID {
 func (t *costTable) times(s *Selection) {
 	p := s.Profile
 	order := p.treeOrder()
-	above := make([]uint64, len(p.nodes.parent))
+	above := make([]uint64, len(p.Nodes.Parent))
 	for i, n := range s.count {
 		if n > 0 {
-			above[p.sites[i].Node] = satAdd(above[p.sites[i].Node], s.weight[i])
+			above[p.Sites[i].Node] = columns.SatAdd(above[p.Sites[i].Node], s.weight[i])
 			t.leaf(s, uint32(i))
 		}
 	}
 	for _, n := range slices.Backward(order.pre) {
 		up := order.parent(p, n)
-		above[up] = satAdd(above[up], above[n])
+		above[up] = columns.SatAdd(above[up], above[n])
 	}
 	type open struct {
 		node         uint32
-		binding      BindingID
+		binding      columns.BindingID
 		cases, thunk bool // this frame counted
 		update       bool // it is an update frame, or stands on one by structural frames alone
 	}
-	waits, thunks := make([]bool, len(p.symbols.bindings)), make([]bool, len(p.symbols.bindings))
+	waits, thunks := make([]bool, len(p.Symbols.Bindings)), make([]bool, len(p.Symbols.Bindings))
 	var path []open
 	for i := 0; i < len(order.pre); {
 		n := order.pre[i]
@@ -151,16 +152,16 @@ func (t *costTable) times(s *Selection) {
 		}
 		at := open{node: n, binding: t.code(n)}
 		onUpdate := len(path) > 0 && path[len(path)-1].update
-		k := p.nodes.kind[n]
-		at.update = k == eventlog.FrameUpdate || onUpdate && structural(k)
+		k := p.Nodes.Kind[n]
+		at.update = k == eventlog.FrameUpdate || onUpdate && columns.Structural(k)
 		if b := at.binding; b != 0 {
 			if k == eventlog.FrameReturn && !waits[b] {
 				waits[b], at.cases = true, true
-				t.row(b).Cases = satAdd(t.row(b).Cases, above[n])
+				t.row(b).Cases = columns.SatAdd(t.row(b).Cases, above[n])
 			}
 			if onUpdate && !thunks[b] {
 				thunks[b], at.thunk = true, true
-				t.row(b).Thunks = satAdd(t.row(b).Thunks, above[n])
+				t.row(b).Thunks = columns.SatAdd(t.row(b).Thunks, above[n])
 			}
 		}
 		path = append(path, at)
@@ -171,31 +172,31 @@ func (t *costTable) times(s *Selection) {
 func (t *costTable) leaf(s *Selection, site uint32) {
 	p := t.p
 	kind := costOther
-	for n := p.sites[site].Node; n != 0; n = p.nodes.parent[n] {
-		k := p.nodes.kind[n]
+	for n := p.Sites[site].Node; n != 0; n = p.Nodes.Parent[n] {
+		k := p.Nodes.Kind[n]
 		if k == eventlog.FrameContext || k == eventlog.FrameSkipped || k == eventlog.FrameKernel {
 			return
 		}
-		if structural(k) {
+		if columns.Structural(k) {
 			continue
 		}
 		if b := t.code(n); b != 0 {
 			r, w := t.row(b), s.weight[site]
 			switch kind {
 			case costUpdate:
-				r.Update = satAdd(r.Update, w)
+				r.Update = columns.SatAdd(r.Update, w)
 			case costApply:
-				r.Apply = satAdd(r.Apply, w)
+				r.Apply = columns.SatAdd(r.Apply, w)
 			default:
-				if n == p.sites[site].Node {
-					r.Own = satAdd(r.Own, w)
+				if n == p.Sites[site].Node {
+					r.Own = columns.SatAdd(r.Own, w)
 				}
 			}
 			return
 		}
-		if n == p.sites[site].Node {
-			if o := p.owner(p.nodes.place[n]); o != 0 {
-				kind = costOf(p.symbols.bindings[o].Symbol)
+		if n == p.Sites[site].Node {
+			if o := p.owner(p.Nodes.Place[n]); o != 0 {
+				kind = costOf(p.Symbols.Bindings[o].Symbol)
 			}
 		}
 	}

@@ -6,45 +6,9 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 )
-
-func TestTickyNames(t *testing.T) {
-	for name, want := range map[string][3]string{
-		"Main.rev{v rhD} (fun)":                         {"Main", "rev", "fun"},
-		"Main.$wj{v r3IK} (fun)":                        {"Main", "j", "fun"},
-		"$snth{v r3IW} (Main) (fun)":                    {"Main", "nth", "fun"},
-		"$l$wpick_g3Pa{v} (Main) (fun)":                 {"Main", "pick", "fun"},
-		"Main.main_$s$wgo{v r3IM} (fun)":                {"Main", "go", "fun"},
-		":Main.main{v 01D} (fun)":                       {"Main", "main", "fun"},
-		"sat_s4Xy{v} (Data.Map.Internal) (thk) in r3IT": {"Data.Map.Internal", "sat", "thk"},
-		"Data.Map.Internal.insert_go{v r9} (fun)":       {"Data.Map.Internal", "insert_go", "fun"},
-		"go1{v} (Main) (LNE) in r3IT":                   {"Main", "go1", "LNE"},
-		"Main.:|{v r1} (con: Main.:|)":                  {"Main", ":|", "con"},
-		"Main..{v r1} (fun)":                            {"Main", ".", "fun"},
-		"Data.Function.&&.{v r1} (fun,se)":              {"Data.Function", "&&.", "fun"},
-		"main:Main.f{v r2} (fun)":                       {"", "main:Main.f", "fun"},
-		"TOP":                                           {"", "TOP", ""},
-		"":                                              {"", "", ""},
-		"{}((":                                          {"", "{}((", ""},
-	} {
-		c := TickyCounter{TickyCounterDef: eventlog.TickyCounterDef{Name: name}}
-		if m, b, k := c.Source(); m != want[0] || b != want[1] || k != want[2] {
-			t.Errorf("%q is %q %q %q, want %q", name, m, b, k, want)
-		}
-	}
-}
-
-func FuzzTickyName(f *testing.F) {
-	f.Add("Main.main_$s$wgo{v r3IM} (fun)")
-	f.Add("sat_s4Xy{v} (Data.Map.Internal) (thk) in r3IT")
-	f.Fuzz(func(t *testing.T, name string) {
-		m, b, _ := parseTickyName(name)
-		if len(m)+len(b) > len(name) {
-			t.Errorf("%q is %q %q", name, m, b)
-		}
-	})
-}
 
 // An update frame, what stands on it, and code of the run-time system's own that
 // works for others.
@@ -81,7 +45,7 @@ func TestCostsByDefinition(t *testing.T) {
 	for seed := range uint64(60) {
 		p := load(t, randomLog(rand.New(rand.NewPCG(seed, 10))))
 		s := p.Select(Filter{})
-		table := &costTable{p: p, of: make([]int32, len(p.symbols.bindings))}
+		table := &costTable{p: p, of: make([]int32, len(p.Symbols.Bindings))}
 		cases, thunks := make(map[string]uint64), make(map[string]uint64)
 		own := uint64(0)
 		for i, n := range s.count {
@@ -89,21 +53,21 @@ func TestCostsByDefinition(t *testing.T) {
 				continue
 			}
 			waits, evaluated := make(map[string]bool), make(map[string]bool)
-			for at := p.sites[i].Node; at != 0; at = p.nodes.parent[at] {
-				if p.nodes.kind[at] == eventlog.FrameContext {
+			for at := p.Sites[i].Node; at != 0; at = p.Nodes.Parent[at] {
+				if p.Nodes.Kind[at] == eventlog.FrameContext {
 					break
 				}
 				b := table.code(at)
 				if b == 0 {
 					continue
 				}
-				name := bindingName(&p.symbols.bindings[b])
-				waits[name] = waits[name] || p.nodes.kind[at] == eventlog.FrameReturn
-				under := p.nodes.parent[at]
-				for under != 0 && structural(p.nodes.kind[under]) && p.nodes.kind[under] != eventlog.FrameUpdate {
-					under = p.nodes.parent[under]
+				name := bindingName(&p.Symbols.Bindings[b])
+				waits[name] = waits[name] || p.Nodes.Kind[at] == eventlog.FrameReturn
+				under := p.Nodes.Parent[at]
+				for under != 0 && columns.Structural(p.Nodes.Kind[under]) && p.Nodes.Kind[under] != eventlog.FrameUpdate {
+					under = p.Nodes.Parent[under]
 				}
-				evaluated[name] = evaluated[name] || under != 0 && p.nodes.kind[under] == eventlog.FrameUpdate
+				evaluated[name] = evaluated[name] || under != 0 && p.Nodes.Kind[under] == eventlog.FrameUpdate
 			}
 			for name, is := range waits {
 				if is && s.weight[i] > 0 {

@@ -1,26 +1,19 @@
-// Package profile holds one log as immutable columns and answers queries on it.
+// Package profile answers queries on one log: which elements of the source its samples
+// are attributed to.
 //
 // # Lifetimes
 //
-// [Load] and [Open] read a whole log into a [Profile], which never changes
-// afterwards and may be used by any number of goroutines. [Profile.Select]
-// applies a [Filter] and gives a [Selection], immutable as well; every query is
-// a method of the selection, so all views of one filter agree.
+// A [Profile] is a log's immutable columns (package columns) with the indexes that
+// queries build over them, and may be used by any number of goroutines.
+// [Profile.Select] applies a [Filter] and gives a [Selection], immutable as well;
+// every query is of a selection, so all views of one filter agree.
 //
-// # Units
-//
-// Times are nanoseconds since the capture began. A sample's weight is in its
-// event's unit (ns, cycles, bytes, …): what elapsed since the sample before it.
 // Shares are fractions (0..1) of the selection's total weight.
 //
 // # From sample to element
 //
-// A sample refers to a site: a stack node together with why the stack ends and
-// whether the kernel ran. A node is a frame on its parent; a frame's address is
-// a place. The symbol tables at the log's end resolve places: to a block with
-// its cause set, to a binding, or to a category alone. Levels turn a place into
-// the elements of its cause set: spans, source bindings, files, modules or
-// packages.
+// Levels turn the place that a sample hit into the elements of its cause set: spans,
+// source bindings, files, modules or packages.
 //
 // The definitions of share, only and inclusive follow the static lexical scope
 // of Wortmann & Duke, "Causality of Optimized Haskell" (2013), §4.4:
@@ -65,10 +58,4 @@
 // rules of Sansom & Peyton Jones (1997) or Morgan & Jarvis (1998) as far as a
 // sampler can follow them. The weight for which it cannot, since a thunk does not
 // tell who built it, is reported as forced. Package semantics specifies the rules.
-//
-// # Trust
-//
-// A log may be damaged or hostile. References to what was never defined are
-// counted in [Accounting] and otherwise treated as absent; no id or length in a
-// log makes the loader allocate more than a small multiple of the bytes read.
 package profile

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // levelIndex gives for each place the elements of its cause set at one level.
@@ -23,7 +24,7 @@ type levelIndex struct {
 type elementKey struct {
 	kind Kind
 	a, b string
-	x    Extent
+	x    columns.Extent
 }
 
 func (ix *levelIndex) of(place uint32) []ElementID { return ix.ids[ix.start[place]:ix.start[place+1]] }
@@ -40,7 +41,7 @@ func (p *Profile) Elements(level Level) []Element { return p.index(level).elemen
 
 func (p *Profile) buildIndex(level Level) *levelIndex {
 	ix := &levelIndex{
-		level: level, start: make([]uint32, 1, len(p.places)+1), near: make([]bool, len(p.places)),
+		level: level, start: make([]uint32, 1, len(p.Places)+1), near: make([]bool, len(p.Places)),
 		byKey: make(map[elementKey]ElementID),
 	}
 	for c := range ix.category {
@@ -48,7 +49,7 @@ func (p *Profile) buildIndex(level Level) *levelIndex {
 	}
 	ix.hidden = ix.categoryID(hiddenElement)
 	var scratch elementSet
-	for id := range p.places {
+	for id := range p.Places {
 		scratch.reset()
 		p.elementsOf(ix, uint32(id), nil, &scratch)
 		ix.ids = append(ix.ids, scratch.ids...)
@@ -98,7 +99,7 @@ func (s *elementSet) add(id ElementID) {
 // elementsOf adds the elements of a place to set, without those that hide
 // tells to leave out. What carries no code has none.
 func (p *Profile) elementsOf(ix *levelIndex, id uint32, hide func(item) bool, set *elementSet) {
-	if c := p.places[id].class; c != placeUser && c != placeKernel {
+	if c := p.Places[id].Class; c != columns.PlaceUser && c != columns.PlaceKernel {
 		return
 	}
 	var items []item
@@ -132,7 +133,7 @@ func (p *Profile) elementsOf(ix *levelIndex, id uint32, hide func(item) bool, se
 	// else does; then for the procedure whose code it is.
 	if left && len(set.ids) == 0 {
 		owner := p.owner(id)
-		it := item{binding: p.symbols.bindings[owner].Source, category: eventlog.CategoryHaskell, kind: KindSource}
+		it := item{binding: p.Symbols.Bindings[owner].Source, category: eventlog.CategoryHaskell, kind: KindSource}
 		if owner == 0 {
 			it.kind = KindCategory
 		}
@@ -150,12 +151,12 @@ func (p *Profile) narrowest(items []item) []item {
 	for i, a := range items {
 		wide := false
 		if a.span != 0 {
-			sa := &p.symbols.spans[a.span]
+			sa := &p.Symbols.Spans[a.span]
 			for j, b := range items {
 				if i == j || b.span == 0 {
 					continue
 				}
-				sb := &p.symbols.spans[b.span]
+				sb := &p.Symbols.Spans[b.span]
 				if sa.File == sb.File && sa.Extent != sb.Extent && sa.Contains(sb.Extent) {
 					wide = true
 					break
@@ -172,16 +173,16 @@ func (p *Profile) narrowest(items []item) []item {
 // element gives an item's element at the index's level; false if the item
 // belongs to nothing that is known at this level.
 func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
-	s := &p.symbols
+	s := &p.Symbols
 	if it.kind == KindCategory {
 		return ix.category[min(it.category, eventlog.CategoryKernel)], true
 	}
-	sp := &s.spans[it.span]
-	b := &s.bindings[it.binding]
+	sp := &s.Spans[it.span]
+	b := &s.Bindings[it.binding]
 	if b.Module == "" && it.span != 0 && (ix.level == LevelModule || ix.level == LevelPackage) {
-		b = &s.bindings[p.moduleOfFile()[sp.File]]
+		b = &s.Bindings[p.moduleOfFile()[sp.File]]
 	}
-	file := s.files[sp.File].Path
+	file := s.Files[sp.File].Path
 	switch ix.level {
 	case LevelSpan, LevelLine, LevelFile:
 		if it.span == 0 {
@@ -198,14 +199,14 @@ func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 		if as := ix.group.of(b); as.pkg {
 			return ix.groupElement(b, as), true
 		}
-		return ix.put(elementKey{KindSource, b.Package, b.Module, Extent{}}, func() Element {
+		return ix.put(elementKey{KindSource, b.Package, b.Module, columns.Extent{}}, func() Element {
 			return Element{Name: b.Module, Module: b.Module, Package: b.Package}
 		}), true
 	case LevelPackage:
 		if b.Package == "" {
 			return 0, false
 		}
-		return ix.put(elementKey{KindSource, b.Package, "", Extent{}}, func() Element {
+		return ix.put(elementKey{KindSource, b.Package, "", columns.Extent{}}, func() Element {
 			return Element{Name: b.Package, Package: b.Package}
 		}), true
 	default:
@@ -219,25 +220,25 @@ func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 		if it.kind == KindNear {
 			name = nearName(b)
 		}
-		return ix.put(elementKey{it.kind, b.Package, name, Extent{}}, func() Element {
+		return ix.put(elementKey{it.kind, b.Package, name, columns.Extent{}}, func() Element {
 			return Element{Kind: it.kind, Name: name, Module: b.Module, Package: b.Package, Binding: it.binding}
 		}), true
 	}
 }
 
-func (ix *levelIndex) sourceElement(p *Profile, it item, sp *Span, file string, b *Binding) ElementID {
+func (ix *levelIndex) sourceElement(p *Profile, it item, sp *columns.Span, file string, b *columns.Binding) ElementID {
 	x := sp.Extent
 	var name string
 	switch ix.level {
 	case LevelFile:
-		x, name = Extent{}, file
+		x, name = columns.Extent{}, file
 	case LevelLine:
-		x, name = Extent{Line: sp.Line}, fmt.Sprintf("%s:%d", file, sp.Line)
+		x, name = columns.Extent{Line: sp.Line}, fmt.Sprintf("%s:%d", file, sp.Line)
 	default:
 		name = file + ":" + x.String()
 	}
 	if b.Module == "" {
-		b = &p.symbols.bindings[p.moduleOfFile()[sp.File]]
+		b = &p.Symbols.Bindings[p.moduleOfFile()[sp.File]]
 	}
 	return ix.put(elementKey{KindSource, file, "", x}, func() Element {
 		return Element{Name: name, File: file, FileID: sp.File, Span: x, Module: b.Module, Package: b.Package, Binding: it.binding}
@@ -250,8 +251,8 @@ func (ix *levelIndex) lineElement(p *Profile, id uint32) (ElementID, bool) {
 	if file == 0 {
 		return 0, false
 	}
-	path := p.symbols.files[file].Path
-	x := Extent{Line: line}
+	path := p.Symbols.Files[file].Path
+	x := columns.Extent{Line: line}
 	return ix.put(elementKey{KindSource, path, "", x}, func() Element {
 		return Element{Name: fmt.Sprintf("%s:%d", path, line), File: path, FileID: file, Span: x}
 	}), true
@@ -270,7 +271,7 @@ func (ix *levelIndex) put(k elementKey, make func() Element) ElementID {
 }
 
 func (ix *levelIndex) categoryID(name string) ElementID {
-	return ix.put(elementKey{KindCategory, name, "", Extent{}}, func() Element {
+	return ix.put(elementKey{KindCategory, name, "", columns.Extent{}}, func() Element {
 		return Element{Kind: KindCategory, Name: name}
 	})
 }
@@ -278,40 +279,40 @@ func (ix *levelIndex) categoryID(name string) ElementID {
 // extents gives bindings, modules and packages the file they lie in, and
 // bindings their widest span.
 func (ix *levelIndex) extents(p *Profile) {
-	s := &p.symbols
+	s := &p.Symbols
 	switch ix.level {
 	case LevelBinding:
-		of := make(map[BindingID]SpanID)
-		for i := 1; i < len(s.spans); i++ {
-			sp := &s.spans[i]
-			b := s.bindings[sp.Binding].Source
+		of := make(map[columns.BindingID]columns.SpanID)
+		for i := 1; i < len(s.Spans); i++ {
+			sp := &s.Spans[i]
+			b := s.Bindings[sp.Binding].Source
 			if b == 0 || sp.File == 0 {
 				continue
 			}
-			if best := of[b]; best == 0 || s.spans[best].File == sp.File && sp.Contains(s.spans[best].Extent) {
-				of[b] = SpanID(i)
+			if best := of[b]; best == 0 || s.Spans[best].File == sp.File && sp.Contains(s.Spans[best].Extent) {
+				of[b] = columns.SpanID(i)
 			}
 		}
 		for i := range ix.elements {
 			e := &ix.elements[i]
-			if sp := &s.spans[of[e.Binding]]; e.Kind == KindSource && sp.File != 0 {
-				e.File, e.FileID, e.Span = s.files[sp.File].Path, sp.File, sp.Extent
+			if sp := &s.Spans[of[e.Binding]]; e.Kind == KindSource && sp.File != 0 {
+				e.File, e.FileID, e.Span = s.Files[sp.File].Path, sp.File, sp.Extent
 			}
 		}
 	case LevelModule:
-		of := make(map[[2]string]FileID)
+		of := make(map[[2]string]columns.FileID)
 		for f, b := range p.moduleOfFile() {
 			if b != 0 {
-				bd := &s.bindings[b]
+				bd := &s.Bindings[b]
 				if k := [2]string{bd.Package, bd.Module}; of[k] == 0 {
-					of[k] = FileID(f)
+					of[k] = columns.FileID(f)
 				}
 			}
 		}
 		for i := range ix.elements {
 			e := &ix.elements[i]
 			if f := of[[2]string{e.Package, e.Module}]; f != 0 && e.Module != "" {
-				e.File, e.FileID = s.files[f].Path, f
+				e.File, e.FileID = s.Files[f].Path, f
 			}
 		}
 	}

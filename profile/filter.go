@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // Filter chooses samples and frames. The zero Filter keeps everything of the
@@ -74,14 +75,14 @@ func (p *Profile) predicate(f *Filter, event int) samplePredicate {
 // capabilities and CPUs.
 func (p *Profile) contextsOf(f *Filter, event int) samplePredicate {
 	q := samplePredicate{
-		event: uint8(event), contexts: make([]bool, len(p.contexts)),
+		event: uint8(event), contexts: make([]bool, len(p.Contexts)),
 		narrow: len(f.Threads)+len(f.TIDs)+len(f.PIDs)+len(f.Caps)+len(f.CPUs) > 0,
 	}
-	for i := range p.contexts {
-		c := &p.contexts[i]
-		t := &p.Threads[c.thread]
-		q.contexts[i] = int(c.event) == event && keeps(f.Threads, t.TSO) && keeps(f.TIDs, t.TID) && keeps(f.PIDs, t.PID) &&
-			keeps(f.Caps, uint32(c.cap)) && keeps(f.CPUs, uint32(c.cpu))
+	for i := range p.Contexts {
+		c := &p.Contexts[i]
+		t := &p.Threads[c.Thread]
+		q.contexts[i] = int(c.Event) == event && keeps(f.Threads, t.TSO) && keeps(f.TIDs, t.TID) && keeps(f.PIDs, t.PID) &&
+			keeps(f.Caps, uint32(c.Cap)) && keeps(f.CPUs, uint32(c.CPU))
 	}
 	return q
 }
@@ -90,13 +91,13 @@ func keeps[T comparable](allowed []T, v T) bool {
 	return len(allowed) == 0 || slices.Contains(allowed, v)
 }
 
-func (q *samplePredicate) keep(c *chunk, i int) bool {
-	return q.contexts[c.context[i]] && (q.sites == nil || q.sites[c.site[i]]) && q.rng.has(c.time[i])
+func (q *samplePredicate) keep(c *columns.Chunk, i int) bool {
+	return q.contexts[c.Context[i]] && (q.sites == nil || q.sites[c.Site[i]]) && q.rng.has(c.Time[i])
 }
 
 // keptSites applies what of a filter looks at stacks.
 func (p *Profile) keptSites(f *Filter) []bool {
-	kept := make([]bool, len(p.sites))
+	kept := make([]bool, len(p.Sites))
 	cats := p.siteCategories()
 	for i := range kept {
 		kept[i] = keeps(f.Categories, cats[i])
@@ -104,9 +105,9 @@ func (p *Profile) keptSites(f *Filter) []bool {
 	apply := func(re *regexp.Regexp, want bool) {
 		on := p.stackMatches(re)
 		bare := p.newMatcher(re)
-		for i, s := range p.sites {
+		for i, s := range p.Sites {
 			if kept[i] {
-				hit := on[s.Node] || (s.Kernel || s.Node == 0) && bare.category(p.siteCategory(s))
+				hit := on[s.Node] || (s.Kernel || s.Node == 0) && bare.category(p.LeafCategory(s))
 				kept[i] = hit == want
 			}
 		}
@@ -124,21 +125,21 @@ func (p *Profile) keptSites(f *Filter) []bool {
 // lies rootwards of a context mark is not of the stack.
 func (p *Profile) stackMatches(re *regexp.Regexp) []bool {
 	m := p.newMatcher(re)
-	places := make([]int8, len(p.places)) // 0 unknown, 1 yes, −1 no
-	on := make([]bool, len(p.nodes.parent))
+	places := make([]int8, len(p.Places)) // 0 unknown, 1 yes, −1 no
+	on := make([]bool, len(p.Nodes.Parent))
 	for n := 1; n < len(on); n++ {
-		k := p.nodes.kind[n]
+		k := p.Nodes.Kind[n]
 		if k == eventlog.FrameContext {
 			continue
 		}
-		if on[p.nodes.parent[n]] {
+		if on[p.Nodes.Parent[n]] {
 			on[n] = true
 			continue
 		}
-		if structural(k) {
+		if columns.Structural(k) {
 			continue
 		}
-		pl := p.nodes.place[n]
+		pl := p.Nodes.Place[n]
 		if places[pl] == 0 {
 			places[pl] = -1
 			if m.place(pl) {
@@ -161,7 +162,7 @@ type matcher struct {
 }
 
 func (p *Profile) newMatcher(re *regexp.Regexp) *matcher {
-	return &matcher{p: p, re: re, scope: scopeOf(re), bindings: make([]int8, len(p.symbols.bindings)), files: make([]int8, len(p.symbols.files))}
+	return &matcher{p: p, re: re, scope: scopeOf(re), bindings: make([]int8, len(p.Symbols.Bindings)), files: make([]int8, len(p.Symbols.Files))}
 }
 
 func (m *matcher) once(known *int8, names ...string) bool {
@@ -176,13 +177,13 @@ func (m *matcher) once(known *int8, names ...string) bool {
 	return *known == 1
 }
 
-func (m *matcher) binding(id BindingID) bool {
-	b := &m.p.symbols.bindings[id]
+func (m *matcher) binding(id columns.BindingID) bool {
+	b := &m.p.Symbols.Bindings[id]
 	return m.once(&m.bindings[id], m.scope.of(b))
 }
 
-func (m *matcher) file(id FileID) bool {
-	return m.once(&m.files[id], m.p.symbols.files[id].Path)
+func (m *matcher) file(id columns.FileID) bool {
+	return m.once(&m.files[id], m.p.Symbols.Files[id].Path)
 }
 
 func (m *matcher) category(c eventlog.Category) bool {
@@ -192,8 +193,8 @@ func (m *matcher) category(c eventlog.Category) bool {
 
 func (m *matcher) item(it item) bool {
 	if it.span != 0 {
-		file := m.p.symbols.spans[it.span].File
-		if m.file(file) || m.scope != scopeName && m.p.symbols.bindings[it.binding].Module == "" && m.binding(m.p.moduleOfFile()[file]) {
+		file := m.p.Symbols.Spans[it.span].File
+		if m.file(file) || m.scope != scopeName && m.p.Symbols.Bindings[it.binding].Module == "" && m.binding(m.p.moduleOfFile()[file]) {
 			return true
 		}
 	}
@@ -202,11 +203,11 @@ func (m *matcher) item(it item) bool {
 
 // place matches a frame: its procedure and anything in its cause set.
 func (m *matcher) place(id uint32) bool {
-	if c := m.p.places[id].class; c != placeUser && c != placeKernel {
+	if c := m.p.Places[id].Class; c != columns.PlaceUser && c != columns.PlaceKernel {
 		return false
 	}
 	owner := m.p.owner(id)
-	if m.binding(owner) || m.binding(m.p.symbols.bindings[owner].Source) {
+	if m.binding(owner) || m.binding(m.p.Symbols.Bindings[owner].Source) {
 		return true
 	}
 	hit := false
@@ -214,29 +215,13 @@ func (m *matcher) place(id uint32) bool {
 	return hit
 }
 
-// siteCategory is the category of a site's leaf.
-func (p *Profile) siteCategory(s Site) eventlog.Category {
-	if s.Kernel {
-		return eventlog.CategoryKernel
-	}
-	for n := s.Node; n != 0; n = p.nodes.parent[n] {
-		switch k := p.nodes.kind[n]; {
-		case k == eventlog.FrameContext, k == eventlog.FrameSkipped:
-			return eventlog.CategoryUnresolved
-		case !structural(k):
-			return p.locs[p.nodes.place[n]].category
-		}
-	}
-	return eventlog.CategoryUnresolved
-}
-
 // siteCategories are the categories of all sites' leaves.
 func (p *Profile) siteCategories() []eventlog.Category {
 	c := &p.categories
 	c.once.Do(func() {
-		c.of = make([]eventlog.Category, len(p.sites))
+		c.of = make([]eventlog.Category, len(p.Sites))
 		for i := range c.of {
-			c.of[i] = min(p.siteCategory(p.sites[i]), eventlog.CategoryKernel)
+			c.of[i] = min(p.LeafCategory(p.Sites[i]), eventlog.CategoryKernel)
 		}
 	})
 	return c.of

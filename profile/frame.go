@@ -2,9 +2,9 @@ package profile
 
 import (
 	"path"
-	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // Frame is a frame of a stack as it is shown: a source binding, a C or kernel
@@ -17,9 +17,9 @@ type Frame struct {
 	Symbol   string // of the first such frame, raw
 	Detail   string // what GHC made of it: "worker of", …
 	File     string // source; empty if unknown
-	FileID   FileID
+	FileID   columns.FileID
 	Line     uint32 // where the binding begins, else of the first such frame; 0 if unknown
-	Binding  BindingID
+	Binding  columns.BindingID
 	Category eventlog.Category
 	Kind     Kind
 }
@@ -58,7 +58,7 @@ func (p *Profile) frameTable() *frameTable {
 			frameSkippedWords: {Name: "… words skipped", Kind: KindCategory},
 			frameRepeats:      {Name: "… repetitions left out", Kind: KindCategory},
 		}
-		for r := range len(Event{}.Stops) {
+		for r := range len(columns.Event{}.Stops) {
 			t.frames = append(t.frames, Frame{Kind: KindCategory, Name: "… stack incomplete: " + eventlog.StopReason(r).String()})
 		}
 		modules := make(map[uint32]string, len(p.Modules))
@@ -66,14 +66,14 @@ func (p *Profile) frameTable() *frameTable {
 			modules[p.Modules[i].ID] = path.Base(p.Modules[i].Path)
 		}
 		at := p.index(LevelBinding)
-		home := make(map[BindingID]*Element, len(at.elements))
+		home := make(map[columns.BindingID]*Element, len(at.elements))
 		for i := range at.elements {
 			if e := &at.elements[i]; e.Binding != 0 && e.Kind == KindSource {
 				home[e.Binding] = e
 			}
 		}
-		t.of = make([]uint32, len(p.places))
-		for id := range p.places {
+		t.of = make([]uint32, len(p.Places))
+		for id := range p.Places {
 			t.of[id] = t.intern(p.frameAt(uint32(id), modules, home))
 		}
 		t.byKey = nil
@@ -93,18 +93,18 @@ func (t *frameTable) intern(f Frame) uint32 {
 	return id
 }
 
-func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[BindingID]*Element) Frame {
-	s, l := &p.symbols, &p.locs[id]
+func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[columns.BindingID]*Element) Frame {
+	s, l := &p.Symbols, &p.Locations[id]
 	owner := p.owner(id)
-	b := &s.bindings[owner]
-	f := Frame{Symbol: b.Symbol, Detail: b.Detail, Category: l.category, Binding: b.Source}
-	source := &s.bindings[b.Source]
+	b := &s.Bindings[owner]
+	f := Frame{Symbol: b.Symbol, Detail: b.Detail, Category: l.Category, Binding: b.Source}
+	source := &s.Bindings[b.Source]
 	f.Module, f.Package = source.Module, source.Package
 	switch {
 	case owner == 0:
 		f.Kind = KindCategory
-		f.Name = categoryElement(l.category)
-	case l.quality == eventlog.QualityNear:
+		f.Name = categoryElement(l.Category)
+	case l.Quality == eventlog.QualityNear:
 		f.Kind, f.Binding = KindNear, owner
 		f.Module, f.Package = b.Module, b.Package
 		f.Name = nearName(b)
@@ -112,15 +112,15 @@ func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[Binding
 		f.Name = bindingName(source)
 	}
 	if f.Module == "" {
-		f.Module = modules[p.places[id].module]
-		if p.places[id].class == placeKernel && f.Module == "" {
+		f.Module = modules[p.Places[id].Module]
+		if p.Places[id].Class == columns.PlaceKernel && f.Module == "" {
 			f.Module = "kernel"
 		}
 	}
 	if e := home[f.Binding]; e != nil && e.FileID != 0 && f.Kind == KindSource {
 		f.File, f.FileID, f.Line = e.File, e.FileID, e.Span.Line
 	} else if file, line := p.position(id); file != 0 {
-		f.File, f.FileID, f.Line = s.files[file].Path, file, line
+		f.File, f.FileID, f.Line = s.Files[file].Path, file, line
 	}
 	return f
 }
@@ -128,24 +128,25 @@ func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[Binding
 // position is the source position of a frame: the nearest cause that is the
 // binding's own, for code may be inlined from anywhere; else what the line table
 // says.
-func (p *Profile) position(id uint32) (FileID, uint32) {
-	s, l := &p.symbols, &p.locs[id]
-	if l.block != 0 {
-		bl := &s.blocks[l.block]
-		for _, c := range s.causes[bl.causes[0]:bl.causes[1]] {
-			sp := &s.spans[c.Span]
-			if sp.File != 0 && (sp.Binding == 0 || s.bindings[sp.Binding].Source == s.bindings[p.owner(id)].Source) {
+func (p *Profile) position(id uint32) (columns.FileID, uint32) {
+	s, l := &p.Symbols, &p.Locations[id]
+	if l.Block != 0 {
+		bl := &s.Blocks[l.Block]
+		causes := s.Causes(bl)
+		for _, c := range causes {
+			sp := &s.Spans[c.Span]
+			if sp.File != 0 && (sp.Binding == 0 || s.Bindings[sp.Binding].Source == s.Bindings[p.owner(id)].Source) {
 				return sp.File, sp.Line
 			}
 		}
-		if bl.causes[1] > bl.causes[0] {
+		if len(causes) > 0 {
 			return 0, 0
 		}
 	}
-	i := slices.IndexFunc(s.lines[l.lines[0]:l.lines[1]], func(ln Line) bool { return ln.File != 0 && ln.Line != 0 })
-	if i < 0 {
-		return 0, 0
+	for _, ln := range s.Lines(l) {
+		if ln.File != 0 && ln.Line != 0 {
+			return ln.File, ln.Line
+		}
 	}
-	ln := s.lines[l.lines[0]:][i]
-	return ln.File, ln.Line
+	return 0, 0
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // grid is a window of time in buckets of equal length, and of each site what its
@@ -68,7 +69,7 @@ func (p *Profile) gridOf(q *samplePredicate, f *Filter, from, to, step uint64, n
 func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *grid {
 	window := *q
 	window.sites, window.rng = nil, Range{From: from, To: to}
-	var chunks []*chunk
+	var chunks []*columns.Chunk
 	if to > from {
 		chunks = p.within(window.rng)
 	}
@@ -76,14 +77,14 @@ func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *gri
 
 	// Samples by bucket: which ones, as chunk and place in it. Chunks are counted
 	// side by side, and each knows then where to put its own.
-	k := workers(len(chunks)*chunkSize, 0)
+	k := workers(len(chunks)*columns.ChunkSize, 0)
 	counts := make([][]uint32, len(chunks))
 	parallel(k, len(chunks), func(_, i int) {
 		c := chunks[i]
 		counts[i] = make([]uint32, n)
-		for j := range c.n {
+		for j := range c.N {
 			if window.keep(c, j) {
-				counts[i][bucket(c.time[j])]++
+				counts[i][bucket(c.Time[j])]++
 			}
 		}
 	})
@@ -100,29 +101,29 @@ func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *gri
 	order := make([]uint32, starts[n])
 	parallel(k, len(chunks), func(_, i int) {
 		c := chunks[i]
-		for j := range c.n {
+		for j := range c.N {
 			if window.keep(c, j) {
-				b := bucket(c.time[j])
-				order[counts[i][b]] = uint32(i)*chunkSize + uint32(j)
+				b := bucket(c.Time[j])
+				order[counts[i][b]] = uint32(i)*columns.ChunkSize + uint32(j)
 				counts[i][b]++
 			}
 		}
 	})
 
 	// Then the samples of a bucket that agree are made one.
-	k = workers(len(order), 8*len(p.sites))
+	k = workers(len(order), 8*len(p.Sites))
 	slots := make([]gridSlots, k)
 	byBucket := make([][]gridEntry, n)
 	parallel(k, n, func(w, b int) {
 		s := &slots[w]
 		if s.head == nil {
-			s.head = make([]uint32, len(p.sites))
+			s.head = make([]uint32, len(p.Sites))
 		}
 		var out []gridEntry
 		s.next = s.next[:0]
 		for _, at := range order[starts[b]:starts[b+1]] {
-			c, j := chunks[at/chunkSize], at%chunkSize
-			site, cp := c.site[j], p.contexts[c.context[j]].cap
+			c, j := chunks[at/columns.ChunkSize], at%columns.ChunkSize
+			site, cp := c.Site[j], p.Contexts[c.Context[j]].Cap
 			e := s.head[site]
 			for e != 0 && out[e-1].cap != cp {
 				e = s.next[e-1]
@@ -134,7 +135,7 @@ func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *gri
 				s.head[site] = e
 			}
 			x := &out[e-1]
-			x.weight = satAdd(x.weight, c.weightAt(int(j)))
+			x.weight = columns.SatAdd(x.weight, c.Weight(int(j)))
 			x.count++
 		}
 		for i := range out {
@@ -155,7 +156,7 @@ type gridEntry struct {
 
 // transpose orders entries by site.
 func (p *Profile) transpose(byBucket [][]gridEntry, n int) *grid {
-	g := &grid{buckets: n, start: make([]int, len(p.sites)+1)}
+	g := &grid{buckets: n, start: make([]int, len(p.Sites)+1)}
 	caps := make(map[uint16]uint16)
 	for _, es := range byBucket {
 		for i := range es {
@@ -166,10 +167,10 @@ func (p *Profile) transpose(byBucket [][]gridEntry, n int) *grid {
 			}
 		}
 	}
-	for i := range p.sites {
+	for i := range p.Sites {
 		g.start[i+1] += g.start[i]
 	}
-	g.cells = make([]gridCell, g.start[len(p.sites)])
+	g.cells = make([]gridCell, g.start[len(p.Sites)])
 	next := slices.Clone(g.start)
 	for b, es := range byBucket {
 		for i := range es {
@@ -180,7 +181,7 @@ func (p *Profile) transpose(byBucket [][]gridEntry, n int) *grid {
 	}
 	g.all = g.empty()
 	cats := p.siteCategories()
-	for site := range p.sites {
+	for site := range p.Sites {
 		g.add(g.all, site, cats[site])
 	}
 	for _, by := range g.all.weight {
@@ -203,7 +204,7 @@ func (g *grid) add(s *gridSums, site int, cat eventlog.Category) {
 		if *by == nil {
 			*by = make([]uint64, g.buckets)
 		}
-		(*by)[c.bucket] = satAdd((*by)[c.bucket], c.weight)
+		(*by)[c.bucket] = columns.SatAdd((*by)[c.bucket], c.weight)
 	}
 }
 
@@ -267,7 +268,7 @@ func (g *grid) weights(keep, marked []bool, total []uint64) []uint64 {
 		}
 		for i := g.start[site]; i < g.start[site+1]; i++ {
 			c := &g.cells[i]
-			out[c.bucket] = satAdd(out[c.bucket], c.weight)
+			out[c.bucket] = columns.SatAdd(out[c.bucket], c.weight)
 		}
 	}
 	if !few {
@@ -287,12 +288,12 @@ func (g *grid) rows(s *gridSums, caps *[]TimelineRow) []uint64 {
 		for cat, ws := range by {
 			sum := uint64(0)
 			for b, w := range ws {
-				total[b] = satAdd(total[b], w)
-				sum = satAdd(sum, w)
+				total[b] = columns.SatAdd(total[b], w)
+				sum = columns.SatAdd(sum, w)
 			}
 			if sum > 0 {
 				r.ByCategory[cat] = ws
-				r.Weight = satAdd(r.Weight, sum)
+				r.Weight = columns.SatAdd(r.Weight, sum)
 			}
 		}
 		if caps != nil && r.Weight > 0 {

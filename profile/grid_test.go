@@ -2,6 +2,7 @@ package profile
 
 import (
 	"bytes"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"regexp"
@@ -31,32 +32,32 @@ func slowTimeline(s *Selection, o TimelineOptions) *Timeline {
 		q.rng = o.Window
 	}
 	ix := s.index(o.Level)
-	for _, c := range p.chunks {
-		for i := range c.n {
-			if !q.keep(c, i) || c.time[i] < from || c.time[i] >= to {
+	for _, c := range p.Chunks {
+		for i := range c.N {
+			if !q.keep(c, i) || c.Time[i] < from || c.Time[i] >= to {
 				continue
 			}
-			b := min(int((c.time[i]-from)/t.Step), n-1)
-			t.Weight[b] += c.weightAt(i)
+			b := min(int((c.Time[i]-from)/t.Step), n-1)
+			t.Weight[b] += c.Weight(i)
 			t.Samples[b]++
-			ids, _ := s.leafElements(ix, int(c.site[i]))
+			ids, _ := s.leafElements(ix, int(c.Site[i]))
 			if o.Mark != nil && slices.Contains(ids, *o.Mark) {
-				t.Marked[b] += c.weightAt(i)
+				t.Marked[b] += c.Weight(i)
 			}
-			r := rows[uint32(p.contexts[c.context[i]].cap)]
+			r := rows[uint32(p.Contexts[c.Context[i]].Cap)]
 			if r == nil {
-				r = &TimelineRow{Cap: uint32(p.contexts[c.context[i]].cap)}
+				r = &TimelineRow{Cap: uint32(p.Contexts[c.Context[i]].Cap)}
 				rows[r.Cap] = r
 			}
-			cat := min(p.siteCategory(p.sites[c.site[i]]), eventlog.CategoryKernel)
+			cat := min(p.LeafCategory(p.Sites[c.Site[i]]), eventlog.CategoryKernel)
 			if r.ByCategory[cat] == nil {
 				r.ByCategory[cat] = make([]uint64, n)
 			}
-			r.ByCategory[cat][b] += c.weightAt(i)
-			r.Weight += c.weightAt(i)
+			r.ByCategory[cat][b] += c.Weight(i)
+			r.Weight += c.Weight(i)
 		}
 	}
-	for _, cp := range sortedKeys(rows) {
+	for _, cp := range slices.Sorted(maps.Keys(rows)) {
 		t.Caps = append(t.Caps, *rows[cp])
 	}
 	return t
@@ -83,10 +84,10 @@ func TestTimelineByCells(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(uint64(i), 1))
 			s := p.Select(f)
 			var weight, count uint64
-			for _, c := range p.chunks {
-				for j := range c.n {
+			for _, c := range p.Chunks {
+				for j := range c.N {
 					if s.pred.keep(c, j) {
-						weight += c.weightAt(j)
+						weight += c.Weight(j)
 						count++
 					}
 				}

@@ -1,30 +1,30 @@
 package profile
 
 import (
-	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
+	"ccagent/profile/logtest"
 )
 
 func heapLog(t *testing.T) *Profile {
-	r := newRTSLog(t)
-	r.put(1, eventlog.NoCap, &eventlog.HeapProfBegin{Profile: 0, PeriodNs: 100, Breakdown: eventlog.BreakdownTypeDescr, Module: "Main"})
+	r := logtest.NewRTS()
+	r.Put(1, eventlog.NoCap, &eventlog.HeapProfBegin{Profile: 0, PeriodNs: 100, Breakdown: eventlog.BreakdownTypeDescr, Module: "Main"})
 	census := func(time, era uint64, bands map[string]uint64, order ...string) {
-		r.put(time, eventlog.NoCap, &eventlog.HeapSampleBegin{Era: era})
+		r.Put(time, eventlog.NoCap, &eventlog.HeapSampleBegin{Era: era})
 		for _, name := range order {
-			r.put(time, eventlog.NoCap, &eventlog.HeapSampleString{Bytes: bands[name], Label: name})
+			r.Put(time, eventlog.NoCap, &eventlog.HeapSampleString{Bytes: bands[name], Label: name})
 		}
-		r.put(time, eventlog.NoCap, &eventlog.HeapSampleEnd{Era: era})
+		r.Put(time, eventlog.NoCap, &eventlog.HeapSampleEnd{Era: era})
 	}
 	census(100, 1, map[string]uint64{"Map": 10, "[]": 5}, "[]", "Map")
 	census(200, 2, map[string]uint64{"Map": 100, "[]": 7, "Int": 1}, "Map", "[]", "Int")
 	census(210, 3, map[string]uint64{"Map": 20}, "Map")
 	census(390, 4, nil)
-	r.put(400, eventlog.NoCap, &eventlog.UserMsg{Text: "end"})
-	return r.load()
+	r.Put(400, eventlog.NoCap, &eventlog.UserMsg{Text: "end"})
+	return mustLoad(t, r.End())
 }
 
 func TestHeapProfile(t *testing.T) {
@@ -43,7 +43,7 @@ func TestHeapProfile(t *testing.T) {
 	if !reflect.DeepEqual(totals, []uint64{15, 108, 20, 0}) {
 		t.Errorf("totals %v", totals)
 	}
-	s := h.Series(0, 400, 4, 1)
+	s := HeapOver(h, 0, 400, 4, 1)
 	if s.Step != 100 || s.Peak != 108 || s.PeakTime != 200 || s.Censuses != 4 || s.Others != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -58,19 +58,19 @@ func TestHeapProfile(t *testing.T) {
 		t.Errorf("%v byte-seconds, want %v", s.Rows[0].Integral, want)
 	}
 	// A bucket without a census has what the one before it had.
-	if s = h.Series(100, 200, 5, 0); !reflect.DeepEqual(s.Total, []uint64{15, 15, 15, 15, 15}) || len(s.Rows) != 2 {
+	if s = HeapOver(h, 100, 200, 5, 0); !reflect.DeepEqual(s.Total, []uint64{15, 15, 15, 15, 15}) || len(s.Rows) != 2 {
 		t.Errorf("%+v", s)
 	}
 }
 
 func TestHeapProfileByCostCentreAndInfoTable(t *testing.T) {
-	r := newRTSLog(t)
-	r.put(1, eventlog.NoCap, &eventlog.HeapProfBegin{Profile: 3, Breakdown: eventlog.BreakdownCostCentre}, &eventlog.HeapProfBegin{Profile: 4, Breakdown: eventlog.BreakdownInfoTable},
+	r := logtest.NewRTS()
+	r.Put(1, eventlog.NoCap, &eventlog.HeapProfBegin{Profile: 3, Breakdown: eventlog.BreakdownCostCentre}, &eventlog.HeapProfBegin{Profile: 4, Breakdown: eventlog.BreakdownInfoTable},
 		&eventlog.CostCentre{Centre: 1, Label: "f", Module: "M"}, &eventlog.CostCentre{Centre: 2, Label: "CAF", Module: "CAF"})
-	r.put(5, eventlog.NoCap, &eventlog.HeapSampleBegin{Era: 1}, &eventlog.HeapSampleStack{Profile: 3, Bytes: 8, Stack: []uint32{1, 2, 9}}, &eventlog.HeapSampleStack{Profile: 3, Bytes: 2, Stack: []uint32{}},
+	r.Put(5, eventlog.NoCap, &eventlog.HeapSampleBegin{Era: 1}, &eventlog.HeapSampleStack{Profile: 3, Bytes: 8, Stack: []uint32{1, 2, 9}}, &eventlog.HeapSampleStack{Profile: 3, Bytes: 2, Stack: []uint32{}},
 		&eventlog.HeapSampleString{Profile: 4, Bytes: 3, Label: "0x7000"}, &eventlog.HeapSampleString{Profile: 4, Bytes: 4, Label: "0x1"}, &eventlog.HeapSampleEnd{Era: 1})
-	r.put(6, eventlog.NoCap, &eventlog.InfoTable{Info: 0x9000, Name: "z"}, &eventlog.InfoTable{Info: 0x7000, Name: "sat_info", Label: "go", Module: "Main", SrcLoc: "A.hs:1:1-5"})
-	p := r.load()
+	r.Put(6, eventlog.NoCap, &eventlog.InfoTable{Info: 0x9000, Name: "z"}, &eventlog.InfoTable{Info: 0x7000, Name: "sat_info", Label: "go", Module: "Main", SrcLoc: "A.hs:1:1-5"})
+	p := mustLoad(t, r.End())
 	a, b := &p.HeapProfiles[0], &p.HeapProfiles[1]
 	if got := []string{a.Bands[0].Name, a.Bands[1].Name, b.Bands[0].Name, b.Bands[1].Name}; !reflect.DeepEqual(got, []string{"M.f", "(no cost centre)", "Main.go", "0x1"}) {
 		t.Errorf("bands %q", got)
@@ -85,59 +85,31 @@ func TestHeapProfileByCostCentreAndInfoTable(t *testing.T) {
 
 // Bands before any beginning, and outside a census, are kept.
 func TestHeapProfileWithoutItsBeginning(t *testing.T) {
-	r := newRTSLog(t)
-	r.put(5, eventlog.NoCap, &eventlog.HeapSampleString{Bytes: 3, Label: "x"})
-	p := r.load()
-	if len(p.HeapProfiles) != 1 || p.HeapProfiles[0].Censuses[0].Total != 3 || p.HeapProfiles[0].Series(0, 0, 3, 5).Peak != 3 {
+	r := logtest.NewRTS()
+	r.Put(5, eventlog.NoCap, &eventlog.HeapSampleString{Bytes: 3, Label: "x"})
+	p := mustLoad(t, r.End())
+	if len(p.HeapProfiles) != 1 || p.HeapProfiles[0].Censuses[0].Total != 3 || HeapOver(&p.HeapProfiles[0], 0, 0, 3, 5).Peak != 3 {
 		t.Errorf("%+v", p.HeapProfiles)
 	}
 }
 
-// Following an RTS's log gives what reading it at once gives.
-func TestFollowRTSLogs(t *testing.T) {
-	logs, err := filepath.Glob("../eventlog/testdata/rts/*.eventlog")
-	if err != nil || len(logs) == 0 {
-		t.Fatalf("no logs: %v", err)
-	}
-	for _, path := range logs {
-		log, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g := newGrowing(t, "p.eventlog")
-		f := g.follow()
-		for n := 0; n < len(log); n += 4096 {
-			g.write(log[n:min(n+4096, len(log))])
-			if _, err := f.Poll(); err != nil {
-				t.Fatal(err)
-			}
-			if n > 8192 {
-				f.Profile()
-			}
-		}
-		if whole := mustLoad(t, log); !reflect.DeepEqual(f.Profile(), whole) {
-			t.Errorf("%s: followed, it differs in %s", path, differs(f.Profile(), whole))
-		}
-	}
-}
-
 func TestRTSThreadsAndCollections(t *testing.T) {
-	r := newRTSLog(t)
-	r.put(10, 0, &eventlog.CreateThread{Thread: 1}, &eventlog.ThreadLabel{Thread: 1, Label: "main"}, &eventlog.RunThread{Thread: 1})
-	r.put(30, 0, &eventlog.StopThread{Thread: 1, Status: eventlog.StoppedHeapOverflow}, &eventlog.GCStats{Generation: 1, Copied: 7, Threads: 2}, &eventlog.HeapLive{Bytes: 50})
-	r.put(40, 0, &eventlog.RunThread{Thread: 1}, &eventlog.ConcMarkBegin{})
-	r.put(45, 0, &eventlog.StopThread{Thread: 1, Status: eventlog.StoppedFinished}, &eventlog.MigrateThread{Thread: 2, NewCap: 1}, &eventlog.ConcMarkEnd{})
-	r.put(50, eventlog.NoCap, &eventlog.TickyCounterDef{Counter: 9, Name: "f", Arity: 2}, &eventlog.TickyCounterSample{Counter: 9, Entries: 3, Allocated: 16}, &eventlog.TickyCounterSample{Counter: 9, Entries: 4}, &eventlog.TickyCounterSample{Counter: 8, Entries: 1})
-	p := r.load()
+	r := logtest.NewRTS()
+	r.Put(10, 0, &eventlog.CreateThread{Thread: 1}, &eventlog.ThreadLabel{Thread: 1, Label: "main"}, &eventlog.RunThread{Thread: 1})
+	r.Put(30, 0, &eventlog.StopThread{Thread: 1, Status: eventlog.StoppedHeapOverflow}, &eventlog.GCStats{Generation: 1, Copied: 7, Threads: 2}, &eventlog.HeapLive{Bytes: 50})
+	r.Put(40, 0, &eventlog.RunThread{Thread: 1}, &eventlog.ConcMarkBegin{})
+	r.Put(45, 0, &eventlog.StopThread{Thread: 1, Status: eventlog.StoppedFinished}, &eventlog.MigrateThread{Thread: 2, NewCap: 1}, &eventlog.ConcMarkEnd{})
+	r.Put(50, eventlog.NoCap, &eventlog.TickyCounterDef{Counter: 9, Name: "f", Arity: 2}, &eventlog.TickyCounterSample{Counter: 9, Entries: 3, Allocated: 16}, &eventlog.TickyCounterSample{Counter: 9, Entries: 4}, &eventlog.TickyCounterSample{Counter: 8, Entries: 1})
+	p := mustLoad(t, r.End())
 	l := &p.RTSLog
-	want := RTSThread{ID: 1, Label: "main", Created: 10, Finished: 45, Runs: 2, RunNs: 25, Stops: map[eventlog.StopStatus]uint64{eventlog.StoppedHeapOverflow: 1, eventlog.StoppedFinished: 1}}
+	want := columns.RTSThread{ID: 1, Label: "main", Created: 10, Finished: 45, Runs: 2, RunNs: 25, Stops: map[eventlog.StopStatus]uint64{eventlog.StoppedHeapOverflow: 1, eventlog.StoppedFinished: 1}}
 	if len(l.Threads) != 2 || !reflect.DeepEqual(l.Threads[0], want) || l.Threads[1].Moves != 1 {
 		t.Errorf("%+v", l.Threads)
 	}
-	if len(l.Collections) != 1 || l.Collections[0] != (Collection{Time: 30, Generation: 1, Copied: 7, Threads: 2, Live: 50}) {
+	if len(l.Collections) != 1 || l.Collections[0] != (columns.Collection{Time: 30, Generation: 1, Copied: 7, Threads: 2, Live: 50}) {
 		t.Errorf("%+v", l.Collections)
 	}
-	if len(l.Concurrent) != 1 || l.Concurrent[0] != (ConcurrentPhase{ConcurrentMark, 40, 45}) {
+	if len(l.Concurrent) != 1 || l.Concurrent[0] != (columns.ConcurrentPhase{Kind: columns.ConcurrentMark, Start: 40, End: 45}) {
 		t.Errorf("%+v", l.Concurrent)
 	}
 	if len(p.Ticky) != 2 || p.Ticky[0].Entries != 7 || p.Ticky[0].Allocated != 16 || p.Ticky[0].Name != "f" || !p.Ticky[1].Undefined {
@@ -154,7 +126,7 @@ func TestRTSLogsOfEveryKind(t *testing.T) {
 				return false
 			}
 			h := &p.HeapProfiles[0]
-			s := h.Series(0, 0, 10, 3)
+			s := HeapOver(h, 0, 0, 10, 3)
 			return h.Breakdown == by && len(h.Bands) > 1 && s.Peak > 0 && len(s.Rows) > 0
 		}
 	}

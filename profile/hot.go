@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // Row is an element's figures. Weights are in the event's unit.
@@ -61,14 +62,14 @@ func (s *Selection) hot(level Level) *Hot {
 		ids, near := s.leafElements(ix, site)
 		for _, id := range ids {
 			r := &rows[id]
-			r.ShareWeight = satAdd(r.ShareWeight, w)
+			r.ShareWeight = columns.SatAdd(r.ShareWeight, w)
 			r.Samples += n
 			if near {
-				r.NearWeight = satAdd(r.NearWeight, w)
+				r.NearWeight = columns.SatAdd(r.NearWeight, w)
 			}
 		}
 		if len(ids) == 1 {
-			rows[ids[0]].OnlyWeight = satAdd(rows[ids[0]].OnlyWeight, w)
+			rows[ids[0]].OnlyWeight = columns.SatAdd(rows[ids[0]].OnlyWeight, w)
 		}
 	}
 	s.inclusive(ix, rows)
@@ -106,17 +107,17 @@ func (s *Selection) Fraction(w uint64) float64 {
 // whether they are a stated guess.
 func (s *Selection) leafElements(ix *levelIndex, site int) ([]ElementID, bool) {
 	p := s.Profile
-	if p.sites[site].Kernel {
+	if p.Sites[site].Kernel {
 		return ix.category[eventlog.CategoryKernel:][:1], false
 	}
 	leaf := s.leaf[site]
 	if leaf == 0 {
-		if s.drops() && p.siteCategory(p.sites[site]) != eventlog.CategoryUnresolved {
+		if s.drops() && p.LeafCategory(p.Sites[site]) != eventlog.CategoryUnresolved {
 			return []ElementID{ix.hidden}, false
 		}
 		return ix.category[eventlog.CategoryUnresolved:][:1], false
 	}
-	pl := p.nodes.place[leaf]
+	pl := p.Nodes.Place[leaf]
 	return ix.of(pl), ix.near[pl]
 }
 
@@ -131,10 +132,10 @@ func (s *Selection) inclusive(ix *levelIndex, rows []Row) {
 	onPath := make([]uint32, len(rows))
 	var path []uint32
 	leave := func(n uint32) {
-		if structural(p.nodes.kind[n]) {
+		if columns.Structural(p.Nodes.Kind[n]) {
 			return
 		}
-		for _, id := range ix.of(p.nodes.place[n]) {
+		for _, id := range ix.of(p.Nodes.Place[n]) {
 			onPath[id]--
 		}
 	}
@@ -151,12 +152,12 @@ func (s *Selection) inclusive(ix *levelIndex, rows []Row) {
 		}
 		i++
 		path = append(path, n)
-		if structural(p.nodes.kind[n]) {
+		if columns.Structural(p.Nodes.Kind[n]) {
 			continue
 		}
-		for _, id := range ix.of(p.nodes.place[n]) {
+		for _, id := range ix.of(p.Nodes.Place[n]) {
 			if onPath[id] == 0 {
-				rows[id].InclusiveWeight = satAdd(rows[id].InclusiveWeight, w)
+				rows[id].InclusiveWeight = columns.SatAdd(rows[id].InclusiveWeight, w)
 			}
 			onPath[id]++
 		}
@@ -166,14 +167,14 @@ func (s *Selection) inclusive(ix *levelIndex, rows []Row) {
 		if n == 0 {
 			continue
 		}
-		st := p.sites[site]
+		st := p.Sites[site]
 		if s.leaf[site] != 0 && !st.Kernel {
 			continue
 		}
 		ids, _ := s.leafElements(ix, site)
 		for _, id := range ids {
 			if !s.onStack(ix, st.Node, id) {
-				rows[id].InclusiveWeight = satAdd(rows[id].InclusiveWeight, s.weight[site])
+				rows[id].InclusiveWeight = columns.SatAdd(rows[id].InclusiveWeight, s.weight[site])
 			}
 		}
 	}
@@ -182,8 +183,8 @@ func (s *Selection) inclusive(ix *levelIndex, rows []Row) {
 // onStack reports whether a frame of a stack has an element.
 func (s *Selection) onStack(ix *levelIndex, node uint32, id ElementID) bool {
 	p := s.Profile
-	for n := node; n != 0 && p.nodes.kind[n] != eventlog.FrameContext; n = p.nodes.parent[n] {
-		if !structural(p.nodes.kind[n]) && slices.Contains(ix.of(p.nodes.place[n]), id) {
+	for n := node; n != 0 && p.Nodes.Kind[n] != eventlog.FrameContext; n = p.Nodes.Parent[n] {
+		if !columns.Structural(p.Nodes.Kind[n]) && slices.Contains(ix.of(p.Nodes.Place[n]), id) {
 			return true
 		}
 	}
@@ -192,11 +193,11 @@ func (s *Selection) onStack(ix *levelIndex, node uint32, id ElementID) bool {
 
 // onPath reports whether a frame of a kind is on the stack.
 func (p *Profile) onPath(node uint32, kind eventlog.FrameKind) bool {
-	for n := node; n != 0; n = p.nodes.parent[n] {
-		if p.nodes.kind[n] == kind {
+	for n := node; n != 0; n = p.Nodes.Parent[n] {
+		if p.Nodes.Kind[n] == kind {
 			return true
 		}
-		if p.nodes.kind[n] == eventlog.FrameContext {
+		if p.Nodes.Kind[n] == eventlog.FrameContext {
 			return false
 		}
 	}
@@ -206,16 +207,16 @@ func (p *Profile) onPath(node uint32, kind eventlog.FrameKind) bool {
 // subtrees gives the weight of the samples at and above each node.
 func (s *Selection) subtrees(order *treeOrder) []uint64 {
 	p := s.Profile
-	below := make([]uint64, len(p.nodes.parent))
+	below := make([]uint64, len(p.Nodes.Parent))
 	for site, n := range s.count {
 		if n > 0 {
-			node := p.sites[site].Node
-			below[node] = satAdd(below[node], s.weight[site])
+			node := p.Sites[site].Node
+			below[node] = columns.SatAdd(below[node], s.weight[site])
 		}
 	}
 	for n := len(below) - 1; n > 0; n-- {
 		if up := order.parent(p, uint32(n)); up != 0 {
-			below[up] = satAdd(below[up], below[n])
+			below[up] = columns.SatAdd(below[up], below[n])
 		}
 	}
 	return below
@@ -229,16 +230,16 @@ type treeOrder struct {
 }
 
 func (o *treeOrder) parent(p *Profile, n uint32) uint32 {
-	if p.nodes.kind[n] == eventlog.FrameContext {
+	if p.Nodes.Kind[n] == eventlog.FrameContext {
 		return 0
 	}
-	return p.nodes.parent[n]
+	return p.Nodes.Parent[n]
 }
 
 func (p *Profile) treeOrder() *treeOrder {
 	p.tree.once.Do(func() {
 		o := &treeOrder{}
-		total := len(p.nodes.parent)
+		total := len(p.Nodes.Parent)
 		first, next := make([]uint32, total), make([]uint32, total)
 		for n := total - 1; n > 0; n-- {
 			up := o.parent(p, uint32(n))

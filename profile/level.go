@@ -1,6 +1,10 @@
 package profile
 
-import "fmt"
+import (
+	"fmt"
+
+	"ccagent/profile/columns"
+)
 
 // Level is the grain at which costs are attributed.
 type Level uint8
@@ -55,13 +59,13 @@ type Element struct {
 	ID      ElementID
 	Level   Level
 	Kind    Kind
-	Name    string // as shown and as scripts see it: "Main.loadPhase", "src/A.hs:3:5-4:20", "(GC)"
-	File    string // path as compiled; empty if unknown
-	FileID  FileID // 0 if unknown
-	Span    Extent // of the span, or the widest one of a binding; zero if unknown
-	Module  string // Haskell module; empty if unknown
+	Name    string         // as shown and as scripts see it: "Main.loadPhase", "src/A.hs:3:5-4:20", "(GC)"
+	File    string         // path as compiled; empty if unknown
+	FileID  columns.FileID // 0 if unknown
+	Span    columns.Extent // of the span, or the widest one of a binding; zero if unknown
+	Module  string         // Haskell module; empty if unknown
 	Package string
-	Binding BindingID // the source binding at binding level; else 0
+	Binding columns.BindingID // the source binding at binding level; else 0
 
 	key elementKey
 }
@@ -87,22 +91,3 @@ func (e *Element) KindName() string {
 		return e.Level.String()
 	}
 }
-
-// Extent is a stretch of source: 1-based lines and columns, EndCol one past the
-// last column. The zero Extent is unknown.
-type Extent struct{ Line, Col, EndLine, EndCol uint32 }
-
-// String gives "line:col-line:col", or nothing for the zero Extent.
-func (x Extent) String() string {
-	if x == (Extent{}) {
-		return ""
-	}
-	return fmt.Sprintf("%d:%d-%d:%d", x.Line, x.Col, x.EndLine, x.EndCol)
-}
-
-// Contains reports whether x covers y.
-func (x Extent) Contains(y Extent) bool {
-	return !before(y.Line, y.Col, x.Line, x.Col) && !before(x.EndLine, x.EndCol, y.EndLine, y.EndCol)
-}
-
-func before(l1, c1, l2, c2 uint32) bool { return l1 < l2 || l1 == l2 && c1 < c2 }

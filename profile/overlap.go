@@ -3,6 +3,8 @@ package profile
 import (
 	"cmp"
 	"slices"
+
+	"ccagent/profile/columns"
 )
 
 // Overlap is what an element shares with another.
@@ -36,7 +38,7 @@ func (s *Selection) Overlaps(level Level, e ElementID, other Level) []Overlap {
 				o = &Overlap{Element: &ox.elements[f]}
 				acc[f] = o
 			}
-			o.Weight = satAdd(o.Weight, s.weight[site])
+			o.Weight = columns.SatAdd(o.Weight, s.weight[site])
 			o.Samples += n
 		}
 	}
@@ -61,7 +63,7 @@ func (s *Selection) Overlap(level Level, e, f ElementID) uint64 {
 			continue
 		}
 		if ids, _ := s.leafElements(ix, site); slices.Contains(ids, e) && slices.Contains(ids, f) {
-			w = satAdd(w, s.weight[site])
+			w = columns.SatAdd(w, s.weight[site])
 		}
 	}
 	return w

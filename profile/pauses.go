@@ -2,7 +2,10 @@ package profile
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+
+	"ccagent/profile/columns"
 )
 
 // Pause is a stop-the-world collection: what the capabilities' parts in it, which
@@ -22,7 +25,7 @@ func (p *Pause) Ns() uint64 { return p.End - p.Start }
 // Pauses are the log's collections by their beginning.
 func (p *Profile) Pauses() []Pause {
 	parts := slices.Clone(p.GCs)
-	slices.SortFunc(parts, func(a, b GC) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Cap, b.Cap)) })
+	slices.SortFunc(parts, func(a, b columns.GC) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Cap, b.Cap)) })
 	var out []Pause
 	for _, g := range parts {
 		if n := len(out); n > 0 && g.Start < out[n-1].End {
@@ -43,7 +46,7 @@ func (p *Profile) Pauses() []Pause {
 		}
 		x := &out[at]
 		x.Generation = max(x.Generation, int(c.Generation))
-		x.Copied = satAdd(x.Copied, c.Copied)
+		x.Copied = columns.SatAdd(x.Copied, c.Copied)
 		x.Live = max(x.Live, c.Live)
 	}
 	return out
@@ -83,11 +86,11 @@ func SumPauses(ps []Pause) (all PauseStats, byGen []PauseStats) {
 				continue
 			}
 			s.Count++
-			s.TotalNs = satAdd(s.TotalNs, x.Ns())
+			s.TotalNs = columns.SatAdd(s.TotalNs, x.Ns())
 			if x.Ns() > s.MaxNs || s.Count == 1 {
 				s.MaxNs, s.LongestAt = x.Ns(), x.Start
 			}
-			s.Copied = satAdd(s.Copied, x.Copied)
+			s.Copied = columns.SatAdd(s.Copied, x.Copied)
 			s.CopiedTold = s.CopiedTold || x.Generation >= 0
 			s.LiveMax = max(s.LiveMax, x.Live)
 			s.ParallelismSum += uint64(x.Caps)
@@ -108,7 +111,7 @@ func SumPauses(ps []Pause) (all PauseStats, byGen []PauseStats) {
 	for i := range ps {
 		gens[ps[i].Generation] = true
 	}
-	for _, g := range sortedKeys(gens) {
+	for _, g := range slices.Sorted(maps.Keys(gens)) {
 		byGen = append(byGen, sum(g, func(p *Pause) bool { return p.Generation == g }))
 	}
 	return all, byGen
@@ -123,7 +126,7 @@ func PausesIn(ps []Pause, r Range) []Pause {
 
 // HeapLine is a figure of the heap's size over time, in buckets: the highest of
 // each, and where a bucket has none what the one before it ended with.
-func (p *Profile) HeapLine(kind HeapKind, from, to uint64, buckets int) (line []uint64, peak uint64) {
+func (p *Profile) HeapLine(kind columns.HeapKind, from, to uint64, buckets int) (line []uint64, peak uint64) {
 	if to == 0 || to > p.Duration {
 		to = p.Duration + 1
 	}
@@ -134,13 +137,13 @@ func (p *Profile) HeapLine(kind HeapKind, from, to uint64, buckets int) (line []
 	told := make([]bool, n)
 	last := make([]uint64, n)
 	before := uint64(0)
-	points := make([]HeapPoint, 0, len(p.Heap))
+	points := make([]columns.HeapPoint, 0, len(p.Heap))
 	for _, h := range p.Heap {
 		if h.Kind == kind && h.Time < to {
 			points = append(points, h)
 		}
 	}
-	slices.SortStableFunc(points, func(a, b HeapPoint) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(points, func(a, b columns.HeapPoint) int { return cmp.Compare(a.Time, b.Time) })
 	for _, h := range points {
 		if h.Time < from {
 			before = h.Size
@@ -161,6 +164,6 @@ func (p *Profile) HeapLine(kind HeapKind, from, to uint64, buckets int) (line []
 }
 
 // HasHeapLine reports whether the log has any figure of a kind.
-func (p *Profile) HasHeapLine(kind HeapKind) bool {
-	return slices.ContainsFunc(p.Heap, func(h HeapPoint) bool { return h.Kind == kind })
+func (p *Profile) HasHeapLine(kind columns.HeapKind) bool {
+	return slices.ContainsFunc(p.Heap, func(h columns.HeapPoint) bool { return h.Kind == kind })
 }

@@ -3,13 +3,15 @@ package profile
 import (
 	"reflect"
 	"testing"
+
+	"ccagent/profile/columns"
 )
 
 // Parts that overlap are one pause, whatever their order in the log; a
 // collection's statistics belong to the pause that they are told in or after.
 func TestPauses(t *testing.T) {
-	p := &Profile{GCs: []GC{{1, 12, 19}, {0, 10, 20}, {0, 30, 35}, {1, 34, 40}, {0, 50, 60}, {0, 60, 61}}}
-	p.RTSLog.Collections = []Collection{
+	p := New(&columns.Log{GCs: []columns.GC{{Cap: 1, Start: 12, End: 19}, {Cap: 0, Start: 10, End: 20}, {Cap: 0, Start: 30, End: 35}, {Cap: 1, Start: 34, End: 40}, {Cap: 0, Start: 50, End: 60}, {Cap: 0, Start: 60, End: 61}}})
+	p.RTSLog.Collections = []columns.Collection{
 		{Time: 5, Generation: 1, Copied: 9}, // before any
 		{Time: 18, Generation: 0, Copied: 100},
 		{Time: 41, Generation: 1, Copied: 1000, Live: 2000},
@@ -37,12 +39,12 @@ func TestPauses(t *testing.T) {
 }
 
 func TestHeapLine(t *testing.T) {
-	p := &Profile{Duration: 99, Heap: []HeapPoint{{5, HeapLive, 0, 10}, {31, HeapLive, 0, 30}, {32, HeapLive, 0, 20}, {33, HeapSize, 0, 77}, {80, HeapLive, 0, 5}}}
-	line, peak := p.HeapLine(HeapLive, 0, 0, 10)
+	p := New(&columns.Log{Duration: 99, Heap: []columns.HeapPoint{{Time: 5, Kind: columns.HeapLive, Cap: 0, Size: 10}, {Time: 31, Kind: columns.HeapLive, Cap: 0, Size: 30}, {Time: 32, Kind: columns.HeapLive, Cap: 0, Size: 20}, {Time: 33, Kind: columns.HeapSize, Cap: 0, Size: 77}, {Time: 80, Kind: columns.HeapLive, Cap: 0, Size: 5}}})
+	line, peak := p.HeapLine(columns.HeapLive, 0, 0, 10)
 	if want := []uint64{10, 10, 10, 30, 20, 20, 20, 20, 5, 5}; !reflect.DeepEqual(line, want) || peak != 30 {
 		t.Errorf("%v, peak %d, want %v", line, peak, want)
 	}
-	line, _ = p.HeapLine(HeapLive, 40, 60, 2)
+	line, _ = p.HeapLine(columns.HeapLive, 40, 60, 2)
 	if want := []uint64{20, 20}; !reflect.DeepEqual(line, want) {
 		t.Errorf("a range without figures: %v, want %v", line, want)
 	}

@@ -1,63 +1,17 @@
 package profile
 
 import (
+	"io"
 	"sync"
 
 	"ccagent/eventlog"
-	"ccagent/profile/imports"
+	"ccagent/profile/columns"
 )
 
-// Profile is one log.
+// Profile is a log with what is found out of it once, when a query first needs it.
+// It may be used by any number of goroutines.
 type Profile struct {
-	// Capture is the zero value if the log has none: it is then another
-	// program's log, or damaged.
-	Capture     eventlog.Capture
-	HaveCapture bool
-	End         eventlog.CaptureEnd // zero unless HaveEnd
-	HaveEnd     bool
-
-	Events    []Event
-	Threads   []Thread
-	Modules   []Module
-	Mappings  []Mapping
-	Processes []Process
-	Losses    []Loss
-	Costs     []Cost // what measuring cost, as told in the course of the capture
-	Overheads []Overhead
-	Warnings  []Warning
-	GCs       []GC
-	Heap      []HeapPoint
-	Markers   []Marker
-	// Accounting is what of the log could not be used, and why.
-	Accounting Accounting
-	// Duration is the time of the last event, in ns.
-	Duration uint64
-	// Symbolised is set when the log has symbol tables.
-	Symbolised bool
-	// Import is set for what another profiler wrote: no log, but read as one.
-	Import *imports.Summary
-	// RTS is what the log's RTS calls itself, in logs that an RTS wrote.
-	RTS string
-	// RTSLog is what it told.
-	RTSLog RTS
-	// Exact tells of the cost-centre stacks that samples carry.
-	Exact ExactStacks
-	// HeapProfiles are what the RTS told of the heap's contents; mostly one.
-	HeapProfiles []HeapProfile
-	// InfoTables are by address; see InfoTable.
-	InfoTables []eventlog.InfoTable
-	Ticky      []TickyCounter
-
-	nsamples int
-	chunks   []*chunk
-	contexts []context
-	sites    []Site
-	words    map[uint32][2]uint64 // by site: fewest and most words of stack left out
-	nodes    nodes
-	places   []place
-	symbols  symbols
-	locs     []location // by place
-	noted    bool       // code of the log has source notes
+	*columns.Log
 
 	scanned    scanned
 	categories struct {
@@ -87,154 +41,27 @@ type Profile struct {
 	}
 	fileModules struct {
 		once sync.Once
-		of   []BindingID
+		of   []columns.BindingID
 	}
 }
 
-// Event is a sampled event with its totals over the whole log.
-type Event struct {
-	eventlog.EventDef
-	// Undefined is set when samples refer to the event and nothing defines it.
-	Undefined bool
-	Samples   uint64
-	Weight    uint64
-	Lost      uint64
-	Throttled uint64
-	// Stops counts the samples by stop reason.
-	Stops [32]uint64
-	// Count is what the event counted in all; zero where the log does not tell.
-	Count eventlog.EventCount
-}
+// New gives the profile of a log.
+func New(l *columns.Log) *Profile { return &Profile{Log: l} }
 
-// Waits reports whether the event tells of time off the CPU, not on it.
-func (e *Event) Waits() bool { return e.Granted == "off-cpu" }
-
-// OnCounter is the part of the time in which the event was on a counter: less than 1
-// where events took turns. 1 if it is not known.
-func (e *Event) OnCounter() float64 {
-	if e.Count.EnabledNs == 0 || e.Count.RunningNs >= e.Count.EnabledNs {
-		return 1
+// Open is New of the log in a file: see [columns.Open].
+func Open(path string, progress func(done, total int64)) (*Profile, error) {
+	l, err := columns.Open(path, progress)
+	if err != nil {
+		return nil, err
 	}
-	return float64(e.Count.RunningNs) / float64(e.Count.EnabledNs)
+	return New(l), nil
 }
 
-// Achieved is how many samples were taken in a second of the program's CPU time, 0 if
-// that is not known.
-func (e *Event) Achieved() float64 {
-	if e.Count.EnabledNs == 0 {
-		return 0
+// Load is New of a whole log: see [columns.Load].
+func Load(r io.Reader) (*Profile, error) {
+	l, err := columns.Load(r)
+	if err != nil {
+		return nil, err
 	}
-	return float64(e.Samples) * 1e9 / float64(e.Count.EnabledNs)
-}
-
-// Name is the event's name as the user gave it.
-func (e *Event) Name() string { return e.Requested }
-
-// Module is a mapped file, with what the symboliser found in it.
-type Module struct {
-	eventlog.Module
-	Symbols     eventlog.ModuleSymbols
-	HaveSymbols bool
-}
-
-// Mapping is where a module lay from a time on.
-type Mapping struct {
-	Time uint64
-	eventlog.Mapping
-}
-
-// Process is an event of a process's life.
-type Process struct {
-	Time uint64
-	eventlog.Process
-}
-
-// Loss is samples that were not recorded, told at a time.
-type Loss struct {
-	Time uint64
-	eventlog.Loss
-}
-
-// Cost is what measuring had cost up to a time.
-type Cost struct {
-	Time uint64
-	eventlog.AgentCost
-}
-
-// Overhead is what measuring cost in an interval that ends at a time.
-type Overhead struct {
-	Time uint64
-	eventlog.Overhead
-}
-
-// Warning is what the user of the capture was told at a time.
-type Warning struct {
-	Time uint64
-	Text string
-}
-
-// GC is a capability's part in a collection.
-type GC struct {
-	Cap        int
-	Start, End uint64
-}
-
-// HeapPoint is the heap's size at a time.
-type HeapPoint struct {
-	Time uint64
-	Kind HeapKind
-	Cap  int    // that told, or eventlog.NoCap
-	Size uint64 // bytes
-}
-
-// HeapKind says what a HeapPoint measures.
-type HeapKind uint8
-
-const (
-	HeapLive      HeapKind = iota // live data after a major collection
-	HeapSize                      // taken from the OS
-	HeapAllocated                 // ever allocated, by one capability
-	HeapBlocks                    // in blocks in use
-)
-
-// Marker is a user marker or message.
-type Marker struct {
-	Time    uint64
-	Cap     int
-	Text    string
-	Message bool // a message, not a marker
-}
-
-// EventNamed gives the position of an event by its requested or granted name.
-func (p *Profile) EventNamed(name string) (int, bool) {
-	for i := range p.Events {
-		if p.Events[i].Requested == name {
-			return i, true
-		}
-	}
-	for i := range p.Events {
-		if p.Events[i].Granted == name {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
-// DefaultEvent is the event shown when the user asks for none: the first one
-// with samples, or −1 if the log defines no event.
-func (p *Profile) DefaultEvent() int {
-	for i := range p.Events {
-		if p.Events[i].Samples > 0 {
-			return i
-		}
-	}
-	return len(p.Events[:min(1, len(p.Events))]) - 1
-}
-
-// Cost is what the whole capture cost; false if the log does not tell.
-func (p *Profile) Cost() (Cost, bool) {
-	if len(p.Costs) == 0 {
-		return Cost{}, false
-	}
-	return p.Costs[len(p.Costs)-1], true
+	return New(l), nil
 }

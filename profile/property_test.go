@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 )
 
@@ -74,7 +75,7 @@ func naive(s *Selection, level Level) (share, only, inclusive, samples map[Eleme
 	p, ix := s.Profile, s.index(level)
 	share, only, inclusive, samples = map[ElementID]uint64{}, map[ElementID]uint64{}, map[ElementID]uint64{}, map[ElementID]uint64{}
 	for i := range p.Samples() {
-		if !s.pred.keep(p.chunks[i/chunkSize], i%chunkSize) {
+		if !s.pred.keep(p.Chunks[i/columns.ChunkSize], i%columns.ChunkSize) {
 			continue
 		}
 		sm := p.Sample(i)
@@ -84,14 +85,14 @@ func naive(s *Selection, level Level) (share, only, inclusive, samples map[Eleme
 		on := map[ElementID]bool{}
 		settled, sawSome := false, false
 		beyond := false // frames rootwards of what was skipped are no leaf
-		for n := sm.Site.Node; n != 0 && p.nodes.kind[n] != eventlog.FrameContext; n = p.nodes.parent[n] {
-			if p.nodes.kind[n] == eventlog.FrameSkipped {
+		for n := sm.Site.Node; n != 0 && p.Nodes.Kind[n] != eventlog.FrameContext; n = p.Nodes.Parent[n] {
+			if p.Nodes.Kind[n] == eventlog.FrameSkipped {
 				beyond = true
 			}
-			if structural(p.nodes.kind[n]) {
+			if columns.Structural(p.Nodes.Kind[n]) {
 				continue
 			}
-			pl := p.nodes.place[n]
+			pl := p.Nodes.Place[n]
 			ids := ix.of(pl)
 			for _, id := range ids {
 				on[id] = true
@@ -99,7 +100,7 @@ func naive(s *Selection, level Level) (share, only, inclusive, samples map[Eleme
 			if len(ids) == 0 || settled || beyond {
 				continue
 			}
-			haskell := p.locs[pl].category == eventlog.CategoryHaskell
+			haskell := p.Locations[pl].Category == eventlog.CategoryHaskell
 			if !sawSome || bytes && haskell {
 				leaf = ids
 			}
@@ -111,7 +112,7 @@ func naive(s *Selection, level Level) (share, only, inclusive, samples map[Eleme
 		}
 		if leaf == nil {
 			leaf = []ElementID{ix.category[eventlog.CategoryUnresolved]}
-			if s.hide != nil && p.siteCategory(sm.Site) != eventlog.CategoryUnresolved {
+			if s.hide != nil && p.LeafCategory(sm.Site) != eventlog.CategoryUnresolved {
 				leaf = []ElementID{ix.hidden}
 			}
 		}

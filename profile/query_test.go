@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func load(t testing.TB, log []byte) *profile.Profile {
@@ -265,7 +266,7 @@ func TestSource(t *testing.T) {
 	}
 
 	v, err = s.Source("pairwise")
-	if err != nil || v.Name != "Physics.pairwise" || v.Extent != (profile.Extent{Line: 10, Col: 1, EndLine: 10, EndCol: 51}) || len(v.Spans) != 2 {
+	if err != nil || v.Name != "Physics.pairwise" || v.Extent != (columns.Extent{Line: 10, Col: 1, EndLine: 10, EndCol: 51}) || len(v.Spans) != 2 {
 		t.Errorf("pairwise: %+v, %v", v, err)
 	}
 	if len(v.Also) != 1 || v.Also[0].Element.Name != "Physics.step" {

@@ -3,6 +3,8 @@ package profile
 import (
 	"slices"
 	"strings"
+
+	"ccagent/profile/columns"
 )
 
 // Ratios relate the events of one run to each other, by element: instructions per
@@ -34,7 +36,7 @@ type Ratio struct {
 
 // generic reports whether an event counts what the generic event of that name does,
 // in any mode.
-func (e *Event) generic(name string) bool {
+func counts(e *columns.Event, name string) bool {
 	granted := e.Granted
 	if pmu, terms, is := strings.Cut(granted, "/"); is && pmu != "" {
 		granted, _, _ = strings.Cut(terms, "/")
@@ -47,7 +49,7 @@ func (e *Event) generic(name string) bool {
 func (s *Selection) Ratios(level Level) *Ratios {
 	p := s.Profile
 	find := func(name string) int {
-		return slices.IndexFunc(p.Events, func(e Event) bool { return e.generic(name) && e.Samples > 0 })
+		return slices.IndexFunc(p.Events, func(e columns.Event) bool { return counts(&e, name) && e.Samples > 0 })
 	}
 	instructions := find("instructions")
 	if instructions < 0 {

@@ -3,6 +3,8 @@ package profile
 import (
 	"regexp"
 	"strings"
+
+	"ccagent/profile/columns"
 )
 
 // The transforms that change what stacks are made of and keep every sample:
@@ -43,7 +45,7 @@ func ExactPackage(name string) string { return "^" + packagePrefix + regexp.Quot
 
 // scoped is what an expression of a scope is matched against; empty if the
 // binding has no such name.
-func (sc nameScope) of(b *Binding) string {
+func (sc nameScope) of(b *columns.Binding) string {
 	switch {
 	case sc == scopeModule && b.Module != "":
 		return modulePrefix + b.Module
@@ -81,7 +83,7 @@ func newGrouping(res []*regexp.Regexp) *grouping {
 }
 
 // of tells how a binding's code is shown. A package goes before its modules.
-func (g *grouping) of(b *Binding) groupedAs {
+func (g *grouping) of(b *columns.Binding) groupedAs {
 	if g == nil || b.Module == "" {
 		return groupedAs{}
 	}
@@ -107,13 +109,13 @@ func (g *grouping) of(b *Binding) groupedAs {
 
 // groupElement is the element of a collapsed module or package, the same in
 // every selection.
-func (ix *levelIndex) groupElement(b *Binding, as groupedAs) ElementID {
+func (ix *levelIndex) groupElement(b *columns.Binding, as groupedAs) ElementID {
 	if as.pkg {
-		return ix.put(elementKey{KindCollapsed, b.Package, "", Extent{}}, func() Element {
+		return ix.put(elementKey{KindCollapsed, b.Package, "", columns.Extent{}}, func() Element {
 			return Element{Kind: KindCollapsed, Name: b.Package, Package: b.Package}
 		})
 	}
-	return ix.put(elementKey{KindCollapsed, b.Package, b.Module, Extent{}}, func() Element {
+	return ix.put(elementKey{KindCollapsed, b.Package, b.Module, columns.Extent{}}, func() Element {
 		return Element{Kind: KindCollapsed, Name: b.Module, Module: b.Module, Package: b.Package}
 	})
 }
@@ -124,8 +126,8 @@ func (ix *levelIndex) groupElements(p *Profile) {
 	if ix.level != LevelBinding && ix.level != LevelModule {
 		return
 	}
-	for i := range p.symbols.bindings {
-		b := &p.symbols.bindings[i]
+	for i := range p.Symbols.Bindings {
+		b := &p.Symbols.Bindings[i]
 		if b.Module != "" && ix.level == LevelBinding {
 			ix.groupElement(b, groupedAs{module: true})
 		}
@@ -152,7 +154,7 @@ func (s *Selection) frames() *frameTable {
 			if !as.module && !as.pkg {
 				continue
 			}
-			f := Frame{Name: b.Module, Module: b.Module, Package: b.Package, Category: p.locs[id].category, Kind: KindCollapsed}
+			f := Frame{Name: b.Module, Module: b.Module, Package: b.Package, Category: p.Locations[id].Category, Kind: KindCollapsed}
 			if as.pkg {
 				f.Name, f.Module = b.Package, ""
 			}
@@ -165,9 +167,9 @@ func (s *Selection) frames() *frameTable {
 }
 
 // frameBinding is the binding whose module and package a place's frame has.
-func (p *Profile) frameBinding(place uint32) *Binding {
+func (p *Profile) frameBinding(place uint32) *columns.Binding {
 	owner := p.owner(place)
-	return &p.symbols.bindings[p.symbols.bindings[owner].Source]
+	return &p.Symbols.Bindings[p.Symbols.Bindings[owner].Source]
 }
 
 // mergedPlaces tells for each place whether its frame is to be merged into its
@@ -196,7 +198,7 @@ func (s *Selection) mergedPlaces(res []*regexp.Regexp) []bool {
 	}
 	out := make([]bool, len(base.of))
 	for id := range out {
-		if c := s.Profile.places[id].class; c == placeUser || c == placeKernel {
+		if c := s.Profile.Places[id].Class; c == columns.PlaceUser || c == columns.PlaceKernel {
 			out[id] = match(base.of[id]) || match(shown.of[id])
 		}
 	}

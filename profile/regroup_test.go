@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ccagent/profile"
 	"ccagent/profile/logtest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // mutual is a program whose functions call each other in circles: even and odd

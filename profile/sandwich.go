@@ -3,6 +3,8 @@ package profile
 import (
 	"cmp"
 	"slices"
+
+	"ccagent/profile/columns"
 )
 
 // Sandwich gives what calls a function and what it calls, over the whole of a
@@ -33,14 +35,14 @@ func (t *Tree) Sandwich(f *Frame) (callers, callees *Tree) {
 				caller = up.child(caller, &t.Nodes[a])
 				up.add(caller, n.Total, n.Samples)
 			}
-			up.nodes[caller].Self = satAdd(up.nodes[caller].Self, n.Total)
+			up.nodes[caller].Self = columns.SatAdd(up.nodes[caller].Self, n.Total)
 		}
 		d := &down.nodes[at[i]]
-		d.Self = satAdd(d.Self, n.Self)
-		d.Folded = satAdd(d.Folded, n.Folded)
+		d.Self = columns.SatAdd(d.Self, n.Self)
+		d.Folded = columns.SatAdd(d.Folded, n.Folded)
 		if at[i] != 0 || n.Frame == f {
 			down.add(at[i], n.Total, n.Samples)
-			d.Forced = satAdd(d.Forced, n.Forced)
+			d.Forced = columns.SatAdd(d.Forced, n.Forced)
 		}
 	}
 	return up.finish(), down.finish()
@@ -75,7 +77,7 @@ func (m *mergedTree) child(parent int32, like *TreeNode) int32 {
 
 func (m *mergedTree) add(id int32, weight, samples uint64) {
 	n := &m.nodes[id]
-	n.Total = satAdd(n.Total, weight)
+	n.Total = columns.SatAdd(n.Total, weight)
 	n.Samples += samples
 }
 

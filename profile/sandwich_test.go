@@ -4,9 +4,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"ccagent/profile"
-
 	"github.com/google/go-cmp/cmp"
+
+	"ccagent/profile"
 )
 
 func TestSandwich(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"ccagent/profile/columns"
 )
 
 // siteSums are weights and counts by site.
@@ -46,10 +48,10 @@ func (p *Profile) chunkSpans() []Range {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.spans == nil {
-		l.spans = make([]Range, len(p.chunks))
-		for i, c := range p.chunks {
+		l.spans = make([]Range, len(p.Chunks))
+		for i, c := range p.Chunks {
 			r := Range{From: ^uint64(0)}
-			for _, t := range c.time[:c.n] {
+			for _, t := range c.Time[:c.N] {
 				r.From, r.To = min(r.From, t), max(r.To, t)
 			}
 			l.spans[i] = r
@@ -59,14 +61,14 @@ func (p *Profile) chunkSpans() []Range {
 }
 
 // within are the chunks that may have samples of a range.
-func (p *Profile) within(r Range) []*chunk {
+func (p *Profile) within(r Range) []*columns.Chunk {
 	if r == (Range{}) {
-		return p.chunks
+		return p.Chunks
 	}
-	var out []*chunk
+	var out []*columns.Chunk
 	for i, s := range p.chunkSpans() {
 		if s.To >= r.From && (r.To == 0 || s.From < r.To) {
-			out = append(out, p.chunks[i])
+			out = append(out, p.Chunks[i])
 		}
 	}
 	return out
@@ -108,24 +110,24 @@ func parallel(k, n int, f func(worker, i int)) {
 // sum adds up what a predicate keeps, by site.
 func (p *Profile) sum(q *samplePredicate) *siteSums {
 	chunks := p.within(q.rng)
-	k := workers(len(chunks)*chunkSize, 16*len(p.sites))
+	k := workers(len(chunks)*columns.ChunkSize, 16*len(p.Sites))
 	parts := make([]siteSums, k)
 	for i := range parts {
-		parts[i] = siteSums{weight: make([]uint64, len(p.sites)), count: make([]uint64, len(p.sites))}
+		parts[i] = siteSums{weight: make([]uint64, len(p.Sites)), count: make([]uint64, len(p.Sites))}
 	}
 	onlyEvent := q.ofEvent()
 	parallel(k, len(chunks), func(w, i int) {
 		s, c := &parts[w], chunks[i]
-		for j := range c.n {
+		for j := range c.N {
 			if onlyEvent {
-				if !q.contexts[c.context[j]] {
+				if !q.contexts[c.Context[j]] {
 					continue
 				}
 			} else if !q.keep(c, j) {
 				continue
 			}
-			site := c.site[j]
-			s.weight[site] = satAdd(s.weight[site], c.weightAt(j))
+			site := c.Site[j]
+			s.weight[site] = columns.SatAdd(s.weight[site], c.Weight(j))
 			s.count[site]++
 		}
 	})
@@ -133,14 +135,14 @@ func (p *Profile) sum(q *samplePredicate) *siteSums {
 	for i := 1; i < k; i++ {
 		for site, n := range parts[i].count {
 			if n > 0 {
-				out.weight[site] = satAdd(out.weight[site], parts[i].weight[site])
+				out.weight[site] = columns.SatAdd(out.weight[site], parts[i].weight[site])
 				out.count[site] += n
 			}
 		}
 	}
 	for site, n := range out.count {
 		out.samples += n
-		out.total = satAdd(out.total, out.weight[site])
+		out.total = columns.SatAdd(out.total, out.weight[site])
 	}
 	return out
 }
@@ -163,7 +165,7 @@ func (s *siteSums) sift(sites []bool) *siteSums {
 		if keep && s.count[site] > 0 {
 			out.weight[site], out.count[site] = s.weight[site], s.count[site]
 			out.samples += s.count[site]
-			out.total = satAdd(out.total, s.weight[site])
+			out.total = columns.SatAdd(out.total, s.weight[site])
 		}
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // Selection is what a Filter keeps of a Profile.
@@ -44,9 +45,9 @@ func (p *Profile) Select(f Filter) *Selection {
 	if s.Event < 0 || s.Event >= len(p.Events) {
 		s.Event = p.DefaultEvent()
 	}
-	s.leaf = make([]uint32, len(p.sites))
+	s.leaf = make([]uint32, len(p.Sites))
 	if s.Event < 0 {
-		s.weight, s.count = make([]uint64, len(p.sites)), make([]uint64, len(p.sites))
+		s.weight, s.count = make([]uint64, len(p.Sites)), make([]uint64, len(p.Sites))
 		return s
 	}
 	s.pred = p.predicate(&f, s.Event)
@@ -83,9 +84,9 @@ func (p *Profile) Select(f Filter) *Selection {
 func (s *Selection) drops() bool { return s.hide != nil || s.gone != nil }
 
 // EventDef is the selected event; the zero Event if there is none.
-func (s *Selection) EventDef() *Event {
+func (s *Selection) EventDef() *columns.Event {
 	if s.Event < 0 {
-		return &Event{}
+		return &columns.Event{}
 	}
 	return &s.Profile.Events[s.Event]
 }
@@ -96,23 +97,23 @@ func (s *Selection) CountsBytes() bool { return s.EventDef().Unit == "bytes" }
 // findLeaves finds for each site the node that bears its cost.
 func (s *Selection) findLeaves() {
 	p := s.Profile
-	visible := make([]int8, len(p.places))
+	visible := make([]int8, len(p.Places))
 	bytes := s.CountsBytes()
-	for i := range p.sites {
+	for i := range p.Sites {
 		if s.count[i] == 0 {
 			continue
 		}
 		first := uint32(0)
 	walk:
-		for n := p.sites[i].Node; n != 0; n = p.nodes.parent[n] {
-			k := p.nodes.kind[n]
+		for n := p.Sites[i].Node; n != 0; n = p.Nodes.Parent[n] {
+			k := p.Nodes.Kind[n]
 			switch {
 			case k == eventlog.FrameContext, k == eventlog.FrameSkipped:
 				break walk
-			case structural(k):
+			case columns.Structural(k):
 				continue
 			}
-			pl := p.nodes.place[n]
+			pl := p.Nodes.Place[n]
 			if !s.visible(pl, visible) {
 				continue
 			}
@@ -122,7 +123,7 @@ func (s *Selection) findLeaves() {
 			if !bytes {
 				break
 			}
-			if p.locs[pl].category == eventlog.CategoryHaskell {
+			if p.Locations[pl].Category == eventlog.CategoryHaskell {
 				first = n
 				break
 			}
@@ -170,7 +171,7 @@ func (ix *levelIndex) seenBy(s *Selection) *levelIndex {
 	out.elements = ix.elements[:len(ix.elements):len(ix.elements)]
 	out.byKey = ix.keys()
 	var scratch elementSet
-	for id := range p.places {
+	for id := range p.Places {
 		scratch.reset()
 		if s.gone == nil || !s.gone[id] {
 			p.elementsOf(&out, uint32(id), s.hide, &scratch)

@@ -7,17 +7,19 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"ccagent/profile/columns"
 )
 
 // SourceView is a source file with its costs.
 type SourceView struct {
-	File    FileID
+	File    columns.FileID
 	Path    string
 	Problem string // why there is no text, or that it may not be what was compiled; empty if all is well
 	// Binding is the binding that was asked for and its extent; zero if a file was.
-	Binding BindingID
+	Binding columns.BindingID
 	Name    string
-	Extent  Extent
+	Extent  columns.Extent
 	Lines   []SourceLine
 	// Spans are those of the file that samples share, by share.
 	Spans []SourceSpan
@@ -81,34 +83,34 @@ func (e *LookupError) Error() string {
 // Lookup finds the file or binding that a query names: a path or the end of
 // one, "Module.binding" or a binding's bare name. Exactly one of the two ids is
 // not 0 if the error, a *LookupError, is nil.
-func (p *Profile) Lookup(query string) (FileID, BindingID, error) {
-	s := &p.symbols
-	for i := 1; i < len(s.files); i++ {
-		if s.files[i].Path == query {
-			return FileID(i), 0, nil
+func (p *Profile) Lookup(query string) (columns.FileID, columns.BindingID, error) {
+	s := &p.Symbols
+	for i := 1; i < len(s.Files); i++ {
+		if s.Files[i].Path == query {
+			return columns.FileID(i), 0, nil
 		}
 	}
-	bindings := make(map[string]BindingID)
-	bare := make(map[string]BindingID)
-	for i := 1; i < len(s.bindings); i++ {
-		b := &s.bindings[i]
-		if b.Source != BindingID(i) {
+	bindings := make(map[string]columns.BindingID)
+	bare := make(map[string]columns.BindingID)
+	for i := 1; i < len(s.Bindings); i++ {
+		b := &s.Bindings[i]
+		if b.Source != columns.BindingID(i) {
 			continue
 		}
 		name := bindingName(b)
-		bindings[name] = BindingID(i)
+		bindings[name] = columns.BindingID(i)
 		if b.Name == query {
-			bare[name] = BindingID(i)
+			bare[name] = columns.BindingID(i)
 		}
 	}
 	if b, ok := bindings[query]; ok {
 		return 0, b, nil
 	}
-	files := make(map[string]FileID)
+	files := make(map[string]columns.FileID)
 	suffix := "/" + strings.TrimPrefix(path.Clean("/"+query), "/")
-	for i := 1; i < len(s.files); i++ {
-		if strings.HasSuffix("/"+strings.TrimPrefix(s.files[i].Path, "./"), suffix) {
-			files[s.files[i].Path] = FileID(i)
+	for i := 1; i < len(s.Files); i++ {
+		if strings.HasSuffix("/"+strings.TrimPrefix(s.Files[i].Path, "./"), suffix) {
+			files[s.Files[i].Path] = columns.FileID(i)
 		}
 	}
 	switch len(files) + len(bare) {
@@ -134,11 +136,11 @@ func (p *Profile) Lookup(query string) (FileID, BindingID, error) {
 }
 
 // nearest gives names that contain the query, else the program's own files.
-func (p *Profile) nearest(query string, bindings map[string]BindingID) []string {
+func (p *Profile) nearest(query string, bindings map[string]columns.BindingID) []string {
 	var names []string
 	low := strings.ToLower(query)
-	for i := 1; i < len(p.symbols.files); i++ {
-		if f := p.symbols.files[i].Path; strings.Contains(strings.ToLower(f), low) {
+	for i := 1; i < len(p.Symbols.Files); i++ {
+		if f := p.Symbols.Files[i].Path; strings.Contains(strings.ToLower(f), low) {
 			names = append(names, f)
 		}
 	}
@@ -148,8 +150,8 @@ func (p *Profile) nearest(query string, bindings map[string]BindingID) []string 
 		}
 	}
 	if len(names) == 0 {
-		for i := 1; i < len(p.symbols.files); i++ {
-			names = append(names, p.symbols.files[i].Path)
+		for i := 1; i < len(p.Symbols.Files); i++ {
+			names = append(names, p.Symbols.Files[i].Path)
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
@@ -170,24 +172,24 @@ func (s *Selection) Source(query string) (*SourceView, error) {
 
 // SourceOfBinding gives the file that a binding lies in. The error is a
 // *LookupError if no span tells where that is.
-func (s *Selection) SourceOfBinding(id BindingID) (*SourceView, error) {
+func (s *Selection) SourceOfBinding(id columns.BindingID) (*SourceView, error) {
 	p := s.Profile
-	id = p.symbols.bindings[id].Source
+	id = p.Symbols.Bindings[id].Source
 	ix := s.index(LevelBinding)
-	name := bindingName(&p.symbols.bindings[id])
+	name := bindingName(&p.Symbols.Bindings[id])
 	var at *Element
 	for i := range ix.elements {
-		if e := &ix.elements[i]; e.Kind == KindSource && e.Name == name && e.Package == p.symbols.bindings[id].Package {
+		if e := &ix.elements[i]; e.Kind == KindSource && e.Name == name && e.Package == p.Symbols.Bindings[id].Package {
 			at = e
 		}
 	}
-	var x Extent
-	var file FileID
+	var x columns.Extent
+	var file columns.FileID
 	if at != nil {
 		x, file = at.Span, at.FileID
 	}
-	for i := 1; i < len(p.symbols.spans) && file == 0; i++ {
-		if sp := &p.symbols.spans[i]; p.symbols.bindings[sp.Binding].Source == id {
+	for i := 1; i < len(p.Symbols.Spans) && file == 0; i++ {
+		if sp := &p.Symbols.Spans[i]; p.Symbols.Bindings[sp.Binding].Source == id {
 			x, file = sp.Extent, sp.File
 		}
 	}
@@ -203,8 +205,8 @@ func (s *Selection) SourceOfBinding(id BindingID) (*SourceView, error) {
 }
 
 // SourceOfFile gives a file with its costs.
-func (s *Selection) SourceOfFile(file FileID) *SourceView {
-	v := s.source(file, Extent{})
+func (s *Selection) SourceOfFile(file columns.FileID) *SourceView {
+	v := s.source(file, columns.Extent{})
 	ix := s.index(LevelFile)
 	for i := range ix.elements {
 		if e := &ix.elements[i]; e.File == v.Path {
@@ -230,9 +232,9 @@ const maxLine = 1 << 20
 
 // source gives a file with the spans that touch an extent, or all of them for
 // the zero Extent.
-func (s *Selection) source(file FileID, within Extent) *SourceView {
+func (s *Selection) source(file columns.FileID, within columns.Extent) *SourceView {
 	p := s.Profile
-	f := &p.symbols.files[file]
+	f := &p.Symbols.Files[file]
 	v := &SourceView{File: file, Path: f.Path, Problem: f.Problem}
 	switch {
 	case v.Problem != "":
@@ -250,7 +252,7 @@ func (s *Selection) source(file FileID, within Extent) *SourceView {
 	}
 	for _, r := range s.Hot(LevelSpan).Rows {
 		x := r.Element.Span
-		if r.Element.File == f.Path && (within == Extent{} || x.Line <= within.EndLine && x.EndLine >= within.Line) {
+		if r.Element.File == f.Path && (within == columns.Extent{} || x.Line <= within.EndLine && x.EndLine >= within.Line) {
 			v.Spans = append(v.Spans, SourceSpan{r, p.spanBinding(r.Element)})
 		}
 	}
@@ -284,7 +286,7 @@ func (p *Profile) spanBinding(e *Element) string {
 	if e.Binding == 0 {
 		return ""
 	}
-	return bindingName(&p.symbols.bindings[e.Binding])
+	return bindingName(&p.Symbols.Bindings[e.Binding])
 }
 
 // lines splits a text; without one it gives the lines that bear costs.

@@ -4,22 +4,19 @@ import (
 	"iter"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
-// SiteID numbers the sites of a profile, from 0. Samples of one SiteID have the
-// same stack.
-type SiteID uint32
-
 // EachSample gives the selection's samples in the order of the log.
-func (s *Selection) EachSample() iter.Seq2[SiteID, Sample] {
-	return func(yield func(SiteID, Sample) bool) {
+func (s *Selection) EachSample() iter.Seq2[columns.SiteID, columns.Sample] {
+	return func(yield func(columns.SiteID, columns.Sample) bool) {
 		if s.Event < 0 {
 			return
 		}
 		p := s.Profile
-		for k, c := range p.chunks {
-			for i := 0; i < c.n; i++ {
-				if s.pred.keep(c, i) && !yield(SiteID(c.site[i]), p.Sample(k*chunkSize+i)) {
+		for k, c := range p.Chunks {
+			for i := 0; i < c.N; i++ {
+				if s.pred.keep(c, i) && !yield(columns.SiteID(c.Site[i]), p.Sample(k*columns.ChunkSize+i)) {
 					return
 				}
 			}
@@ -29,26 +26,13 @@ func (s *Selection) EachSample() iter.Seq2[SiteID, Sample] {
 
 // Keeps reports whether the selection has the i-th sample of the log.
 func (s *Selection) Keeps(i int) bool {
-	return s.Event >= 0 && s.pred.keep(s.Profile.chunks[i/chunkSize], i%chunkSize)
-}
-
-// SiteCategory is the category of a site's leaf.
-func (p *Profile) SiteCategory(id SiteID) eventlog.Category { return p.siteCategory(p.sites[id]) }
-
-// Sites is the number of a profile's sites.
-func (p *Profile) Sites() int { return len(p.sites) }
-
-// Place gives the code that a place is: a module address, or an absolute one of
-// module 0; false if the place is no address.
-func (p *Profile) Place(id PlaceID) (module uint32, addr uint64, ok bool) {
-	pl := p.places[id]
-	return pl.module, pl.addr, pl.class == placeUser || pl.class == placeKernel
+	return s.Event >= 0 && s.pred.keep(s.Profile.Chunks[i/columns.ChunkSize], i%columns.ChunkSize)
 }
 
 // StackFrame is a frame of one stack.
 type StackFrame struct {
-	Frame *Frame  // shared: two frames are alike if their pointers are
-	Place PlaceID // 0 if the frame stands for no code: frames left out, the kernel as a whole, …
+	Frame *Frame          // shared: two frames are alike if their pointers are
+	Place columns.PlaceID // 0 if the frame stands for no code: frames left out, the kernel as a whole, …
 }
 
 // StackWalker tells the stacks of a selection's sites. It is not safe for concurrent
@@ -67,18 +51,18 @@ type StackWalker struct {
 func (s *Selection) StackWalker(whole bool) *StackWalker {
 	return &StackWalker{
 		b: newTreeBuilder(s, TreeOptions{MaxDepth: -1}, 0), order: s.Profile.treeOrder(), whole: whole,
-		visible: make([]int8, len(s.Profile.places)),
+		visible: make([]int8, len(s.Profile.Places)),
 	}
 }
 
 // Stack gives a site's stack, leaf first, valid until the next call. A stack
 // without any frame is empty: all of it is hidden.
-func (w *StackWalker) Stack(id SiteID) []StackFrame {
+func (w *StackWalker) Stack(id columns.SiteID) []StackFrame {
 	b := w.b
 	p, frames := b.p, b.frames.frames
-	site := p.sites[id]
+	site := p.Sites[id]
 	w.scratch = w.scratch[:0]
-	add := func(frame uint32, place PlaceID) {
+	add := func(frame uint32, place columns.PlaceID) {
 		f := &frames[frame]
 		if n := len(w.scratch); !w.whole && n > 0 && w.scratch[n-1].Frame == f && frame != frameSkippedWords {
 			// Of frames that become one the root-most stands for all, as in Tree.
@@ -101,14 +85,14 @@ func (w *StackWalker) Stack(id SiteID) []StackFrame {
 		if !b.shows(n, w.visible) {
 			continue
 		}
-		frame, place := b.frameOf(n), PlaceID(p.nodes.place[n])
-		if p.nodes.kind[n] == eventlog.FrameSkipped {
+		frame, place := b.frameOf(n), columns.PlaceID(p.Nodes.Place[n])
+		if p.Nodes.Kind[n] == eventlog.FrameSkipped {
 			place = 0
 		}
 		add(frame, place)
 	}
 	if incomplete(site.Stop) && site.Node != 0 {
-		add(frameCut+min(uint32(site.Stop), uint32(len(Event{}.Stops)-1)), 0)
+		add(frameCut+min(uint32(site.Stop), uint32(len(columns.Event{}.Stops)-1)), 0)
 	}
 	if b.s.Filter.FoldRecursion && !w.whole {
 		w.fold()
@@ -147,7 +131,7 @@ type CauseLine struct {
 // CauseLines appends the elements of a place at a level, nearest first, to dst:
 // those that Hot attributes it to. It appends nothing for a place that is no
 // code, or has all its causes hidden.
-func (s *Selection) CauseLines(dst []CauseLine, level Level, place PlaceID) []CauseLine {
+func (s *Selection) CauseLines(dst []CauseLine, level Level, place columns.PlaceID) []CauseLine {
 	ix := s.index(level)
 	p := s.Profile
 	for _, id := range ix.of(uint32(place)) {
@@ -157,7 +141,7 @@ func (s *Selection) CauseLines(dst []CauseLine, level Level, place PlaceID) []Ca
 			c.Line = 0
 			p.items(uint32(place), func(it item) {
 				if c.Line == 0 && it.span != 0 && it.binding == e.Binding {
-					c.Line = p.symbols.spans[it.span].Line
+					c.Line = p.Symbols.Spans[it.span].Line
 				}
 			})
 			if c.Line == 0 {
@@ -171,9 +155,9 @@ func (s *Selection) CauseLines(dst []CauseLine, level Level, place PlaceID) []Ca
 
 // LeafPlace is the place that bears the cost of a site's samples; 0 if none
 // does.
-func (s *Selection) LeafPlace(id SiteID) PlaceID {
-	if n := s.leaf[id]; n != 0 && !s.Profile.sites[id].Kernel {
-		return PlaceID(s.Profile.nodes.place[n])
+func (s *Selection) LeafPlace(id columns.SiteID) columns.PlaceID {
+	if n := s.leaf[id]; n != 0 && !s.Profile.Sites[id].Kernel {
+		return columns.PlaceID(s.Profile.Nodes.Place[n])
 	}
 	return 0
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // Summary is what a viewer shows at all times of a selection.
@@ -60,7 +61,7 @@ func (s *Selection) Summary() Summary {
 		Unresolved: s.Fraction(s.byCategory()[eventlog.CategoryUnresolved]),
 	}
 	for site, n := range s.count {
-		sum.Stacks.add(s.Profile.sites[site].Stop, n)
+		sum.Stacks.add(s.Profile.Sites[site].Stop, n)
 	}
 	return sum
 }
@@ -70,8 +71,8 @@ func (s *Selection) byCategory() [Categories]uint64 {
 	var out [Categories]uint64
 	for site, n := range s.count {
 		if n > 0 {
-			c := min(s.Profile.siteCategory(s.Profile.sites[site]), eventlog.CategoryKernel)
-			out[c] = satAdd(out[c], s.weight[site])
+			c := min(s.Profile.LeafCategory(s.Profile.Sites[site]), eventlog.CategoryKernel)
+			out[c] = columns.SatAdd(out[c], s.weight[site])
 		}
 	}
 	return out
@@ -122,14 +123,14 @@ func (s *Selection) CategoryFunctions(category string) []Function {
 	t := s.frames()
 	acc := make(map[string]*Function)
 	for site, n := range s.count {
-		if n == 0 || s.leaf[site] == 0 || p.sites[site].Kernel && p.nodes.kind[s.leaf[site]] != eventlog.FrameKernel {
+		if n == 0 || s.leaf[site] == 0 || p.Sites[site].Kernel && p.Nodes.Kind[s.leaf[site]] != eventlog.FrameKernel {
 			continue
 		}
 		ids, _ := s.leafElements(ix, site)
 		if len(ids) != 1 || ix.elements[ids[0]].Kind != KindCategory || ix.elements[ids[0]].Name != category {
 			continue
 		}
-		f := &t.frames[t.of[p.nodes.place[s.leaf[site]]]]
+		f := &t.frames[t.of[p.Nodes.Place[s.leaf[site]]]]
 		name := f.Name
 		if f.Kind == KindCategory {
 			name = f.Module
@@ -142,7 +143,7 @@ func (s *Selection) CategoryFunctions(category string) []Function {
 			a = &Function{Name: name}
 			acc[name] = a
 		}
-		a.Weight = satAdd(a.Weight, s.weight[site])
+		a.Weight = columns.SatAdd(a.Weight, s.weight[site])
 		a.Samples += n
 	}
 	return sortFunctions(s, acc)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // ThreadState is what a Haskell thread does, as the RTS's word gives it.
@@ -40,7 +41,9 @@ func (p *Profile) ThreadsOver(from, to uint64, buckets int) *ThreadCounts {
 		ns[s] = make([]uint64, buckets)
 	}
 	runs := slices.Clone(p.RTSLog.Runs)
-	slices.SortFunc(runs, func(a, b Run) int { return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Start, b.Start)) })
+	slices.SortFunc(runs, func(a, b columns.Run) int {
+		return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Start, b.Start))
+	})
 	created := make(map[uint32]uint64)
 	for i := range p.RTSLog.Threads {
 		if th := &p.RTSLog.Threads[i]; th.Created > 0 {

@@ -6,17 +6,18 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 func TestThreadsOver(t *testing.T) {
-	p := &Profile{Duration: 100}
-	p.RTSLog.Runs = []Run{ // by capability, as they are kept
+	p := New(&columns.Log{Duration: 100})
+	p.RTSLog.Runs = []columns.Run{ // by capability, as they are kept
 		{Start: 20, End: 30, Thread: 1, Cap: 0, Status: eventlog.StoppedYielding},
 		{Start: 40, End: 50, Thread: 1, Cap: 0, Status: eventlog.StoppedMVar},
 		{Start: 90, End: 95, Thread: 1, Cap: 0, Status: eventlog.StoppedFinished},
 		{Start: 20, End: 60, Thread: 2, Cap: 1, Status: eventlog.StoppedForeignCall},
 	}
-	p.RTSLog.Threads = []RTSThread{{ID: 1, Created: 10}, {ID: 2}}
+	p.RTSLog.Threads = []columns.RTSThread{{ID: 1, Created: 10}, {ID: 2}}
 	got := p.ThreadsOver(0, 100, 10)
 	want := &ThreadCounts{
 		ThreadRunning: {0, 0, 2, 1, 2, 1, 0, 0, 0, 0.5},
@@ -38,7 +39,7 @@ func TestThreadsOver(t *testing.T) {
 	if n := sum(part, ThreadRunning, 10); math.Abs(n-45) > 1e-9 {
 		t.Errorf("from 25 to 55 threads ran %v, want 45: %v", n, part)
 	}
-	if (&Profile{Duration: 9}).ThreadsOver(0, 9, 3) != nil || p.ThreadsOver(5, 5, 3) != nil {
+	if New(&columns.Log{Duration: 9}).ThreadsOver(0, 9, 3) != nil || p.ThreadsOver(5, 5, 3) != nil {
 		t.Error("threads from nothing")
 	}
 }

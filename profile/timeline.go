@@ -2,9 +2,11 @@ package profile
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // Categories is the number of eventlog.Category values.
@@ -73,7 +75,7 @@ func (s *Selection) Timeline(o TimelineOptions) *Timeline {
 
 	var marked []bool
 	if o.Mark != nil {
-		marked = make([]bool, len(p.sites))
+		marked = make([]bool, len(p.Sites))
 		ix := s.index(o.Level)
 		for site, c := range s.count {
 			if c > 0 {
@@ -100,7 +102,7 @@ func (s *Selection) Timeline(o TimelineOptions) *Timeline {
 	slices.SortFunc(t.Caps, func(a, b TimelineRow) int { return cmp.Compare(a.Cap, b.Cap) })
 	for _, l := range p.Losses {
 		if b := bucket(l.Time); b >= 0 && s.Event >= 0 && l.Event == p.Events[s.Event].Index {
-			t.Lost[b] = satAdd(t.Lost[b], l.Count)
+			t.Lost[b] = columns.SatAdd(t.Lost[b], l.Count)
 		}
 	}
 	t.collections(p)
@@ -110,7 +112,7 @@ func (s *Selection) Timeline(o TimelineOptions) *Timeline {
 
 // allocEvent is the position of the event that counts allocated bytes, or −1.
 func (p *Profile) allocEvent() int {
-	return slices.IndexFunc(p.Events, func(e Event) bool { return e.Unit == "bytes" && e.Samples > 0 })
+	return slices.IndexFunc(p.Events, func(e columns.Event) bool { return e.Unit == "bytes" && e.Samples > 0 })
 }
 
 // collections spreads the RTS's own GC times over the buckets.
@@ -121,5 +123,55 @@ func (t *Timeline) collections(p *Profile) {
 	t.GC = make([]uint64, len(t.Weight))
 	for _, g := range p.GCs {
 		t.spread(t.GC, g.Start, g.End)
+	}
+}
+
+// Activity is a capability's time over a timeline's buckets, in ns, as the RTS
+// told: running threads, and collecting. What is neither is idle.
+type Activity struct {
+	Cap     uint32
+	Run, GC []uint64
+}
+
+// activity spreads the RTS's runs and collections over the buckets, by
+// capability.
+func (t *Timeline) activity(p *Profile) {
+	if len(p.RTSLog.Runs) == 0 {
+		return
+	}
+	rows := make(map[uint32]*Activity)
+	row := func(cap uint32) *Activity {
+		r := rows[cap]
+		if r == nil {
+			r = &Activity{Cap: cap, Run: make([]uint64, len(t.Weight)), GC: make([]uint64, len(t.Weight))}
+			rows[cap] = r
+		}
+		return r
+	}
+	for i := range p.RTSLog.Runs {
+		r := &p.RTSLog.Runs[i]
+		t.spread(row(uint32(r.Cap)).Run, r.Start, r.End)
+	}
+	for _, g := range p.GCs {
+		if g.Cap >= 0 && g.Cap < eventlog.NoCapability {
+			t.spread(row(uint32(g.Cap)).GC, g.Start, g.End)
+		}
+	}
+	for _, cap := range slices.Sorted(maps.Keys(rows)) {
+		t.RTS = append(t.RTS, *rows[cap])
+	}
+}
+
+// spread adds a stretch of time to the buckets that it touches.
+func (t *Timeline) spread(buckets []uint64, from, to uint64) {
+	from, to = max(from, t.From), min(to, t.To)
+	for from < to {
+		b := min(int((from-t.From)/t.Step), len(buckets)-1)
+		end := to
+		if b < len(buckets)-1 {
+			end = min(to, t.From+uint64(b+1)*t.Step)
+		}
+		buckets[b] = columns.SatAdd(buckets[b], end-from)
+		from = end
 	}
 }

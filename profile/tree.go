@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // TreeOptions say how stacks become a call tree.
@@ -139,12 +140,12 @@ func (b *treeBuilder) topDown() {
 			continue
 		}
 		class := -1
-		if st := p.sites[site].Stop; incomplete(st) && p.sites[site].Node != 0 {
-			class = min(int(st), len(Event{}.Stops)-1)
+		if st := p.Sites[site].Stop; incomplete(st) && p.Sites[site].Node != 0 {
+			class = min(int(st), len(columns.Event{}.Stops)-1)
 		}
 		classes[class] = append(classes[class], site)
 	}
-	for class := -1; class < len(Event{}.Stops); class++ {
+	for class := -1; class < len(columns.Event{}.Stops); class++ {
 		sites := classes[class]
 		if len(sites) == 0 {
 			continue
@@ -171,26 +172,26 @@ func (b *treeBuilder) class(root int32, sites []int) {
 		if leaf := s.leaf[site]; s.CountsBytes() && leaf != 0 {
 			return leaf
 		}
-		return p.sites[site].Node
+		return p.Sites[site].Node
 	}
-	used := make([]bool, len(p.nodes.parent))
-	weight := make([]uint64, len(p.nodes.parent))
+	used := make([]bool, len(p.Nodes.Parent))
+	weight := make([]uint64, len(p.Nodes.Parent))
 	for _, site := range sites {
 		n := attach(site)
-		weight[n] = satAdd(weight[n], s.weight[site])
+		weight[n] = columns.SatAdd(weight[n], s.weight[site])
 		for ; n != 0 && !used[n]; n = order.parent(p, n) {
 			used[n] = true
 		}
 	}
 	for n := len(weight) - 1; n > 0; n-- {
 		if up := order.parent(p, uint32(n)); up != 0 {
-			weight[up] = satAdd(weight[up], weight[n])
+			weight[up] = columns.SatAdd(weight[up], weight[n])
 		}
 	}
-	at := make([]int32, len(p.nodes.parent))
-	forced := make([]bool, len(p.nodes.parent))
-	folded := make([]bool, len(p.nodes.parent))
-	visible := make([]int8, len(p.places))
+	at := make([]int32, len(p.Nodes.Parent))
+	forced := make([]bool, len(p.Nodes.Parent))
+	folded := make([]bool, len(p.Nodes.Parent))
+	visible := make([]int8, len(p.Places))
 	at[0] = root
 	for n := uint32(1); int(n) < len(at); n++ {
 		if !used[n] {
@@ -198,7 +199,7 @@ func (b *treeBuilder) class(root int32, sites []int) {
 		}
 		up := order.parent(p, n)
 		at[n], forced[n], folded[n] = at[up], forced[up], folded[up]
-		switch p.nodes.kind[n] {
+		switch p.Nodes.Kind[n] {
 		case eventlog.FrameUpdate:
 			forced[n] = true
 		case eventlog.FrameFolded:
@@ -220,18 +221,18 @@ func (b *treeBuilder) class(root int32, sites []int) {
 			at[n] = b.child(at[up], frame)
 			if forced[n] && at[n] != at[up] {
 				t := &b.nodes[at[n]]
-				t.forced = satAdd(t.forced, weight[n])
+				t.forced = columns.SatAdd(t.forced, weight[n])
 			}
 		}
 		if folded[n] && at[n] != at[up] {
 			t := &b.nodes[at[n]]
-			t.folded = satAdd(t.folded, weight[n])
+			t.folded = columns.SatAdd(t.folded, weight[n])
 		}
 		forced[n], folded[n] = false, false
 	}
 	for _, site := range sites {
-		st := p.sites[site]
-		if w, ok := p.words[uint32(site)]; ok {
+		st := p.Sites[site]
+		if w, ok := p.SkippedWords[uint32(site)]; ok {
 			b.skipped(at, st.Node, w)
 		}
 		t := at[attach(site)]
@@ -241,7 +242,7 @@ func (b *treeBuilder) class(root int32, sites []int) {
 		case st.Node == 0:
 			t = b.child(t, frameUnresolved)
 		}
-		b.nodes[t].self = satAdd(b.nodes[t].self, s.weight[site])
+		b.nodes[t].self = columns.SatAdd(b.nodes[t].self, s.weight[site])
 		b.nodes[t].samples += s.count[site]
 	}
 }
@@ -249,7 +250,7 @@ func (b *treeBuilder) class(root int32, sites []int) {
 // shows reports whether a frame of the log is one of the tree.
 func (b *treeBuilder) shows(n uint32, visible []int8) bool {
 	p := b.p
-	k, pl := p.nodes.kind[n], p.nodes.place[n]
+	k, pl := p.Nodes.Kind[n], p.Nodes.Place[n]
 	switch {
 	case k == eventlog.FrameContext:
 		return false
@@ -261,29 +262,29 @@ func (b *treeBuilder) shows(n uint32, visible []int8) bool {
 		return false
 	case b.opts.AllFrames:
 		return true
-	case structural(k):
+	case columns.Structural(k):
 		return false
 	}
 	// The machine's return frames (stg_ap_v_info and the like) are the glue
 	// between callers; as the leaf it is where the time goes.
-	return k == eventlog.FramePC || p.locs[pl].category != eventlog.CategorySTG
+	return k == eventlog.FramePC || p.Locations[pl].Category != eventlog.CategorySTG
 }
 
 func (b *treeBuilder) frameOf(n uint32) uint32 {
-	switch b.p.nodes.kind[n] {
+	switch b.p.Nodes.Kind[n] {
 	case eventlog.FrameSkipped:
 		return frameSkippedWords
 	case eventlog.FrameFolded:
 		return frameRepeats
 	}
-	return b.frames.of[b.p.nodes.place[n]]
+	return b.frames.of[b.p.Nodes.Place[n]]
 }
 
 // skipped tells the frame that stands for what a stack is missing how much
 // that is.
 func (b *treeBuilder) skipped(at []int32, node uint32, words [2]uint64) {
-	for n := node; n != 0; n = b.p.nodes.parent[n] {
-		if b.p.nodes.kind[n] == eventlog.FrameSkipped {
+	for n := node; n != 0; n = b.p.Nodes.Parent[n] {
+		if b.p.Nodes.Kind[n] == eventlog.FrameSkipped {
 			b.missing(at[n], words)
 			return
 		}
@@ -313,19 +314,19 @@ func (b *treeBuilder) inverted() *treeBuilder {
 			continue
 		}
 		root := &inv.nodes[0]
-		root.total = satAdd(root.total, n.self)
+		root.total = columns.SatAdd(root.total, n.self)
 		root.samples += n.samples
 		if i == 0 {
-			root.self = satAdd(root.self, n.self)
+			root.self = columns.SatAdd(root.self, n.self)
 		}
 		at := int32(0)
 		for up := int32(i); up > 0; up = b.nodes[up].parent {
 			at = inv.child(at, b.nodes[up].frame)
 			t := &inv.nodes[at]
 			if t.depth == 1 {
-				t.self = satAdd(t.self, n.self)
+				t.self = columns.SatAdd(t.self, n.self)
 			}
-			t.total = satAdd(t.total, n.self)
+			t.total = columns.SatAdd(t.total, n.self)
 			t.samples += n.samples
 			if w, ok := b.words[up]; ok {
 				inv.missing(at, w)
@@ -355,10 +356,10 @@ func (b *treeBuilder) invertedLargest() *treeBuilder {
 			continue
 		}
 		r := &inv.nodes[0]
-		r.total = satAdd(r.total, n.self)
+		r.total = columns.SatAdd(r.total, n.self)
 		r.samples += n.samples
 		if i == 0 {
-			r.self = satAdd(r.self, n.self)
+			r.self = columns.SatAdd(r.self, n.self)
 			continue
 		}
 		root.cursors = append(root.cursors, cursor{int32(i), int32(i)})
@@ -380,9 +381,9 @@ func (b *treeBuilder) invertedLargest() *treeBuilder {
 			at := inv.child(g.node, frame)
 			t := &inv.nodes[at]
 			if t.depth == 1 {
-				t.self = satAdd(t.self, n.self)
+				t.self = columns.SatAdd(t.self, n.self)
 			}
-			t.total = satAdd(t.total, n.self)
+			t.total = columns.SatAdd(t.total, n.self)
 			t.samples += n.samples
 			if w, ok := b.words[c.at]; ok {
 				inv.missing(at, w)
@@ -406,10 +407,10 @@ func (b *treeBuilder) finish() *Tree {
 	if !b.opts.Invert {
 		for i := len(b.nodes) - 1; i >= 0; i-- {
 			n := &b.nodes[i]
-			n.total = satAdd(n.total, n.self)
+			n.total = columns.SatAdd(n.total, n.self)
 			if n.parent >= 0 {
 				up := &b.nodes[n.parent]
-				up.total = satAdd(up.total, n.total)
+				up.total = columns.SatAdd(up.total, n.total)
 				up.samples += n.samples
 			}
 		}

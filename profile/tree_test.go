@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/logtest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // draw gives a tree as lines of "name self/total", indented by depth.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 )
 
 // Unnoted is a package's Haskell code without source notes that a selection
@@ -23,23 +24,23 @@ type Unnoted struct {
 func (s *Selection) Unnoted() []Unnoted {
 	p := s.Profile
 	noted := map[[2]string]bool{}
-	for i := range p.symbols.spans {
-		if b := &p.symbols.bindings[p.symbols.spans[i].Binding]; p.symbols.spans[i].File != 0 {
+	for i := range p.Symbols.Spans {
+		if b := &p.Symbols.Bindings[p.Symbols.Spans[i].Binding]; p.Symbols.Spans[i].File != 0 {
 			noted[[2]string{b.Package, b.Module}] = true
 		}
 	}
 	modules := map[[2]string]uint64{}
 	for site, n := range s.count {
 		leaf := s.leaf[site]
-		if n == 0 || leaf == 0 || p.sites[site].Kernel {
+		if n == 0 || leaf == 0 || p.Sites[site].Kernel {
 			continue
 		}
-		id := p.nodes.place[leaf]
-		l := &p.locs[id]
-		b := &p.symbols.bindings[p.owner(id)]
+		id := p.Nodes.Place[leaf]
+		l := &p.Locations[id]
+		b := &p.Symbols.Bindings[p.owner(id)]
 		k := [2]string{b.Package, b.Module}
-		if l.category == eventlog.CategoryHaskell && b.Package != "" && !noted[k] && !p.hasCauses(id) {
-			modules[k] = satAdd(modules[k], s.weight[site])
+		if l.Category == eventlog.CategoryHaskell && b.Package != "" && !noted[k] && !p.hasCauses(id) {
+			modules[k] = columns.SatAdd(modules[k], s.weight[site])
 		}
 	}
 	of := map[string]*Unnoted{}
@@ -49,7 +50,7 @@ func (s *Selection) Unnoted() []Unnoted {
 		if of[k[0]] == nil {
 			of[k[0]] = &Unnoted{Package: k[0]}
 		}
-		of[k[0]].Weight = satAdd(of[k[0]].Weight, w)
+		of[k[0]].Weight = columns.SatAdd(of[k[0]].Weight, w)
 	}
 	slices.SortFunc(keys, func(a, b [2]string) int {
 		return cmp.Or(cmp.Compare(modules[b], modules[a]), cmp.Compare(a[1], b[1]))
@@ -69,6 +70,5 @@ func (s *Selection) Unnoted() []Unnoted {
 }
 
 func (p *Profile) hasCauses(id uint32) bool {
-	bl := &p.symbols.blocks[p.locs[id].block]
-	return bl.causes[1] > bl.causes[0]
+	return len(p.Symbols.Causes(&p.Symbols.Blocks[p.Locations[id].Block])) > 0
 }

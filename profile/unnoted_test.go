@@ -3,11 +3,11 @@ package profile_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/logtest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestUnnoted(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/safe"
@@ -76,7 +77,7 @@ func (a *App) why(act keymap.Action) string {
 		}
 		return ""
 	case keymap.Pause:
-		if a.live.feed == nil || a.live.state != profile.FollowGrowing {
+		if a.live.feed == nil || a.live.state != columns.FollowGrowing {
 			return "the log does not grow, or is not followed; see ccview --follow"
 		}
 		return ""

@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/safe"
@@ -128,7 +128,7 @@ func (a *App) drawTitle(r layout.Rect) {
 	}
 	word, ws := "ccview ", t.Dim
 	switch {
-	case a.live.feed == nil || a.live.state != profile.FollowGrowing:
+	case a.live.feed == nil || a.live.state != columns.FollowGrowing:
 	case a.live.paused:
 		word, ws = "paused ", t.Warn
 	default:

@@ -10,12 +10,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/model"
 )
 
 // Follow is the source that shows a log while it is written.
 func Follow(path string) Source {
-	return Source{Name: filepath.Base(path), Follow: func() (*profile.Follower, error) { return profile.Follow(path) }}
+	return Source{Name: filepath.Base(path), Follow: func() (*columns.Follower, error) { return columns.Follow(path) }}
 }
 
 const (
@@ -30,8 +31,8 @@ const (
 
 // live is a log that is followed.
 type live struct {
-	feed   *profile.Follower // nil until the log is there
-	state  profile.FollowState
+	feed   *columns.Follower // nil until the log is there
+	state  columns.FollowState
 	path   string // of the log that a rotated capture goes on in; empty for the source's own
 	paused bool
 	took   time.Duration // reading and computing, the last time
@@ -41,12 +42,12 @@ type live struct {
 type (
 	pollMsg struct{} // it is time to look
 	feedMsg struct {
-		feed *profile.Follower
+		feed *columns.Follower
 		err  error
 	}
 	grownMsg struct {
-		feed  *profile.Follower
-		state profile.FollowState
+		feed  *columns.Follower
+		state columns.FollowState
 		err   error
 		took  time.Duration
 		// What follows is nil if nothing came.
@@ -62,7 +63,7 @@ func (a *App) openFeed() tea.Cmd {
 	return func() tea.Msg {
 		var m feedMsg
 		if next != "" {
-			m.feed, m.err = profile.Follow(next)
+			m.feed, m.err = columns.Follow(next)
 		} else {
 			m.feed, m.err = open()
 		}
@@ -110,7 +111,7 @@ func (a *App) poll() tea.Cmd {
 		changed, err := feed.Poll()
 		m := grownMsg{feed: feed, state: feed.State(), err: err}
 		if err == nil && changed {
-			if p := feed.Profile(); p.HaveCapture || p.Samples() > 0 || m.state != profile.FollowGrowing {
+			if p := profile.New(feed.Log()); p.HaveCapture || p.Samples() > 0 || m.state != columns.FollowGrowing {
 				m.p, m.e = p, model.NewEngine(p)
 				if old != nil {
 					m.d = m.e.Compute(moved(n, old, p))
@@ -165,14 +166,14 @@ func movedKey(k model.Key, old, p *profile.Profile) model.Key {
 	return model.NoKey
 }
 
-func movedFile(f profile.FileID, old, p *profile.Profile) profile.FileID {
+func movedFile(f columns.FileID, old, p *profile.Profile) columns.FileID {
 	if f == 0 || int(f) >= old.Files() {
 		return 0
 	}
 	path := old.File(f).Path
 	for i := 1; i < p.Files(); i++ {
-		if p.File(profile.FileID(i)).Path == path {
-			return profile.FileID(i)
+		if p.File(columns.FileID(i)).Path == path {
+			return columns.FileID(i)
 		}
 	}
 	return 0
@@ -193,7 +194,7 @@ func (a *App) fed(m feedMsg) tea.Cmd {
 	if a.live.feed != nil {
 		a.live.feed.Close()
 	}
-	a.live.feed, a.live.state = m.feed, profile.FollowGrowing
+	a.live.feed, a.live.state = m.feed, columns.FollowGrowing
 	return a.poll()
 }
 
@@ -219,20 +220,20 @@ func (a *App) grown(m grownMsg) tea.Cmd {
 		}
 	}
 	switch m.state {
-	case profile.FollowGrowing:
+	case columns.FollowGrowing:
 		return a.wait()
-	case profile.FollowReplaced:
+	case columns.FollowReplaced:
 		a.live.feed.Close()
 		a.live.feed = nil
 		a.say("the log was replaced by another; this is the new one", true)
 		return a.wait()
-	case profile.FollowRotated:
+	case columns.FollowRotated:
 		a.live.path = a.live.feed.Next()
 		a.live.feed.Close()
 		a.live.feed = nil
 		a.say("the capture goes on in "+filepath.Base(a.live.path), false)
 		return a.wait()
-	case profile.FollowEnded:
+	case columns.FollowEnded:
 		a.say("the capture has ended; this is all of it", false)
 	default:
 		a.say("the log is "+m.state.String()+"; what was read until then is shown", true)

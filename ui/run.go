@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/theme"
 )
 
@@ -21,7 +22,7 @@ type Source struct {
 	// Load reads it; it runs beside the event loop.
 	Load func(progress func(done, total int64)) (*profile.Profile, error)
 	// Follow, if not nil, takes Load's place: the log is shown as it grows.
-	Follow func() (*profile.Follower, error)
+	Follow func() (*columns.Follower, error)
 }
 
 // File is the source that reads a log from a file.

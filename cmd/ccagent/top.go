@@ -10,12 +10,12 @@ import (
 	"strconv"
 	"strings"
 
-	"ccagent/agent"
-	"ccagent/profile"
-	"ccagent/ui"
-
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+
+	"ccagent/agent"
+	"ccagent/profile/columns"
+	"ccagent/ui"
 )
 
 // topFlags are those of the viewer, besides the capture's.
@@ -158,12 +158,12 @@ func (t *top) capture(ctx context.Context, opts agent.Options) {
 	}
 }
 
-func (t *top) follow() (*profile.Follower, error) {
+func (t *top) follow() (*columns.Follower, error) {
 	s := <-t.started
 	if s.err != nil {
 		return nil, s.err
 	}
-	return profile.Follow(s.log)
+	return columns.Follow(s.log)
 }
 
 // leave ends the capture, and the program that it started.

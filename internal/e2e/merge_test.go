@@ -9,6 +9,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // A program that writes its own eventlog is profiled; the two logs become one, in
@@ -66,7 +67,7 @@ func TestMergeWithTheRunTimeSystemsLog(t *testing.T) {
 // slack is what the RTS may tell late of a run's begin and end.
 const slack = 200_000 // ns
 
-func runs(p *profile.Profile, s *profile.Sample) bool {
+func runs(p *profile.Profile, s *columns.Sample) bool {
 	for i := range p.RTSLog.Runs {
 		r := &p.RTSLog.Runs[i]
 		if uint64(r.Thread) == s.Thread.TSO && s.Time+slack >= r.Start && s.Time <= r.End+slack {
@@ -84,7 +85,7 @@ func follows(t *testing.T, log string) {
 		st, err := os.Stat(log)
 		return err == nil && st.Size() > 0
 	})
-	f, err := profile.Follow(log)
+	f, err := columns.Follow(log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,22 +95,22 @@ func follows(t *testing.T, log string) {
 			if _, err := f.Poll(); err != nil {
 				t.Fatal(err)
 			}
-			return f.Profile().Samples() > than
+			return f.Log().Samples() > than
 		}
 	}
 	eventually(t, "a sample in it", more(0))
-	first := f.Profile().Samples()
-	if r := run(t, command(t, ccview, "info", log)); r.status != 0 || !strings.Contains(r.stdout, "being written") && f.State() == profile.FollowGrowing {
+	first := f.Log().Samples()
+	if r := run(t, command(t, ccview, "info", log)); r.status != 0 || !strings.Contains(r.stdout, "being written") && f.State() == columns.FollowGrowing {
 		t.Errorf("ccview info of a log that is being written: status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
 	grown := more(first)
-	eventually(t, "more samples, or the log's end", func() bool { return grown() || f.State() != profile.FollowGrowing })
+	eventually(t, "more samples, or the log's end", func() bool { return grown() || f.State() != columns.FollowGrowing })
 	eventually(t, "the log's end", func() bool {
 		_, err := f.Poll()
-		return err != nil || f.State() != profile.FollowGrowing
+		return err != nil || f.State() != columns.FollowGrowing
 	})
-	p := f.Profile()
-	if f.State() != profile.FollowEnded || !p.Symbolised || !p.HaveEnd || p.Accounting.Malformed > 0 {
+	p := f.Log()
+	if f.State() != columns.FollowEnded || !p.Symbolised || !p.HaveEnd || p.Accounting.Malformed > 0 {
 		t.Errorf("in the end the log is %s, symbolised %t, %+v", f.State(), p.Symbolised, p.Accounting)
 	}
 }

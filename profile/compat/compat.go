@@ -7,6 +7,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // Write writes derived events. Definitions come before what refers to them.
@@ -86,7 +87,7 @@ func program(w *eventlog.Writer, p *profile.Profile) error {
 }
 
 // within keeps a time in 32 bits' worth of ids out of the RTS's own.
-func capOf(s profile.Sample) int {
+func capOf(s columns.Sample) int {
 	if s.Capability == eventlog.NoCapability {
 		return eventlog.NoCap
 	}

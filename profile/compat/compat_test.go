@@ -16,6 +16,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 	"ccagent/profile/rewrite"
 )
@@ -289,7 +290,7 @@ func TestStackProfilerParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.stack(profile.Sample{Thread: profile.ThreadKey{TSO: 4}}, entries); err != nil {
+	if err := m.stack(columns.Sample{Thread: columns.ThreadKey{TSO: 4}}, entries); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {

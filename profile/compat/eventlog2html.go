@@ -7,6 +7,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // steps is how many heap samples a log's allocation is told in.
@@ -27,14 +28,14 @@ func eventlog2html(ss []*profile.Selection) (Write, error) {
 		}
 		type point struct {
 			time, bytes uint64
-			site        profile.SiteID
+			site        columns.SiteID
 		}
 		var points []point
 		for site, smp := range s.EachSample() {
 			points = append(points, point{smp.Time, smp.Weight, site})
 		}
 		slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.time, b.time) })
-		labels := make([]string, s.Profile.Sites())
+		labels := make([]string, len(s.Profile.Sites))
 		walker := s.StackWalker(false)
 		bands := make(map[string]uint64)
 		era, next := uint64(1), begin.PeriodNs

@@ -46,7 +46,7 @@ type centres struct {
 }
 
 func newCentres(s *profile.Selection) *centres {
-	t := &centres{s: s, walker: s.StackWalker(false), ids: make(map[*profile.Frame]uint32), stacks: make([][]uint32, s.Profile.Sites())}
+	t := &centres{s: s, walker: s.StackWalker(false), ids: make(map[*profile.Frame]uint32), stacks: make([][]uint32, len(s.Profile.Sites))}
 	for site := range s.EachSample() {
 		if t.stacks[site] != nil {
 			continue

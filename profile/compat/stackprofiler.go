@@ -6,6 +6,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // Tags of ghc-stack-profiler's messages and of the entries of a stack.
@@ -31,7 +32,7 @@ func stackProfiler(ss []*profile.Selection) (Write, error) {
 	}
 	return func(w *eventlog.Writer) error {
 		m := &messages{w: w, strings: make(map[string]uint64), frames: make(map[*profile.Frame][]byte)}
-		stacks := make([][]byte, s.Profile.Sites())
+		stacks := make([][]byte, len(s.Profile.Sites))
 		walker := s.StackWalker(false)
 		for site := range s.EachSample() {
 			if stacks[site] == nil {
@@ -142,7 +143,7 @@ func size(entries []byte) int {
 }
 
 // stack writes a sample, in parts where one message does not hold it.
-func (m *messages) stack(s profile.Sample, entries []byte) error {
+func (m *messages) stack(s columns.Sample, entries []byte) error {
 	thread := uint32(s.Thread.TSO)
 	if s.Thread.TSO == 0 || s.Thread.TSO > math.MaxUint32 {
 		thread = s.Thread.TID

@@ -10,6 +10,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // gap is how many intervals two samples of one thread may lie apart to be drawn
@@ -79,7 +80,7 @@ type activity struct {
 // it collects.
 func (a *activity) samples(s *profile.Selection) {
 	type row struct {
-		profile.Sample
+		columns.Sample
 		gc bool
 	}
 	var rows []row

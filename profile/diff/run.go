@@ -2,6 +2,7 @@ package diff
 
 import (
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // Metric says which of an element's figures is compared.
@@ -55,7 +56,7 @@ type figure struct {
 // About is what is told of an element besides figures.
 type About struct {
 	Name, Kind, File, Module, Package string
-	Span                              profile.Extent
+	Span                              columns.Extent
 	ID                                profile.ElementID // in its own log
 }
 
@@ -84,11 +85,11 @@ func Measure(name string, s *profile.Selection, level profile.Level) *Run {
 }
 
 // beginnings gives for the bindings of spans their names and first lines.
-func beginnings(p *profile.Profile, level profile.Level) map[profile.BindingID]*profile.Element {
+func beginnings(p *profile.Profile, level profile.Level) map[columns.BindingID]*profile.Element {
 	if level != profile.LevelSpan {
 		return nil
 	}
-	of := make(map[profile.BindingID]*profile.Element)
+	of := make(map[columns.BindingID]*profile.Element)
 	els := p.Elements(profile.LevelBinding)
 	for i := range els {
 		if e := &els[i]; e.Binding != 0 && e.Span.Line > 0 {
@@ -99,7 +100,7 @@ func beginnings(p *profile.Profile, level profile.Level) map[profile.BindingID]*
 }
 
 // names gives an element's names across builds.
-func names(e *profile.Element, begins map[profile.BindingID]*profile.Element) (key, other string) {
+func names(e *profile.Element, begins map[columns.BindingID]*profile.Element) (key, other string) {
 	if e.Kind == profile.KindCategory {
 		return e.Name, ""
 	}

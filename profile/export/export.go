@@ -10,6 +10,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // Options change what is written.
@@ -45,7 +46,7 @@ var Formats = []Format{
 const hidden = "(hidden)"
 
 // label names a thread: by what it is called, by Haskell thread, or by OS thread.
-func label(t *profile.Thread) string {
+func label(t *columns.Thread) string {
 	switch {
 	case t.TSO != 0 && t.Label != "":
 		return fmt.Sprintf("Haskell thread %d (%s)", t.TSO, t.Label)
@@ -63,7 +64,7 @@ type thread struct {
 	tid uint32 // 0 if tso is not
 }
 
-func threadOf(k profile.ThreadKey) thread {
+func threadOf(k columns.ThreadKey) thread {
 	if k.TSO != 0 {
 		return thread{pid: k.PID, tso: k.TSO}
 	}
@@ -86,7 +87,7 @@ func names(p *profile.Profile) map[thread]string {
 type sample struct {
 	time   uint64
 	weight uint64
-	site   profile.SiteID
+	site   columns.SiteID
 }
 
 // byThread gathers a selection's samples by thread, each in the order of time,
@@ -142,7 +143,7 @@ func (t *frameIDs) of(f *profile.Frame) int {
 var hiddenFrame = &profile.Frame{Name: hidden, Kind: profile.KindCategory}
 
 // stackOf is the walker's stack of a site, leaf first, never empty.
-func stackOf(w *profile.StackWalker, site profile.SiteID) []profile.StackFrame {
+func stackOf(w *profile.StackWalker, site columns.SiteID) []profile.StackFrame {
 	if st := w.Stack(site); len(st) > 0 {
 		return st
 	}
@@ -174,7 +175,7 @@ func signed(w uint64) (int64, error) {
 }
 
 // interval is the time or count between two samples of an event.
-func interval(e *profile.Event) uint64 {
+func interval(e *columns.Event) uint64 {
 	switch {
 	case e.RateMode == eventlog.RatePeriod && e.Rate > 0:
 		return e.Rate

@@ -6,6 +6,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // Versions of the formats written: of Gecko's own profiles, whose fields the
@@ -134,7 +135,7 @@ type firefoxThread struct {
 	strings   []string
 	stringIDs map[string]int
 	frames    *frameIDs
-	places    []profile.PlaceID // by frame: an example
+	places    []columns.PlaceID // by frame: an example
 	stacks    map[[2]int]int    // (prefix, frame) → stack
 	prefix    []int             // by stack; −1 = none
 	frame     []int             // by stack
@@ -174,7 +175,7 @@ func (f *firefoxThread) stack(frames []profile.StackFrame) int {
 	return at
 }
 
-func (f *firefoxThread) resource(place profile.PlaceID) int {
+func (f *firefoxThread) resource(place columns.PlaceID) int {
 	if place == 0 {
 		return -1
 	}
@@ -196,7 +197,7 @@ func (f *firefoxThread) write(j *jsonWriter) {
 	f.stacks, f.resources = make(map[[2]int]int), make(map[uint32]int)
 	p := f.s.Profile
 	walker := f.s.StackWalker(false)
-	bySite := make(map[profile.SiteID]int)
+	bySite := make(map[columns.SiteID]int)
 	for _, smp := range f.samples {
 		if _, ok := bySite[smp.site]; !ok {
 			bySite[smp.site] = f.stack(stackOf(walker, smp.site))
@@ -233,7 +234,7 @@ func (f *firefoxThread) write(j *jsonWriter) {
 	j.close("}")
 }
 
-func (f *firefoxThread) writeSamples(j *jsonWriter, bySite map[profile.SiteID]int) {
+func (f *firefoxThread) writeSamples(j *jsonWriter, bySite map[columns.SiteID]int) {
 	j.key("samples")
 	j.open("{")
 	j.array("stack")

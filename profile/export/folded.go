@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // Folded writes a stack a line, root first, frames separated by semicolons, and
@@ -16,7 +17,7 @@ import (
 // inlined functions are.
 func Folded(w io.Writer, s *profile.Selection, o Options) error {
 	out := bufio.NewWriter(w)
-	weights := make([]uint64, s.Profile.Sites())
+	weights := make([]uint64, len(s.Profile.Sites))
 	kept := make([]bool, len(weights))
 	for site, smp := range s.EachSample() {
 		weights[site] += smp.Weight
@@ -29,7 +30,7 @@ func Folded(w io.Writer, s *profile.Selection, o Options) error {
 		if !kept[site] {
 			continue
 		}
-		stack := stackOf(walker, profile.SiteID(site))
+		stack := stackOf(walker, columns.SiteID(site))
 		b.Reset()
 		for i := len(stack) - 1; i >= 0; i-- {
 			if b.Len() > 0 {
@@ -38,7 +39,7 @@ func Folded(w io.Writer, s *profile.Selection, o Options) error {
 			writeFrameName(&b, stack[i].Frame.Name)
 		}
 		if o.Causes {
-			foldedCauses(&b, s, stack[0], s.LeafPlace(profile.SiteID(site)), o.Level)
+			foldedCauses(&b, s, stack[0], s.LeafPlace(columns.SiteID(site)), o.Level)
 		}
 		lines[b.String()] += weights[site]
 	}
@@ -53,7 +54,7 @@ func Folded(w io.Writer, s *profile.Selection, o Options) error {
 	return out.Flush()
 }
 
-func foldedCauses(b *strings.Builder, s *profile.Selection, leaf profile.StackFrame, place profile.PlaceID, level profile.Level) {
+func foldedCauses(b *strings.Builder, s *profile.Selection, leaf profile.StackFrame, place columns.PlaceID, level profile.Level) {
 	if place == 0 {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // PerfScript writes the samples of all selections in the order of time, as perf
@@ -23,7 +24,7 @@ func PerfScript(w io.Writer, ss []*profile.Selection, _ Options) error {
 	type row struct {
 		sample
 		index int // of the selection
-		t     profile.ThreadKey
+		t     columns.ThreadKey
 		cpu   uint32
 	}
 	var rows []sample

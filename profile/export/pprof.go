@@ -5,10 +5,11 @@ import (
 	"io"
 	"strconv"
 
+	pprof "github.com/google/pprof/profile"
+
 	"ccagent/eventlog"
 	"ccagent/profile"
-
-	pprof "github.com/google/pprof/profile"
+	"ccagent/profile/columns"
 )
 
 // PProf writes a gzipped profile.proto with one sample type for each selection,
@@ -31,7 +32,7 @@ type pprofBuilder struct {
 	out       *pprof.Profile
 	names     map[thread]string
 	functions map[functionKey]*pprof.Function
-	places    map[profile.PlaceID]*pprof.Location
+	places    map[columns.PlaceID]*pprof.Location
 	frames    map[*profile.Frame]*pprof.Location // of frames that are no code
 	mappings  map[uint32]*pprof.Mapping
 	bias      map[uint32]uint64
@@ -41,7 +42,7 @@ type functionKey struct{ name, symbol, file string }
 
 // rowKey is what tells two samples of the output apart.
 type rowKey struct {
-	site profile.SiteID
+	site columns.SiteID
 	t    thread
 	cap  uint32
 	cpu  uint32
@@ -50,10 +51,10 @@ type rowKey struct {
 func newPProfBuilder(p *profile.Profile) *pprofBuilder {
 	b := &pprofBuilder{
 		p: p, out: &pprof.Profile{}, names: names(p), functions: make(map[functionKey]*pprof.Function),
-		places: make(map[profile.PlaceID]*pprof.Location), frames: make(map[*profile.Frame]*pprof.Location),
+		places: make(map[columns.PlaceID]*pprof.Location), frames: make(map[*profile.Frame]*pprof.Location),
 		mappings: make(map[uint32]*pprof.Mapping), bias: make(map[uint32]uint64),
 	}
-	first := make(map[uint32]*profile.Mapping)
+	first := make(map[uint32]*columns.Mapping)
 	for i := range p.Mappings {
 		if m := &p.Mappings[i]; first[m.Module] == nil {
 			first[m.Module] = m
@@ -101,7 +102,7 @@ func (b *pprofBuilder) selections(ss []*profile.Selection) error {
 
 func (b *pprofBuilder) selection(s *profile.Selection, column int) error {
 	rows := make(map[rowKey]*pprof.Sample)
-	stacks := make([][]*pprof.Location, b.p.Sites())
+	stacks := make([][]*pprof.Location, len(b.p.Sites))
 	walker := s.StackWalker(true)
 	for site, smp := range s.EachSample() {
 		k := rowKey{site, threadOf(smp.Thread), smp.Capability, smp.CPU}
@@ -139,7 +140,7 @@ func (b *pprofBuilder) label(row *pprof.Sample, k rowKey) {
 }
 
 // stack gives a site's locations, leaf first.
-func (b *pprofBuilder) stack(s *profile.Selection, w *profile.StackWalker, site profile.SiteID) []*pprof.Location {
+func (b *pprofBuilder) stack(s *profile.Selection, w *profile.StackWalker, site columns.SiteID) []*pprof.Location {
 	var out []*pprof.Location
 	for _, f := range stackOf(w, site) {
 		out = append(out, b.location(s, f))

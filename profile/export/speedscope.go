@@ -68,7 +68,7 @@ func Speedscope(w io.Writer, ss []*profile.Selection, o Options) error {
 // speedscopeFrames numbers the frames of all stacks of a selection.
 func speedscopeFrames(s *profile.Selection, frames *frameIDs) {
 	walker := s.StackWalker(false)
-	seen := make([]bool, s.Profile.Sites())
+	seen := make([]bool, len(s.Profile.Sites))
 	for site := range s.EachSample() {
 		if seen[site] {
 			continue

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // CentreChoice says which cost centres are chosen, and how samples are
@@ -60,7 +61,7 @@ type CentreRow struct {
 	Name            string
 	Module, Package string
 	Level           profile.Level
-	File            profile.FileID
+	File            columns.FileID
 	Path            string
 	Line            int
 	Parent          int // −1
@@ -171,9 +172,9 @@ func (e *Engine) centreRow(c *profile.Centre) CentreRow {
 	row := CentreRow{Name: c.Name, Module: c.Module, Package: c.Package, Level: c.Level(), Path: c.File, Line: int(c.Extent.Line), Pseudo: c.Pseudo}
 	if c.File != "" {
 		if e.files == nil {
-			e.files = make(map[string]profile.FileID)
+			e.files = make(map[string]columns.FileID)
 			for f := range e.p.Files() {
-				e.files[e.p.File(profile.FileID(f)).Path] = profile.FileID(f)
+				e.files[e.p.File(columns.FileID(f)).Path] = columns.FileID(f)
 			}
 		}
 		row.File = e.files[c.File]

@@ -2,6 +2,7 @@ package model
 
 import (
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/syntax"
 )
 
@@ -19,7 +20,7 @@ type Need struct {
 	Event    int
 	Stack    []Transform
 	Selected Key
-	File     profile.FileID // whose source is shown; 0 = the selection's
+	File     columns.FileID // whose source is shown; 0 = the selection's
 	Line     int            // the source cursor's line, 1-based; 0 = none
 	From, To uint64         // the timeline's window, ns
 	Cols     int            // the timeline's columns
@@ -75,7 +76,7 @@ type Row struct {
 	Full                   string // as scripts see it
 	Symbol                 string // the linker's; empty if it is no procedure's
 	Package                string
-	File                   profile.FileID
+	File                   columns.FileID
 	Path                   string
 	Line                   int // 0 = unknown
 	Parent                 int // row of the file or module; −1 for those themselves
@@ -117,7 +118,7 @@ type Timeline struct {
 type Scheduler struct {
 	RTS     []CapActivity // parts of a column's time
 	Threads *profile.ThreadCounts
-	Markers []profile.Marker // in the window, by time
+	Markers []columns.Marker // in the window, by time
 }
 
 // CapActivity is what a capability did, by column.
@@ -130,7 +131,7 @@ type CapActivity struct {
 
 // Source is a file with its heat.
 type Source struct {
-	File    profile.FileID
+	File    columns.FileID
 	Path    string
 	Problem string // no text, or newer than the binary
 	Lines   []string
@@ -152,7 +153,7 @@ type Cause struct {
 	Name    string
 	Share   float64
 	Only    float64
-	Span    profile.Extent // on this line; zero if elsewhere
+	Span    columns.Extent // on this line; zero if elsewhere
 	Path    string         // where it is, if in another file
 	Key     Key
 	Binding Key // the source binding that contains it; NoKey if unknown
@@ -160,7 +161,7 @@ type Cause struct {
 
 // Line is what screen 2 tells of the line under the cursor.
 type Line struct {
-	File        profile.FileID
+	File        columns.FileID
 	Number      int
 	Share, Only float64
 	Samples     uint64
@@ -181,7 +182,7 @@ type TreeNode struct {
 	Name        string
 	Path        string
 	Line        int
-	File        profile.FileID
+	File        columns.FileID
 	Module      string
 	Package     string
 	Collapsed   bool   // a module or package shown as one

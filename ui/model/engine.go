@@ -6,12 +6,13 @@ import (
 	"sync"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // Engine computes Data. It is for one goroutine at a time.
 type Engine struct {
 	p          *profile.Profile
-	files      map[string]profile.FileID // by path; made when first asked for
+	files      map[string]columns.FileID // by path; made when first asked for
 	selections cache[*profile.Selection]
 	hot        cache[*Hot]
 	summary    cache[*Summary]

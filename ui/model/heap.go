@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/text"
 )
 
@@ -37,7 +38,7 @@ type Heap struct {
 	Pauses     []profile.Pause
 	All        profile.PauseStats
 	ByGen      []profile.PauseStats
-	Markers    []profile.Marker // in the window
+	Markers    []columns.Marker // in the window
 	Missing    string           // why there are no bands; empty if there are
 }
 
@@ -60,15 +61,15 @@ func (e *Engine) heap(n Need) *Heap {
 	if i := n.Heap.Profile; i < len(p.HeapProfiles) {
 		hp := &p.HeapProfiles[i]
 		h.What, h.Restriction = text.BreakdownName(hp.Breakdown), hp.Restriction
-		h.Series = hp.Series(n.From, n.To, n.Cols, heapBands)
+		h.Series = profile.HeapOver(hp, n.From, n.To, n.Cols, heapBands)
 		for _, r := range h.Series.Rows {
 			h.Names = append(h.Names, text.BandName(&hp.Bands[r.Band]))
 		}
 	}
 	for _, k := range []struct {
-		kind profile.HeapKind
+		kind columns.HeapKind
 		name string
-	}{{profile.HeapLive, "live"}, {profile.HeapBlocks, "blocks"}, {profile.HeapSize, "heap"}} {
+	}{{columns.HeapLive, "live"}, {columns.HeapBlocks, "blocks"}, {columns.HeapSize, "heap"}} {
 		if line, peak := p.HeapLine(k.kind, n.From, n.To, n.Cols); peak > 0 {
 			h.Lines = append(h.Lines, HeapLine{k.name, line, peak})
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/syntax"
 )
 
@@ -26,7 +27,7 @@ func bindingKeys(sel *profile.Selection) map[string]Key {
 	return out
 }
 
-func (e *Engine) file(sel *profile.Selection, id profile.FileID) *Source {
+func (e *Engine) file(sel *profile.Selection, id columns.FileID) *Source {
 	v := sel.SourceOfFile(id)
 	f := e.p.File(id)
 	text := e.text.get(f.Path, func() fileText {

@@ -7,6 +7,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // activity is the timeline of a window: all transforms but the range hold in
@@ -75,7 +76,7 @@ func (e *Engine) scheduler(n Need, t *profile.Timeline) *Scheduler {
 			s.Markers = append(s.Markers, m)
 		}
 	}
-	slices.SortStableFunc(s.Markers, func(a, b profile.Marker) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(s.Markers, func(a, b columns.Marker) int { return cmp.Compare(a.Time, b.Time) })
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // ProfReport prints cost centres as the report of +RTS -p is laid out, for
@@ -155,7 +156,7 @@ func profNames(c *profile.Centre) []string {
 }
 
 // srcSpan writes an extent as GHC does, with the last column itself.
-func srcSpan(x profile.Extent) string {
+func srcSpan(x columns.Extent) string {
 	last := max(x.EndCol, 1) - 1
 	switch {
 	case x.Line != x.EndLine:

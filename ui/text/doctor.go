@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/safe"
 )
 
@@ -223,14 +224,14 @@ func (d *diagnosis) sources() {
 	p := d.p
 	noted := make([]bool, p.Files())
 	for i := 1; i < p.Spans(); i++ {
-		noted[p.Span(profile.SpanID(i)).File] = true
+		noted[p.Span(columns.SpanID(i)).File] = true
 	}
 	with, without := 0, 0
 	for i := 1; i < p.Files(); i++ {
 		if !noted[i] { // only a line table tells of it
 			continue
 		}
-		if len(p.File(profile.FileID(i)).Text) > 0 {
+		if len(p.File(columns.FileID(i)).Text) > 0 {
 			with++
 		} else {
 			without++

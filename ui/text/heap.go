@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/chart"
 )
 
@@ -45,10 +46,10 @@ func Heap(w io.Writer, pr *profile.Profile, ho HeapOptions, o Options) error {
 		to = pr.Duration + 1
 	}
 	var series *profile.HeapSeries
-	var hp *profile.HeapProfile
+	var hp *columns.HeapProfile
 	if ho.Profile < len(pr.HeapProfiles) {
 		hp = &pr.HeapProfiles[ho.Profile]
-		series = hp.Series(from, to, cols, o.top(len(hp.Bands), min(heapBands, len(chart.Letters))))
+		series = profile.HeapOver(hp, from, to, cols, o.top(len(hp.Bands), min(heapBands, len(chart.Letters))))
 	}
 	parts := []string{fit(o.File, 60)}
 	if hp != nil {
@@ -104,9 +105,9 @@ func (p *printer) heapChart(s *profile.HeapSeries) {
 // heapLines prints the heap's sizes and the pauses below the chart.
 func (p *printer) heapLines(pr *profile.Profile, from, to uint64, cols int) {
 	for _, k := range []struct {
-		kind profile.HeapKind
+		kind columns.HeapKind
 		name string
-	}{{profile.HeapLive, "live"}, {profile.HeapBlocks, "blocks"}, {profile.HeapSize, "heap"}} {
+	}{{columns.HeapLive, "live"}, {columns.HeapBlocks, "blocks"}, {columns.HeapSize, "heap"}} {
 		line, top := pr.HeapLine(k.kind, from, to, cols)
 		if top > 0 {
 			p.line(padLeft(k.name, heapLeft-2), "  ", levelsOf(line), p.faint(" "+chart.Axis(top)))
@@ -144,7 +145,7 @@ func pauseLetters(ps []profile.Pause, from, to uint64, cols int) string {
 	return strings.TrimRight(string(out), " ")
 }
 
-func (p *printer) heapTable(hp *profile.HeapProfile, s *profile.HeapSeries) {
+func (p *printer) heapTable(hp *columns.HeapProfile, s *profile.HeapSeries) {
 	p.line(p.bold("         peak   average      last    growth  band"))
 	length := float64(s.To-s.From) / 1e9
 	row := func(letter, name string, peakBytes uint64, integral float64, by []uint64) {
@@ -173,7 +174,7 @@ func (p *printer) heapTable(hp *profile.HeapProfile, s *profile.HeapSeries) {
 }
 
 // BandName is a band's name: a cost-centre stack whole, innermost first.
-func BandName(b *profile.HeapBand) string {
+func BandName(b *columns.HeapBand) string {
 	if len(b.Stack) > 1 {
 		return strings.Join(b.Stack, " < ")
 	}
@@ -251,12 +252,12 @@ func HeapJSON(w io.Writer, pr *profile.Profile, ho HeapOptions, o Options) error
 	}
 	doc := heapJSON{
 		From: float64(from) / 1e9, To: float64(to) / 1e9, Censuses: []float64{}, Total: []uint64{}, Bands: []heapBandJSON{},
-		Live: heapAt(pr, profile.HeapLive, from, to), Size: heapAt(pr, profile.HeapSize, from, to), Blocks: heapAt(pr, profile.HeapBlocks, from, to),
+		Live: heapAt(pr, columns.HeapLive, from, to), Size: heapAt(pr, columns.HeapSize, from, to), Blocks: heapAt(pr, columns.HeapBlocks, from, to),
 	}
 	if ho.Profile < len(pr.HeapProfiles) {
 		hp := &pr.HeapProfiles[ho.Profile]
 		doc.Breakdown, doc.Restriction = BreakdownName(hp.Breakdown), hp.Restriction
-		s := hp.Series(from, to, 1, o.top(len(hp.Bands), len(hp.Bands)))
+		s := profile.HeapOver(hp, from, to, 1, o.top(len(hp.Bands), len(hp.Bands)))
 		doc.Peak, doc.PeakTime = s.Peak, float64(s.PeakTime)/1e9
 		place := make(map[int]int)
 		for i := range s.Rows {
@@ -288,7 +289,7 @@ func HeapJSON(w io.Writer, pr *profile.Profile, ho HeapOptions, o Options) error
 	return writeJSON(w, doc)
 }
 
-func heapAt(pr *profile.Profile, kind profile.HeapKind, from, to uint64) []heapAtJSON {
+func heapAt(pr *profile.Profile, kind columns.HeapKind, from, to uint64) []heapAtJSON {
 	out := []heapAtJSON{}
 	for _, h := range pr.Heap {
 		if h.Kind == kind && h.Time >= from && h.Time < to {

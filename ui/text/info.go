@@ -11,6 +11,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/safe"
 )
 
@@ -120,7 +121,7 @@ func (p *printer) events(pr *profile.Profile) {
 }
 
 // rateOf tells at what rate an event was to be sampled, and was.
-func rateOf(e *profile.Event) string {
+func rateOf(e *columns.Event) string {
 	var s string
 	switch {
 	case e.Waits():
@@ -237,7 +238,7 @@ func (p *printer) modules(pr *profile.Profile) {
 	}
 }
 
-func moduleHas(pr *profile.Profile, m *profile.Module) string {
+func moduleHas(pr *profile.Profile, m *columns.Module) string {
 	switch {
 	case !m.HaveSymbols && pr.Symbolised:
 		return "no samples" // only what was seen is symbolised
@@ -484,7 +485,7 @@ func infoOf(p *profile.Profile) infoJSON {
 	return doc
 }
 
-func undefinedOf(u *profile.Undefined) map[string]uint64 {
+func undefinedOf(u *columns.Undefined) map[string]uint64 {
 	out := map[string]uint64{}
 	for _, x := range []struct {
 		name string

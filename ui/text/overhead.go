@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/safe"
 )
 
@@ -39,13 +40,13 @@ func overheadOf(p *profile.Profile) *overheadJSON {
 	var o overheadJSON
 	var time, target, events, alloc float64
 	parts := []struct {
-		of  func(*profile.Overhead) uint32
+		of  func(*columns.Overhead) uint32
 		out *partsJSON
 	}{
-		{func(e *profile.Overhead) uint32 { return e.EventsTaken }, &o.EventsTaken},
-		{func(e *profile.Overhead) uint32 { return e.Nursery }, &o.Nursery},
-		{func(e *profile.Overhead) uint32 { return e.Blocks }, &o.Blocks},
-		{func(e *profile.Overhead) uint32 { return e.Large }, &o.Large},
+		{func(e *columns.Overhead) uint32 { return e.EventsTaken }, &o.EventsTaken},
+		{func(e *columns.Overhead) uint32 { return e.Nursery }, &o.Nursery},
+		{func(e *columns.Overhead) uint32 { return e.Blocks }, &o.Blocks},
+		{func(e *columns.Overhead) uint32 { return e.Large }, &o.Large},
 	}
 	for _, x := range parts {
 		x.out.Min = math.Inf(1)

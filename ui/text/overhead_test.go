@@ -6,14 +6,15 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // Parts are weighted by their intervals, costs by the target's time.
 func TestOverheadOf(t *testing.T) {
-	p := &profile.Profile{Overheads: []profile.Overhead{
+	p := profile.New(&columns.Log{Overheads: []columns.Overhead{
 		{Time: 1e9, Overhead: eventlog.Overhead{IntervalNs: 1e9, TargetNs: 8e8, EventNs: 4e6, AllocNs: 4e6, Asked: 10000, EventsTaken: 1e6, Nursery: 1e6, ProbeHits: 10}},
 		{Time: 4e9, Overhead: eventlog.Overhead{IntervalNs: 3e9, TargetNs: 12e8, EventNs: 2e6, Asked: 10000, EventsTaken: 200000, Nursery: 0, ProbeHits: 5, ProbeNs: 900}},
-	}}
+	}})
 	o := overheadOf(p)
 	near := func(name string, got, want float64) {
 		t.Helper()
@@ -32,7 +33,7 @@ func TestOverheadOf(t *testing.T) {
 	if o.ProbeHits != 15 || o.ProbeNs != 900 {
 		t.Errorf("%d hits of %d ns", o.ProbeHits, o.ProbeNs)
 	}
-	if overheadOf(&profile.Profile{}) != nil {
+	if overheadOf(profile.New(&columns.Log{})) != nil {
 		t.Error("a log without overheads tells some")
 	}
 }

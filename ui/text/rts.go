@@ -7,6 +7,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // rts prints what a run-time system told in the log, if one did.
@@ -153,9 +154,9 @@ func (p *printer) rtsTimeline(s *profile.Selection, t *profile.Timeline) {
 // in each column.
 func (p *printer) heapRow(pr *profile.Profile, t *profile.Timeline) {
 	for _, k := range []struct {
-		kind profile.HeapKind
+		kind columns.HeapKind
 		name string
-	}{{profile.HeapLive, "live"}, {profile.HeapSize, "heap"}} {
+	}{{columns.HeapLive, "live"}, {columns.HeapSize, "heap"}} {
 		by := make([]uint64, len(t.Weight))
 		for i := range pr.Heap {
 			h := &pr.Heap[i]

@@ -11,6 +11,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 	"ccagent/ui/internal/golden"
 	"ccagent/ui/safe"
@@ -69,7 +70,7 @@ func views(t testing.TB, p *profile.Profile, o text.Options) map[string]string {
 	put("doctor", func(w io.Writer) error { return text.Doctor(w, p, o) })
 	put("doctor.json", func(w io.Writer) error { return text.DoctorJSON(w, p) })
 	for i := 1; i < p.Files(); i++ {
-		v := s.SourceOfFile(profile.FileID(i))
+		v := s.SourceOfFile(columns.FileID(i))
 		name := "source-" + strings.ReplaceAll(v.Path, "/", "_")
 		put(name, func(w io.Writer) error { return text.Source(w, s, v, false, o) })
 		put(name+".json", func(w io.Writer) error { return text.SourceJSON(w, s, v) })

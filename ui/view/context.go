@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/model"
@@ -25,7 +26,7 @@ type Context struct {
 	Raw     bool // linker symbols
 
 	Selected model.Key      // the element that everything else relates to
-	File     profile.FileID // whose source is shown
+	File     columns.FileID // whose source is shown
 	Line     int            // the source cursor, 1-based; 0 = none yet
 
 	Window    Window

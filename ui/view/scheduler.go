@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/model"
 	"ccagent/ui/widget"
 )
@@ -93,7 +94,7 @@ func count(v float64) string {
 
 // markers draws the program's markers and messages where they are; what has no
 // room for its text is a tick.
-func (tp *timelinePane) markers(p *widget.Painter, y int, ms []profile.Marker) {
+func (tp *timelinePane) markers(p *widget.Painter, y int, ms []columns.Marker) {
 	end := tp.strip.Min.X
 	for i := range ms {
 		x := tp.strip.Min.X + tp.c.Window.column(ms[i].Time)

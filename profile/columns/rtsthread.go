@@ -1,4 +1,4 @@
-package profile
+package columns
 
 import (
 	"ccagent/eventlog"
@@ -59,8 +59,8 @@ type TickyCounter struct {
 }
 
 type threadState struct {
-	threads map[uint32]int // id → position in Profile.RTSLog.Threads
-	ticky   map[uint64]int // counter → position in Profile.Ticky
+	threads map[uint32]int // id → position in Log.RTSLog.Threads
+	ticky   map[uint64]int // counter → position in Log.Ticky
 	phases  [concurrentKinds]struct {
 		start uint64
 		on    bool
@@ -168,8 +168,8 @@ func (b *builder) told(rec *eventlog.Record) {
 	case *eventlog.TickyCounterSample:
 		c := b.tickyCounter(ev.Counter)
 		c.Samples++
-		c.Entries = satAdd(c.Entries, ev.Entries)
-		c.Allocs = satAdd(c.Allocs, ev.Allocs)
-		c.Allocated = satAdd(c.Allocated, ev.Allocated)
+		c.Entries = SatAdd(c.Entries, ev.Entries)
+		c.Allocs = SatAdd(c.Allocs, ev.Allocs)
+		c.Allocated = SatAdd(c.Allocated, ev.Allocated)
 	}
 }

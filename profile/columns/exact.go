@@ -1,6 +1,9 @@
-package profile
+package columns
 
 import (
+	"maps"
+	"slices"
+
 	"ccagent/eventlog"
 )
 
@@ -64,7 +67,7 @@ const exactModule = ^uint32(0)
 // stack's node is of a place that stands for its topmost centre.
 type exactTable struct {
 	*exactState
-	p       *Profile
+	p       *Log
 	places  map[uint32]uint32 // by CentreDef.ID
 	gap     uint32            // the node below stacks whose way down is not known
 	nodes   map[[2]uint32]uint32
@@ -81,16 +84,15 @@ type exactNode struct {
 // finishExact resolves the cost-centre stacks of sites.
 func (b *builder) finishExact() {
 	p := b.p
-	p.noted = len(p.symbols.causes) > 0
+	p.noted = len(p.Symbols.causes) > 0
 	if len(b.exact.samples) == 0 {
 		return
 	}
 	t := &exactTable{
 		exactState: &b.exact, p: p, places: make(map[uint32]uint32), nodes: make(map[[2]uint32]uint32), of: make(map[uint32]exactNode),
 	}
-	p.noted = len(p.symbols.causes) > 0
 	p.Exact.Problems = make(map[string]uint64)
-	for _, id := range sortedKeys(b.exact.samples) {
+	for _, id := range slices.Sorted(maps.Keys(b.exact.samples)) {
 		n := t.stack(id)
 		switch {
 		case n.problem != eventlog.CentreWhole:
@@ -99,8 +101,8 @@ func (b *builder) finishExact() {
 			p.Exact.Samples += b.exact.samples[id]
 		}
 	}
-	for i := range p.sites {
-		p.sites[i].Centres = t.of[p.sites[i].Centres].node
+	for i := range p.Sites {
+		p.Sites[i].Centres = t.of[p.Sites[i].Centres].node
 	}
 	p.Exact.Unknown = uint64(p.nsamples) - p.Exact.Samples
 	for _, n := range p.Exact.Problems {
@@ -150,7 +152,7 @@ func (t *exactTable) stack(id uint32) exactNode {
 // missing is the node that stands for what is below and not known.
 func (t *exactTable) missing() uint32 {
 	if t.gap == 0 {
-		t.gap = t.append(0, eventlog.FrameSkipped, t.newPlace(place{class: placeSkipped}, location{}))
+		t.gap = t.append(0, eventlog.FrameSkipped, t.newPlace(Place{Class: PlaceSkipped}, Location{}))
 	}
 	return t.gap
 }
@@ -166,14 +168,14 @@ func (t *exactTable) node(parent uint32, kind eventlog.FrameKind, pl uint32) uin
 }
 
 func (t *exactTable) append(parent uint32, kind eventlog.FrameKind, pl uint32) uint32 {
-	n := &t.p.nodes
-	n.parent, n.kind, n.place = append(n.parent, parent), append(n.kind, kind), append(n.place, pl)
-	return uint32(len(n.parent) - 1)
+	n := &t.p.Nodes
+	n.Parent, n.Kind, n.Place = append(n.Parent, parent), append(n.Kind, kind), append(n.Place, pl)
+	return uint32(len(n.Parent) - 1)
 }
 
-func (t *exactTable) newPlace(pl place, l location) uint32 {
-	t.p.places, t.p.locs = append(t.p.places, pl), append(t.p.locs, l)
-	return uint32(len(t.p.places) - 1)
+func (t *exactTable) newPlace(pl Place, l Location) uint32 {
+	t.p.Places, t.p.Locations = append(t.p.Places, pl), append(t.p.Locations, l)
+	return uint32(len(t.p.Places) - 1)
 }
 
 // place gives the place that stands for a cost centre: a block of the binding
@@ -182,30 +184,30 @@ func (t *exactTable) place(id uint32, def *eventlog.CentreDef) uint32 {
 	if pl, ok := t.places[id]; ok {
 		return pl
 	}
-	s := &t.p.symbols
-	l := location{quality: eventlog.QualityExact, category: centreCategory(def.Label, def.Module), found: true}
-	l.binding = t.binding(def, l.category)
-	if file, x, ok := parseSrcLoc(def.SrcLoc); ok && l.category == eventlog.CategoryHaskell {
-		s.spans = append(s.spans, Span{File: t.file(file), Binding: l.binding, Extent: x})
-		bl := Block{Module: exactModule, Lo: uint64(id), Hi: uint64(id) + 1, Binding: l.binding}
+	s := &t.p.Symbols
+	l := Location{Quality: eventlog.QualityExact, Category: centreCategory(def.Label, def.Module), found: true}
+	l.Binding = t.binding(def, l.Category)
+	if file, x, ok := parseSrcLoc(def.SrcLoc); ok && l.Category == eventlog.CategoryHaskell {
+		s.Spans = append(s.Spans, Span{File: t.file(file), Binding: l.Binding, Extent: x})
+		bl := Block{Module: exactModule, Lo: uint64(id), Hi: uint64(id) + 1, Binding: l.Binding}
 		bl.causes = [2]uint32{uint32(len(s.causes)), uint32(len(s.causes)) + 1}
 		bl.enclosing = [2]uint32{uint32(len(s.enclosing)), uint32(len(s.enclosing))}
-		s.causes = append(s.causes, Cause{Span: SpanID(len(s.spans) - 1)})
-		l.block = uint32(len(s.blocks))
-		s.blocks = append(s.blocks, bl)
+		s.causes = append(s.causes, Cause{Span: SpanID(len(s.Spans) - 1)})
+		l.Block = uint32(len(s.Blocks))
+		s.Blocks = append(s.Blocks, bl)
 	}
-	pl := t.newPlace(place{class: placeUser, module: exactModule, addr: uint64(id)}, l)
+	pl := t.newPlace(Place{Class: PlaceUser, Module: exactModule, Addr: uint64(id)}, l)
 	t.places[id] = pl
 	return pl
 }
 
 // binding gives the source binding that a centre is labelled with, or makes one.
 func (t *exactTable) binding(def *eventlog.CentreDef, c eventlog.Category) BindingID {
-	s := &t.p.symbols
+	s := &t.p.Symbols
 	if t.sources == nil {
 		t.sources = make(map[[2]string]BindingID)
-		for i := len(s.bindings) - 1; i > 0; i-- {
-			if b := &s.bindings[i]; b.Source == BindingID(i) && b.Module != "" {
+		for i := len(s.Bindings) - 1; i > 0; i-- {
+			if b := &s.Bindings[i]; b.Source == BindingID(i) && b.Module != "" {
 				t.sources[[2]string{b.Module, b.Name}] = BindingID(i)
 				t.sources[[2]string{b.Module, ""}] = BindingID(i)
 			}
@@ -217,50 +219,39 @@ func (t *exactTable) binding(def *eventlog.CentreDef, c eventlog.Category) Bindi
 		return id
 	}
 	if of, ok := t.sources[[2]string{b.Module, ""}]; ok && b.Module != "" {
-		b.Package = s.bindings[of].Package
+		b.Package = s.Bindings[of].Package
 	}
-	id := BindingID(len(s.bindings))
+	id := BindingID(len(s.Bindings))
 	b.Source = id
-	s.bindings = append(s.bindings, b)
+	s.Bindings = append(s.Bindings, b)
 	t.sources[key] = id
 	return id
 }
 
 func (t *exactTable) file(path string) FileID {
-	s := &t.p.symbols
+	s := &t.p.Symbols
 	if t.files == nil {
 		t.files = make(map[string]FileID)
-		for i := len(s.files) - 1; i > 0; i-- {
-			t.files[s.files[i].Path] = FileID(i)
+		for i := len(s.Files) - 1; i > 0; i-- {
+			t.files[s.Files[i].Path] = FileID(i)
 		}
 	}
 	id, ok := t.files[path]
 	if !ok {
-		id = FileID(len(s.files))
-		s.files = append(s.files, File{Path: path})
+		id = FileID(len(s.Files))
+		s.Files = append(s.Files, File{Path: path})
 		t.files[path] = id
 	}
 	return id
 }
 
-// centreCategory tells the RTS's own cost centres, which are modules of one
-// centre, from a program's.
-func centreCategory(label, module string) eventlog.Category {
-	if label == module {
-		switch label {
-		case "GC":
-			return eventlog.CategoryGC
-		case "SYSTEM", "OVERHEAD", "IDLE", "DONT_CARE", "PINNED":
-			return eventlog.CategoryRTS
-		}
-	}
-	return eventlog.CategoryHaskell
-}
+// HasCostCentreStacks reports whether the log's samples carry the running
+// cost-centre stack of a -prof binary: those of a capture of one do, and those of
+// the RTS's own time profiler.
+func (p *Log) HasCostCentreStacks() bool { return p.Exact.Stacks > 0 || p.IsCentreLog() }
 
-// centreModule is the module that a cost centre's binding is told of.
-func centreModule(label, module string) string {
-	if label == module {
-		return ""
-	}
-	return module
+// centreLog reports whether the log is of the RTS's own time profiler: its stacks
+// are cost-centre stacks themselves.
+func (p *Log) IsCentreLog() bool {
+	return !p.HaveCapture && slices.ContainsFunc(p.Modules, func(m Module) bool { return m.ID == costCentreModule })
 }

@@ -1,26 +1,26 @@
-package profile
+package columns
 
 import (
 	"maps"
 	"slices"
 )
 
-// snapshot gives the Profile of what the builder has taken so far. The builder
+// snapshot gives the Log of what the builder has taken so far. The builder
 // goes on: what it will append to is shared up to its present length, and what
 // it will change is copied.
-func (b *builder) snapshot() *Profile {
+func (b *builder) snapshot() *Log {
 	c := *b
 	c.p = b.p.soFar()
-	if n := len(c.p.chunks); n > 0 && c.p.chunks[n-1].n < chunkSize {
-		last := *c.p.chunks[n-1]
+	if n := len(c.p.Chunks); n > 0 && c.p.Chunks[n-1].N < ChunkSize {
+		last := *c.p.Chunks[n-1]
 		if last.wide != nil {
 			wide := *last.wide
 			last.wide = &wide
 		}
-		c.p.chunks[n-1] = &last
+		c.p.Chunks[n-1] = &last
 	}
 	c.contexts.list = slices.Clip(b.contexts.list)
-	c.nodes.nodes = nodes{slices.Clip(b.nodes.parent), slices.Clip(b.nodes.kind), slices.Clip(b.nodes.place)}
+	c.nodes.Nodes = Nodes{slices.Clip(b.nodes.Parent), slices.Clip(b.nodes.Kind), slices.Clip(b.nodes.Place)}
 	c.nodes.places = slices.Clip(b.nodes.places)
 	c.sites.sites = slices.Clip(b.sites.sites)
 	if len(b.exact.samples) > 0 {
@@ -37,9 +37,9 @@ func (b *builder) snapshot() *Profile {
 	return c.finish()
 }
 
-// soFar copies what Load's caller sees of a Profile and finish still changes.
-func (p *Profile) soFar() *Profile {
-	return &Profile{
+// soFar copies what Load's caller sees of a Log and finish still changes.
+func (p *Log) soFar() *Log {
+	return &Log{
 		Capture: p.Capture, HaveCapture: p.HaveCapture, End: p.End, HaveEnd: p.HaveEnd,
 		Events: slices.Clone(p.Events), Threads: slices.Clone(p.Threads), Modules: slices.Clone(p.Modules),
 		Mappings: slices.Clip(p.Mappings), Processes: slices.Clip(p.Processes), Losses: slices.Clip(p.Losses),
@@ -48,16 +48,16 @@ func (p *Profile) soFar() *Profile {
 		Accounting: p.Accounting.soFar(), Duration: p.Duration, Symbolised: p.Symbolised,
 		RTS: p.RTS, RTSLog: p.RTSLog.soFar(),
 		HeapProfiles: heapSoFar(p.HeapProfiles), InfoTables: slices.Clone(p.InfoTables), Ticky: slices.Clone(p.Ticky),
-		nsamples: p.nsamples, chunks: slices.Clone(p.chunks),
-		symbols: p.symbols.soFar(),
+		nsamples: p.nsamples, Chunks: slices.Clone(p.Chunks),
+		Symbols: p.Symbols.soFar(),
 	}
 }
 
 // soFar copies every table: finish resolves what refers to another.
-func (s symbols) soFar() symbols {
-	s.bindings, s.spans, s.files = slices.Clone(s.bindings), slices.Clone(s.spans), slices.Clone(s.files)
-	s.blocks, s.causes, s.enclosing = slices.Clone(s.blocks), slices.Clone(s.causes), slices.Clone(s.enclosing)
-	s.lines, s.cores, s.coreNotes = slices.Clone(s.lines), slices.Clone(s.cores), slices.Clone(s.coreNotes)
+func (s Symbols) soFar() Symbols {
+	s.Bindings, s.Spans, s.Files = slices.Clone(s.Bindings), slices.Clone(s.Spans), slices.Clone(s.Files)
+	s.Blocks, s.causes, s.enclosing = slices.Clone(s.Blocks), slices.Clone(s.causes), slices.Clone(s.enclosing)
+	s.lines, s.Cores, s.coreNotes = slices.Clone(s.lines), slices.Clone(s.Cores), slices.Clone(s.coreNotes)
 	return s
 }
 

@@ -1,4 +1,4 @@
-package profile
+package columns
 
 import (
 	"errors"
@@ -43,7 +43,7 @@ func (s FollowState) String() string {
 
 // Follower reads a log while it is written. It holds the file open, so that it
 // reads one and the same log whatever becomes of its name. It is not safe for
-// concurrent use; the Profiles that it gives are immutable and independent.
+// concurrent use; the Logs that it gives are immutable and independent.
 type Follower struct {
 	// Progress, if not nil, is called in the course of Poll with the bytes read
 	// so far and those that there are.
@@ -180,10 +180,10 @@ func (f *Follower) Bytes() (taken, pending int64) {
 	return taken, f.in.n - taken
 }
 
-// Profile gives what has been read so far, as Load would of a log that ended
+// Log gives what has been read so far, as Load would of a log that ended
 // there. It costs as much as what changes in the log: symbols, totals, threads;
 // samples are shared with the Follower and are not copied.
-func (f *Follower) Profile() *Profile {
+func (f *Follower) Log() *Log {
 	a := &f.b.p.Accounting
 	a.Complete, a.Bytes, a.Growing = f.rd.Complete(), f.in.n, f.state == FollowGrowing
 	return f.b.snapshot()
@@ -192,7 +192,7 @@ func (f *Follower) Profile() *Profile {
 // Next is the log in which a rotated capture goes on, after FollowRotated.
 func (f *Follower) Next() string { return nextPiece(f.path) }
 
-// Close closes the log. Profiles stay.
+// Close closes the file. Logs that it gave stay.
 func (f *Follower) Close() error { return f.file.Close() }
 
 var pieceNumber = regexp.MustCompile(`\.([0-9]{1,9})$`)

@@ -1,4 +1,4 @@
-package profile
+package columns
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"ccagent/profile/imports"
 )
 
-// Open loads the log in a file, or what another profiler wrote: see
-// Profile.Import. progress, if not nil, is called now and then
+// OpenLog loads the log in a file, or what another profiler wrote: see
+// Log.Import. progress, if not nil, is called now and then
 // with the bytes read so far and the file's size.
-func Open(path string, progress func(done, total int64)) (*Profile, error) {
+func Open(path string, progress func(done, total int64)) (*Log, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func Open(path string, progress func(done, total int64)) (*Profile, error) {
 }
 
 // open loads a log or imports a profile.
-func open(in *countingReader) (*Profile, error) {
+func open(in *countingReader) (*Log, error) {
 	format, r, err := imports.Open(in)
 	if err != nil {
 		return nil, err
@@ -72,12 +72,12 @@ func open(in *countingReader) (*Profile, error) {
 // progressStep is how many bytes are read between two reports.
 const progressStep = 4 << 20
 
-// Load reads a whole log. The error is an *eventlog.HeaderError for what is no
+// LoadLog reads a whole log. The error is an *eventlog.HeaderError for what is no
 // log at all, or the reader's own. A damaged or cut log is no error: see
-// Profile.Accounting.
-func Load(r io.Reader) (*Profile, error) { return loadFrom(&countingReader{r: r}) }
+// Log.Accounting.
+func Load(r io.Reader) (*Log, error) { return loadFrom(&countingReader{r: r}) }
 
-func loadFrom(in *countingReader) (*Profile, error) {
+func loadFrom(in *countingReader) (*Log, error) {
 	rd := eventlog.NewReader(in)
 	b := newBuilder()
 	if runtime.GOMAXPROCS(0) > 1 {
@@ -111,13 +111,13 @@ func (c *countingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// builder takes a log's records, in their order, and makes a Profile of them.
+// builder takes a log's records, in their order, and makes a Log of them.
 type builder struct {
-	p        *Profile
+	p        *Log
 	nodes    nodeTable
 	sites    siteTable
 	threads  map[ThreadKey]uint32
-	chunk    *chunk
+	chunk    *Chunk
 	contexts contextTable
 
 	events   map[uint32]int // EventDef.Index → position
@@ -143,7 +143,7 @@ const maxWarnings = 1000
 
 // rawLocation is a location as the log has it, before ids are resolved.
 type rawLocation struct {
-	at       place
+	at       Place
 	block    uint32
 	binding  uint32
 	offset   uint64
@@ -154,9 +154,9 @@ type rawLocation struct {
 
 func newBuilder() *builder {
 	return &builder{
-		p: &Profile{symbols: symbols{
-			bindings: make([]Binding, 1), spans: make([]Span, 1), files: make([]File, 1), blocks: make([]Block, 1),
-			cores: make([]Core, 1),
+		p: &Log{Symbols: Symbols{
+			Bindings: make([]Binding, 1), Spans: make([]Span, 1), Files: make([]File, 1), Blocks: make([]Block, 1),
+			Cores: make([]Core, 1),
 		}},
 		nodes:    newNodeTable(),
 		sites:    newSiteTable(),
@@ -291,7 +291,7 @@ func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 		b.p.Accounting.Dropped++
 		return
 	}
-	b.sites.hold(len(b.nodes.parent))
+	b.sites.hold(len(b.nodes.Parent))
 	node := b.node(ev.Node)
 	b.sampleIn(context, time, ev, node, b.sites.last[node])
 }
@@ -310,32 +310,32 @@ func (b *builder) node(id uint32) uint32 {
 // the node's latest site when it was.
 func (b *builder) sampleIn(context uint32, time uint64, ev *eventlog.Sample, node uint32, last lastSite) {
 	p := b.p
-	if b.chunk == nil || b.chunk.n == chunkSize {
-		b.chunk = new(chunk)
-		p.chunks = append(p.chunks, b.chunk)
+	if b.chunk == nil || b.chunk.N == ChunkSize {
+		b.chunk = new(Chunk)
+		p.Chunks = append(p.Chunks, b.chunk)
 	}
-	c, i := b.chunk, b.chunk.n
-	c.time[i] = time
+	c, i := b.chunk, b.chunk.N
+	c.Time[i] = time
 	c.setWeight(i, ev.Weight)
 	site := Site{node, ev.Stop, ev.Flags&eventlog.SampleInKernel != 0, ev.Centres}
 	if last.is(&site) {
-		c.site[i] = last.id - 1
+		c.Site[i] = last.id - 1
 	} else {
-		c.site[i] = b.sites.intern(site)
+		c.Site[i] = b.sites.intern(site)
 	}
 	if ev.Centres != 0 {
 		b.centreSample(ev.Centres)
 	}
 	if ev.SkippedWords != 0 {
-		b.sites.skipped(c.site[i], ev.SkippedWords)
+		b.sites.skipped(c.Site[i], ev.SkippedWords)
 	}
-	c.context[i] = context
-	c.n++
+	c.Context[i] = context
+	c.N++
 	p.nsamples++
 
-	e := &p.Events[b.contexts.list[context].event]
+	e := &p.Events[b.contexts.list[context].Event]
 	e.Samples++
-	e.Weight = satAdd(e.Weight, ev.Weight)
+	e.Weight = SatAdd(e.Weight, ev.Weight)
 	e.Stops[min(int(ev.Stop), len(e.Stops)-1)]++
 }
 
@@ -354,9 +354,9 @@ func (b *builder) context(ev *eventlog.Sample) (uint32, bool) {
 	id, known := t.index[k]
 	if !known {
 		id = uint32(len(t.list))
-		t.list = append(t.list, context{
-			thread: b.thread(ThreadKey{ev.PID, ev.TID, ev.TSO}), cpu: uint16(min(ev.CPU, 0xffff)),
-			cap: uint16(min(ev.Capability, eventlog.NoCapability)), flags: ev.Flags, event: uint8(event),
+		t.list = append(t.list, Context{
+			Thread: b.thread(ThreadKey{ev.PID, ev.TID, ev.TSO}), CPU: uint16(min(ev.CPU, 0xffff)),
+			Cap: uint16(min(ev.Capability, eventlog.NoCapability)), Flags: ev.Flags, Event: uint8(event),
 		})
 		t.index[k] = id
 	}
@@ -378,9 +378,9 @@ func (b *builder) thread(key ThreadKey) uint32 {
 	return i
 }
 
-// satAdd adds weights. What overflows 64 bits is no measurement, but must not
+// SatAdd adds weights. What overflows 64 bits is no measurement, but must not
 // wrap around to a plausible one either.
-func satAdd(a, b uint64) uint64 {
+func SatAdd(a, b uint64) uint64 {
 	if s := a + b; s >= a {
 		return s
 	}
@@ -395,9 +395,9 @@ func (b *builder) loss(time uint64, ev *eventlog.Loss) {
 	}
 	e := &b.p.Events[i]
 	if ev.Reason == eventlog.LossThrottled {
-		e.Throttled = satAdd(e.Throttled, ev.Count)
+		e.Throttled = SatAdd(e.Throttled, ev.Count)
 	} else {
-		e.Lost = satAdd(e.Lost, ev.Count)
+		e.Lost = SatAdd(e.Lost, ev.Count)
 	}
 	b.p.Losses = append(b.p.Losses, Loss{time, *ev})
 }

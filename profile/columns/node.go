@@ -1,4 +1,4 @@
-package profile
+package columns
 
 import (
 	"sort"
@@ -6,34 +6,35 @@ import (
 	"ccagent/eventlog"
 )
 
-// nodes are the stack prefixes, by dense index: 0 is the empty stack, and a
+// Nodes are the stack prefixes, by dense index: 0 is the empty stack, and a
 // node's parent is always before it. So a tree cannot have cycles, whatever
 // the log says.
-type nodes struct {
-	parent []uint32
-	kind   []eventlog.FrameKind
-	place  []uint32
+type Nodes struct {
+	Parent []uint32
+	Kind   []eventlog.FrameKind
+	Place  []uint32
 }
 
-// PlaceID numbers the places of a profile; 0 is no place.
+// PlaceID numbers the places of a log; 0 is no place.
 type PlaceID uint32
 
-// place is what a frame shows: an address of a module, or that frames are left out.
-type place struct {
-	class  placeClass
-	module uint32 // the log's module id
-	addr   uint64 // module address, or how many frames repeat for placeFolded
+// Place is what a frame shows: an address of a module, or that frames are left out.
+type Place struct {
+	Class  PlaceClass
+	Module uint32 // the log's module id
+	Addr   uint64 // module address, or how many frames repeat for PlaceFolded
 }
 
-type placeClass uint8
+// PlaceClass tells what a Place is.
+type PlaceClass uint8
 
 const (
-	placeNone    placeClass = iota
-	placeUser               // an address in user space
-	placeKernel             // a kernel address
-	placeSkipped            // frames that were left out
-	placeFolded             // repeated frames that were left out
-	placeContext            // the border to the thread's context
+	PlaceNone    PlaceClass = iota
+	PlaceUser               // an address in user space
+	PlaceKernel             // a kernel address
+	PlaceSkipped            // frames that were left out
+	PlaceFolded             // repeated frames that were left out
+	PlaceContext            // the border to the thread's context
 )
 
 // nodeSegment is a run of ids that the log defined without a gap.
@@ -42,17 +43,17 @@ type nodeSegment struct{ first, n, index uint32 }
 // nodeTable takes the log's nodes. A damaged log may miss some, so ids map to
 // indices by runs and not by themselves.
 type nodeTable struct {
-	nodes
-	places   []place
-	placeIDs map[place]uint32
+	Nodes
+	places   []Place
+	placeIDs map[Place]uint32
 	segments []nodeSegment
 }
 
 func newNodeTable() nodeTable {
 	return nodeTable{
-		nodes:    nodes{parent: []uint32{0}, kind: []eventlog.FrameKind{0}, place: []uint32{0}},
-		places:   []place{{}},
-		placeIDs: make(map[place]uint32),
+		Nodes:    Nodes{Parent: []uint32{0}, Kind: []eventlog.FrameKind{0}, Place: []uint32{0}},
+		places:   []Place{{}},
+		placeIDs: make(map[Place]uint32),
 	}
 }
 
@@ -84,40 +85,40 @@ func (t *nodeTable) add(ev *eventlog.Nodes) (refused, orphans int) {
 		next = uint64(s.first) + uint64(s.n)
 	}
 	if uint64(ev.First) < next || uint64(ev.First)+uint64(len(ev.Nodes)) > 1<<32 ||
-		uint64(len(t.parent))+uint64(len(ev.Nodes)) > 1<<31 {
+		uint64(len(t.Parent))+uint64(len(ev.Nodes)) > 1<<31 {
 		return len(ev.Nodes), 0
 	}
 	if n := len(t.segments); n > 0 && uint64(ev.First) == next {
 		t.segments[n-1].n += uint32(len(ev.Nodes))
 	} else {
-		t.segments = append(t.segments, nodeSegment{ev.First, uint32(len(ev.Nodes)), uint32(len(t.parent))})
+		t.segments = append(t.segments, nodeSegment{ev.First, uint32(len(ev.Nodes)), uint32(len(t.Parent))})
 	}
 	for i := range ev.Nodes {
 		n := &ev.Nodes[i]
-		self := uint32(len(t.parent))
+		self := uint32(len(t.Parent))
 		parent, ok := t.resolve(n.Parent)
 		if !ok || parent >= self {
 			parent = 0
 			orphans++
 		}
-		t.parent = append(t.parent, parent)
-		t.kind = append(t.kind, n.Kind)
-		t.place = append(t.place, t.intern(n))
+		t.Parent = append(t.Parent, parent)
+		t.Kind = append(t.Kind, n.Kind)
+		t.Place = append(t.Place, t.intern(n))
 	}
 	return 0, orphans
 }
 
 func (t *nodeTable) intern(n *eventlog.Node) uint32 {
-	p := place{class: placeUser, module: n.Module, addr: n.Addr}
+	p := Place{Class: PlaceUser, Module: n.Module, Addr: n.Addr}
 	switch n.Kind {
 	case eventlog.FrameKernel:
-		p = place{class: placeKernel, addr: n.Addr}
+		p = Place{Class: PlaceKernel, Addr: n.Addr}
 	case eventlog.FrameSkipped:
-		p = place{class: placeSkipped}
+		p = Place{Class: PlaceSkipped}
 	case eventlog.FrameFolded:
-		p = place{class: placeFolded, addr: n.Addr}
+		p = Place{Class: PlaceFolded, Addr: n.Addr}
 	case eventlog.FrameContext:
-		p = place{class: placeContext}
+		p = Place{Class: PlaceContext}
 	}
 	id, ok := t.placeIDs[p]
 	if !ok {
@@ -128,9 +129,9 @@ func (t *nodeTable) intern(n *eventlog.Node) uint32 {
 	return id
 }
 
-// structural reports whether a frame only structures the stack: it stands for
+// Structural reports whether a frame only structures the stack: it stands for
 // no code that somebody wrote and has no causes.
-func structural(k eventlog.FrameKind) bool {
+func Structural(k eventlog.FrameKind) bool {
 	switch k {
 	case eventlog.FrameUpdate, eventlog.FrameCatch, eventlog.FrameSTM, eventlog.FrameRetFun,
 		eventlog.FrameUnderflow, eventlog.FrameStop, eventlog.FrameAnn, eventlog.FrameFolded:

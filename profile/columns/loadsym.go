@@ -1,4 +1,4 @@
-package profile
+package columns
 
 import (
 	"ccagent/eventlog"
@@ -10,7 +10,7 @@ const maxText = 512 << 20
 // symbol takes one event of the symbol tables. Ids in them are resolved by
 // finish: a table may refer to what follows it.
 func (b *builder) symbol(ev eventlog.Event) {
-	s, a := &b.p.symbols, &b.p.Accounting
+	s, a := &b.p.Symbols, &b.p.Accounting
 	switch ev := ev.(type) {
 	case *eventlog.ModuleSymbols:
 		i, ok := b.modules[ev.Module]
@@ -24,7 +24,7 @@ func (b *builder) symbol(ev eventlog.Event) {
 			a.Redefined++
 			return
 		}
-		s.files = append(s.files, File{Path: ev.Path, Problem: ev.Problem, size: ev.TextSize})
+		s.Files = append(s.Files, File{Path: ev.Path, Problem: ev.Problem, size: ev.TextSize})
 	case *eventlog.FileText:
 		b.fileText(ev)
 	case *eventlog.Binding:
@@ -32,7 +32,7 @@ func (b *builder) symbol(ev eventlog.Event) {
 			a.Redefined++
 			return
 		}
-		s.bindings = append(s.bindings, Binding{
+		s.Bindings = append(s.Bindings, Binding{
 			Symbol: ev.Symbol, Package: ev.Package, Module: ev.Module, Name: ev.Name,
 			Detail: ev.Detail, Parent: BindingID(ev.Parent), Category: ev.Category,
 		})
@@ -41,7 +41,7 @@ func (b *builder) symbol(ev eventlog.Event) {
 			a.Redefined++
 			return
 		}
-		s.spans = append(s.spans, Span{
+		s.Spans = append(s.Spans, Span{
 			File: FileID(ev.File), Binding: BindingID(ev.Binding),
 			Extent: Extent{ev.Line, ev.Col, ev.EndLine, ev.EndCol},
 		})
@@ -67,7 +67,7 @@ func (b *builder) fileText(ev *eventlog.FileText) {
 		a.Undefined.Files++
 		return
 	}
-	f := &b.p.symbols.files[id]
+	f := &b.p.Symbols.Files[id]
 	b.appendText(&f.Text, f.size, ev.Offset, ev.Text)
 }
 
@@ -87,7 +87,7 @@ func (b *builder) appendText(to *[]byte, size, offset uint64, piece []byte) {
 }
 
 func (b *builder) block(ev *eventlog.Block) {
-	s := &b.p.symbols
+	s := &b.p.Symbols
 	if _, ok := b.blocks.add(ev.ID); !ok {
 		b.p.Accounting.Redefined++
 		return
@@ -103,13 +103,13 @@ func (b *builder) block(ev *eventlog.Block) {
 		s.enclosing = append(s.enclosing, BindingID(e))
 	}
 	bl.enclosing[1] = uint32(len(s.enclosing))
-	s.blocks = append(s.blocks, bl)
+	s.Blocks = append(s.Blocks, bl)
 }
 
 func (b *builder) location(module uint32, l *eventlog.Location) {
-	s := &b.p.symbols
+	s := &b.p.Symbols
 	raw := rawLocation{
-		at: place{class: placeUser, module: module, addr: l.Addr}, block: l.Block, binding: l.Binding,
+		at: Place{Class: PlaceUser, Module: module, Addr: l.Addr}, block: l.Block, binding: l.Binding,
 		offset: l.Offset, quality: l.Quality, category: l.Category,
 	}
 	raw.lines[0] = uint32(len(s.lines))
@@ -120,14 +120,14 @@ func (b *builder) location(module uint32, l *eventlog.Location) {
 	b.locations = append(b.locations, raw)
 }
 
-// finish resolves what refers to each other and hands out the Profile.
-func (b *builder) finish() *Profile {
+// finish resolves what refers to each other and hands out the Log.
+func (b *builder) finish() *Log {
 	p := b.p
 	b.finishRTS()
 	p.Duration = b.last
-	p.nodes, p.places = b.nodes.nodes, b.nodes.places
-	p.contexts = b.contexts.list
-	p.sites, p.words = b.sites.sites, b.sites.words
+	p.Nodes, p.Places = b.nodes.Nodes, b.nodes.places
+	p.Contexts = b.contexts.list
+	p.Sites, p.SkippedWords = b.sites.sites, b.sites.words
 	for i := range p.Threads {
 		p.Threads[i].Label = b.labels[p.Threads[i].TSO]
 	}
@@ -135,25 +135,25 @@ func (b *builder) finish() *Profile {
 	b.resolveCores()
 	b.resolveLocations()
 	b.finishExact()
-	for i := 1; i < len(p.symbols.files); i++ {
-		f := &p.symbols.files[i]
+	for i := 1; i < len(p.Symbols.Files); i++ {
+		f := &p.Symbols.Files[i]
 		f.Cut = uint64(len(f.Text)) < f.size
 	}
 	return p
 }
 
 func (b *builder) resolveSymbols() {
-	s, u := &b.p.symbols, &b.p.Accounting.Undefined
-	for i := range s.bindings {
-		s.bindings[i].Parent = resolve(&b.bindings, s.bindings[i].Parent, &u.Bindings)
+	s, u := &b.p.Symbols, &b.p.Accounting.Undefined
+	for i := range s.Bindings {
+		s.Bindings[i].Parent = resolve(&b.bindings, s.Bindings[i].Parent, &u.Bindings)
 	}
-	resolveSources(s.bindings)
-	for i := range s.spans {
-		s.spans[i].File = resolve(&b.files, s.spans[i].File, &u.Files)
-		s.spans[i].Binding = resolve(&b.bindings, s.spans[i].Binding, &u.Bindings)
+	resolveSources(s.Bindings)
+	for i := range s.Spans {
+		s.Spans[i].File = resolve(&b.files, s.Spans[i].File, &u.Files)
+		s.Spans[i].Binding = resolve(&b.bindings, s.Spans[i].Binding, &u.Bindings)
 	}
-	for i := range s.blocks {
-		s.blocks[i].Binding = resolve(&b.bindings, s.blocks[i].Binding, &u.Bindings)
+	for i := range s.Blocks {
+		s.Blocks[i].Binding = resolve(&b.bindings, s.Blocks[i].Binding, &u.Bindings)
 	}
 	for i := range s.causes {
 		s.causes[i].Span = resolve(&b.spans, s.causes[i].Span, &u.Spans)
@@ -213,27 +213,27 @@ func resolveSources(bs []Binding) {
 func (b *builder) resolveLocations() {
 	p := b.p
 	u := &p.Accounting.Undefined
-	p.locs = make([]location, len(p.places))
+	p.Locations = make([]Location, len(p.Places))
 	for i := range b.locations {
 		raw := &b.locations[i]
 		id, ok := b.nodes.placeIDs[raw.at]
-		if !ok && raw.at.module == 0 {
-			raw.at.class = placeKernel
+		if !ok && raw.at.Module == 0 {
+			raw.at.Class = PlaceKernel
 			id, ok = b.nodes.placeIDs[raw.at]
 		}
-		if !ok || p.locs[id].found {
+		if !ok || p.Locations[id].found {
 			continue
 		}
-		l := location{
-			binding: resolve(&b.bindings, BindingID(raw.binding), &u.Bindings),
-			offset:  raw.offset, lines: raw.lines, quality: raw.quality, category: raw.category, found: true,
+		l := Location{
+			Binding: resolve(&b.bindings, BindingID(raw.binding), &u.Bindings),
+			Offset:  raw.offset, lines: raw.lines, Quality: raw.quality, Category: raw.category, found: true,
 		}
-		l.block = resolve(&b.blocks, raw.block, &u.Blocks)
-		p.locs[id] = l
+		l.Block = resolve(&b.blocks, raw.block, &u.Blocks)
+		p.Locations[id] = l
 	}
-	for i := range p.locs {
-		if p.places[i].class == placeKernel {
-			p.locs[i].category = eventlog.CategoryKernel
+	for i := range p.Locations {
+		if p.Places[i].Class == PlaceKernel {
+			p.Locations[i].Category = eventlog.CategoryKernel
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package profile
+package columns
 
 // Accounting counts what of a log could not be used.
 type Accounting struct {

@@ -1,4 +1,4 @@
-package profile
+package columns
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 func (c *TickyCounter) Source() (module, binding, kind string) { return parseTickyName(c.Name) }
 
 // TickyByEntries are the log's ticky counters, those entered most often first.
-func (p *Profile) TickyByEntries() []TickyCounter {
+func (p *Log) TickyByEntries() []TickyCounter {
 	out := slices.Clone(p.Ticky)
 	slices.SortFunc(out, func(a, b TickyCounter) int {
 		return cmp.Or(cmp.Compare(b.Entries, a.Entries), cmp.Compare(b.Allocs, a.Allocs), cmp.Compare(a.Name, b.Name))

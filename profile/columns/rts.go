@@ -1,10 +1,9 @@
-package profile
+package columns
 
 import (
 	"cmp"
+	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"ccagent/eventlog"
 )
@@ -112,7 +111,7 @@ func (b *builder) rts(rec *eventlog.Record) {
 		s.gens = ev.Generations
 	case *eventlog.GCStats:
 		r.Stats.Collections++
-		r.Stats.Copied = satAdd(r.Stats.Copied, ev.Copied)
+		r.Stats.Copied = SatAdd(r.Stats.Copied, ev.Copied)
 		s.byGen[min(int(ev.Generation), maxGenerations-1)]++
 	case *eventlog.HeapLive:
 		r.Stats.PeakLive = max(r.Stats.PeakLive, ev.Bytes)
@@ -242,12 +241,12 @@ func (b *builder) profSample(time uint64, ev *eventlog.ProfSample) {
 // finishRTS ends what was under way, and makes symbols of cost centres.
 func (b *builder) finishRTS() {
 	s, r := &b.rtsState, &b.p.RTSLog
-	for _, cap := range sortedKeys(s.running) {
+	for _, cap := range slices.Sorted(maps.Keys(s.running)) {
 		b.endRun(cap, max(b.last, s.running[cap].Start), 0)
 	}
 	slices.SortStableFunc(r.Runs, func(a, b Run) int { return cmp.Or(cmp.Compare(a.Cap, b.Cap), cmp.Compare(a.Start, b.Start)) })
 	for _, n := range s.allocated {
-		r.Stats.Allocated = satAdd(r.Stats.Allocated, n)
+		r.Stats.Allocated = SatAdd(r.Stats.Allocated, n)
 	}
 	slices.SortStableFunc(b.p.InfoTables, func(a, b eventlog.InfoTable) int { return cmp.Compare(a.Info, b.Info) })
 	b.finishHeap()
@@ -261,18 +260,9 @@ func (b *builder) finishRTS() {
 	b.module(&eventlog.Module{ID: costCentreModule, Path: "cost centres"})
 	b.symbol(&eventlog.ModuleSymbols{Module: costCentreModule, HasSymtab: true})
 	files := make(map[string]uint32)
-	for _, id := range sortedKeys(s.centres) {
+	for _, id := range slices.Sorted(maps.Keys(s.centres)) {
 		b.centreSymbols(s.centres[id], files)
 	}
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // centreSymbols defines a cost centre's binding, span, block and location.
@@ -296,93 +286,4 @@ func (b *builder) centreSymbols(cc eventlog.CostCentre, files map[string]uint32)
 		loc.Block = block
 	}
 	b.symbol(&eventlog.Locations{Module: costCentreModule, Locations: []eventlog.Location{loc}})
-}
-
-// parseSrcLoc reads a source span as GHC shows it: "A.hs:3:5", "A.hs:3:5-9",
-// "A.hs:(3,5)-(4,9)". Its columns end on the last character.
-func parseSrcLoc(s string) (file string, x Extent, ok bool) {
-	if i := strings.LastIndex(s, ":("); i > 0 {
-		var nums []uint32
-		for f := range strings.FieldsFuncSeq(s[i+1:], func(r rune) bool { return r < '0' || r > '9' }) {
-			n, err := strconv.ParseUint(f, 10, 31)
-			if err != nil {
-				return "", x, false
-			}
-			nums = append(nums, uint32(n))
-		}
-		if len(nums) != 4 {
-			return "", x, false
-		}
-		return s[:i], Extent{nums[0], nums[1], nums[2], nums[3] + 1}, true
-	}
-	col := strings.LastIndexByte(s, ':')
-	if col < 0 {
-		return "", x, false
-	}
-	line := strings.LastIndexByte(s[:col], ':')
-	if line <= 0 {
-		return "", x, false
-	}
-	from, to, span := strings.Cut(s[col+1:], "-")
-	l, err1 := strconv.ParseUint(s[line+1:col], 10, 31)
-	c, err2 := strconv.ParseUint(from, 10, 31)
-	end := c
-	var err3 error
-	if span {
-		end, err3 = strconv.ParseUint(to, 10, 31)
-	}
-	if err1 != nil || err2 != nil || err3 != nil {
-		return "", x, false
-	}
-	return s[:line], Extent{uint32(l), uint32(c), uint32(l), uint32(end) + 1}, true
-}
-
-// Activity is a capability's time over a timeline's buckets, in ns, as the RTS
-// told: running threads, and collecting. What is neither is idle.
-type Activity struct {
-	Cap     uint32
-	Run, GC []uint64
-}
-
-// activity spreads the RTS's runs and collections over the buckets, by
-// capability.
-func (t *Timeline) activity(p *Profile) {
-	if len(p.RTSLog.Runs) == 0 {
-		return
-	}
-	rows := make(map[uint32]*Activity)
-	row := func(cap uint32) *Activity {
-		r := rows[cap]
-		if r == nil {
-			r = &Activity{Cap: cap, Run: make([]uint64, len(t.Weight)), GC: make([]uint64, len(t.Weight))}
-			rows[cap] = r
-		}
-		return r
-	}
-	for i := range p.RTSLog.Runs {
-		r := &p.RTSLog.Runs[i]
-		t.spread(row(uint32(r.Cap)).Run, r.Start, r.End)
-	}
-	for _, g := range p.GCs {
-		if g.Cap >= 0 && g.Cap < eventlog.NoCapability {
-			t.spread(row(uint32(g.Cap)).GC, g.Start, g.End)
-		}
-	}
-	for _, cap := range sortedKeys(rows) {
-		t.RTS = append(t.RTS, *rows[cap])
-	}
-}
-
-// spread adds a stretch of time to the buckets that it touches.
-func (t *Timeline) spread(buckets []uint64, from, to uint64) {
-	from, to = max(from, t.From), min(to, t.To)
-	for from < to {
-		b := min(int((from-t.From)/t.Step), len(buckets)-1)
-		end := to
-		if b < len(buckets)-1 {
-			end = min(to, t.From+uint64(b+1)*t.Step)
-		}
-		buckets[b] = satAdd(buckets[b], end-from)
-		from = end
-	}
 }

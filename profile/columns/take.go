@@ -1,4 +1,4 @@
-package profile
+package columns
 
 import (
 	"ccagent/eventlog"
@@ -101,7 +101,7 @@ const lookups = 64
 
 // samples takes samples, with the numbers of their contexts' keys or nil.
 func (b *builder) samples(samples []eventlog.TimedSample, keys []uint32) {
-	b.sites.hold(len(b.nodes.parent))
+	b.sites.hold(len(b.nodes.Parent))
 	var nodes [lookups]uint32
 	var last [lookups]lastSite
 	for from := 0; from < len(samples); from += lookups {
@@ -118,7 +118,7 @@ func (b *builder) samples(samples []eventlog.TimedSample, keys []uint32) {
 			if keys == nil {
 				context, ok = b.context(&s.Sample)
 			} else if context, ok = b.contexts.ofKey(keys[from+i]); !ok {
-				if context, ok = b.context(&s.Sample); ok && !b.p.Events[b.contexts.list[context].event].Undefined {
+				if context, ok = b.context(&s.Sample); ok && !b.p.Events[b.contexts.list[context].Event].Undefined {
 					b.contexts.setKey(keys[from+i], context)
 				}
 			}

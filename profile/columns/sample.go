@@ -1,4 +1,4 @@
-package profile
+package columns
 
 import (
 	"math"
@@ -6,35 +6,36 @@ import (
 	"ccagent/eventlog"
 )
 
-// chunkSize is how many samples a chunk holds. Columns grow by whole chunks, so
+// ChunkSize is how many samples a chunk holds. Columns grow by whole chunks, so
 // loading neither copies nor over-allocates them.
-const chunkSize = 1 << 14
+const ChunkSize = 1 << 14
 
-// chunk is a piece of the sample columns: 20 bytes a sample, 28 where weights
+// Chunk is a piece of the sample columns: 20 bytes a sample, 28 where weights
 // are large.
-type chunk struct {
-	n       int
-	time    [chunkSize]uint64
-	weight  [chunkSize]uint32 // unless wide
-	site    [chunkSize]uint32
-	context [chunkSize]uint32
-	wide    *[chunkSize]uint64 // weights, of a chunk where one does not fit 32 bits
+type Chunk struct {
+	N       int
+	Time    [ChunkSize]uint64
+	weight  [ChunkSize]uint32 // unless wide
+	Site    [ChunkSize]uint32
+	Context [ChunkSize]uint32
+	wide    *[ChunkSize]uint64 // weights, of a chunk where one does not fit 32 bits
 }
 
-func (c *chunk) weightAt(i int) uint64 {
+// Weight is that of the i-th sample of the chunk.
+func (c *Chunk) Weight(i int) uint64 {
 	if c.wide != nil {
 		return c.wide[i]
 	}
 	return uint64(c.weight[i])
 }
 
-func (c *chunk) setWeight(i int, w uint64) {
+func (c *Chunk) setWeight(i int, w uint64) {
 	if c.wide == nil {
 		if w <= math.MaxUint32 {
 			c.weight[i] = uint32(w)
 			return
 		}
-		c.wide = new([chunkSize]uint64)
+		c.wide = new([ChunkSize]uint64)
 		for j := range i {
 			c.wide[j] = uint64(c.weight[j])
 		}
@@ -42,14 +43,14 @@ func (c *chunk) setWeight(i int, w uint64) {
 	c.wide[i] = w
 }
 
-// context is what samples have in common besides their stacks. A program's
+// Context is what samples have in common besides their stacks. A program's
 // samples are of few contexts, so filters on these are decided once each.
-type context struct {
-	thread uint32 // index in Profile.Threads
-	cpu    uint16
-	cap    uint16
-	flags  eventlog.SampleFlags
-	event  uint8
+type Context struct {
+	Thread uint32 // index in Log.Threads
+	CPU    uint16
+	Cap    uint16
+	Flags  eventlog.SampleFlags
+	Event  uint8
 }
 
 // contextKey tells contexts apart while loading, by the log's numbers.
@@ -61,7 +62,7 @@ type contextKey struct {
 
 // contextTable interns contexts while loading.
 type contextTable struct {
-	list  []context
+	list  []Context
 	index map[contextKey]uint32
 	// recent are contexts of events that are defined, by a hash of their key.
 	recent *[1 << 10]recentContext
@@ -133,7 +134,7 @@ type Thread struct {
 // Sample is one sample, for those who want to see each: queries are on columns.
 type Sample struct {
 	Time       uint64 // ns
-	Event      int    // position in Profile.Events
+	Event      int    // position in Log.Events
 	Weight     uint64
 	CPU        uint32
 	Thread     ThreadKey
@@ -143,17 +144,17 @@ type Sample struct {
 }
 
 // Samples is the number of samples in the log.
-func (p *Profile) Samples() int { return p.nsamples }
+func (p *Log) Samples() int { return p.nsamples }
 
 // Sample gives the i-th sample in the order of the log, which is that of time
 // only within a CPU.
-func (p *Profile) Sample(i int) Sample {
-	c, j := p.chunks[i/chunkSize], i%chunkSize
-	x := &p.contexts[c.context[j]]
+func (p *Log) Sample(i int) Sample {
+	c, j := p.Chunks[i/ChunkSize], i%ChunkSize
+	x := &p.Contexts[c.Context[j]]
 	return Sample{
-		Time: c.time[j], Event: int(x.event), Weight: c.weightAt(j), CPU: uint32(x.cpu),
-		Thread: p.Threads[x.thread].ThreadKey, Capability: uint32(x.cap),
-		Site: p.sites[c.site[j]], Flags: x.flags,
+		Time: c.Time[j], Event: int(x.Event), Weight: c.Weight(j), CPU: uint32(x.CPU),
+		Thread: p.Threads[x.Thread].ThreadKey, Capability: uint32(x.Cap),
+		Site: p.Sites[c.Site[j]], Flags: x.Flags,
 	}
 }
 
@@ -217,4 +218,34 @@ func (t *siteTable) intern(s Site) uint32 {
 	}
 	*l = lastSite{id + 1, s.Centres, s.Stop, s.Kernel}
 	return id
+}
+
+// SiteID numbers the sites of a profile, from 0. Samples of one SiteID have the
+// same stack.
+type SiteID uint32
+
+// SiteCategory is the category of a site's leaf.
+func (p *Log) SiteCategory(id SiteID) eventlog.Category { return p.LeafCategory(p.Sites[id]) }
+
+// Place gives the code that a place is: a module address, or an absolute one of
+// module 0; false if the place is no address.
+func (p *Log) Place(id PlaceID) (module uint32, addr uint64, ok bool) {
+	pl := p.Places[id]
+	return pl.Module, pl.Addr, pl.Class == PlaceUser || pl.Class == PlaceKernel
+}
+
+// siteCategory is the category of a site's leaf.
+func (p *Log) LeafCategory(s Site) eventlog.Category {
+	if s.Kernel {
+		return eventlog.CategoryKernel
+	}
+	for n := s.Node; n != 0; n = p.Nodes.Parent[n] {
+		switch k := p.Nodes.Kind[n]; {
+		case k == eventlog.FrameContext, k == eventlog.FrameSkipped:
+			return eventlog.CategoryUnresolved
+		case !Structural(k):
+			return p.Locations[p.Nodes.Place[n]].Category
+		}
+	}
+	return eventlog.CategoryUnresolved
 }

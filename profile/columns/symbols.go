@@ -1,4 +1,4 @@
-package profile
+package columns
 
 import (
 	"ccagent/eventlog"
@@ -55,14 +55,14 @@ type Block struct {
 	causes    [2]uint32 // range in symbols.causes
 }
 
-// location is what is known of a place.
-type location struct {
-	block    uint32 // 0 = none
-	binding  BindingID
-	offset   uint64
+// Location is what is known of a place.
+type Location struct {
+	Block    uint32 // 0 = none
+	Binding  BindingID
+	Offset   uint64
 	lines    [2]uint32 // range in symbols.lines
-	quality  eventlog.Quality
-	category eventlog.Category
+	Quality  eventlog.Quality
+	Category eventlog.Category
 	found    bool
 }
 
@@ -110,33 +110,64 @@ func (t *ids) find(id uint32) (uint32, bool) {
 	return d, ok
 }
 
-// symbols are the symbol tables. Index 0 of each is the zero value.
-type symbols struct {
-	bindings  []Binding
-	spans     []Span
-	files     []File
-	blocks    []Block
+// Symbols are the symbol tables. Index 0 of each is the zero value.
+type Symbols struct {
+	Bindings  []Binding
+	Spans     []Span
+	Files     []File
+	Blocks    []Block
 	causes    []Cause
 	enclosing []BindingID
 	lines     []Line
-	cores     []Core
+	Cores     []Core
 	coreNotes []CoreNote
 }
 
+// causesOf is a block's cause set, nearest first.
+func (s *Symbols) Causes(b *Block) []Cause { return s.causes[b.causes[0]:b.causes[1]] }
+
+// enclosingOf are the procedures that statically enclose a block's, innermost first.
+func (s *Symbols) Enclosing(b *Block) []BindingID { return s.enclosing[b.enclosing[0]:b.enclosing[1]] }
+
+// linesOf is what the line table tells of a location, innermost first.
+func (s *Symbols) Lines(l *Location) []Line { return s.lines[l.lines[0]:l.lines[1]] }
+
 // Binding gives a binding; the zero Binding for 0.
-func (p *Profile) Binding(id BindingID) *Binding { return &p.symbols.bindings[id] }
+func (p *Log) Binding(id BindingID) *Binding { return &p.Symbols.Bindings[id] }
 
 // Bindings is one more than the highest BindingID.
-func (p *Profile) Bindings() int { return len(p.symbols.bindings) }
+func (p *Log) Bindings() int { return len(p.Symbols.Bindings) }
 
 // Span gives a span; the zero Span for 0.
-func (p *Profile) Span(id SpanID) *Span { return &p.symbols.spans[id] }
+func (p *Log) Span(id SpanID) *Span { return &p.Symbols.Spans[id] }
 
 // Spans is one more than the highest SpanID.
-func (p *Profile) Spans() int { return len(p.symbols.spans) }
+func (p *Log) Spans() int { return len(p.Symbols.Spans) }
 
 // File gives a file; the zero File for 0.
-func (p *Profile) File(id FileID) *File { return &p.symbols.files[id] }
+func (p *Log) File(id FileID) *File { return &p.Symbols.Files[id] }
 
 // Files is one more than the highest FileID.
-func (p *Profile) Files() int { return len(p.symbols.files) }
+func (p *Log) Files() int { return len(p.Symbols.Files) }
+
+// centreCategory tells the RTS's own cost centres, which are modules of one
+// centre, from a program's.
+func centreCategory(label, module string) eventlog.Category {
+	if label == module {
+		switch label {
+		case "GC":
+			return eventlog.CategoryGC
+		case "SYSTEM", "OVERHEAD", "IDLE", "DONT_CARE", "PINNED":
+			return eventlog.CategoryRTS
+		}
+	}
+	return eventlog.CategoryHaskell
+}
+
+// centreModule is the module that a cost centre's binding is told of.
+func centreModule(label, module string) string {
+	if label == module {
+		return ""
+	}
+	return module
+}

@@ -1,0 +1,90 @@
+package columns
+
+import (
+	"ccagent/eventlog"
+)
+
+// CoreID is the id of a Core, dense from 1 in the order of the log; 0 is none.
+type CoreID uint32
+
+// Core is what GHC's optimiser made of a top-level binding, as the build's
+// -ddump-simpl wrote it.
+type Core struct {
+	Binding BindingID // the procedure
+	File    FileID    // the source file of its module; 0 if unknown
+	Name    string    // the binder as printed: "$wgo_r1H6"
+	Dump    string    // the dump file
+	Line    uint32    // where Text begins in it, from 1
+	Text    []byte
+	Problem string      // why it is cut, or may not be what was compiled
+	Also    []BindingID // lifted out of it
+	notes   [2]uint32
+	size    uint64 // promised
+}
+
+// CoreNote is a source note in a Core's text: At is the stretch of the text
+// that it scopes over, in lines and columns from 1.
+type CoreNote struct {
+	Span SpanID
+	At   Extent
+}
+
+// Cores is one more than the highest CoreID: 1 in a log without Core.
+func (p *Log) Cores() int { return len(p.Symbols.Cores) }
+
+// Core gives a Core; the zero Core for 0.
+func (p *Log) Core(id CoreID) *Core { return &p.Symbols.Cores[id] }
+
+// CoreNotes are a Core's notes, in the order of its text.
+func (p *Log) CoreNotes(id CoreID) []CoreNote {
+	c := &p.Symbols.Cores[id]
+	return p.Symbols.coreNotes[c.notes[0]:c.notes[1]]
+}
+
+func (b *builder) core(ev *eventlog.Core) {
+	s := &b.p.Symbols
+	if _, ok := b.cores.add(ev.ID); !ok {
+		b.p.Accounting.Redefined++
+		return
+	}
+	c := Core{Binding: BindingID(ev.Binding), File: FileID(ev.File), Name: ev.Name, Dump: ev.Dump, Line: ev.Line, Problem: ev.Problem, size: ev.TextSize}
+	c.notes[0] = uint32(len(s.coreNotes))
+	for _, n := range ev.Notes {
+		s.coreNotes = append(s.coreNotes, CoreNote{SpanID(n.Span), Extent{n.Line, n.Col, n.EndLine, n.EndCol}})
+	}
+	c.notes[1] = uint32(len(s.coreNotes))
+	for _, b := range ev.Also {
+		c.Also = append(c.Also, BindingID(b))
+	}
+	s.Cores = append(s.Cores, c)
+}
+
+// coreText appends a piece of text, as fileText does.
+func (b *builder) coreText(ev *eventlog.CoreText) {
+	a := &b.p.Accounting
+	id, ok := b.cores.find(ev.Core)
+	if !ok {
+		a.Undefined.Cores++
+		return
+	}
+	c := &b.p.Symbols.Cores[id]
+	b.appendText(&c.Text, c.size, ev.Offset, ev.Text)
+}
+
+func (b *builder) resolveCores() {
+	s, u := &b.p.Symbols, &b.p.Accounting.Undefined
+	for i := 1; i < len(s.Cores); i++ {
+		c := &s.Cores[i]
+		c.Binding = resolve(&b.bindings, c.Binding, &u.Bindings)
+		c.File = resolve(&b.files, c.File, &u.Files)
+		for j := range c.Also {
+			c.Also[j] = resolve(&b.bindings, c.Also[j], &u.Bindings)
+		}
+		if uint64(len(c.Text)) < c.size && c.Problem == "" {
+			c.Problem = "the log holds only a part of this text"
+		}
+	}
+	for i := range s.coreNotes {
+		s.coreNotes[i].Span = resolve(&b.spans, s.coreNotes[i].Span, &u.Spans)
+	}
+}

@@ -1,0 +1,178 @@
+package profile
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/profile/columns"
+	"ccagent/profile/logtest"
+)
+
+func mustLoad(t testing.TB, log []byte) *Profile {
+	t.Helper()
+	p, err := Load(bytes.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestLoadDanglingReferences(t *testing.T) {
+	l := logtest.New()
+	f := l.File("A.hs", "x\n")
+	b := l.Binding("main", "A", "f", 77) // made from nothing
+	good := l.Block(b, l.Span(f, 1, 1, 1, 2, b))
+	bad := l.Block(88, 99)
+	l.Symbol(&eventlog.Span{ID: 50, File: 51, Binding: 52, Line: 1})
+	l.Symbol(&eventlog.FileText{File: 53, Text: []byte("lost")})
+	l.Symbol(&eventlog.Binding{ID: b, Name: "again"})
+	l.Symbol(&eventlog.Binding{ID: 0, Name: "zero"})
+	l.Symbol(&eventlog.Binding{ID: 1 << 31, Module: "Huge", Name: "id", Category: eventlog.CategoryHaskell})
+	l.Symbol(&eventlog.Locations{Module: logtest.Module, Locations: []eventlog.Location{{Addr: 0x999, Binding: 1 << 31, Quality: eventlog.QualityExact, Category: eventlog.CategoryHaskell}}})
+	l.Sample(1, 10, l.Stack(good))
+	l.Sample(2, 10, l.Stack(bad))
+	l.Sample(3, 10, 1<<31)
+	l.Sample(4, 10, l.Stack(logtest.Frame{Module: logtest.Module, Addr: 0x999}))
+	l.SampleOf(5, eventlog.Sample{Event: 9, Weight: 5, Node: 1})
+	l.Write(6, &eventlog.Nodes{First: 1, Nodes: make([]eventlog.Node, 3)})            // defined before
+	l.Write(6, &eventlog.Nodes{First: 0xffffffff, Nodes: make([]eventlog.Node, 3)})   // beyond the last id
+	l.Write(6, &eventlog.Nodes{First: 0xfffffff0, Nodes: []eventlog.Node{{Addr: 1}}}) // far off, but sound
+	l.Write(6, &eventlog.Nodes{First: 0xfffffff1, Nodes: []eventlog.Node{{Parent: 0xfffffff0}, {Parent: 0xfffffff2}, {Parent: 7777}}})
+	l.Sample(7, 10, 0xfffffff1)
+	p := mustLoad(t, l.End())
+
+	want := columns.Undefined{Events: 1, Nodes: 1, Parents: 2, Bindings: 4, Spans: 1, Files: 2}
+	if p.Accounting.Undefined != want {
+		t.Errorf("undefined: %+v, want %+v", p.Accounting.Undefined, want)
+	}
+	if p.Accounting.Redefined != 8 { // 3 + 3 nodes, 2 bindings
+		t.Errorf("redefined: %d", p.Accounting.Redefined)
+	}
+	if p.Samples() != 6 || len(p.Events) != 2 || !p.Events[1].Undefined {
+		t.Errorf("%d samples, events %+v", p.Samples(), p.Events)
+	}
+	got := map[string]uint64{}
+	for _, r := range p.Select(Filter{}).Hot(LevelBinding).Rows {
+		got[r.Element.Name] = r.ShareWeight
+	}
+	for name, w := range map[string]uint64{"A.f": 10, "(STG)": 10, "Huge.id": 10, "(unresolved)": 20} {
+		if got[name] != w {
+			t.Errorf("%s has %d, want %d; all: %v", name, got[name], w, got)
+		}
+	}
+}
+
+func TestWeightsSaturate(t *testing.T) {
+	l := logtest.New()
+	for range 3 {
+		l.Sample(1, 1<<63, l.Stack(l.Unknown()))
+	}
+	s := mustLoad(t, l.End()).Select(Filter{})
+	if s.Total != ^uint64(0) {
+		t.Errorf("total %d", s.Total)
+	}
+	for _, r := range s.Hot(LevelBinding).Rows {
+		if r.Share > 1 {
+			t.Errorf("share %v", r.Share)
+		}
+	}
+}
+
+// Of a log that is cut anywhere, queries answer from what is there.
+func TestQueriesOfCutLogs(t *testing.T) {
+	whole := logtest.NBody().End()
+	for n := bytes.Index(whole, []byte("datb")) + 4; n < len(whole); n += 7 {
+		p := mustLoad(t, whole[:n])
+		for level := range levels {
+			p.Select(Filter{}).Hot(level)
+		}
+		p.Select(Filter{}).Tree(TreeOptions{})
+	}
+}
+
+func TestQueriesOfLogWithoutEvents(t *testing.T) {
+	r := logtest.NewRTS()
+	r.Put(1000, 0, &eventlog.GCStart{})
+	r.Put(2000, 0, &eventlog.GCEnd{})
+	p := mustLoad(t, r.End())
+	s := p.Select(Filter{})
+	if s.Event != -1 || len(s.Hot(LevelBinding).Rows) != 0 || s.Tree(TreeOptions{}).Nodes[0].Total != 0 {
+		t.Error("a log without events has rows")
+	}
+	s.Timeline(TimelineOptions{Buckets: 7})
+}
+
+// Flipping bytes anywhere must neither fail nor change what a profile may be.
+func TestLoadFlippedBytes(t *testing.T) {
+	whole := logtest.NBody().End()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 400 {
+		bad := bytes.Clone(whole)
+		for range 1 + rng.IntN(8) {
+			bad[rng.IntN(len(bad))] ^= byte(1 << rng.IntN(8))
+		}
+		exercise(t, bad)
+	}
+}
+
+// exercise loads a log and asks it everything.
+func exercise(t testing.TB, log []byte) {
+	p, err := Load(bytes.NewReader(log))
+	if err != nil {
+		if p != nil {
+			t.Fatal("both a profile and an error")
+		}
+		return
+	}
+	for e := range p.Events {
+		s := p.Select(Filter{}.WithEvent(e))
+		for level := range levels {
+			for _, r := range s.Hot(level).Rows {
+				if r.OnlyWeight > r.ShareWeight || r.ShareWeight > r.InclusiveWeight || r.InclusiveWeight > s.Total {
+					t.Fatalf("%v: %+v of %d", level, r, s.Total)
+				}
+			}
+		}
+		s.Tree(TreeOptions{})
+		s.Tree(TreeOptions{Invert: true, AllFrames: true})
+		s.Timeline(TimelineOptions{Buckets: 20})
+		s.Summary()
+		exact := s.CostCentres(p.Centres(CentreSet{[]CentrePattern{{Level: LevelBinding, HasLevel: true, Glob: "*"}}}), ModeExact)
+		sum := uint64(0)
+		for i := range exact.Rows {
+			sum = columns.SatAdd(sum, exact.Rows[i].Individual)
+		}
+		if sum != s.Total {
+			t.Fatalf("cost-centre stacks of %d sum to %d", s.Total, sum)
+		}
+		s.Costs(s)
+		for f := 1; f < min(p.Files(), 8); f++ {
+			s.SourceOfFile(columns.FileID(f))
+		}
+		for b := 1; b < min(p.Bindings(), 8); b++ {
+			_, _ = s.SourceOfBinding(columns.BindingID(b))
+		}
+		if e == 3 {
+			break
+		}
+	}
+}
+
+// FuzzLoad varies the events under a sound header; the header is the business
+// of package eventlog's own target.
+func FuzzLoad(f *testing.F) {
+	split := func(log []byte) (header, events []byte) {
+		at := bytes.Index(log, []byte("datb")) + 4
+		return log[:at], log[at:]
+	}
+	header, events := split(logtest.NBody().End())
+	f.Add(events)
+	_, events = split(logtest.NBody().EndAbruptly(false))
+	f.Add(events[:400])
+	_, events = split(damagedExactLog())
+	f.Add(events)
+	f.Fuzz(func(t *testing.T, events []byte) { exercise(t, slices.Concat(header, events)) })
+}

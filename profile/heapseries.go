@@ -1,0 +1,115 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+
+	"ccagent/profile/columns"
+)
+
+// HeapSeries is a heap profile over time, in buckets of equal length: what each
+// band held at the census of the bucket at which most was live. A bucket
+// without a census has what the one before it had.
+type HeapSeries struct {
+	From, To, Step uint64 // ns
+	Rows           []HeapRow
+	Other          []uint64 // bytes by bucket of the bands that are not in Rows
+	Others         int      // their number
+	Total          []uint64 // bytes by bucket
+	Peak           uint64   // of the totals of all censuses in the range
+	PeakTime       uint64
+	Censuses       int // in the range
+}
+
+// HeapRow is a band over time.
+type HeapRow struct {
+	Band     int      // in HeapProfile.Bands
+	Bytes    []uint64 // by bucket
+	Peak     uint64   // of all censuses in the range
+	Integral float64  // byte-seconds
+}
+
+// Series gives a heap profile from one time to another (0 is the last census),
+// its greatest bands by byte-seconds first; top bounds the rows, 0 gives all.
+func HeapOver(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSeries {
+	if to == 0 {
+		for _, c := range h.Censuses {
+			to = max(to, c.Time+1)
+		}
+	}
+	from = min(from, to)
+	n := max(1, min(buckets, 1<<16))
+	s := &HeapSeries{From: from, To: to, Step: max(1, (to-from+uint64(n)-1)/uint64(n))}
+	order := make([]int, 0, len(h.Censuses))
+	for i := range h.Censuses {
+		if t := h.Censuses[i].Time; t >= from && t < to {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(h.Censuses[a].Time, h.Censuses[b].Time) })
+	s.Censuses = len(order)
+
+	rows := make([]HeapRow, len(h.Bands))
+	at := make([]int, n) // by bucket: 1 + census
+	held := make([]uint64, len(h.Bands))
+	for k, i := range order {
+		c := &h.Censuses[i]
+		until := to
+		if k+1 < len(order) {
+			until = h.Censuses[order[k+1]].Time
+		}
+		h.Each(i, func(band int, bytes uint64) { held[band] = columns.SatAdd(held[band], bytes) })
+		h.Each(i, func(band int, _ uint64) {
+			r := &rows[band]
+			r.Peak = max(r.Peak, held[band])
+			r.Integral += float64(held[band]) * float64(until-c.Time) / 1e9
+			held[band] = 0
+		})
+		if c.Total > s.Peak || s.PeakTime == 0 {
+			s.Peak, s.PeakTime = c.Total, c.Time
+		}
+		b := min(int((c.Time-from)/s.Step), n-1)
+		if at[b] == 0 || h.Censuses[at[b]-1].Total <= c.Total {
+			at[b] = i + 1
+		}
+	}
+	ids := make([]int, 0, len(rows))
+	for i := range rows {
+		rows[i].Band = i
+		if rows[i].Peak > 0 {
+			ids = append(ids, i)
+		}
+	}
+	slices.SortFunc(ids, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rows[b].Integral, rows[a].Integral), cmp.Compare(h.Bands[a].Name, h.Bands[b].Name), cmp.Compare(a, b))
+	})
+	if top > 0 && len(ids) > top {
+		s.Others = len(ids) - top
+		ids = ids[:top]
+	}
+	place := make([]int, len(rows)) // 1 + position in Rows
+	for k, i := range ids {
+		rows[i].Bytes = make([]uint64, n)
+		s.Rows = append(s.Rows, rows[i])
+		place[i] = k + 1
+	}
+	s.Other, s.Total = make([]uint64, n), make([]uint64, n)
+	last := 0
+	for b := range n {
+		if at[b] != 0 {
+			last = at[b]
+		}
+		if last == 0 {
+			continue
+		}
+		s.Total[b] = h.Censuses[last-1].Total
+		h.Each(last-1, func(band int, bytes uint64) {
+			if k := place[band]; k > 0 {
+				s.Rows[k-1].Bytes[b] = columns.SatAdd(s.Rows[k-1].Bytes[b], bytes)
+			} else {
+				s.Other[b] = columns.SatAdd(s.Other[b], bytes)
+			}
+		})
+	}
+	return s
+}
