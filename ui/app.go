@@ -143,6 +143,7 @@ func (a *App) loaded(p *profile.Profile) {
 		Window: view.Window{To: p.Duration},
 	}
 	a.c.Sort, _ = view.ParseSort(a.kept.Sort)
+	a.c.Bookmarks = a.kept.bookmarks(logName(p, a.src.Path), p.Duration)
 	if a.hint != "" {
 		a.say(a.hint, a.hintWarns)
 	}

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 
+	"ccagent/profile"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/view"
@@ -216,8 +218,26 @@ func (a *App) kinds() string {
 	}
 	list("cap", caps)
 	list("thread", threads)
-	out = append(out, "haskell gc rts foreign kernel")
+	if cats := a.categories(); len(cats) > 0 {
+		out = append(out, strings.Join(cats, " "))
+	}
 	return "there are: " + strings.Join(out, ", ")
+}
+
+// categories are those that samples of the event hit, the hottest first.
+func (a *App) categories() []string {
+	if len(a.c.Profile.Events) == 0 {
+		return nil
+	}
+	all := a.c.Profile.Select(profile.Filter{}.WithEvent(a.c.Event)).Categories()
+	slices.SortStableFunc(all, func(x, y profile.Category) int { return cmp.Compare(y.Weight, x.Weight) })
+	var names []string
+	for _, c := range all {
+		if c.Weight > 0 {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // saveCentres writes what is chosen to a file that is not there yet.

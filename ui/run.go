@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/term"
@@ -78,6 +79,7 @@ func Run(ctx context.Context, src Source, o Options) error {
 	if app.live.feed != nil {
 		app.live.feed.Close()
 	}
+	app.keepBookmarks()
 	if err := save(app.kept); err != nil {
 		fmt.Fprintf(os.Stderr, "ccview: %v\n", err) // the screen is the shell's again
 	}
@@ -126,7 +128,7 @@ func remembered(o *Options) (m memory, save func(settings) error) {
 		o.Theme = m.Theme
 	}
 	return m, func(now settings) error {
-		if now == was {
+		if reflect.DeepEqual(now, was) {
 			return nil
 		}
 		return at.save(now)

@@ -21,6 +21,8 @@ type settings struct {
 	Theme string `json:"theme,omitempty"` // as chosen with its key; empty: by the terminal
 	Sort  string `json:"sort,omitempty"`  // of the hot list
 	Seen  bool   `json:"seen"`            // the hint of the first run
+	// Bookmarks are those of the logs that had any, the newest last.
+	Bookmarks []marked `json:"bookmarks,omitempty"`
 }
 
 // maxSettings bounds the file's size.

@@ -1,8 +1,11 @@
 package ui
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,10 +24,11 @@ func TestSettingsSurvive(t *testing.T) {
 		var o Options
 		m, save := remembered(&o)
 		s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true, Theme: o.Theme})
-		s.app.kept, s.app.hint = m.settings, m.hint
+		s.app.kept, s.app.hint, s.app.src.Path = m.settings, m.hint, "some.eventlog"
 		s.app.loaded(s.app.c.Profile)
 		s.send(nil)
 		s.keys(keys...)
+		s.app.keepBookmarks()
 		if err := save(s.app.kept); err != nil {
 			t.Fatal(err)
 		}
@@ -32,9 +36,12 @@ func TestSettingsSurvive(t *testing.T) {
 	}
 	first := run()
 	first.has(firstHint)
-	run("s", "ctrl+t").hasNot(firstHint)
-	again := run()
+	run("s", "ctrl+t", "tab", "tab", "l", "l", "l", "b").hasNot(firstHint)
+	again := run("B")
 	again.has("hot  by only")
+	again.has("bookmark at 0.42s")
+	run("tab", "tab", "B", "b")
+	run("B").has("no bookmark yet") // those that were taken off are gone
 	if name := again.app.painter.Theme.Name; name == "plain" {
 		t.Errorf("the theme is %s again", name)
 	}
@@ -53,7 +60,7 @@ func TestBrokenSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := at.load()
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), at.path) || got != (settings{}) {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), at.path) || !reflect.DeepEqual(got, settings{}) {
 			t.Errorf("%.20q: %+v, %v", text, got, err)
 		}
 	}
@@ -75,7 +82,7 @@ func TestBrokenSettings(t *testing.T) {
 	if err := os.WriteFile(at.path, []byte(`{"theme": "sepia", "sort": "mass", "more": [1]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := at.load(); err != nil || got != (settings{}) {
+	if got, err := at.load(); err != nil || !reflect.DeepEqual(got, settings{}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -132,5 +139,25 @@ func TestSettingsUnderSudo(t *testing.T) {
 	}
 	if uid := os.Geteuid(); uid != 0 {
 		t.Errorf("the process has become %d", uid)
+	}
+}
+
+// Bookmarks are a log's own, and what is remembered of all logs is bounded.
+func TestBookmarksOfLogs(t *testing.T) {
+	var s settings
+	for i := range uint64(maxMarkedLogs + 5) {
+		s.mark(fmt.Sprint("log ", i), []uint64{i, 100 + i})
+	}
+	if len(s.Bookmarks) != maxMarkedLogs || s.bookmarks("log 1", 1000) != nil {
+		t.Errorf("%d logs are remembered", len(s.Bookmarks))
+	}
+	if got := s.bookmarks("log 30", 120); !slices.Equal(got, []uint64{30}) {
+		t.Errorf("within 120 ns the bookmarks are %v", got)
+	}
+	s.mark("log 30", make([]uint64, 1000))
+	s.mark("log 31", nil)
+	s.mark("", []uint64{1})
+	if got := s.bookmarks("log 30", 120); len(got) != maxMarks || s.bookmarks("log 31", 1000) != nil || len(s.Bookmarks) != maxMarkedLogs-1 {
+		t.Errorf("%d bookmarks of the log, %d logs", len(got), len(s.Bookmarks))
 	}
 }

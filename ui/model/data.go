@@ -73,7 +73,7 @@ type Summary struct {
 type Row struct {
 	Key                    Key
 	Name                   string // below its parent
-	Full                   string // as scripts see it
+	Full                   string // as scripts see it; of a file that stands for its module, the module
 	Symbol                 string // the linker's; empty if it is no procedure's
 	Package                string
 	File                   columns.FileID

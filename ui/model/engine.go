@@ -2,7 +2,9 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"ccagent/profile"
@@ -194,15 +196,29 @@ func hot(sel *profile.Selection) *Hot {
 			add(&members[j], i).Name = short(members[j].Element)
 		}
 	}
+	modules := sel.Groups(profile.LevelModule, profile.LevelBinding)
+	whole := wholeModules(modules)
 	for _, g := range sel.Groups(profile.LevelFile, profile.LevelBinding) {
 		// A file all of whose bindings are collapsed is told by its module.
-		if g.Element.File != "" && len(g.Members) > 0 {
-			group(&g, g.Members)
+		if g.Element.File == "" || len(g.Members) == 0 {
+			continue
 		}
+		m, ok := whole[g.Element.File]
+		if !ok {
+			group(&g, g.Members)
+			continue
+		}
+		top := len(out.Rows)
+		group(m, m.Members)
+		r := &out.Rows[top]
+		r.Name, r.File, r.Path = g.Element.Name, g.Element.FileID, g.Element.File
 	}
-	for _, g := range sel.Groups(profile.LevelModule, profile.LevelBinding) {
+	for _, g := range modules {
 		homeless := slices.DeleteFunc(slices.Clone(g.Members), func(r profile.Row) bool { return r.Element.File != "" })
-		if g.Element.Kind == profile.KindSource && len(homeless) > 0 && homeless[0].Element.Kind != profile.KindCollapsed {
+		if g.Element.Kind != profile.KindSource || len(homeless) == 0 || homeless[0].Element.Kind == profile.KindCollapsed {
+			continue
+		}
+		if m := whole[fileOf(&g)]; m == nil || m.Element.ID != g.Element.ID {
 			group(&g, homeless)
 		}
 	}
@@ -214,10 +230,48 @@ func hot(sel *profile.Selection) *Hot {
 	return out
 }
 
+// wholeModules gives, by the file's path, the modules that have code of one file
+// and code in no file. There the file stands for the module, as there would be two
+// rows otherwise for what a programmer takes for one.
+func wholeModules(modules []profile.Group) map[string]*profile.Group {
+	out := make(map[string]*profile.Group)
+	taken := make(map[string]int) // modules that have code of the file
+	for i := range modules {
+		g := &modules[i]
+		if g.Element.Kind != profile.KindSource {
+			continue
+		}
+		files := make(map[string]bool)
+		for _, r := range g.Members {
+			files[r.Element.File] = true
+		}
+		for f := range files {
+			taken[f]++
+		}
+		if f := fileOf(g); f != "" && files[""] && len(files) == 2 {
+			out[f] = g
+		}
+	}
+	maps.DeleteFunc(out, func(f string, _ *profile.Group) bool { return taken[f] > 1 })
+	return out
+}
+
+// fileOf is the file of the first of a group's members that has one.
+func fileOf(g *profile.Group) string {
+	for _, r := range g.Members {
+		if r.Element.File != "" {
+			return r.Element.File
+		}
+	}
+	return ""
+}
+
 // short is a binding's name below its file or module.
 func short(el *profile.Element) string {
-	if m := el.Module + "."; el.Module != "" && len(el.Name) > len(m) && el.Name[:len(m)] == m {
-		return el.Name[len(m):]
+	rest, ok := strings.CutPrefix(el.Name, el.Module)
+	// "Data.Map.insert", "Data.Map (instance Show Map)"
+	if ok && el.Module != "" && len(rest) > 1 && (rest[0] == '.' || rest[0] == ' ') {
+		return rest[1:]
 	}
 	return el.Name
 }

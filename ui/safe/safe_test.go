@@ -80,3 +80,26 @@ func FuzzExpand(f *testing.F) {
 		}
 	})
 }
+
+func TestFit(t *testing.T) {
+	for _, c := range []struct {
+		s     string
+		width int
+		want  string
+	}{
+		{"Main.loop", 9, "Main.loop"},
+		{"Text.Pandoc.Readers.Markdown", 12, "Text.…rkdown"},
+		{"Main.loop", 2, "…p"},
+		{"Main.loop", 1, "…"},
+		{"Main.loop", 0, ""},
+		{"ab\x1bcdefgh", 5, "ab…gh"},
+		{"日本語のモジュール", 7, "日…ル"}, // a wide character is left out rather than halved
+	} {
+		if got := Fit(c.s, c.width, "…"); got != c.want || Width(got) > c.width {
+			t.Errorf("Fit(%q, %d) = %q, want %q", c.s, c.width, got, c.want)
+		}
+	}
+	if got := Fit("Main.loop", 1, ".."); got != "." {
+		t.Errorf("a mark of two columns in one is %q", got)
+	}
+}

@@ -48,7 +48,7 @@ func (p *printer) coreBinding(b *profile.CoreBinding) {
 		l := &b.Lines[i]
 		text := safe.String(l.Text)
 		if room > 0 && safe.Width(text) > room {
-			text = takeFront(text, room-1) + "…"
+			text = safe.Front(text, room-1) + "…"
 		}
 		share, mark := "      ", " "
 		if l.Samples > 0 {

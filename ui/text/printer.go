@@ -111,49 +111,12 @@ func (p *printer) heat(share float64, s string) string {
 	}
 }
 
-// fit makes s visible text of at most width columns; what is cut is cut in the
-// middle, where names differ least. Width ≤ 0 does not cut.
+// fit makes s visible text of at most width columns. Width ≤ 0 does not cut.
 func fit(s string, width int) string {
-	s = safe.String(s)
-	if width <= 0 || safe.Width(s) <= width {
-		return s
+	if width <= 0 {
+		return safe.String(s)
 	}
-	if width == 1 {
-		return "…"
-	}
-	front := (width - 1) / 2
-	back := width - 1 - front
-	return takeFront(s, front) + "…" + takeBack(s, back)
-}
-
-func takeFront(s string, width int) string {
-	var b strings.Builder
-	used := 0
-	safe.Expand(s, func(_ int, text string, w int) {
-		if used += w; used <= width {
-			b.WriteString(text)
-		}
-	})
-	return b.String()
-}
-
-func takeBack(s string, width int) string {
-	type piece struct {
-		text string
-		w    int
-	}
-	var pieces []piece
-	safe.Expand(s, func(_ int, text string, w int) { pieces = append(pieces, piece{text, w}) })
-	i, used := len(pieces), 0
-	for i > 0 && used+pieces[i-1].w <= width {
-		i--
-		used += pieces[i].w
-	}
-	var b strings.Builder
-	for _, p := range pieces[i:] {
-		b.WriteString(p.text)
-	}
-	return b.String()
+	return safe.Fit(s, width, "…")
 }
 
 // padRight fills safe text to a width.

@@ -109,7 +109,7 @@ func (p *printer) sourceLine(l *profile.SourceLine, letter map[int]byte, number 
 	}
 	text := safe.String(l.Text)
 	if room > 0 && safe.Width(text) > room {
-		text = takeFront(text, room-1) + "…"
+		text = safe.Front(text, room-1) + "…"
 	}
 	share, only := "      ", "      "
 	if l.Share > 0 {

@@ -213,7 +213,7 @@ func (s *CentreScreen) drawName(p *widget.Painter, in widget.Rect, x, y int, r *
 	if s.c.Search.RE != nil && s.c.Search.RE.MatchString(r.Name) {
 		st = t.Match
 	}
-	x = p.Text(x, y, in.Max.X, r.Name, st)
+	x = p.Name(x, y, in.Max.X, r.Name, st)
 	where := ""
 	if r.Path != "" && r.Line > 0 {
 		where = fmt.Sprintf("  %s:%d", r.Path, r.Line)

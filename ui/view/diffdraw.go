@@ -241,7 +241,7 @@ func (s *DiffScreen) drawRow(p *widget.Painter, r *diff.Result, in widget.Rect, 
 	if s.c.Search.RE != nil && s.c.Search.RE.MatchString(row.Name) {
 		name = t.Match
 	}
-	x = p.Text(in.Min.X+c.name, y, in.Max.X, row.Name, name)
+	x = p.Name(in.Min.X+c.name, y, in.Max.X, row.Name, name)
 	switch {
 	case !row.InA:
 		p.Text(x, y, in.Max.X, "  only in B", t.Dim)

@@ -177,7 +177,7 @@ func (f *flamePane) block(p *widget.Painter, t *treePane, n int32, r widget.Rect
 	if p.Width(text)+len(share) < room {
 		text += share
 	}
-	x = p.Text(x+1, y, r.Max.X, text, st)
+	x = p.Name(x+1, y, r.Max.X, text, st)
 	if th.Plain { // no colour tells how wide it is
 		for ; x < r.Max.X; x++ {
 			p.Cell(x, y, p.Glyphs.Light, th.Dim)

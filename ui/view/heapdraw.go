@@ -244,7 +244,7 @@ func (s *HeapScreen) drawBands(p *widget.Painter, r widget.Rect, h *model.Heap) 
 		if s.c.Search.RE != nil && s.c.Search.RE.MatchString(s.name(h, i)) {
 			name = t.Match
 		}
-		p.Text(x+1, y, in.Max.X, s.name(h, i), name)
+		p.Name(x+1, y, in.Max.X, s.name(h, i), name)
 		if selected {
 			p.Tint(widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, y+1)}, t.Selected)
 		}

@@ -148,7 +148,7 @@ func (h *hotPane) find(p *Pattern, by int) bool {
 	if p.RE == nil || len(h.rows) == 0 {
 		return false
 	}
-	return h.list.Find(by, func(i int) bool { return p.RE.MatchString(h.c.Data.Hot.Rows[h.rows[i]].Full) }, h.selectRow)
+	return h.list.Find(by, func(i int) bool { return called(p.RE, &h.c.Data.Hot.Rows[h.rows[i]]) }, h.selectRow)
 }
 
 func (h *hotPane) subject() Subject {

@@ -173,7 +173,7 @@ func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model
 	case r.Parent < 0:
 		st = t.Strong
 	}
-	if h.c.Search.RE != nil && h.c.Search.RE.MatchString(r.Full) {
+	if h.c.Search.RE != nil && called(h.c.Search.RE, r) {
 		st = t.Match
 	}
 	line := ""
@@ -191,9 +191,9 @@ func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model
 	if r.Parent < 0 && r.Path != "" {
 		name = tail(p, name, limit-x)
 	}
-	x = p.Text(x, y, limit, name, st)
-	if r.Parent < 0 && r.Path == "" && r.Package != "" && r.Package != "main" {
-		line = "  " + r.Package
+	x = p.Name(x, y, limit, name, st)
+	if pkg := "  " + r.Package; r.Parent < 0 && r.Path == "" && r.Package != "" && r.Package != "main" && x+p.Width(pkg) <= limit {
+		line = pkg
 	}
 	p.Text(x, y, limit, line, t.Dim)
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,7 +33,7 @@ func (h *hotPane) refresh() {
 		r := &rows[i]
 		// What is only ever a caller is of no use in an order by leaves.
 		seen := r.Share > 0 || c.Sort == ByInclusive || c.Sort == ByName
-		if seen && r.Share*c.Base >= c.Minimum && c.Filter.Match(r.Full) {
+		if seen && r.Share*c.Base >= c.Minimum && (c.Filter.RE == nil || called(c.Filter.RE, r) != c.Filter.Invert) {
 			wanted[i] = true
 		}
 		if r.Parent >= 0 && wanted[i] {
@@ -59,6 +60,11 @@ func (h *hotPane) refresh() {
 	add(0)
 	h.list.N = len(h.rows)
 	h.restore()
+}
+
+// called reports whether a row goes by a name that matches.
+func called(re *regexp.Regexp, r *model.Row) bool {
+	return re.MatchString(r.Full) || r.Kids > 0 && re.MatchString(r.Name)
 }
 
 func (h *hotPane) order(a, b *model.Row) int {

@@ -8,6 +8,7 @@ import (
 
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
+	"ccagent/ui/text"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
@@ -381,21 +382,22 @@ func (s *sourcePane) drawNone(p *widget.Painter, in widget.Rect) {
 	}
 }
 
-// wrap breaks a sentence at its spaces.
+// wrap breaks a sentence at its spaces, and keeps those that it begins with.
 func wrap(p *widget.Painter, s string, w int) []string {
 	var out []string
-	line := ""
+	indent := s[:len(s)-len(strings.TrimLeft(s, " "))]
+	line := indent
 	for _, word := range strings.Fields(s) {
-		if line != "" && p.Width(line)+1+p.Width(word) > w {
+		if line != indent && p.Width(line)+1+p.Width(word) > w {
 			out = append(out, line)
-			line = ""
+			line = indent
 		}
-		if line != "" {
+		if line != indent {
 			line += " "
 		}
 		line += word
 	}
-	if line != "" {
+	if line != indent {
 		out = append(out, line)
 	}
 	return out
@@ -440,10 +442,10 @@ func (c *Context) noSource() []string {
 			"GHC leaves them out where it made code from a definition of another module; without -g3 it gives none. 3 shows who calls it.",
 		}
 	}
-	return []string{
+	return append([]string{
 		r.Full + " has no source notes.",
-		"Its package, " + r.Package + ", was built without -g3. In cabal.project: package *, and below it ghc-options: -g3.",
-	}
+		"Its package, " + r.Package + ", was built without -g3.",
+	}, strings.Split(text.NotesRemedy(r.Package), "\n")...)
 }
 
 // row finds an element's row in the hot list.

@@ -131,7 +131,7 @@ func (s *SourceScreen) Draw(p *widget.Painter, f layout.Frame) {
 	}
 	p.Box(s.boxes.Causes, title, "", false)
 	if !s.boxes.Lines.Empty() {
-		p.Box(s.boxes.Lines, "lines with the same samples", "", false)
+		p.Box(s.boxes.Lines, "same samples", "", false)
 	}
 	p.Box(s.boxes.Blocks, "code blocks", "", false)
 	p.Box(s.boxes.Also, "also attributed to", "", false)
@@ -140,7 +140,7 @@ func (s *SourceScreen) Draw(p *widget.Painter, f layout.Frame) {
 	}
 	s.drawCauses(p, s.boxes.Causes.Inset(1), l)
 	if !s.boxes.Lines.Empty() {
-		s.list(p, s.boxes.Lines.Inset(1), l.Lines, "no other line shares them")
+		s.list(p, s.boxes.Lines.Inset(1), l.Lines, "no other line")
 	}
 	s.drawBlocks(p, s.boxes.Blocks.Inset(1), l.Blocks)
 	s.list(p, s.boxes.Also.Inset(1), l.Also, "nothing else")
@@ -159,7 +159,7 @@ func (s *SourceScreen) drawCauses(p *widget.Painter, in widget.Rect, l *model.Li
 		st := p.Theme.Cause[i%theme.Causes]
 		x := p.Text(in.Min.X+1, y, in.Max.X, c.Letter+" ", st)
 		p.Right(x, x+6, y, widget.Percent(c.Share*s.c.Base), st)
-		x = p.Text(x+7, y, in.Max.X, c.Name, p.Theme.Text)
+		x = p.Name(x+7, y, in.Max.X, c.Name, p.Theme.Text)
 		where := fmt.Sprintf(" %d:%d-%d:%d", c.Span.Line, c.Span.Col, c.Span.EndLine, c.Span.EndCol)
 		if x+len(where) <= in.Max.X {
 			p.Text(x, y, in.Max.X, where, p.Theme.Dim)
@@ -170,7 +170,7 @@ func (s *SourceScreen) drawCauses(p *widget.Painter, in widget.Rect, l *model.Li
 // drawBlocks tells which code a line was made into; each sample is in one block.
 func (s *SourceScreen) drawBlocks(p *widget.Painter, in widget.Rect, bs []model.Block) {
 	if len(bs) == 0 {
-		p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "no sample is in code of this line", p.Theme.Dim)
+		p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "none in this line's code", p.Theme.Dim)
 	}
 	for i := range bs {
 		b, y := &bs[i], in.Min.Y+i
@@ -196,7 +196,7 @@ func (s *SourceScreen) drawBlocks(p *widget.Painter, in widget.Rect, bs []model.
 				notes = append(notes, " its parent's notes")
 			}
 		}
-		x = p.Text(x, y, in.Max.X, tail(p, name, in.Max.X-x), p.Theme.Text)
+		x = p.Name(x, y, in.Max.X, tail(p, name, in.Max.X-x), p.Theme.Text)
 		if b.Detail != "" {
 			notes = append(notes, " "+b.Detail)
 		}
@@ -222,6 +222,6 @@ func (s *SourceScreen) list(p *widget.Painter, in widget.Rect, cs []model.Cause,
 			return
 		}
 		p.Right(in.Min.X+1, in.Min.X+7, y, widget.Percent(c.Share*s.c.Base), p.Theme.Text)
-		p.Text(in.Min.X+8, y, in.Max.X, tail(p, c.Name, in.Max.X-in.Min.X-8), p.Theme.Text)
+		p.Name(in.Min.X+8, y, in.Max.X, tail(p, c.Name, in.Max.X-in.Min.X-8), p.Theme.Text)
 	}
 }

@@ -359,7 +359,7 @@ func (s *treePane) drawRow(p *widget.Painter, in widget.Rect, bar, i, y int, foc
 	if s.c.Search.RE != nil && s.c.Search.RE.MatchString(n.Name) {
 		st = t.Match
 	}
-	x = p.Text(x, y, in.Max.X, s.name(n), st)
+	x = p.Name(x, y, in.Max.X, s.name(n), st)
 	var more string
 	switch {
 	case n.Line > 0 && n.Path != "":

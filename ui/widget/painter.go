@@ -68,6 +68,16 @@ func (p *Painter) Text(x, y, limit int, s string, st theme.Style) int {
 	return x
 }
 
+// Name draws a name as Text draws text, but leaves out of its middle what does not
+// fit: both ends tell names apart.
+func (p *Painter) Name(x, y, limit int, s string, st theme.Style) int {
+	limit = min(limit, p.Bounds().Max.X)
+	if x >= limit {
+		return x
+	}
+	return p.Text(x, y, limit, safe.Fit(s, limit-x, p.Glyphs.More), st)
+}
+
 // Right draws s so that it ends before the column end, not left of start, and
 // gives the column where it begins.
 func (p *Painter) Right(start, end, y int, s string, st theme.Style) int {
