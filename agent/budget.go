@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"ccagent/eventlog"
+	"ccagent/perf"
 )
 
 // What measuring may take of the target's CPU time is divided between samples of
@@ -11,8 +12,11 @@ import (
 // starves the others. The timeline's part is of the time that passes.
 const (
 	eventsPart = 0.6
-	allocPart  = 0.2
-	rtsPart    = 0.1
+	// eventsAlone is the events' part where allocation is not sampled; the rest is for
+	// what no account sees, such as caches that samples leave colder.
+	eventsAlone = 0.8
+	allocPart   = 0.2
+	rtsPart     = 0.1
 )
 
 // bucket is a budget: it fills as the target uses CPU time, and measuring empties
@@ -45,37 +49,49 @@ func (b *bucket) pass(target, cost float64) {
 
 // budget keeps the overhead of a capture at what was asked for.
 type budget struct {
-	asked         float64 // part of the target's CPU time; 0 for any
-	events, alloc bucket
-	keep          float64 // part of the events' overflows that are sampled
-	each          float64 // ns, what a sample of an event costs
-	watched       watched // since keep was chosen
-	last          spent
-	logged        spent   // when the log was last told
-	trap          float64 // ns, what a probe's hit costs outside BPF
-	calibrated    <-chan float64
+	asked      float64 // part of the target's CPU time; 0 for any
+	events     allowance
+	alloc      bucket
+	part       float64 // of the rate that was asked for, at which events are sampled
+	each       float64 // ns, what an overflow costs
+	watched    watched // since it was last thought about
+	changed    float64 // CPU time of the target at the last change of part, ns
+	last       spent
+	logged     spent                    // when the log was last told
+	trap       float64                  // ns, what a probe's hit costs outside BPF
+	interrupts [perf.Interrupts]float64 // ns, what an overflow's interrupt does
+	calibrated <-chan func(*budget)
 }
 
 // watched is what has passed since something was decided: CPU time of the target and
-// of samples of events, in ns, and how many of their overflows there were.
-type watched struct{ target, cost, taken, overflows float64 }
+// of samples of events, in ns, and how many overflows of theirs there were.
+type watched struct{ target, cost, overflows float64 }
 
 // spent is what measuring and the target have used so far, in ns.
 type spent struct {
 	time            uint64
 	target          uint64
 	events, alloc   uint64 // in the target's CPU time
+	interrupts      uint64 // likewise, by which events overflow
 	agent           uint64 // of the agent, all
 	drain           uint64 // of the agent, in handling samples
 	eventN, allocN  uint64 // overflows of events, hits of probes
+	interruptN      uint64 // overflows by an interrupt
 	taken           uint64 // samples of events
 	walk            uint64 // what one takes in the walker, the median
 	nursery, blocks uint64 // time in place
 	large           uint64
 }
 
-func newBudget(asked float64) *budget {
-	return &budget{asked: asked, events: newBucket(asked * eventsPart), alloc: newBucket(asked * allocPart), keep: 1, trap: defaultTrapCost}
+// newBudget divides what was asked for; alloc tells whether allocation is sampled.
+func newBudget(asked float64, alloc bool) *budget {
+	b := &budget{asked: asked, alloc: newBucket(asked * allocPart), part: 1, trap: defaultTrapCost}
+	if b.events = newAllowance(asked * eventsAlone); alloc {
+		b.events = newAllowance(asked * eventsPart)
+	}
+	b.interrupts[perf.TimerInterrupt] = perf.DefaultInterruptNs
+	b.interrupts[perf.CounterInterrupt] = perf.DefaultInterruptNs
+	return b
 }
 
 // cpuShare is the part of a CPU's time, spent by the agent, that is charged as the
@@ -96,10 +112,13 @@ func (b *budget) pass(s spent, cpus int) {
 		ofAlloc = hits / (hits + taken)
 	}
 	events := b.plausible(float64(s.events-b.last.events), taken, overflows, float64(s.walk)) + drain*(1-ofAlloc)
+	// These are less than before where one has been found to cost less than it was
+	// taken for.
+	events += float64(int64(s.interrupts - b.last.interrupts))
 	b.events.pass(target, events)
-	b.alloc.pass(target, float64(s.alloc-b.last.alloc)+drain*ofAlloc)
+	b.alloc.pass(target, float64(int64(s.alloc-b.last.alloc))+drain*ofAlloc)
 	b.last = s
-	b.adapt(target, events, taken, overflows)
+	b.adapt(target, events, overflows)
 }
 
 // warmUp is how much CPU time of the target passes before the agent's is charged, ns.
@@ -115,44 +134,51 @@ func (b *budget) plausible(cost, taken, overflows, median float64) float64 {
 	return min(cost, taken*(4*median+record)+overflows*passedOver)
 }
 
-// adapt chooses which part of the events' overflows is to be sampled: less as soon
-// as the budget is spent, more again slowly.
-func (b *budget) adapt(target, cost, taken, overflows float64) {
+// adapt chooses at which part of the asked rate events are to be sampled. Every change
+// has them opened anew, so there are few: down when what may be spent is spent, up
+// when there has long been more.
+func (b *budget) adapt(target, cost, overflows float64) {
 	const (
 		least = 0.01
 		// enough is the CPU time of the target, in ns, that tells what it costs;
 		// the kernel counts in steps of ten milliseconds.
-		enough = 60e6
+		enough = 100e6
+		// horizon is the CPU time in which a debt is to be paid back, ns.
+		horizon = 3e9
+		// patience is that between a change and one to more.
+		patience = 2e9
 	)
 	w := &b.watched
 	w.target += target
 	w.cost += cost
-	w.taken += taken
 	w.overflows += overflows
 	if b.events.unlimited() || w.target < enough {
 		return
 	}
-	if w.taken >= 1 {
-		each := w.cost / w.taken
+	if w.overflows >= 1 {
+		each := w.cost / w.overflows
 		if b.each == 0 {
 			b.each = each
 		}
 		b.each += (each - b.each) / 4
 	}
-	aim := 1.0
-	if rate := w.overflows / w.target; b.each > 0 && rate > 0 {
-		aim = b.events.rate / (rate * b.each)
-	}
+	rate, soon := w.overflows/w.target, w.cost
 	*w = watched{}
-	if b.events.level < 0 { // pay back
-		aim *= 0.6
+	steady, evened := 1.0, 1.0
+	if b.each > 0 && rate > 0 {
+		allowed, even := b.events.spending(horizon)
+		full := rate * b.each / b.part // what the asked rate takes
+		steady, evened = min(allowed/full, 1), min(even/full, 1)
 	}
 	switch {
-	case aim < b.keep && b.events.level < b.events.depth()/4:
-		b.keep = max(aim, least)
-	case aim > b.keep || b.events.level > b.events.depth()/2:
-		b.keep = min(b.keep*1.05, 1)
+	case evened < 0.8*b.part && b.events.left() < max(b.events.grace/8, soon):
+		b.part = max(evened, least)
+	case (steady > 1.25*b.part || steady == 1 && b.part < 1) && b.events.left() >= 0 && b.events.used-b.changed > patience:
+		b.part = steady
+	default:
+		return
 	}
+	b.changed = b.events.used
 }
 
 // overhead tells the log of the interval since it was last told.
@@ -165,40 +191,55 @@ func (b *budget) overhead(s spent) *eventlog.Overhead {
 		IntervalNs:  interval,
 		TargetNs:    s.target - min(l.target, s.target),
 		EventNs:     s.events - l.events,
-		AllocNs:     s.alloc - l.alloc,
+		AllocNs:     s.alloc - min(l.alloc, s.alloc),
 		AgentNs:     s.agent - l.agent,
 		Asked:       millionths(b.asked),
-		EventsTaken: millionths(b.keep),
+		EventsTaken: millionths(b.part),
 		Nursery:     part(s.nursery - l.nursery),
 		Blocks:      part(s.blocks - l.blocks),
 		Large:       part(s.large - l.large),
 		ProbeHits:   s.allocN - l.allocN,
 		ProbeNs:     uint32(b.trap),
+		InterruptNs: s.interrupts - min(l.interrupts, s.interrupts),
+		Interrupts:  s.interruptN - l.interruptN,
 	}
 }
 
 func millionths(part float64) uint32 { return uint32(min(max(part, 0), 1)*1e6 + 0.5) }
 
-// calibrate has a probe's cost measured, beside what else is to be done.
-func (b *budget) calibrate() {
-	result := make(chan float64, 1)
-	b.calibrated = result
+// calibrate has it measured what probes and interrupts of these kinds cost, beside
+// what else is to be done. What cannot be measured is left at what it is taken for.
+func (b *budget) calibrate(probes bool, kinds []perf.Interrupt) {
+	results := make(chan func(*budget), 1+len(kinds))
+	b.calibrated = results
 	go func() {
-		defer close(result)
+		defer close(results)
+		for _, kind := range kinds {
+			if ns, err := perf.MeasureInterrupt(kind); err == nil {
+				results <- func(b *budget) { b.interrupts[kind] = ns }
+			}
+		}
+		if !probes {
+			return
+		}
 		if ns, err := measureTrap(); err == nil && ns > 0 {
-			result <- ns
+			results <- func(b *budget) { b.trap = ns }
 		}
 	}()
 }
 
-// takeCalibration takes in a measured cost once it is there.
+// takeCalibration takes in what has been measured by now.
 func (b *budget) takeCalibration() {
-	select {
-	case ns, ok := <-b.calibrated:
-		if ok {
-			b.trap = ns
+	for {
+		select {
+		case take, ok := <-b.calibrated:
+			if !ok {
+				b.calibrated = nil
+				continue
+			}
+			take(b)
+		default:
+			return
 		}
-		b.calibrated = nil
-	default:
 	}
 }

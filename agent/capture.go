@@ -69,6 +69,7 @@ type capture struct {
 	targetCPUBefore uint64    // CPU time that an attached target had used, ns
 	eventSamples    uint64    // samples of events, those of allocation left out
 	throttle        throttle
+	thins           bool     // overflows are passed over, as their rate cannot be changed
 	drained         uint64   // CPU time of handling samples, ns
 	warned          []string // before there was a log
 	sum             Summary

@@ -32,6 +32,11 @@ func (c *capture) measureCost() (*eventlog.AgentCost, error) {
 	runs, ns := events.Runs+probes.Runs, events.Ns+probes.Ns
 	c.sum.BPFRuns, c.sum.BPFTime = runs, time.Duration(ns)
 	c.sum.ProbeHits, c.sum.ProbeTime = probes.Runs, time.Duration(float64(probes.Runs)*c.budget.trap)
+	interrupts, n, err := c.interrupted()
+	if err != nil {
+		return nil, err
+	}
+	c.sum.Interrupts, c.sum.InterruptTime = n, time.Duration(interrupts)
 	c.targetCPU()
 	c.sum.WalkMedian = time.Duration(c.walks.quantile(0.5))
 	c.sum.WalkP99 = time.Duration(c.walks.quantile(0.99))

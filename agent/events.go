@@ -20,6 +20,11 @@ type grantedEvent struct {
 	program *ebpf.Program
 }
 
+// counted tells whether the kernel counts the event; others are told of by probes.
+func (g *grantedEvent) counted() bool {
+	return g.def.Requested != AllocEvent && g.def.Requested != OffCPUEvent
+}
+
 // EventError is a wrong or unavailable event.
 type EventError struct {
 	Err       error
@@ -113,7 +118,7 @@ func availableEvents() []string {
 
 // fit lowers the event's rate where that is needed, and tells so.
 func (g *grantedEvent) fit() (told string) {
-	if g.def.Requested == AllocEvent || g.def.Requested == OffCPUEvent {
+	if !g.counted() {
 		return ""
 	}
 	if g.rate, told = fitRate(g.event, g.rate); told == "" {

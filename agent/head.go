@@ -38,7 +38,8 @@ func (c *capture) writeHead() error {
 		if err := c.emit(c.start, d); err != nil {
 			return err
 		}
-		c.sum.Events = append(c.sum.Events, EventSummary{Requested: d.Requested, Granted: d.Granted, Fallback: d.Fallback, Unit: d.Unit})
+		c.sum.Events = append(c.sum.Events, EventSummary{Requested: d.Requested, Granted: d.Granted, Fallback: d.Fallback, Unit: d.Unit,
+			Rate: d.Rate, Period: d.RateMode == eventlog.RatePeriod})
 	}
 	return nil
 }

@@ -54,6 +54,18 @@ type Options struct {
 type EventSummary struct {
 	Requested, Granted, Fallback, Unit string
 	Samples, Weight                    uint64
+	// Rate is the rate that was asked for: in Hz, or a period if Period is set.
+	Rate   uint64
+	Period bool
+	// Rates are the changes of it that --max-overhead made, in order.
+	Rates []RateChange
+}
+
+// RateChange is at what rate an event is sampled from a time in the capture on, and
+// why.
+type RateChange struct {
+	At time.Duration
+	eventlog.EventRate
 }
 
 // Summary is the accounting of a finished capture.
@@ -87,7 +99,11 @@ type Summary struct {
 	// outside BPF.
 	ProbeHits uint64
 	ProbeTime time.Duration
-	TargetCPU time.Duration // 0 where it could not be had
+	// Interrupts counts the interrupts by which events overflowed, InterruptTime what
+	// they cost outside BPF.
+	Interrupts    uint64
+	InterruptTime time.Duration
+	TargetCPU     time.Duration // 0 where it could not be had
 	// WalkMedian and WalkP99 are what one sample took in the walker.
 	WalkMedian, WalkP99 time.Duration
 	// Haskell is set when a Haskell run-time system was seen.

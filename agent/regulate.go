@@ -43,10 +43,10 @@ func (c *capture) regulate() error {
 	if err != nil {
 		return err
 	}
-	keep := b.keep
+	part := b.part
 	b.pass(s, runtime.NumCPU())
-	if b.keep != keep {
-		if err := c.sampler.SetKeep(b.keep); err != nil {
+	if b.part != part {
+		if err := c.resample(b.part); err != nil {
 			return err
 		}
 	}
@@ -64,6 +64,9 @@ func (c *capture) spent() (s spent, err error) {
 	s.events, s.eventN = events.Ns, events.Runs
 	if c.statsOn == nil { // the kernel does not tell; the walks tell most of it
 		s.events, s.eventN = c.walks.sum, c.walks.total
+	}
+	if s.interrupts, s.interruptN, err = c.interrupted(); err != nil {
+		return s, err
 	}
 	s.alloc, s.allocN = probes.Ns+uint64(float64(probes.Runs)*c.budget.trap), probes.Runs
 	s.drain = c.drained

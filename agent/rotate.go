@@ -45,7 +45,7 @@ func (c *capture) remember(time uint64, e eventlog.Event) {
 	}
 	switch e := e.(type) {
 	case *eventlog.CapsetCreate, *eventlog.OSProcessPID, *eventlog.WallClock, *eventlog.ProgramArgs, *eventlog.Capture,
-		*eventlog.EventDef, *eventlog.Module, *eventlog.Mapping, *eventlog.Process, *eventlog.ThreadLabel:
+		*eventlog.EventDef, *eventlog.EventRate, *eventlog.Module, *eventlog.Mapping, *eventlog.Process, *eventlog.ThreadLabel:
 		r := &c.rotation
 		if len(r.defined) == maxDefinitions {
 			r.defined = append(r.defined[:0], r.defined[1:]...)

@@ -56,12 +56,10 @@ func (c *capture) loadSampler() error {
 	if stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME); err == nil {
 		c.statsOn = stats.Close
 	}
-	c.budget = newBudget(c.opts.MaxOverhead)
+	c.budget = newBudget(c.opts.MaxOverhead, c.asksFor(AllocEvent))
+	c.budget.calibrate(c.asksFor(AllocEvent), c.interrupts())
 	if err := c.loadPrograms(); err != nil {
 		return explainBPF(err)
-	}
-	if c.asksFor(AllocEvent) {
-		c.budget.calibrate()
 	}
 	if c.samples, err = perf.NewSamples(c.sampler.Ring()); err != nil {
 		return err

@@ -40,7 +40,13 @@ func (c *capture) watchThrottle() error {
 	}
 	before := c.throttle.limit
 	last := c.budget.last
-	lowered, missed := c.throttle.look(limit, last.target, last.eventN, c.opts.Rate.Frequency*uint64(len(c.sampled)))
+	frequency := uint64(0)
+	for i := range c.events {
+		if g := &c.events[i]; g.counted() {
+			frequency += reduced(g.rate, c.budget.part).Frequency
+		}
+	}
+	lowered, missed := c.throttle.look(limit, last.target, last.eventN, frequency)
 	if lowered {
 		c.warn(fmt.Sprintf("the kernel found that samples take too much time (kernel.perf_cpu_time_max_percent) and lowered kernel.perf_event_max_sample_rate from %d to %d for all of the machine", before, limit))
 	}

@@ -251,15 +251,16 @@ type Overhead struct {
 	// had.
 	TargetNs uint64
 	// EventNs is time in BPF at the overflows of events, AllocNs at allocation
-	// probes, the traps into the kernel included. Both are CPU time of the target.
+	// probes, the traps into the kernel included. Both are CPU time of the target, as
+	// is InterruptNs below.
 	EventNs uint64
 	AllocNs uint64
 	AgentNs uint64 // CPU time of the agent
 	// Asked is the part of the target's time that measuring may take
 	// (--max-overhead), 0 for any.
 	Asked uint32
-	// EventsTaken is the part of the events' overflows that are sampled. What is
-	// not is in the weights of those that are.
+	// EventsTaken is the part of their rate at which events are sampled. A sample's
+	// weight is of what it stands for.
 	EventsTaken uint32
 	// Nursery, Blocks and Large are the part of the interval in which the probe
 	// of that kind was in place: at full nurseries, at every block of 4 KiB, and
@@ -271,6 +272,11 @@ type Overhead struct {
 	// BPF, as measured when the capture began.
 	ProbeHits uint64
 	ProbeNs   uint32
+	// InterruptNs is what the interrupts by which events overflow took beside BPF, of
+	// which there were Interrupts: their number by the cost of one, as measured when
+	// the capture began.
+	InterruptNs uint64
+	Interrupts  uint64
 }
 
 // Warning is what the user was told while the capture ran: what was asked for and
@@ -313,6 +319,18 @@ type RTSProbes struct {
 	OutNs uint64
 	// Missed counts the collections of that time, as the run-time system counts.
 	Missed uint64
+}
+
+// EventRate is at what rate an event is sampled from now on, until the next: not at
+// that of its EventDef, since that would take more of the target's time than it may
+// (Overhead.Asked).
+type EventRate struct {
+	Event uint32 // EventDef.Index
+	Rate  uint64 // as EventDef.RateMode says
+	// InterruptNs and SampleNs are why: what an interrupt of the event costs, and what
+	// a sample does beside it.
+	InterruptNs uint32
+	SampleNs    uint32
 }
 
 // EventCount is what an event has counted since the capture began. Where RunningNs is

@@ -113,6 +113,7 @@ const (
 
 	IDRTSProbes  = 1030
 	IDEventCount = 1031
+	IDEventRate  = 1032
 	IDCore       = 1027
 	IDCoreText   = 1028
 )

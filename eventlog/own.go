@@ -155,6 +155,8 @@ func (e *Overhead) layout(c *codec) {
 	c.v32(&e.Large)
 	c.v64(&e.ProbeHits)
 	c.v32(&e.ProbeNs)
+	c.v64(&e.InterruptNs)
+	c.v64(&e.Interrupts)
 }
 
 func (*Warning) EventID() uint16 { return IDWarning }
@@ -318,6 +320,15 @@ func (e *RTSProbes) layout(c *codec) {
 	c.v64(&e.CostNs)
 	c.v64(&e.OutNs)
 	c.v64(&e.Missed)
+}
+
+func (*EventRate) EventID() uint16 { return IDEventRate }
+
+func (e *EventRate) layout(c *codec) {
+	c.v32(&e.Event)
+	c.v64(&e.Rate)
+	c.v32(&e.InterruptNs)
+	c.v32(&e.SampleNs)
 }
 
 func (*EventCount) EventID() uint16 { return IDEventCount }

@@ -193,6 +193,7 @@ var kinds = []kind{
 	own[Locations]("locations"),
 	own[RTSProbes]("probes of the run-time system"),
 	own[EventCount]("event count"),
+	own[EventRate]("event rate"),
 	own[Core]("core"),
 	own[CoreText]("core text"),
 }

@@ -71,6 +71,7 @@ func open(attr *unix.PerfEventAttr, tid int) (int, error) {
 type Sampled struct {
 	Event Event
 	fds   []int
+	past  Count // of those that others have taken the place of
 }
 
 // ErrNoThreads is returned when a process ended before its threads could be
@@ -132,6 +133,26 @@ func (s *Sampled) Disable() error {
 	return err
 }
 
+// Switch has another opening of the event, which is not enabled yet, take the place of
+// this one. A thread loses the part of a period that it is in, as it does when sampling
+// ends; nothing is counted twice. Afterwards other holds nothing.
+func (s *Sampled) Switch(other *Sampled) error {
+	if err := s.Disable(); err != nil {
+		return err
+	}
+	if err := other.Enable(); err != nil {
+		return err
+	}
+	past, err := s.Count()
+	if err != nil {
+		return err
+	}
+	err = s.Close()
+	s.past = past
+	s.fds, other.fds = other.fds, nil
+	return err
+}
+
 // Count is what an event has counted since it was enabled.
 type Count struct {
 	Value uint64 // in the event's unit, while it was on a counter
@@ -146,6 +167,7 @@ func (s *Sampled) Files() int { return len(s.fds) }
 // Count sums what all threads have counted.
 func (s *Sampled) Count() (c Count, err error) {
 	var b [24]byte
+	c = s.past
 	for _, fd := range s.fds {
 		n, err := unix.Read(fd, b[:])
 		if err != nil {

@@ -21,6 +21,9 @@ func printSummary(w io.Writer, s *agent.Summary) {
 			name += " (for " + e.Requested + ")"
 		}
 		line("%s: %d samples, %s%s", name, e.Samples, amount(e.Weight, e.Unit), idleness(e.Granted, s.Idle))
+		if n := len(e.Rates); n > 0 {
+			line("%s", rateLine(&e))
+		}
 	}
 	for _, p := range s.Probes {
 		if p.Problem != "" {
@@ -47,10 +50,10 @@ func printSummary(w io.Writer, s *agent.Summary) {
 		cost += fmt.Sprintf(", %d ns a sample in BPF (walk: median %d, p99 %d)",
 			s.BPFTime.Nanoseconds()/int64(s.BPFRuns), s.WalkMedian.Nanoseconds(), s.WalkP99.Nanoseconds())
 	}
-	if s.TargetCPU > 0 {
-		cost += fmt.Sprintf("; overhead about %.2f %% of the program's CPU time", 100*(s.BPFTime+s.ProbeTime).Seconds()/s.TargetCPU.Seconds())
-	}
 	line("%s", cost)
+	if s.TargetCPU > 0 {
+		line("%s", overheadLine(s))
+	}
 	if s.SymbolProblem != "" {
 		line("symbols: %s", s.SymbolProblem)
 	}
@@ -62,6 +65,41 @@ func printSummary(w io.Writer, s *agent.Summary) {
 		return
 	}
 	line("%s (%s)", s.Log, bytesAmount(s.LogSize))
+}
+
+// rateLine tells at what rate an event was sampled in place of the one asked for.
+func rateLine(e *agent.EventSummary) string {
+	last := e.Rates[len(e.Rates)-1]
+	unit := "Hz"
+	if e.Period {
+		unit = e.Unit + " a sample"
+	}
+	since := fmt.Sprintf("since %.1f s", last.At.Seconds())
+	if n := len(e.Rates); n > 1 {
+		since += fmt.Sprintf(" (lowered first after %.1f s)", e.Rates[0].At.Seconds())
+	}
+	return fmt.Sprintf("%s: %d %s asked, %d taken %s: %s here; --max-overhead 0 keeps the rate", e.Granted, e.Rate, unit, last.Rate, since, costOf(last))
+}
+
+func costOf(r agent.RateChange) string {
+	sample := fmt.Sprintf("a sample costs %.1f µs", float64(r.SampleNs)/1e3)
+	if r.InterruptNs == 0 {
+		return sample
+	}
+	return fmt.Sprintf("an interrupt costs %.1f µs, %s", float64(r.InterruptNs)/1e3, sample)
+}
+
+// overheadLine tells what measuring took of the program's CPU time.
+func overheadLine(s *agent.Summary) string {
+	part := func(d time.Duration) string { return fmt.Sprintf("%.2f %%", 100*d.Seconds()/s.TargetCPU.Seconds()) }
+	text := fmt.Sprintf("overhead: about %s of the program's CPU time", part(s.InterruptTime+s.BPFTime+s.ProbeTime))
+	if s.Interrupts > 0 {
+		text += fmt.Sprintf(": %s interrupts (%.1f µs each), %s BPF", part(s.InterruptTime), s.InterruptTime.Seconds()*1e6/float64(s.Interrupts), part(s.BPFTime))
+		if s.ProbeHits > 0 {
+			text += fmt.Sprintf(", %s hits of probes", part(s.ProbeTime))
+		}
+	}
+	return text
 }
 
 // idleness tells what is not counted as waiting.

@@ -201,6 +201,8 @@ func (b *builder) add(rec *eventlog.Record) {
 		if i, ok := b.event(ev.Event); ok {
 			p.Events[i].Count = *ev
 		}
+	case *eventlog.EventRate:
+		b.eventRate(rec.Time, ev)
 	case *eventlog.Module:
 		b.module(ev)
 	case *eventlog.Mapping:
@@ -253,6 +255,21 @@ func (b *builder) eventDef(ev *eventlog.EventDef) {
 		return
 	}
 	b.newEvent(Event{EventDef: *ev})
+}
+
+// eventRate takes in a change of an event's rate; a log that rotation began says again
+// what those before it did.
+func (b *builder) eventRate(time uint64, ev *eventlog.EventRate) {
+	i, ok := b.event(ev.Event)
+	if !ok {
+		b.p.Accounting.Dropped++
+		return
+	}
+	e := &b.p.Events[i]
+	if n := len(e.Rates); n == maxRates || n > 0 && e.Rates[n-1].EventRate == *ev {
+		return
+	}
+	e.Rates = append(e.Rates, EventRate{time, *ev})
 }
 
 func (b *builder) newEvent(e Event) (int, bool) {

@@ -74,7 +74,18 @@ type Event struct {
 	Stops [32]uint64
 	// Count is what the event counted in all; zero where the log does not tell.
 	Count eventlog.EventCount
+	// Rates are the changes of its rate, in the order of time.
+	Rates []EventRate
 }
+
+// EventRate is at what rate an event was sampled from a time on.
+type EventRate struct {
+	Time uint64
+	eventlog.EventRate
+}
+
+// maxRates bounds the changes of an event's rate that are kept.
+const maxRates = 1000
 
 // Waits reports whether the event tells of time off the CPU, not on it.
 func (e *Event) Waits() bool { return e.Granted == "off-cpu" }

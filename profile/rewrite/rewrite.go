@@ -245,6 +245,12 @@ func (c *copier) record(rec *eventlog.Record) error {
 		}
 		ev.Event = c.ids.events.ref(ev.Event)
 		return c.put(time, rec.Cap, ev)
+	case *eventlog.EventRate:
+		if !c.within(time) {
+			return nil
+		}
+		ev.Event = c.ids.events.ref(ev.Event)
+		return c.put(time, rec.Cap, ev)
 	case *eventlog.Capture:
 		if c.capture {
 			return nil

@@ -116,6 +116,9 @@ func (p *printer) events(pr *profile.Profile) {
 			p.line("  ", p.faint("  "+fit(e.Fallback, 0)))
 		}
 		p.line("  ", p.faint("  "+rateOf(e)))
+		if len(e.Rates) > 0 {
+			p.line("  ", p.faint("  "+loweredRate(e)))
+		}
 	}
 	p.line("")
 }
@@ -140,6 +143,24 @@ func rateOf(e *columns.Event) string {
 		s += fmt.Sprintf("; on a counter %s of the time, by which weights are scaled", percent(on))
 	}
 	return s
+}
+
+// loweredRate tells what --max-overhead has made of an event's rate, and why.
+func loweredRate(e *columns.Event) string {
+	last := e.Rates[len(e.Rates)-1]
+	unit := "Hz"
+	if e.RateMode == eventlog.RatePeriod {
+		unit = e.Unit + " a sample"
+	}
+	s := fmt.Sprintf("%s %s asked, %s taken since %s", Count(e.Rate), unit, Count(last.Rate), Duration(last.Time))
+	if n := len(e.Rates); n > 1 {
+		s += fmt.Sprintf(" (lowered first after %s)", Duration(e.Rates[0].Time))
+	}
+	s += ": "
+	if last.InterruptNs > 0 {
+		s += fmt.Sprintf("an interrupt costs %s here, ", Duration(uint64(last.InterruptNs)))
+	}
+	return s + fmt.Sprintf("a sample %s; --max-overhead 0 keeps the rate", Duration(uint64(last.SampleNs)))
 }
 
 func (p *printer) stacks(st stacksInfoJSON) {
@@ -206,7 +227,7 @@ func (p *printer) agent(pr *profile.Profile, doc infoJSON) {
 		s += fmt.Sprintf("; walks took %d ns (median) to %d ns (99th percentile)", c.WalkMedianNs, c.WalkP99Ns)
 	}
 	if o := doc.Agent.Overhead; o > 0 {
-		s += ": overhead " + percent(o) + " of the program's cpu time"
+		s += ": " + percent(o) + " of the program's cpu time"
 	}
 	p.field("sampling", s)
 	p.overhead(pr)
@@ -329,6 +350,14 @@ type hostJSON struct {
 	Agent    string `json:"ccagent_version"`
 }
 
+// rateJSON is at what rate an event was sampled from a time on, and why.
+type rateJSON struct {
+	Since       float64 `json:"since_seconds"`
+	Rate        uint64  `json:"rate"`
+	InterruptNs uint32  `json:"interrupt_ns"`
+	SampleNs    uint32  `json:"sample_ns"`
+}
+
 type eventJSON struct {
 	Name      string `json:"name"`
 	Requested string `json:"requested"`
@@ -341,6 +370,8 @@ type eventJSON struct {
 	Throttled uint64 `json:"throttled"`
 	Frequency uint64 `json:"frequency_hz"`
 	Period    uint64 `json:"period"`
+	// Rates are what --max-overhead made of either, in order of time.
+	Rates []rateJSON `json:"rates,omitempty"`
 	// Achieved is samples a second of cpu time, OnCounter the part of the time in
 	// which the event was counted; 0 and 1 where the log does not tell.
 	Achieved  float64 `json:"achieved_hz"`
@@ -452,6 +483,9 @@ func infoOf(p *profile.Profile) infoJSON {
 			ev.Frequency = e.Rate
 		} else {
 			ev.Period = e.Rate
+		}
+		for _, r := range e.Rates {
+			ev.Rates = append(ev.Rates, rateJSON{float64(r.Time) / 1e9, r.Rate, r.InterruptNs, r.SampleNs})
 		}
 		doc.Events = append(doc.Events, ev)
 	}

@@ -12,9 +12,12 @@ import (
 
 // overheadJSON is what measuring took, against what it was allowed to.
 type overheadJSON struct {
-	Asked       float64   `json:"asked"` // part of the program's cpu time; 0 for any
-	Measured    float64   `json:"measured"`
-	Events      float64   `json:"events"`
+	Asked    float64 `json:"asked"` // part of the program's cpu time; 0 for any
+	Measured float64 `json:"measured"`
+	Events   float64 `json:"events"`
+	// Interrupts is in events: by which they overflow.
+	Interrupts  float64   `json:"interrupts"`
+	InterruptNs float64   `json:"interrupt_ns"` // each
 	Alloc       float64   `json:"alloc"`
 	EventsTaken partsJSON `json:"events_taken"`
 	Nursery     partsJSON `json:"alloc_nursery"`
@@ -38,7 +41,7 @@ func overheadOf(p *profile.Profile) *overheadJSON {
 		return nil
 	}
 	var o overheadJSON
-	var time, target, events, alloc float64
+	var time, target, events, alloc, interruptNs, interrupts float64
 	parts := []struct {
 		of  func(*columns.Overhead) uint32
 		out *partsJSON
@@ -57,6 +60,8 @@ func overheadOf(p *profile.Profile) *overheadJSON {
 		target += float64(e.TargetNs)
 		events += float64(e.EventNs)
 		alloc += float64(e.AllocNs)
+		interruptNs += float64(e.InterruptNs)
+		interrupts += float64(e.Interrupts)
 		o.ProbeHits += e.ProbeHits
 		o.ProbeNs = e.ProbeNs
 		o.Asked = float64(e.Asked) / 1e6
@@ -72,8 +77,11 @@ func overheadOf(p *profile.Profile) *overheadJSON {
 		}
 	}
 	if target > 0 {
-		o.Events, o.Alloc = events/target, alloc/target
+		o.Events, o.Alloc, o.Interrupts = (events+interruptNs)/target, alloc/target, interruptNs/target
 		o.Measured = o.Events + o.Alloc
+	}
+	if interrupts > 0 {
+		o.InterruptNs = interruptNs / interrupts
 	}
 	return &o
 }
@@ -99,8 +107,11 @@ func (p *printer) overhead(pr *profile.Profile) {
 		parts = append([]string{"events " + percent(o.Events)}, parts...)
 	}
 	p.field("overhead", fmt.Sprintf("%s of the program's cpu time (%s), %s", percent(o.Measured), strings.Join(parts, ", "), allowed))
+	if o.InterruptNs > 0 {
+		p.field("", fmt.Sprintf("of the events', %s are interrupts (%s each), %s BPF", percent(o.Interrupts), Duration(uint64(o.InterruptNs)), percent(o.Events-o.Interrupts)))
+	}
 	if o.EventsTaken.Min < 1 {
-		p.field("density", fmt.Sprintf("%s of the events' overflows were sampled (%s to %s, at the end %s); the weight of the others is in theirs",
+		p.field("density", fmt.Sprintf("events were sampled at %s of their rate (%s to %s, at the end %s); a sample stands for as much more",
 			percent(o.EventsTaken.Mean), percent(o.EventsTaken.Min), percent(o.EventsTaken.Max), percent(o.EventsTaken.Last)))
 	}
 	if o.ProbeHits > 0 {

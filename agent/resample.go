@@ -1,0 +1,207 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"time"
+
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// interrupts are the kinds of interrupt by which the sampled events overflow.
+func (c *capture) interrupts() []perf.Interrupt {
+	var kinds []perf.Interrupt
+	for i := range c.events {
+		g := &c.events[i]
+		if kind := g.event.Interrupt(); g.counted() && kind != perf.NoInterrupt && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// interrupted is how many interrupts there were, and what they took, in ns.
+func (c *capture) interrupted() (ns, n uint64, err error) {
+	for i := range c.events {
+		g := &c.events[i]
+		kind := perf.NoInterrupt
+		if g.counted() {
+			kind = g.event.Interrupt()
+		}
+		if kind == perf.NoInterrupt {
+			continue
+		}
+		runs := c.walks.total // at least, where the kernel does not tell
+		if c.statsOn != nil {
+			st, err := g.program.Stats()
+			if err != nil {
+				return 0, 0, fmt.Errorf("read overflows of %s: %w", g.event, err)
+			}
+			runs = st.RunCount
+		}
+		n += runs
+		ns += uint64(float64(runs) * c.budget.interrupts[kind])
+	}
+	return ns, n, nil
+}
+
+// reduced is the rate of which part is taken. Rates are prime, so that they do not fall
+// into step with the program's timers, nor with the kernel's; periods are multiples of
+// what was asked for.
+func reduced(asked perf.Rate, part float64) perf.Rate {
+	switch {
+	case part >= 1:
+		return asked
+	case asked.Period != 0:
+		return perf.Rate{Period: uint64(min(math.Ceil(float64(asked.Period)/part), 1<<62))}
+	}
+	hz := max(uint64(float64(asked.Frequency)*part), 2)
+	for !prime(hz) {
+		hz--
+	}
+	return perf.Rate{Frequency: min(hz, asked.Frequency)}
+}
+
+func prime(n uint64) bool {
+	for d := uint64(2); d*d <= n; d++ {
+		if n%d == 0 {
+			return false
+		}
+	}
+	return n > 1
+}
+
+// errUnsteady is returned where the target's threads cannot be told for sure.
+var errUnsteady = errors.New("the program's threads change faster than they can be followed")
+
+// resample has events sampled at a part of the rates that were asked for. They are
+// opened anew, since the kernel lets nobody change the rate of an event that threads
+// have inherited. Where that cannot be done the walker passes over some overflows
+// instead, which saves less.
+func (c *capture) resample(part float64) error {
+	err := c.reopen(part)
+	if err == nil {
+		return nil
+	}
+	if !c.thins {
+		c.thins = true
+		c.warn(fmt.Sprintf("the events' rate cannot be changed: %v; of their overflows only a part is sampled", err))
+	}
+	return c.sampler.SetKeep(part)
+}
+
+// reopen opens every counted event at part of its rate on all threads there are, and
+// has it take the other's place.
+func (c *capture) reopen(part float64) error {
+	if c.thins || c.sideBand == nil || c.sideBand.Lost > 0 {
+		return errUnsteady // not all processes may be known
+	}
+	const attempts = 5
+	for range attempts {
+		tids, err := c.threads()
+		if err != nil {
+			return err
+		}
+		fresh, err := c.openCounted(tids, part)
+		if err != nil {
+			return err
+		}
+		// A thread that was created meanwhile has inherited some events at the most.
+		if err := c.drain(); err != nil {
+			return err
+		}
+		now, err := c.threads()
+		if err != nil {
+			return err
+		}
+		if !subset(now, tids) {
+			for _, s := range fresh {
+				err = errors.Join(err, s.Close())
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		for i, s := range c.sampled {
+			if err := s.Switch(fresh[i]); err != nil {
+				return err
+			}
+		}
+		return c.tellRates(part)
+	}
+	return errUnsteady
+}
+
+// openCounted opens every counted event, in their order.
+func (c *capture) openCounted(tids []int, part float64) (fresh []*perf.Sampled, err error) {
+	for i := range c.events {
+		g := &c.events[i]
+		if !g.counted() {
+			continue
+		}
+		s, err := perf.Open(g.event, reduced(g.rate, part), g.program, tids)
+		if err != nil {
+			for _, s := range fresh {
+				err = errors.Join(err, s.Close())
+			}
+			return nil, err
+		}
+		fresh = append(fresh, s)
+	}
+	return fresh, nil
+}
+
+// threads lists the threads of all processes that are sampled, in order.
+func (c *capture) threads() ([]int, error) {
+	var all []int
+	for pid, im := range c.processes.images {
+		if im.exited || mayTrace(int(pid), c.who) != nil {
+			continue
+		}
+		tids, err := perf.Threads(int(pid))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, tids...)
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// subset reports whether all of a, which is sorted like b, are in b.
+func subset(a, b []int) bool {
+	for _, x := range a {
+		if _, is := slices.BinarySearch(b, x); !is {
+			return false
+		}
+	}
+	return true
+}
+
+// tellRates writes at what rates events are sampled from now on.
+func (c *capture) tellRates(part float64) error {
+	at := monotonic()
+	for i := range c.events {
+		g := &c.events[i]
+		if !g.counted() {
+			continue
+		}
+		r := reduced(g.rate, part)
+		interrupt := c.budget.interrupts[g.event.Interrupt()]
+		told := &eventlog.EventRate{Event: g.def.Index, Rate: max(r.Frequency, r.Period),
+			InterruptNs: uint32(interrupt), SampleNs: uint32(max(c.budget.each-interrupt, 0))}
+		if err := c.emit(at, told); err != nil {
+			return err
+		}
+		c.sum.Events[i].Rates = append(c.sum.Events[i].Rates, RateChange{time.Since(c.begun), *told})
+	}
+	return nil
+}
