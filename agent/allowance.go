@@ -16,8 +16,11 @@ const (
 	// settled is the target's CPU time, in ns, from which on no more than the part is
 	// taken.
 	settled = 10e9
-	// mostGrace is the most that may be taken at once, ns: some 800 interrupts where
-	// they are dearest.
+	// graceOf is the CPU time whose part may be taken at once, ns, if that is
+	// usualRate; less where it is less, since that will be meant. mostGrace is the most
+	// of it: some hundred interrupts where they are dearest.
+	graceOf   = settled / 4
+	usualRate = defaultOverhead * eventsPart
 	mostGrace = 25e6
 )
 
@@ -25,7 +28,7 @@ func newAllowance(rate float64) allowance {
 	if rate <= 0 {
 		return allowance{rate: math.Inf(1)}
 	}
-	return allowance{rate: rate, grace: min(mostGrace, rate*settled/2)}
+	return allowance{rate: rate, grace: min(mostGrace, rate*graceOf*min(rate/usualRate, 2))}
 }
 
 func (a *allowance) unlimited() bool { return math.IsInf(a.rate, 1) }

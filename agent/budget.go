@@ -11,7 +11,8 @@ import (
 // events and of allocation and each group of the timeline's probes, so that none
 // starves the others. The timeline's part is of the time that passes.
 const (
-	eventsPart = 0.6
+	defaultOverhead = 0.01 // that ccagent asks for
+	eventsPart      = 0.6
 	// eventsAlone is the events' part where allocation is not sampled; the rest is for
 	// what no account sees, such as caches that samples leave colder.
 	eventsAlone = 0.8

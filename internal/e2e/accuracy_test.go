@@ -69,7 +69,7 @@ func TestRevIsReachedThroughH(t *testing.T) {
 
 // Two functions that take 3 : 1 of the time.
 func TestSharesOfThreeToOne(t *testing.T) {
-	log, _ := record(t, nil, testprog.Build(t, "spin31", testprog.Options{}))
+	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "spin31", testprog.Options{}))
 	l := readLog(t, log)
 	l.wantWhole(t)
 	var three, one int

@@ -106,7 +106,7 @@ func TestLargeObjects(t *testing.T) {
 // The heaviest allocator is measured within what is allowed, by the agent's own
 // account, and all of its bytes are there.
 func TestOverheadBudget(t *testing.T) {
-	log, r := record(t, []string{"-e", "cpu-clock,alloc", "--max-overhead", "0.5"}, testprog.Build(t, "alloc31", testprog.Options{}), "120000", "+RTS", "-s")
+	log, r := record(t, []string{"-e", "cpu-clock,alloc", "--max-overhead", "0.5"}, testprog.Build(t, "alloc31", testprog.Options{}), "240000", "+RTS", "-s")
 	var info struct {
 		Agent struct {
 			Budget *struct {
