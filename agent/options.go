@@ -61,7 +61,7 @@ type EventSummary struct {
 	Rates []RateChange
 }
 
-// RateChange is at what rate an event is sampled from a time in the capture on, and
+// RateChange is at what rate an event is sampled from a time in the log on, and
 // why.
 type RateChange struct {
 	At time.Duration

@@ -201,7 +201,7 @@ func (c *capture) tellRates(part float64) error {
 		if err := c.emit(at, told); err != nil {
 			return err
 		}
-		c.sum.Events[i].Rates = append(c.sum.Events[i].Rates, RateChange{time.Since(c.begun), *told})
+		c.sum.Events[i].Rates = append(c.sum.Events[i].Rates, RateChange{time.Duration(at - c.start), *told})
 	}
 	return nil
 }
