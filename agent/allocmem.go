@@ -22,8 +22,12 @@ func (ai *allocImage) readWords() (map[uint16]uint64, error) {
 	}
 	array := ai.sites.capabilities + bias
 	if !ai.sites.capabilitiesInPlace {
-		if array, err = ai.readWord(array); err != nil {
+		first, err := ai.readWord(array)
+		if err != nil {
 			return nil, err
+		}
+		if ai.sites.mainCapability == 0 || first != ai.sites.mainCapability+bias {
+			array = first
 		}
 	}
 	words := map[uint16]uint64{}
@@ -33,6 +37,10 @@ func (ai *allocImage) readWords() (map[uint16]uint64, error) {
 	}
 	for i := range len(pointers) / 8 {
 		capability := binary.LittleEndian.Uint64(pointers[8*i:])
+		number, err := ai.readWord(capability + capabilityBase + capabilityNumber)
+		if err != nil || uint32(number) != uint32(i) {
+			continue // not made yet, or no capability
+		}
 		w, err := ai.readWord(capability + capabilityBase + uint64(ai.im.layout.TotalAllocated))
 		if err == nil {
 			words[uint16(i)] = w
@@ -44,6 +52,10 @@ func (ai *allocImage) readWords() (map[uint16]uint64, error) {
 // capabilityBase is the offset of a capability's register table, from which the
 // layout counts.
 const capabilityBase = 24
+
+// capabilityNumber is the offset of a capability's number from its register table, in
+// every version.
+const capabilityNumber = 920
 
 func (ai *allocImage) readWord(at uint64) (uint64, error) {
 	var b [8]byte

@@ -21,8 +21,9 @@ type allocSites struct {
 	enter                uint64 // stg_enter_info
 	cannedLo, cannedHigh uint64 // stg_ret_*_info
 	// The variables that hold the array of capabilities and their number.
-	capabilities, nCapabilities uint64
-	// capabilitiesInPlace: the variable is the array itself, not its address.
+	capabilities, nCapabilities, mainCapability uint64
+	// capabilitiesInPlace: the variable is the array itself, not its address. An array of
+	// one is told by what it holds.
 	capabilitiesInPlace bool
 }
 
@@ -57,6 +58,8 @@ func findAllocSites(mod *module) (*allocSites, error) {
 			s.capabilities, s.capabilitiesInPlace = sym.Addr, sym.Size > 8
 		case "n_capabilities":
 			s.nCapabilities = sym.Addr
+		case "MainCapability":
+			s.mainCapability = sym.Addr
 		case "stg_enter_info":
 			s.enter = sym.Addr
 		case "stg_ret_v_info", "stg_ret_p_info", "stg_ret_n_info", "stg_ret_f_info", "stg_ret_d_info", "stg_ret_l_info":

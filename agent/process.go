@@ -102,6 +102,9 @@ func (im *image) deriveLayout() (assumed, ok bool) {
 			if a.capabilitiesInPlace {
 				im.layout.CapabilitiesInPlace = 1
 			}
+			if a.mainCapability != 0 {
+				im.layout.MainCapability = a.mainCapability + bias
+			}
 		}
 	}
 	var ranges int

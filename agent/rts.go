@@ -232,7 +232,7 @@ func (p *rtsProbes) globals(im *image) bpf.RTSGlobals {
 	s := p.sites
 	g := bpf.RTSGlobals{
 		MblocksAllocated: at(s.MBlocks), N_allocBlocks: at(s.Blocks), Capabilities: at(s.Capabilities),
-		N_capabilities: at(s.CapabilityCount), Stats: at(s.Stats),
+		N_capabilities: at(s.CapabilityCount), MainCapability: at(s.MainCapability), Stats: at(s.Stats),
 	}
 	if s.CapabilitiesInPlace {
 		g.CapabilitiesInPlace = 1

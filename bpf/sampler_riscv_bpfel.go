@@ -87,6 +87,7 @@ type samplerProcessLayout struct {
 	CannedHi            uint64
 	Capabilities        uint64
 	N_capabilities      uint64
+	MainCapability      uint64
 	Generation          uint32
 	TsoStackobj         uint16
 	TsoId               uint16
@@ -332,7 +333,7 @@ type samplerWalk struct {
 		Walk     uint16
 		Position uint16
 	}
-	_ [56]byte
+	_ [48]byte
 }
 
 type samplerWalkStats struct {

@@ -87,6 +87,7 @@ type samplerProcessLayout struct {
 	CannedHi            uint64
 	Capabilities        uint64
 	N_capabilities      uint64
+	MainCapability      uint64
 	Generation          uint32
 	TsoStackobj         uint16
 	TsoId               uint16
@@ -352,7 +353,7 @@ type samplerWalk struct {
 		Walk     uint16
 		Position uint16
 	}
-	_ [16]byte
+	_ [8]byte
 }
 
 type samplerWalkStats struct {

@@ -22,6 +22,7 @@ type timelineProcessLayout struct {
 	CannedHi            uint64
 	Capabilities        uint64
 	N_capabilities      uint64
+	MainCapability      uint64
 	Generation          uint32
 	TsoStackobj         uint16
 	TsoId               uint16
@@ -72,6 +73,7 @@ type timelineRtsGlobals struct {
 	N_allocBlocks       uint64
 	Capabilities        uint64
 	N_capabilities      uint64
+	MainCapability      uint64
 	Stats               uint64
 	CapabilitiesInPlace uint16
 	WhyBlocked          uint16

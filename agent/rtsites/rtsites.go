@@ -28,9 +28,9 @@ type Sites struct {
 	GC      []Site
 	Threads []Site
 	// Addresses of variables; 0 where one was not found.
-	MBlocks, Blocks, Capabilities, CapabilityCount, Stats, OldestGeneration, Flags uint64
-	// CapabilitiesInPlace: an array of pointers (from 9.6 on in some builds),
-	// not a pointer to one.
+	MBlocks, Blocks, Capabilities, CapabilityCount, MainCapability, Stats, OldestGeneration, Flags uint64
+	// CapabilitiesInPlace: an array of pointers (in 9.6), not a pointer to one. An
+	// array of one is told by what it holds.
 	CapabilitiesInPlace bool
 }
 
@@ -77,6 +77,7 @@ func Find(f *elffile.File) (*Sites, error) {
 		Blocks:           x.addr("n_alloc_blocks"),
 		CapabilityCount:  x.addr("n_capabilities"),
 		Capabilities:     x.addr("capabilities"),
+		MainCapability:   x.addr("MainCapability"),
 		Stats:            x.addr("stats"),
 		OldestGeneration: x.addr("oldest_gen"),
 		Flags:            x.addr("RtsFlags"),
@@ -99,7 +100,7 @@ var procedures = []string{
 	"StgRun", "StgReturn", "stg_returnToSched", "stg_returnToSchedNotPaused", "stg_returnToSchedButFirst", "stg_threadFinished", "stg_stop_thread_info",
 	"threadPaused", "suspendThread", "resumeThread", "dirty_TSO", "tryWakeupThread", "scheduleThread",
 	"stg_labelThreadzh", "labelThread", "setThreadLabel",
-	"mblocks_allocated", "n_alloc_blocks", "n_capabilities", "capabilities", "stats", "oldest_gen", "RtsFlags",
+	"mblocks_allocated", "n_alloc_blocks", "n_capabilities", "capabilities", "MainCapability", "stats", "oldest_gen", "RtsFlags",
 }
 
 func wanted(name string) bool {

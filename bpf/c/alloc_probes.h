@@ -4,6 +4,7 @@
 #pragma once
 
 #include "allocation.h"
+#include "capabilities.h"
 
 #define BLOCK_SIZE 4096
 
@@ -129,9 +130,10 @@ INLINE void tell_allocated(struct walk *w, u32 cpu)
 		return;
 	if (READ_USER(&n, sizeof(n), w->layout.n_capabilities))
 		return;
-	sum.array = w->layout.capabilities;
-	if (!w->layout.capabilities_in_place && READ_USER(&sum.array, sizeof(sum.array), sum.array))
+	u64 first = 0;
+	if (READ_USER(&first, sizeof(first), w->layout.capabilities))
 		return;
+	sum.array = capability_array(w->layout.capabilities, w->layout.capabilities_in_place, first, w->layout.main_capability);
 	bpf_loop(n > MAX_CAPABILITIES ? MAX_CAPABILITIES : n, add_capability, &sum, 0);
 	w->header.record = RECORD_ALLOCATED;
 	w->header.total = sum.words;

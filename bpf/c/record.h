@@ -161,7 +161,7 @@ struct process_layout {
 	u64 enter_info;
 	u64 canned_lo, canned_hi;
 	// The RTS's variables of these names; 0 if not known.
-	u64 capabilities, n_capabilities;
+	u64 capabilities, n_capabilities, main_capability;
 	u32 generation; // differs for every program image; keys the info-table cache
 	u16 tso_stackobj;
 	u16 tso_id;

@@ -3,6 +3,7 @@
 // and runs and stops threads. The probed instructions are calls, jumps and pushes,
 // which the kernel emulates.
 
+#include "capabilities.h"
 #include "kernel.h"
 #include "timeline.h"
 #include "walk_state.h"
@@ -80,9 +81,9 @@ INLINE void fill_gc(struct rts_record *r, struct regs *ctx, const struct rts_glo
 	r->words[GC_BLOCKS] = global(g->n_alloc_blocks);
 	r->words[GC_COUNT] = g->stats ? (u32)word_at(g->stats) : 0;
 	u32 count = g->n_capabilities ? (u32)word_at(g->n_capabilities) : 0;
-	u64 array = g->capabilities;
-	if (array && !g->capabilities_in_place)
-		array = word_at(array);
+	u64 array = 0;
+	if (g->capabilities)
+		array = capability_array(g->capabilities, g->capabilities_in_place, word_at(g->capabilities), g->main_capability);
 	u32 n = 0;
 	for (u32 i = 0; i < MAX_RTS_CAPABILITIES; i++) {
 		u64 cap, total;

@@ -39,6 +39,7 @@ struct rts_globals {
 	u64 n_alloc_blocks;
 	u64 capabilities;
 	u64 n_capabilities;
+	u64 main_capability;
 	u64 stats;		   // RTSStats
 	u16 capabilities_in_place; // an array of pointers, not a pointer to one
 	u16 why_blocked;	   // in the TSO

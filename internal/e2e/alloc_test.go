@@ -39,6 +39,7 @@ func TestAllocation(t *testing.T) {
 		{"alloc31", testprog.Options{}, nil, []string{"20000", "+RTS", "-A64m"}},
 		{"maps", testprog.Options{}, nil, []string{"50000", "4", "+RTS", "-A64k"}},
 		{"maps", testprog.Options{}, nil, []string{"50000", "4", "+RTS", "-A4m", "-n256k"}},
+		{"maps", testprog.Options{Release: "9.6.6"}, nil, []string{"50000", "4"}},
 		{"example", testprog.Options{}, nil, nil},
 		{"deep", testprog.Options{}, nil, []string{"recursion", "20000", "20"}},
 	} {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,6 +24,7 @@ import (
 type story struct {
 	collections []eventlog.GCStats
 	live        []uint64
+	allocated   []eventlog.HeapAllocated
 	gcStarts    map[int]int // by capability
 	runs        int
 	stops       map[eventlog.StopStatus]int
@@ -47,6 +49,8 @@ func readStory(t *testing.T, path string) *story {
 			s.collections = append(s.collections, *e)
 		case *eventlog.HeapLive:
 			s.live = append(s.live, e.Bytes)
+		case *eventlog.HeapAllocated:
+			s.allocated = append(s.allocated, *e)
 		case *eventlog.GCStart:
 			s.gcStarts[r.Record().Cap]++
 		case *eventlog.RunThread:
@@ -95,6 +99,10 @@ func TestTimeline(t *testing.T) {
 				}
 				if fmt.Sprint(ours.live) != fmt.Sprint(theirs.live) || len(ours.live) == 0 {
 					t.Errorf("live data %v, the RTS wrote %v", ours.live, theirs.live)
+				}
+				// The RTS tells it once more as it ends.
+				if n := len(ours.allocated); n == 0 || n > len(theirs.allocated) || !slices.Equal(ours.allocated, theirs.allocated[:n]) {
+					t.Errorf("allocated by each collection %v, the RTS wrote %v", ours.allocated, theirs.allocated)
 				}
 				if !maps.Equal(ours.gcStarts, theirs.gcStarts) {
 					t.Errorf("starts of collections by capability: %v, the RTS wrote %v", ours.gcStarts, theirs.gcStarts)
