@@ -33,21 +33,21 @@ func (s *Selection) Blocks(level Level, e ElementID) []BlockShare {
 	}
 	at := make(map[key]int)
 	var out []BlockShare
-	for site, n := range s.count {
-		if n == 0 || p.Sites[site].Kernel || s.leaf[site] == 0 {
+	for site, n := range s.Count {
+		if n == 0 || p.Sites[site].Kernel || s.Leaf[site] == 0 {
 			continue
 		}
 		if ids, _ := s.leafElements(ix, site); !slices.Contains(ids, e) {
 			continue
 		}
-		place := p.Nodes.Place[s.leaf[site]]
-		k := key{p.Locations[place].Block, p.owner(place)}
+		place := p.Nodes.Place[s.Leaf[site]]
+		k := key{p.Locations[place].Block, p.Owner(place)}
 		i, ok := at[k]
 		if !ok {
 			i = len(out)
 			at[k] = i
 			b := &p.Symbols.Bindings[k.owner]
-			bs := BlockShare{Procedure: bindingName(b), Symbol: b.Symbol, Detail: b.Detail, Module: p.Places[place].Module}
+			bs := BlockShare{Procedure: b.QualifiedName(), Symbol: b.Symbol, Detail: b.Detail, Module: p.Places[place].Module}
 			if k.block != 0 {
 				bl := &p.Symbols.Blocks[k.block]
 				bs.Lo, bs.Hi = bl.Lo, bl.Hi
@@ -57,7 +57,7 @@ func (s *Selection) Blocks(level Level, e ElementID) []BlockShare {
 			}
 			out = append(out, bs)
 		}
-		out[i].Weight = columns.SatAdd(out[i].Weight, s.weight[site])
+		out[i].Weight = columns.SatAdd(out[i].Weight, s.Weight[site])
 		out[i].Samples += n
 	}
 	for i := range out {

@@ -3,12 +3,14 @@ package profile
 import (
 	"math/rand/v2"
 	"testing"
+
+	"ccagent/profile/logtest"
 )
 
 // The blocks of an element share its samples out: each is in one.
 func TestBlocksSumToTheElement(t *testing.T) {
 	for seed := range uint64(20) {
-		s := mustLoad(t, randomLog(rand.New(rand.NewPCG(seed, 8)))).Select(Filter{})
+		s := mustLoad(t, logtest.Random(rand.New(rand.NewPCG(seed, 8)))).Select(Filter{})
 		for _, level := range []Level{LevelLine, LevelBinding} {
 			for _, r := range s.Hot(level).Rows {
 				if r.Element.Kind == KindCategory {

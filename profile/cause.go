@@ -1,8 +1,6 @@
 package profile
 
 import (
-	"strings"
-
 	"ccagent/eventlog"
 	"ccagent/profile/columns"
 )
@@ -21,7 +19,7 @@ type item struct {
 func (p *Profile) items(id uint32, yield func(it item)) {
 	l := &p.Locations[id]
 	s := &p.Symbols
-	owner := p.owner(id)
+	owner := p.Owner(id)
 	some := false
 	if l.Block != 0 && l.Quality != eventlog.QualityNear {
 		bl := &s.Blocks[l.Block]
@@ -46,17 +44,6 @@ func (p *Profile) items(id uint32, yield func(it item)) {
 	}
 }
 
-// owner is the procedure that a place's code belongs to; 0 if unknown.
-func (p *Profile) owner(id uint32) columns.BindingID {
-	l := &p.Locations[id]
-	if l.Block != 0 {
-		if b := p.Symbols.Blocks[l.Block].Binding; b != 0 {
-			return b
-		}
-	}
-	return l.Binding
-}
-
 // categoryElement names what has no source. The runtime system's own code,
 // Haskell's machine and Haskell code without any symbol are all (STG).
 func categoryElement(c eventlog.Category) string {
@@ -77,52 +64,9 @@ func categoryElement(c eventlog.Category) string {
 // hiddenElement holds samples all of whose frames are hidden.
 const hiddenElement = "(hidden)"
 
-// bindingName is a binding as a Haskell programmer writes it.
-func bindingName(b *columns.Binding) string {
-	name := b.Name
-	if name == "" {
-		name = b.Symbol
-	}
-	switch {
-	case b.Module == "":
-		return name
-	case name == "":
-		return b.Module + ".?"
-	case isDescription(name):
-		return b.Module + " " + name
-	default:
-		return b.Module + "." + name
-	}
-}
-
-// isDescription reports whether a binding's name is no name but says what the
-// code is: "(local code)".
-func isDescription(name string) bool {
-	return strings.HasPrefix(name, "(") && strings.Contains(name, " ")
-}
-
-// nearName names code of which only the symbol before it is known. It must not
-// be taken for that symbol.
-func nearName(b *columns.Binding) string {
-	name := b.Name
-	if name == "" {
-		name = b.Symbol
-	}
-	switch {
-	case name == "":
-		return b.Module + " (unnamed)"
-	case b.Module != "" && isDescription(name):
-		return b.Module + " " + name
-	case b.Module == "":
-		return "(near " + name + ")"
-	default:
-		return b.Module + " (near " + name + ")"
-	}
-}
-
-// moduleOfFile gives for each file a binding that lies in it, to tell the
+// ModuleOfFile gives for each file a binding that lies in it, to tell the
 // module and package of spans whose own binding is unknown.
-func (p *Profile) moduleOfFile() []columns.BindingID {
+func (p *Profile) ModuleOfFile() []columns.BindingID {
 	p.fileModules.once.Do(func() {
 		s := &p.Symbols
 		of := make([]columns.BindingID, len(s.Files))

@@ -45,7 +45,7 @@ func (p *Profile) buildCoreSpots() *coreSpots {
 			continue
 		}
 		bl := &s.Blocks[l.Block]
-		core := byBinding[p.owner(uint32(id))]
+		core := byBinding[p.Owner(uint32(id))]
 		for _, e := range s.Enclosing(bl) {
 			if core != 0 {
 				break
@@ -153,7 +153,7 @@ func (s *Selection) CoreOf(query string) (*CoreView, error) {
 		return s.Core(e), nil
 	}
 	b := &p.Symbols.Bindings[binding]
-	name := bindingName(b)
+	name := b.QualifiedName()
 	e := p.elementWith(LevelBinding, func(e *Element) bool {
 		return e.Kind == KindSource && e.Name == name && e.Package == b.Package
 	})
@@ -199,8 +199,8 @@ func (s *Selection) Core(e *Element) *CoreView {
 			at[id].Own = own[id] == 1
 		}
 	}
-	for site, n := range s.count {
-		leaf := s.leaf[site]
+	for site, n := range s.Count {
+		leaf := s.Leaf[site]
 		if n == 0 || leaf == 0 || p.Sites[site].Kernel {
 			continue
 		}
@@ -209,7 +209,7 @@ func (s *Selection) Core(e *Element) *CoreView {
 		if b == nil {
 			continue
 		}
-		w := s.weight[site]
+		w := s.Weight[site]
 		b.Weight, b.Samples = columns.SatAdd(b.Weight, w), b.Samples+n
 		if ids, _ := s.leafElements(ix, site); slices.Contains(ids, e.ID) {
 			b.WithWeight = columns.SatAdd(b.WithWeight, w)
@@ -255,9 +255,9 @@ func (b *CoreBinding) add(notes []int32, w, n uint64) {
 func (p *Profile) coreBinding(id columns.CoreID, e *Element) *CoreBinding {
 	c := p.Core(id)
 	bd := &p.Symbols.Bindings[c.Binding]
-	b := &CoreBinding{ID: id, Core: c, Name: bindingName(bd), Detail: bd.Detail, Notes: p.CoreNotes(id)}
+	b := &CoreBinding{ID: id, Core: c, Name: bd.QualifiedName(), Detail: bd.Detail, Notes: p.CoreNotes(id)}
 	if bd.Parent != 0 && b.Detail != "" {
-		b.Detail += " " + bindingName(&p.Symbols.Bindings[bd.Parent])
+		b.Detail += " " + p.Symbols.Bindings[bd.Parent].QualifiedName()
 	}
 	for _, l := range lines(c.Text, nil, nil) {
 		b.Lines = append(b.Lines, CoreLine{Number: l.Number, Text: l.Text})

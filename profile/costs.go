@@ -69,7 +69,7 @@ type costTable struct {
 func (t *costTable) row(b columns.BindingID) *BindingCosts {
 	if t.of[b] == 0 {
 		x := &t.p.Symbols.Bindings[b]
-		t.rows = append(t.rows, BindingCosts{Name: bindingName(x), Module: x.Module, Package: x.Package})
+		t.rows = append(t.rows, BindingCosts{Name: x.QualifiedName(), Module: x.Module, Package: x.Package})
 		t.of[b] = int32(len(t.rows))
 	}
 	return &t.rows[t.of[b]-1]
@@ -83,11 +83,11 @@ func (s *Selection) Costs(made *Selection) *Costs {
 	t.times(s)
 	if made != nil {
 		out.Made = made.Total
-		for i, n := range made.count {
-			if leaf := made.leaf[i]; n > 0 && leaf != 0 {
+		for i, n := range made.Count {
+			if leaf := made.Leaf[i]; n > 0 && leaf != 0 {
 				if b := t.code(leaf); b != 0 {
 					r := t.row(b)
-					r.Made, r.MadeSamples = columns.SatAdd(r.Made, made.weight[i]), r.MadeSamples+n
+					r.Made, r.MadeSamples = columns.SatAdd(r.Made, made.Weight[i]), r.MadeSamples+n
 				}
 			}
 		}
@@ -105,7 +105,7 @@ func (t *costTable) code(n uint32) columns.BindingID {
 	if columns.Structural(p.Nodes.Kind[n]) || p.Locations[p.Nodes.Place[n]].Category != eventlog.CategoryHaskell {
 		return 0
 	}
-	o := p.owner(p.Nodes.Place[n])
+	o := p.Owner(p.Nodes.Place[n])
 	if o == 0 {
 		return 0
 	}
@@ -116,16 +116,16 @@ func (t *costTable) code(n uint32) columns.BindingID {
 // each frame, and counts that for the outermost frame of each kind of a binding.
 func (t *costTable) times(s *Selection) {
 	p := s.Profile
-	order := p.treeOrder()
+	order := p.Order()
 	above := make([]uint64, len(p.Nodes.Parent))
-	for i, n := range s.count {
+	for i, n := range s.Count {
 		if n > 0 {
-			above[p.Sites[i].Node] = columns.SatAdd(above[p.Sites[i].Node], s.weight[i])
+			above[p.Sites[i].Node] = columns.SatAdd(above[p.Sites[i].Node], s.Weight[i])
 			t.leaf(s, uint32(i))
 		}
 	}
-	for _, n := range slices.Backward(order.pre) {
-		up := order.parent(p, n)
+	for _, n := range slices.Backward(order.Pre) {
+		up := p.Nodes.Caller(n)
 		above[up] = columns.SatAdd(above[up], above[n])
 	}
 	type open struct {
@@ -136,14 +136,14 @@ func (t *costTable) times(s *Selection) {
 	}
 	waits, thunks := make([]bool, len(p.Symbols.Bindings)), make([]bool, len(p.Symbols.Bindings))
 	var path []open
-	for i := 0; i < len(order.pre); {
-		n := order.pre[i]
+	for i := 0; i < len(order.Pre); {
+		n := order.Pre[i]
 		if above[n] == 0 {
-			i = int(order.end[i])
+			i = int(order.End[i])
 			continue
 		}
 		i++
-		up := order.parent(p, n)
+		up := p.Nodes.Caller(n)
 		for len(path) > 0 && path[len(path)-1].node != up {
 			last := &path[len(path)-1]
 			waits[last.binding] = waits[last.binding] && !last.cases
@@ -181,7 +181,7 @@ func (t *costTable) leaf(s *Selection, site uint32) {
 			continue
 		}
 		if b := t.code(n); b != 0 {
-			r, w := t.row(b), s.weight[site]
+			r, w := t.row(b), s.Weight[site]
 			switch kind {
 			case costUpdate:
 				r.Update = columns.SatAdd(r.Update, w)
@@ -195,7 +195,7 @@ func (t *costTable) leaf(s *Selection, site uint32) {
 			return
 		}
 		if n == p.Sites[site].Node {
-			if o := p.owner(p.Nodes.Place[n]); o != 0 {
+			if o := p.Owner(p.Nodes.Place[n]); o != 0 {
 				kind = costOf(p.Symbols.Bindings[o].Symbol)
 			}
 		}

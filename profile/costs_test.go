@@ -29,7 +29,7 @@ func TestCosts(t *testing.T) {
 	l.Sample(4, 1000, l.Stack(wait(g), rts("stg_upd_frame_info")))               // updating for g
 	l.Sample(5, 10000, l.Stack(wait(g), update, wait(f), rts("stg_ap_pp_fast"))) // calling for f, whose thunk g forced
 	l.Sample(6, 100000, l.Stack(wait(f), rts("stg_yield_noregs")))               // neither
-	p := load(t, l.End())
+	p := mustLoad(t, l.End())
 	got := make(map[string]string)
 	for _, r := range p.Select(Filter{}).Costs(nil).Rows {
 		got[r.Name] = fmt.Sprint(r.Own, " U", r.Update, " A", r.Apply, " C", r.Cases, " T", r.Thunks)
@@ -43,12 +43,12 @@ func TestCosts(t *testing.T) {
 // On any log the estimates are what the definitions give, sample by sample.
 func TestCostsByDefinition(t *testing.T) {
 	for seed := range uint64(60) {
-		p := load(t, randomLog(rand.New(rand.NewPCG(seed, 10))))
+		p := mustLoad(t, logtest.Random(rand.New(rand.NewPCG(seed, 10))))
 		s := p.Select(Filter{})
 		table := &costTable{p: p, of: make([]int32, len(p.Symbols.Bindings))}
 		cases, thunks := make(map[string]uint64), make(map[string]uint64)
 		own := uint64(0)
-		for i, n := range s.count {
+		for i, n := range s.Count {
 			if n == 0 {
 				continue
 			}
@@ -61,7 +61,7 @@ func TestCostsByDefinition(t *testing.T) {
 				if b == 0 {
 					continue
 				}
-				name := bindingName(&p.Symbols.Bindings[b])
+				name := p.Symbols.Bindings[b].QualifiedName()
 				waits[name] = waits[name] || p.Nodes.Kind[at] == eventlog.FrameReturn
 				under := p.Nodes.Parent[at]
 				for under != 0 && columns.Structural(p.Nodes.Kind[under]) && p.Nodes.Kind[under] != eventlog.FrameUpdate {
@@ -70,13 +70,13 @@ func TestCostsByDefinition(t *testing.T) {
 				evaluated[name] = evaluated[name] || under != 0 && p.Nodes.Kind[under] == eventlog.FrameUpdate
 			}
 			for name, is := range waits {
-				if is && s.weight[i] > 0 {
-					cases[name] += s.weight[i]
+				if is && s.Weight[i] > 0 {
+					cases[name] += s.Weight[i]
 				}
 			}
 			for name, is := range evaluated {
-				if is && s.weight[i] > 0 {
-					thunks[name] += s.weight[i]
+				if is && s.Weight[i] > 0 {
+					thunks[name] += s.Weight[i]
 				}
 			}
 		}

@@ -1,4 +1,4 @@
-package profile
+package profile_test
 
 import (
 	"bytes"
@@ -7,18 +7,11 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
+	"ccagent/profile/centres"
 	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 )
-
-func mustLoad(t testing.TB, log []byte) *Profile {
-	t.Helper()
-	p, err := Load(bytes.NewReader(log))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 func TestLoadDanglingReferences(t *testing.T) {
 	l := logtest.New()
@@ -42,7 +35,7 @@ func TestLoadDanglingReferences(t *testing.T) {
 	l.Write(6, &eventlog.Nodes{First: 0xfffffff0, Nodes: []eventlog.Node{{Addr: 1}}}) // far off, but sound
 	l.Write(6, &eventlog.Nodes{First: 0xfffffff1, Nodes: []eventlog.Node{{Parent: 0xfffffff0}, {Parent: 0xfffffff2}, {Parent: 7777}}})
 	l.Sample(7, 10, 0xfffffff1)
-	p := mustLoad(t, l.End())
+	p := load(t, l.End())
 
 	want := columns.Undefined{Events: 1, Nodes: 1, Parents: 2, Bindings: 4, Spans: 1, Files: 2}
 	if p.Accounting.Undefined != want {
@@ -55,7 +48,7 @@ func TestLoadDanglingReferences(t *testing.T) {
 		t.Errorf("%d samples, events %+v", p.Samples(), p.Events)
 	}
 	got := map[string]uint64{}
-	for _, r := range p.Select(Filter{}).Hot(LevelBinding).Rows {
+	for _, r := range p.Select(profile.Filter{}).Hot(profile.LevelBinding).Rows {
 		got[r.Element.Name] = r.ShareWeight
 	}
 	for name, w := range map[string]uint64{"A.f": 10, "(STG)": 10, "Huge.id": 10, "(unresolved)": 20} {
@@ -70,11 +63,11 @@ func TestWeightsSaturate(t *testing.T) {
 	for range 3 {
 		l.Sample(1, 1<<63, l.Stack(l.Unknown()))
 	}
-	s := mustLoad(t, l.End()).Select(Filter{})
+	s := load(t, l.End()).Select(profile.Filter{})
 	if s.Total != ^uint64(0) {
 		t.Errorf("total %d", s.Total)
 	}
-	for _, r := range s.Hot(LevelBinding).Rows {
+	for _, r := range s.Hot(profile.LevelBinding).Rows {
 		if r.Share > 1 {
 			t.Errorf("share %v", r.Share)
 		}
@@ -85,11 +78,11 @@ func TestWeightsSaturate(t *testing.T) {
 func TestQueriesOfCutLogs(t *testing.T) {
 	whole := logtest.NBody().End()
 	for n := bytes.Index(whole, []byte("datb")) + 4; n < len(whole); n += 7 {
-		p := mustLoad(t, whole[:n])
-		for level := range levels {
-			p.Select(Filter{}).Hot(level)
+		p := load(t, whole[:n])
+		for level := range profile.LevelLine + 1 {
+			p.Select(profile.Filter{}).Hot(level)
 		}
-		p.Select(Filter{}).Tree(TreeOptions{})
+		p.Select(profile.Filter{}).Tree(profile.TreeOptions{})
 	}
 }
 
@@ -97,12 +90,12 @@ func TestQueriesOfLogWithoutEvents(t *testing.T) {
 	r := logtest.NewRTS()
 	r.Put(1000, 0, &eventlog.GCStart{})
 	r.Put(2000, 0, &eventlog.GCEnd{})
-	p := mustLoad(t, r.End())
-	s := p.Select(Filter{})
-	if s.Event != -1 || len(s.Hot(LevelBinding).Rows) != 0 || s.Tree(TreeOptions{}).Nodes[0].Total != 0 {
+	p := load(t, r.End())
+	s := p.Select(profile.Filter{})
+	if s.Event != -1 || len(s.Hot(profile.LevelBinding).Rows) != 0 || s.Tree(profile.TreeOptions{}).Nodes[0].Total != 0 {
 		t.Error("a log without events has rows")
 	}
-	s.Timeline(TimelineOptions{Buckets: 7})
+	s.Timeline(profile.TimelineOptions{Buckets: 7})
 }
 
 // Flipping bytes anywhere must neither fail nor change what a profile may be.
@@ -120,7 +113,7 @@ func TestLoadFlippedBytes(t *testing.T) {
 
 // exercise loads a log and asks it everything.
 func exercise(t testing.TB, log []byte) {
-	p, err := Load(bytes.NewReader(log))
+	p, err := profile.Load(bytes.NewReader(log))
 	if err != nil {
 		if p != nil {
 			t.Fatal("both a profile and an error")
@@ -128,19 +121,19 @@ func exercise(t testing.TB, log []byte) {
 		return
 	}
 	for e := range p.Events {
-		s := p.Select(Filter{}.WithEvent(e))
-		for level := range levels {
+		s := p.Select(profile.Filter{}.WithEvent(e))
+		for level := range profile.LevelLine + 1 {
 			for _, r := range s.Hot(level).Rows {
 				if r.OnlyWeight > r.ShareWeight || r.ShareWeight > r.InclusiveWeight || r.InclusiveWeight > s.Total {
 					t.Fatalf("%v: %+v of %d", level, r, s.Total)
 				}
 			}
 		}
-		s.Tree(TreeOptions{})
-		s.Tree(TreeOptions{Invert: true, AllFrames: true})
-		s.Timeline(TimelineOptions{Buckets: 20})
+		s.Tree(profile.TreeOptions{})
+		s.Tree(profile.TreeOptions{Invert: true, AllFrames: true})
+		s.Timeline(profile.TimelineOptions{Buckets: 20})
 		s.Summary()
-		exact := s.CostCentres(p.Centres(CentreSet{[]CentrePattern{{Level: LevelBinding, HasLevel: true, Glob: "*"}}}), ModeExact)
+		exact := centres.Attribute(s, centres.Find(p, centres.Set{Patterns: []centres.Pattern{{Level: profile.LevelBinding, HasLevel: true, Glob: "*"}}}), centres.ModeExact)
 		sum := uint64(0)
 		for i := range exact.Rows {
 			sum = columns.SatAdd(sum, exact.Rows[i].Individual)
@@ -172,7 +165,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(events)
 	_, events = split(logtest.NBody().EndAbruptly(false))
 	f.Add(events[:400])
-	_, events = split(damagedExactLog())
+	_, events = split(logtest.DamagedExact())
 	f.Add(events)
 	f.Fuzz(func(t *testing.T, events []byte) { exercise(t, slices.Concat(header, events)) })
 }

@@ -50,12 +50,4 @@
 // procedure and those that enclose it which has Core, or the one that the
 // procedure was lifted out of. In its text the sample is at the notes that are
 // its block's nearest causes there.
-//
-// # Cost centres
-//
-// [Selection.CostCentres] partitions what shares let overlap: each sample belongs
-// to one of the centres that [Profile.Centres] found for a [CentreSet], by the
-// rules of Sansom & Peyton Jones (1997) or Morgan & Jarvis (1998) as far as a
-// sampler can follow them. The weight for which it cannot, since a thunk does not
-// tell who built it, is reported as forced. Package semantics specifies the rules.
 package profile

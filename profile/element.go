@@ -132,7 +132,7 @@ func (p *Profile) elementsOf(ix *levelIndex, id uint32, hide func(item) bool, se
 	// Spans that belong to nothing known at this level count only where nothing
 	// else does; then for the procedure whose code it is.
 	if left && len(set.ids) == 0 {
-		owner := p.owner(id)
+		owner := p.Owner(id)
 		it := item{binding: p.Symbols.Bindings[owner].Source, category: eventlog.CategoryHaskell, kind: KindSource}
 		if owner == 0 {
 			it.kind = KindCategory
@@ -180,7 +180,7 @@ func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 	sp := &s.Spans[it.span]
 	b := &s.Bindings[it.binding]
 	if b.Module == "" && it.span != 0 && (ix.level == LevelModule || ix.level == LevelPackage) {
-		b = &s.Bindings[p.moduleOfFile()[sp.File]]
+		b = &s.Bindings[p.ModuleOfFile()[sp.File]]
 	}
 	file := s.Files[sp.File].Path
 	switch ix.level {
@@ -216,9 +216,9 @@ func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 		if as := ix.group.of(b); as.module || as.pkg {
 			return ix.groupElement(b, as), true
 		}
-		name := bindingName(b)
+		name := b.QualifiedName()
 		if it.kind == KindNear {
-			name = nearName(b)
+			name = b.NearName()
 		}
 		return ix.put(elementKey{it.kind, b.Package, name, columns.Extent{}}, func() Element {
 			return Element{Kind: it.kind, Name: name, Module: b.Module, Package: b.Package, Binding: it.binding}
@@ -238,7 +238,7 @@ func (ix *levelIndex) sourceElement(p *Profile, it item, sp *columns.Span, file 
 		name = file + ":" + x.String()
 	}
 	if b.Module == "" {
-		b = &p.Symbols.Bindings[p.moduleOfFile()[sp.File]]
+		b = &p.Symbols.Bindings[p.ModuleOfFile()[sp.File]]
 	}
 	return ix.put(elementKey{KindSource, file, "", x}, func() Element {
 		return Element{Name: name, File: file, FileID: sp.File, Span: x, Module: b.Module, Package: b.Package, Binding: it.binding}
@@ -301,7 +301,7 @@ func (ix *levelIndex) extents(p *Profile) {
 		}
 	case LevelModule:
 		of := make(map[[2]string]columns.FileID)
-		for f, b := range p.moduleOfFile() {
+		for f, b := range p.ModuleOfFile() {
 			if b != 0 {
 				bd := &s.Bindings[b]
 				if k := [2]string{bd.Package, bd.Module}; of[k] == 0 {

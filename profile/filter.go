@@ -194,7 +194,7 @@ func (m *matcher) category(c eventlog.Category) bool {
 func (m *matcher) item(it item) bool {
 	if it.span != 0 {
 		file := m.p.Symbols.Spans[it.span].File
-		if m.file(file) || m.scope != scopeName && m.p.Symbols.Bindings[it.binding].Module == "" && m.binding(m.p.moduleOfFile()[file]) {
+		if m.file(file) || m.scope != scopeName && m.p.Symbols.Bindings[it.binding].Module == "" && m.binding(m.p.ModuleOfFile()[file]) {
 			return true
 		}
 	}
@@ -206,7 +206,7 @@ func (m *matcher) place(id uint32) bool {
 	if c := m.p.Places[id].Class; c != columns.PlaceUser && c != columns.PlaceKernel {
 		return false
 	}
-	owner := m.p.owner(id)
+	owner := m.p.Owner(id)
 	if m.binding(owner) || m.binding(m.p.Symbols.Bindings[owner].Source) {
 		return true
 	}

@@ -95,7 +95,7 @@ func (t *frameTable) intern(f Frame) uint32 {
 
 func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[columns.BindingID]*Element) Frame {
 	s, l := &p.Symbols, &p.Locations[id]
-	owner := p.owner(id)
+	owner := p.Owner(id)
 	b := &s.Bindings[owner]
 	f := Frame{Symbol: b.Symbol, Detail: b.Detail, Category: l.Category, Binding: b.Source}
 	source := &s.Bindings[b.Source]
@@ -107,9 +107,9 @@ func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[columns
 	case l.Quality == eventlog.QualityNear:
 		f.Kind, f.Binding = KindNear, owner
 		f.Module, f.Package = b.Module, b.Package
-		f.Name = nearName(b)
+		f.Name = b.NearName()
 	default:
-		f.Name = bindingName(source)
+		f.Name = source.QualifiedName()
 	}
 	if f.Module == "" {
 		f.Module = modules[p.Places[id].Module]
@@ -135,7 +135,7 @@ func (p *Profile) position(id uint32) (columns.FileID, uint32) {
 		causes := s.Causes(bl)
 		for _, c := range causes {
 			sp := &s.Spans[c.Span]
-			if sp.File != 0 && (sp.Binding == 0 || s.Bindings[sp.Binding].Source == s.Bindings[p.owner(id)].Source) {
+			if sp.File != 0 && (sp.Binding == 0 || s.Bindings[sp.Binding].Source == s.Bindings[p.Owner(id)].Source) {
 				return sp.File, sp.Line
 			}
 		}

@@ -54,11 +54,11 @@ func (s *Selection) Hot(level Level) *Hot {
 func (s *Selection) hot(level Level) *Hot {
 	ix := s.index(level)
 	rows := make([]Row, len(ix.elements))
-	for site, n := range s.count {
+	for site, n := range s.Count {
 		if n == 0 {
 			continue
 		}
-		w := s.weight[site]
+		w := s.Weight[site]
 		ids, near := s.leafElements(ix, site)
 		for _, id := range ids {
 			r := &rows[id]
@@ -110,7 +110,7 @@ func (s *Selection) leafElements(ix *levelIndex, site int) ([]ElementID, bool) {
 	if p.Sites[site].Kernel {
 		return ix.category[eventlog.CategoryKernel:][:1], false
 	}
-	leaf := s.leaf[site]
+	leaf := s.Leaf[site]
 	if leaf == 0 {
 		if s.drops() && p.LeafCategory(p.Sites[site]) != eventlog.CategoryUnresolved {
 			return []ElementID{ix.hidden}, false
@@ -127,7 +127,7 @@ func (s *Selection) leafElements(ix *levelIndex, site int) ([]ElementID, bool) {
 // are on the path there for the first time.
 func (s *Selection) inclusive(ix *levelIndex, rows []Row) {
 	p := s.Profile
-	order := p.treeOrder()
+	order := p.Order()
 	below := s.subtrees(order)
 	onPath := make([]uint32, len(rows))
 	var path []uint32
@@ -139,15 +139,15 @@ func (s *Selection) inclusive(ix *levelIndex, rows []Row) {
 			onPath[id]--
 		}
 	}
-	for i := 0; i < len(order.pre); {
-		n := order.pre[i]
-		for len(path) > 0 && path[len(path)-1] != order.parent(p, n) {
+	for i := 0; i < len(order.Pre); {
+		n := order.Pre[i]
+		for len(path) > 0 && path[len(path)-1] != p.Nodes.Caller(n) {
 			leave(path[len(path)-1])
 			path = path[:len(path)-1]
 		}
 		w := below[n]
 		if w == 0 {
-			i = int(order.end[i])
+			i = int(order.End[i])
 			continue
 		}
 		i++
@@ -163,18 +163,18 @@ func (s *Selection) inclusive(ix *levelIndex, rows []Row) {
 		}
 	}
 	// What has its leaf outside the tree.
-	for site, n := range s.count {
+	for site, n := range s.Count {
 		if n == 0 {
 			continue
 		}
 		st := p.Sites[site]
-		if s.leaf[site] != 0 && !st.Kernel {
+		if s.Leaf[site] != 0 && !st.Kernel {
 			continue
 		}
 		ids, _ := s.leafElements(ix, site)
 		for _, id := range ids {
 			if !s.onStack(ix, st.Node, id) {
-				rows[id].InclusiveWeight = columns.SatAdd(rows[id].InclusiveWeight, s.weight[site])
+				rows[id].InclusiveWeight = columns.SatAdd(rows[id].InclusiveWeight, s.Weight[site])
 			}
 		}
 	}
@@ -205,65 +205,19 @@ func (p *Profile) onPath(node uint32, kind eventlog.FrameKind) bool {
 }
 
 // subtrees gives the weight of the samples at and above each node.
-func (s *Selection) subtrees(order *treeOrder) []uint64 {
+func (s *Selection) subtrees(order *columns.Order) []uint64 {
 	p := s.Profile
 	below := make([]uint64, len(p.Nodes.Parent))
-	for site, n := range s.count {
+	for site, n := range s.Count {
 		if n > 0 {
 			node := p.Sites[site].Node
-			below[node] = columns.SatAdd(below[node], s.weight[site])
+			below[node] = columns.SatAdd(below[node], s.Weight[site])
 		}
 	}
 	for n := len(below) - 1; n > 0; n-- {
-		if up := order.parent(p, uint32(n)); up != 0 {
+		if up := p.Nodes.Caller(uint32(n)); up != 0 {
 			below[up] = columns.SatAdd(below[up], below[n])
 		}
 	}
 	return below
-}
-
-// treeOrder is the tree of stacks depth first. Frames rootwards of a context
-// mark are no callers, so the mark begins a tree of its own.
-type treeOrder struct {
-	pre []uint32 // nodes, each before what is on top of it
-	end []uint32 // by position in pre: the first position that is not on top of it
-}
-
-func (o *treeOrder) parent(p *Profile, n uint32) uint32 {
-	if p.Nodes.Kind[n] == eventlog.FrameContext {
-		return 0
-	}
-	return p.Nodes.Parent[n]
-}
-
-func (p *Profile) treeOrder() *treeOrder {
-	p.tree.once.Do(func() {
-		o := &treeOrder{}
-		total := len(p.Nodes.Parent)
-		first, next := make([]uint32, total), make([]uint32, total)
-		for n := total - 1; n > 0; n-- {
-			up := o.parent(p, uint32(n))
-			next[n], first[up] = first[up], uint32(n)
-		}
-		o.pre = make([]uint32, 0, total-1)
-		o.end = make([]uint32, total-1)
-		var open []uint32 // positions in pre
-		for n := first[0]; ; {
-			if n != 0 {
-				open = append(open, uint32(len(o.pre)))
-				o.pre = append(o.pre, n)
-				n = first[n]
-				continue
-			}
-			if len(open) == 0 {
-				break
-			}
-			at := open[len(open)-1]
-			open = open[:len(open)-1]
-			o.end[at] = uint32(len(o.pre))
-			n = next[o.pre[at]]
-		}
-		p.tree.order = o
-	})
-	return p.tree.order
 }

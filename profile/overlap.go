@@ -21,7 +21,7 @@ type Overlap struct {
 func (s *Selection) Overlaps(level Level, e ElementID, other Level) []Overlap {
 	ix, ox := s.index(level), s.index(other)
 	acc := make(map[ElementID]*Overlap)
-	for site, n := range s.count {
+	for site, n := range s.Count {
 		if n == 0 {
 			continue
 		}
@@ -38,7 +38,7 @@ func (s *Selection) Overlaps(level Level, e ElementID, other Level) []Overlap {
 				o = &Overlap{Element: &ox.elements[f]}
 				acc[f] = o
 			}
-			o.Weight = columns.SatAdd(o.Weight, s.weight[site])
+			o.Weight = columns.SatAdd(o.Weight, s.Weight[site])
 			o.Samples += n
 		}
 	}
@@ -58,12 +58,12 @@ func (s *Selection) Overlaps(level Level, e ElementID, other Level) []Overlap {
 func (s *Selection) Overlap(level Level, e, f ElementID) uint64 {
 	ix := s.index(level)
 	var w uint64
-	for site, n := range s.count {
+	for site, n := range s.Count {
 		if n == 0 {
 			continue
 		}
 		if ids, _ := s.leafElements(ix, site); slices.Contains(ids, e) && slices.Contains(ids, f) {
-			w = columns.SatAdd(w, s.weight[site])
+			w = columns.SatAdd(w, s.Weight[site])
 		}
 	}
 	return w

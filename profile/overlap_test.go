@@ -14,7 +14,7 @@ import (
 // smaller share, and together with what is alone the whole share.
 func TestOverlapProperties(t *testing.T) {
 	for seed := range uint64(20) {
-		p, err := Load(bytes.NewReader(randomLog(rand.New(rand.NewPCG(seed, 11)))))
+		p, err := Load(bytes.NewReader(logtest.Random(rand.New(rand.NewPCG(seed, 11)))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,14 +70,14 @@ func checkGroups(t *testing.T, name string, s *Selection) {
 		}
 		var sum, largest uint64
 		union := uint64(0)
-		for site, n := range s.count {
+		for site, n := range s.Count {
 			if n == 0 {
 				continue
 			}
 			ids, _ := s.leafElements(s.index(LevelSpan), site)
 			for _, id := range ids {
 				if e := &s.index(LevelSpan).elements[id]; e.Kind == KindSource && e.File == g.Element.File {
-					union += s.weight[site]
+					union += s.Weight[site]
 					break
 				}
 			}

@@ -25,15 +25,11 @@ type Profile struct {
 	}
 	tree struct {
 		once  sync.Once
-		order *treeOrder
+		order *columns.Order
 	}
 	names struct {
 		once   sync.Once
 		frames *frameTable
-	}
-	cafTable struct {
-		once sync.Once
-		cafs *cafs
 	}
 	coreTable struct {
 		once  sync.Once
@@ -64,4 +60,10 @@ func Load(r io.Reader) (*Profile, error) {
 		return nil, err
 	}
 	return New(l), nil
+}
+
+// Order is the tree of the log's stacks depth first.
+func (p *Profile) Order() *columns.Order {
+	p.tree.once.Do(func() { p.tree.order = p.Nodes.DepthFirst() })
+	return p.tree.order
 }

@@ -54,7 +54,7 @@ func (sc nameScope) of(b *columns.Binding) string {
 	case sc != scopeName:
 		return ""
 	}
-	return bindingName(b)
+	return b.QualifiedName()
 }
 
 // grouping is the modules and packages that are shown as one.
@@ -168,7 +168,7 @@ func (s *Selection) frames() *frameTable {
 
 // frameBinding is the binding whose module and package a place's frame has.
 func (p *Profile) frameBinding(place uint32) *columns.Binding {
-	owner := p.owner(place)
+	owner := p.Owner(place)
 	return &p.Symbols.Bindings[p.Symbols.Bindings[owner].Source]
 }
 

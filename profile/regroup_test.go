@@ -115,7 +115,7 @@ func TestMerge(t *testing.T) {
 func TestRegroupingConserves(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		p := load(t, profile.RandomLog(rng))
+		p := load(t, logtest.Random(rng))
 		whole := p.Select(profile.Filter{})
 		f := profile.Filter{FoldRecursion: rng.IntN(2) == 0}
 		if rng.IntN(2) == 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ccagent/profile"
+	"ccagent/profile/logtest"
 )
 
 func TestSandwich(t *testing.T) {
@@ -46,7 +47,7 @@ func TestSandwich(t *testing.T) {
 // what is on it and below.
 func TestSandwichConserves(t *testing.T) {
 	for seed := range uint64(30) {
-		s := load(t, profile.RandomLog(rand.New(rand.NewPCG(seed, 4)))).Select(profile.Filter{})
+		s := load(t, logtest.Random(rand.New(rand.NewPCG(seed, 4)))).Select(profile.Filter{})
 		tree := s.Tree(profile.TreeOptions{})
 		inclusive := make(map[*profile.Frame]uint64)
 		for i := range tree.Nodes {

@@ -17,13 +17,15 @@ type Selection struct {
 	Samples uint64 // kept
 	Total   uint64 // their weight
 
-	pred   samplePredicate
-	hide   func(item) bool
-	gone   []bool    // by place: merged into its caller; nil if none is
-	group  *grouping // nil if nothing is collapsed
-	weight []uint64  // by site; shared with other selections
-	count  []uint64  // by site; shared, too
-	leaf   []uint32  // by site: the node that bears the cost; 0 if none
+	// By site, for queries; other selections share them, so they are not to be changed.
+	Count  []uint64 // samples kept
+	Weight []uint64 // their weight
+	Leaf   []uint32 // the node that bears the cost; 0 if none
+
+	pred  samplePredicate
+	hide  func(item) bool
+	gone  []bool    // by place: merged into its caller; nil if none is
+	group *grouping // nil if nothing is collapsed
 
 	grouped struct {
 		once   sync.Once
@@ -45,9 +47,9 @@ func (p *Profile) Select(f Filter) *Selection {
 	if s.Event < 0 || s.Event >= len(p.Events) {
 		s.Event = p.DefaultEvent()
 	}
-	s.leaf = make([]uint32, len(p.Sites))
+	s.Leaf = make([]uint32, len(p.Sites))
 	if s.Event < 0 {
-		s.weight, s.count = make([]uint64, len(p.Sites)), make([]uint64, len(p.Sites))
+		s.Weight, s.Count = make([]uint64, len(p.Sites)), make([]uint64, len(p.Sites))
 		return s
 	}
 	s.pred = p.predicate(&f, s.Event)
@@ -57,7 +59,7 @@ func (p *Profile) Select(f Filter) *Selection {
 	} else {
 		sums = p.sum(&s.pred)
 	}
-	s.weight, s.count, s.Total, s.Samples = sums.weight, sums.count, sums.total, sums.samples
+	s.Weight, s.Count, s.Total, s.Samples = sums.weight, sums.count, sums.total, sums.samples
 	if len(f.Hide) > 0 {
 		ms := make([]*matcher, len(f.Hide))
 		for i, re := range f.Hide {
@@ -100,7 +102,7 @@ func (s *Selection) findLeaves() {
 	visible := make([]int8, len(p.Places))
 	bytes := s.CountsBytes()
 	for i := range p.Sites {
-		if s.count[i] == 0 {
+		if s.Count[i] == 0 {
 			continue
 		}
 		first := uint32(0)
@@ -114,7 +116,7 @@ func (s *Selection) findLeaves() {
 				continue
 			}
 			pl := p.Nodes.Place[n]
-			if !s.visible(pl, visible) {
+			if !s.Visible(pl, visible) {
 				continue
 			}
 			if first == 0 {
@@ -128,12 +130,12 @@ func (s *Selection) findLeaves() {
 				break
 			}
 		}
-		s.leaf[i] = first
+		s.Leaf[i] = first
 	}
 }
 
-// visible reports whether a place is left on the stacks, with any cause.
-func (s *Selection) visible(place uint32, known []int8) bool {
+// Visible reports whether a place is left on the stacks, with any cause.
+func (s *Selection) Visible(place uint32, known []int8) bool {
 	if s.gone != nil && s.gone[place] {
 		return false
 	}

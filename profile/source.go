@@ -97,7 +97,7 @@ func (p *Profile) Lookup(query string) (columns.FileID, columns.BindingID, error
 		if b.Source != columns.BindingID(i) {
 			continue
 		}
-		name := bindingName(b)
+		name := b.QualifiedName()
 		bindings[name] = columns.BindingID(i)
 		if b.Name == query {
 			bare[name] = columns.BindingID(i)
@@ -176,7 +176,7 @@ func (s *Selection) SourceOfBinding(id columns.BindingID) (*SourceView, error) {
 	p := s.Profile
 	id = p.Symbols.Bindings[id].Source
 	ix := s.index(LevelBinding)
-	name := bindingName(&p.Symbols.Bindings[id])
+	name := p.Symbols.Bindings[id].QualifiedName()
 	var at *Element
 	for i := range ix.elements {
 		if e := &ix.elements[i]; e.Kind == KindSource && e.Name == name && e.Package == p.Symbols.Bindings[id].Package {
@@ -286,7 +286,7 @@ func (p *Profile) spanBinding(e *Element) string {
 	if e.Binding == 0 {
 		return ""
 	}
-	return bindingName(&p.Symbols.Bindings[e.Binding])
+	return p.Symbols.Bindings[e.Binding].QualifiedName()
 }
 
 // lines splits a text; without one it gives the lines that bear costs.

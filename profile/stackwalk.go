@@ -39,7 +39,6 @@ type StackFrame struct {
 // use.
 type StackWalker struct {
 	b       *treeBuilder
-	order   *treeOrder
 	whole   bool
 	visible []int8
 	scratch []StackFrame
@@ -50,7 +49,7 @@ type StackWalker struct {
 // binding are not made one.
 func (s *Selection) StackWalker(whole bool) *StackWalker {
 	return &StackWalker{
-		b: newTreeBuilder(s, TreeOptions{MaxDepth: -1}, 0), order: s.Profile.treeOrder(), whole: whole,
+		b: newTreeBuilder(s, TreeOptions{MaxDepth: -1}, 0), whole: whole,
 		visible: make([]int8, len(s.Profile.Places)),
 	}
 }
@@ -78,10 +77,10 @@ func (w *StackWalker) Stack(id columns.SiteID) []StackFrame {
 		add(frameUnresolved, 0)
 	}
 	n := site.Node
-	if leaf := b.s.leaf[id]; b.s.CountsBytes() && leaf != 0 {
+	if leaf := b.s.Leaf[id]; b.s.CountsBytes() && leaf != 0 {
 		n = leaf
 	}
-	for ; n != 0; n = w.order.parent(p, n) {
+	for ; n != 0; n = p.Nodes.Caller(n) {
 		if !b.shows(n, w.visible) {
 			continue
 		}
@@ -91,7 +90,7 @@ func (w *StackWalker) Stack(id columns.SiteID) []StackFrame {
 		}
 		add(frame, place)
 	}
-	if incomplete(site.Stop) && site.Node != 0 {
+	if columns.Incomplete(site.Stop) && site.Node != 0 {
 		add(frameCut+min(uint32(site.Stop), uint32(len(columns.Event{}.Stops)-1)), 0)
 	}
 	if b.s.Filter.FoldRecursion && !w.whole {
@@ -156,7 +155,7 @@ func (s *Selection) CauseLines(dst []CauseLine, level Level, place columns.Place
 // LeafPlace is the place that bears the cost of a site's samples; 0 if none
 // does.
 func (s *Selection) LeafPlace(id columns.SiteID) columns.PlaceID {
-	if n := s.leaf[id]; n != 0 && !s.Profile.Sites[id].Kernel {
+	if n := s.Leaf[id]; n != 0 && !s.Profile.Sites[id].Kernel {
 		return columns.PlaceID(s.Profile.Nodes.Place[n])
 	}
 	return 0

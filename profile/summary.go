@@ -60,7 +60,7 @@ func (s *Selection) Summary() Summary {
 		AllSamples: e.Samples, AllTotal: e.Weight, Lost: e.Lost, Throttled: e.Throttled,
 		Unresolved: s.Fraction(s.byCategory()[eventlog.CategoryUnresolved]),
 	}
-	for site, n := range s.count {
+	for site, n := range s.Count {
 		sum.Stacks.add(s.Profile.Sites[site].Stop, n)
 	}
 	return sum
@@ -69,10 +69,10 @@ func (s *Selection) Summary() Summary {
 // byCategory gives the weight of each category of leaf.
 func (s *Selection) byCategory() [Categories]uint64 {
 	var out [Categories]uint64
-	for site, n := range s.count {
+	for site, n := range s.Count {
 		if n > 0 {
 			c := min(s.Profile.LeafCategory(s.Profile.Sites[site]), eventlog.CategoryKernel)
-			out[c] = columns.SatAdd(out[c], s.weight[site])
+			out[c] = columns.SatAdd(out[c], s.Weight[site])
 		}
 	}
 	return out
@@ -122,15 +122,15 @@ func (s *Selection) CategoryFunctions(category string) []Function {
 	ix := s.index(LevelBinding)
 	t := s.frames()
 	acc := make(map[string]*Function)
-	for site, n := range s.count {
-		if n == 0 || s.leaf[site] == 0 || p.Sites[site].Kernel && p.Nodes.Kind[s.leaf[site]] != eventlog.FrameKernel {
+	for site, n := range s.Count {
+		if n == 0 || s.Leaf[site] == 0 || p.Sites[site].Kernel && p.Nodes.Kind[s.Leaf[site]] != eventlog.FrameKernel {
 			continue
 		}
 		ids, _ := s.leafElements(ix, site)
 		if len(ids) != 1 || ix.elements[ids[0]].Kind != KindCategory || ix.elements[ids[0]].Name != category {
 			continue
 		}
-		f := &t.frames[t.of[p.Nodes.Place[s.leaf[site]]]]
+		f := &t.frames[t.of[p.Nodes.Place[s.Leaf[site]]]]
 		name := f.Name
 		if f.Kind == KindCategory {
 			name = f.Module
@@ -143,7 +143,7 @@ func (s *Selection) CategoryFunctions(category string) []Function {
 			a = &Function{Name: name}
 			acc[name] = a
 		}
-		a.Weight = columns.SatAdd(a.Weight, s.weight[site])
+		a.Weight = columns.SatAdd(a.Weight, s.Weight[site])
 		a.Samples += n
 	}
 	return sortFunctions(s, acc)

@@ -77,7 +77,7 @@ func (s *Selection) Timeline(o TimelineOptions) *Timeline {
 	if o.Mark != nil {
 		marked = make([]bool, len(p.Sites))
 		ix := s.index(o.Level)
-		for site, c := range s.count {
+		for site, c := range s.Count {
 			if c > 0 {
 				ids, _ := s.leafElements(ix, site)
 				marked[site] = slices.Contains(ids, *o.Mark)

@@ -135,12 +135,12 @@ func (b *treeBuilder) child(parent int32, frame uint32) int32 {
 func (b *treeBuilder) topDown() {
 	s, p := b.s, b.p
 	classes := make(map[int][]int) // stop reason, or −1 for stacks to be taken as whole → sites
-	for site, n := range s.count {
+	for site, n := range s.Count {
 		if n == 0 {
 			continue
 		}
 		class := -1
-		if st := p.Sites[site].Stop; incomplete(st) && p.Sites[site].Node != 0 {
+		if st := p.Sites[site].Stop; columns.Incomplete(st) && p.Sites[site].Node != 0 {
 			class = min(int(st), len(columns.Event{}.Stops)-1)
 		}
 		classes[class] = append(classes[class], site)
@@ -158,18 +158,11 @@ func (b *treeBuilder) topDown() {
 	}
 }
 
-// incomplete reports whether a stack's root is missing. Where the registers
-// hold no Haskell context there is no stack to be had.
-func incomplete(st eventlog.StopReason) bool {
-	return !st.Complete() && st != eventlog.StopNoHaskell && st != eventlog.StopNoUserContext
-}
-
 func (b *treeBuilder) class(root int32, sites []int) {
 	s, p := b.s, b.p
-	order := p.treeOrder()
 	// attach is where a site's cost stands on the tree.
 	attach := func(site int) uint32 {
-		if leaf := s.leaf[site]; s.CountsBytes() && leaf != 0 {
+		if leaf := s.Leaf[site]; s.CountsBytes() && leaf != 0 {
 			return leaf
 		}
 		return p.Sites[site].Node
@@ -178,13 +171,13 @@ func (b *treeBuilder) class(root int32, sites []int) {
 	weight := make([]uint64, len(p.Nodes.Parent))
 	for _, site := range sites {
 		n := attach(site)
-		weight[n] = columns.SatAdd(weight[n], s.weight[site])
-		for ; n != 0 && !used[n]; n = order.parent(p, n) {
+		weight[n] = columns.SatAdd(weight[n], s.Weight[site])
+		for ; n != 0 && !used[n]; n = p.Nodes.Caller(n) {
 			used[n] = true
 		}
 	}
 	for n := len(weight) - 1; n > 0; n-- {
-		if up := order.parent(p, uint32(n)); up != 0 {
+		if up := p.Nodes.Caller(uint32(n)); up != 0 {
 			weight[up] = columns.SatAdd(weight[up], weight[n])
 		}
 	}
@@ -197,7 +190,7 @@ func (b *treeBuilder) class(root int32, sites []int) {
 		if !used[n] {
 			continue
 		}
-		up := order.parent(p, n)
+		up := p.Nodes.Caller(n)
 		at[n], forced[n], folded[n] = at[up], forced[up], folded[up]
 		switch p.Nodes.Kind[n] {
 		case eventlog.FrameUpdate:
@@ -242,8 +235,8 @@ func (b *treeBuilder) class(root int32, sites []int) {
 		case st.Node == 0:
 			t = b.child(t, frameUnresolved)
 		}
-		b.nodes[t].self = columns.SatAdd(b.nodes[t].self, s.weight[site])
-		b.nodes[t].samples += s.count[site]
+		b.nodes[t].self = columns.SatAdd(b.nodes[t].self, s.Weight[site])
+		b.nodes[t].samples += s.Count[site]
 	}
 }
 
@@ -258,7 +251,7 @@ func (b *treeBuilder) shows(n uint32, visible []int8) bool {
 		return true
 	case k == eventlog.FrameFolded:
 		return b.opts.AllFrames
-	case !b.s.visible(pl, visible):
+	case !b.s.Visible(pl, visible):
 		return false
 	case b.opts.AllFrames:
 		return true

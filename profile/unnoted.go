@@ -30,17 +30,17 @@ func (s *Selection) Unnoted() []Unnoted {
 		}
 	}
 	modules := map[[2]string]uint64{}
-	for site, n := range s.count {
-		leaf := s.leaf[site]
+	for site, n := range s.Count {
+		leaf := s.Leaf[site]
 		if n == 0 || leaf == 0 || p.Sites[site].Kernel {
 			continue
 		}
 		id := p.Nodes.Place[leaf]
 		l := &p.Locations[id]
-		b := &p.Symbols.Bindings[p.owner(id)]
+		b := &p.Symbols.Bindings[p.Owner(id)]
 		k := [2]string{b.Package, b.Module}
 		if l.Category == eventlog.CategoryHaskell && b.Package != "" && !noted[k] && !p.hasCauses(id) {
-			modules[k] = columns.SatAdd(modules[k], s.weight[site])
+			modules[k] = columns.SatAdd(modules[k], s.Weight[site])
 		}
 	}
 	of := map[string]*Unnoted{}

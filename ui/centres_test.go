@@ -8,7 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"ccagent/profile"
+	"ccagent/profile/centres"
 	"ccagent/ui/internal/fixture"
 )
 
@@ -92,7 +92,7 @@ func TestCentresByGlob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := profile.ParseCentreSet(string(b))
+	set, err := centres.ParseSet(string(b))
 	if err != nil || len(set.Patterns) != 1 || set.Patterns[0].Glob != "Main.main" {
 		t.Errorf("the set file is\n%s: %v", b, err)
 	}

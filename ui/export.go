@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"ccagent/profile"
+	"ccagent/profile/centres"
 	"ccagent/profile/export"
 	"ccagent/ui/model"
 	"ccagent/ui/text"
@@ -180,7 +181,7 @@ func treeWriter(of model.Function, invert, json bool, o text.Options) writer {
 // centreReport is the layout of +RTS -p, or the call graph of the centres.
 func centreReport(ext string, choice model.CentreChoice) writer {
 	if !choice.Mode.Stacks() {
-		choice.Mode = profile.ModeStacks
+		choice.Mode = centres.ModeStacks
 	}
 	return func(w io.Writer, s *profile.Selection) error {
 		cc, err := model.Attribute(s, choice)

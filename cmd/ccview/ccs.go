@@ -7,10 +7,11 @@ import (
 	"os"
 	"strings"
 
-	"ccagent/profile"
-	"ccagent/ui/text"
-
 	"github.com/spf13/cobra"
+
+	"ccagent/profile"
+	"ccagent/profile/centres"
+	"ccagent/ui/text"
 )
 
 // maxSetFile bounds a set file's size.
@@ -85,11 +86,11 @@ func (v *ccs) run(c *cobra.Command, path string) error {
 	if v.costs {
 		return v.printCosts(s, v.options(path))
 	}
-	if mode == profile.ModeExact && !s.Profile.HasCostCentreStacks() {
+	if mode == centres.ModeExact && !s.Profile.HasCostCentreStacks() {
 		return wrong("--mode exact needs the cost-centre stacks of a -prof binary, and the samples of %s carry none: use lexical, evaluation or stacks, which work on any binary, or profile the program built with -prof (ghc -prof -fprof-auto-exported); no +RTS flag is needed", path)
 	}
-	stacks := profile.ModeStacks
-	if mode == profile.ModeExact {
+	stacks := centres.ModeStacks
+	if mode == centres.ModeExact {
 		stacks = mode
 	}
 	if v.save != "" {
@@ -97,30 +98,30 @@ func (v *ccs) run(c *cobra.Command, path string) error {
 			return wrong("save the set of cost centres: %w", err)
 		}
 	}
-	centres, err := v.centres(s.Profile, set, path)
+	found, err := v.find(s.Profile, set, path)
 	if err != nil {
 		return err
 	}
 	o := v.options(path)
 	switch {
 	case v.prof:
-		return v.report(s, centres, stacks, o)
+		return v.report(s, found, stacks, o)
 	case v.dot:
-		return text.Graph(v.stdout, s, s.CostCentres(centres, stacks), o)
+		return text.Graph(v.stdout, s, centres.Attribute(s, found, stacks), o)
 	case v.svg:
-		return text.GraphSVG(v.stdout, s, s.CostCentres(centres, stacks), o)
+		return text.GraphSVG(v.stdout, s, centres.Attribute(s, found, stacks), o)
 	case v.stack:
-		return text.ExpensiveStack(v.stdout, s, s.CostCentres(centres, stacks), o)
+		return text.ExpensiveStack(v.stdout, s, centres.Attribute(s, found, stacks), o)
 	case v.json():
-		return text.CostCentresJSON(v.stdout, s, s.CostCentres(centres, mode), o)
+		return text.CostCentresJSON(v.stdout, s, centres.Attribute(s, found, mode), o)
 	}
-	return text.CostCentres(v.stdout, s, s.CostCentres(centres, mode), o)
+	return text.CostCentres(v.stdout, s, centres.Attribute(s, found, mode), o)
 }
 
 // centreFlags reads what can be judged without the log.
-func (v *ccs) centreFlags() (profile.CentreMode, profile.CentreSet, error) {
-	var set profile.CentreSet
-	mode, err := profile.ParseCentreMode(v.mode)
+func (v *ccs) centreFlags() (centres.Mode, centres.Set, error) {
+	var set centres.Set
+	mode, err := centres.ParseMode(v.mode)
 	if err != nil {
 		return 0, set, &wrongCall{err}
 	}
@@ -140,7 +141,7 @@ func (v *ccs) centreFlags() (profile.CentreMode, profile.CentreSet, error) {
 	}
 	for _, list := range v.selects {
 		for _, item := range strings.Split(list, ",") {
-			p, err := profile.ParseCentrePattern(item)
+			p, err := centres.ParsePattern(item)
 			if err != nil {
 				return 0, set, &wrongCall{fmt.Errorf("--select: %w", err)}
 			}
@@ -148,50 +149,50 @@ func (v *ccs) centreFlags() (profile.CentreMode, profile.CentreSet, error) {
 		}
 	}
 	if len(set.Patterns) == 0 && v.set == "" {
-		if mode == profile.ModeExact { // all that the program was compiled with
-			set.Patterns = []profile.CentrePattern{{Level: profile.LevelBinding, HasLevel: true, Glob: "*"}}
+		if mode == centres.ModeExact { // all that the program was compiled with
+			set.Patterns = []centres.Pattern{{Level: profile.LevelBinding, HasLevel: true, Glob: "*"}}
 			return mode, set, nil
 		}
-		set.Patterns = []profile.CentrePattern{{Preset: profile.PresetBindings}}
+		set.Patterns = []centres.Pattern{{Preset: centres.PresetBindings}}
 	}
 	return mode, set, nil
 }
 
-func readSet(path string) (profile.CentreSet, error) {
+func readSet(path string) (centres.Set, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return profile.CentreSet{}, wrong("read the set of cost centres: %w", err)
+		return centres.Set{}, wrong("read the set of cost centres: %w", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxSetFile+1))
 	if err != nil {
-		return profile.CentreSet{}, wrong("read the set of cost centres: %w", err)
+		return centres.Set{}, wrong("read the set of cost centres: %w", err)
 	}
 	if len(data) > maxSetFile {
-		return profile.CentreSet{}, wrong("read the set of cost centres: %s has more than %d bytes", path, maxSetFile)
+		return centres.Set{}, wrong("read the set of cost centres: %s has more than %d bytes", path, maxSetFile)
 	}
-	set, err := profile.ParseCentreSet(string(data))
-	var bad *profile.SetError
+	set, err := centres.ParseSet(string(data))
+	var bad *centres.SetError
 	if errors.As(err, &bad) {
 		return set, wrong("read the set of cost centres %s: %w", path, err)
 	}
 	return set, err
 }
 
-// centres finds the set's centres. Globs given in the call must match; those of
+// find finds the set's centres. Globs given in the call must match; those of
 // a set file, which is used on many logs, are told of.
-func (v *ccs) centres(p *profile.Profile, set profile.CentreSet, path string) (*profile.Centres, error) {
-	centres := p.Centres(set)
-	given := make(map[profile.CentrePattern]bool)
+func (v *ccs) find(p *profile.Profile, set centres.Set, path string) (*centres.Found, error) {
+	found := centres.Find(p, set)
+	given := make(map[centres.Pattern]bool)
 	for _, list := range v.selects {
 		for _, item := range strings.Split(list, ",") {
-			if pat, err := profile.ParseCentrePattern(item); err == nil {
+			if pat, err := centres.ParsePattern(item); err == nil {
 				given[pat] = true
 			}
 		}
 	}
-	for _, m := range centres.Missed {
-		if given[m.Pattern] && m.Pattern.Preset == profile.NoPreset {
+	for _, m := range found.Missed {
+		if given[m.Pattern] && m.Pattern.Preset == centres.NoPreset {
 			return nil, &wrongCall{m}
 		}
 		v.warn("%s", m)
@@ -199,7 +200,7 @@ func (v *ccs) centres(p *profile.Profile, set profile.CentreSet, path string) (*
 	if p.Symbolised && !p.HasNotes() {
 		v.warn("%s: no code has source notes, so cost centres are bindings by their symbols, and inlined code is its procedure's: build with -g3", path)
 	}
-	return centres, nil
+	return found, nil
 }
 
 // made is the selection of the log's event that counts bytes, nil if there is none.
@@ -221,11 +222,11 @@ func (v *ccs) printCosts(s *profile.Selection, o text.Options) error {
 }
 
 // report prints the layout of +RTS -p: time and, where the log has it, allocation.
-func (v *ccs) report(s *profile.Selection, centres *profile.Centres, mode profile.CentreMode, o text.Options) error {
-	time := s.CostCentres(centres, mode)
-	var alloc *profile.CostCentres
+func (v *ccs) report(s *profile.Selection, found *centres.Found, mode centres.Mode, o text.Options) error {
+	time := centres.Attribute(s, found, mode)
+	var alloc *centres.Costs
 	if a := made(s); a != nil {
-		alloc = a.CostCentres(centres, mode)
+		alloc = centres.Attribute(a, found, mode)
 	}
 	return text.ProfReport(v.stdout, s, time, alloc, o)
 }

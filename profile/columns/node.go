@@ -139,3 +139,9 @@ func Structural(k eventlog.FrameKind) bool {
 	}
 	return false
 }
+
+// Incomplete reports whether a stack's root is missing. Where the registers
+// hold no Haskell context there is no stack to be had.
+func Incomplete(st eventlog.StopReason) bool {
+	return !st.Complete() && st != eventlog.StopNoHaskell && st != eventlog.StopNoUserContext
+}

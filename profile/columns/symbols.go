@@ -132,6 +132,17 @@ func (s *Symbols) Enclosing(b *Block) []BindingID { return s.enclosing[b.enclosi
 // linesOf is what the line table tells of a location, innermost first.
 func (s *Symbols) Lines(l *Location) []Line { return s.lines[l.lines[0]:l.lines[1]] }
 
+// Owner is the procedure that a place's code belongs to; 0 if unknown.
+func (p *Log) Owner(place uint32) BindingID {
+	l := &p.Locations[place]
+	if l.Block != 0 {
+		if b := p.Symbols.Blocks[l.Block].Binding; b != 0 {
+			return b
+		}
+	}
+	return l.Binding
+}
+
 // Binding gives a binding; the zero Binding for 0.
 func (p *Log) Binding(id BindingID) *Binding { return &p.Symbols.Bindings[id] }
 

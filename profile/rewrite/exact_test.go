@@ -7,6 +7,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/centres"
 	"ccagent/profile/logtest"
 )
 
@@ -32,9 +33,9 @@ func exactLog(first uint32, weights ...uint64) []byte {
 func exactFigures(t *testing.T, log []byte) map[string]string {
 	t.Helper()
 	p := load(t, log)
-	set := profile.CentreSet{Patterns: []profile.CentrePattern{{Level: profile.LevelBinding, HasLevel: true, Glob: "*"}}}
+	set := centres.Set{Patterns: []centres.Pattern{{Level: profile.LevelBinding, HasLevel: true, Glob: "*"}}}
 	out := make(map[string]string)
-	c := p.Select(profile.Filter{}).CostCentres(p.Centres(set), profile.ModeExact)
+	c := centres.Attribute(p.Select(profile.Filter{}), centres.Find(p, set), centres.ModeExact)
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		out[r.Centre.Name] = fmt.Sprintf("%d of %d, on %d", r.Individual, r.Inherited, len(c.Stack(i)))

@@ -12,6 +12,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/centres"
 	"ccagent/profile/logtest"
 	"ccagent/profile/semantics"
 )
@@ -33,7 +34,7 @@ type recorder struct {
 	spans    map[*semantics.SCC]uint32
 	code     map[codeKey]logtest.Frame
 	stg      map[string]logtest.Frame
-	set      profile.CentreSet
+	set      centres.Set
 	bearers  []string // by thread id − 1
 	time     uint64
 	// cafUpdates counts updates of CAFs with values made in another centre. The
@@ -82,7 +83,7 @@ func (r *recorder) closures(e semantics.Expr, proc, global uint32) {
 	case *semantics.SCC:
 		line := uint32(len(r.spans) + 1)
 		r.spans[e] = r.log.Span(r.file, line, 1, line, 9, global)
-		r.set.Patterns = append(r.set.Patterns, profile.CentrePattern{Name: e.CC, Level: profile.LevelSpan, HasLevel: true, Glob: fmt.Sprintf("P.hs:%d", line)})
+		r.set.Patterns = append(r.set.Patterns, centres.Pattern{Name: e.CC, Level: profile.LevelSpan, HasLevel: true, Glob: fmt.Sprintf("P.hs:%d", line)})
 		r.closures(e.Body, proc, global)
 	case *semantics.Lam:
 		r.closures(e.Body, local(), global)
@@ -172,11 +173,11 @@ func (r *recorder) sample(kind semantics.Kind, n int, bearer string, at semantic
 // each bearer by the semantics, what production makes of its samples.
 type joint struct {
 	bearer []string
-	prod   []*profile.CostCentres
-	whole  *profile.CostCentres
+	prod   []*centres.Costs
+	whole  *centres.Costs
 }
 
-func record[M comparable](t *testing.T, p *semantics.Program, sem semantics.Semantics[M], keep bool, mode profile.CentreMode, name func(M) string) *joint {
+func record[M comparable](t *testing.T, p *semantics.Program, sem semantics.Semantics[M], keep bool, mode centres.Mode, name func(M) string) *joint {
 	t.Helper()
 	r := newRecorder(p)
 	m := semantics.New(p, sem)
@@ -195,11 +196,11 @@ func record[M comparable](t *testing.T, p *semantics.Program, sem semantics.Sema
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := prof.Centres(r.set)
-	j := &joint{bearer: r.bearers, whole: prof.Select(profile.Filter{}).CostCentres(c, mode)}
+	c := centres.Find(prof, r.set)
+	j := &joint{bearer: r.bearers, whole: centres.Attribute(prof.Select(profile.Filter{}), c, mode)}
 	for id := range r.bearers {
 		s := prof.Select(profile.Filter{Threads: []uint64{uint64(id + 1)}})
-		j.prod = append(j.prod, s.CostCentres(c, mode))
+		j.prod = append(j.prod, centres.Attribute(s, c, mode))
 	}
 	return j
 }
@@ -271,7 +272,7 @@ func generate(style semantics.Style, n uint64, f func(seed uint64, p *semantics.
 func TestSampledEvaluation(t *testing.T) {
 	var y tally
 	generate(semantics.HigherOrder, 250, func(seed uint64, p *semantics.Program) {
-		y.within(t, seed, record(t, p, semantics.Lexical{Evaluation: true}, true, profile.ModeEvaluation, same))
+		y.within(t, seed, record(t, p, semantics.Lexical{Evaluation: true}, true, centres.ModeEvaluation, same))
 	})
 	y.enough(t)
 }
@@ -281,7 +282,7 @@ func TestSampledEvaluation(t *testing.T) {
 func TestSampledLexical(t *testing.T) {
 	var y tally
 	generate(semantics.FirstOrder, 250, func(seed uint64, p *semantics.Program) {
-		y.within(t, seed, record(t, p, semantics.Lexical{CAF: semantics.CAFSubsumed}, true, profile.ModeLexical, same))
+		y.within(t, seed, record(t, p, semantics.Lexical{CAF: semantics.CAFSubsumed}, true, centres.ModeLexical, same))
 	})
 	y.enough(t)
 }
@@ -292,7 +293,7 @@ func TestSampledLexical(t *testing.T) {
 func TestSampledLexicalOwn(t *testing.T) {
 	programs, differ := 0, uint64(0)
 	generate(semantics.HigherOrder, 250, func(seed uint64, p *semantics.Program) {
-		j := record(t, p, semantics.Lexical{CAF: semantics.CAFSubsumed}, false, profile.ModeLexical, same)
+		j := record(t, p, semantics.Lexical{CAF: semantics.CAFSubsumed}, false, centres.ModeLexical, same)
 		if j == nil {
 			return
 		}
@@ -324,7 +325,7 @@ func TestSampledStacks(t *testing.T) {
 	var agree, differ uint64
 	generate(semantics.FirstOrder, 250, func(seed uint64, p *semantics.Program) {
 		sem := semantics.NewStacks(semantics.Lexical{CAF: semantics.CAFSubsumed})
-		j := record(t, p, sem, true, profile.ModeStacks, func(s semantics.Stack) string { return strings.Join(sem.Table.Centres(s), "<") })
+		j := record(t, p, sem, true, centres.ModeStacks, func(s semantics.Stack) string { return strings.Join(sem.Table.Centres(s), "<") })
 		if j == nil {
 			return
 		}
@@ -378,7 +379,7 @@ func TestForcedBoundIsAttained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := record(t, p, semantics.Lexical{CAF: semantics.CAFSubsumed}, true, profile.ModeLexical, same)
+		j := record(t, p, semantics.Lexical{CAF: semantics.CAFSubsumed}, true, centres.ModeLexical, same)
 		var differ, forced uint64
 		for i, prod := range j.prod {
 			for _, row := range prod.Rows {

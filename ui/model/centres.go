@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/centres"
 	"ccagent/profile/columns"
 )
 
@@ -14,7 +15,7 @@ import (
 // attributed to them. It is comparable.
 type CentreChoice struct {
 	On   bool
-	Mode profile.CentreMode
+	Mode centres.Mode
 	// Set is a set file's text; Dropped the names taken out of it, sorted, a
 	// line each.
 	Set, Dropped string
@@ -78,16 +79,16 @@ type CentreRow struct {
 
 // centreData is what an engine keeps of a set.
 type centreData struct {
-	set profile.CentreSet
-	all *profile.Centres
+	set centres.Set
+	all *centres.Found
 	err error
 }
 
 func (e *Engine) centreSet(text string) *centreData {
 	return e.centres.get(text, func() *centreData {
 		d := &centreData{}
-		if d.set, d.err = profile.ParseCentreSet(text); d.err == nil {
-			d.all = e.p.Centres(d.set)
+		if d.set, d.err = centres.ParseSet(text); d.err == nil {
+			d.all = centres.Find(e.p, d.set)
 		}
 		return d
 	})
@@ -108,9 +109,9 @@ func (e *Engine) costCentres(sel *profile.Selection, base string, c CentreChoice
 	if d.err != nil {
 		return nil, fmt.Errorf("choose cost centres: %w", d.err)
 	}
-	attribute := func(dropped string) *profile.CostCentres {
-		return e.attributed.get(fmt.Sprint(base, c.Mode, "\x00", c.Set, "\x00", dropped), func() *profile.CostCentres {
-			return sel.CostCentres(d.all.Without(CentreChoice{Dropped: dropped}.IsDropped()), c.Mode)
+	attribute := func(dropped string) *centres.Costs {
+		return e.attributed.get(fmt.Sprint(base, c.Mode, "\x00", c.Set, "\x00", dropped), func() *centres.Costs {
+			return centres.Attribute(sel, d.all.Without(CentreChoice{Dropped: dropped}.IsDropped()), c.Mode)
 		})
 	}
 	whole := attribute("")
@@ -168,7 +169,7 @@ func (e *Engine) costCentres(sel *profile.Selection, base string, c CentreChoice
 	return out, nil
 }
 
-func (e *Engine) centreRow(c *profile.Centre) CentreRow {
+func (e *Engine) centreRow(c *centres.Centre) CentreRow {
 	row := CentreRow{Name: c.Name, Module: c.Module, Package: c.Package, Level: c.Level(), Path: c.File, Line: int(c.Extent.Line), Pseudo: c.Pseudo}
 	if c.File != "" {
 		if e.files == nil {
@@ -184,10 +185,10 @@ func (e *Engine) centreRow(c *profile.Centre) CentreRow {
 
 // Attribute attributes a selection's samples as chosen. It does without an
 // engine, for what runs beside one.
-func Attribute(s *profile.Selection, c CentreChoice) (*profile.CostCentres, error) {
-	set, err := profile.ParseCentreSet(c.Set)
+func Attribute(s *profile.Selection, c CentreChoice) (*centres.Costs, error) {
+	set, err := centres.ParseSet(c.Set)
 	if err != nil {
 		return nil, fmt.Errorf("choose cost centres: %w", err)
 	}
-	return s.CostCentres(s.Profile.Centres(set).Without(c.IsDropped()), c.Mode), nil
+	return centres.Attribute(s, centres.Find(s.Profile, set).Without(c.IsDropped()), c.Mode), nil
 }

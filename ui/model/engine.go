@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"ccagent/profile"
+	"ccagent/profile/centres"
 	"ccagent/profile/columns"
 )
 
@@ -28,7 +29,7 @@ type Engine struct {
 	sandwiches cache[*Sandwich]
 	text       cache[fileText]
 	centres    cache[*centreData]
-	attributed cache[*profile.CostCentres]
+	attributed cache[*centres.Costs]
 	centreRows cache[*CostCentres]
 	compared   *Compared // nil if one log is open
 	diff       cache[*Diff]

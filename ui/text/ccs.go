@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/centres"
 )
 
 const ccsRows = 40
 
 // CostCentres prints the figures of cost centres, or of cost-centre stacks.
 // Stacks without weight of their own are left out unless all rows are asked for.
-func CostCentres(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Options) error {
+func CostCentres(w io.Writer, s *profile.Selection, c *centres.Costs, o Options) error {
 	p := newPrinter(w, o)
 	p.heading(s)
 	if s.Samples == 0 {
@@ -53,7 +54,7 @@ func CostCentres(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Op
 
 // shownRows are the rows worth printing, and how far each is indented: of stacks
 // without weight of their own only those that several stand on.
-func shownRows(c *profile.CostCentres, all bool) (rows, depth []int) {
+func shownRows(c *centres.Costs, all bool) (rows, depth []int) {
 	depth = make([]int, len(c.Rows))
 	if !c.Mode.Stacks() {
 		for i := range c.Rows {
@@ -84,7 +85,7 @@ func shownRows(c *profile.CostCentres, all bool) (rows, depth []int) {
 	return rows, depth
 }
 
-func (p *printer) centreRow(s *profile.Selection, c *profile.CostCentres, i, indent int) {
+func (p *printer) centreRow(s *profile.Selection, c *centres.Costs, i, indent int) {
 	r := &c.Rows[i]
 	individual := s.Fraction(r.Individual)
 	left := " " + p.heat(individual, Percent(individual)) + "  " + p.faintZero(s.Fraction(r.Inherited)) + "  " + p.faintZero(s.Fraction(r.Forced)) + "   "
@@ -144,7 +145,7 @@ type ccsRowJSON struct {
 
 // CostCentresJSON writes what CostCentres prints. Figures are fractions of the
 // total.
-func CostCentresJSON(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Options) error {
+func CostCentresJSON(w io.Writer, s *profile.Selection, c *centres.Costs, o Options) error {
 	sum := s.Summary()
 	doc := ccsJSON{
 		Event: sum.Event, Mode: c.Mode.String(), Total: c.Total, Forced: s.Fraction(c.Forced), Rows: []ccsRowJSON{}, Unit: sum.Unit,
@@ -168,7 +169,7 @@ func CostCentresJSON(w io.Writer, s *profile.Selection, c *profile.CostCentres, 
 
 // ExpensiveStack prints the stack with the largest individual figure, topmost
 // centre first. The figures are of ModeStacks.
-func ExpensiveStack(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Options) error {
+func ExpensiveStack(w io.Writer, s *profile.Selection, c *centres.Costs, o Options) error {
 	p := newPrinter(w, o)
 	best := c.MostExpensive()
 	if best < 0 {
@@ -188,11 +189,11 @@ func ExpensiveStack(w io.Writer, s *profile.Selection, c *profile.CostCentres, o
 // Graph writes the call graph of cost centres for Graphviz: nodes with their
 // individual and inherited figures, arcs with the number of stacks that have
 // them. The figures are of ModeStacks.
-func Graph(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Options) error {
+func Graph(w io.Writer, s *profile.Selection, c *centres.Costs, o Options) error {
 	p := newPrinter(w, o)
 	p.line("digraph cost_centres {")
 	p.line(`  node [shape=box, fontname="sans-serif"];`)
-	ids := make(map[*profile.Centre]int)
+	ids := make(map[*centres.Centre]int)
 	for i := range c.ByCentre {
 		r := &c.ByCentre[i]
 		ids[r.Centre] = i

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"ccagent/profile"
+	"ccagent/profile/centres"
 	"ccagent/profile/columns"
 )
 
@@ -18,7 +19,7 @@ import (
 // the log's event in bytes does, dots where it has none. Entries are not
 // counted by sampling and are 0. Both are of ModeStacks, or of ModeExact: then what
 // the run-time system spent for itself is left out, as GHC does. alloc may be nil.
-func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, alloc *profile.CostCentres, o Options) error {
+func ProfReport(w io.Writer, s *profile.Selection, c *centres.Costs, alloc *centres.Costs, o Options) error {
 	p := newPrinter(w, Options{})
 	cap := &s.Profile.Capture
 	stamp := time.Unix(0, int64(cap.StartUnixNs)).UTC().Format("Mon Jan _2 15:04 2006")
@@ -47,7 +48,7 @@ func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, alloc
 	p.linef("        total alloc = %15s bytes  (excludes profiling overheads)", thousands(total))
 	p.line("")
 
-	allocOf := make(map[string]*profile.CentreRow)
+	allocOf := make(map[string]*centres.Row)
 	if alloc != nil {
 		for i := range alloc.ByCentre {
 			allocOf[alloc.ByCentre[i].Centre.Name] = &alloc.ByCentre[i]
@@ -115,7 +116,7 @@ func ProfReport(w io.Writer, s *profile.Selection, c *profile.CostCentres, alloc
 }
 
 // stackKeys identifies stacks by their centres' names.
-func stackKeys(c *profile.CostCentres) []string {
+func stackKeys(c *centres.Costs) []string {
 	keys := make([]string, len(c.Rows))
 	for i := range c.Rows {
 		keys[i] = c.Rows[i].Centre.Name
@@ -128,7 +129,7 @@ func stackKeys(c *profile.CostCentres) []string {
 
 // profNames are a centre's name, module and source as the report has them: one
 // word each.
-func profNames(c *profile.Centre) []string {
+func profNames(c *centres.Centre) []string {
 	word := func(s, empty string) string {
 		s = strings.ReplaceAll(fit(s, 0), " ", "_")
 		if s == "" {

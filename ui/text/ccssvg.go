@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"ccagent/profile"
+	"ccagent/profile/centres"
 )
 
 // svgNodes bounds the centres of a drawing: those with the largest inherited
@@ -29,7 +30,7 @@ const (
 
 // svgNode is a box. It stands in a layer below those that call it.
 type svgNode struct {
-	row   *profile.CentreRow
+	row   *centres.Row
 	name  string
 	layer int
 	x, w  float64 // left edge and width
@@ -39,7 +40,7 @@ type svgNode struct {
 // svgArc is a line; back is set if it leads to a layer that is not below.
 type svgArc struct {
 	from, to int
-	arc      *profile.CentreArc
+	arc      *centres.Arc
 	back     bool
 }
 
@@ -53,7 +54,7 @@ type svgGraph struct {
 // GraphSVG writes the call graph of cost centres as a drawing: what Graph writes,
 // laid out in layers, callers above what they call. The figures are of ModeStacks or
 // ModeExact.
-func GraphSVG(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Options) error {
+func GraphSVG(w io.Writer, s *profile.Selection, c *centres.Costs, o Options) error {
 	g := newSVGGraph(c, o.top(len(c.ByCentre), svgNodes))
 	g.findLayers()
 	g.sortLayers()
@@ -78,9 +79,9 @@ func GraphSVG(w io.Writer, s *profile.Selection, c *profile.CostCentres, o Optio
 }
 
 // newSVGGraph takes the first n centres by inherited figure, and the arcs among them.
-func newSVGGraph(c *profile.CostCentres, n int) *svgGraph {
+func newSVGGraph(c *centres.Costs, n int) *svgGraph {
 	g := &svgGraph{left: len(c.ByCentre) - n}
-	index := make(map[*profile.Centre]int)
+	index := make(map[*centres.Centre]int)
 	for i := range c.ByCentre[:n] {
 		r := &c.ByCentre[i]
 		name := fit(r.Centre.Name, svgName)

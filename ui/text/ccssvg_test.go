@@ -13,11 +13,12 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/centres"
 	"ccagent/profile/logtest"
 )
 
 // centreGraph is a log whose functions call each other at random, in circles too.
-func centreGraph(t *testing.T, rng *rand.Rand, names []string) (*profile.Selection, *profile.CostCentres) {
+func centreGraph(t *testing.T, rng *rand.Rand, names []string) (*profile.Selection, *centres.Costs) {
 	t.Helper()
 	l := logtest.New()
 	var frames []logtest.Frame
@@ -36,8 +37,8 @@ func centreGraph(t *testing.T, rng *rand.Rand, names []string) (*profile.Selecti
 		t.Fatal(err)
 	}
 	s := p.Select(profile.Filter{})
-	set := profile.CentreSet{Patterns: []profile.CentrePattern{{Preset: profile.PresetBindings}}}
-	return s, s.CostCentres(p.Centres(set), profile.ModeStacks)
+	set := centres.Set{Patterns: []centres.Pattern{{Preset: centres.PresetBindings}}}
+	return s, centres.Attribute(s, centres.Find(p, set), centres.ModeStacks)
 }
 
 type svgBox struct{ x, y, w, h float64 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ccagent/profile"
+	"ccagent/profile/centres"
 )
 
 // exactJSON tells of the cost-centre stacks that samples carry.
@@ -54,12 +55,12 @@ var rtsOwn = []string{"GC", "SYSTEM", "OVERHEAD", "IDLE", "DONT_CARE"}
 
 // unreported tells of a centre that such a report has not got: of exact stacks, what
 // the run-time system spent for itself and what is not known to be anyone's.
-func unreported(c *profile.CostCentres, x *profile.Centre) bool {
-	return c.Mode == profile.ModeExact && (slices.Contains(rtsOwn, x.Name) || x.Pseudo && x.Module == "")
+func unreported(c *centres.Costs, x *centres.Centre) bool {
+	return c.Mode == centres.ModeExact && (slices.Contains(rtsOwn, x.Name) || x.Pseudo && x.Module == "")
 }
 
 // reported is a report's total.
-func reported(c *profile.CostCentres) uint64 {
+func reported(c *centres.Costs) uint64 {
 	total := c.Total
 	for i := range c.ByCentre {
 		if r := &c.ByCentre[i]; unreported(c, r.Centre) {
@@ -70,7 +71,7 @@ func reported(c *profile.CostCentres) uint64 {
 }
 
 // reportedInherited is what a stack inherits of the reported.
-func reportedInherited(c *profile.CostCentres) []uint64 {
+func reportedInherited(c *centres.Costs) []uint64 {
 	out := make([]uint64, len(c.Rows))
 	for i := range c.Rows {
 		out[i] = c.Rows[i].Inherited

@@ -11,6 +11,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/centres"
 	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 	"ccagent/ui/internal/golden"
@@ -47,11 +48,11 @@ func views(t testing.TB, p *profile.Profile, o text.Options) map[string]string {
 	put("stacks", func(w io.Writer) error { return text.Stacks(w, s, tree, text.StackOptions{}, o) })
 	put("stacks-inverted", func(w io.Writer) error { return text.Stacks(w, s, inverted, text.StackOptions{MinShare: 0.04}, o) })
 	put("stacks.json", func(w io.Writer) error { return text.StacksJSON(w, s, tree, false) })
-	for mode := profile.ModeLexical; mode <= profile.ModeStacks; mode++ {
-		c := s.CostCentres(p.Centres(profile.CentreSet{Patterns: []profile.CentrePattern{{Preset: profile.PresetBindings}}}), mode)
+	for mode := centres.ModeLexical; mode <= centres.ModeStacks; mode++ {
+		c := centres.Attribute(s, centres.Find(p, centres.Set{Patterns: []centres.Pattern{{Preset: centres.PresetBindings}}}), mode)
 		put("ccs-"+mode.String(), func(w io.Writer) error { return text.CostCentres(w, s, c, o) })
 		put("ccs-"+mode.String()+".json", func(w io.Writer) error { return text.CostCentresJSON(w, s, c, o) })
-		if mode == profile.ModeStacks {
+		if mode == centres.ModeStacks {
 			put("ccs-prof", func(w io.Writer) error { return text.ProfReport(w, s, c, c, o) })
 			put("ccs-graph", func(w io.Writer) error { return text.Graph(w, s, c, o) })
 			put("ccs-stack", func(w io.Writer) error { return text.ExpensiveStack(w, s, c, o) })

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/centres"
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/model"
@@ -45,12 +46,12 @@ type centresSeen struct {
 // program's own packages.
 func NewCentreScreen(c *Context) *CentreScreen {
 	s := &CentreScreen{c: c}
-	s.choice = model.CentreChoice{On: true, Set: presetSet(profile.PresetBindings)}
+	s.choice = model.CentreChoice{On: true, Set: presetSet(centres.PresetBindings)}
 	return s
 }
 
-func presetSet(p profile.Preset) string {
-	return profile.CentreSet{Patterns: []profile.CentrePattern{{Preset: p}}}.Format()
+func presetSet(p centres.Preset) string {
+	return centres.Set{Patterns: []centres.Pattern{{Preset: p}}}.Format()
 }
 
 // Patterns are the chosen set's patterns, as typed.
@@ -60,10 +61,10 @@ func (s *CentreScreen) Patterns() string {
 }
 
 // ParsePatterns reads what Patterns gives: patterns with commas in between.
-func ParsePatterns(text string) (profile.CentreSet, error) {
-	var set profile.CentreSet
+func ParsePatterns(text string) (centres.Set, error) {
+	var set centres.Set
 	for item := range strings.SplitSeq(text, ",") {
-		p, err := profile.ParseCentrePattern(item)
+		p, err := centres.ParsePattern(item)
 		if err != nil {
 			return set, err
 		}
@@ -73,7 +74,7 @@ func ParsePatterns(text string) (profile.CentreSet, error) {
 }
 
 // Choose makes a set the chosen one.
-func (s *CentreScreen) Choose(set profile.CentreSet) {
+func (s *CentreScreen) Choose(set centres.Set) {
 	s.change(model.CentreChoice{On: true, Mode: s.choice.Mode, Set: set.Format()})
 }
 
@@ -341,8 +342,8 @@ func (s *CentreScreen) subtree() []string {
 func (s *CentreScreen) nextMode() string {
 	next := s.choice
 	for range 4 {
-		next.Mode = (next.Mode + 1) % (profile.ModeExact + 1)
-		if next.Mode != profile.ModeExact || s.c.Profile.HasCostCentreStacks() {
+		next.Mode = (next.Mode + 1) % (centres.ModeExact + 1)
+		if next.Mode != centres.ModeExact || s.c.Profile.HasCostCentreStacks() {
 			break
 		}
 	}
@@ -351,16 +352,16 @@ func (s *CentreScreen) nextMode() string {
 }
 
 var modeText = [...]string{
-	profile.ModeLexical:    "the innermost centre around the code, else the caller's",
-	profile.ModeEvaluation: "the nearest procedure on the stack that is a centre",
-	profile.ModeStacks:     "which centre on behalf of which",
-	profile.ModeExact:      "the stacks that the -prof program kept itself",
+	centres.ModeLexical:    "the innermost centre around the code, else the caller's",
+	centres.ModeEvaluation: "the nearest procedure on the stack that is a centre",
+	centres.ModeStacks:     "which centre on behalf of which",
+	centres.ModeExact:      "the stacks that the -prof program kept itself",
 }
 
 func (s *CentreScreen) expensive() string {
 	if !s.choice.Mode.Stacks() {
 		to := s.choice
-		to.Mode = profile.ModeStacks
+		to.Mode = centres.ModeStacks
 		s.change(to)
 		s.seek = true
 		return "the most expensive cost-centre stack"

@@ -1,4 +1,4 @@
-package profile
+package centres
 
 // Items of a cost-centre stack that are no centres but marks, pushed and
 // compressed as centres are.
@@ -11,10 +11,10 @@ const (
 // query cost.
 const maxStackDepth = 1000
 
-// centreStack is a compressed cost-centre stack (Morgan & Jarvis 1998, §2.4.1):
+// stack is a compressed cost-centre stack (Morgan & Jarvis 1998, §2.4.1):
 // to push a centre takes it out where it was. It is a list, bottom to top, in
 // which each item knows its place; what was pushed can be taken back, last first.
-type centreStack struct {
+type stack struct {
 	cells []cell
 	pos   []int32 // by item: 1 + its cell, of this stack if not below the foot
 	top   int32
@@ -40,14 +40,14 @@ type change struct {
 	under int32 // 1 + the topmost cell, if the new one took its place
 }
 
-func (s *centreStack) reset(root int32) {
-	*s = centreStack{root: root, foot: 0, depth: 1, cells: []cell{{root, -1, -1}}}
+func (s *stack) reset(root int32) {
+	*s = stack{root: root, foot: 0, depth: 1, cells: []cell{{root, -1, -1}}}
 }
 
-func (s *centreStack) mark() int { return len(s.log) }
+func (s *stack) mark() int { return len(s.log) }
 
 // slot is where an item's cell is kept.
-func (s *centreStack) slot(item int32) *int32 {
+func (s *stack) slot(item int32) *int32 {
 	i := int(item) + 2
 	for len(s.pos) <= i {
 		s.pos = append(s.pos, make([]int32, i+64)...)
@@ -55,7 +55,7 @@ func (s *centreStack) slot(item int32) *int32 {
 	return &s.pos[i]
 }
 
-func (s *centreStack) push(item int32) {
+func (s *stack) push(item int32) {
 	if s.cells[s.top].item == item {
 		return
 	}
@@ -84,7 +84,7 @@ func (s *centreStack) push(item int32) {
 }
 
 // base begins a stack that stands on nothing.
-func (s *centreStack) base(item int32) {
+func (s *stack) base(item int32) {
 	p := s.slot(item)
 	s.log = append(s.log, change{item: item, old: *p, top: s.top, foot: s.foot, depth: s.depth})
 	id := int32(len(s.cells))
@@ -94,7 +94,7 @@ func (s *centreStack) base(item int32) {
 }
 
 // undo takes back what was done since a mark.
-func (s *centreStack) undo(mark int) {
+func (s *stack) undo(mark int) {
 	for len(s.log) > mark {
 		c := &s.log[len(s.log)-1]
 		s.log = s.log[:len(s.log)-1]
@@ -118,7 +118,7 @@ func (s *centreStack) undo(mark int) {
 }
 
 // nearest is the topmost centre, and which marks are above it.
-func (s *centreStack) nearest() (top int32, forced, gap bool) {
+func (s *stack) nearest() (top int32, forced, gap bool) {
 	for i := s.top; ; i = s.cells[i].prev {
 		switch s.cells[i].item {
 		case itemForced:

@@ -1,9 +1,12 @@
-package profile
+package centres
 
 import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"ccagent/profile"
+	"ccagent/profile/logtest"
 )
 
 // Dropping centres changes no total, is the same as never having chosen them,
@@ -11,13 +14,13 @@ import (
 func TestWithout(t *testing.T) {
 	for seed := range uint64(80) {
 		rng := rand.New(rand.NewPCG(seed, 5))
-		p := mustLoad(t, randomLog(rng))
-		s := p.Select(Filter{})
-		set := CentreSet{Patterns: [][]CentrePattern{
-			{{Preset: PresetBindings}}, {{Preset: PresetModules}, {Preset: PresetBindings}}, {{Glob: "*", Level: LevelBinding, HasLevel: true}},
+		p := load(t, logtest.Random(rng))
+		s := p.Select(profile.Filter{})
+		set := Set{Patterns: [][]Pattern{
+			{{Preset: PresetBindings}}, {{Preset: PresetModules}, {Preset: PresetBindings}}, {{Glob: "*", Level: profile.LevelBinding, HasLevel: true}},
 			{{Name: "one", Glob: "M0.*"}, {Preset: PresetPackages}}, {{Glob: "A.hs:1-9"}, {Preset: PresetBindings}},
 		}[rng.IntN(5)]}
-		all := p.Centres(set)
+		all := Find(p, set)
 		dropped := make(map[string]bool)
 		for i := range all.List {
 			if rng.IntN(2) == 0 {
@@ -29,13 +32,13 @@ func TestWithout(t *testing.T) {
 		if len(dropped) == len(all.List) {
 			continue // a set of nothing is none
 		}
-		again, err := ParseCentreSet(text)
+		again, err := ParseSet(text)
 		if err != nil {
 			t.Fatalf("seed %d: %v in\n%s", seed, err, text)
 		}
-		fresh := p.Centres(again)
+		fresh := Find(p, again)
 		for mode := ModeLexical; mode <= ModeStacks; mode++ {
-			a, b := s.CostCentres(kept, mode), s.CostCentres(fresh, mode)
+			a, b := Attribute(s, kept, mode), Attribute(s, fresh, mode)
 			sum := uint64(0)
 			for i := range a.Rows {
 				sum += a.Rows[i].Individual
@@ -53,7 +56,7 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-func figuresByName(c *CostCentres) map[string][2]uint64 {
+func figuresByName(c *Costs) map[string][2]uint64 {
 	out := make(map[string][2]uint64)
 	for i := range c.ByCentre {
 		r := &c.ByCentre[i]

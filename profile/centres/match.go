@@ -1,4 +1,4 @@
-package profile
+package centres
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
@@ -23,22 +24,26 @@ type Centre struct {
 	Pseudo  bool
 }
 
-// Centres is a set of cost centres as found in a profile. It is immutable.
-type Centres struct {
+// Found is a set of cost centres as found in a profile. It is immutable.
+type Found struct {
 	// List are the chosen centres.
 	List []Centre
 	// Missed are the patterns of the set that match nothing here, with what is
 	// nearest.
-	Missed []*CentreError
+	Missed []*MissedError
 
-	p *Profile
+	p *profile.Profile
 	// By source binding: its centre, that of its module and of its package; 0
 	// or 1 + an index of List.
 	binding, module, pkg []int32
 	spans                map[columns.FileID][]spanCentre // narrowest first
-	modes                [centreScopes]struct {
+	modes                [scopes]struct {
 		once   sync.Once
 		chains *chains
+	}
+	evaluated struct {
+		once sync.Once
+		cafs *cafs
 	}
 }
 
@@ -47,13 +52,13 @@ type spanCentre struct {
 	centre int32 // index of List
 }
 
-// CentreError tells that a pattern names nothing in a profile.
-type CentreError struct {
-	Pattern CentrePattern
+// MissedError tells that a pattern names nothing in a profile.
+type MissedError struct {
+	Pattern Pattern
 	Nearest []string
 }
 
-func (e *CentreError) Error() string {
+func (e *MissedError) Error() string {
 	s := fmt.Sprintf("cost centre %q names no code that the log has samples of", e.Pattern.String())
 	if len(e.Nearest) > 0 {
 		s += ": the nearest are " + strings.Join(e.Nearest, ", ")
@@ -61,15 +66,15 @@ func (e *CentreError) Error() string {
 	return s
 }
 
-// Centres finds a set's centres. An element that several patterns name belongs
+// Find finds a set's centres. An element that several patterns name belongs
 // to the first. Patterns that name nothing are in Missed.
-func (p *Profile) Centres(set CentreSet) *Centres {
+func Find(p *profile.Profile, set Set) *Found {
 	n := len(p.Symbols.Bindings)
-	c := &Centres{p: p, binding: make([]int32, n), module: make([]int32, n), pkg: make([]int32, n), spans: make(map[columns.FileID][]spanCentre)}
-	m := &centreMatcher{p: p, c: c, named: make(map[string]int32), elements: make(map[elementKey]int32)}
+	c := &Found{p: p, binding: make([]int32, n), module: make([]int32, n), pkg: make([]int32, n), spans: make(map[columns.FileID][]spanCentre)}
+	m := &matcher{p: p, c: c, named: make(map[string]int32), elements: make(map[key]int32)}
 	for _, pat := range set.Patterns {
 		if !m.add(pat) {
-			c.Missed = append(c.Missed, &CentreError{pat, p.nearestNames(pat.Glob)})
+			c.Missed = append(c.Missed, &MissedError{pat, nearestNames(p, pat.Glob)})
 		}
 	}
 	for f := range c.spans {
@@ -88,20 +93,26 @@ func (p *Profile) Centres(set CentreSet) *Centres {
 	return c
 }
 
-type centreMatcher struct {
-	p        *Profile
-	c        *Centres
-	named    map[string]int32     // by a pattern's name
-	elements map[elementKey]int32 // by element
+// key tells what centres were made of apart.
+type key struct {
+	in, name string
+	x        columns.Extent
+}
+
+type matcher struct {
+	p        *profile.Profile
+	c        *Found
+	named    map[string]int32 // by a pattern's name
+	elements map[key]int32    // by element
 }
 
 // add finds what a pattern names; false if that is nothing.
-func (m *centreMatcher) add(pat CentrePattern) bool {
+func (m *matcher) add(pat Pattern) bool {
 	switch pat.Preset {
 	case PresetBindings:
 		// Modules with a colon hold what GHC makes around main. Names with a space tell what GHC made: "insertWith (specialised)" in Main
 		// is a library's function.
-		own := m.p.ownPackages()
+		own := ownPackages(m.p)
 		return m.bindings(pat, func(b *columns.Binding) bool {
 			return b.Name != "" && own[b.Package] && !strings.HasPrefix(b.Module, ":") && !strings.Contains(b.Name, " ")
 		})
@@ -116,15 +127,15 @@ func (m *centreMatcher) add(pat CentrePattern) bool {
 		}
 		found := false
 		switch l.level {
-		case LevelBinding:
-			found = m.bindings(pat, func(b *columns.Binding) bool { return glob(pat.Glob, bindingName(b)) })
-		case LevelModule:
+		case profile.LevelBinding:
+			found = m.bindings(pat, func(b *columns.Binding) bool { return glob(pat.Glob, b.QualifiedName()) })
+		case profile.LevelModule:
 			found = m.modules(pat, func(b *columns.Binding) bool { return glob(pat.Glob, b.Module) })
-		case LevelPackage:
+		case profile.LevelPackage:
 			found = m.packages(pat, func(b *columns.Binding) bool { return glob(pat.Glob, b.Package) })
-		case LevelFile:
+		case profile.LevelFile:
 			found = m.inFiles(pat)
-		case LevelSpan:
+		case profile.LevelSpan:
 			found = m.inSpans(pat)
 		}
 		if found {
@@ -135,7 +146,7 @@ func (m *centreMatcher) add(pat CentrePattern) bool {
 }
 
 // put gives the centre of an element: that of an earlier pattern, if there is one.
-func (m *centreMatcher) put(pat CentrePattern, k elementKey, c Centre) int32 {
+func (m *matcher) put(pat Pattern, k key, c Centre) int32 {
 	if id, ok := m.elements[k]; ok {
 		return id
 	}
@@ -164,7 +175,7 @@ func (m *centreMatcher) put(pat CentrePattern, k elementKey, c Centre) int32 {
 	return id
 }
 
-func (m *centreMatcher) eachSource(f func(id columns.BindingID, b *columns.Binding)) {
+func (m *matcher) eachSource(f func(id columns.BindingID, b *columns.Binding)) {
 	for i := 1; i < len(m.p.Symbols.Bindings); i++ {
 		if b := &m.p.Symbols.Bindings[i]; b.Source == columns.BindingID(i) {
 			f(b.Source, b)
@@ -172,45 +183,45 @@ func (m *centreMatcher) eachSource(f func(id columns.BindingID, b *columns.Bindi
 	}
 }
 
-func (m *centreMatcher) bindings(pat CentrePattern, want func(*columns.Binding) bool) bool {
+func (m *matcher) bindings(pat Pattern, want func(*columns.Binding) bool) bool {
 	found := false
-	home := m.p.bindingSpans()
+	home := bindingSpans(m.p)
 	m.eachSource(func(id columns.BindingID, b *columns.Binding) {
 		if !want(b) {
 			return
 		}
 		found = true
-		name := bindingName(b)
+		name := b.QualifiedName()
 		c := Centre{Name: name, Module: b.Module, Package: b.Package}
 		if sp := m.p.Symbols.Spans[home[id]]; sp.File != 0 {
 			c.File, c.Extent = m.p.Symbols.Files[sp.File].Path, sp.Extent
 			c.Span = c.File + ":" + c.Extent.String()
 		}
-		m.c.binding[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "b" + name, columns.Extent{}}, c)
+		m.c.binding[id] = 1 + m.put(pat, key{b.Package, "b" + name, columns.Extent{}}, c)
 	})
 	return found
 }
 
-func (m *centreMatcher) modules(pat CentrePattern, want func(*columns.Binding) bool) bool {
+func (m *matcher) modules(pat Pattern, want func(*columns.Binding) bool) bool {
 	found := false
 	m.eachSource(func(id columns.BindingID, b *columns.Binding) {
 		if b.Module == "" || !want(b) {
 			return
 		}
 		found = true
-		m.c.module[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "m" + b.Module, columns.Extent{}}, Centre{Name: b.Module, Module: b.Module, Package: b.Package})
+		m.c.module[id] = 1 + m.put(pat, key{b.Package, "m" + b.Module, columns.Extent{}}, Centre{Name: b.Module, Module: b.Module, Package: b.Package})
 	})
 	return found
 }
 
-func (m *centreMatcher) packages(pat CentrePattern, want func(*columns.Binding) bool) bool {
+func (m *matcher) packages(pat Pattern, want func(*columns.Binding) bool) bool {
 	found := false
 	m.eachSource(func(id columns.BindingID, b *columns.Binding) {
 		if b.Package == "" || !want(b) {
 			return
 		}
 		found = true
-		m.c.pkg[id] = 1 + m.put(pat, elementKey{KindSource, b.Package, "p", columns.Extent{}}, Centre{Name: b.Package, Package: b.Package})
+		m.c.pkg[id] = 1 + m.put(pat, key{b.Package, "p", columns.Extent{}}, Centre{Name: b.Package, Package: b.Package})
 	})
 	return found
 }
@@ -224,7 +235,7 @@ func fileMatches(pattern, file string) bool {
 var whole = columns.Extent{Line: 1, Col: 1, EndLine: ^uint32(0), EndCol: ^uint32(0)}
 
 // inFiles makes a centre of each file.
-func (m *centreMatcher) inFiles(pat CentrePattern) bool {
+func (m *matcher) inFiles(pat Pattern) bool {
 	found := false
 	for i := 1; i < len(m.p.Symbols.Files); i++ {
 		file := m.p.Symbols.Files[i].Path
@@ -237,20 +248,20 @@ func (m *centreMatcher) inFiles(pat CentrePattern) bool {
 	return found
 }
 
-func (m *centreMatcher) span(pat CentrePattern, f columns.FileID, x columns.Extent, c Centre) {
-	of := &m.p.Symbols.Bindings[m.p.moduleOfFile()[f]]
+func (m *matcher) span(pat Pattern, f columns.FileID, x columns.Extent, c Centre) {
+	of := &m.p.Symbols.Bindings[m.p.ModuleOfFile()[f]]
 	c.Module, c.Package = of.Module, of.Package
 	file := m.p.Symbols.Files[f].Path
 	if c.Span != "" {
 		c.File, c.Extent = file, x
 	}
-	id := m.put(pat, elementKey{KindSource, file, "s", x}, c)
+	id := m.put(pat, key{file, "s", x}, c)
 	m.c.spans[f] = append(m.c.spans[f], spanCentre{x, id})
 }
 
 // inSpans makes a centre of a stretch of source that holds a span, or of each
 // span that a glob matches.
-func (m *centreMatcher) inSpans(pat CentrePattern) bool {
+func (m *matcher) inSpans(pat Pattern) bool {
 	s := &m.p.Symbols
 	if file, x, ok := parseStretch(pat.Glob); ok {
 		holds := make(map[columns.FileID]bool)
@@ -314,7 +325,7 @@ func parseStretch(s string) (file string, x columns.Extent, ok bool) {
 
 // ownPackages are the program's own: "main"; of programs without such code all
 // that have source notes.
-func (p *Profile) ownPackages() map[string]bool {
+func ownPackages(p *profile.Profile) map[string]bool {
 	own := make(map[string]bool)
 	for i := range p.Symbols.Bindings {
 		if p.Symbols.Bindings[i].Package == "main" {
@@ -331,7 +342,7 @@ func (p *Profile) ownPackages() map[string]bool {
 }
 
 // bindingSpans gives source bindings their widest spans.
-func (p *Profile) bindingSpans() map[columns.BindingID]columns.SpanID {
+func bindingSpans(p *profile.Profile) map[columns.BindingID]columns.SpanID {
 	s := &p.Symbols
 	of := make(map[columns.BindingID]columns.SpanID)
 	for i := 1; i < len(s.Spans); i++ {
@@ -348,7 +359,7 @@ func (p *Profile) bindingSpans() map[columns.BindingID]columns.SpanID {
 }
 
 // nearestNames are the names of elements that are most like a glob.
-func (p *Profile) nearestNames(pattern string) []string {
+func nearestNames(p *profile.Profile, pattern string) []string {
 	query := strings.ToLower(strings.NewReplacer("*", "", "?", "", "\\", "").Replace(pattern))
 	if query == "" {
 		return nil
@@ -376,7 +387,7 @@ func (p *Profile) nearestNames(pattern string) []string {
 	}
 	for i := 1; i < len(p.Symbols.Bindings); i++ {
 		if b := &p.Symbols.Bindings[i]; b.Source == columns.BindingID(i) && b.Module != "" {
-			add(bindingName(b))
+			add(b.QualifiedName())
 			add(b.Module)
 			add(b.Package)
 		}

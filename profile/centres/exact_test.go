@@ -1,4 +1,4 @@
-package profile
+package centres
 
 import (
 	"fmt"
@@ -7,45 +7,12 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
 	"ccagent/profile/logtest"
 )
 
-// exactLog is a log of a -prof binary: MAIN, and below it what is given as
-// "label<label<…" by stack id, with samples of the weights given.
-type exactLog struct {
-	*logtest.Log
-	centres map[string]uint32
-}
-
-func newExactLog() *exactLog {
-	return &exactLog{logtest.New(), make(map[string]uint32)}
-}
-
-func (l *exactLog) centre(label string) uint32 {
-	id := l.centres[label]
-	if id == 0 {
-		id = uint32(len(l.centres) + 1)
-		l.centres[label] = id
-		def := &eventlog.CentreDef{ID: id, Label: label, Module: "Main", SrcLoc: fmt.Sprintf("Main.hs:%d:1-20", 10*id)}
-		switch label {
-		case "MAIN", "GC", "SYSTEM":
-			def.Module, def.SrcLoc = label, "<built-in>"
-		}
-		l.Write(1, def)
-	}
-	return id
-}
-
-func (l *exactLog) stack(id, parent uint32, label string) {
-	l.Write(1, &eventlog.CentreStack{ID: id, Parent: parent, Centre: l.centre(label)})
-}
-
-func (l *exactLog) sample(weight uint64, node, stack uint32) {
-	l.SampleOf(2, eventlog.Sample{Weight: weight, Node: node, Centres: stack})
-}
-
 // stackFigures are the rows of stacks as "top<…<bottom individual/inherited".
-func stackFigures(c *CostCentres) string {
+func stackFigures(c *Costs) string {
 	var out []string
 	for i := range c.Rows {
 		var names []string
@@ -60,23 +27,23 @@ func stackFigures(c *CostCentres) string {
 // Exact stacks are those that the samples carry, whatever their own stacks are;
 // centres that are not chosen are subsumed.
 func TestCarriedStacks(t *testing.T) {
-	l := newExactLog()
+	l := logtest.NewExact()
 	f := l.Code(l.Binding("main", "Main", "f", 0), eventlog.QualityExact, eventlog.CategoryHaskell)
 	node := l.Stack(f)
-	l.stack(1, 0, "MAIN")
-	l.sample(1, node, 4) // used before it is defined
-	l.stack(2, 1, "f")
-	l.stack(3, 2, "g")
-	l.stack(4, 3, "h")
-	l.stack(5, 1, "GC")
-	l.stack(6, 1, "h")
-	l.sample(10, node, 1)
-	l.sample(20, node, 2)
-	l.sample(40, 0, 3)
-	l.sample(80, node, 4)
-	l.sample(160, 0, 5)
-	l.sample(320, node, 6)
-	l.sample(640, node, 0)
+	l.CentreStack(1, 0, "MAIN")
+	l.CentreSample(1, node, 4) // used before it is defined
+	l.CentreStack(2, 1, "f")
+	l.CentreStack(3, 2, "g")
+	l.CentreStack(4, 3, "h")
+	l.CentreStack(5, 1, "GC")
+	l.CentreStack(6, 1, "h")
+	l.CentreSample(10, node, 1)
+	l.CentreSample(20, node, 2)
+	l.CentreSample(40, 0, 3)
+	l.CentreSample(80, node, 4)
+	l.CentreSample(160, 0, 5)
+	l.CentreSample(320, node, 6)
+	l.CentreSample(640, node, 0)
 	p := load(t, l.End())
 	if !p.HasCostCentreStacks() || p.HasNotes() {
 		t.Fatalf("stacks %v, notes %v", p.HasCostCentreStacks(), p.HasNotes())
@@ -90,7 +57,7 @@ func TestCarriedStacks(t *testing.T) {
 		{"Main.hs:30", "MAIN 350/471; Main.hs:30<MAIN 121/121"},
 		{"module:Main", "MAIN 10/471; Main<MAIN 461/461"},
 	} {
-		got := stackFigures(p.Select(Filter{}).CostCentres(centres(t, p, strings.Split(c.set, ",")...), ModeExact))
+		got := stackFigures(Attribute(p.Select(profile.Filter{}), centres(t, p, strings.Split(c.set, ",")...), ModeExact))
 		// What carries no stack, and collections where they are not chosen, stand alone.
 		var rest []string
 		for row := range strings.SplitSeq(got, "; ") {
@@ -103,43 +70,21 @@ func TestCarriedStacks(t *testing.T) {
 		}
 	}
 	// The same names are the same centres, in whatever mode: f's code is f's.
-	lexical := p.Select(Filter{}).CostCentres(centres(t, p, "Main.f"), ModeLexical)
+	lexical := Attribute(p.Select(profile.Filter{}), centres(t, p, "Main.f"), ModeLexical)
 	if len(lexical.Centres.List) != 1 || lexical.ByCentre[0].Centre.Name != "Main.f" || lexical.ByCentre[0].Individual != 1+10+20+80+320+640 {
 		t.Errorf("lexical: %+v", lexical.ByCentre)
 	}
 }
 
-// damagedExactLog has a sample of weight 1<<id on each of the stacks 0 to 12, most of
-// which are not whole.
-func damagedExactLog() []byte {
-	l := newExactLog()
-	l.stack(1, 0, "MAIN")
-	l.stack(2, 3, "f") // 2 and 3 stand on each other
-	l.stack(3, 2, "g")
-	l.stack(4, 3, "h")
-	l.stack(5, 99, "f") // 99 is never told
-	l.Write(1, &eventlog.CentreStack{ID: 6, Parent: 1, Centre: 77})
-	l.Write(1, &eventlog.CentreStack{ID: 7, Problem: eventlog.CentreUnreadable})
-	l.Write(1, &eventlog.CentreStack{ID: 8, Parent: 7, Centre: l.centre("g")})
-	l.Write(1, &eventlog.CentreStack{ID: 9, Centre: l.centre("f"), Problem: eventlog.CentreTooDeep})
-	l.Write(1, &eventlog.CentreStack{ID: 10, Centre: l.centre("f"), Problem: 200})
-	l.stack(11, 11, "f")
-	l.stack(1, 2, "g") // defined twice
-	for id := range uint32(13) {
-		l.sample(1<<id, 0, id)
-	}
-	return l.End()
-}
-
 // Stacks that are damaged, or run in a circle, end where they do so; the samples
 // are counted by why, and none of their weight is lost.
 func TestDamagedExactStacks(t *testing.T) {
-	p := load(t, damagedExactLog())
+	p := load(t, logtest.DamagedExact())
 	want := map[string]uint64{"implausible": 4, "untold": 3, "unreadable": 3, "too-deep": 1}
 	if fmt.Sprint(p.Exact.Problems) != fmt.Sprint(want) || p.Exact.Samples != 1 || p.Exact.Unknown != 1 || p.Accounting.Redefined != 1 {
 		t.Errorf("%+v, redefined %d; want problems %v", p.Exact, p.Accounting.Redefined, want)
 	}
-	c := p.Select(Filter{}).CostCentres(centres(t, p, "binding:*"), ModeExact)
+	c := Attribute(p.Select(profile.Filter{}), centres(t, p, "binding:*"), ModeExact)
 	sum := uint64(0)
 	for i := range c.Rows {
 		sum += c.Rows[i].Individual
@@ -162,16 +107,16 @@ func TestDamagedExactStacks(t *testing.T) {
 func TestRandomExactStacks(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		l := newExactLog()
+		l := logtest.NewExact()
 		n := 1 + rng.Uint32N(40)
 		samples := uint64(0)
 		for range 2 * n {
 			switch rng.IntN(3) {
 			case 0:
-				l.sample(1, 0, rng.Uint32N(n+2))
+				l.CentreSample(1, 0, rng.Uint32N(n+2))
 				samples++
 			case 1:
-				l.stack(1+rng.Uint32N(n), rng.Uint32N(n+2), string(rune('a'+rng.IntN(6))))
+				l.CentreStack(1+rng.Uint32N(n), rng.Uint32N(n+2), string(rune('a'+rng.IntN(6))))
 			default:
 				l.Write(1, &eventlog.CentreStack{ID: rng.Uint32N(n), Parent: rng.Uint32N(n), Centre: rng.Uint32N(8), Problem: eventlog.CentreProblem(rng.IntN(7))})
 			}
@@ -184,7 +129,7 @@ func TestRandomExactStacks(t *testing.T) {
 		if p.HasCostCentreStacks() && told != samples {
 			t.Fatalf("seed %d: %+v of %d samples", seed, p.Exact, samples)
 		}
-		c := p.Select(Filter{}).CostCentres(centres(t, p, "binding:*"), ModeExact)
+		c := Attribute(p.Select(profile.Filter{}), centres(t, p, "binding:*"), ModeExact)
 		sum := uint64(0)
 		for i := range c.Rows {
 			sum += c.Rows[i].Individual

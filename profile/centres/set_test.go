@@ -1,4 +1,4 @@
-package profile
+package centres
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
 	"ccagent/profile/logtest"
 )
 
@@ -30,21 +31,21 @@ func TestGlob(t *testing.T) {
 func TestCentrePatterns(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want CentrePattern
+		want Pattern
 		err  string
 	}{
-		{"Main.load*", CentrePattern{Glob: "Main.load*"}, ""},
-		{"load=Main.load*", CentrePattern{Name: "load", Glob: "Main.load*"}, ""},
-		{"io=module:System.*", CentrePattern{Name: "io", Level: LevelModule, HasLevel: true, Glob: "System.*"}, ""},
-		{"Data.Map.==", CentrePattern{Glob: "Data.Map.=="}, ""},
-		{"GHC.Classes.<=", CentrePattern{Glob: "GHC.Classes.<="}, ""},
-		{"@modules", CentrePattern{Preset: PresetModules}, ""},
-		{"@nothing", CentrePattern{}, "unknown preset"},
-		{"=x", CentrePattern{}, "no name"},
-		{"module:", CentrePattern{}, "names nothing"},
-		{"", CentrePattern{}, "names nothing"},
+		{"Main.load*", Pattern{Glob: "Main.load*"}, ""},
+		{"load=Main.load*", Pattern{Name: "load", Glob: "Main.load*"}, ""},
+		{"io=module:System.*", Pattern{Name: "io", Level: profile.LevelModule, HasLevel: true, Glob: "System.*"}, ""},
+		{"Data.Map.==", Pattern{Glob: "Data.Map.=="}, ""},
+		{"GHC.Classes.<=", Pattern{Glob: "GHC.Classes.<="}, ""},
+		{"@modules", Pattern{Preset: PresetModules}, ""},
+		{"@nothing", Pattern{}, "unknown preset"},
+		{"=x", Pattern{}, "no name"},
+		{"module:", Pattern{}, "names nothing"},
+		{"", Pattern{}, "names nothing"},
 	} {
-		got, err := ParseCentrePattern(c.text)
+		got, err := ParsePattern(c.text)
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q: error %v, want %q", c.text, err, c.err)
@@ -54,15 +55,15 @@ func TestCentrePatterns(t *testing.T) {
 		if err != nil || got != c.want {
 			t.Errorf("%q: %+v %v", c.text, got, err)
 		}
-		if back, err := ParseCentrePattern(got.String()); err != nil || back != got {
+		if back, err := ParsePattern(got.String()); err != nil || back != got {
 			t.Errorf("%q is written %q and read %+v %v", c.text, got.String(), back, err)
 		}
 	}
 }
 
 func TestCentreSets(t *testing.T) {
-	set := CentreSet{[]CentrePattern{{Glob: "Main.*"}, {Name: "io", Level: LevelModule, HasLevel: true, Glob: "System.*"}, {Preset: PresetPackages}}}
-	back, err := ParseCentreSet(set.Format() + "\n# a comment\n")
+	set := Set{[]Pattern{{Glob: "Main.*"}, {Name: "io", Level: profile.LevelModule, HasLevel: true, Glob: "System.*"}, {Preset: PresetPackages}}}
+	back, err := ParseSet(set.Format() + "\n# a comment\n")
 	if err != nil || !slices.Equal(back.Patterns, set.Patterns) {
 		t.Errorf("%v %v", back, err)
 	}
@@ -78,7 +79,7 @@ func TestCentreSets(t *testing.T) {
 		{"ccview cost centres 1\nMain.*\n@what\n", 3, "preset"},
 		{"ccview cost centres 1\n" + strings.Repeat("x\n", maxSet+1), maxSet + 2, "more than"},
 	} {
-		_, err := ParseCentreSet(c.text)
+		_, err := ParseSet(c.text)
 		var bad *SetError
 		if !errors.As(err, &bad) || bad.Line != c.line || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.40q: %v, want %q in line %d", c.text, err, c.want, c.line)
@@ -88,9 +89,9 @@ func TestCentreSets(t *testing.T) {
 
 // Names that begin as comments and presets do are saved and read as names.
 func TestSetOfOddNames(t *testing.T) {
-	var set CentreSet
+	var set Set
 	for _, text := range []string{"#", "##", "#.<", `\@.`, `\@bindings`, "#x=Main.f", `\@y=Main.f`, `\\#`, "Main.#", `\#`} {
-		p, err := ParseCentrePattern(text)
+		p, err := ParsePattern(text)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
@@ -102,7 +103,7 @@ func TestSetOfOddNames(t *testing.T) {
 	if !glob(set.Patterns[4].Glob, "@bindings") || set.Patterns[5].Name != "#x" || set.Patterns[6].Name != "@y" {
 		t.Errorf("%+v", set.Patterns)
 	}
-	back, err := ParseCentreSet(set.Format())
+	back, err := ParseSet(set.Format())
 	if err != nil || !slices.Equal(back.Patterns, set.Patterns) {
 		t.Errorf("written as\n%s\nread as %+v, %v", set.Format(), back, err)
 	}
@@ -113,11 +114,11 @@ func FuzzCentreSet(f *testing.F) {
 	f.Add("ccview cost centres 2\n")
 	f.Add("ccview cost centres 1\n\\#a\n\\@b=c\n\\\\#\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		set, err := ParseCentreSet(text)
+		set, err := ParseSet(text)
 		if err != nil {
 			return
 		}
-		back, err := ParseCentreSet(set.Format())
+		back, err := ParseSet(set.Format())
 		if err != nil || !slices.Equal(back.Patterns, set.Patterns) {
 			t.Fatalf("%q is written\n%s\nand read %+v %v", text, set.Format(), back, err)
 		}
@@ -154,8 +155,8 @@ func TestDeepStacks(t *testing.T) {
 	l.Sample(3, 2, l.Stack(append(frames[:n-1:n-1], frames[0])...))
 	l.Sample(4, 1, l.Stack(frames[:4]...))
 	p := load(t, l.End())
-	for mode := range centreModes {
-		c := p.Select(Filter{}).CostCentres(centres(t, p, "@bindings"), mode)
+	for mode := range modes {
+		c := Attribute(p.Select(profile.Filter{}), centres(t, p, "@bindings"), mode)
 		got := make(map[string]uint64)
 		for _, r := range c.ByCentre {
 			if r.Individual > 0 {

@@ -1,4 +1,4 @@
-package profile
+package centres
 
 import (
 	"cmp"
@@ -7,33 +7,33 @@ import (
 	"ccagent/profile/columns"
 )
 
-// centreRows gathers the figures of centres, and of stacks if asked to.
-type centreRows struct {
+// rows gathers the figures of centres, and of stacks if asked to.
+type rows struct {
 	stacks  bool
-	centres []centreFigures // by centre
-	rows    []stackRow      // by stack without marks
-	index   pairTable       // rows by that below and the topmost centre
-	items   []int32         // of the stack at hand, topmost first, without marks
-	forced  []bool          // by item: an update frame was crossed above it
-	path    []uint32        // rows of the stack at hand, from its bottom
+	centres []figures  // by centre
+	rows    []stackRow // by stack without marks
+	index   pairTable  // rows by that below and the topmost centre
+	items   []int32    // of the stack at hand, topmost first, without marks
+	forced  []bool     // by item: an update frame was crossed above it
+	path    []uint32   // rows of the stack at hand, from its bottom
 }
 
 // stackRow is a row in the making.
 type stackRow struct {
 	parent, item int32
-	centreFigures
+	figures
 	forcedFrom uint64 // of the samples in which it is the topmost that an update was crossed above
 }
 
-func (r *centreRows) centre(a *attribution, item int32) *centreFigures {
+func (r *rows) centre(a *attribution, item int32) *figures {
 	if n := len(a.centres); len(r.centres) < n {
-		r.centres = append(r.centres, make([]centreFigures, n-len(r.centres))...)
+		r.centres = append(r.centres, make([]figures, n-len(r.centres))...)
 	}
 	return &r.centres[item]
 }
 
 // add takes samples of the current stack.
-func (r *centreRows) add(a *attribution, w, n uint64) {
+func (r *rows) add(a *attribution, w, n uint64) {
 	r.items, r.forced = r.items[:0], r.forced[:0]
 	crossed := false
 	for i := a.stack.top; i >= 0; i = a.stack.cells[i].prev {
@@ -49,12 +49,12 @@ func (r *centreRows) add(a *attribution, w, n uint64) {
 }
 
 // alone takes samples of a pseudo-centre that stands on nothing.
-func (r *centreRows) alone(a *attribution, item int32, w, n uint64) {
+func (r *rows) alone(a *attribution, item int32, w, n uint64) {
 	r.items, r.forced = append(r.items[:0], item), append(r.forced[:0], false)
 	r.take(a, w, n)
 }
 
-func (r *centreRows) take(a *attribution, w, n uint64) {
+func (r *rows) take(a *attribution, w, n uint64) {
 	for i, x := range r.items {
 		r.centre(a, x).inherit(w, r.forced[i])
 	}
@@ -84,7 +84,7 @@ func (r *centreRows) take(a *attribution, w, n uint64) {
 }
 
 // inherit gives each stack what those above it have. A stack comes before those.
-func (r *centreRows) inherit() {
+func (r *rows) inherit() {
 	for i := range r.rows {
 		x := &r.rows[i]
 		x.seen, x.Inherited, x.InheritedForced = true, x.Individual, x.forcedFrom
@@ -100,7 +100,7 @@ func (r *centreRows) inherit() {
 }
 
 // row finds or makes the row of an item on a row's stack.
-func (r *centreRows) row(on int, item int32) int {
+func (r *rows) row(on int, item int32) int {
 	k := pair(uint32(on+1), uint32(item))
 	id, ok := r.index.get(k)
 	if !ok {
@@ -111,7 +111,7 @@ func (r *centreRows) row(on int, item int32) int {
 	return int(id)
 }
 
-func (c *centreFigures) own(w, n uint64, forced bool) {
+func (c *figures) own(w, n uint64, forced bool) {
 	c.Individual = columns.SatAdd(c.Individual, w)
 	c.Samples += n
 	if forced {
@@ -119,7 +119,7 @@ func (c *centreFigures) own(w, n uint64, forced bool) {
 	}
 }
 
-func (c *centreFigures) inherit(w uint64, forced bool) {
+func (c *figures) inherit(w uint64, forced bool) {
 	c.seen = true
 	c.Inherited = columns.SatAdd(c.Inherited, w)
 	if forced {
@@ -127,18 +127,18 @@ func (c *centreFigures) inherit(w uint64, forced bool) {
 	}
 }
 
-func compareRows(a, b *CentreRow) int {
+func compareRows(a, b *Row) int {
 	return cmp.Or(cmp.Compare(b.Individual, a.Individual), cmp.Compare(b.Inherited, a.Inherited), cmp.Compare(a.Centre.Name, b.Centre.Name))
 }
 
-func (r *centreRows) finish(a *attribution) {
+func (r *rows) finish(a *attribution) {
 	out := a.out
 	for i := range r.centres {
 		if r.centres[i].seen {
-			out.ByCentre = append(out.ByCentre, CentreRow{Centre: &a.centres[i], Parent: -1, centreFigures: r.centres[i]})
+			out.ByCentre = append(out.ByCentre, Row{Centre: &a.centres[i], Parent: -1, figures: r.centres[i]})
 		}
 	}
-	slices.SortFunc(out.ByCentre, func(a, b CentreRow) int {
+	slices.SortFunc(out.ByCentre, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.Inherited, a.Inherited), compareRows(&a, &b))
 	})
 	if r.stacks {
@@ -147,11 +147,11 @@ func (r *centreRows) finish(a *attribution) {
 		return
 	}
 	out.Rows = slices.Clone(out.ByCentre)
-	slices.SortFunc(out.Rows, func(a, b CentreRow) int { return compareRows(&a, &b) })
+	slices.SortFunc(out.Rows, func(a, b Row) int { return compareRows(&a, &b) })
 }
 
 // byDepth orders stacks depth first, those above one by inherited weight.
-func (r *centreRows) byDepth(a *attribution) []CentreRow {
+func (r *rows) byDepth(a *attribution) []Row {
 	// Those above a stack are a list: first of it, then next of each.
 	first, next := make([]int32, len(r.rows)+1), make([]int32, len(r.rows))
 	for i := range first {
@@ -161,7 +161,7 @@ func (r *centreRows) byDepth(a *attribution) []CentreRow {
 		up := &first[r.rows[i].parent+1]
 		next[i], *up = *up, int32(i)
 	}
-	out := make([]CentreRow, 0, len(r.rows))
+	out := make([]Row, 0, len(r.rows))
 	todo := make([][2]int32, 1, 1024) // a row, and its parent in out
 	todo[0] = [2]int32{-1, -1}
 	var above []int32
@@ -172,7 +172,7 @@ func (r *centreRows) byDepth(a *attribution) []CentreRow {
 		if at[0] >= 0 {
 			row := &r.rows[at[0]]
 			self = int32(len(out))
-			out = append(out, CentreRow{Centre: &a.centres[row.item], Parent: int(at[1]), centreFigures: row.centreFigures})
+			out = append(out, Row{Centre: &a.centres[row.item], Parent: int(at[1]), figures: row.figures})
 		}
 		above = above[:0]
 		for i := first[at[0]+1]; i >= 0; i = next[i] {
@@ -192,7 +192,7 @@ func (r *centreRows) byDepth(a *attribution) []CentreRow {
 }
 
 // Stack is the centres of a row's stack, topmost first.
-func (c *CostCentres) Stack(i int) []*Centre {
+func (c *Costs) Stack(i int) []*Centre {
 	var out []*Centre
 	for ; i >= 0; i = c.Rows[i].Parent {
 		out = append(out, c.Rows[i].Centre)
@@ -202,7 +202,7 @@ func (c *CostCentres) Stack(i int) []*Centre {
 
 // MostExpensive is the row of the stack with the largest individual
 // weight; −1 if there is none.
-func (c *CostCentres) MostExpensive() int {
+func (c *Costs) MostExpensive() int {
 	best := -1
 	for i := range c.Rows {
 		if best < 0 || c.Rows[i].Individual > c.Rows[best].Individual {
@@ -214,9 +214,9 @@ func (c *CostCentres) MostExpensive() int {
 
 // Arcs are the call graph's: which centre stands right on which, in stacks that
 // bear weight themselves. They are known in ModeStacks.
-func (c *CostCentres) Arcs() []CentreArc {
+func (c *Costs) Arcs() []Arc {
 	index := make(map[[2]*Centre]int)
-	var out []CentreArc
+	var out []Arc
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		if row.Individual == 0 {
@@ -227,14 +227,14 @@ func (c *CostCentres) Arcs() []CentreArc {
 			at, ok := index[k]
 			if !ok {
 				at = len(out)
-				out = append(out, CentreArc{From: k[0], To: k[1]})
+				out = append(out, Arc{From: k[0], To: k[1]})
 				index[k] = at
 			}
 			out[at].Stacks++
 			out[at].Weight = columns.SatAdd(out[at].Weight, row.Individual)
 		}
 	}
-	slices.SortFunc(out, func(a, b CentreArc) int {
+	slices.SortFunc(out, func(a, b Arc) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.From.Name, b.From.Name), cmp.Compare(a.To.Name, b.To.Name))
 	})
 	return out

@@ -1,21 +1,22 @@
-package profile
+package centres
 
 import (
 	"fmt"
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
-// CentreMode is how samples are attributed to cost centres.
-type CentreMode uint8
+// Mode is how samples are attributed to cost centres.
+type Mode uint8
 
 const (
 	// ModeLexical: the innermost centre that statically encloses the code; where
 	// none does, that of the nearest caller which has one (Sansom & Peyton Jones
 	// 1997).
-	ModeLexical CentreMode = iota
+	ModeLexical Mode = iota
 	// ModeEvaluation: the nearest procedure on the stack that is a centre's
 	// (§8.1 of the same).
 	ModeEvaluation
@@ -25,21 +26,21 @@ const (
 	// ModeExact is ModeStacks on the cost-centre stacks that a -prof binary kept
 	// itself: see Profile.HasCostCentreStacks.
 	ModeExact
-	centreModes
+	modes
 )
 
-var modeNames = [centreModes]string{"lexical", "evaluation", "stacks", "exact"}
+var modeNames = [modes]string{"lexical", "evaluation", "stacks", "exact"}
 
 // Stacks reports whether the mode gives figures of stacks.
-func (m CentreMode) Stacks() bool { return m == ModeStacks || m == ModeExact }
+func (m Mode) Stacks() bool { return m == ModeStacks || m == ModeExact }
 
-func (m CentreMode) String() string { return modeNames[min(m, centreModes-1)] }
+func (m Mode) String() string { return modeNames[min(m, modes-1)] }
 
-// ParseCentreMode reads a mode's name.
-func ParseCentreMode(s string) (CentreMode, error) {
+// ParseMode reads a mode's name.
+func ParseMode(s string) (Mode, error) {
 	for m, name := range modeNames {
 		if s == name {
-			return CentreMode(m), nil
+			return Mode(m), nil
 		}
 	}
 	return 0, fmt.Errorf("unknown mode %q: choose lexical, evaluation, stacks or exact", s)
@@ -56,11 +57,11 @@ const (
 	centreUnresolved = "(unresolved)"
 )
 
-// CostCentres is a selection's weight by cost centre. Each sample belongs to
+// Costs is a selection's weight by cost centre. Each sample belongs to
 // exactly one, whatever centres are chosen: the individual weights sum to Total.
-type CostCentres struct {
-	Mode    CentreMode
-	Centres *Centres
+type Costs struct {
+	Mode    Mode
+	Centres *Found
 	Total   uint64
 	Samples uint64
 	// How samples came to their centres; the four sum to Total.
@@ -79,22 +80,22 @@ type CostCentres struct {
 	// ModeStacks one for each stack, depth first: a stack comes after the one that
 	// it stands on. MAIN is at the bottom of all stacks but those of CAFs and of
 	// what is no Haskell thread's. What no sample has is left out.
-	Rows []CentreRow
+	Rows []Row
 	// ByCentre has a row for each centre in every mode, by inherited weight,
 	// largest first.
-	ByCentre []CentreRow
+	ByCentre []Row
 }
 
-// CentreRow is a centre or a stack with its figures. Weights are in the event's
+// Row is a centre or a stack with its figures. Weights are in the event's
 // unit.
-type CentreRow struct {
+type Row struct {
 	Centre *Centre // of a stack: the topmost
 	// Parent is the position of the stack that it stands on; −1 if there is none.
 	Parent int
-	centreFigures
+	figures
 }
 
-type centreFigures struct {
+type figures struct {
 	// Individual is the weight of the samples attributed to it; Inherited of
 	// those that have it anywhere on their stack, each counted once. A stack
 	// inherits from the stacks above it.
@@ -107,8 +108,8 @@ type centreFigures struct {
 	seen bool
 }
 
-// CentreArc is that one centre stands on another in stacks.
-type CentreArc struct {
+// Arc is that one centre stands on another in stacks.
+type Arc struct {
 	From, To *Centre
 	Stacks   int    // distinct stacks that have it
 	Weight   uint64 // of the samples of these
@@ -125,26 +126,26 @@ type standing struct {
 
 // attribution is one query's work.
 type attribution struct {
-	s       *Selection
-	p       *Profile
+	s       *profile.Selection
+	p       *profile.Profile
 	ch      *chains
 	centres []Centre // chosen ones, then pseudo-centres
 	pseudo  map[string]int32
-	stack   centreStack
-	rows    centreRows
-	out     *CostCentres
+	stack   stack
+	rows    rows
+	out     *Costs
 	exact   bool // nodes stand for cost centres
 	carried bool // of stacks that samples have beside their own
 }
 
-// CostCentres attributes the selection's samples.
-func (s *Selection) CostCentres(c *Centres, mode CentreMode) *CostCentres {
+// Attribute attributes a selection's samples to the centres that were found.
+func Attribute(s *profile.Selection, c *Found, mode Mode) *Costs {
 	scope := scopeLexical
 	if mode == ModeEvaluation {
 		scope = scopeProcedure
 	}
 	a := &attribution{s: s, p: s.Profile, ch: c.chains(scope), centres: slices.Clone(c.List), pseudo: make(map[string]int32),
-		out: &CostCentres{Mode: mode, Centres: c, Total: s.Total, Samples: s.Samples}}
+		out: &Costs{Mode: mode, Centres: c, Total: s.Total, Samples: s.Samples}}
 	a.rows.stacks = mode.Stacks()
 	a.carried = mode == ModeExact && s.Profile.Exact.Stacks > 0
 	a.exact = a.carried || mode == ModeExact && s.Profile.IsCentreLog()
@@ -168,30 +169,30 @@ func (a *attribution) pseudoCentre(name, module string) int32 {
 func (a *attribution) walk() {
 	p := a.p
 	sites, first := a.sites()
-	order := p.treeOrder()
+	order := p.Order()
 	sampled := make([]bool, len(p.Nodes.Parent)) // the node or something on top of it
 	for n := range sampled {
 		sampled[n] = first[n] != first[n+1]
 	}
 	for n := len(sampled) - 1; n > 0; n-- {
-		if up := order.parent(p, uint32(n)); sampled[n] {
+		if up := p.Nodes.Caller(uint32(n)); sampled[n] {
 			sampled[up] = true
 		}
 	}
 	a.stack.reset(a.root())
 	visible := make([]int8, len(p.Places))
-	cafs := p.cafs()
+	cafs := a.out.Centres.cafs()
 	var path []standing
 	here := standing{}
 	a.samples(sites[first[0]:first[1]], &here) // those without any frame
-	for i := 0; i < len(order.pre); {
-		n := order.pre[i]
+	for i := 0; i < len(order.Pre); {
+		n := order.Pre[i]
 		if !sampled[n] {
-			i = int(order.end[i])
+			i = int(order.End[i])
 			continue
 		}
 		i++
-		up := order.parent(p, n)
+		up := p.Nodes.Caller(n)
 		for len(path) > 0 && path[len(path)-1].node != up {
 			a.stack.undo(path[len(path)-1].undo)
 			path = path[:len(path)-1]
@@ -238,10 +239,10 @@ func (a *attribution) enter(st *standing, cafs *cafs, visible []int8) {
 		}
 	case columns.Structural(k):
 	default:
-		owner := p.owner(place)
+		owner := p.Owner(place)
 		if st.update && cafs.code[owner] {
 			b := &p.Symbols.Bindings[p.Symbols.Bindings[owner].Source]
-			a.stack.base(a.pseudoCentre(centreCAF+":"+bindingName(b), b.Module))
+			a.stack.base(a.pseudoCentre(centreCAF+":"+b.QualifiedName(), b.Module))
 		}
 		st.update = false
 		if c := p.Locations[place].Category; c == eventlog.CategoryHaskell || c == eventlog.CategorySTG {
@@ -256,7 +257,7 @@ func (a *attribution) enter(st *standing, cafs *cafs, visible []int8) {
 				a.stack.base(a.pseudoCentre(centreSTG, ""))
 			}
 		}
-		if chain != 0 && a.s.visible(place, visible) {
+		if chain != 0 && a.s.Visible(place, visible) {
 			st.own = true
 			for _, c := range slices.Backward(a.ch.list[chain]) {
 				a.stack.push(c)
@@ -274,13 +275,13 @@ func (a *attribution) sites() (sites []uint32, first []uint32) {
 		if a.carried {
 			return p.Sites[i].Centres
 		}
-		if leaf := a.s.leaf[i]; bytes && leaf != 0 {
+		if leaf := a.s.Leaf[i]; bytes && leaf != 0 {
 			return leaf
 		}
 		return p.Sites[i].Node
 	}
 	first = make([]uint32, len(p.Nodes.Parent)+1)
-	for i, n := range a.s.count {
+	for i, n := range a.s.Count {
 		if n > 0 {
 			first[node(i)+1]++
 		}
@@ -290,7 +291,7 @@ func (a *attribution) sites() (sites []uint32, first []uint32) {
 	}
 	sites = make([]uint32, first[len(first)-1])
 	at := slices.Clone(first)
-	for i, n := range a.s.count {
+	for i, n := range a.s.Count {
 		if n > 0 {
 			sites[at[node(i)]] = uint32(i)
 			at[node(i)]++
@@ -302,7 +303,7 @@ func (a *attribution) sites() (sites []uint32, first []uint32) {
 // samples attributes the samples of sites whose cost the current node bears.
 func (a *attribution) samples(sites []uint32, st *standing) {
 	for _, i := range sites {
-		w, n := a.s.weight[i], a.s.count[i]
+		w, n := a.s.Weight[i], a.s.Count[i]
 		a.out.deep(a.stack.depth >= maxStackDepth, w)
 		top, forced, gap := a.stack.nearest()
 		claimed := !a.centres[top].Pseudo
@@ -328,7 +329,7 @@ func (a *attribution) samples(sites []uint32, st *standing) {
 	}
 }
 
-func (c *CostCentres) deep(deep bool, w uint64) {
+func (c *Costs) deep(deep bool, w uint64) {
 	if deep {
 		c.Deep = columns.SatAdd(c.Deep, w)
 	}
@@ -337,7 +338,7 @@ func (c *CostCentres) deep(deep bool, w uint64) {
 // mains reports whether samples without any centre are MAIN's: a Haskell thread
 // ran, and all of its stack is known.
 func (a *attribution) mains(site uint32, st *standing) bool {
-	return st.haskell && !incomplete(a.p.Sites[site].Stop)
+	return st.haskell && !columns.Incomplete(a.p.Sites[site].Stop)
 }
 
 // category names the pseudo-centre of samples that are no Haskell thread's, or

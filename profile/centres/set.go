@@ -1,4 +1,4 @@
-package profile
+package centres
 
 import (
 	"errors"
@@ -6,20 +6,22 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"ccagent/profile"
 )
 
-// CentreSet is a choice of cost centres. It is made after the run, and names
+// Set is a choice of cost centres. It is made after the run, and names
 // code: it is no part of a log and may be used on many.
-type CentreSet struct{ Patterns []CentrePattern }
+type Set struct{ Patterns []Pattern }
 
-// CentrePattern names code that is to be cost centres.
-type CentrePattern struct {
+// Pattern names code that is to be cost centres.
+type Pattern struct {
 	// Name makes one centre of all that the pattern matches; empty makes each
 	// element a centre of its own name.
 	Name string
 	// Level is what Glob names, if it is told; else the first level that has a
 	// match: bindings, modules, packages, files, spans.
-	Level    Level
+	Level    profile.Level
 	HasLevel bool
 	// Glob is matched against names: * is any text, ? any character, \ takes the
 	// next character as it is. At span level FILE:LINE, FILE:LINE-LINE and
@@ -46,14 +48,14 @@ func (r Preset) String() string { return presetNames[min(r, presets-1)] }
 // levelPrefixes tell a pattern's level.
 var levelPrefixes = []struct {
 	text  string
-	level Level
-}{{"binding:", LevelBinding}, {"module:", LevelModule}, {"package:", LevelPackage}, {"file:", LevelFile}, {"span:", LevelSpan}}
+	level profile.Level
+}{{"binding:", profile.LevelBinding}, {"module:", profile.LevelModule}, {"package:", profile.LevelPackage}, {"file:", profile.LevelFile}, {"span:", profile.LevelSpan}}
 
-// ParseCentrePattern reads [NAME=][LEVEL:]GLOB or @PRESET. What begins with \# or
+// ParsePattern reads [NAME=][LEVEL:]GLOB or @PRESET. What begins with \# or
 // \@ is a pattern that begins with # or @, which otherwise is a comment of a set or a
 // preset.
-func ParseCentrePattern(s string) (CentrePattern, error) {
-	var c CentrePattern
+func ParsePattern(s string) (Pattern, error) {
+	var c Pattern
 	text := strings.TrimSpace(s)
 	if strings.ContainsFunc(text, unicode.IsControl) {
 		return c, fmt.Errorf("cost centre %q has control characters", s)
@@ -100,8 +102,8 @@ func cutName(s string) (name, rest string, ok bool) {
 	return name, rest, true
 }
 
-// String gives what ParseCentrePattern reads.
-func (c CentrePattern) String() string {
+// String gives what ParsePattern reads.
+func (c Pattern) String() string {
 	if c.Preset != NoPreset {
 		return c.Preset.String()
 	}
@@ -140,7 +142,7 @@ func (e *SetError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.
 func (e *SetError) Unwrap() error { return e.Err }
 
 // Format gives a set as a file's text: a header, then a pattern a line.
-func (s CentreSet) Format() string {
+func (s Set) Format() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %d\n", setHeader, setVersion)
 	for _, p := range s.Patterns {
@@ -149,13 +151,13 @@ func (s CentreSet) Format() string {
 	return b.String()
 }
 
-// ParseCentreSet reads a set file. Empty lines and lines that begin with # say
+// ParseSet reads a set file. Empty lines and lines that begin with # say
 // nothing. Errors are *SetError.
-func ParseCentreSet(text string) (CentreSet, error) {
-	var s CentreSet
+func ParseSet(text string) (Set, error) {
+	var s Set
 	header := false
 	for i, line := range strings.Split(text, "\n") {
-		fail := func(err error) (CentreSet, error) { return CentreSet{}, &SetError{i + 1, err} }
+		fail := func(err error) (Set, error) { return Set{}, &SetError{i + 1, err} }
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -178,7 +180,7 @@ func ParseCentreSet(text string) (CentreSet, error) {
 		if len(s.Patterns) == maxSet {
 			return fail(fmt.Errorf("more than %d patterns", maxSet))
 		}
-		p, err := ParseCentrePattern(line)
+		p, err := ParsePattern(line)
 		if err != nil {
 			return fail(err)
 		}

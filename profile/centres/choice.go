@@ -1,15 +1,16 @@
-package profile
+package centres
 
 import (
 	"slices"
 	"strings"
 
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
 // Without gives the centres less some of them, by their names: what they bore
 // falls to those around and below them. List stays as it is.
-func (c *Centres) Without(dropped map[string]bool) *Centres {
+func (c *Found) Without(dropped map[string]bool) *Found {
 	if len(dropped) == 0 {
 		return c
 	}
@@ -17,7 +18,7 @@ func (c *Centres) Without(dropped map[string]bool) *Centres {
 	for i := range c.List {
 		off[i] = dropped[c.List[i].Name]
 	}
-	out := &Centres{List: c.List, Missed: c.Missed, p: c.p, spans: make(map[columns.FileID][]spanCentre, len(c.spans))}
+	out := &Found{List: c.List, Missed: c.Missed, p: c.p, spans: make(map[columns.FileID][]spanCentre, len(c.spans))}
 	for _, l := range []struct{ from, to *[]int32 }{{&c.binding, &out.binding}, {&c.module, &out.module}, {&c.pkg, &out.pkg}} {
 		*l.to = slices.Clone(*l.from)
 		for i, centre := range *l.to {
@@ -34,11 +35,11 @@ func (c *Centres) Without(dropped map[string]bool) *Centres {
 
 // Chosen gives the set that names the centres less some of them, to be saved:
 // the set itself if none is left out.
-func (c *Centres) Chosen(set CentreSet, dropped map[string]bool) CentreSet {
+func (c *Found) Chosen(set Set, dropped map[string]bool) Set {
 	if len(dropped) == 0 {
 		return set
 	}
-	var out CentreSet
+	var out Set
 	named := make(map[string]bool)
 	for _, p := range set.Patterns {
 		if p.Name != "" {
@@ -54,8 +55,8 @@ func (c *Centres) Chosen(set CentreSet, dropped map[string]bool) CentreSet {
 		if dropped[x.Name] || named[x.Name] {
 			continue
 		}
-		p := CentrePattern{HasLevel: true, Level: x.Level(), Glob: escape.Replace(x.Name)}
-		if p.Level == LevelSpan {
+		p := Pattern{HasLevel: true, Level: x.Level(), Glob: escape.Replace(x.Name)}
+		if p.Level == profile.LevelSpan {
 			p.Glob = x.Name // a stretch of source, not a glob
 		}
 		out.Patterns = append(out.Patterns, p)
@@ -64,18 +65,18 @@ func (c *Centres) Chosen(set CentreSet, dropped map[string]bool) CentreSet {
 }
 
 // Level tells what a centre is: a binding, module, package, file or span.
-func (x *Centre) Level() Level {
+func (x *Centre) Level() profile.Level {
 	switch {
 	case x.Span != "" && x.Name == x.Span:
-		return LevelSpan
+		return profile.LevelSpan
 	case x.Module != "" && x.Name == x.Module:
-		return LevelModule
+		return profile.LevelModule
 	case x.Package != "" && x.Name == x.Package:
-		return LevelPackage
+		return profile.LevelPackage
 	case x.Module != "" && strings.HasPrefix(x.Name, x.Module+".") || x.Module != "" && strings.HasPrefix(x.Name, x.Module+" "):
-		return LevelBinding
+		return profile.LevelBinding
 	case x.Module == "":
-		return LevelBinding
+		return profile.LevelBinding
 	}
-	return LevelFile
+	return profile.LevelFile
 }

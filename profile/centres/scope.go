@@ -1,4 +1,4 @@
-package profile
+package centres
 
 import (
 	"slices"
@@ -7,16 +7,16 @@ import (
 	"ccagent/profile/columns"
 )
 
-// centreScope says which centres a piece of code lies in.
-type centreScope uint8
+// scope says which centres a piece of code lies in.
+type scope uint8
 
 const (
 	// scopeLexical: all that statically enclose it, by its source notes, its
 	// procedure, and the procedures that it was made in.
-	scopeLexical centreScope = iota
+	scopeLexical scope = iota
 	// scopeProcedure: its procedure alone, and the notes of its own.
 	scopeProcedure
-	centreScopes
+	scopes
 )
 
 // chains give each place the centres that it lies in, innermost first. Places
@@ -26,7 +26,7 @@ type chains struct {
 	list [][]int32
 }
 
-func (c *Centres) chains(scope centreScope) *chains {
+func (c *Found) chains(scope scope) *chains {
 	m := &c.modes[scope]
 	m.once.Do(func() {
 		out := &chains{of: make([]uint32, len(c.p.Places)), list: [][]int32{nil}}
@@ -60,7 +60,7 @@ func (c *Centres) chains(scope centreScope) *chains {
 // The cause set is a path from inside out. Along it a span's centre encloses
 // that span; the centre of a binding, module or package encloses the stretch of
 // the path that lies in it, and so comes after all that is within.
-func (c *Centres) enclosing(place uint32, scope centreScope, out []int32) []int32 {
+func (c *Found) enclosing(place uint32, scope scope, out []int32) []int32 {
 	p := c.p
 	s, l := &p.Symbols, &p.Locations[place]
 	add := func(id int32) {
@@ -81,7 +81,7 @@ func (c *Centres) enclosing(place uint32, scope centreScope, out []int32) []int3
 			add(c.pkg[b])
 		}
 	}
-	owner := p.owner(place)
+	owner := p.Owner(place)
 	near := l.Quality == eventlog.QualityNear
 	var home columns.BindingID
 	if owner != 0 {
@@ -132,7 +132,7 @@ func (c *Centres) enclosing(place uint32, scope centreScope, out []int32) []int3
 
 // spanBinding is the source binding that a span lies in, or one of its file's
 // module.
-func (c *Centres) spanBinding(sp *columns.Span) columns.BindingID {
+func (c *Found) spanBinding(sp *columns.Span) columns.BindingID {
 	if sp.Binding != 0 {
 		return c.p.Symbols.Bindings[sp.Binding].Source
 	}
@@ -154,12 +154,13 @@ const cafUpdate = "stg_bh_upd_frame"
 // cafs finds the CAFs whose evaluation was sampled. A procedure is a CAF's if it
 // was seen right on a CAF's update frame, and never on anything but update frames
 // and itself: a function that a CAF jumps to is called from elsewhere too.
-func (p *Profile) cafs() *cafs {
-	p.cafTable.once.Do(func() {
+func (c *Found) cafs() *cafs {
+	c.evaluated.once.Do(func() {
+		p := c.p
 		s := &p.Symbols
 		t := &cafs{boundary: make([]bool, len(p.Places)), code: make([]bool, len(s.Bindings))}
 		for i := range p.Places {
-			if o := p.owner(uint32(i)); o != 0 {
+			if o := p.Owner(uint32(i)); o != 0 {
 				name := s.Bindings[o].Name
 				t.boundary[i] = name == cafUpdate || s.Bindings[o].Symbol == cafUpdate+"_info"
 			}
@@ -170,7 +171,7 @@ func (p *Profile) cafs() *cafs {
 			if columns.Structural(k) || k == eventlog.FrameContext || k == eventlog.FrameSkipped {
 				continue
 			}
-			o := p.owner(p.Nodes.Place[n])
+			o := p.Owner(p.Nodes.Place[n])
 			if o == 0 || p.Locations[p.Nodes.Place[n]].Category != eventlog.CategoryHaskell {
 				continue
 			}
@@ -180,7 +181,7 @@ func (p *Profile) cafs() *cafs {
 				t.code[o] = t.code[o] || t.boundary[p.Nodes.Place[up]]
 			case up == 0, p.Nodes.Kind[up] == eventlog.FrameContext, p.Nodes.Kind[up] == eventlog.FrameSkipped:
 				// What it stands on is not known.
-			case p.owner(p.Nodes.Place[up]) == o:
+			case p.Owner(p.Nodes.Place[up]) == o:
 			default:
 				called[o] = true
 			}
@@ -188,7 +189,7 @@ func (p *Profile) cafs() *cafs {
 		for i := range t.code {
 			t.code[i] = t.code[i] && !called[i]
 		}
-		p.cafTable.cafs = t
+		c.evaluated.cafs = t
 	})
-	return p.cafTable.cafs
+	return c.evaluated.cafs
 }

@@ -1,4 +1,4 @@
-package profile
+package centres
 
 import (
 	"bytes"
@@ -8,37 +8,40 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
 	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 )
 
-func load(t *testing.T, log []byte) *Profile {
+func load(t *testing.T, log []byte) *profile.Profile {
 	t.Helper()
-	p, err := Load(bytes.NewReader(log))
+	p, err := profile.Load(bytes.NewReader(log))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func centres(t *testing.T, p *Profile, patterns ...string) *Centres {
+func centres(t *testing.T, p *profile.Profile, patterns ...string) *Found {
 	t.Helper()
-	var set CentreSet
+	var set Set
 	for _, s := range patterns {
-		pat, err := ParseCentrePattern(s)
+		pat, err := ParsePattern(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		set.Patterns = append(set.Patterns, pat)
 	}
-	return p.Centres(set)
+	return Find(p, set)
 }
 
-// figures are a query's rows in samples of 1 ms: "individual/inherited forced".
-func figures(c *CostCentres) map[string][3]uint64 {
+// inMs are a query's rows in samples of 1 ms: "individual/inherited forced".
+func inMs(c *Costs) map[string][3]uint64 {
 	out := make(map[string][3]uint64)
 	for _, r := range c.ByCentre {
 		out[r.Centre.Name] = [3]uint64{r.Individual / 1e6, r.Inherited / 1e6, r.Forced / 1e6}
@@ -49,12 +52,12 @@ func figures(c *CostCentres) map[string][3]uint64 {
 // NBody by hand: see logtest.NBody.
 func TestCostCentres(t *testing.T) {
 	p := load(t, logtest.NBody().End())
-	s := p.Select(Filter{})
+	s := p.Select(profile.Filter{})
 	type want map[string][3]uint64 // individual, inherited, forced
 	for _, c := range []struct {
 		name     string
 		patterns []string
-		mode     CentreMode
+		mode     Mode
 		want     want
 	}{
 		{"nothing chosen", nil, ModeLexical, want{
@@ -84,8 +87,8 @@ func TestCostCentres(t *testing.T) {
 			"phys": {83, 83, 0}, "MAIN": {5, 88, 0}, "(GC)": {10, 10, 0}, "(unresolved)": {2, 2, 0}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cs := s.CostCentres(centres(t, p, c.patterns...), c.mode)
-			got := figures(cs)
+			cs := Attribute(s, centres(t, p, c.patterns...), c.mode)
+			got := inMs(cs)
 			for name, w := range c.want {
 				if got[name] != w {
 					t.Errorf("%s: %v, want %v", name, got[name], w)
@@ -101,8 +104,8 @@ func TestCostCentres(t *testing.T) {
 // The thunk that step forces has no centre of its own if step alone is chosen.
 func TestForced(t *testing.T) {
 	p := load(t, logtest.NBody().End())
-	c := p.Select(Filter{}).CostCentres(centres(t, p, "Main.main"), ModeLexical)
-	if got := figures(c)["Main.main"]; got != [3]uint64{88, 88, 40} {
+	c := Attribute(p.Select(profile.Filter{}), centres(t, p, "Main.main"), ModeLexical)
+	if got := inMs(c)["Main.main"]; got != [3]uint64{88, 88, 40} {
 		t.Errorf("main: %v", got)
 	}
 	// main's own code is at no leaf.
@@ -113,7 +116,7 @@ func TestForced(t *testing.T) {
 
 func TestStacksMode(t *testing.T) {
 	p := load(t, logtest.NBody().End())
-	c := p.Select(Filter{}).CostCentres(centres(t, p, "@bindings"), ModeStacks)
+	c := Attribute(p.Select(profile.Filter{}), centres(t, p, "@bindings"), ModeStacks)
 	var got []string
 	for i, r := range c.Rows {
 		var names []string
@@ -168,7 +171,7 @@ func TestCAF(t *testing.T) {
 	run(3, fresh, inSieve)          // some CAF that jumped to it
 	run(2, inSieve)
 	p := load(t, l.End())
-	got := figures(p.Select(Filter{}).CostCentres(centres(t, p, "Main.main"), ModeLexical))
+	got := inMs(Attribute(p.Select(profile.Filter{}), centres(t, p, "Main.main"), ModeLexical))
 	want := map[string][3]uint64{"CAF:Main.primes": {30, 30, 0}, "CAF": {3, 3, 0}, "Main.main": {7, 7, 5}, "MAIN": {0, 7, 0}}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -177,9 +180,9 @@ func TestCAF(t *testing.T) {
 
 // naiveCentres attributes one sample by the definitions: its stack's centres,
 // topmost first, what is below a forced frame marked.
-func naiveCentres(s *Selection, c *Centres, scope centreScope, site columns.Site, leaf uint32) (items []string, forced []bool, own bool) {
+func naiveCentres(s *profile.Selection, c *Found, scope scope, site columns.Site, leaf uint32) (items []string, forced []bool, own bool) {
 	p := s.Profile
-	cafs := p.cafs()
+	cafs := c.cafs()
 	var path []uint32 // leaf first
 	for n := leaf; n != 0; n = p.Nodes.Parent[n] {
 		if p.Nodes.Kind[n] == eventlog.FrameContext {
@@ -208,8 +211,8 @@ func naiveCentres(s *Selection, c *Centres, scope centreScope, site columns.Site
 			}
 			caf := ""
 			if j >= 0 && !columns.Structural(p.Nodes.Kind[path[j]]) && p.Nodes.Kind[path[j]] != eventlog.FrameSkipped {
-				if o := p.owner(p.Nodes.Place[path[j]]); cafs.code[o] {
-					caf = "CAF:" + bindingName(&p.Symbols.Bindings[p.Symbols.Bindings[o].Source])
+				if o := p.Owner(p.Nodes.Place[path[j]]); cafs.code[o] {
+					caf = "CAF:" + p.Symbols.Bindings[p.Symbols.Bindings[o].Source].QualifiedName()
 				}
 			}
 			if caf == "" && cafs.boundary[place] {
@@ -225,7 +228,7 @@ func naiveCentres(s *Selection, c *Centres, scope centreScope, site columns.Site
 		default:
 			cat := p.Locations[place].Category
 			haskell = haskell || cat == eventlog.CategoryHaskell || cat == eventlog.CategorySTG
-			if !s.visible(place, known) {
+			if !s.Visible(place, known) {
 				continue
 			}
 			for _, id := range c.enclosing(place, scope, nil) {
@@ -234,7 +237,7 @@ func naiveCentres(s *Selection, c *Centres, scope centreScope, site columns.Site
 			}
 		}
 	}
-	if ended || len(items) > 0 || haskell && !incomplete(site.Stop) {
+	if ended || len(items) > 0 || haskell && !columns.Incomplete(site.Stop) {
 		if !ended {
 			see("MAIN")
 		}
@@ -260,12 +263,12 @@ func naiveCentres(s *Selection, c *Centres, scope centreScope, site columns.Site
 func TestCostCentresByDefinition(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 8))
-		p := load(t, randomLog(rng))
-		for _, f := range []Filter{{}, Filter{}.WithEvent(1), {Hide: []*regexp.Regexp{regexp.MustCompile(`f[0-2]$`)}}} {
+		p := load(t, logtest.Random(rng))
+		for _, f := range []profile.Filter{{}, profile.Filter{}.WithEvent(1), {Hide: []*regexp.Regexp{regexp.MustCompile(`f[0-2]$`)}}} {
 			s := p.Select(f)
 			for _, set := range [][]string{nil, {"@bindings"}, {"@modules", "M0.f1"}, {"M1.*", "package:base", "A.hs:3-9"}, {"x=*.f?", "B.hs", "A.hs:*"}} {
 				c := centres(t, p, set...)
-				for mode := range centreModes {
+				for mode := range modes {
 					checkByDefinition(t, s, c, mode, fmt.Sprint("seed ", seed, " set ", set, " mode ", mode, " filter ", f))
 				}
 			}
@@ -273,7 +276,7 @@ func TestCostCentresByDefinition(t *testing.T) {
 	}
 }
 
-func checkByDefinition(t *testing.T, s *Selection, c *Centres, mode CentreMode, name string) {
+func checkByDefinition(t *testing.T, s *profile.Selection, c *Found, mode Mode, name string) {
 	t.Helper()
 	p := s.Profile
 	scope := scopeLexical
@@ -284,14 +287,14 @@ func checkByDefinition(t *testing.T, s *Selection, c *Centres, mode CentreMode, 
 	byCentre, byStack := map[string]row{}, map[string]uint64{}
 	var own uint64
 	for i := range p.Sites {
-		if s.count[i] == 0 {
+		if s.Count[i] == 0 {
 			continue
 		}
 		leaf := p.Sites[i].Node
-		if s.CountsBytes() && s.leaf[i] != 0 {
-			leaf = s.leaf[i]
+		if s.CountsBytes() && s.Leaf[i] != 0 {
+			leaf = s.Leaf[i]
 		}
-		w := s.weight[i]
+		w := s.Weight[i]
 		items, forced, mine := naiveCentres(s, c, scope, p.Sites[i], leaf)
 		if mine {
 			own += w
@@ -305,7 +308,7 @@ func checkByDefinition(t *testing.T, s *Selection, c *Centres, mode CentreMode, 
 			}
 			if j == 0 {
 				r.individual += w
-				r.samples += s.count[i]
+				r.samples += s.Count[i]
 				if forced[j] {
 					r.forced += w
 				}
@@ -313,7 +316,7 @@ func checkByDefinition(t *testing.T, s *Selection, c *Centres, mode CentreMode, 
 			byCentre[x] = r
 		}
 	}
-	got := s.CostCentres(c, mode)
+	got := Attribute(s, c, mode)
 	gotCentre, gotStack := map[string]row{}, map[string]uint64{}
 	sum := uint64(0)
 	for _, r := range got.Rows {
@@ -322,7 +325,7 @@ func checkByDefinition(t *testing.T, s *Selection, c *Centres, mode CentreMode, 
 	for _, r := range got.ByCentre {
 		gotCentre[r.Centre.Name] = row{r.Individual, r.Inherited, r.Forced, r.InheritedForced, r.Samples}
 	}
-	stacks := s.CostCentres(c, ModeStacks)
+	stacks := Attribute(s, c, ModeStacks)
 	for i, r := range stacks.Rows {
 		if !mode.Stacks() {
 			break
@@ -356,27 +359,27 @@ func BenchmarkCostCentres(b *testing.B) {
 	if err := logtest.Generate(&buf, 1_000_000, 5000, 1); err != nil {
 		b.Fatal(err)
 	}
-	p, err := Load(&buf)
+	p, err := profile.Load(&buf)
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := p.Select(Filter{})
+	s := p.Select(profile.Filter{})
 	for _, set := range []string{"@bindings", "@modules", "M1.*"} {
-		for mode := range centreModes {
+		for mode := range modes {
 			b.Run(set+"/"+mode.String(), func(b *testing.B) {
-				cpu := cpuTime()
+				cpu := cpuUsed()
 				for b.Loop() {
-					pat, err := ParseCentrePattern(set)
+					pat, err := ParsePattern(set)
 					if err != nil {
 						b.Fatal(err)
 					}
-					c := p.Centres(CentreSet{[]CentrePattern{pat}})
-					if s.CostCentres(c, mode).Total != s.Total {
+					c := Find(p, Set{[]Pattern{pat}})
+					if Attribute(s, c, mode).Total != s.Total {
 						b.Fatal("lost weight")
 					}
 				}
 				// Machines that are shared have little to say by their clocks.
-				b.ReportMetric(float64((cpuTime()-cpu).Milliseconds())/float64(b.N), "cpu-ms/op")
+				b.ReportMetric(float64((cpuUsed()-cpu).Milliseconds())/float64(b.N), "cpu-ms/op")
 			})
 		}
 	}
@@ -389,32 +392,32 @@ func BenchmarkChooseDropChoose(b *testing.B) {
 	if err := logtest.Generate(&buf, 1_000_000, 5000, 1); err != nil {
 		b.Fatal(err)
 	}
-	p, err := Load(&buf)
+	p, err := profile.Load(&buf)
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := p.Select(Filter{})
-	choose := func(preset Preset) *Centres { return p.Centres(CentreSet{[]CentrePattern{{Preset: preset}}}) }
+	s := p.Select(profile.Filter{})
+	choose := func(preset Preset) *Found { return Find(p, Set{[]Pattern{{Preset: preset}}}) }
 	bindings := choose(PresetBindings)
-	dropped := map[string]bool{s.CostCentres(bindings, ModeStacks).ByCentre[1].Centre.Name: true}
+	dropped := map[string]bool{Attribute(s, bindings, ModeStacks).ByCentre[1].Centre.Name: true}
 	for _, step := range []struct {
 		name    string
-		centres func() *Centres
+		centres func() *Found
 	}{
-		{"choose", func() *Centres { return choose(PresetBindings) }},
-		{"drop", func() *Centres { return bindings.Without(dropped) }},
-		{"back", func() *Centres { return bindings.Without(nil) }},
-		{"modules", func() *Centres { return choose(PresetModules) }},
+		{"choose", func() *Found { return choose(PresetBindings) }},
+		{"drop", func() *Found { return bindings.Without(dropped) }},
+		{"back", func() *Found { return bindings.Without(nil) }},
+		{"modules", func() *Found { return choose(PresetModules) }},
 	} {
-		for _, mode := range []CentreMode{ModeLexical, ModeStacks} {
+		for _, mode := range []Mode{ModeLexical, ModeStacks} {
 			b.Run(step.name+"/"+mode.String(), func(b *testing.B) {
-				cpu := cpuTime()
+				cpu := cpuUsed()
 				for b.Loop() {
-					if s.CostCentres(step.centres(), mode).Total != s.Total {
+					if Attribute(s, step.centres(), mode).Total != s.Total {
 						b.Fatal("lost weight")
 					}
 				}
-				b.ReportMetric(float64((cpuTime()-cpu).Milliseconds())/float64(b.N), "cpu-ms/op")
+				b.ReportMetric(float64((cpuUsed()-cpu).Milliseconds())/float64(b.N), "cpu-ms/op")
 			})
 		}
 	}
@@ -433,12 +436,12 @@ func TestExactStacks(t *testing.T) {
 		r.Put(2, eventlog.NoCap, &eventlog.ProfSample{Stack: []uint32{1, 2, 4}})
 	}
 	r.Put(3, eventlog.NoCap, &eventlog.ProfSample{Stack: []uint32{2, 4}}, &eventlog.ProfSample{Stack: []uint32{3, 4}}, &eventlog.ProfSample{Stack: []uint32{4}})
-	p := mustLoad(t, r.End())
+	p := load(t, r.End())
 	if !p.HasCostCentreStacks() || load(t, logtest.NBody().End()).HasCostCentreStacks() {
 		t.Error("which logs have cost-centre stacks")
 	}
 	got := func(patterns ...string) map[string][3]uint64 {
-		return figures(p.Select(Filter{}).CostCentres(centres(t, p, patterns...), ModeExact))
+		return inMs(Attribute(p.Select(profile.Filter{}), centres(t, p, patterns...), ModeExact))
 	}
 	if want := map[string][3]uint64{"MAIN": {1, 10, 0}, "Main.main": {1, 8, 0}, "Main.build": {7, 7, 0}, "GC": {1, 1, 0}}; !maps.Equal(got("binding:*"), want) {
 		t.Errorf("%v, want %v", got("binding:*"), want)
@@ -447,4 +450,12 @@ func TestExactStacks(t *testing.T) {
 	if want := map[string][3]uint64{"MAIN": {1, 10, 0}, "Main.main": {8, 8, 0}, "GC": {1, 1, 0}}; !maps.Equal(got("Main.main", "MAIN", "GC"), want) {
 		t.Errorf("%v, want %v", got("Main.main", "MAIN", "GC"), want)
 	}
+}
+
+func cpuUsed() time.Duration {
+	var ru syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err != nil {
+		return 0
+	}
+	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }

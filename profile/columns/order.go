@@ -1,0 +1,48 @@
+package columns
+
+import "ccagent/eventlog"
+
+// Caller is the frame that a node stands on, 0 for none. Frames rootwards of a context
+// mark are no callers, so the mark begins a tree of its own.
+func (n *Nodes) Caller(node uint32) uint32 {
+	if n.Kind[node] == eventlog.FrameContext {
+		return 0
+	}
+	return n.Parent[node]
+}
+
+// Order is the tree of stacks depth first.
+type Order struct {
+	Pre []uint32 // nodes, each before what is on top of it
+	End []uint32 // by position in Pre: the first position that is not on top of it
+}
+
+// DepthFirst gives the order of the nodes by their callers.
+func (n *Nodes) DepthFirst() *Order {
+	o := &Order{}
+	total := len(n.Parent)
+	first, next := make([]uint32, total), make([]uint32, total)
+	for i := total - 1; i > 0; i-- {
+		up := n.Caller(uint32(i))
+		next[i], first[up] = first[up], uint32(i)
+	}
+	o.Pre = make([]uint32, 0, total-1)
+	o.End = make([]uint32, total-1)
+	var open []uint32 // positions in Pre
+	for node := first[0]; ; {
+		if node != 0 {
+			open = append(open, uint32(len(o.Pre)))
+			o.Pre = append(o.Pre, node)
+			node = first[node]
+			continue
+		}
+		if len(open) == 0 {
+			break
+		}
+		at := open[len(open)-1]
+		open = open[:len(open)-1]
+		o.End[at] = uint32(len(o.Pre))
+		node = next[o.Pre[at]]
+	}
+	return o
+}
