@@ -28,7 +28,7 @@ func newAllowance(rate float64) allowance {
 	if rate <= 0 {
 		return allowance{rate: math.Inf(1)}
 	}
-	return allowance{rate: rate, grace: min(mostGrace, rate*graceOf*min(rate/usualRate, 2))}
+	return allowance{rate: rate, grace: min(mostGrace, rate*graceOf*min(rate/usualRate, 1))}
 }
 
 func (a *allowance) unlimited() bool { return math.IsInf(a.rate, 1) }

@@ -13,11 +13,8 @@ import (
 const (
 	defaultOverhead = 0.01 // that ccagent asks for
 	eventsPart      = 0.6
-	// eventsAlone is the events' part where allocation is not sampled; the rest is for
-	// what no account sees, such as caches that samples leave colder.
-	eventsAlone = 0.8
-	allocPart   = 0.2
-	rtsPart     = 0.1
+	allocPart       = 0.2
+	rtsPart         = 0.1
 )
 
 // bucket is a budget: it fills as the target uses CPU time, and measuring empties
@@ -84,12 +81,8 @@ type spent struct {
 	large           uint64
 }
 
-// newBudget divides what was asked for; alloc tells whether allocation is sampled.
-func newBudget(asked float64, alloc bool) *budget {
-	b := &budget{asked: asked, alloc: newBucket(asked * allocPart), part: 1, trap: defaultTrapCost}
-	if b.events = newAllowance(asked * eventsAlone); alloc {
-		b.events = newAllowance(asked * eventsPart)
-	}
+func newBudget(asked float64) *budget {
+	b := &budget{asked: asked, events: newAllowance(asked * eventsPart), alloc: newBucket(asked * allocPart), part: 1, trap: defaultTrapCost}
 	b.interrupts[perf.TimerInterrupt] = perf.DefaultInterruptNs
 	b.interrupts[perf.CounterInterrupt] = perf.DefaultInterruptNs
 	return b

@@ -49,7 +49,7 @@ func TestBudgetHolds(t *testing.T) {
 	} {
 		allowed, free := c.asked*eventsPart, c.hz*c.each/1e9
 		for _, seconds := range []int{10, 60} {
-			b := newBudget(c.asked, true)
+			b := newBudget(c.asked)
 			r := simulate(b, seconds, c.hz, c.each, c.part, rng)
 			if r.part > 1.05*allowed {
 				t.Errorf("%+v, %d s: samples took %.5f, allowed %.5f", c, seconds, r.part, allowed)
@@ -71,7 +71,7 @@ func TestBudgetHolds(t *testing.T) {
 func TestBudgetGrace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, c := range []struct{ each, want float64 }{{3000, 990}, {10000, 990}, {30000, 500}} {
-		b := newBudget(0.01, true)
+		b := newBudget(0.01)
 		if r := simulate(b, 1, 997, c.each, 0.9, rng); r.taken < c.want {
 			t.Errorf("%.0f ns each: %.0f samples in the first second, want %.0f", c.each, r.taken, c.want)
 		}
@@ -81,7 +81,7 @@ func TestBudgetGrace(t *testing.T) {
 // When samples become cheap again, all are taken again.
 func TestBudgetRecovers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	b := newBudget(0.01, true)
+	b := newBudget(0.01)
 	simulate(b, 5, 997, 50000, 0, rng)
 	if b.part > 0.5 {
 		t.Fatalf("%.3f are sampled at 50 µs each", b.part)
@@ -94,7 +94,7 @@ func TestBudgetRecovers(t *testing.T) {
 
 func TestBudgetUnlimited(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	b := newBudget(0, true)
+	b := newBudget(0)
 	simulate(b, 5, 50000, 50000, 0.9, rng)
 	if b.part != 1 {
 		t.Errorf("%.3f are sampled without a limit", b.part)
@@ -103,7 +103,7 @@ func TestBudgetUnlimited(t *testing.T) {
 
 // A cost that turns out less than it was taken for is no debt.
 func TestBudgetTakesBack(t *testing.T) {
-	b := newBudget(0.01, true)
+	b := newBudget(0.01)
 	b.pass(spent{target: 1e9, interrupts: 2e6, alloc: 2e6}, 2)
 	b.pass(spent{target: 2e9, interrupts: 1e6, alloc: 1e6}, 2)
 	if b.events.left() < 0 || b.alloc.level < 0 {

@@ -157,7 +157,7 @@ func (c *capture) prepare() (err error) {
 	if err := c.processes.takeTables(startPatience); err != nil {
 		return err
 	}
-	c.targetCPUBefore, _ = cpuTime(c.target.PID)
+	c.targetCPUBefore, _, _ = cpuTime(c.target.PID)
 	for _, s := range c.sampled {
 		if err := s.Enable(); err != nil {
 			return err

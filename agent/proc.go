@@ -185,21 +185,26 @@ func readExe(pid uint32) string {
 	return path
 }
 
-// cpuTime is the user and system time that a process has used, in ns; false
-// once it has ended.
-func cpuTime(pid int) (uint64, bool) {
+// cpuTime is the user and system time, in ns, that a process has used, and that
+// children of it had used when it waited for them. False once it is gone; ended while
+// nobody has waited for it yet.
+func cpuTime(pid int) (used uint64, ended, ok bool) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, false
+		return 0, false, false
 	}
 	// The name in parentheses may hold anything; the fields follow the last.
-	_, rest, ok := bytes.Cut(raw[bytes.LastIndexByte(raw, ')')+1:], []byte(" "))
-	fields := bytes.Fields(rest)
-	if !ok || len(fields) < 13 {
-		return 0, false
+	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
+	if len(fields) < 15 {
+		return 0, false, false
 	}
 	const ticksPerSecond = 100 // USER_HZ, fixed by the kernel's ABI
-	user, err1 := strconv.ParseUint(string(fields[11]), 10, 64)
-	system, err2 := strconv.ParseUint(string(fields[12]), 10, 64)
-	return (user + system) * (1e9 / ticksPerSecond), err1 == nil && err2 == nil
+	for _, f := range fields[11:15] {
+		ticks, err := strconv.ParseUint(string(f), 10, 64)
+		if err != nil {
+			return 0, false, false
+		}
+		used += ticks * (1e9 / ticksPerSecond)
+	}
+	return used, fields[0][0] == 'Z', true
 }

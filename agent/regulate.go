@@ -90,11 +90,17 @@ func (c *capture) spent() (s spent, err error) {
 	return s, nil
 }
 
-// targetCPU is the CPU time that the target has used since the capture began, ns.
+// targetCPU is the CPU time that the target has used since the capture began, ns, all
+// its processes together. What has ended is told by who waited for it.
 func (c *capture) targetCPU() uint64 {
-	if used, ok := cpuTime(c.target.PID); ok {
-		c.sum.TargetCPU = max(c.sum.TargetCPU, time.Duration(used-min(used, c.targetCPUBefore)))
+	var sum uint64
+	for pid, im := range c.processes.images {
+		// An ended one's number may be another's by now.
+		if used, ended, ok := cpuTime(int(pid)); ok && (ended || !im.exited) {
+			sum += used
+		}
 	}
+	c.sum.TargetCPU = max(c.sum.TargetCPU, time.Duration(sum-min(sum, c.targetCPUBefore)))
 	return uint64(c.sum.TargetCPU)
 }
 

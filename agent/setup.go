@@ -56,7 +56,7 @@ func (c *capture) loadSampler() error {
 	if stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME); err == nil {
 		c.statsOn = stats.Close
 	}
-	c.budget = newBudget(c.opts.MaxOverhead, c.asksFor(AllocEvent))
+	c.budget = newBudget(c.opts.MaxOverhead)
 	c.budget.calibrate(c.asksFor(AllocEvent), c.interrupts())
 	if err := c.loadPrograms(); err != nil {
 		return explainBPF(err)
