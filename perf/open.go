@@ -224,3 +224,17 @@ func NewThreads(pid int, tids []int) (bool, error) {
 	}
 	return false, nil
 }
+
+// OpenBare opens the event on the calling thread, for what that starts: it counts in
+// programs that the thread executes, or that children of it do, with nothing that runs
+// at its overflows. So it shows what the machine itself takes for them. It ends with
+// the thread and those children.
+func OpenBare(e Event, r Rate) error {
+	for _, attr := range attributes(e, r) {
+		attr.Bits |= unix.PerfBitEnableOnExec
+		if _, err := open(&attr, 0); err != nil {
+			return explainOpen(e, err)
+		}
+	}
+	return nil
+}

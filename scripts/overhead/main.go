@@ -1,12 +1,14 @@
-// Command overhead measures what profiling costs a program, by paired runs: with
-// and without ccagent, alternating, and a ratio for each pair.
+// Command overhead measures what profiling costs a program, by runs in turns: alone,
+// with the kernel's bare event and no profiler, and under ccagent with each set of
+// flags.
 //
-//	overhead [-pairs N] [-flags "…"] CCAGENT PROG [ARG…]
+//	overhead [-rounds N] [-hz HZ] -o FILE [-flags "…"]… CCAGENT PROG [ARG…]
+//	overhead -table FILE
 //
-// It prints the medians of the pairs' ratios, of the program's own CPU time (user and
-// system) and of its wall time, each with the interval that holds the true median
-// with at least 95 %, by the sign test; and the agent's own CPU time, as a part of the
-// program's.
+// The first appends what it measured to FILE; the second prints what is there as a
+// table: for every program the medians, over the rounds, of the ratio of its CPU time
+// (user and system) to that alone, each with the interval that holds the true median
+// with at least 95 %, by the sign test; and the geometric means of the medians.
 package main
 
 import (
@@ -14,40 +16,76 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"runtime"
 	"strings"
 	"time"
+
+	"ccagent/perf"
 )
 
+type options struct {
+	rounds  int
+	hz      uint64
+	out     string
+	flags   []string
+	ccagent string
+	argv    []string
+}
+
 func main() {
-	pairs := flag.Int("pairs", 10, "pairs of runs")
-	flags := flag.String("flags", "", "flags for ccagent record, separated by spaces")
-	measure := flag.String("measure", "", "run the program and write its times to this file (internal)")
-	flag.Parse()
-	var err error
-	switch {
-	case *measure != "" && flag.NArg() > 0:
-		err = measureTo(*measure, flag.Args())
-	case flag.NArg() > 1 && *pairs >= 6:
-		err = compare(*pairs, strings.Fields(*flags), flag.Arg(0), flag.Args()[1:])
-	default:
-		err = errors.New("usage: overhead [-pairs N] CCAGENT PROG [ARG…], with N of 6 or more")
-	}
-	if err != nil {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "overhead:", err)
 		os.Exit(1)
 	}
+}
+
+func run(args []string, stdout io.Writer) error {
+	var o options
+	fs := flag.NewFlagSet("overhead", flag.ContinueOnError)
+	fs.IntVar(&o.rounds, "rounds", 10, "rounds of runs")
+	fs.Uint64Var(&o.hz, "hz", 997, "frequency of the bare event")
+	fs.StringVar(&o.out, "o", "", "append what is measured to this file")
+	fs.Func("flags", "flags for ccagent record, separated by spaces; may be repeated", func(s string) error {
+		o.flags = append(o.flags, s)
+		return nil
+	})
+	table := fs.String("table", "", "print what this file holds")
+	measure := fs.String("measure", "", "run the program and write its times to this file (internal)")
+	event := fs.Uint64("event", 0, "with -measure: under the bare event at this frequency (internal)")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	switch {
+	case *table != "":
+		return printTable(stdout, *table)
+	case *measure != "" && fs.NArg() > 0:
+		return measureTo(*measure, *event, fs.Args())
+	case fs.NArg() > 1 && o.rounds >= 6 && o.out != "":
+		o.ccagent, o.argv = fs.Arg(0), fs.Args()[1:]
+		return compare(&o)
+	}
+	return errors.New("usage: overhead [-rounds N] -o FILE [-flags \"…\"]… CCAGENT PROG [ARG…], with N of 6 or more; or overhead -table FILE")
 }
 
 // times are what one run of the program took.
 type times struct{ CPU, Wall time.Duration }
 
 // measureTo runs a program as a child, whose times no one else's are mixed into.
-func measureTo(path string, argv []string) error {
+func measureTo(path string, hz uint64, argv []string) error {
+	if hz != 0 {
+		runtime.LockOSThread() // whose event the child inherits
+		e, err := perf.Lookup(perf.ClockEvent)
+		if err != nil {
+			return err
+		}
+		if err := perf.OpenBare(e, perf.Rate{Frequency: hz}); err != nil {
+			return err
+		}
+	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stderr = os.Stderr
 	begin := time.Now()
@@ -62,7 +100,18 @@ func measureTo(path string, argv []string) error {
 	return os.WriteFile(path, data, 0o600)
 }
 
-func compare(pairs int, flags []string, ccagent string, argv []string) error {
+// round is what the runs of a round took: alone, under the bare event, and under
+// ccagent with each of the flags.
+type round struct {
+	Program string
+	Flags   []string
+	Alone   times
+	Bare    times
+	With    []times
+	Agent   []time.Duration // CPU time of ccagent, all of it
+}
+
+func compare(o *options) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -72,34 +121,46 @@ func compare(pairs int, flags []string, ccagent string, argv []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	file, err := os.OpenFile(o.out, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
 	out := filepath.Join(dir, "times")
-	measured := append([]string{self, "-measure", out}, argv...)
-	recorded := append([]string{ccagent, "record", "--quiet", "-o", filepath.Join(dir, "log")}, flags...)
-	recorded = append(append(recorded, "--"), measured...)
-
-	var cpu, wall, agent []float64
-	for i := range pairs {
-		// Which of the two comes first alternates, so that drift cancels.
-		first, second := measured, recorded
-		if i%2 == 1 {
-			first, second = recorded, measured
-		}
-		var got [2]times
-		var total [2]time.Duration
-		for k, command := range [][]string{first, second} {
-			if got[k], total[k], err = timed(command, out); err != nil {
+	measure := func(flags ...string) []string {
+		return append(append([]string{self, "-measure", out}, flags...), o.argv...)
+	}
+	commands := [][]string{measure(), measure("-event", fmt.Sprint(o.hz))}
+	for _, flags := range o.flags {
+		record := append([]string{o.ccagent, "record", "--quiet", "-o", filepath.Join(dir, "log")}, strings.Fields(flags)...)
+		commands = append(commands, append(append(record, "--"), measure()...))
+	}
+	for i := range o.rounds {
+		r := round{Program: strings.Join(append([]string{filepath.Base(o.argv[0])}, o.argv[1:]...), " "), Flags: o.flags,
+			With: make([]times, len(o.flags)), Agent: make([]time.Duration, len(o.flags))}
+		// Each comes first in turn, and the order is turned round, so that drift cancels.
+		for k := range commands {
+			which := (i/2 + k) % len(commands)
+			if i%2 == 1 {
+				which = len(commands) - 1 - which
+			}
+			t, total, err := timed(commands[which], out)
+			if err != nil {
 				return err
 			}
+			switch which {
+			case 0:
+				r.Alone = t
+			case 1:
+				r.Bare = t
+			default:
+				r.With[which-2], r.Agent[which-2] = t, total-t.CPU
+			}
 		}
-		with, without, spent := got[1], got[0], total[1]
-		if i%2 == 1 {
-			with, without, spent = got[0], got[1], total[0]
+		if err := json.NewEncoder(file).Encode(r); err != nil {
+			return err
 		}
-		cpu = append(cpu, with.CPU.Seconds()/without.CPU.Seconds())
-		wall = append(wall, with.Wall.Seconds()/without.Wall.Seconds())
-		agent = append(agent, (spent-with.CPU).Seconds()/with.CPU.Seconds())
 	}
-	fmt.Printf("%s\tcpu %s\twall %s\tagent %.2f %%\n", strings.Join(append([]string{filepath.Base(argv[0])}, argv[1:]...), " "), interval(cpu), interval(wall), 100*median(agent))
 	return nil
 }
 
@@ -118,33 +179,4 @@ func timed(argv []string, out string) (t times, total time.Duration, err error) 
 		return t, 0, err
 	}
 	return t, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), json.Unmarshal(data, &t)
-}
-
-func median(x []float64) float64 {
-	s := slices.Sorted(slices.Values(x))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
-
-// interval prints the median of ratios as a change in percent, with its bounds.
-func interval(ratios []float64) string {
-	s := slices.Sorted(slices.Values(ratios))
-	k := signRank(len(s))
-	percent := func(x float64) float64 { return 100 * (x - 1) }
-	return fmt.Sprintf("%+.2f %% [%+.2f, %+.2f]", percent(median(s)), percent(s[k]), percent(s[len(s)-1-k]))
-}
-
-// signRank is the largest k such that the k+1st smallest and the k+1st largest of n
-// values enclose the median with at least 95 %.
-func signRank(n int) int {
-	tail, term := 0.0, math.Pow(0.5, float64(n))
-	k := -1
-	for i := 0; i < n/2; i++ {
-		tail += term
-		if 2*tail > 0.05 {
-			break
-		}
-		k = i
-		term *= float64(n-i) / float64(i+1)
-	}
-	return max(k, 0)
 }

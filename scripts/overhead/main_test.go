@@ -1,6 +1,12 @@
 package main
 
-import "testing"
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
 // The ranks are those of tables of the sign test.
 func TestSignRank(t *testing.T) {
@@ -15,5 +21,31 @@ func TestInterval(t *testing.T) {
 	ratios := []float64{1.03, 1.01, 0.99, 1.02, 1.00, 1.04, 1.05, 1.06, 1.07, 1.08}
 	if got, want := interval(ratios), "+3.50 % [+0.00, +7.00]"; got != want {
 		t.Errorf("interval = %s, want %s", got, want)
+	}
+}
+
+func TestTable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rounds")
+	var lines string
+	for _, program := range []string{"p 1", "q"} {
+		for range 6 {
+			lines += `{"Program":"` + program + `","Flags":["-e x"],"Alone":{"CPU":1000000000},"Bare":{"CPU":1020000000},"With":[{"CPU":1010000000}],"Agent":[500000000]}` + "\n"
+		}
+	}
+	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := printTable(&out, path); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| Program | Alone | Bare event | `-e x` | Agent |\n|---|--:|--:|--:|--:|\n",
+		"| p 1 | 1.0 s | +2.00 % [+2.00, +2.00] | +1.00 % [+1.00, +1.00] | 0.50 s |\n",
+		"| geometric mean | | +2.00 % | +1.00 % | |\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
 	}
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+)
+
+// printTable prints the rounds of a file, as a table in Markdown.
+func printTable(w io.Writer, path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var programs []string
+	rounds := map[string][]round{}
+	for d := json.NewDecoder(bytes.NewReader(data)); ; {
+		var r round
+		err := d.Decode(&r)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+		if len(r.With) != len(r.Flags) || len(r.Agent) != len(r.Flags) {
+			return fmt.Errorf("read %s: a round of %s is not whole", path, r.Program)
+		}
+		if rounds[r.Program] == nil {
+			programs = append(programs, r.Program)
+		} else if !slices.Equal(r.Flags, rounds[r.Program][0].Flags) {
+			return fmt.Errorf("read %s: rounds with other flags", path)
+		}
+		rounds[r.Program] = append(rounds[r.Program], r)
+	}
+	if len(programs) == 0 {
+		return fmt.Errorf("read %s: it holds no rounds", path)
+	}
+	flags := rounds[programs[0]][0].Flags
+	head, rule := "| Program | Alone | Bare event |", "|---|--:|--:|"
+	for _, f := range flags {
+		head += fmt.Sprintf(" `%s` | Agent |", f)
+		rule += "--:|--:|"
+	}
+	fmt.Fprintf(w, "%s\n%s\n", head, rule)
+	means := make([][]float64, 1+len(flags)) // of the programs' medians
+	for _, p := range programs {
+		rs := rounds[p]
+		column := func(of func(r *round) float64) []float64 {
+			var x []float64
+			for i := range rs {
+				x = append(x, of(&rs[i]))
+			}
+			return x
+		}
+		row := fmt.Sprintf("| %s | %.1f s |", p, median(column(func(r *round) float64 { return r.Alone.CPU.Seconds() })))
+		for k := range means {
+			ratios := column(func(r *round) float64 {
+				if k == 0 {
+					return r.Bare.CPU.Seconds() / r.Alone.CPU.Seconds()
+				}
+				return r.With[k-1].CPU.Seconds() / r.Alone.CPU.Seconds()
+			})
+			means[k] = append(means[k], median(ratios))
+			row += " " + interval(ratios) + " |"
+			if k > 0 {
+				row += fmt.Sprintf(" %.2f s |", median(column(func(r *round) float64 { return r.Agent[k-1].Seconds() })))
+			}
+		}
+		fmt.Fprintln(w, row)
+	}
+	row := "| geometric mean | |"
+	for k, m := range means {
+		row += fmt.Sprintf(" %+.2f %% |", 100*(geometricMean(m)-1))
+		if k > 0 {
+			row += " |"
+		}
+	}
+	_, err = fmt.Fprintln(w, row)
+	return err
+}
+
+func geometricMean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Log(v)
+	}
+	return math.Exp(sum / float64(len(x)))
+}
+
+func median(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// interval prints the median of ratios as a change in percent, with its bounds.
+func interval(ratios []float64) string {
+	s := slices.Sorted(slices.Values(ratios))
+	k := signRank(len(s))
+	percent := func(x float64) float64 { return 100 * (x - 1) }
+	return fmt.Sprintf("%+.2f %% [%+.2f, %+.2f]", percent(median(s)), percent(s[k]), percent(s[len(s)-1-k]))
+}
+
+// signRank is the largest k such that the k+1st smallest and the k+1st largest of n
+// values enclose the median with at least 95 %.
+func signRank(n int) int {
+	tail, term := 0.0, math.Pow(0.5, float64(n))
+	k := -1
+	for i := 0; i < n/2; i++ {
+		tail += term
+		if 2*tail > 0.05 {
+			break
+		}
+		k = i
+		term *= float64(n-i) / float64(i+1)
+	}
+	return max(k, 0)
+}
