@@ -1,4 +1,4 @@
-package profile
+package profile_test
 
 import (
 	"bytes"
@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"ccagent/profile"
 	"ccagent/profile/logtest"
+	"ccagent/profile/stacks"
 )
 
 func generated(b testing.TB, samples, stacks int) []byte {
@@ -25,10 +27,10 @@ func BenchmarkLoad(b *testing.B) {
 	log := generated(b, n, 20_000)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(log)))
-	var p *Profile
+	var p *profile.Profile
 	begin := cpuTime()
 	for b.Loop() {
-		p, _ = Load(bytes.NewReader(log))
+		p, _ = profile.Load(bytes.NewReader(log))
 	}
 	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds()/1e6, "Msamples/s")
 	b.ReportMetric(float64(b.N)*n/(cpuTime()-begin).Seconds()/1e6, "Msamples/cpu-s")
@@ -41,36 +43,36 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 func BenchmarkSelectAndHot(b *testing.B) {
-	p, err := Load(bytes.NewReader(generated(b, 1_000_000, 20_000)))
+	p, err := profile.Load(bytes.NewReader(generated(b, 1_000_000, 20_000)))
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, level := range Levels {
+	for _, level := range profile.Levels {
 		b.Run(fmt.Sprint(level), func(b *testing.B) {
 			for b.Loop() {
-				p.Select(Filter{}).Hot(level)
+				p.Select(profile.Filter{}).Hot(level)
 			}
 		})
 	}
-	s := p.Select(Filter{})
+	s := p.Select(profile.Filter{})
 	b.Run("select", func(b *testing.B) {
 		for b.Loop() {
-			p.Select(Filter{})
+			p.Select(profile.Filter{})
 		}
 	})
 	b.Run("tree", func(b *testing.B) {
 		for b.Loop() {
-			s.Tree(TreeOptions{})
+			stacks.TreeOf(s, stacks.Options{})
 		}
 	})
 	b.Run("inverted", func(b *testing.B) {
 		for b.Loop() {
-			s.Tree(TreeOptions{Invert: true})
+			stacks.TreeOf(s, stacks.Options{Invert: true})
 		}
 	})
 	b.Run("timeline", func(b *testing.B) {
 		for b.Loop() {
-			s.Timeline(TimelineOptions{Buckets: 120})
+			s.Timeline(profile.TimelineOptions{Buckets: 120})
 		}
 	})
 }

@@ -79,3 +79,34 @@ func (p *Profile) ModuleOfFile() []columns.BindingID {
 	})
 	return p.fileModules.of
 }
+
+// CauseLine is an element of a cause set with the line of its nearest span.
+type CauseLine struct {
+	Element *Element
+	Line    uint32 // 0 if unknown
+}
+
+// CauseLines appends the elements of a place at a level, nearest first, to dst:
+// those that Hot attributes it to. It appends nothing for a place that is no
+// code, or has all its causes hidden.
+func (s *Selection) CauseLines(dst []CauseLine, level Level, place columns.PlaceID) []CauseLine {
+	ix := s.index(level)
+	p := s.Profile
+	for _, id := range ix.of(uint32(place)) {
+		e := &ix.elements[id]
+		c := CauseLine{Element: e, Line: e.Span.Line}
+		if level == LevelBinding && e.Kind == KindSource {
+			c.Line = 0
+			p.items(uint32(place), func(it item) {
+				if c.Line == 0 && it.span != 0 && it.binding == e.Binding {
+					c.Line = p.Symbols.Spans[it.span].Line
+				}
+			})
+			if c.Line == 0 {
+				c.Line = e.Span.Line
+			}
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}

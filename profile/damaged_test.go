@@ -11,6 +11,7 @@ import (
 	"ccagent/profile/centres"
 	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
+	"ccagent/profile/stacks"
 )
 
 func TestLoadDanglingReferences(t *testing.T) {
@@ -82,7 +83,7 @@ func TestQueriesOfCutLogs(t *testing.T) {
 		for level := range profile.LevelLine + 1 {
 			p.Select(profile.Filter{}).Hot(level)
 		}
-		p.Select(profile.Filter{}).Tree(profile.TreeOptions{})
+		stacks.TreeOf(p.Select(profile.Filter{}), stacks.Options{})
 	}
 }
 
@@ -92,7 +93,7 @@ func TestQueriesOfLogWithoutEvents(t *testing.T) {
 	r.Put(2000, 0, &eventlog.GCEnd{})
 	p := load(t, r.End())
 	s := p.Select(profile.Filter{})
-	if s.Event != -1 || len(s.Hot(profile.LevelBinding).Rows) != 0 || s.Tree(profile.TreeOptions{}).Nodes[0].Total != 0 {
+	if s.Event != -1 || len(s.Hot(profile.LevelBinding).Rows) != 0 || stacks.TreeOf(s, stacks.Options{}).Nodes[0].Total != 0 {
 		t.Error("a log without events has rows")
 	}
 	s.Timeline(profile.TimelineOptions{Buckets: 7})
@@ -129,8 +130,8 @@ func exercise(t testing.TB, log []byte) {
 				}
 			}
 		}
-		s.Tree(profile.TreeOptions{})
-		s.Tree(profile.TreeOptions{Invert: true, AllFrames: true})
+		stacks.TreeOf(s, stacks.Options{})
+		stacks.TreeOf(s, stacks.Options{Invert: true, AllFrames: true})
 		s.Timeline(profile.TimelineOptions{Buckets: 20})
 		s.Summary()
 		exact := centres.Attribute(s, centres.Find(p, centres.Set{Patterns: []centres.Pattern{{Level: profile.LevelBinding, HasLevel: true, Glob: "*"}}}), centres.ModeExact)

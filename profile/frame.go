@@ -24,11 +24,11 @@ type Frame struct {
 	Kind     Kind
 }
 
-// frameTable gives for each place the frame to show.
-type frameTable struct {
-	frames []Frame
-	of     []uint32 // by place
-	byKey  map[frameKey]uint32
+// Frames give each place the frame to show.
+type Frames struct {
+	List  []Frame
+	Of    []uint32 // by place
+	byKey map[frameKey]uint32
 }
 
 type frameKey struct {
@@ -36,30 +36,30 @@ type frameKey struct {
 	category          eventlog.Category
 }
 
-// Frames that stand for no place, first in every frame table.
+// Frames that stand for no place, first in Frames.List.
 const (
-	frameRoot = iota
-	frameKernel
-	frameUnresolved
-	frameDeeper
-	frameSkippedWords
-	frameRepeats
-	frameCut // and one for each stop reason
+	FrameRoot = iota
+	FrameKernel
+	FrameUnresolved
+	FrameDeeper
+	FrameSkippedWords
+	FrameRepeats
+	FrameCut // and one for each stop reason
 )
 
-func (p *Profile) frameTable() *frameTable {
+func (p *Profile) frameTable() *Frames {
 	p.names.once.Do(func() {
-		t := &frameTable{byKey: make(map[frameKey]uint32)}
-		t.frames = []Frame{
-			frameRoot:         {Name: "(root)", Kind: KindCategory},
-			frameKernel:       {Name: "(kernel)", Kind: KindCategory, Category: eventlog.CategoryKernel},
-			frameUnresolved:   {Name: "(unresolved)", Kind: KindCategory},
-			frameDeeper:       {Name: "… deeper frames", Kind: KindCategory},
-			frameSkippedWords: {Name: "… words skipped", Kind: KindCategory},
-			frameRepeats:      {Name: "… repetitions left out", Kind: KindCategory},
+		t := &Frames{byKey: make(map[frameKey]uint32)}
+		t.List = []Frame{
+			FrameRoot:         {Name: "(root)", Kind: KindCategory},
+			FrameKernel:       {Name: "(kernel)", Kind: KindCategory, Category: eventlog.CategoryKernel},
+			FrameUnresolved:   {Name: "(unresolved)", Kind: KindCategory},
+			FrameDeeper:       {Name: "… deeper frames", Kind: KindCategory},
+			FrameSkippedWords: {Name: "… words skipped", Kind: KindCategory},
+			FrameRepeats:      {Name: "… repetitions left out", Kind: KindCategory},
 		}
 		for r := range len(columns.Event{}.Stops) {
-			t.frames = append(t.frames, Frame{Kind: KindCategory, Name: "… stack incomplete: " + eventlog.StopReason(r).String()})
+			t.List = append(t.List, Frame{Kind: KindCategory, Name: "… stack incomplete: " + eventlog.StopReason(r).String()})
 		}
 		modules := make(map[uint32]string, len(p.Modules))
 		for i := range p.Modules {
@@ -72,9 +72,9 @@ func (p *Profile) frameTable() *frameTable {
 				home[e.Binding] = e
 			}
 		}
-		t.of = make([]uint32, len(p.Places))
+		t.Of = make([]uint32, len(p.Places))
 		for id := range p.Places {
-			t.of[id] = t.intern(p.frameAt(uint32(id), modules, home))
+			t.Of[id] = t.intern(p.frameAt(uint32(id), modules, home))
 		}
 		t.byKey = nil
 		p.names.frames = t
@@ -82,12 +82,12 @@ func (p *Profile) frameTable() *frameTable {
 	return p.names.frames
 }
 
-func (t *frameTable) intern(f Frame) uint32 {
+func (t *Frames) intern(f Frame) uint32 {
 	k := frameKey{f.Name, f.Module, f.Package, f.Category}
 	id, ok := t.byKey[k]
 	if !ok {
-		id = uint32(len(t.frames))
-		t.frames = append(t.frames, f)
+		id = uint32(len(t.List))
+		t.List = append(t.List, f)
 		t.byKey[k] = id
 	}
 	return id

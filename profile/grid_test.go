@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile/logtest"
 )
 
 // slowTimeline looks at each sample in turn.
@@ -66,7 +67,11 @@ func slowTimeline(s *Selection, o TimelineOptions) *Timeline {
 // The timeline by cells is that by samples, under every kind of filter, and so are
 // the selection's sums; many goroutines may ask at once.
 func TestTimelineByCells(t *testing.T) {
-	p, err := Load(bytes.NewReader(generated(t, 40_000, 500)))
+	var log bytes.Buffer
+	if err := logtest.Generate(&log, 40_000, 500, 1); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Load(&log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,19 +191,6 @@ func (s *Selection) onStack(ix *levelIndex, node uint32, id ElementID) bool {
 	return false
 }
 
-// onPath reports whether a frame of a kind is on the stack.
-func (p *Profile) onPath(node uint32, kind eventlog.FrameKind) bool {
-	for n := node; n != 0; n = p.Nodes.Parent[n] {
-		if p.Nodes.Kind[n] == kind {
-			return true
-		}
-		if p.Nodes.Kind[n] == eventlog.FrameContext {
-			return false
-		}
-	}
-	return false
-}
-
 // subtrees gives the weight of the samples at and above each node.
 func (s *Selection) subtrees(order *columns.Order) []uint64 {
 	p := s.Profile

@@ -1,4 +1,4 @@
-package profile
+package profile_test
 
 import (
 	"bytes"
@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
 	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
+	"ccagent/profile/stacks"
 )
 
 // What is asked of an early Profile does not change as the log goes on.
@@ -42,13 +44,13 @@ func TestFollowedProfilesAreImmutable(t *testing.T) {
 	}
 	write(log[:len(log)/2], columns.FollowGrowing)
 	early := f.Log()
-	before := New(early).Select(Filter{}).Tree(TreeOptions{})
-	done := make(chan *Tree)
-	go func() { done <- New(f.Log()).Select(Filter{}).Tree(TreeOptions{}) }()
+	before := stacks.TreeOf(profile.New(early).Select(profile.Filter{}), stacks.Options{})
+	done := make(chan *stacks.Tree)
+	go func() { done <- stacks.TreeOf(profile.New(f.Log()).Select(profile.Filter{}), stacks.Options{}) }()
 	<-done
 	go func() { // beside the reading, for the race detector
-		New(early).Select(Filter{}).Hot(LevelBinding)
-		done <- New(early).Select(Filter{}).Tree(TreeOptions{})
+		profile.New(early).Select(profile.Filter{}).Hot(profile.LevelBinding)
+		done <- stacks.TreeOf(profile.New(early).Select(profile.Filter{}), stacks.Options{})
 	}()
 	write(log[len(log)/2:], columns.FollowEnded)
 	if after := <-done; !reflect.DeepEqual(before, after) {

@@ -29,7 +29,7 @@ type Profile struct {
 	}
 	names struct {
 		once   sync.Once
-		frames *frameTable
+		frames *Frames
 	}
 	coreTable struct {
 		once  sync.Once

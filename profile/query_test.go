@@ -14,6 +14,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
+	"ccagent/profile/stacks"
 )
 
 func load(t testing.TB, log []byte) *profile.Profile {
@@ -236,7 +237,7 @@ func TestAllocationIsChargedToWhoAsked(t *testing.T) {
 	if d := cmp.Diff([]string{"A.build 98.8 98.8 98.8 2", "(STG) 1.2 1.2 100 1"}, table(s.Hot(profile.LevelBinding))); d != "" {
 		t.Error(d)
 	}
-	tr := s.Tree(profile.TreeOptions{})
+	tr := stacks.TreeOf(s, stacks.Options{})
 	if n := tr.Nodes[tr.Nodes[0].Children[0]]; n.Name != "A.build" || n.Self != 8192 {
 		t.Errorf("tree: %s has self %d", n.Name, n.Self)
 	}

@@ -137,18 +137,18 @@ func (ix *levelIndex) groupElements(p *Profile) {
 	}
 }
 
-// frames are the frames that stacks are shown with: the profile's, or with
+// Frames are the frames that stacks are shown with: the profile's, or with
 // modules and packages collapsed.
-func (s *Selection) frames() *frameTable {
+func (s *Selection) Frames() *Frames {
 	if s.group == nil {
 		return s.Profile.frameTable()
 	}
 	s.grouped.once.Do(func() {
 		p := s.Profile
 		base := p.frameTable()
-		t := &frameTable{frames: base.frames[:len(base.frames):len(base.frames)], of: make([]uint32, len(base.of)), byKey: make(map[frameKey]uint32)}
-		for id := range base.of {
-			t.of[id] = base.of[id]
+		t := &Frames{List: base.List[:len(base.List):len(base.List)], Of: make([]uint32, len(base.Of)), byKey: make(map[frameKey]uint32)}
+		for id := range base.Of {
+			t.Of[id] = base.Of[id]
 			b := p.frameBinding(uint32(id))
 			as := s.group.of(b)
 			if !as.module && !as.pkg {
@@ -158,7 +158,7 @@ func (s *Selection) frames() *frameTable {
 			if as.pkg {
 				f.Name, f.Module = b.Package, ""
 			}
-			t.of[id] = t.intern(f)
+			t.Of[id] = t.intern(f)
 		}
 		t.byKey = nil
 		s.grouped.frames = t
@@ -175,12 +175,12 @@ func (p *Profile) frameBinding(place uint32) *columns.Binding {
 // mergedPlaces tells for each place whether its frame is to be merged into its
 // caller: by its name, as it is and as it is shown.
 func (s *Selection) mergedPlaces(res []*regexp.Regexp) []bool {
-	base, shown := s.Profile.frameTable(), s.frames()
-	hit := make([]int8, len(shown.frames))
+	base, shown := s.Profile.frameTable(), s.Frames()
+	hit := make([]int8, len(shown.List))
 	match := func(id uint32) bool {
 		if hit[id] == 0 {
 			hit[id] = -1
-			f := &shown.frames[id]
+			f := &shown.List[id]
 			for _, re := range res {
 				name := f.Name
 				switch scopeOf(re) {
@@ -196,10 +196,10 @@ func (s *Selection) mergedPlaces(res []*regexp.Regexp) []bool {
 		}
 		return hit[id] == 1
 	}
-	out := make([]bool, len(base.of))
+	out := make([]bool, len(base.Of))
 	for id := range out {
 		if c := s.Profile.Places[id].Class; c == columns.PlaceUser || c == columns.PlaceKernel {
-			out[id] = match(base.of[id]) || match(shown.of[id])
+			out[id] = match(base.Of[id]) || match(shown.Of[id])
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -169,4 +170,26 @@ func (s *siteSums) sift(sites []bool) *siteSums {
 		}
 	}
 	return out
+}
+
+// EachSample gives the selection's samples in the order of the log.
+func (s *Selection) EachSample() iter.Seq2[columns.SiteID, columns.Sample] {
+	return func(yield func(columns.SiteID, columns.Sample) bool) {
+		if s.Event < 0 {
+			return
+		}
+		p := s.Profile
+		for k, c := range p.Chunks {
+			for i := 0; i < c.N; i++ {
+				if s.pred.keep(c, i) && !yield(columns.SiteID(c.Site[i]), p.Sample(k*columns.ChunkSize+i)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Keeps reports whether the selection has the i-th sample of the log.
+func (s *Selection) Keeps(i int) bool {
+	return s.Event >= 0 && s.pred.keep(s.Profile.Chunks[i/columns.ChunkSize], i%columns.ChunkSize)
 }

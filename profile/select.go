@@ -29,7 +29,7 @@ type Selection struct {
 
 	grouped struct {
 		once   sync.Once
-		frames *frameTable
+		frames *Frames
 	}
 	views [levels]struct {
 		once  sync.Once
@@ -192,4 +192,13 @@ func (ix *levelIndex) keys() map[elementKey]ElementID {
 		keys[ix.elements[i].key] = ElementID(i)
 	}
 	return keys
+}
+
+// LeafPlace is the place that bears the cost of a site's samples; 0 if none
+// does.
+func (s *Selection) LeafPlace(id columns.SiteID) columns.PlaceID {
+	if n := s.Leaf[id]; n != 0 && !s.Profile.Sites[id].Kernel {
+		return columns.PlaceID(s.Profile.Nodes.Place[n])
+	}
+	return 0
 }

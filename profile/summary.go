@@ -120,7 +120,7 @@ type Function struct {
 func (s *Selection) CategoryFunctions(category string) []Function {
 	p := s.Profile
 	ix := s.index(LevelBinding)
-	t := s.frames()
+	t := s.Frames()
 	acc := make(map[string]*Function)
 	for site, n := range s.Count {
 		if n == 0 || s.Leaf[site] == 0 || p.Sites[site].Kernel && p.Nodes.Kind[s.Leaf[site]] != eventlog.FrameKernel {
@@ -130,7 +130,7 @@ func (s *Selection) CategoryFunctions(category string) []Function {
 		if len(ids) != 1 || ix.elements[ids[0]].Kind != KindCategory || ix.elements[ids[0]].Name != category {
 			continue
 		}
-		f := &t.frames[t.of[p.Nodes.Place[s.Leaf[site]]]]
+		f := &t.List[t.Of[p.Nodes.Place[s.Leaf[site]]]]
 		name := f.Name
 		if f.Kind == KindCategory {
 			name = f.Module

@@ -12,6 +12,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/centres"
 	"ccagent/profile/export"
+	"ccagent/profile/stacks"
 	"ccagent/ui/model"
 	"ccagent/ui/text"
 )
@@ -159,13 +160,13 @@ func (a *App) twin(json bool) (writer, error) {
 func treeWriter(of model.Function, invert, json bool, o text.Options) writer {
 	return func(w io.Writer, s *profile.Selection) error {
 		if of == (model.Function{}) {
-			t := s.Tree(profile.TreeOptions{Invert: invert})
+			t := stacks.TreeOf(s, stacks.Options{Invert: invert})
 			if json {
 				return text.StacksJSON(w, s, t, invert)
 			}
 			return text.Stacks(w, s, t, text.StackOptions{}, o)
 		}
-		t := s.Tree(profile.TreeOptions{})
+		t := stacks.TreeOf(s, stacks.Options{})
 		f, _ := t.Function(of.Name)
 		if f == nil {
 			return fmt.Errorf("no stack that is kept has %s", of.Name)

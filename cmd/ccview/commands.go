@@ -7,13 +7,14 @@ import (
 	"os"
 	"strings"
 
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
 	"ccagent/profile"
+	"ccagent/profile/stacks"
 	"ccagent/ui"
 	"ccagent/ui/safe"
 	"ccagent/ui/text"
-
-	"github.com/charmbracelet/x/term"
-	"github.com/spf13/cobra"
 )
 
 func (v *view) warn(format string, args ...any) {
@@ -173,7 +174,7 @@ func (v *view) core(s *profile.Selection, path, query string) error {
 func stacksCommand(stdout, stderr io.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	var (
-		o      profile.TreeOptions
+		o      stacks.Options
 		so     text.StackOptions
 		folded bool
 		of     string
@@ -209,7 +210,7 @@ built them.`,
 			if so.MaxDepth > 0 {
 				o.MaxDepth = so.MaxDepth
 			}
-			t := s.Tree(o)
+			t := stacks.TreeOf(s, o)
 			so.MinShare = least / 100
 			if of != "" {
 				return v.sandwich(s, t, of, so, args[0])
@@ -235,7 +236,7 @@ built them.`,
 }
 
 // sandwich prints what calls a function and what it calls.
-func (v *view) sandwich(s *profile.Selection, t *profile.Tree, name string, so text.StackOptions, path string) error {
+func (v *view) sandwich(s *profile.Selection, t *stacks.Tree, name string, so text.StackOptions, path string) error {
 	f, names := t.Function(name)
 	switch {
 	case len(names) > 0:

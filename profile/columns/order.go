@@ -11,6 +11,19 @@ func (n *Nodes) Caller(node uint32) uint32 {
 	return n.Parent[node]
 }
 
+// OnStack reports whether a frame of a kind is on a node's stack.
+func (n *Nodes) OnStack(node uint32, kind eventlog.FrameKind) bool {
+	for i := node; i != 0; i = n.Parent[i] {
+		if n.Kind[i] == kind {
+			return true
+		}
+		if n.Kind[i] == eventlog.FrameContext {
+			return false
+		}
+	}
+	return false
+}
+
 // Order is the tree of stacks depth first.
 type Order struct {
 	Pre []uint32 // nodes, each before what is on top of it

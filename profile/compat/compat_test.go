@@ -19,6 +19,7 @@ import (
 	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 	"ccagent/profile/rewrite"
+	"ccagent/profile/stacks"
 )
 
 // log is NBody with allocation, a stack deeper than 255 frames, and names that
@@ -285,7 +286,7 @@ func TestStackProfilerParts(t *testing.T) {
 	w := eventlog.NewWriter(&log, nil)
 	m := &messages{w: w, strings: make(map[string]uint64), frames: make(map[*profile.Frame][]byte)}
 	f := &profile.Frame{Name: "f", File: "F.hs", Line: 3}
-	stack := slices.Repeat([]profile.StackFrame{{Frame: f}, {Frame: &profile.Frame{Name: "g"}}}, 6000)
+	stack := slices.Repeat([]stacks.Frame{{Frame: f}, {Frame: &profile.Frame{Name: "g"}}}, 6000)
 	entries, err := m.entries(stack)
 	if err != nil {
 		t.Fatal(err)

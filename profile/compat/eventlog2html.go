@@ -8,6 +8,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/stacks"
 )
 
 // steps is how many heap samples a log's allocation is told in.
@@ -36,7 +37,7 @@ func eventlog2html(ss []*profile.Selection) (Write, error) {
 		}
 		slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.time, b.time) })
 		labels := make([]string, len(s.Profile.Sites))
-		walker := s.StackWalker(false)
+		walker := stacks.NewWalker(s, false)
 		bands := make(map[string]uint64)
 		era, next := uint64(1), begin.PeriodNs
 		flush := func(time uint64) error {

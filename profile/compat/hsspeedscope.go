@@ -5,6 +5,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/stacks"
 )
 
 // builtin is how many cost centres of the RTS hs-speedscope expects before the
@@ -39,14 +40,14 @@ func hsSpeedscope(ss []*profile.Selection) (Write, error) {
 // centres numbers frames from 1 as cost centres.
 type centres struct {
 	s      *profile.Selection
-	walker *profile.StackWalker
+	walker *stacks.Walker
 	ids    map[*profile.Frame]uint32
 	frames []*profile.Frame
 	stacks [][]uint32 // by site, innermost first
 }
 
 func newCentres(s *profile.Selection) *centres {
-	t := &centres{s: s, walker: s.StackWalker(false), ids: make(map[*profile.Frame]uint32), stacks: make([][]uint32, len(s.Profile.Sites))}
+	t := &centres{s: s, walker: stacks.NewWalker(s, false), ids: make(map[*profile.Frame]uint32), stacks: make([][]uint32, len(s.Profile.Sites))}
 	for site := range s.EachSample() {
 		if t.stacks[site] != nil {
 			continue

@@ -7,6 +7,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/stacks"
 )
 
 // Tags of ghc-stack-profiler's messages and of the entries of a stack.
@@ -32,17 +33,17 @@ func stackProfiler(ss []*profile.Selection) (Write, error) {
 	}
 	return func(w *eventlog.Writer) error {
 		m := &messages{w: w, strings: make(map[string]uint64), frames: make(map[*profile.Frame][]byte)}
-		stacks := make([][]byte, len(s.Profile.Sites))
-		walker := s.StackWalker(false)
+		entries := make([][]byte, len(s.Profile.Sites))
+		walker := stacks.NewWalker(s, false)
 		for site := range s.EachSample() {
-			if stacks[site] == nil {
-				if stacks[site], err = m.entries(walker.Stack(site)); err != nil {
+			if entries[site] == nil {
+				if entries[site], err = m.entries(walker.Stack(site)); err != nil {
 					return err
 				}
 			}
 		}
 		for site, smp := range s.EachSample() {
-			if err := m.stack(smp, stacks[site]); err != nil {
+			if err := m.stack(smp, entries[site]); err != nil {
 				return err
 			}
 		}
@@ -119,9 +120,9 @@ func (m *messages) entry(f *profile.Frame) ([]byte, error) {
 }
 
 // entries gives a stack's entries, root first; never none.
-func (m *messages) entries(stack []profile.StackFrame) ([]byte, error) {
+func (m *messages) entries(stack []stacks.Frame) ([]byte, error) {
 	if len(stack) == 0 {
-		stack = []profile.StackFrame{{Frame: &hiddenFrame}}
+		stack = []stacks.Frame{{Frame: &hiddenFrame}}
 	}
 	var all []byte
 	for i := len(stack) - 1; i >= 0; i-- {

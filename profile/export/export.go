@@ -11,6 +11,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/stacks"
 )
 
 // Options change what is written.
@@ -143,11 +144,11 @@ func (t *frameIDs) of(f *profile.Frame) int {
 var hiddenFrame = &profile.Frame{Name: hidden, Kind: profile.KindCategory}
 
 // stackOf is the walker's stack of a site, leaf first, never empty.
-func stackOf(w *profile.StackWalker, site columns.SiteID) []profile.StackFrame {
+func stackOf(w *stacks.Walker, site columns.SiteID) []stacks.Frame {
 	if st := w.Stack(site); len(st) > 0 {
 		return st
 	}
-	return []profile.StackFrame{{Frame: hiddenFrame}}
+	return []stacks.Frame{{Frame: hiddenFrame}}
 }
 
 // programName is the profiled program, or what is known instead.

@@ -7,6 +7,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/stacks"
 )
 
 // Versions of the formats written: of Gecko's own profiles, whose fields the
@@ -154,7 +155,7 @@ func (f *firefoxThread) str(s string) int {
 }
 
 // stack gives a site's stack table index.
-func (f *firefoxThread) stack(frames []profile.StackFrame) int {
+func (f *firefoxThread) stack(frames []stacks.Frame) int {
 	at := -1
 	for i := len(frames) - 1; i >= 0; i-- {
 		n := len(f.frames.frames)
@@ -196,7 +197,7 @@ func (f *firefoxThread) write(j *jsonWriter) {
 	f.stringIDs, f.frames = make(map[string]int), newFrameIDs()
 	f.stacks, f.resources = make(map[[2]int]int), make(map[uint32]int)
 	p := f.s.Profile
-	walker := f.s.StackWalker(false)
+	walker := stacks.NewWalker(f.s, false)
 	bySite := make(map[columns.SiteID]int)
 	for _, smp := range f.samples {
 		if _, ok := bySite[smp.site]; !ok {

@@ -9,6 +9,7 @@ import (
 
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/stacks"
 )
 
 // Folded writes a stack a line, root first, frames separated by semicolons, and
@@ -23,7 +24,7 @@ func Folded(w io.Writer, s *profile.Selection, o Options) error {
 		weights[site] += smp.Weight
 		kept[site] = true
 	}
-	walker := s.StackWalker(false)
+	walker := stacks.NewWalker(s, false)
 	lines := make(map[string]uint64)
 	var b strings.Builder
 	for site := range weights {
@@ -54,7 +55,7 @@ func Folded(w io.Writer, s *profile.Selection, o Options) error {
 	return out.Flush()
 }
 
-func foldedCauses(b *strings.Builder, s *profile.Selection, leaf profile.StackFrame, place columns.PlaceID, level profile.Level) {
+func foldedCauses(b *strings.Builder, s *profile.Selection, leaf stacks.Frame, place columns.PlaceID, level profile.Level) {
 	if place == 0 {
 		return
 	}

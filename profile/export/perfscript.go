@@ -9,6 +9,7 @@ import (
 
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/stacks"
 )
 
 // PerfScript writes the samples of all selections in the order of time, as perf
@@ -42,11 +43,11 @@ func PerfScript(w io.Writer, ss []*profile.Selection, _ Options) error {
 	for i := range p.Modules {
 		files[p.Modules[i].ID] = p.Modules[i].Path
 	}
-	walkers := make([]*profile.StackWalker, len(ss))
+	walkers := make([]*stacks.Walker, len(ss))
 	for i, s := range ss {
-		walkers[i] = s.StackWalker(true)
+		walkers[i] = stacks.NewWalker(s, true)
 	}
-	lines := make(map[profile.StackFrame]string)
+	lines := make(map[stacks.Frame]string)
 	for _, at := range rows {
 		r := &more[at.weight]
 		comm := comms[r.t.PID]
@@ -69,7 +70,7 @@ func PerfScript(w io.Writer, ss []*profile.Selection, _ Options) error {
 }
 
 // perfFrame is a frame's line.
-func perfFrame(p *profile.Profile, files map[uint32]string, f profile.StackFrame) string {
+func perfFrame(p *profile.Profile, files map[uint32]string, f stacks.Frame) string {
 	var addr uint64
 	file := "[unknown]"
 	if f.Place != 0 {

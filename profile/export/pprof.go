@@ -10,6 +10,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/stacks"
 )
 
 // PProf writes a gzipped profile.proto with one sample type for each selection,
@@ -102,16 +103,16 @@ func (b *pprofBuilder) selections(ss []*profile.Selection) error {
 
 func (b *pprofBuilder) selection(s *profile.Selection, column int) error {
 	rows := make(map[rowKey]*pprof.Sample)
-	stacks := make([][]*pprof.Location, len(b.p.Sites))
-	walker := s.StackWalker(true)
+	locations := make([][]*pprof.Location, len(b.p.Sites))
+	walker := stacks.NewWalker(s, true)
 	for site, smp := range s.EachSample() {
 		k := rowKey{site, threadOf(smp.Thread), smp.Capability, smp.CPU}
 		row := rows[k]
 		if row == nil {
-			if stacks[site] == nil {
-				stacks[site] = b.stack(s, walker, site)
+			if locations[site] == nil {
+				locations[site] = b.stack(s, walker, site)
 			}
-			row = &pprof.Sample{Location: stacks[site], Value: make([]int64, len(b.out.SampleType))}
+			row = &pprof.Sample{Location: locations[site], Value: make([]int64, len(b.out.SampleType))}
 			b.label(row, k)
 			rows[k] = row
 			b.out.Sample = append(b.out.Sample, row)
@@ -140,7 +141,7 @@ func (b *pprofBuilder) label(row *pprof.Sample, k rowKey) {
 }
 
 // stack gives a site's locations, leaf first.
-func (b *pprofBuilder) stack(s *profile.Selection, w *profile.StackWalker, site columns.SiteID) []*pprof.Location {
+func (b *pprofBuilder) stack(s *profile.Selection, w *stacks.Walker, site columns.SiteID) []*pprof.Location {
 	var out []*pprof.Location
 	for _, f := range stackOf(w, site) {
 		out = append(out, b.location(s, f))
@@ -148,7 +149,7 @@ func (b *pprofBuilder) stack(s *profile.Selection, w *profile.StackWalker, site 
 	return out
 }
 
-func (b *pprofBuilder) location(s *profile.Selection, f profile.StackFrame) *pprof.Location {
+func (b *pprofBuilder) location(s *profile.Selection, f stacks.Frame) *pprof.Location {
 	module, addr, ok := uint32(0), uint64(0), false
 	if f.Place != 0 {
 		module, addr, ok = b.p.Place(f.Place)

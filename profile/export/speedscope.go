@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"ccagent/profile"
+	"ccagent/profile/stacks"
 )
 
 // Speedscope writes a sampled profile for each event and thread, or with
@@ -67,7 +68,7 @@ func Speedscope(w io.Writer, ss []*profile.Selection, o Options) error {
 
 // speedscopeFrames numbers the frames of all stacks of a selection.
 func speedscopeFrames(s *profile.Selection, frames *frameIDs) {
-	walker := s.StackWalker(false)
+	walker := stacks.NewWalker(s, false)
 	seen := make([]bool, len(s.Profile.Sites))
 	for site := range s.EachSample() {
 		if seen[site] {
@@ -108,7 +109,7 @@ func speedscopeProfile(j *jsonWriter, s *profile.Selection, name string, samples
 	j.field("startValue", 0)
 	j.field("endValue", total)
 	j.array("samples")
-	walker := s.StackWalker(false)
+	walker := stacks.NewWalker(s, false)
 	for _, smp := range merged {
 		stack := stackOf(walker, smp.site)
 		j.open("[")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ccagent/profile"
+	"ccagent/profile/stacks"
 )
 
 // collapsed reads folded stacks as flamegraph.pl does: the number after the last
@@ -68,7 +69,7 @@ func TestFoldedIsTheCallTree(t *testing.T) {
 		for _, s := range ss {
 			want := make(map[string]uint64)
 			words := regexp.MustCompile(`… [0-9–]+ words skipped`)
-			s.Tree(profile.TreeOptions{MaxDepth: -1}).Folded(func(stack string, w uint64) {
+			stacks.TreeOf(s, stacks.Options{MaxDepth: -1}).Folded(func(stack string, w uint64) {
 				want[words.ReplaceAllString(stack, "… words skipped")] += w
 			})
 			// In the tree an incomplete stack's reason is a root of its own.

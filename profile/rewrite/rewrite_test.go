@@ -10,6 +10,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/logtest"
+	"ccagent/profile/stacks"
 )
 
 func input(name string, log []byte) Input {
@@ -44,9 +45,9 @@ func generated(t testing.TB, samples int, seed uint64) []byte {
 	return b.Bytes()
 }
 
-func stacks(s *profile.Selection) map[string]uint64 {
+func folded(s *profile.Selection) map[string]uint64 {
 	m := make(map[string]uint64)
-	s.Tree(profile.TreeOptions{MaxDepth: -1, AllFrames: true}).Folded(func(stack string, w uint64) { m[stack] += w })
+	stacks.TreeOf(s, stacks.Options{MaxDepth: -1, AllFrames: true}).Folded(func(stack string, w uint64) { m[stack] += w })
 	return m
 }
 
@@ -64,7 +65,7 @@ func same(t *testing.T, got, want *profile.Selection) {
 	if got.Samples != want.Samples || got.Total != want.Total {
 		t.Errorf("%d samples of %d, want %d of %d", got.Samples, got.Total, want.Samples, want.Total)
 	}
-	if !maps.Equal(stacks(got), stacks(want)) {
+	if !maps.Equal(folded(got), folded(want)) {
 		t.Error("stacks differ")
 	}
 	for _, level := range profile.Levels {
@@ -265,7 +266,7 @@ func TestDamagedLog(t *testing.T) {
 	if p.Accounting.Malformed != 0 || report.Left == 0 {
 		t.Errorf("%d damaged stretches, left %d", p.Accounting.Malformed, report.Left)
 	}
-	if s, want := p.Select(profile.Filter{}), orig.Select(profile.Filter{}); s.Total != want.Total || !maps.Equal(stacks(s), stacks(want)) {
+	if s, want := p.Select(profile.Filter{}), orig.Select(profile.Filter{}); s.Total != want.Total || !maps.Equal(folded(s), folded(want)) {
 		t.Errorf("total %d, want %d", s.Total, want.Total)
 	}
 }

@@ -1,6 +1,9 @@
 package model
 
-import "ccagent/profile"
+import (
+	"ccagent/profile"
+	"ccagent/profile/stacks"
+)
 
 // Function names a function of a call tree; the zero Function is none.
 type Function struct{ Name, Module, Package string }
@@ -16,19 +19,19 @@ type Sandwich struct {
 // does not tell callers apart.
 const leastInverted = 0.0001
 
-func (e *Engine) callTree(sel *profile.Selection, base string, invert bool) *profile.Tree {
-	return e.trees.get(base, invert, func() *profile.Tree {
-		return sel.Tree(profile.TreeOptions{Invert: invert, Least: leastInverted})
+func (e *Engine) callTree(sel *profile.Selection, base string, invert bool) *stacks.Tree {
+	return e.trees.get(base, invert, func() *stacks.Tree {
+		return stacks.TreeOf(sel, stacks.Options{Invert: invert, Least: leastInverted})
 	})
 }
 
 // treePair keeps the latest call tree, each way round: they are large.
 type treePair [2]struct {
 	base string
-	tree *profile.Tree
+	tree *stacks.Tree
 }
 
-func (p *treePair) get(base string, invert bool, make func() *profile.Tree) *profile.Tree {
+func (p *treePair) get(base string, invert bool, make func() *stacks.Tree) *stacks.Tree {
 	t := &p[0]
 	if invert {
 		t = &p[1]
@@ -52,7 +55,7 @@ func (e *Engine) sandwich(sel *profile.Selection, base string, f Function) *Sand
 	return out
 }
 
-func modelTree(sel *profile.Selection, t *profile.Tree, invert bool) *Tree {
+func modelTree(sel *profile.Selection, t *stacks.Tree, invert bool) *Tree {
 	out := &Tree{Invert: invert, Nodes: make([]TreeNode, len(t.Nodes))}
 	for i := range t.Nodes {
 		n := &t.Nodes[i]

@@ -11,6 +11,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/diff"
 	"ccagent/profile/logtest"
+	"ccagent/profile/stacks"
 	"ccagent/ui/safe"
 	"ccagent/ui/text"
 )
@@ -93,7 +94,7 @@ func TestNothingSelected(t *testing.T) {
 			return text.Timeline(&b, s, s.Timeline(profile.TimelineOptions{Buckets: 10}), text.Options{File: "x"})
 		},
 		func() error {
-			return text.Stacks(&b, s, s.Tree(profile.TreeOptions{}), text.StackOptions{}, text.Options{File: "x"})
+			return text.Stacks(&b, s, stacks.TreeOf(s, stacks.Options{}), text.StackOptions{}, text.Options{File: "x"})
 		},
 	} {
 		b.Reset()

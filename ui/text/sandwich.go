@@ -4,13 +4,14 @@ import (
 	"io"
 
 	"ccagent/profile"
+	"ccagent/profile/stacks"
 )
 
 // Sandwich prints what calls a function, and what it calls.
-func Sandwich(w io.Writer, s *profile.Selection, callers, callees *profile.Tree, so StackOptions, o Options) error {
+func Sandwich(w io.Writer, s *profile.Selection, callers, callees *stacks.Tree, so StackOptions, o Options) error {
 	p := newPrinter(w, o)
 	p.heading(s)
-	for i, half := range []*profile.Tree{callers, callees} {
+	for i, half := range []*stacks.Tree{callers, callees} {
 		if i == 0 {
 			p.line(p.bold("  total    begins  callers, up to the roots"))
 		} else {
@@ -37,7 +38,7 @@ type sandwichJSON struct {
 }
 
 // SandwichJSON writes what Sandwich prints.
-func SandwichJSON(w io.Writer, s *profile.Selection, callers, callees *profile.Tree) error {
+func SandwichJSON(w io.Writer, s *profile.Selection, callers, callees *stacks.Tree) error {
 	sum := s.Summary()
 	return writeJSON(w, sandwichJSON{
 		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Function: callers.Nodes[0].Name,

@@ -9,6 +9,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/stacks"
 	"ccagent/ui/safe"
 )
 
@@ -21,7 +22,7 @@ type StackOptions struct {
 }
 
 // Stacks prints a call tree.
-func Stacks(w io.Writer, s *profile.Selection, t *profile.Tree, so StackOptions, o Options) error {
+func Stacks(w io.Writer, s *profile.Selection, t *stacks.Tree, so StackOptions, o Options) error {
 	p := newPrinter(w, o)
 	p.heading(s)
 	if t.Nodes[0].Total == 0 {
@@ -45,7 +46,7 @@ func Stacks(w io.Writer, s *profile.Selection, t *profile.Tree, so StackOptions,
 type treePrinter struct {
 	p      *printer
 	s      *profile.Selection
-	t      *profile.Tree
+	t      *stacks.Tree
 	so     StackOptions
 	forced bool
 	folded bool
@@ -135,7 +136,7 @@ func frameWhere(f *profile.Frame) string {
 
 // Folded prints a stack a line, root first, and its weight: what flame graph
 // tools read.
-func Folded(w io.Writer, t *profile.Tree) error {
+func Folded(w io.Writer, t *stacks.Tree) error {
 	b := bufio.NewWriter(w)
 	t.Folded(func(stack string, weight uint64) {
 		fmt.Fprintf(b, "%s %d\n", foldedLine(stack), weight)
@@ -177,12 +178,12 @@ type nodeJSON struct {
 }
 
 // StacksJSON writes a call tree. Self and total are weights.
-func StacksJSON(w io.Writer, s *profile.Selection, t *profile.Tree, inverted bool) error {
+func StacksJSON(w io.Writer, s *profile.Selection, t *stacks.Tree, inverted bool) error {
 	sum := s.Summary()
 	return writeJSON(w, stacksJSON{Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Invert: inverted, Root: treeJSON(t)})
 }
 
-func treeJSON(t *profile.Tree) *nodeJSON {
+func treeJSON(t *stacks.Tree) *nodeJSON {
 	nodes := make([]nodeJSON, len(t.Nodes))
 	for i := range t.Nodes {
 		n := &t.Nodes[i]

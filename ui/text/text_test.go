@@ -14,6 +14,7 @@ import (
 	"ccagent/profile/centres"
 	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
+	"ccagent/profile/stacks"
 	"ccagent/ui/internal/golden"
 	"ccagent/ui/safe"
 	"ccagent/ui/text"
@@ -44,7 +45,7 @@ func views(t testing.TB, p *profile.Profile, o text.Options) map[string]string {
 		put("hot-"+l.String(), func(w io.Writer) error { return text.Hot(w, s, l, o) })
 		put("hot-"+l.String()+".json", func(w io.Writer) error { return text.HotJSON(w, s, l, o) })
 	}
-	tree, inverted := s.Tree(profile.TreeOptions{}), s.Tree(profile.TreeOptions{Invert: true})
+	tree, inverted := stacks.TreeOf(s, stacks.Options{}), stacks.TreeOf(s, stacks.Options{Invert: true})
 	put("stacks", func(w io.Writer) error { return text.Stacks(w, s, tree, text.StackOptions{}, o) })
 	put("stacks-inverted", func(w io.Writer) error { return text.Stacks(w, s, inverted, text.StackOptions{MinShare: 0.04}, o) })
 	put("stacks.json", func(w io.Writer) error { return text.StacksJSON(w, s, tree, false) })

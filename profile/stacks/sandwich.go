@@ -1,9 +1,10 @@
-package profile
+package stacks
 
 import (
 	"cmp"
 	"slices"
 
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
@@ -12,7 +13,7 @@ import (
 // with the weight of all samples that have it on their stack, each counted once:
 // by the occurrence nearest to the root. Callers grow rootwards, so of them Self
 // is the weight of stacks that begin there.
-func (t *Tree) Sandwich(f *Frame) (callers, callees *Tree) {
+func (t *Tree) Sandwich(f *profile.Frame) (callers, callees *Tree) {
 	up, down := newMerge(f, t.Total), newMerge(f, t.Total)
 	const outside = -1
 	at := make([]int32, len(t.Nodes)) // by node: of callees
@@ -50,26 +51,26 @@ func (t *Tree) Sandwich(f *Frame) (callers, callees *Tree) {
 
 // mergedTree is a tree in the making from parts of another.
 type mergedTree struct {
-	nodes []TreeNode
+	nodes []Node
 	index map[mergedKey]int32
 	total uint64
 }
 
 type mergedKey struct {
 	parent int32
-	frame  *Frame
+	frame  *profile.Frame
 }
 
-func newMerge(f *Frame, total uint64) *mergedTree {
-	return &mergedTree{nodes: []TreeNode{{Frame: f, Name: f.Name, Parent: -1}}, index: make(map[mergedKey]int32), total: total}
+func newMerge(f *profile.Frame, total uint64) *mergedTree {
+	return &mergedTree{nodes: []Node{{Frame: f, Name: f.Name, Parent: -1}}, index: make(map[mergedKey]int32), total: total}
 }
 
-func (m *mergedTree) child(parent int32, like *TreeNode) int32 {
+func (m *mergedTree) child(parent int32, like *Node) int32 {
 	k := mergedKey{parent, like.Frame}
 	id, ok := m.index[k]
 	if !ok {
 		id = int32(len(m.nodes))
-		m.nodes = append(m.nodes, TreeNode{Frame: like.Frame, Name: like.Name, Parent: parent})
+		m.nodes = append(m.nodes, Node{Frame: like.Frame, Name: like.Name, Parent: parent})
 		m.index[k] = id
 	}
 	return id
@@ -99,8 +100,8 @@ func (m *mergedTree) finish() *Tree {
 // Function finds the frame of a function by its name: the whole name as trees
 // show it, else the one that ends in it after a dot. nil if there is none; names
 // tells which there are, where several end so.
-func (t *Tree) Function(name string) (f *Frame, names []string) {
-	tails := make(map[*Frame]bool)
+func (t *Tree) Function(name string) (f *profile.Frame, names []string) {
+	tails := make(map[*profile.Frame]bool)
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
 		if i == 0 {

@@ -1,8 +1,9 @@
-package profile_test
+package stacks_test
 
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -11,10 +12,11 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/logtest"
+	"ccagent/profile/stacks"
 )
 
 // draw gives a tree as lines of "name self/total", indented by depth.
-func draw(t *profile.Tree) []string {
+func draw(t *stacks.Tree) []string {
 	var out []string
 	var walk func(id int32, depth int)
 	walk = func(id int32, depth int) {
@@ -54,7 +56,7 @@ func TestTree(t *testing.T) {
 		"  … stack incomplete: unreadable-stack 0/1",
 		"    (unresolved) 1/1",
 	}
-	if d := cmp.Diff(want, draw(s.Tree(profile.TreeOptions{}))); d != "" {
+	if d := cmp.Diff(want, draw(stacks.TreeOf(s, stacks.Options{}))); d != "" {
 		t.Error(d)
 	}
 }
@@ -74,7 +76,7 @@ func TestTreeInverted(t *testing.T) {
 		"      Physics.step 0/5",
 		"        Main.main 0/5",
 	}
-	if d := cmp.Diff(want, draw(s.Tree(profile.TreeOptions{Invert: true}))); d != "" {
+	if d := cmp.Diff(want, draw(stacks.TreeOf(s, stacks.Options{Invert: true}))); d != "" {
 		t.Error(d)
 	}
 }
@@ -91,7 +93,7 @@ func TestTreeAllFrames(t *testing.T) {
 		"            Physics.pairwise 0/1",
 		"              Physics.pairwise 1/1",
 	}
-	if d := cmp.Diff(want, draw(s.Tree(profile.TreeOptions{AllFrames: true}))); d != "" {
+	if d := cmp.Diff(want, draw(stacks.TreeOf(s, stacks.Options{AllFrames: true}))); d != "" {
 		t.Error(d)
 	}
 }
@@ -106,9 +108,9 @@ func TestTreeDepthLimit(t *testing.T) {
 	}
 	l.Sample(1, 1e6, l.Stack(stack...))
 	s := load(t, l.End()).Select(profile.Filter{})
-	for _, c := range []struct{ limit, deepest int }{{3, 4}, {0, profile.DefaultDepth + 1}, {-1, 300}} {
+	for _, c := range []struct{ limit, deepest int }{{3, 4}, {0, stacks.DefaultDepth + 1}, {-1, 300}} {
 		for _, invert := range []bool{false, true} {
-			lines := draw(s.Tree(profile.TreeOptions{MaxDepth: c.limit, Invert: invert}))
+			lines := draw(stacks.TreeOf(s, stacks.Options{MaxDepth: c.limit, Invert: invert}))
 			if len(lines) != c.deepest+1 {
 				t.Errorf("limit %d: %d levels, want %d", c.limit, len(lines)-1, c.deepest)
 			}
@@ -127,7 +129,7 @@ func TestTreeFoldedRepetitions(t *testing.T) {
 	mark := logtest.Frame{Kind: eventlog.FrameFolded, Addr: 1}
 	l.SampleOf(1, eventlog.Sample{Weight: 1e6, Node: l.Stack(mark, code, code), Flags: eventlog.SampleFolded, FoldedFrames: 400})
 	s := load(t, l.End()).Select(profile.Filter{})
-	if d := cmp.Diff([]string{"(root) 0/1", "  A.go 1/1 folded"}, draw(s.Tree(profile.TreeOptions{}))); d != "" {
+	if d := cmp.Diff([]string{"(root) 0/1", "  A.go 1/1 folded"}, draw(stacks.TreeOf(s, stacks.Options{}))); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]string{"A.go 100 100 100 1"}, table(s.Hot(profile.LevelBinding))); d != "" {
@@ -139,7 +141,7 @@ func TestFolded(t *testing.T) {
 	var got []string
 	total := uint64(0)
 	s := nbody(t).Select(profile.Filter{})
-	s.Tree(profile.TreeOptions{MaxDepth: -1}).Folded(func(stack string, w uint64) {
+	stacks.TreeOf(s, stacks.Options{MaxDepth: -1}).Folded(func(stack string, w uint64) {
 		got = append(got, fmt.Sprintf("%s %d", stack, w/1e6))
 		total += w
 	})
@@ -168,7 +170,7 @@ func TestFrameStandsWhereItsBindingDoes(t *testing.T) {
 	inlined := l.Span(fb, 30, 1, 30, 9, b)
 	bare := l.Binding("main", "A", "h", 0)
 	l.Sample(1, 1e6, l.Stack(l.Block(bare, inlined), l.Block(a, inlined, l.Span(fa, 7, 1, 8, 9, a))))
-	tr := load(t, l.End()).Select(profile.Filter{}).Tree(profile.TreeOptions{})
+	tr := stacks.TreeOf(load(t, l.End()).Select(profile.Filter{}), stacks.Options{})
 	h := tr.Nodes[tr.Nodes[0].Children[0]]
 	f := tr.Nodes[h.Children[0]]
 	if h.Name != "A.h" || h.Frame.File != "" || f.Name != "A.f" || f.Frame.File != "A.hs" || f.Frame.Line != 7 {
@@ -187,12 +189,12 @@ func TestInvertedTreeOfTheLargest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []*profile.Selection{nbody(t).Select(profile.Filter{}), p.Select(profile.Filter{})} {
-		whole := draw(s.Tree(profile.TreeOptions{Invert: true}))
-		if d := cmp.Diff(whole, draw(s.Tree(profile.TreeOptions{Invert: true, Least: 1e-12}))); d != "" {
+		whole := draw(stacks.TreeOf(s, stacks.Options{Invert: true}))
+		if d := cmp.Diff(whole, draw(stacks.TreeOf(s, stacks.Options{Invert: true, Least: 1e-12}))); d != "" {
 			t.Errorf("with no least share the trees differ:\n%s", d)
 		}
 		const least = 0.02
-		large := func(tr *profile.Tree) (lines []string) {
+		large := func(tr *stacks.Tree) (lines []string) {
 			var walk func(id int32, path string)
 			walk = func(id int32, path string) {
 				n := &tr.Nodes[id]
@@ -207,12 +209,53 @@ func TestInvertedTreeOfTheLargest(t *testing.T) {
 			walk(0, "")
 			return lines
 		}
-		full, pruned := s.Tree(profile.TreeOptions{Invert: true}), s.Tree(profile.TreeOptions{Invert: true, Least: least})
+		full, pruned := stacks.TreeOf(s, stacks.Options{Invert: true}), stacks.TreeOf(s, stacks.Options{Invert: true, Least: least})
 		if d := cmp.Diff(large(full), large(pruned)); d != "" {
 			t.Errorf("above the least share the trees differ:\n%s", d)
 		}
 		if len(whole) > 1000 && len(pruned.Nodes) > len(full.Nodes)/5 {
 			t.Errorf("%d of %d nodes are left", len(pruned.Nodes), len(full.Nodes))
+		}
+	}
+}
+
+// However stacks are filtered, no tree loses weight.
+func TestTreesConserveWeight(t *testing.T) {
+	for seed := range uint64(60) {
+		p := load(t, logtest.Random(rand.New(rand.NewPCG(seed, 7))))
+		for i, f := range []profile.Filter{
+			{}, profile.Filter{}.WithEvent(1), {Focus: expr("M1")}, {Ignore: expr(`f[0-3]$|c2`)}, {Hide: expr(`f[0-4]$|\(STG\)`)},
+			profile.Filter{Hide: expr(`A\.hs|GC`)}.WithEvent(1), {Range: profile.Range{From: 20, To: 150}, Caps: []uint32{0, 2}},
+		} {
+			checkTrees(t, fmt.Sprintf("seed %d, filter %d", seed, i), p.Select(f))
+		}
+	}
+}
+
+// checkTrees: every way to draw the tree conserves the weight of each sample.
+func checkTrees(t *testing.T, name string, s *profile.Selection) {
+	for _, o := range []stacks.Options{{}, {Invert: true}, {AllFrames: true}, {MaxDepth: 2}, {MaxDepth: 2, Invert: true}} {
+		tr := stacks.TreeOf(s, o)
+		var self uint64
+		for i := range tr.Nodes {
+			n := &tr.Nodes[i]
+			self += n.Self
+			var children uint64
+			for _, c := range n.Children {
+				children += tr.Nodes[c].Total
+				if tr.Nodes[c].Parent != int32(i) {
+					t.Fatalf("%s %+v: child of another", name, o)
+				}
+			}
+			if children > n.Total || !o.Invert && children+n.Self != n.Total {
+				t.Errorf("%s %+v: %s: total %d, self %d, children %d", name, o, n.Name, n.Total, n.Self, children)
+			}
+			if n.Forced > n.Total {
+				t.Errorf("%s %+v: %s: forced %d of %d", name, o, n.Name, n.Forced, n.Total)
+			}
+		}
+		if self != s.Total || tr.Nodes[0].Total != s.Total || tr.Nodes[0].Samples != s.Samples {
+			t.Errorf("%s %+v: self sums to %d, root %d, want %d", name, o, self, tr.Nodes[0].Total, s.Total)
 		}
 	}
 }

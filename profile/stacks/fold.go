@@ -1,15 +1,17 @@
-package profile
+package stacks
 
 import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"ccagent/profile"
 )
 
 // recurs finds a frame of the same function on the way from a node to the root,
 // below the neighbour, if recursion is to be folded; else 0.
-func (b *treeBuilder) recurs(at int32, frame uint32) int32 {
-	if !b.s.Filter.FoldRecursion || b.frames.frames[frame].Kind == KindCategory || b.nodes[at].frame == frame {
+func (b *builder) recurs(at int32, frame uint32) int32 {
+	if !b.s.Filter.FoldRecursion || b.frames.List[frame].Kind == profile.KindCategory || b.nodes[at].frame == frame {
 		return 0
 	}
 	for ; at > 0; at = b.nodes[at].parent {
@@ -21,7 +23,7 @@ func (b *treeBuilder) recurs(at int32, frame uint32) int32 {
 }
 
 // prune takes out the nodes that folding left without samples.
-func (b *treeBuilder) prune() {
+func (b *builder) prune() {
 	to := make([]int32, len(b.nodes))
 	words := make(map[int32][2]uint64, len(b.words))
 	kept := b.nodes[:0]

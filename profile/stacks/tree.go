@@ -1,4 +1,4 @@
-package profile
+package stacks
 
 import (
 	"cmp"
@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
-// TreeOptions say how stacks become a call tree.
-type TreeOptions struct {
+// Options say how stacks become a call tree.
+type Options struct {
 	// Invert puts leaves at the top and callers under them.
 	Invert bool
 	// AllFrames shows the frames that only structure the stack and the STG
@@ -32,14 +33,14 @@ const DefaultDepth = 200
 
 // Tree is a call tree. Nodes[0] is the root; a node's parent is before it.
 type Tree struct {
-	Nodes []TreeNode
+	Nodes []Node
 	// Total is the selection's.
 	Total uint64
 }
 
-// TreeNode is a frame with its callers.
-type TreeNode struct {
-	Frame  *Frame
+// Node is a frame with its callers.
+type Node struct {
+	Frame  *profile.Frame
 	Name   string // the frame's, or how much was skipped
 	Parent int32  // −1 for the root
 	// Self is the weight of samples that end here, Total with all above them.
@@ -55,9 +56,9 @@ type TreeNode struct {
 	Children []int32 // by Total, largest first
 }
 
-// Tree builds the selection's call tree.
-func (s *Selection) Tree(o TreeOptions) *Tree {
-	b := newTreeBuilder(s, o, 0)
+// TreeOf builds the selection's call tree.
+func TreeOf(s *profile.Selection, o Options) *Tree {
+	b := newBuilder(s, o, 0)
 	b.topDown()
 	if o.Invert {
 		b = b.inverted()
@@ -65,13 +66,13 @@ func (s *Selection) Tree(o TreeOptions) *Tree {
 	return b.finish()
 }
 
-type treeKey struct {
+type key struct {
 	parent int32
 	frame  uint32
 }
 
-// treeNode is a TreeNode in the making. Trees of many stacks have millions.
-type treeNode struct {
+// node is a Node in the making. Trees of many stacks have millions.
+type node struct {
 	parent  int32
 	frame   uint32
 	depth   int32
@@ -83,21 +84,21 @@ type treeNode struct {
 	folded  uint64
 }
 
-type treeBuilder struct {
-	s      *Selection
-	p      *Profile
-	opts   TreeOptions
+type builder struct {
+	s      *profile.Selection
+	p      *profile.Profile
+	opts   Options
 	limit  int32
-	frames *frameTable
-	nodes  []treeNode
-	index  map[treeKey]int32
+	frames *profile.Frames
+	nodes  []node
+	index  map[key]int32
 	words  map[int32][2]uint64 // of nodes for skipped frames: fewest and most
 }
 
-func newTreeBuilder(s *Selection, o TreeOptions, nodes int) *treeBuilder {
-	b := &treeBuilder{
-		s: s, p: s.Profile, opts: o, frames: s.frames(),
-		index: make(map[treeKey]int32, nodes), words: make(map[int32][2]uint64),
+func newBuilder(s *profile.Selection, o Options, nodes int) *builder {
+	b := &builder{
+		s: s, p: s.Profile, opts: o, frames: s.Frames(),
+		index: make(map[key]int32, nodes), words: make(map[int32][2]uint64),
 	}
 	switch {
 	case o.MaxDepth == 0:
@@ -107,24 +108,24 @@ func newTreeBuilder(s *Selection, o TreeOptions, nodes int) *treeBuilder {
 	default:
 		b.limit = 1 << 30
 	}
-	b.nodes = append(make([]treeNode, 0, nodes+1), treeNode{parent: -1})
+	b.nodes = append(make([]node, 0, nodes+1), node{parent: -1})
 	return b
 }
 
 // child finds or makes a node. Beyond the depth limit all is one node.
-func (b *treeBuilder) child(parent int32, frame uint32) int32 {
+func (b *builder) child(parent int32, frame uint32) int32 {
 	if b.nodes[parent].limit {
 		return parent
 	}
 	deep := b.nodes[parent].depth >= b.limit
 	if deep {
-		frame = frameDeeper
+		frame = profile.FrameDeeper
 	}
-	k := treeKey{parent, frame}
+	k := key{parent, frame}
 	id, ok := b.index[k]
 	if !ok {
 		id = int32(len(b.nodes))
-		b.nodes = append(b.nodes, treeNode{parent: parent, frame: frame, depth: b.nodes[parent].depth + 1, limit: deep})
+		b.nodes = append(b.nodes, node{parent: parent, frame: frame, depth: b.nodes[parent].depth + 1, limit: deep})
 		b.index[k] = id
 	}
 	return id
@@ -132,7 +133,7 @@ func (b *treeBuilder) child(parent int32, frame uint32) int32 {
 
 // topDown maps every node of the log that bears weight to a node of the tree.
 // Samples whose stack is incomplete have a root of their own for each reason.
-func (b *treeBuilder) topDown() {
+func (b *builder) topDown() {
 	s, p := b.s, b.p
 	classes := make(map[int][]int) // stop reason, or −1 for stacks to be taken as whole → sites
 	for site, n := range s.Count {
@@ -152,13 +153,13 @@ func (b *treeBuilder) topDown() {
 		}
 		root := int32(0)
 		if class >= 0 {
-			root = b.child(0, uint32(frameCut+class))
+			root = b.child(0, uint32(profile.FrameCut+class))
 		}
 		b.class(root, sites)
 	}
 }
 
-func (b *treeBuilder) class(root int32, sites []int) {
+func (b *builder) class(root int32, sites []int) {
 	s, p := b.s, b.p
 	// attach is where a site's cost stands on the tree.
 	attach := func(site int) uint32 {
@@ -202,7 +203,7 @@ func (b *treeBuilder) class(root int32, sites []int) {
 			continue
 		}
 		frame := b.frameOf(n)
-		if frame == frameSkippedWords {
+		if frame == profile.FrameSkippedWords {
 			at[n] = b.child(at[up], frame)
 			continue
 		}
@@ -230,10 +231,10 @@ func (b *treeBuilder) class(root int32, sites []int) {
 		}
 		t := at[attach(site)]
 		switch {
-		case st.Kernel && !p.onPath(st.Node, eventlog.FrameKernel):
-			t = b.child(t, frameKernel)
+		case st.Kernel && !p.Nodes.OnStack(st.Node, eventlog.FrameKernel):
+			t = b.child(t, profile.FrameKernel)
 		case st.Node == 0:
-			t = b.child(t, frameUnresolved)
+			t = b.child(t, profile.FrameUnresolved)
 		}
 		b.nodes[t].self = columns.SatAdd(b.nodes[t].self, s.Weight[site])
 		b.nodes[t].samples += s.Count[site]
@@ -241,7 +242,7 @@ func (b *treeBuilder) class(root int32, sites []int) {
 }
 
 // shows reports whether a frame of the log is one of the tree.
-func (b *treeBuilder) shows(n uint32, visible []int8) bool {
+func (b *builder) shows(n uint32, visible []int8) bool {
 	p := b.p
 	k, pl := p.Nodes.Kind[n], p.Nodes.Place[n]
 	switch {
@@ -263,19 +264,19 @@ func (b *treeBuilder) shows(n uint32, visible []int8) bool {
 	return k == eventlog.FramePC || p.Locations[pl].Category != eventlog.CategorySTG
 }
 
-func (b *treeBuilder) frameOf(n uint32) uint32 {
+func (b *builder) frameOf(n uint32) uint32 {
 	switch b.p.Nodes.Kind[n] {
 	case eventlog.FrameSkipped:
-		return frameSkippedWords
+		return profile.FrameSkippedWords
 	case eventlog.FrameFolded:
-		return frameRepeats
+		return profile.FrameRepeats
 	}
-	return b.frames.of[b.p.Nodes.Place[n]]
+	return b.frames.Of[b.p.Nodes.Place[n]]
 }
 
 // skipped tells the frame that stands for what a stack is missing how much
 // that is.
-func (b *treeBuilder) skipped(at []int32, node uint32, words [2]uint64) {
+func (b *builder) skipped(at []int32, node uint32, words [2]uint64) {
 	for n := node; n != 0; n = b.p.Nodes.Parent[n] {
 		if b.p.Nodes.Kind[n] == eventlog.FrameSkipped {
 			b.missing(at[n], words)
@@ -284,8 +285,8 @@ func (b *treeBuilder) skipped(at []int32, node uint32, words [2]uint64) {
 	}
 }
 
-func (b *treeBuilder) missing(id int32, words [2]uint64) {
-	if b.nodes[id].frame != frameSkippedWords {
+func (b *builder) missing(id int32, words [2]uint64) {
+	if b.nodes[id].frame != profile.FrameSkippedWords {
 		return
 	}
 	if w, ok := b.words[id]; ok {
@@ -296,11 +297,11 @@ func (b *treeBuilder) missing(id int32, words [2]uint64) {
 
 // inverted builds the tree that has the leaves at the top from one that has
 // the roots there.
-func (b *treeBuilder) inverted() *treeBuilder {
+func (b *builder) inverted() *builder {
 	if b.opts.Least > 0 {
 		return b.invertedLargest()
 	}
-	inv := newTreeBuilder(b.s, b.opts, 2*len(b.nodes))
+	inv := newBuilder(b.s, b.opts, 2*len(b.nodes))
 	for i := range b.nodes {
 		n := &b.nodes[i]
 		if n.samples == 0 {
@@ -333,9 +334,9 @@ func (b *treeBuilder) inverted() *treeBuilder {
 }
 
 // invertedLargest does so one level after another, for nodes that are large enough.
-func (b *treeBuilder) invertedLargest() *treeBuilder {
+func (b *builder) invertedLargest() *builder {
 	least := uint64(b.opts.Least * float64(b.s.Total))
-	inv := newTreeBuilder(b.s, b.opts, 1<<12)
+	inv := newBuilder(b.s, b.opts, 1<<12)
 	// A stack that is under way: where its samples are, and the frame it is at.
 	type cursor struct{ leaf, at int32 }
 	type group struct {
@@ -369,7 +370,7 @@ func (b *treeBuilder) invertedLargest() *treeBuilder {
 			}
 			n, frame := &b.nodes[c.leaf], b.nodes[c.at].frame
 			if small {
-				frame = frameDeeper
+				frame = profile.FrameDeeper
 			}
 			at := inv.child(g.node, frame)
 			t := &inv.nodes[at]
@@ -396,7 +397,7 @@ func (b *treeBuilder) invertedLargest() *treeBuilder {
 	return inv
 }
 
-func (b *treeBuilder) finish() *Tree {
+func (b *builder) finish() *Tree {
 	if !b.opts.Invert {
 		for i := len(b.nodes) - 1; i >= 0; i-- {
 			n := &b.nodes[i]
@@ -411,7 +412,7 @@ func (b *treeBuilder) finish() *Tree {
 	if b.s.Filter.FoldRecursion {
 		b.prune()
 	}
-	t := &Tree{Nodes: make([]TreeNode, len(b.nodes)), Total: b.s.Total}
+	t := &Tree{Nodes: make([]Node, len(b.nodes)), Total: b.s.Total}
 	// All children stand in one array, those of a node side by side.
 	counts := make([]int32, len(b.nodes))
 	for i := range b.nodes[1:] {
@@ -420,14 +421,14 @@ func (b *treeBuilder) finish() *Tree {
 	children := make([]int32, len(b.nodes))
 	for i := range b.nodes {
 		n := &b.nodes[i]
-		frame := &b.frames.frames[n.frame]
-		t.Nodes[i] = TreeNode{
+		frame := &b.frames.List[n.frame]
+		t.Nodes[i] = Node{
 			Frame: frame, Name: frame.Name, Parent: n.parent,
 			Self: n.self, Total: n.total, Samples: n.samples, Forced: n.forced, Folded: n.folded,
 			Children: children[:0:counts[i]],
 		}
 		children = children[counts[i]:]
-		if n.frame == frameSkippedWords {
+		if n.frame == profile.FrameSkippedWords {
 			t.Nodes[i].Name = skippedName(b.words[int32(i)])
 		}
 		if n.parent >= 0 {

@@ -1,4 +1,4 @@
-package profile_test
+package stacks_test
 
 import (
 	"math/rand/v2"
@@ -9,6 +9,7 @@ import (
 
 	"ccagent/profile"
 	"ccagent/profile/logtest"
+	"ccagent/profile/stacks"
 )
 
 // mutual is a program whose functions call each other in circles: even and odd
@@ -42,7 +43,7 @@ func TestFoldRecursion(t *testing.T) {
 		"        Lib.B.other 0/5",
 		"          M.odd 5/5",
 	}
-	if d := cmp.Diff(want, draw(s.Tree(profile.TreeOptions{}))); d != "" {
+	if d := cmp.Diff(want, draw(stacks.TreeOf(s, stacks.Options{}))); d != "" {
 		t.Error(d)
 	}
 }
@@ -62,7 +63,7 @@ func TestCollapse(t *testing.T) {
 		"        M.even 0/10",
 		"          M.odd 10/10",
 	}
-	if d := cmp.Diff(want, draw(s.Tree(profile.TreeOptions{}))); d != "" {
+	if d := cmp.Diff(want, draw(stacks.TreeOf(s, stacks.Options{}))); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]string{"lib 57.1 57.1 71.4 1", "M.odd 42.9 42.9 100 2", "M.even 0 0 100 0", "Main.main 0 0 100 0"}, table(s.Hot(profile.LevelBinding))); d != "" {
@@ -79,7 +80,7 @@ func TestCollapse(t *testing.T) {
 		"        Lib.B.other 0/5",
 		"          M 5/5",
 	}
-	if d := cmp.Diff(want, draw(s.Tree(profile.TreeOptions{}))); d != "" {
+	if d := cmp.Diff(want, draw(stacks.TreeOf(s, stacks.Options{}))); d != "" {
 		t.Error(d)
 	}
 	// What was collapsed can be the subject of another transform.
@@ -102,7 +103,7 @@ func TestMerge(t *testing.T) {
 		"      Lib.A.help 5/25",
 		"        M.even 20/20",
 	}
-	if d := cmp.Diff(want, draw(s.Tree(profile.TreeOptions{}))); d != "" {
+	if d := cmp.Diff(want, draw(stacks.TreeOf(s, stacks.Options{}))); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]string{"M.even 85.7 85.7 100 2", "Lib.A.help 14.3 14.3 71.4 1", "Main.main 0 0 100 0"}, table(s.Hot(profile.LevelBinding))); d != "" {
@@ -129,7 +130,7 @@ func TestRegroupingConserves(t *testing.T) {
 			t.Fatalf("seed %d: %d samples of %d", seed, s.Samples, whole.Samples)
 		}
 		for _, invert := range []bool{false, true} {
-			tree := s.Tree(profile.TreeOptions{Invert: invert})
+			tree := stacks.TreeOf(s, stacks.Options{Invert: invert})
 			self := uint64(0)
 			for i := range tree.Nodes {
 				n := &tree.Nodes[i]
@@ -157,7 +158,7 @@ func TestRegroupingConserves(t *testing.T) {
 				t.Fatalf("seed %d: the tree has %d, of which %d self, of %d", seed, tree.Nodes[0].Total, self, whole.Total)
 			}
 		}
-		w := s.StackWalker(false)
+		w := stacks.NewWalker(s, false)
 		for site := range s.EachSample() {
 			stack := w.Stack(site)
 			for i := range stack {

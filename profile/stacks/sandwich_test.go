@@ -1,4 +1,4 @@
-package profile_test
+package stacks_test
 
 import (
 	"math/rand/v2"
@@ -8,10 +8,11 @@ import (
 
 	"ccagent/profile"
 	"ccagent/profile/logtest"
+	"ccagent/profile/stacks"
 )
 
 func TestSandwich(t *testing.T) {
-	tree := mutual(t).Select(profile.Filter{}).Tree(profile.TreeOptions{})
+	tree := stacks.TreeOf(mutual(t).Select(profile.Filter{}), stacks.Options{})
 	f, _ := tree.Function("odd")
 	if f == nil || f.Name != "M.odd" {
 		t.Fatalf("found %v", f)
@@ -48,7 +49,7 @@ func TestSandwich(t *testing.T) {
 func TestSandwichConserves(t *testing.T) {
 	for seed := range uint64(30) {
 		s := load(t, logtest.Random(rand.New(rand.NewPCG(seed, 4)))).Select(profile.Filter{})
-		tree := s.Tree(profile.TreeOptions{})
+		tree := stacks.TreeOf(s, stacks.Options{})
 		inclusive := make(map[*profile.Frame]uint64)
 		for i := range tree.Nodes {
 			n := &tree.Nodes[i]
@@ -62,7 +63,7 @@ func TestSandwichConserves(t *testing.T) {
 		}
 		for f, want := range inclusive {
 			callers, callees := tree.Sandwich(f)
-			for _, half := range []*profile.Tree{callers, callees} {
+			for _, half := range []*stacks.Tree{callers, callees} {
 				if half.Nodes[0].Total != want {
 					t.Fatalf("seed %d: %s has %d, its sandwich %d", seed, f.Name, want, half.Nodes[0].Total)
 				}
