@@ -76,7 +76,7 @@ type spent struct {
 	eventN, allocN  uint64 // overflows of events, hits of probes
 	interruptN      uint64 // overflows by an interrupt
 	taken           uint64 // samples of events
-	walk            uint64 // what one takes in the walker, the median
+	walk            uint64 // what one takes in the walker, the rarest left out
 	nursery, blocks uint64 // time in place
 	large           uint64
 }
@@ -120,12 +120,12 @@ const warmUp = 1e9
 
 // plausible leaves out of a cost what a virtual machine's host took meanwhile: the
 // kernel counts time, not CPU time, in BPF.
-func (b *budget) plausible(cost, taken, overflows, median float64) float64 {
+func (b *budget) plausible(cost, taken, overflows, walk float64) float64 {
 	const (
 		passedOver = 500 // ns, an overflow that is not sampled, generously
 		record     = 3000
 	)
-	return min(cost, taken*(4*median+record)+overflows*passedOver)
+	return min(cost, taken*(2*walk+record)+overflows*passedOver)
 }
 
 // adapt chooses at which part of the asked rate events are to be sampled. Every change

@@ -17,8 +17,12 @@ import (
 )
 
 // pollInterval is how often the ring buffer is emptied. At 1000 samples a
-// second and CPU of the deepest stacks it holds several seconds' worth.
-const pollInterval = 50 * time.Millisecond
+// second and CPU of the deepest stacks it holds several seconds' worth. Where
+// allocation is sampled it is what its probes may cost that is looked at as often.
+const (
+	pollInterval  = 100 * time.Millisecond
+	allocInterval = 50 * time.Millisecond
+)
 
 // startPatience is how long the target waits to be let run, or watched, for call
 // frame information to be compiled. The rest follows while it is sampled.

@@ -25,18 +25,18 @@ func (c *capture) measureCost() (*eventlog.AgentCost, error) {
 		return nil, fmt.Errorf("read own CPU time: %w", err)
 	}
 	c.sum.AgentCPU = time.Duration(ru.Utime.Nano() + ru.Stime.Nano() + c.processes.tables.cpu.Load())
-	events, probes, err := c.sampler.RunStats()
+	events, err := c.overflowed()
 	if err != nil {
 		return nil, err
 	}
-	runs, ns := events.Runs+probes.Runs, events.Ns+probes.Ns
+	probes, err := c.sampler.ProbeStats()
+	if err != nil {
+		return nil, err
+	}
+	runs, ns := events.bpf.Runs+probes.Runs, events.bpf.Ns+probes.Ns
 	c.sum.BPFRuns, c.sum.BPFTime = runs, time.Duration(ns)
 	c.sum.ProbeHits, c.sum.ProbeTime = probes.Runs, time.Duration(float64(probes.Runs)*c.budget.trap)
-	interrupts, n, err := c.interrupted()
-	if err != nil {
-		return nil, err
-	}
-	c.sum.Interrupts, c.sum.InterruptTime = n, time.Duration(interrupts)
+	c.sum.Interrupts, c.sum.InterruptTime = events.interrupts, time.Duration(events.ns)
 	c.targetCPU()
 	c.sum.WalkMedian = time.Duration(c.walks.quantile(0.5))
 	c.sum.WalkP99 = time.Duration(c.walks.quantile(0.99))

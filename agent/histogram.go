@@ -45,3 +45,19 @@ func (h *histogram) quantile(q float64) uint64 {
 	}
 	return 0
 }
+
+// mean is the mean with those above the quantile q counted as that, 0 when there are
+// none.
+func (h *histogram) mean(q float64) uint64 {
+	if h.total == 0 {
+		return 0
+	}
+	most := h.quantile(q)
+	var sum float64
+	for b, n := range h.counts {
+		if n > 0 {
+			sum += float64(n) * float64(min(bucketMiddle(b), most))
+		}
+	}
+	return uint64(sum / float64(h.total))
+}

@@ -19,6 +19,23 @@ func TestHistogramQuantiles(t *testing.T) {
 	}
 }
 
+func TestHistogramMean(t *testing.T) {
+	var h histogram
+	if got := h.mean(0.9); got != 0 {
+		t.Errorf("mean of nothing is %d, want 0", got)
+	}
+	for range 99 {
+		h.add(1000)
+	}
+	h.add(1e9)
+	if got := h.mean(0.99); got < 900 || got > 1100 {
+		t.Errorf("mean without the rarest is %d, want about 1000", got)
+	}
+	if got := float64(h.mean(1)); got < 0.9e7 || got > 1.1e7 {
+		t.Errorf("mean of all is %.0f, want about 1e7", got)
+	}
+}
+
 func TestHistogramBuckets(t *testing.T) {
 	last := -1
 	for _, ns := range []uint64{0, 1, 7, 8, 9, 15, 16, 17, 18, 1000, 1 << 20, 1<<63 - 1, 1<<64 - 1} {

@@ -20,10 +20,13 @@ const (
 
 // pace is how long to wait for the target until samples are drained again.
 func (c *capture) pace() time.Duration {
-	if c.processes.alloc != nil && time.Since(c.begun) < startPeriod {
+	switch {
+	case c.processes.alloc == nil:
+		return pollInterval
+	case time.Since(c.begun) < startPeriod:
 		return startInterval
 	}
-	return pollInterval
+	return allocInterval
 }
 
 // threadCPU is the CPU time of the calling thread, in ns.
@@ -55,22 +58,21 @@ func (c *capture) regulate() error {
 
 // spent adds up what measuring and the target have used since the capture began.
 func (c *capture) spent() (s spent, err error) {
-	events, probes, err := c.sampler.RunStats()
+	events, err := c.overflowed()
+	if err != nil {
+		return s, err
+	}
+	probes, err := c.sampler.ProbeStats()
 	if err != nil {
 		return s, err
 	}
 	s.time = monotonic()
 	s.target = c.targetCPU()
-	s.events, s.eventN = events.Ns, events.Runs
-	if c.statsOn == nil { // the kernel does not tell; the walks tell most of it
-		s.events, s.eventN = c.walks.sum, c.walks.total
-	}
-	if s.interrupts, s.interruptN, err = c.interrupted(); err != nil {
-		return s, err
-	}
+	s.events, s.eventN = events.bpf.Ns, events.bpf.Runs
+	s.interrupts, s.interruptN = events.ns, events.interrupts
 	s.alloc, s.allocN = probes.Ns+uint64(float64(probes.Runs)*c.budget.trap), probes.Runs
 	s.drain = c.drained
-	s.taken, s.walk = c.eventSamples, c.walks.quantile(0.5)
+	s.taken, s.walk = c.eventSamples, c.walks.mean(0.99)
 	var ru unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
 		return s, fmt.Errorf("read own CPU time: %w", err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/perf"
 )
@@ -24,29 +25,38 @@ func (c *capture) interrupts() []perf.Interrupt {
 	return kinds
 }
 
-// interrupted is how many interrupts there were, and what they took, in ns.
-func (c *capture) interrupted() (ns, n uint64, err error) {
+// ran is what happened at the overflows of events.
+type ran struct {
+	bpf        bpf.RunStats
+	interrupts uint64 // overflows by an interrupt
+	ns         uint64 // that these took, outside BPF
+}
+
+// overflowed tells what happened at the overflows of all events so far.
+func (c *capture) overflowed() (r ran, err error) {
 	for i := range c.events {
 		g := &c.events[i]
-		kind := perf.NoInterrupt
-		if g.counted() {
-			kind = g.event.Interrupt()
-		}
-		if kind == perf.NoInterrupt {
+		if g.program == nil {
 			continue
 		}
-		runs := c.walks.total // at least, where the kernel does not tell
-		if c.statsOn != nil {
-			st, err := g.program.Stats()
-			if err != nil {
-				return 0, 0, fmt.Errorf("read overflows of %s: %w", g.event, err)
-			}
-			runs = st.RunCount
+		one, err := bpf.RunStatsOf(g.program)
+		if err != nil {
+			return r, err
 		}
-		n += runs
-		ns += uint64(float64(runs) * c.budget.interrupts[kind])
+		if c.statsOn == nil && r.bpf.Runs == 0 { // the kernel does not tell; the walks tell most of it
+			one = bpf.RunStats{Runs: c.walks.total, Ns: c.walks.sum}
+		}
+		r.bpf.Runs += one.Runs
+		r.bpf.Ns += one.Ns
+		if !g.counted() {
+			continue
+		}
+		if kind := g.event.Interrupt(); kind != perf.NoInterrupt {
+			r.interrupts += one.Runs
+			r.ns += uint64(float64(one.Runs) * c.budget.interrupts[kind])
+		}
 	}
-	return ns, n, nil
+	return r, nil
 }
 
 // reduced is the rate of which part is taken. Rates are prime, so that they do not fall
@@ -84,7 +94,7 @@ var errUnsteady = errors.New("the program's threads change faster than they can 
 // instead, which saves less.
 func (c *capture) resample(part float64) error {
 	err := c.reopen(part)
-	if err == nil {
+	if err == nil || errors.Is(err, perf.ErrNoThreads) { // it has ended, or is about to
 		return nil
 	}
 	if !c.thins {

@@ -41,8 +41,10 @@ const (
 	// rtsTrap is what a hit of an emulated instruction costs beside the BPF
 	// program; measured on a virtual machine, Linux 6.18.
 	rtsTrap = 500 * time.Nanosecond
-	// rtsTick is how often the cost is looked at.
+	// rtsTick is how often the cost is looked at, rtsRest how often while there is
+	// hardly any: every look wakes a CPU.
 	rtsTick = 10 * time.Millisecond
+	rtsRest = 4 * rtsTick
 )
 
 // rtsProbes draws the timeline of the first Haskell process of a capture. A nil one
@@ -298,7 +300,7 @@ func (g *rtsGroup) take() error {
 // control holds each group to its budget.
 func (p *rtsProbes) control() {
 	defer p.done.Done()
-	tick := time.NewTicker(rtsTick)
+	tick := time.NewTimer(rtsTick)
 	defer tick.Stop()
 	for {
 		select {
@@ -306,20 +308,24 @@ func (p *rtsProbes) control() {
 			return
 		case <-tick.C:
 		}
+		wait := rtsRest
 		for g := range p.groups {
-			if p.wanted[g] && p.problem[g] == nil {
-				p.balance(g)
+			if p.wanted[g] && p.problem[g] == nil && p.balance(g) > rtsBurst/100 {
+				wait = rtsTick
 			}
 		}
+		tick.Reset(wait)
 	}
 }
 
 // balance takes a group's probes out when they have cost too much, and puts them
-// back when time has paid for it.
-func (p *rtsProbes) balance(g int) {
+// back when time has paid for it. It gives what they have cost since the last time.
+func (p *rtsProbes) balance(g int) (took time.Duration) {
 	p.mu.Lock()
 	group := &p.groups[g]
+	before := group.cost
 	err := p.measure(g)
+	took = group.cost - before
 	allowed := rtsBurst + time.Duration(p.budget*float64(time.Since(group.since)))
 	in := group.outAt.IsZero()
 	failed := group.failed
@@ -345,6 +351,7 @@ func (p *rtsProbes) balance(g int) {
 		}
 		p.mu.Unlock()
 	}
+	return took
 }
 
 // measure reads a group's counts, and estimates what the hits have cost.

@@ -286,16 +286,8 @@ func (s *Sampler) Stats() ([]Stats, error) {
 // the kernel's BPF statistics are enabled.
 type RunStats struct{ Runs, Ns uint64 }
 
-// RunStats tells of the programs of events and of those at allocation probes.
-func (s *Sampler) RunStats() (events, probes RunStats, err error) {
-	if events, err = runStats(s.programs); err != nil {
-		return events, probes, err
-	}
-	probes, err = runStats(s.probes)
-	return events, probes, err
-}
-
-func runStats(programs []*ebpf.Program) (r RunStats, err error) {
+// RunStatsOf tells of some programs together.
+func RunStatsOf(programs ...*ebpf.Program) (r RunStats, err error) {
 	for _, p := range programs {
 		st, err := p.Stats()
 		if err != nil {
@@ -306,6 +298,9 @@ func runStats(programs []*ebpf.Program) (r RunStats, err error) {
 	}
 	return r, nil
 }
+
+// ProbeStats tells of the programs at allocation probes.
+func (s *Sampler) ProbeStats() (RunStats, error) { return RunStatsOf(s.probes...) }
 
 // Close unloads everything. Programs that events still hold stay until those
 // are closed.
