@@ -11,6 +11,7 @@ import (
 	"ccagent/profile/centres"
 	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
+	"ccagent/profile/source"
 	"ccagent/profile/stacks"
 )
 
@@ -144,10 +145,10 @@ func exercise(t testing.TB, log []byte) {
 		}
 		s.Costs(s)
 		for f := 1; f < min(p.Files(), 8); f++ {
-			s.SourceOfFile(columns.FileID(f))
+			source.OfFile(s, columns.FileID(f))
 		}
 		for b := 1; b < min(p.Bindings(), 8); b++ {
-			_, _ = s.SourceOfBinding(columns.BindingID(b))
+			_, _ = source.OfBinding(s, columns.BindingID(b))
 		}
 		if e == 3 {
 			break

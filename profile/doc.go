@@ -42,12 +42,4 @@
 // such a guess (Row.NearWeight). The run-time system's C code is
 // (GC) or (STG); other C code is (foreign) at every level, and
 // Selection.CategoryFunctions and call trees name its functions.
-//
-// # Core
-//
-// Where the log holds GHC's Core, [Selection.Core] gives the bindings of it that
-// an element's code is in. A sample belongs to one: the innermost of its block's
-// procedure and those that enclose it which has Core, or the one that the
-// procedure was lifted out of. In its text the sample is at the notes that are
-// its block's nearest causes there.
 package profile

@@ -103,6 +103,12 @@ func (s *Selection) Fraction(w uint64) float64 {
 	return float64(w) / float64(s.Total)
 }
 
+// LeafElements gives the elements of a level that a site's samples share, never none.
+func (s *Selection) LeafElements(level Level, site int) []ElementID {
+	ids, _ := s.leafElements(s.index(level), site)
+	return ids
+}
+
 // leafElements gives the elements that a site's samples share, never none, and
 // whether they are a stated guess.
 func (s *Selection) leafElements(ix *levelIndex, site int) ([]ElementID, bool) {

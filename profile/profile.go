@@ -31,10 +31,6 @@ type Profile struct {
 		once   sync.Once
 		frames *Frames
 	}
-	coreTable struct {
-		once  sync.Once
-		spots *coreSpots
-	}
 	fileModules struct {
 		once sync.Once
 		of   []columns.BindingID

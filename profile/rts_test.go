@@ -71,10 +71,6 @@ func TestCostCentreProfile(t *testing.T) {
 			t.Errorf("%s: %v, want %v, in %v", name, got[name], want, got)
 		}
 	}
-	src, err := s.Source("Main.build")
-	if err != nil || src == nil {
-		t.Errorf("no source of Main.build: %v", err)
-	}
 	if e := s.Hot(LevelSpan).Rows[0].Element; e.Name != "T.hs:9:1-9:67" {
 		t.Errorf("span %s", e.Name)
 	}

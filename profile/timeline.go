@@ -76,11 +76,9 @@ func (s *Selection) Timeline(o TimelineOptions) *Timeline {
 	var marked []bool
 	if o.Mark != nil {
 		marked = make([]bool, len(p.Sites))
-		ix := s.index(o.Level)
 		for site, c := range s.Count {
 			if c > 0 {
-				ids, _ := s.leafElements(ix, site)
-				marked[site] = slices.Contains(ids, *o.Mark)
+				marked[site] = slices.Contains(s.LeafElements(o.Level, site), *o.Mark)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/centres"
 	"ccagent/profile/export"
+	"ccagent/profile/source"
 	"ccagent/profile/stacks"
 	"ccagent/ui/model"
 	"ccagent/ui/text"
@@ -125,7 +126,7 @@ func (a *App) twin(json bool) (writer, error) {
 		}
 		file := c.File
 		return func(w io.Writer, s *profile.Selection) error {
-			v := s.SourceOfFile(file)
+			v := source.OfFile(s, file)
 			if json {
 				return text.SourceJSON(w, s, v)
 			}

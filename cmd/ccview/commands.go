@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ccagent/profile"
+	"ccagent/profile/source"
 	"ccagent/profile/stacks"
 	"ccagent/ui"
 	"ccagent/ui/safe"
@@ -139,8 +140,8 @@ on it; an asterisk marks the lines that were made from the source asked for.`,
 			if core {
 				return v.core(s, args[0], args[1])
 			}
-			sv, err := s.Source(args[1])
-			var lookup *profile.LookupError
+			sv, err := source.Find(s, args[1])
+			var lookup *source.LookupError
 			if errors.As(err, &lookup) {
 				return &wrongCall{err}
 			}
@@ -161,7 +162,7 @@ on it; an asterisk marks the lines that were made from the source asked for.`,
 }
 
 func (v *view) core(s *profile.Selection, path, query string) error {
-	cv, err := s.CoreOf(query)
+	cv, err := source.FindCore(s, query)
 	if err != nil {
 		return &wrongCall{err}
 	}

@@ -1,6 +1,9 @@
 package model
 
-import "ccagent/profile"
+import (
+	"ccagent/profile"
+	"ccagent/profile/source"
+)
 
 // Core is the optimiser's output of the bindings that the selected element's
 // code is in, one after the other.
@@ -29,7 +32,7 @@ func (e *Engine) coreOf(sel *profile.Selection, k Key) *Core {
 		return out
 	}
 	el := &elements[k.ID]
-	v := sel.Core(el)
+	v := source.CoreOf(sel, el)
 	out.Name, out.Problem = el.Name, v.Problem
 	for i := range v.Bindings {
 		b := &v.Bindings[i]

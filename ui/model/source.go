@@ -6,6 +6,7 @@ import (
 
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/source"
 	"ccagent/ui/syntax"
 )
 
@@ -28,7 +29,7 @@ func bindingKeys(sel *profile.Selection) map[string]Key {
 }
 
 func (e *Engine) file(sel *profile.Selection, id columns.FileID) *Source {
-	v := sel.SourceOfFile(id)
+	v := source.OfFile(sel, id)
 	f := e.p.File(id)
 	text := e.text.get(f.Path, func() fileText {
 		lines, tokens := syntax.Lines(f.Path, string(f.Text))
@@ -53,7 +54,7 @@ func (e *Engine) file(sel *profile.Selection, id columns.FileID) *Source {
 
 // causes are the spans that begin on a line, by share; letters follow that
 // order.
-func causes(v *profile.SourceView, l *profile.SourceLine, keys map[string]Key) (out []Cause, more int) {
+func causes(v *source.View, l *source.Line, keys map[string]Key) (out []Cause, more int) {
 	for _, i := range l.Spans {
 		s := &v.Spans[i]
 		if s.Element.Span.Line != l.Number || s.Share == 0 {

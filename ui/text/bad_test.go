@@ -11,6 +11,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/diff"
 	"ccagent/profile/logtest"
+	"ccagent/profile/source"
 	"ccagent/profile/stacks"
 	"ccagent/ui/safe"
 	"ccagent/ui/text"
@@ -130,7 +131,7 @@ func TestBadSources(t *testing.T) {
 		l.Sample(5, 10, l.Stack(l.Block(b, l.Span(1, 2, 1, 2, 6, b))))
 		p := load(t, l.End())
 		s := p.Select(profile.Filter{})
-		v, err := s.Source("A.f")
+		v, err := source.Find(s, "A.f")
 		if err != nil {
 			t.Fatal(err)
 		}

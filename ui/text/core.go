@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/source"
 	"ccagent/ui/safe"
 )
 
 // Core prints the Core of an element with its costs.
-func Core(w io.Writer, s *profile.Selection, v *profile.CoreView, o Options) error {
+func Core(w io.Writer, s *profile.Selection, v *source.CoreView, o Options) error {
 	p := newPrinter(w, o)
 	p.heading(s)
 	p.line(p.bold(fit("Core of "+v.Element.Name, o.Width)))
@@ -24,7 +25,7 @@ func Core(w io.Writer, s *profile.Selection, v *profile.CoreView, o Options) err
 	return p.flush()
 }
 
-func (p *printer) coreBinding(b *profile.CoreBinding) {
+func (p *printer) coreBinding(b *source.CoreBinding) {
 	p.line("")
 	title := b.Name
 	if b.Detail != "" {
@@ -95,7 +96,7 @@ type coreLineJSON struct {
 }
 
 // CoreJSON writes what Core prints.
-func CoreJSON(w io.Writer, s *profile.Selection, v *profile.CoreView) error {
+func CoreJSON(w io.Writer, s *profile.Selection, v *source.CoreView) error {
 	sum := s.Summary()
 	doc := coreJSON{
 		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total,

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/source"
 	"ccagent/ui/safe"
 )
 
@@ -20,7 +21,7 @@ const sourceContext = 3
 
 // Source prints a source with its costs: with all, every line; else those that
 // bear costs, and the whole of a binding that was asked for.
-func Source(w io.Writer, s *profile.Selection, v *profile.SourceView, all bool, o Options) error {
+func Source(w io.Writer, s *profile.Selection, v *source.View, all bool, o Options) error {
 	p := newPrinter(w, o)
 	p.heading(s)
 	title := v.Path
@@ -59,7 +60,7 @@ func Source(w io.Writer, s *profile.Selection, v *profile.SourceView, all bool, 
 }
 
 // lettersOf gives the spans with the largest shares a letter each.
-func lettersOf(v *profile.SourceView) map[int]byte {
+func lettersOf(v *source.View) map[int]byte {
 	letter := make(map[int]byte)
 	for i := range v.Spans {
 		if i == len(letters) || v.Spans[i].Share == 0 {
@@ -70,7 +71,7 @@ func lettersOf(v *profile.SourceView) map[int]byte {
 	return letter
 }
 
-func shownLines(v *profile.SourceView, all bool) []bool {
+func shownLines(v *source.View, all bool) []bool {
 	show := make([]bool, len(v.Lines))
 	for i := range v.Lines {
 		l := &v.Lines[i]
@@ -96,7 +97,7 @@ func shownLines(v *profile.SourceView, all bool) []bool {
 	return show
 }
 
-func (p *printer) sourceLine(l *profile.SourceLine, letter map[int]byte, number int) {
+func (p *printer) sourceLine(l *source.Line, letter map[int]byte, number int) {
 	causes := make([]byte, 0, maxCauses)
 	for _, j := range l.Spans {
 		if c, ok := letter[j]; ok && len(causes) < maxCauses {
@@ -118,7 +119,7 @@ func (p *printer) sourceLine(l *profile.SourceLine, letter map[int]byte, number 
 	p.line(p.heat(l.Share, share), " ", only, "  ", padRight(string(causes), maxCauses), "  ", p.faint(fmt.Sprintf("%*d", number, l.Number)), "  ", text)
 }
 
-func (p *printer) spans(v *profile.SourceView, letter map[int]byte) {
+func (p *printer) spans(v *source.View, letter map[int]byte) {
 	if len(letter) == 0 {
 		return
 	}
@@ -134,7 +135,7 @@ func (p *printer) spans(v *profile.SourceView, letter map[int]byte) {
 	}
 }
 
-func (p *printer) also(v *profile.SourceView) {
+func (p *printer) also(v *source.View) {
 	if len(v.Also) == 0 {
 		return
 	}
@@ -189,7 +190,7 @@ type alsoJSON struct {
 
 // SourceJSON writes what Source prints, with every line. The spans of a line
 // are positions in the document's list of spans.
-func SourceJSON(w io.Writer, s *profile.Selection, v *profile.SourceView) error {
+func SourceJSON(w io.Writer, s *profile.Selection, v *source.View) error {
 	sum := s.Summary()
 	doc := sourceJSON{
 		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total,

@@ -14,6 +14,7 @@ import (
 	"ccagent/profile/centres"
 	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
+	"ccagent/profile/source"
 	"ccagent/profile/stacks"
 	"ccagent/ui/internal/golden"
 	"ccagent/ui/safe"
@@ -72,14 +73,14 @@ func views(t testing.TB, p *profile.Profile, o text.Options) map[string]string {
 	put("doctor", func(w io.Writer) error { return text.Doctor(w, p, o) })
 	put("doctor.json", func(w io.Writer) error { return text.DoctorJSON(w, p) })
 	for i := 1; i < p.Files(); i++ {
-		v := s.SourceOfFile(columns.FileID(i))
+		v := source.OfFile(s, columns.FileID(i))
 		name := "source-" + strings.ReplaceAll(v.Path, "/", "_")
 		put(name, func(w io.Writer) error { return text.Source(w, s, v, false, o) })
 		put(name+".json", func(w io.Writer) error { return text.SourceJSON(w, s, v) })
 	}
 	bindings := p.Elements(profile.LevelBinding)
 	for i := range bindings {
-		if v := s.Core(&bindings[i]); v.Problem == "" {
+		if v := source.CoreOf(s, &bindings[i]); v.Problem == "" {
 			name := "core-" + bindings[i].Name
 			put(name, func(w io.Writer) error { return text.Core(w, s, v, o) })
 			put(name+".json", func(w io.Writer) error { return text.CoreJSON(w, s, v) })

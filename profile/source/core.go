@@ -1,4 +1,4 @@
-package profile
+package source
 
 import (
 	"cmp"
@@ -6,59 +6,45 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
 // maxNesting bounds the notes that are followed over the lines of a Core.
 const maxNesting = 64
 
-// coreSpots gives for each place where in the Core its code is.
-type coreSpots struct {
-	core  []columns.CoreID // by place; 0 if its code has none
-	notes [][]int32        // by place: of the Core's notes the innermost that are causes; none is the whole binding
+// cores tells by binding the Core that its code is in.
+type cores map[columns.BindingID]columns.CoreID
+
+func coresOf(l *columns.Log) cores {
+	of := make(cores, l.Cores())
+	all := l.Symbols.Cores
+	for i := len(all) - 1; i > 0; i-- {
+		for _, b := range all[i].Also {
+			of[b] = columns.CoreID(i)
+		}
+	}
+	for i := len(all) - 1; i > 0; i-- {
+		of[all[i].Binding] = columns.CoreID(i)
+	}
+	delete(of, 0)
+	return of
 }
 
-func (p *Profile) coreSpots() *coreSpots {
-	p.coreTable.once.Do(func() { p.coreTable.spots = p.buildCoreSpots() })
-	return p.coreTable.spots
-}
-
-func (p *Profile) buildCoreSpots() *coreSpots {
-	s := &p.Symbols
-	byBinding := make(map[columns.BindingID]columns.CoreID, len(s.Cores))
-	for i := len(s.Cores) - 1; i > 0; i-- {
-		for _, b := range s.Cores[i].Also {
-			byBinding[b] = columns.CoreID(i)
-		}
+// at gives the Core that a place's code is in; 0 if it has none.
+func (c cores) at(l *columns.Log, place uint32) columns.CoreID {
+	at := &l.Locations[place]
+	if at.Quality == eventlog.QualityNear {
+		return 0
 	}
-	for i := len(s.Cores) - 1; i > 0; i-- {
-		byBinding[s.Cores[i].Binding] = columns.CoreID(i)
-	}
-	delete(byBinding, 0)
-	spots := &coreSpots{make([]columns.CoreID, len(p.Places)), make([][]int32, len(p.Places))}
-	if len(byBinding) == 0 {
-		return spots
-	}
-	for id := range p.Places {
-		l := &p.Locations[id]
-		if l.Quality == eventlog.QualityNear {
-			continue
+	core := c[l.Owner(place)]
+	for _, e := range l.Symbols.Enclosing(&l.Symbols.Blocks[at.Block]) {
+		if core != 0 {
+			break
 		}
-		bl := &s.Blocks[l.Block]
-		core := byBinding[p.Owner(uint32(id))]
-		for _, e := range s.Enclosing(bl) {
-			if core != 0 {
-				break
-			}
-			core = byBinding[e]
-		}
-		if core == 0 {
-			continue
-		}
-		spots.core[id] = core
-		spots.notes[id] = innermostNotes(p.CoreNotes(core), s.Causes(bl))
+		core = c[e]
 	}
-	return spots
+	return core
 }
 
 // innermostNotes finds where in a Core a block's code is: at the notes that are
@@ -93,7 +79,7 @@ func innermostNotes(notes []columns.CoreNote, causes []columns.Cause) []int32 {
 
 // CoreView is the Core of an element with a selection's costs.
 type CoreView struct {
-	Element  *Element
+	Element  *profile.Element
 	Bindings []CoreBinding // by the weight they share with the element
 	// Problem says why there is none, in words with what to do; empty otherwise.
 	Problem string
@@ -136,44 +122,44 @@ type CoreLine struct {
 	Of bool
 }
 
-// CoreOf gives the Core of what a query names: see [Profile.Lookup]. The error
+// FindCore gives the Core of what a query names: see [Lookup]. The error
 // is a *LookupError.
-func (s *Selection) CoreOf(query string) (*CoreView, error) {
+func FindCore(s *profile.Selection, query string) (*CoreView, error) {
 	p := s.Profile
-	file, binding, err := p.Lookup(query)
+	file, binding, err := Lookup(p, query)
 	if err != nil {
 		return nil, err
 	}
 	if binding == 0 {
 		f := p.File(file)
-		e := p.elementWith(LevelFile, func(e *Element) bool { return e.FileID == file })
+		e := elementWith(p, profile.LevelFile, func(e *profile.Element) bool { return e.FileID == file })
 		if e == nil {
-			e = &Element{Level: LevelFile, Name: f.Path, File: f.Path, FileID: file}
+			e = &profile.Element{Level: profile.LevelFile, Name: f.Path, File: f.Path, FileID: file}
 		}
-		return s.Core(e), nil
+		return CoreOf(s, e), nil
 	}
 	b := &p.Symbols.Bindings[binding]
 	name := b.QualifiedName()
-	e := p.elementWith(LevelBinding, func(e *Element) bool {
-		return e.Kind == KindSource && e.Name == name && e.Package == b.Package
+	e := elementWith(p, profile.LevelBinding, func(e *profile.Element) bool {
+		return e.Kind == profile.KindSource && e.Name == name && e.Package == b.Package
 	})
 	if e == nil {
-		e = &Element{Level: LevelBinding, Name: name, Module: b.Module, Package: b.Package, Binding: binding}
+		e = &profile.Element{Level: profile.LevelBinding, Name: name, Module: b.Module, Package: b.Package, Binding: binding}
 	}
-	return s.Core(e), nil
+	return CoreOf(s, e), nil
 }
 
-func (p *Profile) elementWith(level Level, is func(*Element) bool) *Element {
+func elementWith(p *profile.Profile, level profile.Level, is func(*profile.Element) bool) *profile.Element {
 	es := p.Elements(level)
-	if i := slices.IndexFunc(es, func(e Element) bool { return is(&e) }); i >= 0 {
+	if i := slices.IndexFunc(es, func(e profile.Element) bool { return is(&e) }); i >= 0 {
 		return &es[i]
 	}
 	return nil
 }
 
-// Core gives the Core that an element's code is in. An element whose code has
+// CoreOf gives the Core that an element's code is in. An element whose code has
 // no Core in the log gets a Problem.
-func (s *Selection) Core(e *Element) *CoreView {
+func CoreOf(s *profile.Selection, e *profile.Element) *CoreView {
 	p := s.Profile
 	v := &CoreView{Element: e}
 	if p.Cores() == 1 {
@@ -184,18 +170,18 @@ func (s *Selection) Core(e *Element) *CoreView {
 	for id := columns.CoreID(1); int(id) < p.Cores(); id++ {
 		own[id] = -1
 		switch {
-		case p.coreOf(id, e):
+		case madeFrom(p, id, e):
 			own[id] = 1
-		case slices.ContainsFunc(p.CoreNotes(id), func(n columns.CoreNote) bool { return p.spanOf(n.Span, e) }):
+		case slices.ContainsFunc(p.CoreNotes(id), func(n columns.CoreNote) bool { return spanOf(p, n.Span, e) }):
 			own[id] = 0
 		}
 	}
-	spots := p.coreSpots()
-	ix := s.index(e.Level)
+	cores := coresOf(p.Log)
+	spots := make(map[uint32][]int32) // by place: of the Core's notes the innermost that are causes; none is the whole binding
 	at := make(map[columns.CoreID]*CoreBinding)
 	for id := columns.CoreID(1); int(id) < p.Cores(); id++ {
 		if own[id] >= 0 {
-			at[id] = p.coreBinding(id, e)
+			at[id] = coreBinding(p, id, e)
 			at[id].Own = own[id] == 1
 		}
 	}
@@ -205,16 +191,22 @@ func (s *Selection) Core(e *Element) *CoreView {
 			continue
 		}
 		place := p.Nodes.Place[leaf]
-		b := at[spots.core[place]]
+		core := cores.at(p.Log, place)
+		b := at[core]
 		if b == nil {
 			continue
 		}
+		notes, known := spots[place]
+		if !known {
+			notes = innermostNotes(p.CoreNotes(core), p.Symbols.Causes(&p.Symbols.Blocks[p.Locations[place].Block]))
+			spots[place] = notes
+		}
 		w := s.Weight[site]
 		b.Weight, b.Samples = columns.SatAdd(b.Weight, w), b.Samples+n
-		if ids, _ := s.leafElements(ix, site); slices.Contains(ids, e.ID) {
+		if slices.Contains(s.LeafElements(e.Level, site), e.ID) {
 			b.WithWeight = columns.SatAdd(b.WithWeight, w)
 		}
-		b.add(spots.notes[place], w, n)
+		b.add(notes, w, n)
 	}
 	for _, b := range at {
 		b.Share, b.With = s.Fraction(b.Weight), s.Fraction(b.WithWeight)
@@ -252,7 +244,7 @@ func (b *CoreBinding) add(notes []int32, w, n uint64) {
 	}
 }
 
-func (p *Profile) coreBinding(id columns.CoreID, e *Element) *CoreBinding {
+func coreBinding(p *profile.Profile, id columns.CoreID, e *profile.Element) *CoreBinding {
 	c := p.Core(id)
 	bd := &p.Symbols.Bindings[c.Binding]
 	b := &CoreBinding{ID: id, Core: c, Name: bd.QualifiedName(), Detail: bd.Detail, Notes: p.CoreNotes(id)}
@@ -268,7 +260,7 @@ func (p *Profile) coreBinding(id columns.CoreID, e *Element) *CoreBinding {
 	group := b.groups()
 	of := make([]bool, len(b.Notes)) // by group: whether one of its notes is the element's
 	for i, n := range b.Notes {
-		of[group[i]] = of[group[i]] || p.spanOf(n.Span, e)
+		of[group[i]] = of[group[i]] || spanOf(p, n.Span, e)
 	}
 	for i := range b.Lines {
 		n := b.Lines[i].Number
@@ -341,41 +333,41 @@ func (b *CoreBinding) onlyNotes(x, y columns.Extent) bool {
 	return true
 }
 
-// coreOf reports whether a Core was made from an element.
-func (p *Profile) coreOf(id columns.CoreID, e *Element) bool {
+// madeFrom reports whether a Core was made from an element.
+func madeFrom(p *profile.Profile, id columns.CoreID, e *profile.Element) bool {
 	c := p.Core(id)
 	b := &p.Symbols.Bindings[c.Binding]
 	switch {
-	case e.Kind == KindCategory:
+	case e.Kind == profile.KindCategory:
 		return false
-	case e.Level == LevelBinding:
+	case e.Level == profile.LevelBinding:
 		return e.Binding != 0 && b.Source == p.Symbols.Bindings[e.Binding].Source
-	case e.Level == LevelFile:
+	case e.Level == profile.LevelFile:
 		return c.File != 0 && c.File == e.FileID
-	case e.Level == LevelModule:
+	case e.Level == profile.LevelModule:
 		return b.Module == e.Module && b.Package == e.Package
-	case e.Level == LevelPackage:
+	case e.Level == profile.LevelPackage:
 		return b.Package == e.Package
 	}
 	return false
 }
 
 // spanOf reports whether a span belongs to an element.
-func (p *Profile) spanOf(id columns.SpanID, e *Element) bool {
+func spanOf(p *profile.Profile, id columns.SpanID, e *profile.Element) bool {
 	sp := &p.Symbols.Spans[id]
 	b := &p.Symbols.Bindings[sp.Binding]
 	switch {
-	case id == 0 || e.Kind == KindCategory:
+	case id == 0 || e.Kind == profile.KindCategory:
 		return false
-	case e.Level == LevelBinding:
+	case e.Level == profile.LevelBinding:
 		return sp.Binding != 0 && e.Binding != 0 && b.Source == p.Symbols.Bindings[e.Binding].Source
-	case e.Level == LevelFile:
+	case e.Level == profile.LevelFile:
 		return sp.File == e.FileID
-	case e.Level == LevelLine:
+	case e.Level == profile.LevelLine:
 		return sp.File == e.FileID && sp.Line == e.Span.Line
-	case e.Level == LevelSpan:
+	case e.Level == profile.LevelSpan:
 		return sp.File == e.FileID && sp.Extent == e.Span
-	case e.Level == LevelModule:
+	case e.Level == profile.LevelModule:
 		return b.Module == e.Module && b.Package == e.Package
 	}
 	return b.Package == e.Package

@@ -1,4 +1,4 @@
-package profile
+package source
 
 import (
 	"bytes"
@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
-// SourceView is a source file with its costs.
-type SourceView struct {
+// View is a source file with its costs.
+type View struct {
 	File    columns.FileID
 	Path    string
 	Problem string // why there is no text, or that it may not be what was compiled; empty if all is well
@@ -20,30 +21,30 @@ type SourceView struct {
 	Binding columns.BindingID
 	Name    string
 	Extent  columns.Extent
-	Lines   []SourceLine
+	Lines   []Line
 	// Spans are those of the file that samples share, by share.
-	Spans []SourceSpan
+	Spans []Span
 	// Share is the file's or binding's own, as in Hot.
 	Share, Only, Inclusive float64
 	Samples                uint64
 	// Also is what else the samples of this file or binding are attributed to:
 	// bindings outside of it.
-	Also []Overlap
+	Also []profile.Overlap
 }
 
-// SourceLine is a line with the samples whose narrowest spans begin on it.
-type SourceLine struct {
+// Line is a line with the samples whose narrowest spans begin on it.
+type Line struct {
 	Number                 uint32 // 1-based
 	Text                   string // without the line's end; empty where the log has no text
 	Share, Only, Inclusive float64
 	Samples                uint64
-	// Spans that touch the line, as indices of SourceView.Spans.
+	// Spans that touch the line, as indices of View.Spans.
 	Spans []int
 }
 
-// SourceSpan is a span with its figures.
-type SourceSpan struct {
-	Row
+// Span is a span with its figures.
+type Span struct {
+	profile.Row
 	Binding string // the source binding that contains it; may be empty
 }
 
@@ -83,7 +84,7 @@ func (e *LookupError) Error() string {
 // Lookup finds the file or binding that a query names: a path or the end of
 // one, "Module.binding" or a binding's bare name. Exactly one of the two ids is
 // not 0 if the error, a *LookupError, is nil.
-func (p *Profile) Lookup(query string) (columns.FileID, columns.BindingID, error) {
+func Lookup(p *profile.Profile, query string) (columns.FileID, columns.BindingID, error) {
 	s := &p.Symbols
 	for i := 1; i < len(s.Files); i++ {
 		if s.Files[i].Path == query {
@@ -115,7 +116,7 @@ func (p *Profile) Lookup(query string) (columns.FileID, columns.BindingID, error
 	}
 	switch len(files) + len(bare) {
 	case 0:
-		return 0, 0, &LookupError{Query: query, Candidates: p.nearest(query, bindings)}
+		return 0, 0, &LookupError{Query: query, Candidates: nearest(p, query, bindings)}
 	case 1:
 		for _, f := range files {
 			return f, 0, nil
@@ -136,7 +137,7 @@ func (p *Profile) Lookup(query string) (columns.FileID, columns.BindingID, error
 }
 
 // nearest gives names that contain the query, else the program's own files.
-func (p *Profile) nearest(query string, bindings map[string]columns.BindingID) []string {
+func nearest(p *profile.Profile, query string, bindings map[string]columns.BindingID) []string {
 	var names []string
 	low := strings.ToLower(query)
 	for i := 1; i < len(p.Symbols.Files); i++ {
@@ -158,28 +159,28 @@ func (p *Profile) nearest(query string, bindings map[string]columns.BindingID) [
 	return slices.Compact(names)
 }
 
-// Source gives the source that a query names, with the selection's costs.
-func (s *Selection) Source(query string) (*SourceView, error) {
-	file, binding, err := s.Profile.Lookup(query)
+// Find gives the source that a query names, with the selection's costs.
+func Find(s *profile.Selection, query string) (*View, error) {
+	file, binding, err := Lookup(s.Profile, query)
 	if err != nil {
 		return nil, err
 	}
 	if binding != 0 {
-		return s.SourceOfBinding(binding)
+		return OfBinding(s, binding)
 	}
-	return s.SourceOfFile(file), nil
+	return OfFile(s, file), nil
 }
 
-// SourceOfBinding gives the file that a binding lies in. The error is a
+// OfBinding gives the file that a binding lies in. The error is a
 // *LookupError if no span tells where that is.
-func (s *Selection) SourceOfBinding(id columns.BindingID) (*SourceView, error) {
+func OfBinding(s *profile.Selection, id columns.BindingID) (*View, error) {
 	p := s.Profile
 	id = p.Symbols.Bindings[id].Source
-	ix := s.index(LevelBinding)
+	elements := p.Elements(profile.LevelBinding)
 	name := p.Symbols.Bindings[id].QualifiedName()
-	var at *Element
-	for i := range ix.elements {
-		if e := &ix.elements[i]; e.Kind == KindSource && e.Name == name && e.Package == p.Symbols.Bindings[id].Package {
+	var at *profile.Element
+	for i := range elements {
+		if e := &elements[i]; e.Kind == profile.KindSource && e.Name == name && e.Package == p.Symbols.Bindings[id].Package {
 			at = e
 		}
 	}
@@ -196,31 +197,31 @@ func (s *Selection) SourceOfBinding(id columns.BindingID) (*SourceView, error) {
 	if file == 0 {
 		return nil, &LookupError{Query: name, NoNotes: true}
 	}
-	v := s.source(file, x)
+	v := view(s, file, x)
 	v.Binding, v.Name, v.Extent = id, name, x
 	if at != nil {
-		s.describe(v, LevelBinding, at.ID, func(e *Element) bool { return e.Name == name })
+		describe(s, v, profile.LevelBinding, at.ID, func(e *profile.Element) bool { return e.Name == name })
 	}
 	return v, nil
 }
 
-// SourceOfFile gives a file with its costs.
-func (s *Selection) SourceOfFile(file columns.FileID) *SourceView {
-	v := s.source(file, columns.Extent{})
-	ix := s.index(LevelFile)
-	for i := range ix.elements {
-		if e := &ix.elements[i]; e.File == v.Path {
-			s.describe(v, LevelFile, e.ID, func(e *Element) bool { return e.File == v.Path })
+// OfFile gives a file with its costs.
+func OfFile(s *profile.Selection, file columns.FileID) *View {
+	v := view(s, file, columns.Extent{})
+	elements := s.Profile.Elements(profile.LevelFile)
+	for i := range elements {
+		if e := &elements[i]; e.File == v.Path {
+			describe(s, v, profile.LevelFile, e.ID, func(e *profile.Element) bool { return e.File == v.Path })
 		}
 	}
 	return v
 }
 
-func (s *Selection) describe(v *SourceView, level Level, id ElementID, inside func(*Element) bool) {
+func describe(s *profile.Selection, v *View, level profile.Level, id profile.ElementID, inside func(*profile.Element) bool) {
 	if r, ok := s.Hot(level).Row(id); ok {
 		v.Share, v.Only, v.Inclusive, v.Samples = r.Share, r.Only, r.Inclusive, r.Samples
 	}
-	for _, o := range s.Overlaps(level, id, LevelBinding) {
+	for _, o := range s.Overlaps(level, id, profile.LevelBinding) {
 		if !inside(o.Element) {
 			v.Also = append(v.Also, o)
 		}
@@ -230,12 +231,12 @@ func (s *Selection) describe(v *SourceView, level Level, id ElementID, inside fu
 // maxLine bounds the lines that are made up for a file without text.
 const maxLine = 1 << 20
 
-// source gives a file with the spans that touch an extent, or all of them for
+// view gives a file with the spans that touch an extent, or all of them for
 // the zero Extent.
-func (s *Selection) source(file columns.FileID, within columns.Extent) *SourceView {
+func view(s *profile.Selection, file columns.FileID, within columns.Extent) *View {
 	p := s.Profile
 	f := &p.Symbols.Files[file]
-	v := &SourceView{File: file, Path: f.Path, Problem: f.Problem}
+	v := &View{File: file, Path: f.Path, Problem: f.Problem}
 	switch {
 	case v.Problem != "":
 	case f.Cut:
@@ -243,17 +244,17 @@ func (s *Selection) source(file columns.FileID, within columns.Extent) *SourceVi
 	case len(f.Text) == 0:
 		v.Problem = "the log does not hold this file's text"
 	}
-	rows := make(map[uint32]*Row)
-	hot := s.Hot(LevelLine)
+	rows := make(map[uint32]*profile.Row)
+	hot := s.Hot(profile.LevelLine)
 	for i := range hot.Rows {
 		if e := hot.Rows[i].Element; e.File == f.Path {
 			rows[e.Span.Line] = &hot.Rows[i]
 		}
 	}
-	for _, r := range s.Hot(LevelSpan).Rows {
+	for _, r := range s.Hot(profile.LevelSpan).Rows {
 		x := r.Element.Span
 		if r.Element.File == f.Path && (within == columns.Extent{} || x.Line <= within.EndLine && x.EndLine >= within.Line) {
-			v.Spans = append(v.Spans, SourceSpan{r, p.spanBinding(r.Element)})
+			v.Spans = append(v.Spans, Span{r, spanBinding(p, r.Element)})
 		}
 	}
 	v.Lines = lines(f.Text, rows, v.Spans)
@@ -282,7 +283,7 @@ func (s *Selection) source(file columns.FileID, within columns.Extent) *SourceVi
 	return v
 }
 
-func (p *Profile) spanBinding(e *Element) string {
+func spanBinding(p *profile.Profile, e *profile.Element) string {
 	if e.Binding == 0 {
 		return ""
 	}
@@ -290,12 +291,12 @@ func (p *Profile) spanBinding(e *Element) string {
 }
 
 // lines splits a text; without one it gives the lines that bear costs.
-func lines(text []byte, rows map[uint32]*Row, spans []SourceSpan) []SourceLine {
-	var out []SourceLine
+func lines(text []byte, rows map[uint32]*profile.Row, spans []Span) []Line {
+	var out []Line
 	if len(text) > 0 {
 		for n := uint32(1); len(text) > 0; n++ {
 			line, rest, _ := bytes.Cut(text, []byte{'\n'})
-			out = append(out, SourceLine{Number: n, Text: string(bytes.TrimSuffix(line, []byte{'\r'}))})
+			out = append(out, Line{Number: n, Text: string(bytes.TrimSuffix(line, []byte{'\r'}))})
 			text = rest
 		}
 	}
@@ -309,9 +310,9 @@ func lines(text []byte, rows map[uint32]*Row, spans []SourceSpan) []SourceLine {
 	}
 	for n, is := range extra {
 		if is && n < maxLine {
-			out = append(out, SourceLine{Number: n})
+			out = append(out, Line{Number: n})
 		}
 	}
-	slices.SortFunc(out, func(a, b SourceLine) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(out, func(a, b Line) int { return cmp.Compare(a.Number, b.Number) })
 	return out
 }

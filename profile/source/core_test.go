@@ -1,4 +1,4 @@
-package profile_test
+package source_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/logtest"
+	"ccagent/profile/source"
 )
 
 // coreLog is a log with the Core of a worker, in which another binding is
@@ -71,7 +72,7 @@ func TestCore(t *testing.T) {
 		t.Fatalf("no %v %s", level, name)
 		return nil
 	}
-	show := func(v *profile.CoreView) (out []string) {
+	show := func(v *source.CoreView) (out []string) {
 		for _, b := range v.Bindings {
 			out = append(out, fmt.Sprintf("%s own=%v %.2f with %.2f", b.Name, b.Own, b.Share, b.With))
 			for _, l := range b.Lines {
@@ -92,7 +93,7 @@ func TestCore(t *testing.T) {
 		{element(profile.LevelSpan, "src/Loop.hs:8:12-8:30"), []string{"Loop.$wloop own=false 0.85 with 0.40", "1: 0.05 of=false", "4: 0.40 of=false", "7: 0.40 of=true", "9: 0.40 of=true"}},
 		{element(profile.LevelModule, "Loop"), nil},
 	} {
-		v := s.Core(c.e)
+		v := source.CoreOf(s, c.e)
 		if c.want == nil {
 			if len(v.Bindings) != 1 || !v.Bindings[0].Own || v.Bindings[0].Samples != 85 {
 				t.Errorf("%s: %+v", c.e.Name, v)
@@ -103,10 +104,10 @@ func TestCore(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.e.Name, d)
 		}
 	}
-	if v := s.Core(element(profile.LevelBinding, "Loop.bare")); v.Problem == "" || len(v.Bindings) != 0 {
+	if v := source.CoreOf(s, element(profile.LevelBinding, "Loop.bare")); v.Problem == "" || len(v.Bindings) != 0 {
 		t.Errorf("a binding without Core has %+v", v)
 	}
-	if v := nbody(t).Select(profile.Filter{}).Core(element(profile.LevelBinding, "Loop.loop")); v.Problem == "" {
+	if v := source.CoreOf(nbody(t).Select(profile.Filter{}), element(profile.LevelBinding, "Loop.loop")); v.Problem == "" {
 		t.Error("a log without Core has a view of it")
 	}
 }
