@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -55,6 +56,7 @@ func child() (symbolize.Summary, error) {
 	if err := confine(&req); err != nil {
 		return symbolize.Summary{}, err
 	}
+	defer runtime.KeepAlive(ballast(req.Memory))
 	job := symbolize.Job{
 		Kernel: req.Kernel, EmbedSource: req.EmbedSource, SourceDirs: req.SourceDirs, CoreDirs: req.CoreDirs,
 		CacheDir: req.CacheDir, SymbolsOnly: req.SymbolsOnly, After: req.After, Memory: req.Memory / 4 * 3,
@@ -107,7 +109,6 @@ func confine(req *request) error {
 	}
 	if req.Memory > 0 {
 		debug.SetMemoryLimit(int64(req.Memory))
-		ballast = make([]byte, min(req.Memory/16, maxBallast))
 		// The runtime has reserved address space already that it never uses.
 		limits = append(limits, struct {
 			what  int
@@ -123,11 +124,9 @@ func confine(req *request) error {
 }
 
 // ballast is never touched, so it takes no memory. But the collector counts it as
-// live and lets the heap of a child, which mostly lives for a moment, grow by as
-// much before it first runs.
-var ballast []byte
-
-const maxBallast = 64 << 20
+// live while it is referred to, and lets the heap of a child, which mostly lives for
+// a moment, grow by as much before it first runs.
+func ballast(memory uint64) []byte { return make([]byte, min(memory/16, 64<<20)) }
 
 // addressSpace is the size of the process's mappings in bytes.
 func addressSpace() uint64 {
