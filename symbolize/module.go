@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/symbolize/cfi"
 	"ccagent/symbolize/dwarfindex"
 	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/hsname"
@@ -41,6 +42,9 @@ type moduleRun struct {
 	causes []dwarfindex.Cause
 	enc    []dwarfindex.ProcID
 	spanAt map[spanPlace]uint32 // index's spans by place; nil until asked for
+
+	c     cfi.Ranges // what a C compiler made; see isC
+	cRead bool
 }
 
 // module resolves one module.
@@ -465,8 +469,29 @@ func (m *moduleRun) around(l eventlog.Location, before, after *symbol, addr uint
 		l.Category = before.category
 	case !m.bin.GHC:
 		l.Category = eventlog.CategoryForeign
+	case m.isC(addr):
+		// The run-time system's, or a library's: which, and so what category it
+		// is, its name would tell.
+		l.Quality = eventlog.QualityNear
+		l.Binding, err = m.r.bindings.foreign(m.mod.ID, namelessC, eventlog.CategoryUnresolved)
 	}
 	return l, err
+}
+
+// namelessC stands for C functions that no symbol names.
+const namelessC = "(C code without symbols)"
+
+// maxFrameSection bounds the .eh_frame that isC reads.
+const maxFrameSection = 64 << 20
+
+// isC reports whether a C compiler made the code, by the unwinding information
+// that it writes and GHC does not.
+func (m *moduleRun) isC(addr uint64) bool {
+	if !m.cRead {
+		m.cRead = true
+		m.c = cfi.Functions(m.elf, min(m.r.memory()/4, maxFrameSection))
+	}
+	return m.c.Contains(addr)
 }
 
 // unnamedBetween says where local code lies, by the exported code that follows

@@ -32,6 +32,8 @@ func (b *Binding) NearName() string {
 		return b.Module + " (unnamed)"
 	case b.Module != "" && isDescription(name):
 		return b.Module + " " + name
+	case b.Module == "" && isDescription(name):
+		return name
 	case b.Module == "":
 		return "(near " + name + ")"
 	default:

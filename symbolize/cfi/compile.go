@@ -96,17 +96,12 @@ func Compile(f *elffile.File, limits Limits) (*Table, error) {
 // sections finds the frame sections and takes their size from the limit.
 func (c *compiler) sections() ([]section, error) {
 	var out []section
-	if s := c.f.Section(".eh_frame"); s != nil {
-		data, err := c.f.Data(s, c.limits.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, section{name: s.Name, data: data, addr: s.Addr, eh: true})
-		c.limits.Bytes -= uint64(len(data))
-	} else if addr, ok := c.ehFrameByHeader(); ok {
-		data := c.f.ReadAddr(addr, c.limits.Bytes)
-		out = append(out, section{name: ".eh_frame", data: data, addr: addr, eh: true})
-		c.limits.Bytes -= uint64(len(data))
+	eh, ok, err := c.ehFrame()
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		out = append(out, eh)
 	}
 	if s := c.f.DebugSection(".debug_frame"); s != nil {
 		data, err := c.f.Data(s, c.limits.Bytes)
@@ -117,6 +112,24 @@ func (c *compiler) sections() ([]section, error) {
 		c.limits.Bytes -= uint64(len(data))
 	}
 	return out, nil
+}
+
+// ehFrame finds .eh_frame and takes its size from the limit; false if there is none.
+func (c *compiler) ehFrame() (section, bool, error) {
+	out := section{name: ".eh_frame", eh: true}
+	if s := c.f.Section(".eh_frame"); s != nil {
+		data, err := c.f.Data(s, c.limits.Bytes)
+		if err != nil {
+			return out, false, err
+		}
+		out.data, out.addr = data, s.Addr
+	} else if addr, ok := c.ehFrameByHeader(); ok {
+		out.data, out.addr = c.f.ReadAddr(addr, c.limits.Bytes), addr
+	} else {
+		return out, false, nil
+	}
+	c.limits.Bytes -= uint64(len(out.data))
+	return out, true, nil
 }
 
 const ptGNUEHFrame = 0x6474e550

@@ -34,6 +34,13 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		last := uint64(0)
+		for i, r := range Functions(e, 1<<16) {
+			if r.Lo >= r.Hi || i > 0 && r.Lo <= last {
+				t.Fatalf("function at %#x up to %#x, after %#x", r.Lo, r.Hi, last)
+			}
+			last = r.Hi
+		}
 		limits := Limits{Bytes: 1 << 16, Rows: 1 << 10, Instructions: 1 << 14}
 		table, err := Compile(e, limits)
 		if (table == nil) == (err == nil) {

@@ -170,14 +170,28 @@ func (d *diagnosis) symbols() {
 	sum := sel.Summary()
 	d.libraries(sel, sum.Event, notes)
 	if sum.Unresolved > unresolvedWorth {
-		remedy := "ccagent symbolize --debug-file brings back what was stripped"
+		remedy := "ccagent symbolize --debug-file PROG.unstripped FILE, with the same build before it was stripped"
 		if p.Import != nil {
 			remedy = ""
 		}
-		d.add("unresolved", StatusWarn, percent(sum.Unresolved)+" of "+sum.Event+" hit code that nothing is known of", remedy)
+		detail := percent(sum.Unresolved) + " of " + sum.Event + " hit code that no symbol names"
+		if d.stripped() {
+			detail += "; of a stripped program the garbage collector is among it"
+		}
+		d.add("unresolved", StatusWarn, detail, remedy)
 	} else {
 		d.add("unresolved", StatusOK, percent(sum.Unresolved)+" of "+sum.Event, "")
 	}
+}
+
+// stripped reports whether a program of GHC's has no symbols.
+func (d *diagnosis) stripped() bool {
+	for i := range d.p.Modules {
+		if s := &d.p.Modules[i].Symbols; s.GHCVersion != "" && !s.HasSymtab {
+			return true
+		}
+	}
+	return false
 }
 
 // unnotedWorth is the share of code without source notes from which on a

@@ -434,7 +434,10 @@ func (c *Context) noSource() []string {
 	case "(kernel)":
 		return []string{"The kernel, on behalf of the program. 3 shows who calls it."}
 	case "(unresolved)":
-		return []string{"Addresses that nothing is known about.", "ccagent doctor PROG tells which debug information is missing."}
+		return []string{
+			"Code that no symbol names. Of a stripped program the garbage collector is among it: C code, outside any Haskell function.",
+			"ccagent doctor PROG tells what is missing; ccagent symbolize --debug-file names it where the unstripped program is at hand.",
+		}
 	}
 	if r.Package == "main" || r.Package == "" {
 		return []string{

@@ -1,0 +1,77 @@
+package cfi
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"ccagent/symbolize/elffile"
+)
+
+// Range is code from Lo up to Hi, exclusive.
+type Range struct{ Lo, Hi uint64 }
+
+// Ranges are in order and do not overlap.
+type Ranges []Range
+
+// Contains reports whether an address is in one of the ranges.
+func (r Ranges) Contains(addr uint64) bool {
+	i := sort.Search(len(r), func(i int) bool { return r[i].Hi > addr })
+	return i < len(r) && r[i].Lo <= addr
+}
+
+// Functions gives the code that .eh_frame describes. Compilers of C write it for
+// every function, and stripping leaves it; GHC writes none of it for Haskell code.
+// What is malformed is left out, and all of a file whose section is over the
+// budget, in bytes.
+func Functions(f *elffile.File, budget uint64) Ranges {
+	a := archOf(f.Machine)
+	if a == nil {
+		return nil
+	}
+	c := &compiler{f: f, arch: a, limits: Limits{Bytes: budget}, index: map[Rule]uint32{}}
+	c.machine.arch = a
+	c.machine.row = func(*state, uint64) {}
+	s, ok, err := c.ehFrame()
+	if err != nil || !ok {
+		return nil
+	}
+	var out Ranges
+	commons := map[int]*common{}
+	for off := 0; off < len(s.data); {
+		h, fault := s.next(off)
+		if h == nil {
+			break
+		}
+		off = h.end
+		if fault != nil || h.cie {
+			continue
+		}
+		g, ok := commons[h.cieOff]
+		if !ok {
+			g = c.readCommon(&s, h.cieOff)
+			commons[h.cieOff] = g
+		}
+		if g == nil {
+			continue
+		}
+		if d, fault := s.description(h, g); fault == nil && d.lo < d.hi && f.Executable(d.lo) {
+			out = append(out, Range{d.lo, d.hi})
+		}
+	}
+	slices.SortFunc(out, func(a, b Range) int { return cmp.Compare(a.Lo, b.Lo) })
+	return out.joined()
+}
+
+// joined makes one of ranges that touch or overlap.
+func (r Ranges) joined() Ranges {
+	var out Ranges
+	for _, x := range r {
+		if n := len(out); n > 0 && x.Lo <= out[n-1].Hi {
+			out[n-1].Hi = max(out[n-1].Hi, x.Hi)
+			continue
+		}
+		out = append(out, x)
+	}
+	return out
+}
