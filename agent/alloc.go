@@ -171,7 +171,7 @@ func (a *allocProbes) ending(im *image, words uint64) {
 	}
 	if ai := a.images[im.generation]; ai != nil {
 		ai.final = max(ai.final, words)
-	}
+		}
 }
 
 // drop removes the probes of an image that has ended, and accounts for its last

@@ -29,13 +29,20 @@ const (
 	minCycle = 150e6
 )
 
-// windowLength is how long a window of each site's probe is. A window ought to
-// catch some hits; those of blocks are many.
+// windowLength is how long a window of each site's probe is at least; where the budget
+// has enough for it, it is up to maxStretch times as long. A window ought to catch some
+// hits; those of blocks are many.
 var windowLength = [bpf.AllocSites]time.Duration{
 	bpf.SiteNursery: 5 * time.Millisecond,
 	bpf.SiteBlock:   2 * time.Millisecond,
 	bpf.SiteLarge:   5 * time.Millisecond,
 }
+
+const maxStretch = 8
+
+// mostInPlace is the part of the budget that probes in place until further notice may
+// take together.
+const mostInPlace = 0.7
 
 // windowSites are the sites that can do with windows, the most wanted first.
 var windowSites = [...]bpf.AllocSite{bpf.SiteNursery, bpf.SiteLarge, bpf.SiteBlock}
@@ -93,7 +100,7 @@ func (a *allocProbes) observe(ai *allocImage) error {
 					continue // the process has ended, or is about to
 				}
 				p.inPlace += w.close - w.open
-				p.length += (float64(w.close-w.open) - p.length) / 2
+				p.overrun += (float64(w.close-w.open)/float64(p.length) - p.overrun) / 4
 			default:
 				continue // its hits are counted with its time
 			}
@@ -175,6 +182,12 @@ func (a *allocProbes) retreat(ai *allocImage) {
 func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 	now := monotonic()
 	var next *probe
+	var nextCost, inPlace float64
+	for _, p := range ai.probes {
+		if p.continuous() {
+			inPlace += p.hitRate * a.perHit / 1e9
+		}
+	}
 	for _, site := range windowSites {
 		p := ai.probes[site]
 		if p == nil || p.continuous() || p.window != nil {
@@ -188,7 +201,7 @@ func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 			rate = max(ai.rate/blockBytes, rate/16)
 		}
 		cost := rate * a.perHit / 1e9
-		if cost < 0.4*b.rate && b.level > b.depth()/2 {
+		if cost+inPlace < mostInPlace*b.rate && b.level > b.depth()/2 {
 			if p.place(now) != nil {
 				ai.probes[site] = nil
 			}
@@ -200,18 +213,20 @@ func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 			continue
 		}
 		if now >= p.due && b.level > cost*float64(windowLength[site])+0.05*b.depth() && (next == nil || p.lastBegin < next.lastBegin) {
-			next = p
+			next, nextCost = p, cost
 		}
 	}
 	if next != nil {
-		a.openWindow(next, now)
+		// Half of what is there, so that other sites have their windows too.
+		stretch := b.level / 2 / (nextCost * float64(windowLength[next.site]))
+		a.openWindow(next, now, min(max(stretch, 1), maxStretch))
 	}
 }
 
-func (a *allocProbes) openWindow(p *probe, now uint64) {
-	length := windowLength[p.site]
-	if p.length == 0 {
-		p.length = float64(length)
+func (a *allocProbes) openWindow(p *probe, now uint64, stretch float64) {
+	p.length = time.Duration(stretch * float64(windowLength[p.site]))
+	if p.overrun == 0 {
+		p.overrun = 1
 	}
 	// The time since the last window stands for the time to the next.
 	cycle := 2 * float64(minCycle)
@@ -220,7 +235,7 @@ func (a *allocProbes) openWindow(p *probe, now uint64) {
 	} else if p.inPlaceAt != 0 {
 		cycle = float64(now - p.inPlaceAt)
 	}
-	p.open(math.Max(cycle/p.length, 1), length, a)
+	p.open(math.Max(cycle/(float64(p.length)*p.overrun), 1), p.length, a)
 	p.due = now + minCycle + rand.Uint64N(minCycle)
 }
 

@@ -162,6 +162,10 @@ func (c *capture) prepare() (err error) {
 		return err
 	}
 	c.targetCPUBefore, _, _ = cpuTime(c.target.PID)
+	// Probes are in a running target since a while, of which its time is not counted.
+	if c.budget.last, err = c.spent(); err != nil {
+		return err
+	}
 	for _, s := range c.sampled {
 		if err := s.Enable(); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"ccagent/bpf"
@@ -11,8 +12,16 @@ import (
 	"ccagent/perf"
 )
 
-// drain takes everything that has arrived.
-func (c *capture) drain() error {
+// drain takes what has arrived, but for ends of programs of which samples may be on
+// their way.
+func (c *capture) drain() error { return c.drainUntil(monotonic()) }
+
+// drainAll takes everything that has arrived.
+func (c *capture) drainAll() error { return c.drainUntil(math.MaxUint64) }
+
+// drainUntil takes everything, but for ends of programs after a time at which all samples
+// before it have arrived.
+func (c *capture) drainUntil(settled uint64) error {
 	if err := c.counters.follow(false); err != nil {
 		return err
 	}
@@ -22,7 +31,7 @@ func (c *capture) drain() error {
 	before := threadCPU()
 	defer func() { c.drained += threadCPU() - before }()
 	for {
-		more, err := c.drainBatch()
+		more, err := c.drainBatch(settled)
 		if err != nil || !more {
 			return err
 		}
@@ -33,8 +42,9 @@ func (c *capture) drain() error {
 const batchSize = 2048
 
 // drainBatch merges samples with changes by time. Samples are read first, so
-// that every change that precedes one of them is there to be merged.
-func (c *capture) drainBatch() (more bool, err error) {
+// that every change that precedes one of them is there to be merged. Where there are
+// more samples, what has changed after the last that was read waits for the others.
+func (c *capture) drainBatch(settled uint64) (more bool, err error) {
 	n := 0
 	for n < batchSize {
 		if n == len(c.batch) {
@@ -49,7 +59,6 @@ func (c *capture) drainBatch() (more bool, err error) {
 		}
 		n++
 	}
-	c.changes = c.changes[:0]
 	if c.sideBand != nil {
 		if c.changes, err = c.sideBand.Read(c.changes); err != nil {
 			return false, err
@@ -71,12 +80,28 @@ func (c *capture) drainBatch() (more bool, err error) {
 			return false, err
 		}
 	}
-	for ; next < len(c.changes); next++ {
-		if err := c.processes.apply(c.changes[next]); err != nil {
+	more = n == batchSize
+	for ; !more && next < len(c.changes); next++ {
+		change := c.changes[next]
+		if endsProgram(change) && perf.ChangeTime(change) > settled {
+			break
+		}
+		if err := c.processes.apply(change); err != nil {
 			return false, err
 		}
 	}
-	return n == batchSize, nil
+	c.changes = slices.Delete(c.changes, 0, next)
+	return more, nil
+}
+
+// endsProgram reports whether a process's program is no more: its last samples must have
+// been taken by then.
+func endsProgram(c perf.Change) bool {
+	switch c.(type) {
+	case *perf.Exit, *perf.Exec:
+		return true
+	}
+	return false
 }
 
 // sample writes one sample, after the stack nodes that it needs; or the label

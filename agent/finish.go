@@ -27,7 +27,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	c.processes.tables.close() // what is not compiled by now is of no use
 	logWorks := cause == nil
 	if logWorks {
-		try("capture", c.drain())
+		try("capture", c.drainAll())
 		try("write log", c.processes.alloc.settleAll())
 		for _, s := range c.offCPU.unfinished(monotonic(), c.processes.exited) {
 			try("capture", c.taken(s))

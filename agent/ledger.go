@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"math/rand/v2"
+	"slices"
+
 	"ccagent/bpf"
 	"ccagent/eventlog"
 )
@@ -40,14 +43,18 @@ type ledger struct {
 	heapPending float64
 	primitives  float64 // part of full nurseries that primitive operations found, lately
 
+	// nursery is what is allocated from one full nursery to the next; 0 if not known.
+	nursery float64
+
 	recent [2]recent // small objects, large objects
 }
 
-// The last bytes of a process are divided among its last few samples or, where they
-// are more than a hundredth of all, among more.
+// The last bytes of a process are divided among its last few samples. Where they are
+// more than a hundredth of all, they are what the estimates have left out, at any time:
+// among samples of all of it.
 const (
-	recentSamples = 128
-	fewSamples    = 16
+	fewSamples  = 16
+	manySamples = 512
 )
 
 // capLedger is what is known of a capability.
@@ -150,12 +157,23 @@ func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 	}
 	l.count(h.primitive)
 	switch {
-	case at.continuous():
+	case first && at.continuous():
 		fresh = free
 	case first:
-		return 0
+		// What it has seen is more than the nursery, by the time between windows.
+		// Left out it would be missing most where code allocates slowly, and a
+		// window catches one or none.
+		fresh = min(min(fresh, l.nursery)*at.factor, free)
 	default:
-		fresh = min(fresh*at.factor, free)
+		if l.nursery == 0 {
+			l.nursery = fresh
+		}
+		l.nursery += (fresh - l.nursery) / 16
+		if at.continuous() {
+			fresh = free
+		} else {
+			fresh = min(fresh*at.factor, free)
+		}
 	}
 	if h.primitive {
 		fresh = min(fresh, max(free-l.heapPending, 0))
@@ -233,7 +251,15 @@ func (l *ledger) remember(s *eventlog.Sample, site bpf.AllocSite) {
 	if site == bpf.SiteLarge {
 		r = &l.recent[1]
 	}
-	r.samples[r.n%recentSamples] = *s
+	r.last[r.n%fewSamples] = *s
+	// Each sample so far is among the many with the same chance (Vitter's algorithm R).
+	i := r.n
+	if i >= manySamples {
+		i = rand.IntN(r.n + 1)
+	}
+	if i < manySamples {
+		r.any[i] = *s
+	}
 	r.n++
 }
 
@@ -251,12 +277,12 @@ func (l *ledger) settle(words, time uint64, large placement) []eventlog.Sample {
 	}
 	rest := counted - l.base - l.given
 	l.given += rest
-	few := recentSamples
+	choose := (*recent).some
 	if rest < counted/100 {
-		few = fewSamples
+		choose = (*recent).latest
 	}
 	l.pend(time, large)
-	small, big := l.recent[0].latest(few), l.recent[1].latest(few)
+	small, big := choose(&l.recent[0]), choose(&l.recent[1])
 	ofLarge := min(uint64(l.largePending), rest)
 	switch {
 	case len(small)+len(big) == 0:
@@ -289,18 +315,13 @@ func divide(bytes uint64, samples []eventlog.Sample) []eventlog.Sample {
 	return out
 }
 
-// recent are the last samples that were written.
+// recent are the last samples that were written, and a random choice of all.
 type recent struct {
-	samples [recentSamples]eventlog.Sample
-	n       int
+	last [fewSamples]eventlog.Sample
+	any  [manySamples]eventlog.Sample
+	n    int
 }
 
-// latest gives the last n samples, or as many as there are.
-func (r *recent) latest(n int) []eventlog.Sample {
-	n = min(n, r.n, recentSamples)
-	out := make([]eventlog.Sample, n)
-	for i := range out {
-		out[i] = r.samples[(r.n-n+i)%recentSamples]
-	}
-	return out
-}
+func (r *recent) latest() []eventlog.Sample { return slices.Clone(r.last[:min(r.n, fewSamples)]) }
+
+func (r *recent) some() []eventlog.Sample { return slices.Clone(r.any[:min(r.n, manySamples)]) }

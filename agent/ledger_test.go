@@ -168,6 +168,33 @@ func TestLedgerWindows(t *testing.T) {
 	}
 }
 
+// Windows that catch one full nursery or none: what they see alone has the bytes, but for
+// those since the last window, and code that fills a nursery slowly has its part.
+func TestLedgerRareNurseries(t *testing.T) {
+	for _, phase := range []uint64{nurseryWords / 2, 100 * nurseryWords} {
+		s := newSimulated(5)
+		s.in = func(site bpf.AllocSite) bool { return site == bpf.SiteNursery }
+		program := func() {
+			s.cells(phase+s.rng.Uint64N(phase), "slow", 64) // 8 ms a nursery
+			s.cells(phase+s.rng.Uint64N(phase), "fast", 8)
+		}
+		for range 40 { // the probe is always there at first
+			program()
+		}
+		s.windows(bpf.SiteNursery, 5e6, 200e6)
+		windows := s.in
+		s.in = func(site bpf.AllocSite) bool { return site == bpf.SiteNursery && windows(site) }
+		before := s.words
+		for s.words < before+40000*nurseryWords {
+			program()
+		}
+		if given, all := sum(s.weights), sum(s.allocated); given < 0.95*all {
+			t.Errorf("samples have %.1f %% of the bytes", 100*given/all)
+		}
+		s.check(t, "rare", 0.05)
+	}
+}
+
 // windows has a probe in place for a length of time in every cycle, at a random
 // moment of it.
 func (s *simulated) windows(site bpf.AllocSite, length, cycle uint64) {

@@ -20,11 +20,12 @@ type probe struct {
 	// For how long it has been in place, ns, up to inPlaceAt or the last window.
 	inPlace   uint64
 	inPlaceAt uint64
-	lastBegin uint64  // of a window
-	length    float64 // of a window, as they turn out, ns
-	hits      uint64  // as last read
-	hitRate   float64 // a second in place
-	due       uint64  // no window before that time
+	lastBegin uint64        // of a window
+	length    time.Duration // of the last window, as it was to be
+	overrun   float64       // how much longer windows turn out
+	hits      uint64        // as last read
+	hitRate   float64       // a second in place
+	due       uint64        // no window before that time
 }
 
 // window is a stretch of time in which a probe was in place.

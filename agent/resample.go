@@ -121,7 +121,7 @@ func (c *capture) reopen(part float64) error {
 			return err
 		}
 		// A thread that was created meanwhile has inherited some events at the most.
-		if err := c.drain(); err != nil {
+		if err := c.drainAll(); err != nil {
 			return err
 		}
 		now, err := c.threads()

@@ -40,6 +40,8 @@ func TestAllocation(t *testing.T) {
 		{"maps", testprog.Options{}, nil, []string{"50000", "4", "+RTS", "-A64k"}},
 		{"maps", testprog.Options{}, nil, []string{"50000", "4", "+RTS", "-A4m", "-n256k"}},
 		{"maps", testprog.Options{Release: "9.6.6"}, nil, []string{"50000", "4"}},
+		// As it ends there are more records than are merged with its end at once.
+		{"classic", testprog.Options{}, nil, []string{"binary-trees", "20", "+RTS", "-A64k"}},
 		{"example", testprog.Options{}, nil, nil},
 		{"deep", testprog.Options{}, nil, []string{"recursion", "20000", "20"}},
 	} {
