@@ -154,7 +154,8 @@ func (c *capture) openCounted(tids []int, part float64) (fresh []*perf.Sampled, 
 		if !g.counted() {
 			continue
 		}
-		s, err := perf.Open(g.event, reduced(g.rate, part), g.program, tids)
+		r, _ := fitRate(g.event, reduced(g.rate, part)) // the kernel's limit may be lower by now
+		s, err := perf.Open(g.event, r, g.program, tids)
 		if err != nil {
 			for _, s := range fresh {
 				err = errors.Join(err, s.Close())

@@ -46,7 +46,7 @@ func (f *captureFlags) register(cmd *cobra.Command) {
 	fs.Uint64VarP(&f.frequency, "frequency", "F", 997, "samples a second of each event, in `HZ`")
 	fs.Uint64VarP(&f.period, "count", "c", 0, "sample every `PERIOD` counts instead of by frequency")
 	fs.DurationVar(&f.duration, "duration", 0, "end the capture after `D` (such as 5s)")
-	fs.Float64Var(&f.maxOverhead, "max-overhead", 1, "take at most `PCT` per cent of the program's CPU time, by sampling less; 0 for no limit")
+	fs.Float64Var(&f.maxOverhead, "max-overhead", 1, "take at most `PCT` per cent of the program's CPU time over captures of ten seconds and longer, by sampling less often; a shorter one may take 25 ms. 0 keeps the rates as they are")
 	fs.BoolVar(&f.kernel, "kernel", false, "record the kernel's frames of samples that hit there")
 	fs.BoolVar(&f.noEmbedSource, "no-embed-source", false, "leave the text of source files out of the log")
 	fs.BoolVar(&f.live, "live", false, "look names up and write them while the capture runs, for ccview --follow")

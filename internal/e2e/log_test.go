@@ -15,6 +15,8 @@ type capturedLog struct {
 	end     *eventlog.CaptureEnd
 	cost    *eventlog.AgentCost
 	samples []eventlog.Sample // of the first event
+	// atFullRate is how many of them there were before the rate was first changed.
+	atFullRate int
 	// allocations are the samples of the second, which is alloc by default.
 	allocations []eventlog.Sample
 	nodes       []eventlog.Node // by id
@@ -60,6 +62,10 @@ func readLog(t *testing.T, path string) *capturedLog {
 		case *eventlog.AgentCost:
 			c := *e
 			l.cost = &c
+		case *eventlog.EventRate:
+			if l.atFullRate == 0 {
+				l.atFullRate = len(l.samples)
+			}
 		case *eventlog.Loss:
 			l.lost += e.Count
 		case *eventlog.Nodes:
