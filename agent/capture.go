@@ -65,13 +65,12 @@ type capture struct {
 	labels          map[threadKey]string // as last written
 	batch           []perf.Sample
 	changes         []perf.Change
-	ringFull        []uint64  // per CPU, as last reported
-	nested          []uint64  // likewise
-	undecodable     uint64    // likewise
-	walks           histogram // what each sample took in the walker
-	begun           time.Time // when the target was let run
-	targetCPUBefore uint64    // CPU time that an attached target had used, ns
-	eventSamples    uint64    // samples of events, those of allocation left out
+	lost            map[lossKey]uint64 // as last written
+	undecodable     uint64             // likewise
+	walks           histogram          // what each sample took in the walker
+	begun           time.Time          // when the target was let run
+	targetCPUBefore uint64             // CPU time that an attached target had used, ns
+	eventSamples    uint64             // samples of events, those of allocation left out
 	throttle        throttle
 	thins           bool     // overflows are passed over, as their rate cannot be changed
 	drained         uint64   // CPU time of handling samples, ns
@@ -92,7 +91,7 @@ type threadKey struct {
 //
 // The summary is of what was captured, also when an error ended it early.
 func Run(ctx context.Context, stop <-chan struct{}, opts Options) (_ *Summary, err error) {
-	c := &capture{opts: opts, stop: stop, stacks: newStacks(), centres: newCentreStacks(), seen: newSeenAddresses(), labels: map[threadKey]string{}}
+	c := &capture{opts: opts, stop: stop, stacks: newStacks(), centres: newCentreStacks(), seen: newSeenAddresses(), labels: map[threadKey]string{}, lost: map[lossKey]uint64{}}
 	if opts.Live {
 		c.live = newLiveSymbols()
 	}

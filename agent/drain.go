@@ -254,27 +254,8 @@ func leafAddress(frames []uint64) (uint64, bool) {
 // account writes what was lost and what measuring has cost so far, and hands
 // everything to the file.
 func (c *capture) account() error {
-	stats, err := c.sampler.Stats()
-	if err != nil {
+	if err := c.accountLoss(); err != nil {
 		return err
-	}
-	for cpu, s := range stats {
-		if lost := s.RingFull - c.ringFull[cpu]; lost > 0 {
-			c.ringFull[cpu] = s.RingFull
-			c.sum.Lost += lost
-			if err := c.emit(now, &eventlog.Loss{CPU: uint32(cpu), Reason: eventlog.LossRingFull, Count: lost}); err != nil {
-				return err
-			}
-		}
-	}
-	for cpu, s := range stats {
-		if lost := s.Nested - c.nested[cpu]; lost > 0 {
-			c.nested[cpu] = s.Nested
-			c.sum.Lost += lost
-			if err := c.emit(now, &eventlog.Loss{CPU: uint32(cpu), Reason: eventlog.LossNested, Count: lost}); err != nil {
-				return err
-			}
-		}
 	}
 	if bad := c.samples.Undecodable; bad > c.undecodable {
 		if err := c.emit(now, &eventlog.Loss{Reason: eventlog.LossDecode, Count: bad - c.undecodable}); err != nil {

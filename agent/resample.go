@@ -39,12 +39,9 @@ func (c *capture) overflowed() (r ran, err error) {
 		if g.program == nil {
 			continue
 		}
-		one, err := bpf.RunStatsOf(g.program)
+		one, err := c.runsOf(g)
 		if err != nil {
 			return r, err
-		}
-		if c.statsOn == nil && r.bpf.Runs == 0 { // the kernel does not tell; the walks tell most of it
-			one = bpf.RunStats{Runs: c.walks.total, Ns: c.walks.sum}
 		}
 		r.bpf.Runs += one.Runs
 		r.bpf.Ns += one.Ns
@@ -57,6 +54,14 @@ func (c *capture) overflowed() (r ran, err error) {
 		}
 	}
 	return r, nil
+}
+
+// runsOf tells what an event's overflows were, in BPF.
+func (c *capture) runsOf(g *grantedEvent) (bpf.RunStats, error) {
+	if c.statsOn == nil { // the kernel does not tell; the samples tell most of it
+		return bpf.RunStats{Runs: c.sum.Events[g.def.Index].Samples, Ns: c.walks.sum / uint64(len(c.events))}, nil
+	}
+	return bpf.RunStatsOf(g.program)
 }
 
 // reduced is the rate of which part is taken. Rates are prime, so that they do not fall

@@ -35,7 +35,6 @@ func (c *capture) loadSampler() error {
 	if err != nil {
 		return fmt.Errorf("count CPUs: %w", err)
 	}
-	c.ringFull, c.nested = make([]uint64, cpus), make([]uint64, cpus)
 	namespace, err := ownPIDNamespace()
 	if err != nil {
 		return err

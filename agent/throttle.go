@@ -12,20 +12,35 @@ import (
 // kernel.perf_cpu_time_max_percent of the time, and from then on holds events to it.
 // The events themselves cannot tell: their records have no buffer to go to.
 type throttle struct {
-	limit   uint64 // as last seen
-	seconds uint64 // CPU time of the target, ns, and overflows, as of then
-	seen    uint64
+	limit  uint64 // as last seen
+	target uint64 // CPU time of the target, ns, as of then
+	seen   []uint64
 }
 
-// look is called about once a second.
-func (t *throttle) look(limit int, target, overflows uint64, frequency uint64) (lowered bool, missed uint64) {
-	before := t.limit
-	used, came := target-min(t.seconds, target), overflows-min(t.seen, overflows)
-	t.limit, t.seconds, t.seen = uint64(max(limit, 0)), target, overflows
-	lowered = before != 0 && t.limit < before
-	if frequency > t.limit && t.limit != 0 {
-		if expected := uint64(float64(used) / 1e9 * float64(frequency)); expected > came {
-			missed = expected - came
+// frequent is an event that is sampled at a frequency, and has overflowed so often.
+type frequent struct{ hz, overflows uint64 }
+
+// look is called about once a second. It gives how many overflows each event has
+// missed, where the limit is below its frequency, and from what the limit was lowered,
+// 0 if it was not.
+func (t *throttle) look(limit int, target uint64, events []frequent) (lowered uint64, missed []uint64) {
+	used := target - min(t.target, target)
+	if limit := uint64(max(limit, 0)); limit < t.limit {
+		lowered = t.limit
+	}
+	t.limit, t.target = uint64(max(limit, 0)), target
+	missed = make([]uint64, len(events))
+	if t.seen == nil {
+		t.seen = make([]uint64, len(events))
+	}
+	for i, e := range events {
+		came := e.overflows - t.seen[i]
+		t.seen[i] = e.overflows
+		if e.hz <= t.limit || t.limit == 0 {
+			continue
+		}
+		if expected := uint64(float64(used) / 1e9 * float64(e.hz)); expected > came {
+			missed[i] = expected - came
 		}
 	}
 	return lowered, missed
@@ -38,21 +53,28 @@ func (c *capture) watchThrottle() error {
 	if !ok {
 		return nil
 	}
-	before := c.throttle.limit
-	last := c.budget.last
-	frequency := uint64(0)
+	events := make([]frequent, len(c.events))
 	for i := range c.events {
-		if g := &c.events[i]; g.counted() {
-			frequency += reduced(g.rate, c.budget.part).Frequency
+		g := &c.events[i]
+		if !g.counted() || g.program == nil {
+			continue
+		}
+		runs, err := c.runsOf(g)
+		if err != nil {
+			return err
+		}
+		events[i] = frequent{reduced(g.rate, c.budget.part).Frequency, runs.Runs}
+	}
+	lowered, missed := c.throttle.look(limit, c.targetCPU(), events)
+	if lowered != 0 {
+		c.warn(fmt.Sprintf("kernel.perf_event_max_sample_rate went from %d to %d, and the kernel stops events that take more samples: "+
+			"it lowers it, for all of the machine, when samples take more than kernel.perf_cpu_time_max_percent of the time", lowered, limit))
+	}
+	for i, n := range missed {
+		at := lossKey{event: i, reason: eventlog.LossThrottled}
+		if err := c.tellLoss(at, c.lost[at]+n); err != nil {
+			return err
 		}
 	}
-	lowered, missed := c.throttle.look(limit, last.target, last.eventN, frequency)
-	if lowered {
-		c.warn(fmt.Sprintf("the kernel found that samples take too much time (kernel.perf_cpu_time_max_percent) and lowered kernel.perf_event_max_sample_rate from %d to %d for all of the machine", before, limit))
-	}
-	if missed == 0 {
-		return nil
-	}
-	c.sum.Throttled += missed
-	return c.emit(now, &eventlog.Loss{Reason: eventlog.LossThrottled, Count: missed})
+	return nil
 }

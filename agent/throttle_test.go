@@ -1,6 +1,9 @@
 package agent
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestThrottle(t *testing.T) {
 	var th throttle
@@ -8,19 +11,19 @@ func TestThrottle(t *testing.T) {
 	for i, step := range []struct {
 		limit             int
 		target, overflows uint64
-		lowered           bool
-		missed            uint64
+		lowered, missed   uint64
 	}{
-		{100000, 1 * second, 997, false, 0},
-		{100000, 2 * second, 1500, false, 0}, // slow, but not throttled
-		{500, 3 * second, 2000, true, 497},
-		{500, 4 * second, 2500, false, 497},
-		{100000, 5 * second, 3497, false, 0},
-		{0, 6 * second, 3600, true, 0}, // no limit is told
+		{100000, 1 * second, 997, 0, 0},
+		{100000, 2 * second, 1500, 0, 0}, // slow, but not throttled
+		{500, 3 * second, 2000, 100000, 497},
+		{500, 4 * second, 2500, 0, 497},
+		{100000, 5 * second, 3497, 0, 0},
+		{0, 6 * second, 3600, 100000, 0}, // no limit is told
 	} {
-		lowered, missed := th.look(step.limit, step.target, step.overflows, 997)
-		if lowered != step.lowered || missed != step.missed {
-			t.Errorf("step %d: lowered %v, %d missed; want %v, %d", i, lowered, missed, step.lowered, step.missed)
+		// The second is below any limit, the third has a period.
+		lowered, missed := th.look(step.limit, step.target, []frequent{{997, step.overflows}, {100, 0}, {0, step.overflows}})
+		if lowered != step.lowered || !slices.Equal(missed, []uint64{step.missed, 0, 0}) {
+			t.Errorf("step %d: lowered from %v, %d missed; want %v, %d", i, lowered, missed, step.lowered, step.missed)
 		}
 	}
 }

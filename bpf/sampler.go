@@ -206,6 +206,7 @@ func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {
 		samplerMapAllocAccounts: s.maps.AllocAccounts,
 		samplerMapControl:       s.maps.Control,
 		samplerMapCarried:       s.maps.Carried,
+		samplerMapLost:          s.maps.Lost,
 		samplerMapToldStacks:    s.maps.ToldStacks,
 		samplerMapWaits:         s.maps.Waits,
 		samplerMapWaitBuckets:   s.maps.WaitBuckets,
@@ -255,7 +256,6 @@ func (s *Sampler) Forget(pid uint32) error {
 // Stats are one CPU's counts since loading.
 type Stats struct {
 	Samples  uint64 // programs run
-	RingFull uint64 // records lost because the ring buffer was full
 	Nested   uint64 // samples not taken, because one was being taken on that CPU
 	Thinned  uint64 // samples not taken by SetKeep; their weight is in others
 }
@@ -275,11 +275,19 @@ func (s *Sampler) Stats() ([]Stats, error) {
 		}
 		to := &stats[i%int64(s.config.CPUs)]
 		to.Samples += count.Samples
-		to.RingFull += count.RingFull
 		to.Nested += count.Nested
 		to.Thinned += count.Thinned
 	}
 	return stats, nil
+}
+
+// Lost gives how many records of an event the ring buffer had no room for, by CPU, since
+// loading.
+func (s *Sampler) Lost(event int) (perCPU []uint64, err error) {
+	if err := s.maps.Lost.Lookup(uint32(event), &perCPU); err != nil {
+		return nil, fmt.Errorf("read what was lost: %w", err)
+	}
+	return perCPU, nil
 }
 
 // RunStats is how often programs ran, and for how long altogether. It is 0 unless

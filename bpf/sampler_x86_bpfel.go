@@ -353,15 +353,14 @@ type samplerWalk struct {
 		Walk     uint16
 		Position uint16
 	}
-	_ [8]byte
+	_ [16]byte
 }
 
 type samplerWalkStats struct {
-	_        structs.HostLayout
-	Samples  uint64
-	RingFull uint64
-	Nested   uint64
-	Thinned  uint64
+	_       structs.HostLayout
+	Samples uint64
+	Nested  uint64
+	Thinned uint64
 }
 
 // Names of all BPF objects in the ELF.
@@ -373,6 +372,7 @@ const (
 	samplerMapControl         = "control"
 	samplerMapLabels          = "labels"
 	samplerMapLayouts         = "layouts"
+	samplerMapLost            = "lost"
 	samplerMapRegions         = "regions"
 	samplerMapSamples         = "samples"
 	samplerMapThreads         = "threads"
@@ -466,6 +466,7 @@ type samplerMapSpecs struct {
 	Control       *ebpf.MapSpec `ebpf:"control"`
 	Labels        *ebpf.MapSpec `ebpf:"labels"`
 	Layouts       *ebpf.MapSpec `ebpf:"layouts"`
+	Lost          *ebpf.MapSpec `ebpf:"lost"`
 	Regions       *ebpf.MapSpec `ebpf:"regions"`
 	Samples       *ebpf.MapSpec `ebpf:"samples"`
 	Threads       *ebpf.MapSpec `ebpf:"threads"`
@@ -523,6 +524,7 @@ type samplerMaps struct {
 	Control       *ebpf.Map `ebpf:"control"`
 	Labels        *ebpf.Map `ebpf:"labels"`
 	Layouts       *ebpf.Map `ebpf:"layouts"`
+	Lost          *ebpf.Map `ebpf:"lost"`
 	Regions       *ebpf.Map `ebpf:"regions"`
 	Samples       *ebpf.Map `ebpf:"samples"`
 	Threads       *ebpf.Map `ebpf:"threads"`
@@ -542,6 +544,7 @@ func (m *samplerMaps) Close() error {
 		m.Control,
 		m.Labels,
 		m.Layouts,
+		m.Lost,
 		m.Regions,
 		m.Samples,
 		m.Threads,

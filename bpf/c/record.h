@@ -273,7 +273,6 @@ struct process_regions {
 // Counted per CPU.
 struct walk_stats {
 	u64 samples;
-	u64 ring_full;
 	u64 nested; // not taken because another was being taken on that CPU
 	u64 thinned; // not taken by sampling_control; their weight is in others
 };

@@ -116,6 +116,14 @@ struct {
 	__type(value, u64);
 } carried SEC(".maps");
 
+// Records that the ring buffer had no room for, by event.
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MAX_EVENTS);
+	__type(key, u32);
+	__type(value, u64);
+} lost SEC(".maps");
+
 // One a CPU for events, then one a CPU for probes, then one a CPU for switches of
 // threads: a probe in user code can be interrupted by both others, and a switch by an
 // event.
@@ -194,6 +202,15 @@ INLINE void remember_thread(struct walk *w)
 	noted->generation = generation;
 }
 
+static NOINLINE int count_lost(u32 event)
+{
+	event &= MAX_EVENTS - 1;
+	u64 *n = bpf_map_lookup_elem(&lost, &event);
+	if (n)
+		++*n;
+	return 0;
+}
+
 INLINE void emit(struct walk *w)
 {
 	u64 bytes = sizeof(w->header) + 8 * (u64)w->frame_count;
@@ -202,7 +219,7 @@ INLINE void emit(struct walk *w)
 	w->header.frame_count = w->frame_count;
 	w->header.walk_ns = bpf_ktime_get_ns() - w->header.time;
 	if (bpf_ringbuf_output(&samples, &w->header, bytes, BPF_RB_NO_WAKEUP))
-		w->stats.ring_full++;
+		count_lost(event_index);
 }
 
 // tell_label sends the label of the sample's thread, unless it has been sent.
@@ -413,7 +430,8 @@ int on_shutdown(struct regs *ctx)
 		w->header.record = RECORD_TICKY;
 		bpf_loop(MAX_TICKY, take_ticky, &t, 0);
 		send_ticky(&t);
-		w->stats.ring_full += t.lost;
+		if (t.lost)
+			count_lost(event_index);
 	}
 	w->busy = 0;
 	return 0;
