@@ -11,6 +11,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/logtest"
 	"ccagent/profile/stacks"
+	"ccagent/profile/timeline"
 )
 
 func generated(b testing.TB, samples, stacks int) []byte {
@@ -72,7 +73,7 @@ func BenchmarkSelectAndHot(b *testing.B) {
 	})
 	b.Run("timeline", func(b *testing.B) {
 		for b.Loop() {
-			s.Timeline(profile.TimelineOptions{Buckets: 120})
+			timeline.Of(s, timeline.Options{Buckets: 120})
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"ccagent/profile/logtest"
 	"ccagent/profile/source"
 	"ccagent/profile/stacks"
+	"ccagent/profile/timeline"
 )
 
 func TestLoadDanglingReferences(t *testing.T) {
@@ -97,7 +98,7 @@ func TestQueriesOfLogWithoutEvents(t *testing.T) {
 	if s.Event != -1 || len(s.Hot(profile.LevelBinding).Rows) != 0 || stacks.TreeOf(s, stacks.Options{}).Nodes[0].Total != 0 {
 		t.Error("a log without events has rows")
 	}
-	s.Timeline(profile.TimelineOptions{Buckets: 7})
+	timeline.Of(s, timeline.Options{Buckets: 7})
 }
 
 // Flipping bytes anywhere must neither fail nor change what a profile may be.
@@ -133,7 +134,7 @@ func exercise(t testing.TB, log []byte) {
 		}
 		stacks.TreeOf(s, stacks.Options{})
 		stacks.TreeOf(s, stacks.Options{Invert: true, AllFrames: true})
-		s.Timeline(profile.TimelineOptions{Buckets: 20})
+		timeline.Of(s, timeline.Options{Buckets: 20})
 		s.Summary()
 		exact := centres.Attribute(s, centres.Find(p, centres.Set{Patterns: []centres.Pattern{{Level: profile.LevelBinding, HasLevel: true, Glob: "*"}}}), centres.ModeExact)
 		sum := uint64(0)

@@ -1,12 +1,44 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"ccagent/eventlog"
 	"ccagent/profile/columns"
 )
+
+// Window is a stretch of time in buckets of equal length; the last may reach beyond To.
+type Window struct {
+	From, To, Step uint64 // ns
+	Buckets        int    // at least 1, at most 1<<16
+}
+
+// Bucketed is a selection's weight by bucket of a window.
+type Bucketed struct {
+	Weight  []uint64
+	Samples []uint64
+	Marked  []uint64 // of the sites that were marked; nil if none were
+	Caps    []CapWeight
+}
+
+// Over gives the weight by bucket of an event, by its position in Profile.Events, of the
+// stacks and threads that the selection keeps. The window is in place of the
+// selection's own range. marked is by site, or nil.
+func (s *Selection) Over(event int, w Window, marked []bool) *Bucketed {
+	p := s.Profile
+	q := p.contextsOf(&s.Filter, event)
+	g := p.gridOf(&q, &s.Filter, w.From, w.To, w.Step, w.Buckets)
+	sums := g.sums(s.pred.sites, p.siteCategories())
+	out := &Bucketed{Samples: slices.Clone(sums.samples)}
+	out.Weight = g.rows(sums, &out.Caps)
+	if marked != nil {
+		out.Marked = g.weights(s.pred.sites, marked, out.Weight)
+	}
+	slices.SortFunc(out.Caps, func(a, b CapWeight) int { return cmp.Compare(a.Cap, b.Cap) })
+	return out
+}
 
 // grid is a window of time in buckets of equal length, and of each site what its
 // samples are, those of one bucket and capability together. It holds for every
@@ -279,12 +311,12 @@ func (g *grid) weights(keep, marked []bool, total []uint64) []uint64 {
 	return out
 }
 
-// rows gives sums' weight by bucket, and if asked to the rows of the capabilities
+// rows gives sums' weight by bucket, and the rows of the capabilities
 // that have any.
-func (g *grid) rows(s *gridSums, caps *[]TimelineRow) []uint64 {
+func (g *grid) rows(s *gridSums, caps *[]CapWeight) []uint64 {
 	total := make([]uint64, g.buckets)
 	for c, by := range s.weight {
-		r := TimelineRow{Cap: g.caps[c]}
+		r := CapWeight{Cap: g.caps[c]}
 		for cat, ws := range by {
 			sum := uint64(0)
 			for b, w := range ws {
@@ -296,7 +328,7 @@ func (g *grid) rows(s *gridSums, caps *[]TimelineRow) []uint64 {
 				r.Weight = columns.SatAdd(r.Weight, sum)
 			}
 		}
-		if caps != nil && r.Weight > 0 {
+		if r.Weight > 0 {
 			*caps = append(*caps, r)
 		}
 	}
@@ -313,3 +345,13 @@ func b2i(b bool) int {
 // gridSlots find the entries of a site: head by site and next by entry are one
 // more than an entry's place, 0 for none.
 type gridSlots struct{ head, next []uint32 }
+
+// Categories is the number of eventlog.Category values.
+const Categories = int(eventlog.CategoryKernel) + 1
+
+// CapWeight is the weight of one capability's samples, or of those of none.
+type CapWeight struct {
+	Cap        uint32 // or eventlog.NoCapability
+	Weight     uint64
+	ByCategory [Categories][]uint64 // weight by bucket; nil where all are 0
+}

@@ -13,6 +13,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/source"
 	"ccagent/profile/stacks"
+	"ccagent/profile/timeline"
 	"ccagent/ui"
 	"ccagent/ui/safe"
 	"ccagent/ui/text"
@@ -271,7 +272,7 @@ func timelineCommand(stdout, stderr io.Writer) *cobra.Command {
 			if buckets == 0 {
 				buckets = text.TimelineBuckets(o)
 			}
-			t := s.Timeline(profile.TimelineOptions{Buckets: buckets})
+			t := timeline.Of(s, timeline.Options{Buckets: buckets})
 			if v.json() {
 				return text.TimelineJSON(v.stdout, s, t)
 			}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"ccagent/profile"
+	"ccagent/profile/timeline"
 )
 
 // What a cell of a chart shows besides a band's number.
@@ -18,7 +18,7 @@ const (
 // Bands stacks a series' rows into height lines of cells, the top line first,
 // scaled so that limit bytes reach the top. The first row lies at the bottom. A
 // bucket with anything in it has at least one cell.
-func Bands(s *profile.HeapSeries, height int, limit uint64) [][]int {
+func Bands(s *timeline.HeapSeries, height int, limit uint64) [][]int {
 	cells := make([][]int, height)
 	for y := range cells {
 		cells[y] = make([]int, len(s.Total))
@@ -38,7 +38,7 @@ func Bands(s *profile.HeapSeries, height int, limit uint64) [][]int {
 
 // fills is what takes up most of a bucket between two heights, if that is filled
 // at least by half.
-func fills(s *profile.HeapSeries, x int, low, high float64) int {
+func fills(s *timeline.HeapSeries, x int, low, high float64) int {
 	best, most, sum, filled := Empty, 0.0, 0.0, 0.0
 	add := func(cell int, bytes uint64) {
 		part := min(sum+float64(bytes), high) - max(sum, low)

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"ccagent/profile"
+	"ccagent/profile/timeline"
 )
 
-func draw(s *profile.HeapSeries, height int, limit uint64) string {
+func draw(s *timeline.HeapSeries, height int, limit uint64) string {
 	var b strings.Builder
 	for _, row := range Bands(s, height, limit) {
 		for _, c := range row {
@@ -19,8 +19,8 @@ func draw(s *profile.HeapSeries, height int, limit uint64) string {
 }
 
 func TestBands(t *testing.T) {
-	s := &profile.HeapSeries{
-		Rows: []profile.HeapRow{
+	s := &timeline.HeapSeries{
+		Rows: []timeline.HeapRow{
 			{Bytes: []uint64{0, 40, 20, 1, 49}},
 			{Bytes: []uint64{0, 10, 20, 0, 1}},
 		},

@@ -3,6 +3,7 @@ package model
 import (
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/timeline"
 	"ccagent/ui/syntax"
 )
 
@@ -117,7 +118,7 @@ type Timeline struct {
 // Scheduler is what a run-time system told of a window of time, by column.
 type Scheduler struct {
 	RTS     []CapActivity // parts of a column's time
-	Threads *profile.ThreadCounts
+	Threads *timeline.ThreadCounts
 	Markers []columns.Marker // in the window, by time
 }
 

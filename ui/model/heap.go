@@ -5,6 +5,7 @@ import (
 
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/timeline"
 	"ccagent/ui/text"
 )
 
@@ -26,18 +27,18 @@ type Heap struct {
 	What        string // what bands are: "closure type"
 	Restriction string
 	Profiles    int
-	Series      *profile.HeapSeries // nil if there is nothing
-	Names       []string            // by row of Series
-	Sized       bool                // bands are sizes, for the log has no heap profile
+	Series      *timeline.HeapSeries // nil if there is nothing
+	Names       []string             // by row of Series
+	Sized       bool                 // bands are sizes, for the log has no heap profile
 	// Lines are sizes by column.
 	Lines []HeapLine
 	// Generation is by column the oldest generation collected: −1 none, −2 one
 	// that is not told.
 	Generation []int8
 	InGC       []float64 // part of a column's time
-	Pauses     []profile.Pause
-	All        profile.PauseStats
-	ByGen      []profile.PauseStats
+	Pauses     []timeline.Pause
+	All        timeline.PauseStats
+	ByGen      []timeline.PauseStats
 	Markers    []columns.Marker // in the window
 	Missing    string           // why there are no bands; empty if there are
 }
@@ -61,7 +62,7 @@ func (e *Engine) heap(n Need) *Heap {
 	if i := n.Heap.Profile; i < len(p.HeapProfiles) {
 		hp := &p.HeapProfiles[i]
 		h.What, h.Restriction = text.BreakdownName(hp.Breakdown), hp.Restriction
-		h.Series = profile.HeapOver(hp, n.From, n.To, n.Cols, heapBands)
+		h.Series = timeline.Heap(hp, n.From, n.To, n.Cols, heapBands)
 		for _, r := range h.Series.Rows {
 			h.Names = append(h.Names, text.BandName(&hp.Bands[r.Band]))
 		}
@@ -70,7 +71,7 @@ func (e *Engine) heap(n Need) *Heap {
 		kind columns.HeapKind
 		name string
 	}{{columns.HeapLive, "live"}, {columns.HeapBlocks, "blocks"}, {columns.HeapSize, "heap"}} {
-		if line, peak := p.HeapLine(k.kind, n.From, n.To, n.Cols); peak > 0 {
+		if line, peak := timeline.HeapLine(p, k.kind, n.From, n.To, n.Cols); peak > 0 {
 			h.Lines = append(h.Lines, HeapLine{k.name, line, peak})
 		}
 	}
@@ -103,8 +104,8 @@ func (h *Heap) sized(n Need) {
 	if size == nil {
 		return
 	}
-	s := &profile.HeapSeries{From: n.From, To: n.To, Step: max(1, (n.To-n.From)/uint64(n.Cols)), Peak: size.Peak, Total: size.Bytes, Other: make([]uint64, len(size.Bytes))}
-	row := profile.HeapRow{Bytes: make([]uint64, len(size.Bytes))}
+	s := &timeline.HeapSeries{From: n.From, To: n.To, Step: max(1, (n.To-n.From)/uint64(n.Cols)), Peak: size.Peak, Total: size.Bytes, Other: make([]uint64, len(size.Bytes))}
+	row := timeline.HeapRow{Bytes: make([]uint64, len(size.Bytes))}
 	for i, b := range size.Bytes {
 		if live != nil {
 			row.Bytes[i] = min(live.Bytes[i], b)
@@ -115,7 +116,7 @@ func (h *Heap) sized(n Need) {
 			s.PeakTime = n.From + uint64(i)*s.Step
 		}
 	}
-	s.Rows, s.Others = []profile.HeapRow{row}, 1
+	s.Rows, s.Others = []timeline.HeapRow{row}, 1
 	h.Series, h.Sized = s, true
 	h.What, h.Names = "size", []string{"live after the last major collection"}
 }
@@ -124,7 +125,7 @@ func (h *Heap) sized(n Need) {
 func (h *Heap) only(i int) {
 	s := *h.Series
 	r := s.Rows[i]
-	s.Rows, s.Total, s.Peak, s.Others = []profile.HeapRow{r}, r.Bytes, r.Peak, 0
+	s.Rows, s.Total, s.Peak, s.Others = []timeline.HeapRow{r}, r.Bytes, r.Peak, 0
 	s.Other = make([]uint64, len(r.Bytes))
 	for c, b := range r.Bytes {
 		if b == r.Peak {
@@ -136,8 +137,8 @@ func (h *Heap) only(i int) {
 }
 
 func (h *Heap) pauses(p *profile.Profile, n Need) {
-	h.Pauses = profile.PausesIn(p.Pauses(), profile.Range{From: n.From, To: n.To})
-	h.All, h.ByGen = profile.SumPauses(h.Pauses)
+	h.Pauses = timeline.PausesIn(timeline.Pauses(p), profile.Range{From: n.From, To: n.To})
+	h.All, h.ByGen = timeline.SumPauses(h.Pauses)
 	h.Generation, h.InGC = make([]int8, n.Cols), make([]float64, n.Cols)
 	for i := range h.Generation {
 		h.Generation[i] = NoGeneration

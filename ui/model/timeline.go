@@ -8,6 +8,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/timeline"
 )
 
 // activity is the timeline of a window: all transforms but the range hold in
@@ -23,12 +24,12 @@ func (e *Engine) activity(n Need) *Timeline {
 	if err != nil {
 		return nil
 	}
-	o := profile.TimelineOptions{Buckets: n.Cols, Window: profile.Range{From: n.From, To: n.To}}
+	o := timeline.Options{Buckets: n.Cols, Window: profile.Range{From: n.From, To: n.To}}
 	if n.Selected != NoKey {
 		id := n.Selected.ID
 		o.Mark, o.Level = &id, n.Selected.Level
 	}
-	t := sel.Timeline(o)
+	t := timeline.Of(sel, o)
 	out := &Timeline{From: n.From, To: n.To, Unit: sel.EventDef().Unit}
 	peak, total, marked := uint64(0), uint64(0), uint64(0)
 	for i, w := range t.Weight {
@@ -60,8 +61,8 @@ func (e *Engine) activity(n Need) *Timeline {
 	return out
 }
 
-func (e *Engine) scheduler(n Need, t *profile.Timeline) *Scheduler {
-	s := &Scheduler{Threads: e.p.ThreadsOver(n.From, n.To, n.Cols)}
+func (e *Engine) scheduler(n Need, t *timeline.Timeline) *Scheduler {
+	s := &Scheduler{Threads: timeline.Threads(e.p, n.From, n.To, n.Cols)}
 	for i := range t.RTS {
 		a := &t.RTS[i]
 		c := CapActivity{Cap: int(a.Cap), Name: fmt.Sprintf("rts%d", a.Cap)}
@@ -82,7 +83,7 @@ func (e *Engine) scheduler(n Need, t *profile.Timeline) *Scheduler {
 
 // capActivity gives a capability's rows: run is a column's weight against the
 // capability's busiest, GC the part of the column that collected.
-func capActivity(row *profile.TimelineRow, n int) CapActivity {
+func capActivity(row *profile.CapWeight, n int) CapActivity {
 	c := CapActivity{Cap: int(row.Cap), Name: fmt.Sprintf("cap%d", row.Cap), Run: make([]float64, n), GC: make([]float64, n)}
 	if row.Cap == eventlog.NoCapability {
 		c.Cap, c.Name = -1, "other"

@@ -13,6 +13,7 @@ import (
 	"ccagent/profile/logtest"
 	"ccagent/profile/source"
 	"ccagent/profile/stacks"
+	"ccagent/profile/timeline"
 	"ccagent/ui/safe"
 	"ccagent/ui/text"
 )
@@ -92,7 +93,7 @@ func TestNothingSelected(t *testing.T) {
 	for _, print := range []func() error{
 		func() error { return text.Hot(&b, s, profile.LevelBinding, text.Options{File: "x"}) },
 		func() error {
-			return text.Timeline(&b, s, s.Timeline(profile.TimelineOptions{Buckets: 10}), text.Options{File: "x"})
+			return text.Timeline(&b, s, timeline.Of(s, timeline.Options{Buckets: 10}), text.Options{File: "x"})
 		},
 		func() error {
 			return text.Stacks(&b, s, stacks.TreeOf(s, stacks.Options{}), text.StackOptions{}, text.Options{File: "x"})

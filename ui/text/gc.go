@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ccagent/profile"
+	"ccagent/profile/timeline"
 )
 
 const gcRows = 10
@@ -18,8 +19,8 @@ func GC(w io.Writer, pr *profile.Profile, r profile.Range, o Options) error {
 	if to == 0 || to > pr.Duration {
 		to = pr.Duration + 1
 	}
-	ps := profile.PausesIn(pr.Pauses(), profile.Range{From: from, To: to})
-	all, gens := profile.SumPauses(ps)
+	ps := timeline.PausesIn(timeline.Pauses(pr), profile.Range{From: from, To: to})
+	all, gens := timeline.SumPauses(ps)
 	cols := max(10, o.width()-heapLeft-10)
 	step := max(1, (to-from+uint64(cols)-1)/uint64(cols))
 	spent, longest := pauseColumns(ps, from, to, step, cols)
@@ -58,7 +59,7 @@ func GC(w io.Writer, pr *profile.Profile, r profile.Range, o Options) error {
 	}
 	p.line("")
 	worst := slices.Clone(ps)
-	slices.SortStableFunc(worst, func(a, b profile.Pause) int { return cmp.Compare(b.Ns(), a.Ns()) })
+	slices.SortStableFunc(worst, func(a, b timeline.Pause) int { return cmp.Compare(b.Ns(), a.Ns()) })
 	n := o.top(len(worst), gcRows)
 	p.line(p.bold("  longest pauses at         gen   caps      copied        live"))
 	for i := range worst[:n] {
@@ -80,7 +81,7 @@ func GC(w io.Writer, pr *profile.Profile, r profile.Range, o Options) error {
 
 // pauseColumns gives by column the time spent in pauses, and the longest that
 // begins in it.
-func pauseColumns(ps []profile.Pause, from, to, step uint64, cols int) (spent, longest []uint64) {
+func pauseColumns(ps []timeline.Pause, from, to, step uint64, cols int) (spent, longest []uint64) {
 	spent, longest = make([]uint64, cols), make([]uint64, cols)
 	for i := range ps {
 		c := min(int((max(ps[i].Start, from)-from)/step), cols-1)
@@ -131,17 +132,17 @@ func GCJSON(w io.Writer, pr *profile.Profile, r profile.Range) error {
 	if to == 0 || to > pr.Duration {
 		to = pr.Duration + 1
 	}
-	ps := profile.PausesIn(pr.Pauses(), profile.Range{From: from, To: to})
+	ps := timeline.PausesIn(timeline.Pauses(pr), profile.Range{From: from, To: to})
 	gen := func(g int) *int {
 		if g < 0 {
 			return nil
 		}
 		return &g
 	}
-	of := func(s profile.PauseStats) gcStatsJSON {
+	of := func(s timeline.PauseStats) gcStatsJSON {
 		return gcStatsJSON{gen(s.Generation), s.Count, float64(s.TotalNs) / 1e9, float64(s.P50Ns) / 1e9, float64(s.P95Ns) / 1e9, float64(s.MaxNs) / 1e9, s.Copied}
 	}
-	all, gens := profile.SumPauses(ps)
+	all, gens := timeline.SumPauses(ps)
 	doc := gcJSON{From: float64(from) / 1e9, To: float64(to) / 1e9, Pauses: []pauseJSON{}, Total: of(all), ByGen: []gcStatsJSON{}}
 	for _, g := range gens {
 		doc.ByGen = append(doc.ByGen, of(g))

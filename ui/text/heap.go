@@ -7,6 +7,7 @@ import (
 
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/timeline"
 	"ccagent/ui/chart"
 )
 
@@ -45,11 +46,11 @@ func Heap(w io.Writer, pr *profile.Profile, ho HeapOptions, o Options) error {
 	if to == 0 || to > pr.Duration {
 		to = pr.Duration + 1
 	}
-	var series *profile.HeapSeries
+	var series *timeline.HeapSeries
 	var hp *columns.HeapProfile
 	if ho.Profile < len(pr.HeapProfiles) {
 		hp = &pr.HeapProfiles[ho.Profile]
-		series = profile.HeapOver(hp, from, to, cols, o.top(len(hp.Bands), min(heapBands, len(chart.Letters))))
+		series = timeline.Heap(hp, from, to, cols, o.top(len(hp.Bands), min(heapBands, len(chart.Letters))))
 	}
 	parts := []string{fit(o.File, 60)}
 	if hp != nil {
@@ -76,7 +77,7 @@ func Heap(w io.Writer, pr *profile.Profile, ho HeapOptions, o Options) error {
 	return p.flush()
 }
 
-func (p *printer) heapChart(s *profile.HeapSeries) {
+func (p *printer) heapChart(s *timeline.HeapSeries) {
 	limit := chart.Limit(s.Peak)
 	cells := chart.Bands(s, heapHeight, limit)
 	for y, row := range cells {
@@ -108,22 +109,22 @@ func (p *printer) heapLines(pr *profile.Profile, from, to uint64, cols int) {
 		kind columns.HeapKind
 		name string
 	}{{columns.HeapLive, "live"}, {columns.HeapBlocks, "blocks"}, {columns.HeapSize, "heap"}} {
-		line, top := pr.HeapLine(k.kind, from, to, cols)
+		line, top := timeline.HeapLine(pr, k.kind, from, to, cols)
 		if top > 0 {
 			p.line(padLeft(k.name, heapLeft-2), "  ", levelsOf(line), p.faint(" "+chart.Axis(top)))
 		}
 	}
-	if ps := profile.PausesIn(pr.Pauses(), profile.Range{From: from, To: to}); len(ps) > 0 {
+	if ps := timeline.PausesIn(timeline.Pauses(pr), profile.Range{From: from, To: to}); len(ps) > 0 {
 		p.line(padLeft("gc", heapLeft-2), "  ", pauseLetters(ps, from, to, cols))
 		p.line("")
-		all, _ := profile.SumPauses(ps)
+		all, _ := timeline.SumPauses(ps)
 		p.note("gc: the oldest generation collected in a column: %s, %s in all, longest %s; ccview gc tells more",
 			plural(all.Count, "pause"), Duration(all.TotalNs), Duration(all.MaxNs))
 	}
 }
 
 // pauseLetters gives for each column the oldest generation collected in it.
-func pauseLetters(ps []profile.Pause, from, to uint64, cols int) string {
+func pauseLetters(ps []timeline.Pause, from, to uint64, cols int) string {
 	out := make([]byte, cols)
 	for i := range out {
 		out[i] = ' '
@@ -145,7 +146,7 @@ func pauseLetters(ps []profile.Pause, from, to uint64, cols int) string {
 	return strings.TrimRight(string(out), " ")
 }
 
-func (p *printer) heapTable(hp *columns.HeapProfile, s *profile.HeapSeries) {
+func (p *printer) heapTable(hp *columns.HeapProfile, s *timeline.HeapSeries) {
 	p.line(p.bold("         peak   average      last    growth  band"))
 	length := float64(s.To-s.From) / 1e9
 	row := func(letter, name string, peakBytes uint64, integral float64, by []uint64) {
@@ -257,7 +258,7 @@ func HeapJSON(w io.Writer, pr *profile.Profile, ho HeapOptions, o Options) error
 	if ho.Profile < len(pr.HeapProfiles) {
 		hp := &pr.HeapProfiles[ho.Profile]
 		doc.Breakdown, doc.Restriction = BreakdownName(hp.Breakdown), hp.Restriction
-		s := profile.HeapOver(hp, from, to, 1, o.top(len(hp.Bands), len(hp.Bands)))
+		s := timeline.Heap(hp, from, to, 1, o.top(len(hp.Bands), len(hp.Bands)))
 		doc.Peak, doc.PeakTime = s.Peak, float64(s.PeakTime)/1e9
 		place := make(map[int]int)
 		for i := range s.Rows {

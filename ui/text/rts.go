@@ -8,6 +8,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/timeline"
 )
 
 // rts prints what a run-time system told in the log, if one did.
@@ -108,7 +109,7 @@ func BreakdownName(b eventlog.HeapBreakdown) string {
 }
 
 // rtsRows prints what capabilities did by the RTS's word.
-func (p *printer) rtsRows(t *profile.Timeline) {
+func (p *printer) rtsRows(t *timeline.Timeline) {
 	for i := range t.RTS {
 		a := &t.RTS[i]
 		extent := t.To - t.From
@@ -138,7 +139,7 @@ func rtsLetter(run, gc, step uint64) rune {
 }
 
 // rtsTimeline prints a timeline of a log without samples.
-func (p *printer) rtsTimeline(s *profile.Selection, t *profile.Timeline) {
+func (p *printer) rtsTimeline(s *profile.Selection, t *timeline.Timeline) {
 	p.line(p.faint(fmt.Sprintf("%s – %s, a column is %s", seconds(t.From), seconds(t.To), Duration(t.Step))))
 	p.rtsRows(t)
 	if t.GC != nil && peak(t.GC) > 0 {
@@ -152,7 +153,7 @@ func (p *printer) rtsTimeline(s *profile.Selection, t *profile.Timeline) {
 
 // heapRow shows live data, or where it is not told the heap's size: the highest
 // in each column.
-func (p *printer) heapRow(pr *profile.Profile, t *profile.Timeline) {
+func (p *printer) heapRow(pr *profile.Profile, t *timeline.Timeline) {
 	for _, k := range []struct {
 		kind columns.HeapKind
 		name string
@@ -176,7 +177,7 @@ func (p *printer) heapRow(pr *profile.Profile, t *profile.Timeline) {
 const markerRows = 20
 
 // markers lists what the program itself told.
-func (p *printer) markers(pr *profile.Profile, t *profile.Timeline) {
+func (p *printer) markers(pr *profile.Profile, t *timeline.Timeline) {
 	shown := 0
 	for i := range pr.Markers {
 		m := &pr.Markers[i]
@@ -199,7 +200,7 @@ type activityJSON struct {
 	GC         []float64 `json:"gc_seconds"`
 }
 
-func activityOf(t *profile.Timeline) []activityJSON {
+func activityOf(t *timeline.Timeline) []activityJSON {
 	out := []activityJSON{}
 	for i := range t.RTS {
 		a := activityJSON{Capability: t.RTS[i].Cap}

@@ -16,6 +16,7 @@ import (
 	"ccagent/profile/logtest"
 	"ccagent/profile/source"
 	"ccagent/profile/stacks"
+	"ccagent/profile/timeline"
 	"ccagent/ui/internal/golden"
 	"ccagent/ui/safe"
 	"ccagent/ui/text"
@@ -65,7 +66,7 @@ func views(t testing.TB, p *profile.Profile, o text.Options) map[string]string {
 	if o.Width > 0 {
 		buckets = text.TimelineBuckets(o)
 	}
-	tl := s.Timeline(profile.TimelineOptions{Buckets: buckets})
+	tl := timeline.Of(s, timeline.Options{Buckets: buckets})
 	put("timeline", func(w io.Writer) error { return text.Timeline(w, s, tl, o) })
 	put("timeline.json", func(w io.Writer) error { return text.TimelineJSON(w, s, tl) })
 	put("info", func(w io.Writer) error { return text.Info(w, p, o) })

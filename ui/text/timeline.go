@@ -7,6 +7,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/timeline"
 )
 
 // timelineMargin is what stands before and after a timeline's columns.
@@ -19,7 +20,7 @@ const (
 func TimelineBuckets(o Options) int { return max(10, o.width()-timelineLeft-timelineRight) }
 
 // Timeline prints a selection over time, a column a bucket.
-func Timeline(w io.Writer, s *profile.Selection, t *profile.Timeline, o Options) error {
+func Timeline(w io.Writer, s *profile.Selection, t *timeline.Timeline, o Options) error {
 	p := newPrinter(w, o)
 	if t.To > t.From && s.Event < 0 && t.RTS != nil {
 		p.line(p.bold(fit(o.File, 60)), "  ", fit(s.Profile.RTS, 40))
@@ -88,7 +89,7 @@ var categoryLetters = [profile.Categories]byte{'?', 'R', 'S', 'G', 'S', 'F', 'K'
 
 // activity gives for each column the letter of what a capability did most, a
 // small one where it was busy less than half of its busiest.
-func activity(r *profile.TimelineRow, t *profile.Timeline, unit string) string {
+func activity(r *profile.CapWeight, t *timeline.Timeline, unit string) string {
 	total := make([]uint64, len(t.Weight))
 	for _, by := range r.ByCategory {
 		for i, w := range by {
@@ -175,7 +176,7 @@ type timelineRowJSON struct {
 }
 
 // TimelineJSON writes what Timeline prints, as numbers.
-func TimelineJSON(w io.Writer, s *profile.Selection, t *profile.Timeline) error {
+func TimelineJSON(w io.Writer, s *profile.Selection, t *timeline.Timeline) error {
 	e := s.EventDef()
 	doc := timelineJSON{
 		Event: e.Name(), Unit: e.Unit, From: float64(t.From) / 1e9, To: float64(t.To) / 1e9, Step: float64(t.Step) / 1e9,

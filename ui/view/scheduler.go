@@ -3,8 +3,8 @@ package view
 import (
 	"fmt"
 
-	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/timeline"
 	"ccagent/ui/model"
 	"ccagent/ui/widget"
 )
@@ -55,16 +55,16 @@ func (tp *timelinePane) scheduler(p *widget.Painter, d *model.Timeline, y *int, 
 }
 
 // threads draws how many threads want to run, against the most in a column.
-func (tp *timelinePane) threads(p *widget.Painter, y int, t *profile.ThreadCounts) {
+func (tp *timelinePane) threads(p *widget.Painter, y int, t *timeline.ThreadCounts) {
 	n := min(len(t[0]), tp.strip.Dx())
 	busy, top := make([]float64, n), 0.0
 	for i := range busy {
-		busy[i] = t[profile.ThreadRunning][i] + t[profile.ThreadWaiting][i]
+		busy[i] = t[timeline.ThreadRunning][i] + t[timeline.ThreadWaiting][i]
 		top = max(top, busy[i])
 	}
 	for i, v := range busy {
 		st := p.Theme.Run
-		if t[profile.ThreadWaiting][i] > t[profile.ThreadRunning][i] {
+		if t[timeline.ThreadWaiting][i] > t[timeline.ThreadRunning][i] {
 			st = p.Theme.Warn // most of them wait for a capability
 		}
 		p.Cell(tp.strip.Min.X+i, y, p.Glyphs.Level(v/max(top, 1e-9)), st)
@@ -72,13 +72,13 @@ func (tp *timelinePane) threads(p *widget.Painter, y int, t *profile.ThreadCount
 }
 
 // threadNote tells of the column under the cursor.
-func (tp *timelinePane) threadNote(t *profile.ThreadCounts) string {
+func (tp *timelinePane) threadNote(t *timeline.ThreadCounts) string {
 	c := tp.c.Window.Cursor
 	if c >= len(t[0]) {
 		return ""
 	}
-	return fmt.Sprintf("run %s wait %s block %s", count(t[profile.ThreadRunning][c]), count(t[profile.ThreadWaiting][c]),
-		count(t[profile.ThreadBlocked][c]+t[profile.ThreadForeign][c]))
+	return fmt.Sprintf("run %s wait %s block %s", count(t[timeline.ThreadRunning][c]), count(t[timeline.ThreadWaiting][c]),
+		count(t[timeline.ThreadBlocked][c]+t[timeline.ThreadForeign][c]))
 }
 
 // count gives a mean number in few columns.

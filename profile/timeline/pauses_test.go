@@ -1,16 +1,17 @@
-package profile
+package timeline
 
 import (
 	"reflect"
 	"testing"
 
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
 // Parts that overlap are one pause, whatever their order in the log; a
 // collection's statistics belong to the pause that they are told in or after.
 func TestPauses(t *testing.T) {
-	p := New(&columns.Log{GCs: []columns.GC{{Cap: 1, Start: 12, End: 19}, {Cap: 0, Start: 10, End: 20}, {Cap: 0, Start: 30, End: 35}, {Cap: 1, Start: 34, End: 40}, {Cap: 0, Start: 50, End: 60}, {Cap: 0, Start: 60, End: 61}}})
+	p := profile.New(&columns.Log{GCs: []columns.GC{{Cap: 1, Start: 12, End: 19}, {Cap: 0, Start: 10, End: 20}, {Cap: 0, Start: 30, End: 35}, {Cap: 1, Start: 34, End: 40}, {Cap: 0, Start: 50, End: 60}, {Cap: 0, Start: 60, End: 61}}})
 	p.RTSLog.Collections = []columns.Collection{
 		{Time: 5, Generation: 1, Copied: 9}, // before any
 		{Time: 18, Generation: 0, Copied: 100},
@@ -19,7 +20,7 @@ func TestPauses(t *testing.T) {
 	want := []Pause{
 		{10, 20, 0, 2, 100, 0}, {30, 40, 1, 2, 1000, 2000}, {50, 60, -1, 1, 0, 0}, {60, 61, -1, 1, 0, 0},
 	}
-	ps := p.Pauses()
+	ps := Pauses(p)
 	if !reflect.DeepEqual(ps, want) {
 		t.Fatalf("%+v\nwant\n%+v", ps, want)
 	}
@@ -30,22 +31,10 @@ func TestPauses(t *testing.T) {
 	if len(gens) != 3 || gens[0].Generation != -1 || gens[0].Count != 2 || gens[1].TotalNs != 10 || gens[2].LiveMax != 2000 {
 		t.Errorf("by generation: %+v", gens)
 	}
-	if in := PausesIn(ps, Range{From: 20, To: 50}); len(in) != 1 || in[0].Start != 30 {
+	if in := PausesIn(ps, profile.Range{From: 20, To: 50}); len(in) != 1 || in[0].Start != 30 {
 		t.Errorf("from 20 to 50: %+v", in)
 	}
 	if all, gens := SumPauses(nil); all.Count != 0 || all.P95Ns != 0 || gens != nil {
 		t.Errorf("nothing sums to %+v, %v", all, gens)
-	}
-}
-
-func TestHeapLine(t *testing.T) {
-	p := New(&columns.Log{Duration: 99, Heap: []columns.HeapPoint{{Time: 5, Kind: columns.HeapLive, Cap: 0, Size: 10}, {Time: 31, Kind: columns.HeapLive, Cap: 0, Size: 30}, {Time: 32, Kind: columns.HeapLive, Cap: 0, Size: 20}, {Time: 33, Kind: columns.HeapSize, Cap: 0, Size: 77}, {Time: 80, Kind: columns.HeapLive, Cap: 0, Size: 5}}})
-	line, peak := p.HeapLine(columns.HeapLive, 0, 0, 10)
-	if want := []uint64{10, 10, 10, 30, 20, 20, 20, 20, 5, 5}; !reflect.DeepEqual(line, want) || peak != 30 {
-		t.Errorf("%v, peak %d, want %v", line, peak, want)
-	}
-	line, _ = p.HeapLine(columns.HeapLive, 40, 60, 2)
-	if want := []uint64{20, 20}; !reflect.DeepEqual(line, want) {
-		t.Errorf("a range without figures: %v, want %v", line, want)
 	}
 }

@@ -1,10 +1,11 @@
-package profile
+package timeline
 
 import (
 	"cmp"
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
@@ -27,11 +28,11 @@ func (s ThreadState) String() string {
 // ThreadCounts are the mean numbers of threads in each state, by bucket.
 type ThreadCounts [ThreadStates][]float64
 
-// ThreadsOver counts the threads by state in buckets of equal length. It is nil
+// Threads counts the threads by state in buckets of equal length. It is nil
 // where the log has no runs of threads, or only those that probes within a budget
 // saw, which are not all. What a thread does between two runs, the
 // reason tells for which it stopped; of one that never ran, nothing is told.
-func (p *Profile) ThreadsOver(from, to uint64, buckets int) *ThreadCounts {
+func Threads(p *profile.Profile, from, to uint64, buckets int) *ThreadCounts {
 	if len(p.RTSLog.Runs) == 0 || p.HaveCapture && p.RTS == "" || to <= from || buckets <= 0 {
 		return nil
 	}

@@ -1,15 +1,17 @@
-package profile
+package timeline
 
 import (
+	"bytes"
 	"reflect"
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
 	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 )
 
-func heapLog(t *testing.T) *Profile {
+func heapLog(t *testing.T) *profile.Profile {
 	r := logtest.NewRTS()
 	r.Put(1, eventlog.NoCap, &eventlog.HeapProfBegin{Profile: 0, PeriodNs: 100, Breakdown: eventlog.BreakdownTypeDescr, Module: "Main"})
 	census := func(time, era uint64, bands map[string]uint64, order ...string) {
@@ -43,7 +45,7 @@ func TestHeapProfile(t *testing.T) {
 	if !reflect.DeepEqual(totals, []uint64{15, 108, 20, 0}) {
 		t.Errorf("totals %v", totals)
 	}
-	s := HeapOver(h, 0, 400, 4, 1)
+	s := Heap(h, 0, 400, 4, 1)
 	if s.Step != 100 || s.Peak != 108 || s.PeakTime != 200 || s.Censuses != 4 || s.Others != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -58,7 +60,7 @@ func TestHeapProfile(t *testing.T) {
 		t.Errorf("%v byte-seconds, want %v", s.Rows[0].Integral, want)
 	}
 	// A bucket without a census has what the one before it had.
-	if s = HeapOver(h, 100, 200, 5, 0); !reflect.DeepEqual(s.Total, []uint64{15, 15, 15, 15, 15}) || len(s.Rows) != 2 {
+	if s = Heap(h, 100, 200, 5, 0); !reflect.DeepEqual(s.Total, []uint64{15, 15, 15, 15, 15}) || len(s.Rows) != 2 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -88,64 +90,43 @@ func TestHeapProfileWithoutItsBeginning(t *testing.T) {
 	r := logtest.NewRTS()
 	r.Put(5, eventlog.NoCap, &eventlog.HeapSampleString{Bytes: 3, Label: "x"})
 	p := mustLoad(t, r.End())
-	if len(p.HeapProfiles) != 1 || p.HeapProfiles[0].Censuses[0].Total != 3 || HeapOver(&p.HeapProfiles[0], 0, 0, 3, 5).Peak != 3 {
+	if len(p.HeapProfiles) != 1 || p.HeapProfiles[0].Censuses[0].Total != 3 || Heap(&p.HeapProfiles[0], 0, 0, 3, 5).Peak != 3 {
 		t.Errorf("%+v", p.HeapProfiles)
-	}
-}
-
-func TestRTSThreadsAndCollections(t *testing.T) {
-	r := logtest.NewRTS()
-	r.Put(10, 0, &eventlog.CreateThread{Thread: 1}, &eventlog.ThreadLabel{Thread: 1, Label: "main"}, &eventlog.RunThread{Thread: 1})
-	r.Put(30, 0, &eventlog.StopThread{Thread: 1, Status: eventlog.StoppedHeapOverflow}, &eventlog.GCStats{Generation: 1, Copied: 7, Threads: 2}, &eventlog.HeapLive{Bytes: 50})
-	r.Put(40, 0, &eventlog.RunThread{Thread: 1}, &eventlog.ConcMarkBegin{})
-	r.Put(45, 0, &eventlog.StopThread{Thread: 1, Status: eventlog.StoppedFinished}, &eventlog.MigrateThread{Thread: 2, NewCap: 1}, &eventlog.ConcMarkEnd{})
-	r.Put(50, eventlog.NoCap, &eventlog.TickyCounterDef{Counter: 9, Name: "f", Arity: 2}, &eventlog.TickyCounterSample{Counter: 9, Entries: 3, Allocated: 16}, &eventlog.TickyCounterSample{Counter: 9, Entries: 4}, &eventlog.TickyCounterSample{Counter: 8, Entries: 1})
-	p := mustLoad(t, r.End())
-	l := &p.RTSLog
-	want := columns.RTSThread{ID: 1, Label: "main", Created: 10, Finished: 45, Runs: 2, RunNs: 25, Stops: map[eventlog.StopStatus]uint64{eventlog.StoppedHeapOverflow: 1, eventlog.StoppedFinished: 1}}
-	if len(l.Threads) != 2 || !reflect.DeepEqual(l.Threads[0], want) || l.Threads[1].Moves != 1 {
-		t.Errorf("%+v", l.Threads)
-	}
-	if len(l.Collections) != 1 || l.Collections[0] != (columns.Collection{Time: 30, Generation: 1, Copied: 7, Threads: 2, Live: 50}) {
-		t.Errorf("%+v", l.Collections)
-	}
-	if len(l.Concurrent) != 1 || l.Concurrent[0] != (columns.ConcurrentPhase{Kind: columns.ConcurrentMark, Start: 40, End: 45}) {
-		t.Errorf("%+v", l.Concurrent)
-	}
-	if len(p.Ticky) != 2 || p.Ticky[0].Entries != 7 || p.Ticky[0].Allocated != 16 || p.Ticky[0].Name != "f" || !p.Ticky[1].Undefined {
-		t.Errorf("%+v", p.Ticky)
 	}
 }
 
 // What each kind of RTS log, by each GHC, is recorded for is in its Profile.
 func TestRTSLogsOfEveryKind(t *testing.T) {
-	type want func(p *Profile) bool
+	type want func(p *profile.Profile) bool
 	heap := func(by eventlog.HeapBreakdown) want {
-		return func(p *Profile) bool {
+		return func(p *profile.Profile) bool {
 			if len(p.HeapProfiles) != 1 || len(p.HeapProfiles[0].Censuses) < 2 {
 				return false
 			}
 			h := &p.HeapProfiles[0]
-			s := HeapOver(h, 0, 0, 10, 3)
+			s := Heap(h, 0, 0, 10, 3)
 			return h.Breakdown == by && len(h.Bands) > 1 && s.Peak > 0 && len(s.Rows) > 0
 		}
 	}
-	threads := func(p *Profile) bool {
+	threads := func(p *profile.Profile) bool {
 		l := &p.RTSLog
 		return len(l.Threads) >= 5 && l.Finished > 0 && len(l.Runs) > 10 && l.Stats.Allocated > 0 && l.Stats.PeakLive > 0 && len(l.Collections) > 0
 	}
-	user := func(p *Profile) bool { return len(p.Markers) == 3 && p.RTSLog.Binary == 1 && p.RTSLog.PID > 0 }
+	user := func(p *profile.Profile) bool { return len(p.Markers) == 3 && p.RTSLog.Binary == 1 && p.RTSLog.PID > 0 }
 	kinds := map[string]want{
 		"l": threads, "all": threads, "lau": user, "hT": heap(eventlog.BreakdownClosureType), "nonmoving": threads,
-		"concurrent": func(p *Profile) bool { return len(p.RTSLog.Concurrent) > 5 && len(p.RTSLog.Collections) > 20 },
+		"concurrent": func(p *profile.Profile) bool { return len(p.RTSLog.Concurrent) > 5 && len(p.RTSLog.Collections) > 20 },
 		"prof":       heap(eventlog.BreakdownCostCentre), "hr": heap(eventlog.BreakdownRetainer), "hb": heap(eventlog.BreakdownBiography), "hm": heap(eventlog.BreakdownModule),
 	}
 	later := map[string]want{
-		"ipe": func(p *Profile) bool { t, ok := p.InfoTable(p.InfoTables[0].Info); return ok && t.Module == "Main" },
-		"hi": func(p *Profile) bool {
+		"ipe": func(p *profile.Profile) bool {
+			t, ok := p.InfoTable(p.InfoTables[0].Info)
+			return ok && t.Module == "Main"
+		},
+		"hi": func(p *profile.Profile) bool {
 			return heap(eventlog.BreakdownInfoTable)(p) && len(p.InfoTables) > 10
 		},
-		"ticky": func(p *Profile) bool {
+		"ticky": func(p *profile.Profile) bool {
 			n := uint64(0)
 			for i := range p.Ticky {
 				n += p.Ticky[i].Entries
@@ -160,7 +141,7 @@ func TestRTSLogsOfEveryKind(t *testing.T) {
 		}
 		for _, some := range all {
 			for kind, holds := range some {
-				p, err := Open("../eventlog/testdata/rts/"+version+"-"+kind+".eventlog", nil)
+				p, err := profile.Open("../../eventlog/testdata/rts/"+version+"-"+kind+".eventlog", nil)
 				if err != nil {
 					t.Error(err)
 					continue
@@ -171,5 +152,26 @@ func TestRTSLogsOfEveryKind(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func mustLoad(t testing.TB, log []byte) *profile.Profile {
+	t.Helper()
+	p, err := profile.Load(bytes.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestHeapLine(t *testing.T) {
+	p := profile.New(&columns.Log{Duration: 99, Heap: []columns.HeapPoint{{Time: 5, Kind: columns.HeapLive, Cap: 0, Size: 10}, {Time: 31, Kind: columns.HeapLive, Cap: 0, Size: 30}, {Time: 32, Kind: columns.HeapLive, Cap: 0, Size: 20}, {Time: 33, Kind: columns.HeapSize, Cap: 0, Size: 77}, {Time: 80, Kind: columns.HeapLive, Cap: 0, Size: 5}}})
+	line, peak := HeapLine(p, columns.HeapLive, 0, 0, 10)
+	if want := []uint64{10, 10, 10, 30, 20, 20, 20, 20, 5, 5}; !reflect.DeepEqual(line, want) || peak != 30 {
+		t.Errorf("%v, peak %d, want %v", line, peak, want)
+	}
+	line, _ = HeapLine(p, columns.HeapLive, 40, 60, 2)
+	if want := []uint64{20, 20}; !reflect.DeepEqual(line, want) {
+		t.Errorf("a range without figures: %v, want %v", line, want)
 	}
 }

@@ -1,9 +1,10 @@
-package profile
+package timeline
 
 import (
 	"cmp"
 	"slices"
 
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
@@ -29,9 +30,9 @@ type HeapRow struct {
 	Integral float64  // byte-seconds
 }
 
-// Series gives a heap profile from one time to another (0 is the last census),
+// Heap gives a heap profile from one time to another (0 is the last census),
 // its greatest bands by byte-seconds first; top bounds the rows, 0 gives all.
-func HeapOver(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSeries {
+func Heap(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSeries {
 	if to == 0 {
 		for _, c := range h.Censuses {
 			to = max(to, c.Time+1)
@@ -112,4 +113,48 @@ func HeapOver(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSe
 		})
 	}
 	return s
+}
+
+// HeapLine is a figure of the heap's size over time, in buckets: the highest of
+// each, and where a bucket has none what the one before it ended with.
+func HeapLine(p *profile.Profile, kind columns.HeapKind, from, to uint64, buckets int) (line []uint64, peak uint64) {
+	if to == 0 || to > p.Duration {
+		to = p.Duration + 1
+	}
+	from = min(from, to)
+	n := max(1, min(buckets, 1<<16))
+	step := max(1, (to-from+uint64(n)-1)/uint64(n))
+	line = make([]uint64, n)
+	told := make([]bool, n)
+	last := make([]uint64, n)
+	before := uint64(0)
+	points := make([]columns.HeapPoint, 0, len(p.Heap))
+	for _, h := range p.Heap {
+		if h.Kind == kind && h.Time < to {
+			points = append(points, h)
+		}
+	}
+	slices.SortStableFunc(points, func(a, b columns.HeapPoint) int { return cmp.Compare(a.Time, b.Time) })
+	for _, h := range points {
+		if h.Time < from {
+			before = h.Size
+			continue
+		}
+		b := min(int((h.Time-from)/step), n-1)
+		line[b], last[b], told[b] = max(line[b], h.Size), h.Size, true
+		peak = max(peak, h.Size)
+	}
+	for b := range line {
+		if told[b] {
+			before = last[b]
+		} else {
+			line[b] = before
+		}
+	}
+	return line, peak
+}
+
+// HasHeapLine reports whether the log has any figure of a kind.
+func HasHeapLine(p *profile.Profile, kind columns.HeapKind) bool {
+	return slices.ContainsFunc(p.Heap, func(h columns.HeapPoint) bool { return h.Kind == kind })
 }

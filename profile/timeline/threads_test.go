@@ -1,4 +1,4 @@
-package profile
+package timeline
 
 import (
 	"math"
@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
 func TestThreadsOver(t *testing.T) {
-	p := New(&columns.Log{Duration: 100})
+	p := profile.New(&columns.Log{Duration: 100})
 	p.RTSLog.Runs = []columns.Run{ // by capability, as they are kept
 		{Start: 20, End: 30, Thread: 1, Cap: 0, Status: eventlog.StoppedYielding},
 		{Start: 40, End: 50, Thread: 1, Cap: 0, Status: eventlog.StoppedMVar},
@@ -18,7 +19,7 @@ func TestThreadsOver(t *testing.T) {
 		{Start: 20, End: 60, Thread: 2, Cap: 1, Status: eventlog.StoppedForeignCall},
 	}
 	p.RTSLog.Threads = []columns.RTSThread{{ID: 1, Created: 10}, {ID: 2}}
-	got := p.ThreadsOver(0, 100, 10)
+	got := Threads(p, 0, 100, 10)
 	want := &ThreadCounts{
 		ThreadRunning: {0, 0, 2, 1, 2, 1, 0, 0, 0, 0.5},
 		ThreadWaiting: {0, 1, 0, 1, 0, 0, 0, 0, 0, 0},
@@ -35,11 +36,11 @@ func TestThreadsOver(t *testing.T) {
 		}
 		return n
 	}
-	part := p.ThreadsOver(25, 55, 3)
+	part := Threads(p, 25, 55, 3)
 	if n := sum(part, ThreadRunning, 10); math.Abs(n-45) > 1e-9 {
 		t.Errorf("from 25 to 55 threads ran %v, want 45: %v", n, part)
 	}
-	if New(&columns.Log{Duration: 9}).ThreadsOver(0, 9, 3) != nil || p.ThreadsOver(5, 5, 3) != nil {
+	if Threads(profile.New(&columns.Log{Duration: 9}), 0, 9, 3) != nil || Threads(p, 5, 5, 3) != nil {
 		t.Error("threads from nothing")
 	}
 }

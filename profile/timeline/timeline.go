@@ -1,26 +1,23 @@
-package profile
+package timeline
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
-// Categories is the number of eventlog.Category values.
-const Categories = int(eventlog.CategoryKernel) + 1
-
-// TimelineOptions say what a timeline shows.
-type TimelineOptions struct {
+// Options say what a timeline shows.
+type Options struct {
 	Buckets int // columns; at least 1
 	// Mark, if not nil, is an element whose share of each bucket is wanted.
-	Mark  *ElementID
-	Level Level // of Mark
+	Mark  *profile.ElementID
+	Level profile.Level // of Mark
 	// Window, if not the zero Range, is the timeline's extent in place of the
 	// selection's range, which then does not matter.
-	Window Range
+	Window profile.Range
 }
 
 // Timeline is the selection over time, in buckets of equal length. The
@@ -31,7 +28,7 @@ type Timeline struct {
 	Weight   []uint64
 	Samples  []uint64
 	Marked   []uint64 // weight of the samples that share the marked element
-	Caps     []TimelineRow
+	Caps     []profile.CapWeight
 	// Allocated is bytes by bucket from the log's allocation event; nil if it
 	// has none.
 	Allocated []uint64
@@ -44,18 +41,11 @@ type Timeline struct {
 	RTS []Activity
 }
 
-// TimelineRow is one capability, or the samples of none.
-type TimelineRow struct {
-	Cap        uint32 // or eventlog.NoCapability
-	Weight     uint64
-	ByCategory [Categories][]uint64 // weight by bucket; nil where all are 0
-}
-
-// Timeline gives the selection over time.
-func (s *Selection) Timeline(o TimelineOptions) *Timeline {
+// Of gives the selection over time.
+func Of(s *profile.Selection, o Options) *Timeline {
 	p := s.Profile
 	extent := s.Filter.Range
-	if o.Window != (Range{}) {
+	if o.Window != (profile.Range{}) {
 		extent = o.Window
 	}
 	t := &Timeline{From: extent.From, To: extent.To}
@@ -82,22 +72,14 @@ func (s *Selection) Timeline(o TimelineOptions) *Timeline {
 			}
 		}
 	}
-	cats := p.siteCategories()
-	if alloc := p.allocEvent(); alloc >= 0 {
-		q := p.contextsOf(&s.Filter, alloc)
-		g := p.gridOf(&q, &s.Filter, t.From, t.To, t.Step, n)
-		t.Allocated = g.rows(g.sums(s.pred.sites, cats), nil)
+	window := profile.Window{From: t.From, To: t.To, Step: t.Step, Buckets: n}
+	if alloc := allocEvent(p); alloc >= 0 {
+		t.Allocated = s.Over(alloc, window, nil).Weight
 	}
 	if s.Event >= 0 {
-		g := p.gridOf(&s.pred, &s.Filter, t.From, t.To, t.Step, n)
-		sums := g.sums(s.pred.sites, cats)
-		copy(t.Samples, sums.samples)
-		t.Weight = g.rows(sums, &t.Caps)
-		if marked != nil {
-			t.Marked = g.weights(s.pred.sites, marked, t.Weight)
-		}
+		b := s.Over(s.Event, window, marked)
+		t.Weight, t.Samples, t.Marked, t.Caps = b.Weight, b.Samples, b.Marked, b.Caps
 	}
-	slices.SortFunc(t.Caps, func(a, b TimelineRow) int { return cmp.Compare(a.Cap, b.Cap) })
 	for _, l := range p.Losses {
 		if b := bucket(l.Time); b >= 0 && s.Event >= 0 && l.Event == p.Events[s.Event].Index {
 			t.Lost[b] = columns.SatAdd(t.Lost[b], l.Count)
@@ -109,12 +91,12 @@ func (s *Selection) Timeline(o TimelineOptions) *Timeline {
 }
 
 // allocEvent is the position of the event that counts allocated bytes, or −1.
-func (p *Profile) allocEvent() int {
+func allocEvent(p *profile.Profile) int {
 	return slices.IndexFunc(p.Events, func(e columns.Event) bool { return e.Unit == "bytes" && e.Samples > 0 })
 }
 
 // collections spreads the RTS's own GC times over the buckets.
-func (t *Timeline) collections(p *Profile) {
+func (t *Timeline) collections(p *profile.Profile) {
 	if len(p.GCs) == 0 {
 		return
 	}
@@ -133,7 +115,7 @@ type Activity struct {
 
 // activity spreads the RTS's runs and collections over the buckets, by
 // capability.
-func (t *Timeline) activity(p *Profile) {
+func (t *Timeline) activity(p *profile.Profile) {
 	if len(p.RTSLog.Runs) == 0 {
 		return
 	}

@@ -1,10 +1,11 @@
-package profile
+package timeline
 
 import (
 	"cmp"
 	"maps"
 	"slices"
 
+	"ccagent/profile"
 	"ccagent/profile/columns"
 )
 
@@ -23,7 +24,7 @@ type Pause struct {
 func (p *Pause) Ns() uint64 { return p.End - p.Start }
 
 // Pauses are the log's collections by their beginning.
-func (p *Profile) Pauses() []Pause {
+func Pauses(p *profile.Profile) []Pause {
 	parts := slices.Clone(p.GCs)
 	slices.SortFunc(parts, func(a, b columns.GC) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Cap, b.Cap)) })
 	var out []Pause
@@ -118,52 +119,8 @@ func SumPauses(ps []Pause) (all PauseStats, byGen []PauseStats) {
 }
 
 // PausesIn keeps the pauses that touch a range.
-func PausesIn(ps []Pause, r Range) []Pause {
+func PausesIn(ps []Pause, r profile.Range) []Pause {
 	return slices.DeleteFunc(slices.Clone(ps), func(p Pause) bool {
 		return p.End <= r.From && p.End > p.Start || p.Start < r.From && p.End == p.Start || r.To != 0 && p.Start >= r.To
 	})
-}
-
-// HeapLine is a figure of the heap's size over time, in buckets: the highest of
-// each, and where a bucket has none what the one before it ended with.
-func (p *Profile) HeapLine(kind columns.HeapKind, from, to uint64, buckets int) (line []uint64, peak uint64) {
-	if to == 0 || to > p.Duration {
-		to = p.Duration + 1
-	}
-	from = min(from, to)
-	n := max(1, min(buckets, 1<<16))
-	step := max(1, (to-from+uint64(n)-1)/uint64(n))
-	line = make([]uint64, n)
-	told := make([]bool, n)
-	last := make([]uint64, n)
-	before := uint64(0)
-	points := make([]columns.HeapPoint, 0, len(p.Heap))
-	for _, h := range p.Heap {
-		if h.Kind == kind && h.Time < to {
-			points = append(points, h)
-		}
-	}
-	slices.SortStableFunc(points, func(a, b columns.HeapPoint) int { return cmp.Compare(a.Time, b.Time) })
-	for _, h := range points {
-		if h.Time < from {
-			before = h.Size
-			continue
-		}
-		b := min(int((h.Time-from)/step), n-1)
-		line[b], last[b], told[b] = max(line[b], h.Size), h.Size, true
-		peak = max(peak, h.Size)
-	}
-	for b := range line {
-		if told[b] {
-			before = last[b]
-		} else {
-			line[b] = before
-		}
-	}
-	return line, peak
-}
-
-// HasHeapLine reports whether the log has any figure of a kind.
-func (p *Profile) HasHeapLine(kind columns.HeapKind) bool {
-	return slices.ContainsFunc(p.Heap, func(h columns.HeapPoint) bool { return h.Kind == kind })
 }
