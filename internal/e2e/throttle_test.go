@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/internal/testprog"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where the kernel stops an event for taking too many samples, the log counts those
+// that are missing, and the setting is named.
+func TestThrottled(t *testing.T) {
+	testprog.NeedRoot(t)
+	const setting = "/proc/sys/kernel/perf_event_max_sample_rate"
+	before, err := os.ReadFile(setting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Enough for what others sample meanwhile at the usual rate.
+	const limit = "1100"
+	limitTo := func(value string) error { return os.WriteFile(setting, []byte(value), 0) }
+	if err := limitTo(strings.TrimSpace(string(before))); errors.Is(err, unix.EROFS) || errors.Is(err, unix.EINVAL) {
+		t.Skipf("unsupported: %v", err) // a container, or perf_cpu_time_max_percent is 0
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := limitTo(strings.TrimSpace(string(before))); err != nil {
+			t.Error(err)
+		}
+	})
+	target := command(t, testprog.Build(t, "spin31", testprog.Options{}), "1000000000")
+	if err := target.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { target.Process.Kill(); target.Wait() })
+
+	log := filepath.Join(t.TempDir(), "run.eventlog")
+	agent := command(t, ccagent, "attach", "-o", log, "-e", "cpu-clock", "-F", "4999", "--max-overhead", "0", pidOf(target))
+	wait := background(t, agent)
+	has := func(is func(eventlog.Event) bool) func() bool {
+		return func() bool {
+			f, err := os.Open(log)
+			if err != nil {
+				return false
+			}
+			defer f.Close()
+			for r := eventlog.NewReader(f); r.Next(); {
+				if is(r.Record().Event) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	eventually(t, "the log tells of a second", has(func(e eventlog.Event) bool {
+		_, is := e.(*eventlog.Overhead)
+		return is
+	}))
+	if err := limitTo(limit); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the log tells of throttling", has(func(e eventlog.Event) bool {
+		l, is := e.(*eventlog.Loss)
+		return is && l.Reason == eventlog.LossThrottled && l.Count > 0
+	}))
+	if err := agent.Process.Signal(unix.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	r := wait()
+	wantLine(t, r.stderr, "perf_cpu_time_max_percent", "perf_event_max_sample_rate", limit)
+	var info struct {
+		Events   []struct{ Samples, Throttled uint64 }
+		Warnings []string
+	}
+	view(t, &info, "info", log)
+	t.Logf("%d samples, %d throttled", info.Events[0].Samples, info.Events[0].Throttled)
+	if info.Events[0].Throttled == 0 || len(info.Warnings) == 0 {
+		t.Errorf("info tells nothing of throttling: %+v", info)
+	}
+}
