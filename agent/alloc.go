@@ -118,6 +118,9 @@ func (a *allocProbes) attach(im *image) error {
 			continue
 		}
 		ai.probes[site] = &probe{site: bpf.AllocSite(site), attach: func() (link.Link, error) {
+			if multiProbes() {
+				return exe.UprobeMulti(nil, a.programs[site], &link.UprobeMultiOptions{Addresses: []uint64{offset}, PID: im.pid})
+			}
 			return exe.Uprobe("", a.programs[site], &link.UprobeOptions{Address: offset, PID: int(im.pid)})
 		}}
 	}
@@ -171,7 +174,7 @@ func (a *allocProbes) ending(im *image, words uint64) {
 	}
 	if ai := a.images[im.generation]; ai != nil {
 		ai.final = max(ai.final, words)
-		}
+	}
 }
 
 // drop removes the probes of an image that has ended, and accounts for its last

@@ -130,7 +130,7 @@ func newRTSProbes(wanted [bpf.RTSGroups]bool, waits bool, budget float64, sample
 // process with one link. The kernels before "bpf: fix multi-uprobe PID filtering
 // logic" (6.10, and stable ones) did so for one thread only; since then a process id
 // that is negative for the kernel is an invalid argument, not an unknown process.
-func multiProbes() bool {
+var multiProbes = sync.OnceValue(func() bool {
 	exe, err := link.OpenExecutable("/proc/self/exe")
 	if err != nil {
 		return false
@@ -148,7 +148,7 @@ func multiProbes() bool {
 		l.Close()
 	}
 	return errors.Is(err, unix.EINVAL)
-}
+})
 
 // attach puts the probes into an image's process, unless they are in another's.
 func (p *rtsProbes) attach(im *image) {

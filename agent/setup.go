@@ -44,6 +44,7 @@ func (c *capture) loadSampler() error {
 		KernelStacks: c.opts.KernelStacks,
 		CPUs:         cpus,
 		RingBytes:    ringBytes(cpus),
+		MultiLinks:   c.asksFor(AllocEvent) && multiProbes(),
 		UnwindRows:   unwindRowsFor(c.target.codeSize()),
 		PIDNamespace: namespace,
 	})

@@ -73,6 +73,9 @@ type Config struct {
 	// UnwindRows is the room for call frame information, in rows of all
 	// modules together.
 	UnwindRows int
+	// MultiLinks has the programs of allocation probes made for links of many probes,
+	// which the kernel is quicker to undo.
+	MultiLinks bool
 	// PIDNamespace is given when the caller is not in the initial one:
 	// process ids in records are then that namespace's.
 	PIDNamespace *PIDNamespace
@@ -177,6 +180,9 @@ func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {
 			delete(spec.Programs, other)
 		}
 	}
+	if s.config.MultiLinks && slices.Contains(sitePrograms[:], name) {
+		spec.Programs[name].AttachType = ebpf.AttachTraceUprobeMulti
+	}
 	set := func(name string, value any) error { return spec.Variables[name].Set(value) }
 	var kernelStacks uint8
 	if s.config.KernelStacks {
@@ -255,9 +261,9 @@ func (s *Sampler) Forget(pid uint32) error {
 
 // Stats are one CPU's counts since loading.
 type Stats struct {
-	Samples  uint64 // programs run
-	Nested   uint64 // samples not taken, because one was being taken on that CPU
-	Thinned  uint64 // samples not taken by SetKeep; their weight is in others
+	Samples uint64 // programs run
+	Nested  uint64 // samples not taken, because one was being taken on that CPU
+	Thinned uint64 // samples not taken by SetKeep; their weight is in others
 }
 
 // Stats gives the counts of every possible CPU.

@@ -202,13 +202,12 @@ INLINE void remember_thread(struct walk *w)
 	noted->generation = generation;
 }
 
-static NOINLINE int count_lost(u32 event)
+INLINE void count_lost(void)
 {
-	event &= MAX_EVENTS - 1;
+	u32 event = event_index & (MAX_EVENTS - 1);
 	u64 *n = bpf_map_lookup_elem(&lost, &event);
 	if (n)
 		++*n;
-	return 0;
 }
 
 INLINE void emit(struct walk *w)
@@ -219,7 +218,7 @@ INLINE void emit(struct walk *w)
 	w->header.frame_count = w->frame_count;
 	w->header.walk_ns = bpf_ktime_get_ns() - w->header.time;
 	if (bpf_ringbuf_output(&samples, &w->header, bytes, BPF_RB_NO_WAKEUP))
-		count_lost(event_index);
+		count_lost();
 }
 
 // tell_label sends the label of the sample's thread, unless it has been sent.
@@ -382,7 +381,6 @@ int on_event(struct perf_event_context *ctx)
 struct ticky_walk {
 	struct walk *walk;
 	u64 next;
-	u32 lost;
 };
 
 INLINE void send_ticky(struct ticky_walk *t)
@@ -395,7 +393,7 @@ INLINE void send_ticky(struct ticky_walk *t)
 		bytes = sizeof(w->frames);
 	w->header.frame_count = bytes / 8;
 	if (bytes && bpf_ringbuf_output(&samples, &w->header, sizeof(w->header) + bytes, BPF_RB_NO_WAKEUP))
-		t->lost++;
+		count_lost();
 	w->frame_count = 0;
 }
 
@@ -430,8 +428,6 @@ int on_shutdown(struct regs *ctx)
 		w->header.record = RECORD_TICKY;
 		bpf_loop(MAX_TICKY, take_ticky, &t, 0);
 		send_ticky(&t);
-		if (t.lost)
-			count_lost(event_index);
 	}
 	w->busy = 0;
 	return 0;
