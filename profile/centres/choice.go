@@ -18,7 +18,7 @@ func (c *Found) Without(dropped map[string]bool) *Found {
 	for i := range c.List {
 		off[i] = dropped[c.List[i].Name]
 	}
-	out := &Found{List: c.List, Missed: c.Missed, p: c.p, spans: make(map[columns.FileID][]spanCentre, len(c.spans))}
+	out := &Found{List: c.List, Missed: c.Missed, p: c.p, evaluated: c.evaluated, spans: make(map[columns.FileID][]spanCentre, len(c.spans))}
 	for _, l := range []struct{ from, to *[]int32 }{{&c.binding, &out.binding}, {&c.module, &out.module}, {&c.pkg, &out.pkg}} {
 		*l.to = slices.Clone(*l.from)
 		for i, centre := range *l.to {

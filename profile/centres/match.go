@@ -41,10 +41,13 @@ type Found struct {
 		once   sync.Once
 		chains *chains
 	}
-	evaluated struct {
-		once sync.Once
-		cafs *cafs
-	}
+	evaluated *evaluated // shared with what Without gives
+}
+
+// evaluated are the CAFs of a profile, found when they are first needed.
+type evaluated struct {
+	once sync.Once
+	cafs *cafs
 }
 
 type spanCentre struct {
@@ -70,7 +73,7 @@ func (e *MissedError) Error() string {
 // to the first. Patterns that name nothing are in Missed.
 func Find(p *profile.Profile, set Set) *Found {
 	n := len(p.Symbols.Bindings)
-	c := &Found{p: p, binding: make([]int32, n), module: make([]int32, n), pkg: make([]int32, n), spans: make(map[columns.FileID][]spanCentre)}
+	c := &Found{p: p, evaluated: &evaluated{}, binding: make([]int32, n), module: make([]int32, n), pkg: make([]int32, n), spans: make(map[columns.FileID][]spanCentre)}
 	m := &matcher{p: p, c: c, named: make(map[string]int32), elements: make(map[key]int32)}
 	for _, pat := range set.Patterns {
 		if !m.add(pat) {
