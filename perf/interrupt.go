@@ -1,12 +1,11 @@
 package perf
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -49,20 +48,23 @@ const (
 )
 
 const (
-	interruptSlice  = 2 * time.Millisecond
-	interruptRounds = 9
-	// interruptPeriod is that of overflows meanwhile: by it neither is a slow
-	// virtual machine flooded, nor the kernel's default limit reached.
-	interruptPeriod = 100 * time.Microsecond
-	// interruptCycles is about as much at the clock rates of today.
-	interruptCycles = 300_000
+	// interruptPeriod and interruptCycles make about a thousand overflows a second, as
+	// is usual: in a virtual machine those that follow each other sooner cost less, by a
+	// third at ten thousand.
+	interruptPeriod = 1003 * time.Microsecond
+	interruptCycles = 3_000_000
+	// interruptsSeen do for a median; interruptTime is for how long they are waited for,
+	// and interruptsLeast without which there is none.
+	interruptsSeen  = 41
+	interruptTime   = 200 * time.Millisecond
+	interruptsLeast = 9
 )
 
-// MeasureInterrupt measures what an interrupt of that kind takes of the CPU time of
-// the thread that it hits, in ns: entering and leaving the kernel and, in a virtual
-// machine, the exits to the hypervisor, which no clock of the kernel tells apart. The
-// calling goroutine's thread counts in slices of time, every other with an event of
-// its own; what it counts less is the interrupts'. It takes about 40 ms.
+// MeasureInterrupt measures what an interrupt of that kind takes of the thread that it
+// hits, in ns: entering and leaving the kernel and, in a virtual machine, the exits to
+// the hypervisor, which no clock of the kernel tells apart. The calling goroutine's
+// thread looks at the clock all the time, with an event of its own, and sees how long
+// it is kept from it. It takes about 40 ms.
 func MeasureInterrupt(kind Interrupt) (ns float64, err error) {
 	var e Event
 	rate := Rate{Period: uint64(interruptPeriod)}
@@ -95,80 +97,45 @@ func MeasureInterrupt(kind Interrupt) (ns float64, err error) {
 		return 0, fmt.Errorf("map the ring of %s: %w", e, err)
 	}
 	defer unix.Munmap(ring)
-	overflows := func() uint64 {
-		return binary.NativeEndian.Uint64(ring[unsafe.Offsetof(unix.PerfEventMmapPage{}.Data_head):]) / interruptRecord
+	head := (*uint64)(unsafe.Pointer(&ring[unsafe.Offsetof(unix.PerfEventMmapPage{}.Data_head)]))
+	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
+		return 0, fmt.Errorf("enable %s: %w", e, err)
 	}
-	var costs []float64
-	for range interruptRounds {
-		free, err := spin(interruptSlice)
-		if err != nil {
-			return 0, err
-		}
-		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
-			return 0, fmt.Errorf("enable %s: %w", e, err)
-		}
-		before := overflows()
-		held, err := spin(interruptSlice)
-		if err != nil {
-			return 0, err
-		}
-		n := float64(overflows() - before)
-		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_DISABLE, 0); err != nil {
-			return 0, fmt.Errorf("disable %s: %w", e, err)
-		}
-		if n > 0 {
-			costs = append(costs, (held.time-held.counted*free.time/free.counted)/n)
-		}
-	}
-	if len(costs) == 0 {
-		return 0, errNoOverflow
+	costs := gaps(head)
+	if len(costs) < interruptsLeast {
+		return 0, fmt.Errorf("measure interrupts: %s: %w", e, errFewOverflows)
 	}
 	slices.Sort(costs)
-	if ns = costs[len(costs)/2]; ns < leastInterruptNs || ns > mostInterruptNs {
+	if ns = float64(costs[len(costs)/2]); ns < leastInterruptNs || ns > mostInterruptNs {
 		return 0, fmt.Errorf("measure interrupts: %.0f ns each is not plausible", ns)
 	}
 	return ns, nil
 }
 
-var errNoOverflow = errors.New("measure interrupts: the event does not overflow")
+var errFewOverflows = errors.New("it hardly overflows; others may take the CPU")
 
-// interruptRecord is the size of a record with an address, header and all.
-const interruptRecord = 16
-
-// slice is how much was counted in some time on a CPU, ns, interrupts and all.
-type slice struct{ counted, time float64 }
-
-// spin counts for a while.
-func spin(length time.Duration) (s slice, err error) {
-	const chunk = 1000 // about a microsecond
-	waited, err := runDelay()
-	if err != nil {
-		return s, err
-	}
+// gaps gives how long the thread did not get to look at the clock whenever the head of
+// an event's ring had moved, less what looking takes.
+func gaps(head *uint64) (found []time.Duration) {
 	begin := time.Now()
-	passed, x := time.Duration(0), uint64(1)
-	for ; passed < length; passed = time.Since(begin) {
-		for range chunk {
-			x = x*6364136223846793005 + 1442695040888963407
+	seen := atomic.LoadUint64(head)
+	last, before, usual := time.Duration(0), time.Duration(0), time.Hour
+	for last < interruptTime && len(found) < interruptsSeen {
+		at := atomic.LoadUint64(head)
+		now := time.Since(begin)
+		gap := now - last
+		last = now
+		if at != seen {
+			seen = at
+			// The head may have moved right after it was looked at.
+			found = append(found, max(gap, before))
+		} else {
+			usual = min(usual, gap)
 		}
-		s.counted++
+		before = gap
 	}
-	runtime.KeepAlive(x)
-	still, err := runDelay()
-	s.time = float64(passed) - (still - waited)
-	return s, err
-}
-
-// runDelay is for how long the calling thread has waited for a CPU that others had,
-// ns. CPU time would be simpler, but many kernels leave that of interrupts out.
-func runDelay() (float64, error) {
-	b, err := os.ReadFile("/proc/thread-self/schedstat")
-	if err != nil {
-		return 0, fmt.Errorf("measure interrupts: %w", err)
+	for i := range found {
+		found[i] -= usual
 	}
-	var ran, waited float64
-	if _, err := fmt.Sscan(string(b), &ran, &waited); err != nil {
-		return 0, fmt.Errorf("measure interrupts: %w", err)
-	}
-	return waited, nil
+	return found
 }

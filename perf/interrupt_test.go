@@ -25,7 +25,7 @@ func TestMeasureInterrupt(t *testing.T) {
 		ns, err := MeasureInterrupt(kind)
 		var unavailable *UnavailableError
 		switch {
-		case err != nil && errors.As(err, &unavailable):
+		case err != nil && (errors.As(err, &unavailable) || errors.Is(err, errFewOverflows)):
 			t.Logf("kind %d: %v", kind, err)
 		case err != nil:
 			t.Errorf("kind %d: %v", kind, err)
