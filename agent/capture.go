@@ -9,11 +9,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cilium/ebpf"
+
+	"ccagent/agent/invoker"
+	"ccagent/agent/procfs"
+	"ccagent/agent/target"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/perf"
-
-	"github.com/cilium/ebpf"
 )
 
 // pollInterval is how often the ring buffer is emptied. At 1000 samples a
@@ -36,8 +39,8 @@ const flushInterval = time.Second
 type capture struct {
 	opts   Options
 	stop   <-chan struct{}
-	who    *Invoker
-	target *Target
+	who    *invoker.User
+	target *target.Process
 	unpass func() // stops passing signals on
 	file   *os.File
 	log    *eventlog.Writer
@@ -100,7 +103,7 @@ func Run(ctx context.Context, stop <-chan struct{}, opts Options) (_ *Summary, e
 		return nil, err
 	}
 	reason, captureErr := c.follow()
-	if c.target.child != nil && reason == eventlog.EndFailed {
+	if c.target.Started() && reason == eventlog.EndFailed {
 		c.warn(fmt.Sprintf("%v; the program runs on unobserved", captureErr))
 	}
 	err = errors.Join(captureErr, c.finish(ctx, reason, captureErr))
@@ -112,7 +115,7 @@ func Run(ctx context.Context, stop <-chan struct{}, opts Options) (_ *Summary, e
 
 // prepare sets everything up to the point where the target may run.
 func (c *capture) prepare() (err error) {
-	if c.who, err = FindInvoker(c.opts.User); err != nil {
+	if c.who, err = invoker.Find(c.opts.User); err != nil {
 		return err
 	}
 	names, timeline, err := splitTimeline(c.opts.Events)
@@ -133,13 +136,13 @@ func (c *capture) prepare() (err error) {
 		}
 	}
 	if c.opts.PID != 0 {
-		if c.target, err = attach(c.opts.PID); err != nil {
+		if c.target, err = target.Attach(c.opts.PID); err != nil {
 			return err
 		}
-		if err := mayTrace(c.target.PID, c.who); err != nil {
+		if err := target.MayTrace(c.target.PID, c.who); err != nil {
 			return err
 		}
-	} else if c.target, err = start(c.opts.Program, c.who, c.opts.Stdio); err != nil {
+	} else if c.target, err = target.Start(c.opts.Program, c.who, c.opts.Stdio); err != nil {
 		return err
 	}
 	if err := c.loadSampler(); err != nil {
@@ -160,7 +163,7 @@ func (c *capture) prepare() (err error) {
 	if err := c.processes.takeTables(startPatience); err != nil {
 		return err
 	}
-	c.targetCPUBefore, _, _ = cpuTime(c.target.PID)
+	c.targetCPUBefore, _, _ = procfs.CPUTime(c.target.PID)
 	// Probes are in a running target since a while, of which its time is not counted.
 	if c.budget.last, err = c.spent(); err != nil {
 		return err
@@ -180,8 +183,8 @@ func (c *capture) prepare() (err error) {
 	}
 	c.begun = time.Now()
 	c.budget.logged.time = monotonic()
-	if c.target.child != nil {
-		c.unpass = c.target.passSignals()
+	if c.target.Started() {
+		c.unpass = c.target.PassSignals()
 	}
 	return c.target.Run()
 }
@@ -194,10 +197,10 @@ func (c *capture) createLog() error {
 		if len(c.target.Args) > 0 {
 			name = c.target.Args[0]
 		}
-		path = defaultLogName(name, c.target.PID)
+		path = invoker.LogName(name, c.target.PID)
 	}
 	var err error
-	if c.file, err = createLog(path, c.who); err != nil {
+	if c.file, err = invoker.CreateLog(path, c.who); err != nil {
 		return err
 	}
 	c.sum.Log = path
@@ -223,7 +226,7 @@ func (c *capture) asksFor(name string) bool {
 // target as it is now.
 func (c *capture) openEvents() error {
 	pid := c.target.PID
-	cpus, err := onlineCPUs()
+	cpus, err := procfs.OnlineCPUs()
 	if err != nil {
 		return err
 	}
@@ -246,7 +249,7 @@ func (c *capture) openEvents() error {
 	if c.sideBand == nil && len(c.sampled) == 0 {
 		return fmt.Errorf("attach: process %d creates threads faster than they can be followed; try again", pid)
 	}
-	im, err := c.processes.discover(uint32(pid), readComm(pid), c.target.Path, c.target.child != nil)
+	im, err := c.processes.discover(uint32(pid), procfs.Comm(pid), c.target.Path, c.target.Started())
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"ccagent/agent/procfs"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/perf"
@@ -134,7 +135,7 @@ func (c *capture) taken(s *perf.Sample) error {
 	if im == nil {
 		// Its fork or exec has not been told, or was lost.
 		var err error
-		if im, err = c.processes.discover(s.Pid, readComm(int(s.Pid)), readExe(s.Pid), false); err != nil {
+		if im, err = c.processes.discover(s.Pid, procfs.Comm(int(s.Pid)), procfs.Exe(s.Pid), false); err != nil {
 			return err
 		}
 	}

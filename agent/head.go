@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"ccagent/agent/procfs"
 	"ccagent/eventlog"
 )
 
@@ -54,12 +55,12 @@ func (c *capture) describe(im *image) error {
 		UID:          c.who.UID,
 		Program:      c.target.Path,
 		Args:         c.target.Args,
-		Kernel:       release(),
+		Kernel:       procfs.KernelRelease(),
 		Arch:         runtime.GOARCH,
-		CPUModel:     cpuModel(),
+		CPUModel:     procfs.CPUModel(),
 		CPUs:         uint32(runtime.NumCPU()),
 	}
-	if c.target.child == nil {
+	if !c.target.Started() {
 		e.Mode = eventlog.CaptureAttach
 	}
 	if im.exe != nil {

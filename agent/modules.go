@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"os"
 
+	"golang.org/x/sys/unix"
+
+	"ccagent/agent/procfs"
 	"ccagent/eventlog"
 	"ccagent/symbolize"
 	"ccagent/symbolize/elffile"
-
-	"golang.org/x/sys/unix"
 )
 
 // maxModules bounds the module files that are held open for symbolising.
@@ -46,12 +47,12 @@ func newModules() *modules { return &modules{byFile: map[fileKey]*module{}} }
 var errTooManyModules = errors.New("too many module files")
 
 // of gives the module behind a mapping; isNew tells that it was not known.
-func (ms *modules) of(pid uint32, m procMapping) (mod *module, isNew bool) {
-	key := fileKey{m.major, m.minor, m.inode}
+func (ms *modules) of(pid uint32, m procfs.Mapping) (mod *module, isNew bool) {
+	key := fileKey{m.Major, m.Minor, m.Inode}
 	if mod, ok := ms.byFile[key]; ok {
 		return mod, false
 	}
-	mod = &module{id: uint32(len(ms.byID) + 1), path: m.path}
+	mod = &module{id: uint32(len(ms.byID) + 1), path: m.Path}
 	if len(ms.byID) < maxModules {
 		mod.file, mod.why = openMapped(pid, m)
 	} else {
@@ -68,11 +69,11 @@ func (ms *modules) of(pid uint32, m procMapping) (mod *module, isNew bool) {
 // openMapped opens the very file that is mapped: through the process's own
 // root, checked against device and inode, so a file replaced meanwhile is not
 // taken for it.
-func openMapped(pid uint32, m procMapping) (*os.File, error) {
+func openMapped(pid uint32, m procfs.Mapping) (*os.File, error) {
 	candidates := []string{
-		fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.start, m.end),
-		fmt.Sprintf("/proc/%d/root%s", pid, m.path),
-		m.path,
+		fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.Start, m.End),
+		fmt.Sprintf("/proc/%d/root%s", pid, m.Path),
+		m.Path,
 	}
 	var last error
 	for _, path := range candidates {
@@ -84,14 +85,14 @@ func openMapped(pid uint32, m procMapping) (*os.File, error) {
 		var st unix.Stat_t
 		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 			last = err
-		} else if st.Ino != m.inode || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		} else if st.Ino != m.Inode || st.Mode&unix.S_IFMT != unix.S_IFREG {
 			last = errors.New("the file was replaced after it was mapped")
 		} else {
 			return f, nil
 		}
 		f.Close()
 	}
-	return nil, fmt.Errorf("open module %s: %w", m.path, last)
+	return nil, fmt.Errorf("open module %s: %w", m.Path, last)
 }
 
 func (mod *module) examine() error {
@@ -112,18 +113,18 @@ func (mod *module) examine() error {
 
 // bias gives run-time address − module address for a mapping of the module. A
 // file that is no ELF gets file offsets as its addresses.
-func (mod *module) bias(m procMapping) uint64 {
+func (mod *module) bias(m procfs.Mapping) uint64 {
 	for _, s := range mod.segments {
 		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {
 			continue
 		}
 		// The kernel maps whole pages around the segment.
 		lo := s.Offset &^ 0xfff
-		if m.offset >= lo && m.offset < s.Offset+s.Filesz {
-			return m.start - (s.Addr - s.Offset + m.offset)
+		if m.Offset >= lo && m.Offset < s.Offset+s.Filesz {
+			return m.Start - (s.Addr - s.Offset + m.Offset)
 		}
 	}
-	return m.start - m.offset
+	return m.Start - m.Offset
 }
 
 // event describes the module in the log.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"ccagent/agent/invoker"
+	"ccagent/agent/procfs"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/perf"
@@ -148,7 +150,7 @@ func (ps *processes) exited(pid uint32) bool {
 // now is for events that have no time of their own.
 const now = ^uint64(0)
 
-func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), alloc *allocProbes, rts *rtsProbes, who *Invoker) *processes {
+func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), alloc *allocProbes, rts *rtsProbes, who *invoker.User) *processes {
 	return &processes{sampler: s, modules: newModules(), tables: newTables(who), emit: emit, warn: warn, alloc: alloc, rts: rts, ticky: newTicky(s.ShutdownProgram, warn), images: map[uint32]*image{}}
 }
 
@@ -174,7 +176,7 @@ func (ps *processes) newImage(pid uint32) *image {
 // readMappings takes in what /proc tells of a process's mappings. A process
 // that has ended has none to tell.
 func (ps *processes) readMappings(time uint64, im *image) error {
-	maps, err := readMaps(int(im.pid))
+	maps, err := procfs.Maps(int(im.pid))
 	if err != nil {
 		return nil
 	}
@@ -187,12 +189,12 @@ func (ps *processes) readMappings(time uint64, im *image) error {
 }
 
 // mapped takes in one executable mapping.
-func (ps *processes) mapped(time uint64, im *image, m procMapping) error {
-	if m.inode == 0 || m.path == "" || m.path[0] != '/' {
+func (ps *processes) mapped(time uint64, im *image, m procfs.Mapping) error {
+	if m.Inode == 0 || m.Path == "" || m.Path[0] != '/' {
 		return nil // anonymous memory, the vDSO
 	}
 	for _, old := range im.mappings {
-		if old.start == m.start && old.end == m.end {
+		if old.start == m.Start && old.end == m.End {
 			return nil
 		}
 	}
@@ -204,7 +206,7 @@ func (ps *processes) mapped(time uint64, im *image, m procMapping) error {
 		ps.tables.compile(mod)
 	}
 	bias := mod.bias(m)
-	im.add(mapping{m.start, m.end, bias, mod})
+	im.add(mapping{m.Start, m.End, bias, mod})
 	if im.exe == nil {
 		im.exe = mod // the kernel maps the program before any library
 	}
@@ -214,7 +216,7 @@ func (ps *processes) mapped(time uint64, im *image, m procMapping) error {
 	if err := ps.tellWalker(im); err != nil {
 		return err
 	}
-	return ps.emit(time, &eventlog.Mapping{PID: im.pid, Module: mod.id, Start: m.start, End: m.end, Bias: bias})
+	return ps.emit(time, &eventlog.Mapping{PID: im.pid, Module: mod.id, Start: m.Start, End: m.End, Bias: bias})
 }
 
 // tellWalker gives the walker what it must know of an image.
@@ -252,9 +254,9 @@ func (ps *processes) apply(c perf.Change) error {
 		if im == nil {
 			im = ps.newImage(c.PID)
 		}
-		return ps.mapped(time, im, procMapping{
-			start: c.Start, end: c.Start + c.Length, offset: c.Offset,
-			major: c.Major, minor: c.Minor, inode: c.Inode, path: c.Filename})
+		return ps.mapped(time, im, procfs.Mapping{
+			Start: c.Start, End: c.Start + c.Length, Offset: c.Offset,
+			Major: c.Major, Minor: c.Minor, Inode: c.Inode, Path: c.Filename})
 	case *perf.Exec:
 		if err := ps.sampler.Forget(c.PID); err != nil {
 			return err
@@ -266,7 +268,7 @@ func (ps *processes) apply(c perf.Change) error {
 			}
 		}
 		ps.newImage(c.PID).fromStart = true
-		path := readExe(c.PID)
+		path := procfs.Exe(c.PID)
 		return ps.emit(time, &eventlog.Process{Change: eventlog.ProcessExeced, PID: c.PID, Comm: c.Comm, Path: path})
 	case *perf.Fork:
 		im := ps.newImage(c.PID)

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"ccagent/agent/procfs"
 	"ccagent/symbolize/elffile"
 )
 
@@ -48,12 +49,12 @@ func TestModuleBias(t *testing.T) {
 		{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_X, Offset: 0x3840, Addr: 0x404840, Filesz: 0x9000},
 	}}
 	for _, c := range []struct {
-		m    procMapping
+		m    procfs.Mapping
 		want uint64
 	}{
-		{procMapping{start: 0x404000, offset: 0x3000}, 0},
-		{procMapping{start: 0x555500404000, offset: 0x3000}, 0x555500000000},
-		{procMapping{start: 0x405000, offset: 0x4000}, 0},
+		{procfs.Mapping{Start: 0x404000, Offset: 0x3000}, 0},
+		{procfs.Mapping{Start: 0x555500404000, Offset: 0x3000}, 0x555500000000},
+		{procfs.Mapping{Start: 0x405000, Offset: 0x4000}, 0},
 	} {
 		if got := mod.bias(c.m); got != c.want {
 			t.Errorf("bias of %+v is %#x, want %#x", c.m, got, c.want)
@@ -61,7 +62,7 @@ func TestModuleBias(t *testing.T) {
 	}
 	// A file that is no ELF has file offsets for addresses.
 	plain := &module{}
-	if got := plain.bias(procMapping{start: 0x7000, offset: 0x2000}); got != 0x5000 {
+	if got := plain.bias(procfs.Mapping{Start: 0x7000, Offset: 0x2000}); got != 0x5000 {
 		t.Errorf("bias of a plain file is %#x", got)
 	}
 }

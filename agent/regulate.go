@@ -5,10 +5,11 @@ import (
 	"runtime"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"ccagent/agent/procfs"
 	"ccagent/bpf"
 	"ccagent/eventlog"
-
-	"golang.org/x/sys/unix"
 )
 
 // At a capture's start nothing is known of how much the target allocates, so its
@@ -98,7 +99,7 @@ func (c *capture) targetCPU() uint64 {
 	var sum uint64
 	for pid, im := range c.processes.images {
 		// An ended one's number may be another's by now.
-		if used, ended, ok := cpuTime(int(pid)); ok && (ended || !im.exited) {
+		if used, ended, ok := procfs.CPUTime(int(pid)); ok && (ended || !im.exited) {
 			sum += used
 		}
 	}

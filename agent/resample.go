@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"ccagent/agent/target"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/perf"
@@ -176,7 +177,7 @@ func (c *capture) openCounted(tids []int, part float64) (fresh []*perf.Sampled, 
 func (c *capture) threads() ([]int, error) {
 	var all []int
 	for pid, im := range c.processes.images {
-		if im.exited || mayTrace(int(pid), c.who) != nil {
+		if im.exited || target.MayTrace(int(pid), c.who) != nil {
 			continue
 		}
 		tids, err := perf.Threads(int(pid))

@@ -9,11 +9,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"ccagent/agent/invoker"
 	"ccagent/eventlog"
 	"ccagent/symbolize"
 	"ccagent/symbolize/worker"
-
-	"golang.org/x/sys/unix"
 )
 
 // SymbolizeOptions describe the symbolising of a finished log.
@@ -105,8 +106,8 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 }
 
 // ownerOf is who may read the log: whose rights the symboliser gets.
-func ownerOf(f *os.File) *Invoker {
-	who := &Invoker{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+func ownerOf(f *os.File) *invoker.User {
+	who := &invoker.User{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err == nil {
 		who.UID, who.GID = st.Uid, st.Gid
@@ -221,7 +222,7 @@ func (d debugFiles) Close() error {
 
 // rewriteLog copies the log beside itself, without symbol tables, appends new
 // ones, and puts it in the old one's place.
-func rewriteLog(ctx context.Context, old *os.File, path string, owner *Invoker, job worker.Job) (_ *SymbolizeSummary, err error) {
+func rewriteLog(ctx context.Context, old *os.File, path string, owner *invoker.User, job worker.Job) (_ *SymbolizeSummary, err error) {
 	if _, err := old.Seek(0, 0); err != nil {
 		return nil, fmt.Errorf("read log: %w", err)
 	}

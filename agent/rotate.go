@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ccagent/agent/invoker"
 	"ccagent/eventlog"
 )
 
@@ -71,7 +72,7 @@ func (c *capture) rotate() error {
 		r.base, r.number = c.sum.Log, 1
 	}
 	path := pieceName(r.base, r.number+1)
-	file, err := createLog(path, c.who)
+	file, err := invoker.CreateLog(path, c.who)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (c *capture) dropOld() error {
 		p := r.old[0]
 		r.old = r.old[1:]
 		c.sum.Dropped++
-		err := c.who.withFileRights(func() error {
+		err := c.who.WithFileRights(func() error {
 			// Only the file that was written, whatever has its name by now.
 			mine, err := p.file.Stat()
 			if err != nil {

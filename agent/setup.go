@@ -6,12 +6,12 @@ import (
 	"os"
 	"sync"
 
-	"ccagent/bpf"
-	"ccagent/perf"
-
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
+
+	"ccagent/bpf"
+	"ccagent/perf"
 )
 
 // UnsupportedError is a kernel that lacks something that cannot be done without.
@@ -45,7 +45,7 @@ func (c *capture) loadSampler() error {
 		CPUs:         cpus,
 		RingBytes:    ringBytes(cpus),
 		MultiLinks:   c.asksFor(AllocEvent) && multiProbes(),
-		UnwindRows:   unwindRowsFor(c.target.codeSize()),
+		UnwindRows:   unwindRowsFor(c.target.CodeSize()),
 		PIDNamespace: namespace,
 	})
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
+
+	"ccagent/agent/procfs"
 )
 
 // defaultTrapCost is what a probe's hit is taken to cost outside BPF where it could
@@ -65,13 +67,13 @@ func timeProbe(calls, rounds int) time.Duration {
 
 // ownOffset gives the place in this program's file of an address.
 func ownOffset(addr uint64) (uint64, error) {
-	maps, err := readMaps(os.Getpid())
+	maps, err := procfs.Maps(os.Getpid())
 	if err != nil {
 		return 0, err
 	}
 	for _, m := range maps {
-		if addr >= m.start && addr < m.end {
-			return addr - m.start + m.offset, nil
+		if addr >= m.Start && addr < m.End {
+			return addr - m.Start + m.Offset, nil
 		}
 	}
 	return 0, fmt.Errorf("no mapping holds %#x", addr)

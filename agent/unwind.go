@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ccagent/agent/invoker"
 	"ccagent/bpf"
 	"ccagent/symbolize/worker"
 )
@@ -36,7 +37,7 @@ type compiled struct {
 // tables compiles call frame information beside the capture: a large program's
 // takes seconds, and meanwhile its stacks are walked without.
 type tables struct {
-	who     *Invoker
+	who     *invoker.User
 	done    chan compiled
 	wanted  chan *module
 	pending int
@@ -48,7 +49,7 @@ type tables struct {
 // maxCompiling bounds the modules that wait to be compiled or taken.
 const maxCompiling = maxModules
 
-func newTables(who *Invoker) *tables {
+func newTables(who *invoker.User) *tables {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &tables{
 		who: who, done: make(chan compiled, maxCompiling), wanted: make(chan *module, maxCompiling),

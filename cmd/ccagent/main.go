@@ -16,10 +16,10 @@ import (
 	"fmt"
 	"os"
 
-	"ccagent/agent"
-	"ccagent/symbolize/worker"
-
 	"github.com/spf13/cobra"
+
+	"ccagent/agent/target"
+	"ccagent/symbolize/worker"
 )
 
 const (
@@ -52,7 +52,7 @@ func run(args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	var status exitStatus
-	var start *agent.StartError
+	var start *target.StartError
 	switch {
 	case err == nil:
 		return 0

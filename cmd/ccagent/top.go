@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent"
+	"ccagent/agent/invoker"
 	"ccagent/profile/columns"
 	"ccagent/ui"
 )
@@ -191,7 +192,7 @@ func programStreams(path string) ([2]*os.File, error) {
 	if path == "" {
 		path = os.DevNull
 	}
-	out, err := agent.CreateFor("", path)
+	out, err := invoker.CreateFor("", path)
 	if err != nil {
 		in.Close()
 		return s, fmt.Errorf("--program-output: %w", err)
@@ -201,7 +202,7 @@ func programStreams(path string) ([2]*os.File, error) {
 
 // scratch is a folder of the invoking user's for a log that is not kept.
 func scratch(user string) (string, error) {
-	who, err := agent.FindInvoker(user)
+	who, err := invoker.Find(user)
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package agent
+package target
 
 import (
 	"cmp"
@@ -16,11 +16,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ccagent/agent/invoker"
+	"ccagent/agent/procfs"
 	"ccagent/symbolize/elffile"
 )
 
-// Target is the process being profiled.
-type Target struct {
+// Process is the process being profiled.
+type Process struct {
 	PID  int
 	Path string // the executable, as the kernel resolved it
 	Args []string
@@ -51,9 +53,9 @@ type StartError struct {
 func (e *StartError) Error() string { return fmt.Sprintf("start %s: %v", e.Program, e.Err) }
 func (e *StartError) Unwrap() error { return e.Err }
 
-// start starts the program as the invoker, with the agent's working directory
+// Start starts the program as the invoker, with the agent's working directory
 // and, where none are given, its standard streams, stopped at its first instruction.
-func start(argv []string, who *Invoker, stdio [3]*os.File) (*Target, error) {
+func Start(argv []string, who *invoker.User, stdio [3]*os.File) (*Process, error) {
 	path, err := lookPath(argv[0], who.Environ)
 	if err != nil {
 		return nil, startError(argv[0], err)
@@ -72,7 +74,7 @@ func start(argv []string, who *Invoker, stdio [3]*os.File) (*Target, error) {
 	if err := <-started; err != nil {
 		return nil, startError(argv[0], err)
 	}
-	t := &Target{PID: cmd.Process.Pid, Args: argv, child: c}
+	t := &Process{PID: cmd.Process.Pid, Args: argv, child: c}
 	if err := t.open(); err != nil {
 		c.kill()
 		return nil, err
@@ -161,26 +163,26 @@ func lookPath(name string, env []string) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// attach takes hold of a running process.
-func attach(pid int) (*Target, error) {
-	t := &Target{PID: pid}
-	status, err := readStatus(pid)
+// Attach takes hold of a running process.
+func Attach(pid int) (*Process, error) {
+	t := &Process{PID: pid}
+	status, err := procfs.ReadStatus(pid)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return nil, fmt.Errorf("attach: there is no process %d", pid)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("attach to process %d: %w", pid, err)
 	}
-	if status.tgid != pid {
-		return nil, fmt.Errorf("attach: %d is a thread; its process is %d", pid, status.tgid)
+	if status.TGID != pid {
+		return nil, fmt.Errorf("attach: %d is a thread; its process is %d", pid, status.TGID)
 	}
 	if raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil {
-		t.Args = splitNUL(raw)
+		t.Args = invoker.SplitNUL(raw)
 	}
 	return t, t.open()
 }
 
-func (t *Target) open() error {
+func (t *Process) open() error {
 	fd, err := unix.PidfdOpen(t.PID, 0)
 	if err != nil {
 		return fmt.Errorf("open process %d: %w", t.PID, err)
@@ -192,9 +194,9 @@ func (t *Target) open() error {
 	return nil
 }
 
-// codeSize is how many bytes of the program's file are mapped as code, 0 if
+// CodeSize is how many bytes of the program's file are mapped as code, 0 if
 // that cannot be had.
-func (t *Target) codeSize() uint64 {
+func (t *Process) CodeSize() uint64 {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/exe", t.PID))
 	if err != nil {
 		return 0
@@ -217,8 +219,11 @@ func (t *Target) codeSize() uint64 {
 	return min(size, f.Size())
 }
 
+// Started reports whether we started the process, and did not find it running.
+func (t *Process) Started() bool { return t.child != nil }
+
 // Run lets a started program run; nothing for an attached one.
-func (t *Target) Run() error {
+func (t *Process) Run() error {
 	if t.child == nil {
 		return nil
 	}
@@ -231,7 +236,7 @@ func (t *Target) Run() error {
 
 // EndedWithin waits for the process's end for at most d, and reports whether it
 // has come.
-func (t *Target) EndedWithin(d time.Duration) (bool, error) {
+func (t *Process) EndedWithin(d time.Duration) (bool, error) {
 	poll := []unix.PollFd{{Fd: int32(t.handle), Events: unix.POLLIN}}
 	n, err := unix.Poll(poll, int(d.Milliseconds()))
 	if err != nil && !errors.Is(err, unix.EINTR) {
@@ -243,7 +248,7 @@ func (t *Target) EndedWithin(d time.Duration) (bool, error) {
 // ExitStatus waits for a started program's end and gives its status as a shell
 // would: 128 and the signal's number if a signal ended it. False when ctx ended
 // the waiting, and for an attached process, whose status is its parent's alone.
-func (t *Target) ExitStatus(ctx context.Context) (int, bool) {
+func (t *Process) ExitStatus(ctx context.Context) (int, bool) {
 	if t.child == nil {
 		return 0, false
 	}
@@ -262,17 +267,17 @@ func (t *Target) ExitStatus(ctx context.Context) (int, bool) {
 	return ws.ExitStatus(), true
 }
 
-// mayTrace refuses processes that are not the invoker's. The kernel lets root
+// MayTrace refuses processes that are not the invoker's. The kernel lets root
 // trace anything; a user who may run the agent by sudo gets what is theirs.
-func mayTrace(pid int, who *Invoker) error {
+func MayTrace(pid int, who *invoker.User) error {
 	if who.UID == 0 {
 		return nil
 	}
-	status, err := readStatus(pid)
+	status, err := procfs.ReadStatus(pid)
 	if err != nil {
 		return fmt.Errorf("attach to process %d: %w", pid, err)
 	}
-	for _, uid := range status.uids {
+	for _, uid := range status.UIDs {
 		if uid != who.UID {
 			return fmt.Errorf("attach: process %d belongs to another user (uid %d); name that user with --user, or run ccagent from root's own shell", pid, uid)
 		}
@@ -281,7 +286,7 @@ func mayTrace(pid int, who *Invoker) error {
 }
 
 // Close lets go of the process; a program that was never let run is killed.
-func (t *Target) Close() error {
+func (t *Process) Close() error {
 	if t.child != nil {
 		select {
 		case <-t.child.release:

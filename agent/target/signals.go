@@ -1,4 +1,4 @@
-package agent
+package target
 
 import (
 	"os"
@@ -12,10 +12,10 @@ var passedOn = []os.Signal{
 	unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGCONT, unix.SIGWINCH,
 }
 
-// passSignals passes the agent's signals on to the started program, until the
+// PassSignals passes the agent's signals on to the started program, until the
 // returned function is called. Signals from the terminal reach the program
 // anyway, since it is in the same foreground process group.
-func (t *Target) passSignals() (stop func()) {
+func (t *Process) PassSignals() (stop func()) {
 	signals := make(chan os.Signal, 16)
 	done := make(chan struct{})
 	signal.Notify(signals, passedOn...)

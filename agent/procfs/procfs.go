@@ -1,4 +1,4 @@
-package agent
+package procfs
 
 import (
 	"bufio"
@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procStatus is what /proc/PID/status tells of a process.
-type procStatus struct {
+// Status is what /proc/PID/status tells of a process.
+type Status struct {
 	parent int
-	tgid   int
-	uids   [4]uint32 // real, effective, saved, file system
+	TGID   int
+	UIDs   [4]uint32 // real, effective, saved, file system
 }
 
-func readStatus(pid int) (procStatus, error) {
+func ReadStatus(pid int) (Status, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return procStatus{}, err
+		return Status{}, err
 	}
-	var s procStatus
+	var s Status
 	for line := range strings.Lines(string(raw)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		fields := strings.Fields(value)
@@ -31,48 +31,48 @@ func readStatus(pid int) (procStatus, error) {
 		case name == "PPid" && len(fields) == 1:
 			s.parent, err = strconv.Atoi(fields[0])
 		case name == "Tgid" && len(fields) == 1:
-			s.tgid, err = strconv.Atoi(fields[0])
+			s.TGID, err = strconv.Atoi(fields[0])
 		case name == "Uid" && len(fields) == 4:
 			for i, f := range fields {
 				var id uint64
 				if id, err = strconv.ParseUint(f, 10, 32); err != nil {
 					break
 				}
-				s.uids[i] = uint32(id)
+				s.UIDs[i] = uint32(id)
 			}
 		}
 		if err != nil {
-			return procStatus{}, fmt.Errorf("parse /proc/%d/status: %w", pid, err)
+			return Status{}, fmt.Errorf("parse /proc/%d/status: %w", pid, err)
 		}
 	}
 	return s, nil
 }
 
-func parentOf(pid int) (int, error) {
-	s, err := readStatus(pid)
+func Parent(pid int) (int, error) {
+	s, err := ReadStatus(pid)
 	return s.parent, err
 }
 
-// procMapping is one executable mapping in /proc/PID/maps.
-type procMapping struct {
-	start, end, offset uint64
-	major, minor       uint32
-	inode              uint64
-	path               string // empty for anonymous memory
+// Mapping is one executable mapping in /proc/PID/maps.
+type Mapping struct {
+	Start, End, Offset uint64
+	Major, Minor       uint32
+	Inode              uint64
+	Path               string // empty for anonymous memory
 }
 
 // maxMaps bounds the lines of /proc/PID/maps that are read; the kernel's own
 // default limit on mappings is 65530.
 const maxMaps = 1 << 18
 
-// readMaps lists the executable mappings of a process.
-func readMaps(pid int) ([]procMapping, error) {
+// Maps lists the executable mappings of a process.
+func Maps(pid int) ([]Mapping, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var maps []procMapping
+	var maps []Mapping
 	lines := bufio.NewScanner(f)
 	for n := 0; lines.Scan() && n < maxMaps; n++ {
 		if m, ok := parseMapping(lines.Text()); ok {
@@ -85,7 +85,7 @@ func readMaps(pid int) ([]procMapping, error) {
 // parseMapping takes apart a line such as
 // "00403000-00495000 r-xp 00003000 fe:00 1234   /usr/bin/prog"; false for
 // memory that is not executable.
-func parseMapping(line string) (m procMapping, ok bool) {
+func parseMapping(line string) (m Mapping, ok bool) {
 	fields := strings.SplitN(line, " ", 6)
 	if len(fields) < 5 || !strings.Contains(fields[1], "x") {
 		return m, false
@@ -93,22 +93,22 @@ func parseMapping(line string) (m procMapping, ok bool) {
 	start, end, _ := strings.Cut(fields[0], "-")
 	major, minor, _ := strings.Cut(fields[3], ":")
 	var errs [6]error
-	m.start, errs[0] = strconv.ParseUint(start, 16, 64)
-	m.end, errs[1] = strconv.ParseUint(end, 16, 64)
-	m.offset, errs[2] = strconv.ParseUint(fields[2], 16, 64)
+	m.Start, errs[0] = strconv.ParseUint(start, 16, 64)
+	m.End, errs[1] = strconv.ParseUint(end, 16, 64)
+	m.Offset, errs[2] = strconv.ParseUint(fields[2], 16, 64)
 	maj, err := strconv.ParseUint(major, 16, 32)
 	errs[3] = err
 	min, err := strconv.ParseUint(minor, 16, 32)
 	errs[4] = err
-	m.inode, errs[5] = strconv.ParseUint(fields[4], 10, 64)
+	m.Inode, errs[5] = strconv.ParseUint(fields[4], 10, 64)
 	for _, err := range errs {
 		if err != nil {
 			return m, false
 		}
 	}
-	m.major, m.minor = uint32(maj), uint32(min)
+	m.Major, m.Minor = uint32(maj), uint32(min)
 	if len(fields) == 6 {
-		m.path = unescapeMapsPath(strings.TrimLeft(fields[5], " "))
+		m.Path = unescapeMapsPath(strings.TrimLeft(fields[5], " "))
 	}
 	return m, true
 }
@@ -116,8 +116,8 @@ func parseMapping(line string) (m procMapping, ok bool) {
 // unescapeMapsPath undoes the kernel's one escape in /proc/PID/maps.
 func unescapeMapsPath(s string) string { return strings.ReplaceAll(s, `\012`, "\n") }
 
-// release is the kernel's release, as uname prints it.
-func release() string {
+// KernelRelease is the kernel's release, as uname prints it.
+func KernelRelease() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		return ""
@@ -125,8 +125,8 @@ func release() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// cpuModel is the processor's name, empty where /proc/cpuinfo has none.
-func cpuModel() string {
+// CPUModel is the processor's name, empty where /proc/cpuinfo has none.
+func CPUModel() string {
 	raw, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
 		return ""
@@ -140,8 +140,8 @@ func cpuModel() string {
 	return ""
 }
 
-// onlineCPUs lists the CPUs that events can be opened on.
-func onlineCPUs() ([]int, error) { return readCPUList("/sys/devices/system/cpu/online") }
+// OnlineCPUs lists the CPUs that events can be opened on.
+func OnlineCPUs() ([]int, error) { return readCPUList("/sys/devices/system/cpu/online") }
 
 // readCPUList reads the kernel's list format: "0-3,5".
 func readCPUList(path string) ([]int, error) {
@@ -167,8 +167,8 @@ func readCPUList(path string) ([]int, error) {
 	return cpus, nil
 }
 
-// readComm is a process's name as the kernel keeps it, empty once it has ended.
-func readComm(pid int) string {
+// Comm is a process's name as the kernel keeps it, empty once it has ended.
+func Comm(pid int) string {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	if err != nil {
 		return ""
@@ -176,8 +176,8 @@ func readComm(pid int) string {
 	return strings.TrimSuffix(string(raw), "\n")
 }
 
-// readExe is the path of a process's program, empty once it has ended.
-func readExe(pid uint32) string {
+// Exe is the path of a process's program, empty once it has ended.
+func Exe(pid uint32) string {
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
 		return ""
@@ -185,10 +185,10 @@ func readExe(pid uint32) string {
 	return path
 }
 
-// cpuTime is the user and system time, in ns, that a process has used, and that
+// CPUTime is the user and system time, in ns, that a process has used, and that
 // children of it had used when it waited for them. False once it is gone; ended while
 // nobody has waited for it yet.
-func cpuTime(pid int) (used uint64, ended, ok bool) {
+func CPUTime(pid int) (used uint64, ended, ok bool) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, false, false

@@ -1,4 +1,4 @@
-package agent
+package invoker
 
 import (
 	"errors"
@@ -7,17 +7,17 @@ import (
 	"os"
 	"path/filepath"
 
-	"ccagent/eventlog"
-
 	"golang.org/x/sys/unix"
+
+	"ccagent/eventlog"
 )
 
-// createLog creates the log file: mode 0600, owned by the invoker, with their
+// CreateLog creates the log file: mode 0600, owned by the invoker, with their
 // rights alone. It never follows a link in the file's place, and never writes
 // into a file that somebody else planted there: an older log is unlinked, not
 // overwritten.
-func createLog(path string, who *Invoker) (f *os.File, err error) {
-	err = who.withFileRights(func() error {
+func CreateLog(path string, who *User) (f *os.File, err error) {
+	err = who.WithFileRights(func() error {
 		if err := clearWay(path, who); err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func createLog(path string, who *Invoker) (f *os.File, err error) {
 }
 
 // clearWay removes an older log of the invoker's.
-func clearWay(path string, who *Invoker) error {
+func clearWay(path string, who *User) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -65,19 +65,19 @@ func clearWay(path string, who *Invoker) error {
 	return nil
 }
 
-// defaultLogName is PROG.PID.eventlog in the working directory.
-func defaultLogName(program string, pid int) string {
+// LogName is PROG.PID.eventlog in the working directory.
+func LogName(program string, pid int) string {
 	return fmt.Sprintf("%s.%d.eventlog", filepath.Base(program), pid)
 }
 
 // CreateFor creates a file, or empties one, with the rights of the invoking user,
 // or of the user named.
 func CreateFor(user, path string) (f *os.File, err error) {
-	who, err := FindInvoker(user)
+	who, err := Find(user)
 	if err != nil {
 		return nil, err
 	}
-	err = who.withFileRights(func() error {
+	err = who.WithFileRights(func() error {
 		f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 		return err
 	})

@@ -1,4 +1,4 @@
-package agent
+package procfs
 
 import (
 	"os"
@@ -10,20 +10,20 @@ import (
 func TestParseMapping(t *testing.T) {
 	for _, c := range []struct {
 		line string
-		want procMapping
+		want Mapping
 		ok   bool
 	}{
 		{"00403000-00495000 r-xp 00003000 fe:0a 1234                           /usr/bin/prog",
-			procMapping{0x403000, 0x495000, 0x3000, 0xfe, 0x0a, 1234, "/usr/bin/prog"}, true},
+			Mapping{0x403000, 0x495000, 0x3000, 0xfe, 0x0a, 1234, "/usr/bin/prog"}, true},
 		{"7ffd0-7ffd2 r-xp 00000000 00:00 0                          [vdso]",
-			procMapping{0x7ffd0, 0x7ffd2, 0, 0, 0, 0, "[vdso]"}, true},
-		{"1000-2000 r-xp 00000000 00:00 7 /a b/c  d", procMapping{0x1000, 0x2000, 0, 0, 0, 7, "/a b/c  d"}, true},
-		{`1000-2000 r-xp 00000000 00:00 7 /a\012b`, procMapping{0x1000, 0x2000, 0, 0, 0, 7, "/a\nb"}, true},
-		{"1000-2000 rwxp 00000000 00:00 0", procMapping{start: 0x1000, end: 0x2000}, true},
-		{"1000-2000 r--p 00000000 fe:0a 1234 /usr/bin/prog", procMapping{}, false},
-		{"1000 r-xp 00000000 fe:0a 1234 /usr/bin/prog", procMapping{}, false},
-		{"1000-2000 r-xp 00000000 fe:0a", procMapping{}, false},
-		{"", procMapping{}, false},
+			Mapping{0x7ffd0, 0x7ffd2, 0, 0, 0, 0, "[vdso]"}, true},
+		{"1000-2000 r-xp 00000000 00:00 7 /a b/c  d", Mapping{0x1000, 0x2000, 0, 0, 0, 7, "/a b/c  d"}, true},
+		{`1000-2000 r-xp 00000000 00:00 7 /a\012b`, Mapping{0x1000, 0x2000, 0, 0, 0, 7, "/a\nb"}, true},
+		{"1000-2000 rwxp 00000000 00:00 0", Mapping{Start: 0x1000, End: 0x2000}, true},
+		{"1000-2000 r--p 00000000 fe:0a 1234 /usr/bin/prog", Mapping{}, false},
+		{"1000 r-xp 00000000 fe:0a 1234 /usr/bin/prog", Mapping{}, false},
+		{"1000-2000 r-xp 00000000 fe:0a", Mapping{}, false},
+		{"", Mapping{}, false},
 	} {
 		got, ok := parseMapping(c.line)
 		if ok != c.ok || ok && got != c.want {
@@ -37,7 +37,7 @@ func FuzzParseMapping(f *testing.F) {
 	f.Add("x-x x x x x x")
 	f.Fuzz(func(t *testing.T, line string) {
 		m, ok := parseMapping(line)
-		if !ok && m.path != "" {
+		if !ok && m.Path != "" {
 			t.Errorf("a refused line gives a path: %+v", m)
 		}
 	})
@@ -45,7 +45,7 @@ func FuzzParseMapping(f *testing.F) {
 
 // The test's own program is mapped where the kernel says, and is found again.
 func TestReadMapsOfSelf(t *testing.T) {
-	maps, err := readMaps(os.Getpid())
+	maps, err := Maps(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestReadMapsOfSelf(t *testing.T) {
 	if exe, err = filepath.EvalSymlinks(exe); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(maps, func(m procMapping) bool { return m.path == exe && m.inode != 0 }) {
+	if !slices.ContainsFunc(maps, func(m Mapping) bool { return m.Path == exe && m.Inode != 0 }) {
 		t.Errorf("%s is not among %+v", exe, maps)
 	}
 }
@@ -83,12 +83,12 @@ func TestReadCPUList(t *testing.T) {
 }
 
 func TestCPUTimeOfSelf(t *testing.T) {
-	before, _, ok := cpuTime(os.Getpid())
+	before, _, ok := CPUTime(os.Getpid())
 	if !ok {
 		t.Fatal("own CPU time is not told")
 	}
 	for after := before; after == before; {
-		if after, _, ok = cpuTime(os.Getpid()); !ok || after < before {
+		if after, _, ok = CPUTime(os.Getpid()); !ok || after < before {
 			t.Fatalf("CPU time went from %d to %d, %v", before, after, ok)
 		}
 	}

@@ -1,4 +1,4 @@
-package agent
+package invoker
 
 import (
 	"bytes"
@@ -12,11 +12,13 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"ccagent/agent/procfs"
 )
 
-// Invoker is the user on whose behalf the agent works: the program runs as
+// User is the user on whose behalf the agent works: the program runs as
 // them, the log is theirs, and only what they may trace is attached to.
-type Invoker struct {
+type User struct {
 	UID, GID uint32
 	Groups   []uint32
 	Name     string   // empty if the system does not know the user
@@ -26,9 +28,9 @@ type Invoker struct {
 	ViaSudo bool
 }
 
-// FindInvoker tells who invoked the agent: the named user if a name is given,
+// Find tells who invoked the agent: the named user if a name is given,
 // else the user that called sudo, else the process's own.
-func FindInvoker(name string) (*Invoker, error) {
+func Find(name string) (*User, error) {
 	switch {
 	case name != "":
 		u, err := user.Lookup(name)
@@ -39,7 +41,7 @@ func FindInvoker(name string) (*Invoker, error) {
 	case os.Geteuid() == 0 && os.Getenv("SUDO_UID") != "":
 		return sudoInvoker()
 	}
-	i := &Invoker{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Environ: os.Environ()}
+	i := &User{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Environ: os.Environ()}
 	groups, err := os.Getgroups()
 	if err != nil {
 		return nil, fmt.Errorf("get own groups: %w", err)
@@ -54,7 +56,7 @@ func FindInvoker(name string) (*Invoker, error) {
 }
 
 // sudoInvoker reads the variables that sudo sets for the commands it runs.
-func sudoInvoker() (*Invoker, error) {
+func sudoInvoker() (*User, error) {
 	uid, err := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32)
 	if err != nil {
 		return nil, fmt.Errorf("parse SUDO_UID: %w", err)
@@ -66,7 +68,7 @@ func sudoInvoker() (*Invoker, error) {
 		if gidErr != nil {
 			return nil, fmt.Errorf("parse SUDO_GID: %w", gidErr)
 		}
-		return &Invoker{UID: uint32(uid), GID: uint32(gid), Groups: []uint32{uint32(gid)}, Environ: os.Environ(), ViaSudo: true}, nil
+		return &User{UID: uint32(uid), GID: uint32(gid), Groups: []uint32{uint32(gid)}, Environ: os.Environ(), ViaSudo: true}, nil
 	}
 	env, ok := environBeforeSudo()
 	if !ok {
@@ -80,8 +82,8 @@ func sudoInvoker() (*Invoker, error) {
 	return i, nil
 }
 
-func invokerOf(u *user.User, env []string) (*Invoker, error) {
-	i := &Invoker{Name: u.Username, Home: u.HomeDir, Environ: env}
+func invokerOf(u *user.User, env []string) (*User, error) {
+	i := &User{Name: u.Username, Home: u.HomeDir, Environ: env}
 	ids, err := u.GroupIds()
 	if err != nil {
 		return nil, fmt.Errorf("list groups of %s: %w", u.Username, err)
@@ -128,17 +130,17 @@ func environBeforeSudo() ([]string, bool) {
 			if err != nil {
 				return nil, false
 			}
-			return splitNUL(raw), true
+			return SplitNUL(raw), true
 		}
-		if pid, err = parentOf(pid); err != nil || pid <= 1 {
+		if pid, err = procfs.Parent(pid); err != nil || pid <= 1 {
 			return nil, false
 		}
 	}
 	return nil, false
 }
 
-// splitNUL splits the kernel's NUL-terminated lists, such as /proc/PID/environ.
-func splitNUL(raw []byte) []string {
+// SplitNUL splits the kernel's NUL-terminated lists, such as /proc/PID/environ.
+func SplitNUL(raw []byte) []string {
 	var out []string
 	for item := range bytes.SplitSeq(raw, []byte{0}) {
 		if len(item) > 0 {
@@ -148,9 +150,9 @@ func splitNUL(raw []byte) []string {
 	return out
 }
 
-// withFileRights runs f with the invoker's rights to files in place of root's: who may
+// WithFileRights runs f with the invoker's rights to files in place of root's: who may
 // use the agent through sudo may not write by it where they could not write before.
-func (i *Invoker) withFileRights(f func() error) error {
+func (i *User) WithFileRights(f func() error) error {
 	if os.Geteuid() != 0 || i.UID == 0 {
 		return f()
 	}
@@ -169,7 +171,7 @@ func (i *Invoker) withFileRights(f func() error) error {
 
 // takeFileRights changes this thread's groups and file-system ids, for good. The
 // kernel takes root's capabilities over files away with the file-system uid.
-func (i *Invoker) takeFileRights() error {
+func (i *User) takeFileRights() error {
 	var groups unsafe.Pointer
 	if len(i.Groups) > 0 {
 		groups = unsafe.Pointer(&i.Groups[0])
