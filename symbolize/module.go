@@ -473,13 +473,21 @@ func (m *moduleRun) around(l eventlog.Location, before, after *symbol, addr uint
 		// The run-time system's, or a library's: which, and so what category it
 		// is, its name would tell.
 		l.Quality = eventlog.QualityNear
-		l.Binding, err = m.r.bindings.foreign(m.mod.ID, namelessC, eventlog.CategoryUnresolved)
+		name := namelessC
+		if m.bin.RTS && m.bin.Library {
+			name = namelessRTS
+		}
+		l.Binding, err = m.r.bindings.foreign(m.mod.ID, name, eventlog.CategoryUnresolved)
 	}
 	return l, err
 }
 
-// namelessC stands for C functions that no symbol names.
-const namelessC = "(C code without symbols)"
+// What stands for C functions that no symbol names; a shared run-time system's are
+// all its own.
+const (
+	namelessC   = "(C code without symbols)"
+	namelessRTS = "(run-time system's C code without symbols)"
+)
 
 // maxFrameSection bounds the .eh_frame that isC reads.
 const maxFrameSection = 64 << 20

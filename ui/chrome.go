@@ -104,7 +104,7 @@ func (a *App) drawTitle(r layout.Rect) {
 	p, t := a.painter, a.painter.Theme
 	s := a.c.Data.Summary
 	counts, warn := a.counts(false)
-	if p.Width(counts)+24 > r.Dx() {
+	if p.Width(counts)+36 > r.Dx() {
 		counts, warn = a.counts(true)
 	}
 	// The fullest description that fits beside the counts.
@@ -124,6 +124,8 @@ func (a *App) drawTitle(r layout.Rect) {
 			fmt.Sprintf("%s: %s samples, %.2fs", event, widget.Count(s.Samples), float64(s.Duration)/1e9),
 			fmt.Sprintf("%s: %s samples", event, widget.Count(s.Samples)),
 			fmt.Sprintf("%s: %s", short, widget.Count(s.Samples)),
+			short,
+			"",
 		}
 	}
 	word, ws := "ccview ", t.Dim
@@ -133,6 +135,9 @@ func (a *App) drawTitle(r layout.Rect) {
 		word, ws = "paused ", t.Warn
 	default:
 		word, ws = "live ", t.Key
+	}
+	if p.Width(word)+p.Width(counts)+16 > r.Dx() && a.live.feed == nil {
+		word = "" // the log's name tells more
 	}
 	x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, word, ws)
 	name := p.Width(a.src.Name)
@@ -144,8 +149,10 @@ func (a *App) drawTitle(r layout.Rect) {
 			break
 		}
 	}
-	x = p.Text(x, r.Min.Y, min(x+max(0, free-p.Width(choice)-2), x+40), a.src.Name, t.Title) + 2
-	x = p.Text(x, r.Min.Y, r.Max.X-p.Width(counts)-1, choice, t.Text) + 2
+	x = p.Name(x, r.Min.Y, min(x+max(0, free-p.Width(choice)-2), x+40), a.src.Name, t.Title) + 2
+	if choice != "" {
+		x = p.Text(x, r.Min.Y, r.Max.X-p.Width(counts)-1, choice, t.Text) + 2
+	}
 	st := t.Dim
 	if warn {
 		st = t.Warn

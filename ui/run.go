@@ -68,6 +68,7 @@ func Run(ctx context.Context, src Source, o Options) error {
 	if o.Theme == "" && os.Getenv("NO_COLOR") != "" {
 		o.Theme = "plain"
 	}
+	o.ASCII = o.ASCII || !unicodeLocale(os.Getenv)
 	kept, save := remembered(&o)
 	app, err := newApp(src, o)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ccagent/agent"
+	"ccagent/internal/buildinfo"
 	"ccagent/perf"
 	"ccagent/profile/compat"
 
@@ -119,7 +120,7 @@ func (f *captureFlags) options() (agent.Options, error) {
 		User:            f.user,
 		SymbolizeMemory: memory,
 		SymbolizeTime:   f.symbolizeTime,
-		AgentVersion:    version(),
+		AgentVersion:    buildinfo.Version(),
 		Warn:            func(line string) { say("%s", line) },
 	}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,15 +41,30 @@ func main() {
 
 func run(args []string) int {
 	root := &cobra.Command{
-		Use:           "ccagent",
-		Short:         "profile compiled Haskell programs as they were shipped",
+		Use:   "ccagent",
+		Short: "profile compiled Haskell programs as they were shipped",
+		Long: `Profile compiled Haskell programs as they were shipped: without -prof, from the
+outside. What was recorded is a log, which ccview shows.
+
+  sudo ccagent record -o run.eventlog -- ./prog args…
+  sudo ccagent attach --duration 10s PID
+  sudo ccagent top PID
+  ccview run.eventlog
+
+Build with ghc -g3 to see source; ccagent doctor ./prog says what a program will
+show, and how to mend what it will not.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("there is no command %q; ccagent --help lists them, and ccagent record -- %s runs and profiles a program", args[0], strings.Join(args, " "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(recordCommand(), attachCommand(), topCommand(), eventsCommand(), doctorCommand(), symbolizeCommand(), versionCommand())
-	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	var status exitStatus
@@ -64,6 +80,14 @@ func run(args []string) int {
 	}
 	say("%v", err)
 	return exitFailed
+}
+
+// flagError says what was wrong with a flag, and where to read of it.
+func flagError(cmd *cobra.Command, err error) error {
+	if strings.Contains(err.Error(), "missing unit in duration") {
+		return fmt.Errorf("%w: give one, as in 5s or 200ms", err)
+	}
+	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 }
 
 // say prints one line for the user; stdout belongs to the program.

@@ -20,7 +20,7 @@ func printSummary(w io.Writer, s *agent.Summary) {
 		if e.Fallback != "" {
 			name += " (for " + e.Requested + ")"
 		}
-		line("%s: %d samples, %s%s", name, e.Samples, amount(e.Weight, e.Unit), idleness(e.Granted, s.Idle))
+		line("%s: %s, %s%s", name, count(e.Samples, "sample"), amount(e.Weight, e.Unit), idleness(e.Granted, s.Idle))
 		if n := len(e.Rates); n > 0 {
 			line("%s", rateLine(&e))
 		}
@@ -30,7 +30,7 @@ func printSummary(w io.Writer, s *agent.Summary) {
 			line("%s: not available", p.Group)
 			continue
 		}
-		text := fmt.Sprintf("%s: %d hits of probes, about %.1f ms", p.Group, p.Hits, float64(p.CostNs)/1e6)
+		text := fmt.Sprintf("%s: %s of probes, about %.1f ms", p.Group, count(p.Hits, "hit"), float64(p.CostNs)/1e6)
 		if p.OutNs > 0 {
 			text += fmt.Sprintf("; out for %.1f s to cost no more", float64(p.OutNs)/1e9)
 		}
@@ -39,11 +39,11 @@ func printSummary(w io.Writer, s *agent.Summary) {
 	line("%d lost, %d throttled", s.Lost, s.Throttled)
 	walked := s.Complete + s.Truncated + s.Failed
 	if walked > 0 {
-		line("Haskell stacks: %s complete, %s truncated, %s failed; %d samples without one",
-			percent(s.Complete, walked), percent(s.Truncated, walked), percent(s.Failed, walked), s.NoHaskell)
+		line("Haskell stacks: %s complete, %s truncated, %s failed; %s without one",
+			percent(s.Complete, walked), percent(s.Truncated, walked), percent(s.Failed, walked), count(s.NoHaskell, "sample"))
 	}
 	if s.Samples > 0 {
-		line("unresolved: %s of samples", percent(s.Unresolved, s.Samples))
+		line("unresolved: %s of the samples of all events", percent(s.Unresolved, s.Samples))
 	}
 	cost := fmt.Sprintf("agent: %.0f ms CPU", s.AgentCPU.Seconds()*1e3)
 	if s.BPFRuns > 0 {
@@ -58,7 +58,7 @@ func printSummary(w io.Writer, s *agent.Summary) {
 		line("symbols: %s", s.SymbolProblem)
 	}
 	if s.Dropped > 0 {
-		line("%d older logs were removed, as --keep asks", s.Dropped)
+		line("%s removed, as --keep asks", count(uint64(s.Dropped), "older log"))
 	}
 	if len(s.Pieces) > 0 {
 		line("%s and %d before it, from %s on (%s); ccview export --to eventlog merges them", s.Log, len(s.Pieces), s.Pieces[0], bytesAmount(s.LogSize))
@@ -108,6 +108,14 @@ func idleness(event string, idle time.Duration) string {
 		return ""
 	}
 	return fmt.Sprintf("; %.2f s of idle OS threads are not counted", idle.Seconds())
+}
+
+// count is a number of things.
+func count(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func percent(part, whole uint64) string {

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"ccagent/internal/buildinfo"
 	"ccagent/profile"
 	"ccagent/profile/source"
 	"ccagent/profile/stacks"
@@ -47,6 +51,9 @@ written, or of another profiler a pprof profile or the text of perf script.`,
 		SilenceUsage:  true,
 		Args:          exactly(1, "one log"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if _, err := os.Stat(args[0]); errors.Is(err, fs.ErrNotExist) && !v.follow {
+				return fmt.Errorf("there is neither a log nor a command %q; ccview --help lists the commands", args[0])
+			}
 			if v.interactive(c) {
 				return v.tui(c, args[0])
 			}
@@ -64,11 +71,10 @@ written, or of another profiler a pprof profile or the text of perf script.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return wrong("%w; see %s --help", err, c.CommandPath())
 	})
-	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
 		hotCommand(stdout, stderr), sourceCommand(stdout, stderr), stacksCommand(stdout, stderr), ccsCommand(stdout, stderr),
 		timelineCommand(stdout, stderr), infoCommand(stdout, stderr), doctorCommand(stdout, stderr), exportCommand(stdout, stderr), diffCommand(stdout, stderr),
-		heapCommand(stdout, stderr), gcCommand(stdout, stderr),
+		heapCommand(stdout, stderr), gcCommand(stdout, stderr), versionCommand(stdout),
 	)
 	return root
 }
@@ -77,6 +83,7 @@ written, or of another profiler a pprof profile or the text of perf script.`,
 func (v *view) addViewerFlags(c *cobra.Command) {
 	c.Flags().StringVar(&v.theme, "theme", "", "the viewer's colours: "+strings.Join(ui.Themes(), ", ")+" (default: by the terminal's background; plain with NO_COLOR)")
 	c.Flags().BoolVar(&v.ascii, "ascii", false, "draw the viewer with ASCII alone")
+	complete(c, "theme", ui.Themes()...)
 }
 
 // interactive reports whether the viewer can run: on a terminal that can be
@@ -296,6 +303,11 @@ func whole(use, short string, stdout, stderr io.Writer, print func(v *view, p *p
 			if _, _, err := v.check(c); err != nil {
 				return err
 			}
+			c.Flags().Visit(func(f *pflag.Flag) {
+				if f.Hidden {
+					v.warn("--%s changes nothing: %s tells of the whole log", f.Name, c.Name())
+				}
+			})
 			p, err := v.load(args[0])
 			if err != nil {
 				return err
@@ -304,7 +316,19 @@ func whole(use, short string, stdout, stderr io.Writer, print func(v *view, p *p
 		},
 	}
 	v.addFlags(c)
+	c.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "format" })
 	return c
+}
+
+func versionCommand(stdout io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "print the version and the build",
+		Args: exactly(0, "no argument"),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(stdout, "ccview %s\nbuilt with %s for %s/%s\n", buildinfo.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
 }
 
 func infoCommand(stdout, stderr io.Writer) *cobra.Command {

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
+	"ccagent/internal/buildinfo"
 	"ccagent/profile"
 	"ccagent/profile/export"
 
@@ -19,7 +20,7 @@ import (
 func exportCommand(stdout, stderr io.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	var to, out, compat string
-	o := export.Options{Program: "ccview " + viewVersion()}
+	o := export.Options{Program: "ccview " + buildinfo.Version()}
 	c := &cobra.Command{
 		Use:   "export --to FORMAT -o OUT FILE",
 		Short: "other tools' formats",
@@ -82,13 +83,6 @@ the log's first.`,
 }
 
 // viewVersion is the module's version as it was built.
-func viewVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
-
 func formatNames() string {
 	var names []string
 	for i := range export.Formats {
@@ -164,7 +158,11 @@ func (v *view) writeTo(out string, write func(io.Writer) error) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+".*")
 	if err != nil {
-		return err
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			err = at.Err // its path is the temporary file's
+		}
+		return fmt.Errorf("write %s: %w; name another place with -o", out, err)
 	}
 	err = write(f)
 	if err = errors.Join(err, f.Close()); err == nil {

@@ -69,7 +69,18 @@ func (v *view) addFlags(c *cobra.Command) {
 	f.UintSliceVar(&v.caps, "cap", nil, "only samples of capability `N`")
 	f.UintSliceVar(&v.pids, "pid", nil, "only samples of process `PID`")
 	f.UintSliceVar(&v.tids, "tid", nil, "only samples of OS thread `TID`")
+	for _, list := range []string{"thread", "cap", "pid", "tid"} {
+		f.Lookup(list).DefValue = "" // not "[]" in the help
+	}
 	f.StringSliceVar(&v.categories, "category", nil, "only samples that hit `CATEGORY`: haskell, stg, gc, rts, foreign, kernel, unresolved")
+	complete(c, "format", "text", "json")
+	complete(c, "level", "span", "binding", "file", "module", "package")
+	complete(c, "category", "haskell", "stg", "gc", "rts", "foreign", "kernel", "unresolved")
+}
+
+// complete tells shells what a flag may be.
+func complete(c *cobra.Command, flag string, choices ...string) {
+	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // check reads what can be judged without the log.

@@ -12,7 +12,7 @@ import (
 
 // noStacks are the common flags that ask for stacks or samples; heap samples and
 // collections have none.
-var noStacks = []string{"event", "focus", "ignore", "hide", "level", "thread", "cap", "pid", "tid", "category"}
+var noStacks = []string{"event", "focus", "ignore", "hide", "merge", "collapse", "fold-recursion", "level", "thread", "cap", "pid", "tid", "category"}
 
 // ofRange is a command on a log's time alone: of the common flags it takes the
 // format, the range and the number of rows.

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"ccagent/profile"
@@ -44,6 +45,7 @@ func Diagnose(p *profile.Profile) []Check {
 type diagnosis struct {
 	p      *profile.Profile
 	checks []Check
+	told   []string // packages whose remedy was given, without versions
 }
 
 func (d *diagnosis) add(name string, st Status, detail, remedy string) {
@@ -155,11 +157,28 @@ func (d *diagnosis) symbols() {
 		return
 	}
 	notes := false
+	var libraries, packages []string
 	for i := range p.Modules {
 		m := &p.Modules[i]
 		notes = notes || m.Symbols.HasNotes
-		if m.Symbols.Problem != "" {
+		pkg, shared := sharedPackage(m.Path)
+		switch {
+		case m.Symbols.Problem == "":
+		case shared && !m.Symbols.HasDWARF && m.Symbols.GHCVersion != "":
+			libraries = append(libraries, base(m.Path))
+			packages = append(packages, pkg)
+		default:
 			d.add("symbols", StatusWarn, base(m.Path)+": "+m.Symbols.Problem, "")
+		}
+	}
+	if len(libraries) > 0 {
+		verb := "has"
+		if len(libraries) > 1 {
+			verb = "have"
+		}
+		d.add("symbols", StatusWarn, strings.Join(libraries, ", ")+" "+verb+" no debug information", NotesRemedy(packages...))
+		for _, pkg := range packages {
+			d.told = append(d.told, unitVersion.ReplaceAllString(pkg, ""))
 		}
 	}
 	if !notes && p.Capture.GHCVersion != "" {
@@ -176,7 +195,7 @@ func (d *diagnosis) symbols() {
 		}
 		detail := percent(sum.Unresolved) + " of " + sum.Event + " hit code that no symbol names"
 		if d.stripped() {
-			detail += "; of a stripped program the garbage collector is among it"
+			detail += "; the garbage collector of a stripped program, or of a shared run-time system, is among it"
 		}
 		d.add("unresolved", StatusWarn, detail, remedy)
 	} else {
@@ -212,7 +231,11 @@ func (d *diagnosis) libraries(sel *profile.Selection, event string, notes bool) 
 				what += fmt.Sprintf(" and %d more of the program's", n)
 			}
 		}
-		d.add("source notes", StatusWarn, fmt.Sprintf("%s of %s is in %s, which has none", percent(u.Share), event, what), NotesRemedy(u.Package))
+		remedy := NotesRemedy(u.Package)
+		if slices.Contains(d.told, unitVersion.ReplaceAllString(u.Package, "")) {
+			remedy = ""
+		}
+		d.add("source notes", StatusWarn, fmt.Sprintf("%s of %s is in %s, which has none", percent(u.Share), event, what), remedy)
 	}
 }
 

@@ -63,4 +63,18 @@ func NotesRemedy(pkgs ...string) string {
 	return strings.Join(out, "\n")
 }
 
+// sharedLibrary matches the names of GHC's shared libraries: package and version,
+// of which the run-time system may have none, often a hash, and a way.
+var sharedLibrary = regexp.MustCompile(`^libHS(rts|.+?-[0-9]+(?:\.[0-9]+)*)(?:-[0-9A-Za-z]+)?(?:_[a-z]+)*-ghc[0-9.]+\.so$`)
+
+// sharedPackage gives the package of a shared library of Haskell code, with its
+// version.
+func sharedPackage(path string) (pkg string, ok bool) {
+	m := sharedLibrary.FindStringSubmatch(base(path))
+	if m == nil {
+		return "", false
+	}
+	return m[1], true
+}
+
 const ghcNotes = "source notes need a GHC built with them (hadrian/build --flavour=release+debug_info)"

@@ -41,3 +41,18 @@ base, ghc-prim come with GHC: ` + ghcNotes
 		t.Errorf("of several packages:\n%s\nwant:\n%s", got, want)
 	}
 }
+
+func TestSharedPackage(t *testing.T) {
+	for name, want := range map[string]string{
+		"libHScontainers-0.6.4.1-ghc9.0.2.so":                               "containers-0.6.4.1",
+		"/usr/lib/libHScontainers-0.7-inplace-ghc9.10.3.so":                 "containers-0.7",
+		"libHStransformers-compat-0.6.6-4gHuCBhj4Y85EW694aldIg-ghc9.0.2.so": "transformers-compat-0.6.6",
+		"libHSbase64-bytestring-1.2.1.0-1a2b-ghc9.8.4.so":                   "base64-bytestring-1.2.1.0",
+		"libHSrts_thr-ghc9.0.2.so":                                          "rts", "libHSrts-1.0.2_thr_l-ghc9.10.3.so": "rts-1.0.2",
+		"libHSrts-ghc9.0.2.so": "rts", "libc.so.6": "", "containers-0.7-ghc9.so": "",
+	} {
+		if got, ok := sharedPackage(name); got != want || ok != (want != "") {
+			t.Errorf("%s is of %q, want %q", name, got, want)
+		}
+	}
+}
