@@ -142,6 +142,32 @@ func BenchmarkReadSamples(b *testing.B) {
 	b.ReportMetric(float64(n)/(cpuTime(b)-begin).Seconds(), "samples/cpu-s")
 }
 
+func BenchmarkReadBriefs(b *testing.B) {
+	const samples = 500_000
+	log := steadyLog(b, samples)
+	b.SetBytes(int64(len(log)))
+	b.ReportAllocs()
+	n := 0
+	batch := make([]BriefSample, 512)
+	begin := cpuTime(b)
+	for b.Loop() {
+		r := NewReader(bytes.NewReader(log))
+		for more := true; more; {
+			n += r.NextBriefs(batch)
+			if more = r.Next(); more {
+				if _, ok := r.Record().Event.(*Sample); ok {
+					n++
+				}
+			}
+		}
+		if r.Err() != nil || !r.Complete() {
+			b.Fatal(r.Err())
+		}
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "samples/s")
+	b.ReportMetric(float64(n)/(cpuTime(b)-begin).Seconds(), "samples/cpu-s")
+}
+
 // cpuTime is what this process has used so far.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()

@@ -51,6 +51,7 @@ func FuzzReader(f *testing.F) {
 			again(t, rec, declared)
 		}
 		sameFast(t, log)
+		sameBrief(t, log)
 		var he *HeaderError
 		switch {
 		case errors.As(r.Err(), &he):
@@ -102,6 +103,41 @@ func sameFast(t *testing.T, log []byte) {
 	}
 	if plain.Complete() != fast.Complete() || plain.Offset() != fast.Offset() {
 		t.Fatalf("ends at %d, the fast way at %d", plain.Offset(), fast.Offset())
+	}
+}
+
+// sameBrief holds what NextBriefs, with Next for the rest, reads against what Next reads.
+func sameBrief(t *testing.T, log []byte) {
+	t.Helper()
+	plain, fast := NewReader(bytes.NewReader(log)), NewReader(bytes.NewReader(log))
+	var batch [7]BriefSample
+	for {
+		for _, s := range batch[:fast.NextBriefs(batch[:])] {
+			if !plain.Next() {
+				t.Fatalf("the log has ended, in brief it has %+v", s)
+			}
+			got, ok := plain.Record().Event.(*Sample)
+			if whole := (TimedSample{Time: plain.Record().Time}); ok {
+				whole.Sample = *got
+				ok = whole.Brief() == s
+			}
+			if !ok {
+				t.Fatalf("%s, in brief %+v", shownRecord(plain), s)
+			}
+		}
+		more := plain.Next()
+		if fast.Next() != more {
+			t.Fatalf("more of the log: %t", more)
+		}
+		if !more {
+			break
+		}
+		if got, want := shownRecord(fast), shownRecord(plain); got != want {
+			t.Fatalf("%s, in brief %s", want, got)
+		}
+	}
+	if plain.Complete() != fast.Complete() || plain.Offset() != fast.Offset() {
+		t.Fatalf("ends at %d, in brief at %d", plain.Offset(), fast.Offset())
 	}
 }
 

@@ -168,6 +168,7 @@ func (r *Reader) enterBlock(at int64) bool {
 // block has ended, what is a marker but for those, with events after it that
 // agree, is one.
 func (r *Reader) mendMarker(at int64) bool {
+	r.judged = true
 	if at != r.boundary {
 		return false
 	}

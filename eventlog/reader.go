@@ -76,6 +76,7 @@ type Reader struct {
 	unknown Unknown
 	pending *Malformed // to be given before the next event
 	ended   bool       // the end marker was seen
+	judged  bool       // what surrounds something decided what it is
 
 	dataStart  int64 // offset of the first event
 	boundary   int64 // offset where the last block ended, or the header

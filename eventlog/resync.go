@@ -63,6 +63,7 @@ type scan struct {
 // resync passes over damaged bytes, at least skip of them, to the next place
 // from where reading can go on, and reports what it passed over.
 func (r *Reader) resync(skip int, reason string) {
+	r.judged = true
 	r.scan = scan{on: true, from: r.offset(), reason: reason}
 	r.pos += skip
 	r.pass()
@@ -123,6 +124,7 @@ func (r *Reader) find(limit int) int {
 
 // goesOn reports whether the log goes on, or ends, well n bytes after pos.
 func (r *Reader) goesOn(n int) bool {
+	r.judged = true
 	if r.need(n+lookahead) == n {
 		return !r.wait() // the end of the log
 	}
@@ -133,6 +135,7 @@ func (r *Reader) goesOn(n int) bool {
 // them, or least where the log ends before, or any before its end marker. The
 // caller has asked for lookahead bytes from p.
 func (r *Reader) believable(p int, f fit, least int) bool {
+	r.judged = true
 	for good := 0; good < chain; good++ {
 		b := r.buf[p:r.end]
 		if len(b) < 2 {

@@ -16,22 +16,7 @@ type TimedSample struct {
 // their number. What it leaves, Next reads: both together read what Next alone
 // would. It is the fast way through a log's many samples.
 func (r *Reader) NextSamples(out []TimedSample) int {
-	if !r.started || r.err != nil || r.pending != nil || r.scan.on || r.blockEnd == 0 {
-		return 0
-	}
-	t := r.typeOf(IDSample)
-	if t == nil || t.event == nil {
-		return 0
-	}
-	first, last := r.blockTimes[0], r.blockTimes[1]
-	time := r.times[0]
-	if time < first || time > last {
-		return 0
-	}
-	end := r.end
-	if room := r.blockEnd - r.base; room < int64(end) {
-		end = int(room)
-	}
+	time, last, end := r.sampleRun()
 	n := 0
 	for n < len(out) && end-r.pos >= 12 {
 		b := r.buf[r.pos:end]
@@ -54,6 +39,29 @@ func (r *Reader) NextSamples(out []TimedSample) int {
 		}
 	}
 	return n
+}
+
+// sampleRun gives what samples that follow plainly must agree with: times from the
+// last event's on up to the block's last, and an end in the buffer. The end is not
+// after pos where none can follow so.
+func (r *Reader) sampleRun() (time, last uint64, end int) {
+	if !r.started || r.err != nil || r.pending != nil || r.scan.on || r.blockEnd == 0 {
+		return 0, 0, 0
+	}
+	t := r.typeOf(IDSample)
+	if t == nil || t.event == nil {
+		return 0, 0, 0
+	}
+	first, last := r.blockTimes[0], r.blockTimes[1]
+	time = r.times[0]
+	if time < first || time > last {
+		return 0, 0, 0
+	}
+	end = r.end
+	if room := r.blockEnd - r.base; room < int64(end) {
+		end = int(room)
+	}
+	return time, last, end
 }
 
 // decode reads a payload that holds all fields and nothing after them, and

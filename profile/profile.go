@@ -49,6 +49,17 @@ func Open(path string, progress func(done, total int64)) (*Profile, error) {
 	return New(l), nil
 }
 
+// OpenTotals is New of [columns.OpenTotals]. It can be asked for all that it has
+// fields for and for selections of events and stacks; it panics where a query needs
+// to look at samples, such as a timeline's.
+func OpenTotals(path string, progress func(done, total int64)) (*Profile, error) {
+	l, err := columns.OpenTotals(path, progress)
+	if err != nil {
+		return nil, err
+	}
+	return New(l), nil
+}
+
 // Load is New of a whole log: see [columns.Load].
 func Load(r io.Reader) (*Profile, error) {
 	l, err := columns.Load(r)

@@ -26,12 +26,25 @@ func (p *Profile) sums(event int) *siteSums {
 		l.sums = make(map[int]*siteSums)
 	}
 	s := l.sums[event]
-	if s == nil {
+	switch {
+	case s != nil:
+	case p.Totals != nil:
+		t := &p.Totals[event]
+		s = &siteSums{t.Weight, t.Count, t.Total, t.Samples}
+	default:
 		q := p.contextsOf(&Filter{}, event)
 		s = p.sum(&q)
-		l.sums[event] = s
 	}
+	l.sums[event] = s
 	return s
+}
+
+// chunks are the samples. A log of totals has none, and was not to be asked.
+func (p *Profile) chunks() []*columns.Chunk {
+	if p.Totals != nil {
+		panic("profile: a log that OpenTotals read was asked for its samples; Open reads them")
+	}
+	return p.Chunks
 }
 
 // scanned is what was once counted of all samples. A Profile may be used by any
@@ -49,8 +62,8 @@ func (p *Profile) chunkSpans() []Range {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.spans == nil {
-		l.spans = make([]Range, len(p.Chunks))
-		for i, c := range p.Chunks {
+		l.spans = make([]Range, len(p.chunks()))
+		for i, c := range p.chunks() {
 			r := Range{From: ^uint64(0)}
 			for _, t := range c.Time[:c.N] {
 				r.From, r.To = min(r.From, t), max(r.To, t)
@@ -64,7 +77,7 @@ func (p *Profile) chunkSpans() []Range {
 // within are the chunks that may have samples of a range.
 func (p *Profile) within(r Range) []*columns.Chunk {
 	if r == (Range{}) {
-		return p.Chunks
+		return p.chunks()
 	}
 	var out []*columns.Chunk
 	for i, s := range p.chunkSpans() {
@@ -179,7 +192,7 @@ func (s *Selection) EachSample() iter.Seq2[columns.SiteID, columns.Sample] {
 			return
 		}
 		p := s.Profile
-		for k, c := range p.Chunks {
+		for k, c := range p.chunks() {
 			for i := 0; i < c.N; i++ {
 				if s.pred.keep(c, i) && !yield(columns.SiteID(c.Site[i]), p.Sample(k*columns.ChunkSize+i)) {
 					return
@@ -191,5 +204,5 @@ func (s *Selection) EachSample() iter.Seq2[columns.SiteID, columns.Sample] {
 
 // Keeps reports whether the selection has the i-th sample of the log.
 func (s *Selection) Keeps(i int) bool {
-	return s.Event >= 0 && s.pred.keep(s.Profile.Chunks[i/columns.ChunkSize], i%columns.ChunkSize)
+	return s.Event >= 0 && s.pred.keep(s.Profile.chunks()[i/columns.ChunkSize], i%columns.ChunkSize)
 }

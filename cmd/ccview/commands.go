@@ -308,7 +308,7 @@ func whole(use, short string, stdout, stderr io.Writer, print func(v *view, p *p
 					v.warn("--%s changes nothing: %s tells of the whole log", f.Name, c.Name())
 				}
 			})
-			p, err := v.load(args[0])
+			p, err := v.loadBy(profile.OpenTotals, args[0])
 			if err != nil {
 				return err
 			}

@@ -189,8 +189,10 @@ func unreadable(path string, err error) error {
 }
 
 // load opens a log and says on stderr what is wrong with it.
-func (v *view) load(path string) (*profile.Profile, error) {
-	p, err := profile.Open(path, nil)
+func (v *view) load(path string) (*profile.Profile, error) { return v.loadBy(profile.Open, path) }
+
+func (v *view) loadBy(open func(string, func(done, total int64)) (*profile.Profile, error), path string) (*profile.Profile, error) {
+	p, err := open(path, nil)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}

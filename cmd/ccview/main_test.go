@@ -5,15 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile"
 	"ccagent/profile/logtest"
+	"ccagent/ui/text"
 )
 
 // binary is the built command, and logs the directory with the tests' logs.
@@ -530,5 +534,37 @@ func TestCentresOfBareLog(t *testing.T) {
 	r := ccview(t, "ccs", "bare.eventlog")
 	if r.status != 0 || !strings.Contains(r.stdout, "75.0%   75.0%      .    Main.f") || strings.Contains(r.stdout, ":Main") {
 		t.Errorf("status %d, printed\n%s\n%s", r.status, r.stdout, r.stderr)
+	}
+}
+
+// What info and doctor print is what the samples one by one say, of every log.
+func TestTotalsPrintTheSame(t *testing.T) {
+	paths, _ := filepath.Glob("../../eventlog/testdata/*/*.eventlog")
+	more, _ := filepath.Glob("../../ui/internal/fixture/testdata/*.eventlog")
+	ours, _ := filepath.Glob(filepath.Join(logs, "*.eventlog"))
+	if paths = slices.Concat(paths, more, ours); len(paths) < 40 {
+		t.Fatalf("%d logs", len(paths))
+	}
+	for _, path := range paths {
+		var out [2]bytes.Buffer
+		for i, open := range []func(string, func(done, total int64)) (*profile.Profile, error){profile.Open, profile.OpenTotals} {
+			p, err := open(path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, print := range []func(io.Writer, *profile.Profile, text.Options) error{text.Info, text.Doctor} {
+				if err := print(&out[i], p, text.Options{File: path}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, print := range []func(io.Writer, *profile.Profile) error{text.InfoJSON, text.DoctorJSON} {
+				if err := print(&out[i], p); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if !bytes.Equal(out[0].Bytes(), out[1].Bytes()) {
+			t.Errorf("%s:\n%s\nby totals:\n%s", path, &out[0], &out[1])
+		}
 	}
 }

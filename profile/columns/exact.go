@@ -49,14 +49,14 @@ func (b *builder) centreStack(ev *eventlog.CentreStack) {
 	b.exact.stacks[ev.ID] = *ev
 }
 
-func (b *builder) centreSample(id uint32) {
+func (b *builder) centreSamples(id uint32, n uint64) {
 	if id == 0 {
 		return
 	}
 	if b.exact.samples == nil {
 		b.exact.samples = make(map[uint32]uint64)
 	}
-	b.exact.samples[id]++
+	b.exact.samples[id] += n
 }
 
 // exactModule is the module that cost centres stand in for the addresses of. No

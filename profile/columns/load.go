@@ -10,10 +10,14 @@ import (
 	"ccagent/profile/imports"
 )
 
-// OpenLog loads the log in a file, or what another profiler wrote: see
+// Open loads the log in a file, or what another profiler wrote: see
 // Log.Import. progress, if not nil, is called now and then
 // with the bytes read so far and the file's size.
 func Open(path string, progress func(done, total int64)) (*Log, error) {
+	return openFile(path, progress, newBuilder)
+}
+
+func openFile(path string, progress func(done, total int64), builder func() *builder) (*Log, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -30,7 +34,16 @@ func Open(path string, progress func(done, total int64)) (*Log, error) {
 	if progress != nil {
 		in.tell = func(n int64) { progress(n, max(st.Size(), n)) }
 	}
-	p, err := open(in)
+	b := builder()
+	var p *Log
+	if b.totals != nil && st.Mode().IsRegular() && b.takePieces(f, st.Size(), pieceBytes, in.tell) {
+		p = b.finish()
+	} else {
+		if b.totals != nil {
+			b = builder() // what was taken is not to be taken twice
+		}
+		p, err = open(in, b)
+	}
 	if err == nil && p.Import == nil && !p.Accounting.Complete {
 		p.Accounting.Growing = eventlog.BeingWritten(f)
 	}
@@ -38,14 +51,13 @@ func Open(path string, progress func(done, total int64)) (*Log, error) {
 }
 
 // open loads a log or imports a profile.
-func open(in *countingReader) (*Log, error) {
+func open(in *countingReader, b *builder) (*Log, error) {
 	format, r, err := imports.Open(in)
 	if err != nil {
 		return nil, err
 	}
 	if format == imports.Eventlog {
-		p, err := loadFrom(&countingReader{r: r})
-		return p, err
+		return loadFrom(&countingReader{r: r}, b)
 	}
 	log, w := io.Pipe()
 	var sum imports.Summary
@@ -56,7 +68,7 @@ func open(in *countingReader) (*Log, error) {
 		w.CloseWithError(err)
 		done <- err
 	}()
-	p, err := loadFrom(&countingReader{r: log})
+	p, err := loadFrom(&countingReader{r: log}, b)
 	log.CloseWithError(io.ErrClosedPipe)
 	if problem := <-done; problem != nil {
 		return nil, problem
@@ -72,14 +84,13 @@ func open(in *countingReader) (*Log, error) {
 // progressStep is how many bytes are read between two reports.
 const progressStep = 4 << 20
 
-// LoadLog reads a whole log. The error is an *eventlog.HeaderError for what is no
+// Load reads a whole log. The error is an *eventlog.HeaderError for what is no
 // log at all, or the reader's own. A damaged or cut log is no error: see
 // Log.Accounting.
-func Load(r io.Reader) (*Log, error) { return loadFrom(&countingReader{r: r}) }
+func Load(r io.Reader) (*Log, error) { return loadFrom(&countingReader{r: r}, newBuilder()) }
 
-func loadFrom(in *countingReader) (*Log, error) {
+func loadFrom(in *countingReader, b *builder) (*Log, error) {
 	rd := eventlog.NewReader(in)
-	b := newBuilder()
 	if runtime.GOMAXPROCS(0) > 1 {
 		b.takeBeside(rd)
 	} else {
@@ -118,6 +129,7 @@ type builder struct {
 	sites    siteTable
 	threads  map[ThreadKey]uint32
 	chunk    *Chunk
+	totals   *totals // in place of chunks, if not nil
 	contexts contextTable
 
 	events   map[uint32]int // EventDef.Index → position
@@ -303,6 +315,11 @@ func (b *builder) event(index uint32) (int, bool) {
 }
 
 func (b *builder) sample(time uint64, ev *eventlog.Sample) {
+	if b.totals != nil {
+		s := eventlog.TimedSample{Time: time, Sample: *ev}
+		b.briefs([]eventlog.BriefSample{s.Brief()})
+		return
+	}
 	context, ok := b.context(ev)
 	if !ok {
 		b.p.Accounting.Dropped++
@@ -341,7 +358,7 @@ func (b *builder) sampleIn(context uint32, time uint64, ev *eventlog.Sample, nod
 		c.Site[i] = b.sites.intern(site)
 	}
 	if ev.Centres != 0 {
-		b.centreSample(ev.Centres)
+		b.centreSamples(ev.Centres, 1)
 	}
 	if ev.SkippedWords != 0 {
 		b.sites.skipped(c.Site[i], ev.SkippedWords)

@@ -124,6 +124,9 @@ func (b *builder) location(module uint32, l *eventlog.Location) {
 func (b *builder) finish() *Log {
 	p := b.p
 	b.finishRTS()
+	if b.totals != nil {
+		b.finishTotals()
+	}
 	p.Duration = b.last
 	p.Nodes, p.Places = b.nodes.Nodes, b.nodes.places
 	p.Contexts = b.contexts.list

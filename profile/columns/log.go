@@ -49,6 +49,7 @@ type Log struct {
 	// The columns, which queries go through. Index 0 of Nodes, of Places and of the
 	// symbol tables stands for none.
 	Chunks       []*Chunk // samples, in the order of the log
+	Totals       []Totals // by event, in place of Chunks, where OpenTotals read the log
 	Contexts     []Context
 	Sites        []Site
 	SkippedWords map[uint32][2]uint64 // by site: fewest and most words of stack left out

@@ -48,7 +48,7 @@ func (p *Log) soFar() *Log {
 		Accounting: p.Accounting.soFar(), Duration: p.Duration, Symbolised: p.Symbolised,
 		RTS: p.RTS, RTSLog: p.RTSLog.soFar(),
 		HeapProfiles: heapSoFar(p.HeapProfiles), InfoTables: slices.Clone(p.InfoTables), Ticky: slices.Clone(p.Ticky),
-		nsamples: p.nsamples, Chunks: slices.Clone(p.Chunks),
+		nsamples: p.nsamples, Chunks: slices.Clone(p.Chunks), Totals: p.Totals,
 		Symbols: p.Symbols.soFar(),
 	}
 }
