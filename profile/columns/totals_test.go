@@ -211,10 +211,9 @@ func TestTotalsHaveNoSamples(t *testing.T) {
 	}
 	p := profile.New(l)
 	for name, ask := range map[string]func(){
-		"timeline": func() { p.Select(profile.Filter{}).Timeline(profile.TimelineOptions{Buckets: 9}) },
-		"range":    func() { p.Select(profile.Filter{Range: profile.Range{From: 1}}) },
-		"thread":   func() { p.Select(profile.Filter{Threads: []uint64{1}}) },
-		"sample":   func() { p.Sample(0) },
+		"range":  func() { p.Select(profile.Filter{Range: profile.Range{From: 1}}) },
+		"thread": func() { p.Select(profile.Filter{Threads: []uint64{1}}) },
+		"sample": func() { p.Sample(0) },
 	} {
 		func() {
 			defer func() {
