@@ -71,6 +71,7 @@ type spent struct {
 	target          uint64
 	events, alloc   uint64 // in the target's CPU time
 	interrupts      uint64 // likewise, by which events overflow
+	traced          uint64 // likewise, of events that no rate is kept of
 	agent           uint64 // of the agent, all
 	drain           uint64 // of the agent, in handling samples
 	eventN, allocN  uint64 // overflows of events, hits of probes
@@ -184,7 +185,7 @@ func (b *budget) overhead(s spent) *eventlog.Overhead {
 	return &eventlog.Overhead{
 		IntervalNs:  interval,
 		TargetNs:    s.target - min(l.target, s.target),
-		EventNs:     s.events - l.events,
+		EventNs:     s.events - l.events + s.traced - l.traced,
 		AllocNs:     s.alloc - min(l.alloc, s.alloc),
 		AgentNs:     s.agent - l.agent,
 		Asked:       millionths(b.asked),

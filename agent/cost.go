@@ -33,7 +33,7 @@ func (c *capture) measureCost() (*eventlog.AgentCost, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, ns := events.bpf.Runs+probes.Runs, events.bpf.Ns+probes.Ns
+	runs, ns := events.bpf.Runs+events.traced.Runs+probes.Runs, events.bpf.Ns+events.traced.Ns+probes.Ns
 	c.sum.BPFRuns, c.sum.BPFTime = runs, time.Duration(ns)
 	c.sum.ProbeHits, c.sum.ProbeTime = probes.Runs, time.Duration(float64(probes.Runs)*c.budget.trap)
 	c.sum.Interrupts, c.sum.InterruptTime = events.interrupts, time.Duration(events.ns)

@@ -69,7 +69,7 @@ func (c *capture) spent() (s spent, err error) {
 	}
 	s.time = monotonic()
 	s.target = c.targetCPU()
-	s.events, s.eventN = events.bpf.Ns, events.bpf.Runs
+	s.events, s.eventN, s.traced = events.bpf.Ns, events.bpf.Runs, events.traced.Ns
 	s.interrupts, s.interruptN = events.ns, events.interrupts
 	s.alloc, s.allocN = probes.Ns+uint64(float64(probes.Runs)*c.budget.trap), probes.Runs
 	s.drain = c.drained

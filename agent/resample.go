@@ -28,7 +28,8 @@ func (c *capture) interrupts() []perf.Interrupt {
 
 // ran is what happened at the overflows of events.
 type ran struct {
-	bpf        bpf.RunStats
+	bpf        bpf.RunStats // of those whose rate can be changed
+	traced     bpf.RunStats // of the others
 	interrupts uint64 // overflows by an interrupt
 	ns         uint64 // that these took, outside BPF
 }
@@ -44,11 +45,13 @@ func (c *capture) overflowed() (r ran, err error) {
 		if err != nil {
 			return r, err
 		}
-		r.bpf.Runs += one.Runs
-		r.bpf.Ns += one.Ns
 		if !g.counted() {
+			r.traced.Runs += one.Runs
+			r.traced.Ns += one.Ns
 			continue
 		}
+		r.bpf.Runs += one.Runs
+		r.bpf.Ns += one.Ns
 		if kind := g.event.Interrupt(); kind != perf.NoInterrupt {
 			r.interrupts += one.Runs
 			r.ns += uint64(float64(one.Runs) * c.budget.interrupts[kind])
