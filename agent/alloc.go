@@ -56,6 +56,7 @@ type allocImage struct {
 	words   uint64           // allocated, as last read
 	readAt  uint64           // when, ns
 	rate    float64          // bytes a second
+	large   float64          // of these, of large objects while their probe is in place
 	polls   int              // that told something
 	account bpf.AllocAccount // as last read
 	// final is what the process has said, at its end, to have allocated.
@@ -210,7 +211,7 @@ func (a *allocProbes) settle(ai *allocImage) error {
 		words = ai.words
 	}
 	now := monotonic()
-	for _, s := range ai.ledger.settle(words, now, ai.probes[bpf.SiteLarge].at(now)) {
+	for _, s := range ai.ledger.settle(words, ai.probes[bpf.SiteLarge].at(now)) {
 		s.PID = ai.im.pid
 		s.Event = a.event.def.Index
 		if err := a.emit(&s); err != nil {

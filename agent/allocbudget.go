@@ -21,7 +21,7 @@ const (
 	samplesPerSecond = 500
 	maxThin          = 64
 	// firstLargeThin is the distance at first, in blocks, of samples of large objects.
-	firstLargeThin = 64
+	firstLargeThin = 512
 	windowDensity  = 10
 	blockBytes     = 4096
 	// minCycle is the least time from window to window, ns; a random part of
@@ -34,9 +34,12 @@ const (
 // hits; those of blocks are many.
 var windowLength = [bpf.AllocSites]time.Duration{
 	bpf.SiteNursery: 5 * time.Millisecond,
-	bpf.SiteBlock:   2 * time.Millisecond,
+	bpf.SiteBlock:   250 * time.Microsecond,
 	bpf.SiteLarge:   5 * time.Millisecond,
 }
+
+// leastObserved is the time in place, ns, that tells how often a probe is hit.
+const leastObserved = 200e3
 
 const maxStretch = 8
 
@@ -87,7 +90,6 @@ func (a *allocProbes) observe(ai *allocImage) error {
 		if p == nil {
 			continue
 		}
-		before := p.inPlace
 		if p.continuous() {
 			p.inPlace += now - p.inPlaceAt
 			p.inPlaceAt = now
@@ -105,20 +107,18 @@ func (a *allocProbes) observe(ai *allocImage) error {
 				continue // its hits are counted with its time
 			}
 		}
-		elapsed := float64(p.inPlace - before)
-		if elapsed < 1e6 {
+		elapsed := float64(p.inPlace - p.observed)
+		if elapsed < leastObserved {
 			continue
 		}
+		p.observed = p.inPlace
 		rate := float64(account.Hits[site]-p.hits) * 1e9 / elapsed
 		p.hitRate += (rate - p.hitRate) / 2
 		p.hits = account.Hits[site]
 		if site == int(bpf.SiteLarge) {
 			bytes := float64(account.Large-ai.account.Large) * 1e9 / elapsed
-			ai.ledger.largeRate += (bytes - ai.ledger.largeRate) / 2
+			ai.large += (bytes - ai.large) / 2
 			ai.account.Large = account.Large
-		}
-		if small := ai.rate - ai.ledger.largeRate; site == int(bpf.SiteBlock) && small > 0 {
-			ai.ledger.heapShare = min(p.hitRate*blockBytes/small, 1)
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ func (a *allocProbes) thin(ai *allocImage) error {
 		if p.site == bpf.SiteLarge {
 			want = 0
 			if p.hitRate > float64(perSecond) {
-				want = uint32(min(ai.ledger.largeRate/float64(perSecond)/blockBytes, math.MaxUint32))
+				want = uint32(min(ai.large/float64(perSecond)/blockBytes, math.MaxUint32))
 			}
 		}
 		// Not for a little: every change is told to the kernel.
@@ -198,7 +198,7 @@ func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 			if ai.polls < 3 {
 				continue // it is not known yet
 			}
-			rate = max(ai.rate/blockBytes, rate/16)
+			rate = max((ai.rate-ai.large)/blockBytes, rate/16)
 		}
 		cost := rate * a.perHit / 1e9
 		if cost+inPlace < mostInPlace*b.rate && b.level > b.depth()/2 {
@@ -209,21 +209,29 @@ func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 		}
 		// Blocks wait until the others need no windows, unless full nurseries do
 		// not tell who filled them.
-		if n := ai.probes[bpf.SiteNursery]; site == bpf.SiteBlock && !n.continuous() && ai.ledger.primitives < 0.25 {
+		if n := ai.probes[bpf.SiteNursery]; site == bpf.SiteBlock && !n.continuous() && ai.ledger.primitives < manyPrimitives {
 			continue
 		}
-		if now >= p.due && b.level > cost*float64(windowLength[site])+0.05*b.depth() && (next == nil || p.lastBegin < next.lastBegin) {
+		// The one whose turn it is may have to wait until there is enough for it;
+		// then the others wait as well.
+		if now >= p.due && windowNeeds(site, cost, b) < b.depth() && (next == nil || p.lastBegin < next.lastBegin) {
 			next, nextCost = p, cost
 		}
 	}
-	if next != nil {
+	if next != nil && b.level > windowNeeds(next.site, nextCost, b) {
 		// Half of what is there, so that other sites have their windows too.
 		stretch := b.level / 2 / (nextCost * float64(windowLength[next.site]))
-		a.openWindow(next, now, min(max(stretch, 1), maxStretch))
+		a.openWindow(next, now, min(max(stretch, 1), maxStretch), ai.im.layout.Thin[next.site])
 	}
 }
 
-func (a *allocProbes) openWindow(p *probe, now uint64, stretch float64) {
+// windowNeeds is the level of the budget, ns, from which on a site may have its shortest
+// window.
+func windowNeeds(site bpf.AllocSite, cost float64, b *bucket) float64 {
+	return cost*float64(windowLength[site]) + 0.05*b.depth()
+}
+
+func (a *allocProbes) openWindow(p *probe, now uint64, stretch float64, thin uint32) {
 	p.length = time.Duration(stretch * float64(windowLength[p.site]))
 	if p.overrun == 0 {
 		p.overrun = 1
@@ -235,7 +243,7 @@ func (a *allocProbes) openWindow(p *probe, now uint64, stretch float64) {
 	} else if p.inPlaceAt != 0 {
 		cycle = float64(now - p.inPlaceAt)
 	}
-	p.open(math.Max(cycle/(float64(p.length)*p.overrun), 1), p.length, a)
+	p.open(placement{factor: math.Max(cycle/(float64(p.length)*p.overrun), 1), thin: thin}, p.length, a)
 	p.due = now + minCycle + rand.Uint64N(minCycle)
 }
 

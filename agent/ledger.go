@@ -30,23 +30,25 @@ type ledger struct {
 	owed  int64
 	given uint64
 
+	total        uint64  // allocated since the capture began, as far as it is known
 	largeSeen    uint64  // of large objects, as counted by the probe
-	largeRate    float64 // of large objects, bytes a second, while the probe is in place for a part of the time
-	largePending float64 // estimate of what large objects are owed
-	lastTime     uint64
+	largeDuring  uint64  // the placement in which that was
+	largeTotal   uint64  // total as of then
+	largePart    part    // of all bytes, while the probe is in place
+	largePending float64 // estimate of what large objects are owed, while it is not
 
 	// Of what is neither large nor sampled at blocks, the part that heap checks
 	// allocate; the rest is small objects from primitive operations. Those find
 	// the nursery full far more often than they fill it, so they are not given
 	// what heap checks have allocated: that is pending for samples at blocks.
-	heapShare   float64
+	heap        part
 	heapPending float64
 	primitives  float64 // part of full nurseries that primitive operations found, lately
 
 	// nursery is what is allocated from one full nursery to the next; 0 if not known.
 	nursery float64
 
-	recent [2]recent // small objects, large objects
+	recent [bpf.AllocSites]recent
 }
 
 // The last bytes of a process are divided among its last few samples. Where they are
@@ -74,7 +76,11 @@ type placement struct {
 	// factor is how much longer the time from window to window is than a
 	// window; 0 while the probe is in place until further notice.
 	factor float64
+	// thin is one in how many hits is sampled; 0 is all.
+	thin uint32
 }
+
+func (p placement) every() float64 { return float64(max(p.thin, 1)) }
 
 func (p placement) continuous() bool { return p.factor == 0 }
 
@@ -104,8 +110,18 @@ func newLedger(fromStart bool, atStart map[uint16]uint64) *ledger {
 	return l
 }
 
+// owe takes in bytes that have been allocated. A part of them is of large objects; what
+// their probe sees of that is told by itself.
+func (l *ledger) owe(bytes uint64, large placement) {
+	l.owed += int64(bytes)
+	l.total += bytes
+	if !large.continuous() {
+		l.largePending += l.largePart.of() * float64(bytes)
+	}
+}
+
 // capability takes in how much a capability has allocated.
-func (l *ledger) capability(h *hit) *capLedger {
+func (l *ledger) capability(h *hit, large placement) *capLedger {
 	c := l.caps[h.capability]
 	if c == nil {
 		c = &capLedger{}
@@ -123,7 +139,7 @@ func (l *ledger) capability(h *hit) *capLedger {
 		l.caps[h.capability] = c
 	}
 	if h.words > c.words {
-		l.owed += int64(8 * (h.words - c.words))
+		l.owe(8*(h.words-c.words), large)
 		c.words = h.words
 	}
 	return c
@@ -132,8 +148,7 @@ func (l *ledger) capability(h *hit) *capLedger {
 // weigh gives a sample's weight; 0 for one that only begins a window. at and large
 // tell how the sample's own probe and that of large objects are placed.
 func (l *ledger) weigh(h *hit, at, large placement) uint64 {
-	c := l.capability(h)
-	l.pend(h.time, large)
+	c := l.capability(h, large)
 	if h.site == bpf.SiteLarge {
 		own := float64(h.large - min(h.large, l.largeSeen))
 		// Not more than there is; the object itself is not yet in the count.
@@ -153,6 +168,7 @@ func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 		if first {
 			return 0
 		}
+		l.heap.see(blockBytes*at.every(), fresh)
 		return l.give(l.weighBlock(fresh, free, at))
 	}
 	l.count(h.primitive)
@@ -177,8 +193,8 @@ func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 	}
 	if h.primitive {
 		fresh = min(fresh, max(free-l.heapPending, 0))
-		l.heapPending += fresh * l.heapShare
-		return l.give(fresh * (1 - l.heapShare))
+		l.heapPending += fresh * l.heap.of()
+		return l.give(fresh * (1 - l.heap.of()))
 	}
 	if at.continuous() {
 		l.heapPending = 0
@@ -210,7 +226,10 @@ func (l *ledger) count(primitive bool) {
 // sample of one.
 func (l *ledger) weighLarge(h *hit, at placement) float64 {
 	bytes := float64(h.large - min(h.large, l.largeSeen))
-	l.largeSeen = max(h.large, l.largeSeen)
+	if l.largeSeen != 0 && l.largeDuring == at.begin {
+		l.largePart.see(bytes, float64(l.total-l.largeTotal))
+	}
+	l.largeSeen, l.largeDuring, l.largeTotal = max(h.large, l.largeSeen), at.begin, l.total
 	if !at.continuous() {
 		bytes *= at.factor
 		l.largePending = max(0, l.largePending-bytes)
@@ -218,12 +237,27 @@ func (l *ledger) weighLarge(h *hit, at placement) float64 {
 	return bytes
 }
 
-// pend lets what large objects are owed grow while their probe is not in place.
-func (l *ledger) pend(time uint64, large placement) {
-	if time > l.lastTime && l.lastTime != 0 && !large.continuous() {
-		l.largePending += l.largeRate * float64(time-l.lastTime) / 1e9
+// manyPrimitives is the part of full nurseries that primitive operations have to find for
+// these not to tell who filled them.
+const manyPrimitives = 0.25
+
+// part is a ratio of bytes, of late.
+type part struct{ bytes, all float64 }
+
+// see takes in what was seen since the last time.
+func (p *part) see(bytes, all float64) {
+	const memory = 256 << 20
+	p.bytes, p.all = p.bytes+bytes, p.all+all
+	if p.all > memory {
+		p.bytes, p.all = p.bytes/2, p.all/2
 	}
-	l.lastTime = max(time, l.lastTime)
+}
+
+func (p *part) of() float64 {
+	if p.all <= 0 {
+		return 0
+	}
+	return min(p.bytes/p.all, 1)
 }
 
 // reserved is what is owed to large objects.
@@ -247,10 +281,7 @@ func (l *ledger) give(weight float64) uint64 {
 
 // remember keeps a sample that was written, to give it a part of the last bytes.
 func (l *ledger) remember(s *eventlog.Sample, site bpf.AllocSite) {
-	r := &l.recent[0]
-	if site == bpf.SiteLarge {
-		r = &l.recent[1]
-	}
+	r := &l.recent[site]
 	r.last[r.n%fewSamples] = *s
 	// Each sample so far is among the many with the same chance (Vitter's algorithm R).
 	i := r.n
@@ -265,15 +296,18 @@ func (l *ledger) remember(s *eventlog.Sample, site bpf.AllocSite) {
 
 // forgetRecent is called when a new log begins, in which the nodes of the old one
 // mean nothing.
-func (l *ledger) forgetRecent() { l.recent = [2]recent{} }
+func (l *ledger) forgetRecent() { l.recent = [bpf.AllocSites]recent{} }
 
 // settle divides what the process has allocated and no sample was given among its
 // last samples, by their weights. words is what all capabilities have allocated at a
 // time; large tells how the probe of large objects is placed.
-func (l *ledger) settle(words, time uint64, large placement) []eventlog.Sample {
+func (l *ledger) settle(words uint64, large placement) []eventlog.Sample {
 	counted := 8 * words
 	if counted <= l.base+l.given {
 		return nil
+	}
+	if counted > l.base+l.total {
+		l.owe(counted-l.base-l.total, large)
 	}
 	rest := counted - l.base - l.given
 	l.given += rest
@@ -281,18 +315,29 @@ func (l *ledger) settle(words, time uint64, large placement) []eventlog.Sample {
 	if rest < counted/100 {
 		choose = (*recent).latest
 	}
-	l.pend(time, large)
-	small, big := choose(&l.recent[0]), choose(&l.recent[1])
+	small, big := choose(&l.recent[bpf.SiteNursery]), choose(&l.recent[bpf.SiteLarge])
+	blocks := choose(&l.recent[bpf.SiteBlock])
+	ofBlocks := 0.0 // of what is small
+	if len(blocks) > 0 && l.primitives >= manyPrimitives {
+		// Full nurseries do not tell who filled them.
+		ofBlocks = l.heap.of()
+	} else {
+		small, blocks = append(small, blocks...), nil
+	}
 	ofLarge := min(uint64(l.largePending), rest)
 	switch {
-	case len(small)+len(big) == 0:
+	case len(small)+len(big)+len(blocks) == 0:
 		return []eventlog.Sample{{Capability: eventlog.NoCapability, Weight: rest, Stop: eventlog.StopNoHaskell}}
-	case len(small) == 0:
+	case len(small)+len(blocks) == 0:
 		ofLarge = rest
 	case len(big) == 0:
 		ofLarge = 0
 	}
-	return append(divide(rest-ofLarge, small), divide(ofLarge, big)...)
+	if len(small) == 0 {
+		ofBlocks = 1
+	}
+	heap := uint64(ofBlocks * float64(rest-ofLarge))
+	return slices.Concat(divide(rest-ofLarge-heap, small), divide(heap, blocks), divide(ofLarge, big))
 }
 
 // divide gives each sample a part of the bytes, by their weights.

@@ -94,7 +94,7 @@ func sum(m map[string]float64) (all float64) {
 func (s *simulated) check(t *testing.T, name string, tolerance float64) {
 	t.Helper()
 	given := sum(s.weights)
-	for _, sample := range s.ledger.settle(s.words, s.time, s.placed[bpf.SiteLarge]) {
+	for _, sample := range s.ledger.settle(s.words, s.placed[bpf.SiteLarge]) {
 		given += float64(sample.Weight)
 	}
 	if counted := 8 * float64(s.words); math.Abs(given-counted) > 0.001*counted {
@@ -160,9 +160,6 @@ func TestLedgerWindows(t *testing.T) {
 			}
 			return false
 		}
-		if arrays {
-			s.ledger.largeRate = 3.76e9 // as the program below has it
-		}
 		s.program(80000, arrays)
 		s.check(t, "windows", 0.05)
 	}
@@ -225,7 +222,7 @@ func TestLedgerAttach(t *testing.T) {
 		t.Errorf("the first sample of an unknown capability weighs %d, not 0", w)
 	}
 	var rest uint64
-	for _, s := range l.settle(1100+600+9000, 1, always) {
+	for _, s := range l.settle(1100+600+9000, always) {
 		rest += s.Weight
 	}
 	if rest != 800 {
@@ -241,5 +238,5 @@ func TestLedgerHostileCounts(t *testing.T) {
 			large: rng.Uint64() >> rng.IntN(64), primitive: rng.IntN(2) == 0}
 		l.weigh(&h, placement{begin: rng.Uint64N(3), factor: float64(rng.IntN(3))}, placement{factor: float64(rng.IntN(2))})
 	}
-	l.settle(rng.Uint64(), rng.Uint64(), placement{})
+	l.settle(rng.Uint64(), placement{})
 }

@@ -20,6 +20,7 @@ type probe struct {
 	// For how long it has been in place, ns, up to inPlaceAt or the last window.
 	inPlace   uint64
 	inPlaceAt uint64
+	observed  uint64        // of that, what hitRate knows of
 	lastBegin uint64        // of a window
 	length    time.Duration // of the last window, as it was to be
 	overrun   float64       // how much longer windows turn out
@@ -87,9 +88,10 @@ func (p *probe) remove(background *sync.WaitGroup) {
 }
 
 // open puts the probe in place for a while.
-func (p *probe) open(factor float64, length time.Duration, a *allocProbes) {
+func (p *probe) open(at placement, length time.Duration, a *allocProbes) {
 	begin := monotonic()
-	p.remembers(placement{begin: begin, factor: factor})
+	at.begin = begin
+	p.remembers(at)
 	p.lastBegin = begin
 	p.window = make(chan window, 1)
 	done := p.window

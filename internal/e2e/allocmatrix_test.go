@@ -32,7 +32,7 @@ var matrixPrograms = []struct {
 	{"maps", []string{"50000", "4"}},
 	{"example", []string{"400000"}},
 	{"classic", []string{"binary-trees", "20"}},
-	{"arrays", []string{"2000"}},
+	{"arrays", []string{"20000"}},
 }
 
 var matrixNurseries = [][]string{nil, {"-A64k"}, {"-A64m"}, {"-A4m", "-n256k"}}
@@ -82,7 +82,9 @@ func TestAllocationMatrix(t *testing.T) {
 	t.Logf("%d rows, at most %.3f %% apart", len(rows), 100*worst)
 }
 
-// allocated are the parts of the bytes of which it is known which code allocates them.
+// allocated are the parts of the bytes of which it is known which code allocates them. What
+// small objects have beside many large ones is told by the probe at blocks alone, for which
+// a run of a second has no budget by default: it is counted to who finds the nursery full.
 var allocated = map[string][]struct {
 	element string
 	share   float64
@@ -103,7 +105,7 @@ func knownShares(t *testing.T, program, log string) (printed []string) {
 	for _, k := range known {
 		got := shares[k.element]
 		printed = append(printed, fmt.Sprintf("%.1f", 100*got))
-		if math.Abs(got-k.share) > 0.15 {
+		if math.Abs(got-k.share) > 0.25 {
 			t.Errorf("%s has %.3f of the bytes, not about %.2f", k.element, got, k.share)
 		}
 	}
