@@ -157,7 +157,8 @@ func (a *allocProbes) weigh(im *image, s *perf.Sample) uint64 {
 	if ai == nil || ai.probes[s.Site] == nil {
 		return 0
 	}
-	h := hit{site: bpf.AllocSite(s.Site), capability: s.Capability, time: s.Time, words: s.Total, large: s.Large, primitive: s.Period == 0}
+	h := hit{site: bpf.AllocSite(s.Site), capability: s.Capability, time: s.Time, words: s.Total, large: s.Large, primitive: s.Period == 0,
+		thin: im.layout.Thin[s.Site]}
 	return ai.ledger.weigh(&h, ai.probes[s.Site].at(s.Time), ai.probes[bpf.SiteLarge].at(s.Time))
 }
 

@@ -221,7 +221,7 @@ func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 	if next != nil && b.level > windowNeeds(next.site, nextCost, b) {
 		// Half of what is there, so that other sites have their windows too.
 		stretch := b.level / 2 / (nextCost * float64(windowLength[next.site]))
-		a.openWindow(next, now, min(max(stretch, 1), maxStretch), ai.im.layout.Thin[next.site])
+		a.openWindow(next, now, min(max(stretch, 1), maxStretch))
 	}
 }
 
@@ -231,7 +231,7 @@ func windowNeeds(site bpf.AllocSite, cost float64, b *bucket) float64 {
 	return cost*float64(windowLength[site]) + 0.05*b.depth()
 }
 
-func (a *allocProbes) openWindow(p *probe, now uint64, stretch float64, thin uint32) {
+func (a *allocProbes) openWindow(p *probe, now uint64, stretch float64) {
 	p.length = time.Duration(stretch * float64(windowLength[p.site]))
 	if p.overrun == 0 {
 		p.overrun = 1
@@ -243,7 +243,7 @@ func (a *allocProbes) openWindow(p *probe, now uint64, stretch float64, thin uin
 	} else if p.inPlaceAt != 0 {
 		cycle = float64(now - p.inPlaceAt)
 	}
-	p.open(placement{factor: math.Max(cycle/(float64(p.length)*p.overrun), 1), thin: thin}, p.length, a)
+	p.open(math.Max(cycle/(float64(p.length)*p.overrun), 1), p.length, a)
 	p.due = now + minCycle + rand.Uint64N(minCycle)
 }
 

@@ -76,11 +76,7 @@ type placement struct {
 	// factor is how much longer the time from window to window is than a
 	// window; 0 while the probe is in place until further notice.
 	factor float64
-	// thin is one in how many hits is sampled; 0 is all.
-	thin uint32
 }
-
-func (p placement) every() float64 { return float64(max(p.thin, 1)) }
 
 func (p placement) continuous() bool { return p.factor == 0 }
 
@@ -94,6 +90,7 @@ type hit struct {
 	// primitive operation, such as newByteArray#, before it began.
 	primitive bool
 	large     uint64 // bytes of large objects seen by the probe since it began
+	thin      uint32 // one in how many hits is sampled; 0 is all
 }
 
 func newLedger(fromStart bool, atStart map[uint16]uint64) *ledger {
@@ -168,7 +165,7 @@ func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 		if first {
 			return 0
 		}
-		l.heap.see(blockBytes*at.every(), fresh)
+		l.heap.see(blockBytes*float64(max(h.thin, 1)), fresh)
 		return l.give(l.weighBlock(fresh, free, at))
 	}
 	l.count(h.primitive)

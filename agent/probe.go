@@ -88,10 +88,9 @@ func (p *probe) remove(background *sync.WaitGroup) {
 }
 
 // open puts the probe in place for a while.
-func (p *probe) open(at placement, length time.Duration, a *allocProbes) {
+func (p *probe) open(factor float64, length time.Duration, a *allocProbes) {
 	begin := monotonic()
-	at.begin = begin
-	p.remembers(at)
+	p.remembers(placement{begin: begin, factor: factor})
 	p.lastBegin = begin
 	p.window = make(chan window, 1)
 	done := p.window
