@@ -30,8 +30,8 @@ func (c *capture) interrupts() []perf.Interrupt {
 type ran struct {
 	bpf        bpf.RunStats // of those whose rate can be changed
 	traced     bpf.RunStats // of the others
-	interrupts uint64 // overflows by an interrupt
-	ns         uint64 // that these took, outside BPF
+	interrupts uint64       // overflows by an interrupt
+	ns         uint64       // that these took, outside BPF
 }
 
 // overflowed tells what happened at the overflows of all events so far.

@@ -13,7 +13,7 @@ import (
 // Morgan & Jarvis 1998, section 3.1: a flat profile says rev, the stacks say that h is
 // to blame.
 func TestRevIsReachedThroughH(t *testing.T) {
-	log, _ := record(t, nil, testprog.Build(t, "rev", testprog.Options{}))
+	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "rev", testprog.Options{}))
 	l := readLog(t, log)
 	l.wantWhole(t)
 
@@ -97,7 +97,7 @@ func TestSharesOfThreeToOne(t *testing.T) {
 // frames as the thread has.
 func TestThreadsAndCapabilities(t *testing.T) {
 	exe := testprog.Build(t, "threads100", testprog.Options{Threaded: true})
-	log, r := record(t, nil, exe, "5000", "100", "4", "+RTS", "-N2")
+	log, r := record(t, []string{"--max-overhead", "0"}, exe, "5000", "100", "4", "+RTS", "-N2")
 	l := readLog(t, log)
 	l.wantWhole(t)
 
@@ -193,7 +193,7 @@ func TestStacksReachTheirRoot(t *testing.T) {
 		{"stm", testprog.Options{}, []string{"8000"}},
 	} {
 		t.Run(p.name, func(t *testing.T) {
-			log, _ := record(t, nil, testprog.Build(t, p.name, p.opts), p.args...)
+			log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, p.name, p.opts), p.args...)
 			l := readLog(t, log)
 			l.wantWhole(t)
 			var n, reached int

@@ -15,7 +15,7 @@ import (
 // foldr (*) 1 [1 .. n] belongs to the line that was written, though GHC lifts it
 // out without its source notes.
 func TestFusedLoopBelongsToItsLine(t *testing.T) {
-	log, _ := record(t, nil, testprog.Build(t, "fac", testprog.Options{}), "1000", "200000")
+	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "fac", testprog.Options{}), "1000", "200000")
 	l := readLog(t, log)
 	l.wantWhole(t)
 	n := 0
@@ -40,7 +40,7 @@ func TestFusedLoopBelongsToItsLine(t *testing.T) {
 // The loop of a fused pipeline has causes in both modules, on one block; hot says
 // so by overlap, in place of a choice.
 func TestFusionOverlaps(t *testing.T) {
-	log, _ := record(t, nil, testprog.Build(t, "fusion", testprog.Options{}), "1000", "200000")
+	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "fusion", testprog.Options{}), "1000", "200000")
 	l := readLog(t, log)
 	l.wantWhole(t)
 
@@ -81,7 +81,7 @@ func TestFusionOverlaps(t *testing.T) {
 // Code of a library's function that was specialised where it is used has two
 // causes: the function, and the binding that uses it.
 func TestSpecialisedCodeHasTwoCauses(t *testing.T) {
-	log, _ := record(t, nil, testprog.Build(t, "maps", testprog.Options{}), "100000", "2")
+	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "maps", testprog.Options{}), "100000", "2")
 	h := hotOf(t, log)
 	for _, r := range h.Rows {
 		if name := r.Element[strings.LastIndexByte(r.Element, '.')+1:]; strings.HasPrefix(name, "$") {
@@ -137,7 +137,7 @@ func TestCoreBesideSource(t *testing.T) {
 	inputs := testprog.CopySource(t, "fusion", dir)
 	testprog.Compile(t, "", dir, append([]string{"-v0", "-O2", "-g3", "-ddump-simpl", "-ddump-to-file", "-dsuppress-all", "-dno-suppress-ticks",
 		"-outputdir", "dist-newstyle/build", "-o", "fusion"}, inputs...)...)
-	log, _ := record(t, nil, filepath.Join(dir, "fusion"), "1000", "100000")
+	log, _ := record(t, []string{"--max-overhead", "0"}, filepath.Join(dir, "fusion"), "1000", "100000")
 	if err := os.RemoveAll(dir); err != nil { // what follows is the log's own
 		t.Fatal(err)
 	}

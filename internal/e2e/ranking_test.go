@@ -34,7 +34,7 @@ func TestRankingAgreesWithInstructionCounts(t *testing.T) {
 			exe := testprog.Build(t, p.name, testprog.Options{Flags: []string{"-optl-no-pie"}})
 			want := sharesByInstructions(t, exe, testprog.CountInstructions(t, exe, p.counted...))
 
-			log, _ := record(t, nil, exe, p.long...)
+			log, _ := record(t, []string{"--max-overhead", "0"}, exe, p.long...)
 			h := hotOf(t, log)
 			got := map[string]float64{}
 			haskell, n := haskellShare(t, h)
