@@ -2,9 +2,9 @@ package agent
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
 
+	"ccagent/agent/rtsites"
 	"ccagent/bpf"
 	"ccagent/symbolize/elffile"
 
@@ -35,7 +35,7 @@ var (
 // findAllocSites looks into the module that holds the run-time system.
 func findAllocSites(mod *module) (*allocSites, error) {
 	if runtime.GOARCH != "amd64" {
-		return nil, fmt.Errorf("allocation sampling is not made for %s", runtime.GOARCH)
+		return nil, rtsites.ErrMachine
 	}
 	var check, scheduler, allocate elffile.Symbol
 	s := &allocSites{}

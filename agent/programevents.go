@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"os"
 	"runtime"
 
@@ -11,24 +10,38 @@ import (
 // ProgramEvent is an event of the program and its run-time system, not of the machine.
 type ProgramEvent struct {
 	Name, Unit string
-	Err        error // why this machine lacks it; what the program lacks is seen at capture
+	About      string
+	// Reason is why this machine lacks it, empty if it does not, and Help what would
+	// bring it. What the program lacks is seen at capture.
+	Reason, Help string
 }
 
 // ProgramEvents lists them.
 func ProgramEvents() []ProgramEvent {
-	var probes, switches error
-	if runtime.GOARCH != "amd64" {
-		probes = rtsites.ErrMachine
-	} else if _, err := os.Stat("/sys/bus/event_source/devices/uprobe"); err != nil {
-		probes = errors.New("the kernel puts no probes into programs (CONFIG_UPROBE_EVENTS)")
+	events := []ProgramEvent{
+		{Name: AllocEvent, Unit: "bytes", About: "what allocates"},
+		{Name: GCEvent, About: "collections over time, the heap's size"},
+		{Name: ThreadsEvent, About: "threads over time, why they stop"},
+		{Name: OffCPUEvent, Unit: "ns", About: "waits in calls from Haskell"},
+	}
+	reason, help := whyNoProbes()
+	for i := range events[:3] {
+		events[i].Reason, events[i].Help = reason, help
 	}
 	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
-		switches = errors.New("the kernel tells no types (CONFIG_DEBUG_INFO_BTF)")
+		events[3].Reason = "the kernel does not tell its types (/sys/kernel/btf/vmlinux)"
+		events[3].Help = "boot a kernel with CONFIG_DEBUG_INFO_BTF, which every distribution's has"
 	}
-	return []ProgramEvent{
-		{AllocEvent, "bytes", probes},
-		{OffCPUEvent, "ns", switches},
-		{GCEvent, "", probes},
-		{ThreadsEvent, "", probes},
+	return events
+}
+
+// whyNoProbes tells why the machine takes no probes in run-time systems.
+func whyNoProbes() (reason, help string) {
+	if runtime.GOARCH != "amd64" {
+		return rtsites.ErrMachine.Error(), "sample the other events; let the program write its own eventlog (+RTS -l) and have ccview merge show both"
 	}
+	if _, err := os.Stat("/sys/bus/event_source/devices/uprobe"); err != nil {
+		return "the kernel puts no probes into programs", "boot a kernel with CONFIG_UPROBE_EVENTS, which every distribution's has"
+	}
+	return "", ""
 }

@@ -38,7 +38,7 @@ func Probe(e Event) error {
 	for i := range attrs {
 		fd, err := open(&attrs[i], 0)
 		if err != nil {
-			return explainOpen(e, err)
+			return explainProbe(e, attrs[i], err)
 		}
 		if err := unix.Close(fd); err != nil {
 			return fmt.Errorf("close %s: %w", e, err)
@@ -56,6 +56,19 @@ func Grant(e Event) (Event, error) {
 		err = Probe(e)
 	}
 	return e, err
+}
+
+// explainProbe tells apart what cannot be counted from what cannot be sampled.
+func explainProbe(e Event, attr unix.PerfEventAttr, err error) error {
+	attr.Sample, attr.Bits = 0, unix.PerfBitDisabled
+	if errors.Is(err, unix.EINVAL) && e.Precise == 0 {
+		if fd, counts := open(&attr, 0); counts == nil {
+			unix.Close(fd)
+			return &UnavailableError{Event: e.String(), Err: err,
+				Reason: "its unit counts it, but cannot interrupt, which sampling needs", Help: "perf stat counts it"}
+		}
+	}
+	return explainOpen(e, err)
 }
 
 // explainOpen turns perf_event_open's error into words.
@@ -78,6 +91,7 @@ func explainOpen(e Event, err error) error {
 			u.Help = "use " + ClockEvent + ", or enable the virtual PMU in the hypervisor"
 		default:
 			u.Reason = "this CPU does not count it"
+			u.Help = "see its manual for a code of its own that does (-e rXXXX)"
 		}
 	case errors.Is(err, unix.EINVAL):
 		u.Reason = "the kernel refuses it with these settings"

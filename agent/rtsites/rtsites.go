@@ -44,7 +44,7 @@ func (e *MissingError) Error() string {
 // Reasons for which nothing can be found.
 var (
 	ErrNoSymbols = errors.New("the run-time system has no symbol table to find its code by; install the program unstripped (cabal: --disable-executable-stripping)")
-	ErrMachine   = errors.New("the run-time system's code is only known for x86-64")
+	ErrMachine   = errors.New("the run-time system's code is known for x86-64 alone")
 )
 
 // maxSymbolBytes bounds the symbol table that is read.

@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"ccagent/agent"
 	"ccagent/perf"
@@ -18,6 +22,7 @@ type eventRow struct {
 	Aliases   []string `json:"aliases,omitempty"`
 	Kind      string   `json:"kind"`
 	Unit      string   `json:"unit"`
+	About     string   `json:"about,omitempty"`
 	Available bool     `json:"available"`
 	Reason    string   `json:"reason,omitempty"`
 	Help      string   `json:"help,omitempty"`
@@ -38,10 +43,7 @@ func listEvents() []eventRow {
 		rows = append(rows, row)
 	}
 	for _, e := range agent.ProgramEvents() {
-		row := eventRow{Name: e.Name, Kind: "program", Unit: e.Unit, Available: e.Err == nil}
-		if e.Err != nil {
-			row.Reason = e.Err.Error()
-		}
+		row := eventRow{Name: e.Name, Kind: "program", Unit: e.Unit, About: e.About, Available: e.Reason == "", Reason: e.Reason, Help: e.Help}
 		rows = append(rows, row)
 	}
 	return rows
@@ -63,7 +65,7 @@ func eventsCommand() *cobra.Command {
 					Events []eventRow `json:"events"`
 				}{rows})
 			case "text":
-				return printEvents(cmd, rows)
+				return printEvents(cmd.OutOrStdout(), rows)
 			}
 			return fmt.Errorf("--format %q is neither text nor json", format)
 		},
@@ -72,41 +74,69 @@ func eventsCommand() *cobra.Command {
 	return cmd
 }
 
+// eventsWidth is that of the listing in columns.
+const eventsWidth = 79
+
 // printEvents lists what there is, then what there is not, by reason.
-func printEvents(cmd *cobra.Command, rows []eventRow) error {
-	out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	var reasons []string
-	missing := map[string][]string{}
+func printEvents(to io.Writer, rows []eventRow) error {
+	var table strings.Builder
+	out := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	type missing struct {
+		names        []string
+		reason, help string
+	}
+	var lacking []*missing
 	for _, r := range rows {
 		if r.Available {
-			alias := ""
+			about := r.About
 			if len(r.Aliases) > 0 {
-				alias = "or " + r.Aliases[0]
+				about = "or " + r.Aliases[0]
 			}
-			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", r.Name, r.Kind, r.Unit, alias)
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", r.Name, r.Kind, r.Unit, about)
 			continue
 		}
-		why := r.Reason
-		if r.Help != "" {
-			why += "; " + r.Help
+		i := slices.IndexFunc(lacking, func(m *missing) bool { return m.reason == r.Reason && m.help == r.Help })
+		if i < 0 {
+			i = len(lacking)
+			lacking = append(lacking, &missing{reason: r.Reason, help: r.Help})
 		}
-		if missing[why] == nil {
-			reasons = append(reasons, why)
-		}
-		missing[why] = append(missing[why], r.Name)
+		lacking[i].names = append(lacking[i].names, r.Name)
 	}
-	fmt.Fprintf(out, "rXXXX\traw\tevents\tan event code of this CPU, in hexadecimal\n")
-	fmt.Fprintf(out, "PMU/term=value,…/\tpmu\tevents\tan event of one PMU, such as cpu_core/event=0x3c,umask=0/\n")
+	fmt.Fprintf(out, "rXXXX\traw\tevents\tan event code of this CPU, hexadecimal\n")
+	fmt.Fprintf(out, "PMU/term=value,…/\tpmu\tevents\tsuch as cpu_core/event=0x3c,umask=0/\n")
 	fmt.Fprintf(out, "\nEVENT:u, :k\t\t\tin user space only, in the kernel only\n")
-	fmt.Fprintf(out, "EVENT:p, :pp, :ppp, :P\t\t\tat precise addresses, as far as the CPU can\n")
+	fmt.Fprintf(out, "EVENT:p, :pp, :ppp, :P\t\t\tat precise addresses, if the CPU can\n")
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	for _, why := range reasons {
-		fmt.Fprintf(cmd.OutOrStdout(), "\nnot available: %s\n", why)
-		for _, name := range missing[why] {
-			fmt.Fprintf(cmd.OutOrStdout(), "  %s\n", name)
+	for line := range strings.Lines(table.String()) {
+		fmt.Fprintln(to, strings.TrimRight(line, " \n"))
+	}
+	for _, m := range lacking {
+		fmt.Fprintf(to, "\nnot available:\n%s", filled("  ", m.names))
+		fmt.Fprint(to, filled("    why   ", strings.Fields(m.reason)))
+		if m.help != "" {
+			fmt.Fprint(to, filled("    help  ", strings.Fields(m.help)))
 		}
 	}
 	return nil
+}
+
+// filled puts words into lines, of which the first begins with a text and the others
+// below its end.
+func filled(begin string, words []string) string {
+	var b strings.Builder
+	line, used := begin, false
+	for _, w := range words {
+		if used && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w) > eventsWidth {
+			b.WriteString(line + "\n")
+			line, used = strings.Repeat(" ", len(begin)), false
+		}
+		if used {
+			line += " "
+		}
+		line, used = line+w, true
+	}
+	b.WriteString(line + "\n")
+	return b.String()
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
@@ -324,6 +325,17 @@ func TestEventsAndDoctor(t *testing.T) {
 		if js.status != 0 || !strings.HasPrefix(strings.TrimSpace(js.stdout), "{") {
 			t.Errorf("ccagent %v --format json: status %d, %.200q\n%s", args, js.status, js.stdout, js.stderr)
 		}
+	}
+	// Fits a terminal; what is lacking has a reason and what would help.
+	events := run(t, command(t, ccagent, "events")).stdout
+	for line := range strings.Lines(events) {
+		if n := utf8.RuneCountInString(line); n > 80 {
+			t.Errorf("a line of %d columns: %s", n, line)
+		}
+	}
+	lacking := strings.Count(events, "not available:")
+	if why, help := strings.Count(events, "    why   "), strings.Count(events, "    help  "); why != lacking || help != lacking {
+		t.Errorf("%d times something is not available, with %d reasons and %d that would help\n%s", lacking, why, help, events)
 	}
 	stripped := testprog.Build(t, "spin31", testprog.Options{NoDebug: true, Strip: true})
 	r := run(t, command(t, ccagent, "doctor", stripped))
