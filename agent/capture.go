@@ -278,13 +278,12 @@ func (c *capture) openOn(tids, cpus []int) error {
 	}
 	c.sideBand = sideBand
 	c.counters = make(counters, len(c.events))
-	for _, g := range c.events {
-		switch g.def.Requested {
-		case AllocEvent:
-			continue // probes follow when the run-time system is seen
-		case OffCPUEvent:
-			continue // switches of threads are not counted but traced
+	for i := range c.events {
+		g := &c.events[i]
+		if !g.counted() {
+			continue // probes follow when the run-time system is seen; switches are traced
 		}
+		g.now = g.rate
 		s, err := perf.Open(g.event, g.rate, g.program, tids)
 		if err != nil {
 			return err

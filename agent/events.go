@@ -15,7 +15,8 @@ import (
 type grantedEvent struct {
 	def   eventlog.EventDef
 	event perf.Event
-	rate  perf.Rate
+	rate  perf.Rate // as it is to be
+	now   perf.Rate // as it is
 	// program walks the stack at the event's overflows; the sampler owns it.
 	program *ebpf.Program
 }

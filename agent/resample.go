@@ -113,11 +113,15 @@ func (c *capture) resample(part float64) error {
 	return c.sampler.SetKeep(part)
 }
 
-// reopen opens every counted event at part of its rate on all threads there are, and
-// has it take the other's place.
+// reopen opens counted events at part of their rates on all threads there are, and has
+// each take the place of what is open.
 func (c *capture) reopen(part float64) error {
 	if c.thins || c.sideBand == nil || c.sideBand.Lost > 0 {
 		return errUnsteady // not all processes may be known
+	}
+	rates, err := c.ratesAt(part)
+	if err != nil {
+		return err
 	}
 	const attempts = 5
 	for range attempts {
@@ -125,55 +129,83 @@ func (c *capture) reopen(part float64) error {
 		if err != nil {
 			return err
 		}
-		fresh, err := c.openCounted(tids, part)
+		fresh, err := c.openAt(rates, tids)
 		if err != nil {
 			return err
 		}
 		// A thread that was created meanwhile has inherited some events at the most.
-		if err := c.drainAll(); err != nil {
-			return err
+		err = c.drain()
+		now, errNow := c.threads()
+		steady := subset(now, tids)
+		if err = errors.Join(err, errNow); err == nil && steady {
+			err = c.switchTo(fresh)
 		}
-		now, err := c.threads()
+		for _, s := range fresh { // of which nothing is left where all went well
+			err = errors.Join(err, s.Close())
+		}
 		if err != nil {
 			return err
 		}
-		if !subset(now, tids) {
-			for _, s := range fresh {
-				err = errors.Join(err, s.Close())
-			}
-			if err != nil {
-				return err
-			}
-			continue
+		if steady {
+			return c.tellRates(rates)
 		}
-		for i, s := range c.sampled {
-			if err := s.Switch(fresh[i]); err != nil {
-				return err
-			}
-		}
-		return c.tellRates(part)
 	}
 	return errUnsteady
 }
 
-// openCounted opens every counted event, in their order.
-func (c *capture) openCounted(tids []int, part float64) (fresh []*perf.Sampled, err error) {
+// ratesAt gives, by event, the rates that are to change, and what they become. Events
+// that hardly overflow are not lowered, since they cost nothing.
+func (c *capture) ratesAt(part float64) (map[int]perf.Rate, error) {
+	const hardly = 0.02
+	runs, total := make([]uint64, len(c.events)), uint64(0)
+	for i := range c.events {
+		if g := &c.events[i]; g.counted() {
+			one, err := c.runsOf(g)
+			if err != nil {
+				return nil, err
+			}
+			runs[i] = one.Runs
+			total += one.Runs
+		}
+	}
+	rates := map[int]perf.Rate{}
 	for i := range c.events {
 		g := &c.events[i]
-		if !g.counted() {
+		if !g.counted() || g.now == g.rate && float64(runs[i]) < hardly*float64(total) {
 			continue
 		}
 		r, _ := fitRate(g.event, reduced(g.rate, part)) // the kernel's limit may be lower by now
-		s, err := perf.Open(g.event, r, g.program, tids)
+		if r != g.now {
+			rates[i] = r
+		}
+	}
+	return rates, nil
+}
+
+// openAt opens events, by their index, at these rates.
+func (c *capture) openAt(rates map[int]perf.Rate, tids []int) (map[int]*perf.Sampled, error) {
+	fresh := map[int]*perf.Sampled{}
+	for i, r := range rates {
+		s, err := perf.Open(c.events[i].event, r, c.events[i].program, tids)
 		if err != nil {
 			for _, s := range fresh {
 				err = errors.Join(err, s.Close())
 			}
 			return nil, err
 		}
-		fresh = append(fresh, s)
+		fresh[i] = s
 	}
 	return fresh, nil
+}
+
+// switchTo has what was opened take the place of what is open.
+func (c *capture) switchTo(fresh map[int]*perf.Sampled) error {
+	for i, s := range fresh {
+		if err := c.counters[i].sampled.Switch(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // threads lists the threads of all processes that are sampled, in order.
@@ -207,14 +239,15 @@ func subset(a, b []int) bool {
 }
 
 // tellRates writes at what rates events are sampled from now on.
-func (c *capture) tellRates(part float64) error {
+func (c *capture) tellRates(rates map[int]perf.Rate) error {
 	at := monotonic()
 	for i := range c.events {
-		g := &c.events[i]
-		if !g.counted() {
+		r, changed := rates[i]
+		if !changed {
 			continue
 		}
-		r := reduced(g.rate, part)
+		g := &c.events[i]
+		g.now = r
 		interrupt := c.budget.interrupts[g.event.Interrupt()]
 		told := &eventlog.EventRate{Event: g.def.Index, Rate: max(r.Frequency, r.Period),
 			InterruptNs: uint32(interrupt), SampleNs: uint32(max(c.budget.each-interrupt, 0))}

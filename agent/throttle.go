@@ -63,7 +63,7 @@ func (c *capture) watchThrottle() error {
 		if err != nil {
 			return err
 		}
-		events[i] = frequent{reduced(g.rate, c.budget.part).Frequency, runs.Runs}
+		events[i] = frequent{g.now.Frequency, runs.Runs}
 	}
 	lowered, missed := c.throttle.look(limit, c.targetCPU(), events)
 	if lowered != 0 {

@@ -74,19 +74,11 @@ func rateLine(e *agent.EventSummary) string {
 	if e.Period {
 		unit = e.Unit + " a sample"
 	}
-	since := fmt.Sprintf("since %.1f s", last.At.Seconds())
-	if n := len(e.Rates); n > 1 {
-		since += fmt.Sprintf(" (lowered first after %.1f s)", e.Rates[0].At.Seconds())
+	why := fmt.Sprintf("a sample costs %.0f µs", float64(last.SampleNs)/1e3)
+	if last.InterruptNs > last.SampleNs {
+		why = fmt.Sprintf("an interrupt costs %.0f µs", float64(last.InterruptNs)/1e3)
 	}
-	return fmt.Sprintf("%s: %d %s asked, %d taken %s: %s here; --max-overhead 0 keeps the rate", e.Granted, e.Rate, unit, last.Rate, since, costOf(last))
-}
-
-func costOf(r agent.RateChange) string {
-	sample := fmt.Sprintf("a sample costs %.1f µs", float64(r.SampleNs)/1e3)
-	if r.InterruptNs == 0 {
-		return sample
-	}
-	return fmt.Sprintf("an interrupt costs %.1f µs, %s", float64(r.InterruptNs)/1e3, sample)
+	return fmt.Sprintf("%s: %d %s asked, %d taken since %.1f s: %s here; --max-overhead 0 keeps the rate", e.Granted, e.Rate, unit, last.Rate, last.At.Seconds(), why)
 }
 
 // overheadLine tells what measuring took of the program's CPU time.
