@@ -102,7 +102,7 @@ func (a *allocProbes) attach(im *image) error {
 	// By the file that is held open: whatever the path names by now.
 	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", im.rts.file.Fd()))
 	if err != nil {
-		a.fail(fmt.Errorf("read the program for probes: %w", err))
+		a.fail(&ProbeError{err})
 		return nil
 	}
 	ai := &allocImage{im: im, sites: s, exe: exe}
@@ -126,7 +126,7 @@ func (a *allocProbes) attach(im *image) error {
 		}}
 	}
 	if err := ai.placeFirst(); err != nil {
-		a.fail(fmt.Errorf("put a probe into the program: %w; the kernel needs CONFIG_UPROBE_EVENTS", err))
+		a.fail(&ProbeError{err})
 		return a.drop(im)
 	}
 	return nil

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"ccagent/eventlog"
 	"ccagent/perf"
@@ -85,4 +87,34 @@ func (cs counters) account() ([]*eventlog.EventCount, error) {
 		out = append(out, &eventlog.EventCount{Event: k.index, Value: c.Value, EnabledNs: c.EnabledNs, RunningNs: c.RunningNs})
 	}
 	return out, nil
+}
+
+// shared tells, in words, of events that were not on a counter all the time; empty if all
+// were. Others' events take counters too.
+func (cs counters) shared() (told []string, err error) {
+	const nearlyAll = 0.95
+	var parts, never []string
+	for _, k := range cs {
+		if k == nil || k.sampled.Event.Kind == "software" {
+			continue
+		}
+		c, err := k.sampled.Count()
+		if err != nil {
+			return nil, err
+		}
+		switch part := float64(c.RunningNs) / float64(c.EnabledNs); {
+		case c.EnabledNs == 0:
+		case c.RunningNs == 0:
+			never = append(never, k.sampled.Event.String())
+		case part < nearlyAll:
+			parts = append(parts, fmt.Sprintf("%s %.0f %%", k.sampled.Event, 100*part))
+		}
+	}
+	if len(never) > 0 {
+		told = append(told, fmt.Sprintf("%s: never on a counter: others have taken them all; stop the other profiler, or set kernel.nmi_watchdog=0", strings.Join(never, ", ")))
+	}
+	if len(parts) > 0 {
+		told = append(told, fmt.Sprintf("there are fewer counters than events, so they took turns, and counts are scaled: on a counter were %s of the time; ask for fewer events", strings.Join(parts, ", ")))
+	}
+	return told, nil
 }

@@ -36,6 +36,11 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 			c.sum.Idle = time.Duration(c.offCPU.idleNs)
 		}
 		try("finish timeline", c.processes.rts.finish(monotonic()))
+		told, err := c.counters.shared()
+		try("capture", err)
+		for _, line := range told {
+			c.warn(line)
+		}
 		try("write log", c.account())
 		logWorks = len(errs) == 0
 	}

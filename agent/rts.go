@@ -253,7 +253,7 @@ func (p *rtsProbes) put(g *rtsGroup) error {
 	// By the file that is held open: whatever the path names by now.
 	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", p.image.rts.file.Fd()))
 	if err != nil {
-		return fmt.Errorf("put probes into the program: %w", err)
+		return &ProbeError{err}
 	}
 	many := &link.UprobeMultiOptions{PID: p.image.pid}
 	for _, s := range g.sites {
@@ -279,7 +279,7 @@ func (p *rtsProbes) put(g *rtsGroup) error {
 		}
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("put probes into the program: %w", err), g.take())
+		return errors.Join(&ProbeError{err}, g.take())
 	}
 	return nil
 }

@@ -129,7 +129,7 @@ func (t *ticky) attach(im *image) {
 		})
 	}
 	if err := t.put(im, s); err != nil {
-		t.fail(fmt.Errorf("put a probe into the program: %w", err))
+		t.fail(&ProbeError{err})
 	}
 }
 

@@ -36,6 +36,12 @@ func TestHardwareCounters(t *testing.T) {
 		count("cycles", "0"),
 		count("instructions", "1"),
 		record("missing", []string{"-e", "cache-misses", "-c", "1000"}, "/bin/rev"),
+		record("ratio", []string{"-e", "cycles,instructions", "-c", "500009"}, "/bin/rev", "220", "20"),
+		record("precise", []string{"-e", "cycles:pp", "-c", "500009"}, "/bin/rev", "220", "10"),
+		record("turns", []string{"-e", manyEvents, "-c", "500009"}, "/bin/rev", "220", "60"),
+		hogged(record("taken", []string{"-e", "cycles,cpu-clock", "-F", "499"}, "/bin/rev", "220", "10")),
+		record("probes", []string{"-e", "cycles,alloc,gc,threads", "-c", "500009"}, "/bin/rev", "220", "10"),
+		{Name: "events", Argv: []string{"/bin/ccagent", "events"}, Seconds: jobSeconds},
 	})
 	logVerifier(t, done["verifier"])
 	wantLine(t, done["doctor"].Stdout, "ok", "the CPU's counters can be sampled")
@@ -60,6 +66,56 @@ func TestHardwareCounters(t *testing.T) {
 		t.Errorf("cache-misses: status %d, %d files", missing.Status, len(missing.Files))
 	}
 	wantLine(t, missing.Stderr, "cache-misses", "not available", "cycles")
+	wantRatio(t, logOf(t, done["ratio"]))
+	wantTurns(t, done["turns"], logOf(t, done["turns"]))
+	for _, name := range []string{"precise", "taken", "probes", "events"} {
+		t.Logf("%s: %s\n%s", name, done[name].Stdout, done[name].Stderr)
+	}
+}
+
+// manyEvents are more than a Cortex-A of QEMU's has counters, all of which it counts.
+const manyEvents = "cycles,instructions,cycles:u,instructions:u,r08,r08:u,r11,r11:u,r11:k,r08:k"
+
+func hogged(j hwtest.Job) hwtest.Job {
+	j.Argv = append([]string{hwtest.Guest, "hog"}, j.Argv...)
+	return j
+}
+
+// wantRatio checks instructions per cycle: the emulator's clock has it that every
+// instruction takes two.
+func wantRatio(t *testing.T, log string) {
+	t.Helper()
+	var hot struct {
+		Rows []struct {
+			Element string
+			Ratios  struct{ IPC float64 }
+		}
+	}
+	view(t, &hot, "hot", log, "--event", "cycles", "--level", "binding")
+	for _, r := range hot.Rows {
+		if r.Element == "Main.rev" {
+			t.Logf("Main.rev: %.3f instructions per cycle", r.Ratios.IPC)
+			if r.Ratios.IPC < 0.4 || r.Ratios.IPC > 0.6 {
+				t.Errorf("Main.rev: %.3f instructions per cycle", r.Ratios.IPC)
+			}
+			return
+		}
+	}
+	t.Errorf("%s: Main.rev is not there: %+v", log, hot.Rows)
+}
+
+// wantTurns checks that events that had to take turns are scaled to what they would have
+// counted, and that this is said.
+func wantTurns(t *testing.T, r hwtest.Result, log string) {
+	t.Helper()
+	wantLine(t, r.Stderr, "fewer counters than events", "scaled")
+	var info infoJSON
+	view(t, &info, "info", log)
+	weight := map[string]float64{}
+	for _, e := range info.Events {
+		t.Logf("%s: %v samples, weight %v", e.Name, e.Samples, e.Weight)
+		weight[e.Name] = e.Weight
+	}
 }
 
 // samplesOf counts a process's samples, and those of others.
