@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"time"
 
@@ -327,9 +326,6 @@ func (c *capture) emitOn(time uint64, cap int, e eventlog.Event) error {
 
 // follow captures until something ends it.
 func (c *capture) follow() (eventlog.EndReason, error) {
-	// CPU time is told by thread.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	flushed := c.begun
 	for {
 		ended, err := c.target.EndedWithin(c.pace())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 
 	"ccagent/agent/procfs"
@@ -29,8 +30,12 @@ func (c *capture) drainUntil(settled uint64) error {
 	if err := c.processes.takeTables(0); err != nil {
 		return err
 	}
+	runtime.LockOSThread() // CPU time is told by thread
 	before := threadCPU()
-	defer func() { c.drained += threadCPU() - before }()
+	defer func() {
+		c.drained += threadCPU() - before
+		runtime.UnlockOSThread()
+	}()
 	for {
 		more, err := c.drainBatch(settled)
 		if err != nil || !more {

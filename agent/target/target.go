@@ -27,7 +27,8 @@ type Process struct {
 	Path string // the executable, as the kernel resolved it
 	Args []string
 
-	handle int // pidfd: readable when the process has ended
+	handle int      // pidfd: readable when the process has ended
+	file   *os.File // the same, for Go to wait for
 	// child is set when the agent started the program.
 	child *child
 }
@@ -183,11 +184,11 @@ func Attach(pid int) (*Process, error) {
 }
 
 func (t *Process) open() error {
-	fd, err := unix.PidfdOpen(t.PID, 0)
+	fd, err := unix.PidfdOpen(t.PID, unix.PIDFD_NONBLOCK)
 	if err != nil {
 		return fmt.Errorf("open process %d: %w", t.PID, err)
 	}
-	t.handle = fd
+	t.handle, t.file = fd, os.NewFile(uintptr(fd), "pidfd")
 	if path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", t.PID)); err == nil {
 		t.Path = path
 	}
@@ -236,13 +237,25 @@ func (t *Process) Run() error {
 
 // EndedWithin waits for the process's end for at most d, and reports whether it
 // has come.
-func (t *Process) EndedWithin(d time.Duration) (bool, error) {
-	poll := []unix.PollFd{{Fd: int32(t.handle), Events: unix.POLLIN}}
-	n, err := unix.Poll(poll, int(d.Milliseconds()))
-	if err != nil && !errors.Is(err, unix.EINTR) {
-		return false, fmt.Errorf("poll process %d: %w", t.PID, err)
+func (t *Process) EndedWithin(d time.Duration) (ended bool, err error) {
+	// A thread that slept in poll(2) itself would have Go's runtime wake up several
+	// times to see whether it still does.
+	conn, err := t.file.SyscallConn()
+	if err == nil {
+		err = t.file.SetReadDeadline(time.Now().Add(d))
 	}
-	return n > 0, nil
+	if err == nil {
+		err = conn.Read(func(fd uintptr) bool {
+			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+			n, err := unix.Poll(poll, 0)
+			ended = n > 0 && err == nil
+			return ended
+		})
+	}
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return ended, fmt.Errorf("wait for process %d: %w", t.PID, err)
+	}
+	return ended, nil
 }
 
 // ExitStatus waits for a started program's end and gives its status as a shell
@@ -294,5 +307,5 @@ func (t *Process) Close() error {
 			t.child.kill()
 		}
 	}
-	return unix.Close(t.handle)
+	return t.file.Close()
 }

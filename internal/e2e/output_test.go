@@ -121,7 +121,7 @@ func TestDiskFull(t *testing.T) {
 	})
 	log := filepath.Join(disk, "run.eventlog")
 	exe := testprog.Build(t, "rev", testprog.Options{})
-	r := run(t, command(t, ccagent, "record", "-F", "5000", "-o", log, "--", exe, "220", "20000"))
+	r := run(t, command(t, ccagent, "record", "-F", "5000", "--max-overhead", "0", "-o", log, "--", exe, "220", "20000"))
 	if r.status != 125 {
 		t.Errorf("status %d, want 125", r.status)
 	}
