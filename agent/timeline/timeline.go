@@ -328,7 +328,7 @@ func (t *Timeline) stop(time uint64, n int, why eventlog.StopStatus) error {
 // Gap tells that a group's probes are out from now on, or are back.
 func (t *Timeline) Gap(time uint64, group int, begins bool) error {
 	if group == int(bpf.RTSGroupGC) {
-		return t.endCollections(time)
+		return t.endCollections(time, begins)
 	}
 	t.inGap = begins
 	return t.endRuns(time)
@@ -350,12 +350,19 @@ func (t *Timeline) endRuns(time uint64) error {
 	return nil
 }
 
-func (t *Timeline) endCollections(time uint64) error {
+// endCollections ends those that are under way. When one that runs into a gap ended
+// is not known: it is given no more time than the longest whole one took, since the
+// probes may have been out long before that was noted.
+func (t *Timeline) endCollections(time uint64, gap bool) error {
 	for n, c := range t.caps {
 		if c == nil || c.collecting == 0 {
 			continue
 		}
-		if err := t.gcEnd(Record{Time: time, Cap: n}, c); err != nil {
+		at := time
+		if gap {
+			at = min(time, c.collecting+t.gc.MaxPauseNs)
+		}
+		if err := t.gcEnd(Record{Time: at, Cap: n}, c); err != nil {
 			return err
 		}
 	}
@@ -388,7 +395,7 @@ func (t *Timeline) Sampled(time uint64, n int, tso uint64) error {
 
 // Close ends what is under way: the capture ended, or the process.
 func (t *Timeline) Close(time uint64) error {
-	if err := t.endCollections(time); err != nil {
+	if err := t.endCollections(time, false); err != nil {
 		return err
 	}
 	return t.endRuns(time)

@@ -104,6 +104,30 @@ func TestCollection(t *testing.T) {
 	}
 }
 
+// A collection that runs into a gap is given no more time than a whole one took; one
+// that the capture's end cuts off did last until then.
+func TestCollectionIntoGap(t *testing.T) {
+	var w written
+	l := New(w.write)
+	l.gc.MaxPauseNs = 20
+	feed(t, l, Record{Time: 100, Probe: bpf.RTSGCStart})
+	if err := l.Gap(5000, int(bpf.RTSGroupGC), true); err != nil {
+		t.Fatal(err)
+	}
+	feed(t, l, Record{Time: 6000, Probe: bpf.RTSGCStart})
+	if err := l.Gap(6005, int(bpf.RTSGroupGC), true); err != nil {
+		t.Fatal(err)
+	}
+	feed(t, l, Record{Time: 7000, Probe: bpf.RTSGCStart})
+	if err := l.Close(9000); err != nil {
+		t.Fatal(err)
+	}
+	w.want(t, "100 -1 {Cap:0}", "100 -1 {Capset:0 Cap:0}",
+		"100 0 {}", "100 0 {}", "120 0 {}", "120 0 {}",
+		"6000 0 {}", "6000 0 {}", "6005 0 {}", "6005 0 {}",
+		"7000 0 {}", "7000 0 {}", "9000 0 {}", "9000 0 {}")
+}
+
 // FuzzTake: whatever a hostile program makes the probes tell, the log is well formed,
 // and each capability's events are in an order that readers' state machines take.
 func FuzzTake(f *testing.F) {
