@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -384,12 +385,93 @@ func TestUnknownTool(t *testing.T) {
 	}
 }
 
-// The ghc-events library reads every event of such logs.
-func TestGHCEventsReads(t *testing.T) {
+// What the tools themselves take from such logs, by the library that they read them
+// with, is all there is: every sample, with its whole stack as far as it is written.
+func TestReaders(t *testing.T) {
+	needGHCEvents(t)
+	exe := testprog.Build(t, "eventreaders", testprog.Options{NoDebug: true})
+	read := func(tool string) (kinds map[string][]string) {
+		b, _ := derived(t, tool, log())
+		file := filepath.Join(t.TempDir(), "log.eventlog")
+		if err := os.WriteFile(file, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(exe, tool, file).Output()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", tool, err, out)
+		}
+		kinds = make(map[string][]string)
+		for line := range strings.SplitSeq(strings.TrimSpace(string(out)), "\n") {
+			kind, rest, _ := strings.Cut(line, "\t")
+			kinds[kind] = append(kinds[kind], rest)
+		}
+		return kinds
+	}
+	count := func(lines []string, is func(string) bool) (n int) {
+		for _, l := range lines {
+			if is(l) {
+				n++
+			}
+		}
+		return n
+	}
+	suffix := func(s string) func(string) bool { return func(l string) bool { return strings.HasSuffix(l, s) } }
+	contains := func(s string) func(string) bool { return func(l string) bool { return strings.Contains(l, s) } }
+	deep := func(of string) func(string) bool {
+		return func(l string) bool { return strings.Contains(l, of) && strings.HasSuffix(l, "Deep.f299λ") }
+	}
+
+	got := read("hs-speedscope")
+	if s := got["sample"]; len(s) != 140 || !slices.Equal(got["program"], []string{"./nbody"}) || !slices.Equal(got["interval"], []string{"1000000"}) ||
+		count(s, suffix("\tMain.main;Physics.step")) != 20 || count(s, suffix("\tevacuate")) != 10 ||
+		count(s, deep("\t… deeper frames;Deep.f46λ;Deep.f47λ;")) != 40 || count(s, contains("?")) != 0 || count(s, contains("(none)")) != 0 {
+		t.Errorf("hs-speedscope: %q", got)
+	}
+
+	got = read("eventlog2html")
+	sum, last := uint64(0), uint64(0)
+	for _, l := range got["band"] {
+		bytes, _, _ := strings.Cut(l, "\t")
+		n, err := strconv.ParseUint(bytes, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	for _, l := range got["census"] {
+		at, err := strconv.ParseUint(l, 10, 64)
+		if err != nil || at <= last {
+			t.Errorf("a census at %s, after one at %d", l, last)
+		}
+		last = at
+	}
+	if want := selections(t, log())[1].Total; sum != want || len(got["mode"]) != 1 || len(got["program"]) != 1 {
+		t.Errorf("eventlog2html: %d bytes of %d: %q", sum, want, got)
+	}
+	if end, _ := strconv.ParseUint(got["end"][0], 10, 64); end < last {
+		t.Errorf("eventlog2html: the chart ends at %d, before its last census at %d", end, last)
+	}
+
+	got = read("ghc-stack-profiler")
+	if s := got["stack"]; len(s) != 140 || count(s, contains("?")) != 0 ||
+		count(s, func(l string) bool {
+			return strings.Contains(l, "\t9\tDeep.f0λ@src/Deep.hs;") && strings.HasSuffix(l, ";Deep.f299λ@src/Deep.hs")
+		}) != 40 {
+		t.Errorf("ghc-stack-profiler: %d stacks, the last %q", len(s), s[max(0, len(s)-1):])
+	}
+}
+
+func needGHCEvents(t *testing.T) {
+	t.Helper()
 	testprog.GHC(t, "")
 	if out, err := exec.Command("ghc-pkg", "--simple-output", "list", "ghc-events").Output(); err != nil || len(bytes.TrimSpace(out)) == 0 {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: "the ghc-events library", Hint: "apt-get install libghc-ghc-events-dev"})
 	}
+}
+
+// The ghc-events library reads every event of such logs.
+func TestGHCEventsReads(t *testing.T) {
+	needGHCEvents(t)
 	exe := testprog.Build(t, "eventdump", testprog.Options{NoDebug: true})
 	for _, tool := range Names() {
 		b, evs := derived(t, tool, log())

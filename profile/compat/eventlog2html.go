@@ -64,6 +64,10 @@ func eventlog2html(ss []*profile.Selection) (Write, error) {
 			}
 			bands[labels[p.site]] += p.bytes
 		}
+		// The chart ends with the log's last event: no census is to be after it.
+		if n := len(points); n > 0 {
+			next = min(next, max(points[n-1].time, next-begin.PeriodNs+1))
+		}
 		return flush(next)
 	}, nil
 }
