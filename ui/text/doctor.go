@@ -157,7 +157,8 @@ func (d *diagnosis) symbols() {
 		return
 	}
 	notes := false
-	var libraries, packages []string
+	var libraries, packages, problems []string
+	having := make(map[string][]string) // modules by their problem
 	for i := range p.Modules {
 		m := &p.Modules[i]
 		notes = notes || m.Symbols.HasNotes
@@ -168,8 +169,15 @@ func (d *diagnosis) symbols() {
 			libraries = append(libraries, base(m.Path))
 			packages = append(packages, pkg)
 		default:
-			d.add("symbols", StatusWarn, base(m.Path)+": "+m.Symbols.Problem, "")
+			problem := m.Symbols.Problem
+			if having[problem] == nil {
+				problems = append(problems, problem)
+			}
+			having[problem] = append(having[problem], base(m.Path))
 		}
+	}
+	for _, problem := range problems {
+		d.add("symbols", StatusWarn, strings.Join(having[problem], ", ")+": "+problem, "")
 	}
 	if len(libraries) > 0 {
 		verb := "has"

@@ -283,8 +283,8 @@ func moduleHas(pr *profile.Profile, m *columns.Module) string {
 	if out == "" {
 		out = "nothing"
 	}
-	if s.Problem != "" {
-		out += "; " + s.Problem
+	if problem, _, _ := strings.Cut(s.Problem, ";"); problem != "" {
+		out += "; " + problem // what to do about it is told once, below
 	}
 	return out
 }

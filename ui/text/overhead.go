@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"ccagent/profile"
@@ -120,14 +121,30 @@ func (p *printer) overhead(pr *profile.Profile) {
 	}
 }
 
-// warnings prints what the user of the capture was told.
+// warnings prints what the user of the capture was told, each once.
 func (p *printer) warnings(pr *profile.Profile) {
 	const most = 10
-	for i, w := range pr.Warnings {
+	var texts []string
+	times := make(map[string]uint64)
+	for _, w := range pr.Warnings {
+		if times[w.Text]++; times[w.Text] == 1 {
+			texts = append(texts, w.Text)
+		}
+	}
+	for i, text := range texts {
 		if i == most {
-			p.line("  ", p.faint(fmt.Sprintf("%d more warnings", len(pr.Warnings)-most)))
+			p.line("  ", p.faint(fmt.Sprintf("%d more warnings", len(texts)-most)))
 			return
 		}
-		p.field("warning", safe.String(w.Text))
+		s := safe.String(text)
+		if n := times[text]; n > 1 {
+			s += fmt.Sprintf(" (told %s times)", Count(n))
+		}
+		p.field("warning", s)
 	}
+}
+
+// warned reports whether a warning tells of a cause already.
+func warned(pr *profile.Profile, cause string) bool {
+	return slices.ContainsFunc(pr.Warnings, func(w columns.Warning) bool { return strings.Contains(w.Text, cause) })
 }

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"strings"
 
 	"ccagent/profile"
 )
@@ -31,9 +32,24 @@ func probesOf(pr *profile.Profile) []probesJSON {
 // probes prints what a capture's events of collections and threads have cost, and
 // where they are not whole.
 func (p *printer) probes(pr *profile.Profile) {
+	missing := make(map[string][]string) // groups by what keeps them out
+	var problems []string
+	for _, g := range pr.RTSLog.Probes {
+		if g.Problem == "" {
+			continue
+		}
+		if missing[g.Problem] == nil {
+			problems = append(problems, g.Problem)
+		}
+		missing[g.Problem] = append(missing[g.Problem], g.Group)
+	}
+	for _, problem := range problems {
+		if !warned(pr, problem) {
+			p.field(strings.Join(missing[problem], ", "), "not available: "+problem)
+		}
+	}
 	for _, g := range pr.RTSLog.Probes {
 		if g.Problem != "" {
-			p.field(g.Group, "not available: "+g.Problem)
 			continue
 		}
 		s := fmt.Sprintf("%s of %s, about %s (%s of the time)", plural(g.Hits, "hit"), plural(uint64(g.Sites), "probe"),
