@@ -73,9 +73,7 @@ func Of(s *profile.Selection, o Options) *Timeline {
 		}
 	}
 	window := profile.Window{From: t.From, To: t.To, Step: t.Step, Buckets: n}
-	if alloc := allocEvent(p); alloc >= 0 {
-		t.Allocated = s.Over(alloc, window, nil).Weight
-	}
+	t.allocation(s, window)
 	if s.Event >= 0 {
 		b := s.Over(s.Event, window, marked)
 		t.Weight, t.Samples, t.Marked, t.Caps = b.Weight, b.Samples, b.Marked, b.Caps
