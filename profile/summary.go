@@ -31,6 +31,9 @@ type Stacks struct {
 	Failed    uint64 // the walk went wrong
 	None      uint64 // there was no Haskell stack to walk: C threads, exiting tasks
 	Reasons   map[string]uint64
+	// Of those that began at Haskell code or in C that it called: how the topmost
+	// Haskell frame was found. The others' Sp was at it.
+	TopsByCFI, TopsScanned uint64
 }
 
 func (st *Stacks) add(r eventlog.StopReason, n uint64) {
@@ -102,6 +105,8 @@ func (p *Profile) Stacks() Stacks {
 		for r, n := range p.Events[i].Stops {
 			st.add(eventlog.StopReason(r), n)
 		}
+		st.TopsByCFI += p.Events[i].TopsByCFI
+		st.TopsScanned += p.Events[i].TopsScanned
 	}
 	return st
 }

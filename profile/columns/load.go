@@ -371,6 +371,7 @@ func (b *builder) sampleIn(context uint32, time uint64, ev *eventlog.Sample, nod
 	e.Samples++
 	e.Weight = SatAdd(e.Weight, ev.Weight)
 	e.Stops[min(int(ev.Stop), len(e.Stops)-1)]++
+	e.countTops(ev.Flags, 1)
 }
 
 // context gives a sample's context.

@@ -73,6 +73,9 @@ type Event struct {
 	Throttled uint64
 	// Stops counts the samples by stop reason.
 	Stops [32]uint64
+	// TopsByCFI and TopsScanned count the samples whose topmost Haskell frame was
+	// found by call frame information, and by scanning the stack for it.
+	TopsByCFI, TopsScanned uint64
 	// Count is what the event counted in all; zero where the log does not tell.
 	Count eventlog.EventCount
 	// Rates are the changes of its rate, in the order of time.
@@ -223,3 +226,15 @@ func (p *Log) Cost() (Cost, bool) {
 
 // HasNotes reports whether any code of the log has source notes.
 func (p *Log) HasNotes() bool { return p.noted }
+
+// tops are the flags that tell how the topmost Haskell frame was found.
+const tops = eventlog.SampleTopCFI | eventlog.SampleTopScanned
+
+func (e *Event) countTops(flags eventlog.SampleFlags, samples uint64) {
+	if flags&eventlog.SampleTopCFI != 0 {
+		e.TopsByCFI += samples
+	}
+	if flags&eventlog.SampleTopScanned != 0 {
+		e.TopsScanned += samples
+	}
+}

@@ -39,6 +39,7 @@ type totalKey struct {
 	event         uint8
 	stop          eventlog.StopReason
 	kernel        bool
+	top           eventlog.SampleFlags // how the topmost frame was found
 }
 
 type totalOf struct {
@@ -56,7 +57,7 @@ type some struct {
 }
 
 func (s *some) add(node uint32, event uint8, b *eventlog.BriefSample) {
-	s.keys[s.n] = totalKey{node, b.Centres, event, b.Stop, b.Flags&eventlog.SampleInKernel != 0}
+	s.keys[s.n] = totalKey{node, b.Centres, event, b.Stop, b.Flags&eventlog.SampleInKernel != 0, b.Flags & tops}
 	s.weights[s.n] = b.Weight
 	s.n++
 }
@@ -136,10 +137,11 @@ func (b *builder) finishTotals() {
 	for i, site := range sites {
 		sum := &t.sums[i]
 		s, e := &p.Totals[sum.event], &p.Events[sum.event]
-		s.Weight[site], s.Count[site] = sum.weight, sum.count
+		s.Weight[site], s.Count[site] = SatAdd(s.Weight[site], sum.weight), s.Count[site]+sum.count
 		s.Total, s.Samples = SatAdd(s.Total, sum.weight), s.Samples+sum.count
 		e.Samples, e.Weight = s.Samples, s.Total
 		e.Stops[min(int(sum.stop), len(e.Stops)-1)] += sum.count
+		e.countTops(sum.top, sum.count)
 		b.centreSamples(sum.centres, sum.count)
 		p.nsamples += int(sum.count)
 	}

@@ -192,6 +192,9 @@ func (p *printer) stacks(st stacksInfoJSON) {
 		parts = append(parts, n+" "+Count(st.Reasons[n]))
 	}
 	p.field("ended by", strings.Join(parts, ", "))
+	if st.TopsByCFI+st.Scanned > 0 {
+		p.field("begun by", "call frame information "+of(st.TopsByCFI)+", a scan for the top frame "+of(st.Scanned))
+	}
 }
 
 func (p *printer) categories(pr *profile.Profile, doc infoJSON) {
@@ -385,6 +388,8 @@ type stacksInfoJSON struct {
 	Failed    uint64            `json:"failed"`
 	None      uint64            `json:"none"`
 	Reasons   map[string]uint64 `json:"reasons"`
+	TopsByCFI uint64            `json:"tops_by_cfi"`
+	Scanned   uint64            `json:"tops_scanned"`
 }
 
 type agentJSON struct {
@@ -491,7 +496,7 @@ func infoOf(p *profile.Profile) infoJSON {
 	}
 	doc.Exact = exactOf(p)
 	st := p.Stacks()
-	doc.Stacks = stacksInfoJSON{st.Complete, st.Truncated, st.Failed, st.None, st.Reasons}
+	doc.Stacks = stacksInfoJSON{st.Complete, st.Truncated, st.Failed, st.None, st.Reasons, st.TopsByCFI, st.TopsScanned}
 	if st.Reasons == nil {
 		doc.Stacks.Reasons = map[string]uint64{}
 	}
