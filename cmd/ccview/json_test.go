@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// docs/json.md promises fields: every one is in what the command prints.
+func TestDocumentedFields(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bands, err := filepath.Abs("../../ui/internal/fixture/testdata/bands-hT.eventlog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := map[string][]string{
+		"hot": {"run.eventlog"}, "source": {"run.eventlog", "Physics.step"}, "stacks": {"run.eventlog"}, "ccs": {"run.eventlog"}, "timeline": {"run.eventlog"},
+		"info": {"run.eventlog"}, "doctor": {"run.eventlog"}, "diff": {"--all", "run.eventlog", "run.eventlog"}, "gc": {bands}, "heap": {bands},
+	}
+	field := regexp.MustCompile("`([a-z][a-z0-9_.\\[\\]]*)`")
+	sections := strings.Split(string(doc), "\n## `ccview ")
+	if len(sections) != len(args)+1 {
+		t.Fatalf("%d commands are documented, %d are tested", len(sections)-1, len(args))
+	}
+	for _, s := range sections[1:] {
+		name, rest, _ := strings.Cut(s, "`")
+		r := ccview(t, append([]string{name, "--format", "json"}, args[name]...)...)
+		var v any
+		if err := json.Unmarshal([]byte(r.stdout), &v); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, r.stderr)
+		}
+		have := map[string]bool{}
+		fields(v, "", have)
+		n := 0
+		for _, line := range strings.Split(rest, "\n") {
+			cells := strings.Split(line, "|")
+			if len(cells) != 4 { // not a row of the table
+				continue
+			}
+			for _, m := range field.FindAllStringSubmatch(cells[1], -1) {
+				n++
+				if !have[m[1]] {
+					t.Errorf("%s prints no %s", name, m[1])
+				}
+			}
+		}
+		if n == 0 {
+			t.Errorf("%s has no documented fields", name)
+		}
+	}
+}
+
+// fields adds the paths of a document: "rows[].share".
+func fields(v any, path string, to map[string]bool) {
+	to[path] = true
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			fields(x, strings.TrimPrefix(path+"."+k, "."), to)
+		}
+	case []any:
+		for _, x := range v {
+			fields(x, path+"[]", to)
+		}
+	}
+}
