@@ -44,7 +44,7 @@ const (
 	// rtsTick is how often the cost is looked at, rtsRest how often while there is
 	// hardly any: every look wakes a CPU.
 	rtsTick = 10 * time.Millisecond
-	rtsRest = 4 * rtsTick
+	rtsRest = 2 * rtsTick
 )
 
 // rtsProbes draws the timeline of the first Haskell process of a capture. A nil one
