@@ -21,8 +21,8 @@ var order = map[string][]string{
 	"agent":       {"perf", "bpf", "eventlog", "symbolize"},
 	"profile":     {"eventlog"},
 	"ui":          {"profile", "eventlog"},
-	"cmd/ccview":  {"ui", "profile", "eventlog"},
-	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui"},
+	"cmd/ccview":  {"ui", "profile", "eventlog", "internal/buildinfo"},
+	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui", "internal/buildinfo"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {
