@@ -169,24 +169,25 @@ func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 		return l.give(l.weighBlock(fresh, free, at))
 	}
 	l.count(h.primitive)
+	begins := first && l.nursery == 0
 	switch {
-	case first && at.continuous():
-		fresh = free
 	case first:
 		// What it has seen is more than the nursery, by the time between windows.
 		// Left out it would be missing most where code allocates slowly, and a
 		// window catches one or none.
-		fresh = min(min(fresh, l.nursery)*at.factor, free)
+		fresh = min(fresh, l.nursery)
+	case l.nursery == 0:
+		l.nursery = fresh
 	default:
-		if l.nursery == 0 {
-			l.nursery = fresh
-		}
 		l.nursery += (fresh - l.nursery) / 16
-		if at.continuous() {
-			fresh = free
-		} else {
-			fresh = min(fresh*at.factor, free)
-		}
+	}
+	switch {
+	case begins && at.continuous():
+		fresh = free
+	case at.continuous():
+		fresh = min(catchUp*fresh, free)
+	default:
+		fresh = min(fresh*at.factor, free)
 	}
 	if h.primitive {
 		fresh = min(fresh, max(free-l.heapPending, 0))
@@ -227,16 +228,24 @@ func (l *ledger) weighLarge(h *hit, at placement) float64 {
 		l.largePart.see(bytes, float64(l.total-l.largeTotal))
 	}
 	l.largeSeen, l.largeDuring, l.largeTotal = max(h.large, l.largeSeen), at.begin, l.total
-	if !at.continuous() {
-		bytes *= at.factor
-		l.largePending = max(0, l.largePending-bytes)
+	if at.continuous() {
+		extra := min((catchUp-1)*bytes, l.largePending)
+		l.largePending -= extra
+		return bytes + extra
 	}
+	bytes *= at.factor
+	l.largePending = max(0, l.largePending-bytes)
 	return bytes
 }
 
 // manyPrimitives is the part of full nurseries that primitive operations have to find for
 // these not to tell who filled them.
 const manyPrimitives = 0.25
+
+// catchUp is how many times what it has seen a sample of a probe that is always in place
+// may be given, while there is something left of the time when it was not. No single
+// sample is to stand for all of that.
+const catchUp = 2
 
 // part is a ratio of bytes, of late.
 type part struct{ bytes, all float64 }
@@ -260,8 +269,7 @@ func (p *part) of() float64 {
 // reserved is what is owed to large objects.
 func (l *ledger) reserved(h *hit, large placement) float64 {
 	if large.continuous() {
-		l.largePending = 0
-		return float64(h.large - min(h.large, l.largeSeen))
+		return l.largePending + float64(h.large-min(h.large, l.largeSeen))
 	}
 	return l.largePending
 }

@@ -210,6 +210,38 @@ func (s *simulated) windows(site bpf.AllocSite, length, cycle uint64) {
 	}
 }
 
+// What was allocated while no probe was in place falls on no single sample.
+func TestLedgerCatchesUp(t *testing.T) {
+	l := newLedger(true, nil)
+	words, at, none := uint64(0), placement{}, placement{}
+	hit := func(n uint64) uint64 {
+		words += n
+		return l.weigh(&hit{site: bpf.SiteNursery, words: words}, at, none)
+	}
+	for range 10 {
+		if w := hit(1000); w != 8000 {
+			t.Fatalf("a sample weighs %d, not the 8000 bytes since the last", w)
+		}
+	}
+	at.begin = 1 // in place again
+	for range 10 {
+		n := uint64(1000)
+		if l.owed == 0 {
+			n = 100_000 // meanwhile
+		}
+		if w := hit(n); w > 16000 || w < 8000 {
+			t.Errorf("a sample weighs %d, the nursery has 8000 bytes", w)
+		}
+	}
+	var rest uint64
+	for _, s := range l.settle(words, none) {
+		rest += s.Weight
+	}
+	if l.given != 8*words || rest == 0 {
+		t.Errorf("%d bytes were given in the end, %d of them at the end, of %d", l.given, rest, 8*words)
+	}
+}
+
 // An attached process has allocated before: that is nobody's.
 func TestLedgerAttach(t *testing.T) {
 	l := newLedger(false, map[uint16]uint64{0: 1000, 1: 500})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -50,6 +51,9 @@ func Probe(e Event) error {
 // Grant gives the event as it can be sampled here: with the most precise addresses,
 // up to those that were asked for, that the PMU can tell. The error is Probe's.
 func Grant(e Event) (Event, error) {
+	if runtime.GOARCH != "amd64" {
+		e.Precise = 0 // the kernel takes the request, and makes nothing of it
+	}
 	err := Probe(e)
 	for err != nil && e.Precise > 0 {
 		e.Precise--

@@ -46,6 +46,7 @@ func TestHardwareCounters(t *testing.T) {
 	logVerifier(t, done["verifier"])
 	wantLine(t, done["doctor"].Stdout, "ok", "the CPU's counters can be sampled")
 	wantRev(t, logOf(t, done["rev"]), "cycles")
+	totals := map[string]float64{}
 	for _, event := range []string{"cycles", "instructions"} {
 		r := done[event]
 		log := logOf(t, r)
@@ -54,6 +55,7 @@ func TestHardwareCounters(t *testing.T) {
 		if _, err := fmt.Sscanf(r.Stdout, "%d\ncounted %d %g", &answer, &pid, &total); err != nil {
 			t.Fatalf("%s: %v in %q", event, err, r.Stdout)
 		}
+		totals[event] = total
 		// The count begins at exec and the samples at fork, each with a period of its own.
 		n, others := samplesOf(t, log, pid)
 		t.Logf("%s: %d samples and %d of other processes, count/period = %.2f", event, n, others, total/period)
@@ -67,13 +69,19 @@ func TestHardwareCounters(t *testing.T) {
 	}
 	wantLine(t, missing.Stderr, "cache-misses", "not available", "cycles")
 	wantRatio(t, logOf(t, done["ratio"]))
-	wantTurns(t, done["turns"], logOf(t, done["turns"]))
-	for _, name := range []string{"precise", "taken", "probes", "events"} {
-		t.Logf("%s: %s\n%s", name, done[name].Stdout, done[name].Stderr)
-	}
+	wantTurns(t, done["turns"], logOf(t, done["turns"]), totals)
+	logOf(t, done["precise"])
+	wantLine(t, done["precise"].Stderr, "cycles is sampled in place of cycles:pp", "level 0 of 3")
+	logOf(t, done["taken"])
+	wantLine(t, done["taken"].Stderr, "cycles: never on a counter", "others have taken them all")
+	logOf(t, done["probes"])
+	wantLine(t, done["probes"].Stderr, "alloc is not available", "x86-64 alone", "the other events go on")
+	wantLine(t, done["probes"].Stderr, "gc, threads are not available", "x86-64 alone", "the other events go on")
+	wantLine(t, done["events"].Stdout, "why", "x86-64 alone")
+	wantLine(t, done["events"].Stdout, "help", "+RTS")
 }
 
-// manyEvents are more than a Cortex-A of QEMU's has counters, all of which it counts.
+// manyEvents are more than there are counters; all of them are counted.
 const manyEvents = "cycles,instructions,cycles:u,instructions:u,r08,r08:u,r11,r11:u,r11:k,r08:k"
 
 func hogged(j hwtest.Job) hwtest.Job {
@@ -105,8 +113,8 @@ func wantRatio(t *testing.T, log string) {
 }
 
 // wantTurns checks that events that had to take turns are scaled to what they would have
-// counted, and that this is said.
-func wantTurns(t *testing.T, r hwtest.Result, log string) {
+// counted, and that this is said. totals are those of a third of the program's rounds.
+func wantTurns(t *testing.T, r hwtest.Result, log string, totals map[string]float64) {
 	t.Helper()
 	wantLine(t, r.Stderr, "fewer counters than events", "scaled")
 	var info infoJSON
@@ -115,6 +123,13 @@ func wantTurns(t *testing.T, r hwtest.Result, log string) {
 	for _, e := range info.Events {
 		t.Logf("%s: %v samples, weight %v", e.Name, e.Samples, e.Weight)
 		weight[e.Name] = e.Weight
+	}
+	for name, code := range map[string]string{"cycles": "r11", "instructions": "r08"} {
+		for _, event := range []string{name, code} {
+			if of := weight[event] / (3 * totals[name]); of < 0.75 || of > 1.25 {
+				t.Errorf("%s: a weight of %.0f is %.2f of what was counted", event, weight[event], of)
+			}
+		}
 	}
 }
 
