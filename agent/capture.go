@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"ccagent/agent/invoker"
 	"ccagent/agent/procfs"
@@ -106,6 +107,9 @@ func Run(ctx context.Context, stop <-chan struct{}, opts Options) (_ *Summary, e
 		c.warn(fmt.Sprintf("%v; the program runs on unobserved", captureErr))
 	}
 	err = errors.Join(captureErr, c.finish(ctx, reason, captureErr))
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		err = fmt.Errorf("%w; what was recorded up to there is whole: make room and name its code with ccagent symbolize, or name another place with -o", err)
+	}
 	if reason != eventlog.EndInterrupted {
 		c.sum.Status, c.sum.HaveStatus = c.target.ExitStatus(ctx)
 	}

@@ -59,10 +59,24 @@ func clearWay(path string, who *User) error {
 	if st.Uid != who.UID && st.Uid != uint32(os.Geteuid()) {
 		return fmt.Errorf("create log: %s belongs to another user (uid %d); remove it or name another file with -o", path, st.Uid)
 	}
+	if beingWritten(path) {
+		return fmt.Errorf("create log: %s: %w; name another file with -o, or wait for its end", path, eventlog.ErrBeingWritten)
+	}
 	if err := os.Remove(path); err != nil {
 		return fmt.Errorf("replace older log: %w", err)
 	}
 	return nil
+}
+
+// beingWritten reports whether a capture still writes the log at path: to unlink it
+// would lose what that one records.
+func beingWritten(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return eventlog.BeingWritten(f)
 }
 
 // LogName is PROG.PID.eventlog in the working directory.

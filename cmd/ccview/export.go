@@ -152,7 +152,7 @@ func (v *view) writeTo(out string, write func(io.Writer) error) error {
 	if st, err := os.Stat(out); err == nil && !st.Mode().IsRegular() {
 		f, err := os.OpenFile(out, os.O_WRONLY, 0)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w; name another place with -o", err)
 		}
 		return errors.Join(write(f), f.Close())
 	}

@@ -185,6 +185,9 @@ func unreadable(path string, err error) error {
 	if !errors.As(err, &header) {
 		return err
 	}
+	if errors.Is(err, eventlog.ErrEmpty) || errors.Is(err, eventlog.ErrHeaderCut) {
+		return fmt.Errorf("%s cannot be read from offset %d on: %w; it is only being begun, or was cut off: open it later, or record again", path, header.Offset, err)
+	}
 	return fmt.Errorf("%s cannot be read from offset %d on: %w; ccview reads eventlogs of ccagent and of GHC's run-time system, pprof profiles and the text of perf script", path, header.Offset, err)
 }
 
