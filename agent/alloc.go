@@ -133,12 +133,16 @@ func (a *allocProbes) attach(im *image) error {
 }
 
 // placeFirst places the probes that are to be there from the beginning. That of
-// blocks waits until it is known how often it would be hit.
+// blocks waits until it is known how often it would be hit, and that of large objects,
+// which is in C, until that can be unwound.
 func (ai *allocImage) placeFirst() error {
 	var errs [bpf.AllocSites]error
 	var wait sync.WaitGroup // each takes the kernel some milliseconds
+	if p := ai.probes[bpf.SiteLarge]; p != nil && ai.im.rts.unwind == nil {
+		p.waits = true
+	}
 	for site, p := range ai.probes {
-		if p != nil && p.site != bpf.SiteBlock {
+		if p != nil && p.site != bpf.SiteBlock && !p.waits {
 			wait.Go(func() { errs[site] = p.place(0) })
 		}
 	}
@@ -149,6 +153,20 @@ func (ai *allocImage) placeFirst() error {
 		}
 	}
 	return errs[bpf.SiteNursery]
+}
+
+// unwinds is told that the run-time system of an image can be unwound, or never will.
+func (a *allocProbes) unwinds(im *image) {
+	if a == nil || a.images[im.generation] == nil {
+		return
+	}
+	ai := a.images[im.generation]
+	if p := ai.probes[bpf.SiteLarge]; p != nil && p.waits {
+		p.waits = false
+		if p.place(0) != nil {
+			ai.probes[bpf.SiteLarge] = nil
+		}
+	}
 }
 
 // weigh gives a sample's weight; 0 for one that is not to be recorded.

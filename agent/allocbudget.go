@@ -190,7 +190,7 @@ func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 	}
 	for _, site := range windowSites {
 		p := ai.probes[site]
-		if p == nil || p.continuous() || p.window != nil {
+		if p == nil || p.waits || p.continuous() || p.window != nil {
 			continue
 		}
 		rate := p.hitRate

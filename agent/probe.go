@@ -27,6 +27,7 @@ type probe struct {
 	hits      uint64        // as last read
 	hitRate   float64       // a second in place
 	due       uint64        // no window before that time
+	waits     bool          // for what its samples need
 }
 
 // window is a stretch of time in which a probe was in place.

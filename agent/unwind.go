@@ -130,13 +130,15 @@ func (ps *processes) takeTable(c compiled) error {
 	}
 	if c.Err != nil {
 		ps.warn(fmt.Sprintf("compile call frame information of %s: %v; its C code will not be unwound", c.module.path, c.Err))
-		return nil
 	}
 	for _, im := range ps.images {
-		if im.maps(c.module) {
+		if c.Err == nil && im.maps(c.module) {
 			if err := ps.tellWalker(im); err != nil {
 				return err
 			}
+		}
+		if im.rts == c.module {
+			ps.alloc.unwinds(im)
 		}
 	}
 	return nil
