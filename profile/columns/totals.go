@@ -29,8 +29,9 @@ type totals struct {
 	sums []totalOf
 	// last are the latest sums of nodes, plus 1: those of each of the first events,
 	// and of all others together. They make looking into index rare.
-	last  [8][]uint32
-	index map[totalKey]uint32
+	last    [8][]uint32
+	touched uint64 // keeps the looks at sums that are only to have them in the cache
+	index   map[totalKey]uint32
 }
 
 // totalKey is what samples that are summed up agree in.
@@ -70,6 +71,11 @@ func (t *totals) add(s *some) {
 		k := &s.keys[i]
 		if last := t.last[min(int(k.event), len(t.last)-1)]; int(k.node) < len(last) {
 			ids[i] = last[k.node]
+		}
+	}
+	for i := range s.n {
+		if id := ids[i]; id != 0 {
+			t.touched += t.sums[id-1].count
 		}
 	}
 	for i := range s.n {
