@@ -11,7 +11,7 @@ import (
 // to what was counted.
 func TestRateComesDown(t *testing.T) {
 	exe := testprog.Build(t, "threads100", testprog.Options{Threaded: true})
-	log, r := record(t, []string{"-e", "cpu-clock", "-F", "4999", "--max-overhead", "0.5"}, exe, "4000", "10", "4", "+RTS", "-N2")
+	log, r := record(t, []string{"-e", "cpu-clock", "-F", "4999", "--max-overhead", "1"}, exe, "5000", "4", "2", "+RTS", "-N2")
 	wantLine(t, r.stderr, "cpu-clock", "4999 Hz asked", "--max-overhead 0")
 	var info struct {
 		Events []struct {
