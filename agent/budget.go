@@ -135,9 +135,10 @@ func (b *budget) plausible(cost, taken, overflows, walk float64) float64 {
 func (b *budget) adapt(target, cost, overflows float64) {
 	const (
 		least = 0.01
-		// enough is the CPU time of the target, in ns, that tells what it costs;
-		// the kernel counts in steps of ten milliseconds.
+		// enough is the CPU time of the target, in ns, that tells what it costs; a little
+		// will do where that is much. The kernel counts in steps of ten milliseconds.
 		enough = 100e6
+		little = 30e6
 		// horizon is the CPU time in which a debt is to be paid back, ns.
 		horizon = 3e9
 		// patience is that between a change and one to more.
@@ -147,7 +148,7 @@ func (b *budget) adapt(target, cost, overflows float64) {
 	w.target += target
 	w.cost += cost
 	w.overflows += overflows
-	if b.events.unlimited() || w.target < enough {
+	if b.events.unlimited() || w.target < little || w.target < enough && w.cost < b.events.grace/2 {
 		return
 	}
 	if w.overflows >= 1 {

@@ -15,19 +15,22 @@ import (
 // At a capture's start nothing is known of how much the target allocates, so its
 // cost is looked at often.
 const (
-	startPeriod   = 100 * time.Millisecond
+	startPeriod = 100 * time.Millisecond
+	// Nor what samples cost, of which there may be many.
+	earlyPeriod   = time.Second
 	startInterval = 5 * time.Millisecond
 )
 
 // pace is how long to wait for the target until samples are drained again.
 func (c *capture) pace() time.Duration {
-	switch {
-	case c.processes.alloc == nil:
-		return pollInterval
-	case time.Since(c.begun) < startPeriod:
+	since := time.Since(c.begun)
+	switch alloc := c.processes.alloc != nil; {
+	case alloc && since < startPeriod:
 		return startInterval
+	case alloc || since < earlyPeriod:
+		return allocInterval
 	}
-	return allocInterval
+	return pollInterval
 }
 
 // threadCPU is the CPU time of the calling thread, in ns.
