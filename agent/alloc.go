@@ -6,12 +6,12 @@ import (
 	"os"
 	"sync"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/perf"
-
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 )
 
 // AllocEvent is the sampling of allocation, in bytes, by probes in the run-time
@@ -90,6 +90,30 @@ func (a *allocProbes) fail(err error) {
 	a.warn(fmt.Sprintf("event %s is not available: %v; the other events go on", AllocEvent, err))
 }
 
+// complete tells the walker of the places in an image's run-time system.
+func (a *allocProbes) complete(im *image) {
+	s := a.find(im)
+	if s == nil {
+		return
+	}
+	l, bias := &im.layout, im.biasOf(im.rts)
+	if l.Thin[bpf.SiteLarge] == 0 {
+		// Until it is known how many large objects there are, not all are sampled.
+		l.Thin[bpf.SiteLarge] = firstLargeThin
+	}
+	l.EnterInfo = s.enter + bias
+	l.CannedLo, l.CannedHi = s.cannedLo+bias, s.cannedHigh+bias
+	if s.capabilities != 0 && s.nCapabilities != 0 {
+		l.Capabilities, l.N_capabilities = s.capabilities+bias, s.nCapabilities+bias
+		if s.capabilitiesInPlace {
+			l.CapabilitiesInPlace = 1
+		}
+		if s.mainCapability != 0 {
+			l.MainCapability = s.mainCapability + bias
+		}
+	}
+}
+
 // attach puts the probes into an image's process, once.
 func (a *allocProbes) attach(im *image) error {
 	s := a.find(im)
@@ -127,7 +151,7 @@ func (a *allocProbes) attach(im *image) error {
 	}
 	if err := ai.placeFirst(); err != nil {
 		a.fail(&ProbeError{err})
-		return a.drop(im)
+		return a.drop(im, 0)
 	}
 	return nil
 }
@@ -199,7 +223,7 @@ func (a *allocProbes) ending(im *image, words uint64) {
 
 // drop removes the probes of an image that has ended, and accounts for its last
 // bytes.
-func (a *allocProbes) drop(im *image) error {
+func (a *allocProbes) drop(im *image, _ uint64) error {
 	if a == nil || a.images[im.generation] == nil {
 		return nil
 	}

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"runtime"
 
+	"golang.org/x/arch/x86/x86asm"
+
 	"ccagent/agent/rtsites"
 	"ccagent/bpf"
 	"ccagent/symbolize/elffile"
-
-	"golang.org/x/arch/x86/x86asm"
 )
 
 // allocSites are the places in the run-time system that allocation sampling needs,
@@ -208,14 +208,4 @@ func clobbersArguments(in *x86asm.Inst) bool {
 		return true
 	}
 	return false
-}
-
-// fileOffset gives the place in the file of a module address.
-func (mod *module) fileOffset(addr uint64) (uint64, bool) {
-	for _, s := range mod.segments {
-		if addr >= s.Addr && addr < s.Addr+s.Filesz {
-			return addr - s.Addr + s.Offset, true
-		}
-	}
-	return 0, false
 }

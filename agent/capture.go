@@ -58,6 +58,9 @@ type capture struct {
 	samples       *perf.Samples
 	sideBand      *perf.SideBand
 	processes     *processes
+	alloc         *allocProbes // nil unless allocation is sampled
+	ticky         *ticky
+	rts           *rtsProbes // nil unless a timeline is drawn
 	stacks        *stacks
 	centres       *centreStacks
 	budget        *budget
@@ -157,10 +160,10 @@ func (c *capture) prepare() (err error) {
 	if err := c.openEvents(); err != nil {
 		return err
 	}
-	if a := c.processes.alloc; a != nil && a.failed != nil && len(c.events) == 1 {
+	if a := c.alloc; a != nil && a.failed != nil && len(c.events) == 1 {
 		return &EventError{Err: fmt.Errorf("event %s is not available: %w", AllocEvent, a.failed)}
 	}
-	if err := c.processes.rts.onlyProblem(); err != nil && len(c.events) == 0 {
+	if err := c.rts.onlyProblem(); err != nil && len(c.events) == 0 {
 		return &EventError{Err: err}
 	}
 	if err := c.processes.takeTables(startPatience); err != nil {
@@ -212,11 +215,18 @@ func (c *capture) createLog() error {
 	if err := c.logWarnings(); err != nil {
 		return err
 	}
-	rts, err := newRTSProbes(c.timeline, c.asksFor(OffCPUEvent), rtsPart*c.opts.MaxOverhead, c.sampler, c.emitOn, c.warn)
-	if err != nil {
+	if c.rts, err = newRTSProbes(c.timeline, c.asksFor(OffCPUEvent), rtsPart*c.opts.MaxOverhead, c.sampler, c.emitOn, c.warn); err != nil {
 		return explainBPF(err)
 	}
-	c.processes = newProcesses(c.sampler, c.emit, c.warn, c.allocProbes(), rts, c.who)
+	c.ticky, c.alloc = newTicky(c.sampler.ShutdownProgram, c.warn), c.allocProbes()
+	followers := []follower{c.ticky}
+	if c.rts != nil {
+		followers = append(followers, c.rts)
+	}
+	if c.alloc != nil {
+		followers = append(followers, c.alloc)
+	}
+	c.processes = newProcesses(c.sampler, c.emit, c.warn, c.who, followers...)
 	return nil
 }
 

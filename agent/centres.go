@@ -1,11 +1,6 @@
 package agent
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"strings"
-
 	"ccagent/bpf"
 	"ccagent/eventlog"
 )
@@ -15,7 +10,6 @@ import (
 const (
 	maxCentreStacks = 1 << 18
 	maxCentres      = 1 << 16
-	maxCentreName   = 255
 )
 
 // centreStack is a cost-centre stack of a program image. It is known by its
@@ -161,50 +155,4 @@ func (cs *centreStacks) forgetWritten() {
 	for i := range cs.defs {
 		cs.defs[i].written = false
 	}
-}
-
-// readName reads a string constant of the image's program: from the file that is
-// mapped there, since its page need not have been touched and the process may have
-// ended, else from memory. It is empty if that cannot be read, and cut if it is
-// longer than any name.
-func (im *image) readName(address uint64) string {
-	if address == 0 {
-		return ""
-	}
-	var buf [maxCentreName + 1]byte
-	n := im.readFile(buf[:], address)
-	if n == 0 && !im.exited {
-		n = readMemory(im.pid, buf[:], address)
-	}
-	name, _, _ := bytes.Cut(buf[:n], []byte{0})
-	return strings.ToValidUTF8(string(name[:min(len(name), maxCentreName)]), "�")
-}
-
-// readFile reads what the image's modules have at a run-time address.
-func (im *image) readFile(buf []byte, address uint64) int {
-	for _, m := range im.mappings {
-		if m.module.file == nil {
-			continue
-		}
-		if offset, ok := m.module.fileOffset(address - m.bias); ok {
-			n, _ := m.module.file.ReadAt(buf, int64(offset)) // as much as there is
-			return n
-		}
-	}
-	return 0
-}
-
-// readMemory reads a process's memory, as much as there is up to the page's end
-// beyond which nothing may be mapped.
-func readMemory(pid uint32, buf []byte, address uint64) int {
-	if address>>63 != 0 {
-		return 0
-	}
-	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
-	if err != nil {
-		return 0
-	}
-	defer mem.Close()
-	n, _ := mem.ReadAt(buf, int64(address))
-	return n
 }

@@ -111,7 +111,7 @@ func TestReadName(t *testing.T) {
 	for i := range long {
 		long[i] = 'a'
 	}
-	if got := im.readName(uint64(uintptr(unsafe.Pointer(&long[0])))); len(got) != maxCentreName {
+	if got := im.readName(uint64(uintptr(unsafe.Pointer(&long[0])))); len(got) != maxName {
 		t.Errorf("a long name has %d bytes", len(got))
 	}
 	for _, bad := range []uint64{0, 8, 1 << 63, ^uint64(0)} {

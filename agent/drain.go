@@ -118,7 +118,7 @@ func (c *capture) sample(s *perf.Sample) error {
 	}
 	switch s.Record {
 	case bpf.RecordRTS:
-		return c.processes.rts.take(s)
+		return c.rts.take(s)
 	case bpf.RecordWait:
 		c.offCPU.begins(s)
 		return nil
@@ -131,7 +131,7 @@ func (c *capture) sample(s *perf.Sample) error {
 	if err := c.taken(s); err != nil || s.Record != bpf.RecordSample {
 		return err
 	}
-	return c.processes.rts.sampled(s)
+	return c.rts.sampled(s)
 }
 
 // taken writes a sample, or what came as one.
@@ -148,15 +148,15 @@ func (c *capture) taken(s *perf.Sample) error {
 	case s.Record == bpf.RecordCCS:
 		return c.centres.told(im, &s.Stack, c.emitNow)
 	case s.Record == bpf.RecordAllocated:
-		c.processes.alloc.ending(im, s.Total)
+		c.alloc.ending(im, s.Total)
 		return nil
 	case s.Site != 0:
-		if s.Period = c.processes.alloc.weigh(im, s); s.Period == 0 {
+		if s.Period = c.alloc.weigh(im, s); s.Period == 0 {
 			return nil
 		}
 	}
 	if s.Record == bpf.RecordTicky {
-		c.processes.ticky.take(im, s.Frames)
+		c.ticky.take(im, s.Frames)
 		return nil
 	}
 	s.Period = c.counters.weigh(s.Event, s.Period)
@@ -183,7 +183,7 @@ func (c *capture) taken(s *perf.Sample) error {
 		SkippedWords: s.SkippedWords, FoldedFrames: s.FoldedFrames, Centres: centres,
 	}
 	if s.Site != 0 {
-		c.processes.alloc.remember(im, sample, bpf.AllocSite(s.Site))
+		c.alloc.remember(im, sample, bpf.AllocSite(s.Site))
 	}
 	return c.emit(s.Time, sample)
 }
@@ -292,7 +292,7 @@ func (c *capture) account() error {
 			return err
 		}
 	}
-	probes, err := c.processes.rts.account()
+	probes, err := c.rts.account()
 	if err != nil {
 		return err
 	}

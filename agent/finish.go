@@ -28,14 +28,14 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	logWorks := cause == nil
 	if logWorks {
 		try("capture", c.drainAll())
-		try("write log", c.processes.alloc.settleAll())
+		try("write log", c.alloc.settleAll())
 		for _, s := range c.offCPU.unfinished(monotonic(), c.processes.exited) {
 			try("capture", c.taken(s))
 		}
 		if c.offCPU != nil {
 			c.sum.Idle = time.Duration(c.offCPU.idleNs)
 		}
-		try("finish timeline", c.processes.rts.finish(monotonic()))
+		try("finish timeline", c.rts.finish(monotonic()))
 		told, err := c.counters.shared()
 		try("capture", err)
 		for _, line := range told {
@@ -54,7 +54,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		}
 	}
 	if logWorks {
-		try("write log", c.processes.ticky.finish(c.processes.images, c.emitNow))
+		try("write log", c.ticky.finish(c.processes.images, c.emitNow))
 		try("write log", c.emit(now, end))
 		try("write log", c.log.Flush())
 	}
@@ -89,7 +89,7 @@ func (c *capture) close() error {
 	}
 	if c.processes != nil {
 		c.processes.tables.close()
-		errs = append(errs, c.processes.alloc.Close(), c.processes.ticky.Close(), c.processes.rts.Close(), c.processes.modules.Close())
+		errs = append(errs, c.alloc.Close(), c.ticky.Close(), c.rts.Close(), c.processes.modules.Close())
 	}
 	if c.statsOn != nil {
 		errs = append(errs, c.statsOn())

@@ -33,7 +33,7 @@ func (c *capture) writeHead() error {
 	c.sum.Events = c.sum.Events[:0]
 	for i := range c.events {
 		d := &c.events[i].def
-		if a := c.processes.alloc; a != nil && a.event == &c.events[i] && a.failed != nil {
+		if a := c.alloc; a != nil && a.event == &c.events[i] && a.failed != nil {
 			d.Granted, d.Fallback = "", a.failed.Error()
 		}
 		if err := c.emit(c.start, d); err != nil {
@@ -69,9 +69,7 @@ func (c *capture) describe(im *image) error {
 			b = im.rts.binary
 		}
 		e.GHCVersion, e.Way = b.GHCVersion, b.Way
-		if im.rts != nil {
-			e.LayoutAssumed, _ = im.deriveLayout()
-		}
+		e.LayoutAssumed = im.assumed
 		c.warnAboutBinary(im, e.LayoutAssumed)
 	}
 	return c.emit(c.start, e)

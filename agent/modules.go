@@ -167,3 +167,13 @@ func (mod *module) eachSymbol(visit func(*elffile.Symbol)) (*elffile.File, error
 	}
 	return f, nil
 }
+
+// fileOffset gives the place in the file of a module address.
+func (mod *module) fileOffset(addr uint64) (uint64, bool) {
+	for _, s := range mod.segments {
+		if addr >= s.Addr && addr < s.Addr+s.Filesz {
+			return addr - s.Addr + s.Offset, true
+		}
+	}
+	return 0, false
+}

@@ -11,120 +11,17 @@ import (
 	"ccagent/perf"
 )
 
-// image is one process's life as one program, from exec to exec or exit.
-type image struct {
-	pid        uint32
-	generation uint32 // differs for every image of the capture
-	mappings   []mapping
-	exe        *module
-	rts        *module // the module that holds GHC's run-time system, nil if none
-	layout     bpf.ProcessLayout
-	walked     bool        // the walker knows the layout
-	fromStart  bool        // watched from its first instruction
-	alloc      *allocSites // nil unless its allocation is sampled
-	exited     bool
-	refreshed  uint64 // when /proc/PID/maps was last read for an unknown address, ns
-}
-
-// mapping is a stretch of mapped code.
-type mapping struct {
-	start, end, bias uint64
-	module           *module
-}
-
-// add enters a mapping, replacing what it covers.
-func (im *image) add(m mapping) {
-	im.mappings = slices.DeleteFunc(im.mappings, func(old mapping) bool {
-		return old.start < m.end && m.start < old.end
-	})
-	at, _ := slices.BinarySearchFunc(im.mappings, m.start, func(e mapping, start uint64) int {
-		switch {
-		case e.start < start:
-			return -1
-		case e.start > start:
-			return 1
-		}
-		return 0
-	})
-	im.mappings = slices.Insert(im.mappings, at, m)
-}
-
-// resolve gives the module and module address of a run-time address.
-func (im *image) resolve(addr uint64) (module uint32, moduleAddr uint64, ok bool) {
-	lo, hi := 0, len(im.mappings)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if im.mappings[mid].end <= addr {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo < len(im.mappings) && im.mappings[lo].start <= addr {
-		m := im.mappings[lo]
-		return m.module.id, addr - m.bias, true
-	}
-	return 0, addr, false
-}
-
-// biasOf is the bias of a module in the image, 0 if it is not mapped.
-func (im *image) biasOf(mod *module) uint64 {
-	for _, m := range im.mappings {
-		if m.module == mod {
-			return m.bias
-		}
-	}
-	return 0
-}
-
-// Where the kernel places shared libraries on 64-bit machines: below the
-// stack, far above GHC's heap at 0x4200000000.
-const (
-	libraryRegionLo = 0x7000_0000_0000
-	libraryRegionHi = 0x8000_0000_0000
-)
-
-// deriveLayout works out what the walker must know; false when the image is no
-// Haskell program.
-func (im *image) deriveLayout() (assumed, ok bool) {
-	if im.rts == nil {
-		return false, false
-	}
-	b := &im.rts.binary
-	thin := im.layout.Thin
-	im.layout, assumed = bpf.HeapLayout(b.GHCVersion, b.Profiled(), b.Threaded())
-	im.layout.Generation = im.generation
-	im.layout.Thin = thin
-	if a := im.alloc; a != nil {
-		bias := im.biasOf(im.rts)
-		im.layout.EnterInfo = a.enter + bias
-		im.layout.CannedLo, im.layout.CannedHi = a.cannedLo+bias, a.cannedHigh+bias
-		if a.capabilities != 0 && a.nCapabilities != 0 {
-			im.layout.Capabilities, im.layout.N_capabilities = a.capabilities+bias, a.nCapabilities+bias
-			if a.capabilitiesInPlace {
-				im.layout.CapabilitiesInPlace = 1
-			}
-			if a.mainCapability != 0 {
-				im.layout.MainCapability = a.mainCapability + bias
-			}
-		}
-	}
-	var ranges int
-	for _, m := range im.mappings {
-		if m.module != im.exe {
-			continue
-		}
-		if ranges == 0 {
-			im.layout.TextLo[0], im.layout.TextHi[0] = m.start, m.end
-		}
-		im.layout.TextLo[0] = min(im.layout.TextLo[0], m.start)
-		im.layout.TextHi[0] = max(im.layout.TextHi[0], m.end)
-		ranges++
-	}
-	if im.rts != im.exe || im.exe.binary.DynamicHaskell {
-		im.layout.TextLo[1], im.layout.TextHi[1] = libraryRegionLo, libraryRegionHi
-	}
-	return assumed, true
+// follower is who has something of its own in processes.
+type follower interface {
+	// complete adds to what the walker is to be told of an image.
+	complete(im *image)
+	// attach is called whenever the walker was told of an image.
+	attach(im *image) error
+	// unwinds is called when it is settled what the walker can unwind of an image's
+	// run-time system.
+	unwinds(im *image)
+	// drop is called when an image's program has ended.
+	drop(im *image, time uint64) error
 }
 
 // processes follows every profiled process and tells the log and the walker.
@@ -134,9 +31,7 @@ type processes struct {
 	tables     *tables
 	emit       func(time uint64, e eventlog.Event) error
 	warn       func(line string)
-	alloc      *allocProbes // nil unless allocation is sampled
-	ticky      *ticky
-	rts        *rtsProbes // nil unless a timeline is drawn
+	followers  []follower
 	images     map[uint32]*image
 	generation uint32
 }
@@ -150,8 +45,8 @@ func (ps *processes) exited(pid uint32) bool {
 // now is for events that have no time of their own.
 const now = ^uint64(0)
 
-func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), alloc *allocProbes, rts *rtsProbes, who *invoker.User) *processes {
-	return &processes{sampler: s, modules: newModules(), tables: newTables(who), emit: emit, warn: warn, alloc: alloc, rts: rts, ticky: newTicky(s.ShutdownProgram, warn), images: map[uint32]*image{}}
+func newProcesses(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), who *invoker.User, followers ...follower) *processes {
+	return &processes{sampler: s, modules: newModules(), tables: newTables(who), emit: emit, warn: warn, followers: followers, images: map[uint32]*image{}}
 }
 
 // discover takes in a process that runs already.
@@ -167,8 +62,6 @@ func (ps *processes) discover(pid uint32, comm, path string, fromStart bool) (*i
 func (ps *processes) newImage(pid uint32) *image {
 	ps.generation++
 	im := &image{pid: pid, generation: ps.generation}
-	// Until it is known how many large objects there are, not all are sampled.
-	im.layout.Thin[bpf.SiteLarge] = firstLargeThin
 	ps.images[pid] = im
 	return im
 }
@@ -227,12 +120,13 @@ func (ps *processes) tellWalker(im *image) error {
 	if err := ps.sampler.SetRegions(im.pid, im.regions()); err != nil {
 		return err
 	}
-	im.alloc = ps.alloc.find(im)
 	old := im.layout
-	if _, ok := im.deriveLayout(); !ok {
+	if !im.deriveLayout() {
 		return nil
 	}
-	ps.ticky.prepare(im)
+	for _, f := range ps.followers {
+		f.complete(im)
+	}
 	if im.walked && old == im.layout {
 		return nil
 	}
@@ -240,9 +134,21 @@ func (ps *processes) tellWalker(im *image) error {
 	if err := ps.sampler.SetLayout(im.pid, im.layout); err != nil {
 		return err
 	}
-	ps.ticky.attach(im)
-	ps.rts.attach(im)
-	return ps.alloc.attach(im)
+	for _, f := range ps.followers {
+		if err := f.attach(im); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop is called when an image's program has ended.
+func (ps *processes) drop(im *image, time uint64) error {
+	var err error
+	for _, f := range ps.followers {
+		err = errors.Join(err, f.drop(im, time))
+	}
+	return err
 }
 
 // apply takes in what the side band told.
@@ -262,8 +168,7 @@ func (ps *processes) apply(c perf.Change) error {
 			return err
 		}
 		if old := ps.images[c.PID]; old != nil {
-			ps.ticky.drop(old)
-			if err := errors.Join(ps.alloc.drop(old), ps.rts.drop(old, time)); err != nil {
+			if err := ps.drop(old, time); err != nil {
 				return err
 			}
 		}
@@ -291,8 +196,7 @@ func (ps *processes) apply(c perf.Change) error {
 			return nil
 		}
 		im.exited = true
-		ps.ticky.drop(im)
-		if err := errors.Join(ps.alloc.drop(im), ps.rts.drop(im, time)); err != nil {
+		if err := ps.drop(im, time); err != nil {
 			return err
 		}
 		if err := ps.sampler.Forget(c.PID); err != nil {

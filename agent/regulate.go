@@ -24,7 +24,7 @@ const (
 // pace is how long to wait for the target until samples are drained again.
 func (c *capture) pace() time.Duration {
 	since := time.Since(c.begun)
-	switch alloc := c.processes.alloc != nil; {
+	switch alloc := c.alloc != nil; {
 	case alloc && since < startPeriod:
 		return startInterval
 	case alloc || since < earlyPeriod:
@@ -57,7 +57,7 @@ func (c *capture) regulate() error {
 			return err
 		}
 	}
-	return c.processes.alloc.control(&b.alloc)
+	return c.alloc.control(&b.alloc)
 }
 
 // spent adds up what measuring and the target have used since the capture began.
@@ -82,7 +82,7 @@ func (c *capture) spent() (s spent, err error) {
 		return s, fmt.Errorf("read own CPU time: %w", err)
 	}
 	s.agent = uint64(ru.Utime.Nano() + ru.Stime.Nano())
-	a := c.processes.alloc
+	a := c.alloc
 	if a == nil {
 		return s, nil
 	}

@@ -81,13 +81,13 @@ func (c *capture) rotate() error {
 	c.file, c.sum.Log, c.log = file, path, eventlog.NewWriter(file, nil)
 	c.stacks = newStacks()
 	c.centres.forgetWritten()
-	c.processes.alloc.forgetRecent()
+	c.alloc.forgetRecent()
 	for _, d := range r.defined {
 		if err := c.log.Write(d.time, eventlog.NoCap, d.ev); err != nil {
 			return err
 		}
 	}
-	if err := c.processes.rts.declare(monotonic()); err != nil {
+	if err := c.rts.declare(monotonic()); err != nil {
 		return err
 	}
 	return c.dropOld()

@@ -11,17 +11,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
 	"ccagent/agent/rtsites"
 	"ccagent/agent/timeline"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/perf"
 	"ccagent/symbolize/elffile"
-
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/link"
-	"golang.org/x/sys/unix"
 )
 
 // Events that are no samples: what the run-time system does, from probes in its
@@ -150,10 +150,15 @@ var multiProbes = sync.OnceValue(func() bool {
 	return errors.Is(err, unix.EINVAL)
 })
 
+// complete has nothing for the walker: the probes have a program of their own.
+func (p *rtsProbes) complete(*image) {}
+
+func (p *rtsProbes) unwinds(*image) {}
+
 // attach puts the probes into an image's process, unless they are in another's.
-func (p *rtsProbes) attach(im *image) {
+func (p *rtsProbes) attach(im *image) error {
 	if p == nil || p.image != nil || im.rts == nil || p.told {
-		return
+		return nil
 	}
 	sites, err := findRTSites(im.rts)
 	p.sites = sites
@@ -189,6 +194,7 @@ func (p *rtsProbes) attach(im *image) {
 		p.done.Add(1)
 		go p.control()
 	}
+	return nil
 }
 
 // tellProblems warns of groups that are not available, at once where the reason is

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/symbolize/elffile"
-
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 )
 
 // maxTicky bounds the counters of a program; the walker has the same limit.
@@ -62,7 +62,7 @@ func newTicky(load func() (*ebpf.Program, error), warn func(string)) *ticky {
 // find looks for the counters of an image's run-time system, nil if it counts
 // nothing. Programs compiled with -ticky are linked with the debugging way's.
 func (t *ticky) find(im *image) *tickySymbols {
-	if t == nil || im.rts == nil || !strings.Contains(im.rts.binary.Way, "debug") {
+	if im.rts == nil || !strings.Contains(im.rts.binary.Way, "debug") {
 		return nil
 	}
 	s, known := t.symbols[im.rts]
@@ -102,8 +102,8 @@ func (t *ticky) fail(err error) {
 	}
 }
 
-// prepare tells the walker where an image's counters are.
-func (t *ticky) prepare(im *image) {
+// complete tells the walker where an image's counters are.
+func (t *ticky) complete(im *image) {
 	s := t.find(im)
 	if s == nil {
 		return
@@ -118,10 +118,10 @@ func (t *ticky) prepare(im *image) {
 
 // attach puts the probe into an image's process, once, and notes what a process
 // that ran already has counted.
-func (t *ticky) attach(im *image) {
+func (t *ticky) attach(im *image) error {
 	s := t.find(im)
 	if s == nil || im.layout.TickyHead == 0 || t.links[im.generation] != nil {
-		return
+		return nil
 	}
 	if !im.fromStart {
 		t.read(im, func(r *bpf.TickyRecord) {
@@ -131,6 +131,7 @@ func (t *ticky) attach(im *image) {
 	if err := t.put(im, s); err != nil {
 		t.fail(&ProbeError{err})
 	}
+	return nil
 }
 
 func (t *ticky) put(im *image, s *tickySymbols) (err error) {
@@ -156,13 +157,16 @@ func (t *ticky) put(im *image, s *tickySymbols) (err error) {
 	return nil
 }
 
+func (t *ticky) unwinds(*image) {}
+
 // drop removes the probe of an image that has ended.
-func (t *ticky) drop(im *image) {
-	if t == nil || t.links[im.generation] == nil {
-		return
+func (t *ticky) drop(im *image, _ uint64) error {
+	if t.links[im.generation] == nil {
+		return nil
 	}
 	t.links[im.generation].Close() // the kernel removed it with the process
 	delete(t.links, im.generation)
+	return nil
 }
 
 const tickyWords = int(unsafe.Sizeof(bpf.TickyRecord{})) / 8

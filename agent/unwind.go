@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -138,29 +137,10 @@ func (ps *processes) takeTable(c compiled) error {
 			}
 		}
 		if im.rts == c.module {
-			ps.alloc.unwinds(im)
-		}
-	}
-	return nil
-}
-
-// maps reports whether the image has the module mapped.
-func (im *image) maps(mod *module) bool {
-	return slices.ContainsFunc(im.mappings, func(m mapping) bool { return m.module == mod })
-}
-
-// regions lists where the image has call frame information, its program first:
-// that is where most samples are.
-func (im *image) regions() []bpf.Region {
-	var regions []bpf.Region
-	add := func(exe bool) {
-		for _, m := range im.mappings {
-			if t := m.module.unwind; t != nil && (m.module == im.exe) == exe {
-				regions = append(regions, bpf.Region{Start: m.start, End: m.end, Base: m.bias + t.base, Table: t.Table})
+			for _, f := range ps.followers {
+				f.unwinds(im)
 			}
 		}
 	}
-	add(true)
-	add(false)
-	return regions
+	return nil
 }
