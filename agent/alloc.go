@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 
+	"ccagent/agent/images"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/perf"
@@ -29,7 +30,7 @@ type allocProbes struct {
 	warn     func(string)
 	emit     func(*eventlog.Sample) error
 	images   map[uint32]*allocImage // by generation
-	sites    map[*module]*allocSites
+	sites    map[*images.Module]*allocSites
 	// failed is why the event is not sampled; it is told once.
 	failed error
 
@@ -46,7 +47,7 @@ type allocProbes struct {
 
 // allocImage is what is sampled of one process image.
 type allocImage struct {
-	im     *image
+	im     *images.Image
 	sites  *allocSites
 	exe    *link.Executable
 	memory *os.File // /proc/PID/mem; nil where it cannot be read
@@ -65,20 +66,20 @@ type allocImage struct {
 
 func newAllocProbes(event *grantedEvent, programs [bpf.AllocSites]*ebpf.Program, s *bpf.Sampler, warn func(string)) *allocProbes {
 	return &allocProbes{event: event, programs: programs, sampler: s, warn: warn, stop: make(chan struct{}),
-		images: map[uint32]*allocImage{}, sites: map[*module]*allocSites{}, perHit: defaultHitCost}
+		images: map[uint32]*allocImage{}, sites: map[*images.Module]*allocSites{}, perHit: defaultHitCost}
 }
 
 // find looks for the places in the image's run-time system, which its layout has
 // to tell the walker. Nil if they cannot be found.
-func (a *allocProbes) find(im *image) *allocSites {
-	if a == nil || im.rts == nil || a.failed != nil {
+func (a *allocProbes) find(im *images.Image) *allocSites {
+	if a == nil || im.RTS == nil || a.failed != nil {
 		return nil
 	}
-	if s, known := a.sites[im.rts]; known {
+	if s, known := a.sites[im.RTS]; known {
 		return s
 	}
-	s, err := findAllocSites(im.rts)
-	a.sites[im.rts] = s
+	s, err := findAllocSites(im.RTS)
+	a.sites[im.RTS] = s
 	if err != nil {
 		a.fail(err)
 	}
@@ -90,13 +91,13 @@ func (a *allocProbes) fail(err error) {
 	a.warn(fmt.Sprintf("event %s is not available: %v; the other events go on", AllocEvent, err))
 }
 
-// complete tells the walker of the places in an image's run-time system.
-func (a *allocProbes) complete(im *image) {
+// Complete tells the walker of the places in an image's run-time system.
+func (a *allocProbes) Complete(im *images.Image) {
 	s := a.find(im)
 	if s == nil {
 		return
 	}
-	l, bias := &im.layout, im.biasOf(im.rts)
+	l, bias := &im.Layout, im.BiasOf(im.RTS)
 	if l.Thin[bpf.SiteLarge] == 0 {
 		// Until it is known how many large objects there are, not all are sampled.
 		l.Thin[bpf.SiteLarge] = firstLargeThin
@@ -114,44 +115,44 @@ func (a *allocProbes) complete(im *image) {
 	}
 }
 
-// attach puts the probes into an image's process, once.
-func (a *allocProbes) attach(im *image) error {
+// Attach puts the probes into an image's process, once.
+func (a *allocProbes) Attach(im *images.Image) error {
 	s := a.find(im)
-	if s == nil || a.images[im.generation] != nil {
+	if s == nil || a.images[im.Generation] != nil {
 		return nil
 	}
-	if err := a.sampler.OpenAccount(im.generation); err != nil {
+	if err := a.sampler.OpenAccount(im.Generation); err != nil {
 		return err
 	}
 	// By the file that is held open: whatever the path names by now.
-	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", im.rts.file.Fd()))
+	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", im.RTS.File.Fd()))
 	if err != nil {
 		a.fail(&ProbeError{err})
 		return nil
 	}
 	ai := &allocImage{im: im, sites: s, exe: exe}
-	ai.memory, _ = os.Open(fmt.Sprintf("/proc/%d/mem", im.pid))
+	ai.memory, _ = os.Open(fmt.Sprintf("/proc/%d/mem", im.PID))
 	var atStart map[uint16]uint64
-	if !im.fromStart {
+	if !im.FromStart {
 		atStart, _ = ai.readWords()
 	}
-	ai.ledger = newLedger(im.fromStart, atStart)
-	a.images[im.generation] = ai
+	ai.ledger = newLedger(im.FromStart, atStart)
+	a.images[im.Generation] = ai
 	for site := range ai.probes {
-		offset, ok := im.rts.fileOffset(s.probes[site])
+		offset, ok := im.RTS.FileOffset(s.probes[site])
 		if s.probes[site] == 0 || !ok {
 			continue
 		}
 		ai.probes[site] = &probe{site: bpf.AllocSite(site), attach: func() (link.Link, error) {
 			if multiProbes() {
-				return exe.UprobeMulti(nil, a.programs[site], &link.UprobeMultiOptions{Addresses: []uint64{offset}, PID: im.pid})
+				return exe.UprobeMulti(nil, a.programs[site], &link.UprobeMultiOptions{Addresses: []uint64{offset}, PID: im.PID})
 			}
-			return exe.Uprobe("", a.programs[site], &link.UprobeOptions{Address: offset, PID: int(im.pid)})
+			return exe.Uprobe("", a.programs[site], &link.UprobeOptions{Address: offset, PID: int(im.PID)})
 		}}
 	}
 	if err := ai.placeFirst(); err != nil {
 		a.fail(&ProbeError{err})
-		return a.drop(im, 0)
+		return a.Drop(im, 0)
 	}
 	return nil
 }
@@ -162,7 +163,7 @@ func (a *allocProbes) attach(im *image) error {
 func (ai *allocImage) placeFirst() error {
 	var errs [bpf.AllocSites]error
 	var wait sync.WaitGroup // each takes the kernel some milliseconds
-	if p := ai.probes[bpf.SiteLarge]; p != nil && ai.im.rts.unwind == nil {
+	if p := ai.probes[bpf.SiteLarge]; p != nil && !ai.im.RTS.Unwinds() {
 		p.waits = true
 	}
 	for site, p := range ai.probes {
@@ -179,12 +180,12 @@ func (ai *allocImage) placeFirst() error {
 	return errs[bpf.SiteNursery]
 }
 
-// unwinds is told that the run-time system of an image can be unwound, or never will.
-func (a *allocProbes) unwinds(im *image) {
-	if a == nil || a.images[im.generation] == nil {
+// Unwinds is told that the run-time system of an image can be unwound, or never will.
+func (a *allocProbes) Unwinds(im *images.Image) {
+	if a.images[im.Generation] == nil {
 		return
 	}
-	ai := a.images[im.generation]
+	ai := a.images[im.Generation]
 	if p := ai.probes[bpf.SiteLarge]; p != nil && p.waits {
 		p.waits = false
 		if p.place(0) != nil {
@@ -194,41 +195,41 @@ func (a *allocProbes) unwinds(im *image) {
 }
 
 // weigh gives a sample's weight; 0 for one that is not to be recorded.
-func (a *allocProbes) weigh(im *image, s *perf.Sample) uint64 {
-	ai := a.images[im.generation]
+func (a *allocProbes) weigh(im *images.Image, s *perf.Sample) uint64 {
+	ai := a.images[im.Generation]
 	if ai == nil || ai.probes[s.Site] == nil {
 		return 0
 	}
 	h := hit{site: bpf.AllocSite(s.Site), capability: s.Capability, time: s.Time, words: s.Total, large: s.Large, primitive: s.Period == 0,
-		thin: im.layout.Thin[s.Site]}
+		thin: im.Layout.Thin[s.Site]}
 	return ai.ledger.weigh(&h, ai.probes[s.Site].at(s.Time), ai.probes[bpf.SiteLarge].at(s.Time))
 }
 
 // remember keeps a sample that was written.
-func (a *allocProbes) remember(im *image, s *eventlog.Sample, site bpf.AllocSite) {
-	if ai := a.images[im.generation]; ai != nil {
+func (a *allocProbes) remember(im *images.Image, s *eventlog.Sample, site bpf.AllocSite) {
+	if ai := a.images[im.Generation]; ai != nil {
 		ai.ledger.remember(s, site)
 	}
 }
 
 // ending takes in what a process says, at its end, to have allocated.
-func (a *allocProbes) ending(im *image, words uint64) {
+func (a *allocProbes) ending(im *images.Image, words uint64) {
 	if a == nil {
 		return
 	}
-	if ai := a.images[im.generation]; ai != nil {
+	if ai := a.images[im.Generation]; ai != nil {
 		ai.final = max(ai.final, words)
 	}
 }
 
-// drop removes the probes of an image that has ended, and accounts for its last
+// Drop removes the probes of an image that has ended, and accounts for its last
 // bytes.
-func (a *allocProbes) drop(im *image, _ uint64) error {
-	if a == nil || a.images[im.generation] == nil {
+func (a *allocProbes) Drop(im *images.Image, _ uint64) error {
+	if a == nil || a.images[im.Generation] == nil {
 		return nil
 	}
-	ai := a.images[im.generation]
-	delete(a.images, im.generation)
+	ai := a.images[im.Generation]
+	delete(a.images, im.Generation)
 	err := a.settle(ai)
 	now := monotonic()
 	for site, p := range ai.probes {
@@ -242,7 +243,7 @@ func (a *allocProbes) drop(im *image, _ uint64) error {
 	if ai.memory != nil {
 		ai.memory.Close()
 	}
-	return errors.Join(err, a.sampler.CloseAccount(im.generation))
+	return errors.Join(err, a.sampler.CloseAccount(im.Generation))
 }
 
 // settle gives what an image has allocated and no sample was given to its last
@@ -255,7 +256,7 @@ func (a *allocProbes) settle(ai *allocImage) error {
 	}
 	now := monotonic()
 	for _, s := range ai.ledger.settle(words, ai.probes[bpf.SiteLarge].at(now)) {
-		s.PID = ai.im.pid
+		s.PID = ai.im.PID
 		s.Event = a.event.def.Index
 		if err := a.emit(&s); err != nil {
 			return err

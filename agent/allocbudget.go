@@ -81,7 +81,7 @@ func (a *allocProbes) control(b *bucket) error {
 // ended.
 func (a *allocProbes) observe(ai *allocImage) error {
 	ai.poll()
-	account, err := a.sampler.Account(ai.im.generation)
+	account, err := a.sampler.Account(ai.im.Generation)
 	if err != nil {
 		return err
 	}
@@ -144,15 +144,15 @@ func (a *allocProbes) thin(ai *allocImage) error {
 			}
 		}
 		// Not for a little: every change is told to the kernel.
-		if have := ai.im.layout.Thin[site]; want > have+have/4 || want < have-have/4 {
-			ai.im.layout.Thin[site] = want
+		if have := ai.im.Layout.Thin[site]; want > have+have/4 || want < have-have/4 {
+			ai.im.Layout.Thin[site] = want
 			changed = true
 		}
 	}
 	if !changed {
 		return nil
 	}
-	if err := a.sampler.SetLayout(ai.im.pid, ai.im.layout); err != nil {
+	if err := a.sampler.SetLayout(ai.im.PID, ai.im.Layout); err != nil {
 		return fmt.Errorf("thin allocation samples: %w", err)
 	}
 	return nil

@@ -13,9 +13,9 @@ const maxCapabilities = 1024
 // process's memory. Capabilities that cannot be read are left out.
 func (ai *allocImage) readWords() (map[uint16]uint64, error) {
 	if ai.memory == nil || ai.sites.capabilities == 0 || ai.sites.nCapabilities == 0 {
-		return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.pid)
+		return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.PID)
 	}
-	bias := ai.im.biasOf(ai.im.rts)
+	bias := ai.im.BiasOf(ai.im.RTS)
 	n, err := ai.readWord(ai.sites.nCapabilities + bias)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (ai *allocImage) readWords() (map[uint16]uint64, error) {
 	words := map[uint16]uint64{}
 	pointers := make([]byte, 8*min(n&0xffffffff, maxCapabilities))
 	if _, err := ai.memory.ReadAt(pointers, int64(array)); err != nil {
-		return nil, fmt.Errorf("read capabilities of process %d: %w", ai.im.pid, err)
+		return nil, fmt.Errorf("read capabilities of process %d: %w", ai.im.PID, err)
 	}
 	for i := range len(pointers) / 8 {
 		capability := binary.LittleEndian.Uint64(pointers[8*i:])
@@ -41,7 +41,7 @@ func (ai *allocImage) readWords() (map[uint16]uint64, error) {
 		if err != nil || uint32(number) != uint32(i) {
 			continue // not made yet, or no capability
 		}
-		w, err := ai.readWord(capability + capabilityBase + uint64(ai.im.layout.TotalAllocated))
+		w, err := ai.readWord(capability + capabilityBase + uint64(ai.im.Layout.TotalAllocated))
 		if err == nil {
 			words[uint16(i)] = w
 		}
@@ -60,10 +60,10 @@ const capabilityNumber = 920
 func (ai *allocImage) readWord(at uint64) (uint64, error) {
 	var b [8]byte
 	if int64(at) < 0 {
-		return 0, fmt.Errorf("read memory of process %d: %#x is no address of a program", ai.im.pid, at)
+		return 0, fmt.Errorf("read memory of process %d: %#x is no address of a program", ai.im.PID, at)
 	}
 	if _, err := ai.memory.ReadAt(b[:], int64(at)); err != nil {
-		return 0, fmt.Errorf("read memory of process %d: %w", ai.im.pid, err)
+		return 0, fmt.Errorf("read memory of process %d: %w", ai.im.PID, err)
 	}
 	return binary.LittleEndian.Uint64(b[:]), nil
 }

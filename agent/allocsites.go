@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/arch/x86/x86asm"
 
+	"ccagent/agent/images"
 	"ccagent/agent/rtsites"
 	"ccagent/bpf"
 	"ccagent/symbolize/elffile"
@@ -33,13 +34,13 @@ var (
 )
 
 // findAllocSites looks into the module that holds the run-time system.
-func findAllocSites(mod *module) (*allocSites, error) {
+func findAllocSites(mod *images.Module) (*allocSites, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, rtsites.ErrMachine
 	}
 	var check, scheduler, allocate elffile.Symbol
 	s := &allocSites{}
-	f, err := mod.eachSymbol(func(sym *elffile.Symbol) {
+	f, err := mod.EachSymbol(func(sym *elffile.Symbol) {
 		switch sym.Name {
 		case "stg_gc_noregs":
 			check = *sym

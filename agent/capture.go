@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"ccagent/agent/images"
 	"ccagent/agent/invoker"
 	"ccagent/agent/procfs"
 	"ccagent/agent/target"
@@ -57,7 +58,7 @@ type capture struct {
 	counters      counters
 	samples       *perf.Samples
 	sideBand      *perf.SideBand
-	processes     *processes
+	processes     *images.Processes
 	alloc         *allocProbes // nil unless allocation is sampled
 	ticky         *ticky
 	rts           *rtsProbes // nil unless a timeline is drawn
@@ -166,7 +167,7 @@ func (c *capture) prepare() (err error) {
 	if err := c.rts.onlyProblem(); err != nil && len(c.events) == 0 {
 		return &EventError{Err: err}
 	}
-	if err := c.processes.takeTables(startPatience); err != nil {
+	if err := c.processes.TakeTables(startPatience); err != nil {
 		return err
 	}
 	c.targetCPUBefore, _, _ = procfs.CPUTime(c.target.PID)
@@ -219,14 +220,14 @@ func (c *capture) createLog() error {
 		return explainBPF(err)
 	}
 	c.ticky, c.alloc = newTicky(c.sampler.ShutdownProgram, c.warn), c.allocProbes()
-	followers := []follower{c.ticky}
+	followers := []images.Follower{c.ticky}
 	if c.rts != nil {
 		followers = append(followers, c.rts)
 	}
 	if c.alloc != nil {
 		followers = append(followers, c.alloc)
 	}
-	c.processes = newProcesses(c.sampler, c.emit, c.warn, c.who, followers...)
+	c.processes = images.New(c.sampler, c.emit, c.warn, c.who, followers...)
 	return nil
 }
 
@@ -262,7 +263,7 @@ func (c *capture) openEvents() error {
 	if c.sideBand == nil && len(c.sampled) == 0 {
 		return fmt.Errorf("attach: process %d creates threads faster than they can be followed; try again", pid)
 	}
-	im, err := c.processes.discover(uint32(pid), procfs.Comm(pid), c.target.Path, c.target.Started())
+	im, err := c.processes.Discover(uint32(pid), procfs.Comm(pid), c.target.Path, c.target.Started())
 	if err != nil {
 		return err
 	}
@@ -322,7 +323,7 @@ func (c *capture) closeEvents() error {
 
 // emit writes one of our events; time is CLOCK_MONOTONIC or now.
 func (c *capture) emit(time uint64, e eventlog.Event) error {
-	if time == now {
+	if time == images.Now {
 		time = monotonic()
 	}
 	// What happened before the log's time 0 is written as of 0.
@@ -331,7 +332,7 @@ func (c *capture) emit(time uint64, e eventlog.Event) error {
 	return c.log.Write(at, eventlog.NoCap, e)
 }
 
-func (c *capture) emitNow(e eventlog.Event) error { return c.emit(now, e) }
+func (c *capture) emitNow(e eventlog.Event) error { return c.emit(images.Now, e) }
 
 // emitOn writes an event of a capability; time is CLOCK_MONOTONIC.
 func (c *capture) emitOn(time uint64, cap int, e eventlog.Event) error {

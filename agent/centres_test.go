@@ -2,11 +2,10 @@ package agent
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-	"unsafe"
 
+	"ccagent/agent/images"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 )
@@ -33,7 +32,7 @@ func (l *centreLog) want(t *testing.T, when string, stacks ...string) {
 	}
 }
 
-func use(t *testing.T, cs *centreStacks, im *image, address uint64, l *centreLog) uint32 {
+func use(t *testing.T, cs *centreStacks, im *images.Image, address uint64, l *centreLog) uint32 {
 	t.Helper()
 	id, err := cs.use(im, address, l.emit)
 	if err != nil {
@@ -42,7 +41,7 @@ func use(t *testing.T, cs *centreStacks, im *image, address uint64, l *centreLog
 	return id
 }
 
-func tell(t *testing.T, cs *centreStacks, im *image, r bpf.CCSRecord, l *centreLog) {
+func tell(t *testing.T, cs *centreStacks, im *images.Image, r bpf.CCSRecord, l *centreLog) {
 	t.Helper()
 	if err := cs.told(im, &r, l.emit); err != nil {
 		t.Fatal(err)
@@ -52,7 +51,7 @@ func tell(t *testing.T, cs *centreStacks, im *image, r bpf.CCSRecord, l *centreL
 // Stacks are written when a sample has used them and their record has come,
 // whichever is first, once in each log, with all that is below.
 func TestCentreStacksAreWrittenOnce(t *testing.T) {
-	cs, l, im := newCentreStacks(), &centreLog{}, &image{generation: 1, exited: true}
+	cs, l, im := newCentreStacks(), &centreLog{}, &images.Image{Generation: 1, Exited: true}
 	if id := use(t, cs, im, 0, l); id != 0 {
 		t.Errorf("no stack has id %d", id)
 	}
@@ -70,7 +69,7 @@ func TestCentreStacksAreWrittenOnce(t *testing.T) {
 	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x30, Prev: 0x10, Cc: 3}, l)
 	l.want(t, "told again", whole...)
 	// Addresses of another program image mean something else.
-	if other := use(t, cs, &image{generation: 2}, 0x30, l); other == top {
+	if other := use(t, cs, &images.Image{Generation: 2}, 0x30, l); other == top {
 		t.Errorf("stack %d of two images", other)
 	}
 	cs.forgetWritten()
@@ -84,7 +83,7 @@ func TestCentreStacksAreWrittenOnce(t *testing.T) {
 
 // A program can make its stacks a circle, and as many as it likes.
 func TestCentreStacksAreBounded(t *testing.T) {
-	cs, l, im := newCentreStacks(), &centreLog{}, &image{generation: 1, exited: true}
+	cs, l, im := newCentreStacks(), &centreLog{}, &images.Image{Generation: 1, Exited: true}
 	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x10, Prev: 0x20}, l)
 	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x20, Prev: 0x10, Why: uint32(bpf.CCSImplausible)}, l)
 	use(t, cs, im, 0x10, l)
@@ -96,27 +95,4 @@ func TestCentreStacksAreBounded(t *testing.T) {
 		t.Errorf("%d stacks are held", len(cs.stacks))
 	}
 	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x1000, Prev: 1 << 40}, l)
-}
-
-var nameInMemory = [...]byte{'r', 'e', 'v', 0xff, 0, 'x'}
-
-// Names are read from memory where no file has them, and what is no name is none.
-func TestReadName(t *testing.T) {
-	im := &image{pid: uint32(os.Getpid())}
-	at := uint64(uintptr(unsafe.Pointer(&nameInMemory)))
-	if got := im.readName(at); got != "rev�" {
-		t.Errorf("name %q", got)
-	}
-	long := make([]byte, 1000)
-	for i := range long {
-		long[i] = 'a'
-	}
-	if got := im.readName(uint64(uintptr(unsafe.Pointer(&long[0])))); len(got) != maxName {
-		t.Errorf("a long name has %d bytes", len(got))
-	}
-	for _, bad := range []uint64{0, 8, 1 << 63, ^uint64(0)} {
-		if got := im.readName(bad); got != "" {
-			t.Errorf("at %#x: %q", bad, got)
-		}
-	}
 }

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"ccagent/eventlog"
-
 	"golang.org/x/sys/unix"
+
+	"ccagent/eventlog"
 )
 
 // monotonic reads the clock that the walker and perf stamp with, in ns.
@@ -24,7 +24,7 @@ func (c *capture) measureCost() (*eventlog.AgentCost, error) {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
 		return nil, fmt.Errorf("read own CPU time: %w", err)
 	}
-	c.sum.AgentCPU = time.Duration(ru.Utime.Nano() + ru.Stime.Nano() + c.processes.tables.cpu.Load())
+	c.sum.AgentCPU = time.Duration(ru.Utime.Nano()+ru.Stime.Nano()) + c.processes.CompileTime()
 	events, err := c.overflowed()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 
+	"ccagent/agent/images"
 	"ccagent/agent/procfs"
 	"ccagent/bpf"
 	"ccagent/eventlog"
@@ -27,7 +28,7 @@ func (c *capture) drainUntil(settled uint64) error {
 	if err := c.counters.follow(false); err != nil {
 		return err
 	}
-	if err := c.processes.takeTables(0); err != nil {
+	if err := c.processes.TakeTables(0); err != nil {
 		return err
 	}
 	runtime.LockOSThread() // CPU time is told by thread
@@ -77,7 +78,7 @@ func (c *capture) drainBatch(settled uint64) (more bool, err error) {
 	for i := range c.batch[:n] {
 		s := &c.batch[i]
 		for next < len(c.changes) && perf.ChangeTime(c.changes[next]) <= s.Time {
-			if err := c.processes.apply(c.changes[next]); err != nil {
+			if err := c.processes.Apply(c.changes[next]); err != nil {
 				return false, err
 			}
 			next++
@@ -92,7 +93,7 @@ func (c *capture) drainBatch(settled uint64) (more bool, err error) {
 		if endsProgram(change) && perf.ChangeTime(change) > settled {
 			break
 		}
-		if err := c.processes.apply(change); err != nil {
+		if err := c.processes.Apply(change); err != nil {
 			return false, err
 		}
 	}
@@ -136,11 +137,11 @@ func (c *capture) sample(s *perf.Sample) error {
 
 // taken writes a sample, or what came as one.
 func (c *capture) taken(s *perf.Sample) error {
-	im := c.processes.images[s.Pid]
+	im := c.processes.Images[s.Pid]
 	if im == nil {
 		// Its fork or exec has not been told, or was lost.
 		var err error
-		if im, err = c.processes.discover(s.Pid, procfs.Comm(int(s.Pid)), procfs.Exe(s.Pid), false); err != nil {
+		if im, err = c.processes.Discover(s.Pid, procfs.Comm(int(s.Pid)), procfs.Exe(s.Pid), false); err != nil {
 			return err
 		}
 	}
@@ -161,7 +162,7 @@ func (c *capture) taken(s *perf.Sample) error {
 	}
 	s.Period = c.counters.weigh(s.Event, s.Period)
 	node, err := c.stacks.intern(im, s.Frames,
-		func(addr uint64) (uint32, uint64, error) { return c.processes.locate(im, s.Time, addr) },
+		func(addr uint64) (uint32, uint64, error) { return c.processes.Locate(im, s.Time, addr) },
 		func(n *eventlog.Nodes) error {
 			c.seen.addNodes(n.Nodes)
 			return c.emit(s.Time, n)
@@ -194,7 +195,7 @@ func (c *capture) settled(s *eventlog.Sample) error {
 	e.Samples++
 	e.Weight += s.Weight
 	c.sum.Samples++
-	return c.emit(now, s)
+	return c.emit(images.Now, s)
 }
 
 // maxLabels bounds the remembered thread labels.
@@ -211,11 +212,11 @@ func (c *capture) label(s *perf.Sample) error {
 		clear(c.labels)
 	}
 	c.labels[thread] = s.Label
-	return c.emit(now, &eventlog.ThreadLabel{Thread: uint32(s.Tso), Label: s.Label})
+	return c.emit(images.Now, &eventlog.ThreadLabel{Thread: uint32(s.Tso), Label: s.Label})
 }
 
 // countSample keeps the summary's counts.
-func (c *capture) countSample(im *image, s *perf.Sample) error {
+func (c *capture) countSample(im *images.Image, s *perf.Sample) error {
 	if int(s.Event) >= len(c.sum.Events) {
 		return fmt.Errorf("sample of unknown event %d", s.Event)
 	}
@@ -237,11 +238,11 @@ func (c *capture) countSample(im *image, s *perf.Sample) error {
 	default:
 		c.sum.Failed++
 	}
-	if im.rts != nil {
+	if im.RTS != nil {
 		c.sum.Haskell = true
 	}
 	if leaf, ok := leafAddress(s.Frames); ok {
-		module, addr, _ := im.resolve(leaf)
+		module, addr, _ := im.Resolve(leaf)
 		c.seen.countLeaf(module, addr)
 	}
 	return nil
@@ -264,7 +265,7 @@ func (c *capture) account() error {
 		return err
 	}
 	if bad := c.samples.Undecodable; bad > c.undecodable {
-		if err := c.emit(now, &eventlog.Loss{Reason: eventlog.LossDecode, Count: bad - c.undecodable}); err != nil {
+		if err := c.emit(images.Now, &eventlog.Loss{Reason: eventlog.LossDecode, Count: bad - c.undecodable}); err != nil {
 			return err
 		}
 		c.sum.Lost += bad - c.undecodable
@@ -274,7 +275,7 @@ func (c *capture) account() error {
 	if err != nil {
 		return err
 	}
-	if err := c.emit(now, cost); err != nil {
+	if err := c.emit(images.Now, cost); err != nil {
 		return err
 	}
 	if err := errors.Join(c.logOverhead(), c.watchThrottle(), c.logWarnings()); err != nil {
@@ -288,7 +289,7 @@ func (c *capture) account() error {
 		return err
 	}
 	for _, n := range counts {
-		if err := c.emit(now, n); err != nil {
+		if err := c.emit(images.Now, n); err != nil {
 			return err
 		}
 	}
@@ -299,7 +300,7 @@ func (c *capture) account() error {
 	c.sum.Probes = c.sum.Probes[:0]
 	for _, p := range probes {
 		c.sum.Probes = append(c.sum.Probes, *p)
-		if err := c.emit(now, p); err != nil {
+		if err := c.emit(images.Now, p); err != nil {
 			return err
 		}
 	}

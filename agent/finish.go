@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"ccagent/agent/images"
 	"ccagent/eventlog"
 )
 
@@ -24,12 +25,12 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	}
 	try("stop sampling", c.offCPU.Close())
 	c.sum.Wall = time.Since(c.begun)
-	c.processes.tables.close() // what is not compiled by now is of no use
+	c.processes.StopCompiling() // what is not compiled by now is of no use
 	logWorks := cause == nil
 	if logWorks {
 		try("capture", c.drainAll())
 		try("write log", c.alloc.settleAll())
-		for _, s := range c.offCPU.unfinished(monotonic(), c.processes.exited) {
+		for _, s := range c.offCPU.unfinished(monotonic(), c.processes.Exited) {
 			try("capture", c.taken(s))
 		}
 		if c.offCPU != nil {
@@ -54,8 +55,8 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		}
 	}
 	if logWorks {
-		try("write log", c.ticky.finish(c.processes.images, c.emitNow))
-		try("write log", c.emit(now, end))
+		try("write log", c.ticky.finish(c.processes.Images, c.emitNow))
+		try("write log", c.emit(images.Now, end))
 		try("write log", c.log.Flush())
 	}
 	try("close events", c.closeEvents())
@@ -88,8 +89,8 @@ func (c *capture) close() error {
 		<-c.live.running
 	}
 	if c.processes != nil {
-		c.processes.tables.close()
-		errs = append(errs, c.alloc.Close(), c.ticky.Close(), c.rts.Close(), c.processes.modules.Close())
+		c.processes.StopCompiling()
+		errs = append(errs, c.alloc.Close(), c.ticky.Close(), c.rts.Close(), c.processes.Close())
 	}
 	if c.statsOn != nil {
 		errs = append(errs, c.statsOn())

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"ccagent/agent/images"
 	"ccagent/agent/procfs"
 	"ccagent/eventlog"
 )
@@ -46,7 +47,7 @@ func (c *capture) writeHead() error {
 }
 
 // describe writes the Capture event and warns about what will be missing.
-func (c *capture) describe(im *image) error {
+func (c *capture) describe(im *images.Image) error {
 	wall := time.Now().UnixNano() - int64(monotonic()-c.start)
 	e := &eventlog.Capture{
 		AgentVersion: c.opts.AgentVersion,
@@ -63,33 +64,33 @@ func (c *capture) describe(im *image) error {
 	if !c.target.Started() {
 		e.Mode = eventlog.CaptureAttach
 	}
-	if im.exe != nil {
-		b := im.exe.binary
-		if im.rts != nil {
-			b = im.rts.binary
+	if im.Exe != nil {
+		b := im.Exe.Binary
+		if im.RTS != nil {
+			b = im.RTS.Binary
 		}
 		e.GHCVersion, e.Way = b.GHCVersion, b.Way
-		e.LayoutAssumed = im.assumed
+		e.LayoutAssumed = im.Assumed
 		c.warnAboutBinary(im, e.LayoutAssumed)
 	}
 	return c.emit(c.start, e)
 }
 
-func (c *capture) warnAboutBinary(im *image, assumed bool) {
-	exe := &im.exe.binary
+func (c *capture) warnAboutBinary(im *images.Image, assumed bool) {
+	exe := &im.Exe.Binary
 	switch {
-	case im.exe.why != nil:
-		c.warn(fmt.Sprintf("%v; its code will have no names", im.exe.why))
-	case !exe.GHC && im.rts == nil:
-		c.warn(fmt.Sprintf("%s is not a Haskell program compiled by GHC: only its C code is sampled", im.exe.path))
+	case im.Exe.Problem != nil:
+		c.warn(fmt.Sprintf("%v; its code will have no names", im.Exe.Problem))
+	case !exe.GHC && im.RTS == nil:
+		c.warn(fmt.Sprintf("%s is not a Haskell program compiled by GHC: only its C code is sampled", im.Exe.Path))
 	case assumed:
 		c.warn(fmt.Sprintf("GHC version %q is not one that is known: its stacks are walked by the newest known layout", exe.GHCVersion))
 	}
 	switch {
 	case !exe.GHC:
 	case !exe.HasSymtab:
-		c.warn(fmt.Sprintf("%s is stripped: code without debug information will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.exe.path))
+		c.warn(fmt.Sprintf("%s is stripped: code without debug information will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.Exe.Path))
 	case !exe.HasNotes && !exe.HasIPE: // of a map the symboliser tells what it lacks
-		c.warn(fmt.Sprintf("%s has no source notes: names will be those of compiled code; build it with ghc -g3 (ccagent doctor %s tells how)", im.exe.path, im.exe.path))
+		c.warn(fmt.Sprintf("%s has no source notes: names will be those of compiled code; build it with ghc -g3 (ccagent doctor %s tells how)", im.Exe.Path, im.Exe.Path))
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ccagent/agent/images"
 	"ccagent/agent/procfs"
 	"ccagent/bpf"
 	"ccagent/eventlog"
@@ -100,9 +101,9 @@ func (c *capture) spent() (s spent, err error) {
 // its processes together. What has ended is told by who waited for it.
 func (c *capture) targetCPU() uint64 {
 	var sum uint64
-	for pid, im := range c.processes.images {
+	for pid, im := range c.processes.Images {
 		// An ended one's number may be another's by now.
-		if used, ended, ok := procfs.CPUTime(int(pid)); ok && (ended || !im.exited) {
+		if used, ended, ok := procfs.CPUTime(int(pid)); ok && (ended || !im.Exited) {
 			sum += used
 		}
 	}
@@ -116,7 +117,7 @@ func (c *capture) logOverhead() error {
 	if err != nil {
 		return err
 	}
-	return c.emit(now, c.budget.overhead(s))
+	return c.emit(images.Now, c.budget.overhead(s))
 }
 
 // warn tells the user, and the log.
@@ -128,7 +129,7 @@ func (c *capture) warn(line string) {
 // logWarnings writes the warnings that have not been.
 func (c *capture) logWarnings() error {
 	for _, line := range c.warned {
-		if err := c.emit(now, &eventlog.Warning{Text: line}); err != nil {
+		if err := c.emit(images.Now, &eventlog.Warning{Text: line}); err != nil {
 			return err
 		}
 	}

@@ -211,8 +211,8 @@ func (c *capture) switchTo(fresh map[int]*perf.Sampled) error {
 // threads lists the threads of all processes that are sampled, in order.
 func (c *capture) threads() ([]int, error) {
 	var all []int
-	for pid, im := range c.processes.images {
-		if im.exited || target.MayTrace(int(pid), c.who) != nil {
+	for pid, im := range c.processes.Images {
+		if im.Exited || target.MayTrace(int(pid), c.who) != nil {
 			continue
 		}
 		tids, err := perf.Threads(int(pid))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ccagent/agent/images"
 	"ccagent/agent/invoker"
 	"ccagent/eventlog"
 )
@@ -61,7 +62,7 @@ func (c *capture) rotate() error {
 	if c.opts.Rotate == 0 || uint64(c.log.Size()) < c.opts.Rotate {
 		return nil
 	}
-	if err := c.emit(now, &eventlog.CaptureEnd{Reason: eventlog.EndRotated}); err != nil {
+	if err := c.emit(images.Now, &eventlog.CaptureEnd{Reason: eventlog.EndRotated}); err != nil {
 		return err
 	}
 	if err := c.log.Flush(); err != nil {
@@ -131,7 +132,7 @@ func (c *capture) emitSymbol(e eventlog.Event) error {
 			return fmt.Errorf("write %s: %w", p.path, err)
 		}
 	}
-	return c.emit(now, e)
+	return c.emit(images.Now, e)
 }
 
 // closeOld ends the pieces left behind.

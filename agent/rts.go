@@ -16,6 +16,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"ccagent/agent/images"
 	"ccagent/agent/rtsites"
 	"ccagent/agent/timeline"
 	"ccagent/bpf"
@@ -58,7 +59,7 @@ type rtsProbes struct {
 	program  *bpf.Timeline
 	multi    bool // a group is one link
 	timeline *timeline.Timeline
-	image    *image // whose timeline it is
+	image    *images.Image // whose timeline it is
 	bias     uint64
 	sites    *rtsites.Sites
 	problem  [bpf.RTSGroups]error
@@ -150,21 +151,22 @@ var multiProbes = sync.OnceValue(func() bool {
 	return errors.Is(err, unix.EINVAL)
 })
 
-// complete has nothing for the walker: the probes have a program of their own.
-func (p *rtsProbes) complete(*image) {}
+// Complete has nothing for the walker: the probes have a program of their own.
+func (p *rtsProbes) Complete(*images.Image) {}
 
-func (p *rtsProbes) unwinds(*image) {}
+// Unwinds has nothing to wait for.
+func (p *rtsProbes) Unwinds(*images.Image) {}
 
-// attach puts the probes into an image's process, unless they are in another's.
-func (p *rtsProbes) attach(im *image) error {
-	if p == nil || p.image != nil || im.rts == nil || p.told {
+// Attach puts the probes into an image's process, unless they are in another's.
+func (p *rtsProbes) Attach(im *images.Image) error {
+	if p == nil || p.image != nil || im.RTS == nil || p.told {
 		return nil
 	}
-	sites, err := findRTSites(im.rts)
+	sites, err := findRTSites(im.RTS)
 	p.sites = sites
 	if err == nil {
-		p.image, p.bias = im, im.biasOf(im.rts)
-		err = p.program.SetGlobals(im.pid, p.globals(im))
+		p.image, p.bias = im, im.BiasOf(im.RTS)
+		err = p.program.SetGlobals(im.PID, p.globals(im))
 	}
 	for g := range p.groups {
 		if !p.wanted[g] {
@@ -217,20 +219,20 @@ func (p *rtsProbes) tellProblems() {
 	}
 }
 
-func findRTSites(mod *module) (*rtsites.Sites, error) {
-	info, err := mod.file.Stat()
+func findRTSites(mod *images.Module) (*rtsites.Sites, error) {
+	info, err := mod.File.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
+		return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
 	}
-	f, err := elffile.Open(mod.file, info.Size())
+	f, err := elffile.Open(mod.File, info.Size())
 	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
+		return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
 	}
 	return rtsites.Find(f)
 }
 
 // globals are the run-time addresses of the RTS's variables.
-func (p *rtsProbes) globals(im *image) bpf.RTSGlobals {
+func (p *rtsProbes) globals(im *images.Image) bpf.RTSGlobals {
 	at := func(addr uint64) uint64 {
 		if addr == 0 {
 			return 0
@@ -245,7 +247,7 @@ func (p *rtsProbes) globals(im *image) bpf.RTSGlobals {
 	if s.CapabilitiesInPlace {
 		g.CapabilitiesInPlace = 1
 	}
-	b := &im.rts.binary
+	b := &im.RTS.Binary
 	var wide bool
 	g.WhyBlocked, wide = bpf.WhyBlocked(b.GHCVersion, b.Profiled())
 	if wide {
@@ -257,13 +259,13 @@ func (p *rtsProbes) globals(im *image) bpf.RTSGlobals {
 // put puts a group's probes in.
 func (p *rtsProbes) put(g *rtsGroup) error {
 	// By the file that is held open: whatever the path names by now.
-	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", p.image.rts.file.Fd()))
+	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", p.image.RTS.File.Fd()))
 	if err != nil {
 		return &ProbeError{err}
 	}
-	many := &link.UprobeMultiOptions{PID: p.image.pid}
+	many := &link.UprobeMultiOptions{PID: p.image.PID}
 	for _, s := range g.sites {
-		offset, ok := p.image.rts.fileOffset(s.Addr)
+		offset, ok := p.image.RTS.FileOffset(s.Addr)
 		if !ok {
 			return &rtsites.MissingError{What: "code"}
 		}
@@ -378,7 +380,7 @@ func (p *rtsProbes) measure(g int) error {
 
 // take takes a record of a probe.
 func (p *rtsProbes) take(s *perf.Sample) error {
-	if p == nil || p.image == nil || s.Pid != p.image.pid {
+	if p == nil || p.image == nil || s.Pid != p.image.PID {
 		return nil
 	}
 	if err := p.takeGaps(s.Time); err != nil {
@@ -407,7 +409,7 @@ func groupOf(probe bpf.RTSProbe) int {
 
 // sampled tells the timeline what a sample showed.
 func (p *rtsProbes) sampled(s *perf.Sample) error {
-	if p == nil || p.image == nil || s.Pid != p.image.pid || s.Capability == eventlog.NoCapability ||
+	if p == nil || p.image == nil || s.Pid != p.image.PID || s.Capability == eventlog.NoCapability ||
 		!p.wanted[bpf.RTSGroupThreads] || p.quiet[bpf.RTSGroupThreads] {
 		return nil
 	}
@@ -469,7 +471,7 @@ func (p *rtsProbes) writeHeapInfo(at uint64) error {
 
 // peek reads the process's memory; false if it cannot be read.
 func (p *rtsProbes) peek(addr uint64, into []byte) bool {
-	n, err := unix.ProcessVMReadv(int(p.image.pid), []unix.Iovec{{Base: &into[0], Len: uint64(len(into))}},
+	n, err := unix.ProcessVMReadv(int(p.image.PID), []unix.Iovec{{Base: &into[0], Len: uint64(len(into))}},
 		[]unix.RemoteIovec{{Base: uintptr(addr), Len: len(into)}}, 0)
 	return err == nil && n == len(into)
 }
@@ -545,8 +547,8 @@ func (p *rtsProbes) account() ([]*eventlog.RTSProbes, error) {
 	return out, nil
 }
 
-// drop ends the timeline of an image that has ended.
-func (p *rtsProbes) drop(im *image, at uint64) error {
+// Drop ends the timeline of an image that has ended.
+func (p *rtsProbes) Drop(im *images.Image, at uint64) error {
 	if p == nil || p.image != im {
 		return nil
 	}
@@ -554,7 +556,7 @@ func (p *rtsProbes) drop(im *image, at uint64) error {
 		return err
 	}
 	err := p.timeline.Close(at)
-	return errors.Join(err, p.program.Forget(im.pid))
+	return errors.Join(err, p.program.Forget(im.PID))
 }
 
 // Close takes all probes out.

@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
+	"ccagent/agent/images"
 	"ccagent/bpf"
 	"ccagent/perf"
 )
@@ -45,7 +46,7 @@ func (c *capture) loadSampler() error {
 		CPUs:         cpus,
 		RingBytes:    ringBytes(cpus),
 		MultiLinks:   c.asksFor(AllocEvent) && multiProbes(),
-		UnwindRows:   unwindRowsFor(c.target.CodeSize()),
+		UnwindRows:   images.UnwindRows(c.target.CodeSize()),
 		PIDNamespace: namespace,
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"ccagent/agent/images"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 )
@@ -40,7 +41,7 @@ func (tr tree) frames(id uint32) []uint64 {
 func TestInternedStacksAreWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	st, log := newStacks(), tree{}
-	images := []*image{{generation: 1}, {generation: 2}}
+	images := []*images.Image{{Generation: 1}, {Generation: 2}}
 	locate := func(addr uint64) (uint32, uint64, error) { return 7, addr, nil }
 	stack := []uint64{1}
 	for range 3000 {
@@ -64,7 +65,7 @@ func TestInternedStacksAreWhole(t *testing.T) {
 }
 
 func TestInternDefinesOnce(t *testing.T) {
-	st, im := newStacks(), &image{generation: 1}
+	st, im := newStacks(), &images.Image{Generation: 1}
 	defined := 0
 	intern := func(frames ...uint64) {
 		_, err := st.intern(im, frames,
@@ -93,7 +94,7 @@ func TestInternSplitsLongStacks(t *testing.T) {
 		stack[i] = uint64(i + 1)
 	}
 	events := 0
-	node, err := st.intern(&image{generation: 1}, stack,
+	node, err := st.intern(&images.Image{Generation: 1}, stack,
 		func(addr uint64) (uint32, uint64, error) { return 0, addr, nil },
 		func(n *eventlog.Nodes) error { events++; log.add(t, n); return nil })
 	if err != nil {

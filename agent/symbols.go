@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ccagent/agent/images"
 	"ccagent/eventlog"
 	"ccagent/symbolize"
 	"ccagent/symbolize/worker"
@@ -41,13 +42,13 @@ func (c *capture) symbolJob() (job worker.Job, done func()) {
 			})
 		}
 	}
-	for _, mod := range c.processes.modules.byID {
-		if len(addresses[mod.id]) == 0 {
+	for _, mod := range c.processes.Modules() {
+		if len(addresses[mod.ID]) == 0 {
 			continue
 		}
-		m := worker.ModuleFile{ID: mod.id, Path: mod.path, File: mod.file, Addresses: addresses[mod.id]}
-		if mod.why != nil {
-			m.Problem = mod.why.Error()
+		m := worker.ModuleFile{ID: mod.ID, Path: mod.Path, File: mod.File, Addresses: addresses[mod.ID]}
+		if mod.Problem != nil {
+			m.Problem = mod.Problem.Error()
 		} else if debug := openDebugFile(mod); debug != nil {
 			opened = append(opened, debug)
 			m.Debug = debug
@@ -110,11 +111,11 @@ func (c *capture) symbolize(ctx context.Context) error {
 
 // openDebugFile finds the separate debug file of a module that holds no debug
 // information itself; nil if there is none.
-func openDebugFile(mod *module) *os.File {
-	if mod.binary.HasDWARF {
+func openDebugFile(mod *images.Module) *os.File {
+	if mod.Binary.HasDWARF {
 		return nil
 	}
-	return symbolize.OpenDebugFile(mod.path, &mod.binary)
+	return symbolize.OpenDebugFile(mod.Path, &mod.Binary)
 }
 
 // indexCache is where the symboliser of a user's logs keeps its indices: in the

@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 
+	"ccagent/agent/images"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/symbolize/elffile"
@@ -43,7 +44,7 @@ type ticky struct {
 	load    func() (*ebpf.Program, error)
 	program *ebpf.Program
 	warn    func(string)
-	symbols map[*module]*tickySymbols
+	symbols map[*images.Module]*tickySymbols
 	links   map[uint32]link.Link // by the image's generation
 	// before is what counters had counted when their process was first seen.
 	before map[centreAddress]tickyCount
@@ -54,31 +55,31 @@ type ticky struct {
 
 func newTicky(load func() (*ebpf.Program, error), warn func(string)) *ticky {
 	return &ticky{
-		load: load, warn: warn, symbols: map[*module]*tickySymbols{}, links: map[uint32]link.Link{},
+		load: load, warn: warn, symbols: map[*images.Module]*tickySymbols{}, links: map[uint32]link.Link{},
 		before: map[centreAddress]tickyCount{}, ended: map[uint32]bool{}, totals: map[tickyName]tickyCount{},
 	}
 }
 
 // find looks for the counters of an image's run-time system, nil if it counts
 // nothing. Programs compiled with -ticky are linked with the debugging way's.
-func (t *ticky) find(im *image) *tickySymbols {
-	if im.rts == nil || !strings.Contains(im.rts.binary.Way, "debug") {
+func (t *ticky) find(im *images.Image) *tickySymbols {
+	if im.RTS == nil || !strings.Contains(im.RTS.Binary.Way, "debug") {
 		return nil
 	}
-	s, known := t.symbols[im.rts]
+	s, known := t.symbols[im.RTS]
 	if !known {
 		var err error
-		if s, err = findTicky(im.rts); err != nil {
+		if s, err = findTicky(im.RTS); err != nil {
 			t.fail(err)
 		}
-		t.symbols[im.rts] = s
+		t.symbols[im.RTS] = s
 	}
 	return s
 }
 
-func findTicky(mod *module) (*tickySymbols, error) {
+func findTicky(mod *images.Module) (*tickySymbols, error) {
 	s := &tickySymbols{}
-	_, err := mod.eachSymbol(func(sym *elffile.Symbol) {
+	_, err := mod.EachSymbol(func(sym *elffile.Symbol) {
 		switch sym.Name {
 		case "ticky_entry_ctrs":
 			s.head = sym.Addr
@@ -102,30 +103,30 @@ func (t *ticky) fail(err error) {
 	}
 }
 
-// complete tells the walker where an image's counters are.
-func (t *ticky) complete(im *image) {
+// Complete tells the walker where an image's counters are.
+func (t *ticky) Complete(im *images.Image) {
 	s := t.find(im)
 	if s == nil {
 		return
 	}
-	offset, ok := bpf.TickyEntries(im.rts.binary.GHCVersion)
+	offset, ok := bpf.TickyEntries(im.RTS.Binary.GHCVersion)
 	if !ok {
-		t.fail(fmt.Errorf("their layout in GHC %s is not known", im.rts.binary.GHCVersion))
+		t.fail(fmt.Errorf("their layout in GHC %s is not known", im.RTS.Binary.GHCVersion))
 		return
 	}
-	im.layout.TickyHead, im.layout.TickyEntries = s.head+im.biasOf(im.rts), offset
+	im.Layout.TickyHead, im.Layout.TickyEntries = s.head+im.BiasOf(im.RTS), offset
 }
 
-// attach puts the probe into an image's process, once, and notes what a process
+// Attach puts the probe into an image's process, once, and notes what a process
 // that ran already has counted.
-func (t *ticky) attach(im *image) error {
+func (t *ticky) Attach(im *images.Image) error {
 	s := t.find(im)
-	if s == nil || im.layout.TickyHead == 0 || t.links[im.generation] != nil {
+	if s == nil || im.Layout.TickyHead == 0 || t.links[im.Generation] != nil {
 		return nil
 	}
-	if !im.fromStart {
+	if !im.FromStart {
 		t.read(im, func(r *bpf.TickyRecord) {
-			t.before[centreAddress{im.generation, r.Counter}] = tickyCount{r.Entries, r.Allocs, r.Allocated}
+			t.before[centreAddress{im.Generation, r.Counter}] = tickyCount{r.Entries, r.Allocs, r.Allocated}
 		})
 	}
 	if err := t.put(im, s); err != nil {
@@ -134,55 +135,56 @@ func (t *ticky) attach(im *image) error {
 	return nil
 }
 
-func (t *ticky) put(im *image, s *tickySymbols) (err error) {
+func (t *ticky) put(im *images.Image, s *tickySymbols) (err error) {
 	if t.program == nil {
 		if t.program, err = t.load(); err != nil {
 			return err
 		}
 	}
-	offset, ok := im.rts.fileOffset(s.shutdown)
+	offset, ok := im.RTS.FileOffset(s.shutdown)
 	if !ok {
 		return errors.New("the run-time system's end is not in its file")
 	}
 	// By the file that is held open: whatever the path names by now.
-	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", im.rts.file.Fd()))
+	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", im.RTS.File.Fd()))
 	if err != nil {
 		return err
 	}
-	l, err := exe.Uprobe("", t.program, &link.UprobeOptions{Address: offset, PID: int(im.pid)})
+	l, err := exe.Uprobe("", t.program, &link.UprobeOptions{Address: offset, PID: int(im.PID)})
 	if err != nil {
 		return err
 	}
-	t.links[im.generation] = l
+	t.links[im.Generation] = l
 	return nil
 }
 
-func (t *ticky) unwinds(*image) {}
+// Unwinds has nothing to wait for.
+func (t *ticky) Unwinds(*images.Image) {}
 
-// drop removes the probe of an image that has ended.
-func (t *ticky) drop(im *image, _ uint64) error {
-	if t.links[im.generation] == nil {
+// Drop removes the probe of an image that has ended.
+func (t *ticky) Drop(im *images.Image, _ uint64) error {
+	if t.links[im.Generation] == nil {
 		return nil
 	}
-	t.links[im.generation].Close() // the kernel removed it with the process
-	delete(t.links, im.generation)
+	t.links[im.Generation].Close() // the kernel removed it with the process
+	delete(t.links, im.Generation)
 	return nil
 }
 
 const tickyWords = int(unsafe.Sizeof(bpf.TickyRecord{})) / 8
 
 // take takes the walker's record of counters of a process that ends.
-func (t *ticky) take(im *image, words []uint64) {
-	t.ended[im.generation] = true
+func (t *ticky) take(im *images.Image, words []uint64) {
+	t.ended[im.Generation] = true
 	for ; len(words) >= tickyWords; words = words[tickyWords:] {
 		t.add(im, (*bpf.TickyRecord)(unsafe.Pointer(&words[0])))
 	}
 }
 
 // add adds what a counter has counted since its process was first seen.
-func (t *ticky) add(im *image, r *bpf.TickyRecord) {
-	was := t.before[centreAddress{im.generation, r.Counter}]
-	name := tickyName{im.readName(r.Name), im.readName(r.Kinds), uint16(min(r.Arity, 1<<16-1))}
+func (t *ticky) add(im *images.Image, r *bpf.TickyRecord) {
+	was := t.before[centreAddress{im.Generation, r.Counter}]
+	name := tickyName{im.ReadName(r.Name), im.ReadName(r.Kinds), uint16(min(r.Arity, 1<<16-1))}
 	sum, known := t.totals[name]
 	if name.name == "" || !known && len(t.totals) >= maxTicky {
 		return
@@ -195,8 +197,8 @@ func (t *ticky) add(im *image, r *bpf.TickyRecord) {
 
 // read reads the counters of a running process. The list is the process's own: it
 // may be a circle, or lead anywhere.
-func (t *ticky) read(im *image, each func(*bpf.TickyRecord)) {
-	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", im.pid))
+func (t *ticky) read(im *images.Image, each func(*bpf.TickyRecord)) {
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", im.PID))
 	if err != nil {
 		return // it has ended
 	}
@@ -215,11 +217,11 @@ func (t *ticky) read(im *image, each func(*bpf.TickyRecord)) {
 		return true
 	}
 	var next [1]uint64
-	if !read(im.layout.TickyHead, next[:]) {
+	if !read(im.Layout.TickyHead, next[:]) {
 		return
 	}
 	seen := make(map[uint64]bool)
-	words := make([]uint64, int(im.layout.TickyEntries)/8+3)
+	words := make([]uint64, int(im.Layout.TickyEntries)/8+3)
 	for at := next[0]; at != 0 && !seen[at] && len(seen) < maxTicky; {
 		seen[at] = true
 		if !read(at, words) {
@@ -233,9 +235,9 @@ func (t *ticky) read(im *image, each func(*bpf.TickyRecord)) {
 
 // finish reads the counters of processes that go on, and writes what all have
 // counted, as the run-time system's eventlog has it.
-func (t *ticky) finish(images map[uint32]*image, emit func(eventlog.Event) error) error {
+func (t *ticky) finish(images map[uint32]*images.Image, emit func(eventlog.Event) error) error {
 	for _, im := range images {
-		if im.layout.TickyHead != 0 && !im.exited && !t.ended[im.generation] {
+		if im.Layout.TickyHead != 0 && !im.Exited && !t.ended[im.Generation] {
 			t.read(im, func(r *bpf.TickyRecord) { t.add(im, r) })
 		}
 	}

@@ -1,4 +1,4 @@
-package agent
+package images
 
 import (
 	"debug/elf"
@@ -23,43 +23,43 @@ type fileKey struct {
 	inode        uint64
 }
 
-// module is a file of code that a profiled process has mapped.
-type module struct {
-	id       uint32
-	path     string
-	file     *os.File // nil if it could not be opened
-	segments []elffile.Segment
-	binary   symbolize.Binary
-	why      error        // why the file could not be read or is no ELF
+// Module is a file of code that a profiled process has mapped.
+type Module struct {
+	ID       uint32
+	Path     string
+	File     *os.File // nil if it could not be opened
+	Segments []elffile.Segment
+	Binary   symbolize.Binary
+	Problem  error        // why the file could not be read or is no ELF
 	unwind   *unwindTable // nil without call frame information
 }
 
 // modules are all files of code seen so far, each opened once, while the
 // process that mapped it lives, so that what is symbolised is what ran.
 type modules struct {
-	byFile map[fileKey]*module
-	byID   []*module // id−1
+	byFile map[fileKey]*Module
+	byID   []*Module // id−1
 }
 
-func newModules() *modules { return &modules{byFile: map[fileKey]*module{}} }
+func newModules() *modules { return &modules{byFile: map[fileKey]*Module{}} }
 
 // errTooManyModules is kept as the reason of modules beyond maxModules.
 var errTooManyModules = errors.New("too many module files")
 
 // of gives the module behind a mapping; isNew tells that it was not known.
-func (ms *modules) of(pid uint32, m procfs.Mapping) (mod *module, isNew bool) {
+func (ms *modules) of(pid uint32, m procfs.Mapping) (mod *Module, isNew bool) {
 	key := fileKey{m.Major, m.Minor, m.Inode}
 	if mod, ok := ms.byFile[key]; ok {
 		return mod, false
 	}
-	mod = &module{id: uint32(len(ms.byID) + 1), path: m.Path}
+	mod = &Module{ID: uint32(len(ms.byID) + 1), Path: m.Path}
 	if len(ms.byID) < maxModules {
-		mod.file, mod.why = openMapped(pid, m)
+		mod.File, mod.Problem = openMapped(pid, m)
 	} else {
-		mod.why = errTooManyModules
+		mod.Problem = errTooManyModules
 	}
-	if mod.file != nil {
-		mod.why = mod.examine()
+	if mod.File != nil {
+		mod.Problem = mod.examine()
 	}
 	ms.byFile[key] = mod
 	ms.byID = append(ms.byID, mod)
@@ -95,26 +95,26 @@ func openMapped(pid uint32, m procfs.Mapping) (*os.File, error) {
 	return nil, fmt.Errorf("open module %s: %w", m.Path, last)
 }
 
-func (mod *module) examine() error {
-	info, err := mod.file.Stat()
+func (mod *Module) examine() error {
+	info, err := mod.File.Stat()
 	if err != nil {
-		return fmt.Errorf("examine module %s: %w", mod.path, err)
+		return fmt.Errorf("examine module %s: %w", mod.Path, err)
 	}
-	f, err := elffile.Open(mod.file, info.Size())
+	f, err := elffile.Open(mod.File, info.Size())
 	if err != nil {
-		return fmt.Errorf("examine module %s: %w", mod.path, err)
+		return fmt.Errorf("examine module %s: %w", mod.Path, err)
 	}
-	mod.segments = f.Segments
-	if mod.binary, err = symbolize.Identify(mod.file, info.Size()); err != nil {
-		return fmt.Errorf("examine module %s: %w", mod.path, err)
+	mod.Segments = f.Segments
+	if mod.Binary, err = symbolize.Identify(mod.File, info.Size()); err != nil {
+		return fmt.Errorf("examine module %s: %w", mod.Path, err)
 	}
 	return nil
 }
 
 // bias gives run-time address − module address for a mapping of the module. A
 // file that is no ELF gets file offsets as its addresses.
-func (mod *module) bias(m procfs.Mapping) uint64 {
-	for _, s := range mod.segments {
+func (mod *Module) bias(m procfs.Mapping) uint64 {
+	for _, s := range mod.Segments {
 		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {
 			continue
 		}
@@ -128,10 +128,10 @@ func (mod *module) bias(m procfs.Mapping) uint64 {
 }
 
 // event describes the module in the log.
-func (mod *module) event() *eventlog.Module {
-	e := &eventlog.Module{ID: mod.id, Path: mod.path, BuildID: mod.binary.BuildID, GHCVersion: mod.binary.GHCVersion}
-	if mod.file != nil {
-		if info, err := mod.file.Stat(); err == nil {
+func (mod *Module) event() *eventlog.Module {
+	e := &eventlog.Module{ID: mod.ID, Path: mod.Path, BuildID: mod.Binary.BuildID, GHCVersion: mod.Binary.GHCVersion}
+	if mod.File != nil {
+		if info, err := mod.File.Stat(); err == nil {
 			e.Size, e.ModTime = uint64(info.Size()), info.ModTime().UnixNano()
 		}
 	}
@@ -141,8 +141,8 @@ func (mod *module) event() *eventlog.Module {
 func (ms *modules) Close() error {
 	var err error
 	for _, mod := range ms.byID {
-		if mod.file != nil {
-			err = errors.Join(err, mod.file.Close())
+		if mod.File != nil {
+			err = errors.Join(err, mod.File.Close())
 		}
 	}
 	return err
@@ -151,26 +151,26 @@ func (ms *modules) Close() error {
 // maxSymbolBytes bounds the symbol tables that are read during a capture.
 const maxSymbolBytes = 512 << 20
 
-// eachSymbol opens the module's file and calls visit for each of its symbols, which
+// EachSymbol opens the module's file and calls visit for each of its symbols, which
 // is valid until visit returns.
-func (mod *module) eachSymbol(visit func(*elffile.Symbol)) (*elffile.File, error) {
-	info, err := mod.file.Stat()
+func (mod *Module) EachSymbol(visit func(*elffile.Symbol)) (*elffile.File, error) {
+	info, err := mod.File.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
+		return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
 	}
-	f, err := elffile.Open(mod.file, info.Size())
+	f, err := elffile.Open(mod.File, info.Size())
 	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.path, err)
+		return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
 	}
 	if err := f.EachSymbol(maxSymbolBytes, visit); err != nil {
-		return nil, fmt.Errorf("read symbols of %s: %w", mod.path, err)
+		return nil, fmt.Errorf("read symbols of %s: %w", mod.Path, err)
 	}
 	return f, nil
 }
 
-// fileOffset gives the place in the file of a module address.
-func (mod *module) fileOffset(addr uint64) (uint64, bool) {
-	for _, s := range mod.segments {
+// FileOffset gives the place in the file of a module address.
+func (mod *Module) FileOffset(addr uint64) (uint64, bool) {
+	for _, s := range mod.Segments {
 		if addr >= s.Addr && addr < s.Addr+s.Filesz {
 			return addr - s.Addr + s.Offset, true
 		}

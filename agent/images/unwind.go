@@ -1,4 +1,4 @@
-package agent
+package images
 
 import (
 	"context"
@@ -18,18 +18,18 @@ type unwindTable struct {
 	base uint64 // module address that rows count from
 }
 
-// unwindRowsFor guesses the room for the call frame information of a program
+// UnwindRows guesses the room for the call frame information of a program
 // with so many bytes of code, and of its libraries. Haskell and C have a row for
 // fifty bytes of code or more; the usual C libraries a quarter of a million rows
 // together.
-func unwindRowsFor(code uint64) int {
+func UnwindRows(code uint64) int {
 	const libraries, most = 1 << 20, 16 << 20
 	return int(min(code/24+libraries, most))
 }
 
 // compiled is a module's call frame information, encoded for the walker.
 type compiled struct {
-	module *module
+	module *Module
 	worker.UnwindTable
 }
 
@@ -38,7 +38,7 @@ type compiled struct {
 type tables struct {
 	who     *invoker.User
 	done    chan compiled
-	wanted  chan *module
+	wanted  chan *Module
 	pending int
 	cancel  context.CancelFunc
 	ended   chan struct{}
@@ -51,7 +51,7 @@ const maxCompiling = maxModules
 func newTables(who *invoker.User) *tables {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &tables{
-		who: who, done: make(chan compiled, maxCompiling), wanted: make(chan *module, maxCompiling),
+		who: who, done: make(chan compiled, maxCompiling), wanted: make(chan *Module, maxCompiling),
 		cancel: cancel, ended: make(chan struct{}),
 	}
 	go t.work(ctx)
@@ -60,8 +60,8 @@ func newTables(who *invoker.User) *tables {
 
 // compile begins with a module, whose file must stay open until it is done or
 // close returns.
-func (t *tables) compile(mod *module) {
-	if mod.file == nil || mod.why != nil || t.pending >= maxCompiling {
+func (t *tables) compile(mod *Module) {
+	if mod.File == nil || mod.Problem != nil || t.pending >= maxCompiling {
 		return
 	}
 	t.pending++
@@ -76,10 +76,10 @@ func (t *tables) work(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case mod := <-t.wanted:
-			mods, files := []*module{mod}, []*os.File{mod.file}
+			mods, files := []*Module{mod}, []*os.File{mod.File}
 			for len(t.wanted) > 0 {
 				mod := <-t.wanted
-				mods, files = append(mods, mod), append(files, mod.file)
+				mods, files = append(mods, mod), append(files, mod.File)
 			}
 			cost := worker.CompileUnwind(ctx, files, t.who.UID, t.who.GID, func(i int, u worker.UnwindTable) {
 				if ctx.Err() == nil {
@@ -91,15 +91,18 @@ func (t *tables) work(ctx context.Context) {
 	}
 }
 
-// close ends compiling.
-func (t *tables) close() {
-	t.cancel()
-	<-t.ended
+// StopCompiling gives up the call frame information that is not compiled yet.
+func (ps *Processes) StopCompiling() {
+	ps.tables.cancel()
+	<-ps.tables.ended
 }
 
-// takeTables gives the walker what has been compiled meanwhile, waiting for
+// CompileTime is the CPU time that compiling call frame information has taken.
+func (ps *Processes) CompileTime() time.Duration { return time.Duration(ps.tables.cpu.Load()) }
+
+// TakeTables gives the walker what has been compiled meanwhile, waiting for
 // more until patience is over.
-func (ps *processes) takeTables(patience time.Duration) error {
+func (ps *Processes) TakeTables(patience time.Duration) error {
 	over := time.After(patience)
 	for ps.tables.pending > 0 {
 		var c compiled
@@ -120,7 +123,7 @@ func (ps *processes) takeTables(patience time.Duration) error {
 	return nil
 }
 
-func (ps *processes) takeTable(c compiled) error {
+func (ps *Processes) takeTable(c compiled) error {
 	if c.Err == nil && len(c.Rows) > 0 {
 		var stored bpf.Table
 		if stored, c.Err = ps.sampler.AddTable(c.Rows, c.Rules); c.Err == nil {
@@ -128,19 +131,22 @@ func (ps *processes) takeTable(c compiled) error {
 		}
 	}
 	if c.Err != nil {
-		ps.warn(fmt.Sprintf("compile call frame information of %s: %v; its C code will not be unwound", c.module.path, c.Err))
+		ps.warn(fmt.Sprintf("compile call frame information of %s: %v; its C code will not be unwound", c.module.Path, c.Err))
 	}
-	for _, im := range ps.images {
+	for _, im := range ps.Images {
 		if c.Err == nil && im.maps(c.module) {
 			if err := ps.tellWalker(im); err != nil {
 				return err
 			}
 		}
-		if im.rts == c.module {
+		if im.RTS == c.module {
 			for _, f := range ps.followers {
-				f.unwinds(im)
+				f.Unwinds(im)
 			}
 		}
 	}
 	return nil
 }
+
+// Unwinds reports whether the walker has the module's call frame information.
+func (mod *Module) Unwinds() bool { return mod.unwind != nil }

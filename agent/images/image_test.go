@@ -1,4 +1,4 @@
-package agent
+package images
 
 import (
 	"debug/elf"
@@ -14,37 +14,37 @@ func TestImageResolve(t *testing.T) {
 	const pages = 64
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		im := &image{}
-		var of [pages]*module // by page
+		im := &Image{}
+		var of [pages]*Module // by page
 		for id := uint32(1); id < 20; id++ {
 			lo := r.IntN(pages - 1)
 			hi := lo + 1 + r.IntN(pages-lo-1)
-			mod := &module{id: id}
-			for _, old := range im.mappings {
+			mod := &Module{ID: id}
+			for _, old := range im.Mappings {
 				// What is covered in part goes as a whole: the rest of it is not
 				// known to be mapped still.
-				if old.start < uint64(hi)<<12 && uint64(lo)<<12 < old.end {
-					for p := old.start >> 12; p < old.end>>12; p++ {
+				if old.Start < uint64(hi)<<12 && uint64(lo)<<12 < old.End {
+					for p := old.Start >> 12; p < old.End>>12; p++ {
 						of[p] = nil
 					}
 				}
 			}
-			im.add(mapping{uint64(lo) << 12, uint64(hi) << 12, uint64(lo) << 12, mod})
+			im.add(Mapping{uint64(lo) << 12, uint64(hi) << 12, uint64(lo) << 12, mod})
 			for p := lo; p < hi; p++ {
 				of[p] = mod
 			}
 		}
 		for p := range uint64(pages) {
-			id, _, ok := im.resolve(p<<12 + 5)
-			if ok != (of[p] != nil) || ok && id != of[p].id {
-				t.Fatalf("page %d resolves to module %d, %v; want %+v in %+v", p, id, ok, of[p], im.mappings)
+			id, _, ok := im.Resolve(p<<12 + 5)
+			if ok != (of[p] != nil) || ok && id != of[p].ID {
+				t.Fatalf("page %d resolves to module %d, %v; want %+v in %+v", p, id, ok, of[p], im.Mappings)
 			}
 		}
 	}
 }
 
 func TestModuleBias(t *testing.T) {
-	mod := &module{segments: []elffile.Segment{
+	mod := &Module{Segments: []elffile.Segment{
 		{Type: elf.PT_LOAD, Flags: elf.PF_R, Offset: 0, Addr: 0x400000, Filesz: 0x3000},
 		{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_X, Offset: 0x3840, Addr: 0x404840, Filesz: 0x9000},
 	}}
@@ -61,7 +61,7 @@ func TestModuleBias(t *testing.T) {
 		}
 	}
 	// A file that is no ELF has file offsets for addresses.
-	plain := &module{}
+	plain := &Module{}
 	if got := plain.bias(procfs.Mapping{Start: 0x7000, Offset: 0x2000}); got != 0x5000 {
 		t.Errorf("bias of a plain file is %#x", got)
 	}

@@ -1,0 +1,183 @@
+package images
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"ccagent/bpf"
+)
+
+// Image is one process's life as one program, from exec to exec or exit.
+type Image struct {
+	PID        uint32
+	Generation uint32 // differs for every image of the capture
+	Mappings   []Mapping
+	Exe        *Module
+	RTS        *Module           // the module that holds GHC's run-time system, nil if none
+	Layout     bpf.ProcessLayout // as the walker is told
+	Assumed    bool              // the layout is that of another version of GHC
+	walked     bool              // the walker knows the layout
+	FromStart  bool              // watched from its first instruction
+	Exited     bool
+	refreshed  uint64 // when /proc/PID/maps was last read for an unknown address, ns
+}
+
+// Mapping is a stretch of mapped code.
+type Mapping struct {
+	Start, End, Bias uint64
+	Module           *Module
+}
+
+// add enters a mapping, replacing what it covers.
+func (im *Image) add(m Mapping) {
+	im.Mappings = slices.DeleteFunc(im.Mappings, func(old Mapping) bool {
+		return old.Start < m.End && m.Start < old.End
+	})
+	at, _ := slices.BinarySearchFunc(im.Mappings, m.Start, func(e Mapping, start uint64) int {
+		switch {
+		case e.Start < start:
+			return -1
+		case e.Start > start:
+			return 1
+		}
+		return 0
+	})
+	im.Mappings = slices.Insert(im.Mappings, at, m)
+}
+
+// Resolve gives the module and module address of a run-time address.
+func (im *Image) Resolve(addr uint64) (module uint32, moduleAddr uint64, ok bool) {
+	lo, hi := 0, len(im.Mappings)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if im.Mappings[mid].End <= addr {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(im.Mappings) && im.Mappings[lo].Start <= addr {
+		m := im.Mappings[lo]
+		return m.Module.ID, addr - m.Bias, true
+	}
+	return 0, addr, false
+}
+
+// BiasOf is the bias of a module in the image, 0 if it is not mapped.
+func (im *Image) BiasOf(mod *Module) uint64 {
+	for _, m := range im.Mappings {
+		if m.Module == mod {
+			return m.Bias
+		}
+	}
+	return 0
+}
+
+// Where the kernel places shared libraries on 64-bit machines: below the
+// stack, far above GHC's heap at 0x4200000000.
+const (
+	libraryRegionLo = 0x7000_0000_0000
+	libraryRegionHi = 0x8000_0000_0000
+)
+
+// deriveLayout works out what the walker must know; false when the image is no
+// Haskell program.
+func (im *Image) deriveLayout() bool {
+	if im.RTS == nil {
+		return false
+	}
+	b := &im.RTS.Binary
+	thin := im.Layout.Thin
+	im.Layout, im.Assumed = bpf.HeapLayout(b.GHCVersion, b.Profiled(), b.Threaded())
+	im.Layout.Generation = im.Generation
+	im.Layout.Thin = thin
+	var ranges int
+	for _, m := range im.Mappings {
+		if m.Module != im.Exe {
+			continue
+		}
+		if ranges == 0 {
+			im.Layout.TextLo[0], im.Layout.TextHi[0] = m.Start, m.End
+		}
+		im.Layout.TextLo[0] = min(im.Layout.TextLo[0], m.Start)
+		im.Layout.TextHi[0] = max(im.Layout.TextHi[0], m.End)
+		ranges++
+	}
+	if im.RTS != im.Exe || im.Exe.Binary.DynamicHaskell {
+		im.Layout.TextLo[1], im.Layout.TextHi[1] = libraryRegionLo, libraryRegionHi
+	}
+	return true
+}
+
+// maps reports whether the image has the module mapped.
+func (im *Image) maps(mod *Module) bool {
+	return slices.ContainsFunc(im.Mappings, func(m Mapping) bool { return m.Module == mod })
+}
+
+// regions lists where the image has call frame information, its program first:
+// that is where most samples are.
+func (im *Image) regions() []bpf.Region {
+	var regions []bpf.Region
+	add := func(exe bool) {
+		for _, m := range im.Mappings {
+			if t := m.Module.unwind; t != nil && (m.Module == im.Exe) == exe {
+				regions = append(regions, bpf.Region{Start: m.Start, End: m.End, Base: m.Bias + t.base, Table: t.Table})
+			}
+		}
+	}
+	add(true)
+	add(false)
+	return regions
+}
+
+// maxName bounds the names that are read from programs.
+const maxName = 255
+
+// ReadName reads a string constant of the image's program: from the file that is
+// mapped there, since its page need not have been touched and the process may have
+// ended, else from memory. It is empty if that cannot be read, and cut if it is
+// longer than any name.
+func (im *Image) ReadName(address uint64) string {
+	if address == 0 {
+		return ""
+	}
+	var buf [maxName + 1]byte
+	n := im.readFile(buf[:], address)
+	if n == 0 && !im.Exited {
+		n = readMemory(im.PID, buf[:], address)
+	}
+	name, _, _ := bytes.Cut(buf[:n], []byte{0})
+	return strings.ToValidUTF8(string(name[:min(len(name), maxName)]), "�")
+}
+
+// readFile reads what the image's modules have at a run-time address.
+func (im *Image) readFile(buf []byte, address uint64) int {
+	for _, m := range im.Mappings {
+		if m.Module.File == nil {
+			continue
+		}
+		if offset, ok := m.Module.FileOffset(address - m.Bias); ok {
+			n, _ := m.Module.File.ReadAt(buf, int64(offset)) // as much as there is
+			return n
+		}
+	}
+	return 0
+}
+
+// readMemory reads a process's memory, as much as there is up to the page's end
+// beyond which nothing may be mapped.
+func readMemory(pid uint32, buf []byte, address uint64) int {
+	if address>>63 != 0 {
+		return 0
+	}
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		return 0
+	}
+	defer mem.Close()
+	n, _ := mem.ReadAt(buf, int64(address))
+	return n
+}

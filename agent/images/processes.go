@@ -1,0 +1,233 @@
+package images
+
+import (
+	"errors"
+	"slices"
+
+	"ccagent/agent/invoker"
+	"ccagent/agent/procfs"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// Follower is who has something of its own in processes.
+type Follower interface {
+	// Complete adds to what the walker is to be told of an image.
+	Complete(im *Image)
+	// Attach is called whenever the walker was told of an image.
+	Attach(im *Image) error
+	// Unwinds is called when it is settled what the walker can unwind of an image's
+	// run-time system.
+	Unwinds(im *Image)
+	// Drop is called when an image's program has ended.
+	Drop(im *Image, time uint64) error
+}
+
+// Processes follows every profiled process and tells the log and the walker.
+type Processes struct {
+	sampler    *bpf.Sampler
+	modules    *modules
+	tables     *tables
+	emit       func(time uint64, e eventlog.Event) error
+	warn       func(line string)
+	followers  []Follower
+	Images     map[uint32]*Image
+	generation uint32
+}
+
+// Exited reports whether a process has ended.
+func (ps *Processes) Exited(pid uint32) bool {
+	im := ps.Images[pid]
+	return im == nil || im.Exited
+}
+
+// Now is for events that have no time of their own.
+const Now = ^uint64(0)
+
+func New(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), who *invoker.User, followers ...Follower) *Processes {
+	return &Processes{sampler: s, modules: newModules(), tables: newTables(who), emit: emit, warn: warn, followers: followers, Images: map[uint32]*Image{}}
+}
+
+// Modules are all files of code seen so far, by their ID − 1.
+func (ps *Processes) Modules() []*Module { return ps.modules.byID }
+
+// Close closes the modules' files, after StopCompiling.
+func (ps *Processes) Close() error { return ps.modules.Close() }
+
+// Discover takes in a process that runs already.
+func (ps *Processes) Discover(pid uint32, comm, path string, fromStart bool) (*Image, error) {
+	im := ps.newImage(pid)
+	im.FromStart = fromStart
+	if err := ps.emit(Now, &eventlog.Process{Change: eventlog.ProcessSeen, PID: pid, Comm: comm, Path: path}); err != nil {
+		return nil, err
+	}
+	return im, ps.readMappings(Now, im)
+}
+
+func (ps *Processes) newImage(pid uint32) *Image {
+	ps.generation++
+	im := &Image{PID: pid, Generation: ps.generation}
+	ps.Images[pid] = im
+	return im
+}
+
+// readMappings takes in what /proc tells of a process's mappings. A process
+// that has ended has none to tell.
+func (ps *Processes) readMappings(time uint64, im *Image) error {
+	maps, err := procfs.Maps(int(im.PID))
+	if err != nil {
+		return nil
+	}
+	for _, m := range maps {
+		if err := ps.mapped(time, im, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mapped takes in one executable mapping.
+func (ps *Processes) mapped(time uint64, im *Image, m procfs.Mapping) error {
+	if m.Inode == 0 || m.Path == "" || m.Path[0] != '/' {
+		return nil // anonymous memory, the vDSO
+	}
+	for _, old := range im.Mappings {
+		if old.Start == m.Start && old.End == m.End {
+			return nil
+		}
+	}
+	mod, isNew := ps.modules.of(im.PID, m)
+	if isNew {
+		if err := ps.emit(time, mod.event()); err != nil {
+			return err
+		}
+		ps.tables.compile(mod)
+	}
+	bias := mod.bias(m)
+	im.add(Mapping{m.Start, m.End, bias, mod})
+	if im.Exe == nil {
+		im.Exe = mod // the kernel maps the program before any library
+	}
+	if mod.Binary.RTS {
+		im.RTS = mod
+	}
+	if err := ps.tellWalker(im); err != nil {
+		return err
+	}
+	return ps.emit(time, &eventlog.Mapping{PID: im.PID, Module: mod.ID, Start: m.Start, End: m.End, Bias: bias})
+}
+
+// tellWalker gives the walker what it must know of an image.
+func (ps *Processes) tellWalker(im *Image) error {
+	if im.Exited {
+		return nil
+	}
+	if err := ps.sampler.SetRegions(im.PID, im.regions()); err != nil {
+		return err
+	}
+	old := im.Layout
+	if !im.deriveLayout() {
+		return nil
+	}
+	for _, f := range ps.followers {
+		f.Complete(im)
+	}
+	if im.walked && old == im.Layout {
+		return nil
+	}
+	im.walked = true
+	if err := ps.sampler.SetLayout(im.PID, im.Layout); err != nil {
+		return err
+	}
+	for _, f := range ps.followers {
+		if err := f.Attach(im); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop is called when an image's program has ended.
+func (ps *Processes) drop(im *Image, time uint64) error {
+	var err error
+	for _, f := range ps.followers {
+		err = errors.Join(err, f.Drop(im, time))
+	}
+	return err
+}
+
+// Apply takes in what the side band told.
+func (ps *Processes) Apply(c perf.Change) error {
+	time := perf.ChangeTime(c)
+	switch c := c.(type) {
+	case *perf.Mmap:
+		im := ps.Images[c.PID]
+		if im == nil {
+			im = ps.newImage(c.PID)
+		}
+		return ps.mapped(time, im, procfs.Mapping{
+			Start: c.Start, End: c.Start + c.Length, Offset: c.Offset,
+			Major: c.Major, Minor: c.Minor, Inode: c.Inode, Path: c.Filename})
+	case *perf.Exec:
+		if err := ps.sampler.Forget(c.PID); err != nil {
+			return err
+		}
+		if old := ps.Images[c.PID]; old != nil {
+			if err := ps.drop(old, time); err != nil {
+				return err
+			}
+		}
+		ps.newImage(c.PID).FromStart = true
+		path := procfs.Exe(c.PID)
+		return ps.emit(time, &eventlog.Process{Change: eventlog.ProcessExeced, PID: c.PID, Comm: c.Comm, Path: path})
+	case *perf.Fork:
+		im := ps.newImage(c.PID)
+		if parent := ps.Images[c.Parent]; parent != nil {
+			im.Mappings = slices.Clone(parent.Mappings)
+			im.Exe, im.RTS = parent.Exe, parent.RTS
+		}
+		if err := ps.emit(time, &eventlog.Process{Change: eventlog.ProcessForked, PID: c.PID, Parent: c.Parent}); err != nil {
+			return err
+		}
+		for _, m := range im.Mappings {
+			if err := ps.emit(time, &eventlog.Mapping{PID: c.PID, Module: m.Module.ID, Start: m.Start, End: m.End, Bias: m.Bias}); err != nil {
+				return err
+			}
+		}
+		return ps.tellWalker(im)
+	case *perf.Exit:
+		im := ps.Images[c.PID]
+		if im == nil || c.TID != c.PID {
+			return nil
+		}
+		im.Exited = true
+		if err := ps.drop(im, time); err != nil {
+			return err
+		}
+		if err := ps.sampler.Forget(c.PID); err != nil {
+			return err
+		}
+		return ps.emit(time, &eventlog.Process{Change: eventlog.ProcessExited, PID: c.PID})
+	}
+	return nil
+}
+
+// refreshInterval bounds how often /proc/PID/maps is read again for addresses
+// that no known mapping covers.
+const refreshInterval = 1e9
+
+// Locate resolves an address of a process, reading its mappings again when
+// nothing known covers it.
+func (ps *Processes) Locate(im *Image, time, addr uint64) (module uint32, moduleAddr uint64, err error) {
+	module, moduleAddr, ok := im.Resolve(addr)
+	if ok || im.Exited || time < im.refreshed+refreshInterval && im.refreshed != 0 {
+		return module, moduleAddr, nil
+	}
+	im.refreshed = time
+	if err := ps.readMappings(time, im); err != nil {
+		return 0, 0, err
+	}
+	module, moduleAddr, _ = im.Resolve(addr)
+	return module, moduleAddr, nil
+}
