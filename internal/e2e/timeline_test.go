@@ -120,6 +120,7 @@ func TestTimeline(t *testing.T) {
 					missing += n
 					same = same && (ours.stops[why] > 0 || theirs.stops[why] < 2)
 				}
+				t.Logf("%d runs and %v; the RTS wrote %d, %v", ours.runs, ours.stops, theirs.runs, theirs.stops)
 				same = same && missing <= 2 && max(ours.runs-theirs.runs, theirs.runs-ours.runs) <= 2
 				if !same {
 					t.Errorf("%d runs, stopped by reason %v; the RTS wrote %d, %v", ours.runs, ours.stops, theirs.runs, theirs.stops)
