@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 )
@@ -76,7 +77,7 @@ func (s *Sampler) SetKeep(part float64) error {
 	if part < 1 {
 		keep = uint32(part * math.MaxUint32)
 	}
-	if err := s.maps.Control.Put(uint32(0), &samplerSamplingControl{Keep: keep}); err != nil {
+	if err := s.tellWalks(unsafe.Offsetof(samplerWalk{}.Keep), keep); err != nil {
 		return fmt.Errorf("set the density of samples: %w", err)
 	}
 	return nil

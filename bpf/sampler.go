@@ -210,8 +210,6 @@ func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {
 		samplerMapThreads:       s.maps.Threads,
 		samplerMapLabels:        s.maps.Labels,
 		samplerMapAllocAccounts: s.maps.AllocAccounts,
-		samplerMapControl:       s.maps.Control,
-		samplerMapCarried:       s.maps.Carried,
 		samplerMapLost:          s.maps.Lost,
 		samplerMapToldStacks:    s.maps.ToldStacks,
 		samplerMapWaits:         s.maps.Waits,
@@ -239,10 +237,18 @@ func (s *Sampler) SetLayout(pid uint32, l ProcessLayout) error {
 // every change of them, and numbers it.
 func (s *Sampler) endEpoch() error {
 	s.epoch++
-	number := binary.NativeEndian.AppendUint32(nil, s.epoch)
+	if err := s.tellWalks(unsafe.Offsetof(samplerWalk{}.Epoch), s.epoch); err != nil {
+		return fmt.Errorf("tell sampler of a change: %w", err)
+	}
+	return nil
+}
+
+// tellWalks sets a field of what every CPU's walks work on.
+func (s *Sampler) tellWalks(offset uintptr, value uint32) error {
+	number := binary.NativeEndian.AppendUint32(nil, value)
 	for i := range int64(s.maps.Walks.MaxEntries()) {
-		if _, err := s.walks.WriteAt(number, i*walkSize+int64(unsafe.Offsetof(samplerWalk{}.Epoch))); err != nil {
-			return fmt.Errorf("tell sampler of a change: %w", err)
+		if _, err := s.walks.WriteAt(number, i*walkSize+int64(offset)); err != nil {
+			return err
 		}
 	}
 	return nil

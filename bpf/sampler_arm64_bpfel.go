@@ -170,11 +170,6 @@ type samplerSampleHeader struct {
 	Padding      uint8
 }
 
-type samplerSamplingControl struct {
-	_    structs.HostLayout
-	Keep uint32
-}
-
 type samplerStopReason uint32
 
 const (
@@ -274,22 +269,25 @@ type samplerWalk struct {
 	Lag            uint32
 	Run            uint32
 	Folding        uint32
+	_              [4]byte
+	CycleWords     [32]uint8
 	Number         uint32
 	Found          uint32
 	Outcome        uint32
 	AfterCall      uint32
 	Busy           uint32
+	_              [4]byte
 	Base           uint64
 	Waiting        uint64
 	Entered        uint64
 	Task           uint64
 	Stats          samplerWalkStats
 	Epoch          uint32
+	Keep           uint32
 	KnownIn        uint32
 	Pid            uint32
 	Haskell        uint32
 	RegionsVersion uint32
-	_              [4]byte
 	TsoInfo        uint64
 	Running        struct {
 		_     structs.HostLayout
@@ -310,6 +308,20 @@ type samplerWalk struct {
 		Tid        uint32
 		Generation uint32
 	}
+	Regions [4]struct {
+		_      structs.HostLayout
+		Region struct {
+			_           structs.HostLayout
+			Start       uint64
+			End         uint64
+			Base        uint64
+			FirstRow    uint32
+			FirstRule   uint32
+			FirstBucket uint32
+			BucketCount uint32
+		}
+		Version uint64
+	}
 	Header samplerSampleHeader
 	Frames [512]uint64
 	Window [256]uint64
@@ -321,11 +333,13 @@ type samplerWalk struct {
 		Pc     uint64
 		Pstate uint64
 	}
-	Rules [1024]struct {
+	Carried [64]uint64
+	Rules   [512]struct {
 		_       structs.HostLayout
 		Pc      uint64
 		Version uint32
-		Rule    uint32
+		Rule    samplerUnwindRule
+		_       [20]byte
 	}
 	Infos [4096]struct {
 		_        structs.HostLayout
@@ -336,7 +350,6 @@ type samplerWalk struct {
 		Walk     uint16
 		Position uint16
 	}
-	_ [40]byte
 }
 
 type samplerWalkStats struct {
@@ -351,8 +364,6 @@ type samplerWalkStats struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	samplerMapAllocAccounts   = "alloc_accounts"
-	samplerMapCarried         = "carried"
-	samplerMapControl         = "control"
 	samplerMapLabels          = "labels"
 	samplerMapLayouts         = "layouts"
 	samplerMapLost            = "lost"
@@ -445,8 +456,6 @@ type samplerProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
 	AllocAccounts *ebpf.MapSpec `ebpf:"alloc_accounts"`
-	Carried       *ebpf.MapSpec `ebpf:"carried"`
-	Control       *ebpf.MapSpec `ebpf:"control"`
 	Labels        *ebpf.MapSpec `ebpf:"labels"`
 	Layouts       *ebpf.MapSpec `ebpf:"layouts"`
 	Lost          *ebpf.MapSpec `ebpf:"lost"`
@@ -503,8 +512,6 @@ func (o *samplerObjects) Close() error {
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
 	AllocAccounts *ebpf.Map `ebpf:"alloc_accounts"`
-	Carried       *ebpf.Map `ebpf:"carried"`
-	Control       *ebpf.Map `ebpf:"control"`
 	Labels        *ebpf.Map `ebpf:"labels"`
 	Layouts       *ebpf.Map `ebpf:"layouts"`
 	Lost          *ebpf.Map `ebpf:"lost"`
@@ -523,8 +530,6 @@ type samplerMaps struct {
 func (m *samplerMaps) Close() error {
 	return _SamplerClose(
 		m.AllocAccounts,
-		m.Carried,
-		m.Control,
 		m.Labels,
 		m.Layouts,
 		m.Lost,

@@ -7,7 +7,7 @@
 // program's file.
 #pragma once
 
-#include "walk_state.h"
+#include "thread.h"
 
 // From BaseReg, the same from 8.10 to 9.14.
 #define BASE_CCCS 864
@@ -60,14 +60,14 @@ INLINE u64 running_ccs(struct walker *k)
 			return 0;
 		return ccs;
 	}
-	const struct thread_state *thread = FIND_THREAD(w->header.tid);
-	if (!thread || thread->generation != w->layout.generation)
+	u64 task = task_of_thread(w);
+	if (!task)
 		return 0;
 	// Task.cap is right before Task.incall. A Task that has given its capability
 	// away still points to it.
-	if (!READ_USER(&cap, sizeof(cap), thread->task + w->layout.task_incall - 8) && cap &&
+	if (!READ_USER(&cap, sizeof(cap), task + w->layout.task_incall - 8) && cap &&
 	    !READ_USER(table, sizeof(table), cap + BASE_FROM_CAPABILITY + BASE_CCCS) &&
-	    table[BASE_RUNNING_TASK_FROM_CCCS / 8] == thread->task)
+	    table[BASE_RUNNING_TASK_FROM_CCCS / 8] == task)
 		return table[0];
 	if (w->waiting && READ_USER(&ccs, sizeof(ccs), w->waiting + w->layout.tso_cccs))
 		return 0;

@@ -66,6 +66,7 @@ INLINE void fold(struct walk *w, struct cached_info *c)
 	if (lag && w->run == lag && lag <= MAX_CYCLE) {
 		w->cycle = lag;
 		w->phase = 0;
+		__builtin_memset(w->cycle_words, 0, sizeof(w->cycle_words));
 		w->folded_copies = 0;
 		push_frame(w, FRAME_FOLDED, lag);
 	}

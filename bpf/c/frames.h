@@ -67,64 +67,126 @@ INLINE long walk_frame(struct walker *k)
 	return 0;
 }
 
-// walk_plain does as walk_frame for a frame of the usual kind: in the window, its info
-// table remembered and telling its size, and no cycle beginning or ending with it. For
-// any other it does nothing but return false.
+// Frames walked before the loop's next callback, whose call and return cost as much
+// as several.
+#define PLAIN_FRAMES 8
+
+// plain_frames tells how many words from the window's beginning on w->sp is, and how
+// many frames from there on may be walked without looking further.
+INLINE u32 plain_frames(struct walk *w, u64 *at, u64 *end)
+{
+	if (w->window_words < FRAME_HEAD || w->frame_count >= w->max_frames || w->sp >= w->walk_until)
+		return 0;
+	*at = (w->sp - w->window_at) >> 3;
+	*end = w->window_words - (FRAME_HEAD - 1);
+	if (*end > (w->walk_until - w->window_at) >> 3)
+		*end = (w->walk_until - w->window_at) >> 3;
+	return w->frames_left;
+}
+
+// plain_words gives the size of a frame of the usual kind: its info table is remembered
+// and tells it. 0 for any other.
+INLINE u32 plain_words(struct walk *w, const struct cached_info *c, u64 info)
+{
+	u32 kind = c->kind;
+	if (c->tag != info_tag(info, w->layout.generation) || !INFO_ADDRESS(info) ||
+	    kind - FRAME_RETURN > FRAME_STM - FRAME_RETURN)
+		return 0;
+	return c->words;
+}
+
+// walk_plain walks frames of the usual kind as walk_frame does, until one completes the
+// second copy of a cycle: nearly all of most stacks, so it does
+// the least that is needed. False if walk_frame has to go on.
 INLINE bool walk_plain(struct walk *w)
 {
-	u64 sp = w->sp;
-	u64 at = (sp - w->window_at) >> 3;
+	u64 at, end, i;
 	u32 n = w->frame_count;
-	if (at + FRAME_HEAD > w->window_words || n >= w->max_frames || w->frames_left == 0 || sp >= w->walk_until)
+	u32 frames = plain_frames(w, &at, &end);
+	if (frames == 0)
 		return false;
-	OPAQUE(at);
-	u64 info = w->window[at & WINDOW_MASK];
-	struct cached_info *c = &w->infos[info_slot(info)];
-	if (c->tag != info_tag(info, w->layout.generation) || !INFO_ADDRESS(info))
+	if (frames > w->max_frames - n)
+		frames = w->max_frames - n;
+	ROLLED for (i = 0; i < PLAIN_FRAMES; i++) {
+		UNKNOWN(at);
+		if (i >= frames || at >= end)
+			break;
+		u64 word = at;
+		OPAQUE(word);
+		u64 info = w->window[word & WINDOW_MASK];
+		struct cached_info *c = &w->infos[info_slot(info)];
+		u32 words = plain_words(w, c, info);
+		if (words == 0)
+			break;
+		u64 frame = info | ((u64)c->kind << FRAME_KIND_SHIFT);
+		if (w->folding) {
+			u32 before = n + i + 1 - c->position;
+			if (c->walk != (u16)w->number || before > n + i || *frame_at(w, n + i - before) != frame)
+				before = 0;
+			u32 same = before && before == w->lag ? w->run + 1 : 1;
+			if (same == before && before <= MAX_CYCLE)
+				break;
+			c->walk = w->number;
+			c->position = n + i + 1;
+			w->run = same;
+			w->lag = before;
+		}
+		*frame_at(w, n + i) = frame;
+		at += words;
+	}
+	UNKNOWN(i);
+	w->sp = w->window_at + 8 * at;
+	w->frame_count = n + i;
+	w->frames_left -= i;
+	return i == PLAIN_FRAMES;
+}
+
+// walk_cycle does so while frames continue the cycle that is being folded. Of its
+// frames it remembers the sizes: from the cycle's second round on nothing is looked up.
+INLINE bool walk_cycle(struct walk *w)
+{
+	u64 at, end, i;
+	u32 first = w->frame_count - 1 - w->cycle;
+	u32 frames = plain_frames(w, &at, &end);
+	if (frames == 0)
 		return false;
-	u32 kind = c->kind, words = c->words;
-	if (kind < FRAME_RETURN || kind > FRAME_STM || words == 0)
-		return false;
-	u64 frame = info | ((u64)kind << FRAME_KIND_SHIFT);
-	if (w->cycle) {
-		if (*frame_at(w, n - 1 - w->cycle + w->phase) != frame)
-			return false;
-		w->header.folded_frames++;
+	ROLLED for (i = 0; i < PLAIN_FRAMES; i++) {
+		UNKNOWN(at);
+		if (i >= frames || at >= end)
+			break;
+		u64 word = at, step = w->phase;
+		OPAQUE(word);
+		OPAQUE(step);
+		u64 info = w->window[word & WINDOW_MASK], frame = *frame_at(w, first + step);
+		u32 words = w->cycle_words[step & (MAX_CYCLE - 1)];
+		if (info != (frame & FRAME_ADDRESS_MASK))
+			break;
+		if (UNLIKELY(words == 0)) {
+			struct cached_info *c = &w->infos[info_slot(info)];
+			words = plain_words(w, c, info);
+			if (words == 0)
+				break;
+			w->cycle_words[step & (MAX_CYCLE - 1)] = words > 0xff ? 0 : words;
+		}
+		at += words;
 		if (++w->phase == w->cycle) {
 			w->phase = 0;
 			w->folded_copies++;
 		}
-	} else {
-		if (w->folding) {
-			u32 lag = n + 1 - c->position;
-			if (c->walk != (u16)w->number || lag > n || *frame_at(w, n - lag) != frame)
-				lag = 0;
-			u32 run = lag && lag == w->lag ? w->run + 1 : 1;
-			if (run == lag && lag <= MAX_CYCLE)
-				return false;
-			c->walk = w->number;
-			c->position = n + 1;
-			w->run = run;
-			w->lag = lag;
-		}
-		*frame_at(w, n) = frame;
-		w->frame_count = n + 1;
 	}
-	w->sp = sp + 8 * (u64)words;
-	w->frames_left--;
-	return true;
+	UNKNOWN(i);
+	w->sp = w->window_at + 8 * at;
+	w->header.folded_frames += i;
+	w->frames_left -= i;
+	return i == PLAIN_FRAMES;
 }
-
-// A callback's call and return cost as much as a plain frame.
-#define PLAIN_FRAMES 4
 
 static long walk_frames(u32 i, void *context)
 {
 	struct walker *k = context;
-	for (u32 n = 0; n < PLAIN_FRAMES; n++)
-		if (!walk_plain(k->walk))
-			return walk_frame(k);
-	return 0;
+	struct walk *w = k->walk;
+	bool plain = w->cycle ? walk_cycle(w) : walk_plain(w);
+	return plain ? 0 : walk_frame(k);
 }
 
 // walk_on walks at most that many frames from w->sp on.
@@ -132,6 +194,14 @@ INLINE void walk_on(struct walker *k, u32 frames)
 {
 	k->walk->frames_left = frames;
 	bpf_loop(frames, walk_frames, k, 0);
+}
+
+// at_frame tells whether w->sp is at a return frame.
+INLINE bool at_frame(struct walker *k)
+{
+	struct walk *w = k->walk;
+	u8 why;
+	return sp_in_chunk(w) && ensure_window(w) && find_frame_table(k, window_word(w, 0), &why);
 }
 
 // Looks at the word at w->sp for a return frame, and moves on if it is none.

@@ -46,17 +46,14 @@ struct info_table_tail {
 	s32 srt;
 };
 
-// read_table remembers the info table at an address, or gives null with *why set.
-INLINE struct cached_info *read_table(struct walk *w, u64 info, u8 *why)
+// read_table remembers the info table at an address. 0, or why there is none.
+static NOINLINE int read_table(struct walk *w, u64 info)
 {
-	*why = STOP_IMPLAUSIBLE_INFO;
 	if (!INFO_ADDRESS(info) || !in_text(&w->layout, info))
-		return 0;
+		return STOP_IMPLAUSIBLE_INFO;
 	struct info_table_tail table;
-	if (READ_USER(&table, sizeof(table), info - sizeof(table))) {
-		*why = STOP_UNREADABLE_INFO;
-		return 0;
-	}
+	if (READ_USER(&table, sizeof(table), info - sizeof(table)))
+		return STOP_UNREADABLE_INFO;
 	u64 words = 1 + (table.layout & 0x3f);
 	switch (table.type) {
 	case RET_FUN:
@@ -65,12 +62,10 @@ INLINE struct cached_info *read_table(struct walk *w, u64 info, u8 *why)
 		break;
 	case RET_BIG: {
 		u64 bits;
-		if (READ_USER(&bits, sizeof(bits), info + (u64)(s64)(s32)table.layout)) {
-			*why = STOP_UNREADABLE_INFO;
-			return 0;
-		}
+		if (READ_USER(&bits, sizeof(bits), info + (u64)(s64)(s32)table.layout))
+			return STOP_UNREADABLE_INFO;
 		if (bits >= 0xffff)
-			return 0;
+			return STOP_IMPLAUSIBLE_INFO;
 		words = 1 + bits;
 	}
 	}
@@ -80,7 +75,7 @@ INLINE struct cached_info *read_table(struct walk *w, u64 info, u8 *why)
 	c->type = table.type > 0xff ? 0 : table.type;
 	c->kind = frame_kind_of(table.type);
 	c->walk = w->number - 1;
-	return c;
+	return 0;
 }
 
 // find_table gives what is known of the info table that a closure's or frame's
@@ -89,9 +84,11 @@ INLINE struct cached_info *find_table(struct walker *k, u64 info, u8 *why)
 {
 	struct walk *w = k->walk;
 	struct cached_info *c = &w->infos[info_slot(info)];
-	if (c->tag == info_tag(info, w->layout.generation) && INFO_ADDRESS(info))
+	if (LIKELY(c->tag == info_tag(info, w->layout.generation) && INFO_ADDRESS(info)))
 		return c;
-	return read_table(w, info, why);
+	int failed = read_table(w, info);
+	*why = failed;
+	return failed ? 0 : c;
 }
 
 // find_frame_table is find_table for what must be a return frame.

@@ -18,11 +18,22 @@ typedef _Bool bool;
 #define INLINE static inline __attribute__((always_inline))
 #define NOINLINE __attribute__((noinline))
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+// Code that is fetched anew for every sample costs more than the branches that a loop
+// saves by being unrolled.
+#define ROLLED _Pragma("clang loop unroll(disable)")
 // Keeps the compiler from knowing a variable's value, and from moving checks of it.
 // Linux 6.1's verifier forgets what a comparison has told of a value that the compiler
 // then copies or spills; a mask right before the use it sees. A compiler that knows the
 // value to be in bounds leaves the mask out.
 #define OPAQUE(x) asm volatile("" : "+r"(x))
+// Keeps the verifier from knowing it: otherwise it goes through a loop once more for each
+// of the values that it can tell apart. Costs nothing on little-endian machines.
+#ifdef __bpf__
+#define UNKNOWN(x) asm volatile("%0 = le64 %0" : "+r"(x))
+#else
+#define UNKNOWN(x) OPAQUE(x)
+#endif
 
 #define __uint(name, val) int(*name)[val]
 #define __type(name, val) typeof(val) *name

@@ -192,11 +192,6 @@ struct alloc_account {
 	s64 skip_bytes;	       // of large objects, likewise
 };
 
-// How densely to sample; set by user space while sampling.
-struct sampling_control {
-	u32 keep; // an overflow is sampled if a random number is not above this
-};
-
 #define MAX_EVENTS 64
 
 // What is remembered of an OS thread that was seen running Haskell code.
@@ -274,5 +269,5 @@ struct process_regions {
 struct walk_stats {
 	u64 samples;
 	u64 nested; // not taken because another was being taken on that CPU
-	u64 thinned; // not taken by sampling_control; their weight is in others
+	u64 thinned; // not taken by walk.keep; their weight is in others
 };

@@ -50,9 +50,11 @@ INLINE const struct unwind_rule *unwind_rule_at(u32 index) { return bpf_map_look
 INLINE const struct unwind_bucket *unwind_bucket_at(u32 index) { return bpf_map_lookup_elem(&unwind_buckets, &index); }
 INLINE const struct process_regions *regions_of(u32 pid) { return bpf_map_lookup_elem(&regions, &pid); }
 INLINE const struct thread_state *thread_of(u32 tid) { return bpf_map_lookup_elem(&threads, &tid); }
+INLINE long note_thread(u32 tid, const struct thread_state *t) { return bpf_map_update_elem(&threads, &tid, t, 0); }
 
 #define FIND_REGIONS(pid) regions_of(pid)
 #define FIND_THREAD(tid) thread_of(tid)
+#define NOTE_THREAD(tid, state) note_thread(tid, state)
 #define UNWIND_BUCKET(index) unwind_bucket_at(index)
 #define UNWIND_ROW(index) unwind_row_at(index)
 #define UNWIND_RULE(index) unwind_rule_at(index)
@@ -99,22 +101,6 @@ struct {
 	__type(key, u32); // generation
 	__type(value, struct alloc_account);
 } alloc_accounts SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct sampling_control);
-} control SEC(".maps");
-
-// The weight of an event's samples that were not taken, for the next that is.
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MAX_EVENTS);
-	__type(key, u32);
-	__type(value, u64);
-} carried SEC(".maps");
 
 // Records that the ring buffer had no room for, by event.
 struct {
@@ -184,22 +170,6 @@ static NOINLINE int enter_user(struct walk *w)
 		return 0;
 	begin_unwind(&w->unwind, &w->regs);
 	return 1;
-}
-
-// remember_thread notes which Task an OS thread is, for its safe foreign calls.
-INLINE void remember_thread(struct walk *w)
-{
-	u32 tid = w->header.tid, generation = w->layout.generation;
-	struct noted_thread *noted = &w->noted[tid & (NOTED_THREADS - 1)];
-	// Now and then again, since the map forgets.
-	if (!w->task || (noted->tid == tid && noted->task == w->task && noted->generation == generation && w->number & 255))
-		return;
-	struct thread_state state = {.task = w->task, .generation = generation};
-	if (bpf_map_update_elem(&threads, &tid, &state, 0))
-		return;
-	noted->tid = tid;
-	noted->task = w->task;
-	noted->generation = generation;
 }
 
 INLINE void count_lost(void)
@@ -316,16 +286,12 @@ INLINE void begin_sample(struct walk *w, u32 cpu)
 // passed_over decides whether an overflow is to be sampled. If not, its weight is
 // kept for the next that is; if so, *carry is what has been kept. The choice is
 // random, so that it depends on nothing that the program does.
-INLINE bool passed_over(u64 weight, u64 *carry)
+INLINE bool passed_over(struct walk *w, u64 weight, u64 *carry)
 {
-	u32 zero = 0, event = event_index & (MAX_EVENTS - 1);
-	struct sampling_control *c = bpf_map_lookup_elem(&control, &zero);
-	if (!c || c->keep == ~0U)
+	if (w->keep == ~0U)
 		return false;
-	u64 *kept = bpf_map_lookup_elem(&carried, &event);
-	if (!kept)
-		return false;
-	if (bpf_get_prandom_u32() > c->keep) {
+	u64 *kept = &w->carried[event_index & (MAX_EVENTS - 1)];
+	if (bpf_get_prandom_u32() > w->keep) {
 		*kept += weight;
 		return true;
 	}
@@ -342,7 +308,7 @@ int on_event(struct perf_event_context *ctx)
 	if (!w)
 		return 0;
 	u64 carry = 0;
-	if (passed_over(ctx->sample_period, &carry)) {
+	if (passed_over(w, ctx->sample_period, &carry)) {
 		w->stats.thinned++;
 		return 0;
 	}

@@ -3,6 +3,7 @@
 // how to get at what is remembered of an OS thread:
 //
 //	FIND_THREAD(tid): its struct thread_state, null if it is not known
+//	NOTE_THREAD(tid, state): remembers it, 0 if that could be done
 #pragma once
 
 #include "info_table.h"
@@ -83,16 +84,40 @@ INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
 	return true;
 }
 
+// remember_thread notes which Task an OS thread is, for its safe foreign calls.
+INLINE void remember_thread(struct walk *w)
+{
+	u32 tid = w->header.tid, generation = w->layout.generation;
+	struct noted_thread *noted = &w->noted[tid & (NOTED_THREADS - 1)];
+	// Now and then again, since the map forgets.
+	if (!w->task || (noted->tid == tid && noted->task == w->task && noted->generation == generation && w->number & 255))
+		return;
+	struct thread_state state = {.task = w->task, .generation = generation};
+	if (NOTE_THREAD(tid, &state))
+		return;
+	noted->tid = tid;
+	noted->task = w->task;
+	noted->generation = generation;
+}
+
+// task_of_thread gives the Task of the OS thread, 0 if it is not known.
+INLINE u64 task_of_thread(struct walk *w)
+{
+	u32 tid = w->header.tid, generation = w->layout.generation;
+	const struct noted_thread *noted = &w->noted[tid & (NOTED_THREADS - 1)];
+	if (LIKELY(noted->tid == tid && noted->generation == generation))
+		return noted->task;
+	const struct thread_state *thread = FIND_THREAD(tid);
+	return thread && thread->generation == generation ? thread->task : 0;
+}
+
 // enter_suspended finds the Haskell thread that waits for the safe foreign call
 // which this OS thread is making. Its stack is saved, so Sp is at a frame.
 INLINE bool enter_suspended(struct walker *k)
 {
 	struct walk *w = k->walk;
-	u64 incall, tso = 0, stack;
-	const struct thread_state *thread = FIND_THREAD(w->header.tid);
-	if (!thread || thread->generation != w->layout.generation)
-		return false;
-	if (READ_USER(&incall, sizeof(incall), thread->task + w->layout.task_incall) ||
+	u64 incall, tso, stack, task = task_of_thread(w);
+	if (task == 0 || READ_USER(&incall, sizeof(incall), task + w->layout.task_incall) ||
 	    READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO))
 		return false;
 	// A read that faults costs as much as ten others.

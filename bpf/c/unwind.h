@@ -23,27 +23,6 @@ enum unwind_outcome {
 	OUTCOME_FAILED,
 };
 
-struct row_search {
-	u32 addr;
-	u32 lo, hi; // the row is in [lo, hi)
-};
-
-static long search_row(u32 i, void *context)
-{
-	struct row_search *s = context;
-	if (s->hi - s->lo <= 1)
-		return 1;
-	u32 middle = s->lo + (s->hi - s->lo) / 2;
-	const struct unwind_row *row = UNWIND_ROW(middle);
-	if (!row)
-		return 1;
-	if (row->addr <= s->addr)
-		s->lo = middle;
-	else
-		s->hi = middle;
-	return 0;
-}
-
 struct region_search {
 	const struct process_regions *process;
 	u64 pc;
@@ -62,64 +41,83 @@ static long search_region(u32 i, void *context)
 	return 1;
 }
 
-// search_rule gives the index of the rule at a code address, NO_RULE if none is
-// known.
-INLINE u32 search_rule(const struct process_regions *p, u64 pc)
+// learn_region remembers the region that a code address is in.
+static NOINLINE int learn_region(struct walk *w, u64 pc)
 {
+	struct known_region *known = &w->regions[known_region_slot(pc)];
+	const struct process_regions *p = FIND_REGIONS(w->header.pid);
 	struct region_search region = {.process = p, .pc = pc, .found = MAX_REGIONS};
+	known->version = 0;
+	if (!p)
+		return 0;
 	bpf_loop(MAX_REGIONS, search_region, &region, 0);
 	u32 found = region.found;
 	if (found >= MAX_REGIONS)
-		return NO_RULE;
+		return 0;
 	OPAQUE(found);
-	const struct unwind_region *r = &p->regions[found & (MAX_REGIONS - 1)];
-	if (pc < r->base)
-		return NO_RULE;
+	known->region = p->regions[found & (MAX_REGIONS - 1)];
+	known->version = p->version;
+	return 0;
+}
+
+// search_rule gives the rule at a code address, null if none is known.
+INLINE const struct unwind_rule *search_rule(struct walk *w, u64 pc)
+{
+	const struct known_region *known = &w->regions[known_region_slot(pc)];
+	const struct unwind_region *r = &known->region;
+	if (known->version != w->regions_version || pc < r->start || pc >= r->end)
+		learn_region(w, pc);
+	if (known->version == 0 || pc < r->base)
+		return 0;
 	u64 bucket = (pc - r->base) >> UNWIND_BUCKET_SHIFT;
 	if (bucket >= r->bucket_count)
-		return NO_RULE;
+		return 0;
 	const struct unwind_bucket *b = UNWIND_BUCKET(r->first_bucket + (u32)bucket);
 	if (!b)
-		return NO_RULE;
-	struct row_search s = {
-		.addr = (u32)(pc - r->base),
-		.lo = r->first_row + b->first,
-		.hi = r->first_row + b->last + 1,
-	};
-	bpf_loop(UNWIND_BUCKET_SHIFT + 1, search_row, &s, 0);
-	const struct unwind_row *row = UNWIND_ROW(s.lo);
-	if (!row || row->addr > s.addr)
-		return NO_RULE;
-	u32 index = r->first_rule + row->rule;
-	const struct unwind_rule *rule = UNWIND_RULE(index);
-	if (!rule || index >= RULE_STG_SP || rule->kind == UNWIND_NONE || rule->kind == UNWIND_UNKNOWN)
-		return NO_RULE;
-	if (rule->kind == UNWIND_HASKELL && rule->reg == DWARF_STG_SP && rule->offset >= 0 &&
-	    RULE_STG_SP + (u32)rule->offset != NO_RULE)
-		return RULE_STG_SP + (u32)rule->offset;
-	return index;
+		return 0;
+	u32 addr = (u32)(pc - r->base);
+	u32 lo = r->first_row + b->first, hi = r->first_row + b->last + 1; // the row is in [lo, hi)
+	const struct unwind_row *row;
+	// A bucket has no more rows than bytes of code.
+	ROLLED for (u32 i = 0; i <= UNWIND_BUCKET_SHIFT; i++) {
+		if (hi - lo <= 1)
+			break;
+		u32 middle = lo + (hi - lo) / 2;
+		row = UNWIND_ROW(middle);
+		if (!row)
+			return 0;
+		if (row->addr <= addr)
+			lo = middle;
+		else
+			hi = middle;
+	}
+	row = UNWIND_ROW(lo);
+	if (!row || row->addr > addr)
+		return 0;
+	return UNWIND_RULE(r->first_rule + row->rule);
 }
 
 // learn_rule remembers the rule at a code address.
 static NOINLINE int learn_rule(struct walk *w, u64 pc)
 {
-	const struct process_regions *p = FIND_REGIONS(w->header.pid);
 	struct cached_rule *c = &w->rules[rule_slot(pc)];
-	c->rule = p ? search_rule(p, pc) : NO_RULE;
+	const struct unwind_rule *rule = w->regions_version ? search_rule(w, pc) : 0;
 	c->pc = pc;
-	c->version = p ? p->version : 0;
+	c->version = w->regions_version;
+	if (rule)
+		c->rule = *rule;
+	if (!rule || c->rule.kind == UNWIND_UNKNOWN)
+		c->rule.kind = UNWIND_NONE;
 	return 0;
 }
 
-// find_rule gives what cached_rule.rule tells of a code address.
-INLINE u32 find_rule(struct walk *w, u64 pc)
+// find_rule gives the rule at a code address, of kind UNWIND_NONE if none is known.
+INLINE const struct unwind_rule *find_rule(struct walk *w, u64 pc)
 {
 	struct cached_rule *c = &w->rules[rule_slot(pc)];
-	if (w->regions_version == 0)
-		return NO_RULE;
-	if (c->pc != pc || c->version != w->regions_version)
+	if (UNLIKELY(c->pc != pc || c->version != w->regions_version))
 		learn_rule(w, pc);
-	return c->rule;
+	return &c->rule;
 }
 
 // load_c_window makes the words from an address on readable in w->window, as many as
@@ -145,8 +143,7 @@ INLINE bool restore_registers(struct walk *w, const struct unwind_rule *rule, u6
 		return false;
 	if ((from - w->window_at) / 8 + SAVE_AREA_WORDS > w->window_words && !load_c_window(w, from))
 		return false;
-#pragma unroll
-	for (u32 i = 0; i < sizeof(unwind_saved); i++) {
+	ROLLED for (u32 i = 0; i < sizeof(unwind_saved); i++) {
 		s32 slot = rule->saved[i];
 		bool counts_from_reg = rule->flags & (1 << i);
 		u64 value;
@@ -170,19 +167,19 @@ INLINE bool restore_registers(struct walk *w, const struct unwind_rule *rule, u6
 		if (i == 0)
 			u->pc = CODE_ADDRESS(value);
 		else
-			u->reg[unwind_saved[i]] = value;
+			u->reg[unwind_saved[i] & (UNWIND_REGISTERS - 1)] = value;
 	}
 	u->reg[DWARF_C_SP] = cfa;
 	return true;
 }
 
-// enter_haskell_code takes the caller's Sp from the usual rule of Haskell code. False
-// if it is another that holds.
-INLINE bool enter_haskell_code(struct walk *w, u32 rule)
+// enter_haskell_code takes the caller's Sp from the rule of nearly all Haskell code.
+// False if it is another that holds.
+INLINE bool enter_haskell_code(struct walk *w, const struct unwind_rule *rule)
 {
-	if (rule < RULE_STG_SP || rule == NO_RULE)
+	if (rule->kind != UNWIND_HASKELL || rule->reg != DWARF_STG_SP)
 		return false;
-	w->sp = w->unwind.reg[DWARF_STG_SP] + (rule - RULE_STG_SP);
+	w->sp = w->unwind.reg[DWARF_STG_SP] + (s64)rule->offset;
 	w->outcome = OUTCOME_HASKELL;
 	return true;
 }
@@ -194,17 +191,15 @@ static long unwind_frame(u32 i, void *context)
 	struct walk *w = k->walk;
 	struct unwind *u = &w->unwind;
 	// A return address may lie behind the last instruction of its function.
-	u32 index = find_rule(w, u->pc - w->after_call);
-	if (enter_haskell_code(w, index))
+	const struct unwind_rule *rule = find_rule(w, u->pc - w->after_call);
+	if (enter_haskell_code(w, rule))
 		return 1;
-	const struct unwind_rule *rule = UNWIND_RULE(index);
-	if (!rule) {
-		w->outcome = OUTCOME_UNCOVERED;
-		return 1;
-	}
 	u64 cfa = u->reg[rule->reg & (UNWIND_REGISTERS - 1)] + (s64)rule->offset;
 	w->outcome = OUTCOME_FAILED;
 	switch (rule->kind) {
+	case UNWIND_NONE:
+		w->outcome = OUTCOME_UNCOVERED;
+		return 1;
 	case UNWIND_HASKELL_DEREF:
 		if (READ_USER(&cfa, sizeof(cfa), cfa))
 			return 1;

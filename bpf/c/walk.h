@@ -62,6 +62,8 @@ INLINE bool scan_top(struct walker *k)
 {
 	struct walk *w = k->walk;
 	u64 top = w->sp;
+	if (LIKELY(at_frame(k)))
+		return true;
 	bpf_loop(TOP_SCAN_WORDS, find_frame, k, 0);
 	if (!w->found)
 		return false;
@@ -87,8 +89,7 @@ INLINE enum top haskell_top(struct walker *k)
 		return TOP_NONE;
 	if (w->outcome == OUTCOME_HASKELL) {
 		w->sp = caller_sp;
-		u8 why;
-		if (sp_in_chunk(w) && ensure_window(w) && find_frame_table(k, window_word(w, 0), &why)) {
+		if (LIKELY(at_frame(k))) {
 			w->header.flags |= SAMPLE_TOP_CFI;
 			return TOP_FRAME;
 		}

@@ -87,18 +87,24 @@ struct cached_info {
 // 128 bytes of code share a cache line.
 #define info_slot(info) (((u32)((info) >> 5) ^ (u32)((info) >> 17)) & (INFO_CACHE_ENTRIES - 1))
 
-// The rule that was found for a code address.
+// The rule that was found for a code address. It has a cache line.
 struct cached_rule {
 	u64 pc;
-	u32 version; // of process_regions; 0 = unused
-	u32 rule;    // index, NO_RULE, or RULE_STG_SP + offset
+	u32 version;		 // of process_regions; 0 = none were known
+	struct unwind_rule rule; // UNWIND_NONE: there is none
+} __attribute__((aligned(64)));
+
+#define RULE_CACHE_ENTRIES 512
+#define rule_slot(pc) (((u32)(pc) ^ (u32)((pc) >> 9) ^ (u32)((pc) >> 18)) & (RULE_CACHE_ENTRIES - 1))
+
+// The region that the code around an address is in.
+struct known_region {
+	struct unwind_region region;
+	u64 version; // of process_regions; 0 = unused
 };
 
-#define RULE_CACHE_ENTRIES 1024
-#define NO_RULE 0xffffffff
-// The rule of nearly all Haskell code: the caller's Sp is so far above Sp.
-#define RULE_STG_SP 0x80000000
-#define rule_slot(pc) (((u32)(pc) ^ (u32)((pc) >> 10) ^ (u32)((pc) >> 20)) & (RULE_CACHE_ENTRIES - 1))
+#define KNOWN_REGIONS 4
+#define known_region_slot(pc) ((u32)((pc) >> 21) & (KNOWN_REGIONS - 1))
 
 // The last that was noted in the threads map of some OS threads.
 struct noted_thread {
@@ -148,6 +154,7 @@ struct walk {
 	u32 lag;
 	u32 run;
 	u32 folding;
+	u8 cycle_words[MAX_CYCLE] __attribute__((aligned(8))); // sizes of its frames, 0 = not known
 	u32 number;	// of this walk on this CPU
 	u32 found;	// find_frame's result
 	u32 outcome;	// enum unwind_outcome
@@ -161,6 +168,8 @@ struct walk {
 	struct walk_stats stats;
 	// Counts the changes of layouts and regions; set by user space.
 	u32 epoch;
+	// An overflow is sampled if a random number is not above this; set by user space.
+	u32 keep;
 
 	// Of the process that was sampled last, until the next change.
 	u32 known_in; // epoch
@@ -173,6 +182,7 @@ struct walk {
 
 	struct unwind unwind;
 	struct noted_thread noted[NOTED_THREADS];
+	struct known_region regions[KNOWN_REGIONS];
 
 	// The record.
 	struct sample_header header;
@@ -181,6 +191,8 @@ struct walk {
 	u64 window[WINDOW_WORDS];
 	u64 tso[TSO_READ_WORDS];
 	struct regs regs; // of a thread that is in the kernel
+	// The weight of each event's samples that were not taken, for the next that is.
+	u64 carried[MAX_EVENTS];
 	struct cached_rule rules[RULE_CACHE_ENTRIES];
 	struct cached_info infos[INFO_CACHE_ENTRIES];
 } __attribute__((aligned(64)));
