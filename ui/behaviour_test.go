@@ -90,6 +90,10 @@ func TestTransformsHoldEverywhere(t *testing.T) {
 	s.hasNot("fold recursion")
 	s.keys("1", "T")
 	s.has("there are: cap 0 1, thread 3 4 5 6")
+	// Of categories, those that samples hit.
+	if hint := s.app.prompt.hint; !strings.Contains(hint, " unresolved") || strings.Contains(hint, "stg") || strings.Contains(hint, "rts") {
+		t.Errorf("the hint is %q", hint)
+	}
 	s.keys("'thread x")
 	s.has("thread needs a number")
 	s.keys("backspace", "'3", "enter")
