@@ -173,13 +173,6 @@ func (f *Follower) take() (changed bool, err error) {
 // State tells what has become of the log, as of the last Poll.
 func (f *Follower) State() FollowState { return f.state }
 
-// Bytes is how many bytes of the log were taken, and how many there are after
-// them that are no whole event yet.
-func (f *Follower) Bytes() (taken, pending int64) {
-	taken = f.rd.Offset()
-	return taken, f.in.n - taken
-}
-
 // Log gives what has been read so far, as Load would of a log that ended
 // there. It costs as much as what changes in the log: symbols, totals, threads;
 // samples are shared with the Follower and are not copied.

@@ -122,11 +122,11 @@ type CoreLine struct {
 	Of bool
 }
 
-// FindCore gives the Core of what a query names: see [Lookup]. The error
+// FindCore gives the Core of what a query names: see lookup. The error
 // is a *LookupError.
 func FindCore(s *profile.Selection, query string) (*CoreView, error) {
 	p := s.Profile
-	file, binding, err := Lookup(p, query)
+	file, binding, err := lookup(p, query)
 	if err != nil {
 		return nil, err
 	}

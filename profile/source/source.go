@@ -81,10 +81,10 @@ func (e *LookupError) Error() string {
 	return b.String()
 }
 
-// Lookup finds the file or binding that a query names: a path or the end of
+// lookup finds the file or binding that a query names: a path or the end of
 // one, "Module.binding" or a binding's bare name. Exactly one of the two ids is
 // not 0 if the error, a *LookupError, is nil.
-func Lookup(p *profile.Profile, query string) (columns.FileID, columns.BindingID, error) {
+func lookup(p *profile.Profile, query string) (columns.FileID, columns.BindingID, error) {
 	s := &p.Symbols
 	for i := 1; i < len(s.Files); i++ {
 		if s.Files[i].Path == query {
@@ -161,7 +161,7 @@ func nearest(p *profile.Profile, query string, bindings map[string]columns.Bindi
 
 // Find gives the source that a query names, with the selection's costs.
 func Find(s *profile.Selection, query string) (*View, error) {
-	file, binding, err := Lookup(s.Profile, query)
+	file, binding, err := lookup(s.Profile, query)
 	if err != nil {
 		return nil, err
 	}

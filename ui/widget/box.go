@@ -5,7 +5,7 @@ import "ccagent/ui/theme"
 // Box draws a border around r with a title at its top left and a note at its
 // top right. Where it meets a border that is already drawn, the lines join.
 func (p *Painter) Box(r Rect, title, note string, focus bool) {
-	r = r.Intersect(p.Bounds())
+	r = r.Intersect(p.bounds())
 	if r.Dx() < 2 || r.Dy() < 2 {
 		return
 	}
@@ -28,11 +28,11 @@ func (p *Painter) Box(r Rect, title, note string, focus bool) {
 	if !focus {
 		ts = p.Theme.Text
 	}
-	end := p.Caption(x1+1, y1, x2-1, title, ts)
+	end := p.caption(x1+1, y1, x2-1, title, ts)
 	if free := x2 - 1 - end; note != "" && free > 6 {
 		start := p.Width(note)
 		if start <= free-3 {
-			p.Caption(x2-2-start-1, y1, x2, note, p.Theme.Dim)
+			p.caption(x2-2-start-1, y1, x2, note, p.Theme.Dim)
 		}
 	}
 }
@@ -40,7 +40,7 @@ func (p *Painter) Box(r Rect, title, note string, focus bool) {
 // Highlight gives r's border the focus's look, wherever others were drawn over
 // it; their titles stay.
 func (p *Painter) Highlight(r Rect) {
-	r = r.Intersect(p.Bounds())
+	r = r.Intersect(p.bounds())
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		for x := r.Min.X; x < r.Max.X; x++ {
 			if y > r.Min.Y && y < r.Max.Y-1 && x > r.Min.X && x < r.Max.X-1 {

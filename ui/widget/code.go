@@ -19,7 +19,7 @@ type Mark struct {
 // CodeLine draws line from display column left on, coloured, with marks on top;
 // later marks win.
 func (p *Painter) CodeLine(r Rect, y, left int, line string, tokens []syntax.Token, marks []Mark) {
-	x0, limit := r.Min.X-left, min(r.Max.X, p.Bounds().Max.X)
+	x0, limit := r.Min.X-left, min(r.Max.X, p.bounds().Max.X)
 	col, ghc, last := 0, columns{line: line, col: 1}, 0
 	safe.Expand(line, func(at int, text string, w int) {
 		x := x0 + col
@@ -59,7 +59,7 @@ func (p *Painter) CodeLine(r Rect, y, left int, line string, tokens []syntax.Tok
 // columns they take: from == end if nothing of the stretch is in sight.
 func (p *Painter) Underlay(r Rect, y, left int, line string, m Mark, letter string) (from, end int) {
 	from, end = r.Min.X, r.Min.X
-	limit := min(r.Max.X, p.Bounds().Max.X)
+	limit := min(r.Max.X, p.bounds().Max.X)
 	col, ghc, first := 0, columns{line: line, col: 1}, true
 	safe.Expand(line, func(at int, _ string, w int) {
 		g := ghc.at(at)

@@ -25,12 +25,12 @@ func NewPainter(w, h int, th *theme.Theme, g *Glyphs) *Painter {
 	return &Painter{canvas: lipgloss.NewCanvas(w, h), Theme: th, Glyphs: g}
 }
 
-// Bounds is the whole canvas.
-func (p *Painter) Bounds() Rect { return p.canvas.Bounds() }
+// bounds is the whole canvas.
+func (p *Painter) bounds() Rect { return p.canvas.Bounds() }
 
 // Resize empties the canvas and gives it a new size.
 func (p *Painter) Resize(w, h int) {
-	if b := p.Bounds(); b.Dx() != w || b.Dy() != h {
+	if b := p.bounds(); b.Dx() != w || b.Dy() != h {
 		p.canvas = lipgloss.NewCanvas(w, h)
 		return
 	}
@@ -43,7 +43,7 @@ func (p *Painter) Render() string { return p.canvas.Render() }
 // Text draws s at (x, y) up to the column limit and gives the column after it.
 // Text that does not fit ends in a mark of omission.
 func (p *Painter) Text(x, y, limit int, s string, st theme.Style) int {
-	limit = min(limit, p.Bounds().Max.X)
+	limit = min(limit, p.bounds().Max.X)
 	if x >= limit || s == "" {
 		return x
 	}
@@ -71,7 +71,7 @@ func (p *Painter) Text(x, y, limit int, s string, st theme.Style) int {
 // Name draws a name as Text draws text, but leaves out of its middle what does not
 // fit: both ends tell names apart.
 func (p *Painter) Name(x, y, limit int, s string, st theme.Style) int {
-	limit = min(limit, p.Bounds().Max.X)
+	limit = min(limit, p.bounds().Max.X)
 	if x >= limit {
 		return x
 	}
@@ -120,7 +120,7 @@ func (p *Painter) Cell(x, y int, glyph string, st theme.Style) {
 
 // Fill sets every cell of r to a space in that style.
 func (p *Painter) Fill(r Rect, st theme.Style) {
-	r = r.Intersect(p.Bounds())
+	r = r.Intersect(p.bounds())
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		for x := r.Min.X; x < r.Max.X; x++ {
 			p.canvas.SetCell(x, y, &uv.Cell{Content: " ", Width: 1, Style: st})
@@ -131,7 +131,7 @@ func (p *Painter) Fill(r Rect, st theme.Style) {
 // Tint gives the cells of r the background (and bold) of st, keeping what they
 // say. Where st has no background it only adds its attributes.
 func (p *Painter) Tint(r Rect, st theme.Style) {
-	r = r.Intersect(p.Bounds())
+	r = r.Intersect(p.bounds())
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		for x := r.Min.X; x < r.Max.X; x++ {
 			c := p.canvas.CellAt(x, y)
@@ -160,8 +160,8 @@ func (p *Painter) VLine(x, y1, y2 int, st theme.Style) {
 	}
 }
 
-// Caption draws a title into a border line at y, between x and limit.
-func (p *Painter) Caption(x, y, limit int, s string, st theme.Style) int {
+// caption draws a title into a border line at y, between x and limit.
+func (p *Painter) caption(x, y, limit int, s string, st theme.Style) int {
 	if s == "" || limit-x < 4 {
 		return x
 	}
