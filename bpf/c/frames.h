@@ -96,8 +96,8 @@ INLINE u32 plain_words(struct walk *w, const struct cached_info *c, u64 info)
 }
 
 // walk_plain walks frames of the usual kind as walk_frame does, until one completes the
-// second copy of a cycle: nearly all of most stacks, so it does
-// the least that is needed. False if walk_frame has to go on.
+// second copy of a cycle: nearly all of most stacks, so it does the least that is
+// needed. False if walk_frame has to go on.
 INLINE bool walk_plain(struct walk *w)
 {
 	u64 at, end, i;
