@@ -22,7 +22,6 @@ import (
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/perf"
-	"ccagent/symbolize/elffile"
 )
 
 // Events that are no samples: what the run-time system does, from probes in its
@@ -220,13 +219,9 @@ func (p *rtsProbes) tellProblems() {
 }
 
 func findRTSites(mod *images.Module) (*rtsites.Sites, error) {
-	info, err := mod.File.Stat()
+	f, err := mod.ELF()
 	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
-	}
-	f, err := elffile.Open(mod.File, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
+		return nil, err
 	}
 	return rtsites.Find(f)
 }

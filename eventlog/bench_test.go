@@ -117,43 +117,27 @@ func BenchmarkWriteSamples(b *testing.B) {
 }
 
 func BenchmarkReadSamples(b *testing.B) {
-	const samples = 500_000
-	log := steadyLog(b, samples)
-	b.SetBytes(int64(len(log)))
-	b.ReportAllocs()
-	n := 0
 	batch := make([]TimedSample, 1024)
-	begin := cpuTime(b)
-	for b.Loop() {
-		r := NewReader(bytes.NewReader(log))
-		for more := true; more; {
-			n += r.NextSamples(batch)
-			if more = r.Next(); more {
-				if _, ok := r.Record().Event.(*Sample); ok {
-					n++
-				}
-			}
-		}
-		if r.Err() != nil || !r.Complete() {
-			b.Fatal(r.Err())
-		}
-	}
-	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "samples/s")
-	b.ReportMetric(float64(n)/(cpuTime(b)-begin).Seconds(), "samples/cpu-s")
+	benchmarkRead(b, func(r *Reader) int { return r.NextSamples(batch) })
 }
 
 func BenchmarkReadBriefs(b *testing.B) {
+	batch := make([]BriefSample, 512)
+	benchmarkRead(b, func(r *Reader) int { return r.NextBriefs(batch) })
+}
+
+// benchmarkRead reads a log by what takes many samples at once.
+func benchmarkRead(b *testing.B, take func(*Reader) int) {
 	const samples = 500_000
 	log := steadyLog(b, samples)
 	b.SetBytes(int64(len(log)))
 	b.ReportAllocs()
 	n := 0
-	batch := make([]BriefSample, 512)
 	begin := cpuTime(b)
 	for b.Loop() {
 		r := NewReader(bytes.NewReader(log))
 		for more := true; more; {
-			n += r.NextBriefs(batch)
+			n += take(r)
 			if more = r.Next(); more {
 				if _, ok := r.Record().Event.(*Sample); ok {
 					n++

@@ -38,7 +38,7 @@ func (e Event) Interrupt() Interrupt {
 }
 
 // DefaultInterruptNs is what an interrupt is taken to cost where it could not be
-// measured: about what it takes without a hypervisor in between, with cold caches.
+// measured: a guess at what it takes without a hypervisor in between.
 const DefaultInterruptNs = 2000
 
 // Where the measured figure is out of these bounds, it is of something else.

@@ -282,17 +282,7 @@ func (ix *levelIndex) extents(p *Profile) {
 	s := &p.Symbols
 	switch ix.level {
 	case LevelBinding:
-		of := make(map[columns.BindingID]columns.SpanID)
-		for i := 1; i < len(s.Spans); i++ {
-			sp := &s.Spans[i]
-			b := s.Bindings[sp.Binding].Source
-			if b == 0 || sp.File == 0 {
-				continue
-			}
-			if best := of[b]; best == 0 || s.Spans[best].File == sp.File && sp.Contains(s.Spans[best].Extent) {
-				of[b] = columns.SpanID(i)
-			}
-		}
+		of := s.BindingSpans()
 		for i := range ix.elements {
 			e := &ix.elements[i]
 			if sp := &s.Spans[of[e.Binding]]; e.Kind == KindSource && sp.File != 0 {

@@ -151,9 +151,8 @@ func (ms *modules) Close() error {
 // maxSymbolBytes bounds the symbol tables that are read during a capture.
 const maxSymbolBytes = 512 << 20
 
-// EachSymbol opens the module's file and calls visit for each of its symbols, which
-// is valid until visit returns.
-func (mod *Module) EachSymbol(visit func(*elffile.Symbol)) (*elffile.File, error) {
+// ELF opens the module's file.
+func (mod *Module) ELF() (*elffile.File, error) {
 	info, err := mod.File.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
@@ -161,6 +160,16 @@ func (mod *Module) EachSymbol(visit func(*elffile.Symbol)) (*elffile.File, error
 	f, err := elffile.Open(mod.File, info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
+	}
+	return f, nil
+}
+
+// EachSymbol opens the module's file and calls visit for each of its symbols, which
+// is valid until visit returns.
+func (mod *Module) EachSymbol(visit func(*elffile.Symbol)) (*elffile.File, error) {
+	f, err := mod.ELF()
+	if err != nil {
+		return nil, err
 	}
 	if err := f.EachSymbol(maxSymbolBytes, visit); err != nil {
 		return nil, fmt.Errorf("read symbols of %s: %w", mod.Path, err)

@@ -188,7 +188,7 @@ func (m *matcher) eachSource(f func(id columns.BindingID, b *columns.Binding)) {
 
 func (m *matcher) bindings(pat Pattern, want func(*columns.Binding) bool) bool {
 	found := false
-	home := bindingSpans(m.p)
+	home := m.p.Symbols.BindingSpans()
 	m.eachSource(func(id columns.BindingID, b *columns.Binding) {
 		if !want(b) {
 			return
@@ -342,23 +342,6 @@ func ownPackages(p *profile.Profile) map[string]bool {
 		}
 	}
 	return own
-}
-
-// bindingSpans gives source bindings their widest spans.
-func bindingSpans(p *profile.Profile) map[columns.BindingID]columns.SpanID {
-	s := &p.Symbols
-	of := make(map[columns.BindingID]columns.SpanID)
-	for i := 1; i < len(s.Spans); i++ {
-		sp := &s.Spans[i]
-		b := s.Bindings[sp.Binding].Source
-		if b == 0 || sp.File == 0 {
-			continue
-		}
-		if best := of[b]; best == 0 || s.Spans[best].File == sp.File && sp.Contains(s.Spans[best].Extent) {
-			of[b] = columns.SpanID(i)
-		}
-	}
-	return of
 }
 
 // nearestNames are the names of elements that are most like a glob.

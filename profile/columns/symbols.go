@@ -123,6 +123,22 @@ type Symbols struct {
 	coreNotes []CoreNote
 }
 
+// BindingSpans gives source bindings their widest spans.
+func (s *Symbols) BindingSpans() map[BindingID]SpanID {
+	of := make(map[BindingID]SpanID)
+	for i := 1; i < len(s.Spans); i++ {
+		sp := &s.Spans[i]
+		b := s.Bindings[sp.Binding].Source
+		if b == 0 || sp.File == 0 {
+			continue
+		}
+		if best := of[b]; best == 0 || s.Spans[best].File == sp.File && sp.Contains(s.Spans[best].Extent) {
+			of[b] = SpanID(i)
+		}
+	}
+	return of
+}
+
 // causesOf is a block's cause set, nearest first.
 func (s *Symbols) Causes(b *Block) []Cause { return s.causes[b.causes[0]:b.causes[1]] }
 

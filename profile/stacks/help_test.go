@@ -24,7 +24,7 @@ func nbody(t testing.TB) *profile.Profile { return load(t, logtest.NBody().End()
 
 func expr(s string) []*regexp.Regexp { return []*regexp.Regexp{regexp.MustCompile(s)} }
 
-// xtable gives rows as "element share only inclusive samples", the figures in
+// table gives rows as "element share only inclusive samples", the figures in
 // per cent of the total.
 func table(h *profile.Hot) []string {
 	var out []string

@@ -307,12 +307,7 @@ func (b *builder) inverted() *builder {
 		if n.samples == 0 {
 			continue
 		}
-		root := &inv.nodes[0]
-		root.total = columns.SatAdd(root.total, n.self)
-		root.samples += n.samples
-		if i == 0 {
-			root.self = columns.SatAdd(root.self, n.self)
-		}
+		inv.atRoot(n, i == 0)
 		at := int32(0)
 		for up := int32(i); up > 0; up = b.nodes[up].parent {
 			at = inv.child(at, b.nodes[up].frame)
@@ -333,6 +328,17 @@ func (b *builder) inverted() *builder {
 	return inv
 }
 
+// atRoot adds a node's own samples to an inverted tree's root, whose own they are if
+// the node is the root, too.
+func (b *builder) atRoot(n *node, own bool) {
+	r := &b.nodes[0]
+	r.total = columns.SatAdd(r.total, n.self)
+	r.samples += n.samples
+	if own {
+		r.self = columns.SatAdd(r.self, n.self)
+	}
+}
+
 // invertedLargest does so one level after another, for nodes that are large enough.
 func (b *builder) invertedLargest() *builder {
 	least := uint64(b.opts.Least * float64(b.s.Total))
@@ -349,11 +355,8 @@ func (b *builder) invertedLargest() *builder {
 		if n.samples == 0 {
 			continue
 		}
-		r := &inv.nodes[0]
-		r.total = columns.SatAdd(r.total, n.self)
-		r.samples += n.samples
+		inv.atRoot(n, i == 0)
 		if i == 0 {
-			r.self = columns.SatAdd(r.self, n.self)
 			continue
 		}
 		root.cursors = append(root.cursors, cursor{int32(i), int32(i)})
