@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 
 	"golang.org/x/sys/unix"
@@ -235,18 +236,35 @@ func TestDamagedLogs(t *testing.T) {
 		t.Errorf("ccview hot --no-such-flag: status %d, want 2", r.status)
 	}
 
-	all := len(readLog(t, whole).samples)
-	for _, part := range []int{2, 3, 5, 8} { // eighths of the file
-		path := write("cut", data[:len(data)*part/8])
+	ends := sampleEnds(t, data)
+	for _, n := range []int{1, len(ends) / 4, len(ends) / 2, len(ends) - 1} {
+		const torn = 3 // bytes of the next record
+		path := write("cut", data[:ends[n-1]+torn])
 		var info infoJSON
 		view(t, &info, "info", path)
-		if len(info.Events) != 2 || info.Events[0].Samples <= 0 || int(info.Events[0].Samples) > all {
-			t.Errorf("%d/8 of the log: info shows %+v", part, info.Events)
+		if len(info.Events) != 2 || int(info.Events[0].Samples) != n {
+			t.Errorf("cut in the record after sample %d of %d: info shows %+v", n, len(ends), info.Events)
 		}
 		for _, v := range []string{"hot", "stacks"} {
 			if r := run(t, command(t, ccview, v, path)); r.status != 0 {
-				t.Errorf("%d/8 of the log: ccview %s: status %d\n%s", part, v, r.status, r.stderr)
+				t.Errorf("cut in the record after sample %d of %d: ccview %s: status %d\n%s", n, len(ends), v, r.status, r.stderr)
 			}
 		}
 	}
+}
+
+// sampleEnds gives where in the log each sample of the first event ends.
+func sampleEnds(t *testing.T, log []byte) []int64 {
+	t.Helper()
+	var ends []int64
+	r := eventlog.NewReader(bytes.NewReader(log))
+	for r.Next() {
+		if s, ok := r.Record().Event.(*eventlog.Sample); ok && s.Event == 0 {
+			ends = append(ends, r.Offset())
+		}
+	}
+	if len(ends) < 8 {
+		t.Fatalf("%d samples, too few to cut the log between them", len(ends))
+	}
+	return ends
 }
