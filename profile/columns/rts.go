@@ -35,6 +35,18 @@ type RTS struct {
 	Probes []eventlog.RTSProbes
 }
 
+// Watched gives for how much of the log's time a group's probes ("gc" or "threads")
+// were in place, in ns, and whether that was less than all of it. What they counted is
+// of that time alone.
+func (l *Log) Watched(group string) (ns uint64, partly bool) {
+	for _, g := range l.RTSLog.Probes {
+		if g.Group == group && g.OutNs > 0 {
+			return l.Duration - min(g.OutNs, l.Duration), true
+		}
+	}
+	return l.Duration, false
+}
+
 // Run is a stretch of time in which a capability ran a thread.
 type Run struct {
 	Start, End uint64 // ns

@@ -41,6 +41,10 @@ type Heap struct {
 	ByGen      []timeline.PauseStats
 	Markers    []columns.Marker // in the window
 	Missing    string           // why there are no bands; empty if there are
+	// Watched is for how long of the log, in ns, its collections were looked at; Partly if
+	// that is less than all of it, Whole if the window is.
+	Watched       uint64
+	Partly, Whole bool
 }
 
 // HeapLine is a size by column.
@@ -82,6 +86,8 @@ func (e *Engine) heap(n Need) *Heap {
 		h.only(i)
 	}
 	h.pauses(p, n)
+	h.Watched, h.Partly = p.Watched("gc")
+	h.Whole = n.From == 0 && n.To >= p.Duration
 	for _, m := range p.Markers {
 		if m.Time >= n.From && m.Time < n.To {
 			h.Markers = append(h.Markers, m)

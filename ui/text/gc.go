@@ -24,8 +24,16 @@ func GC(w io.Writer, pr *profile.Profile, r profile.Range, o Options) error {
 	cols := max(10, o.width()-heapLeft-10)
 	step := max(1, (to-from+uint64(cols)-1)/uint64(cols))
 	spent, longest := pauseColumns(ps, from, to, step, cols)
+	extent, of := to-from, Duration(to-from)
+	watched, partly := pr.Watched("gc")
+	if partly && from == 0 && to > pr.Duration {
+		extent, of = watched, "the "+Duration(watched)+" watched"
+	}
 	p.wrap(p.bold, "   ", fit(o.File, 60), plural(all.Count, "pause")+" for gc",
-		fmt.Sprintf("%s of %s", Duration(sum(spent)), Duration(to-from)), percent(fraction(sum(spent), to-from)))
+		fmt.Sprintf("%s of %s", Duration(sum(spent)), of), percent(fraction(sum(spent), extent)))
+	if partly {
+		p.note("Probes saw collections in %s of %s: they were out for the rest, to cost no more. --max-overhead 0 keeps them in.", Duration(watched), Duration(pr.Duration))
+	}
 	p.line("")
 	if len(ps) == 0 {
 		switch {
@@ -105,6 +113,8 @@ type gcJSON struct {
 	Pauses []pauseJSON   `json:"pauses"`
 	Total  gcStatsJSON   `json:"total"`
 	ByGen  []gcStatsJSON `json:"generations"`
+	// Watched is of the whole log: for how long its collections were looked at.
+	Watched float64 `json:"watched_seconds"`
 }
 
 type pauseJSON struct {
@@ -143,7 +153,8 @@ func GCJSON(w io.Writer, pr *profile.Profile, r profile.Range) error {
 		return gcStatsJSON{gen(s.Generation), s.Count, float64(s.TotalNs) / 1e9, float64(s.P50Ns) / 1e9, float64(s.P95Ns) / 1e9, float64(s.MaxNs) / 1e9, s.Copied}
 	}
 	all, gens := timeline.SumPauses(ps)
-	doc := gcJSON{From: float64(from) / 1e9, To: float64(to) / 1e9, Pauses: []pauseJSON{}, Total: of(all), ByGen: []gcStatsJSON{}}
+	watched, _ := pr.Watched("gc")
+	doc := gcJSON{Watched: float64(watched) / 1e9, From: float64(from) / 1e9, To: float64(to) / 1e9, Pauses: []pauseJSON{}, Total: of(all), ByGen: []gcStatsJSON{}}
 	for _, g := range gens {
 		doc.ByGen = append(doc.ByGen, of(g))
 	}

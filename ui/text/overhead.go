@@ -116,7 +116,7 @@ func (p *printer) overhead(pr *profile.Profile) {
 			percent(o.EventsTaken.Mean), percent(o.EventsTaken.Min), percent(o.EventsTaken.Max), percent(o.EventsTaken.Last)))
 	}
 	if o.ProbeHits > 0 {
-		p.field("probes", fmt.Sprintf("%s hits of %d ns; at full nurseries %s of the time, at every block %s, at large objects %s",
+		p.field("probes", fmt.Sprintf("%s hits of %d ns while in place: at full nurseries %s of the time, at every block %s, at large objects %s",
 			Count(o.ProbeHits), o.ProbeNs, percent(o.Nursery.Mean), percent(o.Blocks.Mean), percent(o.Large.Mean)))
 	}
 }

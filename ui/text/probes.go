@@ -54,11 +54,11 @@ func (p *printer) probes(pr *profile.Profile) {
 		}
 		s := fmt.Sprintf("%s of %s, about %s (%s of the time)", plural(g.Hits, "hit"), plural(uint64(g.Sites), "probe"),
 			Duration(g.CostNs), percent(fraction(g.CostNs, pr.Duration)))
-		if g.OutNs > 0 {
-			s += fmt.Sprintf("; out for %s of it to cost no more", Duration(g.OutNs))
+		if watched, partly := pr.Watched(g.Group); partly {
+			s += fmt.Sprintf("; in place for %s of %s, to cost no more", Duration(watched), Duration(pr.Duration))
 		}
 		if g.Missed > 0 {
-			s += ", with " + plural(g.Missed, "collection")
+			s += "; " + plural(g.Missed, "collection") + " not seen between"
 		}
 		if g.Dropped > 0 {
 			s += "; " + plural(g.Dropped, "hit") + " not recorded"

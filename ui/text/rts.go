@@ -39,6 +39,9 @@ func (p *printer) rts(pr *profile.Profile) {
 		if busy := busyTime(pr); span > 0 && r.Caps > 0 {
 			s += fmt.Sprintf(", %s of %d × %s", percent(float64(busy)/float64(span)/float64(r.Caps)), r.Caps, Duration(span))
 		}
+		if watched, partly := pr.Watched("threads"); partly {
+			s += fmt.Sprintf("; probes told of %s of it, samples of the rest", Duration(watched))
+		}
 		p.field("threads", s)
 	}
 	if st := &r.Stats; st.Collections > 0 || len(pr.GCs) > 0 {
@@ -47,11 +50,19 @@ func (p *printer) rts(pr *profile.Profile) {
 			total += g.End - g.Start
 			longest = max(longest, g.End-g.Start)
 		}
-		p.field("gc", fmt.Sprintf("%s, %s major; %s in all capabilities, longest %s; %s copied",
-			plural(st.Collections, "collection"), Count(st.Major), Duration(total), Duration(longest), Bytes(st.Copied)))
+		seen := ""
+		if watched, partly := pr.Watched("gc"); partly {
+			seen = fmt.Sprintf(", seen in %s of %s", Duration(watched), Duration(span))
+		}
+		p.field("gc", fmt.Sprintf("%s, %s major%s; %s in all capabilities, longest %s; %s copied",
+			plural(st.Collections, "collection"), Count(st.Major), seen, Duration(total), Duration(longest), Bytes(st.Copied)))
 	}
 	if st := &r.Stats; st.Allocated+st.PeakSize+st.PeakLive > 0 {
-		p.field("heap", fmt.Sprintf("%s allocated, live %s and size %s at most", Bytes(st.Allocated), Bytes(st.PeakLive), Bytes(st.PeakSize)))
+		of := ""
+		if _, partly := pr.Watched("gc"); partly && len(pr.GCs) > 0 {
+			of = " until the last collection seen, at " + Duration(lastCollection(pr))
+		}
+		p.field("heap", fmt.Sprintf("%s allocated%s, live %s and size %s at most", Bytes(st.Allocated), of, Bytes(st.PeakLive), Bytes(st.PeakSize)))
 	}
 	if r.HeapSamples > 0 {
 		p.field("profile", fmt.Sprintf("%s by %s", plural(r.HeapSamples, "heap sample"), BreakdownName(r.Breakdown)))
@@ -89,6 +100,14 @@ func rtsVersion(id string) (version, way string) {
 		return version, way
 	}
 	return "", ""
+}
+
+func lastCollection(pr *profile.Profile) uint64 {
+	var t uint64
+	for _, g := range pr.GCs {
+		t = max(t, g.End)
+	}
+	return t
 }
 
 func busyTime(pr *profile.Profile) uint64 {
@@ -232,6 +251,10 @@ type rtsJSON struct {
 	InfoTables   uint64   `json:"info_tables"`
 	TickySamples uint64   `json:"ticky_samples"`
 	Markers      int      `json:"markers"`
+	// For how long of the log collections, and runs of threads, were looked at. Samples
+	// tell of runs in the rest.
+	GCWatched      float64 `json:"gc_watched_seconds"`
+	ThreadsWatched float64 `json:"threads_watched_seconds"`
 }
 
 // rtsOf is nil for a log that no RTS wrote anything in.
@@ -246,6 +269,9 @@ func rtsOf(pr *profile.Profile) *rtsJSON {
 		Copied: r.Stats.Copied, PeakLive: r.Stats.PeakLive, PeakSize: r.Stats.PeakSize, Allocated: r.Stats.Allocated,
 		HeapSamples: r.HeapSamples, InfoTables: r.InfoTables, TickySamples: r.Ticky, Markers: len(pr.Markers),
 	}
+	gc, _ := pr.Watched("gc")
+	threads, _ := pr.Watched("threads")
+	j.GCWatched, j.ThreadsWatched = float64(gc)/1e9, float64(threads)/1e9
 	for _, g := range pr.GCs {
 		j.GCSeconds += float64(g.End-g.Start) / 1e9
 	}

@@ -58,6 +58,7 @@ func Timeline(w io.Writer, s *profile.Selection, t *timeline.Timeline, o Options
 		p.markers(s.Profile, t)
 	}
 	p.line("")
+	watchedNote(p, s.Profile, t)
 	p.wrap(p.faint, "  ", "R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved", "· idle", "small letters: below half")
 	return p.flush()
 }
@@ -203,4 +204,11 @@ func TimelineJSON(w io.Writer, s *profile.Selection, t *timeline.Timeline) error
 		doc.Capability = append(doc.Capability, row)
 	}
 	return writeJSON(w, doc)
+}
+
+// watchedNote tells that rows are of a part of the time alone.
+func watchedNote(p *printer, pr *profile.Profile, t *timeline.Timeline) {
+	if watched, partly := pr.Watched("gc"); partly && len(t.RTS) > 0 {
+		p.note("Probes saw collections in %s of %s; they are missing from rts and gc in the rest. --max-overhead 0 keeps them in.", Duration(watched), Duration(pr.Duration))
+	}
 }

@@ -267,7 +267,11 @@ func (s *HeapScreen) drawPauses(p *widget.Painter, r widget.Rect, d *model.Heap)
 		}
 	}
 	if len(d.Pauses) == 0 {
-		for _, l := range wrap(p, "the log has no collections in this time; +RTS -l logs them", in.Dx()-2) {
+		none := "the log has no collections in this time; +RTS -l logs them"
+		if d.Partly {
+			none = "no collection was seen in this time: the probes were in place for a part of it, or for none"
+		}
+		for _, l := range wrap(p, none, in.Dx()-2) {
 			line(l, t.Dim)
 		}
 		return
@@ -288,7 +292,7 @@ func (s *HeapScreen) drawPauses(p *widget.Painter, r widget.Rect, d *model.Heap)
 	}
 	w := &s.c.Window
 	from, to := w.at(w.Cursor), w.at(w.Cursor+1)
-	line(fmt.Sprintf("of the time %s; at the cursor:", widget.Percent(float64(d.All.TotalNs)/float64(max(1, d.To-d.From)))), t.Dim)
+	line(gcShare(d)+"; at the cursor:", t.Dim)
 	n := 0
 	for i := range d.Pauses {
 		x := &d.Pauses[i]
@@ -311,4 +315,17 @@ func (s *HeapScreen) drawPauses(p *widget.Painter, r widget.Rect, d *model.Heap)
 	if n == 0 {
 		line("none", t.Dim)
 	}
+}
+
+// gcShare is the part of the time that collections took. Where the probes that tell of
+// them were in place for a part of it, only of the whole log is known how long.
+func gcShare(d *model.Heap) string {
+	took := float64(d.All.TotalNs)
+	switch {
+	case !d.Partly:
+		return "of the time " + widget.Percent(took/float64(max(1, d.To-d.From)))
+	case d.Whole:
+		return fmt.Sprintf("%s of the %s watched", widget.Percent(took/float64(max(1, d.Watched))), duration(float64(d.Watched)))
+	}
+	return "not all of it was watched"
 }

@@ -1,0 +1,68 @@
+package text
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+	"ccagent/profile/columns"
+)
+
+// watchedLog has 100 ms of collections, seen by probes that were out for out of 2 s.
+func watchedLog(out uint64) *profile.Profile {
+	l := &columns.Log{Duration: 2e9, HaveCapture: true, GCs: []columns.GC{{Start: 1e8, End: 15e7}, {Start: 3e8, End: 35e7}}}
+	l.RTSLog = columns.RTS{Caps: 1, Runs: []columns.Run{{Start: 0, End: 1e9}}, Stats: columns.GCTotals{Collections: 2, Allocated: 1 << 20}}
+	for _, group := range []string{"gc", "threads"} {
+		l.RTSLog.Probes = append(l.RTSLog.Probes, eventlog.RTSProbes{Group: group, Sites: 2, Hits: 4, OutNs: out})
+	}
+	return profile.New(l)
+}
+
+// What probes counted is told as of the time they were in place.
+func TestPartlyWatched(t *testing.T) {
+	for _, test := range []struct {
+		out        uint64
+		info, pace []string
+		not        string
+	}{
+		{0, []string{"2 collections, 0 major; 100 ms"}, []string{"100 ms of 2.00 s   5.0%"}, "watched"},
+		{15e8, []string{"2 collections, 0 major, seen in 500 ms of 2.00 s", "1.00 MiB allocated until the last collection seen, at 350 ms",
+			"probes told of 500 ms of it, samples of the rest", "in place for 500 ms of 2.00 s"}, []string{"100 ms of the 500 ms watched   20.0%"}, "5.0%"},
+		{9e9, []string{"seen in 0 s of 2.00 s"}, []string{"of the 0 s watched   0%"}, "NaN"},
+	} {
+		p := watchedLog(test.out)
+		var info, gc bytes.Buffer
+		if err := Info(&info, p, Options{File: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := GC(&gc, p, profile.Range{}, Options{File: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range test.info {
+			if !strings.Contains(info.String(), want) {
+				t.Errorf("out for %d: info lacks %q:\n%s", test.out, want, &info)
+			}
+		}
+		for _, want := range test.pace {
+			if !strings.Contains(gc.String(), want) {
+				t.Errorf("out for %d: gc lacks %q:\n%s", test.out, want, &gc)
+			}
+		}
+		if strings.Contains(info.String()+gc.String(), test.not) {
+			t.Errorf("out for %d: %q is told\n%s\n%s", test.out, test.not, &info, &gc)
+		}
+		var doc struct {
+			Watched float64 `json:"watched_seconds"`
+		}
+		gc.Reset()
+		if err := GCJSON(&gc, p, profile.Range{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(gc.Bytes(), &doc); err != nil || doc.Watched != float64(2e9-min(test.out, 2e9))/1e9 {
+			t.Errorf("out for %d: watched %v %v", test.out, doc.Watched, err)
+		}
+	}
+}
