@@ -99,7 +99,7 @@ func TestCentresByGlob(t *testing.T) {
 	s.keys("w", "enter")
 	s.has("centres.ccs is there already")
 	s.keys("F", "'^nothing$", "enter")
-	s.has("no sample is left to attribute")
+	s.has("no sample is left by the transforms")
 }
 
 func TestMouseChoosesCentres(t *testing.T) {

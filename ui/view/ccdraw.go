@@ -45,11 +45,8 @@ func (s *CentreScreen) draw(p *widget.Painter, r widget.Rect) {
 		if s.nonZero {
 			note += "  non-zero"
 		}
-		if s.c.Filter.RE != nil {
-			note += "  & " + s.c.Filter.Text
-		}
-		if s.c.Minimum > 0 {
-			note += "  min " + widget.Percent(s.c.Minimum)
+		if less := s.c.narrowed(); less != "" {
+			note += "  " + less
 		}
 	}
 	p.Box(r, title, note, true)
@@ -58,7 +55,7 @@ func (s *CentreScreen) draw(p *widget.Painter, r widget.Rect) {
 		return
 	}
 	if s.data == nil {
-		p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "computing"+p.Glyphs.More, p.Theme.Dim)
+		drawInstead(p, in, computing(p))
 		return
 	}
 	cols := s.columns(in.Dx())
@@ -224,18 +221,9 @@ func (s *CentreScreen) drawName(p *widget.Painter, in widget.Rect, x, y int, r *
 }
 
 func (s *CentreScreen) drawEmpty(p *widget.Painter, in widget.Rect) {
-	lines := []string{"no cost centre has samples", "C chooses others: @bindings, @modules, @packages or globs"}
-	switch {
-	case s.c.Data.Summary != nil && s.c.Data.Summary.Kept == 0:
-		lines = []string{"no sample is left to attribute", "backspace takes the last transform off, t shows the next event"}
-	case s.c.Filter.RE != nil:
-		lines = []string{"no cost centre matches & " + s.c.Filter.Text, "& and enter lists all"}
-	case s.c.Minimum > 0:
-		lines = []string{"no cost centre has " + widget.Percent(s.c.Minimum), "L changes the minimum"}
+	lines := s.c.emptied("cost centre")
+	if lines == nil {
+		lines = []string{"no cost centre has samples", "C chooses others: @bindings, @modules, @packages or globs"}
 	}
-	for i, l := range lines {
-		if in.Min.Y+i < in.Max.Y {
-			p.Text(in.Min.X+2, in.Min.Y+i, in.Max.X, l, p.Theme.Dim)
-		}
-	}
+	drawInstead(p, in, lines)
 }

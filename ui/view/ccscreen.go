@@ -377,21 +377,13 @@ func (s *CentreScreen) Back() bool { return false }
 
 // Mouse implements Screen.
 func (s *CentreScreen) Mouse(m Mouse) string {
-	switch m.Kind {
-	case WheelUp, WheelDown:
-		s.list.Scroll(wheel(m))
-	case Press:
-		if i := s.list.RowAt(s.inner, m.Y); i >= 0 {
-			again := i == s.list.Cursor
-			s.list.Set(i)
-			s.note()
-			onMark := m.X < s.inner.Min.X+markCell
-			if (onMark || m.Double && again) && s.Why(keymap.Mark) == "" {
-				return s.Do(keymap.Mark)
-			}
-		}
-	}
+	at := s.list.Cursor
+	pressed := mouseList(&s.list, s.inner, m)
 	s.note()
+	onMark := m.X < s.inner.Min.X+markCell
+	if pressed && (onMark || m.Double && s.list.Cursor == at) && s.Why(keymap.Mark) == "" {
+		return s.Do(keymap.Mark)
+	}
 	return ""
 }
 

@@ -52,14 +52,7 @@ func (s *corePane) do(a keymap.Action) {
 }
 
 func (s *corePane) mouse(m Mouse) {
-	switch m.Kind {
-	case WheelUp, WheelDown:
-		s.list.Scroll(wheel(m))
-	case Press:
-		if i := s.list.RowAt(s.inner, m.Y); i >= 0 {
-			s.list.Set(i)
-		}
-	}
+	mouseList(&s.list, s.inner, m)
 }
 
 func (s *corePane) find(p *Pattern, by int) bool {
@@ -100,15 +93,11 @@ func (s *corePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 		return
 	}
 	if s.shown == nil || len(s.shown.Lines) == 0 {
-		text := "computing" + p.Glyphs.More
+		lines := computing(p)
 		if s.shown != nil {
-			text = cmp.Or(s.shown.Problem, "no Core")
+			lines = []string{cmp.Or(s.shown.Problem, "no Core")}
 		}
-		for i, l := range wrap(p, text, in.Dx()-2) {
-			if in.Min.Y+i < in.Max.Y {
-				p.Text(in.Min.X+1, in.Min.Y+i, in.Max.X, l, p.Theme.Dim)
-			}
-		}
+		drawInstead(p, in, lines)
 		return
 	}
 	s.list.Draw(in, func(i, y int) { s.drawLine(p, in, i, y, focus) })

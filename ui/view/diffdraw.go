@@ -42,11 +42,7 @@ func (s *DiffScreen) Draw(p *widget.Painter, f layout.Frame) {
 	}
 	t := p.Theme
 	if r == nil {
-		for i, l := range s.missing(p, in.Dx()-4) {
-			if in.Min.Y+i < in.Max.Y {
-				p.Text(in.Min.X+2, in.Min.Y+i, in.Max.X, l, t.Dim)
-			}
-		}
+		drawInstead(p, in, s.missing(p))
 		return
 	}
 	y := in.Min.Y
@@ -84,13 +80,13 @@ func (s *DiffScreen) Draw(p *widget.Painter, f layout.Frame) {
 	}
 }
 
-func (s *DiffScreen) missing(p *widget.Painter, w int) []string {
+func (s *DiffScreen) missing(p *widget.Painter) []string {
 	d := s.c.Data.Diff
 	switch {
 	case d == nil:
-		return []string{"computing…"}
+		return computing(p)
 	case d.Problem != "":
-		return append(wrap(p, d.Problem, w), "t shows another event; backspace takes a transform off")
+		return []string{d.Problem, "t shows another event; backspace takes a transform off"}
 	}
 	return []string{"nothing to compare"}
 }
@@ -256,22 +252,17 @@ func (s *DiffScreen) drawRow(p *widget.Painter, r *diff.Result, in widget.Rect, 
 }
 
 func (s *DiffScreen) empty(p *widget.Painter, r *diff.Result, in widget.Rect) {
-	lines := []string{"no element differs significantly", "Z lists all of them"}
+	lines := s.c.emptied("element")
 	switch {
 	case len(r.Rows) == 0:
 		lines = []string{"no sample is left on either side", "backspace takes the last transform off, t shows the next event"}
-	case s.c.Filter.RE != nil:
-		lines = []string{"no element matches & " + s.c.Filter.Text, "& and enter lists all"}
-	case s.c.Minimum > 0:
-		lines = []string{"no element has " + widget.Percent(s.c.Minimum), "L changes the minimum"}
+	case lines != nil:
 	case s.all || r.Method == diff.NoTest:
 		lines = []string{"no element differs"}
+	default:
+		lines = []string{"no element differs significantly", "Z lists all of them"}
 	}
-	for i, l := range lines {
-		if in.Min.Y+i < in.Max.Y {
-			p.Text(in.Min.X+2, in.Min.Y+i, in.Max.X, l, p.Theme.Dim)
-		}
-	}
+	drawInstead(p, in, lines)
 }
 
 // drawRuns draws the selected element's runs as points on one scale.

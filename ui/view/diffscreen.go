@@ -241,18 +241,10 @@ func (s *DiffScreen) Back() bool {
 
 // Mouse implements Screen.
 func (s *DiffScreen) Mouse(m Mouse) string {
-	switch m.Kind {
-	case WheelUp, WheelDown:
-		s.list.Scroll(wheel(m))
-		s.note()
-	case Press:
-		if i := s.list.RowAt(s.inner, m.Y); i >= 0 {
-			s.list.Set(i)
-			s.note()
-			if m.Double && s.Why(keymap.Open) == "" {
-				s.c.Goto = keymap.Screen2
-			}
-		}
+	pressed := mouseList(&s.list, s.inner, m)
+	s.note()
+	if pressed && m.Double && s.Why(keymap.Open) == "" {
+		s.c.Goto = keymap.Screen2
 	}
 	return ""
 }
@@ -302,8 +294,8 @@ func (s *DiffScreen) title(r *diff.Result) (title, note string) {
 	if s.choice.Normalise == diff.Share {
 		title += ", parts of the total"
 	}
-	if s.c.Filter.RE != nil {
-		title += "  & " + s.c.Filter.Text
+	if less := s.c.narrowed(); less != "" {
+		title += "  " + less
 	}
 	if r == nil {
 		return title, ""

@@ -47,7 +47,7 @@ func (s *HeapScreen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *model.He
 	}
 	t := p.Theme
 	if d == nil {
-		p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "computing…", t.Dim)
+		drawInstead(p, in, computing(p))
 		return
 	}
 	y := in.Min.Y

@@ -259,16 +259,11 @@ func (s *HeapScreen) Mouse(m Mouse) string {
 		}
 		s.time.mouse(m)
 		s.dragging = m.Kind == Press && !m.Double
-	case m.Kind == WheelUp || m.Kind == WheelDown:
-		s.list.Scroll(wheel(m))
+	case m.Kind != Press || inside(s.inner, m):
+		pressed := mouseList(&s.list, s.inner, m)
 		s.note()
-	case m.Kind == Press && inside(s.inner, m):
-		if i := s.list.RowAt(s.inner, m.Y); i >= 0 {
-			s.list.Set(i)
-			s.note()
-			if m.Double && s.Why(keymap.Open) == "" {
-				return s.Do(keymap.Open)
-			}
+		if pressed && m.Double && s.Why(keymap.Open) == "" {
+			return s.Do(keymap.Open)
 		}
 	}
 	return ""

@@ -129,18 +129,12 @@ func (h *hotPane) do(a keymap.Action) string {
 }
 
 func (h *hotPane) mouse(m Mouse) (open bool) {
-	switch m.Kind {
-	case WheelUp, WheelDown:
-		h.list.Scroll(wheel(m))
+	at := h.list.Cursor
+	pressed := mouseList(&h.list, h.inner, m)
+	if pressed || h.list.Cursor != at {
 		h.selectRow()
-	case Press:
-		if i := h.list.RowAt(h.inner, m.Y); i >= 0 {
-			h.list.Set(i)
-			h.selectRow()
-			return m.Double
-		}
 	}
-	return false
+	return pressed && m.Double
 }
 
 func (h *hotPane) find(p *Pattern, by int) bool {

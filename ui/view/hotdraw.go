@@ -18,14 +18,7 @@ const (
 // draw draws the pane's box and what is in it.
 func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	h.refresh()
-	note := ""
-	if h.c.Filter.RE != nil {
-		note = "& " + h.c.Filter.Text
-	}
-	if h.c.Minimum > 0 {
-		note = strings.TrimSpace(note + "  min " + widget.Percent(h.c.Minimum))
-	}
-	p.Box(r, "hot  by "+h.c.Sort.String(), note, focus)
+	p.Box(r, "hot  by "+h.c.Sort.String(), h.c.narrowed(), focus)
 	in := r.Inset(1)
 	if in.Empty() {
 		return
@@ -237,27 +230,18 @@ func (h *hotPane) explain(p *widget.Painter, in widget.Rect) int {
 }
 
 func (h *hotPane) drawEmpty(p *widget.Painter, in widget.Rect) {
-	lines := []string{"nothing to list"}
-	s := h.c.Data.Summary
-	switch {
+	lines := h.c.emptied("element")
+	switch s := h.c.Data.Summary; {
 	case s == nil:
-		lines = []string{"computing…"}
+		lines = computing(p)
 	case s.Event == "":
-		lines = []string{"a log without samples; 5 shows heap and", "collections, the timeline what ran"}
+		lines = []string{"a log without samples; 5 shows heap and collections, the timeline what ran"}
 	case s.Samples == 0:
-		lines = []string{"no samples of " + s.Event, "t shows the next event; ccview info tells", "what was recorded"}
-	case s.Kept == 0:
-		lines = []string{"no sample is left by the transforms", "backspace takes the last one off"}
-	case h.c.Filter.RE != nil:
-		lines = []string{"no element matches & " + h.c.Filter.Text, "& and enter lists all"}
-	case h.c.Minimum > 0:
-		lines = []string{"no element has " + widget.Percent(h.c.Minimum), "L changes the minimum"}
+		lines = []string{"no samples of " + s.Event, "t shows the next event; ccview info tells what was recorded"}
+	case lines == nil:
+		lines = []string{"nothing to list"}
 	}
-	for i, l := range lines {
-		if in.Min.Y+i < in.Max.Y {
-			p.Text(in.Min.X+2, in.Min.Y+i, in.Max.X, l, p.Theme.Dim)
-		}
-	}
+	drawInstead(p, in, lines)
 }
 
 func pad(s string, w int) string {

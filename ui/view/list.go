@@ -30,6 +30,21 @@ func moveList(l *widget.List, a keymap.Action) bool {
 	return true
 }
 
+// mouseList does what the mouse does in all lists: it scrolls, and puts the cursor on
+// the row that was pressed in rows. It reports whether the press was on one.
+func mouseList(l *widget.List, rows widget.Rect, m Mouse) bool {
+	switch m.Kind {
+	case WheelUp, WheelDown:
+		l.Scroll(wheel(m))
+	case Press:
+		if i := l.RowAt(rows, m.Y); i >= 0 {
+			l.Set(i)
+			return true
+		}
+	}
+	return false
+}
+
 // wheel is how many rows a turn of the wheel scrolls.
 func wheel(m Mouse) int {
 	if m.Kind == WheelUp {

@@ -104,15 +104,9 @@ func (s *sourcePane) hotter(by int) bool {
 }
 
 func (s *sourcePane) mouse(m Mouse) {
-	switch m.Kind {
-	case WheelUp, WheelDown:
-		s.list.Scroll(wheel(m))
+	at := s.list.Cursor
+	if mouseList(&s.list, s.inner, m) || s.list.Cursor != at {
 		s.follow()
-	case Press:
-		if i := s.list.RowAt(s.inner, m.Y); i >= 0 {
-			s.list.Set(i)
-			s.follow()
-		}
 	}
 }
 
@@ -363,7 +357,7 @@ func (s *sourcePane) drawNone(p *widget.Painter, in widget.Rect) {
 	case s.c.File == 0:
 		lines = s.c.noSource()
 	case d == nil || d.File != s.c.File:
-		lines = []string{"loading…"}
+		lines = []string{"loading" + p.Glyphs.More}
 	default:
 		lines = []string{"the text of this file is not in the log", d.Problem}
 		for _, l := range d.Hottest {
@@ -371,15 +365,7 @@ func (s *sourcePane) drawNone(p *widget.Painter, in widget.Rect) {
 			lines = append(lines, fmt.Sprintf("%6s  line %d", widget.Percent(h.Share*s.c.Base), l))
 		}
 	}
-	y := in.Min.Y
-	for _, l := range lines {
-		for _, piece := range wrap(p, l, in.Dx()-2) {
-			if y < in.Max.Y {
-				p.Text(in.Min.X+1, y, in.Max.X, piece, p.Theme.Dim)
-			}
-			y++
-		}
-	}
+	drawInstead(p, in, lines)
 }
 
 // wrap breaks a sentence at its spaces, and keeps those that it begins with.

@@ -280,12 +280,12 @@ func (s *StackScreen) flameBox(p *widget.Painter, title, note string) widget.Rec
 func (s *StackScreen) drawSandwich(p *widget.Painter) {
 	title := "sandwich of " + s.c.Sandwich.Name
 	if !s.sandwiched() {
-		text := "computing" + p.Glyphs.More
+		lines := computing(p)
 		if w := s.c.Data.Sandwich; w != nil && w.Function == s.c.Sandwich {
-			text = "no stack that is kept has " + s.c.Sandwich.Name + "; esc leaves"
+			lines = []string{"no stack that is kept has " + s.c.Sandwich.Name + "; esc leaves"}
 		}
 		if in := s.flameBox(p, title, ""); !in.Empty() {
-			p.Text(in.Min.X+1, in.Min.Y, in.Max.X, text, p.Theme.Dim)
+			drawInstead(p, in, lines)
 		}
 		for _, b := range []widget.Rect{s.boxes.Tree, s.boxes.Callees} {
 			if !b.Empty() {

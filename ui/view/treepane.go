@@ -198,16 +198,8 @@ func (s *treePane) toggle(open bool) {
 }
 
 func (s *treePane) mouse(m Mouse) {
-	switch m.Kind {
-	case WheelUp, WheelDown:
-		s.list.Scroll(wheel(m))
-	case Press:
-		if i := s.list.RowAt(s.inner, m.Y); i >= 0 {
-			s.list.Set(i)
-			if m.Double {
-				s.toggle(!s.open[s.paths[s.node()]])
-			}
-		}
+	if mouseList(&s.list, s.inner, m) && m.Double {
+		s.toggle(!s.open[s.paths[s.node()]])
 	}
 	s.note()
 }
@@ -288,7 +280,7 @@ func (s *treePane) draw(p *widget.Painter, r widget.Rect, title, note, self stri
 		return
 	}
 	if s.tree == nil {
-		p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "computing"+p.Glyphs.More, p.Theme.Dim)
+		drawInstead(p, in, computing(p))
 		return
 	}
 	bar := 0
