@@ -198,16 +198,18 @@ func (c *capture) prepare() (err error) {
 
 // createLog creates the log and writes what is known before the first sample.
 func (c *capture) createLog() error {
+	var err error
 	path := c.opts.Output
 	if path == "" {
 		name := c.target.Path
 		if len(c.target.Args) > 0 {
 			name = c.target.Args[0]
 		}
-		path = invoker.LogName(name, c.target.PID)
+		c.file, path, err = invoker.CreateDefaultLog(name, c.target.PID, c.who)
+	} else {
+		c.file, err = invoker.CreateLog(path, c.who)
 	}
-	var err error
-	if c.file, err = invoker.CreateLog(path, c.who); err != nil {
+	if err != nil {
 		return err
 	}
 	c.sum.Log = path

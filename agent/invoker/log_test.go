@@ -39,10 +39,74 @@ func TestTwoWriters(t *testing.T) {
 	} else if b, err := first.Stat(); err != nil || !os.SameFile(a, b) {
 		t.Error("the first writer's log is gone", err)
 	}
+	t.Chdir(dir)
+	for i, want := range []string{"prog.7.eventlog", "prog.7-2.eventlog", "prog.7-3.eventlog"} {
+		f, name, err := CreateDefaultLog("/bin/prog", 7, who)
+		if err != nil || name != want {
+			t.Fatalf("default log %d is %q, %v; want %q", i, name, err, want)
+		}
+		defer f.Close()
+	}
 	first.Close()
 	second, err := CreateLog(path, who)
 	if err != nil {
 		t.Fatal(err)
 	}
 	second.Close()
+}
+
+// Of captures that begin at once with one path, exactly one gets it: nobody's log is
+// unlinked while it is written, nor is one written that has no name any more.
+func TestWritersAtOnce(t *testing.T) {
+	who, err := Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.eventlog")
+	for round := range 300 {
+		if round%2 == 0 { // an older log is in the way
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+		const writers = 4
+		begin := make(chan struct{})
+		got := make(chan *os.File, writers)
+		for range writers {
+			go func() {
+				<-begin
+				f, err := CreateLog(path, who)
+				if err != nil && !errors.Is(err, eventlog.ErrBeingWritten) {
+					t.Error(err)
+				}
+				if err != nil {
+					f = nil
+				}
+				got <- f
+			}()
+		}
+		close(begin)
+		var winners []*os.File
+		for range writers {
+			if f := <-got; f != nil {
+				winners = append(winners, f)
+			}
+		}
+		named := 0
+		for _, f := range winners {
+			mine, err := f.Stat()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if there, err := os.Lstat(path); err == nil && os.SameFile(mine, there) {
+				named++
+			}
+			f.Close()
+		}
+		if len(winners) > 1 || named != len(winners) {
+			t.Fatalf("round %d: %d captures write, %d of them to a log that has its name", round, len(winners), named)
+		}
+	}
 }

@@ -42,7 +42,7 @@ type captureFlags struct {
 
 func (f *captureFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVarP(&f.output, "output", "o", "", "write the log to `FILE` (default PROG.PID.eventlog)")
+	fs.StringVarP(&f.output, "output", "o", "", "write the log to `FILE` (default PROG.PID.eventlog; PROG.PID-2.eventlog while another capture writes that one)")
 	fs.StringVarP(&f.events, "event", "e", "cycles,alloc,gc,threads", "sample these `EVENTS`, separated by commas (ccagent events lists them)")
 	fs.Uint64VarP(&f.frequency, "frequency", "F", 997, "samples a second of each event, in `HZ`")
 	fs.Uint64VarP(&f.period, "count", "c", 0, "sample every `PERIOD` counts instead of by frequency")
