@@ -87,13 +87,7 @@ func (s *CentreScreen) header(p *widget.Painter, in widget.Rect, cols centreColu
 		put(" for others", 17)
 	}
 	if cols.bar > 0 {
-		p.Cell(x, in.Min.Y, p.Glyphs.Full, p.Theme.Only)
-		p.Text(x+1, in.Min.Y, x+cols.bar, "indiv", p.Theme.Dim)
-		if cols.bar >= 13 {
-			p.Cell(x+7, in.Min.Y, p.Glyphs.Light, p.Theme.Shared)
-			p.Text(x+8, in.Min.Y, x+cols.bar, "incl", p.Theme.Dim)
-		}
-		x += cols.bar + 1
+		x = drawBarHead(p, x, in.Min.Y, cols.bar, "indiv", "incl")
 	}
 	what := "cost centre"
 	if s.choice.Mode.Stacks() {

@@ -32,13 +32,7 @@ func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 			x = p.Text(x, in.Min.Y, in.Max.X, pad(h.second(), shareWidth), p.Theme.Dim)
 		}
 		if cols.bar > 0 {
-			p.Cell(x, in.Min.Y, p.Glyphs.Full, p.Theme.Only)
-			p.Text(x+1, in.Min.Y, x+cols.bar, "only", p.Theme.Dim)
-			if cols.bar >= 13 {
-				p.Cell(x+6, in.Min.Y, p.Glyphs.Light, p.Theme.Shared)
-				p.Text(x+7, in.Min.Y, x+cols.bar, "shared", p.Theme.Dim)
-			}
-			x += cols.bar + 1
+			x = drawBarHead(p, x, in.Min.Y, cols.bar, "only", "shared")
 		}
 		if cols.overlap {
 			x = p.Text(x, in.Min.Y, in.Max.X, pad("  =sel", shareWidth), p.Theme.Dim)

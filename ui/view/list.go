@@ -52,3 +52,16 @@ func wheel(m Mouse) int {
 	}
 	return 3
 }
+
+// drawBarHead names the two parts of a column of bars, the second where there is room,
+// and gives where the next column begins.
+func drawBarHead(p *widget.Painter, x, y, width int, solid, light string) int {
+	end := x + width
+	p.Cell(x, y, p.Glyphs.Full, p.Theme.Only)
+	next := p.Text(x+1, y, end, solid, p.Theme.Dim) + 1
+	if next+1+len(light) <= end {
+		p.Cell(next, y, p.Glyphs.Light, p.Theme.Shared)
+		p.Text(next+1, y, end, light, p.Theme.Dim)
+	}
+	return end + 1
+}

@@ -290,13 +290,7 @@ func (s *treePane) draw(p *widget.Painter, r widget.Rect, title, note, self stri
 	if in.Dy() >= 6 {
 		x := p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "  total  "+fmt.Sprintf("%6s ", self), p.Theme.Dim)
 		if bar > 0 {
-			p.Cell(x, in.Min.Y, p.Glyphs.Full, p.Theme.Only)
-			p.Text(x+1, in.Min.Y, in.Max.X, "self", p.Theme.Dim)
-			if bar >= 12 {
-				p.Cell(x+6, in.Min.Y, p.Glyphs.Light, p.Theme.Shared)
-				p.Text(x+7, in.Min.Y, in.Max.X, "below", p.Theme.Dim)
-			}
-			x += bar + 1
+			x = drawBarHead(p, x, in.Min.Y, bar, "self", "below")
 		}
 		p.Text(x, in.Min.Y, in.Max.X, "function", p.Theme.Dim)
 		in.Min.Y++
