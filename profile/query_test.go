@@ -265,3 +265,29 @@ func TestSummary(t *testing.T) {
 		t.Errorf("GC consists of %+v", f)
 	}
 }
+
+// While a log grows, code that its tables say nothing of yet is told from code that
+// was looked up in vain.
+func TestPending(t *testing.T) {
+	log := logtest.NBody().End()
+	for _, growing := range []bool{false, true} {
+		// The tables follow the samples: a cut among them leaves some out.
+		for _, part := range []float64{0.6, 0.7, 0.8, 0.9, 1} {
+			p := load(t, log[:int(part*float64(len(log)))])
+			p.Accounting.Growing = growing
+			sum := p.Select(profile.Filter{}).Summary()
+			switch {
+			case !growing && sum.Pending != 0:
+				t.Errorf("%v of the log, which grows no more: %v is pending", part, sum.Pending)
+			case growing && !p.Symbolised && math.Abs(sum.Pending-sum.Unresolved) > 0.011:
+				// One of its hundred samples has no stack, and never will have a name.
+				t.Errorf("%v of the log, without tables: %v is pending of %v", part, sum.Pending, sum.Unresolved)
+			case growing && part == 1 && (sum.Pending >= sum.Unresolved || sum.Pending > 0.011):
+				// 0x9999 was looked up, in vain; one sample's address is in no table.
+				t.Errorf("with all tables %v is pending of %v", sum.Pending, sum.Unresolved)
+			case sum.Pending > sum.Unresolved:
+				t.Errorf("%v of the log: %v is pending of %v", part, sum.Pending, sum.Unresolved)
+			}
+		}
+	}
+}

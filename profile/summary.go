@@ -21,7 +21,10 @@ type Summary struct {
 	Lost, Throttled uint64
 	// Unresolved is the share of the kept samples whose leaf is unknown.
 	Unresolved float64
-	Stacks     Stacks
+	// Pending is the part of Unresolved that nobody has looked up yet: the log is
+	// still being written.
+	Pending float64
+	Stacks  Stacks
 }
 
 // Stacks counts samples by how their stack ended.
@@ -63,9 +66,15 @@ func (s *Selection) Summary() Summary {
 		AllSamples: e.Samples, AllTotal: e.Weight, Lost: e.Lost, Throttled: e.Throttled,
 		Unresolved: s.Fraction(s.byCategory()[eventlog.CategoryUnresolved]),
 	}
+	var pending uint64
 	for site, n := range s.Count {
-		sum.Stacks.add(s.Profile.Sites[site].Stop, n)
+		st := s.Profile.Sites[site]
+		sum.Stacks.add(st.Stop, n)
+		if n > 0 && s.Profile.LeafPending(st) {
+			pending = columns.SatAdd(pending, s.Weight[site])
+		}
 	}
+	sum.Pending = s.Fraction(pending)
 	return sum
 }
 

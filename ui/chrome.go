@@ -92,12 +92,37 @@ func (a *App) counts(short bool) (text string, warn bool) {
 	if s == nil {
 		return "", false
 	}
-	warn = s.Lost > 0 || s.Unresolved > 0.1 || s.Damaged != ""
+	unresolved := max(0, s.Unresolved-s.Pending)
+	warn = s.Lost > 0 || unresolved > 0.1 || s.Damaged != ""
+	cut, failed, unknown := "  truncated ", "  failed ", "  unresolved "
+	pending := fmt.Sprintf("  names pending for %s", widget.Percent(s.Pending))
 	if short {
-		return fmt.Sprintf("lost %d cut %d ? %s", s.Lost, s.Truncated, widget.Percent(s.Unresolved)), warn
+		cut, failed, unknown = " cut ", " failed ", " ? "
+		pending = a.painter.Glyphs.More
 	}
-	text = fmt.Sprintf("lost %s  truncated %s  unresolved %s", widget.Count(s.Lost), widget.Count(s.Truncated), widget.Percent(s.Unresolved))
+	text = "lost " + widget.Count(s.Lost) + cut + widget.Count(s.Truncated)
+	if s.Failed > 0 {
+		text += failed + widget.Count(s.Failed)
+	}
+	text += unknown + widget.Percent(unresolved)
+	if s.Pending > 0 {
+		text += pending
+	}
 	return text, warn
+}
+
+// notice is what is wrong with the log, or still to come.
+func (a *App) notice() string {
+	s := a.c.Data.Summary
+	switch {
+	case s == nil:
+		return ""
+	case s.Nameless && a.src.Live:
+		return "names are being looked up" + a.painter.Glyphs.More
+	case s.Nameless:
+		return "no names yet: without --live they come at the end"
+	}
+	return s.Damaged
 }
 
 func (a *App) drawTitle(r layout.Rect) {
@@ -142,6 +167,9 @@ func (a *App) drawTitle(r layout.Rect) {
 	x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, word, ws)
 	name := p.Width(a.src.Name)
 	free := r.Max.X - x - p.Width(counts) - 4
+	if r.Dx() >= 100 {
+		free -= len(tabs) + 2 // the screens' numbers tell more than the log's length
+	}
 	choice := ""
 	for _, d := range about {
 		choice = d
@@ -178,11 +206,11 @@ func (a *App) drawCrumbs(r layout.Rect) {
 	}
 	sep := " " + p.Glyphs.Then + " "
 	text := strings.Join(parts, sep)
-	if s != nil && s.Damaged != "" {
+	if notice := a.notice(); notice != "" {
 		// What is wrong with the log comes before what is done with it, and leaves
 		// that a third of the line.
 		room := r.Max.X - p.Width(right) - min(p.Width(text), r.Dx()/3) - 6
-		x := p.Text(r.Min.X+1, r.Min.Y, max(room, r.Min.X+16), s.Damaged, t.Warn)
+		x := p.Text(r.Min.X+1, r.Min.Y, max(room, r.Min.X+16), notice, t.Warn)
 		r.Min.X = min(x+2, r.Max.X)
 	}
 	room := r.Dx() - p.Width(right) - 5

@@ -70,6 +70,8 @@ func TestFollowedLogGrows(t *testing.T) {
 	g.has("live nbody.eventlog")
 	g.has("no names yet")
 	g.line("(unresolved)", "96.2%")
+	g.has("(unresolved)  not yet")
+	g.has("unresolved 0.0%  names pending for 96.2%")
 	first := g.app.c.Data.Summary.Samples
 	g.keys("T", "'cap 0", "enter", "3")
 	g.has("call tree")
@@ -90,6 +92,8 @@ func TestFollowedLogGrows(t *testing.T) {
 	g.grow(1)
 	g.has("the capture has ended; this is all of it")
 	g.hasNot("no names yet")
+	g.hasNot("not yet")
+	g.hasNot("pending")
 	g.hasNot("live nbody")
 	whole := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
 	whole.keys("/", "'force", "enter")
@@ -125,6 +129,20 @@ func TestFollowedLogIsReplaced(t *testing.T) {
 	if now := g.app.c.Data.Summary.Samples; now != few {
 		t.Errorf("%d samples are left of %d", now, few)
 	}
+}
+
+// Where names are looked up beside the capture, they are said to be on their way, not to
+// come at its end.
+func TestNamesAreLookedUp(t *testing.T) {
+	g := follow(t, filepath.Join(t.TempDir(), "nbody.eventlog"))
+	g.app.src.Live = true
+	g.send(size(120, 40))
+	g.run(g.app.openFeed())
+	g.grow(0.3)
+	g.has("names are being looked up")
+	g.hasNot("no names yet")
+	g.grow(1)
+	g.hasNot("looked up")
 }
 
 func TestFollowingWhatIsNoLog(t *testing.T) {

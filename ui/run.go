@@ -24,6 +24,8 @@ type Source struct {
 	Load func(progress func(done, total int64)) (*profile.Profile, error)
 	// Follow, if not nil, takes Load's place: the log is shown as it grows.
 	Follow func() (*columns.Follower, error)
+	// Live tells that names are looked up while the log grows.
+	Live bool
 }
 
 // File is the source that reads a log from a file.

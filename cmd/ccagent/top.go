@@ -107,7 +107,7 @@ func runTop(ctx context.Context, opts agent.Options, flags *topFlags) error {
 	t := &top{started: make(chan started, 1), ended: make(chan struct{}), stop: make(chan struct{})}
 	opts.Started = t.start
 	go t.capture(ctx, opts)
-	err := ui.Run(ctx, ui.Source{Name: name, Follow: t.follow}, ui.Options{
+	err := ui.Run(ctx, ui.Source{Name: name, Follow: t.follow, Live: true}, ui.Options{
 		Theme: flags.theme, ASCII: flags.ascii,
 		Sealed: "top may run with more rights than you have; open the log with ccview (-o FILE keeps it)",
 	})

@@ -234,7 +234,24 @@ func (p *Log) Place(id PlaceID) (module uint32, addr uint64, ok bool) {
 	return pl.Module, pl.Addr, pl.Class == PlaceUser || pl.Class == PlaceKernel
 }
 
-// siteCategory is the category of a site's leaf.
+// LeafPending reports whether a site's leaf has not been looked up as far as the log
+// goes: it is unresolved, and more names may come.
+func (p *Log) LeafPending(s Site) bool {
+	if s.Kernel || !p.Accounting.Growing {
+		return false
+	}
+	for n := s.Node; n != 0; n = p.Nodes.Parent[n] {
+		switch k := p.Nodes.Kind[n]; {
+		case k == eventlog.FrameContext, k == eventlog.FrameSkipped:
+			return false
+		case !Structural(k):
+			return !p.Locations[p.Nodes.Place[n]].found
+		}
+	}
+	return false
+}
+
+// LeafCategory is the category of a site's leaf.
 func (p *Log) LeafCategory(s Site) eventlog.Category {
 	if s.Kernel {
 		return eventlog.CategoryKernel

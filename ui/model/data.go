@@ -65,8 +65,11 @@ type Summary struct {
 	Weight          uint64 // of those kept
 	Duration        uint64 // ns
 	Lost, Throttled uint64
-	Truncated       uint64  // samples whose stack's root is missing
+	Truncated       uint64  // samples whose stack was cut: a budget was spent
+	Failed          uint64  // samples whose stack could not be walked to its root
 	Unresolved      float64 // share of the kept weight without a symbol
+	Pending         float64 // of that, what has not been looked up yet
+	Nameless        bool    // nothing has: the log is being written
 	Damaged         string  // what is wrong with the log; empty if nothing is
 }
 

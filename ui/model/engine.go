@@ -151,7 +151,7 @@ func (e *Engine) summarise(sel *profile.Selection) *Summary {
 	out := &Summary{
 		Event: s.Event, Unit: s.Unit, Samples: s.AllSamples, Kept: s.Samples, AllWeight: s.AllTotal, Weight: s.Total,
 		Duration: e.p.Duration, Lost: s.Lost, Throttled: s.Throttled,
-		Truncated: s.Stacks.Truncated + s.Stacks.Failed, Unresolved: s.Unresolved, Events: len(e.p.Events),
+		Truncated: s.Stacks.Truncated, Failed: s.Stacks.Failed, Unresolved: s.Unresolved, Pending: s.Pending, Events: len(e.p.Events),
 	}
 	if ev.Granted != "" && ev.Granted != ev.Requested {
 		out.Granted = ev.Granted
@@ -160,9 +160,8 @@ func (e *Engine) summarise(sel *profile.Selection) *Summary {
 	switch {
 	case a.Malformed > 0:
 		out.Damaged = fmt.Sprintf("damaged: %d bytes unreadable", a.Passed)
-	case a.Growing && !e.p.Symbolised:
-		out.Damaged = "no names yet: without --live they come at the end"
 	case a.Growing:
+		out.Nameless = !e.p.Symbolised
 	case !a.Complete || !e.p.HaveEnd && e.p.HaveCapture:
 		out.Damaged = "cut off: the log has no end"
 	case !e.p.Symbolised && e.p.HaveCapture:

@@ -154,8 +154,13 @@ func (p *printer) heading(s *profile.Selection) {
 		parts = append(parts, "of "+Count(sum.AllSamples))
 	}
 	parts = append(parts, "lost "+Count(sum.Lost), "unresolved "+percent(sum.Unresolved))
-	if bad := sum.Stacks.Truncated + sum.Stacks.Failed; bad > 0 && sum.Samples > 0 {
-		parts = append(parts, "stacks cut "+percent(float64(bad)/float64(sum.Samples)))
+	for _, st := range []struct {
+		what string
+		n    uint64
+	}{{"truncated", sum.Stacks.Truncated}, {"failed", sum.Stacks.Failed}} {
+		if st.n > 0 && sum.Samples > 0 {
+			parts = append(parts, "stacks "+st.what+" "+percent(float64(st.n)/float64(sum.Samples)))
+		}
 	}
 	p.wrap(p.bold, "   ", parts...)
 	p.line("")

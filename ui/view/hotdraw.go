@@ -182,6 +182,9 @@ func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model
 	if pkg := "  " + r.Package; r.Parent < 0 && r.Path == "" && r.Package != "" && r.Package != "main" && x+p.Width(pkg) <= limit {
 		line = pkg
 	}
+	if r.Category && r.Full == unresolved {
+		line = h.c.pending()
+	}
 	p.Text(x, y, limit, line, t.Dim)
 }
 

@@ -50,3 +50,19 @@ func drawInstead(p *widget.Painter, in widget.Rect, lines []string) {
 
 // computing is what stands where figures are yet to come.
 func computing(p *widget.Painter) []string { return []string{"computing" + p.Glyphs.More} }
+
+// unresolved is the element of code without a name.
+const unresolved = "(unresolved)"
+
+// pending tells whether code has no name only because nobody has looked yet; empty if
+// none.
+func (c *Context) pending() string {
+	s := c.Data.Summary
+	switch {
+	case s == nil || s.Pending == 0:
+		return ""
+	case s.Pending > s.Unresolved-1e-9:
+		return "  not yet"
+	}
+	return "  partly not yet"
+}

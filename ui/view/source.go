@@ -419,7 +419,10 @@ func (c *Context) noSource() []string {
 		return []string{"C and other foreign code. 3 shows who calls it."}
 	case "(kernel)":
 		return []string{"The kernel, on behalf of the program. 3 shows who calls it."}
-	case "(unresolved)":
+	case unresolved:
+		if c.pending() != "" {
+			return []string{"Code whose name has not been looked up yet: the capture goes on."}
+		}
 		return []string{
 			"Code that no symbol names. Of a stripped program the garbage collector is among it: C code, outside any Haskell function.",
 			"ccagent doctor PROG tells what is missing; ccagent symbolize --debug-file names it where the unstripped program is at hand.",
