@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf/link"
 
 	"ccagent/agent/images"
+	"ccagent/agent/uprobe"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/perf"
@@ -127,7 +128,7 @@ func (a *allocProbes) Attach(im *images.Image) error {
 	// By the file that is held open: whatever the path names by now.
 	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", im.RTS.File.Fd()))
 	if err != nil {
-		a.fail(&ProbeError{err})
+		a.fail(&uprobe.Error{Err: err})
 		return nil
 	}
 	ai := &allocImage{im: im, sites: s, exe: exe}
@@ -144,14 +145,14 @@ func (a *allocProbes) Attach(im *images.Image) error {
 			continue
 		}
 		ai.probes[site] = &probe{site: bpf.AllocSite(site), attach: func() (link.Link, error) {
-			if multiProbes() {
+			if uprobe.Multi() {
 				return exe.UprobeMulti(nil, a.programs[site], &link.UprobeMultiOptions{Addresses: []uint64{offset}, PID: im.PID})
 			}
 			return exe.Uprobe("", a.programs[site], &link.UprobeOptions{Address: offset, PID: int(im.PID)})
 		}}
 	}
 	if err := ai.placeFirst(); err != nil {
-		a.fail(&ProbeError{err})
+		a.fail(&uprobe.Error{Err: err})
 		return a.Drop(im, 0)
 	}
 	return nil

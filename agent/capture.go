@@ -14,6 +14,7 @@ import (
 	"ccagent/agent/images"
 	"ccagent/agent/invoker"
 	"ccagent/agent/procfs"
+	"ccagent/agent/rtsprobes"
 	"ccagent/agent/target"
 	"ccagent/bpf"
 	"ccagent/eventlog"
@@ -48,8 +49,8 @@ type capture struct {
 	start  uint64 // CLOCK_MONOTONIC at log time 0, ns
 
 	events   []grantedEvent
-	timeline [bpf.RTSGroups]bool // groups of probes that were asked for
-	offCPU   *offCPU             // nil unless waits are sampled
+	timeline rtsprobes.Wanted // groups of probes that were asked for
+	offCPU   *offCPU          // nil unless waits are sampled
 	sampler  *bpf.Sampler
 	// allocPrograms run at the probes of allocation, if that is sampled.
 	allocPrograms [bpf.AllocSites]*ebpf.Program
@@ -61,7 +62,7 @@ type capture struct {
 	processes     *images.Processes
 	alloc         *allocProbes // nil unless allocation is sampled
 	ticky         *ticky
-	rts           *rtsProbes // nil unless a timeline is drawn
+	rts           *rtsprobes.Probes // nil unless a timeline is drawn
 	stacks        *stacks
 	centres       *centreStacks
 	budget        *budget
@@ -125,7 +126,7 @@ func (c *capture) prepare() (err error) {
 	if c.who, err = invoker.Find(c.opts.User); err != nil {
 		return err
 	}
-	names, timeline, err := splitTimeline(c.opts.Events)
+	names, timeline, err := rtsprobes.Split(c.opts.Events)
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,7 @@ func (c *capture) prepare() (err error) {
 	if a := c.alloc; a != nil && a.failed != nil && len(c.events) == 1 {
 		return &EventError{Err: fmt.Errorf("event %s is not available: %w", AllocEvent, a.failed)}
 	}
-	if err := c.rts.onlyProblem(); err != nil && len(c.events) == 0 {
+	if err := c.rts.OnlyProblem(); err != nil && len(c.events) == 0 {
 		return &EventError{Err: err}
 	}
 	if err := c.processes.TakeTables(startPatience); err != nil {
@@ -218,7 +219,9 @@ func (c *capture) createLog() error {
 	if err := c.logWarnings(); err != nil {
 		return err
 	}
-	if c.rts, err = newRTSProbes(c.timeline, c.asksFor(OffCPUEvent), rtsPart*c.opts.MaxOverhead, c.sampler, c.emitOn, c.warn); err != nil {
+	if c.rts, err = rtsprobes.New(rtsprobes.Config{
+		Wanted: c.timeline, Waits: c.asksFor(OffCPUEvent), Budget: rtsPart * c.opts.MaxOverhead, Write: c.emitOn, Warn: c.warn,
+	}, c.sampler); err != nil {
 		return explainBPF(err)
 	}
 	c.ticky, c.alloc = newTicky(c.sampler.ShutdownProgram, c.warn), c.allocProbes()

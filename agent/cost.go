@@ -7,16 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccagent/eventlog"
+	"ccagent/perf"
 )
 
 // monotonic reads the clock that the walker and perf stamp with, in ns.
-func monotonic() uint64 {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		panic(fmt.Sprintf("read CLOCK_MONOTONIC: %v", err)) // every Linux has it
-	}
-	return uint64(ts.Nano())
-}
+func monotonic() uint64 { return perf.Monotonic() }
 
 // measureCost takes what measuring has cost since the capture began.
 func (c *capture) measureCost() (*eventlog.AgentCost, error) {

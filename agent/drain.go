@@ -119,7 +119,7 @@ func (c *capture) sample(s *perf.Sample) error {
 	}
 	switch s.Record {
 	case bpf.RecordRTS:
-		return c.rts.take(s)
+		return c.rts.Take(s)
 	case bpf.RecordWait:
 		c.offCPU.begins(s)
 		return nil
@@ -132,7 +132,7 @@ func (c *capture) sample(s *perf.Sample) error {
 	if err := c.taken(s); err != nil || s.Record != bpf.RecordSample {
 		return err
 	}
-	return c.rts.sampled(s)
+	return c.rts.Sampled(s)
 }
 
 // taken writes a sample, or what came as one.
@@ -293,7 +293,7 @@ func (c *capture) account() error {
 			return err
 		}
 	}
-	probes, err := c.rts.account()
+	probes, err := c.rts.Account()
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		if c.offCPU != nil {
 			c.sum.Idle = time.Duration(c.offCPU.idleNs)
 		}
-		try("finish timeline", c.rts.finish(monotonic()))
+		try("finish timeline", c.rts.Finish(monotonic()))
 		told, err := c.counters.shared()
 		try("capture", err)
 		for _, line := range told {

@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"ccagent/agent/rtsites"
+	"ccagent/agent/rtsprobes"
 )
 
 // ProgramEvent is an event of the program and its run-time system, not of the machine.
@@ -20,8 +21,8 @@ type ProgramEvent struct {
 func ProgramEvents() []ProgramEvent {
 	events := []ProgramEvent{
 		{Name: AllocEvent, Unit: "bytes", About: "what allocates"},
-		{Name: GCEvent, About: "collections over time, the heap's size"},
-		{Name: ThreadsEvent, About: "threads over time, why they stop"},
+		{Name: rtsprobes.GCEvent, About: "collections over time, the heap's size"},
+		{Name: rtsprobes.ThreadsEvent, About: "threads over time, why they stop"},
 		{Name: OffCPUEvent, Unit: "ns", About: "waits in calls from Haskell"},
 	}
 	reason, help := whyNoProbes()

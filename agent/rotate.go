@@ -88,7 +88,7 @@ func (c *capture) rotate() error {
 			return err
 		}
 	}
-	if err := c.rts.declare(monotonic()); err != nil {
+	if err := c.rts.Declare(monotonic()); err != nil {
 		return err
 	}
 	return c.dropOld()

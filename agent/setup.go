@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent/images"
+	"ccagent/agent/uprobe"
 	"ccagent/bpf"
 	"ccagent/perf"
 )
@@ -45,7 +46,7 @@ func (c *capture) loadSampler() error {
 		KernelStacks: c.opts.KernelStacks,
 		CPUs:         cpus,
 		RingBytes:    ringBytes(cpus),
-		MultiLinks:   c.asksFor(AllocEvent) && multiProbes(),
+		MultiLinks:   c.asksFor(AllocEvent) && uprobe.Multi(),
 		UnwindRows:   images.UnwindRows(c.target.CodeSize()),
 		PIDNamespace: namespace,
 	})

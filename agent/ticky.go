@@ -14,6 +14,7 @@ import (
 	"github.com/cilium/ebpf/link"
 
 	"ccagent/agent/images"
+	"ccagent/agent/uprobe"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/symbolize/elffile"
@@ -130,7 +131,7 @@ func (t *ticky) Attach(im *images.Image) error {
 		})
 	}
 	if err := t.put(im, s); err != nil {
-		t.fail(&ProbeError{err})
+		t.fail(&uprobe.Error{Err: err})
 	}
 	return nil
 }

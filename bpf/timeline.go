@@ -3,6 +3,7 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/cilium/ebpf"
 )
@@ -84,6 +85,7 @@ func (s *Sampler) LoadTimeline(multi bool) (*Timeline, error) {
 	spec.Maps[timelineMapSamples].MaxEntries = s.maps.Samples.MaxEntries()
 	spec.Maps[timelineMapLayouts].MaxEntries = s.maps.Layouts.MaxEntries()
 	spec.Maps[timelineMapThreads].MaxEntries = s.maps.Threads.MaxEntries()
+	spec.Maps[timelineMapRtsSpent].MaxEntries = uint32(os.Getpagesize())
 	if ns := s.config.PIDNamespace; ns != nil {
 		err := errors.Join(spec.Variables[timelineVarPidnsDev].Set(ns.Dev), spec.Variables[timelineVarPidnsIno].Set(ns.Ino))
 		if err != nil {
@@ -105,7 +107,10 @@ func (s *Sampler) LoadTimeline(multi bool) (*Timeline, error) {
 	}
 	defer loaded.Close()
 	return &Timeline{
-		maps:    timelineMaps{Rts: loaded.DetachMap(timelineMapRts), RtsCounted: loaded.DetachMap(timelineMapRtsCounted)},
+		maps: timelineMaps{
+			Rts: loaded.DetachMap(timelineMapRts), RtsCounted: loaded.DetachMap(timelineMapRtsCounted),
+			RtsLimits: loaded.DetachMap(timelineMapRtsLimits), RtsSpent: loaded.DetachMap(timelineMapRtsSpent),
+		},
 		program: loaded.DetachProgram(name),
 	}, nil
 }
@@ -151,6 +156,19 @@ func (t *Timeline) Counts(group int) (RTSCounts, error) {
 	return sum, nil
 }
 
+// SetLimit has Spent told when a group has been hit so many times since loading. Until it
+// is set Spent is told all the time.
+func (t *Timeline) SetLimit(group int, hits uint64) error {
+	if err := t.maps.RtsLimits.Put(uint32(group), hits); err != nil {
+		return fmt.Errorf("limit the timeline's hits: %w", err)
+	}
+	return nil
+}
+
+// Spent is the ring buffer in which it is told, and told again until there is another
+// limit, that a group has reached its limit. Unlike that of samples it wakes its reader.
+func (t *Timeline) Spent() *ebpf.Map { return t.maps.RtsSpent }
+
 // RunStats gives how often the program ran and for how long altogether, in ns: 0
 // unless the kernel's BPF statistics are enabled.
 func (t *Timeline) RunStats() (runs, ns uint64, err error) {
@@ -163,5 +181,5 @@ func (t *Timeline) RunStats() (runs, ns uint64, err error) {
 
 // Close unloads everything.
 func (t *Timeline) Close() error {
-	return errors.Join(t.program.Close(), t.maps.Rts.Close(), t.maps.RtsCounted.Close())
+	return errors.Join(t.program.Close(), t.maps.Close())
 }

@@ -121,6 +121,9 @@ const (
 	timelineMapLayouts       = "layouts"
 	timelineMapRts           = "rts"
 	timelineMapRtsCounted    = "rts_counted"
+	timelineMapRtsHits       = "rts_hits"
+	timelineMapRtsLimits     = "rts_limits"
+	timelineMapRtsSpent      = "rts_spent"
 	timelineMapSamples       = "samples"
 	timelineMapThreads       = "threads"
 	timelineProgOnRtsProbe   = "on_rts_probe"
@@ -185,6 +188,9 @@ type timelineMapSpecs struct {
 	Layouts    *ebpf.MapSpec `ebpf:"layouts"`
 	Rts        *ebpf.MapSpec `ebpf:"rts"`
 	RtsCounted *ebpf.MapSpec `ebpf:"rts_counted"`
+	RtsHits    *ebpf.MapSpec `ebpf:"rts_hits"`
+	RtsLimits  *ebpf.MapSpec `ebpf:"rts_limits"`
+	RtsSpent   *ebpf.MapSpec `ebpf:"rts_spent"`
 	Samples    *ebpf.MapSpec `ebpf:"samples"`
 	Threads    *ebpf.MapSpec `ebpf:"threads"`
 }
@@ -223,6 +229,9 @@ type timelineMaps struct {
 	Layouts    *ebpf.Map `ebpf:"layouts"`
 	Rts        *ebpf.Map `ebpf:"rts"`
 	RtsCounted *ebpf.Map `ebpf:"rts_counted"`
+	RtsHits    *ebpf.Map `ebpf:"rts_hits"`
+	RtsLimits  *ebpf.Map `ebpf:"rts_limits"`
+	RtsSpent   *ebpf.Map `ebpf:"rts_spent"`
 	Samples    *ebpf.Map `ebpf:"samples"`
 	Threads    *ebpf.Map `ebpf:"threads"`
 }
@@ -232,6 +241,9 @@ func (m *timelineMaps) Close() error {
 		m.Layouts,
 		m.Rts,
 		m.RtsCounted,
+		m.RtsHits,
+		m.RtsLimits,
+		m.RtsSpent,
 		m.Samples,
 		m.Threads,
 	)

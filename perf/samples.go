@@ -26,7 +26,7 @@ type Sample struct {
 	Stack  bpf.CCSRecord
 }
 
-// Samples reads the walker's ring buffer. It polls: the walker never wakes
+// Samples reads the walker's ring buffer. It polls: what sends samples never wakes
 // user space.
 type Samples struct {
 	ring *ringbuf.Reader

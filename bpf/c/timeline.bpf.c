@@ -51,6 +51,28 @@ struct {
 	__type(value, struct rts_counts);
 } rts_counted SEC(".maps");
 
+// Hits on all CPUs, a step or less of each CPU left out, and from how many on user
+// space is to be told, which is when they have cost what they may.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RTS_GROUPS);
+	__type(key, u32);
+	__type(value, u64);
+} rts_hits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RTS_GROUPS);
+	__type(key, u32);
+	__type(value, u64);
+} rts_limits SEC(".maps");
+
+// Where that is told: a group at a time. It is the only one that wakes user space.
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 12); // a page, set by user space
+} rts_spent SEC(".maps");
+
 #define READ(dst, at) bpf_probe_read_user(dst, sizeof(*(dst)), (const void *)(at))
 
 // Of a word that cannot be read: all ones.
@@ -164,6 +186,20 @@ INLINE bool bucket_is_empty(struct rts_counts *c, u64 time)
 	return ++c->in_bucket > RTS_BUCKET_RECORDS;
 }
 
+// hit counts a hit, and tells user space of each step beyond the limit: whatever it
+// missed, and however it raised the limit meanwhile, the next step does.
+INLINE void hit(struct rts_counts *counts, u32 group)
+{
+	if (++counts->hits % RTS_HITS_STEP)
+		return;
+	u64 *hits = bpf_map_lookup_elem(&rts_hits, &group), *limit = bpf_map_lookup_elem(&rts_limits, &group);
+	if (!hits || !limit)
+		return;
+	__sync_fetch_and_add(hits, RTS_HITS_STEP);
+	if (*(volatile u64 *)hits >= *(volatile u64 *)limit)
+		bpf_ringbuf_output(&rts_spent, &group, sizeof(group), 0);
+}
+
 INLINE int take(struct regs *ctx)
 {
 	u64 cookie = bpf_get_attach_cookie(ctx);
@@ -172,7 +208,7 @@ INLINE int take(struct regs *ctx)
 	struct rts_counts *counts = bpf_map_lookup_elem(&rts_counted, &group);
 	if (!counts)
 		return 0;
-	counts->hits++;
+	hit(counts, group);
 
 	struct rts_record r;
 	__builtin_memset(&r, 0, sizeof(r));

@@ -82,6 +82,9 @@ struct rts_counts {
 	u64 in_bucket;
 };
 
+// A CPU adds its hits to those of all in steps, so that CPUs seldom meet there.
+#define RTS_HITS_STEP 32
+
 // A CPU sends no more records of threads in each stretch of 2^23 ns.
 #define RTS_BUCKET_SHIFT 23
 #define RTS_BUCKET_RECORDS 1024

@@ -42,14 +42,16 @@ var inside = map[string][]string{
 	"profile/semantics": {},
 	"profile/logtest":   {},
 
-	"agent/procfs":   {},
-	"agent/invoker":  {"agent/procfs"},
-	"agent/target":   {"agent/procfs", "agent/invoker"},
-	"agent/images":   {"agent/procfs", "agent/invoker"},
-	"agent/rtsites":  {},
-	"agent/timeline": {},
-	"agent/doctor":   {},
-	"agent":          {"agent/procfs", "agent/invoker", "agent/target", "agent/images", "agent/rtsites", "agent/timeline"},
+	"agent/procfs":    {},
+	"agent/invoker":   {"agent/procfs"},
+	"agent/target":    {"agent/procfs", "agent/invoker"},
+	"agent/images":    {"agent/procfs", "agent/invoker"},
+	"agent/rtsites":   {},
+	"agent/timeline":  {},
+	"agent/uprobe":    {},
+	"agent/rtsprobes": {"agent/images", "agent/rtsites", "agent/timeline", "agent/uprobe"},
+	"agent/doctor":    {},
+	"agent":           {"agent/procfs", "agent/invoker", "agent/target", "agent/images", "agent/rtsites", "agent/rtsprobes", "agent/uprobe"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {

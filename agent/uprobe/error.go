@@ -1,4 +1,4 @@
-package agent
+package uprobe
 
 import (
 	"errors"
@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProbeError is a probe that the kernel does not put into a program.
-type ProbeError struct{ Err error }
+// Error is a probe that the kernel does not put into a program.
+type Error struct{ Err error }
 
-func (e *ProbeError) Error() string {
+func (e *Error) Error() string {
 	return fmt.Sprintf("the kernel puts no probe into the program: %v; %s", e.Err, e.help())
 }
 
-func (e *ProbeError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
 // help says what is likely to blame, and what to do.
-func (e *ProbeError) help() string {
+func (e *Error) help() string {
 	switch {
 	case errors.Is(e.Err, unix.EPERM), errors.Is(e.Err, unix.EACCES):
 		return "a seccomp filter (of a container?) or a security module forbids it: run ccagent outside of it, or with CAP_SYS_ADMIN"

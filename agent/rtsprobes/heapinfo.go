@@ -1,0 +1,48 @@
+package rtsprobes
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+
+	"ccagent/eventlog"
+)
+
+// Offsets in RtsFlags.GcFlags that are the same from 8.10 to 9.14.
+const (
+	gcFlagsMaxHeap   = 28 // u32, blocks
+	gcFlagsAllocArea = 32 // u32, blocks
+)
+
+// writeHeapInfo reads the heap's parameters, which are settled before the first
+// collection or thread.
+func (p *Probes) writeHeapInfo(at uint64) error {
+	const block, mblock = 4 << 10, 1 << 20
+	s := p.sites
+	var flags [gcFlagsAllocArea + 4]byte
+	var oldest [8]byte
+	var number [4]byte
+	if s.OldestGeneration == 0 || s.Flags == 0 || !p.peek(s.Flags+p.bias, flags[:]) || !p.peek(s.OldestGeneration+p.bias, oldest[:]) ||
+		!p.peek(binary.NativeEndian.Uint64(oldest[:]), number[:]) {
+		return nil
+	}
+	generation := binary.NativeEndian.Uint32(number[:])
+	if generation > 64 {
+		return nil // not what it was taken for
+	}
+	p.timeline.MajorGeneration = int(generation)
+	return p.timeline.Write(at, eventlog.NoCap, &eventlog.HeapInfo{
+		Generations: uint16(generation + 1),
+		MaxHeap:     uint64(binary.NativeEndian.Uint32(flags[gcFlagsMaxHeap:])) * block,
+		AllocArea:   uint64(binary.NativeEndian.Uint32(flags[gcFlagsAllocArea:])) * block,
+		MBlock:      mblock,
+		Block:       block,
+	})
+}
+
+// peek reads the process's memory; false if it cannot be read.
+func (p *Probes) peek(addr uint64, into []byte) bool {
+	n, err := unix.ProcessVMReadv(int(p.image.PID), []unix.Iovec{{Base: &into[0], Len: uint64(len(into))}},
+		[]unix.RemoteIovec{{Base: uintptr(addr), Len: len(into)}}, 0)
+	return err == nil && n == len(into)
+}
