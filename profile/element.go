@@ -17,8 +17,9 @@ type levelIndex struct {
 	category [eventlog.CategoryKernel + 1]ElementID
 	hidden   ElementID
 	group    *grouping // of the selection it is for; nil if nothing is collapsed
-	// byKey and extents serve building.
+	// byKey and homes serve building.
 	byKey map[elementKey]ElementID
+	homes map[[2]string]columns.FileID // the only file of a module, by package and module
 }
 
 type elementKey struct {
@@ -48,6 +49,9 @@ func (p *Profile) buildIndex(level Level) *levelIndex {
 		ix.category[c] = ix.categoryID(categoryElement(eventlog.Category(c)))
 	}
 	ix.hidden = ix.categoryID(hiddenElement)
+	if level == LevelFile {
+		ix.homes = p.homes()
+	}
 	var scratch elementSet
 	for id := range p.Places {
 		scratch.reset()
@@ -57,7 +61,7 @@ func (p *Profile) buildIndex(level Level) *levelIndex {
 	}
 	ix.extents(p)
 	ix.groupElements(p)
-	ix.byKey = nil
+	ix.byKey, ix.homes = nil, nil
 	return ix
 }
 
@@ -114,7 +118,7 @@ func (p *Profile) elementsOf(ix *levelIndex, id uint32, hide func(item) bool, se
 	if ix.level == LevelLine {
 		items = p.narrowest(items)
 	}
-	if ix.level == LevelLine && len(items) > 0 && items[0].span == 0 {
+	if len(items) > 0 && items[0].span == 0 && (ix.level == LevelLine || ix.level == LevelFile && items[0].kind != KindCategory) {
 		if e, ok := ix.lineElement(p, id); ok {
 			set.add(e)
 			return
@@ -186,7 +190,7 @@ func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 	switch ix.level {
 	case LevelSpan, LevelLine, LevelFile:
 		if it.span == 0 {
-			return ix.category[eventlog.CategoryHaskell], true
+			return ix.noFileElement(p, b), true
 		}
 		if sp.File == 0 {
 			return 0, false
@@ -251,11 +255,61 @@ func (ix *levelIndex) lineElement(p *Profile, id uint32) (ElementID, bool) {
 	if file == 0 {
 		return 0, false
 	}
+	if ix.level == LevelFile {
+		return ix.fileElement(p, file), true
+	}
 	path := p.Symbols.Files[file].Path
 	x := columns.Extent{Line: line}
 	return ix.put(elementKey{KindSource, path, "", x}, func() Element {
 		return Element{Name: fmt.Sprintf("%s:%d", path, line), File: path, FileID: file, Span: x}
 	}), true
+}
+
+// fileElement is a file, for code that is in it by other evidence than a span.
+func (ix *levelIndex) fileElement(p *Profile, file columns.FileID) ElementID {
+	path := p.Symbols.Files[file].Path
+	return ix.put(elementKey{KindSource, path, "", columns.Extent{}}, func() Element {
+		b := &p.Symbols.Bindings[p.ModuleOfFile()[file]]
+		return Element{Name: path, File: path, FileID: file, Module: b.Module, Package: b.Package}
+	})
+}
+
+// noFileElement is what is known of a procedure without a span: the file of its module,
+// if others of the module have spans, and in one file; or else the module or package.
+func (ix *levelIndex) noFileElement(p *Profile, b *columns.Binding) ElementID {
+	e := Element{Kind: KindNoFile, Package: b.Package, Module: b.Module}
+	switch file := ix.homes[[2]string{b.Package, b.Module}]; {
+	case ix.level == LevelLine || b.Package == "" && b.Module == "":
+		return ix.category[eventlog.CategoryHaskell]
+	case file != 0:
+		return ix.fileElement(p, file)
+	case b.Module != "":
+		e.Name = "module " + b.Module
+	default:
+		e.Name = "package " + b.Package
+	}
+	return ix.put(elementKey{KindNoFile, b.Package, b.Module, columns.Extent{}}, func() Element { return e })
+}
+
+// homes gives by package and module the only file that code of the module is in.
+func (p *Profile) homes() map[[2]string]columns.FileID {
+	out := make(map[[2]string]columns.FileID)
+	many := make(map[[2]string]bool)
+	for f, id := range p.ModuleOfFile() {
+		if id == 0 {
+			continue
+		}
+		b := &p.Symbols.Bindings[id]
+		k := [2]string{b.Package, b.Module}
+		many[k] = many[k] || out[k] != 0
+		out[k] = columns.FileID(f)
+	}
+	for k := range many {
+		if many[k] {
+			delete(out, k)
+		}
+	}
+	return out
 }
 
 func (ix *levelIndex) put(k elementKey, make func() Element) ElementID {

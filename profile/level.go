@@ -51,6 +51,7 @@ const (
 	KindNear                  // code of a module whose own name is not known, only that of the symbol before it
 	KindCategory              // code without source: (GC), (STG), (foreign), (kernel), (unresolved), (hidden)
 	KindCollapsed             // a module or package that is shown as one
+	KindNoFile                // at the levels of spans and files: code of a module, or package, whose place in the source is not known
 )
 
 // Element is one row's subject: a span, binding, file, module or package, or a
@@ -59,7 +60,7 @@ type Element struct {
 	ID      ElementID
 	Level   Level
 	Kind    Kind
-	Name    string         // as shown and as scripts see it: "Main.loadPhase", "src/A.hs:3:5-4:20", "(GC)"
+	Name    string         // as shown and as scripts see it: "Main.loadPhase", "src/A.hs:3:5-4:20", "(GC)", "module GHC.List"
 	File    string         // path as compiled; empty if unknown
 	FileID  columns.FileID // 0 if unknown
 	Span    columns.Extent // of the span, or the widest one of a binding; zero if unknown
@@ -78,7 +79,8 @@ type ElementID int32
 const NoElement ElementID = -1
 
 // KindName is the kind as scripts see it: the level's name for what is in the
-// source, "near", "category" or "collapsed" for the rest.
+// source, "near", "category" or "collapsed" for the rest, and of code whose file is not
+// known "module" or "package".
 func (e *Element) KindName() string {
 	switch e.Kind {
 	case KindNear:
@@ -87,6 +89,11 @@ func (e *Element) KindName() string {
 		return "category"
 	case KindCollapsed:
 		return "collapsed"
+	case KindNoFile:
+		if e.Module == "" {
+			return "package"
+		}
+		return "module"
 	default:
 		return e.Level.String()
 	}

@@ -82,7 +82,7 @@ func (s *Selection) Groups(coarse, fine Level) []Group {
 	outer, inner := s.Hot(coarse), s.Hot(fine)
 	key := func(e *Element) string {
 		switch {
-		case e.Kind == KindCategory:
+		case e.Kind == KindCategory || e.Kind == KindNoFile:
 			return ""
 		case coarse == LevelFile:
 			return e.File

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"ccagent/eventlog"
@@ -60,15 +61,16 @@ func checkOverlaps(t *testing.T, name string, s *Selection, level Level) {
 	}
 }
 
-// checkGroups: a file counts distinct samples, those of any of its spans: no
-// fewer than its largest span has, no more than all have together.
+// checkGroups: a file counts distinct samples, those of any of its spans, no
+// fewer than its largest span has, no more than all have together, and those of
+// code without spans of the modules that are in this file alone.
 func checkGroups(t *testing.T, name string, s *Selection) {
 	t.Helper()
 	for _, g := range s.Groups(LevelFile, LevelSpan) {
-		if g.Element.Kind == KindCategory {
+		if g.Element.Kind == KindCategory || g.Element.Kind == KindNoFile {
 			continue
 		}
-		var sum, largest uint64
+		var sum, largest, bare uint64
 		union := uint64(0)
 		for site, n := range s.Count {
 			if n == 0 {
@@ -80,14 +82,17 @@ func checkGroups(t *testing.T, name string, s *Selection) {
 					union += s.Weight[site]
 					break
 				}
+				if e := &s.index(LevelSpan).elements[id]; e.Kind == KindNoFile && slices.Contains(s.LeafElements(LevelFile, site), g.Element.ID) {
+					bare += s.Weight[site]
+				}
 			}
 		}
 		for _, m := range g.Members {
 			sum += m.ShareWeight
 			largest = max(largest, m.ShareWeight)
 		}
-		if g.ShareWeight != union || union > sum || largest > union {
-			t.Errorf("%s: %s has %d; its spans have %d in union, %d together, %d at most", name, g.Element.Name, g.ShareWeight, union, sum, largest)
+		if g.ShareWeight != union+bare || union > sum || largest > union {
+			t.Errorf("%s: %s has %d, %d without spans; its spans have %d in union, %d together, %d at most", name, g.Element.Name, g.ShareWeight, bare, union, sum, largest)
 		}
 	}
 }

@@ -63,18 +63,22 @@ func TestHot(t *testing.T) {
 			"src/Physics.hs:7:10-7:29 40 0 48 40",
 			"src/Physics.hs:10:1-10:51 40 0 45 40",
 			"src/Physics.hs:10:31-10:41 40 0 45 40",
-			"(STG) 20 20 20 20",
 			"(GC) 10 10 10 10",
+			"module GHC.Base 10 10 10 10",
+			"(STG) 5 5 5 5",
 			"(foreign) 5 5 5 5",
+			"module GHC.List 5 5 5 5",
 			"(kernel) 3 3 3 3",
 			"(unresolved) 2 2 2 2",
 			"app/Main.hs:10:1-12:20 0 0 88 0",
 		}},
 		{profile.LevelFile, []string{
 			"src/Physics.hs 60 60 83 60",
-			"(STG) 20 20 20 20",
 			"(GC) 10 10 10 10",
+			"module GHC.Base 10 10 10 10",
+			"(STG) 5 5 5 5",
 			"(foreign) 5 5 5 5",
+			"module GHC.List 5 5 5 5",
 			"(kernel) 3 3 3 3",
 			"(unresolved) 2 2 2 2",
 			"app/Main.hs 0 0 88 0",
@@ -288,6 +292,54 @@ func TestPending(t *testing.T) {
 			case sum.Pending > sum.Unresolved:
 				t.Errorf("%v of the log: %v is pending of %v", part, sum.Pending, sum.Unresolved)
 			}
+		}
+	}
+}
+
+// Code without spans stands, where files are listed, in the file that its line table or
+// its module's other code tells, or else under the module's name, which is no file's.
+func TestCodeWithoutFile(t *testing.T) {
+	const ms = 1_000_000
+	l := logtest.New()
+	a, b := l.File("src/A.hs", ""), l.File("src/B.hs", "")
+	code := func(pkg, module, name string, lines ...eventlog.Line) logtest.Frame {
+		return l.Code(l.Binding(pkg, module, name, 0), eventlog.QualityExact, eventlog.CategoryHaskell, lines...)
+	}
+	noted, split := l.Binding("main", "A", "noted", 0), l.Binding("main", "Split", "a", 0)
+	inA := l.Block(noted, l.Span(a, 1, 1, 2, 2, noted))
+	l.Block(split, l.Span(b, 10, 1, 12, 2, split)) // Split is the first in B, and in C
+	l.Block(split, l.Span(l.File("src/C.hs", ""), 10, 1, 12, 2, split))
+	for i, f := range []logtest.Frame{
+		inA,
+		code("main", "A", "$fShowT"),
+		code("main", "Split", "made"),
+		code("base", "GHC.List", "foldr", eventlog.Line{File: b, Line: 7}),
+		code("containers-0.6.4.1", "Data.Map", "insert"),
+		code("text-1.2", "", "x"),
+		l.Code(l.Function("stg_ap_pp_fast", eventlog.CategorySTG), eventlog.QualityExact, eventlog.CategorySTG),
+	} {
+		l.Sample(uint64(i)*ms, 1<<i*ms, l.Stack(f))
+	}
+	p := load(t, l.End())
+	got := map[string]string{}
+	for _, r := range p.Select(profile.Filter{}).Hot(profile.LevelFile).Rows {
+		got[r.Element.Name] = fmt.Sprintf("%s %d %q", r.Element.KindName(), r.ShareWeight/ms, r.Element.File)
+	}
+	want := map[string]string{
+		"src/A.hs":         `file 3 "src/A.hs"`,
+		"module Split":     `module 4 ""`,
+		"src/B.hs":         `file 8 "src/B.hs"`,
+		"module Data.Map":  `module 16 ""`,
+		"package text-1.2": `package 32 ""`,
+		"(STG)":            `category 64 ""`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	// What has no file does not make one in the tree of files.
+	for _, g := range p.Select(profile.Filter{}).Groups(profile.LevelFile, profile.LevelBinding) {
+		if g.Element.Kind == profile.KindNoFile && len(g.Members) > 0 {
+			t.Errorf("%s has members", g.Element.Name)
 		}
 	}
 }

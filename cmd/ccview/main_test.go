@@ -205,8 +205,8 @@ func TestFlags(t *testing.T) {
 	}{
 		{"", 100, 10, "Physics.step"},
 		{"--top 3", 100, 3, "Physics.step"},
-		{"--level span", 100, 10, "src/Physics.hs:4:1-7:29"},
-		{"--level file", 100, 7, "src/Physics.hs"},
+		{"--level span", 100, 12, "src/Physics.hs:4:1-7:29"},
+		{"--level file", 100, 9, "src/Physics.hs"},
 		{"--level module", 100, 9, "Physics"},
 		{"--level package", 100, 7, "main"},
 		{"--event cycles", 100, 10, "Physics.step"},

@@ -338,7 +338,7 @@ func madeFrom(p *profile.Profile, id columns.CoreID, e *profile.Element) bool {
 	c := p.Core(id)
 	b := &p.Symbols.Bindings[c.Binding]
 	switch {
-	case e.Kind == profile.KindCategory:
+	case e.Kind == profile.KindCategory || e.Kind == profile.KindNoFile:
 		return false
 	case e.Level == profile.LevelBinding:
 		return e.Binding != 0 && b.Source == p.Symbols.Bindings[e.Binding].Source
@@ -357,7 +357,7 @@ func spanOf(p *profile.Profile, id columns.SpanID, e *profile.Element) bool {
 	sp := &p.Symbols.Spans[id]
 	b := &p.Symbols.Bindings[sp.Binding]
 	switch {
-	case id == 0 || e.Kind == profile.KindCategory:
+	case id == 0 || e.Kind == profile.KindCategory || e.Kind == profile.KindNoFile:
 		return false
 	case e.Level == profile.LevelBinding:
 		return sp.Binding != 0 && e.Binding != 0 && b.Source == p.Symbols.Bindings[e.Binding].Source

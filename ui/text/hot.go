@@ -41,28 +41,27 @@ func Hot(w io.Writer, s *profile.Selection, level profile.Level, o Options) erro
 	if h.Sum > 1.0005 {
 		p.note("# alone, ~ shared with other elements: the shares sum to %.0f%% of the %s", h.Sum*100, plural(s.Samples, "sample"))
 	}
-	if machineShare(h) >= machineWorth {
-		switch level {
-		case profile.LevelSpan, profile.LevelFile:
-			p.note("(STG) holds Haskell code without source notes too: libraries have notes if they are built with -g3")
-		default:
-			p.note(`--hide '\(STG\)' charges the STG machine's own code to the Haskell code that ran it`)
-		}
+	if shareOf(h, func(e *profile.Element) bool { return e.Kind == profile.KindNoFile }) >= noteWorth {
+		p.note("a module is listed in the place of its file where no source notes tell which that is: libraries have notes if they are built with -g3")
+	}
+	if shareOf(h, func(e *profile.Element) bool { return e.Kind == profile.KindCategory && e.Name == "(STG)" }) >= noteWorth {
+		p.note(`--hide '\(STG\)' charges the STG machine's own code to the Haskell code that ran it`)
 	}
 	return p.flush()
 }
 
-// machineWorth is the share of (STG) from which on it is worth knowing that it
-// can be charged to its callers.
-const machineWorth = 0.1
+// noteWorth is the share from which on it is worth knowing what else could be done
+// about elements of a kind.
+const noteWorth = 0.1
 
-func machineShare(h *profile.Hot) float64 {
+func shareOf(h *profile.Hot, is func(*profile.Element) bool) float64 {
+	var sum float64
 	for i := range h.Rows {
-		if e := h.Rows[i].Element; e.Kind == profile.KindCategory && e.Name == "(STG)" {
-			return h.Rows[i].Share
+		if is(h.Rows[i].Element) {
+			sum += h.Rows[i].Share
 		}
 	}
-	return 0
+	return sum
 }
 
 func (p *printer) hotRow(s *profile.Selection, r *profile.Row, barWidth int, ratios string) {
@@ -79,6 +78,8 @@ func (p *printer) hotRow(s *profile.Selection, r *profile.Row, barWidth int, rat
 	switch {
 	case e.Kind == profile.KindCategory:
 		where = functions(s, e.Name)
+	case e.Kind == profile.KindNoFile:
+		where = e.Package
 	case e.Level == profile.LevelBinding && e.File != "":
 		where = fmt.Sprintf("%s:%d", path.Base(e.File), e.Span.Line)
 	case e.Level == profile.LevelModule && e.File != "":
@@ -103,7 +104,7 @@ func (p *printer) hotRow(s *profile.Selection, r *profile.Row, barWidth int, rat
 			where = ""
 		}
 	}
-	if e.Kind == profile.KindCategory {
+	if e.Kind == profile.KindCategory || e.Kind == profile.KindNoFile {
 		name = p.style("3", name)
 	}
 	if where == "" {
