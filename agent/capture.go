@@ -191,10 +191,31 @@ func (c *capture) prepare() (err error) {
 	}
 	c.begun = time.Now()
 	c.budget.logged.time = monotonic()
+	if err := c.watchChanges(); err != nil {
+		return err
+	}
 	if c.target.Started() {
 		c.unpass = c.target.PassSignals()
 	}
-	return c.target.Run()
+	return c.target.Run(func() error {
+		if err := c.drain(); err != nil {
+			return err
+		}
+		return c.processes.TakeTables(startPatience)
+	})
+}
+
+// watchChanges has changes of what processes run attended to as they come: until the
+// walker knows of them it takes their code for foreign.
+func (c *capture) watchChanges() error {
+	if c.sideBand == nil {
+		return nil
+	}
+	fds, err := c.sideBand.Files()
+	if err != nil {
+		return err
+	}
+	return c.target.Watch(fds)
 }
 
 // createLog creates the log and writes what is known before the first sample.

@@ -286,8 +286,10 @@ type samplerWalk struct {
 	Keep           uint32
 	KnownIn        uint32
 	Pid            uint32
+	Twin           uint32
 	Haskell        uint32
 	RegionsVersion uint32
+	_              [4]byte
 	TsoInfo        uint64
 	Running        struct {
 		_     structs.HostLayout
@@ -334,6 +336,7 @@ type samplerWalk struct {
 		Pstate uint64
 	}
 	Carried [64]uint64
+	_       [56]byte
 	Rules   [512]struct {
 		_       structs.HostLayout
 		Pc      uint64

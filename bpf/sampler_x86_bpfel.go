@@ -286,8 +286,10 @@ type samplerWalk struct {
 	Keep           uint32
 	KnownIn        uint32
 	Pid            uint32
+	Twin           uint32
 	Haskell        uint32
 	RegionsVersion uint32
+	_              [4]byte
 	TsoInfo        uint64
 	Running        struct {
 		_     structs.HostLayout
@@ -351,7 +353,7 @@ type samplerWalk struct {
 		Ss      uint64
 	}
 	Carried [64]uint64
-	_       [40]byte
+	_       [32]byte
 	Rules   [512]struct {
 		_       structs.HostLayout
 		Pc      uint64

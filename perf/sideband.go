@@ -96,6 +96,7 @@ func OpenSideBand(tids, cpus []int) (_ *SideBand, err error) {
 	o.Disabled, o.Inherit, o.SampleIDAll, o.UseClockID = true, true, true, true
 	o.Mmap, o.Mmap2, o.Comm, o.CommExec, o.Task = true, true, true, true, true
 	o.ExcludeKernel, o.ExcludeHypervisor = true, true
+	attr.SetWakeupWatermark(1)
 	for _, cpu := range cpus {
 		var ring *goperf.Event
 		for _, tid := range tids {
@@ -127,6 +128,20 @@ func OpenSideBand(tids, cpus []int) (_ *SideBand, err error) {
 		return nil, ErrNoThreads
 	}
 	return s, nil
+}
+
+// Files gives the rings' file descriptors, which poll as readable once when something
+// has arrived. They are closed with the side band.
+func (s *SideBand) Files() ([]int, error) {
+	var fds []int
+	for _, ring := range s.rings {
+		fd, err := ring.FD()
+		if err != nil {
+			return nil, fmt.Errorf("watch side band: %w", err)
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
 }
 
 // Read appends what has arrived to changes, in no order across CPUs.

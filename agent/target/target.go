@@ -29,6 +29,8 @@ type Process struct {
 
 	handle int      // pidfd: readable when the process has ended
 	file   *os.File // the same, for Go to wait for
+	news   *os.File // epoll of it and of what Watch was given, nil if that was nothing
+	woken  bool     // the last wait ended with news
 	// child is set when the agent started the program.
 	child *child
 }
@@ -37,6 +39,8 @@ type Process struct {
 type child struct {
 	cmd     *exec.Cmd
 	release chan struct{} // closed to let the program run
+	loaded  chan struct{} // closed when it stands at its entry, its libraries mapped; never if it has none
+	resume  chan struct{} // closed to let it run from there
 	running chan error    // the outcome of letting it run
 	waited  chan struct{} // closed when state and err are set
 	state   *os.ProcessState
@@ -69,7 +73,7 @@ func Start(argv []string, who *invoker.User, stdio [3]*os.File) (*Process, error
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: who.UID, Gid: who.GID, Groups: who.Groups}
 	}
-	c := &child{cmd: cmd, release: make(chan struct{}), running: make(chan error, 1), waited: make(chan struct{})}
+	c := &child{cmd: cmd, release: make(chan struct{}), loaded: make(chan struct{}), resume: make(chan struct{}), running: make(chan error, 1), waited: make(chan struct{})}
 	started := make(chan error, 1)
 	go c.run(started)
 	if err := <-started; err != nil {
@@ -104,7 +108,12 @@ func (c *child) run(started chan<- error) {
 	}
 	started <- nil
 	<-c.release
-	c.running <- unix.PtraceDetach(pid)
+	there, sig := runToEntry(pid)
+	if there {
+		close(c.loaded)
+		<-c.resume
+	}
+	c.running <- detach(pid, sig)
 	c.err = c.cmd.Wait()
 	c.state = c.cmd.ProcessState
 	close(c.waited)
@@ -121,6 +130,7 @@ func wait4(pid int, status *unix.WaitStatus) (int, error) {
 
 func (c *child) kill() {
 	c.cmd.Process.Kill()
+	close(c.resume)
 	close(c.release)
 	<-c.running
 	<-c.waited
@@ -223,39 +233,33 @@ func (t *Process) CodeSize() uint64 {
 // Started reports whether we started the process, and did not find it running.
 func (t *Process) Started() bool { return t.child != nil }
 
-// Run lets a started program run; nothing for an attached one.
-func (t *Process) Run() error {
-	if t.child == nil {
+// loadPatience is how long a program's libraries may take to be ready.
+const loadPatience = time.Second
+
+// Run lets a started program run; nothing for an attached one. One with a dynamic linker
+// waits at its own first instruction until loaded, which may attend to its libraries, has
+// returned; unless its libraries' initialisers take longer than anyone wants to wait.
+func (t *Process) Run(loaded func() error) error {
+	c := t.child
+	if c == nil {
 		return nil
 	}
-	close(t.child.release)
-	if err := <-t.child.running; err != nil {
+	close(c.release)
+	var failed, err error
+	select {
+	case <-c.loaded:
+		failed = loaded()
+		close(c.resume)
+		err = <-c.running
+	case err = <-c.running:
+	case <-time.After(loadPatience):
+		close(c.resume)
+	}
+	// What ended meanwhile has nothing to be let go of.
+	if err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("let the program run: %w", err)
 	}
-	return nil
-}
-
-// EndedWithin waits for the process's end for at most d, and reports whether it
-// has come.
-func (t *Process) EndedWithin(d time.Duration) (ended bool, err error) {
-	// A thread that slept in poll(2) itself would have Go's runtime wake up several
-	// times to see whether it still does.
-	conn, err := t.file.SyscallConn()
-	if err == nil {
-		err = t.file.SetReadDeadline(time.Now().Add(d))
-	}
-	if err == nil {
-		err = conn.Read(func(fd uintptr) bool {
-			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-			n, err := unix.Poll(poll, 0)
-			ended = n > 0 && err == nil
-			return ended
-		})
-	}
-	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		return ended, fmt.Errorf("wait for process %d: %w", t.PID, err)
-	}
-	return ended, nil
+	return failed
 }
 
 // ExitStatus waits for a started program's end and gives its status as a shell
@@ -306,6 +310,9 @@ func (t *Process) Close() error {
 		default:
 			t.child.kill()
 		}
+	}
+	if t.news != nil {
+		t.news.Close()
 	}
 	return t.file.Close()
 }

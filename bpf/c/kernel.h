@@ -53,6 +53,19 @@ enum {
 };
 
 struct task_struct;
+#ifdef __bpf__
+// As far as it is looked at; where its fields lie is found out on loading.
+struct task_struct {
+	u32 __state;
+	u32 flags;
+	s32 pid, tgid;
+	struct task_struct *real_parent, *group_leader;
+} __attribute__((preserve_access_index));
+#endif
+
+// A process that has not executed a program since it was forked, and any thread that is
+// not its process's first.
+#define PF_FORKNOEXEC 0x40
 
 struct bpf_pidns_info {
 	u32 pid;

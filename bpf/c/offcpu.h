@@ -6,12 +6,6 @@
 
 #include "walk_state.h"
 
-// As far as it is looked at.
-struct task_struct {
-	int pid;
-	unsigned int __state;
-} __attribute__((preserve_access_index));
-
 // include/linux/sched.h: sleeping, and not stopped, traced or dead.
 #define TASK_INTERRUPTIBLE 1
 #define TASK_UNINTERRUPTIBLE 2

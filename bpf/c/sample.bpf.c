@@ -252,12 +252,27 @@ INLINE void tell_stacks(struct walk *w)
 	bpf_loop(MAX_CCS_DEPTH, tell_ccs, &w, 0);
 }
 
-// learn_process copies what is known of a process.
+// forked_from gives the process that the current one was forked from, as long as it runs
+// the same program; 0 if it does not, or if pids of user space's namespace are others.
+INLINE u32 forked_from(void)
+{
+	struct task_struct *process = bpf_get_current_task_btf()->group_leader;
+	return pidns_ino || !(process->flags & PF_FORKNOEXEC) ? 0 : process->real_parent->tgid;
+}
+
+// learn_process copies what is known of a process. Until user space has seen that it was
+// forked, that is what is known of its parent.
 static NOINLINE int learn_process(struct walk *w)
 {
 	u32 pid = w->header.pid, epoch = *(volatile u32 *)&w->epoch;
 	struct process_layout *layout = bpf_map_lookup_elem(&layouts, &pid);
-	const struct process_regions *regions = FIND_REGIONS(pid);
+	w->twin = pid;
+	if (!layout) {
+		u32 parent = forked_from();
+		if (parent && (layout = bpf_map_lookup_elem(&layouts, &parent)))
+			w->twin = parent;
+	}
+	const struct process_regions *regions = FIND_REGIONS(w->twin);
 	w->haskell = layout != 0;
 	if (layout)
 		w->layout = *layout;

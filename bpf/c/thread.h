@@ -58,6 +58,24 @@ INLINE bool enter_running(struct walk *w, u64 stack)
 	return true;
 }
 
+// leave_chunk takes the underflow frame at w->sp for a chunk of its own, if the thread's
+// chunk is by now that which the frame leads to: the RTS is changing over. False if not.
+static NOINLINE int leave_chunk(struct walker *k, u64 stack)
+{
+	struct walk *w = k->walk;
+	u64 frame[2];
+	u8 why;
+	if (READ_USER(frame, sizeof(frame), w->sp))
+		return 0;
+	struct cached_info *c = find_frame_table(k, frame[0], &why);
+	if (!c || c->type != UNDERFLOW_FRAME || frame[1] != stack)
+		return 0;
+	w->chunk_lo = w->sp;
+	w->chunk_hi = w->sp + sizeof(frame);
+	w->window_words = 0;
+	return 1;
+}
+
 // enter_haskell takes the STG machine's state from the registers. True if they
 // hold a Haskell context, with w->sp inside the current stack chunk.
 INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
@@ -74,7 +92,7 @@ INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
 	// A strong invariant: the registers of foreign code do not form a
 	// register table whose thread's stack contains the stack pointer.
 	w->sp = sp;
-	if (!enter_running(w, stack)) {
+	if (UNLIKELY(!enter_running(w, stack)) && !leave_chunk(k, stack)) {
 		w->header.tso = 0;
 		return false;
 	}

@@ -45,7 +45,7 @@ static long search_region(u32 i, void *context)
 static NOINLINE int learn_region(struct walk *w, u64 pc)
 {
 	struct known_region *known = &w->regions[known_region_slot(pc)];
-	const struct process_regions *p = FIND_REGIONS(w->header.pid);
+	const struct process_regions *p = FIND_REGIONS(w->twin);
 	struct region_search region = {.process = p, .pc = pc, .found = MAX_REGIONS};
 	known->version = 0;
 	if (!p)
@@ -129,7 +129,14 @@ INLINE bool load_c_window(struct walk *w, u64 from)
 	if (!READ_USER(w->window, 8 * C_WINDOW_WORDS, from))
 		return true;
 	w->window_words = SAVE_AREA_WORDS;
-	return !READ_USER(w->window, 8 * SAVE_AREA_WORDS, from);
+	if (!READ_USER(w->window, 8 * SAVE_AREA_WORDS, from))
+		return true;
+	// Below the stack pointer nothing need be mapped yet.
+	u64 page = (from | (PAGE_BYTES - 1)) + 1;
+	if (page - from >= 8 * SAVE_AREA_WORDS)
+		return false;
+	w->window_at = page;
+	return !READ_USER(w->window, 8 * SAVE_AREA_WORDS, page);
 }
 
 // restore_registers leaves a C frame whose CFA is known. False if the stack

@@ -129,6 +129,8 @@ struct running_chunk {
 // read at once from there on: the next callers' are there too.
 #define SAVE_AREA_WORDS 8
 #define C_WINDOW_WORDS 64
+// A divisor of the size of pages, everywhere.
+#define PAGE_BYTES 4096
 
 // What a walk works on, one for each CPU. Most of a sample's time goes into fetching
 // memory that the program has displaced from the caches since the sample before. So
@@ -174,6 +176,7 @@ struct walk {
 	// Of the process that was sampled last, until the next change.
 	u32 known_in; // epoch
 	u32 pid;
+	u32 twin; // whose layout and regions hold: its own, or its parent's that it was forked from
 	u32 haskell;	     // 1 if layout is valid
 	u32 regions_version; // 0 without call frame information
 	u64 tso_info;	     // info pointer of its thread objects, 0 if none was seen

@@ -14,11 +14,11 @@ import (
 )
 
 // needMatrix skips what is measured for docs/benchmarks.md alone: it takes minutes, and
-// TestAllocation has some of its rows.
-func needMatrix(t *testing.T) {
+// other tests have some of its rows.
+func needMatrix(t *testing.T, command string) {
 	t.Helper()
 	if os.Getenv("CCAGENT_MATRIX") == "" {
-		testprog.Skip(t, &testprog.UnsupportedError{Need: "minutes", Hint: "scripts/bench allocation"})
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "minutes", Hint: command})
 	}
 }
 
@@ -40,7 +40,7 @@ var matrixNurseries = [][]string{nil, {"-A64k"}, {"-A64m"}, {"-A4m", "-n256k"}}
 // The weights add up to what the run-time system counts, for every program, nursery and
 // way, by default rates and budget.
 func TestAllocationMatrix(t *testing.T) {
-	needMatrix(t)
+	needMatrix(t, "scripts/bench allocation")
 	type row struct {
 		release, name string
 		args, rts     []string
@@ -130,7 +130,7 @@ func way(threaded bool) string {
 // of the beginning, and the process does not tell its sum: what do samples alone have?
 // The reference is what collections tell of allocation, in the same log.
 func TestAllocationMatrixInTheMiddle(t *testing.T) {
-	needMatrix(t)
+	needMatrix(t, "scripts/bench allocation")
 	testprog.NeedRoot(t)
 	for _, c := range []struct {
 		name     string

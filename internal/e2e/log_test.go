@@ -25,6 +25,7 @@ type capturedLog struct {
 	blocks      map[uint32]eventlog.Block
 	spans       map[uint32]eventlog.Span
 	files       map[uint32]eventlog.File
+	modules     map[uint32]string // paths
 	lost        uint64
 	malformed   []eventlog.Malformed
 	complete    bool
@@ -49,6 +50,7 @@ func readLog(t *testing.T, path string) *capturedLog {
 		blocks:    map[uint32]eventlog.Block{},
 		spans:     map[uint32]eventlog.Span{},
 		files:     map[uint32]eventlog.File{},
+		modules:   map[uint32]string{},
 	}
 	r := eventlog.NewReader(bufio.NewReader(f))
 	for r.Next() {
@@ -84,6 +86,8 @@ func readLog(t *testing.T, path string) *capturedLog {
 			l.samples = append(l.samples, *e)
 		case *eventlog.Binding:
 			l.bindings[e.ID] = *e
+		case *eventlog.Module:
+			l.modules[e.ID] = e.Path
 		case *eventlog.File:
 			l.files[e.ID] = *e
 		case *eventlog.Span:
@@ -146,6 +150,16 @@ func (l *capturedLog) frames(s eventlog.Sample) []eventlog.Node {
 		out = append(out, l.nodes[id])
 	}
 	return out
+}
+
+// unknownHaskell reports whether a sample is said to be in no Haskell code, and the code's
+// name says otherwise.
+func (l *capturedLog) unknownHaskell(s eventlog.Sample) bool {
+	if s.Stop != eventlog.StopNoHaskell || s.Node == 0 {
+		return false
+	}
+	leaf := l.nodes[s.Node]
+	return l.locations[place{leaf.Module, leaf.Addr}].Category == eventlog.CategoryHaskell
 }
 
 // inHaskell reports whether a sample was taken while Haskell code ran.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -11,22 +12,45 @@ import (
 // machine's own, which is "": those for which scripts/ghc-chroot makes a chroot.
 var Releases = []string{"", "9.6.6", "9.10.3"}
 
+// chroot gives the folder that scripts/ghc-chroot makes for a release.
+func chroot(tb testing.TB, release string) string {
+	tb.Helper()
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return filepath.Join(dir, "ccagent", "ghc", release)
+}
+
+// fromChroot gives the flags with which a program finds its loader and all libraries
+// inside a release's chroot.
+func fromChroot(tb testing.TB, release string) []string {
+	tb.Helper()
+	dir := chroot(tb, release)
+	libraries, err := filepath.Glob(filepath.Join(dir, "usr/lib/ghc/lib/*-ghc-"+release))
+	if err != nil || len(libraries) != 1 {
+		tb.Fatalf("find the shared libraries of GHC %s in %s: %q, %v", release, dir, libraries, err)
+	}
+	return []string{
+		"-optl-Wl,--dynamic-linker=" + filepath.Join(dir, "lib64/ld-linux-x86-64.so.2"),
+		// Its older form holds for what libraries need, too.
+		"-optl-Wl,--disable-new-dtags,-rpath," + libraries[0] + ":" + filepath.Join(dir, "usr/lib/x86_64-linux-gnu"),
+	}
+}
+
 // NeedRelease skips the test where there is no chroot of that release; it does
 // not make one, since that takes minutes and a mirror.
 func NeedRelease(tb testing.TB, release string) {
 	tb.Helper()
 	NeedRoot(tb)
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "ccagent", "ghc", release, "usr", "bin", "ghc")); err != nil {
+	if _, err := os.Stat(filepath.Join(chroot(tb, release), "usr", "bin", "ghc")); err != nil {
 		Skip(tb, &UnsupportedError{Need: "GHC " + release, Hint: "scripts/ghc-chroot " + release})
 	}
 }
 
 // Compile runs a release's ghc in a folder. Programs are linked statically, so
-// that they run outside of the release's chroot.
+// that they run outside of the release's chroot; with -dynamic, with the loader and
+// the libraries that are inside.
 func Compile(tb testing.TB, release, dir string, args ...string) {
 	tb.Helper()
 	var cmd *exec.Cmd
@@ -39,7 +63,11 @@ func Compile(tb testing.TB, release, dir string, args ...string) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		cmd = exec.Command(filepath.Join(root, "scripts", "ghc-chroot"), append([]string{release, "ghc", "-optl-static"}, args...)...)
+		linked := []string{"-optl-static"}
+		if slices.Contains(args, "-dynamic") {
+			linked = fromChroot(tb, release)
+		}
+		cmd = exec.Command(filepath.Join(root, "scripts", "ghc-chroot"), slices.Concat([]string{release, "ghc"}, linked, args)...)
 	}
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -65,7 +65,15 @@ type analyser struct {
 	jumps   [12][]jump // by distance
 	tables  []jumpTable
 
-	limit int // of instructions
+	limit  int       // of instructions
+	stored stackWord // the last constant that the code being followed has put on the stack
+}
+
+// stackWord is a constant on the stack.
+type stackWord struct {
+	group int32
+	at    int32 // from the caller's frame, as far as the group knows it
+	v     uint64
 }
 
 // analyse finds rows for the module's Haskell code, in order of address.

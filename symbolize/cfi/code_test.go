@@ -106,6 +106,21 @@ func TestRowsFromCode(t *testing.T) {
 	// over: the other way comes here with the argument still there
 	c.asm(t, "ff6500") // jmp *(%rbp)
 
+	// A call is saved, as the RTS does in code whose entry tells nothing.
+	saved := c.table(typeRetFun, 0)
+	c.asm(t, "ff6500") // jmp *(%rbp)
+	saving := c.fun(1, 20, 0)
+	at(0)
+	c.asm(t, "4883c5d8") // add $-40,%rbp
+	at(40)
+	c.asm(t, "48897520") // mov %rsi,32(%rbp)
+	at(40)
+	c.asm(t, "48c7450802000000") // movq $2,8(%rbp)
+	at(40)
+	c.asm(t, "48c74500 @", saved) // movq $saved,0(%rbp)
+	at(40)
+	c.asm(t, "ff23") // jmp *(%rbx)
+
 	// Sp is lost.
 	lost := c.table(typeThunk, 0)
 	at(0)
@@ -115,7 +130,7 @@ func TestRowsFromCode(t *testing.T) {
 	c.b = append(c.b, make([]byte, 64)...)
 
 	var data []byte
-	for _, addr := range []uint64{thunk, seven, generic, lost} {
+	for _, addr := range []uint64{thunk, seven, generic, saving, lost} {
 		data = binary.LittleEndian.AppendUint64(data, addr)
 	}
 	// Enough of them to be taken for Haskell.

@@ -73,6 +73,7 @@ func (a *analyser) run(b branch) {
 	}
 	started := false
 	last := loaded{reg: noReg}
+	a.stored = stackWord{group: endOfRange}
 	for a.text.contains(b.addr) && a.visited.add(b.addr-a.text.base) {
 		in, ok := decode(a.text.code[b.addr-a.text.base:])
 		if a.limit--; !ok || a.limit < 0 || len(a.rows) >= a.maxRows {
@@ -181,6 +182,7 @@ func (a *analyser) step(b *branch, in *inst, last loaded) bool {
 		b.off -= in.disp
 	case in.op == 0xc7 && onStack:
 		a.frame(b, in.disp, uint64(in.imm))
+		a.stored = stackWord{b.group, in.disp - b.off, uint64(in.imm)}
 	case in.op == 0x89 && onStack && last.age == 0 && in.reg == last.reg && last.update:
 		b.underUpdate(in.disp)
 	case in.op == 0x89 && onStack && last.age == 0 && in.reg == last.reg:
@@ -198,10 +200,22 @@ func (a *analyser) step(b *branch, in *inst, last loaded) bool {
 	return false
 }
 
+// maxRetFun is how many words of arguments a saved call may have.
+const maxRetFun = 1 << 10
+
 // frame sees an info pointer being stored at Sp + disp.
 func (a *analyser) frame(b *branch, disp int32, addr uint64) {
 	in := a.text.infoAt(addr)
-	if in.kind != infoReturn && in.kind != infoUpdate {
+	switch in.kind {
+	case infoReturn, infoUpdate:
+	case infoRetFun:
+		// Its size, which the RTS stores before, counts what follows three words.
+		if n := a.stored; n.group == b.group && n.at == disp+8-b.off && n.v <= maxRetFun {
+			in.words = 3 + int(n.v)
+			break
+		}
+		return
+	default:
 		return
 	}
 	end := disp + int32(8*in.words)

@@ -59,7 +59,8 @@
 //   - a continuation's: the size of its frame, from its info table;
 //   - a function's: 0 if its arguments fit into registers. If not, the code
 //     tells: it returns with Sp at the caller's frame, and a frame that it
-//     pushes ends where the caller's begins;
+//     pushes ends where the caller's begins (a saved call's size is a constant
+//     that is stored before);
 //   - an update frame being stored: the thunk's code goes on with it as caller.
 //
 // Info tables are found by what points at them: data, symbols, and constants in

@@ -20,6 +20,7 @@ const (
 	typeIndStatic      = 28
 	typeRetSmall       = 30
 	typeRetBig         = 31
+	typeRetFun         = 32
 	typeUpdateFrame    = 33
 	typeCatchFrame     = 34
 	typeUnderflowFrame = 35
@@ -56,7 +57,8 @@ const (
 	infoFun             // of a function
 	infoReturn          // a continuation
 	infoUpdate          // an update frame's
-	infoOther           // of a frame whose size is not in its table
+	infoRetFun          // of a saved call: the frame's size is in its second word
+	infoOther           // of another frame whose size is not in its table
 )
 
 type info struct {
@@ -108,6 +110,8 @@ func (t *text) infoAt(addr uint64) info {
 		if n := le.Uint64(large); n < 1<<16 {
 			return info{infoReturn, 1 + int(n)}
 		}
+	case kind == typeRetFun:
+		return info{kind: infoRetFun}
 	case kind > typeThunkSelector && kind < typeAnn:
 		return info{kind: infoOther}
 	}
