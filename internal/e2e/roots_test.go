@@ -131,7 +131,7 @@ func (r *roots) add(l *capturedLog, s eventlog.Sample) (odd bool) {
 	switch {
 	case flagged(eventlog.SampleContext):
 		r.context.add(s.Stop)
-	case flagged(eventlog.SampleViaC), !s.Stop.Complete() && l.hasC(s):
+	case flagged(eventlog.SampleViaC), !s.Stop.Complete() && s.Stop != eventlog.StopNoHaskell && l.hasC(s):
 		r.viaC.add(s.Stop)
 	case s.Stop == eventlog.StopNoHaskell && loader:
 		r.loader++
