@@ -2,39 +2,42 @@ package eventlog
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 )
 
-// BriefSample is what sums over samples need of a sample: all but whose it was.
+// BriefSample is what sums over samples need of a sample, in few bytes: all but when and
+// whose it was. Nearly all samples have one.
 type BriefSample struct {
-	Time    uint64 // ns since the log's begin
-	Weight  uint64
-	Event   uint32
-	Node    uint32
-	Centres uint32
-	Flags   SampleFlags
-	Stop    StopReason
+	Weight uint32 // less than 1<<BriefWeightBits
+	Node   uint32
+	Event  uint8
+	Stop   StopReason
+	Flags  uint8 // SampleFlags
 }
 
-// Brief gives what a BriefSample holds of a sample.
-func (s *TimedSample) Brief() BriefSample {
-	return BriefSample{Time: s.Time, Weight: s.Weight, Event: s.Event, Node: s.Node, Centres: s.Centres, Flags: s.Flags, Stop: s.Stop}
+// BriefWeightBits is how many bits the weight of a BriefSample has.
+const BriefWeightBits = 28
+
+// Brief gives a sample in brief, if it has no more than a BriefSample holds.
+func (s *Sample) Brief() (BriefSample, bool) {
+	if s.Weight>>BriefWeightBits != 0 || s.Event > math.MaxUint8 || s.Flags > math.MaxUint8 || s.Centres != 0 {
+		return BriefSample{}, false
+	}
+	return BriefSample{uint32(s.Weight), s.Node, uint8(s.Event), s.Stop, uint8(s.Flags)}, true
 }
 
-// NextBriefs is NextSamples for who needs only sums: it reads the same samples.
+// NextBriefs is NextSamples for who needs only sums. It stops also before a sample that is
+// not as nearly all are, which NextSamples reads. The samples' times rise up to Time.
 func (r *Reader) NextBriefs(out []BriefSample) int {
 	time, last, end := r.sampleRun()
 	n, pos, before, buf := 0, r.pos, r.times[1], r.buf
-	for n < len(out) && end-pos >= 12 {
-		b, s := buf[pos:], &out[n]
+	for n < len(out) && end-pos >= 12 && len(buf)-pos >= shortSpace {
+		b := (*[shortSpace]byte)(buf[pos:])
 		at, size := binary.BigEndian.Uint64(b[2:]), int(binary.BigEndian.Uint16(b[10:]))
-		if binary.BigEndian.Uint16(b) != IDSample || at < time || at > last || size > end-pos-12 {
+		if binary.BigEndian.Uint16(b[:]) != IDSample || at < time || at > last || size > end-pos-12 || !out[n].decode(b, size) {
 			break
 		}
-		if (len(b) < shortSpace || !s.decodeShort((*[shortSpace]byte)(b), size)) && !s.decode(b[12:12+size]) {
-			break
-		}
-		s.Time = at
 		pos += 12 + size
 		n++
 		if at != time {
@@ -47,28 +50,19 @@ func (r *Reader) NextBriefs(out []BriefSample) int {
 	return n
 }
 
-func (s *BriefSample) decode(b []byte) bool {
-	var whole TimedSample
-	if !whole.decode(b) {
-		return false
-	}
-	*s = whole.Brief()
-	return true
-}
-
 const (
 	maxShort = 24
-	// shortSpace is how many bytes decodeShort may look at from an event's first on,
+	// shortSpace is how many bytes decode may look at from an event's first on,
 	// whatever its size.
 	shortSpace = 12 + 32 + 4
 )
 
-// decodeShort reads a payload as nearly all are: of at most 24 bytes, with the ten
+// decode reads a payload as nearly all are: of at most 24 bytes, with the ten
 // fields that are always there, none of them longer than 4 bytes, and the first
-// and the last two of one byte. It reports false for any other, which decode
-// reads. It finds where fields end in all bytes at once: the event's field begins the
-// payload, and flags, stop reason, node and weight are its last before the absent ones.
-func (s *BriefSample) decodeShort(b *[shortSpace]byte, size int) bool {
+// and the last two of one byte. It reports false for any other. It finds where fields
+// end in all bytes at once: the event's field begins the payload, and flags, stop
+// reason, node and weight are its last.
+func (s *BriefSample) decode(b *[shortSpace]byte, size int) bool {
 	if uint(size-10) > maxShort-10 {
 		return false
 	}
@@ -88,11 +82,10 @@ func (s *BriefSample) decodeShort(b *[shortSpace]byte, size int) bool {
 	node := bits.Len32(ends)
 	ends ^= 1 << ((node - 1) & 31)
 	weight := bits.Len32(ends)
-	s.Event = uint32(b[12])
-	s.Weight = uint64(shortVarint(b, weight, node-weight))
+	s.Event = b[12]
+	s.Weight = shortVarint(b, weight, node-weight)
 	s.Node = shortVarint(b, node, size-2-node)
-	s.Stop, s.Flags = StopReason(b[10+size]), SampleFlags(b[11+size])
-	s.Centres = 0
+	s.Stop, s.Flags = StopReason(b[10+size]), b[11+size]
 	return true
 }
 

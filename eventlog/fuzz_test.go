@@ -112,18 +112,24 @@ func sameBrief(t *testing.T, log []byte) {
 	plain, fast := NewReader(bytes.NewReader(log)), NewReader(bytes.NewReader(log))
 	var batch [7]BriefSample
 	for {
+		var time uint64
 		for _, s := range batch[:fast.NextBriefs(batch[:])] {
 			if !plain.Next() {
 				t.Fatalf("the log has ended, in brief it has %+v", s)
 			}
 			got, ok := plain.Record().Event.(*Sample)
-			if whole := (TimedSample{Time: plain.Record().Time}); ok {
-				whole.Sample = *got
-				ok = whole.Brief() == s
+			if ok {
+				var brief BriefSample
+				brief, ok = got.Brief()
+				ok = ok && brief == s
 			}
 			if !ok {
 				t.Fatalf("%s, in brief %+v", shownRecord(plain), s)
 			}
+			time = plain.Record().Time
+		}
+		if time != 0 && fast.Time() != time {
+			t.Fatalf("ends at time %d, in brief at %d", time, fast.Time())
 		}
 		more := plain.Next()
 		if fast.Next() != more {

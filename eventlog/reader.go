@@ -117,6 +117,9 @@ func (r *Reader) Err() error { return r.err }
 // marker. Without it, the log was cut off or is still being written.
 func (r *Reader) Complete() bool { return r.ended }
 
+// Time is that of the last event read, which was by Next or in a run of samples.
+func (r *Reader) Time() uint64 { return r.times[0] }
+
 // Offset is where in the log the next record begins.
 func (r *Reader) Offset() int64 { return r.offset() }
 

@@ -91,9 +91,12 @@ func Load(r io.Reader) (*Log, error) { return loadFrom(&countingReader{r: r}, ne
 
 func loadFrom(in *countingReader, b *builder) (*Log, error) {
 	rd := eventlog.NewReader(in)
-	if runtime.GOMAXPROCS(0) > 1 {
+	switch {
+	case b.totals != nil:
+		sumUp(rd, inOrder{b})
+	case runtime.GOMAXPROCS(0) > 1:
 		b.takeBeside(rd)
-	} else {
+	default:
 		b.take(rd)
 	}
 	if err := rd.Err(); err != nil {
@@ -129,7 +132,8 @@ type builder struct {
 	sites    siteTable
 	threads  map[ThreadKey]uint32
 	chunk    *Chunk
-	totals   *totals // in place of chunks, if not nil
+	totals   *totals   // in place of chunks, if not nil
+	pieces   []*totals // of the same nodes and events
 	contexts contextTable
 
 	events   map[uint32]int // EventDef.Index → position
@@ -316,8 +320,7 @@ func (b *builder) event(index uint32) (int, bool) {
 
 func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 	if b.totals != nil {
-		s := eventlog.TimedSample{Time: time, Sample: *ev}
-		b.briefs([]eventlog.BriefSample{s.Brief()})
+		inOrder{b}.sample(time, ev)
 		return
 	}
 	context, ok := b.context(ev)

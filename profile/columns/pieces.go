@@ -76,13 +76,11 @@ func (b *builder) takePieces(log io.ReaderAt, size, each int64, tell func(int64)
 		return false
 	}
 	rest := pieces.Rest(last)
-	b.take(rest)
+	sumUp(rest, inOrder{b})
 	if rest.Err() != nil {
 		return false
 	}
-	for _, t := range workers {
-		b.addRaw(t)
-	}
+	b.pieces = workers
 	b.p.Accounting.Complete, b.p.Accounting.Bytes = rest.Complete(), rest.Offset()
 	return true
 }
@@ -90,79 +88,71 @@ func (b *builder) takePieces(log io.ReaderAt, size, each int64, tell func(int64)
 // pieceOf is what a piece holds besides what its samples add to a worker's totals.
 type pieceOf struct {
 	reader  *eventlog.Reader
+	totals  *totals
 	plain   bool
 	last    uint64 // time of a sample
 	records []eventlog.Copied
 	bytes   []byte
 	uses    []use
+	use     use // since the last of uses
 }
 
 // use is what samples refer to, up to a record that may define more.
 type use struct {
 	before int // the record
 	node   uint32
-	events [maxEvents/64 + 1]uint64
+	events uint32 // 1 + the highest
 }
-
-func (u *use) empty() bool { return u.node == 0 && u.events == [len(u.events)]uint64{} }
 
 // readPiece reads a piece to its end, or up to what is not plain.
 func readPiece(rd *eventlog.Reader, t *totals) *pieceOf {
-	x := &pieceOf{reader: rd}
-	var batch [lookups]eventlog.BriefSample
-	var s some
-	var u use
-	for {
-		n := rd.NextBriefs(batch[:])
-		for i := range batch[:n] {
-			if !x.sample(&batch[i], &s, &u) {
-				return x
-			}
-		}
-		t.add(&s)
-		if n == len(batch) {
-			continue
-		}
-		if !rd.Next() {
-			break
-		}
-		switch ev := rd.Record().Event.(type) {
-		case *eventlog.Malformed:
-			return x
-		case *eventlog.Sample:
-			one := eventlog.TimedSample{Time: rd.Record().Time, Sample: *ev}
-			brief := one.Brief()
-			if !x.sample(&brief, &s, &u) {
-				return x
-			}
-			t.add(&s)
-			continue
-		case *eventlog.Nodes, *eventlog.EventDef:
-			if !u.empty() {
-				u.before = len(x.records)
-				x.uses = append(x.uses, u)
-				u = use{}
-			}
-		}
-		var c eventlog.Copied
-		c, x.bytes = rd.Copy(x.bytes)
-		x.records = append(x.records, c)
-	}
-	u.before = len(x.records)
-	x.uses = append(x.uses, u)
-	x.plain = true
+	x := &pieceOf{reader: rd, totals: t}
+	x.plain = sumUp(rd, x)
+	x.endUse()
 	return x
 }
 
-// sample adds a sample to some, by the ids in it.
-func (x *pieceOf) sample(b *eventlog.BriefSample, s *some, u *use) bool {
-	if b.Event >= maxEvents || b.Node > maxPieceNode {
+func (x *pieceOf) endUse() {
+	x.use.before = len(x.records)
+	x.uses = append(x.uses, x.use)
+	x.use = use{}
+}
+
+// briefs adds samples by the ids in them.
+func (x *pieceOf) briefs(samples []eventlog.BriefSample, last uint64) bool {
+	node, events := x.use.node, x.use.events
+	for i := range samples {
+		node, events = max(node, samples[i].Node), max(events, uint32(samples[i].Event)+1)
+	}
+	x.use.node, x.use.events, x.last = node, events, max(x.last, last)
+	if node > maxPieceNode || events > maxEvents {
 		return false
 	}
-	u.node = max(u.node, b.Node)
-	u.events[b.Event/64] |= 1 << (b.Event % 64)
-	x.last = max(x.last, b.Time)
-	s.add(b.Node, uint8(b.Event), b)
+	x.totals.briefs(samples)
+	return true
+}
+
+func (x *pieceOf) sample(time uint64, s *eventlog.Sample) bool {
+	if s.Node > maxPieceNode || s.Event >= maxEvents {
+		return false
+	}
+	x.use.node, x.use.events, x.last = max(x.use.node, s.Node), max(x.use.events, s.Event+1), max(x.last, time)
+	x.totals.sample(s.Node, uint8(s.Event), s)
+	return true
+}
+
+func (x *pieceOf) record(rd *eventlog.Reader) bool {
+	switch rd.Record().Event.(type) {
+	case *eventlog.Malformed:
+		return false
+	case *eventlog.Nodes, *eventlog.EventDef:
+		if x.use != (use{}) {
+			x.endUse()
+		}
+	}
+	var c eventlog.Copied
+	c, x.bytes = rd.Copy(x.bytes)
+	x.records = append(x.records, c)
 	return true
 }
 
@@ -183,29 +173,17 @@ func (b *builder) piece(x *pieceOf, d *eventlog.Decoder) bool {
 	return true
 }
 
-// defined reports whether all that is used is defined by now, as it is at the end.
+// defined reports whether all that is used is defined by now, as it is at the end, and
+// has its id for its index.
 func (b *builder) defined(u *use) bool {
 	segments := b.nodes.segments
-	if u.node != 0 && (len(segments) != 1 || segments[0].first != 1 || u.node > segments[0].n) {
+	if u.node != 0 && (len(segments) != 1 || segments[0].first != 1 || u.node > segments[0].n) || int(u.events) > len(b.p.Events) {
 		return false
 	}
-	for id := range uint32(maxEvents) {
-		if u.events[id/64]>>(id%64)&1 == 0 {
-			continue
-		}
-		if i, ok := b.events[id]; !ok || b.p.Events[i].Undefined {
+	for i := range b.p.Events[:u.events] {
+		if e := &b.p.Events[i]; e.Undefined || e.Index != uint32(i) {
 			return false
 		}
 	}
 	return true
-}
-
-// addRaw adds sums by the log's ids.
-func (b *builder) addRaw(t *totals) {
-	for i := range t.sums {
-		k := t.sums[i].totalKey
-		k.node, k.event = b.node(k.node), uint8(b.events[uint32(k.event)])
-		sum := &b.totals.sums[b.totals.find(k)-1]
-		sum.weight, sum.count = SatAdd(sum.weight, t.sums[i].weight), sum.count+t.sums[i].count
-	}
 }

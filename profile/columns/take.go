@@ -7,10 +7,9 @@ import (
 // batch is a stretch of a log on its way from the reader to the builder:
 // samples, and the records that stand between them.
 type batch struct {
-	n       int // samples, or briefs
+	n       int
 	samples [batchSamples]eventlog.TimedSample
 	keys    [batchSamples]uint32 // of the samples' contexts; see contextKeys
-	briefs  [batchSamples]eventlog.BriefSample
 	records []inBatch
 	bytes   []byte // the records' payloads
 	decoder *eventlog.Decoder
@@ -32,16 +31,9 @@ const (
 // take adds all that a reader gives.
 func (b *builder) take(rd *eventlog.Reader) (some bool) {
 	var samples [64]eventlog.TimedSample
-	var briefs [64]eventlog.BriefSample
 	for {
-		var n int
-		if b.totals != nil {
-			n = rd.NextBriefs(briefs[:])
-			b.briefs(briefs[:n])
-		} else {
-			n = rd.NextSamples(samples[:])
-			b.samples(samples[:n], nil)
-		}
+		n := rd.NextSamples(samples[:])
+		b.samples(samples[:n], nil)
 		if n == len(samples) {
 			some = true
 			continue
@@ -63,10 +55,7 @@ func (b *builder) takeBeside(rd *eventlog.Reader) {
 	go func() {
 		defer close(full)
 		var decoder *eventlog.Decoder
-		var keys *contextKeys
-		if b.totals == nil {
-			keys = newContextKeys()
-		}
+		keys := newContextKeys()
 		for more := true; more; {
 			x := <-empty
 			x.n, x.records, x.bytes = 0, x.records[:0], x.bytes[:0]
@@ -93,35 +82,21 @@ func (b *builder) takeBeside(rd *eventlog.Reader) {
 		at := 0
 		for i := range x.records {
 			r := &x.records[i]
-			b.batch(x, at, r.before)
+			b.samples(x.samples[at:r.before], x.keys[at:r.before])
 			at = r.before
 			b.add(x.decoder.Decode(&r.rec, x.bytes))
 		}
-		b.batch(x, at, x.n)
+		b.samples(x.samples[at:x.n], x.keys[at:x.n])
 		empty <- x
 	}
 }
 
-// read adds samples to a batch, or briefs if they are not to be told apart by
-// their contexts.
+// read adds samples to a batch.
 func (x *batch) read(rd *eventlog.Reader, keys *contextKeys) {
 	n := x.n
-	if keys == nil {
-		x.n += rd.NextBriefs(x.briefs[n:])
-		return
-	}
 	x.n += rd.NextSamples(x.samples[n:])
 	for i := n; i < x.n; i++ {
 		x.keys[i] = keys.number(&x.samples[i].Sample)
-	}
-}
-
-// batch takes a stretch of a batch's samples.
-func (b *builder) batch(x *batch, from, to int) {
-	if b.totals != nil {
-		b.briefs(x.briefs[from:to])
-	} else {
-		b.samples(x.samples[from:to], x.keys[from:to])
 	}
 }
 

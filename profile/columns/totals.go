@@ -1,6 +1,8 @@
 package columns
 
 import (
+	"slices"
+
 	"ccagent/eventlog"
 )
 
@@ -24,131 +26,115 @@ func newTotalsBuilder() *builder {
 	return b
 }
 
-// totals are sums over a log's samples, in place of their columns.
-type totals struct {
-	sums []totalOf
-	// last are the latest sums of nodes, plus 1: those of each of the first events,
-	// and of all others together. They make looking into index rare.
-	last    [8][]uint32
-	touched uint64 // keeps the looks at sums that are only to have them in the cache
-	index   map[totalKey]uint32
+// summer takes what sumUp reads; false ends that.
+type summer interface {
+	briefs(samples []eventlog.BriefSample, last uint64) bool
+	sample(time uint64, s *eventlog.Sample) bool
+	record(rd *eventlog.Reader) bool
 }
 
-// totalKey is what samples that are summed up agree in.
-type totalKey struct {
-	node, centres uint32
-	event         uint8
-	stop          eventlog.StopReason
-	kernel        bool
-	top           eventlog.SampleFlags // how the topmost frame was found
-}
-
-type totalOf struct {
-	totalKey
-	weight, count uint64
-}
-
-func newTotals() *totals { return &totals{index: make(map[totalKey]uint32)} }
-
-// some are samples to be summed up.
-type some struct {
-	n       int
-	keys    [lookups]totalKey
-	weights [lookups]uint64
-}
-
-func (s *some) add(node uint32, event uint8, b *eventlog.BriefSample) {
-	s.keys[s.n] = totalKey{node, b.Centres, event, b.Stop, b.Flags&eventlog.SampleInKernel != 0, b.Flags & tops}
-	s.weights[s.n] = b.Weight
-	s.n++
-}
-
-// add takes samples. It looks up what many of them need before it takes any: the
-// tables are large, and a CPU can wait for many places at once.
-func (t *totals) add(s *some) {
-	var ids [lookups]uint32
-	for i := range s.n {
-		k := &s.keys[i]
-		if last := t.last[min(int(k.event), len(t.last)-1)]; int(k.node) < len(last) {
-			ids[i] = last[k.node]
+// sumUp reads a log for sums of its samples, as they stand between its records.
+func sumUp(rd *eventlog.Reader, to summer) bool {
+	var briefs [256]eventlog.BriefSample
+	var others [32]eventlog.TimedSample
+	for {
+		n := rd.NextBriefs(briefs[:])
+		if n > 0 && !to.briefs(briefs[:n], rd.Time()) {
+			return false
 		}
-	}
-	for i := range s.n {
-		if id := ids[i]; id != 0 {
-			t.touched += t.sums[id-1].count
-		}
-	}
-	for i := range s.n {
-		id := ids[i]
-		if id == 0 || t.sums[id-1].totalKey != s.keys[i] {
-			id = t.find(s.keys[i])
-		}
-		sum := &t.sums[id-1]
-		sum.weight = SatAdd(sum.weight, s.weights[i])
-		sum.count++
-	}
-	s.n = 0
-}
-
-// find gives the number of a sum, plus 1.
-func (t *totals) find(k totalKey) uint32 {
-	id, ok := t.index[k]
-	if !ok {
-		t.sums = append(t.sums, totalOf{totalKey: k})
-		id = uint32(len(t.sums))
-		t.index[k] = id
-	}
-	last := &t.last[min(int(k.event), len(t.last)-1)]
-	if n := int(k.node) + 1; n > len(*last) {
-		*last = append(*last, make([]uint32, n-len(*last))...)
-	}
-	(*last)[k.node] = id
-	return id
-}
-
-// briefs takes samples that are only summed up.
-func (b *builder) briefs(samples []eventlog.BriefSample) {
-	var s some
-	for i := range samples {
-		x := &samples[i]
-		b.ran(x.Time)
-		node := b.node(x.Node)
-		event, ok := b.event(x.Event)
-		if !ok {
-			b.p.Accounting.Dropped++
+		if n == len(briefs) {
 			continue
 		}
-		s.add(node, uint8(event), x)
-		if s.n == lookups {
-			b.totals.add(&s)
+		n = rd.NextSamples(others[:])
+		for i := range others[:n] {
+			if !to.sample(others[i].Time, &others[i].Sample) {
+				return false
+			}
+		}
+		if n == len(others) {
+			continue
+		}
+		if !rd.Next() {
+			return true
+		}
+		rec, ok := rd.Record(), false
+		if s, is := rec.Event.(*eventlog.Sample); is {
+			ok = to.sample(rec.Time, s)
+		} else {
+			ok = to.record(rd)
+		}
+		if !ok {
+			return false
 		}
 	}
-	b.totals.add(&s)
+}
+
+// inOrder has a builder take a log's samples and records in their order.
+type inOrder struct{ b *builder }
+
+func (o inOrder) briefs(samples []eventlog.BriefSample, last uint64) bool {
+	o.b.ran(last)
+	known := samples[:0]
+	for i := range samples {
+		s := samples[i]
+		s.Node = o.b.node(s.Node)
+		event, ok := o.b.event(uint32(s.Event))
+		if !ok {
+			o.b.p.Accounting.Dropped++
+			continue
+		}
+		s.Event = uint8(event)
+		known = append(known, s)
+	}
+	o.b.totals.briefs(known)
+	return true
+}
+
+func (o inOrder) sample(time uint64, s *eventlog.Sample) bool {
+	o.b.ran(time)
+	node := o.b.node(s.Node)
+	event, ok := o.b.event(s.Event)
+	if !ok {
+		o.b.p.Accounting.Dropped++
+		return true
+	}
+	o.b.totals.sample(node, uint8(event), s)
+	return true
+}
+
+func (o inOrder) record(rd *eventlog.Reader) bool {
+	o.b.add(rd.Record())
+	return true
 }
 
 // finishTotals makes of the sums what builders of columns count sample by sample, and
 // what queries sum up.
 func (b *builder) finishTotals() {
-	p, t := b.p, b.totals
+	p := b.p
 	b.sites.hold(len(b.nodes.Parent))
-	sites := make([]uint32, len(t.sums))
-	for i := range t.sums {
-		k := &t.sums[i].totalKey
-		sites[i] = b.sites.intern(Site{k.node, k.stop, k.kernel, k.centres})
+	site := func(k *totalKey) uint32 {
+		return b.sites.intern(Site{k.node, k.stop, k.flags&eventlog.SampleInKernel != 0, k.centres})
+	}
+	all := append(slices.Clip(b.pieces), b.totals)
+	for _, t := range all {
+		for sum := range t.all {
+			site(&sum.totalKey)
+		}
 	}
 	p.Totals = make([]Totals, len(p.Events))
 	for i := range p.Totals {
 		p.Totals[i].Weight, p.Totals[i].Count = make([]uint64, len(b.sites.sites)), make([]uint64, len(b.sites.sites))
 	}
-	for i, site := range sites {
-		sum := &t.sums[i]
-		s, e := &p.Totals[sum.event], &p.Events[sum.event]
-		s.Weight[site], s.Count[site] = SatAdd(s.Weight[site], sum.weight), s.Count[site]+sum.count
-		s.Total, s.Samples = SatAdd(s.Total, sum.weight), s.Samples+sum.count
-		e.Samples, e.Weight = s.Samples, s.Total
-		e.Stops[min(int(sum.stop), len(e.Stops)-1)] += sum.count
-		e.countTops(sum.top, sum.count)
-		b.centreSamples(sum.centres, sum.count)
-		p.nsamples += int(sum.count)
+	for _, t := range all {
+		for sum := range t.all {
+			id, s, e := site(&sum.totalKey), &p.Totals[sum.event], &p.Events[sum.event]
+			s.Weight[id], s.Count[id] = SatAdd(s.Weight[id], sum.weight), s.Count[id]+sum.count
+			s.Total, s.Samples = SatAdd(s.Total, sum.weight), s.Samples+sum.count
+			e.Samples, e.Weight = s.Samples, s.Total
+			e.Stops[min(int(sum.stop), len(e.Stops)-1)] += sum.count
+			e.countTops(sum.flags, sum.count)
+			b.centreSamples(sum.centres, sum.count)
+			p.nsamples += int(sum.count)
+		}
 	}
 }
