@@ -19,9 +19,12 @@ import (
 
 // SymbolizeOptions describe the symbolising of a finished log.
 type SymbolizeOptions struct {
-	DebugFiles  []string // separate debug files, or binaries before they were stripped
-	SourceDirs  []string // searched for sources that are not where they were
-	CoreDirs    []string // searched for Core dumps, besides where the program was compiled
+	DebugFiles []string // separate debug files, or binaries before they were stripped
+	SourceDirs []string // searched for sources that are not where they were
+	CoreDirs   []string // searched for Core dumps, besides where the program was compiled
+	// Root is the root directory that the program had, as it is seen from here: its
+	// files are looked for there first. Empty for our own alone.
+	Root        string
 	EmbedSource bool
 	Memory      uint64
 	Time        time.Duration
@@ -70,12 +73,19 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 		return nil, err
 	}
 	defer debug.Close()
+	var root *os.File
+	if opts.Root != "" {
+		if root, err = symbolize.OpenRoot(opts.Root); err != nil {
+			return nil, err
+		}
+		defer root.Close()
+	}
 	for _, m := range seen.Modules {
-		file := worker.ModuleFile{ID: m.ID, Path: m.Path, Addresses: seen.Addresses[m.ID], Debug: debug.withID(m.BuildID)}
+		file := worker.ModuleFile{ID: m.ID, Path: m.Path, Addresses: seen.Addresses[m.ID], Debug: debug.withID(m.BuildID), Root: root}
 		if len(file.Addresses) == 0 {
 			continue
 		}
-		f, binary, err := openModuleAgain(&m)
+		f, binary, err := openModuleAgain(root, &m)
 		switch {
 		case err != nil && file.Debug != nil:
 			// It has all but the code, which the walk needed and names do not.
@@ -90,7 +100,7 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 				file.Debug = debug.of(&binary)
 			}
 			if file.Debug == nil && !binary.HasDWARF {
-				if d := symbolize.OpenDebugFile(m.Path, &binary); d != nil {
+				if d := symbolize.OpenDebugFile(root, m.Path, &binary); d != nil {
 					defer d.Close()
 					file.Debug = d
 				}
@@ -115,9 +125,19 @@ func ownerOf(f *os.File) *invoker.User {
 	return who
 }
 
-// openModuleAgain opens a module's file if it is still the one that ran.
-func openModuleAgain(m *eventlog.Module) (*os.File, symbolize.Binary, error) {
-	f, err := os.Open(m.Path)
+// openModuleAgain opens a module's file if it is still the one that ran: below root, if
+// that is not nil, or else below our own root directory.
+func openModuleAgain(root *os.File, m *eventlog.Module) (*os.File, symbolize.Binary, error) {
+	if root != nil {
+		if f, b, err := openModuleIn(root, m); err == nil {
+			return f, b, nil
+		}
+	}
+	return openModuleIn(nil, m)
+}
+
+func openModuleIn(root *os.File, m *eventlog.Module) (*os.File, symbolize.Binary, error) {
+	f, err := symbolize.OpenInRoot(root, m.Path)
 	if err != nil {
 		return nil, symbolize.Binary{}, err
 	}

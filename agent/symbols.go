@@ -46,7 +46,7 @@ func (c *capture) symbolJob() (job worker.Job, done func()) {
 		if len(addresses[mod.ID]) == 0 {
 			continue
 		}
-		m := worker.ModuleFile{ID: mod.ID, Path: mod.Path, File: mod.File, Addresses: addresses[mod.ID]}
+		m := worker.ModuleFile{ID: mod.ID, Path: mod.Path, File: mod.File, Addresses: addresses[mod.ID], Root: mod.Root}
 		if mod.Problem != nil {
 			m.Problem = mod.Problem.Error()
 		} else if debug := openDebugFile(mod); debug != nil {
@@ -115,7 +115,7 @@ func openDebugFile(mod *images.Module) *os.File {
 	if mod.Binary.HasDWARF {
 		return nil
 	}
-	return symbolize.OpenDebugFile(mod.Path, &mod.Binary)
+	return symbolize.OpenDebugFile(mod.Root, mod.Path, &mod.Binary)
 }
 
 // indexCache is where the symboliser of a user's logs keeps its indices: in the

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 
 	"ccagent/symbolize/elffile"
-
-	"golang.org/x/sys/unix"
 )
 
 // DebugFiles lists where a separate debug file of a binary may lie, the
@@ -31,14 +29,22 @@ func DebugFiles(path string, b *Binary) []string {
 }
 
 // OpenDebugFile opens the first of DebugFiles that is the binary's; nil where
-// there is none.
-func OpenDebugFile(path string, b *Binary) *os.File {
+// there is none. It looks below the root directory root first, where that is not nil.
+func OpenDebugFile(root *os.File, path string, b *Binary) *os.File {
+	if root != nil {
+		if f := openDebugFile(root, path, b); f != nil {
+			return f
+		}
+	}
+	return openDebugFile(nil, path, b)
+}
+
+func openDebugFile(root *os.File, path string, b *Binary) *os.File {
 	for _, p := range DebugFiles(path, b) {
 		if p == path {
 			continue
 		}
-		// A path may be a FIFO that somebody put there: do not wait on it.
-		f, err := os.OpenFile(p, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		f, err := OpenInRoot(root, p)
 		if err != nil {
 			continue
 		}

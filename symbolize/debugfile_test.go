@@ -40,7 +40,7 @@ func TestSeparateDebugFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f := OpenDebugFile(m.Path, &b); f != nil {
+		if f := OpenDebugFile(nil, m.Path, &b); f != nil {
 			t.Cleanup(func() { f.Close() })
 			st, err := f.Stat()
 			if err != nil {

@@ -53,7 +53,7 @@ func (m *moduleRun) file(index uint32) (*sourceFile, error) {
 			dirs = append(dirs, d)
 		}
 	}
-	src, problem := m.r.readSource(f.path, dirs, m.mod.ModTime)
+	src, problem := m.readSource(f.path, dirs)
 	if src.Text != nil {
 		parsed := hssource.Parse(string(src.Text), f.path)
 		if problem == "" {

@@ -28,6 +28,9 @@ type Module struct {
 	// Problem says in words why File is nil, or what is wrong with it.
 	Problem   string
 	Addresses []Address
+	// Root is by what number Job.ReadSourceIn knows the root directory of the program
+	// that mapped the file; 0 where it is this process's own.
+	Root int
 }
 
 // Job is what Run is asked to do.
@@ -40,6 +43,9 @@ type Job struct {
 	// sources alone. It must refuse what the log's owner may not read: see
 	// ReadSourceFile.
 	ReadSource func(path string, maxSize int64) (Source, error)
+	// ReadSourceIn does so below another root directory, the Root of a module: see
+	// ReadSourceInRoot. Nil leaves those alone.
+	ReadSourceIn func(root int, path string, maxSize int64) (Source, error)
 	// EmbedSource puts the text of seen files into the log. Without it they are
 	// read only to name the bindings in them.
 	EmbedSource bool

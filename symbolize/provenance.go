@@ -221,7 +221,7 @@ func (m *moduleRun) provenanceFile(e *ipe.Entry) (*sourceFile, error) {
 	for d, n := path.Dir(m.mod.Path), 0; path.IsAbs(d) && d != "/" && n < 8; d, n = path.Dir(d), n+1 {
 		dirs = append(dirs, d)
 	}
-	src, problem := m.r.readSource(name, dirs, m.mod.ModTime)
+	src, problem := m.readSource(name, dirs)
 	if src.Text != nil && problem == "" {
 		if parsed := hssource.Parse(string(src.Text), name); parsed.Name == "" || parsed.Name == e.Module {
 			f.text = &parsed

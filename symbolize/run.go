@@ -82,11 +82,11 @@ func (m *moduleRun) lineFile(p dwarfindex.Place) (uint32, error) {
 	if p.File == "" {
 		return 0, nil
 	}
-	key := p.CompDir + "\x00" + p.File
+	key := fmt.Sprint(m.mod.Root) + "\x00" + p.CompDir + "\x00" + p.File
 	if id, ok := m.r.byPlace[key]; ok {
 		return id, nil
 	}
-	src, problem := m.r.readSource(p.File, []string{p.CompDir}, m.mod.ModTime)
+	src, problem := m.readSource(p.File, []string{p.CompDir})
 	id, err := m.r.emitFile(p.File, src.Text, problem)
 	m.r.byPlace[key] = id
 	return id, err

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 	"unicode/utf8"
 )
 
@@ -27,6 +25,12 @@ var ErrNoSource = errors.New("not a source file")
 // to run with the rights of the log's owner, no more: what it reads goes into
 // the log.
 func ReadSourceFile(path string, maxSize int64) (Source, error) {
+	return ReadSourceInRoot(nil, path, maxSize)
+}
+
+// ReadSourceInRoot reads a source file as ReadSourceFile does, and as OpenInRoot finds
+// it.
+func ReadSourceInRoot(root *os.File, path string, maxSize int64) (Source, error) {
 	known := false
 	for _, s := range sourceSuffixes {
 		known = known || strings.HasSuffix(path, s)
@@ -34,7 +38,7 @@ func ReadSourceFile(path string, maxSize int64) (Source, error) {
 	if !known {
 		return Source{}, fmt.Errorf("read %s: %w", path, ErrNoSource)
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	f, err := OpenInRoot(root, path)
 	if err != nil {
 		return Source{}, err
 	}
@@ -59,8 +63,10 @@ func ReadSourceFile(path string, maxSize int64) (Source, error) {
 	return Source{Text: text, ModTime: st.ModTime()}, nil
 }
 
-// readSource finds a file by its path as compiled.
-func (r *run) readSource(path string, compDirs []string, built time.Time) (Source, string) {
+// readSource finds a file by its path as compiled: below the root directory that the
+// program had, and then below our own.
+func (m *moduleRun) readSource(path string, compDirs []string) (Source, string) {
+	r, built := m.r, m.mod.ModTime
 	if r.job.ReadSource == nil {
 		return Source{}, ""
 	}
@@ -74,17 +80,36 @@ func (r *run) readSource(path string, compDirs []string, built time.Time) (Sourc
 			}
 		}
 	}
+	type place struct {
+		root int
+		path string
+	}
+	var places []place
+	if m.mod.Root != 0 && r.job.ReadSourceIn != nil {
+		for _, c := range candidates {
+			places = append(places, place{m.mod.Root, c})
+		}
+	}
+	for _, c := range candidates {
+		places = append(places, place{path: c})
+	}
 	for _, d := range r.job.SourceDirs {
 		if !filepath.IsAbs(path) {
-			candidates = append(candidates, filepath.Join(d, path))
+			places = append(places, place{path: filepath.Join(d, path)})
 		}
 	}
 	problem := "source not found"
-	for i, c := range candidates {
+	for i, c := range places {
 		if i >= maxSourceDirs {
 			break
 		}
-		s, err := r.job.ReadSource(c, maxSourceFile)
+		var s Source
+		var err error
+		if c.root != 0 {
+			s, err = r.job.ReadSourceIn(c.root, c.path, maxSourceFile)
+		} else {
+			s, err = r.job.ReadSource(c.path, maxSourceFile)
+		}
 		if err == nil {
 			if !built.IsZero() && s.ModTime.After(built) {
 				return s, "newer than the binary"

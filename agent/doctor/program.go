@@ -77,7 +77,7 @@ func addDebugFile(path string, b *symbolize.Binary) string {
 	if b.HasDWARF {
 		return ""
 	}
-	f := symbolize.OpenDebugFile(path, b)
+	f := symbolize.OpenDebugFile(nil, path, b)
 	if f == nil {
 		return ""
 	}

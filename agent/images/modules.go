@@ -32,6 +32,9 @@ type Module struct {
 	Binary   symbolize.Binary
 	Problem  error        // why the file could not be read or is no ELF
 	unwind   *unwindTable // nil without call frame information
+	// Root is the root directory of the process that mapped it first; nil where it is
+	// the agent's own.
+	Root *os.File
 }
 
 // modules are all files of code seen so far, each opened once, while the
@@ -39,6 +42,7 @@ type Module struct {
 type modules struct {
 	byFile map[fileKey]*Module
 	byID   []*Module // id−1
+	roots  roots
 }
 
 func newModules() *modules { return &modules{byFile: map[fileKey]*Module{}} }
@@ -55,6 +59,7 @@ func (ms *modules) of(pid uint32, m procfs.Mapping) (mod *Module, isNew bool) {
 	mod = &Module{ID: uint32(len(ms.byID) + 1), Path: m.Path}
 	if len(ms.byID) < maxModules {
 		mod.File, mod.Problem = openMapped(pid, m)
+		mod.Root = ms.roots.of(pid)
 	} else {
 		mod.Problem = errTooManyModules
 	}
@@ -145,7 +150,7 @@ func (ms *modules) Close() error {
 			err = errors.Join(err, mod.File.Close())
 		}
 	}
-	return err
+	return errors.Join(err, ms.roots.Close())
 }
 
 // maxSymbolBytes bounds the symbol tables that are read during a capture.

@@ -50,6 +50,7 @@ func symbolizeCommand() *cobra.Command {
 	fs.StringArrayVar(&opts.DebugFiles, "debug-file", nil, "take debug information from `FILE`: a separate debug file, or the binary before it was stripped (may be repeated)")
 	fs.StringArrayVar(&opts.SourceDirs, "source-dir", nil, "look for sources in `DIR` too (may be repeated)")
 	fs.StringArrayVar(&opts.CoreDirs, "core-dir", nil, "look for Core dumps (*.dump-simpl) in `DIR` too (may be repeated)")
+	fs.StringVar(&opts.Root, "root", "", "look for the program's files below `DIR` first: the root directory that it had in a container")
 	fs.BoolVar(&noEmbed, "no-embed-source", false, "leave the text of source files out of the log")
 	fs.StringVar(&memory, "symbolize-memory", "512MB", "memory `SIZE` that finding names may take")
 	fs.DurationVar(&opts.Time, "symbolize-time", 2*time.Minute, "time `D` that finding names may take")

@@ -62,15 +62,25 @@ func child() (symbolize.Summary, error) {
 		CacheDir: req.CacheDir, SymbolsOnly: req.SymbolsOnly, After: req.After, Memory: req.Memory / 4 * 3,
 		ReadSource: symbolize.ReadSourceFile, FindDumps: symbolize.FindDumps,
 	}
+	roots := map[int]*os.File{}
+	job.ReadSourceIn = func(root int, path string, maxSize int64) (symbolize.Source, error) {
+		return symbolize.ReadSourceInRoot(roots[root], path, maxSize)
+	}
 	if req.AskSource {
 		to, from := os.NewFile(fdAsk, "ask"), os.NewFile(fdAnswer, "answer")
 		job.ReadSource, job.FindDumps = ask(to, from), askDumps(to, from)
+		job.ReadSourceIn = func(root int, path string, maxSize int64) (symbolize.Source, error) {
+			return job.ReadSource(rooted(root, path), maxSize)
+		}
 	}
 	if req.Kallsyms != 0 {
 		job.Kallsyms = os.NewFile(uintptr(req.Kallsyms), "kallsyms")
 	}
 	for _, m := range req.Modules {
-		mod := symbolize.Module{ID: m.ID, Path: m.Path, Size: m.Size, ModTime: m.ModTime, DebugSize: m.DebugSize, Problem: m.Problem, Addresses: m.Addresses}
+		mod := symbolize.Module{ID: m.ID, Path: m.Path, Size: m.Size, ModTime: m.ModTime, DebugSize: m.DebugSize, Problem: m.Problem, Addresses: m.Addresses, Root: m.Root}
+		if m.Root != 0 && roots[m.Root] == nil {
+			roots[m.Root] = os.NewFile(uintptr(m.Root), "root")
+		}
 		if m.File != 0 {
 			mod.File = os.NewFile(uintptr(m.File), m.Path)
 		}

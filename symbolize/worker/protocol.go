@@ -3,8 +3,12 @@ package worker
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"ccagent/symbolize"
@@ -48,6 +52,7 @@ type requestModule struct {
 	DebugSize int64
 	Problem   string
 	Addresses []symbolize.Address
+	Root      int // descriptor of the root directory that the program had
 }
 
 // maxSummary bounds what the child says on its standard output.
@@ -58,7 +63,8 @@ func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 // Sources cross the pipes as: the path's length and the path; a length and the
 // time of modification, or a length of 0 and an error's text, and the text.
 // Numbers are 64 bits, little-endian. A length of 0 asks for the Core dumps in a
-// folder's tree, and is answered with a dumpList as JSON.
+// folder's tree, and is answered with a dumpList as JSON. A path in another root
+// directory has its descriptor before it (see rooted).
 
 type dumpList struct {
 	Dumps []symbolize.Dump
@@ -97,4 +103,21 @@ func readBlob(r io.Reader, limit uint64) (head uint64, b []byte, err error) {
 		err = io.ErrUnexpectedEOF
 	}
 	return binary.LittleEndian.Uint64(h[:]), b, err
+}
+
+// rooted is a path in another root directory, as it is asked for: no path has a zero byte.
+func rooted(root int, path string) string { return fmt.Sprintf("\x00%d\x00%s", root, path) }
+
+// inRoot is the opposite of rooted; the root is nil for a plain path.
+func inRoot(asked string, roots map[int]*os.File) (*os.File, string, error) {
+	rest, ok := strings.CutPrefix(asked, "\x00")
+	if !ok {
+		return nil, asked, nil
+	}
+	number, path, ok := strings.Cut(rest, "\x00")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || roots[n] == nil {
+		return nil, "", errors.New("asked for a source in no root directory of the job")
+	}
+	return roots[n], path, nil
 }

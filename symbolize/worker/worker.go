@@ -25,6 +25,9 @@ type ModuleFile struct {
 	Debug     *os.File // separate debug file, or nil
 	Problem   string
 	Addresses []symbolize.Address
+	// Root is the root directory of the program that mapped the file, to look for sources
+	// in; nil where it is this process's own.
+	Root *os.File
 }
 
 // Job is what Run is asked to do.
@@ -128,7 +131,7 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 		return sum, err
 	}
 	defer p.close()
-	req, files := makeRequest(job, v, symbolsOnly)
+	req, files, roots := makeRequest(job, v, symbolsOnly)
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Timeout+grace, errTime)
 	defer cancel()
 	var stdout, stderr bounded
@@ -150,7 +153,7 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 		_ = writeJSON(p.jobW, req)
 		p.jobW.Close()
 	}()
-	go answer(p.askR, p.answerW)
+	go answer(p.askR, p.answerW, roots)
 
 	readErr := v.read(p.eventsR)
 	if readErr != nil {
@@ -191,8 +194,8 @@ func describe(err error, stderr []byte) error {
 	return fmt.Errorf("symboliser failed: %w", err)
 }
 
-// makeRequest lists the job's files as descriptors.
-func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File) {
+// makeRequest lists the job's files as descriptors, and the root directories by theirs.
+func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File, map[int]*os.File) {
 	req := &request{
 		Kernel: job.Kernel, EmbedSource: job.EmbedSource, SourceDirs: job.SourceDirs, CoreDirs: job.CoreDirs, CacheDir: job.CacheDir, SymbolsOnly: symbolsOnly,
 		After: v.ids, Memory: job.MemoryLimit, Timeout: job.Timeout,
@@ -205,8 +208,13 @@ func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File
 		files = append(files, f)
 		return fdModules + len(files) - 1
 	}
+	roots, given := map[int]*os.File{}, map[*os.File]int{}
 	for _, m := range job.Modules {
-		r := requestModule{ID: m.ID, Path: m.Path, Problem: m.Problem, Addresses: m.Addresses}
+		if m.Root != nil && given[m.Root] == 0 {
+			fd := give(m.Root)
+			given[m.Root], roots[fd] = fd, m.Root
+		}
+		r := requestModule{ID: m.ID, Path: m.Path, Problem: m.Problem, Addresses: m.Addresses, Root: given[m.Root]}
 		if m.File != nil {
 			if st, err := m.File.Stat(); err == nil && st.Mode().IsRegular() {
 				r.File, r.Size, r.ModTime = give(m.File), st.Size(), st.ModTime()
@@ -220,13 +228,13 @@ func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File
 		req.Modules = append(req.Modules, r)
 	}
 	req.Kallsyms = give(job.Kallsyms)
-	return req, files
+	return req, files, roots
 }
 
 // answer reads sources for a child until it hangs up. It runs with the rights
 // of the log's owner: that is asked for only where the owner is root, as this
 // process is.
-func answer(from io.Reader, to io.WriteCloser) {
+func answer(from io.Reader, to io.WriteCloser, roots map[int]*os.File) {
 	defer to.Close()
 	for {
 		maxSize, path, err := readBlob(from, maxPath)
@@ -239,7 +247,11 @@ func answer(from io.Reader, to io.WriteCloser) {
 			}
 			continue
 		}
-		src, err := symbolize.ReadSourceFile(string(path), int64(min(maxSize, maxSource)))
+		var src symbolize.Source
+		root, name, err := inRoot(string(path), roots)
+		if err == nil {
+			src, err = symbolize.ReadSourceInRoot(root, name, int64(min(maxSize, maxSource)))
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			err = writeBlob(to, 0, []byte(answerMissing))

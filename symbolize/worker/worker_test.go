@@ -46,6 +46,7 @@ func open(t *testing.T, path string) (*os.File, []symbolize.Address) {
 type seen struct {
 	bindings  map[string]bool
 	texts     int
+	text      string            // of all files
 	files     map[string]string // path to problem
 	locations map[uint64]eventlog.Location
 	modules   []eventlog.ModuleSymbols
@@ -61,6 +62,7 @@ func run(t *testing.T, job Job) (seen, Summary, error) {
 			s.bindings[e.Module+"."+e.Name] = true
 		case *eventlog.FileText:
 			s.texts += len(e.Text)
+			s.text += string(e.Text)
 		case *eventlog.File:
 			s.files[e.Path] = e.Problem
 		case *eventlog.CoreText:
