@@ -24,19 +24,55 @@ const (
 	maxCompared = 500_000
 )
 
+var oracleWays = []testprog.Options{
+	{}, {O0: true}, {Threaded: true}, {Prof: true}, {O0: true, Threaded: true, Prof: true}, {NoDebug: true, Flags: []string{"-split-sections"}}, {Dynamic: true, Flags: []string{"-fPIC", "-pie"}},
+}
+
 // Every situation, and the instructions after it one by one: the walker over
 // the process's memory tells the truth at each.
 func TestAgainstOracle(t *testing.T) {
-	for _, o := range []testprog.Options{
-		{}, {O0: true}, {Threaded: true}, {Prof: true}, {O0: true, Threaded: true, Prof: true}, {NoDebug: true, Flags: []string{"-split-sections"}}, {Dynamic: true, Flags: []string{"-fPIC", "-pie"}},
-	} {
-		t.Run(wayName(o), func(t *testing.T) {
-			exe := testprog.Build(t, "situations", o)
-			_, version := testprog.GHC(t, o.GHC)
-			b := Build{GHC: version, Threaded: o.Threaded, Profiled: o.Prof}
-			stepThroughAll(t, exe, b)
-		})
+	for _, o := range oracleWays {
+		t.Run(wayName(o), func(t *testing.T) { stepThroughWay(t, o) })
 	}
+}
+
+// The same with every release of GHC in every way, which takes minutes. Prints the rows
+// of a table.
+func TestOracleMatrix(t *testing.T) {
+	if os.Getenv("CCAGENT_MATRIX") == "" {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "minutes", Hint: "scripts/bench oracle"})
+	}
+	testprog.Each(t, func(t *testing.T, release string) {
+		for _, o := range oracleWays {
+			o.Release = release
+			t.Run(wayName(o), func(t *testing.T) {
+				s := stepThroughWay(t, o)
+				_, version := testprog.GHC(t, "")
+				if release != "" {
+					version = release
+				}
+				fmt.Printf("| %s | %s | %d | %d | %d | %d | %d | %d |\n", version, wayName(o),
+					s.situations, s.walked, s.frames, s.better, s.undecided, s.unknown)
+			})
+		}
+	})
+}
+
+func stepThroughWay(t *testing.T, o testprog.Options) stepped {
+	exe := testprog.Build(t, "situations", o)
+	b := Build{GHC: o.Release, Threaded: o.Threaded, Profiled: o.Prof}
+	if b.GHC == "" {
+		_, b.GHC = testprog.GHC(t, o.GHC)
+	}
+	return stepThroughAll(t, exe, b)
+}
+
+// stepped counts what was compared.
+type stepped struct {
+	situations, walked, frames int
+	better                     int // the walker's rows were right, the oracle wrong, by the thread itself
+	undecided                  int // they differ, and the thread did not return soon
+	unknown                    int // the oracle does not know
 }
 
 // The same with the releases of GHC that scripts/snapshots has compiled for.
@@ -59,12 +95,21 @@ func TestAgainstOracleNewer(t *testing.T) {
 	}
 }
 
-func stepThroughAll(t *testing.T, exe string, b Build) {
+func stepThroughAll(t *testing.T, exe string, b Build) (all stepped) {
 	// The libraries' own code, which decodes the arguments.
 	startUp := Situation{Name: "start-up", Mode: "recursion", At: "stg_gc_noregs"}
 	for _, s := range append(slices.Clone(Situations), startUp) {
-		t.Run(s.Name, func(t *testing.T) { stepThrough(t, &s, exe, b) })
+		t.Run(s.Name, func(t *testing.T) {
+			one := stepThrough(t, &s, exe, b)
+			all.situations += one.situations
+			all.walked += one.walked
+			all.frames += one.frames
+			all.better += one.better
+			all.undecided += one.undecided
+			all.unknown += one.unknown
+		})
 	}
+	return all
 }
 
 func wayName(o testprog.Options) string {
@@ -89,13 +134,13 @@ func wayName(o testprog.Options) string {
 	return name + strings.Join(o.Flags, "")
 }
 
-func stepThrough(t *testing.T, s *Situation, exe string, b Build) {
+func stepThrough(t *testing.T, s *Situation, exe string, b Build) (sum stepped) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	p, tid, err := s.Start(exe, b, os.Stderr)
 	if errors.Is(err, ErrNotThere) {
 		t.Logf("not with this compiler and way: %v", err)
-		return
+		return sum
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +163,7 @@ func stepThrough(t *testing.T, s *Situation, exe string, b Build) {
 			c.compare(t, truth, registers)
 		}
 		if t.Failed() {
-			return
+			return sum
 		}
 		if err := p.Step(tid); errors.Is(err, trace.ErrExited) {
 			break
@@ -129,6 +174,7 @@ func stepThrough(t *testing.T, s *Situation, exe string, b Build) {
 	t.Logf("%d walks compared, %d of them where the top is found by scanning; the walker's own rows were right against a scan %d times, "+
 		"against GHC's rows %d times, %d times it did not come out; the oracle does not know %d: %v",
 		walked, scanned, c.wrong[oracle.TopScan], c.wrong[oracle.TopRow], c.undecided, unknown, problems)
+	return stepped{1, walked, compared, c.wrong[oracle.TopScan] + c.wrong[oracle.TopRow], c.undecided, unknown}
 }
 
 type comparer struct {

@@ -1,0 +1,52 @@
+// Command depth prints how many frames the samples of logs have, one line a log: the
+// median and the 10 % and 90 % quantiles. What is folded counts as it is recorded.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"slices"
+
+	"ccagent/eventlog"
+)
+
+func main() {
+	for _, path := range os.Args[1:] {
+		depths, err := depths(path)
+		if err != nil || len(depths) == 0 {
+			fmt.Fprintf(os.Stderr, "depth: %s: %d samples, %v\n", path, len(depths), err)
+			os.Exit(1)
+		}
+		slices.Sort(depths)
+		at := func(share int) int { return depths[(len(depths)-1)*share/100] }
+		fmt.Println(at(50), at(10), at(90))
+	}
+}
+
+func depths(path string) ([]int, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	of := []int{0} // by node
+	var out []int
+	r := eventlog.NewReader(bufio.NewReader(f))
+	for r.Next() {
+		switch e := r.Record().Event.(type) {
+		case *eventlog.Nodes:
+			for _, n := range e.Nodes {
+				if int(n.Parent) >= len(of) {
+					return nil, fmt.Errorf("node %d below %d, which is not known", len(of), n.Parent)
+				}
+				of = append(of, of[n.Parent]+1)
+			}
+		case *eventlog.Sample:
+			if int(e.Node) < len(of) {
+				out = append(out, of[e.Node])
+			}
+		}
+	}
+	return out, r.Err()
+}
