@@ -17,7 +17,7 @@ type RTS struct {
 	Caps     int    // one more than the highest capability seen
 	Created  uint64 // Haskell threads
 	Finished uint64
-	// Runs are in the order of time of each capability.
+	// Runs are in the order of time of each capability. OpenTotals gives none; see Ran.
 	Runs []Run
 	// Threads are those that the RTS told of, in the order of their appearance.
 	Threads     []RTSThread
@@ -47,14 +47,6 @@ func (l *Log) Watched(group string) (ns uint64, partly bool) {
 	return l.Duration, false
 }
 
-// Run is a stretch of time in which a capability ran a thread.
-type Run struct {
-	Start, End uint64 // ns
-	Thread     uint32
-	Cap        uint16
-	Status     eventlog.StopStatus // why it stopped
-}
-
 // GCTotals sums what the RTS told at the end of collections.
 type GCTotals struct {
 	Collections uint64
@@ -65,15 +57,12 @@ type GCTotals struct {
 	Allocated   uint64 // by all capabilities, as last told
 }
 
-// maxRTSRuns bounds the runs held, of 24 bytes each.
-const maxRTSRuns = 1 << 25
-
 // maxGenerations is more than any RTS is asked for.
 const maxGenerations = 64
 
 // rtsState takes the events of an RTS.
 type rtsState struct {
-	running   map[int]Run
+	runState
 	allocated map[int]uint64
 	gens      uint16
 	byGen     [maxGenerations]uint64 // collections
@@ -116,7 +105,7 @@ func (b *builder) rts(rec *eventlog.Record) {
 	case *eventlog.CreateThread:
 		r.Created++
 	case *eventlog.RunThread:
-		b.runs(rec)
+		b.runs(rec, ev)
 	case *eventlog.StopThread:
 		b.stops(rec, ev)
 	case *eventlog.HeapInfo:
@@ -164,43 +153,6 @@ func (b *builder) probes(ev *eventlog.RTSProbes) {
 		r.Probes[i] = *ev
 	case len(r.Probes) < maxProbeGroups:
 		r.Probes = append(r.Probes, *ev)
-	}
-}
-
-func (b *builder) runs(rec *eventlog.Record) {
-	ev := rec.Event.(*eventlog.RunThread)
-	if rec.Cap < 0 {
-		return
-	}
-	if b.rtsState.running == nil {
-		b.rtsState.running = make(map[int]Run)
-	}
-	b.endRun(rec.Cap, rec.Time, 0)
-	b.rtsState.running[rec.Cap] = Run{Start: rec.Time, Thread: ev.Thread, Cap: uint16(rec.Cap)}
-}
-
-func (b *builder) stops(rec *eventlog.Record, ev *eventlog.StopThread) {
-	if ev.Status == eventlog.StoppedFinished {
-		b.p.RTSLog.Finished++
-	}
-	b.stopped(ev, rec.Time)
-	b.endRun(rec.Cap, rec.Time, ev.Status)
-}
-
-// endRun ends what a capability runs, if anything.
-func (b *builder) endRun(cap int, time uint64, status eventlog.StopStatus) {
-	run, ok := b.rtsState.running[cap]
-	if !ok {
-		return
-	}
-	delete(b.rtsState.running, cap)
-	if time < run.Start {
-		return
-	}
-	run.End, run.Status = time, status
-	b.ranThread(&run)
-	if len(b.p.RTSLog.Runs) < maxRTSRuns {
-		b.p.RTSLog.Runs = append(b.p.RTSLog.Runs, run)
 	}
 }
 
@@ -253,10 +205,7 @@ func (b *builder) profSample(time uint64, ev *eventlog.ProfSample) {
 // finishRTS ends what was under way, and makes symbols of cost centres.
 func (b *builder) finishRTS() {
 	s, r := &b.rtsState, &b.p.RTSLog
-	for _, cap := range slices.Sorted(maps.Keys(s.running)) {
-		b.endRun(cap, max(b.last, s.running[cap].Start), 0)
-	}
-	slices.SortStableFunc(r.Runs, func(a, b Run) int { return cmp.Or(cmp.Compare(a.Cap, b.Cap), cmp.Compare(a.Start, b.Start)) })
+	b.finishRuns()
 	for _, n := range s.allocated {
 		r.Stats.Allocated = SatAdd(r.Stats.Allocated, n)
 	}

@@ -32,7 +32,7 @@ func (b *builder) snapshot() *Log {
 		t.sparse = maps.Clone(t.sparse)
 	}
 	c.locations = slices.Clip(b.locations)
-	c.running = maps.Clone(b.running)
+	c.runState = b.runState.soFar()
 	c.threadsRTS.threads = maps.Clone(b.threadsRTS.threads) // what still runs is ended
 	return c.finish()
 }
@@ -67,7 +67,7 @@ func (a Accounting) soFar() Accounting {
 }
 
 func (r RTS) soFar() RTS {
-	r.Runs, r.Collections, r.Concurrent = slices.Clone(r.Runs), slices.Clone(r.Collections), slices.Clip(r.Concurrent)
+	r.Collections, r.Concurrent = slices.Clone(r.Collections), slices.Clip(r.Concurrent)
 	r.Threads = slices.Clone(r.Threads)
 	for i := range r.Threads {
 		r.Threads[i].Stops = maps.Clone(r.Threads[i].Stops)

@@ -22,7 +22,9 @@ import (
 func wholeLog(p *profile.Profile) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	say("capture %+v %t, end %+v %t, rts %q %+v", p.Capture, p.HaveCapture, p.End, p.HaveEnd, p.RTS, p.RTSLog)
+	rts := p.RTSLog
+	rts.Runs = nil // only their sums are of the whole log
+	say("capture %+v %t, end %+v %t, rts %q %+v", p.Capture, p.HaveCapture, p.End, p.HaveEnd, p.RTS, rts)
 	say("%+v, %d ns, symbolised %t, %d samples, %d sites, %+v", p.Accounting, p.Duration, p.Symbolised, p.Samples(), len(p.Sites), p.Stacks())
 	say("%+v %+v %+v %+v", p.Losses, p.Costs, p.Overheads, p.Warnings)
 	say("%+v %+v %+v %+v", p.GCs, p.Heap, p.Markers, p.Exact)

@@ -26,17 +26,18 @@ func (p *printer) rts(pr *profile.Profile) {
 	if pr.RTS != "" {
 		p.field("rts", pr.RTS)
 	}
-	if len(r.Runs) == 0 && r.Stats.Collections == 0 && r.HeapSamples == 0 && r.Created == 0 {
+	runs, busy := r.Ran()
+	if runs == 0 && r.Stats.Collections == 0 && r.HeapSamples == 0 && r.Created == 0 {
 		return
 	}
 	span := pr.Duration
-	if len(r.Runs) > 0 {
+	if runs > 0 {
 		caps := "1 capability"
 		if r.Caps != 1 {
 			caps = fmt.Sprintf("%d capabilities", r.Caps)
 		}
-		s := fmt.Sprintf("%s created, %s finished; %s ran them %s times", Count(r.Created), Count(r.Finished), caps, Count(uint64(len(r.Runs))))
-		if busy := busyTime(pr); span > 0 && r.Caps > 0 {
+		s := fmt.Sprintf("%s created, %s finished; %s ran them %s times", Count(r.Created), Count(r.Finished), caps, Count(runs))
+		if span > 0 && r.Caps > 0 {
 			s += fmt.Sprintf(", %s of %d × %s", percent(float64(busy)/float64(span)/float64(r.Caps)), r.Caps, Duration(span))
 		}
 		if watched, partly := pr.Watched("threads"); partly {
@@ -106,14 +107,6 @@ func lastCollection(pr *profile.Profile) uint64 {
 	var t uint64
 	for _, g := range pr.GCs {
 		t = max(t, g.End)
-	}
-	return t
-}
-
-func busyTime(pr *profile.Profile) uint64 {
-	var t uint64
-	for i := range pr.RTSLog.Runs {
-		t += pr.RTSLog.Runs[i].End - pr.RTSLog.Runs[i].Start
 	}
 	return t
 }
@@ -238,7 +231,7 @@ type rtsJSON struct {
 	Capabilities int      `json:"capabilities"`
 	Created      uint64   `json:"threads_created"`
 	Finished     uint64   `json:"threads_finished"`
-	Runs         int      `json:"runs"`
+	Runs         uint64   `json:"runs"`
 	RunSeconds   float64  `json:"run_seconds"`
 	Collections  uint64   `json:"collections"`
 	Major        uint64   `json:"major_collections"`
@@ -260,12 +253,13 @@ type rtsJSON struct {
 // rtsOf is nil for a log that no RTS wrote anything in.
 func rtsOf(pr *profile.Profile) *rtsJSON {
 	r := &pr.RTSLog
-	if pr.RTS == "" && len(r.Runs) == 0 && len(pr.GCs) == 0 {
+	runs, busy := r.Ran()
+	if pr.RTS == "" && runs == 0 && len(pr.GCs) == 0 {
 		return nil
 	}
 	j := &rtsJSON{
 		Args: append([]string{}, r.Args...), PID: r.PID, Capabilities: r.Caps, Created: r.Created, Finished: r.Finished,
-		Runs: len(r.Runs), RunSeconds: float64(busyTime(pr)) / 1e9, Collections: r.Stats.Collections, Major: r.Stats.Major,
+		Runs: runs, RunSeconds: float64(busy) / 1e9, Collections: r.Stats.Collections, Major: r.Stats.Major,
 		Copied: r.Stats.Copied, PeakLive: r.Stats.PeakLive, PeakSize: r.Stats.PeakSize, Allocated: r.Stats.Allocated,
 		HeapSamples: r.HeapSamples, InfoTables: r.InfoTables, TickySamples: r.Ticky, Markers: len(pr.Markers),
 	}

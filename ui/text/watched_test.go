@@ -14,7 +14,7 @@ import (
 // watchedLog has 100 ms of collections, seen by probes that were out for out of 2 s.
 func watchedLog(out uint64) *profile.Profile {
 	l := &columns.Log{Duration: 2e9, HaveCapture: true, GCs: []columns.GC{{Start: 1e8, End: 15e7}, {Start: 3e8, End: 35e7}}}
-	l.RTSLog = columns.RTS{Caps: 1, Runs: []columns.Run{{Start: 0, End: 1e9}}, Stats: columns.GCTotals{Collections: 2, Allocated: 1 << 20}}
+	l.RTSLog = columns.RTS{Caps: 1, Threads: []columns.RTSThread{{ID: 1, Runs: 1, RunNs: 1e9}}, Stats: columns.GCTotals{Collections: 2, Allocated: 1 << 20}}
 	for _, group := range []string{"gc", "threads"} {
 		l.RTSLog.Probes = append(l.RTSLog.Probes, eventlog.RTSProbes{Group: group, Sites: 2, Hits: 4, OutNs: out})
 	}
