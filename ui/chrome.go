@@ -167,7 +167,7 @@ func (a *App) drawTitle(r layout.Rect) {
 	x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, word, ws)
 	name := p.Width(a.src.Name)
 	free := r.Max.X - x - p.Width(counts) - 4
-	if r.Dx() >= 100 {
+	if r.Dx() >= layout.MinWidth {
 		free -= len(tabs) + 2 // the screens' numbers tell more than the log's length
 	}
 	choice := ""

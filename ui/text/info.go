@@ -115,7 +115,9 @@ func (p *printer) events(pr *profile.Profile) {
 		if e.Fallback != "" {
 			p.line("  ", p.faint("  "+fit(e.Fallback, 0)))
 		}
-		p.line("  ", p.faint("  "+rateOf(e)))
+		if e.Granted != "" {
+			p.line("  ", p.faint("  "+rateOf(e)))
+		}
 		if len(e.Rates) > 0 {
 			p.line("  ", p.faint("  "+loweredRate(e)))
 		}

@@ -26,12 +26,12 @@ func (s *CentreScreen) columns(w int) centreColumns {
 		c.forced = true
 		left -= 8
 	}
-	if left >= 20 && !s.choice.Mode.Stacks() {
+	if left >= 20 && !s.choice.Mode.Stacks() && (left >= 40 || s.data.Dropped > 0) {
 		c.before = true
 		left -= 17
 	}
 	if left >= 8 {
-		c.bar = min(16, left-1)
+		c.bar = min(16, left-1, max(8, w/8))
 	}
 	return c
 }

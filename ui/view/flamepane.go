@@ -171,8 +171,8 @@ func (f *flamePane) block(p *widget.Painter, t *treePane, n int32, r widget.Rect
 	}
 	text, room := t.name(node), r.Dx()-1
 	share := " " + widget.Percent(node.Total*f.c.Base)
-	if m := node.Module + "."; p.Width(text) > room && len(text) > len(m) && strings.HasPrefix(text, m) {
-		text = text[len(m):] // the name tells more than its module
+	if rest, ok := strings.CutPrefix(text, node.Module); ok && p.Width(text) > room && node.Module != "" && len(rest) > 1 && (rest[0] == '.' || rest[0] == ' ') {
+		text = rest[1:] // the name tells more than its module
 	}
 	if p.Width(text)+len(share) < room {
 		text += share

@@ -36,14 +36,7 @@ func (h *hotPane) restore() {
 		}
 	}
 	if h.c.Selected == model.NoKey {
-		// At first, the hottest thing that somebody wrote.
-		best := -1.0
-		for i, r := range h.rows {
-			if rows[r].Parent >= 0 && !rows[r].Category && rows[r].Share > best {
-				best = rows[r].Share
-				h.list.Set(i)
-			}
-		}
+		h.list.Set(h.first())
 	}
 	// What was collapsed is in the row of its module or package now.
 	for i, r := range h.rows {
@@ -54,6 +47,47 @@ func (h *hotPane) restore() {
 	}
 	h.list.Set(h.list.Cursor)
 	h.selectRow()
+}
+
+// first is the row to begin with: the hottest thing that somebody wrote, in the hottest
+// file or module. It is to have a source to show, unless what has none is much hotter,
+// and to be near the list's top, so that what is hottest of all is in sight.
+func (h *hotPane) first() int {
+	rows := h.c.Data.Hot.Rows
+	const (
+		much = 4
+		near = 11 // rows: what the smallest whole screen shows
+	)
+	best, sourced := -1, -1
+	hotter := func(i, than int) bool {
+		if than < 0 {
+			return true
+		}
+		a, b := &rows[h.rows[i]], &rows[h.rows[than]]
+		if x, y := rows[a.Parent].Share, rows[b.Parent].Share; a.Parent != b.Parent && x != y {
+			return x > y
+		}
+		return a.Share > b.Share
+	}
+	for i, r := range h.rows {
+		if rows[r].Parent < 0 || rows[r].Category {
+			continue
+		}
+		if i >= near && best >= 0 {
+			break
+		}
+		if hotter(i, best) {
+			best = i
+		}
+		if rows[r].File != 0 && hotter(i, sourced) {
+			sourced = i
+		}
+	}
+	group := func(i int) float64 { return rows[rows[h.rows[i]].Parent].Share }
+	if sourced >= 0 && group(sourced)*much >= group(best) {
+		return sourced
+	}
+	return max(best, 0)
 }
 
 // selectRow makes the row under the cursor the selection of all screens.

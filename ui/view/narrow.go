@@ -39,7 +39,11 @@ func (c *Context) emptied(what string) []string {
 func drawInstead(p *widget.Painter, in widget.Rect, lines []string) {
 	y := in.Min.Y
 	for _, l := range lines {
-		for _, piece := range wrap(p, l, in.Dx()-2) {
+		pieces := wrap(p, l, in.Dx()-2)
+		if l == "" {
+			y++
+		}
+		for _, piece := range pieces {
 			if y < in.Max.Y {
 				p.Text(in.Min.X+1, y, in.Max.X, piece, p.Theme.Dim)
 			}

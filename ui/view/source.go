@@ -436,7 +436,8 @@ func (c *Context) noSource() []string {
 	}
 	return append([]string{
 		r.Full + " has no source notes.",
-		"Its package, " + r.Package + ", was built without -g3.",
+		"Its package, " + r.Package + ", was built without -g3. What brings them:",
+		"",
 	}, strings.Split(text.NotesRemedy(r.Package), "\n")...)
 }
 

@@ -2,6 +2,7 @@ package widget
 
 import (
 	"image"
+	"strings"
 
 	"charm.land/lipgloss/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -69,11 +70,15 @@ func (p *Painter) Text(x, y, limit int, s string, st theme.Style) int {
 }
 
 // Name draws a name as Text draws text, but leaves out of its middle what does not
-// fit: both ends tell names apart.
+// fit: both ends tell names apart. Of local code's, words go before letters of the name
+// that it stands before.
 func (p *Painter) Name(x, y, limit int, s string, st theme.Style) int {
 	limit = min(limit, p.bounds().Max.X)
 	if x >= limit {
 		return x
+	}
+	if safe.Width(s) > limit-x {
+		s = strings.Replace(s, "(local code before ", "(before ", 1)
 	}
 	return p.Text(x, y, limit, safe.Fit(s, limit-x, p.Glyphs.More), st)
 }

@@ -59,6 +59,25 @@ func TestTextStaysInItsColumns(t *testing.T) {
 	}
 }
 
+// A name that is too long loses words before letters, and those from its middle.
+func TestNameFits(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		width int
+		want  string
+	}{
+		{"M (local code before $wdatep)", 29, "M (local code before $wdatep)"},
+		{"M (local code before $wdatep)", 28, "M (before $wdatep)"},
+		{"M (local code before $wdatep)", 11, "M (be…atep)"},
+		{"Hledger.Data.Types.compare", 11, "Hledg…mpare"},
+	} {
+		p := painter(t, 40, 1, Unicode())
+		if end := p.Name(0, 0, c.width, c.in, p.Theme.Text); end > c.width || shown(p) != c.want {
+			t.Errorf("%q in %d columns is %q and ends at %d, want %q", c.in, c.width, shown(p), end, c.want)
+		}
+	}
+}
+
 func TestBoxesJoin(t *testing.T) {
 	const want = `
 ┌ top ──── note ─┐
