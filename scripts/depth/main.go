@@ -1,5 +1,5 @@
-// Command depth prints how many frames the samples of logs have, one line a log: the
-// median and the 10 % and 90 % quantiles. What is folded counts as it is recorded.
+// Command depth prints how many frames were walked for the samples of logs, one line a
+// log: the median and the 10 % and 90 % quantiles. What was hopped over does not count.
 package main
 
 import (
@@ -40,11 +40,15 @@ func depths(path string) ([]int, error) {
 				if int(n.Parent) >= len(of) {
 					return nil, fmt.Errorf("node %d below %d, which is not known", len(of), n.Parent)
 				}
-				of = append(of, of[n.Parent]+1)
+				frame := 1
+				if n.Kind == eventlog.FrameFolded || n.Kind == eventlog.FrameSkipped || n.Kind == eventlog.FrameContext {
+					frame = 0
+				}
+				of = append(of, of[n.Parent]+frame)
 			}
 		case *eventlog.Sample:
 			if int(e.Node) < len(of) {
-				out = append(out, of[e.Node])
+				out = append(out, of[e.Node]+int(e.FoldedFrames))
 			}
 		}
 	}
