@@ -25,12 +25,12 @@ type piece struct {
 // the given number of bytes. It gives none where there is no readable header.
 func Split(log io.ReaderAt, size, each int64) *Pieces {
 	head := NewReader(io.NewSectionReader(log, 0, size))
-	if head.readHeader() != nil {
+	if !head.start() {
 		return &Pieces{log: log}
 	}
 	p := &Pieces{log: log, head: head, rest: head.offset()}
 	var b [blockMarkerLen]byte
-	if t := head.typeOf(IDBlockMarker); t == nil || t.event == nil {
+	if !head.Declares(IDBlockMarker) {
 		return p
 	}
 	for {
@@ -53,13 +53,7 @@ func Split(log io.ReaderAt, size, each int64) *Pieces {
 func (p *Pieces) Len() int { return len(p.list) }
 
 // Declares reports whether the log declares events of a type as this package knows it.
-func (p *Pieces) Declares(id uint16) bool {
-	if p.head == nil {
-		return false
-	}
-	t := p.head.typeOf(id)
-	return t != nil && t.event != nil
-}
+func (p *Pieces) Declares(id uint16) bool { return p.head != nil && p.head.Declares(id) }
 
 // Decoder decodes records that the pieces' Readers copied.
 func (p *Pieces) Decoder() *Decoder { return p.head.Decoder() }

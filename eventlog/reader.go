@@ -197,16 +197,29 @@ func (r *Reader) makeRoom() {
 	r.buf, r.pos = buf, 0
 }
 
-// Next reads the next record, and reports whether there is one.
-func (r *Reader) Next() bool {
-	if r.err != nil {
-		return false
-	}
+// start reads the header, if that was not read.
+func (r *Reader) start() bool {
 	if !r.started {
 		r.started = true
-		if r.err = r.readHeader(); r.err != nil {
-			return false
-		}
+		r.err = r.readHeader()
+	}
+	return r.err == nil
+}
+
+// Declares reports whether the log declares events of a type as this package knows it.
+// It reads the header, if that was not read.
+func (r *Reader) Declares(id uint16) bool {
+	if !r.start() {
+		return false
+	}
+	t := r.typeOf(id)
+	return t != nil && t.event != nil
+}
+
+// Next reads the next record, and reports whether there is one.
+func (r *Reader) Next() bool {
+	if !r.start() {
+		return false
 	}
 	if r.growing {
 		r.eof = false

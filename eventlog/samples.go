@@ -45,11 +45,7 @@ func (r *Reader) NextSamples(out []TimedSample) int {
 // last event's on up to the block's last, and an end in the buffer. The end is not
 // after pos where none can follow so.
 func (r *Reader) sampleRun() (time, last uint64, end int) {
-	if !r.started || r.err != nil || r.pending != nil || r.scan.on || r.blockEnd == 0 {
-		return 0, 0, 0
-	}
-	t := r.typeOf(IDSample)
-	if t == nil || t.event == nil {
+	if !r.started || r.pending != nil || r.scan.on || r.blockEnd == 0 || !r.Declares(IDSample) {
 		return 0, 0, 0
 	}
 	first, last := r.blockTimes[0], r.blockTimes[1]

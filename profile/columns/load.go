@@ -94,8 +94,8 @@ func loadFrom(in *countingReader, b *builder) (*Log, error) {
 	switch {
 	case b.totals != nil:
 		sumUp(rd, inOrder{b})
-	case runtime.GOMAXPROCS(0) > 1:
-		b.takeBeside(rd)
+	case runtime.GOMAXPROCS(0) > 1 && rd.Declares(eventlog.IDSample):
+		b.takeBeside(rd) // to copy and decode records takes longer than to take them
 	default:
 		b.take(rd)
 	}

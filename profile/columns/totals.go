@@ -37,22 +37,25 @@ type summer interface {
 func sumUp(rd *eventlog.Reader, to summer) bool {
 	var briefs [256]eventlog.BriefSample
 	var others [32]eventlog.TimedSample
+	sampled := rd.Declares(eventlog.IDSample)
 	for {
-		n := rd.NextBriefs(briefs[:])
-		if n > 0 && !to.briefs(briefs[:n], rd.Time()) {
-			return false
-		}
-		if n == len(briefs) {
-			continue
-		}
-		n = rd.NextSamples(others[:])
-		for i := range others[:n] {
-			if !to.sample(others[i].Time, &others[i].Sample) {
+		if sampled {
+			n := rd.NextBriefs(briefs[:])
+			if n > 0 && !to.briefs(briefs[:n], rd.Time()) {
 				return false
 			}
-		}
-		if n == len(others) {
-			continue
+			if n == len(briefs) {
+				continue
+			}
+			n = rd.NextSamples(others[:])
+			for i := range others[:n] {
+				if !to.sample(others[i].Time, &others[i].Sample) {
+					return false
+				}
+			}
+			if n == len(others) {
+				continue
+			}
 		}
 		if !rd.Next() {
 			return true
