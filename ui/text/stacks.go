@@ -129,6 +129,8 @@ func frameWhere(f *profile.Frame) string {
 		return f.Package
 	case f.Kind == profile.KindSource && f.Module != "" && f.Package == "":
 		return "[" + f.Module + "]"
+	case f.Kind == profile.KindCategory && f.Module != "" && f.Module != strings.Trim(f.Name, "()"):
+		return "[" + f.Module + "]"
 	default:
 		return ""
 	}

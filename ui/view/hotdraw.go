@@ -185,6 +185,9 @@ func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model
 	if r.Category && r.Full == unresolved {
 		line = h.c.pending()
 	}
+	if x+p.Width(line) > limit && strings.HasSuffix(line, notYet) {
+		line = notYet
+	}
 	p.Text(x, y, limit, line, t.Dim)
 }
 

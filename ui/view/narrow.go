@@ -58,6 +58,8 @@ func computing(p *widget.Painter) []string { return []string{"computing" + p.Gly
 // unresolved is the element of code without a name.
 const unresolved = "(unresolved)"
 
+const notYet = "  not yet"
+
 // pending tells whether code has no name only because nobody has looked yet; empty if
 // none.
 func (c *Context) pending() string {
@@ -66,7 +68,7 @@ func (c *Context) pending() string {
 	case s == nil || s.Pending == 0:
 		return ""
 	case s.Pending > s.Unresolved-1e-9:
-		return "  not yet"
+		return notYet
 	}
-	return "  partly not yet"
+	return "  partly" + notYet
 }

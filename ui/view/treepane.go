@@ -350,7 +350,7 @@ func (s *treePane) drawRow(p *widget.Painter, in widget.Rect, bar, i, y int, foc
 	switch {
 	case n.Line > 0 && n.Path != "":
 		more = fmt.Sprintf("  %s:%d", n.Path, n.Line)
-	case n.Module != "" && !n.Category && n.Module != n.Name:
+	case n.Module != "" && n.Module != strings.Trim(n.Name, "()"):
 		more = "  " + n.Module
 	}
 	if n.Forced*2 > n.Total {
