@@ -8,6 +8,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"ccagent/eventlog"
+	"ccagent/profile/columns"
 	"ccagent/ui/internal/fixture"
 	"ccagent/ui/internal/golden"
 )
@@ -119,4 +121,23 @@ func TestRandomKeysOnHeap(t *testing.T) {
 			checkSize(t, s, size[0], size[1])
 		}
 	}
+}
+
+// Where collections were not looked at, or not all the time, the screen says so.
+func TestUnwatchedCollections(t *testing.T) {
+	p := fixture.Profile(t, small)
+	p.RTSLog.Probes = []eventlog.RTSProbes{{Group: "gc", Problem: "the run-time system has no symbol table"}}
+	s := start(t, p, 120, 40, Options{ASCII: true})
+	s.keys("5")
+	s.has("collections were not looked at: the run-time")
+	p.RTSLog.Probes = []eventlog.RTSProbes{{Group: "gc", OutNs: p.Duration / 2}}
+	s = start(t, p, 120, 40, Options{ASCII: true})
+	s.keys("5")
+	s.has("no collection was seen in this time")
+	p.GCs = []columns.GC{{Start: p.Duration / 8, End: p.Duration / 4}}
+	s = start(t, p, 120, 40, Options{ASCII: true})
+	s.keys("5")
+	s.has("25.0% of the 6s watched")
+	s.keys("+")
+	s.has("not all of it was watched")
 }

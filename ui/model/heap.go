@@ -45,6 +45,7 @@ type Heap struct {
 	// that is less than all of it, Whole if the window is.
 	Watched       uint64
 	Partly, Whole bool
+	Unseen        string // why collections were not looked at; empty if they were
 }
 
 // HeapLine is a size by column.
@@ -88,6 +89,11 @@ func (e *Engine) heap(n Need) *Heap {
 	h.pauses(p, n)
 	h.Watched, h.Partly = p.Watched("gc")
 	h.Whole = n.From == 0 && n.To >= p.Duration
+	for _, g := range p.RTSLog.Probes {
+		if g.Group == "gc" {
+			h.Unseen = g.Problem
+		}
+	}
 	for _, m := range p.Markers {
 		if m.Time >= n.From && m.Time < n.To {
 			h.Markers = append(h.Markers, m)

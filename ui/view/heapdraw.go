@@ -268,7 +268,10 @@ func (s *HeapScreen) drawPauses(p *widget.Painter, r widget.Rect, d *model.Heap)
 	}
 	if len(d.Pauses) == 0 {
 		none := "the log has no collections in this time; +RTS -l logs them"
-		if d.Partly {
+		switch {
+		case d.Unseen != "":
+			none = "collections were not looked at: " + d.Unseen
+		case d.Partly:
 			none = "no collection was seen in this time: the probes were in place for a part of it, or for none"
 		}
 		for _, l := range wrap(p, none, in.Dx()-2) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"image"
+	"strings"
 
 	"ccagent/profile"
 	"ccagent/ui/keymap"
