@@ -31,7 +31,7 @@ const (
 
 // startPatience is how long the target waits to be let run, or watched, for call
 // frame information to be compiled. The rest follows while it is sampled.
-const startPatience = 300 * time.Millisecond
+const startPatience = time.Second
 
 // flushInterval is what a killed agent loses at most, and the granularity of
 // loss and cost in the log.
