@@ -77,6 +77,7 @@ func Compile(f *elffile.File, limits Limits) (*Table, error) {
 			return nil, err
 		}
 	}
+	c.repairStgRun()
 	c.extendHaskell()
 	text, code := c.analyse()
 	if len(c.spans) == 0 && len(code) == 0 {

@@ -20,7 +20,8 @@
 // (DWARF 4, 6.4; Linux Standard Base, "DWARF Extensions"). Expressions are
 // evaluated symbolically (expr.go). All rows of the C, maths, GMP and dynamic
 // linker's libraries of Debian 12 have a form as a Rule but five of libc and one
-// of ld.so: there the return address is in a register.
+// of ld.so: there the return address is in a register. StgRun's two rows are wrong while
+// it saves and restores registers; there rsp is followed through its code (stgrun.go).
 //
 // # Haskell code: GHC's own rows
 //
