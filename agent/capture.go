@@ -23,7 +23,8 @@ import (
 
 // pollInterval is how often the ring buffer is emptied. At 1000 samples a
 // second and CPU of the deepest stacks it holds several seconds' worth. Where
-// allocation is sampled it is what its probes may cost that is looked at as often.
+// allocation is sampled what its probes cost is looked at as often, and twice as often
+// while that is much. Each time wakes several threads of Go's runtime.
 const (
 	pollInterval  = 100 * time.Millisecond
 	allocInterval = 50 * time.Millisecond
@@ -60,6 +61,7 @@ type capture struct {
 	samples       *perf.Samples
 	sideBand      *perf.SideBand
 	processes     *images.Processes
+	clocks        cpuClocks
 	alloc         *allocProbes // nil unless allocation is sampled
 	ticky         *ticky
 	rts           *rtsprobes.Probes // nil unless a timeline is drawn
@@ -99,7 +101,7 @@ type threadKey struct {
 //
 // The summary is of what was captured, also when an error ended it early.
 func Run(ctx context.Context, stop <-chan struct{}, opts Options) (_ *Summary, err error) {
-	c := &capture{opts: opts, stop: stop, stacks: newStacks(), centres: newCentreStacks(), seen: newSeenAddresses(), labels: map[threadKey]string{}, lost: map[lossKey]uint64{}}
+	c := &capture{opts: opts, stop: stop, stacks: newStacks(), centres: newCentreStacks(), seen: newSeenAddresses(), clocks: cpuClocks{}, labels: map[threadKey]string{}, lost: map[lossKey]uint64{}}
 	if opts.Live {
 		c.live = newLiveSymbols()
 	}

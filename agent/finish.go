@@ -92,6 +92,7 @@ func (c *capture) close() error {
 		c.processes.StopCompiling()
 		errs = append(errs, c.alloc.Close(), c.ticky.Close(), c.rts.Close(), c.processes.Close())
 	}
+	errs = append(errs, c.clocks.Close())
 	if c.statsOn != nil {
 		errs = append(errs, c.statsOn())
 	}

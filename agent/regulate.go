@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent/images"
-	"ccagent/agent/procfs"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 )
@@ -28,10 +27,25 @@ func (c *capture) pace() time.Duration {
 	switch alloc := c.alloc != nil; {
 	case alloc && since < startPeriod:
 		return startInterval
-	case alloc || since < earlyPeriod:
+	case since < earlyPeriod || alloc && c.alloc.dear(&c.budget.alloc):
 		return allocInterval
 	}
 	return pollInterval
+}
+
+// dear reports whether probes in place take a part of their budget that is worth
+// watching. They are those that more allocation would make many times as dear at once:
+// full nurseries are never that many.
+func (a *allocProbes) dear(b *bucket) bool {
+	const worth = 1. / 16
+	for _, ai := range a.images {
+		for _, site := range [...]bpf.AllocSite{bpf.SiteBlock, bpf.SiteLarge} {
+			if p := ai.probes[site]; p.continuous() && p.hitRate*a.perHit/1e9 > worth*b.rate {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // threadCPU is the CPU time of the calling thread, in ns.
@@ -102,10 +116,7 @@ func (c *capture) spent() (s spent, err error) {
 func (c *capture) targetCPU() uint64 {
 	var sum uint64
 	for pid, im := range c.processes.Images {
-		// An ended one's number may be another's by now.
-		if used, ended, ok := procfs.CPUTime(int(pid)); ok && (ended || !im.Exited) {
-			sum += used
-		}
+		sum += c.clocks.used(pid, im)
 	}
 	c.sum.TargetCPU = max(c.sum.TargetCPU, time.Duration(sum-min(sum, c.targetCPUBefore)))
 	return uint64(c.sum.TargetCPU)

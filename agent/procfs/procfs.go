@@ -184,27 +184,3 @@ func Exe(pid uint32) string {
 	}
 	return path
 }
-
-// CPUTime is the user and system time, in ns, that a process has used, and that
-// children of it had used when it waited for them. False once it is gone; ended while
-// nobody has waited for it yet.
-func CPUTime(pid int) (used uint64, ended, ok bool) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, false, false
-	}
-	// The name in parentheses may hold anything; the fields follow the last.
-	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
-	if len(fields) < 15 {
-		return 0, false, false
-	}
-	const ticksPerSecond = 100 // USER_HZ, fixed by the kernel's ABI
-	for _, f := range fields[11:15] {
-		ticks, err := strconv.ParseUint(string(f), 10, 64)
-		if err != nil {
-			return 0, false, false
-		}
-		used += ticks * (1e9 / ticksPerSecond)
-	}
-	return used, fields[0][0] == 'Z', true
-}

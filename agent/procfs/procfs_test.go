@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -91,5 +92,43 @@ func TestCPUTimeOfSelf(t *testing.T) {
 		if after, _, ok = CPUTime(os.Getpid()); !ok || after < before {
 			t.Fatalf("CPU time went from %d to %d, %v", before, after, ok)
 		}
+	}
+}
+
+// The program's name may look like the fields that follow it; what is cut short tells
+// nothing.
+func TestParseCPUTime(t *testing.T) {
+	const stat = "7 (a) Z 1 (b)) S 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9\n"
+	if used, ended, ok := parseCPUTime([]byte(stat)); used != 26*1e7 || ended || !ok {
+		t.Errorf("used %d, ended %v, ok %v", used, ended, ok)
+	}
+	if _, ended, _ := parseCPUTime([]byte("7 (a) Z 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20")); !ended {
+		t.Error("a zombie has not ended")
+	}
+	for _, bad := range []string{"", "7 (a", "7 (a) S", "7 (a) S 1 7 7 0 -1 4194304 1 2 3 4 5 6 7", "7 (a) S 1 7 7 0 -1 4194304 1 2 3 4 5 -6 7 8"} {
+		if _, _, ok := parseCPUTime([]byte(bad)); ok {
+			t.Errorf("%q tells a time", bad)
+		}
+	}
+}
+
+// A clock is the process's own, and tells when that is gone.
+func TestCPUClockOfEnded(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := OpenCPUClock(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, ended, ok := c.Used(); ended || !ok {
+		t.Errorf("running: ended %v, ok %v", ended, ok)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if _, _, ok := c.Used(); ok {
+		t.Error("a process that is gone has a CPU time")
 	}
 }
