@@ -51,47 +51,55 @@ func (r *Reader) NextBriefs(out []BriefSample) int {
 }
 
 const (
-	maxShort = 24
+	maxShort = 32
 	// shortSpace is how many bytes decode may look at from an event's first on,
 	// whatever its size.
-	shortSpace = 12 + 32 + 4
+	shortSpace = 12 + maxShort + 4
 )
 
-// decode reads a payload as nearly all are: of at most 24 bytes, with the ten
-// fields that are always there, none of them longer than 4 bytes, and the first
-// and the last two of one byte. It reports false for any other. It finds where fields
-// end in all bytes at once: the event's field begins the payload, and flags, stop
-// reason, node and weight are its last.
+// decode reads a payload as nearly all are: of at most 32 bytes, with the ten fields that
+// are always there and no cost centre, none of them longer than 4 bytes, and event, stop
+// reason and flags of one byte. It reports false for any other. It finds where fields end
+// in all bytes at once.
 func (s *BriefSample) decode(b *[shortSpace]byte, size int) bool {
 	if uint(size-10) > maxShort-10 {
 		return false
 	}
-	ends := lastBytes(binary.LittleEndian.Uint64(b[12:])) | lastBytes(binary.LittleEndian.Uint64(b[20:]))<<8
-	if size > 16 {
-		ends |= lastBytes(binary.LittleEndian.Uint64(b[28:])) << 16
+	ends := lastBytes(binary.LittleEndian.Uint64(b[12:])) | lastBytes(binary.LittleEndian.Uint64(b[20:]))<<8 |
+		lastBytes(binary.LittleEndian.Uint64(b[28:]))<<16
+	if size > 24 {
+		ends |= lastBytes(binary.LittleEndian.Uint64(b[36:])) << 24
 	}
-	size &= 31
-	all := uint32(1)<<size - 1
+	all := uint64(1)<<(size&63) - 1
 	ends &= all
 	more := all &^ ends
-	tail := uint32(0b111) << ((size - 3) & 31) // ends of node, stop reason and flags
-	if more &= more >> 1; more&(more>>2) != 0 || bits.OnesCount32(ends) != 10 || ends&1 == 0 || ends&tail != tail {
+	more &= more >> 1
+	if more&(more>>2) != 0 || ends&1 == 0 || ends <= all>>1 || uint(bits.OnesCount64(ends)-10) > 2 {
 		return false
 	}
-	ends ^= tail
-	node := bits.Len32(ends)
-	ends ^= 1 << ((node - 1) & 31)
-	weight := bits.Len32(ends)
+	rest := ends & (ends - 1) // without that of the event, the CPU, …
+	rest &= rest - 1
+	rest &= rest - 1
+	rest &= rest - 1
+	rest &= rest - 1
+	tso := bits.TrailingZeros64(rest)
+	rest &= rest - 1
+	weight := bits.TrailingZeros64(rest)
+	rest &= rest - 1
+	node := bits.TrailingZeros64(rest)
+	if ends>>(node&63)&0b111 != 0b111 {
+		return false
+	}
 	s.Event = b[12]
-	s.Weight = shortVarint(b, weight, node-weight)
-	s.Node = shortVarint(b, node, size-2-node)
-	s.Stop, s.Flags = StopReason(b[10+size]), b[11+size]
+	s.Weight = shortVarint(b, tso+1, weight-tso)
+	s.Node = shortVarint(b, weight+1, node-weight)
+	s.Stop, s.Flags = StopReason(b[13+(node&31)]), b[14+(node&31)]
 	return true
 }
 
 // lastBytes gives a bit for each byte that ends a varint.
-func lastBytes(x uint64) uint32 {
-	return uint32((^x & 0x8080808080808080 >> 7) * 0x0102040810204080 >> 56)
+func lastBytes(x uint64) uint64 {
+	return (^x & 0x8080808080808080 >> 7) * 0x0102040810204080 >> 56
 }
 
 // shortVarint reads the varint of n ≤ 4 bytes at i of the payload.

@@ -18,6 +18,7 @@ func TestBriefSamples(t *testing.T) {
 			s := Sample{
 				Event: uint32(upTo(3)), CPU: uint32(upTo(8)), PID: uint32(upTo(22)), TID: uint32(upTo(22)), Capability: uint32(upTo(7)),
 				TSO: upTo(20), Weight: upTo(28), Node: uint32(upTo(28)), Stop: StopReason(upTo(5)), Flags: SampleFlags(upTo(7)),
+				SkippedWords: upTo(28) * uint64(i%2), FoldedFrames: uint32(upTo(12)) * uint32(i%3),
 			}
 			if !plain {
 				s.Event, s.TSO, s.Weight, s.Node = uint32(upTo(32)), upTo(64), upTo(64), uint32(upTo(32))
@@ -49,8 +50,9 @@ func TestBriefSamples(t *testing.T) {
 func TestBriefSamplesAreShort(t *testing.T) {
 	s := newSteady()
 	var buf [shortSpace]byte
-	for range 1000 {
+	for i := range uint32(1000) {
 		s.next()
+		s.sample.SkippedWords, s.sample.FoldedFrames = uint64(i%2*i), i%3*i // of deep recursion
 		c := codec{encoding: true}
 		s.sample.layout(&c)
 		copy(buf[12:], c.buf)
