@@ -52,11 +52,11 @@ func (s *DiffScreen) Draw(p *widget.Painter, f layout.Frame) {
 			y++
 		}
 	}
-	foot := s.explain(p, r, in.Dx()-2)
+	cols := s.columns(r, in.Dx())
+	foot := s.explain(p, r, cols, in.Dx()-2)
 	if n := in.Max.Y - y - 6; n < len(foot) {
 		foot = foot[:max(0, n)]
 	}
-	cols := s.columns(r, in.Dx())
 	if in.Max.Y-y >= 3 {
 		s.header(p, in, cols, y)
 		y++
@@ -116,18 +116,25 @@ func (s *DiffScreen) heads(p *widget.Painter, r *diff.Result, w int) []string {
 }
 
 // explain is what the figures rest on, in lines of at most w columns.
-func (s *DiffScreen) explain(p *widget.Painter, r *diff.Result, w int) []string {
+func (s *DiffScreen) explain(p *widget.Painter, r *diff.Result, cols diffColumns, w int) []string {
 	n := fmt.Sprintf("n=%d+%d: ", len(r.A), len(r.B))
+	half := ""
+	if cols.half {
+		half = " ± is 95% of each for itself."
+	}
 	switch r.Method {
 	case diff.NoTest:
-		return wrap(p, n+"no test. One run does not tell how runs differ: ± is the noise of sampling alone.", w)
+		if half != "" {
+			half = ": ± is the noise of sampling alone"
+		}
+		return wrap(p, n+"no test. One run does not tell how runs differ"+half+".", w)
 	case diff.WelchHolm:
 		n += "Welch's t (4+4 runs: a permutation test)"
 	default:
 		n += fmt.Sprintf("%s test, %s ways", r.Method, widget.Count(uint64(r.Dealings)))
 	}
-	return wrap(p, fmt.Sprintf("%s; p adjusted for %d elements: any false verdict in %g%% of comparisons. ± is 95%% of each for itself.",
-		n, r.Tested, 100*r.Options.Alpha), w)
+	return wrap(p, fmt.Sprintf("%s; p adjusted for %d elements: any false verdict in %g%% of comparisons.%s",
+		n, r.Tested, 100*r.Options.Alpha, half), w)
 }
 
 type diffColumns struct {
@@ -310,14 +317,17 @@ func (s *DiffScreen) drawRuns(p *widget.Painter, r *diff.Result, box widget.Rect
 	side(in.Min.Y+1, "B", row.B, t.Link)
 	p.Text(strip.Min.X, in.Min.Y+2, strip.Max.X, text.Figure(low, norm, unit), t.Dim)
 	p.Right(strip.Min.X, strip.Max.X, in.Min.Y+2, text.Figure(high, norm, unit), t.Dim)
-	about := fmt.Sprintf("B-A %s (%s), 95%% from %s to %s", text.Change(row.Delta, norm, unit), text.Relative(row),
-		text.Change(row.Low, norm, unit), text.Change(row.High, norm, unit))
+	change := fmt.Sprintf("B-A %s (%s)", text.Change(row.Delta, norm, unit), text.Relative(row))
+	interval := fmt.Sprintf(", 95%% from %s to %s", text.Change(row.Low, norm, unit), text.Change(row.High, norm, unit))
+	verdict := ", of sampling alone"
 	if !math.IsNaN(row.P) {
-		about += fmt.Sprintf("; p %s for itself, %s among %d", text.PValue(row.P), text.PValue(row.Adjusted), r.Tested)
+		verdict = fmt.Sprintf("; p %s for itself, %s among %d", text.PValue(row.P), text.PValue(row.Adjusted), r.Tested)
 	} else if row.Verdict == diff.Small {
-		about += "; too small to be tested"
-	} else {
-		about += ", of sampling alone"
+		verdict = "; too small to be tested"
+	}
+	about := change + interval + verdict
+	if p.Width(about) > in.Dx()-2 && verdict[0] == ';' {
+		about = change + verdict
 	}
 	p.Text(in.Min.X+1, in.Min.Y+3, in.Max.X, about, t.Text)
 }
