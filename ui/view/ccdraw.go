@@ -31,7 +31,10 @@ func (s *CentreScreen) columns(w int) centreColumns {
 		left -= 17
 	}
 	if left >= 8 {
-		c.bar = min(16, left-1, max(8, w/8))
+		c.bar = min(16, left-1)
+		if w < 100 {
+			c.bar = min(c.bar, 9) // names are long
+		}
 	}
 	return c
 }
