@@ -42,8 +42,12 @@ type allocProbes struct {
 
 	ended [bpf.AllocSites]uint64 // for how long probes were in place in processes that have ended
 
-	perHit float64 // ns, what a hit costs the target
-	cost   bpf.RunStats
+	perHit [bpf.AllocSites]float64 // ns, what a hit costs the target
+	cost   [bpf.AllocSites]bpf.RunStats
+
+	busy busy
+	// startHits is how many hits each probe may have when it is placed for the first time.
+	startHits float64
 }
 
 // allocImage is what is sampled of one process image.
@@ -54,20 +58,23 @@ type allocImage struct {
 	memory *os.File // /proc/PID/mem; nil where it cannot be read
 	ledger *ledger
 	probes [bpf.AllocSites]*probe // nil where there is no place for one
+	// Of the image, which may change where windows are open.
+	bias, totalAllocated uint64
 
-	words   uint64           // allocated, as last read
-	readAt  uint64           // when, ns
-	rate    float64          // bytes a second
-	large   float64          // of these, of large objects while their probe is in place
-	polls   int              // that told something
-	account bpf.AllocAccount // as last read
+	words  uint64  // allocated, as last read
+	readAt uint64  // when, ns
+	rate   float64 // bytes a second
+	large  float64 // of these, of large objects while their probe is in place; 0 if not known
+	polls  int     // that told something
 	// final is what the process has said, at its end, to have allocated.
 	final uint64
 }
 
-func newAllocProbes(event *grantedEvent, programs [bpf.AllocSites]*ebpf.Program, s *bpf.Sampler, warn func(string)) *allocProbes {
+func newAllocProbes(event *grantedEvent, programs [bpf.AllocSites]*ebpf.Program, s *bpf.Sampler, b *bucket, warn func(string)) *allocProbes {
 	return &allocProbes{event: event, programs: programs, sampler: s, warn: warn, stop: make(chan struct{}),
-		images: map[uint32]*allocImage{}, sites: map[*images.Module]*allocSites{}, perHit: defaultHitCost}
+		images: map[uint32]*allocImage{}, sites: map[*images.Module]*allocSites{},
+		perHit: [...]float64{defaultHitCost, defaultHitCost, defaultHitCost, defaultHitCost}, busy: busy{cpus: 1},
+		startHits: b.level / 6 / defaultHitCost}
 }
 
 // find looks for the places in the image's run-time system, which its layout has
@@ -131,7 +138,7 @@ func (a *allocProbes) Attach(im *images.Image) error {
 		a.fail(&uprobe.Error{Err: err})
 		return nil
 	}
-	ai := &allocImage{im: im, sites: s, exe: exe}
+	ai := &allocImage{im: im, sites: s, exe: exe, bias: im.BiasOf(im.RTS), totalAllocated: uint64(im.Layout.TotalAllocated)}
 	ai.memory, _ = os.Open(fmt.Sprintf("/proc/%d/mem", im.PID))
 	var atStart map[uint16]uint64
 	if !im.FromStart {
@@ -151,7 +158,7 @@ func (a *allocProbes) Attach(im *images.Image) error {
 			return exe.Uprobe("", a.programs[site], &link.UprobeOptions{Address: offset, PID: int(im.PID)})
 		}}
 	}
-	if err := ai.placeFirst(); err != nil {
+	if err := a.placeFirst(ai); err != nil {
 		a.fail(&uprobe.Error{Err: err})
 		return a.Drop(im, 0)
 	}
@@ -161,7 +168,7 @@ func (a *allocProbes) Attach(im *images.Image) error {
 // placeFirst places the probes that are to be there from the beginning. That of
 // blocks waits until it is known how often it would be hit, and that of large objects,
 // which is in C, until that can be unwound.
-func (ai *allocImage) placeFirst() error {
+func (a *allocProbes) placeFirst(ai *allocImage) error {
 	var errs [bpf.AllocSites]error
 	var wait sync.WaitGroup // each takes the kernel some milliseconds
 	if p := ai.probes[bpf.SiteLarge]; p != nil && !ai.im.RTS.Unwinds() {
@@ -169,7 +176,13 @@ func (ai *allocImage) placeFirst() error {
 	}
 	for site, p := range ai.probes {
 		if p != nil && p.site != bpf.SiteBlock && !p.waits {
-			wait.Go(func() { errs[site] = p.place(0) })
+			wait.Go(func() {
+				if p.site == bpf.SiteEnd {
+					errs[site] = p.place(0)
+				} else {
+					errs[site] = p.start(a, ai, a.startHits)
+				}
+			})
 		}
 	}
 	wait.Wait()
@@ -189,7 +202,7 @@ func (a *allocProbes) Unwinds(im *images.Image) {
 	ai := a.images[im.Generation]
 	if p := ai.probes[bpf.SiteLarge]; p != nil && p.waits {
 		p.waits = false
-		if p.place(0) != nil {
+		if p.start(a, ai, a.startHits) != nil {
 			ai.probes[bpf.SiteLarge] = nil
 		}
 	}
@@ -207,9 +220,9 @@ func (a *allocProbes) weigh(im *images.Image, s *perf.Sample) uint64 {
 }
 
 // remember keeps a sample that was written.
-func (a *allocProbes) remember(im *images.Image, s *eventlog.Sample, site bpf.AllocSite) {
+func (a *allocProbes) remember(im *images.Image, s *eventlog.Sample, of stratum) {
 	if ai := a.images[im.Generation]; ai != nil {
-		ai.ledger.remember(s, site)
+		ai.ledger.remember(s, of)
 	}
 }
 
@@ -239,6 +252,7 @@ func (a *allocProbes) Drop(im *images.Image, _ uint64) error {
 	for _, p := range ai.probes {
 		if p != nil {
 			p.remove(&a.background) // the kernel removed it with the process
+			a.background.Go(p.discard)
 		}
 	}
 	if ai.memory != nil {
@@ -252,11 +266,12 @@ func (a *allocProbes) Drop(im *images.Image, _ uint64) error {
 func (a *allocProbes) settle(ai *allocImage) error {
 	words := ai.final
 	if words == 0 {
-		ai.poll()
+		if r, err := a.read(ai); err == nil {
+			ai.poll(&r)
+		}
 		words = ai.words
 	}
-	now := monotonic()
-	for _, s := range ai.ledger.settle(words, ai.probes[bpf.SiteLarge].at(now)) {
+	for _, s := range ai.ledger.settle(words) {
 		s.PID = ai.im.PID
 		s.Event = a.event.def.Index
 		if err := a.emit(&s); err != nil {
@@ -300,12 +315,17 @@ func (a *allocProbes) Close() error {
 				p.remove(&a.background)
 			}
 		}
+	}
+	a.background.Wait()
+	for _, ai := range a.images {
+		for _, p := range ai.probes {
+			p.discard()
+		}
 		if ai.memory != nil {
 			ai.memory.Close()
 		}
 	}
 	a.images = nil
-	a.background.Wait()
 	return nil
 }
 

@@ -22,33 +22,66 @@ const (
 	maxThin          = 64
 	// firstLargeThin is the distance at first, in blocks, of samples of large objects.
 	firstLargeThin = 512
-	windowDensity  = 10
 	blockBytes     = 4096
 	// minCycle is the least time from window to window, ns; a random part of
 	// as much again is added, so that windows fall into step with nothing.
-	minCycle = 150e6
+	minCycle = 60e6
 )
 
 // windowLength is how long a window of each site's probe is at least; where the budget
 // has enough for it, it is up to maxStretch times as long. A window ought to catch some
 // hits; those of blocks are many.
 var windowLength = [bpf.AllocSites]time.Duration{
-	bpf.SiteNursery: 5 * time.Millisecond,
+	bpf.SiteNursery: time.Millisecond,
 	bpf.SiteBlock:   250 * time.Microsecond,
-	bpf.SiteLarge:   5 * time.Millisecond,
+	bpf.SiteLarge:   time.Millisecond,
+}
+
+// samplesInWindow is as many samples as a window is to have, about. Those of blocks are of
+// one moment, of which a few tell as much as many.
+var samplesInWindow = [bpf.AllocSites]float64{
+	bpf.SiteNursery: 64,
+	bpf.SiteBlock:   12,
+	bpf.SiteLarge:   24,
 }
 
 // leastObserved is the time in place, ns, that tells how often a probe is hit.
 const leastObserved = 200e3
 
-const maxStretch = 8
+const maxStretch = 100
+
+// mostOverspent is how many times what a window is to take it may, if its probe is hit more
+// often than it was; then it ends before its time.
+const mostOverspent = 3
 
 // mostInPlace is the part of the budget that probes in place until further notice may
-// take together.
-const mostInPlace = 0.7
+// take together, and windowPart that of what is saved up which a window may.
+const (
+	mostInPlace = 0.7
+	windowPart  = 1.0 / 16
+)
 
 // windowSites are the sites that can do with windows, the most wanted first.
-var windowSites = [...]bpf.AllocSite{bpf.SiteNursery, bpf.SiteLarge, bpf.SiteBlock}
+var windowSites = [...]bpf.AllocSite{bpf.SiteBlock, bpf.SiteLarge, bpf.SiteNursery}
+
+// busy tells on how many CPUs the target runs.
+type busy struct {
+	time, target uint64
+	cpus         float64
+}
+
+// pass takes in the CPU time that the target has used by a time, ns.
+func (b *busy) pass(time, target uint64) {
+	const enough = 100e6
+	if b.time == 0 || time < b.time || target < b.target {
+		b.time, b.target = time, target
+	}
+	if time-b.time < enough {
+		return
+	}
+	b.cpus = max(float64(target-b.target)/float64(time-b.time), 1)
+	b.time, b.target = time, target
+}
 
 // control places probes so that b keeps. It is called again and again.
 func (a *allocProbes) control(b *bucket) error {
@@ -69,7 +102,7 @@ func (a *allocProbes) control(b *bucket) error {
 			continue
 		}
 		if b.level < 0 {
-			a.retreat(ai)
+			a.retreat(ai, b)
 		} else {
 			a.advance(ai, b)
 		}
@@ -80,48 +113,59 @@ func (a *allocProbes) control(b *bucket) error {
 // observe takes in what the image's probes have counted, and the windows that have
 // ended.
 func (a *allocProbes) observe(ai *allocImage) error {
-	ai.poll()
-	account, err := a.sampler.Account(ai.im.Generation)
+	r, err := a.read(ai)
 	if err != nil {
 		return err
 	}
-	now := monotonic()
+	ai.poll(&r)
 	for site, p := range ai.probes {
-		if p == nil {
-			continue
-		}
-		if p.continuous() {
-			p.inPlace += now - p.inPlaceAt
-			p.inPlaceAt = now
-		}
-		if p.window != nil {
+		switch {
+		case p == nil:
+		case p.continuous():
+			p.inPlace += r.at - min(p.inPlaceAt, r.at)
+			p.inPlaceAt = r.at
+			if p.since == nil {
+				p.since = &r
+			}
+			if r.at-p.since.at < leastObserved {
+				continue
+			}
+			ai.counted(bpf.AllocSite(site), p.since, &r)
+			p.since = &r
+		case p.window != nil:
 			select {
 			case w := <-p.window:
-				p.window = nil
-				if w.err != nil {
-					continue // the process has ended, or is about to
+				if p.ended(&w) {
+					ai.counted(bpf.AllocSite(site), &w.before, &w.after)
 				}
-				p.inPlace += w.close - w.open
-				p.overrun += (float64(w.close-w.open)/float64(p.length) - p.overrun) / 4
 			default:
-				continue // its hits are counted with its time
 			}
-		}
-		elapsed := float64(p.inPlace - p.observed)
-		if elapsed < leastObserved {
-			continue
-		}
-		p.observed = p.inPlace
-		rate := float64(account.Hits[site]-p.hits) * 1e9 / elapsed
-		p.hitRate += (rate - p.hitRate) / 2
-		p.hits = account.Hits[site]
-		if site == int(bpf.SiteLarge) {
-			bytes := float64(account.Large-ai.account.Large) * 1e9 / elapsed
-			ai.large += (bytes - ai.large) / 2
-			ai.account.Large = account.Large
 		}
 	}
 	return nil
+}
+
+// counted takes in what a probe has counted while it was in place.
+func (ai *allocImage) counted(site bpf.AllocSite, before, after *reading) {
+	p := ai.probes[site]
+	seconds := float64(after.at-before.at) / 1e9
+	if seconds <= 0 {
+		return
+	}
+	n := after.since(before, site)
+	p.hitRate = lately(p.hitRate, float64(after.account.Hits[site]-before.account.Hits[site])/seconds)
+	if site == bpf.SiteLarge {
+		ai.large = lately(ai.large, float64(after.account.Large-before.account.Large)/seconds)
+	}
+	ai.ledger.observe(site, n)
+}
+
+// lately follows what is measured.
+func lately(before, now float64) float64 {
+	if before == 0 {
+		return now
+	}
+	return (before + now) / 2
 }
 
 // thin tells the walker which part of the hits to sample.
@@ -131,16 +175,15 @@ func (a *allocProbes) thin(ai *allocImage) error {
 		if p == nil {
 			continue
 		}
-		perSecond := samplesPerSecond
-		if !p.continuous() {
-			// In a window most of the cost is that of being hit at all.
-			perSecond *= windowDensity
+		perSecond := float64(samplesPerSecond)
+		if !p.continuous() && p.length > 0 {
+			perSecond = samplesInWindow[site] / p.length.Seconds()
 		}
-		want := uint32(min(max(p.hitRate/float64(perSecond), 1), maxThin))
+		want := uint32(min(max(p.hitRate/perSecond, 1), maxThin))
 		if p.site == bpf.SiteLarge {
 			want = 0
-			if p.hitRate > float64(perSecond) {
-				want = uint32(min(ai.large/float64(perSecond)/blockBytes, math.MaxUint32))
+			if p.hitRate > perSecond {
+				want = uint32(min(ai.large/perSecond/blockBytes, math.MaxUint32))
 			}
 		}
 		// Not for a little: every change is told to the kernel.
@@ -158,23 +201,41 @@ func (a *allocProbes) thin(ai *allocImage) error {
 	return nil
 }
 
-// retreat takes the probe out that costs most.
-func (a *allocProbes) retreat(ai *allocImage) {
-	if p := ai.probes[bpf.SiteBlock]; p.continuous() {
-		p.remove(&a.background)
-		return
-	}
-	var worst *probe
-	for _, site := range [...]bpf.AllocSite{bpf.SiteNursery, bpf.SiteLarge} {
-		if p := ai.probes[site]; p.continuous() && (worst == nil || p.hitRate > worst.hitRate) {
-			worst = p
+// retreat takes probes out until what is left can stay.
+func (a *allocProbes) retreat(ai *allocImage, b *bucket) {
+	for {
+		var worst *probe
+		sum, most := 0.0, 0.0
+		for site, p := range ai.probes {
+			if !p.continuous() {
+				continue
+			}
+			cost := a.costs(p)
+			sum += cost
+			// A rare one is not to blame.
+			if cost >= most && (p.hitRate >= 10 || site == int(bpf.SiteBlock)) {
+				worst, most = p, cost
+			}
 		}
-	}
-	// A rare one is not to blame.
-	if worst != nil && worst.hitRate >= 10 {
+		if worst == nil {
+			return
+		}
 		worst.remove(&a.background)
 		worst.due = monotonic() + minCycle
+		if sum-most < mostInPlace*b.rate {
+			return
+		}
 	}
+}
+
+// costs is the part of a CPU's time that a probe takes while it is in place.
+func (a *allocProbes) costs(p *probe) float64 { return p.hitRate * a.perHit[p.site] / 1e9 }
+
+// wouldCost is what the probe of blocks takes, if it has not been in place: it is hit the
+// less often the longer that takes.
+func (a *allocProbes) wouldCost(ai *allocImage) float64 {
+	undisturbed := max(ai.rate-ai.large, ai.rate/8) / blockBytes * a.perHit[bpf.SiteBlock] / 1e9
+	return undisturbed / (1 + undisturbed/a.busy.cpus)
 }
 
 // advance puts a probe in place that the budget has come to allow: of those that
@@ -185,7 +246,7 @@ func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 	var nextCost, inPlace float64
 	for _, p := range ai.probes {
 		if p.continuous() {
-			inPlace += p.hitRate * a.perHit / 1e9
+			inPlace += a.costs(p)
 		}
 	}
 	for _, site := range windowSites {
@@ -193,23 +254,22 @@ func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 		if p == nil || p.waits || p.continuous() || p.window != nil {
 			continue
 		}
-		rate := p.hitRate
+		cost := a.costs(p)
 		if site == bpf.SiteBlock {
 			if ai.polls < 3 {
 				continue // it is not known yet
 			}
-			rate = max((ai.rate-ai.large)/blockBytes, rate/16)
+			if p.hitRate == 0 {
+				cost = a.wouldCost(ai)
+			}
 		}
-		cost := rate * a.perHit / 1e9
-		if cost+inPlace < mostInPlace*b.rate && b.level > b.depth()/2 {
+		if cost+inPlace < mostInPlace*b.rate && b.level > b.depth()/2 && now >= p.due {
 			if p.place(now) != nil {
 				ai.probes[site] = nil
 			}
 			return
 		}
-		// Blocks wait until the others need no windows, unless full nurseries do
-		// not tell who filled them.
-		if n := ai.probes[bpf.SiteNursery]; site == bpf.SiteBlock && !n.continuous() && ai.ledger.primitives < manyPrimitives {
+		if site == bpf.SiteBlock && !a.wantsBlocks(ai) {
 			continue
 		}
 		// The one whose turn it is may have to wait until there is enough for it;
@@ -218,20 +278,38 @@ func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 			next, nextCost = p, cost
 		}
 	}
-	if next != nil && b.level > windowNeeds(next.site, nextCost, b) {
-		// Half of what is there, so that other sites have their windows too.
-		stretch := b.level / 2 / (nextCost * float64(windowLength[next.site]))
-		a.openWindow(next, now, min(max(stretch, 1), maxStretch))
+	if next == nil || b.level < windowNeeds(next.site, nextCost, b) {
+		return
+	}
+	spend := min(b.level/2, windowPart*b.depth())
+	stretch := spend / (max(nextCost, b.rate) * float64(windowLength[next.site]))
+	// Not much longer than the last: it may be hit more often than it was.
+	stretch = min(stretch, 4*float64(next.length)/float64(windowLength[next.site]), maxStretch)
+	next.most = mostOverspent * max(spend, nextCost*float64(windowLength[next.site])) / a.perHit[next.site]
+	a.openWindow(ai, next, now, max(stretch, 1))
+	if next.site == bpf.SiteNursery && ai.ledger.mixed() {
+		// These have little to tell.
+		next.due += 8 * minCycle
 	}
 }
+
+// wantsBlocks tells whether windows at blocks are worth what they take. Where heap checks
+// fill the nursery, samples of full nurseries are, which have each a moment of their own.
+func (a *allocProbes) wantsBlocks(ai *allocImage) bool {
+	return ai.probes[bpf.SiteNursery].continuous() || ai.ledger.primitives >= somePrimitives
+}
+
+// somePrimitives is the part of full nurseries, found by primitive operations, from which
+// on it has to be told what those have allocated themselves.
+const somePrimitives = 1.0 / 16
 
 // windowNeeds is the level of the budget, ns, from which on a site may have its shortest
 // window.
 func windowNeeds(site bpf.AllocSite, cost float64, b *bucket) float64 {
-	return cost*float64(windowLength[site]) + 0.05*b.depth()
+	return max(cost*float64(windowLength[site]), 0.01*b.depth())
 }
 
-func (a *allocProbes) openWindow(p *probe, now uint64, stretch float64) {
+func (a *allocProbes) openWindow(ai *allocImage, p *probe, now uint64, stretch float64) {
 	p.length = time.Duration(stretch * float64(windowLength[p.site]))
 	if p.overrun == 0 {
 		p.overrun = 1
@@ -243,16 +321,24 @@ func (a *allocProbes) openWindow(p *probe, now uint64, stretch float64) {
 	} else if p.inPlaceAt != 0 {
 		cycle = float64(now - p.inPlaceAt)
 	}
-	p.open(math.Max(cycle/(float64(p.length)*p.overrun), 1), p.length, a)
+	p.open(math.Max(cycle/(float64(p.length)*p.overrun), 1), p.length, a, ai)
 	p.due = now + minCycle + rand.Uint64N(minCycle)
 }
 
-// took takes in what hits have cost so far: time in BPF, and trap ns each.
-func (a *allocProbes) took(probes bpf.RunStats, trap float64) {
-	runs := float64(probes.Runs - a.cost.Runs)
-	if runs < 1 {
-		return
+// took takes in what the hits of each site's probe have cost so far: time in BPF, and trap
+// ns each.
+func (a *allocProbes) took(trap float64) (sum bpf.RunStats, err error) {
+	for site, program := range a.programs {
+		cost, err := bpf.RunStatsOf(program)
+		if err != nil {
+			return sum, err
+		}
+		sum.Runs += cost.Runs
+		sum.Ns += cost.Ns
+		if runs := float64(cost.Runs - a.cost[site].Runs); runs >= 1 {
+			a.perHit[site] += (float64(cost.Ns-a.cost[site].Ns)/runs + trap - a.perHit[site]) / 4
+			a.cost[site] = cost
+		}
 	}
-	a.perHit += (float64(probes.Ns-a.cost.Ns)/runs + trap - a.perHit) / 4
-	a.cost = probes
+	return sum, nil
 }

@@ -3,6 +3,8 @@ package agent
 import (
 	"encoding/binary"
 	"fmt"
+
+	"ccagent/bpf"
 )
 
 // maxCapabilities bounds the capabilities that are read; the process says how many
@@ -15,7 +17,7 @@ func (ai *allocImage) readWords() (map[uint16]uint64, error) {
 	if ai.memory == nil || ai.sites.capabilities == 0 || ai.sites.nCapabilities == 0 {
 		return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.PID)
 	}
-	bias := ai.im.BiasOf(ai.im.RTS)
+	bias := ai.bias
 	n, err := ai.readWord(ai.sites.nCapabilities + bias)
 	if err != nil {
 		return nil, err
@@ -41,7 +43,7 @@ func (ai *allocImage) readWords() (map[uint16]uint64, error) {
 		if err != nil || uint32(number) != uint32(i) {
 			continue // not made yet, or no capability
 		}
-		w, err := ai.readWord(capability + capabilityBase + uint64(ai.im.Layout.TotalAllocated))
+		w, err := ai.readWord(capability + capabilityBase + ai.totalAllocated)
 		if err == nil {
 			words[uint16(i)] = w
 		}
@@ -68,25 +70,50 @@ func (ai *allocImage) readWord(at uint64) (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), nil
 }
 
+// reading is what the probes of an image have counted at a time, and what it had
+// allocated by then, if that could be read.
+type reading struct {
+	account bpf.AllocAccount
+	words   uint64
+	known   bool
+	at      uint64 // ns
+}
+
+// read takes a reading.
+func (a *allocProbes) read(ai *allocImage) (r reading, err error) {
+	if each, err := ai.readWords(); err == nil {
+		for _, w := range each {
+			r.words += w
+		}
+		r.known = true
+	}
+	r.at = monotonic()
+	r.account, err = a.sampler.Account(ai.im.Generation)
+	return r, err
+}
+
+// since is what was counted between two readings.
+func (r *reading) since(before *reading, site bpf.AllocSite) count {
+	if !before.known || !r.known || r.words < before.words {
+		return count{} // not known, or capabilities went away
+	}
+	return count{
+		hits:  float64(r.account.Hits[site] - before.account.Hits[site]),
+		large: float64(r.account.Large - before.account.Large),
+		bytes: 8 * float64(r.words-before.words),
+	}
+}
+
 // poll takes in how much the process has allocated by now, and how fast it does.
-func (ai *allocImage) poll() {
-	each, err := ai.readWords()
-	if err != nil {
-		return
-	}
-	var words uint64
-	for _, w := range each {
-		words += w
-	}
-	at := monotonic()
-	if words < ai.words {
+func (ai *allocImage) poll(r *reading) {
+	if !r.known || r.words < ai.words {
 		return // capabilities went away
 	}
-	if ai.readAt != 0 && at > ai.readAt {
-		ai.rate = 8 * float64(words-ai.words) * 1e9 / float64(at-ai.readAt)
+	if ai.readAt != 0 && r.at > ai.readAt {
+		ai.rate = 8 * float64(r.words-ai.words) * 1e9 / float64(r.at-ai.readAt)
 	}
-	ai.words, ai.readAt = words, at
-	if words > 0 {
+	ai.words, ai.readAt = r.words, r.at
+	if r.words > 0 {
 		ai.polls++
 	}
 }

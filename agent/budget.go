@@ -29,9 +29,9 @@ const burst = 2e9
 
 func newBucket(rate float64) bucket {
 	if rate <= 0 {
-		return bucket{rate: math.Inf(1)}
+		return bucket{rate: math.Inf(1), level: math.Inf(1)}
 	}
-	return bucket{rate: rate, level: rate * burst / 8}
+	return bucket{rate: rate, level: rate * burst / 4}
 }
 
 func (b *bucket) unlimited() bool { return math.IsInf(b.rate, 1) }

@@ -305,7 +305,7 @@ func (c *capture) openEvents() error {
 func (c *capture) allocProbes() *allocProbes {
 	for i := range c.events {
 		if c.events[i].def.Requested == AllocEvent {
-			a := newAllocProbes(&c.events[i], c.allocPrograms, c.sampler, c.warn)
+			a := newAllocProbes(&c.events[i], c.allocPrograms, c.sampler, &c.budget.alloc, c.warn)
 			a.emit = c.settled
 			return a
 		}

@@ -145,6 +145,7 @@ func (c *capture) taken(s *perf.Sample) error {
 			return err
 		}
 	}
+	var of stratum
 	switch {
 	case s.Record == bpf.RecordCCS:
 		return c.centres.told(im, &s.Stack, c.emitNow)
@@ -152,6 +153,7 @@ func (c *capture) taken(s *perf.Sample) error {
 		c.alloc.ending(im, s.Total)
 		return nil
 	case s.Site != 0:
+		of = stratumOf(bpf.AllocSite(s.Site), s.Period == 0)
 		if s.Period = c.alloc.weigh(im, s); s.Period == 0 {
 			return nil
 		}
@@ -184,7 +186,7 @@ func (c *capture) taken(s *perf.Sample) error {
 		SkippedWords: s.SkippedWords, FoldedFrames: s.FoldedFrames, Centres: centres,
 	}
 	if s.Site != 0 {
-		c.alloc.remember(im, sample, bpf.AllocSite(s.Site))
+		c.alloc.remember(im, sample, of)
 	}
 	return c.emit(s.Time, sample)
 }

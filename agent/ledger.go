@@ -13,43 +13,68 @@ import (
 // that allocated it, in expectation, whichever probes are in place at a time.
 //
 // Every sample from a probe tells how much its capability has allocated so far; what
-// is new of that is owed. A sample at a full nursery is given all that is owed and
-// not reserved for samples of large objects. While every block is sampled each
-// sample is given its own block. A probe that is in place for a part of the time
+// is new of that is divided among strata: large objects, small objects that heap
+// checks make room for, and small objects of primitive operations. The parts are those
+// that the probes of large objects and of blocks count while they are in place. Each
+// sample is given of its own stratum alone, so that what one probe sees is not taken
+// for what another does not.
+//
+// While a probe is always in place each of its samples is given what its stratum has
+// allocated since the one before. A probe that is in place for a part of the time
 // alone is a random choice of the moments at which it would have been hit (the
 // window's begin does not depend on what the program does), so its samples count
 // for as much more as the time between windows is longer than they are: Horvitz and
-// Thompson's estimator. What that estimate gets wrong stays owed, or is given too
-// much and withheld from the next.
+// Thompson's estimator. What that gets wrong stays owed, or is owing, and the next
+// windows' samples count for more, or less.
 //
 // Quantities are in bytes.
 type ledger struct {
 	caps  map[uint16]*capLedger
 	start map[uint16]uint64 // words at the start; nil when the process was watched from its beginning
 	base  uint64            // allocated when the capture began
-	owed  int64
-	given uint64
 
-	total        uint64  // allocated since the capture began, as far as it is known
-	largeSeen    uint64  // of large objects, as counted by the probe
-	largeDuring  uint64  // the placement in which that was
-	largeTotal   uint64  // total as of then
-	largePart    part    // of all bytes, while the probe is in place
-	largePending float64 // estimate of what large objects are owed, while it is not
+	total    uint64 // allocated since the capture began, as far as it is known
+	given    uint64
+	accounts [strata]account
+	// large is the part of large objects, of all bytes; heap that of blocks which heap
+	// checks fill. Until they are known, the account of
+	// heapStratum has it all.
+	large, heap  part
+	largeSeen    uint64 // of large objects, as counted by the probe, and sampled
+	largeCounted uint64 // likewise, and in the account
+	largeDuring  uint64 // the placement in which that was
 
-	// Of what is neither large nor sampled at blocks, the part that heap checks
-	// allocate; the rest is small objects from primitive operations. Those find
-	// the nursery full far more often than they fill it, so they are not given
-	// what heap checks have allocated: that is pending for samples at blocks.
-	heap        part
-	heapPending float64
-	primitives  float64 // part of full nurseries that primitive operations found, lately
+	// Primitive operations find the nursery full far more often than they fill it.
+	primitives float64 // part of full nurseries that they found, lately
 
 	// nursery is what is allocated from one full nursery to the next; 0 if not known.
 	nursery float64
 
-	recent [bpf.AllocSites]recent
+	recent [strata]recent
 }
+
+// stratum is a kind of allocation whose samples come from probes of its own.
+type stratum int
+
+const (
+	heapStratum stratum = iota // small objects, room for which a heap check makes
+	largeStratum
+	primitiveStratum // small objects that primitive operations allocate
+	strata
+)
+
+// account is what a stratum has allocated, and what of it samples were given.
+type account struct {
+	bytes, given float64
+	// When the window began that its samples come from; what it had allocated, in how many
+	// windows, of late, and what the samples of these had estimated it to be.
+	during              uint64
+	mark                float64
+	allocated, estimate float64
+	windows             float64
+}
+
+func (a *account) owed() float64 { return a.bytes - a.given }
 
 // The last bytes of a process are divided among its last few samples. Where they are
 // more than a hundredth of all, they are what the estimates have left out, at any time:
@@ -62,10 +87,9 @@ const (
 // capLedger is what is known of a capability.
 type capLedger struct {
 	words uint64
-	// What it had allocated when last sampled at full nurseries and at blocks,
-	// and during which placement of the probe.
-	seen   [bpf.AllocSites]uint64
-	during [bpf.AllocSites]uint64
+	// What it had allocated when last sampled at a full nursery, and during which
+	// placement of the probe.
+	seen, during uint64
 }
 
 // placement is a stretch of time in which a probe is in place.
@@ -107,15 +131,79 @@ func newLedger(fromStart bool, atStart map[uint16]uint64) *ledger {
 	return l
 }
 
-// owe takes in bytes that have been allocated. A part of them is of large objects; what
-// their probe sees of that is told by itself.
-func (l *ledger) owe(bytes uint64, large placement) {
-	l.owed += int64(bytes)
+// stratumOf is the stratum of what is sampled at a site.
+func stratumOf(site bpf.AllocSite, primitive bool) stratum {
+	switch {
+	case site == bpf.SiteLarge:
+		return largeStratum
+	case site == bpf.SiteNursery && primitive:
+		return primitiveStratum
+	}
+	return heapStratum
+}
+
+// owe takes in bytes that have been allocated.
+func (l *ledger) owe(bytes uint64) {
 	l.total += bytes
-	if !large.continuous() {
-		l.largePending += l.largePart.of() * float64(bytes)
+	l.divide(float64(bytes), l.large.of()*float64(bytes))
+}
+
+// divide divides what has been allocated among the strata.
+func (l *ledger) divide(bytes, large float64) {
+	small := bytes - large
+	heap := l.heapPart() * small
+	l.accounts[largeStratum].bytes += large
+	l.accounts[heapStratum].bytes += heap
+	l.accounts[primitiveStratum].bytes += small - heap
+}
+
+// count is what a probe has counted, and the process allocated, while it was in place.
+type count struct{ hits, large, bytes float64 }
+
+// observe takes in what a probe has counted: from that it is known how to divide what is
+// allocated, and on the first time how to divide what was.
+func (l *ledger) observe(site bpf.AllocSite, n count) {
+	heap, prim := &l.accounts[heapStratum], &l.accounts[primitiveStratum]
+	switch {
+	case n.bytes < leastCounted:
+	case site == bpf.SiteLarge:
+		known := l.large.known()
+		l.large.see(n.large, n.bytes)
+		if !known {
+			large := l.large.of() * float64(l.total)
+			l.accounts[largeStratum].bytes = large
+			small := float64(l.total) - large
+			heap.bytes = l.heapPart() * small
+			prim.bytes = small - heap.bytes
+		}
+	case site == bpf.SiteBlock:
+		known := l.heap.known()
+		// Of each nursery a last block is not hit; it ends in a full nursery.
+		blocks := n.hits * blockBytes
+		if l.nursery > 2*blockBytes {
+			blocks *= l.nursery / (l.nursery - blockBytes)
+		}
+		l.heap.see(blocks, n.bytes)
+		if !known {
+			all := heap.bytes + prim.bytes
+			heap.bytes = l.heapPart() * all
+			prim.bytes = all - heap.bytes
+		}
 	}
 }
+
+// heapPart is the part that heap checks make room for, of what is not large.
+func (l *ledger) heapPart() float64 {
+	small := 1 - l.large.of()
+	if !l.heap.known() || small <= 0 {
+		return 1
+	}
+	return min(l.heap.of()/small, 1)
+}
+
+// leastCounted is what has to be allocated while a probe is in place for the parts to be
+// told from it.
+const leastCounted = 16 * blockBytes
 
 // capability takes in how much a capability has allocated.
 func (l *ledger) capability(h *hit, large placement) *capLedger {
@@ -128,46 +216,46 @@ func (l *ledger) capability(h *hit, large placement) *capLedger {
 				words = h.words
 				l.base += 8 * words
 			}
-			c.words = words
-			for site := range c.seen {
-				c.seen[site] = words
-			}
+			c.words, c.seen = words, words
 		}
 		l.caps[h.capability] = c
 	}
+	var bytes uint64
 	if h.words > c.words {
-		l.owe(8*(h.words-c.words), large)
+		bytes = 8 * (h.words - c.words)
 		c.words = h.words
 	}
+	if !large.continuous() || l.largeDuring != large.begin || h.large < l.largeCounted {
+		l.owe(bytes)
+	} else {
+		// Of these it is known what large objects have.
+		l.total += bytes
+		l.divide(float64(bytes), float64(h.large-l.largeCounted))
+	}
+	l.largeCounted, l.largeDuring = max(h.large, l.largeCounted), large.begin
 	return c
 }
 
-// weigh gives a sample's weight; 0 for one that only begins a window. at and large
-// tell how the sample's own probe and that of large objects are placed.
+// weigh gives a sample's weight; 0 for one that is not to be recorded. at and large tell
+// how its own probe and that of large objects are placed.
 func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 	c := l.capability(h, large)
-	if h.site == bpf.SiteLarge {
+	of := stratumOf(h.site, h.primitive)
+	switch h.site {
+	case bpf.SiteLarge:
 		own := float64(h.large - min(h.large, l.largeSeen))
-		// Not more than there is; the object itself is not yet in the count.
-		return l.give(min(l.weighLarge(h, at), max(float64(l.owed), 0)+own))
-	}
-	free := float64(l.owed) - l.reserved(h, large)
-	// A part of the new bytes is that of large objects, which have samples of
-	// their own.
-	small := 1.0
-	if l.owed > 0 {
-		small = max(free, 0) / float64(l.owed)
-	}
-	first := c.during[h.site] != at.begin
-	fresh := float64(8*(h.words-min(h.words, c.seen[h.site]))) * small
-	c.seen[h.site], c.during[h.site] = h.words, at.begin
-	if h.site == bpf.SiteBlock {
-		if first {
-			return 0
+		l.largeSeen = max(h.large, l.largeSeen)
+		// The object itself is not yet in the count.
+		return l.give(of, l.scale(of, own, at), own)
+	case bpf.SiteBlock:
+		if at.continuous() {
+			return l.give(of, l.blocks(h), 0)
 		}
-		l.heap.see(blockBytes*float64(max(h.thin, 1)), fresh)
-		return l.give(l.weighBlock(fresh, free, at))
+		return l.give(of, l.scale(of, l.blocks(h), at), 0)
 	}
+	first := c.during != at.begin
+	fresh := float64(8*(h.words-min(h.words, c.seen))) * (1 - l.large.of())
+	c.seen, c.during = h.words, at.begin
 	l.count(h.primitive)
 	begins := first && l.nursery == 0
 	switch {
@@ -183,34 +271,58 @@ func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 	}
 	switch {
 	case begins && at.continuous():
-		fresh = free
-	case at.continuous():
-		fresh = min(catchUp*fresh, free)
-	default:
-		fresh = min(fresh*at.factor, free)
+		fresh = l.accounts[of].owed()
+	case of == primitiveStratum && !l.heap.known():
+		// It is rather who finds the nursery full than who has filled it. It is given what
+		// makes it count if no probe at blocks ever tells more.
+		return l.give(heapStratum, fresh/16, 0)
+	case of == primitiveStratum:
+		fresh *= (1 - l.heapPart()) / max(l.primitives, 1-l.heapPart())
+	case l.mixed() && l.heap.known() && !at.continuous():
+		// Where nurseries are mostly found full before heap checks have filled them, those
+		// that they do fill are a few blocks among many.
+		fresh = min(fresh, l.blocks(h))
 	}
-	if h.primitive {
-		fresh = min(fresh, max(free-l.heapPending, 0))
-		l.heapPending += fresh * l.heap.of()
-		return l.give(fresh * (1 - l.heap.of()))
-	}
-	if at.continuous() {
-		l.heapPending = 0
-	}
-	return l.give(fresh)
+	return l.give(of, l.scale(of, fresh, at), 0)
 }
 
-// weighBlock gives the weight of a sample at a block: the block's own bytes, and a
-// part of what is pending for such samples. The rest waits for a full nursery.
-func (l *ledger) weighBlock(fresh, free float64, at placement) float64 {
-	w := fresh
-	if !at.continuous() {
-		w = max(fresh, min(fresh*at.factor, l.heapPending))
+// blocks is what a sample of a block stands for while its probe is in place.
+func (l *ledger) blocks(h *hit) float64 { return blockBytes * float64(max(h.thin, 1)) }
+
+// mixed tells whether full nurseries do not tell who filled them.
+func (l *ledger) mixed() bool { return l.primitives >= manyPrimitives }
+
+// scale makes of what a sample has seen what it stands for.
+func (l *ledger) scale(of stratum, seen float64, at placement) float64 {
+	if at.continuous() {
+		return catchUp * seen
 	}
-	w = min(w, free)
-	l.heapPending = max(0, l.heapPending-w)
-	return w
+	a := &l.accounts[of]
+	if a.during != at.begin {
+		if a.windows > 0 {
+			a.allocated += a.bytes - a.mark
+		}
+		if a.windows++; a.windows > fewWindows {
+			a.windows, a.allocated, a.estimate = a.windows/2, a.allocated/2, a.estimate/2
+		}
+		a.during, a.mark = at.begin, a.bytes
+	}
+	seen *= at.factor
+	boost := 1.0
+	if a.windows > fewWindows/4 && a.estimate > 0 {
+		boost = min(max(a.allocated/a.estimate, 1/mostBoost), mostBoost)
+	}
+	a.estimate += seen
+	return seen * boost
 }
+
+// What windows estimate of a stratum, together, is held to what it has allocated over some
+// of them. Over one alone it would be taken from code that a window happens to catch, and
+// given to what the next one does. mostBoost bounds it.
+const (
+	fewWindows = 64
+	mostBoost  = 2
+)
 
 // count keeps the part of full nurseries that primitive operations found, lately.
 func (l *ledger) count(primitive bool) {
@@ -218,24 +330,6 @@ func (l *ledger) count(primitive bool) {
 	if primitive {
 		l.primitives += 1.0 / 64
 	}
-}
-
-// weighLarge gives the weight of the large objects that were seen since the last
-// sample of one.
-func (l *ledger) weighLarge(h *hit, at placement) float64 {
-	bytes := float64(h.large - min(h.large, l.largeSeen))
-	if l.largeSeen != 0 && l.largeDuring == at.begin {
-		l.largePart.see(bytes, float64(l.total-l.largeTotal))
-	}
-	l.largeSeen, l.largeDuring, l.largeTotal = max(h.large, l.largeSeen), at.begin, l.total
-	if at.continuous() {
-		extra := min((catchUp-1)*bytes, l.largePending)
-		l.largePending -= extra
-		return bytes + extra
-	}
-	bytes *= at.factor
-	l.largePending = max(0, l.largePending-bytes)
-	return bytes
 }
 
 // manyPrimitives is the part of full nurseries that primitive operations have to find for
@@ -266,27 +360,32 @@ func (p *part) of() float64 {
 	return min(p.bytes/p.all, 1)
 }
 
-// reserved is what is owed to large objects.
-func (l *ledger) reserved(h *hit, large placement) float64 {
-	if large.continuous() {
-		return l.largePending + float64(h.large-min(h.large, l.largeSeen))
-	}
-	return l.largePending
-}
+func (p *part) known() bool { return p.all > 0 }
 
-func (l *ledger) give(weight float64) uint64 {
+// owed is what no sample was given; negative if they were given too much.
+func (l *ledger) owed() float64 { return float64(l.total) - float64(l.given) }
+
+// give gives a weight from a stratum's account: not more than it has, nor than there is
+// in all. uncounted is not in these yet.
+func (l *ledger) give(of stratum, weight, uncounted float64) uint64 {
+	a := &l.accounts[of]
+	has := a.owed()
+	if of == largeStratum && !l.large.known() {
+		has = l.owed() / 2
+	}
+	weight = min(weight, max(has, 0)+uncounted, max(l.owed(), 0)+uncounted)
 	if weight < 1 {
 		return 0
 	}
 	w := uint64(weight)
-	l.owed -= int64(w)
+	a.given += float64(w)
 	l.given += w
 	return w
 }
 
 // remember keeps a sample that was written, to give it a part of the last bytes.
-func (l *ledger) remember(s *eventlog.Sample, site bpf.AllocSite) {
-	r := &l.recent[site]
+func (l *ledger) remember(s *eventlog.Sample, of stratum) {
+	r := &l.recent[of]
 	r.last[r.n%fewSamples] = *s
 	// Each sample so far is among the many with the same chance (Vitter's algorithm R).
 	i := r.n
@@ -301,48 +400,78 @@ func (l *ledger) remember(s *eventlog.Sample, site bpf.AllocSite) {
 
 // forgetRecent is called when a new log begins, in which the nodes of the old one
 // mean nothing.
-func (l *ledger) forgetRecent() { l.recent = [bpf.AllocSites]recent{} }
+func (l *ledger) forgetRecent() { l.recent = [strata]recent{} }
 
 // settle divides what the process has allocated and no sample was given among its
-// last samples, by their weights. words is what all capabilities have allocated at a
-// time; large tells how the probe of large objects is placed.
-func (l *ledger) settle(words uint64, large placement) []eventlog.Sample {
+// last samples, by strata and by their weights. words is what all capabilities have
+// allocated at a time.
+func (l *ledger) settle(words uint64) []eventlog.Sample {
 	counted := 8 * words
 	if counted <= l.base+l.given {
 		return nil
 	}
 	if counted > l.base+l.total {
-		l.owe(counted-l.base-l.total, large)
+		l.owe(counted - l.base - l.total)
 	}
 	rest := counted - l.base - l.given
-	l.given += rest
 	choose := (*recent).some
 	if rest < counted/100 {
 		choose = (*recent).latest
 	}
-	small, big := choose(&l.recent[bpf.SiteNursery]), choose(&l.recent[bpf.SiteLarge])
-	blocks := choose(&l.recent[bpf.SiteBlock])
-	ofBlocks := 0.0 // of what is small
-	if len(blocks) > 0 && l.primitives >= manyPrimitives {
-		// Full nurseries do not tell who filled them.
-		ofBlocks = l.heap.of()
-	} else {
-		small, blocks = append(small, blocks...), nil
+	var chosen [strata][]eventlog.Sample
+	var owed [strata]float64
+	sum, any := 0.0, false
+	for of := range strata {
+		chosen[of] = choose(&l.recent[of])
+		owed[of] = max(l.accounts[of].owed(), 0)
+		any = any || len(chosen[of]) > 0
 	}
-	ofLarge := min(uint64(l.largePending), rest)
-	switch {
-	case len(small)+len(big)+len(blocks) == 0:
+	if !any {
+		l.given += rest
 		return []eventlog.Sample{{Capability: eventlog.NoCapability, Weight: rest, Stop: eventlog.StopNoHaskell}}
-	case len(small)+len(blocks) == 0:
-		ofLarge = rest
-	case len(big) == 0:
-		ofLarge = 0
 	}
-	if len(small) == 0 {
-		ofBlocks = 1
+	// What is small has two strata that stand in for each other.
+	if len(chosen[primitiveStratum]) == 0 {
+		owed[heapStratum], owed[primitiveStratum] = owed[heapStratum]+owed[primitiveStratum], 0
+	} else if len(chosen[heapStratum]) == 0 {
+		owed[heapStratum], owed[primitiveStratum] = 0, owed[heapStratum]+owed[primitiveStratum]
 	}
-	heap := uint64(ofBlocks * float64(rest-ofLarge))
-	return slices.Concat(divide(rest-ofLarge-heap, small), divide(heap, blocks), divide(ofLarge, big))
+	for of := range strata {
+		if len(chosen[of]) == 0 {
+			owed[of] = 0
+		}
+		sum += owed[of]
+	}
+	var out []eventlog.Sample
+	left := rest
+	for of := range strata {
+		if len(chosen[of]) == 0 {
+			continue
+		}
+		w := uint64(float64(rest) * ratio(owed[of], sum))
+		w = min(w, left)
+		left -= w
+		l.accounts[of].given += float64(w)
+		l.given += w
+		out = append(out, divide(w, chosen[of])...)
+	}
+	if left > 0 { // by rounding, or because none was owed anything
+		for of := range strata {
+			if len(chosen[of]) > 0 {
+				l.accounts[of].given += float64(left)
+				l.given += left
+				return append(out, divide(left, choose(&l.recent[of]))...)
+			}
+		}
+	}
+	return out
+}
+
+func ratio(a, b float64) float64 {
+	if b <= 0 {
+		return 0
+	}
+	return min(a/b, 1)
 }
 
 // divide gives each sample a part of the bytes, by their weights.

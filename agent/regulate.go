@@ -18,7 +18,7 @@ const (
 	startPeriod = 100 * time.Millisecond
 	// Nor what samples cost, of which there may be many.
 	earlyPeriod   = time.Second
-	startInterval = 5 * time.Millisecond
+	startInterval = 2 * time.Millisecond
 )
 
 // pace is how long to wait for the target until samples are drained again.
@@ -81,9 +81,11 @@ func (c *capture) spent() (s spent, err error) {
 	if err != nil {
 		return s, err
 	}
-	probes, err := c.sampler.ProbeStats()
-	if err != nil {
-		return s, err
+	var probes bpf.RunStats
+	if c.alloc != nil {
+		if probes, err = c.alloc.took(c.budget.trap); err != nil {
+			return s, err
+		}
 	}
 	s.time = monotonic()
 	s.target = c.targetCPU()
@@ -101,7 +103,7 @@ func (c *capture) spent() (s spent, err error) {
 	if a == nil {
 		return s, nil
 	}
-	a.took(probes, c.budget.trap)
+	a.busy.pass(s.time, s.target)
 	s.nursery, s.blocks, s.large = a.ended[bpf.SiteNursery], a.ended[bpf.SiteBlock], a.ended[bpf.SiteLarge]
 	for _, ai := range a.images {
 		s.nursery = max(s.nursery, ai.probes[bpf.SiteNursery].timeInPlace(s.time))

@@ -106,6 +106,38 @@ func TestLargeObjects(t *testing.T) {
 	}
 }
 
+// At the default budget a program that makes large arrays fills its nursery with what it
+// makes beside them, and never finds that out by a heap check. These bytes fall on the code
+// that allocates them, as soon as the budget has allowed a look at blocks; where that is
+// dear, because hits are or a window ends late, in a longer run.
+func TestSmallObjectsBesideLarge(t *testing.T) {
+	exe := testprog.Build(t, "arrays", testprog.Options{})
+	for _, rounds := range []string{"60000", "240000", "960000"} {
+		log, _ := record(t, []string{"-e", "cpu-clock,alloc"}, exe, rounds)
+		var info struct {
+			Agent struct {
+				Budget *struct {
+					Blocks struct{ Mean float64 } `json:"alloc_blocks"`
+				}
+			}
+		}
+		view(t, &info, "info", log)
+		shares := allocShares(t, log)
+		t.Logf("%s rounds: wide %.3f, narrow %.3f, cells %.3f", rounds, shares["Main.wide"], shares["Main.narrow"], shares["Main.cells"])
+		if b := info.Agent.Budget; b == nil || b.Blocks.Mean == 0 {
+			continue
+		}
+		if cells := shares["Main.cells"]; cells < 0.05 || cells > 0.4 {
+			t.Errorf("Main.cells has %.3f of the bytes, not about 0.2", cells)
+		}
+		if wide, narrow := shares["Main.wide"], shares["Main.narrow"]; wide < narrow {
+			t.Errorf("Main.wide has %.3f of the bytes and Main.narrow %.3f, not three times as much", wide, narrow)
+		}
+		return
+	}
+	t.Error("the probe at blocks was never in place")
+}
+
 // The heaviest allocator is measured within what is allowed, by the agent's own
 // account, and all of its bytes are there.
 func TestOverheadBudget(t *testing.T) {
