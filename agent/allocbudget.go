@@ -172,12 +172,12 @@ func lately(before, now float64) float64 {
 func (a *allocProbes) thin(ai *allocImage) error {
 	changed := false
 	for site, p := range ai.probes {
-		if p == nil {
+		if p == nil || p.site == bpf.SiteEnd {
 			continue
 		}
 		perSecond := float64(samplesPerSecond)
-		if !p.continuous() && p.length > 0 {
-			perSecond = samplesInWindow[site] / p.length.Seconds()
+		if !p.continuous() {
+			perSecond = samplesInWindow[site] / max(p.length, windowLength[site]).Seconds()
 		}
 		want := uint32(min(max(p.hitRate/perSecond, 1), maxThin))
 		if p.site == bpf.SiteLarge {

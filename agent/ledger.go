@@ -37,8 +37,7 @@ type ledger struct {
 	given    uint64
 	accounts [strata]account
 	// large is the part of large objects, of all bytes; heap that of blocks which heap
-	// checks fill. Until they are known, the account of
-	// heapStratum has it all.
+	// checks fill. Until they are known, the account of heapStratum has it all.
 	large, heap  part
 	largeSeen    uint64 // of large objects, as counted by the probe, and sampled
 	largeCounted uint64 // likewise, and in the account
@@ -420,27 +419,28 @@ func (l *ledger) settle(words uint64) []eventlog.Sample {
 	}
 	var chosen [strata][]eventlog.Sample
 	var owed [strata]float64
-	sum, any := 0.0, false
+	last := strata // of those with samples
 	for of := range strata {
-		chosen[of] = choose(&l.recent[of])
+		if chosen[of] = choose(&l.recent[of]); len(chosen[of]) > 0 {
+			last = of
+		}
 		owed[of] = max(l.accounts[of].owed(), 0)
-		any = any || len(chosen[of]) > 0
 	}
-	if !any {
+	if last == strata {
 		l.given += rest
 		return []eventlog.Sample{{Capability: eventlog.NoCapability, Weight: rest, Stop: eventlog.StopNoHaskell}}
 	}
 	// What is small has two strata that stand in for each other.
 	if len(chosen[primitiveStratum]) == 0 {
-		owed[heapStratum], owed[primitiveStratum] = owed[heapStratum]+owed[primitiveStratum], 0
+		owed[heapStratum] += owed[primitiveStratum]
 	} else if len(chosen[heapStratum]) == 0 {
-		owed[heapStratum], owed[primitiveStratum] = 0, owed[heapStratum]+owed[primitiveStratum]
+		owed[primitiveStratum] += owed[heapStratum]
 	}
+	sum := 0.0
 	for of := range strata {
-		if len(chosen[of]) == 0 {
-			owed[of] = 0
+		if len(chosen[of]) > 0 {
+			sum += owed[of]
 		}
-		sum += owed[of]
 	}
 	var out []eventlog.Sample
 	left := rest
@@ -448,30 +448,16 @@ func (l *ledger) settle(words uint64) []eventlog.Sample {
 		if len(chosen[of]) == 0 {
 			continue
 		}
-		w := uint64(float64(rest) * ratio(owed[of], sum))
-		w = min(w, left)
+		w := left
+		if of != last && sum > 0 {
+			w = min(uint64(float64(rest)*(owed[of]/sum)), left)
+		}
 		left -= w
 		l.accounts[of].given += float64(w)
 		l.given += w
 		out = append(out, divide(w, chosen[of])...)
 	}
-	if left > 0 { // by rounding, or because none was owed anything
-		for of := range strata {
-			if len(chosen[of]) > 0 {
-				l.accounts[of].given += float64(left)
-				l.given += left
-				return append(out, divide(left, choose(&l.recent[of]))...)
-			}
-		}
-	}
 	return out
-}
-
-func ratio(a, b float64) float64 {
-	if b <= 0 {
-		return 0
-	}
-	return min(a/b, 1)
 }
 
 // divide gives each sample a part of the bytes, by their weights.

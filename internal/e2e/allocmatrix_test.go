@@ -82,9 +82,7 @@ func TestAllocationMatrix(t *testing.T) {
 	t.Logf("%d rows, at most %.3f %% apart", len(rows), 100*worst)
 }
 
-// allocated are the parts of the bytes of which it is known which code allocates them. What
-// small objects have beside many large ones is told by the probe at blocks alone, for which
-// a run of a second has no budget by default: it is counted to who finds the nursery full.
+// allocated are the parts of the bytes of which it is known which code allocates them.
 var allocated = map[string][]struct {
 	element string
 	share   float64
