@@ -40,7 +40,7 @@ func (a *allocProbes) dear(b *bucket) bool {
 	const worth = 1. / 16
 	for _, ai := range a.images {
 		for _, site := range [...]bpf.AllocSite{bpf.SiteBlock, bpf.SiteLarge} {
-			if p := ai.probes[site]; p.continuous() && p.hitRate*a.perHit/1e9 > worth*b.rate {
+			if p := ai.probes[site]; p.continuous() && a.costs(p) > worth*b.rate {
 				return true
 			}
 		}
