@@ -168,7 +168,7 @@ func (a *App) drawTitle(r layout.Rect) {
 	name := p.Width(a.src.Name)
 	free := r.Max.X - x - p.Width(counts) - 4
 	if r.Dx() >= layout.MinWidth {
-		free -= len(tabs) + 2 // the screens' numbers tell more than the log's length
+		free -= len(tabs) + 1 // the screens' numbers tell more than the log's length
 	}
 	choice := ""
 	for _, d := range about {
