@@ -287,10 +287,22 @@ func (a *allocProbes) advance(ai *allocImage, b *bucket) {
 	stretch = min(stretch, 4*float64(next.length)/float64(windowLength[next.site]), maxStretch)
 	next.most = mostOverspent * max(spend, nextCost*float64(windowLength[next.site])) / a.perHit[next.site]
 	a.openWindow(ai, next, now, max(stretch, 1))
-	if next.site == bpf.SiteNursery && ai.ledger.mixed() {
-		// These have little to tell.
-		next.due += 8 * minCycle
+	next.due += uint64(minCycle * (1/max(ai.tells(next.site), 1.0/8) - 1))
+}
+
+// tells is the part of what is allocated that the samples of a site's windows tell of. The
+// less that is, the rarer they are.
+func (ai *allocImage) tells(site bpf.AllocSite) float64 {
+	large := ai.ledger.large.of()
+	switch {
+	case site == bpf.SiteLarge && ai.ledger.large.known():
+		return large
+	case site == bpf.SiteBlock && ai.ledger.heap.known():
+		return 1 - large
+	case site == bpf.SiteNursery && ai.ledger.mixed():
+		return 0 // but for how mixed it is
 	}
+	return 1
 }
 
 // wantsBlocks tells whether windows at blocks are worth what they take. Where heap checks

@@ -108,34 +108,21 @@ func TestLargeObjects(t *testing.T) {
 
 // At the default budget a program that makes large arrays fills its nursery with what it
 // makes beside them, and never finds that out by a heap check. These bytes fall on the code
-// that allocates them, as soon as the budget has allowed a look at blocks; where that is
-// dear, because hits are or a window ends late, in a longer run.
+// that allocates them, the nearer the longer the program runs: a window at blocks may be
+// long in coming where hits are dear, and miss a program that waits for a CPU.
 func TestSmallObjectsBesideLarge(t *testing.T) {
 	exe := testprog.Build(t, "arrays", testprog.Options{})
-	for _, rounds := range []string{"60000", "240000", "960000"} {
+	about := func(share, want float64) bool { return share > want/3 && share < (1+want)/2 }
+	for _, rounds := range []string{"60000", "200000", "600000"} {
 		log, _ := record(t, []string{"-e", "cpu-clock,alloc"}, exe, rounds)
-		var info struct {
-			Agent struct {
-				Budget *struct {
-					Blocks struct{ Mean float64 } `json:"alloc_blocks"`
-				}
-			}
-		}
-		view(t, &info, "info", log)
 		shares := allocShares(t, log)
-		t.Logf("%s rounds: wide %.3f, narrow %.3f, cells %.3f", rounds, shares["Main.wide"], shares["Main.narrow"], shares["Main.cells"])
-		if b := info.Agent.Budget; b == nil || b.Blocks.Mean == 0 {
-			continue
+		wide, narrow, cells := shares["Main.wide"], shares["Main.narrow"], shares["Main.cells"]
+		t.Logf("%s rounds: wide %.3f, narrow %.3f, cells %.3f", rounds, wide, narrow, cells)
+		if about(wide, 0.6) && about(narrow, 0.2) && about(cells, 0.2) {
+			return
 		}
-		if cells := shares["Main.cells"]; cells < 0.05 || cells > 0.4 {
-			t.Errorf("Main.cells has %.3f of the bytes, not about 0.2", cells)
-		}
-		if wide, narrow := shares["Main.wide"], shares["Main.narrow"]; wide < narrow {
-			t.Errorf("Main.wide has %.3f of the bytes and Main.narrow %.3f, not three times as much", wide, narrow)
-		}
-		return
 	}
-	t.Error("the probe at blocks was never in place")
+	t.Error("the bytes are not divided by about 60 : 20 : 20")
 }
 
 // The heaviest allocator is measured within what is allowed, by the agent's own
