@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"runtime"
 
@@ -38,51 +39,35 @@ func findAllocSites(mod *images.Module) (*allocSites, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, rtsites.ErrMachine
 	}
-	var check, scheduler, allocate elffile.Symbol
-	s := &allocSites{}
-	f, err := mod.EachSymbol(func(sym *elffile.Symbol) {
-		switch sym.Name {
-		case "stg_gc_noregs":
-			check = *sym
-		case "stg_returnToSched":
-			scheduler = *sym
-		case "allocateMightFail":
-			allocate = *sym
-		case "stat_exitReport":
-			s.probes[bpf.SiteEnd] = sym.Addr
-		case "stat_exit":
-			// Before 9.0 it made the report; since then it comes too late.
-			if s.probes[bpf.SiteEnd] == 0 {
-				s.probes[bpf.SiteEnd] = sym.Addr
-			}
-		case "capabilities":
-			s.capabilities, s.capabilitiesInPlace = sym.Addr, sym.Size > 8
-		case "n_capabilities":
-			s.nCapabilities = sym.Addr
-		case "MainCapability":
-			s.mainCapability = sym.Addr
-		case "stg_enter_info":
-			s.enter = sym.Addr
-		case "stg_ret_v_info", "stg_ret_p_info", "stg_ret_n_info", "stg_ret_f_info", "stg_ret_d_info", "stg_ret_l_info":
-			if s.cannedLo == 0 || sym.Addr < s.cannedLo {
-				s.cannedLo = sym.Addr
-			}
-			s.cannedHigh = max(s.cannedHigh, sym.Addr)
-		}
-	})
+	symbols, err := mod.RTSSymbols()
 	if err != nil {
 		return nil, err
+	}
+	check, scheduler, allocate := symbols.Named("stg_gc_noregs"), symbols.Named("stg_returnToSched"), symbols.Named("allocateMightFail")
+	s := &allocSites{
+		capabilities: symbols.Addr("capabilities"), capabilitiesInPlace: symbols.Named("capabilities").Size > 8,
+		nCapabilities: symbols.Addr("n_capabilities"), mainCapability: symbols.Addr("MainCapability"), enter: symbols.Addr("stg_enter_info"),
+	}
+	// Before 9.0 stat_exit made the report; since then it comes too late.
+	s.probes[bpf.SiteEnd] = cmp.Or(symbols.Addr("stat_exitReport"), symbols.Addr("stat_exit"))
+	for _, name := range [...]string{"stg_ret_v_info", "stg_ret_p_info", "stg_ret_n_info", "stg_ret_f_info", "stg_ret_d_info", "stg_ret_l_info"} {
+		if addr := symbols.Addr(name); addr != 0 {
+			if s.cannedLo == 0 || addr < s.cannedLo {
+				s.cannedLo = addr
+			}
+			s.cannedHigh = max(s.cannedHigh, addr)
+		}
 	}
 	if check.Addr == 0 || scheduler.Addr == 0 {
 		return nil, errNoSymbols
 	}
-	checks := decodeProcedure(f, check)
+	checks := decodeProcedure(symbols.File, check)
 	if s.probes[bpf.SiteNursery] = jumpTo(checks, scheduler.Addr, false); s.probes[bpf.SiteNursery] == 0 {
 		return nil, errNoJump
 	}
 	s.probes[bpf.SiteBlock] = findBlockSite(checks)
 	if allocate.Addr != 0 {
-		s.probes[bpf.SiteLarge] = findLargeSite(decodeProcedure(f, allocate))
+		s.probes[bpf.SiteLarge] = findLargeSite(decodeProcedure(symbols.File, allocate))
 	}
 	return s, nil
 }

@@ -17,7 +17,6 @@ import (
 	"ccagent/agent/uprobe"
 	"ccagent/bpf"
 	"ccagent/eventlog"
-	"ccagent/symbolize/elffile"
 )
 
 // maxTicky bounds the counters of a program; the walker has the same limit.
@@ -79,18 +78,11 @@ func (t *ticky) find(im *images.Image) *tickySymbols {
 }
 
 func findTicky(mod *images.Module) (*tickySymbols, error) {
-	s := &tickySymbols{}
-	_, err := mod.EachSymbol(func(sym *elffile.Symbol) {
-		switch sym.Name {
-		case "ticky_entry_ctrs":
-			s.head = sym.Addr
-		case "shutdownHaskellAndExit":
-			s.shutdown = sym.Addr
-		}
-	})
+	symbols, err := mod.RTSSymbols()
 	if err != nil {
 		return nil, err
 	}
+	s := &tickySymbols{head: symbols.Addr("ticky_entry_ctrs"), shutdown: symbols.Addr("shutdownHaskellAndExit")}
 	if s.head == 0 || s.shutdown == 0 {
 		return nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 )
 
 // SampleHeader leads every record in the ring buffer; FrameCount frames of
@@ -97,6 +98,7 @@ const (
 type Sampler struct {
 	config   Config
 	spec     *ebpf.CollectionSpec
+	types    *btf.Cache // of the kernel, which take longer to read than a small program to load
 	maps     samplerMaps
 	unwind   *unwindTables
 	walks    *ebpf.Memory    // one a CPU for events, for probes, for switches of threads
@@ -127,7 +129,7 @@ func Load(c Config) (*Sampler, error) {
 	spec.Maps[samplerMapUnwindRows].MaxEntries = uint32(c.UnwindRows)
 	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/rowsPerRule + 1)
 	spec.Maps[samplerMapUnwindBuckets].MaxEntries = uint32(c.UnwindRows/rowsPerBucket + 2)
-	s := &Sampler{config: c, spec: spec}
+	s := &Sampler{config: c, spec: spec, types: btf.NewCache()}
 	// Only the maps; programs are loaded one for each event.
 	if err := spec.LoadAndAssign(&s.maps, nil); err != nil {
 		return nil, fmt.Errorf("create BPF maps: %w", err)
@@ -199,7 +201,7 @@ func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure sampler: %w", err)
 	}
-	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
+	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: s.types, MapReplacements: map[string]*ebpf.Map{
 		samplerMapSamples:       s.maps.Samples,
 		samplerMapLayouts:       s.maps.Layouts,
 		samplerMapRegions:       s.maps.Regions,

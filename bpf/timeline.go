@@ -97,7 +97,7 @@ func (s *Sampler) LoadTimeline(multi bool) (*Timeline, error) {
 		name, other = other, name
 	}
 	delete(spec.Programs, other)
-	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
+	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: s.types, MapReplacements: map[string]*ebpf.Map{
 		timelineMapSamples: s.maps.Samples,
 		timelineMapLayouts: s.maps.Layouts,
 		timelineMapThreads: s.maps.Threads,

@@ -8,6 +8,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
+	"ccagent/symbolize/elffile"
 )
 
 // FuzzRun symbolises mutated executables, as a whole: every parser, and what
@@ -28,7 +29,9 @@ func FuzzRun(f *testing.F) {
 		for i := range uint64(64) {
 			job.Modules[0].Addresses = append(job.Modules[0].Addresses, Address{Addr: addr + i*97, Call: i&1 == 0})
 		}
-		_, _ = UnnotedPackages(bytes.NewReader(b), int64(len(b)))
+		if opened, err := elffile.Open(bytes.NewReader(b), int64(len(b))); err == nil {
+			_, _ = UnnotedPackages(opened)
+		}
 		located := 0
 		_, err := Run(context.Background(), job, func(e eventlog.Event) error {
 			if l, ok := e.(*eventlog.Locations); ok {

@@ -81,10 +81,11 @@ func Identify(r io.ReaderAt, size int64) (Binary, error) {
 	if err != nil {
 		return Binary{}, fmt.Errorf("identify binary: %w", err)
 	}
-	return identify(f), nil
+	return IdentifyFile(f), nil
 }
 
-func identify(f *elffile.File) Binary {
+// IdentifyFile examines a file that is open.
+func IdentifyFile(f *elffile.File) Binary {
 	d := f.Dynamic()
 	b := Binary{
 		Arch: f.Arch(), PIE: f.Type == elf.ET_DYN, Static: !d.Present || len(d.Needed) == 0 && !hasInterp(f),

@@ -88,7 +88,7 @@ func (m *moduleRun) open(ctx context.Context, info *eventlog.ModuleSymbols) (pro
 	if err != nil {
 		return append(problems, err.Error())
 	}
-	m.elf, m.bin = f, identify(f)
+	m.elf, m.bin = f, IdentifyFile(f)
 	info.GHCVersion, info.Way, info.HasIPE = m.bin.GHCVersion, m.bin.Way, m.bin.HasIPE
 	symbolsFrom, dwarfFrom := f, f
 	if mod.Debug != nil && (!m.bin.HasSymtab || !m.bin.HasDWARF) {

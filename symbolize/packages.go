@@ -24,18 +24,14 @@ const (
 	maxModuleKeys = 1 << 17
 )
 
-// UnnotedPackages lists the packages whose code is in an ELF file, of size bytes,
-// and has no source notes in it, those with the most code first: "text-1.2.5.0",
+// UnnotedPackages lists the packages whose code is in an ELF file and has no source
+// notes in it, those with the most code first: "text-1.2.5.0",
 // or "main" for the program's own modules. It goes by names: in a file without
 // symbols there are none.
-func UnnotedPackages(r io.ReaderAt, size int64) ([]string, error) {
-	f, err := elffile.Open(r, size)
-	if err != nil {
-		return nil, fmt.Errorf("list packages: %w", err)
-	}
+func UnnotedPackages(f *elffile.File) ([]string, error) {
 	names := packageNames{}
 	code := map[string]uint64{}
-	err = f.EachSymbol(scanSymbols, func(s *elffile.Symbol) {
+	err := f.EachSymbol(scanSymbols, func(s *elffile.Symbol) {
 		if p := names.of(s.Name); p != "" && (len(code) < maxUnnoted || code[p] > 0) {
 			code[p] += max(s.Size, 1)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ccagent/symbolize"
+	"ccagent/symbolize/elffile"
 )
 
 // packagesShown bounds the packages that a line names.
@@ -15,14 +16,14 @@ const packagesShown = 8
 
 // packages names the libraries whose code is in the program, or in the shared
 // libraries that it names, without source notes; none where neither can be told.
-// from is the file with its symbols and notes.
-func packages(path, from string, b *symbolize.Binary, remedy func(packages []string) string) []Check {
+// f is the file with its symbols and notes.
+func packages(path string, f *elffile.File, b *symbolize.Binary, remedy func(packages []string) string) []Check {
 	shared := b.SharedPackages(path)
 	if !b.HasSymtab && len(shared) == 0 {
 		return nil
 	}
 	c := Check{Name: "libraries", Status: OK, Detail: "all have source notes"}
-	unnoted, err := unnotedIn(from)
+	unnoted, err := symbolize.UnnotedPackages(f)
 	if err != nil {
 		return []Check{{Name: c.Name, Status: Warning, Detail: err.Error(), Fix: "build the program anew: its symbols or debug information are damaged"}}
 	}
@@ -45,35 +46,21 @@ func packages(path, from string, b *symbolize.Binary, remedy func(packages []str
 	return []Check{c}
 }
 
-func unnotedIn(path string) ([]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("examine program: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("examine program: %w", err)
-	}
-	return symbolize.UnnotedPackages(f, info.Size())
-}
-
 func hasNotes(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	opened, err := openELF(f)
 	if err != nil {
 		return false, err
 	}
-	b, err := symbolize.Identify(f, info.Size())
-	if err != nil {
-		return false, err
-	}
+	b := symbolize.IdentifyFile(opened)
 	if !b.HasNotes {
-		addDebugFile(path, &b)
+		if debug := addDebugFile(path, &b); debug != nil {
+			debug.file.Close()
+		}
 	}
 	return b.HasNotes, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ccagent/symbolize"
+	"ccagent/symbolize/elffile"
 )
 
 // Build lines for what a program lacks.
@@ -41,16 +42,24 @@ func Program(path string, remedy func(packages []string) string) ([]Check, error
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("examine program: %s is no regular file", path)
 	}
-	b, err := symbolize.Identify(f, info.Size())
-	if errors.Is(err, symbolize.ErrNotELF) {
+	opened, err := elffile.Open(f, info.Size())
+	if errors.Is(err, elffile.ErrNotELF) {
 		return []Check{{Name: "program", Status: Failed, Detail: path + " is no ELF program (a script?)",
 			Fix: "name the compiled program itself; cabal list-bin tells where it is"}}, nil
+	}
+	if unsupported := (*elffile.UnsupportedError)(nil); errors.As(err, &unsupported) {
+		return programChecks(path, &symbolize.Binary{}), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("examine program %s: %w", path, err)
 	}
+	b := symbolize.IdentifyFile(opened)
 	stripped := !b.HasSymtab
-	from := addDebugFile(path, &b)
+	from, debug := "", addDebugFile(path, &b)
+	if debug != nil {
+		defer debug.file.Close()
+		from, opened = debug.file.Name(), debug.elf
+	}
 	checks := programChecks(path, &b)
 	for i := range checks {
 		switch c := &checks[i]; {
@@ -62,37 +71,44 @@ func Program(path string, remedy func(packages []string) string) ([]Check, error
 		}
 	}
 	if b.GHC && b.Arch != "arm64" { // GHC writes no notes there
-		named := path
-		if from != "" {
-			named = from
-		}
-		checks = append(checks, packages(path, named, &b, remedy)...)
+		checks = append(checks, packages(path, opened, &b, remedy)...)
 	}
 	return checks, nil
 }
 
-// addDebugFile adds to what a binary lacks what its separate debug file has, and
-// names that file; empty if there is none.
-func addDebugFile(path string, b *symbolize.Binary) string {
+// debugFile is a separate file of debug information, open.
+type debugFile struct {
+	file *os.File
+	elf  *elffile.File
+}
+
+// addDebugFile adds to what a binary lacks what its separate debug file has, and gives
+// that file; nil if there is none.
+func addDebugFile(path string, b *symbolize.Binary) *debugFile {
 	if b.HasDWARF {
-		return ""
+		return nil
 	}
 	f := symbolize.OpenDebugFile(nil, path, b)
 	if f == nil {
-		return ""
+		return nil
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	opened, err := openELF(f)
 	if err != nil {
-		return ""
+		f.Close()
+		return nil
 	}
-	d, err := symbolize.Identify(f, info.Size())
-	if err != nil {
-		return ""
-	}
+	d := symbolize.IdentifyFile(opened)
 	b.HasSymtab = b.HasSymtab || d.HasSymtab
 	b.HasDWARF, b.HasNotes = d.HasDWARF, d.HasNotes
-	return f.Name()
+	return &debugFile{f, opened}
+}
+
+func openELF(f *os.File) (*elffile.File, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return elffile.Open(f, info.Size())
 }
 
 func programChecks(path string, b *symbolize.Binary) []Check {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent/procfs"
+	"ccagent/agent/rtsites"
 	"ccagent/eventlog"
 	"ccagent/symbolize"
 	"ccagent/symbolize/elffile"
@@ -30,8 +31,10 @@ type Module struct {
 	File     *os.File // nil if it could not be opened
 	Segments []elffile.Segment
 	Binary   symbolize.Binary
-	Problem  error        // why the file could not be read or is no ELF
-	unwind   *unwindTable // nil without call frame information
+	Problem  error // why the file could not be read or is no ELF
+	elf      *elffile.File
+	symbols  *rtsites.Symbols // once they were asked for
+	unwind   *unwindTable     // nil without call frame information
 	// Root is the root directory of the process that mapped it first; nil where it is
 	// the agent's own.
 	Root *os.File
@@ -109,10 +112,7 @@ func (mod *Module) examine() error {
 	if err != nil {
 		return fmt.Errorf("examine module %s: %w", mod.Path, err)
 	}
-	mod.Segments = f.Segments
-	if mod.Binary, err = symbolize.Identify(mod.File, info.Size()); err != nil {
-		return fmt.Errorf("examine module %s: %w", mod.Path, err)
-	}
+	mod.elf, mod.Segments, mod.Binary = f, f.Segments, symbolize.IdentifyFile(f)
 	return nil
 }
 
@@ -153,33 +153,17 @@ func (ms *modules) Close() error {
 	return errors.Join(err, ms.roots.Close())
 }
 
-// maxSymbolBytes bounds the symbol tables that are read during a capture.
-const maxSymbolBytes = 512 << 20
-
-// ELF opens the module's file.
-func (mod *Module) ELF() (*elffile.File, error) {
-	info, err := mod.File.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
+// RTSSymbols are the symbols by which probes find their way in the run-time system that
+// the module holds. They are read once.
+func (mod *Module) RTSSymbols() (*rtsites.Symbols, error) {
+	if mod.symbols == nil {
+		s, err := rtsites.ReadSymbols(mod.elf)
+		if err != nil {
+			return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
+		}
+		mod.symbols = s
 	}
-	f, err := elffile.Open(mod.File, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
-	}
-	return f, nil
-}
-
-// EachSymbol opens the module's file and calls visit for each of its symbols, which
-// is valid until visit returns.
-func (mod *Module) EachSymbol(visit func(*elffile.Symbol)) (*elffile.File, error) {
-	f, err := mod.ELF()
-	if err != nil {
-		return nil, err
-	}
-	if err := f.EachSymbol(maxSymbolBytes, visit); err != nil {
-		return nil, fmt.Errorf("read symbols of %s: %w", mod.Path, err)
-	}
-	return f, nil
+	return mod.symbols, nil
 }
 
 // FileOffset gives the place in the file of a module address.

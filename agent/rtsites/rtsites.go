@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"ccagent/bpf"
-	"ccagent/symbolize/elffile"
 
 	"golang.org/x/arch/x86/x86asm"
 )
@@ -47,43 +45,31 @@ var (
 	ErrMachine   = errors.New("the run-time system's code is known for x86-64 alone")
 )
 
-// maxSymbolBytes bounds the symbol table that is read.
-const maxSymbolBytes = 512 << 20
-
 // maxProcedure bounds what is decoded of one procedure.
 const maxProcedure = 64 << 10
 
-// Find looks for all sites in the file that holds the run-time system.
-func Find(f *elffile.File) (*Sites, error) {
+// Find looks for all sites of a run-time system.
+func Find(symbols *Symbols) (*Sites, error) {
+	f := symbols.File
 	if f.Machine != elf.EM_X86_64 {
 		return nil, ErrMachine
 	}
 	if !f.HasSymtab() {
 		return nil, ErrNoSymbols
 	}
-	x := finder{file: f, by: map[string]elffile.Symbol{}}
-	err := f.EachSymbol(maxSymbolBytes, func(s *elffile.Symbol) {
-		if wanted(s.Name) {
-			if old, twice := x.by[s.Name]; !twice || old.Size == 0 {
-				x.by[s.Name] = *s
-			}
-		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read symbols: %w", err)
-	}
+	x := finder{Symbols: symbols}
 	s := &Sites{
-		MBlocks:          x.addr("mblocks_allocated"),
-		Blocks:           x.addr("n_alloc_blocks"),
-		CapabilityCount:  x.addr("n_capabilities"),
-		Capabilities:     x.addr("capabilities"),
-		MainCapability:   x.addr("MainCapability"),
-		Stats:            x.addr("stats"),
-		OldestGeneration: x.addr("oldest_gen"),
-		Flags:            x.addr("RtsFlags"),
+		MBlocks:          x.Addr("mblocks_allocated"),
+		Blocks:           x.Addr("n_alloc_blocks"),
+		CapabilityCount:  x.Addr("n_capabilities"),
+		Capabilities:     x.Addr("capabilities"),
+		MainCapability:   x.Addr("MainCapability"),
+		Stats:            x.Addr("stats"),
+		OldestGeneration: x.Addr("oldest_gen"),
+		Flags:            x.Addr("RtsFlags"),
 	}
 	s.CapabilitiesInPlace = x.by["capabilities"].Size > 8
-	if x.addr("GarbageCollect") == 0 && x.addr("StgReturn") == 0 {
+	if x.Addr("GarbageCollect") == 0 && x.Addr("StgReturn") == 0 {
 		return nil, ErrNoSymbols
 	}
 	s.GC = x.gc()
@@ -91,36 +77,11 @@ func Find(f *elffile.File) (*Sites, error) {
 	return s, x.err
 }
 
-// schedulers are the procedures that StgRun's caller is part of, by how the C
-// compiler inlined.
-var schedulers = []string{"schedule", "scheduleWaitThread", "scheduleWorker"}
-
-var procedures = []string{
-	"GarbageCollect", "gcWorkerThread", "stat_startGC", "stat_endGC", "stat_startGCWorker", "stat_endGCWorker",
-	"StgRun", "StgReturn", "stg_returnToSched", "stg_returnToSchedNotPaused", "stg_returnToSchedButFirst", "stg_threadFinished", "stg_stop_thread_info",
-	"threadPaused", "suspendThread", "resumeThread", "dirty_TSO", "tryWakeupThread", "scheduleThread",
-	"stg_labelThreadzh", "labelThread", "setThreadLabel",
-	"mblocks_allocated", "n_alloc_blocks", "n_capabilities", "capabilities", "MainCapability", "stats", "oldest_gen", "RtsFlags",
-}
-
-func wanted(name string) bool {
-	return slices.Contains(procedures, name) || slices.Contains(schedulers, stem(name))
-}
-
-// stem is a C function's name without what the compiler adds to its variants.
-func stem(name string) string {
-	s, _, _ := strings.Cut(name, ".")
-	return s
-}
-
 // finder remembers the first thing that was missing.
 type finder struct {
-	file *elffile.File
-	by   map[string]elffile.Symbol
-	err  error
+	*Symbols
+	err error
 }
-
-func (x *finder) addr(name string) uint64 { return x.by[name].Addr }
 
 func (x *finder) miss(what string) {
 	if x.err == nil {
@@ -173,9 +134,9 @@ func (x *finder) threads() []Site {
 	sites = append(sites, x.entered(bpf.RTSWakeup, "tryWakeupThread")...)
 	sites = append(sites, x.entered(bpf.RTSCreate, "scheduleThread")...)
 	// From 9.6 on labels are arrays in the heap, which the primitive hands on.
-	if x.addr("setThreadLabel") != 0 {
+	if x.Addr("setThreadLabel") != 0 {
 		sites = append(sites, x.called(bpf.RTSLabelArray, "labelThread", "stg_labelThreadzh")...)
-	} else if at := x.addr("stg_labelThreadzh"); at != 0 {
+	} else if at := x.Addr("stg_labelThreadzh"); at != 0 {
 		sites = append(sites, Site{Probe: bpf.RTSLabelCString, Addr: at})
 	}
 	return sites
@@ -183,7 +144,7 @@ func (x *finder) threads() []Site {
 
 // called gives the sites of calls of a procedure in another.
 func (x *finder) called(p bpf.RTSProbe, callee, caller string) []Site {
-	target := x.addr(callee)
+	target := x.Addr(callee)
 	var sites []Site
 	if target == 0 {
 		return nil
@@ -200,7 +161,7 @@ func (x *finder) called(p bpf.RTSProbe, callee, caller string) []Site {
 // branch gives the address of the first branch to a procedure in another, 0 if there
 // is none.
 func (x *finder) branch(in string, op x86asm.Op, to string) (found uint64) {
-	target := x.addr(to)
+	target := x.Addr(to)
 	if target == 0 {
 		return 0
 	}
@@ -215,7 +176,7 @@ func (x *finder) branch(in string, op x86asm.Op, to string) (found uint64) {
 
 // entered gives the site in a procedure's prologue.
 func (x *finder) entered(p bpf.RTSProbe, name string) []Site {
-	entry := x.addr(name)
+	entry := x.Addr(name)
 	if entry == 0 {
 		return nil
 	}
@@ -243,7 +204,7 @@ func (x *finder) each(name string, f func(at uint64, inst x86asm.Inst) bool) {
 	if size == 0 {
 		size = 512 // assembly without a size
 	}
-	code := x.file.ReadAddr(sym.Addr, min(size, maxProcedure))
+	code := x.File.ReadAddr(sym.Addr, min(size, maxProcedure))
 	for at := 0; at < len(code); {
 		inst, err := x86asm.Decode(code[at:], 64)
 		if err != nil || !f(sym.Addr+uint64(at), inst) {

@@ -11,7 +11,7 @@ import (
 	"ccagent/symbolize/elffile"
 )
 
-func open(t *testing.T, path string) *elffile.File {
+func open(t *testing.T, path string) *Symbols {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
@@ -26,7 +26,11 @@ func open(t *testing.T, path string) *elffile.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f
+	s, err := ReadSymbols(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // Every release and way has all sites, at instructions that the kernel emulates;

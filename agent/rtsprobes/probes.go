@@ -158,11 +158,11 @@ func (p *Probes) Attach(im *images.Image) error {
 }
 
 func findSites(mod *images.Module) (*rtsites.Sites, error) {
-	f, err := mod.ELF()
+	symbols, err := mod.RTSSymbols()
 	if err != nil {
 		return nil, err
 	}
-	return rtsites.Find(f)
+	return rtsites.Find(symbols)
 }
 
 // globals are the run-time addresses of the RTS's variables.

@@ -45,7 +45,7 @@ var inside = map[string][]string{
 	"agent/procfs":    {},
 	"agent/invoker":   {"agent/procfs"},
 	"agent/target":    {"agent/procfs", "agent/invoker"},
-	"agent/images":    {"agent/procfs", "agent/invoker"},
+	"agent/images":    {"agent/procfs", "agent/invoker", "agent/rtsites"},
 	"agent/rtsites":   {},
 	"agent/timeline":  {},
 	"agent/uprobe":    {},

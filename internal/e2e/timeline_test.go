@@ -204,7 +204,11 @@ func TestKilledAgentLeavesNoProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sites, err := rtsites.Find(f)
+	symbols, err := rtsites.ReadSymbols(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sites, err := rtsites.Find(symbols)
 	if err != nil {
 		t.Fatal(err)
 	}

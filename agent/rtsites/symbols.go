@@ -1,0 +1,77 @@
+package rtsites
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ccagent/symbolize/elffile"
+)
+
+// Symbols are the symbols of a run-time system that anything is put to or read by, in one
+// walk over the file that holds it.
+type Symbols struct {
+	File *elffile.File
+	by   map[string]elffile.Symbol
+}
+
+// maxSymbolBytes bounds the symbol table that is read.
+const maxSymbolBytes = 512 << 20
+
+// ReadSymbols looks for them. There need not be any.
+func ReadSymbols(f *elffile.File) (*Symbols, error) {
+	s := &Symbols{f, map[string]elffile.Symbol{}}
+	err := f.EachSymbol(maxSymbolBytes, func(sym *elffile.Symbol) {
+		if !wanted(sym.Name) {
+			return
+		}
+		if old, twice := s.by[sym.Name]; !twice || old.Size == 0 {
+			s.by[sym.Name] = *sym
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read symbols: %w", err)
+	}
+	return s, nil
+}
+
+// Named gives the symbol of that name, its zero value if there is none.
+func (s *Symbols) Named(name string) elffile.Symbol { return s.by[name] }
+
+// Addr is the module address of the symbol of that name, 0 if there is none.
+func (s *Symbols) Addr(name string) uint64 { return s.by[name].Addr }
+
+// schedulers are the procedures that StgRun's caller is part of, by how the C
+// compiler inlined.
+var schedulers = []string{"schedule", "scheduleWaitThread", "scheduleWorker"}
+
+// names are all others.
+var names = set(
+	// The timeline's.
+	"GarbageCollect", "gcWorkerThread", "stat_startGC", "stat_endGC", "stat_startGCWorker", "stat_endGCWorker",
+	"StgRun", "StgReturn", "stg_returnToSched", "stg_returnToSchedNotPaused", "stg_returnToSchedButFirst", "stg_threadFinished", "stg_stop_thread_info",
+	"threadPaused", "suspendThread", "resumeThread", "dirty_TSO", "tryWakeupThread", "scheduleThread",
+	"stg_labelThreadzh", "labelThread", "setThreadLabel",
+	"mblocks_allocated", "n_alloc_blocks", "n_capabilities", "capabilities", "MainCapability", "stats", "oldest_gen", "RtsFlags",
+	// Of allocation.
+	"stg_gc_noregs", "allocateMightFail", "stat_exitReport", "stat_exit", "stg_enter_info",
+	"stg_ret_v_info", "stg_ret_p_info", "stg_ret_n_info", "stg_ret_f_info", "stg_ret_d_info", "stg_ret_l_info",
+	// Of ticky counters.
+	"ticky_entry_ctrs", "shutdownHaskellAndExit",
+)
+
+func set(names ...string) map[string]bool {
+	s := make(map[string]bool, len(names))
+	for _, name := range names {
+		s[name] = true
+	}
+	return s
+}
+
+func wanted(name string) bool { return names[name] || slices.Contains(schedulers, stem(name)) }
+
+// stem is a C function's name without what the compiler adds to its variants.
+func stem(name string) string {
+	s, _, _ := strings.Cut(name, ".")
+	return s
+}
