@@ -3,6 +3,8 @@ package profile_test
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"testing"
@@ -41,6 +43,26 @@ func BenchmarkLoad(b *testing.B) {
 	runtime.KeepAlive(p)
 	p = nil
 	b.ReportMetric(float64(with-before())/n, "B/sample")
+}
+
+func BenchmarkTotals(b *testing.B) {
+	const n = 1_000_000
+	path := filepath.Join(b.TempDir(), "log.eventlog")
+	log := generated(b, n, 20_000)
+	if err := os.WriteFile(path, log, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(log)))
+	begin := cpuTime()
+	for b.Loop() {
+		p, err := profile.OpenTotals(path, nil)
+		if err != nil || p.Samples() != n {
+			b.Fatal("not all samples: ", err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds()/1e6, "Msamples/s")
+	b.ReportMetric(float64(b.N)*n/(cpuTime()-begin).Seconds()/1e6, "Msamples/cpu-s")
 }
 
 func BenchmarkSelectAndHot(b *testing.B) {
