@@ -1,0 +1,129 @@
+package bpf
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"os"
+	"reflect"
+	"runtime"
+	"testing"
+	"time"
+
+	"ccagent/internal/testprog"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"golang.org/x/sys/unix"
+)
+
+var probed int
+
+//go:noinline
+func probeHere() { probed++ }
+
+// fileOffset gives the place in this program's file of a function.
+func fileOffset(t *testing.T, function func()) uint64 {
+	t.Helper()
+	f, err := elf.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.Type != elf.ET_EXEC {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "a test program at its own addresses"})
+	}
+	addr := uint64(reflect.ValueOf(function).Pointer())
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && addr >= p.Vaddr && addr < p.Vaddr+p.Filesz {
+			return addr - p.Vaddr + p.Off
+		}
+	}
+	t.Fatalf("no segment holds %#x", addr)
+	return 0
+}
+
+// User space is woken when a group has been hit as often as it may, not before, and
+// again only when the next limit is reached.
+func TestTimelineTellsOfItsLimit(t *testing.T) {
+	testprog.NeedRoot(t)
+	if runtime.GOARCH != "amd64" {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "x86-64"})
+	}
+	offset := fileOffset(t, probeHere)
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Load(Config{MaxFrames: 16, CPUs: cpus, RingBytes: 1 << 16, UnwindRows: 1 << 10})
+	if errors.Is(err, unix.EPERM) {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "permission to load BPF programs"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	timeline, err := s.LoadTimeline(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer timeline.Close()
+	spent, err := ringbuf.NewReader(timeline.Spent())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer spent.Close()
+	exe, err := link.OpenExecutable("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	probe, err := exe.Uprobe("", timeline.Program(), &link.UprobeOptions{Address: offset, PID: os.Getpid(), Cookie: RTSCookie(RTSRun, false)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer probe.Close()
+
+	calls := 0
+	hit := func(n int) {
+		for range n {
+			probeHere()
+		}
+		calls += n
+	}
+	silent := func(when string) {
+		t.Helper()
+		spent.SetDeadline(time.Unix(1, 0))
+		if _, err := spent.Read(); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	const limit = 1000
+	late := 32 * cpus // what all CPUs may hold back
+	for round := range 3 {
+		if err := timeline.SetLimit(int(RTSGroupThreads), uint64(calls+limit)); err != nil {
+			t.Fatal(err)
+		}
+		hit(limit - 1)
+		silent("told before the limit")
+		hit(1 + late)
+		spent.SetDeadline(time.Now().Add(time.Minute))
+		record, err := spent.Read()
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		if g := binary.NativeEndian.Uint32(record.RawSample); int(g) != int(RTSGroupThreads) {
+			t.Errorf("told of group %d", g)
+		}
+		for spent.SetDeadline(time.Unix(1, 0)); err == nil; { // it is told again until there is another limit
+			_, err = spent.Read()
+		}
+	}
+	counts, err := timeline.Counts(int(RTSGroupThreads))
+	if err != nil || counts.Hits != uint64(calls) {
+		t.Errorf("%d hits of %d calls: %v", counts.Hits, calls, err)
+	}
+	if gc, err := timeline.Counts(int(RTSGroupGC)); err != nil || gc.Hits != 0 {
+		t.Errorf("%d hits of the other group: %v", gc.Hits, err)
+	}
+}
