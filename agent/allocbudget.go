@@ -38,11 +38,12 @@ var windowLength = [bpf.AllocSites]time.Duration{
 }
 
 // samplesInWindow is as many samples as a window is to have, about. Those of blocks are of
-// one moment, of which a few tell as much as many.
+// one moment, of which a few tell as much as many. Of large objects that come in a pattern
+// the few that are sampled can be more often of one kind than its bytes are.
 var samplesInWindow = [bpf.AllocSites]float64{
 	bpf.SiteNursery: 64,
 	bpf.SiteBlock:   12,
-	bpf.SiteLarge:   24,
+	bpf.SiteLarge:   64,
 }
 
 // leastObserved is the time in place, ns, that tells how often a probe is hit.

@@ -104,7 +104,7 @@ func (p *probe) start(a *allocProbes, ai *allocImage, hits float64) error {
 		w.after = w.before
 		few := func() bool { return float64(w.after.account.Hits[p.site]) < hits }
 		for w.err == nil && few() && w.after.at < w.open+closely && !a.stopped() {
-			look := shortWindow
+			look := shortWindow / 4
 			if w.after.at < w.open+uint64(startPeriod) {
 				look = 250 * time.Microsecond
 			}
@@ -241,8 +241,12 @@ func (a *allocProbes) stopped() bool {
 // wait waits for not more than shortWindow.
 func (a *allocProbes) wait(length time.Duration) {
 	ts := unix.NsecToTimespec(int64(length))
-	// Go's scheduler is not told: it might give others a turn before this ends.
-	unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
+	if length < shortWindow {
+		// Go's scheduler is not told: it might give others a turn before this ends.
+		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
+	} else {
+		unix.Nanosleep(&ts, nil)
+	}
 }
 
 // timeInPlace is for how long the probe has been in place by now, ns.
