@@ -33,8 +33,8 @@ var rootsPrograms = []rootsProgram{
 	{"classic", []string{"pidigits", "3000"}, ""},
 	{"classic", []string{"primes", "100000"}, "30000"},
 	{"classic", []string{"spectral-norm", "700"}, "200"},
-	{"deep", []string{"recursion", "50000", "100"}, "5"},
-	{"deep", []string{"thunks", "50000", "30"}, "3"},
+	{"deep", []string{"recursion", "50000", "100"}, ""},
+	{"deep", []string{"thunks", "50000", "30"}, ""},
 	{"example", []string{"300000"}, "100000"},
 	{"exceptions", []string{"20", "100"}, "5"},
 	{"fac", []string{"1000", "100000"}, "5000"},
@@ -169,6 +169,9 @@ func TestRootsMatrix(t *testing.T) {
 			t.Run(w.name, func(t *testing.T) {
 				var sum roots
 				for _, p := range rootsPrograms {
+					if w.opts.O0 && p.name == "deep" {
+						continue // its accumulator is a chain of millions of thunks: more than 64 MiB of stack
+					}
 					o := w.opts
 					o.Release = ghc
 					args := slices.Clone(p.args)
