@@ -18,7 +18,6 @@ var ErrNotELF = elffile.ErrNotELF
 // Binary is what an executable or shared library tells about itself.
 type Binary struct {
 	Arch     string // GOARCH: "amd64"
-	Class32  bool   // a 32-bit or big-endian file, of which nothing else is known
 	PIE      bool   // position-independent: an executable or a library
 	Library  bool   // a shared library
 	Static   bool   // needs no dynamic linker at all
@@ -76,7 +75,7 @@ func Identify(r io.ReaderAt, size int64) (Binary, error) {
 	f, err := elffile.Open(r, size)
 	var unsupported *elffile.UnsupportedError
 	if errors.As(err, &unsupported) {
-		return Binary{Class32: true}, nil
+		return Binary{}, nil // a 32-bit or big-endian file: no more is known of it
 	}
 	if err != nil {
 		return Binary{}, fmt.Errorf("identify binary: %w", err)
