@@ -112,13 +112,17 @@ func (a *allocProbes) Complete(im *images.Image) {
 	}
 	l.EnterInfo = s.enter + bias
 	l.CannedLo, l.CannedHi = s.cannedLo+bias, s.cannedHigh+bias
-	if s.capabilities != 0 && s.nCapabilities != 0 {
-		l.Capabilities, l.N_capabilities = s.capabilities+bias, s.nCapabilities+bias
+	if s.nCapabilities == 0 {
+		return
+	}
+	l.N_capabilities = s.nCapabilities + bias
+	if s.mainCapability != 0 {
+		l.MainCapability = s.mainCapability + bias
+	}
+	if s.capabilities != 0 {
+		l.Capabilities = s.capabilities + bias
 		if s.capabilitiesInPlace {
 			l.CapabilitiesInPlace = 1
-		}
-		if s.mainCapability != 0 {
-			l.MainCapability = s.mainCapability + bias
 		}
 	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"ccagent/bpf"
 )
@@ -14,31 +15,12 @@ const maxCapabilities = 1024
 // readWords reads how much each capability has allocated, in words, from the
 // process's memory. Capabilities that cannot be read are left out.
 func (ai *allocImage) readWords() (map[uint16]uint64, error) {
-	if ai.memory == nil || ai.sites.capabilities == 0 || ai.sites.nCapabilities == 0 {
-		return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.PID)
-	}
-	bias := ai.bias
-	n, err := ai.readWord(ai.sites.nCapabilities + bias)
+	capabilities, err := ai.capabilities()
 	if err != nil {
 		return nil, err
 	}
-	array := ai.sites.capabilities + bias
-	if !ai.sites.capabilitiesInPlace {
-		first, err := ai.readWord(array)
-		if err != nil {
-			return nil, err
-		}
-		if ai.sites.mainCapability == 0 || first != ai.sites.mainCapability+bias {
-			array = first
-		}
-	}
 	words := map[uint16]uint64{}
-	pointers := make([]byte, 8*min(n&0xffffffff, maxCapabilities))
-	if _, err := ai.memory.ReadAt(pointers, int64(array)); err != nil {
-		return nil, fmt.Errorf("read capabilities of process %d: %w", ai.im.PID, err)
-	}
-	for i := range len(pointers) / 8 {
-		capability := binary.LittleEndian.Uint64(pointers[8*i:])
+	for i, capability := range capabilities {
 		number, err := ai.readWord(capability + capabilityBase + capabilityNumber)
 		if err != nil || uint32(number) != uint32(i) {
 			continue // not made yet, or no capability
@@ -49,6 +31,45 @@ func (ai *allocImage) readWords() (map[uint16]uint64, error) {
 		}
 	}
 	return words, nil
+}
+
+// capabilities gives the addresses of the process's capabilities.
+func (ai *allocImage) capabilities() ([]uint64, error) {
+	s, bias := ai.sites, ai.bias
+	if ai.memory == nil || s.nCapabilities == 0 {
+		return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.PID)
+	}
+	n, err := ai.readWord(s.nCapabilities + bias)
+	if err != nil {
+		return nil, err
+	}
+	n &= math.MaxUint32
+	array := s.capabilities + bias
+	switch {
+	case s.capabilities == 0:
+		// A library without its symbol table exports only the first.
+		if n != 1 || s.mainCapability == 0 {
+			return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.PID)
+		}
+		return []uint64{s.mainCapability + bias}, nil
+	case !s.capabilitiesInPlace:
+		first, err := ai.readWord(array)
+		if err != nil {
+			return nil, err
+		}
+		if s.mainCapability == 0 || first != s.mainCapability+bias {
+			array = first
+		}
+	}
+	pointers := make([]byte, 8*min(n, maxCapabilities))
+	if _, err := ai.memory.ReadAt(pointers, int64(array)); err != nil {
+		return nil, fmt.Errorf("read capabilities of process %d: %w", ai.im.PID, err)
+	}
+	capabilities := make([]uint64, len(pointers)/8)
+	for i := range capabilities {
+		capabilities[i] = binary.LittleEndian.Uint64(pointers[8*i:])
+	}
+	return capabilities, nil
 }
 
 // capabilityBase is the offset of a capability's register table, from which the

@@ -48,8 +48,10 @@ func findAllocSites(mod *images.Module) (*allocSites, error) {
 		capabilities: symbols.Addr("capabilities"), capabilitiesInPlace: symbols.Named("capabilities").Size > 8,
 		nCapabilities: symbols.Addr("n_capabilities"), mainCapability: symbols.Addr("MainCapability"), enter: symbols.Addr("stg_enter_info"),
 	}
-	// Before 9.0 stat_exit made the report; since then it comes too late.
-	s.probes[bpf.SiteEnd] = cmp.Or(symbols.Addr("stat_exitReport"), symbols.Addr("stat_exit"))
+	// Before 9.0 stat_exit made the report; since then it comes too late. A library without
+	// its symbol table exports only what comes before both and the last Haskell code, which
+	// flushes handles.
+	s.probes[bpf.SiteEnd] = cmp.Or(symbols.Addr("stat_exitReport"), symbols.Addr("stat_exit"), symbols.Addr("shutdownHaskellAndExit"))
 	for _, name := range [...]string{"stg_ret_v_info", "stg_ret_p_info", "stg_ret_n_info", "stg_ret_f_info", "stg_ret_d_info", "stg_ret_l_info"} {
 		if addr := symbols.Addr(name); addr != 0 {
 			if s.cannedLo == 0 || addr < s.cannedLo {

@@ -126,15 +126,19 @@ INLINE void tell_allocated(struct walk *w, u32 cpu)
 	struct capability_sum sum = {.walk = w};
 	u32 n;
 	begin_sample(w, cpu);
-	if (!w->haskell || !w->layout.capabilities)
+	if (!w->haskell || !w->layout.n_capabilities)
 		return;
 	if (READ_USER(&n, sizeof(n), w->layout.n_capabilities))
 		return;
-	u64 first = 0;
-	if (READ_USER(&first, sizeof(first), w->layout.capabilities))
-		return;
-	sum.array = capability_array(w->layout.capabilities, w->layout.capabilities_in_place, first, w->layout.main_capability);
-	bpf_loop(n > MAX_CAPABILITIES ? MAX_CAPABILITIES : n, add_capability, &sum, 0);
+	if (w->layout.capabilities) {
+		u64 first = 0;
+		if (READ_USER(&first, sizeof(first), w->layout.capabilities))
+			return;
+		sum.array = capability_array(w->layout.capabilities, w->layout.capabilities_in_place, first, w->layout.main_capability);
+		bpf_loop(n > MAX_CAPABILITIES ? MAX_CAPABILITIES : n, add_capability, &sum, 0);
+	} else if (n != 1 || READ_USER(&sum.words, sizeof(sum.words), w->layout.main_capability + BASE_FROM_CAPABILITY + w->layout.total_allocated)) {
+		return; // others than the first cannot be found
+	}
 	w->header.record = RECORD_ALLOCATED;
 	w->header.total = sum.words;
 	emit(w);

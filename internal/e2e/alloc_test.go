@@ -42,6 +42,9 @@ func TestAllocation(t *testing.T) {
 		{"maps", testprog.Options{Release: "9.6.6"}, nil, []string{"50000", "4"}},
 		// As it ends there are more records than are merged with its end at once.
 		{"classic", testprog.Options{}, nil, []string{"binary-trees", "20", "+RTS", "-A64k"}},
+		// Of stripped libraries what they export has to do.
+		{"maps", testprog.Options{Dynamic: true}, nil, []string{"50000", "4"}},
+		{"maps", testprog.Options{Dynamic: true, Threaded: true}, nil, []string{"50000", "4", "+RTS", "-A64k"}},
 		{"example", testprog.Options{}, nil, nil},
 		{"deep", testprog.Options{}, nil, []string{"recursion", "20000", "20"}},
 	} {
