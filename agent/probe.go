@@ -104,11 +104,9 @@ func (p *probe) start(a *allocProbes, ai *allocImage, hits float64) error {
 		w.after = w.before
 		few := func() bool { return float64(w.after.account.Hits[p.site]) < hits }
 		for w.err == nil && few() && w.after.at < w.open+closely && !a.stopped() {
-			look := shortWindow / 4
-			if w.after.at < w.open+uint64(startPeriod) {
-				look = 250 * time.Microsecond
-			}
-			a.wait(look)
+			// Every look wakes a CPU, which may be the target's: with each, what was seen
+			// holds for a little longer.
+			a.wait(min(max(time.Duration(w.after.at-w.open)/32, leastLook), mostLook))
 			if w.after.account.Hits[p.site] == 0 {
 				w.before = w.after // what follows is how often it is hit when it is
 			}
@@ -126,8 +124,13 @@ func (p *probe) start(a *allocProbes, ai *allocImage, hits float64) error {
 	return nil
 }
 
-// closely is for how long, ns, a probe is looked at closely when it is placed.
-const closely = 1e9
+// closely is for how long, ns, a probe is looked at closely when it is placed; leastLook
+// and mostLook bound the time from look to look.
+const (
+	closely   = 300e6
+	leastLook = 250 * time.Microsecond
+	mostLook  = 8 * time.Millisecond
+)
 
 // ended takes in a window that has ended, and returns false if it was none.
 func (p *probe) ended(w *window) bool {
@@ -238,7 +241,7 @@ func (a *allocProbes) stopped() bool {
 	}
 }
 
-// wait waits for not more than shortWindow.
+// wait waits for so short a time that it is not worth ending when the capture does.
 func (a *allocProbes) wait(length time.Duration) {
 	ts := unix.NsecToTimespec(int64(length))
 	if length < shortWindow {
