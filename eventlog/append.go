@@ -2,9 +2,11 @@ package eventlog
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 )
 
 // LogFile is what Append needs of a log; *os.File is one.
@@ -28,6 +30,10 @@ func Append(f LogFile, opts *WriterOptions) (*Writer, error) {
 	tail, types, err := findTail(f)
 	if err != nil {
 		return nil, fmt.Errorf("append to eventlog: %w", err)
+	}
+	declaresMarker := func(t EventType) bool { return t.ID == IDBlockMarker && t.Size == kindOf[t.ID].Size }
+	if !slices.ContainsFunc(types, declaresMarker) {
+		return nil, errors.New("append to eventlog: its header does not declare block markers as they are written now; append to what ccview export --to eventlog makes of it")
 	}
 	if err := tail.trim(f); err != nil {
 		return nil, fmt.Errorf("append to eventlog: %w", err)

@@ -101,6 +101,7 @@ func NewWriter(w io.Writer, opts *WriterOptions) *Writer {
 	if types == nil {
 		types = Types()
 	}
+	types = withMarker(types)
 	wr := &Writer{w: w, buffer: opts.Buffer}
 	if wr.buffer <= 0 {
 		wr.buffer = DefaultBuffer
@@ -110,6 +111,22 @@ func NewWriter(w io.Writer, opts *WriterOptions) *Writer {
 	wr.header = appendHeader(nil, types)
 	wr.held = len(wr.header)
 	return wr
+}
+
+// withMarker declares block markers as they are written, whatever types says of them: a
+// header that was read may be of any other size.
+func withMarker(types []EventType) []EventType {
+	own := kindOf[IDBlockMarker].EventType
+	i := slices.IndexFunc(types, func(t EventType) bool { return t.ID == IDBlockMarker })
+	switch {
+	case i < 0:
+		return append(slices.Clip(types), own)
+	case types[i].Size == own.Size:
+		return types
+	}
+	types = slices.Clone(types)
+	types[i].Size = own.Size
+	return types
 }
 
 func (w *Writer) declare(types []EventType) {
