@@ -88,6 +88,7 @@ type block struct {
 	cap    int
 	buf    []byte
 	marker int    // offset of the open block's marker
+	first  uint64 // time of the open block's first event
 	time   uint64 // of the last event
 }
 
@@ -259,11 +260,12 @@ func (w *Writer) fit(head int, size uint16) error {
 func (w *Writer) wrote(b *block, start int, timeNs uint64) error {
 	buf := w.c.buf
 	w.c.buf = nil
-	if start == 0 || timeNs < b.time {
-		// The event is first in its block: make room for the marker.
+	if start == 0 || timeNs < b.time || timeNs-b.first > farGap {
+		// The event is first in its block, whose times lie as near to each other as a
+		// reader expects: make room for the marker.
 		b.buf = buf[:start]
 		b.close()
-		b.marker = start
+		b.marker, b.first = start, timeNs
 		buf = slices.Insert(buf, start, make([]byte, blockMarkerLen)...)
 		binary.BigEndian.PutUint16(buf[start:], IDBlockMarker)
 		binary.BigEndian.PutUint64(buf[start+2:], timeNs)
