@@ -10,6 +10,7 @@ import (
 
 	"ccagent/agent/invoker"
 	"ccagent/agent/procfs"
+	"ccagent/internal/testprog"
 )
 
 // A program with a dynamic linker stands with its libraries mapped before its own first
@@ -17,7 +18,7 @@ import (
 func TestStandsAtItsEntry(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	f, err := elf.Open(sh)
 	if err != nil {
@@ -25,8 +26,11 @@ func TestStandsAtItsEntry(t *testing.T) {
 	}
 	defer f.Close()
 	needed, err := f.ImportedLibraries()
-	if err != nil || len(needed) == 0 {
-		t.Skipf("%s needs no libraries: %v", sh, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(needed) == 0 {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "a shell that is linked dynamically"})
 	}
 	p, err := Start([]string{sh, "-c", "exit 7"}, &invoker.User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Environ: os.Environ()}, [3]*os.File{})
 	if err != nil {
