@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
-
 	"ccagent/internal/testprog"
 
 	"golang.org/x/sys/unix"
