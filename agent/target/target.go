@@ -18,6 +18,7 @@ import (
 
 	"ccagent/agent/invoker"
 	"ccagent/agent/procfs"
+	"ccagent/internal/capset"
 	"ccagent/symbolize/elffile"
 )
 
@@ -92,6 +93,11 @@ func Start(argv []string, who *invoker.User, stdio [3]*os.File) (*Process, error
 func (c *child) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	// The agent's own capabilities are none of the program's.
+	if err := capset.ClearInherited(); err != nil {
+		started <- err
+		return
+	}
 	if err := c.cmd.Start(); err != nil {
 		started <- err
 		return

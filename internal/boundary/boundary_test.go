@@ -18,7 +18,7 @@ var order = map[string][]string{
 	"bpf":         {},
 	"perf":        {"bpf"},
 	"symbolize":   {"eventlog"},
-	"agent":       {"perf", "bpf", "eventlog", "symbolize"},
+	"agent":       {"perf", "bpf", "eventlog", "symbolize", "internal/capset"},
 	"profile":     {"eventlog"},
 	"ui":          {"profile", "eventlog"},
 	"cmd/ccview":  {"ui", "profile", "eventlog", "internal/buildinfo"},
