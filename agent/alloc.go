@@ -9,7 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/agent/uprobe"
 	"ccagent/bpf"
 	"ccagent/eventlog"
@@ -31,7 +31,7 @@ type allocProbes struct {
 	warn     func(string)
 	emit     func(*eventlog.Sample) error
 	images   map[uint32]*allocImage // by generation
-	sites    map[*images.Module]*allocSites
+	sites    map[*process.Module]*allocSites
 	// failed is why the event is not sampled; it is told once.
 	failed error
 
@@ -52,7 +52,7 @@ type allocProbes struct {
 
 // allocImage is what is sampled of one process image.
 type allocImage struct {
-	im     *images.Image
+	im     *process.Image
 	sites  *allocSites
 	exe    *link.Executable
 	memory *os.File // /proc/PID/mem; nil where it cannot be read
@@ -72,14 +72,14 @@ type allocImage struct {
 
 func newAllocProbes(event *grantedEvent, programs [bpf.AllocSites]*ebpf.Program, s *bpf.Sampler, b *bucket, warn func(string)) *allocProbes {
 	return &allocProbes{event: event, programs: programs, sampler: s, warn: warn, stop: make(chan struct{}),
-		images: map[uint32]*allocImage{}, sites: map[*images.Module]*allocSites{},
+		images: map[uint32]*allocImage{}, sites: map[*process.Module]*allocSites{},
 		perHit: [...]float64{defaultHitCost, defaultHitCost, defaultHitCost, defaultHitCost}, busy: busy{cpus: 1},
 		startHits: b.level / 6 / defaultHitCost}
 }
 
 // find looks for the places in the image's run-time system, which its layout has
 // to tell the walker. Nil if they cannot be found.
-func (a *allocProbes) find(im *images.Image) *allocSites {
+func (a *allocProbes) find(im *process.Image) *allocSites {
 	if a == nil || im.RTS == nil || a.failed != nil {
 		return nil
 	}
@@ -99,8 +99,8 @@ func (a *allocProbes) fail(err error) {
 	a.warn(fmt.Sprintf("event %s is not available: %v; the other events go on", AllocEvent, err))
 }
 
-// Complete tells the walker of the places in an image's run-time system.
-func (a *allocProbes) Complete(im *images.Image) {
+// Prepare tells the walker of the places in an image's run-time system.
+func (a *allocProbes) Prepare(im *process.Image) {
 	s := a.find(im)
 	if s == nil {
 		return
@@ -128,12 +128,12 @@ func (a *allocProbes) Complete(im *images.Image) {
 }
 
 // Attach puts the probes into an image's process, once.
-func (a *allocProbes) Attach(im *images.Image) error {
+func (a *allocProbes) Attach(im *process.Image) error {
 	s := a.find(im)
-	if s == nil || a.images[im.Generation] != nil {
+	if s == nil || a.images[im.Incarnation] != nil {
 		return nil
 	}
-	if err := a.sampler.OpenAccount(im.Generation); err != nil {
+	if err := a.sampler.OpenAccount(im.Incarnation); err != nil {
 		return err
 	}
 	// By the file that is held open: whatever the path names by now.
@@ -149,7 +149,7 @@ func (a *allocProbes) Attach(im *images.Image) error {
 		atStart, _ = ai.readWords()
 	}
 	ai.ledger = newLedger(im.FromStart, atStart)
-	a.images[im.Generation] = ai
+	a.images[im.Incarnation] = ai
 	for site := range ai.probes {
 		offset, ok := im.RTS.FileOffset(s.probes[site])
 		if s.probes[site] == 0 || !ok {
@@ -164,7 +164,7 @@ func (a *allocProbes) Attach(im *images.Image) error {
 	}
 	if err := a.placeFirst(ai); err != nil {
 		a.fail(&uprobe.Error{Err: err})
-		return a.Drop(im, 0)
+		return a.Detach(im, 0)
 	}
 	return nil
 }
@@ -199,11 +199,11 @@ func (a *allocProbes) placeFirst(ai *allocImage) error {
 }
 
 // Unwinds is told that the run-time system of an image can be unwound, or never will.
-func (a *allocProbes) Unwinds(im *images.Image) {
-	if a.images[im.Generation] == nil {
+func (a *allocProbes) Unwindable(im *process.Image) {
+	if a.images[im.Incarnation] == nil {
 		return
 	}
-	ai := a.images[im.Generation]
+	ai := a.images[im.Incarnation]
 	if p := ai.probes[bpf.SiteLarge]; p != nil && p.waits {
 		p.waits = false
 		if p.start(a, ai, a.startHits) != nil {
@@ -213,8 +213,8 @@ func (a *allocProbes) Unwinds(im *images.Image) {
 }
 
 // weigh gives a sample's weight; 0 for one that is not to be recorded.
-func (a *allocProbes) weigh(im *images.Image, s *perf.Sample) uint64 {
-	ai := a.images[im.Generation]
+func (a *allocProbes) weigh(im *process.Image, s *perf.Sample) uint64 {
+	ai := a.images[im.Incarnation]
 	if ai == nil || ai.probes[s.Site] == nil {
 		return 0
 	}
@@ -224,30 +224,30 @@ func (a *allocProbes) weigh(im *images.Image, s *perf.Sample) uint64 {
 }
 
 // remember keeps a sample that was written.
-func (a *allocProbes) remember(im *images.Image, s *eventlog.Sample, of stratum) {
-	if ai := a.images[im.Generation]; ai != nil {
+func (a *allocProbes) remember(im *process.Image, s *eventlog.Sample, of stratum) {
+	if ai := a.images[im.Incarnation]; ai != nil {
 		ai.ledger.remember(s, of)
 	}
 }
 
 // ending takes in what a process says, at its end, to have allocated.
-func (a *allocProbes) ending(im *images.Image, words uint64) {
+func (a *allocProbes) ending(im *process.Image, words uint64) {
 	if a == nil {
 		return
 	}
-	if ai := a.images[im.Generation]; ai != nil {
+	if ai := a.images[im.Incarnation]; ai != nil {
 		ai.final = max(ai.final, words)
 	}
 }
 
-// Drop removes the probes of an image that has ended, and accounts for its last
+// Detach removes the probes of an image that has ended, and accounts for its last
 // bytes.
-func (a *allocProbes) Drop(im *images.Image, _ uint64) error {
-	if a == nil || a.images[im.Generation] == nil {
+func (a *allocProbes) Detach(im *process.Image, _ uint64) error {
+	if a == nil || a.images[im.Incarnation] == nil {
 		return nil
 	}
-	ai := a.images[im.Generation]
-	delete(a.images, im.Generation)
+	ai := a.images[im.Incarnation]
+	delete(a.images, im.Incarnation)
 	err := a.settle(ai)
 	now := monotonic()
 	for site, p := range ai.probes {
@@ -262,7 +262,7 @@ func (a *allocProbes) Drop(im *images.Image, _ uint64) error {
 	if ai.memory != nil {
 		ai.memory.Close()
 	}
-	return errors.Join(err, a.sampler.CloseAccount(im.Generation))
+	return errors.Join(err, a.sampler.CloseAccount(im.Incarnation))
 }
 
 // settle gives what an image has allocated and no sample was given to its last

@@ -109,7 +109,7 @@ func (a *allocProbes) read(ai *allocImage) (r reading, err error) {
 		r.known = true
 	}
 	r.at = monotonic()
-	r.account, err = a.sampler.Account(ai.im.Generation)
+	r.account, err = a.sampler.Account(ai.im.Incarnation)
 	return r, err
 }
 

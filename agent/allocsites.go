@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/arch/x86/x86asm"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/agent/rtsites"
 	"ccagent/bpf"
 	"ccagent/symbolize/elffile"
@@ -35,7 +35,7 @@ var (
 )
 
 // findAllocSites looks into the module that holds the run-time system.
-func findAllocSites(mod *images.Module) (*allocSites, error) {
+func findAllocSites(mod *process.Module) (*allocSites, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, rtsites.ErrMachine
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"ccagent/agent/images"
 	"ccagent/agent/invoker"
+	"ccagent/agent/process"
 	"ccagent/agent/procfs"
 	"ccagent/agent/rtsprobes"
 	"ccagent/agent/target"
@@ -60,7 +60,7 @@ type capture struct {
 	counters      counters
 	samples       *perf.Samples
 	sideBand      *perf.SideBand
-	processes     *images.Processes
+	processes     *process.Table
 	clocks        cpuClocks
 	alloc         *allocProbes // nil unless allocation is sampled
 	ticky         *ticky
@@ -248,14 +248,14 @@ func (c *capture) createLog() error {
 		return explainBPF(err)
 	}
 	c.ticky, c.alloc = newTicky(c.sampler.ShutdownProgram, c.warn), c.allocProbes()
-	followers := []images.Follower{c.ticky}
+	watchers := []process.Watcher{c.ticky}
 	if c.rts != nil {
-		followers = append(followers, c.rts)
+		watchers = append(watchers, c.rts)
 	}
 	if c.alloc != nil {
-		followers = append(followers, c.alloc)
+		watchers = append(watchers, c.alloc)
 	}
-	c.processes = images.New(c.sampler, c.emit, c.warn, c.who, followers...)
+	c.processes = process.New(c.sampler, c.emit, c.warn, c.who, watchers...)
 	return nil
 }
 
@@ -351,7 +351,7 @@ func (c *capture) closeEvents() error {
 
 // emit writes one of our events; time is CLOCK_MONOTONIC or now.
 func (c *capture) emit(time uint64, e eventlog.Event) error {
-	if time == images.Now {
+	if time == process.Now {
 		time = monotonic()
 	}
 	// What happened before the log's time 0 is written as of 0.
@@ -360,7 +360,7 @@ func (c *capture) emit(time uint64, e eventlog.Event) error {
 	return c.log.Write(at, eventlog.NoCap, e)
 }
 
-func (c *capture) emitNow(e eventlog.Event) error { return c.emit(images.Now, e) }
+func (c *capture) emitNow(e eventlog.Event) error { return c.emit(process.Now, e) }
 
 // emitOn writes an event of a capability; time is CLOCK_MONOTONIC.
 func (c *capture) emitOn(time uint64, cap int, e eventlog.Event) error {

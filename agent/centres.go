@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 )
@@ -48,11 +48,11 @@ func newCentreStacks() *centreStacks {
 }
 
 // at gives the stack at an address; nil if there is none, or too many are known.
-func (cs *centreStacks) at(im *images.Image, address uint64) *centreStack {
+func (cs *centreStacks) at(im *process.Image, address uint64) *centreStack {
 	if address == 0 {
 		return nil
 	}
-	key := centreAddress{im.Generation, address}
+	key := centreAddress{im.Incarnation, address}
 	st := cs.stacks[key]
 	if st == nil && len(cs.stacks) < maxCentreStacks {
 		st = &centreStack{id: uint32(len(cs.stacks) + 1), problem: eventlog.CentreUntold}
@@ -62,7 +62,7 @@ func (cs *centreStacks) at(im *images.Image, address uint64) *centreStack {
 }
 
 // told takes the walker's record of a stack.
-func (cs *centreStacks) told(im *images.Image, r *bpf.CCSRecord, emit func(eventlog.Event) error) error {
+func (cs *centreStacks) told(im *process.Image, r *bpf.CCSRecord, emit func(eventlog.Event) error) error {
 	st := cs.at(im, r.Ccs)
 	if st == nil || st.told {
 		return nil // the walker forgets what it has told, in its time
@@ -96,7 +96,7 @@ func centreProblem(why bpf.CCSWhy) eventlog.CentreProblem {
 }
 
 // centre gives the id of a cost centre, 0 if too many are known.
-func (cs *centreStacks) centre(im *images.Image, r *bpf.CCSRecord) uint32 {
+func (cs *centreStacks) centre(im *process.Image, r *bpf.CCSRecord) uint32 {
 	def := eventlog.CentreDef{
 		Label: im.ReadName(r.Label), Module: im.ReadName(r.Module), SrcLoc: im.ReadName(r.Srcloc), CAF: r.IsCaf != 0,
 	}
@@ -112,7 +112,7 @@ func (cs *centreStacks) centre(im *images.Image, r *bpf.CCSRecord) uint32 {
 
 // use gives the id of a stack that a sample ran on, 0 if it had none, after
 // writing what is known of it.
-func (cs *centreStacks) use(im *images.Image, address uint64, emit func(eventlog.Event) error) (uint32, error) {
+func (cs *centreStacks) use(im *process.Image, address uint64, emit func(eventlog.Event) error) (uint32, error) {
 	st := cs.at(im, address)
 	if st == nil {
 		return 0, nil

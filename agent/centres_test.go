@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 )
@@ -32,7 +32,7 @@ func (l *centreLog) want(t *testing.T, when string, stacks ...string) {
 	}
 }
 
-func use(t *testing.T, cs *centreStacks, im *images.Image, address uint64, l *centreLog) uint32 {
+func use(t *testing.T, cs *centreStacks, im *process.Image, address uint64, l *centreLog) uint32 {
 	t.Helper()
 	id, err := cs.use(im, address, l.emit)
 	if err != nil {
@@ -41,7 +41,7 @@ func use(t *testing.T, cs *centreStacks, im *images.Image, address uint64, l *ce
 	return id
 }
 
-func tell(t *testing.T, cs *centreStacks, im *images.Image, r bpf.CCSRecord, l *centreLog) {
+func tell(t *testing.T, cs *centreStacks, im *process.Image, r bpf.CCSRecord, l *centreLog) {
 	t.Helper()
 	if err := cs.told(im, &r, l.emit); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func tell(t *testing.T, cs *centreStacks, im *images.Image, r bpf.CCSRecord, l *
 // Stacks are written when a sample has used them and their record has come,
 // whichever is first, once in each log, with all that is below.
 func TestCentreStacksAreWrittenOnce(t *testing.T) {
-	cs, l, im := newCentreStacks(), &centreLog{}, &images.Image{Generation: 1, Exited: true}
+	cs, l, im := newCentreStacks(), &centreLog{}, &process.Image{Incarnation: 1, Exited: true}
 	if id := use(t, cs, im, 0, l); id != 0 {
 		t.Errorf("no stack has id %d", id)
 	}
@@ -69,7 +69,7 @@ func TestCentreStacksAreWrittenOnce(t *testing.T) {
 	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x30, Prev: 0x10, Cc: 3}, l)
 	l.want(t, "told again", whole...)
 	// Addresses of another program image mean something else.
-	if other := use(t, cs, &images.Image{Generation: 2}, 0x30, l); other == top {
+	if other := use(t, cs, &process.Image{Incarnation: 2}, 0x30, l); other == top {
 		t.Errorf("stack %d of two images", other)
 	}
 	cs.forgetWritten()
@@ -83,7 +83,7 @@ func TestCentreStacksAreWrittenOnce(t *testing.T) {
 
 // A program can make its stacks a circle, and as many as it likes.
 func TestCentreStacksAreBounded(t *testing.T) {
-	cs, l, im := newCentreStacks(), &centreLog{}, &images.Image{Generation: 1, Exited: true}
+	cs, l, im := newCentreStacks(), &centreLog{}, &process.Image{Incarnation: 1, Exited: true}
 	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x10, Prev: 0x20}, l)
 	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x20, Prev: 0x10, Why: uint32(bpf.CCSImplausible)}, l)
 	use(t, cs, im, 0x10, l)

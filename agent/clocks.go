@@ -3,7 +3,7 @@ package agent
 import (
 	"errors"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/agent/procfs"
 )
 
@@ -12,18 +12,18 @@ import (
 type cpuClocks map[uint32]imageClock // by process
 
 type imageClock struct {
-	generation uint32           // of the image
-	clock      *procfs.CPUClock // nil once it is gone
+	incarnation uint32           // of the image
+	clock       *procfs.CPUClock // nil once it is gone
 }
 
 // used is the CPU time of an image's process, in ns; 0 once it is gone.
-func (cs cpuClocks) used(pid uint32, im *images.Image) uint64 {
+func (cs cpuClocks) used(pid uint32, im *process.Image) uint64 {
 	c, known := cs[pid]
-	fresh := !known || c.generation != im.Generation
+	fresh := !known || c.incarnation != im.Incarnation
 	if fresh {
 		cs.drop(c)
 		clock, _ := procfs.OpenCPUClock(int(pid)) // it may be gone already
-		c = imageClock{im.Generation, clock}
+		c = imageClock{im.Incarnation, clock}
 		cs[pid] = c
 	}
 	if c.clock == nil {
@@ -33,7 +33,7 @@ func (cs cpuClocks) used(pid uint32, im *images.Image) uint64 {
 	// The number of one that had ended before may be another's.
 	if !ok || fresh && im.Exited && !ended {
 		cs.drop(c)
-		cs[pid] = imageClock{generation: im.Generation}
+		cs[pid] = imageClock{incarnation: im.Incarnation}
 		return 0
 	}
 	return used

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"slices"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/agent/procfs"
 	"ccagent/bpf"
 	"ccagent/eventlog"
@@ -197,7 +197,7 @@ func (c *capture) settled(s *eventlog.Sample) error {
 	e.Samples++
 	e.Weight += s.Weight
 	c.sum.Samples++
-	return c.emit(images.Now, s)
+	return c.emit(process.Now, s)
 }
 
 // maxLabels bounds the remembered thread labels.
@@ -214,11 +214,11 @@ func (c *capture) label(s *perf.Sample) error {
 		clear(c.labels)
 	}
 	c.labels[thread] = s.Label
-	return c.emit(images.Now, &eventlog.ThreadLabel{Thread: uint32(s.Tso), Label: s.Label})
+	return c.emit(process.Now, &eventlog.ThreadLabel{Thread: uint32(s.Tso), Label: s.Label})
 }
 
 // countSample keeps the summary's counts.
-func (c *capture) countSample(im *images.Image, s *perf.Sample) error {
+func (c *capture) countSample(im *process.Image, s *perf.Sample) error {
 	if int(s.Event) >= len(c.sum.Events) {
 		return fmt.Errorf("sample of unknown event %d", s.Event)
 	}
@@ -267,7 +267,7 @@ func (c *capture) account() error {
 		return err
 	}
 	if bad := c.samples.Undecodable; bad > c.undecodable {
-		if err := c.emit(images.Now, &eventlog.Loss{Reason: eventlog.LossDecode, Count: bad - c.undecodable}); err != nil {
+		if err := c.emit(process.Now, &eventlog.Loss{Reason: eventlog.LossDecode, Count: bad - c.undecodable}); err != nil {
 			return err
 		}
 		c.sum.Lost += bad - c.undecodable
@@ -277,7 +277,7 @@ func (c *capture) account() error {
 	if err != nil {
 		return err
 	}
-	if err := c.emit(images.Now, cost); err != nil {
+	if err := c.emit(process.Now, cost); err != nil {
 		return err
 	}
 	if err := errors.Join(c.logOverhead(), c.watchThrottle(), c.logWarnings()); err != nil {
@@ -291,7 +291,7 @@ func (c *capture) account() error {
 		return err
 	}
 	for _, n := range counts {
-		if err := c.emit(images.Now, n); err != nil {
+		if err := c.emit(process.Now, n); err != nil {
 			return err
 		}
 	}
@@ -302,7 +302,7 @@ func (c *capture) account() error {
 	c.sum.Probes = c.sum.Probes[:0]
 	for _, p := range probes {
 		c.sum.Probes = append(c.sum.Probes, *p)
-		if err := c.emit(images.Now, p); err != nil {
+		if err := c.emit(process.Now, p); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/eventlog"
 )
 
@@ -56,7 +56,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	}
 	if logWorks {
 		try("write log", c.ticky.finish(c.processes.Images, c.emitNow))
-		try("write log", c.emit(images.Now, end))
+		try("write log", c.emit(process.Now, end))
 		try("write log", c.log.Flush())
 	}
 	try("close events", c.closeEvents())

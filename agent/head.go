@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/agent/procfs"
 	"ccagent/eventlog"
 )
@@ -47,7 +47,7 @@ func (c *capture) writeHead() error {
 }
 
 // describe writes the Capture event and warns about what will be missing.
-func (c *capture) describe(im *images.Image) error {
+func (c *capture) describe(im *process.Image) error {
 	wall := time.Now().UnixNano() - int64(monotonic()-c.start)
 	e := &eventlog.Capture{
 		AgentVersion: c.opts.AgentVersion,
@@ -76,7 +76,7 @@ func (c *capture) describe(im *images.Image) error {
 	return c.emit(c.start, e)
 }
 
-func (c *capture) warnAboutBinary(im *images.Image, assumed bool) {
+func (c *capture) warnAboutBinary(im *process.Image, assumed bool) {
 	exe := &im.Exe.Binary
 	switch {
 	case im.Exe.Problem != nil:

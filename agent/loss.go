@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/eventlog"
 )
 
@@ -52,5 +52,5 @@ func (c *capture) tellLoss(at lossKey, total uint64) error {
 	} else {
 		c.sum.Lost += lost
 	}
-	return c.emit(images.Now, &eventlog.Loss{CPU: uint32(at.cpu), Event: uint32(at.event), Reason: at.reason, Count: lost})
+	return c.emit(process.Now, &eventlog.Loss{CPU: uint32(at.cpu), Event: uint32(at.event), Reason: at.reason, Count: lost})
 }

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 )
@@ -130,7 +130,7 @@ func (c *capture) logOverhead() error {
 	if err != nil {
 		return err
 	}
-	return c.emit(images.Now, c.budget.overhead(s))
+	return c.emit(process.Now, c.budget.overhead(s))
 }
 
 // warn tells the user, and the log.
@@ -142,7 +142,7 @@ func (c *capture) warn(line string) {
 // logWarnings writes the warnings that have not been.
 func (c *capture) logWarnings() error {
 	for _, line := range c.warned {
-		if err := c.emit(images.Now, &eventlog.Warning{Text: line}); err != nil {
+		if err := c.emit(process.Now, &eventlog.Warning{Text: line}); err != nil {
 			return err
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ccagent/agent/images"
 	"ccagent/agent/invoker"
+	"ccagent/agent/process"
 	"ccagent/eventlog"
 )
 
@@ -62,7 +62,7 @@ func (c *capture) rotate() error {
 	if c.opts.Rotate == 0 || uint64(c.log.Size()) < c.opts.Rotate {
 		return nil
 	}
-	if err := c.emit(images.Now, &eventlog.CaptureEnd{Reason: eventlog.EndRotated}); err != nil {
+	if err := c.emit(process.Now, &eventlog.CaptureEnd{Reason: eventlog.EndRotated}); err != nil {
 		return err
 	}
 	if err := c.log.Flush(); err != nil {
@@ -132,7 +132,7 @@ func (c *capture) emitSymbol(e eventlog.Event) error {
 			return fmt.Errorf("write %s: %w", p.path, err)
 		}
 	}
-	return c.emit(images.Now, e)
+	return c.emit(process.Now, e)
 }
 
 // closeOld ends the pieces left behind.

@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/agent/uprobe"
 	"ccagent/bpf"
 	"ccagent/perf"
@@ -47,7 +47,7 @@ func (c *capture) loadSampler() error {
 		CPUs:         cpus,
 		RingBytes:    ringBytes(cpus),
 		MultiLinks:   c.asksFor(AllocEvent) && uprobe.Multi(),
-		UnwindRows:   images.UnwindRows(c.target.CodeSize()),
+		UnwindRows:   process.UnwindRows(c.target.CodeSize()),
 		PIDNamespace: namespace,
 	})
 	if err != nil {

@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 )
@@ -26,7 +26,7 @@ type stacks struct {
 	// frame: consecutive samples mostly share all but a few leaf frames.
 	last      []uint64
 	lastNodes []uint32
-	lastOf    *images.Image
+	lastOf    *process.Image
 }
 
 func newStacks() *stacks { return &stacks{known: map[prefix]uint32{}, next: 1} }
@@ -36,7 +36,7 @@ const nodesPerEvent = 1024
 
 // intern gives the node of a stack, frames leaf first, after emitting the
 // nodes that are new.
-func (st *stacks) intern(im *images.Image, frames []uint64,
+func (st *stacks) intern(im *process.Image, frames []uint64,
 	locate func(addr uint64) (uint32, uint64, error), emit func(*eventlog.Nodes) error) (uint32, error) {
 	if len(st.known) >= maxStackNodes {
 		clear(st.known)
@@ -46,7 +46,7 @@ func (st *stacks) intern(im *images.Image, frames []uint64,
 	st.pending.First, st.pending.Nodes = st.next, st.pending.Nodes[:0]
 	st.remember(im, frames, shared)
 	for i := len(frames) - 1 - shared; i >= 0; i-- {
-		key := prefix{im.Generation, node, frames[i]}
+		key := prefix{im.Incarnation, node, frames[i]}
 		known, ok := st.known[key]
 		if ok {
 			node = known
@@ -88,7 +88,7 @@ func (st *stacks) intern(im *images.Image, frames []uint64,
 
 // shared counts the root-most frames that the stack has in common with the
 // last one, and gives the node of the last of them.
-func (st *stacks) shared(im *images.Image, frames []uint64) (node uint32, n int) {
+func (st *stacks) shared(im *process.Image, frames []uint64) (node uint32, n int) {
 	if st.lastOf != im {
 		return 0, 0
 	}
@@ -101,7 +101,7 @@ func (st *stacks) shared(im *images.Image, frames []uint64) (node uint32, n int)
 
 // remember makes the stack the last one; the nodes of its shared frames are
 // known already.
-func (st *stacks) remember(im *images.Image, frames []uint64, shared int) {
+func (st *stacks) remember(im *process.Image, frames []uint64, shared int) {
 	nodes := st.lastNodes
 	if cap(nodes) < len(frames) {
 		nodes = make([]uint32, len(frames), 2*len(frames))

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 )
@@ -41,7 +41,7 @@ func (tr tree) frames(id uint32) []uint64 {
 func TestInternedStacksAreWhole(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	st, log := newStacks(), tree{}
-	images := []*images.Image{{Generation: 1}, {Generation: 2}}
+	images := []*process.Image{{Incarnation: 1}, {Incarnation: 2}}
 	locate := func(addr uint64) (uint32, uint64, error) { return 7, addr, nil }
 	stack := []uint64{1}
 	for range 3000 {
@@ -65,7 +65,7 @@ func TestInternedStacksAreWhole(t *testing.T) {
 }
 
 func TestInternDefinesOnce(t *testing.T) {
-	st, im := newStacks(), &images.Image{Generation: 1}
+	st, im := newStacks(), &process.Image{Incarnation: 1}
 	defined := 0
 	intern := func(frames ...uint64) {
 		_, err := st.intern(im, frames,
@@ -94,7 +94,7 @@ func TestInternSplitsLongStacks(t *testing.T) {
 		stack[i] = uint64(i + 1)
 	}
 	events := 0
-	node, err := st.intern(&images.Image{Generation: 1}, stack,
+	node, err := st.intern(&process.Image{Incarnation: 1}, stack,
 		func(addr uint64) (uint32, uint64, error) { return 0, addr, nil },
 		func(n *eventlog.Nodes) error { events++; log.add(t, n); return nil })
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/eventlog"
 	"ccagent/symbolize"
 	"ccagent/symbolize/worker"
@@ -111,7 +111,7 @@ func (c *capture) symbolize(ctx context.Context) error {
 
 // openDebugFile finds the separate debug file of a module that holds no debug
 // information itself; nil if there is none.
-func openDebugFile(mod *images.Module) *os.File {
+func openDebugFile(mod *process.Module) *os.File {
 	if mod.Binary.HasDWARF {
 		return nil
 	}

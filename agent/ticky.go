@@ -13,7 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/agent/uprobe"
 	"ccagent/bpf"
 	"ccagent/eventlog"
@@ -44,7 +44,7 @@ type ticky struct {
 	load    func() (*ebpf.Program, error)
 	program *ebpf.Program
 	warn    func(string)
-	symbols map[*images.Module]*tickySymbols
+	symbols map[*process.Module]*tickySymbols
 	links   map[uint32]link.Link // by the image's generation
 	// before is what counters had counted when their process was first seen.
 	before map[centreAddress]tickyCount
@@ -55,14 +55,14 @@ type ticky struct {
 
 func newTicky(load func() (*ebpf.Program, error), warn func(string)) *ticky {
 	return &ticky{
-		load: load, warn: warn, symbols: map[*images.Module]*tickySymbols{}, links: map[uint32]link.Link{},
+		load: load, warn: warn, symbols: map[*process.Module]*tickySymbols{}, links: map[uint32]link.Link{},
 		before: map[centreAddress]tickyCount{}, ended: map[uint32]bool{}, totals: map[tickyName]tickyCount{},
 	}
 }
 
 // find looks for the counters of an image's run-time system, nil if it counts
 // nothing. Programs compiled with -ticky are linked with the debugging way's.
-func (t *ticky) find(im *images.Image) *tickySymbols {
+func (t *ticky) find(im *process.Image) *tickySymbols {
 	if im.RTS == nil || !strings.Contains(im.RTS.Binary.Way, "debug") {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (t *ticky) find(im *images.Image) *tickySymbols {
 	return s
 }
 
-func findTicky(mod *images.Module) (*tickySymbols, error) {
+func findTicky(mod *process.Module) (*tickySymbols, error) {
 	symbols, err := mod.RTSSymbols()
 	if err != nil {
 		return nil, err
@@ -96,8 +96,8 @@ func (t *ticky) fail(err error) {
 	}
 }
 
-// Complete tells the walker where an image's counters are.
-func (t *ticky) Complete(im *images.Image) {
+// Prepare tells the walker where an image's counters are.
+func (t *ticky) Prepare(im *process.Image) {
 	s := t.find(im)
 	if s == nil {
 		return
@@ -112,14 +112,14 @@ func (t *ticky) Complete(im *images.Image) {
 
 // Attach puts the probe into an image's process, once, and notes what a process
 // that ran already has counted.
-func (t *ticky) Attach(im *images.Image) error {
+func (t *ticky) Attach(im *process.Image) error {
 	s := t.find(im)
-	if s == nil || im.Layout.TickyHead == 0 || t.links[im.Generation] != nil {
+	if s == nil || im.Layout.TickyHead == 0 || t.links[im.Incarnation] != nil {
 		return nil
 	}
 	if !im.FromStart {
 		t.read(im, func(r *bpf.TickyRecord) {
-			t.before[centreAddress{im.Generation, r.Counter}] = tickyCount{r.Entries, r.Allocs, r.Allocated}
+			t.before[centreAddress{im.Incarnation, r.Counter}] = tickyCount{r.Entries, r.Allocs, r.Allocated}
 		})
 	}
 	if err := t.put(im, s); err != nil {
@@ -128,7 +128,7 @@ func (t *ticky) Attach(im *images.Image) error {
 	return nil
 }
 
-func (t *ticky) put(im *images.Image, s *tickySymbols) (err error) {
+func (t *ticky) put(im *process.Image, s *tickySymbols) (err error) {
 	if t.program == nil {
 		if t.program, err = t.load(); err != nil {
 			return err
@@ -147,36 +147,36 @@ func (t *ticky) put(im *images.Image, s *tickySymbols) (err error) {
 	if err != nil {
 		return err
 	}
-	t.links[im.Generation] = l
+	t.links[im.Incarnation] = l
 	return nil
 }
 
 // Unwinds has nothing to wait for.
-func (t *ticky) Unwinds(*images.Image) {}
+func (t *ticky) Unwindable(*process.Image) {}
 
-// Drop removes the probe of an image that has ended.
-func (t *ticky) Drop(im *images.Image, _ uint64) error {
-	if t.links[im.Generation] == nil {
+// Detach removes the probe of an image that has ended.
+func (t *ticky) Detach(im *process.Image, _ uint64) error {
+	if t.links[im.Incarnation] == nil {
 		return nil
 	}
-	t.links[im.Generation].Close() // the kernel removed it with the process
-	delete(t.links, im.Generation)
+	t.links[im.Incarnation].Close() // the kernel removed it with the process
+	delete(t.links, im.Incarnation)
 	return nil
 }
 
 const tickyWords = int(unsafe.Sizeof(bpf.TickyRecord{})) / 8
 
 // take takes the walker's record of counters of a process that ends.
-func (t *ticky) take(im *images.Image, words []uint64) {
-	t.ended[im.Generation] = true
+func (t *ticky) take(im *process.Image, words []uint64) {
+	t.ended[im.Incarnation] = true
 	for ; len(words) >= tickyWords; words = words[tickyWords:] {
 		t.add(im, (*bpf.TickyRecord)(unsafe.Pointer(&words[0])))
 	}
 }
 
 // add adds what a counter has counted since its process was first seen.
-func (t *ticky) add(im *images.Image, r *bpf.TickyRecord) {
-	was := t.before[centreAddress{im.Generation, r.Counter}]
+func (t *ticky) add(im *process.Image, r *bpf.TickyRecord) {
+	was := t.before[centreAddress{im.Incarnation, r.Counter}]
 	name := tickyName{im.ReadName(r.Name), im.ReadName(r.Kinds), uint16(min(r.Arity, 1<<16-1))}
 	sum, known := t.totals[name]
 	if name.name == "" || !known && len(t.totals) >= maxTicky {
@@ -190,7 +190,7 @@ func (t *ticky) add(im *images.Image, r *bpf.TickyRecord) {
 
 // read reads the counters of a running process. The list is the process's own: it
 // may be a circle, or lead anywhere.
-func (t *ticky) read(im *images.Image, each func(*bpf.TickyRecord)) {
+func (t *ticky) read(im *process.Image, each func(*bpf.TickyRecord)) {
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", im.PID))
 	if err != nil {
 		return // it has ended
@@ -228,9 +228,9 @@ func (t *ticky) read(im *images.Image, each func(*bpf.TickyRecord)) {
 
 // finish reads the counters of processes that go on, and writes what all have
 // counted, as the run-time system's eventlog has it.
-func (t *ticky) finish(images map[uint32]*images.Image, emit func(eventlog.Event) error) error {
+func (t *ticky) finish(images map[uint32]*process.Image, emit func(eventlog.Event) error) error {
 	for _, im := range images {
-		if im.Layout.TickyHead != 0 && !im.Exited && !t.ended[im.Generation] {
+		if im.Layout.TickyHead != 0 && !im.Exited && !t.ended[im.Incarnation] {
 			t.read(im, func(r *bpf.TickyRecord) { t.add(im, r) })
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cilium/ebpf/ringbuf"
 
-	"ccagent/agent/images"
+	"ccagent/agent/process"
 	"ccagent/agent/rtsites"
 	"ccagent/agent/timeline"
 	"ccagent/agent/uprobe"
@@ -61,7 +61,7 @@ type Config struct {
 }
 
 // Probes draws the timeline of the first Haskell process of a capture. A nil one
-// does nothing. It is an images.Follower.
+// does nothing.
 type Probes struct {
 	wanted Wanted
 	// quiet groups serve the walker and tell labels, but draw no timeline.
@@ -72,7 +72,7 @@ type Probes struct {
 	spent    *ringbuf.Reader // tells when a group has been hit as often as it may
 	multi    bool            // a group is one link
 	timeline *timeline.Timeline
-	image    *images.Image // whose timeline it is
+	image    *process.Image // whose timeline it is
 	bias     uint64
 	sites    *rtsites.Sites
 	problem  [bpf.RTSGroups]error
@@ -110,14 +110,14 @@ func New(c Config, sampler *bpf.Sampler) (*Probes, error) {
 		timeline: timeline.New(c.Write), stop: make(chan struct{}), look: make(chan struct{}, 1)}, nil
 }
 
-// Complete has nothing for the walker: the probes have a program of their own.
-func (p *Probes) Complete(*images.Image) {}
+// Prepare has nothing for the walker: the probes have a program of their own.
+func (p *Probes) Prepare(*process.Image) {}
 
 // Unwinds has nothing to wait for.
-func (p *Probes) Unwinds(*images.Image) {}
+func (p *Probes) Unwindable(*process.Image) {}
 
 // Attach puts the probes into an image's process, unless they are in another's.
-func (p *Probes) Attach(im *images.Image) error {
+func (p *Probes) Attach(im *process.Image) error {
 	if p == nil || p.image != nil || im.RTS == nil || p.told {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (p *Probes) Attach(im *images.Image) error {
 	return nil
 }
 
-func findSites(mod *images.Module) (*rtsites.Sites, error) {
+func findSites(mod *process.Module) (*rtsites.Sites, error) {
 	symbols, err := mod.RTSSymbols()
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func findSites(mod *images.Module) (*rtsites.Sites, error) {
 }
 
 // globals are the run-time addresses of the RTS's variables.
-func (p *Probes) globals(im *images.Image) bpf.RTSGlobals {
+func (p *Probes) globals(im *process.Image) bpf.RTSGlobals {
 	at := func(addr uint64) uint64 {
 		if addr == 0 {
 			return 0
@@ -227,8 +227,8 @@ func (p *Probes) OnlyProblem() error {
 	return problem
 }
 
-// Drop ends the timeline of an image that has ended.
-func (p *Probes) Drop(im *images.Image, at uint64) error {
+// Detach ends the timeline of an image that has ended.
+func (p *Probes) Detach(im *process.Image, at uint64) error {
 	if p == nil || p.image != im {
 		return nil
 	}

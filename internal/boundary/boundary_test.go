@@ -45,13 +45,13 @@ var inside = map[string][]string{
 	"agent/procfs":    {},
 	"agent/invoker":   {"agent/procfs"},
 	"agent/target":    {"agent/procfs", "agent/invoker"},
-	"agent/images":    {"agent/procfs", "agent/invoker", "agent/rtsites"},
+	"agent/process":   {"agent/procfs", "agent/invoker", "agent/rtsites"},
 	"agent/rtsites":   {},
 	"agent/timeline":  {},
 	"agent/uprobe":    {},
-	"agent/rtsprobes": {"agent/images", "agent/rtsites", "agent/timeline", "agent/uprobe"},
+	"agent/rtsprobes": {"agent/process", "agent/rtsites", "agent/timeline", "agent/uprobe"},
 	"agent/doctor":    {},
-	"agent":           {"agent/procfs", "agent/invoker", "agent/target", "agent/images", "agent/rtsites", "agent/rtsprobes", "agent/uprobe"},
+	"agent":           {"agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/rtsites", "agent/rtsprobes", "agent/uprobe"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {

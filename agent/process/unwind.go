@@ -1,4 +1,4 @@
-package images
+package process
 
 import (
 	"context"
@@ -92,17 +92,17 @@ func (t *tables) work(ctx context.Context) {
 }
 
 // StopCompiling gives up the call frame information that is not compiled yet.
-func (ps *Processes) StopCompiling() {
+func (ps *Table) StopCompiling() {
 	ps.tables.cancel()
 	<-ps.tables.ended
 }
 
 // CompileTime is the CPU time that compiling call frame information has taken.
-func (ps *Processes) CompileTime() time.Duration { return time.Duration(ps.tables.cpu.Load()) }
+func (ps *Table) CompileTime() time.Duration { return time.Duration(ps.tables.cpu.Load()) }
 
 // TakeTables gives the walker what has been compiled meanwhile, waiting for
 // more until patience is over.
-func (ps *Processes) TakeTables(patience time.Duration) error {
+func (ps *Table) TakeTables(patience time.Duration) error {
 	over := time.After(patience)
 	for ps.tables.pending > 0 {
 		var c compiled
@@ -123,7 +123,7 @@ func (ps *Processes) TakeTables(patience time.Duration) error {
 	return nil
 }
 
-func (ps *Processes) takeTable(c compiled) error {
+func (ps *Table) takeTable(c compiled) error {
 	if c.Err == nil && len(c.Rows) > 0 {
 		var stored bpf.Table
 		if stored, c.Err = ps.sampler.AddTable(c.Rows, c.Rules); c.Err == nil {
@@ -140,8 +140,8 @@ func (ps *Processes) takeTable(c compiled) error {
 			}
 		}
 		if im.RTS == c.module {
-			for _, f := range ps.followers {
-				f.Unwinds(im)
+			for _, w := range ps.watchers {
+				w.Unwindable(im)
 			}
 		}
 	}

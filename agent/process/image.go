@@ -1,4 +1,4 @@
-package images
+package process
 
 import (
 	"bytes"
@@ -12,17 +12,17 @@ import (
 
 // Image is one process's life as one program, from exec to exec or exit.
 type Image struct {
-	PID        uint32
-	Generation uint32 // differs for every image of the capture
-	Mappings   []Mapping
-	Exe        *Module
-	RTS        *Module           // the module that holds GHC's run-time system, nil if none
-	Layout     bpf.ProcessLayout // as the walker is told
-	Assumed    bool              // the layout is that of another version of GHC
-	walked     bool              // the walker knows the layout
-	FromStart  bool              // watched from its first instruction
-	Exited     bool
-	refreshed  uint64 // when /proc/PID/maps was last read for an unknown address, ns
+	PID         uint32
+	Incarnation uint32 // differs for every image of the capture
+	Mappings    []Mapping
+	Exe         *Module
+	RTS         *Module           // the module that holds GHC's run-time system, nil if none
+	Layout      bpf.ProcessLayout // as the walker is told
+	Assumed     bool              // the layout is that of another version of GHC
+	walked      bool              // the walker knows the layout
+	FromStart   bool              // watched from its first instruction
+	Exited      bool
+	refreshed   uint64 // when /proc/PID/maps was last read for an unknown address, ns
 }
 
 // Mapping is a stretch of mapped code.
@@ -92,7 +92,7 @@ func (im *Image) deriveLayout() bool {
 	b := &im.RTS.Binary
 	thin := im.Layout.Thin
 	im.Layout, im.Assumed = bpf.HeapLayout(b.GHCVersion, b.Profiled(), b.Threaded())
-	im.Layout.Generation = im.Generation
+	im.Layout.Generation = im.Incarnation
 	im.Layout.Thin = thin
 	var ranges int
 	for _, m := range im.Mappings {

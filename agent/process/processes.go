@@ -1,4 +1,4 @@
-package images
+package process
 
 import (
 	"errors"
@@ -11,33 +11,36 @@ import (
 	"ccagent/perf"
 )
 
-// Follower is who has something of its own in processes.
-type Follower interface {
-	// Complete adds to what the walker is to be told of an image.
-	Complete(im *Image)
-	// Attach is called whenever the walker was told of an image.
+// A Watcher is notified when the stack walker is told of a process image, and when the image
+// ends: whoever has probes, or counts, in processes.
+type Watcher interface {
+	// Prepare adds to the layout that the walker will be given of an image.
+	Prepare(im *Image)
+	// Attach is called after the walker was given an image's layout, and again whenever that
+	// has changed.
 	Attach(im *Image) error
-	// Unwinds is called when it is settled what the walker can unwind of an image's
-	// run-time system.
-	Unwinds(im *Image)
-	// Drop is called when an image's program has ended.
-	Drop(im *Image, time uint64) error
+	// Unwindable is called when the walker has the call frame information of an image's
+	// run-time system, or when it is certain that there is none.
+	Unwindable(im *Image)
+	// Detach is called when an image's program has ended.
+	Detach(im *Image, time uint64) error
 }
 
-// Processes follows every profiled process and tells the log and the walker.
-type Processes struct {
-	sampler    *bpf.Sampler
-	modules    *modules
-	tables     *tables
-	emit       func(time uint64, e eventlog.Event) error
-	warn       func(line string)
-	followers  []Follower
-	Images     map[uint32]*Image
-	generation uint32
+// Table holds every profiled process, follows what it maps, executes and forks, and tells the
+// log and the walker.
+type Table struct {
+	sampler     *bpf.Sampler
+	modules     *modules
+	tables      *tables
+	emit        func(time uint64, e eventlog.Event) error
+	warn        func(line string)
+	watchers    []Watcher
+	Images      map[uint32]*Image
+	incarnation uint32
 }
 
 // Exited reports whether a process has ended.
-func (ps *Processes) Exited(pid uint32) bool {
+func (ps *Table) Exited(pid uint32) bool {
 	im := ps.Images[pid]
 	return im == nil || im.Exited
 }
@@ -45,18 +48,18 @@ func (ps *Processes) Exited(pid uint32) bool {
 // Now is for events that have no time of their own.
 const Now = ^uint64(0)
 
-func New(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), who *invoker.User, followers ...Follower) *Processes {
-	return &Processes{sampler: s, modules: newModules(), tables: newTables(who), emit: emit, warn: warn, followers: followers, Images: map[uint32]*Image{}}
+func New(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), who *invoker.User, watchers ...Watcher) *Table {
+	return &Table{sampler: s, modules: newModules(), tables: newTables(who), emit: emit, warn: warn, watchers: watchers, Images: map[uint32]*Image{}}
 }
 
 // Modules are all files of code seen so far, by their ID − 1.
-func (ps *Processes) Modules() []*Module { return ps.modules.byID }
+func (ps *Table) Modules() []*Module { return ps.modules.byID }
 
 // Close closes the modules' files, after StopCompiling.
-func (ps *Processes) Close() error { return ps.modules.Close() }
+func (ps *Table) Close() error { return ps.modules.Close() }
 
 // Discover takes in a process that runs already.
-func (ps *Processes) Discover(pid uint32, comm, path string, fromStart bool) (*Image, error) {
+func (ps *Table) Discover(pid uint32, comm, path string, fromStart bool) (*Image, error) {
 	im := ps.newImage(pid)
 	im.FromStart = fromStart
 	if err := ps.emit(Now, &eventlog.Process{Change: eventlog.ProcessSeen, PID: pid, Comm: comm, Path: path}); err != nil {
@@ -65,16 +68,16 @@ func (ps *Processes) Discover(pid uint32, comm, path string, fromStart bool) (*I
 	return im, ps.readMappings(Now, im)
 }
 
-func (ps *Processes) newImage(pid uint32) *Image {
-	ps.generation++
-	im := &Image{PID: pid, Generation: ps.generation}
+func (ps *Table) newImage(pid uint32) *Image {
+	ps.incarnation++
+	im := &Image{PID: pid, Incarnation: ps.incarnation}
 	ps.Images[pid] = im
 	return im
 }
 
 // readMappings takes in what /proc tells of a process's mappings. A process
 // that has ended has none to tell.
-func (ps *Processes) readMappings(time uint64, im *Image) error {
+func (ps *Table) readMappings(time uint64, im *Image) error {
 	maps, err := procfs.Maps(int(im.PID))
 	if err != nil {
 		return nil
@@ -88,7 +91,7 @@ func (ps *Processes) readMappings(time uint64, im *Image) error {
 }
 
 // mapped takes in one executable mapping.
-func (ps *Processes) mapped(time uint64, im *Image, m procfs.Mapping) error {
+func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
 	if m.Inode == 0 || m.Path == "" || m.Path[0] != '/' {
 		return nil // anonymous memory, the vDSO
 	}
@@ -119,7 +122,7 @@ func (ps *Processes) mapped(time uint64, im *Image, m procfs.Mapping) error {
 }
 
 // tellWalker gives the walker what it must know of an image.
-func (ps *Processes) tellWalker(im *Image) error {
+func (ps *Table) tellWalker(im *Image) error {
 	if im.Exited {
 		return nil
 	}
@@ -130,8 +133,8 @@ func (ps *Processes) tellWalker(im *Image) error {
 	if !im.deriveLayout() {
 		return nil
 	}
-	for _, f := range ps.followers {
-		f.Complete(im)
+	for _, w := range ps.watchers {
+		w.Prepare(im)
 	}
 	if im.walked && old == im.Layout {
 		return nil
@@ -140,8 +143,8 @@ func (ps *Processes) tellWalker(im *Image) error {
 	if err := ps.sampler.SetLayout(im.PID, im.Layout); err != nil {
 		return err
 	}
-	for _, f := range ps.followers {
-		if err := f.Attach(im); err != nil {
+	for _, w := range ps.watchers {
+		if err := w.Attach(im); err != nil {
 			return err
 		}
 	}
@@ -149,16 +152,16 @@ func (ps *Processes) tellWalker(im *Image) error {
 }
 
 // drop is called when an image's program has ended.
-func (ps *Processes) drop(im *Image, time uint64) error {
+func (ps *Table) drop(im *Image, time uint64) error {
 	var err error
-	for _, f := range ps.followers {
-		err = errors.Join(err, f.Drop(im, time))
+	for _, w := range ps.watchers {
+		err = errors.Join(err, w.Detach(im, time))
 	}
 	return err
 }
 
 // Apply takes in what the side band told.
-func (ps *Processes) Apply(c perf.Change) error {
+func (ps *Table) Apply(c perf.Change) error {
 	time := perf.ChangeTime(c)
 	switch c := c.(type) {
 	case *perf.Mmap:
@@ -219,7 +222,7 @@ const refreshInterval = 1e9
 
 // Locate resolves an address of a process, reading its mappings again when
 // nothing known covers it.
-func (ps *Processes) Locate(im *Image, time, addr uint64) (module uint32, moduleAddr uint64, err error) {
+func (ps *Table) Locate(im *Image, time, addr uint64) (module uint32, moduleAddr uint64, err error) {
 	module, moduleAddr, ok := im.Resolve(addr)
 	if ok || im.Exited || time < im.refreshed+refreshInterval && im.refreshed != 0 {
 		return module, moduleAddr, nil
