@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -90,6 +91,8 @@ func (a *allocProbes) find(im *process.Image) *allocSites {
 	a.sites[im.RTS] = s
 	if err != nil {
 		a.fail(err)
+	} else if len(s.lacks) > 0 {
+		a.warn(fmt.Sprintf("event %s tells nothing of %s: the program's symbol table does not have their place", AllocEvent, strings.Join(s.lacks, ", ")))
 	}
 	return s
 }

@@ -27,6 +27,8 @@ type allocSites struct {
 	// capabilitiesInPlace: the variable is the array itself, not its address. An array of
 	// one is told by what it holds.
 	capabilitiesInPlace bool
+	// lacks names what is not known of allocation, since symbols are missing.
+	lacks []string
 }
 
 var (
@@ -70,6 +72,11 @@ func findAllocSites(mod *process.Module) (*allocSites, error) {
 	s.probes[bpf.SiteBlock] = findBlockSite(checks)
 	if allocate.Addr != 0 {
 		s.probes[bpf.SiteLarge] = findLargeSite(decodeProcedure(symbols.File, allocate))
+	} else {
+		s.lacks = append(s.lacks, "who allocates large objects")
+	}
+	if s.nCapabilities == 0 || s.capabilities == 0 && s.mainCapability == 0 {
+		s.lacks = append(s.lacks, "how much the run-time system itself counts")
 	}
 	return s, nil
 }

@@ -21,10 +21,18 @@ type Site struct {
 	Emulated bool
 }
 
+// Group are the sites of one event.
+type Group struct {
+	Sites []Site
+	// Err is why there are none.
+	Err error
+	// Lacks names what the sites do not tell of, since their symbols are missing.
+	Lacks []string
+}
+
 // Sites are the places of one run-time system.
 type Sites struct {
-	GC      []Site
-	Threads []Site
+	GC, Threads Group
 	// Addresses of variables; 0 where one was not found.
 	MBlocks, Blocks, Capabilities, CapabilityCount, MainCapability, Stats, OldestGeneration, Flags uint64
 	// CapabilitiesInPlace: an array of pointers (in 9.6), not a pointer to one. An
@@ -48,7 +56,8 @@ var (
 // maxProcedure bounds what is decoded of one procedure.
 const maxProcedure = 64 << 10
 
-// Find looks for all sites of a run-time system.
+// Find looks for all sites of a run-time system. A group that cannot be had does not
+// stand in the other's way.
 func Find(symbols *Symbols) (*Sites, error) {
 	f := symbols.File
 	if f.Machine != elf.EM_X86_64 {
@@ -57,7 +66,7 @@ func Find(symbols *Symbols) (*Sites, error) {
 	if !f.HasSymtab() {
 		return nil, ErrNoSymbols
 	}
-	x := finder{Symbols: symbols}
+	x := finder{symbols}
 	s := &Sites{
 		MBlocks:          x.Addr("mblocks_allocated"),
 		Blocks:           x.Addr("n_alloc_blocks"),
@@ -72,37 +81,55 @@ func Find(symbols *Symbols) (*Sites, error) {
 	if x.Addr("GarbageCollect") == 0 && x.Addr("StgReturn") == 0 {
 		return nil, ErrNoSymbols
 	}
-	s.GC = x.gc()
-	s.Threads = x.threads()
-	return s, x.err
+	s.GC, s.Threads = x.gc(), x.threads()
+	for what, found := range map[string]bool{
+		"the size of the heap":    s.MBlocks != 0 && s.Blocks != 0,
+		"the heap's parameters":   s.OldestGeneration != 0 && s.Flags != 0,
+		"the GC's own figures":    s.Stats != 0,
+		"what has been allocated": s.Capabilities != 0 && s.CapabilityCount != 0 || s.MainCapability != 0,
+	} {
+		s.GC.lack(what, found)
+	}
+	slices.Sort(s.GC.Lacks)
+	return s, nil
 }
 
-// finder remembers the first thing that was missing.
-type finder struct {
-	*Symbols
-	err error
-}
-
-func (x *finder) miss(what string) {
-	if x.err == nil {
-		x.err = &MissingError{what}
+// lack notes what a group does not tell of unless it was found.
+func (g *Group) lack(what string, found bool) {
+	if !found && g.Err == nil {
+		g.Lacks = append(g.Lacks, what)
 	}
 }
 
-func (x *finder) gc() []Site {
+// add adds sites, and notes what they would have told of if there are none.
+func (g *Group) add(what string, sites ...Site) {
+	g.lack(what, len(sites) > 0)
+	g.Sites = append(g.Sites, sites...)
+}
+
+func missing(what string) Group { return Group{Err: &MissingError{what}} }
+
+// finder looks for sites by the names of procedures.
+type finder struct{ *Symbols }
+
+func (x *finder) gc() Group {
 	start := x.called(bpf.RTSGCStart, "stat_startGC", "GarbageCollect")
 	end := x.called(bpf.RTSGCEnd, "stat_endGC", "GarbageCollect")
 	if len(start) == 0 || len(end) == 0 {
-		x.miss("call of stat_startGC and stat_endGC")
-		return nil
+		return missing("call of stat_startGC and stat_endGC")
 	}
-	sites := append(start, end...)
-	// The non-threaded RTS has no workers.
-	sites = append(sites, x.called(bpf.RTSWorkerStart, "stat_startGCWorker", "gcWorkerThread")...)
-	return append(sites, x.called(bpf.RTSWorkerEnd, "stat_endGCWorker", "gcWorkerThread")...)
+	g := Group{Sites: append(start, end...)}
+	start = x.called(bpf.RTSWorkerStart, "stat_startGCWorker", "gcWorkerThread")
+	end = x.called(bpf.RTSWorkerEnd, "stat_endGCWorker", "gcWorkerThread")
+	// The non-threaded RTS has neither workers nor schedulers for them.
+	if threaded := slices.ContainsFunc(x.Names(), func(name string) bool { return stem(name) == "scheduleWorker" }); threaded {
+		g.lack("the work of parallel GC", len(start) > 0 && len(end) > 0)
+	}
+	g.Sites = append(append(g.Sites, start...), end...)
+	return g
 }
 
-func (x *finder) threads() []Site {
+func (x *finder) threads() Group {
 	var run []Site
 	for name := range x.by {
 		if slices.Contains(schedulers, stem(name)) {
@@ -113,33 +140,36 @@ func (x *finder) threads() []Site {
 	for _, name := range []string{"stg_returnToSched", "stg_returnToSchedNotPaused", "stg_threadFinished", "stg_stop_thread_info"} {
 		at := x.branch(name, x86asm.JMP, "StgReturn")
 		if at == 0 {
-			x.miss("jump to StgReturn in " + name)
-			return nil
+			return missing("jump to StgReturn in " + name)
 		}
 		stop = append(stop, Site{Probe: bpf.RTSStop, Addr: at, Emulated: true})
 	}
-	if at := x.branch("stg_returnToSchedButFirst", x86asm.CALL, "threadPaused"); at != 0 {
-		stop = append(stop, Site{Probe: bpf.RTSStop, Addr: at, Emulated: true})
-	}
 	if len(run) == 0 {
-		x.miss("call of StgRun")
-		return nil
+		return missing("call of StgRun")
 	}
-	sites := append(run, stop...)
+	g := Group{Sites: append(run, stop...)}
+	first := x.branch("stg_returnToSchedButFirst", x86asm.CALL, "threadPaused")
+	g.lack("threads that stop for the scheduler to do something first", first != 0)
+	if first != 0 {
+		g.Sites = append(g.Sites, Site{Probe: bpf.RTSStop, Addr: first, Emulated: true})
+	}
 	suspend := x.entered(bpf.RTSSuspend, "suspendThread")
 	resume := x.called(bpf.RTSResume, "dirty_TSO", "resumeThread")
-	if len(suspend) > 0 && len(resume) > 0 {
-		sites = append(append(sites, suspend...), resume...)
+	if len(suspend) == 0 || len(resume) == 0 {
+		suspend, resume = nil, nil
 	}
-	sites = append(sites, x.entered(bpf.RTSWakeup, "tryWakeupThread")...)
-	sites = append(sites, x.entered(bpf.RTSCreate, "scheduleThread")...)
+	g.add("safe foreign calls", append(suspend, resume...)...)
+	g.add("threads that are woken", x.entered(bpf.RTSWakeup, "tryWakeupThread")...)
+	g.add("threads that are created", x.entered(bpf.RTSCreate, "scheduleThread")...)
+	var label []Site
 	// From 9.6 on labels are arrays in the heap, which the primitive hands on.
 	if x.Addr("setThreadLabel") != 0 {
-		sites = append(sites, x.called(bpf.RTSLabelArray, "labelThread", "stg_labelThreadzh")...)
+		label = x.called(bpf.RTSLabelArray, "labelThread", "stg_labelThreadzh")
 	} else if at := x.Addr("stg_labelThreadzh"); at != 0 {
-		sites = append(sites, Site{Probe: bpf.RTSLabelCString, Addr: at})
+		label = []Site{{Probe: bpf.RTSLabelCString, Addr: at}}
 	}
-	return sites
+	g.add("labels of threads", label...)
+	return g
 }
 
 // called gives the sites of calls of a procedure in another.

@@ -49,10 +49,15 @@ func TestFind(t *testing.T) {
 					t.Fatal(err)
 				}
 				found := map[bpf.RTSProbe]int{}
-				for _, site := range append(s.GC, s.Threads...) {
+				for _, site := range append(s.GC.Sites, s.Threads.Sites...) {
 					found[site.Probe]++
 					if !site.Emulated && site.Probe != bpf.RTSLabelCString {
 						t.Errorf("probe %d at %#x has to be single-stepped", site.Probe, site.Addr)
+					}
+				}
+				for _, g := range []Group{s.GC, s.Threads} {
+					if g.Err != nil || len(g.Lacks) > 0 {
+						t.Errorf("a group lacks %q: %v", g.Lacks, g.Err)
 					}
 				}
 				want := map[bpf.RTSProbe]int{

@@ -2,6 +2,7 @@ package rtsites
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,6 +35,9 @@ func ReadSymbols(f *elffile.File) (*Symbols, error) {
 	}
 	return s, nil
 }
+
+// Names are the names of those that were found, sorted.
+func (s *Symbols) Names() []string { return slices.Sorted(maps.Keys(s.by)) }
 
 // Named gives the symbol of that name, its zero value if there is none.
 func (s *Symbols) Named(name string) elffile.Symbol { return s.by[name] }

@@ -122,37 +122,46 @@ func (p *Probes) Attach(im *process.Image) error {
 		return nil
 	}
 	sites, err := findSites(im.RTS)
-	p.sites = sites
 	if err == nil {
-		p.image, p.bias = im, im.BiasOf(im.RTS)
+		p.image, p.sites, p.bias = im, sites, im.BiasOf(im.RTS)
 		err = p.program.SetGlobals(im.PID, p.globals(im))
 	}
 	for g := range p.groups {
 		if !p.wanted[g] {
 			continue
 		}
-		group := &p.groups[g]
-		if sites != nil {
-			group.sites = [][]rtsites.Site{bpf.RTSGroupGC: sites.GC, bpf.RTSGroupThreads: sites.Threads}[g]
-		}
-		group.since = time.Now()
-		switch {
-		case len(group.sites) > 0:
-			if p.quiet[g] {
-				group.sites = slices.DeleteFunc(slices.Clone(group.sites), func(s rtsites.Site) bool {
-					return s.Probe != bpf.RTSSuspend && s.Probe != bpf.RTSLabelArray && s.Probe != bpf.RTSLabelCString
-				})
-			}
-			p.problem[g] = errors.Join(p.setLimit(g), p.put(group))
-		case err != nil:
-			p.problem[g] = err
-		default:
-			p.problem[g] = &rtsites.MissingError{What: "sites"}
+		if p.problem[g] = err; err == nil {
+			p.problem[g] = p.place(g)
 		}
 	}
 	p.tellProblems()
 	if p.image != nil {
 		p.control()
+	}
+	return nil
+}
+
+// place puts a group's probes in for the first time.
+func (p *Probes) place(g int) error {
+	found := [...]rtsites.Group{bpf.RTSGroupGC: p.sites.GC, bpf.RTSGroupThreads: p.sites.Threads}[g]
+	if found.Err != nil {
+		return found.Err
+	}
+	group := &p.groups[g]
+	group.sites, group.since = found.Sites, time.Now()
+	if p.quiet[g] {
+		group.sites = slices.DeleteFunc(slices.Clone(group.sites), func(s rtsites.Site) bool {
+			return s.Probe != bpf.RTSSuspend && s.Probe != bpf.RTSLabelArray && s.Probe != bpf.RTSLabelCString
+		})
+	}
+	if len(group.sites) == 0 {
+		return &rtsites.MissingError{What: "sites"}
+	}
+	if err := errors.Join(p.setLimit(g), p.put(group)); err != nil {
+		return err
+	}
+	if len(found.Lacks) > 0 && !p.quiet[g] {
+		p.warn(fmt.Sprintf("event %s tells nothing of %s: the program's symbol table does not have their place", groupNames[g], strings.Join(found.Lacks, ", ")))
 	}
 	return nil
 }

@@ -227,7 +227,7 @@ func TestKilledAgentLeavesNoProbe(t *testing.T) {
 	defer memory.Close()
 	const breakpoint = 0xcc
 	probed := func() (n int) {
-		for _, s := range append(sites.GC, sites.Threads...) {
+		for _, s := range append(sites.GC.Sites, sites.Threads.Sites...) {
 			var b [1]byte
 			// The program is linked to a fixed address.
 			if _, err := memory.ReadAt(b[:], int64(s.Addr)); err != nil {
@@ -244,7 +244,7 @@ func TestKilledAgentLeavesNoProbe(t *testing.T) {
 	}
 	agent := command(t, ccagent, "attach", "-o", filepath.Join(t.TempDir(), "killed.eventlog"), pidOf(target))
 	wait := background(t, agent)
-	eventually(t, "all probes are in", func() bool { return probed() == len(sites.GC)+len(sites.Threads) })
+	eventually(t, "all probes are in", func() bool { return probed() == len(sites.GC.Sites)+len(sites.Threads.Sites) })
 	if err := agent.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
