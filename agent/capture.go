@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -45,7 +44,7 @@ type capture struct {
 	who    *invoker.User
 	target *target.Process
 	unpass func() // stops passing signals on
-	file   *os.File
+	file   *invoker.Log
 	log    *eventlog.Writer
 	start  uint64 // CLOCK_MONOTONIC at log time 0, ns
 
@@ -187,7 +186,7 @@ func (c *capture) prepare() (err error) {
 		return err
 	}
 	if c.opts.Started != nil {
-		if err := c.opts.Started(c.file, c.target.PID); err != nil {
+		if err := c.opts.Started(c.file.File, c.target.PID); err != nil {
 			return err
 		}
 	}
@@ -229,14 +228,14 @@ func (c *capture) createLog() error {
 		if len(c.target.Args) > 0 {
 			name = c.target.Args[0]
 		}
-		c.file, path, err = invoker.CreateDefaultLog(name, c.target.PID, c.who)
+		c.file, err = invoker.CreateDefaultLog(name, c.target.PID, c.who)
 	} else {
 		c.file, err = invoker.CreateLog(path, c.who)
 	}
 	if err != nil {
 		return err
 	}
-	c.sum.Log = path
+	c.sum.Log = c.file.Path
 	c.start = monotonic()
 	c.log = eventlog.NewWriter(c.file, nil)
 	if err := c.logWarnings(); err != nil {

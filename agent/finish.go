@@ -25,6 +25,9 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	}
 	try("stop sampling", c.offCPU.Close())
 	c.sum.Wall = time.Since(c.begun)
+	if c.opts.Finishing != nil && (reason == eventlog.EndExited || !c.target.Started()) {
+		c.opts.Finishing()
+	}
 	c.processes.StopCompiling() // what is not compiled by now is of no use
 	logWorks := cause == nil
 	if logWorks {
@@ -63,10 +66,22 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	if logWorks && len(errs) == 0 && c.sum.Samples > 0 {
 		try("write symbols", c.symbolize(ctx))
 	}
+	for _, p := range c.rotation.old {
+		try("finish older logs", p.log.Close())
+	}
 	if logWorks {
 		try("finish log", c.log.Close())
 	}
-	c.sum.LogSize = c.log.Size()
+	if logWorks && len(errs) == 0 && c.sum.Samples > 0 && c.opts.Derive != nil {
+		for _, p := range c.rotation.old {
+			errs = append(errs, c.opts.Derive(ctx, p.file))
+		}
+		errs = append(errs, c.opts.Derive(ctx, c.file))
+	}
+	c.sum.LogSize = c.file.Size()
+	for _, p := range c.rotation.old {
+		c.sum.LogSize += p.file.Size()
+	}
 	try("finish older logs", c.closeOld())
 	return errors.Join(errs...)
 }

@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"context"
 	"os"
 	"time"
 
+	"ccagent/agent/invoker"
 	"ccagent/eventlog"
 	"ccagent/perf"
 )
@@ -44,6 +46,13 @@ type Options struct {
 	// Started, if not nil, is told of the log and the target before that runs. An
 	// error ends the capture.
 	Started func(log *os.File, pid int) error
+
+	// Finishing, if not nil, is called when the log is to be finished, and no program that
+	// was started runs any more.
+	Finishing func()
+	// Derive, if not nil, is called with each log that is finished and has samples, and
+	// may replace it. The log is still locked then.
+	Derive func(ctx context.Context, log *invoker.Log) error
 
 	AgentVersion string
 	// Warn takes what the user should know at once, a line without newline.

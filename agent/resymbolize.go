@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent/invoker"
 	"ccagent/eventlog"
+	"ccagent/internal/credentials"
 	"ccagent/symbolize"
 	"ccagent/symbolize/worker"
 )
@@ -28,6 +28,7 @@ type SymbolizeOptions struct {
 	EmbedSource bool
 	Memory      uint64
 	Time        time.Duration
+	User        string // act as this user; empty for the invoking one
 }
 
 // SymbolizeSummary tells what came of it.
@@ -43,12 +44,16 @@ var ErrNoSamples = errors.New("the log holds no stacks")
 // log is replaced as a whole, and only when the new one is complete; stretches
 // that could not be read are left out of it.
 func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*SymbolizeSummary, error) {
-	old, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	who, err := invoker.Find(opts.User)
+	if err != nil {
+		return nil, err
+	}
+	old, err := invoker.OpenLog(path, who)
 	if err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
 	defer old.Close()
-	if eventlog.BeingWritten(old) {
+	if eventlog.BeingWritten(old.File) {
 		return nil, fmt.Errorf("symbolize %s: %w; wait for the end of the capture", path, eventlog.ErrBeingWritten)
 	}
 	seen, err := symbolize.ReadSeen(old)
@@ -58,34 +63,55 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 	if len(seen.Addresses) == 0 {
 		return nil, ErrNoSamples
 	}
-	owner := ownerOf(old)
-	job := worker.Job{
-		UID: owner.UID, GID: owner.GID,
-		EmbedSource: opts.EmbedSource,
-		SourceDirs:  opts.SourceDirs,
-		CoreDirs:    opts.CoreDirs,
-		CacheDir:    indexCache(owner.UID),
-		MemoryLimit: opts.Memory,
-		Timeout:     opts.Time,
-	}
-	debug, err := openDebugFiles(opts.DebugFiles)
+	uid, gid, err := old.Owner()
 	if err != nil {
 		return nil, err
 	}
-	defer debug.Close()
+	job := worker.Job{
+		UID: uid, GID: gid,
+		EmbedSource: opts.EmbedSource,
+		SourceDirs:  opts.SourceDirs,
+		CoreDirs:    opts.CoreDirs,
+		CacheDir:    indexCache(uid),
+		MemoryLimit: opts.Memory,
+		Timeout:     opts.Time,
+	}
+	var debug debugFiles
 	var root *os.File
-	if opts.Root != "" {
-		if root, err = symbolize.OpenRoot(opts.Root); err != nil {
-			return nil, err
+	err = who.WithFileRights(func() (err error) {
+		if debug, err = openDebugFiles(opts.DebugFiles); err == nil && opts.Root != "" {
+			root, err = symbolize.OpenRoot(opts.Root)
 		}
+		return err
+	})
+	defer debug.Close()
+	if err != nil {
+		return nil, err
+	}
+	if root != nil {
 		defer root.Close()
+	}
+	// What the log names is opened with the rights of whoever could have written it.
+	author := who.Credentials()
+	if who.UID == 0 && uid != 0 {
+		author = credentials.Credentials{UID: uid, GID: gid}
 	}
 	for _, m := range seen.Modules {
 		file := worker.ModuleFile{ID: m.ID, Path: m.Path, Addresses: seen.Addresses[m.ID], Debug: debug.withID(m.BuildID), Root: root}
 		if len(file.Addresses) == 0 {
 			continue
 		}
-		f, binary, err := openModuleAgain(root, &m)
+		var f, separate *os.File
+		var binary symbolize.Binary
+		err := author.Run(func() (err error) {
+			if f, binary, err = openModuleAgain(root, &m); err != nil || file.Debug != nil {
+				return err
+			}
+			if file.Debug = debug.of(&binary); file.Debug == nil && !binary.HasDWARF {
+				separate = symbolize.OpenDebugFile(root, m.Path, &binary)
+			}
+			return nil
+		})
 		switch {
 		case err != nil && file.Debug != nil:
 			// It has all but the code, which the walk needed and names do not.
@@ -96,33 +122,18 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 		default:
 			defer f.Close()
 			file.File = f
-			if file.Debug == nil {
-				file.Debug = debug.of(&binary)
-			}
-			if file.Debug == nil && !binary.HasDWARF {
-				if d := symbolize.OpenDebugFile(root, m.Path, &binary); d != nil {
-					defer d.Close()
-					file.Debug = d
-				}
-			}
+		}
+		if separate != nil {
+			defer separate.Close()
+			file.Debug = separate
 		}
 		job.Modules = append(job.Modules, file)
 	}
-	sum, err := rewriteLog(ctx, old, path, owner, job)
+	sum, err := rewriteLog(ctx, old, job)
 	if err == nil {
 		sum.Problems = append(debug.unused(), sum.Problems...)
 	}
 	return sum, err
-}
-
-// ownerOf is who may read the log: whose rights the symboliser gets.
-func ownerOf(f *os.File) *invoker.User {
-	who := &invoker.User{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err == nil {
-		who.UID, who.GID = st.Uid, st.Gid
-	}
-	return who
 }
 
 // openModuleAgain opens a module's file if it is still the one that ran: below root, if
@@ -177,7 +188,7 @@ type debugFile struct {
 func openDebugFiles(paths []string) (debugFiles, error) {
 	var files debugFiles
 	for _, path := range paths {
-		f, err := os.Open(path)
+		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // waits for no FIFO
 		if err != nil {
 			files.Close()
 			return nil, fmt.Errorf("open debug file: %w", err)
@@ -242,38 +253,21 @@ func (d debugFiles) Close() error {
 
 // rewriteLog copies the log beside itself, without symbol tables, appends new
 // ones, and puts it in the old one's place.
-func rewriteLog(ctx context.Context, old *os.File, path string, owner *invoker.User, job worker.Job) (_ *SymbolizeSummary, err error) {
+func rewriteLog(ctx context.Context, old *invoker.Log, job worker.Job) (*SymbolizeSummary, error) {
 	if _, err := old.Seek(0, 0); err != nil {
 		return nil, fmt.Errorf("read log: %w", err)
 	}
-	fresh, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return nil, fmt.Errorf("create log: %w", err)
-	}
-	defer func() {
+	var done worker.Summary
+	err := old.Replace(func(fresh *os.File) error {
+		w := eventlog.NewWriter(fresh, nil)
+		last, err := copyWithoutSymbols(w, old.File)
 		if err != nil {
-			fresh.Close()
-			os.Remove(fresh.Name())
+			return err
 		}
-	}()
-	if os.Geteuid() == 0 {
-		if err := fresh.Chown(int(owner.UID), int(owner.GID)); err != nil {
-			return nil, fmt.Errorf("give log to its owner: %w", err)
-		}
-	}
-	w := eventlog.NewWriter(fresh, nil)
-	last, err := copyWithoutSymbols(w, old)
+		done, err = worker.Run(ctx, job, func(e eventlog.Event) error { return w.Write(last, eventlog.NoCap, e) })
+		return errors.Join(err, w.Close())
+	})
 	if err != nil {
-		return nil, err
-	}
-	done, err := worker.Run(ctx, job, func(e eventlog.Event) error { return w.Write(last, eventlog.NoCap, e) })
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(w.Close(), fresh.Sync(), fresh.Close()); err != nil {
-		return nil, fmt.Errorf("write log: %w", err)
-	}
-	if err := os.Rename(fresh.Name(), path); err != nil {
 		return nil, fmt.Errorf("replace log: %w", err)
 	}
 	sum := &SymbolizeSummary{Addresses: done.Addresses, Resolved: done.Resolved, Problems: done.Problems}

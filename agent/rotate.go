@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,8 +14,7 @@ import (
 // piece is a log that rotation has left behind. It has everything but the
 // symbol tables, which it gets with the last one's when the capture ends.
 type piece struct {
-	path string
-	file *os.File
+	file *invoker.Log
 	log  *eventlog.Writer
 }
 
@@ -73,12 +71,12 @@ func (c *capture) rotate() error {
 		r.base, r.number = c.sum.Log, 1
 	}
 	path := pieceName(r.base, r.number+1)
-	file, err := invoker.CreateLog(path, c.who)
+	file, err := c.file.CreateBeside(path)
 	if err != nil {
 		return err
 	}
 	r.number++
-	r.old = append(r.old, piece{c.sum.Log, c.file, c.log})
+	r.old = append(r.old, piece{c.file, c.log})
 	c.file, c.sum.Log, c.log = file, path, eventlog.NewWriter(file, nil)
 	c.stacks = newStacks()
 	c.centres.forgetWritten()
@@ -107,18 +105,7 @@ func (c *capture) dropOld() error {
 		p := r.old[0]
 		r.old = r.old[1:]
 		c.sum.Dropped++
-		err := c.who.WithFileRights(func() error {
-			// Only the file that was written, whatever has its name by now.
-			mine, err := p.file.Stat()
-			if err != nil {
-				return err
-			}
-			if there, err := os.Lstat(p.path); err != nil || !os.SameFile(mine, there) {
-				return nil
-			}
-			return os.Remove(p.path)
-		})
-		if err := errors.Join(err, p.file.Close()); err != nil {
+		if err := errors.Join(p.file.Remove(), p.file.Close()); err != nil {
 			return fmt.Errorf("drop an old log: %w", err)
 		}
 	}
@@ -129,19 +116,18 @@ func (c *capture) dropOld() error {
 func (c *capture) emitSymbol(e eventlog.Event) error {
 	for _, p := range c.rotation.old {
 		if err := p.log.Write(monotonic()-c.start, eventlog.NoCap, e); err != nil {
-			return fmt.Errorf("write %s: %w", p.path, err)
+			return fmt.Errorf("write %s: %w", p.file.Path, err)
 		}
 	}
 	return c.emit(process.Now, e)
 }
 
-// closeOld ends the pieces left behind.
+// closeOld lets go of the pieces left behind.
 func (c *capture) closeOld() error {
 	var errs []error
 	for _, p := range c.rotation.old {
-		errs = append(errs, p.log.Close(), p.file.Close())
-		c.sum.LogSize += p.log.Size()
-		c.sum.Pieces = append(c.sum.Pieces, p.path)
+		errs = append(errs, p.file.Close())
+		c.sum.Pieces = append(c.sum.Pieces, p.file.Path)
 	}
 	c.rotation.old = nil
 	return errors.Join(errs...)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"ccagent/symbolize"
 	"ccagent/symbolize/elffile"
 )
@@ -30,7 +32,7 @@ Debian packages: DEB_BUILD_OPTIONS=nostrip`
 // Program checks an executable file. remedy gives the lines of build files that
 // bring packages their source notes.
 func Program(path string, remedy func(packages []string) string) ([]Check, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // waits for no FIFO
 	if err != nil {
 		return nil, fmt.Errorf("examine program: %w", err)
 	}

@@ -6,14 +6,11 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"ccagent/agent/procfs"
+	"ccagent/internal/credentials"
 )
 
 // User is the user on whose behalf the agent works: the program runs as
@@ -150,45 +147,14 @@ func SplitNUL(raw []byte) []string {
 	return out
 }
 
-// WithFileRights runs f with the invoker's rights to files in place of root's: who may
-// use the agent through sudo may not write by it where they could not write before.
-func (i *User) WithFileRights(f func() error) error {
-	if os.Geteuid() != 0 || i.UID == 0 {
-		return f()
-	}
-	done := make(chan error, 1)
-	go func() {
-		// Never unlocked: the thread ends with the goroutine, and its rights with it.
-		runtime.LockOSThread()
-		if err := i.takeFileRights(); err != nil {
-			done <- fmt.Errorf("take on file rights of uid %d: %w", i.UID, err)
-			return
-		}
-		done <- f()
-	}()
-	return <-done
+// Credentials are the invoker's ids.
+func (i *User) Credentials() credentials.Credentials {
+	return credentials.Credentials{UID: i.UID, GID: i.GID, Groups: i.Groups}
 }
 
-// takeFileRights changes this thread's groups and file-system ids, for good. The
-// kernel takes root's capabilities over files away with the file-system uid.
-func (i *User) takeFileRights() error {
-	var groups unsafe.Pointer
-	if len(i.Groups) > 0 {
-		groups = unsafe.Pointer(&i.Groups[0])
-	}
-	// unix.Setgroups would change every thread of the process.
-	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(i.Groups)), uintptr(groups), 0); errno != 0 {
-		return errno
-	}
-	for _, set := range []struct {
-		call uintptr
-		id   uint32
-	}{{unix.SYS_SETFSGID, i.GID}, {unix.SYS_SETFSUID, i.UID}} {
-		// Each gives the id that was in force, and refuses silently; ^0 is no id.
-		unix.RawSyscall(set.call, uintptr(set.id), 0, 0)
-		if got, _, _ := unix.RawSyscall(set.call, uintptr(^uint32(0)), 0, 0); uint32(got) != set.id {
-			return unix.EPERM
-		}
-	}
-	return nil
+// WithFileRights runs f with the invoker's rights to files in place of root's: who may
+// use the agent through sudo may not read or write by it what they could not before.
+func (i *User) WithFileRights(f func() error) error {
+	c := i.Credentials()
+	return c.Run(f)
 }

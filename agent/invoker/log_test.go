@@ -47,9 +47,9 @@ func TestTwoWriters(t *testing.T) {
 	}
 	t.Chdir(dir)
 	for i, want := range []string{"prog.7.eventlog", "prog.7-2.eventlog", "prog.7-3.eventlog"} {
-		f, name, err := CreateDefaultLog("/bin/prog", 7, who)
-		if err != nil || name != want {
-			t.Fatalf("default log %d is %q, %v; want %q", i, name, err, want)
+		f, err := CreateDefaultLog("/bin/prog", 7, who)
+		if err != nil || f.Path != want {
+			t.Fatalf("default log %d: %v; want %q", i, err, want)
 		}
 		defer f.Close()
 	}
@@ -79,7 +79,7 @@ func TestWritersAtOnce(t *testing.T) {
 		}
 		const writers = 4
 		begin := make(chan struct{})
-		got := make(chan *os.File, writers)
+		got := make(chan *Log, writers)
 		for range writers {
 			go func() {
 				<-begin
@@ -94,7 +94,7 @@ func TestWritersAtOnce(t *testing.T) {
 			}()
 		}
 		close(begin)
-		var winners []*os.File
+		var winners []*Log
 		for range writers {
 			if f := <-got; f != nil {
 				winners = append(winners, f)

@@ -8,9 +8,11 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"ccagent/agent"
+	"ccagent/agent/invoker"
 	"ccagent/internal/buildinfo"
 	"ccagent/perf"
 	"ccagent/profile/compat"
@@ -194,18 +196,17 @@ func attachCommand() *cobra.Command {
 
 // runCapture runs the capture and says how it went.
 func runCapture(ctx context.Context, opts agent.Options, flags *captureFlags) error {
-	ctx, stop, done := interrupts(ctx, len(opts.Program) > 0)
-	defer done()
-	sum, err := agent.Run(ctx, stop, opts)
+	ctx, in := interrupts(ctx, len(opts.Program) > 0)
+	defer in.done()
+	opts.Finishing = func() { in.finishing.Store(true) }
+	if flags.compat != "" {
+		opts.Derive = func(ctx context.Context, log *invoker.Log) error {
+			return addCompat(ctx, log, flags.compat, flags.symbolizeTime)
+		}
+	}
+	sum, err := agent.Run(ctx, in.stop, opts)
 	if sum == nil {
 		return err
-	}
-	if flags.compat != "" && err == nil && sum.Samples > 0 {
-		for _, log := range append(sum.Pieces, sum.Log) {
-			grown, problem := addCompat(log, flags.compat)
-			sum.LogSize += grown
-			err = errors.Join(err, problem)
-		}
 	}
 	if !flags.quiet {
 		printSummary(os.Stderr, sum)
@@ -227,35 +228,46 @@ func runCapture(ctx context.Context, opts agent.Options, flags *captureFlags) er
 	return nil
 }
 
+// interruption is what signals have asked of a capture.
+type interruption struct {
+	stop      chan struct{} // closed to end the capture
+	finishing atomic.Bool   // the capture has ended; only its log is to be finished
+	done      func()        // lets go of signals
+}
+
 // interrupts turns the user's signals into the end of a capture, and a further
 // one into its abortion. A recorded program gets the first itself and is given
-// the chance to end.
-func interrupts(ctx context.Context, recording bool) (_ context.Context, stop chan struct{}, done func()) {
+// the chance to end; once it has, any signal is for the agent.
+func interrupts(ctx context.Context, recording bool) (context.Context, *interruption) {
 	ctx, abort := context.WithCancel(ctx)
-	stop = make(chan struct{})
+	in := &interruption{stop: make(chan struct{})}
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	signal.Notify(signals, endSignals...)
 	go func() {
 		left := 1
 		if recording {
 			left = 2
 		}
 		for s := range signals {
+			if in.finishing.Load() && (s != unix.SIGINT || !recording) {
+				abort()
+			}
 			if recording && s != unix.SIGINT {
 				continue // the program's to obey
 			}
 			left--
 			switch {
 			case left == 0:
-				close(stop)
+				close(in.stop)
 			case left < 0:
 				abort()
 			}
 		}
 	}()
-	return ctx, stop, func() {
+	in.done = func() {
 		signal.Stop(signals)
 		close(signals)
 		abort()
 	}
+	return ctx, in
 }

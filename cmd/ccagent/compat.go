@@ -1,20 +1,20 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
+	"ccagent/agent/invoker"
 	"ccagent/profile"
 	"ccagent/profile/compat"
 	"ccagent/profile/rewrite"
-
-	"golang.org/x/sys/unix"
 )
 
 // compatVariable makes a process the child that derives events for the tools
@@ -53,55 +53,47 @@ func checkCompat(tools string) error {
 
 // addCompat adds to a log what other tools look for. Names are known only now,
 // at the end of the capture, and none of the work falls on the program. A child
-// without privileges does it: the log holds what a hostile program said. It gives
-// by how much the log has grown.
-func addCompat(path, tools string) (grown int64, err error) {
-	old, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+// without privileges does it: the log holds what a hostile program said.
+func addCompat(ctx context.Context, log *invoker.Log, tools string, patience time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done within %v (--symbolize-time)", patience))
+	defer cancel()
+	err := log.Replace(func(fresh *os.File) error { return runCompat(ctx, log, fresh, tools) })
 	if err != nil {
-		return 0, fmt.Errorf("add events for %s: %w", tools, err)
+		return fmt.Errorf("add events for %s: %w; the log is as it was", tools, err)
 	}
-	defer old.Close()
-	var owner unix.Stat_t
-	if err := unix.Fstat(int(old.Fd()), &owner); err != nil {
-		return 0, fmt.Errorf("add events for %s: %w", tools, err)
-	}
-	fresh, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	return nil
+}
+
+// runCompat has the child write the new log, and ends it where it takes too long or the
+// user has enough.
+func runCompat(ctx context.Context, log *invoker.Log, fresh *os.File, tools string) error {
+	uid, gid, err := log.Owner()
 	if err != nil {
-		return 0, fmt.Errorf("add events for %s: %w", tools, err)
+		return err
 	}
-	defer func() {
-		if err = errors.Join(err, fresh.Close()); err != nil {
-			os.Remove(fresh.Name())
-			err = fmt.Errorf("add events for %s: %w; the log is as it was", tools, err)
-		}
-	}()
-	cmd := exec.Command("/proc/self/exe")
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Args = []string{"ccagent-compat"}
 	cmd.Env = []string{compatVariable + "=" + tools}
 	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{old, fresh}
+	cmd.ExtraFiles = []*os.File{log.File, fresh}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if os.Geteuid() == 0 {
-		uid, gid := owner.Uid, owner.Gid
-		if err := fresh.Chown(int(uid), int(gid)); err != nil {
-			return 0, err
-		}
 		if uid == 0 {
 			uid, gid = nobody, nobody
 		}
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: gid}
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return 0, errors.Join(err, errors.New(strings.TrimSpace(string(out))))
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.Canceled):
+		return errors.New("interrupted")
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	}
-	if err := fresh.Sync(); err != nil {
-		return 0, err
-	}
-	size, err := fresh.Seek(0, io.SeekEnd)
-	if err != nil {
-		return 0, err
-	}
-	return size - owner.Size, os.Rename(fresh.Name(), path)
+	return errors.Join(err, errors.New(strings.TrimSpace(string(out))))
 }
 
 func deriveInto(fresh io.Writer, old *os.File, tools string) error {

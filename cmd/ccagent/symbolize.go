@@ -9,7 +9,6 @@ import (
 	"ccagent/agent"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 )
 
 func symbolizeCommand() *cobra.Command {
@@ -33,7 +32,7 @@ func symbolizeCommand() *cobra.Command {
 				return fmt.Errorf("--symbolize-memory: %w", err)
 			}
 			opts.EmbedSource = !noEmbed
-			ctx, stop := signal.NotifyContext(cmd.Context(), unix.SIGINT, unix.SIGTERM)
+			ctx, stop := signal.NotifyContext(cmd.Context(), endSignals...)
 			defer stop()
 			sum, err := agent.Symbolize(ctx, args[0], opts)
 			if err != nil {
@@ -53,6 +52,7 @@ func symbolizeCommand() *cobra.Command {
 	fs.StringVar(&opts.Root, "root", "", "look for the program's files below `DIR` first: the root directory that it had in a container")
 	fs.BoolVar(&noEmbed, "no-embed-source", false, "leave the text of source files out of the log")
 	fs.StringVar(&memory, "symbolize-memory", "512MB", "memory `SIZE` that finding names may take")
+	fs.StringVar(&opts.User, "user", "", "act as user `NAME` instead of the invoking one")
 	fs.DurationVar(&opts.Time, "symbolize-time", 2*time.Minute, "time `D` that finding names may take")
 	return cmd
 }

@@ -78,7 +78,7 @@ func runTop(ctx context.Context, opts agent.Options, flags *topFlags) error {
 	if opts.Rotate != 0 {
 		return errors.New("top follows one log; leave out --rotate")
 	}
-	ctx, cancel := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGHUP)
+	ctx, cancel := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	defer cancel()
 	opts.Live = true
 	name := "PID " + strconv.Itoa(opts.PID)
@@ -94,11 +94,11 @@ func runTop(ctx context.Context, opts agent.Options, flags *topFlags) error {
 	}
 	keep := opts.Output != ""
 	if !keep {
-		dir, err := scratch(opts.User)
+		dir, remove, err := scratch(opts.User)
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
+		defer remove()
 		opts.Output = filepath.Join(dir, "top.eventlog")
 	}
 	var warnings []string // the terminal is the viewer's; they are told at its end
@@ -201,20 +201,18 @@ func programStreams(path string) ([2]*os.File, error) {
 }
 
 // scratch is a folder of the invoking user's for a log that is not kept.
-func scratch(user string) (string, error) {
+func scratch(user string) (_ string, remove func(), _ error) {
 	who, err := invoker.Find(user)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	dir, err := os.MkdirTemp("", "ccagent-top-")
+	var dir string
+	err = who.WithFileRights(func() (err error) {
+		dir, err = os.MkdirTemp("", "ccagent-top-")
+		return err
+	})
 	if err != nil {
-		return "", fmt.Errorf("make a folder for the log: %w", err)
+		return "", nil, fmt.Errorf("make a folder for the log: %w", err)
 	}
-	if os.Geteuid() == 0 {
-		if err := os.Chown(dir, int(who.UID), int(who.GID)); err != nil {
-			os.RemoveAll(dir)
-			return "", fmt.Errorf("make a folder for the log: %w", err)
-		}
-	}
-	return dir, nil
+	return dir, func() { _ = who.WithFileRights(func() error { return os.RemoveAll(dir) }) }, nil
 }

@@ -17,12 +17,12 @@ var order = map[string][]string{
 	"eventlog":    {},
 	"bpf":         {},
 	"perf":        {"bpf"},
-	"symbolize":   {"eventlog"},
-	"agent":       {"perf", "bpf", "eventlog", "symbolize", "internal/capset"},
+	"symbolize":   {"eventlog", "internal/credentials"},
+	"agent":       {"perf", "bpf", "eventlog", "symbolize", "internal/capset", "internal/credentials"},
 	"profile":     {"eventlog"},
 	"ui":          {"profile", "eventlog"},
 	"cmd/ccview":  {"ui", "profile", "eventlog", "internal/buildinfo"},
-	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui", "internal/buildinfo"},
+	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui", "internal/buildinfo", "internal/credentials"},
 }
 
 // inside lists, for parts of many packages, what each package may import of its own
