@@ -1,0 +1,187 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"ccagent/internal/capset"
+
+	"golang.org/x/sys/unix"
+)
+
+// Role is what a child does with the files that it is given. An error that it returns
+// ends the child with the error on its standard error.
+type Role func(c *Conn, files []*os.File) error
+
+// Main does a child's work and ends the process, if this process is a child with one of
+// the roles. A program that calls Start calls it first thing in main.
+func Main(roles map[string]Role) {
+	role, ok := roles[os.Getenv(childVariable)]
+	if !ok {
+		return
+	}
+	if err := child(role); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func child(role Role) error {
+	if err := undumpable(); err != nil {
+		return err
+	}
+	c, err := newConn(os.NewFile(fdSocket, "socket"))
+	if err != nil {
+		return err
+	}
+	_, b, err := c.Receive(maxSetup)
+	if err != nil {
+		return err
+	}
+	var s setup
+	if err := json.Unmarshal(b, &s); err != nil {
+		return fmt.Errorf("read the setup: %w", err)
+	}
+	confined, err := enter(s)
+	if err != nil {
+		return errors.Join(err, c.Send(saidFailed, []byte(err.Error())))
+	}
+	if b, err = json.Marshal(confined); err != nil {
+		return err
+	}
+	if err := c.Send(saidReady, b); err != nil {
+		return err
+	}
+	files, err := c.receiveFiles(s.Files)
+	if err != nil {
+		return err
+	}
+	if err := unix.Dup3(int(files[0].Fd()), 2, 0); err != nil {
+		return fmt.Errorf("take standard error: %w", err)
+	}
+	files[0].Close()
+	return role(c, files[1:])
+}
+
+// undumpable keeps processes with the same uid from this one: they may not trace it, nor
+// look at its memory or descriptors.
+func undumpable() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("make the process not dumpable: %w", err)
+	}
+	return nil
+}
+
+// enter gives up what the child does not need, and limits what it takes.
+func enter(s setup) (Confinement, error) {
+	var done Confinement
+	closeInherited()
+	if s.UID != 0 {
+		if err := changeID(int(s.UID)); err != nil {
+			return done, err
+		}
+	}
+	done.UID = uint32(os.Geteuid())
+	if err := undumpable(); err != nil { // a change of ids may have undone it
+		return done, err
+	}
+	if sets, err := capset.Get(); err != nil {
+		return done, err
+	} else if sets != (capset.Sets{}) {
+		return done, fmt.Errorf("the process has kept capabilities: %x", sets)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return done, fmt.Errorf("set no_new_privs: %w", err)
+	}
+	if err := limit(s); err != nil {
+		return done, err
+	}
+	switch err := loadFilter(); {
+	case errors.Is(err, errNoFilter):
+		done.Filter = err.Error()
+	case err != nil:
+		return done, err
+	}
+	return done, nil
+}
+
+// changeID makes the process another user's, whose last capabilities go with that.
+func changeID(id int) error {
+	if err := unix.Setgroups(nil); err != nil {
+		return fmt.Errorf("leave the groups: %w", err)
+	}
+	if err := unix.Setresgid(id, id, id); err != nil {
+		return fmt.Errorf("change the gid to %d: %w", id, err)
+	}
+	if err := unix.Setresuid(id, id, id); err != nil {
+		return fmt.Errorf("change the uid to %d: %w", id, err)
+	}
+	// The kernel has forgotten that the child is to die with its parent.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("set the signal of the parent's death: %w", err)
+	}
+	return nil
+}
+
+// closeInherited closes what the executable inherited besides the socket where the parent
+// could not: descriptors that are neither close-on-exec nor standard streams.
+func closeInherited() {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd <= 2 {
+			continue
+		}
+		// All that Go opens is close-on-exec.
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+func limit(s setup) error {
+	limits := []struct {
+		what  int
+		bytes uint64
+	}{
+		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_FSIZE, s.FileSize}, // pipes and sockets are not files
+		{unix.RLIMIT_MEMLOCK, 0},
+	}
+	if s.Memory > 0 {
+		debug.SetMemoryLimit(int64(s.Memory))
+		// The runtime has reserved address space already that it never uses.
+		limits = append(limits, struct {
+			what  int
+			bytes uint64
+		}{unix.RLIMIT_AS, addressSpace() + 2*s.Memory})
+	}
+	for _, l := range limits {
+		if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: l.bytes, Max: l.bytes}); err != nil {
+			return fmt.Errorf("limit resource %d: %w", l.what, err)
+		}
+	}
+	return nil
+}
+
+// addressSpace is the size of the process's mappings in bytes.
+func addressSpace() uint64 {
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 2 << 30
+	}
+	pages, err := strconv.ParseUint(strings.Fields(string(b) + " 0")[0], 10, 64)
+	if err != nil {
+		return 2 << 30
+	}
+	return pages * uint64(os.Getpagesize())
+}

@@ -1,0 +1,18 @@
+// Package sandbox runs code over hostile bytes in a confined child process.
+//
+// A child is the same executable, started again (see Main). It inherits one socket, and
+// /dev/null as its standard streams. Before it is given anything it confines itself:
+//
+//   - it is not dumpable, so that no process of its user traces it, reads its memory or
+//     takes its descriptors;
+//   - where the parent is root, its uid and gid belong to nobody else on the host;
+//   - it has no capability, no supplementary group, and no way to regain privilege;
+//   - its memory and the size of files that it writes are limited;
+//   - a seccomp filter on all its threads leaves it memory, threads, and what it does with
+//     descriptors that it has. It opens no file, makes no socket, starts no program and
+//     sends no signal.
+//
+// Only then does it say that it is ready, and the parent sends descriptors over the socket.
+// Where the parent is not root, the uid stays the parent's; all else holds. The filter is
+// made for amd64 and arm64.
+package sandbox

@@ -1,0 +1,499 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"ccagent/internal/testprog"
+
+	"golang.org/x/sys/unix"
+)
+
+// Variables that make the test binary one of the tests' other processes.
+const (
+	parentVariable   = "SANDBOX_TEST_PARENT"   // starts a child, which holds a secret
+	attackerVariable = "SANDBOX_TEST_ATTACKER" // attacks the process of that id
+)
+
+func TestMain(m *testing.M) {
+	Main(map[string]Role{"hold": hold, "attack": attack, "panic": func(*Conn, []*os.File) error { panic("told to") }})
+	switch {
+	case os.Getenv(parentVariable) != "":
+		os.Exit(report(parent()))
+	case os.Getenv(attackerVariable) != "":
+		os.Exit(report(attackFromOutside(os.Getenv(attackerVariable))))
+	}
+	os.Exit(m.Run())
+}
+
+func report(err error) int {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// hold keeps what it was given until the parent hangs up.
+func hold(c *Conn, files []*os.File) error {
+	if err := c.Send(7, nil); err != nil {
+		return err
+	}
+	_, _, err := c.Receive(1)
+	runtime.KeepAlive(files)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// parent starts a child with the role that the variable names, prints its process id and
+// what it says, and waits to be told to end.
+func parent() error {
+	role := os.Getenv(parentVariable)
+	var files []*os.File
+	for _, path := range os.Args[1:] {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+	}
+	c, err := Start(context.Background(), Config{Role: role, Name: "child", Memory: 512 << 20}, files...)
+	if err != nil {
+		return err
+	}
+	_, b, err := c.Receive(1 << 20)
+	if err != nil {
+		return errors.Join(err, c.Wait(), errors.New(string(c.Stderr())))
+	}
+	fmt.Printf("%d %d %s\n", c.PID(), c.Confined.UID, b)
+	if c.Confined.Filter != "" {
+		return errors.New(c.Confined.Filter)
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	c.Close()
+	return c.Wait()
+}
+
+// runParent runs parent as a user, and gives its child's process id and uid, and what the
+// child said.
+func runParent(t *testing.T, exe, role string, who *syscall.Credential, files ...string) (pid int, uid uint32, said string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), exe, files...)
+	cmd.Env = []string{parentVariable + "=" + role}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil && t.Context().Err() == nil {
+			t.Errorf("the child's parent: %v\n%s", err, stderr.String())
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("no child: %v\n%s", err, stderr.String())
+	}
+	fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
+	pid, err = strconv.Atoi(fields[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := strconv.ParseUint(fields[1], 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid, uint32(id), fields[2]
+}
+
+// everyonesCopy is a copy of this test binary that every user may run.
+func everyonesCopy(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sandbox-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	b, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe := filepath.Join(dir, "test")
+	if err := errors.Join(os.WriteFile(exe, b, 0o755), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return exe
+}
+
+// asUsers runs a test with a parent that is root, and with one that is not.
+func asUsers(t *testing.T, f func(t *testing.T, exe string, who *syscall.Credential)) {
+	testprog.NeedRoot(t)
+	if _, err := program(); err != nil {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: err.Error()})
+	}
+	exe := everyonesCopy(t)
+	for name, id := range map[string]uint32{"root": 0, "user": 54321} {
+		t.Run(name, func(t *testing.T) { f(t, exe, &syscall.Credential{Uid: id, Gid: id}) })
+	}
+}
+
+// attempts are attacks by name: each is refused, or returns nil.
+type attempts map[string]error
+
+func (a attempts) outcome() map[string]string {
+	out := map[string]string{}
+	for name, err := range a {
+		out[name] = ""
+		if err != nil {
+			out[name] = err.Error()
+		}
+	}
+	return out
+}
+
+// attackFromOutside tries to take over a process of its own uid.
+func attackFromOutside(target string) error {
+	pid, err := strconv.Atoi(target)
+	if err != nil {
+		return err
+	}
+	a := attempts{}
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return err
+	}
+	a["pidfd_getfd"] = unix.EPERM
+	for fd := range 32 {
+		if _, err := unix.PidfdGetfd(pidfd, fd, 0); err == nil {
+			a["pidfd_getfd"] = nil
+		}
+	}
+	runtime.LockOSThread()
+	a["ptrace attach"] = unix.PtraceAttach(pid)
+	a["ptrace seize"] = unix.PtraceSeize(pid)
+	_, a["/proc/PID/fd"] = os.ReadDir("/proc/" + target + "/fd")
+	_, a["/proc/PID/fd/3"] = os.Open("/proc/" + target + "/fd/3")
+	_, a["/proc/PID/mem"] = os.OpenFile("/proc/"+target+"/mem", os.O_RDWR, 0)
+	_, a["/proc/PID/maps"] = os.ReadFile("/proc/" + target + "/maps")
+	_, a["/proc/PID/environ"] = os.ReadFile("/proc/" + target + "/environ")
+	_, a["/proc/PID/root"] = os.ReadDir("/proc/" + target + "/root/")
+	b := make([]byte, 8)
+	local := []unix.Iovec{{Base: &b[0], Len: 8}}
+	remote := []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&b[0])), Len: 8}}
+	_, err = unix.ProcessVMReadv(pid, local, remote, 0)
+	if errors.Is(err, unix.EFAULT) {
+		err = nil // it was let in
+	}
+	a["process_vm_readv"] = err
+	return json.NewEncoder(os.Stdout).Encode(a.outcome())
+}
+
+// A process with the child's uid, had it one, cannot trace it, nor reach its memory or its
+// descriptors, among which is a file that only root may open.
+func TestTakeoverFromOutside(t *testing.T) {
+	asUsers(t, func(t *testing.T, exe string, who *syscall.Credential) {
+		secret := filepath.Join(filepath.Dir(exe), "secret."+filepath.Base(t.Name()))
+		if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(secret, int(who.Uid), int(who.Gid)); err != nil {
+			t.Fatal(err)
+		}
+		pid, uid, _ := runParent(t, exe, "hold", who, secret)
+		if (uid == who.Uid) == (who.Uid == 0) {
+			t.Errorf("the child of uid %d has uid %d", who.Uid, uid)
+		}
+		cmd := exec.Command(exe)
+		cmd.Env = []string{attackerVariable + "=" + strconv.Itoa(pid)}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("attack: %v\n%s", err, out)
+		}
+		var got map[string]string
+		if err := json.Unmarshal(out, &got); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) < 10 {
+			t.Fatalf("the attacker tried %v", got)
+		}
+		for name, refused := range got {
+			if refused == "" {
+				t.Errorf("%s: nothing held the attacker back", name)
+			}
+		}
+		examine(t, pid, uid, who.Uid == 0)
+	})
+}
+
+// examine looks at a child with root's eyes: all of its threads are confined, and it has
+// the descriptors that it was given.
+func examine(t *testing.T, pid int, uid uint32, ofRoot bool) {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil || len(tasks) < 2 {
+		t.Fatalf("threads of the child: %v, %v", tasks, err)
+	}
+	const none = "0000000000000000"
+	id := strconv.FormatUint(uint64(uid), 10)
+	want := []string{
+		"Uid:\t" + strings.Join(slices.Repeat([]string{id}, 4), "\t"), "Groups:\t \n", "NoNewPrivs:\t1", "Seccomp:\t2",
+		"CapInh:\t" + none, "CapPrm:\t" + none, "CapEff:\t" + none, "CapAmb:\t" + none,
+	}
+	if ofRoot {
+		want = append(want, "Gid:\t"+strings.Join(slices.Repeat([]string{id}, 4), "\t"))
+	}
+	for _, task := range tasks {
+		status, err := os.ReadFile(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range want {
+			if !strings.Contains(string(status), w) {
+				t.Errorf("%s lacks %q:\n%s", task, w, status)
+			}
+		}
+	}
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, fd := range fds {
+		to, err := os.Readlink(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind, _, _ := strings.Cut(to, ":[")
+		if strings.HasPrefix(filepath.Base(to), "secret.") {
+			kind = "secret"
+		}
+		kinds[kind]++
+	}
+	for kind, n := range kinds {
+		switch {
+		case kind == "socket" && n == 1, kind == "pipe" && n == 1, kind == "secret" && n == 1, kind == "/dev/null" && n == 2:
+		case strings.HasPrefix(kind, "anon_inode"), strings.Contains(kind, "/cpu."): // Go's epoll, eventfd, and limits of CPU time
+		default:
+			t.Errorf("the child has %d of %q open", n, kind)
+		}
+	}
+	if kinds["secret"] != 1 || kinds["socket"] != 1 {
+		t.Errorf("the child has %v open", kinds)
+	}
+	if info, err := os.Stat(fmt.Sprintf("/proc/%d/maps", pid)); err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 {
+		t.Errorf("the child is dumpable: %v", err)
+	}
+}
+
+// attack is a child that has been taken over: it runs what an attacker would.
+func attack(c *Conn, _ []*os.File) error {
+	call := func(number uintptr, args ...uintptr) error {
+		args = append(args, make([]uintptr, 6)...)
+		if _, _, errno := unix.RawSyscall6(number, args[0], args[1], args[2], args[3], args[4], args[5]); errno != 0 {
+			return errno
+		}
+		return nil
+	}
+	path := func(s string) uintptr { return uintptr(unsafe.Pointer(unsafe.StringData(s + "\x00"))) }
+	here := unix.AT_FDCWD
+	at := uintptr(here)
+	parent := uintptr(unix.Getppid())
+	try := func() attempts {
+		var cwd [64]byte
+		return attempts{
+			"open /etc/shadow":   call(unix.SYS_OPENAT, at, path("/etc/shadow"), unix.O_RDONLY),
+			"open /etc/passwd":   call(unix.SYS_OPENAT, at, path("/etc/passwd"), unix.O_RDONLY),
+			"openat2":            call(unix.SYS_OPENAT2, at, path("/etc/passwd"), uintptr(unsafe.Pointer(&unix.OpenHow{})), unix.SizeofOpenHow),
+			"create a file":      call(unix.SYS_OPENAT, at, path("/tmp/planted"), unix.O_CREAT|unix.O_WRONLY, 0o600),
+			"stat":               call(unix.SYS_NEWFSTATAT, at, path("/etc"), uintptr(unsafe.Pointer(&unix.Stat_t{})), 0),
+			"getcwd":             call(unix.SYS_GETCWD, uintptr(unsafe.Pointer(&cwd)), 64),
+			"inet socket":        call(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 0),
+			"unix socket":        call(unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_STREAM, 0),
+			"netlink socket":     call(unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW, 0),
+			"socketpair":         call(unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_STREAM, 0, uintptr(unsafe.Pointer(&[2]int32{}))),
+			"signal the parent":  call(unix.SYS_KILL, parent, 0),
+			"signal all":         call(unix.SYS_KILL, ^uintptr(0), 0),
+			"signal by tgkill":   call(unix.SYS_TGKILL, parent, parent, 0),
+			"signal by fcntl":    call(unix.SYS_FCNTL, 0, unix.F_SETOWN, parent),
+			"pidfd":              call(unix.SYS_PIDFD_OPEN, parent, 0),
+			"ptrace":             call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, parent),
+			"read memory":        call(unix.SYS_PROCESS_VM_READV, parent),
+			"fork":               call(unix.SYS_CLONE, uintptr(unix.SIGCHLD)),
+			"fork sharing":       call(unix.SYS_CLONE, unix.CLONE_VM|uintptr(unix.SIGCHLD)),
+			"clone3":             call(unix.SYS_CLONE3),
+			"exec":               call(unix.SYS_EXECVE, path("/bin/true"), 0, 0),
+			"execveat":           call(unix.SYS_EXECVEAT, at, path("/bin/true"), 0, 0, 0),
+			"user namespace":     call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER),
+			"become dumpable":    call(unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 1),
+			"become root":        call(unix.SYS_SETUID, 0),
+			"code":               call(unix.SYS_MMAP, 0, 4096, unix.PROT_EXEC|unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uintptr(0)),
+			"code at an address": call(unix.SYS_MMAP, prSetVMA&^0xfff, 4096, 157, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uintptr(0)),
+			"make data code":     call(unix.SYS_MPROTECT, path("x")&^0xfff, 4096, unix.PROT_EXEC|unix.PROT_READ),
+			"io_uring":           call(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&[128]byte{}))),
+			"bpf":                call(unix.SYS_BPF),
+			"keys":               call(unix.SYS_KEYCTL),
+			"memfd":              call(unix.SYS_MEMFD_CREATE, path("x"), 0),
+			"raise a limit":      call(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&unix.Rlimit{Cur: 1, Max: 1}))),
+			"mount":              call(unix.SYS_MOUNT, path("x"), path("/"), path("tmpfs")),
+			"ioctl":              call(unix.SYS_IOCTL, 0, unix.TIOCSTI, path("x")),
+		}
+	}
+	// On this thread, and on others: old ones, and new ones.
+	all := []attempts{try()}
+	for range 8 {
+		done := make(chan attempts)
+		go func() {
+			runtime.LockOSThread()
+			done <- try()
+		}()
+		all = append(all, <-done)
+	}
+	merged := map[string]string{}
+	for _, a := range all {
+		for name, text := range a.outcome() {
+			if was, ok := merged[name]; !ok || was != "" {
+				merged[name] = text
+			}
+		}
+	}
+	b, err := json.Marshal(merged)
+	if err != nil {
+		return err
+	}
+	if err := c.Send(7, b); err != nil {
+		return err
+	}
+	return hold(c, nil)
+}
+
+// A child that an attacker has taken over opens no file and no socket, sends no signal,
+// starts nothing, makes no code, and does not get out of its confinement; on no thread.
+func TestTakenOver(t *testing.T) {
+	asUsers(t, func(t *testing.T, exe string, who *syscall.Credential) {
+		_, _, said := runParent(t, exe, "attack", who)
+		var got map[string]string
+		if err := json.Unmarshal([]byte(said), &got); err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+		for name, refused := range got {
+			want := unix.EPERM
+			if name == "clone3" {
+				want = unix.ENOSYS
+			}
+			if refused != want.Error() {
+				t.Errorf("%s: %q, want %q", name, refused, want.Error())
+			}
+		}
+		if len(got) < 30 {
+			t.Errorf("tried only %d things", len(got))
+		}
+	})
+}
+
+// No two children share an id, and nobody else has one of theirs.
+func TestPrivateID(t *testing.T) {
+	testprog.NeedRoot(t)
+	a, ok := privateID()
+	if !ok {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "CAP_SETUID, CAP_SETGID and CAP_KILL, and more than one user id"})
+	}
+	b, ok := privateID()
+	if !ok || a == b || a == 65534 || b == 65534 || a == 0 || b == 0 {
+		t.Errorf("ids %d and %d, %t", a, b, ok)
+	}
+	// An id that a process runs under is not free, nor is one in /etc/passwd.
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a, Gid: a}}
+	if !unused(a) {
+		t.Errorf("%d is used", a)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if unused(a) {
+		t.Errorf("%d, which a process has, is taken for free", a)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if unused(0) || unused(1) {
+		t.Error("ids of /etc/passwd are taken for free")
+	}
+}
+
+// Ranges of ids come from files that an administrator wrote.
+func TestParseRange(t *testing.T) {
+	for line, want := range map[string]idRange{
+		"         0          0 4294967295": {0, 4294967294},
+		"0 100000 65536":                   {0, 65535},
+		"alice:100000:65536":               {100000, 165535},
+	} {
+		if got, err := parseRange(line); err != nil || got != want {
+			t.Errorf("%q is %v, %v", line, got, err)
+		}
+	}
+	for _, line := range []string{"", "a", "1 2", "a b c", "alice:x:1", "alice:1:0", "0 0 99999999999"} {
+		if r, err := parseRange(line); err == nil {
+			t.Errorf("%q is %v", line, r)
+		}
+	}
+}
+
+// Of a child that fails, its last words come over what it was given for them.
+func TestStderr(t *testing.T) {
+	c, err := Start(context.Background(), Config{Role: "panic", Name: "child"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err == nil || !strings.Contains(string(c.Stderr()), "told to") {
+		t.Errorf("%v, %q", err, c.Stderr())
+	}
+}
+
+// Starting is what a short look-up of names takes longest for.
+func BenchmarkStart(b *testing.B) {
+	for b.Loop() {
+		c, err := Start(context.Background(), Config{Role: "hold", Name: "child", Memory: 512 << 20})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, _, err := c.Receive(0); err != nil {
+			b.Fatal(err)
+		}
+		c.Close()
+		_ = c.Wait()
+	}
+}
