@@ -7,12 +7,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"ccagent/internal/format"
 	"ccagent/profile/columns"
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/safe"
 	"ccagent/ui/view"
-	"ccagent/ui/widget"
 )
 
 var tabs = []string{"Main", "Source", "Flame", "CCS", "Heap", "Diff"}
@@ -95,16 +95,16 @@ func (a *App) counts(short bool) (text string, warn bool) {
 	unresolved := max(0, s.Unresolved-s.Pending)
 	warn = s.Lost > 0 || unresolved > 0.1 || s.Damaged != ""
 	cut, failed, unknown := "  truncated ", "  failed ", "  unresolved "
-	pending := fmt.Sprintf("  names pending for %s", widget.Percent(s.Pending))
+	pending := fmt.Sprintf("  names pending for %s", format.Share(s.Pending))
 	if short {
 		cut, failed, unknown = " cut ", " failed ", " ? "
 		pending = a.painter.Glyphs.More
 	}
-	text = "lost " + widget.Count(s.Lost) + cut + widget.Count(s.Truncated)
+	text = "lost " + format.Count(s.Lost) + cut + format.Count(s.Truncated)
 	if s.Failed > 0 {
-		text += failed + widget.Count(s.Failed)
+		text += failed + format.Count(s.Failed)
 	}
-	text += unknown + widget.Percent(unresolved)
+	text += unknown + format.Share(unresolved)
 	if s.Pending > 0 {
 		text += pending
 	}
@@ -146,9 +146,9 @@ func (a *App) drawTitle(r layout.Rect) {
 			}
 		}
 		about = []string{
-			fmt.Sprintf("%s: %s samples, %.2fs", event, widget.Count(s.Samples), float64(s.Duration)/1e9),
-			fmt.Sprintf("%s: %s samples", event, widget.Count(s.Samples)),
-			fmt.Sprintf("%s: %s", short, widget.Count(s.Samples)),
+			fmt.Sprintf("%s: %s samples, %.2fs", event, format.Count(s.Samples), float64(s.Duration)/1e9),
+			fmt.Sprintf("%s: %s samples", event, format.Count(s.Samples)),
+			fmt.Sprintf("%s: %s", short, format.Count(s.Samples)),
 			short,
 			"",
 		}
@@ -194,7 +194,7 @@ func (a *App) drawCrumbs(r layout.Rect) {
 	s := a.c.Data.Summary
 	right := ""
 	if s != nil {
-		right = fmt.Sprintf("%s of %s samples kept", widget.Count(s.Kept), widget.Count(s.Samples))
+		right = fmt.Sprintf("%s of %s samples kept", format.Count(s.Kept), format.Count(s.Samples))
 		if !a.current() {
 			right = "computing " + p.Glyphs.More
 		}
@@ -318,7 +318,7 @@ func (a *App) drawLoading() {
 		f := float64(a.loading.done) / float64(a.loading.total)
 		width := max(1, min(40, a.w-12))
 		p.Bar(2, y+1, width, f, 1)
-		p.Text(2+width+1, y+1, a.w, widget.Percent(f), p.Theme.Dim)
+		p.Text(2+width+1, y+1, a.w, format.Share(f), p.Theme.Dim)
 	}
 }
 

@@ -7,15 +7,22 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ccagent/ui/printer"
+	ccscreen "ccagent/ui/screen/centres"
+	"ccagent/ui/screen/flame"
+	heapscreen "ccagent/ui/screen/heap"
+	"ccagent/ui/screen/hot"
+	sourcescreen "ccagent/ui/screen/source"
+
 	tea "charm.land/bubbletea/v2"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/centres"
 	"ccagent/profile/export"
 	"ccagent/profile/source"
 	"ccagent/profile/stacks"
 	"ccagent/ui/model"
-	"ccagent/ui/text"
 )
 
 // exportHint tells what a file's ending means.
@@ -71,7 +78,7 @@ func (a *App) exported(m exportedMsg) {
 		a.say("export: "+m.err.Error(), true)
 		return
 	}
-	a.say(fmt.Sprintf("%s: %s written", m.path, text.Bytes(uint64(m.size))), false)
+	a.say(fmt.Sprintf("%s: %s written", m.path, format.Bytes(uint64(m.size))), false)
 }
 
 type writer = func(io.Writer, *profile.Selection) error
@@ -110,15 +117,18 @@ func otherTool(format string) writer {
 
 // twin is the text or JSON of the screen that is shown.
 func (a *App) twin(json bool) (writer, error) {
-	o := text.Options{File: a.src.Name, Top: -1}
+	o := printer.Options{File: a.src.Name, Top: -1}
+	print := func(w io.Writer, r printer.Report) error {
+		if json {
+			return r.JSON(w, o)
+		}
+		return r.Text(w, o)
+	}
 	c := a.c
 	switch a.screen {
 	case 0:
 		return func(w io.Writer, s *profile.Selection) error {
-			if json {
-				return text.HotJSON(w, s, profile.LevelBinding, o)
-			}
-			return text.Hot(w, s, profile.LevelBinding, o)
+			return print(w, hot.Report{Selection: s, Level: profile.LevelBinding})
 		}, nil
 	case 1:
 		if c.File == 0 {
@@ -127,13 +137,10 @@ func (a *App) twin(json bool) (writer, error) {
 		file := c.File
 		return func(w io.Writer, s *profile.Selection) error {
 			v := source.OfFile(s, file)
-			if json {
-				return text.SourceJSON(w, s, v)
-			}
-			return text.Source(w, s, v, true, o)
+			return print(w, sourcescreen.Report{Selection: s, View: v, All: true})
 		}, nil
 	case 2:
-		return treeWriter(c.Sandwich, c.Invert, json, o), nil
+		return treeWriter(c.Sandwich, c.Invert, print), nil
 	case 3:
 		choice := a.centres().Choice()
 		return func(w io.Writer, s *profile.Selection) error {
@@ -141,31 +148,22 @@ func (a *App) twin(json bool) (writer, error) {
 			if err != nil {
 				return err
 			}
-			if json {
-				return text.CostCentresJSON(w, s, cc, o)
-			}
-			return text.CostCentres(w, s, cc, o)
+			return print(w, ccscreen.Report{Selection: s, Costs: cc})
 		}, nil
 	case heapScreen:
 		p := c.Profile
 		return func(w io.Writer, _ *profile.Selection) error {
-			if json {
-				return text.HeapJSON(w, p, text.HeapOptions{}, o)
-			}
-			return text.Heap(w, p, text.HeapOptions{}, o)
+			return print(w, heapscreen.Report{Profile: p})
 		}, nil
 	}
 	return nil, fmt.Errorf("ccview diff prints this screen: ccview diff A B > FILE")
 }
 
-func treeWriter(of model.Function, invert, json bool, o text.Options) writer {
+func treeWriter(of model.Function, invert bool, print func(io.Writer, printer.Report) error) writer {
 	return func(w io.Writer, s *profile.Selection) error {
 		if of == (model.Function{}) {
 			t := stacks.TreeOf(s, stacks.Options{Invert: invert})
-			if json {
-				return text.StacksJSON(w, s, t, invert)
-			}
-			return text.Stacks(w, s, t, text.StackOptions{}, o)
+			return print(w, flame.Report{Selection: s, Tree: t, Inverted: invert})
 		}
 		t := stacks.TreeOf(s, stacks.Options{})
 		f, _ := t.Function(of.Name)
@@ -173,10 +171,7 @@ func treeWriter(of model.Function, invert, json bool, o text.Options) writer {
 			return fmt.Errorf("no stack that is kept has %s", of.Name)
 		}
 		callers, callees := t.Sandwich(f)
-		if json {
-			return text.SandwichJSON(w, s, callers, callees)
-		}
-		return text.Sandwich(w, s, callers, callees, text.StackOptions{}, o)
+		return print(w, flame.SandwichReport{Selection: s, Callers: callers, Callees: callees})
 	}
 }
 
@@ -192,10 +187,10 @@ func centreReport(ext string, choice model.CentreChoice) writer {
 		}
 		switch ext {
 		case ".dot":
-			return text.Graph(w, s, cc, text.Options{})
+			return ccscreen.Graph(w, s, cc, printer.Options{})
 		case ".svg":
-			return text.GraphSVG(w, s, cc, text.Options{})
+			return ccscreen.GraphSVG(w, s, cc, printer.Options{})
 		}
-		return text.ProfReport(w, s, cc, nil, text.Options{})
+		return ccscreen.ProfReport(w, s, cc, nil, printer.Options{})
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"ccagent/agent/doctor"
-	"ccagent/ui/text"
+	"ccagent/profile/diagnosis"
 
 	"github.com/spf13/cobra"
 )
@@ -30,7 +30,7 @@ func doctorCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if report.Program, err = doctor.Program(path, func(packages []string) string { return text.NotesRemedy(packages...) }); err != nil {
+				if report.Program, err = doctor.Program(path, func(packages []string) string { return diagnosis.NotesRemedy(packages...) }); err != nil {
 					return err
 				}
 				report.Path = args[0]

@@ -11,7 +11,8 @@ import (
 
 	"ccagent/profile"
 	"ccagent/profile/centres"
-	"ccagent/ui/text"
+	"ccagent/ui/printer"
+	ccscreen "ccagent/ui/screen/centres"
 )
 
 // maxSetFile bounds a set file's size.
@@ -84,7 +85,7 @@ func (v *ccs) run(c *cobra.Command, path string) error {
 		return err
 	}
 	if v.costs {
-		return v.printCosts(s, v.options(path))
+		return v.print(ccscreen.KindsReport{Selection: s, Made: made(s)}, path)
 	}
 	if mode == centres.ModeExact && !s.Profile.HasCostCentreStacks() {
 		return wrong("--mode exact needs the cost-centre stacks of a -prof binary, and the samples of %s carry none: use lexical, evaluation or stacks, which work on any binary, or profile the program built with -prof (ghc -prof -fprof-auto-exported); no +RTS flag is needed", path)
@@ -107,15 +108,13 @@ func (v *ccs) run(c *cobra.Command, path string) error {
 	case v.prof:
 		return v.report(s, found, stacks, o)
 	case v.dot:
-		return text.Graph(v.stdout, s, centres.Attribute(s, found, stacks), o)
+		return ccscreen.Graph(v.stdout, s, centres.Attribute(s, found, stacks), o)
 	case v.svg:
-		return text.GraphSVG(v.stdout, s, centres.Attribute(s, found, stacks), o)
+		return ccscreen.GraphSVG(v.stdout, s, centres.Attribute(s, found, stacks), o)
 	case v.stack:
-		return text.ExpensiveStack(v.stdout, s, centres.Attribute(s, found, stacks), o)
-	case v.json():
-		return text.CostCentresJSON(v.stdout, s, centres.Attribute(s, found, mode), o)
+		return ccscreen.ExpensiveStack(v.stdout, s, centres.Attribute(s, found, stacks), o)
 	}
-	return text.CostCentres(v.stdout, s, centres.Attribute(s, found, mode), o)
+	return v.print(ccscreen.Report{Selection: s, Costs: centres.Attribute(s, found, mode)}, path)
 }
 
 // centreFlags reads what can be judged without the log.
@@ -214,19 +213,12 @@ func made(s *profile.Selection) *profile.Selection {
 	return nil
 }
 
-func (v *ccs) printCosts(s *profile.Selection, o text.Options) error {
-	if v.json() {
-		return text.CostsJSON(v.stdout, s, made(s), o)
-	}
-	return text.Costs(v.stdout, s, made(s), o)
-}
-
 // report prints the layout of +RTS -p: time and, where the log has it, allocation.
-func (v *ccs) report(s *profile.Selection, found *centres.Found, mode centres.Mode, o text.Options) error {
+func (v *ccs) report(s *profile.Selection, found *centres.Found, mode centres.Mode, o printer.Options) error {
 	time := centres.Attribute(s, found, mode)
 	var alloc *centres.Costs
 	if a := made(s); a != nil {
 		alloc = centres.Attribute(a, found, mode)
 	}
-	return text.ProfReport(v.stdout, s, time, alloc, o)
+	return ccscreen.ProfReport(v.stdout, s, time, alloc, o)
 }

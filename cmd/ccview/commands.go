@@ -9,6 +9,11 @@ import (
 	"runtime"
 	"strings"
 
+	"ccagent/ui/printer"
+	"ccagent/ui/screen/flame"
+	hotscreen "ccagent/ui/screen/hot"
+	sourcescreen "ccagent/ui/screen/source"
+
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -101,10 +106,7 @@ func (v *view) hot(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if v.json() {
-		return text.HotJSON(v.stdout, s, level, v.options(path))
-	}
-	return text.Hot(v.stdout, s, level, v.options(path))
+	return v.print(hotscreen.Report{Selection: s, Level: level}, path)
 }
 
 func hotCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -156,10 +158,7 @@ on it; an asterisk marks the lines that were made from the source asked for.`,
 			if err != nil {
 				return err
 			}
-			if v.json() {
-				return text.SourceJSON(v.stdout, s, sv)
-			}
-			return text.Source(v.stdout, s, sv, all, v.options(args[0]))
+			return v.print(sourcescreen.Report{Selection: s, View: sv, All: all}, args[0])
 		},
 	}
 	v.addFlags(c)
@@ -174,17 +173,14 @@ func (v *view) core(s *profile.Selection, path, query string) error {
 	if err != nil {
 		return &wrongCall{err}
 	}
-	if v.json() {
-		return text.CoreJSON(v.stdout, s, cv)
-	}
-	return text.Core(v.stdout, s, cv, v.options(path))
+	return v.print(sourcescreen.CoreReport{Selection: s, View: cv}, path)
 }
 
 func stacksCommand(stdout, stderr io.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	var (
 		o      stacks.Options
-		so     text.StackOptions
+		so     flame.Limits
 		folded bool
 		of     string
 		least  float64
@@ -224,14 +220,10 @@ built them.`,
 			if of != "" {
 				return v.sandwich(s, t, of, so, args[0])
 			}
-			switch {
-			case folded:
-				return text.Folded(v.stdout, t)
-			case v.json():
-				return text.StacksJSON(v.stdout, s, t, o.Invert)
-			default:
-				return text.Stacks(v.stdout, s, t, so, v.options(args[0]))
+			if folded {
+				return flame.Folded(v.stdout, t)
 			}
+			return v.print(flame.Report{Selection: s, Tree: t, Inverted: o.Invert, Limits: so}, args[0])
 		},
 	}
 	v.addFlags(c)
@@ -245,7 +237,7 @@ built them.`,
 }
 
 // sandwich prints what calls a function and what it calls.
-func (v *view) sandwich(s *profile.Selection, t *stacks.Tree, name string, so text.StackOptions, path string) error {
+func (v *view) sandwich(s *profile.Selection, t *stacks.Tree, name string, so flame.Limits, path string) error {
 	f, names := t.Function(name)
 	switch {
 	case len(names) > 0:
@@ -254,10 +246,7 @@ func (v *view) sandwich(s *profile.Selection, t *stacks.Tree, name string, so te
 		return wrong("--sandwich %s: no function of that name is on a stack; ccview stacks %s shows which are", name, path)
 	}
 	callers, callees := t.Sandwich(f)
-	if v.json() {
-		return text.SandwichJSON(v.stdout, s, callers, callees)
-	}
-	return text.Sandwich(v.stdout, s, callers, callees, so, v.options(path))
+	return v.print(flame.SandwichReport{Selection: s, Callers: callers, Callees: callees, Limits: so}, path)
 }
 
 func timelineCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -275,15 +264,10 @@ func timelineCommand(stdout, stderr io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o := v.options(args[0])
 			if buckets == 0 {
-				buckets = text.TimelineBuckets(o)
+				buckets = text.TimelineBuckets(v.options(args[0]))
 			}
-			t := timeline.Of(s, timeline.Options{Buckets: buckets})
-			if v.json() {
-				return text.TimelineJSON(v.stdout, s, t)
-			}
-			return text.Timeline(v.stdout, s, t, o)
+			return v.print(text.Timeline{Selection: s, Timeline: timeline.Of(s, timeline.Options{Buckets: buckets})}, args[0])
 		},
 	}
 	v.addFlags(c)
@@ -293,7 +277,7 @@ func timelineCommand(stdout, stderr io.Writer) *cobra.Command {
 
 // whole is a command that looks at a whole log: of the common flags it has the
 // format alone.
-func whole(use, short string, stdout, stderr io.Writer, print func(v *view, p *profile.Profile, o text.Options) error) *cobra.Command {
+func whole(use, short string, stdout, stderr io.Writer, report func(p *profile.Profile) printer.Report) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	c := &cobra.Command{
 		Use:   use,
@@ -312,7 +296,7 @@ func whole(use, short string, stdout, stderr io.Writer, print func(v *view, p *p
 			if err != nil {
 				return err
 			}
-			return print(v, p, v.options(args[0]))
+			return v.print(report(p), args[0])
 		},
 	}
 	v.addFlags(c)
@@ -332,19 +316,11 @@ func versionCommand(stdout io.Writer) *cobra.Command {
 }
 
 func infoCommand(stdout, stderr io.Writer) *cobra.Command {
-	return whole("info FILE", "metadata and all accounting", stdout, stderr, func(v *view, p *profile.Profile, o text.Options) error {
-		if v.json() {
-			return text.InfoJSON(v.stdout, p)
-		}
-		return text.Info(v.stdout, p, o)
-	})
+	return whole("info FILE", "metadata and all accounting", stdout, stderr,
+		func(p *profile.Profile) printer.Report { return text.Info{Profile: p} })
 }
 
 func doctorCommand(stdout, stderr io.Writer) *cobra.Command {
-	return whole("doctor FILE", "is the log whole; what is missing and what would bring it back", stdout, stderr, func(v *view, p *profile.Profile, o text.Options) error {
-		if v.json() {
-			return text.DoctorJSON(v.stdout, p)
-		}
-		return text.Doctor(v.stdout, p, o)
-	})
+	return whole("doctor FILE", "is the log whole; what is missing and what would bring it back", stdout, stderr,
+		func(p *profile.Profile) printer.Report { return text.Doctor{Profile: p} })
 }

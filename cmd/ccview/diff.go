@@ -4,8 +4,9 @@ import (
 	"io"
 	"strings"
 
+	diffscreen "ccagent/ui/screen/diff"
+
 	"ccagent/profile/diff"
-	"ccagent/ui/text"
 
 	"github.com/spf13/cobra"
 )
@@ -49,11 +50,7 @@ of elements. A single log a side gets no test: its ± is the noise of sampling a
 			if err != nil {
 				return err
 			}
-			o := v.options("")
-			if v.json() {
-				return text.DiffJSON(v.stdout, res, o)
-			}
-			return text.Diff(v.stdout, res, text.DiffOptions{All: d.all}, o)
+			return v.print(diffscreen.Report{Result: res, All: d.all}, "")
 		},
 	}
 	v.addFlags(c)

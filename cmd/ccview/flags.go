@@ -14,8 +14,9 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/diagnosis"
 	"ccagent/ui/model"
-	"ccagent/ui/text"
+	"ccagent/ui/printer"
 
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
@@ -200,8 +201,8 @@ func (v *view) loadBy(open func(string, func(done, total int64)) (*profile.Profi
 		return nil, unreadable(path, err)
 	}
 	debug.FreeOSMemory()
-	for _, c := range text.Diagnose(p) {
-		if c.Status == text.StatusFail {
+	for _, c := range diagnosis.Diagnose(p) {
+		if c.Status == diagnosis.StatusFail {
 			v.warn("%s: %s", path, c.Detail)
 			if c.Remedy != "" {
 				v.warn("  → %s", strings.ReplaceAll(c.Remedy, "FILE", path))
@@ -243,8 +244,8 @@ func eventList(p *profile.Profile) string {
 }
 
 // options are the text's: as wide as the terminal, styled if it may be.
-func (v *view) options(path string) text.Options {
-	o := text.Options{File: path}
+func (v *view) options(path string) printer.Options {
+	o := printer.Options{File: path}
 	if v.topSet {
 		if o.Top = v.top; o.Top == 0 {
 			o.Top = -1
@@ -258,6 +259,14 @@ func (v *view) options(path string) text.Options {
 		o.Color = !plain && os.Getenv("TERM") != "dumb"
 	}
 	return o
+}
+
+// print prints a report in the format asked for.
+func (v *view) print(r printer.Report, path string) error {
+	if v.json() {
+		return r.JSON(v.stdout, v.options(path))
+	}
+	return r.Text(v.stdout, v.options(path))
 }
 
 func (v *view) json() bool { return v.format == "json" }

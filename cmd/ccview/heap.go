@@ -4,8 +4,10 @@ import (
 	"io"
 	"math"
 
+	"ccagent/ui/printer"
+	"ccagent/ui/screen/heap"
+
 	"ccagent/profile"
-	"ccagent/ui/text"
 
 	"github.com/spf13/cobra"
 )
@@ -16,7 +18,7 @@ var noStacks = []string{"event", "focus", "ignore", "hide", "merge", "collapse",
 
 // ofRange is a command on a log's time alone: of the common flags it takes the
 // format, the range and the number of rows.
-func ofRange(use, short, long string, stdout, stderr io.Writer, flags func(c *cobra.Command), print func(v *view, p *profile.Profile, r profile.Range, o text.Options) error) *cobra.Command {
+func ofRange(use, short, long string, stdout, stderr io.Writer, flags func(c *cobra.Command), report func(p *profile.Profile, r profile.Range) (printer.Report, error)) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	c := &cobra.Command{
 		Use: use, Short: short, Long: long,
@@ -35,7 +37,11 @@ func ofRange(use, short, long string, stdout, stderr io.Writer, flags func(c *co
 			if err != nil {
 				return err
 			}
-			return print(v, p, f.Range, v.options(args[0]))
+			r, err := report(p, f.Range)
+			if err != nil {
+				return err
+			}
+			return v.print(r, args[0])
 		},
 	}
 	v.addFlags(c)
@@ -58,27 +64,20 @@ In the chart each band is a letter, the greatest at the bottom.`, stdout, stderr
 			c.Flags().IntVar(&number, "profile", 1, "which heap profile, if the log has several")
 			c.Flags().IntVar(&columns, "buckets", 0, "columns (default: what fits)")
 		},
-		func(v *view, p *profile.Profile, r profile.Range, o text.Options) error {
+		func(p *profile.Profile, r profile.Range) (printer.Report, error) {
 			if number < 1 || number > max(1, len(p.HeapProfiles)) {
-				return wrong("--profile %d: the log has %d", number, len(p.HeapProfiles))
+				return nil, wrong("--profile %d: the log has %d", number, len(p.HeapProfiles))
 			}
 			if columns < 0 || columns > math.MaxUint16 {
-				return wrong("--buckets %d: from 1 to %d", columns, math.MaxUint16)
+				return nil, wrong("--buckets %d: from 1 to %d", columns, math.MaxUint16)
 			}
-			ho := text.HeapOptions{Range: r, Profile: number - 1, Buckets: columns}
-			if v.json() {
-				return text.HeapJSON(v.stdout, p, ho, o)
-			}
-			return text.Heap(v.stdout, p, ho, o)
+			return heap.Report{Profile: p, Range: r, Number: number - 1, Buckets: columns}, nil
 		})
 }
 
 func gcCommand(stdout, stderr io.Writer) *cobra.Command {
 	return ofRange("gc FILE", "pauses for garbage collection, by generation", "", stdout, stderr, func(*cobra.Command) {},
-		func(v *view, p *profile.Profile, r profile.Range, o text.Options) error {
-			if v.json() {
-				return text.GCJSON(v.stdout, p, r)
-			}
-			return text.GC(v.stdout, p, r, o)
+		func(p *profile.Profile, r profile.Range) (printer.Report, error) {
+			return heap.GCReport{Profile: p, Range: r}, nil
 		})
 }

@@ -17,6 +17,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/logtest"
+	"ccagent/ui/printer"
 	"ccagent/ui/text"
 )
 
@@ -552,14 +553,11 @@ func TestTotalsPrintTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, print := range []func(io.Writer, *profile.Profile, text.Options) error{text.Info, text.Doctor} {
-				if err := print(&out[i], p, text.Options{File: path}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, print := range []func(io.Writer, *profile.Profile) error{text.InfoJSON, text.DoctorJSON} {
-				if err := print(&out[i], p); err != nil {
-					t.Fatal(err)
+			for _, r := range []printer.Report{text.Info{Profile: p}, text.Doctor{Profile: p}} {
+				for _, print := range []func(io.Writer, printer.Options) error{r.Text, r.JSON} {
+					if err := print(&out[i], printer.Options{File: path}); err != nil {
+						t.Fatal(err)
+					}
 				}
 			}
 		}

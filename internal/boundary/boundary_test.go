@@ -19,9 +19,9 @@ var order = map[string][]string{
 	"perf":        {"bpf"},
 	"symbolize":   {"eventlog", "internal/credentials"},
 	"agent":       {"perf", "bpf", "eventlog", "symbolize", "internal/capset", "internal/credentials"},
-	"profile":     {"eventlog"},
-	"ui":          {"profile", "eventlog"},
-	"cmd/ccview":  {"ui", "profile", "eventlog", "internal/buildinfo"},
+	"profile":     {"eventlog", "internal/format"},
+	"ui":          {"profile", "eventlog", "internal/format"},
+	"cmd/ccview":  {"ui", "profile", "eventlog", "internal/buildinfo", "internal/format"},
 	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui", "internal/buildinfo", "internal/credentials"},
 }
 
@@ -39,6 +39,7 @@ var inside = map[string][]string{
 	"profile/rewrite":   {"profile"},
 	"profile/export":    {"profile", "profile/columns", "profile/stacks"},
 	"profile/compat":    {"profile", "profile/columns", "profile/stacks"},
+	"profile/diagnosis": {"profile", "profile/columns"},
 	"profile/semantics": {},
 	"profile/logtest":   {},
 

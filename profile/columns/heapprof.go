@@ -48,6 +48,30 @@ type HeapBand struct {
 	Table *eventlog.InfoTable
 }
 
+// Title is the band's name for readers: a cost-centre stack whole, innermost first; of an
+// info table also its source.
+func (b *HeapBand) Title() string {
+	if len(b.Stack) > 1 {
+		return strings.Join(b.Stack, " < ")
+	}
+	if b.Table != nil && b.Table.SrcLoc != "" {
+		return b.Name + "  " + b.Table.SrcLoc
+	}
+	return b.Name
+}
+
+// What is what the profile's bands are: "closure type".
+func (h *HeapProfile) What() string { return BreakdownName(h.Breakdown) }
+
+// BreakdownName is what the bands of a heap profile are.
+func BreakdownName(b eventlog.HeapBreakdown) string {
+	names := []string{"?", "cost centre", "module", "closure description", "type", "retainer", "biography", "closure type", "info table", "era"}
+	if int(b) < len(names) {
+		return names[b]
+	}
+	return names[0]
+}
+
 type heapCell struct {
 	band  uint32
 	bytes uint64

@@ -153,8 +153,3 @@ func HeapLine(p *profile.Profile, kind columns.HeapKind, from, to uint64, bucket
 	}
 	return line, peak
 }
-
-// HasHeapLine reports whether the log has any figure of a kind.
-func HasHeapLine(p *profile.Profile, kind columns.HeapKind) bool {
-	return slices.ContainsFunc(p.Heap, func(h columns.HeapPoint) bool { return h.Kind == kind })
-}

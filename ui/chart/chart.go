@@ -5,6 +5,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"ccagent/profile/timeline"
 )
@@ -105,4 +106,39 @@ func Axis(n uint64) string {
 		return fmt.Sprintf("%.1f%c", f, units[i])
 	}
 	return fmt.Sprintf("%.0f%c", f, units[i])
+}
+
+var steps = []rune(" ▁▂▃▄▅▆▇█")
+
+// Levels draws a series against its own peak, a character a value.
+func Levels(v []uint64) string {
+	top := Peak(v)
+	var b strings.Builder
+	for _, x := range v {
+		switch {
+		case x == 0 || top == 0:
+			b.WriteRune(' ')
+		default:
+			b.WriteRune(steps[1+int(float64(x)/float64(top)*float64(len(steps)-2)+0.5)])
+		}
+	}
+	return b.String()
+}
+
+// Peak is the largest value, or 0.
+func Peak(v []uint64) uint64 {
+	var m uint64
+	for _, x := range v {
+		m = max(m, x)
+	}
+	return m
+}
+
+// Sum is that of all values.
+func Sum(v []uint64) uint64 {
+	var t uint64
+	for _, x := range v {
+		t += x
+	}
+	return t
 }

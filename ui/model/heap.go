@@ -5,8 +5,8 @@ import (
 
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/diagnosis"
 	"ccagent/profile/timeline"
-	"ccagent/ui/text"
 )
 
 // HeapChoice says what of the heap is on screen; its zero value is nothing.
@@ -63,13 +63,13 @@ const (
 
 func (e *Engine) heap(n Need) *Heap {
 	p := e.p
-	h := &Heap{Choice: n.Heap, From: n.From, To: n.To, Profiles: len(p.HeapProfiles), Missing: text.NoHeap(p)}
+	h := &Heap{Choice: n.Heap, From: n.From, To: n.To, Profiles: len(p.HeapProfiles), Missing: diagnosis.NoHeap(p)}
 	if i := n.Heap.Profile; i < len(p.HeapProfiles) {
 		hp := &p.HeapProfiles[i]
-		h.What, h.Restriction = text.BreakdownName(hp.Breakdown), hp.Restriction
+		h.What, h.Restriction = hp.What(), hp.Restriction
 		h.Series = timeline.Heap(hp, n.From, n.To, n.Cols, heapBands)
 		for _, r := range h.Series.Rows {
-			h.Names = append(h.Names, text.BandName(&hp.Bands[r.Band]))
+			h.Names = append(h.Names, hp.Bands[r.Band].Title())
 		}
 	}
 	for _, k := range []struct {

@@ -7,6 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/ui/printer"
+	diffscreen "ccagent/ui/screen/diff"
+	"ccagent/ui/screen/flame"
+	heapscreen "ccagent/ui/screen/heap"
+	"ccagent/ui/screen/hot"
+	sourcescreen "ccagent/ui/screen/source"
+
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/diff"
@@ -51,15 +58,15 @@ func TestHostileHeapAndDiff(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, width := range []int{0, 40, 80, 120} {
-		o := text.Options{File: nasty, Width: width}
+		o := printer.Options{File: nasty, Width: width}
 		for name, print := range map[string]func(io.Writer) error{
-			"heap":         func(w io.Writer) error { return text.Heap(w, heap, text.HeapOptions{}, o) },
-			"gc":           func(w io.Writer) error { return text.GC(w, heap, profile.Range{}, o) },
-			"diff-single":  func(w io.Writer) error { return text.Diff(w, single, text.DiffOptions{All: true}, o) },
-			"diff-several": func(w io.Writer) error { return text.Diff(w, several, text.DiffOptions{All: true}, o) },
-			"heap.json":    func(w io.Writer) error { return text.HeapJSON(w, heap, text.HeapOptions{}, o) },
-			"gc.json":      func(w io.Writer) error { return text.GCJSON(w, heap, profile.Range{}) },
-			"diff.json":    func(w io.Writer) error { return text.DiffJSON(w, several, o) },
+			"heap":         func(w io.Writer) error { return heapscreen.Report{Profile: heap}.Text(w, o) },
+			"gc":           func(w io.Writer) error { return heapscreen.GCReport{Profile: heap}.Text(w, o) },
+			"diff-single":  func(w io.Writer) error { return diffscreen.Report{Result: single, All: true}.Text(w, o) },
+			"diff-several": func(w io.Writer) error { return diffscreen.Report{Result: several, All: true}.Text(w, o) },
+			"heap.json":    func(w io.Writer) error { return heapscreen.Report{Profile: heap}.JSON(w, o) },
+			"gc.json":      func(w io.Writer) error { return heapscreen.GCReport{Profile: heap}.JSON(w, printer.Options{}) },
+			"diff.json":    func(w io.Writer) error { return diffscreen.Report{Result: several}.JSON(w, o) },
 		} {
 			var b bytes.Buffer
 			if err := print(&b); err != nil {
@@ -91,12 +98,14 @@ func TestNothingSelected(t *testing.T) {
 	s := p.Select(profile.Filter{Threads: []uint64{99}})
 	var b bytes.Buffer
 	for _, print := range []func() error{
-		func() error { return text.Hot(&b, s, profile.LevelBinding, text.Options{File: "x"}) },
 		func() error {
-			return text.Timeline(&b, s, timeline.Of(s, timeline.Options{Buckets: 10}), text.Options{File: "x"})
+			return hot.Report{Selection: s, Level: profile.LevelBinding}.Text(&b, printer.Options{File: "x"})
 		},
 		func() error {
-			return text.Stacks(&b, s, stacks.TreeOf(s, stacks.Options{}), text.StackOptions{}, text.Options{File: "x"})
+			return text.Timeline{Selection: s, Timeline: timeline.Of(s, timeline.Options{Buckets: 10})}.Text(&b, printer.Options{File: "x"})
+		},
+		func() error {
+			return flame.Report{Selection: s, Tree: stacks.TreeOf(s, stacks.Options{})}.Text(&b, printer.Options{File: "x"})
 		},
 	} {
 		b.Reset()
@@ -107,7 +116,7 @@ func TestNothingSelected(t *testing.T) {
 	// No event at all, and an event without samples.
 	none := load(t, logtest.New().End())
 	b.Reset()
-	if err := text.Hot(&b, none.Select(profile.Filter{}), profile.LevelBinding, text.Options{File: "x"}); err != nil || !strings.Contains(b.String(), "No sample") {
+	if err := (hot.Report{Selection: none.Select(profile.Filter{}), Level: profile.LevelBinding}).Text(&b, printer.Options{File: "x"}); err != nil || !strings.Contains(b.String(), "No sample") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
@@ -137,7 +146,7 @@ func TestBadSources(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := text.Source(&out, s, v, false, text.Options{File: "x"}); err != nil {
+		if err := (sourcescreen.Report{Selection: s, View: v}).Text(&out, printer.Options{File: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), "100") {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"testing"
 
+	"ccagent/ui/printer"
+	diffscreen "ccagent/ui/screen/diff"
+
 	"ccagent/profile"
 	"ccagent/profile/diff"
 	"ccagent/profile/logtest"
 	"ccagent/ui/internal/golden"
-	"ccagent/ui/text"
 )
 
 func runs(t *testing.T, n int, changed bool, level profile.Level) []*diff.Run {
@@ -32,26 +34,26 @@ func TestGoldenDiff(t *testing.T) {
 		n     int
 		level profile.Level
 		o     diff.Options
-		do    text.DiffOptions
-		to    text.Options
+		all   bool
+		to    printer.Options
 	}{
-		{"five", 5, profile.LevelBinding, diff.Options{}, text.DiffOptions{}, text.Options{}},
-		{"five-all-80-color", 5, profile.LevelBinding, diff.Options{}, text.DiffOptions{All: true}, text.Options{Width: 80, Color: true}},
-		{"five-span-share", 5, profile.LevelSpan, diff.Options{Normalise: diff.Share}, text.DiffOptions{All: true}, text.Options{}},
-		{"three-file", 3, profile.LevelFile, diff.Options{}, text.DiffOptions{All: true}, text.Options{}},
-		{"one", 1, profile.LevelBinding, diff.Options{}, text.DiffOptions{}, text.Options{}},
+		{"five", 5, profile.LevelBinding, diff.Options{}, false, printer.Options{}},
+		{"five-all-80-color", 5, profile.LevelBinding, diff.Options{}, true, printer.Options{Width: 80, Color: true}},
+		{"five-span-share", 5, profile.LevelSpan, diff.Options{Normalise: diff.Share}, true, printer.Options{}},
+		{"three-file", 3, profile.LevelFile, diff.Options{}, true, printer.Options{}},
+		{"one", 1, profile.LevelBinding, diff.Options{}, false, printer.Options{}},
 	} {
 		r, err := diff.Compare(runs(t, c.n, false, c.level), runs(t, c.n, true, c.level), c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := text.Diff(&b, r, c.do, c.to); err != nil {
+		if err := (diffscreen.Report{Result: r, All: c.all}).Text(&b, c.to); err != nil {
 			t.Fatal(err)
 		}
 		golden.Check(t, "diff-"+c.name+".txt", b.String())
 		b.Reset()
-		if err := text.DiffJSON(&b, r, c.to); err != nil {
+		if err := (diffscreen.Report{Result: r}).JSON(&b, c.to); err != nil {
 			t.Fatal(err)
 		}
 		if c.n < 5 {
@@ -73,7 +75,7 @@ func TestGoldenDiffSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := text.Diff(&out, r, text.DiffOptions{}, text.Options{}); err != nil {
+	if err := (diffscreen.Report{Result: r, All: false}).Text(&out, printer.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	golden.Check(t, "diff-same.txt", out.String())

@@ -1,10 +1,14 @@
-// Package text prints the views of a profile as plain text and as JSON: the
-// twins of the viewer's screens, for pipes and scripts.
-//
-// Every function writes one whole document. Text comes from names, paths and
-// sources that the profiled program chose, so all of it passes through package
-// safe. JSON keeps the names as they are and escapes what is not printable.
-//
-// The fields of the JSON documents are a contract with scripts: fields may be
-// added, none may change.
+// Package text holds the reports that are no screen's: metadata, diagnosis and the timeline,
+// as plain text and as JSON.
 package text
+
+import (
+	"io"
+
+	"ccagent/ui/printer"
+)
+
+// out is a printer with what only these reports have.
+type out struct{ *printer.Printer }
+
+func newOut(w io.Writer, o printer.Options) out { return out{printer.New(w, o)} }

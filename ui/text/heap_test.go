@@ -4,22 +4,24 @@ import (
 	"bytes"
 	"testing"
 
+	"ccagent/ui/printer"
+	heapscreen "ccagent/ui/screen/heap"
+
 	"ccagent/profile"
 	"ccagent/profile/logtest"
 	"ccagent/ui/internal/fixture"
 	"ccagent/ui/internal/golden"
 	"ccagent/ui/safe"
-	"ccagent/ui/text"
 )
 
 func TestGoldenHeap(t *testing.T) {
 	for _, name := range []string{"bands-hT", "bands-hc"} {
 		p := fixture.Recorded(t, name)
 		var heap, gc bytes.Buffer
-		if err := text.Heap(&heap, p, text.HeapOptions{}, text.Options{File: name + ".eventlog"}); err != nil {
+		if err := (heapscreen.Report{Profile: p}).Text(&heap, printer.Options{File: name + ".eventlog"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := text.GC(&gc, p, profile.Range{}, text.Options{File: name + ".eventlog"}); err != nil {
+		if err := (heapscreen.GCReport{Profile: p}).Text(&gc, printer.Options{File: name + ".eventlog"}); err != nil {
 			t.Fatal(err)
 		}
 		golden.Check(t, "heap-"+name+".txt", heap.String())
@@ -29,10 +31,10 @@ func TestGoldenHeap(t *testing.T) {
 	p := fixture.Recorded(t, "bands-hT")
 	r := profile.Range{From: 100e6, To: 200e6}
 	var heap, gc bytes.Buffer
-	if err := text.Heap(&heap, p, text.HeapOptions{Range: r}, text.Options{File: "bands-hT.eventlog", Width: 60, Top: 3}); err != nil {
+	if err := (heapscreen.Report{Profile: p, Range: r}).Text(&heap, printer.Options{File: "bands-hT.eventlog", Width: 60, Top: 3}); err != nil {
 		t.Fatal(err)
 	}
-	if err := text.GC(&gc, p, r, text.Options{File: "bands-hT.eventlog", Width: 80, Top: 2}); err != nil {
+	if err := (heapscreen.GCReport{Profile: p, Range: r}).Text(&gc, printer.Options{File: "bands-hT.eventlog", Width: 80, Top: 2}); err != nil {
 		t.Fatal(err)
 	}
 	golden.Check(t, "heap-range.txt", heap.String())
@@ -48,10 +50,10 @@ func TestGoldenHeap(t *testing.T) {
 func TestNoHeap(t *testing.T) {
 	p := load(t, logtest.NBody().End())
 	var b bytes.Buffer
-	if err := text.Heap(&b, p, text.HeapOptions{}, text.Options{File: "nbody.eventlog"}); err != nil {
+	if err := (heapscreen.Report{Profile: p}).Text(&b, printer.Options{File: "nbody.eventlog"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := text.GC(&b, p, profile.Range{}, text.Options{File: "nbody.eventlog"}); err != nil {
+	if err := (heapscreen.GCReport{Profile: p}).Text(&b, printer.Options{File: "nbody.eventlog"}); err != nil {
 		t.Fatal(err)
 	}
 	golden.Check(t, "no-heap.txt", b.String())

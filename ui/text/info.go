@@ -10,22 +10,29 @@ import (
 	"time"
 
 	"ccagent/eventlog"
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/diagnosis"
+	"ccagent/ui/printer"
 	"ccagent/ui/safe"
 )
 
-// Info prints a log's metadata and all accounting.
-func Info(w io.Writer, pr *profile.Profile, o Options) error {
-	p := newPrinter(w, o)
+// Info is the report of a log's metadata and of all accounting.
+type Info struct{ Profile *profile.Profile }
+
+// Text implements printer.Report.
+func (i Info) Text(w io.Writer, o printer.Options) error {
+	pr := i.Profile
+	p := newOut(w, o)
 	doc := infoOf(pr)
 	c := &pr.Capture
-	p.line(p.bold(fit(o.File, o.Width)))
+	p.Line(p.Bold(printer.Fit(o.File, o.Width)))
 	if pr.HaveCapture {
 		p.field("program", strings.TrimSpace(c.Program+" "+strings.Join(tail(c.Args), " ")))
 		p.field("process", fmt.Sprintf("pid %d, uid %d", c.PID, c.UID))
 		p.field("recorded", time.Unix(0, int64(c.StartUnixNs)).UTC().Format("2006-01-02 15:04:05 UTC")+" by ccagent "+c.AgentVersion+modeName(c.Mode))
-		p.field("host", strings.Trim(fmt.Sprintf("%s, Linux %s %s, %s", c.CPUModel, c.Kernel, c.Arch, plural(uint64(c.CPUs), "cpu")), ", "))
+		p.field("host", strings.Trim(fmt.Sprintf("%s, Linux %s %s, %s", c.CPUModel, c.Kernel, c.Arch, format.Plural(uint64(c.CPUs), "cpu")), ", "))
 	}
 	if doc.GHC.Version != "" || doc.GHC.Way != "" {
 		ghc := strings.TrimSpace(doc.GHC.Version + " " + doc.GHC.Way)
@@ -35,8 +42,8 @@ func Info(w io.Writer, pr *profile.Profile, o Options) error {
 		p.field("ghc", ghc)
 	}
 	p.rts(pr)
-	p.field("duration", Duration(pr.Duration)+endName(pr))
-	p.line("")
+	p.field("duration", format.Duration(pr.Duration)+endName(pr))
+	p.Line("")
 	p.events(pr)
 	p.stacks(doc.Stacks)
 	p.categories(pr, doc)
@@ -46,18 +53,18 @@ func Info(w io.Writer, pr *profile.Profile, o Options) error {
 	p.probes(pr)
 	p.modules(pr)
 	p.logState(pr)
-	return p.flush()
+	return p.Flush()
 }
 
-func (p *printer) field(name, value string) {
+func (p out) field(name, value string) {
 	if value == "" {
 		return
 	}
 	room := 0
-	if p.o.Width > 0 {
-		room = p.o.width() - 13
+	if p.Width > 0 {
+		room = p.Columns() - 13
 	}
-	p.line("  ", p.faint(padRight(name, 10)), " ", fit(value, room))
+	p.Line("  ", p.Faint(printer.PadRight(name, 10)), " ", printer.Fit(value, room))
 }
 
 func tail(args []string) []string {
@@ -100,29 +107,29 @@ func endName(p *profile.Profile) string {
 	return s
 }
 
-func (p *printer) events(pr *profile.Profile) {
+func (p out) events(pr *profile.Profile) {
 	if len(pr.Events) == 0 {
 		if pr.RTS == "" {
-			p.line("  no event was recorded in this log")
+			p.Line("  no event was recorded in this log")
 		}
 		return
 	}
-	p.line(p.bold(fmt.Sprintf("  %-16s %-16s %12s %16s %8s %9s", "event", "counted", "samples", "weight", "lost", "throttled")))
+	p.Line(p.Bold(fmt.Sprintf("  %-16s %-16s %12s %16s %8s %9s", "event", "counted", "samples", "weight", "lost", "throttled")))
 	for i := range pr.Events {
 		e := &pr.Events[i]
-		p.linef("  %s %s %12s %16s %8s %9s", padRight(fit(e.Requested, 16), 16), padRight(fit(e.Granted, 16), 16),
-			Count(e.Samples), Quantity(e.Weight, e.Unit), Count(e.Lost), Count(e.Throttled))
+		p.Linef("  %s %s %12s %16s %8s %9s", printer.PadRight(printer.Fit(e.Requested, 16), 16), printer.PadRight(printer.Fit(e.Granted, 16), 16),
+			format.Count(e.Samples), printer.Quantity(e.Weight, e.Unit), format.Count(e.Lost), format.Count(e.Throttled))
 		if e.Fallback != "" {
-			p.line("  ", p.faint("  "+fit(e.Fallback, 0)))
+			p.Line("  ", p.Faint("  "+printer.Fit(e.Fallback, 0)))
 		}
 		if e.Granted != "" {
-			p.line("  ", p.faint("  "+rateOf(e)))
+			p.Line("  ", p.Faint("  "+rateOf(e)))
 		}
 		if len(e.Rates) > 0 {
-			p.line("  ", p.faint("  "+loweredRate(e)))
+			p.Line("  ", p.Faint("  "+loweredRate(e)))
 		}
 	}
-	p.line("")
+	p.Line("")
 }
 
 // rateOf tells at what rate an event was to be sampled, and was.
@@ -134,15 +141,15 @@ func rateOf(e *columns.Event) string {
 	case e.Requested == "alloc":
 		return "where memory is allocated, within the budget"
 	case e.RateMode == eventlog.RatePeriod:
-		s = fmt.Sprintf("every %s %s", Count(e.Rate), e.Unit)
+		s = fmt.Sprintf("every %s %s", format.Count(e.Rate), e.Unit)
 	default:
-		s = fmt.Sprintf("%s a second", Count(e.Rate))
+		s = fmt.Sprintf("%s a second", format.Count(e.Rate))
 	}
 	if a := e.Achieved(); a > 0 {
 		s += fmt.Sprintf("; %.0f a second of cpu time were taken", a)
 	}
 	if on := e.OnCounter(); on < 0.9995 {
-		s += fmt.Sprintf("; on a counter %s of the time, by which weights are scaled", percent(on))
+		s += fmt.Sprintf("; on a counter %s of the time, by which weights are scaled", format.Percent(on))
 	}
 	return s
 }
@@ -154,26 +161,26 @@ func loweredRate(e *columns.Event) string {
 	if e.RateMode == eventlog.RatePeriod {
 		unit = e.Unit + " a sample"
 	}
-	s := fmt.Sprintf("%s %s asked, %s taken since %s", Count(e.Rate), unit, Count(last.Rate), Duration(last.Time))
+	s := fmt.Sprintf("%s %s asked, %s taken since %s", format.Count(e.Rate), unit, format.Count(last.Rate), format.Duration(last.Time))
 	if n := len(e.Rates); n > 1 {
-		s += fmt.Sprintf(" (lowered first after %s)", Duration(e.Rates[0].Time))
+		s += fmt.Sprintf(" (lowered first after %s)", format.Duration(e.Rates[0].Time))
 	}
 	s += ": "
 	if last.InterruptNs > 0 {
-		s += fmt.Sprintf("an interrupt costs %s here, ", Duration(uint64(last.InterruptNs)))
+		s += fmt.Sprintf("an interrupt costs %s here, ", format.Duration(uint64(last.InterruptNs)))
 	}
-	return s + fmt.Sprintf("a sample %s; --max-overhead 0 keeps the rate", Duration(uint64(last.SampleNs)))
+	return s + fmt.Sprintf("a sample %s; --max-overhead 0 keeps the rate", format.Duration(uint64(last.SampleNs)))
 }
 
-func (p *printer) stacks(st stacksInfoJSON) {
+func (p out) stacks(st stacksInfoJSON) {
 	total := st.Complete + st.Truncated + st.Failed
 	if total+st.None == 0 {
 		return
 	}
-	of := func(n uint64) string { return Count(n) + " (" + percent(fraction(n, total)) + ")" }
+	of := func(n uint64) string { return format.Count(n) + " (" + format.Percent(format.Ratio(n, total)) + ")" }
 	none := ""
 	if st.None > 0 {
-		none = "; " + plural(st.None, "sample") + " outside Haskell"
+		none = "; " + format.Plural(st.None, "sample") + " outside Haskell"
 	}
 	p.field("stacks", fmt.Sprintf("complete %s, truncated %s, failed %s", of(st.Complete), of(st.Truncated), of(st.Failed))+none)
 	var names []string
@@ -191,7 +198,7 @@ func (p *printer) stacks(st stacksInfoJSON) {
 	})
 	var parts []string
 	for _, n := range names {
-		parts = append(parts, n+" "+Count(st.Reasons[n]))
+		parts = append(parts, n+" "+format.Count(st.Reasons[n]))
 	}
 	p.field("ended by", strings.Join(parts, ", "))
 	if st.TopsByCFI+st.Scanned > 0 {
@@ -199,7 +206,7 @@ func (p *printer) stacks(st stacksInfoJSON) {
 	}
 }
 
-func (p *printer) categories(pr *profile.Profile, doc infoJSON) {
+func (p out) categories(pr *profile.Profile, doc infoJSON) {
 	if len(pr.Events) == 0 || doc.Categories == nil {
 		return
 	}
@@ -208,13 +215,13 @@ func (p *printer) categories(pr *profile.Profile, doc infoJSON) {
 	slices.SortStableFunc(cats, func(a, b profile.Category) int { return cmp.Compare(b.Weight, a.Weight) })
 	for _, c := range cats {
 		if c.Weight > 0 {
-			parts = append(parts, c.Name+" "+percent(c.Share))
+			parts = append(parts, c.Name+" "+format.Percent(c.Share))
 		}
 	}
 	p.field("time in", strings.Join(parts, ", "))
 }
 
-func (p *printer) agent(pr *profile.Profile, doc infoJSON) {
+func (p out) agent(pr *profile.Profile, doc infoJSON) {
 	c, ok := pr.Cost()
 	if !ok {
 		if pr.HaveCapture {
@@ -222,45 +229,38 @@ func (p *printer) agent(pr *profile.Profile, doc infoJSON) {
 		}
 		return
 	}
-	p.field("agent", fmt.Sprintf("%s of cpu (%s of one core), %s resident at most", Duration(c.CPUNs), percent(fraction(c.CPUNs, c.Time)), Bytes(c.RSS)))
+	p.field("agent", fmt.Sprintf("%s of cpu (%s of one core), %s resident at most", format.Duration(c.CPUNs), format.Percent(format.Ratio(c.CPUNs, c.Time)), format.Bytes(c.RSS)))
 	if c.BPFRuns == 0 || c.BPFNs == 0 {
 		p.field("sampling", "the kernel told no BPF run time (kernel.bpf_stats_enabled)")
 		return
 	}
-	s := fmt.Sprintf("%d ns a sample in BPF, %s runs, %s in all", c.BPFNs/c.BPFRuns, Count(c.BPFRuns), Duration(c.BPFNs))
+	s := fmt.Sprintf("%d ns a sample in BPF, %s runs, %s in all", c.BPFNs/c.BPFRuns, format.Count(c.BPFRuns), format.Duration(c.BPFNs))
 	if c.WalkMedianNs > 0 {
 		s += fmt.Sprintf("; walks took %d ns (median) to %d ns (99th percentile)", c.WalkMedianNs, c.WalkP99Ns)
 	}
 	if o := doc.Agent.Overhead; o > 0 {
-		s += ": " + percent(o) + " of the program's cpu time"
+		s += ": " + format.Percent(o) + " of the program's cpu time"
 	}
 	p.field("sampling", s)
 	p.overhead(pr)
 }
 
-func fraction(a, b uint64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return float64(a) / float64(b)
-}
-
 // moduleRows bounds the modules that Info lists.
 const moduleRows = 12
 
-func (p *printer) modules(pr *profile.Profile) {
+func (p out) modules(pr *profile.Profile) {
 	if len(pr.Modules) == 0 {
 		return
 	}
-	p.line("")
-	p.line(p.bold("  file                                      has"))
-	n := p.o.top(len(pr.Modules), moduleRows)
+	p.Line("")
+	p.Line(p.Bold("  file                                      has"))
+	n := p.Rows(len(pr.Modules), moduleRows)
 	for i := range pr.Modules[:n] {
 		m := &pr.Modules[i]
-		p.line("  ", padRight(fit(m.Path, 40), 40), "  ", fit(moduleHas(pr, m), 0))
+		p.Line("  ", printer.PadRight(printer.Fit(m.Path, 40), 40), "  ", printer.Fit(moduleHas(pr, m), 0))
 	}
 	if rest := len(pr.Modules) - n; rest > 0 {
-		p.line("  ", p.faint(fmt.Sprintf("%d more", rest)))
+		p.Line("  ", p.Faint(fmt.Sprintf("%d more", rest)))
 	}
 }
 
@@ -294,17 +294,17 @@ func moduleHas(pr *profile.Profile, m *columns.Module) string {
 	return out
 }
 
-func (p *printer) logState(pr *profile.Profile) {
+func (p out) logState(pr *profile.Profile) {
 	first := true
-	for _, c := range Diagnose(pr) {
-		if c.Status == StatusOK || c.Name == "samples" && pr.Samples() > 0 {
+	for _, c := range diagnosis.Diagnose(pr) {
+		if c.Status == diagnosis.StatusOK || c.Name == "samples" && pr.Samples() > 0 {
 			continue
 		}
 		if first {
-			p.line("")
+			p.Line("")
 			first = false
 		}
-		p.line("  ", safe.String(c.Detail))
+		p.Line("  ", safe.String(c.Detail))
 		p.remedy("  ", c.Remedy)
 	}
 }
@@ -448,8 +448,8 @@ type lossJSON struct {
 	Count   uint64  `json:"count"`
 }
 
-// InfoJSON writes what Info prints, and every loss.
-func InfoJSON(w io.Writer, p *profile.Profile) error { return writeJSON(w, infoOf(p)) }
+// JSON implements printer.Report; it has every loss.
+func (i Info) JSON(w io.Writer, _ printer.Options) error { return printer.JSON(w, infoOf(i.Profile)) }
 
 func infoOf(p *profile.Profile) infoJSON {
 	c := &p.Capture
@@ -553,7 +553,7 @@ func agentOf(p *profile.Profile) agentJSON {
 	// An event in ns is a clock: its weight is the program's cpu time.
 	for i := range p.Events {
 		if e := &p.Events[i]; e.Unit == "ns" && !e.Waits() && e.Weight > 0 {
-			a.Overhead = fraction(c.BPFNs, e.Weight)
+			a.Overhead = format.Ratio(c.BPFNs, e.Weight)
 			break
 		}
 	}

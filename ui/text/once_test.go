@@ -4,9 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/ui/printer"
+
 	"ccagent/eventlog"
 	"ccagent/profile/logtest"
-	"ccagent/ui/text"
 )
 
 // A cause is told once, whatever it keeps out and however often it was told.
@@ -24,7 +25,7 @@ func TestCausesOnce(t *testing.T) {
 		l.Symbol(&eventlog.ModuleSymbols{Module: 7 + id, Problem: stripped})
 	}
 	l.Sample(3, 1, l.Stack(l.Unknown()))
-	info := views(t, load(t, l.End()), text.Options{File: "x"})["info"]
+	info := views(t, load(t, l.End()), printer.Options{File: "x"})["info"]
 	for cause, line := range map[string]string{
 		"the rate was lowered": "the rate was lowered (told 3 times)",
 		missing:                "gc, threads not available: " + missing,

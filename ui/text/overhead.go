@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/columns"
 	"ccagent/ui/safe"
@@ -88,41 +89,41 @@ func overheadOf(p *profile.Profile) *overheadJSON {
 }
 
 // overhead prints what measuring took, and what was left out for that.
-func (p *printer) overhead(pr *profile.Profile) {
+func (p out) overhead(pr *profile.Profile) {
 	o := overheadOf(pr)
 	if o == nil {
 		return
 	}
 	allowed := "any allowed"
 	if o.Asked > 0 {
-		allowed = percent(o.Asked) + " allowed"
+		allowed = format.Percent(o.Asked) + " allowed"
 	}
 	var parts []string
 	for i := range pr.Events {
 		if e := &pr.Events[i]; e.Unit == "bytes" && e.Granted != "" {
-			parts = append(parts, "allocation "+percent(o.Alloc))
+			parts = append(parts, "allocation "+format.Percent(o.Alloc))
 			break
 		}
 	}
 	if o.Events > 0 {
-		parts = append([]string{"events " + percent(o.Events)}, parts...)
+		parts = append([]string{"events " + format.Percent(o.Events)}, parts...)
 	}
-	p.field("overhead", fmt.Sprintf("%s of the program's cpu time (%s), %s", percent(o.Measured), strings.Join(parts, ", "), allowed))
+	p.field("overhead", fmt.Sprintf("%s of the program's cpu time (%s), %s", format.Percent(o.Measured), strings.Join(parts, ", "), allowed))
 	if o.InterruptNs > 0 {
-		p.field("", fmt.Sprintf("of the events', %s are interrupts (%s each), %s BPF", percent(o.Interrupts), Duration(uint64(o.InterruptNs)), percent(o.Events-o.Interrupts)))
+		p.field("", fmt.Sprintf("of the events', %s are interrupts (%s each), %s BPF", format.Percent(o.Interrupts), format.Duration(uint64(o.InterruptNs)), format.Percent(o.Events-o.Interrupts)))
 	}
 	if o.EventsTaken.Min < 1 {
 		p.field("density", fmt.Sprintf("events were sampled at %s of their rate (%s to %s, at the end %s); a sample stands for as much more",
-			percent(o.EventsTaken.Mean), percent(o.EventsTaken.Min), percent(o.EventsTaken.Max), percent(o.EventsTaken.Last)))
+			format.Percent(o.EventsTaken.Mean), format.Percent(o.EventsTaken.Min), format.Percent(o.EventsTaken.Max), format.Percent(o.EventsTaken.Last)))
 	}
 	if o.ProbeHits > 0 {
 		p.field("probes", fmt.Sprintf("%s hits of %d ns while in place: at full nurseries %s of the time, at every block %s, at large objects %s",
-			Count(o.ProbeHits), o.ProbeNs, percent(o.Nursery.Mean), percent(o.Blocks.Mean), percent(o.Large.Mean)))
+			format.Count(o.ProbeHits), o.ProbeNs, format.Percent(o.Nursery.Mean), format.Percent(o.Blocks.Mean), format.Percent(o.Large.Mean)))
 	}
 }
 
 // warnings prints what the user of the capture was told, each once.
-func (p *printer) warnings(pr *profile.Profile) {
+func (p out) warnings(pr *profile.Profile) {
 	const most = 10
 	var texts []string
 	times := make(map[string]uint64)
@@ -133,12 +134,12 @@ func (p *printer) warnings(pr *profile.Profile) {
 	}
 	for i, text := range texts {
 		if i == most {
-			p.line("  ", p.faint(fmt.Sprintf("%d more warnings", len(texts)-most)))
+			p.Line("  ", p.Faint(fmt.Sprintf("%d more warnings", len(texts)-most)))
 			return
 		}
 		s := safe.String(text)
 		if n := times[text]; n > 1 {
-			s += fmt.Sprintf(" (told %s times)", Count(n))
+			s += fmt.Sprintf(" (told %s times)", format.Count(n))
 		}
 		p.field("warning", s)
 	}

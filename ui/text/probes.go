@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 )
 
@@ -24,14 +25,14 @@ func probesOf(pr *profile.Profile) []probesJSON {
 	out := []probesJSON{}
 	for _, g := range pr.RTSLog.Probes {
 		out = append(out, probesJSON{g.Group, g.Problem, g.Sites, g.Hits, g.Dropped, g.Missed,
-			float64(g.CostNs) / 1e9, float64(g.OutNs) / 1e9, fraction(g.CostNs, pr.Duration)})
+			float64(g.CostNs) / 1e9, float64(g.OutNs) / 1e9, format.Ratio(g.CostNs, pr.Duration)})
 	}
 	return out
 }
 
 // probes prints what a capture's events of collections and threads have cost, and
 // where they are not whole.
-func (p *printer) probes(pr *profile.Profile) {
+func (p out) probes(pr *profile.Profile) {
 	missing := make(map[string][]string) // groups by what keeps them out
 	var problems []string
 	for _, g := range pr.RTSLog.Probes {
@@ -52,16 +53,16 @@ func (p *printer) probes(pr *profile.Profile) {
 		if g.Problem != "" {
 			continue
 		}
-		s := fmt.Sprintf("%s of %s, about %s (%s of the time)", plural(g.Hits, "hit"), plural(uint64(g.Sites), "probe"),
-			Duration(g.CostNs), percent(fraction(g.CostNs, pr.Duration)))
+		s := fmt.Sprintf("%s of %s, about %s (%s of the time)", format.Plural(g.Hits, "hit"), format.Plural(uint64(g.Sites), "probe"),
+			format.Duration(g.CostNs), format.Percent(format.Ratio(g.CostNs, pr.Duration)))
 		if watched, partly := pr.Watched(g.Group); partly {
-			s += fmt.Sprintf("; in place for %s of %s, to cost no more", Duration(watched), Duration(pr.Duration))
+			s += fmt.Sprintf("; in place for %s of %s, to cost no more", format.Duration(watched), format.Duration(pr.Duration))
 		}
 		if g.Missed > 0 {
-			s += "; " + plural(g.Missed, "collection") + " not seen between"
+			s += "; " + format.Plural(g.Missed, "collection") + " not seen between"
 		}
 		if g.Dropped > 0 {
-			s += "; " + plural(g.Dropped, "hit") + " not recorded"
+			s += "; " + format.Plural(g.Dropped, "hit") + " not recorded"
 		}
 		p.field(g.Group, s)
 	}

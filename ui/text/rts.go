@@ -5,14 +5,16 @@ import (
 	"strings"
 	"time"
 
-	"ccagent/eventlog"
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/columns"
 	"ccagent/profile/timeline"
+	"ccagent/ui/chart"
+	"ccagent/ui/printer"
 )
 
 // rts prints what a run-time system told in the log, if one did.
-func (p *printer) rts(pr *profile.Profile) {
+func (p out) rts(pr *profile.Profile) {
 	r := &pr.RTSLog
 	if !pr.HaveCapture {
 		p.field("program", strings.Join(r.Args, " "))
@@ -36,12 +38,12 @@ func (p *printer) rts(pr *profile.Profile) {
 		if r.Caps != 1 {
 			caps = fmt.Sprintf("%d capabilities", r.Caps)
 		}
-		s := fmt.Sprintf("%s created, %s finished; %s ran them %s times", Count(r.Created), Count(r.Finished), caps, Count(runs))
+		s := fmt.Sprintf("%s created, %s finished; %s ran them %s times", format.Count(r.Created), format.Count(r.Finished), caps, format.Count(runs))
 		if span > 0 && r.Caps > 0 {
-			s += fmt.Sprintf(", %s of %d × %s", percent(float64(busy)/float64(span)/float64(r.Caps)), r.Caps, Duration(span))
+			s += fmt.Sprintf(", %s of %d × %s", format.Percent(float64(busy)/float64(span)/float64(r.Caps)), r.Caps, format.Duration(span))
 		}
 		if watched, partly := pr.Watched("threads"); partly {
-			s += fmt.Sprintf("; probes told of %s of it, samples of the rest", Duration(watched))
+			s += fmt.Sprintf("; probes told of %s of it, samples of the rest", format.Duration(watched))
 		}
 		p.field("threads", s)
 	}
@@ -53,20 +55,20 @@ func (p *printer) rts(pr *profile.Profile) {
 		}
 		seen := ""
 		if watched, partly := pr.Watched("gc"); partly {
-			seen = fmt.Sprintf(", seen in %s of %s", Duration(watched), Duration(span))
+			seen = fmt.Sprintf(", seen in %s of %s", format.Duration(watched), format.Duration(span))
 		}
 		p.field("gc", fmt.Sprintf("%s, %s major%s; %s in all capabilities, longest %s; %s copied",
-			plural(st.Collections, "collection"), Count(st.Major), seen, Duration(total), Duration(longest), Bytes(st.Copied)))
+			format.Plural(st.Collections, "collection"), format.Count(st.Major), seen, format.Duration(total), format.Duration(longest), format.Bytes(st.Copied)))
 	}
 	if st := &r.Stats; st.Allocated+st.PeakSize+st.PeakLive > 0 {
 		of := ""
 		if _, partly := pr.Watched("gc"); partly && len(pr.GCs) > 0 {
-			of = " until the last collection seen, at " + Duration(lastCollection(pr))
+			of = " until the last collection seen, at " + format.Duration(lastCollection(pr))
 		}
-		p.field("heap", fmt.Sprintf("%s allocated%s, live %s and size %s at most", Bytes(st.Allocated), of, Bytes(st.PeakLive), Bytes(st.PeakSize)))
+		p.field("heap", fmt.Sprintf("%s allocated%s, live %s and size %s at most", format.Bytes(st.Allocated), of, format.Bytes(st.PeakLive), format.Bytes(st.PeakSize)))
 	}
 	if r.HeapSamples > 0 {
-		p.field("profile", fmt.Sprintf("%s by %s", plural(r.HeapSamples, "heap sample"), BreakdownName(r.Breakdown)))
+		p.field("profile", fmt.Sprintf("%s by %s", format.Plural(r.HeapSamples, "heap sample"), columns.BreakdownName(r.Breakdown)))
 	}
 	var also []string
 	for _, x := range []struct {
@@ -74,7 +76,7 @@ func (p *printer) rts(pr *profile.Profile) {
 		what string
 	}{{r.InfoTables, "info table"}, {r.Ticky, "ticky sample"}, {r.Binary, "binary message"}} {
 		if x.n > 0 {
-			also = append(also, plural(x.n, x.what))
+			also = append(also, format.Plural(x.n, x.what))
 		}
 	}
 	markers, messages := uint64(0), uint64(0)
@@ -86,10 +88,10 @@ func (p *printer) rts(pr *profile.Profile) {
 		}
 	}
 	if markers > 0 {
-		also = append(also, plural(markers, "user marker"))
+		also = append(also, format.Plural(markers, "user marker"))
 	}
 	if messages > 0 {
-		also = append(also, plural(messages, "user message"))
+		also = append(also, format.Plural(messages, "user message"))
 	}
 	p.field("also", strings.Join(also, ", "))
 }
@@ -111,17 +113,8 @@ func lastCollection(pr *profile.Profile) uint64 {
 	return t
 }
 
-// BreakdownName is what the bands of a heap profile are.
-func BreakdownName(b eventlog.HeapBreakdown) string {
-	names := []string{"?", "cost centre", "module", "closure description", "type", "retainer", "biography", "closure type", "info table", "era"}
-	if int(b) < len(names) {
-		return names[b]
-	}
-	return names[0]
-}
-
 // rtsRows prints what capabilities did by the RTS's word.
-func (p *printer) rtsRows(t *timeline.Timeline) {
+func (p out) rtsRows(t *timeline.Timeline) {
 	for i := range t.RTS {
 		a := &t.RTS[i]
 		extent := t.To - t.From
@@ -131,7 +124,7 @@ func (p *printer) rtsRows(t *timeline.Timeline) {
 			run, gc = run+a.Run[c], gc+a.GC[c]
 			b.WriteRune(rtsLetter(a.Run[c], a.GC[c], t.Step))
 		}
-		p.row(fmt.Sprintf("rts %d", a.Cap), b.String(), percent(fraction(run, extent))+", gc "+percent(fraction(gc, extent)))
+		p.row(fmt.Sprintf("rts %d", a.Cap), b.String(), format.Percent(format.Ratio(run, extent))+", gc "+format.Percent(format.Ratio(gc, extent)))
 	}
 }
 
@@ -151,21 +144,21 @@ func rtsLetter(run, gc, step uint64) rune {
 }
 
 // rtsTimeline prints a timeline of a log without samples.
-func (p *printer) rtsTimeline(s *profile.Selection, t *timeline.Timeline) {
-	p.line(p.faint(fmt.Sprintf("%s – %s, a column is %s", seconds(t.From), seconds(t.To), Duration(t.Step))))
+func (p out) rtsTimeline(s *profile.Selection, t *timeline.Timeline) {
+	p.Line(p.Faint(fmt.Sprintf("%s – %s, a column is %s", format.Seconds(t.From), format.Seconds(t.To), format.Duration(t.Step))))
 	p.rtsRows(t)
-	if t.GC != nil && peak(t.GC) > 0 {
-		p.row("gc", levelsOf(t.GC), "peak "+percent(float64(peak(t.GC))/float64(t.Step)))
+	if t.GC != nil && chart.Peak(t.GC) > 0 {
+		p.row("gc", chart.Levels(t.GC), "peak "+format.Percent(float64(chart.Peak(t.GC))/float64(t.Step)))
 	}
 	p.heapRow(s.Profile, t)
 	p.markers(s.Profile, t)
-	p.line("")
-	p.line(p.faint("R runs a Haskell thread  G gc  · idle; small letters: below half. By the run-time system's word."))
+	p.Line("")
+	p.Line(p.Faint("R runs a Haskell thread  G gc  · idle; small letters: below half. By the run-time system's word."))
 }
 
 // heapRow shows live data, or where it is not told the heap's size: the highest
 // in each column.
-func (p *printer) heapRow(pr *profile.Profile, t *timeline.Timeline) {
+func (p out) heapRow(pr *profile.Profile, t *timeline.Timeline) {
 	for _, k := range []struct {
 		kind columns.HeapKind
 		name string
@@ -178,8 +171,8 @@ func (p *printer) heapRow(pr *profile.Profile, t *timeline.Timeline) {
 				by[c] = max(by[c], h.Size)
 			}
 		}
-		if peak(by) > 0 {
-			p.row(k.name, levelsOf(by), "peak "+Bytes(peak(by)))
+		if chart.Peak(by) > 0 {
+			p.row(k.name, chart.Levels(by), "peak "+format.Bytes(chart.Peak(by)))
 			return
 		}
 	}
@@ -189,20 +182,20 @@ func (p *printer) heapRow(pr *profile.Profile, t *timeline.Timeline) {
 const markerRows = 20
 
 // markers lists what the program itself told.
-func (p *printer) markers(pr *profile.Profile, t *timeline.Timeline) {
+func (p out) markers(pr *profile.Profile, t *timeline.Timeline) {
 	shown := 0
 	for i := range pr.Markers {
 		m := &pr.Markers[i]
 		if m.Time < t.From || m.Time >= t.To {
 			continue
 		}
-		if shown++; shown > p.o.top(len(pr.Markers), markerRows) {
+		if shown++; shown > p.Rows(len(pr.Markers), markerRows) {
 			continue
 		}
-		p.line("  ", p.faint(padRight(seconds(m.Time), 10)), fit(m.Text, 0))
+		p.Line("  ", p.Faint(printer.PadRight(format.Seconds(m.Time), 10)), printer.Fit(m.Text, 0))
 	}
-	if rest := shown - p.o.top(len(pr.Markers), markerRows); rest > 0 {
-		p.line("  ", p.faint(fmt.Sprintf("%d more markers and messages", rest)))
+	if rest := shown - p.Rows(len(pr.Markers), markerRows); rest > 0 {
+		p.Line("  ", p.Faint(fmt.Sprintf("%d more markers and messages", rest)))
 	}
 }
 

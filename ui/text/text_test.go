@@ -9,6 +9,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"ccagent/ui/printer"
+	ccscreen "ccagent/ui/screen/centres"
+	"ccagent/ui/screen/flame"
+	"ccagent/ui/screen/hot"
+	sourcescreen "ccagent/ui/screen/source"
+
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/centres"
@@ -32,7 +38,7 @@ func load(t testing.TB, log []byte) *profile.Profile {
 }
 
 // views prints every view of a profile, each by the name of its golden file.
-func views(t testing.TB, p *profile.Profile, o text.Options) map[string]string {
+func views(t testing.TB, p *profile.Profile, o printer.Options) map[string]string {
 	t.Helper()
 	s := p.Select(profile.Filter{})
 	out := map[string]string{}
@@ -44,47 +50,53 @@ func views(t testing.TB, p *profile.Profile, o text.Options) map[string]string {
 		out[name] = b.String()
 	}
 	for _, l := range profile.Levels {
-		put("hot-"+l.String(), func(w io.Writer) error { return text.Hot(w, s, l, o) })
-		put("hot-"+l.String()+".json", func(w io.Writer) error { return text.HotJSON(w, s, l, o) })
+		put("hot-"+l.String(), func(w io.Writer) error { return hot.Report{Selection: s, Level: l}.Text(w, o) })
+		put("hot-"+l.String()+".json", func(w io.Writer) error { return hot.Report{Selection: s, Level: l}.JSON(w, o) })
 	}
 	tree, inverted := stacks.TreeOf(s, stacks.Options{}), stacks.TreeOf(s, stacks.Options{Invert: true})
-	put("stacks", func(w io.Writer) error { return text.Stacks(w, s, tree, text.StackOptions{}, o) })
-	put("stacks-inverted", func(w io.Writer) error { return text.Stacks(w, s, inverted, text.StackOptions{MinShare: 0.04}, o) })
-	put("stacks.json", func(w io.Writer) error { return text.StacksJSON(w, s, tree, false) })
+	put("stacks", func(w io.Writer) error { return flame.Report{Selection: s, Tree: tree}.Text(w, o) })
+	put("stacks-inverted", func(w io.Writer) error {
+		return flame.Report{Selection: s, Tree: inverted, Limits: flame.Limits{MinShare: 0.04}}.Text(w, o)
+	})
+	put("stacks.json", func(w io.Writer) error {
+		return flame.Report{Selection: s, Tree: tree, Inverted: false}.JSON(w, printer.Options{})
+	})
 	for mode := centres.ModeLexical; mode <= centres.ModeStacks; mode++ {
 		c := centres.Attribute(s, centres.Find(p, centres.Set{Patterns: []centres.Pattern{{Preset: centres.PresetBindings}}}), mode)
-		put("ccs-"+mode.String(), func(w io.Writer) error { return text.CostCentres(w, s, c, o) })
-		put("ccs-"+mode.String()+".json", func(w io.Writer) error { return text.CostCentresJSON(w, s, c, o) })
+		put("ccs-"+mode.String(), func(w io.Writer) error { return ccscreen.Report{Selection: s, Costs: c}.Text(w, o) })
+		put("ccs-"+mode.String()+".json", func(w io.Writer) error { return ccscreen.Report{Selection: s, Costs: c}.JSON(w, o) })
 		if mode == centres.ModeStacks {
-			put("ccs-prof", func(w io.Writer) error { return text.ProfReport(w, s, c, c, o) })
-			put("ccs-graph", func(w io.Writer) error { return text.Graph(w, s, c, o) })
-			put("ccs-stack", func(w io.Writer) error { return text.ExpensiveStack(w, s, c, o) })
+			put("ccs-prof", func(w io.Writer) error { return ccscreen.ProfReport(w, s, c, c, o) })
+			put("ccs-graph", func(w io.Writer) error { return ccscreen.Graph(w, s, c, o) })
+			put("ccs-stack", func(w io.Writer) error { return ccscreen.ExpensiveStack(w, s, c, o) })
 		}
 	}
-	put("folded", func(w io.Writer) error { return text.Folded(w, tree) })
+	put("folded", func(w io.Writer) error { return flame.Folded(w, tree) })
 	buckets := 40
 	if o.Width > 0 {
 		buckets = text.TimelineBuckets(o)
 	}
 	tl := timeline.Of(s, timeline.Options{Buckets: buckets})
-	put("timeline", func(w io.Writer) error { return text.Timeline(w, s, tl, o) })
-	put("timeline.json", func(w io.Writer) error { return text.TimelineJSON(w, s, tl) })
-	put("info", func(w io.Writer) error { return text.Info(w, p, o) })
-	put("info.json", func(w io.Writer) error { return text.InfoJSON(w, p) })
-	put("doctor", func(w io.Writer) error { return text.Doctor(w, p, o) })
-	put("doctor.json", func(w io.Writer) error { return text.DoctorJSON(w, p) })
+	put("timeline", func(w io.Writer) error { return text.Timeline{Selection: s, Timeline: tl}.Text(w, o) })
+	put("timeline.json", func(w io.Writer) error { return text.Timeline{Selection: s, Timeline: tl}.JSON(w, printer.Options{}) })
+	put("info", func(w io.Writer) error { return text.Info{Profile: p}.Text(w, o) })
+	put("info.json", func(w io.Writer) error { return text.Info{Profile: p}.JSON(w, printer.Options{}) })
+	put("doctor", func(w io.Writer) error { return text.Doctor{Profile: p}.Text(w, o) })
+	put("doctor.json", func(w io.Writer) error { return text.Doctor{Profile: p}.JSON(w, printer.Options{}) })
 	for i := 1; i < p.Files(); i++ {
 		v := source.OfFile(s, columns.FileID(i))
 		name := "source-" + strings.ReplaceAll(v.Path, "/", "_")
-		put(name, func(w io.Writer) error { return text.Source(w, s, v, false, o) })
-		put(name+".json", func(w io.Writer) error { return text.SourceJSON(w, s, v) })
+		put(name, func(w io.Writer) error { return sourcescreen.Report{Selection: s, View: v}.Text(w, o) })
+		put(name+".json", func(w io.Writer) error { return sourcescreen.Report{Selection: s, View: v}.JSON(w, printer.Options{}) })
 	}
 	bindings := p.Elements(profile.LevelBinding)
 	for i := range bindings {
 		if v := source.CoreOf(s, &bindings[i]); v.Problem == "" {
 			name := "core-" + bindings[i].Name
-			put(name, func(w io.Writer) error { return text.Core(w, s, v, o) })
-			put(name+".json", func(w io.Writer) error { return text.CoreJSON(w, s, v) })
+			put(name, func(w io.Writer) error { return sourcescreen.CoreReport{Selection: s, View: v}.Text(w, o) })
+			put(name+".json", func(w io.Writer) error {
+				return sourcescreen.CoreReport{Selection: s, View: v}.JSON(w, printer.Options{})
+			})
 		}
 	}
 	return out
@@ -92,13 +104,13 @@ func views(t testing.TB, p *profile.Profile, o text.Options) map[string]string {
 
 func TestGolden(t *testing.T) {
 	p := load(t, logtest.NBody().End())
-	for name, got := range views(t, p, text.Options{File: "nbody.eventlog"}) {
+	for name, got := range views(t, p, printer.Options{File: "nbody.eventlog"}) {
 		if !strings.HasSuffix(name, ".json") {
 			name += ".txt"
 		}
 		golden.Check(t, name, got)
 	}
-	for name, got := range views(t, p, text.Options{File: "nbody.eventlog", Width: 80, Color: true}) {
+	for name, got := range views(t, p, printer.Options{File: "nbody.eventlog", Width: 80, Color: true}) {
 		if strings.HasPrefix(name, "hot-binding") && !strings.HasSuffix(name, ".json") || name == "stacks" {
 			golden.Check(t, name+"-80-color.txt", got)
 		}
@@ -107,7 +119,7 @@ func TestGolden(t *testing.T) {
 
 func TestGoldenCutLog(t *testing.T) {
 	p := load(t, logtest.NBody().EndAbruptly(false))
-	v := views(t, p, text.Options{File: "cut.eventlog"})
+	v := views(t, p, printer.Options{File: "cut.eventlog"})
 	golden.Check(t, "cut-info.txt", v["info"])
 	golden.Check(t, "cut-hot.txt", v["hot-binding"])
 	if !strings.Contains(v["info"], "ccagent symbolize") {
@@ -123,7 +135,7 @@ func TestInfoTellsRemedies(t *testing.T) {
 	for i := range 10 {
 		l.Sample(uint64(i+1), 1, node)
 	}
-	got := views(t, load(t, l.End()), text.Options{File: "x.eventlog"})["info"]
+	got := views(t, load(t, l.End()), printer.Options{File: "x.eventlog"})["info"]
 	want := "  → cabal.project:\n      package containers\n        ghc-options: -g3\n"
 	if !strings.Contains(got, want) || strings.ContainsRune(got, '\ufffd') {
 		t.Errorf("no lines\n%s\nin\n%s", want, got)
@@ -134,7 +146,7 @@ func TestInfoTellsRemedies(t *testing.T) {
 func TestWidth(t *testing.T) {
 	p := load(t, hostile().End())
 	for _, width := range []int{40, 60, 80, 100, 120, 200} {
-		for name, got := range views(t, p, text.Options{File: strings.Repeat("long/", 30) + "x.eventlog", Width: width}) {
+		for name, got := range views(t, p, printer.Options{File: strings.Repeat("long/", 30) + "x.eventlog", Width: width}) {
 			if !strings.HasPrefix(name, "hot") && !strings.HasPrefix(name, "stacks") && name != "timeline" || strings.HasSuffix(name, ".json") {
 				continue
 			}
@@ -176,7 +188,7 @@ func hostile() *logtest.Log {
 // Whatever a program calls its things, no view sends controls to the terminal.
 func TestNothingReachesTheTerminal(t *testing.T) {
 	p := load(t, hostile().End())
-	for name, got := range views(t, p, text.Options{File: nasty}) {
+	for name, got := range views(t, p, printer.Options{File: nasty}) {
 		if !utf8.ValidString(got) {
 			t.Errorf("%s: not UTF-8", name)
 		}
@@ -194,7 +206,7 @@ func TestNothingReachesTheTerminal(t *testing.T) {
 
 // The documents' fixed fields, by the command-line contract.
 func TestContractFields(t *testing.T) {
-	v := views(t, load(t, logtest.NBody().End()), text.Options{File: "x"})
+	v := views(t, load(t, logtest.NBody().End()), printer.Options{File: "x"})
 	for _, c := range []struct{ view, at, fields string }{
 		{"hot-span.json", "", "event unit samples total lost unresolved level rows"},
 		{"hot-span.json", "rows", "element kind file span module share only inclusive samples"},
@@ -228,7 +240,7 @@ func TestContractFields(t *testing.T) {
 
 func TestNoSamples(t *testing.T) {
 	for name, log := range map[string][]byte{"no samples": logtest.New().End(), "cut": logtest.New().EndAbruptly(false)} {
-		v := views(t, load(t, log), text.Options{File: "empty.eventlog"})
+		v := views(t, load(t, log), printer.Options{File: "empty.eventlog"})
 		if !strings.Contains(v["hot-binding"], "No sample") || !strings.Contains(v["doctor"], "no samples") {
 			t.Errorf("%s: not told:\n%s\n%s", name, v["hot-binding"], v["doctor"])
 		}
@@ -237,24 +249,5 @@ func TestNoSamples(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, view, got)
 			}
 		}
-	}
-}
-
-func TestUnits(t *testing.T) {
-	for _, c := range []struct {
-		w    uint64
-		unit string
-		want string
-	}{
-		{0, "ns", "0 s"}, {999, "ns", "999 ns"}, {1500, "ns", "1.50 µs"}, {250e6, "ns", "250 ms"}, {12.04e9, "ns", "12.04 s"},
-		{1023, "bytes", "1023 B"}, {1536, "bytes", "1.50 KiB"}, {3 << 30, "bytes", "3.00 GiB"}, {1 << 63, "bytes", "8.00 EiB"},
-		{24_100_000_000, "cycles", "24.1 Gcycles"}, {120, "page-faults", "120 page-faults"}, {5, "", "5"},
-	} {
-		if got := text.Quantity(c.w, c.unit); got != c.want {
-			t.Errorf("%d %s: %q, want %q", c.w, c.unit, got, c.want)
-		}
-	}
-	if got := text.Count(1234567); got != "1 234 567" {
-		t.Error(got)
 	}
 }

@@ -6,8 +6,11 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/timeline"
+	"ccagent/ui/chart"
+	"ccagent/ui/printer"
 )
 
 // timelineMargin is what stands before and after a timeline's columns.
@@ -17,74 +20,66 @@ const (
 )
 
 // TimelineBuckets is how many columns of a timeline fit.
-func TimelineBuckets(o Options) int { return max(10, o.width()-timelineLeft-timelineRight) }
+func TimelineBuckets(o printer.Options) int { return max(10, o.Columns()-timelineLeft-timelineRight) }
 
-// Timeline prints a selection over time, a column a bucket.
-func Timeline(w io.Writer, s *profile.Selection, t *timeline.Timeline, o Options) error {
-	p := newPrinter(w, o)
+// Timeline is the report of a selection over time, a column a bucket.
+type Timeline struct {
+	Selection *profile.Selection
+	Timeline  *timeline.Timeline
+}
+
+// Text implements printer.Report.
+func (tl Timeline) Text(w io.Writer, o printer.Options) error {
+	s, t := tl.Selection, tl.Timeline
+	p := newOut(w, o)
 	if t.To > t.From && s.Event < 0 && t.RTS != nil {
-		p.line(p.bold(fit(o.File, 60)), "  ", fit(s.Profile.RTS, 40))
-		p.line("")
+		p.Line(p.Bold(printer.Fit(o.File, 60)), "  ", printer.Fit(s.Profile.RTS, 40))
+		p.Line("")
 		p.rtsTimeline(s, t)
-		return p.flush()
+		return p.Flush()
 	}
-	p.heading(s)
+	p.Heading(s)
 	if t.To <= t.From || s.Event < 0 {
-		return p.flush()
+		return p.Flush()
 	}
 	unit := s.EventDef().Unit
-	p.line(p.faint(fmt.Sprintf("%s – %s, a column is %s", seconds(t.From), seconds(t.To), Duration(t.Step))))
-	p.row(eventLabel(s), levelsOf(t.Weight), "peak "+rate(peak(t.Weight), t.Step, unit))
+	p.Line(p.Faint(fmt.Sprintf("%s – %s, a column is %s", format.Seconds(t.From), format.Seconds(t.To), format.Duration(t.Step))))
+	p.row(eventLabel(s), chart.Levels(t.Weight), "peak "+rate(chart.Peak(t.Weight), t.Step, unit))
 	for i := range t.Caps {
 		r := &t.Caps[i]
 		label := "no cap"
 		if r.Cap != eventlog.NoCapability {
 			label = fmt.Sprintf("cap %d", r.Cap)
 		}
-		p.row(label, activity(r, t, unit), percent(s.Fraction(r.Weight)))
+		p.row(label, activity(r, t, unit), format.Percent(s.Fraction(r.Weight)))
 	}
 	p.rtsRows(t)
-	if t.GC != nil && peak(t.GC) > 0 {
-		p.row("gc", levelsOf(t.GC), "peak "+percent(float64(peak(t.GC))/float64(t.Step)))
+	if t.GC != nil && chart.Peak(t.GC) > 0 {
+		p.row("gc", chart.Levels(t.GC), "peak "+format.Percent(float64(chart.Peak(t.GC))/float64(t.Step)))
 	}
 	if t.Allocated != nil && unit != "bytes" {
-		p.row("alloc", levelsOf(t.Allocated), "peak "+rate(peak(t.Allocated), t.Step, "bytes"))
+		p.row("alloc", chart.Levels(t.Allocated), "peak "+rate(chart.Peak(t.Allocated), t.Step, "bytes"))
 	}
-	if peak(t.Lost) > 0 {
-		p.row("lost", levelsOf(t.Lost), plural(sum(t.Lost), "sample"))
+	if chart.Peak(t.Lost) > 0 {
+		p.row("lost", chart.Levels(t.Lost), format.Plural(chart.Sum(t.Lost), "sample"))
 	}
 	if len(t.RTS) > 0 {
 		p.heapRow(s.Profile, t)
 		p.markers(s.Profile, t)
 	}
-	p.line("")
+	p.Line("")
 	watchedNote(p, s.Profile, t)
-	p.wrap(p.faint, "  ", "R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved", "· idle", "small letters: below half")
-	return p.flush()
+	p.Wrap(p.Faint, "  ", "R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved", "· idle", "small letters: below half")
+	return p.Flush()
 }
 
-func eventLabel(s *profile.Selection) string { return fit(s.EventDef().Name(), timelineLeft-2) }
+func eventLabel(s *profile.Selection) string { return printer.Fit(s.EventDef().Name(), timelineLeft-2) }
 
-func (p *printer) row(label, columns, note string) {
-	p.line(" ", padRight(label, timelineLeft-1), columns, "  ", p.faint(note))
+func (p out) row(label, columns, note string) {
+	p.Line(" ", printer.PadRight(label, timelineLeft-1), columns, "  ", p.Faint(note))
 }
 
 var steps = []rune(" ▁▂▃▄▅▆▇█")
-
-// levelsOf draws a series against its own peak.
-func levelsOf(v []uint64) string {
-	top := peak(v)
-	var b strings.Builder
-	for _, x := range v {
-		switch {
-		case x == 0 || top == 0:
-			b.WriteRune(' ')
-		default:
-			b.WriteRune(steps[1+int(float64(x)/float64(top)*float64(len(steps)-2)+0.5)])
-		}
-	}
-	return b.String()
-}
 
 var categoryLetters = [profile.Categories]byte{'?', 'R', 'S', 'G', 'S', 'F', 'K'}
 
@@ -97,7 +92,7 @@ func activity(r *profile.CapWeight, t *timeline.Timeline, unit string) string {
 			total[i] += w
 		}
 	}
-	full := peak(total)
+	full := chart.Peak(total)
 	if unit == "ns" && full < t.Step {
 		full = t.Step
 	}
@@ -127,32 +122,14 @@ func activity(r *profile.CapWeight, t *timeline.Timeline, unit string) string {
 	return b.String()
 }
 
-func peak(v []uint64) uint64 {
-	var m uint64
-	for _, x := range v {
-		m = max(m, x)
-	}
-	return m
-}
-
-func sum(v []uint64) uint64 {
-	var t uint64
-	for _, x := range v {
-		t += x
-	}
-	return t
-}
-
 // rate gives a weight in a time as people say it: processors for ns, else a second.
 func rate(w, step uint64, unit string) string {
 	perSecond := float64(w) / (float64(step) / 1e9)
 	if unit == "ns" {
 		return fmt.Sprintf("%.2f cpus", perSecond/1e9)
 	}
-	return Quantity(uint64(perSecond), unit) + "/s"
+	return printer.Quantity(uint64(perSecond), unit) + "/s"
 }
-
-func seconds(ns uint64) string { return fmt.Sprintf("%.2f s", float64(ns)/1e9) }
 
 type timelineJSON struct {
 	Event       string            `json:"event"`
@@ -176,8 +153,9 @@ type timelineRowJSON struct {
 	Categories map[string][]uint64 `json:"categories"`
 }
 
-// TimelineJSON writes what Timeline prints, as numbers.
-func TimelineJSON(w io.Writer, s *profile.Selection, t *timeline.Timeline) error {
+// JSON implements printer.Report.
+func (tl Timeline) JSON(w io.Writer, _ printer.Options) error {
+	s, t := tl.Selection, tl.Timeline
 	e := s.EventDef()
 	doc := timelineJSON{
 		Event: e.Name(), Unit: e.Unit, From: float64(t.From) / 1e9, To: float64(t.To) / 1e9, Step: float64(t.Step) / 1e9,
@@ -203,12 +181,12 @@ func TimelineJSON(w io.Writer, s *profile.Selection, t *timeline.Timeline) error
 		}
 		doc.Capability = append(doc.Capability, row)
 	}
-	return writeJSON(w, doc)
+	return printer.JSON(w, doc)
 }
 
 // watchedNote tells that rows are of a part of the time alone.
-func watchedNote(p *printer, pr *profile.Profile, t *timeline.Timeline) {
+func watchedNote(p out, pr *profile.Profile, t *timeline.Timeline) {
 	if watched, partly := pr.Watched("gc"); partly && len(t.RTS) > 0 {
-		p.note("Probes saw collections in %s of %s; they are missing from rts and gc in the rest. --max-overhead 0 keeps them in.", Duration(watched), Duration(pr.Duration))
+		p.Note("Probes saw collections in %s of %s; they are missing from rts and gc in the rest. --max-overhead 0 keeps them in.", format.Duration(watched), format.Duration(pr.Duration))
 	}
 }

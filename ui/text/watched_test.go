@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/ui/printer"
+	heapscreen "ccagent/ui/screen/heap"
+
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/columns"
@@ -35,10 +38,10 @@ func TestPartlyWatched(t *testing.T) {
 	} {
 		p := watchedLog(test.out)
 		var info, gc bytes.Buffer
-		if err := Info(&info, p, Options{File: "x"}); err != nil {
+		if err := (Info{Profile: p}).Text(&info, printer.Options{File: "x"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := GC(&gc, p, profile.Range{}, Options{File: "x"}); err != nil {
+		if err := (heapscreen.GCReport{Profile: p}).Text(&gc, printer.Options{File: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range test.info {
@@ -58,7 +61,7 @@ func TestPartlyWatched(t *testing.T) {
 			Watched float64 `json:"watched_seconds"`
 		}
 		gc.Reset()
-		if err := GCJSON(&gc, p, profile.Range{}); err != nil {
+		if err := (heapscreen.GCReport{Profile: p}).JSON(&gc, printer.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := json.Unmarshal(gc.Bytes(), &doc); err != nil || doc.Watched != float64(2e9-min(test.out, 2e9))/1e9 {

@@ -5,6 +5,7 @@ import (
 	"image"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/ui/model"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
@@ -102,8 +103,8 @@ func (s *CentreScreen) header(p *widget.Painter, in widget.Rect, cols centreColu
 // foot draws what holds for all rows, and gives the number of its lines.
 func (s *CentreScreen) foot(p *widget.Painter, in widget.Rect) int {
 	d, b := s.data, s.c.Base
-	lines := []string{fmt.Sprintf("individual sums to %s of the samples; choosing never changes the total", widget.Percent(d.Sum*b))}
-	lines = append(lines, fmt.Sprintf("own code %s, callees' %s, forced %s, in no centre %s", widget.Percent(d.Own*b), widget.Percent(d.Subsumed*b), widget.Percent(d.Forced*b), widget.Percent(d.Pseudo*b)))
+	lines := []string{fmt.Sprintf("individual sums to %s of the samples; choosing never changes the total", format.Share(d.Sum*b))}
+	lines = append(lines, fmt.Sprintf("own code %s, callees' %s, forced %s, in no centre %s", format.Share(d.Own*b), format.Share(d.Subsumed*b), format.Share(d.Forced*b), format.Share(d.Pseudo*b)))
 	if s.choice.Mode.Stacks() && in.Dy() >= 12 && d.Expensive >= 0 {
 		lines = append([]string{"most expensive: " + s.stack(p, d.Expensive)}, lines...)
 	}
@@ -113,10 +114,10 @@ func (s *CentreScreen) foot(p *widget.Painter, in widget.Rect) int {
 	case !d.Notes:
 		lines = append([]string{"no source notes: centres are bindings by their symbols; build with -g3"}, lines...)
 	case d.Gap > 0 && in.Dy() >= 14:
-		lines = append(lines, widget.Percent(d.Gap*b)+" was attributed past frames that are missing from the stacks")
+		lines = append(lines, format.Share(d.Gap*b)+" was attributed past frames that are missing from the stacks")
 	}
 	if d.Deep > 0 {
-		lines = append(lines, widget.Percent(d.Deep*b)+" is in stacks of more centres than are kept: choose fewer")
+		lines = append(lines, format.Share(d.Deep*b)+" is in stacks of more centres than are kept: choose fewer")
 	}
 	for i, l := range lines {
 		st := p.Theme.Dim
@@ -134,7 +135,7 @@ func (s *CentreScreen) stack(p *widget.Painter, row int) string {
 	for i := row; i >= 0; i = s.data.Rows[i].Parent {
 		names = append(names, s.data.Rows[i].Name)
 	}
-	return widget.Percent(s.data.Rows[row].Individual*s.c.Base) + " " + strings.Join(names, " on ")
+	return format.Share(s.data.Rows[row].Individual*s.c.Base) + " " + strings.Join(names, " on ")
 }
 
 func (s *CentreScreen) drawRow(p *widget.Painter, in widget.Rect, cols centreColumns, i, y int) {
@@ -156,7 +157,7 @@ func (s *CentreScreen) drawRow(p *widget.Painter, in widget.Rect, cols centreCol
 	figure := func(f float64, st theme.Style, known bool) {
 		text := "-"
 		if known {
-			text = widget.Percent(f * s.c.Base)
+			text = format.Share(f * s.c.Base)
 		}
 		p.Right(x, x+7, y, text, st)
 		x += 8
@@ -174,9 +175,9 @@ func (s *CentreScreen) drawRow(p *widget.Painter, in widget.Rect, cols centreCol
 		text := ""
 		switch more := r.Individual - r.Before; {
 		case dropped:
-			text = "alone " + widget.Percent(r.Before*s.c.Base)
+			text = "alone " + format.Share(r.Before*s.c.Base)
 		case more > 1e-9:
-			text = "+" + widget.Percent(more*s.c.Base)
+			text = "+" + format.Share(more*s.c.Base)
 		}
 		p.Text(x+1, y, x+16, text, t.Link)
 		x += 17

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/centres"
 	"ccagent/ui/keymap"
@@ -416,7 +417,7 @@ func (s *CentreScreen) Subject() Subject {
 		return Subject{Key: model.NoKey}
 	}
 	out := Subject{Key: model.NoKey, Path: r.Path, Line: r.Line}
-	out.Row = fmt.Sprintf("%s\t%s\t%s", widget.Percent(r.Individual*s.c.Base), widget.Percent(r.Inherited*s.c.Base), r.Name)
+	out.Row = fmt.Sprintf("%s\t%s\t%s", format.Share(r.Individual*s.c.Base), format.Share(r.Inherited*s.c.Base), r.Name)
 	if !r.Pseudo {
 		out.Name, out.Module, out.Package = r.Name, r.Module, r.Package
 		switch r.Level {

@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	diffscreen "ccagent/ui/screen/diff"
+
+	"ccagent/internal/format"
 	"ccagent/profile/diff"
 	"ccagent/ui/layout"
-	"ccagent/ui/text"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
@@ -102,9 +104,9 @@ func (s *DiffScreen) heads(p *widget.Painter, r *diff.Result, w int) []string {
 	}
 	t := &r.Total
 	unit := r.A[0].Unit
-	total := fmt.Sprintf("total %s → %s  %s", text.Figure(t.A.Mean, diff.None, unit), text.Figure(t.B.Mean, diff.None, unit), text.Relative(t))
+	total := fmt.Sprintf("total %s → %s  %s", diffscreen.Figure(t.A.Mean, diff.None, unit), diffscreen.Figure(t.B.Mean, diff.None, unit), diffscreen.Relative(t))
 	if r.Method != diff.NoTest {
-		total += fmt.Sprintf("  p=%s %s", text.PValue(t.P), t.Verdict)
+		total += fmt.Sprintf("  p=%s %s", diffscreen.PValue(t.P), t.Verdict)
 	} else {
 		total += "  n=1: no test"
 	}
@@ -131,7 +133,7 @@ func (s *DiffScreen) explain(p *widget.Painter, r *diff.Result, cols diffColumns
 	case diff.WelchHolm:
 		n += "Welch's t (4+4 runs: a permutation test)"
 	default:
-		n += fmt.Sprintf("%s test, %s ways", r.Method, widget.Count(uint64(r.Dealings)))
+		n += fmt.Sprintf("%s test, %s ways", r.Method, format.Count(uint64(r.Dealings)))
 	}
 	return wrap(p, fmt.Sprintf("%s; p adjusted for %d elements: any false verdict in %g%% of comparisons.%s",
 		n, r.Tested, 100*r.Options.Alpha, half), w)
@@ -206,15 +208,15 @@ func (s *DiffScreen) drawRow(p *widget.Painter, r *diff.Result, in widget.Rect, 
 	case diff.Faster, diff.Less:
 		st = t.Run
 	}
-	right(text.Figure(row.A.Mean, norm, unit), diffFigure-1, t.Text)
-	right(text.Figure(row.B.Mean, norm, unit), diffFigure, t.Text)
-	right(text.Change(row.Delta, norm, unit), diffFigure, st)
-	right(text.Relative(row), diffRatio, st)
+	right(diffscreen.Figure(row.A.Mean, norm, unit), diffFigure-1, t.Text)
+	right(diffscreen.Figure(row.B.Mean, norm, unit), diffFigure, t.Text)
+	right(diffscreen.Change(row.Delta, norm, unit), diffFigure, st)
+	right(diffscreen.Relative(row), diffRatio, st)
 	if c.half {
-		right("±"+strings.TrimPrefix(text.Change((row.High-row.Low)/2, norm, unit), "+"), diffFigure, t.Dim)
+		right("±"+strings.TrimPrefix(diffscreen.Change((row.High-row.Low)/2, norm, unit), "+"), diffFigure, t.Dim)
 	}
 	if c.p {
-		right(text.PValue(row.Adjusted), diffP, t.Dim)
+		right(diffscreen.PValue(row.Adjusted), diffP, t.Dim)
 	}
 	if c.verdict {
 		word, ws := string(row.Verdict), st
@@ -310,18 +312,18 @@ func (s *DiffScreen) drawRuns(p *widget.Painter, r *diff.Result, box widget.Rect
 				p.Cell(strip.Min.X+i, y, fmt.Sprint(n), st)
 			}
 		}
-		note := fmt.Sprintf("mean %s", text.Figure(v.Mean, norm, unit))
+		note := fmt.Sprintf("mean %s", diffscreen.Figure(v.Mean, norm, unit))
 		p.Text(strip.Max.X+1, y, in.Max.X, note, t.Text)
 	}
 	side(in.Min.Y, "A", row.A, t.Only)
 	side(in.Min.Y+1, "B", row.B, t.Link)
-	p.Text(strip.Min.X, in.Min.Y+2, strip.Max.X, text.Figure(low, norm, unit), t.Dim)
-	p.Right(strip.Min.X, strip.Max.X, in.Min.Y+2, text.Figure(high, norm, unit), t.Dim)
-	change := fmt.Sprintf("B-A %s (%s)", text.Change(row.Delta, norm, unit), text.Relative(row))
-	interval := fmt.Sprintf(", 95%% from %s to %s", text.Change(row.Low, norm, unit), text.Change(row.High, norm, unit))
+	p.Text(strip.Min.X, in.Min.Y+2, strip.Max.X, diffscreen.Figure(low, norm, unit), t.Dim)
+	p.Right(strip.Min.X, strip.Max.X, in.Min.Y+2, diffscreen.Figure(high, norm, unit), t.Dim)
+	change := fmt.Sprintf("B-A %s (%s)", diffscreen.Change(row.Delta, norm, unit), diffscreen.Relative(row))
+	interval := fmt.Sprintf(", 95%% from %s to %s", diffscreen.Change(row.Low, norm, unit), diffscreen.Change(row.High, norm, unit))
 	verdict := ", of sampling alone"
 	if !math.IsNaN(row.P) {
-		verdict = fmt.Sprintf("; p %s for itself, %s among %d", text.PValue(row.P), text.PValue(row.Adjusted), r.Tested)
+		verdict = fmt.Sprintf("; p %s for itself, %s among %d", diffscreen.PValue(row.P), diffscreen.PValue(row.Adjusted), r.Tested)
 	} else if row.Verdict == diff.Small {
 		verdict = "; too small to be tested"
 	}

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	diffscreen "ccagent/ui/screen/diff"
+
 	"ccagent/profile"
 	"ccagent/profile/diff"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
-	"ccagent/ui/text"
 	"ccagent/ui/widget"
 )
 
@@ -268,8 +269,8 @@ func (s *DiffScreen) Subject() Subject {
 	}
 	unit := s.result().A[0].Unit
 	norm := s.result().Options.Normalise
-	out.Row = strings.Join([]string{text.Figure(row.A.Mean, norm, unit), text.Figure(row.B.Mean, norm, unit),
-		text.Change(row.Delta, norm, unit), text.Relative(row), string(row.Verdict), row.Name}, "\t")
+	out.Row = strings.Join([]string{diffscreen.Figure(row.A.Mean, norm, unit), diffscreen.Figure(row.B.Mean, norm, unit),
+		diffscreen.Change(row.Delta, norm, unit), diffscreen.Relative(row), string(row.Verdict), row.Name}, "\t")
 	out.Path, out.Line = row.File, int(row.Span.Line)
 	out.Module, out.Package = row.Module, row.Package
 	switch s.choice.Level {

@@ -4,6 +4,7 @@ import (
 	"image"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/theme"
@@ -170,7 +171,7 @@ func (f *flamePane) block(p *widget.Painter, t *treePane, n int32, r widget.Rect
 		return
 	}
 	text, room := t.name(node), r.Dx()-1
-	share := " " + widget.Percent(node.Total*f.c.Base)
+	share := " " + format.Share(node.Total*f.c.Base)
 	if rest, ok := strings.CutPrefix(text, node.Module); ok && p.Width(text) > room && node.Module != "" && len(rest) > 1 && (rest[0] == '.' || rest[0] == ' ') {
 		text = rest[1:] // the name tells more than its module
 	}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"image"
 
+	"ccagent/internal/format"
 	"ccagent/ui/chart"
 	"ccagent/ui/layout"
 	"ccagent/ui/model"
-	"ccagent/ui/text"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
@@ -225,7 +225,7 @@ func (s *HeapScreen) drawBands(p *widget.Painter, r widget.Rect, h *model.Heap) 
 			p.Right(x, x+figure, y, v, st)
 			x += figure
 		}
-		right(text.Bytes(valueAt(by, cursor)), t.Text)
+		right(format.Bytes(valueAt(by, cursor)), t.Text)
 		g := h.Growth(i, from, cursor)
 		st := t.Text
 		if g > 0 && h.Series.Peak > 0 {
@@ -233,9 +233,9 @@ func (s *HeapScreen) drawBands(p *widget.Painter, r widget.Rect, h *model.Heap) 
 				st = t.Heat[l-1]
 			}
 		}
-		right(text.Signed(g), st)
+		right(format.Signed(g), st)
 		if len(labels) > 2 {
-			right(text.Bytes(peakOf(by)), t.Dim)
+			right(format.Bytes(peakOf(by)), t.Dim)
 		}
 		name := t.Text
 		if i < 0 {
@@ -288,7 +288,7 @@ func (s *HeapScreen) drawPauses(p *widget.Painter, r widget.Rect, d *model.Heap)
 		case g.Count != d.All.Count:
 			name = "?"
 		}
-		line(fmt.Sprintf("%3s %7s %8s %8s %8s", name, widget.Count(g.Count), duration(float64(g.TotalNs)), duration(float64(g.P50Ns)), duration(float64(g.MaxNs))), t.Text)
+		line(fmt.Sprintf("%3s %7s %8s %8s %8s", name, format.Count(g.Count), format.Short(float64(g.TotalNs)), format.Short(float64(g.P50Ns)), format.Short(float64(g.MaxNs))), t.Text)
 		if len(d.ByGen) == 1 {
 			break
 		}
@@ -303,7 +303,7 @@ func (s *HeapScreen) drawPauses(p *widget.Painter, r widget.Rect, d *model.Heap)
 			continue
 		}
 		n++
-		l := duration(float64(x.Ns())) + " at " + seconds(x.Start, w)
+		l := format.Short(float64(x.Ns())) + " at " + seconds(x.Start, w)
 		if x.Generation >= 0 {
 			l += fmt.Sprintf(", gen %d, copied %s", x.Generation, chart.Axis(x.Copied))
 		}
@@ -326,9 +326,9 @@ func gcShare(d *model.Heap) string {
 	took := float64(d.All.TotalNs)
 	switch {
 	case !d.Partly:
-		return "of the time " + widget.Percent(took/float64(max(1, d.To-d.From)))
+		return "of the time " + format.Share(took/float64(max(1, d.To-d.From)))
 	case d.Whole:
-		return fmt.Sprintf("%s of the %s watched", widget.Percent(took/float64(max(1, d.Watched))), duration(float64(d.Watched)))
+		return fmt.Sprintf("%s of the %s watched", format.Share(took/float64(max(1, d.Watched))), format.Short(float64(d.Watched)))
 	}
 	return "not all of it was watched"
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/ui/chart"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
-	"ccagent/ui/text"
 	"ccagent/ui/widget"
 )
 
@@ -285,7 +285,7 @@ func (s *HeapScreen) Subject() Subject {
 	if i, ok := s.row(); ok {
 		h := s.heap()
 		at := valueAt(h.At(i), s.c.Window.Cursor)
-		out.Row = strings.Join([]string{text.Bytes(at), text.Bytes(peakOf(h.At(i))), s.name(h, i)}, "\t")
+		out.Row = strings.Join([]string{format.Bytes(at), format.Bytes(peakOf(h.At(i))), s.name(h, i)}, "\t")
 	}
 	return out
 }
@@ -296,7 +296,7 @@ func (s *HeapScreen) Needs(n *model.Need) { n.Heap = s.choice }
 func (s *HeapScreen) title(h *model.Heap) (title, note string) {
 	w := &s.c.Window
 	if w.To > w.From {
-		note = fmt.Sprintf("1 col = %s  cursor %s", duration(float64(w.To-w.From)/float64(max(1, w.Cols))), seconds(w.at(w.Cursor), w))
+		note = fmt.Sprintf("1 col = %s  cursor %s", format.Short(float64(w.To-w.From)/float64(max(1, w.Cols))), seconds(w.at(w.Cursor), w))
 	}
 	if h == nil {
 		return "heap", note

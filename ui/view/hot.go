@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
@@ -193,6 +194,6 @@ func (h *hotPane) subject() Subject {
 	case r.Key.Level == profile.LevelBinding && !r.Category:
 		s.Function = true
 	}
-	s.Row = fmt.Sprintf("%s\t%s\t%s", widget.Percent(r.Share*h.c.Base), widget.Percent(r.Only*h.c.Base), r.Full)
+	s.Row = fmt.Sprintf("%s\t%s\t%s", format.Share(r.Share*h.c.Base), format.Share(r.Only*h.c.Base), r.Full)
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/ui/model"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
@@ -100,14 +101,14 @@ func (h *hotPane) drawRow(p *widget.Painter, in widget.Rect, cols hotColumns, i,
 	if l := theme.HeatLevel(r.Share * h.c.Base); l > 0 {
 		st = t.Heat[l-1]
 	}
-	p.Right(x, x+6, y, widget.Percent(r.Share*h.c.Base), st)
+	p.Right(x, x+6, y, format.Share(r.Share*h.c.Base), st)
 	x += shareWidth
 	if cols.only {
 		v := r.Only
 		if h.c.Sort == ByInclusive {
 			v = r.Inclusive
 		}
-		p.Right(x, x+6, y, widget.Percent(v*h.c.Base), t.Text)
+		p.Right(x, x+6, y, format.Share(v*h.c.Base), t.Text)
 		x += shareWidth
 	}
 	if cols.bar > 0 {
@@ -117,7 +118,7 @@ func (h *hotPane) drawRow(p *widget.Painter, in widget.Rect, cols hotColumns, i,
 	overlapping := shares > 0 && !selected && r.Key != h.c.Selected
 	if cols.overlap {
 		if overlapping {
-			p.Right(x, x+6, y, p.Glyphs.Shares+widget.Percent(shares*h.c.Base), t.Link)
+			p.Right(x, x+6, y, p.Glyphs.Shares+format.Share(shares*h.c.Base), t.Link)
 		}
 		x += shareWidth
 	} else {

@@ -3,6 +3,7 @@ package view
 import (
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/ui/widget"
 )
 
@@ -14,7 +15,7 @@ func (c *Context) narrowed() string {
 		parts = append(parts, "& "+c.Filter.Text)
 	}
 	if c.Minimum > 0 {
-		parts = append(parts, "min "+widget.Percent(c.Minimum))
+		parts = append(parts, "min "+format.Share(c.Minimum))
 	}
 	return strings.Join(parts, "  ")
 }
@@ -29,7 +30,7 @@ func (c *Context) emptied(what string) []string {
 	case c.Filter.RE != nil:
 		return []string{"no " + what + " matches & " + c.Filter.Text, "& and enter lists all"}
 	case c.Minimum > 0:
-		return []string{"no " + what + " has " + widget.Percent(c.Minimum), "L changes the minimum"}
+		return []string{"no " + what + " has " + format.Share(c.Minimum), "L changes the minimum"}
 	}
 	return nil
 }

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"ccagent/internal/format"
+	"ccagent/profile/diagnosis"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
-	"ccagent/ui/text"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
@@ -230,7 +231,7 @@ func (s *sourcePane) header(p *widget.Painter, in widget.Rect, cols sourceColumn
 }
 
 // number gives a share without its sign, so that a column of them is narrow.
-func number(f float64) string { return strings.TrimSuffix(widget.Percent(f), "%") }
+func number(f float64) string { return strings.TrimSuffix(format.Share(f), "%") }
 
 func (s *sourcePane) drawLine(p *widget.Painter, in widget.Rect, cols sourceColumns, i, y int, focus bool) {
 	if y >= in.Max.Y {
@@ -362,7 +363,7 @@ func (s *sourcePane) drawNone(p *widget.Painter, in widget.Rect) {
 		lines = []string{"the text of this file is not in the log", d.Problem}
 		for _, l := range d.Hottest {
 			h := d.Heat[l]
-			lines = append(lines, fmt.Sprintf("%6s  line %d", widget.Percent(h.Share*s.c.Base), l))
+			lines = append(lines, fmt.Sprintf("%6s  line %d", format.Share(h.Share*s.c.Base), l))
 		}
 	}
 	drawInstead(p, in, lines)
@@ -396,9 +397,9 @@ func (c *Context) base() string {
 		return "the samples"
 	}
 	if c.Whole {
-		return "all " + widget.Count(s.Samples)
+		return "all " + format.Count(s.Samples)
 	}
-	return widget.Count(s.Kept)
+	return format.Count(s.Kept)
 }
 
 // noSource tells why the selection has no source to show.
@@ -438,7 +439,7 @@ func (c *Context) noSource() []string {
 		r.Full + " has no source notes.",
 		"Its package, " + r.Package + ", was built without -g3. What brings them:",
 		"",
-	}, strings.Split(text.NotesRemedy(r.Package), "\n")...)
+	}, strings.Split(diagnosis.NotesRemedy(r.Package), "\n")...)
 }
 
 // row finds an element's row in the hot list.

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 
+	"ccagent/internal/format"
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/model"
@@ -127,7 +128,7 @@ func (s *SourceScreen) Draw(p *widget.Painter, f layout.Frame) {
 	}
 	title := "causes of the line"
 	if l != nil && l.Samples > 0 {
-		title = fmt.Sprintf("causes of line %d (%s)", l.Number, widget.Percent(l.Share*s.c.Base))
+		title = fmt.Sprintf("causes of line %d (%s)", l.Number, format.Share(l.Share*s.c.Base))
 	}
 	p.Box(s.boxes.Causes, title, "", false)
 	if !s.boxes.Lines.Empty() {
@@ -158,7 +159,7 @@ func (s *SourceScreen) drawCauses(p *widget.Painter, in widget.Rect, l *model.Li
 		}
 		st := p.Theme.Cause[i%theme.Causes]
 		x := p.Text(in.Min.X+1, y, in.Max.X, c.Letter+" ", st)
-		p.Right(x, x+6, y, widget.Percent(c.Share*s.c.Base), st)
+		p.Right(x, x+6, y, format.Share(c.Share*s.c.Base), st)
 		x = p.Name(x+7, y, in.Max.X, c.Name, p.Theme.Text)
 		where := fmt.Sprintf(" %d:%d-%d:%d", c.Span.Line, c.Span.Col, c.Span.EndLine, c.Span.EndCol)
 		if x+len(where) <= in.Max.X {
@@ -181,7 +182,7 @@ func (s *SourceScreen) drawBlocks(p *widget.Painter, in widget.Rect, bs []model.
 			p.Text(in.Min.X+1, y, in.Max.X, fmt.Sprintf("and %d more", left), p.Theme.Dim)
 			return
 		}
-		p.Right(in.Min.X+1, in.Min.X+7, y, widget.Percent(b.Share*s.c.Base), p.Theme.Text)
+		p.Right(in.Min.X+1, in.Min.X+7, y, format.Share(b.Share*s.c.Base), p.Theme.Text)
 		name := b.Name
 		if s.c.Raw && b.Symbol != "" {
 			name = b.Symbol
@@ -221,7 +222,7 @@ func (s *SourceScreen) list(p *widget.Painter, in widget.Rect, cs []model.Cause,
 			p.Text(in.Min.X+1, y, in.Max.X, fmt.Sprintf("and %d more", left), p.Theme.Dim)
 			return
 		}
-		p.Right(in.Min.X+1, in.Min.X+7, y, widget.Percent(c.Share*s.c.Base), p.Theme.Text)
+		p.Right(in.Min.X+1, in.Min.X+7, y, format.Share(c.Share*s.c.Base), p.Theme.Text)
 		p.Name(in.Min.X+8, y, in.Max.X, tail(p, c.Name, in.Max.X-in.Min.X-8), p.Theme.Text)
 	}
 }

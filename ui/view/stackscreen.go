@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 
+	"ccagent/internal/format"
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/model"
@@ -294,7 +295,7 @@ func (s *StackScreen) drawSandwich(p *widget.Painter) {
 		}
 		return
 	}
-	total := widget.Percent(s.callees.tree.Nodes[0].Total * s.c.Base)
+	total := format.Share(s.callees.tree.Nodes[0].Total * s.c.Base)
 	if in := s.flameBox(p, title, fmt.Sprintf("%s, callers above, callees below", total)); !in.Empty() {
 		s.flame.drawSandwich(p, in, s.callers, s.callees, s.focus == paneTree, true)
 	}

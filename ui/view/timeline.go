@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"ccagent/internal/format"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/widget"
@@ -286,7 +287,7 @@ func (tp *timelinePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	tp.fitWindow()
 	note := ""
 	if w.To > w.From {
-		note = fmt.Sprintf("1 col = %s  cursor %s", duration(float64(w.To-w.From)/float64(w.Cols)), seconds(w.at(w.Cursor), w))
+		note = fmt.Sprintf("1 col = %s  cursor %s", format.Short(float64(w.To-w.From)/float64(w.Cols)), seconds(w.at(w.Cursor), w))
 	}
 	p.Box(r, "timeline", note, focus)
 	d := tp.c.Data.Timeline
@@ -318,7 +319,7 @@ func (tp *timelinePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	}
 	row(" all", func(y int) { p.Strip(tp.strip.Min.X, y, fit(d.Total, tp.strip.Dx()), p.Theme.Run) }, note2)
 	row(" sel", func(y int) { p.Strip(tp.strip.Min.X, y, fit(d.Selected, tp.strip.Dx()), p.Theme.Only) },
-		fmt.Sprintf("selection: %s", widget.Percent(d.SelectedShare)))
+		fmt.Sprintf("selection: %s", format.Share(d.SelectedShare)))
 	for i, c := range d.Caps {
 		note := ""
 		if i == 0 {
@@ -395,19 +396,6 @@ func seconds(t uint64, w *Window) string {
 		digits++
 	}
 	return fmt.Sprintf("%.*fs", digits, float64(t)/1e9)
-}
-
-func duration(v float64) string {
-	switch {
-	case v >= 1e9:
-		return fmt.Sprintf("%.3gs", v/1e9)
-	case v >= 1e6:
-		return fmt.Sprintf("%.3gms", v/1e6)
-	case v >= 1e3:
-		return fmt.Sprintf("%.3gµs", v/1e3)
-	default:
-		return fmt.Sprintf("%.3gns", v)
-	}
 }
 
 func (tp *timelinePane) cap(p *widget.Painter, y int, c *model.CapActivity) {

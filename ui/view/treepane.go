@@ -6,6 +6,7 @@ import (
 	"image"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
@@ -256,7 +257,7 @@ func (s *treePane) subject() Subject {
 	}
 	t := &s.tree.Nodes[n]
 	out := Subject{Key: model.NoKey, Path: t.Path, Line: t.Line, Symbol: t.Symbol}
-	out.Row = fmt.Sprintf("%s\t%s\t%s", widget.Percent(t.Total*s.c.Base), widget.Percent(t.Self*s.c.Base), t.Name)
+	out.Row = fmt.Sprintf("%s\t%s\t%s", format.Share(t.Total*s.c.Base), format.Share(t.Self*s.c.Base), t.Name)
 	if t.Category && t.Parent < 0 {
 		return out
 	}
@@ -314,8 +315,8 @@ func (s *treePane) drawRow(p *widget.Painter, in widget.Rect, bar, i, y int, foc
 	if l := theme.HeatLevel(total); l > 0 {
 		st = t.Heat[l-1]
 	}
-	p.Right(x, x+7, y, widget.Percent(total), st)
-	p.Right(x+8, x+15, y, widget.Percent(n.Self*s.c.Base), t.Text)
+	p.Right(x, x+7, y, format.Share(total), st)
+	p.Right(x+8, x+15, y, format.Share(n.Self*s.c.Base), t.Text)
 	x += 16
 	if bar > 0 {
 		p.Bar(x, y, bar, n.Self*s.c.Base, total)

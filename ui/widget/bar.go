@@ -1,7 +1,6 @@
 package widget
 
 import (
-	"fmt"
 	"math"
 
 	"ccagent/ui/theme"
@@ -26,30 +25,6 @@ func barCells(f float64, width int) int {
 		return 0
 	}
 	return max(1, min(width, int(math.Round(f*float64(width)))))
-}
-
-// Percent gives a share in at most six columns, never rounding something to
-// nothing: " 12.3%", "<0.1%".
-func Percent(f float64) string {
-	switch {
-	case f != f:
-		return "-"
-	case f > 0 && f < 0.0005:
-		return "<0.1%"
-	case f >= 0.9995:
-		return fmt.Sprintf("%.0f%%", 100*f)
-	default:
-		return fmt.Sprintf("%.1f%%", 100*f)
-	}
-}
-
-// Count writes a number in groups of three digits.
-func Count(n uint64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + " " + s[i:]
-	}
-	return s
 }
 
 // HeatGlyph is the sign of a share's heat.

@@ -137,14 +137,6 @@ func TestListKeepsItsCursorVisible(t *testing.T) {
 	}
 }
 
-func TestPercentNeverHidesSomething(t *testing.T) {
-	for f, want := range map[float64]string{0: "0.0%", 0.00001: "<0.1%", 0.0005: "0.1%", 0.123: "12.3%", 0.9994: "99.9%", 0.9996: "100%", 1.5: "150%"} {
-		if got := Percent(f); got != want {
-			t.Errorf("Percent(%v) = %q, want %q", f, got, want)
-		}
-	}
-}
-
 func TestBar(t *testing.T) {
 	for _, c := range []struct {
 		only, share float64

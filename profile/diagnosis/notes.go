@@ -1,6 +1,7 @@
-package text
+package diagnosis
 
 import (
+	"path"
 	"regexp"
 	"strings"
 )
@@ -69,8 +70,8 @@ var sharedLibrary = regexp.MustCompile(`^libHS(rts|.+?-[0-9]+(?:\.[0-9]+)*)(?:-[
 
 // sharedPackage gives the package of a shared library of Haskell code, with its
 // version.
-func sharedPackage(path string) (pkg string, ok bool) {
-	m := sharedLibrary.FindStringSubmatch(base(path))
+func sharedPackage(file string) (pkg string, ok bool) {
+	m := sharedLibrary.FindStringSubmatch(path.Base(file))
 	if m == nil {
 		return "", false
 	}

@@ -1,4 +1,4 @@
-package text
+package flame
 
 import (
 	"bufio"
@@ -8,46 +8,57 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/stacks"
+	"ccagent/ui/printer"
 	"ccagent/ui/safe"
 )
 
-// StackOptions say how a call tree is printed.
-type StackOptions struct {
+// Limits say how a call tree is printed.
+type Limits struct {
 	// MinShare leaves out subtrees below this fraction of the total.
 	MinShare float64
 	// MaxDepth bounds what is printed; 0 is no bound beyond the tree's own.
 	MaxDepth int
 }
 
-// Stacks prints a call tree.
-func Stacks(w io.Writer, s *profile.Selection, t *stacks.Tree, so StackOptions, o Options) error {
-	p := newPrinter(w, o)
-	p.heading(s)
+// Report is a call tree.
+type Report struct {
+	Selection *profile.Selection
+	Tree      *stacks.Tree
+	Inverted  bool
+	Limits
+}
+
+// Text implements printer.Report.
+func (r Report) Text(w io.Writer, o printer.Options) error {
+	s, t, so := r.Selection, r.Tree, r.Limits
+	p := newOut(w, o)
+	p.Heading(s)
 	if t.Nodes[0].Total == 0 {
-		return p.flush()
+		return p.Flush()
 	}
-	p.line(p.bold("  total    self    function"))
+	p.Line(p.Bold("  total    self    function"))
 	tp := treePrinter{p: p, s: s, t: t, so: so}
 	tp.node(0, "", "", 0)
 	if tp.forced || tp.folded {
-		p.line("")
+		p.Line("")
 	}
 	if tp.forced {
-		p.note("* evaluates thunks that the function above it forced")
+		p.Note("* evaluates thunks that the function above it forced")
 	}
 	if tp.folded {
-		p.note("↻ repeats on the stack; what repeats is shown once")
+		p.Note("↻ repeats on the stack; what repeats is shown once")
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 type treePrinter struct {
-	p      *printer
+	p      out
 	s      *profile.Selection
 	t      *stacks.Tree
-	so     StackOptions
+	so     Limits
 	forced bool
 	folded bool
 }
@@ -64,19 +75,19 @@ func (tp *treePrinter) node(id int32, first, rest string, depth int) {
 	if id == 0 {
 		mark = "  "
 	}
-	left := tp.p.heat(total, " "+Percent(total)) + "  " + tp.p.faintZero(self) + " " + mark
+	left := tp.p.Heat(total, " "+format.Column(total)) + "  " + tp.p.FaintZero(self) + " " + mark
 	room := 0
-	if tp.p.o.Width > 0 {
-		room = max(12, tp.p.o.width()-18-safe.Width(first))
+	if tp.p.Width > 0 {
+		room = max(12, tp.p.Columns()-18-safe.Width(first))
 	}
-	name := fit(n.Name, room)
+	name := printer.Fit(n.Name, room)
 	where := frameWhere(n.Frame)
 	if used := safe.Width(name); where != "" {
 		switch free := room - used - 2; {
 		case room == 0:
-			where = "  " + fit(where, 200)
+			where = "  " + printer.Fit(where, 200)
 		case free >= 12:
-			where = "  " + fit(where, free)
+			where = "  " + printer.Fit(where, free)
 		default:
 			where = ""
 		}
@@ -86,9 +97,9 @@ func (tp *treePrinter) node(id int32, first, rest string, depth int) {
 		tp.folded = true
 	}
 	if n.Frame.Kind == profile.KindCategory {
-		name = tp.p.style("3", name)
+		name = tp.p.Style("3", name)
 	}
-	tp.p.line(left, tp.p.faint(first), name, tp.p.faint(where))
+	tp.p.Line(left, tp.p.Faint(first), name, tp.p.Faint(where))
 	if tp.so.MaxDepth > 0 && depth >= tp.so.MaxDepth {
 		return
 	}
@@ -115,7 +126,7 @@ func (tp *treePrinter) node(id int32, first, rest string, depth int) {
 	}
 	if k := len(n.Children) - shown; k > 0 {
 		share := tp.s.Fraction(hidden)
-		tp.p.line(" ", tp.p.faint(Percent(share)+"           "+rest+"└ "+fmt.Sprintf("%d more", k)))
+		tp.p.Line(" ", tp.p.Faint(format.Column(share)+"           "+rest+"└ "+fmt.Sprintf("%d more", k)))
 	}
 }
 
@@ -179,10 +190,11 @@ type nodeJSON struct {
 	Children []*nodeJSON `json:"children"`
 }
 
-// StacksJSON writes a call tree. Self and total are weights.
-func StacksJSON(w io.Writer, s *profile.Selection, t *stacks.Tree, inverted bool) error {
+// JSON implements printer.Report. Self and total are weights.
+func (r Report) JSON(w io.Writer, _ printer.Options) error {
+	s, t, inverted := r.Selection, r.Tree, r.Inverted
 	sum := s.Summary()
-	return writeJSON(w, stacksJSON{Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Invert: inverted, Root: treeJSON(t)})
+	return printer.JSON(w, stacksJSON{Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Invert: inverted, Root: treeJSON(t)})
 }
 
 func treeJSON(t *stacks.Tree) *nodeJSON {
@@ -200,3 +212,8 @@ func treeJSON(t *stacks.Tree) *nodeJSON {
 	}
 	return &nodes[0]
 }
+
+// out is a printer with what only these reports have.
+type out struct{ *printer.Printer }
+
+func newOut(w io.Writer, o printer.Options) out { return out{printer.New(w, o)} }

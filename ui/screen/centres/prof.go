@@ -1,4 +1,4 @@
-package text
+package centres
 
 import (
 	"fmt"
@@ -9,9 +9,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/centres"
 	"ccagent/profile/columns"
+	"ccagent/ui/printer"
 )
 
 // ProfReport prints cost centres as the report of +RTS -p is laid out, for
@@ -19,20 +21,20 @@ import (
 // the log's event in bytes does, dots where it has none. Entries are not
 // counted by sampling and are 0. Both are of ModeStacks, or of ModeExact: then what
 // the run-time system spent for itself is left out, as GHC does. alloc may be nil.
-func ProfReport(w io.Writer, s *profile.Selection, c *centres.Costs, alloc *centres.Costs, o Options) error {
-	p := newPrinter(w, Options{})
+func ProfReport(w io.Writer, s *profile.Selection, c *centres.Costs, alloc *centres.Costs, o printer.Options) error {
+	p := newOut(w, printer.Options{})
 	cap := &s.Profile.Capture
 	stamp := time.Unix(0, int64(cap.StartUnixNs)).UTC().Format("Mon Jan _2 15:04 2006")
-	p.line("        " + stamp + " Time and Allocation Profiling Report  (Final)")
-	p.line("")
+	p.Line("        " + stamp + " Time and Allocation Profiling Report  (Final)")
+	p.Line("")
 	args := []string{path.Base(cap.Program)}
 	if len(cap.Args) > 1 {
 		args = append(args, cap.Args[1:]...)
 	}
-	p.line("           " + fit(strings.Join(args, " "), 0))
-	p.line("")
+	p.Line("           " + printer.Fit(strings.Join(args, " "), 0))
+	p.Line("")
 	sum := s.Summary()
-	secs := fmt.Sprintf("%.2f %s", float64(sum.Total), fit(sum.Unit, 16))
+	secs := fmt.Sprintf("%.2f %s", float64(sum.Total), printer.Fit(sum.Unit, 16))
 	if sum.Unit == "ns" {
 		secs = fmt.Sprintf("%.2f secs", float64(reported(c))/1e9)
 	}
@@ -40,13 +42,13 @@ func ProfReport(w io.Writer, s *profile.Selection, c *centres.Costs, alloc *cent
 	if sum.Samples > 0 && sum.Unit == "ns" {
 		interval = float64(sum.Total) / float64(sum.Samples) / 1e3
 	}
-	p.linef("        total time  = %18s   (%d ticks @ %.0f us, %d processors)", secs, sum.Samples, interval, max(1, cap.CPUs))
+	p.Linef("        total time  = %18s   (%d ticks @ %.0f us, %d processors)", secs, sum.Samples, interval, max(1, cap.CPUs))
 	total := uint64(0)
 	if alloc != nil {
 		total = reported(alloc)
 	}
-	p.linef("        total alloc = %15s bytes  (excludes profiling overheads)", thousands(total))
-	p.line("")
+	p.Linef("        total alloc = %15s bytes  (excludes profiling overheads)", format.Commas(total))
+	p.Line("")
 
 	allocOf := make(map[string]*centres.Row)
 	if alloc != nil {
@@ -55,13 +57,13 @@ func ProfReport(w io.Writer, s *profile.Selection, c *centres.Costs, alloc *cent
 		}
 	}
 	whole := reported(c)
-	share := func(w uint64) float64 { return fraction(w, whole) }
+	share := func(w uint64) float64 { return format.Ratio(w, whole) }
 	pc := func(f float64) string { return fmt.Sprintf("%6.1f", 100*f) }
 	allocShare := func(w uint64) float64 {
 		if alloc == nil {
 			return 0
 		}
-		return fraction(w, reported(alloc))
+		return format.Ratio(w, reported(alloc))
 	}
 
 	// The flat list: what has at least one percent.
@@ -81,8 +83,8 @@ func ProfReport(w io.Writer, s *profile.Selection, c *centres.Costs, alloc *cent
 	}
 	byTime(flat[2:])
 	p.table(flat)
-	p.line("")
-	p.line("")
+	p.Line("")
+	p.Line("")
 
 	// The tree: every stack, by its centre, indented by its depth.
 	type made struct{ individual, inherited uint64 }
@@ -112,7 +114,7 @@ func ProfReport(w io.Writer, s *profile.Selection, c *centres.Costs, alloc *cent
 		tree = append(tree, append(names, fmt.Sprint(i+1), "0", pc(share(r.Individual))+pc(ind)+"  "+pc(share(inherited[i]))+pc(inh)))
 	}
 	p.table(tree)
-	return p.flush()
+	return p.Flush()
 }
 
 // stackKeys identifies stacks by their centres' names.
@@ -131,7 +133,7 @@ func stackKeys(c *centres.Costs) []string {
 // word each.
 func profNames(c *centres.Centre) []string {
 	word := func(s, empty string) string {
-		s = strings.ReplaceAll(fit(s, 0), " ", "_")
+		s = strings.ReplaceAll(printer.Fit(s, 0), " ", "_")
 		if s == "" {
 			return empty
 		}
@@ -179,7 +181,7 @@ func byTime(rows [][]string) {
 }
 
 // table sets columns as wide as they need; a nil row is an empty line.
-func (p *printer) table(rows [][]string) {
+func (p out) table(rows [][]string) {
 	var width []int
 	for _, r := range rows {
 		for i, s := range r[:max(0, len(r)-1)] {
@@ -197,15 +199,44 @@ func (p *printer) table(rows [][]string) {
 				b.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(s)+1))
 			}
 		}
-		p.line(b.String())
+		p.Line(b.String())
 	}
 }
 
-// thousands sets a number with commas.
-func thousands(n uint64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
+// rtsOwn are the cost centres of the run-time system that the report of +RTS -p
+// leaves out, and does not count in its totals.
+var rtsOwn = []string{"GC", "SYSTEM", "OVERHEAD", "IDLE", "DONT_CARE"}
+
+// unreported tells of a centre that such a report has not got: of exact stacks, what
+// the run-time system spent for itself and what is not known to be anyone's.
+func unreported(c *centres.Costs, x *centres.Centre) bool {
+	return c.Mode == centres.ModeExact && (slices.Contains(rtsOwn, x.Name) || x.Pseudo && x.Module == "")
+}
+
+// reported is a report's total.
+func reported(c *centres.Costs) uint64 {
+	total := c.Total
+	for i := range c.ByCentre {
+		if r := &c.ByCentre[i]; unreported(c, r.Centre) {
+			total -= min(total, r.Individual)
+		}
 	}
-	return s
+	return total
+}
+
+// reportedInherited is what a stack inherits of the reported.
+func reportedInherited(c *centres.Costs) []uint64 {
+	out := make([]uint64, len(c.Rows))
+	for i := range c.Rows {
+		out[i] = c.Rows[i].Inherited
+	}
+	for i := range c.Rows {
+		if !unreported(c, c.Rows[i].Centre) {
+			continue
+		}
+		for j := i; j >= 0; j = c.Rows[j].Parent {
+			out[j] -= min(out[j], c.Rows[i].Individual)
+		}
+	}
+	return out
 }

@@ -1,12 +1,14 @@
-package text
+package source
 
 import (
 	"fmt"
 	"io"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/source"
+	"ccagent/ui/printer"
 	"ccagent/ui/safe"
 )
 
@@ -19,28 +21,36 @@ const maxCauses = 4
 // sourceContext is how many lines around a hot one are printed.
 const sourceContext = 3
 
-// Source prints a source with its costs: with all, every line; else those that
-// bear costs, and the whole of a binding that was asked for.
-func Source(w io.Writer, s *profile.Selection, v *source.View, all bool, o Options) error {
-	p := newPrinter(w, o)
-	p.heading(s)
+// Report is a source file with its costs: with All every line, else those that bear costs,
+// and the whole of a binding that was asked for.
+type Report struct {
+	Selection *profile.Selection
+	View      *source.View
+	All       bool
+}
+
+// Text implements printer.Report.
+func (r Report) Text(w io.Writer, o printer.Options) error {
+	s, v, all := r.Selection, r.View, r.All
+	p := newOut(w, o)
+	p.Heading(s)
 	title := v.Path
 	if v.Name != "" {
 		title = v.Name + "   " + v.Path + ":" + v.Extent.String()
 	}
-	p.line(p.bold(fit(title, o.Width)))
-	p.linef("share %s   only %s   inclusive %s   %s", percent(v.Share), percent(v.Only), percent(v.Inclusive), plural(v.Samples, "sample"))
+	p.Line(p.Bold(printer.Fit(title, o.Width)))
+	p.Linef("share %s   only %s   inclusive %s   %s", format.Percent(v.Share), format.Percent(v.Only), format.Percent(v.Inclusive), format.Plural(v.Samples, "sample"))
 	if v.Problem != "" {
-		p.line("note: ", fit(v.Problem, 0))
+		p.Line("note: ", printer.Fit(v.Problem, 0))
 	}
-	p.line("")
+	p.Line("")
 	if len(v.Lines) == 0 {
-		p.line("No line of this source bears a cost in the selection.")
-		return p.flush()
+		p.Line("No line of this source bears a cost in the selection.")
+		return p.Flush()
 	}
 	letter := lettersOf(v)
 	number := len(fmt.Sprint(v.Lines[len(v.Lines)-1].Number))
-	p.line(p.bold(fmt.Sprintf(" share   only  %-*s  %*s", maxCauses, "by", max(number, 4), "line")))
+	p.Line(p.Bold(fmt.Sprintf(" share   only  %-*s  %*s", maxCauses, "by", max(number, 4), "line")))
 	show := shownLines(v, all)
 	gap := false
 	for i := range v.Lines {
@@ -49,14 +59,14 @@ func Source(w io.Writer, s *profile.Selection, v *source.View, all bool, o Optio
 			continue
 		}
 		if gap {
-			p.line(p.faint(strings.Repeat(" ", 15+maxCauses+2+max(number, 4)-1) + "⋮"))
+			p.Line(p.Faint(strings.Repeat(" ", 15+maxCauses+2+max(number, 4)-1) + "⋮"))
 			gap = false
 		}
 		p.sourceLine(&v.Lines[i], letter, max(number, 4))
 	}
 	p.spans(v, letter)
 	p.also(v)
-	return p.flush()
+	return p.Flush()
 }
 
 // lettersOf gives the spans with the largest shares a letter each.
@@ -97,7 +107,7 @@ func shownLines(v *source.View, all bool) []bool {
 	return show
 }
 
-func (p *printer) sourceLine(l *source.Line, letter map[int]byte, number int) {
+func (p out) sourceLine(l *source.Line, letter map[int]byte, number int) {
 	causes := make([]byte, 0, maxCauses)
 	for _, j := range l.Spans {
 		if c, ok := letter[j]; ok && len(causes) < maxCauses {
@@ -105,8 +115,8 @@ func (p *printer) sourceLine(l *source.Line, letter map[int]byte, number int) {
 		}
 	}
 	room := 0
-	if p.o.Width > 0 {
-		room = max(20, p.o.width()-15-maxCauses-4-number)
+	if p.Width > 0 {
+		room = max(20, p.Columns()-15-maxCauses-4-number)
 	}
 	text := safe.String(l.Text)
 	if room > 0 && safe.Width(text) > room {
@@ -114,35 +124,35 @@ func (p *printer) sourceLine(l *source.Line, letter map[int]byte, number int) {
 	}
 	share, only := "      ", "      "
 	if l.Share > 0 {
-		share, only = Percent(l.Share), Percent(l.Only)
+		share, only = format.Column(l.Share), format.Column(l.Only)
 	}
-	p.line(p.heat(l.Share, share), " ", only, "  ", padRight(string(causes), maxCauses), "  ", p.faint(fmt.Sprintf("%*d", number, l.Number)), "  ", text)
+	p.Line(p.Heat(l.Share, share), " ", only, "  ", printer.PadRight(string(causes), maxCauses), "  ", p.Faint(fmt.Sprintf("%*d", number, l.Number)), "  ", text)
 }
 
-func (p *printer) spans(v *source.View, letter map[int]byte) {
+func (p out) spans(v *source.View, letter map[int]byte) {
 	if len(letter) == 0 {
 		return
 	}
-	p.line("")
-	p.line(p.bold(" share   only      span"))
+	p.Line("")
+	p.Line(p.Bold(" share   only      span"))
 	for i := range v.Spans {
 		c, ok := letter[i]
-		if !ok || i >= p.o.top(len(v.Spans), 12) {
+		if !ok || i >= p.Rows(len(v.Spans), 12) {
 			break
 		}
 		sp := &v.Spans[i]
-		p.line(fmt.Sprintf("%s %s  %c   %-18s  ", Percent(sp.Share), Percent(sp.Only), c, sp.Element.Span), fit(sp.Binding, 60))
+		p.Line(fmt.Sprintf("%s %s  %c   %-18s  ", format.Column(sp.Share), format.Column(sp.Only), c, sp.Element.Span), printer.Fit(sp.Binding, 60))
 	}
 }
 
-func (p *printer) also(v *source.View) {
+func (p out) also(v *source.View) {
 	if len(v.Also) == 0 {
 		return
 	}
-	p.line("")
-	p.line(p.bold("the same samples are also attributed to"))
-	for _, o := range v.Also[:p.o.top(len(v.Also), 8)] {
-		p.line(Percent(o.Share), "  ", fit(o.Element.Name, 80))
+	p.Line("")
+	p.Line(p.Bold("the same samples are also attributed to"))
+	for _, o := range v.Also[:p.Rows(len(v.Also), 8)] {
+		p.Line(format.Column(o.Share), "  ", printer.Fit(o.Element.Name, 80))
 	}
 }
 
@@ -190,7 +200,8 @@ type alsoJSON struct {
 
 // SourceJSON writes what Source prints, with every line. The spans of a line
 // are positions in the document's list of spans.
-func SourceJSON(w io.Writer, s *profile.Selection, v *source.View) error {
+func (r Report) JSON(w io.Writer, _ printer.Options) error {
+	s, v := r.Selection, r.View
 	sum := s.Summary()
 	doc := sourceJSON{
 		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total,
@@ -213,5 +224,10 @@ func SourceJSON(w io.Writer, s *profile.Selection, v *source.View) error {
 	for _, a := range v.Also {
 		doc.Also = append(doc.Also, alsoJSON{a.Element.Name, a.Share, a.Samples})
 	}
-	return writeJSON(w, doc)
+	return printer.JSON(w, doc)
 }
+
+// out is a printer with what only these reports have.
+type out struct{ *printer.Printer }
+
+func newOut(w io.Writer, o printer.Options) out { return out{printer.New(w, o)} }

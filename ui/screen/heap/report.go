@@ -1,21 +1,25 @@
-package text
+package heap
 
 import (
 	"fmt"
 	"io"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/diagnosis"
 	"ccagent/profile/timeline"
 	"ccagent/ui/chart"
+	"ccagent/ui/printer"
 )
 
-// HeapOptions say what of the heap is printed.
-type HeapOptions struct {
+// Report is what was live over time, by bands, and the heap's size.
+type Report struct {
+	Profile *profile.Profile
 	Range   profile.Range
-	Buckets int // columns; 0 means what fits
-	Profile int // which of the log's heap profiles
+	Buckets int // columns of the text; 0 means what fits
+	Number  int // which of the log's heap profiles
 }
 
 const (
@@ -24,60 +28,50 @@ const (
 	heapBands  = 12 // that have a letter, where Top does not say
 )
 
-// heapWays is how a program comes to tell what is in its heap.
-const heapWays = "run it with +RTS -l -hT (by closure type), -hc or -hy (by cost centre or type, built with -prof), -hi (by info table, GHC 9.2 or later, built with -finfo-table-map)"
-
-// NoHeap says why a log has no heap profile; empty if it has.
-func NoHeap(p *profile.Profile) string {
-	if len(p.HeapProfiles) > 0 {
-		return ""
-	}
-	return "The log has no heap profile: " + heapWays + "."
-}
-
-// Heap prints what was live over time, by bands, and the heap's size.
-func Heap(w io.Writer, pr *profile.Profile, ho HeapOptions, o Options) error {
-	p := newPrinter(w, o)
-	cols := ho.Buckets
+// Text implements printer.Report.
+func (r Report) Text(w io.Writer, o printer.Options) error {
+	pr := r.Profile
+	p := newOut(w, o)
+	cols := r.Buckets
 	if cols <= 0 {
-		cols = max(10, o.width()-heapLeft-6)
+		cols = max(10, o.Columns()-heapLeft-6)
 	}
-	from, to := ho.Range.From, ho.Range.To
+	from, to := r.Range.From, r.Range.To
 	if to == 0 || to > pr.Duration {
 		to = pr.Duration + 1
 	}
 	var series *timeline.HeapSeries
 	var hp *columns.HeapProfile
-	if ho.Profile < len(pr.HeapProfiles) {
-		hp = &pr.HeapProfiles[ho.Profile]
-		series = timeline.Heap(hp, from, to, cols, o.top(len(hp.Bands), min(heapBands, len(chart.Letters))))
+	if r.Number < len(pr.HeapProfiles) {
+		hp = &pr.HeapProfiles[r.Number]
+		series = timeline.Heap(hp, from, to, cols, o.Rows(len(hp.Bands), min(heapBands, len(chart.Letters))))
 	}
-	parts := []string{fit(o.File, 60)}
+	parts := []string{printer.Fit(o.File, 60)}
 	if hp != nil {
-		parts = append(parts, "heap by "+BreakdownName(hp.Breakdown), plural(uint64(len(hp.Bands)), "band"), strings.Replace(plural(uint64(series.Censuses), "census"), "censuss", "censuses", 1),
-			fmt.Sprintf("peak %s at %s", Bytes(series.Peak), moment(series.PeakTime, to)))
+		parts = append(parts, "heap by "+hp.What(), format.Plural(uint64(len(hp.Bands)), "band"), strings.Replace(format.Plural(uint64(series.Censuses), "census"), "censuss", "censuses", 1),
+			fmt.Sprintf("peak %s at %s", format.Bytes(series.Peak), moment(series.PeakTime, to)))
 		if hp.Restriction != "" {
-			parts = append(parts, "only "+fit(hp.Restriction, 60))
+			parts = append(parts, "only "+printer.Fit(hp.Restriction, 60))
 		}
 	}
-	p.wrap(p.bold, "   ", parts...)
-	p.line("")
-	if why := NoHeap(pr); why != "" {
-		p.note("%s", why)
+	p.Wrap(p.Bold, "   ", parts...)
+	p.Line("")
+	if why := diagnosis.NoHeap(pr); why != "" {
+		p.Note("%s", why)
 	} else if series.Censuses == 0 {
-		p.note("No census of the heap lies in the range.")
+		p.Note("No census of the heap lies in the range.")
 	} else {
 		p.heapChart(series)
 	}
 	p.heapLines(pr, from, to, cols)
 	if series != nil && series.Censuses > 0 {
-		p.line("")
+		p.Line("")
 		p.heapTable(hp, series)
 	}
-	return p.flush()
+	return p.Flush()
 }
 
-func (p *printer) heapChart(s *timeline.HeapSeries) {
+func (p out) heapChart(s *timeline.HeapSeries) {
 	limit := chart.Limit(s.Peak)
 	cells := chart.Bands(s, heapHeight, limit)
 	for y, row := range cells {
@@ -92,34 +86,34 @@ func (p *printer) heapChart(s *timeline.HeapSeries) {
 		for _, c := range row {
 			b.WriteString(chart.Letter(c))
 		}
-		p.line(padLeft(label, heapLeft-2), " |", b.String())
+		p.Line(printer.PadLeft(label, heapLeft-2), " |", b.String())
 	}
 	width := len(s.Total)
 	axis, end := moment(s.From, s.To), moment(s.To, s.To)
 	if gap := width - len(axis) - len(end); gap > 0 {
 		axis += strings.Repeat(" ", gap) + end
 	}
-	p.line(padLeft("0", heapLeft-2), " +", strings.Repeat("-", width))
-	p.line(strings.Repeat(" ", heapLeft), p.faint(axis))
+	p.Line(printer.PadLeft("0", heapLeft-2), " +", strings.Repeat("-", width))
+	p.Line(strings.Repeat(" ", heapLeft), p.Faint(axis))
 }
 
 // heapLines prints the heap's sizes and the pauses below the chart.
-func (p *printer) heapLines(pr *profile.Profile, from, to uint64, cols int) {
+func (p out) heapLines(pr *profile.Profile, from, to uint64, cols int) {
 	for _, k := range []struct {
 		kind columns.HeapKind
 		name string
 	}{{columns.HeapLive, "live"}, {columns.HeapBlocks, "blocks"}, {columns.HeapSize, "heap"}} {
 		line, top := timeline.HeapLine(pr, k.kind, from, to, cols)
 		if top > 0 {
-			p.line(padLeft(k.name, heapLeft-2), "  ", levelsOf(line), p.faint(" "+chart.Axis(top)))
+			p.Line(printer.PadLeft(k.name, heapLeft-2), "  ", chart.Levels(line), p.Faint(" "+chart.Axis(top)))
 		}
 	}
 	if ps := timeline.PausesIn(timeline.Pauses(pr), profile.Range{From: from, To: to}); len(ps) > 0 {
-		p.line(padLeft("gc", heapLeft-2), "  ", pauseLetters(ps, from, to, cols))
-		p.line("")
+		p.Line(printer.PadLeft("gc", heapLeft-2), "  ", pauseLetters(ps, from, to, cols))
+		p.Line("")
 		all, _ := timeline.SumPauses(ps)
-		p.note("gc: the oldest generation collected in a column: %s, %s in all, longest %s; ccview gc tells more",
-			plural(all.Count, "pause"), Duration(all.TotalNs), Duration(all.MaxNs))
+		p.Note("gc: the oldest generation collected in a column: %s, %s in all, longest %s; ccview gc tells more",
+			format.Plural(all.Count, "pause"), format.Duration(all.TotalNs), format.Duration(all.MaxNs))
 	}
 }
 
@@ -146,50 +140,39 @@ func pauseLetters(ps []timeline.Pause, from, to uint64, cols int) string {
 	return strings.TrimRight(string(out), " ")
 }
 
-func (p *printer) heapTable(hp *columns.HeapProfile, s *timeline.HeapSeries) {
-	p.line(p.bold("         peak   average      last    growth  band"))
+func (p out) heapTable(hp *columns.HeapProfile, s *timeline.HeapSeries) {
+	p.Line(p.Bold("         peak   average      last    growth  band"))
 	length := float64(s.To-s.From) / 1e9
 	row := func(letter, name string, peakBytes uint64, integral float64, by []uint64) {
-		last, grown := by[len(by)-1], Signed(int64(by[len(by)-1])-int64(firstOf(by)))
+		last, grown := by[len(by)-1], format.Signed(int64(by[len(by)-1])-int64(firstOf(by)))
 		avg := uint64(0)
 		if length > 0 {
 			avg = uint64(integral / length)
 		}
 		room := 0
-		if p.o.Width > 0 {
-			room = p.o.width() - 46
+		if p.Width > 0 {
+			room = p.Columns() - 46
 		}
-		p.line(" ", letter, padLeft(Bytes(peakBytes), 11), padLeft(Bytes(avg), 10), padLeft(Bytes(last), 10), padLeft(grown, 11), "  ", fit(name, room))
+		p.Line(" ", letter, printer.PadLeft(format.Bytes(peakBytes), 11), printer.PadLeft(format.Bytes(avg), 10), printer.PadLeft(format.Bytes(last), 10), printer.PadLeft(grown, 11), "  ", printer.Fit(name, room))
 	}
 	for i := range s.Rows {
 		r := &s.Rows[i]
-		row(chart.Letter(i), BandName(&hp.Bands[r.Band]), r.Peak, r.Integral, r.Bytes)
+		row(chart.Letter(i), hp.Bands[r.Band].Title(), r.Peak, r.Integral, r.Bytes)
 	}
 	if s.Others > 0 {
-		row(".", fmt.Sprintf("%d more: --top 0 prints all", s.Others), peak(s.Other), float64(sum(s.Other))*float64(s.Step)/1e9, s.Other)
+		row(".", fmt.Sprintf("%d more: --top 0 prints all", s.Others), chart.Peak(s.Other), float64(chart.Sum(s.Other))*float64(s.Step)/1e9, s.Other)
 	}
 	if len(s.Rows) > len(chart.Letters) {
-		p.note("bands from the %dth on are . in the chart", len(chart.Letters)+1)
+		p.Note("bands from the %dth on are . in the chart", len(chart.Letters)+1)
 	}
-	p.note("growth: from the first census on screen to the last")
-}
-
-// BandName is a band's name: a cost-centre stack whole, innermost first.
-func BandName(b *columns.HeapBand) string {
-	if len(b.Stack) > 1 {
-		return strings.Join(b.Stack, " < ")
-	}
-	if b.Table != nil && b.Table.SrcLoc != "" {
-		return b.Name + "  " + b.Table.SrcLoc
-	}
-	return b.Name
+	p.Note("growth: from the first census on screen to the last")
 }
 
 // moment gives a time, in the unit that fits a log that ends at end.
 func moment(t, end uint64) string {
 	switch {
 	case end >= 2e9:
-		return seconds(t)
+		return format.Seconds(t)
 	case end >= 2e6:
 		return fmt.Sprintf("%.1f ms", float64(t)/1e6)
 	}
@@ -204,17 +187,6 @@ func firstOf(v []uint64) uint64 {
 		}
 	}
 	return 0
-}
-
-// Signed gives a difference in bytes.
-func Signed(n int64) string {
-	switch {
-	case n > 0:
-		return "+" + Bytes(uint64(n))
-	case n < 0:
-		return "−" + Bytes(uint64(-n))
-	}
-	return "0"
 }
 
 type heapJSON struct {
@@ -245,9 +217,10 @@ type heapAtJSON struct {
 	Bytes uint64  `json:"bytes"`
 }
 
-// HeapJSON writes what Heap prints, by census and not by column.
-func HeapJSON(w io.Writer, pr *profile.Profile, ho HeapOptions, o Options) error {
-	from, to := ho.Range.From, ho.Range.To
+// JSON implements printer.Report; it is by census and not by column.
+func (r Report) JSON(w io.Writer, o printer.Options) error {
+	pr := r.Profile
+	from, to := r.Range.From, r.Range.To
 	if to == 0 || to > pr.Duration {
 		to = pr.Duration + 1
 	}
@@ -255,10 +228,10 @@ func HeapJSON(w io.Writer, pr *profile.Profile, ho HeapOptions, o Options) error
 		From: float64(from) / 1e9, To: float64(to) / 1e9, Censuses: []float64{}, Total: []uint64{}, Bands: []heapBandJSON{},
 		Live: heapAt(pr, columns.HeapLive, from, to), Size: heapAt(pr, columns.HeapSize, from, to), Blocks: heapAt(pr, columns.HeapBlocks, from, to),
 	}
-	if ho.Profile < len(pr.HeapProfiles) {
-		hp := &pr.HeapProfiles[ho.Profile]
-		doc.Breakdown, doc.Restriction = BreakdownName(hp.Breakdown), hp.Restriction
-		s := timeline.Heap(hp, from, to, 1, o.top(len(hp.Bands), len(hp.Bands)))
+	if r.Number < len(pr.HeapProfiles) {
+		hp := &pr.HeapProfiles[r.Number]
+		doc.Breakdown, doc.Restriction = hp.What(), hp.Restriction
+		s := timeline.Heap(hp, from, to, 1, o.Rows(len(hp.Bands), len(hp.Bands)))
 		doc.Peak, doc.PeakTime = s.Peak, float64(s.PeakTime)/1e9
 		place := make(map[int]int)
 		for i := range s.Rows {
@@ -287,7 +260,7 @@ func HeapJSON(w io.Writer, pr *profile.Profile, ho HeapOptions, o Options) error
 			})
 		}
 	}
-	return writeJSON(w, doc)
+	return printer.JSON(w, doc)
 }
 
 func heapAt(pr *profile.Profile, kind columns.HeapKind, from, to uint64) []heapAtJSON {
@@ -299,3 +272,8 @@ func heapAt(pr *profile.Profile, kind columns.HeapKind, from, to uint64) []heapA
 	}
 	return out
 }
+
+// out is a printer with what only these reports have.
+type out struct{ *printer.Printer }
+
+func newOut(w io.Writer, o printer.Options) out { return out{printer.New(w, o)} }

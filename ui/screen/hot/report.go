@@ -1,4 +1,4 @@
-package text
+package hot
 
 import (
 	"fmt"
@@ -6,48 +6,57 @@ import (
 	"path"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/ui/printer"
 	"ccagent/ui/safe"
 )
 
 const hotRows = 30
 
-// Hot prints the elements of a level by share.
-func Hot(w io.Writer, s *profile.Selection, level profile.Level, o Options) error {
-	p := newPrinter(w, o)
-	p.heading(s)
+// Report is the elements of a level by share.
+type Report struct {
+	Selection *profile.Selection
+	Level     profile.Level
+}
+
+// Text implements printer.Report.
+func (r Report) Text(w io.Writer, o printer.Options) error {
+	s, level := r.Selection, r.Level
+	p := newOut(w, o)
+	p.Heading(s)
 	h := s.Hot(level)
 	if len(h.Rows) == 0 {
-		return p.flush()
+		return p.Flush()
 	}
-	n := o.top(len(h.Rows), hotRows)
+	n := o.Rows(len(h.Rows), hotRows)
 	barWidth := 20
-	if o.width() < 100 {
+	if o.Columns() < 100 {
 		barWidth = 12
 	}
-	if o.width() < 70 {
+	if o.Columns() < 70 {
 		barWidth = 0
 	}
 	ratios := s.Ratios(level)
-	p.line(p.bold(" share   only   incl  " + padRight("", barWidth) + "  " + ratioHeads(ratios) + level.String()))
+	p.Line(p.Bold(" share   only   incl  " + printer.PadRight("", barWidth) + "  " + ratioHeads(ratios) + level.String()))
 	for i := range h.Rows[:n] {
 		p.hotRow(s, &h.Rows[i], barWidth, ratioCells(ratios, h.Rows[i].Element.ID))
 	}
 	if rest := len(h.Rows) - n; rest > 0 {
-		p.line(p.faint(fmt.Sprintf("%s more: --top 0 prints all", plural(uint64(rest), "row"))))
+		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
 	}
-	p.line("")
+	p.Line("")
 	p.ratioNote(s.Profile, ratios)
 	if h.Sum > 1.0005 {
-		p.note("# alone, ~ shared with other elements: the shares sum to %.0f%% of the %s", h.Sum*100, plural(s.Samples, "sample"))
+		p.Note("# alone, ~ shared with other elements: the shares sum to %.0f%% of the %s", h.Sum*100, format.Plural(s.Samples, "sample"))
 	}
 	if shareOf(h, func(e *profile.Element) bool { return e.Kind == profile.KindNoFile }) >= noteWorth {
-		p.note("a module is listed in the place of its file where no source notes tell which that is: libraries have notes if they are built with -g3")
+		p.Note("a module is listed in the place of its file where no source notes tell which that is: libraries have notes if they are built with -g3")
 	}
 	if shareOf(h, func(e *profile.Element) bool { return e.Kind == profile.KindCategory && e.Name == "(STG)" }) >= noteWorth {
-		p.note(`--hide '\(STG\)' charges the STG machine's own code to the Haskell code that ran it`)
+		p.Note(`--hide '\(STG\)' charges the STG machine's own code to the Haskell code that ran it`)
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // noteWorth is the share from which on it is worth knowing what else could be done
@@ -64,12 +73,12 @@ func shareOf(h *profile.Hot, is func(*profile.Element) bool) float64 {
 	return sum
 }
 
-func (p *printer) hotRow(s *profile.Selection, r *profile.Row, barWidth int, ratios string) {
+func (p out) hotRow(s *profile.Selection, r *profile.Row, barWidth int, ratios string) {
 	e := r.Element
-	left := p.heat(r.Share, Percent(r.Share)) + " " + p.faintZero(r.Only) + " " + p.faintZero(r.Inclusive) + "  "
+	left := p.Heat(r.Share, format.Column(r.Share)) + " " + p.FaintZero(r.Only) + " " + p.FaintZero(r.Inclusive) + "  "
 	used := 22
 	if barWidth > 0 {
-		left += bar(r.Only, r.Share, barWidth) + "  "
+		left += printer.Bar(r.Only, r.Share, barWidth) + "  "
 		used += barWidth + 2
 	}
 	left += ratios
@@ -88,38 +97,31 @@ func (p *printer) hotRow(s *profile.Selection, r *profile.Row, barWidth int, rat
 		where = e.Module
 	}
 	if r.NearWeight > 0 && e.Kind == profile.KindSource {
-		where = strings.TrimSpace(where + " (" + percent(s.Fraction(r.NearWeight)) + " by the nearest symbol)")
+		where = strings.TrimSpace(where + " (" + format.Percent(s.Fraction(r.NearWeight)) + " by the nearest symbol)")
 	}
 	room := 0
-	if p.o.Width > 0 {
-		room = max(12, p.o.width()-used)
+	if p.Width > 0 {
+		room = max(12, p.Columns()-used)
 	}
-	name = fit(name, room)
+	name = printer.Fit(name, room)
 	if where != "" {
 		if room == 0 {
-			where = fit(where, 200)
+			where = printer.Fit(where, 200)
 		} else if free := room - max(safe.Width(name), 28) - 2; free >= 12 {
-			where = fit(where, free)
+			where = printer.Fit(where, free)
 		} else {
 			where = ""
 		}
 	}
 	if e.Kind == profile.KindCategory || e.Kind == profile.KindNoFile {
-		name = p.style("3", name)
+		name = p.Style("3", name)
 	}
 	if where == "" {
-		p.line(left, name)
+		p.Line(left, name)
 		return
 	}
-	pad := max(0, 28-safe.Width(fit(e.Name, room)))
-	p.line(left, name, strings.Repeat(" ", pad), "  ", p.faint(where))
-}
-
-func (p *printer) faintZero(f float64) string {
-	if f == 0 {
-		return p.faint(Percent(f))
-	}
-	return Percent(f)
+	pad := max(0, 28-safe.Width(printer.Fit(e.Name, room)))
+	p.Line(left, name, strings.Repeat(" ", pad), "  ", p.Faint(where))
 }
 
 // functions names the largest parts of a category.
@@ -129,45 +131,9 @@ func functions(s *profile.Selection, category string) string {
 		if i == 3 || f.Share < 0.001 {
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %s", safe.String(f.Name), percent(f.Share)))
+		parts = append(parts, fmt.Sprintf("%s %s", safe.String(f.Name), format.Percent(f.Share)))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// heading tells what the figures below are of.
-func (p *printer) heading(s *profile.Selection) {
-	sum := s.Summary()
-	if s.Event < 0 {
-		what := "  no event was recorded in this log"
-		if s.Profile.RTS != "" && !s.Profile.HaveCapture {
-			what = "  a run-time system's log without samples; ccview timeline and ccview info show what it has"
-		}
-		p.line(p.bold(fit(p.o.File, 60)), what)
-		return
-	}
-	e := s.EventDef()
-	name := sum.Event
-	if e.Granted != "" && e.Granted != e.Requested {
-		name += " (as " + e.Granted + ")"
-	}
-	parts := []string{fit(p.o.File, 60), fit(name, 40) + ": " + plural(sum.Samples, "sample") + ", " + Quantity(sum.Total, sum.Unit)}
-	if sum.Samples != sum.AllSamples {
-		parts = append(parts, "of "+Count(sum.AllSamples))
-	}
-	parts = append(parts, "lost "+Count(sum.Lost), "unresolved "+percent(sum.Unresolved))
-	for _, st := range []struct {
-		what string
-		n    uint64
-	}{{"truncated", sum.Stacks.Truncated}, {"failed", sum.Stacks.Failed}} {
-		if st.n > 0 && sum.Samples > 0 {
-			parts = append(parts, "stacks "+st.what+" "+percent(float64(st.n)/float64(sum.Samples)))
-		}
-	}
-	p.wrap(p.bold, "   ", parts...)
-	p.line("")
-	if sum.Samples == 0 {
-		p.line("No sample of this event is in the selection.")
-	}
 }
 
 type hotJSON struct {
@@ -207,8 +173,9 @@ type functionJSON struct {
 	Samples uint64  `json:"samples"`
 }
 
-// HotJSON writes what Hot prints.
-func HotJSON(w io.Writer, s *profile.Selection, level profile.Level, o Options) error {
+// JSON implements printer.Report.
+func (r Report) JSON(w io.Writer, o printer.Options) error {
+	s, level := r.Selection, r.Level
 	sum, h := s.Summary(), s.Hot(level)
 	doc := hotJSON{
 		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Lost: sum.Lost,
@@ -216,7 +183,7 @@ func HotJSON(w io.Writer, s *profile.Selection, level profile.Level, o Options) 
 		AllSamples: sum.AllSamples, AllTotal: sum.AllTotal, ShareSum: h.Sum,
 	}
 	ratios := s.Ratios(level)
-	for i := range h.Rows[:o.top(len(h.Rows), len(h.Rows))] {
+	for i := range h.Rows[:o.Rows(len(h.Rows), len(h.Rows))] {
 		r := &h.Rows[i]
 		e := r.Element
 		row := hotRowJSON{
@@ -231,5 +198,10 @@ func HotJSON(w io.Writer, s *profile.Selection, level profile.Level, o Options) 
 		}
 		doc.Rows = append(doc.Rows, row)
 	}
-	return writeJSON(w, doc)
+	return printer.JSON(w, doc)
 }
+
+// out is a printer with what only these reports have.
+type out struct{ *printer.Printer }
+
+func newOut(w io.Writer, o printer.Options) out { return out{printer.New(w, o)} }

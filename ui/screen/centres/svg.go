@@ -1,4 +1,4 @@
-package text
+package centres
 
 import (
 	"cmp"
@@ -9,8 +9,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/centres"
+	"ccagent/ui/printer"
 )
 
 // svgNodes bounds the centres of a drawing: those with the largest inherited
@@ -54,17 +56,17 @@ type svgGraph struct {
 // GraphSVG writes the call graph of cost centres as a drawing: what Graph writes,
 // laid out in layers, callers above what they call. The figures are of ModeStacks or
 // ModeExact.
-func GraphSVG(w io.Writer, s *profile.Selection, c *centres.Costs, o Options) error {
-	g := newSVGGraph(c, o.top(len(c.ByCentre), svgNodes))
+func GraphSVG(w io.Writer, s *profile.Selection, c *centres.Costs, o printer.Options) error {
+	g := newSVGGraph(c, o.Rows(len(c.ByCentre), svgNodes))
 	g.findLayers()
 	g.sortLayers()
 	width, height := g.place()
-	p := newPrinter(w, Options{})
-	p.linef(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" font-family="monospace" font-size="11.6">`, width, height, width, height)
+	p := newOut(w, printer.Options{})
+	p.Linef(`<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" font-family="monospace" font-size="11.6">`, width, height, width, height)
 	sum := s.Summary()
-	p.linef("<title>%s</title>", xmlText("cost centres of "+sum.Event))
-	p.line(`<defs><marker id="head" markerUnits="userSpaceOnUse" markerWidth="11" markerHeight="10" refX="9" refY="5" orient="auto"><path d="M0,0 L10,5 L0,10 z" fill="#667"/></marker></defs>`)
-	p.linef(`<rect width="%.0f" height="%.0f" fill="#fff"/>`, width, height)
+	p.Linef("<title>%s</title>", xmlText("cost centres of "+sum.Event))
+	p.Line(`<defs><marker id="head" markerUnits="userSpaceOnUse" markerWidth="11" markerHeight="10" refX="9" refY="5" orient="auto"><path d="M0,0 L10,5 L0,10 z" fill="#667"/></marker></defs>`)
+	p.Linef(`<rect width="%.0f" height="%.0f" fill="#fff"/>`, width, height)
 	for i := range g.arcs {
 		g.drawArc(p, s, &g.arcs[i], width)
 	}
@@ -72,10 +74,10 @@ func GraphSVG(w io.Writer, s *profile.Selection, c *centres.Costs, o Options) er
 		g.drawNode(p, s, &g.nodes[i])
 	}
 	if g.left > 0 {
-		p.linef(`<text x="%d" y="%.0f" fill="#667">%s</text>`, svgPad, height-8, xmlText(plural(uint64(g.left), "centre")+" with smaller figures not drawn: --top N draws more"))
+		p.Linef(`<text x="%d" y="%.0f" fill="#667">%s</text>`, svgPad, height-8, xmlText(format.Plural(uint64(g.left), "centre")+" with smaller figures not drawn: --top N draws more"))
 	}
-	p.line("</svg>")
-	return p.flush()
+	p.Line("</svg>")
+	return p.Flush()
 }
 
 // newSVGGraph takes the first n centres by inherited figure, and the arcs among them.
@@ -84,7 +86,7 @@ func newSVGGraph(c *centres.Costs, n int) *svgGraph {
 	index := make(map[*centres.Centre]int)
 	for i := range c.ByCentre[:n] {
 		r := &c.ByCentre[i]
-		name := fit(r.Centre.Name, svgName)
+		name := printer.Fit(r.Centre.Name, svgName)
 		chars := max(utf8.RuneCountInString(name), 20)
 		g.nodes = append(g.nodes, svgNode{row: r, name: name, w: float64(svgChar*chars + 2*svgPad)})
 		index[r.Centre] = i
@@ -210,7 +212,7 @@ func (g *svgGraph) place() (width, height float64) {
 
 func (n *svgNode) top() float64 { return float64(n.layer*svgLayer) + 14 }
 
-func (g *svgGraph) drawNode(p *printer, s *profile.Selection, n *svgNode) {
+func (g *svgGraph) drawNode(p out, s *profile.Selection, n *svgNode) {
 	individual, inherited := s.Fraction(n.row.Individual), s.Fraction(n.row.Inherited)
 	// From white to red by what the centre itself costs.
 	fade := 255 - int(min(individual*2, 1)*140)
@@ -218,18 +220,18 @@ func (g *svgGraph) drawNode(p *printer, s *profile.Selection, n *svgNode) {
 	if n.row.Centre.Pseudo {
 		style = ` stroke-dasharray="4 2"`
 	}
-	p.linef(`<g><title>%s</title><rect x="%.1f" y="%.1f" width="%.1f" height="%d" rx="4" fill="#ff%02x%02x" stroke="#445" stroke-width="%.1f"%s/>`,
-		xmlText(fit(n.row.Centre.Name, 0)), n.x, n.top(), n.w, svgHeight, fade, fade, 1+2*inherited, style)
+	p.Linef(`<g><title>%s</title><rect x="%.1f" y="%.1f" width="%.1f" height="%d" rx="4" fill="#ff%02x%02x" stroke="#445" stroke-width="%.1f"%s/>`,
+		xmlText(printer.Fit(n.row.Centre.Name, 0)), n.x, n.top(), n.w, svgHeight, fade, fade, 1+2*inherited, style)
 	middle := n.x + n.w/2
-	p.linef(`<text x="%.1f" y="%.1f" text-anchor="middle" font-weight="bold">%s</text>`, middle, n.top()+17, xmlText(n.name))
-	p.linef(`<text x="%.1f" y="%.1f" text-anchor="middle">%s individual</text>`, middle, n.top()+31, xmlText(percent(individual)))
-	p.linef(`<text x="%.1f" y="%.1f" text-anchor="middle">%s inherited</text></g>`, middle, n.top()+45, xmlText(percent(inherited)))
+	p.Linef(`<text x="%.1f" y="%.1f" text-anchor="middle" font-weight="bold">%s</text>`, middle, n.top()+17, xmlText(n.name))
+	p.Linef(`<text x="%.1f" y="%.1f" text-anchor="middle">%s individual</text>`, middle, n.top()+31, xmlText(format.Percent(individual)))
+	p.Linef(`<text x="%.1f" y="%.1f" text-anchor="middle">%s inherited</text></g>`, middle, n.top()+45, xmlText(format.Percent(inherited)))
 }
 
-func (g *svgGraph) drawArc(p *printer, s *profile.Selection, a *svgArc, width float64) {
+func (g *svgGraph) drawArc(p out, s *profile.Selection, a *svgArc, width float64) {
 	from, to := &g.nodes[a.from], &g.nodes[a.to]
 	line := 1 + 4*s.Fraction(a.arc.Weight)
-	title := xmlText(fit(from.row.Centre.Name, 0) + " → " + fit(to.row.Centre.Name, 0) + ": " + plural(uint64(a.arc.Stacks), "stack") + ", " + percent(s.Fraction(a.arc.Weight)))
+	title := xmlText(printer.Fit(from.row.Centre.Name, 0) + " → " + printer.Fit(to.row.Centre.Name, 0) + ": " + format.Plural(uint64(a.arc.Stacks), "stack") + ", " + format.Percent(s.Fraction(a.arc.Weight)))
 	x1, y1, x2, y2 := from.x+from.w/2, from.top()+svgHeight, to.x+to.w/2, to.top()
 	path, dash := fmt.Sprintf("M%.1f,%.1f C%.1f,%.1f %.1f,%.1f %.1f,%.1f", x1, y1, x1, y1+30, x2, y2-30, x2, y2), ""
 	tx, ty := (x1+x2)/2, (y1+y2)/2
@@ -241,8 +243,8 @@ func (g *svgGraph) drawArc(p *printer, s *profile.Selection, a *svgArc, width fl
 		dash = ` stroke-dasharray="5 3"`
 		tx, ty = (x1+x2)/8+edge*3/4, (y1+y2)/2
 	}
-	p.linef(`<g><title>%s</title><path d="%s" fill="none" stroke="#667" stroke-width="%.1f" marker-end="url(#head)"%s/>`, title, path, line, dash)
-	p.linef(`<text x="%.1f" y="%.1f" fill="#667" font-size="10" paint-order="stroke" stroke="#fff" stroke-width="3">%d</text></g>`, tx+4, ty, a.arc.Stacks)
+	p.Linef(`<g><title>%s</title><path d="%s" fill="none" stroke="#667" stroke-width="%.1f" marker-end="url(#head)"%s/>`, title, path, line, dash)
+	p.Linef(`<text x="%.1f" y="%.1f" fill="#667" font-size="10" paint-order="stroke" stroke="#fff" stroke-width="3">%d</text></g>`, tx+4, ty, a.arc.Stacks)
 }
 
 // xmlText escapes text for SVG.

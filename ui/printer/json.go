@@ -1,4 +1,4 @@
-package text
+package printer
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// writeJSON writes one document, indented, with everything that is not
+// JSON writes one document, indented, with everything that is not
 // printable escaped: a terminal that shows it obeys nothing in it.
-func writeJSON(w io.Writer, v any) error {
+func JSON(w io.Writer, v any) error {
 	var buf bytes.Buffer
 	e := json.NewEncoder(&buf)
 	e.SetEscapeHTML(false)

@@ -1,10 +1,11 @@
-package text
+package hot
 
 import (
 	"fmt"
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/ui/printer"
 )
 
 // ratioWidth is that of a column.
@@ -17,16 +18,16 @@ func ratioHeads(r *profile.Ratios) string {
 	}
 	var b strings.Builder
 	if r.IPC {
-		b.WriteString(padLeft("ipc", ratioWidth))
+		b.WriteString(printer.PadLeft("ipc", ratioWidth))
 	}
 	for i := range r.PerKilo {
-		b.WriteString(padLeft(string(rune('a'+i))+"/ki", ratioWidth))
+		b.WriteString(printer.PadLeft(string(rune('a'+i))+"/ki", ratioWidth))
 	}
 	return b.String() + "  "
 }
 
 // ratioNote tells what the columns are.
-func (p *printer) ratioNote(pr *profile.Profile, r *profile.Ratios) {
+func (p out) ratioNote(pr *profile.Profile, r *profile.Ratios) {
 	if r == nil {
 		return
 	}
@@ -37,7 +38,7 @@ func (p *printer) ratioNote(pr *profile.Profile, r *profile.Ratios) {
 	for i, event := range r.PerKilo {
 		parts = append(parts, fmt.Sprintf("%c/ki: %s per thousand instructions", 'a'+i, pr.Events[event].Name()))
 	}
-	p.note("%s; - where fewer than %d samples tell", strings.Join(parts, ", "), profile.LeastSamples)
+	p.Note("%s; - where fewer than %d samples tell", strings.Join(parts, ", "), profile.LeastSamples)
 }
 
 func ratioCells(r *profile.Ratios, id profile.ElementID) string {
@@ -54,7 +55,7 @@ func ratioCells(r *profile.Ratios, id profile.ElementID) string {
 				text = fmt.Sprintf("%.0f", v)
 			}
 		}
-		b.WriteString(padLeft(text, ratioWidth))
+		b.WriteString(printer.PadLeft(text, ratioWidth))
 	}
 	if r.IPC {
 		cell(of.IPC > 0, of.IPC)

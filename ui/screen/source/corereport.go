@@ -1,49 +1,58 @@
-package text
+package source
 
 import (
 	"fmt"
 	"io"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/source"
+	"ccagent/ui/printer"
 	"ccagent/ui/safe"
 )
 
-// Core prints the Core of an element with its costs.
-func Core(w io.Writer, s *profile.Selection, v *source.CoreView, o Options) error {
-	p := newPrinter(w, o)
-	p.heading(s)
-	p.line(p.bold(fit("Core of "+v.Element.Name, o.Width)))
-	if v.Problem != "" {
-		p.line(fit(v.Problem, 0))
-		return p.flush()
-	}
-	for i := range v.Bindings[:p.o.top(len(v.Bindings), len(v.Bindings))] {
-		p.coreBinding(&v.Bindings[i])
-	}
-	return p.flush()
+// CoreReport is the Core of an element with its costs.
+type CoreReport struct {
+	Selection *profile.Selection
+	View      *source.CoreView
 }
 
-func (p *printer) coreBinding(b *source.CoreBinding) {
-	p.line("")
+// Text implements printer.Report.
+func (r CoreReport) Text(w io.Writer, o printer.Options) error {
+	s, v := r.Selection, r.View
+	p := newOut(w, o)
+	p.Heading(s)
+	p.Line(p.Bold(printer.Fit("Core of "+v.Element.Name, o.Width)))
+	if v.Problem != "" {
+		p.Line(printer.Fit(v.Problem, 0))
+		return p.Flush()
+	}
+	for i := range v.Bindings[:p.Rows(len(v.Bindings), len(v.Bindings))] {
+		p.coreBinding(&v.Bindings[i])
+	}
+	return p.Flush()
+}
+
+func (p out) coreBinding(b *source.CoreBinding) {
+	p.Line("")
 	title := b.Name
 	if b.Detail != "" {
 		title += " (" + b.Detail + ")"
 	}
-	p.line(p.bold(fit(title, p.o.Width)))
+	p.Line(p.Bold(printer.Fit(title, p.Width)))
 	with := ""
 	if b.WithWeight != b.Weight {
-		with = fmt.Sprintf(" of which %s", percent(b.With))
+		with = fmt.Sprintf(" of which %s", format.Percent(b.With))
 	}
-	p.linef("share %s%s   %s   %s:%d", percent(b.Share), with, plural(b.Samples, "sample"), fit(b.Core.Dump, 0), b.Core.Line)
+	p.Linef("share %s%s   %s   %s:%d", format.Percent(b.Share), with, format.Plural(b.Samples, "sample"), printer.Fit(b.Core.Dump, 0), b.Core.Line)
 	if b.Core.Problem != "" {
-		p.line("note: ", fit(b.Core.Problem, 0))
+		p.Line("note: ", printer.Fit(b.Core.Problem, 0))
 	}
 	number := max(4, len(fmt.Sprint(len(b.Lines))))
 	room := 0
-	if p.o.Width > 0 {
-		room = max(20, p.o.width()-13-number)
+	if p.Width > 0 {
+		room = max(20, p.Columns()-13-number)
 	}
 	for i := range b.Lines {
 		l := &b.Lines[i]
@@ -53,12 +62,12 @@ func (p *printer) coreBinding(b *source.CoreBinding) {
 		}
 		share, mark := "      ", " "
 		if l.Samples > 0 {
-			share = Percent(l.Share)
+			share = format.Column(l.Share)
 		}
 		if l.Of {
 			mark = "*"
 		}
-		p.line(p.heat(l.Share, share), " ", mark, "  ", p.faint(fmt.Sprintf("%*d", number, l.Number)), "  ", text)
+		p.Line(p.Heat(l.Share, share), " ", mark, "  ", p.Faint(fmt.Sprintf("%*d", number, l.Number)), "  ", text)
 	}
 }
 
@@ -95,8 +104,9 @@ type coreLineJSON struct {
 	Spans   []string `json:"spans"` // that scope over the line, innermost last
 }
 
-// CoreJSON writes what Core prints.
-func CoreJSON(w io.Writer, s *profile.Selection, v *source.CoreView) error {
+// JSON implements printer.Report.
+func (r CoreReport) JSON(w io.Writer, _ printer.Options) error {
+	s, v := r.Selection, r.View
 	sum := s.Summary()
 	doc := coreJSON{
 		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total,
@@ -118,5 +128,5 @@ func CoreJSON(w io.Writer, s *profile.Selection, v *source.CoreView) error {
 		}
 		doc.Bindings = append(doc.Bindings, out)
 	}
-	return writeJSON(w, doc)
+	return printer.JSON(w, doc)
 }

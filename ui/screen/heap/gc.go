@@ -1,4 +1,4 @@
-package text
+package heap
 
 import (
 	"cmp"
@@ -6,50 +6,60 @@ import (
 	"io"
 	"slices"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/timeline"
+	"ccagent/ui/chart"
+	"ccagent/ui/printer"
 )
 
 const gcRows = 10
 
-// GC prints the pauses for garbage collection.
-func GC(w io.Writer, pr *profile.Profile, r profile.Range, o Options) error {
-	p := newPrinter(w, o)
+// GCReport is the pauses for garbage collection.
+type GCReport struct {
+	Profile *profile.Profile
+	Range   profile.Range
+}
+
+// Text implements printer.Report.
+func (g GCReport) Text(w io.Writer, o printer.Options) error {
+	pr, r := g.Profile, g.Range
+	p := newOut(w, o)
 	from, to := r.From, r.To
 	if to == 0 || to > pr.Duration {
 		to = pr.Duration + 1
 	}
 	ps := timeline.PausesIn(timeline.Pauses(pr), profile.Range{From: from, To: to})
 	all, gens := timeline.SumPauses(ps)
-	cols := max(10, o.width()-heapLeft-10)
+	cols := max(10, o.Columns()-heapLeft-10)
 	step := max(1, (to-from+uint64(cols)-1)/uint64(cols))
 	spent, longest := pauseColumns(ps, from, to, step, cols)
-	extent, of := to-from, Duration(to-from)
+	extent, of := to-from, format.Duration(to-from)
 	watched, partly := pr.Watched("gc")
 	if partly && from == 0 && to > pr.Duration {
-		extent, of = watched, "the "+Duration(watched)+" watched"
+		extent, of = watched, "the "+format.Duration(watched)+" watched"
 	}
-	p.wrap(p.bold, "   ", fit(o.File, 60), plural(all.Count, "pause")+" for gc",
-		fmt.Sprintf("%s of %s", Duration(sum(spent)), of), percent(fraction(sum(spent), extent)))
+	p.Wrap(p.Bold, "   ", printer.Fit(o.File, 60), format.Plural(all.Count, "pause")+" for gc",
+		fmt.Sprintf("%s of %s", format.Duration(chart.Sum(spent)), of), format.Percent(format.Ratio(chart.Sum(spent), extent)))
 	if partly {
-		p.note("Probes saw collections in %s of %s: they were out for the rest, to cost no more. --max-overhead 0 keeps them in.", Duration(watched), Duration(pr.Duration))
+		p.Note("Probes saw collections in %s of %s: they were out for the rest, to cost no more. --max-overhead 0 keeps them in.", format.Duration(watched), format.Duration(pr.Duration))
 	}
-	p.line("")
+	p.Line("")
 	if len(ps) == 0 {
 		switch {
 		case len(pr.GCs) > 0:
-			p.note("No collection lies in the range.")
+			p.Note("No collection lies in the range.")
 		default:
-			p.note("The log has no collections. A run-time system tells of them with +RTS -l, for a program linked with -eventlog (GHC 9.4 and later: any); (GC) in ccview hot is the time that samples found in the collector.")
+			p.Note("The log has no collections. A run-time system tells of them with +RTS -l, for a program linked with -eventlog (GHC 9.4 and later: any); (GC) in ccview hot is the time that samples found in the collector.")
 		}
-		return p.flush()
+		return p.Flush()
 	}
-	p.line(p.faint(fmt.Sprintf("%s – %s, a column is %s", moment(from, to), moment(to, to), Duration(step))))
-	p.line(padLeft("gen", heapLeft-2), "  ", pauseLetters(ps, from, to, cols))
-	p.line(padLeft("in gc", heapLeft-2), "  ", levelsOf(spent), p.faint(" "+percent(fraction(peak(spent), step))))
-	p.line(padLeft("longest", heapLeft-2), "  ", levelsOf(longest), p.faint(" "+Duration(peak(longest))))
-	p.line("")
-	p.line(p.bold("  gen   pauses      total      median         95%    longest      copied"))
+	p.Line(p.Faint(fmt.Sprintf("%s – %s, a column is %s", moment(from, to), moment(to, to), format.Duration(step))))
+	p.Line(printer.PadLeft("gen", heapLeft-2), "  ", pauseLetters(ps, from, to, cols))
+	p.Line(printer.PadLeft("in gc", heapLeft-2), "  ", chart.Levels(spent), p.Faint(" "+format.Percent(format.Ratio(chart.Peak(spent), step))))
+	p.Line(printer.PadLeft("longest", heapLeft-2), "  ", chart.Levels(longest), p.Faint(" "+format.Duration(chart.Peak(longest))))
+	p.Line("")
+	p.Line(p.Bold("  gen   pauses      total      median         95%    longest      copied"))
 	for i, g := range append(gens, all) {
 		name := "all"
 		switch {
@@ -60,31 +70,31 @@ func GC(w io.Writer, pr *profile.Profile, r profile.Range, o Options) error {
 		}
 		copied := "-"
 		if g.CopiedTold {
-			copied = Bytes(g.Copied)
+			copied = format.Bytes(g.Copied)
 		}
-		p.line(padLeft(name, 5), padLeft(Count(g.Count), 9), padLeft(Duration(g.TotalNs), 11), padLeft(Duration(g.P50Ns), 12), padLeft(Duration(g.P95Ns), 12),
-			padLeft(Duration(g.MaxNs), 11), padLeft(copied, 12))
+		p.Line(printer.PadLeft(name, 5), printer.PadLeft(format.Count(g.Count), 9), printer.PadLeft(format.Duration(g.TotalNs), 11), printer.PadLeft(format.Duration(g.P50Ns), 12), printer.PadLeft(format.Duration(g.P95Ns), 12),
+			printer.PadLeft(format.Duration(g.MaxNs), 11), printer.PadLeft(copied, 12))
 	}
-	p.line("")
+	p.Line("")
 	worst := slices.Clone(ps)
 	slices.SortStableFunc(worst, func(a, b timeline.Pause) int { return cmp.Compare(b.Ns(), a.Ns()) })
-	n := o.top(len(worst), gcRows)
-	p.line(p.bold("  longest pauses at         gen   caps      copied        live"))
+	n := o.Rows(len(worst), gcRows)
+	p.Line(p.Bold("  longest pauses at         gen   caps      copied        live"))
 	for i := range worst[:n] {
 		x := &worst[i]
 		gen, copied, live := "?", "-", "-"
 		if x.Generation >= 0 {
-			gen, copied = fmt.Sprint(x.Generation), Bytes(x.Copied)
+			gen, copied = fmt.Sprint(x.Generation), format.Bytes(x.Copied)
 		}
 		if x.Live > 0 {
-			live = Bytes(x.Live)
+			live = format.Bytes(x.Live)
 		}
-		p.line(padLeft(Duration(x.Ns()), 12), padLeft(moment(x.Start, to), 12), padLeft(gen, 6), padLeft(fmt.Sprint(x.Caps), 7), padLeft(copied, 12), padLeft(live, 12))
+		p.Line(printer.PadLeft(format.Duration(x.Ns()), 12), printer.PadLeft(moment(x.Start, to), 12), printer.PadLeft(gen, 6), printer.PadLeft(fmt.Sprint(x.Caps), 7), printer.PadLeft(copied, 12), printer.PadLeft(live, 12))
 	}
 	for _, c := range pr.RTSLog.Concurrent[:min(len(pr.RTSLog.Concurrent), n)] {
-		p.line(p.faint(fmt.Sprintf("  beside the program: %s, %s at %s", c.Kind, Duration(c.End-c.Start), seconds(c.Start))))
+		p.Line(p.Faint(fmt.Sprintf("  beside the program: %s, %s at %s", c.Kind, format.Duration(c.End-c.Start), format.Seconds(c.Start))))
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // pauseColumns gives by column the time spent in pauses, and the longest that
@@ -136,8 +146,9 @@ type gcStatsJSON struct {
 	Copied     uint64  `json:"copied_bytes"`
 }
 
-// GCJSON writes all pauses and their sums.
-func GCJSON(w io.Writer, pr *profile.Profile, r profile.Range) error {
+// JSON implements printer.Report: all pauses and their sums.
+func (g GCReport) JSON(w io.Writer, _ printer.Options) error {
+	pr, r := g.Profile, g.Range
 	from, to := r.From, r.To
 	if to == 0 || to > pr.Duration {
 		to = pr.Duration + 1
@@ -162,5 +173,5 @@ func GCJSON(w io.Writer, pr *profile.Profile, r profile.Range) error {
 		x := &ps[i]
 		doc.Pauses = append(doc.Pauses, pauseJSON{float64(x.Start) / 1e9, float64(x.Ns()) / 1e9, gen(x.Generation), x.Caps, x.Copied, x.Live})
 	}
-	return writeJSON(w, doc)
+	return printer.JSON(w, doc)
 }

@@ -1,4 +1,4 @@
-package text
+package diff
 
 import (
 	"fmt"
@@ -7,54 +7,60 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/profile/diff"
-	"ccagent/ui/safe"
+	"ccagent/ui/printer"
 )
 
-// DiffOptions say which rows of a comparison are printed.
-type DiffOptions struct {
+// listed is the number of rows printed where nothing else is asked for.
+const listed = 30
+
+// Report is a comparison.
+type Report struct {
+	Result *diff.Result
 	// All prints every row, not only those that tell a difference or, where
 	// nothing was tested, the largest.
 	All bool
 }
 
-// Diff prints a comparison.
-func Diff(w io.Writer, r *diff.Result, do DiffOptions, o Options) error {
-	p := newPrinter(w, o)
+// Text implements printer.Report.
+func (d Report) Text(w io.Writer, o printer.Options) error {
+	r := d.Result
+	p := newOut(w, o)
 	tested := r.Method != diff.NoTest
 	unit := r.A[0].Unit
-	p.wrap(p.bold, "   ", "A "+group(r.A), "B "+group(r.B), fit(r.A[0].Event, 40)+" by "+r.A[0].Level.String()+", "+what(r))
+	p.Wrap(p.Bold, "   ", "A "+group(r.A), "B "+group(r.B), printer.Fit(r.A[0].Event, 40)+" by "+r.A[0].Level.String()+", "+what(r))
 	p.diffTotal(r, tested)
-	p.line("")
+	p.Line("")
 
 	rows := r.Rows
-	if !do.All {
+	if !d.All {
 		rows = worthPrinting(r, tested)
 	}
-	n := o.top(len(rows), hotRows)
+	n := o.Rows(len(rows), listed)
 	if n > 0 {
-		head := padLeft("A", 10) + padLeft("B", 11) + padLeft("delta", 11) + padLeft("", 8)
-		if p.wide() {
-			head += padLeft("±95%", 10)
+		head := printer.PadLeft("A", 10) + printer.PadLeft("B", 11) + printer.PadLeft("delta", 11) + printer.PadLeft("", 8)
+		if p.Wide() {
+			head += printer.PadLeft("±95%", 10)
 		}
 		if tested {
-			head += padLeft("p", 8) + "  " + padRight("verdict", 9)
+			head += printer.PadLeft("p", 8) + "  " + printer.PadRight("verdict", 9)
 		}
-		p.line(p.bold(head + "  " + r.A[0].Level.String()))
+		p.Line(p.Bold(head + "  " + r.A[0].Level.String()))
 	}
 	for i := range rows[:n] {
 		p.diffRow(&rows[i], r.Options.Normalise, unit, tested)
 	}
 	if rest := len(rows) - n; rest > 0 {
-		p.line(p.faint(fmt.Sprintf("%s more: --top 0 prints all", plural(uint64(rest), "row"))))
+		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
 	}
-	p.diffNotes(r, len(rows), tested, do.All)
-	return p.flush()
+	p.diffNotes(r, len(rows), tested, d.All)
+	return p.Flush()
 }
 
 // group names a side's logs.
 func group(runs []*diff.Run) string {
-	name := fit(filepath.Base(runs[0].Name), 40)
+	name := printer.Fit(filepath.Base(runs[0].Name), 40)
 	if len(runs) > 1 {
 		name += fmt.Sprintf(" … ×%d", len(runs))
 	}
@@ -71,7 +77,7 @@ func what(r *diff.Result) string {
 	return s
 }
 
-func (p *printer) diffTotal(r *diff.Result, tested bool) {
+func (p out) diffTotal(r *diff.Result, tested bool) {
 	t := &r.Total
 	unit := r.A[0].Unit
 	line := fmt.Sprintf("total %s → %s  %s", Figure(t.A.Mean, diff.None, unit), Figure(t.B.Mean, diff.None, unit), Relative(t))
@@ -85,9 +91,9 @@ func (p *printer) diffTotal(r *diff.Result, tested bool) {
 	for _, run := range r.B {
 		b += run.Duration
 	}
-	p.wrap(func(s string) string { return s }, "   ", line,
-		fmt.Sprintf("lasted %s → %s", Duration(a/uint64(len(r.A))), Duration(b/uint64(len(r.B)))),
-		fmt.Sprintf("samples %s → %s", Count(t.A.Samples), Count(t.B.Samples)))
+	p.Wrap(func(s string) string { return s }, "   ", line,
+		fmt.Sprintf("lasted %s → %s", format.Duration(a/uint64(len(r.A))), format.Duration(b/uint64(len(r.B)))),
+		fmt.Sprintf("samples %s → %s", format.Count(t.A.Samples), format.Count(t.B.Samples)))
 }
 
 // worthPrinting are the rows that tell a difference; without a test those that
@@ -107,27 +113,27 @@ func worthPrinting(r *diff.Result, tested bool) []diff.Row {
 	return out
 }
 
-func (p *printer) diffRow(r *diff.Row, norm diff.Normalise, unit string, tested bool) {
-	left := padLeft(Figure(r.A.Mean, norm, unit), 10) + padLeft(Figure(r.B.Mean, norm, unit), 11) +
-		padLeft(Change(r.Delta, norm, unit), 11) + padLeft(Relative(r), 8)
+func (p out) diffRow(r *diff.Row, norm diff.Normalise, unit string, tested bool) {
+	left := printer.PadLeft(Figure(r.A.Mean, norm, unit), 10) + printer.PadLeft(Figure(r.B.Mean, norm, unit), 11) +
+		printer.PadLeft(Change(r.Delta, norm, unit), 11) + printer.PadLeft(Relative(r), 8)
 	used := 42
-	if p.wide() {
-		left += padLeft("±"+strings.TrimPrefix(Change((r.High-r.Low)/2, norm, unit), "+"), 10)
+	if p.Wide() {
+		left += printer.PadLeft("±"+strings.TrimPrefix(Change((r.High-r.Low)/2, norm, unit), "+"), 10)
 		used += 10
 	}
 	if tested {
-		left += padLeft(PValue(r.Adjusted), 8) + "  "
+		left += printer.PadLeft(PValue(r.Adjusted), 8) + "  "
 		used += 19
-		verdict := padRight(string(r.Verdict), 9)
+		verdict := printer.PadRight(string(r.Verdict), 9)
 		switch r.Verdict {
 		case diff.Slower, diff.More:
-			verdict = p.style("31", verdict)
+			verdict = p.Style("31", verdict)
 		case diff.Faster, diff.Less:
-			verdict = p.style("32", verdict)
+			verdict = p.Style("32", verdict)
 		case diff.Same:
-			verdict = p.faint(padRight("~", 9))
+			verdict = p.Faint(printer.PadRight("~", 9))
 		default:
-			verdict = p.faint(padRight("small", 9))
+			verdict = p.Faint(printer.PadRight("small", 9))
 		}
 		left += verdict
 	}
@@ -139,91 +145,35 @@ func (p *printer) diffRow(r *diff.Row, norm diff.Normalise, unit string, tested 
 		note = "  only in A"
 	}
 	room := 0
-	if p.o.Width > 0 {
-		room = max(12, p.o.width()-used-len(note))
+	if p.Width > 0 {
+		room = max(12, p.Columns()-used-len(note))
 	}
-	p.line(left, "  ", fit(r.Name, room), p.faint(note))
-}
-
-// wide reports whether there is room for intervals.
-func (p *printer) wide() bool { return p.o.width() >= 100 }
-
-func padLeft(s string, width int) string {
-	if n := width - safe.Width(s); n > 0 {
-		return strings.Repeat(" ", n) + s
-	}
-	return s
-}
-
-// Figure gives a mean weight, or a fraction, as people read it.
-func Figure(v float64, norm diff.Normalise, unit string) string {
-	if norm == diff.Share {
-		return percent(v)
-	}
-	return Quantity(uint64(math.Round(max(0, v))), unit)
-}
-
-// Change gives a difference with its sign; of fractions in percentage points.
-func Change(v float64, norm diff.Normalise, unit string) string {
-	s := Figure(math.Abs(v), norm, unit)
-	if norm == diff.Share {
-		s = strings.TrimSuffix(s, "%") + " pt"
-	}
-	if v < 0 {
-		return "−" + s
-	}
-	return "+" + s
-}
-
-// Relative is the change as a part of what A had.
-func Relative(r *diff.Row) string {
-	switch {
-	case r.Delta == 0:
-		return "0%"
-	case math.IsInf(r.Ratio, 0):
-		return "new"
-	case r.Ratio <= -1:
-		return "gone"
-	case math.Abs(r.Ratio) >= 10:
-		return fmt.Sprintf("×%.0f", 1+r.Ratio)
-	}
-	return strings.Replace(fmt.Sprintf("%+.1f%%", 100*r.Ratio), "-", "−", 1)
-}
-
-// PValue gives a p-value with three decimals, or - for none.
-func PValue(p float64) string {
-	switch {
-	case math.IsNaN(p):
-		return "-"
-	case p < 0.001:
-		return "<0.001"
-	}
-	return fmt.Sprintf("%.3f", p)
+	p.Line(left, "  ", printer.Fit(r.Name, room), p.Faint(note))
 }
 
 // diffNotes says what the figures rest on.
-func (p *printer) diffNotes(r *diff.Result, rows int, tested, all bool) {
-	p.line("")
+func (p out) diffNotes(r *diff.Result, rows int, tested, all bool) {
+	p.Line("")
 	if !tested {
-		p.note("n=%d+%d: no test. One run tells nothing of how runs differ: ± is the noise of sampling alone (95%%), and runs differ by more. Record several of each, ccview diff A1,A2,A3,A4 B1,B2,B3,B4.", len(r.A), len(r.B))
+		p.Note("n=%d+%d: no test. One run tells nothing of how runs differ: ± is the noise of sampling alone (95%%), and runs differ by more. Record several of each, ccview diff A1,A2,A3,A4 B1,B2,B3,B4.", len(r.A), len(r.B))
 		return
 	}
 	if rows == 0 {
-		p.note("No element's difference is significant: --all prints them.")
+		p.Note("No element's difference is significant: --all prints them.")
 	}
 	how := string(r.Method)
 	switch r.Method {
 	case diff.Permutation:
 		how = fmt.Sprintf("exact permutation test (%d ways to deal the runs)", r.Dealings)
 	case diff.RandomDeal:
-		how = fmt.Sprintf("permutation test (%s random ways to deal the runs)", Count(uint64(r.Dealings)))
+		how = fmt.Sprintf("permutation test (%s random ways to deal the runs)", format.Count(uint64(r.Dealings)))
 	case diff.WelchHolm:
 		how = "Welch's t, which takes the logarithms of runs to vary normally: too few for a permutation test, 4+4 is enough"
 	}
-	p.note("n=%d+%d, %s. p is adjusted for %s: the chance of any false verdict is at most %g%%. ± is the 95%% interval of each difference for itself.",
-		len(r.A), len(r.B), how, plural(uint64(r.Tested), "element"), 100*r.Options.Alpha)
+	p.Note("n=%d+%d, %s. p is adjusted for %s: the chance of any false verdict is at most %g%%. ± is the 95%% interval of each difference for itself.",
+		len(r.A), len(r.B), how, format.Plural(uint64(r.Tested), "element"), 100*r.Options.Alpha)
 	if r.Options.Normalise == diff.Share {
-		p.note("Parts of a total are tied together: where one grows, others shrink.")
+		p.Note("Parts of a total are tied together: where one grows, others shrink.")
 	}
 }
 
@@ -274,17 +224,18 @@ type diffRowJSON struct {
 	BRuns    []float64 `json:"b_values"`
 }
 
-// DiffJSON writes a comparison, all of its rows.
-func DiffJSON(w io.Writer, r *diff.Result, o Options) error {
+// JSON implements printer.Report: all rows of the comparison.
+func (d Report) JSON(w io.Writer, o printer.Options) error {
+	r := d.Result
 	doc := diffJSON{
 		Event: r.A[0].Event, Unit: r.A[0].Unit, Level: r.A[0].Level.String(), Metric: r.Options.Metric.String(),
 		Normalise: r.Options.Normalise.String(), ATotal: r.Total.A.Mean, BTotal: r.Total.B.Mean, Total: diffRowOf(&r.Total),
 		A: diffRuns(r.A), B: diffRuns(r.B), Method: string(r.Method), Alpha: r.Options.Alpha, Tested: r.Tested, Rows: []diffRowJSON{},
 	}
-	for i := range r.Rows[:o.top(len(r.Rows), len(r.Rows))] {
+	for i := range r.Rows[:o.Rows(len(r.Rows), len(r.Rows))] {
 		doc.Rows = append(doc.Rows, diffRowOf(&r.Rows[i]))
 	}
-	return writeJSON(w, doc)
+	return printer.JSON(w, doc)
 }
 
 func diffRuns(runs []*diff.Run) []diffRunJSON {
@@ -316,3 +267,8 @@ func diffRowOf(r *diff.Row) diffRowJSON {
 		ASamples: r.A.Samples, BSamples: r.B.Samples, ARuns: r.A.Runs, BRuns: r.B.Runs,
 	}
 }
+
+// out is a printer with what only these reports have.
+type out struct{ *printer.Printer }
+
+func newOut(w io.Writer, o printer.Options) out { return out{printer.New(w, o)} }

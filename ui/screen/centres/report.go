@@ -1,23 +1,32 @@
-package text
+package centres
 
 import (
 	"fmt"
 	"io"
 	"strings"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/centres"
+	"ccagent/ui/printer"
 )
 
 const ccsRows = 40
 
-// CostCentres prints the figures of cost centres, or of cost-centre stacks.
+// Report is the figures of cost centres, or of cost-centre stacks.
 // Stacks without weight of their own are left out unless all rows are asked for.
-func CostCentres(w io.Writer, s *profile.Selection, c *centres.Costs, o Options) error {
-	p := newPrinter(w, o)
-	p.heading(s)
+type Report struct {
+	Selection *profile.Selection
+	Costs     *centres.Costs
+}
+
+// Text implements printer.Report.
+func (r Report) Text(w io.Writer, o printer.Options) error {
+	s, c := r.Selection, r.Costs
+	p := newOut(w, o)
+	p.Heading(s)
 	if s.Samples == 0 {
-		return p.flush()
+		return p.Flush()
 	}
 	stacks := c.Mode.Stacks()
 	rows, depth := shownRows(c, o.Top < 0)
@@ -25,31 +34,31 @@ func CostCentres(w io.Writer, s *profile.Selection, c *centres.Costs, o Options)
 	if stacks {
 		what = "cost-centre stack"
 	}
-	p.line(p.bold("  indiv    incl   forced  " + what))
-	n := o.top(len(rows), ccsRows)
+	p.Line(p.Bold("  indiv    incl   forced  " + what))
+	n := o.Rows(len(rows), ccsRows)
 	for _, i := range rows[:n] {
 		p.centreRow(s, c, i, depth[i])
 	}
 	if rest := len(rows) - n; rest > 0 {
-		p.line(p.faint(fmt.Sprintf("%s more: --top 0 prints all", plural(uint64(rest), "row"))))
+		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
 	}
-	p.line("")
+	p.Line("")
 	sum := uint64(0)
 	for i := range c.Rows {
 		sum += c.Rows[i].Individual
 	}
-	p.note("the individual figures of %s sum to %s of the selection", plural(uint64(len(c.Rows)), "row"), percent(s.Fraction(sum)))
-	p.note("in a centre's own code %s, of callees %s, forced %s, in no centre %s", percent(s.Fraction(c.Own)), percent(s.Fraction(c.Subsumed)), percent(s.Fraction(c.Forced)), percent(s.Fraction(c.Pseudo)))
+	p.Note("the individual figures of %s sum to %s of the selection", format.Plural(uint64(len(c.Rows)), "row"), format.Percent(s.Fraction(sum)))
+	p.Note("in a centre's own code %s, of callees %s, forced %s, in no centre %s", format.Percent(s.Fraction(c.Own)), format.Percent(s.Fraction(c.Subsumed)), format.Percent(s.Fraction(c.Forced)), format.Percent(s.Fraction(c.Pseudo)))
 	if c.Forced > 0 {
-		p.note("forced: thunks that the centre forced and need not have built")
+		p.Note("forced: thunks that the centre forced and need not have built")
 	}
 	if c.Gap > 0 {
-		p.note("%s was attributed past frames that are missing from the stacks", percent(s.Fraction(c.Gap)))
+		p.Note("%s was attributed past frames that are missing from the stacks", format.Percent(s.Fraction(c.Gap)))
 	}
 	if c.Deep > 0 {
-		p.note("%s is in stacks of more centres than are kept: choose fewer centres", percent(s.Fraction(c.Deep)))
+		p.Note("%s is in stacks of more centres than are kept: choose fewer centres", format.Percent(s.Fraction(c.Deep)))
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // shownRows are the rows worth printing, and how far each is indented: of stacks
@@ -85,27 +94,27 @@ func shownRows(c *centres.Costs, all bool) (rows, depth []int) {
 	return rows, depth
 }
 
-func (p *printer) centreRow(s *profile.Selection, c *centres.Costs, i, indent int) {
+func (p out) centreRow(s *profile.Selection, c *centres.Costs, i, indent int) {
 	r := &c.Rows[i]
 	individual := s.Fraction(r.Individual)
-	left := " " + p.heat(individual, Percent(individual)) + "  " + p.faintZero(s.Fraction(r.Inherited)) + "  " + p.faintZero(s.Fraction(r.Forced)) + "   "
+	left := " " + p.Heat(individual, format.Column(individual)) + "  " + p.FaintZero(s.Fraction(r.Inherited)) + "  " + p.FaintZero(s.Fraction(r.Forced)) + "   "
 	indent = min(indent, 30)
 	room := 0
-	if p.o.Width > 0 {
-		room = max(12, p.o.width()-27-indent)
+	if p.Width > 0 {
+		room = max(12, p.Columns()-27-indent)
 	}
-	name := fit(r.Centre.Name, room)
+	name := printer.Fit(r.Centre.Name, room)
 	if r.Centre.Pseudo {
-		name = p.style("3", name)
+		name = p.Style("3", name)
 	}
 	where := ""
 	if sp := r.Centre.Span; sp != "" && sp != r.Centre.Name {
-		where = "  " + fit(sp, 60)
+		where = "  " + printer.Fit(sp, 60)
 		if room > 0 && len(r.Centre.Name)+len(where) > room {
 			where = ""
 		}
 	}
-	p.line(left, strings.Repeat(" ", indent), name, p.faint(where))
+	p.Line(left, strings.Repeat(" ", indent), name, p.Faint(where))
 }
 
 type ccsJSON struct {
@@ -143,16 +152,17 @@ type ccsRowJSON struct {
 	Samples         uint64  `json:"samples"`
 }
 
-// CostCentresJSON writes what CostCentres prints. Figures are fractions of the
+// JSON implements printer.Report. Figures are fractions of the
 // total.
-func CostCentresJSON(w io.Writer, s *profile.Selection, c *centres.Costs, o Options) error {
+func (r Report) JSON(w io.Writer, o printer.Options) error {
+	s, c := r.Selection, r.Costs
 	sum := s.Summary()
 	doc := ccsJSON{
 		Event: sum.Event, Mode: c.Mode.String(), Total: c.Total, Forced: s.Fraction(c.Forced), Rows: []ccsRowJSON{}, Unit: sum.Unit,
 		Samples: c.Samples, Own: s.Fraction(c.Own), Subsumed: s.Fraction(c.Subsumed), Pseudo: s.Fraction(c.Pseudo),
 		Gap: s.Fraction(c.Gap), Deep: s.Fraction(c.Deep), Notes: s.Profile.HasNotes(),
 	}
-	for i := range c.Rows[:o.top(len(c.Rows), len(c.Rows))] {
+	for i := range c.Rows[:o.Rows(len(c.Rows), len(c.Rows))] {
 		r := &c.Rows[i]
 		row := ccsRowJSON{
 			CostCentre: r.Centre.Name, Module: r.Centre.Module, Span: r.Centre.Span, Package: r.Centre.Package, Pseudo: r.Centre.Pseudo,
@@ -164,53 +174,58 @@ func CostCentresJSON(w io.Writer, s *profile.Selection, c *centres.Costs, o Opti
 		}
 		doc.Rows = append(doc.Rows, row)
 	}
-	return writeJSON(w, doc)
+	return printer.JSON(w, doc)
 }
 
 // ExpensiveStack prints the stack with the largest individual figure, topmost
 // centre first. The figures are of ModeStacks.
-func ExpensiveStack(w io.Writer, s *profile.Selection, c *centres.Costs, o Options) error {
-	p := newPrinter(w, o)
+func ExpensiveStack(w io.Writer, s *profile.Selection, c *centres.Costs, o printer.Options) error {
+	p := newOut(w, o)
 	best := c.MostExpensive()
 	if best < 0 {
-		p.line("No sample of this event is in the selection.")
-		return p.flush()
+		p.Line("No sample of this event is in the selection.")
+		return p.Flush()
 	}
 	for i, x := range c.Stack(best) {
 		mark := "  on "
 		if i == 0 {
-			mark = percent(s.Fraction(c.Rows[best].Individual)) + " "
+			mark = format.Percent(s.Fraction(c.Rows[best].Individual)) + " "
 		}
-		p.line(padRight(mark, 6), fit(x.Name, 0))
+		p.Line(printer.PadRight(mark, 6), printer.Fit(x.Name, 0))
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // Graph writes the call graph of cost centres for Graphviz: nodes with their
 // individual and inherited figures, arcs with the number of stacks that have
 // them. The figures are of ModeStacks.
-func Graph(w io.Writer, s *profile.Selection, c *centres.Costs, o Options) error {
-	p := newPrinter(w, o)
-	p.line("digraph cost_centres {")
-	p.line(`  node [shape=box, fontname="sans-serif"];`)
+func Graph(w io.Writer, s *profile.Selection, c *centres.Costs, o printer.Options) error {
+	p := newOut(w, o)
+	p.Line("digraph cost_centres {")
+	p.Line(`  node [shape=box, fontname="sans-serif"];`)
 	ids := make(map[*centres.Centre]int)
 	for i := range c.ByCentre {
 		r := &c.ByCentre[i]
 		ids[r.Centre] = i
 		inherited := s.Fraction(r.Inherited)
-		p.linef("  n%d [label=%s, penwidth=%.1f];", i, dotString(fmt.Sprintf("%s\n%s individual\n%s inherited", fit(r.Centre.Name, 0),
-			percent(s.Fraction(r.Individual)), percent(inherited))), 1+4*inherited)
+		p.Linef("  n%d [label=%s, penwidth=%.1f];", i, dotString(fmt.Sprintf("%s\n%s individual\n%s inherited", printer.Fit(r.Centre.Name, 0),
+			format.Percent(s.Fraction(r.Individual)), format.Percent(inherited))), 1+4*inherited)
 	}
 	arcs := c.Arcs()
 	for i := range arcs {
 		a := &arcs[i]
-		p.linef("  n%d -> n%d [label=\"%d\", penwidth=%.1f];", ids[a.From], ids[a.To], a.Stacks, 1+4*s.Fraction(a.Weight))
+		p.Linef("  n%d -> n%d [label=\"%d\", penwidth=%.1f];", ids[a.From], ids[a.To], a.Stacks, 1+4*s.Fraction(a.Weight))
 	}
-	p.line("}")
-	return p.flush()
+	p.Line("}")
+	return p.Flush()
 }
 
 // dotString quotes text for Graphviz.
 func dotString(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 }
+
+// out is a printer with what only these reports have.
+type out struct{ *printer.Printer }
+
+func newOut(w io.Writer, o printer.Options) out { return out{printer.New(w, o)} }

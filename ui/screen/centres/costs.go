@@ -1,66 +1,72 @@
-package text
+package centres
 
 import (
 	"fmt"
 	"io"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/ui/printer"
 )
 
 const costRows = 30
 
-// Costs prints what bindings' evaluation consists of: what the program counted
+// KindsReport is what bindings' evaluation consists of: what the program counted
 // itself, if it was compiled with -ticky, and what samples tell. made is the
 // selection of an event that counts allocated bytes; it may be nil.
-func Costs(w io.Writer, s, made *profile.Selection, o Options) error {
-	p := newPrinter(w, o)
-	p.heading(s)
+type KindsReport struct{ Selection, Made *profile.Selection }
+
+// Text implements printer.Report.
+func (r KindsReport) Text(w io.Writer, o printer.Options) error {
+	s, made := r.Selection, r.Made
+	p := newOut(w, o)
+	p.Heading(s)
 	if len(s.Profile.Ticky) > 0 {
 		p.ticky(s.Profile)
-		p.line("")
+		p.Line("")
 	}
 	if s.Samples == 0 {
-		return p.flush()
+		return p.Flush()
 	}
 	c := s.Costs(made)
-	p.line(p.bold("estimated from samples: shares of " + fit(s.Summary().Event, 16) + ", and bytes"))
-	p.line(p.bold("    own update  apply   case  thunk        made  binding"))
-	n := o.top(len(c.Rows), costRows)
+	p.Line(p.Bold("estimated from samples: shares of " + printer.Fit(s.Summary().Event, 16) + ", and bytes"))
+	p.Line(p.Bold("    own update  apply   case  thunk        made  binding"))
+	n := o.Rows(len(c.Rows), costRows)
 	for i := range c.Rows[:n] {
 		r := &c.Rows[i]
 		bytes := "          ."
 		if c.Made > 0 && r.Made > 0 {
-			bytes = fmt.Sprintf("%11s", "~"+Bytes(r.Made))
+			bytes = fmt.Sprintf("%11s", "~"+format.Bytes(r.Made))
 		}
 		share := func(w uint64) string {
 			if w == 0 {
 				return "     ."
 			}
-			return fmt.Sprintf("%6s", percent(s.Fraction(w)))
+			return fmt.Sprintf("%6s", format.Percent(s.Fraction(w)))
 		}
-		p.line(" ", share(r.Own), " ", share(r.Update), " ", share(r.Apply), " ", share(r.Cases), " ", share(r.Thunks), " ", bytes, "  ", fit(r.Name, 0))
+		p.Line(" ", share(r.Own), " ", share(r.Update), " ", share(r.Apply), " ", share(r.Cases), " ", share(r.Thunks), " ", bytes, "  ", printer.Fit(r.Name, 0))
 	}
 	if rest := len(c.Rows) - n; rest > 0 {
-		p.line(p.faint(fmt.Sprintf("%s more: --top 0 prints all", plural(uint64(rest), "row"))))
+		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
 	}
-	p.line("")
-	p.note("own: in its code; update (U): in the update of thunks that it waits for; apply (F, V): in calls and evaluation of what it does not know")
-	p.note("case (C): a case of it waits for its scrutinee; thunk: a thunk of its code is being evaluated; made (H): bytes that its code allocated")
+	p.Line("")
+	p.Note("own: in its code; update (U): in the update of thunks that it waits for; apply (F, V): in calls and evaluation of what it does not know")
+	p.Note("case (C): a case of it waits for its scrutinee; thunk: a thunk of its code is being evaluated; made (H): bytes that its code allocated")
 	if len(s.Profile.Ticky) == 0 {
-		p.note("shares of samples are no counts of steps: those only a program compiled with -ticky has")
+		p.Note("shares of samples are no counts of steps: those only a program compiled with -ticky has")
 	}
 	if made == nil {
-		p.note("the log has no allocation: record with -e cycles,alloc")
+		p.Note("the log has no allocation: record with -e cycles,alloc")
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // ticky prints exact counts.
-func (p *printer) ticky(pr *profile.Profile) {
-	p.line(p.bold("counted by the program (-ticky): exact"))
-	p.line(p.bold("       entries        made  of such  kind  closure"))
+func (p out) ticky(pr *profile.Profile) {
+	p.Line(p.Bold("counted by the program (-ticky): exact"))
+	p.Line(p.Bold("       entries        made  of such  kind  closure"))
 	counters := pr.TickyByEntries()
-	n := p.o.top(len(counters), costRows)
+	n := p.Rows(len(counters), costRows)
 	for i := range counters[:n] {
 		c := &counters[i]
 		module, name, kind := c.Source()
@@ -68,17 +74,17 @@ func (p *printer) ticky(pr *profile.Profile) {
 			if n == 0 {
 				return "."
 			}
-			return Bytes(n)
+			return format.Bytes(n)
 		}
 		if module != "" {
 			name = module + "." + name
 		}
-		p.line(fmt.Sprintf("%14s %11s %8s  %-4s  ", Count(c.Entries), bytes(c.Allocs), bytes(c.Allocated), fit(kind, 4)), fit(name, 0), p.faint("  "+fit(c.Name, 0)))
+		p.Line(fmt.Sprintf("%14s %11s %8s  %-4s  ", format.Count(c.Entries), bytes(c.Allocs), bytes(c.Allocated), printer.Fit(kind, 4)), printer.Fit(name, 0), p.Faint("  "+printer.Fit(c.Name, 0)))
 	}
 	if rest := len(counters) - n; rest > 0 {
-		p.line(p.faint(fmt.Sprintf("%s more: --top 0 prints all", plural(uint64(rest), "row"))))
+		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
 	}
-	p.note("entries of functions (F) and of thunks (V); made (H): bytes allocated by the code; of such: bytes of these closures (-ticky-allocd)")
+	p.Note("entries of functions (F) and of thunks (V); made (H): bytes allocated by the code; of such: bytes of these closures (-ticky-allocd)")
 }
 
 type costsJSON struct {
@@ -118,8 +124,9 @@ type estimateJSON struct {
 	MadeSamples uint64  `json:"made_samples"`
 }
 
-// CostsJSON writes what Costs prints.
-func CostsJSON(w io.Writer, s, made *profile.Selection, o Options) error {
+// JSON implements printer.Report.
+func (r KindsReport) JSON(w io.Writer, o printer.Options) error {
+	s, made := r.Selection, r.Made
 	c := s.Costs(made)
 	sum := s.Summary()
 	doc := costsJSON{Event: sum.Event, Unit: sum.Unit, Total: s.Total, Estimates: []estimateJSON{}}
@@ -127,17 +134,17 @@ func CostsJSON(w io.Writer, s, made *profile.Selection, o Options) error {
 		doc.MadeTotal = &c.Made
 	}
 	counters := s.Profile.TickyByEntries()
-	for i := range counters[:o.top(len(counters), len(counters))] {
+	for i := range counters[:o.Rows(len(counters), len(counters))] {
 		t := &counters[i]
 		module, name, kind := t.Source()
 		doc.Counters = append(doc.Counters, counterJSON{t.Name, module, name, kind, t.Arity, t.Kinds, t.Entries, t.Allocs, t.Allocated})
 	}
-	for i := range c.Rows[:o.top(len(c.Rows), len(c.Rows))] {
+	for i := range c.Rows[:o.Rows(len(c.Rows), len(c.Rows))] {
 		r := &c.Rows[i]
 		doc.Estimates = append(doc.Estimates, estimateJSON{
 			r.Name, r.Module, r.Package, s.Fraction(r.Own), s.Fraction(r.Update), s.Fraction(r.Apply),
 			s.Fraction(r.Cases), s.Fraction(r.Thunks), r.Made, r.MadeSamples,
 		})
 	}
-	return writeJSON(w, doc)
+	return printer.JSON(w, doc)
 }

@@ -1,4 +1,4 @@
-package text
+package centres
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/centres"
 	"ccagent/profile/logtest"
+	"ccagent/ui/printer"
 )
 
 // centreGraph is a log whose functions call each other at random, in circles too.
@@ -101,10 +102,10 @@ func TestGraphSVG(t *testing.T) {
 		}
 		s, c := centreGraph(t, rng, names)
 		var one, two strings.Builder
-		if err := GraphSVG(&one, s, c, Options{}); err != nil {
+		if err := GraphSVG(&one, s, c, printer.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := GraphSVG(&two, s, c, Options{}); err != nil || one.String() != two.String() {
+		if err := GraphSVG(&two, s, c, printer.Options{}); err != nil || one.String() != two.String() {
 			t.Fatalf("seed %d: drawn twice, two drawings (%v)", seed, err)
 		}
 		width, height, boxes, titles := readSVG(t, one.String())
@@ -140,7 +141,7 @@ func TestGraphSVGOfHostileNames(t *testing.T) {
 	hostile := []string{`</text><script>alert(1)</script>`, `"><a href="x">`, "a&b", "\x1b[31mred", "\x00nul", "line\nbreak", "\xff\xfe", "']]>", strings.Repeat("W", 5000), "\u202eright"}
 	s, c := centreGraph(t, rand.New(rand.NewPCG(1, 12)), hostile)
 	var b strings.Builder
-	if err := GraphSVG(&b, s, c, Options{}); err != nil {
+	if err := GraphSVG(&b, s, c, printer.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	readSVG(t, b.String())
@@ -148,7 +149,7 @@ func TestGraphSVGOfHostileNames(t *testing.T) {
 		t.Errorf("not escaped:\n%s", b.String())
 	}
 	b.Reset()
-	if err := GraphSVG(&b, s, c, Options{Top: 3}); err != nil {
+	if err := GraphSVG(&b, s, c, printer.Options{Top: 3}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, boxes, _ := readSVG(t, b.String()); len(boxes) != 4 || !strings.Contains(b.String(), "not drawn") {

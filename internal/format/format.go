@@ -1,0 +1,175 @@
+// Package format writes numbers as people read them: shares, counts, bytes and times, for
+// the viewer's screens and for text.
+package format
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Share gives a share in at most six columns, for screens: "12.3%", "100%", "<0.1%". A share
+// that is not zero never shows as zero; one that is not a number is "-".
+func Share(f float64) string {
+	switch {
+	case f != f:
+		return "-"
+	case f > 0 && f < 0.0005:
+		return "<0.1%"
+	case f >= 0.9995:
+		return fmt.Sprintf("%.0f%%", 100*f)
+	default:
+		return fmt.Sprintf("%.1f%%", 100*f)
+	}
+}
+
+// Column gives a share with one decimal in six columns, for tables of text. Zero is a dot,
+// and a share that is not zero never shows as zero.
+func Column(f float64) string {
+	switch {
+	case f == 0:
+		return "    . "
+	case f < 0.0005:
+		return " <0.1%"
+	default:
+		return fmt.Sprintf("%5.1f%%", f*100)
+	}
+}
+
+// Percent is Column without padding, for sentences.
+func Percent(f float64) string {
+	if f == 0 {
+		return "0%"
+	}
+	return strings.TrimSpace(Column(f))
+}
+
+// Quantity gives a weight in its unit: "12.04 s", "3.20 GiB", "24.1 Gcycles". The unit is
+// written as it is.
+func Quantity(w uint64, unit string) string {
+	switch unit {
+	case "ns":
+		return Duration(w)
+	case "bytes":
+		return Bytes(w)
+	default:
+		return scaled(float64(w), unit)
+	}
+}
+
+// Duration gives ns in the unit that fits: "0 s", "17 ns", "1.23 ms", "12.04 s".
+func Duration(ns uint64) string {
+	f := float64(ns)
+	switch {
+	case ns == 0:
+		return "0 s"
+	case ns < 1e3:
+		return fmt.Sprintf("%d ns", ns)
+	case ns < 1e6:
+		return fmt.Sprintf("%s µs", digits(f/1e3))
+	case ns < 1e9:
+		return fmt.Sprintf("%s ms", digits(f/1e6))
+	default:
+		return fmt.Sprintf("%.2f s", f/1e9)
+	}
+}
+
+// Short gives ns with three significant digits in few columns: "1.23ms".
+func Short(ns float64) string {
+	switch {
+	case ns >= 1e9:
+		return fmt.Sprintf("%.3gs", ns/1e9)
+	case ns >= 1e6:
+		return fmt.Sprintf("%.3gms", ns/1e6)
+	case ns >= 1e3:
+		return fmt.Sprintf("%.3gµs", ns/1e3)
+	default:
+		return fmt.Sprintf("%.3gns", ns)
+	}
+}
+
+// Bytes gives bytes in the binary unit that fits.
+func Bytes(n uint64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, i := float64(n)/1024, 0
+	for f >= 1000 && i < len(units)-1 {
+		f /= 1024
+		i++
+	}
+	return fmt.Sprintf("%s %ciB", digits(f), units[i])
+}
+
+// Signed gives a difference in bytes, with its sign.
+func Signed(n int64) string {
+	switch {
+	case n > 0:
+		return "+" + Bytes(uint64(n))
+	case n < 0:
+		return "−" + Bytes(uint64(-n))
+	}
+	return "0"
+}
+
+// Count gives a number in groups of three digits: "24 012".
+func Count(n uint64) string { return grouped(n, " ") }
+
+// Commas gives a number in groups of three digits as GHC's reports do: "24,012".
+func Commas(n uint64) string { return grouped(n, ",") }
+
+func grouped(n uint64, sep string) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + sep + s[i:]
+	}
+	return s
+}
+
+// Plural gives a count with its noun.
+func Plural(n uint64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Count(n) + " " + noun + "s"
+}
+
+func scaled(f float64, unit string) string {
+	prefix := ""
+	for _, p := range []string{"k", "M", "G", "T", "P", "E"} {
+		if f < 10000 {
+			break
+		}
+		f /= 1000
+		prefix = p
+	}
+	s := digits(f)
+	if prefix == "" {
+		s = strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return strings.TrimRight(s+" "+prefix+unit, " ")
+}
+
+// digits gives about three significant digits.
+func digits(f float64) string {
+	switch {
+	case f < 10:
+		return fmt.Sprintf("%.2f", f)
+	case f < 100:
+		return fmt.Sprintf("%.1f", f)
+	default:
+		return fmt.Sprintf("%.0f", f)
+	}
+}
+
+// Seconds gives ns as seconds: "3.10 s".
+func Seconds(ns uint64) string { return fmt.Sprintf("%.2f s", float64(ns)/1e9) }
+
+// Ratio is a/b, or 0 where b is.
+func Ratio(a, b uint64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}

@@ -1,0 +1,32 @@
+package format
+
+import "testing"
+
+// A share that is not zero never shows as zero.
+func TestShareNeverHidesSomething(t *testing.T) {
+	for f, want := range map[float64]string{0: "0.0%", 0.00001: "<0.1%", 0.0005: "0.1%", 0.123: "12.3%", 0.9994: "99.9%", 0.9996: "100%", 1.5: "150%"} {
+		if got := Share(f); got != want {
+			t.Errorf("Share(%v) = %q, want %q", f, got, want)
+		}
+	}
+}
+
+// Numbers are written with about three digits in the unit that fits.
+func TestUnits(t *testing.T) {
+	for _, c := range []struct {
+		w    uint64
+		unit string
+		want string
+	}{
+		{0, "ns", "0 s"}, {999, "ns", "999 ns"}, {1500, "ns", "1.50 µs"}, {250e6, "ns", "250 ms"}, {12.04e9, "ns", "12.04 s"},
+		{1023, "bytes", "1023 B"}, {1536, "bytes", "1.50 KiB"}, {3 << 30, "bytes", "3.00 GiB"}, {1 << 63, "bytes", "8.00 EiB"},
+		{24_100_000_000, "cycles", "24.1 Gcycles"}, {120, "page-faults", "120 page-faults"}, {5, "", "5"},
+	} {
+		if got := Quantity(c.w, c.unit); got != c.want {
+			t.Errorf("%d %s: %q, want %q", c.w, c.unit, got, c.want)
+		}
+	}
+	if got := Count(1234567); got != "1 234 567" {
+		t.Error(got)
+	}
+}
