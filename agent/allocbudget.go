@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ccagent/bpf"
+	"ccagent/internal/ghc"
 )
 
 // How allocation probes keep within their budget. Each is either in place until
@@ -22,7 +23,6 @@ const (
 	maxThin          = 64
 	// firstLargeThin is the distance at first, in blocks, of samples of large objects.
 	firstLargeThin = 512
-	blockBytes     = 4096
 	// minCycle is the least time from window to window, ns; a random part of
 	// as much again is added, so that windows fall into step with nothing.
 	minCycle = 60e6
@@ -184,7 +184,7 @@ func (a *allocProbes) thin(ai *allocImage) error {
 		if p.site == bpf.SiteLarge {
 			want = 0
 			if p.hitRate > perSecond {
-				want = uint32(min(ai.large/perSecond/blockBytes, math.MaxUint32))
+				want = uint32(min(ai.large/perSecond/ghc.BlockBytes, math.MaxUint32))
 			}
 		}
 		// Not for a little: every change is told to the kernel.
@@ -235,7 +235,7 @@ func (a *allocProbes) costs(p *probe) float64 { return p.hitRate * a.perHit[p.si
 // wouldCost is what the probe of blocks takes, if it has not been in place: it is hit the
 // less often the longer that takes.
 func (a *allocProbes) wouldCost(ai *allocImage) float64 {
-	undisturbed := max(ai.rate-ai.large, ai.rate/8) / blockBytes * a.perHit[bpf.SiteBlock] / 1e9
+	undisturbed := max(ai.rate-ai.large, ai.rate/8) / ghc.BlockBytes * a.perHit[bpf.SiteBlock] / 1e9
 	return undisturbed / (1 + undisturbed/a.busy.cpus)
 }
 

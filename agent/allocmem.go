@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"ccagent/bpf"
+	"ccagent/internal/ghc"
 )
 
 // maxCapabilities bounds the capabilities that are read; the process says how many
@@ -21,11 +22,11 @@ func (ai *allocImage) readWords() (map[uint16]uint64, error) {
 	}
 	words := map[uint16]uint64{}
 	for i, capability := range capabilities {
-		number, err := ai.readWord(capability + capabilityBase + capabilityNumber)
+		number, err := ai.readWord(capability + ghc.BaseOfCapability + ghc.BaseCapabilityNo)
 		if err != nil || uint32(number) != uint32(i) {
 			continue // not made yet, or no capability
 		}
-		w, err := ai.readWord(capability + capabilityBase + ai.totalAllocated)
+		w, err := ai.readWord(capability + ghc.BaseOfCapability + ai.totalAllocated)
 		if err == nil {
 			words[uint16(i)] = w
 		}
@@ -71,14 +72,6 @@ func (ai *allocImage) capabilities() ([]uint64, error) {
 	}
 	return capabilities, nil
 }
-
-// capabilityBase is the offset of a capability's register table, from which the
-// layout counts.
-const capabilityBase = 24
-
-// capabilityNumber is the offset of a capability's number from its register table, in
-// every version.
-const capabilityNumber = 920
 
 func (ai *allocImage) readWord(at uint64) (uint64, error) {
 	var b [8]byte

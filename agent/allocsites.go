@@ -10,6 +10,7 @@ import (
 	"ccagent/agent/process"
 	"ccagent/agent/rtsites"
 	"ccagent/bpf"
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/elffile"
 )
 
@@ -138,10 +139,6 @@ func findBlockSite(check []instruction) uint64 {
 	return 0
 }
 
-// largeWords is the size, in words, from which on an object is a large one: eight
-// tenths of a block (LARGE_OBJECT_THRESHOLD), rounded up.
-const largeWords = 409
-
 // findLargeSite looks in allocateMightFail(capability, words) for an instruction
 // that is executed for large objects alone, with both arguments still in their
 // registers.
@@ -186,7 +183,7 @@ func findLargeSite(allocate []instruction) uint64 {
 // large object.
 func comparesWords(in *x86asm.Inst) bool {
 	limit, ok := in.Args[1].(x86asm.Imm)
-	return in.Op == x86asm.CMP && in.Args[0] == x86asm.RSI && ok && limit >= largeWords-2 && limit <= largeWords+1
+	return in.Op == x86asm.CMP && in.Args[0] == x86asm.RSI && ok && limit >= ghc.LargeObjectWords-2 && limit <= ghc.LargeObjectWords+1
 }
 
 // clobbersArguments reports whether an instruction writes to the registers of the

@@ -6,6 +6,7 @@ import (
 
 	"ccagent/bpf"
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 )
 
 // ledger makes weights of what the allocation probes of one process count, so that
@@ -178,9 +179,9 @@ func (l *ledger) observe(site bpf.AllocSite, n count) {
 	case site == bpf.SiteBlock:
 		known := l.heap.known()
 		// Of each nursery a last block is not hit; it ends in a full nursery.
-		blocks := n.hits * blockBytes
-		if l.nursery > 2*blockBytes {
-			blocks *= l.nursery / (l.nursery - blockBytes)
+		blocks := n.hits * ghc.BlockBytes
+		if l.nursery > 2*ghc.BlockBytes {
+			blocks *= l.nursery / (l.nursery - ghc.BlockBytes)
 		}
 		l.heap.see(blocks, n.bytes)
 		if !known {
@@ -202,7 +203,7 @@ func (l *ledger) heapPart() float64 {
 
 // leastCounted is what has to be allocated while a probe is in place for the parts to be
 // told from it.
-const leastCounted = 16 * blockBytes
+const leastCounted = 16 * ghc.BlockBytes
 
 // capability takes in how much a capability has allocated.
 func (l *ledger) capability(h *hit, large placement) *capLedger {
@@ -286,7 +287,7 @@ func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 }
 
 // blocks is what a sample of a block stands for while its probe is in place.
-func (l *ledger) blocks(h *hit) float64 { return blockBytes * float64(max(h.thin, 1)) }
+func (l *ledger) blocks(h *hit) float64 { return ghc.BlockBytes * float64(max(h.thin, 1)) }
 
 // mixed tells whether full nurseries do not tell who filled them.
 func (l *ledger) mixed() bool { return l.primitives >= manyPrimitives }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -17,6 +16,7 @@ import (
 	"ccagent/agent/uprobe"
 	"ccagent/bpf"
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 )
 
 // maxTicky bounds the counters of a program; the walker has the same limit.
@@ -63,7 +63,7 @@ func newTicky(load func() (*ebpf.Program, error), warn func(string)) *ticky {
 // find looks for the counters of an image's run-time system, nil if it counts
 // nothing. Programs compiled with -ticky are linked with the debugging way's.
 func (t *ticky) find(im *process.Image) *tickySymbols {
-	if im.RTS == nil || !strings.Contains(im.RTS.Binary.Way, "debug") {
+	if im.RTS == nil || !ghc.Way(im.RTS.Binary.Way).Debug() {
 		return nil
 	}
 	s, known := t.symbols[im.RTS]
@@ -102,12 +102,13 @@ func (t *ticky) Prepare(im *process.Image) {
 	if s == nil {
 		return
 	}
-	offset, ok := bpf.TickyEntries(im.RTS.Binary.GHCVersion)
-	if !ok {
-		t.fail(fmt.Errorf("their layout in GHC %s is not known", im.RTS.Binary.GHCVersion))
+	b := &im.RTS.Binary
+	layout, _ := ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
+	if layout.TickyEntries == 0 {
+		t.fail(fmt.Errorf("their layout in GHC %s is not known", b.GHCVersion))
 		return
 	}
-	im.Layout.TickyHead, im.Layout.TickyEntries = s.head+im.BiasOf(im.RTS), offset
+	im.Layout.TickyHead, im.Layout.TickyEntries = s.head+im.BiasOf(im.RTS), layout.TickyEntries
 }
 
 // Attach puts the probe into an image's process, once, and notes what a process
@@ -221,7 +222,8 @@ func (t *ticky) read(im *process.Image, each func(*bpf.TickyRecord)) {
 			return
 		}
 		rest := words[len(words)-3:]
-		each(&bpf.TickyRecord{Counter: at, Arity: words[1], Allocated: words[2], Name: words[3], Kinds: words[4], Entries: rest[0], Allocs: rest[1]})
+		each(&bpf.TickyRecord{Counter: at, Arity: words[ghc.TickyArity/8], Allocated: words[ghc.TickyAllocated/8],
+			Name: words[ghc.TickyName/8], Kinds: words[ghc.TickyKinds/8], Entries: rest[0], Allocs: rest[1]})
 		at = rest[2]
 	}
 }

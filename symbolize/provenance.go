@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/hsname"
 	"ccagent/symbolize/hssource"
@@ -55,23 +56,9 @@ func (m *moduleRun) readProvenance(ctx context.Context, all []elffile.Symbol, ve
 	return err
 }
 
-// closureKinds name the closure types that have code
-// (rts/include/rts/storage/ClosureTypes.h; the same in all versions).
-func closureKind(n uint32) string {
-	switch {
-	case n >= 1 && n <= 7:
-		return "constructor"
-	case n >= 8 && n <= 14:
-		return "function"
-	case n >= 15 && n <= 22:
-		return "thunk"
-	}
-	return ""
-}
-
 // describe says in words what closures a table is of: "thunk of type [Int]".
 func describe(e *ipe.Entry) string {
-	kind := closureKind(e.Closure)
+	kind := ghc.ClosureType(e.Closure).Kind()
 	const long = 120
 	if kind == "" || kind == "constructor" || e.Type == "" || len(e.Type) > long {
 		return kind

@@ -6,20 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccagent/eventlog"
-)
-
-// Offsets in RtsFlags.GcFlags that are the same from 8.10 to 9.14.
-const (
-	gcFlagsMaxHeap   = 28 // u32, blocks
-	gcFlagsAllocArea = 32 // u32, blocks
+	"ccagent/internal/ghc"
 )
 
 // writeHeapInfo reads the heap's parameters, which are settled before the first
 // collection or thread.
 func (p *Probes) writeHeapInfo(at uint64) error {
-	const block, mblock = 4 << 10, 1 << 20
 	s := p.sites
-	var flags [gcFlagsAllocArea + 4]byte
+	var flags [ghc.FlagsAllocArea + 4]byte
 	var oldest [8]byte
 	var number [4]byte
 	if s.OldestGeneration == 0 || s.Flags == 0 || !p.peek(s.Flags+p.bias, flags[:]) || !p.peek(s.OldestGeneration+p.bias, oldest[:]) ||
@@ -33,10 +27,10 @@ func (p *Probes) writeHeapInfo(at uint64) error {
 	p.timeline.MajorGeneration = int(generation)
 	return p.timeline.Write(at, eventlog.NoCap, &eventlog.HeapInfo{
 		Generations: uint16(generation + 1),
-		MaxHeap:     uint64(binary.NativeEndian.Uint32(flags[gcFlagsMaxHeap:])) * block,
-		AllocArea:   uint64(binary.NativeEndian.Uint32(flags[gcFlagsAllocArea:])) * block,
-		MBlock:      mblock,
-		Block:       block,
+		MaxHeap:     uint64(binary.NativeEndian.Uint32(flags[ghc.FlagsMaxHeap:])) * ghc.BlockBytes,
+		AllocArea:   uint64(binary.NativeEndian.Uint32(flags[ghc.FlagsAllocArea:])) * ghc.BlockBytes,
+		MBlock:      ghc.MegablockBytes,
+		Block:       ghc.BlockBytes,
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"ccagent/agent/timeline"
 	"ccagent/agent/uprobe"
 	"ccagent/bpf"
+	"ccagent/internal/ghc"
 )
 
 // Events that are no samples: what the run-time system does, from probes in its
@@ -191,9 +192,9 @@ func (p *Probes) globals(im *process.Image) bpf.RTSGlobals {
 		g.CapabilitiesInPlace = 1
 	}
 	b := &im.RTS.Binary
-	var wide bool
-	g.WhyBlocked, wide = bpf.WhyBlocked(b.GHCVersion, b.Profiled())
-	if wide {
+	layout, _ := ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
+	g.WhyBlocked = layout.WhyBlocked
+	if layout.WhyBlockedWide {
 		g.WhyBlockedWide = 1
 	}
 	return g

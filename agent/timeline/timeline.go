@@ -3,6 +3,7 @@ package timeline
 import (
 	"ccagent/bpf"
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 )
 
 // Write takes one event; time is in ns on the records' clock, cap may be
@@ -12,12 +13,7 @@ type Write func(time uint64, cap int, e eventlog.Event) error
 // The capability set of the process and its heap, as the log's head declares it.
 const capset = 0
 
-// Sizes of the run-time system's blocks and megablocks, in bytes (rts/Constants.h).
-const (
-	blockSize  = 4 << 10
-	mblockSize = 1 << 20
-	wordSize   = 8
-)
+const wordSize = 8
 
 // Limits of what is remembered. A capability's number is a 16-bit word.
 const (
@@ -247,8 +243,8 @@ func (t *Timeline) gcStats(r Record, c *capability) error {
 			return err
 		}
 	}
-	heap := w[bpf.GCMBlocks] * mblockSize
-	used := w[bpf.GCBlocks] * blockSize
+	heap := w[bpf.GCMBlocks] * ghc.MegablockBytes
+	used := w[bpf.GCBlocks] * ghc.BlockBytes
 	stats := &eventlog.GCStats{
 		Capset: capset, Generation: uint16(min(w[bpf.GCGeneration], 0xffff)),
 		Copied: w[bpf.GCCopied] * wordSize, Slop: w[bpf.GCSlop] * wordSize,
@@ -256,7 +252,7 @@ func (t *Timeline) gcStats(r Record, c *capability) error {
 		TotCopied: w[bpf.GCCopied] * wordSize, BalancedCopied: w[bpf.GCBalanced] * wordSize,
 	}
 	// A megablock's first blocks hold the descriptors of the others.
-	if usable := w[bpf.GCMBlocks] * blocksPerMBlock * blockSize; usable > used {
+	if usable := w[bpf.GCMBlocks] * ghc.BlocksPerMegablock * ghc.BlockBytes; usable > used {
 		stats.Frag = usable - used
 	}
 	evs := []eventlog.Event{&eventlog.GCGlobalSync{}, stats}
@@ -273,9 +269,6 @@ func (t *Timeline) gcStats(r Record, c *capability) error {
 	}
 	return nil
 }
-
-// blocksPerMBlock: 256 of 4 KiB, less what their 64-byte descriptors take.
-const blocksPerMBlock = 252
 
 // run writes that a capability runs a thread.
 func (t *Timeline) run(time uint64, n int, tso uint64) error {

@@ -6,12 +6,6 @@
 #include "allocation.h"
 #include "capabilities.h"
 
-#define BLOCK_SIZE 4096
-
-// rHpAlloc: what a failed heap check wanted, in bytes. A primitive operation that
-// finds itself out of memory before it has begun sets it to 0.
-#define BASE_HP_ALLOC 904
-
 // Capabilities whose counts are added up at a program's end.
 #define MAX_CAPABILITIES 1024
 
@@ -71,11 +65,12 @@ INLINE void sample_allocation(struct regs *ctx, struct walk *w, u32 cpu, u32 sit
 	begin_unwind(&w->unwind, ctx);
 	u64 base = w->unwind.reg[DWARF_BASE], why, wanted_bytes = 0;
 	if (site == SITE_LARGE) {
-		base = REG_ARG1(ctx) + BASE_FROM_CAPABILITY;
+		base = REG_ARG1(ctx) + BASE_OF_CAPABILITY;
 	} else if (site == SITE_NURSERY) {
 		// Threads also return here for a context switch, or a full stack.
 		if (READ_USER(&why, sizeof(why), base + BASE_RET) || why != HEAP_OVERFLOW)
 			return;
+		// 0 of a primop that ran out of memory before it began.
 		if (READ_USER(&wanted_bytes, sizeof(wanted_bytes), base + BASE_HP_ALLOC))
 			return;
 	}
@@ -114,7 +109,7 @@ static long add_capability(u32 i, void *context)
 	struct capability_sum *sum = context;
 	u64 capability, words;
 	if (READ_USER(&capability, sizeof(capability), sum->array + 8 * (u64)i) ||
-	    READ_USER(&words, sizeof(words), capability + BASE_FROM_CAPABILITY + sum->walk->layout.total_allocated))
+	    READ_USER(&words, sizeof(words), capability + BASE_OF_CAPABILITY + sum->walk->layout.total_allocated))
 		return 1;
 	sum->words += words;
 	return 0;
@@ -136,7 +131,7 @@ INLINE void tell_allocated(struct walk *w, u32 cpu)
 			return;
 		sum.array = capability_array(w->layout.capabilities, w->layout.capabilities_in_place, first, w->layout.main_capability);
 		bpf_loop(n > MAX_CAPABILITIES ? MAX_CAPABILITIES : n, add_capability, &sum, 0);
-	} else if (n != 1 || READ_USER(&sum.words, sizeof(sum.words), w->layout.main_capability + BASE_FROM_CAPABILITY + w->layout.total_allocated)) {
+	} else if (n != 1 || READ_USER(&sum.words, sizeof(sum.words), w->layout.main_capability + BASE_OF_CAPABILITY + w->layout.total_allocated)) {
 		return; // others than the first cannot be found
 	}
 	w->header.record = RECORD_ALLOCATED;

@@ -9,16 +9,7 @@
 
 #include "thread.h"
 
-// From BaseReg, the same from 8.10 to 9.14.
-#define BASE_CCCS 864
-#define BASE_RUNNING_TASK_FROM_CCCS 64
-#define BASE_FROM_CAPABILITY 24
-
-// CostCentreStack and CostCentre of rts/prof/CCS.h, the same from 8.10 to 9.14.
-#define CCS_CC 8
-#define CCS_DEPTH 40
-#define CC_LABEL 8
-#define CC_IS_CAF 48
+#define BASE_RUNNING_TASK_FROM_CCCS (BASE_RUNNING_TASK - BASE_CCCS)
 
 // A stack has each cost centre once, so this many are no program's.
 #define MAX_CCS_DEPTH 512
@@ -34,11 +25,18 @@ struct ccs_words {
 	u64 cc, prev, children, root, depth;
 };
 
+_Static_assert(__builtin_offsetof(struct ccs_words, prev) == CCS_PREV - CCS_CC, "CostCentreStack.prevStack");
+_Static_assert(__builtin_offsetof(struct ccs_words, depth) == CCS_DEPTH - CCS_CC, "CostCentreStack.depth");
+
 // What of CostCentre is read: from label through is_caf.
 struct cc_words {
 	u64 label, module, srcloc, allocated, ticks;
 	u8 is_caf;
 };
+
+_Static_assert(__builtin_offsetof(struct cc_words, module) == CC_MODULE - CC_LABEL, "CostCentre.module");
+_Static_assert(__builtin_offsetof(struct cc_words, srcloc) == CC_SRCLOC - CC_LABEL, "CostCentre.srcloc");
+_Static_assert(__builtin_offsetof(struct cc_words, is_caf) == CC_IS_CAF - CC_LABEL, "CostCentre.is_caf");
 
 // running_ccs gives the address of the cost-centre stack that costs at this
 // moment go to, 0 if it is not known. Where the registers of Haskell code could be
@@ -66,7 +64,7 @@ INLINE u64 running_ccs(struct walker *k)
 	// Task.cap is right before Task.incall. A Task that has given its capability
 	// away still points to it.
 	if (!READ_USER(&cap, sizeof(cap), task + w->layout.task_incall - 8) && cap &&
-	    !READ_USER(table, sizeof(table), cap + BASE_FROM_CAPABILITY + BASE_CCCS) &&
+	    !READ_USER(table, sizeof(table), cap + BASE_OF_CAPABILITY + BASE_CCCS) &&
 	    table[BASE_RUNNING_TASK_FROM_CCCS / 8] == task)
 		return table[0];
 	if (w->waiting && READ_USER(&ccs, sizeof(ccs), w->waiting + w->layout.tso_cccs))

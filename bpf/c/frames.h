@@ -51,7 +51,7 @@ INLINE long walk_frame(struct walker *k)
 		u64 size;
 		// StgBCO: header, instrs, literals, ptrs, arity:u32, size:u32,
 		// bitmap: size in words, …
-		if (READ_USER(&size, sizeof(size), window_word(w, 1) + w->layout.header + 32)) {
+		if (READ_USER(&size, sizeof(size), window_word(w, 1) + w->layout.header + BCO_BITMAP)) {
 			w->header.stop = STOP_UNREADABLE_STACK;
 			return 1;
 		}

@@ -46,6 +46,9 @@ struct info_table_tail {
 	s32 srt;
 };
 
+_Static_assert(sizeof(struct info_table_tail) == INFO_LAYOUT, "StgInfoTable.layout");
+_Static_assert(sizeof(struct info_table_tail) - __builtin_offsetof(struct info_table_tail, type) == INFO_TYPE, "StgInfoTable.type");
+
 // read_table remembers the info table at an address. 0, or why there is none.
 static NOINLINE int read_table(struct walk *w, u64 info)
 {
@@ -54,7 +57,7 @@ static NOINLINE int read_table(struct walk *w, u64 info)
 	struct info_table_tail table;
 	if (READ_USER(&table, sizeof(table), info - sizeof(table)))
 		return STOP_UNREADABLE_INFO;
-	u64 words = 1 + (table.layout & 0x3f);
+	u64 words = 1 + (table.layout & BITMAP_SIZE);
 	switch (table.type) {
 	case RET_FUN:
 	case RET_BCO:

@@ -130,7 +130,8 @@ INLINE u64 task_of_thread(struct walk *w)
 }
 
 // enter_suspended finds the Haskell thread that waits for the safe foreign call
-// which this OS thread is making. Its stack is saved, so Sp is at a frame.
+// which this OS thread is making. Its stack is saved, so Sp is at a frame. If the call
+// has called back into Haskell, the thread that waits is the enclosing InCall's.
 INLINE bool enter_suspended(struct walker *k)
 {
 	struct walk *w = k->walk;

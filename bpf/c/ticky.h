@@ -8,20 +8,18 @@
 
 #include "walk_state.h"
 
-// Offsets in StgEntCounter. Those from the entry count on depend on the version.
-#define TICKY_ARITY 8
-#define TICKY_ALLOCATED 16
-#define TICKY_NAME 24
-#define TICKY_KINDS 32
-#define TICKY_ENTRIES_9_0 40
-#define TICKY_ENTRIES_9_4 56
-
 // More counters than this are no program's; a list may be a circle.
 #define MAX_TICKY 131072
 
 struct ticky_words {
 	u64 arity, allocated, name, kinds, rest[5];
 };
+
+_Static_assert(__builtin_offsetof(struct ticky_words, allocated) == TICKY_ALLOCATED - TICKY_ARITY, "StgEntCounter.allocd");
+_Static_assert(__builtin_offsetof(struct ticky_words, name) == TICKY_NAME - TICKY_ARITY, "StgEntCounter.str");
+_Static_assert(__builtin_offsetof(struct ticky_words, kinds) == TICKY_KINDS - TICKY_ARITY, "StgEntCounter.arg_kinds");
+_Static_assert(__builtin_offsetof(struct ticky_words, rest) == TICKY_ENTRIES - TICKY_ARITY, "StgEntCounter.entry_count");
+_Static_assert(__builtin_offsetof(struct ticky_words, rest[2]) == TICKY_ENTRIES_9_6 - TICKY_ARITY, "StgEntCounter.entry_count from 9.6");
 
 #define TICKY_BATCH (MAX_FRAMES * 8 / sizeof(struct ticky_record))
 
@@ -30,7 +28,7 @@ struct ticky_words {
 INLINE u64 read_ticky(const struct process_layout *l, u64 at, struct ticky_record *r)
 {
 	struct ticky_words w;
-	u32 e = l->ticky_entries == TICKY_ENTRIES_9_4 ? 2 : 0;
+	u32 e = l->ticky_entries == TICKY_ENTRIES_9_6 ? 2 : 0;
 	if ((at & 7) || READ_USER(&w, sizeof(w), at + TICKY_ARITY))
 		return 0;
 	r->counter = at;

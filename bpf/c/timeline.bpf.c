@@ -86,9 +86,6 @@ INLINE u64 word_at(u64 at)
 
 INLINE u64 global(u64 at) { return at ? word_at(at) : 0; }
 
-// From BaseReg to the capability that it lies in.
-#define BASE_OF_CAPABILITY 24
-
 INLINE void fill_gc(struct rts_record *r, struct regs *ctx, const struct rts_globals *g, u16 total_allocated, bool at_call)
 {
 	u64 sp = REG_C_SP(ctx) + (at_call ? 0 : 8);

@@ -3,42 +3,11 @@
 #pragma once
 
 #include "arch.h"
+#include "ghc.h"
 #include "record.h"
 
-// GHC's closure types that the walker knows, the same from 8.10 to 9.14.
-enum {
-	RET_BCO = 29,
-	RET_SMALL = 30,
-	RET_BIG = 31,
-	RET_FUN = 32,
-	UPDATE_FRAME = 33,
-	CATCH_FRAME = 34,
-	UNDERFLOW_FRAME = 35,
-	STOP_FRAME = 36,
-	TSO = 52,
-	ATOMICALLY_FRAME = 55,
-	CATCH_RETRY_FRAME = 56,
-	CATCH_STM_FRAME = 57,
-	ANN_FRAME = 65,
-};
-
-// Offsets from BaseReg, the same from 8.10 to 9.14.
-#define BASE_CURRENT_TSO 872
-#define BASE_CAPABILITY_NO 920
-#define BASE_RUNNING_TASK 928
-#define BASE_READ_LEN 64 // from rCurrentTSO through the running task
-
-// rRet: why a thread returned to the scheduler, and the value for a full nursery.
-#define BASE_RET 912
-#define HEAP_OVERFLOW 1
-#define THREAD_BLOCKED 4
-// In the eventlog, a blocked thread's reason is this plus why_blocked.
-#define STOPPED_FOREIGN_CALL 6
-
-// InCall: a call from C into Haskell. Within a safe foreign call that has called
-// back, the thread that waits is the enclosing call's.
-#define INCALL_SUSPENDED_TSO 8
-#define INCALL_PREV_STACK 48
+// Bytes of a register table that are read at once: rCurrentTSO through the running task.
+#define BASE_READ_LEN (BASE_RUNNING_TASK + 8 - BASE_CURRENT_TSO)
 
 // The part of the stack read at once. Most stacks fit; a read costs more than
 // a hundred nanoseconds whatever its length.

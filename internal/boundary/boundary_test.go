@@ -15,10 +15,10 @@ import (
 // may import of this module, at any depth, besides its own sub-packages.
 var order = map[string][]string{
 	"eventlog":    {},
-	"bpf":         {},
+	"bpf":         {"internal/ghc"},
 	"perf":        {"bpf"},
-	"symbolize":   {"eventlog", "internal/credentials"},
-	"agent":       {"perf", "bpf", "eventlog", "symbolize", "internal/capset", "internal/credentials"},
+	"symbolize":   {"eventlog", "internal/credentials", "internal/ghc"},
+	"agent":       {"perf", "bpf", "eventlog", "symbolize", "internal/capset", "internal/credentials", "internal/ghc"},
 	"profile":     {"eventlog", "internal/format"},
 	"ui":          {"profile", "eventlog", "internal/format"},
 	"cmd/ccview":  {"ui", "profile", "eventlog", "internal/buildinfo", "internal/format"},

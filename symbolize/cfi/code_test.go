@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/internal/ghc"
 	"ccagent/internal/testprog"
 )
 
@@ -15,7 +16,7 @@ type code struct{ b []byte }
 func (c *code) here() uint64 { return textAddr + uint64(len(c.b)) }
 
 // table writes an info table and gives the info pointer.
-func (c *code) table(kind uint32, layout uint64) uint64 {
+func (c *code) table(kind ghc.ClosureType, layout uint64) uint64 {
 	for len(c.b)%8 != 0 {
 		c.b = append(c.b, 0)
 	}
@@ -33,7 +34,7 @@ func (c *code) fun(funType, arity uint32, bitmap uint64) uint64 {
 	c.b = binary.LittleEndian.AppendUint64(c.b, bitmap)
 	c.b = binary.LittleEndian.AppendUint32(c.b, funType)
 	c.b = binary.LittleEndian.AppendUint32(c.b, arity)
-	return c.table(typeFunStatic, 0)
+	return c.table(ghc.FunStatic, 0)
 }
 
 // asm writes instructions in hexadecimal; @ is an address's low 32 bits.
@@ -64,10 +65,10 @@ func TestRowsFromCode(t *testing.T) {
 	var places []place
 	at := func(want int32) { places = append(places, place{c.here(), haskell(want)}) }
 
-	update := c.table(typeUpdateFrame, 1)
+	update := c.table(ghc.UpdateFrame, 1)
 	c.asm(t, "4883c510 ff6500") // add $16,%rbp; jmp *(%rbp)
 
-	thunk := c.table(typeThunk, 0)
+	thunk := c.table(ghc.Thunk, 0)
 	continuation := thunk + 0x40
 	at(0)
 	c.asm(t, "48c745f0 @", update) // movq $update,-16(%rbp)
@@ -81,7 +82,7 @@ func TestRowsFromCode(t *testing.T) {
 	for c.here() < continuation-16 {
 		c.b = append(c.b, 0)
 	}
-	if got := c.table(typeRetSmall, 1); got != continuation {
+	if got := c.table(ghc.RetSmall, 1); got != continuation {
 		t.Fatalf("continuation at %#x, not %#x", got, continuation)
 	}
 	at(16)
@@ -107,7 +108,7 @@ func TestRowsFromCode(t *testing.T) {
 	c.asm(t, "ff6500") // jmp *(%rbp)
 
 	// A call is saved, as the RTS does in code whose entry tells nothing.
-	saved := c.table(typeRetFun, 0)
+	saved := c.table(ghc.RetFun, 0)
 	c.asm(t, "ff6500") // jmp *(%rbp)
 	saving := c.fun(1, 20, 0)
 	at(0)
@@ -122,7 +123,7 @@ func TestRowsFromCode(t *testing.T) {
 	c.asm(t, "ff23") // jmp *(%rbx)
 
 	// Sp is lost.
-	lost := c.table(typeThunk, 0)
+	lost := c.table(ghc.Thunk, 0)
 	at(0)
 	c.asm(t, "4801cd") // add %rcx,%rbp
 	places = append(places, place{c.here(), Rule{}})
@@ -135,7 +136,7 @@ func TestRowsFromCode(t *testing.T) {
 	}
 	// Enough of them to be taken for Haskell.
 	for range minCodeRows {
-		addr := c.table(typeConstr, 0)
+		addr := c.table(ghc.Constr, 0)
 		c.asm(t, "ff6500")
 		data = binary.LittleEndian.AppendUint64(data, addr)
 	}

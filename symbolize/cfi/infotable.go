@@ -4,32 +4,8 @@ import (
 	"debug/elf"
 	"encoding/binary"
 
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/elffile"
-)
-
-// GHC's closure types, the same numbers from 8.10 to 9.14
-// (rts/include/rts/storage/ClosureTypes.h).
-const (
-	typeConstr         = 1
-	typeConstrNoCAF    = 7
-	typeFun            = 8
-	typeFunStatic      = 14
-	typeThunk          = 15
-	typeThunkSelector  = 22
-	typeAP             = 24
-	typeIndStatic      = 28
-	typeRetSmall       = 30
-	typeRetBig         = 31
-	typeRetFun         = 32
-	typeUpdateFrame    = 33
-	typeCatchFrame     = 34
-	typeUnderflowFrame = 35
-	typeStopFrame      = 36
-	typeBlackhole      = 38
-	typeAtomically     = 55
-	typeCatchRetry     = 56
-	typeCatchSTM       = 57
-	typeAnn            = 65
 )
 
 // text is a module's executable bytes.
@@ -67,39 +43,38 @@ type info struct {
 	words int
 }
 
-// infoAt reads the info table that ends at addr, if one does (tables next to
-// code: rts/include/rts/storage/InfoTables.h). Prof: profiling way or not, the
-// fields up to 16 bytes below are the same.
+// infoAt reads the info table that ends at addr, if one does. The fields that are read
+// first lie at the same place in the profiling way.
 func (t *text) infoAt(addr uint64) info {
 	if addr&7 != 0 || !t.contains(addr) || addr-t.base < 32 {
 		return info{}
 	}
 	le := binary.LittleEndian
-	b := t.code[addr-t.base-32:]
-	layout, kind := le.Uint64(b[16:]), le.Uint32(b[24:])
+	end := t.code[:addr-t.base]
+	layout := le.Uint64(end[len(end)-ghc.InfoLayout:])
+	kind := ghc.ClosureType(le.Uint32(end[len(end)-ghc.InfoType:]))
 	switch {
-	case kind >= typeConstr && kind <= typeConstrNoCAF,
-		kind >= typeThunk && kind <= typeThunkSelector:
+	case kind.In(ghc.Constr, ghc.ConstrNoCAF), kind.In(ghc.Thunk, ghc.ThunkSelector):
 		// Pointers and non-pointers, or a selector's offset.
 		if layout>>32 > 1<<16 || layout&0xffffffff > 1<<16 {
 			return info{}
 		}
 		return info{kind: infoEntry}
-	case kind >= typeAP && kind <= typeIndStatic, kind == typeBlackhole:
+	case kind.In(ghc.AP, ghc.IndStatic), kind == ghc.Blackhole:
 		return info{kind: infoEntry}
-	case kind >= typeFun && kind <= typeFunStatic:
+	case kind.In(ghc.Fun, ghc.FunStatic):
 		if n, ok := t.funWords(addr); ok {
 			return info{infoFun, n}
 		}
-	case kind == typeUpdateFrame:
-		return info{infoUpdate, 1 + int(layout&0x3f)}
-	case kind == typeUnderflowFrame:
+	case kind == ghc.UpdateFrame:
+		return info{infoUpdate, 1 + int(layout&ghc.BitmapSize)}
+	case kind == ghc.UnderflowFrame:
 		// Its caller is in another chunk: it stands for it.
 		return info{kind: infoReturn}
-	case kind == typeRetSmall, kind == typeCatchFrame,
-		kind >= typeAtomically && kind <= typeCatchSTM, kind == typeAnn:
-		return info{infoReturn, 1 + int(layout&0x3f)}
-	case kind == typeRetBig:
+	case kind == ghc.RetSmall, kind == ghc.CatchFrame,
+		kind.In(ghc.AtomicallyFrame, ghc.CatchSTMFrame), kind == ghc.AnnFrame:
+		return info{infoReturn, 1 + int(layout&ghc.BitmapSize)}
+	case kind == ghc.RetBig:
 		if t.bitmaps++; t.bitmaps > maxBitmaps {
 			return info{}
 		}
@@ -110,39 +85,37 @@ func (t *text) infoAt(addr uint64) info {
 		if n := le.Uint64(large); n < 1<<16 {
 			return info{infoReturn, 1 + int(n)}
 		}
-	case kind == typeRetFun:
+	case kind == ghc.RetFun:
 		return info{kind: infoRetFun}
-	case kind > typeThunkSelector && kind < typeAnn:
+	case kind > ghc.ThunkSelector && kind < ghc.AnnFrame:
 		return info{kind: infoOther}
 	}
 	return info{}
 }
 
-// Words of arguments of the function types ARG_NONE … ARG_PPPPPPPP
-// (rts/include/rts/storage/FunTypes.h).
-var argWords = [...]int{3: 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 5, 6, 7, 8}
-
 const unknownWords = -1
 
-// funWords is how many words of arguments a function takes; b begins 32 bytes
-// before the info pointer, addr.
+// funWords is how many words of arguments the function at an info pointer takes.
 func (t *text) funWords(addr uint64) (words int, ok bool) {
 	le := binary.LittleEndian
 	// The profiling way has two more words between.
-	for _, prof := range []uint64{0, 16} {
+	for _, prof := range []uint64{0, ghc.InfoProfiled} {
 		if addr-t.base < 40+prof {
 			break
 		}
-		b := t.code[addr-t.base-40-prof:]
-		bitmap, funType, arity := le.Uint64(b[8:]), le.Uint32(b[16:]), le.Uint32(b[20:])
+		end := t.code[:addr-t.base-prof]
+		bitmap, funType := le.Uint64(end[len(end)-ghc.FunBitmap:]), le.Uint32(end[len(end)-ghc.FunArgs:])
+		arity := le.Uint32(end[len(end)-ghc.FunArity:])
 		switch {
 		case arity == 0 || arity > 1<<10:
-		case funType == 0: // ARG_GEN
-			return int(bitmap & 0x3f), true
-		case funType <= 2: // ARG_GEN_BIG, ARG_BCO
+		case funType == ghc.ArgGen:
+			return int(bitmap & ghc.BitmapSize), true
+		case funType == ghc.ArgGenBig, funType == ghc.ArgBCO:
 			return unknownWords, true
-		case funType < uint32(len(argWords)):
-			return argWords[funType], true
+		default:
+			if words, ok := ghc.ArgWords(funType); ok {
+				return words, true
+			}
 		}
 	}
 	return 0, false

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ccagent/internal/ghc"
 	"ccagent/internal/testprog"
 )
 
@@ -119,11 +120,11 @@ func (x *target) walk(sp uint64) error {
 		if !x.text.contains(info) || info&7 != 0 {
 			return fmt.Errorf("frame %d, at %#x, is %#x", n, sp, info)
 		}
-		kind := binary.LittleEndian.Uint32(x.text.code[info-x.text.base-8:])
+		kind := ghc.ClosureType(binary.LittleEndian.Uint32(x.text.code[info-x.text.base-ghc.InfoType:]))
 		switch kind {
-		case typeStopFrame, typeUnderflowFrame, 29: // RET_BCO
+		case ghc.StopFrame, ghc.UnderflowFrame, ghc.RetBCO:
 			return nil
-		case 32: // RET_FUN
+		case ghc.RetFun:
 			sp += 8 * (3 + x.word(sp+8))
 			continue
 		}

@@ -4,30 +4,27 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
-	"strings"
+
+	"ccagent/internal/ghc"
 )
 
 // layout reads one buffer into r.out; it says why it cannot.
 type layout func(r *reader, addr uint64) (problem string)
 
 func layoutOf(version string) (layout, error) {
-	major, rest, _ := strings.Cut(version, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	a, err1 := strconv.Atoi(major)
-	b, err2 := strconv.Atoi(minor)
-	switch {
-	case err1 != nil || err2 != nil || a < 9 || a == 9 && b < 2:
-		return nil, fmt.Errorf("%w: version %q", ErrVersion, version)
-	case a == 9 && b < 4:
+	switch ghc.ProvenanceOf(version) {
+	case ghc.ProvenanceList:
 		return (*reader).entry92, nil
-	case a == 9 && b < 6:
+	case ghc.ProvenanceInline6:
 		return func(r *reader, addr uint64) string { return r.inline(addr, 6) }, nil
-	case a == 9 && b < 8:
+	case ghc.ProvenanceInline8:
 		return func(r *reader, addr uint64) string { return r.inline(addr, 8) }, nil
-	case a == 9 && b < 10:
+	case ghc.ProvenanceApart8:
 		return func(r *reader, addr uint64) string { return r.apart(addr, 8) }, nil
+	case ghc.ProvenanceApart6:
+		return func(r *reader, addr uint64) string { return r.apart(addr, 6) }, nil
 	}
-	return func(r *reader, addr uint64) string { return r.apart(addr, 6) }, nil
+	return nil, fmt.Errorf("%w: version %q", ErrVersion, version)
 }
 
 const word = 8

@@ -1,0 +1,88 @@
+package ghc
+
+// ClosureType says what an info table is of (rts/include/rts/storage/ClosureTypes.h).
+type ClosureType uint32
+
+// Closure types. The run-time system numbers them in groups, of which the first and last
+// stand here.
+const (
+	Constr          ClosureType = 1
+	ConstrNoCAF     ClosureType = 7
+	Fun             ClosureType = 8
+	FunStatic       ClosureType = 14
+	Thunk           ClosureType = 15
+	ThunkSelector   ClosureType = 22
+	AP              ClosureType = 24
+	IndStatic       ClosureType = 28
+	RetBCO          ClosureType = 29
+	RetSmall        ClosureType = 30
+	RetBig          ClosureType = 31
+	RetFun          ClosureType = 32
+	UpdateFrame     ClosureType = 33
+	CatchFrame      ClosureType = 34
+	UnderflowFrame  ClosureType = 35
+	StopFrame       ClosureType = 36
+	Blackhole       ClosureType = 38
+	TSO             ClosureType = 52
+	AtomicallyFrame ClosureType = 55
+	CatchRetryFrame ClosureType = 56
+	CatchSTMFrame   ClosureType = 57
+	AnnFrame        ClosureType = 65 // from 9.14
+)
+
+// In reports whether a type is in the group of types from first to last.
+func (t ClosureType) In(first, last ClosureType) bool { return t >= first && t <= last }
+
+// Kind names what closures of the type are, for those that have code of the program's
+// own; it is empty for all others.
+func (t ClosureType) Kind() string {
+	switch {
+	case t.In(Constr, ConstrNoCAF):
+		return "constructor"
+	case t.In(Fun, FunStatic):
+		return "function"
+	case t.In(Thunk, ThunkSelector):
+		return "thunk"
+	}
+	return ""
+}
+
+// Where the fields of an info table lie below the info pointer, where the table's code
+// begins (rts/include/rts/storage/InfoTables.h, tables next to code). Those of functions
+// are InfoProfiled further down in the profiling way.
+const (
+	InfoType   = 8
+	InfoLayout = 16
+
+	FunArity     = 20
+	FunArgs      = 24 // fun_type: how the arguments lie on the stack
+	FunBitmap    = 32
+	InfoProfiled = 16
+)
+
+// BitmapSize masks the size of a frame's payload, in words, out of its layout word, where
+// the layout is a small bitmap.
+const BitmapSize = 0x3f
+
+// BCOBitmap is where the size of a byte code object's bitmap lies, behind its header
+// (StgBCO in rts/include/rts/storage/Closures.h).
+const BCOBitmap = 32
+
+// Function types whose arguments are not fixed (rts/include/rts/storage/FunTypes.h).
+const (
+	ArgGen    = 0 // by the bitmap of the function itself
+	ArgGenBig = 1
+	ArgBCO    = 2
+)
+
+// argWords holds the words of arguments of the function types ARG_NONE to ARG_PPPPPPPP.
+var argWords = [...]int{3: 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 5, 6, 7, 8}
+
+// ArgWords is how many words on the stack the arguments of a function type take; false if
+// there is no such type, or its arguments are not fixed.
+func ArgWords(funType uint32) (words int, ok bool) {
+	if funType <= ArgBCO || funType >= uint32(len(argWords)) {
+		return 0, false
+	}
+	return argWords[funType], true
+}

@@ -1,0 +1,75 @@
+package ghc
+
+// Offsets from BaseReg, which points to a StgRegTable (rts/include/stg/Regs.h).
+const (
+	BaseCCCS       = 864 // rCCCS: the running cost-centre stack
+	BaseCurrentTSO = 872 // rCurrentTSO
+	BaseHpAlloc    = 904 // rHpAlloc: what a failed heap check wanted, in bytes
+	BaseRet        = 912 // rRet: why a thread returned to the scheduler
+)
+
+// BaseOfCapability is where a Capability's StgRegTable begins, behind its StgFunTable
+// (rts/Capability.h). The other fields are counted from there: from BaseReg.
+const (
+	BaseOfCapability = 24
+	BaseCapabilityNo = 944 - BaseOfCapability // no
+	BaseRunningTask  = 952 - BaseOfCapability // running_task
+)
+
+// Values of rRet (rts/include/rts/Constants.h).
+const (
+	HeapOverflow  = 1
+	ThreadBlocked = 4
+)
+
+// StoppedForeignCall is the reason for which an eventlog lets a thread stop in a foreign
+// call. The reason of a blocked thread is this plus its why_blocked.
+const StoppedForeignCall = 6
+
+// Fields of an InCall, which is a call from C into Haskell (rts/Task.h).
+const (
+	InCallSuspendedTSO = 8
+	InCallPrevStack    = 48
+)
+
+// Fields of CostCentreStack and CostCentre (rts/include/rts/prof/CCS.h).
+const (
+	CCSCC    = 8
+	CCSPrev  = 16
+	CCSDepth = 40
+
+	CCLabel  = 8
+	CCModule = 16
+	CCSrcLoc = 24
+	CCIsCAF  = 48
+)
+
+// Fields of StgEntCounter (rts/include/rts/Ticky.h). The words of allocs and link follow
+// entry_count, whose place depends on the release.
+const (
+	TickyArity     = 8
+	TickyAllocated = 16 // allocd
+	TickyName      = 24 // str
+	TickyKinds     = 32 // arg_kinds
+	TickyEntries   = 40 // entry_count
+	TickyEntries96 = 56 // from 9.6
+)
+
+// Fields of RtsFlags.GcFlags, in blocks and 32 bits wide (rts/include/rts/Flags.h).
+const (
+	FlagsMaxHeap   = 28 // maxHeapSize
+	FlagsAllocArea = 32 // minAllocAreaSize
+)
+
+// Sizes of the heap's units, in bytes (rts/include/rts/Constants.h).
+const (
+	BlockBytes     = 4 << 10
+	MegablockBytes = 1 << 20
+)
+
+// BlocksPerMegablock leaves out the blocks that hold the descriptors of the others.
+const BlocksPerMegablock = 252
+
+// LargeObjectWords is the size from which on allocateMightFail makes a large object: eight
+// tenths of a block (LARGE_OBJECT_THRESHOLD), rounded down to words.
+const LargeObjectWords = 409

@@ -1,0 +1,147 @@
+package ghc
+
+// release is what differs between releases, in the ways without -prof. Offsets are in
+// bytes.
+type release struct {
+	from Version // the first series for which the row holds
+
+	tsoID, tsoLabel    uint16 // StgTSO.id, label (0: there is none)
+	whyBlocked         uint16 // StgTSO.why_blocked
+	whyBlockedWide     bool   // it has 32 bits, not 16
+	profiledCCCS       uint16 // StgTSO.prof.cccs with -prof
+	totalAllocated     uint16 // Capability.total_allocated
+	taskInCallThreaded uint16 // Task.incall with -threaded
+	tickyEntries       uint16 // StgEntCounter.entry_count; 0: not known
+	provenance         ProvenanceFormat
+}
+
+// releases is in order. A row holds until the next one's first series.
+var releases = [...]release{
+	{
+		from: Version{8, 10}, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1184,
+		taskInCallThreaded: 120, tickyEntries: TickyEntries,
+	},
+	{
+		// The RTS's Condition, which Task has, grew by a clock's id.
+		from: Version{9, 2}, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200,
+		taskInCallThreaded: 128, tickyEntries: TickyEntries, provenance: ProvenanceList,
+	},
+	{
+		from: Version{9, 4}, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200,
+		taskInCallThreaded: 128, provenance: ProvenanceInline6,
+	},
+	{
+		from: Version{9, 6}, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200,
+		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceInline8,
+	},
+	{
+		from: Version{9, 8}, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200,
+		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceApart8,
+	},
+	{
+		from: Version{9, 10}, tsoID: 56, tsoLabel: 96, whyBlocked: 40, whyBlockedWide: true, profiledCCCS: 152, totalAllocated: 1200,
+		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceApart6,
+	},
+}
+
+// ProvenanceFormat is how a release lays out its info table map (-finfo-table-map,
+// rts/include/rts/IPE.h).
+type ProvenanceFormat uint8
+
+// Formats of the info table map.
+const (
+	ProvenanceNone    ProvenanceFormat = iota
+	ProvenanceList                     // 9.2: a linked list of entries of pointers
+	ProvenanceInline6                  // 9.4: entries of six words of 32 bits behind an info pointer each
+	ProvenanceInline8                  // 9.6: the same, with file and span apart, and padding
+	ProvenanceApart8                   // 9.8: info pointers, entries of eight words and strings each on their own
+	ProvenanceApart6                   // 9.10: the same with six words; unit and module are the whole node's
+)
+
+// Layout says where the fields lie that are read of a process, in bytes.
+type Layout struct {
+	Header uint16 // sizeof(StgHeader)
+
+	TSOStackObj    uint16 // StgTSO.stackobj
+	TSOID          uint16 // StgTSO.id
+	TSOLabel       uint16 // StgTSO.label; 0: there is none (before 9.6)
+	TSOCCCS        uint16 // StgTSO.prof.cccs; 0 without -prof
+	WhyBlocked     uint16 // StgTSO.why_blocked
+	WhyBlockedWide bool   // it has 32 bits, not 16
+
+	StackSize  uint16 // StgStack.stack_size
+	StackSp    uint16 // StgStack.sp
+	StackFirst uint16 // StgStack.stack
+
+	TaskInCall     uint16 // Task.incall
+	TotalAllocated uint16 // Capability.total_allocated, from BaseReg
+	TickyEntries   uint16 // StgEntCounter.entry_count; 0: not known
+}
+
+// Header sizes: the profiling way has the cost-centre stack, and a word for retainers and
+// biographies, in every object.
+const (
+	headerBytes         = 8
+	profiledHeaderBytes = 24
+)
+
+// LayoutOf gives the layout of a version and way. An unknown version is taken for the
+// newest, and known is false.
+func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {
+	r, known := releaseOf(version)
+	l = Layout{
+		Header:         headerBytes,
+		TSOStackObj:    24,
+		TSOID:          r.tsoID,
+		TSOLabel:       r.tsoLabel,
+		WhyBlocked:     r.whyBlocked,
+		WhyBlockedWide: r.whyBlockedWide,
+		StackSize:      8,
+		StackSp:        16,
+		StackFirst:     24,
+		TaskInCall:     8,
+		TotalAllocated: r.totalAllocated - BaseOfCapability,
+	}
+	if known {
+		l.TickyEntries = r.tickyEntries
+	}
+	if threaded {
+		l.TaskInCall = r.taskInCallThreaded
+	}
+	if profiled {
+		l.TSOCCCS = r.profiledCCCS
+		for _, offset := range []*uint16{
+			&l.Header, &l.TSOStackObj, &l.TSOID, &l.TSOLabel, &l.WhyBlocked, &l.StackSize, &l.StackSp, &l.StackFirst,
+		} {
+			if *offset != 0 {
+				*offset += profiledHeaderBytes - headerBytes
+			}
+		}
+	}
+	return l, known
+}
+
+// ProvenanceOf gives the format of a version's info table map. Versions after the newest
+// are taken for it; it is ProvenanceNone where there is no map or the version is none.
+func ProvenanceOf(version string) ProvenanceFormat {
+	v, err := ParseVersion(version)
+	if err != nil || v.Before(Oldest) {
+		return ProvenanceNone
+	}
+	r, _ := releaseOf(version)
+	return r.provenance
+}
+
+func releaseOf(version string) (r release, known bool) {
+	newest := releases[len(releases)-1]
+	v, err := ParseVersion(version)
+	if err != nil || !v.Known() {
+		return newest, false
+	}
+	for _, row := range releases {
+		if row.from.Before(v) || row.from == v {
+			r = row
+		}
+	}
+	return r, true
+}
