@@ -14,6 +14,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
 	"ccagent/symbolize"
+	"ccagent/symbolize/binary"
 	"ccagent/symbolize/worker"
 )
 
@@ -80,7 +81,7 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 	var root *os.File
 	err = who.WithFileRights(func() (err error) {
 		if debug, err = openDebugFiles(opts.DebugFiles); err == nil && opts.Root != "" {
-			root, err = symbolize.OpenRoot(opts.Root)
+			root, err = binary.OpenRoot(opts.Root)
 		}
 		return err
 	})
@@ -102,13 +103,13 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 			continue
 		}
 		var f, separate *os.File
-		var binary symbolize.Binary
+		var info binary.Info
 		err := author.Run(func() (err error) {
-			if f, binary, err = openModuleAgain(root, &m); err != nil || file.Debug != nil {
+			if f, info, err = openModuleAgain(root, &m); err != nil || file.Debug != nil {
 				return err
 			}
-			if file.Debug = debug.of(&binary); file.Debug == nil && !binary.HasDWARF {
-				separate = symbolize.OpenDebugFile(root, m.Path, &binary)
+			if file.Debug = debug.of(&info); file.Debug == nil && !info.HasDWARF {
+				separate = binary.OpenDebugFile(root, m.Path, &info)
 			}
 			return nil
 		})
@@ -138,7 +139,7 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 
 // openModuleAgain opens a module's file if it is still the one that ran: below root, if
 // that is not nil, or else below our own root directory.
-func openModuleAgain(root *os.File, m *eventlog.Module) (*os.File, symbolize.Binary, error) {
+func openModuleAgain(root *os.File, m *eventlog.Module) (*os.File, binary.Info, error) {
 	if root != nil {
 		if f, b, err := openModuleIn(root, m); err == nil {
 			return f, b, nil
@@ -147,10 +148,10 @@ func openModuleAgain(root *os.File, m *eventlog.Module) (*os.File, symbolize.Bin
 	return openModuleIn(nil, m)
 }
 
-func openModuleIn(root *os.File, m *eventlog.Module) (*os.File, symbolize.Binary, error) {
-	f, err := symbolize.OpenInRoot(root, m.Path)
+func openModuleIn(root *os.File, m *eventlog.Module) (*os.File, binary.Info, error) {
+	f, err := binary.OpenInRoot(root, m.Path)
 	if err != nil {
-		return nil, symbolize.Binary{}, err
+		return nil, binary.Info{}, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -158,9 +159,9 @@ func openModuleIn(root *os.File, m *eventlog.Module) (*os.File, symbolize.Binary
 	}
 	if err != nil {
 		f.Close()
-		return nil, symbolize.Binary{}, err
+		return nil, binary.Info{}, err
 	}
-	b, err := symbolize.Identify(f, info.Size())
+	b, err := binary.Identify(f, info.Size())
 	switch {
 	case err != nil:
 	case len(m.BuildID) > 0 && !bytes.Equal(b.BuildID, m.BuildID):
@@ -170,7 +171,7 @@ func openModuleIn(root *os.File, m *eventlog.Module) (*os.File, symbolize.Binary
 	}
 	if err != nil {
 		f.Close()
-		return nil, symbolize.Binary{}, err
+		return nil, binary.Info{}, err
 	}
 	return f, b, nil
 }
@@ -197,9 +198,9 @@ func openDebugFiles(paths []string) (debugFiles, error) {
 		if err == nil && !info.Mode().IsRegular() {
 			err = errors.New("no regular file")
 		}
-		var b symbolize.Binary
+		var b binary.Info
 		if err == nil {
-			b, err = symbolize.Identify(f, info.Size())
+			b, err = binary.Identify(f, info.Size())
 		}
 		if err != nil {
 			f.Close()
@@ -223,7 +224,7 @@ func (d debugFiles) withID(id []byte) *os.File {
 }
 
 // of gives the debug file of a binary without a build-id, nil if there is none.
-func (d debugFiles) of(b *symbolize.Binary) *os.File {
+func (d debugFiles) of(b *binary.Info) *os.File {
 	for i := range d {
 		if len(b.BuildID) == 0 && b.IsDebugFile(d[i], d[i].size) {
 			d[i].used = true

@@ -12,6 +12,7 @@ import (
 	"ccagent/agent/process"
 	"ccagent/eventlog"
 	"ccagent/symbolize"
+	"ccagent/symbolize/binary"
 	"ccagent/symbolize/worker"
 )
 
@@ -115,7 +116,7 @@ func openDebugFile(mod *process.Module) *os.File {
 	if mod.Binary.HasDWARF {
 		return nil
 	}
-	return symbolize.OpenDebugFile(mod.Root, mod.Path, &mod.Binary)
+	return binary.OpenDebugFile(mod.Root, mod.Path, &mod.Binary)
 }
 
 // indexCache is where the symboliser of a user's logs keeps its indices: in the

@@ -9,6 +9,8 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
+	"ccagent/symbolize/binary"
+	"ccagent/symbolize/sources"
 )
 
 // On arm64 GHC writes no notes; the info table map is the only source map, and
@@ -31,11 +33,11 @@ func TestInfoTableMapOnArm64(t *testing.T) {
 	}
 	exe := filepath.Join(dir, "fusion")
 	m := module(t, exe, codeAddresses(t, exe, 16)...)
-	b, err := Identify(m.File, m.Size)
+	b, err := binary.Identify(m.File, m.Size)
 	if err != nil || b.Arch != "arm64" || !b.HasIPE || !b.GHC {
 		t.Fatalf("%+v, %v", b, err)
 	}
-	got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: ReadSourceFile, SourceDirs: []string{dir}, EmbedSource: true})
+	got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: sources.Read, SourceDirs: []string{dir}, EmbedSource: true})
 	if ms := got.modules[1]; !ms.HasIPE || strings.Contains(ms.Problem, "-g3") {
 		t.Errorf("module: %+v", ms)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/symbolize/hsname"
+
 	"github.com/ianlancetaylor/demangle"
 )
 

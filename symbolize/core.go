@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/symbolize/core"
 	"ccagent/symbolize/coredump"
 	"ccagent/symbolize/dwarfindex"
 	"ccagent/symbolize/hsname"
@@ -60,20 +61,20 @@ func (m *moduleRun) unitCore(u uint32, procs []dwarfindex.ProcID) error {
 	unit := m.x.Unit(u)
 	source := dwarfindex.CleanPath(unit.Name)
 	_, module := m.unitModule(u)
-	var dumps []Dump
+	var dumps []core.Dump
 	for _, d := range m.r.dumpsIn(append([]string{unit.CompDir}, m.r.job.CoreDirs...)) {
-		if d.likeness(source, module) > 0 {
+		if d.Likeness(source, module) > 0 {
 			dumps = append(dumps, d)
 		}
 	}
-	newer := func(d Dump) int {
+	newer := func(d core.Dump) int {
 		if !m.mod.ModTime.IsZero() && d.ModTime.After(m.mod.ModTime) {
 			return 1
 		}
 		return 0
 	}
-	slices.SortStableFunc(dumps, func(a, b Dump) int {
-		return cmp.Or(cmp.Compare(newer(a), newer(b)), cmp.Compare(b.likeness(source, module), a.likeness(source, module)), b.ModTime.Compare(a.ModTime))
+	slices.SortStableFunc(dumps, func(a, b core.Dump) int {
+		return cmp.Or(cmp.Compare(newer(a), newer(b)), cmp.Compare(b.Likeness(source, module), a.Likeness(source, module)), b.ModTime.Compare(a.ModTime))
 	})
 	// Several builds leave several dumps. The names of internal binders differ
 	// between them, so the one that knows the most procedures is the program's.
@@ -98,8 +99,8 @@ func (m *moduleRun) unitCore(u uint32, procs []dwarfindex.ProcID) error {
 }
 
 // dumpsIn lists the dumps of folders, each looked through once.
-func (r *run) dumpsIn(dirs []string) []Dump {
-	var out []Dump
+func (r *run) dumpsIn(dirs []string) []core.Dump {
+	var out []core.Dump
 	for i, dir := range dirs {
 		if !filepath.IsAbs(dir) || slices.Contains(dirs[:i], dir) {
 			continue
@@ -128,7 +129,7 @@ type foundCore struct {
 
 // readDump gives a dump's bindings that are procedures of the unit; none if
 // the dump is another module's or build's.
-func (m *moduleRun) readDump(d *Dump, u uint32, procs []dwarfindex.ProcID) ([]foundCore, error) {
+func (m *moduleRun) readDump(d *core.Dump, u uint32, procs []dwarfindex.ProcID) ([]foundCore, error) {
 	if d.Size > maxDumpFile {
 		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d", d.Path, d.Size, maxDumpFile)
 	}
@@ -373,7 +374,7 @@ func (m *moduleRun) spanIndex() map[spanPlace]uint32 {
 	return m.spanAt
 }
 
-func (m *moduleRun) emitCore(d *Dump, source string, found []foundCore, newer bool) error {
+func (m *moduleRun) emitCore(d *core.Dump, source string, found []foundCore, newer bool) error {
 	slices.SortFunc(found, func(a, b foundCore) int { return cmp.Compare(a.Line, b.Line) })
 	file := uint32(0)
 	if index, ok := m.fileIndex[source]; ok {

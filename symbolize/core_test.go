@@ -12,6 +12,8 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
+	"ccagent/symbolize/core"
+	"ccagent/symbolize/sources"
 )
 
 // coreTables is Core as Run emits it.
@@ -27,17 +29,17 @@ type coreTables struct {
 func resolveCore(t *testing.T, job Job) coreTables {
 	t.Helper()
 	c := coreTables{text: map[uint32]string{}, bindings: map[uint32]eventlog.Binding{}, spans: map[uint32]eventlog.Span{}, files: map[uint32]eventlog.File{}}
-	job.ReadSource, job.EmbedSource = ReadSourceFile, true
+	job.ReadSource, job.EmbedSource = sources.Read, true
 	if job.FindDumps == nil {
-		job.FindDumps = FindDumps
+		job.FindDumps = core.FindDumps
 	}
 	var err error
 	c.sum, err = Run(context.Background(), job, func(e eventlog.Event) error {
 		switch e := e.(type) {
 		case *eventlog.Core:
-			core := *e
-			core.Notes = slices.Clone(e.Notes)
-			c.cores = append(c.cores, core)
+			dumped := *e
+			dumped.Notes = slices.Clone(e.Notes)
+			c.cores = append(c.cores, dumped)
 		case *eventlog.CoreText:
 			if e.Offset != uint64(len(c.text[e.Core])) {
 				t.Errorf("text of core %d at %d after %d bytes", e.Core, e.Offset, len(c.text[e.Core]))
@@ -187,58 +189,5 @@ func TestCoreOfOtherBuilds(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestFindDumps(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"B.dump-simpl", "a/b/C.dump-simpl", "a/x.hs", ".git/D.dump-simpl", "node_modules/E.dump-simpl", "dist-newstyle/F.dump-simpl"} {
-		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// Neither a link to a folder nor one to a file is followed.
-	if err := os.Symlink(dir, filepath.Join(dir, "a", "loop")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "G.dump-simpl")); err != nil {
-		t.Fatal(err)
-	}
-	dumps, err := FindDumps(dir)
-	var names []string
-	for _, d := range dumps {
-		rel, _ := filepath.Rel(dir, d.Path)
-		names = append(names, rel)
-	}
-	if want := []string{"B.dump-simpl", "dist-newstyle/F.dump-simpl", "a/b/C.dump-simpl"}; err != nil || !slices.Equal(names, want) {
-		t.Errorf("%q, %v; want %q", names, err, want)
-	}
-	for _, bad := range []string{"", "relative", "/", "/.."} {
-		if dumps, _ := FindDumps(bad); dumps != nil {
-			t.Errorf("%q is looked through: %v", bad, dumps)
-		}
-	}
-}
-
-func TestDumpLikeness(t *testing.T) {
-	for _, c := range []struct {
-		dump, source, module string
-		want                 int
-	}{
-		{"/p/dist/src/Foo/Bar.dump-simpl", "src/Foo/Bar.hs", "Foo.Bar", 3},
-		{"/p/dist/Foo/Bar.dump-simpl", "src/Foo/Bar.hs", "Foo.Bar", 2},
-		{"/p/dist/Foo.Bar.dump-simpl", "src/Foo/Bar.hs", "Foo.Bar", 2},
-		{"/p/dist/Baz/Bar.dump-simpl", "src/Foo/Bar.hs", "Foo.Bar", 1},
-		{"/p/dist/Bar2.dump-simpl", "src/Foo/Bar.hs", "Foo.Bar", 0},
-		{"/p/Parser.dump-simpl", "Parser.y", "Parser", 1},
-	} {
-		d := Dump{Path: c.dump}
-		if got := d.likeness(c.source, c.module); got != c.want {
-			t.Errorf("%s is like %s in %d components, want %d", c.dump, c.source, got, c.want)
-		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ccagent/internal/testprog"
+	"ccagent/symbolize/binary"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -36,11 +37,11 @@ func TestSeparateDebugFiles(t *testing.T) {
 	open := func(t *testing.T, name string) Module {
 		t.Helper()
 		m := module(t, filepath.Join(dir, name), addrs...)
-		b, err := Identify(m.File, m.Size)
+		b, err := binary.Identify(m.File, m.Size)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f := OpenDebugFile(nil, m.Path, &b); f != nil {
+		if f := binary.OpenDebugFile(nil, m.Path, &b); f != nil {
 			t.Cleanup(func() { f.Close() })
 			st, err := f.Stat()
 			if err != nil {

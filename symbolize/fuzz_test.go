@@ -8,6 +8,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
+	"ccagent/symbolize/binary"
 	"ccagent/symbolize/elffile"
 )
 
@@ -30,7 +31,7 @@ func FuzzRun(f *testing.F) {
 			job.Modules[0].Addresses = append(job.Modules[0].Addresses, Address{Addr: addr + i*97, Call: i&1 == 0})
 		}
 		if opened, err := elffile.Open(bytes.NewReader(b), int64(len(b))); err == nil {
-			_, _ = UnnotedPackages(opened)
+			_, _ = binary.UnnotedPackages(opened)
 		}
 		located := 0
 		_, err := Run(context.Background(), job, func(e eventlog.Event) error {

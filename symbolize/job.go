@@ -1,6 +1,8 @@
 package symbolize
 
 import (
+	"ccagent/symbolize/core"
+	"ccagent/symbolize/sources"
 	"io"
 	"time"
 )
@@ -41,11 +43,11 @@ type Job struct {
 	Kallsyms io.Reader
 	// ReadSource reads a source file, at most maxSize bytes of it. Nil leaves
 	// sources alone. It must refuse what the log's owner may not read: see
-	// ReadSourceFile.
-	ReadSource func(path string, maxSize int64) (Source, error)
+	// sources.Read.
+	ReadSource func(path string, maxSize int64) (sources.Content, error)
 	// ReadSourceIn does so below another root directory, the Root of a module: see
-	// ReadSourceInRoot. Nil leaves those alone.
-	ReadSourceIn func(root int, path string, maxSize int64) (Source, error)
+	// sources.ReadInRoot. Nil leaves those alone.
+	ReadSourceIn func(root int, path string, maxSize int64) (sources.Content, error)
 	// EmbedSource puts the text of seen files into the log. Without it they are
 	// read only to name the bindings in them.
 	EmbedSource bool
@@ -55,7 +57,7 @@ type Job struct {
 	// FindDumps lists the Core dumps in a folder's tree (see the function of that
 	// name). It looks into the folders that the program was compiled in, and into
 	// CoreDirs. Nil leaves Core alone; so does not embedding sources.
-	FindDumps func(dir string) ([]Dump, error)
+	FindDumps func(dir string) ([]core.Dump, error)
 	CoreDirs  []string
 	// CacheDir keeps indices of debug information between runs, in files of the
 	// calling user's. Empty keeps none.
@@ -71,12 +73,6 @@ type Job struct {
 
 // IDs are the last ids given, of each kind.
 type IDs struct{ File, Binding, Span, Block, Core uint32 }
-
-// Source is a source file's text.
-type Source struct {
-	Text    []byte
-	ModTime time.Time
-}
 
 const (
 	defaultMemory  = 512 << 20

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/symbolize/binary"
 	"ccagent/symbolize/cfi"
 	"ccagent/symbolize/dwarfindex"
 	"ccagent/symbolize/elffile"
@@ -20,7 +21,7 @@ import (
 type moduleRun struct {
 	r    *run
 	mod  *Module
-	bin  Binary
+	bin  binary.Info
 	elf  *elffile.File
 	syms *symbolTable
 	x    *dwarfindex.Index // nil without DWARF
@@ -88,7 +89,7 @@ func (m *moduleRun) open(ctx context.Context, info *eventlog.ModuleSymbols) (pro
 	if err != nil {
 		return append(problems, err.Error())
 	}
-	m.elf, m.bin = f, IdentifyFile(f)
+	m.elf, m.bin = f, binary.IdentifyFile(f)
 	info.GHCVersion, info.Way, info.HasIPE = m.bin.GHCVersion, m.bin.Way, m.bin.HasIPE
 	symbolsFrom, dwarfFrom := f, f
 	if mod.Debug != nil && (!m.bin.HasSymtab || !m.bin.HasDWARF) {

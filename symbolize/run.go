@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ccagent/eventlog"
+	"ccagent/symbolize/core"
 	"ccagent/symbolize/dwarfindex"
 )
 
@@ -14,7 +15,7 @@ import (
 // summary; the error is emit's or the context's, and what was emitted before
 // it stands.
 func Run(ctx context.Context, job Job, emit func(eventlog.Event) error) (Summary, error) {
-	r := &run{job: &job, emit: emit, bindings: newBindings(emit, job.After.Binding), byPlace: map[string]uint32{}, placeless: map[uint32]uint32{}, dumps: map[string][]Dump{}}
+	r := &run{job: &job, emit: emit, bindings: newBindings(emit, job.After.Binding), byPlace: map[string]uint32{}, placeless: map[uint32]uint32{}, dumps: map[string][]core.Dump{}}
 	r.fileCount, r.spanCount, r.blockCount = int(job.After.File), int(job.After.Span), int(job.After.Block)
 	r.coreCount = int(job.After.Core)
 	err := r.kernel()
@@ -46,7 +47,7 @@ type run struct {
 	spanCount   int
 	blockCount  int
 	sourceBytes int
-	dumps       map[string][]Dump // by folder
+	dumps       map[string][]core.Dump // by folder
 	coreCount   int
 	coreBytes   int
 	coreFull    bool

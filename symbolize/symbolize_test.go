@@ -3,7 +3,6 @@ package symbolize
 import (
 	"context"
 	"debug/elf"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 	"ccagent/symbolize/hsname"
+	"ccagent/symbolize/sources"
 )
 
 // tables are what Run emits, by id.
@@ -137,63 +137,6 @@ func symbolAddress(tb testing.TB, path, name string) uint64 {
 	return 0
 }
 
-func TestIdentify(t *testing.T) {
-	_, version := testprog.GHC(t, "")
-	for _, c := range []struct {
-		name string
-		opt  testprog.Options
-		way  string
-		want func(b *Binary) bool
-	}{
-		{"plain", testprog.Options{}, "rts_v", func(b *Binary) bool { return b.HasDWARF && b.HasNotes && b.HasSymtab && b.RTS }},
-		{"threaded", testprog.Options{Threaded: true}, "rts_thr", func(b *Binary) bool { return b.Threaded() && !b.Profiled() }},
-		{"profiling", testprog.Options{Prof: true, Threaded: true}, "rts_thr_p", func(b *Binary) bool { return b.Profiled() }},
-		{"no-debug", testprog.Options{NoDebug: true}, "rts_v", func(b *Binary) bool { return !b.HasNotes && b.HasSymtab }},
-		{"stripped", testprog.Options{Strip: true}, "rts_v", func(b *Binary) bool { return !b.HasDWARF && !b.HasSymtab && b.RTS }},
-		{"lines only", testprog.Options{NoDebug: true, Flags: []string{"-g1"}}, "rts_v", func(b *Binary) bool { return b.HasDWARF && !b.HasNotes }},
-		{"dynamic", testprog.Options{Dynamic: true, Threaded: true}, "rts_thr_dyn", func(b *Binary) bool { return b.DynamicHaskell && !b.RTS && b.Threaded() }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			m := module(t, testprog.Build(t, "rev", c.opt))
-			b, err := Identify(m.File, m.Size)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !b.GHC || b.GHCVersion != version || b.Way != c.way || len(b.BuildID) == 0 || !c.want(&b) {
-				t.Errorf("%+v; want GHC %s, way %s", b, version, c.way)
-			}
-		})
-	}
-	t.Run("without section headers", func(t *testing.T) {
-		b, err := os.ReadFile(testprog.Build(t, "rev", testprog.Options{Strip: true}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		clear(b[40:48]) // e_shoff
-		clear(b[58:64])
-		path := filepath.Join(t.TempDir(), "prog")
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		m := module(t, path)
-		got, err := Identify(m.File, m.Size)
-		if err != nil || got.GHCVersion != version || got.Way != "rts_v" {
-			t.Errorf("%+v, %v", got, err)
-		}
-	})
-	t.Run("not Haskell", func(t *testing.T) {
-		m := module(t, testprog.NeedTool(t, "true", "coreutils"))
-		if b, err := Identify(m.File, m.Size); err != nil || b.GHC || b.Arch == "" {
-			t.Errorf("%+v, %v", b, err)
-		}
-	})
-	t.Run("not ELF", func(t *testing.T) {
-		if _, err := Identify(strings.NewReader("#!/bin/sh\n"), 10); !errors.Is(err, ErrNotELF) {
-			t.Error(err)
-		}
-	})
-}
-
 // TestCategories names functions whose owner is known.
 func TestCategories(t *testing.T) {
 	exe := testprog.Build(t, "ffi", testprog.Options{Threaded: true})
@@ -292,7 +235,7 @@ func TestSourceBindings(t *testing.T) {
 	for _, withText := range []bool{true, false} {
 		job := Job{Modules: []Module{module(t, exe, codeAddresses(t, exe, 4)...)}, EmbedSource: true}
 		if withText {
-			job.ReadSource = ReadSourceFile
+			job.ReadSource = sources.Read
 		}
 		got, sum := resolve(t, job)
 		if sum.InBlocks < 100 {
@@ -338,36 +281,13 @@ func TestNewerSource(t *testing.T) {
 	exe := testprog.Build(t, "rev", testprog.Options{})
 	m := module(t, exe, Address{Addr: symbolAddress(t, exe, "Main_main_info")})
 	m.ModTime = time.Unix(1, 0)
-	got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: ReadSourceFile, EmbedSource: true})
+	got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: sources.Read, EmbedSource: true})
 	told := false
 	for _, f := range got.files {
 		told = told || strings.Contains(f.Problem, "newer")
 	}
 	if !told {
 		t.Errorf("files changed since 1970 are not told of: %+v", got.files)
-	}
-}
-
-func TestReadSourceFile(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	if s, err := ReadSourceFile(write("A.hs", "x = 1\n"), 100); err != nil || string(s.Text) != "x = 1\n" {
-		t.Errorf("%q, %v", s.Text, err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "dir.hs"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range []string{write("id_rsa", "secret"), write("B.hs", "\xff\xfe"), write("C.hs", "a\x00b"), write("D.hs", strings.Repeat("x", 101)),
-		filepath.Join(dir, "dir.hs"), filepath.Join(dir, "none.hs"), "/etc/shadow"} {
-		if s, err := ReadSourceFile(p, 100); err == nil {
-			t.Errorf("%s was read: %q", p, s.Text)
-		}
 	}
 }
 
@@ -423,7 +343,7 @@ func TestInfoTableMap(t *testing.T) {
 		t.Run(release, func(t *testing.T) {
 			exe := testprog.Build(t, "example", testprog.Options{Release: release, NoDebug: true, Flags: []string{"-finfo-table-map", "-fdistinct-constructor-tables"}})
 			m := module(t, exe, codeAddresses(t, exe, 16)...)
-			got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: ReadSourceFile, EmbedSource: true})
+			got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: sources.Read, EmbedSource: true})
 			if ms := got.modules[1]; !ms.HasIPE || ms.HasNotes || !strings.Contains(ms.Problem, "-g3") {
 				t.Errorf("module: %+v", ms)
 			}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"ccagent/symbolize"
+	"ccagent/symbolize/binary"
 	"ccagent/symbolize/elffile"
 )
 
@@ -17,13 +17,13 @@ const packagesShown = 8
 // packages names the libraries whose code is in the program, or in the shared
 // libraries that it names, without source notes; none where neither can be told.
 // f is the file with its symbols and notes.
-func packages(path string, f *elffile.File, b *symbolize.Binary, remedy func(packages []string) string) []Check {
+func packages(path string, f *elffile.File, b *binary.Info, remedy func(packages []string) string) []Check {
 	shared := b.SharedPackages(path)
 	if !b.HasSymtab && len(shared) == 0 {
 		return nil
 	}
 	c := Check{Name: "libraries", Status: OK, Detail: "all have source notes"}
-	unnoted, err := symbolize.UnnotedPackages(f)
+	unnoted, err := binary.UnnotedPackages(f)
 	if err != nil {
 		return []Check{{Name: c.Name, Status: Warning, Detail: err.Error(), Fix: "build the program anew: its symbols or debug information are damaged"}}
 	}
@@ -56,7 +56,7 @@ func hasNotes(path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	b := symbolize.IdentifyFile(opened)
+	b := binary.IdentifyFile(opened)
 	if !b.HasNotes {
 		if debug := addDebugFile(path, &b); debug != nil {
 			debug.file.Close()

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ccagent/symbolize"
+	"ccagent/symbolize/binary"
 	"ccagent/symbolize/elffile"
 )
 
@@ -50,12 +50,12 @@ func Program(path string, remedy func(packages []string) string) ([]Check, error
 			Fix: "name the compiled program itself; cabal list-bin tells where it is"}}, nil
 	}
 	if unsupported := (*elffile.UnsupportedError)(nil); errors.As(err, &unsupported) {
-		return programChecks(path, &symbolize.Binary{}), nil
+		return programChecks(path, &binary.Info{}), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("examine program %s: %w", path, err)
 	}
-	b := symbolize.IdentifyFile(opened)
+	b := binary.IdentifyFile(opened)
 	stripped := !b.HasSymtab
 	from, debug := "", addDebugFile(path, &b)
 	if debug != nil {
@@ -86,11 +86,11 @@ type debugFile struct {
 
 // addDebugFile adds to what a binary lacks what its separate debug file has, and gives
 // that file; nil if there is none.
-func addDebugFile(path string, b *symbolize.Binary) *debugFile {
+func addDebugFile(path string, b *binary.Info) *debugFile {
 	if b.HasDWARF {
 		return nil
 	}
-	f := symbolize.OpenDebugFile(nil, path, b)
+	f := binary.OpenDebugFile(nil, path, b)
 	if f == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func addDebugFile(path string, b *symbolize.Binary) *debugFile {
 		f.Close()
 		return nil
 	}
-	d := symbolize.IdentifyFile(opened)
+	d := binary.IdentifyFile(opened)
 	b.HasSymtab = b.HasSymtab || d.HasSymtab
 	b.HasDWARF, b.HasNotes = d.HasDWARF, d.HasNotes
 	return &debugFile{f, opened}
@@ -113,7 +113,7 @@ func openELF(f *os.File) (*elffile.File, error) {
 	return elffile.Open(f, info.Size())
 }
 
-func programChecks(path string, b *symbolize.Binary) []Check {
+func programChecks(path string, b *binary.Info) []Check {
 	if !b.GHC {
 		return []Check{{Name: "program", Status: Failed, Detail: path + " is not a Haskell program compiled by GHC",
 			Fix: "only its C code can be sampled; name a program that ghc linked"}}
@@ -121,7 +121,7 @@ func programChecks(path string, b *symbolize.Binary) []Check {
 	return []Check{version(b), way(b), symbols(b), notes(b), provenance(b)}
 }
 
-func version(b *symbolize.Binary) Check {
+func version(b *binary.Info) Check {
 	c := Check{Name: "GHC", Status: OK, Detail: "GHC " + b.GHCVersion}
 	if b.GHCVersion == "" {
 		c.Status, c.Detail = Warning, "compiled by GHC, version unknown"
@@ -130,7 +130,7 @@ func version(b *symbolize.Binary) Check {
 	return c
 }
 
-func way(b *symbolize.Binary) Check {
+func way(b *binary.Info) Check {
 	var words []string
 	if b.Threaded() {
 		words = append(words, "threaded")
@@ -159,14 +159,14 @@ func way(b *symbolize.Binary) Check {
 	return c
 }
 
-func symbols(b *symbolize.Binary) Check {
+func symbols(b *binary.Info) Check {
 	if b.HasSymtab {
 		return Check{Name: "symbols", Status: OK, Detail: "symbol table present"}
 	}
 	return Check{Name: "symbols", Status: Warning, Detail: "stripped: library and C code will have no names", Fix: fixStripped}
 }
 
-func notes(b *symbolize.Binary) Check {
+func notes(b *binary.Info) Check {
 	switch {
 	case b.HasNotes:
 		return Check{Name: "source notes", Status: OK, Detail: "code is annotated with the source it came from"}
@@ -183,7 +183,7 @@ func notes(b *symbolize.Binary) Check {
 	return Check{Name: "source notes", Status: Warning, Detail: "no debug information: names will be those of compiled code", Fix: fixNotes}
 }
 
-func provenance(b *symbolize.Binary) Check {
+func provenance(b *binary.Info) Check {
 	if b.HasIPE {
 		return Check{Name: "info table map", Status: OK, Detail: "present"}
 	}

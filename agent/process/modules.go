@@ -11,7 +11,7 @@ import (
 	"ccagent/agent/procfs"
 	"ccagent/agent/rtsites"
 	"ccagent/eventlog"
-	"ccagent/symbolize"
+	"ccagent/symbolize/binary"
 	"ccagent/symbolize/elffile"
 )
 
@@ -30,7 +30,7 @@ type Module struct {
 	Path     string
 	File     *os.File // nil if it could not be opened
 	Segments []elffile.Segment
-	Binary   symbolize.Binary
+	Binary   binary.Info
 	Problem  error // why the file could not be read or is no ELF
 	elf      *elffile.File
 	symbols  *rtsites.Symbols // once they were asked for
@@ -112,7 +112,7 @@ func (mod *Module) examine() error {
 	if err != nil {
 		return fmt.Errorf("examine module %s: %w", mod.Path, err)
 	}
-	mod.elf, mod.Segments, mod.Binary = f, f.Segments, symbolize.IdentifyFile(f)
+	mod.elf, mod.Segments, mod.Binary = f, f.Segments, binary.IdentifyFile(f)
 	return nil
 }
 

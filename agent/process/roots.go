@@ -1,13 +1,12 @@
 package process
 
 import (
+	"ccagent/symbolize/binary"
 	"errors"
 	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"ccagent/symbolize"
 )
 
 // maxRoots bounds the root directories that are held open.
@@ -53,7 +52,7 @@ func (rs *roots) of(pid uint32) *os.File {
 
 // openRoot opens a process's root directory and its mount namespace.
 func openRoot(process string) (key rootKey, root, mounts *os.File, err error) {
-	if root, err = symbolize.OpenRoot(process + "/root"); err != nil {
+	if root, err = binary.OpenRoot(process + "/root"); err != nil {
 		return key, nil, nil, err
 	}
 	if mounts, err = os.Open(process + "/ns/mnt"); err != nil {

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// Suffix ends the names of the files that -ddump-simpl -ddump-to-file writes.
+const Suffix = ".dump-simpl"
+
 // ErrNoCore is returned for a text that is no dump of -ddump-simpl's.
 var ErrNoCore = errors.New("no dump of -ddump-simpl")
 

@@ -17,6 +17,8 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/symbolize"
+	"ccagent/symbolize/core"
+	"ccagent/symbolize/sources"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,16 +62,16 @@ func child() (symbolize.Summary, error) {
 	job := symbolize.Job{
 		Kernel: req.Kernel, EmbedSource: req.EmbedSource, SourceDirs: req.SourceDirs, CoreDirs: req.CoreDirs,
 		CacheDir: req.CacheDir, SymbolsOnly: req.SymbolsOnly, After: req.After, Memory: req.Memory / 4 * 3,
-		ReadSource: symbolize.ReadSourceFile, FindDumps: symbolize.FindDumps,
+		ReadSource: sources.Read, FindDumps: core.FindDumps,
 	}
 	roots := map[int]*os.File{}
-	job.ReadSourceIn = func(root int, path string, maxSize int64) (symbolize.Source, error) {
-		return symbolize.ReadSourceInRoot(roots[root], path, maxSize)
+	job.ReadSourceIn = func(root int, path string, maxSize int64) (sources.Content, error) {
+		return sources.ReadInRoot(roots[root], path, maxSize)
 	}
 	if req.AskSource {
 		to, from := os.NewFile(fdAsk, "ask"), os.NewFile(fdAnswer, "answer")
 		job.ReadSource, job.FindDumps = ask(to, from), askDumps(to, from)
-		job.ReadSourceIn = func(root int, path string, maxSize int64) (symbolize.Source, error) {
+		job.ReadSourceIn = func(root int, path string, maxSize int64) (sources.Content, error) {
 			return job.ReadSource(rooted(root, path), maxSize)
 		}
 	}
@@ -152,31 +154,31 @@ func addressSpace() uint64 {
 }
 
 // ask makes a ReadSource that the parent answers.
-func ask(to io.Writer, from io.Reader) func(string, int64) (symbolize.Source, error) {
-	return func(path string, maxSize int64) (symbolize.Source, error) {
+func ask(to io.Writer, from io.Reader) func(string, int64) (sources.Content, error) {
+	return func(path string, maxSize int64) (sources.Content, error) {
 		if len(path) > maxPath {
-			return symbolize.Source{}, fs.ErrNotExist
+			return sources.Content{}, fs.ErrNotExist
 		}
 		if err := writeBlob(to, uint64(maxSize), []byte(path)); err != nil {
-			return symbolize.Source{}, err
+			return sources.Content{}, err
 		}
 		at, b, err := readBlob(from, maxSource)
 		if err != nil {
-			return symbolize.Source{}, err
+			return sources.Content{}, err
 		}
 		if at == 0 {
 			if bytes.Equal(b, []byte(answerMissing)) {
-				return symbolize.Source{}, fs.ErrNotExist
+				return sources.Content{}, fs.ErrNotExist
 			}
-			return symbolize.Source{}, errors.New(string(b))
+			return sources.Content{}, errors.New(string(b))
 		}
-		return symbolize.Source{Text: b, ModTime: time.Unix(0, int64(at))}, nil
+		return sources.Content{Text: b, ModTime: time.Unix(0, int64(at))}, nil
 	}
 }
 
 // askDumps makes a FindDumps that the parent answers.
-func askDumps(to io.Writer, from io.Reader) func(string) ([]symbolize.Dump, error) {
-	return func(dir string) ([]symbolize.Dump, error) {
+func askDumps(to io.Writer, from io.Reader) func(string) ([]core.Dump, error) {
+	return func(dir string) ([]core.Dump, error) {
 		if len(dir) > maxPath {
 			return nil, fs.ErrNotExist
 		}
@@ -192,7 +194,7 @@ func askDumps(to io.Writer, from io.Reader) func(string) ([]symbolize.Dump, erro
 			return nil, fmt.Errorf("read the list of Core dumps: %w", err)
 		}
 		if list.Cut {
-			return list.Dumps, symbolize.ErrManyFiles
+			return list.Dumps, core.ErrManyFiles
 		}
 		return list.Dumps, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ccagent/symbolize"
+	"ccagent/symbolize/core"
 )
 
 // File descriptors of the child. Module files follow.
@@ -67,7 +68,7 @@ func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 // directory has its descriptor before it (see rooted).
 
 type dumpList struct {
-	Dumps []symbolize.Dump
+	Dumps []core.Dump
 	Cut   bool // there may be more
 }
 

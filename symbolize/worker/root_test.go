@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ccagent/internal/testprog"
-	"ccagent/symbolize"
+	"ccagent/symbolize/binary"
 )
 
 // compDir is where the compiler ran, by the program's debug information.
@@ -60,7 +60,7 @@ func TestSourcesBelowRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	root, err := symbolize.OpenRoot(dir)
+	root, err := binary.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestSourcesBelowRoot(t *testing.T) {
 
 // The child may ask for a file below a root that the job has, and no other.
 func TestRootedPath(t *testing.T) {
-	root, err := symbolize.OpenRoot(t.TempDir())
+	root, err := binary.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

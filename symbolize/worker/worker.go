@@ -14,6 +14,8 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/symbolize"
+	"ccagent/symbolize/core"
+	"ccagent/symbolize/sources"
 )
 
 // ModuleFile is a module whose addresses were seen. The files stay the
@@ -247,10 +249,10 @@ func answer(from io.Reader, to io.WriteCloser, roots map[int]*os.File) {
 			}
 			continue
 		}
-		var src symbolize.Source
+		var src sources.Content
 		root, name, err := inRoot(string(path), roots)
 		if err == nil {
-			src, err = symbolize.ReadSourceInRoot(root, name, int64(min(maxSize, maxSource)))
+			src, err = sources.ReadInRoot(root, name, int64(min(maxSize, maxSource)))
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -267,8 +269,8 @@ func answer(from io.Reader, to io.WriteCloser, roots map[int]*os.File) {
 }
 
 func answerDumps(to io.Writer, dir string) error {
-	dumps, err := symbolize.FindDumps(dir)
-	b, err := json.Marshal(dumpList{dumps, errors.Is(err, symbolize.ErrManyFiles)})
+	dumps, err := core.FindDumps(dir)
+	b, err := json.Marshal(dumpList{dumps, errors.Is(err, core.ErrManyFiles)})
 	for ; err == nil && len(b) > maxSource; b, err = json.Marshal(dumpList{dumps, true}) {
 		dumps = dumps[:len(dumps)/2]
 	}

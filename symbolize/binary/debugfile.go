@@ -1,4 +1,4 @@
-package symbolize
+package binary
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 // DebugFiles lists where a separate debug file of a binary may lie, the
 // likeliest first: by build-id, then by its .gnu_debuglink name (GDB manual,
 // "Debugging Information in Separate Files").
-func DebugFiles(path string, b *Binary) []string {
+func DebugFiles(path string, b *Info) []string {
 	const root = "/usr/lib/debug"
 	var out []string
 	if len(b.BuildID) > 1 {
@@ -30,7 +30,7 @@ func DebugFiles(path string, b *Binary) []string {
 
 // OpenDebugFile opens the first of DebugFiles that is the binary's; nil where
 // there is none. It looks below the root directory root first, where that is not nil.
-func OpenDebugFile(root *os.File, path string, b *Binary) *os.File {
+func OpenDebugFile(root *os.File, path string, b *Info) *os.File {
 	if root != nil {
 		if f := openDebugFile(root, path, b); f != nil {
 			return f
@@ -39,7 +39,7 @@ func OpenDebugFile(root *os.File, path string, b *Binary) *os.File {
 	return openDebugFile(nil, path, b)
 }
 
-func openDebugFile(root *os.File, path string, b *Binary) *os.File {
+func openDebugFile(root *os.File, path string, b *Info) *os.File {
 	for _, p := range DebugFiles(path, b) {
 		if p == path {
 			continue
@@ -62,7 +62,7 @@ const maxChecksummed = 4 << 30
 // IsDebugFile reports whether a file of size bytes is the binary's separate
 // debug file: by the build-id, or for a binary that has none by the checksum in
 // its .gnu_debuglink.
-func (b *Binary) IsDebugFile(f io.ReaderAt, size int64) bool {
+func (b *Info) IsDebugFile(f io.ReaderAt, size int64) bool {
 	if len(b.BuildID) > 0 {
 		// No more of it is read than this takes: it may be large, and compressed.
 		d, err := elffile.Open(f, size)

@@ -1,4 +1,4 @@
-package symbolize
+package binary
 
 import (
 	"bytes"
@@ -110,7 +110,7 @@ func (m packageNames) of(linkage string) string {
 
 // SharedPackages lists the files of the shared Haskell libraries that a program
 // names, as far as its own search path leads to them, by their packages.
-func (b *Binary) SharedPackages(program string) map[string]string {
+func (b *Info) SharedPackages(program string) map[string]string {
 	files := map[string]string{}
 	for _, lib := range b.Needed {
 		m := libHS.FindStringSubmatch(lib)

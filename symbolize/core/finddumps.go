@@ -1,4 +1,4 @@
-package symbolize
+package core
 
 import (
 	"errors"
@@ -10,10 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
-)
 
-// dumpSuffix is what GHC calls the files of -ddump-simpl -ddump-to-file.
-const dumpSuffix = ".dump-simpl"
+	"ccagent/symbolize/coredump"
+)
 
 // Dump is a file that may hold a module's Core.
 type Dump struct {
@@ -67,7 +66,7 @@ func FindDumps(dir string) ([]Dump, error) {
 					if err == nil && deviceOf(info) == device {
 						queue = append(queue, folder{filepath.Join(queue[0].path, name), queue[0].depth + 1})
 					}
-				case e.Type().IsRegular() && strings.HasSuffix(name, dumpSuffix):
+				case e.Type().IsRegular() && strings.HasSuffix(name, coredump.Suffix):
 					if info, err := e.Info(); err == nil {
 						out = append(out, Dump{filepath.Join(queue[0].path, name), info.Size(), info.ModTime()})
 					}
@@ -97,11 +96,11 @@ func deviceOf(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// likeness is how many components, from the last, a dump's path shares with a
+// Likeness is how many components, from the last, a dump's path shares with a
 // source's, without their suffixes; GHC keeps the source's folders under
 // -dumpdir. A dump may also be named by its module.
-func (d *Dump) likeness(source, module string) int {
-	p := strings.TrimSuffix(d.Path, dumpSuffix)
+func (d *Dump) Likeness(source, module string) int {
+	p := strings.TrimSuffix(d.Path, coredump.Suffix)
 	if module != "" && path.Base(p) == module {
 		return 1 + strings.Count(module, ".")
 	}

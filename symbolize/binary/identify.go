@@ -1,4 +1,4 @@
-package symbolize
+package binary
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 // ErrNotELF is returned by Identify for files that are no ELF files.
 var ErrNotELF = elffile.ErrNotELF
 
-// Binary is what an executable or shared library tells about itself.
-type Binary struct {
+// Info is what an executable or shared library tells about itself.
+type Info struct {
 	Arch     string // GOARCH: "amd64"
 	PIE      bool   // position-independent: an executable or a library
 	Library  bool   // a shared library
@@ -45,12 +45,12 @@ type Binary struct {
 }
 
 // Profiled reports whether the program was linked with -prof.
-func (b *Binary) Profiled() bool { return b.wayHas("p") }
+func (b *Info) Profiled() bool { return b.wayHas("p") }
 
 // Threaded reports whether the program was linked with -threaded.
-func (b *Binary) Threaded() bool { return b.wayHas("thr") }
+func (b *Info) Threaded() bool { return b.wayHas("thr") }
 
-func (b *Binary) wayHas(part string) bool {
+func (b *Info) wayHas(part string) bool {
 	for _, p := range strings.Split(b.Way, "_") {
 		if p == part {
 			return true
@@ -71,22 +71,22 @@ const (
 // megabytes, holds about one, and does not parse debug information beyond the
 // first source note. The error is ErrNotELF for other files, and an
 // *elffile.FormatError for malformed ones.
-func Identify(r io.ReaderAt, size int64) (Binary, error) {
+func Identify(r io.ReaderAt, size int64) (Info, error) {
 	f, err := elffile.Open(r, size)
 	var unsupported *elffile.UnsupportedError
 	if errors.As(err, &unsupported) {
-		return Binary{}, nil // a 32-bit or big-endian file: no more is known of it
+		return Info{}, nil // a 32-bit or big-endian file: no more is known of it
 	}
 	if err != nil {
-		return Binary{}, fmt.Errorf("identify binary: %w", err)
+		return Info{}, fmt.Errorf("identify binary: %w", err)
 	}
 	return IdentifyFile(f), nil
 }
 
 // IdentifyFile examines a file that is open.
-func IdentifyFile(f *elffile.File) Binary {
+func IdentifyFile(f *elffile.File) Info {
 	d := f.Dynamic()
-	b := Binary{
+	b := Info{
 		Arch: f.Arch(), PIE: f.Type == elf.ET_DYN, Static: !d.Present || len(d.Needed) == 0 && !hasInterp(f),
 		Library: f.Type == elf.ET_DYN && !d.PIE && !hasInterp(f),
 		BuildID: f.BuildID(), Soname: d.Soname, Needed: d.Needed, RunPath: d.RunPath,
@@ -132,7 +132,7 @@ var libHS = regexp.MustCompile(`^libHS(rts(?:-[0-9.]+)?((?:_[a-z]+)*)|.+)-ghc([0
 
 // fromLibraryNames takes version and way from the names of shared libraries,
 // the file's own first.
-func (b *Binary) fromLibraryNames(names []string) {
+func (b *Info) fromLibraryNames(names []string) {
 	for _, n := range names {
 		m := libHS.FindStringSubmatch(n)
 		if m == nil {
