@@ -30,27 +30,87 @@ install_missing() {
   rm -f "$log"
 }
 
+# debian_mirror: the one that this machine installs from.
+debian_mirror() {
+  local mirror
+  mirror=$(awk '/^URIs:.*debian/{print $2; exit} /^deb .*debian/{for (i = 2; i <= NF; i++) if ($i ~ "://") {print $i; exit}}' \
+    /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null | head -n 1) || true
+  echo "${mirror:-http://deb.debian.org/debian}"
+}
+
 apt_install() {
   DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" </dev/null
 }
 
-# find_go: puts a Go that can build this module first in PATH. sudo's secure_path
-# usually hides where Go's own installer puts it.
+# find_go: puts a Go that can build this module first in PATH, and fetches one where there
+# is none. sudo's secure_path usually hides where Go's own installer puts it.
 find_go() {
   local dir home want
   home=$(user_home)
-  for dir in "" /usr/local/go/bin "$home/go/bin" "$home/.local/go/bin" "$home"/sdk/go*/bin /usr/lib/go-*/bin /snap/bin; do
-    [ -z "$dir" ] && { command -v go >/dev/null && break; continue; }
-    [ -x "$dir/go" ] && { PATH=$dir:$PATH; break; }
-  done
   want=$(sed -n 's/^go //p' go.mod)
-  command -v go >/dev/null ||
-    die "no Go found: install Go $want or newer from https://go.dev/dl into /usr/local/go, or put it in PATH"
-  # A Go of 1.21 or newer fetches the one that go.mod asks for.
-  local out
-  out=$(as_user go list -m 2>&1 </dev/null) ||
-    die "$(command -v go) cannot build this module, which needs Go $want or newer: $(printf '%s' "$out" | tail -n 1)
-install Go $want or newer from https://go.dev/dl into /usr/local/go"
+  for dir in "" /usr/local/go/bin "$home/go/bin" "$home/.local/go/bin" "$home"/sdk/go*/bin /usr/lib/go-*/bin /snap/bin; do
+    if [ -z "$dir" ]; then
+      builds_this && return
+    elif [ -x "$dir/go" ]; then
+      PATH=$dir:$PATH
+      builds_this && return
+      PATH=${PATH#"$dir:"}
+    fi
+  done
+  if [ "$(id -u)" = 0 ] && [ -z "${CCAGENT_NO_INSTALL:-}" ] && command -v apt-get >/dev/null; then
+    # ca-certificates: the module proxy is asked over TLS.
+    install_missing ca-certificates golang-go
+    builds_this && return
+    bootstrap_go "$want"
+    builds_this && return
+  fi
+  die "no Go found that builds this module: install Go $want or newer from https://go.dev/dl into /usr/local/go, or put it in PATH
+$(as_user go list -m 2>&1 </dev/null | tail -n 1)"
+}
+
+# builds_this: whether the go in PATH can build this module. A Go of 1.21 or newer fetches
+# the one that go.mod asks for by itself.
+builds_this() { command -v go >/dev/null && as_user go list -m >/dev/null 2>&1 </dev/null; }
+
+# bootstrap_go VERSION: has an older Go (Debian 12's is 1.19) fetch a newer toolchain, which
+# is a module, and puts it first in PATH. The zip's SHA-256 stands here.
+bootstrap_go() {
+  local arch sum module cache zip empty
+  arch=$(dpkg --print-architecture)
+  case $1-$arch in
+  1.26.0-amd64) sum=38461905b98c59173672814302e222ab43b652274bc0c95817b08b71ab66b705 ;;
+  1.26.0-arm64) sum=4c3f961bc257ff52e7a425166f9f75015f645dff071d01a81823455ffe646609 ;;
+  *) return 0 ;;
+  esac
+  module=golang.org/toolchain version=v0.0.1-go$1.linux-$arch
+  cache=$(as_user go env GOMODCACHE)
+  zip=$cache/cache/download/$module/@v/$version.zip
+  say "fetching Go $1"
+  # In an empty folder: Go 1.19 does not understand this module's go.mod.
+  empty=$(as_user mktemp -d)
+  (cd "$empty" && as_user env GOFLAGS= go mod download "$module@$version" </dev/null >&2) ||
+    die "cannot fetch Go $1 with $(go version): see above"
+  rmdir "$empty"
+  printf '%s  %s\n' "$sum" "$zip" | sha256sum --quiet -c - >&2 || {
+    rm -f "$zip"
+    die "the Go $1 that was fetched is not the one expected: its SHA-256 differs"
+  }
+  # Before 1.21 the go command does not set the run bits of a toolchain's programs.
+  chmod +x "$cache/$module@$version"/bin/* "$cache/$module@$version"/pkg/tool/*/* 2>/dev/null || true
+  PATH=$cache/$module@$version/bin:$PATH
+  export GOTOOLCHAIN=local
+}
+
+# find_ghc: puts a GHC that is there into PATH, if sudo's secure_path hides it; status 1
+# if there is none.
+find_ghc() {
+  local dir home
+  command -v ghc >/dev/null && return
+  home=$(user_home)
+  for dir in "$home/.ghcup/bin" "$home/.cabal/bin" "$home/.local/bin" "$home/.nix-profile/bin" /opt/ghc/bin /opt/ghc/*/bin /usr/local/bin; do
+    [ -x "$dir/ghc" ] && { PATH=$PATH:$dir; return; }
+  done
+  return 1
 }
 
 # The user on whose behalf this runs: under sudo the one who called it, unless the
