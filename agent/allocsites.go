@@ -46,16 +46,16 @@ func findAllocSites(mod *process.Module) (*allocSites, error) {
 	if err != nil {
 		return nil, err
 	}
-	check, scheduler, allocate := symbols.Named("stg_gc_noregs"), symbols.Named("stg_returnToSched"), symbols.Named("allocateMightFail")
+	check, scheduler, allocate := symbols.Named(ghc.SymHeapCheck), symbols.Named(ghc.SymReturnToSched), symbols.Named(ghc.SymAllocateMightFail)
 	s := &allocSites{
-		capabilities: symbols.Addr("capabilities"), capabilitiesInPlace: symbols.Named("capabilities").Size > 8,
-		nCapabilities: symbols.Addr("n_capabilities"), mainCapability: symbols.Addr("MainCapability"), enter: symbols.Addr("stg_enter_info"),
+		capabilities: symbols.Addr(ghc.SymCapabilities), capabilitiesInPlace: symbols.Named(ghc.SymCapabilities).Size > 8,
+		nCapabilities: symbols.Addr(ghc.SymNCapabilities), mainCapability: symbols.Addr(ghc.SymMainCapability), enter: symbols.Addr(ghc.SymEnter),
 	}
 	// Before 9.0 stat_exit made the report; since then it comes too late. A library without
 	// its symbol table exports only what comes before both and the last Haskell code, which
 	// flushes handles.
-	s.probes[bpf.SiteEnd] = cmp.Or(symbols.Addr("stat_exitReport"), symbols.Addr("stat_exit"), symbols.Addr("shutdownHaskellAndExit"))
-	for _, name := range [...]string{"stg_ret_v_info", "stg_ret_p_info", "stg_ret_n_info", "stg_ret_f_info", "stg_ret_d_info", "stg_ret_l_info"} {
+	s.probes[bpf.SiteEnd] = cmp.Or(symbols.Addr(ghc.SymExitReport), symbols.Addr(ghc.SymExitReportUntil), symbols.Addr(ghc.SymShutdown))
+	for _, name := range ghc.SymReturnValues {
 		if addr := symbols.Addr(name); addr != 0 {
 			if s.cannedLo == 0 || addr < s.cannedLo {
 				s.cannedLo = addr

@@ -82,7 +82,7 @@ func findTicky(mod *process.Module) (*tickySymbols, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &tickySymbols{head: symbols.Addr("ticky_entry_ctrs"), shutdown: symbols.Addr("shutdownHaskellAndExit")}
+	s := &tickySymbols{head: symbols.Addr(ghc.SymTickyCounters), shutdown: symbols.Addr(ghc.SymShutdown)}
 	if s.head == 0 || s.shutdown == 0 {
 		return nil, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 	"ccagent/profile/columns"
 )
 
@@ -51,7 +52,7 @@ const (
 // costOf tells by the symbols of rts/Updates.cmm, Apply.cmm and AutoApply.cmm.
 func costOf(symbol string) costKind {
 	switch {
-	case strings.HasPrefix(symbol, "stg_upd_frame"), strings.HasPrefix(symbol, "stg_bh_upd_frame"), strings.HasPrefix(symbol, "stg_marked_upd_frame"):
+	case strings.HasPrefix(symbol, ghc.UpdateFrameName), strings.HasPrefix(symbol, ghc.CAFUpdateFrameName), strings.HasPrefix(symbol, ghc.MarkedUpdateFrameName):
 		return costUpdate
 	case strings.HasPrefix(symbol, "stg_ap_"), strings.HasPrefix(symbol, "stg_enter"), strings.HasPrefix(symbol, "stg_PAP"), strings.HasPrefix(symbol, "stg_AP"):
 		return costApply

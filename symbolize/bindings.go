@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/hsname"
 
 	"github.com/ianlancetaylor/demangle"
@@ -95,7 +96,7 @@ func foreignName(symbol string) string {
 			return demangle.Filter(symbol, demangle.NoParams, demangle.MaxLength(10))
 		}
 	}
-	if strings.HasPrefix(symbol, "stg_") { // Cmm: the suffix only says what table it is
+	if strings.HasPrefix(symbol, ghc.CmmPrefix) { // Cmm: the suffix only says what table it is
 		for _, s := range []string{"_info", "_ret", "_entry"} {
 			if name, ok := strings.CutSuffix(symbol, s); ok {
 				return name

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/hsname"
 )
 
@@ -79,7 +80,7 @@ func classify(symbols []symbol, holdsRTS bool) {
 		s := &symbols[i]
 		name, ok := hsname.Parse(s.Name)
 		switch {
-		case strings.HasPrefix(s.Name, "stg_"):
+		case strings.HasPrefix(s.Name, ghc.CmmPrefix):
 			s.category = eventlog.CategorySTG
 		case ok && name.Kind.Code():
 			s.category = eventlog.CategoryHaskell

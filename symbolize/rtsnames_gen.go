@@ -23,6 +23,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ccagent/internal/ghc"
 )
 
 // collector matches the object files of rts/sm that collect garbage.
@@ -112,7 +114,7 @@ func object(file string, data []byte, names map[string]string) error {
 			}
 			continue
 		}
-		if elf.ST_TYPE(s.Info) != elf.STT_FUNC || s.Section == elf.SHN_UNDEF || strings.HasPrefix(s.Name, "stg_") {
+		if elf.ST_TYPE(s.Info) != elf.STT_FUNC || s.Section == elf.SHN_UNDEF || strings.HasPrefix(s.Name, ghc.CmmPrefix) {
 			continue
 		}
 		name, _, _ := strings.Cut(s.Name, ".") // .part.0, .constprop.0, .cold

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/hsname"
 )
@@ -74,7 +75,7 @@ func newSymbolTable(f *elffile.File, all []elffile.Symbol, holdsRTS bool) *symbo
 	})
 	t.symbols = slices.CompactFunc(t.symbols, func(a, b symbol) bool { return a.Addr == b.Addr })
 	// A debug file has the run-time system's symbols without its strings.
-	classify(t.symbols, holdsRTS || t.defined["stg_upd_frame_info"])
+	classify(t.symbols, holdsRTS || t.defined[ghc.UpdateFrameName+ghc.InfoSuffix])
 	t.reach = make([]uint64, len(t.symbols))
 	end := uint64(0)
 	for i := range t.symbols {

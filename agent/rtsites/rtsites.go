@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ccagent/bpf"
+	"ccagent/internal/ghc"
 
 	"golang.org/x/arch/x86/x86asm"
 )
@@ -68,17 +69,17 @@ func Find(symbols *Symbols) (*Sites, error) {
 	}
 	x := finder{symbols}
 	s := &Sites{
-		MBlocks:          x.Addr("mblocks_allocated"),
-		Blocks:           x.Addr("n_alloc_blocks"),
-		CapabilityCount:  x.Addr("n_capabilities"),
-		Capabilities:     x.Addr("capabilities"),
-		MainCapability:   x.Addr("MainCapability"),
-		Stats:            x.Addr("stats"),
-		OldestGeneration: x.Addr("oldest_gen"),
-		Flags:            x.Addr("RtsFlags"),
+		MBlocks:          x.Addr(ghc.SymMBlocks),
+		Blocks:           x.Addr(ghc.SymBlocks),
+		CapabilityCount:  x.Addr(ghc.SymNCapabilities),
+		Capabilities:     x.Addr(ghc.SymCapabilities),
+		MainCapability:   x.Addr(ghc.SymMainCapability),
+		Stats:            x.Addr(ghc.SymStats),
+		OldestGeneration: x.Addr(ghc.SymOldestGeneration),
+		Flags:            x.Addr(ghc.SymFlags),
 	}
-	s.CapabilitiesInPlace = x.by["capabilities"].Size > 8
-	if x.Addr("GarbageCollect") == 0 && x.Addr("StgReturn") == 0 {
+	s.CapabilitiesInPlace = x.by[ghc.SymCapabilities].Size > 8
+	if x.Addr(ghc.SymGarbageCollect) == 0 && x.Addr(ghc.SymStgReturn) == 0 {
 		return nil, ErrNoSymbols
 	}
 	s.GC, s.Threads = x.gc(), x.threads()
@@ -113,16 +114,16 @@ func missing(what string) Group { return Group{Err: &MissingError{what}} }
 type finder struct{ *Symbols }
 
 func (x *finder) gc() Group {
-	start := x.called(bpf.RTSGCStart, "stat_startGC", "GarbageCollect")
-	end := x.called(bpf.RTSGCEnd, "stat_endGC", "GarbageCollect")
+	start := x.called(bpf.RTSGCStart, ghc.SymStartGC, ghc.SymGarbageCollect)
+	end := x.called(bpf.RTSGCEnd, ghc.SymEndGC, ghc.SymGarbageCollect)
 	if len(start) == 0 || len(end) == 0 {
 		return missing("call of stat_startGC and stat_endGC")
 	}
 	g := Group{Sites: append(start, end...)}
-	start = x.called(bpf.RTSWorkerStart, "stat_startGCWorker", "gcWorkerThread")
-	end = x.called(bpf.RTSWorkerEnd, "stat_endGCWorker", "gcWorkerThread")
+	start = x.called(bpf.RTSWorkerStart, ghc.SymStartGCWorker, ghc.SymGCWorkerThread)
+	end = x.called(bpf.RTSWorkerEnd, ghc.SymEndGCWorker, ghc.SymGCWorkerThread)
 	// The non-threaded RTS has neither workers nor schedulers for them.
-	if threaded := slices.ContainsFunc(x.Names(), func(name string) bool { return stem(name) == "scheduleWorker" }); threaded {
+	if threaded := slices.ContainsFunc(x.Names(), func(name string) bool { return stem(name) == ghc.SymScheduleWorker }); threaded {
 		g.lack("the work of parallel GC", len(start) > 0 && len(end) > 0)
 	}
 	g.Sites = append(append(g.Sites, start...), end...)
@@ -133,12 +134,12 @@ func (x *finder) threads() Group {
 	var run []Site
 	for name := range x.by {
 		if slices.Contains(schedulers, stem(name)) {
-			run = append(run, x.called(bpf.RTSRun, "StgRun", name)...)
+			run = append(run, x.called(bpf.RTSRun, ghc.SymStgRun, name)...)
 		}
 	}
 	var stop []Site
-	for _, name := range []string{"stg_returnToSched", "stg_returnToSchedNotPaused", "stg_threadFinished", "stg_stop_thread_info"} {
-		at := x.branch(name, x86asm.JMP, "StgReturn")
+	for _, name := range []string{ghc.SymReturnToSched, ghc.SymReturnNotPaused, ghc.SymThreadFinished, ghc.SymStopThread} {
+		at := x.branch(name, x86asm.JMP, ghc.SymStgReturn)
 		if at == 0 {
 			return missing("jump to StgReturn in " + name)
 		}
@@ -148,24 +149,24 @@ func (x *finder) threads() Group {
 		return missing("call of StgRun")
 	}
 	g := Group{Sites: append(run, stop...)}
-	first := x.branch("stg_returnToSchedButFirst", x86asm.CALL, "threadPaused")
+	first := x.branch(ghc.SymReturnButFirst, x86asm.CALL, ghc.SymThreadPaused)
 	g.lack("threads that stop for the scheduler to do something first", first != 0)
 	if first != 0 {
 		g.Sites = append(g.Sites, Site{Probe: bpf.RTSStop, Addr: first, Emulated: true})
 	}
-	suspend := x.entered(bpf.RTSSuspend, "suspendThread")
-	resume := x.called(bpf.RTSResume, "dirty_TSO", "resumeThread")
+	suspend := x.entered(bpf.RTSSuspend, ghc.SymSuspendThread)
+	resume := x.called(bpf.RTSResume, ghc.SymDirtyTSO, ghc.SymResumeThread)
 	if len(suspend) == 0 || len(resume) == 0 {
 		suspend, resume = nil, nil
 	}
 	g.add("safe foreign calls", append(suspend, resume...)...)
-	g.add("threads that are woken", x.entered(bpf.RTSWakeup, "tryWakeupThread")...)
-	g.add("threads that are created", x.entered(bpf.RTSCreate, "scheduleThread")...)
+	g.add("threads that are woken", x.entered(bpf.RTSWakeup, ghc.SymTryWakeupThread)...)
+	g.add("threads that are created", x.entered(bpf.RTSCreate, ghc.SymScheduleThread)...)
 	var label []Site
 	// From 9.6 on labels are arrays in the heap, which the primitive hands on.
-	if x.Addr("setThreadLabel") != 0 {
-		label = x.called(bpf.RTSLabelArray, "labelThread", "stg_labelThreadzh")
-	} else if at := x.Addr("stg_labelThreadzh"); at != 0 {
+	if x.Addr(ghc.SymSetThreadLabel) != 0 {
+		label = x.called(bpf.RTSLabelArray, ghc.SymLabelThread, ghc.SymLabelThreadPrimop)
+	} else if at := x.Addr(ghc.SymLabelThreadPrimop); at != 0 {
 		label = []Site{{Probe: bpf.RTSLabelCString, Addr: at}}
 	}
 	g.add("labels of threads", label...)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/elffile"
 )
 
@@ -47,21 +48,21 @@ func (s *Symbols) Addr(name string) uint64 { return s.by[name].Addr }
 
 // schedulers are the procedures that StgRun's caller is part of, by how the C
 // compiler inlined.
-var schedulers = []string{"schedule", "scheduleWaitThread", "scheduleWorker"}
+var schedulers = []string{ghc.SymSchedule, ghc.SymScheduleWait, ghc.SymScheduleWorker}
 
 // names are all others.
 var names = set(
 	// The timeline's.
-	"GarbageCollect", "gcWorkerThread", "stat_startGC", "stat_endGC", "stat_startGCWorker", "stat_endGCWorker",
-	"StgRun", "StgReturn", "stg_returnToSched", "stg_returnToSchedNotPaused", "stg_returnToSchedButFirst", "stg_threadFinished", "stg_stop_thread_info",
-	"threadPaused", "suspendThread", "resumeThread", "dirty_TSO", "tryWakeupThread", "scheduleThread",
-	"stg_labelThreadzh", "labelThread", "setThreadLabel",
-	"mblocks_allocated", "n_alloc_blocks", "n_capabilities", "capabilities", "MainCapability", "stats", "oldest_gen", "RtsFlags",
+	ghc.SymGarbageCollect, ghc.SymGCWorkerThread, ghc.SymStartGC, ghc.SymEndGC, ghc.SymStartGCWorker, ghc.SymEndGCWorker,
+	ghc.SymStgRun, ghc.SymStgReturn, ghc.SymReturnToSched, ghc.SymReturnNotPaused, ghc.SymReturnButFirst, ghc.SymThreadFinished, ghc.SymStopThread,
+	ghc.SymThreadPaused, ghc.SymSuspendThread, ghc.SymResumeThread, ghc.SymDirtyTSO, ghc.SymTryWakeupThread, ghc.SymScheduleThread,
+	ghc.SymLabelThreadPrimop, ghc.SymLabelThread, ghc.SymSetThreadLabel,
+	ghc.SymMBlocks, ghc.SymBlocks, ghc.SymNCapabilities, ghc.SymCapabilities, ghc.SymMainCapability, ghc.SymStats, ghc.SymOldestGeneration, ghc.SymFlags,
 	// Of allocation.
-	"stg_gc_noregs", "allocateMightFail", "stat_exitReport", "stat_exit", "stg_enter_info",
+	ghc.SymHeapCheck, ghc.SymAllocateMightFail, ghc.SymExitReport, ghc.SymExitReportUntil, ghc.SymEnter,
 	"stg_ret_v_info", "stg_ret_p_info", "stg_ret_n_info", "stg_ret_f_info", "stg_ret_d_info", "stg_ret_l_info",
 	// Of ticky counters.
-	"ticky_entry_ctrs", "shutdownHaskellAndExit",
+	ghc.SymTickyCounters, ghc.SymShutdown,
 )
 
 func set(names ...string) map[string]bool {

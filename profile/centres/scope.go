@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 	"ccagent/profile/columns"
 )
 
@@ -149,7 +150,7 @@ type cafs struct {
 
 // cafUpdate is the update frame that newCAF leaves behind. Others come to look
 // alike when a thread pauses: threadPaused marks every update frame.
-const cafUpdate = "stg_bh_upd_frame"
+const cafUpdate = ghc.CAFUpdateFrameName
 
 // cafs finds the CAFs whose evaluation was sampled. A procedure is a CAF's if it
 // was seen right on a CAF's update frame, and never on anything but update frames
@@ -162,7 +163,7 @@ func (c *Found) cafs() *cafs {
 		for i := range p.Places {
 			if o := p.Owner(uint32(i)); o != 0 {
 				name := s.Bindings[o].Name
-				t.boundary[i] = name == cafUpdate || s.Bindings[o].Symbol == cafUpdate+"_info"
+				t.boundary[i] = name == cafUpdate || s.Bindings[o].Symbol == cafUpdate+ghc.InfoSuffix
 			}
 		}
 		called := make([]bool, len(s.Bindings))

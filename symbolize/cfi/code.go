@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/elffile"
 )
 
@@ -142,7 +143,7 @@ func (c *compiler) analyse() (base uint64, rows []codeRow) {
 func (c *compiler) importedUpdateFrames() map[uint64]bool {
 	slots := map[uint64]bool{}
 	_ = c.f.EachImport(uint32(elf.R_X86_64_GLOB_DAT), c.limits.Bytes, func(slot uint64, name string) {
-		if name == "stg_upd_frame_info" || name == "stg_bh_upd_frame_info" {
+		if name == ghc.UpdateFrameName+ghc.InfoSuffix || name == ghc.CAFUpdateFrameName+ghc.InfoSuffix {
 			slots[slot] = true
 		}
 	})

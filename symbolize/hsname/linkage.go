@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"ccagent/internal/ghc"
 )
 
 // Kind says what a linkage name stands for, by its suffix.
@@ -75,7 +77,7 @@ func Parse(symbol string) (Name, bool) {
 			break
 		}
 	}
-	if !found || strings.HasPrefix(body, "stg_") {
+	if !found || strings.HasPrefix(body, ghc.CmmPrefix) {
 		return Name{}, false
 	}
 	if m := internalName.FindStringSubmatch(body); m != nil && (local || hasDigit(m[1]) || strings.HasPrefix(body, "block_")) {

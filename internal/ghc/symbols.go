@@ -1,0 +1,75 @@
+package ghc
+
+// Names of the run-time system's functions and variables that probes are put to, or that
+// are read by. Many are local symbols: a program that was stripped does not have them.
+const (
+	// Collections.
+	SymGarbageCollect   = "GarbageCollect" // calls stat_startGC and stat_endGC
+	SymStartGC          = "stat_startGC"   // (cap, …)
+	SymEndGC            = "stat_endGC"     // (cap, initiating thread, live, copied, slop, generation, threads, …)
+	SymGCWorkerThread   = "gcWorkerThread" // calls the following two; only the threaded way has it
+	SymStartGCWorker    = "stat_startGCWorker"
+	SymEndGCWorker      = "stat_endGCWorker"
+	SymOldestGeneration = "oldest_gen"
+	SymStats            = "stats" // an RTSStats
+	SymMBlocks          = "mblocks_allocated"
+	SymBlocks           = "n_alloc_blocks"
+	SymFlags            = "RtsFlags"
+
+	// Capabilities.
+	SymCapabilities    = "capabilities" // an array of pointers (9.6), or the address of one
+	SymNCapabilities   = "n_capabilities"
+	SymMainCapability  = "MainCapability"
+	SymSchedule        = "schedule" // calls StgRun; it may be part of the following two
+	SymScheduleWait    = "scheduleWaitThread"
+	SymScheduleWorker  = "scheduleWorker"
+	SymShutdown        = "shutdownHaskellAndExit"
+	SymExitReport      = "stat_exitReport" // takes the final counts, from 9.0
+	SymExitReportUntil = "stat_exit"       // does so before 9.0
+
+	// Threads.
+	SymStgRun            = "StgRun"    // (code, base)
+	SymStgReturn         = "StgReturn" // where Haskell code returns to the scheduler
+	SymReturnToSched     = "stg_returnToSched"
+	SymReturnNotPaused   = "stg_returnToSchedNotPaused"
+	SymReturnButFirst    = "stg_returnToSchedButFirst"
+	SymThreadFinished    = "stg_threadFinished"
+	SymStopThread        = "stg_stop_thread_info"
+	SymThreadPaused      = "threadPaused"
+	SymSuspendThread     = "suspendThread" // (base, …)
+	SymResumeThread      = "resumeThread"  // calls dirty_TSO
+	SymDirtyTSO          = "dirty_TSO"     // (cap, tso)
+	SymTryWakeupThread   = "tryWakeupThread"
+	SymScheduleThread    = "scheduleThread"
+	SymLabelThreadPrimop = "stg_labelThreadzh" // R1 is the thread; before 9.6 R2 is a string
+	SymLabelThread       = "labelThread"       // (cap, tso, array) from 9.6 on
+	SymSetThreadLabel    = "setThreadLabel"    // from 9.6 on
+
+	// Allocation.
+	SymHeapCheck         = "stg_gc_noregs"     // where all heap checks that fail meet
+	SymAllocateMightFail = "allocateMightFail" // (cap, words)
+	SymEnter             = "stg_enter_info"    // the frame that a thunk's failed heap check pushes
+
+	// Ticky counters.
+	SymTickyCounters = "ticky_entry_ctrs" // the first of a linked list of StgEntCounter
+)
+
+// SymReturnValues are the frames with a returned value that a failed heap check of a
+// continuation pushes.
+var SymReturnValues = [...]string{
+	"stg_ret_v_info", "stg_ret_p_info", "stg_ret_n_info", "stg_ret_f_info", "stg_ret_d_info", "stg_ret_l_info",
+}
+
+// Update frames (rts/Updates.cmm): that of a thunk, of a CAF, and of either once its thread
+// has paused. Their info tables' symbols end in InfoSuffix.
+const (
+	UpdateFrameName       = "stg_upd_frame"
+	CAFUpdateFrameName    = "stg_bh_upd_frame"
+	MarkedUpdateFrameName = "stg_marked_upd_frame"
+)
+
+// InfoSuffix ends the symbols of info tables.
+const InfoSuffix = "_info"
+
+// CmmPrefix begins the names of the run-time system's code that is written in Cmm.
+const CmmPrefix = "stg_"
