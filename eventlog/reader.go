@@ -42,10 +42,13 @@ const maxEvent = 12 + maxPayload
 // lookahead holds the events that resynchronising looks at from one place.
 const lookahead = chain * maxEvent
 
-// The buffer grows where resynchronising asks for more than an event.
+// The buffer grows where resynchronising asks for more than an event. At its largest
+// it has room for twice what is asked for, so that a search which goes on byte by byte
+// moves each byte to the buffer's beginning about once, not once a step.
 const (
 	minBuffer = 2 * maxEvent
-	maxBuffer = maxEvent + lookahead
+	maxAsked  = maxEvent + lookahead
+	maxBuffer = 2 * maxAsked
 )
 
 // Reader reads an eventlog, ours or one that an RTS wrote, in the order of its
@@ -63,9 +66,11 @@ type Reader struct {
 	eof   bool
 	ioErr error
 
-	growing bool // the log may go on where it ends now
-	starved bool // what comes next cannot be judged before there is more of it
-	scan    scan // damage that is being passed over
+	growing bool  // the log may go on where it ends now
+	starved bool  // what comes next cannot be judged before there is more of it
+	scan    scan  // damage that is being passed over
+	spent   int64 // places that find has judged; see credit
+	work    int64 // what judging and buffering have cost: events judged and bytes moved or searched
 
 	started bool
 	err     error
@@ -156,7 +161,7 @@ func (r *Reader) install(t EventType) {
 func (r *Reader) offset() int64 { return r.base + int64(r.pos) }
 
 // need makes n bytes available from pos on, and tells how many are: fewer only
-// at the end of the log. n is at most maxBuffer.
+// at the end of the log. n is at most maxAsked.
 func (r *Reader) need(n int) int {
 	if r.end-r.pos >= n {
 		return r.end - r.pos
@@ -194,6 +199,7 @@ func (r *Reader) makeRoom() {
 	}
 	r.base += int64(r.pos)
 	r.end = copy(buf, r.buf[r.pos:r.end])
+	r.work += int64(r.end)
 	r.buf, r.pos = buf, 0
 }
 
@@ -280,10 +286,10 @@ func (r *Reader) step() {
 	}
 	head := headSize(t)
 	r.need(head)
-	total := eventSize(r.buf[r.pos:r.end], t)
+	total := r.eventSize(r.buf[r.pos:r.end], t)
 	if t.miscount && total != 0 {
 		r.need(total)
-		total = trueSize(r.buf[r.pos:r.end], total)
+		total = r.trueSize(r.buf[r.pos:r.end], total)
 	}
 	if total == 0 || r.need(total) < total {
 		if r.wait() {
@@ -368,7 +374,7 @@ func headSize(t *readType) int {
 
 // eventSize gives the whole size of the event that b begins with; 0 if b is
 // too short to tell.
-func eventSize(b []byte, t *readType) int {
+func (r *Reader) eventSize(b []byte, t *readType) int {
 	if t.size != VariableSize {
 		return 10 + int(t.size)
 	}
@@ -377,7 +383,7 @@ func eventSize(b []byte, t *readType) int {
 	}
 	n := 12 + int(binary.BigEndian.Uint16(b[10:]))
 	if t.miscount {
-		return trueSize(b, n)
+		return r.trueSize(b, n)
 	}
 	return n
 }
@@ -385,13 +391,17 @@ func eventSize(b []byte, t *readType) int {
 // trueSize corrects the whole size n of the InfoTable event that b begins with.
 // GHC since 9.6 counts a NUL between source file and span that it does not
 // write, so the next event begins one byte earlier than the length says.
-func trueSize(b []byte, n int) int {
+func (r *Reader) trueSize(b []byte, n int) int {
 	at, end := 20, min(n, len(b))
+	if n-2 < at || n-2 >= end || b[n-2] != 0 {
+		return n // the sixth NUL is not where it would have to be
+	}
 	for range 6 {
 		if at >= end {
 			return n
 		}
 		i := bytes.IndexByte(b[at:end], 0)
+		r.work += int64(i)
 		if i < 0 {
 			return n
 		}

@@ -103,24 +103,40 @@ func (r *Reader) atEndMarker() bool {
 	return r.end-r.pos == 2 && r.eof && !r.growing && binary.BigEndian.Uint16(r.buf[r.pos:]) == idEnd
 }
 
-// find gives the distance from pos to the nearest place, less than limit away,
-// where events begin that fit closely; -1 if there is none.
+// find gives the distance from pos to the nearest place, less than limit away and
+// within credit, where events begin that fit closely; -1 if there is none.
 func (r *Reader) find(limit int) int {
+	limit = min(limit, r.credit())
 	there := min(limit, r.need(limit+lookahead))
 	f := r.here()
 	for n := range there {
 		if r.believable(r.pos+n, f, chain) {
+			r.spent += int64(n + 1)
 			return n
 		}
 		if r.starved {
 			return -1
 		}
 	}
-	if there < limit {
-		r.wait()
+	if there < limit && r.wait() {
+		return -1
 	}
+	r.spent += int64(there)
 	return -1
 }
+
+// credit is how many places find may judge. A search that finds nothing near costs a
+// window, and a crafted log can ask for one at each of its events; with credit the
+// searches of a whole log are no more than a few a byte. Where there is none left, the
+// nearest place is taken that fits at all.
+func (r *Reader) credit() int {
+	return int(min(window, max(0, freeWindows*window+creditPerByte*(r.offset()-r.dataStart)-r.spent)))
+}
+
+const (
+	freeWindows   = 8
+	creditPerByte = 2
+)
 
 // goesOn reports whether the log goes on, or ends, well n bytes after pos.
 func (r *Reader) goesOn(n int) bool {
@@ -137,6 +153,7 @@ func (r *Reader) goesOn(n int) bool {
 func (r *Reader) believable(p int, f fit, least int) bool {
 	r.judged = true
 	for good := 0; good < chain; good++ {
+		r.work++
 		b := r.buf[p:r.end]
 		if len(b) < 2 {
 			return r.eof && !r.wait() && good >= least
@@ -149,7 +166,7 @@ func (r *Reader) believable(p int, f fit, least int) bool {
 		if t == nil {
 			return false
 		}
-		total := eventSize(b, t)
+		total := r.eventSize(b, t)
 		if total == 0 || total > len(b) {
 			return r.eof && !r.wait() && good >= least
 		}
