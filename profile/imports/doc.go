@@ -14,6 +14,7 @@
 //
 // # Trust
 //
-// The input is not trusted: lines and profiles are bounded, every number is
-// checked, and what a text has of no sense is passed over and counted.
+// The input is not trusted: an import has a budget of memory and time, which is charged
+// before it is spent (budget.go); a compressed file may grow to 100 times its size; every
+// number is checked, and what a text has of no sense is passed over and counted.
 package imports

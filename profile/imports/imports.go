@@ -3,7 +3,6 @@ package imports
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -42,9 +41,6 @@ type Summary struct {
 // ErrNoSamples is the error for input that has no sample.
 var ErrNoSamples = errors.New("the profile has no samples")
 
-// ErrTooLarge is the error for input beyond what is read of its format.
-var ErrTooLarge = errors.New("the profile is too large")
-
 // sniffed is how much of a file decides on its format.
 const sniffed = 16 << 10
 
@@ -53,9 +49,9 @@ const sniffed = 16 << 10
 func Open(r io.Reader) (Format, io.Reader, error) {
 	b := bufio.NewReaderSize(r, sniffed)
 	if head, _ := b.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(b)
+		z, err := decompress(b)
 		if err != nil {
-			return 0, nil, fmt.Errorf("decompress: %w", err)
+			return 0, nil, err
 		}
 		b = bufio.NewReaderSize(z, sniffed)
 	}
@@ -121,7 +117,11 @@ func uvarint(b []byte) (v uint64, used int) {
 
 // Write reads a profile of a format other than Eventlog and writes it as a log.
 func Write(w io.Writer, f Format, r io.Reader) (Summary, error) {
-	out := newLog(w)
+	return write(w, f, r, defaultBudget())
+}
+
+func write(w io.Writer, f Format, r io.Reader, spend *budget) (Summary, error) {
+	out := newLog(w, spend)
 	s := Summary{Format: f}
 	var err error
 	switch f {

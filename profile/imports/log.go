@@ -12,8 +12,9 @@ import (
 // log writes what is imported as a log: stack nodes and samples at once, the
 // symbol tables, of which there is one entry a function, in the end.
 type log struct {
-	w   *eventlog.Writer
-	err error // the first one
+	w     *eventlog.Writer
+	err   error // the first one
+	spend *budget
 
 	nodes    map[eventlog.Node]uint32
 	bindings map[binding]uint32
@@ -49,9 +50,9 @@ type frame struct {
 	lines    []line
 }
 
-func newLog(w io.Writer) *log {
+func newLog(w io.Writer, spend *budget) *log {
 	l := &log{
-		w: eventlog.NewWriter(w, nil), nodes: make(map[eventlog.Node]uint32), bindings: make(map[binding]uint32),
+		spend: spend, w: eventlog.NewWriter(w, nil), nodes: make(map[eventlog.Node]uint32), bindings: make(map[binding]uint32),
 		files: make(map[string]uint32), spans: make(map[eventlog.Span]uint32), places: make(map[string]uint64),
 	}
 	l.write(0, &eventlog.Module{ID: codeModule, Path: "imported code"})
@@ -64,6 +65,16 @@ func (l *log) write(time uint64, ev eventlog.Event) {
 	}
 }
 
+// hold and look charge the budget; what goes beyond it becomes the log's error.
+func (l *log) hold(bytes int64) { l.charge(l.spend.hold(bytes)) }
+func (l *log) look(bytes int)   { l.charge(l.spend.look(bytes)) }
+
+func (l *log) charge(err error) {
+	if err != nil && l.err == nil {
+		l.err = err
+	}
+}
+
 // node gives the stack with a frame on top of its parent.
 func (l *log) node(parent uint32, f *frame) uint32 {
 	n := eventlog.Node{Parent: parent, Kind: eventlog.FrameReturn, Module: codeModule, Addr: l.place(f)}
@@ -72,6 +83,7 @@ func (l *log) node(parent uint32, f *frame) uint32 {
 	}
 	id, ok := l.nodes[n]
 	if !ok {
+		l.hold(costNode)
 		id = uint32(len(l.nodes) + 1)
 		l.nodes[n] = id
 		l.write(0, &eventlog.Nodes{First: id, Nodes: []eventlog.Node{n}})
@@ -84,6 +96,7 @@ func (l *log) place(f *frame) uint64 {
 	if at, ok := l.places[f.key]; ok {
 		return at
 	}
+	l.hold(costPlace + int64(len(f.key)))
 	at := uint64(len(l.places)+1) << 4
 	l.places[f.key] = at
 	loc := eventlog.Location{Addr: at, Quality: eventlog.QualityExact, Category: f.category}
@@ -117,8 +130,10 @@ const maxCauses = 4000
 
 func (l *log) binding(ln *line, c eventlog.Category) uint32 {
 	k := binding{cut(ln.name), cut(ln.symbol), c}
+	l.look(len(k.name) + len(k.symbol))
 	id, ok := l.bindings[k]
 	if !ok {
+		l.hold(costSymbol + 3*int64(len(k.name)+len(k.symbol)))
 		id = uint32(len(l.bindings) + 1)
 		l.bindings[k] = id
 		module, name := qualified(k.name)
@@ -137,6 +152,7 @@ func (l *log) span(ln *line, bind uint32) uint32 {
 	}
 	id, ok := l.spans[s]
 	if !ok {
+		l.hold(costSymbol)
 		id = uint32(len(l.spans) + 1)
 		l.spans[s] = id
 		s.ID = id
@@ -146,8 +162,10 @@ func (l *log) span(ln *line, bind uint32) uint32 {
 }
 
 func (l *log) file(path string) uint32 {
+	l.look(len(path))
 	id, ok := l.files[path]
 	if !ok {
+		l.hold(costSymbol + 3*int64(len(path)))
 		id = uint32(len(l.files) + 1)
 		l.files[path] = id
 		l.symbols = append(l.symbols, &eventlog.File{ID: id, Path: path})
@@ -156,6 +174,7 @@ func (l *log) file(path string) uint32 {
 }
 
 func (l *log) sample(time uint64, s *eventlog.Sample) {
+	l.hold(costSample)
 	l.write(time, s)
 	l.samples++
 }

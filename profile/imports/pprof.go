@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -14,11 +15,11 @@ import (
 
 const (
 	// maxProfile bounds a profile.proto, decompressed.
-	maxProfile = 1 << 30
+	maxProfile = 512 << 20
 	// maxSplit bounds the samples that one row is taken apart into, and
 	// maxSamples those of a whole profile: rows beyond are one sample each.
 	maxSplit   = 1 << 16
-	maxSamples = 1 << 25
+	maxSamples = 1 << 22
 )
 
 // pprof writes a profile.proto.
@@ -28,7 +29,10 @@ func (l *log) pprof(r io.Reader, s *Summary) error {
 		return fmt.Errorf("read pprof profile: %w", err)
 	}
 	if len(data) > maxProfile {
-		return fmt.Errorf("read pprof profile: %w: more than %d MiB", ErrTooLarge, maxProfile>>20)
+		return fmt.Errorf("read pprof profile: %w: more than %d MiB; %s", ErrTooLarge, maxProfile>>20, smallerPProf)
+	}
+	if err := l.spend.hold(decodedSize(data)); err != nil {
+		return fmt.Errorf("read pprof profile: %w; %s", err, smallerPProf)
 	}
 	p, err := pprof.ParseUncompressed(data)
 	if err == nil {
@@ -43,10 +47,16 @@ func (l *log) pprof(r io.Reader, s *Summary) error {
 	in.columns()
 	in.leaves()
 	for _, row := range p.Sample {
-		in.row(row)
+		if in.row(row); errors.Is(l.err, ErrTooLarge) {
+			return fmt.Errorf("read pprof profile: %w; %s", l.err, smallerPProf)
+		} else if l.err != nil {
+			return l.err
+		}
 	}
-	return l.err
+	return nil
 }
+
+const smallerPProf = "make a smaller one of it, for example with go tool pprof -proto -focus=NAME"
 
 type pprofImport struct {
 	*log
@@ -134,6 +144,7 @@ func (in *pprofImport) row(row *pprof.Sample) {
 	if names := row.Label["thread"]; len(names) > 0 {
 		id, ok := in.threads[names[0]]
 		if !ok {
+			in.hold(costName)
 			id = uint32(len(in.threads) + 1)
 			in.threads[names[0]] = id
 		}
@@ -191,12 +202,14 @@ func (in *pprofImport) frame(loc *pprof.Location) *frame {
 	if f := in.frames[loc]; f != nil {
 		return f
 	}
+	in.hold(costPlace + costLine*int64(len(loc.Line)))
 	f := &frame{key: strconv.FormatUint(loc.ID, 10)}
 	for _, ln := range loc.Line {
 		if ln.Function == nil {
 			continue
 		}
-		x := line{name: ln.Function.Name, symbol: ln.Function.SystemName, file: ln.Function.Filename}
+		x := line{name: cut(ln.Function.Name), symbol: cut(ln.Function.SystemName), file: cut(ln.Function.Filename)}
+		in.look(len(x.name) + len(x.symbol) + len(x.file))
 		if x.name == "" {
 			x.name = x.symbol
 		}
@@ -214,7 +227,7 @@ func (in *pprofImport) frame(loc *pprof.Location) *frame {
 			f.category = c
 		}
 	} else if m := loc.Mapping; m != nil && m.File != "" {
-		f.lines = []line{{name: fmt.Sprintf("%s+%#x", m.File, loc.Address-m.Start)}}
+		f.lines = []line{{name: fmt.Sprintf("%s+%#x", cut(m.File), loc.Address-m.Start)}}
 		f.category = eventlog.CategoryForeign
 	} else if loc.Address != 0 {
 		f.lines = []line{{name: fmt.Sprintf("%#x", loc.Address)}}

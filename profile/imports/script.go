@@ -6,23 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"ccagent/eventlog"
 )
 
-// maxLine bounds a line of text.
-const maxLine = 1 << 20
-
-// header is the line before a sample's frames: command, thread or
-// process/thread, maybe the CPU, seconds, maybe the period, event, maybe one
-// frame.
-var header = regexp.MustCompile(`^(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(\d+)\.(\d+):\s+(?:(\d+)\s+)?([^\s:]\S*?):(?:\s+(.*))?$`)
-
-// frameLine is a frame: address, symbol, file; either of the last may be absent.
-var frameLine = regexp.MustCompile(`^\s+([0-9a-f]+)(?:\s+(.*))?$`)
+const (
+	maxLine       = 1 << 20  // bounds a line of text
+	maxStackText  = 16 << 20 // and all lines of a stack
+	smallerScript = "print less, for example with perf script --time FROM,TO"
+)
 
 // beginsScript reports whether a text begins as perf script's does, after its
 // comments.
@@ -30,7 +24,7 @@ func beginsScript(head []byte) bool {
 	for len(head) > 0 {
 		line, rest, whole := bytes.Cut(head, []byte("\n"))
 		if t := bytes.TrimSpace(line); len(t) > 0 && t[0] != '#' {
-			return bytes.IndexByte(line, 0) < 0 && header.Match(bytes.TrimRight(line, "\r"))
+			return bytes.IndexByte(line, 0) < 0 && isHeader(string(bytes.TrimRight(line, "\r")))
 		}
 		if !whole {
 			return false
@@ -48,7 +42,9 @@ func (l *log) script(r io.Reader, s *Summary) error {
 	for lines.Scan() {
 		in.n++
 		in.line(strings.TrimRight(lines.Text(), "\r"))
-		if l.err != nil {
+		if errors.Is(l.err, ErrTooLarge) {
+			return fmt.Errorf("read perf script text: line %d: %w; %s", in.n, l.err, smallerScript)
+		} else if l.err != nil {
 			return l.err
 		}
 	}
@@ -77,7 +73,9 @@ type scriptImport struct {
 	time        uint64
 	smp         eventlog.Sample
 	stack       []frame // leaf first
+	text        int     // bytes of the lines that it keeps
 	inlined     []line  // of the frame to come
+	key         []byte  // of the frame that is being written
 }
 
 func (in *scriptImport) line(text string) {
@@ -86,7 +84,7 @@ func (in *scriptImport) line(text string) {
 		in.flush()
 	case text[0] == '#':
 	case text[0] == ' ' || text[0] == '\t':
-		if !in.open || !in.frame(text) && !in.source(text) {
+		if !in.open || in.text+len(text) > maxStackText || !in.frame(text) && !in.source(text) {
 			in.strange()
 		}
 	default:
@@ -104,45 +102,49 @@ func (in *scriptImport) strange() {
 }
 
 func (in *scriptImport) header(text string) bool {
-	m := header.FindStringSubmatch(text)
-	if m == nil {
+	h, ok := parseHeader(text)
+	if !ok {
 		return false
 	}
-	sec, err1 := strconv.ParseUint(m[5], 10, 34)
-	frac := (m[6] + "000000000")[:9]
+	sec, err1 := strconv.ParseUint(h.seconds, 10, 34)
+	frac := (h.fraction + "000000000")[:9]
 	nsec, err2 := strconv.ParseUint(frac, 10, 64)
 	weight := uint64(1)
 	var err3 error
-	if m[7] != "" {
-		weight, err3 = strconv.ParseUint(m[7], 10, 64)
+	if h.period != "" {
+		weight, err3 = strconv.ParseUint(h.period, 10, 64)
 	}
 	if err1 != nil || err2 != nil || err3 != nil {
 		return false
 	}
 	in.time = sec*1_000_000_000 + nsec
-	name := m[8]
+	name := cut(h.event)
 	id, ok := in.events[name]
 	if !ok {
+		name = strings.Clone(name)
+		in.hold(costName + int64(len(name)))
 		id = uint32(len(in.events))
 		in.events[name] = id
 		unit := eventUnit(name)
-		in.write(0, &eventlog.EventDef{Index: id, Requested: cut(name), Granted: cut(name), Unit: unit, RateMode: eventlog.RatePeriod})
+		in.write(0, &eventlog.EventDef{Index: id, Requested: name, Granted: name, Unit: unit, RateMode: eventlog.RatePeriod})
 	}
 	number := func(s string) uint32 {
 		n, _ := strconv.ParseUint(s, 10, 32)
 		return uint32(n)
 	}
-	in.smp = eventlog.Sample{Event: id, Weight: weight, Capability: eventlog.NoCapability, CPU: number(m[4]), PID: number(m[2]), TID: number(m[2])}
-	if m[3] != "" {
-		in.smp.TID = number(m[3])
+	in.smp = eventlog.Sample{Event: id, Weight: weight, Capability: eventlog.NoCapability, CPU: number(h.cpu), PID: number(h.pid), TID: number(h.pid)}
+	if h.tid != "" {
+		in.smp.TID = number(h.tid)
 	}
-	if in.comms[in.smp.PID] != m[1] && len(in.comms) < 1<<16 {
-		in.comms[in.smp.PID] = m[1]
-		in.write(0, &eventlog.Process{Change: eventlog.ProcessSeen, PID: in.smp.PID, Comm: cut(m[1])})
+	if comm := cut(h.comm); in.comms[in.smp.PID] != comm {
+		in.hold(costName + int64(len(comm))) // a thread may change its name at every sample
+		in.comms[in.smp.PID] = strings.Clone(comm)
+		in.write(0, &eventlog.Process{Change: eventlog.ProcessSeen, PID: in.smp.PID, Comm: comm})
 	}
-	in.open, in.stack, in.inlined = true, in.stack[:0], nil
-	if m[9] != "" {
-		in.frame(" " + m[9])
+	clear(in.stack)
+	in.open, in.stack, in.inlined, in.text = true, in.stack[:0], nil, 0
+	if h.frame != "" {
+		in.frame(" " + h.frame)
 	}
 	return true
 }
@@ -165,15 +167,15 @@ func eventUnit(name string) string {
 const maxStack = 1 << 16
 
 func (in *scriptImport) frame(text string) bool {
-	m := frameLine.FindStringSubmatch(text)
-	if m == nil || len(in.stack) >= maxStack {
+	address, symbol, ok := parseFrame(text)
+	if !ok || len(in.stack) >= maxStack {
 		return false
 	}
-	addr, err := strconv.ParseUint(m[1], 16, 64)
+	addr, err := strconv.ParseUint(address, 16, 64)
 	if err != nil {
 		return false
 	}
-	symbol, file := m[2], ""
+	file := ""
 	if i := lastParenthesis(symbol); i >= 0 {
 		symbol, file = symbol[:i], symbol[i+1:len(symbol)-1]
 	}
@@ -183,6 +185,7 @@ func (in *scriptImport) frame(text string) bool {
 			symbol = symbol[:i]
 		}
 	}
+	in.text += len(text)
 	if file == "inlined" {
 		in.inlined = append(in.inlined, line{name: symbol})
 		return true
@@ -205,28 +208,24 @@ func (in *scriptImport) frame(text string) bool {
 	case bracket && isCategory:
 		f.category = c
 	}
-	f.key = fmt.Sprintf("%s\x00%s\x00%d", symbol, file, f.category)
+	f.key = symbol + "\x00" + file + "\x00" + strconv.Itoa(int(f.category))
 	in.stack = append(in.stack, f)
 	return true
 }
 
-// sourceLine is where a frame's code comes from, after -F +srcline: a file and
-// line, or where that is not known, an address in brackets.
-var sourceLine = regexp.MustCompile(`^\s+(?:(\S.*):(\d+)|\S.*\[[0-9a-f]+\])$`)
-
 // source takes the source line of the frame before.
 func (in *scriptImport) source(text string) bool {
-	m := sourceLine.FindStringSubmatch(text)
-	if m == nil {
+	path, number, ok := parseSource(text)
+	if !ok {
 		return false
 	}
 	lines := in.inlined
 	if n := len(in.stack); len(lines) == 0 && n > 0 {
 		lines = in.stack[n-1].lines
 	}
-	if n := len(lines); n > 0 && m[1] != "" {
-		if at, err := strconv.ParseUint(m[2], 10, 31); err == nil {
-			lines[n-1].file, lines[n-1].line = m[1], uint32(at)
+	if n := len(lines); n > 0 && path != "" {
+		if at, err := strconv.ParseUint(number, 10, 31); err == nil {
+			lines[n-1].file, lines[n-1].line = path, uint32(at)
 		}
 	}
 	return true
@@ -261,9 +260,12 @@ func (in *scriptImport) flush() {
 	node := uint32(0)
 	for i := len(in.stack) - 1; i >= 0; i-- {
 		f := &in.stack[i]
-		if len(f.lines) > 0 {
-			f.key = fmt.Sprintf("%s\x00%v", f.key, f.lines)
+		in.key = append(in.key[:0], f.key...)
+		for _, ln := range f.lines {
+			in.key = append(append(append(in.key, 0), ln.name...), 0)
+			in.key = strconv.AppendUint(append(append(in.key, ln.file...), 0), uint64(ln.line), 10)
 		}
+		f.key = string(in.key)
 		node = in.node(node, f)
 	}
 	in.smp.Node = node
