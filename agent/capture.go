@@ -17,6 +17,7 @@ import (
 	"ccagent/agent/target"
 	"ccagent/bpf"
 	"ccagent/eventlog"
+	"ccagent/internal/credentials"
 	"ccagent/perf"
 )
 
@@ -43,7 +44,8 @@ type capture struct {
 	stop   <-chan struct{}
 	who    *invoker.User
 	target *target.Process
-	unpass func() // stops passing signals on
+	owner  credentials.Credentials // of the target's own user
+	unpass func()                  // stops passing signals on
 	file   *invoker.Log
 	log    *eventlog.Writer
 	start  uint64 // CLOCK_MONOTONIC at log time 0, ns
@@ -151,8 +153,13 @@ func (c *capture) prepare() (err error) {
 		if err := target.MayTrace(c.target.PID, c.who); err != nil {
 			return err
 		}
+		if c.owner, err = target.Owner(c.target.PID); err != nil {
+			return err
+		}
 	} else if c.target, err = target.Start(c.opts.Program, c.who, c.opts.Stdio); err != nil {
 		return err
+	} else {
+		c.owner = c.who.Credentials()
 	}
 	if err := c.loadSampler(); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -71,15 +72,24 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 	job := worker.Job{
 		UID: uid, GID: gid,
 		EmbedSource: opts.EmbedSource,
-		SourceDirs:  opts.SourceDirs,
-		CoreDirs:    opts.CoreDirs,
 		CacheDir:    indexCache(uid),
 		MemoryLimit: opts.Memory,
 		Timeout:     opts.Time,
 	}
+	// What the log names is opened with the rights of whoever could have written it.
+	author := who.Credentials()
+	if who.UID == 0 && uid != 0 {
+		author = credentials.Credentials{UID: uid, GID: gid}
+	}
+	reader := author
+	if reader.UID == 0 {
+		reader = targetUser(&seen.Capture)
+	}
+	job.Reader = &reader
 	var debug debugFiles
 	var root *os.File
 	err = who.WithFileRights(func() (err error) {
+		job.SourceDirs, job.CoreDirs = withoutLinks(opts.SourceDirs), withoutLinks(opts.CoreDirs)
 		if debug, err = openDebugFiles(opts.DebugFiles); err == nil && opts.Root != "" {
 			root, err = binary.OpenRoot(opts.Root)
 		}
@@ -91,11 +101,6 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 	}
 	if root != nil {
 		defer root.Close()
-	}
-	// What the log names is opened with the rights of whoever could have written it.
-	author := who.Credentials()
-	if who.UID == 0 && uid != 0 {
-		author = credentials.Credentials{UID: uid, GID: gid}
 	}
 	for _, m := range seen.Modules {
 		file := worker.ModuleFile{ID: m.ID, Path: m.Path, Addresses: seen.Addresses[m.ID], Debug: debug.withID(m.BuildID), Root: root}
@@ -135,6 +140,34 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 		sum.Problems = append(debug.unused(), sum.Problems...)
 	}
 	return sum, err
+}
+
+// targetUser is whose program root's log is of.
+func targetUser(c *eventlog.Capture) credentials.Credentials {
+	ids := c.TargetIDs
+	switch {
+	case len(ids) >= 2:
+		return credentials.Credentials{UID: ids[0], GID: ids[1], Groups: ids[2:]}
+	case c.Mode == eventlog.CaptureRecord: // of an earlier version
+		return credentials.Credentials{UID: c.UID, GID: c.UID}
+	}
+	return credentials.Nobody()
+}
+
+// withoutLinks resolves the links of folders that the user named: to sources none is
+// followed.
+func withoutLinks(dirs []string) []string {
+	var out []string
+	for _, dir := range dirs {
+		if abs, err := filepath.Abs(dir); err == nil {
+			dir = abs
+		}
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		out = append(out, dir)
+	}
+	return out
 }
 
 // openModuleAgain opens a module's file if it is still the one that ran: below root, if

@@ -11,6 +11,7 @@ import (
 
 	"ccagent/agent/process"
 	"ccagent/eventlog"
+	"ccagent/internal/credentials"
 	"ccagent/symbolize"
 	"ccagent/symbolize/binary"
 	"ccagent/symbolize/worker"
@@ -25,6 +26,7 @@ const firstKernelAddress = 1 << 63
 func (c *capture) symbolJob() (job worker.Job, done func()) {
 	job = worker.Job{
 		UID: c.who.UID, GID: c.who.GID,
+		Reader:      &c.owner,
 		EmbedSource: c.opts.EmbedSource,
 		CacheDir:    indexCache(c.who.UID),
 		MemoryLimit: c.opts.SymbolizeMemory,
@@ -50,7 +52,7 @@ func (c *capture) symbolJob() (job worker.Job, done func()) {
 		m := worker.ModuleFile{ID: mod.ID, Path: mod.Path, File: mod.File, Addresses: addresses[mod.ID], Root: mod.Root}
 		if mod.Problem != nil {
 			m.Problem = mod.Problem.Error()
-		} else if debug := openDebugFile(mod); debug != nil {
+		} else if debug := openDebugFile(mod, c.owner); debug != nil {
 			opened = append(opened, debug)
 			m.Debug = debug
 		}
@@ -111,12 +113,16 @@ func (c *capture) symbolize(ctx context.Context) error {
 }
 
 // openDebugFile finds the separate debug file of a module that holds no debug
-// information itself; nil if there is none.
-func openDebugFile(mod *process.Module) *os.File {
+// information itself, among what the program's user may read; nil if there is none.
+func openDebugFile(mod *process.Module, owner credentials.Credentials) (f *os.File) {
 	if mod.Binary.HasDWARF {
 		return nil
 	}
-	return binary.OpenDebugFile(mod.Root, mod.Path, &mod.Binary)
+	_ = owner.Run(func() error {
+		f = binary.OpenDebugFile(mod.Root, mod.Path, &mod.Binary)
+		return nil
+	})
+	return f
 }
 
 // indexCache is where the symboliser of a user's logs keeps its indices: in the

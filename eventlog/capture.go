@@ -35,6 +35,9 @@ type Capture struct {
 	Arch          string // GOARCH
 	CPUModel      string
 	CPUs          uint32
+	// TargetIDs are the ids of the program's own user: uid, gid and further groups. Empty
+	// in logs of earlier versions.
+	TargetIDs []uint32
 }
 
 // RateMode tells how EventDef.Rate is to be read.

@@ -26,6 +26,10 @@ func (e *Capture) layout(c *codec) {
 	c.str(&e.Arch)
 	c.str(&e.CPUModel)
 	c.v32(&e.CPUs)
+	list(c, &e.TargetIDs, 1)
+	for i := range e.TargetIDs {
+		c.v32(&e.TargetIDs[i])
+	}
 }
 
 func (*EventDef) EventID() uint16 { return IDEventDef }

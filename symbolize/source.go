@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"time"
 
 	"ccagent/symbolize/sources"
 )
@@ -56,8 +57,8 @@ func (m *moduleRun) readSource(path string, compDirs []string) (sources.Content,
 			s, err = r.job.ReadSource(c.path, maxSourceFile)
 		}
 		if err == nil {
-			if !built.IsZero() && s.ModTime.After(built) {
-				return s, "newer than the binary"
+			if built.After(earliest) && s.ModTime.After(built) {
+				return s, "may differ from what was compiled: newer than the binary"
 			}
 			return s, ""
 		}
@@ -69,3 +70,7 @@ func (m *moduleRun) readSource(path string, compDirs []string) (sources.Content,
 }
 
 const maxSourceDirs = 64
+
+// earliest is what no build's time precedes but where times are set for the sake of
+// reproducible builds (Nix sets one second after the epoch). Such times tell nothing.
+var earliest = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)

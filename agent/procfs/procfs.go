@@ -16,6 +16,8 @@ type Status struct {
 	parent int
 	TGID   int
 	UIDs   [4]uint32 // real, effective, saved, file system
+	GIDs   [4]uint32 // likewise
+	Groups []uint32  // supplementary ones
 }
 
 func ReadStatus(pid int) (Status, error) {
@@ -33,19 +35,29 @@ func ReadStatus(pid int) (Status, error) {
 		case name == "Tgid" && len(fields) == 1:
 			s.TGID, err = strconv.Atoi(fields[0])
 		case name == "Uid" && len(fields) == 4:
-			for i, f := range fields {
-				var id uint64
-				if id, err = strconv.ParseUint(f, 10, 32); err != nil {
-					break
-				}
-				s.UIDs[i] = uint32(id)
-			}
+			err = parseIDs(s.UIDs[:], fields)
+		case name == "Gid" && len(fields) == 4:
+			err = parseIDs(s.GIDs[:], fields)
+		case name == "Groups":
+			s.Groups = make([]uint32, len(fields))
+			err = parseIDs(s.Groups, fields)
 		}
 		if err != nil {
 			return Status{}, fmt.Errorf("parse /proc/%d/status: %w", pid, err)
 		}
 	}
 	return s, nil
+}
+
+func parseIDs(into []uint32, fields []string) error {
+	for i, f := range fields {
+		id, err := strconv.ParseUint(f, 10, 32)
+		if err != nil {
+			return err
+		}
+		into[i] = uint32(id)
+	}
+	return nil
 }
 
 func Parent(pid int) (int, error) {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"ccagent/agent/invoker"
 	"ccagent/agent/procfs"
 	"ccagent/internal/capset"
+	"ccagent/internal/credentials"
 	"ccagent/symbolize/elffile"
 )
 
@@ -305,7 +307,26 @@ func MayTrace(pid int, who *invoker.User) error {
 			return fmt.Errorf("attach: process %d belongs to another user (uid %d); name that user with --user, or run ccagent from root's own shell", pid, uid)
 		}
 	}
+	for _, gid := range status.GIDs {
+		if gid != who.GID && !slices.Contains(who.Groups, gid) {
+			return fmt.Errorf("attach: process %d has a group's rights (gid %d) that its user has not; run ccagent from root's own shell", pid, gid)
+		}
+	}
 	return nil
+}
+
+// Owner gives the ids of the user whose process it is. A process that has several users'
+// rights counts as one of nobody's.
+func Owner(pid int) (credentials.Credentials, error) {
+	s, err := procfs.ReadStatus(pid)
+	if err != nil {
+		return credentials.Credentials{}, fmt.Errorf("attach to process %d: %w", pid, err)
+	}
+	u, g := s.UIDs, s.GIDs
+	if u[0] != u[1] || u[0] != u[2] || u[0] != u[3] || g[0] != g[1] || g[0] != g[2] || g[0] != g[3] {
+		return credentials.Nobody(), nil
+	}
+	return credentials.Credentials{UID: u[0], GID: g[0], Groups: s.Groups}, nil
 }
 
 // Close lets go of the process; a program that was never let run is killed.

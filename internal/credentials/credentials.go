@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"ccagent/internal/capset"
 )
 
 // Credentials are a user's ids, as the kernel checks access to files by them.
@@ -55,9 +57,7 @@ func (c *Credentials) take(ids bool) error {
 			return err
 		}
 	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	return unix.Capset(&header, &none[0])
+	return capset.Clear()
 }
 
 func (c *Credentials) takeIDs() error {

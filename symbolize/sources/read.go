@@ -30,15 +30,15 @@ var sourceSuffixes = []string{
 var ErrNoSource = errors.New("not a source file")
 
 // Read reads a source file as the calling process may. Anything but
-// a regular file with a source file's suffix and valid text is refused. It is
-// to run with the rights of the log's owner, no more: what it reads goes into
-// the log.
+// a regular file with a source file's suffix and valid text is refused, and so is what a
+// link leads to (binary.ErrLink). What it reads goes into the log: see Reader for whose
+// rights it is to run with.
 func Read(path string, maxSize int64) (Content, error) {
 	return ReadInRoot(nil, path, maxSize)
 }
 
-// ReadInRoot reads a source file as Read does, and as binary.OpenInRoot finds
-// it.
+// ReadInRoot reads a source file as Read does, below another root directory, out of which
+// nothing leads. A nil root is this process's own.
 func ReadInRoot(root *os.File, path string, maxSize int64) (Content, error) {
 	known := false
 	for _, s := range sourceSuffixes {
@@ -47,7 +47,7 @@ func ReadInRoot(root *os.File, path string, maxSize int64) (Content, error) {
 	if !known {
 		return Content{}, fmt.Errorf("read %s: %w", path, ErrNoSource)
 	}
-	f, err := binary.OpenInRoot(root, path)
+	f, err := binary.OpenWithoutLinks(root, path)
 	if err != nil {
 		return Content{}, err
 	}

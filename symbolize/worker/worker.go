@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ccagent/eventlog"
+	"ccagent/internal/credentials"
 	"ccagent/symbolize"
 	"ccagent/symbolize/core"
 	"ccagent/symbolize/sources"
@@ -41,7 +42,10 @@ type Job struct {
 	// UID and GID are the log's owner, whose rights the child has. Where the
 	// owner is root the child runs as nobody. They matter only if this process
 	// is root; otherwise the child runs as this process does.
-	UID, GID    uint32
+	UID, GID uint32
+	// Reader is the profiled program's own user: only what that user may read is taken for
+	// a source. Nil is the log's owner.
+	Reader      *credentials.Credentials
 	EmbedSource bool
 	SourceDirs  []string
 	CoreDirs    []string // searched for Core dumps, besides where the program was compiled
@@ -145,8 +149,13 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 		req.CacheDir = ""
 		req.AskSource = true
 	}
+	reader, err := sources.NewReader(job.reader())
+	if err != nil {
+		return sum, err
+	}
 	ended, err := start(cmd)
 	if err != nil {
+		reader.Close()
 		return sum, fmt.Errorf("start the symboliser: %w", err)
 	}
 	p.closeChildEnds()
@@ -155,7 +164,7 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 		_ = writeJSON(p.jobW, req)
 		p.jobW.Close()
 	}()
-	go answer(p.askR, p.answerW, roots)
+	go answer(p.askR, p.answerW, roots, reader)
 
 	readErr := v.read(p.eventsR)
 	if readErr != nil {
@@ -233,10 +242,16 @@ func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File
 	return req, files, roots
 }
 
-// answer reads sources for a child until it hangs up. It runs with the rights
-// of the log's owner: that is asked for only where the owner is root, as this
-// process is.
-func answer(from io.Reader, to io.WriteCloser, roots map[int]*os.File) {
+func (job *Job) reader() credentials.Credentials {
+	if job.Reader != nil {
+		return *job.Reader
+	}
+	return credentials.Credentials{UID: job.UID, GID: job.GID}
+}
+
+// answer reads sources for a child until it hangs up.
+func answer(from io.Reader, to io.WriteCloser, roots map[int]*os.File, reader *sources.Reader) {
+	defer reader.Close()
 	defer to.Close()
 	for {
 		maxSize, path, err := readBlob(from, maxPath)
@@ -244,7 +259,7 @@ func answer(from io.Reader, to io.WriteCloser, roots map[int]*os.File) {
 			return
 		}
 		if maxSize == listDumps {
-			if answerDumps(to, string(path)) != nil {
+			if answerDumps(to, string(path), reader) != nil {
 				return
 			}
 			continue
@@ -252,7 +267,7 @@ func answer(from io.Reader, to io.WriteCloser, roots map[int]*os.File) {
 		var src sources.Content
 		root, name, err := inRoot(string(path), roots)
 		if err == nil {
-			src, err = sources.ReadInRoot(root, name, int64(min(maxSize, maxSource)))
+			src, err = reader.Read(root, name, int64(min(maxSize, maxSource)))
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -268,8 +283,10 @@ func answer(from io.Reader, to io.WriteCloser, roots map[int]*os.File) {
 	}
 }
 
-func answerDumps(to io.Writer, dir string) error {
-	dumps, err := core.FindDumps(dir)
+func answerDumps(to io.Writer, dir string, reader *sources.Reader) error {
+	var dumps []core.Dump
+	var err error
+	reader.Do(func() { dumps, err = core.FindDumps(dir) })
 	b, err := json.Marshal(dumpList{dumps, errors.Is(err, core.ErrManyFiles)})
 	for ; err == nil && len(b) > maxSource; b, err = json.Marshal(dumpList{dumps, true}) {
 		dumps = dumps[:len(dumps)/2]

@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ccagent/internal/testprog"
+)
+
+// Where root attaches to a user's program, of that program's sources those go into the
+// log that the user may read and that no link leads to; one that is newer than the
+// program is marked.
+func TestSourcesAreWhatTheProgramsUserReads(t *testing.T) {
+	testprog.NeedRoot(t)
+	setpriv := testprog.NeedTool(t, "setpriv", "util-linux")
+	exe := testprog.CopyTo(t, testprog.Build(t, "spin31", testprog.Options{}), sharedDir(t, 0o755))
+	src := testprog.Source(t, "spin31")
+	text, err := os.ReadFile(filepath.Join(src, "Main.hs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mark = "-- what only root may read"
+	marked := append(text, mark+"\n"...)
+	for _, c := range []struct {
+		name     string
+		plant    func(main, secret string) error
+		embedded bool
+		problem  string
+	}{
+		{"a link", func(main, secret string) error {
+			if err := os.WriteFile(secret, marked, 0o644); err != nil {
+				return err
+			}
+			return os.Symlink(secret, main)
+		}, false, ""},
+		{"root's file", func(main, _ string) error { return os.WriteFile(main, marked, 0o600) }, false, ""},
+		{"the user's file", func(main, _ string) error {
+			if err := os.WriteFile(main, marked, 0o600); err != nil {
+				return err
+			}
+			return os.Chown(main, attackerID, attackerID)
+		}, true, ""},
+		{"a newer file", func(main, _ string) error {
+			if err := os.WriteFile(main, marked, 0o644); err != nil {
+				return err
+			}
+			later := time.Now().Add(time.Hour)
+			return os.Chtimes(main, later, later)
+		}, true, "may differ"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			shown := sharedDir(t, 0o755) // what the program sees in place of src
+			main := filepath.Join(shown, "Main.hs")
+			if err := c.plant(main, filepath.Join(shown, "Secret.hs")); err != nil {
+				t.Fatal(err)
+			}
+			target := command(t, "unshare", "--mount", "sh", "-c", `mount --bind "$1" "$2" && shift 2 && exec "$@"`, "sh",
+				shown, src, setpriv, "--reuid", "1234567", "--regid", "1234567", "--clear-groups", exe, "1000000000")
+			wait := background(t, target)
+			eventually(t, "the program runs", func() bool {
+				path, err := os.Readlink("/proc/" + pidOf(target) + "/exe")
+				return err == nil && path == exe
+			})
+			log := filepath.Join(t.TempDir(), "run.eventlog")
+			r := run(t, command(t, ccagent, "attach", "--duration", "500ms", "-o", log, pidOf(target)))
+			target.Process.Kill()
+			wait()
+			if r.status != 0 {
+				t.Fatalf("status %d\n%s", r.status, r.stderr)
+			}
+			whole, err := os.ReadFile(log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(string(whole), mark); got != c.embedded {
+				t.Errorf("the text is in the log: %v, want %v", got, c.embedded)
+			}
+			if c.problem != "" {
+				var doc struct{ Problem string }
+				view(t, &doc, "source", log, "Main.hs")
+				if !strings.Contains(doc.Problem, c.problem) {
+					t.Errorf("the viewer says %q, want %q", doc.Problem, c.problem)
+				}
+				text := run(t, command(t, ccview, "source", log, "Main.hs"))
+				wantLine(t, text.stdout+text.stderr, c.problem)
+			}
+		})
+	}
+}
