@@ -70,7 +70,7 @@ func (c *capture) describe(im *process.Image) error {
 		if im.RTS != nil {
 			b = im.RTS.Binary
 		}
-		e.GHCVersion, e.Way = b.GHCVersion, b.Way
+		e.GHCVersion, e.Way = b.GHCVersion, string(b.Way)
 		e.LayoutAssumed = im.Assumed
 		c.warnAboutBinary(im, e.LayoutAssumed)
 	}

@@ -63,7 +63,7 @@ func newTicky(load func() (*ebpf.Program, error), warn func(string)) *ticky {
 // find looks for the counters of an image's run-time system, nil if it counts
 // nothing. Programs compiled with -ticky are linked with the debugging way's.
 func (t *ticky) find(im *process.Image) *tickySymbols {
-	if im.RTS == nil || !ghc.Way(im.RTS.Binary.Way).Debug() {
+	if im.RTS == nil || !im.RTS.Binary.Way.Debug() {
 		return nil
 	}
 	s, known := t.symbols[im.RTS]

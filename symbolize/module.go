@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/binary"
 	"ccagent/symbolize/cfi"
 	"ccagent/symbolize/dwarfindex"
@@ -90,7 +91,7 @@ func (m *moduleRun) open(ctx context.Context, info *eventlog.ModuleSymbols) (pro
 		return append(problems, err.Error())
 	}
 	m.elf, m.bin = f, binary.IdentifyFile(f)
-	info.GHCVersion, info.Way, info.HasIPE = m.bin.GHCVersion, m.bin.Way, m.bin.HasIPE
+	info.GHCVersion, info.Way, info.HasIPE = m.bin.GHCVersion, string(m.bin.Way), m.bin.HasIPE
 	symbolsFrom, dwarfFrom := f, f
 	if mod.Debug != nil && (!m.bin.HasSymtab || !m.bin.HasDWARF) {
 		d, err := elffile.Open(mod.Debug, mod.DebugSize)
@@ -273,7 +274,7 @@ func (m *moduleRun) prepare(info *eventlog.ModuleSymbols) {
 			m.compDirs = append(m.compDirs, u.CompDir)
 		}
 		if info.GHCVersion == "" {
-			info.GHCVersion = u.GHCVersion()
+			info.GHCVersion = ghc.ProducerVersion(u.Producer)
 		}
 	}
 	m.fileIndex = map[string]uint32{}

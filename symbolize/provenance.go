@@ -38,7 +38,7 @@ type placedSpan struct {
 func (m *moduleRun) readProvenance(ctx context.Context, all []elffile.Symbol, version string, limit uint64) error {
 	var buffers []ipe.Buffer
 	for _, s := range all {
-		if s.Type != elf.STT_FUNC && (strings.HasSuffix(s.Name, "_ipe_buf") || strings.HasSuffix(s.Name, "_info_ipe")) {
+		if s.Type != elf.STT_FUNC && (strings.HasSuffix(s.Name, ghc.ProvenanceSuffix) || strings.HasSuffix(s.Name, ghc.ProvenanceSuffix92)) {
 			buffers = append(buffers, ipe.Buffer{Addr: s.Addr, Name: s.Name})
 		}
 	}

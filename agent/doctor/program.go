@@ -144,7 +144,7 @@ func way(b *binary.Info) Check {
 	if b.PIE {
 		words = append(words, "position-independent")
 	}
-	detail := b.Way
+	detail := string(b.Way)
 	if len(words) > 0 {
 		detail += " (" + strings.Join(words, ", ") + ")"
 	}

@@ -222,7 +222,7 @@ func TestParseVersion(t *testing.T) {
 			t.Errorf("%q is %v, %v; want %v", s, v, err, want)
 		}
 	}
-	for _, s := range []string{"", "9", "9.", "nine.0", "9.x.1"} {
+	for _, s := range []string{"", "9", "9.", "nine.0", "9.x.1", "-9.2", "9.+2"} {
 		if v, err := ParseVersion(s); err == nil {
 			t.Errorf("%q is %v, want an error", s, v)
 		}

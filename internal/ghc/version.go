@@ -18,19 +18,16 @@ var (
 
 // ParseVersion parses a version as GHC prints it: "9.10.3".
 func ParseVersion(s string) (Version, error) {
-	parts := strings.SplitN(s, ".", 3)
-	if len(parts) < 2 {
-		return Version{}, fmt.Errorf("parse GHC version %q: it is not of the form 9.10.3", s)
+	first, rest, _ := strings.Cut(s, ".")
+	second, _, _ := strings.Cut(rest, ".")
+	major, err := strconv.ParseUint(first, 10, 16)
+	if err == nil {
+		var minor uint64
+		if minor, err = strconv.ParseUint(second, 10, 16); err == nil {
+			return Version{int(major), int(minor)}, nil
+		}
 	}
-	major, err := strconv.Atoi(parts[0])
-	if err != nil {
-		return Version{}, fmt.Errorf("parse GHC version %q: %w", s, err)
-	}
-	minor, err := strconv.Atoi(parts[1])
-	if err != nil {
-		return Version{}, fmt.Errorf("parse GHC version %q: %w", s, err)
-	}
-	return Version{major, minor}, nil
+	return Version{}, fmt.Errorf("parse GHC version %q, which is not of the form 9.10.3: %w", s, err)
 }
 
 // Before reports whether v is older than w.

@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strings"
 
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/elffile"
 )
 
@@ -36,7 +35,7 @@ type Info struct {
 	// DynamicHaskell is set when Haskell libraries are shared ones.
 	DynamicHaskell bool
 	GHCVersion     string // "9.0.2"; empty if not told
-	Way            string // "rts_v", "rts_thr", "rts_thr_p", "rts_thr_dyn"; empty if not told
+	Way            ghc.Way
 
 	HasSymtab bool // .symtab, not only the dynamic linker's symbols
 	HasDWARF  bool // .debug_info
@@ -45,19 +44,10 @@ type Info struct {
 }
 
 // Profiled reports whether the program was linked with -prof.
-func (b *Info) Profiled() bool { return b.wayHas("p") }
+func (b *Info) Profiled() bool { return b.Way.Profiled() }
 
 // Threaded reports whether the program was linked with -threaded.
-func (b *Info) Threaded() bool { return b.wayHas("thr") }
-
-func (b *Info) wayHas(part string) bool {
-	for _, p := range strings.Split(b.Way, "_") {
-		if p == part {
-			return true
-		}
-	}
-	return false
-}
+func (b *Info) Threaded() bool { return b.Way.Threaded() }
 
 // Budgets of Identify, in bytes read. The run-time system's strings lie in a
 // few megabytes of read-only data in all but the largest programs.
@@ -106,7 +96,7 @@ func IdentifyFile(f *elffile.File) Info {
 			b.GHCVersion = version
 		}
 		if way != "" {
-			b.Way = way
+			b.Way = ghc.Way(way)
 		}
 	}
 	if b.HasDWARF {
@@ -126,32 +116,25 @@ func hasInterp(f *elffile.File) bool {
 	return false
 }
 
-// libHS matches the names of GHC's shared libraries: libHSrts_thr-ghc9.0.2.so,
-// from GHC 9.8 on with the version before the way: libHSrts-1.0.2_thr-ghc9.8.1.so.
-var libHS = regexp.MustCompile(`^libHS(rts(?:-[0-9.]+)?((?:_[a-z]+)*)|.+)-ghc([0-9]+(?:\.[0-9]+)+)\.so$`)
-
 // fromLibraryNames takes version and way from the names of shared libraries,
 // the file's own first.
 func (b *Info) fromLibraryNames(names []string) {
 	for _, n := range names {
-		m := libHS.FindStringSubmatch(n)
-		if m == nil {
+		l, ok := ghc.ParseLibrary(n)
+		if !ok {
 			continue
 		}
 		b.GHC, b.DynamicHaskell = true, true
 		if b.GHCVersion == "" {
-			b.GHCVersion = m[3]
+			b.GHCVersion = l.Version
 		}
-		if b.Way == "" && strings.HasPrefix(m[1], "rts") {
-			b.Way = "rts" + m[2] + "_dyn"
+		if b.Way == "" {
+			b.Way = l.Way
 		}
 	}
 }
 
-var commentGHC = regexp.MustCompile(`(?:^|\x00)GHC ([0-9]+(?:\.[0-9]+)+)`)
-
-// commentVersion is the compiler version in .comment, where GHC's assembly
-// code leaves it ("GHC 9.0.2").
+// commentVersion is the compiler's version in .comment.
 func commentVersion(f *elffile.File) string {
 	s := f.Section(".comment")
 	if s == nil || s.Size > 1<<20 {
@@ -161,19 +144,8 @@ func commentVersion(f *elffile.File) string {
 	if err != nil {
 		return ""
 	}
-	if m := commentGHC.FindSubmatch(data); m != nil {
-		return string(m[1])
-	}
-	return ""
+	return ghc.CommentVersion(data)
 }
-
-var (
-	// rtsMarker is printed by +RTS --info (rts/RtsUtils.c, printRtsInfo).
-	rtsMarker = []byte("GHC RTS\", \"YES\")")
-	// rtsWayStrings are RtsWay's values: "rts_v", "rts_thr_debug_p", …
-	rtsWayStrings = regexp.MustCompile(`\x00(rts_(?:v|p|l|dyn|thr|debug)(?:_(?:p|l|dyn|thr|debug))*)\x00`)
-	versionString = regexp.MustCompile(`\x00([89]\.[0-9]{1,2}\.[0-9]{1,8}(?:\.[0-9]{1,8})?|1[0-9]\.[0-9]{1,2}\.[0-9]{1,8})\x00`)
-)
 
 // rtsStrings looks for the run-time system's own strings in read-only data:
 // its project version and way. hint is a version seen elsewhere, believed if
@@ -190,13 +162,13 @@ func rtsStrings(f *elffile.File, hint string) (version, way string, ok bool) {
 		var seen []candidate
 		const overlap = 64
 		err := f.Scan(span[0], span[1], scanRodata, overlap, func(chunk []byte) bool {
-			if i := bytes.Index(chunk, rtsMarker); i >= 0 && !ok {
+			if i := bytes.Index(chunk, ghc.InfoMarker); i >= 0 && !ok {
 				ok, marker = true, position+uint64(i)
 			}
-			if m := rtsWayStrings.FindSubmatch(chunk); m != nil && way == "" {
+			if m := ghc.WayString.FindSubmatch(chunk); m != nil && way == "" {
 				way = string(m[1])
 			}
-			for _, m := range versionString.FindAllSubmatchIndex(chunk, 64) {
+			for _, m := range ghc.VersionString.FindAllSubmatchIndex(chunk, 64) {
 				if len(seen) < 1024 {
 					seen = append(seen, candidate{string(chunk[m[2]:m[3]]), position + uint64(m[2])})
 				}
@@ -250,7 +222,7 @@ func hasIPE(f *elffile.File) bool {
 		return false
 	}
 	found := false
-	suffix := []byte("_ipe_buf\x00")
+	suffix := []byte(ghc.ProvenanceSuffix + "\x00")
 	_ = f.Scan(s.Offset, s.Size, scanStrings, len(suffix)-1, func(chunk []byte) bool {
 		found = bytes.Contains(chunk, suffix)
 		return !found

@@ -46,7 +46,7 @@ func TestIdentify(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !b.GHC || b.GHCVersion != version || b.Way != c.way || len(b.BuildID) == 0 || !c.want(&b) {
+			if !b.GHC || b.GHCVersion != version || string(b.Way) != c.way || len(b.BuildID) == 0 || !c.want(&b) {
 				t.Errorf("%+v; want GHC %s, way %s", b, version, c.way)
 			}
 		})

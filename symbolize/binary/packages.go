@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/dwarfindex"
 	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/hsname"
@@ -113,14 +114,14 @@ func (m packageNames) of(linkage string) string {
 func (b *Info) SharedPackages(program string) map[string]string {
 	files := map[string]string{}
 	for _, lib := range b.Needed {
-		m := libHS.FindStringSubmatch(lib)
-		if m == nil || strings.HasPrefix(m[1], "rts") || filepath.Base(lib) != lib {
+		l, ok := ghc.ParseLibrary(lib)
+		if !ok || l.RTS || filepath.Base(lib) != lib {
 			continue
 		}
 		for _, dir := range b.RunPath {
 			dir = strings.NewReplacer("$ORIGIN", filepath.Dir(program), "${ORIGIN}", filepath.Dir(program)).Replace(dir)
 			if path := filepath.Join(dir, lib); filepath.IsAbs(dir) && isFile(path) {
-				files[hsname.PackageOf(m[1])] = path
+				files[hsname.PackageOf(l.Unit)] = path
 				break
 			}
 		}

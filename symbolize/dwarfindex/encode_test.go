@@ -64,7 +64,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		for i := 1; i <= x.Procs(); i++ {
 			p := x.Proc(ProcID(i))
-			x.Unit(p.Unit).GHCVersion()
+			x.Unit(p.Unit)
 			x.File(p.Pos.File)
 			orphans = append(orphans, p.ID)
 		}

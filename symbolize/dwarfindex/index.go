@@ -1,9 +1,6 @@
 package dwarfindex
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Span is a source note's stretch of source.
 type Span struct {
@@ -74,15 +71,6 @@ type Unit struct {
 	Lo, Hi   uint64 // 0, 0 where not told
 	StmtList uint64 // offset of its line program
 	HasLines bool
-}
-
-// GHCVersion is the compiler's version, empty for other compilers' units.
-func (u *Unit) GHCVersion() string {
-	const mark = "Glasgow Haskell Compilation System "
-	if i := strings.LastIndex(u.Producer, mark); i >= 0 {
-		return u.Producer[i+len(mark):]
-	}
-	return ""
 }
 
 // Index maps addresses to blocks and blocks to causes. It is immutable once
