@@ -15,49 +15,33 @@ import (
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/safe"
+	"ccagent/ui/screen"
 	"ccagent/ui/theme"
-	"ccagent/ui/view"
 )
-
-// screenActions open the screens, in the order of their numbers.
-var screenActions = []keymap.Action{keymap.Screen1, keymap.Screen2, keymap.Screen3, keymap.Screen4, keymap.Screen5, keymap.Screen6}
 
 // why says why an action is off now; empty if it is on.
 func (a *App) why(act keymap.Action) string {
-	if b := keymap.Of(act); b.Planned != "" {
-		return b.Planned
+	c := a.c
+	if i, ok := keymap.ScreenOf(act); ok {
+		if off := kinds[i].Off; off != nil {
+			return off(c)
+		}
+		return ""
 	}
-	c, s := a.c, a.screens[a.screen]
-	if view.Owns(s, act) {
+	s, kind := a.shown()
+	if kind.Keys.Handles(act) {
 		return s.Why(act)
+	}
+	for i := range kinds {
+		if k := &kinds[i]; k.Keys.Own(act) {
+			return "this is for " + strings.ToLower(k.Keys.Section.Group) + "; " + screenKey(k.Name) + " shows them"
+		}
 	}
 	switch act {
-	case keymap.Screen6:
-		return a.whyNotCompared()
-	case keymap.Mode, keymap.Choose, keymap.OnlyThis, keymap.InvertSet, keymap.NonZero, keymap.Expensive, keymap.SaveSet:
-		if a.centres() == nil {
-			return "this is for cost centres; 4 shows them"
-		}
-		if act == keymap.SaveSet && a.opts.Sealed != "" {
-			return a.opts.Sealed
-		}
-		return s.Why(act)
 	case keymap.Undo:
-		if cc := a.centres(); cc != nil && cc.CanUndo() {
-			return ""
-		}
-		if !c.Stack.CanUndo() {
-			return "no transform to undo"
-		}
-		return ""
+		return c.WhyNoUndo()
 	case keymap.Redo:
-		if cc := a.centres(); cc != nil && cc.CanRedo() {
-			return ""
-		}
-		if !c.Stack.CanRedo() {
-			return "nothing to redo"
-		}
-		return ""
+		return c.WhyNoRedo()
 	case keymap.Pop:
 		if len(c.Stack.All()) == 0 {
 			return "no transform to take off"
@@ -87,7 +71,7 @@ func (a *App) why(act keymap.Action) string {
 		}
 		return ""
 	case keymap.SearchNext, keymap.SearchPrev:
-		if c.Search.RE == nil && a.screen != 1 {
+		if c.Search.RE == nil && !kind.Keys.Steps {
 			return "no search yet; / begins one"
 		}
 		return ""
@@ -105,10 +89,13 @@ func (a *App) why(act keymap.Action) string {
 	case keymap.Export:
 		return a.opts.Sealed
 	case keymap.Core:
-		if a.screen > 1 {
-			return "Core stands where the source does, on screens 1 and 2"
+		var where []string
+		for i := range kinds {
+			if kinds[i].Keys.Handles(act) {
+				where = append(where, screenKey(kinds[i].Name))
+			}
 		}
-		return ""
+		return "Core stands where the source does, on screens " + strings.Join(where, " and ")
 	case keymap.Theme:
 		if os.Getenv("NO_COLOR") != "" {
 			return "NO_COLOR is set"
@@ -140,9 +127,14 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		a.say(b.FirstKey()+": "+w, true)
 		return nil
 	}
-	c, s := a.c, a.screens[a.screen]
-	if view.Owns(s, act) {
-		a.say(s.Do(act), false)
+	c := a.c
+	if i, ok := keymap.ScreenOf(act); ok {
+		a.show(i)
+		return nil
+	}
+	s, kind := a.shown()
+	if kind.Keys.Handles(act) {
+		a.answer(s.Do(act))
 		return nil
 	}
 	switch act {
@@ -152,15 +144,13 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		return tea.Suspend
 	case keymap.Help:
 		a.help = newHelp()
-	case keymap.Screen1, keymap.Screen2, keymap.Screen3, keymap.Screen4, keymap.Screen5, keymap.Screen6:
-		a.show(slices.Index(screenActions, act))
 	case keymap.PrevScreen:
 		a.show(a.before)
 	case keymap.Back:
 		if !s.Back() && a.screen != 0 {
 			a.show(0)
 		}
-	case keymap.Search, keymap.Filter, keymap.Minimum, keymap.FocusExpr, keymap.Only, keymap.Choose, keymap.SaveSet, keymap.Export:
+	case keymap.Search, keymap.Filter, keymap.Minimum, keymap.FocusExpr, keymap.Only, keymap.Export:
 		a.ask(act)
 	case keymap.SearchNext:
 		a.find(1)
@@ -181,17 +171,9 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 	case keymap.Pop:
 		c.Stack.Pop()
 	case keymap.Undo:
-		if cc := a.centres(); cc != nil && cc.CanUndo() {
-			cc.Do(act)
-		} else {
-			c.Stack.Undo()
-		}
+		c.Stack.Undo()
 	case keymap.Redo:
-		if cc := a.centres(); cc != nil && cc.CanRedo() {
-			cc.Do(act)
-		} else {
-			c.Stack.Redo()
-		}
+		c.Stack.Redo()
 	case keymap.Theme:
 		a.nextTheme()
 	case keymap.Sort:
@@ -207,8 +189,6 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		return a.reload()
 	case keymap.Pause:
 		a.live.paused = !a.live.paused
-	case keymap.Core:
-		c.Core = !c.Core
 	case keymap.Raw:
 		a.raw(s)
 	case keymap.Base:
@@ -220,36 +200,21 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 	case keymap.Edit:
 		return a.edit(s.Subject())
 	default:
-		if text := s.Do(act); text != "" {
-			a.say(text, false)
-		}
+		a.answer(s.Do(act))
 	}
-	a.goTo()
 	return nil
 }
 
-// goTo carries out what a screen asked for.
-func (a *App) goTo() {
-	if i := slices.Index(screenActions, a.c.Goto); i >= 0 {
-		a.show(i)
+// answer shows what a screen answered to an action, and does what it asked for.
+func (a *App) answer(text string) {
+	if text != "" {
+		a.say(text, false)
 	}
-	a.c.Goto = ""
-}
-
-func (a *App) show(i int) {
-	if i != a.screen {
-		a.before, a.screen = a.screen, i
-	}
-}
-
-// centres is the screen of cost centres if it is the one shown, else nil.
-func (a *App) centres() *view.CentreScreen {
-	s, _ := a.screens[a.screen].(*view.CentreScreen)
-	return s
+	a.serve()
 }
 
 // whyNotTransform says why an action cannot transform a subject.
-func whyNotTransform(act keymap.Action, sub view.Subject) string {
+func whyNotTransform(act keymap.Action, sub screen.Subject) string {
 	switch {
 	case sub.Name == "":
 		return "no element is selected"
@@ -304,7 +269,7 @@ func (a *App) toggleBase() {
 }
 
 // raw toggles raw names where a screen has them, and tells the selected one.
-func (a *App) raw(s view.Screen) {
+func (a *App) raw(s screen.Screen) {
 	a.c.Raw = !a.c.Raw
 	text := "the linker's symbols are shown where there are any"
 	if sub := s.Subject(); sub.Symbol != "" {
@@ -333,7 +298,7 @@ func editor() []string {
 	return nil
 }
 
-func (a *App) edit(sub view.Subject) tea.Cmd {
+func (a *App) edit(sub screen.Subject) tea.Cmd {
 	path := sub.Path
 	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
 		a.say(fmt.Sprintf("%s is not here; run ccview where the program was built", path), true)

@@ -11,8 +11,8 @@ import (
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/model"
+	"ccagent/ui/screen"
 	"ccagent/ui/theme"
-	"ccagent/ui/view"
 	"ccagent/ui/widget"
 )
 
@@ -23,8 +23,8 @@ type App struct {
 	painter *widget.Painter
 	w, h    int
 
-	c       *view.Context  // nil until the log is loaded
-	screens [6]view.Screen // by number; nil where there is none
+	c       *screen.Context // nil until the log is loaded
+	screens []screen.Screen // by their place among kinds; nil where there is none
 	screen  int
 	before  int // the screen before this one
 
@@ -64,7 +64,7 @@ type progress struct{ done, total int64 }
 type (
 	loadedMsg struct {
 		p        *profile.Profile
-		compared *model.Compared // nil if one log is open
+		compared *screen.Compared // nil if one log is open
 		err      error
 	}
 	progressMsg progress
@@ -126,11 +126,8 @@ func (a *App) awaitProgress() tea.Msg {
 	return progressMsg(p)
 }
 
-// heapScreen is the number of the screen of the heap.
-const heapScreen = 4
-
 // loaded sets up the screens on a profile.
-func (a *App) loaded(p *profile.Profile) {
+func (a *App) loaded(p *profile.Profile, compared *screen.Compared) {
 	event := p.DefaultEvent()
 	if a.opts.Event != "" {
 		if i, ok := p.EventNamed(a.opts.Event); ok {
@@ -138,11 +135,11 @@ func (a *App) loaded(p *profile.Profile) {
 		}
 	}
 	a.engine = model.NewEngine(p)
-	a.c = &view.Context{
+	a.c = &screen.Context{
 		Profile: p, Data: &model.Data{}, Event: event, Base: 1, Selected: model.NoKey,
-		Window: view.Window{To: p.Duration},
+		Window: screen.Window{Window: model.Window{To: p.Duration}}, Compared: compared, Sealed: a.opts.Sealed, Key: screenKey,
 	}
-	a.c.Sort, _ = view.ParseSort(a.kept.Sort)
+	a.c.Sort, _ = screen.ParseSort(a.kept.Sort)
 	a.c.Bookmarks = a.kept.bookmarks(logName(p, a.src.Path), p.Duration)
 	if a.hint != "" {
 		a.say(a.hint, a.hintWarns)
@@ -153,9 +150,16 @@ func (a *App) loaded(p *profile.Profile) {
 		}
 		a.c.Stack.Push(t)
 	}
-	a.screens = [6]view.Screen{view.NewOverview(a.c), view.NewSourceScreen(a.c), view.NewStackScreen(a.c), view.NewCentreScreen(a.c), view.NewHeapScreen(a.c)}
-	if p.Samples() == 0 && (len(p.HeapProfiles) > 0 || len(p.GCs) > 0) {
-		a.screen, a.before = heapScreen, 0 // all that such a log has
+	a.screens = make([]screen.Screen, len(kinds))
+	for i, k := range kinds {
+		if k.Off == nil || k.Off(a.c) == "" {
+			a.screens[i] = k.New(a.c)
+		}
+	}
+	for i, k := range kinds {
+		if k.First != nil && k.First(a.c) {
+			a.show(i)
+		}
 	}
 }
 
@@ -184,9 +188,8 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 			a.err = msg.err
 			return tea.Quit
 		}
-		a.loaded(msg.p)
+		a.loaded(msg.p, msg.compared)
 		if msg.compared != nil {
-			a.compare(msg.compared)
 			return nil
 		}
 		if msg.p.Accounting.Growing {
@@ -250,7 +253,7 @@ func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
 		return tea.Suspend
 	}
 	if a.c == nil { // still loading
-		if b := keymap.Lookup(key); b != nil && b.Action == keymap.Quit {
+		if b := keyTable.Lookup(key); b != nil && b.Action == keymap.Quit {
 			return tea.Quit
 		}
 		return nil
@@ -262,26 +265,15 @@ func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
 	case a.help != nil:
 		return a.helpKey(msg)
 	}
-	b := keymap.Lookup(key)
+	b := keyTable.Lookup(key)
 	if b == nil {
 		return nil
 	}
 	return a.do(b)
 }
 
-// need is all that is on screen now.
-func (a *App) need() model.Need {
-	c := a.c
-	n := model.Need{
-		Event: c.Event, Stack: c.Stack.All(), Selected: c.Selected, File: c.File,
-		From: c.Window.From, To: c.Window.To,
-	}
-	if a.screen == 0 || a.screen == heapScreen { // those with a time axis
-		n.Cols = c.Window.Cols
-	}
-	a.screens[a.screen].Needs(&n)
-	return n
-}
+// query is all that is on screen now.
+func (a *App) query() model.Query { return a.screens[a.screen].Query() }
 
 // demand asks for what is on screen if it is not there. While a computation is
 // under way nothing is asked: its answer asks again, for the latest.
@@ -289,13 +281,13 @@ func (a *App) demand() tea.Cmd {
 	if a.c == nil || a.busy {
 		return nil
 	}
-	n := a.need()
-	if a.c.Data.Summary != nil && n.Equal(&a.c.Data.Need) {
+	q := a.query()
+	if a.c.Data.Summary != nil && q == a.c.Data.Query {
 		return nil
 	}
 	a.busy = true
 	e := a.engine
-	return func() tea.Msg { return dataMsg{e, e.Compute(n)} }
+	return func() tea.Msg { return dataMsg{e, e.Compute(q)} }
 }
 
 func (a *App) say(text string, warn bool) { a.message, a.warn = text, warn }
@@ -308,29 +300,29 @@ func (a *App) mouse(msg tea.MouseMsg) {
 		return
 	}
 	e := msg.Mouse()
-	m := view.Mouse{X: e.X, Y: e.Y}
+	m := screen.Mouse{X: e.X, Y: e.Y}
 	switch msg := msg.(type) {
 	case tea.MouseClickMsg:
 		if msg.Button != tea.MouseLeft {
 			return
 		}
-		m.Kind = view.Press
+		m.Kind = screen.Press
 		now := a.now()
 		m.Double = a.click.x == m.X && a.click.y == m.Y && now.Sub(a.click.at) < doubleClick
 		a.click.at, a.click.x, a.click.y = now, m.X, m.Y
 	case tea.MouseReleaseMsg:
-		m.Kind = view.Release
+		m.Kind = screen.Release
 	case tea.MouseMotionMsg:
 		if msg.Button != tea.MouseLeft {
 			return
 		}
-		m.Kind = view.Drag
+		m.Kind = screen.Drag
 	case tea.MouseWheelMsg:
 		switch msg.Button {
 		case tea.MouseWheelUp:
-			m.Kind = view.WheelUp
+			m.Kind = screen.WheelUp
 		case tea.MouseWheelDown:
-			m.Kind = view.WheelDown
+			m.Kind = screen.WheelDown
 		default:
 			return
 		}
@@ -339,11 +331,11 @@ func (a *App) mouse(msg tea.MouseMsg) {
 		a.help.wheel(m)
 		return
 	}
-	if m.Kind == view.Press && a.pressTab(m) {
+	if m.Kind == screen.Press && a.pressTab(m) {
 		return
 	}
 	a.screens[a.screen].Mouse(m)
-	a.goTo()
+	a.serve()
 }
 
 // View implements tea.Model.

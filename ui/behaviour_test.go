@@ -16,7 +16,6 @@ import (
 	"ccagent/profile"
 	"ccagent/ui/internal/fixture"
 	"ccagent/ui/internal/golden"
-	"ccagent/ui/keymap"
 )
 
 // line is the first line of the screen that contains all of the words.
@@ -430,13 +429,13 @@ func TestManualHasTheKeys(t *testing.T) {
 	if golden.Updating() {
 		before, rest, _ := strings.Cut(string(b), "| Key | Does |\n")
 		_, after, _ := strings.Cut(rest, "\n\n")
-		b = []byte(before + keymap.Markdown() + "\n" + after)
+		b = []byte(before + keyTable.Markdown() + "\n" + after)
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !strings.Contains(string(b), keymap.Markdown()) {
-		t.Errorf("docs/viewer.md does not contain this table:\n%s", keymap.Markdown())
+	if !strings.Contains(string(b), keyTable.Markdown()) {
+		t.Errorf("docs/viewer.md does not contain this table:\n%s", keyTable.Markdown())
 	}
 }
 

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -12,10 +11,8 @@ import (
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/safe"
-	"ccagent/ui/view"
+	"ccagent/ui/screen"
 )
-
-var tabs = []string{"Main", "Source", "Flame", "CCS", "Heap", "Diff"}
 
 // tab is a screen's name in the title bar.
 type tab struct {
@@ -30,7 +27,7 @@ func (a *App) layTabs(r layout.Rect, from int) []tab {
 	for form := range 3 { // with names, apart, close
 		var out []tab
 		width := 0
-		for i := range tabs {
+		for i := range kinds {
 			text := fmt.Sprintf(" %d ", i+1)
 			switch {
 			case i == a.screen:
@@ -39,7 +36,7 @@ func (a *App) layTabs(r layout.Rect, from int) []tab {
 				text = fmt.Sprint(i + 1)
 			}
 			if form == 0 {
-				text += tabs[i] + " "
+				text += kinds[i].Tab + " "
 			}
 			out = append(out, tab{screen: i, text: text})
 			width += len(text)
@@ -64,7 +61,7 @@ func (a *App) drawTabs(r layout.Rect, from int) {
 		switch {
 		case t.screen == a.screen:
 			st = p.Theme.Title
-		case a.why(screenActions[t.screen]) == "":
+		case a.why(keymap.OpenScreen(t.screen)) == "":
 			st = p.Theme.Text
 		}
 		p.Text(t.x, r.Min.Y, r.Max.X, t.text, st)
@@ -72,7 +69,7 @@ func (a *App) drawTabs(r layout.Rect, from int) {
 }
 
 // pressTab opens the screen whose name was clicked.
-func (a *App) pressTab(m view.Mouse) bool {
+func (a *App) pressTab(m screen.Mouse) bool {
 	f := layout.Outer(a.w, a.h)
 	if f.Title.Empty() || m.Y != f.Title.Min.Y {
 		return false
@@ -81,7 +78,7 @@ func (a *App) pressTab(m view.Mouse) bool {
 		if m.X < t.x || m.X >= t.x+len(t.text) {
 			continue
 		}
-		a.do(keymap.Of(screenActions[t.screen]))
+		a.do(keyTable.Of(keymap.OpenScreen(t.screen)))
 	}
 	return true
 }
@@ -168,7 +165,7 @@ func (a *App) drawTitle(r layout.Rect) {
 	name := p.Width(a.src.Name)
 	free := r.Max.X - x - p.Width(counts) - 4
 	if r.Dx() >= layout.MinWidth {
-		free -= len(tabs) + 1 // the screens' numbers tell more than the log's length
+		free -= len(kinds) + 1 // the screens' numbers tell more than the log's length
 	}
 	choice := ""
 	for _, d := range about {
@@ -236,8 +233,7 @@ func (a *App) drawCrumbs(r layout.Rect) {
 // current reports whether the figures shown are of the event and transforms that
 // hold; until they are, they are being computed.
 func (a *App) current() bool {
-	d := &a.c.Data.Need
-	return a.c.Event == d.Event && slices.Equal(a.c.Stack.All(), d.Stack)
+	return a.c.Samples() == a.c.Data.Query.Samples
 }
 
 func (a *App) drawFooter(r layout.Rect, tiny bool) {
@@ -256,7 +252,7 @@ func (a *App) drawFooter(r layout.Rect, tiny bool) {
 		p.Text(r.Min.X, r.Min.Y, r.Max.X, text, t.Dim)
 	default:
 		x := r.Min.X + 1
-		for _, b := range keymap.Footer(r.Dx()-1, a.why) {
+		for _, b := range keyTable.Footer(r.Dx()-1, a.why) {
 			x = p.Text(x, r.Min.Y, r.Max.X, b.FirstKey(), t.Key) + 1
 			x = p.Text(x, r.Min.Y, r.Max.X, b.Short, t.Dim) + 2
 		}

@@ -3,8 +3,7 @@ package ui
 import (
 	"ccagent/profile"
 	"ccagent/profile/diff"
-	"ccagent/ui/model"
-	"ccagent/ui/view"
+	"ccagent/ui/screen"
 )
 
 // Against is two groups of logs to compare. The other screens show the first of B.
@@ -15,8 +14,8 @@ type Against struct {
 }
 
 // load reads all logs, one after another.
-func (g *Against) load(progress func(done, total int64)) (*model.Compared, error) {
-	c := &model.Compared{}
+func (g *Against) load(progress func(done, total int64)) (*screen.Compared, error) {
+	c := &screen.Compared{Level: g.Level, Options: g.Options}
 	read := 0
 	all := int64(len(g.A) + len(g.B))
 	group := func(from []Source) (ps []*profile.Profile, names []string, err error) {
@@ -53,21 +52,3 @@ func (e *LogError) Error() string { return e.Name + ": " + e.Err.Error() }
 
 // Unwrap gives the error of reading.
 func (e *LogError) Unwrap() error { return e.Err }
-
-// diffScreen is the number of the screen of comparisons.
-const diffScreen = 5
-
-// compare opens the screen of comparisons.
-func (a *App) compare(c *model.Compared) {
-	a.engine.Compare(c)
-	a.screens[diffScreen] = view.NewDiffScreen(a.c, a.opts.Against.Level, a.opts.Against.Options)
-	a.show(diffScreen)
-}
-
-// whyNotCompared says why there is no such screen.
-func (a *App) whyNotCompared() string {
-	if a.screens[diffScreen] == nil {
-		return "one log is open; ccview diff A B compares two"
-	}
-	return ""
-}

@@ -5,28 +5,30 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ccagent/ui/printer"
-	ccscreen "ccagent/ui/screen/centres"
-	"ccagent/ui/screen/flame"
-	heapscreen "ccagent/ui/screen/heap"
-	"ccagent/ui/screen/hot"
-	sourcescreen "ccagent/ui/screen/source"
+	"ccagent/ui/screen"
 
 	tea "charm.land/bubbletea/v2"
 
 	"ccagent/internal/format"
 	"ccagent/profile"
-	"ccagent/profile/centres"
 	"ccagent/profile/export"
-	"ccagent/profile/source"
-	"ccagent/profile/stacks"
 	"ccagent/ui/model"
 )
 
 // exportHint tells what a file's ending means.
-const exportHint = ".txt .json: this screen; .folded .pprof .speedscope.json .firefox.json .perf; of cost centres .prof .dot .svg"
+func exportHint() string {
+	hint := ".txt .json: this screen; .folded .pprof .speedscope.json .firefox.json .perf"
+	for i := range kinds {
+		if k := &kinds[i]; len(k.Endings) > 0 {
+			hint += "; of " + strings.ToLower(k.Keys.Section.Group) + " " + strings.Join(k.Endings, " ")
+		}
+	}
+	return hint
+}
 
 // endings are those of other tools' formats, longest first.
 var endings = []struct{ end, format string }{
@@ -42,8 +44,7 @@ type exportedMsg struct {
 
 // exportName is what the prompt begins with.
 func (a *App) exportName() string {
-	what := [...]string{"hot", "source", "stacks", "ccs", "heap", "diff"}[a.screen]
-	return strings.TrimSuffix(a.src.Name, filepath.Ext(a.src.Name)) + "." + what + ".txt"
+	return strings.TrimSuffix(a.src.Name, filepath.Ext(a.src.Name)) + "." + kinds[a.screen].Name + ".txt"
 }
 
 // checkExport says what is wrong with an export's file name.
@@ -69,7 +70,7 @@ func (a *App) export(path string) tea.Cmd {
 		if err := write(&b, p.Select(f)); err != nil {
 			return exportedMsg{err: err}
 		}
-		return exportedMsg{path, b.Len(), writeNew(path, b.Bytes())}
+		return exportedMsg{path, b.Len(), screen.WriteNew(path, b.Bytes())}
 	}
 }
 
@@ -95,13 +96,18 @@ func (a *App) writerFor(path string) (writer, error) {
 	switch ext {
 	case ".txt", ".json":
 		return a.twin(ext == ".json")
-	case ".prof", ".dot", ".svg":
-		if cc := a.centres(); cc != nil {
-			return centreReport(ext, cc.Choice()), nil
-		}
-		return nil, fmt.Errorf("%s files are of cost centres; 4 shows them", ext)
 	}
-	return nil, fmt.Errorf("the ending tells the format: %s", exportHint)
+	for i := range kinds {
+		k := &kinds[i]
+		if !slices.Contains(k.Endings, ext) {
+			continue
+		}
+		if s, ok := a.screens[a.screen].(screen.Exporter); ok && i == a.screen {
+			return s.Export(ext), nil
+		}
+		return nil, fmt.Errorf("%s files are of %s; %s shows them", ext, strings.ToLower(k.Keys.Section.Group), screenKey(k.Name))
+	}
+	return nil, fmt.Errorf("the ending tells the format: %s", exportHint())
 }
 
 func otherTool(format string) writer {
@@ -115,82 +121,21 @@ func otherTool(format string) writer {
 	}
 }
 
-// twin is the text or JSON of the screen that is shown.
+// twin prints the report of the screen that is shown.
 func (a *App) twin(json bool) (writer, error) {
+	report, err := a.screens[a.screen].Report()
+	if err != nil {
+		return nil, err
+	}
 	o := printer.Options{File: a.src.Name, Top: -1}
-	print := func(w io.Writer, r printer.Report) error {
+	return func(w io.Writer, s *profile.Selection) error {
+		r, err := report(s)
+		if err != nil {
+			return err
+		}
 		if json {
 			return r.JSON(w, o)
 		}
 		return r.Text(w, o)
-	}
-	c := a.c
-	switch a.screen {
-	case 0:
-		return func(w io.Writer, s *profile.Selection) error {
-			return print(w, hot.Report{Selection: s, Level: profile.LevelBinding})
-		}, nil
-	case 1:
-		if c.File == 0 {
-			return nil, fmt.Errorf("no file is open")
-		}
-		file := c.File
-		return func(w io.Writer, s *profile.Selection) error {
-			v := source.OfFile(s, file)
-			return print(w, sourcescreen.Report{Selection: s, View: v, All: true})
-		}, nil
-	case 2:
-		return treeWriter(c.Sandwich, c.Invert, print), nil
-	case 3:
-		choice := a.centres().Choice()
-		return func(w io.Writer, s *profile.Selection) error {
-			cc, err := model.Attribute(s, choice)
-			if err != nil {
-				return err
-			}
-			return print(w, ccscreen.Report{Selection: s, Costs: cc})
-		}, nil
-	case heapScreen:
-		p := c.Profile
-		return func(w io.Writer, _ *profile.Selection) error {
-			return print(w, heapscreen.Report{Profile: p})
-		}, nil
-	}
-	return nil, fmt.Errorf("ccview diff prints this screen: ccview diff A B > FILE")
-}
-
-func treeWriter(of model.Function, invert bool, print func(io.Writer, printer.Report) error) writer {
-	return func(w io.Writer, s *profile.Selection) error {
-		if of == (model.Function{}) {
-			t := stacks.TreeOf(s, stacks.Options{Invert: invert})
-			return print(w, flame.Report{Selection: s, Tree: t, Inverted: invert})
-		}
-		t := stacks.TreeOf(s, stacks.Options{})
-		f, _ := t.Function(of.Name)
-		if f == nil {
-			return fmt.Errorf("no stack that is kept has %s", of.Name)
-		}
-		callers, callees := t.Sandwich(f)
-		return print(w, flame.SandwichReport{Selection: s, Callers: callers, Callees: callees})
-	}
-}
-
-// centreReport is the layout of +RTS -p, or the call graph of the centres.
-func centreReport(ext string, choice model.CentreChoice) writer {
-	if !choice.Mode.Stacks() {
-		choice.Mode = centres.ModeStacks
-	}
-	return func(w io.Writer, s *profile.Selection) error {
-		cc, err := model.Attribute(s, choice)
-		if err != nil {
-			return err
-		}
-		switch ext {
-		case ".dot":
-			return ccscreen.Graph(w, s, cc, printer.Options{})
-		case ".svg":
-			return ccscreen.GraphSVG(w, s, cc, printer.Options{})
-		}
-		return ccscreen.ProfReport(w, s, cc, nil, printer.Options{})
-	}
+	}, nil
 }

@@ -14,7 +14,7 @@ import (
 // everyKey is every key that is bound, and some that are not.
 func everyKey() []string {
 	keys := []string{"x", "W", "a", "1", "ctrl+q", "'force", "'[", "'!", "'50"}
-	for _, s := range keymap.Table {
+	for _, s := range keyTable.Sections {
 		for _, b := range s.Bindings {
 			if b.Action != keymap.Quit && b.Action != keymap.Edit && b.Action != keymap.Export {
 				keys = append(keys, b.Keys...)
@@ -128,9 +128,9 @@ func BenchmarkKeyToFrame(b *testing.B) {
 func BenchmarkCompute(b *testing.B) {
 	p := fixture.Profile(b, fixture.Options{Samples: 1_000_000})
 	s := start(b, p, 120, 40, Options{Theme: "dark"})
-	n := s.app.need()
+	q := s.app.query()
 	for b.Loop() {
-		n.From++ // another window: nothing remembered helps
-		s.app.engine.Compute(n)
+		q.Window.From++ // another window: nothing remembered helps
+		s.app.engine.Compute(q)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
-	"ccagent/ui/view"
+	"ccagent/ui/screen"
 	"ccagent/ui/widget"
 )
 
@@ -58,18 +58,18 @@ func (a *App) helpKey(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-func (h *help) wheel(m view.Mouse) {
+func (h *help) wheel(m screen.Mouse) {
 	switch m.Kind {
-	case view.WheelUp:
+	case screen.WheelUp:
 		h.top -= 3
-	case view.WheelDown:
+	case screen.WheelDown:
 		h.top += 3
 	}
 }
 
 func (h *help) draw(p *widget.Painter, body layout.Rect, why func(keymap.Action) string) {
 	word := strings.ToLower(h.filter)
-	sections := keymap.Matching(func(b *keymap.Binding) bool {
+	sections := keyTable.Matching(func(b *keymap.Binding) bool {
 		return word == "" || strings.Contains(strings.ToLower(b.Show+" "+b.Help+" "+string(b.Action)), word)
 	})
 	type row struct{ key, text, why, head string }

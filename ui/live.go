@@ -12,6 +12,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/columns"
 	"ccagent/ui/model"
+	"ccagent/ui/screen"
 )
 
 // Follow is the source that shows a log while it is written.
@@ -91,9 +92,9 @@ func (a *App) poll() tea.Cmd {
 		return a.wait()
 	}
 	feed, old := l.feed, (*profile.Profile)(nil)
-	var n model.Need
+	var q model.Query
 	if a.c != nil {
-		old, n = a.c.Profile, a.need()
+		old, q = a.c.Profile, a.query()
 	}
 	tell := a.progress
 	if old == nil {
@@ -114,7 +115,7 @@ func (a *App) poll() tea.Cmd {
 			if p := profile.New(feed.Log()); p.HaveCapture || p.Samples() > 0 || m.state != columns.FollowGrowing {
 				m.p, m.e = p, model.NewEngine(p)
 				if old != nil {
-					m.d = m.e.Compute(moved(n, old, p))
+					m.d = m.e.Compute(moved(q, old, p))
 				}
 			}
 		}
@@ -123,18 +124,18 @@ func (a *App) poll() tea.Cmd {
 	}
 }
 
-// moved is what a need for one profile asks of another of the same log: names
+// moved is what a query of one profile asks of another of the same log: names
 // stay, ids need not.
-func moved(n model.Need, old, p *profile.Profile) model.Need {
-	n.Event = movedEvent(n.Event, old, p)
-	n.Selected, n.File = movedKey(n.Selected, old, p), movedFile(n.File, old, p)
+func moved(q model.Query, old, p *profile.Profile) model.Query {
+	q.Event = movedEvent(q.Event, old, p)
+	q.Selected, q.File = movedKey(q.Selected, old, p), movedFile(q.File, old, p)
 	if p.Symbolised && !old.Symbolised { // the first names: nothing that was there was worth selecting
-		n.Selected, n.File = model.NoKey, 0
+		q.Selected, q.File = model.NoKey, 0
 	}
-	if n.From == 0 && n.To >= old.Duration {
-		n.To = p.Duration
+	if w := &q.Window; w.Cols > 0 && w.From == 0 && w.To >= old.Duration {
+		w.To = p.Duration
 	}
-	return n
+	return q
 }
 
 func movedEvent(event int, old, p *profile.Profile) int {
@@ -214,7 +215,7 @@ func (a *App) grown(m grownMsg) tea.Cmd {
 	}
 	if m.p != nil {
 		if a.c == nil {
-			a.loaded(m.p)
+			a.loaded(m.p, nil)
 		} else {
 			a.swap(m)
 		}
@@ -244,20 +245,18 @@ func (a *App) grown(m grownMsg) tea.Cmd {
 // swap shows a log as it is now, with everything that was chosen and opened.
 func (a *App) swap(m grownMsg) {
 	c, old := a.c, a.c.Profile
-	n := moved(a.need(), old, m.p)
+	q := moved(a.query(), old, m.p)
 	for _, s := range a.screens {
-		if s, ok := s.(interface {
-			Rekey(func(model.Key) model.Key)
-		}); ok {
+		if s, ok := s.(screen.Rekeyer); ok {
 			s.Rekey(func(k model.Key) model.Key { return movedKey(k, old, m.p) })
 		}
 	}
 	if w := &c.Window; w.From == 0 && w.To >= old.Duration {
 		w.To = m.p.Duration
 	}
-	c.Profile, c.Event, c.Selected = m.p, n.Event, n.Selected
-	if n.File != c.File {
-		c.File = n.File
+	c.Profile, c.Event, c.Selected = m.p, q.Event, q.Selected
+	if q.File != c.File {
+		c.File = q.File
 	}
 	a.engine, a.busy = m.e, false
 	a.take(m.d)
@@ -305,14 +304,14 @@ func (a *App) stamped(m stampMsg) tea.Cmd {
 
 // reload reads the log again and keeps everything that was chosen.
 func (a *App) reload() tea.Cmd {
-	load, old, n := a.src.Load, a.c.Profile, a.need()
+	load, old, q := a.src.Load, a.c.Profile, a.query()
 	return func() tea.Msg {
 		p, err := load(func(int64, int64) {})
 		if err != nil {
 			return reloadMsg{err: err}
 		}
 		e := model.NewEngine(p)
-		return reloadMsg{p: p, e: e, d: e.Compute(moved(n, old, p))}
+		return reloadMsg{p: p, e: e, d: e.Compute(moved(q, old, p))}
 	}
 }
 

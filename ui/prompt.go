@@ -2,10 +2,7 @@ package ui
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,18 +13,19 @@ import (
 	"ccagent/profile"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
-	"ccagent/ui/view"
+	"ccagent/ui/screen"
 )
 
 // prompt asks for a line of text in the place of the footer. What is typed
 // takes effect at once where that can be taken back.
 type prompt struct {
 	what   keymap.Action
+	screen *screen.Prompt // whose question it is, if a screen's; what is empty then
 	label  string
 	hint   string
 	input  textinput.Model
 	err    string
-	before view.Context // to go back to on esc
+	before screen.Context // to go back to on esc
 }
 
 var labels = map[keymap.Action][2]string{
@@ -35,31 +33,32 @@ var labels = map[keymap.Action][2]string{
 	keymap.Filter:    {"&", "regular expression; ! first inverts, empty lists all"},
 	keymap.Minimum:   {"least share in %: ", "rows below it are left out; 0 lists all"},
 	keymap.FocusExpr: {"focus /", "keeps samples with a frame whose name matches"},
-	keymap.Choose:    {"centres: ", "globs or presets with commas: @bindings @modules @packages Main.load*,module:Data.*"},
-	keymap.Export:    {"export to ", exportHint},
-	keymap.SaveSet:   {"write centres to ", "a file; ccview ccs --set reads it"},
+	keymap.Export:    {"export to ", exportHint()},
 	keymap.Only:      {"keep only ", "thread N, cap N, tid N, pid N, cpu N or a category"},
 }
 
 func (a *App) ask(what keymap.Action) {
-	p := &prompt{what: what, label: labels[what][0], hint: labels[what][1], input: textinput.New(), before: *a.c}
-	p.input.CharLimit = 500
+	p, value := &prompt{what: what, label: labels[what][0], hint: labels[what][1]}, ""
 	switch what {
 	case keymap.Filter:
-		p.input.SetValue(a.c.Filter.Text)
-	case keymap.Choose:
-		p.input.SetValue(a.centres().Patterns())
+		value = a.c.Filter.Text
 	case keymap.Export:
-		p.input.SetValue(a.exportName())
-	case keymap.SaveSet:
-		p.input.SetValue("centres.ccs")
+		value = a.exportName()
 	case keymap.Only:
-		p.hint = a.kinds()
+		p.hint = a.only()
 	case keymap.Minimum:
 		if a.c.Minimum > 0 {
-			p.input.SetValue(strconv.FormatFloat(100*a.c.Minimum, 'g', 4, 64))
+			value = strconv.FormatFloat(100*a.c.Minimum, 'g', 4, 64)
 		}
 	}
+	a.open(p, value)
+}
+
+// open shows a prompt that begins with a value.
+func (a *App) open(p *prompt, value string) {
+	p.input, p.before = textinput.New(), *a.c
+	p.input.CharLimit = 500
+	p.input.SetValue(value)
 	p.input.CursorEnd()
 	p.input.Focus()
 	a.prompt = p
@@ -95,6 +94,14 @@ func (a *App) typed() {
 	p := a.prompt
 	text := p.input.Value()
 	p.err = ""
+	if p.screen != nil {
+		if check := p.screen.Check; check != nil {
+			if err := check(text); err != nil {
+				p.err = err.Error()
+			}
+		}
+		return
+	}
 	switch p.what {
 	case keymap.Minimum:
 		v, err := percent(text)
@@ -103,21 +110,16 @@ func (a *App) typed() {
 			return
 		}
 		a.c.Minimum = v
-	case keymap.Choose:
-		if _, err := view.ParsePatterns(text); err != nil {
-			p.err = err.Error()
-		}
 	case keymap.Export:
 		if err := a.checkExport(text); err != nil {
 			p.err = err.Error()
 		}
-	case keymap.SaveSet:
 	case keymap.Only:
 		if _, err := model.ParseOnly(text); err != nil && text != "" {
 			p.err = err.Error()
 		}
 	default:
-		pat, err := view.Compile(text, p.what == keymap.Filter)
+		pat, err := screen.Compile(text, p.what == keymap.Filter)
 		if err != nil {
 			p.err = strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 			return
@@ -153,29 +155,32 @@ func (a *App) accept() tea.Cmd {
 	p := a.prompt
 	a.prompt = nil
 	text := p.input.Value()
+	if p.screen != nil {
+		said, err := p.screen.Accept(text)
+		if err != nil {
+			a.say(err.Error(), true)
+		} else if said != "" {
+			a.say(said, false)
+		}
+		return nil
+	}
 	switch p.what {
 	case keymap.Search:
 		if text == "" {
-			a.c.Search = view.Pattern{}
+			a.c.Search = screen.Pattern{}
 			return nil
 		}
 		if p.hint == "no match" {
 			a.say("no match for "+text, true)
 		}
-	case keymap.Choose:
-		if set, err := view.ParsePatterns(text); err == nil {
-			a.centres().Choose(set)
-		}
 	case keymap.Export:
 		return a.export(text)
-	case keymap.SaveSet:
-		a.saveCentres(text)
 	case keymap.Only:
 		if t, err := model.ParseOnly(text); err == nil {
 			a.c.Stack.Push(t)
 		}
 	case keymap.FocusExpr:
-		pat, err := view.Compile(text, false)
+		pat, err := screen.Compile(text, false)
 		if err == nil && pat.RE != nil {
 			a.c.Stack.Push(model.Transform{Op: model.OpFocus, Name: pat.RE.String(), Expr: true})
 		}
@@ -183,8 +188,8 @@ func (a *App) accept() tea.Cmd {
 	return nil
 }
 
-// kinds tells what there is to keep samples of.
-func (a *App) kinds() string {
+// only tells what there is to keep samples of.
+func (a *App) only() string {
 	p := a.c.Profile
 	var out []string
 	list := func(name string, ids []uint64) {
@@ -238,30 +243,4 @@ func (a *App) categories() []string {
 		}
 	}
 	return names
-}
-
-// saveCentres writes what is chosen to a file that is not there yet.
-func (a *App) saveCentres(path string) {
-	text, err := model.NewEngine(a.c.Profile).SaveSet(a.centres().Choice())
-	if err == nil {
-		err = writeNew(path, []byte(text))
-	}
-	if err != nil {
-		a.say("write centres: "+err.Error(), true)
-		return
-	}
-	a.say("centres written to "+path, false)
-}
-
-// writeNew writes a file and never over another.
-func writeNew(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already; give another name", path)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
 }

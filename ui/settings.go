@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strconv"
 
+	"ccagent/ui/screen"
 	"ccagent/ui/theme"
-	"ccagent/ui/view"
 )
 
 // settings are what the viewer remembers from one run to the next.
@@ -56,7 +56,7 @@ func findStore() (store, error) {
 	return store{path: settingsIn(dir)}, nil
 }
 
-func settingsIn(config string) string { return filepath.Join(config, "ccagent", "ccview.json") }
+func settingsIn(config string) string { return filepath.Join(config, "ccagent", "ccscreen.json") }
 
 // load reads the settings; none is no error. After an error they are the
 // defaults, and not to be saved over what could not be read.
@@ -87,7 +87,7 @@ func (s store) load() (settings, error) {
 	if !slices.Contains(theme.Names(), out.Theme) {
 		out.Theme = ""
 	}
-	if _, ok := view.ParseSort(out.Sort); !ok {
+	if _, ok := screen.ParseSort(out.Sort); !ok {
 		out.Sort = ""
 	}
 	return out, nil

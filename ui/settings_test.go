@@ -25,7 +25,7 @@ func TestSettingsSurvive(t *testing.T) {
 		m, save := remembered(&o)
 		s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true, Theme: o.Theme})
 		s.app.kept, s.app.hint, s.app.src.Path = m.settings, m.hint, "some.eventlog"
-		s.app.loaded(s.app.c.Profile)
+		s.app.loaded(s.app.c.Profile, nil)
 		s.send(nil)
 		s.keys(keys...)
 		s.app.keepBookmarks()

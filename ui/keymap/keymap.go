@@ -1,8 +1,11 @@
-// Package keymap is the one table of the viewer's keys. What a key does, the
-// footer, the help overlay and the manual's table all come from it.
+// Package keymap ties keys to actions: the common ones, and those that each screen adds. What
+// a key does, the footer, the help overlay and the manual's table all come from it.
 package keymap
 
 import (
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -13,8 +16,6 @@ type Binding struct {
 	Show   string   // the keys as shown, separated by spaces
 	Short  string   // in the footer; empty keeps it out
 	Help   string
-	// Planned says why nothing in this version does it; empty if something does.
-	Planned string
 }
 
 // Section is a group of bindings under a heading.
@@ -23,29 +24,119 @@ type Section struct {
 	Bindings []Binding
 }
 
-// footerFirst is the order of the footer; Help and Quit always end it.
-var footerFirst = []Action{NextPane, Pause, Down, Open, Search, Filter, Focus, Drop, Undo, Mode, Choose, RangeFrom, Sort, Copy, Zoom}
-var footerLast = []Action{Help, Quit}
+// Screen is what a screen adds to the common keys.
+type Screen struct {
+	Help    string   // of the key that opens it
+	Section Section  // the screen's own keys; no Group if it has none
+	Does    []Action // actions that it carries out itself, its section's besides
+	Notes   []Note   // what keys do on it that mean something else elsewhere
+	Steps   bool     // the next match is also to be had without a search
+}
 
-var byKey, byAction = func() (map[string]*Binding, map[Action]*Binding) {
-	keys, actions := make(map[string]*Binding), make(map[Action]*Binding)
-	for i := range Table {
-		for j := range Table[i].Bindings {
-			b := &Table[i].Bindings[j]
-			actions[b.Action] = b
+// Note adds to the help of an action.
+type Note struct {
+	Action Action
+	Help   string
+}
+
+// Own reports whether the action is of the screen's own keys.
+func (s *Screen) Own(a Action) bool {
+	return slices.ContainsFunc(s.Section.Bindings, func(b Binding) bool { return b.Action == a })
+}
+
+// Handles reports whether the screen carries out the action itself, in place of what it does
+// everywhere.
+func (s *Screen) Handles(a Action) bool { return slices.Contains(s.Does, a) || s.Own(a) }
+
+const openPrefix = "screen-"
+
+// Map is all bindings.
+type Map struct {
+	Sections []Section // in the order in which help and manual show them
+	footer   []Action
+	byKey    map[string]*Binding
+	byAction map[Action]*Binding
+}
+
+// footerFirst, the screens' own keys with a short text, and footerThen are the order of the
+// footer. footerLast always ends it.
+var (
+	footerFirst = []Action{NextPane, Pause, Down, Open, Search, Filter, Focus, Drop, Undo}
+	footerThen  = []Action{RangeFrom, Sort, Copy, Zoom}
+	footerLast  = []Action{Help, Quit}
+)
+
+// New makes the map of the common keys and those of screens. The first nine screens have the
+// keys 1 to 9. Alt adds ten: alt-0 is the tenth screen, alt-1 the eleventh.
+func New(screens []Screen) *Map {
+	m := &Map{byKey: make(map[string]*Binding), byAction: make(map[Action]*Binding), footer: slices.Clone(footerFirst)}
+	for _, s := range common {
+		s.Bindings = slices.Clone(s.Bindings)
+		if s.Group == screensGroup {
+			at := slices.IndexFunc(s.Bindings, func(b Binding) bool { return b.Action == PrevScreen })
+			for i := range screens {
+				key, show := screenKey(i)
+				s.Bindings = slices.Insert(s.Bindings, at+i, Binding{OpenScreen(i), []string{key}, show, "", screens[i].Help})
+			}
+		}
+		if s.Group == timelineGroup {
+			for i := range screens {
+				own := screens[i].Section
+				if own.Group == "" {
+					continue
+				}
+				own.Bindings = slices.Clone(own.Bindings)
+				m.Sections = append(m.Sections, own)
+				for _, b := range own.Bindings {
+					if b.Short != "" {
+						m.footer = append(m.footer, b.Action)
+					}
+				}
+			}
+		}
+		m.Sections = append(m.Sections, s)
+	}
+	m.footer = append(m.footer, footerThen...)
+	for i := range m.Sections {
+		for j := range m.Sections[i].Bindings {
+			b := &m.Sections[i].Bindings[j]
+			m.byAction[b.Action] = b
 			for _, k := range b.Keys {
-				keys[k] = b
+				m.byKey[k] = b
 			}
 		}
 	}
-	return keys, actions
-}()
+	for _, s := range screens {
+		for _, n := range s.Notes {
+			m.byAction[n.Action].Help += "; " + n.Help
+		}
+	}
+	return m
+}
+
+func screenKey(i int) (key, show string) {
+	if i < 9 {
+		key = strconv.Itoa(i + 1)
+		return key, key
+	}
+	return fmt.Sprintf("alt+%d", i-9), fmt.Sprintf("alt-%d", i-9)
+}
+
+// OpenScreen is the action that opens a screen, by its place from 0.
+func OpenScreen(i int) Action { return Action(openPrefix + strconv.Itoa(i+1)) }
+
+// ScreenOf gives the place of the screen that an action opens; false if it opens none.
+func ScreenOf(a Action) (int, bool) {
+	n, ok := strings.CutPrefix(string(a), openPrefix)
+	i, err := strconv.Atoi(n)
+	return i - 1, ok && err == nil
+}
 
 // Lookup finds what a key is bound to, or nil.
-func Lookup(key string) *Binding { return byKey[key] }
+func (m *Map) Lookup(key string) *Binding { return m.byKey[key] }
 
-// Of finds an action's binding.
-func Of(a Action) *Binding { return byAction[a] }
+// Of finds an action's binding, or nil.
+func (m *Map) Of(a Action) *Binding { return m.byAction[a] }
 
 // FirstKey is the first of the keys as shown.
 func (b *Binding) FirstKey() string {
@@ -55,17 +146,17 @@ func (b *Binding) FirstKey() string {
 
 // Footer picks what fits into width columns: entries are "key short", two
 // columns apart. why tells of an action that is off; such are left out.
-func Footer(width int, why func(Action) string) []*Binding {
+func (m *Map) Footer(width int, why func(Action) string) []*Binding {
 	size := func(b *Binding) int { return len(b.FirstKey()) + 1 + len(b.Short) + 2 }
 	var out, last []*Binding
 	for _, a := range footerLast {
-		if b := Of(a); width >= size(b) {
+		if b := m.Of(a); width >= size(b) {
 			last = append(last, b)
 			width -= size(b)
 		}
 	}
-	for _, a := range footerFirst {
-		b := Of(a)
+	for _, a := range m.footer {
+		b := m.Of(a)
 		if why(a) != "" {
 			continue
 		}
@@ -78,10 +169,10 @@ func Footer(width int, why func(Action) string) []*Binding {
 	return append(out, last...)
 }
 
-// Matching gives the table's bindings that match, by section.
-func Matching(match func(*Binding) bool) []Section {
+// Matching gives the bindings that match, by section.
+func (m *Map) Matching(match func(*Binding) bool) []Section {
 	var out []Section
-	for _, s := range Table {
+	for _, s := range m.Sections {
 		t := Section{Group: s.Group}
 		for _, b := range s.Bindings {
 			if match(&b) {
@@ -96,10 +187,10 @@ func Matching(match func(*Binding) bool) []Section {
 }
 
 // Markdown is the manual's table of keys.
-func Markdown() string {
+func (m *Map) Markdown() string {
 	var b strings.Builder
 	b.WriteString("| Key | Does |\n|---|---|\n")
-	for _, s := range Table {
+	for _, s := range m.Sections {
 		b.WriteString("| **" + s.Group + "** | |\n")
 		for _, k := range s.Bindings {
 			keys := strings.Fields(k.Show)
@@ -109,11 +200,7 @@ func Markdown() string {
 					keys[i] = "backtick"
 				}
 			}
-			text := k.Help
-			if k.Planned != "" {
-				text += " (" + k.Planned + ")"
-			}
-			b.WriteString("| " + strings.Join(keys, " ") + " | " + text + " |\n")
+			b.WriteString("| " + strings.Join(keys, " ") + " | " + k.Help + " |\n")
 		}
 	}
 	return b.String()

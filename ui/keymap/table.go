@@ -3,7 +3,7 @@ package keymap
 // Action is what a key asks for.
 type Action string
 
-// The actions. A screen that cannot do one says why.
+// The actions that screens share. A screen that cannot do one says why.
 const (
 	Up       Action = "up"
 	Down     Action = "down"
@@ -20,12 +20,6 @@ const (
 	NextPane   Action = "next-pane"
 	PrevPane   Action = "previous-pane"
 	Zoom       Action = "zoom"
-	Screen1    Action = "screen-1"
-	Screen2    Action = "screen-2"
-	Screen3    Action = "screen-3"
-	Screen4    Action = "screen-4"
-	Screen5    Action = "screen-5"
-	Screen6    Action = "screen-6"
 	PrevScreen Action = "previous-screen"
 	Open       Action = "open"
 	Back       Action = "back"
@@ -56,13 +50,8 @@ const (
 	Core     Action = "core"
 	Raw      Action = "raw-names"
 
-	Mode      Action = "mode"
-	Choose    Action = "choose-centres"
-	OnlyThis  Action = "only-this-centre"
-	InvertSet Action = "invert-centres"
-	NonZero   Action = "non-zero"
-	Expensive Action = "most-expensive"
-	SaveSet   Action = "save-centres"
+	Mode    Action = "mode"
+	NonZero Action = "non-zero"
 
 	RangeFrom    Action = "range-from"
 	RangeTo      Action = "range-to"
@@ -86,94 +75,86 @@ const (
 	Quit    Action = "quit"
 )
 
-// Table is every binding, in the order in which help and manual show them.
-var Table = []Section{
+// The groups that screens add to: keys that open them, and before the timeline their own.
+const (
+	screensGroup  = "Panes and screens"
+	timelineGroup = "Timeline"
+)
+
+// common are the bindings that screens share, in the order in which help and manual show
+// them.
+var common = []Section{
 	{"Move", []Binding{
-		{Up, []string{"k", "up"}, "k up", "", "up", ""},
-		{Down, []string{"j", "down"}, "j down", "move", "down", ""},
-		{Left, []string{"h", "left"}, "h left", "", "close a branch, or go to the one above; on the timeline and in sources, to the left; of a difference: a coarser level", ""},
-		{Right, []string{"l", "right"}, "l right", "", "open a branch; on the timeline and in sources, to the right; of a difference: a finer level", ""},
-		{Top, []string{"g", "home"}, "g home", "", "first", ""},
-		{Bottom, []string{"G", "end"}, "G end", "", "last", ""},
-		{HalfDown, []string{"ctrl+d"}, "ctrl-d", "", "half a page down", ""},
-		{HalfUp, []string{"ctrl+u"}, "ctrl-u", "", "half a page up", ""},
-		{PageDown, []string{"pgdown"}, "pgdn", "", "a page down", ""},
-		{Mark, []string{"space"}, "space", "", "a page down; on cost centres: choose the row's centre, or drop it", ""},
-		{PageUp, []string{"pgup"}, "pgup", "", "a page up", ""},
+		{Up, []string{"k", "up"}, "k up", "", "up"},
+		{Down, []string{"j", "down"}, "j down", "move", "down"},
+		{Left, []string{"h", "left"}, "h left", "", "close a branch, or go to the one above; on the timeline and in sources, to the left"},
+		{Right, []string{"l", "right"}, "l right", "", "open a branch; on the timeline and in sources, to the right"},
+		{Top, []string{"g", "home"}, "g home", "", "first"},
+		{Bottom, []string{"G", "end"}, "G end", "", "last"},
+		{HalfDown, []string{"ctrl+d"}, "ctrl-d", "", "half a page down"},
+		{HalfUp, []string{"ctrl+u"}, "ctrl-u", "", "half a page up"},
+		{PageDown, []string{"pgdown"}, "pgdn", "", "a page down"},
+		{Mark, []string{"space"}, "space", "", "a page down"},
+		{PageUp, []string{"pgup"}, "pgup", "", "a page up"},
 	}},
-	{"Panes and screens", []Binding{
-		{NextPane, []string{"tab"}, "tab", "pane", "next pane", ""},
-		{PrevPane, []string{"shift+tab"}, "shift-tab", "", "previous pane", ""},
-		{Zoom, []string{"z"}, "z", "zoom", "the pane on the whole screen, and back", ""},
-		{Open, []string{"enter"}, "enter", "open", "open a branch, or an element's source; of the heap: one band alone", ""},
-		{Back, []string{"esc"}, "esc", "", "back: closes a prompt, then the zoom, then the screen; never quits", ""},
-		{Screen1, []string{"1"}, "1", "", "main screen: timeline, hot list, source", ""},
-		{Screen2, []string{"2"}, "2", "", "source with its causes", ""},
-		{Screen3, []string{"3"}, "3", "", "flame graph and call tree", ""},
-		{Screen4, []string{"4"}, "4", "", "cost centres, chosen after the run", ""},
-		{Screen5, []string{"5"}, "5", "", "heap and collections over time", ""},
-		{Screen6, []string{"6"}, "6", "", "difference of two logs or groups of logs (ccview diff A B)", ""},
-		{PrevScreen, []string{"`"}, "`", "", "the screen before this one", ""},
+	{screensGroup, []Binding{
+		{NextPane, []string{"tab"}, "tab", "pane", "next pane"},
+		{PrevPane, []string{"shift+tab"}, "shift-tab", "", "previous pane"},
+		{Zoom, []string{"z"}, "z", "zoom", "the pane on the whole screen, and back"},
+		{Open, []string{"enter"}, "enter", "open", "open a branch, or an element's source"},
+		{Back, []string{"esc"}, "esc", "", "back: closes a prompt, then the zoom, then the screen; never quits"},
+		{PrevScreen, []string{"`"}, "`", "", "the screen before this one"},
 	}},
 	{"Find", []Binding{
-		{Search, []string{"/"}, "/", "search", "search by regular expression; all lower case ignores case", ""},
-		{SearchNext, []string{"n"}, "n", "", "next match", ""},
-		{SearchPrev, []string{"N"}, "N", "", "previous match", ""},
-		{Filter, []string{"&"}, "&", "filter", "list only what matches; &! only what does not; empty lists all", ""},
+		{Search, []string{"/"}, "/", "search", "search by regular expression; all lower case ignores case"},
+		{SearchNext, []string{"n"}, "n", "", "next match"},
+		{SearchPrev, []string{"N"}, "N", "", "previous match"},
+		{Filter, []string{"&"}, "&", "filter", "list only what matches; &! only what does not; empty lists all"},
 	}},
 	{"Transforms", []Binding{
-		{Focus, []string{"f"}, "f", "focus", "keep only samples with the element anywhere on their stack", ""},
-		{FocusExpr, []string{"F"}, "F", "", "keep only samples with a frame that matches a regular expression", ""},
-		{Drop, []string{"d"}, "d", "drop", "drop the samples with the element on their stack", ""},
-		{Hide, []string{"D"}, "D", "", "hide the element: its frames go, the samples stay", ""},
-		{Pop, []string{"backspace"}, "backspace", "", "take the last transform off", ""},
-		{Undo, []string{"u"}, "u", "undo", "undo the last change of the transforms", ""},
-		{Redo, []string{"ctrl+r"}, "ctrl-r", "", "redo it", ""},
-		{Merge, []string{"m"}, "m", "", "merge the function's frames into their callers: its cost becomes theirs", ""},
-		{Collapse, []string{"c"}, "c", "", "show the element's module as one; again: its package", ""},
-		{Recursion, []string{"r"}, "r", "", "fold recursion: what lies between two frames of one function goes; again: as it was", ""},
-		{Only, []string{"T"}, "T", "", "keep only a thread, capability, process or category; several of a kind: any of them", ""},
+		{Focus, []string{"f"}, "f", "focus", "keep only samples with the element anywhere on their stack"},
+		{FocusExpr, []string{"F"}, "F", "", "keep only samples with a frame that matches a regular expression"},
+		{Drop, []string{"d"}, "d", "drop", "drop the samples with the element on their stack"},
+		{Hide, []string{"D"}, "D", "", "hide the element: its frames go, the samples stay"},
+		{Pop, []string{"backspace"}, "backspace", "", "take the last transform off"},
+		{Undo, []string{"u"}, "u", "undo", "undo the last change of the transforms"},
+		{Redo, []string{"ctrl+r"}, "ctrl-r", "", "redo it"},
+		{Merge, []string{"m"}, "m", "", "merge the function's frames into their callers: its cost becomes theirs"},
+		{Collapse, []string{"c"}, "c", "", "show the element's module as one; again: its package"},
+		{Recursion, []string{"r"}, "r", "", "fold recursion: what lies between two frames of one function goes; again: as it was"},
+		{Only, []string{"T"}, "T", "", "keep only a thread, capability, process or category; several of a kind: any of them"},
 	}},
 	{"View of the data", []Binding{
-		{Sort, []string{"s"}, "s", "sort", "sort by share, only, inclusive or name", ""},
-		{Invert, []string{"i"}, "i", "", "turn the call tree: from the root down, or from the leaves up", ""},
-		{Metric, []string{"t"}, "t", "", "next event: cycles, alloc, …", ""},
-		{Base, []string{"%"}, "%", "", "shares of the samples kept, or of all samples; of a difference: parts of the total, or weights", ""},
-		{Minimum, []string{"L"}, "L", "", "leave out rows below a share", ""},
-		{Core, []string{"K"}, "K", "", "the Core of the selected element in the place of its source, and back", ""},
-		{Raw, []string{"R"}, "R", "", "the linker's symbol of the selected row", ""},
-		{Sandwich, []string{"p"}, "p", "", "sandwich: callers above and callees below the selected function", ""},
+		{Sort, []string{"s"}, "s", "sort", "sort by share, only, inclusive or name"},
+		{Invert, []string{"i"}, "i", "", "turn the call tree: from the root down, or from the leaves up"},
+		{Metric, []string{"t"}, "t", "", "next event: cycles, alloc, …"},
+		{Base, []string{"%"}, "%", "", "shares of the samples kept, or of all samples"},
+		{Minimum, []string{"L"}, "L", "", "leave out rows below a share"},
+		{Core, []string{"K"}, "K", "", "the Core of the selected element in the place of its source, and back"},
+		{Raw, []string{"R"}, "R", "", "the linker's symbol of the selected row"},
+		{Sandwich, []string{"p"}, "p", "", "sandwich: callers above and callees below the selected function"},
 	}},
-	{"Cost centres", []Binding{
-		{Mode, []string{"M"}, "M", "mode", "next mode: lexical, evaluation, stacks, exact; of a difference: share, only, inclusive", ""},
-		{Choose, []string{"C"}, "C", "centres", "choose by globs or presets: Main.load*, module:Data.*, @modules", ""},
-		{OnlyThis, []string{"*"}, "*", "", "only this centre; all others are dropped", ""},
-		{InvertSet, []string{"~"}, "~", "", "choose what is dropped, and drop what is chosen", ""},
-		{NonZero, []string{"Z"}, "Z", "", "only rows with a cost of their own, or all; of a difference: only what is significant, or all", ""},
-		{Expensive, []string{"x"}, "x", "", "to the most expensive cost-centre stack", ""},
-		{SaveSet, []string{"w"}, "w", "", "write the chosen centres to a file for ccview ccs --set", ""},
-	}},
-	{"Timeline", []Binding{
-		{RangeFrom, []string{"["}, "[", "range", "the range begins at the cursor", ""},
-		{RangeTo, []string{"]"}, "]", "", "the range ends at the cursor", ""},
-		{Brush, []string{"v"}, "v", "", "brush: a range begins here and grows with the cursor; again keeps it; of the heap: growth is told from here", ""},
-		{ZoomIn, []string{"+", "="}, "+", "", "zoom in about the cursor; on cost centres: choose all that stand on the row, or its module", ""},
-		{ZoomOut, []string{"-"}, "-", "", "zoom out; on cost centres: drop them", ""},
-		{ZoomFit, []string{"0"}, "0", "", "all of the time", ""},
-		{PanLeft, []string{"<"}, "<", "", "earlier", ""},
-		{PanRight, []string{">"}, ">", "", "later", ""},
-		{Bookmark, []string{"b"}, "b", "", "bookmark the cursor's moment, or take the bookmark off", ""},
-		{NextBookmark, []string{"B"}, "B", "", "to the next bookmark", ""},
+	{timelineGroup, []Binding{
+		{RangeFrom, []string{"["}, "[", "range", "the range begins at the cursor"},
+		{RangeTo, []string{"]"}, "]", "", "the range ends at the cursor"},
+		{Brush, []string{"v"}, "v", "", "brush: a range begins here and grows with the cursor; again keeps it"},
+		{ZoomIn, []string{"+", "="}, "+", "", "zoom in about the cursor"},
+		{ZoomOut, []string{"-"}, "-", "", "zoom out"},
+		{ZoomFit, []string{"0"}, "0", "", "all of the time"},
+		{PanLeft, []string{"<"}, "<", "", "earlier"},
+		{PanRight, []string{">"}, ">", "", "later"},
+		{Bookmark, []string{"b"}, "b", "", "bookmark the cursor's moment, or take the bookmark off"},
+		{NextBookmark, []string{"B"}, "B", "", "to the next bookmark"},
 	}},
 	{"Out", []Binding{
-		{Copy, []string{"y"}, "y", "copy", "copy the row (OSC 52: works over ssh where the terminal allows it)", ""},
-		{Edit, []string{"e"}, "e", "", "open the line in $VISUAL or $EDITOR", ""},
-		{Export, []string{"o"}, "o", "", "export this screen or what is kept: text, JSON, folded, pprof, speedscope, Firefox, perf; of cost centres .prof, .dot, .svg", ""},
-		{Pause, []string{"P"}, "P", "pause", "stop following a growing log for a while; again: go on", ""},
-		{Reload, []string{"ctrl+l"}, "ctrl-l", "", "read the log again", ""},
-		{Suspend, []string{"ctrl+z"}, "ctrl-z", "", "suspend; fg comes back", ""},
-		{Theme, []string{"ctrl+t"}, "ctrl-t", "", "next theme; it is remembered", ""},
-		{Help, []string{"?"}, "?", "help", "all keys; type to search them", ""},
-		{Quit, []string{"q", "ctrl+c"}, "q ctrl-c", "quit", "quit", ""},
+		{Copy, []string{"y"}, "y", "copy", "copy the row (OSC 52: works over ssh where the terminal allows it)"},
+		{Edit, []string{"e"}, "e", "", "open the line in $VISUAL or $EDITOR"},
+		{Export, []string{"o"}, "o", "", "export this screen or what is kept: text, JSON, folded, pprof, speedscope, Firefox, perf"},
+		{Pause, []string{"P"}, "P", "pause", "stop following a growing log for a while; again: go on"},
+		{Reload, []string{"ctrl+l"}, "ctrl-l", "", "read the log again"},
+		{Suspend, []string{"ctrl+z"}, "ctrl-z", "", "suspend; fg comes back"},
+		{Theme, []string{"ctrl+t"}, "ctrl-t", "", "next theme; it is remembered"},
+		{Help, []string{"?"}, "?", "help", "all keys; type to search them"},
+		{Quit, []string{"q", "ctrl+c"}, "q ctrl-c", "quit", "quit"},
 	}},
 }

@@ -16,41 +16,16 @@ type Key struct {
 // NoKey is the key of no element.
 var NoKey = Key{ID: profile.NoElement}
 
-// Need is all that decides what is on screen.
-type Need struct {
-	Event    int
-	Stack    []Transform
-	Selected Key
-	File     columns.FileID // whose source is shown; 0 = the selection's
-	Line     int            // the source cursor's line, 1-based; 0 = none
-	From, To uint64         // the timeline's window, ns
-	Cols     int            // the timeline's columns
-	Detail   bool           // what screen 2 tells of the line is on screen
-	Tree     bool           // the call tree is on screen
-	Invert   bool           // leaves first
-	Core     bool           // the selection's Core is on screen
-	Sandwich Function       // whose callers and callees are on screen
-	Centres  CentreChoice   // the cost centres on screen
-	Diff     DiffChoice     // the comparison on screen
-	Heap     HeapChoice     // the heap on screen
-}
-
-// Data answers a Need. It is immutable; parts that did not change are shared
+// Data answers a Query. It is immutable; parts that did not change are shared
 // with the Data before.
 type Data struct {
-	Need     Need
+	Query    Query
 	Summary  *Summary
 	Hot      *Hot
 	Overlap  map[Key]float64 // part of the total that an element shares with the selection
-	Timeline *Timeline
-	Source   *Source
-	Line     *Line
-	Tree     *Tree
-	Sandwich *Sandwich
-	Core     *Core
-	Centres  *CostCentres
-	Diff     *Diff
-	Heap     *Heap
+	Timeline *Timeline       // of the query's window; nil without one
+	Source   *Source         // of the query's file; nil without one
+	Part     any             // the answer of the query's Part
 	// Problem is why a part is missing, in words; empty if nothing is.
 	Problem string
 }
@@ -161,51 +136,4 @@ type Cause struct {
 	Path    string         // where it is, if in another file
 	Key     Key
 	Binding Key // the source binding that contains it; NoKey if unknown
-}
-
-// Line is what screen 2 tells of the line under the cursor.
-type Line struct {
-	File        columns.FileID
-	Number      int
-	Share, Only float64
-	Samples     uint64
-	Causes      []Cause // its spans
-	Lines       []Cause // other lines that share its samples
-	Also        []Cause // bindings that share its samples
-	Blocks      []Block // that its samples lie in
-}
-
-// Tree is the call tree, or with Invert the callers of each leaf.
-type Tree struct {
-	Invert bool
-	Nodes  []TreeNode // parents before their children; 0 is the root
-}
-
-// TreeNode is a function in a context.
-type TreeNode struct {
-	Name        string
-	Path        string
-	Line        int
-	File        columns.FileID
-	Module      string
-	Package     string
-	Collapsed   bool   // a module or package shown as one
-	Symbol      string // raw
-	Detail      string // what GHC made of it
-	Category    bool   // no function: a category or an explanation
-	Parent      int    // −1 for the root
-	Kids        []int32
-	Self, Total float64
-	Forced      float64 // part of Total that evaluates what the frame above forced
-	Samples     uint64
-}
-
-// Block is a stretch of code that a line was made into.
-type Block struct {
-	Name   string // the procedure
-	Detail string
-	Symbol string
-	Lo, Hi uint64 // 0 of code without blocks
-	Own    bool   // it has notes of its own
-	Share  float64
 }

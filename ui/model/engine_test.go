@@ -11,8 +11,8 @@ import (
 	"ccagent/ui/internal/fixture"
 )
 
-func need(p *profile.Profile, ts ...Transform) Need {
-	return Need{Stack: ts, Selected: NoKey, To: p.Duration, Cols: 80}
+func need(p *profile.Profile, ts ...Transform) Query {
+	return Query{Samples: Samples{Transforms: TransformsOf(ts...)}, Selected: NoKey, Window: Window{To: p.Duration, Cols: 80}}
 }
 
 func TestHotTree(t *testing.T) {

@@ -31,7 +31,7 @@ func bindingKeys(sel *profile.Selection) map[string]Key {
 func (e *Engine) file(sel *profile.Selection, id columns.FileID) *Source {
 	v := source.OfFile(sel, id)
 	f := e.p.File(id)
-	text := e.text.get(f.Path, func() fileText {
+	text := Recall(e, f.Path, func() fileText {
 		lines, tokens := syntax.Lines(f.Path, string(f.Text))
 		return fileText{lines, tokens}
 	})
@@ -81,34 +81,4 @@ func causes(v *source.View, l *source.Line, keys map[string]Key) (out []Cause, m
 		out[i].Letter = string(rune('A' + i))
 	}
 	return out, more
-}
-
-// about tells of one line what the tables of the source screen show.
-func (e *Engine) about(sel *profile.Selection, src *Source, number int) *Line {
-	out := &Line{File: src.File, Number: number, Causes: src.Heat[number].Causes}
-	var id profile.ElementID = profile.NoElement
-	for _, r := range sel.Hot(profile.LevelLine).Rows {
-		if r.Element.File == src.Path && int(r.Element.Span.Line) == number {
-			id = r.Element.ID
-			out.Share, out.Only, out.Samples = r.Share, r.Only, r.Samples
-		}
-	}
-	if id == profile.NoElement {
-		return out
-	}
-	for _, b := range sel.Blocks(profile.LevelLine, id) {
-		out.Blocks = append(out.Blocks, Block{Name: b.Procedure, Detail: b.Detail, Symbol: b.Symbol, Lo: b.Lo, Hi: b.Hi, Own: b.Own, Share: b.Share})
-	}
-	for _, o := range sel.Overlaps(profile.LevelLine, id, profile.LevelBinding) {
-		if slices.ContainsFunc(out.Causes, func(c Cause) bool { return c.Name == o.Element.Name }) {
-			continue
-		}
-		out.Also = append(out.Also, Cause{Name: o.Element.Name, Share: o.Share, Path: o.Element.File, Key: Key{o.Element.Level, o.Element.ID}})
-	}
-	for _, o := range sel.Overlaps(profile.LevelLine, id, profile.LevelLine) {
-		if o.Element.Name != "" && len(out.Lines) < 64 {
-			out.Lines = append(out.Lines, Cause{Name: o.Element.Name, Share: o.Share, Path: o.Element.File, Key: Key{o.Element.Level, o.Element.ID}})
-		}
-	}
-	return out
 }

@@ -13,24 +13,25 @@ import (
 
 // activity is the timeline of a window: all transforms but the range hold in
 // it, because it is where the range is chosen.
-func (e *Engine) activity(n Need) *Timeline {
+func (e *Engine) activity(q Query) *Timeline {
 	var ts []Transform
-	for _, t := range n.Stack {
+	for _, t := range q.Transforms.All() {
 		if t.Op != OpRange {
 			ts = append(ts, t)
 		}
 	}
-	sel, err := e.selection(n.Event, ts)
+	sel, err := e.Select(Samples{q.Event, TransformsOf(ts...)})
 	if err != nil {
 		return nil
 	}
-	o := timeline.Options{Buckets: n.Cols, Window: profile.Range{From: n.From, To: n.To}}
-	if n.Selected != NoKey {
-		id := n.Selected.ID
-		o.Mark, o.Level = &id, n.Selected.Level
+	o := timeline.Options{Buckets: q.Window.Cols, Window: profile.Range{From: q.Window.From, To: q.Window.To}}
+	if q.Selected != NoKey {
+		id := q.Selected.ID
+		o.Mark, o.Level = &id, q.Selected.Level
 	}
 	t := timeline.Of(sel, o)
-	out := &Timeline{From: n.From, To: n.To, Unit: sel.EventDef().Unit}
+	w := q.Window
+	out := &Timeline{From: w.From, To: w.To, Unit: sel.EventDef().Unit}
 	peak, total, marked := uint64(0), uint64(0), uint64(0)
 	for i, w := range t.Weight {
 		peak = max(peak, w)
@@ -57,12 +58,12 @@ func (e *Engine) activity(n Need) *Timeline {
 	for _, row := range t.Caps {
 		out.Caps = append(out.Caps, capActivity(&row, len(t.Weight)))
 	}
-	out.Scheduler = e.schedulers.get(fmt.Sprint(n.From, n.To, n.Cols), func() *Scheduler { return e.scheduler(n, t) })
+	out.Scheduler = Recall(e, w, func() *Scheduler { return e.scheduler(w, t) })
 	return out
 }
 
-func (e *Engine) scheduler(n Need, t *timeline.Timeline) *Scheduler {
-	s := &Scheduler{Threads: timeline.Threads(e.p, n.From, n.To, n.Cols)}
+func (e *Engine) scheduler(w Window, t *timeline.Timeline) *Scheduler {
+	s := &Scheduler{Threads: timeline.Threads(e.p, w.From, w.To, w.Cols)}
 	for i := range t.RTS {
 		a := &t.RTS[i]
 		c := CapActivity{Cap: int(a.Cap), Name: fmt.Sprintf("rts%d", a.Cap)}
@@ -73,7 +74,7 @@ func (e *Engine) scheduler(n Need, t *timeline.Timeline) *Scheduler {
 		s.RTS = append(s.RTS, c)
 	}
 	for _, m := range e.p.Markers {
-		if m.Time >= n.From && m.Time < n.To {
+		if m.Time >= w.From && m.Time < w.To {
 			s.Markers = append(s.Markers, m)
 		}
 	}

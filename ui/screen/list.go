@@ -1,12 +1,12 @@
-package view
+package screen
 
 import (
 	"ccagent/ui/keymap"
 	"ccagent/ui/widget"
 )
 
-// moveList does the movements that all lists share.
-func moveList(l *widget.List, a keymap.Action) bool {
+// MoveList does the movements that all lists share.
+func MoveList(l *widget.List, a keymap.Action) bool {
 	switch a {
 	case keymap.Up:
 		l.Move(-1)
@@ -30,9 +30,9 @@ func moveList(l *widget.List, a keymap.Action) bool {
 	return true
 }
 
-// mouseList does what the mouse does in all lists: it scrolls, and puts the cursor on
+// MouseList does what the mouse does in all lists: it scrolls, and puts the cursor on
 // the row that was pressed in rows. It reports whether the press was on one.
-func mouseList(l *widget.List, rows widget.Rect, m Mouse) bool {
+func MouseList(l *widget.List, rows widget.Rect, m Mouse) bool {
 	switch m.Kind {
 	case WheelUp, WheelDown:
 		l.Scroll(wheel(m))
@@ -53,9 +53,9 @@ func wheel(m Mouse) int {
 	return 3
 }
 
-// drawBarHead names the two parts of a column of bars, the second where there is room,
+// BarHead names the two parts of a column of bars, the second where there is room,
 // and gives where the next column begins.
-func drawBarHead(p *widget.Painter, x, y, width int, solid, light string) int {
+func BarHead(p *widget.Painter, x, y, width int, solid, light string) int {
 	end := x + width
 	p.Cell(x, y, p.Glyphs.Full, p.Theme.Only)
 	next := p.Text(x+1, y, end, solid, p.Theme.Dim) + 1

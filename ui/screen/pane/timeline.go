@@ -1,4 +1,4 @@
-package view
+package pane
 
 import (
 	"fmt"
@@ -9,28 +9,30 @@ import (
 	"ccagent/internal/format"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
+	"ccagent/ui/screen"
 	"ccagent/ui/widget"
 )
 
-// timelinePane shows activity over time and chooses the range.
-type timelinePane struct {
-	c     *Context
-	strip widget.Rect // where the columns are, as last drawn
+// Timeline shows activity over time and chooses the range.
+type Timeline struct {
+	c     *screen.Context
+	Strip widget.Rect // where the columns are, as last drawn
 	brush int         // column where a brush began, or −1
 }
 
-func newTimelinePane(c *Context) *timelinePane { return &timelinePane{c: c, brush: -1} }
+// NewTimeline gives a timeline on a context.
+func NewTimeline(c *screen.Context) *Timeline { return &Timeline{c: c, brush: -1} }
 
 // minWindow bounds zooming in, in ns.
 const minWindow = 1000
 
 const (
-	timeLabel = 7  // columns for the rows' names
-	timeNotes = 26 // columns for the notes at the right
+	LabelWidth = 7  // columns for the rows' names
+	timeNotes  = 26 // columns for the notes at the right
 )
 
 // rows is the number of rows the pane would like.
-func (tp *timelinePane) rows() int {
+func (tp *Timeline) Rows() int {
 	n := 3
 	if d := tp.c.Data.Timeline; d != nil {
 		n += len(d.Caps) + schedulerRows(d)
@@ -42,16 +44,16 @@ func (tp *timelinePane) rows() int {
 }
 
 // layout gives the strip of columns in the pane's inner rectangle.
-func (tp *timelinePane) layout(in widget.Rect) widget.Rect {
+func (tp *Timeline) layout(in widget.Rect) widget.Rect {
 	s := in
-	s.Min.X += timeLabel
+	s.Min.X += LabelWidth
 	if s.Dx() >= 60+timeNotes {
 		s.Max.X -= timeNotes
 	}
 	return s
 }
 
-func (tp *timelinePane) why(a keymap.Action) string {
+func (tp *Timeline) Why(a keymap.Action) string {
 	w := &tp.c.Window
 	switch a {
 	case keymap.NextBookmark:
@@ -70,23 +72,7 @@ func (tp *timelinePane) why(a keymap.Action) string {
 	return ""
 }
 
-// at is the first time of a column.
-func (w *Window) at(col int) uint64 {
-	if w.Cols <= 0 {
-		return w.From
-	}
-	return w.From + uint64(math.Ceil(float64(w.To-w.From)*float64(col)/float64(w.Cols)))
-}
-
-// column is the column that holds a time; it may lie outside.
-func (w *Window) column(t uint64) int {
-	if w.To <= w.From {
-		return 0
-	}
-	return int(math.Floor((float64(t) - float64(w.From)) / float64(w.To-w.From) * float64(w.Cols)))
-}
-
-func (tp *timelinePane) do(a keymap.Action) string {
+func (tp *Timeline) Do(a keymap.Action) string {
 	w := &tp.c.Window
 	switch a {
 	case keymap.Left, keymap.Up:
@@ -102,9 +88,9 @@ func (tp *timelinePane) do(a keymap.Action) string {
 	case keymap.Bottom:
 		tp.moveTo(w.Cols - 1)
 	case keymap.RangeFrom:
-		return tp.edge(w.at(w.Cursor), true)
+		return tp.edge(w.At(w.Cursor), true)
 	case keymap.RangeTo:
-		return tp.edge(w.at(w.Cursor+1), false)
+		return tp.edge(w.At(w.Cursor+1), false)
 	case keymap.Brush:
 		if tp.brush < 0 {
 			tp.brush = w.Cursor
@@ -131,9 +117,9 @@ func (tp *timelinePane) do(a keymap.Action) string {
 }
 
 // bookmark marks the cursor's moment, or takes off what marks are there.
-func (tp *timelinePane) bookmark() string {
+func (tp *Timeline) bookmark() string {
 	c, w := tp.c, &tp.c.Window
-	from, to := w.at(w.Cursor), w.at(w.Cursor+1)
+	from, to := w.At(w.Cursor), w.At(w.Cursor+1)
 	kept := slices.DeleteFunc(slices.Clone(c.Bookmarks), func(t uint64) bool { return t >= from && t < to })
 	if len(kept) < len(c.Bookmarks) {
 		c.Bookmarks = kept
@@ -141,15 +127,15 @@ func (tp *timelinePane) bookmark() string {
 	}
 	c.Bookmarks = append(kept, from)
 	slices.Sort(c.Bookmarks)
-	return fmt.Sprintf("bookmark at %s; B goes from one to the next", seconds(from, w))
+	return fmt.Sprintf("bookmark at %s; B goes from one to the next", Seconds(from, w))
 }
 
 // nextBookmark moves the cursor to the bookmark after it, or to the first.
-func (tp *timelinePane) nextBookmark() string {
+func (tp *Timeline) nextBookmark() string {
 	c, w := tp.c, &tp.c.Window
 	to := c.Bookmarks[0]
 	for _, t := range c.Bookmarks {
-		if w.column(t) > w.Cursor {
+		if w.Column(t) > w.Cursor {
 			to = t
 			break
 		}
@@ -159,17 +145,17 @@ func (tp *timelinePane) nextBookmark() string {
 		from := max(0, min(float64(to)-size/2, all-size))
 		tp.setWindow(from, from+size)
 	}
-	tp.moveTo(w.column(to))
-	return "bookmark at " + seconds(to, w)
+	tp.moveTo(w.Column(to))
+	return "bookmark at " + Seconds(to, w)
 }
 
-func (tp *timelinePane) moveTo(col int) {
+func (tp *Timeline) moveTo(col int) {
 	w := &tp.c.Window
 	w.Cursor = max(0, min(col, w.Cols-1))
 }
 
 // edge sets one edge of the range; the other stays if it is on its side.
-func (tp *timelinePane) edge(t uint64, from bool) string {
+func (tp *Timeline) edge(t uint64, from bool) string {
 	r, ok := tp.c.Stack.Range()
 	if !ok {
 		r = model.Transform{Op: model.OpRange, From: 0, To: tp.c.Profile.Duration}
@@ -190,40 +176,40 @@ func (tp *timelinePane) edge(t uint64, from bool) string {
 }
 
 // keep makes the columns a to b the range.
-func (tp *timelinePane) keep(a, b int) {
+func (tp *Timeline) keep(a, b int) {
 	if a > b {
 		a, b = b, a
 	}
 	w := &tp.c.Window
-	tp.c.Stack.Push(model.Transform{Op: model.OpRange, From: w.at(a), To: w.at(b + 1)})
+	tp.c.Stack.Push(model.Transform{Op: model.OpRange, From: w.At(a), To: w.At(b + 1)})
 }
 
-func (tp *timelinePane) zoom(by float64) {
+func (tp *Timeline) zoom(by float64) {
 	w := &tp.c.Window
-	middle := w.at(w.Cursor)
+	middle := w.At(w.Cursor)
 	size := float64(w.To-w.From) * by
 	if size < minWindow {
 		return
 	}
 	from := float64(middle) - size*float64(w.Cursor)/float64(max(1, w.Cols))
 	tp.setWindow(max(0, from), max(0, from)+size)
-	w.Cursor = max(0, min(w.column(middle), w.Cols-1))
+	w.Cursor = max(0, min(w.Column(middle), w.Cols-1))
 }
 
-func (tp *timelinePane) pan(by int) {
+func (tp *Timeline) pan(by int) {
 	w := &tp.c.Window
 	size, all := float64(w.To-w.From), float64(tp.c.Profile.Duration)
 	from := max(0, min(float64(w.From)+float64(by)*size/4, all-size))
 	tp.setWindow(from, from+size)
 }
 
-func (tp *timelinePane) setWindow(from, to float64) {
+func (tp *Timeline) setWindow(from, to float64) {
 	w := &tp.c.Window
 	w.From, w.To = uint64(from), min(uint64(to), tp.c.Profile.Duration)
 	tp.brush = -1
 }
 
-func (tp *timelinePane) back() bool {
+func (tp *Timeline) Back() bool {
 	if tp.brush >= 0 {
 		tp.brush = -1
 		return true
@@ -231,18 +217,18 @@ func (tp *timelinePane) back() bool {
 	return false
 }
 
-func (tp *timelinePane) mouse(m Mouse) {
+func (tp *Timeline) Mouse(m screen.Mouse) {
 	w := &tp.c.Window
-	col := m.X - tp.strip.Min.X
+	col := m.X - tp.Strip.Min.X
 	switch m.Kind {
-	case WheelUp, WheelDown:
+	case screen.WheelUp, screen.WheelDown:
 		tp.moveTo(col)
-		if m.Kind == WheelUp {
+		if m.Kind == screen.WheelUp {
 			tp.zoom(0.5)
 		} else {
 			tp.zoom(2)
 		}
-	case Press:
+	case screen.Press:
 		if m.Double {
 			tp.c.Stack.DropRange()
 			tp.brush = -1
@@ -250,9 +236,9 @@ func (tp *timelinePane) mouse(m Mouse) {
 		}
 		tp.moveTo(col)
 		tp.brush = w.Cursor
-	case Drag:
+	case screen.Drag:
 		tp.moveTo(col)
-	case Release:
+	case screen.Release:
 		tp.moveTo(col)
 		if tp.brush >= 0 && tp.brush != w.Cursor {
 			tp.keep(tp.brush, w.Cursor)
@@ -261,33 +247,33 @@ func (tp *timelinePane) mouse(m Mouse) {
 	}
 }
 
-func (tp *timelinePane) subject() Subject {
+func (tp *Timeline) Subject() screen.Subject {
 	w := &tp.c.Window
-	return Subject{Key: model.NoKey, Row: fmt.Sprintf("%.6fs", float64(w.at(w.Cursor))/1e9)}
+	return screen.Subject{Key: model.NoKey, Row: fmt.Sprintf("%.6fs", float64(w.At(w.Cursor))/1e9)}
 }
 
 // fitWindow gives the window as many columns as the strip has, and keeps the
 // cursor at its time.
-func (tp *timelinePane) fitWindow() {
+func (tp *Timeline) FitWindow() {
 	w := &tp.c.Window
-	if w.Cols == max(1, tp.strip.Dx()) {
+	if w.Cols == max(1, tp.Strip.Dx()) {
 		return
 	}
-	t := w.at(w.Cursor)
-	w.Cols = max(1, tp.strip.Dx())
+	t := w.At(w.Cursor)
+	w.Cols = max(1, tp.Strip.Dx())
 	if w.To > w.From {
-		w.Cursor = max(0, min(w.column(t), w.Cols-1))
+		w.Cursor = max(0, min(w.Column(t), w.Cols-1))
 	}
 }
 
-func (tp *timelinePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
+func (tp *Timeline) Draw(p *widget.Painter, r widget.Rect, focus bool) {
 	w := &tp.c.Window
 	in := r.Inset(1)
-	tp.strip = tp.layout(in)
-	tp.fitWindow()
+	tp.Strip = tp.layout(in)
+	tp.FitWindow()
 	note := ""
 	if w.To > w.From {
-		note = fmt.Sprintf("1 col = %s  cursor %s", format.Short(float64(w.To-w.From)/float64(w.Cols)), seconds(w.at(w.Cursor), w))
+		note = fmt.Sprintf("1 col = %s  cursor %s", format.Short(float64(w.To-w.From)/float64(w.Cols)), Seconds(w.At(w.Cursor), w))
 	}
 	p.Box(r, "timeline", note, focus)
 	d := tp.c.Data.Timeline
@@ -298,27 +284,27 @@ func (tp *timelinePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 		return
 	}
 	y := in.Min.Y
-	notes := tp.strip.Max.X + 1
+	notes := tp.Strip.Max.X + 1
 	note1, note2 := tp.notes(d)
 	row := func(label string, draw func(y int), note string) {
 		if y >= in.Max.Y {
 			return
 		}
-		p.Text(in.Min.X, y, in.Min.X+timeLabel, label, p.Theme.Dim)
+		p.Text(in.Min.X, y, in.Min.X+LabelWidth, label, p.Theme.Dim)
 		draw(y)
 		if notes < in.Max.X {
 			p.Text(notes, y, in.Max.X, note, p.Theme.Dim)
 		}
 		y++
 	}
-	row("", func(y int) { tp.axis(p, y) }, note1)
+	row("", func(y int) { tp.Axis(p, y) }, note1)
 	if len(d.Caps) == 0 && len(d.RTS) > 0 { // no samples: the run-time system's word is all there is
 		tp.scheduler(p, d, &y, in.Max.Y, row)
-		tp.marks(p, in, y)
+		tp.Marks(p, in, y)
 		return
 	}
-	row(" all", func(y int) { p.Strip(tp.strip.Min.X, y, fit(d.Total, tp.strip.Dx()), p.Theme.Run) }, note2)
-	row(" sel", func(y int) { p.Strip(tp.strip.Min.X, y, fit(d.Selected, tp.strip.Dx()), p.Theme.Only) },
+	row(" all", func(y int) { p.Strip(tp.Strip.Min.X, y, Fit(d.Total, tp.Strip.Dx()), p.Theme.Run) }, note2)
+	row(" sel", func(y int) { p.Strip(tp.Strip.Min.X, y, Fit(d.Selected, tp.Strip.Dx()), p.Theme.Only) },
 		fmt.Sprintf("selection: %s", format.Share(d.SelectedShare)))
 	for i, c := range d.Caps {
 		note := ""
@@ -332,13 +318,13 @@ func (tp *timelinePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 		row(" "+c.Name, func(y int) { tp.cap(p, y, &c) }, note)
 	}
 	tp.scheduler(p, d, &y, in.Max.Y, row)
-	tp.marks(p, in, y)
+	tp.Marks(p, in, y)
 }
 
 // fit cuts values to the columns there are, while data of another width is shown.
-func fit(v []float64, n int) []float64 { return v[:min(len(v), max(0, n))] }
+func Fit(v []float64, n int) []float64 { return v[:min(len(v), max(0, n))] }
 
-func (tp *timelinePane) notes(d *model.Timeline) (string, string) {
+func (tp *Timeline) notes(d *model.Timeline) (string, string) {
 	if r, ok := tp.c.Stack.Range(); ok {
 		return fmt.Sprintf("range %.2f-%.2fs", float64(r.From)/1e9, float64(r.To)/1e9), "v or drag sets, esc keeps"
 	}
@@ -346,16 +332,16 @@ func (tp *timelinePane) notes(d *model.Timeline) (string, string) {
 }
 
 // axis draws the times, as dense as they are legible.
-func (tp *timelinePane) axis(p *widget.Painter, y int) {
+func (tp *Timeline) Axis(p *widget.Painter, y int) {
 	w := &tp.c.Window
-	s := tp.strip
+	s := tp.Strip
 	if w.To <= w.From {
 		return
 	}
 	per := float64(w.To-w.From) / float64(w.Cols)
 	step := niceStep(per * 12)
 	for t := math.Ceil(float64(w.From)/step) * step; t < float64(w.To); t += step {
-		x := s.Min.X + w.column(uint64(t))
+		x := s.Min.X + w.Column(uint64(t))
 		label := tick(t, step)
 		if x+1+len(label) < s.Max.X {
 			p.Text(x, y, s.Max.X, p.Glyphs.Tick+label, p.Theme.Dim)
@@ -389,8 +375,8 @@ func tick(t, step float64) string {
 	}
 }
 
-// seconds gives a time with the digits that a column of w can tell apart.
-func seconds(t uint64, w *Window) string {
+// Seconds gives a time with the digits that a column of w can tell apart.
+func Seconds(t uint64, w *screen.Window) string {
 	digits := 2
 	for per := float64(w.To-w.From) / float64(max(1, w.Cols)) / 1e9; per < 0.01 && digits < 9; per *= 10 {
 		digits++
@@ -398,10 +384,10 @@ func seconds(t uint64, w *Window) string {
 	return fmt.Sprintf("%.*fs", digits, float64(t)/1e9)
 }
 
-func (tp *timelinePane) cap(p *widget.Painter, y int, c *model.CapActivity) {
+func (tp *Timeline) cap(p *widget.Painter, y int, c *model.CapActivity) {
 	g, t := p.Glyphs, p.Theme
-	for i := range min(len(c.Run), tp.strip.Dx()) {
-		x := tp.strip.Min.X + i
+	for i := range min(len(c.Run), tp.Strip.Dx()) {
+		x := tp.Strip.Min.X + i
 		switch gc := c.GC[i]; {
 		case gc >= 0.5:
 			p.Cell(x, y, g.GC, t.GC)
@@ -420,9 +406,9 @@ func (tp *timelinePane) cap(p *widget.Painter, y int, c *model.CapActivity) {
 }
 
 // marks draws the range's edges, the brush and the cursor over the strips.
-func (tp *timelinePane) marks(p *widget.Painter, in widget.Rect, bottom int) {
+func (tp *Timeline) Marks(p *widget.Painter, in widget.Rect, bottom int) {
 	w := &tp.c.Window
-	s := tp.strip
+	s := tp.Strip
 	column := func(c int) widget.Rect {
 		return widget.Rect{Min: image.Pt(s.Min.X+c, in.Min.Y), Max: image.Pt(s.Min.X+c+1, bottom)}
 	}
@@ -443,7 +429,7 @@ func (tp *timelinePane) marks(p *widget.Painter, in widget.Rect, bottom int) {
 		}
 	}
 	if r, ok := tp.c.Stack.Range(); ok && tp.brush < 0 {
-		from, to := w.column(r.From), w.column(r.To-1)
+		from, to := w.Column(r.From), w.Column(r.To-1)
 		shade(from, to)
 		edges(from, to)
 	}
@@ -452,7 +438,7 @@ func (tp *timelinePane) marks(p *widget.Painter, in widget.Rect, bottom int) {
 		edges(min(tp.brush, w.Cursor), max(tp.brush, w.Cursor))
 	}
 	for _, t := range tp.c.Bookmarks {
-		if col := w.column(t); col >= 0 && col < s.Dx() {
+		if col := w.Column(t); col >= 0 && col < s.Dx() {
 			p.Cell(s.Min.X+col, in.Min.Y, p.Glyphs.Bookmark, p.Theme.Link)
 		}
 	}

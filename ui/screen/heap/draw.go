@@ -1,4 +1,4 @@
-package view
+package heap
 
 import (
 	"fmt"
@@ -7,15 +7,16 @@ import (
 	"ccagent/internal/format"
 	"ccagent/ui/chart"
 	"ccagent/ui/layout"
-	"ccagent/ui/model"
+	"ccagent/ui/screen"
+	"ccagent/ui/screen/pane"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
 
 // Draw implements Screen.
-func (s *HeapScreen) Draw(p *widget.Painter, f layout.Frame) {
+func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	s.refresh()
-	d, h := s.c.Data.Heap, s.heap()
+	d, h := s.latest(), s.heap()
 	top, bands, pauses := layout.Heap(f.Body, s.zoomed || f.Small)
 	s.drawChart(p, top, d, h)
 	s.inner = widget.Rect{}
@@ -33,28 +34,28 @@ func bandStyle(t *theme.Theme, i int) theme.Style {
 	return t.Cause[i%len(t.Cause)]
 }
 
-func (s *HeapScreen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *model.Heap) {
+func (s *Screen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *Heap) {
 	in := r.Inset(1)
 	w := &s.c.Window
-	s.time.strip = in
-	s.time.strip.Min.X = min(in.Min.X+timeLabel, in.Max.X)
-	s.time.fitWindow()
+	s.time.Strip = in
+	s.time.Strip.Min.X = min(in.Min.X+pane.LabelWidth, in.Max.X)
+	s.time.FitWindow()
 	title, note := s.title(h2)
 	p.Box(r, title, note, true)
-	s.chart = s.time.strip
-	if in.Empty() || s.time.strip.Empty() {
+	s.chart = s.time.Strip
+	if in.Empty() || s.time.Strip.Empty() {
 		return
 	}
 	t := p.Theme
 	if d == nil {
-		drawInstead(p, in, computing(p))
+		screen.DrawInstead(p, in, screen.Computing(p))
 		return
 	}
 	y := in.Min.Y
-	s.time.axis(p, y)
+	s.time.Axis(p, y)
 	y++
 	if d.Missing != "" && in.Dy() > 6 {
-		for _, l := range wrap(p, d.Missing, in.Dx()-2) {
+		for _, l := range screen.Wrap(p, d.Missing, in.Dx()-2) {
 			if y < in.Max.Y-4 {
 				p.Text(in.Min.X+1, y, in.Max.X, l, t.Dim)
 				y++
@@ -75,26 +76,26 @@ func (s *HeapScreen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *model.He
 			foot++
 		}
 	}
-	area := s.time.strip
+	area := s.time.Strip
 	area.Min.Y, area.Max.Y = y, in.Max.Y-foot
 	if h2 != nil {
 		s.drawArea(p, in, area, h2)
 	}
 	s.drawLines(p, in, area.Max.Y, lines, foot, d)
 	if !s.marked || w.To <= w.From {
-		s.time.marks(p, in, in.Max.Y)
+		s.time.Marks(p, in, in.Max.Y)
 		return
 	}
-	if c := w.column(s.mark); c >= 0 && c < s.time.strip.Dx() {
+	if c := w.Column(s.mark); c >= 0 && c < s.time.Strip.Dx() {
 		for y := area.Min.Y; y < area.Max.Y; y++ {
-			p.Cell(s.time.strip.Min.X+c, y, p.Glyphs.V, t.Key)
+			p.Cell(s.time.Strip.Min.X+c, y, p.Glyphs.V, t.Key)
 		}
 	}
-	s.time.marks(p, in, in.Max.Y)
+	s.time.Marks(p, in, in.Max.Y)
 }
 
 // drawArea draws the stacked bands with their axis.
-func (s *HeapScreen) drawArea(p *widget.Painter, in, area widget.Rect, h *model.Heap) {
+func (s *Screen) drawArea(p *widget.Painter, in, area widget.Rect, h *Heap) {
 	if area.Dy() <= 0 {
 		return
 	}
@@ -125,7 +126,7 @@ func (s *HeapScreen) drawArea(p *widget.Painter, in, area widget.Rect, h *model.
 }
 
 // letter is a cell's band as it is called where one band alone is shown.
-func (s *HeapScreen) letter(cell int) int {
+func (s *Screen) letter(cell int) int {
 	if cell >= 0 && s.choice.Band > 0 {
 		return s.choice.Band - 1
 	}
@@ -133,12 +134,12 @@ func (s *HeapScreen) letter(cell int) int {
 }
 
 // drawLines draws the sizes, the pauses and the program's markers below the chart.
-func (s *HeapScreen) drawLines(p *widget.Painter, in widget.Rect, y, lines, foot int, d *model.Heap) {
+func (s *Screen) drawLines(p *widget.Painter, in widget.Rect, y, lines, foot int, d *Heap) {
 	t := p.Theme
 	if foot == 0 {
 		return
 	}
-	label := func(name string) { p.Right(in.Min.X, in.Min.X+timeLabel-1, y, name, t.Dim) }
+	label := func(name string) { p.Right(in.Min.X, in.Min.X+pane.LabelWidth-1, y, name, t.Dim) }
 	shown := 0
 	for i := range d.Lines {
 		l := &d.Lines[i]
@@ -147,42 +148,42 @@ func (s *HeapScreen) drawLines(p *widget.Painter, in widget.Rect, y, lines, foot
 		}
 		shown++
 		label(l.Name)
-		for x, b := range l.Bytes[:min(len(l.Bytes), s.time.strip.Dx())] {
-			p.Cell(s.time.strip.Min.X+x, y, p.Glyphs.Level(float64(b)/float64(max(1, l.Peak))), t.Run)
+		for x, b := range l.Bytes[:min(len(l.Bytes), s.time.Strip.Dx())] {
+			p.Cell(s.time.Strip.Min.X+x, y, p.Glyphs.Level(float64(b)/float64(max(1, l.Peak))), t.Run)
 		}
 		y++
 	}
 	if len(d.Pauses) > 0 {
 		label("in gc")
-		p.Strip(s.time.strip.Min.X, y, fit(d.InGC, s.time.strip.Dx()), t.GC)
+		p.Strip(s.time.Strip.Min.X, y, pane.Fit(d.InGC, s.time.Strip.Dx()), t.GC)
 		y++
 		label("gen")
-		for x, g := range d.Generation[:min(len(d.Generation), s.time.strip.Dx())] {
+		for x, g := range d.Generation[:min(len(d.Generation), s.time.Strip.Dx())] {
 			switch {
-			case g == model.UnknownGeneration:
-				p.Cell(s.time.strip.Min.X+x, y, "g", t.GC)
+			case g == UnknownGeneration:
+				p.Cell(s.time.Strip.Min.X+x, y, "g", t.GC)
 			case g > 0:
-				p.Cell(s.time.strip.Min.X+x, y, fmt.Sprint(g), t.GC)
+				p.Cell(s.time.Strip.Min.X+x, y, fmt.Sprint(g), t.GC)
 			case g == 0:
-				p.Cell(s.time.strip.Min.X+x, y, "0", t.Dim)
+				p.Cell(s.time.Strip.Min.X+x, y, "0", t.Dim)
 			}
 		}
 		y++
 	}
 	if len(d.Markers) > 0 {
 		label("marks")
-		end := s.time.strip.Min.X
+		end := s.time.Strip.Min.X
 		for _, m := range d.Markers {
-			x := s.time.strip.Min.X + s.c.Window.column(m.Time)
-			if x < end || x >= s.time.strip.Max.X {
+			x := s.time.Strip.Min.X + s.c.Window.Column(m.Time)
+			if x < end || x >= s.time.Strip.Max.X {
 				continue
 			}
-			end = p.Text(x, y, s.time.strip.Max.X, p.Glyphs.Tick+m.Text, t.Key) + 1
+			end = p.Text(x, y, s.time.Strip.Max.X, p.Glyphs.Tick+m.Text, t.Key) + 1
 		}
 	}
 }
 
-func (s *HeapScreen) drawBands(p *widget.Painter, r widget.Rect, h *model.Heap) {
+func (s *Screen) drawBands(p *widget.Painter, r widget.Rect, h *Heap) {
 	note := "by " + s.order.String()
 	p.Box(r, "bands", note, false)
 	in := r.Inset(1)
@@ -252,7 +253,7 @@ func (s *HeapScreen) drawBands(p *widget.Painter, r widget.Rect, h *model.Heap) 
 }
 
 // drawPauses tells of the collections: at the cursor, and in all of the window.
-func (s *HeapScreen) drawPauses(p *widget.Painter, r widget.Rect, d *model.Heap) {
+func (s *Screen) drawPauses(p *widget.Painter, r widget.Rect, d *Heap) {
 	p.Box(r, "gc pauses", "", false)
 	in := r.Inset(1)
 	if d == nil || in.Empty() {
@@ -274,7 +275,7 @@ func (s *HeapScreen) drawPauses(p *widget.Painter, r widget.Rect, d *model.Heap)
 		case d.Partly:
 			none = "no collection was seen in this time: the probes were in place for a part of it, or for none"
 		}
-		for _, l := range wrap(p, none, in.Dx()-2) {
+		for _, l := range screen.Wrap(p, none, in.Dx()-2) {
 			line(l, t.Dim)
 		}
 		return
@@ -294,7 +295,7 @@ func (s *HeapScreen) drawPauses(p *widget.Painter, r widget.Rect, d *model.Heap)
 		}
 	}
 	w := &s.c.Window
-	from, to := w.at(w.Cursor), w.at(w.Cursor+1)
+	from, to := w.At(w.Cursor), w.At(w.Cursor+1)
 	line(gcShare(d)+"; at the cursor:", t.Dim)
 	n := 0
 	for i := range d.Pauses {
@@ -303,7 +304,7 @@ func (s *HeapScreen) drawPauses(p *widget.Painter, r widget.Rect, d *model.Heap)
 			continue
 		}
 		n++
-		l := format.Short(float64(x.Ns())) + " at " + seconds(x.Start, w)
+		l := format.Short(float64(x.Ns())) + " at " + pane.Seconds(x.Start, w)
 		if x.Generation >= 0 {
 			l += fmt.Sprintf(", gen %d, copied %s", x.Generation, chart.Axis(x.Copied))
 		}
@@ -322,7 +323,7 @@ func (s *HeapScreen) drawPauses(p *widget.Painter, r widget.Rect, d *model.Heap)
 
 // gcShare is the part of the time that collections took. Where the probes that tell of
 // them were in place for a part of it, only of the whole log is known how long.
-func gcShare(d *model.Heap) string {
+func gcShare(d *Heap) string {
 	took := float64(d.All.TotalNs)
 	switch {
 	case !d.Partly:

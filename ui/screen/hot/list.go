@@ -1,4 +1,4 @@
-package view
+package hot
 
 import (
 	"fmt"
@@ -8,12 +8,13 @@ import (
 	"ccagent/profile"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
+	"ccagent/ui/screen"
 	"ccagent/ui/widget"
 )
 
 // hotPane is the list of elements by share, a tree of files and bindings.
 type hotPane struct {
-	c      *Context
+	c      *screen.Context
 	list   widget.List
 	closed map[model.Key]bool
 	rows   []int // of c.Data.Hot.Rows, as listed
@@ -22,7 +23,7 @@ type hotPane struct {
 	inner  widget.Rect
 }
 
-func newHotPane(c *Context) *hotPane {
+func newHotPane(c *screen.Context) *hotPane {
 	return &hotPane{c: c, closed: make(map[model.Key]bool)}
 }
 
@@ -130,7 +131,7 @@ func (h *hotPane) why(a keymap.Action) string {
 
 func (h *hotPane) do(a keymap.Action) string {
 	h.refresh()
-	if moveList(&h.list, a) {
+	if screen.MoveList(&h.list, a) {
 		h.selectRow()
 		return ""
 	}
@@ -163,16 +164,16 @@ func (h *hotPane) do(a keymap.Action) string {
 	return ""
 }
 
-func (h *hotPane) mouse(m Mouse) (open bool) {
+func (h *hotPane) mouse(m screen.Mouse) (open bool) {
 	at := h.list.Cursor
-	pressed := mouseList(&h.list, h.inner, m)
+	pressed := screen.MouseList(&h.list, h.inner, m)
 	if pressed || h.list.Cursor != at {
 		h.selectRow()
 	}
 	return pressed && m.Double
 }
 
-func (h *hotPane) find(p *Pattern, by int) bool {
+func (h *hotPane) find(p *screen.Pattern, by int) bool {
 	h.refresh()
 	if p.RE == nil || len(h.rows) == 0 {
 		return false
@@ -180,12 +181,12 @@ func (h *hotPane) find(p *Pattern, by int) bool {
 	return h.list.Find(by, func(i int) bool { return called(p.RE, &h.c.Data.Hot.Rows[h.rows[i]]) }, h.selectRow)
 }
 
-func (h *hotPane) subject() Subject {
+func (h *hotPane) subject() screen.Subject {
 	r := h.row()
 	if r == nil {
-		return Subject{Key: model.NoKey}
+		return screen.Subject{Key: model.NoKey}
 	}
-	s := Subject{Name: r.Full, Key: r.Key, Path: r.Path, Line: r.Line, Module: r.Module, Package: r.Package, Symbol: r.Symbol}
+	s := screen.Subject{Name: r.Full, Key: r.Key, Path: r.Path, Line: r.Line, Module: r.Module, Package: r.Package, Symbol: r.Symbol}
 	switch {
 	case r.Collapsed && r.Module == "":
 		s.Level = profile.LevelPackage

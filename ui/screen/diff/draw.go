@@ -1,4 +1,4 @@
-package view
+package diff
 
 import (
 	"fmt"
@@ -6,11 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	diffscreen "ccagent/ui/screen/diff"
-
 	"ccagent/internal/format"
 	"ccagent/profile/diff"
 	"ccagent/ui/layout"
+	"ccagent/ui/screen"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
@@ -26,7 +25,7 @@ const (
 )
 
 // Draw implements Screen.
-func (s *DiffScreen) Draw(p *widget.Painter, f layout.Frame) {
+func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	s.refresh()
 	r := s.result()
 	title, note := s.title(r)
@@ -44,7 +43,7 @@ func (s *DiffScreen) Draw(p *widget.Painter, f layout.Frame) {
 	}
 	t := p.Theme
 	if r == nil {
-		drawInstead(p, in, s.missing(p))
+		screen.DrawInstead(p, in, s.missing(p))
 		return
 	}
 	y := in.Min.Y
@@ -82,11 +81,11 @@ func (s *DiffScreen) Draw(p *widget.Painter, f layout.Frame) {
 	}
 }
 
-func (s *DiffScreen) missing(p *widget.Painter) []string {
-	d := s.c.Data.Diff
+func (s *Screen) missing(p *widget.Painter) []string {
+	d := s.latest()
 	switch {
 	case d == nil:
-		return computing(p)
+		return screen.Computing(p)
 	case d.Problem != "":
 		return []string{d.Problem, "t shows another event; backspace takes a transform off"}
 	}
@@ -94,7 +93,7 @@ func (s *DiffScreen) missing(p *widget.Painter) []string {
 }
 
 // heads are the lines above the table: the sides, and all samples.
-func (s *DiffScreen) heads(p *widget.Painter, r *diff.Result, w int) []string {
+func (s *Screen) heads(p *widget.Painter, r *diff.Result, w int) []string {
 	side := func(name string, runs []*diff.Run) string {
 		out := name + " " + filepath.Base(runs[0].Name)
 		if len(runs) > 1 {
@@ -104,9 +103,9 @@ func (s *DiffScreen) heads(p *widget.Painter, r *diff.Result, w int) []string {
 	}
 	t := &r.Total
 	unit := r.A[0].Unit
-	total := fmt.Sprintf("total %s → %s  %s", diffscreen.Figure(t.A.Mean, diff.None, unit), diffscreen.Figure(t.B.Mean, diff.None, unit), diffscreen.Relative(t))
+	total := fmt.Sprintf("total %s → %s  %s", Figure(t.A.Mean, diff.None, unit), Figure(t.B.Mean, diff.None, unit), Relative(t))
 	if r.Method != diff.NoTest {
-		total += fmt.Sprintf("  p=%s %s", diffscreen.PValue(t.P), t.Verdict)
+		total += fmt.Sprintf("  p=%s %s", PValue(t.P), t.Verdict)
 	} else {
 		total += "  n=1: no test"
 	}
@@ -118,7 +117,7 @@ func (s *DiffScreen) heads(p *widget.Painter, r *diff.Result, w int) []string {
 }
 
 // explain is what the figures rest on, in lines of at most w columns.
-func (s *DiffScreen) explain(p *widget.Painter, r *diff.Result, cols diffColumns, w int) []string {
+func (s *Screen) explain(p *widget.Painter, r *diff.Result, cols diffColumns, w int) []string {
 	n := fmt.Sprintf("n=%d+%d: ", len(r.A), len(r.B))
 	half := ""
 	if cols.half {
@@ -129,13 +128,13 @@ func (s *DiffScreen) explain(p *widget.Painter, r *diff.Result, cols diffColumns
 		if half != "" {
 			half = ": ± is the noise of sampling alone"
 		}
-		return wrap(p, n+"no test. One run does not tell how runs differ"+half+".", w)
+		return screen.Wrap(p, n+"no test. One run does not tell how runs differ"+half+".", w)
 	case diff.WelchHolm:
 		n += "Welch's t (4+4 runs: a permutation test)"
 	default:
 		n += fmt.Sprintf("%s test, %s ways", r.Method, format.Count(uint64(r.Dealings)))
 	}
-	return wrap(p, fmt.Sprintf("%s; p adjusted for %d elements: any false verdict in %g%% of comparisons.%s",
+	return screen.Wrap(p, fmt.Sprintf("%s; p adjusted for %d elements: any false verdict in %g%% of comparisons.%s",
 		n, r.Tested, 100*r.Options.Alpha, half), w)
 }
 
@@ -144,7 +143,7 @@ type diffColumns struct {
 	name                  int // where names begin, from the left
 }
 
-func (s *DiffScreen) columns(r *diff.Result, w int) diffColumns {
+func (s *Screen) columns(r *diff.Result, w int) diffColumns {
 	var c diffColumns
 	used := 1 + 3*diffFigure + diffRatio
 	fits := func(n int, name int) bool {
@@ -164,7 +163,7 @@ func (s *DiffScreen) columns(r *diff.Result, w int) diffColumns {
 	return c
 }
 
-func (s *DiffScreen) header(p *widget.Painter, in widget.Rect, c diffColumns, y int) {
+func (s *Screen) header(p *widget.Painter, in widget.Rect, c diffColumns, y int) {
 	t := p.Theme
 	x := in.Min.X + 1
 	right := func(label string, w int) {
@@ -187,7 +186,7 @@ func (s *DiffScreen) header(p *widget.Painter, in widget.Rect, c diffColumns, y 
 	p.Text(in.Min.X+c.name, y, in.Max.X, s.choice.Level.String(), t.Dim)
 }
 
-func (s *DiffScreen) drawRow(p *widget.Painter, r *diff.Result, in widget.Rect, c diffColumns, scale float64, i, y int) {
+func (s *Screen) drawRow(p *widget.Painter, r *diff.Result, in widget.Rect, c diffColumns, scale float64, i, y int) {
 	row := &r.Rows[s.rows[i]]
 	t := p.Theme
 	unit, norm := r.A[0].Unit, r.Options.Normalise
@@ -208,15 +207,15 @@ func (s *DiffScreen) drawRow(p *widget.Painter, r *diff.Result, in widget.Rect, 
 	case diff.Faster, diff.Less:
 		st = t.Run
 	}
-	right(diffscreen.Figure(row.A.Mean, norm, unit), diffFigure-1, t.Text)
-	right(diffscreen.Figure(row.B.Mean, norm, unit), diffFigure, t.Text)
-	right(diffscreen.Change(row.Delta, norm, unit), diffFigure, st)
-	right(diffscreen.Relative(row), diffRatio, st)
+	right(Figure(row.A.Mean, norm, unit), diffFigure-1, t.Text)
+	right(Figure(row.B.Mean, norm, unit), diffFigure, t.Text)
+	right(Change(row.Delta, norm, unit), diffFigure, st)
+	right(Relative(row), diffRatio, st)
 	if c.half {
-		right("±"+strings.TrimPrefix(diffscreen.Change((row.High-row.Low)/2, norm, unit), "+"), diffFigure, t.Dim)
+		right("±"+strings.TrimPrefix(Change((row.High-row.Low)/2, norm, unit), "+"), diffFigure, t.Dim)
 	}
 	if c.p {
-		right(diffscreen.PValue(row.Adjusted), diffP, t.Dim)
+		right(PValue(row.Adjusted), diffP, t.Dim)
 	}
 	if c.verdict {
 		word, ws := string(row.Verdict), st
@@ -260,8 +259,8 @@ func (s *DiffScreen) drawRow(p *widget.Painter, r *diff.Result, in widget.Rect, 
 	}
 }
 
-func (s *DiffScreen) empty(p *widget.Painter, r *diff.Result, in widget.Rect) {
-	lines := s.c.emptied("element")
+func (s *Screen) empty(p *widget.Painter, r *diff.Result, in widget.Rect) {
+	lines := s.c.Emptied("element")
 	switch {
 	case len(r.Rows) == 0:
 		lines = []string{"no sample is left on either side", "backspace takes the last transform off, t shows the next event"}
@@ -271,11 +270,11 @@ func (s *DiffScreen) empty(p *widget.Painter, r *diff.Result, in widget.Rect) {
 	default:
 		lines = []string{"no element differs significantly", "Z lists all of them"}
 	}
-	drawInstead(p, in, lines)
+	screen.DrawInstead(p, in, lines)
 }
 
 // drawRuns draws the selected element's runs as points on one scale.
-func (s *DiffScreen) drawRuns(p *widget.Painter, r *diff.Result, box widget.Rect) {
+func (s *Screen) drawRuns(p *widget.Painter, r *diff.Result, box widget.Rect) {
 	row := s.row()
 	if row == nil {
 		p.Box(box, "runs", "", false)
@@ -312,18 +311,18 @@ func (s *DiffScreen) drawRuns(p *widget.Painter, r *diff.Result, box widget.Rect
 				p.Cell(strip.Min.X+i, y, fmt.Sprint(n), st)
 			}
 		}
-		note := fmt.Sprintf("mean %s", diffscreen.Figure(v.Mean, norm, unit))
+		note := fmt.Sprintf("mean %s", Figure(v.Mean, norm, unit))
 		p.Text(strip.Max.X+1, y, in.Max.X, note, t.Text)
 	}
 	side(in.Min.Y, "A", row.A, t.Only)
 	side(in.Min.Y+1, "B", row.B, t.Link)
-	p.Text(strip.Min.X, in.Min.Y+2, strip.Max.X, diffscreen.Figure(low, norm, unit), t.Dim)
-	p.Right(strip.Min.X, strip.Max.X, in.Min.Y+2, diffscreen.Figure(high, norm, unit), t.Dim)
-	change := fmt.Sprintf("B-A %s (%s)", diffscreen.Change(row.Delta, norm, unit), diffscreen.Relative(row))
-	interval := fmt.Sprintf(", 95%% from %s to %s", diffscreen.Change(row.Low, norm, unit), diffscreen.Change(row.High, norm, unit))
+	p.Text(strip.Min.X, in.Min.Y+2, strip.Max.X, Figure(low, norm, unit), t.Dim)
+	p.Right(strip.Min.X, strip.Max.X, in.Min.Y+2, Figure(high, norm, unit), t.Dim)
+	change := fmt.Sprintf("B-A %s (%s)", Change(row.Delta, norm, unit), Relative(row))
+	interval := fmt.Sprintf(", 95%% from %s to %s", Change(row.Low, norm, unit), Change(row.High, norm, unit))
 	verdict := ", of sampling alone"
 	if !math.IsNaN(row.P) {
-		verdict = fmt.Sprintf("; p %s for itself, %s among %d", diffscreen.PValue(row.P), diffscreen.PValue(row.Adjusted), r.Tested)
+		verdict = fmt.Sprintf("; p %s for itself, %s among %d", PValue(row.P), PValue(row.Adjusted), r.Tested)
 	} else if row.Verdict == diff.Small {
 		verdict = "; too small to be tested"
 	}

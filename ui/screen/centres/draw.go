@@ -1,4 +1,4 @@
-package view
+package centres
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"ccagent/internal/format"
-	"ccagent/ui/model"
+	"ccagent/ui/screen"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
@@ -20,7 +20,7 @@ type centreColumns struct {
 	bar                       int
 }
 
-func (s *CentreScreen) columns(w int) centreColumns {
+func (s *Screen) columns(w int) centreColumns {
 	c := centreColumns{inherited: true}
 	left := w - markCell - 2*8 - 28
 	if left >= 8 {
@@ -40,16 +40,16 @@ func (s *CentreScreen) columns(w int) centreColumns {
 	return c
 }
 
-func (s *CentreScreen) draw(p *widget.Painter, r widget.Rect) {
+func (s *Screen) draw(p *widget.Painter, r widget.Rect) {
 	title := "cost centres  " + s.choice.Mode.String()
 	note := ""
 	if d := s.data; d != nil {
 		title += fmt.Sprintf("  %d of %d chosen", d.Centres-d.Dropped, d.Centres)
-		note = "space toggles  " + s.Patterns()
+		note = "space toggles  " + s.patterns()
 		if s.nonZero {
 			note += "  non-zero"
 		}
-		if less := s.c.narrowed(); less != "" {
+		if less := s.c.Narrowed(); less != "" {
 			note += "  " + less
 		}
 	}
@@ -59,7 +59,7 @@ func (s *CentreScreen) draw(p *widget.Painter, r widget.Rect) {
 		return
 	}
 	if s.data == nil {
-		drawInstead(p, in, computing(p))
+		screen.DrawInstead(p, in, screen.Computing(p))
 		return
 	}
 	cols := s.columns(in.Dx())
@@ -76,10 +76,10 @@ func (s *CentreScreen) draw(p *widget.Painter, r widget.Rect) {
 	s.list.Draw(in, func(i, y int) { s.drawRow(p, in, cols, i, y) })
 }
 
-func (s *CentreScreen) header(p *widget.Painter, in widget.Rect, cols centreColumns) {
+func (s *Screen) header(p *widget.Painter, in widget.Rect, cols centreColumns) {
 	x := in.Min.X + markCell
 	put := func(text string, w int) {
-		p.Text(x, in.Min.Y, in.Max.X, pad(text, w), p.Theme.Dim)
+		p.Text(x, in.Min.Y, in.Max.X, screen.Pad(text, w), p.Theme.Dim)
 		x += w
 	}
 	put("  indiv", 8)
@@ -91,7 +91,7 @@ func (s *CentreScreen) header(p *widget.Painter, in widget.Rect, cols centreColu
 		put(" for others", 17)
 	}
 	if cols.bar > 0 {
-		x = drawBarHead(p, x, in.Min.Y, cols.bar, "indiv", "incl")
+		x = screen.BarHead(p, x, in.Min.Y, cols.bar, "indiv", "incl")
 	}
 	what := "cost centre"
 	if s.choice.Mode.Stacks() {
@@ -101,7 +101,7 @@ func (s *CentreScreen) header(p *widget.Painter, in widget.Rect, cols centreColu
 }
 
 // foot draws what holds for all rows, and gives the number of its lines.
-func (s *CentreScreen) foot(p *widget.Painter, in widget.Rect) int {
+func (s *Screen) foot(p *widget.Painter, in widget.Rect) int {
 	d, b := s.data, s.c.Base
 	lines := []string{fmt.Sprintf("individual sums to %s of the samples; choosing never changes the total", format.Share(d.Sum*b))}
 	lines = append(lines, fmt.Sprintf("own code %s, callees' %s, forced %s, in no centre %s", format.Share(d.Own*b), format.Share(d.Subsumed*b), format.Share(d.Forced*b), format.Share(d.Pseudo*b)))
@@ -130,7 +130,7 @@ func (s *CentreScreen) foot(p *widget.Painter, in widget.Rect) int {
 }
 
 // stack tells a row's stack, topmost centre first.
-func (s *CentreScreen) stack(p *widget.Painter, row int) string {
+func (s *Screen) stack(p *widget.Painter, row int) string {
 	var names []string
 	for i := row; i >= 0; i = s.data.Rows[i].Parent {
 		names = append(names, s.data.Rows[i].Name)
@@ -138,7 +138,7 @@ func (s *CentreScreen) stack(p *widget.Painter, row int) string {
 	return format.Share(s.data.Rows[row].Individual*s.c.Base) + " " + strings.Join(names, " on ")
 }
 
-func (s *CentreScreen) drawRow(p *widget.Painter, in widget.Rect, cols centreColumns, i, y int) {
+func (s *Screen) drawRow(p *widget.Painter, in widget.Rect, cols centreColumns, i, y int) {
 	at := s.rows[i]
 	r := &s.data.Rows[at]
 	t := p.Theme
@@ -199,7 +199,7 @@ func (s *CentreScreen) drawRow(p *widget.Painter, in widget.Rect, cols centreCol
 	}
 }
 
-func (s *CentreScreen) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model.CentreRow, dropped bool) {
+func (s *Screen) drawName(p *widget.Painter, in widget.Rect, x, y int, r *CentreRow, dropped bool) {
 	t := p.Theme
 	st := t.Text
 	if r.Pseudo || dropped {
@@ -218,10 +218,10 @@ func (s *CentreScreen) drawName(p *widget.Painter, in widget.Rect, x, y int, r *
 	}
 }
 
-func (s *CentreScreen) drawEmpty(p *widget.Painter, in widget.Rect) {
-	lines := s.c.emptied("cost centre")
+func (s *Screen) drawEmpty(p *widget.Painter, in widget.Rect) {
+	lines := s.c.Emptied("cost centre")
 	if lines == nil {
 		lines = []string{"no cost centre has samples", "C chooses others: @bindings, @modules, @packages or globs"}
 	}
-	drawInstead(p, in, lines)
+	screen.DrawInstead(p, in, lines)
 }

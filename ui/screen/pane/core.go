@@ -1,26 +1,96 @@
-package view
+package pane
 
 import (
 	"cmp"
 	"image"
 	"slices"
 
+	"ccagent/profile"
+	"ccagent/profile/source"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
+	"ccagent/ui/screen"
 	"ccagent/ui/widget"
 )
 
+// CorePart asks for the Core of the selected element.
+type CorePart struct{}
+
+// Compute implements model.Part; it gives a *Core.
+func (CorePart) Compute(in *model.Input) (any, error) { return CoreOf(in), nil }
+
+// CoreOf is the Core of the selected element.
+func CoreOf(in *model.Input) *Core {
+	type key struct {
+		model.Samples
+		of model.Key
+	}
+	k := in.Query.Selected
+	return model.Recall(in.Engine, key{in.Samples, k}, func() *Core { return coreOf(in.Selection, k) })
+}
+
+// Core is the optimiser's output of the bindings that the selected element's
+// code is in, one after the other.
+type Core struct {
+	Of      model.Key
+	Name    string
+	Problem string // why there is none; empty if there is
+	Lines   []CoreLine
+	Hottest []int // lines by falling share
+}
+
+// CoreLine is a line of Core, or with Head a binding's heading.
+type CoreLine struct {
+	Text   string
+	Head   bool
+	Number int // in its dump's binding
+	Share  float64
+	Of     bool // made from the element itself
+}
+
+func coreOf(sel *profile.Selection, k model.Key) *Core {
+	out := &Core{Of: k}
+	elements := sel.Profile.Elements(k.Level)
+	if k.ID < 0 || int(k.ID) >= len(elements) {
+		out.Problem = "nothing is selected"
+		return out
+	}
+	el := &elements[k.ID]
+	v := source.CoreOf(sel, el)
+	out.Name, out.Problem = el.Name, v.Problem
+	for i := range v.Bindings {
+		b := &v.Bindings[i]
+		head := b.Name
+		if b.Detail != "" {
+			head += "  " + b.Detail
+		}
+		out.Lines = append(out.Lines, CoreLine{Text: head, Head: true, Share: b.Share})
+		if b.Core.Problem != "" {
+			out.Lines = append(out.Lines, CoreLine{Text: b.Core.Problem, Head: true})
+		}
+		for j := range b.Lines {
+			l := &b.Lines[j]
+			if l.Share > 0 {
+				out.Hottest = append(out.Hottest, len(out.Lines))
+			}
+			out.Lines = append(out.Lines, CoreLine{Text: l.Text, Number: int(l.Number), Share: l.Share, Of: l.Of})
+		}
+	}
+	return out
+}
+
 // corePane is the Core of the selected element with its costs.
 type corePane struct {
-	c     *Context
+	c     *screen.Context
+	data  func() *Core // nil until it is there
 	list  widget.List
-	shown *model.Core
+	shown *Core
 	inner widget.Rect
 }
 
 // refresh goes to the hottest line of another element's Core.
 func (s *corePane) refresh() {
-	d := s.c.Data.Core
+	d := s.data()
 	if d == s.shown {
 		return
 	}
@@ -46,16 +116,17 @@ func (s *corePane) byHeat() []int {
 	return hot
 }
 
-func (s *corePane) do(a keymap.Action) {
+func (s *corePane) do(a keymap.Action) string {
 	s.refresh()
-	moveList(&s.list, a)
+	screen.MoveList(&s.list, a)
+	return ""
 }
 
-func (s *corePane) mouse(m Mouse) {
-	mouseList(&s.list, s.inner, m)
+func (s *corePane) mouse(m screen.Mouse) {
+	screen.MouseList(&s.list, s.inner, m)
 }
 
-func (s *corePane) find(p *Pattern, by int) bool {
+func (s *corePane) find(p *screen.Pattern, by int) bool {
 	s.refresh()
 	if p.RE == nil || s.list.N == 0 {
 		return false
@@ -72,13 +143,16 @@ func (s *corePane) find(p *Pattern, by int) bool {
 	return false
 }
 
-func (s *corePane) subject() Subject {
-	out := Subject{Key: model.NoKey}
+func (s *corePane) subject() screen.Subject {
+	out := screen.Subject{Key: model.NoKey}
 	if s.shown != nil && s.list.Cursor < len(s.shown.Lines) {
 		out.Row = s.shown.Lines[s.list.Cursor].Text
 	}
 	return out
 }
+
+// hotter implements code.
+func (s *corePane) hotter(int) bool { return false }
 
 func (s *corePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	s.refresh()
@@ -93,11 +167,11 @@ func (s *corePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 		return
 	}
 	if s.shown == nil || len(s.shown.Lines) == 0 {
-		lines := computing(p)
+		lines := screen.Computing(p)
 		if s.shown != nil {
 			lines = []string{cmp.Or(s.shown.Problem, "no Core")}
 		}
-		drawInstead(p, in, lines)
+		screen.DrawInstead(p, in, lines)
 		return
 	}
 	s.list.Draw(in, func(i, y int) { s.drawLine(p, in, i, y, focus) })

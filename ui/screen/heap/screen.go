@@ -1,4 +1,5 @@
-package view
+// Package heap is the screen of the heap: what was live over time, and pauses for GC.
+package heap
 
 import (
 	"cmp"
@@ -6,20 +7,42 @@ import (
 	"slices"
 	"strings"
 
+	"ccagent/ui/screen/pane"
+
 	"ccagent/internal/format"
+	"ccagent/profile"
 	"ccagent/ui/chart"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
+	"ccagent/ui/printer"
+	"ccagent/ui/screen"
 	"ccagent/ui/widget"
 )
 
-// HeapScreen is screen 5: what was live over time by bands, the heap's size, and
+// Kind registers the screen.
+var Kind = screen.Kind{
+	Name: screen.Heap, Tab: "Heap", New: newScreen,
+	First: func(c *screen.Context) bool { // all that such a log has
+		p := c.Profile
+		return p.Samples() == 0 && (len(p.HeapProfiles) > 0 || len(p.GCs) > 0)
+	},
+	Keys: keymap.Screen{
+		Help: "heap and collections over time",
+		Does: []keymap.Action{keymap.Sort, keymap.Mode},
+		Notes: []keymap.Note{
+			{Action: keymap.Open, Help: "of the heap: one band alone"},
+			{Action: keymap.Brush, Help: "of the heap: growth is told from here"},
+		},
+	},
+}
+
+// Screen is what was live over time by bands, the heap's size, and
 // the pauses for collections. Its time is the timeline's.
-type HeapScreen struct {
-	c      *Context
-	time   *timelinePane // its window, cursor and range
+type Screen struct {
+	c      *screen.Context
+	time   *pane.Timeline // its window, cursor and range
 	list   widget.List
-	choice model.HeapChoice
+	choice part
 	order  heapOrder
 	mark   uint64 // time that growth is told from
 	marked bool
@@ -35,9 +58,9 @@ type HeapScreen struct {
 
 // heapSeen is what rows was made from.
 type heapSeen struct {
-	h      *model.Heap
+	h      *Heap
 	order  heapOrder
-	filter Pattern
+	filter screen.Pattern
 	cursor int // where the order depends on it
 	mark   int
 }
@@ -56,30 +79,29 @@ func (o heapOrder) String() string {
 	return [...]string{"byte-seconds", "size at the cursor", "growth", "peak"}[o]
 }
 
-// NewHeapScreen gives screen 5 on a context.
-func NewHeapScreen(c *Context) *HeapScreen {
-	return &HeapScreen{c: c, time: newTimelinePane(c), choice: model.HeapChoice{On: true}}
+func newScreen(c *screen.Context) screen.Screen {
+	return &Screen{c: c, time: pane.NewTimeline(c), choice: part{}}
 }
 
-// Owns implements Owner.
-func (s *HeapScreen) Owns(a keymap.Action) bool { return a == keymap.Sort || a == keymap.Mode }
+// latest is the latest answer; nil until there is one.
+func (s *Screen) latest() *Heap { return screen.Part[Heap](s.c) }
 
-func (s *HeapScreen) heap() *model.Heap {
-	if h := s.c.Data.Heap; h != nil && h.Series != nil {
+func (s *Screen) heap() *Heap {
+	if h := s.latest(); h != nil && h.Series != nil {
 		return h
 	}
 	return nil
 }
 
 // column is the column of the mark, or the first one.
-func (s *HeapScreen) markColumn() int {
+func (s *Screen) markColumn() int {
 	if !s.marked {
 		return 0
 	}
-	return max(0, min(s.c.Window.column(s.mark), s.c.Window.Cols-1))
+	return max(0, min(s.c.Window.Column(s.mark), s.c.Window.Cols-1))
 }
 
-func (s *HeapScreen) refresh() {
+func (s *Screen) refresh() {
 	h := s.heap()
 	now := heapSeen{h: h, order: s.order, filter: s.c.Filter}
 	if s.order == byCursor || s.order == byGrowth {
@@ -138,7 +160,7 @@ func peakOf(v []uint64) uint64 {
 	return slices.Max(v)
 }
 
-func (s *HeapScreen) name(h *model.Heap, row int) string {
+func (s *Screen) name(h *Heap, row int) string {
 	if row < 0 {
 		return h.RestName()
 	}
@@ -146,26 +168,26 @@ func (s *HeapScreen) name(h *model.Heap, row int) string {
 }
 
 // row is the series' row under the cursor; false if there is none.
-func (s *HeapScreen) row() (int, bool) {
+func (s *Screen) row() (int, bool) {
 	if s.heap() == nil || s.list.Cursor >= len(s.rows) {
 		return 0, false
 	}
 	return s.rows[s.list.Cursor], true
 }
 
-func (s *HeapScreen) note() {
+func (s *Screen) note() {
 	if i, ok := s.row(); ok {
 		s.band = s.name(s.heap(), i)
 	}
 }
 
 // Why implements Screen.
-func (s *HeapScreen) Why(a keymap.Action) string {
+func (s *Screen) Why(a keymap.Action) string {
 	switch a {
 	case keymap.NextPane, keymap.PrevPane:
 		return "h l move in time, j k between bands: no pane to go to"
 	case keymap.Invert:
-		return "inverting turns the call tree; 3 shows it"
+		return "inverting turns the call tree; " + s.c.Key(screen.Stacks) + " shows it"
 	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse:
 		return "the heap has no stacks to narrow; enter shows one band, [ ] a range"
 	case keymap.Open:
@@ -180,7 +202,7 @@ func (s *HeapScreen) Why(a keymap.Action) string {
 			}
 		}
 	case keymap.Mode:
-		if d := s.c.Data.Heap; d == nil || d.Profiles < 2 {
+		if d := s.latest(); d == nil || d.Profiles < 2 {
 			return "the log has no second heap profile"
 		}
 	case keymap.Brush:
@@ -192,28 +214,28 @@ func (s *HeapScreen) Why(a keymap.Action) string {
 			return "there are no bands to sort"
 		}
 	}
-	return s.time.why(a)
+	return s.time.Why(a)
 }
 
 // Do implements Screen.
-func (s *HeapScreen) Do(a keymap.Action) string {
+func (s *Screen) Do(a keymap.Action) string {
 	s.refresh()
 	switch a {
 	case keymap.Left, keymap.Right, keymap.RangeFrom, keymap.RangeTo, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight:
-		return s.time.do(a)
+		return s.time.Do(a)
 	case keymap.Brush:
 		w := &s.c.Window
 		if s.marked && s.markColumn() == w.Cursor {
 			s.marked = false
 			return "growth is told from the left edge"
 		}
-		s.mark, s.marked = w.at(w.Cursor), true
+		s.mark, s.marked = w.At(w.Cursor), true
 		return "growth is told from here; v on the mark takes it off"
 	case keymap.Sort:
 		s.order = (s.order + 1) % heapOrders
 		return "sorted by " + s.order.String()
 	case keymap.Mode:
-		s.choice.Profile = (s.choice.Profile + 1) % s.c.Data.Heap.Profiles
+		s.choice.Profile = (s.choice.Profile + 1) % s.latest().Profiles
 		s.choice.Band = 0
 	case keymap.Zoom:
 		s.zoomed = !s.zoomed
@@ -224,7 +246,7 @@ func (s *HeapScreen) Do(a keymap.Action) string {
 			s.choice.Band = i + 1
 		}
 	default:
-		if moveList(&s.list, a) {
+		if screen.MoveList(&s.list, a) {
 			s.note()
 		}
 	}
@@ -232,9 +254,9 @@ func (s *HeapScreen) Do(a keymap.Action) string {
 }
 
 // Back implements Screen.
-func (s *HeapScreen) Back() bool {
+func (s *Screen) Back() bool {
 	switch {
-	case s.time.back():
+	case s.time.Back():
 	case s.choice.Band > 0:
 		s.choice.Band = 0
 	case s.zoomed:
@@ -246,31 +268,31 @@ func (s *HeapScreen) Back() bool {
 }
 
 // Mouse implements Screen.
-func (s *HeapScreen) Mouse(m Mouse) string {
-	if s.dragging && m.Kind != Press {
-		s.time.mouse(m)
-		s.dragging = m.Kind != Release
-		return ""
+func (s *Screen) Mouse(m screen.Mouse) {
+	if s.dragging && m.Kind != screen.Press {
+		s.time.Mouse(m)
+		s.dragging = m.Kind != screen.Release
+		return
 	}
 	switch {
-	case inside(s.chart, m):
-		if m.Kind == Release || m.Kind == Drag {
-			return ""
+	case screen.Inside(s.chart, m):
+		if m.Kind == screen.Release || m.Kind == screen.Drag {
+			return
 		}
-		s.time.mouse(m)
-		s.dragging = m.Kind == Press && !m.Double
-	case m.Kind != Press || inside(s.inner, m):
-		pressed := mouseList(&s.list, s.inner, m)
+		s.time.Mouse(m)
+		s.dragging = m.Kind == screen.Press && !m.Double
+	case m.Kind != screen.Press || screen.Inside(s.inner, m):
+		pressed := screen.MouseList(&s.list, s.inner, m)
 		s.note()
 		if pressed && m.Double && s.Why(keymap.Open) == "" {
-			return s.Do(keymap.Open)
+			s.Do(keymap.Open)
 		}
 	}
-	return ""
+	return
 }
 
 // Find implements Screen.
-func (s *HeapScreen) Find(p *Pattern, by int) bool {
+func (s *Screen) Find(p *screen.Pattern, by int) bool {
 	s.refresh()
 	h := s.heap()
 	if p.RE == nil || h == nil {
@@ -280,8 +302,8 @@ func (s *HeapScreen) Find(p *Pattern, by int) bool {
 }
 
 // Subject implements Screen.
-func (s *HeapScreen) Subject() Subject {
-	out := Subject{Key: model.NoKey}
+func (s *Screen) Subject() screen.Subject {
+	out := screen.Subject{Key: model.NoKey}
 	if i, ok := s.row(); ok {
 		h := s.heap()
 		at := valueAt(h.At(i), s.c.Window.Cursor)
@@ -290,13 +312,19 @@ func (s *HeapScreen) Subject() Subject {
 	return out
 }
 
-// Needs implements Screen.
-func (s *HeapScreen) Needs(n *model.Need) { n.Heap = s.choice }
+// Query implements Screen.
+func (s *Screen) Query() model.Query { return s.c.QueryWindow(s.choice) }
 
-func (s *HeapScreen) title(h *model.Heap) (title, note string) {
+// Report implements Screen.
+func (s *Screen) Report() (func(*profile.Selection) (printer.Report, error), error) {
+	p := s.c.Profile
+	return func(*profile.Selection) (printer.Report, error) { return Report{Profile: p}, nil }, nil
+}
+
+func (s *Screen) title(h *Heap) (title, note string) {
 	w := &s.c.Window
 	if w.To > w.From {
-		note = fmt.Sprintf("1 col = %s  cursor %s", format.Short(float64(w.To-w.From)/float64(max(1, w.Cols))), seconds(w.at(w.Cursor), w))
+		note = fmt.Sprintf("1 col = %s  cursor %s", format.Short(float64(w.To-w.From)/float64(max(1, w.Cols))), pane.Seconds(w.At(w.Cursor), w))
 	}
 	if h == nil {
 		return "heap", note
@@ -308,5 +336,5 @@ func (s *HeapScreen) title(h *model.Heap) (title, note string) {
 	if s.choice.Band > 0 && len(h.Names) == 1 {
 		title += ": " + h.Names[0]
 	}
-	return title + fmt.Sprintf("   peak %s at %s", chart.Axis(h.Series.Peak), seconds(h.Series.PeakTime, w)), note
+	return title + fmt.Sprintf("   peak %s at %s", chart.Axis(h.Series.Peak), pane.Seconds(h.Series.PeakTime, w)), note
 }

@@ -1,4 +1,4 @@
-package model
+package centres
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/centres"
 	"ccagent/profile/columns"
+	"ccagent/ui/model"
 )
 
-// CentreChoice says which cost centres are chosen, and how samples are
+// Choice says which cost centres are chosen, and how samples are
 // attributed to them. It is comparable.
-type CentreChoice struct {
-	On   bool
+type Choice struct {
 	Mode centres.Mode
 	// Set is a set file's text; Dropped the names taken out of it, sorted, a
 	// line each.
@@ -22,13 +22,13 @@ type CentreChoice struct {
 }
 
 // Drop gives the choice with other centres taken out.
-func (c CentreChoice) Drop(names map[string]bool) CentreChoice {
+func (c Choice) Drop(names map[string]bool) Choice {
 	c.Dropped = strings.Join(slices.Sorted(maps.Keys(names)), "\n")
 	return c
 }
 
 // IsDropped are the names taken out; the map is the caller's.
-func (c CentreChoice) IsDropped() map[string]bool {
+func (c Choice) IsDropped() map[string]bool {
 	out := make(map[string]bool)
 	for name := range strings.SplitSeq(c.Dropped, "\n") {
 		if name != "" {
@@ -40,7 +40,7 @@ func (c CentreChoice) IsDropped() map[string]bool {
 
 // CostCentres are the figures of a choice. Fractions are of the kept weight.
 type CostCentres struct {
-	Choice CentreChoice
+	Choice Choice
 	// Rows are chosen centres and those dropped; in modes with stacks the stacks,
 	// depth first.
 	Rows []CentreRow
@@ -84,34 +84,57 @@ type centreData struct {
 	err error
 }
 
-func (e *Engine) centreSet(text string) *centreData {
-	return e.centres.get(text, func() *centreData {
+func centreSet(e *model.Engine, text string) *centreData {
+	return model.Recall(e, text, func() *centreData {
 		d := &centreData{}
 		if d.set, d.err = centres.ParseSet(text); d.err == nil {
-			d.all = centres.Find(e.p, d.set)
+			d.all = centres.Find(e.Profile(), d.set)
 		}
 		return d
 	})
 }
 
-// SaveSet gives the text of a set file with what is chosen.
-func (e *Engine) SaveSet(c CentreChoice) (string, error) {
-	d := e.centreSet(c.Set)
-	if d.err != nil {
-		return "", d.err
+// SetFile is the text of a set file with what is chosen.
+func (c Choice) SetFile(p *profile.Profile) (string, error) {
+	set, err := centres.ParseSet(c.Set)
+	if err != nil {
+		return "", err
 	}
-	return d.all.Chosen(d.set, c.IsDropped()).Format(), nil
+	return centres.Find(p, set).Chosen(set, c.IsDropped()).Format(), nil
+}
+
+// Compute implements model.Part; it gives *CostCentres.
+func (c Choice) Compute(in *model.Input) (any, error) {
+	type key struct {
+		model.Samples
+		Choice
+	}
+	type answer struct {
+		cc  *CostCentres
+		err error
+	}
+	a := model.Recall(in.Engine, key{in.Samples, c}, func() answer {
+		cc, err := costCentres(in, c)
+		return answer{cc, err}
+	})
+	return a.cc, a.err
 }
 
 // costCentres computes a choice's figures.
-func (e *Engine) costCentres(sel *profile.Selection, base string, c CentreChoice) (*CostCentres, error) {
-	d := e.centreSet(c.Set)
+func costCentres(in *model.Input, c Choice) (*CostCentres, error) {
+	sel := in.Selection
+	d := centreSet(in.Engine, c.Set)
 	if d.err != nil {
 		return nil, fmt.Errorf("choose cost centres: %w", d.err)
 	}
 	attribute := func(dropped string) *centres.Costs {
-		return e.attributed.get(fmt.Sprint(base, c.Mode, "\x00", c.Set, "\x00", dropped), func() *centres.Costs {
-			return centres.Attribute(sel, d.all.Without(CentreChoice{Dropped: dropped}.IsDropped()), c.Mode)
+		type key struct {
+			model.Samples
+			Choice
+		}
+		to := Choice{Mode: c.Mode, Set: c.Set, Dropped: dropped}
+		return model.Recall(in.Engine, key{in.Samples, to}, func() *centres.Costs {
+			return centres.Attribute(sel, d.all.Without(to.IsDropped()), c.Mode)
 		})
 	}
 	whole := attribute("")
@@ -121,7 +144,7 @@ func (e *Engine) costCentres(sel *profile.Selection, base string, c CentreChoice
 	}
 	out := &CostCentres{
 		Choice: c, Own: sel.Fraction(cc.Own), Subsumed: sel.Fraction(cc.Subsumed), Forced: sel.Fraction(cc.Forced),
-		Pseudo: sel.Fraction(cc.Pseudo), Gap: sel.Fraction(cc.Gap), Deep: sel.Fraction(cc.Deep), Expensive: cc.MostExpensive(), Notes: e.p.HasNotes(),
+		Pseudo: sel.Fraction(cc.Pseudo), Gap: sel.Fraction(cc.Gap), Deep: sel.Fraction(cc.Deep), Expensive: cc.MostExpensive(), Notes: in.Profile().HasNotes(),
 	}
 	for _, m := range d.all.Missed {
 		out.Missed = append(out.Missed, m.Error())
@@ -144,7 +167,7 @@ func (e *Engine) costCentres(sel *profile.Selection, base string, c CentreChoice
 	for i := range cc.Rows {
 		r := &cc.Rows[i]
 		sum += r.Individual
-		row := e.centreRow(r.Centre)
+		row := centreRow(in.Engine, r.Centre)
 		row.Parent, row.Samples, row.Chosen = r.Parent, r.Samples, !r.Centre.Pseudo
 		row.Individual, row.Inherited, row.Forced = sel.Fraction(r.Individual), sel.Fraction(r.Inherited), sel.Fraction(r.Forced)
 		if r.Individual > 0 {
@@ -161,7 +184,7 @@ func (e *Engine) costCentres(sel *profile.Selection, base string, c CentreChoice
 	out.Sum = sel.Fraction(sum)
 	for i := range whole.ByCentre {
 		if r := &whole.ByCentre[i]; dropped[r.Centre.Name] && !r.Centre.Pseudo {
-			row := e.centreRow(r.Centre)
+			row := centreRow(in.Engine, r.Centre)
 			row.Parent, row.Before = -1, before[row.Name]
 			out.Rows = append(out.Rows, row)
 		}
@@ -169,23 +192,23 @@ func (e *Engine) costCentres(sel *profile.Selection, base string, c CentreChoice
 	return out, nil
 }
 
-func (e *Engine) centreRow(c *centres.Centre) CentreRow {
+func centreRow(e *model.Engine, c *centres.Centre) CentreRow {
 	row := CentreRow{Name: c.Name, Module: c.Module, Package: c.Package, Level: c.Level(), Path: c.File, Line: int(c.Extent.Line), Pseudo: c.Pseudo}
 	if c.File != "" {
-		if e.files == nil {
-			e.files = make(map[string]columns.FileID)
-			for f := range e.p.Files() {
-				e.files[e.p.File(columns.FileID(f)).Path] = columns.FileID(f)
+		row.File = model.Recall(e, struct{}{}, func() map[string]columns.FileID {
+			files := make(map[string]columns.FileID)
+			for f := range e.Profile().Files() {
+				files[e.Profile().File(columns.FileID(f)).Path] = columns.FileID(f)
 			}
-		}
-		row.File = e.files[c.File]
+			return files
+		})[c.File]
 	}
 	return row
 }
 
-// Attribute attributes a selection's samples as chosen. It does without an
+// attribute attributes a selection's samples as chosen. It does without an
 // engine, for what runs beside one.
-func Attribute(s *profile.Selection, c CentreChoice) (*centres.Costs, error) {
+func (c Choice) attribute(s *profile.Selection) (*centres.Costs, error) {
 	set, err := centres.ParseSet(c.Set)
 	if err != nil {
 		return nil, fmt.Errorf("choose cost centres: %w", err)

@@ -1,4 +1,4 @@
-package view
+package hot
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/ui/model"
+	"ccagent/ui/screen"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
@@ -19,7 +20,7 @@ const (
 // draw draws the pane's box and what is in it.
 func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	h.refresh()
-	p.Box(r, "hot  by "+h.c.Sort.String(), h.c.narrowed(), focus)
+	p.Box(r, "hot  by "+h.c.Sort.String(), h.c.Narrowed(), focus)
 	in := r.Inset(1)
 	if in.Empty() {
 		return
@@ -28,15 +29,15 @@ func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	cols := h.columns(in.Dx())
 	if in.Dy() >= 8 {
 		x := in.Min.X + 1
-		x = p.Text(x, in.Min.Y, in.Max.X, pad(" share", shareWidth), p.Theme.Dim)
+		x = p.Text(x, in.Min.Y, in.Max.X, screen.Pad(" share", shareWidth), p.Theme.Dim)
 		if cols.only {
-			x = p.Text(x, in.Min.Y, in.Max.X, pad(h.second(), shareWidth), p.Theme.Dim)
+			x = p.Text(x, in.Min.Y, in.Max.X, screen.Pad(h.second(), shareWidth), p.Theme.Dim)
 		}
 		if cols.bar > 0 {
-			x = drawBarHead(p, x, in.Min.Y, cols.bar, "only", "shared")
+			x = screen.BarHead(p, x, in.Min.Y, cols.bar, "only", "shared")
 		}
 		if cols.overlap {
-			x = p.Text(x, in.Min.Y, in.Max.X, pad("  =sel", shareWidth), p.Theme.Dim)
+			x = p.Text(x, in.Min.Y, in.Max.X, screen.Pad("  =sel", shareWidth), p.Theme.Dim)
 		} else {
 			x += markWidth
 		}
@@ -54,7 +55,7 @@ func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 
 // second names the second column: what it says follows the order.
 func (h *hotPane) second() string {
-	if h.c.Sort == ByInclusive {
+	if h.c.Sort == screen.ByInclusive {
 		return " incl."
 	}
 	return "  only"
@@ -105,7 +106,7 @@ func (h *hotPane) drawRow(p *widget.Painter, in widget.Rect, cols hotColumns, i,
 	x += shareWidth
 	if cols.only {
 		v := r.Only
-		if h.c.Sort == ByInclusive {
+		if h.c.Sort == screen.ByInclusive {
 			v = r.Inclusive
 		}
 		p.Right(x, x+6, y, format.Share(v*h.c.Base), t.Text)
@@ -177,32 +178,19 @@ func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model
 		name = r.Symbol
 	}
 	if r.Parent < 0 && r.Path != "" {
-		name = tail(p, name, limit-x)
+		name = screen.Tail(p, name, limit-x)
 	}
 	x = p.Name(x, y, limit, name, st)
 	if pkg := "  " + r.Package; r.Parent < 0 && r.Path == "" && r.Package != "" && r.Package != "main" && x+p.Width(pkg) <= limit {
 		line = pkg
 	}
-	if r.Category && r.Full == unresolved {
-		line = h.c.pending()
+	if r.Category && r.Full == screen.Unresolved {
+		line = h.c.Pending()
 	}
-	if x+p.Width(line) > limit && strings.HasSuffix(line, notYet) {
-		line = notYet
+	if x+p.Width(line) > limit && strings.HasSuffix(line, screen.NotYet) {
+		line = screen.NotYet
 	}
 	p.Text(x, y, limit, line, t.Dim)
-}
-
-// tail keeps a path's end, which tells more than its beginning.
-func tail(p *widget.Painter, s string, w int) string {
-	cut := ""
-	for p.Width(cut+s) > w {
-		_, rest, ok := strings.Cut(s, "/")
-		if !ok {
-			break
-		}
-		s, cut = rest, p.Glyphs.More+"/"
-	}
-	return cut + s
 }
 
 // explain draws the two lines at the pane's foot and gives their number.
@@ -231,23 +219,16 @@ func (h *hotPane) explain(p *widget.Painter, in widget.Rect) int {
 }
 
 func (h *hotPane) drawEmpty(p *widget.Painter, in widget.Rect) {
-	lines := h.c.emptied("element")
+	lines := h.c.Emptied("element")
 	switch s := h.c.Data.Summary; {
 	case s == nil:
-		lines = computing(p)
+		lines = screen.Computing(p)
 	case s.Event == "":
-		lines = []string{"a log without samples; 5 shows heap and collections, the timeline what ran"}
+		lines = []string{"a log without samples; " + h.c.Key(screen.Heap) + " shows heap and collections, the timeline what ran"}
 	case s.Samples == 0:
 		lines = []string{"no samples of " + s.Event, "t shows the next event; ccview info tells what was recorded"}
 	case lines == nil:
 		lines = []string{"nothing to list"}
 	}
-	drawInstead(p, in, lines)
-}
-
-func pad(s string, w int) string {
-	if len(s) < w {
-		return s + strings.Repeat(" ", w-len(s))
-	}
-	return s
+	screen.DrawInstead(p, in, lines)
 }

@@ -1,4 +1,4 @@
-package model
+package heap
 
 import (
 	"fmt"
@@ -7,21 +7,20 @@ import (
 	"ccagent/profile/columns"
 	"ccagent/profile/diagnosis"
 	"ccagent/profile/timeline"
+	"ccagent/ui/model"
 )
 
-// HeapChoice says what of the heap is on screen; its zero value is nothing.
-type HeapChoice struct {
-	On      bool
+// part says what of the heap is on screen.
+type part struct {
 	Profile int // which of the log's heap profiles
 	Band    int // 1 + the only band shown; 0 shows all
 }
 
-// heapBands is the number of bands that are told apart; the rest is one.
-const heapBands = 26
+// toldApart is the number of bands that are told apart; the rest is one.
+const toldApart = 26
 
 // Heap is the heap over the timeline's window, by column.
 type Heap struct {
-	Choice   HeapChoice
 	From, To uint64 // ns
 	// Of the heap profile; if the log has none, of the sizes it tells.
 	What        string // what bands are: "closure type"
@@ -61,13 +60,25 @@ const (
 	UnknownGeneration = -2
 )
 
-func (e *Engine) heap(n Need) *Heap {
-	p := e.p
-	h := &Heap{Choice: n.Heap, From: n.From, To: n.To, Profiles: len(p.HeapProfiles), Missing: diagnosis.NoHeap(p)}
-	if i := n.Heap.Profile; i < len(p.HeapProfiles) {
+// Compute implements model.Part; it gives a *Heap.
+func (c part) Compute(in *model.Input) (any, error) {
+	w := in.Query.Window
+	if w.Cols <= 0 || w.To <= w.From {
+		return (*Heap)(nil), nil
+	}
+	type key struct {
+		part
+		model.Window
+	}
+	return model.Recall(in.Engine, key{c, w}, func() *Heap { return newHeap(in.Profile(), c, w) }), nil
+}
+
+func newHeap(p *profile.Profile, c part, n model.Window) *Heap {
+	h := &Heap{From: n.From, To: n.To, Profiles: len(p.HeapProfiles), Missing: diagnosis.NoHeap(p)}
+	if i := c.Profile; i < len(p.HeapProfiles) {
 		hp := &p.HeapProfiles[i]
 		h.What, h.Restriction = hp.What(), hp.Restriction
-		h.Series = timeline.Heap(hp, n.From, n.To, n.Cols, heapBands)
+		h.Series = timeline.Heap(hp, n.From, n.To, n.Cols, toldApart)
 		for _, r := range h.Series.Rows {
 			h.Names = append(h.Names, hp.Bands[r.Band].Title())
 		}
@@ -83,7 +94,7 @@ func (e *Engine) heap(n Need) *Heap {
 	if h.Series == nil {
 		h.sized(n)
 	}
-	if i := n.Heap.Band - 1; h.Series != nil && i >= 0 && i < len(h.Series.Rows) {
+	if i := c.Band - 1; h.Series != nil && i >= 0 && i < len(h.Series.Rows) {
 		h.only(i)
 	}
 	h.pauses(p, n)
@@ -103,7 +114,7 @@ func (e *Engine) heap(n Need) *Heap {
 }
 
 // sized makes bands of the sizes, where there is no heap profile.
-func (h *Heap) sized(n Need) {
+func (h *Heap) sized(n model.Window) {
 	var live, size *HeapLine
 	for i := range h.Lines {
 		switch h.Lines[i].Name {
@@ -148,7 +159,7 @@ func (h *Heap) only(i int) {
 	h.Series, h.Names = &s, h.Names[i:i+1]
 }
 
-func (h *Heap) pauses(p *profile.Profile, n Need) {
+func (h *Heap) pauses(p *profile.Profile, n model.Window) {
 	h.Pauses = timeline.PausesIn(timeline.Pauses(p), profile.Range{From: n.From, To: n.To})
 	h.All, h.ByGen = timeline.SumPauses(h.Pauses)
 	h.Generation, h.InGC = make([]int8, n.Cols), make([]float64, n.Cols)

@@ -1,4 +1,4 @@
-package view
+package pane
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func schedulerRows(d *model.Timeline) int {
 }
 
 // scheduler draws what the run-time system told: capabilities, threads, markers.
-func (tp *timelinePane) scheduler(p *widget.Painter, d *model.Timeline, y *int, end int, row func(label string, draw func(y int), note string)) {
+func (tp *Timeline) scheduler(p *widget.Painter, d *model.Timeline, y *int, end int, row func(label string, draw func(y int), note string)) {
 	if d.Scheduler == nil {
 		return
 	}
@@ -55,8 +55,8 @@ func (tp *timelinePane) scheduler(p *widget.Painter, d *model.Timeline, y *int, 
 }
 
 // threads draws how many threads want to run, against the most in a column.
-func (tp *timelinePane) threads(p *widget.Painter, y int, t *timeline.ThreadCounts) {
-	n := min(len(t[0]), tp.strip.Dx())
+func (tp *Timeline) threads(p *widget.Painter, y int, t *timeline.ThreadCounts) {
+	n := min(len(t[0]), tp.Strip.Dx())
 	busy, top := make([]float64, n), 0.0
 	for i := range busy {
 		busy[i] = t[timeline.ThreadRunning][i] + t[timeline.ThreadWaiting][i]
@@ -67,12 +67,12 @@ func (tp *timelinePane) threads(p *widget.Painter, y int, t *timeline.ThreadCoun
 		if t[timeline.ThreadWaiting][i] > t[timeline.ThreadRunning][i] {
 			st = p.Theme.Warn // most of them wait for a capability
 		}
-		p.Cell(tp.strip.Min.X+i, y, p.Glyphs.Level(v/max(top, 1e-9)), st)
+		p.Cell(tp.Strip.Min.X+i, y, p.Glyphs.Level(v/max(top, 1e-9)), st)
 	}
 }
 
 // threadNote tells of the column under the cursor.
-func (tp *timelinePane) threadNote(t *timeline.ThreadCounts) string {
+func (tp *Timeline) threadNote(t *timeline.ThreadCounts) string {
 	c := tp.c.Window.Cursor
 	if c >= len(t[0]) {
 		return ""
@@ -94,16 +94,16 @@ func count(v float64) string {
 
 // markers draws the program's markers and messages where they are; what has no
 // room for its text is a tick.
-func (tp *timelinePane) markers(p *widget.Painter, y int, ms []columns.Marker) {
-	end := tp.strip.Min.X
+func (tp *Timeline) markers(p *widget.Painter, y int, ms []columns.Marker) {
+	end := tp.Strip.Min.X
 	for i := range ms {
-		x := tp.strip.Min.X + tp.c.Window.column(ms[i].Time)
-		if x < end || x >= tp.strip.Max.X {
+		x := tp.Strip.Min.X + tp.c.Window.Column(ms[i].Time)
+		if x < end || x >= tp.Strip.Max.X {
 			continue
 		}
-		limit := tp.strip.Max.X
+		limit := tp.Strip.Max.X
 		if i+1 < len(ms) {
-			limit = max(x+1, min(limit, tp.strip.Min.X+tp.c.Window.column(ms[i+1].Time)))
+			limit = max(x+1, min(limit, tp.Strip.Min.X+tp.c.Window.Column(ms[i+1].Time)))
 		}
 		p.Cell(x, y, p.Glyphs.Tick, p.Theme.Key)
 		end = p.Text(x+1, y, limit, ms[i].Text, p.Theme.Key)

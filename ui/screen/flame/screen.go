@@ -1,26 +1,38 @@
-package view
+// Package flame is the screen of stacks: a flame graph over the call tree, or one function's
+// callers and callees.
+package flame
 
 import (
 	"fmt"
 
 	"ccagent/internal/format"
+	"ccagent/profile"
+	"ccagent/profile/stacks"
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/model"
+	"ccagent/ui/printer"
+	"ccagent/ui/screen"
 	"ccagent/ui/widget"
 )
 
-// StackScreen is screen 3: a flame graph over the call tree, from the roots
+// Kind registers the screen.
+var Kind = screen.Kind{
+	Name: screen.Stacks, Tab: "Flame", New: newScreen,
+	Keys: keymap.Screen{Help: "flame graph and call tree"},
+}
+
+// Screen is a flame graph over the call tree, from the roots
 // down or, inverted, from the leaves up; or the sandwich of one function: what
 // calls it over what it calls.
-type StackScreen struct {
-	c                *Context
+type Screen struct {
+	c                *screen.Context
 	flame            *flamePane
 	tree             *treePane
 	callers, callees *treePane
 	focus            stackPane
 	zoomed           bool
-	shown            model.Function // whose callers and callees the panes have
+	shown            screen.Function // whose callers and callees the panes have
 	boxes            layout.StackScreen
 }
 
@@ -32,16 +44,15 @@ const (
 	paneCallees
 )
 
-// NewStackScreen gives screen 3 on a context.
-func NewStackScreen(c *Context) *StackScreen {
-	return &StackScreen{c: c, flame: &flamePane{c: c}, tree: newTreePane(c), callers: newTreePane(c), callees: newTreePane(c), focus: paneTree}
+func newScreen(c *screen.Context) screen.Screen {
+	return &Screen{c: c, flame: &flamePane{c: c}, tree: newTreePane(c), callers: newTreePane(c), callees: newTreePane(c), focus: paneTree}
 }
 
 // refresh takes over new data.
-func (s *StackScreen) refresh() {
-	d := s.c.Data
-	s.tree.take(d.Tree)
-	if w := d.Sandwich; s.c.Sandwich != (model.Function{}) && w != nil && w.Function == s.c.Sandwich && w.Callers != nil {
+func (s *Screen) refresh() {
+	a := s.answer()
+	s.tree.take(a.tree)
+	if w := a.sandwich; s.c.Sandwich != (screen.Function{}) && w != nil && w.Function == s.c.Sandwich && w.Callers != nil {
 		if s.shown != w.Function {
 			s.shown = w.Function
 			s.callers, s.callees = newTreePane(s.c), newTreePane(s.c)
@@ -52,14 +63,14 @@ func (s *StackScreen) refresh() {
 }
 
 // sandwiched reports whether a sandwich is shown and there.
-func (s *StackScreen) sandwiched() bool {
-	w := s.c.Data.Sandwich
-	return s.c.Sandwich != (model.Function{}) && w != nil && w.Function == s.c.Sandwich && w.Callers != nil
+func (s *Screen) sandwiched() bool {
+	w := s.answer().sandwich
+	return s.c.Sandwich != (screen.Function{}) && w != nil && w.Function == s.c.Sandwich && w.Callers != nil
 }
 
 // pane is the list that the keys act on. On the flame graph of a sandwich that
 // is the callees'.
-func (s *StackScreen) pane() *treePane {
+func (s *Screen) pane() *treePane {
 	switch {
 	case !s.sandwiched():
 		return s.tree
@@ -70,20 +81,20 @@ func (s *StackScreen) pane() *treePane {
 }
 
 // Why implements Screen.
-func (s *StackScreen) Why(a keymap.Action) string {
+func (s *Screen) Why(a keymap.Action) string {
 	switch a {
 	case keymap.Sort:
 		return "children are by total; i turns the tree"
 	case keymap.Invert:
-		if s.c.Sandwich != (model.Function{}) {
+		if s.c.Sandwich != (screen.Function{}) {
 			return "a sandwich shows both ways; p leaves it"
 		}
 	case keymap.Filter:
 		return "a tree is searched with / and narrowed with f; & filters the hot list"
 	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight, keymap.Bookmark, keymap.NextBookmark:
-		return "the timeline is on the main screen; 1 goes there"
+		return s.c.WhyNoTimeline()
 	case keymap.Sandwich:
-		if s.c.Sandwich == (model.Function{}) && !s.pane().subject().Function {
+		if s.c.Sandwich == (screen.Function{}) && !s.pane().subject().Function {
 			return "select a function first"
 		}
 	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse:
@@ -95,7 +106,7 @@ func (s *StackScreen) Why(a keymap.Action) string {
 }
 
 // Do implements Screen.
-func (s *StackScreen) Do(a keymap.Action) string {
+func (s *Screen) Do(a keymap.Action) string {
 	s.refresh()
 	panes := stackPane(2)
 	if s.sandwiched() {
@@ -144,10 +155,10 @@ func (s *StackScreen) Do(a keymap.Action) string {
 }
 
 // sandwich shows the selected function's callers and callees; again, leaves.
-func (s *StackScreen) sandwich() string {
+func (s *Screen) sandwich() string {
 	t := s.pane()
 	n := t.node()
-	if s.c.Sandwich != (model.Function{}) {
+	if s.c.Sandwich != (screen.Function{}) {
 		again := n <= 0 || t.tree.Nodes[n].Function() == s.c.Sandwich || t.tree.Nodes[n].Category
 		if again {
 			s.leave()
@@ -161,17 +172,17 @@ func (s *StackScreen) sandwich() string {
 	return "callers and callees of " + s.c.Sandwich.Name + "; p on another function shows its own, esc leaves"
 }
 
-func (s *StackScreen) leave() {
-	s.c.Sandwich = model.Function{}
+func (s *Screen) leave() {
+	s.c.Sandwich = screen.Function{}
 	s.focus = min(s.focus, paneTree)
 }
 
 // Back implements Screen.
-func (s *StackScreen) Back() bool {
+func (s *Screen) Back() bool {
 	switch {
 	case s.zoomed:
 		s.zoomed = false
-	case s.c.Sandwich != (model.Function{}):
+	case s.c.Sandwich != (screen.Function{}):
 		s.leave()
 	case s.flame.zoom != 0:
 		s.flame.zoom = 0
@@ -182,16 +193,16 @@ func (s *StackScreen) Back() bool {
 }
 
 // Mouse implements Screen.
-func (s *StackScreen) Mouse(m Mouse) string {
+func (s *Screen) Mouse(m screen.Mouse) {
 	s.refresh()
 	switch {
-	case inside(s.boxes.Flame.Inset(1), m):
-		if m.Kind == Press {
+	case screen.Inside(s.boxes.Flame.Inset(1), m):
+		if m.Kind == screen.Press {
 			s.focus = paneFlame
 			s.pressFlame(m)
 		}
-	case inside(s.boxes.Tree.Inset(1), m):
-		if m.Kind == Press {
+	case screen.Inside(s.boxes.Tree.Inset(1), m):
+		if m.Kind == screen.Press {
 			s.focus = paneTree
 		}
 		if s.sandwiched() {
@@ -199,17 +210,17 @@ func (s *StackScreen) Mouse(m Mouse) string {
 		} else {
 			s.tree.mouse(m)
 		}
-	case inside(s.boxes.Callees.Inset(1), m):
-		if m.Kind == Press {
+	case screen.Inside(s.boxes.Callees.Inset(1), m):
+		if m.Kind == screen.Press {
 			s.focus = paneCallees
 		}
 		s.callees.mouse(m)
 	}
-	return ""
+	return
 }
 
 // pressFlame selects the block under the mouse; a double click opens it.
-func (s *StackScreen) pressFlame(m Mouse) {
+func (s *Screen) pressFlame(m screen.Mouse) {
 	b, ok := s.flame.at(m)
 	if !ok {
 		return
@@ -230,28 +241,51 @@ func (s *StackScreen) pressFlame(m Mouse) {
 }
 
 // Find implements Screen.
-func (s *StackScreen) Find(p *Pattern, by int) bool {
+func (s *Screen) Find(p *screen.Pattern, by int) bool {
 	s.refresh()
 	return s.pane().search(p, by)
 }
 
 // Subject implements Screen.
-func (s *StackScreen) Subject() Subject { return s.pane().subject() }
+func (s *Screen) Subject() screen.Subject { return s.pane().subject() }
 
-// Needs implements Screen.
-func (s *StackScreen) Needs(n *model.Need) {
-	n.Tree, n.Invert, n.Sandwich = true, s.c.Invert, s.c.Sandwich
+// Query implements Screen.
+func (s *Screen) Query() model.Query { return s.c.Query(part{s.c.Invert, s.c.Sandwich}) }
+
+// answer is what is there to draw; its parts are nil until they are.
+func (s *Screen) answer() answer {
+	if a := screen.Part[answer](s.c); a != nil {
+		return *a
+	}
+	return answer{}
+}
+
+// Report implements Screen.
+func (s *Screen) Report() (func(*profile.Selection) (printer.Report, error), error) {
+	of, invert := s.c.Sandwich, s.c.Invert
+	return func(sel *profile.Selection) (printer.Report, error) {
+		if of == (screen.Function{}) {
+			return Report{Selection: sel, Tree: stacks.TreeOf(sel, stacks.Options{Invert: invert}), Inverted: invert}, nil
+		}
+		t := stacks.TreeOf(sel, stacks.Options{})
+		f, _ := t.Function(of.Name)
+		if f == nil {
+			return nil, fmt.Errorf("no stack that is kept has %s", of.Name)
+		}
+		callers, callees := t.Sandwich(f)
+		return SandwichReport{Selection: sel, Callers: callers, Callees: callees}, nil
+	}, nil
 }
 
 // Draw implements Screen.
-func (s *StackScreen) Draw(p *widget.Painter, f layout.Frame) {
+func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	s.refresh()
 	one := -1
 	if f.Small || s.zoomed {
 		one = int(s.focus)
 	}
-	s.boxes = layout.Stacks(f.Body, s.c.Sandwich != (model.Function{}), one)
-	if s.c.Sandwich != (model.Function{}) {
+	s.boxes = layout.Stacks(f.Body, s.c.Sandwich != (screen.Function{}), one)
+	if s.c.Sandwich != (screen.Function{}) {
 		s.drawSandwich(p)
 		return
 	}
@@ -270,7 +304,7 @@ func (s *StackScreen) Draw(p *widget.Painter, f layout.Frame) {
 }
 
 // flameBox draws the flame graph's box and gives its inside.
-func (s *StackScreen) flameBox(p *widget.Painter, title, note string) widget.Rect {
+func (s *Screen) flameBox(p *widget.Painter, title, note string) widget.Rect {
 	if s.boxes.Flame.Empty() {
 		return widget.Rect{}
 	}
@@ -278,15 +312,15 @@ func (s *StackScreen) flameBox(p *widget.Painter, title, note string) widget.Rec
 	return s.boxes.Flame.Inset(1)
 }
 
-func (s *StackScreen) drawSandwich(p *widget.Painter) {
+func (s *Screen) drawSandwich(p *widget.Painter) {
 	title := "sandwich of " + s.c.Sandwich.Name
 	if !s.sandwiched() {
-		lines := computing(p)
-		if w := s.c.Data.Sandwich; w != nil && w.Function == s.c.Sandwich {
+		lines := screen.Computing(p)
+		if w := s.answer().sandwich; w != nil && w.Function == s.c.Sandwich {
 			lines = []string{"no stack that is kept has " + s.c.Sandwich.Name + "; esc leaves"}
 		}
 		if in := s.flameBox(p, title, ""); !in.Empty() {
-			drawInstead(p, in, lines)
+			screen.DrawInstead(p, in, lines)
 		}
 		for _, b := range []widget.Rect{s.boxes.Tree, s.boxes.Callees} {
 			if !b.Empty() {

@@ -1,4 +1,4 @@
-package view
+package hot
 
 import (
 	"regexp"
@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"ccagent/ui/model"
+	"ccagent/ui/screen"
 )
 
 // hotSeen is what rows was made from.
 type hotSeen struct {
 	hot     *model.Hot
-	sort    Sort
+	sort    screen.Sort
 	minimum float64
-	filter  Pattern
+	filter  screen.Pattern
 	closed  int
 	base    float64
 }
@@ -32,7 +33,7 @@ func (h *hotPane) refresh() {
 	for i := len(rows) - 1; i >= 0; i-- { // children come after their parents
 		r := &rows[i]
 		// What is only ever a caller is of no use in an order by leaves.
-		seen := r.Share > 0 || c.Sort == ByInclusive || c.Sort == ByName
+		seen := r.Share > 0 || c.Sort == screen.ByInclusive || c.Sort == screen.ByName
 		if seen && r.Share*c.Base >= c.Minimum && (c.Filter.RE == nil || called(c.Filter.RE, r) != c.Filter.Invert) {
 			wanted[i] = true
 		}
@@ -79,11 +80,11 @@ func (h *hotPane) order(a, b *model.Row) int {
 	}
 	o := 0
 	switch h.c.Sort {
-	case ByOnly:
+	case screen.ByOnly:
 		o = num(a.Only, b.Only)
-	case ByInclusive:
+	case screen.ByInclusive:
 		o = num(a.Inclusive, b.Inclusive)
-	case ByName:
+	case screen.ByName:
 	default:
 		o = num(a.Share, b.Share)
 	}

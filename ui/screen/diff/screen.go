@@ -1,25 +1,50 @@
-package view
+// Package diff is the screen of the difference of two logs, or of two groups of logs.
+package diff
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
-	diffscreen "ccagent/ui/screen/diff"
-
 	"ccagent/profile"
 	"ccagent/profile/diff"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
+	"ccagent/ui/printer"
+	"ccagent/ui/screen"
 	"ccagent/ui/widget"
 )
 
-// DiffScreen is screen 6: two logs or two groups of logs, element by element.
-type DiffScreen struct {
-	c      *Context
-	choice model.DiffChoice
+// Kind registers the screen.
+var Kind = screen.Kind{
+	Name: screen.Diff, Tab: "Diff", New: newScreen,
+	Off: func(c *screen.Context) string {
+		if c.Compared == nil {
+			return "one log is open; ccview diff A B compares two"
+		}
+		return ""
+	},
+	First: func(c *screen.Context) bool { return c.Compared != nil },
+	Keys: keymap.Screen{
+		Help: "difference of two logs or groups of logs (ccview diff A B)",
+		Does: []keymap.Action{keymap.Mode, keymap.NonZero, keymap.Base, keymap.Sort},
+		Notes: []keymap.Note{
+			{Action: keymap.Left, Help: "of a difference: a coarser level"},
+			{Action: keymap.Right, Help: "of a difference: a finer level"},
+			{Action: keymap.Base, Help: "of a difference: parts of the total, or weights"},
+			{Action: keymap.Mode, Help: "of a difference: share, only, inclusive"},
+			{Action: keymap.NonZero, Help: "of a difference: only what is significant, or all"},
+		},
+	},
+}
+
+// Screen is two logs or two groups of logs, element by element.
+type Screen struct {
+	c      *screen.Context
+	choice part
 	all    bool // list what does not differ, too
 	order  diffOrder
 	zoomed bool
@@ -34,10 +59,10 @@ type DiffScreen struct {
 
 // diffSeen is what rows was made from.
 type diffSeen struct {
-	d       *model.Diff
+	d       *Diff
 	all     bool
 	order   diffOrder
-	filter  Pattern
+	filter  screen.Pattern
 	minimum float64
 }
 
@@ -57,18 +82,15 @@ func (o diffOrder) String() string {
 	return [...]string{"verdict", "difference", "A", "B", "name"}[o]
 }
 
-// NewDiffScreen gives screen 6. The options say how it begins.
-func NewDiffScreen(c *Context, level profile.Level, o diff.Options) *DiffScreen {
-	return &DiffScreen{c: c, choice: model.DiffChoice{On: true, Level: level, Metric: o.Metric, Normalise: o.Normalise, Alpha: o.Alpha}}
+func newScreen(c *screen.Context) screen.Screen {
+	return &Screen{c: c, choice: part{c.Compared, c.Compared.Level, c.Compared.Options}}
 }
 
-// Owns implements Owner.
-func (s *DiffScreen) Owns(a keymap.Action) bool {
-	return a == keymap.Mode || a == keymap.NonZero || a == keymap.Base || a == keymap.Sort
-}
+// latest is the latest answer; nil until there is one.
+func (s *Screen) latest() *Diff { return screen.Part[Diff](s.c) }
 
-func (s *DiffScreen) result() *diff.Result {
-	if d := s.c.Data.Diff; d != nil {
+func (s *Screen) result() *diff.Result {
+	if d := s.latest(); d != nil {
 		return d.Result
 	}
 	return nil
@@ -76,8 +98,8 @@ func (s *DiffScreen) result() *diff.Result {
 
 // refresh lists the rows anew if anything they depend on changed, and keeps the
 // cursor on its element.
-func (s *DiffScreen) refresh() {
-	now := diffSeen{s.c.Data.Diff, s.all, s.order, s.c.Filter, s.c.Minimum}
+func (s *Screen) refresh() {
+	now := diffSeen{s.latest(), s.all, s.order, s.c.Filter, s.c.Minimum}
 	r := s.result()
 	if now == s.seen || now.d == nil {
 		return
@@ -125,7 +147,7 @@ func (s *DiffScreen) refresh() {
 	s.note()
 }
 
-func (s *DiffScreen) row() *diff.Row {
+func (s *Screen) row() *diff.Row {
 	r := s.result()
 	if r == nil || s.list.Cursor >= len(s.rows) || s.rows[s.list.Cursor] >= len(r.Rows) {
 		return nil
@@ -134,7 +156,7 @@ func (s *DiffScreen) row() *diff.Row {
 }
 
 // note remembers what is under the cursor, and shows its source on screen 2.
-func (s *DiffScreen) note() {
+func (s *Screen) note() {
 	row := s.row()
 	if row == nil {
 		return
@@ -149,7 +171,7 @@ func (s *DiffScreen) note() {
 }
 
 // home is where the open log has an element's source.
-func (s *DiffScreen) home(row *diff.Row) *profile.Element {
+func (s *Screen) home(row *diff.Row) *profile.Element {
 	if s.homes == nil {
 		s.homes = make(map[string]*profile.Element)
 		for _, l := range []profile.Level{profile.LevelModule, profile.LevelFile, profile.LevelBinding} {
@@ -166,7 +188,7 @@ func (s *DiffScreen) home(row *diff.Row) *profile.Element {
 }
 
 // Why implements Screen.
-func (s *DiffScreen) Why(a keymap.Action) string {
+func (s *Screen) Why(a keymap.Action) string {
 	switch a {
 	case keymap.NextPane, keymap.PrevPane:
 		return "this screen has one pane"
@@ -181,7 +203,7 @@ func (s *DiffScreen) Why(a keymap.Action) string {
 			return "spans are the finest level"
 		}
 	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight, keymap.Bookmark, keymap.NextBookmark:
-		return "the timeline is on the main screen; 1 goes there"
+		return s.c.WhyNoTimeline()
 	case keymap.Open:
 		if row := s.row(); row == nil || s.home(row) == nil || s.home(row).FileID == 0 {
 			return "nothing here has a source"
@@ -191,9 +213,9 @@ func (s *DiffScreen) Why(a keymap.Action) string {
 }
 
 // Do implements Screen.
-func (s *DiffScreen) Do(a keymap.Action) string {
+func (s *Screen) Do(a keymap.Action) string {
 	s.refresh()
-	if moveList(&s.list, a) {
+	if screen.MoveList(&s.list, a) {
 		s.note()
 		return ""
 	}
@@ -226,7 +248,7 @@ func (s *DiffScreen) Do(a keymap.Action) string {
 		return "weights as they are"
 	case keymap.Open:
 		s.note()
-		s.c.Goto = keymap.Screen2
+		s.c.Goto = screen.Source
 	case keymap.Zoom:
 		s.zoomed = !s.zoomed
 	}
@@ -234,24 +256,24 @@ func (s *DiffScreen) Do(a keymap.Action) string {
 }
 
 // Back implements Screen.
-func (s *DiffScreen) Back() bool {
+func (s *Screen) Back() bool {
 	was := s.zoomed
 	s.zoomed = false
 	return was
 }
 
 // Mouse implements Screen.
-func (s *DiffScreen) Mouse(m Mouse) string {
-	pressed := mouseList(&s.list, s.inner, m)
+func (s *Screen) Mouse(m screen.Mouse) {
+	pressed := screen.MouseList(&s.list, s.inner, m)
 	s.note()
 	if pressed && m.Double && s.Why(keymap.Open) == "" {
-		s.c.Goto = keymap.Screen2
+		s.c.Goto = screen.Source
 	}
-	return ""
+	return
 }
 
 // Find implements Screen.
-func (s *DiffScreen) Find(p *Pattern, by int) bool {
+func (s *Screen) Find(p *screen.Pattern, by int) bool {
 	s.refresh()
 	r := s.result()
 	if p.RE == nil || r == nil {
@@ -261,16 +283,16 @@ func (s *DiffScreen) Find(p *Pattern, by int) bool {
 }
 
 // Subject implements Screen.
-func (s *DiffScreen) Subject() Subject {
-	out := Subject{Key: model.NoKey}
+func (s *Screen) Subject() screen.Subject {
+	out := screen.Subject{Key: model.NoKey}
 	row := s.row()
 	if row == nil {
 		return out
 	}
 	unit := s.result().A[0].Unit
 	norm := s.result().Options.Normalise
-	out.Row = strings.Join([]string{diffscreen.Figure(row.A.Mean, norm, unit), diffscreen.Figure(row.B.Mean, norm, unit),
-		diffscreen.Change(row.Delta, norm, unit), diffscreen.Relative(row), string(row.Verdict), row.Name}, "\t")
+	out.Row = strings.Join([]string{Figure(row.A.Mean, norm, unit), Figure(row.B.Mean, norm, unit),
+		Change(row.Delta, norm, unit), Relative(row), string(row.Verdict), row.Name}, "\t")
 	out.Path, out.Line = row.File, int(row.Span.Line)
 	out.Module, out.Package = row.Module, row.Package
 	switch s.choice.Level {
@@ -287,15 +309,20 @@ func (s *DiffScreen) Subject() Subject {
 	return out
 }
 
-// Needs implements Screen.
-func (s *DiffScreen) Needs(n *model.Need) { n.Diff = s.choice }
+// Query implements Screen.
+func (s *Screen) Query() model.Query { return s.c.Query(s.choice) }
 
-func (s *DiffScreen) title(r *diff.Result) (title, note string) {
+// Report implements Screen. It has none: the logs of both sides would be needed.
+func (s *Screen) Report() (func(*profile.Selection) (printer.Report, error), error) {
+	return nil, errors.New("ccview diff prints this screen: ccview diff A B > FILE")
+}
+
+func (s *Screen) title(r *diff.Result) (title, note string) {
 	title = fmt.Sprintf("diff by %s: %s", s.choice.Level, s.choice.Metric)
 	if s.choice.Normalise == diff.Share {
 		title += ", parts of the total"
 	}
-	if less := s.c.narrowed(); less != "" {
+	if less := s.c.Narrowed(); less != "" {
 		title += "  " + less
 	}
 	if r == nil {

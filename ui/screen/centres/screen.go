@@ -1,8 +1,10 @@
-package view
+// Package centres is the screen of cost centres, chosen and dropped on the finished log.
+package centres
 
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -12,18 +14,53 @@ import (
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/model"
+	"ccagent/ui/printer"
+	"ccagent/ui/screen"
 	"ccagent/ui/widget"
 )
 
-// CentreScreen is screen 4: cost centres, chosen and dropped on the finished
+// Kind registers the screen.
+var Kind = screen.Kind{
+	Name: screen.Centres, Tab: "CCS", New: newScreen, Endings: []string{".prof", ".dot", ".svg"},
+	Keys: keymap.Screen{
+		Help: "cost centres, chosen after the run",
+		Section: keymap.Section{Group: "Cost centres", Bindings: []keymap.Binding{
+			{Action: keymap.Mode, Keys: []string{"M"}, Show: "M", Short: "mode", Help: "next mode: lexical, evaluation, stacks, exact"},
+			{Action: Choose, Keys: []string{"C"}, Show: "C", Short: "centres", Help: "choose by globs or presets: Main.load*, module:Data.*, @modules"},
+			{Action: OnlyThis, Keys: []string{"*"}, Show: "*", Help: "only this centre; all others are dropped"},
+			{Action: InvertSet, Keys: []string{"~"}, Show: "~", Help: "choose what is dropped, and drop what is chosen"},
+			{Action: keymap.NonZero, Keys: []string{"Z"}, Show: "Z", Help: "only rows with a cost of their own, or all"},
+			{Action: Expensive, Keys: []string{"x"}, Show: "x", Help: "to the most expensive cost-centre stack"},
+			{Action: SaveSet, Keys: []string{"w"}, Show: "w", Help: "write the chosen centres to a file for ccview ccs --set"},
+		}},
+		Does: []keymap.Action{keymap.Undo, keymap.Redo},
+		Notes: []keymap.Note{
+			{Action: keymap.Mark, Help: "on cost centres: choose the row's centre, or drop it"},
+			{Action: keymap.ZoomIn, Help: "on cost centres: choose all that stand on the row, or its module"},
+			{Action: keymap.ZoomOut, Help: "on cost centres: drop them"},
+			{Action: keymap.Export, Help: "of cost centres .prof, .dot, .svg"},
+		},
+	},
+}
+
+// The screen's own actions.
+const (
+	Choose    keymap.Action = "choose-centres"
+	OnlyThis  keymap.Action = "only-this-centre"
+	InvertSet keymap.Action = "invert-centres"
+	Expensive keymap.Action = "most-expensive"
+	SaveSet   keymap.Action = "save-centres"
+)
+
+// Screen is cost centres, chosen and dropped on the finished
 // log. Every sample belongs to one, so choosing never changes the total.
-type CentreScreen struct {
-	c       *Context
-	choice  model.CentreChoice
-	undo    []model.CentreChoice
-	redo    []model.CentreChoice
+type Screen struct {
+	c       *screen.Context
+	choice  Choice
+	undo    []Choice
+	redo    []Choice
 	list    widget.List
-	data    *model.CostCentres
+	data    *CostCentres
 	seen    centresSeen
 	rows    []int // of data.Rows, as listed
 	depth   []int
@@ -35,19 +72,18 @@ type CentreScreen struct {
 
 // centresSeen is what rows was made from.
 type centresSeen struct {
-	data    *model.CostCentres
-	sort    Sort
+	data    *CostCentres
+	sort    screen.Sort
 	minimum float64
-	filter  Pattern
+	filter  screen.Pattern
 	nonZero bool
 	base    float64
 }
 
-// NewCentreScreen gives screen 4 on a context: all top-level bindings of the
-// program's own packages.
-func NewCentreScreen(c *Context) *CentreScreen {
-	s := &CentreScreen{c: c}
-	s.choice = model.CentreChoice{On: true, Set: presetSet(centres.PresetBindings)}
+// newScreen begins with all top-level bindings of the program's own packages.
+func newScreen(c *screen.Context) screen.Screen {
+	s := &Screen{c: c}
+	s.choice = Choice{Set: presetSet(centres.PresetBindings)}
 	return s
 }
 
@@ -55,14 +91,14 @@ func presetSet(p centres.Preset) string {
 	return centres.Set{Patterns: []centres.Pattern{{Preset: p}}}.Format()
 }
 
-// Patterns are the chosen set's patterns, as typed.
-func (s *CentreScreen) Patterns() string {
+// patterns are the chosen set's patterns, as typed.
+func (s *Screen) patterns() string {
 	lines := strings.Split(strings.TrimSpace(s.choice.Set), "\n")
 	return strings.Join(lines[1:], ",")
 }
 
-// ParsePatterns reads what Patterns gives: patterns with commas in between.
-func ParsePatterns(text string) (centres.Set, error) {
+// parsePatterns reads what patterns gives: patterns with commas in between.
+func parsePatterns(text string) (centres.Set, error) {
 	var set centres.Set
 	for item := range strings.SplitSeq(text, ",") {
 		p, err := centres.ParsePattern(item)
@@ -74,15 +110,45 @@ func ParsePatterns(text string) (centres.Set, error) {
 	return set, nil
 }
 
-// Choose makes a set the chosen one.
-func (s *CentreScreen) Choose(set centres.Set) {
-	s.change(model.CentreChoice{On: true, Mode: s.choice.Mode, Set: set.Format()})
+// ask asks for other centres.
+func (s *Screen) ask() *screen.Prompt {
+	return &screen.Prompt{
+		Label: "centres: ", Hint: "globs or presets with commas: @bindings @modules @packages Main.load*,module:Data.*", Value: s.patterns(),
+		Check: func(text string) error {
+			_, err := parsePatterns(text)
+			return err
+		},
+		Accept: func(text string) (string, error) {
+			set, err := parsePatterns(text)
+			if err == nil {
+				s.change(Choice{Mode: s.choice.Mode, Set: set.Format()})
+			}
+			return "", nil
+		},
+	}
 }
 
-// Choice is what is chosen.
-func (s *CentreScreen) Choice() model.CentreChoice { return s.choice }
+// save asks for a file to write the chosen centres to.
+func (s *Screen) save() *screen.Prompt {
+	return &screen.Prompt{
+		Label: "write centres to ", Hint: "a file; ccview ccs --set reads it", Value: "centres.ccs",
+		Accept: func(path string) (string, error) {
+			text, err := s.choice.SetFile(s.c.Profile)
+			if err == nil {
+				err = screen.WriteNew(path, []byte(text))
+			}
+			if err != nil {
+				return "", fmt.Errorf("write centres: %w", err)
+			}
+			return "centres written to " + path, nil
+		},
+	}
+}
 
-func (s *CentreScreen) change(to model.CentreChoice) {
+// latest is the latest answer; nil until there is one.
+func (s *Screen) latest() *CostCentres { return screen.Part[CostCentres](s.c) }
+
+func (s *Screen) change(to Choice) {
 	if to != s.choice {
 		s.undo, s.redo = append(s.undo, s.choice), nil
 		s.choice = to
@@ -90,7 +156,7 @@ func (s *CentreScreen) change(to model.CentreChoice) {
 }
 
 // step goes through the history of choices; false if there is nothing there.
-func (s *CentreScreen) step(from, to *[]model.CentreChoice) bool {
+func (s *Screen) step(from, to *[]Choice) bool {
 	n := len(*from)
 	if n == 0 {
 		return false
@@ -100,15 +166,9 @@ func (s *CentreScreen) step(from, to *[]model.CentreChoice) bool {
 	return true
 }
 
-// CanUndo reports whether Do(keymap.Undo) goes back a choice; CanRedo, forward.
-func (s *CentreScreen) CanUndo() bool { return len(s.undo) > 0 }
-
-// CanRedo see CanUndo.
-func (s *CentreScreen) CanRedo() bool { return len(s.redo) > 0 }
-
 // refresh lists what is to be listed and keeps the cursor on its centre.
-func (s *CentreScreen) refresh() {
-	now := centresSeen{s.c.Data.Centres, s.c.Sort, s.c.Minimum, s.c.Filter, s.nonZero, s.c.Base}
+func (s *Screen) refresh() {
+	now := centresSeen{s.latest(), s.c.Sort, s.c.Minimum, s.c.Filter, s.nonZero, s.c.Base}
 	if now == s.seen || now.data == nil {
 		return
 	}
@@ -130,7 +190,7 @@ func (s *CentreScreen) refresh() {
 }
 
 // wanted reports whether a row passes what filters lists.
-func (s *CentreScreen) wanted(r *model.CentreRow) bool {
+func (s *Screen) wanted(r *CentreRow) bool {
 	switch {
 	case s.nonZero && r.Individual == 0:
 		return false
@@ -140,7 +200,7 @@ func (s *CentreScreen) wanted(r *model.CentreRow) bool {
 	return s.c.Filter.Match(r.Name)
 }
 
-func (s *CentreScreen) relist() {
+func (s *Screen) relist() {
 	rows := s.data.Rows
 	s.rows, s.depth = s.rows[:0], make([]int, len(rows))
 	if s.data.Choice.Mode.Stacks() {
@@ -171,14 +231,14 @@ func (s *CentreScreen) relist() {
 }
 
 // order puts a dropped centre where its own cost would have it.
-func (s *CentreScreen) order(a, b *model.CentreRow) int {
-	key := func(r *model.CentreRow) float64 {
+func (s *Screen) order(a, b *CentreRow) int {
+	key := func(r *CentreRow) float64 {
 		switch {
-		case s.c.Sort == ByName:
+		case s.c.Sort == screen.ByName:
 			return 0
-		case s.c.Sort == ByInclusive:
+		case s.c.Sort == screen.ByInclusive:
 			return max(r.Inherited, r.Before)
-		case s.c.Sort == ByOnly || !r.Chosen && !r.Pseudo:
+		case s.c.Sort == screen.ByOnly || !r.Chosen && !r.Pseudo:
 			return r.Before
 		}
 		return r.Individual
@@ -186,14 +246,14 @@ func (s *CentreScreen) order(a, b *model.CentreRow) int {
 	return cmp.Or(cmp.Compare(key(b), key(a)), cmp.Compare(a.Name, b.Name))
 }
 
-func (s *CentreScreen) row() *model.CentreRow {
+func (s *Screen) row() *CentreRow {
 	if s.data == nil || s.list.Cursor >= len(s.rows) {
 		return nil
 	}
 	return &s.data.Rows[s.rows[s.list.Cursor]]
 }
 
-func (s *CentreScreen) note() {
+func (s *Screen) note() {
 	if r := s.row(); r != nil {
 		s.cursor = r.Name
 		if r.File != 0 && r.Line > 0 {
@@ -203,7 +263,7 @@ func (s *CentreScreen) note() {
 }
 
 // goTo puts the cursor on a row, and says whether it is listed.
-func (s *CentreScreen) goTo(row int) bool {
+func (s *Screen) goTo(row int) bool {
 	if i := slices.Index(s.rows, row); i >= 0 {
 		s.list.Set(i)
 		s.note()
@@ -213,26 +273,36 @@ func (s *CentreScreen) goTo(row int) bool {
 }
 
 // Why implements Screen.
-func (s *CentreScreen) Why(a keymap.Action) string {
+func (s *Screen) Why(a keymap.Action) string {
 	switch a {
 	case keymap.NextPane, keymap.PrevPane, keymap.Zoom:
 		return "this screen has one pane"
 	case keymap.Invert, keymap.Sandwich:
-		return "this turns the call tree; 3 shows it"
+		return "this turns the call tree; " + s.c.Key(screen.Stacks) + " shows it"
 	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight, keymap.Bookmark, keymap.NextBookmark:
-		return "the timeline is on the main screen; 1 goes there"
+		return s.c.WhyNoTimeline()
 	case keymap.Sort:
 		if s.choice.Mode.Stacks() {
 			return "stacks are by what they inherit; M goes to the modes without stacks"
 		}
-	case keymap.Mark, keymap.OnlyThis, keymap.ZoomIn, keymap.ZoomOut:
+	case keymap.Undo:
+		if len(s.undo) == 0 {
+			return s.c.WhyNoUndo()
+		}
+	case keymap.Redo:
+		if len(s.redo) == 0 {
+			return s.c.WhyNoRedo()
+		}
+	case SaveSet:
+		return s.c.Sealed
+	case keymap.Mark, OnlyThis, keymap.ZoomIn, keymap.ZoomOut:
 		switch r := s.row(); {
 		case r == nil:
 			return "no cost centre is listed"
 		case r.Pseudo:
 			return r.Name + " is what no chosen centre has; it cannot be dropped"
 		}
-	case keymap.InvertSet:
+	case InvertSet:
 		if s.data == nil || len(s.data.All) == 0 {
 			return "no cost centre is listed"
 		}
@@ -249,9 +319,9 @@ func (s *CentreScreen) Why(a keymap.Action) string {
 }
 
 // Do implements Screen.
-func (s *CentreScreen) Do(a keymap.Action) string {
+func (s *Screen) Do(a keymap.Action) string {
 	s.refresh()
-	if a != keymap.Mark && moveList(&s.list, a) {
+	if a != keymap.Mark && screen.MoveList(&s.list, a) {
 		s.note()
 		return ""
 	}
@@ -264,14 +334,24 @@ func (s *CentreScreen) Do(a keymap.Action) string {
 		}
 		return "all rows"
 	case keymap.Undo:
-		s.step(&s.undo, &s.redo)
+		if !s.step(&s.undo, &s.redo) {
+			s.c.Stack.Undo()
+		}
+		return ""
+	case Choose:
+		s.c.Ask = s.ask()
+		return ""
+	case SaveSet:
+		s.c.Ask = s.save()
 		return ""
 	case keymap.Redo:
-		s.step(&s.redo, &s.undo)
+		if !s.step(&s.redo, &s.undo) {
+			s.c.Stack.Redo()
+		}
 		return ""
-	case keymap.Expensive:
+	case Expensive:
 		return s.expensive()
-	case keymap.InvertSet:
+	case InvertSet:
 		dropped := s.choice.IsDropped()
 		inverse := make(map[string]bool)
 		for _, name := range s.data.All {
@@ -289,7 +369,7 @@ func (s *CentreScreen) Do(a keymap.Action) string {
 	dropped := s.choice.IsDropped()
 	switch a {
 	case keymap.Open:
-		s.c.Goto = keymap.Screen2
+		s.c.Goto = screen.Source
 	case keymap.Mark:
 		if dropped[r.Name] {
 			delete(dropped, r.Name)
@@ -297,7 +377,7 @@ func (s *CentreScreen) Do(a keymap.Action) string {
 			dropped[r.Name] = true
 		}
 		s.change(s.choice.Drop(dropped))
-	case keymap.OnlyThis:
+	case OnlyThis:
 		dropped = make(map[string]bool)
 		for _, name := range s.data.All {
 			dropped[name] = name != r.Name
@@ -319,7 +399,7 @@ func (s *CentreScreen) Do(a keymap.Action) string {
 
 // subtree are the centres that stand on the row's, itself among them; in modes
 // without stacks those of its module.
-func (s *CentreScreen) subtree() []string {
+func (s *Screen) subtree() []string {
 	at := s.rows[s.list.Cursor]
 	r := &s.data.Rows[at]
 	names := []string{r.Name}
@@ -340,7 +420,7 @@ func (s *CentreScreen) subtree() []string {
 	return names
 }
 
-func (s *CentreScreen) nextMode() string {
+func (s *Screen) nextMode() string {
 	next := s.choice
 	for range 4 {
 		next.Mode = (next.Mode + 1) % (centres.ModeExact + 1)
@@ -359,7 +439,7 @@ var modeText = [...]string{
 	centres.ModeExact:      "the stacks that the -prof program kept itself",
 }
 
-func (s *CentreScreen) expensive() string {
+func (s *Screen) expensive() string {
 	if !s.choice.Mode.Stacks() {
 		to := s.choice
 		to.Mode = centres.ModeStacks
@@ -374,22 +454,22 @@ func (s *CentreScreen) expensive() string {
 }
 
 // Back implements Screen.
-func (s *CentreScreen) Back() bool { return false }
+func (s *Screen) Back() bool { return false }
 
 // Mouse implements Screen.
-func (s *CentreScreen) Mouse(m Mouse) string {
+func (s *Screen) Mouse(m screen.Mouse) {
 	at := s.list.Cursor
-	pressed := mouseList(&s.list, s.inner, m)
+	pressed := screen.MouseList(&s.list, s.inner, m)
 	s.note()
 	onMark := m.X < s.inner.Min.X+markCell
 	if pressed && (onMark || m.Double && s.list.Cursor == at) && s.Why(keymap.Mark) == "" {
-		return s.Do(keymap.Mark)
+		s.Do(keymap.Mark)
 	}
-	return ""
+	return
 }
 
 // Find implements Screen.
-func (s *CentreScreen) Find(p *Pattern, by int) bool {
+func (s *Screen) Find(p *screen.Pattern, by int) bool {
 	s.refresh()
 	if p.RE == nil || len(s.rows) == 0 {
 		return false
@@ -411,12 +491,12 @@ func (s *CentreScreen) Find(p *Pattern, by int) bool {
 }
 
 // Subject implements Screen.
-func (s *CentreScreen) Subject() Subject {
+func (s *Screen) Subject() screen.Subject {
 	r := s.row()
 	if r == nil {
-		return Subject{Key: model.NoKey}
+		return screen.Subject{Key: model.NoKey}
 	}
-	out := Subject{Key: model.NoKey, Path: r.Path, Line: r.Line}
+	out := screen.Subject{Key: model.NoKey, Path: r.Path, Line: r.Line}
 	out.Row = fmt.Sprintf("%s\t%s\t%s", format.Share(r.Individual*s.c.Base), format.Share(r.Inherited*s.c.Base), r.Name)
 	if !r.Pseudo {
 		out.Name, out.Module, out.Package = r.Name, r.Module, r.Package
@@ -430,11 +510,44 @@ func (s *CentreScreen) Subject() Subject {
 	return out
 }
 
-// Needs implements Screen.
-func (s *CentreScreen) Needs(n *model.Need) { n.Centres = s.choice }
+// Query implements Screen.
+func (s *Screen) Query() model.Query { return s.c.Query(s.choice) }
+
+// Report implements Screen.
+func (s *Screen) Report() (func(*profile.Selection) (printer.Report, error), error) {
+	choice := s.choice
+	return func(sel *profile.Selection) (printer.Report, error) {
+		costs, err := choice.attribute(sel)
+		if err != nil {
+			return nil, err
+		}
+		return Report{Selection: sel, Costs: costs}, nil
+	}, nil
+}
+
+// Export implements Exporter: the layout of +RTS -p, or the call graph of the centres.
+func (s *Screen) Export(ending string) func(io.Writer, *profile.Selection) error {
+	choice := s.choice
+	if !choice.Mode.Stacks() {
+		choice.Mode = centres.ModeStacks
+	}
+	return func(w io.Writer, sel *profile.Selection) error {
+		costs, err := choice.attribute(sel)
+		if err != nil {
+			return err
+		}
+		switch ending {
+		case ".dot":
+			return Graph(w, sel, costs, printer.Options{})
+		case ".svg":
+			return GraphSVG(w, sel, costs, printer.Options{})
+		}
+		return ProfReport(w, sel, costs, nil, printer.Options{})
+	}
+}
 
 // Draw implements Screen; see ccdraw.go.
-func (s *CentreScreen) Draw(p *widget.Painter, f layout.Frame) {
+func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	s.refresh()
 	s.draw(p, f.Body)
 }

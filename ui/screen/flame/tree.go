@@ -1,4 +1,4 @@
-package view
+package flame
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"ccagent/profile"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
+	"ccagent/ui/screen"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
@@ -17,9 +18,9 @@ import (
 // treePane is a call tree as a list: of all stacks, or of a function's callers
 // or callees.
 type treePane struct {
-	c      *Context
+	c      *screen.Context
 	list   widget.List
-	tree   *model.Tree
+	tree   *Tree
 	paths  []uint64 // by node: names it and its ancestors, the same in every selection
 	open   map[uint64]bool
 	rows   []int32 // visible nodes
@@ -28,13 +29,13 @@ type treePane struct {
 	inner  widget.Rect
 }
 
-func newTreePane(c *Context) *treePane { return &treePane{c: c, open: make(map[uint64]bool)} }
+func newTreePane(c *screen.Context) *treePane { return &treePane{c: c, open: make(map[uint64]bool)} }
 
 var pathSeed = maphash.MakeSeed()
 
 // take takes over a new tree: what was open stays open, the cursor stays on its
 // function.
-func (s *treePane) take(t *model.Tree) {
+func (s *treePane) take(t *Tree) {
 	if t == s.tree || t == nil {
 		return
 	}
@@ -150,7 +151,7 @@ func (s *treePane) reveal(n int32) {
 }
 
 func (s *treePane) do(a keymap.Action) {
-	if moveList(&s.list, a) {
+	if screen.MoveList(&s.list, a) {
 		s.note()
 		return
 	}
@@ -199,15 +200,15 @@ func (s *treePane) toggle(open bool) {
 	s.relist()
 }
 
-func (s *treePane) mouse(m Mouse) {
-	if mouseList(&s.list, s.inner, m) && m.Double {
+func (s *treePane) mouse(m screen.Mouse) {
+	if screen.MouseList(&s.list, s.inner, m) && m.Double {
 		s.toggle(!s.open[s.paths[s.node()]])
 	}
 	s.note()
 }
 
 // search looks through the whole tree and opens the way to what it finds.
-func (s *treePane) search(p *Pattern, by int) bool {
+func (s *treePane) search(p *screen.Pattern, by int) bool {
 	if p.RE == nil || s.tree == nil || len(s.rows) == 0 {
 		return false
 	}
@@ -250,13 +251,13 @@ func (s *treePane) preorder() []int32 {
 }
 
 // subject is the node under the cursor; of the whole tree's root there is none.
-func (s *treePane) subject() Subject {
+func (s *treePane) subject() screen.Subject {
 	n := s.node()
 	if n < 0 {
-		return Subject{Key: model.NoKey}
+		return screen.Subject{Key: model.NoKey}
 	}
 	t := &s.tree.Nodes[n]
-	out := Subject{Key: model.NoKey, Path: t.Path, Line: t.Line, Symbol: t.Symbol}
+	out := screen.Subject{Key: model.NoKey, Path: t.Path, Line: t.Line, Symbol: t.Symbol}
 	out.Row = fmt.Sprintf("%s\t%s\t%s", format.Share(t.Total*s.c.Base), format.Share(t.Self*s.c.Base), t.Name)
 	if t.Category && t.Parent < 0 {
 		return out
@@ -282,7 +283,7 @@ func (s *treePane) draw(p *widget.Painter, r widget.Rect, title, note, self stri
 		return
 	}
 	if s.tree == nil {
-		drawInstead(p, in, computing(p))
+		screen.DrawInstead(p, in, screen.Computing(p))
 		return
 	}
 	bar := 0
@@ -292,7 +293,7 @@ func (s *treePane) draw(p *widget.Painter, r widget.Rect, title, note, self stri
 	if in.Dy() >= 6 {
 		x := p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "  total  "+fmt.Sprintf("%6s ", self), p.Theme.Dim)
 		if bar > 0 {
-			x = drawBarHead(p, x, in.Min.Y, bar, "self", "below")
+			x = screen.BarHead(p, x, in.Min.Y, bar, "self", "below")
 		}
 		p.Text(x, in.Min.Y, in.Max.X, "function", p.Theme.Dim)
 		in.Min.Y++
@@ -371,7 +372,7 @@ func (s *treePane) drawRow(p *widget.Painter, in widget.Rect, bar, i, y int, foc
 }
 
 // name is a node's, or the linker's for it.
-func (s *treePane) name(n *model.TreeNode) string {
+func (s *treePane) name(n *TreeNode) string {
 	if s.c.Raw && n.Symbol != "" {
 		return n.Symbol
 	}

@@ -1,4 +1,4 @@
-package view
+package flame
 
 import (
 	"image"
@@ -6,7 +6,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/ui/keymap"
-	"ccagent/ui/model"
+	"ccagent/ui/screen"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
@@ -15,7 +15,7 @@ import (
 // function in the middle above it, what it calls below. The node under the
 // cursor is the tree pane's.
 type flamePane struct {
-	c      *Context
+	c      *screen.Context
 	zoom   uint64 // path of the node that fills the width; 0 is the root
 	blocks []flameBlock
 	first  int // rows scrolled away below the middle
@@ -23,7 +23,7 @@ type flamePane struct {
 
 // flameBlock is a node as drawn.
 type flameBlock struct {
-	tree *model.Tree
+	tree *Tree
 	node int32
 	r    widget.Rect
 }
@@ -71,7 +71,7 @@ func (f *flamePane) drawSandwich(p *widget.Painter, in widget.Rect, callers, cal
 }
 
 // maxDepth is how many rows a tree takes below its root.
-func maxDepth(t *model.Tree) int {
+func maxDepth(t *Tree) int {
 	depth := make([]int, len(t.Nodes))
 	most := 0
 	for i := 1; i < len(t.Nodes); i++ {
@@ -187,9 +187,9 @@ func (f *flamePane) block(p *widget.Painter, t *treePane, n int32, r widget.Rect
 }
 
 // at is the block at a place on the screen.
-func (f *flamePane) at(m Mouse) (flameBlock, bool) {
+func (f *flamePane) at(m screen.Mouse) (flameBlock, bool) {
 	for _, b := range f.blocks {
-		if inside(b.r, m) {
+		if screen.Inside(b.r, m) {
 			return b, true
 		}
 	}
@@ -198,7 +198,7 @@ func (f *flamePane) at(m Mouse) (flameBlock, bool) {
 
 // neighbour is where an arrow leads from a node: along the blocks of its row, to
 // its caller, or to its largest callee. down is whether callees are below.
-func neighbour(t *model.Tree, n int32, a keymap.Action, down bool) int32 {
+func neighbour(t *Tree, n int32, a keymap.Action, down bool) int32 {
 	node := &t.Nodes[n]
 	toParent, toKid := keymap.Up, keymap.Down
 	if !down {
@@ -220,7 +220,7 @@ func neighbour(t *model.Tree, n int32, a keymap.Action, down bool) int32 {
 }
 
 // cousin is the next node of the same depth to one side.
-func cousin(t *model.Tree, n int32, right bool) int32 {
+func cousin(t *Tree, n int32, right bool) int32 {
 	up := 0
 	for at := n; t.Nodes[at].Parent >= 0; at = int32(t.Nodes[at].Parent) {
 		kids := t.Nodes[t.Nodes[at].Parent].Kids
@@ -247,7 +247,7 @@ func cousin(t *model.Tree, n int32, right bool) int32 {
 
 // descend finds the first, or last, node some levels below another; −1 if there
 // is none.
-func descend(t *model.Tree, n int32, levels int, first bool) int32 {
+func descend(t *Tree, n int32, levels int, first bool) int32 {
 	if levels == 0 {
 		return n
 	}

@@ -1,4 +1,4 @@
-package view
+package pane
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"ccagent/profile/diagnosis"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
+	"ccagent/ui/screen"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
@@ -17,7 +18,7 @@ import (
 // sourcePane is a file with its heat; both the main screen and the source
 // screen have one.
 type sourcePane struct {
-	c     *Context
+	c     *screen.Context
 	list  widget.List
 	left  int // columns scrolled to the right
 	shown *model.Source
@@ -26,7 +27,7 @@ type sourcePane struct {
 	full  bool // more columns, for the whole width
 }
 
-func newSourcePane(c *Context, full bool) *sourcePane { return &sourcePane{c: c, full: full} }
+func newSourcePane(c *screen.Context, full bool) *sourcePane { return &sourcePane{c: c, full: full} }
 
 // refresh follows the selection: when another file or line is asked for, the
 // cursor goes there.
@@ -71,7 +72,7 @@ func (s *sourcePane) why(a keymap.Action) string {
 
 func (s *sourcePane) do(a keymap.Action) string {
 	s.refresh()
-	if moveList(&s.list, a) {
+	if screen.MoveList(&s.list, a) {
 		s.follow()
 		return ""
 	}
@@ -86,6 +87,7 @@ func (s *sourcePane) do(a keymap.Action) string {
 
 // hotter moves to the next line by falling share; by is 1 or −1.
 func (s *sourcePane) hotter(by int) bool {
+	s.refresh()
 	if s.shown == nil || len(s.shown.Hottest) == 0 {
 		return false
 	}
@@ -104,14 +106,14 @@ func (s *sourcePane) hotter(by int) bool {
 	return true
 }
 
-func (s *sourcePane) mouse(m Mouse) {
+func (s *sourcePane) mouse(m screen.Mouse) {
 	at := s.list.Cursor
-	if mouseList(&s.list, s.inner, m) || s.list.Cursor != at {
+	if screen.MouseList(&s.list, s.inner, m) || s.list.Cursor != at {
 		s.follow()
 	}
 }
 
-func (s *sourcePane) find(p *Pattern, by int) bool {
+func (s *sourcePane) find(p *screen.Pattern, by int) bool {
 	s.refresh()
 	if s.shown == nil || p.RE == nil || len(s.shown.Lines) == 0 {
 		return false
@@ -133,11 +135,11 @@ func (s *sourcePane) find(p *Pattern, by int) bool {
 	return false
 }
 
-func (s *sourcePane) subject() Subject {
+func (s *sourcePane) subject() screen.Subject {
 	if s.shown == nil {
-		return Subject{Key: model.NoKey}
+		return screen.Subject{Key: model.NoKey}
 	}
-	out := Subject{Key: model.NoKey, Path: s.shown.Path, Line: s.list.Cursor + 1}
+	out := screen.Subject{Key: model.NoKey, Path: s.shown.Path, Line: s.list.Cursor + 1}
 	if s.list.Cursor < len(s.shown.Lines) {
 		out.Row = s.shown.Lines[s.list.Cursor]
 	}
@@ -151,7 +153,7 @@ func (s *sourcePane) title() (string, string) {
 	}
 	note := ""
 	if s.full {
-		note = "share of " + s.c.base()
+		note = "share of " + base(s.c)
 	}
 	return d.Path, note
 }
@@ -160,7 +162,7 @@ func (s *sourcePane) title() (string, string) {
 func (s *sourcePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	s.refresh()
 	title, note := s.title()
-	p.Box(r, tail(p, title, r.Dx()-6), note, focus)
+	p.Box(r, screen.Tail(p, title, r.Dx()-6), note, focus)
 	in := r.Inset(1)
 	if in.Empty() {
 		return
@@ -278,7 +280,7 @@ func (s *sourcePane) drawLine(p *widget.Painter, in widget.Rect, cols sourceColu
 func (s *sourcePane) marks(p *widget.Painter, line int) []widget.Mark {
 	var out []widget.Mark
 	t := p.Theme
-	sel := s.c.row(s.c.Selected)
+	sel := s.c.Row(s.c.Selected)
 	for _, c := range slices.Backward(s.shown.Heat[line].Causes) { // the narrow ones on top
 		m := widget.Mark{From: int(c.Span.Col)}
 		if c.Span.EndLine == c.Span.Line {
@@ -356,7 +358,7 @@ func (s *sourcePane) drawNone(p *widget.Painter, in widget.Rect) {
 	case s.c.Selected == model.NoKey:
 		lines = []string{"select an element to see its source"}
 	case s.c.File == 0:
-		lines = s.c.noSource()
+		lines = noSource(s.c)
 	case d == nil || d.File != s.c.File:
 		lines = []string{"loading" + p.Glyphs.More}
 	default:
@@ -366,32 +368,11 @@ func (s *sourcePane) drawNone(p *widget.Painter, in widget.Rect) {
 			lines = append(lines, fmt.Sprintf("%6s  line %d", format.Share(h.Share*s.c.Base), l))
 		}
 	}
-	drawInstead(p, in, lines)
-}
-
-// wrap breaks a sentence at its spaces, and keeps those that it begins with.
-func wrap(p *widget.Painter, s string, w int) []string {
-	var out []string
-	indent := s[:len(s)-len(strings.TrimLeft(s, " "))]
-	line := indent
-	for _, word := range strings.Fields(s) {
-		if line != indent && p.Width(line)+1+p.Width(word) > w {
-			out = append(out, line)
-			line = indent
-		}
-		if line != indent {
-			line += " "
-		}
-		line += word
-	}
-	if line != indent {
-		out = append(out, line)
-	}
-	return out
+	screen.DrawInstead(p, in, lines)
 }
 
 // base names what shares are fractions of.
-func (c *Context) base() string {
+func base(c *screen.Context) string {
 	s := c.Data.Summary
 	if s == nil {
 		return "the samples"
@@ -403,11 +384,12 @@ func (c *Context) base() string {
 }
 
 // noSource tells why the selection has no source to show.
-func (c *Context) noSource() []string {
-	r := c.row(c.Selected)
+func noSource(c *screen.Context) []string {
+	r := c.Row(c.Selected)
 	if r == nil {
 		return []string{"no source for this row"}
 	}
+	callers := c.Key(screen.Stacks) + " shows who calls it."
 	switch r.Full {
 	case "(GC)":
 		return []string{
@@ -417,11 +399,11 @@ func (c *Context) noSource() []string {
 	case "(STG)":
 		return []string{"Haskell's own machine: primitives and stubs of the runtime system, and Haskell code without a symbol."}
 	case "(foreign)":
-		return []string{"C and other foreign code. 3 shows who calls it."}
+		return []string{"C and other foreign code. " + callers}
 	case "(kernel)":
-		return []string{"The kernel, on behalf of the program. 3 shows who calls it."}
-	case unresolved:
-		if c.pending() != "" {
+		return []string{"The kernel, on behalf of the program. " + callers}
+	case screen.Unresolved:
+		if c.Pending() != "" {
 			return []string{"Code whose name has not been looked up yet: the capture goes on."}
 		}
 		return []string{
@@ -432,7 +414,7 @@ func (c *Context) noSource() []string {
 	if r.Package == "main" || r.Package == "" {
 		return []string{
 			r.Full + " has no source notes.",
-			"GHC leaves them out where it made code from a definition of another module; without -g3 it gives none. 3 shows who calls it.",
+			"GHC leaves them out where it made code from a definition of another module; without -g3 it gives none. " + callers,
 		}
 	}
 	return append([]string{
@@ -440,17 +422,4 @@ func (c *Context) noSource() []string {
 		"Its package, " + r.Package + ", was built without -g3. What brings them:",
 		"",
 	}, strings.Split(diagnosis.NotesRemedy(r.Package), "\n")...)
-}
-
-// row finds an element's row in the hot list.
-func (c *Context) row(k model.Key) *model.Row {
-	if c.Data.Hot == nil {
-		return nil
-	}
-	for i := range c.Data.Hot.Rows {
-		if c.Data.Hot.Rows[i].Key == k {
-			return &c.Data.Hot.Rows[i]
-		}
-	}
-	return nil
 }

@@ -1,0 +1,164 @@
+package screen
+
+import (
+	"math"
+
+	"ccagent/profile"
+	"ccagent/profile/columns"
+	"ccagent/profile/diff"
+	"ccagent/ui/model"
+)
+
+// Context is what all screens share. The event loop owns it.
+type Context struct {
+	Profile *profile.Profile
+	Data    *model.Data // the latest; never nil
+	Stack   model.Stack
+	Event   int
+	Base    float64 // what a share of the kept samples is multiplied with: 1, or kept/all
+	Whole   bool    // shares are of all samples, not of those kept
+	Sort    Sort
+	Minimum float64
+	Filter  Pattern
+	Search  Pattern
+	Raw     bool // linker symbols
+
+	Selected model.Key      // the element that everything else relates to
+	File     columns.FileID // whose source is shown
+	Line     int            // the source cursor, 1-based; 0 = none yet
+
+	Window    Window
+	Bookmarks []uint64 // moments, ns, in order
+	Invert    bool
+	Core      bool     // Core in the place of the source
+	Sandwich  Function // whose callers and callees the stacks' screen shows; zero for none
+
+	Compared *Compared // nil if one log is open
+	Sealed   string    // why nothing may be written; empty if it may
+	// Key gives the key that opens a screen.
+	Key func(name string) string
+
+	// Goto and Ask are requests to the event loop, which carries them out and clears them:
+	// to open another screen, by its name, and to ask the user for a line of text.
+	Goto string
+	Ask  *Prompt
+}
+
+// Compared is two groups of logs, and how they are to be compared first. The context's own
+// profile is the first of B.
+type Compared struct {
+	A, B           []*profile.Profile
+	NamesA, NamesB []string
+	Level          profile.Level
+	Options        diff.Options
+}
+
+// Function names a function of a call tree; the zero Function is none.
+type Function struct{ Name, Module, Package string }
+
+// Query is what all screens ask; a screen adds its part.
+func (c *Context) Query(part model.Part) model.Query {
+	return model.Query{Samples: c.Samples(), Selected: c.Selected, File: c.File, Part: part}
+}
+
+// QueryWindow is Query for a screen with a time axis.
+func (c *Context) QueryWindow(part model.Part) model.Query {
+	q := c.Query(part)
+	q.Window = c.Window.Window
+	return q
+}
+
+// Samples is what the transforms keep.
+func (c *Context) Samples() model.Samples {
+	return model.Samples{Event: c.Event, Transforms: model.TransformsOf(c.Stack.All()...)}
+}
+
+// Part is the answer of a screen's own part; nil until it is there.
+func Part[T any](c *Context) *T {
+	p, _ := c.Data.Part.(*T)
+	return p
+}
+
+// Window is the stretch of time the timeline shows, and its cursor.
+type Window struct {
+	model.Window
+	Cursor int // column
+}
+
+// At is the first time of a column.
+func (w *Window) At(col int) uint64 {
+	if w.Cols <= 0 {
+		return w.From
+	}
+	return w.From + uint64(math.Ceil(float64(w.To-w.From)*float64(col)/float64(w.Cols)))
+}
+
+// Column is the column that holds a time; it may lie outside.
+func (w *Window) Column(t uint64) int {
+	if w.To <= w.From {
+		return 0
+	}
+	return int(math.Floor((float64(t) - float64(w.From)) / float64(w.To-w.From) * float64(w.Cols)))
+}
+
+// Sort is the order of the hot list.
+type Sort uint8
+
+// The orders.
+const (
+	ByShare Sort = iota
+	ByOnly
+	ByInclusive
+	ByName
+	sorts
+)
+
+func (s Sort) String() string { return [...]string{"share", "only", "inclusive", "name"}[s] }
+
+// ParseSort reads an order's name.
+func ParseSort(name string) (Sort, bool) {
+	for s := range sorts {
+		if s.String() == name {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+// Next is the order after s.
+func (s Sort) Next() Sort { return (s + 1) % sorts }
+
+// Subject is what transforms, copying and the editor act on.
+type Subject struct {
+	Name  string        // as scripts see it; empty if nothing is selected
+	Level profile.Level // LevelModule or LevelPackage if Name is one; else LevelBinding
+	// Module and Package are what Name lies in; Function is set if it is one.
+	Module, Package string
+	Function        bool
+	Key             model.Key
+	Path            string
+	Line            int
+	Symbol          string
+	Row             string // the row as text, for copying
+}
+
+// WhyNoTimeline says where the timeline's keys work.
+func (c *Context) WhyNoTimeline() string {
+	return "the timeline is on the main screen; " + c.Key(Hot) + " goes there"
+}
+
+// WhyNoUndo says why there is no transform to undo; empty if there is.
+func (c *Context) WhyNoUndo() string {
+	if c.Stack.CanUndo() {
+		return ""
+	}
+	return "no transform to undo"
+}
+
+// WhyNoRedo says why there is nothing to redo; empty if there is.
+func (c *Context) WhyNoRedo() string {
+	if c.Stack.CanRedo() {
+		return ""
+	}
+	return "nothing to redo"
+}

@@ -1,0 +1,104 @@
+// Package screen says what a screen of the viewer is, and holds what screens share. Each
+// screen is a package below this one: its query and the computation of it, drawing, keys, and
+// the report that prints the same as text and JSON. Package ui registers them.
+//
+// A screen gets actions, never keys; what it cannot do it says why. It draws what
+// [model.Data] holds and asks for other data by changing the [Context]; it never queries the
+// profile itself, so drawing never waits.
+package screen
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"ccagent/profile"
+	"ccagent/ui/keymap"
+	"ccagent/ui/layout"
+	"ccagent/ui/model"
+	"ccagent/ui/printer"
+	"ccagent/ui/widget"
+)
+
+// The screens that others refer to, by name.
+const (
+	Hot     = "hot"
+	Source  = "source"
+	Stacks  = "stacks"
+	Centres = "ccs"
+	Heap    = "heap"
+	Diff    = "diff"
+)
+
+// Kind is a screen as it is registered. Its number, key and tab follow from its place among
+// the registered ones.
+type Kind struct {
+	Name string // of the command that prints its report, and in the names of exported files
+	Tab  string // its name in the title bar
+	Keys keymap.Screen
+	// Off says why there is no such screen for what is open; empty if there is. It may be nil.
+	Off func(*Context) string
+	// First reports whether the viewer begins with it. It may be nil.
+	First func(*Context) bool
+	New   func(*Context) Screen
+	// Endings are those of files that the screen writes besides .txt and .json; it is an
+	// Exporter then.
+	Endings []string
+}
+
+// Screen is one of the viewer's screens.
+type Screen interface {
+	// Query is all that decides what is on screen.
+	Query() model.Query
+	Draw(p *widget.Painter, frame layout.Frame)
+	// Do carries out an action. What it answers is shown to the user.
+	Do(a keymap.Action) string
+	// Why says why the action is off now; empty if it is on.
+	Why(a keymap.Action) string
+	Mouse(m Mouse)
+	Subject() Subject
+	// Find moves to the next (by 1) or previous (by −1) match, or with by 0 to
+	// the first at or after the cursor. It reports whether there is one.
+	Find(p *Pattern, by int) bool
+	// Back closes what the screen has open; false if nothing was.
+	Back() bool
+	// Report gives what makes the report of what is on screen. It runs beside the event loop,
+	// so it must not look at the screen. An error says why there is no report.
+	Report() (func(*profile.Selection) (printer.Report, error), error)
+}
+
+// Exporter is a screen with formats of its own.
+type Exporter interface {
+	// Export gives what writes a file with one of the kind's endings.
+	Export(ending string) func(io.Writer, *profile.Selection) error
+}
+
+// Rekeyer is a screen that keeps elements by their keys.
+type Rekeyer interface {
+	// Rekey replaces the keys where another profile of the same log takes over.
+	Rekey(to func(model.Key) model.Key)
+}
+
+// Prompt asks the user for a line of text.
+type Prompt struct {
+	Label, Hint, Value string
+	// Check says what is wrong with what was typed so far. It may be nil.
+	Check func(text string) error
+	// Accept takes the line. What it answers is shown to the user.
+	Accept func(text string) (string, error)
+}
+
+// WriteNew writes a file and never over another.
+func WriteNew(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already; give another name", path)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,91 @@
+package source
+
+import (
+	"slices"
+
+	"ccagent/profile"
+	"ccagent/profile/columns"
+	"ccagent/ui/model"
+	"ccagent/ui/screen/pane"
+)
+
+// part is what the screen shows of the line under the cursor, and the selection's Core.
+type part struct {
+	line int // 1-based; 0 = none
+	core bool
+}
+
+// answer answers a part.
+type answer struct {
+	line *Line
+	core *pane.Core
+}
+
+// Compute implements model.Part.
+func (p part) Compute(in *model.Input) (any, error) {
+	out := &answer{}
+	if src := in.Source(); src != nil {
+		type key struct {
+			model.Samples
+			file columns.FileID
+			line int
+		}
+		out.line = model.Recall(in.Engine, key{in.Samples, src.File, p.line}, func() *Line { return about(in.Selection, src, p.line) })
+	}
+	if p.core {
+		out.core = pane.CoreOf(in)
+	}
+	return out, nil
+}
+
+// Line is what is known of the line under the cursor.
+type Line struct {
+	File        columns.FileID
+	Number      int
+	Share, Only float64
+	Samples     uint64
+	Causes      []model.Cause // its spans
+	Lines       []model.Cause // other lines that share its samples
+	Also        []model.Cause // bindings that share its samples
+	Blocks      []Block       // that its samples lie in
+}
+
+// Block is a stretch of code that a line was made into.
+type Block struct {
+	Name   string // the procedure
+	Detail string
+	Symbol string
+	Lo, Hi uint64 // 0 of code without blocks
+	Own    bool   // it has notes of its own
+	Share  float64
+}
+
+// about tells of one line what the tables of the source screen show.
+func about(sel *profile.Selection, src *model.Source, number int) *Line {
+	out := &Line{File: src.File, Number: number, Causes: src.Heat[number].Causes}
+	var id profile.ElementID = profile.NoElement
+	for _, r := range sel.Hot(profile.LevelLine).Rows {
+		if r.Element.File == src.Path && int(r.Element.Span.Line) == number {
+			id = r.Element.ID
+			out.Share, out.Only, out.Samples = r.Share, r.Only, r.Samples
+		}
+	}
+	if id == profile.NoElement {
+		return out
+	}
+	for _, b := range sel.Blocks(profile.LevelLine, id) {
+		out.Blocks = append(out.Blocks, Block{Name: b.Procedure, Detail: b.Detail, Symbol: b.Symbol, Lo: b.Lo, Hi: b.Hi, Own: b.Own, Share: b.Share})
+	}
+	for _, o := range sel.Overlaps(profile.LevelLine, id, profile.LevelBinding) {
+		if slices.ContainsFunc(out.Causes, func(c model.Cause) bool { return c.Name == o.Element.Name }) {
+			continue
+		}
+		out.Also = append(out.Also, model.Cause{Name: o.Element.Name, Share: o.Share, Path: o.Element.File, Key: model.Key{Level: o.Element.Level, ID: o.Element.ID}})
+	}
+	for _, o := range sel.Overlaps(profile.LevelLine, id, profile.LevelLine) {
+		if o.Element.Name != "" && len(out.Lines) < 64 {
+			out.Lines = append(out.Lines, model.Cause{Name: o.Element.Name, Share: o.Share, Path: o.Element.File, Key: model.Key{Level: o.Element.Level, ID: o.Element.ID}})
+		}
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package ui
+
+import (
+	"slices"
+
+	"ccagent/ui/keymap"
+	"ccagent/ui/screen"
+	"ccagent/ui/screen/centres"
+	"ccagent/ui/screen/diff"
+	"ccagent/ui/screen/flame"
+	"ccagent/ui/screen/heap"
+	"ccagent/ui/screen/hot"
+	"ccagent/ui/screen/source"
+)
+
+// kinds are all screens. Their order gives their numbers, keys and tabs; see keymap.New.
+var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind}
+
+// keyTable is the common keys and those of all screens.
+var keyTable = func() *keymap.Map {
+	var ks []keymap.Screen
+	for i := range kinds {
+		ks = append(ks, kinds[i].Keys)
+	}
+	return keymap.New(ks)
+}()
+
+// screenNamed is the place of the screen with a name, or −1.
+func screenNamed(name string) int {
+	return slices.IndexFunc(kinds, func(k screen.Kind) bool { return k.Name == name })
+}
+
+// screenKey is the key that opens the screen with a name.
+func screenKey(name string) string { return keyTable.Of(keymap.OpenScreen(screenNamed(name))).FirstKey() }
+
+// shown is the screen that is shown, and its kind.
+func (a *App) shown() (screen.Screen, *screen.Kind) { return a.screens[a.screen], &kinds[a.screen] }
+
+// show opens a screen.
+func (a *App) show(i int) {
+	if i != a.screen {
+		a.before, a.screen = a.screen, i
+	}
+}
+
+// serve carries out what a screen asked for.
+func (a *App) serve() {
+	if i := screenNamed(a.c.Goto); i >= 0 && a.screens[i] != nil {
+		a.show(i)
+	}
+	if a.c.Ask != nil {
+		a.open(&prompt{screen: a.c.Ask, label: a.c.Ask.Label, hint: a.c.Ask.Hint}, a.c.Ask.Value)
+	}
+	a.c.Goto, a.c.Ask = "", nil
+}
