@@ -31,7 +31,9 @@ func screenNamed(name string) int {
 }
 
 // screenKey is the key that opens the screen with a name.
-func screenKey(name string) string { return keyTable.Of(keymap.OpenScreen(screenNamed(name))).FirstKey() }
+func screenKey(name string) string {
+	return keyTable.Of(keymap.OpenScreen(screenNamed(name))).FirstKey()
+}
 
 // shown is the screen that is shown, and its kind.
 func (a *App) shown() (screen.Screen, *screen.Kind) { return a.screens[a.screen], &kinds[a.screen] }
