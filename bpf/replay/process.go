@@ -13,6 +13,7 @@ import (
 	"ccagent/bpf/replay/oracle"
 	"ccagent/bpf/replay/snapshot"
 	"ccagent/bpf/replay/trace"
+	"ccagent/internal/ghc"
 )
 
 // Build says what a program was compiled with.
@@ -202,7 +203,7 @@ func (p *Process) Record(tid int, registers []uint64, truth *oracle.Truth) (*sna
 	around := func(at, before, after uint64) { reads = append(reads, snapshot.Range{Lo: at - before, Hi: at + after}) }
 	if truth.Capability >= 0 {
 		const base = 3 // r13 in ptrace's order, unless C has it
-		around(registers[base]+872, 40, 112)
+		around(registers[base]+ghc.BaseCurrentTSO, 40, 112)
 	}
 	if s.Task != 0 {
 		around(s.Task, 0, 160)
