@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"ccagent/agent/config"
 	"ccagent/agent/procfs"
 	"ccagent/internal/credentials"
 )
@@ -25,14 +27,20 @@ type User struct {
 	ViaSudo bool
 }
 
-// Find tells who invoked the agent: the named user if a name is given,
-// else the user that called sudo, else the process's own.
+// configPath is where users are allowed to act as others; tests have one of their own.
+var configPath = config.Path
+
+// Find tells who invoked the agent: the named user if a name is given and the caller may
+// act as them, else the user that called sudo, else the process's own.
 func Find(name string) (*User, error) {
 	switch {
 	case name != "":
 		u, err := user.Lookup(name)
 		if err != nil {
 			return nil, fmt.Errorf("look up user %q: %w", name, err)
+		}
+		if err := mayActAs(u); err != nil {
+			return nil, err
 		}
 		return invokerOf(u, withLogin(os.Environ(), u))
 	case os.Geteuid() == 0 && os.Getenv("SUDO_UID") != "":
@@ -50,6 +58,39 @@ func Find(name string) (*User, error) {
 		i.Name, i.Home = u.Username, u.HomeDir
 	}
 	return i, nil
+}
+
+// mayActAs refuses users that the caller may not act as. A rule of sudo for the agent is
+// leave to use it, not to become another.
+func mayActAs(u *user.User) error {
+	own, ok := os.LookupEnv("SUDO_UID")
+	if os.Geteuid() != 0 {
+		own = strconv.Itoa(os.Geteuid())
+	} else if !ok {
+		own = "0"
+	}
+	uid, err := strconv.ParseUint(own, 10, 32)
+	if err != nil {
+		return fmt.Errorf("parse SUDO_UID: %w", err)
+	}
+	switch own = strconv.FormatUint(uid, 10); {
+	case own == u.Uid, uid == 0:
+		return nil
+	case os.Geteuid() != 0:
+		return fmt.Errorf("--user %s: only root can act as another user", u.Username)
+	}
+	caller := own
+	if c, err := user.LookupId(own); err == nil {
+		caller = c.Username
+	}
+	c, err := config.Load(configPath)
+	if err != nil {
+		return fmt.Errorf("--user %s: %w", u.Username, err)
+	}
+	if !slices.Contains(c.Allow[caller], u.Username) {
+		return fmt.Errorf("--user %s: by sudo, %s may act as %[2]s, or as a user that root allows in %s (allow: {%[2]s: [NAME, …]}); root itself may act as anyone", u.Username, caller, configPath)
+	}
+	return nil
 }
 
 // sudoInvoker reads the variables that sudo sets for the commands it runs.

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ccagent/agent/config"
 	"ccagent/agent/invoker"
 	"ccagent/agent/procfs"
 	"ccagent/internal/capset"
@@ -304,7 +305,7 @@ func MayTrace(pid int, who *invoker.User) error {
 	}
 	for _, uid := range status.UIDs {
 		if uid != who.UID {
-			return fmt.Errorf("attach: process %d belongs to another user (uid %d); name that user with --user, or run ccagent from root's own shell", pid, uid)
+			return fmt.Errorf("attach: process %d belongs to another user (uid %d); --user NAME attaches to it for whom root allows that in %s, and root itself to any process", pid, uid, config.Path)
 		}
 	}
 	for _, gid := range status.GIDs {

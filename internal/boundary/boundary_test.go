@@ -44,8 +44,9 @@ var inside = map[string][]string{
 	"profile/logtest":   {},
 
 	"agent/procfs":    {},
-	"agent/invoker":   {"agent/procfs"},
-	"agent/target":    {"agent/procfs", "agent/invoker"},
+	"agent/config":    {},
+	"agent/invoker":   {"agent/procfs", "agent/config"},
+	"agent/target":    {"agent/procfs", "agent/invoker", "agent/config"},
 	"agent/process":   {"agent/procfs", "agent/invoker", "agent/rtsites"},
 	"agent/rtsites":   {},
 	"agent/timeline":  {},

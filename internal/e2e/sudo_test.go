@@ -165,3 +165,68 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		t.Errorf("left in the working directory: %v", entries)
 	}
 }
+
+// hostOf prepares a command in a mount namespace whose /etc is of a host with these users,
+// and has this configuration of ccagent.
+func hostOf(t *testing.T, config string, users map[string]int, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	testprog.NeedRoot(t)
+	etc := sharedDir(t, 0o755)
+	passwd, group := "root:x:0:0::/:/bin/sh\n", "root:x:0:\n"
+	for user, id := range users {
+		passwd += fmt.Sprintf("%s:x:%d:%d::/:/bin/sh\n", user, id, id)
+		group += fmt.Sprintf("%s:x:%d:\n", user, id)
+	}
+	if err := os.Mkdir(filepath.Join(etc, "ccagent"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{"passwd": passwd, "group": group, "ccagent/ccagent.yaml": config} {
+		if err := os.WriteFile(filepath.Join(etc, path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := `mount --bind "$1" /etc && shift && exec "$@"`
+	return command(t, testprog.NeedTool(t, "unshare", "util-linux"),
+		append([]string{"--mount", "--propagation", "private", "sh", "-c", script, "sh", etc, name}, args...)...)
+}
+
+// Leave to run ccagent by sudo is no leave to become another user, root least of all,
+// unless root's configuration says so.
+func TestSudoUserIsInvokerOrAllowed(t *testing.T) {
+	users := map[string]int{"alice": attackerID, "svc-api": attackerID + 1, "svc-db": attackerID + 2}
+	const allow = "allow: {alice: [svc-api]}\n"
+	for _, c := range []struct {
+		name, config, user string
+		sudo               int // SUDO_UID; -1 is none
+		uid                string
+		says               []string
+	}{
+		{"herself", "", "alice", attackerID, "1234567", nil},
+		{"root", allow, "root", attackerID, "", []string{"--user root", "by sudo, alice may act as alice", "/etc/ccagent/ccagent.yaml", "root itself"}},
+		{"allowed", allow, "svc-api", attackerID, "1234568", nil},
+		{"another", allow, "svc-db", attackerID, "", []string{"--user svc-db", "allow: {alice: ["}},
+		{"someone else's leave", "allow: {bob: [svc-api]}\n", "svc-api", attackerID, "", []string{"--user svc-api"}},
+		{"a mistake in the file", "allow:\n  alice: [svc-api]\nalow: {}\n", "svc-api", attackerID, "", []string{"ccagent.yaml", "line 3", "alow"}},
+		{"root by sudo", "", "svc-db", 0, "1234569", nil},
+		{"root", "", "svc-db", -1, "1234569", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cmd := hostOf(t, c.config, users, ccagent, "record", "--user", c.user, "-o", filepath.Join(sharedDir(t, 0o777), "log"), "--", "/usr/bin/id", "-u")
+			if c.sudo >= 0 {
+				underSudo(cmd, c.sudo)
+			}
+			r := run(t, cmd)
+			if got := strings.TrimSpace(r.stdout); got != c.uid {
+				t.Errorf("the program ran as %q, want %q", got, c.uid)
+			}
+			if c.uid == "" {
+				if r.status != 125 {
+					t.Errorf("status %d, want 125", r.status)
+				}
+				wantLine(t, r.stderr, c.says...)
+			} else if r.status != 0 {
+				t.Errorf("status %d\n%s", r.status, r.stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ccagent/internal/testprog"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want map[string][]string
+		line int    // of the error, 0 for none
+		says string // in the error
+	}{
+		{"", nil, 0, ""},
+		{"# nothing\n", nil, 0, ""},
+		{"allow:\n  alice: [svc-api, svc-web]\n", map[string][]string{"alice": {"svc-api", "svc-web"}}, 0, ""},
+		{"allow: {alice: [svc-api]}", map[string][]string{"alice": {"svc-api"}}, 0, ""},
+		{"allow: {alice: [svc-api]}\nalow: {}\n", nil, 2, `"alow"`},
+		{"allow:\n  alice: svc-api\n", nil, 2, "sequence"},
+		{"allow:\n  alice: [a]\n  alice: [b]\n", nil, 3, `"alice"`},
+		{"allow: [", nil, 1, ""},
+		{"allow: {}\n---\nallow: {alice: [root]}\n", nil, -1, "document"},
+	} {
+		got, err := Parse([]byte(c.text))
+		if c.line == 0 {
+			if err != nil || !reflect.DeepEqual(got.Allow, c.want) {
+				t.Errorf("%q: %v, %v", c.text, got, err)
+			}
+			continue
+		}
+		var at *Error
+		switch {
+		case err == nil:
+			t.Errorf("%q: no error", c.text)
+		case c.line > 0 && (!errors.As(err, &at) || at.Line != c.line), !strings.Contains(err.Error(), c.says):
+			t.Errorf("%q: %v; want line %d and %q", c.text, err, c.line, c.says)
+		}
+	}
+}
+
+// What others than root may have written is not believed.
+func TestLoadTrustsRootAlone(t *testing.T) {
+	testprog.NeedRoot(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ccagent.yaml")
+	if c, err := Load(path); err != nil || len(c.Allow) != 0 {
+		t.Errorf("a missing file: %v, %v", c, err)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.WriteFile(path, []byte("allow: {alice: [svc]}\n"), 0o644))
+	if c, err := Load(path); err != nil || len(c.Allow["alice"]) != 1 {
+		t.Errorf("root's file: %v, %v", c, err)
+	}
+	for _, c := range []struct {
+		name       string
+		spoil, fix func() error
+	}{
+		{"another owner", func() error { return os.Chown(path, 1234567, 0) }, func() error { return os.Chown(path, 0, 0) }},
+		{"group may write", func() error { return os.Chmod(path, 0o664) }, func() error { return os.Chmod(path, 0o644) }},
+		{"all may write", func() error { return os.Chmod(path, 0o646) }, func() error { return os.Chmod(path, 0o644) }},
+		{"all may write the folder", func() error { return os.Chmod(dir, 0o777) }, func() error { return os.Chmod(dir, 0o755) }},
+		{"a fifo", func() error { return errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600)) }, func() error { return nil }},
+	} {
+		must(c.spoil())
+		if got, err := Load(path); err == nil {
+			t.Errorf("%s: %v", c.name, got)
+		}
+		must(c.fix())
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"", "allow: {alice: [svc]}", "allow:\n  a: [b, c]\nx: 1\n", "a: &a [*a]", "allow: [", "---\n---\n", "? [a]\n: b"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if c, err := Parse(text); (c == nil) == (err == nil) {
+			t.Errorf("%v and %v", c, err)
+		}
+	})
+}
