@@ -37,7 +37,7 @@ func TestInfoTableMapOnArm64(t *testing.T) {
 	if err != nil || b.Arch != "arm64" || !b.HasIPE || !b.GHC {
 		t.Fatalf("%+v, %v", b, err)
 	}
-	got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: sources.Read, SourceDirs: []string{dir}, EmbedSource: true})
+	got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: sources.ReadOwn, SourceDirs: []string{dir}, EmbedSource: true})
 	if ms := got.modules[1]; !ms.HasIPE || strings.Contains(ms.Problem, "-g3") {
 		t.Errorf("module: %+v", ms)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,30 +23,31 @@ const MaxCacheFile = 256 << 20
 // maxCache bounds the cache; the files not used for longest go first.
 const maxCache = 1 << 30
 
-// cache keeps indices of debug information, one file each, named by a hash of
-// all that an index is made of. It is the calling user's: whoever may write to
-// it may as well change what the index is used for, and an index read from it
-// is checked all the same.
-type cache struct{ dir string }
+// IndexCache keeps indices of debug information, each as a file of a module's. A key is
+// a hash in hexadecimal of all that an index is made of. What comes back need not be what
+// was kept: it is checked.
+type IndexCache interface {
+	// Open gives a file to read, or nil.
+	Open(module uint32, key string) *os.File
+	// Create gives a file to write an index to, which Keep then takes. Either closes
+	// the one that Create gave before.
+	Create(module uint32) (*os.File, error)
+	Keep(module uint32, key string, f *os.File) error
+}
 
 // worthCaching is the size of debug information from which on an index is kept:
 // less is read in no time.
 const worthCaching = 1 << 20
 
-func (c cache) path(key string) string { return filepath.Join(c.dir, key+".index") }
-
-// load gives an index, or nil.
-func (c cache) load(key string, limit uint64) *dwarfindex.Index {
-	f, err := os.OpenFile(c.path(key), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
-	if err != nil {
+// loadIndex gives an index, or nil.
+func loadIndex(c IndexCache, module uint32, key string, limit uint64) *dwarfindex.Index {
+	f := c.Open(module, key)
+	if f == nil {
 		return nil
 	}
 	defer f.Close()
 	st, err := f.Stat()
-	if err != nil || !st.Mode().IsRegular() || st.Size() > MaxCacheFile || uint64(st.Size()) > limit/2 {
-		return nil
-	}
-	if sys, ok := st.Sys().(*syscall.Stat_t); !ok || int(sys.Uid) != os.Geteuid() || st.Mode().Perm()&0o022 != 0 {
+	if err != nil || uint64(st.Size()) > limit/2 {
 		return nil
 	}
 	data := make([]byte, st.Size())
@@ -62,28 +62,73 @@ func (c cache) load(key string, limit uint64) *dwarfindex.Index {
 	if err != nil {
 		return nil
 	}
-	now := time.Now()
-	_ = os.Chtimes(c.path(key), now, now) // it was used; without the time it goes sooner
 	return x
 }
 
-// store keeps an index. It is written apart and renamed, so that a reader finds
-// it whole or not at all.
-func (c cache) store(key string, x *dwarfindex.Index) error {
+// storeIndex keeps an index.
+func storeIndex(c IndexCache, module uint32, key string, x *dwarfindex.Index) error {
 	data := x.Encode(nil)
 	sum := sha256.Sum256(data)
 	if data = append(data, sum[:]...); len(data) > MaxCacheFile {
 		return nil
 	}
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return fmt.Errorf("make the cache: %w", err)
-	}
-	f, err := os.CreateTemp(c.dir, "new-*")
+	f, err := c.Create(module)
 	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Close()
 		return fmt.Errorf("write to the cache: %w", err)
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
+	return c.Keep(module, key, f)
+}
+
+// DirCache is an IndexCache in a folder of the user Owner, as whom its methods run. It is
+// that user's: whoever else may write to a file of it is not believed.
+type DirCache struct {
+	Dir   string
+	Owner int
+}
+
+func (c DirCache) path(key string) string { return filepath.Join(c.Dir, key+".index") }
+
+// Open opens an index that only the owner can have written.
+func (c DirCache) Open(_ uint32, key string) *os.File {
+	f, err := os.OpenFile(c.path(key), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() || st.Size() > MaxCacheFile || st.Mode().Perm()&0o022 != 0 {
+		f.Close()
+		return nil
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); !ok || int(sys.Uid) != c.Owner {
+		f.Close()
+		return nil
+	}
+	now := syscall.NsecToTimeval(time.Now().UnixNano())
+	_ = syscall.Futimes(int(f.Fd()), []syscall.Timeval{now, now}) // it was used; without the time it goes sooner
+	return f
+}
+
+// Create makes a file that only Keep puts in an index's place, so that a reader finds an
+// index whole or not at all.
+func (c DirCache) Create(uint32) (*os.File, error) {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the cache: %w", err)
+	}
+	f, err := os.CreateTemp(c.Dir, "new-*")
+	if err != nil {
+		return nil, fmt.Errorf("write to the cache: %w", err)
+	}
+	return f, nil
+}
+
+// Keep puts a file in an index's place.
+func (c DirCache) Keep(_ uint32, key string, f *os.File) error {
+	err := f.Close()
+	if err == nil {
 		err = os.Rename(f.Name(), c.path(key))
 	}
 	if err != nil {
@@ -93,9 +138,15 @@ func (c cache) store(key string, x *dwarfindex.Index) error {
 	return c.prune(maxCache)
 }
 
+// Discard removes a file that Create made and that is not kept.
+func (c DirCache) Discard(f *os.File) {
+	f.Close()
+	os.Remove(f.Name())
+}
+
 // prune removes what was not used for longest until the rest fits.
-func (c cache) prune(limit int64) error {
-	entries, err := os.ReadDir(c.dir)
+func (c DirCache) prune(limit int64) error {
+	entries, err := os.ReadDir(c.Dir)
 	if err != nil {
 		return fmt.Errorf("read the cache: %w", err)
 	}
@@ -112,7 +163,7 @@ func (c cache) prune(limit int64) error {
 		if total <= limit {
 			break
 		}
-		if err := os.Remove(filepath.Join(c.dir, f.Name())); err == nil {
+		if err := os.Remove(filepath.Join(c.Dir, f.Name())); err == nil {
 			total -= f.Size()
 		}
 	}
@@ -137,21 +188,21 @@ func indexKey(ctx context.Context, s dwarfindex.Sections, f *elffile.File) (stri
 }
 
 // index builds an index, or takes it from the cache.
-func (r *run) index(ctx context.Context, s dwarfindex.Sections, f *elffile.File, opt dwarfindex.Options) (*dwarfindex.Index, error) {
-	if r.job.CacheDir == "" || s.InfoSize < worthCaching {
+func (r *run) index(ctx context.Context, module uint32, s dwarfindex.Sections, f *elffile.File, opt dwarfindex.Options) (*dwarfindex.Index, error) {
+	c := r.job.Cache
+	if c == nil || s.InfoSize < worthCaching {
 		return dwarfindex.Build(ctx, s, opt)
 	}
 	key, err := indexKey(ctx, s, f)
 	if err != nil {
 		return nil, fmt.Errorf("read debug information: %w", err)
 	}
-	c := cache{r.job.CacheDir}
-	if x := c.load(key, opt.Memory); x != nil {
+	if x := loadIndex(c, module, key, opt.Memory); x != nil {
 		return x, nil
 	}
 	x, err := dwarfindex.Build(ctx, s, opt)
 	if err == nil && len(x.Problems) == 0 {
-		if err := c.store(key, x); err != nil {
+		if err := storeIndex(c, module, key, x); err != nil {
 			r.problem("%v", err)
 		}
 	}

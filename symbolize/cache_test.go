@@ -45,24 +45,24 @@ func TestCache(t *testing.T) {
 		t.Fatalf("another program has the key %s, %v", k, err)
 	}
 
-	c := cache{filepath.Join(t.TempDir(), "deep", "index")}
-	if c.load(key, 1<<30) != nil {
+	c := DirCache{filepath.Join(t.TempDir(), "deep", "index"), os.Geteuid()}
+	if loadIndex(c, 1, key, 1<<30) != nil {
 		t.Fatal("an empty cache has an index")
 	}
-	if err := c.store(key, x); err != nil {
+	if err := storeIndex(c, 1, key, x); err != nil {
 		t.Fatal(err)
 	}
-	got := c.load(key, 1<<30)
+	got := loadIndex(c, 1, key, 1<<30)
 	if got == nil {
 		t.Fatal("the index is not found again")
 	}
 	if diff := cmp.Diff(x.Encode(nil), got.Encode(nil)); diff != "" {
 		t.Error("another index came back")
 	}
-	if entries, _ := os.ReadDir(c.dir); len(entries) != 1 {
+	if entries, _ := os.ReadDir(c.Dir); len(entries) != 1 {
 		t.Errorf("the cache holds %v", entries)
 	}
-	if c.load(key, 100) != nil {
+	if loadIndex(c, 1, key, 100) != nil {
 		t.Error("an index over the memory budget was read")
 	}
 
@@ -90,20 +90,20 @@ func TestCache(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if c.load(key, 1<<30) == nil {
+		if loadIndex(c, 1, key, 1<<30) == nil {
 			t.Fatal("the index is not found before it is harmed")
 		}
 		if err := plant(); err != nil {
 			t.Fatal(err)
 		}
-		if c.load(key, 1<<30) != nil {
+		if loadIndex(c, 1, key, 1<<30) != nil {
 			t.Errorf("%s: used", name)
 		}
 	}
 }
 
 func TestCachePrunesTheOldest(t *testing.T) {
-	c := cache{t.TempDir()}
+	c := DirCache{t.TempDir(), os.Geteuid()}
 	now := time.Now()
 	for i, name := range []string{"old", "older", "new"} {
 		p := c.path(name)

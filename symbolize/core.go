@@ -16,6 +16,7 @@ import (
 	"ccagent/symbolize/dwarfindex"
 	"ccagent/symbolize/hsname"
 	"ccagent/symbolize/ipe"
+	"ccagent/symbolize/sources"
 )
 
 const (
@@ -62,7 +63,7 @@ func (m *moduleRun) unitCore(u uint32, procs []dwarfindex.ProcID) error {
 	source := dwarfindex.CleanPath(unit.Name)
 	_, module := m.unitModule(u)
 	var dumps []core.Dump
-	for _, d := range m.r.dumpsIn(append([]string{unit.CompDir}, m.r.job.CoreDirs...)) {
+	for _, d := range m.r.dumpsIn(m.mod.ID, append([]string{unit.CompDir}, m.r.job.CoreDirs...)) {
 		if d.Likeness(source, module) > 0 {
 			dumps = append(dumps, d)
 		}
@@ -99,7 +100,7 @@ func (m *moduleRun) unitCore(u uint32, procs []dwarfindex.ProcID) error {
 }
 
 // dumpsIn lists the dumps of folders, each looked through once.
-func (r *run) dumpsIn(dirs []string) []core.Dump {
+func (r *run) dumpsIn(module uint32, dirs []string) []core.Dump {
 	var out []core.Dump
 	for i, dir := range dirs {
 		if !filepath.IsAbs(dir) || slices.Contains(dirs[:i], dir) {
@@ -108,7 +109,7 @@ func (r *run) dumpsIn(dirs []string) []core.Dump {
 		dumps, ok := r.dumps[dir]
 		if !ok && len(r.dumps) < maxSourceDirs {
 			var err error
-			if dumps, err = r.job.FindDumps(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if dumps, err = r.job.FindDumps(module, dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 				r.problem("%v: %s", err, dir)
 			}
 			r.dumps[dir] = dumps
@@ -133,7 +134,7 @@ func (m *moduleRun) readDump(d *core.Dump, u uint32, procs []dwarfindex.ProcID) 
 	if d.Size > maxDumpFile {
 		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d", d.Path, d.Size, maxDumpFile)
 	}
-	text, err := m.r.job.ReadSource(d.Path, maxDumpFile)
+	text, err := m.r.job.ReadSource(sources.Ref{Module: m.mod.ID, Name: d.Path}, maxDumpFile)
 	if err != nil {
 		return nil, err
 	}

@@ -29,9 +29,9 @@ type coreTables struct {
 func resolveCore(t *testing.T, job Job) coreTables {
 	t.Helper()
 	c := coreTables{text: map[uint32]string{}, bindings: map[uint32]eventlog.Binding{}, spans: map[uint32]eventlog.Span{}, files: map[uint32]eventlog.File{}}
-	job.ReadSource, job.EmbedSource = sources.Read, true
+	job.ReadSource, job.EmbedSource = sources.ReadOwn, true
 	if job.FindDumps == nil {
-		job.FindDumps = core.FindDumps
+		job.FindDumps = func(_ uint32, dir string) ([]core.Dump, error) { return core.FindDumps(dir) }
 	}
 	var err error
 	c.sum, err = Run(context.Background(), job, func(e eventlog.Event) error {

@@ -1,10 +1,11 @@
 package symbolize
 
 import (
-	"ccagent/symbolize/core"
-	"ccagent/symbolize/sources"
 	"io"
 	"time"
+
+	"ccagent/symbolize/core"
+	"ccagent/symbolize/sources"
 )
 
 // Address is one address that was seen.
@@ -30,24 +31,19 @@ type Module struct {
 	// Problem says in words why File is nil, or what is wrong with it.
 	Problem   string
 	Addresses []Address
-	// Root is by what number Job.ReadSourceIn knows the root directory of the program
-	// that mapped the file; 0 where it is this process's own.
+	// Root tells apart the root directories of the programs that mapped the modules; 0 is
+	// this process's own.
 	Root int
 }
 
 // Job is what Run is asked to do.
 type Job struct {
 	Modules []Module
-	// Kernel are kernel addresses, resolved by Kallsyms (/proc/kallsyms).
-	Kernel   []Address
-	Kallsyms io.Reader
+	Kernel  []KernelAddress
 	// ReadSource reads a source file, at most maxSize bytes of it. Nil leaves
 	// sources alone. It must refuse what the log's owner may not read: see
 	// sources.Read.
-	ReadSource func(path string, maxSize int64) (sources.Content, error)
-	// ReadSourceIn does so below another root directory, the Root of a module: see
-	// sources.ReadInRoot. Nil leaves those alone.
-	ReadSourceIn func(root int, path string, maxSize int64) (sources.Content, error)
+	ReadSource func(ref sources.Ref, maxSize int64) (sources.Content, error)
 	// EmbedSource puts the text of seen files into the log. Without it they are
 	// read only to name the bindings in them.
 	EmbedSource bool
@@ -57,11 +53,10 @@ type Job struct {
 	// FindDumps lists the Core dumps in a folder's tree (see the function of that
 	// name). It looks into the folders that the program was compiled in, and into
 	// CoreDirs. Nil leaves Core alone; so does not embedding sources.
-	FindDumps func(dir string) ([]core.Dump, error)
+	FindDumps func(module uint32, dir string) ([]core.Dump, error)
 	CoreDirs  []string
-	// CacheDir keeps indices of debug information between runs, in files of the
-	// calling user's. Empty keeps none.
-	CacheDir string
+	// Cache keeps indices of debug information between runs. Nil keeps none.
+	Cache IndexCache
 	// SymbolsOnly leaves debug information alone.
 	SymbolsOnly bool
 	// After are the last ids in use: those of a Run that broke off, whose events

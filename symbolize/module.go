@@ -170,7 +170,7 @@ func (m *moduleRun) buildIndex(ctx context.Context, f *elffile.File, memory uint
 	if err != nil {
 		return nil, err
 	}
-	x, err := m.r.index(ctx, s, m.elf, dwarfindex.Options{Memory: memory, Executable: m.elf.Executable})
+	x, err := m.r.index(ctx, m.mod.ID, s, m.elf, dwarfindex.Options{Memory: memory, Executable: m.elf.Executable})
 	if err != nil && !errors.Is(err, dwarfindex.ErrMemory) && ctx.Err() == nil {
 		return x, err
 	}

@@ -16,32 +16,27 @@ func (m *moduleRun) readSource(path string, compDirs []string) (sources.Content,
 	if r.job.ReadSource == nil {
 		return sources.Content{}, ""
 	}
-	var candidates []string
+	var candidates []sources.Ref
 	if filepath.IsAbs(path) {
-		candidates = append(candidates, path)
+		candidates = append(candidates, sources.Ref{Module: m.mod.ID, Name: path})
 	} else {
 		for _, d := range compDirs {
 			if filepath.IsAbs(d) {
-				candidates = append(candidates, filepath.Join(d, path))
+				candidates = append(candidates, sources.Ref{Module: m.mod.ID, Dir: d, Name: path})
 			}
 		}
 	}
-	type place struct {
-		root int
-		path string
-	}
-	var places []place
-	if m.mod.Root != 0 && r.job.ReadSourceIn != nil {
+	var places []sources.Ref
+	if m.mod.Root != 0 {
 		for _, c := range candidates {
-			places = append(places, place{m.mod.Root, c})
+			c.InRoot = true
+			places = append(places, c)
 		}
 	}
-	for _, c := range candidates {
-		places = append(places, place{path: c})
-	}
+	places = append(places, candidates...)
 	for _, d := range r.job.SourceDirs {
 		if !filepath.IsAbs(path) {
-			places = append(places, place{path: filepath.Join(d, path)})
+			places = append(places, sources.Ref{Module: m.mod.ID, Dir: d, Name: path})
 		}
 	}
 	problem := "source not found"
@@ -49,13 +44,7 @@ func (m *moduleRun) readSource(path string, compDirs []string) (sources.Content,
 		if i >= maxSourceDirs {
 			break
 		}
-		var s sources.Content
-		var err error
-		if c.root != 0 {
-			s, err = r.job.ReadSourceIn(c.root, c.path, maxSourceFile)
-		} else {
-			s, err = r.job.ReadSource(c.path, maxSourceFile)
-		}
+		s, err := r.job.ReadSource(c, maxSourceFile)
 		if err == nil {
 			if built.After(earliest) && s.ModTime.After(built) {
 				return s, "may differ from what was compiled: newer than the binary"

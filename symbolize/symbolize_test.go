@@ -235,7 +235,7 @@ func TestSourceBindings(t *testing.T) {
 	for _, withText := range []bool{true, false} {
 		job := Job{Modules: []Module{module(t, exe, codeAddresses(t, exe, 4)...)}, EmbedSource: true}
 		if withText {
-			job.ReadSource = sources.Read
+			job.ReadSource = sources.ReadOwn
 		}
 		got, sum := resolve(t, job)
 		if sum.InBlocks < 100 {
@@ -281,7 +281,7 @@ func TestNewerSource(t *testing.T) {
 	exe := testprog.Build(t, "rev", testprog.Options{})
 	m := module(t, exe, Address{Addr: symbolAddress(t, exe, "Main_main_info")})
 	m.ModTime = time.Unix(1, 0)
-	got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: sources.Read, EmbedSource: true})
+	got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: sources.ReadOwn, EmbedSource: true})
 	told := false
 	for _, f := range got.files {
 		told = told || strings.Contains(f.Problem, "newer")
@@ -293,12 +293,12 @@ func TestNewerSource(t *testing.T) {
 
 func TestKernel(t *testing.T) {
 	kallsyms := "ffffffff81000000 T startup_64\nffffffff81000100 t do_one [mod]\nffffffff81000080 D data\n"
-	got, _ := resolve(t, Job{Kernel: []Address{{Addr: 0xffffffff81000104}, {Addr: 0xffffffff81000100, Call: true}, {Addr: 0x10}}, Kallsyms: strings.NewReader(kallsyms)})
+	got, _ := resolve(t, Job{Kernel: NameKernel(strings.NewReader(kallsyms), []Address{{Addr: 0xffffffff81000104}, {Addr: 0xffffffff81000100, Call: true}, {Addr: 0x10}})})
 	name := func(a uint64) string { return got.bindings[got.locations[0][a].Binding].Name }
 	if name(0xffffffff81000104) != "do_one" || name(0xffffffff81000100) != "startup_64" || name(0x10) != "" {
 		t.Errorf("%+v", got.locations[0])
 	}
-	_, sum := resolve(t, Job{Kernel: []Address{{Addr: 1 << 63}}, Kallsyms: strings.NewReader("0000000000000000 T startup_64\n")})
+	_, sum := resolve(t, Job{Kernel: NameKernel(strings.NewReader("0000000000000000 T startup_64\n"), []Address{{Addr: 1 << 63}})})
 	if len(sum.Problems) == 0 {
 		t.Error("hidden kernel addresses are not told of")
 	}
@@ -343,7 +343,7 @@ func TestInfoTableMap(t *testing.T) {
 		t.Run(release, func(t *testing.T) {
 			exe := testprog.Build(t, "example", testprog.Options{Release: release, NoDebug: true, Flags: []string{"-finfo-table-map", "-fdistinct-constructor-tables"}})
 			m := module(t, exe, codeAddresses(t, exe, 16)...)
-			got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: sources.Read, EmbedSource: true})
+			got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: sources.ReadOwn, EmbedSource: true})
 			if ms := got.modules[1]; !ms.HasIPE || ms.HasNotes || !strings.Contains(ms.Problem, "-g3") {
 				t.Errorf("module: %+v", ms)
 			}

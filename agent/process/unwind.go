@@ -81,7 +81,7 @@ func (t *tables) work(ctx context.Context) {
 				mod := <-t.wanted
 				mods, files = append(mods, mod), append(files, mod.File)
 			}
-			cost := worker.CompileUnwind(ctx, files, t.who.UID, t.who.GID, func(i int, u worker.UnwindTable) {
+			cost := worker.CompileUnwind(ctx, files, func(i int, u worker.UnwindTable) {
 				if ctx.Err() == nil {
 					t.done <- compiled{mods[i], u}
 				}

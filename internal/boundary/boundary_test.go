@@ -17,7 +17,7 @@ var order = map[string][]string{
 	"eventlog":    {},
 	"bpf":         {"internal/ghc"},
 	"perf":        {"bpf"},
-	"symbolize":   {"eventlog", "internal/credentials", "internal/ghc"},
+	"symbolize":   {"eventlog", "internal/sandbox", "internal/credentials", "internal/ghc"},
 	"agent":       {"perf", "bpf", "eventlog", "symbolize", "internal/capset", "internal/credentials", "internal/ghc"},
 	"profile":     {"eventlog", "internal/format", "internal/ghc"},
 	"ui":          {"profile", "eventlog", "internal/format"},

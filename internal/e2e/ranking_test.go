@@ -127,7 +127,7 @@ func sharesByInstructions(t *testing.T, exe string, counts map[uint64]float64) m
 	}
 	total := 0.0
 	shares := map[string]float64{}
-	_, err = symbolize.Run(context.Background(), symbolize.Job{Modules: []symbolize.Module{m}, ReadSource: sources.Read}, func(e eventlog.Event) error {
+	_, err = symbolize.Run(context.Background(), symbolize.Job{Modules: []symbolize.Module{m}, ReadSource: sources.ReadOwn}, func(e eventlog.Event) error {
 		switch e := e.(type) {
 		case *eventlog.Binding:
 			bindings[e.ID] = *e

@@ -48,6 +48,7 @@ func child(role Role) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return fmt.Errorf("read the setup: %w", err)
 	}
+	mapped := addressSpace() // cannot be asked for later
 	confined, err := enter(s)
 	if err != nil {
 		return errors.Join(err, c.Send(saidFailed, []byte(err.Error())))
@@ -66,6 +67,10 @@ func child(role Role) error {
 		return fmt.Errorf("take standard error: %w", err)
 	}
 	files[0].Close()
+	// Only now, so that the reason can be told where it is too little.
+	if err := limitMemory(s.Memory, mapped); err != nil {
+		return err
+	}
 	return role(c, files[1:])
 }
 
@@ -99,8 +104,10 @@ func enter(s setup) (Confinement, error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return done, fmt.Errorf("set no_new_privs: %w", err)
 	}
-	if err := limit(s); err != nil {
-		return done, err
+	for what, bytes := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_FSIZE: s.FileSize} { // pipes and sockets are not files
+		if err := limit(what, bytes); err != nil {
+			return done, err
+		}
 	}
 	switch err := loadFilter(); {
 	case errors.Is(err, errNoFilter):
@@ -148,29 +155,21 @@ func closeInherited() {
 	}
 }
 
-func limit(s setup) error {
-	limits := []struct {
-		what  int
-		bytes uint64
-	}{
-		{unix.RLIMIT_CORE, 0},
-		{unix.RLIMIT_FSIZE, s.FileSize}, // pipes and sockets are not files
-		{unix.RLIMIT_MEMLOCK, 0},
-	}
-	if s.Memory > 0 {
-		debug.SetMemoryLimit(int64(s.Memory))
-		// The runtime has reserved address space already that it never uses.
-		limits = append(limits, struct {
-			what  int
-			bytes uint64
-		}{unix.RLIMIT_AS, addressSpace() + 2*s.Memory})
-	}
-	for _, l := range limits {
-		if err := unix.Setrlimit(l.what, &unix.Rlimit{Cur: l.bytes, Max: l.bytes}); err != nil {
-			return fmt.Errorf("limit resource %d: %w", l.what, err)
-		}
+func limit(what int, bytes uint64) error {
+	if err := unix.Prlimit(0, what, &unix.Rlimit{Cur: bytes, Max: bytes}, nil); err != nil {
+		return fmt.Errorf("limit resource %d: %w", what, err)
 	}
 	return nil
+}
+
+// limitMemory bounds what the process holds; 0 leaves that alone.
+func limitMemory(bytes, mapped uint64) error {
+	if bytes == 0 {
+		return nil
+	}
+	debug.SetMemoryLimit(int64(bytes))
+	// The runtime has reserved address space already that it never uses.
+	return limit(unix.RLIMIT_AS, mapped+2*bytes)
 }
 
 // addressSpace is the size of the process's mappings in bytes.

@@ -49,7 +49,9 @@ func conditional() map[uintptr][]condition {
 		unix.SYS_TGKILL: {{arg: 0, with: []uint32{uint32(os.Getpid())}}},
 		// F_SETOWN and F_SETSIG would have signals sent.
 		unix.SYS_FCNTL: {{arg: 1, with: []uint32{unix.F_GETFL, unix.F_SETFL, unix.F_GETFD, unix.F_SETFD, unix.F_DUPFD_CLOEXEC}}},
-		unix.SYS_PRCTL: {{arg: 0, with: []uint32{prSetVMA}}},
+		// Its own limits, which it can only lower.
+		unix.SYS_PRLIMIT64: {{arg: 0, with: []uint32{0}}},
+		unix.SYS_PRCTL:     {{arg: 0, with: []uint32{prSetVMA}}},
 	}
 }
 

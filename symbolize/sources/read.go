@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -26,6 +28,27 @@ var sourceSuffixes = []string{
 	coredump.Suffix,
 }
 
+// Named reports whether a file is called as source files are.
+func Named(path string) bool {
+	return slices.ContainsFunc(sourceSuffixes, func(s string) bool { return strings.HasSuffix(path, s) })
+}
+
+// Ref says where a source file may be.
+type Ref struct {
+	Module uint32 // whose debug information names the file
+	InRoot bool   // below the root directory of the program that mapped the module
+	Dir    string // from which Name counts; empty where that is absolute
+	Name   string // by the debug information, with no needless elements
+}
+
+// Path is the path to open.
+func (r *Ref) Path() string {
+	if r.Dir == "" {
+		return r.Name
+	}
+	return filepath.Join(r.Dir, r.Name)
+}
+
 // ErrNoSource is wrapped by ReadSource's errors for files that are not taken.
 var ErrNoSource = errors.New("not a source file")
 
@@ -37,14 +60,18 @@ func Read(path string, maxSize int64) (Content, error) {
 	return ReadInRoot(nil, path, maxSize)
 }
 
+// ReadOwn reads a source file as Read does, and knows no other root directory.
+func ReadOwn(ref Ref, maxSize int64) (Content, error) {
+	if ref.InRoot {
+		return Content{}, os.ErrNotExist
+	}
+	return Read(ref.Path(), maxSize)
+}
+
 // ReadInRoot reads a source file as Read does, below another root directory, out of which
 // nothing leads. A nil root is this process's own.
 func ReadInRoot(root *os.File, path string, maxSize int64) (Content, error) {
-	known := false
-	for _, s := range sourceSuffixes {
-		known = known || strings.HasSuffix(path, s)
-	}
-	if !known {
+	if !Named(path) {
 		return Content{}, fmt.Errorf("read %s: %w", path, ErrNoSource)
 	}
 	f, err := binary.OpenWithoutLinks(root, path)

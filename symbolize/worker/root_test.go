@@ -2,6 +2,8 @@ package worker
 
 import (
 	"debug/elf"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"ccagent/internal/testprog"
 	"ccagent/symbolize/binary"
+	"ccagent/symbolize/sources"
 )
 
 // compDir is where the compiler ran, by the program's debug information.
@@ -95,23 +98,41 @@ func TestSourcesBelowRoot(t *testing.T) {
 	}
 }
 
-// The child may ask for a file below a root that the job has, and no other.
+// The child may ask for a file below the root of a module that has one, and of a module
+// of the job.
 func TestRootedPath(t *testing.T) {
-	root, err := binary.OpenRoot(t.TempDir())
+	dir := t.TempDir()
+	root, err := binary.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	roots := map[int]*os.File{9: root}
-	if f, path, err := inRoot(rooted(9, "/a/b.hs"), roots); f != root || path != "/a/b.hs" || err != nil {
-		t.Errorf("a root of the job: %v %q %v", f, path, err)
+	if err := os.WriteFile(filepath.Join(dir, "B.hs"), []byte("below"), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	if f, path, err := inRoot("/a/b.hs", roots); f != nil || path != "/a/b.hs" || err != nil {
-		t.Errorf("a plain path: %v %q %v", f, path, err)
+	named := filepath.Join(t.TempDir(), "named")
+	if err := os.WriteFile(named, []byte("\x00/B.hs\x00"), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	for _, asked := range []string{rooted(8, "/a"), "\x00", "\x009", "\x00-1\x00/a", "\x00x\x00/a", rooted(0, "/a")} {
-		if f, path, err := inRoot(asked, roots); err == nil || f != nil {
-			t.Errorf("%q asks for %q in %v", asked, path, f)
+	f, err := os.Open(named)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	a, err := newAnswers(&Job{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Modules: []ModuleFile{{ID: 1, File: f, Root: root}, {ID: 2, File: f}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.close()
+	if s, err := a.source(&sources.Ref{Module: 1, InRoot: true, Name: "/B.hs"}, 100); err != nil || string(s.Text) != "below" {
+		t.Errorf("below its root: %q, %v", s.Text, err)
+	}
+	for _, ref := range []sources.Ref{
+		{Module: 2, InRoot: true, Name: "/B.hs"}, // it has none
+		{Module: 1, Name: "/B.hs"},               // our own has no such file
+	} {
+		if s, err := a.source(&ref, 100); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%+v: %q, %v", ref, s.Text, err)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"time"
 
+	"ccagent/internal/sandbox"
 	"ccagent/symbolize/cfi"
 	"ccagent/symbolize/elffile"
 )
@@ -30,9 +30,9 @@ type UnwindCost struct{ CPU time.Duration }
 // Run symbolises in one. Each file's table goes to sink as soon as it is there,
 // in order; the files must stay open until CompileUnwind returns. A child that
 // fails is the error of the tables that it did not make.
-func CompileUnwind(ctx context.Context, files []*os.File, uid, gid uint32, sink func(file int, t UnwindTable)) UnwindCost {
+func CompileUnwind(ctx context.Context, files []*os.File, sink func(file int, t UnwindTable)) UnwindCost {
 	n := 0
-	cost, err := compileUnwind(ctx, files, uid, gid, func(t UnwindTable) {
+	cost, err := compileUnwind(ctx, files, func(t UnwindTable) {
 		sink(n, t)
 		n++
 	})
@@ -49,7 +49,7 @@ const (
 	unwindTime = 2 * time.Minute
 )
 
-func compileUnwind(parent context.Context, files []*os.File, uid, gid uint32, sink func(UnwindTable)) (UnwindCost, error) {
+func compileUnwind(parent context.Context, files []*os.File, sink func(UnwindTable)) (UnwindCost, error) {
 	var cost UnwindCost
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -58,12 +58,8 @@ func compileUnwind(parent context.Context, files []*os.File, uid, gid uint32, si
 	defer r.Close()
 	ctx, cancel := context.WithTimeout(parent, unwindTime)
 	defer cancel()
-	cmd := command(ctx, roleUnwind, uid, gid)
-	stderr := bounded{limit: 8 << 10}
-	cmd.Stderr = &stderr
-	cmd.Env = append(cmd.Env, unwindCount+"="+strconv.Itoa(len(files)))
-	cmd.ExtraFiles = append([]*os.File{w}, files...)
-	ended, err := start(cmd)
+	config := sandbox.Config{Role: roleUnwind, Name: "ccagent-symbolize", Memory: unwindMemory}
+	c, err := sandbox.Start(ctx, config, append([]*os.File{w}, files...)...)
 	w.Close()
 	if err != nil {
 		return cost, fmt.Errorf("start its compiler: %w", err)
@@ -72,15 +68,13 @@ func compileUnwind(parent context.Context, files []*os.File, uid, gid uint32, si
 	for range files {
 		var t UnwindTable
 		if t, readErr = readUnwind(r); readErr != nil {
-			cancel()
+			c.Kill()
 			break
 		}
 		sink(t)
 	}
-	waitErr := <-ended
-	if s := cmd.ProcessState; s != nil {
-		cost.CPU = s.UserTime() + s.SystemTime()
-	}
+	waitErr := c.Wait()
+	cost.CPU = c.CPU()
 	switch {
 	case readErr == nil:
 		return cost, nil
@@ -88,18 +82,17 @@ func compileUnwind(parent context.Context, files []*os.File, uid, gid uint32, si
 		return cost, parent.Err()
 	case ctx.Err() == context.DeadlineExceeded:
 		return cost, fmt.Errorf("not done within %v", unwindTime)
-	case waitErr != nil && stderr.Len() > 0:
-		return cost, describe(waitErr, stderr.Bytes())
+	case waitErr != nil && len(c.Stderr()) > 0:
+		return cost, describe(waitErr, c.Stderr())
 	}
 	return cost, readErr
 }
 
-// unwindCount tells a child how many files it has, from descriptor fdUnwind + 1.
-const unwindCount = "CCAGENT_SYMBOLIZE_FILES"
+// fileTables is the first file of a compiling child: where it writes tables. Module files
+// follow.
+const fileTables = 0
 
-const fdUnwind = 3
-
-// A table crosses the pipe as two messages of writeBlob: a status with an
+// A table crosses the pipe as two messages of package sandbox: a status with an
 // error's text or with the rows and, after rows, their base with the rules.
 const (
 	unwindNone = iota
@@ -117,7 +110,7 @@ var errBadTable = errors.New("compiler of call frame information gave a malforme
 // readUnwind takes a table from the child, which is not trusted.
 func readUnwind(r io.Reader) (UnwindTable, error) {
 	var t UnwindTable
-	status, b, err := readBlob(r, uint64(cfi.DefaultLimits.Rows)*cfi.RowSize)
+	status, b, err := sandbox.ReadMessage(r, uint64(cfi.DefaultLimits.Rows)*cfi.RowSize)
 	if err != nil {
 		return t, fmt.Errorf("read from the compiler of call frame information: %w", err)
 	}
@@ -132,7 +125,7 @@ func readUnwind(r io.Reader) (UnwindTable, error) {
 		return t, fmt.Errorf("%w: status %d", errBadTable, status)
 	}
 	t.Rows = b
-	if t.Base, t.Rules, err = readBlob(r, maxUnwindRules*cfi.RuleSize); err != nil {
+	if t.Base, t.Rules, err = sandbox.ReadMessage(r, maxUnwindRules*cfi.RuleSize); err != nil {
 		return t, fmt.Errorf("read from the compiler of call frame information: %w", err)
 	}
 	return t, t.check()
@@ -157,21 +150,10 @@ func (t *UnwindTable) check() error {
 }
 
 // unwindChild is a child's work.
-func unwindChild() error {
-	if os.Geteuid() == 0 {
-		return errors.New("refuse to parse a program's files as root")
-	}
-	if err := confine(&request{Memory: unwindMemory}); err != nil {
-		return err
-	}
+func unwindChild(_ *sandbox.Conn, files []*os.File) error {
 	debug.SetGCPercent(30) // it lives for one table, which is large
-	n, err := strconv.Atoi(os.Getenv(unwindCount))
-	if err != nil {
-		return fmt.Errorf("read the number of files: %w", err)
-	}
-	out := os.NewFile(fdUnwind, "tables")
-	for i := range n {
-		if err := writeUnwind(out, os.NewFile(uintptr(fdUnwind+1+i), "module")); err != nil {
+	for _, f := range files[fileTables+1:] {
+		if err := writeUnwind(files[fileTables], f); err != nil {
 			return err
 		}
 	}
@@ -184,9 +166,9 @@ func writeUnwind(out io.Writer, file *os.File) error {
 	table, err := compileFile(file)
 	switch {
 	case errors.Is(err, cfi.ErrNone):
-		return writeBlob(out, unwindNone, nil)
+		return sandbox.WriteMessage(out, unwindNone, nil)
 	case err != nil:
-		return writeBlob(out, unwindFailed, []byte(err.Error()))
+		return sandbox.WriteMessage(out, unwindFailed, []byte(err.Error()))
 	}
 	rows := make([]byte, 0, len(table.Rows)*cfi.RowSize)
 	for _, r := range table.Rows {
@@ -196,10 +178,10 @@ func writeUnwind(out io.Writer, file *os.File) error {
 	for i := range table.Rules {
 		rules = table.Rules[i].Append(rules)
 	}
-	if err := writeBlob(out, unwindRows, rows); err != nil {
+	if err := sandbox.WriteMessage(out, unwindRows, rows); err != nil {
 		return err
 	}
-	return writeBlob(out, table.Base, rules)
+	return sandbox.WriteMessage(out, table.Base, rules)
 }
 
 func compileFile(file *os.File) (*cfi.Table, error) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ccagent/internal/sandbox"
 	"ccagent/internal/testprog"
 	"ccagent/symbolize/cfi"
 	"ccagent/symbolize/elffile"
@@ -26,7 +27,7 @@ func compileAll(t *testing.T, ctx context.Context, paths ...string) []UnwindTabl
 	}
 	tables := make([]UnwindTable, len(files))
 	next := 0
-	CompileUnwind(ctx, files, 0, 0, func(i int, u UnwindTable) {
+	CompileUnwind(ctx, files, func(i int, u UnwindTable) {
 		if i != next {
 			t.Errorf("table %d after %d", i, next)
 		}
@@ -93,7 +94,7 @@ func TestCompileUnwindCancelled(t *testing.T) {
 
 func message(t testing.TB, head uint64, b []byte) []byte {
 	var out bytes.Buffer
-	if err := writeBlob(&out, head, b); err != nil {
+	if err := sandbox.WriteMessage(&out, head, b); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()

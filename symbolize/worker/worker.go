@@ -1,22 +1,19 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
 
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
+	"ccagent/internal/sandbox"
 	"ccagent/symbolize"
-	"ccagent/symbolize/core"
-	"ccagent/symbolize/sources"
 )
 
 // ModuleFile is a module whose addresses were seen. The files stay the
@@ -39,9 +36,8 @@ type Job struct {
 	Kernel  []symbolize.Address
 	// Kallsyms is /proc/kallsyms, opened by one who may see addresses in it.
 	Kallsyms *os.File
-	// UID and GID are the log's owner, whose rights the child has. Where the
-	// owner is root the child runs as nobody. They matter only if this process
-	// is root; otherwise the child runs as this process does.
+	// UID and GID are the log's owner, in whose CacheDir indices are kept. They matter only
+	// if this process is root; otherwise they are this process's own.
 	UID, GID uint32
 	// Reader is the profiled program's own user: only what that user may read is taken for
 	// a source. Nil is the log's owner.
@@ -50,9 +46,7 @@ type Job struct {
 	SourceDirs  []string
 	CoreDirs    []string // searched for Core dumps, besides where the program was compiled
 	// CacheDir is where indices of debug information are kept between runs: a
-	// folder of the owner's, which need not exist. The child reads and writes it
-	// as itself, so it is left alone where the owner is root and the child is
-	// not. Empty keeps none.
+	// folder of the owner's, which need not exist. Empty keeps none.
 	CacheDir string
 	// After are the last ids of tables that this job's continue.
 	After symbolize.IDs
@@ -74,7 +68,6 @@ type Summary struct {
 const (
 	defaultMemory  = 512 << 20
 	defaultTimeout = 2 * time.Minute
-	nobody         = 65534
 	// grace is what the child has beyond its time to say that it is over.
 	grace = 5 * time.Second
 )
@@ -132,65 +125,70 @@ func (e *childError) Unwrap() error { return e.err }
 
 func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Summary, error) {
 	var sum Summary
-	p, err := newPipes()
+	req, files := makeRequest(job, v, symbolsOnly)
+	events, theirs, err := os.Pipe()
 	if err != nil {
-		return sum, err
+		return sum, fmt.Errorf("make a pipe: %w", err)
 	}
-	defer p.close()
-	req, files, roots := makeRequest(job, v, symbolsOnly)
+	defer events.Close()
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Timeout+grace, errTime)
 	defer cancel()
-	var stdout, stderr bounded
-	stdout.limit, stderr.limit = maxSummary, 8<<10
-	cmd := command(ctx, roleSymbolise, job.UID, job.GID)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.ExtraFiles = append([]*os.File{p.jobR, p.eventsW, p.askW, p.answerR}, files...)
-	if os.Geteuid() == 0 && job.UID == 0 {
-		req.CacheDir = ""
-		req.AskSource = true
+	config := sandbox.Config{Role: symboliserRole, Name: "ccagent-symbolize", Memory: job.MemoryLimit}
+	if job.CacheDir != "" {
+		config.FileSize = symbolize.MaxCacheFile
 	}
-	reader, err := sources.NewReader(job.reader())
+	answers, err := newAnswers(job)
 	if err != nil {
+		theirs.Close()
 		return sum, err
 	}
-	ended, err := start(cmd)
+	defer answers.close()
+	c, err := sandbox.Start(ctx, config, append([]*os.File{theirs}, files...)...)
+	theirs.Close()
 	if err != nil {
-		reader.Close()
 		return sum, fmt.Errorf("start the symboliser: %w", err)
 	}
-	p.closeChildEnds()
+	served := make(chan error, 1)
 	go func() {
-		// A child that dies early closes the pipe; Wait tells why it did.
-		_ = writeJSON(p.jobW, req)
-		p.jobW.Close()
+		// A child that dies early hangs up; Wait tells why it did.
+		_ = send(c.Conn, 0, req)
+		err := answers.serve(c.Conn)
+		if err != nil {
+			c.Kill()
+		}
+		served <- err
 	}()
-	go answer(p.askR, p.answerW, roots, reader)
-
-	readErr := v.read(p.eventsR)
+	readErr := v.read(events)
 	if readErr != nil {
-		cancel()
+		c.Kill()
 	}
-	waitErr := <-ended
+	serveErr := <-served // all that the child said is read before Wait hangs up
+	waitErr := c.Wait()
 	switch {
 	case v.sinkErr != nil:
 		return sum, v.sinkErr
 	case context.Cause(ctx) == errTime:
 		return sum, &childError{errTime}
+	case serveErr != nil:
+		return sum, &childError{serveErr}
 	case waitErr != nil && readErr == nil:
 		if cause := ctx.Err(); cause != nil {
 			return sum, cause
 		}
-		return sum, &childError{describe(waitErr, stderr.Bytes())}
-	case errors.Is(readErr, errTorn) && stderr.Len() > 0: // it broke off: its own words tell more
-		return sum, &childError{describe(waitErr, stderr.Bytes())}
+		return sum, &childError{describe(waitErr, c.Stderr())}
+	case errors.Is(readErr, errTorn) && len(c.Stderr()) > 0: // it broke off: its own words tell more
+		return sum, &childError{describe(waitErr, c.Stderr())}
 	case readErr != nil:
 		return sum, &childError{readErr}
 	}
-	if err := json.Unmarshal(stdout.Bytes(), &sum.Summary); err != nil {
+	if err := json.Unmarshal(answers.summary, &sum.Summary); err != nil {
 		return sum, &childError{fmt.Errorf("read the symboliser's summary: %w", err)}
 	}
 	return sum, nil
 }
+
+// symboliserRole is what the child does, which tests of what it cannot do change.
+var symboliserRole = roleSymbolise
 
 // describe says in a line why a child failed.
 func describe(err error, stderr []byte) error {
@@ -205,27 +203,36 @@ func describe(err error, stderr []byte) error {
 	return fmt.Errorf("symboliser failed: %w", err)
 }
 
-// makeRequest lists the job's files as descriptors, and the root directories by theirs.
-func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File, map[int]*os.File) {
+// makeRequest lists the job's files, by their numbers among the child's.
+func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File) {
 	req := &request{
-		Kernel: job.Kernel, EmbedSource: job.EmbedSource, SourceDirs: job.SourceDirs, CoreDirs: job.CoreDirs, CacheDir: job.CacheDir, SymbolsOnly: symbolsOnly,
+		EmbedSource: job.EmbedSource, SourceDirs: job.SourceDirs, CoreDirs: job.CoreDirs, Cache: job.CacheDir != "", SymbolsOnly: symbolsOnly,
 		After: v.ids, Memory: job.MemoryLimit, Timeout: job.Timeout,
+	}
+	if len(job.Kernel) > 0 {
+		var kallsyms io.Reader
+		if job.Kallsyms != nil {
+			// What follows is the text anew: a second child is told the same.
+			if _, err := job.Kallsyms.Seek(0, io.SeekStart); err == nil {
+				kallsyms = job.Kallsyms
+			}
+		}
+		req.Kernel = symbolize.NameKernel(kallsyms, job.Kernel)
 	}
 	var files []*os.File
 	give := func(f *os.File) int {
-		if f == nil {
-			return 0
-		}
 		files = append(files, f)
-		return fdModules + len(files) - 1
+		return fileEvents + len(files)
 	}
-	roots, given := map[int]*os.File{}, map[*os.File]int{}
+	roots := map[*os.File]int{}
 	for _, m := range job.Modules {
-		if m.Root != nil && given[m.Root] == 0 {
-			fd := give(m.Root)
-			given[m.Root], roots[fd] = fd, m.Root
+		r := requestModule{ID: m.ID, Path: m.Path, Problem: m.Problem, Addresses: m.Addresses}
+		if m.Root != nil {
+			if roots[m.Root] == 0 {
+				roots[m.Root] = len(roots) + 1
+			}
+			r.Root = roots[m.Root]
 		}
-		r := requestModule{ID: m.ID, Path: m.Path, Problem: m.Problem, Addresses: m.Addresses, Root: given[m.Root]}
 		if m.File != nil {
 			if st, err := m.File.Stat(); err == nil && st.Mode().IsRegular() {
 				r.File, r.Size, r.ModTime = give(m.File), st.Size(), st.ModTime()
@@ -238,107 +245,5 @@ func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File
 		}
 		req.Modules = append(req.Modules, r)
 	}
-	req.Kallsyms = give(job.Kallsyms)
-	return req, files, roots
-}
-
-func (job *Job) reader() credentials.Credentials {
-	if job.Reader != nil {
-		return *job.Reader
-	}
-	return credentials.Credentials{UID: job.UID, GID: job.GID}
-}
-
-// answer reads sources for a child until it hangs up.
-func answer(from io.Reader, to io.WriteCloser, roots map[int]*os.File, reader *sources.Reader) {
-	defer reader.Close()
-	defer to.Close()
-	for {
-		maxSize, path, err := readBlob(from, maxPath)
-		if err != nil {
-			return
-		}
-		if maxSize == listDumps {
-			if answerDumps(to, string(path), reader) != nil {
-				return
-			}
-			continue
-		}
-		var src sources.Content
-		root, name, err := inRoot(string(path), roots)
-		if err == nil {
-			src, err = reader.Read(root, name, int64(min(maxSize, maxSource)))
-		}
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			err = writeBlob(to, 0, []byte(answerMissing))
-		case err != nil:
-			err = writeBlob(to, 0, []byte(err.Error()))
-		default:
-			err = writeBlob(to, uint64(max(src.ModTime.UnixNano(), 1)), src.Text)
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func answerDumps(to io.Writer, dir string, reader *sources.Reader) error {
-	var dumps []core.Dump
-	var err error
-	reader.Do(func() { dumps, err = core.FindDumps(dir) })
-	b, err := json.Marshal(dumpList{dumps, errors.Is(err, core.ErrManyFiles)})
-	for ; err == nil && len(b) > maxSource; b, err = json.Marshal(dumpList{dumps, true}) {
-		dumps = dumps[:len(dumps)/2]
-	}
-	if err != nil {
-		return err
-	}
-	return writeBlob(to, 0, b)
-}
-
-// pipes connect parent and child.
-type pipes struct {
-	jobR, jobW, eventsR, eventsW, askR, askW, answerR, answerW *os.File
-}
-
-func newPipes() (*pipes, error) {
-	p := &pipes{}
-	for _, ends := range [][2]**os.File{{&p.jobR, &p.jobW}, {&p.eventsR, &p.eventsW}, {&p.askR, &p.askW}, {&p.answerR, &p.answerW}} {
-		r, w, err := os.Pipe()
-		if err != nil {
-			p.close()
-			return nil, fmt.Errorf("make a pipe: %w", err)
-		}
-		*ends[0], *ends[1] = r, w
-	}
-	return p, nil
-}
-
-func (p *pipes) closeChildEnds() {
-	for _, f := range []*os.File{p.jobR, p.eventsW, p.askW, p.answerR} {
-		f.Close()
-	}
-}
-
-// close closes all ends; those that are closed already stay so.
-func (p *pipes) close() {
-	for _, f := range []*os.File{p.jobR, p.jobW, p.eventsR, p.eventsW, p.askR, p.askW, p.answerR, p.answerW} {
-		if f != nil {
-			f.Close()
-		}
-	}
-}
-
-// bounded keeps the first bytes that are written to it.
-type bounded struct {
-	bytes.Buffer
-	limit int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if room := b.limit - b.Len(); room > 0 {
-		b.Buffer.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
+	return req, files
 }

@@ -219,9 +219,14 @@ func TestChildRights(t *testing.T) {
 	if status == "" {
 		t.Skip("the child was done before it could be looked at")
 	}
-	for _, want := range []string{"Uid:\t12345\t12345\t12345", "Gid:\t12345\t12345\t12345", "CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1"} {
+	for _, want := range []string{"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "CapInh:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"} {
 		if !strings.Contains(status, want) {
 			t.Errorf("child's status lacks %q:\n%s", want, status)
+		}
+	}
+	for _, taken := range []string{"Uid:\t0\t", "Uid:\t12345\t", "Uid:\t65534\t"} {
+		if strings.Contains(status, taken) {
+			t.Errorf("the child's uid is somebody's:\n%s", status)
 		}
 	}
 }
@@ -243,7 +248,7 @@ func TestCore(t *testing.T) {
 		t.Errorf("the owner's: %v, %+v, %d bytes of Core", err, sum, len(s.core))
 	}
 	if os.Geteuid() == 0 {
-		job.UID, job.GID = nobody, nobody
+		job.UID, job.GID = 65534, 65534
 		s, sum, err := run(t, job)
 		if err != nil || sum.Degraded != "" || s.core != "" {
 			t.Errorf("a stranger's: %v, %+v, %d bytes of Core", err, sum, len(s.core))
