@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/term"
 
+	"ccagent/internal/printable"
 	"ccagent/profile"
 	"ccagent/profile/columns"
 	"ccagent/ui/theme"
@@ -84,7 +85,7 @@ func Run(ctx context.Context, src Source, o Options) error {
 	}
 	app.keepBookmarks()
 	if err := save(app.kept); err != nil {
-		fmt.Fprintf(os.Stderr, "ccview: %v\n", err) // the screen is the shell's again
+		fmt.Fprintf(os.Stderr, "ccview: %s\n", printable.Line(err.Error())) // the screen is the shell's again
 	}
 	switch {
 	case app.err != nil:

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccagent/eventlog"
+	"ccagent/internal/printable"
 )
 
 // Log is a log's file, and its name in a directory that is held open. All that happens to
@@ -295,10 +296,11 @@ func (l *Log) Size() int64 {
 // maxLogs is how many captures of one process may write logs of default names at once.
 const maxLogs = 16
 
-// CreateDefaultLog creates PROG.PID.eventlog in the working directory, or where another
+// CreateDefaultLog creates PROG.PID.eventlog in the working directory, of a program's name
+// what is printable, or where another
 // capture of the process writes that one, PROG.PID-2.eventlog and so on.
 func CreateDefaultLog(program string, pid int, who *User) (l *Log, err error) {
-	base := fmt.Sprintf("%s.%d", filepath.Base(program), pid)
+	base := fmt.Sprintf("%s.%d", printable.Name(filepath.Base(program)), pid)
 	for n := 1; n <= maxLogs; n++ {
 		path := base + ".eventlog"
 		if n > 1 {

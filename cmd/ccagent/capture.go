@@ -209,7 +209,7 @@ func runCapture(ctx context.Context, opts agent.Options, flags *captureFlags) er
 		return err
 	}
 	if !flags.quiet {
-		printSummary(os.Stderr, sum)
+		printSummary(stderr, sum)
 	}
 	switch {
 	case err != nil:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"ccagent/agent/doctor"
+	"ccagent/internal/printable"
 	"ccagent/profile/diagnosis"
 
 	"github.com/spf13/cobra"
@@ -74,9 +74,7 @@ type doctorReport struct {
 
 func (r *doctorReport) write(w io.Writer, format string) error {
 	if format == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(r)
+		return printable.JSON(w, r, "  ")
 	}
 	var b strings.Builder
 	writeChecks(&b, "this machine", r.Machine)
@@ -88,9 +86,9 @@ func (r *doctorReport) write(w io.Writer, format string) error {
 }
 
 func writeChecks(b *strings.Builder, title string, checks []doctor.Check) {
-	fmt.Fprintf(b, "%s\n", title)
+	fmt.Fprintf(b, "%s\n", printable.Line(title))
 	for _, c := range checks {
-		fmt.Fprintf(b, "  %-8s %-15s %s\n", c.Status, c.Name, c.Detail)
+		fmt.Fprintf(b, "  %-8s %-15s %s\n", c.Status, c.Name, printable.Line(c.Detail))
 		if c.Status == doctor.OK || c.Fix == "" {
 			continue
 		}

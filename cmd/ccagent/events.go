@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"ccagent/agent"
+	"ccagent/internal/printable"
 	"ccagent/perf"
 
 	"github.com/spf13/cobra"
@@ -59,11 +59,9 @@ func eventsCommand() *cobra.Command {
 			rows := listEvents()
 			switch format {
 			case "json":
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				return enc.Encode(struct {
+				return printable.JSON(cmd.OutOrStdout(), struct {
 					Events []eventRow `json:"events"`
-				}{rows})
+				}{rows}, "  ")
 			case "text":
 				return printEvents(cmd.OutOrStdout(), rows)
 			}

@@ -14,12 +14,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ccagent/agent/target"
+	"ccagent/internal/printable"
 	"ccagent/symbolize/worker"
 )
 
@@ -66,6 +68,8 @@ show, and how to mend what it will not.`,
 	root.AddCommand(recordCommand(), attachCommand(), topCommand(), eventsCommand(), doctorCommand(), symbolizeCommand(), versionCommand())
 	root.SetFlagErrorFunc(flagError)
 	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
 	err := root.ExecuteContext(context.Background())
 	var status exitStatus
 	var start *target.StartError
@@ -90,7 +94,16 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 }
 
-// say prints one line for the user; stdout belongs to the program.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "ccagent: "+format+"\n", args...)
+// All that ccagent prints goes through these: names, paths and messages can be a hostile
+// program's.
+var stdout, stderr = printable.NewWriter(os.Stdout), printable.NewWriter(os.Stderr)
+
+// say prints a message for the user; stdout belongs to the program.
+func say(format string, args ...any) { sayTo(stderr, format, args...) }
+
+// sayTo prints a message. Further lines of it are indented, so that none passes for
+// another message.
+func sayTo(w io.Writer, format string, args ...any) {
+	text := strings.TrimRight(fmt.Sprintf(format, args...), "\n")
+	fmt.Fprintf(w, "ccagent: %s\n", strings.ReplaceAll(text, "\n", "\n  "))
 }

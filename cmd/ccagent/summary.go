@@ -10,7 +10,7 @@ import (
 
 // printSummary tells how a capture went.
 func printSummary(w io.Writer, s *agent.Summary) {
-	line := func(format string, args ...any) { fmt.Fprintf(w, "ccagent: "+format+"\n", args...) }
+	line := func(format string, args ...any) { sayTo(w, format, args...) }
 	for _, e := range s.Events {
 		if e.Granted == "" {
 			line("%s: not available", e.Requested)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ccagent/internal/printable"
 	"ccagent/profile"
 	"ccagent/profile/centres"
 	"ccagent/ui/printer"
@@ -32,7 +33,7 @@ type ccs struct {
 	costs   bool
 }
 
-func ccsCommand(stdout, stderr io.Writer) *cobra.Command {
+func ccsCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	v := &ccs{view: &view{stdout: stdout, stderr: stderr}}
 	c := &cobra.Command{
 		Use:   "ccs FILE",

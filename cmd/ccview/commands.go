@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"runtime"
 	"strings"
 
+	"ccagent/internal/printable"
 	"ccagent/ui/printer"
 	"ccagent/ui/screen/flame"
 	hotscreen "ccagent/ui/screen/hot"
@@ -24,12 +24,11 @@ import (
 	"ccagent/profile/stacks"
 	"ccagent/profile/timeline"
 	"ccagent/ui"
-	"ccagent/ui/safe"
 	"ccagent/ui/text"
 )
 
 func (v *view) warn(format string, args ...any) {
-	fmt.Fprintf(v.stderr, "ccview: %s\n", safe.String(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(v.stderr, "ccview: %s\n", printable.Line(fmt.Sprintf(format, args...)))
 }
 
 // exactly asks for a number of arguments.
@@ -42,7 +41,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-func rootCommand(stdout, stderr io.Writer) *cobra.Command {
+func rootCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	root := &cobra.Command{
 		Use:   "ccview FILE",
@@ -97,8 +96,8 @@ func (v *view) interactive(c *cobra.Command) bool {
 	if c.Flags().Changed("format") || os.Getenv("TERM") == "dumb" {
 		return false
 	}
-	out, ok := v.stdout.(*os.File)
-	return ok && term.IsTerminal(out.Fd()) && term.IsTerminal(os.Stdin.Fd())
+	_, ok := v.stdout.Terminal()
+	return ok && term.IsTerminal(os.Stdin.Fd())
 }
 
 func (v *view) hot(c *cobra.Command, path string) error {
@@ -109,7 +108,7 @@ func (v *view) hot(c *cobra.Command, path string) error {
 	return v.print(hotscreen.Report{Selection: s, Level: level}, path)
 }
 
-func hotCommand(stdout, stderr io.Writer) *cobra.Command {
+func hotCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	c := &cobra.Command{
 		Use:   "hot FILE",
@@ -127,7 +126,7 @@ causes. Code has several causes, so shares may sum to more than 100%.
 	return c
 }
 
-func sourceCommand(stdout, stderr io.Writer) *cobra.Command {
+func sourceCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	var all, core bool
 	c := &cobra.Command{
@@ -176,7 +175,7 @@ func (v *view) core(s *profile.Selection, path, query string) error {
 	return v.print(sourcescreen.CoreReport{Selection: s, View: cv}, path)
 }
 
-func stacksCommand(stdout, stderr io.Writer) *cobra.Command {
+func stacksCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	var (
 		o      stacks.Options
@@ -249,7 +248,7 @@ func (v *view) sandwich(s *profile.Selection, t *stacks.Tree, name string, so fl
 	return v.print(flame.SandwichReport{Selection: s, Callers: callers, Callees: callees, Limits: so}, path)
 }
 
-func timelineCommand(stdout, stderr io.Writer) *cobra.Command {
+func timelineCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	var buckets int
 	c := &cobra.Command{
@@ -277,7 +276,7 @@ func timelineCommand(stdout, stderr io.Writer) *cobra.Command {
 
 // whole is a command that looks at a whole log: of the common flags it has the
 // format alone.
-func whole(use, short string, stdout, stderr io.Writer, report func(p *profile.Profile) printer.Report) *cobra.Command {
+func whole(use, short string, stdout, stderr *printable.Writer, report func(p *profile.Profile) printer.Report) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	c := &cobra.Command{
 		Use:   use,
@@ -304,7 +303,7 @@ func whole(use, short string, stdout, stderr io.Writer, report func(p *profile.P
 	return c
 }
 
-func versionCommand(stdout io.Writer) *cobra.Command {
+func versionCommand(stdout *printable.Writer) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "print the version and the build",
 		Args: exactly(0, "no argument"),
@@ -315,12 +314,12 @@ func versionCommand(stdout io.Writer) *cobra.Command {
 	}
 }
 
-func infoCommand(stdout, stderr io.Writer) *cobra.Command {
+func infoCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	return whole("info FILE", "metadata and all accounting", stdout, stderr,
 		func(p *profile.Profile) printer.Report { return text.Info{Profile: p} })
 }
 
-func doctorCommand(stdout, stderr io.Writer) *cobra.Command {
+func doctorCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	return whole("doctor FILE", "is the log whole; what is missing and what would bring it back", stdout, stderr,
 		func(p *profile.Profile) printer.Report { return text.Doctor{Profile: p} })
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"io"
 	"strings"
 
+	"ccagent/internal/printable"
 	diffscreen "ccagent/ui/screen/diff"
 
 	"ccagent/profile/diff"
@@ -22,7 +22,7 @@ type comparing struct {
 	options           diff.Options
 }
 
-func diffCommand(stdout, stderr io.Writer) *cobra.Command {
+func diffCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	d := &comparing{}
 	c := &cobra.Command{

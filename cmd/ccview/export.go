@@ -10,14 +10,14 @@ import (
 	"strings"
 
 	"ccagent/internal/buildinfo"
+	"ccagent/internal/printable"
 	"ccagent/profile"
 	"ccagent/profile/export"
 
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 )
 
-func exportCommand(stdout, stderr io.Writer) *cobra.Command {
+func exportCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	var to, out, compat string
 	o := export.Options{Program: "ccview " + buildinfo.Version()}
@@ -105,8 +105,7 @@ func exportFormat(name string) (*export.Format, error) {
 
 // notOnTerminal refuses to write what no terminal shows.
 func (v *view) notOnTerminal(binary bool, out, to string) error {
-	f, ok := v.stdout.(*os.File)
-	if binary && out == "-" && ok && term.IsTerminal(f.Fd()) {
+	if _, ok := v.stdout.Terminal(); ok && binary && out == "-" {
 		return wrong("%s is a binary format and stdout a terminal: name a file with -o OUT", to)
 	}
 	return nil
@@ -147,7 +146,7 @@ func (v *view) selections(c *cobra.Command, path string, all bool) ([]*profile.S
 // content is, until it is complete. What is no regular file is written directly.
 func (v *view) writeTo(out string, write func(io.Writer) error) error {
 	if out == "-" {
-		return write(v.stdout)
+		return write(v.stdout.Data())
 	}
 	if st, err := os.Stat(out); err == nil && !st.Mode().IsRegular() {
 		f, err := os.OpenFile(out, os.O_WRONLY, 0)

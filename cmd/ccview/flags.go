@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"ccagent/eventlog"
+	"ccagent/internal/printable"
 	"ccagent/profile"
 	"ccagent/profile/diagnosis"
 	"ccagent/ui/model"
@@ -24,7 +24,7 @@ import (
 
 // view is one call: its flags, and where it prints.
 type view struct {
-	stdout, stderr io.Writer
+	stdout, stderr *printable.Writer
 
 	format string
 	event  string
@@ -251,12 +251,14 @@ func (v *view) options(path string) printer.Options {
 			o.Top = -1
 		}
 	}
-	if f, ok := v.stdout.(*os.File); ok && term.IsTerminal(f.Fd()) {
+	if f, ok := v.stdout.Terminal(); ok {
 		if w, _, err := term.GetSize(f.Fd()); err == nil {
 			o.Width = w
 		}
 		_, plain := os.LookupEnv("NO_COLOR")
-		o.Color = !plain && os.Getenv("TERM") != "dumb"
+		if o.Color = !plain && os.Getenv("TERM") != "dumb"; o.Color {
+			v.stdout.AllowStyles()
+		}
 	}
 	return o
 }

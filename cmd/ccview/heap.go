@@ -1,9 +1,9 @@
 package main
 
 import (
-	"io"
 	"math"
 
+	"ccagent/internal/printable"
 	"ccagent/ui/printer"
 	"ccagent/ui/screen/heap"
 
@@ -18,7 +18,7 @@ var noStacks = []string{"event", "focus", "ignore", "hide", "merge", "collapse",
 
 // ofRange is a command on a log's time alone: of the common flags it takes the
 // format, the range and the number of rows.
-func ofRange(use, short, long string, stdout, stderr io.Writer, flags func(c *cobra.Command), report func(p *profile.Profile, r profile.Range) (printer.Report, error)) *cobra.Command {
+func ofRange(use, short, long string, stdout, stderr *printable.Writer, flags func(c *cobra.Command), report func(p *profile.Profile, r profile.Range) (printer.Report, error)) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	c := &cobra.Command{
 		Use: use, Short: short, Long: long,
@@ -52,7 +52,7 @@ func ofRange(use, short, long string, stdout, stderr io.Writer, flags func(c *co
 	return c
 }
 
-func heapCommand(stdout, stderr io.Writer) *cobra.Command {
+func heapCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	var number, columns int
 	return ofRange("heap FILE", "what was live over time, by bands, and the heap's size",
 		`What was live at each census of the heap, by the bands of the profile that the
@@ -75,7 +75,7 @@ In the chart each band is a letter, the greatest at the bottom.`, stdout, stderr
 		})
 }
 
-func gcCommand(stdout, stderr io.Writer) *cobra.Command {
+func gcCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	return ofRange("gc FILE", "pauses for garbage collection, by generation", "", stdout, stderr, func(*cobra.Command) {},
 		func(p *profile.Profile, r profile.Range) (printer.Report, error) {
 			return heap.GCReport{Profile: p, Range: r}, nil

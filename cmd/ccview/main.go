@@ -27,7 +27,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"ccagent/ui/safe"
+	"ccagent/internal/printable"
 )
 
 const (
@@ -52,14 +52,15 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
+func run(args []string, out, diagnostics io.Writer) int {
+	stdout, stderr := printable.NewWriter(out), printable.NewWriter(diagnostics)
 	root := rootCommand(stdout, stderr)
 	root.SetArgs(args)
 	err := root.Execute()
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "ccview: %s\n", safe.String(err.Error()))
+	fmt.Fprintf(stderr, "ccview: %s\n", printable.Line(err.Error()))
 	var wc *wrongCall
 	if errors.As(err, &wc) {
 		return exitWrongCall

@@ -18,11 +18,11 @@ var order = map[string][]string{
 	"bpf":         {"internal/ghc"},
 	"perf":        {"bpf"},
 	"symbolize":   {"eventlog", "internal/sandbox", "internal/credentials", "internal/ghc"},
-	"agent":       {"perf", "bpf", "eventlog", "symbolize", "internal/capset", "internal/credentials", "internal/ghc"},
+	"agent":       {"perf", "bpf", "eventlog", "symbolize", "internal/capset", "internal/credentials", "internal/ghc", "internal/printable"},
 	"profile":     {"eventlog", "internal/format", "internal/ghc"},
-	"ui":          {"profile", "eventlog", "internal/format"},
-	"cmd/ccview":  {"ui", "profile", "eventlog", "internal/buildinfo", "internal/format"},
-	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui", "internal/buildinfo", "internal/credentials"},
+	"ui":          {"profile", "eventlog", "internal/format", "internal/printable"},
+	"cmd/ccview":  {"ui", "profile", "eventlog", "internal/buildinfo", "internal/format", "internal/printable"},
+	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui", "internal/buildinfo", "internal/credentials", "internal/printable"},
 }
 
 // inside lists, for parts of many packages, what each package may import of its own

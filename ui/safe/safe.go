@@ -11,6 +11,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"ccagent/internal/printable"
+
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -127,12 +129,8 @@ func allVisible(s string) bool {
 	return true
 }
 
-// visible reports whether r may be sent to a terminal: no controls, no
-// formatting characters (bidirectional overrides, joiners, tags), no private
-// use, no surrogates or unassigned.
-func visible(r rune) bool {
-	return unicode.IsPrint(r) || r == ' ' || unicode.Is(unicode.Zs, r)
-}
+// visible reports whether r may be sent to a terminal.
+func visible(r rune) bool { return printable.Rune(r) }
 
 func clean(s string) bool {
 	if len(s) > MaxText {
