@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"ccagent/agent/process"
+	"ccagent/agent/invoker"
+	"ccagent/agent/sink"
 	"ccagent/eventlog"
+	"ccagent/perf"
 )
 
 // finish stops sampling, takes what is left, closes the sampling part of the
@@ -20,10 +22,9 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 			errs = append(errs, fmt.Errorf("%s: %w", what, err))
 		}
 	}
-	for _, s := range c.sampled {
-		try("stop sampling", s.Disable())
+	for _, s := range c.sources.All {
+		try("stop sampling", s.Stop())
 	}
-	try("stop sampling", c.offCPU.Close())
 	c.sum.Wall = time.Since(c.begun)
 	if c.opts.Finishing != nil && (reason == eventlog.EndExited || !c.target.Started()) {
 		c.opts.Finishing()
@@ -32,18 +33,9 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	logWorks := cause == nil
 	if logWorks {
 		try("capture", c.drainAll())
-		try("write log", c.alloc.settleAll())
-		for _, s := range c.offCPU.unfinished(monotonic(), c.processes.Exited) {
-			try("capture", c.taken(s))
-		}
-		if c.offCPU != nil {
-			c.sum.Idle = time.Duration(c.offCPU.idleNs)
-		}
-		try("finish timeline", c.rts.Finish(monotonic()))
-		told, err := c.counters.shared()
-		try("capture", err)
-		for _, line := range told {
-			c.warn(line)
+		at := perf.Monotonic()
+		for _, s := range c.sources.All {
+			try("capture", s.Finish(at))
 		}
 		try("write log", c.account())
 		logWorks = len(errs) == 0
@@ -58,67 +50,75 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		}
 	}
 	if logWorks {
-		try("write log", c.ticky.finish(c.processes.Images, c.emitNow))
-		try("write log", c.emit(process.Now, end))
+		try("write log", c.log.Emit(sink.Now, end))
 		try("write log", c.log.Flush())
 	}
-	try("close events", c.closeEvents())
+	try("close events", c.unfollow())
+	for _, s := range c.sources.All {
+		s.Report(&c.sum)
+	}
 	if logWorks && len(errs) == 0 && c.sum.Samples > 0 {
-		try("write symbols", c.symbolize(ctx))
+		try("write symbols", c.names.finish(ctx, &c.sum))
 	}
-	for _, p := range c.rotation.old {
-		try("finish older logs", p.log.Close())
-	}
+	try("finish older logs", c.log.FinishOlder())
 	if logWorks {
-		try("finish log", c.log.Close())
+		try("finish log", c.log.Finish())
 	}
 	if logWorks && len(errs) == 0 && c.sum.Samples > 0 && c.opts.Derive != nil {
-		for _, p := range c.rotation.old {
-			errs = append(errs, c.opts.Derive(ctx, p.file))
-		}
-		errs = append(errs, c.opts.Derive(ctx, c.file))
+		errs = append(errs, c.log.Each(func(l *invoker.Log) error { return c.opts.Derive(ctx, l) }))
 	}
-	c.sum.LogSize = c.file.Size()
-	for _, p := range c.rotation.old {
-		c.sum.LogSize += p.file.Size()
-	}
-	try("finish older logs", c.closeOld())
+	c.summarizeLogs()
 	return errors.Join(errs...)
+}
+
+// summarizeLogs tells the summary of the logs, which are complete.
+func (c *capture) summarizeLogs() {
+	var paths []string
+	_ = c.log.Each(func(l *invoker.Log) error {
+		paths = append(paths, l.Path)
+		c.sum.LogSize += l.Size()
+		return nil
+	})
+	last := len(paths) - 1
+	c.sum.Pieces, c.sum.Log, c.sum.Dropped = paths[:last], paths[last], c.log.Dropped()
 }
 
 // close releases everything that is live, in the reverse order of its making.
 func (c *capture) close() error {
 	var errs []error
-	if c.samples != nil {
-		errs = append(errs, c.samples.Close())
+	if c.records != nil {
+		errs = append(errs, c.records.Close())
 	}
-	errs = append(errs, c.closeEvents(), c.offCPU.Close())
+	errs = append(errs, c.unfollow())
 	if c.unpass != nil {
 		c.unpass()
 	}
 	if c.target != nil {
 		errs = append(errs, c.target.Close())
 	}
-	if c.live != nil && c.live.running != nil { // of a capture that was not finished
-		c.live.cancel()
-		<-c.live.running
+	if c.names != nil {
+		c.names.close()
 	}
 	if c.processes != nil {
 		c.processes.StopCompiling()
-		errs = append(errs, c.alloc.Close(), c.ticky.Close(), c.rts.Close(), c.processes.Close())
 	}
-	errs = append(errs, c.clocks.Close())
+	if c.sources != nil {
+		for _, s := range c.sources.All {
+			errs = append(errs, s.Close())
+		}
+	}
+	if c.processes != nil {
+		errs = append(errs, c.processes.Close())
+	}
+	errs = append(errs, c.meter.close())
 	if c.statsOn != nil {
 		errs = append(errs, c.statsOn())
 	}
-	if c.sampler != nil {
-		errs = append(errs, c.sampler.Close())
+	if c.walker != nil {
+		errs = append(errs, c.walker.Close())
 	}
-	if c.file != nil {
-		errs = append(errs, c.file.Close())
-	}
-	for _, p := range c.rotation.old { // of a capture that was not finished
-		errs = append(errs, p.file.Close())
+	if c.log != nil {
+		errs = append(errs, c.log.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"ccagent/agent/process"
 	"ccagent/agent/procfs"
 	"ccagent/eventlog"
+	"ccagent/perf"
 )
 
 // writeHead writes the standard events that other tools look for, and the
@@ -15,7 +16,7 @@ import (
 func (c *capture) writeHead() error {
 	const capset = 0
 	pid := uint32(c.target.PID)
-	wall := time.Now().UnixNano() - int64(monotonic()-c.start)
+	wall := time.Now().UnixNano() - int64(perf.Monotonic()-c.log.Start())
 	args := c.target.Args
 	if len(args) == 0 {
 		args = []string{c.target.Path}
@@ -27,17 +28,13 @@ func (c *capture) writeHead() error {
 		&eventlog.ProgramArgs{Capset: capset, Args: args},
 	}
 	for _, e := range head {
-		if err := c.emit(c.start, e); err != nil {
+		if err := c.log.Emit(c.log.Start(), e); err != nil {
 			return err
 		}
 	}
-	c.sum.Events = c.sum.Events[:0]
-	for i := range c.events {
-		d := &c.events[i].def
-		if a := c.alloc; a != nil && a.event == &c.events[i] && a.failed != nil {
-			d.Granted, d.Fallback = "", a.failed.Error()
-		}
-		if err := c.emit(c.start, d); err != nil {
+	for _, e := range c.asked.Events {
+		d := e.Def
+		if err := c.log.Emit(c.log.Start(), &d); err != nil {
 			return err
 		}
 		c.sum.Events = append(c.sum.Events, EventSummary{Requested: d.Requested, Granted: d.Granted, Fallback: d.Fallback, Unit: d.Unit,
@@ -48,7 +45,7 @@ func (c *capture) writeHead() error {
 
 // describe writes the Capture event and warns about what will be missing.
 func (c *capture) describe(im *process.Image) error {
-	wall := time.Now().UnixNano() - int64(monotonic()-c.start)
+	wall := time.Now().UnixNano() - int64(perf.Monotonic()-c.log.Start())
 	e := &eventlog.Capture{
 		AgentVersion: c.opts.AgentVersion,
 		StartUnixNs:  uint64(wall),
@@ -74,24 +71,24 @@ func (c *capture) describe(im *process.Image) error {
 		e.LayoutAssumed = im.Assumed
 		c.warnAboutBinary(im, e.LayoutAssumed)
 	}
-	return c.emit(c.start, e)
+	return c.log.Emit(c.log.Start(), e)
 }
 
 func (c *capture) warnAboutBinary(im *process.Image, assumed bool) {
 	exe := &im.Exe.Binary
 	switch {
 	case im.Exe.Problem != nil:
-		c.warn(fmt.Sprintf("%v; its code will have no names", im.Exe.Problem))
+		c.log.Warn(fmt.Sprintf("%v; its code will have no names", im.Exe.Problem))
 	case !exe.GHC && im.RTS == nil:
-		c.warn(fmt.Sprintf("%s is not a Haskell program compiled by GHC: only its C code is sampled", im.Exe.Path))
+		c.log.Warn(fmt.Sprintf("%s is not a Haskell program compiled by GHC: only its C code is sampled", im.Exe.Path))
 	case assumed:
-		c.warn(fmt.Sprintf("GHC version %q is not one that is known: its stacks are walked by the newest known layout", exe.GHCVersion))
+		c.log.Warn(fmt.Sprintf("GHC version %q is not one that is known: its stacks are walked by the newest known layout", exe.GHCVersion))
 	}
 	switch {
 	case !exe.GHC:
 	case !exe.HasSymtab:
-		c.warn(fmt.Sprintf("%s is stripped: code without debug information will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.Exe.Path))
+		c.log.Warn(fmt.Sprintf("%s is stripped: code without debug information will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.Exe.Path))
 	case !exe.HasNotes && !exe.HasIPE: // of a map the symboliser tells what it lacks
-		c.warn(fmt.Sprintf("%s has no source notes: names will be those of compiled code; build it with ghc -g3 (ccagent doctor %s tells how)", im.Exe.Path, im.Exe.Path))
+		c.log.Warn(fmt.Sprintf("%s has no source notes: names will be those of compiled code; build it with ghc -g3 (ccagent doctor %s tells how)", im.Exe.Path, im.Exe.Path))
 	}
 }

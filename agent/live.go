@@ -56,17 +56,17 @@ func newLiveSymbols() *liveSymbols {
 	}
 }
 
-// stepLive writes the names that were found, and has more looked for if the
+// step writes the names that were found, and has more looked for if the
 // time has come. It is called about once a second.
-func (c *capture) stepLive() error {
-	l := c.live
+func (n *names) step() error {
+	l := n.live
 	if l == nil {
 		return nil
 	}
 	if l.running != nil {
 		select {
 		case r := <-l.running:
-			return c.tookLive(r)
+			return n.tookLive(r)
 		default:
 			return nil
 		}
@@ -74,7 +74,7 @@ func (c *capture) stepLive() error {
 	if time.Since(l.ended) < max(flushInterval, min(liveShare*l.took, liveRest)) {
 		return nil
 	}
-	job, done := c.symbolJob()
+	job, done := n.job()
 	if len(job.Modules) == 0 && len(job.Kernel) == 0 {
 		done()
 		return nil
@@ -96,8 +96,8 @@ func (c *capture) stepLive() error {
 }
 
 // tookLive writes a run's tables.
-func (c *capture) tookLive(r liveResult) error {
-	l := c.live
+func (n *names) tookLive(r liveResult) error {
+	l := n.live
 	l.cancel()
 	l.running, l.ended, l.took = nil, time.Now(), r.took
 	if r.sum.After != (symbolize.IDs{}) {
@@ -107,35 +107,43 @@ func (c *capture) tookLive(r liveResult) error {
 		l.asked = maps.Clone(l.resolved)
 	}
 	for _, e := range r.events {
-		if err := c.writeSymbol(e); err != nil {
+		if err := n.write(e); err != nil {
 			return err
 		}
 	}
-	return c.log.Flush()
+	return n.log.Flush()
 }
 
 // endLive waits for what is under way: its tables come before the last ones.
-func (c *capture) endLive(ctx context.Context) error {
-	l := c.live
+func (n *names) endLive(ctx context.Context) error {
+	l := n.live
 	if l == nil || l.running == nil {
 		return nil
 	}
 	select {
 	case r := <-l.running:
-		return c.tookLive(r)
+		return n.tookLive(r)
 	case <-ctx.Done():
 		l.cancel()
-		return c.tookLive(<-l.running)
+		return n.tookLive(<-l.running)
 	}
 }
 
-// writeSymbol writes an event of the symbol tables, in a live capture without
+// write writes an event of the symbol tables, in a live capture without
 // what was written before.
-func (c *capture) writeSymbol(e eventlog.Event) error {
-	if c.live != nil && !c.live.admit(e) {
+func (n *names) write(e eventlog.Event) error {
+	if n.live != nil && !n.live.admit(e) {
 		return nil
 	}
-	return c.emitSymbol(e)
+	return n.log.EmitSymbol(e)
+}
+
+// close ends what is under way in a capture that was not finished.
+func (n *names) close() {
+	if n.live != nil && n.live.running != nil {
+		n.live.cancel()
+		<-n.live.running
+	}
 }
 
 // admit reports whether an event is new, and makes its files those that were

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"ccagent/agent/invoker"
-	"ccagent/eventlog"
+	"ccagent/agent/source"
 	"ccagent/perf"
 )
 
@@ -59,68 +59,9 @@ type Options struct {
 	Warn func(line string)
 }
 
-// EventSummary is the accounting of one event.
-type EventSummary struct {
-	Requested, Granted, Fallback, Unit string
-	Samples, Weight                    uint64
-	// Rate is the rate that was asked for: in Hz, or a period if Period is set.
-	Rate   uint64
-	Period bool
-	// Rates are the changes of it that --max-overhead made, in order.
-	Rates []RateChange
-}
-
-// RateChange is at what rate an event is sampled from a time in the log on, and
-// why.
-type RateChange struct {
-	At time.Duration
-	eventlog.EventRate
-}
-
-// Summary is the accounting of a finished capture.
-type Summary struct {
-	Log     string
-	LogSize int64 // of all logs
-	// Pieces are the logs before Log that rotation left, oldest first; Dropped
-	// counts those that were removed again.
-	Pieces  []string
-	Dropped int
-	// Events in the order they were asked for.
-	Events []EventSummary
-	// Probes are the accounting of the timeline's probes, as last written.
-	Probes []eventlog.RTSProbes
-	// Idle is for how long OS threads waited without Haskell code that had
-	// called, where waits are sampled.
-	Idle      time.Duration
-	Samples   uint64
-	Lost      uint64
-	Throttled uint64
-	// Complete, truncated and failed stacks, of samples with a Haskell stack
-	// to walk; NoHaskell counts those without.
-	Complete, Truncated, Failed, NoHaskell uint64
-	// Unresolved counts samples whose leaf got no name.
-	Unresolved uint64
-	Wall       time.Duration
-	AgentCPU   time.Duration
-	BPFRuns    uint64
-	BPFTime    time.Duration // 0 where the kernel does not tell
-	// ProbeHits counts the hits of allocation probes, ProbeTime what they cost
-	// outside BPF.
-	ProbeHits uint64
-	ProbeTime time.Duration
-	// Interrupts counts the interrupts by which events overflowed, InterruptTime what
-	// they cost outside BPF.
-	Interrupts    uint64
-	InterruptTime time.Duration
-	TargetCPU     time.Duration // 0 where it could not be had
-	// WalkMedian and WalkP99 are what one sample took in the walker.
-	WalkMedian, WalkP99 time.Duration
-	// Haskell is set when a Haskell run-time system was seen.
-	Haskell bool
-	// Status is the program's exit status where HaveStatus is set.
-	Status     int
-	HaveStatus bool
-	// SymbolProblem tells why symbols are missing as a whole; empty if they
-	// are not.
-	SymbolProblem string
-}
+// Summary and its parts are the accounting of a finished capture.
+type (
+	Summary      = source.Summary
+	EventSummary = source.EventSummary
+	RateChange   = source.RateChange
+)

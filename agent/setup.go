@@ -10,8 +10,9 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
+	"ccagent/agent/overhead"
 	"ccagent/agent/process"
-	"ccagent/agent/uprobe"
+	"ccagent/agent/source"
 	"ccagent/bpf"
 	"ccagent/perf"
 )
@@ -26,7 +27,9 @@ type UnsupportedError struct {
 func (e *UnsupportedError) Error() string { return fmt.Sprintf("%s: %v; %s", e.What, e.Err, e.Help) }
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
-func (c *capture) loadSampler() error {
+// load loads the stack walker and all programs of sources. The kernel verifies programs side
+// by side, which is most of what the start of a capture takes.
+func (c *capture) load() error {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return fmt.Errorf("raise the limit on locked memory: %w", err)
 	}
@@ -41,12 +44,11 @@ func (c *capture) loadSampler() error {
 	if err != nil {
 		return err
 	}
-	c.sampler, err = bpf.Load(bpf.Config{
+	c.walker, err = bpf.Load(bpf.Config{
 		MaxFrames:    c.opts.MaxFrames,
 		KernelStacks: c.opts.KernelStacks,
 		CPUs:         cpus,
 		RingBytes:    ringBytes(cpus),
-		MultiLinks:   c.asksFor(AllocEvent) && uprobe.Multi(),
 		UnwindRows:   process.UnwindRows(c.target.CodeSize()),
 		PIDNamespace: namespace,
 	})
@@ -58,36 +60,39 @@ func (c *capture) loadSampler() error {
 	if stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME); err == nil {
 		c.statsOn = stats.Close
 	}
-	c.budget = newBudget(c.opts.MaxOverhead)
-	c.budget.calibrate(c.asksFor(AllocEvent), c.interrupts())
-	if err := c.loadPrograms(); err != nil {
-		return explainBPF(err)
-	}
-	if c.samples, err = perf.NewSamples(c.sampler.Ring()); err != nil {
-		return err
-	}
-	return nil
-}
-
-// loadPrograms loads what each event runs. The kernel verifies programs side by
-// side, which is most of what the start of a capture takes.
-func (c *capture) loadPrograms() error {
-	errs := make([]error, len(c.events))
+	c.makeSources()
+	errs := make([]error, len(c.sources.All))
 	var loads sync.WaitGroup
-	for i := range c.events {
-		loads.Go(func() {
-			switch e := &c.events[i]; e.def.Requested {
-			case AllocEvent:
-				c.allocPrograms, errs[i] = c.sampler.AllocationPrograms(i)
-			case OffCPUEvent:
-				e.program, errs[i] = c.sampler.SwitchProgram(i)
-			default:
-				e.program, errs[i] = c.sampler.EventProgram(i)
-			}
-		})
+	for i, s := range c.sources.All {
+		loads.Go(func() { errs[i] = s.Load() })
 	}
 	loads.Wait()
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return explainBPF(err)
+	}
+	c.records, err = perf.NewSamples(c.walker.Ring())
+	return err
+}
+
+// makeSources makes the sources and what they are lent.
+func (c *capture) makeSources() {
+	c.host = &source.Host{
+		Walker: c.walker, Log: c.log, Budget: overhead.NewBudget(c.opts.MaxOverhead),
+		Timed: c.statsOn != nil, Walks: &c.meter.walks,
+		Image: c.image, Write: c.write, WriteKnown: c.writeKnown,
+		Threads: c.threads, Drain: c.drain, TargetCPU: c.meter.targetCPU,
+	}
+	c.sources = c.asked.Sources(c.host)
+	watchers := make([]process.Watcher, len(c.sources.All))
+	for i, s := range c.sources.All {
+		watchers[i] = s
+	}
+	c.processes = process.New(c.walker, c.log, c.who, watchers...)
+	c.host.Processes = c.processes
+	c.routes = routesTo(c.sources)
+	c.meter.open(c.host, c.sources.All)
+	c.names = newNames(&c.opts, c.who, c.owner, c.log, c.processes)
+	c.host.Budget.Costs.Calibrate()
 }
 
 // explainBPF adds what helps to the kernel's refusal.

@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"ccagent/agent/invoker"
 	"ccagent/agent/process"
+	"ccagent/agent/sink"
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
 	"ccagent/symbolize"
@@ -21,20 +23,40 @@ import (
 // addresses: the upper half of the address space is the kernel's.
 const firstKernelAddress = 1 << 63
 
-// symbolJob asks for the names of what was seen and not asked for before. The
+// names are the symbols of a capture: of all code that its stacks have, looked up beside it
+// and at its end.
+type names struct {
+	opts      *Options
+	who       *invoker.User
+	owner     credentials.Credentials // of the target's own user
+	log       *sink.Sink
+	processes *process.Table
+	seen      *seenAddresses
+	live      *liveSymbols // nil unless Options.Live
+}
+
+func newNames(opts *Options, who *invoker.User, owner credentials.Credentials, log *sink.Sink, processes *process.Table) *names {
+	n := &names{opts: opts, who: who, owner: owner, log: log, processes: processes, seen: newSeenAddresses()}
+	if opts.Live {
+		n.live = newLiveSymbols()
+	}
+	return n
+}
+
+// job asks for the names of what was seen and not asked for before. The
 // files that done closes are the job's until then.
-func (c *capture) symbolJob() (job worker.Job, done func()) {
+func (n *names) job() (job worker.Job, done func()) {
 	job = worker.Job{
-		UID: c.who.UID, GID: c.who.GID,
-		Reader:      &c.owner,
-		EmbedSource: c.opts.EmbedSource,
-		CacheDir:    indexCache(c.who.UID),
-		MemoryLimit: c.opts.SymbolizeMemory,
-		Timeout:     c.opts.SymbolizeTime,
+		UID: n.who.UID, GID: n.who.GID,
+		Reader:      &n.owner,
+		EmbedSource: n.opts.EmbedSource,
+		CacheDir:    indexCache(n.who.UID),
+		MemoryLimit: n.opts.SymbolizeMemory,
+		Timeout:     n.opts.SymbolizeTime,
 	}
 	var opened []*os.File
-	addresses := c.seen.byModule()
-	if l := c.live; l != nil {
+	addresses := n.seen.byModule()
+	if l := n.live; l != nil {
 		job.After = l.ids
 		for module, list := range addresses {
 			addresses[module] = slices.DeleteFunc(list, func(a symbolize.Address) bool {
@@ -45,14 +67,14 @@ func (c *capture) symbolJob() (job worker.Job, done func()) {
 			})
 		}
 	}
-	for _, mod := range c.processes.Modules() {
+	for _, mod := range n.processes.Modules() {
 		if len(addresses[mod.ID]) == 0 {
 			continue
 		}
 		m := worker.ModuleFile{ID: mod.ID, Path: mod.Path, File: mod.File, Addresses: addresses[mod.ID], Root: mod.Root}
 		if mod.Problem != nil {
 			m.Problem = mod.Problem.Error()
-		} else if debug := openDebugFile(mod, c.owner); debug != nil {
+		} else if debug := openDebugFile(mod, n.owner); debug != nil {
 			opened = append(opened, debug)
 			m.Debug = debug
 		}
@@ -77,28 +99,28 @@ func (c *capture) symbolJob() (job worker.Job, done func()) {
 	}
 }
 
-// symbolize appends the symbol tables for what was seen. What could not be
+// finish appends the symbol tables for what was seen. What could not be
 // found is a matter for the summary, not an error.
-func (c *capture) symbolize(ctx context.Context) error {
-	if err := c.endLive(ctx); err != nil {
+func (n *names) finish(ctx context.Context, sum *Summary) error {
+	if err := n.endLive(ctx); err != nil {
 		return err
 	}
-	job, finished := c.symbolJob()
+	job, finished := n.job()
 	defer finished()
-	c.sum.Unresolved = c.seen.leafSamples()
-	if c.live != nil {
-		for a := range c.live.resolved {
-			c.sum.Unresolved -= c.seen.sightings[a].samples
+	sum.Unresolved = n.seen.leafSamples()
+	if n.live != nil {
+		for a := range n.live.resolved {
+			sum.Unresolved -= n.seen.sightings[a].samples
 		}
 	}
 	done, err := worker.Run(ctx, job, func(e eventlog.Event) error {
 		if l, ok := e.(*eventlog.Locations); ok {
-			c.sum.Unresolved -= c.seen.resolvedBy(l)
+			sum.Unresolved -= n.seen.resolvedBy(l)
 		}
-		return c.writeSymbol(e)
+		return n.write(e)
 	})
 	if ctx.Err() != nil {
-		c.sum.SymbolProblem = "interrupted; ccagent symbolize " + c.sum.Log + " adds them"
+		sum.SymbolProblem = "interrupted; ccagent symbolize " + n.log.File().Path + " adds them"
 		return nil
 	}
 	if err != nil {
@@ -108,7 +130,7 @@ func (c *capture) symbolize(ctx context.Context) error {
 	if done.Degraded != "" {
 		problems = append([]string{done.Degraded}, problems...)
 	}
-	c.sum.SymbolProblem = strings.Join(problems, "; ")
+	sum.SymbolProblem = strings.Join(problems, "; ")
 	return nil
 }
 

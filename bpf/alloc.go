@@ -31,12 +31,13 @@ var sitePrograms = [AllocSites]string{
 }
 
 // AllocationPrograms loads the programs that run at the allocation probes, in the
-// target's own code, by their site. The sampler owns them.
-func (s *Sampler) AllocationPrograms(event int) (programs [AllocSites]*ebpf.Program, err error) {
+// target's own code, by their site. If multi is set they are made for links of many probes,
+// which the kernel is quicker to undo. The sampler owns them.
+func (s *Sampler) AllocationPrograms(event int, multi bool) (programs [AllocSites]*ebpf.Program, err error) {
 	var errs [AllocSites]error
 	var loads sync.WaitGroup
 	for site, name := range sitePrograms {
-		loads.Go(func() { programs[site], errs[site] = s.load(name, event, &s.probes) })
+		loads.Go(func() { programs[site], errs[site] = s.load(name, event, multi, &s.probes) })
 	}
 	loads.Wait()
 	return programs, errors.Join(errs[:]...)

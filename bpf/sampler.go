@@ -74,9 +74,6 @@ type Config struct {
 	// UnwindRows is the room for call frame information, in rows of all
 	// modules together.
 	UnwindRows int
-	// MultiLinks has the programs of allocation probes made for links of many probes,
-	// which the kernel is quicker to undo.
-	MultiLinks bool
 	// PIDNamespace is given when the caller is not in the initial one:
 	// process ids in records are then that namespace's.
 	PIDNamespace *PIDNamespace
@@ -149,24 +146,25 @@ func Load(c Config) (*Sampler, error) {
 // EventProgram loads the program that runs at the overflows of the event of
 // that index. The sampler owns it.
 func (s *Sampler) EventProgram(event int) (*ebpf.Program, error) {
-	return s.load(samplerProgOnEvent, event, &s.programs)
+	return s.load(samplerProgOnEvent, event, false, &s.programs)
 }
 
 // SwitchProgram loads the program that runs where the kernel switches threads; it
 // samples waits as the event of that index. The sampler owns it.
 func (s *Sampler) SwitchProgram(event int) (*ebpf.Program, error) {
-	return s.load(samplerProgOnSwitch, event, &s.programs)
+	return s.load(samplerProgOnSwitch, event, false, &s.programs)
 }
 
 // ShutdownProgram loads the program that reads ticky counters where a run-time
 // system shuts down. The sampler owns it.
 func (s *Sampler) ShutdownProgram() (*ebpf.Program, error) {
-	return s.load(samplerProgOnShutdown, 0, &s.others)
+	return s.load(samplerProgOnShutdown, 0, false, &s.others)
 }
 
-// load loads a program and adds it to a list of those that the sampler owns.
-func (s *Sampler) load(name string, event int, list *[]*ebpf.Program) (*ebpf.Program, error) {
-	p, err := s.program(name, event)
+// load loads a program, made for links of many probes if multi is set, and adds it to a list
+// of those that the sampler owns.
+func (s *Sampler) load(name string, event int, multi bool, list *[]*ebpf.Program) (*ebpf.Program, error) {
+	p, err := s.program(name, event, multi)
 	if err == nil {
 		s.loaded.Lock()
 		*list = append(*list, p)
@@ -175,14 +173,14 @@ func (s *Sampler) load(name string, event int, list *[]*ebpf.Program) (*ebpf.Pro
 	return p, err
 }
 
-func (s *Sampler) program(name string, event int) (*ebpf.Program, error) {
+func (s *Sampler) program(name string, event int, multi bool) (*ebpf.Program, error) {
 	spec := s.spec.Copy()
 	for other := range spec.Programs {
 		if other != name {
 			delete(spec.Programs, other)
 		}
 	}
-	if s.config.MultiLinks && slices.Contains(sitePrograms[:], name) {
+	if multi {
 		spec.Programs[name].AttachType = ebpf.AttachTraceUprobeMulti
 	}
 	set := func(name string, value any) error { return spec.Variables[name].Set(value) }

@@ -219,6 +219,8 @@ const (
 	LossThrottled                   // the kernel throttled the event
 	LossNested                      // an event hit while the walker ran on that CPU
 	LossDecode                      // a record from the kernel could not be decoded
+	LossWait                        // a wait whose end, or beginning, is not known
+	LossSideBand                    // what processes mapped, executed or forked was not told
 )
 
 // Loss counts samples that were not recorded, since the previous Loss event of

@@ -6,6 +6,7 @@ import (
 
 	"ccagent/agent/invoker"
 	"ccagent/agent/procfs"
+	"ccagent/agent/sink"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/perf"
@@ -32,8 +33,7 @@ type Table struct {
 	sampler     *bpf.Sampler
 	modules     *modules
 	tables      *tables
-	emit        func(time uint64, e eventlog.Event) error
-	warn        func(line string)
+	log         *sink.Sink
 	watchers    []Watcher
 	Images      map[uint32]*Image
 	incarnation uint32
@@ -45,11 +45,9 @@ func (ps *Table) Exited(pid uint32) bool {
 	return im == nil || im.Exited
 }
 
-// Now is for events that have no time of their own.
-const Now = ^uint64(0)
-
-func New(s *bpf.Sampler, emit func(uint64, eventlog.Event) error, warn func(string), who *invoker.User, watchers ...Watcher) *Table {
-	return &Table{sampler: s, modules: newModules(), tables: newTables(who), emit: emit, warn: warn, watchers: watchers, Images: map[uint32]*Image{}}
+// New makes a table without processes.
+func New(s *bpf.Sampler, log *sink.Sink, who *invoker.User, watchers ...Watcher) *Table {
+	return &Table{sampler: s, modules: newModules(), tables: newTables(who), log: log, watchers: watchers, Images: map[uint32]*Image{}}
 }
 
 // Modules are all files of code seen so far, by their ID − 1.
@@ -62,10 +60,10 @@ func (ps *Table) Close() error { return ps.modules.Close() }
 func (ps *Table) Discover(pid uint32, comm, path string, fromStart bool) (*Image, error) {
 	im := ps.newImage(pid)
 	im.FromStart = fromStart
-	if err := ps.emit(Now, &eventlog.Process{Change: eventlog.ProcessSeen, PID: pid, Comm: comm, Path: path}); err != nil {
+	if err := ps.log.Emit(sink.Now, &eventlog.Process{Change: eventlog.ProcessSeen, PID: pid, Comm: comm, Path: path}); err != nil {
 		return nil, err
 	}
-	return im, ps.readMappings(Now, im)
+	return im, ps.readMappings(sink.Now, im)
 }
 
 func (ps *Table) newImage(pid uint32) *Image {
@@ -102,7 +100,7 @@ func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
 	}
 	mod, isNew := ps.modules.of(im.PID, m)
 	if isNew {
-		if err := ps.emit(time, mod.event()); err != nil {
+		if err := ps.log.Emit(time, mod.event()); err != nil {
 			return err
 		}
 		ps.tables.compile(mod)
@@ -118,7 +116,7 @@ func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
 	if err := ps.tellWalker(im); err != nil {
 		return err
 	}
-	return ps.emit(time, &eventlog.Mapping{PID: im.PID, Module: mod.ID, Start: m.Start, End: m.End, Bias: bias})
+	return ps.log.Emit(time, &eventlog.Mapping{PID: im.PID, Module: mod.ID, Start: m.Start, End: m.End, Bias: bias})
 }
 
 // tellWalker gives the walker what it must know of an image.
@@ -183,18 +181,18 @@ func (ps *Table) Apply(c perf.Change) error {
 		}
 		ps.newImage(c.PID).FromStart = true
 		path := procfs.Exe(c.PID)
-		return ps.emit(time, &eventlog.Process{Change: eventlog.ProcessExeced, PID: c.PID, Comm: c.Comm, Path: path})
+		return ps.log.Emit(time, &eventlog.Process{Change: eventlog.ProcessExeced, PID: c.PID, Comm: c.Comm, Path: path})
 	case *perf.Fork:
 		im := ps.newImage(c.PID)
 		if parent := ps.Images[c.Parent]; parent != nil {
 			im.Mappings = slices.Clone(parent.Mappings)
 			im.Exe, im.RTS = parent.Exe, parent.RTS
 		}
-		if err := ps.emit(time, &eventlog.Process{Change: eventlog.ProcessForked, PID: c.PID, Parent: c.Parent}); err != nil {
+		if err := ps.log.Emit(time, &eventlog.Process{Change: eventlog.ProcessForked, PID: c.PID, Parent: c.Parent}); err != nil {
 			return err
 		}
 		for _, m := range im.Mappings {
-			if err := ps.emit(time, &eventlog.Mapping{PID: c.PID, Module: m.Module.ID, Start: m.Start, End: m.End, Bias: m.Bias}); err != nil {
+			if err := ps.log.Emit(time, &eventlog.Mapping{PID: c.PID, Module: m.Module.ID, Start: m.Start, End: m.End, Bias: m.Bias}); err != nil {
 				return err
 			}
 		}
@@ -211,7 +209,7 @@ func (ps *Table) Apply(c perf.Change) error {
 		if err := ps.sampler.Forget(c.PID); err != nil {
 			return err
 		}
-		return ps.emit(time, &eventlog.Process{Change: eventlog.ProcessExited, PID: c.PID})
+		return ps.log.Emit(time, &eventlog.Process{Change: eventlog.ProcessExited, PID: c.PID})
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func printSummary(w io.Writer, s *agent.Summary) {
 		if e.Fallback != "" {
 			name += " (for " + e.Requested + ")"
 		}
-		line("%s: %s, %s%s", name, count(e.Samples, "sample"), amount(e.Weight, e.Unit), idleness(e.Granted, s.Idle))
+		line("%s: %s, %s%s", name, count(e.Samples, "sample"), amount(e.Weight, e.Unit), idleness(e.Idle))
 		if n := len(e.Rates); n > 0 {
 			line("%s", rateLine(&e))
 		}
@@ -95,8 +95,8 @@ func overheadLine(s *agent.Summary) string {
 }
 
 // idleness tells what is not counted as waiting.
-func idleness(event string, idle time.Duration) string {
-	if event != agent.OffCPUEvent || idle == 0 {
+func idleness(idle time.Duration) string {
+	if idle == 0 {
 		return ""
 	}
 	return fmt.Sprintf("; %.2f s of idle OS threads are not counted", idle.Seconds())
@@ -137,8 +137,8 @@ func bytesAmount(n int64) string {
 // whyNoSample names the likely reason of an empty capture.
 func whyNoSample(s *agent.Summary) string {
 	switch {
-	case len(s.Events) == 1 && s.Events[0].Granted == agent.OffCPUEvent:
-		return "no thread waited in a call from Haskell code; what else waited was idle"
+	case len(s.Events) == 1 && s.Events[0].WhyNone != "":
+		return s.Events[0].WhyNone
 	case s.Lost > 0:
 		return fmt.Sprintf("all %d were lost", s.Lost)
 	case s.TargetCPU == 0 && s.Wall > time.Second:

@@ -426,6 +426,10 @@ func SatAdd(a, b uint64) uint64 {
 }
 
 func (b *builder) loss(time uint64, ev *eventlog.Loss) {
+	if ev.Reason == eventlog.LossSideBand { // not of samples
+		b.p.Losses = append(b.p.Losses, Loss{time, *ev})
+		return
+	}
 	i, ok := b.event(ev.Event)
 	if !ok {
 		b.p.Accounting.Dropped++

@@ -79,7 +79,7 @@ func Of(s *profile.Selection, o Options) *Timeline {
 		t.Weight, t.Samples, t.Marked, t.Caps = b.Weight, b.Samples, b.Marked, b.Caps
 	}
 	for _, l := range p.Losses {
-		if b := bucket(l.Time); b >= 0 && s.Event >= 0 && l.Event == p.Events[s.Event].Index {
+		if b := bucket(l.Time); b >= 0 && s.Event >= 0 && l.Event == p.Events[s.Event].Index && l.Reason != eventlog.LossSideBand {
 			t.Lost[b] = columns.SatAdd(t.Lost[b], l.Count)
 		}
 	}

@@ -570,6 +570,10 @@ func lossName(r eventlog.LossReason) string {
 		return "nested"
 	case eventlog.LossDecode:
 		return "decode"
+	case eventlog.LossWait:
+		return "wait"
+	case eventlog.LossSideBand:
+		return "side-band"
 	default:
 		return "unknown"
 	}

@@ -1,0 +1,397 @@
+package alloc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
+	"ccagent/agent/overhead"
+	"ccagent/agent/process"
+	"ccagent/agent/source"
+	"ccagent/agent/uprobe"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// name is the event's.
+const name = "alloc"
+
+// Kind makes the source of allocation.
+func Kind() source.Kind { return source.Kind{Grant: grant, New: open, Known: known} }
+
+// grant grants the event for now; whether the program allows it is seen when its run-time
+// system is.
+func grant(asked string, _ perf.Rate) (*source.Event, bool, error) {
+	return &source.Event{Samples: true, Def: eventlog.EventDef{
+		Requested: name, Granted: name, Unit: "bytes", RateMode: eventlog.RatePeriod,
+	}, Nests: true}, asked == name, nil
+}
+
+func known() []source.Known {
+	reason, help := process.WhyNoProbes()
+	return []source.Known{{Name: name, Unit: "bytes", About: "what allocates", Reason: reason, Help: help}}
+}
+
+// allocation is the source of the allocation of every profiled Haskell process.
+type allocation struct {
+	source.Base
+	host     *source.Host
+	event    *source.Event
+	programs [bpf.AllocSites]*ebpf.Program
+	bucket   *overhead.Bucket
+	images   map[uint32]*image // by process incarnation
+	sites    map[*process.Module]*places
+	// failed is why the event is not sampled; it is told once.
+	failed error
+
+	// Taking a probe out waits for the kernel's readers, a tenth of a second; so
+	// that and the windows have goroutines of their own.
+	background sync.WaitGroup
+	stop       chan struct{} // closed to end all windows
+
+	ended [bpf.AllocSites]uint64 // for how long probes were in place in processes that have ended
+
+	perHit [bpf.AllocSites]float64 // ns, what a hit costs the target
+	cost   [bpf.AllocSites]bpf.RunStats
+	// charged is what was charged so far; target is the CPU time of the target by then.
+	charged, target uint64
+
+	busy busy
+	// startHits is how many hits each probe may have when it is placed for the first time.
+	startHits float64
+}
+
+// image is what is sampled of one process image.
+type image struct {
+	im     *process.Image
+	sites  *places
+	exe    *link.Executable
+	memory *os.File // /proc/PID/mem; nil where it cannot be read
+	ledger *ledger
+	probes [bpf.AllocSites]*probe // nil where there is no place for one
+	// Of the image, which may change where windows are open.
+	bias, totalAllocated uint64
+
+	words  uint64  // allocated, as last read
+	readAt uint64  // when, ns
+	rate   float64 // bytes a second
+	large  float64 // of these, of large objects while their probe is in place; 0 if not known
+	polls  int     // that told something
+	// final is what the process has said, at its end, to have allocated.
+	final uint64
+}
+
+func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
+	if len(asked) == 0 {
+		return nil
+	}
+	h.Budget.Costs.NeedTrap()
+	b := h.Budget.Alloc()
+	return &allocation{host: h, event: asked[0], bucket: b, stop: make(chan struct{}),
+		images: map[uint32]*image{}, sites: map[*process.Module]*places{},
+		perHit: [...]float64{overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit}, busy: busy{cpus: 1},
+		startHits: b.Level() / 6 / overhead.DefaultHit}
+}
+
+// Load loads what the probes run.
+func (a *allocation) Load() (err error) {
+	a.programs, err = a.host.Walker.AllocationPrograms(int(a.event.Def.Index), uprobe.Multi())
+	return err
+}
+
+// Start begins to charge for what probes cost. They have been in a running target for a
+// while by then, whose time is not counted.
+func (a *allocation) Start() error {
+	c, err := a.Cost()
+	a.charged, a.target = c.Probes.Ns+c.ProbeNs, a.host.TargetCPU()
+	return err
+}
+
+// find looks for the places in the image's run-time system, which its layout has
+// to tell the walker. Nil if they cannot be found.
+func (a *allocation) find(im *process.Image) *places {
+	if im.RTS == nil || a.failed != nil {
+		return nil
+	}
+	if s, known := a.sites[im.RTS]; known {
+		return s
+	}
+	s, err := findPlaces(im.RTS)
+	a.sites[im.RTS] = s
+	if err != nil {
+		a.fail(err)
+	} else if len(s.lacks) > 0 {
+		a.host.Log.Warn(fmt.Sprintf("event %s tells nothing of %s: the program's symbol table does not have their place", name, strings.Join(s.lacks, ", ")))
+	}
+	return s
+}
+
+func (a *allocation) fail(err error) {
+	a.failed = err
+	a.event.Def.Granted, a.event.Def.Fallback = "", err.Error()
+	a.host.Log.Warn(fmt.Sprintf("event %s is not available: %v; the other events go on", name, err))
+}
+
+// Prepare tells the walker of the places in an image's run-time system.
+func (a *allocation) Prepare(im *process.Image) {
+	s := a.find(im)
+	if s == nil {
+		return
+	}
+	l, bias := &im.Layout, im.BiasOf(im.RTS)
+	if l.Thin[bpf.SiteLarge] == 0 {
+		// Until it is known how many large objects there are, not all are sampled.
+		l.Thin[bpf.SiteLarge] = firstLargeThin
+	}
+	l.EnterInfo = s.enter + bias
+	l.CannedLo, l.CannedHi = s.cannedLo+bias, s.cannedHigh+bias
+	if s.nCapabilities == 0 {
+		return
+	}
+	l.N_capabilities = s.nCapabilities + bias
+	if s.mainCapability != 0 {
+		l.MainCapability = s.mainCapability + bias
+	}
+	if s.capabilities != 0 {
+		l.Capabilities = s.capabilities + bias
+		if s.capabilitiesInPlace {
+			l.CapabilitiesInPlace = 1
+		}
+	}
+}
+
+// Attach puts the probes into an image's process, once.
+func (a *allocation) Attach(im *process.Image) error {
+	s := a.find(im)
+	if s == nil || a.images[im.Incarnation] != nil {
+		return nil
+	}
+	if err := a.host.Walker.OpenAccount(im.Incarnation); err != nil {
+		return err
+	}
+	// By the file that is held open: whatever the path names by now.
+	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", im.RTS.File.Fd()))
+	if err != nil {
+		a.fail(&uprobe.Error{Err: err})
+		return nil
+	}
+	ai := &image{im: im, sites: s, exe: exe, bias: im.BiasOf(im.RTS), totalAllocated: uint64(im.Layout.TotalAllocated)}
+	ai.memory, _ = os.Open(fmt.Sprintf("/proc/%d/mem", im.PID))
+	var atStart map[uint16]uint64
+	if !im.FromStart {
+		atStart, _ = ai.readWords()
+	}
+	ai.ledger = newLedger(im.FromStart, atStart)
+	a.images[im.Incarnation] = ai
+	for site := range ai.probes {
+		offset, ok := im.RTS.FileOffset(s.probes[site])
+		if s.probes[site] == 0 || !ok {
+			continue
+		}
+		ai.probes[site] = &probe{site: bpf.AllocSite(site), attach: func() (link.Link, error) {
+			if uprobe.Multi() {
+				return exe.UprobeMulti(nil, a.programs[site], &link.UprobeMultiOptions{Addresses: []uint64{offset}, PID: im.PID})
+			}
+			return exe.Uprobe("", a.programs[site], &link.UprobeOptions{Address: offset, PID: int(im.PID)})
+		}}
+	}
+	if err := a.placeFirst(ai); err != nil {
+		a.fail(&uprobe.Error{Err: err})
+		return a.Detach(im, 0)
+	}
+	return nil
+}
+
+// placeFirst places the probes that are to be there from the beginning. That of
+// blocks waits until it is known how often it would be hit, and that of large objects,
+// which is in C, until that can be unwound.
+func (a *allocation) placeFirst(ai *image) error {
+	var errs [bpf.AllocSites]error
+	var wait sync.WaitGroup // each takes the kernel some milliseconds
+	if p := ai.probes[bpf.SiteLarge]; p != nil && !ai.im.RTS.Unwinds() {
+		p.waits = true
+	}
+	for site, p := range ai.probes {
+		if p != nil && p.site != bpf.SiteBlock && !p.waits {
+			wait.Go(func() {
+				if p.site == bpf.SiteEnd {
+					errs[site] = p.place(0)
+				} else {
+					errs[site] = p.start(a, ai, a.startHits)
+				}
+			})
+		}
+	}
+	wait.Wait()
+	for site, err := range errs {
+		if err != nil && site != int(bpf.SiteNursery) {
+			ai.probes[site] = nil
+		}
+	}
+	return errs[bpf.SiteNursery]
+}
+
+// Unwindable is told that the run-time system of an image can be unwound, or never will.
+func (a *allocation) Unwindable(im *process.Image) {
+	if a.images[im.Incarnation] == nil {
+		return
+	}
+	ai := a.images[im.Incarnation]
+	if p := ai.probes[bpf.SiteLarge]; p != nil && p.waits {
+		p.waits = false
+		if p.start(a, ai, a.startHits) != nil {
+			ai.probes[bpf.SiteLarge] = nil
+		}
+	}
+}
+
+// Unavailable is why allocation is not sampled.
+func (a *allocation) Unavailable() error {
+	if a.failed == nil {
+		return nil
+	}
+	return fmt.Errorf("event %s is not available: %w", name, a.failed)
+}
+
+// Receives what processes say, at their end, to have allocated.
+func (a *allocation) Receives() []uint8 { return []uint8{bpf.RecordAllocated} }
+
+// Consume takes a sample, or what a process has allocated.
+func (a *allocation) Consume(r *perf.Sample) error {
+	im, err := a.host.Image(r.Pid)
+	if err != nil {
+		return err
+	}
+	if r.Record == bpf.RecordAllocated {
+		a.ending(im, r.Total)
+		return nil
+	}
+	of := stratumOf(bpf.AllocSite(r.Site), r.Period == 0)
+	if r.Period = a.weigh(im, r); r.Period == 0 {
+		return nil
+	}
+	e, err := a.host.Write(im, r)
+	if err == nil {
+		a.remember(im, e, of)
+	}
+	return err
+}
+
+// weigh gives a sample's weight; 0 for one that is not to be recorded.
+func (a *allocation) weigh(im *process.Image, s *perf.Sample) uint64 {
+	ai := a.images[im.Incarnation]
+	if ai == nil || ai.probes[s.Site] == nil {
+		return 0
+	}
+	h := hit{site: bpf.AllocSite(s.Site), capability: s.Capability, time: s.Time, words: s.Total, large: s.Large, primitive: s.Period == 0,
+		thin: im.Layout.Thin[s.Site]}
+	return ai.ledger.weigh(&h, ai.probes[s.Site].at(s.Time), ai.probes[bpf.SiteLarge].at(s.Time))
+}
+
+// remember keeps a sample that was written.
+func (a *allocation) remember(im *process.Image, s *eventlog.Sample, of stratum) {
+	if ai := a.images[im.Incarnation]; ai != nil {
+		ai.ledger.remember(s, of)
+	}
+}
+
+// ending takes in what a process says, at its end, to have allocated.
+func (a *allocation) ending(im *process.Image, words uint64) {
+	if ai := a.images[im.Incarnation]; ai != nil {
+		ai.final = max(ai.final, words)
+	}
+}
+
+// Detach removes the probes of an image that has ended, and accounts for its last
+// bytes.
+func (a *allocation) Detach(im *process.Image, _ uint64) error {
+	if a.images[im.Incarnation] == nil {
+		return nil
+	}
+	ai := a.images[im.Incarnation]
+	delete(a.images, im.Incarnation)
+	err := a.settle(ai)
+	now := perf.Monotonic()
+	for site, p := range ai.probes {
+		a.ended[site] = max(a.ended[site], p.timeInPlace(now))
+	}
+	for _, p := range ai.probes {
+		if p != nil {
+			p.remove(&a.background) // the kernel removed it with the process
+			a.background.Go(p.discard)
+		}
+	}
+	if ai.memory != nil {
+		ai.memory.Close()
+	}
+	return errors.Join(err, a.host.Walker.CloseAccount(im.Incarnation))
+}
+
+// settle gives what an image has allocated and no sample was given to its last
+// samples.
+func (a *allocation) settle(ai *image) error {
+	words := ai.final
+	if words == 0 {
+		if r, err := a.read(ai); err == nil {
+			ai.poll(&r)
+		}
+		words = ai.words
+	}
+	for _, s := range ai.ledger.settle(words) {
+		s.PID = ai.im.PID
+		s.Event = a.event.Def.Index
+		if err := a.host.WriteKnown(&s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Finish does so for every image that is still sampled.
+func (a *allocation) Finish(uint64) error {
+	var err error
+	for _, ai := range a.images {
+		err = errors.Join(err, a.settle(ai))
+	}
+	return err
+}
+
+// Declare forgets the last samples: their stacks are not in a new log.
+func (a *allocation) Declare(uint64) error {
+	for _, ai := range a.images {
+		ai.ledger.forgetRecent()
+	}
+	return nil
+}
+
+// Account writes what was lost.
+func (a *allocation) Account() error { return a.host.Lost(a.event) }
+
+// Close takes all probes out, and waits for that.
+func (a *allocation) Close() error {
+	close(a.stop)
+	for _, ai := range a.images {
+		for _, p := range ai.probes {
+			if p != nil {
+				p.remove(&a.background)
+			}
+		}
+	}
+	a.background.Wait()
+	for _, ai := range a.images {
+		for _, p := range ai.probes {
+			p.discard()
+		}
+		if ai.memory != nil {
+			ai.memory.Close()
+		}
+	}
+	a.images = nil
+	return nil
+}

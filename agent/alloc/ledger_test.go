@@ -1,0 +1,397 @@
+package alloc
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ccagent/bpf"
+	"ccagent/eventlog"
+)
+
+// simulated is a program that allocates at one place after another, as the probes
+// of its run-time system would see it.
+type simulated struct {
+	rng       *rand.Rand
+	ledger    *ledger
+	time      uint64
+	words     uint64
+	block     uint64 // words left of it
+	nursery   uint64 // words left of it
+	large     uint64
+	placed    [bpf.AllocSites]placement
+	hits      [bpf.AllocSites]float64
+	watches   [bpf.AllocSites]watch
+	in        func(site bpf.AllocSite) bool // whether a probe is in place
+	weights   map[string]float64
+	allocated map[string]float64
+	places    []string
+	samples   int
+	// pressure is what large objects may take between collections, words; 0 if they have
+	// none made.
+	pressure, sinceGC uint64
+}
+
+const (
+	blockWords   = 512
+	nurseryWords = 256 * blockWords
+)
+
+// watch is what the agent notes of a probe while it is in place.
+type watch struct {
+	since count
+	at    uint64
+	in    bool
+}
+
+// tick has the agent look at what is counted: of a probe that is always in place every ten
+// milliseconds, of others when a window ends.
+func (s *simulated) tick() {
+	for site := bpf.SiteNursery; site < bpf.AllocSites; site++ {
+		w := &s.watches[site]
+		in, always := s.in(site), s.placed[site].continuous()
+		now := count{hits: s.hits[site], large: float64(s.large), bytes: 8 * float64(s.words)}
+		if w.in && (!in || always && s.time > w.at+10e6) {
+			s.ledger.observe(site, count{now.hits - w.since.hits, now.large - w.since.large, now.bytes - w.since.bytes})
+			w.in = false
+		}
+		if in && !w.in {
+			*w = watch{now, s.time, true}
+		}
+	}
+}
+
+func (s *simulated) hit(site bpf.AllocSite, place string, primitive bool) {
+	s.tick()
+	if !s.in(site) {
+		return
+	}
+	s.hits[site]++
+	h := hit{site: site, time: s.time, words: s.words, large: s.large, primitive: primitive}
+	if w := s.ledger.weigh(&h, s.placed[site], s.placed[bpf.SiteLarge]); w > 0 {
+		s.weights[place] += float64(w)
+		s.samples++
+		s.ledger.remember(&eventlog.Sample{Weight: w, Node: s.node(place)}, stratumOf(site, primitive))
+	}
+}
+
+// node numbers a place.
+func (s *simulated) node(place string) uint32 {
+	i := slices.Index(s.places, place)
+	if i < 0 {
+		i = len(s.places)
+		s.places = append(s.places, place)
+	}
+	return uint32(i)
+}
+
+// cells allocates small objects.
+func (s *simulated) cells(words uint64, place string, nsPerWord float64) {
+	s.allocated[place] += 8 * float64(words)
+	for words > 0 {
+		n := min(words, s.block)
+		words, s.block, s.nursery = words-n, s.block-n, s.nursery-n
+		s.time += uint64(float64(n) * nsPerWord)
+		if s.block > 0 {
+			return
+		}
+		s.block = blockWords
+		if s.nursery == 0 {
+			// The last block is counted by the collection.
+			s.hit(bpf.SiteNursery, place, false)
+			s.nursery = nurseryWords
+			s.words += blockWords
+			continue
+		}
+		s.words += blockWords
+		s.hit(bpf.SiteBlock, place, false)
+	}
+}
+
+func (s *simulated) array(words uint64, place string) {
+	s.allocated[place] += 8 * float64(words)
+	s.time += words / 16
+	if s.in(bpf.SiteLarge) {
+		s.large += 8 * words
+	}
+	s.hit(bpf.SiteLarge, place, false)
+	s.words += words
+	if s.sinceGC += words; s.pressure > 0 && s.sinceGC >= s.pressure {
+		// The next primitive operation, this one again, finds the nursery full.
+		s.words += blockWords - s.block
+		s.hit(bpf.SiteNursery, place, true)
+		s.sinceGC, s.block, s.nursery = 0, blockWords, nurseryWords
+	}
+}
+
+// small allocates small objects by primitive operations: these take a block without any
+// heap check, and collect before they take what is left of the nursery's last.
+func (s *simulated) small(words uint64, place string, nsPerWord float64) {
+	const object = 16
+	s.allocated[place] += 8 * float64(words/object*object)
+	for range words / object {
+		if s.nursery <= blockWords {
+			s.words += blockWords - s.block
+			s.hit(bpf.SiteNursery, place, true)
+			s.block, s.nursery = blockWords, nurseryWords
+		}
+		n := min(object, s.block)
+		s.block, s.nursery = s.block-n, s.nursery-n
+		s.time += uint64(object * nsPerWord)
+		if s.block == 0 {
+			s.words += blockWords
+			s.block = blockWords
+		}
+	}
+}
+
+func newSimulated(seed uint64) *simulated {
+	return &simulated{rng: rand.New(rand.NewPCG(seed, 1)), ledger: newLedger(true, nil), time: 1,
+		block: blockWords, nursery: nurseryWords, in: func(bpf.AllocSite) bool { return true },
+		weights: map[string]float64{}, allocated: map[string]float64{}}
+}
+
+func sum(m map[string]float64) (all float64) {
+	for _, v := range m {
+		all += v
+	}
+	return all
+}
+
+// check holds the sum, with what is left to settle, against the allocation, and the
+// share of each place.
+func (s *simulated) check(t *testing.T, name string, tolerance float64) {
+	t.Helper()
+	given := sum(s.weights)
+	weights := maps.Clone(s.weights)
+	for _, sample := range s.ledger.settle(s.words) {
+		given += float64(sample.Weight)
+		weights[s.places[sample.Node]] += float64(sample.Weight)
+	}
+	if counted := 8 * float64(s.words); math.Abs(given-counted) > 0.001*counted {
+		t.Errorf("%s: weights sum to %.0f of %.0f bytes", name, given, counted)
+	}
+	for place, bytes := range s.allocated {
+		want, got := bytes/sum(s.allocated), weights[place]/sum(weights)
+		t.Logf("%s: %s %.1f %% of the weights, %.1f %% of the bytes, %d samples", name, place, 100*got, 100*want, s.samples)
+		if math.Abs(got-want) > tolerance {
+			t.Errorf("%s: %s has %.3f of the weights, but %.3f of the bytes", name, place, got, want)
+		}
+	}
+}
+
+// program runs phases that allocate at different places and speeds.
+func (s *simulated) program(rounds int, arrays bool) {
+	for range rounds {
+		s.cells(3000+s.rng.Uint64N(3000), "slow", 4)
+		s.cells(9000+s.rng.Uint64N(9000), "fast", 0.5)
+		if arrays {
+			s.array(2000+s.rng.Uint64N(2000), "array")
+			s.array(6000+s.rng.Uint64N(6000), "larger")
+		}
+	}
+}
+
+func TestLedgerAllProbes(t *testing.T) {
+	s := newSimulated(1)
+	s.program(4000, true)
+	s.check(t, "all", 0.02)
+}
+
+func TestLedgerNurseriesAlone(t *testing.T) {
+	s := newSimulated(2)
+	s.in = func(site bpf.AllocSite) bool { return site == bpf.SiteNursery }
+	s.program(40000, false)
+	s.check(t, "nurseries", 0.03)
+}
+
+// Blocks in windows, full nurseries always: every byte is given once, to whom it
+// belongs, whichever window it falls into.
+func TestLedgerBlocksInWindows(t *testing.T) {
+	s := newSimulated(3)
+	s.windows(bpf.SiteBlock, 2e6, 20e6)
+	s.program(40000, true)
+	s.check(t, "blocks in windows", 0.03)
+}
+
+// Every probe in windows: what is sampled stands for what is not.
+func TestLedgerWindows(t *testing.T) {
+	for _, arrays := range []bool{false, true} {
+		s := newSimulated(4)
+		s.windows(bpf.SiteNursery, 5e6, 40e6)
+		nursery := s.in
+		s.windows(bpf.SiteLarge, 5e6, 30e6)
+		large := s.in
+		s.in = func(site bpf.AllocSite) bool {
+			switch site {
+			case bpf.SiteNursery:
+				return nursery(site)
+			case bpf.SiteLarge:
+				return large(site)
+			}
+			return false
+		}
+		s.program(80000, arrays)
+		s.check(t, "windows", 0.05)
+	}
+}
+
+// Windows that catch one full nursery or none: what they see alone has the bytes, but for
+// those since the last window, and code that fills a nursery slowly has its part.
+func TestLedgerRareNurseries(t *testing.T) {
+	for _, phase := range []uint64{nurseryWords / 2, 100 * nurseryWords} {
+		s := newSimulated(5)
+		s.in = func(site bpf.AllocSite) bool { return site == bpf.SiteNursery }
+		program := func() {
+			s.cells(phase+s.rng.Uint64N(phase), "slow", 64) // 8 ms a nursery
+			s.cells(phase+s.rng.Uint64N(phase), "fast", 8)
+		}
+		for range 40 { // the probe is always there at first
+			program()
+		}
+		s.windows(bpf.SiteNursery, 5e6, 200e6)
+		windows := s.in
+		s.in = func(site bpf.AllocSite) bool { return site == bpf.SiteNursery && windows(site) }
+		before := s.words
+		for s.words < before+40000*nurseryWords {
+			program()
+		}
+		if given, all := sum(s.weights), sum(s.allocated); given < 0.95*all {
+			t.Errorf("samples have %.1f %% of the bytes", 100*given/all)
+		}
+		s.check(t, "rare", 0.05)
+	}
+}
+
+// windows has a probe in place for a length of time in every cycle, at a random
+// moment of it.
+func (s *simulated) windows(site bpf.AllocSite, length, cycle uint64) {
+	var begin, next uint64
+	s.placed[site] = placement{begin: 1, factor: float64(cycle) / float64(length)}
+	s.in = func(asked bpf.AllocSite) bool {
+		if asked != site {
+			return true
+		}
+		for s.time >= next+cycle || next == 0 {
+			next += cycle
+			begin = next + s.rng.Uint64N(cycle-length)
+			s.placed[site].begin = begin
+		}
+		return s.time >= begin && s.time < begin+length
+	}
+}
+
+// What was allocated while no probe was in place falls on no single sample.
+func TestLedgerCatchesUp(t *testing.T) {
+	l := newLedger(true, nil)
+	words, at, none := uint64(0), placement{}, placement{}
+	hit := func(n uint64) uint64 {
+		words += n
+		return l.weigh(&hit{site: bpf.SiteNursery, words: words}, at, none)
+	}
+	for range 10 {
+		if w := hit(1000); w != 8000 {
+			t.Fatalf("a sample weighs %d, not the 8000 bytes since the last", w)
+		}
+	}
+	at.begin = 1 // in place again
+	for range 10 {
+		n := uint64(1000)
+		if l.owed() == 0 {
+			n = 100_000 // meanwhile
+		}
+		if w := hit(n); w > 16000 || w < 8000 {
+			t.Errorf("a sample weighs %d, the nursery has 8000 bytes", w)
+		}
+	}
+	var rest uint64
+	for _, s := range l.settle(words) {
+		rest += s.Weight
+	}
+	if l.given != 8*words || rest == 0 {
+		t.Errorf("%d bytes were given in the end, %d of them at the end, of %d", l.given, rest, 8*words)
+	}
+}
+
+// An attached process has allocated before: that is nobody's.
+func TestLedgerAttach(t *testing.T) {
+	l := newLedger(false, map[uint16]uint64{0: 1000, 1: 500})
+	always := placement{}
+	if w := l.weigh(&hit{site: bpf.SiteNursery, capability: 0, words: 1100}, always, always); w != 800 {
+		t.Errorf("the first sample weighs %d, not 800", w)
+	}
+	// A capability that was not known begins with its first sample.
+	if w := l.weigh(&hit{site: bpf.SiteNursery, capability: 7, words: 9000}, always, always); w != 0 {
+		t.Errorf("the first sample of an unknown capability weighs %d, not 0", w)
+	}
+	var rest uint64
+	for _, s := range l.settle(1100 + 600 + 9000) {
+		rest += s.Weight
+	}
+	if rest != 800 {
+		t.Errorf("%d bytes were settled, not 800", rest)
+	}
+}
+
+func TestLedgerHostileCounts(t *testing.T) {
+	l := newLedger(true, nil)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 10000 {
+		h := hit{site: bpf.AllocSite(1 + rng.IntN(3)), capability: uint16(rng.IntN(4)), time: rng.Uint64(), words: rng.Uint64() >> rng.IntN(64),
+			large: rng.Uint64() >> rng.IntN(64), primitive: rng.IntN(2) == 0}
+		l.weigh(&h, placement{begin: rng.Uint64N(3), factor: float64(rng.IntN(3))}, placement{factor: float64(rng.IntN(2))})
+		l.observe(h.site, count{hits: rng.Float64() * 1e6, large: rng.Float64() * 1e9, bytes: rng.Float64() * 1e9})
+	}
+	l.settle(rng.Uint64())
+}
+
+// inWindows has every probe in place for windows alone.
+func (s *simulated) inWindows(length, cycle [bpf.AllocSites]uint64) {
+	var in [bpf.AllocSites]func(bpf.AllocSite) bool
+	for site := bpf.SiteNursery; site < bpf.AllocSites; site++ {
+		s.windows(site, length[site], cycle[site])
+		in[site] = s.in
+	}
+	s.in = func(site bpf.AllocSite) bool { return site != bpf.SiteEnd && in[site](site) }
+}
+
+// A program whose nursery is always found full by who makes arrays: what the lists beside
+// them have is told by a few short windows at blocks, and not given to the arrays.
+func TestLedgerStrata(t *testing.T) {
+	var length, cycle [bpf.AllocSites]uint64
+	length[bpf.SiteNursery], cycle[bpf.SiteNursery] = 1e6, 100e6
+	length[bpf.SiteLarge], cycle[bpf.SiteLarge] = 1e6, 60e6
+	length[bpf.SiteBlock], cycle[bpf.SiteBlock] = 250e3, 60e6
+	for _, c := range []struct {
+		milliseconds uint64
+		tolerance    float64
+	}{{1000, 0.15}, {6000, 0.06}} {
+		s := newSimulated(c.milliseconds)
+		s.pressure = nurseryWords
+		s.inWindows(length, cycle)
+		for s.time < c.milliseconds*1e6 {
+			s.cells(2*(2500+s.rng.Uint64N(5000)), "list", 2)
+			s.array(2*(2500+s.rng.Uint64N(5000)), "array")
+			s.array(2*(7500+s.rng.Uint64N(15000)), "larger")
+		}
+		s.check(t, "strata", c.tolerance)
+	}
+}
+
+// A program that allocates small objects by primitive operations, too, which find the
+// nursery full more often than they fill it.
+func TestLedgerPrimitives(t *testing.T) {
+	var length, cycle [bpf.AllocSites]uint64
+	length[bpf.SiteNursery], cycle[bpf.SiteNursery] = 5e6, 60e6
+	length[bpf.SiteLarge], cycle[bpf.SiteLarge] = 1e6, 60e6
+	length[bpf.SiteBlock], cycle[bpf.SiteBlock] = 250e3, 60e6
+	s := newSimulated(7)
+	s.inWindows(length, cycle)
+	for s.time < 6e9 {
+		s.cells(3000+s.rng.Uint64N(3000), "list", 2)
+		s.small(1000+s.rng.Uint64N(1000), "small arrays", 2)
+	}
+	s.check(t, "primitives", 0.06)
+}

@@ -1,0 +1,134 @@
+package alloc
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"ccagent/bpf"
+	"ccagent/internal/ghc"
+	"ccagent/perf"
+)
+
+// maxCapabilities bounds the capabilities that are read; the process says how many
+// there are.
+const maxCapabilities = 1024
+
+// readWords reads how much each capability has allocated, in words, from the
+// process's memory. Capabilities that cannot be read are left out.
+func (ai *image) readWords() (map[uint16]uint64, error) {
+	capabilities, err := ai.capabilities()
+	if err != nil {
+		return nil, err
+	}
+	words := map[uint16]uint64{}
+	for i, capability := range capabilities {
+		number, err := ai.readWord(capability + ghc.BaseOfCapability + ghc.BaseCapabilityNo)
+		if err != nil || uint32(number) != uint32(i) {
+			continue // not made yet, or no capability
+		}
+		w, err := ai.readWord(capability + ghc.BaseOfCapability + ai.totalAllocated)
+		if err == nil {
+			words[uint16(i)] = w
+		}
+	}
+	return words, nil
+}
+
+// capabilities gives the addresses of the process's capabilities.
+func (ai *image) capabilities() ([]uint64, error) {
+	s, bias := ai.sites, ai.bias
+	if ai.memory == nil || s.nCapabilities == 0 {
+		return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.PID)
+	}
+	n, err := ai.readWord(s.nCapabilities + bias)
+	if err != nil {
+		return nil, err
+	}
+	n &= math.MaxUint32
+	array := s.capabilities + bias
+	switch {
+	case s.capabilities == 0:
+		// A library without its symbol table exports only the first.
+		if n != 1 || s.mainCapability == 0 {
+			return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.PID)
+		}
+		return []uint64{s.mainCapability + bias}, nil
+	case !s.capabilitiesInPlace:
+		first, err := ai.readWord(array)
+		if err != nil {
+			return nil, err
+		}
+		if s.mainCapability == 0 || first != s.mainCapability+bias {
+			array = first
+		}
+	}
+	pointers := make([]byte, 8*min(n, maxCapabilities))
+	if _, err := ai.memory.ReadAt(pointers, int64(array)); err != nil {
+		return nil, fmt.Errorf("read capabilities of process %d: %w", ai.im.PID, err)
+	}
+	capabilities := make([]uint64, len(pointers)/8)
+	for i := range capabilities {
+		capabilities[i] = binary.LittleEndian.Uint64(pointers[8*i:])
+	}
+	return capabilities, nil
+}
+
+func (ai *image) readWord(at uint64) (uint64, error) {
+	var b [8]byte
+	if int64(at) < 0 {
+		return 0, fmt.Errorf("read memory of process %d: %#x is no address of a program", ai.im.PID, at)
+	}
+	if _, err := ai.memory.ReadAt(b[:], int64(at)); err != nil {
+		return 0, fmt.Errorf("read memory of process %d: %w", ai.im.PID, err)
+	}
+	return binary.LittleEndian.Uint64(b[:]), nil
+}
+
+// reading is what the probes of an image have counted at a time, and what it had
+// allocated by then, if that could be read.
+type reading struct {
+	account bpf.AllocAccount
+	words   uint64
+	known   bool
+	at      uint64 // ns
+}
+
+// read takes a reading.
+func (a *allocation) read(ai *image) (r reading, err error) {
+	if each, err := ai.readWords(); err == nil {
+		for _, w := range each {
+			r.words += w
+		}
+		r.known = true
+	}
+	r.at = perf.Monotonic()
+	r.account, err = a.host.Walker.Account(ai.im.Incarnation)
+	return r, err
+}
+
+// since is what was counted between two readings.
+func (r *reading) since(before *reading, site bpf.AllocSite) count {
+	if !before.known || !r.known || r.words < before.words {
+		return count{} // not known, or capabilities went away
+	}
+	return count{
+		hits:  float64(r.account.Hits[site] - before.account.Hits[site]),
+		large: float64(r.account.Large - before.account.Large),
+		bytes: 8 * float64(r.words-before.words),
+	}
+}
+
+// poll takes in how much the process has allocated by now, and how fast it does.
+func (ai *image) poll(r *reading) {
+	if !r.known || r.words < ai.words {
+		return // capabilities went away
+	}
+	if ai.readAt != 0 && r.at > ai.readAt {
+		ai.rate = 8 * float64(r.words-ai.words) * 1e9 / float64(r.at-ai.readAt)
+	}
+	ai.words, ai.readAt = r.words, r.at
+	if r.words > 0 {
+		ai.polls++
+	}
+}

@@ -1,0 +1,203 @@
+package alloc
+
+import (
+	"cmp"
+	"errors"
+	"runtime"
+
+	"golang.org/x/arch/x86/x86asm"
+
+	"ccagent/agent/process"
+	"ccagent/agent/rtsites"
+	"ccagent/bpf"
+	"ccagent/internal/ghc"
+	"ccagent/symbolize/elffile"
+)
+
+// places are the places in the run-time system that allocation sampling needs,
+// as module addresses; 0 is one that was not found.
+//
+// Probes are put on jumps and calls: the kernel emulates those, where it would
+// single-step most other instructions, at ten times the cost.
+type places struct {
+	probes               [bpf.AllocSites]uint64
+	enter                uint64 // stg_enter_info
+	cannedLo, cannedHigh uint64 // stg_ret_*_info
+	// The variables that hold the array of capabilities and their number.
+	capabilities, nCapabilities, mainCapability uint64
+	// capabilitiesInPlace: the variable is the array itself, not its address. An array of
+	// one is told by what it holds.
+	capabilitiesInPlace bool
+	// lacks names what is not known of allocation, since symbols are missing.
+	lacks []string
+}
+
+var (
+	errNoSymbols = errors.New("the run-time system has no symbol table to find the place of heap checks by; install the program unstripped (cabal: --disable-executable-stripping)")
+	errNoJump    = errors.New("stg_gc_noregs has no jump to stg_returnToSched: the heap checks of this GHC are not known; sample it by other events")
+)
+
+// findPlaces looks into the module that holds the run-time system.
+func findPlaces(mod *process.Module) (*places, error) {
+	if runtime.GOARCH != "amd64" {
+		return nil, rtsites.ErrMachine
+	}
+	symbols, err := mod.RTSSymbols()
+	if err != nil {
+		return nil, err
+	}
+	check, scheduler, allocate := symbols.Named(ghc.SymHeapCheck), symbols.Named(ghc.SymReturnToSched), symbols.Named(ghc.SymAllocateMightFail)
+	s := &places{
+		capabilities: symbols.Addr(ghc.SymCapabilities), capabilitiesInPlace: symbols.Named(ghc.SymCapabilities).Size > 8,
+		nCapabilities: symbols.Addr(ghc.SymNCapabilities), mainCapability: symbols.Addr(ghc.SymMainCapability), enter: symbols.Addr(ghc.SymEnter),
+	}
+	// Before 9.0 stat_exit made the report; since then it comes too late. A library without
+	// its symbol table exports only what comes before both and the last Haskell code, which
+	// flushes handles.
+	s.probes[bpf.SiteEnd] = cmp.Or(symbols.Addr(ghc.SymExitReport), symbols.Addr(ghc.SymExitReportUntil), symbols.Addr(ghc.SymShutdown))
+	for _, name := range ghc.SymReturnValues {
+		if addr := symbols.Addr(name); addr != 0 {
+			if s.cannedLo == 0 || addr < s.cannedLo {
+				s.cannedLo = addr
+			}
+			s.cannedHigh = max(s.cannedHigh, addr)
+		}
+	}
+	if check.Addr == 0 || scheduler.Addr == 0 {
+		return nil, errNoSymbols
+	}
+	checks := decodeProcedure(symbols.File, check)
+	if s.probes[bpf.SiteNursery] = jumpTo(checks, scheduler.Addr, false); s.probes[bpf.SiteNursery] == 0 {
+		return nil, errNoJump
+	}
+	s.probes[bpf.SiteBlock] = findBlockSite(checks)
+	if allocate.Addr != 0 {
+		s.probes[bpf.SiteLarge] = findLargeSite(decodeProcedure(symbols.File, allocate))
+	} else {
+		s.lacks = append(s.lacks, "who allocates large objects")
+	}
+	if s.nCapabilities == 0 || s.capabilities == 0 && s.mainCapability == 0 {
+		s.lacks = append(s.lacks, "how much the run-time system itself counts")
+	}
+	return s, nil
+}
+
+// instruction is a decoded instruction and its address.
+type instruction struct {
+	x86asm.Inst
+	addr uint64
+}
+
+// target is where a direct jump or call goes.
+func (i *instruction) target() (uint64, bool) {
+	rel, ok := i.Args[0].(x86asm.Rel)
+	return i.addr + uint64(i.Len) + uint64(int64(rel)), ok
+}
+
+// decodeProcedure decodes a procedure up to the first bytes that are no
+// instruction.
+func decodeProcedure(f *elffile.File, proc elffile.Symbol) []instruction {
+	const maxProcedure = 4096
+	code := f.ReadAddr(proc.Addr, min(max(proc.Size, 512), maxProcedure))
+	return decode(code, proc.Addr)
+}
+
+func decode(code []byte, addr uint64) []instruction {
+	var out []instruction
+	for len(code) > 0 {
+		inst, err := x86asm.Decode(code, 64)
+		if err != nil {
+			break
+		}
+		out = append(out, instruction{inst, addr})
+		code, addr = code[inst.Len:], addr+uint64(inst.Len)
+	}
+	return out
+}
+
+// jumpTo gives the address of the jump to a target, 0 if there is none.
+func jumpTo(code []instruction, target uint64, conditional bool) uint64 {
+	for i := range code {
+		in := &code[i]
+		if to, ok := in.target(); ok && to == target && in.Op != x86asm.CALL && (in.Op != x86asm.JMP) == conditional {
+			return in.addr
+		}
+	}
+	return 0
+}
+
+// findBlockSite looks in stg_gc_noregs for where the next block of the nursery has
+// been taken: the conditional jump, on the thread's allocation limit, to the jump
+// back into the program.
+func findBlockSite(check []instruction) uint64 {
+	for i := range check {
+		in := &check[i]
+		if m, ok := in.Args[0].(x86asm.Mem); ok && in.Op == x86asm.JMP && m.Base == x86asm.RBP && m.Disp == 0 {
+			return jumpTo(check, in.addr, true)
+		}
+	}
+	return 0
+}
+
+// findLargeSite looks in allocateMightFail(capability, words) for an instruction
+// that is executed for large objects alone, with both arguments still in their
+// registers.
+func findLargeSite(allocate []instruction) uint64 {
+	at := func(addr uint64) int {
+		for i := range allocate {
+			if allocate[i].addr == addr {
+				return i
+			}
+		}
+		return len(allocate)
+	}
+	branched, branch := false, 0
+	for i := 0; i < len(allocate); i++ {
+		in := &allocate[i]
+		if clobbersArguments(&in.Inst) {
+			return 0
+		}
+		to, direct := in.target()
+		switch {
+		case !direct:
+			if in.Op == x86asm.JMP || in.Op == x86asm.RET {
+				return 0
+			}
+		case branched && i <= branch:
+			return 0 // before the branch, where small objects come along too
+		case branched:
+			return in.addr
+		case i > 0 && comparesWords(&allocate[i-1].Inst) && (in.Op == x86asm.JA || in.Op == x86asm.JAE):
+			branched, branch = true, i
+			i = at(to) - 1
+		case i > 0 && comparesWords(&allocate[i-1].Inst) && (in.Op == x86asm.JBE || in.Op == x86asm.JB):
+			branched, branch = true, i
+		default:
+			return 0 // a branch or call before it is known how large the object is
+		}
+	}
+	return 0
+}
+
+// comparesWords recognises the comparison of the second argument with the size of a
+// large object.
+func comparesWords(in *x86asm.Inst) bool {
+	limit, ok := in.Args[1].(x86asm.Imm)
+	return in.Op == x86asm.CMP && in.Args[0] == x86asm.RSI && ok && limit >= ghc.LargeObjectWords-2 && limit <= ghc.LargeObjectWords+1
+}
+
+// clobbersArguments reports whether an instruction writes to the registers of the
+// first two arguments.
+func clobbersArguments(in *x86asm.Inst) bool {
+	switch in.Op {
+	case x86asm.CMP, x86asm.TEST, x86asm.PUSH:
+		return false
+	case x86asm.XCHG, x86asm.CMPXCHG, x86asm.XADD:
+		return true
+	}
+	switch in.Args[0] {
+	case x86asm.RSI, x86asm.ESI, x86asm.SI, x86asm.SIB, x86asm.RDI, x86asm.EDI, x86asm.DI, x86asm.DIB:
+		return true
+	}
+	return false
+}

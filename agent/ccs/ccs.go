@@ -1,0 +1,205 @@
+// Package ccs names the cost-centre stacks that samples of programs of the profiling way ran
+// on.
+package ccs
+
+import (
+	"ccagent/agent/process"
+	"ccagent/agent/sink"
+	"ccagent/agent/source"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// Programs have thousands of cost-centre stacks. These bound what one may make
+// the agent remember; later ones are not known.
+const (
+	maxStacks  = 1 << 18
+	maxCentres = 1 << 16
+)
+
+// stack is a cost-centre stack of a program image. It is known by its
+// address as soon as something refers to it, and told when its record comes:
+// samples of another CPU can overtake that.
+type stack struct {
+	id      uint32
+	parent  *stack
+	centre  uint32
+	problem eventlog.CentreProblem
+	told    bool
+	used    bool // by a sample of this log, or a stack above
+	written bool // to this log
+}
+
+// stackAddress is that of a stack in a process.
+type stackAddress struct {
+	incarnation uint32
+	address     uint64
+}
+
+// Kind makes the source of cost-centre stacks, which are told without being asked for.
+func Kind() source.Kind { return source.Kind{New: open} }
+
+// ccs is the source of all cost-centre stacks of a capture.
+type ccs struct {
+	source.Base
+	host   *source.Host
+	stacks *stacks
+}
+
+func open(h *source.Host, _ []*source.Event, _ source.Need) source.Source {
+	return &ccs{host: h, stacks: newStacks()}
+}
+
+func (c *ccs) emit(e eventlog.Event) error { return c.host.Log.Emit(sink.Now, e) }
+
+// Receives what the walker tells of a stack, once for each.
+func (c *ccs) Receives() []uint8 { return []uint8{bpf.RecordCCS} }
+
+// Consume takes the walker's record of a stack.
+func (c *ccs) Consume(r *perf.Sample) error {
+	im, err := c.host.Image(r.Pid)
+	if err != nil {
+		return err
+	}
+	return c.stacks.told(im, &r.Stack, c.emit)
+}
+
+// Annotate adds the stack that a sample ran on.
+func (c *ccs) Annotate(im *process.Image, r *perf.Sample, e *eventlog.Sample) (err error) {
+	e.Centres, err = c.stacks.use(im, r.Ccs, c.emit)
+	return err
+}
+
+// Declare has stacks written again when they are used.
+func (c *ccs) Declare(uint64) error {
+	c.stacks.forgetWritten()
+	return nil
+}
+
+// stacks are the cost-centre stacks that samples ran on.
+type stacks struct {
+	stacks  map[stackAddress]*stack
+	centres map[eventlog.CentreDef]uint32 // by content: ID is 0
+	defs    []definition                  // id−1
+}
+
+type definition struct {
+	eventlog.CentreDef
+	written bool
+}
+
+func newStacks() *stacks {
+	return &stacks{stacks: map[stackAddress]*stack{}, centres: map[eventlog.CentreDef]uint32{}}
+}
+
+// at gives the stack at an address; nil if there is none, or too many are known.
+func (cs *stacks) at(im *process.Image, address uint64) *stack {
+	if address == 0 {
+		return nil
+	}
+	key := stackAddress{im.Incarnation, address}
+	st := cs.stacks[key]
+	if st == nil && len(cs.stacks) < maxStacks {
+		st = &stack{id: uint32(len(cs.stacks) + 1), problem: eventlog.CentreUntold}
+		cs.stacks[key] = st
+	}
+	return st
+}
+
+// told takes the walker's record of a stack.
+func (cs *stacks) told(im *process.Image, r *bpf.CCSRecord, emit func(eventlog.Event) error) error {
+	st := cs.at(im, r.Ccs)
+	if st == nil || st.told {
+		return nil // the walker forgets what it has told, in its time
+	}
+	st.told = true
+	st.problem = problemOf(bpf.CCSWhy(r.Why))
+	if r.Prev != 0 {
+		if st.parent = cs.at(im, r.Prev); st.parent == nil {
+			st.problem = eventlog.CentreTooDeep
+		}
+	}
+	if r.Cc != 0 {
+		st.centre = cs.centre(im, r)
+	}
+	if st.used {
+		return cs.write(st, emit)
+	}
+	return nil
+}
+
+func problemOf(why bpf.CCSWhy) eventlog.CentreProblem {
+	switch why {
+	case bpf.CCSWhole:
+		return eventlog.CentreWhole
+	case bpf.CCSTooDeep:
+		return eventlog.CentreTooDeep
+	case bpf.CCSImplausible:
+		return eventlog.CentreImplausible
+	}
+	return eventlog.CentreUnreadable
+}
+
+// centre gives the id of a cost centre, 0 if too many are known.
+func (cs *stacks) centre(im *process.Image, r *bpf.CCSRecord) uint32 {
+	def := eventlog.CentreDef{
+		Label: im.ReadName(r.Label), Module: im.ReadName(r.Module), SrcLoc: im.ReadName(r.Srcloc), CAF: r.IsCaf != 0,
+	}
+	id, ok := cs.centres[def]
+	if !ok && len(cs.defs) < maxCentres {
+		id = uint32(len(cs.defs) + 1)
+		cs.centres[def] = id
+		def.ID = id
+		cs.defs = append(cs.defs, definition{CentreDef: def})
+	}
+	return id
+}
+
+// use gives the id of a stack that a sample ran on, 0 if it had none, after
+// writing what is known of it.
+func (cs *stacks) use(im *process.Image, address uint64, emit func(eventlog.Event) error) (uint32, error) {
+	st := cs.at(im, address)
+	if st == nil {
+		return 0, nil
+	}
+	st.used = true
+	return st.id, cs.write(st, emit)
+}
+
+// write writes a stack and those below it, as far as they are known and the log
+// has not got them. Each step goes to one that was not written before, so that a
+// cycle ends.
+func (cs *stacks) write(st *stack, emit func(eventlog.Event) error) error {
+	for ; st != nil; st = st.parent {
+		st.used = true
+		if !st.told || st.written {
+			return nil
+		}
+		st.written = true
+		e := &eventlog.CentreStack{ID: st.id, Centre: st.centre, Problem: st.problem}
+		if st.parent != nil {
+			e.Parent = st.parent.id
+		}
+		if c := st.centre; c != 0 && !cs.defs[c-1].written {
+			cs.defs[c-1].written = true
+			if err := emit(&cs.defs[c-1].CentreDef); err != nil {
+				return err
+			}
+		}
+		if err := emit(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetWritten begins another log.
+func (cs *stacks) forgetWritten() {
+	for _, st := range cs.stacks {
+		st.used, st.written = false, false
+	}
+	for i := range cs.defs {
+		cs.defs[i].written = false
+	}
+}

@@ -1,0 +1,120 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"ccagent/agent/sink"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// counter follows what an event counts, and how much of the time it is on a counter.
+type counter struct {
+	sampled *perf.Sampled
+	last    perf.Count
+	scale   float64 // of the weights of samples
+}
+
+// often is how many file descriptors are read at every drain; an event on more
+// threads is looked at when the cost is.
+const often = 64
+
+// follow reads the counts, so that samples of the time since the last reading can be
+// scaled. Only events of a PMU take turns.
+func (k *counter) follow() error {
+	if k.sampled.Event.Kind == "software" {
+		return nil
+	}
+	now, err := k.sampled.Count()
+	if err != nil {
+		return err
+	}
+	k.scale = scaling(k.last, now, k.scale)
+	k.last = now
+	return nil
+}
+
+// scaling is by how much samples of an interval are to be scaled: the time that the
+// event was to be counted, by that in which it was. Where it was never counted, as
+// before: there are no samples then, but for those that came late.
+func scaling(from, to perf.Count, before float64) float64 {
+	enabled, running := to.EnabledNs-min(from.EnabledNs, to.EnabledNs), to.RunningNs-min(from.RunningNs, to.RunningNs)
+	if running == 0 || enabled <= running {
+		if running == 0 {
+			return before
+		}
+		return 1
+	}
+	return float64(enabled) / float64(running)
+}
+
+// weigh gives a sample's weight, scaled.
+func (k *counter) weigh(weight uint64) uint64 {
+	if k == nil || k.scale == 1 {
+		return weight
+	}
+	return uint64(math.Round(float64(weight) * k.scale))
+}
+
+// follow follows all events, or those that are quickly read.
+func (s *cpu) follow(all bool) error {
+	for _, e := range s.events {
+		if k := e.counter; k != nil && (all || k.sampled.Files() <= often) {
+			if err := k.follow(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeCounts writes what each event has counted.
+func (s *cpu) writeCounts() error {
+	for _, e := range s.events {
+		if e.counter == nil {
+			continue
+		}
+		c, err := e.counter.sampled.Count()
+		if err != nil {
+			return err
+		}
+		n := &eventlog.EventCount{Event: e.granted.Def.Index, Value: c.Value, EnabledNs: c.EnabledNs, RunningNs: c.RunningNs}
+		if err := s.host.Log.Emit(sink.Now, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shared tells, in words, of events that were not on a counter all the time; empty if all
+// were. Others' events take counters too.
+func (s *cpu) shared() (told []string, err error) {
+	const nearlyAll = 0.95
+	var parts, never []string
+	for _, e := range s.events {
+		k := e.counter
+		if k == nil || k.sampled.Event.Kind == "software" {
+			continue
+		}
+		c, err := k.sampled.Count()
+		if err != nil {
+			return nil, err
+		}
+		switch part := float64(c.RunningNs) / float64(c.EnabledNs); {
+		case c.EnabledNs == 0:
+		case c.RunningNs == 0:
+			never = append(never, k.sampled.Event.String())
+		case part < nearlyAll:
+			parts = append(parts, fmt.Sprintf("%s %.0f %%", k.sampled.Event, 100*part))
+		}
+	}
+	if len(never) > 0 {
+		told = append(told, fmt.Sprintf("%s: never on a counter: others have taken them all; stop the other profiler, or set kernel.nmi_watchdog=0", strings.Join(never, ", ")))
+	}
+	if len(parts) > 0 {
+		told = append(told, fmt.Sprintf("there are fewer counters than events, so they took turns, and counts are scaled: on a counter were %s of the time; ask for fewer events", strings.Join(parts, ", ")))
+	}
+	return told, nil
+}

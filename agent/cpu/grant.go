@@ -1,0 +1,109 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+
+	"ccagent/agent/source"
+	"ccagent/eventlog"
+	"ccagent/perf"
+
+	"github.com/cilium/ebpf"
+)
+
+// event is a counted event.
+type event struct {
+	granted *source.Event
+	event   perf.Event
+	rate    perf.Rate // as it is to be
+	now     perf.Rate // as it is
+	// program walks the stack at the event's overflows; the walker owns it.
+	program *ebpf.Program
+	counter *counter // nil while it is not open
+	taken   uint64   // samples
+	rates   []source.RateChange
+}
+
+// grant finds an event by its name. Only cycles has a fallback.
+func grant(name string, rate perf.Rate) (*source.Event, bool, error) {
+	wanted, err := perf.Lookup(name)
+	if err != nil {
+		return nil, false, &source.EventError{Err: err}
+	}
+	var fallback string
+	e, err := perf.Grant(wanted)
+	var why *perf.UnavailableError
+	switch {
+	case err == nil:
+		if e.Precise < wanted.Precise {
+			fallback = fmt.Sprintf("this machine's counters tell addresses no more precisely than level %d of 3", e.Precise)
+		}
+	case !errors.As(err, &why) || why.Permission:
+		return nil, false, err
+	case wanted.Name != "cycles":
+		return nil, false, &source.EventError{Err: err, Available: availableEvents()}
+	case rate.Period != 0:
+		return nil, false, &source.EventError{Err: fmt.Errorf(
+			"a period of %d cycles cannot be kept: %s; give a frequency with -F, or -e cpu-clock with a period in ns", rate.Period, why.Reason)}
+	default:
+		fallback = why.Reason
+		if e, err = perf.Lookup(perf.ClockEvent); err != nil {
+			return nil, false, err
+		}
+		e.OnlyUser, e.OnlyKernel = wanted.OnlyUser, wanted.OnlyKernel
+		if err := perf.Probe(e); err != nil {
+			return nil, false, err
+		}
+	}
+	g := &source.Event{Samples: true, Def: eventlog.EventDef{
+		Requested: name, Granted: e.String(), Fallback: fallback, Unit: e.Unit,
+		RateMode: eventlog.RateFrequency, Rate: rate.Frequency,
+	}}
+	if rate.Period != 0 {
+		g.Def.RateMode, g.Def.Rate = eventlog.RatePeriod, rate.Period
+	}
+	if fallback != "" {
+		g.Told = append(g.Told, fmt.Sprintf("%s is sampled in place of %s: %s", g.Def.Granted, g.Def.Requested, fallback))
+	}
+	fit, told := fitRate(e, rate)
+	if told != "" {
+		g.Def.Rate = max(fit.Frequency, fit.Period)
+		g.Told = append(g.Told, told)
+	}
+	g.Detail = &event{granted: g, event: e, rate: fit}
+	return g, true, nil
+}
+
+func availableEvents() []string {
+	var names []string
+	for _, e := range perf.Events() {
+		if perf.Probe(e) == nil {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// safeRate is how many samples a second and CPU a period may lead to: at more, a
+// program that is sampled does little else.
+const safeRate = 10_000
+
+// fitRate lowers a rate that would flood the machine, or that the kernel refuses, to
+// one that is safe, and tells so.
+func fitRate(e perf.Event, r perf.Rate) (_ perf.Rate, told string) {
+	limit, ok := perf.MaxRate()
+	if !ok || limit <= 0 {
+		return r, ""
+	}
+	if r.Frequency > uint64(limit) {
+		return perf.Rate{Frequency: uint64(limit)}, fmt.Sprintf(
+			"%s is sampled at %d Hz, the kernel's limit, not at %d; raise kernel.perf_event_max_sample_rate for more", e, limit, r.Frequency)
+	}
+	most := min(uint64(limit), safeRate)
+	if least := e.PerSecond() / most; r.Period != 0 && r.Period < least {
+		return perf.Rate{Period: least}, fmt.Sprintf(
+			"%s is sampled every %d %s, not every %d, which could be more than %d samples a second",
+			e, least, e.Unit, r.Period, most)
+	}
+	return r, ""
+}

@@ -1,0 +1,183 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"ccagent/agent/source"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// reduced is the rate of which part is taken. Rates are prime, so that they do not fall
+// into step with the program's timers, nor with the kernel's; periods are multiples of
+// what was asked for.
+func reduced(asked perf.Rate, part float64) perf.Rate {
+	switch {
+	case part >= 1:
+		return asked
+	case asked.Period != 0:
+		return perf.Rate{Period: uint64(min(math.Ceil(float64(asked.Period)/part), 1<<62))}
+	}
+	hz := max(uint64(float64(asked.Frequency)*part), 2)
+	for !prime(hz) {
+		hz--
+	}
+	return perf.Rate{Frequency: min(hz, asked.Frequency)}
+}
+
+func prime(n uint64) bool {
+	for d := uint64(2); d*d <= n; d++ {
+		if n%d == 0 {
+			return false
+		}
+	}
+	return n > 1
+}
+
+// errUnsteady is returned where the target's threads cannot be told for sure.
+var errUnsteady = errors.New("the program's threads change faster than they can be followed")
+
+// resample has events sampled at a part of the rates that were asked for. They are
+// opened anew, since the kernel lets nobody change the rate of an event that threads
+// have inherited. Where that cannot be done the walker passes over some overflows
+// instead, which saves less.
+func (s *cpu) resample(part float64) error {
+	err := s.reopen(part)
+	if err == nil || errors.Is(err, perf.ErrNoThreads) { // it has ended, or is about to
+		return nil
+	}
+	if !s.thins {
+		s.thins = true
+		s.host.Log.Warn(fmt.Sprintf("the events' rate cannot be changed: %v; of their overflows only a part is sampled", err))
+	}
+	return s.host.Walker.SetKeep(part)
+}
+
+// reopen opens events at part of their rates on all threads there are, and has each take the
+// place of what is open.
+func (s *cpu) reopen(part float64) error {
+	if s.thins {
+		return errUnsteady
+	}
+	rates, err := s.ratesAt(part)
+	if err != nil {
+		return err
+	}
+	const attempts = 5
+	for range attempts {
+		tids, sure, err := s.host.Threads()
+		if err != nil {
+			return err
+		}
+		if !sure {
+			return errUnsteady
+		}
+		fresh, err := s.openAt(rates, tids)
+		if err != nil {
+			return err
+		}
+		// A thread that was created meanwhile has inherited some events at the most.
+		err = s.host.Drain()
+		now, _, errNow := s.host.Threads()
+		steady := subset(now, tids)
+		if err = errors.Join(err, errNow); err == nil && steady {
+			err = switchTo(fresh)
+		}
+		for _, opened := range fresh { // of which nothing is left where all went well
+			err = errors.Join(err, opened.Close())
+		}
+		if err != nil {
+			return err
+		}
+		if steady {
+			return s.tellRates(rates)
+		}
+	}
+	return errUnsteady
+}
+
+// ratesAt gives the rates that are to change, and what they become. Events that hardly
+// overflow are not lowered, since they cost nothing.
+func (s *cpu) ratesAt(part float64) (map[*event]perf.Rate, error) {
+	const hardly = 0.02
+	runs, total := make([]uint64, len(s.events)), uint64(0)
+	for i, e := range s.events {
+		one, err := s.runs(e)
+		if err != nil {
+			return nil, err
+		}
+		runs[i] = one.Runs
+		total += one.Runs
+	}
+	rates := map[*event]perf.Rate{}
+	for i, e := range s.events {
+		if e.now == e.rate && float64(runs[i]) < hardly*float64(total) {
+			continue
+		}
+		r, _ := fitRate(e.event, reduced(e.rate, part)) // the kernel's limit may be lower by now
+		if r != e.now {
+			rates[e] = r
+		}
+	}
+	return rates, nil
+}
+
+// openAt opens events at these rates.
+func (s *cpu) openAt(rates map[*event]perf.Rate, tids []int) (map[*event]*perf.Sampled, error) {
+	fresh := map[*event]*perf.Sampled{}
+	for e, r := range rates {
+		opened, err := perf.Open(e.event, r, e.program, tids)
+		if err != nil {
+			for _, other := range fresh {
+				err = errors.Join(err, other.Close())
+			}
+			return nil, err
+		}
+		fresh[e] = opened
+	}
+	return fresh, nil
+}
+
+// switchTo has what was opened take the place of what is open.
+func switchTo(fresh map[*event]*perf.Sampled) error {
+	for e, opened := range fresh {
+		if err := e.counter.sampled.Switch(opened); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// subset reports whether all of a, which is sorted like b, are in b.
+func subset(a, b []int) bool {
+	for _, x := range a {
+		if _, is := slices.BinarySearch(b, x); !is {
+			return false
+		}
+	}
+	return true
+}
+
+// tellRates writes at what rates events are sampled from now on.
+func (s *cpu) tellRates(rates map[*event]perf.Rate) error {
+	at := perf.Monotonic()
+	for _, e := range s.events {
+		r, changed := rates[e]
+		if !changed {
+			continue
+		}
+		e.now = r
+		interrupt := s.host.Budget.Costs.Interrupt(e.event.Interrupt())
+		told := &eventlog.EventRate{Event: e.granted.Def.Index, Rate: max(r.Frequency, r.Period),
+			InterruptNs: uint32(interrupt), SampleNs: uint32(max(s.sampling.Each()-interrupt, 0))}
+		if err := s.host.Log.Emit(at, told); err != nil {
+			return err
+		}
+		e.rates = append(e.rates, source.RateChange{At: time.Duration(at - s.host.Log.Start()), EventRate: *told})
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package agent
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ccagent/agent/overhead"
+	"ccagent/agent/procfs"
+	"ccagent/agent/source"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// meter adds up what the sources cost and what the target uses, and has the sources keep
+// within their budgets.
+type meter struct {
+	host    *source.Host
+	sources []source.Source
+	clocks  cpuClocks
+	walks   overhead.Histogram // what each sample took in the walker
+	before  uint64             // CPU time that an attached target had used, ns
+	target  uint64             // and has used since, ns
+	// handling is the agent's CPU time of handling records, ns.
+	handling uint64
+	// charged and handled are of what was charged to sources: handling, and what each had.
+	charged uint64
+	handled []uint64
+	logged  totals // when the log was last told
+}
+
+// totals are all costs at a time, ns.
+type totals struct {
+	time, target, agent uint64
+	source.Cost
+}
+
+func (m *meter) open(h *source.Host, sources []source.Source) {
+	m.host, m.sources, m.clocks, m.handled = h, sources, cpuClocks{}, make([]uint64, len(sources))
+}
+
+// begin takes the CPU time that the target has used before the capture.
+func (m *meter) begin(pid int) { m.before, _, _ = procfs.CPUTime(pid) }
+
+// targetCPU is the CPU time that the target has used since the capture began, ns, all
+// its processes together. What has ended is told by who waited for it.
+func (m *meter) targetCPU() uint64 {
+	var sum uint64
+	for pid, im := range m.host.Processes.Images {
+		sum += m.clocks.used(pid, im)
+	}
+	m.target = max(m.target, sum-min(sum, m.before))
+	return m.target
+}
+
+// cpuShare is the part of a CPU's time, spent by the agent, that is charged as the
+// target's: the agent has a CPU of its own unless all are busy.
+func cpuShare(cpus int) float64 { return 1 / float64(max(cpus, 1)) }
+
+// warmUp is how much CPU time of the target passes before the agent's is charged, ns: most
+// of it is reading what the program consists of.
+const warmUp = 1e9
+
+// throttle has each source keep within its budget.
+func (m *meter) throttle() error {
+	uses := make([]source.Use, len(m.sources))
+	time, target := perf.Monotonic(), m.targetCPU()
+	var all float64
+	for i, s := range m.sources {
+		cost, err := s.Cost()
+		if err != nil {
+			return err
+		}
+		uses[i] = source.Use{Cost: cost, Time: time, Target: target, Handling: float64(cost.Handled - m.handled[i])}
+		all += uses[i].Handling
+		m.handled[i] = cost.Handled
+	}
+	handling := float64(m.handling-m.charged) * cpuShare(runtime.NumCPU())
+	m.charged = m.handling
+	if target < warmUp || all == 0 {
+		handling, all = 0, 1
+	}
+	for i, s := range m.sources {
+		uses[i].Handling *= handling / all
+		if err := s.Throttle(uses[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// total adds up all costs so far.
+func (m *meter) total() (t totals, err error) {
+	t.Part = 1
+	for _, s := range m.sources {
+		c, err := s.Cost()
+		if err != nil {
+			return t, err
+		}
+		t.Samples.Runs += c.Samples.Runs
+		t.Samples.Ns += c.Samples.Ns
+		t.Interrupts += c.Interrupts
+		t.InterruptNs += c.InterruptNs
+		t.Probes.Runs += c.Probes.Runs
+		t.Probes.Ns += c.Probes.Ns
+		t.ProbeNs += c.ProbeNs
+		t.InPlace.Nursery += c.InPlace.Nursery
+		t.InPlace.Blocks += c.InPlace.Blocks
+		t.InPlace.Large += c.InPlace.Large
+		if c.Part != 0 {
+			t.Part = c.Part
+		}
+	}
+	var ru unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
+		return t, fmt.Errorf("read own CPU time: %w", err)
+	}
+	t.time, t.target, t.agent = perf.Monotonic(), m.targetCPU(), uint64(ru.Utime.Nano()+ru.Stime.Nano())
+	return t, nil
+}
+
+// overhead tells the log of the interval since it was last told.
+func (m *meter) overhead() (*eventlog.Overhead, error) {
+	t, err := m.total()
+	if err != nil {
+		return nil, err
+	}
+	l := m.logged
+	m.logged = t
+	interval := t.time - l.time
+	part := func(now, before uint64) uint32 { return millionths(float64(now-before) / float64(max(interval, 1))) }
+	probes, probesBefore := t.Probes.Ns+t.ProbeNs, l.Probes.Ns+l.ProbeNs
+	return &eventlog.Overhead{
+		IntervalNs:  interval,
+		TargetNs:    t.target - min(l.target, t.target),
+		EventNs:     t.Samples.Ns - l.Samples.Ns,
+		AllocNs:     probes - min(probesBefore, probes),
+		AgentNs:     t.agent - l.agent,
+		Asked:       millionths(m.host.Budget.Asked),
+		EventsTaken: millionths(t.Part),
+		Nursery:     part(t.InPlace.Nursery, l.InPlace.Nursery),
+		Blocks:      part(t.InPlace.Blocks, l.InPlace.Blocks),
+		Large:       part(t.InPlace.Large, l.InPlace.Large),
+		ProbeHits:   t.Probes.Runs - l.Probes.Runs,
+		ProbeNs:     uint32(m.host.Budget.Costs.Trap()),
+		InterruptNs: t.InterruptNs - min(l.InterruptNs, t.InterruptNs),
+		Interrupts:  t.Interrupts - l.Interrupts,
+	}, nil
+}
+
+func millionths(part float64) uint32 { return uint32(min(max(part, 0), 1)*1e6 + 0.5) }
+
+func (m *meter) close() error { return m.clocks.Close() }
+
+// threadCPU is the CPU time of the calling thread, in ns.
+func threadCPU() uint64 {
+	var ru unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &ru) != nil {
+		return 0
+	}
+	return uint64(ru.Utime.Nano() + ru.Stime.Nano())
+}
+
+// measureCost takes what measuring has cost since the capture began.
+func (c *capture) measureCost() (*eventlog.AgentCost, error) {
+	t, err := c.meter.total()
+	if err != nil {
+		return nil, err
+	}
+	var ru unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
+		return nil, fmt.Errorf("read own memory: %w", err)
+	}
+	s := &c.sum
+	s.AgentCPU = time.Duration(t.agent) + c.processes.CompileTime()
+	s.BPFRuns, s.BPFTime = t.Samples.Runs+t.Probes.Runs, time.Duration(t.Samples.Ns+t.Probes.Ns)
+	s.ProbeHits, s.ProbeTime = t.Probes.Runs, time.Duration(t.ProbeNs)
+	s.Interrupts, s.InterruptTime = t.Interrupts, time.Duration(t.InterruptNs)
+	s.TargetCPU = time.Duration(t.target)
+	s.WalkMedian = time.Duration(c.meter.walks.Quantile(0.5))
+	s.WalkP99 = time.Duration(c.meter.walks.Quantile(0.99))
+	return &eventlog.AgentCost{
+		CPUNs:        uint64(s.AgentCPU),
+		RSS:          uint64(ru.Maxrss) << 10,
+		BPFRuns:      s.BPFRuns,
+		BPFNs:        uint64(s.BPFTime),
+		Samples:      s.Samples,
+		TargetCPUNs:  t.target,
+		WalkMedianNs: uint64(s.WalkMedian),
+		WalkP99Ns:    uint64(s.WalkP99),
+	}, nil
+}

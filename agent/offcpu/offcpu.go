@@ -1,0 +1,212 @@
+// Package offcpu samples waits, in ns: when a thread has waited, the stack with which it
+// began to, and for how long it was off the CPU. A capability's OS thread that has nothing to
+// run is idle, not waiting.
+package offcpu
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"ccagent/agent/sink"
+	"ccagent/agent/source"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/perf"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
+
+// name is the event's.
+const name = "off-cpu"
+
+// Kind makes the source of waits. It tells GHC's own threads by their labels.
+func Kind() source.Kind {
+	return source.Kind{Grant: grant, New: open, Needs: source.Labels, Known: known}
+}
+
+func grant(asked string, _ perf.Rate) (*source.Event, bool, error) {
+	return &source.Event{Samples: true, Def: eventlog.EventDef{
+		Requested: name, Granted: name, Unit: "ns", RateMode: eventlog.RatePeriod,
+	}}, asked == name, nil
+}
+
+func known() []source.Known {
+	k := source.Known{Name: name, Unit: "ns", About: "waits in calls from Haskell"}
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
+		k.Reason = "the kernel does not tell its types (/sys/kernel/btf/vmlinux)"
+		k.Help = "boot a kernel with CONFIG_DEBUG_INFO_BTF, which every distribution's has"
+	}
+	return []source.Known{k}
+}
+
+// offCPU follows the target's threads from where they cease to run to where they run
+// again.
+type offCPU struct {
+	source.Base
+	host    *source.Host
+	event   *source.Event
+	program *ebpf.Program
+	link    link.Link // nil while switches are not traced
+	waiting map[uint32]*wait
+	idleNs  uint64 // of threads without Haskell context, and of the RTS's own
+	taken   uint64 // samples
+	missed  uint64 // waits that are not known, though their stack was sent
+}
+
+// wait is that of one kernel thread.
+type wait struct {
+	sample perf.Sample
+	idle   bool
+}
+
+// maxWaits bounds the threads whose waits are followed at a time.
+const maxWaits = 1 << 16
+
+func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
+	if len(asked) == 0 {
+		return nil
+	}
+	return &offCPU{host: h, event: asked[0], waiting: map[uint32]*wait{}}
+}
+
+// Load loads what runs where the kernel switches threads.
+func (o *offCPU) Load() (err error) {
+	o.program, err = o.host.Walker.SwitchProgram(int(o.event.Def.Index))
+	return err
+}
+
+// Receives the beginnings and the ends of waits.
+func (o *offCPU) Receives() []uint8 { return []uint8{bpf.RecordWait, bpf.RecordWake} }
+
+// Start has the program run at every switch of threads.
+func (o *offCPU) Start() (err error) {
+	if o.link, err = link.AttachTracing(link.TracingOptions{Program: o.program}); err != nil {
+		return fmt.Errorf("attach to switches of threads: %w; the kernel has to have BTF and tracing (CONFIG_FPROBE or CONFIG_FTRACE)", err)
+	}
+	return nil
+}
+
+// Consume takes the beginning or the end of a wait.
+func (o *offCPU) Consume(r *perf.Sample) error {
+	if r.Record == bpf.RecordWait {
+		o.begins(r)
+		return nil
+	}
+	return o.write(o.ends(r.Tid, r.Time, r.Period))
+}
+
+// write writes the sample of a wait, if there is one.
+func (o *offCPU) write(r *perf.Sample) error {
+	if r == nil {
+		return nil
+	}
+	im, err := o.host.Image(r.Pid)
+	if err != nil {
+		return err
+	}
+	o.taken++
+	_, err = o.host.Write(im, r)
+	return err
+}
+
+// begins takes a thread's stack as it ceases to run.
+func (o *offCPU) begins(s *perf.Sample) {
+	if o.waiting[s.Tid] != nil {
+		o.missed++ // the record of its end was lost
+	} else if len(o.waiting) >= maxWaits {
+		o.missed += uint64(len(o.waiting))
+		clear(o.waiting)
+	}
+	stop := eventlog.StopReason(s.Stop)
+	w := &wait{sample: *s}
+	w.idle = stop == eventlog.StopNoHaskell || stop == eventlog.StopNoUserContext
+	w.sample.Frames = slices.Clone(s.Frames)
+	o.waiting[s.Tid] = w
+}
+
+// ends gives the sample of a wait of so many ns that has ended; nil if it was
+// idleness, or if its beginning was lost: that has been counted.
+func (o *offCPU) ends(tid uint32, at, ns uint64) *perf.Sample {
+	w := o.waiting[tid]
+	if w == nil {
+		return nil
+	}
+	delete(o.waiting, tid)
+	// Threads are given their labels when they run already.
+	if w.idle || isManager(o.host.Log.LabelOf(w.sample.Pid, w.sample.Tso)) {
+		o.idleNs += ns
+		return nil
+	}
+	w.sample.Time, w.sample.Period = at, ns
+	return &w.sample
+}
+
+// Finish writes the waits that last at the end of a capture.
+func (o *offCPU) Finish(at uint64) error {
+	for _, tid := range slices.Sorted(maps.Keys(o.waiting)) {
+		w := o.waiting[tid]
+		if o.host.Processes.Exited(w.sample.Pid) || at <= w.sample.Time {
+			continue
+		}
+		if err := o.write(o.ends(tid, at, at-w.sample.Time)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Cost is what switches have cost.
+func (o *offCPU) Cost() (c source.Cost, err error) {
+	c.Handled = o.taken
+	c.Samples = bpf.RunStats{Runs: o.taken}
+	if o.host.Timed {
+		c.Samples, err = bpf.RunStatsOf(o.program)
+	}
+	return c, err
+}
+
+// Account writes what was lost.
+func (o *offCPU) Account() error {
+	if err := o.host.Lost(o.event); err != nil {
+		return err
+	}
+	return o.host.Log.Lost(sink.Place{Event: int(o.event.Def.Index), Reason: eventlog.LossWait}, o.missed)
+}
+
+// Stop ends the tracing of switches.
+func (o *offCPU) Stop() error {
+	if o.link == nil {
+		return nil
+	}
+	err := o.link.Close()
+	o.link = nil
+	return err
+}
+
+// Report tells what was idleness.
+func (o *offCPU) Report(sum *source.Summary) {
+	e := &sum.Events[o.event.Def.Index]
+	e.Idle = time.Duration(o.idleNs)
+	e.WhyNone = "no thread waited in a call from Haskell code; what else waited was idle"
+}
+
+// Close ends the tracing of switches.
+func (o *offCPU) Close() error { return o.Stop() }
+
+// managers are the labels of the threads in which GHC's base library waits for files
+// and timers on behalf of all others.
+var managers = []string{"IOManager", "TimerManager"}
+
+func isManager(label string) bool {
+	for _, m := range managers {
+		if strings.HasPrefix(label, m) {
+			return true
+		}
+	}
+	return false
+}

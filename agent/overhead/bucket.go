@@ -1,0 +1,76 @@
+package overhead
+
+import "math"
+
+// Terms describe a bucket. Amounts are in ns.
+type Terms struct {
+	Rate  float64 // what may be spent, as a part of the time that passes; 0 for no limit
+	Depth float64 // what is saved up at the most
+	Level float64 // what is there at the start
+	// Loan may be spent at the start in addition, and is paid back evenly while a time
+	// of Term passes: so a short capture has samples, and a long one keeps to its rate.
+	Loan, Term float64
+}
+
+// Bucket is a token bucket: time fills it, and measuring empties it. While it is in debt
+// measuring is to become rarer.
+type Bucket struct {
+	terms  Terms
+	level  float64
+	passed float64 // of the time that fills it
+}
+
+// NewBucket makes a bucket.
+func NewBucket(t Terms) *Bucket {
+	if t.Rate <= 0 {
+		inf := math.Inf(1)
+		return &Bucket{terms: Terms{Rate: inf, Depth: inf}, level: inf}
+	}
+	return &Bucket{terms: t, level: t.Level + t.Loan}
+}
+
+// Unlimited reports whether anything may be spent.
+func (b *Bucket) Unlimited() bool { return math.IsInf(b.terms.Rate, 1) }
+
+// Rate is what may be spent, as a part of the time that passes; infinite without a limit.
+func (b *Bucket) Rate() float64 { return b.terms.Rate }
+
+// Depth is what is saved up at the most, once a loan is paid back.
+func (b *Bucket) Depth() float64 { return b.terms.Depth }
+
+// Level is what may be spent now; negative is debt.
+func (b *Bucket) Level() float64 { return b.level }
+
+// Passed is how much of the time that fills it has passed.
+func (b *Bucket) Passed() float64 { return b.passed }
+
+// Loan is what of the loan is not yet due at a time.
+func (b *Bucket) loan(at float64) float64 {
+	if b.terms.Loan == 0 {
+		return 0
+	}
+	return b.terms.Loan * (1 - min(at/b.terms.Term, 1))
+}
+
+// gains is what is to be had in some time from now on, repayments taken off.
+func (b *Bucket) gains(time float64) float64 {
+	return b.terms.Rate*time + b.loan(b.passed+time) - b.loan(b.passed)
+}
+
+// Pass lets time pass, in which measuring took cost. A cost is negative where one has turned
+// out less than it was taken for.
+func (b *Bucket) Pass(time, cost float64) {
+	if b.Unlimited() {
+		return
+	}
+	b.level += b.gains(time) - cost
+	b.passed += time
+	b.level = min(b.level, max(b.loan(b.passed), b.terms.Depth))
+}
+
+// Spending is the part of the coming time that may be spent, and that with which nothing is
+// left, or owed, when so much time as horizon has passed.
+func (b *Bucket) Spending(horizon float64) (allowed, evened float64) {
+	allowed = b.gains(horizon) / horizon
+	return allowed, max(allowed+b.level/horizon, 0)
+}

@@ -1,0 +1,57 @@
+package overhead
+
+import (
+	"math"
+
+	"ccagent/perf"
+)
+
+// Default is the part of the target's CPU time that measuring may take unless the user asks
+// for another.
+const Default = 0.01
+
+// The parts of the budget that kinds of measuring have. RTSPart is that of each group of
+// probes in the run-time system.
+const (
+	EventsPart = 0.6
+	AllocPart  = 0.2
+	RTSPart    = 0.1
+)
+
+// burst is for how much CPU time of the target, in ns, a bucket saves up.
+const burst = 2e9
+
+// Clock tells the time, in ns; it never goes back.
+type Clock func() uint64
+
+// Budget is what all measuring of a capture may cost.
+type Budget struct {
+	Asked float64 // part of the target's CPU time; 0 for no limit
+	Costs *Costs
+	Clock Clock
+}
+
+// NewBudget makes the budget of a capture whose measuring may take a part of the target's CPU
+// time. Its clock is CLOCK_MONOTONIC.
+func NewBudget(asked float64) *Budget {
+	return &Budget{Asked: asked, Costs: NewCosts(), Clock: perf.Monotonic}
+}
+
+// Sampling is the budget of sampled events.
+func (b *Budget) Sampling() *Sampling { return newSampling(b.Asked * EventsPart) }
+
+// Alloc is the bucket of allocation probes; it fills with the target's CPU time.
+func (b *Budget) Alloc() *Bucket {
+	rate := b.Asked * AllocPart
+	return NewBucket(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4})
+}
+
+// rtsBurst is what a group of probes in the run-time system may cost at once beyond its
+// budget, so that a short burst of collections or runs is seen whole.
+const rtsBurst = 4e6
+
+// RTS is the bucket of one group of probes in the run-time system; it fills with the time
+// that passes, and saves up without end.
+func (b *Budget) RTS() *Bucket {
+	return NewBucket(Terms{Rate: b.Asked * RTSPart, Depth: math.Inf(1), Level: rtsBurst})
+}

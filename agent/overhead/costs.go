@@ -1,0 +1,93 @@
+package overhead
+
+import (
+	"slices"
+	"sync"
+
+	"ccagent/perf"
+)
+
+const (
+	// defaultTrap is what a probe's hit is taken to cost outside BPF where it could not be
+	// measured, ns.
+	defaultTrap = 1000
+	// DefaultHit is what a hit of a probe with its stack walk is taken to cost before it has
+	// been measured, ns.
+	DefaultHit = 4000
+)
+
+// Costs is what one of each costs the thread that it hits, in ns, outside of BPF: measured
+// on this machine once Calibrate is through, until then taken to be what is usual. It may be
+// used by several goroutines.
+type Costs struct {
+	needTrap bool
+	needed   []perf.Interrupt
+
+	mu         sync.Mutex
+	trap       float64
+	interrupts [perf.Interrupts]float64
+}
+
+// NewCosts gives the usual costs.
+func NewCosts() *Costs {
+	c := &Costs{trap: defaultTrap}
+	c.interrupts[perf.TimerInterrupt] = perf.DefaultInterruptNs
+	c.interrupts[perf.CounterInterrupt] = perf.DefaultInterruptNs
+	return c
+}
+
+// Trap is what a hit of a probe costs whose instruction the kernel emulates.
+func (c *Costs) Trap() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trap
+}
+
+// Interrupt is what an overflow's interrupt costs.
+func (c *Costs) Interrupt(kind perf.Interrupt) float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.interrupts[kind]
+}
+
+// SetTrap sets what a hit of a probe costs.
+func (c *Costs) SetTrap(ns float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trap = ns
+}
+
+// SetInterrupt sets what an overflow's interrupt costs.
+func (c *Costs) SetInterrupt(kind perf.Interrupt, ns float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.interrupts[kind] = ns
+}
+
+// NeedTrap and NeedInterrupt have Calibrate measure what will be used.
+func (c *Costs) NeedTrap() { c.needTrap = true }
+
+func (c *Costs) NeedInterrupt(kind perf.Interrupt) {
+	if kind != perf.NoInterrupt && !slices.Contains(c.needed, kind) {
+		c.needed = append(c.needed, kind)
+	}
+}
+
+// Calibrate measures what is needed, beside what else is to be done. What cannot be measured
+// is left as it is.
+func (c *Costs) Calibrate() {
+	kinds, probes := c.needed, c.needTrap
+	go func() {
+		for _, kind := range kinds {
+			if ns, err := perf.MeasureInterrupt(kind); err == nil {
+				c.SetInterrupt(kind, ns)
+			}
+		}
+		if !probes {
+			return
+		}
+		if ns, err := measureTrap(); err == nil && ns > 0 {
+			c.SetTrap(ns)
+		}
+	}()
+}

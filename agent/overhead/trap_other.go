@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package overhead
+
+const probeSite = uintptr(0)
+
+func callProbeSite() {}

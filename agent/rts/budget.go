@@ -1,0 +1,140 @@
+package rts
+
+import (
+	"math"
+	"time"
+
+	"github.com/cilium/ebpf/ringbuf"
+
+	"ccagent/perf"
+)
+
+// Amounts of a group's budget, in ns. Probes that are out come back when there is enoughBack;
+// a group is looked at again when it has cost leastStep at the soonest.
+const (
+	enoughBack = 2e6
+	leastStep  = 0.25e6
+)
+
+// gap is where a gap begins or ends.
+type gap struct {
+	time   uint64
+	group  int
+	begins bool
+}
+
+// control holds each group to its budget. It sleeps until the kernel tells that a group
+// has been hit as often as it may for the time being, or one that is out may come back:
+// every look wakes a CPU, and several threads of Go's runtime.
+func (p *Probes) control() {
+	p.running.Go(func() {
+		var record ringbuf.Record
+		for p.spent.ReadInto(&record) == nil { // until it is closed
+			p.lookAt()
+		}
+	})
+	p.running.Go(func() {
+		back := time.NewTimer(math.MaxInt64)
+		defer back.Stop()
+		for {
+			select {
+			case <-p.stop:
+				return
+			case <-p.look:
+			case <-back.C:
+			}
+			next := time.Duration(math.MaxInt64)
+			for g := range p.groups {
+				if p.wanted[g] && p.problem[g] == nil {
+					next = min(next, p.balance(g))
+				}
+			}
+			back.Reset(next)
+		}
+	})
+}
+
+// lookAt has control look at what the probes have cost.
+func (p *Probes) lookAt() {
+	select {
+	case p.look <- struct{}{}:
+	default:
+	}
+}
+
+// balance takes a group's probes out when they have cost too much, and puts them back
+// when time has paid for it. It gives the time until they may be put back.
+func (p *Probes) balance(g int) time.Duration {
+	const never = math.MaxInt64
+	p.mu.Lock()
+	group := &p.groups[g]
+	err := p.measure(g)
+	level, in, failed := group.bucket.Level(), group.outAt == 0, group.failed
+	p.mu.Unlock()
+	switch {
+	case err != nil || failed != nil:
+		return never
+	case in && level >= 0:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.setLimit(g) != nil {
+			return time.Second
+		}
+		return never
+	case in:
+		err = group.take()
+		p.mu.Lock()
+		group.outAt, group.failed = p.host.Budget.Clock(), err
+		p.gaps = append(p.gaps, gap{perf.Monotonic(), g, true})
+		p.mu.Unlock()
+	case level >= enoughBack:
+		at := perf.Monotonic()
+		p.mu.Lock()
+		err = p.setLimit(g)
+		p.mu.Unlock()
+		if err == nil {
+			err = p.put(group)
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		group.failed = err // the process may just have ended
+		if err == nil {
+			group.out += p.host.Budget.Clock() - group.outAt
+			group.outAt = 0
+			p.gaps = append(p.gaps, gap{at, g, false})
+		}
+		return never
+	}
+	return max(time.Duration((enoughBack-level)/group.bucket.Rate()), time.Millisecond)
+}
+
+// setLimit has the kernel tell when a group's probes have cost what they may now.
+func (p *Probes) setLimit(g int) error {
+	group := &p.groups[g]
+	limit := uint64(math.MaxUint64)
+	if !group.bucket.Unlimited() {
+		left := max(group.bucket.Level(), leastStep)
+		limit = group.counts.Hits + uint64(left/max(group.hit, p.host.Budget.Costs.Trap()))
+	}
+	return p.program.SetLimit(g, limit)
+}
+
+// measure reads a group's counts, and charges what the hits are estimated to have cost.
+func (p *Probes) measure(g int) error {
+	group := &p.groups[g]
+	counts, err := p.program.Counts(g)
+	if err != nil {
+		return err
+	}
+	group.hit = p.host.Budget.Costs.Trap()
+	if runs, ns, err := p.program.RunStats(); err == nil && runs > 0 {
+		group.hit += float64(ns) / float64(runs)
+	}
+	cost := float64(counts.Hits-group.counts.Hits) * group.hit
+	now := p.host.Budget.Clock()
+	group.bucket.Pass(float64(now-group.at), cost)
+	group.at = now
+	group.cost += cost
+	group.counts = counts
+	return nil
+}

@@ -1,0 +1,146 @@
+package rts
+
+import (
+	"errors"
+
+	"ccagent/agent/rtsevents"
+	"ccagent/agent/sink"
+	"ccagent/agent/source"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// Receives the records of the probes.
+func (p *Probes) Receives() []uint8 { return []uint8{bpf.RecordRTS} }
+
+// Consume takes a record of a probe.
+func (p *Probes) Consume(s *perf.Sample) error {
+	if p.image == nil || s.Pid != p.image.PID {
+		return nil
+	}
+	if err := p.takeGaps(s.Time); err != nil {
+		return err
+	}
+	if g := groupOf(bpf.RTSProbe(s.Event)); p.quiet[g] {
+		return nil
+	}
+	if !p.heapInfo {
+		p.heapInfo = true
+		if err := p.writeHeapInfo(s.Time); err != nil {
+			return err
+		}
+	}
+	return p.translator.Take(rtsevents.Record{
+		Time: s.Time, Probe: bpf.RTSProbe(s.Event), Cap: int(s.Capability), Thread: s.Tso, Reason: s.Period, Words: s.Frames,
+	})
+}
+
+func groupOf(probe bpf.RTSProbe) int {
+	if probe >= bpf.RTSRun {
+		return int(bpf.RTSGroupThreads)
+	}
+	return int(bpf.RTSGroupGC)
+}
+
+// Observe tells the translator which thread a sample showed running.
+func (p *Probes) Observe(s *perf.Sample) error {
+	if p.image == nil || s.Pid != p.image.PID || s.Capability == eventlog.NoCapability ||
+		!p.wanted[bpf.RTSGroupThreads] || p.quiet[bpf.RTSGroupThreads] {
+		return nil
+	}
+	if err := p.takeGaps(s.Time); err != nil {
+		return err
+	}
+	return p.translator.Sampled(s.Time, int(s.Capability), s.Tso)
+}
+
+// takeGaps hands the translator the gaps up to a time.
+func (p *Probes) takeGaps(until uint64) error {
+	p.mu.Lock()
+	n := 0
+	for n < len(p.gaps) && p.gaps[n].time <= until {
+		n++
+	}
+	due := p.gaps[:n:n]
+	p.gaps = p.gaps[n:]
+	p.mu.Unlock()
+	for _, g := range due {
+		if err := p.translator.Gap(g.time, g.group, g.begins); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Finish ends what is under way when the capture ends.
+func (p *Probes) Finish(at uint64) error {
+	if p.image == nil {
+		return nil
+	}
+	return errors.Join(p.takeGaps(at), p.translator.Close(at))
+}
+
+// Declare makes a new log readable alone.
+func (p *Probes) Declare(at uint64) error {
+	if p.image == nil {
+		return nil
+	}
+	p.heapInfo = false
+	return p.translator.Declare(at)
+}
+
+// Account writes the state of each group that was asked for.
+func (p *Probes) Account() error {
+	states, err := p.states()
+	if err != nil {
+		return err
+	}
+	p.written = states
+	for i := range states {
+		if err := p.host.Log.Emit(sink.Now, &states[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Report gives the states as they were last written.
+func (p *Probes) Report(sum *source.Summary) { sum.Probes = append(sum.Probes, p.written...) }
+
+func (p *Probes) states() ([]eventlog.RTSProbes, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []eventlog.RTSProbes
+	for g := range p.groups {
+		if !p.wanted[g] || p.quiet[g] {
+			continue
+		}
+		group := &p.groups[g]
+		e := eventlog.RTSProbes{Group: groupNames[g], Sites: uint32(len(group.sites))}
+		if group.bucket != nil {
+			if err := p.measure(g); err != nil {
+				return nil, err
+			}
+			if group.bucket.Level() < 0 {
+				p.lookAt() // should the kernel not have told
+			}
+			e.Hits, e.Records, e.Dropped = group.counts.Hits, group.counts.Records, group.counts.Dropped
+			e.CostNs, e.OutNs = uint64(group.cost), group.out
+			if group.outAt != 0 {
+				e.OutNs += p.host.Budget.Clock() - group.outAt
+			}
+		}
+		switch {
+		case p.problem[g] != nil:
+			e.Problem = p.problem[g].Error()
+		case p.image == nil:
+			e.Problem = "no Haskell run-time system was seen"
+		}
+		if totals := p.translator.Totals(); g == int(bpf.RTSGroupGC) && totals.Last > totals.First+totals.Collections {
+			e.Missed = totals.Last - totals.First - totals.Collections
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}

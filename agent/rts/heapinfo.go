@@ -1,0 +1,42 @@
+package rts
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+
+	"ccagent/eventlog"
+	"ccagent/internal/ghc"
+)
+
+// writeHeapInfo reads the heap's parameters, which are settled before the first
+// collection or thread.
+func (p *Probes) writeHeapInfo(at uint64) error {
+	s := p.sites
+	var flags [ghc.FlagsAllocArea + 4]byte
+	var oldest [8]byte
+	var number [4]byte
+	if s.OldestGeneration == 0 || s.Flags == 0 || !p.peek(s.Flags+p.bias, flags[:]) || !p.peek(s.OldestGeneration+p.bias, oldest[:]) ||
+		!p.peek(binary.NativeEndian.Uint64(oldest[:]), number[:]) {
+		return nil
+	}
+	generation := binary.NativeEndian.Uint32(number[:])
+	if generation > 64 {
+		return nil // not what it was taken for
+	}
+	p.translator.MajorGeneration = int(generation)
+	return p.host.Log.EmitOn(at, eventlog.NoCap, &eventlog.HeapInfo{
+		Generations: uint16(generation + 1),
+		MaxHeap:     uint64(binary.NativeEndian.Uint32(flags[ghc.FlagsMaxHeap:])) * ghc.BlockBytes,
+		AllocArea:   uint64(binary.NativeEndian.Uint32(flags[ghc.FlagsAllocArea:])) * ghc.BlockBytes,
+		MBlock:      ghc.MegablockBytes,
+		Block:       ghc.BlockBytes,
+	})
+}
+
+// peek reads the process's memory; false if it cannot be read.
+func (p *Probes) peek(addr uint64, into []byte) bool {
+	n, err := unix.ProcessVMReadv(int(p.image.PID), []unix.Iovec{{Base: &into[0], Len: uint64(len(into))}},
+		[]unix.RemoteIovec{{Base: uintptr(addr), Len: len(into)}}, 0)
+	return err == nil && n == len(into)
+}

@@ -1,0 +1,254 @@
+package rts
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cilium/ebpf/ringbuf"
+
+	"ccagent/agent/process"
+	"ccagent/agent/rtsevents"
+	"ccagent/agent/rtsites"
+	"ccagent/agent/source"
+	"ccagent/agent/uprobe"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/internal/ghc"
+	"ccagent/perf"
+)
+
+// groupNames are the events' names, by group of probes.
+var groupNames = [bpf.RTSGroups]string{
+	bpf.RTSGroupGC:      "gc",      // collections and the heap's size
+	bpf.RTSGroupThreads: "threads", // threads run and stop, with the reason
+}
+
+// Kind makes the source of what the run-time system does.
+func Kind() source.Kind { return source.Kind{Grant: grant, New: open, Known: known} }
+
+// grant gives the events, which have no samples: they are standard events of an eventlog.
+func grant(name string, _ perf.Rate) (*source.Event, bool, error) {
+	g := slices.Index(groupNames[:], name)
+	return &source.Event{Detail: g}, g >= 0, nil
+}
+
+func known() []source.Known {
+	reason, help := process.WhyNoProbes()
+	return []source.Known{
+		{Name: groupNames[bpf.RTSGroupGC], About: "collections over time, the heap's size", Reason: reason, Help: help},
+		{Name: groupNames[bpf.RTSGroupThreads], About: "threads over time, why they stop", Reason: reason, Help: help},
+	}
+}
+
+// Probes is the source of what the run-time system of the first Haskell process does.
+type Probes struct {
+	source.Base
+	host   *source.Host
+	wanted [bpf.RTSGroups]bool
+	// quiet groups serve the walker and tell labels, but write no events.
+	quiet      [bpf.RTSGroups]bool
+	program    *bpf.Timeline
+	spent      *ringbuf.Reader // tells when a group has been hit as often as it may
+	multi      bool            // a group is one link
+	translator *rtsevents.Translator
+	image      *process.Image // whose run-time system it is
+	bias       uint64
+	sites      *rtsites.Sites
+	problem    [bpf.RTSGroups]error
+	told       bool // a problem was
+	heapInfo   bool // the heap's parameters have been written
+	written    []eventlog.RTSProbes
+
+	stop    chan struct{}
+	look    chan struct{} // at what the probes have cost
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	groups [bpf.RTSGroups]group
+	gaps   []gap // not yet taken by the translator
+}
+
+// open is for groups that were asked for, and for labels, of which the probes of threads
+// tell.
+func open(h *source.Host, asked []*source.Event, needs source.Need) source.Source {
+	p := &Probes{host: h, stop: make(chan struct{}), look: make(chan struct{}, 1)}
+	for _, e := range asked {
+		p.wanted[e.Detail.(int)] = true
+	}
+	if t := bpf.RTSGroupThreads; needs&source.Labels != 0 && !p.wanted[t] {
+		p.wanted[t], p.quiet[t] = true, true
+	}
+	if p.wanted == [bpf.RTSGroups]bool{} {
+		return nil
+	}
+	h.Budget.Costs.NeedTrap()
+	p.translator = rtsevents.New(func(time uint64, capability int, e eventlog.Event) error {
+		return h.Log.EmitOn(time, capability, e)
+	})
+	return p
+}
+
+// Load loads what the probes run.
+func (p *Probes) Load() (err error) {
+	p.multi = uprobe.Multi()
+	if p.program, err = p.host.Walker.LoadTimeline(p.multi); err != nil {
+		return err
+	}
+	if p.spent, err = ringbuf.NewReader(p.program.Spent()); err != nil {
+		return fmt.Errorf("map the ring buffer of the run-time system's probes: %w", err)
+	}
+	return nil
+}
+
+// Attach puts the probes into an image's process, unless they are in another's.
+func (p *Probes) Attach(im *process.Image) error {
+	if p.image != nil || im.RTS == nil || p.told {
+		return nil
+	}
+	sites, err := findSites(im.RTS)
+	if err == nil {
+		p.image, p.sites, p.bias = im, sites, im.BiasOf(im.RTS)
+		err = p.program.SetGlobals(im.PID, p.globals(im))
+	}
+	for g := range p.groups {
+		if !p.wanted[g] {
+			continue
+		}
+		if p.problem[g] = err; err == nil {
+			p.problem[g] = p.place(g)
+		}
+	}
+	p.tellProblems()
+	if p.image != nil {
+		p.control()
+	}
+	return nil
+}
+
+// place puts a group's probes in for the first time.
+func (p *Probes) place(g int) error {
+	found := [...]rtsites.Group{bpf.RTSGroupGC: p.sites.GC, bpf.RTSGroupThreads: p.sites.Threads}[g]
+	if found.Err != nil {
+		return found.Err
+	}
+	group := &p.groups[g]
+	group.sites, group.bucket, group.at = found.Sites, p.host.Budget.RTS(), p.host.Budget.Clock()
+	if p.quiet[g] {
+		group.sites = slices.DeleteFunc(slices.Clone(group.sites), func(s rtsites.Site) bool {
+			return s.Probe != bpf.RTSSuspend && s.Probe != bpf.RTSLabelArray && s.Probe != bpf.RTSLabelCString
+		})
+	}
+	if len(group.sites) == 0 {
+		return &rtsites.MissingError{What: "sites"}
+	}
+	if err := errors.Join(p.setLimit(g), p.put(group)); err != nil {
+		return err
+	}
+	if len(found.Lacks) > 0 && !p.quiet[g] {
+		p.host.Log.Warn(fmt.Sprintf("event %s tells nothing of %s: the program's symbol table does not have their place", groupNames[g], strings.Join(found.Lacks, ", ")))
+	}
+	return nil
+}
+
+func findSites(mod *process.Module) (*rtsites.Sites, error) {
+	symbols, err := mod.RTSSymbols()
+	if err != nil {
+		return nil, err
+	}
+	return rtsites.Find(symbols)
+}
+
+// globals are the run-time addresses of the RTS's variables.
+func (p *Probes) globals(im *process.Image) bpf.RTSGlobals {
+	at := func(addr uint64) uint64 {
+		if addr == 0 {
+			return 0
+		}
+		return addr + p.bias
+	}
+	s := p.sites
+	g := bpf.RTSGlobals{
+		MblocksAllocated: at(s.MBlocks), N_allocBlocks: at(s.Blocks), Capabilities: at(s.Capabilities),
+		N_capabilities: at(s.CapabilityCount), MainCapability: at(s.MainCapability), Stats: at(s.Stats),
+	}
+	if s.CapabilitiesInPlace {
+		g.CapabilitiesInPlace = 1
+	}
+	b := &im.RTS.Binary
+	layout, _ := ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
+	g.WhyBlocked = layout.WhyBlocked
+	if layout.WhyBlockedWide {
+		g.WhyBlockedWide = 1
+	}
+	return g
+}
+
+// tellProblems warns of groups that are not available, at once where the reason is
+// the same.
+func (p *Probes) tellProblems() {
+	groups := map[string][]string{} // by reason
+	for g, err := range p.problem {
+		if err == nil || p.quiet[g] {
+			continue
+		}
+		p.told = true
+		groups[err.Error()] = append(groups[err.Error()], groupNames[g])
+	}
+	for _, reason := range slices.Sorted(maps.Keys(groups)) {
+		what, are := "event "+groups[reason][0], "is"
+		if len(groups[reason]) > 1 {
+			what, are = "events "+strings.Join(groups[reason], ", "), "are"
+		}
+		p.host.Log.Warn(fmt.Sprintf("%s %s not available: %s; the other events go on", what, are, reason))
+	}
+}
+
+// Unavailable is the problem if no group is available.
+func (p *Probes) Unavailable() error {
+	var problem error
+	for g, err := range p.problem {
+		if p.wanted[g] && !p.quiet[g] && err == nil {
+			return nil
+		}
+		if err != nil && !p.quiet[g] {
+			problem = fmt.Errorf("event %s is not available: %w", groupNames[g], err)
+		}
+	}
+	return problem
+}
+
+// Detach ends what is under way in an image that has ended.
+func (p *Probes) Detach(im *process.Image, at uint64) error {
+	if p.image != im {
+		return nil
+	}
+	if err := p.takeGaps(at); err != nil {
+		return err
+	}
+	err := p.translator.Close(at)
+	return errors.Join(err, p.program.Forget(im.PID))
+}
+
+// Close takes all probes out.
+func (p *Probes) Close() error {
+	if p.program == nil {
+		return nil
+	}
+	close(p.stop)
+	var err error
+	if p.spent != nil {
+		err = p.spent.Close()
+	}
+	p.running.Wait()
+	var all group
+	for g := range p.groups {
+		all.links = append(all.links, p.groups[g].links...)
+	}
+	err = errors.Join(err, all.take(), p.program.Close())
+	p.program = nil
+	return err
+}

@@ -1,0 +1,204 @@
+package rtsevents
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"ccagent/bpf"
+	"ccagent/eventlog"
+)
+
+// written collects events as lines "time cap Type{fields}".
+type written []string
+
+func (w *written) write(time uint64, cap int, e eventlog.Event) error {
+	*w = append(*w, fmt.Sprintf("%d %d %s", time, cap, strings.TrimPrefix(fmt.Sprintf("%+v", e), "&")))
+	return nil
+}
+
+func (w written) want(t *testing.T, lines ...string) {
+	t.Helper()
+	if !slices.Equal(w, lines) {
+		t.Errorf("got\n  %s\nwant\n  %s", strings.Join(w, "\n  "), strings.Join(lines, "\n  "))
+	}
+}
+
+func feed(t *testing.T, l *Translator, records ...Record) {
+	t.Helper()
+	for _, r := range records {
+		if err := l.Take(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A thread that is made, runs, blocks, is woken and finishes elsewhere.
+func TestThread(t *testing.T) {
+	var w written
+	l := New(w.write)
+	feed(t, l,
+		Record{Time: 10, Probe: bpf.RTSCreate, Cap: 0, Thread: 7},
+		Record{Time: 11, Probe: bpf.RTSRun, Cap: 0, Thread: 7},
+		Record{Time: 12, Probe: bpf.RTSStop, Cap: 0, Thread: 7, Reason: 7},
+		Record{Time: 13, Probe: bpf.RTSWakeup, Cap: 1, Thread: 7},
+		Record{Time: 14, Probe: bpf.RTSRun, Cap: 1, Thread: 7},
+		Record{Time: 15, Probe: bpf.RTSSuspend, Cap: 1, Thread: 7},
+		Record{Time: 16, Probe: bpf.RTSResume, Cap: 1, Thread: 7},
+		Record{Time: 17, Probe: bpf.RTSStop, Cap: 1, Thread: 7, Reason: 5},
+		Record{Time: 18, Probe: bpf.RTSStop, Cap: 1, Thread: 7, Reason: 5}, // nothing runs
+	)
+	w.want(t,
+		"10 -1 {Cap:0}", "10 -1 {Capset:0 Cap:0}", "10 0 {Thread:7}", "11 0 {Thread:7}", "12 0 {Thread:7 Status:7 Info:0}",
+		"13 -1 {Cap:1}", "13 -1 {Capset:0 Cap:1}", "13 1 {Thread:7 OtherCap:0}", "14 0 {Thread:7 NewCap:1}", "14 1 {Thread:7}",
+		"15 1 {Thread:7 Status:6 Info:0}", "16 1 {Thread:7}", "17 1 {Thread:7 Status:5 Info:0}")
+}
+
+// Nothing runs on into a gap; within it runs are those that samples show.
+func TestGap(t *testing.T) {
+	var w written
+	l := New(w.write)
+	l.SampleGap = 5
+	feed(t, l, Record{Time: 1, Probe: bpf.RTSRun, Thread: 3})
+	w = nil
+	steps := []error{
+		l.Sampled(2, 0, 3), // not in a gap: known from the probes
+		l.Gap(10, int(bpf.RTSGroupThreads), true),
+		l.Sampled(11, 0, 3), l.Sampled(14, 0, 3), l.Sampled(17, 0, 3),
+		l.Sampled(18, 0, 4), // another thread
+		l.Sampled(30, 0, 4), // the same, too long after to have run between
+		l.Sampled(31, 0, 0), // none
+		l.Gap(40, int(bpf.RTSGroupThreads), false),
+	}
+	for _, err := range steps {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.want(t,
+		"10 0 {Thread:3 Status:3 Info:0}", "11 0 {Thread:3}", "17 0 {Thread:3 Status:3 Info:0}",
+		"18 0 {Thread:4}", "18 0 {Thread:4}", "18 0 {Thread:4 Status:3 Info:0}", "30 0 {Thread:4}", "30 0 {Thread:4 Status:3 Info:0}")
+}
+
+// A collection's figures stand between its start and its end; those of the oldest
+// generation tell the live data.
+func TestCollection(t *testing.T) {
+	words := make([]uint64, bpf.GCFirstCapability+1)
+	words[bpf.GCLive], words[bpf.GCCopied], words[bpf.GCSlop] = 1000, 100, 10
+	words[bpf.GCGeneration], words[bpf.GCThreads] = 1, 1
+	words[bpf.GCMBlocks], words[bpf.GCBlocks], words[bpf.GCCount] = 2, 500, 41
+	words[bpf.GCFirstCapability] = 5000
+	var w written
+	l := New(w.write)
+	l.MajorGeneration = 1
+	feed(t, l, Record{Time: 5, Probe: bpf.RTSGCStart}, Record{Time: 25, Probe: bpf.RTSGCEnd, Words: words})
+	w.want(t,
+		"5 -1 {Cap:0}", "5 -1 {Capset:0 Cap:0}", "5 0 {}", "5 0 {}", "25 0 {Capset:0 Bytes:40000}", "25 0 {}",
+		"25 0 {Capset:0 Generation:1 Copied:800 Slop:80 Frag:16384 Threads:1 MaxCopied:0 TotCopied:800 BalancedCopied:0}",
+		"25 0 {Capset:0 Bytes:8000}", "25 0 {Capset:0 Bytes:2097152}", "25 0 {Capset:0 Bytes:2048000}", "25 0 {}", "25 0 {}")
+	if got := l.Totals(); got.Collections != 1 || got.PauseNs != 20 || got.Copied != 800 || got.First != 41 || got.Last != 42 {
+		t.Errorf("totals are %+v", got)
+	}
+}
+
+// A collection that runs into a gap is given no more time than a whole one took; one
+// that the capture's end cuts off did last until then.
+func TestCollectionIntoGap(t *testing.T) {
+	var w written
+	l := New(w.write)
+	l.gc.MaxPauseNs = 20
+	feed(t, l, Record{Time: 100, Probe: bpf.RTSGCStart})
+	if err := l.Gap(5000, int(bpf.RTSGroupGC), true); err != nil {
+		t.Fatal(err)
+	}
+	feed(t, l, Record{Time: 6000, Probe: bpf.RTSGCStart})
+	if err := l.Gap(6005, int(bpf.RTSGroupGC), true); err != nil {
+		t.Fatal(err)
+	}
+	feed(t, l, Record{Time: 7000, Probe: bpf.RTSGCStart})
+	if err := l.Close(9000); err != nil {
+		t.Fatal(err)
+	}
+	w.want(t, "100 -1 {Cap:0}", "100 -1 {Capset:0 Cap:0}",
+		"100 0 {}", "100 0 {}", "120 0 {}", "120 0 {}",
+		"6000 0 {}", "6000 0 {}", "6005 0 {}", "6005 0 {}",
+		"7000 0 {}", "7000 0 {}", "9000 0 {}", "9000 0 {}")
+}
+
+// FuzzTake: whatever a hostile program makes the probes tell, the log is well formed,
+// and each capability's events are in an order that readers' state machines take.
+func FuzzTake(f *testing.F) {
+	f.Add([]byte{0, 4, 0, 1, 0, 5, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0})
+	f.Add([]byte{200, 4, 1, 1, 201, 0, 0, 0, 0, 4, 1, 1, 0, 9, 1, 2})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var out bytes.Buffer
+		log := eventlog.NewWriter(&out, nil)
+		var running [256]bool
+		var collecting [256]bool
+		l := New(func(time uint64, cap int, e eventlog.Event) error {
+			if cap >= 0 {
+				var state *bool
+				var want bool
+				switch e.(type) {
+				case *eventlog.RunThread:
+					state, want = &running[cap], true
+				case *eventlog.StopThread:
+					state = &running[cap]
+				case *eventlog.GCStart:
+					state, want = &collecting[cap], true
+				case *eventlog.GCEnd:
+					state = &collecting[cap]
+				}
+				if state != nil {
+					if *state == want {
+						t.Fatalf("%T on capability %d twice", e, cap)
+					}
+					*state = want
+				}
+			}
+			return log.Write(time, cap, e)
+		})
+		l.MajorGeneration = 1
+		var now uint64
+		for ; len(data) >= 4; data = data[4:] {
+			now += uint64(data[0] & 63)
+			var err error
+			switch cap, tso := int(data[2]&3), uint64(data[3]); data[0] >> 6 {
+			case 3:
+				err = l.Gap(now, int(data[1]&1), data[1]&2 != 0)
+			case 2:
+				err = l.Sampled(now, cap, tso)
+			default:
+				r := Record{Time: now, Probe: bpf.RTSProbe(data[1] & 15), Cap: cap, Thread: tso, Reason: uint64(data[3]) << (data[1] >> 4)}
+				if r.Probe == bpf.RTSGCEnd {
+					r.Words = make([]uint64, data[3]&31)
+					for i := range r.Words {
+						r.Words[i] = binary.LittleEndian.Uint64(append(bytes.Clone(data[:4]), data[:4]...))
+					}
+				}
+				err = l.Take(r)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.Close(now); err != nil {
+			t.Fatal(err)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r := eventlog.NewReader(&out)
+		for r.Next() {
+			if bad, ok := r.Record().Event.(*eventlog.Malformed); ok {
+				t.Fatalf("malformed: %v", bad)
+			}
+		}
+		if err := r.Err(); err != nil || !r.Complete() {
+			t.Fatalf("read it back: %v", err)
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+
+	"ccagent/agent/invoker"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// Now is the time of events that have none of their own.
+const Now = ^uint64(0)
+
+// Config describes a sink.
+type Config struct {
+	Who *invoker.User // who owns the logs
+	// Rotate begins a new log when one has reached so many bytes; 0 never does.
+	// Keep is how many of them are kept; 0 keeps all.
+	Rotate uint64
+	Keep   int
+	// Warn takes what the user should know at once, a line without newline.
+	Warn func(line string)
+}
+
+// Sink is the log of a capture, or the logs, if it rotates.
+type Sink struct {
+	config Config
+	start  uint64 // CLOCK_MONOTONIC at log time 0, ns
+
+	file *invoker.Log
+	log  *eventlog.Writer
+
+	base    string // the first log's name
+	number  int    // of the current log, from 1
+	old     []finished
+	dropped int
+
+	definitions definitions
+	stacks      *stacks
+	labels      labels
+	losses      losses
+	warned      []string // not yet in the log
+}
+
+// New makes a sink that takes warnings; its log is created by Create.
+func New(c Config) *Sink {
+	return &Sink{config: c, number: 1, stacks: newStacks(), losses: losses{written: map[Place]uint64{}}}
+}
+
+// Create creates the log at path or, if that is empty, one with a name made from the
+// program's and its process id. Its time begins now.
+func (s *Sink) Create(path, program string, pid int) error {
+	var err error
+	if path == "" {
+		s.file, err = invoker.CreateDefaultLog(program, pid, s.config.Who)
+	} else {
+		s.file, err = invoker.CreateLog(path, s.config.Who)
+	}
+	if err != nil {
+		return err
+	}
+	s.base = s.file.Path
+	s.start = perf.Monotonic()
+	s.log = eventlog.NewWriter(s.file, nil)
+	return s.writeWarnings()
+}
+
+// File is the current log.
+func (s *Sink) File() *invoker.Log { return s.file }
+
+// Start is CLOCK_MONOTONIC at the log's time 0, ns.
+func (s *Sink) Start() uint64 { return s.start }
+
+// Emit writes an event that is of no capability, at a time or Now. What happened before the
+// log's time 0 is written as of 0.
+func (s *Sink) Emit(time uint64, e eventlog.Event) error {
+	if time == Now {
+		time = perf.Monotonic()
+	}
+	at := max(time, s.start) - s.start
+	if p, ok := e.(*eventlog.Process); ok { // its threads are no more, or are not these
+		s.labels.forget(p.PID)
+	}
+	if s.config.Rotate != 0 {
+		s.definitions.remember(at, e)
+	}
+	return s.log.Write(at, eventlog.NoCap, e)
+}
+
+// EmitOn writes an event of a capability.
+func (s *Sink) EmitOn(time uint64, capability int, e eventlog.Event) error {
+	return s.log.Write(max(time, s.start)-s.start, capability, e)
+}
+
+// Label writes a thread's label, unless that is how it was written last: the walker tells
+// labels again when they were moved.
+func (s *Sink) Label(pid uint32, tso uint64, label string) error {
+	t := thread{pid, tso}
+	if !s.labels.set(t, label) {
+		return nil
+	}
+	e := &eventlog.ThreadLabel{Thread: uint32(tso), Label: label}
+	at := max(perf.Monotonic(), s.start) - s.start
+	if s.config.Rotate != 0 {
+		s.definitions.label(t, at, e)
+	}
+	return s.log.Write(at, eventlog.NoCap, e)
+}
+
+// LabelOf is the label of a thread, as it was written last.
+func (s *Sink) LabelOf(pid uint32, tso uint64) string { return s.labels.of[pid][tso] }
+
+// Stack gives the node of a stack, frames leaf first, after writing the nodes that are new.
+// Frames are as the walker sends them; their addresses mean something within one process
+// incarnation only, for which locate gives module and module address.
+func (s *Sink) Stack(time uint64, incarnation uint32, frames []uint64,
+	locate func(addr uint64) (module uint32, addrInModule uint64, err error), written func([]eventlog.Node)) (uint32, error) {
+	return s.stacks.intern(incarnation, frames, locate, func(n *eventlog.Nodes) error {
+		written(n.Nodes)
+		return s.Emit(time, n)
+	})
+}
+
+// Warn tells the user at once, and the log with the next Flush.
+func (s *Sink) Warn(line string) {
+	s.config.Warn(line)
+	s.warned = append(s.warned, line)
+}
+
+func (s *Sink) writeWarnings() error {
+	for _, line := range s.warned {
+		if err := s.Emit(Now, &eventlog.Warning{Text: line}); err != nil {
+			return err
+		}
+	}
+	s.warned = nil
+	return nil
+}
+
+// Flush writes the warnings that have not been, and hands everything to the file.
+func (s *Sink) Flush() error {
+	if err := s.writeWarnings(); err != nil {
+		return err
+	}
+	return s.log.Flush()
+}
+
+// Close closes the logs' files. It may be called at any time, also before Create.
+func (s *Sink) Close() error {
+	var errs []error
+	if s.file != nil {
+		errs = append(errs, s.file.Close())
+	}
+	for _, p := range s.old { // of a capture that was not finished
+		errs = append(errs, p.file.Close())
+	}
+	s.file, s.old = nil, nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close log: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package source
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// Event is an event that was asked for, as it is granted.
+type Event struct {
+	// Def describes it in the log; Index is given by Parse. An event without samples is in
+	// no definition.
+	Def     eventlog.EventDef
+	Samples bool
+	// Nests is set where samples may be missed because one of the same event was being taken.
+	Nests bool
+	// Detail is what its kind has to remember.
+	Detail any
+	// Told is what the user should know of how it is granted.
+	Told []string
+}
+
+// Need is something that a source has others provide.
+type Need uint8
+
+// Labels is needed by those who tell threads apart by their labels.
+const Labels Need = 1 << 0
+
+// A Kind makes sources of one kind.
+type Kind struct {
+	// Grant gives the event of a name; false if the kind does not know it. The kind that is
+	// asked last is to know all.
+	Grant func(name string, rate perf.Rate) (*Event, bool, error)
+	// New makes the source of those events that its Grant gave, when something needs the
+	// source: nil if there is nothing for it to do.
+	New func(h *Host, events []*Event, needs Need) Source
+	// Needs is what a source of the kind needs of others.
+	Needs Need
+	// Known lists the events that can be asked for, for the user.
+	Known func() []Known
+}
+
+// Known is an event that can be asked for.
+type Known struct {
+	Name, Unit string
+	About      string
+	// Reason is why this machine lacks it, empty if it does not, and Help what would
+	// bring it. What the program lacks is seen at capture.
+	Reason, Help string
+}
+
+// Asked is what was asked for: events, by the kind that granted them.
+type Asked struct {
+	Events []*Event // all with samples, by index
+	kinds  []Kind
+	of     [][]*Event // by kind
+}
+
+// Parse grants events by their names.
+func Parse(kinds []Kind, names []string, rate perf.Rate) (*Asked, error) {
+	a := &Asked{kinds: kinds, of: make([][]*Event, len(kinds))}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("event %s is named twice", name)
+		}
+		if err := a.grant(name, rate); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+func (a *Asked) grant(name string, rate perf.Rate) error {
+	for k, kind := range a.kinds {
+		if kind.Grant == nil {
+			continue
+		}
+		e, known, err := kind.Grant(name, rate)
+		if err != nil {
+			return err
+		}
+		if !known {
+			continue
+		}
+		if e.Samples {
+			e.Def.Index = uint32(len(a.Events))
+			a.Events = append(a.Events, e)
+		}
+		a.of[k] = append(a.of[k], e)
+		return nil
+	}
+	return &EventError{Err: fmt.Errorf("event %s is not known", name)}
+}
+
+// Told is what the user should know of how events were granted.
+func (a *Asked) Told() (lines []string) {
+	for _, events := range a.of {
+		for _, e := range events {
+			lines = append(lines, e.Told...)
+		}
+	}
+	return lines
+}
+
+// Set are the sources of a capture.
+type Set struct {
+	All     []Source
+	Asked   []Source // those of events that were asked for
+	ByEvent []Source // by index of the event whose samples they consume
+}
+
+// Sources makes the sources of what was asked for, and those that need not be asked for.
+func (a *Asked) Sources(h *Host) *Set {
+	var needs Need
+	for k, events := range a.of {
+		if len(events) > 0 {
+			needs |= a.kinds[k].Needs
+		}
+	}
+	set := &Set{ByEvent: make([]Source, len(a.Events))}
+	for k, kind := range a.kinds {
+		s := kind.New(h, a.of[k], needs)
+		if s == nil {
+			continue
+		}
+		set.All = append(set.All, s)
+		if len(a.of[k]) > 0 {
+			set.Asked = append(set.Asked, s)
+		}
+		for _, e := range a.of[k] {
+			if e.Samples {
+				set.ByEvent[e.Def.Index] = s
+			}
+		}
+	}
+	return set
+}
+
+// EventError is a wrong or unavailable event.
+type EventError struct {
+	Err       error
+	Available []string // what can be sampled instead
+}
+
+func (e *EventError) Error() string {
+	s := e.Err.Error()
+	if len(e.Available) > 0 {
+		s += "; available here: " + strings.Join(e.Available, ", ")
+	}
+	return s + " (ccagent events lists all)"
+}
+
+func (e *EventError) Unwrap() error { return e.Err }
+
+// Unavailable is why nothing that was asked for can be measured, nil if something can: the
+// reason of the first source.
+func (s *Set) Unavailable() error {
+	var first error
+	for _, one := range s.Asked {
+		err := one.Unavailable()
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = &EventError{Err: err}
+		}
+	}
+	return first
+}

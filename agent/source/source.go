@@ -1,0 +1,189 @@
+// Package source has the interface between a capture and each way of measuring: a Source
+// loads its BPF programs, attaches to process images, consumes its records, writes what it
+// cost and lost, keeps within its budget, and finishes.
+//
+// A Kind turns the names of events that were asked for into a Source; what names there are is
+// known to kinds alone. A capture holds a set of sources, and asks them all the same things
+// in the same order:
+//
+//	New, Load, Follow and Attach (once a process is there), Start
+//	Consume (each record), Throttle (each turn), Account (each second), Declare (a new log)
+//	Stop, Finish, Account, Report, Close
+//
+// All methods are called by one goroutine, except that sources are loaded side by side.
+package source
+
+import (
+	"math"
+	"time"
+
+	"ccagent/agent/overhead"
+	"ccagent/agent/process"
+	"ccagent/agent/sink"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// A Source is one way of measuring. Base has all methods for those that a source has no use
+// for.
+type Source interface {
+	// Prepare, Attach, Unwindable and Detach follow the life of process images.
+	process.Watcher
+
+	// Load loads the source's BPF programs.
+	Load() error
+	// Follow prepares to measure these threads and all that they will create, in place of
+	// those that it was given before.
+	Follow(tids []int) error
+	// Unfollow undoes Follow.
+	Unfollow() error
+	// Unavailable is why none of the source's events can be measured, nil if some can. It is
+	// asked when the first process has been attached to.
+	Unavailable() error
+	// Start begins to measure. The target runs from then on.
+	Start() error
+
+	// Consume takes a record of one of the source's events, or of a type that it Receives.
+	// The record is valid during the call.
+	Consume(r *perf.Sample) error
+	// Throttle charges what was used since the last time, and changes how often is measured
+	// to keep within the budget.
+	Throttle(u Use) error
+	// Cost is what the source has cost so far.
+	Cost() (Cost, error)
+	// Account writes what was lost and counted since the last time. It is called about once a
+	// second, and at the end.
+	Account() error
+	// Declare writes into a new log what it needs to be read alone, at a time.
+	Declare(at uint64) error
+
+	// Stop ends measuring: what has happened by then will be consumed.
+	Stop() error
+	// Finish writes what is left when all records have been consumed.
+	Finish(at uint64) error
+	// Report adds what the source knows to the summary of the capture.
+	Report(s *Summary)
+	// Close releases all that the source has. It may be called at any time.
+	Close() error
+}
+
+// Receiver is a Source that takes records of types of its own, besides the samples of its
+// events.
+type Receiver interface {
+	Source
+	Receives() []uint8 // bpf.Record…
+}
+
+// Observer is a Source that sees the samples of all events as they come, before the source
+// whose they are.
+type Observer interface {
+	Observe(r *perf.Sample) error
+}
+
+// Annotator is a Source that adds to samples of all events what it knows, before they are
+// written.
+type Annotator interface {
+	Annotate(im *process.Image, r *perf.Sample, e *eventlog.Sample) error
+}
+
+// Base is a Source that measures nothing. Sources embed it.
+type Base struct{}
+
+func (Base) Prepare(*process.Image)              {}
+func (Base) Attach(*process.Image) error         { return nil }
+func (Base) Unwindable(*process.Image)           {}
+func (Base) Detach(*process.Image, uint64) error { return nil }
+func (Base) Load() error                         { return nil }
+func (Base) Follow([]int) error                  { return nil }
+func (Base) Unfollow() error                     { return nil }
+func (Base) Unavailable() error                  { return nil }
+func (Base) Start() error                        { return nil }
+func (Base) Consume(*perf.Sample) error          { return nil }
+func (Base) Throttle(Use) error                  { return nil }
+func (Base) Cost() (Cost, error)                 { return Cost{}, nil }
+func (Base) Account() error                      { return nil }
+func (Base) Declare(uint64) error                { return nil }
+func (Base) Stop() error                         { return nil }
+func (Base) Finish(uint64) error                 { return nil }
+func (Base) Report(*Summary)                     {}
+func (Base) Close() error                        { return nil }
+
+// Host is what a capture lends to its sources. Log, Processes and Walker are there when Load
+// is called.
+type Host struct {
+	Walker    *bpf.Sampler
+	Log       *sink.Sink
+	Processes *process.Table
+	Budget    *overhead.Budget
+
+	// Timed is set where the kernel tells how long BPF programs run.
+	Timed bool
+	// Walks is what samples took in the walker.
+	Walks *overhead.Histogram
+
+	// Image gives the image of a process, which is looked at if it was not known.
+	Image func(pid uint32) (*process.Image, error)
+	// Write writes a sample with its stack and what annotators know of it.
+	Write func(im *process.Image, r *perf.Sample) (*eventlog.Sample, error)
+	// WriteKnown writes a sample whose stack is in the log.
+	WriteKnown func(e *eventlog.Sample) error
+	// Threads lists the threads of all processes, in order; false where some process may not
+	// be known.
+	Threads func() (tids []int, sure bool, err error)
+	// Drain consumes what has arrived.
+	Drain func() error
+	// TargetCPU is the CPU time that the target has used since the capture began, ns.
+	TargetCPU func() uint64
+}
+
+// Use is what has been used, in ns.
+type Use struct {
+	Cost   Cost   // of the source, so far
+	Time   uint64 // CLOCK_MONOTONIC
+	Target uint64 // CPU time of the target since the capture began
+	// Handling is what of the agent's CPU time on records of this source is charged to the
+	// target, since the last time.
+	Handling float64
+}
+
+// Cost is what a source has cost the target so far. What a source writes into the log by
+// itself is left out.
+type Cost struct {
+	Samples     bpf.RunStats // of programs at overflows of events, and at switches of threads
+	Interrupts  uint64       // that brought the overflows
+	InterruptNs uint64       // outside of BPF
+	Probes      bpf.RunStats // of programs at hits of probes
+	ProbeNs     uint64       // outside of BPF
+	Handled     uint64       // a number that is in proportion to what the agent had to handle
+	Part        float64      // of the asked rate at which events are sampled; 0 if that is not changed
+	InPlace     InPlace
+}
+
+// InPlace is for how long allocation probes have been in place, ns.
+type InPlace struct{ Nursery, Blocks, Large uint64 }
+
+// Pacer is a Source that wants to be asked to Throttle sooner than others.
+type Pacer interface {
+	// Pace is how long to wait for the next turn, at the most, at a time since the target was
+	// let run.
+	Pace(since time.Duration) time.Duration
+}
+
+// Never is a Pace without a wish.
+const Never = time.Duration(math.MaxInt64)
+
+// Lost writes which samples of an event the ring buffer had no room for.
+func (h *Host) Lost(e *Event) error {
+	index := int(e.Def.Index)
+	perCPU, err := h.Walker.Lost(index)
+	if err != nil {
+		return err
+	}
+	for cpu, n := range perCPU {
+		if err := h.Log.Lost(sink.Place{CPU: cpu, Event: index, Reason: eventlog.LossRingFull}, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
