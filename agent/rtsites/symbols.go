@@ -51,7 +51,7 @@ func (s *Symbols) Addr(name string) uint64 { return s.by[name].Addr }
 var schedulers = []string{ghc.SymSchedule, ghc.SymScheduleWait, ghc.SymScheduleWorker}
 
 // names are all others.
-var names = set(
+var names = set(append([]string{
 	// The timeline's.
 	ghc.SymGarbageCollect, ghc.SymGCWorkerThread, ghc.SymStartGC, ghc.SymEndGC, ghc.SymStartGCWorker, ghc.SymEndGCWorker,
 	ghc.SymStgRun, ghc.SymStgReturn, ghc.SymReturnToSched, ghc.SymReturnNotPaused, ghc.SymReturnButFirst, ghc.SymThreadFinished, ghc.SymStopThread,
@@ -60,10 +60,9 @@ var names = set(
 	ghc.SymMBlocks, ghc.SymBlocks, ghc.SymNCapabilities, ghc.SymCapabilities, ghc.SymMainCapability, ghc.SymStats, ghc.SymOldestGeneration, ghc.SymFlags,
 	// Of allocation.
 	ghc.SymHeapCheck, ghc.SymAllocateMightFail, ghc.SymExitReport, ghc.SymExitReportUntil, ghc.SymEnter,
-	"stg_ret_v_info", "stg_ret_p_info", "stg_ret_n_info", "stg_ret_f_info", "stg_ret_d_info", "stg_ret_l_info",
 	// Of ticky counters.
 	ghc.SymTickyCounters, ghc.SymShutdown,
-)
+}, ghc.SymReturnValues[:]...)...)
 
 func set(names ...string) map[string]bool {
 	s := make(map[string]bool, len(names))

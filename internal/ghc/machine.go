@@ -22,10 +22,6 @@ const (
 	ThreadBlocked = 4
 )
 
-// StoppedForeignCall is the reason for which an eventlog lets a thread stop in a foreign
-// call. The reason of a blocked thread is this plus its why_blocked.
-const StoppedForeignCall = 6
-
 // Fields of an InCall, which is a call from C into Haskell (rts/Task.h).
 const (
 	InCallSuspendedTSO = 8

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"ccagent/eventlog"
 	"ccagent/internal/ghc"
 )
 
@@ -61,7 +62,7 @@ var groups = []group{
 	{"Values of rRet, and what an eventlog adds to why_blocked.", []define{
 		{"HEAP_OVERFLOW", ghc.HeapOverflow},
 		{"THREAD_BLOCKED", ghc.ThreadBlocked},
-		{"STOPPED_FOREIGN_CALL", ghc.StoppedForeignCall},
+		{"STOPPED_FOREIGN_CALL", int(eventlog.StoppedForeignCall)},
 	}},
 	{"InCall: a call from C into Haskell.", []define{
 		{"INCALL_SUSPENDED_TSO", ghc.InCallSuspendedTSO},
