@@ -144,12 +144,16 @@ func (c *capture) prepare() (err error) {
 	if c.target.Started() {
 		c.unpass = c.target.PassSignals()
 	}
-	return c.target.Run(func() error {
+	err = c.target.Run(func() error {
 		if err := c.drain(); err != nil {
 			return err
 		}
 		return c.processes.TakeTables(startPatience)
 	})
+	if unheld := c.target.Unheld(); unheld != nil {
+		c.warn(fmt.Sprintf("the program's first samples may lack their stacks: it was not held until its libraries were mapped (%v)", unheld))
+	}
+	return err
 }
 
 // takeTarget starts the program, or finds the process.

@@ -18,6 +18,9 @@ type Status struct {
 	UIDs   [4]uint32 // real, effective, saved, file system
 	GIDs   [4]uint32 // likewise
 	Groups []uint32  // supplementary ones
+	Tracer int       // the process that traces it, 0 if none does
+	// Sets of signals, signal n at bit n-1; those that its first thread blocks.
+	BlockedSignals, CaughtSignals uint64
 }
 
 func ReadStatus(pid int) (Status, error) {
@@ -34,6 +37,12 @@ func ReadStatus(pid int) (Status, error) {
 			s.parent, err = strconv.Atoi(fields[0])
 		case name == "Tgid" && len(fields) == 1:
 			s.TGID, err = strconv.Atoi(fields[0])
+		case name == "TracerPid" && len(fields) == 1:
+			s.Tracer, err = strconv.Atoi(fields[0])
+		case name == "SigBlk" && len(fields) == 1:
+			s.BlockedSignals, err = strconv.ParseUint(fields[0], 16, 64)
+		case name == "SigCgt" && len(fields) == 1:
+			s.CaughtSignals, err = strconv.ParseUint(fields[0], 16, 64)
 		case name == "Uid" && len(fields) == 4:
 			err = parseIDs(s.UIDs[:], fields)
 		case name == "Gid" && len(fields) == 4:

@@ -5,62 +5,58 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"ccagent/agent/hold"
+	"ccagent/agent/procfs"
 )
 
-// breakpoints are the instructions that trap, by architecture.
-var breakpoints = map[string][]byte{
-	"amd64":   {0xcc},
-	"arm64":   {0x00, 0x00, 0x20, 0xd4},
-	"riscv64": {0x02, 0x90},
-}
-
-// runToEntry lets a stopped program run up to its own first instruction, past the dynamic
-// linker's code: then its libraries are mapped. False if it has no dynamic linker or
-// does not get there; then it stands somewhere else, or has ended. sig is the signal that
-// it is to be given when it is let run.
-func runToEntry(pid int) (there bool, sig syscall.Signal) {
+// entryPoint prepares to hold a program that has just been started at its own first
+// instruction. Nil if no dynamic linker runs before that.
+func entryPoint(pid int) (*hold.Point, error) {
 	entry, err := dynamicEntry(pid)
-	trap := breakpoints[runtime.GOARCH]
-	if err != nil || entry == 0 || trap == nil {
-		return false, 0
+	if err != nil || entry == 0 {
+		return nil, err
 	}
-	code := make([]byte, len(trap))
-	if _, err := unix.PtracePeekText(pid, entry, code); err != nil {
-		return false, 0
+	maps, err := procfs.Maps(pid)
+	if err != nil {
+		return nil, fmt.Errorf("find the entry of process %d: %w", pid, err)
 	}
-	if _, err := unix.PtracePokeText(pid, entry, trap); err != nil {
-		return false, 0
-	}
-	if err := unix.PtraceCont(pid, 0); err != nil {
-		return false, 0
-	}
-	status, ok := stopOf(pid)
-	if !ok {
-		return false, 0
-	}
-	sig = status.StopSignal()
-	var regs syscall.PtraceRegs
-	err = syscall.PtraceGetRegs(pid, &regs)
-	at, after := uint64(entry), uint64(entry)+uint64(len(trap))
-	there = err == nil && sig == unix.SIGTRAP && (regs.PC() == at || regs.PC() == after)
-	if sig == unix.SIGTRAP && !there {
-		return false, 0 // an initialiser of a library executes another program
-	}
-	// Any other signal is the program's: the rest of its start goes unattended.
-	if _, err := unix.PtracePokeText(pid, entry, code); err != nil || !there {
-		return false, sig
-	}
-	if regs.PC() != at { // x86 traps behind the instruction
-		regs.SetPC(at)
-		if syscall.PtraceSetRegs(pid, &regs) != nil {
-			return false, 0
+	for _, m := range maps {
+		if m.Inode != 0 && entry >= m.Start && entry < m.End {
+			return hold.NewPoint(pid, fmt.Sprintf("/proc/%d/exe", pid), entry-m.Start+m.Offset)
 		}
 	}
-	return true, 0
+	return nil, fmt.Errorf("find the entry of process %d: it is not in the program's file", pid)
+}
+
+// runToEntry lets a stopped program run until it is held at its own first instruction,
+// past the dynamic linker's code: then its libraries are mapped. False if it does not get
+// there; then it stands somewhere else, or has ended. sig is the signal that it is to be
+// given when it is let run.
+func runToEntry(pid int, entry *hold.Point) (there bool, sig syscall.Signal) {
+	for {
+		if err := unix.PtraceCont(pid, int(sig)); err != nil {
+			return false, 0
+		}
+		status, ok := stopOf(pid)
+		if !ok {
+			return false, 0
+		}
+		sig = status.StopSignal()
+		if held, err := entry.Holds(pid, sig); held || err != nil {
+			return held, 0
+		}
+		switch {
+		case sig == unix.SIGTRAP && status.TrapCause() == unix.PTRACE_EVENT_EXEC:
+			return false, 0 // an initialiser of a library executes another program
+		case sig == unix.SIGSTOP, sig == unix.SIGTSTP, sig == unix.SIGTTIN, sig == unix.SIGTTOU:
+			return false, sig // the rest of its start goes unattended
+		}
+		// Any other signal is the program's.
+	}
 }
 
 // stopOf waits for a traced process to stop. False if it ends instead, which is left for
@@ -83,7 +79,7 @@ func stopOf(pid int) (status unix.WaitStatus, ok bool) {
 
 // dynamicEntry gives the address of a program's first own instruction, 0 if there is no
 // dynamic linker before it.
-func dynamicEntry(pid int) (uintptr, error) {
+func dynamicEntry(pid int) (uint64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
 	if err != nil {
 		return 0, fmt.Errorf("find the entry of process %d: %w", pid, err)
@@ -101,7 +97,7 @@ func dynamicEntry(pid int) (uintptr, error) {
 	if base == 0 {
 		return 0, nil
 	}
-	return uintptr(entry), nil
+	return entry, nil
 }
 
 // detach lets a traced process run, with a signal if it is to have one.

@@ -12,12 +12,14 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent/config"
+	"ccagent/agent/hold"
 	"ccagent/agent/invoker"
 	"ccagent/agent/procfs"
 	"ccagent/internal/capset"
@@ -49,6 +51,11 @@ type child struct {
 	waited  chan struct{} // closed when state and err are set
 	state   *os.ProcessState
 	err     error
+
+	armed   chan struct{} // closed when entry and problem are set
+	entry   *hold.Point   // its first own instruction, nil without a dynamic linker
+	problem error         // for which it cannot be held there
+	closing sync.WaitGroup
 }
 
 // StartError is returned when a program cannot be started; Status is the exit
@@ -77,7 +84,7 @@ func Start(argv []string, who *invoker.User, stdio [3]*os.File) (*Process, error
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: who.UID, Gid: who.GID, Groups: who.Groups}
 	}
-	c := &child{cmd: cmd, release: make(chan struct{}), loaded: make(chan struct{}), resume: make(chan struct{}), running: make(chan error, 1), waited: make(chan struct{})}
+	c := &child{cmd: cmd, release: make(chan struct{}), loaded: make(chan struct{}), resume: make(chan struct{}), running: make(chan error, 1), waited: make(chan struct{}), armed: make(chan struct{})}
 	started := make(chan error, 1)
 	go c.run(started)
 	if err := <-started; err != nil {
@@ -102,7 +109,7 @@ func (c *child) run(started chan<- error) {
 		return
 	}
 	if err := c.cmd.Start(); err != nil {
-		started <- err
+		started <- explainStart(err)
 		return
 	}
 	pid := c.cmd.Process.Pid
@@ -115,14 +122,33 @@ func (c *child) run(started chan<- error) {
 		started <- fmt.Errorf("the program ended before its first instruction (%v)", status)
 		return
 	}
-	started <- nil
-	<-c.release
-	there, sig := runToEntry(pid)
-	if there {
-		close(c.loaded)
-		<-c.resume
+	// It stands for as long as the agent lives: a tracer that dies lets it run, since the
+	// stop has been waited for. So it shall be where it executes another program.
+	if err := unix.PtraceSetOptions(pid, unix.PTRACE_O_TRACEEXEC); err != nil {
+		c.cmd.Process.Kill()
+		started <- fmt.Errorf("trace the program: %w", err)
+		return
 	}
-	c.running <- detach(pid, sig)
+	started <- nil
+	go func() { // the kernel takes some milliseconds, in which the agent prepares itself
+		c.entry, c.problem = entryPoint(pid)
+		close(c.armed)
+	}()
+	<-c.release
+	<-c.armed
+	var sig syscall.Signal
+	if c.entry != nil {
+		var there bool
+		if there, sig = runToEntry(pid, c.entry); there {
+			close(c.loaded)
+			<-c.resume
+		}
+	}
+	err := detach(pid, sig)
+	if c.entry != nil {
+		c.closing.Go(func() { c.entry.Close() }) // fails only for what is gone already
+	}
+	c.running <- err
 	c.err = c.cmd.Wait()
 	c.state = c.cmd.ProcessState
 	close(c.waited)
@@ -143,6 +169,16 @@ func (c *child) kill() {
 	close(c.release)
 	<-c.running
 	<-c.waited
+}
+
+// explainStart says who traces the agent, which keeps it from tracing what it starts.
+func explainStart(err error) error {
+	if errors.Is(err, unix.EPERM) {
+		if traced := (*hold.TracedError)(nil); errors.As(hold.Explain(os.Getpid(), unix.EPERM), &traced) {
+			return fmt.Errorf("ccagent cannot trace what it starts: %w", traced)
+		}
+	}
+	return err
 }
 
 func startError(program string, err error) error {
@@ -271,6 +307,16 @@ func (t *Process) Run(loaded func() error) error {
 	return failed
 }
 
+// Unheld is why a program that was run could not be held at its own first instruction,
+// nil if it was, or has no dynamic linker.
+func (t *Process) Unheld() error {
+	if t.child == nil {
+		return nil
+	}
+	<-t.child.armed
+	return t.child.problem
+}
+
 // ExitStatus waits for a started program's end and gives its status as a shell
 // would: 128 and the signal's number if a signal ended it. False when ctx ended
 // the waiting, and for an attached process, whose status is its parent's alone.
@@ -338,6 +384,7 @@ func (t *Process) Close() error {
 		default:
 			t.child.kill()
 		}
+		t.child.closing.Wait()
 	}
 	if t.news != nil {
 		t.news.Close()

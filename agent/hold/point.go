@@ -1,0 +1,97 @@
+package hold
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"ccagent/agent/procfs"
+	"ccagent/bpf"
+)
+
+// Point is an instruction at which the first thread that executes it is held. It holds
+// only threads that the caller traces.
+type Point struct {
+	Signal unix.Signal // that which threads are held by
+
+	program *bpf.Hold
+	link    link.Link
+}
+
+// NewPoint puts a probe at an offset of a file, for one process. The file is what a path
+// leads to, such as /proc/PID/exe.
+func NewPoint(pid int, path string, offset uint64) (*Point, error) {
+	signal, err := signalFor(pid)
+	if err != nil {
+		return nil, err
+	}
+	program, err := bpf.LoadHold(signal)
+	if err != nil {
+		return nil, err
+	}
+	p := &Point{Signal: signal, program: program}
+	exe, err := link.OpenExecutable(path)
+	if err == nil {
+		p.link, err = exe.Uprobe("", program.Program(), &link.UprobeOptions{Address: offset, PID: pid})
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("put a probe where process %d is to be held: %w", pid, err), program.Close())
+	}
+	return p, nil
+}
+
+// Holds reports whether a traced thread that has stopped by a signal does so since it came
+// to the point.
+func (p *Point) Holds(tid int, signal unix.Signal) (bool, error) {
+	if signal != p.Signal {
+		return false, nil
+	}
+	held, err := p.program.Thread()
+	return err == nil && held == tid, err
+}
+
+// Close takes the probe out, for which the kernel takes a tenth of a second.
+func (p *Point) Close() error { return errors.Join(p.link.Close(), p.program.Close()) }
+
+// ignored are the signals that are ignored by default and have no other effect.
+var ignored = []unix.Signal{unix.SIGURG, unix.SIGWINCH}
+
+// signalFor chooses a signal that the process neither handles nor blocks.
+func signalFor(pid int) (unix.Signal, error) {
+	s, err := procfs.ReadStatus(pid)
+	if err != nil {
+		return 0, err
+	}
+	for _, signal := range ignored {
+		if bit := uint64(1) << (signal - 1); s.CaughtSignals&bit == 0 && s.BlockedSignals&bit == 0 {
+			return signal, nil
+		}
+	}
+	return 0, fmt.Errorf("hold process %d: it handles or blocks both SIGURG and SIGWINCH, and there is no other signal that would leave it alone", pid)
+}
+
+// TracedError is a process that cannot be traced since another process does so.
+type TracedError struct {
+	PID    int
+	Tracer int
+	Comm   string // of the tracer
+}
+
+func (e *TracedError) Error() string {
+	return fmt.Sprintf("process %d is traced by %q (process %d) already, and a process has no more than one tracer: end that first", e.PID, e.Comm, e.Tracer)
+}
+
+// Explain gives the reason for which ptrace refuses a process: a *TracedError where
+// another traces it, the error itself otherwise.
+func Explain(pid int, err error) error {
+	if !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	s, readErr := procfs.ReadStatus(pid)
+	if readErr != nil || s.Tracer == 0 {
+		return err
+	}
+	return &TracedError{PID: pid, Tracer: s.Tracer, Comm: procfs.Comm(s.Tracer)}
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
+// on_hold runs at an instruction at which a thread is to be held. It sends the thread a
+// signal that is ignored by default: a tracer finds the thread stopped by it, and without
+// a tracer nothing happens.
+
+#include "kernel.h"
+
+static long (*bpf_send_signal_thread)(u32 sig) = (void *)117;
+
+struct hold_state {
+	// What user space asks for.
+	u64 pidns_dev, pidns_ino; // the agent's pid namespace
+	u32 signal;
+	u32 armed; // the next thread that comes is to be held
+	// What happened.
+	u32 tid;    // the thread that was sent the signal
+	s32 result; // of sending it
+};
+
+const struct hold_state *emit_hold_state __attribute__((unused));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct hold_state);
+} hold SEC(".maps");
+
+SEC("uprobe")
+int on_hold(void *ctx)
+{
+	u32 zero = 0;
+	struct bpf_pidns_info me;
+	struct hold_state *h = bpf_map_lookup_elem(&hold, &zero);
+	if (!h)
+		return 0;
+	// Two threads that come at once are both sent the signal; the last one counts.
+	if (!h->armed || bpf_get_ns_current_pid_tgid(h->pidns_dev, h->pidns_ino, &me, sizeof(me)))
+		return 0;
+	h->armed = 0;
+	h->tid = me.pid;
+	h->result = bpf_send_signal_thread(h->signal);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
