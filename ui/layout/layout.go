@@ -157,14 +157,6 @@ func Heap(body Rect, only bool) (chart, bands, pauses Rect) {
 	return chart, bands, pauses
 }
 
-// Inner is r without its border.
-func Inner(r Rect) Rect {
-	if r.Dx() < 2 || r.Dy() < 2 {
-		return Rect{Min: r.Min, Max: r.Min}
-	}
-	return r.Inset(1)
-}
-
 // Dialog is a box of at most w×h in the middle of the screen.
 func Dialog(screen Rect, w, h int) Rect {
 	w, h = min(w, screen.Dx()), min(h, screen.Dy())

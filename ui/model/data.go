@@ -32,20 +32,20 @@ type Data struct {
 
 // Summary is what the title bar tells: of the whole log, and of what is kept.
 type Summary struct {
-	Event, Unit     string
-	Granted         string // what was measured, where it is not what was asked for
-	Events          int    // in the log
-	Samples, Kept   uint64
-	AllWeight       uint64 // in Unit
-	Weight          uint64 // of those kept
-	Duration        uint64 // ns
-	Lost, Throttled uint64
-	Truncated       uint64  // samples whose stack was cut: a budget was spent
-	Failed          uint64  // samples whose stack could not be walked to its root
-	Unresolved      float64 // share of the kept weight without a symbol
-	Pending         float64 // of that, what has not been looked up yet
-	Nameless        bool    // nothing has: the log is being written
-	Damaged         string  // what is wrong with the log; empty if nothing is
+	Event         string
+	Granted       string // what was measured, where it is not what was asked for
+	Events        int    // in the log
+	Samples, Kept uint64
+	AllWeight     uint64 // in the event's unit
+	Weight        uint64 // of those kept
+	Duration      uint64 // ns
+	Lost          uint64
+	Truncated     uint64  // samples whose stack was cut: a budget was spent
+	Failed        uint64  // samples whose stack could not be walked to its root
+	Unresolved    float64 // share of the kept weight without a symbol
+	Pending       float64 // of that, what has not been looked up yet
+	Nameless      bool    // nothing has: the log is being written
+	Damaged       string  // what is wrong with the log; empty if nothing is
 }
 
 // Row is an element in the hot list's tree.
@@ -61,7 +61,6 @@ type Row struct {
 	Parent                 int // row of the file or module; −1 for those themselves
 	Kids                   int
 	Share, Only, Inclusive float64
-	Samples                uint64
 	Category               bool // code without source
 	Module                 string
 	Collapsed              bool // a module or package shown as one
@@ -78,15 +77,9 @@ type Hot struct {
 // Timeline is activity in equal columns of time; values are fractions of the
 // highest column.
 type Timeline struct {
-	From, To uint64
 	Total    []float64 // weight a column
 	Selected []float64 // of it, the selection's
 	Caps     []CapActivity
-	// Allocated is bytes by column as a fraction of the highest; nil if the log
-	// has no event that counts them.
-	Allocated []float64
-	Unit      string
-	PerCol    float64 // weight of the highest column
 	// What the run-time system told; none of it depends on the transforms.
 	*Scheduler
 	// SelectedShare is the selection's part of the kept weight within the window.
@@ -122,8 +115,7 @@ type Source struct {
 // LineHeat is what a line cost.
 type LineHeat struct {
 	Share, Only float64
-	Causes      []Cause // at most theme.Causes, by falling share
-	More        int     // causes left out
+	Causes      []Cause // at most MaxCauses, by falling share
 }
 
 // Cause is something that code of a line is attributed to.
@@ -131,9 +123,7 @@ type Cause struct {
 	Letter  string
 	Name    string
 	Share   float64
-	Only    float64
 	Span    columns.Extent // on this line; zero if elsewhere
-	Path    string         // where it is, if in another file
 	Key     Key
 	Binding Key // the source binding that contains it; NoKey if unknown
 }

@@ -13,8 +13,8 @@ func (e *Engine) summarise(sel *profile.Selection) *Summary {
 	s := sel.Summary()
 	ev := sel.EventDef()
 	out := &Summary{
-		Event: s.Event, Unit: s.Unit, Samples: s.AllSamples, Kept: s.Samples, AllWeight: s.AllTotal, Weight: s.Total,
-		Duration: e.p.Duration, Lost: s.Lost, Throttled: s.Throttled,
+		Event: s.Event, Samples: s.AllSamples, Kept: s.Samples, AllWeight: s.AllTotal, Weight: s.Total,
+		Duration: e.p.Duration, Lost: s.Lost,
 		Truncated: s.Stacks.Truncated, Failed: s.Stacks.Failed, Unresolved: s.Unresolved, Pending: s.Pending, Events: len(e.p.Events),
 	}
 	if ev.Granted != "" && ev.Granted != ev.Requested {
@@ -44,8 +44,8 @@ func hot(sel *profile.Selection) *Hot {
 		out.Rows = append(out.Rows, Row{
 			Key: Key{el.Level, el.ID}, Name: el.Name, Full: el.Name, Package: el.Package, File: el.FileID, Path: el.File,
 			Line: int(el.Span.Line), Parent: parent, Share: r.Share, Only: r.Only, Inclusive: r.Inclusive,
-			Symbol:  sel.Profile.Binding(el.Binding).Symbol,
-			Samples: r.Samples, Category: el.Kind == profile.KindCategory, Module: el.Module, Collapsed: el.Kind == profile.KindCollapsed,
+			Symbol:   sel.Profile.Binding(el.Binding).Symbol,
+			Category: el.Kind == profile.KindCategory, Module: el.Module, Collapsed: el.Kind == profile.KindCollapsed,
 		})
 		return &out.Rows[len(out.Rows)-1]
 	}

@@ -40,7 +40,7 @@ func (e *Engine) file(sel *profile.Selection, id columns.FileID) *Source {
 	for i := range v.Lines {
 		l := &v.Lines[i]
 		h := LineHeat{Share: l.Share, Only: l.Only}
-		h.Causes, h.More = causes(v, l, keys)
+		h.Causes = causes(v, l, keys)
 		if l.Share > 0 || len(h.Causes) > 0 {
 			out.Heat[int(l.Number)] = h
 		}
@@ -54,7 +54,7 @@ func (e *Engine) file(sel *profile.Selection, id columns.FileID) *Source {
 
 // causes are the spans that begin on a line, by share; letters follow that
 // order.
-func causes(v *source.View, l *source.Line, keys map[string]Key) (out []Cause, more int) {
+func causes(v *source.View, l *source.Line, keys map[string]Key) (out []Cause) {
 	for _, i := range l.Spans {
 		s := &v.Spans[i]
 		if s.Element.Span.Line != l.Number || s.Share == 0 {
@@ -68,17 +68,14 @@ func causes(v *source.View, l *source.Line, keys map[string]Key) (out []Cause, m
 		if name == "" {
 			name = s.Element.Span.String()
 		}
-		out = append(out, Cause{Name: name, Share: s.Share, Only: s.Only, Span: s.Element.Span, Key: Key{profile.LevelSpan, s.Element.ID}, Binding: binding})
+		out = append(out, Cause{Name: name, Share: s.Share, Span: s.Element.Span, Key: Key{profile.LevelSpan, s.Element.ID}, Binding: binding})
 	}
 	slices.SortStableFunc(out, func(a, b Cause) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Span.Col, b.Span.Col), cmp.Compare(b.Span.EndLine, a.Span.EndLine))
 	})
-	if len(out) > MaxCauses {
-		more = len(out) - MaxCauses
-		out = out[:MaxCauses]
-	}
+	out = out[:min(len(out), MaxCauses)]
 	for i := range out {
 		out[i].Letter = string(rune('A' + i))
 	}
-	return out, more
+	return out
 }

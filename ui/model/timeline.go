@@ -31,7 +31,7 @@ func (e *Engine) activity(q Query) *Timeline {
 	}
 	t := timeline.Of(sel, o)
 	w := q.Window
-	out := &Timeline{From: w.From, To: w.To, Unit: sel.EventDef().Unit}
+	out := &Timeline{}
 	peak, total, marked := uint64(0), uint64(0), uint64(0)
 	for i, w := range t.Weight {
 		peak = max(peak, w)
@@ -40,7 +40,6 @@ func (e *Engine) activity(q Query) *Timeline {
 			marked += t.Marked[i]
 		}
 	}
-	out.PerCol = float64(peak)
 	scale := func(vs []uint64) []float64 {
 		fs := make([]float64, len(t.Weight))
 		for i := range min(len(vs), len(fs)) {
@@ -54,7 +53,6 @@ func (e *Engine) activity(q Query) *Timeline {
 	if total > 0 {
 		out.SelectedShare = float64(marked) / float64(total)
 	}
-	out.Allocated = fractions(t.Allocated)
 	for _, row := range t.Caps {
 		out.Caps = append(out.Caps, capActivity(&row, len(t.Weight)))
 	}
@@ -107,21 +105,4 @@ func capActivity(row *profile.CapWeight, n int) CapActivity {
 		}
 	}
 	return c
-}
-
-func fractions(vs []uint64) []float64 {
-	if vs == nil {
-		return nil
-	}
-	peak := uint64(0)
-	for _, v := range vs {
-		peak = max(peak, v)
-	}
-	out := make([]float64, len(vs))
-	for i, v := range vs {
-		if peak > 0 {
-			out[i] = float64(v) / float64(peak)
-		}
-	}
-	return out
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -580,4 +579,3 @@ func lossName(r eventlog.LossReason) string {
 }
 
 // base is a path's last element.
-func base(s string) string { return path.Base(s) }

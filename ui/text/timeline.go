@@ -79,8 +79,6 @@ func (p out) row(label, columns, note string) {
 	p.Line(" ", printer.PadRight(label, timelineLeft-1), columns, "  ", p.Faint(note))
 }
 
-var steps = []rune(" ▁▂▃▄▅▆▇█")
-
 var categoryLetters = [profile.Categories]byte{'?', 'R', 'S', 'G', 'S', 'F', 'K'}
 
 // activity gives for each column the letter of what a capability did most, a

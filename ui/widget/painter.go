@@ -151,20 +151,6 @@ func (p *Painter) Tint(r Rect, st theme.Style) {
 	}
 }
 
-// HLine draws a border from (x1, y) up to x2, exclusive.
-func (p *Painter) HLine(x1, x2, y int, st theme.Style) {
-	for x := x1; x < x2; x++ {
-		p.Cell(x, y, p.Glyphs.H, st)
-	}
-}
-
-// VLine draws a border from (x, y1) down to y2, exclusive.
-func (p *Painter) VLine(x, y1, y2 int, st theme.Style) {
-	for y := y1; y < y2; y++ {
-		p.Cell(x, y, p.Glyphs.V, st)
-	}
-}
-
 // caption draws a title into a border line at y, between x and limit.
 func (p *Painter) caption(x, y, limit int, s string, st theme.Style) int {
 	if s == "" || limit-x < 4 {

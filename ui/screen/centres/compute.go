@@ -50,7 +50,7 @@ type CostCentres struct {
 	Sum                           float64
 	Own, Subsumed, Forced, Pseudo float64
 	Gap, Deep                     float64
-	Centres, Stacks               int // with samples
+	Centres                       int // with samples
 	Dropped                       int
 	Missed                        []string
 	Expensive                     int // the row with the largest individual figure; −1 if there is none
@@ -73,7 +73,6 @@ type CentreRow struct {
 	// Before is the individual figure with all centres of the set chosen:
 	// Individual less Before is what it bears for others. Stacks have none.
 	Before         float64
-	Samples        uint64
 	Chosen, Pseudo bool
 }
 
@@ -168,11 +167,8 @@ func costCentres(in *model.Input, c Choice) (*CostCentres, error) {
 		r := &cc.Rows[i]
 		sum += r.Individual
 		row := centreRow(in.Engine, r.Centre)
-		row.Parent, row.Samples, row.Chosen = r.Parent, r.Samples, !r.Centre.Pseudo
+		row.Parent, row.Chosen = r.Parent, !r.Centre.Pseudo
 		row.Individual, row.Inherited, row.Forced = sel.Fraction(r.Individual), sel.Fraction(r.Inherited), sel.Fraction(r.Forced)
-		if r.Individual > 0 {
-			out.Stacks++
-		}
 		if r.Parent >= 0 {
 			out.Rows[r.Parent].Kids++
 		}

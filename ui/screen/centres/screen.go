@@ -465,7 +465,6 @@ func (s *Screen) Mouse(m screen.Mouse) {
 	if pressed && (onMark || m.Double && s.list.Cursor == at) && s.Why(keymap.Mark) == "" {
 		s.Do(keymap.Mark)
 	}
-	return
 }
 
 // Find implements Screen.

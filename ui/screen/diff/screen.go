@@ -269,7 +269,6 @@ func (s *Screen) Mouse(m screen.Mouse) {
 	if pressed && m.Double && s.Why(keymap.Open) == "" {
 		s.c.Goto = screen.Source
 	}
-	return
 }
 
 // Find implements Screen.

@@ -56,13 +56,11 @@ type TreeNode struct {
 	Package     string
 	Collapsed   bool   // a module or package shown as one
 	Symbol      string // raw
-	Detail      string // what GHC made of it
 	Category    bool   // no function: a category or an explanation
 	Parent      int    // −1 for the root
 	Kids        []int32
 	Self, Total float64
 	Forced      float64 // part of Total that evaluates what the frame above forced
-	Samples     uint64
 }
 
 // Sandwich is what calls a function, and what it calls. Node 0 of both is the
@@ -112,10 +110,10 @@ func newTree(sel *profile.Selection, t *stacks.Tree, invert bool) *Tree {
 		n := &t.Nodes[i]
 		o := TreeNode{
 			Name: n.Name, Parent: int(n.Parent), Kids: n.Children,
-			Self: sel.Fraction(n.Self), Total: sel.Fraction(n.Total), Samples: n.Samples, Forced: sel.Fraction(n.Forced),
+			Self: sel.Fraction(n.Self), Total: sel.Fraction(n.Total), Forced: sel.Fraction(n.Forced),
 		}
 		if f := n.Frame; f != nil {
-			o.Path, o.Line, o.File, o.Symbol, o.Detail = f.File, int(f.Line), f.FileID, f.Symbol, f.Detail
+			o.Path, o.Line, o.File, o.Symbol = f.File, int(f.Line), f.FileID, f.Symbol
 			o.Category = f.Kind == profile.KindCategory
 			o.Module, o.Package, o.Collapsed = f.Module, f.Package, f.Kind == profile.KindCollapsed
 		}

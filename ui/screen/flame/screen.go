@@ -216,7 +216,6 @@ func (s *Screen) Mouse(m screen.Mouse) {
 		}
 		s.callees.mouse(m)
 	}
-	return
 }
 
 // pressFlame selects the block under the mouse; a double click opens it.

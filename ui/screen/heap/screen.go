@@ -288,7 +288,6 @@ func (s *Screen) Mouse(m screen.Mouse) {
 			s.Do(keymap.Open)
 		}
 	}
-	return
 }
 
 // Find implements Screen.

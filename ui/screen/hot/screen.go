@@ -153,7 +153,6 @@ func (o *Screen) Mouse(m screen.Mouse) {
 		}
 		return
 	}
-	return
 }
 
 // Find implements Screen.

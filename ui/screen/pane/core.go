@@ -41,11 +41,10 @@ type Core struct {
 
 // CoreLine is a line of Core, or with Head a binding's heading.
 type CoreLine struct {
-	Text   string
-	Head   bool
-	Number int // in its dump's binding
-	Share  float64
-	Of     bool // made from the element itself
+	Text  string
+	Head  bool
+	Share float64
+	Of    bool // made from the element itself
 }
 
 func coreOf(sel *profile.Selection, k model.Key) *Core {
@@ -73,7 +72,7 @@ func coreOf(sel *profile.Selection, k model.Key) *Core {
 			if l.Share > 0 {
 				out.Hottest = append(out.Hottest, len(out.Lines))
 			}
-			out.Lines = append(out.Lines, CoreLine{Text: l.Text, Number: int(l.Number), Share: l.Share, Of: l.Of})
+			out.Lines = append(out.Lines, CoreLine{Text: l.Text, Share: l.Share, Of: l.Of})
 		}
 	}
 	return out

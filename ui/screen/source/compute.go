@@ -40,14 +40,14 @@ func (p part) Compute(in *model.Input) (any, error) {
 
 // Line is what is known of the line under the cursor.
 type Line struct {
-	File        columns.FileID
-	Number      int
-	Share, Only float64
-	Samples     uint64
-	Causes      []model.Cause // its spans
-	Lines       []model.Cause // other lines that share its samples
-	Also        []model.Cause // bindings that share its samples
-	Blocks      []Block       // that its samples lie in
+	File    columns.FileID
+	Number  int
+	Share   float64
+	Samples uint64
+	Causes  []model.Cause // its spans
+	Lines   []model.Cause // other lines that share its samples
+	Also    []model.Cause // bindings that share its samples
+	Blocks  []Block       // that its samples lie in
 }
 
 // Block is a stretch of code that a line was made into.
@@ -67,7 +67,7 @@ func about(sel *profile.Selection, src *model.Source, number int) *Line {
 	for _, r := range sel.Hot(profile.LevelLine).Rows {
 		if r.Element.File == src.Path && int(r.Element.Span.Line) == number {
 			id = r.Element.ID
-			out.Share, out.Only, out.Samples = r.Share, r.Only, r.Samples
+			out.Share, out.Samples = r.Share, r.Samples
 		}
 	}
 	if id == profile.NoElement {
@@ -80,11 +80,11 @@ func about(sel *profile.Selection, src *model.Source, number int) *Line {
 		if slices.ContainsFunc(out.Causes, func(c model.Cause) bool { return c.Name == o.Element.Name }) {
 			continue
 		}
-		out.Also = append(out.Also, model.Cause{Name: o.Element.Name, Share: o.Share, Path: o.Element.File, Key: model.Key{Level: o.Element.Level, ID: o.Element.ID}})
+		out.Also = append(out.Also, model.Cause{Name: o.Element.Name, Share: o.Share, Key: model.Key{Level: o.Element.Level, ID: o.Element.ID}})
 	}
 	for _, o := range sel.Overlaps(profile.LevelLine, id, profile.LevelLine) {
 		if o.Element.Name != "" && len(out.Lines) < 64 {
-			out.Lines = append(out.Lines, model.Cause{Name: o.Element.Name, Share: o.Share, Path: o.Element.File, Key: model.Key{Level: o.Element.Level, ID: o.Element.ID}})
+			out.Lines = append(out.Lines, model.Cause{Name: o.Element.Name, Share: o.Share, Key: model.Key{Level: o.Element.Level, ID: o.Element.ID}})
 		}
 	}
 	return out
