@@ -1,5 +1,10 @@
 package eventlog
 
+import (
+	"strings"
+	"unicode/utf8"
+)
+
 // This file holds the symbol tables that are appended after capture, only for
 // what was seen: so a log is self-contained and can be read on another machine.
 
@@ -178,4 +183,19 @@ type CoreText struct {
 	Core   uint32
 	Offset uint64
 	Text   []byte // at most MaxTextPiece
+}
+
+// MaxName bounds the names that CleanName gives, in bytes.
+const MaxName = 4096
+
+// CleanName makes a name that was read from a file fit for a log: valid UTF-8 of at most
+// MaxName bytes.
+func CleanName(s string) string {
+	if len(s) > MaxName {
+		s = s[:MaxName]
+	}
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "�")
+	}
+	return s
 }

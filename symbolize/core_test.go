@@ -13,6 +13,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 	"ccagent/symbolize/core"
+	"ccagent/symbolize/hsname"
 	"ccagent/symbolize/sources"
 )
 
@@ -89,7 +90,7 @@ func TestCoreOfProgram(t *testing.T) {
 			}
 			seen[core.Binding] = true
 			unique := core.Name[strings.LastIndexByte(core.Name, '_')+1:]
-			if b.Symbol != unique+"_info" && b.Symbol != linkage(b.Package, b.Module, core.Name)+"_info" {
+			if b.Symbol != unique+"_info" && b.Symbol != hsname.Linkage(b.Package, b.Module, core.Name)+"_info" {
 				t.Errorf("Core of %s is taken for that of %s", core.Name, b.Symbol)
 			}
 			dump, err := os.ReadFile(core.Dump)

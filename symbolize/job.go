@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ccagent/symbolize/core"
+	"ccagent/symbolize/evidence/dwarf"
 	"ccagent/symbolize/sources"
 )
 
@@ -56,7 +57,7 @@ type Job struct {
 	FindDumps func(module uint32, dir string) ([]core.Dump, error)
 	CoreDirs  []string
 	// Cache keeps indices of debug information between runs. Nil keeps none.
-	Cache IndexCache
+	Cache dwarf.Cache
 	// SymbolsOnly leaves debug information alone.
 	SymbolsOnly bool
 	// After are the last ids in use: those of a Run that broke off, whose events
@@ -69,11 +70,7 @@ type Job struct {
 // IDs are the last ids given, of each kind.
 type IDs struct{ File, Binding, Span, Block, Core uint32 }
 
-const (
-	defaultMemory  = 512 << 20
-	maxSourceFile  = 8 << 20
-	maxSourceTotal = 128 << 20
-)
+const defaultMemory = 512 << 20
 
 // Summary counts what Run did.
 type Summary struct {

@@ -83,7 +83,7 @@ func (r *run) kernel() error {
 		l := eventlog.Location{Addr: a.Addr, Category: eventlog.CategoryKernel}
 		if a.Symbol != "" {
 			var err error
-			if l.Binding, err = r.bindings.foreign(0, a.Symbol, eventlog.CategoryKernel); err != nil {
+			if l.Binding, err = r.bindings.Foreign(0, a.Symbol, eventlog.CategoryKernel); err != nil {
 				return err
 			}
 			l.Quality, l.Offset = eventlog.QualityExact, a.Offset

@@ -1,12 +1,12 @@
 package symbolize
 
 import (
-	"context"
-	"fmt"
-
 	"ccagent/eventlog"
 	"ccagent/symbolize/core"
-	"ccagent/symbolize/dwarfindex"
+	"ccagent/symbolize/naming"
+	"ccagent/symbolize/sources"
+	"context"
+	"fmt"
 )
 
 // Run resolves the job's addresses and emits the log's symbol tables: every
@@ -15,9 +15,11 @@ import (
 // summary; the error is emit's or the context's, and what was emitted before
 // it stands.
 func Run(ctx context.Context, job Job, emit func(eventlog.Event) error) (Summary, error) {
-	r := &run{job: &job, emit: emit, bindings: newBindings(emit, job.After.Binding), byPlace: map[string]uint32{}, placeless: map[uint32]uint32{}, dumps: map[string][]core.Dump{}}
-	r.fileCount, r.spanCount, r.blockCount = int(job.After.File), int(job.After.Span), int(job.After.Block)
-	r.coreCount = int(job.After.Core)
+	r := &run{
+		job: &job, emit: emit, lastSpan: job.After.Span, lastBlock: job.After.Block, placeless: map[uint32]uint32{},
+		bindings: naming.NewBindings(emit, job.After.Binding), files: sources.NewLog(emit, job.After.File, job.EmbedSource),
+	}
+	r.core = &core.Log{Emit: emit, Find: job.FindDumps, Read: job.ReadSource, Dirs: job.CoreDirs, Last: job.After.Core, Warn: r.problem}
 	err := r.kernel()
 	for i := range job.Modules {
 		if err != nil {
@@ -29,28 +31,25 @@ func Run(ctx context.Context, job Job, emit func(eventlog.Event) error) (Summary
 		}
 		err = r.module(ctx, &job.Modules[i])
 	}
-	r.sum.Bindings = len(r.bindings.ids)
+	r.sum.Bindings, r.sum.Cores = r.bindings.Len(), r.core.Count
+	r.sum.Files, r.sum.FilesEmbed = r.files.Files, r.files.Embedded
 	if err != nil {
 		return r.sum, fmt.Errorf("symbolise: %w", err)
 	}
 	return r.sum, nil
 }
 
+// run is what all modules of a job share: what is in the log already.
 type run struct {
-	job         *Job
-	emit        func(eventlog.Event) error
-	bindings    *bindings
-	byPlace     map[string]uint32 // files known by line tables
-	placeless   map[uint32]uint32 // by binding: spans without a place
-	sum         Summary
-	fileCount   int
-	spanCount   int
-	blockCount  int
-	sourceBytes int
-	dumps       map[string][]core.Dump // by folder
-	coreCount   int
-	coreBytes   int
-	coreFull    bool
+	job       *Job
+	emit      func(eventlog.Event) error
+	bindings  *naming.Bindings
+	files     *sources.Log
+	core      *core.Log
+	placeless map[uint32]uint32 // by binding: spans without a place
+	lastSpan  uint32
+	lastBlock uint32
+	sum       Summary
 }
 
 func (r *run) memory() uint64 {
@@ -78,17 +77,24 @@ func (r *run) count(l *eventlog.Location) {
 	}
 }
 
-// lineFile gives the file of a line-table row.
-func (m *moduleRun) lineFile(p dwarfindex.Place) (uint32, error) {
-	if p.File == "" {
-		return 0, nil
-	}
-	key := fmt.Sprint(m.mod.Root) + "\x00" + p.CompDir + "\x00" + p.File
-	if id, ok := m.r.byPlace[key]; ok {
+func (r *run) newBlock() uint32 {
+	r.lastBlock++
+	r.sum.Blocks++
+	return r.lastBlock
+}
+
+func (r *run) newSpan() uint32 {
+	r.lastSpan++
+	r.sum.Spans++
+	return r.lastSpan
+}
+
+// placelessSpan is the span of a cause of which only the binding is known.
+func (r *run) placelessSpan(binding uint32) (uint32, error) {
+	if id, ok := r.placeless[binding]; ok {
 		return id, nil
 	}
-	src, problem := m.readSource(p.File, []string{p.CompDir})
-	id, err := m.r.emitFile(p.File, src.Text, problem)
-	m.r.byPlace[key] = id
-	return id, err
+	id := r.newSpan()
+	r.placeless[binding] = id
+	return id, r.emit(&eventlog.Span{ID: id, Binding: binding})
 }

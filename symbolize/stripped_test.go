@@ -8,6 +8,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
+	"ccagent/symbolize/evidence/symtab"
 )
 
 // A stripped program's C code is told apart, and its category is not guessed.
@@ -39,7 +40,7 @@ func TestStrippedC(t *testing.T) {
 	got, _ := resolve(t, Job{Modules: []Module{module(t, copied, addrs...)}})
 	for name, c := range isC {
 		l := got.locations[1][at[name]]
-		if l.Category != eventlog.CategoryUnresolved || (got.bindings[l.Binding].Name == namelessC) != c {
+		if l.Category != eventlog.CategoryUnresolved || (got.bindings[l.Binding].Name == symtab.NamelessC) != c {
 			t.Errorf("%s at %#x: %+v, %q", name, at[name], l, got.bindings[l.Binding].Name)
 		}
 	}

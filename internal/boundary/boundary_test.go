@@ -65,6 +65,24 @@ var inside = map[string][]string{
 	"agent/doctor":    {},
 	"agent": {"agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/overhead", "agent/source",
 		"agent/alloc", "agent/cpu", "agent/offcpu", "agent/rts", "agent/ticky", "agent/ccs"},
+
+	"symbolize/elffile":         {},
+	"symbolize/hsname":          {},
+	"symbolize/hssource":        {},
+	"symbolize/coredump":        {},
+	"symbolize/dwarfindex":      {},
+	"symbolize/cfi":             {"symbolize/elffile"},
+	"symbolize/coderefs":        {"symbolize/elffile"},
+	"symbolize/binary":          {"symbolize/elffile", "symbolize/dwarfindex", "symbolize/hsname"},
+	"symbolize/sources":         {"symbolize/binary", "symbolize/coredump", "symbolize/hssource"},
+	"symbolize/evidence":        {"symbolize/hsname", "symbolize/sources"},
+	"symbolize/evidence/symtab": {"symbolize/evidence", "symbolize/binary", "symbolize/cfi", "symbolize/elffile", "symbolize/hsname"},
+	"symbolize/evidence/ipe":    {"symbolize/evidence", "symbolize/evidence/symtab", "symbolize/elffile", "symbolize/hsname", "symbolize/sources"},
+	"symbolize/evidence/dwarf":  {"symbolize/evidence", "symbolize/coderefs", "symbolize/dwarfindex", "symbolize/elffile", "symbolize/hsname", "symbolize/sources"},
+	"symbolize/naming":          {"symbolize/evidence", "symbolize/hsname", "symbolize/hssource", "symbolize/sources"},
+	"symbolize/core":            {"symbolize/coredump", "symbolize/dwarfindex", "symbolize/evidence", "symbolize/evidence/dwarf", "symbolize/hsname", "symbolize/naming", "symbolize/sources"},
+	"symbolize":                 {"symbolize/binary", "symbolize/core", "symbolize/elffile", "symbolize/evidence", "symbolize/evidence/dwarf", "symbolize/evidence/ipe", "symbolize/evidence/symtab", "symbolize/naming", "symbolize/sources"},
+	"symbolize/worker":          {"symbolize", "symbolize/cfi", "symbolize/core", "symbolize/elffile", "symbolize/evidence/dwarf", "symbolize/sources"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {

@@ -96,10 +96,10 @@ func deviceOf(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// Likeness is how many components, from the last, a dump's path shares with a
+// likeness is how many components, from the last, a dump's path shares with a
 // source's, without their suffixes; GHC keeps the source's folders under
 // -dumpdir. A dump may also be named by its module.
-func (d *Dump) Likeness(source, module string) int {
+func (d *Dump) likeness(source, module string) int {
 	p := strings.TrimSuffix(d.Path, coredump.Suffix)
 	if module != "" && path.Base(p) == module {
 		return 1 + strings.Count(module, ".")

@@ -54,7 +54,7 @@ func TestDumpLikeness(t *testing.T) {
 		{"/p/Parser.dump-simpl", "Parser.y", "Parser", 1},
 	} {
 		d := Dump{Path: c.dump}
-		if got := d.Likeness(c.source, c.module); got != c.want {
+		if got := d.likeness(c.source, c.module); got != c.want {
 			t.Errorf("%s is like %s in %d components, want %d", c.dump, c.source, got, c.want)
 		}
 	}

@@ -156,6 +156,9 @@ func (x *Index) Proc(id ProcID) Proc {
 	}
 }
 
+// Start is where the code of a procedure begins.
+func (x *Index) Start(id ProcID) uint64 { return x.blocks[x.procs[id].root].lo }
+
 // Notes appends the spans of the block's own notes to dst, in the order they
 // are written.
 func (x *Index) Notes(dst []uint32, id BlockID) []uint32 {

@@ -149,3 +149,12 @@ func PackageOf(unit string) string {
 	}
 	return unit
 }
+
+// Linkage is the linkage name of a binding, without its suffix: the opposite of Parse.
+func Linkage(pkg, module, name string) string {
+	s := Encode(module) + "_" + Encode(name)
+	if pkg != "main" && pkg != "" {
+		s = Encode(pkg) + "_" + s
+	}
+	return s
+}

@@ -14,8 +14,8 @@ import (
 
 	"ccagent/internal/credentials"
 	"ccagent/internal/sandbox"
-	"ccagent/symbolize"
 	"ccagent/symbolize/core"
+	"ccagent/symbolize/evidence/dwarf"
 	"ccagent/symbolize/sources"
 )
 
@@ -26,7 +26,7 @@ type answers struct {
 	modules map[uint32]*ModuleFile
 	names   map[uint32]*names
 	dumps   map[string]bool // Core dumps that were listed, which may be read
-	cache   *symbolize.DirCache
+	cache   *dwarf.DirCache
 	pending *os.File // an index that is being written
 	summary []byte   // the child's last word
 	reader  *sources.Reader
@@ -42,7 +42,7 @@ func newAnswers(job *Job) (*answers, error) {
 		if owner == 0 {
 			owner = int(job.UID)
 		}
-		a.cache = &symbolize.DirCache{Dir: job.CacheDir, Owner: owner}
+		a.cache = &dwarf.DirCache{Dir: job.CacheDir, Owner: owner}
 	}
 	reader := a.owner()
 	if job.Reader != nil {

@@ -14,6 +14,7 @@ import (
 	"ccagent/internal/credentials"
 	"ccagent/internal/sandbox"
 	"ccagent/symbolize"
+	"ccagent/symbolize/evidence/dwarf"
 )
 
 // ModuleFile is a module whose addresses were seen. The files stay the
@@ -135,7 +136,7 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 	defer cancel()
 	config := sandbox.Config{Role: symboliserRole, Name: "ccagent-symbolize", Memory: job.MemoryLimit}
 	if job.CacheDir != "" {
-		config.FileSize = symbolize.MaxCacheFile
+		config.FileSize = dwarf.MaxCacheFile
 	}
 	answers, err := newAnswers(job)
 	if err != nil {

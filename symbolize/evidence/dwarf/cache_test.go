@@ -1,4 +1,4 @@
-package symbolize
+package dwarf
 
 import (
 	"context"
@@ -17,12 +17,20 @@ import (
 // indexed opens a program's debug information.
 func indexed(t *testing.T, name string) (dwarfindex.Sections, *elffile.File) {
 	t.Helper()
-	m := module(t, testprog.Build(t, name, testprog.Options{}))
-	f, err := elffile.Open(m.File, m.Size)
+	file, err := os.Open(testprog.Build(t, name, testprog.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := dwarfSections(f, 1<<30)
+	t.Cleanup(func() { file.Close() })
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elffile.Open(file, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := openSections(f, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}

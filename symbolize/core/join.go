@@ -1,6 +1,14 @@
-package symbolize
+package core
 
 import (
+	"ccagent/eventlog"
+	"ccagent/symbolize/coredump"
+	"ccagent/symbolize/dwarfindex"
+	"ccagent/symbolize/evidence"
+	"ccagent/symbolize/evidence/dwarf"
+	"ccagent/symbolize/hsname"
+	"ccagent/symbolize/naming"
+	"ccagent/symbolize/sources"
 	"cmp"
 	"context"
 	"errors"
@@ -9,14 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"ccagent/eventlog"
-	"ccagent/symbolize/core"
-	"ccagent/symbolize/coredump"
-	"ccagent/symbolize/dwarfindex"
-	"ccagent/symbolize/hsname"
-	"ccagent/symbolize/ipe"
-	"ccagent/symbolize/sources"
+	"time"
 )
 
 const (
@@ -25,17 +26,57 @@ const (
 	maxCoreNotes = 2000      // of one binding, so that the event fits
 	maxDumpFile  = 16 << 20
 	// dumpTries bounds the dumps that are read for one module's sake.
-	dumpTries = 8
+	dumpTries  = 8
+	maxFolders = 64 // looked through for dumps
 )
 
-// core embeds the Core of the module's procedures that were seen, where the
-// build's dumps are found.
-func (m *moduleRun) core(ctx context.Context) error {
-	if m.x == nil || m.r.job.FindDumps == nil || m.r.job.ReadSource == nil || !m.r.job.EmbedSource {
-		return nil
-	}
+// Log writes Core into a log.
+type Log struct {
+	// Emit writes an event.
+	Emit func(eventlog.Event) error
+	// Find lists the dumps in a folder's tree, and Read reads one; see FindDumps and
+	// sources.Read.
+	Find func(module uint32, dir string) ([]Dump, error)
+	Read func(ref sources.Ref, maxSize int64) (sources.Content, error)
+	Dirs []string // searched besides the folders that GHC ran in
+	Last uint32   // last id in use
+	// Warn is told in words what is left out.
+	Warn func(format string, args ...any)
+
+	Count int               // of bindings whose Core was written
+	dumps map[string][]Dump // by folder
+	bytes int
+	full  bool
+}
+
+// Module is a module whose addresses are resolved.
+type Module struct {
+	ID    uint32 // in the log
+	Path  string
+	Built time.Time
+	DWARF *dwarf.Evidence
+	Namer *naming.Namer
+	Files *sources.Files
+	// Blocks and Spans are what was seen, by their ids in the log.
+	Blocks map[evidence.BlockID]uint32
+	Spans  map[evidence.SpanID]uint32
+}
+
+// joiner joins dumps to the procedures of a module.
+type joiner struct {
+	*Module
+	log   *Log
+	x     *dwarfindex.Index
+	procs map[evidence.ProcID]uint32 // that were seen, by their bindings
+}
+
+// Write writes the Core of a module's procedures that were seen, where the build's dumps
+// are found.
+func (l *Log) Write(ctx context.Context, mod *Module) error {
+	m := &joiner{mod, l, mod.DWARF.Index(), mod.Namer.Procedures()}
 	units := map[uint32][]dwarfindex.ProcID{}
-	for id := range m.procs {
+	for n := range m.procs {
+		id := dwarfindex.ProcID(n)
 		if u := m.x.Proc(id).Unit; m.x.Unit(u).Haskell {
 			units[u] = append(units[u], id)
 		}
@@ -58,29 +99,29 @@ func (m *moduleRun) core(ctx context.Context) error {
 }
 
 // unitCore embeds the Core of a compilation unit's procedures.
-func (m *moduleRun) unitCore(u uint32, procs []dwarfindex.ProcID) error {
+func (m *joiner) unitCore(u uint32, procs []dwarfindex.ProcID) error {
 	unit := m.x.Unit(u)
 	source := dwarfindex.CleanPath(unit.Name)
-	_, module := m.unitModule(u)
-	var dumps []core.Dump
-	for _, d := range m.r.dumpsIn(m.mod.ID, append([]string{unit.CompDir}, m.r.job.CoreDirs...)) {
-		if d.Likeness(source, module) > 0 {
+	module := m.DWARF.Owner(u).Module
+	var dumps []Dump
+	for _, d := range m.log.dumpsIn(m.ID, append([]string{unit.CompDir}, m.log.Dirs...)) {
+		if d.likeness(source, module) > 0 {
 			dumps = append(dumps, d)
 		}
 	}
-	newer := func(d core.Dump) int {
-		if !m.mod.ModTime.IsZero() && d.ModTime.After(m.mod.ModTime) {
+	newer := func(d Dump) int {
+		if !m.Built.IsZero() && d.ModTime.After(m.Built) {
 			return 1
 		}
 		return 0
 	}
-	slices.SortStableFunc(dumps, func(a, b core.Dump) int {
-		return cmp.Or(cmp.Compare(newer(a), newer(b)), cmp.Compare(b.Likeness(source, module), a.Likeness(source, module)), b.ModTime.Compare(a.ModTime))
+	slices.SortStableFunc(dumps, func(a, b Dump) int {
+		return cmp.Or(cmp.Compare(newer(a), newer(b)), cmp.Compare(b.likeness(source, module), a.likeness(source, module)), b.ModTime.Compare(a.ModTime))
 	})
 	// Several builds leave several dumps. The names of internal binders differ
 	// between them, so the one that knows the most procedures is the program's.
 	why, best := "", -1
-	var found []foundCore
+	var found []joined
 	for i := range dumps[:min(len(dumps), dumpTries)] {
 		got, err := m.readDump(&dumps[i], u, procs)
 		if err != nil {
@@ -94,47 +135,50 @@ func (m *moduleRun) unitCore(u uint32, procs []dwarfindex.ProcID) error {
 	case best >= 0:
 		return m.emitCore(&dumps[best], source, found, newer(dumps[best]) == 1)
 	case why != "":
-		m.r.problem("%s: %s", m.mod.Path, why)
+		m.log.Warn("%s: %s", m.Path, why)
 	}
 	return nil
 }
 
 // dumpsIn lists the dumps of folders, each looked through once.
-func (r *run) dumpsIn(module uint32, dirs []string) []core.Dump {
-	var out []core.Dump
+func (l *Log) dumpsIn(module uint32, dirs []string) []Dump {
+	var out []Dump
 	for i, dir := range dirs {
 		if !filepath.IsAbs(dir) || slices.Contains(dirs[:i], dir) {
 			continue
 		}
-		dumps, ok := r.dumps[dir]
-		if !ok && len(r.dumps) < maxSourceDirs {
+		dumps, ok := l.dumps[dir]
+		if !ok && len(l.dumps) < maxFolders {
 			var err error
-			if dumps, err = r.job.FindDumps(module, dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-				r.problem("%v: %s", err, dir)
+			if dumps, err = l.Find(module, dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+				l.Warn("%v: %s", err, dir)
 			}
-			r.dumps[dir] = dumps
+			if l.dumps == nil {
+				l.dumps = map[string][]Dump{}
+			}
+			l.dumps[dir] = dumps
 		}
 		out = append(out, dumps...)
 	}
 	return out
 }
 
-// foundCore is a binding of a dump that is a procedure's.
-type foundCore struct {
+// joined is a binding of a dump that is a procedure's.
+type joined struct {
 	coredump.Binding
 	binding uint32 // in the log
 	also    []uint32
 	notes   []coredump.Note
-	spans   []ipe.Span // of the notes; zero for those of other files
+	spans   []sources.Extent // of the notes; zero for those of other files
 }
 
 // readDump gives a dump's bindings that are procedures of the unit; none if
 // the dump is another module's or build's.
-func (m *moduleRun) readDump(d *core.Dump, u uint32, procs []dwarfindex.ProcID) ([]foundCore, error) {
+func (m *joiner) readDump(d *Dump, u uint32, procs []dwarfindex.ProcID) ([]joined, error) {
 	if d.Size > maxDumpFile {
 		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d", d.Path, d.Size, maxDumpFile)
 	}
-	text, err := m.r.job.ReadSource(sources.Ref{Module: m.mod.ID, Name: d.Path}, maxDumpFile)
+	text, err := m.log.Read(sources.Ref{Module: m.ID, Name: d.Path}, maxDumpFile)
 	if err != nil {
 		return nil, err
 	}
@@ -142,17 +186,18 @@ func (m *moduleRun) readDump(d *core.Dump, u uint32, procs []dwarfindex.ProcID) 
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", d.Path, err)
 	}
-	pkg, module := m.unitModule(u)
+	owner := m.DWARF.Owner(u)
+	pkg, module := owner.Package, owner.Module
 	byLinkage := map[string]uint32{}
 	for _, id := range procs {
-		byLinkage[m.x.Proc(id).Linkage] = m.procs[id]
+		byLinkage[m.x.Proc(id).Linkage] = m.procs[evidence.ProcID(id)]
 	}
-	var found []foundCore
+	var found []joined
 	rest := map[string][]coredump.Binding{} // by what they may be in the source
 	taken := map[uint32]bool{}
 	for _, b := range all {
 		name := strings.TrimPrefix(b.Name, module+".")
-		id := byLinkage[linkage(pkg, module, name)+"_info"]
+		id := byLinkage[hsname.Linkage(pkg, module, name)+"_info"]
 		if id == 0 {
 			id = byLinkage[b.Unique()+"_info"]
 		}
@@ -160,7 +205,7 @@ func (m *moduleRun) readDump(d *core.Dump, u uint32, procs []dwarfindex.ProcID) 
 			rest[name] = append(rest[name], b)
 		} else if !taken[id] {
 			taken[id] = true
-			found = append(found, foundCore{Binding: b, binding: id})
+			found = append(found, joined{Binding: b, binding: id})
 		}
 	}
 	found = append(found, m.coreByPlace(procs, taken, rest)...)
@@ -173,11 +218,11 @@ func (m *moduleRun) readDump(d *core.Dump, u uint32, procs []dwarfindex.ProcID) 
 		f := &found[i]
 		f.notes = coredump.Notes(f.Text, maxCoreNotes)
 		for _, n := range f.notes {
-			file, span := ipe.ParseLocation(n.Location)
+			file, span := sources.ParseLocation(n.Location)
 			f.spans = append(f.spans, span)
-			if index, ok := m.fileIndex[dwarfindex.CleanPath(file)]; ok && span != (ipe.Span{}) {
+			if index, ok := m.DWARF.FileOf(file); ok && span != (sources.Extent{}) {
 				own++
-				if m.hasSpan(index, span) {
+				if m.DWARF.SpanAt(index, span) != 0 {
 					known++
 				}
 			}
@@ -191,7 +236,7 @@ func (m *moduleRun) readDump(d *core.Dump, u uint32, procs []dwarfindex.ProcID) 
 
 // coreByPlace matches internal procedures to binders without uniques
 // (-dsuppress-uniques), by the binder's name and where its first note begins.
-func (m *moduleRun) coreByPlace(procs []dwarfindex.ProcID, taken map[uint32]bool, rest map[string][]coredump.Binding) []foundCore {
+func (m *joiner) coreByPlace(procs []dwarfindex.ProcID, taken map[uint32]bool, rest map[string][]coredump.Binding) []joined {
 	type place struct {
 		file      uint32
 		line, col uint32
@@ -206,22 +251,22 @@ func (m *moduleRun) coreByPlace(procs []dwarfindex.ProcID, taken map[uint32]bool
 			if len(notes) == 0 {
 				continue
 			}
-			file, span := ipe.ParseLocation(notes[0].Location)
-			if index, ok := m.fileIndex[dwarfindex.CleanPath(file)]; ok {
+			file, span := sources.ParseLocation(notes[0].Location)
+			if index, ok := m.DWARF.FileOf(file); ok {
 				p := place{index, span.Line, span.Col}
 				at[p] = append(at[p], b)
 			}
 		}
 	}
-	var out []foundCore
+	var out []joined
 	for _, id := range procs {
 		p := m.x.Proc(id)
-		if n, ok := hsname.Parse(p.Linkage); ok && !n.Internal || p.TickParent != dwarfindex.NoBlock || taken[m.procs[id]] {
+		if n, ok := hsname.Parse(p.Linkage); ok && !n.Internal || p.TickParent != dwarfindex.NoBlock || taken[m.procs[evidence.ProcID(id)]] {
 			continue
 		}
 		if bs := at[place{p.Pos.File, p.Pos.Line, p.Pos.Col}]; len(bs) == 1 && p.Pos.Line != 0 {
-			taken[m.procs[id]] = true
-			out = append(out, foundCore{Binding: bs[0], binding: m.procs[id]})
+			taken[m.procs[evidence.ProcID(id)]] = true
+			out = append(out, joined{Binding: bs[0], binding: m.procs[evidence.ProcID(id)]})
 		}
 	}
 	return out
@@ -231,28 +276,29 @@ func (m *moduleRun) coreByPlace(procs []dwarfindex.ProcID, taken map[uint32]bool
 // was written, and that GHC lifted out of it later, so that their name and
 // parents tell nothing: it is where all notes of their code are. found gains the
 // bindings that hold such code.
-func (m *moduleRun) liftedCore(all []coredump.Binding, found []foundCore, u uint32, pkg, module string, procs []dwarfindex.ProcID) ([]foundCore, error) {
+func (m *joiner) liftedCore(all []coredump.Binding, found []joined, u uint32, pkg, module string, procs []dwarfindex.ProcID) ([]joined, error) {
 	at := map[uint32]int{} // position in found by binding
 	for i := range found {
 		at[found[i].binding] = i
 	}
 	blocks := map[dwarfindex.ProcID][]dwarfindex.BlockID{}
-	for b := range m.blocks {
+	for n := range m.Blocks {
+		b := dwarfindex.BlockID(n)
 		p := m.x.Block(b).Proc
 		blocks[p] = append(blocks[p], b)
 	}
-	var spans []map[uint32]bool // of each binding of the dump, once asked for
+	var spans []map[evidence.SpanID]bool // of each binding of the dump, once asked for
 	var linkages map[string]dwarfindex.ProcID
 	for _, id := range procs {
-		want := map[uint32]bool{}
+		want := map[evidence.SpanID]bool{}
 		covered := false
 		for _, b := range blocks[id] {
 			for _, p := range append(m.x.Enclosing(nil, b), id) {
-				_, ok := at[m.procs[p]]
+				_, ok := at[m.procs[evidence.ProcID(p)]]
 				covered = covered || ok
 			}
 			for _, c := range m.x.Causes(nil, b) {
-				want[c.Span] = true
+				want[evidence.SpanID(c.Span)] = true
 			}
 		}
 		if covered || len(want) == 0 {
@@ -271,14 +317,14 @@ func (m *moduleRun) liftedCore(all []coredump.Binding, found []foundCore, u uint
 		if i < 0 {
 			continue
 		}
-		owner := linkages[linkage(pkg, module, strings.TrimPrefix(all[i].Name, module+"."))+"_info"]
+		owner := linkages[hsname.Linkage(pkg, module, strings.TrimPrefix(all[i].Name, module+"."))+"_info"]
 		if owner == 0 {
 			owner = linkages[all[i].Unique()+"_info"]
 		}
 		if owner == 0 { // it has no code of its own left
 			owner = id
 		}
-		binding, err := m.proc(owner)
+		binding, err := m.Namer.Procedure(evidence.ProcID(owner))
 		if err != nil {
 			return nil, err
 		}
@@ -286,24 +332,24 @@ func (m *moduleRun) liftedCore(all []coredump.Binding, found []foundCore, u uint
 		if !ok {
 			k = len(found)
 			at[binding] = k
-			found = append(found, foundCore{Binding: all[i], binding: binding})
+			found = append(found, joined{Binding: all[i], binding: binding})
 		}
-		if found[k].Line == all[i].Line && m.procs[id] != binding && len(found[k].also) < maxCoreNotes {
-			found[k].also = append(found[k].also, m.procs[id])
+		if found[k].Line == all[i].Line && m.procs[evidence.ProcID(id)] != binding && len(found[k].also) < maxCoreNotes {
+			found[k].also = append(found[k].also, m.procs[evidence.ProcID(id)])
 		}
 	}
 	return found, nil
 }
 
 // spansOfCore gives the index's spans in each binding of a dump.
-func (m *moduleRun) spansOfCore(all []coredump.Binding) []map[uint32]bool {
-	out := make([]map[uint32]bool, len(all))
+func (m *joiner) spansOfCore(all []coredump.Binding) []map[evidence.SpanID]bool {
+	out := make([]map[evidence.SpanID]bool, len(all))
 	for i := range all {
-		out[i] = map[uint32]bool{}
+		out[i] = map[evidence.SpanID]bool{}
 		for _, n := range coredump.Notes(all[i].Text, maxCoreNotes) {
-			file, span := ipe.ParseLocation(n.Location)
-			if index, ok := m.fileIndex[dwarfindex.CleanPath(file)]; ok {
-				if id := m.spanIndex()[spanPlace{index, span}]; id != 0 {
+			file, span := sources.ParseLocation(n.Location)
+			if index, ok := m.DWARF.FileOf(file); ok {
+				if id := m.DWARF.SpanAt(index, span); id != 0 {
 					out[i][id] = true
 				}
 			}
@@ -314,7 +360,7 @@ func (m *moduleRun) spansOfCore(all []coredump.Binding) []map[uint32]bool {
 
 // holder gives the binding with all the notes that are wanted: the only one, or
 // of several the only one that defines the name; −1 if there is none.
-func holder(all []coredump.Binding, spans []map[uint32]bool, want map[uint32]bool, name string) int {
+func holder(all []coredump.Binding, spans []map[evidence.SpanID]bool, want map[evidence.SpanID]bool, name string) int {
 	only, named, several, severalNamed := -1, -1, false, false
 	for i := range all {
 		has := true
@@ -352,48 +398,25 @@ func localName(symbol string) string {
 	return strings.TrimRight(name, "0123456789")
 }
 
-// hasSpan reports whether the program has a note at a place.
-func (m *moduleRun) hasSpan(file uint32, s ipe.Span) bool {
-	_, ok := m.spanIndex()[spanPlace{file, s}]
-	return ok
-}
-
-type spanPlace struct {
-	file uint32
-	span ipe.Span
-}
-
-// spanIndex finds the index's spans by their places.
-func (m *moduleRun) spanIndex() map[spanPlace]uint32 {
-	if m.spanAt == nil {
-		m.spanAt = make(map[spanPlace]uint32, m.x.Spans())
-		for i := 1; i <= m.x.Spans(); i++ {
-			s := m.x.Span(uint32(i))
-			m.spanAt[spanPlace{s.File, ipe.Span{Line: s.Line, Col: s.Col, EndLine: s.EndLine, EndCol: s.EndCol}}] = uint32(i)
-		}
-	}
-	return m.spanAt
-}
-
-func (m *moduleRun) emitCore(d *core.Dump, source string, found []foundCore, newer bool) error {
-	slices.SortFunc(found, func(a, b foundCore) int { return cmp.Compare(a.Line, b.Line) })
+func (m *joiner) emitCore(d *Dump, source string, found []joined, newer bool) error {
+	slices.SortFunc(found, func(a, b joined) int { return cmp.Compare(a.Line, b.Line) })
 	file := uint32(0)
-	if index, ok := m.fileIndex[source]; ok {
-		f, err := m.file(index)
+	if index, ok := m.DWARF.FileOf(source); ok {
+		f, err := m.Files.File(sources.FileID(index + 1))
 		if err != nil {
 			return err
 		}
-		file = f.id
+		file = f.ID
 	}
 	for i := range found {
 		f := &found[i]
-		ev := eventlog.Core{Binding: f.binding, File: file, Name: clean(f.Name), Dump: clean(d.Path), Line: uint32(f.Line), Also: f.also}
+		ev := eventlog.Core{Binding: f.binding, File: file, Name: eventlog.CleanName(f.Name), Dump: eventlog.CleanName(d.Path), Line: uint32(f.Line), Also: f.also}
 		text := f.Text
 		switch {
-		case m.r.coreBytes+min(len(text), maxCoreText) > maxCoreTotal:
-			if !m.r.coreFull {
-				m.r.coreFull = true
-				m.r.problem("the log holds enough Core already: that of some bindings is left out")
+		case m.log.bytes+min(len(text), maxCoreText) > maxCoreTotal:
+			if !m.log.full {
+				m.log.full = true
+				m.log.Warn("the log holds enough Core already: that of some bindings is left out")
 			}
 			return nil
 		case len(text) > maxCoreText:
@@ -404,23 +427,23 @@ func (m *moduleRun) emitCore(d *core.Dump, source string, found []foundCore, new
 		}
 		lines := uint32(strings.Count(text, "\n")) + 1
 		for j, n := range f.notes {
-			path, span := ipe.ParseLocation(n.Location)
-			index, ok := m.fileIndex[dwarfindex.CleanPath(path)]
-			id := m.spans[m.spanIndex()[spanPlace{index, span}]]
-			if ok && f.spans[j] != (ipe.Span{}) && id != 0 && n.Line <= lines {
+			path, span := sources.ParseLocation(n.Location)
+			index, ok := m.DWARF.FileOf(path)
+			id := m.Spans[m.DWARF.SpanAt(index, span)]
+			if ok && f.spans[j] != (sources.Extent{}) && id != 0 && n.Line <= lines {
 				ev.Notes = append(ev.Notes, eventlog.CoreNote{Span: id, Line: n.Line, Col: n.Col, EndLine: n.EndLine, EndCol: n.EndCol})
 			}
 		}
-		m.r.coreCount++
-		m.r.sum.Cores++
-		m.r.coreBytes += len(text)
-		ev.ID, ev.TextSize = uint32(m.r.coreCount), uint64(len(text))
-		if err := m.r.emit(&ev); err != nil {
+		m.log.Last++
+		m.log.Count++
+		m.log.bytes += len(text)
+		ev.ID, ev.TextSize = m.log.Last, uint64(len(text))
+		if err := m.log.Emit(&ev); err != nil {
 			return err
 		}
 		for off := 0; off < len(text); off += eventlog.MaxTextPiece {
 			piece := eventlog.CoreText{Core: ev.ID, Offset: uint64(off), Text: []byte(text[off:min(len(text), off+eventlog.MaxTextPiece)])}
-			if err := m.r.emit(&piece); err != nil {
+			if err := m.log.Emit(&piece); err != nil {
 				return err
 			}
 		}

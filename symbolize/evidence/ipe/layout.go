@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"ccagent/internal/ghc"
+	"ccagent/symbolize/sources"
 )
 
 // layout reads one buffer into r.out; it says why it cannot.
@@ -49,7 +50,7 @@ func (r *reader) entry92(addr uint64) string {
 	}
 	field := func(i int) string { return r.pointee(addr + uint64(i)*word) }
 	e := Entry{Info: info, Table: field(1), Closure: decimal(field(2)), Type: field(3), Label: field(4), Module: field(5)}
-	e.File, e.Span = ParseLocation(field(6))
+	e.File, e.Span = sources.ParseLocation(field(6))
 	return r.add(e)
 }
 
@@ -87,9 +88,9 @@ func (r *reader) inline(addr uint64, fields int) string {
 		}
 		e := Entry{Info: info, Table: f(0), Closure: decimal(f(1)), Type: f(2), Label: f(3), Module: f(4)}
 		if fields == 6 {
-			e.File, e.Span = ParseLocation(f(5))
+			e.File, e.Span = sources.ParseLocation(f(5))
 		} else {
-			e.File, e.Span = f(5), ParseSpan(f(6))
+			e.File, e.Span = f(5), sources.ParseExtent(f(6))
 		}
 		if problem := r.add(e); problem != "" {
 			return problem
@@ -134,10 +135,10 @@ func (r *reader) apart(addr uint64, fields int) string {
 		f := func(k int) uint32 { return binary.LittleEndian.Uint32(raw[i*size+uint64(4*k):]) }
 		e := Entry{Info: info, Table: r.text(table, f(0)), Type: r.text(table, f(2)), Label: r.text(table, f(3)), Unit: unit, Module: module}
 		if fields == 6 {
-			e.Closure, e.File, e.Span = f(1), r.text(table, f(4)), ParseSpan(r.text(table, f(5)))
+			e.Closure, e.File, e.Span = f(1), r.text(table, f(4)), sources.ParseExtent(r.text(table, f(5)))
 		} else {
 			e.Closure, e.Module = decimal(r.text(table, f(1))), r.text(table, f(4))
-			e.File, e.Span = r.text(table, f(5)), ParseSpan(r.text(table, f(6)))
+			e.File, e.Span = r.text(table, f(5)), sources.ParseExtent(r.text(table, f(6)))
 		}
 		if problem := r.add(e); problem != "" {
 			return problem

@@ -1,6 +1,7 @@
 package ipe
 
 import (
+	"ccagent/symbolize/sources"
 	"cmp"
 	"context"
 	"errors"
@@ -20,8 +21,8 @@ type Entry struct {
 	Label   string // binding it is of, or what is around: "fac"
 	Unit    string // empty before GHC 9.10
 	Module  string
-	File    string // as compiled; empty if not known
-	Span    Span   // zero if not known
+	File    string         // as compiled; empty if not known
+	Span    sources.Extent // zero if not known
 }
 
 // Memory is a loaded image of a file.

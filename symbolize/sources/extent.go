@@ -1,4 +1,4 @@
-package ipe
+package sources
 
 import (
 	"regexp"
@@ -6,54 +6,54 @@ import (
 	"strings"
 )
 
-// Span is a stretch of source: lines and columns from 1, EndCol one past the
-// last column. The zero Span is unknown.
-type Span struct{ Line, Col, EndLine, EndCol uint32 }
+// Extent is a stretch of source: lines and columns from 1, EndCol one past the
+// last column. The zero Extent is unknown.
+type Extent struct{ Line, Col, EndLine, EndCol uint32 }
 
 // spanText matches spans as GHC prints them (pprUserRealSpan in
 // GHC/Types/SrcLoc.hs): "3:7", "3:7-12", "(3,7)-(5,2)"; the last column is part
 // of the span.
 var spanText = regexp.MustCompile(`^(?:([0-9]+):([0-9]+)(?:-([0-9]+))?|\(([0-9]+),([0-9]+)\)-\(([0-9]+),([0-9]+)\))$`)
 
-// ParseSpan reads a span as GHC prints it; the zero Span if it is none.
-func ParseSpan(s string) Span {
+// ParseExtent reads a span as GHC prints it; the zero Extent if it is none.
+func ParseExtent(s string) Extent {
 	m := spanText.FindStringSubmatch(s)
 	if m == nil {
-		return Span{}
+		return Extent{}
 	}
 	var n [8]uint32
 	for i := 1; i < len(m); i++ {
 		v, err := strconv.ParseUint(m[i], 10, 31)
 		if m[i] != "" && err != nil {
-			return Span{}
+			return Extent{}
 		}
 		n[i] = uint32(v)
 	}
-	var x Span
+	var x Extent
 	switch {
 	case m[4] != "":
-		x = Span{n[4], n[5], n[6], n[7] + 1}
+		x = Extent{n[4], n[5], n[6], n[7] + 1}
 	case m[3] != "":
-		x = Span{n[1], n[2], n[1], n[3] + 1}
+		x = Extent{n[1], n[2], n[1], n[3] + 1}
 	default:
-		x = Span{n[1], n[2], n[1], n[2] + 1}
+		x = Extent{n[1], n[2], n[1], n[2] + 1}
 	}
 	if x.Line == 0 || x.Col == 0 || x.EndLine < x.Line || x.EndLine == x.Line && x.EndCol <= x.Col {
-		return Span{}
+		return Extent{}
 	}
 	return x
 }
 
 // ParseLocation reads "Main.hs:3:7-12". Without a span that can be read, there
 // is no file either.
-func ParseLocation(s string) (file string, x Span) {
+func ParseLocation(s string) (file string, x Extent) {
 	for i := 0; i < len(s); i++ {
 		if s[i] != ':' {
 			continue
 		}
-		if x = ParseSpan(s[i+1:]); x != (Span{}) {
+		if x = ParseExtent(s[i+1:]); x != (Extent{}) {
 			return strings.Clone(s[:i]), x
 		}
 	}
-	return "", Span{}
+	return "", Extent{}
 }

@@ -1,4 +1,4 @@
-package symbolize
+package dwarf
 
 import (
 	"cmp"
@@ -23,10 +23,10 @@ const MaxCacheFile = 256 << 20
 // maxCache bounds the cache; the files not used for longest go first.
 const maxCache = 1 << 30
 
-// IndexCache keeps indices of debug information, each as a file of a module's. A key is
+// Cache keeps indices of debug information, each as a file of a module's. A key is
 // a hash in hexadecimal of all that an index is made of. What comes back need not be what
 // was kept: it is checked.
-type IndexCache interface {
+type Cache interface {
 	// Open gives a file to read, or nil.
 	Open(module uint32, key string) *os.File
 	// Create gives a file to write an index to, which Keep then takes. Either closes
@@ -40,7 +40,7 @@ type IndexCache interface {
 const worthCaching = 1 << 20
 
 // loadIndex gives an index, or nil.
-func loadIndex(c IndexCache, module uint32, key string, limit uint64) *dwarfindex.Index {
+func loadIndex(c Cache, module uint32, key string, limit uint64) *dwarfindex.Index {
 	f := c.Open(module, key)
 	if f == nil {
 		return nil
@@ -66,7 +66,7 @@ func loadIndex(c IndexCache, module uint32, key string, limit uint64) *dwarfinde
 }
 
 // storeIndex keeps an index.
-func storeIndex(c IndexCache, module uint32, key string, x *dwarfindex.Index) error {
+func storeIndex(c Cache, module uint32, key string, x *dwarfindex.Index) error {
 	data := x.Encode(nil)
 	sum := sha256.Sum256(data)
 	if data = append(data, sum[:]...); len(data) > MaxCacheFile {
@@ -83,7 +83,7 @@ func storeIndex(c IndexCache, module uint32, key string, x *dwarfindex.Index) er
 	return c.Keep(module, key, f)
 }
 
-// DirCache is an IndexCache in a folder of the user Owner, as whom its methods run. It is
+// DirCache is a Cache in a folder of the user Owner, as whom its methods run. It is
 // that user's: whoever else may write to a file of it is not believed.
 type DirCache struct {
 	Dir   string
@@ -188,22 +188,22 @@ func indexKey(ctx context.Context, s dwarfindex.Sections, f *elffile.File) (stri
 }
 
 // index builds an index, or takes it from the cache.
-func (r *run) index(ctx context.Context, module uint32, s dwarfindex.Sections, f *elffile.File, opt dwarfindex.Options) (*dwarfindex.Index, error) {
-	c := r.job.Cache
-	if c == nil || s.InfoSize < worthCaching {
-		return dwarfindex.Build(ctx, s, opt)
+func index(ctx context.Context, s dwarfindex.Sections, f *elffile.File, opt *Options) (*dwarfindex.Index, error) {
+	build := dwarfindex.Options{Memory: opt.Memory, Executable: f.Executable}
+	if opt.Cache == nil || s.InfoSize < worthCaching {
+		return dwarfindex.Build(ctx, s, build)
 	}
 	key, err := indexKey(ctx, s, f)
 	if err != nil {
 		return nil, fmt.Errorf("read debug information: %w", err)
 	}
-	if x := loadIndex(c, module, key, opt.Memory); x != nil {
+	if x := loadIndex(opt.Cache, opt.Module, key, opt.Memory); x != nil {
 		return x, nil
 	}
-	x, err := dwarfindex.Build(ctx, s, opt)
+	x, err := dwarfindex.Build(ctx, s, build)
 	if err == nil && len(x.Problems) == 0 {
-		if err := storeIndex(c, module, key, x); err != nil {
-			r.problem("%v", err)
+		if err := storeIndex(opt.Cache, opt.Module, key, x); err != nil {
+			opt.Warn("%v", err)
 		}
 	}
 	return x, err

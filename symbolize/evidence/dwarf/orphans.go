@@ -1,4 +1,4 @@
-package symbolize
+package dwarf
 
 import (
 	"context"
@@ -6,64 +6,64 @@ import (
 
 	"ccagent/symbolize/coderefs"
 	"ccagent/symbolize/dwarfindex"
+	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/hsname"
 )
 
 // adopt finds where the procedures came from of which GHC's notes tell nothing,
 // by what refers to them.
-func (m *moduleRun) adopt(ctx context.Context) error {
+func (e *Evidence) adopt(ctx context.Context, code *elffile.File) error {
 	var orphans []dwarfindex.ProcID
 	var entries []uint64
-	for i := 1; i <= m.x.Procs(); i++ {
-		p := m.x.Proc(dwarfindex.ProcID(i))
-		if !p.Live || p.TickParent != dwarfindex.NoBlock || p.Pos.Line != 0 || !m.orphan(p.Linkage) {
+	for i := 1; i <= e.x.Procs(); i++ {
+		p := e.x.Proc(dwarfindex.ProcID(i))
+		if !p.Live || p.TickParent != dwarfindex.NoBlock || p.Pos.Line != 0 || !e.orphan(p.Linkage) {
 			continue
 		}
 		orphans = append(orphans, p.ID)
-		// From GHC 9.2 on low_pc is one byte before the label, which is aligned.
-		entries = append(entries, (m.x.Block(p.Root).Lo+7)&^7)
+		entries = append(entries, entryOf(e.x.Start(p.ID)))
 	}
-	found, err := coderefs.Find(ctx, m.elf, entries)
+	found, err := coderefs.Find(ctx, code, entries)
 	if err != nil {
 		return err
 	}
 	refs := make([]dwarfindex.Reference, 0, len(found.Code))
 	for _, r := range found.Code {
-		if ref := (dwarfindex.Reference{From: r.From, To: orphans[r.Target]}); !found.Escapes[r.Target] && m.refers(&ref) {
+		if ref := (dwarfindex.Reference{From: r.From, To: orphans[r.Target]}); !found.Escapes[r.Target] && e.refers(&ref) {
 			refs = append(refs, ref)
 		}
 	}
-	m.x.Adopt(orphans, refs)
+	e.x.Adopt(orphans, refs)
 	return nil
 }
 
 // refers reports whether a reference tells where a procedure came from: it lies
 // in a block of the procedure's own module, or right before one, where a static
 // reference table's offset is. What other modules refer to they have inlined.
-func (m *moduleRun) refers(r *dwarfindex.Reference) bool {
-	id := m.x.Lookup(r.From)
+func (e *Evidence) refers(r *dwarfindex.Reference) bool {
+	id := e.x.Lookup(r.From)
 	if id == dwarfindex.NoBlock {
 		const offset = 4
 		r.From += offset
-		if id = m.x.Lookup(r.From); id == dwarfindex.NoBlock {
+		if id = e.x.Lookup(r.From); id == dwarfindex.NoBlock {
 			return false
 		}
-		if lo := m.x.Block(id).Lo; lo != r.From && lo+1 != r.From {
+		if lo := e.x.Block(id).Lo; lo != r.From && lo+1 != r.From {
 			return false
 		}
 	}
-	return m.x.Proc(m.x.Block(id).Proc).Unit == m.x.Proc(r.To).Unit
+	return e.x.Proc(e.x.Block(id).Proc).Unit == e.x.Proc(r.To).Unit
 }
 
 // orphan reports whether a procedure without notes may be part of what refers
 // to it: code that GHC made out of other code. A binding in its own right that
 // has no notes (derived instances, constructors, wrappers) is not.
-func (m *moduleRun) orphan(linkage string) bool {
+func (e *Evidence) orphan(linkage string) bool {
 	n, ok := hsname.Parse(linkage)
 	if !ok || n.Internal {
 		return true
 	}
-	if n.Kind == hsname.KindConInfo || m.syms.defined[made(n, "$w"+n.Name)] {
+	if n.Kind == hsname.KindConInfo || e.symbols.Defines(hsname.Linkage(n.Unit, n.Module, "$w"+n.Name)+"_info") {
 		return false
 	}
 	o := hsname.Explain(n.Name)
@@ -76,9 +76,4 @@ func (m *moduleRun) orphan(linkage string) bool {
 		}
 	}
 	return o.Words != "" || strings.TrimRight(n.Name, "0123456789") != n.Name
-}
-
-// made is the symbol that a binding made beside n would have.
-func made(n hsname.Name, name string) string {
-	return linkage(n.Unit, n.Module, name) + "_info"
 }

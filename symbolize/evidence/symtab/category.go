@@ -1,4 +1,4 @@
-package symbolize
+package symtab
 
 import (
 	_ "embed"
@@ -74,27 +74,27 @@ var gcPrefixes = []string{"evacuate", "scavenge", "nonmoving", "GarbageCollect",
 //     link keeps an archive's members together. (Names differ between versions.)
 //  5. Everything else is foreign: libc, libgmp, the C parts of packages, the
 //     user's own C.
-func classify(symbols []symbol, holdsRTS bool) {
+func classify(symbols []Symbol, holdsRTS bool) {
 	known := knownRTS()
 	for i := range symbols {
 		s := &symbols[i]
 		name, ok := hsname.Parse(s.Name)
 		switch {
 		case strings.HasPrefix(s.Name, ghc.CmmPrefix):
-			s.category = eventlog.CategorySTG
+			s.Category = eventlog.CategorySTG
 		case ok && name.Kind.Code():
-			s.category = eventlog.CategoryHaskell
-			s.haskell = name
+			s.Category = eventlog.CategoryHaskell
+			s.Haskell = name
 		case !holdsRTS:
-			s.category = eventlog.CategoryForeign
+			s.Category = eventlog.CategoryForeign
 		default:
-			s.category = eventlog.CategoryUnresolved
+			s.Category = eventlog.CategoryUnresolved
 			if s.File != "" && !s.hidden() {
 				if c, ok := known.files[s.File]; ok {
-					s.category = c
+					s.Category = c
 				}
 			} else if c, ok := known.extern[plainName(s.Name)]; ok {
-				s.category = c
+				s.Category = c
 			}
 		}
 	}
@@ -109,34 +109,34 @@ func classify(symbols []symbol, holdsRTS bool) {
 	last := eventlog.CategoryUnresolved
 	for i := range symbols {
 		previous[i] = last
-		if c := symbols[i].category; c != eventlog.CategoryUnresolved {
+		if c := symbols[i].Category; c != eventlog.CategoryUnresolved {
 			last = c
 		}
 	}
 	next := eventlog.CategoryUnresolved
 	for i := len(symbols) - 1; i >= 0; i-- {
 		s := &symbols[i]
-		if s.category != eventlog.CategoryUnresolved {
-			next = s.category
+		if s.Category != eventlog.CategoryUnresolved {
+			next = s.Category
 			continue
 		}
 		before, after := ofRTS(previous[i]), ofRTS(next)
 		local, isLocal := known.local[plainName(s.Name)]
 		switch {
 		case isLocal && s.local() && (before || after):
-			s.category = local
+			s.Category = local
 		case before && after:
-			s.category = eventlog.CategoryRTS
+			s.Category = eventlog.CategoryRTS
 			for _, p := range gcPrefixes {
 				if strings.HasPrefix(s.Name, p) {
-					s.category = eventlog.CategoryGC
+					s.Category = eventlog.CategoryGC
 				}
 			}
 		}
 	}
 	for i := range symbols {
-		if symbols[i].category == eventlog.CategoryUnresolved {
-			symbols[i].category = eventlog.CategoryForeign
+		if symbols[i].Category == eventlog.CategoryUnresolved {
+			symbols[i].Category = eventlog.CategoryForeign
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package ipe
 
 import (
+	"ccagent/symbolize/sources"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -65,8 +66,8 @@ func (t *stringTable) add(s string) uint32 {
 }
 
 var fac = []Entry{
-	{Info: 0x401000, Table: "$wfac_info", Closure: 14, Type: "Int# -> Int#", Label: "fac", Module: "Main", File: "Main.hs", Span: Span{29, 1, 29, 29}},
-	{Info: 0x401080, Table: "sat_s1_info", Closure: 16, Type: "[Int]", Label: "main.go", Module: "Main", File: "app/Main.hs", Span: Span{17, 21, 20, 42}},
+	{Info: 0x401000, Table: "$wfac_info", Closure: 14, Type: "Int# -> Int#", Label: "fac", Module: "Main", File: "Main.hs", Span: sources.Extent{Line: 29, Col: 1, EndLine: 29, EndCol: 29}},
+	{Info: 0x401080, Table: "sat_s1_info", Closure: 16, Type: "[Int]", Label: "main.go", Module: "Main", File: "app/Main.hs", Span: sources.Extent{Line: 17, Col: 21, EndLine: 20, EndCol: 42}},
 	{Info: 0x401100, Table: "block_c1_info", Closure: 53, Module: "Main"},
 }
 
@@ -197,20 +198,6 @@ func TestBomb(t *testing.T) {
 	node = m.put(append(u64s(0, 1, 1<<20, m.put(u64s(0x401000)), bomb, 24<<20, bomb, 100), u32s(0, 0)...))
 	if got, err := Read(context.Background(), m, []Buffer{{node, "bomb"}}, "9.10.3", 1<<20); err == nil {
 		t.Errorf("%d entries within a budget of 1 MB", len(got))
-	}
-}
-
-func TestParseSpan(t *testing.T) {
-	for in, want := range map[string]Span{
-		"3:7": {3, 7, 3, 8}, "3:7-12": {3, 7, 3, 13}, "(3,7)-(5,2)": {3, 7, 5, 3}, "(3,7)-(5,0)": {3, 7, 5, 1},
-		"": {}, "x": {}, "3": {}, "0:1": {}, "3:7-2": {}, "(5,1)-(3,2)": {}, "3:99999999999": {}, "<no location info>": {},
-	} {
-		if got := ParseSpan(in); got != want {
-			t.Errorf("ParseSpan(%q) = %v, want %v", in, got, want)
-		}
-	}
-	if file, x := ParseLocation("C:/a/Main.hs:3:7-12"); file != "C:/a/Main.hs" || x != (Span{3, 7, 3, 13}) {
-		t.Errorf("%q %v", file, x)
 	}
 }
 

@@ -1,0 +1,168 @@
+// Package symtab is the evidence of symbol tables: a module's, and the kernel's.
+//
+// A symbol names the code that its size covers. GHC's internal labels are in no symbol
+// table, so Haskell code without a symbol is common; of that, the symbols around it tell
+// the module. C code without a symbol is known by its unwinding information.
+package symtab
+
+import (
+	"fmt"
+
+	"ccagent/eventlog"
+	"ccagent/symbolize/binary"
+	"ccagent/symbolize/cfi"
+	"ccagent/symbolize/elffile"
+	"ccagent/symbolize/evidence"
+	"ccagent/symbolize/hsname"
+)
+
+// Evidence is a module's symbol table as evidence.
+type Evidence struct {
+	*Table
+	elf    *elffile.File
+	info   *binary.Info
+	memory uint64 // for reading .eh_frame
+
+	c     cfi.Ranges // what a C compiler made; see isC
+	cRead bool
+
+	// Procedures after those of the symbols, which are numbered in the order of the
+	// table.
+	further []evidence.Procedure
+	numbers map[further]evidence.ProcID
+}
+
+// further identifies a procedure that no symbol names.
+type further struct {
+	owner evidence.Owner
+	name  string
+}
+
+var _ evidence.Evidence = (*Evidence)(nil)
+
+// New makes evidence of a module's symbols. memory bounds, in bytes, what is read of its
+// unwinding information.
+func New(t *Table, f *elffile.File, info *binary.Info, memory uint64) *Evidence {
+	return &Evidence{Table: t, elf: f, info: info, memory: memory, numbers: map[further]evidence.ProcID{}}
+}
+
+// At is evidence.Evidence's: by a symbol that covers the address, else by what lies
+// around it.
+func (e *Evidence) At(addr uint64) (evidence.Code, bool) {
+	covering, next := e.find(addr)
+	switch {
+	case covering >= 0:
+		return e.code(covering, addr, eventlog.QualityExact), true
+	case !e.elf.Executable(addr):
+		return evidence.Code{}, false // not code of this file
+	}
+	return e.around(next, addr)
+}
+
+// Procedure is evidence.Evidence's.
+func (e *Evidence) Procedure(id evidence.ProcID) evidence.Procedure {
+	if i := int(id) - 1 - len(e.symbols); i >= 0 {
+		return e.further[i]
+	}
+	s := &e.symbols[id-1]
+	p := evidence.Procedure{Kind: evidence.Foreign, Symbol: s.Name, Category: s.Category}
+	if s.Category == eventlog.CategoryHaskell {
+		p.Kind, p.Linkage = evidence.Exported, s.Haskell
+	}
+	return p
+}
+
+// code is what a symbol says of an address.
+func (e *Evidence) code(i int, addr uint64, q eventlog.Quality) evidence.Code {
+	s := &e.symbols[i]
+	return evidence.Code{Proc: evidence.ProcID(i + 1), Offset: addr - s.Addr, Quality: q, Category: s.Category}
+}
+
+// unnamed gives the number of a procedure that no symbol names.
+func (e *Evidence) unnamed(k further, p evidence.Procedure) evidence.ProcID {
+	id, ok := e.numbers[k]
+	if !ok {
+		e.further = append(e.further, p)
+		id = evidence.ProcID(len(e.symbols) + len(e.further))
+		e.numbers[k] = id
+	}
+	return id
+}
+
+// around tells of an address that no symbol covers: which module its code belongs to is
+// told by its neighbours, whose name it is not.
+func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
+	before, after := e.symbol(next-1), e.symbol(next)
+	haskell := func(s *Symbol) bool { return s != nil && s.Category == eventlog.CategoryHaskell }
+	var owner *Symbol
+	switch {
+	case haskell(before) && haskell(after) && before.Haskell.Module == after.Haskell.Module && before.Haskell.Unit == after.Haskell.Unit:
+		owner = before
+	case haskell(before) && haskell(after):
+		// GHC writes local code before the exported code it belongs to, and a
+		// module's constructors last: between two modules lies the second's.
+		owner = after
+	}
+	if owner != nil {
+		k := further{evidence.Owner{Package: owner.Haskell.Package, Module: owner.Haskell.Module}, unnamedBetween(before, after)}
+		id := e.unnamed(k, evidence.Procedure{Kind: evidence.Stretch, Owner: k.owner, Path: k.name, Category: eventlog.CategoryHaskell})
+		return evidence.Code{Proc: id, Quality: eventlog.QualityNear, Category: eventlog.CategoryHaskell}, true
+	}
+	// C: a function without a size, as assembly code has them, or padding.
+	const near = 4096
+	switch {
+	case before != nil && !haskell(before) && addr-before.Addr < near && (before.Size == 0 || addr-before.Addr-before.Size < 16):
+		return e.code(next-1, addr, eventlog.QualityNear), true
+	case before != nil && after != nil && before.Category == after.Category:
+		return evidence.Code{Category: before.Category}, true
+	case !e.info.GHC:
+		return evidence.Code{Category: eventlog.CategoryForeign}, true
+	case e.isC(addr):
+		// The run-time system's, or a library's: which, and so what category it
+		// is, its name would tell.
+		name := NamelessC
+		if e.info.RTS && e.info.Library {
+			name = NamelessRTS
+		}
+		id := e.unnamed(further{name: name}, evidence.Procedure{Kind: evidence.Foreign, Symbol: name, Category: eventlog.CategoryUnresolved})
+		return evidence.Code{Proc: id, Quality: eventlog.QualityNear}, true
+	}
+	return evidence.Code{}, false
+}
+
+// Names that stand for C functions without a symbol. A shared run-time system has only
+// functions of its own.
+const (
+	NamelessC   = "(C code without symbols)"
+	NamelessRTS = "(run-time system's C code without symbols)"
+)
+
+// maxFrameSection bounds the .eh_frame that isC reads.
+const maxFrameSection = 64 << 20
+
+// isC reports whether a C compiler made the code, by the unwinding information
+// that it writes and GHC does not.
+func (e *Evidence) isC(addr uint64) bool {
+	if !e.cRead {
+		e.cRead = true
+		e.c = cfi.Functions(e.elf, min(e.memory, maxFrameSection))
+	}
+	return e.c.Contains(addr)
+}
+
+// unnamedBetween says where local code lies, by the exported code that follows
+// it in its module, or else precedes it. That is a place, not an owner: in
+// programs whose notes tell, half of such code is of the binding that follows.
+func unnamedBetween(before, after *Symbol) string {
+	const longest = 100
+	b, a := before.Haskell, after.Haskell
+	same := b.Module == a.Module && b.Unit == a.Unit
+	where, n := "before", a
+	if a.Kind == hsname.KindConInfo && same {
+		where, n = "after", b // constructors lie last, away from what uses them
+	}
+	if n.Name == "" || n.Kind == hsname.KindConInfo || n.Internal || len(n.Name) > longest {
+		return evidence.Unnamed
+	}
+	return fmt.Sprintf("(local code %s %s)", where, n.Name)
+}
