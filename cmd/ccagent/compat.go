@@ -6,36 +6,36 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"ccagent/agent/invoker"
+	"ccagent/internal/sandbox"
 	"ccagent/profile"
 	"ccagent/profile/compat"
 	"ccagent/profile/rewrite"
 )
 
-// compatVariable makes a process the child that derives events for the tools
-// that it names. The log is its file 3, the new one its file 4.
-const compatVariable = "CCAGENT_COMPAT"
-
-// nobody is who reads a log that is root's.
-const nobody = 65534
+// compatRole is the child that derives events for the tools that its first message names.
+// The log is its first file, the new one its second.
+const compatRole = "compat"
 
 // compatMain does not return in such a child.
 func compatMain() {
-	tools := os.Getenv(compatVariable)
-	if tools == "" {
-		return
-	}
-	if err := deriveInto(os.NewFile(4, "new log"), os.NewFile(3, "log"), tools); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	sandbox.Main(map[string]sandbox.Role{compatRole: func(c *sandbox.Conn, files []*os.File) error {
+		_, tools, err := c.Receive(maxTools)
+		if err != nil {
+			return err
+		}
+		return deriveInto(files[1], files[0], string(tools))
+	}})
 }
+
+const (
+	maxTools = 1 << 12 // bytes of the tools' names
+	// maxDerived is what a log may grow by.
+	maxDerived = 1 << 30
+)
 
 // checkCompat tells before a capture what would fail after it.
 func checkCompat(tools string) error {
@@ -67,33 +67,34 @@ func addCompat(ctx context.Context, log *invoker.Log, tools string, patience tim
 // runCompat has the child write the new log, and ends it where it takes too long or the
 // user has enough.
 func runCompat(ctx context.Context, log *invoker.Log, fresh *os.File, tools string) error {
-	uid, gid, err := log.Owner()
+	info, err := log.File.Stat()
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "/proc/self/exe")
-	cmd.Args = []string{"ccagent-compat"}
-	cmd.Env = []string{compatVariable + "=" + tools}
-	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{log.File, fresh}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if os.Geteuid() == 0 {
-		if uid == 0 {
-			uid, gid = nobody, nobody
-		}
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: gid}
+	// The child may read the log, and not write to it.
+	old, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", log.File.Fd()))
+	if err != nil {
+		return err
 	}
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
+	defer old.Close()
+	c, err := sandbox.Start(ctx, sandbox.Config{Role: compatRole, Name: "ccagent-compat", FileSize: uint64(info.Size()) + maxDerived}, old, fresh)
+	var words string
+	if err == nil {
+		if err = errors.Join(c.Send(0, []byte(tools)), c.Wait()); err == nil {
+			return nil
+		}
+		words = strings.TrimSpace(string(c.Stderr()))
+	}
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(ctx.Err(), context.Canceled):
 		return errors.New("interrupted")
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return errors.Join(err, errors.New(strings.TrimSpace(string(out))))
+	if words != "" {
+		err = errors.Join(err, errors.New(words))
+	}
+	return err
 }
 
 func deriveInto(fresh io.Writer, old *os.File, tools string) error {

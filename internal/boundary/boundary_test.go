@@ -22,7 +22,7 @@ var order = map[string][]string{
 	"profile":     {"eventlog", "internal/format", "internal/ghc"},
 	"ui":          {"profile", "eventlog", "internal/format", "internal/printable"},
 	"cmd/ccview":  {"ui", "profile", "eventlog", "internal/buildinfo", "internal/format", "internal/printable"},
-	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui", "internal/buildinfo", "internal/credentials", "internal/printable"},
+	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui", "internal/buildinfo", "internal/credentials", "internal/sandbox", "internal/printable"},
 }
 
 // inside lists, for parts of many packages, what each package may import of its own

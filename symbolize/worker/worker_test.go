@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"ccagent/eventlog"
+	"ccagent/internal/sandbox"
 	"ccagent/internal/testprog"
 	"ccagent/symbolize"
 )
 
 func TestMain(m *testing.M) {
 	Main()
+	sandbox.Main(map[string]sandbox.Role{roleTakenOver: takenOver, "babbler": babble})
 	os.Exit(m.Run())
 }
 
