@@ -151,7 +151,7 @@ func (c *capture) prepare() (err error) {
 		return c.processes.TakeTables(startPatience)
 	})
 	if unheld := c.target.Unheld(); unheld != nil {
-		c.warn(fmt.Sprintf("the program's first samples may lack their stacks: it was not held until its libraries were mapped (%v)", unheld))
+		c.log.Warn(fmt.Sprintf("the program's first samples may lack their stacks: it was not held until its libraries were mapped (%v)", unheld))
 	}
 	return err
 }
