@@ -67,11 +67,14 @@ var (
 )
 
 // New makes the map of the common keys and those of screens. The first nine screens have the
-// keys 1 to 9. Alt adds ten: alt-0 is the tenth screen, alt-1 the eleventh.
+// keys 1 to 9. Alt adds ten: alt-0 is the tenth screen, alt-1 the eleventh. A common key that a
+// screen has among its own is listed there.
 func New(screens []Screen) *Map {
 	m := &Map{byKey: make(map[string]*Binding), byAction: make(map[Action]*Binding), footer: slices.Clone(footerFirst)}
 	for _, s := range common {
-		s.Bindings = slices.Clone(s.Bindings)
+		s.Bindings = slices.DeleteFunc(slices.Clone(s.Bindings), func(b Binding) bool {
+			return slices.ContainsFunc(screens, func(s Screen) bool { return s.Own(b.Action) })
+		})
 		if s.Group == screensGroup {
 			at := slices.IndexFunc(s.Bindings, func(b Binding) bool { return b.Action == PrevScreen })
 			for i := range screens {

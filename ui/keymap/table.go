@@ -133,6 +133,8 @@ var common = []Section{
 		{Core, []string{"K"}, "K", "", "the Core of the selected element in the place of its source, and back"},
 		{Raw, []string{"R"}, "R", "", "the linker's symbol of the selected row"},
 		{Sandwich, []string{"p"}, "p", "", "sandwich: callers above and callees below the selected function"},
+		{Mode, []string{"M"}, "M", "mode", "next mode"},
+		{NonZero, []string{"Z"}, "Z", "", "only rows with something of their own, or all"},
 	}},
 	{timelineGroup, []Binding{
 		{RangeFrom, []string{"["}, "[", "range", "the range begins at the cursor"},
