@@ -77,7 +77,12 @@ type capture struct {
 // The summary is of what was captured, also when an error ended it early.
 func Run(ctx context.Context, stop <-chan struct{}, opts Options) (_ *Summary, err error) {
 	c := &capture{opts: opts, stop: stop}
-	defer func() { err = errors.Join(err, c.close()) }()
+	defer func() { err = explainDescriptors(errors.Join(err, c.close())) }()
+	defer func() {
+		if value := recover(); value != nil {
+			err = c.panicked(ctx, value)
+		}
+	}()
 	if err := c.prepare(); err != nil {
 		return nil, err
 	}

@@ -95,9 +95,25 @@ func (c *capture) makeSources() {
 	c.host.Budget.Costs.Calibrate()
 }
 
+// explainDescriptors adds what helps where too many files are open.
+func explainDescriptors(err error) error {
+	explained := (*UnsupportedError)(nil)
+	if !errors.Is(err, unix.EMFILE) || errors.As(err, &explained) {
+		return err
+	}
+	var l unix.Rlimit
+	limit := "too low"
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil {
+		limit = fmt.Sprint(l.Cur)
+	}
+	return &UnsupportedError{"the limit on open files is " + limit, "raise it (ulimit -n 1024; more for programs of many threads)", unix.EMFILE}
+}
+
 // explainBPF adds what helps to the kernel's refusal.
 func explainBPF(err error) error {
 	switch {
+	case errors.Is(err, unix.EMFILE):
+		return explainDescriptors(err)
 	case errors.Is(err, bpf.ErrNoJIT):
 		return &UnsupportedError{"the stack walker cannot run", bpf.JITHelp, err}
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES) && os.Geteuid() != 0:

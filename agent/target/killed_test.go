@@ -193,6 +193,27 @@ func TestProgramSurvivesTheAgent(t *testing.T) {
 	}
 }
 
+// A program that is held at its entry is let go of though the agent panics there and lives.
+func TestPanicAtTheEntryLetsGo(t *testing.T) {
+	testprog.NeedRoot(t)
+	p, err := Start([]string{"sh", "-c", "exit 7"}, &invoker.User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Environ: os.Environ()}, [3]*os.File{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("it was not held")
+			}
+		}()
+		_ = p.Run(func() error { panic("as the test asks") })
+	}()
+	if status, ok := p.ExitStatus(t.Context()); !ok || status != 7 {
+		t.Errorf("it ended with %d, %v", status, ok)
+	}
+}
+
 // fifo makes a FIFO that is open on both ends.
 func fifo(t *testing.T) *os.File {
 	t.Helper()

@@ -293,8 +293,10 @@ func (t *Process) Run(loaded func() error) error {
 	var failed, err error
 	select {
 	case <-c.loaded:
-		failed = loaded()
-		close(c.resume)
+		func() {
+			defer close(c.resume) // whatever becomes of the agent
+			failed = loaded()
+		}()
 		err = <-c.running
 	case err = <-c.running:
 	case <-time.After(loadPatience):
@@ -305,6 +307,18 @@ func (t *Process) Run(loaded func() error) error {
 		return fmt.Errorf("let the program run: %w", err)
 	}
 	return failed
+}
+
+// LetGo lets a started program run, if it does not yet, without anyone who attends to it.
+func (t *Process) LetGo() error {
+	if t.child != nil {
+		select {
+		case <-t.child.release:
+			return nil
+		default:
+		}
+	}
+	return t.Run(func() error { return nil })
 }
 
 // Unheld is why a program that was run could not be held at its own first instruction,
