@@ -105,7 +105,7 @@ func (c *capture) prepare() (err error) {
 	if c.who, err = invoker.Find(c.opts.User); err != nil {
 		return err
 	}
-	c.log = sink.New(sink.Config{Who: c.who, Rotate: c.opts.Rotate, Keep: c.opts.Keep, Warn: c.opts.Warn})
+	c.log = sink.New(sink.Config{Who: c.who, Rotate: c.opts.Rotate, Keep: c.opts.Keep, NoLabels: c.opts.NoLabels, Warn: c.opts.Warn})
 	if c.asked, err = source.Parse(kinds(), c.opts.Events, c.opts.Rate); err != nil {
 		return err
 	}

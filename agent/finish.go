@@ -52,6 +52,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	if logWorks {
 		try("write log", c.log.Emit(sink.Now, end))
 		try("write log", c.log.Flush())
+		try("keep the log", c.log.FileLost())
 	}
 	try("close events", c.unfollow())
 	for _, s := range c.sources.All {

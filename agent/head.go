@@ -17,7 +17,7 @@ func (c *capture) writeHead() error {
 	const capset = 0
 	pid := uint32(c.target.PID)
 	wall := time.Now().UnixNano() - int64(perf.Monotonic()-c.log.Start())
-	args := c.target.Args
+	args := c.loggedArgs()
 	if len(args) == 0 {
 		args = []string{c.target.Path}
 	}
@@ -43,6 +43,15 @@ func (c *capture) writeHead() error {
 	return nil
 }
 
+// loggedArgs are the program's arguments, or its path alone where they may be secret. Its
+// own name for itself may hold them too.
+func (c *capture) loggedArgs() []string {
+	if c.opts.NoArgs {
+		return []string{c.target.Path}
+	}
+	return c.target.Args
+}
+
 // describe writes the Capture event and warns about what will be missing.
 func (c *capture) describe(im *process.Image) error {
 	wall := time.Now().UnixNano() - int64(perf.Monotonic()-c.log.Start())
@@ -52,7 +61,7 @@ func (c *capture) describe(im *process.Image) error {
 		PID:          uint32(c.target.PID),
 		UID:          c.who.UID,
 		Program:      c.target.Path,
-		Args:         c.target.Args,
+		Args:         c.loggedArgs(),
 		Kernel:       procfs.KernelRelease(),
 		Arch:         runtime.GOARCH,
 		CPUModel:     procfs.CPUModel(),

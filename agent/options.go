@@ -24,6 +24,9 @@ type Options struct {
 	// time; 0 is no bound.
 	MaxOverhead float64
 	EmbedSource bool
+	// NoArgs leaves the program's arguments out of the log, NoLabels what it calls its
+	// threads.
+	NoArgs, NoLabels bool
 	// Live has names looked up and written while the capture runs, for who
 	// follows the log.
 	Live      bool

@@ -137,7 +137,8 @@ func (l *Log) create() error {
 	if err := l.clearWay(); err != nil {
 		return err
 	}
-	f, err := l.open(l.name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	// Appended to, a log that somebody truncates stays shorter than what was written.
+	f, err := l.open(l.name, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND)
 	if errors.Is(err, fs.ErrExist) {
 		return l.taken() // since the way was cleared
 	}

@@ -19,6 +19,8 @@ type Config struct {
 	// Keep is how many of them are kept; 0 keeps all.
 	Rotate uint64
 	Keep   int
+	// NoLabels leaves out what the program calls its threads.
+	NoLabels bool
 	// Warn takes what the user should know at once, a line without newline.
 	Warn func(line string)
 }
@@ -28,8 +30,9 @@ type Sink struct {
 	config Config
 	start  uint64 // CLOCK_MONOTONIC at log time 0, ns
 
-	file *invoker.Log
-	log  *eventlog.Writer
+	file     *invoker.Log
+	log      *eventlog.Writer
+	fileLost error // what somebody did to the file
 
 	base    string // the first log's name
 	number  int    // of the current log, from 1
@@ -97,7 +100,7 @@ func (s *Sink) EmitOn(time uint64, capability int, e eventlog.Event) error {
 // labels again when they were moved.
 func (s *Sink) Label(pid uint32, tso uint64, label string) error {
 	t := thread{pid, tso}
-	if !s.labels.set(t, label) {
+	if s.config.NoLabels || !s.labels.set(t, label) {
 		return nil
 	}
 	e := &eventlog.ThreadLabel{Thread: uint32(tso), Label: label}
@@ -143,7 +146,10 @@ func (s *Sink) Flush() error {
 	if err := s.writeWarnings(); err != nil {
 		return err
 	}
-	return s.log.Flush()
+	if err := s.log.Flush(); err != nil {
+		return err
+	}
+	return s.checkFile()
 }
 
 // Close closes the logs' files. It may be called at any time, also before Create.

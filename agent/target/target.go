@@ -86,6 +86,10 @@ func Start(argv []string, who *invoker.User, stdio [3]*os.File) (*Process, error
 	}
 	c := &child{cmd: cmd, release: make(chan struct{}), loaded: make(chan struct{}), resume: make(chan struct{}), running: make(chan error, 1), waited: make(chan struct{}), armed: make(chan struct{})}
 	started := make(chan error, 1)
+	if who.UID == uint32(os.Geteuid()) {
+		passOn(true)
+		defer passOn(false)
+	}
 	go c.run(started)
 	if err := <-started; err != nil {
 		return nil, startError(argv[0], err)

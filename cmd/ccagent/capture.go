@@ -30,6 +30,8 @@ type captureFlags struct {
 	duration        time.Duration
 	kernel          bool
 	noEmbedSource   bool
+	noArgs          bool
+	noLabels        bool
 	live            bool
 	rotate          string
 	keep            int
@@ -52,6 +54,8 @@ func (f *captureFlags) register(cmd *cobra.Command) {
 	fs.Float64Var(&f.maxOverhead, "max-overhead", 1, "take at most `PCT` per cent of the program's CPU time over captures of ten seconds and longer, by sampling less often; a shorter one may take 25 ms. 0 keeps the rates as they are")
 	fs.BoolVar(&f.kernel, "kernel", false, "record the kernel's frames of samples that hit there")
 	fs.BoolVar(&f.noEmbedSource, "no-embed-source", false, "leave the text of source files out of the log")
+	fs.BoolVar(&f.noArgs, "no-args", false, "leave the program's arguments out of the log")
+	fs.BoolVar(&f.noLabels, "no-labels", false, "leave out of the log what the program calls its threads")
 	fs.BoolVar(&f.live, "live", false, "look names up and write them while the capture runs, for ccview --follow")
 	fs.StringVar(&f.rotate, "rotate", "", "begin a new log when one has reached `SIZE` (such as 256MB)")
 	fs.IntVar(&f.keep, "keep", 0, "with --rotate: keep the last `N` logs (default: all)")
@@ -117,6 +121,8 @@ func (f *captureFlags) options() (agent.Options, error) {
 		KernelStacks:    f.kernel,
 		MaxOverhead:     f.maxOverhead / 100,
 		EmbedSource:     !f.noEmbedSource,
+		NoArgs:          f.noArgs,
+		NoLabels:        f.noLabels,
 		Live:            f.live,
 		MaxFrames:       f.maxFrames,
 		User:            f.user,
@@ -243,6 +249,7 @@ func interrupts(ctx context.Context, recording bool) (context.Context, *interrup
 	in := &interruption{stop: make(chan struct{})}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, endSignals...)
+	attended.Store(true)
 	go func() {
 		left := 1
 		if recording {

@@ -38,6 +38,8 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 func main() {
 	worker.Main() // does not return in a symbolising child
 	compatMain()
+	target.WithholdDescriptors()
+	quitQuietly()
 	os.Exit(run(os.Args[1:]))
 }
 

@@ -34,6 +34,7 @@ func symbolizeCommand() *cobra.Command {
 			opts.EmbedSource = !noEmbed
 			ctx, stop := signal.NotifyContext(cmd.Context(), endSignals...)
 			defer stop()
+			attended.Store(true)
 			sum, err := agent.Symbolize(ctx, args[0], opts)
 			if err != nil {
 				return fmt.Errorf("symbolize %s: %w", args[0], err)

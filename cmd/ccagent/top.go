@@ -80,6 +80,7 @@ func runTop(ctx context.Context, opts agent.Options, flags *topFlags) error {
 	}
 	ctx, cancel := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	defer cancel()
+	attended.Store(true)
 	opts.Live = true
 	name := "PID " + strconv.Itoa(opts.PID)
 	if len(opts.Program) > 0 {
