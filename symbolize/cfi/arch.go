@@ -1,34 +1,13 @@
 package cfi
 
-import "debug/elf"
+import (
+	"debug/elf"
+
+	"github.com/go-delve/delve/pkg/dwarf/regnum"
+)
 
 // MaxSaved is the number of registers that a Rule can tell the whereabouts of.
 const MaxSaved = 12
-
-// DWARF register numbers: System V ABI, AMD64 supplement, figure 3.36; DWARF
-// for the Arm 64-bit architecture, 4.1.
-const (
-	amd64RBX = 3
-	amd64RBP = 6
-	amd64RSP = 7
-	amd64R10 = 10
-	amd64R12 = 12
-	amd64R13 = 13
-	amd64R14 = 14
-	amd64R15 = 15
-	amd64RIP = 16
-
-	arm64X19 = 19
-	arm64X20 = 20
-	arm64FP  = 29
-	arm64LR  = 30
-	arm64SP  = 31
-
-	riscv64RA = 1
-	riscv64SP = 2
-	riscv64S0 = 8
-	riscv64S1 = 9
-)
 
 // arch is what rows need to know of a machine.
 type arch struct {
@@ -52,20 +31,21 @@ func newArch(a arch) *arch {
 
 var (
 	amd64 = newArch(arch{
-		saved: []uint8{amd64RIP, amd64RBP, amd64RBX, amd64R12, amd64R13, amd64R14, amd64R15},
-		sp:    amd64RSP,
-		stgSp: amd64RBP,
+		saved: []uint8{regnum.AMD64_Rip, regnum.AMD64_Rbp, regnum.AMD64_Rbx, regnum.AMD64_R12, regnum.AMD64_R13, regnum.AMD64_R14, regnum.AMD64_R15},
+		sp:    regnum.AMD64_Rsp,
+		stgSp: regnum.AMD64_Rbp,
 	})
 	arm64 = newArch(arch{
-		saved: []uint8{arm64LR, arm64FP, arm64X19, arm64X20, 21, 22, 23, 24, 25, 26, 27, 28},
-		sp:    arm64SP,
+		// x29, x19 to x28
+		saved: []uint8{regnum.ARM64_LR, regnum.ARM64_BP, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28},
+		sp:    regnum.ARM64_SP,
 
 		linkRegister: true,
 	})
 	riscv64 = newArch(arch{
 		// s0, s1, s2 to s10
-		saved: []uint8{riscv64RA, riscv64S0, riscv64S1, 18, 19, 20, 21, 22, 23, 24, 25, 26},
-		sp:    riscv64SP,
+		saved: []uint8{regnum.RISCV64_LR, regnum.RISCV64_S0, regnum.RISCV64_S1, 18, 19, 20, 21, 22, 23, 24, 25, 26},
+		sp:    regnum.RISCV64_SP,
 
 		linkRegister: true,
 	})

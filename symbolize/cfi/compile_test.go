@@ -8,11 +8,13 @@ import (
 
 	"ccagent/symbolize/elffile"
 
+	"github.com/go-delve/delve/pkg/dwarf/frame"
+	"github.com/go-delve/delve/pkg/dwarf/regnum"
 	"github.com/google/go-cmp/cmp"
 )
 
 // cRules is what C compilers' common information says on x86-64.
-var cRules = []byte{opDefCFA, amd64RSP, 8, opOffset | amd64RIP, 1}
+var cRules = []byte{frame.DW_CFA_def_cfa, regnum.AMD64_Rsp, 8, frame.DW_CFA_offset | regnum.AMD64_Rip, 1}
 
 func cFrame(kind Kind, reg uint8, offset int32) Rule {
 	r := Rule{Kind: kind, Reg: reg, Offset: offset}
@@ -27,10 +29,10 @@ func TestRules(t *testing.T) {
 		copy(r.Saved[1:], saved)
 		return r
 	}
-	drap := cFrame(KindFrameDeref, amd64RBP, -16)
+	drap := cFrame(KindFrameDeref, regnum.AMD64_Rbp, -16)
 	drap.Flags = FlagFromReg<<1 | FlagFromReg<<2
 	drap.Saved[1], drap.Saved[2] = 0, -3
-	signal := Rule{Kind: KindFrameDeref, Reg: amd64RSP, Offset: 160, Flags: FlagSignal | FlagFromReg<<0 | FlagFromReg<<1}
+	signal := Rule{Kind: KindFrameDeref, Reg: regnum.AMD64_Rsp, Offset: 160, Flags: FlagSignal | FlagFromReg<<0 | FlagFromReg<<1}
 	signal.Saved[0], signal.Saved[1] = 21, 15
 
 	for _, c := range []struct {
@@ -40,62 +42,62 @@ func TestRules(t *testing.T) {
 		start, later Rule
 	}{
 		{
-			"push", "z", []byte{opAdvance | 8, opDefCFAOffset, 16, opOffset | amd64RBP, 2},
-			cFrame(KindFrame, amd64RSP, 8), withSaved(cFrame(KindFrame, amd64RSP, 16), -2),
+			"push", "z", []byte{frame.DW_CFA_advance_loc | 8, frame.DW_CFA_def_cfa_offset, 16, frame.DW_CFA_offset | regnum.AMD64_Rbp, 2},
+			cFrame(KindFrame, regnum.AMD64_Rsp, 8), withSaved(cFrame(KindFrame, regnum.AMD64_Rsp, 16), -2),
 		},
 		{
-			"frame pointer", "z", []byte{opAdvance1, 8, opDefCFARegister, amd64RBP, opOffset | amd64RBX, 5, opOffsetExtended, amd64R13, 6},
-			cFrame(KindFrame, amd64RSP, 8), withSaved(cFrame(KindFrame, amd64RBP, 8), 0, -5, 0, -6),
+			"frame pointer", "z", []byte{frame.DW_CFA_advance_loc1, 8, frame.DW_CFA_def_cfa_register, regnum.AMD64_Rbp, frame.DW_CFA_offset | regnum.AMD64_Rbx, 5, frame.DW_CFA_offset_extended, regnum.AMD64_R13, 6},
+			cFrame(KindFrame, regnum.AMD64_Rsp, 8), withSaved(cFrame(KindFrame, regnum.AMD64_Rbp, 8), 0, -5, 0, -6),
 		},
 		{
-			"restored", "z", []byte{opOffset | amd64R12, 2, opRememberState, opAdvance | 4, opRestore | amd64R12, opDefCFAOffset, 24, opAdvance | 4, opRestoreState},
-			withSaved(cFrame(KindFrame, amd64RSP, 8), 0, 0, -2), withSaved(cFrame(KindFrame, amd64RSP, 8), 0, 0, -2),
+			"restored", "z", []byte{frame.DW_CFA_offset | regnum.AMD64_R12, 2, frame.DW_CFA_remember_state, frame.DW_CFA_advance_loc | 4, frame.DW_CFA_restore | regnum.AMD64_R12, frame.DW_CFA_def_cfa_offset, 24, frame.DW_CFA_advance_loc | 4, frame.DW_CFA_restore_state},
+			withSaved(cFrame(KindFrame, regnum.AMD64_Rsp, 8), 0, 0, -2), withSaved(cFrame(KindFrame, regnum.AMD64_Rsp, 8), 0, 0, -2),
 		},
 		{
-			"undefined return address", "z", []byte{opUndefined, amd64RIP},
+			"undefined return address", "z", []byte{frame.DW_CFA_undefined, regnum.AMD64_Rip},
 			Rule{Kind: KindRoot}, Rule{Kind: KindRoot},
 		},
 		{
-			"procedure linkage table", "z", []byte{opDefCFAExpression, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22},
-			cFrame(KindPLT, amd64RSP, 11), cFrame(KindPLT, amd64RSP, 11),
+			"procedure linkage table", "z", []byte{frame.DW_CFA_def_cfa_expression, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22},
+			cFrame(KindPLT, regnum.AMD64_Rsp, 11), cFrame(KindPLT, regnum.AMD64_Rsp, 11),
 		},
 		{
 			// rbp at rbp+0, rbx at rbp-24, CFA at *(rbp-16)
-			"realigned stack", "z", []byte{opAdvance | 8, opDefCFAExpression, 3, 0x76, 0x70, 0x06,
-				opExpression, amd64RBP, 2, 0x76, 0, opExpression, amd64RBX, 2, 0x76, 0x68},
-			cFrame(KindFrame, amd64RSP, 8), drap,
+			"realigned stack", "z", []byte{frame.DW_CFA_advance_loc | 8, frame.DW_CFA_def_cfa_expression, 3, 0x76, 0x70, 0x06,
+				frame.DW_CFA_expression, regnum.AMD64_Rbp, 2, 0x76, 0, frame.DW_CFA_expression, regnum.AMD64_Rbx, 2, 0x76, 0x68},
+			cFrame(KindFrame, regnum.AMD64_Rsp, 8), drap,
 		},
 		{
-			"signal", "zS", []byte{opDefCFAExpression, 4, 0x77, 0xa0, 1, 0x06,
-				opExpression, amd64RIP, 3, 0x77, 0xa8, 1, opExpression, amd64RBP, 3, 0x77, 0xf8, 0},
+			"signal", "zS", []byte{frame.DW_CFA_def_cfa_expression, 4, 0x77, 0xa0, 1, 0x06,
+				frame.DW_CFA_expression, regnum.AMD64_Rip, 3, 0x77, 0xa8, 1, frame.DW_CFA_expression, regnum.AMD64_Rbp, 3, 0x77, 0xf8, 0},
 			signal, signal,
 		},
 		{
 			// What StgRun's says: everything from rsp, rsp itself further up.
-			"stack pointer apart from the CFA", "z", []byte{opDefCFA, amd64RSP, 0, opOffsetExtendedSF, amd64RBX, 0x70, opOffsetExtendedSF, amd64RIP, 0x6f,
-				opValExpression, amd64RSP, 3, 0x77, 0x90, 1},
-			withSaved(cFrame(KindFrame, amd64RSP, 144), 0, -2), withSaved(cFrame(KindFrame, amd64RSP, 144), 0, -2),
+			"stack pointer apart from the CFA", "z", []byte{frame.DW_CFA_def_cfa, regnum.AMD64_Rsp, 0, frame.DW_CFA_offset_extended_sf, regnum.AMD64_Rbx, 0x70, frame.DW_CFA_offset_extended_sf, regnum.AMD64_Rip, 0x6f,
+				frame.DW_CFA_val_expression, regnum.AMD64_Rsp, 3, 0x77, 0x90, 1},
+			withSaved(cFrame(KindFrame, regnum.AMD64_Rsp, 144), 0, -2), withSaved(cFrame(KindFrame, regnum.AMD64_Rsp, 144), 0, -2),
 		},
 		{
-			"return address in a register", "z", []byte{opAdvance | 8, opRegister, amd64RIP, 5},
-			cFrame(KindFrame, amd64RSP, 8), Rule{Kind: KindUnknown},
+			"return address in a register", "z", []byte{frame.DW_CFA_advance_loc | 8, frame.DW_CFA_register, regnum.AMD64_Rip, 5},
+			cFrame(KindFrame, regnum.AMD64_Rsp, 8), Rule{Kind: KindUnknown},
 		},
 		{
-			"register in a register", "z", []byte{opRegister, amd64RBP, 5},
-			withSaved(cFrame(KindFrame, amd64RSP, 8), Lost), withSaved(cFrame(KindFrame, amd64RSP, 8), Lost),
+			"register in a register", "z", []byte{frame.DW_CFA_register, regnum.AMD64_Rbp, 5},
+			withSaved(cFrame(KindFrame, regnum.AMD64_Rsp, 8), Lost), withSaved(cFrame(KindFrame, regnum.AMD64_Rsp, 8), Lost),
 		},
 		{
-			"unknown expression", "z", []byte{opDefCFAExpression, 3, 0x77, 0, 0x1f}, // neg
+			"unknown expression", "z", []byte{frame.DW_CFA_def_cfa_expression, 3, 0x77, 0, 0x1f}, // neg
 			Rule{Kind: KindUnknown}, Rule{Kind: KindUnknown},
 		},
 		{
-			"outgoing arguments", "z", []byte{opGNUArgsSize, 16, opNop},
-			cFrame(KindFrame, amd64RSP, 8), cFrame(KindFrame, amd64RSP, 8),
+			"outgoing arguments", "z", []byte{frame.DW_CFA_GNU_args_size, 16, frame.DW_CFA_nop},
+			cFrame(KindFrame, regnum.AMD64_Rsp, 8), cFrame(KindFrame, regnum.AMD64_Rsp, 8),
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := frames{eh: true}
-			cie := f.cie(c.augmentation, -8, amd64RIP, cRules...)
+			cie := f.cie(c.augmentation, -8, regnum.AMD64_Rip, cRules...)
 			f.fde(cie, true, textAddr, 16, c.code...)
 			m := image{text: make([]byte, 64), eh: f.b}
 			table, err := m.compile(DefaultLimits)
@@ -119,17 +121,17 @@ func TestRules(t *testing.T) {
 
 func TestArm64(t *testing.T) {
 	f := frames{eh: true}
-	cie := f.cie("z", -8, arm64LR, opDefCFA, arm64SP, 0)
-	f.fde(cie, true, textAddr, 16, opNegateRAState, opAdvance|4, opDefCFAOffset, 48, opOffset|arm64FP, 6, opOffset|arm64LR, 5, opOffset|arm64X20, 1)
+	cie := f.cie("z", -8, regnum.ARM64_LR, frame.DW_CFA_def_cfa, regnum.ARM64_SP, 0)
+	f.fde(cie, true, textAddr, 16, opNegateRAState, frame.DW_CFA_advance_loc|4, frame.DW_CFA_def_cfa_offset, 48, frame.DW_CFA_offset|regnum.ARM64_BP, 6, frame.DW_CFA_offset|regnum.ARM64_LR, 5, frame.DW_CFA_offset|20, 1)
 	m := image{machine: elf.EM_AARCH64, text: make([]byte, 64), eh: f.b}
 	table, err := m.compile(DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := table.Lookup(textAddr), (Rule{Kind: KindFrame, Reg: arm64SP, Flags: FlagRASigned}); got != want {
+	if got, want := table.Lookup(textAddr), (Rule{Kind: KindFrame, Reg: regnum.ARM64_SP, Flags: FlagRASigned}); got != want {
 		t.Errorf("at entry: %v, want %v", got, want)
 	}
-	want := Rule{Kind: KindFrame, Reg: arm64SP, Offset: 48, Flags: FlagRASigned}
+	want := Rule{Kind: KindFrame, Reg: regnum.ARM64_SP, Offset: 48, Flags: FlagRASigned}
 	want.Saved[0], want.Saved[1], want.Saved[3] = -5, -6, -1
 	if got := table.Lookup(textAddr + 4); got != want {
 		t.Errorf("in the body: %v, want %v", got, want)
@@ -138,26 +140,28 @@ func TestArm64(t *testing.T) {
 
 // ghcCommon is GHC's common information.
 func ghcCommon(f *frames) int {
-	return f.cie("", -8, amd64RIP, opDefCFA, amd64RBP, 0, opOffset|amd64RIP, 0, opSameValue, amd64RSP, opValOffset, amd64RBP, 0)
+	return f.cie("", -8, regnum.AMD64_Rip, frame.DW_CFA_def_cfa, regnum.AMD64_Rbp, 0, frame.DW_CFA_offset|regnum.AMD64_Rip, 0, frame.DW_CFA_same_value, regnum.AMD64_Rsp, frame.DW_CFA_val_offset, regnum.AMD64_Rbp, 0)
 }
 
-func haskell(offset int32) Rule { return Rule{Kind: KindHaskell, Reg: amd64RBP, Offset: offset} }
+func haskell(offset int32) Rule {
+	return Rule{Kind: KindHaskell, Reg: regnum.AMD64_Rbp, Offset: offset}
+}
 
 // The quirks of GHC's frame descriptions; see doc.go.
 func TestHaskellDescriptions(t *testing.T) {
 	at := func(off uint64, code ...byte) []byte { return append(setLoc(textAddr+off), code...) }
-	rspMoved := []byte{opValExpression, amd64RSP, 2, 0x77, 8}
+	rspMoved := []byte{frame.DW_CFA_val_expression, regnum.AMD64_Rsp, 2, 0x77, 8}
 	f := frames{}
 	cie := ghcCommon(&f)
 	// GHC 9.0: the range covers the first block alone.
 	f.fde(cie, false, textAddr+0x1f, 8, join(
-		at(0x2f, opDefCFAOffset, 16),
-		at(0x40, opDefCFAOffsetSF, 24), // not a multiple of the alignment
+		at(0x2f, frame.DW_CFA_def_cfa_offset, 16),
+		at(0x40, frame.DW_CFA_def_cfa_offset_sf, 24), // not a multiple of the alignment
 		// A C call: rows about rsp alone put the CFA back to 0.
-		at(0x50, append([]byte{opDefCFAOffset, 0}, rspMoved...)...),
-		at(0x58, opSameValue, amd64RSP),
-		at(0x60, opDefCFAOffset, 32),
-		at(0x68, opDefCFAExpression, 3, 0x76, 8, 0x06),
+		at(0x50, append([]byte{frame.DW_CFA_def_cfa_offset, 0}, rspMoved...)...),
+		at(0x58, frame.DW_CFA_same_value, regnum.AMD64_Rsp),
+		at(0x60, frame.DW_CFA_def_cfa_offset, 32),
+		at(0x68, frame.DW_CFA_def_cfa_expression, 3, 0x76, 8, 0x06),
 	)...)
 	f.fde(cie, false, textAddr+0x9f, 4)
 	m := image{text: make([]byte, 0x200), dbg: f.b}
@@ -168,7 +172,7 @@ func TestHaskellDescriptions(t *testing.T) {
 	if s := table.Stats; s.Haskell != 2 || s.Repaired != 1 || s.Malformed != 0 {
 		t.Errorf("stats %+v", s)
 	}
-	deref := Rule{Kind: KindHaskellDeref, Reg: amd64RBP, Offset: 8}
+	deref := Rule{Kind: KindHaskellDeref, Reg: regnum.AMD64_Rbp, Offset: 8}
 	for _, c := range []struct {
 		off  uint64
 		want Rule
@@ -185,7 +189,7 @@ func TestHaskellDescriptions(t *testing.T) {
 
 func TestFrameHeaderSegment(t *testing.T) {
 	f := frames{eh: true}
-	f.fde(f.cie("z", -8, amd64RIP, cRules...), true, textAddr, 16)
+	f.fde(f.cie("z", -8, regnum.AMD64_Rip, cRules...), true, textAddr, 16)
 	hdr := []byte{1, pePCRel | peS4, peOmit, peOmit}
 	distance := int32(frameAddr - (hdrAddr + 4))
 	hdr = binary.LittleEndian.AppendUint32(hdr, uint32(distance))
@@ -195,29 +199,31 @@ func TestFrameHeaderSegment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := table.Lookup(textAddr); got != cFrame(KindFrame, amd64RSP, 8) {
+	if got := table.Lookup(textAddr); got != cFrame(KindFrame, regnum.AMD64_Rsp, 8) {
 		t.Errorf("rule %v", got)
 	}
 }
 
 func TestMalformed(t *testing.T) {
-	good := func(f *frames) { f.fde(f.cie("z", -8, amd64RIP, cRules...), true, textAddr+32, 16) }
+	good := func(f *frames) { f.fde(f.cie("z", -8, regnum.AMD64_Rip, cRules...), true, textAddr+32, 16) }
 	for _, c := range []struct {
 		name  string
 		write func(f *frames)
 	}{
-		{"instruction", func(f *frames) { f.fde(f.cie("z", -8, amd64RIP, cRules...), true, textAddr, 16, 0x3f) }},
+		{"instruction", func(f *frames) { f.fde(f.cie("z", -8, regnum.AMD64_Rip, cRules...), true, textAddr, 16, 0x3f) }},
 		{"operand", func(f *frames) {
-			f.fde(f.cie("z", -8, amd64RIP, cRules...), true, textAddr, 16, opNop, opNop, opNop, opNop, opNop, opNop, opAdvance4)
+			f.fde(f.cie("z", -8, regnum.AMD64_Rip, cRules...), true, textAddr, 16, frame.DW_CFA_nop, frame.DW_CFA_nop, frame.DW_CFA_nop, frame.DW_CFA_nop, frame.DW_CFA_nop, frame.DW_CFA_nop, frame.DW_CFA_advance_loc4)
 		}},
-		{"restored without a state", func(f *frames) { f.fde(f.cie("z", -8, amd64RIP, cRules...), true, textAddr, 16, opRestoreState) }},
+		{"restored without a state", func(f *frames) {
+			f.fde(f.cie("z", -8, regnum.AMD64_Rip, cRules...), true, textAddr, 16, frame.DW_CFA_restore_state)
+		}},
 		{"location going back", func(f *frames) {
-			f.fde(f.cie("z", -8, amd64RIP, cRules...), true, textAddr, 16, append([]byte{opAdvance | 2}, setLoc(textAddr)...)...)
+			f.fde(f.cie("z", -8, regnum.AMD64_Rip, cRules...), true, textAddr, 16, append([]byte{frame.DW_CFA_advance_loc | 2}, setLoc(textAddr)...)...)
 		}},
 		{"no common information", func(f *frames) { f.fde(4, true, textAddr, 16) }},
-		{"augmentation", func(f *frames) { f.fde(f.cie("zX", -8, amd64RIP, cRules...), true, textAddr, 16) }},
-		{"return address column", func(f *frames) { f.fde(f.cie("z", -8, amd64RBX, cRules...), true, textAddr, 16) }},
-		{"length", func(f *frames) { f.fde(f.cie("zP", -8, amd64RIP, 0xff), true, textAddr, 16) }},
+		{"augmentation", func(f *frames) { f.fde(f.cie("zX", -8, regnum.AMD64_Rip, cRules...), true, textAddr, 16) }},
+		{"return address column", func(f *frames) { f.fde(f.cie("z", -8, regnum.AMD64_Rbx, cRules...), true, textAddr, 16) }},
+		{"length", func(f *frames) { f.fde(f.cie("zP", -8, regnum.AMD64_Rip, 0xff), true, textAddr, 16) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := frames{eh: true}
@@ -234,7 +240,7 @@ func TestMalformed(t *testing.T) {
 			if got := table.Lookup(textAddr); got != (Rule{}) {
 				t.Errorf("malformed entry gave %v", got)
 			}
-			if got := table.Lookup(textAddr + 32); got != cFrame(KindFrame, amd64RSP, 8) {
+			if got := table.Lookup(textAddr + 32); got != cFrame(KindFrame, regnum.AMD64_Rsp, 8) {
 				t.Errorf("well-formed entry gave %v", got)
 			}
 		})
@@ -243,7 +249,7 @@ func TestMalformed(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	f := frames{eh: true}
-	cie := f.cie("z", -8, amd64RIP, cRules...)
+	cie := f.cie("z", -8, regnum.AMD64_Rip, cRules...)
 	for i := range uint64(8) {
 		f.fde(cie, true, textAddr+64*i, 8)
 	}

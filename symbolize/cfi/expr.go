@@ -1,5 +1,10 @@
 package cfi
 
+import (
+	"github.com/go-delve/delve/pkg/dwarf/op"
+	"github.com/go-delve/delve/pkg/dwarf/regnum"
+)
+
 // DWARF expressions in call frame information are few: what C compilers write
 // for realigned stacks, what linkers write for PLTs, what libc writes for
 // signal frames, and GHC's sums. They are evaluated symbolically; what does
@@ -22,32 +27,6 @@ type value struct {
 	n    int64
 }
 
-// DWARF operations: DWARF 4, 7.7.1.
-const (
-	exprAddr    = 0x03
-	exprDeref   = 0x06
-	exprConst1u = 0x08
-	exprConst1s = 0x09
-	exprConst2u = 0x0a
-	exprConst2s = 0x0b
-	exprConst4u = 0x0c
-	exprConst4s = 0x0d
-	exprConst8u = 0x0e
-	exprConst8s = 0x0f
-	exprConstu  = 0x10
-	exprConsts  = 0x11
-	exprMinus   = 0x1c
-	exprMul     = 0x1e
-	exprPlus    = 0x22
-	exprPlusU   = 0x23
-	exprLit0    = 0x30
-	exprBreg0   = 0x70
-	exprBreg31  = 0x8f
-	exprBregx   = 0x92
-	exprNop     = 0x96
-	exprCallCFA = 0x9c
-)
-
 const maxExprStack = 8
 
 // evaluate gives the value of an expression that starts with initial on its
@@ -63,12 +42,12 @@ func evaluate(b []byte, initial value) value {
 	}
 	c := cursor{b: b}
 	for c.left() > 0 {
-		op := c.u8()
+		code := op.Opcode(c.u8())
 		var v value
 		switch {
-		case op == exprNop:
+		case code == op.DW_OP_nop:
 			continue
-		case op == exprDeref:
+		case code == op.DW_OP_deref:
 			if n < 1 {
 				return value{}
 			}
@@ -77,36 +56,36 @@ func evaluate(b []byte, initial value) value {
 				return value{}
 			}
 			v = value{kind: valueDeref, reg: stack[n].reg, n: stack[n].n}
-		case op == exprPlusU:
+		case code == op.DW_OP_plus_uconst:
 			if n < 1 {
 				return value{}
 			}
 			n--
 			v = sum(stack[n], value{kind: valueConst, n: int64(c.uleb())}, 1)
-		case op == exprPlus || op == exprMinus || op == exprMul:
+		case code == op.DW_OP_plus || code == op.DW_OP_minus || code == op.DW_OP_mul:
 			if n < 2 {
 				return value{}
 			}
 			n -= 2
 			a, b := stack[n], stack[n+1]
 			switch {
-			case op == exprPlus:
+			case code == op.DW_OP_plus:
 				v = sum(a, b, 1)
-			case op == exprMinus:
+			case code == op.DW_OP_minus:
 				v = sum(a, b, -1)
 			case a.kind == valueConst && b.kind == valueConst:
 				v = value{kind: valueConst, n: a.n * b.n}
 			}
-		case op == exprCallCFA:
+		case code == op.DW_OP_call_frame_cfa:
 			v = value{kind: valueCFA}
-		case op >= exprBreg0 && op <= exprBreg31:
-			v = value{kind: valueRegister, reg: uint64(op - exprBreg0), n: c.sleb()}
-		case op == exprBregx:
+		case code >= op.DW_OP_breg0 && code <= op.DW_OP_breg31:
+			v = value{kind: valueRegister, reg: uint64(code - op.DW_OP_breg0), n: c.sleb()}
+		case code == op.DW_OP_bregx:
 			reg := c.uleb()
 			v = value{kind: valueRegister, reg: reg, n: c.sleb()}
 		default:
 			var ok bool
-			if v, ok = constant(op, &c); !ok {
+			if v, ok = constant(code, &c); !ok {
 				return value{}
 			}
 		}
@@ -134,32 +113,32 @@ func sum(a, b value, sign int64) value {
 	return a
 }
 
-func constant(op uint8, c *cursor) (v value, ok bool) {
+func constant(code op.Opcode, c *cursor) (v value, ok bool) {
 	v.kind = valueConst
-	switch op {
-	case exprAddr, exprConst8u, exprConst8s:
+	switch code {
+	case op.DW_OP_addr, op.DW_OP_const8u, op.DW_OP_const8s:
 		v.n = int64(c.u64())
-	case exprConst1u:
+	case op.DW_OP_const1u:
 		v.n = int64(c.u8())
-	case exprConst1s:
+	case op.DW_OP_const1s:
 		v.n = int64(int8(c.u8()))
-	case exprConst2u:
+	case op.DW_OP_const2u:
 		v.n = int64(c.u16())
-	case exprConst2s:
+	case op.DW_OP_const2s:
 		v.n = int64(int16(c.u16()))
-	case exprConst4u:
+	case op.DW_OP_const4u:
 		v.n = int64(c.u32())
-	case exprConst4s:
+	case op.DW_OP_const4s:
 		v.n = int64(int32(c.u32()))
-	case exprConstu:
+	case op.DW_OP_constu:
 		v.n = int64(c.uleb())
-	case exprConsts:
+	case op.DW_OP_consts:
 		v.n = c.sleb()
 	default:
-		if op < exprLit0 || op > exprLit0+31 {
+		if code < op.DW_OP_lit0 || code > op.DW_OP_lit0+31 {
 			return v, false
 		}
-		v.n = int64(op - exprLit0)
+		v.n = int64(code - op.DW_OP_lit0)
 	}
 	return v, true
 }
@@ -173,9 +152,9 @@ func pltValue(b []byte) (v value, ok bool) {
 	if len(b) != 11 || string(b[:6]) != "\x77\x08\x80\x00\x3f\x1a" || string(b[7:]) != "\x2a\x33\x24\x22" {
 		return v, false
 	}
-	n := b[6]
-	if n < exprLit0 || n > exprLit0+15 {
+	n := op.Opcode(b[6])
+	if n < op.DW_OP_lit0 || n > op.DW_OP_lit0+15 {
 		return v, false
 	}
-	return value{kind: valuePLT, reg: amd64RSP, n: int64(n - exprLit0)}, true
+	return value{kind: valuePLT, reg: regnum.AMD64_Rsp, n: int64(n - op.DW_OP_lit0)}, true
 }

@@ -8,18 +8,21 @@ import (
 	"testing"
 
 	"ccagent/symbolize/elffile"
+
+	"github.com/go-delve/delve/pkg/dwarf/frame"
+	"github.com/go-delve/delve/pkg/dwarf/regnum"
 )
 
 // Whatever the sections hold, there is a table or an error; and a table is in
 // order, within its limits, and complete.
 func FuzzCompile(f *testing.F) {
 	eh := frames{eh: true}
-	cie := eh.cie("zR", -8, amd64RIP, cRules...)
-	eh.fde(cie, true, textAddr, 16, opAdvance|8, opDefCFAOffset, 16, opOffset|amd64RBP, 2)
-	eh.fde(cie, true, textAddr+16, 16, opDefCFAExpression, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22)
+	cie := eh.cie("zR", -8, regnum.AMD64_Rip, cRules...)
+	eh.fde(cie, true, textAddr, 16, frame.DW_CFA_advance_loc|8, frame.DW_CFA_def_cfa_offset, 16, frame.DW_CFA_offset|regnum.AMD64_Rbp, 2)
+	eh.fde(cie, true, textAddr+16, 16, frame.DW_CFA_def_cfa_expression, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22)
 	dbg := frames{}
 	ghc := ghcCommon(&dbg)
-	dbg.fde(ghc, false, textAddr+0x3f, 8, append(setLoc(textAddr+0x48), opDefCFAOffset, 16)...)
+	dbg.fde(ghc, false, textAddr+0x3f, 8, append(setLoc(textAddr+0x48), frame.DW_CFA_def_cfa_offset, 16)...)
 	text := append(make([]byte, 0x40), 0x48, 0x83, 0xc5, 0x08, 0xff, 0x65, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 0xff, 0x24, 0xcd, 0, 0, 0x70, 0)
 	f.Add(eh.b, dbg.b, text, []byte{0x40, 0x10, 0x40, 0, 0, 0, 0, 0, 0x58, 0x10, 0x40, 0, 0, 0, 0, 0}, false)
 	f.Add([]byte{}, dbg.b, text, []byte{}, false)

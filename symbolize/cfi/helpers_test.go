@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"ccagent/symbolize/elffile"
+
+	"github.com/go-delve/delve/pkg/dwarf/frame"
 )
 
 func open(tb testing.TB, path string) *elffile.File {
@@ -160,7 +162,7 @@ type frames struct {
 func (f *frames) entry(body []byte) int {
 	at := len(f.b)
 	for (len(body)+4)%8 != 0 {
-		body = append(body, opNop)
+		body = append(body, frame.DW_CFA_nop)
 	}
 	f.b = binary.LittleEndian.AppendUint32(f.b, uint32(len(body)))
 	f.b = append(f.b, body...)
@@ -200,7 +202,7 @@ func (f *frames) fde(cie int, sized bool, lo, size uint64, code ...byte) {
 
 // setLoc is a DW_CFA_set_loc.
 func setLoc(addr uint64) []byte {
-	return binary.LittleEndian.AppendUint64([]byte{opSetLoc}, addr)
+	return binary.LittleEndian.AppendUint64([]byte{frame.DW_CFA_set_loc}, addr)
 }
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }

@@ -3,40 +3,14 @@ package cfi
 import (
 	"errors"
 	"fmt"
+
+	"github.com/go-delve/delve/pkg/dwarf/frame"
 )
 
-// Call frame instructions: DWARF 4, 6.4.2 and 7.23; GNU and Arm extensions.
+// Call frame instructions that delve does not know: extensions of Arm's and GNU's.
 const (
-	opAdvance = 0x40 // with an operand in the low six bits, like the next two
-	opOffset  = 0x80
-	opRestore = 0xc0
-
-	opNop              = 0x00
-	opSetLoc           = 0x01
-	opAdvance1         = 0x02
-	opAdvance2         = 0x03
-	opAdvance4         = 0x04
-	opOffsetExtended   = 0x05
-	opRestoreExtended  = 0x06
-	opUndefined        = 0x07
-	opSameValue        = 0x08
-	opRegister         = 0x09
-	opRememberState    = 0x0a
-	opRestoreState     = 0x0b
-	opDefCFA           = 0x0c
-	opDefCFARegister   = 0x0d
-	opDefCFAOffset     = 0x0e
-	opDefCFAExpression = 0x0f
-	opExpression       = 0x10
-	opOffsetExtendedSF = 0x11
-	opDefCFASF         = 0x12
-	opDefCFAOffsetSF   = 0x13
-	opValOffset        = 0x14
-	opValOffsetSF      = 0x15
-	opValExpression    = 0x16
-	opNegateRAState    = 0x2d // arm64; SPARC's window save elsewhere
-	opGNUArgsSize      = 0x2e
-	opGNUNegOffsetExt  = 0x2f
+	opNegateRAState   = 0x2d // arm64; SPARC's window save elsewhere
+	opGNUNegOffsetExt = 0x2f
 )
 
 type cfaKind uint8
@@ -155,12 +129,12 @@ func (m *machine) step(g *common, c *cursor, op uint8) error {
 	s := &m.state
 	low := uint64(op & 0x3f)
 	switch op & 0xc0 {
-	case opAdvance:
+	case frame.DW_CFA_advance_loc:
 		return m.advance(g, low)
-	case opOffset:
+	case frame.DW_CFA_offset:
 		m.set(low, registerRule{kind: ruleOffset, n: int64(c.uleb()) * g.dataAlign})
 		return nil
-	case opRestore:
+	case frame.DW_CFA_restore:
 		m.restore(g, low)
 		return nil
 	}
@@ -172,73 +146,73 @@ func (m *machine) step(g *common, c *cursor, op uint8) error {
 		factorSF = 1
 	}
 	switch op {
-	case opNop:
-	case opSetLoc:
+	case frame.DW_CFA_nop:
+	case frame.DW_CFA_set_loc:
 		to, ok := c.pointer(g.pointers, 0)
 		if !ok {
 			return fmt.Errorf("location in encoding %#x", g.pointers)
 		}
 		return m.moveTo(to)
-	case opAdvance1:
+	case frame.DW_CFA_advance_loc1:
 		return m.advance(g, uint64(c.u8()))
-	case opAdvance2:
+	case frame.DW_CFA_advance_loc2:
 		return m.advance(g, uint64(c.u16()))
-	case opAdvance4:
+	case frame.DW_CFA_advance_loc4:
 		return m.advance(g, uint64(c.u32()))
 
-	case opDefCFA:
+	case frame.DW_CFA_def_cfa:
 		s.cfa = cfaRule{kind: cfaRegister, reg: c.uleb(), n: int64(c.uleb())}
-	case opDefCFASF:
+	case frame.DW_CFA_def_cfa_sf:
 		s.cfa = cfaRule{kind: cfaRegister, reg: c.uleb(), n: c.sleb() * factorSF}
-	case opDefCFARegister:
+	case frame.DW_CFA_def_cfa_register:
 		if s.cfa.kind != cfaRegister {
 			return errors.New("CFA register without a CFA")
 		}
 		s.cfa.reg = c.uleb()
-	case opDefCFAOffset, opDefCFAOffsetSF:
+	case frame.DW_CFA_def_cfa_offset, frame.DW_CFA_def_cfa_offset_sf:
 		if s.cfa.kind != cfaRegister {
 			return errors.New("CFA offset without a CFA register")
 		}
-		if op == opDefCFAOffset {
+		if op == frame.DW_CFA_def_cfa_offset {
 			s.cfa.n = int64(c.uleb())
 		} else {
 			s.cfa.n = c.sleb() * factorSF
 		}
-	case opDefCFAExpression:
+	case frame.DW_CFA_def_cfa_expression:
 		s.cfa = cfaRule{kind: cfaValue, expr: evaluate(c.bytes(c.uleb()), value{})}
 
-	case opUndefined:
+	case frame.DW_CFA_undefined:
 		m.set(c.uleb(), registerRule{kind: ruleUndefined})
-	case opSameValue:
+	case frame.DW_CFA_same_value:
 		m.set(c.uleb(), registerRule{kind: ruleSame})
-	case opOffsetExtended:
+	case frame.DW_CFA_offset_extended:
 		m.set(c.uleb(), registerRule{kind: ruleOffset, n: int64(c.uleb()) * g.dataAlign})
-	case opOffsetExtendedSF:
+	case frame.DW_CFA_offset_extended_sf:
 		m.set(c.uleb(), registerRule{kind: ruleOffset, n: c.sleb() * factorSF})
 	case opGNUNegOffsetExt:
 		m.set(c.uleb(), registerRule{kind: ruleOffset, n: -int64(c.uleb()) * g.dataAlign})
-	case opValOffset:
+	case frame.DW_CFA_val_offset:
 		m.set(c.uleb(), registerRule{kind: ruleValOffset, n: int64(c.uleb()) * g.dataAlign})
-	case opValOffsetSF:
+	case frame.DW_CFA_val_offset_sf:
 		m.set(c.uleb(), registerRule{kind: ruleValOffset, n: c.sleb() * factorSF})
-	case opRegister:
+	case frame.DW_CFA_register:
 		reg := c.uleb()
 		m.set(reg, registerRule{kind: ruleRegister, n: int64(c.uleb())})
-	case opExpression:
+	case frame.DW_CFA_expression:
 		reg := c.uleb()
 		m.set(reg, registerRule{kind: ruleMemory, expr: evaluate(c.bytes(c.uleb()), value{kind: valueCFA})})
-	case opValExpression:
+	case frame.DW_CFA_val_expression:
 		reg := c.uleb()
 		m.set(reg, registerRule{kind: ruleValue, expr: evaluate(c.bytes(c.uleb()), value{kind: valueCFA})})
 
-	case opRestoreExtended:
+	case frame.DW_CFA_restore_extended:
 		m.restore(g, c.uleb())
-	case opRememberState:
+	case frame.DW_CFA_remember_state:
 		if len(m.remembered) == maxRemembered {
 			return fmt.Errorf("more than %d states remembered", maxRemembered)
 		}
 		m.remembered = append(m.remembered, *s)
-	case opRestoreState:
+	case frame.DW_CFA_restore_state:
 		n := len(m.remembered)
 		if n == 0 {
 			return errors.New("no state remembered to restore")
@@ -250,7 +224,7 @@ func (m *machine) step(g *common, c *cursor, op uint8) error {
 			return fmt.Errorf("unknown instruction %#x", op)
 		}
 		s.raSigned = !s.raSigned
-	case opGNUArgsSize:
+	case frame.DW_CFA_GNU_args_size:
 		c.uleb()
 	default:
 		return fmt.Errorf("unknown instruction %#x", op)

@@ -1,6 +1,11 @@
 package cfi
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/go-delve/delve/pkg/dwarf/frame"
+	"github.com/go-delve/delve/pkg/dwarf/regnum"
+)
 
 // StgRun as GHC's releases have it, with the two rows that it is described by.
 func TestStgRunHasRows(t *testing.T) {
@@ -33,15 +38,15 @@ func TestStgRunHasRows(t *testing.T) {
 	end := c.here()
 
 	f := frames{eh: true}
-	cie := f.cie("z", -8, amd64RIP, cRules...)
-	f.fde(cie, true, textAddr, end-textAddr, opAdvance|byte(body-textAddr), opDefCFAOffset, 0xb8, 0x80, 1, opOffset|amd64RBP, 6, opOffset|amd64RBX, 7)
+	cie := f.cie("z", -8, regnum.AMD64_Rip, cRules...)
+	f.fde(cie, true, textAddr, end-textAddr, frame.DW_CFA_advance_loc|byte(body-textAddr), frame.DW_CFA_def_cfa_offset, 0xb8, 0x80, 1, frame.DW_CFA_offset|regnum.AMD64_Rbp, 6, frame.DW_CFA_offset|regnum.AMD64_Rbx, 7)
 	m := image{text: c.b, eh: f.b}
 	table, err := m.compile(DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range places {
-		want := cFrame(KindFrame, amd64RSP, p.offset)
+		want := cFrame(KindFrame, regnum.AMD64_Rsp, p.offset)
 		if p.saved {
 			want.Saved[1], want.Saved[2] = -6, -7 // rbp, rbx
 		}

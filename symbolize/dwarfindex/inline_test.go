@@ -3,6 +3,7 @@ package dwarfindex
 import (
 	"bytes"
 	"context"
+	"debug/dwarf"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"ccagent/internal/testprog"
 
+	"github.com/go-delve/delve/pkg/dwarf/dwarfbuilder"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -138,8 +140,67 @@ func TestInlinesAgainstAddr2line(t *testing.T) {
 	}
 }
 
+// builtInlines is debug information of a function at 0x1000 into which two functions are
+// inlined, one within the other, from 0x1010 on.
+func builtInlines(tb testing.TB) (info, abbrev []byte) {
+	tb.Helper()
+	b := dwarfbuilder.New()
+	b.Attr(dwarf.AttrLowpc, dwarfbuilder.Address(0x1000))
+	b.Attr(dwarf.AttrHighpc, dwarfbuilder.Address(0x1100))
+	abstract := func(name string) dwarf.Offset {
+		off := b.TagOpen(dwarf.TagSubprogram, name)
+		b.Attr(dwarf.AttrInline, uint8(1))
+		b.TagClose()
+		return off
+	}
+	norm, square := abstract("norm"), abstract("square")
+	inlined := func(origin dwarf.Offset, lo, hi uint64, line uint8) {
+		b.TagOpen(dwarf.TagInlinedSubroutine, "")
+		b.Attr(dwarf.AttrAbstractOrigin, origin)
+		b.Attr(dwarf.AttrLowpc, dwarfbuilder.Address(lo))
+		b.Attr(dwarf.AttrHighpc, dwarfbuilder.Address(hi))
+		b.Attr(dwarf.AttrCallLine, line)
+	}
+	b.AddSubprogram("work", 0x1000, 0x1100)
+	inlined(norm, 0x1010, 0x1040, 20)
+	inlined(square, 0x1020, 0x1030, 9)
+	b.TagClose()
+	b.TagClose()
+	b.TagClose()
+	abbrev, _, _, info, _, _, _, _, _, err := b.Build()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return info, abbrev
+}
+
+// A chain of inlined functions is innermost first; each has the line that it is at, and
+// the function that has the code no name.
+func TestInlinesOfBuiltInformation(t *testing.T) {
+	info, abbrev := builtInlines(t)
+	s := Sections{Info: bytes.NewReader(info), InfoSize: uint64(len(info)), Abbrev: abbrev}
+	places := map[uint64]Place{}
+	for _, addr := range []uint64{0x1000, 0x1010, 0x1020, 0x1030, 0x1040} {
+		places[addr] = Place{File: "a.c", Line: 3}
+	}
+	got, err := Inlines(context.Background(), s, info, nil, places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	norm := []Inlined{{Name: "norm", File: "a.c", Line: 3}, {Line: 20}}
+	want := map[uint64][]Inlined{
+		0x1010: norm, 0x1030: norm,
+		0x1020: {{Name: "square", File: "a.c", Line: 3}, {Name: "norm", Line: 9}, {Line: 20}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func FuzzInlines(f *testing.F) {
 	info, abbrev, line := seed()
+	f.Add(info, abbrev, line, []byte{})
+	info, abbrev = builtInlines(f)
 	f.Add(info, abbrev, line, []byte{})
 	f.Fuzz(func(t *testing.T, info, abbrev, line, ranges []byte) {
 		s := Sections{Info: bytes.NewReader(info), InfoSize: uint64(len(info)), Abbrev: abbrev, Line: line}
