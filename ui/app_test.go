@@ -88,6 +88,10 @@ func press(k string) tea.KeyPressMsg {
 			m.Mod |= tea.ModCtrl
 			k = k[len("ctrl+"):]
 			continue
+		case strings.HasPrefix(k, "alt+"):
+			m.Mod |= tea.ModAlt
+			k = k[len("alt+"):]
+			continue
 		case strings.HasPrefix(k, "shift+"):
 			m.Mod |= tea.ModShift
 			k = k[len("shift+"):]

@@ -17,13 +17,15 @@ import (
 var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind}
 
 // keyTable is the common keys and those of all screens.
-var keyTable = func() *keymap.Map {
+var keyTable = keysOf(kinds)
+
+func keysOf(kinds []screen.Kind) *keymap.Map {
 	var ks []keymap.Screen
 	for i := range kinds {
 		ks = append(ks, kinds[i].Keys)
 	}
 	return keymap.New(ks)
-}()
+}
 
 // screenNamed is the place of the screen with a name, or −1.
 func screenNamed(name string) int {

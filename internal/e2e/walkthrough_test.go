@@ -21,7 +21,7 @@ func (h *hotView) share(element string) float64 {
 	return 0
 }
 
-// The two problems of docs/viewer.md are there to be found: a strict fold that
+// The two problems of docs/case-study.md are there to be found: a strict fold that
 // piles up builders spends its time collecting them, and what full laziness floats
 // out of a reader's function is allocated though nobody looks at it.
 func TestWalkThrough(t *testing.T) {

@@ -1,0 +1,86 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"ccagent/ui/internal/fixture"
+	"ccagent/ui/keymap"
+	"ccagent/ui/screen/flame"
+)
+
+// withScreens registers more screens for a test: copies of the flame graph by other names.
+func withScreens(t *testing.T, n int) {
+	t.Helper()
+	wasKinds, wasKeys := kinds, keyTable
+	t.Cleanup(func() { kinds, keyTable = wasKinds, wasKeys })
+	kinds = kinds[:len(kinds):len(kinds)]
+	for len(kinds) < n {
+		k := flame.Kind
+		k.Name = fmt.Sprintf("more%d", len(kinds)+1)
+		k.Tab = fmt.Sprintf("More%d", len(kinds)+1)
+		kinds = append(kinds, k)
+	}
+	keyTable = keysOf(kinds)
+}
+
+// A registered screen has a key, a tab that can be clicked, help and a name for exports,
+// beyond the ninth as well.
+func TestEveryScreenHasKeyAndTab(t *testing.T) {
+	withScreens(t, 12)
+	s := start(t, fixture.Profile(t, small), 160, 40, Options{ASCII: true})
+	for i, key := range []string{"1", "2", "3", "4", "5", "", "7", "8", "9", "alt+0", "alt+1", "alt+2"} {
+		if key == "" { // the difference, of one log
+			continue
+		}
+		s.keys(key)
+		if s.app.screen != i {
+			t.Errorf("%s opens screen %d, want %d", key, s.app.screen+1, i+1)
+		}
+		s.has(fmt.Sprintf("[%d]", i+1))
+		if want := "nbody." + kinds[i].Name + ".txt"; s.app.exportName() != want {
+			t.Errorf("screen %d exports to %s, want %s", i+1, s.app.exportName(), want)
+		}
+	}
+	s.keys("1")
+	for _, tab := range s.app.tabs {
+		if tab.screen == 10 {
+			s.send(clickAt(tab.x+1, 0))
+		}
+	}
+	if s.app.screen != 10 {
+		t.Errorf("a click on the eleventh tab opens screen %d", s.app.screen+1)
+	}
+	s.keys("?", "'alt-")
+	s.has("alt-0")
+	s.has("alt-2")
+	for _, size := range [][2]int{{80, 24}, {40, 12}, {20, 5}} {
+		s := start(t, fixture.Profile(t, small), size[0], size[1], Options{ASCII: true})
+		s.keys("alt+2")
+		checkSize(t, s, size[0], size[1])
+	}
+}
+
+// Names, tabs and own keys of the registered screens are their own, and screens that are
+// referred to by name are there.
+func TestRegistry(t *testing.T) {
+	names, tabs, own := map[string]bool{}, map[string]bool{}, map[keymap.Action]string{}
+	for _, k := range kinds {
+		if names[k.Name] || tabs[k.Tab] {
+			t.Errorf("two screens are called %s, or have the tab %s", k.Name, k.Tab)
+		}
+		names[k.Name], tabs[k.Tab] = true, true
+		for _, b := range k.Keys.Section.Bindings {
+			if o := own[b.Action]; o != "" {
+				t.Errorf("%s is %s's and %s's", b.Action, o, k.Name)
+			}
+			own[b.Action] = k.Name
+		}
+	}
+	for _, name := range strings.Fields("hot source stacks ccs heap diff") {
+		if screenNamed(name) < 0 || screenKey(name) == "" {
+			t.Errorf("no screen %s", name)
+		}
+	}
+}
