@@ -195,12 +195,17 @@ func unreadable(path string, err error) error {
 // load opens a log and says on stderr what is wrong with it.
 func (v *view) load(path string) (*profile.Profile, error) { return v.loadBy(profile.Open, path) }
 
+// muchRead is the size of a log from which on giving memory back is worth the time.
+const muchRead = 16 << 20
+
 func (v *view) loadBy(open func(string, func(done, total int64)) (*profile.Profile, error), path string) (*profile.Profile, error) {
 	p, err := open(path, nil)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
-	debug.FreeOSMemory()
+	if p.Accounting.Bytes >= muchRead {
+		debug.FreeOSMemory() // of what reading took, which can be as much as the profile
+	}
 	for _, c := range diagnosis.Diagnose(p) {
 		if c.Status == diagnosis.StatusFail {
 			v.warn("%s: %s", path, c.Detail)
