@@ -40,7 +40,7 @@ func (c *capture) load() error {
 	if err != nil {
 		return fmt.Errorf("count CPUs: %w", err)
 	}
-	namespace, err := ownPIDNamespace()
+	namespace, err := bpf.OwnPIDNamespace()
 	if err != nil {
 		return err
 	}
@@ -147,17 +147,4 @@ func raiseFileLimit() error {
 		return fmt.Errorf("raise the limit on open files: %w", err)
 	}
 	return nil
-}
-
-// ownPIDNamespace is nil in the initial pid namespace.
-func ownPIDNamespace() (*bpf.PIDNamespace, error) {
-	const initialInode = 0xeffffffc // include/linux/proc_ns.h
-	var st unix.Stat_t
-	if err := unix.Stat("/proc/self/ns/pid", &st); err != nil {
-		return nil, fmt.Errorf("read own pid namespace: %w; /proc must be mounted", err)
-	}
-	if st.Ino == initialInode {
-		return nil, nil
-	}
-	return &bpf.PIDNamespace{Dev: st.Dev, Ino: st.Ino}, nil
 }

@@ -79,9 +79,6 @@ type Config struct {
 	PIDNamespace *PIDNamespace
 }
 
-// PIDNamespace names a pid namespace by its nsfs file.
-type PIDNamespace struct{ Dev, Ino uint64 }
-
 // Cautious guesses at how many rows share a rule (on real programs some
 // hundreds), and how many are in a bucket (some ten, but code without call frame
 // information has buckets too).

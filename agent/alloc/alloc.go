@@ -375,6 +375,9 @@ func (a *allocation) Account() error { return a.host.Lost(a.event) }
 
 // Close takes all probes out, and waits for that.
 func (a *allocation) Close() error {
+	if a.images == nil {
+		return nil
+	}
 	close(a.stop)
 	for _, ai := range a.images {
 		for _, p := range ai.probes {

@@ -3,6 +3,9 @@
 package ccs
 
 import (
+	"fmt"
+	"slices"
+
 	"ccagent/agent/process"
 	"ccagent/agent/sink"
 	"ccagent/agent/source"
@@ -43,8 +46,9 @@ func Kind() source.Kind { return source.Kind{New: open} }
 // ccs is the source of all cost-centre stacks of a capture.
 type ccs struct {
 	source.Base
-	host   *source.Host
-	stacks *stacks
+	host    *source.Host
+	stacks  *stacks
+	unknown uint64 // samples whose stack has no room
 }
 
 func open(h *source.Host, _ []*source.Event, _ source.Need) source.Source {
@@ -68,7 +72,24 @@ func (c *ccs) Consume(r *perf.Sample) error {
 // Annotate adds the stack that a sample ran on.
 func (c *ccs) Annotate(im *process.Image, r *perf.Sample, e *eventlog.Sample) (err error) {
 	e.Centres, err = c.stacks.use(im, r.Ccs, c.emit)
+	if err == nil && r.Ccs != 0 && e.Centres == 0 {
+		c.unknown++
+	}
 	return err
+}
+
+// Finish writes which of the stacks that samples ran on are not known: the walker's record
+// of them was lost, or there were too many.
+func (c *ccs) Finish(uint64) error {
+	for _, id := range c.stacks.untold() {
+		if err := c.emit(&eventlog.CentreStack{ID: id, Problem: eventlog.CentreUntold}); err != nil {
+			return err
+		}
+	}
+	if c.unknown > 0 {
+		c.host.Log.Warn(fmt.Sprintf("%d samples have no cost-centre stack: the program has more than the %d that are kept", c.unknown, maxStacks))
+	}
+	return nil
 }
 
 // Declare has stacks written again when they are used.
@@ -192,6 +213,18 @@ func (cs *stacks) write(st *stack, emit func(eventlog.Event) error) error {
 		}
 	}
 	return nil
+}
+
+// untold gives the stacks that samples of this log ran on and the walker has not told.
+func (cs *stacks) untold() []uint32 {
+	var ids []uint32
+	for _, st := range cs.stacks {
+		if st.used && !st.told {
+			ids = append(ids, st.id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // forgetWritten begins another log.

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"unsafe"
@@ -55,7 +56,7 @@ type ticky struct {
 	host    *source.Host
 	program *ebpf.Program // once a program that counts was seen
 	places  map[*process.Module]*symbols
-	links   map[uint32]link.Link // by process incarnation
+	links   map[uint32]io.Closer // probes, by process incarnation
 	// before is what counters had counted when their process was first seen.
 	before map[address]count
 	ended  map[uint32]bool // incarnations whose counters were taken
@@ -68,7 +69,7 @@ func Kind() source.Kind { return source.Kind{New: open} }
 
 func open(h *source.Host, _ []*source.Event, _ source.Need) source.Source {
 	return &ticky{
-		host: h, places: map[*process.Module]*symbols{}, links: map[uint32]link.Link{},
+		host: h, places: map[*process.Module]*symbols{}, links: map[uint32]io.Closer{},
 		before: map[address]count{}, ended: map[uint32]bool{}, totals: map[counter]count{},
 	}
 }
@@ -165,13 +166,18 @@ func (t *ticky) put(im *process.Image, s *symbols) (err error) {
 	return nil
 }
 
-// Detach removes the probe of an image that has ended.
+// Detach removes the probe of an image that has ended. If its counters were not taken by then
+// nobody will have them.
 func (t *ticky) Detach(im *process.Image, _ uint64) error {
-	if t.links[im.Incarnation] == nil {
+	l := t.links[im.Incarnation]
+	if l == nil {
 		return nil
 	}
-	t.links[im.Incarnation].Close() // the kernel removed it with the process
+	l.Close() // the kernel removed it with the process
 	delete(t.links, im.Incarnation)
+	if !t.ended[im.Incarnation] {
+		t.host.Log.Warn(fmt.Sprintf("the ticky counters of process %d are lost: it ended without its run-time system shutting down, or there was no room for them", im.PID))
+	}
 	return nil
 }
 

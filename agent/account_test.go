@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ccagent/agent/invoker"
+	"ccagent/agent/sink"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// Changes of what processes run that the kernel has dropped are in the log, as often as they
+// were, and the user is told once.
+func TestSideBandLossIsTold(t *testing.T) {
+	who, err := invoker.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warned []string
+	path := filepath.Join(t.TempDir(), "log.eventlog")
+	c := &capture{sideBand: &perf.SideBand{}}
+	c.log = sink.New(sink.Config{Who: who, Warn: func(line string) { warned = append(warned, line) }})
+	if err := c.log.Create(path, "", 0); err != nil {
+		t.Fatal(err)
+	}
+	defer c.log.Close()
+	for _, lost := range []uint64{0, 3, 3, 5} {
+		c.sideBand.Lost = lost
+		if err := c.accountSideBand(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.log.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var told uint64
+	for r := eventlog.NewReader(f); r.Next(); {
+		if l, ok := r.Record().Event.(*eventlog.Loss); ok && l.Reason == eventlog.LossSideBand {
+			told += l.Count
+		}
+	}
+	if told != 5 {
+		t.Errorf("the log is told of %d lost changes, want 5", told)
+	}
+	if len(warned) != 1 || !strings.Contains(warned[0], "were lost") {
+		t.Errorf("the user is told %q", warned)
+	}
+}

@@ -1,0 +1,31 @@
+package alloc
+
+import (
+	"testing"
+
+	"ccagent/agent/sourcetest"
+	"ccagent/eventlog"
+	"ccagent/internal/testprog"
+	"ccagent/perf"
+)
+
+func TestMain(m *testing.M) { sourcetest.Main(m) }
+
+// Samples that the ring buffer has no room for are told of.
+func TestLossIsTold(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := testprog.Build(t, "alloc31", testprog.Options{})
+	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
+	r.WriteKnown = func(*eventlog.Sample) error { return nil }
+	r.Run(t, exe, "1000000000")
+	if err := r.Source.Unavailable(); err != nil {
+		t.Fatal(err)
+	}
+	sourcetest.Until(t, "a sample is lost", func() bool { return r.Lost(t, 0) > 0 })
+	if err := r.Source.Close(); err != nil { // so that no more are
+		t.Fatal(err)
+	}
+	if told, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); told != lost {
+		t.Errorf("%d were lost, and the log is told of %d", lost, told)
+	}
+}

@@ -1,0 +1,62 @@
+package cpu
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"ccagent/agent/sourcetest"
+	"ccagent/eventlog"
+	"ccagent/internal/testprog"
+	"ccagent/perf"
+)
+
+func TestMain(m *testing.M) { sourcetest.Main(m) }
+
+// Samples that the ring buffer has no room for are told of, all of them.
+func TestLossIsTold(t *testing.T) {
+	testprog.NeedRoot(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	r := sourcetest.Open(t, Kind(), perf.Rate{Period: 200_000}, "cpu-clock")
+	if err := r.Source.Follow([]int{sourcetest.Self()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Source.Start(); err != nil {
+		t.Fatal(err)
+	}
+	spin := 0
+	sourcetest.Until(t, "a sample is lost", func() bool {
+		for range 1_000_000 {
+			spin++
+		}
+		return r.Lost(t, 0) > 0
+	})
+	if err := r.Source.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if told, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); told != lost {
+		t.Errorf("%d were lost, and the log is told of %d", lost, told)
+	}
+}
+
+// Samples that the kernel's limit on their rate suppressed are told of.
+func TestThrottledIsTold(t *testing.T) {
+	testprog.NeedRoot(t)
+	r := sourcetest.Open(t, Kind(), perf.Rate{Frequency: 50}, "cpu-clock")
+	s := r.Source.(*cpu)
+	// The kernel's limit is not this test's to lower: the event is taken for one of a rate
+	// above it, whose overflows did not come.
+	limit, ok := perf.MaxRate()
+	if !ok || limit == 0 {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "kernel.perf_event_max_sample_rate"})
+	}
+	s.events[0].now = perf.Rate{Frequency: uint64(limit) + 1}
+	r.TargetCPU = func() uint64 { return uint64(time.Second) }
+	if err := s.watchLimit(); err != nil {
+		t.Fatal(err)
+	}
+	if told := r.Losses(t, eventlog.LossThrottled); told < uint64(limit) {
+		t.Errorf("the log is told of %d samples", told)
+	}
+}

@@ -1,0 +1,73 @@
+package offcpu
+
+import (
+	"os"
+	"testing"
+
+	"ccagent/agent/sourcetest"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/internal/testprog"
+	"ccagent/perf"
+)
+
+func TestMain(m *testing.M) { sourcetest.Main(m) }
+
+// Waits whose records the ring buffer has no room for are told of.
+func TestLossIsTold(t *testing.T) {
+	testprog.NeedRoot(t)
+	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
+	if _, err := r.Processes.Discover(uint32(os.Getpid()), "", "", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Source.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Until itself waits, and waits of this process are what is sampled.
+	sourcetest.Until(t, "a wait is lost", func() bool { return r.Lost(t, 0) > 0 })
+	if err := r.Source.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if told, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); told != lost {
+		t.Errorf("%d were lost, and the log is told of %d", lost, told)
+	}
+}
+
+// waiting is a record of a thread's wait.
+func waiting(record uint8, tid uint32, at, ns uint64) *perf.Sample {
+	return &perf.Sample{SampleHeader: bpf.SampleHeader{Record: record, Pid: 1, Tid: tid, Time: at, Period: ns}}
+}
+
+// A wait whose end was lost is told of when its thread waits again, and one whose beginning
+// was lost is not told of twice.
+func TestLostEndsAreTold(t *testing.T) {
+	testprog.NeedRoot(t)
+	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
+	for _, w := range []*perf.Sample{
+		waiting(bpf.RecordWait, 5, 10, 0),
+		waiting(bpf.RecordWait, 5, 30, 0), // its end was lost
+		waiting(bpf.RecordWake, 5, 40, 10),
+		waiting(bpf.RecordWake, 6, 50, 10), // its beginning was, which BPF has counted
+	} {
+		if err := r.Source.Consume(w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told := r.Losses(t, eventlog.LossWait); told != 1 {
+		t.Errorf("the log is told of %d lost waits, want 1", told)
+	}
+}
+
+// Where more threads wait than are followed, the waits that are given up are told of.
+func TestTooManyWaitsAreTold(t *testing.T) {
+	testprog.NeedRoot(t)
+	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
+	for tid := range uint32(maxWaits + 1) {
+		if err := r.Source.Consume(waiting(bpf.RecordWait, tid, 10, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if told := r.Losses(t, eventlog.LossWait); told != maxWaits {
+		t.Errorf("the log is told of %d lost waits, want %d", told, maxWaits)
+	}
+}

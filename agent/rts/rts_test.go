@@ -1,0 +1,110 @@
+package rts
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"ccagent/agent/overhead"
+	"ccagent/agent/source"
+	"ccagent/agent/sourcetest"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/internal/testprog"
+	"ccagent/perf"
+)
+
+func TestMain(m *testing.M) { sourcetest.Main(m) }
+
+// Records that the ring buffer has no room for are told of.
+func TestLossIsTold(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := testprog.Build(t, "alloc31", testprog.Options{})
+	r := sourcetest.Open(t, Kind(), perf.Rate{}, "gc", "threads")
+	r.Run(t, exe, "1000000000")
+	if err := r.Source.Unavailable(); err != nil {
+		t.Fatal(err)
+	}
+	dropped := map[string]uint64{}
+	sourcetest.Until(t, "records of both groups are dropped", func() bool {
+		if err := r.Source.Account(); err != nil {
+			t.Fatal(err)
+		}
+		var sum source.Summary
+		r.Source.Report(&sum)
+		for _, p := range sum.Probes {
+			dropped[p.Group] = p.Dropped
+		}
+		return dropped["gc"] > 0 && dropped["threads"] > 0
+	})
+	written := map[string]uint64{}
+	r.Each(t, func(e eventlog.Event) {
+		if p, ok := e.(*eventlog.RTSProbes); ok {
+			written[p.Group] = p.Dropped
+		}
+	})
+	for _, group := range []string{"gc", "threads"} {
+		if written[group] != dropped[group] {
+			t.Errorf("of %s the log is told that %d records were dropped, want %d", group, written[group], dropped[group])
+		}
+	}
+}
+
+// Probes that have cost more than they may are taken out, and come back when time has paid
+// for it; the time that they were out is told.
+func TestBudgetIsKept(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := testprog.Build(t, "alloc31", testprog.Options{})
+	r := sourcetest.Open(t, Kind(), perf.Rate{}, "gc")
+	now := uint64(1e9)
+	r.Budget.Asked, r.Budget.Clock = 0.01, func() uint64 { return now }
+	// A hit is so dear that the first few spend all.
+	r.Budget.Costs.SetTrap(1e6)
+	p := r.Source.(*Probes)
+	r.Run(t, exe, "1000000000")
+	if err := r.Source.Unavailable(); err != nil {
+		t.Fatal(err)
+	}
+	out := func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.groups[bpf.RTSGroupGC].outAt != 0
+	}
+	sourcetest.Until(t, "the probes are out", out)
+	// Of a thousandth of the time: what has been spent, and then some.
+	p.mu.Lock()
+	now += 1000 * uint64(p.groups[bpf.RTSGroupGC].cost+enoughBack)
+	p.mu.Unlock()
+	p.lookAt()
+	sourcetest.Until(t, "the probes are back", func() bool { return !out() })
+	if err := r.Source.Account(); err != nil {
+		t.Fatal(err)
+	}
+	var told uint64
+	r.Each(t, func(e eventlog.Event) {
+		if p, ok := e.(*eventlog.RTSProbes); ok {
+			told = p.OutNs
+		}
+	})
+	if told < uint64(time.Second) {
+		t.Errorf("the log is told that the probes were out for %v", time.Duration(told))
+	}
+}
+
+// Names of other events are others' to know, and labels are had without any event.
+func TestKind(t *testing.T) {
+	if _, known, err := grant("cycles", perf.Rate{}); known || err != nil {
+		t.Errorf("cycles is known: %v, %v", known, err)
+	}
+	h := &source.Host{Budget: overhead.NewBudget(0)}
+	if s := open(h, nil, 0); s != nil {
+		t.Errorf("there is a source that nobody asked for: %v", s)
+	}
+	p, ok := open(h, nil, source.Labels).(*Probes)
+	if !ok || !p.wanted[bpf.RTSGroupThreads] || !p.quiet[bpf.RTSGroupThreads] || p.wanted[bpf.RTSGroupGC] {
+		t.Errorf("labels are asked for: %+v", p)
+	}
+	if !math.IsInf(h.Budget.RTS().Rate(), 1) {
+		t.Error("there is a limit where none was asked for")
+	}
+}
