@@ -33,6 +33,7 @@ func Main(roles map[string]Role) {
 }
 
 func child(role Role) error {
+	dieFirst()
 	if err := undumpable(); err != nil {
 		return err
 	}

@@ -58,7 +58,8 @@ func compileUnwind(parent context.Context, files []*os.File, sink func(UnwindTab
 	defer r.Close()
 	ctx, cancel := context.WithTimeout(parent, unwindTime)
 	defer cancel()
-	config := sandbox.Config{Role: roleUnwind, Name: "ccagent-symbolize", Memory: unwindMemory}
+	memory, _ := sandbox.FitMemory(unwindMemory)
+	config := sandbox.Config{Role: roleUnwind, Name: "ccagent-symbolize", Memory: memory}
 	c, err := sandbox.Start(ctx, config, append([]*os.File{w}, files...)...)
 	w.Close()
 	if err != nil {

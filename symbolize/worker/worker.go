@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"ccagent/eventlog"
@@ -83,11 +85,16 @@ func Run(ctx context.Context, job Job, sink func(eventlog.Event) error) (Summary
 	if job.Timeout == 0 {
 		job.Timeout = defaultTimeout
 	}
+	memory, less := sandbox.FitMemory(job.MemoryLimit)
+	job.MemoryLimit = memory
 	v := newValidator(&job, sink)
 	sum, err := runChild(ctx, &job, v, false)
+	sum.Degraded = less
 	var failed *childError
 	if errors.As(err, &failed) && ctx.Err() == nil {
-		sum.Degraded = failed.Error()
+		if sum.Degraded = failed.Error(); less != "" {
+			sum.Degraded += " (" + less + ")"
+		}
 		job.Modules = v.remaining(job.Modules)
 		job.Kernel = v.remainingKernel(job.Kernel)
 		var again Summary
@@ -146,6 +153,10 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 	defer answers.close()
 	c, err := sandbox.Start(ctx, config, append([]*os.File{theirs}, files...)...)
 	theirs.Close()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) { // it was started, and ended at once
+		return sum, &childError{describe(err, nil)}
+	}
 	if err != nil {
 		return sum, fmt.Errorf("start the symboliser: %w", err)
 	}
@@ -197,6 +208,12 @@ func describe(err error, stderr []byte) error {
 	if strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory") ||
 		strings.Contains(text, "pthread_create failed") {
 		return errors.New("memory budget spent (--symbolize-memory)")
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signal() == syscall.SIGKILL {
+			return errors.New("symboliser was killed, as the kernel does for lack of memory")
+		}
 	}
 	if line, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); line != "" {
 		return fmt.Errorf("symboliser failed: %s", strings.ToValidUTF8(line, "�"))
