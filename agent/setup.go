@@ -44,12 +44,16 @@ func (c *capture) load() error {
 	if err != nil {
 		return err
 	}
+	plan, err := c.planMemory()
+	if err != nil {
+		return err
+	}
 	c.walker, err = bpf.Load(bpf.Config{
 		MaxFrames:    c.opts.MaxFrames,
 		KernelStacks: c.opts.KernelStacks,
 		CPUs:         cpus,
 		RingBytes:    ringBytes(cpus),
-		UnwindRows:   process.UnwindRows(c.target.CodeSize()),
+		UnwindRows:   plan.rows,
 		PIDNamespace: namespace,
 	})
 	if err != nil {
@@ -65,6 +69,9 @@ func (c *capture) load() error {
 	var loads sync.WaitGroup
 	for i, s := range c.sources.All {
 		loads.Go(func() { errs[i] = s.Load() })
+		if plan.tight {
+			loads.Wait() // the kernel takes tens of megabytes to verify one
+		}
 	}
 	loads.Wait()
 	if err := errors.Join(errs...); err != nil {

@@ -17,8 +17,9 @@ type Symbols struct {
 	by   map[string]elffile.Symbol
 }
 
-// maxSymbolBytes bounds the symbol table that is read.
-const maxSymbolBytes = 512 << 20
+// maxSymbolBytes bounds the symbol table that is read, with its names: of the largest
+// Haskell programs both have less. The agent reads them itself, as root.
+const maxSymbolBytes = 128 << 20
 
 // ReadSymbols looks for them. There need not be any.
 func ReadSymbols(f *elffile.File) (*Symbols, error) {

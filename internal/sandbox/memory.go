@@ -13,7 +13,7 @@ import (
 // why that is less. What this process's control groups leave is shared by all in them, so
 // a child gets half of it; a little it gets always, with which it can still do something.
 func FitMemory(budget uint64) (fits uint64, why string) {
-	left, group, ok := memoryLeft("/")
+	left, group, ok := MemoryLeft()
 	// Half is for the rest, and a limit of address space lets twice the memory be taken.
 	const least = 8 << 20
 	if fits = max(left/4, least); !ok || fits >= budget {
@@ -22,9 +22,11 @@ func FitMemory(budget uint64) (fits uint64, why string) {
 	return fits, "only " + strconv.FormatUint(fits>>20, 10) + " MB of memory for finding names, since the control group " + group + " leaves no more: raise its memory limit"
 }
 
-// memoryLeft gives the memory, in bytes, that can still be taken before one of this
+// MemoryLeft gives the memory, in bytes, that can still be taken before one of this
 // process's control groups is at its limit, and which that is. False where none has one.
-// Files in /proc and /sys are below root.
+func MemoryLeft() (left uint64, group string, ok bool) { return memoryLeft("/") }
+
+// memoryLeft finds the files in /proc and /sys below root.
 func memoryLeft(root string) (left uint64, group string, ok bool) {
 	mounts, err := os.ReadFile(filepath.Join(root, "proc/self/mountinfo"))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"unsafe"
 )
 
 // Symbol is one entry of a symbol table that names code or data.
@@ -86,7 +87,7 @@ func (f *File) eachSymbol(s *Section, limit uint64, visit func(*Symbol)) error {
 	if err != nil {
 		return err
 	}
-	names := string(raw) // one allocation; symbols' names are slices of it
+	names := unsafe.String(unsafe.SliceData(raw), len(raw)) // nobody writes to it; symbols' names are slices of it
 	var file string
 	var sym Symbol
 	for ; len(table) >= 24; table = table[24:] {
