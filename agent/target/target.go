@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -55,7 +54,6 @@ type child struct {
 	armed   chan struct{} // closed when entry and problem are set
 	entry   *hold.Point   // its first own instruction, nil without a dynamic linker
 	problem error         // for which it cannot be held there
-	closing sync.WaitGroup
 }
 
 // StartError is returned when a program cannot be started; Status is the exit
@@ -148,11 +146,7 @@ func (c *child) run(started chan<- error) {
 			<-c.resume
 		}
 	}
-	err := detach(pid, sig)
-	if c.entry != nil {
-		c.closing.Go(func() { c.entry.Close() }) // fails only for what is gone already
-	}
-	c.running <- err
+	c.running <- detach(pid, sig)
 	c.err = c.cmd.Wait()
 	c.state = c.cmd.ProcessState
 	close(c.waited)
@@ -402,7 +396,12 @@ func (t *Process) Close() error {
 		default:
 			t.child.kill()
 		}
-		t.child.closing.Wait()
+		// Not before the program has ended, if that is waited for: an agent that is killed
+		// while it takes a probe out of a process has the kernel leave the breakpoint there.
+		<-t.child.armed
+		if t.child.entry != nil {
+			t.child.entry.Close() // fails only for what is gone already
+		}
 	}
 	if t.news != nil {
 		t.news.Close()
