@@ -268,7 +268,7 @@ func (a *App) toggleBase() {
 	}
 }
 
-// raw toggles raw names where a screen has them, and tells the selected one.
+// raw toggles between names and linker symbols, and shows the symbol of the selection.
 func (a *App) raw(s screen.Screen) {
 	a.c.Raw = !a.c.Raw
 	text := "the linker's symbols are shown where there are any"
@@ -327,13 +327,13 @@ func editCommand(editor []string, path string, line int) *exec.Cmd {
 	return exec.Command(editor[0], args...)
 }
 
-// nextTheme changes the colours, and keeps that in mind.
+// nextTheme switches to the next theme and remembers it.
 func (a *App) nextTheme() {
 	names := theme.Names()
 	next := names[(slices.Index(names, a.painter.Theme.Name)+1)%len(names)]
 	if th, err := theme.New(next); err == nil {
 		a.painter.Theme = th
-		a.opts.Theme, a.kept.Theme = next, next // the terminal's background decides no longer
+		a.opts.Theme, a.kept.Theme = next, next // no longer by the terminal's background
 		a.say("theme: "+next, false)
 	}
 }

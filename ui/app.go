@@ -33,7 +33,7 @@ type App struct {
 	hint      string   // shown once the log is loaded
 	hintWarns bool
 	stamp     os.FileInfo // of the log's file when it was last looked at
-	noTicks   bool        // nothing happens by itself: for tests
+	noTicks   bool        // no timers: for tests
 
 	engine *model.Engine
 	busy   bool // a computation is under way; there is never more than one
@@ -104,7 +104,7 @@ func (a *App) load() tea.Msg {
 	tell := func(done, total int64) {
 		select {
 		case a.progress <- progress{done, total}:
-		default: // the screen is behind; the next report will do
+		default: // the event loop has not read the last one yet; drop this one
 		}
 	}
 	if a.opts.Against != nil {
@@ -208,7 +208,7 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 	case reloadMsg:
 		a.reloaded(msg)
 	case dataMsg:
-		if msg.e == a.engine { // else of a log that has grown since
+		if msg.e == a.engine { // otherwise it is of an older state of a log that grew
 			a.take(msg.d)
 		}
 	case feedMsg:
@@ -234,7 +234,7 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// take shows new data.
+// take replaces the data on screen.
 func (a *App) take(d *model.Data) {
 	a.busy = false
 	a.c.Data = d
@@ -275,8 +275,8 @@ func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
 // query is all that is on screen now.
 func (a *App) query() model.Query { return a.screens[a.screen].Query() }
 
-// demand asks for what is on screen if it is not there. While a computation is
-// under way nothing is asked: its answer asks again, for the latest.
+// demand starts the computation of what is on screen, if that is not there yet. There is
+// at most one computation at a time: when it ends, demand is called again.
 func (a *App) demand() tea.Cmd {
 	if a.c == nil || a.busy {
 		return nil

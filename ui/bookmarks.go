@@ -14,15 +14,15 @@ type marked struct {
 	At  []uint64 `json:"at"`  // ns since the log's beginning, in order
 }
 
-// Bounds of what is remembered: the newest logs, the first bookmarks of each.
+// Limits of what is remembered: the newest logs, the first bookmarks of each.
 const (
 	maxMarkedLogs = 32
 	maxMarks      = 50
 )
 
-// logName tells a log from all others: by the capture where it tells of one, so
-// that a copy has the same bookmarks and the next run under one file's name has
-// none of them, else by its path. Empty for what is no file's.
+// logName identifies a log: by its capture, so that a copy has the same bookmarks and
+// the next run under the same file name has none of them, or else by its path. It is
+// empty for a log that is not a file.
 func logName(p *profile.Profile, path string) string {
 	if p.HaveCapture && p.Capture.StartUnixNs != 0 {
 		return fmt.Sprintf("capture %d.%d", p.Capture.StartUnixNs, p.Capture.PID)
@@ -36,7 +36,7 @@ func logName(p *profile.Profile, path string) string {
 	return path
 }
 
-// bookmarks gives those of a log that lie within it.
+// bookmarks returns those of a log that lie within its duration.
 func (s *settings) bookmarks(log string, duration uint64) []uint64 {
 	for _, m := range s.Bookmarks {
 		if m.Log == log && log != "" {
@@ -48,7 +48,7 @@ func (s *settings) bookmarks(log string, duration uint64) []uint64 {
 	return nil
 }
 
-// mark remembers the bookmarks of a log as the newest.
+// mark stores the bookmarks of a log as the newest.
 func (s *settings) mark(log string, at []uint64) {
 	if log == "" || slices.Equal(at, s.bookmarks(log, ^uint64(0))) {
 		return
@@ -60,7 +60,7 @@ func (s *settings) mark(log string, at []uint64) {
 	s.Bookmarks = kept[max(0, len(kept)-maxMarkedLogs):]
 }
 
-// keepBookmarks takes those on screen into what is remembered.
+// keepBookmarks stores the bookmarks on screen in the settings.
 func (a *App) keepBookmarks() {
 	if a.c != nil {
 		a.kept.mark(logName(a.c.Profile, a.src.Path), a.c.Bookmarks)

@@ -21,8 +21,8 @@ type tab struct {
 	x      int
 }
 
-// layTabs places the screens' names at the right end of the title bar: the more
-// the wider the terminal is, none if there is no room right of column from.
+// layTabs places the tabs at the right end of the title bar: with names, with numbers
+// alone, or none, as fits to the right of column from.
 func (a *App) layTabs(r layout.Rect, from int) []tab {
 	for form := range 3 { // with names, apart, close
 		var out []tab
@@ -83,7 +83,7 @@ func (a *App) pressTab(m screen.Mouse) bool {
 	return true
 }
 
-// counts are what is always on screen: what the log does not know.
+// counts are the losses that are always on screen: lost, truncated and unresolved.
 func (a *App) counts(short bool) (text string, warn bool) {
 	s := a.c.Data.Summary
 	if s == nil {
@@ -108,7 +108,7 @@ func (a *App) counts(short bool) (text string, warn bool) {
 	return text, warn
 }
 
-// notice is what is wrong with the log, or still to come.
+// notice says what is wrong with the log, or not there yet.
 func (a *App) notice() string {
 	s := a.c.Data.Summary
 	switch {
@@ -159,13 +159,13 @@ func (a *App) drawTitle(r layout.Rect) {
 		word, ws = "live ", t.Key
 	}
 	if p.Width(word)+p.Width(counts)+16 > r.Dx() && a.live.feed == nil {
-		word = "" // the log's name tells more
+		word = "" // the log's name needs the room
 	}
 	x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, word, ws)
 	name := p.Width(a.src.Name)
 	free := r.Max.X - x - p.Width(counts) - 4
 	if r.Dx() >= layout.MinWidth {
-		free -= len(kinds) + 1 // the screens' numbers tell more than the log's length
+		free -= len(kinds) + 1 // the tabs go before the log's length
 	}
 	choice := ""
 	for _, d := range about {
@@ -204,8 +204,7 @@ func (a *App) drawCrumbs(r layout.Rect) {
 	sep := " " + p.Glyphs.Then + " "
 	text := strings.Join(parts, sep)
 	if notice := a.notice(); notice != "" {
-		// What is wrong with the log comes before what is done with it, and leaves
-		// that a third of the line.
+		// The notice stands before the transforms, which keep a third of the line.
 		room := r.Max.X - p.Width(right) - min(p.Width(text), r.Dx()/3) - 6
 		x := p.Text(r.Min.X+1, r.Min.Y, max(room, r.Min.X+16), notice, t.Warn)
 		r.Min.X = min(x+2, r.Max.X)
@@ -230,8 +229,8 @@ func (a *App) drawCrumbs(r layout.Rect) {
 	p.Right(r.Min.X+1, r.Max.X-1, r.Min.Y, right, t.Dim)
 }
 
-// current reports whether the figures shown are of the event and transforms that
-// hold; until they are, they are being computed.
+// current reports whether the figures on screen belong to the current event and
+// transforms, and are not still being computed.
 func (a *App) current() bool {
 	return a.c.Samples() == a.c.Data.Query.Samples
 }

@@ -21,7 +21,7 @@ func (g *Against) load(progress func(done, total int64)) (*screen.Compared, erro
 	group := func(from []Source) (ps []*profile.Profile, names []string, err error) {
 		for _, s := range from {
 			p, err := s.Load(func(done, total int64) {
-				// Each counts the same: the sizes of those to come are not known.
+				// Every log counts the same, since the sizes of the next ones are unknown.
 				progress(int64(read)*max(1, total)+done, all*max(1, total))
 			})
 			if err != nil {
@@ -42,7 +42,7 @@ func (g *Against) load(progress func(done, total int64)) (*screen.Compared, erro
 	return c, nil
 }
 
-// LogError tells which of several logs cannot be read.
+// LogError is an error of reading one of several logs.
 type LogError struct {
 	Name string
 	Err  error
@@ -50,5 +50,5 @@ type LogError struct {
 
 func (e *LogError) Error() string { return e.Name + ": " + e.Err.Error() }
 
-// Unwrap gives the error of reading.
+// Unwrap returns the error of reading.
 func (e *LogError) Unwrap() error { return e.Err }

@@ -19,7 +19,7 @@ import (
 	"ccagent/ui/model"
 )
 
-// exportHint tells what a file's ending means.
+// exportHint lists the file name endings and what they select.
 func exportHint() string {
 	hint := ".txt .json: this screen; .folded .pprof .speedscope.json .firefox.json .perf"
 	for i := range kinds {
@@ -42,12 +42,12 @@ type exportedMsg struct {
 	err  error
 }
 
-// exportName is what the prompt begins with.
+// exportName is the file name that the prompt suggests.
 func (a *App) exportName() string {
 	return strings.TrimSuffix(a.src.Name, filepath.Ext(a.src.Name)) + "." + kinds[a.screen].Name + ".txt"
 }
 
-// checkExport says what is wrong with an export's file name.
+// checkExport checks an export's file name.
 func (a *App) checkExport(path string) error {
 	_, err := a.writerFor(path)
 	return err
@@ -84,7 +84,7 @@ func (a *App) exported(m exportedMsg) {
 
 type writer = func(io.Writer, *profile.Selection) error
 
-// writerFor gives what writes a file, by its name's ending.
+// writerFor returns the writer for a file name's ending.
 func (a *App) writerFor(path string) (writer, error) {
 	name := strings.ToLower(filepath.Base(path))
 	for _, e := range endings {

@@ -21,18 +21,17 @@ func Follow(path string) Source {
 }
 
 const (
-	// liveEvery is how often a growing log is looked at, at most.
+	// liveEvery is the shortest interval between two polls of a growing log.
 	liveEvery = time.Second
-	// liveShare is how many times as long as reading and computing took is waited
-	// before the next time, which bounds what of one CPU they take; liveRest is
-	// the longest that is waited so.
+	// liveShare bounds the CPU time of following: the next poll comes this many times
+	// later than reading and computing took, but at the latest after liveRest.
 	liveShare = 10
 	liveRest  = 10 * time.Second
 )
 
 // live is a log that is followed.
 type live struct {
-	feed   *columns.Follower // nil until the log is there
+	feed   *columns.Follower // nil until the log exists
 	state  columns.FollowState
 	path   string // of the log that a rotated capture goes on in; empty for the source's own
 	paused bool
@@ -51,7 +50,7 @@ type (
 		state columns.FollowState
 		err   error
 		took  time.Duration
-		// What follows is nil if nothing came.
+		// The following fields are nil if the log has not grown.
 		p *profile.Profile
 		e *model.Engine
 		d *model.Data
@@ -72,7 +71,7 @@ func (a *App) openFeed() tea.Cmd {
 	}
 }
 
-// wait has pollMsg come after a while.
+// wait schedules the next pollMsg.
 func (a *App) wait() tea.Cmd {
 	if a.noTicks {
 		return nil
@@ -81,8 +80,7 @@ func (a *App) wait() tea.Cmd {
 	return tea.Tick(d, func(time.Time) tea.Msg { return pollMsg{} })
 }
 
-// poll reads what has come and computes what is on screen of it, beside the
-// event loop.
+// poll reads what was appended and computes what is on screen, beside the event loop.
 func (a *App) poll() tea.Cmd {
 	l := a.live
 	if l.feed == nil {
@@ -124,12 +122,12 @@ func (a *App) poll() tea.Cmd {
 	}
 }
 
-// moved is what a query of one profile asks of another of the same log: names
-// stay, ids need not.
+// moved translates a query to another profile of the same log, in which names are
+// the same and ids may differ.
 func moved(q model.Query, old, p *profile.Profile) model.Query {
 	q.Event = movedEvent(q.Event, old, p)
 	q.Selected, q.File = movedKey(q.Selected, old, p), movedFile(q.File, old, p)
-	if p.Symbolised && !old.Symbolised { // the first names: nothing that was there was worth selecting
+	if p.Symbolised && !old.Symbolised { // the first names: what was selected had none
 		q.Selected, q.File = model.NoKey, 0
 	}
 	if w := &q.Window; w.Cols > 0 && w.From == 0 && w.To >= old.Duration {
@@ -163,7 +161,7 @@ func movedKey(k model.Key, old, p *profile.Profile) model.Key {
 			return model.Key{Level: k.Level, ID: y.ID}
 		}
 	}
-	// Names may have come since that were not known.
+	// The element may have got a name since.
 	return model.NoKey
 }
 
@@ -180,11 +178,11 @@ func movedFile(f columns.FileID, old, p *profile.Profile) columns.FileID {
 	return 0
 }
 
-// fed takes over a log that was opened.
+// fed starts to follow a log that was opened.
 func (a *App) fed(m feedMsg) tea.Cmd {
 	switch {
 	case errors.Is(m.err, fs.ErrNotExist) && (a.c != nil || a.live.path != ""):
-		return a.wait() // replaced, or continued, and not there yet
+		return a.wait() // the next log does not exist yet
 	case m.err != nil && a.c == nil:
 		a.err = m.err
 		return tea.Quit
@@ -199,7 +197,7 @@ func (a *App) fed(m feedMsg) tea.Cmd {
 	return a.poll()
 }
 
-// grown shows what has come.
+// grown shows what was appended.
 func (a *App) grown(m grownMsg) tea.Cmd {
 	if m.feed != a.live.feed {
 		return nil
@@ -242,7 +240,7 @@ func (a *App) grown(m grownMsg) tea.Cmd {
 	return nil
 }
 
-// swap shows a log as it is now, with everything that was chosen and opened.
+// swap replaces the profile by a newer one of the same log and keeps all choices.
 func (a *App) swap(m grownMsg) {
 	c, old := a.c, a.c.Profile
 	q := moved(a.query(), old, m.p)
@@ -262,7 +260,7 @@ func (a *App) swap(m grownMsg) {
 	a.take(m.d)
 }
 
-// stampEvery is how often a log that is not followed is looked at.
+// stampEvery is the interval at which a log that is not followed is checked for changes.
 const stampEvery = 2 * time.Second
 
 // Messages of a log that was read as a whole.
@@ -271,7 +269,7 @@ type (
 	reloadMsg grownMsg
 )
 
-// watch looks after a while whether the log's file is still what was read.
+// watch schedules a check whether the log's file has changed.
 func (a *App) watch() tea.Cmd {
 	path := a.src.Path
 	if path == "" || a.noTicks {
@@ -286,7 +284,7 @@ func (a *App) watch() tea.Cmd {
 	})
 }
 
-// stamped tells, once, that the log's file is not what was read.
+// stamped notifies the user, once, that the log's file has changed.
 func (a *App) stamped(m stampMsg) tea.Cmd {
 	was := a.stamp
 	a.stamp = m.now
@@ -302,7 +300,7 @@ func (a *App) stamped(m stampMsg) tea.Cmd {
 	return a.watch()
 }
 
-// reload reads the log again and keeps everything that was chosen.
+// reload reads the log again and keeps all choices.
 func (a *App) reload() tea.Cmd {
 	load, old, q := a.src.Load, a.c.Profile, a.query()
 	return func() tea.Msg {

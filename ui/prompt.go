@@ -16,16 +16,16 @@ import (
 	"ccagent/ui/screen"
 )
 
-// prompt asks for a line of text in the place of the footer. What is typed
-// takes effect at once where that can be taken back.
+// prompt asks for a line of text in the place of the footer. Searches and filters
+// take effect while they are typed, and esc takes them back.
 type prompt struct {
 	what   keymap.Action
-	screen *screen.Prompt // whose question it is, if a screen's; what is empty then
+	screen *screen.Prompt // set if a screen asks; what is empty then
 	label  string
 	hint   string
 	input  textinput.Model
 	err    string
-	before screen.Context // to go back to on esc
+	before screen.Context // restored on esc
 }
 
 var labels = map[keymap.Action][2]string{
@@ -81,7 +81,7 @@ func (a *App) promptKey(msg tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	was := p.input.Value()
-	// Its commands only make a cursor blink; the terminal's own is shown.
+	// Its commands blink a cursor, which is not needed: the terminal's own is shown.
 	p.input, _ = p.input.Update(msg)
 	if p.input.Value() != was {
 		a.typed()
@@ -89,7 +89,7 @@ func (a *App) promptKey(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// typed tries what was typed so far.
+// typed checks and applies what was typed so far.
 func (a *App) typed() {
 	p := a.prompt
 	text := p.input.Value()
@@ -188,7 +188,7 @@ func (a *App) accept() tea.Cmd {
 	return nil
 }
 
-// only tells what there is to keep samples of.
+// only lists the threads, capabilities and categories that samples can be limited to.
 func (a *App) only() string {
 	p := a.c.Profile
 	var out []string
@@ -229,7 +229,7 @@ func (a *App) only() string {
 	return "there are: " + strings.Join(out, ", ")
 }
 
-// categories are those that samples of the event hit, the hottest first.
+// categories are those with samples of the event, by falling weight.
 func (a *App) categories() []string {
 	if len(a.c.Profile.Events) == 0 {
 		return nil

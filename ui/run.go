@@ -20,12 +20,12 @@ import (
 // Source is a log to view.
 type Source struct {
 	Name string // shown
-	Path string // watched for changes; empty if it is no file's
+	Path string // watched for changes; empty if the log is not a file
 	// Load reads it; it runs beside the event loop.
 	Load func(progress func(done, total int64)) (*profile.Profile, error)
 	// Follow, if not nil, takes Load's place: the log is shown as it grows.
 	Follow func() (*columns.Follower, error)
-	// Live tells that names are looked up while the log grows.
+	// Live is set if names are looked up while the log grows.
 	Live bool
 }
 
@@ -37,22 +37,20 @@ func File(path string) Source {
 	}
 }
 
-// Options say how to show it. The zero value is a good choice.
+// Options say how to show a log. The zero value is a good choice.
 type Options struct {
 	Event string // by its name; empty means the log's first with samples
-	// Filter holds from the beginning; its event is ignored. What it says of time
-	// and names can be undone.
+	// Filter gives the first transforms, which can be undone; its event is ignored.
 	Filter profile.Filter
 	Theme  string // one of Themes; empty: by the terminal's background, or plain with NO_COLOR
 	ASCII  bool   // draw with ASCII alone
-	// Sealed says why nothing may be written and no program started, where that is
-	// so.
+	// Sealed says why no file may be written and no program started; empty if they may.
 	Sealed string
 	// Against, if not nil, is what to compare in place of one log.
 	Against *Against
 }
 
-// ErrNotTerminal tells that there is no terminal to draw on; print text instead.
+// ErrNotTerminal is returned where there is no terminal to draw on; print text instead.
 var ErrNotTerminal = errors.New("standard output is not a terminal the viewer can draw on")
 
 // Usable reports whether the viewer can run here: stdin and stdout are
@@ -101,19 +99,19 @@ func Run(ctx context.Context, src Source, o Options) error {
 // Themes lists the themes' names, for the command line's help.
 func Themes() []string { return theme.Names() }
 
-// firstHint greets who has never run the viewer.
+// firstHint is shown to users who have never run the viewer.
 const firstHint = "? shows all keys, enter opens, esc goes back, q quits"
 
-// memory is what an earlier run left, and what is to be said at the beginning.
+// memory is the settings of an earlier run, and the first message.
 type memory struct {
 	settings
 	hint  string
 	warns bool
 }
 
-// remembered loads the settings; the theme holds unless another is asked for.
-// What save is given is written if it is not what was loaded. What is wrong with
-// the file is said and left alone.
+// remembered loads the settings, and sets the theme unless the options have one. save
+// writes settings that differ from those loaded. A file that cannot be read is reported
+// in the first message and never overwritten.
 func remembered(o *Options) (m memory, save func(settings) error) {
 	save = func(settings) error { return nil }
 	at, err := findStore()

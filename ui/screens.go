@@ -13,10 +13,10 @@ import (
 	"ccagent/ui/screen/source"
 )
 
-// kinds are all screens. Their order gives their numbers, keys and tabs; see keymap.New.
+// kinds lists all screens. Their order gives their numbers, keys and tabs; see keymap.New.
 var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind}
 
-// keyTable is the common keys and those of all screens.
+// keyTable has the common keys and those of all screens.
 var keyTable = keysOf(kinds)
 
 func keysOf(kinds []screen.Kind) *keymap.Map {
@@ -37,7 +37,7 @@ func screenKey(name string) string {
 	return keyTable.Of(keymap.OpenScreen(screenNamed(name))).FirstKey()
 }
 
-// shown is the screen that is shown, and its kind.
+// shown returns the screen that is shown, and its kind.
 func (a *App) shown() (screen.Screen, *screen.Kind) { return a.screens[a.screen], &kinds[a.screen] }
 
 // show opens a screen.
@@ -47,7 +47,7 @@ func (a *App) show(i int) {
 	}
 }
 
-// serve carries out what a screen asked for.
+// serve carries out the screen's requests; see screen.Context.
 func (a *App) serve() {
 	if i := screenNamed(a.c.Goto); i >= 0 && a.screens[i] != nil {
 		a.show(i)

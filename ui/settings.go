@@ -16,7 +16,7 @@ import (
 	"ccagent/ui/theme"
 )
 
-// settings are what the viewer remembers from one run to the next.
+// settings persist from one run to the next.
 type settings struct {
 	Theme string `json:"theme,omitempty"` // as chosen with its key; empty: by the terminal
 	Sort  string `json:"sort,omitempty"`  // of the hot list
@@ -58,8 +58,8 @@ func findStore() (store, error) {
 
 func settingsIn(config string) string { return filepath.Join(config, "ccagent", "ccscreen.json") }
 
-// load reads the settings; none is no error. After an error they are the
-// defaults, and not to be saved over what could not be read.
+// load reads the settings; a missing file is no error. After an error it returns the
+// defaults, which must not be saved over the file.
 func (s store) load() (settings, error) {
 	var out settings
 	var data []byte
@@ -83,7 +83,7 @@ func (s store) load() (settings, error) {
 	if err := json.Unmarshal(data, &out); err != nil {
 		return settings{}, fmt.Errorf("read settings: %s is broken (%v); mend or remove it", s.path, err)
 	}
-	// What an older or newer version knows and this one does not is the default.
+	// Values of an older or newer version that this one does not know become the default.
 	if !slices.Contains(theme.Names(), out.Theme) {
 		out.Theme = ""
 	}

@@ -19,7 +19,7 @@ func asUser(uid, gid int, f func() error) error {
 		if no != 0 {
 			err = no
 		}
-		// Both give no error; the ids that are in force tell.
+		// Both calls return no error, so check the ids that are in force.
 		if got, _ := unix.SetfsuidRetUid(-1); err == nil && got != uid {
 			err = unix.EPERM
 		}

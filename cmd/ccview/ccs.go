@@ -180,7 +180,7 @@ func readSet(path string) (centres.Set, error) {
 }
 
 // find finds the set's centres. Globs given in the call must match; those of
-// a set file, which is used on many logs, are told of.
+// a set file, which is used on many logs, only give a warning.
 func (v *ccs) find(p *profile.Profile, set centres.Set, path string) (*centres.Found, error) {
 	found := centres.Find(p, set)
 	given := make(map[centres.Pattern]bool)

@@ -82,7 +82,7 @@ the log's first.`,
 	return c
 }
 
-// viewVersion is the module's version as it was built.
+// formatNames lists the formats for help and errors.
 func formatNames() string {
 	var names []string
 	for i := range export.Formats {

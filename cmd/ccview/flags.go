@@ -79,7 +79,7 @@ func (v *view) addFlags(c *cobra.Command) {
 	complete(c, "category", "haskell", "stg", "gc", "rts", "foreign", "kernel", "unresolved")
 }
 
-// complete tells shells what a flag may be.
+// complete registers a flag's values for shell completion.
 func complete(c *cobra.Command, flag string, choices ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -180,7 +180,7 @@ func parseTime(s string) (uint64, error) {
 	return uint64(d), nil
 }
 
-// unreadable tells why a log cannot be read, and from where on.
+// unreadable adds to an error of reading from which offset on the log cannot be read.
 func unreadable(path string, err error) error {
 	var header *eventlog.HeaderError
 	if !errors.As(err, &header) {

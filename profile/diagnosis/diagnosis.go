@@ -1,5 +1,4 @@
-// Package diagnosis tells whether a log is whole, what it lacks, and what would bring that
-// back.
+// Package diagnosis checks whether a log is whole, what it lacks, and how to get that back.
 package diagnosis
 
 import (
@@ -30,8 +29,7 @@ type Check struct {
 	Remedy string `json:"remedy"` // what would bring back what is missing, in lines; may be empty
 }
 
-// Diagnose tells whether a log is whole, what is missing and what would bring
-// it back.
+// Diagnose checks whether a log is whole, what is missing and how to get it back.
 func Diagnose(p *profile.Profile) []Check {
 	d := &diagnosis{p: p}
 	d.complete()
@@ -47,7 +45,7 @@ func Diagnose(p *profile.Profile) []Check {
 type diagnosis struct {
 	p      *profile.Profile
 	checks []Check
-	told   []string // packages whose remedy was given, without versions
+	told   []string // packages whose remedy is listed already, without versions
 }
 
 func (d *diagnosis) add(name string, st Status, detail, remedy string) {
@@ -275,7 +273,7 @@ func (d *diagnosis) sources() {
 	}
 	with, without := 0, 0
 	for i := 1; i < p.Files(); i++ {
-		if !noted[i] { // only a line table tells of it
+		if !noted[i] { // only a line table names it
 			continue
 		}
 		if len(p.File(columns.FileID(i)).Text) > 0 {

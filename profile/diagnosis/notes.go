@@ -16,7 +16,7 @@ var withGHC = map[string]bool{
 }
 
 // comesWithGHC are packages that are installed with GHC, and that cabal takes
-// from there unless told otherwise.
+// from there unless configured otherwise.
 var comesWithGHC = map[string]bool{
 	"array": true, "binary": true, "bytestring": true, "Cabal": true, "containers": true, "deepseq": true,
 	"directory": true, "exceptions": true, "filepath": true, "haskeline": true, "hpc": true, "mtl": true,

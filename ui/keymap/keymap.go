@@ -148,7 +148,7 @@ func (b *Binding) FirstKey() string {
 }
 
 // Footer picks what fits into width columns: entries are "key short", two
-// columns apart. why tells of an action that is off; such are left out.
+// columns apart. Actions that are off, for which why gives a reason, are left out.
 func (m *Map) Footer(width int, why func(Action) string) []*Binding {
 	size := func(b *Binding) int { return len(b.FirstKey()) + 1 + len(b.Short) + 2 }
 	var out, last []*Binding

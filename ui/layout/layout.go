@@ -124,7 +124,7 @@ func SourceOver(body Rect, small bool) SourceScreen {
 	s.Source.Max.Y = body.Max.Y - h + 1
 	low := body
 	low.Min.Y = body.Max.Y - h
-	// Where four do not fit, the lines are left out: the bindings tell as much.
+	// Where four do not fit, the lines are left out.
 	boxes, cuts := []*Rect{&s.Causes, &s.Blocks, &s.Also}, []int{36, 72, 100}
 	if low.Dx() >= 110 {
 		boxes, cuts = []*Rect{&s.Causes, &s.Blocks, &s.Lines, &s.Also}, []int{28, 56, 78, 100}

@@ -30,7 +30,7 @@ type Data struct {
 	Problem string
 }
 
-// Summary is what the title bar tells: of the whole log, and of what is kept.
+// Summary is what the title bar shows: figures of the whole log, and of the samples kept.
 type Summary struct {
 	Event         string
 	Granted       string // what was measured, where it is not what was asked for
@@ -80,13 +80,13 @@ type Timeline struct {
 	Total    []float64 // weight a column
 	Selected []float64 // of it, the selection's
 	Caps     []CapActivity
-	// What the run-time system told; none of it depends on the transforms.
+	// Scheduler comes from the run-time system and does not depend on the transforms.
 	*Scheduler
 	// SelectedShare is the selection's part of the kept weight within the window.
 	SelectedShare float64
 }
 
-// Scheduler is what a run-time system told of a window of time, by column.
+// Scheduler is what the run-time system reported for a window of time, by column.
 type Scheduler struct {
 	RTS     []CapActivity // parts of a column's time
 	Threads *timeline.ThreadCounts

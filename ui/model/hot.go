@@ -63,7 +63,7 @@ func hot(sel *profile.Selection) *Hot {
 	modules := sel.Groups(profile.LevelModule, profile.LevelBinding)
 	whole := wholeModules(modules)
 	for _, g := range sel.Groups(profile.LevelFile, profile.LevelBinding) {
-		// A file all of whose bindings are collapsed is told by its module.
+		// A file all of whose bindings are collapsed is listed as its module.
 		if g.Element.File == "" || len(g.Members) == 0 {
 			continue
 		}

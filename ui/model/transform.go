@@ -82,9 +82,8 @@ func (t Transform) regexp() (*regexp.Regexp, error) {
 	return regexp.Compile("^" + regexp.QuoteMeta(t.Name) + "$")
 }
 
-// Filter makes a filter of transforms, for an event (its position in
-// Profile.Events). Of several threads, capabilities or categories samples of any
-// are kept.
+// Filter makes a filter of transforms, for an event (its position in Profile.Events).
+// With several threads, capabilities or categories, samples of any of them are kept.
 func Filter(event int, ts []Transform) (profile.Filter, error) {
 	f := profile.Filter{}.WithEvent(event)
 	for _, t := range ts {
@@ -138,7 +137,7 @@ func Category(name string) (eventlog.Category, bool) {
 	return 0, false
 }
 
-// Split takes a filter apart into transforms.
+// Split turns a filter into transforms.
 func Split(f profile.Filter) []Transform {
 	var ts []Transform
 	if f.Range != (profile.Range{}) {
@@ -172,7 +171,7 @@ func Split(f profile.Filter) []Transform {
 	return ts
 }
 
-// ParseOnly reads what samples are to be kept: "thread 3", "cap 0", "gc", …
+// ParseOnly reads which samples to keep: "thread 3", "cap 0", "gc", …
 func ParseOnly(text string) (Transform, error) {
 	word := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	if name, ok := strings.CutPrefix(word, "category "); ok {
@@ -281,8 +280,8 @@ func step(now *[]Transform, from, to *[][]Transform) bool {
 	return true
 }
 
-// CanUndo and CanRedo tell whether there is anything to go to.
+// CanUndo reports whether there is a change to undo.
 func (s *Stack) CanUndo() bool { return len(s.undo) > 0 }
 
-// CanRedo see CanUndo.
+// CanRedo reports whether there is a change to redo.
 func (s *Stack) CanRedo() bool { return len(s.redo) > 0 }

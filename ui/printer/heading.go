@@ -5,7 +5,7 @@ import (
 	"ccagent/profile"
 )
 
-// Heading tells what the figures below it are of.
+// Heading prints which log, event and samples the figures below it are of.
 func (p *Printer) Heading(s *profile.Selection) {
 	sum := s.Summary()
 	if s.Event < 0 {

@@ -15,7 +15,7 @@ type Context struct {
 	Data    *model.Data // the latest; never nil
 	Stack   model.Stack
 	Event   int
-	Base    float64 // what a share of the kept samples is multiplied with: 1, or kept/all
+	Base    float64 // factor for all shares: 1, or kept/all samples where shares are of all
 	Whole   bool    // shares are of all samples, not of those kept
 	Sort    Sort
 	Minimum float64
@@ -23,7 +23,7 @@ type Context struct {
 	Search  Pattern
 	Raw     bool // linker symbols
 
-	Selected model.Key      // the element that everything else relates to
+	Selected model.Key      // the selected element, the same on all screens
 	File     columns.FileID // whose source is shown
 	Line     int            // the source cursor, 1-based; 0 = none yet
 
@@ -56,7 +56,7 @@ type Compared struct {
 // Function names a function of a call tree; the zero Function is none.
 type Function struct{ Name, Module, Package string }
 
-// Query is what all screens ask; a screen adds its part.
+// Query is the common query of all screens, with a screen's own part.
 func (c *Context) Query(part model.Part) model.Query {
 	return model.Query{Samples: c.Samples(), Selected: c.Selected, File: c.File, Part: part}
 }
@@ -68,12 +68,12 @@ func (c *Context) QueryWindow(part model.Part) model.Query {
 	return q
 }
 
-// Samples is what the transforms keep.
+// Samples is the current event and transforms.
 func (c *Context) Samples() model.Samples {
 	return model.Samples{Event: c.Event, Transforms: model.TransformsOf(c.Stack.All()...)}
 }
 
-// Part is the answer of a screen's own part; nil until it is there.
+// Part returns the answer to a screen's own part of the query; nil until it is computed.
 func Part[T any](c *Context) *T {
 	p, _ := c.Data.Part.(*T)
 	return p
@@ -142,7 +142,7 @@ type Subject struct {
 	Row             string // the row as text, for copying
 }
 
-// WhyNoTimeline says where the timeline's keys work.
+// WhyNoTimeline is the reason why the timeline's keys are off on other screens.
 func (c *Context) WhyNoTimeline() string {
 	return "the timeline is on the main screen; " + c.Key(Hot) + " goes there"
 }

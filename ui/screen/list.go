@@ -5,7 +5,8 @@ import (
 	"ccagent/ui/widget"
 )
 
-// MoveList does the movements that all lists share.
+// MoveList carries out the movements that all lists share. It reports whether the action
+// was one.
 func MoveList(l *widget.List, a keymap.Action) bool {
 	switch a {
 	case keymap.Up:
@@ -30,8 +31,8 @@ func MoveList(l *widget.List, a keymap.Action) bool {
 	return true
 }
 
-// MouseList does what the mouse does in all lists: it scrolls, and puts the cursor on
-// the row that was pressed in rows. It reports whether the press was on one.
+// MouseList handles the mouse in a list: the wheel scrolls, and a press moves the cursor
+// to the row under the mouse. It reports whether a row was pressed.
 func MouseList(l *widget.List, rows widget.Rect, m Mouse) bool {
 	switch m.Kind {
 	case WheelUp, WheelDown:
@@ -45,7 +46,7 @@ func MouseList(l *widget.List, rows widget.Rect, m Mouse) bool {
 	return false
 }
 
-// wheel is how many rows a turn of the wheel scrolls.
+// wheel is the number of rows that a turn of the wheel scrolls.
 func wheel(m Mouse) int {
 	if m.Kind == WheelUp {
 		return -3
@@ -53,8 +54,8 @@ func wheel(m Mouse) int {
 	return 3
 }
 
-// BarHead names the two parts of a column of bars, the second where there is room,
-// and gives where the next column begins.
+// BarHead draws the heading of a column of bars, the second part only where it fits,
+// and returns where the next column begins.
 func BarHead(p *widget.Painter, x, y, width int, solid, light string) int {
 	end := x + width
 	p.Cell(x, y, p.Glyphs.Full, p.Theme.Only)

@@ -8,8 +8,8 @@ import (
 	"ccagent/ui/widget"
 )
 
-// Narrowed tells in a box's border what keeps rows out of its list; empty if nothing
-// does.
+// Narrowed is the filter and the minimum, as a box's border shows them; empty if there
+// are none.
 func (c *Context) Narrowed() string {
 	var parts []string
 	if c.Filter.RE != nil {
@@ -21,8 +21,8 @@ func (c *Context) Narrowed() string {
 	return strings.Join(parts, "  ")
 }
 
-// Emptied tells why a list of these has no row, and which key brings some back: no
-// sample is kept, or what narrows it; nil if it is for another reason.
+// Emptied explains why a list has no rows and which key brings some back: no sample is
+// kept, or a filter or the minimum leaves out all. It is nil for other reasons.
 func (c *Context) Emptied(what string) []string {
 	s := c.Data.Summary
 	switch {
@@ -36,8 +36,7 @@ func (c *Context) Emptied(what string) []string {
 	return nil
 }
 
-// DrawInstead draws lines in the place of a list that has no rows, broken where they
-// are too long.
+// DrawInstead draws lines in the place of an empty list, and wraps long ones.
 func DrawInstead(p *widget.Painter, in widget.Rect, lines []string) {
 	y := in.Min.Y
 	for _, l := range lines {
@@ -54,17 +53,17 @@ func DrawInstead(p *widget.Painter, in widget.Rect, lines []string) {
 	}
 }
 
-// Computing is what stands where figures are yet to come.
+// Computing is shown until figures are computed.
 func Computing(p *widget.Painter) []string { return []string{"computing" + p.Glyphs.More} }
 
 // Unresolved is the element of code without a name.
 const Unresolved = "(unresolved)"
 
-// NotYet stands beside code that nobody has looked up yet.
+// NotYet is shown beside code whose name has not been looked up yet.
 const NotYet = "  not yet"
 
-// Pending tells whether code has no name only because nobody has looked yet; empty if
-// none.
+// Pending is NotYet if code without a name has not been looked up yet, in all or in
+// part, or else empty.
 func (c *Context) Pending() string {
 	s := c.Data.Summary
 	switch {
@@ -76,7 +75,8 @@ func (c *Context) Pending() string {
 	return "  partly" + NotYet
 }
 
-// Wrap breaks a sentence at its spaces, and keeps those that it begins with.
+// Wrap breaks a sentence at spaces into lines of at most w columns, and indents all of
+// them as it is indented.
 func Wrap(p *widget.Painter, s string, w int) []string {
 	var out []string
 	indent := s[:len(s)-len(strings.TrimLeft(s, " "))]
@@ -97,7 +97,7 @@ func Wrap(p *widget.Painter, s string, w int) []string {
 	return out
 }
 
-// Tail keeps a path's end, which tells more than its beginning.
+// Tail shortens a path to w columns by leaving out its first directories.
 func Tail(p *widget.Painter, s string, w int) string {
 	cut := ""
 	for p.Width(cut+s) > w {

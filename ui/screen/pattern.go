@@ -25,7 +25,7 @@ func Compile(text string, invertible bool) (Pattern, error) {
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		// The error of what was typed, not of what was made of it.
+		// Report the error of what was typed, without the added (?i).
 		if _, plain := regexp.Compile(body); plain != nil {
 			err = plain
 		}
@@ -48,7 +48,7 @@ func hasUpper(s string) bool {
 	return false
 }
 
-// Match reports whether s is wanted; an empty pattern wants all.
+// Match reports whether s passes; with an empty pattern everything does.
 func (p *Pattern) Match(s string) bool {
 	return p.RE == nil || p.RE.MatchString(s) != p.Invert
 }

@@ -38,13 +38,13 @@ type Kind struct {
 	Name string // of the command that prints its report, and in the names of exported files
 	Tab  string // its name in the title bar
 	Keys keymap.Screen
-	// Off says why there is no such screen for what is open; empty if there is. It may be nil.
+	// Off says why the screen is not available for what is open; empty if it is. It may be nil.
 	Off func(*Context) string
-	// First reports whether the viewer begins with it. It may be nil.
+	// First reports whether the viewer starts with this screen. It may be nil.
 	First func(*Context) bool
 	New   func(*Context) Screen
-	// Endings are those of files that the screen writes besides .txt and .json; it is an
-	// Exporter then.
+	// Endings are the file name endings of its own export formats, besides .txt and .json. A
+	// screen that has any is an Exporter.
 	Endings []string
 }
 
@@ -53,7 +53,7 @@ type Screen interface {
 	// Query is all that decides what is on screen.
 	Query() model.Query
 	Draw(p *widget.Painter, frame layout.Frame)
-	// Do carries out an action. What it answers is shown to the user.
+	// Do carries out an action. The text that it returns is shown to the user.
 	Do(a keymap.Action) string
 	// Why says why the action is off now; empty if it is on.
 	Why(a keymap.Action) string
@@ -64,20 +64,21 @@ type Screen interface {
 	Find(p *Pattern, by int) bool
 	// Back closes what the screen has open; false if nothing was.
 	Back() bool
-	// Report gives what makes the report of what is on screen. It runs beside the event loop,
-	// so it must not look at the screen. An error says why there is no report.
+	// Report returns a function that makes the report of what is on screen. The function runs
+	// beside the event loop, so it must not use the screen. An error says why there is no
+	// report.
 	Report() (func(*profile.Selection) (printer.Report, error), error)
 }
 
 // Exporter is a screen with formats of its own.
 type Exporter interface {
-	// Export gives what writes a file with one of the kind's endings.
+	// Export returns the writer for one of the kind's endings.
 	Export(ending string) func(io.Writer, *profile.Selection) error
 }
 
 // Rekeyer is a screen that keeps elements by their keys.
 type Rekeyer interface {
-	// Rekey replaces the keys where another profile of the same log takes over.
+	// Rekey translates the keys to another profile of the same log.
 	Rekey(to func(model.Key) model.Key)
 }
 
@@ -86,11 +87,11 @@ type Prompt struct {
 	Label, Hint, Value string
 	// Check says what is wrong with what was typed so far. It may be nil.
 	Check func(text string) error
-	// Accept takes the line. What it answers is shown to the user.
+	// Accept takes the line. The text that it returns is shown to the user.
 	Accept func(text string) (string, error)
 }
 
-// WriteNew writes a file and never over another.
+// WriteNew writes a file; it never overwrites one.
 func WriteNew(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {

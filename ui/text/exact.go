@@ -7,7 +7,7 @@ import (
 	"ccagent/profile"
 )
 
-// exactJSON tells of the cost-centre stacks that samples carry.
+// exactJSON counts the cost-centre stacks that samples carry.
 type exactJSON struct {
 	Centres int    `json:"centres"`
 	Stacks  int    `json:"stacks"`
@@ -25,7 +25,7 @@ func exactOf(p *profile.Profile) *exactJSON {
 	return &exactJSON{e.Centres, e.Stacks, e.Samples, e.Unknown, e.Problems}
 }
 
-// exact tells what of the samples' cost-centre stacks is known.
+// exact prints how many samples have a cost-centre stack, and why others have none.
 func (p out) exact(doc *exactJSON) {
 	if doc == nil {
 		return

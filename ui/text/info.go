@@ -131,7 +131,7 @@ func (p out) events(pr *profile.Profile) {
 	p.Line("")
 }
 
-// rateOf tells at what rate an event was to be sampled, and was.
+// rateOf describes the rate at which an event was to be sampled, and was.
 func rateOf(e *columns.Event) string {
 	var s string
 	switch {
@@ -153,7 +153,7 @@ func rateOf(e *columns.Event) string {
 	return s
 }
 
-// loweredRate tells what --max-overhead has made of an event's rate, and why.
+// loweredRate describes how --max-overhead lowered an event's rate, and why.
 func loweredRate(e *columns.Event) string {
 	last := e.Rates[len(e.Rates)-1]
 	unit := "Hz"
@@ -288,7 +288,7 @@ func moduleHas(pr *profile.Profile, m *columns.Module) string {
 		out = "nothing"
 	}
 	if problem, _, _ := strings.Cut(s.Problem, ";"); problem != "" {
-		out += "; " + problem // what to do about it is told once, below
+		out += "; " + problem // the remedy is printed once, below
 	}
 	return out
 }
@@ -377,7 +377,7 @@ type eventJSON struct {
 	// Rates are what --max-overhead made of either, in order of time.
 	Rates []rateJSON `json:"rates,omitempty"`
 	// Achieved is samples a second of cpu time, OnCounter the part of the time in
-	// which the event was counted; 0 and 1 where the log does not tell.
+	// which the event was counted; 0 and 1 if unknown.
 	Achieved  float64 `json:"achieved_hz"`
 	OnCounter float64 `json:"on_counter"`
 	Counted   uint64  `json:"counted"`
@@ -405,7 +405,7 @@ type agentJSON struct {
 	// Overhead is time in BPF as a fraction of the program's cpu time; 0 where
 	// one of the two is unknown.
 	Overhead float64 `json:"overhead"`
-	// Budget tells what measuring took, probes included, and what was left out.
+	// Budget is the cost of measuring, probes included, and what was left out.
 	Budget *overheadJSON `json:"budget,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 	"ccagent/ui/safe"
 )
 
-// overheadJSON is what measuring took, against what it was allowed to.
+// overheadJSON is the cost of measuring, and its budget.
 type overheadJSON struct {
 	Asked    float64 `json:"asked"` // part of the program's cpu time; 0 for any
 	Measured float64 `json:"measured"`
@@ -37,7 +37,7 @@ type partsJSON struct {
 	Last float64 `json:"last"`
 }
 
-// overheadOf adds up the intervals; nil where none is told.
+// overheadOf adds up the intervals; nil if the log has none.
 func overheadOf(p *profile.Profile) *overheadJSON {
 	if len(p.Overheads) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func overheadOf(p *profile.Profile) *overheadJSON {
 	return &o
 }
 
-// overhead prints what measuring took, and what was left out for that.
+// overhead prints the cost of measuring, and what was left out to save some.
 func (p out) overhead(pr *profile.Profile) {
 	o := overheadOf(pr)
 	if o == nil {
@@ -122,7 +122,7 @@ func (p out) overhead(pr *profile.Profile) {
 	}
 }
 
-// warnings prints what the user of the capture was told, each once.
+// warnings prints the capture's warnings, each once.
 func (p out) warnings(pr *profile.Profile) {
 	const most = 10
 	var texts []string
@@ -145,7 +145,7 @@ func (p out) warnings(pr *profile.Profile) {
 	}
 }
 
-// warned reports whether a warning tells of a cause already.
+// warned reports whether a warning names a cause already.
 func warned(pr *profile.Profile, cause string) bool {
 	return slices.ContainsFunc(pr.Warnings, func(w columns.Warning) bool { return strings.Contains(w.Text, cause) })
 }

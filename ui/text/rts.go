@@ -13,7 +13,7 @@ import (
 	"ccagent/ui/printer"
 )
 
-// rts prints what a run-time system told in the log, if one did.
+// rts prints what the run-time system logged, if anything.
 func (p out) rts(pr *profile.Profile) {
 	r := &pr.RTSLog
 	if !pr.HaveCapture {
@@ -113,7 +113,7 @@ func lastCollection(pr *profile.Profile) uint64 {
 	return t
 }
 
-// rtsRows prints what capabilities did by the RTS's word.
+// rtsRows prints what capabilities did, as the RTS logged it.
 func (p out) rtsRows(t *timeline.Timeline) {
 	for i := range t.RTS {
 		a := &t.RTS[i]
@@ -156,8 +156,8 @@ func (p out) rtsTimeline(s *profile.Selection, t *timeline.Timeline) {
 	p.Line(p.Faint("R runs a Haskell thread  G gc  · idle; small letters: below half. By the run-time system's word."))
 }
 
-// heapRow shows live data, or where it is not told the heap's size: the highest
-// in each column.
+// heapRow prints live data, or if the log has none the heap's size: the highest in each
+// column.
 func (p out) heapRow(pr *profile.Profile, t *timeline.Timeline) {
 	for _, k := range []struct {
 		kind columns.HeapKind
@@ -181,7 +181,7 @@ func (p out) heapRow(pr *profile.Profile, t *timeline.Timeline) {
 // markerRows bounds the markers that a timeline lists.
 const markerRows = 20
 
-// markers lists what the program itself told.
+// markers lists the program's own markers and messages.
 func (p out) markers(pr *profile.Profile, t *timeline.Timeline) {
 	shown := 0
 	for i := range pr.Markers {

@@ -120,7 +120,7 @@ func activity(r *profile.CapWeight, t *timeline.Timeline, unit string) string {
 	return b.String()
 }
 
-// rate gives a weight in a time as people say it: processors for ns, else a second.
+// rate formats a weight per time: in CPUs for ns, otherwise per second.
 func rate(w, step uint64, unit string) string {
 	perSecond := float64(w) / (float64(step) / 1e9)
 	if unit == "ns" {
@@ -182,7 +182,7 @@ func (tl Timeline) JSON(w io.Writer, _ printer.Options) error {
 	return printer.JSON(w, doc)
 }
 
-// watchedNote tells that rows are of a part of the time alone.
+// watchedNote says that rows cover only a part of the time.
 func watchedNote(p out, pr *profile.Profile, t *timeline.Timeline) {
 	if watched, partly := pr.Watched("gc"); partly && len(t.RTS) > 0 {
 		p.Note("Probes saw collections in %s of %s; they are missing from rts and gc in the rest. --max-overhead 0 keeps them in.", format.Duration(watched), format.Duration(pr.Duration))

@@ -22,8 +22,7 @@ const Causes = 4
 // Theme holds the style of every role.
 type Theme struct {
 	Name string
-	// Plain is set when there is no colour: what colour alone would tell must
-	// then be told by a glyph.
+	// Plain is set when there is no colour: glyphs must then show what colours would.
 	Plain bool
 
 	Text, Dim, Strong   Style
@@ -62,7 +61,7 @@ func Names() []string {
 	return append(names, "plain")
 }
 
-// UnknownError tells that no theme has a name.
+// UnknownError is returned for a name that no theme has.
 type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string {

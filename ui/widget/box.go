@@ -106,8 +106,8 @@ func (g *Glyphs) border(e int) string {
 	}
 }
 
-// edgesOf is where the lines of a glyph go. In ASCII a corner does not tell, so
-// it stands for none of them and is drawn again as what the new box needs.
+// edgesOf is where the lines of a glyph go. An ASCII corner has no
+// direction, so it counts as none and is drawn again as the new box needs it.
 func (g *Glyphs) edgesOf(s string) int {
 	if g.ASCII {
 		switch s {

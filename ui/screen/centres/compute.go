@@ -70,8 +70,8 @@ type CentreRow struct {
 	Individual      float64
 	Inherited       float64
 	Forced          float64 // part of Individual
-	// Before is the individual figure with all centres of the set chosen:
-	// Individual less Before is what it bears for others. Stacks have none.
+	// Before is the individual figure with all centres of the set chosen: the difference
+	// to Individual comes from dropped centres. Stacks have none.
 	Before         float64
 	Chosen, Pseudo bool
 }
@@ -93,7 +93,7 @@ func centreSet(e *model.Engine, text string) *centreData {
 	})
 }
 
-// SetFile is the text of a set file with what is chosen.
+// SetFile is the text of a set file with the chosen centres.
 func (c Choice) SetFile(p *profile.Profile) (string, error) {
 	set, err := centres.ParseSet(c.Set)
 	if err != nil {
@@ -202,8 +202,8 @@ func centreRow(e *model.Engine, c *centres.Centre) CentreRow {
 	return row
 }
 
-// attribute attributes a selection's samples as chosen. It does without an
-// engine, for what runs beside one.
+// attribute attributes a selection's samples as chosen. It uses no engine, so that
+// exports can call it in the background.
 func (c Choice) attribute(s *profile.Selection) (*centres.Costs, error) {
 	set, err := centres.ParseSet(c.Set)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 
 const costRows = 30
 
-// KindsReport is what bindings' evaluation consists of: what the program counted
-// itself, if it was compiled with -ticky, and what samples tell. made is the
-// selection of an event that counts allocated bytes; it may be nil.
+// KindsReport lists bindings' costs by kind: exact counts of a program that was compiled
+// with -ticky, and estimates from samples. Made is the selection of an event that counts
+// allocated bytes; it may be nil.
 type KindsReport struct{ Selection, Made *profile.Selection }
 
 // Text implements printer.Report.

@@ -14,7 +14,7 @@ import (
 // markCell is where a row's [x] ends.
 const markCell = 5
 
-// centreColumns decides what a width has room for; names come first.
+// centreColumns are the columns that fit into a width; names have priority.
 type centreColumns struct {
 	inherited, forced, before bool
 	bar                       int
@@ -100,7 +100,7 @@ func (s *Screen) header(p *widget.Painter, in widget.Rect, cols centreColumns) {
 	p.Text(x, in.Min.Y, in.Max.X, what, p.Theme.Dim)
 }
 
-// foot draws what holds for all rows, and gives the number of its lines.
+// foot draws the totals below the list, and returns the number of lines.
 func (s *Screen) foot(p *widget.Painter, in widget.Rect) int {
 	d, b := s.data, s.c.Base
 	lines := []string{fmt.Sprintf("individual sums to %s of the samples; choosing never changes the total", format.Share(d.Sum*b))}
@@ -129,7 +129,7 @@ func (s *Screen) foot(p *widget.Painter, in widget.Rect) int {
 	return len(lines)
 }
 
-// stack tells a row's stack, topmost centre first.
+// stack formats a row's stack, topmost centre first.
 func (s *Screen) stack(p *widget.Painter, row int) string {
 	var names []string
 	for i := row; i >= 0; i = s.data.Rows[i].Parent {

@@ -207,8 +207,8 @@ func (p out) table(rows [][]string) {
 // leaves out, and does not count in its totals.
 var rtsOwn = []string{"GC", "SYSTEM", "OVERHEAD", "IDLE", "DONT_CARE"}
 
-// unreported tells of a centre that such a report has not got: of exact stacks, what
-// the run-time system spent for itself and what is not known to be anyone's.
+// unreported reports whether GHC's report leaves a centre out: of exact stacks, the
+// run-time system's own cost and samples of unknown stacks.
 func unreported(c *centres.Costs, x *centres.Centre) bool {
 	return c.Mode == centres.ModeExact && (slices.Contains(rtsOwn, x.Name) || x.Pseudo && x.Module == "")
 }

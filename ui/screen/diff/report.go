@@ -18,8 +18,7 @@ const listed = 30
 // Report is a comparison.
 type Report struct {
 	Result *diff.Result
-	// All prints every row, not only those that tell a difference or, where
-	// nothing was tested, the largest.
+	// All prints every row, not only those that differ or, without a test, the largest.
 	All bool
 }
 

@@ -60,7 +60,7 @@ type TreeNode struct {
 	Parent      int    // −1 for the root
 	Kids        []int32
 	Self, Total float64
-	Forced      float64 // part of Total that evaluates what the frame above forced
+	Forced      float64 // part of Total in thunks that the frame above forced
 }
 
 // Sandwich is what calls a function, and what it calls. Node 0 of both is the
@@ -70,8 +70,7 @@ type Sandwich struct {
 	Callers, Callees *Tree
 }
 
-// leastInverted is the part of the samples below which the screen's inverted tree
-// does not tell callers apart.
+// leastInverted is the part of the samples below which the inverted tree merges callers.
 const leastInverted = 0.0001
 
 // wholeTrees keeps the latest call tree of each direction: they are large.

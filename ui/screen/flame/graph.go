@@ -108,7 +108,7 @@ func (f *flamePane) depth(t *treePane, root, n int32) int {
 
 // spread draws a node over the columns x1 to x2 in row of r, counted from its
 // top or, with by −1, from its bottom; and its children in the rows after that.
-// It touches what is on screen alone.
+// It visits only nodes that are on screen.
 func (f *flamePane) spread(p *widget.Painter, t *treePane, n int32, r widget.Rect, x1, x2, row, by int, at int32, focus bool) {
 	if row >= r.Dy() || x2 <= x1 {
 		return
@@ -173,13 +173,13 @@ func (f *flamePane) block(p *widget.Painter, t *treePane, n int32, r widget.Rect
 	text, room := t.name(node), r.Dx()-1
 	share := " " + format.Share(node.Total*f.c.Base)
 	if rest, ok := strings.CutPrefix(text, node.Module); ok && p.Width(text) > room && node.Module != "" && len(rest) > 1 && (rest[0] == '.' || rest[0] == ' ') {
-		text = rest[1:] // the name tells more than its module
+		text = rest[1:] // leave out the module before the name
 	}
 	if p.Width(text)+len(share) < room {
 		text += share
 	}
 	x = p.Name(x+1, y, r.Max.X, text, st)
-	if th.Plain { // no colour tells how wide it is
+	if th.Plain { // without colours, fill the block to show its width
 		for ; x < r.Max.X; x++ {
 			p.Cell(x, y, p.Glyphs.Light, th.Dim)
 		}
@@ -196,7 +196,7 @@ func (f *flamePane) at(m screen.Mouse) (flameBlock, bool) {
 	return flameBlock{}, false
 }
 
-// neighbour is where an arrow leads from a node: along the blocks of its row, to
+// neighbour is the node that an arrow key leads to: along the blocks of its row, to
 // its caller, or to its largest callee. down is whether callees are below.
 func neighbour(t *Tree, n int32, a keymap.Action, down bool) int32 {
 	node := &t.Nodes[n]

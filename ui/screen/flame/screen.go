@@ -22,9 +22,8 @@ var Kind = screen.Kind{
 	Keys: keymap.Screen{Help: "flame graph and call tree"},
 }
 
-// Screen is a flame graph over the call tree, from the roots
-// down or, inverted, from the leaves up; or the sandwich of one function: what
-// calls it over what it calls.
+// Screen is a flame graph over the call tree, from the roots down or, inverted, from the
+// leaves up; or the sandwich of one function: its callers over its callees.
 type Screen struct {
 	c                *screen.Context
 	flame            *flamePane
@@ -48,7 +47,7 @@ func newScreen(c *screen.Context) screen.Screen {
 	return &Screen{c: c, flame: &flamePane{c: c}, tree: newTreePane(c), callers: newTreePane(c), callees: newTreePane(c), focus: paneTree}
 }
 
-// refresh takes over new data.
+// refresh replaces the trees by new ones.
 func (s *Screen) refresh() {
 	a := s.answer()
 	s.tree.take(a.tree)

@@ -33,8 +33,7 @@ func newTreePane(c *screen.Context) *treePane { return &treePane{c: c, open: mak
 
 var pathSeed = maphash.MakeSeed()
 
-// take takes over a new tree: what was open stays open, the cursor stays on its
-// function.
+// take replaces the tree: open branches stay open, and the cursor stays on its function.
 func (s *treePane) take(t *Tree) {
 	if t == s.tree || t == nil {
 		return
@@ -118,12 +117,12 @@ func (s *treePane) relist() {
 	s.list.Set(s.list.Cursor)
 }
 
-// note keeps in mind where the cursor is.
+// note remembers the node under the cursor.
 func (s *treePane) note() {
 	if n := s.node(); n >= 0 {
 		s.cursor = s.paths[n]
 		if t := &s.tree.Nodes[n]; t.File != 0 {
-			s.c.File, s.c.Line = t.File, t.Line // so that screen 2 shows it
+			s.c.File, s.c.Line = t.File, t.Line // for the source screen
 		}
 	}
 }

@@ -16,13 +16,13 @@ type part struct {
 	Band    int // 1 + the only band shown; 0 shows all
 }
 
-// toldApart is the number of bands that are told apart; the rest is one.
+// toldApart is the number of bands shown one by one; the others are summed up.
 const toldApart = 26
 
 // Heap is the heap over the timeline's window, by column.
 type Heap struct {
 	From, To uint64 // ns
-	// Of the heap profile; if the log has none, of the sizes it tells.
+	// These are of the heap profile, or if the log has none, of the sizes it has.
 	What        string // what bands are: "closure type"
 	Restriction string
 	Profiles    int
@@ -31,8 +31,8 @@ type Heap struct {
 	Sized       bool                 // bands are sizes, for the log has no heap profile
 	// Lines are sizes by column.
 	Lines []HeapLine
-	// Generation is by column the oldest generation collected: −1 none, −2 one
-	// that is not told.
+	// Generation is by column the oldest generation collected, NoGeneration or
+	// UnknownGeneration.
 	Generation []int8
 	InGC       []float64 // part of a column's time
 	Pauses     []timeline.Pause
@@ -40,11 +40,11 @@ type Heap struct {
 	ByGen      []timeline.PauseStats
 	Markers    []columns.Marker // in the window
 	Missing    string           // why there are no bands; empty if there are
-	// Watched is for how long of the log, in ns, its collections were looked at; Partly if
-	// that is less than all of it, Whole if the window is.
+	// Watched is the time in ns during which GC probes were in place; Partly if that is less
+	// than the log's duration. Whole is set if the window is the whole log.
 	Watched       uint64
 	Partly, Whole bool
-	Unseen        string // why collections were not looked at; empty if they were
+	Unseen        string // why GC was not recorded; empty if it was
 }
 
 // HeapLine is a size by column.
@@ -54,7 +54,7 @@ type HeapLine struct {
 	Peak  uint64
 }
 
-// No generation and one that is not told, in Heap.Generation.
+// Values of Heap.Generation where no generation was collected, or an unknown one.
 const (
 	NoGeneration      = -1
 	UnknownGeneration = -2

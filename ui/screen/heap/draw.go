@@ -26,7 +26,7 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	}
 }
 
-// bandStyle tells neighbouring bands apart; the letter tells which.
+// bandStyle gives neighbouring bands different styles; a band is identified by its letter.
 func bandStyle(t *theme.Theme, i int) theme.Style {
 	if i < 0 {
 		return t.Dim
@@ -252,7 +252,7 @@ func (s *Screen) drawBands(p *widget.Painter, r widget.Rect, h *Heap) {
 	})
 }
 
-// drawPauses tells of the collections: at the cursor, and in all of the window.
+// drawPauses draws the pauses for GC: sums of the window, and those at the cursor.
 func (s *Screen) drawPauses(p *widget.Painter, r widget.Rect, d *Heap) {
 	p.Box(r, "gc pauses", "", false)
 	in := r.Inset(1)

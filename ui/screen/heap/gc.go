@@ -130,10 +130,10 @@ type gcJSON struct {
 type pauseJSON struct {
 	Start      float64 `json:"start_seconds"`
 	Seconds    float64 `json:"seconds"`
-	Generation *int    `json:"generation"` // null if not told
+	Generation *int    `json:"generation"` // null if unknown
 	Caps       int     `json:"capabilities"`
 	Copied     uint64  `json:"copied_bytes"`
-	Live       uint64  `json:"live_bytes"` // 0 if not told
+	Live       uint64  `json:"live_bytes"` // 0 if unknown
 }
 
 type gcStatsJSON struct {

@@ -44,7 +44,7 @@ type Screen struct {
 	list   widget.List
 	choice part
 	order  heapOrder
-	mark   uint64 // time that growth is told from
+	mark   uint64 // time from which growth is counted
 	marked bool
 	zoomed bool
 

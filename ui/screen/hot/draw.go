@@ -11,7 +11,7 @@ import (
 	"ccagent/ui/widget"
 )
 
-// What the columns take; the name gets the rest.
+// The widths of the columns; the name gets the rest.
 const (
 	shareWidth = 7 // "100.0% "
 	markWidth  = 2
@@ -53,7 +53,7 @@ func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	h.list.Draw(rows, func(i, y int) { h.drawRow(p, rows, cols, i, y, focus) })
 }
 
-// second names the second column: what it says follows the order.
+// second is the heading of the second column, which follows the order.
 func (h *hotPane) second() string {
 	if h.c.Sort == screen.ByInclusive {
 		return " incl."
@@ -66,7 +66,7 @@ type hotColumns struct {
 	bar           int
 }
 
-// columns decides what a width has room for; names come first.
+// columns chooses the columns that fit into a width; names have priority.
 func (h *hotPane) columns(w int) hotColumns {
 	var c hotColumns
 	name := 22
@@ -193,7 +193,7 @@ func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model
 	p.Text(x, y, limit, line, t.Dim)
 }
 
-// explain draws the two lines at the pane's foot and gives their number.
+// explain draws the two lines at the pane's foot and returns their number.
 func (h *hotPane) explain(p *widget.Painter, in widget.Rect) int {
 	t := p.Theme
 	y := in.Max.Y - 2

@@ -40,7 +40,7 @@ func (h *hotPane) restore() {
 	if h.c.Selected == model.NoKey {
 		h.list.Set(h.first())
 	}
-	// What was collapsed is in the row of its module or package now.
+	// A collapsed element is now part of its module's or package's row.
 	for i, r := range h.rows {
 		if row := &rows[r]; row.Collapsed && row.Package == h.last.Package && (row.Module == "" || row.Module == h.last.Module) {
 			h.list.Set(i)
@@ -51,9 +51,8 @@ func (h *hotPane) restore() {
 	h.selectRow()
 }
 
-// first is the row to begin with: the hottest thing that somebody wrote, in the hottest
-// file or module. It is to have a source to show, unless what has none is much hotter,
-// and to be near the list's top, so that what is hottest of all is in sight.
+// first is the row that is selected at the start: the hottest binding of the hottest file or
+// module near the list's top. One with source is preferred unless one without is much hotter.
 func (h *hotPane) first() int {
 	rows := h.c.Data.Hot.Rows
 	const (
@@ -106,7 +105,7 @@ func (h *hotPane) selectRow() {
 	switch {
 	case r.File != 0:
 		h.c.File, h.c.Line = r.File, r.Line
-	case r.Collapsed: // what was shown lies in it, or as well as anything
+	case r.Collapsed: // keep the source that was shown
 	default:
 		h.c.File, h.c.Line = 0, 0
 	}

@@ -26,7 +26,7 @@ func ratioHeads(r *profile.Ratios) string {
 	return b.String() + "  "
 }
 
-// ratioNote tells what the columns are.
+// ratioNote explains the columns.
 func (p out) ratioNote(pr *profile.Profile, r *profile.Ratios) {
 	if r == nil {
 		return
@@ -66,7 +66,7 @@ func ratioCells(r *profile.Ratios, id profile.ElementID) string {
 	return b.String() + "  "
 }
 
-// ratiosJSON are an element's ratios; what cannot be told is left out.
+// ratiosJSON are an element's ratios; unknown ones are left out.
 type ratiosJSON struct {
 	IPC float64 `json:"ipc,omitempty"`
 	// PerKilo is by event: counts in a thousand instructions.

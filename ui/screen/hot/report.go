@@ -59,8 +59,8 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	return p.Flush()
 }
 
-// noteWorth is the share from which on it is worth knowing what else could be done
-// about elements of a kind.
+// noteWorth is the share of a kind of elements from which on a note says what can be done
+// about it.
 const noteWorth = 0.1
 
 func shareOf(h *profile.Hot, is func(*profile.Element) bool) float64 {

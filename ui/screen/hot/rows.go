@@ -9,7 +9,7 @@ import (
 	"ccagent/ui/screen"
 )
 
-// hotSeen is what rows was made from.
+// hotSeen is what the rows were made from.
 type hotSeen struct {
 	hot     *model.Hot
 	sort    screen.Sort
@@ -32,7 +32,7 @@ func (h *hotPane) refresh() {
 	wanted := make([]bool, len(rows))
 	for i := len(rows) - 1; i >= 0; i-- { // children come after their parents
 		r := &rows[i]
-		// What is only ever a caller is of no use in an order by leaves.
+		// Elements that are only callers are left out of orders by leaf samples.
 		seen := r.Share > 0 || c.Sort == screen.ByInclusive || c.Sort == screen.ByName
 		if seen && r.Share*c.Base >= c.Minimum && (c.Filter.RE == nil || called(c.Filter.RE, r) != c.Filter.Invert) {
 			wanted[i] = true
@@ -63,7 +63,7 @@ func (h *hotPane) refresh() {
 	h.restore()
 }
 
-// called reports whether a row goes by a name that matches.
+// called reports whether one of a row's names matches.
 func called(re *regexp.Regexp, r *model.Row) bool {
 	return re.MatchString(r.Full) || r.Kids > 0 && re.MatchString(r.Name)
 }

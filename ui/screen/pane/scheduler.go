@@ -9,8 +9,7 @@ import (
 	"ccagent/ui/widget"
 )
 
-// schedulerRows is the number of the timeline's rows that a run-time system's word
-// fills.
+// schedulerRows is the number of the timeline's rows for what the run-time system reported.
 func schedulerRows(d *model.Timeline) int {
 	if d.Scheduler == nil {
 		return 0
@@ -25,7 +24,7 @@ func schedulerRows(d *model.Timeline) int {
 	return n
 }
 
-// scheduler draws what the run-time system told: capabilities, threads, markers.
+// scheduler draws what the run-time system reported: capabilities, threads, markers.
 func (tp *Timeline) scheduler(p *widget.Painter, d *model.Timeline, y *int, end int, row func(label string, draw func(y int), note string)) {
 	if d.Scheduler == nil {
 		return
@@ -71,7 +70,7 @@ func (tp *Timeline) threads(p *widget.Painter, y int, t *timeline.ThreadCounts) 
 	}
 }
 
-// threadNote tells of the column under the cursor.
+// threadNote describes the column under the cursor.
 func (tp *Timeline) threadNote(t *timeline.ThreadCounts) string {
 	c := tp.c.Window.Cursor
 	if c >= len(t[0]) {
@@ -81,7 +80,7 @@ func (tp *Timeline) threadNote(t *timeline.ThreadCounts) string {
 		count(t[timeline.ThreadBlocked][c]+t[timeline.ThreadForeign][c]))
 }
 
-// count gives a mean number in few columns.
+// count formats a mean number in few columns.
 func count(v float64) string {
 	switch {
 	case v == 0:

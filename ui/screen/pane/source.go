@@ -52,7 +52,7 @@ func (s *sourcePane) refresh() {
 	s.line = s.c.Line
 }
 
-// follow tells the context which line the cursor is on.
+// follow sets the context's line to the one under the cursor.
 func (s *sourcePane) follow() {
 	if s.list.N > 0 {
 		s.c.Line = s.list.Cursor + 1
@@ -181,7 +181,7 @@ func (s *sourcePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 		p.Text(in.Min.X+1, in.Max.Y-1, in.Max.X, s.shown.Problem, p.Theme.Warn)
 		in.Max.Y--
 	}
-	// The selected line has its causes under it; the list gives them the room.
+	// The selected line's causes are drawn under it, in rows taken from the list.
 	under := s.underlay(p, in.Dy())
 	rows := in
 	rows.Max.Y -= len(under)
@@ -337,7 +337,7 @@ func (s *sourcePane) drawCause(p *widget.Painter, in widget.Rect, cols sourceCol
 			text += fmt.Sprintf(", column %d", sp.Col) // not in sight
 		}
 	}
-	// What it is goes after the marks; a long mark makes room.
+	// The cause's name goes after the marks; a long mark is cut for it.
 	if end > from {
 		end++
 	}
@@ -383,7 +383,7 @@ func base(c *screen.Context) string {
 	return format.Count(s.Kept)
 }
 
-// noSource tells why the selection has no source to show.
+// noSource explains why the selection has no source to show.
 func noSource(c *screen.Context) []string {
 	r := c.Row(c.Selected)
 	if r == nil {

@@ -37,7 +37,7 @@ func (tp *Timeline) Rows() int {
 	if d := tp.c.Data.Timeline; d != nil {
 		n += len(d.Caps) + schedulerRows(d)
 		if len(d.Caps) == 0 && d.Scheduler != nil && len(d.RTS) > 0 {
-			n -= 2 // of samples, which there are none of
+			n -= 2 // the rows of samples
 		}
 	}
 	return n
@@ -116,7 +116,7 @@ func (tp *Timeline) Do(a keymap.Action) string {
 	return ""
 }
 
-// bookmark marks the cursor's moment, or takes off what marks are there.
+// bookmark sets a bookmark at the cursor, or removes those of its column.
 func (tp *Timeline) bookmark() string {
 	c, w := tp.c, &tp.c.Window
 	from, to := w.At(w.Cursor), w.At(w.Cursor+1)
@@ -298,7 +298,7 @@ func (tp *Timeline) Draw(p *widget.Painter, r widget.Rect, focus bool) {
 		y++
 	}
 	row("", func(y int) { tp.Axis(p, y) }, note1)
-	if len(d.Caps) == 0 && len(d.RTS) > 0 { // no samples: the run-time system's word is all there is
+	if len(d.Caps) == 0 && len(d.RTS) > 0 { // no samples: there is only what the run-time system reported
 		tp.scheduler(p, d, &y, in.Max.Y, row)
 		tp.Marks(p, in, y)
 		return
@@ -375,7 +375,7 @@ func tick(t, step float64) string {
 	}
 }
 
-// Seconds gives a time with the digits that a column of w can tell apart.
+// Seconds formats a time with as many digits as differ from one column of w to the next.
 func Seconds(t uint64, w *screen.Window) string {
 	digits := 2
 	for per := float64(w.To-w.From) / float64(max(1, w.Cols)) / 1e9; per < 0.01 && digits < 9; per *= 10 {

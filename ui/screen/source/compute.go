@@ -50,7 +50,7 @@ type Line struct {
 	Blocks  []Block       // that its samples lie in
 }
 
-// Block is a stretch of code that a line was made into.
+// Block is a stretch of machine code that was compiled from a line.
 type Block struct {
 	Name   string // the procedure
 	Detail string
@@ -60,7 +60,7 @@ type Block struct {
 	Share  float64
 }
 
-// about tells of one line what the tables of the source screen show.
+// about computes the tables about one line.
 func about(sel *profile.Selection, src *model.Source, number int) *Line {
 	out := &Line{File: src.File, Number: number, Causes: src.Heat[number].Causes}
 	var id profile.ElementID = profile.NoElement

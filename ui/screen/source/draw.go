@@ -67,7 +67,7 @@ func (s *Screen) drawCauses(p *widget.Painter, in widget.Rect, l *Line) {
 	}
 }
 
-// drawBlocks tells which code a line was made into; each sample is in one block.
+// drawBlocks lists the code blocks that were compiled from a line; each sample is in one.
 func (s *Screen) drawBlocks(p *widget.Painter, in widget.Rect, bs []Block) {
 	if len(bs) == 0 {
 		p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "none in this line's code", p.Theme.Dim)

@@ -198,7 +198,7 @@ type alsoJSON struct {
 	Samples uint64  `json:"samples"`
 }
 
-// SourceJSON writes what Source prints, with every line. The spans of a line
+// JSON implements printer.Report; it has every line. The spans of a line
 // are positions in the document's list of spans.
 func (r Report) JSON(w io.Writer, _ printer.Options) error {
 	s, v := r.Selection, r.View
