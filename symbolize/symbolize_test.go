@@ -278,6 +278,7 @@ func TestSourceBindings(t *testing.T) {
 	}
 }
 
+// A source that was changed after the build is embedded with a warning.
 func TestNewerSource(t *testing.T) {
 	exe := testprog.Build(t, "rev", testprog.Options{})
 	m := module(t, exe, Address{Addr: symbolAddress(t, exe, "Main_main_info")})
@@ -292,6 +293,8 @@ func TestNewerSource(t *testing.T) {
 	}
 }
 
+// Kernel addresses are named by the symbol before them, return addresses by the call's;
+// hidden symbols are reported.
 func TestKernel(t *testing.T) {
 	kallsyms := "ffffffff81000000 T startup_64\nffffffff81000100 t do_one [mod]\nffffffff81000080 D data\n"
 	got, _ := resolve(t, Job{Kernel: NameKernel(strings.NewReader(kallsyms), []Address{{Addr: 0xffffffff81000104}, {Addr: 0xffffffff81000100, Call: true}, {Addr: 0x10}})})

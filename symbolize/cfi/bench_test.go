@@ -23,6 +23,7 @@ func benchmark(b *testing.B, path string) {
 	b.ReportMetric(float64(len(t.Rows)*b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
+// BenchmarkCompile compiles the tables of whole files.
 func BenchmarkCompile(b *testing.B) {
 	for _, path := range systemLibraries(b) {
 		b.Run(filepath.Base(path), func(b *testing.B) { benchmark(b, path) })
@@ -36,6 +37,7 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
+// BenchmarkLookup looks up addresses in a compiled table.
 func BenchmarkLookup(b *testing.B) {
 	t := compile(b, systemLibraries(b)[0], DefaultLimits)
 	last := t.Rows[len(t.Rows)-1].Addr

@@ -6,6 +6,7 @@ import (
 	"testing"
 )
 
+// An ordered set gives the nearest member at or below any number.
 func TestOrderedSet(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	for _, n := range []int{1, 63, 64, 65, 4096, 4097, 300000} {

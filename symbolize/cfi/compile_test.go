@@ -119,6 +119,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// On arm64 the return address starts in the link register and may be signed.
 func TestArm64(t *testing.T) {
 	f := frames{eh: true}
 	cie := f.cie("z", -8, regnum.ARM64_LR, frame.DW_CFA_def_cfa, regnum.ARM64_SP, 0)
@@ -187,6 +188,7 @@ func TestHaskellDescriptions(t *testing.T) {
 	}
 }
 
+// Without section headers .eh_frame is found by way of its header's segment.
 func TestFrameHeaderSegment(t *testing.T) {
 	f := frames{eh: true}
 	f.fde(f.cie("z", -8, regnum.AMD64_Rip, cRules...), true, textAddr, 16)
@@ -204,6 +206,7 @@ func TestFrameHeaderSegment(t *testing.T) {
 	}
 }
 
+// A malformed entry is left out, and does not harm the entries around it.
 func TestMalformed(t *testing.T) {
 	good := func(f *frames) { f.fde(f.cie("z", -8, regnum.AMD64_Rip, cRules...), true, textAddr+32, 16) }
 	for _, c := range []struct {
@@ -247,6 +250,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+// Limits that are exceeded and a lack of frame information are told apart by their errors.
 func TestErrors(t *testing.T) {
 	f := frames{eh: true}
 	cie := f.cie("z", -8, regnum.AMD64_Rip, cRules...)
@@ -271,6 +275,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// Rows and rules have the bytes that the walker in the kernel reads.
 func TestEncoding(t *testing.T) {
 	r := Rule{Kind: KindFrame, Reg: 7, Flags: 0x8001, Offset: -2}
 	r.Saved[0], r.Saved[11] = -1, Lost

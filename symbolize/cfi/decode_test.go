@@ -51,6 +51,7 @@ func TestDecodeAgainstObjdump(t *testing.T) {
 	}
 }
 
+// An instruction that is cut off anywhere is not decoded.
 func TestDecodeCutOff(t *testing.T) {
 	// add $-8,%rbp; mov imm,disp(%rbp); vpshufb with SIB; jmp *table(,%rcx,8)
 	for _, s := range []string{"4883c5f8", "48c745f8d8c54000", "c4e27100848b44332211", "ff24cd80c84c00"} {

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// A reference is found where an instruction or a static reference table has one, and
+// nowhere else.
 func TestScan(t *testing.T) {
 	const at, target, closure = 0x401000, 0x402008, 0x4d43e0
 	rel := func(off int) []byte {
@@ -115,6 +117,7 @@ func open(tb testing.TB, path string) *elffile.File {
 	return f
 }
 
+// References in arbitrary code name targets that were asked for.
 func FuzzFind(f *testing.F) {
 	f.Add(tinyELF(), uint64(0x400078))
 	f.Fuzz(func(t *testing.T, data []byte, entry uint64) {

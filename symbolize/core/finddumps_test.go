@@ -7,6 +7,7 @@ import (
 	"testing"
 )
 
+// Dumps are found anywhere below a folder, nearest first, without following links.
 func TestFindDumps(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"B.dump-simpl", "a/b/C.dump-simpl", "a/x.hs", ".git/D.dump-simpl", "node_modules/E.dump-simpl", "dist-newstyle/F.dump-simpl"} {
@@ -41,6 +42,7 @@ func TestFindDumps(t *testing.T) {
 	}
 }
 
+// A dump is taken for a module's by the path components that it shares with the source.
 func TestDumpLikeness(t *testing.T) {
 	for _, c := range []struct {
 		dump, source, module string

@@ -180,6 +180,7 @@ func TestNotesAreWhole(t *testing.T) {
 	}
 }
 
+// Text that is no dump of Core is refused.
 func TestParseRefuses(t *testing.T) {
 	for _, text := range []string{"", "module Main where\nmain = print 1\n", "\x7fELF"} {
 		if _, err := Parse(text); !errors.Is(err, ErrNoCore) {
@@ -188,6 +189,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// Any text gives bindings or an error.
 func FuzzDump(f *testing.F) {
 	dumps, _ := filepath.Glob("testdata/*.dump-simpl")
 	for _, name := range dumps {

@@ -37,6 +37,8 @@ func (f *forest) adopt(orphans []ProcID, refs ...[2]uint32) int {
 	return f.Adopt(orphans, rs)
 }
 
+// A procedure without notes is adopted by the innermost block that encloses all references
+// to it.
 func TestAdopt(t *testing.T) {
 	f := newForest()
 	main := f.proc(NoBlock)

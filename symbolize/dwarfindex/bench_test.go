@@ -21,6 +21,7 @@ func benchFile(b *testing.B) string {
 	return testprog.Build(b, "example", testprog.Options{})
 }
 
+// BenchmarkBuild indexes a program's whole debug information.
 func BenchmarkBuild(b *testing.B) {
 	s, f := load(b, benchFile(b))
 	entries, blocks, bytes := 0, 0, 0
@@ -94,6 +95,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// BenchmarkLookup finds the blocks of addresses all over a program.
 func BenchmarkLookup(b *testing.B) {
 	s, f := load(b, benchFile(b))
 	x, err := Build(context.Background(), s, Options{Executable: executable(f)})
@@ -114,6 +116,7 @@ func BenchmarkLookup(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "lookups/s")
 }
 
+// BenchmarkCauses collects the cause sets of a program's blocks.
 func BenchmarkCauses(b *testing.B) {
 	s, f := load(b, benchFile(b))
 	x, err := Build(context.Background(), s, Options{Executable: executable(f)})

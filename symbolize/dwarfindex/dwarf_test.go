@@ -487,6 +487,7 @@ func TestDropped(t *testing.T) {
 	}
 }
 
+// An index that is over its memory budget is given as far as it was built, and says so.
 func TestMemoryBudget(t *testing.T) {
 	s, _ := load(t, testprog.Build(t, "maps", testprog.Options{}))
 	x, err := Build(context.Background(), s, Options{Memory: 4096})
@@ -495,6 +496,8 @@ func TestMemoryBudget(t *testing.T) {
 	}
 }
 
+// A cause counts where it is nearest, and a cycle of tick parents, as crafted files have
+// it, ends.
 func TestCauses(t *testing.T) {
 	// Two procedures that name each other as tick parents, as only a crafted
 	// file has it; a note that recurs; a block without notes.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// A decoded index is the one that was encoded; one that is cut off anywhere is refused.
 func TestEncode(t *testing.T) {
 	x, _ := build(t, testprog.Build(t, "example", testprog.Options{}))
 	data := x.Encode(nil)
@@ -73,6 +74,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// BenchmarkDecode reads an index back from the cache's form.
 func BenchmarkDecode(b *testing.B) {
 	s, f := load(b, benchFile(b))
 	x, err := Build(context.Background(), s, Options{Executable: executable(f)})

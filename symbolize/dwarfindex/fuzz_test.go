@@ -66,6 +66,7 @@ func seed() (info, abbrev, line []byte) {
 	return b, abbrev, line
 }
 
+// The seed of the fuzz targets is valid: its blocks, notes and positions are read.
 func TestSeed(t *testing.T) {
 	info, abbrev, line := seed()
 	x, err := Build(context.Background(), Sections{Info: bytes.NewReader(info), InfoSize: uint64(len(info)), Abbrev: abbrev, Line: line}, Options{})
@@ -89,6 +90,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// Any bytes give an index whose answers agree with each other.
 func FuzzBuild(f *testing.F) {
 	info, abbrev, line := seed()
 	f.Add(info, abbrev, line)
@@ -124,6 +126,7 @@ func FuzzBuild(f *testing.F) {
 	})
 }
 
+// Any line program gives rows sorted by address.
 func FuzzLines(f *testing.F) {
 	_, _, line := seed()
 	f.Add(line)

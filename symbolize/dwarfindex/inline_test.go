@@ -197,6 +197,7 @@ func TestInlinesOfBuiltInformation(t *testing.T) {
 	}
 }
 
+// Any bytes give chains of bounded length that end in the function itself.
 func FuzzInlines(f *testing.F) {
 	info, abbrev, line := seed()
 	f.Add(info, abbrev, line, []byte{})

@@ -156,6 +156,7 @@ func bomb(declared uint64, content []byte) []byte {
 	return b
 }
 
+// A compressed section is not unpacked beyond the caller's limit, whatever size it claims.
 func TestDecompressionBomb(t *testing.T) {
 	var z bytes.Buffer
 	w := zlib.NewWriter(&z)
@@ -186,6 +187,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
+// Files that are not ELF are told from ELF files that are malformed.
 func TestOpenRefuses(t *testing.T) {
 	if _, err := Open(bytes.NewReader([]byte("#!/bin/sh\n")), 10); !errors.Is(err, ErrNotELF) {
 		t.Errorf("a script: %v", err)
@@ -206,6 +208,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+// Scan sees a pattern exactly once, also where it lies across two chunks.
 func TestScan(t *testing.T) {
 	data := bytes.Repeat([]byte("x"), 3<<20)
 	for _, at := range []int{0, 1<<20 - 3, 1 << 20, 2<<20 + 1, 3<<20 - 6} {
@@ -222,6 +225,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// Any bytes give a file or an error, and no section more than the limit that was asked for.
 func FuzzOpen(f *testing.F) {
 	f.Add(bomb(8, []byte("xxxx")))
 	f.Add([]byte("\x7fELF"))

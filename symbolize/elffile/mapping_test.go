@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// Symbols that only mark code and data on arm64 and RISC-V name no procedure.
 func TestMappingSymbols(t *testing.T) {
 	for _, c := range []struct {
 		machine elf.Machine

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 )
 
+// Z-encoded names decode to what was encoded, and others are refused.
 func TestDecode(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"zpzp", "++"}, {"GHCziBase", "GHC.Base"}, {"zdwheavy", "$wheavy"}, {"Z0T", "()"}, {"Z3T", "(,,)"},
@@ -25,6 +26,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// Linkage names of every release are taken apart into package, module and name.
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
 		in   string
@@ -60,6 +62,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Names that GHC makes are explained by the binding that they come from.
 func TestExplain(t *testing.T) {
 	for _, c := range []struct{ in, source, words string }{
 		{"heavy", "heavy", ""},
@@ -94,6 +97,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// Instance names are written as in source.
 func TestInstance(t *testing.T) {
 	own := func(s string) bool { return s == "HasArea" }
 	for in, want := range map[string]string{
@@ -106,6 +110,7 @@ func TestInstance(t *testing.T) {
 	}
 }
 
+// Decoding never grows a name, and refuses without changing it.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{"zpzp", "Z3T", "Z2H", "z3b1U", "zz", "Z", "z0ffU"} {
 		f.Add(s)
@@ -121,6 +126,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// Decode is the inverse of Encode.
 func FuzzEncode(f *testing.F) {
 	for _, s := range []string{"++", "$wgo", "(,,)", "(# #)", "foo'", "⊕", "zZ"} {
 		f.Add(s)
@@ -135,6 +141,7 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
+// A name that is refused comes back empty.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"base_GHCziBase_zpzp_info", "Main_zdwheavy_info", "s1Fc_info", ".Lc1X_info", "a_B_c_con_info"} {
 		f.Add(s)

@@ -59,6 +59,7 @@ main = do
   print 2
 `
 
+// Declarations are found by layout, with the names that they declare.
 func TestParse(t *testing.T) {
 	m := Parse(sample, "Sample.hs")
 	if m.Name != "Data.Sample" {
@@ -90,6 +91,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Both styles of literate Haskell are read.
 func TestLiterate(t *testing.T) {
 	for _, text := range []string{
 		"Text\n\n> module A where\n> f x =\n>   x + 1\n\nmore\n\n> g = f 2\n",
@@ -102,6 +104,7 @@ func TestLiterate(t *testing.T) {
 	}
 }
 
+// Declarations of any text are in order and do not overlap.
 func FuzzParse(f *testing.F) {
 	f.Add(sample, "x.hs")
 	f.Add("> f = 'a\n{-", "x.lhs")

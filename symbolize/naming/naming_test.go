@@ -1,6 +1,13 @@
 package naming
 
-import "testing"
+import (
+	"ccagent/eventlog"
+	"ccagent/symbolize/evidence"
+	"ccagent/symbolize/hsname"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 // C++, Rust and wrapped C names are shown as people write them, others as they are.
 func TestForeignName(t *testing.T) {
@@ -17,5 +24,64 @@ func TestForeignName(t *testing.T) {
 		if got := foreignName(symbol); got != want {
 			t.Errorf("%s is named %q, want %q", symbol, got, want)
 		}
+	}
+}
+
+// told is evidence of procedures alone.
+type told map[evidence.ProcID]evidence.Procedure
+
+func (told) At(uint64) (evidence.Code, bool)                   { return evidence.Code{}, false }
+func (t told) Procedure(id evidence.ProcID) evidence.Procedure { return t[id] }
+
+// defined are symbols of a module.
+type defined map[string]bool
+
+func (d defined) Defines(name string) bool { return d[name] }
+func (defined) IsClass(string) bool        { return false }
+
+// A procedure that GHC made is named as such, below the binding that it was made from,
+// which comes first; each binding comes once.
+func TestProceduresAreNamedAfterTheirSource(t *testing.T) {
+	name := func(symbol string) hsname.Name {
+		n, ok := hsname.Parse(symbol)
+		if !ok {
+			t.Fatalf("%s is no linkage name", symbol)
+		}
+		return n
+	}
+	exported := func(symbol string) evidence.Procedure {
+		return evidence.Procedure{Kind: evidence.Exported, Symbol: symbol, Linkage: name(symbol), Category: eventlog.CategoryHaskell}
+	}
+	procs := told{
+		1: exported("Main_zdwheavy_info"), 2: exported("Main_heavy_info"),
+		3: {Kind: evidence.Noted, Symbol: "s1Fc_info", Owner: evidence.Owner{Package: "main", Module: "Main"}, Path: "heavy.go"},
+		4: {Kind: evidence.Noted, Symbol: "s1Fd_info", Owner: evidence.Owner{Package: "main", Module: "Main"}, Context: 1},
+		5: {Kind: evidence.Foreign, Symbol: "memcpy", Category: eventlog.CategoryForeign},
+		6: {Kind: evidence.Stretch, Owner: evidence.Owner{Package: "base", Module: "GHC.Base"}, Path: "(local code before map)"},
+		7: {Kind: evidence.Noted, Symbol: "s1Fe_info", Owner: evidence.Owner{Module: "Main"}, Context: 8},
+		8: {Kind: evidence.Noted, Symbol: "s1Ff_info", Owner: evidence.Owner{Module: "Main"}, Context: 7}, // a crafted cycle
+	}
+	var out []eventlog.Binding
+	b := NewBindings(func(e eventlog.Event) error { out = append(out, *e.(*eventlog.Binding)); return nil }, 10)
+	n := NewNamer(b, 1, procs, nil, defined{"Main_heavy_info": true}, nil)
+	for range 2 {
+		for id := evidence.ProcID(1); id <= 8; id++ {
+			if _, err := n.Procedure(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	byID := map[uint32]eventlog.Binding{}
+	var got []string
+	for i, x := range out {
+		if x.ID != uint32(11+i) || x.Parent != 0 && byID[x.Parent].ID == 0 {
+			t.Errorf("binding %+v comes before its parent or out of order", x)
+		}
+		byID[x.ID] = x
+		got = append(got, x.Name+"<"+byID[x.Parent].Name)
+	}
+	want := []string{"heavy<", "$wheavy<heavy", "heavy.go<", "heavy.(local code)<heavy", "memcpy<", "(local code before map)<", "(local code)<", "(local code)<"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("name<parent (-want +got):\n%s", diff)
 	}
 }

@@ -2,6 +2,7 @@ package sources
 
 import "testing"
 
+// Spans are read in all forms that GHC prints; anything else is no span.
 func TestParseExtent(t *testing.T) {
 	for in, want := range map[string]Extent{
 		"3:7": {3, 7, 3, 8}, "3:7-12": {3, 7, 3, 13}, "(3,7)-(5,2)": {3, 7, 5, 3}, "(3,7)-(5,0)": {3, 7, 5, 1},

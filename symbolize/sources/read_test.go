@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Only text files of bounded size with a source file's name are read.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -37,6 +37,8 @@ func indexed(t *testing.T, name string) (dwarfindex.Sections, *elffile.File) {
 	return s, f
 }
 
+// An index comes back from the cache as it was, and not at all once its file was touched
+// by others.
 func TestCache(t *testing.T) {
 	ctx := context.Background()
 	s, f := indexed(t, "fusion")
@@ -110,6 +112,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
+// The cache forgets what was not used for the longest time.
 func TestCachePrunesTheOldest(t *testing.T) {
 	c := DirCache{t.TempDir(), os.Geteuid()}
 	now := time.Now()

@@ -134,6 +134,7 @@ func build(version string, compressed bool) (*image, []Buffer) {
 	return m, []Buffer{{m.put(node), "Main_ipe_buf"}}
 }
 
+// Every layout of the map, from GHC 9.2 to 9.14, compressed or not, gives the same entries.
 func TestLayouts(t *testing.T) {
 	for _, c := range []struct {
 		version    string
@@ -157,6 +158,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
+// A damaged or oversized map is reported, and the whole buffers beside it are read.
 func TestDamage(t *testing.T) {
 	if _, err := Read(context.Background(), &image{}, nil, "9.0.2", 1<<20); !errors.Is(err, ErrVersion) {
 		t.Errorf("version 9.0.2: %v", err)
@@ -201,6 +203,7 @@ func TestBomb(t *testing.T) {
 	}
 }
 
+// Any bytes give entries in the order of their addresses.
 func FuzzRead(f *testing.F) {
 	for _, version := range []string{"9.2.8", "9.4.8", "9.6.7", "9.8.4", "9.10.3"} {
 		m, buffers := build(version, version == "9.10.3")
