@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"ccagent/internal/testprog"
+)
+
+// stateOf is a process's state and its tracer.
+func stateOf(t *testing.T, pid int) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "State:") || strings.HasPrefix(line, "TracerPid:") {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(found, " ")
+}
+
+// freeze has a control group of its own hold a process, in which it is when it is returned;
+// thaw lets it go.
+func freeze(t *testing.T, pid int) (thaw func()) {
+	t.Helper()
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	group, state, frozen, thawed := "/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"
+	if _, err := os.Stat(group); err != nil {
+		if _, err := os.Stat("/sys/fs/cgroup/cgroup.procs"); err != nil {
+			testprog.Skip(t, &testprog.UnsupportedError{Need: "a control group that freezes"})
+		}
+		group, state, frozen, thawed = "/sys/fs/cgroup", "cgroup.freeze", "1", "0"
+	}
+	own := filepath.Join(group, fmt.Sprintf("ccagent-test-%d", pid))
+	if err := os.Mkdir(own, 0o755); err != nil {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "the right to make a control group: " + err.Error()})
+	}
+	write(filepath.Join(own, "cgroup.procs"), fmt.Sprint(pid))
+	write(filepath.Join(own, state), frozen)
+	t.Cleanup(func() {
+		write(filepath.Join(own, state), thawed)
+		eventually(t, "the control group is gone", func() bool { return os.Remove(own) == nil })
+	})
+	return func() { write(filepath.Join(own, state), thawed) }
+}
+
+// A process that somebody has stopped, traces or has frozen stays as it is when the agent
+// attaches and lets go, is none the worse afterwards, and keeps the agent for no longer.
+func TestAttachLeavesHeldProcessesAsTheyAre(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := testprog.Build(t, "spin31", testprog.Options{NoDebug: true})
+	for _, c := range []struct {
+		name string
+		hold func(t *testing.T, pid int) (letGo func())
+	}{
+		{"stopped", func(t *testing.T, pid int) func() {
+			if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it is stopped", func() bool { return strings.Contains(stateOf(t, pid), "(stopped)") })
+			return func() { _ = unix.Kill(pid, unix.SIGCONT) }
+		}},
+		{"traced", func(t *testing.T, pid int) func() {
+			tracer := exec.Command(testprog.NeedTool(t, "strace", ""), "-f", "-o", os.DevNull, "-p", fmt.Sprint(pid))
+			if err := tracer.Start(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it is traced", func() bool { return !strings.Contains(stateOf(t, pid), "TracerPid:\t0") })
+			return func() {
+				_ = tracer.Process.Signal(unix.SIGTERM)
+				_ = tracer.Wait()
+			}
+		}},
+		{"frozen", freeze},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			target := command(t, exe, "1000000000")
+			if err := target.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				target.Process.Kill()
+				target.Wait()
+			}()
+			pid := target.Process.Pid
+			letGo := c.hold(t, pid)
+			defer letGo() // or it could not even be killed
+			// A traced process runs on, so that its state is that of a moment.
+			tracer := func() string { _, by, _ := strings.Cut(stateOf(t, pid), "TracerPid"); return by }
+			before := tracer()
+			r := run(t, command(t, ccagent, "attach", "--duration", "200ms", "-o", filepath.Join(t.TempDir(), "run.eventlog"), fmt.Sprint(pid)))
+			if r.status != 0 && (r.status != 125 || !strings.Contains(r.stderr, "no sample was taken")) {
+				t.Errorf("status %d\n%s", r.status, r.stderr)
+			}
+			if after := tracer(); after != before {
+				t.Errorf("its tracer was%s, and is%s", before, after)
+			}
+			if c.name == "stopped" && !strings.Contains(stateOf(t, pid), "(stopped)") {
+				t.Errorf("it is %s", stateOf(t, pid))
+			}
+			letGo()
+			eventually(t, "it runs", func() bool { return strings.Contains(stateOf(t, pid), "R (running)") })
+		})
+	}
+}
+
+// A program in pid and mount namespaces of its own is profiled from outside of them.
+func TestNamespacedTarget(t *testing.T) {
+	testprog.NeedRoot(t)
+	unshare := testprog.NeedTool(t, "unshare", "util-linux")
+	exe := testprog.Build(t, "spin31", testprog.Options{NoDebug: true})
+	outer := command(t, unshare, "-p", "-m", "--fork", "--kill-child", exe, "1000000000")
+	if err := outer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		outer.Process.Kill()
+		outer.Wait()
+	}()
+	pid := 0
+	eventually(t, "the program runs", func() bool { pid = childOf(outer.Process.Pid, "spin31"); return pid != 0 })
+	log := filepath.Join(t.TempDir(), "run.eventlog")
+	if r := run(t, command(t, ccagent, "attach", "--duration", "1s", "-o", log, fmt.Sprint(pid))); r.status != 0 {
+		t.Fatalf("status %d\n%s", r.status, r.stderr)
+	}
+	l := readLog(t, log)
+	l.wantWhole(t)
+	if len(l.samples) == 0 {
+		t.Error("no samples")
+	}
+	if s := stateOf(t, pid); !strings.Contains(s, "R (running)") && !strings.Contains(s, "S (sleeping)") {
+		t.Errorf("the program is %s", s)
+	}
+}
+
+// stormSource is a program that does so many times what its first argument says.
+const stormSource = `
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <fcntl.h>
+#include <unistd.h>
+static void *nothing(void *p) { return p; }
+int main(int argc, char **argv)
+{
+	int times = atoi(argv[2]);
+	char left[16];
+	if (!strcmp(argv[1], "execs") && times > 0) {
+		snprintf(left, sizeof left, "%d", times - 1);
+		execl("/proc/self/exe", argv[0], argv[1], left, (char *)0);
+		return 1;
+	}
+	int self = open("/proc/self/exe", O_RDONLY);
+	for (int i = 0; i < times; i++) {
+		pthread_t thread;
+		int status = 0;
+		if (!strcmp(argv[1], "threads") && (pthread_create(&thread, 0, nothing, 0) || pthread_join(thread, 0)))
+			return 1;
+		if (!strcmp(argv[1], "maps")) {
+			void *at = mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, self, 0);
+			if (at == MAP_FAILED || (i % 2 && munmap(at, 4096)))
+				return 1;
+		}
+		if (!strcmp(argv[1], "forks")) {
+			pid_t child = fork();
+			if (!child)
+				_exit(0);
+			if (waitpid(child, &status, 0) != child || status)
+				return 1;
+		}
+	}
+	puts("done");
+	return 7;
+}
+`
+
+// A program that maps files, forks, executes programs or starts threads as fast as it can
+// ends as it would alone, and so does the capture.
+func TestStorms(t *testing.T) {
+	testprog.NeedRoot(t)
+	cc := testprog.NeedTool(t, "gcc", "gcc")
+	dir := t.TempDir()
+	source, exe := filepath.Join(dir, "storm.c"), filepath.Join(dir, "storm")
+	if err := os.WriteFile(source, []byte(stormSource), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(cc, "-O1", "-pthread", "-o", exe, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for what, times := range map[string]string{"maps": "5000", "forks": "1000", "execs": "300", "threads": "3000"} {
+		t.Run(what, func(t *testing.T) {
+			log := filepath.Join(t.TempDir(), "run.eventlog")
+			r := run(t, command(t, ccagent, "record", "-e", "cpu-clock", "-o", log, "--", exe, what, times))
+			if r.status != 7 || r.stdout != "done\n" {
+				t.Errorf("status %d, the program said %q\n%s", r.status, r.stdout, r.stderr)
+			}
+			readLog(t, log).wantWhole(t)
+		})
+	}
+}
