@@ -32,7 +32,7 @@ type Screen struct {
 	focus            stackPane
 	zoomed           bool
 	shown            screen.Function // whose callers and callees the panes have
-	boxes            layout.StackScreen
+	boxes            boxes
 }
 
 type stackPane int
@@ -282,7 +282,7 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	if f.Small || s.zoomed {
 		one = int(s.focus)
 	}
-	s.boxes = layout.Stacks(f.Body, s.c.Sandwich != (screen.Function{}), one)
+	s.boxes = divide(f.Body, s.c.Sandwich != (screen.Function{}), one)
 	if s.c.Sandwich != (screen.Function{}) {
 		s.drawSandwich(p)
 		return

@@ -17,7 +17,7 @@ import (
 func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	s.refresh()
 	d, h := s.latest(), s.heap()
-	top, bands, pauses := layout.Heap(f.Body, s.zoomed || f.Small)
+	top, bands, pauses := divide(f.Body, s.zoomed || f.Small)
 	s.drawChart(p, top, d, h)
 	s.inner = widget.Rect{}
 	if !bands.Empty() {

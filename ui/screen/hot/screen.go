@@ -25,9 +25,9 @@ type Screen struct {
 	hot      *hotPane
 	code     *pane.Code
 	timeline *pane.Timeline
-	focus    layout.Pane
+	focus    paneID
 	zoomed   bool
-	boxes    layout.MainScreen
+	boxes    boxes
 	dragging bool
 }
 
@@ -40,24 +40,24 @@ func newScreen(c *screen.Context) screen.Screen {
 func (o *Screen) Why(a keymap.Action) string {
 	switch a {
 	case keymap.Sandwich:
-		if o.focus != layout.Hot || !o.hot.subject().Function {
+		if o.focus != paneHot || !o.hot.subject().Function {
 			return "select a function in the hot list first"
 		}
 		return ""
 	case keymap.Invert:
 		return "inverting turns the call tree; " + o.c.Key(screen.Stacks) + " shows it"
 	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse:
-		if o.focus == layout.Timeline {
+		if o.focus == paneTimeline {
 			return "on the timeline, [ ] and v choose a range; tab goes to the hot list"
 		}
 	}
-	if w := o.timeline.Why(a); w != "" && (o.focus == layout.Timeline || !horizontal(a)) {
+	if w := o.timeline.Why(a); w != "" && (o.focus == paneTimeline || !horizontal(a)) {
 		return w
 	}
 	switch o.focus {
-	case layout.Hot:
+	case paneHot:
 		return o.hot.why(a)
-	case layout.Source:
+	case paneSource:
 		return o.code.Why(a)
 	}
 	return ""
@@ -69,9 +69,9 @@ func horizontal(a keymap.Action) bool { return a == keymap.Left || a == keymap.R
 func (o *Screen) Do(a keymap.Action) string {
 	switch a {
 	case keymap.NextPane:
-		o.focus = (o.focus + 1) % layout.Panes
+		o.focus = (o.focus + 1) % panes
 	case keymap.PrevPane:
-		o.focus = (o.focus + layout.Panes - 1) % layout.Panes
+		o.focus = (o.focus + panes - 1) % panes
 	case keymap.Sandwich:
 		sub := o.hot.subject()
 		o.c.Sandwich = screen.Function{Name: sub.Name, Module: sub.Module, Package: sub.Package}
@@ -83,23 +83,23 @@ func (o *Screen) Do(a keymap.Action) string {
 	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight,
 		keymap.Bookmark, keymap.NextBookmark:
 		if a == keymap.Brush {
-			o.focus = layout.Timeline
+			o.focus = paneTimeline
 		}
 		return o.timeline.Do(a)
 	case keymap.Open:
 		switch o.focus {
-		case layout.Hot:
-			o.focus = layout.Source
-		case layout.Source:
+		case paneHot:
+			o.focus = paneSource
+		case paneSource:
 			o.c.Goto = screen.Source
-		case layout.Timeline:
+		case paneTimeline:
 			return o.timeline.Do(keymap.Brush)
 		}
 	default:
 		switch o.focus {
-		case layout.Hot:
+		case paneHot:
 			return o.hot.do(a)
-		case layout.Source:
+		case paneSource:
 			return o.code.Do(a)
 		default:
 			return o.timeline.Do(a)
@@ -114,8 +114,8 @@ func (o *Screen) Back() bool {
 	case o.timeline.Back():
 	case o.zoomed:
 		o.zoomed = false
-	case o.focus != layout.Hot:
-		o.focus = layout.Hot
+	case o.focus != paneHot:
+		o.focus = paneHot
 	default:
 		return false
 	}
@@ -130,7 +130,7 @@ func (o *Screen) Mouse(m screen.Mouse) {
 		return
 	}
 	for i, b := range o.boxes.Boxes {
-		pane := layout.Pane(i)
+		pane := paneID(i)
 		if !screen.Inside(b.Inset(1), m) {
 			continue
 		}
@@ -138,11 +138,11 @@ func (o *Screen) Mouse(m screen.Mouse) {
 			o.focus = pane
 		}
 		switch pane {
-		case layout.Hot:
+		case paneHot:
 			if o.hot.mouse(m) {
-				o.focus = layout.Source
+				o.focus = paneSource
 			}
-		case layout.Source:
+		case paneSource:
 			o.code.Mouse(m)
 		default:
 			if m.Kind == screen.Release || m.Kind == screen.Drag {
@@ -157,7 +157,7 @@ func (o *Screen) Mouse(m screen.Mouse) {
 
 // Find implements Screen.
 func (o *Screen) Find(p *screen.Pattern, by int) bool {
-	if o.focus == layout.Source {
+	if o.focus == paneSource {
 		return o.code.Find(p, by)
 	}
 	return o.hot.find(p, by)
@@ -166,9 +166,9 @@ func (o *Screen) Find(p *screen.Pattern, by int) bool {
 // Subject implements Screen.
 func (o *Screen) Subject() screen.Subject {
 	switch o.focus {
-	case layout.Source:
+	case paneSource:
 		return o.code.Subject()
-	case layout.Timeline:
+	case paneTimeline:
 		return o.timeline.Subject()
 	}
 	return o.hot.subject()
@@ -203,9 +203,9 @@ func (o *Screen) Report() (func(*profile.Selection) (printer.Report, error), err
 // Draw implements Screen.
 func (o *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	o.hot.refresh() // the other panes follow its selection
-	o.boxes = layout.Main(f.Body, o.timeline.Rows(), o.focus, o.zoomed || f.Small)
-	draw := [layout.Panes]func(*widget.Painter, widget.Rect, bool){o.hot.draw, o.code.Draw, o.timeline.Draw}
-	for _, pane := range []layout.Pane{layout.Timeline, layout.Hot, layout.Source} { // a title is on the border above
+	o.boxes = divide(f.Body, o.timeline.Rows(), o.focus, o.zoomed || f.Small)
+	draw := [panes]func(*widget.Painter, widget.Rect, bool){o.hot.draw, o.code.Draw, o.timeline.Draw}
+	for _, pane := range []paneID{paneTimeline, paneHot, paneSource} { // a title is on the border above
 		if b := o.boxes.Boxes[pane]; !b.Empty() {
 			draw[pane](p, b, pane == o.focus)
 		}

@@ -13,7 +13,7 @@ import (
 
 // Draw implements Screen.
 func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
-	s.boxes = layout.SourceOver(f.Body, f.Small || s.zoomed)
+	s.boxes = divide(f.Body, f.Small || s.zoomed)
 	s.code.Draw(p, s.boxes.Source, true)
 	if s.boxes.Causes.Empty() {
 		return

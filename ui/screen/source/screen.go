@@ -7,7 +7,6 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/source"
 	"ccagent/ui/keymap"
-	"ccagent/ui/layout"
 	"ccagent/ui/model"
 	"ccagent/ui/printer"
 	"ccagent/ui/screen"
@@ -25,7 +24,7 @@ var Kind = screen.Kind{
 type Screen struct {
 	c      *screen.Context
 	code   *pane.Code
-	boxes  layout.SourceScreen
+	boxes  boxes
 	zoomed bool
 }
 
