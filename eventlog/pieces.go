@@ -69,9 +69,6 @@ func (p *Pieces) Rest(last *Reader) *Reader {
 	return p.from(io.NewSectionReader(p.log, p.rest, math.MaxInt64-p.rest), p.rest, last.times)
 }
 
-// RestAt is the offset of what follows the pieces.
-func (p *Pieces) RestAt() int64 { return p.rest }
-
 func (p *Pieces) from(r io.Reader, at int64, times [2]uint64) *Reader {
 	return &Reader{
 		r: r, buf: make([]byte, pieceBuffer), base: at, started: true, times: times,

@@ -77,15 +77,43 @@ func TestWeightsSaturate(t *testing.T) {
 	}
 }
 
-// Of a log that is cut anywhere, queries answer from what is there.
+// Of a log that is cut anywhere, queries answer from what is there: from each sample
+// that is whole before the cut, and from nothing else.
 func TestQueriesOfCutLogs(t *testing.T) {
 	whole := logtest.NBody().End()
+	var ends []int // of the samples
+	for r := eventlog.NewReader(bytes.NewReader(whole)); r.Next(); {
+		if _, sample := r.Record().Event.(*eventlog.Sample); sample {
+			ends = append(ends, int(r.Offset()))
+		}
+	}
 	for n := bytes.Index(whole, []byte("datb")) + 4; n < len(whole); n += 7 {
 		p := load(t, whole[:n])
-		for level := range profile.LevelLine + 1 {
-			p.Select(profile.Filter{}).Hot(level)
+		want := 0
+		for want < len(ends) && ends[want] <= n {
+			want++
 		}
-		stacks.TreeOf(p.Select(profile.Filter{}), stacks.Options{})
+		if int(p.Samples()) != want || p.Accounting.Complete {
+			t.Fatalf("cut at %d: %d samples, want %d; complete: %t", n, p.Samples(), want, p.Accounting.Complete)
+		}
+		s := p.Select(profile.Filter{})
+		for level := range profile.LevelLine + 1 {
+			wantWithin(t, s, level)
+		}
+		if root := stacks.TreeOf(s, stacks.Options{}).Nodes[0].Total; root != s.Total {
+			t.Fatalf("cut at %d: the tree holds %d of %d", n, root, s.Total)
+		}
+	}
+}
+
+// wantWithin fails unless what only an element has is within its share, that within what
+// it has inclusively, and that within the total.
+func wantWithin(t testing.TB, s *profile.Selection, level profile.Level) {
+	t.Helper()
+	for _, r := range s.Hot(level).Rows {
+		if r.OnlyWeight > r.ShareWeight || r.ShareWeight > r.InclusiveWeight || r.InclusiveWeight > s.Total {
+			t.Fatalf("%v: %+v of %d", level, r, s.Total)
+		}
 	}
 }
 
@@ -126,11 +154,7 @@ func exercise(t testing.TB, log []byte) {
 	for e := range p.Events {
 		s := p.Select(profile.Filter{}.WithEvent(e))
 		for level := range profile.LevelLine + 1 {
-			for _, r := range s.Hot(level).Rows {
-				if r.OnlyWeight > r.ShareWeight || r.ShareWeight > r.InclusiveWeight || r.InclusiveWeight > s.Total {
-					t.Fatalf("%v: %+v of %d", level, r, s.Total)
-				}
-			}
+			wantWithin(t, s, level)
 		}
 		stacks.TreeOf(s, stacks.Options{})
 		stacks.TreeOf(s, stacks.Options{Invert: true, AllFrames: true})

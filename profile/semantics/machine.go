@@ -225,9 +225,6 @@ func (m *Machine[M]) Show(cur M, v Value, depth int) (string, error) {
 	return s, nil
 }
 
-// Mark is the annotation of a heap object.
-func (m *Machine[M]) Mark(a Addr) M { return m.heap[a].mark }
-
 // control is what the machine is about to evaluate.
 type control[M comparable] struct {
 	expr     Expr

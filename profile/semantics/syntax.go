@@ -112,16 +112,6 @@ type Program struct {
 	Funs    map[string]*Fun
 }
 
-// Global gives a global binding; nil if there is none of the name.
-func (p *Program) Global(name string) Expr {
-	for i := range p.Globals {
-		if p.Globals[i].Name == name {
-			return p.Globals[i].Rhs
-		}
-	}
-	return nil
-}
-
 // IsFunction reports whether a global's right-hand side is a λ-abstraction, and
 // so no constant applicative form.
 func IsFunction(e Expr) bool {

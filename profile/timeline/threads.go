@@ -20,11 +20,6 @@ const (
 	ThreadStates
 )
 
-// String names the state.
-func (s ThreadState) String() string {
-	return [...]string{"running", "waiting", "blocked", "foreign"}[min(s, ThreadStates-1)]
-}
-
 // ThreadCounts are the mean numbers of threads in each state, by bucket.
 type ThreadCounts [ThreadStates][]float64
 
