@@ -335,16 +335,40 @@ func TestLedgerAttach(t *testing.T) {
 	}
 }
 
+// Whatever a target's counters say, the books stay in order: what was given is the sum of
+// the samples' weights, no sample is given more than its stratum and its probe have seen,
+// and no account becomes infinite or not a number.
 func TestLedgerHostileCounts(t *testing.T) {
 	l := newLedger(true, nil)
+	var given uint64
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10000 {
 		h := hit{site: bpf.AllocSite(1 + rng.IntN(3)), capability: uint16(rng.IntN(4)), time: rng.Uint64(), words: rng.Uint64() >> rng.IntN(64),
 			large: rng.Uint64() >> rng.IntN(64), primitive: rng.IntN(2) == 0}
-		l.weigh(&h, placement{begin: rng.Uint64N(3), factor: float64(rng.IntN(3))}, placement{factor: float64(rng.IntN(2))})
+		own := uint64(0)
+		if h.site == bpf.SiteLarge {
+			own = h.large - min(h.large, l.largeSeen)
+		}
+		w := l.weigh(&h, placement{begin: rng.Uint64N(3), factor: float64(rng.IntN(3))}, placement{factor: float64(rng.IntN(2))})
+		if most := max(l.owed()+float64(w), 0) + float64(own); float64(w) > most*(1+1e-9) {
+			t.Fatalf("%+v: a sample is given %d of at most %.0f", h, w, most)
+		}
+		if given += w; given != l.given {
+			t.Fatalf("%+v: %d was given, the samples weigh %d", h, l.given, given)
+		}
 		l.observe(h.site, count{hits: rng.Float64() * 1e6, large: rng.Float64() * 1e9, bytes: rng.Float64() * 1e9})
+		for of, a := range l.accounts {
+			if x := a.bytes + a.given; math.IsNaN(x) || math.IsInf(x, 0) {
+				t.Fatalf("%+v: the account of stratum %d is %+v", h, of, a)
+			}
+		}
 	}
-	l.settle(rng.Uint64())
+	for _, s := range l.settle(rng.Uint64()) {
+		given += s.Weight
+	}
+	if given != l.given {
+		t.Errorf("%d was given in the end, the samples weigh %d", l.given, given)
+	}
 }
 
 // inWindows has every probe in place for windows alone.
