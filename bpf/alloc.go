@@ -13,8 +13,8 @@ import (
 // AllocSite says where in the run-time system an allocation probe is.
 type AllocSite = samplerAllocSite
 
-// Sites of allocation probes, as SampleHeader.Site tells them. SiteEnd has no
-// samples but a RecordAllocated.
+// Sites of allocation probes, in SampleHeader.Site. At SiteEnd no samples are taken, only a
+// RecordAllocated is sent.
 const (
 	SiteEnd     = samplerAllocSiteSITE_NONE
 	SiteNursery = samplerAllocSiteSITE_NURSERY
@@ -30,9 +30,9 @@ var sitePrograms = [AllocSites]string{
 	SiteLarge:   samplerProgOnLargeObject,
 }
 
-// AllocationPrograms loads the programs that run at the allocation probes, in the
-// target's own code, by their site. If multi is set they are made for links of many probes,
-// which the kernel is quicker to undo. The sampler owns them.
+// AllocationPrograms loads the programs of the allocation probes, indexed by AllocSite. If
+// multi is set they are made for links of many probes, which the kernel detaches faster. The
+// sampler owns them.
 func (s *Sampler) AllocationPrograms(event int, multi bool) (programs [AllocSites]*ebpf.Program, err error) {
 	var errs [AllocSites]error
 	var loads sync.WaitGroup
@@ -43,42 +43,43 @@ func (s *Sampler) AllocationPrograms(event int, multi bool) (programs [AllocSite
 	return programs, errors.Join(errs[:]...)
 }
 
-// AllocAccount is what the probes of a program image have counted.
+// AllocAccount holds the counts of one process image's allocation probes.
 type AllocAccount = samplerAllocAccount
 
-// OpenAccount makes the allocation probes of the image count, and sample.
-func (s *Sampler) OpenAccount(generation uint32) error {
-	err := s.maps.AllocAccounts.Update(generation, &AllocAccount{}, ebpf.UpdateNoExist)
+// OpenAccount creates the counts of a process image; its allocation probes count and sample
+// from then on.
+func (s *Sampler) OpenAccount(incarnation uint32) error {
+	err := s.maps.AllocAccounts.Update(incarnation, &AllocAccount{}, ebpf.UpdateNoExist)
 	if err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
 		return fmt.Errorf("open an account of allocation: %w", err)
 	}
 	return nil
 }
 
-// CloseAccount forgets an image's counts. Forgetting an unknown one is no error.
-func (s *Sampler) CloseAccount(generation uint32) error {
-	if err := s.maps.AllocAccounts.Delete(generation); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+// CloseAccount deletes an image's counts. It is no error if there are none.
+func (s *Sampler) CloseAccount(incarnation uint32) error {
+	if err := s.maps.AllocAccounts.Delete(incarnation); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("close an account of allocation: %w", err)
 	}
 	return nil
 }
 
-// Account gives what the probes of an image have counted so far.
-func (s *Sampler) Account(generation uint32) (a AllocAccount, err error) {
-	if err := s.maps.AllocAccounts.Lookup(generation, &a); err != nil {
+// Account reads the current counts of an image's allocation probes.
+func (s *Sampler) Account(incarnation uint32) (a AllocAccount, err error) {
+	if err := s.maps.AllocAccounts.Lookup(incarnation, &a); err != nil {
 		return a, fmt.Errorf("read an account of allocation: %w", err)
 	}
 	return a, nil
 }
 
-// SetKeep makes events sample a random part of their overflows, in 0..1. The
-// weight of the others is added to that of those that are.
+// SetKeep makes events sample only a random part of their overflows, in 0..1. The weight of
+// a skipped overflow is added to the next sample of its event on that CPU.
 func (s *Sampler) SetKeep(part float64) error {
 	keep := uint32(math.MaxUint32)
 	if part < 1 {
 		keep = uint32(part * math.MaxUint32)
 	}
-	if err := s.tellWalks(unsafe.Offsetof(samplerWalk{}.Keep), keep); err != nil {
+	if err := s.setInWalks(unsafe.Offsetof(samplerWalk{}.Keep), keep); err != nil {
 		return fmt.Errorf("set the density of samples: %w", err)
 	}
 	return nil

@@ -1,9 +1,9 @@
-// Package bpf holds the stack walker that runs in the kernel, and loads it.
+// Package bpf contains the stack walker that runs in the kernel, and loads it.
 //
-// The C in c/ is the source of truth: record.h for what is exchanged with user
-// space, walk.h for the STG walk, sample.bpf.c for the program itself. Go's
-// copies of types and constants and the objects are generated from it and
-// committed, so that building needs no clang.
+// The C code in c/ is the source of truth: record.h for what is exchanged with user space,
+// walk.h for the STG stack walk, sample.bpf.c for the program itself. Go's copies of types
+// and constants, and the objects, are generated from it and committed, so building needs no
+// clang.
 package bpf
 
 //go:generate go run ccagent/internal/ghc/header c/ghc.h

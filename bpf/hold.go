@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hold is the loaded program of a place at which a thread is to be held: it sends the
-// first thread that comes a signal.
+// Hold is a loaded program that sends a signal to the first thread which reaches its probe,
+// so that a tracer can stop the thread there.
 type Hold struct {
 	state   *ebpf.Map
 	program *ebpf.Program
 }
 
-// LoadHold loads the program, which sends the signal.
+// LoadHold loads the program; it sends the given signal.
 func LoadHold(signal unix.Signal) (*Hold, error) {
 	var ns unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
@@ -32,16 +32,16 @@ func LoadHold(signal unix.Signal) (*Hold, error) {
 	defer loaded.Close()
 	h := &Hold{state: loaded.DetachMap(holdMapHold), program: loaded.DetachProgram(holdProgOnHold)}
 	if err := h.state.Put(uint32(0), &holdHoldState{PidnsDev: ns.Dev, PidnsIno: ns.Ino, Signal: uint32(signal), Armed: 1}); err != nil {
-		return nil, errors.Join(fmt.Errorf("tell the program that holds a thread of its signal: %w", err), h.Close())
+		return nil, errors.Join(fmt.Errorf("configure the program that holds a thread: %w", err), h.Close())
 	}
 	return h, nil
 }
 
-// Program is what the probe runs. The Hold owns it.
+// Program is the program to attach to the probe. The Hold owns it.
 func (h *Hold) Program() *ebpf.Program { return h.program }
 
-// Thread is the thread that was sent the signal, 0 as long as there is none. If the
-// signal could not be sent, that is the error.
+// Thread is the id of the thread that was sent the signal, 0 while there is none. The error
+// is that of sending the signal, if it failed.
 func (h *Hold) Thread() (tid int, err error) {
 	var s holdHoldState
 	if err := h.state.Lookup(uint32(0), &s); err != nil {
@@ -53,5 +53,5 @@ func (h *Hold) Thread() (tid int, err error) {
 	return int(s.Tid), nil
 }
 
-// Close lets go of the program.
+// Close unloads the program.
 func (h *Hold) Close() error { return errors.Join(h.program.Close(), h.state.Close()) }

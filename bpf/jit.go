@@ -6,11 +6,12 @@ import (
 	"os"
 )
 
-// ErrNoJIT is returned where BPF programs are interpreted: the interpreter knows no
-// callbacks, which the walker's loops are. Some architectures' kernels begin that way.
+// ErrNoJIT is returned if the kernel interprets BPF programs: the interpreter does not
+// support callbacks, which the walker's loops use. On some architectures the kernel's
+// compiler is off by default.
 var ErrNoJIT = errors.New("the kernel does not compile BPF programs")
 
-// JITHelp says what to do about it.
+// JITHelp is advice for the user on ErrNoJIT.
 const JITHelp = "turn the compiler on: sysctl net.core.bpf_jit_enable=1"
 
 func jitIsOff() bool {

@@ -2,9 +2,9 @@ package bpf
 
 import "ccagent/internal/ghc"
 
-// HeapLayout gives the offsets of the fields that the walker reads, in a version and way
-// of GHC's run-time system. Assumed is set where the version is not known and the newest
-// known layout was taken.
+// HeapLayout returns the offsets of the fields that the walker reads, for a version and way
+// of GHC's run-time system. Assumed is true if the version is unknown and the newest known
+// layout was taken.
 func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assumed bool) {
 	g, known := ghc.LayoutOf(version, profiled, threaded)
 	const word = 8

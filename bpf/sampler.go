@@ -12,20 +12,20 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// SampleHeader leads every record in the ring buffer; FrameCount frames of
-// eight bytes follow it.
+// SampleHeader is the start of every record in the ring buffer. In a sample, FrameCount
+// frames of eight bytes follow it.
 type SampleHeader = samplerSampleHeader
 
-// CCSRecord tells of a cost-centre stack; it stands in place of frames.
+// CCSRecord describes a cost-centre stack. It follows the header in place of frames.
 type CCSRecord = samplerCcsRecord
 
-// TickyRecord is a counter of a -ticky program; several stand in place of frames.
+// TickyRecord is a counter of a -ticky program. Several follow a header in place of frames.
 type TickyRecord = samplerTickyRecord
 
-// CCSWhy says what is known of a cost-centre stack.
+// CCSWhy is the result of reading a cost-centre stack.
 type CCSWhy = samplerCcsWhy
 
-// What is known of a cost-centre stack.
+// Results of reading a cost-centre stack.
 const (
 	CCSWhole       = samplerCcsWhyCCS_WHOLE
 	CCSUnreadable  = samplerCcsWhyCCS_UNREADABLE
@@ -33,26 +33,26 @@ const (
 	CCSTooDeep     = samplerCcsWhyCCS_TOO_DEEP
 )
 
-// ProcessLayout is what the walker must know of a process.
+// ProcessLayout is what the walker needs to know about a process.
 type ProcessLayout = samplerProcessLayout
 
-// Kinds of records, as SampleHeader.Record tells them.
+// Kinds of records, in SampleHeader.Record.
 const (
 	RecordSample = uint8(samplerRecordTypeRECORD_SAMPLE)
 	RecordLabel  = uint8(samplerRecordTypeRECORD_LABEL)
 	RecordCCS    = uint8(samplerRecordTypeRECORD_CCS)
 	RecordTicky  = uint8(samplerRecordTypeRECORD_TICKY)
-	// RecordAllocated tells, in SampleHeader.Total, what a process that ends has
-	// allocated.
+	// RecordAllocated is sent when a process ends. SampleHeader.Total is what it has
+	// allocated, in words.
 	RecordAllocated = uint8(samplerRecordTypeRECORD_ALLOCATED)
-	// RecordWait is a sample of a thread that ceases to run; RecordWake tells, in
-	// SampleHeader.Period, for how long it did not.
+	// RecordWait is a sample of a thread that goes to sleep. RecordWake is sent when it runs
+	// again; SampleHeader.Period is the time that it slept, in ns.
 	RecordWait = uint8(samplerRecordTypeRECORD_WAIT)
 	RecordWake = uint8(samplerRecordTypeRECORD_WAKE)
 )
 
-// Limits and encodings of C's record.h that no BTF type carries. A test holds
-// them against the headers.
+// Limits and encodings in C's record.h that BTF does not carry. A test compares them with
+// the headers.
 const (
 	MaxFrames        = 512
 	MaxLeafFrames    = MaxFrames - 64 - 1
@@ -60,50 +60,48 @@ const (
 	FrameAddressMask = 1<<FrameKindShift - 1
 )
 
-// Config is fixed when the programs are loaded.
+// Config is what is fixed when the programs are loaded.
 type Config struct {
-	// MaxFrames bounds the recorded frames of a stack's leaf part, at most
+	// MaxFrames limits the frames recorded of a stack's leaf part. It is at most
 	// MaxLeafFrames.
 	MaxFrames int
-	// KernelStacks asks for the kernel's frames of samples that hit there.
+	// KernelStacks adds the kernel's frames to samples taken in the kernel.
 	KernelStacks bool
 	// CPUs is the number of possible CPUs.
 	CPUs int
 	// RingBytes is the size of the ring buffer, a power of two.
 	RingBytes int
-	// UnwindRows is the room for call frame information, in rows of all
-	// modules together.
+	// UnwindRows is the room for call frame information: the number of rows of all modules
+	// together.
 	UnwindRows int
-	// PIDNamespace is given when the caller is not in the initial one:
-	// process ids in records are then that namespace's.
+	// PIDNamespace is set if the caller is not in the initial pid namespace. Process ids in
+	// records are then those of this namespace.
 	PIDNamespace *PIDNamespace
 }
 
-// Cautious guesses at how many rows share a rule (on real programs some
-// hundreds), and how many are in a bucket (some ten, but code without call frame
-// information has buckets too).
+// Cautious estimates of how many rows share a rule (some hundreds in real programs) and how
+// many are in a bucket (about ten, but code without call frame information has buckets too).
 const (
 	rowsPerRule   = 32
 	rowsPerBucket = 4
 )
 
-// Sampler is the loaded walker: its maps, and one program for every event that
-// it samples.
+// Sampler is the loaded walker: its maps, and one program for each event that it samples.
 type Sampler struct {
 	config   Config
 	spec     *ebpf.CollectionSpec
-	types    *btf.Cache // of the kernel, which take longer to read than a small program to load
+	types    *btf.Cache // the kernel's types; reading them takes longer than loading a small program
 	maps     samplerMaps
 	unwind   *unwindTables
-	walks    *ebpf.Memory    // one a CPU for events, for probes, for switches of threads
-	loaded   sync.Mutex      // guards the programs' lists: programs may be loaded side by side
+	walks    *ebpf.Memory    // one per CPU for events, one for probes, one for thread switches
+	loaded   sync.Mutex      // guards the lists of programs: programs may be loaded concurrently
 	programs []*ebpf.Program // of events
 	probes   []*ebpf.Program // of allocation
 	others   []*ebpf.Program
-	epoch    uint32 // of layouts and regions
+	epoch    uint32 // counts the changes of layouts and regions
 }
 
-// walkSize is the size of what a CPU's walks work on.
+// walkSize is the size of a CPU's struct walk.
 const walkSize = int64(unsafe.Sizeof(samplerWalk{}))
 
 // Load creates the maps. It needs CAP_BPF and CAP_PERFMON, or root.
@@ -124,7 +122,7 @@ func Load(c Config) (*Sampler, error) {
 	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/rowsPerRule + 1)
 	spec.Maps[samplerMapUnwindBuckets].MaxEntries = uint32(c.UnwindRows/rowsPerBucket + 2)
 	s := &Sampler{config: c, spec: spec, types: btf.NewCache()}
-	// Only the maps; programs are loaded one for each event.
+	// Only maps are loaded here; programs are loaded one per event.
 	if err := spec.LoadAndAssign(&s.maps, nil); err != nil {
 		return nil, fmt.Errorf("create BPF maps: %w", err)
 	}
@@ -140,26 +138,26 @@ func Load(c Config) (*Sampler, error) {
 	return s, nil
 }
 
-// EventProgram loads the program that runs at the overflows of the event of
-// that index. The sampler owns it.
+// EventProgram loads the program that runs at each overflow of the event with that index.
+// The sampler owns it.
 func (s *Sampler) EventProgram(event int) (*ebpf.Program, error) {
 	return s.load(samplerProgOnEvent, event, false, &s.programs)
 }
 
-// SwitchProgram loads the program that runs where the kernel switches threads; it
-// samples waits as the event of that index. The sampler owns it.
+// SwitchProgram loads the program that runs when the kernel switches threads. It samples
+// waits as the event with that index. The sampler owns it.
 func (s *Sampler) SwitchProgram(event int) (*ebpf.Program, error) {
 	return s.load(samplerProgOnSwitch, event, false, &s.programs)
 }
 
-// ShutdownProgram loads the program that reads ticky counters where a run-time
-// system shuts down. The sampler owns it.
+// ShutdownProgram loads the program that reads ticky counters when a run-time system shuts
+// down. The sampler owns it.
 func (s *Sampler) ShutdownProgram() (*ebpf.Program, error) {
 	return s.load(samplerProgOnShutdown, 0, false, &s.others)
 }
 
-// load loads a program, made for links of many probes if multi is set, and adds it to a list
-// of those that the sampler owns.
+// load loads a program and appends it to one of the lists that the sampler owns. If multi is
+// set it is made for links of many probes.
 func (s *Sampler) load(name string, event int, multi bool, list *[]*ebpf.Program) (*ebpf.Program, error) {
 	p, err := s.program(name, event, multi)
 	if err == nil {
@@ -208,9 +206,9 @@ func (s *Sampler) program(name string, event int, multi bool) (*ebpf.Program, er
 		samplerMapLabels:        s.maps.Labels,
 		samplerMapAllocAccounts: s.maps.AllocAccounts,
 		samplerMapLost:          s.maps.Lost,
-		samplerMapToldStacks:    s.maps.ToldStacks,
+		samplerMapSentCcs:       s.maps.SentCcs,
 		samplerMapWaits:         s.maps.Waits,
-		samplerMapWaitBuckets:   s.maps.WaitBuckets,
+		samplerMapWaitRates:     s.maps.WaitRates,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("load sampler program: %w", err)
@@ -219,10 +217,10 @@ func (s *Sampler) program(name string, event int, multi bool) (*ebpf.Program, er
 	return loaded.DetachProgram(name), nil
 }
 
-// Ring is the ring buffer that records arrive in.
+// Ring is the ring buffer of the records.
 func (s *Sampler) Ring() *ebpf.Map { return s.maps.Samples }
 
-// SetLayout makes the walker walk the Haskell stacks of a process.
+// SetLayout makes the walker walk the Haskell stacks of a process, with this layout.
 func (s *Sampler) SetLayout(pid uint32, l ProcessLayout) error {
 	if err := s.maps.Layouts.Put(pid, l); err != nil {
 		return fmt.Errorf("set layout of process %d: %w", pid, err)
@@ -230,18 +228,18 @@ func (s *Sampler) SetLayout(pid uint32, l ProcessLayout) error {
 	return s.endEpoch()
 }
 
-// endEpoch makes the walker forget its copies of layouts and regions. It comes after
-// every change of them, and numbers it.
+// endEpoch makes the walker drop its copies of layouts and regions. It is called after every
+// change of them.
 func (s *Sampler) endEpoch() error {
 	s.epoch++
-	if err := s.tellWalks(unsafe.Offsetof(samplerWalk{}.Epoch), s.epoch); err != nil {
-		return fmt.Errorf("tell sampler of a change: %w", err)
+	if err := s.setInWalks(unsafe.Offsetof(samplerWalk{}.Epoch), s.epoch); err != nil {
+		return fmt.Errorf("invalidate the sampler's copies of layouts: %w", err)
 	}
 	return nil
 }
 
-// tellWalks sets a field of what every CPU's walks work on.
-func (s *Sampler) tellWalks(offset uintptr, value uint32) error {
+// setInWalks sets a field of every CPU's struct walk.
+func (s *Sampler) setInWalks(offset uintptr, value uint32) error {
 	number := binary.NativeEndian.AppendUint32(nil, value)
 	for i := range int64(s.maps.Walks.MaxEntries()) {
 		if _, err := s.walks.WriteAt(number, i*walkSize+int64(offset)); err != nil {
@@ -251,8 +249,7 @@ func (s *Sampler) tellWalks(offset uintptr, value uint32) error {
 	return nil
 }
 
-// Forget makes the walker know nothing of a process any more. Forgetting an
-// unknown one is no error.
+// Forget deletes what the walker knows about a process. It is no error if that is nothing.
 func (s *Sampler) Forget(pid uint32) error {
 	for _, m := range []*ebpf.Map{s.maps.Layouts, s.maps.Regions} {
 		if err := m.Delete(pid); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
@@ -262,14 +259,14 @@ func (s *Sampler) Forget(pid uint32) error {
 	return s.endEpoch()
 }
 
-// Stats are one CPU's counts since loading.
+// Stats are the counts of one CPU since loading.
 type Stats struct {
-	Samples uint64 // programs run
-	Nested  uint64 // samples not taken, because one was being taken on that CPU
-	Thinned uint64 // samples not taken by SetKeep; their weight is in others
+	Samples uint64 // runs of the programs
+	Nested  uint64 // samples skipped because the CPU was taking another one
+	Thinned uint64 // samples skipped due to SetKeep; other samples carry their weight
 }
 
-// Stats gives the counts of every possible CPU.
+// Stats returns the counts of every possible CPU.
 func (s *Sampler) Stats() ([]Stats, error) {
 	stats := make([]Stats, s.config.CPUs)
 	var count samplerWalkStats
@@ -290,20 +287,20 @@ func (s *Sampler) Stats() ([]Stats, error) {
 	return stats, nil
 }
 
-// Lost gives how many records of an event the ring buffer had no room for, by CPU, since
-// loading.
+// Lost returns how many records of an event did not fit into the ring buffer since loading,
+// by CPU.
 func (s *Sampler) Lost(event int) (perCPU []uint64, err error) {
 	if err := s.maps.Lost.Lookup(uint32(event), &perCPU); err != nil {
-		return nil, fmt.Errorf("read what was lost: %w", err)
+		return nil, fmt.Errorf("read counts of lost records: %w", err)
 	}
 	return perCPU, nil
 }
 
-// RunStats is how often programs ran, and for how long altogether. It is 0 unless
-// the kernel's BPF statistics are enabled.
+// RunStats is how often programs ran, and their total run time. It is 0 unless the kernel's
+// BPF statistics are enabled.
 type RunStats struct{ Runs, Ns uint64 }
 
-// RunStatsOf tells of some programs together.
+// RunStatsOf returns the sum of the programs' statistics.
 func RunStatsOf(programs ...*ebpf.Program) (r RunStats, err error) {
 	for _, p := range programs {
 		st, err := p.Stats()
@@ -316,11 +313,11 @@ func RunStatsOf(programs ...*ebpf.Program) (r RunStats, err error) {
 	return r, nil
 }
 
-// ProbeStats tells of the programs at allocation probes.
+// ProbeStats returns the statistics of the programs at allocation probes.
 func (s *Sampler) ProbeStats() (RunStats, error) { return RunStatsOf(s.probes...) }
 
-// Close unloads everything. Programs that events still hold stay until those
-// are closed.
+// Close unloads everything. A program that is still attached to an event stays loaded until
+// that event is closed.
 func (s *Sampler) Close() error {
 	err := s.maps.Close()
 	for _, p := range slices.Concat(s.programs, s.probes, s.others) {

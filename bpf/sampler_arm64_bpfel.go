@@ -32,9 +32,9 @@ const (
 )
 
 type samplerCcsKey struct {
-	_          structs.HostLayout
-	Ccs        uint64
-	Generation uint64
+	_           structs.HostLayout
+	Ccs         uint64
+	Incarnation uint64
 }
 
 type samplerCcsRecord struct {
@@ -88,7 +88,7 @@ type samplerProcessLayout struct {
 	Capabilities        uint64
 	N_capabilities      uint64
 	MainCapability      uint64
-	Generation          uint32
+	Incarnation         uint32
 	TsoStackobj         uint16
 	TsoId               uint16
 	StackSize           uint16
@@ -190,16 +190,16 @@ const (
 )
 
 type samplerThreadKey struct {
-	_          structs.HostLayout
-	Tso        uint64
-	Generation uint64
+	_           structs.HostLayout
+	Tso         uint64
+	Incarnation uint64
 }
 
 type samplerThreadState struct {
-	_          structs.HostLayout
-	Task       uint64
-	Generation uint32
-	Padding    uint32
+	_           structs.HostLayout
+	Task        uint64
+	Incarnation uint32
+	Padding     uint32
 }
 
 type samplerTickyRecord struct {
@@ -245,10 +245,10 @@ type samplerWait struct {
 	Padding uint32
 }
 
-type samplerWaitBucket struct {
-	_      structs.HostLayout
-	Bucket uint64
-	Sent   uint64
+type samplerWaitRate struct {
+	_        structs.HostLayout
+	Interval uint64
+	Sent     uint64
 }
 
 type samplerWalk struct {
@@ -305,10 +305,10 @@ type samplerWalk struct {
 		Reg [32]uint64
 	}
 	Noted [4]struct {
-		_          structs.HostLayout
-		Task       uint64
-		Tid        uint32
-		Generation uint32
+		_           structs.HostLayout
+		Task        uint64
+		Tid         uint32
+		Incarnation uint32
 	}
 	Regions [4]struct {
 		_      structs.HostLayout
@@ -372,12 +372,12 @@ const (
 	samplerMapLost            = "lost"
 	samplerMapRegions         = "regions"
 	samplerMapSamples         = "samples"
+	samplerMapSentCcs         = "sent_ccs"
 	samplerMapThreads         = "threads"
-	samplerMapToldStacks      = "told_stacks"
 	samplerMapUnwindBuckets   = "unwind_buckets"
 	samplerMapUnwindRows      = "unwind_rows"
 	samplerMapUnwindRules     = "unwind_rules"
-	samplerMapWaitBuckets     = "wait_buckets"
+	samplerMapWaitRates       = "wait_rates"
 	samplerMapWaits           = "waits"
 	samplerMapWalks           = "walks"
 	samplerProgOnBlockFull    = "on_block_full"
@@ -464,12 +464,12 @@ type samplerMapSpecs struct {
 	Lost          *ebpf.MapSpec `ebpf:"lost"`
 	Regions       *ebpf.MapSpec `ebpf:"regions"`
 	Samples       *ebpf.MapSpec `ebpf:"samples"`
+	SentCcs       *ebpf.MapSpec `ebpf:"sent_ccs"`
 	Threads       *ebpf.MapSpec `ebpf:"threads"`
-	ToldStacks    *ebpf.MapSpec `ebpf:"told_stacks"`
 	UnwindBuckets *ebpf.MapSpec `ebpf:"unwind_buckets"`
 	UnwindRows    *ebpf.MapSpec `ebpf:"unwind_rows"`
 	UnwindRules   *ebpf.MapSpec `ebpf:"unwind_rules"`
-	WaitBuckets   *ebpf.MapSpec `ebpf:"wait_buckets"`
+	WaitRates     *ebpf.MapSpec `ebpf:"wait_rates"`
 	Waits         *ebpf.MapSpec `ebpf:"waits"`
 	Walks         *ebpf.MapSpec `ebpf:"walks"`
 }
@@ -520,12 +520,12 @@ type samplerMaps struct {
 	Lost          *ebpf.Map `ebpf:"lost"`
 	Regions       *ebpf.Map `ebpf:"regions"`
 	Samples       *ebpf.Map `ebpf:"samples"`
+	SentCcs       *ebpf.Map `ebpf:"sent_ccs"`
 	Threads       *ebpf.Map `ebpf:"threads"`
-	ToldStacks    *ebpf.Map `ebpf:"told_stacks"`
 	UnwindBuckets *ebpf.Map `ebpf:"unwind_buckets"`
 	UnwindRows    *ebpf.Map `ebpf:"unwind_rows"`
 	UnwindRules   *ebpf.Map `ebpf:"unwind_rules"`
-	WaitBuckets   *ebpf.Map `ebpf:"wait_buckets"`
+	WaitRates     *ebpf.Map `ebpf:"wait_rates"`
 	Waits         *ebpf.Map `ebpf:"waits"`
 	Walks         *ebpf.Map `ebpf:"walks"`
 }
@@ -538,12 +538,12 @@ func (m *samplerMaps) Close() error {
 		m.Lost,
 		m.Regions,
 		m.Samples,
+		m.SentCcs,
 		m.Threads,
-		m.ToldStacks,
 		m.UnwindBuckets,
 		m.UnwindRows,
 		m.UnwindRules,
-		m.WaitBuckets,
+		m.WaitRates,
 		m.Waits,
 		m.Walks,
 	)

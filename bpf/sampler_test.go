@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// C is the source of truth; what BTF does not carry is read from the headers.
+// Constants that BTF does not carry have the same values in Go as in the C headers.
 func TestConstantsAgreeWithHeaders(t *testing.T) {
 	source, err := os.ReadFile("c/record.h")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestConstantsAgreeWithHeaders(t *testing.T) {
 	}
 }
 
-// A bucket's rows are those that hold for some address in it.
+// A bucket's rows are exactly those that hold for some address in the bucket.
 func TestBuckets(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -85,7 +85,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// The kernel's verifier takes the walker, and tables fill up to their limit.
+// The kernel's verifier accepts the walker, and AddTable stores tables until the room is
+// used up.
 func TestLoad(t *testing.T) {
 	s, err := Load(Config{MaxFrames: 128, CPUs: 1, RingBytes: 1 << 16, UnwindRows: 1000})
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) && os.Geteuid() != 0 {
@@ -124,6 +125,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// Load refuses frame budgets that are out of range.
 func TestLoadRefusesBudgets(t *testing.T) {
 	for _, n := range []int{0, -1, MaxLeafFrames + 1} {
 		if s, err := Load(Config{MaxFrames: n}); err == nil {
@@ -133,6 +135,8 @@ func TestLoadRefusesBudgets(t *testing.T) {
 	}
 }
 
+// HeapLayout has the offsets of each release's headers, and takes the newest layout for
+// unknown versions.
 func TestHeapLayout(t *testing.T) {
 	for _, c := range []struct {
 		version            string
@@ -161,9 +165,9 @@ func TestHeapLayout(t *testing.T) {
 	}
 }
 
-// offsetof(Task, incall), of each release's rts/Task.h and rts/OSThreads.h on Linux with
-// glibc: id, node, condition variable (48 bytes; since 9.2 with a clock's id, 56), lock
-// (40), wakeup, cap.
+// Task.incall is at its offset in each release's rts/Task.h and rts/OSThreads.h on Linux
+// with glibc, and TSO fields lie in what is read of a TSO. Before incall are: id, node,
+// condition variable (48 bytes; since 9.2 with a clock's id, 56), lock (40), wakeup, cap.
 func TestTaskLayout(t *testing.T) {
 	for version, threaded := range map[string]uint16{
 		"8.10.7": 120, "9.0.2": 120, "9.2.8": 128, "9.4.8": 128, "9.6.6": 128, "9.8.4": 128, "9.10.3": 128, "9.12.2": 128,
@@ -177,7 +181,7 @@ func TestTaskLayout(t *testing.T) {
 			}
 		}
 	}
-	// Every version's offsets lie in what is read of a thread.
+	// The bytes read of a TSO include all the fields in every version.
 	for _, version := range []string{"8.10.7", "9.0.2", "9.2.8", "9.4.8", "9.6.6", "9.8.4", "9.10.3", "9.12.2", "9.14.1", ""} {
 		for _, profiled := range []bool{false, true} {
 			l, _ := HeapLayout(version, profiled, true)

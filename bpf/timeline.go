@@ -8,10 +8,10 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// RTSProbe says what a probe in the run-time system's code is about.
+// RTSProbe is what a probe in the run-time system's code observes.
 type RTSProbe = timelineRtsProbe
 
-// What is probed; timeline.h tells at which function, with what arguments.
+// Kinds of probes; timeline.h has the probed functions and their arguments.
 const (
 	RTSGCStart      = timelineRtsProbeRTS_GC_START
 	RTSGCEnd        = timelineRtsProbeRTS_GC_END
@@ -27,18 +27,18 @@ const (
 	RTSLabelArray   = timelineRtsProbeRTS_LABEL_ARRAY
 )
 
-// Groups of probes that are counted, and taken out, together.
+// Groups of probes; each is counted and detached as one.
 const (
 	RTSGroupGC      = timelineRtsGroupRTS_GROUP_GC
 	RTSGroupThreads = timelineRtsGroupRTS_GROUP_THREADS
 	RTSGroups       = int(timelineRtsGroupRTS_GROUPS)
 )
 
-// RecordRTS is the kind of records that these probes send. SampleHeader.Event is
-// the RTSProbe then, Period a stop's reason; RTSGCWords follow a collection's end.
+// RecordRTS is the kind of the records that these probes send. Its SampleHeader.Event is an
+// RTSProbe, and Period is the reason of a stop. After a GC's end the words of a GC follow.
 const RecordRTS = uint8(16)
 
-// Indices of the words of a collection's end.
+// Indices of the words that follow the record of a GC's end.
 const (
 	GCLive            = int(timelineRtsGcWordGC_LIVE)
 	GCCopied          = int(timelineRtsGcWordGC_COPIED)
@@ -53,11 +53,11 @@ const (
 	GCFirstCapability = int(timelineRtsGcWordGC_FIRST_CAPABILITY)
 )
 
-// rtsAtCall marks the cookie of a probe that is at a call instruction.
+// rtsAtCall is set in the cookie of a probe that is at a call instruction.
 const rtsAtCall = 1 << 8
 
-// RTSCookie is the attach cookie of a probe: at a call of the function, or in its
-// prologue.
+// RTSCookie returns the attach cookie of a probe, which is either at a call of the function
+// or in the function's prologue.
 func RTSCookie(p RTSProbe, atCall bool) uint64 {
 	if atCall {
 		return uint64(p) | rtsAtCall
@@ -65,19 +65,20 @@ func RTSCookie(p RTSProbe, atCall bool) uint64 {
 	return uint64(p)
 }
 
-// RTSGlobals says where the run-time system of a process keeps what the probes read.
+// RTSGlobals has the addresses and offsets of the run-time system's data that the probes
+// read in a process.
 type RTSGlobals = timelineRtsGlobals
 
-// Timeline is the loaded program of the probes in the run-time system's code.
-// Its records arrive in the sampler's ring buffer.
-type Timeline struct {
+// RTSProgram is the loaded program of the probes in the run-time system's code. Its records
+// go to the sampler's ring buffer.
+type RTSProgram struct {
 	maps    timelineMaps
 	program *ebpf.Program
 }
 
-// LoadTimeline loads the program, to be attached one probe at a time or, if multi is
-// set, by links of many. It looks at the processes that the sampler knows.
-func (s *Sampler) LoadTimeline(multi bool) (*Timeline, error) {
+// LoadRTSProgram loads the program, to be attached to one probe at a time or, if multi is
+// set, by links of many probes. It uses the layouts that the sampler has of processes.
+func (s *Sampler) LoadRTSProgram(multi bool) (*RTSProgram, error) {
 	spec, err := loadTimeline()
 	if err != nil {
 		return nil, fmt.Errorf("read embedded timeline program: %w", err)
@@ -106,7 +107,7 @@ func (s *Sampler) LoadTimeline(multi bool) (*Timeline, error) {
 		return nil, fmt.Errorf("load timeline program: %w", err)
 	}
 	defer loaded.Close()
-	return &Timeline{
+	return &RTSProgram{
 		maps: timelineMaps{
 			Rts: loaded.DetachMap(timelineMapRts), RtsCounted: loaded.DetachMap(timelineMapRtsCounted),
 			RtsLimits: loaded.DetachMap(timelineMapRtsLimits), RtsSpent: loaded.DetachMap(timelineMapRtsSpent),
@@ -115,37 +116,38 @@ func (s *Sampler) LoadTimeline(multi bool) (*Timeline, error) {
 	}, nil
 }
 
-// Program is what probes run. The Timeline owns it.
-func (t *Timeline) Program() *ebpf.Program { return t.program }
+// Program is the program to attach to the probes. The RTSProgram owns it.
+func (t *RTSProgram) Program() *ebpf.Program { return t.program }
 
-// SetGlobals tells of a process's run-time system; its probes do nothing before.
-func (t *Timeline) SetGlobals(pid uint32, g RTSGlobals) error {
+// SetGlobals sets what the probes need to know about a process's run-time system. They do
+// nothing before.
+func (t *RTSProgram) SetGlobals(pid uint32, g RTSGlobals) error {
 	if err := t.maps.Rts.Put(pid, g); err != nil {
 		return fmt.Errorf("set globals of process %d: %w", pid, err)
 	}
 	return nil
 }
 
-// Forget makes the probes know nothing of a process any more.
-func (t *Timeline) Forget(pid uint32) error {
+// Forget deletes what the probes know about a process.
+func (t *RTSProgram) Forget(pid uint32) error {
 	if err := t.maps.Rts.Delete(pid); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("forget globals of process %d: %w", pid, err)
 	}
 	return nil
 }
 
-// RTSCounts are counts of one group of probes since loading.
+// RTSCounts are the counts of one group of probes since loading.
 type RTSCounts struct {
 	Hits    uint64
 	Records uint64 // sent
-	Dropped uint64 // not sent: too many in a moment, or the ring buffer was full
+	Dropped uint64 // not sent: rate limit reached, or ring buffer full
 }
 
-// Counts gives a group's counts, of all CPUs.
-func (t *Timeline) Counts(group int) (RTSCounts, error) {
+// Counts returns a group's counts, summed over all CPUs.
+func (t *RTSProgram) Counts(group int) (RTSCounts, error) {
 	var perCPU []timelineRtsCounts
 	if err := t.maps.RtsCounted.Lookup(uint32(group), &perCPU); err != nil {
-		return RTSCounts{}, fmt.Errorf("read the timeline's counts: %w", err)
+		return RTSCounts{}, fmt.Errorf("read the counts of RTS probes: %w", err)
 	}
 	var sum RTSCounts
 	for _, c := range perCPU {
@@ -156,22 +158,23 @@ func (t *Timeline) Counts(group int) (RTSCounts, error) {
 	return sum, nil
 }
 
-// SetLimit has Spent told when a group has been hit so many times since loading. Until it
-// is set Spent is told all the time.
-func (t *Timeline) SetLimit(group int, hits uint64) error {
+// SetLimit sets the number of hits of a group, counted from loading, at which Spent gets a
+// record. Until it is set every step of the count sends one.
+func (t *RTSProgram) SetLimit(group int, hits uint64) error {
 	if err := t.maps.RtsLimits.Put(uint32(group), hits); err != nil {
-		return fmt.Errorf("limit the timeline's hits: %w", err)
+		return fmt.Errorf("set the limit of RTS probes: %w", err)
 	}
 	return nil
 }
 
-// Spent is the ring buffer in which it is told, and told again until there is another
-// limit, that a group has reached its limit. Unlike that of samples it wakes its reader.
-func (t *Timeline) Spent() *ebpf.Map { return t.maps.RtsSpent }
+// Spent is the ring buffer that gets a group's number when the group reaches its limit, and
+// again with every further step of the count until the limit is raised. Unlike the ring
+// buffer of samples it wakes its reader.
+func (t *RTSProgram) Spent() *ebpf.Map { return t.maps.RtsSpent }
 
-// RunStats gives how often the program ran and for how long altogether, in ns: 0
-// unless the kernel's BPF statistics are enabled.
-func (t *Timeline) RunStats() (runs, ns uint64, err error) {
+// RunStats returns how often the program ran and its total run time in ns: 0 unless the
+// kernel's BPF statistics are enabled.
+func (t *RTSProgram) RunStats() (runs, ns uint64, err error) {
 	st, err := t.program.Stats()
 	if err != nil {
 		return 0, 0, fmt.Errorf("read BPF run time: %w", err)
@@ -180,6 +183,6 @@ func (t *Timeline) RunStats() (runs, ns uint64, err error) {
 }
 
 // Close unloads everything.
-func (t *Timeline) Close() error {
+func (t *RTSProgram) Close() error {
 	return errors.Join(t.program.Close(), t.maps.Close())
 }

@@ -23,7 +23,7 @@ type timelineProcessLayout struct {
 	Capabilities        uint64
 	N_capabilities      uint64
 	MainCapability      uint64
-	Generation          uint32
+	Incarnation         uint32
 	TsoStackobj         uint16
 	TsoId               uint16
 	StackSize           uint16
@@ -43,12 +43,12 @@ type timelineProcessLayout struct {
 }
 
 type timelineRtsCounts struct {
-	_        structs.HostLayout
-	Hits     uint64
-	Records  uint64
-	Dropped  uint64
-	Bucket   uint64
-	InBucket uint64
+	_          structs.HostLayout
+	Hits       uint64
+	Records    uint64
+	Dropped    uint64
+	Interval   uint64
+	InInterval uint64
 }
 
 type timelineRtsGcWord uint32
@@ -108,10 +108,10 @@ const (
 )
 
 type timelineThreadState struct {
-	_          structs.HostLayout
-	Task       uint64
-	Generation uint32
-	Padding    uint32
+	_           structs.HostLayout
+	Task        uint64
+	Incarnation uint32
+	Padding     uint32
 }
 
 // Names of all BPF objects in the ELF.

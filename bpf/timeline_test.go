@@ -23,7 +23,7 @@ var probed int
 //go:noinline
 func probeHere() { probed++ }
 
-// fileOffset gives the place in this program's file of a function.
+// fileOffset returns a function's offset in this program's file.
 func fileOffset(t *testing.T, function func()) uint64 {
 	t.Helper()
 	f, err := elf.Open("/proc/self/exe")
@@ -44,9 +44,9 @@ func fileOffset(t *testing.T, function func()) uint64 {
 	return 0
 }
 
-// User space is woken when a group has been hit as often as it may, not before, and
+// The RTS probes wake user space when a group has reached its limit of hits, not before, and
 // again only when the next limit is reached.
-func TestTimelineTellsOfItsLimit(t *testing.T) {
+func TestRTSProbesReportTheirLimit(t *testing.T) {
 	testprog.NeedRoot(t)
 	if runtime.GOARCH != "amd64" {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: "x86-64"})
@@ -64,12 +64,12 @@ func TestTimelineTellsOfItsLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	timeline, err := s.LoadTimeline(false)
+	program, err := s.LoadRTSProgram(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer timeline.Close()
-	spent, err := ringbuf.NewReader(timeline.Spent())
+	defer program.Close()
+	spent, err := ringbuf.NewReader(program.Spent())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestTimelineTellsOfItsLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	probe, err := exe.Uprobe("", timeline.Program(), &link.UprobeOptions{Address: offset, PID: os.Getpid(), Cookie: RTSCookie(RTSRun, false)})
+	probe, err := exe.Uprobe("", program.Program(), &link.UprobeOptions{Address: offset, PID: os.Getpid(), Cookie: RTSCookie(RTSRun, false)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,13 +99,13 @@ func TestTimelineTellsOfItsLimit(t *testing.T) {
 		}
 	}
 	const limit = 1000
-	late := 32 * cpus // what all CPUs may hold back
+	late := 32 * cpus // hits that all CPUs together may not have added yet
 	for round := range 3 {
-		if err := timeline.SetLimit(int(RTSGroupThreads), uint64(calls+limit)); err != nil {
+		if err := program.SetLimit(int(RTSGroupThreads), uint64(calls+limit)); err != nil {
 			t.Fatal(err)
 		}
 		hit(limit - 1)
-		silent("told before the limit")
+		silent("reported before the limit")
 		hit(1 + late)
 		spent.SetDeadline(time.Now().Add(time.Minute))
 		record, err := spent.Read()
@@ -113,17 +113,17 @@ func TestTimelineTellsOfItsLimit(t *testing.T) {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		if g := binary.NativeEndian.Uint32(record.RawSample); int(g) != int(RTSGroupThreads) {
-			t.Errorf("told of group %d", g)
+			t.Errorf("reported group %d", g)
 		}
-		for spent.SetDeadline(time.Unix(1, 0)); err == nil; { // it is told again until there is another limit
+		for spent.SetDeadline(time.Unix(1, 0)); err == nil; { // it is reported again until the limit is raised
 			_, err = spent.Read()
 		}
 	}
-	counts, err := timeline.Counts(int(RTSGroupThreads))
+	counts, err := program.Counts(int(RTSGroupThreads))
 	if err != nil || counts.Hits != uint64(calls) {
 		t.Errorf("%d hits of %d calls: %v", counts.Hits, calls, err)
 	}
-	if gc, err := timeline.Counts(int(RTSGroupGC)); err != nil || gc.Hits != 0 {
+	if gc, err := program.Counts(int(RTSGroupGC)); err != nil || gc.Hits != 0 {
 		t.Errorf("%d hits of the other group: %v", gc.Hits, err)
 	}
 }

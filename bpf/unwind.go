@@ -11,15 +11,14 @@ import (
 const (
 	// UnwindRowSize is the size of an encoded row.
 	UnwindRowSize = 8
-	// MaxRegions bounds the mappings of a process that can be unwound.
+	// MaxRegions limits the mappings of a process that can be unwound.
 	MaxRegions = 64
 )
 
-// ErrTableFull is returned when call frame information exceeds the room that
-// Config.UnwindRows gave it.
+// ErrTableFull is returned if call frame information does not fit into Config.UnwindRows.
 var ErrTableFull = errors.New("no room for more call frame information")
 
-// Table is the place of a module's call frame information in the walker's maps.
+// Table is a reference to a module's call frame information in the walker's maps.
 type Table struct {
 	firstRow, firstRule, firstBucket, buckets uint32
 }
@@ -31,7 +30,7 @@ type Region struct {
 	Table      Table
 }
 
-// sharedArray is a map that is filled from the front, as shared memory.
+// sharedArray is an array map in shared memory that is filled from the front.
 type sharedArray struct {
 	memory      *ebpf.Memory
 	element     int
@@ -48,7 +47,7 @@ func newSharedArray(m *ebpf.Map) (sharedArray, error) {
 
 func (a *sharedArray) fits(b []byte) bool { return len(b)/a.element <= int(a.limit-a.used) }
 
-// add stores whole elements and gives the index of the first. They must fit.
+// add stores whole elements and returns the index of the first. They must fit.
 func (a *sharedArray) add(b []byte) (first uint32, err error) {
 	first = a.used
 	if len(b) == 0 {
@@ -61,7 +60,7 @@ func (a *sharedArray) add(b []byte) (first uint32, err error) {
 	return first, nil
 }
 
-// unwindTables are the maps of call frame information.
+// unwindTables are the maps that hold call frame information.
 type unwindTables struct{ rows, rules, buckets sharedArray }
 
 func newUnwindTables(maps *samplerMaps) (t *unwindTables, err error) {
@@ -73,13 +72,13 @@ func newUnwindTables(maps *samplerMaps) (t *unwindTables, err error) {
 	return t, errors.Join(errs[:]...)
 }
 
-// record.h's UNWIND_BUCKET_SHIFT and the size of its struct unwind_bucket.
+// Values of UNWIND_BUCKET_SHIFT and sizeof(struct unwind_bucket) in record.h.
 const (
 	bucketShift = 8
 	bucketSize  = 8
 )
 
-// Buckets builds the index of encoded rows by address.
+// Buckets builds the index by address of encoded rows.
 func Buckets(rows []byte) []byte {
 	n := len(rows) / UnwindRowSize
 	addr := func(i int) uint32 { return binary.NativeEndian.Uint32(rows[i*UnwindRowSize:]) }
@@ -101,8 +100,8 @@ func Buckets(rows []byte) []byte {
 	return buckets
 }
 
-// AddTable stores a module's rows, sorted, and its rules, both encoded as
-// record.h declares them. The error is ErrTableFull if there is no room.
+// AddTable stores a module's sorted rows and its rules, both encoded as in record.h. It
+// returns ErrTableFull if there is no room.
 func (s *Sampler) AddTable(rows, rules []byte) (Table, error) {
 	t := s.unwind
 	buckets := Buckets(rows)
@@ -118,7 +117,7 @@ func (s *Sampler) AddTable(rows, rules []byte) (Table, error) {
 	return table, errors.Join(errs[:]...)
 }
 
-// SetRegions says where a process has which tables; regions beyond MaxRegions
+// SetRegions sets which mappings of a process have which tables. Regions beyond MaxRegions
 // are left out.
 func (s *Sampler) SetRegions(pid uint32, regions []Region) error {
 	p := samplerProcessRegions{Version: s.epoch + 1}

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel looks at a million instructions and then refuses a program
-// (BPF_COMPLEXITY_LIMIT_INSNS); how many it looks at differs between releases. Half of
-// that leaves room for those that nobody has tried.
+// verifierBudget is half of the million instructions after which the kernel's verifier
+// refuses a program (BPF_COMPLEXITY_LIMIT_INSNS). The number of processed instructions
+// differs between kernel releases; the other half is room for releases that were not tried.
 const verifierBudget = 500_000
 
 var processed = regexp.MustCompile(`processed (\d+) insns`)
 
-// The verifier takes every program, and does not work hard for it.
+// The verifier accepts every program within the budget.
 func TestVerifierCost(t *testing.T) {
 	testprog.NeedRoot(t)
 	spec, err := loadSampler()

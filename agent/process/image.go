@@ -92,7 +92,7 @@ func (im *Image) deriveLayout() bool {
 	b := &im.RTS.Binary
 	thin := im.Layout.Thin
 	im.Layout, im.Assumed = bpf.HeapLayout(b.GHCVersion, b.Profiled(), b.Threaded())
-	im.Layout.Generation = im.Incarnation
+	im.Layout.Incarnation = im.Incarnation
 	im.Layout.Thin = thin
 	var ranges int
 	for _, m := range im.Mappings {

@@ -51,7 +51,7 @@ type Probes struct {
 	wanted [bpf.RTSGroups]bool
 	// quiet groups serve the walker and tell labels, but write no events.
 	quiet      [bpf.RTSGroups]bool
-	program    *bpf.Timeline
+	program    *bpf.RTSProgram
 	spent      *ringbuf.Reader // tells when a group has been hit as often as it may
 	multi      bool            // a group is one link
 	translator *rtsevents.Translator
@@ -95,7 +95,7 @@ func open(h *source.Host, asked []*source.Event, needs source.Need) source.Sourc
 // Load loads what the probes run.
 func (p *Probes) Load() (err error) {
 	p.multi = uprobe.Multi()
-	if p.program, err = p.host.Walker.LoadTimeline(p.multi); err != nil {
+	if p.program, err = p.host.Walker.LoadRTSProgram(p.multi); err != nil {
 		return err
 	}
 	if p.spent, err = ringbuf.NewReader(p.program.Spent()); err != nil {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// The programs that run in the target's own code, where it allocates. Included by
-// sample.bpf.c, whose maps they use.
+// The programs that run at the target's allocation probes. Included by sample.bpf.c, whose
+// maps they use.
 #pragma once
 
 #include "allocation.h"
 #include "capabilities.h"
 
-// Capabilities whose counts are added up at a program's end.
+// Capabilities whose allocation is added up at a program's end.
 #define MAX_CAPABILITIES 1024
 
-// wanted counts a hit, and decides whether it is to be sampled: one in
-// layout.thin, at random intervals, so that they cannot fall into step with the
-// program.
+// wanted counts a hit and decides whether to sample it: one in layout.thin, at random
+// intervals, so that sampling cannot synchronise with the program.
 INLINE bool wanted(struct alloc_account *a, const struct process_layout *l, u32 site)
 {
 	__sync_fetch_and_add(&a->hits[site & (ALLOC_SITES - 1)], 1);
@@ -19,7 +18,7 @@ INLINE bool wanted(struct alloc_account *a, const struct process_layout *l, u32 
 	u32 *skip = &a->skip[site & (ALLOC_SITES - 1)];
 	if (thin <= 1)
 		return true;
-	// Threads on other CPUs count down as well; a lost count does no harm.
+	// Threads on other CPUs decrement it too; a lost decrement does no harm.
 	if (*skip) {
 		*skip -= 1;
 		return false;
@@ -28,8 +27,8 @@ INLINE bool wanted(struct alloc_account *a, const struct process_layout *l, u32 
 	return true;
 }
 
-// wanted_large does so for a large object. The larger, the likelier: the sample
-// stands for all bytes since the one before.
+// wanted_large counts and decides likewise for a large object, with a probability
+// proportional to its size: the sample stands for all bytes since the one before.
 INLINE bool wanted_large(struct alloc_account *a, const struct process_layout *l, u64 bytes)
 {
 	__sync_fetch_and_add(&a->hits[SITE_LARGE], 1);
@@ -46,7 +45,7 @@ INLINE bool wanted_large(struct alloc_account *a, const struct process_layout *l
 	return bytes != 0;
 }
 
-// read_total takes how much a capability has allocated, and which one it is.
+// read_total reads how much a capability has allocated, and the capability's number.
 INLINE bool read_total(struct walk *w, u64 base)
 {
 	u32 capability;
@@ -70,12 +69,12 @@ INLINE void sample_allocation(struct regs *ctx, struct walk *w, u32 cpu, u32 sit
 		// Threads also return here for a context switch, or a full stack.
 		if (READ_USER(&why, sizeof(why), base + BASE_RET) || why != HEAP_OVERFLOW)
 			return;
-		// 0 of a primop that ran out of memory before it began.
+		// It is 0 if a primop ran out of memory before it began.
 		if (READ_USER(&wanted_bytes, sizeof(wanted_bytes), base + BASE_HP_ALLOC))
 			return;
 	}
-	u32 generation = w->layout.generation;
-	struct alloc_account *a = bpf_map_lookup_elem(&alloc_accounts, &generation);
+	u32 incarnation = w->layout.incarnation;
+	struct alloc_account *a = bpf_map_lookup_elem(&alloc_accounts, &incarnation);
 	if (!a)
 		return;
 	bool want = site == SITE_LARGE ? wanted_large(a, &w->layout, 8 * REG_ARG2(ctx))
@@ -95,7 +94,7 @@ INLINE void sample_allocation(struct regs *ctx, struct walk *w, u32 cpu, u32 sit
 	w->header.capability = capability;
 	w->header.ccs = running_ccs(&k);
 	emit(w);
-	tell_stacks(w);
+	send_ccs_chain(w);
 }
 
 struct capability_sum {
@@ -115,8 +114,8 @@ static long add_capability(u32 i, void *context)
 	return 0;
 }
 
-// tell_allocated sends what the process has allocated in all.
-INLINE void tell_allocated(struct walk *w, u32 cpu)
+// send_allocated sends the total that the process has allocated.
+INLINE void send_allocated(struct walk *w, u32 cpu)
 {
 	struct capability_sum sum = {.walk = w};
 	u32 n;
@@ -145,33 +144,33 @@ INLINE int at_probe(struct regs *ctx, u32 site)
 	struct walk *w = bpf_map_lookup_elem(&walks, &walk);
 	if (!w)
 		return 0;
-	// The thread can be preempted here by one that comes here too.
+	// The thread can be preempted here by another one that runs this program.
 	if (w->busy) {
 		w->stats.nested++;
 		return 0;
 	}
 	w->busy = 1;
 	if (site == SITE_NONE)
-		tell_allocated(w, cpu);
+		send_allocated(w, cpu);
 	else
 		sample_allocation(ctx, w, cpu, site);
 	w->busy = 0;
 	return 0;
 }
 
-// Where a thread whose heap check has failed returns to the scheduler.
+// on_nursery_full runs when a thread whose heap check has failed returns to the scheduler.
 SEC("uprobe")
 int on_nursery_full(struct regs *ctx) { return at_probe(ctx, SITE_NURSERY); }
 
-// Where a heap check has taken the nursery's next block.
+// on_block_full runs when a heap check has taken the nursery's next block.
 SEC("uprobe")
 int on_block_full(struct regs *ctx) { return at_probe(ctx, SITE_BLOCK); }
 
-// In allocateMightFail(capability, words), where it is known that the object is
-// large.
+// on_large_object runs in allocateMightFail(capability, words), where the object is known to
+// be large.
 SEC("uprobe")
 int on_large_object(struct regs *ctx) { return at_probe(ctx, SITE_LARGE); }
 
-// Where the run-time system, about to end, takes its final counts.
+// on_program_end runs when the run-time system takes its final counts at shutdown.
 SEC("uprobe")
 int on_program_end(struct regs *ctx) { return at_probe(ctx, SITE_NONE); }

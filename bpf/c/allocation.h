@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// The stack of code that wants to allocate.
+// Walking the stack of code that allocates.
 #pragma once
 
 #include "frames.h"
 #include "thread.h"
 #include "walk.h"
 
-// code_of gives the code that a closure runs when it is entered.
+// code_of gives the entry code of a closure.
 INLINE bool code_of(u64 closure, u64 *code)
 {
 	return !READ_USER(code, sizeof(*code), closure & ~7ULL);
 }
 
-// Leaves one of the frames that a failing heap check pushes. Ends the loop at
-// the code that wanted to allocate, with its address in the record.
+// unwrap_allocation skips one of the frames that a failing heap check pushes. It ends the
+// loop at the code that wanted to allocate, and records the code's address.
 static long unwrap_allocation(u32 i, void *context)
 {
 	struct walker *k = context;
@@ -53,8 +53,8 @@ static long unwrap_allocation(u32 i, void *context)
 	return 1;
 }
 
-// walk_top walks from the frame on top of an allocating thread's stack. The record
-// begins with the code that wanted to allocate. False if that was not found.
+// walk_top walks from the topmost frame of an allocating thread's stack. The record begins
+// with the code that wanted to allocate; false if that was not found.
 INLINE bool walk_top(struct walker *k)
 {
 	struct walk *w = k->walk;
@@ -66,8 +66,8 @@ INLINE bool walk_top(struct walker *k)
 	return true;
 }
 
-// walk_allocation walks the stack of a thread whose heap check has failed. There
-// Sp is at a frame that the check has pushed.
+// walk_allocation walks the stack of a thread whose heap check has failed: Sp is at a frame
+// that the check has pushed.
 INLINE void walk_allocation(struct walker *k)
 {
 	struct walk *w = k->walk;
@@ -78,9 +78,9 @@ INLINE void walk_allocation(struct walker *k)
 	walk_top(k);
 }
 
-// walk_large walks the stack of a thread that is in the RTS's allocateMightFail.
-// Where Haskell code called it, by a primitive operation, the record is of that
-// code alone: what lies between is the same for all.
+// walk_large walks the stack of a thread that is in the RTS's allocateMightFail. If Haskell
+// code called it by a primop, the record begins with that code: the frames in between are
+// the same for all.
 INLINE void walk_large(struct walker *k)
 {
 	struct walk *w = k->walk;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// Where an interrupted thread's registers lie, and which of them hold the STG
-// machine's: GHC's calling convention, rts/include/stg/MachRegs in its sources.
+// The registers of an interrupted thread, and which of them are the STG machine's (GHC's
+// calling convention: rts/include/stg/MachRegs in its sources).
 #pragma once
 
 #include "kernel.h"
@@ -11,7 +11,7 @@
 #define UNWIND_REGISTERS 32
 #endif
 
-// Where unwinding has got to.
+// unwind is the state of unwinding: the registers of the current frame.
 struct unwind {
 	u64 pc;
 	u64 reg[UNWIND_REGISTERS]; // by DWARF number
@@ -19,7 +19,7 @@ struct unwind {
 
 #if defined(__TARGET_ARCH_x86)
 
-// The order is ptrace's and so ABI; the kernel's own struct pt_regs has it too.
+// The order is that of ptrace and of the kernel's own struct pt_regs, which makes it ABI.
 struct regs {
 	u64 r15, r14, r13, r12, rbp, rbx;
 	u64 r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi;
@@ -47,8 +47,8 @@ struct regs {
 #define DWARF_BASE 13
 #define DWARF_STG_SP 6
 
-// begin_unwind loads the registers that unwinding follows, by DWARF number. Field by
-// field: a program's context may only be read at constant offsets.
+// begin_unwind loads the registers that unwinding follows, by DWARF number. It copies field
+// by field because a program's context can only be read at constant offsets.
 INLINE void begin_unwind(struct unwind *u, const struct regs *r)
 {
 	u->pc = r->rip;
@@ -61,15 +61,15 @@ INLINE void begin_unwind(struct unwind *u, const struct regs *r)
 	u->reg[15] = r->r15;
 }
 
-// What unwind_rule.saved is about: the return address, then the registers that
-// a callee must preserve.
+// unwind_saved names the registers that unwind_rule.saved describes: the return address,
+// then the callee-saved registers.
 static const u8 unwind_saved[] = {16, 6, 3, 12, 13, 14, 15};
 #define LINK_REGISTER 0
 #define CODE_ADDRESS(a) (a)
 
 #elif defined(__TARGET_ARCH_arm64)
 
-// struct user_pt_regs; the kernel's struct pt_regs begins with it.
+// The same as struct user_pt_regs, with which the kernel's struct pt_regs begins.
 struct regs {
 	u64 x[31];
 	u64 sp, pc, pstate;
@@ -106,14 +106,14 @@ INLINE void begin_unwind(struct unwind *u, const struct regs *r)
 
 static const u8 unwind_saved[] = {30, 29, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28};
 #define LINK_REGISTER 30
-// A signed return address carries its code above the address bits.
+// A signed return address has its signature above the address bits.
 #define CODE_ADDRESS(a) ((a) & ((1ULL << 48) - 1))
 
 #elif defined(__TARGET_ARCH_riscv)
 
-// struct user_regs_struct; the kernel's struct pt_regs begins with it. x[0], which
-// would be the zero register, is the pc; the others have their DWARF numbers (RISC-V
-// ABIs Specification, DWARF register numbers).
+// The same as struct user_regs_struct, with which the kernel's struct pt_regs begins. x[0]
+// is the pc in place of the zero register; the others have their DWARF numbers (RISC-V ABIs
+// Specification, DWARF register numbers).
 struct regs {
 	u64 x[32];
 };
@@ -132,15 +132,15 @@ struct regs {
 #define REG_ARG5(r) ((r)->x[14])
 #define REG_ARG6(r) ((r)->x[15])
 
-// The mode is in what follows, which programs may not read. User space is the lower
-// half of the addresses.
+// The mode is in a later field that programs may not read. User space is the lower half of
+// the addresses.
 #define REGS_IN_USER(r) ((s64)(r)->x[0] >= 0)
 
 #define DWARF_C_SP 2
 #define DWARF_BASE 9
 #define DWARF_STG_SP 18
 
-// ra, sp, and what a callee must preserve: s0 and s1, s2 to s11.
+// These are ra, sp, and the callee-saved s0 and s1, s2 to s11.
 INLINE void begin_unwind(struct unwind *u, const struct regs *r)
 {
 	u->pc = r->x[0];
@@ -153,7 +153,7 @@ INLINE void begin_unwind(struct unwind *u, const struct regs *r)
 		u->reg[i] = r->x[i];
 }
 
-// There is no room for s11, the STG machine's SpLim: nothing is found by it.
+// s11 is left out for lack of room: it is the STG machine's SpLim, which no rule uses.
 static const u8 unwind_saved[] = {1, 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26};
 #define LINK_REGISTER 1
 #define CODE_ADDRESS(a) (a)
@@ -162,7 +162,7 @@ static const u8 unwind_saved[] = {1, 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26};
 #error "no register map for this architecture"
 #endif
 
-// What a perf_event program is called with (struct bpf_perf_event_data).
+// perf_event_context is the context of a perf_event program (struct bpf_perf_event_data).
 struct perf_event_context {
 	struct regs regs;
 	u64 sample_period;

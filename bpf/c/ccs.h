@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// The cost-centre stack that a program of the profiling way is running on, and
-// what it consists of.
+// Reading the cost-centre stack that a program of the profiling way is running on.
 //
-// Cost-centre stacks are never freed, so each is told once. The names of cost
-// centres lie in pages that need not be resident: user space reads them from the
-// program's file.
+// Cost-centre stacks are never freed, so each is sent once. The names of cost centres lie in
+// pages that need not be resident: user space reads them from the program's file.
 #pragma once
 
 #include "thread.h"
 
 #define BASE_RUNNING_TASK_FROM_CCCS (BASE_RUNNING_TASK - BASE_CCCS)
 
-// A stack has each cost centre once, so this many are no program's.
+// A stack has each cost centre only once, so no program's stack is deeper.
 #define MAX_CCS_DEPTH 512
 
-// A cost-centre stack of a program image.
+// ccs_key identifies a cost-centre stack: incarnation and address.
 struct ccs_key {
 	u64 ccs;
-	u64 generation;
+	u64 incarnation;
 };
 
-// What of CostCentreStack is read: from cc through depth.
+// ccs_words is the part of CostCentreStack that is read: from cc through depth.
 struct ccs_words {
 	u64 cc, prev, children, root, depth;
 };
@@ -28,7 +26,7 @@ struct ccs_words {
 _Static_assert(__builtin_offsetof(struct ccs_words, prev) == CCS_PREV - CCS_CC, "CostCentreStack.prevStack");
 _Static_assert(__builtin_offsetof(struct ccs_words, depth) == CCS_DEPTH - CCS_CC, "CostCentreStack.depth");
 
-// What of CostCentre is read: from label through is_caf.
+// cc_words is the part of CostCentre that is read: from label through is_caf.
 struct cc_words {
 	u64 label, module, srcloc, allocated, ticks;
 	u8 is_caf;
@@ -38,19 +36,18 @@ _Static_assert(__builtin_offsetof(struct cc_words, module) == CC_MODULE - CC_LAB
 _Static_assert(__builtin_offsetof(struct cc_words, srcloc) == CC_SRCLOC - CC_LABEL, "CostCentre.srcloc");
 _Static_assert(__builtin_offsetof(struct cc_words, is_caf) == CC_IS_CAF - CC_LABEL, "CostCentre.is_caf");
 
-// running_ccs gives the address of the cost-centre stack that costs at this
-// moment go to, 0 if it is not known. Where the registers of Haskell code could be
-// had it is in their table; in C that a Task runs for its capability (a collection,
-// the scheduler) in the capability's; and of a thread that waits for a safe foreign
-// call in the thread.
+// running_ccs gives the address of the current cost-centre stack, 0 if it is not known. It
+// is read from the register table if the registers of Haskell code are known; from the
+// capability if a Task runs C for its capability (GC, the scheduler); and from the TSO if
+// the thread waits for a safe foreign call.
 INLINE u64 running_ccs(struct walker *k)
 {
 	struct walk *w = k->walk;
 	u64 cap = 0, table[BASE_RUNNING_TASK_FROM_CCCS / 8 + 1], ccs = 0;
 	if (!w->layout.tso_cccs)
 		return 0;
-	// A thunk's code checks the heap first, and then takes the cost-centre stack
-	// that the thunk was made on: the second word of its header.
+	// A thunk's code first checks the heap, and only then takes the cost-centre stack that
+	// the thunk was made on: the second word of its header.
 	if (w->entered && !READ_USER(&ccs, sizeof(ccs), w->entered + 8) && ccs)
 		return ccs;
 	if (w->base) {
@@ -61,8 +58,8 @@ INLINE u64 running_ccs(struct walker *k)
 	u64 task = task_of_thread(w);
 	if (!task)
 		return 0;
-	// Task.cap is right before Task.incall. A Task that has given its capability
-	// away still points to it.
+	// Task.cap is right before Task.incall. A Task that has released its capability still
+	// points to it.
 	if (!READ_USER(&cap, sizeof(cap), task + w->layout.task_incall - 8) && cap &&
 	    !READ_USER(table, sizeof(table), cap + BASE_OF_CAPABILITY + BASE_CCCS) &&
 	    table[BASE_RUNNING_TASK_FROM_CCCS / 8] == task)
@@ -72,8 +69,8 @@ INLINE u64 running_ccs(struct walker *k)
 	return ccs;
 }
 
-// read_ccs fills in what a cost-centre stack consists of, and says what is wrong
-// with it, or with its way down.
+// read_ccs fills in a cost-centre stack's record, and sets why if the stack or the one below
+// it cannot be used.
 INLINE void read_ccs(struct ccs_record *r)
 {
 	struct ccs_words s;
@@ -98,7 +95,7 @@ INLINE void read_ccs(struct ccs_record *r)
 		r->why = CCS_UNREADABLE;
 		return;
 	}
-	// Depth falls by one with each step down, so that there are no cycles.
+	// Depth decreases by one with each step down, so there can be no cycle.
 	if (below + 1 != s.depth) {
 		r->why = CCS_IMPLAUSIBLE;
 		return;

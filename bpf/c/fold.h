@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// Leaving out the repetitions of recursion.
+// Folding: leaving the repetitions of recursion out of a record.
 #pragma once
 
 #include "walk_state.h"
 
-// end_cycle stops folding at a frame that is not the cycle's next. Copies that
-// were begun but not completed are put back.
+// end_cycle stops folding at a frame that is not the cycle's next one. Frames of an
+// incomplete copy are put back into the record.
 INLINE void end_cycle(struct walk *w)
 {
 	u32 n = w->frame_count - 1;
@@ -26,8 +26,8 @@ INLINE void end_cycle(struct walk *w)
 	w->lag = 0;
 }
 
-// lag_of tells how many frames before the newest, which is in the record, it was
-// seen last; 0 if it was not.
+// lag_of gives the number of frames between the newest recorded frame and its previous
+// occurrence; 0 if it has none.
 INLINE u32 lag_of(struct walk *w, const struct cached_info *c)
 {
 	u32 n = w->frame_count;
@@ -38,9 +38,9 @@ INLINE u32 lag_of(struct walk *w, const struct cached_info *c)
 	return *frame_at(w, n - 1 - lag) == *frame_at(w, n - 1) ? lag : 0;
 }
 
-// fold leaves the newest frame out if it continues a cycle, and begins to fold
-// when it completes the second copy of one: that is when as many frames in a
-// row as the cycle has were each seen last that many frames before.
+// fold leaves the newest frame out if it continues a cycle. It begins to fold when a cycle's
+// second copy is complete: that is when as many frames in a row as the cycle is long all
+// have that length as their lag.
 INLINE void fold(struct walk *w, struct cached_info *c)
 {
 	u32 n = w->frame_count;

@@ -6,14 +6,14 @@
 #include "info_table.h"
 #include "window.h"
 
-// walk_frame walks one frame. It returns 1 when the walk has ended, with header.stop
-// saying why.
+// walk_frame walks one frame. It returns 1 when the walk has ended, with header.stop set to
+// the reason.
 INLINE long walk_frame(struct walker *k)
 {
 	struct walk *w = k->walk;
 	u8 why = STOP_IMPLAUSIBLE_INFO;
 	if (w->frame_count >= w->max_frames || w->frames_left == 0 || w->sp >= w->walk_until)
-		return 1; // STOP_BUDGET stands
+		return 1; // header.stop stays STOP_BUDGET
 	w->frames_left--;
 	if (!sp_in_chunk(w)) {
 		w->header.stop = STOP_OUTSIDE_CHUNK;
@@ -67,12 +67,12 @@ INLINE long walk_frame(struct walker *k)
 	return 0;
 }
 
-// Frames walked before the loop's next callback, whose call and return cost as much
-// as several.
+// Frames walked in one callback of the loop: calling a callback costs as much as several
+// frames.
 #define PLAIN_FRAMES 8
 
-// plain_frames tells how many words from the window's beginning on w->sp is, and how
-// many frames from there on may be walked without looking further.
+// plain_frames gives the index of w->sp in the window, and the number of frames that may be
+// walked from there without further checks.
 INLINE u32 plain_frames(struct walk *w, u64 *at, u64 *end)
 {
 	if (w->window_words < FRAME_HEAD || w->frame_count >= w->max_frames || w->sp >= w->walk_until)
@@ -84,20 +84,20 @@ INLINE u32 plain_frames(struct walk *w, u64 *at, u64 *end)
 	return w->frames_left;
 }
 
-// plain_words gives the size of a frame of the usual kind: its info table is remembered
-// and tells it. 0 for any other.
+// plain_words gives the size of a frame whose info table is cached and holds the size; 0 for
+// any other frame.
 INLINE u32 plain_words(struct walk *w, const struct cached_info *c, u64 info)
 {
 	u32 kind = c->kind;
-	if (c->tag != info_tag(info, w->layout.generation) || !INFO_ADDRESS(info) ||
+	if (c->tag != info_tag(info, w->layout.incarnation) || !INFO_ADDRESS(info) ||
 	    kind - FRAME_RETURN > FRAME_STM - FRAME_RETURN)
 		return 0;
 	return c->words;
 }
 
-// walk_plain walks frames of the usual kind as walk_frame does, until one completes the
-// second copy of a cycle: nearly all of most stacks, so it does the least that is
-// needed. False if walk_frame has to go on.
+// walk_plain walks frames with cached info tables as walk_frame does, until one completes
+// the second copy of a cycle. These are nearly all frames of most stacks, so it does the
+// least that is needed. False if walk_frame has to continue.
 INLINE bool walk_plain(struct walk *w)
 {
 	u64 at, end, i;
@@ -141,8 +141,8 @@ INLINE bool walk_plain(struct walk *w)
 	return i == PLAIN_FRAMES;
 }
 
-// walk_cycle does so while frames continue the cycle that is being folded. Of its
-// frames it remembers the sizes: from the cycle's second round on nothing is looked up.
+// walk_cycle walks the frames that continue the cycle being folded. It remembers their
+// sizes: from the cycle's second round on nothing is looked up.
 INLINE bool walk_cycle(struct walk *w)
 {
 	u64 at, end, i;
@@ -189,14 +189,14 @@ static long walk_frames(u32 i, void *context)
 	return plain ? 0 : walk_frame(k);
 }
 
-// walk_on walks at most that many frames from w->sp on.
+// walk_on walks at most that many frames, starting at w->sp.
 INLINE void walk_on(struct walker *k, u32 frames)
 {
 	k->walk->frames_left = frames;
 	bpf_loop(frames, walk_frames, k, 0);
 }
 
-// at_frame tells whether w->sp is at a return frame.
+// at_frame checks that w->sp is at a return frame.
 INLINE bool at_frame(struct walker *k)
 {
 	struct walk *w = k->walk;
@@ -204,7 +204,7 @@ INLINE bool at_frame(struct walker *k)
 	return sp_in_chunk(w) && ensure_window(w) && find_frame_table(k, window_word(w, 0), &why);
 }
 
-// Looks at the word at w->sp for a return frame, and moves on if it is none.
+// find_frame checks whether the word at w->sp is a return frame, and advances w->sp if not.
 static long find_frame(u32 i, void *context)
 {
 	struct walker *k = context;
@@ -221,12 +221,12 @@ static long find_frame(u32 i, void *context)
 	return 0;
 }
 
-// The end of the oldest chunk that is searched for the root-most frames.
+// Words at the end of the oldest chunk that are searched for the root-most frames.
 #define ROOT_WORDS (MAX_ROOT_FRAMES - 8)
-// Words before it in which the walk gets in step with the frames.
+// Words before them in which the walk synchronises with the frames.
 #define STEP_WORDS 48
 
-// Follows one underflow frame, which sits at its chunk's very end. Ends the
+// hop_chunk follows one underflow frame, which is at the very end of its chunk. It ends the
 // loop at the oldest chunk.
 static long hop_chunk(u32 i, void *context)
 {
@@ -245,13 +245,12 @@ static long hop_chunk(u32 i, void *context)
 	return 0;
 }
 
-// recover_root records the root-most frames of a stack whose leaf part has
-// spent the budget. Frames can only be walked rootwards, so the search begins at
-// the first return frame's info pointer near the root. That may be a mere payload
-// word (update frames of the profiling way have words that are never set), but a
-// walk from it is in step with the true frames soon: it counts from a little
-// further on, and only if it ends at the STOP frame.
-// It is a function of its own so that other walks don't fetch its code.
+// recover_root records the root-most frames of a stack whose leaf part has spent the budget.
+// Frames can only be walked towards the root, so it starts at the first word near the root
+// that is a return frame's info pointer. That may be a payload word (update frames of the
+// profiling way have words that are never set), but a walk from it soon synchronises with
+// the true frames: frames are recorded from a little further on, and only if the walk ends
+// at the STOP frame. It is a separate function so that other walks do not fetch its code.
 static NOINLINE int recover_root(struct walker *k)
 {
 	struct walk *w = k->walk;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// on_hold runs at an instruction at which a thread is to be held. It sends the thread a
-// signal that is ignored by default: a tracer finds the thread stopped by it, and without
-// a tracer nothing happens.
+// on_hold runs at an instruction where a thread is to be held. It sends the thread a signal
+// that is ignored by default: a tracer sees the thread stop with the signal, and without a
+// tracer nothing happens.
 
 #include "kernel.h"
 
 static long (*bpf_send_signal_thread)(u32 sig) = (void *)117;
 
 struct hold_state {
-	// What user space asks for.
+	// Set by user space.
 	u64 pidns_dev, pidns_ino; // the agent's pid namespace
 	u32 signal;
-	u32 armed; // the next thread that comes is to be held
-	// What happened.
+	u32 armed; // hold the next thread that comes
+	// The result.
 	u32 tid;    // the thread that was sent the signal
-	s32 result; // of sending it
+	s32 result; // of sending the signal
 };
 
 const struct hold_state *emit_hold_state __attribute__((unused));
@@ -34,7 +34,7 @@ int on_hold(void *ctx)
 	struct hold_state *h = bpf_map_lookup_elem(&hold, &zero);
 	if (!h)
 		return 0;
-	// Two threads that come at once are both sent the signal; the last one counts.
+	// If two threads arrive at once both are sent the signal; tid is one of them.
 	if (!h->armed || bpf_get_ns_current_pid_tgid(h->pidns_dev, h->pidns_ino, &me, sizeof(me)))
 		return 0;
 	h->armed = 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// What a frame's or closure's first word tells: its info table, remembered per
-// CPU.
+// Reading the info table behind a frame's or closure's first word, with a cache per CPU.
 #pragma once
 
 #include "walk_state.h"
@@ -39,7 +38,8 @@ INLINE int frame_kind_of(u32 type)
 	return NO_FRAME;
 }
 
-// The info table as far as a frame needs it; it ends at the info pointer.
+// info_table_tail is the part of an info table that a frame needs; it ends at the info
+// pointer.
 struct info_table_tail {
 	u64 layout;
 	u32 type;
@@ -49,7 +49,7 @@ struct info_table_tail {
 _Static_assert(sizeof(struct info_table_tail) == INFO_LAYOUT, "StgInfoTable.layout");
 _Static_assert(sizeof(struct info_table_tail) - __builtin_offsetof(struct info_table_tail, type) == INFO_TYPE, "StgInfoTable.type");
 
-// read_table remembers the info table at an address. 0, or why there is none.
+// read_table reads an info table into the cache. It returns 0, or the stop reason.
 static NOINLINE int read_table(struct walk *w, u64 info)
 {
 	if (!INFO_ADDRESS(info) || !in_text(&w->layout, info))
@@ -73,7 +73,7 @@ static NOINLINE int read_table(struct walk *w, u64 info)
 	}
 	}
 	struct cached_info *c = &w->infos[info_slot(info)];
-	c->tag = info_tag(info, w->layout.generation);
+	c->tag = info_tag(info, w->layout.incarnation);
 	c->words = words;
 	c->type = table.type > 0xff ? 0 : table.type;
 	c->kind = frame_kind_of(table.type);
@@ -81,20 +81,20 @@ static NOINLINE int read_table(struct walk *w, u64 info)
 	return 0;
 }
 
-// find_table gives what is known of the info table that a closure's or frame's
-// first word points to, or null with *why set.
+// find_table returns the cached info table that a closure's or frame's first word points to,
+// or null with *why set.
 INLINE struct cached_info *find_table(struct walker *k, u64 info, u8 *why)
 {
 	struct walk *w = k->walk;
 	struct cached_info *c = &w->infos[info_slot(info)];
-	if (LIKELY(c->tag == info_tag(info, w->layout.generation) && INFO_ADDRESS(info)))
+	if (LIKELY(c->tag == info_tag(info, w->layout.incarnation) && INFO_ADDRESS(info)))
 		return c;
 	int failed = read_table(w, info);
 	*why = failed;
 	return failed ? 0 : c;
 }
 
-// find_frame_table is find_table for what must be a return frame.
+// find_frame_table is find_table for a word that must be a return frame's.
 INLINE struct cached_info *find_frame_table(struct walker *k, u64 info, u8 *why)
 {
 	struct cached_info *c = find_table(k, info, why);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// The few kernel types, helpers and map declarations that the programs use.
-// Helper numbers are kernel ABI (include/uapi/linux/bpf.h).
+// The few kernel types, helpers and map declarations that the programs use. Helper numbers
+// are kernel ABI (include/uapi/linux/bpf.h).
 #pragma once
 
 typedef unsigned char u8;
@@ -19,16 +19,16 @@ typedef _Bool bool;
 #define NOINLINE __attribute__((noinline))
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define LIKELY(x) __builtin_expect(!!(x), 1)
-// Code that is fetched anew for every sample costs more than the branches that a loop
-// saves by being unrolled.
+// ROLLED keeps a loop from being unrolled: fetching more code for every sample costs more
+// than the branches that unrolling saves.
 #define ROLLED _Pragma("clang loop unroll(disable)")
-// Keeps the compiler from knowing a variable's value, and from moving checks of it.
-// Linux 6.1's verifier forgets what a comparison has told of a value that the compiler
-// then copies or spills; a mask right before the use it sees. A compiler that knows the
-// value to be in bounds leaves the mask out.
+// OPAQUE keeps the compiler from knowing a variable's value, and from moving checks of it.
+// Linux 6.1's verifier loses a comparison's bounds when the compiler copies or spills the
+// value; it needs a mask right before the use, which a compiler that knows the bounds leaves
+// out.
 #define OPAQUE(x) asm volatile("" : "+r"(x))
-// Keeps the verifier from knowing it: otherwise it goes through a loop once more for each
-// of the values that it can tell apart. Costs nothing on little-endian machines.
+// UNKNOWN keeps the verifier from knowing a value; otherwise it processes a loop once
+// for each value that it can distinguish. It costs nothing on little-endian machines.
 #ifdef __bpf__
 #define UNKNOWN(x) asm volatile("%0 = le64 %0" : "+r"(x))
 #else
@@ -54,7 +54,8 @@ enum {
 
 struct task_struct;
 #ifdef __bpf__
-// As far as it is looked at; where its fields lie is found out on loading.
+// task_struct has the fields that are used; their offsets are found when the program is
+// loaded (CO-RE).
 struct task_struct {
 	u32 __state;
 	u32 flags;
@@ -63,8 +64,8 @@ struct task_struct {
 } __attribute__((preserve_access_index));
 #endif
 
-// A process that has not executed a program since it was forked, and any thread that is
-// not its process's first.
+// Set in a process that has not called exec since it was forked, and in any thread but the
+// process's first.
 #define PF_FORKNOEXEC 0x40
 
 struct bpf_pidns_info {

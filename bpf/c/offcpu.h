@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// on_switch runs where a CPU goes from one thread to another. When one of the
-// target's ceases to run of its own accord, its stack is sent; when it runs again,
-// for how long it was off the CPU. Included by sample.bpf.c, whose maps it uses.
+// on_switch runs when a CPU switches from one thread to another. When a thread of the target
+// goes to sleep, its stack is sent; when it runs again, the time that it was off the CPU.
+// Included by sample.bpf.c, whose maps it uses.
 #pragma once
 
 #include "walk_state.h"
 
-// include/linux/sched.h: sleeping, and not stopped, traced or dead.
+// include/linux/sched.h: sleeping states, not stopped, traced or dead.
 #define TASK_INTERRUPTIBLE 1
 #define TASK_UNINTERRUPTIBLE 2
 
-// A thread's wait.
+// wait is the state of a thread's wait.
 struct wait {
 	u64 since; // ns, 0 while it runs
-	u64 carry; // ns of waits whose stacks were not sent, for the next that is
+	u64 carry; // ns of waits whose stacks were not sent; added to the next that is
 	u32 pid;
 	u32 tid;
-	u32 sent; // its stack was
+	u32 sent; // 1 if its stack was sent
 	u32 padding;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
-	__type(key, u32); // the kernel's own number of the thread
+	__type(key, u32); // thread id in the initial pid namespace
 	__type(value, struct wait);
 } waits SEC(".maps");
 
-struct wait_bucket {
-	u64 bucket; // a stretch of time, and the stacks sent in it
+struct wait_rate {
+	u64 interval; // number of the current interval, and the stacks sent in it
 	u64 sent;
 };
 
@@ -36,13 +36,13 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct wait_bucket);
-} wait_buckets SEC(".maps");
+	__type(value, struct wait_rate);
+} wait_rates SEC(".maps");
 
-// A CPU walks no more stacks of waits in each stretch of 2^23 ns: about 1900 a
-// second.
-#define WAIT_BUCKET_SHIFT 23
-#define WAIT_BUCKET_STACKS 16
+// Rate limit: a CPU walks at most WAIT_INTERVAL_STACKS stacks of waits per interval of 2^23
+// ns, which is about 1900 a second.
+#define WAIT_INTERVAL_SHIFT 23
+#define WAIT_INTERVAL_STACKS 16
 
 INLINE void end_wait(u32 task)
 {
@@ -68,15 +68,15 @@ INLINE void end_wait(u32 task)
 INLINE bool stack_is_wanted(u64 time)
 {
 	u32 zero = 0;
-	struct wait_bucket *b = bpf_map_lookup_elem(&wait_buckets, &zero);
-	if (!b)
+	struct wait_rate *r = bpf_map_lookup_elem(&wait_rates, &zero);
+	if (!r)
 		return false;
-	u64 bucket = time >> WAIT_BUCKET_SHIFT;
-	if (b->bucket != bucket) {
-		b->bucket = bucket;
-		b->sent = 0;
+	u64 interval = time >> WAIT_INTERVAL_SHIFT;
+	if (r->interval != interval) {
+		r->interval = interval;
+		r->sent = 0;
 	}
-	return ++b->sent <= WAIT_BUCKET_STACKS;
+	return ++r->sent <= WAIT_INTERVAL_STACKS;
 }
 
 INLINE void begin_wait(u64 *ctx, u32 task)

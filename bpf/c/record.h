@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// What the programs and user space exchange. C is the source of truth: Go's
-// copies are generated from these.
+// What the programs and user space exchange. C is the source of truth: Go's copies are
+// generated from this file.
 #pragma once
 
 #include "kernel.h"
 
-// Frames of one record at the most: leaf part, kernel's frames and root part.
+// Maximum frames of one record: leaf part, kernel's frames and root part.
 #define MAX_FRAMES 512
 #define MAX_KERNEL_FRAMES 64
-// Of these, what is kept for the root-most frames of a stack whose leaf part
-// spent the budget, and for the marker between the two.
+// Of these, the room for the root-most frames of a stack whose leaf part spent the budget,
+// and for the marker between the two parts.
 #define MAX_ROOT_FRAMES 64
 #define MAX_LEAF_FRAMES (MAX_FRAMES - MAX_ROOT_FRAMES - 1)
 
-// frame_kind sits in the top byte of a recorded frame; the address below it
-// has at most 56 bits. Kernel addresses lose their top byte, which is all ones.
+// frame_kind is the top byte of a recorded frame; the address below it has at most 56 bits.
+// Kernel addresses lose their top byte, which is all ones.
 enum frame_kind {
 	FRAME_PC = 0,
 	FRAME_RETURN,
@@ -36,7 +36,7 @@ enum frame_kind {
 #define FRAME_KIND_SHIFT 56
 #define FRAME_ADDRESS_MASK ((1ULL << FRAME_KIND_SHIFT) - 1)
 
-// stop_reason says why a walk ended. Zero is the good end.
+// stop_reason is why a walk ended. Zero means success.
 enum stop_reason {
 	STOP_ROOT = 0,	       // at the STOP frame
 	STOP_RECOVERED,	       // budget spent; the root-most frames were found
@@ -49,7 +49,7 @@ enum stop_reason {
 	STOP_OUTSIDE_CHUNK,    // a frame reaches beyond its chunk
 	STOP_UNREADABLE_TSO,   // in Haskell code, but without a thread that has this stack
 	STOP_CHUNK_LIMIT,      // more chunks than are followed
-	STOP_UNKNOWN_FRAME,    // a frame's info table is of something else
+	STOP_UNKNOWN_FRAME,    // a frame's info table is not a return frame's
 	STOP_C_UNWIND,	       // C frames cannot be unwound further
 	STOP_NO_USER_CONTEXT,  // a kernel thread, or one that is exiting
 };
@@ -67,37 +67,36 @@ enum sample_flags {
 
 enum record_type {
 	RECORD_SAMPLE = 0,
-	// A thread's label: frame_count bytes of UTF-8 in place of frames. Only
-	// pid and tso are set in the header.
-	RECORD_LABEL,
-	// A cost-centre stack, in place of frames: struct ccs_record. Only pid is
+	// A thread's label: frame_count bytes of UTF-8 in place of frames. Only pid and tso are
 	// set in the header.
+	RECORD_LABEL,
+	// A cost-centre stack: a struct ccs_record in place of frames. Only pid is set in the
+	// header.
 	RECORD_CCS,
-	// Ticky counters, in place of frames: frame_count words of ticky_record.
+	// Ticky counters: frame_count words of ticky_record in place of frames.
 	RECORD_TICKY,
-	// What a process that ends has allocated, in words, in the header's total.
-	// No frames.
+	// The words that a process has allocated, in the header's total, when it ends. No
+	// frames.
 	RECORD_ALLOCATED,
-	// A sample of a thread that ceases to run, without a period.
+	// A sample of a thread that goes to sleep. It has no period.
 	RECORD_WAIT,
-	// The thread runs again; the period is for how long it did not. No frames.
+	// The thread runs again; the period is the time that it slept. No frames.
 	RECORD_WAKE,
 };
 
-// A ticky counter. Names are addresses.
+// ticky_record is a ticky counter. name and kinds are addresses of strings.
 struct ticky_record {
 	u64 counter;
 	u64 arity;
 	u64 entries;
 	u64 allocs;    // bytes allocated by the code
-	u64 allocated; // bytes of such closures that were allocated
+	u64 allocated; // bytes allocated for closures of this code
 	u64 name, kinds;
 	u64 padding;
 };
 
-// alloc_site says where in the run-time system an allocation probe is. Its
-// samples tell no weight but counts since the process's start; user space makes
-// weights of them.
+// alloc_site is where in the run-time system an allocation probe is. Its samples have no
+// weight but counts since the process's start; user space computes weights from them.
 enum alloc_site {
 	SITE_NONE = 0, // no allocation probe
 	SITE_NURSERY,  // a heap check has used up the nursery
@@ -106,40 +105,40 @@ enum alloc_site {
 	ALLOC_SITES,
 };
 
-// ccs_why says what is known of a cost-centre stack.
+// ccs_why is the result of reading a cost-centre stack.
 enum ccs_why {
-	CCS_WHOLE = 0,	 // its centre, and the stack below if there is one
-	CCS_UNREADABLE,	 // it, its centre or the stack below could not be read
-	CCS_IMPLAUSIBLE, // the stack below is not one less deep
-	CCS_TOO_DEEP,	 // further down than is looked
+	CCS_WHOLE = 0,	 // complete: its centre, and the stack below if there is one
+	CCS_UNREADABLE,	 // the stack, its centre or the stack below could not be read
+	CCS_IMPLAUSIBLE, // the depth of the stack below is not one less
+	CCS_TOO_DEEP,	 // deeper than MAX_CCS_DEPTH
 };
 
 struct ccs_record {
 	u64 ccs;  // address
 	u64 prev; // of the stack below, 0 if there is none
-	u64 cc;	  // of its topmost cost centre, 0 if not known
-	u64 label, module, srcloc; // of the names
+	u64 cc;	  // address of its topmost cost centre, 0 if not known
+	u64 label, module, srcloc; // addresses of the cost centre's strings
 	u32 is_caf;
 	u32 why; // enum ccs_why
 };
 
 #define MAX_LABEL 255
 
-// One record in the ring buffer: of a sample, frame_count frames of eight bytes
-// follow it, leaf first.
+// sample_header is the start of a record in the ring buffer. In a sample, frame_count frames
+// of eight bytes follow it, leaf first.
 struct sample_header {
 	u64 time;   // CLOCK_MONOTONIC, ns
-	u64 period; // in the event's unit; at full nurseries: what a heap check wanted
+	u64 period; // in the event's unit; at SITE_NURSERY: bytes that the heap check wanted
 	u64 tso;    // Haskell thread id, 0 if none is known
-	u64 skipped_words; // of the stack, where a FRAME_SKIPPED stands
+	u64 skipped_words; // words of the stack left out at a FRAME_SKIPPED
 	u64 ccs; // address of the running cost-centre stack, 0 if there is none
 	u64 total; // at allocation probes: words that the capability has allocated
 	u64 large; // at allocation probes: bytes of large objects that were seen
 	u32 pid;
 	u32 tid;
 	u32 cpu;
-	u32 walk_ns; // what this sample cost up to here
-	u32 folded_frames; // left out where FRAME_FOLDED stand
+	u32 walk_ns; // time taken by this sample so far
+	u32 folded_frames; // frames left out at all FRAME_FOLDED
 	u16 event;
 	u16 capability;
 	u16 frame_count;
@@ -150,19 +149,19 @@ struct sample_header {
 	u8 padding;
 };
 
-// What the walker must know of a process; keyed by process id.
+// process_layout is what the walker needs to know about a process; keyed by process id.
 struct process_layout {
-	// Where info tables lie: the executable's code and, when Haskell
-	// libraries are linked dynamically, the region of shared libraries.
+	// Address ranges of info tables: the executable's code and, if Haskell libraries are
+	// linked dynamically, the region of shared libraries.
 	u64 text_lo[2];
 	u64 text_hi[2];
-	// Info pointers of frames that the RTS pushes when a heap check fails:
+	// Info pointers of the frames that the RTS pushes when a heap check fails:
 	// stg_enter_info, and the range of the stg_ret_*_info; 0 if not known.
 	u64 enter_info;
 	u64 canned_lo, canned_hi;
-	// The RTS's variables of these names; 0 if not known.
+	// Addresses of the RTS's variables of these names; 0 if not known.
 	u64 capabilities, n_capabilities, main_capability;
-	u32 generation; // differs for every program image; keys the info-table cache
+	u32 incarnation; // number of the process image; part of the keys of caches
 	u16 tso_stackobj;
 	u16 tso_id;
 	u16 stack_size; // StgStack.stack_size, in words
@@ -173,42 +172,42 @@ struct process_layout {
 	u16 tso_label;	 // 0 before GHC 9.6
 	u16 total_allocated; // Capability.total_allocated, from BaseReg
 	u16 tso_cccs;	 // StgTSO.prof.cccs; 0 but in the profiling way
-	u16 tso_read;	 // bytes of a TSO, through the last field that every sample uses
+	u16 tso_read;	 // bytes to read of a TSO: through the last field that every sample uses
 	u16 ticky_entries; // StgEntCounter.entry_count
-	u16 capabilities_in_place; // the variable is the array, not its address
+	u16 capabilities_in_place; // capabilities is the array itself, not a pointer to it
 	u16 padding;
-	u64 ticky_head;	 // where the list of ticky counters begins; 0 if there is none
-	// One in so many hits of an allocation probe is sampled, on average; of large
-	// objects, which differ in size, one in so many blocks' worth of bytes, or
-	// all if 0.
+	u64 ticky_head;	 // address of the list of ticky counters; 0 if there is none
+	// Sampling rate of each allocation probe: one hit in so many is sampled, on average. Of
+	// large objects, which differ in size, one per so many blocks' worth of bytes, or all if
+	// 0.
 	u32 thin[ALLOC_SITES];
 };
 
-// What the allocation probes of a program image have counted.
+// alloc_account holds the counts of one process image's allocation probes.
 struct alloc_account {
 	u64 large; // bytes of large objects
 	u64 hits[ALLOC_SITES];
 	u32 skip[ALLOC_SITES]; // hits until the next sample
-	s64 skip_bytes;	       // of large objects, likewise
+	s64 skip_bytes;	       // bytes of large objects until the next sample
 };
 
 #define MAX_EVENTS 64
 
-// What is remembered of an OS thread that was seen running Haskell code.
+// thread_state is what is known of an OS thread that was seen running Haskell code.
 struct thread_state {
-	u64 task; // the RTS's Task of the thread; fixed for its life
-	u32 generation;
+	u64 task; // address of the thread's Task, which never changes
+	u32 incarnation;
 	u32 padding;
 };
 
-// A Haskell thread of a program image.
+// thread_key identifies a Haskell thread: incarnation and thread id.
 struct thread_key {
 	u64 tso;
-	u64 generation;
+	u64 incarnation;
 };
 
-// Call frame information, compiled by user space (package cfi, which says what
-// each kind and field means).
+// unwind_kind is the kind of a rule of call frame information. User space compiles the rules
+// (package cfi, which documents the kinds and fields).
 enum unwind_kind {
 	UNWIND_NONE = 0,
 	UNWIND_UNKNOWN,
@@ -238,16 +237,16 @@ struct unwind_row {
 	u32 rule; // from the region's first rule
 };
 
-// Rows are sorted by address, and found by the bucket of code that an address is
-// in.
+// Rows are sorted by address. A bucket of 2^8 bytes of code gives the range of rows to
+// search.
 #define UNWIND_BUCKET_SHIFT 8
 
 struct unwind_bucket {
-	u32 first; // the row that holds at its beginning, from the region's first
-	u32 last;  // the row that holds at its end
+	u32 first; // row that holds at the bucket's first byte, counted from the region's first row
+	u32 last;  // row that holds at its last byte
 };
 
-// A mapping of a module that has call frame information.
+// unwind_region is a mapping of a module that has call frame information.
 struct unwind_region {
 	u64 start, end; // of the mapping
 	u64 base;	// run-time address that rows count from
@@ -261,13 +260,13 @@ struct unwind_region {
 
 struct process_regions {
 	u32 count;
-	u32 version; // differs for every one that was ever set; not 0
+	u32 version; // different for every process_regions ever set; not 0
 	struct unwind_region regions[MAX_REGIONS];
 };
 
-// Counted per CPU.
+// walk_stats are counts of one CPU.
 struct walk_stats {
 	u64 samples;
-	u64 nested; // not taken because another was being taken on that CPU
-	u64 thinned; // not taken by walk.keep; their weight is in others
+	u64 nested; // samples skipped because the CPU was taking another one
+	u64 thinned; // samples skipped due to walk.keep; others carry their weight
 };

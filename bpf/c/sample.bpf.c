@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// on_event runs at every overflow of a sampled event, in the interrupt; the
-// programs in alloc_probes.h run where the target allocates. Each sends one record
-// to user space.
+// on_event runs at every overflow of a sampled event, in the interrupt; the programs in
+// alloc_probes.h run where the target allocates. Each run that samples sends one record to
+// user space.
 
 #include "kernel.h"
 #include "record.h"
@@ -69,11 +69,11 @@ const volatile u32 max_frames = 128;
 const volatile u16 event_index = 0;
 const volatile u8 kernel_stacks = 0;
 const volatile u32 cpus = 1;
-// The pid namespace of user space; 0 where that is the initial one.
+// The pid namespace of user space; 0 if it is the initial one.
 const volatile u64 pidns_dev = 0;
 const volatile u64 pidns_ino = 0;
 
-// Types reach Go through BTF, which holds only those that something uses.
+// Types reach Go through BTF, which contains only types that are used.
 const enum frame_kind *emit_frame_kind __attribute__((unused));
 const enum stop_reason *emit_stop_reason __attribute__((unused));
 const enum record_type *emit_record_type __attribute__((unused));
@@ -98,11 +98,11 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
-	__type(key, u32); // generation
+	__type(key, u32); // incarnation
 	__type(value, struct alloc_account);
 } alloc_accounts SEC(".maps");
 
-// Records that the ring buffer had no room for, by event.
+// Records that did not fit into the ring buffer, by event.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, MAX_EVENTS);
@@ -110,8 +110,8 @@ struct {
 	__type(value, u64);
 } lost SEC(".maps");
 
-// One a CPU for events, then one a CPU for probes, then one a CPU for switches of
-// threads: a probe in user code can be interrupted by both others, and a switch by an
+// One walk per CPU for events, then one per CPU for probes, then one per CPU for thread
+// switches: a probe in user code can be interrupted by both others, and a switch by an
 // event.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -121,7 +121,7 @@ struct {
 	__type(value, struct walk);
 } walks SEC(".maps");
 
-// The label that was last told of a thread, by its address in the heap.
+// labels has the address of the label that was last sent for each thread.
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -129,13 +129,13 @@ struct {
 	__type(value, u64);
 } labels SEC(".maps");
 
-// The cost-centre stacks that were told.
+// sent_ccs has the cost-centre stacks that were sent.
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, struct ccs_key);
 	__type(value, u8);
-} told_stacks SEC(".maps");
+} sent_ccs SEC(".maps");
 
 INLINE void current_ids(struct sample_header *h)
 {
@@ -150,7 +150,7 @@ INLINE void current_ids(struct sample_header *h)
 	h->tid = (u32)id;
 }
 
-// push_kernel_frames records the kernel's own callers of the interrupted code.
+// push_kernel_frames records the kernel's stack above the interrupted code.
 INLINE void push_kernel_frames(void *ctx, struct walk *w)
 {
 	long bytes = bpf_get_stack(ctx, w->window, MAX_KERNEL_FRAMES * 8, 0);
@@ -161,8 +161,7 @@ INLINE void push_kernel_frames(void *ctx, struct walk *w)
 	}
 }
 
-// enter_user loads the registers with which a thread that is in the kernel has left
-// user space. 0 if it never was there.
+// enter_user loads the user registers of a thread that is in the kernel. 0 if it has none.
 static NOINLINE int enter_user(struct walk *w)
 {
 	long user = bpf_task_pt_regs(bpf_get_current_task_btf());
@@ -191,16 +190,16 @@ INLINE void emit(struct walk *w)
 		count_lost();
 }
 
-// tell_label sends the label of the sample's thread, unless it has been sent.
-// It overwrites the walk's frames.
-INLINE void tell_label(struct walk *w)
+// send_label sends the label of the sample's thread, unless it was sent before. It
+// overwrites the walk's frames.
+INLINE void send_label(struct walk *w)
 {
 	u64 label = w->tso[(w->layout.tso_label / 8) & (TSO_READ_WORDS - 1)];
-	struct thread_key key = {.tso = w->header.tso, .generation = w->layout.generation};
+	struct thread_key key = {.tso = w->header.tso, .incarnation = w->layout.incarnation};
 	if (!label || !key.tso)
 		return;
-	u64 *told = bpf_map_lookup_elem(&labels, &key);
-	if (told && *told == label)
+	u64 *sent = bpf_map_lookup_elem(&labels, &key);
+	if (sent && *sent == label)
 		return;
 	bpf_map_update_elem(&labels, &key, &label, 0);
 	// StgArrBytes: header, byte count, bytes
@@ -209,7 +208,7 @@ INLINE void tell_label(struct walk *w)
 		return;
 	if (bytes > MAX_LABEL)
 		bytes = MAX_LABEL;
-	asm volatile("" : "+r"(bytes)); // or the mask, which the verifier needs, is left out
+	asm volatile("" : "+r"(bytes)); // keeps the mask, which the verifier needs
 	bytes &= MAX_LABEL;
 	if (READ_USER(w->frames, bytes, label + w->layout.header + 8))
 		return;
@@ -218,15 +217,15 @@ INLINE void tell_label(struct walk *w)
 	bpf_ringbuf_output(&samples, &w->header, sizeof(w->header) + bytes, BPF_RB_NO_WAKEUP);
 }
 
-// Tells a cost-centre stack, unless it has been told; then what is below has been
-// too. It overwrites the walk's frames.
-static long tell_ccs(u32 depth, void *context)
+// send_ccs sends a cost-centre stack. If it was sent before, so were those below it, and the
+// loop ends. It overwrites the walk's frames.
+static long send_ccs(u32 depth, void *context)
 {
 	struct walk *w = *(struct walk **)context;
 	struct ccs_record *r = (struct ccs_record *)w->frames;
-	struct ccs_key key = {.ccs = r->prev, .generation = w->layout.generation};
-	u8 told = 1;
-	if (key.ccs == 0 || bpf_map_lookup_elem(&told_stacks, &key))
+	struct ccs_key key = {.ccs = r->prev, .incarnation = w->layout.incarnation};
+	u8 sent = 1;
+	if (key.ccs == 0 || bpf_map_lookup_elem(&sent_ccs, &key))
 		return 1;
 	r->ccs = key.ccs;
 	read_ccs(r);
@@ -235,13 +234,13 @@ static long tell_ccs(u32 depth, void *context)
 		r->why = CCS_TOO_DEEP;
 	}
 	if (!bpf_ringbuf_output(&samples, &w->header, sizeof(w->header) + sizeof(*r), BPF_RB_NO_WAKEUP))
-		bpf_map_update_elem(&told_stacks, &key, &told, 0);
+		bpf_map_update_elem(&sent_ccs, &key, &sent, 0);
 	return 0;
 }
 
-// tell_stacks sends what the sample's cost-centre stack consists of, as far as it
-// has not been told.
-INLINE void tell_stacks(struct walk *w)
+// send_ccs_chain sends the sample's cost-centre stack and those below it, unless they were
+// sent before.
+INLINE void send_ccs_chain(struct walk *w)
 {
 	struct ccs_record *r = (struct ccs_record *)w->frames;
 	if (!w->header.ccs)
@@ -249,19 +248,19 @@ INLINE void tell_stacks(struct walk *w)
 	r->prev = w->header.ccs;
 	w->header.record = RECORD_CCS;
 	w->header.frame_count = sizeof(*r) / 8;
-	bpf_loop(MAX_CCS_DEPTH, tell_ccs, &w, 0);
+	bpf_loop(MAX_CCS_DEPTH, send_ccs, &w, 0);
 }
 
-// forked_from gives the process that the current one was forked from, as long as it runs
-// the same program; 0 if it does not, or if pids of user space's namespace are others.
+// forked_from gives the process that the current one was forked from, as long as it runs the
+// same program. 0 otherwise, or if user space's pid namespace has other process ids.
 INLINE u32 forked_from(void)
 {
 	struct task_struct *process = bpf_get_current_task_btf()->group_leader;
 	return pidns_ino || !(process->flags & PF_FORKNOEXEC) ? 0 : process->real_parent->tgid;
 }
 
-// learn_process copies what is known of a process. Until user space has seen that it was
-// forked, that is what is known of its parent.
+// learn_process copies what is known about a process. Until user space has handled its fork,
+// that is what is known about its parent.
 static NOINLINE int learn_process(struct walk *w)
 {
 	u32 pid = w->header.pid, epoch = *(volatile u32 *)&w->epoch;
@@ -284,7 +283,7 @@ static NOINLINE int learn_process(struct walk *w)
 	return 0;
 }
 
-// begin_sample readies what a walk of the current process works on.
+// begin_sample prepares a walk for the current process.
 INLINE void begin_sample(struct walk *w, u32 cpu)
 {
 	struct sample_header *h = &w->header;
@@ -298,9 +297,9 @@ INLINE void begin_sample(struct walk *w, u32 cpu)
 		learn_process(w);
 }
 
-// passed_over decides whether an overflow is to be sampled. If not, its weight is
-// kept for the next that is; if so, *carry is what has been kept. The choice is
-// random, so that it depends on nothing that the program does.
+// passed_over decides whether to skip an overflow. If so, its weight is kept for the next
+// sample; if not, *carry is the weight kept so far. The choice is random, so that it is
+// independent of what the program does.
 INLINE bool passed_over(struct walk *w, u64 weight, u64 *carry)
 {
 	if (w->keep == ~0U)
@@ -350,8 +349,8 @@ int on_event(struct perf_event_context *ctx)
 		w->header.ccs = running_ccs(&k);
 	emit(w);
 	if (w->haskell && w->layout.tso_label)
-		tell_label(w);
-	tell_stacks(w);
+		send_label(w);
+	send_ccs_chain(w);
 	return 0;
 }
 
@@ -394,7 +393,7 @@ static long take_ticky(u32 i, void *context)
 	return 0;
 }
 
-// on_shutdown runs where the run-time system of a -ticky program shuts down.
+// on_shutdown runs when the run-time system of a -ticky program shuts down.
 SEC("uprobe")
 int on_shutdown(struct regs *ctx)
 {

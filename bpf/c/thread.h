@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// Which Haskell thread an OS thread runs, or keeps waiting. The including file says
-// how to get at what is remembered of an OS thread:
+// Finding the Haskell thread that an OS thread runs, or that waits for it. The including
+// file defines access to the table of OS threads:
 //
 //	FIND_THREAD(tid): its struct thread_state, null if it is not known
-//	NOTE_THREAD(tid, state): remembers it, 0 if that could be done
+//	NOTE_THREAD(tid, state): stores it; 0 on success
 #pragma once
 
 #include "info_table.h"
 #include "window.h"
 
-// read_thread takes a thread object's identity, and the address of its topmost stack
-// chunk. False if the address is not that of a thread object.
+// read_thread reads a TSO's id and the address of its topmost stack chunk. False if there is
+// no TSO at the address.
 INLINE bool read_thread(struct walker *k, u64 tso, u64 *stack)
 {
 	struct walk *w = k->walk;
@@ -22,8 +22,8 @@ INLINE bool read_thread(struct walker *k, u64 tso, u64 *stack)
 	if (w->tso[0] != w->tso_info || w->tso_info == 0) {
 		u8 why;
 		struct cached_info *c = find_table(k, w->tso[0], &why);
-		// In a library its table may be on a page that nothing has touched yet. Then
-		// it is enough that Sp is in what would be the thread's stack.
+		// In a shared library the info table may be on a page that was never accessed. Then
+		// it suffices that Sp is in what would be the thread's stack.
 		if (c ? c->type != TSO : why != STOP_UNREADABLE_INFO)
 			return false;
 		if (c)
@@ -34,8 +34,8 @@ INLINE bool read_thread(struct walker *k, u64 tso, u64 *stack)
 	return true;
 }
 
-// enter_running takes the bounds of the chunk that a running thread is on, of which
-// w->sp must be part. They are read when it has come to be on another: a chunk never
+// enter_running takes the bounds of the running thread's stack chunk, which must contain
+// w->sp. They are read only when the chunk is another one than last time: a chunk never
 // changes its size.
 INLINE bool enter_running(struct walk *w, u64 stack)
 {
@@ -58,8 +58,9 @@ INLINE bool enter_running(struct walk *w, u64 stack)
 	return true;
 }
 
-// leave_chunk takes the underflow frame at w->sp for a chunk of its own, if the thread's
-// chunk is by now that which the frame leads to: the RTS is changing over. False if not.
+// leave_chunk handles the moment in which the RTS changes chunks: it takes the underflow
+// frame at w->sp as a chunk of its own if the thread's current chunk is the one that the
+// frame leads to. False otherwise.
 static NOINLINE int leave_chunk(struct walker *k, u64 stack)
 {
 	struct walk *w = k->walk;
@@ -76,8 +77,8 @@ static NOINLINE int leave_chunk(struct walker *k, u64 stack)
 	return 1;
 }
 
-// enter_haskell takes the STG machine's state from the registers. True if they
-// hold a Haskell context, with w->sp inside the current stack chunk.
+// enter_haskell takes the STG machine's state from the registers. True if they hold a
+// Haskell context, with w->sp inside the current stack chunk.
 INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
 {
 	struct walk *w = k->walk;
@@ -89,8 +90,8 @@ INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
 		return false;
 	if (!read_thread(k, reg_table[0], &stack))
 		return false;
-	// A strong invariant: the registers of foreign code do not form a
-	// register table whose thread's stack contains the stack pointer.
+	// A strong invariant: registers of foreign code do not form a register table whose
+	// thread's stack contains the stack pointer.
 	w->sp = sp;
 	if (UNLIKELY(!enter_running(w, stack)) && !leave_chunk(k, stack)) {
 		w->header.tso = 0;
@@ -102,36 +103,36 @@ INLINE bool enter_haskell(struct walker *k, u64 base, u64 sp)
 	return true;
 }
 
-// remember_thread notes which Task an OS thread is, for its safe foreign calls.
+// remember_thread stores the OS thread's Task, for its safe foreign calls.
 INLINE void remember_thread(struct walk *w)
 {
-	u32 tid = w->header.tid, generation = w->layout.generation;
+	u32 tid = w->header.tid, incarnation = w->layout.incarnation;
 	struct noted_thread *noted = &w->noted[tid & (NOTED_THREADS - 1)];
-	// Now and then again, since the map forgets.
-	if (!w->task || (noted->tid == tid && noted->task == w->task && noted->generation == generation && w->number & 255))
+	// Stored again now and then, because the map evicts entries.
+	if (!w->task || (noted->tid == tid && noted->task == w->task && noted->incarnation == incarnation && w->number & 255))
 		return;
-	struct thread_state state = {.task = w->task, .generation = generation};
+	struct thread_state state = {.task = w->task, .incarnation = incarnation};
 	if (NOTE_THREAD(tid, &state))
 		return;
 	noted->tid = tid;
 	noted->task = w->task;
-	noted->generation = generation;
+	noted->incarnation = incarnation;
 }
 
-// task_of_thread gives the Task of the OS thread, 0 if it is not known.
+// task_of_thread gives the OS thread's Task, 0 if it is not known.
 INLINE u64 task_of_thread(struct walk *w)
 {
-	u32 tid = w->header.tid, generation = w->layout.generation;
+	u32 tid = w->header.tid, incarnation = w->layout.incarnation;
 	const struct noted_thread *noted = &w->noted[tid & (NOTED_THREADS - 1)];
-	if (LIKELY(noted->tid == tid && noted->generation == generation))
+	if (LIKELY(noted->tid == tid && noted->incarnation == incarnation))
 		return noted->task;
 	const struct thread_state *thread = FIND_THREAD(tid);
-	return thread && thread->generation == generation ? thread->task : 0;
+	return thread && thread->incarnation == incarnation ? thread->task : 0;
 }
 
-// enter_suspended finds the Haskell thread that waits for the safe foreign call
-// which this OS thread is making. Its stack is saved, so Sp is at a frame. If the call
-// has called back into Haskell, the thread that waits is the enclosing InCall's.
+// enter_suspended finds the Haskell thread that waits for the safe foreign call which this
+// OS thread makes. Its stack is saved, so Sp is at a frame. If the call has called back into
+// Haskell, the waiting thread is that of the enclosing InCall.
 INLINE bool enter_suspended(struct walker *k)
 {
 	struct walk *w = k->walk;
@@ -139,7 +140,7 @@ INLINE bool enter_suspended(struct walker *k)
 	if (task == 0 || READ_USER(&incall, sizeof(incall), task + w->layout.task_incall) ||
 	    READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO))
 		return false;
-	// A read that faults costs as much as ten others.
+	// A read that faults costs as much as ten that do not.
 	if (tso == 0 && (READ_USER(&incall, sizeof(incall), incall + INCALL_PREV_STACK) || incall == 0 ||
 			 READ_USER(&tso, sizeof(tso), incall + INCALL_SUSPENDED_TSO)))
 		return false;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// The counters of a program compiled with -ticky, as they are when it ends.
+// Reading the ticky counters of a program compiled with -ticky when it ends.
 //
-// They are static data of the program, linked into a list when first counted
-// (StgEntCounter of rts/include/rts/Ticky.h), and go with the process: so they are
-// read where its run-time system shuts down.
+// Ticky counters are static data of the program, linked into a list when first counted
+// (StgEntCounter of rts/include/rts/Ticky.h). They disappear with the process, so they are
+// read when its run-time system shuts down.
 #pragma once
 
 #include "walk_state.h"
 
-// More counters than this are no program's; a list may be a circle.
+// No program has more counters; the limit ends the walk of a circular list.
 #define MAX_TICKY 131072
 
 struct ticky_words {
@@ -23,8 +23,8 @@ _Static_assert(__builtin_offsetof(struct ticky_words, rest[2]) == TICKY_ENTRIES_
 
 #define TICKY_BATCH (MAX_FRAMES * 8 / sizeof(struct ticky_record))
 
-// read_ticky reads the counter at an address and gives that of the next, 0 after
-// the last.
+// read_ticky reads the counter at an address and gives the address of the next, 0 after the
+// last.
 INLINE u64 read_ticky(const struct process_layout *l, u64 at, struct ticky_record *r)
 {
 	struct ticky_words w;

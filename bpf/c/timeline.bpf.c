@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// on_rts_probe runs where the run-time system's code starts and ends collections,
-// and runs and stops threads. The probed instructions are calls, jumps and pushes,
-// which the kernel emulates.
+// on_rts_probe runs where the run-time system's code starts and ends GCs, and runs and stops
+// threads. The probed instructions are calls, jumps and pushes, which the kernel emulates.
 
 #include "capabilities.h"
 #include "kernel.h"
@@ -20,19 +19,19 @@ static long (*bpf_probe_read_user_str)(void *dst, u32 size, const void *src) = (
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 22); // the sampler's
+	__uint(max_entries, 1 << 22); // shared with the sampler
 } samples SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024); // the sampler's
+	__uint(max_entries, 1024); // shared with the sampler
 	__type(key, u32);
 	__type(value, struct process_layout);
 } layouts SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192); // the sampler's
+	__uint(max_entries, 8192); // shared with the sampler
 	__type(key, u32);
 	__type(value, struct thread_state);
 } threads SEC(".maps");
@@ -51,8 +50,9 @@ struct {
 	__type(value, struct rts_counts);
 } rts_counted SEC(".maps");
 
-// Hits on all CPUs, a step or less of each CPU left out, and from how many on user
-// space is to be told, which is when they have cost what they may.
+// rts_hits are the hits of each group on all CPUs; each CPU adds its hits in steps. From
+// rts_limits hits on, user space is notified by rts_spent: the probes' cost has reached
+// their budget.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, RTS_GROUPS);
@@ -67,7 +67,8 @@ struct {
 	__type(value, u64);
 } rts_limits SEC(".maps");
 
-// Where that is told: a group at a time. It is the only one that wakes user space.
+// rts_spent gets the numbers of groups that have reached their limit. It wakes user space,
+// unlike the ring buffer of records.
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 12); // a page, set by user space
@@ -75,7 +76,7 @@ struct {
 
 #define READ(dst, at) bpf_probe_read_user(dst, sizeof(*(dst)), (const void *)(at))
 
-// Of a word that cannot be read: all ones.
+// word_at reads a word, all ones if it cannot be read.
 INLINE u64 word_at(u64 at)
 {
 	u64 v;
@@ -94,7 +95,7 @@ INLINE void fill_gc(struct rts_record *r, struct regs *ctx, const struct rts_glo
 	r->words[GC_SLOP] = REG_ARG5(ctx);
 	r->words[GC_GENERATION] = (u32)REG_ARG6(ctx);
 	r->words[GC_THREADS] = (u32)word_at(sp);
-	r->words[GC_MAX_COPIED] = word_at(sp + 16); // behind the array of GC threads
+	r->words[GC_MAX_COPIED] = word_at(sp + 16); // after the array of GC threads
 	r->words[GC_BALANCED] = word_at(sp + 24);
 	r->words[GC_MBLOCKS] = global(g->mblocks_allocated);
 	r->words[GC_BLOCKS] = global(g->n_alloc_blocks);
@@ -126,7 +127,7 @@ INLINE u64 stop_reason_of(u64 base, u64 tso, const struct rts_globals *g)
 	return blocked + STOPPED_FOREIGN_CALL;
 }
 
-// take_label fills in the label, and gives its length or 0.
+// take_label reads the label into the record and gives its length, or 0.
 INLINE u64 take_label(struct rts_record *r, struct regs *ctx, u32 kind, u16 header)
 {
 	u64 bytes;
@@ -159,32 +160,32 @@ INLINE void current_process(struct sample_header *h)
 	h->tid = (u32)id;
 }
 
-// note_task notes which Task an OS thread is, for the walker: in a safe foreign call
-// nothing else tells whose stack waits.
-INLINE void note_task(u32 tid, u64 base, u32 generation)
+// note_task stores an OS thread's Task for the walker: during a safe foreign call there is
+// no other way to find the waiting thread.
+INLINE void note_task(u32 tid, u64 base, u32 incarnation)
 {
 	struct thread_state *known = bpf_map_lookup_elem(&threads, &tid);
-	struct thread_state state = {.generation = generation};
-	if (known && known->generation == generation)
-		return; // for its life
+	struct thread_state state = {.incarnation = incarnation};
+	if (known && known->incarnation == incarnation)
+		return; // a thread's Task never changes
 	state.task = word_at(base + BASE_RUNNING_TASK);
 	if (state.task != -1ULL)
 		bpf_map_update_elem(&threads, &tid, &state, 0);
 }
 
-// bucket_is_empty bounds how many records of threads a CPU sends.
-INLINE bool bucket_is_empty(struct rts_counts *c, u64 time)
+// over_rate limits the records of threads that a CPU sends per interval.
+INLINE bool over_rate(struct rts_counts *c, u64 time)
 {
-	u64 bucket = time >> RTS_BUCKET_SHIFT;
-	if (c->bucket != bucket) {
-		c->bucket = bucket;
-		c->in_bucket = 0;
+	u64 interval = time >> RTS_INTERVAL_SHIFT;
+	if (c->interval != interval) {
+		c->interval = interval;
+		c->in_interval = 0;
 	}
-	return ++c->in_bucket > RTS_BUCKET_RECORDS;
+	return ++c->in_interval > RTS_INTERVAL_RECORDS;
 }
 
-// hit counts a hit, and tells user space of each step beyond the limit: whatever it
-// missed, and however it raised the limit meanwhile, the next step does.
+// hit counts a hit. At each step beyond the limit it notifies user space, so that a missed
+// notification, or a limit raised in the meantime, is made good by the next step.
 INLINE void hit(struct rts_counts *counts, u32 group)
 {
 	if (++counts->hits % RTS_HITS_STEP)
@@ -221,7 +222,7 @@ INLINE int take(struct regs *ctx)
 	if (!layout || !g)
 		return 0;
 	bool is_label = kind == RTS_LABEL_CSTRING || kind == RTS_LABEL_ARRAY;
-	if (group == RTS_GROUP_THREADS && !is_label && bucket_is_empty(counts, h->time)) {
+	if (group == RTS_GROUP_THREADS && !is_label && over_rate(counts, h->time)) {
 		counts->dropped++;
 		return 0;
 	}
@@ -256,7 +257,7 @@ INLINE int take(struct regs *ctx)
 		return 0;
 	h->capability = capability;
 	if (kind == RTS_RUN || kind == RTS_SUSPEND)
-		note_task(h->tid, base, layout->generation);
+		note_task(h->tid, base, layout->incarnation);
 	if (kind == RTS_RUN || kind == RTS_STOP || kind == RTS_SUSPEND)
 		tso = word_at(base + BASE_CURRENT_TSO);
 	if (tso && READ(&h->tso, tso + layout->tso_id))
@@ -288,7 +289,7 @@ INLINE int take(struct regs *ctx)
 SEC("uprobe")
 int on_rts_probe(struct regs *ctx) { return take(ctx); }
 
-// Where the kernel has them (6.6): all probes in one link.
+// on_rts_probes is on_rts_probe for one link of all probes (Linux 6.6 or later).
 SEC("uprobe.multi")
 int on_rts_probes(struct regs *ctx) { return take(ctx); }
 

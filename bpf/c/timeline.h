@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// What the probes in the run-time system's own code send to user space.
+// What the probes in the run-time system's code send to user space.
 #pragma once
 
 #include "record.h"
 
-// rts_probe says what is probed. A probe's attach cookie holds it.
+// rts_probe is what a probe observes. The probe's attach cookie contains it.
 enum rts_probe {
 	RTS_GC_START = 0,  // stat_startGC(cap, …)
 	RTS_GC_END,	   // stat_endGC(cap, …, live, copied, slop, gen, threads, …)
@@ -21,8 +21,8 @@ enum rts_probe {
 	RTS_PROBES,
 };
 
-// Set in the cookie where the probe is at a call: the return address is not on the
-// stack yet.
+// Flag in the cookie of a probe at a call instruction: the return address is not yet on the
+// stack.
 #define RTS_AT_CALL (1 << 8)
 
 enum rts_group {
@@ -33,58 +33,59 @@ enum rts_group {
 
 #define RECORD_RTS 16
 
-// Where the run-time system of a process keeps what the probes read.
+// rts_globals has the addresses and offsets of what the probes read in a process.
 struct rts_globals {
-	u64 mblocks_allocated; // addresses of its variables; 0 if not known
+	u64 mblocks_allocated; // addresses of the RTS's variables; 0 if not known
 	u64 n_alloc_blocks;
 	u64 capabilities;
 	u64 n_capabilities;
 	u64 main_capability;
 	u64 stats;		   // RTSStats
-	u16 capabilities_in_place; // an array of pointers, not a pointer to one
-	u16 why_blocked;	   // in the TSO
-	u16 why_blocked_wide;	   // it is a word of 32 bits, not of 16
+	u16 capabilities_in_place; // capabilities is the array itself, not a pointer to it
+	u16 why_blocked;	   // offset in the TSO
+	u16 why_blocked_wide;	   // 1 if why_blocked has 32 bits, not 16
 	u16 padding;
 };
 
-// The words that follow the header of a RECORD_RTS of a GC's end.
+// rts_gc_word indexes the words after the header of a GC's end.
 enum rts_gc_word {
-	GC_LIVE = 0, // words, as the following two
+	GC_LIVE = 0, // live words; so are the following two
 	GC_COPIED,
 	GC_SLOP,
 	GC_GENERATION,
 	GC_THREADS,
-	GC_MAX_COPIED, // words, as the next
+	GC_MAX_COPIED, // words; so is the next
 	GC_BALANCED,
 	GC_MBLOCKS,
 	GC_BLOCKS,
 	GC_COUNT, // collections before this one
-	GC_FIRST_CAPABILITY, // from here on: words that each capability has allocated
+	GC_FIRST_CAPABILITY, // from here on, the words allocated by each capability
 };
 
 #define MAX_RTS_CAPABILITIES 20
 #define MAX_RTS_WORDS (GC_FIRST_CAPABILITY + MAX_RTS_CAPABILITIES)
 
-// The header's event is an enum rts_probe, the capability and thread are what it
-// is about. Of a stop, the period is the reason; of a label, frame_count is in
-// bytes and record is RECORD_LABEL.
+// rts_record is a RECORD_RTS. The header's event is an enum rts_probe, its capability and
+// thread are those concerned. For a stop, the period is the reason; for a label, frame_count
+// is its bytes and record is RECORD_LABEL.
 struct rts_record {
 	struct sample_header header;
 	u64 words[MAX_RTS_WORDS + 2];
 };
 
-// Counted per CPU and group.
+// rts_counts are the counts of one group on one CPU.
 struct rts_counts {
 	u64 hits;
 	u64 records; // sent
-	u64 dropped; // not sent: the ring buffer was full, or the bucket empty
-	u64 bucket;  // a stretch of time, and the records sent in it
-	u64 in_bucket;
+	u64 dropped; // not sent: ring buffer full, or rate limit reached
+	u64 interval;  // number of the current interval, and the records sent in it
+	u64 in_interval;
 };
 
-// A CPU adds its hits to those of all in steps, so that CPUs seldom meet there.
+// A CPU adds its hits to the total in steps of this size, to avoid contention.
 #define RTS_HITS_STEP 32
 
-// A CPU sends no more records of threads in each stretch of 2^23 ns.
-#define RTS_BUCKET_SHIFT 23
-#define RTS_BUCKET_RECORDS 1024
+// Rate limit: a CPU sends at most RTS_INTERVAL_RECORDS records of threads per interval of
+// 2^23 ns.
+#define RTS_INTERVAL_SHIFT 23
+#define RTS_INTERVAL_RECORDS 1024

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// Unwinding by call frame information: one step out of a C frame, and the
-// caller's Sp at any instruction of Haskell code.
+// Unwinding by call frame information: one step out of a C frame, and the caller's Sp at any
+// instruction of Haskell code.
 //
-// User space compiles .eh_frame and .debug_frame into sorted rows of addresses
-// and a table of distinct rules. The including file says how to get at them:
+// User space compiles .eh_frame and .debug_frame into sorted rows of addresses and a table
+// of distinct rules. The including file defines access to them:
 //
 //	UNWIND_ROW(index), UNWIND_RULE(index), UNWIND_BUCKET(index): pointers,
 //	null when out of range
@@ -12,7 +12,7 @@
 
 #include "walk_state.h"
 
-// C frames followed until Haskell code or the stack's root.
+// Maximum number of C frames followed.
 #define MAX_C_FRAMES 48
 
 enum unwind_outcome {
@@ -41,7 +41,7 @@ static long search_region(u32 i, void *context)
 	return 1;
 }
 
-// learn_region remembers the region that a code address is in.
+// learn_region caches the region that contains a code address.
 static NOINLINE int learn_region(struct walk *w, u64 pc)
 {
 	struct known_region *known = &w->regions[known_region_slot(pc)];
@@ -60,7 +60,7 @@ static NOINLINE int learn_region(struct walk *w, u64 pc)
 	return 0;
 }
 
-// search_rule gives the rule at a code address, null if none is known.
+// search_rule returns the rule at a code address, null if there is none.
 INLINE const struct unwind_rule *search_rule(struct walk *w, u64 pc)
 {
 	const struct known_region *known = &w->regions[known_region_slot(pc)];
@@ -78,7 +78,7 @@ INLINE const struct unwind_rule *search_rule(struct walk *w, u64 pc)
 	u32 addr = (u32)(pc - r->base);
 	u32 lo = r->first_row + b->first, hi = r->first_row + b->last + 1; // the row is in [lo, hi)
 	const struct unwind_row *row;
-	// A bucket has no more rows than bytes of code.
+	// A bucket has at most as many rows as bytes of code.
 	ROLLED for (u32 i = 0; i <= UNWIND_BUCKET_SHIFT; i++) {
 		if (hi - lo <= 1)
 			break;
@@ -97,7 +97,7 @@ INLINE const struct unwind_rule *search_rule(struct walk *w, u64 pc)
 	return UNWIND_RULE(r->first_rule + row->rule);
 }
 
-// learn_rule remembers the rule at a code address.
+// learn_rule caches the rule at a code address.
 static NOINLINE int learn_rule(struct walk *w, u64 pc)
 {
 	struct cached_rule *c = &w->rules[rule_slot(pc)];
@@ -111,7 +111,7 @@ static NOINLINE int learn_rule(struct walk *w, u64 pc)
 	return 0;
 }
 
-// find_rule gives the rule at a code address, of kind UNWIND_NONE if none is known.
+// find_rule returns the rule at a code address, of kind UNWIND_NONE if there is none.
 INLINE const struct unwind_rule *find_rule(struct walk *w, u64 pc)
 {
 	struct cached_rule *c = &w->rules[rule_slot(pc)];
@@ -120,8 +120,8 @@ INLINE const struct unwind_rule *find_rule(struct walk *w, u64 pc)
 	return &c->rule;
 }
 
-// load_c_window makes the words from an address on readable in w->window, as many as
-// there are.
+// load_c_window reads words of the C stack into w->window, as many as there are from the
+// address on.
 INLINE bool load_c_window(struct walk *w, u64 from)
 {
 	w->window_at = from;
@@ -131,7 +131,7 @@ INLINE bool load_c_window(struct walk *w, u64 from)
 	w->window_words = SAVE_AREA_WORDS;
 	if (!READ_USER(w->window, 8 * SAVE_AREA_WORDS, from))
 		return true;
-	// Below the stack pointer nothing need be mapped yet.
+	// The page below the stack pointer need not be mapped.
 	u64 page = (from | (PAGE_BYTES - 1)) + 1;
 	if (page - from >= 8 * SAVE_AREA_WORDS)
 		return false;
@@ -139,8 +139,8 @@ INLINE bool load_c_window(struct walk *w, u64 from)
 	return !READ_USER(w->window, 8 * SAVE_AREA_WORDS, page);
 }
 
-// restore_registers leaves a C frame whose CFA is known. False if the stack
-// cannot be read.
+// restore_registers steps out of a C frame whose CFA is known. False if the stack cannot be
+// read.
 INLINE bool restore_registers(struct walk *w, const struct unwind_rule *rule, u64 cfa)
 {
 	struct unwind *u = &w->unwind;
@@ -180,8 +180,8 @@ INLINE bool restore_registers(struct walk *w, const struct unwind_rule *rule, u6
 	return true;
 }
 
-// enter_haskell_code takes the caller's Sp from the rule of nearly all Haskell code.
-// False if it is another that holds.
+// enter_haskell_code takes the caller's Sp by the rule that nearly all Haskell code has.
+// False if the rule is another.
 INLINE bool enter_haskell_code(struct walk *w, const struct unwind_rule *rule)
 {
 	if (rule->kind != UNWIND_HASKELL || rule->reg != DWARF_STG_SP)
@@ -191,13 +191,13 @@ INLINE bool enter_haskell_code(struct walk *w, const struct unwind_rule *rule)
 	return true;
 }
 
-// Leaves one frame. Ends the loop with w->outcome saying where it has got to.
+// unwind_frame steps out of one frame. It ends the loop with w->outcome set.
 static long unwind_frame(u32 i, void *context)
 {
 	struct walker *k = context;
 	struct walk *w = k->walk;
 	struct unwind *u = &w->unwind;
-	// A return address may lie behind the last instruction of its function.
+	// A return address may be past the last instruction of its function.
 	const struct unwind_rule *rule = find_rule(w, u->pc - w->after_call);
 	if (enter_haskell_code(w, rule))
 		return 1;

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// The STG stack walker.
+// Walking Haskell stacks.
 //
-// Compiled Haskell keeps its returns not on the C stack but on a stack object
-// in the heap, in chunks linked by underflow frames. A frame begins with an
-// info pointer; the info table just below that address tells the frame's type
-// and size (tables next to code; rts/include/rts/storage/InfoTables.h and
-// stack_frame_sizeW of rts/include/rts/storage/ClosureMacros.h in GHC).
+// Compiled Haskell code does not use the C stack but a stack object in the heap, made of
+// chunks that underflow frames link. A frame begins with an info pointer. The info table,
+// which ends at that address, has the frame's type and size (tables next to code;
+// rts/include/rts/storage/InfoTables.h and stack_frame_sizeW of
+// rts/include/rts/storage/ClosureMacros.h in GHC).
 //
-// Nothing below touches a kernel facility but through READ_USER, bpf_loop and
-// unwind.h's tables, so that the same code also compiles for user space and
-// walks recorded memory.
+// The code below uses kernel facilities only through READ_USER, bpf_loop and unwind.h's
+// tables, so that it can also be compiled for user space and walk recorded memory.
 #pragma once
 
 #include "frames.h"
 #include "thread.h"
 #include "unwind.h"
 
-// begin_walk clears what the sample before has left.
+// begin_walk resets the state of the previous sample's walk.
 INLINE void begin_walk(struct walk *w, u32 max_frames)
 {
 	w->header.record = RECORD_SAMPLE;
@@ -43,13 +42,13 @@ INLINE void begin_walk(struct walk *w, u32 max_frames)
 	w->header.ccs = 0;
 }
 
-// walk_from_top walks rootwards from the frame at w->sp.
+// walk_from_top walks towards the root, starting at the frame at w->sp.
 INLINE void walk_from_top(struct walker *k)
 {
 	struct walk *w = k->walk;
 	w->header.stop = STOP_BUDGET;
 	w->folding = 1;
-	// Folding leaves room in the record, but time is spent all the same.
+	// Folded frames take no room in the record, but walking them takes time.
 	walk_on(k, w->max_frames + w->max_frames / 4);
 	if (w->header.folded_frames)
 		w->header.flags |= SAMPLE_FOLDED;
@@ -57,7 +56,7 @@ INLINE void walk_from_top(struct walker *k)
 		recover_root(k);
 }
 
-// scan_top looks for the topmost return frame from w->sp on.
+// scan_top searches for the topmost return frame, starting at w->sp.
 INLINE bool scan_top(struct walker *k)
 {
 	struct walk *w = k->walk;
@@ -75,11 +74,11 @@ INLINE bool scan_top(struct walker *k)
 enum top {
 	TOP_NONE,      // there is no Haskell stack
 	TOP_FRAME,     // w->sp is at its topmost return frame
-	TOP_AMBIGUOUS, // there is one, but not where it begins
+	TOP_AMBIGUOUS, // there is one, but its topmost frame was not found
 };
 
-// haskell_top finds the top of the Haskell stack that unwinding, or the sample
-// itself, has arrived at.
+// haskell_top finds the top of the Haskell stack after unwinding C frames, or at the
+// sample's registers.
 INLINE enum top haskell_top(struct walker *k)
 {
 	struct walk *w = k->walk;
@@ -93,15 +92,15 @@ INLINE enum top haskell_top(struct walker *k)
 			w->header.flags |= SAMPLE_TOP_CFI;
 			return TOP_FRAME;
 		}
-		// The row was wrong, or the frame is being built.
+		// The rule was wrong, or the frame is under construction.
 		w->sp = sp;
 		w->window_words = 0;
 	}
 	return scan_top(k) ? TOP_FRAME : TOP_AMBIGUOUS;
 }
 
-// suspended_top finds, as context, the stack of the Haskell thread that waits for
-// what this OS thread is doing in C.
+// suspended_top finds, as context, the stack of the Haskell thread that waits for this OS
+// thread's foreign call.
 INLINE enum top suspended_top(struct walker *k)
 {
 	struct walk *w = k->walk;
@@ -112,9 +111,9 @@ INLINE enum top suspended_top(struct walker *k)
 	return scan_top(k) ? TOP_FRAME : TOP_AMBIGUOUS;
 }
 
-// walk_sample walks the stack of an interrupted thread from the registers in
-// w->unwind: C frames as far as they go, then the Haskell stack. What is recorded
-// already stays leafwards of it. header.stop tells how it ended.
+// walk_sample walks the stack of an interrupted thread from the registers in w->unwind: C
+// frames as far as possible, then the Haskell stack. It appends to the frames already
+// recorded, and sets header.stop to the reason why it ended.
 INLINE void walk_sample(struct walker *k)
 {
 	struct walk *w = k->walk;

@@ -1,72 +1,72 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// What a walk works on, and its limits.
+// The state of a walk, and its limits.
 #pragma once
 
 #include "arch.h"
 #include "ghc.h"
 #include "record.h"
 
-// Bytes of a register table that are read at once: rCurrentTSO through the running task.
+// Bytes of a register table read at once: rCurrentTSO through the running task.
 #define BASE_READ_LEN (BASE_RUNNING_TASK + 8 - BASE_CURRENT_TSO)
 
-// The part of the stack read at once. Most stacks fit; a read costs more than
-// a hundred nanoseconds whatever its length.
+// Words of the stack read at once. Most stacks fit; a read costs more than a hundred
+// nanoseconds whatever its length.
 #define WINDOW_WORDS 256
 #define WINDOW_MASK (WINDOW_WORDS - 1)
-// The first read is smaller: it is enough for a shallow stack.
+// The first read is smaller: it suffices for a shallow stack.
 #define FIRST_WINDOW_WORDS 32
-// Words of a frame that the walker looks at itself.
+// Words of a frame that the walker itself looks at.
 #define FRAME_HEAD 3
 
-// How far above Sp the topmost return frame is looked for when Sp is not at one.
+// Words above Sp that are searched for the topmost return frame if Sp is not at one.
 #define TOP_SCAN_WORDS 32
 
-// Stack chunks followed; a chunk holds 32 KiB by default, so this is 64 MiB. Each costs
-// two reads of memory that nothing else has touched.
+// Maximum number of stack chunks followed. A chunk has 32 KiB by default, so this is 64 MiB.
+// Each costs two reads of memory that is in no cache.
 #define MAX_CHUNKS 2048
 
-// A frame larger than this is taken for garbage: RET_FUN and RET_BCO frames
-// carry their size in the target's memory.
+// Maximum size of a frame. Larger sizes are garbage: RET_FUN and RET_BCO frames have their
+// size in the target's memory.
 #define MAX_FRAME_WORDS (1 << 20)
 
-// A deep stack is mostly recursion: the same few frames over and over. The
-// first two copies of a cycle of at most this many frames are recorded, then a
-// FRAME_FOLDED, and further copies are left out.
+// Maximum length of a cycle that is folded. A deep stack is mostly recursion: the same few
+// frames over and over. The first two copies of a cycle are recorded, then a FRAME_FOLDED,
+// and further copies are left out.
 #define MAX_CYCLE 32
 
-// What is remembered of an info table. Four share a cache line: info tables that
-// lie near each other do.
+// cached_info is a cached info table. Four share a cache line, those of info tables near
+// each other.
 struct cached_info {
 	u64 tag;   // info_tag, 0 = unused
 	u16 words; // frame size; 0 = depends on the frame
 	u8 type;   // closure type
 	u8 kind;   // enum frame_kind, or NO_FRAME
-	u16 walk;  // in which it was last recorded, and where
+	u16 walk;  // number of the walk that recorded it last, and the index there
 	u16 position;
 };
 
 #define INFO_CACHE_ENTRIES 4096
 #define NO_FRAME 0xff
 
-// Code with an info table is aligned to four bytes at least (arm64; elsewhere to eight),
-// and user addresses have 48 bits: there is room for a program image's generation.
+// Code with an info table is aligned to at least four bytes (arm64; elsewhere eight), and
+// user addresses have 48 bits, so a tag has room for the incarnation.
 #define INFO_ADDRESS(info) (((info) >> 48) == 0 && ((info) & 3) == 0)
-#define GENERATION_MASK ((1 << 18) - 1)
-#define info_tag(info, generation) ((info) << 16 | ((generation) & GENERATION_MASK))
-// 128 bytes of code share a cache line.
+#define INCARNATION_MASK ((1 << 18) - 1)
+#define info_tag(info, incarnation) ((info) << 16 | ((incarnation) & INCARNATION_MASK))
+// 128 bytes of code share a cache line of the table.
 #define info_slot(info) (((u32)((info) >> 5) ^ (u32)((info) >> 17)) & (INFO_CACHE_ENTRIES - 1))
 
-// The rule that was found for a code address. It has a cache line.
+// cached_rule is the rule found for a code address. It fills a cache line.
 struct cached_rule {
 	u64 pc;
-	u32 version;		 // of process_regions; 0 = none were known
+	u32 version;		 // of process_regions; 0 = there were none
 	struct unwind_rule rule; // UNWIND_NONE: there is none
 } __attribute__((aligned(64)));
 
 #define RULE_CACHE_ENTRIES 512
 #define rule_slot(pc) (((u32)(pc) ^ (u32)((pc) >> 9) ^ (u32)((pc) >> 18)) & (RULE_CACHE_ENTRIES - 1))
 
-// The region that the code around an address is in.
+// known_region is the region that contains the code around an address.
 struct known_region {
 	struct unwind_region region;
 	u64 version; // of process_regions; 0 = unused
@@ -75,35 +75,35 @@ struct known_region {
 #define KNOWN_REGIONS 4
 #define known_region_slot(pc) ((u32)((pc) >> 21) & (KNOWN_REGIONS - 1))
 
-// The last that was noted in the threads map of some OS threads.
+// noted_thread is what was last stored in the threads map for some OS thread.
 struct noted_thread {
 	u64 task;
 	u32 tid;
-	u32 generation;
+	u32 incarnation;
 };
 
 #define NOTED_THREADS 4
 
-// The stack chunk that a running thread was on last.
+// running_chunk is the stack chunk that a running thread used last.
 struct running_chunk {
 	u64 stack; // address of the StgStack, 0 = none
 	u64 tso;   // the thread's id
 	u64 lo, hi;
 };
 
-// Words of a TSO that are read, at most.
+// Maximum number of words read of a TSO.
 #define TSO_READ_WORDS 16
 
-// Words below the CFA where callees save registers, and words of the C stack that are
-// read at once from there on: the next callers' are there too.
+// Words below the CFA where callees save registers, and words of the C stack read at once
+// from there on, to include the next callers'.
 #define SAVE_AREA_WORDS 8
 #define C_WINDOW_WORDS 64
-// A divisor of the size of pages, everywhere.
+// A divisor of every machine's page size.
 #define PAGE_BYTES 4096
 
-// What a walk works on, one for each CPU. Most of a sample's time goes into fetching
-// memory that the program has displaced from the caches since the sample before. So
-// all of it is in one place, what every walk needs first and together.
+// walk is the working memory of a walk, one for each CPU. Most of a sample's time is spent
+// on cache misses, because the program has used the caches since the previous sample. So
+// everything is in one place, and what every walk needs is first and together.
 struct walk {
 	u64 sp;
 	u64 window_at;	  // address of window[0]
@@ -111,29 +111,29 @@ struct walk {
 	u32 window_limit; // bytes to read next
 	u64 chunk_lo;
 	u64 chunk_hi;
-	u64 walk_until; // frames from here on are not walked
+	u64 walk_until; // address at which the walk stops
 	u32 frame_count;
 	u32 max_frames;
-	u32 frames_left; // to be walked, folded ones included
+	u32 frames_left; // budget of frames to walk, folded ones included
 
-	// Folding: the cycle's length (0 = none is being folded), the place in
-	// it that comes next, the whole copies left out; and how many frames in
-	// a row were each seen last the same number of frames (the lag) before.
+	// Folding: the cycle's length (0 = not folding), the index in it that comes next, and
+	// the whole copies left out; and the lag of the newest frame (see lag_of) with the
+	// number of frames in a row that have it.
 	u32 cycle;
 	u32 phase;
 	u32 folded_copies;
 	u32 lag;
 	u32 run;
 	u32 folding;
-	u8 cycle_words[MAX_CYCLE] __attribute__((aligned(8))); // sizes of its frames, 0 = not known
-	u32 number;	// of this walk on this CPU
+	u8 cycle_words[MAX_CYCLE] __attribute__((aligned(8))); // sizes of the cycle's frames, 0 = not known
+	u32 number;	// number of this walk on this CPU
 	u32 found;	// find_frame's result
 	u32 outcome;	// enum unwind_outcome
 	u32 after_call; // 1 if unwind.pc is a return address
 	u32 busy;	// a walk that can be interrupted is using this
-	u64 base;	// BaseReg of the Haskell code, 0 if it could not be had
-	u64 waiting;	// the thread object that waits for a safe foreign call, 0 if none does
-	u64 entered; // the thunk whose code wanted to allocate first of all, 0 if it was none
+	u64 base;	// BaseReg of the Haskell code, 0 if not known
+	u64 waiting;	// TSO that waits for a safe foreign call, 0 if none does
+	u64 entered; // thunk whose code failed its first heap check, 0 if it was none
 	u64 task;	// the Task that runs the Haskell code, 0 if none does
 
 	struct walk_stats stats;
@@ -142,13 +142,13 @@ struct walk {
 	// An overflow is sampled if a random number is not above this; set by user space.
 	u32 keep;
 
-	// Of the process that was sampled last, until the next change.
+	// Copies of what is known of the last sampled process, until the next change.
 	u32 known_in; // epoch
 	u32 pid;
-	u32 twin; // whose layout and regions hold: its own, or its parent's that it was forked from
+	u32 twin; // process whose layout and regions apply: itself, or the parent it was forked from
 	u32 haskell;	     // 1 if layout is valid
 	u32 regions_version; // 0 without call frame information
-	u64 tso_info;	     // info pointer of its thread objects, 0 if none was seen
+	u64 tso_info;	     // info pointer of its TSOs, 0 if none was seen
 	struct running_chunk running;
 	struct process_layout layout;
 
@@ -162,21 +162,21 @@ struct walk {
 
 	u64 window[WINDOW_WORDS];
 	u64 tso[TSO_READ_WORDS];
-	struct regs regs; // of a thread that is in the kernel
-	// The weight of each event's samples that were not taken, for the next that is.
+	struct regs regs; // user registers of a thread that is in the kernel
+	// Weights of each event's skipped samples, to be added to the next sample.
 	u64 carried[MAX_EVENTS];
 	struct cached_rule rules[RULE_CACHE_ENTRIES];
 	struct cached_info infos[INFO_CACHE_ENTRIES];
 } __attribute__((aligned(64)));
 
-// What the loops' callbacks are given.
+// walker is the context of the loops' callbacks.
 struct walker {
 	struct walk *walk;
 };
 
 #define FRAME_MASK (MAX_FRAMES - 1)
 
-// frame_at gives the place of a recorded frame, for any index.
+// frame_at returns the place of a recorded frame, for any index.
 INLINE u64 *frame_at(struct walk *w, u32 i)
 {
 	OPAQUE(i);

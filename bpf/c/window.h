@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// The stack's words, read a window at a time, and the chunk that they lie in.
+// Reading the stack a window at a time, within its chunk.
 #pragma once
 
 #include "walk_state.h"
 
-// load_window makes the words at w->sp readable in w->window. False: the stack
-// cannot be read.
+// load_window reads the words at w->sp into w->window. False if the stack cannot be read.
 INLINE bool load_window(struct walk *w)
 {
 	u64 left = w->chunk_hi - w->sp;
@@ -26,8 +25,8 @@ INLINE bool load_window(struct walk *w)
 	return true;
 }
 
-// window_word reads the word at w->sp + 8*i out of the loaded window; i is less
-// than FRAME_HEAD. Words past the chunk's end read as 0.
+// window_word returns the word at w->sp + 8*i of the loaded window; i is less than
+// FRAME_HEAD. Words past the chunk's end are 0.
 INLINE u64 window_word(struct walk *w, u32 i)
 {
 	u64 at = ((w->sp - w->window_at) >> 3) + i;
@@ -47,7 +46,7 @@ INLINE bool ensure_window(struct walk *w)
 	u64 at = (w->sp - w->window_at) >> 3;
 	if (w->sp >= w->window_at && at + FRAME_HEAD <= w->window_words)
 		return true;
-	// What is left of the chunk may be shorter than a frame's head.
+	// The rest of the chunk may be shorter than a frame's head.
 	if (w->sp >= w->window_at && at < w->window_words &&
 	    w->window_at + 8 * (u64)w->window_words == w->chunk_hi)
 		return true;

@@ -53,10 +53,10 @@ func (m *mutator) step(what byte, where int, how byte) {
 			return
 		}
 		binary.LittleEndian.PutUint64(at, m.damage(binary.LittleEndian.Uint64(at), how))
-	case 5: // a field of the layout; the generation is the agent's own count
+	case 5: // a field of the layout; the incarnation is the agent's own count
 		layout := unsafe.Slice((*byte)(unsafe.Pointer(&t.Layout)), unsafe.Sizeof(t.Layout))
 		layout[where%len(layout)] ^= how
-		t.Layout.Generation = max(1, t.Layout.Generation)
+		t.Layout.Incarnation = max(1, t.Layout.Incarnation)
 	case 6: // memory that cannot be read
 		if len(t.Memory) > 0 {
 			i := where % len(t.Memory)

@@ -70,7 +70,7 @@ func Layout(ghc string, profiled, threaded bool, text [2]snapshot.Range) bpf.Pro
 	for i, r := range text {
 		l.TextLo[i], l.TextHi[i] = r.Lo, r.Hi
 	}
-	l.Generation = 1
+	l.Incarnation = 1
 	return l
 }
 
