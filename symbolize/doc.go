@@ -8,8 +8,10 @@
 // for those addresses only. Package symbolize/worker does the same in a child
 // process that holds no privilege, since the files may be crafted.
 //
-// Sub-packages: elffile reads ELF, dwarfindex reads GHC's DWARF into a flat
-// index, hsname takes linkage names apart.
+// A module's DWARF, info table map and symbol table are evidence (package
+// evidence), asked in the order of how much they tell. Package naming names what
+// they tell of, sources finds source files, core the Core of the build, and binary
+// says what a file is. The other packages read one format each.
 //
 // Addresses are module addresses (the ELF's own) throughout; lines and columns
 // count from 1; end columns are one past the last. Rules about GHC's output
