@@ -9,8 +9,8 @@
 // process that holds no privilege, since the files may be crafted.
 //
 // A module's DWARF, info table map and symbol table are evidence (package
-// evidence), asked in the order of how much they tell. Package naming names what
-// they tell of, sources finds source files, core the Core of the build, and binary
+// evidence); the most detailed is asked first. Package naming names the
+// procedures in it, sources finds source files, core the Core of the build, and binary
 // says what a file is. The other packages read one format each.
 //
 // Addresses are module addresses (the ELF's own) throughout; lines and columns

@@ -24,7 +24,7 @@ type Module struct {
 	Path string
 	File io.ReaderAt // nil if it could not be opened; see Problem
 	Size int64
-	// ModTime is the file's, to tell sources that are newer. Zero if unknown.
+	// ModTime is the file's, to recognise sources that are newer. Zero if unknown.
 	ModTime time.Time
 	// Debug is a separate debug file, nil if there is none.
 	Debug     io.ReaderAt
@@ -32,7 +32,7 @@ type Module struct {
 	// Problem says in words why File is nil, or what is wrong with it.
 	Problem   string
 	Addresses []Address
-	// Root tells apart the root directories of the programs that mapped the modules; 0 is
+	// Root numbers the root directories of the programs that mapped the modules; 0 is
 	// this process's own.
 	Root int
 }

@@ -10,10 +10,11 @@ import (
 	"slices"
 )
 
-// witness is a kind of evidence of a module, with the log's ids for what it told.
+// witness is one kind of evidence of a module, with the log's ids of its blocks, spans
+// and procedures.
 type witness struct {
 	evidence evidence.Evidence
-	sourced  evidence.Sourced // the same; nil for evidence that tells no source
+	sourced  evidence.Sourced // the same; nil for evidence without source positions
 	files    *sources.Files
 	namer    *naming.Namer
 	spans    map[evidence.SpanID]uint32
@@ -25,7 +26,7 @@ type resolver struct {
 	run       *run
 	module    uint32 // in the log
 	finder    *sources.Finder
-	witnesses []*witness     // that which tells the most first
+	witnesses []*witness     // in the order in which they are asked
 	lines     evidence.Lines // nil without line tables
 }
 
@@ -41,7 +42,7 @@ func (s *resolver) add(e evidence.Evidence, symbols evidence.Symbols, closures f
 	return w
 }
 
-// lookup is the address whose code is meant.
+// lookup is the address to look up: of a return address in C, the last byte of its call.
 func (a Address) lookup() uint64 {
 	if a.Call && a.Addr > 0 {
 		return a.Addr - 1
@@ -49,7 +50,7 @@ func (a Address) lookup() uint64 {
 	return a.Addr
 }
 
-// lookups lists the addresses whose code is meant, sorted.
+// lookups lists the addresses to look up, sorted.
 func lookups(addrs []Address) []uint64 {
 	var out []uint64
 	for _, a := range addrs {

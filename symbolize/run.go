@@ -11,7 +11,7 @@ import (
 
 // Run resolves the job's addresses and emits the log's symbol tables: every
 // event before those that refer to it. An event belongs to Run again when emit
-// returns. What cannot be read is told in ModuleSymbols.Problem and in the
+// returns. What cannot be read is reported in ModuleSymbols.Problem and in the
 // summary; the error is emit's or the context's, and what was emitted before
 // it stands.
 func Run(ctx context.Context, job Job, emit func(eventlog.Event) error) (Summary, error) {

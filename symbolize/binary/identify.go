@@ -14,7 +14,7 @@ import (
 // ErrNotELF is returned by Identify for files that are no ELF files.
 var ErrNotELF = elffile.ErrNotELF
 
-// Info is what an executable or shared library tells about itself.
+// Info describes an executable or shared library.
 type Info struct {
 	Arch     string // GOARCH: "amd64"
 	PIE      bool   // position-independent: an executable or a library
@@ -34,7 +34,7 @@ type Info struct {
 	RTS bool
 	// DynamicHaskell is set when Haskell libraries are shared ones.
 	DynamicHaskell bool
-	GHCVersion     string // "9.0.2"; empty if not told
+	GHCVersion     string // "9.0.2"; empty if unknown
 	Way            ghc.Way
 
 	HasSymtab bool // .symtab, not only the dynamic linker's symbols

@@ -6,7 +6,7 @@ import (
 	"github.com/go-delve/delve/pkg/dwarf/regnum"
 )
 
-// MaxSaved is the number of registers that a Rule can tell the whereabouts of.
+// MaxSaved is the number of registers that a Rule can locate.
 const MaxSaved = 12
 
 // arch is what rows need to know of a machine.

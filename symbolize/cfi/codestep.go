@@ -1,13 +1,13 @@
 package cfi
 
 // group is code whose distance from the caller's frame at its start is unknown
-// until something in it tells.
+// until an instruction shows it.
 type group struct {
 	solved  bool
 	certain bool // by a frame or a return
 	refuted bool // guessed twice, differently
 	off     int32
-	// What to take if nothing tells, unless it is negative.
+	// The value to assume if none does, unless it is negative.
 	fallback int32
 }
 

@@ -47,7 +47,7 @@ const (
 	immInvalid
 )
 
-// oneByte tells what follows each opcode of the one-byte map: hasModRM and one
+// oneByte describes what follows each opcode of the one-byte map: hasModRM and one
 // of imm. Prefixes are taken off before; group 3's immediate is test's alone.
 var oneByte [256]uint8
 

@@ -65,7 +65,7 @@ type machine struct {
 	remembered []state
 	// Since the last location, an instruction was about arch.sp.
 	spChanged bool
-	// row is told of each completed row: it holds from m.location on.
+	// row is called with each completed row, which holds from m.location on.
 	row func(s *state, location uint64)
 }
 

@@ -226,7 +226,7 @@ func place(a *arch, i int, rule *registerRule, r *Rule, shift int64) (fromReg bo
 	return fromReg, words, ok
 }
 
-// haskellRule converts a row of GHC's. Its rows only tell Sp and, in the RTS's
+// haskellRule converts a row of GHC's. Its rows describe only Sp and, in the RTS's
 // own code, a return address that is C's.
 func haskellRule(a *arch, s *state, lost *[numReasons]int) Rule {
 	if s.saved[0].kind != ruleOffset || s.saved[0].n != 0 {

@@ -29,7 +29,7 @@ type Table struct {
 	Stats Stats
 }
 
-// Stats tell what a table was made of and what was lost.
+// Stats count what a table was made of and what was lost.
 type Stats struct {
 	Descriptions int // FDEs with code
 	Haskell      int // of those, GHC's

@@ -17,8 +17,8 @@ type Ref struct {
 // Refs are what refers to the targets.
 type Refs struct {
 	Code []Ref // by address, within each segment
-	// Escapes tells for each target whether data refers to its closure as to a
-	// function: who calls it is then not told by code.
+	// Escapes is set for each target whose closure is referred to by data, as a
+	// function's is: its callers are then unknown.
 	Escapes []bool
 }
 
@@ -92,7 +92,7 @@ func code(f *elffile.File) []extent {
 
 const (
 	operand = 4
-	opcode  = 8 // bytes before an operand that tell what it is
+	opcode  = 8 // bytes before an operand that identify it
 )
 
 func scan(code []byte, at uint64, first int, direct, closures *lookup, r *Refs) {
@@ -121,7 +121,7 @@ func match(a uint64, direct, closures *lookup) (int, bool) {
 
 // relative reports whether an instruction may end before b's end that takes an
 // offset from its own end: call, jmp, jcc, or any with a memory operand
-// relative to the instruction pointer. (Offsets in info tables are told by
+// relative to the instruction pointer. (Offsets in info tables are recognised by
 // their place: before an aligned label.)
 func relative(b []byte) bool {
 	n := len(b)

@@ -27,14 +27,14 @@ const (
 	maxDumps       = 20_000
 )
 
-// ErrManyFiles tells that a folder's tree was left before its end.
+// ErrManyFiles is returned when a folder's tree has too many files to search them all.
 var ErrManyFiles = errors.New("too many files to look through all of them")
 
 // FindDumps lists the Core dumps in a folder's tree, the nearest first. Like
 // ReadSourceFile it is to run with the rights of the log's owner. Links are not
 // followed, other file systems not entered; of hidden folders only Stack's.
 // What cannot be read is passed over. The dumps that were found are good also
-// where the error, ErrManyFiles, tells that there may be more.
+// where the error is ErrManyFiles: there may be more.
 func FindDumps(dir string) ([]Dump, error) {
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
 		return nil, nil // a folder that nobody builds in

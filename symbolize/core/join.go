@@ -40,7 +40,7 @@ type Log struct {
 	Read func(ref sources.Ref, maxSize int64) (sources.Content, error)
 	Dirs []string // searched besides the folders that GHC ran in
 	Last uint32   // last id in use
-	// Warn is told in words what is left out.
+	// Warn is called with what is left out, in words.
 	Warn func(format string, args ...any)
 
 	Count int               // of bindings whose Core was written
@@ -274,7 +274,7 @@ func (m *joiner) coreByPlace(procs []dwarfindex.ProcID, taken map[uint32]bool, r
 
 // liftedCore finds the Core of procedures that were local to a binding when it
 // was written, and that GHC lifted out of it later, so that their name and
-// parents tell nothing: it is where all notes of their code are. found gains the
+// parents do not show it: it is the binding that holds all notes of their code. found gains the
 // bindings that hold such code.
 func (m *joiner) liftedCore(all []coredump.Binding, found []joined, u uint32, pkg, module string, procs []dwarfindex.ProcID) ([]joined, error) {
 	at := map[uint32]int{} // position in found by binding

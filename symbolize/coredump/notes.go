@@ -28,7 +28,7 @@ func Notes(text string, limit int) []Note {
 }
 
 // scanner follows the layout of a text. It knows just enough of Core's lexis to
-// tell where an expression ends.
+// show where an expression ends.
 type scanner struct {
 	text      string
 	at        int
@@ -36,7 +36,7 @@ type scanner struct {
 	fresh     bool // only blanks so far on this line
 	// last is the end of the last token: where an expression that ends here does.
 	last   [2]uint32
-	prev   byte // the byte before, to tell primes in names from character literals
+	prev   byte // the byte before, to distinguish primes in names from character literals
 	frames []frame
 	deeper int // brackets beyond maxOpen
 	notes  []Note

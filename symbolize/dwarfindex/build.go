@@ -43,7 +43,7 @@ const (
 
 // Build reads the debugging information of GHC's units, and the headers of
 // others. It returns what could be read together with the first error that
-// ended the reading; malformed units are left out and told in Index.Problems.
+// ended the reading; malformed units are left out and reported in Index.Problems.
 func Build(ctx context.Context, s Sections, opt Options) (*Index, error) {
 	if opt.Memory == 0 {
 		opt.Memory = defaultMemory

@@ -101,7 +101,7 @@ func (c *cursor) uleb() uint64 {
 		if b < 0x80 {
 			return v
 		}
-		if shift > 126 { // longer than any number that is meant
+		if shift > 126 { // longer than any number that fits
 			break
 		}
 	}

@@ -109,7 +109,7 @@ func (u *unit) hasNote(t *abbrevTable) bool {
 			}
 			u.skipForm(&c, s.form)
 		}
-		if !haskell { // not GHC's: its unit's entry comes first and tells
+		if !haskell { // not GHC's: its unit's entry comes first and says so
 			return false
 		}
 	}

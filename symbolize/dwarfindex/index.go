@@ -68,7 +68,7 @@ type Unit struct {
 	CompDir  string
 	Producer string
 	Haskell  bool
-	Lo, Hi   uint64 // 0, 0 where not told
+	Lo, Hi   uint64 // 0, 0 where unknown
 	StmtList uint64 // offset of its line program
 	HasLines bool
 }
@@ -89,7 +89,7 @@ type Index struct {
 
 	// Entries counts the debugging information entries that were read.
 	Entries int
-	// Problems tell what was left out, at most a few.
+	// Problems list what was left out, at most a few entries.
 	Problems []string
 }
 
@@ -112,7 +112,7 @@ type Proc struct {
 	TickParent BlockID  // the block its code came from, in another procedure
 	Pos        Position // of the first block's best note
 	Live       bool
-	// Adopted is set where GHC tells no context and TickParent is the block that
+	// Adopted is set where GHC records no context and TickParent is the block that
 	// encloses all references to the procedure.
 	Adopted bool
 }

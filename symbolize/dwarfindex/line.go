@@ -286,7 +286,7 @@ func (t *lineTable) at(addr uint64) (lineRow, bool) {
 }
 
 // covering finds the row whose stretch covers addr. Its line is 0 where the
-// compiler could not tell.
+// compiler did not know it.
 func (t *lineTable) covering(addr uint64) (lineRow, bool) {
 	i, _ := slices.BinarySearchFunc(t.rows, addr, func(r lineRow, a uint64) int {
 		if r.addr <= a {

@@ -11,7 +11,7 @@ import (
 type Place struct {
 	CompDir string
 	File    string
-	Line    uint32 // 0 where the compiler could not tell: code that it merged or moved
+	Line    uint32 // 0 where the compiler did not know: code that it merged or moved
 }
 
 // placesBudget bounds the bytes of line programs that Places runs.

@@ -133,7 +133,7 @@ func (f *File) isMapping(s *Symbol, name string) bool {
 	case len(name) == 2 || name[2] == '.':
 		return true
 	}
-	// RISC-V's may tell the instruction set.
+	// RISC-V's may name the instruction set.
 	return strings.HasPrefix(name, "$xrv")
 }
 

@@ -1,11 +1,11 @@
-// Package evidence defines what a build's records tell of a module's code.
+// Package evidence defines the interface to what a build's records say about a module's
+// code.
 //
 // A build leaves several kinds of record: DWARF with GHC's source notes, the info
 // table map, the symbol table. Each is a package below this one that implements
 // Evidence. None of them knows the log: they answer in their own numbers (BlockID,
 // ProcID, SpanID, FileID), which hold for one module and one kind of evidence.
-// Package symbolize asks them in the order of how much they tell, and turns the
-// numbers into the log's.
+// Package symbolize asks the most detailed first, and turns the numbers into the log's.
 package evidence
 
 import (
@@ -16,10 +16,10 @@ import (
 
 // Evidence is one kind of record of a module's code.
 type Evidence interface {
-	// At tells what code lies at a module address; false where this evidence has
+	// At describes the code at a module address; false where this evidence has
 	// nothing on it.
 	At(addr uint64) (Code, bool)
-	// Procedure tells of a procedure that the evidence has named.
+	// Procedure describes a procedure by its number, as At or Block gave it.
 	Procedure(id ProcID) Procedure
 }
 
@@ -41,7 +41,7 @@ type (
 
 // Code is what lies at an address.
 type Code struct {
-	Block    BlockID // 0 where the evidence tells no source
+	Block    BlockID // 0 where the evidence has no source position
 	Proc     ProcID  // 0 where the evidence names no procedure
 	Offset   uint64  // from the beginning of the procedure; 0 if unknown
 	Quality  eventlog.Quality
@@ -73,7 +73,7 @@ type Position struct {
 	File      FileID
 	Line, Col uint32
 	// Label is a path of declarations that the evidence gives for the position, for
-	// when the file's text does not tell.
+	// when the file's text does not show the binding.
 	Label string
 	// Owner is whose code it is, where the evidence says so; nil leaves that to the file.
 	Owner *Owner
@@ -101,7 +101,7 @@ const (
 	Stretch
 )
 
-// Procedure is what evidence tells of a procedure.
+// Procedure is what evidence says about a procedure.
 type Procedure struct {
 	Kind     Kind
 	Symbol   string // linkage name, or an info table's label
@@ -130,7 +130,7 @@ type Procedure struct {
 type Line struct {
 	CompDir  string // where the compiler ran
 	File     string
-	Line     uint32 // 0 where the compiler could not tell
+	Line     uint32 // 0 where the compiler did not know
 	Function string // linkage name of an inlined function; empty for the procedure itself
 }
 

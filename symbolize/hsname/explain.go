@@ -7,14 +7,14 @@ type Origin struct {
 	// Source is the source binding: "heavy" for "$wheavy". For names that GHC
 	// made of nothing in particular ("lvl5") it is empty.
 	Source string
-	// Words tell what it is, to be read before Source: "worker of". Empty when
+	// Words say what it is, to be read before Source: "worker of". Empty when
 	// the name is the source binding itself.
 	Words string
 	// Instance is set when Source lies in an instance; it is GHC's name for
 	// the class and type run together: "HasAreaShape". Source is then the method,
 	// or empty for the instance as a whole.
 	Instance string
-	// Path is the local name inside Source where the name tells one: "go" for
+	// Path is the local name inside Source where the name has one: "go" for
 	// "heavy_$sgo".
 	Path string
 }

@@ -20,7 +20,7 @@ var commonClasses = func() map[string]bool {
 }()
 
 // Instance takes the name of an instance apart, in which GHC runs class and
-// types together: "EqSet" is "Eq Set". isClass tells of classes beyond the
+// types together: "EqSet" is "Eq Set". isClass recognises classes beyond the
 // common ones; it may be nil. Where no class or more than one fits, the name
 // comes back as it is.
 func Instance(s string, isClass func(string) bool) string {

@@ -54,7 +54,7 @@ func (n *Namer) exported(p *evidence.Procedure) (uint32, error) {
 // madeFrom finds the source binding that GHC made a procedure of, and says in words
 // how: by the declarations in the source, by where its note lies, by the name
 // itself, by what refers to it. Parent 0 means that it is one itself, or that
-// nothing tells.
+// it is unknown.
 func (n *Namer) madeFrom(p *evidence.Procedure, text *hssource.Module, at uint32) (parent uint32, words string, err error) {
 	l := p.Linkage
 	o := hsname.Explain(l.Name)

@@ -12,7 +12,7 @@ import (
 	"ccagent/symbolize/sources"
 )
 
-// Namer names what one kind of evidence of a module tells of.
+// Namer names the procedures of one module in one kind of evidence.
 type Namer struct {
 	bindings *Bindings
 	module   uint32 // in the log
@@ -31,7 +31,7 @@ func NewNamer(b *Bindings, module uint32, e evidence.Evidence, files *sources.Fi
 }
 
 // SpecialisedFrom gives the imported function that a procedure, which was named, was
-// specialised from as far as references to it tell; 0 if there is none.
+// specialised from as far as references to it show; 0 if there is none.
 func (n *Namer) SpecialisedFrom(id evidence.ProcID) uint32 {
 	if !n.adopted[id] {
 		return 0

@@ -1,3 +1,3 @@
 // Package sources finds and reads the source files that debug information names, writes
-// them into the log, and tells which binding a position in them belongs to.
+// them into the log, and finds the binding that a position in them belongs to.
 package sources

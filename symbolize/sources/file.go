@@ -14,7 +14,7 @@ import (
 // FileID is the number that one kind of evidence of a module has for a file; 0 is none.
 type FileID uint32
 
-// Description is what evidence tells of a source file.
+// Description is what evidence holds about a source file.
 type Description struct {
 	Path    string   // as compiled
 	Dirs    []string // where the compiler may have run, the likeliest first
@@ -25,8 +25,8 @@ type Description struct {
 	Outline Outline
 }
 
-// Outline is what debug information tells of the bindings of a file whose text is not
-// at hand.
+// Outline is what debug information holds about the bindings of a file, for when its
+// text is not at hand.
 type Outline struct {
 	Tops  []Extent // notes that lie in no other: top-level bindings and methods, by position
 	Names []Name   // by position
@@ -113,7 +113,7 @@ type Files struct {
 	known    map[FileID]*File
 }
 
-// NewFiles makes the Files that describe tells of.
+// NewFiles makes the Files that describe gives the descriptions of.
 func NewFiles(finder *Finder, log *Log, describe func(FileID) Description) *Files {
 	return &Files{finder, log, describe, map[FileID]*File{}}
 }
@@ -145,7 +145,7 @@ func (s *Files) File(id FileID) (*File, error) {
 }
 
 // Binding names the source binding at a position, as a path below its module; empty if
-// that is unknown. The layout of the text tells, or the outline where there is no text.
+// that is unknown. It goes by the layout of the text, or the outline where there is none.
 func (f *File) Binding(line, col uint32) string {
 	if f.text == nil {
 		return f.outline.binding(line, col)

@@ -24,7 +24,7 @@ type Finder struct {
 	Root int
 	// Dirs are searched for relative names that are found nowhere else.
 	Dirs []string
-	// Built is when the module's file was written, to tell sources that are newer.
+	// Built is when the module's file was written, to recognise sources that are newer.
 	// Zero if unknown.
 	Built time.Time
 }
@@ -75,5 +75,5 @@ func (f *Finder) Find(path string, compDirs []string) (Content, string) {
 }
 
 // earliest is what no build's time precedes but where times are set for the sake of
-// reproducible builds (Nix sets one second after the epoch). Such times tell nothing.
+// reproducible builds (Nix sets one second after the epoch). Such times are ignored.
 var earliest = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -53,13 +53,13 @@ type Options struct {
 	Module uint32
 	// Addresses are the addresses that Lines will be asked of, sorted.
 	Addresses []uint64
-	// Warn is told what is left out without harm to the rest.
+	// Warn is called with what is left out without harm to the rest.
 	Warn func(format string, args ...any)
 }
 
 // Open reads the debug information of a file, which may be a separate debug file, about
 // the code of a module whose symbols are given. It is nil where nothing can be read; the
-// problems tell, in words, what was left out.
+// problems say, in words, what was left out.
 func Open(ctx context.Context, f, code *elffile.File, symbols evidence.Symbols, opt Options) (e *Evidence, problems []string) {
 	e = &Evidence{symbols: symbols}
 	err := e.open(ctx, f, code, &opt)
@@ -136,7 +136,7 @@ func (e *Evidence) prepare() {
 	}
 }
 
-// GHCVersion is the version of the GHC that compiled the module; empty if no unit tells.
+// GHCVersion is the version of the GHC that compiled the module; empty if unknown.
 func (e *Evidence) GHCVersion() string { return e.version }
 
 // HasNotes reports whether there are source notes, not only positions.

@@ -41,7 +41,7 @@ func readLines(ctx context.Context, f *elffile.File, s dwarfindex.Sections, x *d
 }
 
 // readInlined finds the functions that were inlined at the addresses of C, C++ and
-// Rust code. Without them its lines still tell where it is.
+// Rust code. Without them its lines are still known.
 func (l *lines) readInlined(ctx context.Context, f *elffile.File, s dwarfindex.Sections, limit uint64, warn func(format string, args ...any)) {
 	if s.InfoSize > limit {
 		warn("inlined C functions left out: %d bytes of debug information are over the budget (--symbolize-memory)", s.InfoSize)

@@ -10,8 +10,8 @@ import (
 	"ccagent/symbolize/hsname"
 )
 
-// adopt finds where the procedures came from of which GHC's notes tell nothing,
-// by what refers to them.
+// adopt finds where procedures without source notes came from, by the code that refers
+// to them.
 func (e *Evidence) adopt(ctx context.Context, code *elffile.File) error {
 	var orphans []dwarfindex.ProcID
 	var entries []uint64
@@ -37,7 +37,7 @@ func (e *Evidence) adopt(ctx context.Context, code *elffile.File) error {
 	return nil
 }
 
-// refers reports whether a reference tells where a procedure came from: it lies
+// refers reports whether a reference shows where a procedure came from: it lies
 // in a block of the procedure's own module, or right before one, where a static
 // reference table's offset is. What other modules refer to they have inlined.
 func (e *Evidence) refers(r *dwarfindex.Reference) bool {

@@ -4,7 +4,7 @@
 //
 // Each module has a buffer of entries in its data, which its initialiser hands
 // to the run-time system; a symbol that ends in _ipe_buf names it. The layouts,
-// in words of 64 bits unless told otherwise (rts/include/rts/IPE.h):
+// in words of 64 bits unless stated otherwise (rts/include/rts/IPE.h):
 //
 //	9.2         a symbol an entry: info, 6 × char*, link
 //	9.4         next, strings, count, entries; an entry is info and 6 × u32 into strings

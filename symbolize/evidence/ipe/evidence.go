@@ -39,7 +39,7 @@ type placed struct {
 var _ evidence.Sourced = (*Evidence)(nil)
 
 // Open reads the map of a file that a GHC of a version compiled. It is nil where there is
-// none; the error tells what was left out of it. all are the file's symbols, and symbols
+// none; the error lists what was left out of it. all are the file's symbols, and symbols
 // those of its code; dirs are folders that the compiler ran in, as far as they are known.
 // limit bounds the bytes held.
 func Open(ctx context.Context, f *elffile.File, program string, all []elffile.Symbol, symbols *symtab.Table, version string, dirs []string, limit uint64) (*Evidence, error) {
@@ -60,7 +60,7 @@ func Open(ctx context.Context, f *elffile.File, program string, all []elffile.Sy
 	if len(entries) == 0 {
 		return nil, err
 	}
-	// The map does not tell where the compiler ran: often above the executable.
+	// The map does not say where the compiler ran: often above the executable.
 	dirs = slices.Clone(dirs)
 	for d, n := path.Dir(program), 0; path.IsAbs(d) && d != "/" && n < 8; d, n = path.Dir(d), n+1 {
 		dirs = append(dirs, d)
@@ -108,7 +108,7 @@ func (v *Evidence) find(addr uint64) (own, proc int, end uint64, ok bool) {
 	case after != nil:
 		end = after.Addr
 	case i+1 == len(v.entries):
-		return 0, 0, 0, false // nothing tells where it ends
+		return 0, 0, 0, false // its end is unknown
 	}
 	proc = i
 	for proc > 0 && v.entries[proc].continuation() && v.entries[proc-1].Module == v.entries[i].Module {
@@ -178,7 +178,7 @@ func (v *Evidence) position(e *Entry) evidence.Position {
 
 func (e *Entry) owner() *evidence.Owner {
 	o := &evidence.Owner{Package: "main", Module: e.Module}
-	if e.Unit != "" { // before GHC 9.10 the map does not tell
+	if e.Unit != "" { // before GHC 9.10 the map has no units
 		o.Package = hsname.PackageOf(e.Unit)
 	}
 	return o

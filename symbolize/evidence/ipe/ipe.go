@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Entry tells of one info table.
+// Entry describes one info table.
 type Entry struct {
 	Info    uint64 // address of the code that follows the table
 	Table   string // its label: "Main_zdwfac_info", "sat_s2VX_info"
@@ -62,7 +62,7 @@ func (e *FormatError) Error() string {
 
 // Read reads the buffers of modules that a GHC of that version compiled, and
 // gives their entries by address. limit bounds the bytes held. Malformed
-// buffers are left out, and told by the error, which joins *FormatErrors.
+// buffers are left out and reported by the error, which joins *FormatErrors.
 func Read(ctx context.Context, mem Memory, buffers []Buffer, version string, limit uint64) ([]Entry, error) {
 	layout, err := layoutOf(version)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package symtab is the evidence of symbol tables: a module's, and the kernel's.
 //
 // A symbol names the code that its size covers. GHC's internal labels are in no symbol
-// table, so Haskell code without a symbol is common; of that, the symbols around it tell
-// the module. C code without a symbol is known by its unwinding information.
+// table, so Haskell code without a symbol is common; its module is that
+// of the symbols around it. C code without a symbol is known by its unwinding information.
 package symtab
 
 import (
@@ -89,8 +89,8 @@ func (e *Evidence) unnamed(k further, p evidence.Procedure) evidence.ProcID {
 	return id
 }
 
-// around tells of an address that no symbol covers: which module its code belongs to is
-// told by its neighbours, whose name it is not.
+// around describes an address that no symbol covers: its code belongs to the module of its
+// neighbours, but has neither's name.
 func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
 	before, after := e.symbol(next-1), e.symbol(next)
 	haskell := func(s *Symbol) bool { return s != nil && s.Category == eventlog.CategoryHaskell }
@@ -118,8 +118,8 @@ func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
 	case !e.info.GHC:
 		return evidence.Code{Category: eventlog.CategoryForeign}, true
 	case e.isC(addr):
-		// The run-time system's, or a library's: which, and so what category it
-		// is, its name would tell.
+		// The run-time system's, or a library's: without a name its category is
+		// unknown.
 		name := NamelessC
 		if e.info.RTS && e.info.Library {
 			name = NamelessRTS
@@ -152,7 +152,7 @@ func (e *Evidence) isC(addr uint64) bool {
 
 // unnamedBetween says where local code lies, by the exported code that follows
 // it in its module, or else precedes it. That is a place, not an owner: in
-// programs whose notes tell, half of such code is of the binding that follows.
+// programs with source notes, half of such code is of the binding that follows.
 func unnamedBetween(before, after *Symbol) string {
 	const longest = 100
 	b, a := before.Haskell, after.Haskell
