@@ -3,12 +3,11 @@ package alloc
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"strings"
 	"sync"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 
 	"ccagent/agent/overhead"
 	"ccagent/agent/process"
@@ -71,8 +70,6 @@ type allocation struct {
 type image struct {
 	im     *process.Image
 	sites  *places
-	exe    *link.Executable
-	memory *os.File // /proc/PID/mem; nil where it cannot be read
 	ledger *ledger
 	probes [bpf.AllocSites]*probe // nil where there is no place for one
 	// Of the image, which may change where windows are open.
@@ -175,34 +172,24 @@ func (a *allocation) Attach(im *process.Image) error {
 	if err := a.host.Walker.OpenAccount(im.Incarnation); err != nil {
 		return err
 	}
-	// By the file that is held open: whatever the path names by now.
-	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", im.RTS.File.Fd()))
-	if err != nil {
-		a.fail(&uprobe.Error{Err: err})
-		return nil
-	}
-	ai := &image{im: im, sites: s, exe: exe, bias: im.BiasOf(im.RTS), totalAllocated: uint64(im.Layout.TotalAllocated)}
-	ai.memory, _ = os.Open(fmt.Sprintf("/proc/%d/mem", im.PID))
+	ai := &image{im: im, sites: s, bias: im.BiasOf(im.RTS), totalAllocated: uint64(im.Layout.TotalAllocated)}
 	var atStart map[uint16]uint64
 	if !im.FromStart {
 		atStart, _ = ai.readWords()
 	}
 	ai.ledger = newLedger(im.FromStart, atStart)
 	a.images[im.Incarnation] = ai
-	for site := range ai.probes {
-		offset, ok := im.RTS.FileOffset(s.probes[site])
-		if s.probes[site] == 0 || !ok {
+	multi := uprobe.Multi()
+	for site, addr := range s.probes {
+		if _, ok := im.RTS.FileOffset(addr); addr == 0 || !ok {
 			continue
 		}
-		ai.probes[site] = &probe{site: bpf.AllocSite(site), attach: func() (link.Link, error) {
-			if uprobe.Multi() {
-				return exe.UprobeMulti(nil, a.programs[site], &link.UprobeMultiOptions{Addresses: []uint64{offset}, PID: im.PID})
-			}
-			return exe.Uprobe("", a.programs[site], &link.UprobeOptions{Address: offset, PID: int(im.PID)})
+		ai.probes[site] = &probe{site: bpf.AllocSite(site), attach: func() (io.Closer, error) {
+			return im.Put(a.programs[site], multi, process.Probe{Addr: addr})
 		}}
 	}
 	if err := a.placeFirst(ai); err != nil {
-		a.fail(&uprobe.Error{Err: err})
+		a.fail(err)
 		return a.Detach(im, 0)
 	}
 	return nil
@@ -327,9 +314,6 @@ func (a *allocation) Detach(im *process.Image, _ uint64) error {
 			a.background.Go(p.discard)
 		}
 	}
-	if ai.memory != nil {
-		ai.memory.Close()
-	}
 	return errors.Join(err, a.host.Walker.CloseAccount(im.Incarnation))
 }
 
@@ -390,9 +374,6 @@ func (a *allocation) Close() error {
 	for _, ai := range a.images {
 		for _, p := range ai.probes {
 			p.discard()
-		}
-		if ai.memory != nil {
-			ai.memory.Close()
 		}
 	}
 	a.images = nil

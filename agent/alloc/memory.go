@@ -1,7 +1,6 @@
 package alloc
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -23,11 +22,11 @@ func (ai *image) readWords() (map[uint16]uint64, error) {
 	}
 	words := map[uint16]uint64{}
 	for i, capability := range capabilities {
-		number, err := ai.readWord(capability + ghc.BaseOfCapability + ghc.BaseCapabilityNo)
+		number, err := ai.im.Memory.Word(capability + ghc.BaseOfCapability + ghc.BaseCapabilityNo)
 		if err != nil || uint32(number) != uint32(i) {
 			continue // not made yet, or no capability
 		}
-		w, err := ai.readWord(capability + ghc.BaseOfCapability + ai.totalAllocated)
+		w, err := ai.im.Memory.Word(capability + ghc.BaseOfCapability + ai.totalAllocated)
 		if err == nil {
 			words[uint16(i)] = w
 		}
@@ -38,10 +37,10 @@ func (ai *image) readWords() (map[uint16]uint64, error) {
 // capabilities gives the addresses of the process's capabilities.
 func (ai *image) capabilities() ([]uint64, error) {
 	s, bias := ai.sites, ai.bias
-	if ai.memory == nil || s.nCapabilities == 0 {
+	if s.nCapabilities == 0 {
 		return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.PID)
 	}
-	n, err := ai.readWord(s.nCapabilities + bias)
+	n, err := ai.im.Memory.Word(s.nCapabilities + bias)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +54,7 @@ func (ai *image) capabilities() ([]uint64, error) {
 		}
 		return []uint64{s.mainCapability + bias}, nil
 	case !s.capabilitiesInPlace:
-		first, err := ai.readWord(array)
+		first, err := ai.im.Memory.Word(array)
 		if err != nil {
 			return nil, err
 		}
@@ -63,26 +62,8 @@ func (ai *image) capabilities() ([]uint64, error) {
 			array = first
 		}
 	}
-	pointers := make([]byte, 8*min(n, maxCapabilities))
-	if _, err := ai.memory.ReadAt(pointers, int64(array)); err != nil {
-		return nil, fmt.Errorf("read capabilities of process %d: %w", ai.im.PID, err)
-	}
-	capabilities := make([]uint64, len(pointers)/8)
-	for i := range capabilities {
-		capabilities[i] = binary.LittleEndian.Uint64(pointers[8*i:])
-	}
-	return capabilities, nil
-}
-
-func (ai *image) readWord(at uint64) (uint64, error) {
-	var b [8]byte
-	if int64(at) < 0 {
-		return 0, fmt.Errorf("read memory of process %d: %#x is no address of a program", ai.im.PID, at)
-	}
-	if _, err := ai.memory.ReadAt(b[:], int64(at)); err != nil {
-		return 0, fmt.Errorf("read memory of process %d: %w", ai.im.PID, err)
-	}
-	return binary.LittleEndian.Uint64(b[:]), nil
+	capabilities := make([]uint64, min(n, maxCapabilities))
+	return capabilities, ai.im.Memory.Words(array, capabilities)
 }
 
 // reading is what the probes of an image have counted at a time, and what it had

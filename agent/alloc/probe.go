@@ -2,13 +2,13 @@ package alloc
 
 import (
 	"errors"
+	"io"
 	"math"
 	"runtime"
 	"sync"
 	"time"
 	"unsafe"
 
-	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"ccagent/bpf"
@@ -19,8 +19,8 @@ import (
 // of time, or not.
 type probe struct {
 	site   bpf.AllocSite
-	attach func() (link.Link, error)
-	link   link.Link   // while it is in place until further notice
+	attach func() (io.Closer, error)
+	link   io.Closer   // while it is in place until further notice
 	window chan window // while a window is open; receives how it went
 	past   []placement // the latest last
 	// For how long it has been in place, ns, up to inPlaceAt or the last window.
@@ -38,7 +38,7 @@ type probe struct {
 
 // window is a stretch of time in which a probe was in place. link is set if it still is.
 type window struct {
-	link          link.Link
+	link          io.Closer
 	start         bool // that with which it began
 	open, close   uint64
 	before, after reading

@@ -20,7 +20,8 @@ func TestLossIsTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{})
 	s := r.Source.(*ccs)
-	im := &process.Image{PID: 1, Incarnation: 1, Exited: true}
+	im := process.NewImage(1, 1)
+	im.Exited = true
 	r.Processes.Images[1] = im
 	sample := func(stack uint64) uint32 {
 		var e eventlog.Sample

@@ -2,8 +2,6 @@ package process
 
 import (
 	"bytes"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -22,7 +20,14 @@ type Image struct {
 	walked      bool              // the walker knows the layout
 	FromStart   bool              // watched from its first instruction
 	Exited      bool
+	Forked      bool // it is a copy of its parent's, so far
+	Memory      *Memory
 	refreshed   uint64 // when /proc/PID/maps was last read for an unknown address, ns
+}
+
+// NewImage makes the image of a process of which nothing is known yet.
+func NewImage(pid, incarnation uint32) *Image {
+	return &Image{PID: pid, Incarnation: incarnation, Memory: &Memory{pid: pid}}
 }
 
 // Mapping is a stretch of mapped code.
@@ -147,7 +152,7 @@ func (im *Image) ReadName(address uint64) string {
 	var buf [maxName + 1]byte
 	n := im.readFile(buf[:], address)
 	if n == 0 && !im.Exited {
-		n = readMemory(im.PID, buf[:], address)
+		n, _ = im.Memory.ReadAt(buf[:], int64(address)) // as much as there is
 	}
 	name, _, _ := bytes.Cut(buf[:n], []byte{0})
 	return strings.ToValidUTF8(string(name[:min(len(name), maxName)]), "�")
@@ -165,19 +170,4 @@ func (im *Image) readFile(buf []byte, address uint64) int {
 		}
 	}
 	return 0
-}
-
-// readMemory reads a process's memory, as much as there is up to the page's end
-// beyond which nothing may be mapped.
-func readMemory(pid uint32, buf []byte, address uint64) int {
-	if address>>63 != 0 {
-		return 0
-	}
-	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
-	if err != nil {
-		return 0
-	}
-	defer mem.Close()
-	n, _ := mem.ReadAt(buf, int64(address))
-	return n
 }

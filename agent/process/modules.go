@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent/procfs"
@@ -35,6 +37,11 @@ type Module struct {
 	elf      *elffile.File
 	symbols  *rtsites.Symbols // once they were asked for
 	unwind   *unwindTable     // nil without call frame information
+
+	linking sync.Once
+	exe     *link.Executable // once probes were put into it
+	exeErr  error
+
 	// Root is the root directory of the process that mapped it first; nil where it is
 	// the agent's own.
 	Root *os.File

@@ -10,7 +10,8 @@ var nameInMemory = [...]byte{'r', 'e', 'v', 0xff, 0, 'x'}
 
 // Names are read from memory where no file has them, and what is no name is none.
 func TestReadName(t *testing.T) {
-	im := &Image{PID: uint32(os.Getpid())}
+	pid := uint32(os.Getpid())
+	im := &Image{PID: pid, Memory: &Memory{pid: pid}}
 	at := uint64(uintptr(unsafe.Pointer(&nameInMemory)))
 	if got := im.ReadName(at); got != "rev�" {
 		t.Errorf("name %q", got)

@@ -1,11 +1,54 @@
 package process
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"runtime"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
 	"ccagent/agent/rtsites"
+	"ccagent/agent/uprobe"
 )
+
+// Probe is a place in an image's run-time system that a probe is put to.
+type Probe struct {
+	Addr   uint64 // module address
+	Cookie uint64 // that the BPF program is given
+}
+
+// errNoCode is returned for a place that is not in the run-time system's file.
+var errNoCode = errors.New("the place of a probe is not in the file of the run-time system")
+
+// Put puts probes that run a program into the image's process, in the code of its run-time
+// system; multi tells whether the program is made for links of many probes. It may be called
+// by several goroutines.
+func (im *Image) Put(program *ebpf.Program, multi bool, probes ...Probe) (*uprobe.Probes, error) {
+	exe, err := im.RTS.executable()
+	if err != nil {
+		return nil, &uprobe.Error{Err: err}
+	}
+	sites := make([]uprobe.Site, len(probes))
+	for i, p := range probes {
+		offset, ok := im.RTS.FileOffset(p.Addr)
+		if !ok {
+			return nil, errNoCode
+		}
+		sites[i] = uprobe.Site{Offset: offset, Cookie: p.Cookie}
+	}
+	return uprobe.Put(exe, im.PID, program, multi, sites...)
+}
+
+// executable is the module as the kernel is told of it: the file that is held open, whatever
+// its path names by now.
+func (mod *Module) executable() (*link.Executable, error) {
+	mod.linking.Do(func() {
+		mod.exe, mod.exeErr = link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", mod.File.Fd()))
+	})
+	return mod.exe, mod.exeErr
+}
 
 // WhyNoProbes tells why the machine takes no probes in run-time systems, and what would
 // help; both are empty if it does.

@@ -53,8 +53,13 @@ func New(s *bpf.Sampler, log *sink.Sink, who *invoker.User, watchers ...Watcher)
 // Modules are all files of code seen so far, by their ID − 1.
 func (ps *Table) Modules() []*Module { return ps.modules.byID }
 
-// Close closes the modules' files, after StopCompiling.
-func (ps *Table) Close() error { return ps.modules.Close() }
+// Close lets go of all processes and files, after StopCompiling.
+func (ps *Table) Close() error {
+	for _, im := range ps.Images {
+		im.Memory.close()
+	}
+	return ps.modules.Close()
+}
 
 // Discover takes in a process that runs already.
 func (ps *Table) Discover(pid uint32, comm, path string, fromStart bool) (*Image, error) {
@@ -68,7 +73,7 @@ func (ps *Table) Discover(pid uint32, comm, path string, fromStart bool) (*Image
 
 func (ps *Table) newImage(pid uint32) *Image {
 	ps.incarnation++
-	im := &Image{PID: pid, Incarnation: ps.incarnation}
+	im := NewImage(pid, ps.incarnation)
 	ps.Images[pid] = im
 	return im
 }
@@ -138,6 +143,7 @@ func (ps *Table) tellWalker(im *Image) error {
 		return nil
 	}
 	im.walked = true
+	im.Memory.hold()
 	if err := ps.sampler.SetLayout(im.PID, im.Layout); err != nil {
 		return err
 	}
@@ -155,6 +161,7 @@ func (ps *Table) drop(im *Image, time uint64) error {
 	for _, w := range ps.watchers {
 		err = errors.Join(err, w.Detach(im, time))
 	}
+	im.Memory.close()
 	return err
 }
 
@@ -184,6 +191,7 @@ func (ps *Table) Apply(c perf.Change) error {
 		return ps.log.Emit(time, &eventlog.Process{Change: eventlog.ProcessExeced, PID: c.PID, Comm: c.Comm, Path: path})
 	case *perf.Fork:
 		im := ps.newImage(c.PID)
+		im.Forked = true
 		if parent := ps.Images[c.Parent]; parent != nil {
 			im.Mappings = slices.Clone(parent.Mappings)
 			im.Exe, im.RTS = parent.Exe, parent.RTS

@@ -3,8 +3,6 @@ package rts
 import (
 	"encoding/binary"
 
-	"golang.org/x/sys/unix"
-
 	"ccagent/eventlog"
 	"ccagent/internal/ghc"
 )
@@ -16,8 +14,12 @@ func (p *Probes) writeHeapInfo(at uint64) error {
 	var flags [ghc.FlagsAllocArea + 4]byte
 	var oldest [8]byte
 	var number [4]byte
-	if s.OldestGeneration == 0 || s.Flags == 0 || !p.peek(s.Flags+p.bias, flags[:]) || !p.peek(s.OldestGeneration+p.bias, oldest[:]) ||
-		!p.peek(binary.NativeEndian.Uint64(oldest[:]), number[:]) {
+	peek := func(addr uint64, into []byte) bool {
+		_, err := p.image.Memory.ReadAt(into, int64(addr))
+		return err == nil
+	}
+	if s.OldestGeneration == 0 || s.Flags == 0 || !peek(s.Flags+p.bias, flags[:]) || !peek(s.OldestGeneration+p.bias, oldest[:]) ||
+		!peek(binary.NativeEndian.Uint64(oldest[:]), number[:]) {
 		return nil
 	}
 	generation := binary.NativeEndian.Uint32(number[:])
@@ -32,11 +34,4 @@ func (p *Probes) writeHeapInfo(at uint64) error {
 		MBlock:      ghc.MegablockBytes,
 		Block:       ghc.BlockBytes,
 	})
-}
-
-// peek reads the process's memory; false if it cannot be read.
-func (p *Probes) peek(addr uint64, into []byte) bool {
-	n, err := unix.ProcessVMReadv(int(p.image.PID), []unix.Iovec{{Base: &into[0], Len: uint64(len(into))}},
-		[]unix.RemoteIovec{{Base: uintptr(addr), Len: len(into)}}, 0)
-	return err == nil && n == len(into)
 }

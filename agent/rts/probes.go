@@ -244,11 +244,13 @@ func (p *Probes) Close() error {
 		err = p.spent.Close()
 	}
 	p.running.Wait()
-	var all group
+	var all sync.WaitGroup // each takes the kernel a tenth of a second
+	errs := make([]error, len(p.groups))
 	for g := range p.groups {
-		all.links = append(all.links, p.groups[g].links...)
+		all.Go(func() { errs[g] = p.groups[g].take() })
 	}
-	err = errors.Join(err, all.take(), p.program.Close())
+	all.Wait()
+	err = errors.Join(err, errors.Join(errs...), p.program.Close())
 	p.program = nil
 	return err
 }

@@ -4,21 +4,17 @@ package ticky
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 
 	"ccagent/agent/process"
 	"ccagent/agent/sink"
 	"ccagent/agent/source"
-	"ccagent/agent/uprobe"
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/internal/ghc"
@@ -138,7 +134,7 @@ func (t *ticky) Attach(im *process.Image) error {
 		})
 	}
 	if err := t.put(im, s); err != nil {
-		t.fail(&uprobe.Error{Err: err})
+		t.fail(err)
 	}
 	return nil
 }
@@ -149,25 +145,16 @@ func (t *ticky) put(im *process.Image, s *symbols) (err error) {
 			return err
 		}
 	}
-	offset, ok := im.RTS.FileOffset(s.shutdown)
-	if !ok {
-		return errors.New("the run-time system's end is not in its file")
+	probe, err := im.Put(t.program, false, process.Probe{Addr: s.shutdown})
+	if err == nil {
+		t.links[im.Incarnation] = probe
 	}
-	// By the file that is held open: whatever the path names by now.
-	exe, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", im.RTS.File.Fd()))
-	if err != nil {
-		return err
-	}
-	l, err := exe.Uprobe("", t.program, &link.UprobeOptions{Address: offset, PID: int(im.PID)})
-	if err != nil {
-		return err
-	}
-	t.links[im.Incarnation] = l
-	return nil
+	return err
 }
 
 // Detach removes the probe of an image that has ended. If its counters were not taken by then
-// nobody will have them.
+// nobody will have them; but a copy of its parent's that executes another program has none to
+// speak of.
 func (t *ticky) Detach(im *process.Image, _ uint64) error {
 	l := t.links[im.Incarnation]
 	if l == nil {
@@ -175,7 +162,7 @@ func (t *ticky) Detach(im *process.Image, _ uint64) error {
 	}
 	l.Close() // the kernel removed it with the process
 	delete(t.links, im.Incarnation)
-	if !t.ended[im.Incarnation] {
+	if !t.ended[im.Incarnation] && !im.Forked {
 		t.host.Log.Warn(fmt.Sprintf("the ticky counters of process %d are lost: it ended without its run-time system shutting down, or there was no room for them", im.PID))
 	}
 	return nil
@@ -220,33 +207,15 @@ func (t *ticky) add(im *process.Image, r *bpf.TickyRecord) {
 // read reads the counters of a running process. The list is the process's own: it
 // may be a circle, or lead anywhere.
 func (t *ticky) read(im *process.Image, each func(*bpf.TickyRecord)) {
-	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", im.PID))
+	first, err := im.Memory.Word(im.Layout.TickyHead)
 	if err != nil {
 		return // it has ended
 	}
-	defer mem.Close()
-	read := func(at uint64, words []uint64) bool {
-		buf := make([]byte, 8*len(words))
-		if at>>63 != 0 {
-			return false
-		}
-		if n, _ := mem.ReadAt(buf, int64(at)); n < len(buf) {
-			return false
-		}
-		for i := range words {
-			words[i] = binary.NativeEndian.Uint64(buf[8*i:])
-		}
-		return true
-	}
-	var next [1]uint64
-	if !read(im.Layout.TickyHead, next[:]) {
-		return
-	}
 	seen := make(map[uint64]bool)
 	words := make([]uint64, int(im.Layout.TickyEntries)/8+3)
-	for at := next[0]; at != 0 && !seen[at] && len(seen) < maxTicky; {
+	for at := first; at != 0 && !seen[at] && len(seen) < maxTicky; {
 		seen[at] = true
-		if !read(at, words) {
+		if im.Memory.Words(at, words) != nil {
 			return
 		}
 		rest := words[len(words)-3:]

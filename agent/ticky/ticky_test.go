@@ -27,7 +27,7 @@ func TestLossIsTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{})
 	s := r.Source.(*ticky)
-	told, killed := &process.Image{PID: 1, Incarnation: 1}, &process.Image{PID: 2, Incarnation: 2}
+	told, killed := process.NewImage(1, 1), process.NewImage(2, 2)
 	r.Processes.Images[1], r.Processes.Images[2] = told, killed
 	probe := &closed{}
 	for _, im := range []*process.Image{told, killed} {

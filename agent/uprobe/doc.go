@@ -1,3 +1,3 @@
-// Package uprobe tells what there is to know of probes in programs before one is put
-// there: how many this kernel takes at once, and why it takes none.
+// Package uprobe puts probes into programs, and tells what there is to know before: whether
+// this kernel takes many at once, and why it takes none.
 package uprobe

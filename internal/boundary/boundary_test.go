@@ -52,7 +52,7 @@ var inside = map[string][]string{
 	"agent/uprobe":   {},
 	"agent/sink":     {"agent/invoker"},
 	"agent/overhead": {"agent/procfs"},
-	"agent/process":  {"agent/procfs", "agent/invoker", "agent/rtsites", "agent/sink"},
+	"agent/process":  {"agent/procfs", "agent/invoker", "agent/rtsites", "agent/sink", "agent/uprobe"},
 	// A way of measuring imports no other: what they share is in these.
 	"agent/source":     {"agent/overhead", "agent/process", "agent/sink"},
 	"agent/alloc":      {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/uprobe"},

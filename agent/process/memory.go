@@ -1,0 +1,67 @@
+package process
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// Memory is what a process has at run-time addresses, as an io.ReaderAt. It is opened when the
+// walker is told of a Haskell program, or when it is first read, and closed when the image's program has ended; reading fails from then on, as
+// it does where nothing is mapped. It may be used by several goroutines.
+type Memory struct {
+	pid  uint32
+	open sync.Once
+	file *os.File
+	err  error
+}
+
+// hold opens the memory. What is read later is the same program's, whatever the process has
+// executed by then.
+func (m *Memory) hold() {
+	m.open.Do(func() { m.file, m.err = os.Open(fmt.Sprintf("/proc/%d/mem", m.pid)) })
+}
+
+// ReadAt reads all of buf, or fails.
+func (m *Memory) ReadAt(buf []byte, at int64) (int, error) {
+	m.hold()
+	switch {
+	case m.err != nil:
+		return 0, fmt.Errorf("read memory of process %d: %w", m.pid, m.err)
+	case at < 0:
+		return 0, fmt.Errorf("read memory of process %d: %#x is no address of a program", m.pid, uint64(at))
+	}
+	n, err := m.file.ReadAt(buf, at)
+	if err != nil {
+		return n, fmt.Errorf("read memory of process %d: %w", m.pid, err)
+	}
+	return n, nil
+}
+
+// Words reads words of 8 bytes.
+func (m *Memory) Words(at uint64, words []uint64) error {
+	buf := make([]byte, 8*len(words))
+	if _, err := m.ReadAt(buf, int64(at)); err != nil {
+		return err
+	}
+	for i := range words {
+		words[i] = binary.NativeEndian.Uint64(buf[8*i:])
+	}
+	return nil
+}
+
+// Word reads one word of 8 bytes.
+func (m *Memory) Word(at uint64) (uint64, error) {
+	var w [1]uint64
+	err := m.Words(at, w[:])
+	return w[0], err
+}
+
+// close lets go of the memory for good.
+func (m *Memory) close() {
+	m.open.Do(func() { m.err = os.ErrClosed })
+	if m.file != nil {
+		m.file.Close() // it was only read
+	}
+}
