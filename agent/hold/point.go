@@ -93,5 +93,9 @@ func Explain(pid int, err error) error {
 	if readErr != nil || s.Tracer == 0 {
 		return err
 	}
-	return &TracedError{PID: pid, Tracer: s.Tracer, Comm: procfs.Comm(s.Tracer)}
+	tracer := s.Tracer // the thread that does
+	if t, err := procfs.ReadStatus(tracer); err == nil {
+		tracer = t.TGID
+	}
+	return &TracedError{PID: pid, Tracer: tracer, Comm: procfs.Comm(tracer)}
 }

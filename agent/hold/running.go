@@ -1,0 +1,175 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrEnded is a process that has ended before one of its threads came to the point.
+var ErrEnded = errors.New("the process has ended")
+
+// Running has the first thread of a running process that comes to an offset of a file
+// stand there while held runs, and lets the process go. The process's other threads run on.
+// A process that is traced already gives a *TracedError.
+func Running(ctx context.Context, pid int, path string, offset uint64, held func(tid int) error) error {
+	result := make(chan error, 1)
+	go func() {
+		// All of ptrace's requests must come from one thread. It has no other children, so
+		// that it waits for nothing but what it traces.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		result <- running(ctx, pid, path, offset, held)
+	}()
+	return <-result
+}
+
+func running(ctx context.Context, pid int, path string, offset uint64, held func(tid int) error) (err error) {
+	s := seized{pid: pid, threads: map[int]bool{}}
+	defer func() { err = errors.Join(err, s.letGo()) }()
+	if err := s.seize(); err != nil {
+		return err
+	}
+	point, err := NewPoint(pid, path, offset)
+	if err != nil {
+		return err
+	}
+	defer point.Close()
+	s.point = point
+	// A wait is ended by a signal that the process ignores.
+	defer context.AfterFunc(ctx, func() { _ = unix.Tgkill(pid, pid, point.Signal) })()
+	for {
+		tid, status, err := s.wait()
+		if err != nil {
+			return err
+		}
+		if there, err := point.Holds(tid, status.StopSignal()); err != nil {
+			return err
+		} else if there {
+			err := func() error {
+				defer s.resume(tid, 0)
+				return held(tid)
+			}()
+			return err
+		}
+		s.goOn(tid, status)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// seized are the threads of a process that are traced.
+type seized struct {
+	pid     int
+	point   *Point
+	threads map[int]bool
+}
+
+// seize traces all threads, and those that they start.
+func (s *seized) seize() error {
+	for fresh := true; fresh; {
+		fresh = false
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.pid))
+		if err != nil {
+			return fmt.Errorf("hold process %d: %w", s.pid, err)
+		}
+		for _, e := range entries {
+			tid, err := strconv.Atoi(e.Name())
+			if err != nil || s.threads[tid] {
+				continue
+			}
+			_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, unix.PTRACE_O_TRACECLONE, 0, 0)
+			switch {
+			case errno == unix.ESRCH:
+				continue // it has ended
+			case errno != 0 && len(s.threads) > 0 && s.isOurs(tid):
+				// Its creator was traced already.
+			case errno != 0:
+				return fmt.Errorf("hold process %d: %w", s.pid, Explain(tid, errno))
+			}
+			s.threads[tid], fresh = true, true
+		}
+	}
+	if len(s.threads) == 0 {
+		return ErrEnded
+	}
+	return nil
+}
+
+func (s *seized) isOurs(tid int) bool {
+	traced := (*TracedError)(nil)
+	return errors.As(Explain(tid, unix.EPERM), &traced) && traced.Tracer == os.Getpid()
+}
+
+// wait waits for a thread to stop.
+func (s *seized) wait() (tid int, status unix.WaitStatus, err error) {
+	for {
+		tid, err = unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.ECHILD):
+			return 0, 0, ErrEnded
+		case err != nil:
+			return 0, 0, fmt.Errorf("wait for process %d: %w", s.pid, err)
+		case status.Stopped():
+			s.threads[tid] = true
+			return tid, status, nil
+		default:
+			delete(s.threads, tid)
+		}
+	}
+}
+
+// eventStop is PTRACE_EVENT_STOP, of a thread that is new, interrupted, or stopped with its
+// process.
+const eventStop = 128
+
+// goOn lets a stopped thread do what it would do without a tracer.
+func (s *seized) goOn(tid int, status unix.WaitStatus) {
+	event := int(status) >> 16
+	if event == eventStop && status.StopSignal() != unix.SIGTRAP {
+		// The whole process is stopped, until a SIGCONT.
+		_, _, _ = unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_LISTEN, uintptr(tid), 0, 0, 0, 0)
+		return
+	}
+	s.resume(tid, s.own(status))
+}
+
+// own is the signal that a stopped thread is to have: none for a stop that is ptrace's or
+// the point's.
+func (s *seized) own(status unix.WaitStatus) unix.Signal {
+	if int(status)>>16 != 0 || s.point != nil && status.StopSignal() == s.point.Signal {
+		return 0
+	}
+	return status.StopSignal()
+}
+
+// resume fails only for a thread that has ended.
+func (s *seized) resume(tid int, signal unix.Signal) { _ = unix.PtraceCont(tid, int(signal)) }
+
+// letGo ends the tracing of all threads.
+func (s *seized) letGo() error {
+	for tid := range s.threads {
+		if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0, 0, 0); errno != 0 {
+			delete(s.threads, tid)
+		}
+	}
+	for len(s.threads) > 0 {
+		tid, status, err := s.wait()
+		if errors.Is(err, ErrEnded) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		_, _, _ = unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(tid), 0, uintptr(s.own(status)), 0, 0)
+		delete(s.threads, tid)
+	}
+	return nil
+}
