@@ -239,6 +239,7 @@ func TestGarbageInTheMiddle(t *testing.T) {
 	}
 }
 
+// Zeros after a log's events, as a crash of the machine leaves them, are one malformed record.
 func TestZeroTail(t *testing.T) {
 	log := mixedLog(t, 1)
 	whole, _, _, _ := readAll(log)
@@ -277,6 +278,8 @@ func TestDamagedHeader(t *testing.T) {
 	t.Logf("%d bytes: %d readable, %d without loss", start, readable, clean)
 }
 
+// What is no eventlog is refused with the reason: empty, cut inside its header, or another kind
+// of file.
 func TestNotAnEventlog(t *testing.T) {
 	for _, c := range []struct {
 		input string

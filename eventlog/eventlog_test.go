@@ -6,6 +6,8 @@ import (
 	"testing"
 )
 
+// Events of no capability, which define what others refer to, are flushed before those of
+// capabilities, in a new block where time goes back.
 func TestDefinitionsPrecedeOtherBlocks(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter(&out, nil)

@@ -178,6 +178,7 @@ func compare(t *testing.T, log []byte) {
 	}
 }
 
+// GHC's own library reads every event that the Writer writes as this package does.
 func TestGHCEventsReadsWhatWeWrite(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	var log bytes.Buffer
@@ -219,6 +220,7 @@ func TestGHCEventsReadsMendedStrings(t *testing.T) {
 	}
 }
 
+// GHC's own library and this package read the same in the logs of run-time systems.
 func TestGHCEventsAgreesOnRTSLogs(t *testing.T) {
 	for name, log := range rtsLogs(t) {
 		t.Run(name, func(t *testing.T) { compare(t, log) })

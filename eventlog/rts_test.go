@@ -89,6 +89,7 @@ func countedRight(log []byte) []byte {
 	return log
 }
 
+// Every log of a run-time system, decoded and encoded again, has the same bytes.
 func TestRTSLogsReencodeToTheSameBytes(t *testing.T) {
 	for name, log := range rtsLogs(t) {
 		t.Run(name, func(t *testing.T) {

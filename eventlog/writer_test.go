@@ -246,6 +246,7 @@ func TestCopyByRawEvents(t *testing.T) {
 	}
 }
 
+// A raw event is refused if it is not declared, is the writer's own, or is not of its declared size.
 func TestWriteRawChecksItsPayload(t *testing.T) {
 	w := NewWriter(io.Discard, nil)
 	for _, c := range []struct {

@@ -74,6 +74,8 @@ func text(t *testing.T, in string) (Summary, []string) {
 	return sum, lines
 }
 
+// Perf script's text becomes events, samples and stacks: with and without threads, CPUs and
+// periods, with inlined, kernel and unknown frames, and with the frame on the header's line.
 func TestScript(t *testing.T) {
 	sum, got := text(t, script)
 	want := []string{
@@ -114,6 +116,7 @@ func TestScriptWithSourceLines(t *testing.T) {
 	}
 }
 
+// Lines that make no sense are passed over and counted; one beyond the bound ends the import.
 func TestScriptPassesOverNonsense(t *testing.T) {
 	sum, got := text(t, "p 1 1.0: c: \n\tzzz not a frame\n\t 12 f (x)\nnot a header\n\t 12 orphan (x)\n\np 1 2.0: c: \n")
 	if sum.Passed != 3 || sum.First != 2 || sum.Samples != 2 || !strings.HasSuffix(got[1], "f(foreign)") {
@@ -145,6 +148,8 @@ func testPProf() *pprof.Profile {
 	}
 }
 
+// A pprof profile becomes the same log gzipped or not: rows are taken apart into as many
+// samples as they count, and labels become processes, threads and CPUs.
 func TestPProf(t *testing.T) {
 	var raw, zipped bytes.Buffer
 	if err := testPProf().WriteUncompressed(&raw); err != nil {
@@ -169,6 +174,7 @@ func TestPProf(t *testing.T) {
 	}
 }
 
+// A file's first bytes tell its format; what is like none is taken for an eventlog.
 func TestSniff(t *testing.T) {
 	for in, want := range map[string]Format{
 		"": Eventlog, "hdrbhetb": Eventlog, "xxxxhetb": Eventlog, "hello": Eventlog, "\x7fELF": Eventlog, "a b c\n": Eventlog,
@@ -180,6 +186,7 @@ func TestSniff(t *testing.T) {
 	}
 }
 
+// Names are split at a Haskell module, and at nothing else that has dots.
 func TestQualified(t *testing.T) {
 	for in, want := range map[string]string{
 		"Main.f": "Main|f", "Data.Map.insert": "Data.Map|insert", "GHC.Base.++": "GHC.Base|++", "GHC.Base..": "GHC.Base|.", "runtime.mallocgc": "|runtime.mallocgc",
