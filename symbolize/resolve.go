@@ -134,7 +134,7 @@ func (s *resolver) linesAt(addr uint64, l *eventlog.Location) ([]eventlog.Line, 
 	for _, c := range s.lines.Lines(addr) {
 		line := eventlog.Line{Binding: l.Binding, Line: c.Line}
 		var err error
-		if line.File, err = s.run.files.OfLine(s.finder, c.CompDir, c.File); err != nil {
+		if line.File, err = s.run.files.OfLine(s.finder, c.CompDir, c.File, c.MD5); err != nil {
 			return out, err
 		}
 		if c.Function != "" {

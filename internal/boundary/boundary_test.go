@@ -18,7 +18,7 @@ var order = map[string][]string{
 	"bpf":         {"internal/ghc"},
 	"perf":        {"bpf"},
 	"symbolize":   {"eventlog", "internal/sandbox", "internal/credentials", "internal/ghc"},
-	"agent":       {"perf", "bpf", "eventlog", "symbolize", "internal/capset", "internal/credentials", "internal/ghc", "internal/printable"},
+	"agent":       {"perf", "bpf", "eventlog", "symbolize", "internal/capset", "internal/credentials", "internal/ghc", "internal/printable", "internal/sandbox"},
 	"profile":     {"eventlog", "internal/format", "internal/ghc"},
 	"ui":          {"profile", "eventlog", "internal/format", "internal/printable"},
 	"cmd/ccview":  {"ui", "profile", "eventlog", "internal/buildinfo", "internal/format", "internal/printable"},

@@ -16,7 +16,6 @@ import (
 var streams = map[string]string{
 	"cmd/ccview/main.go":        "puts them behind printable.Writer",
 	"cmd/ccagent/main.go":       "puts them behind printable.Writer",
-	"cmd/ccagent/compat.go":     "a child's, which its parent reads",
 	"internal/sandbox/child.go": "a child's, which its parent reads",
 	"agent/target/target.go":    "the profiled program's own",
 	"ui/run.go":                 "asks whether it is a terminal, and prints one line by printable.Line",

@@ -181,7 +181,7 @@ func (b *builder) unit(u *unit) error {
 
 func (b *builder) unitEntry(u *unit, c *cursor, a *abbrev) Unit {
 	var info Unit
-	var highForm uint32
+	var lowForm, highForm uint32
 	for _, s := range a.specs {
 		switch s.attr {
 		case attrName:
@@ -193,7 +193,7 @@ func (b *builder) unitEntry(u *unit, c *cursor, a *abbrev) Unit {
 		case attrLanguage:
 			info.Haskell = u.number(c, s) == languageHaskell
 		case attrLowPC:
-			info.Lo = u.number(c, s)
+			info.Lo, lowForm = u.number(c, s), s.form
 		case attrHighPC:
 			info.Hi, highForm = u.number(c, s), s.form
 		case attrStmtList:
@@ -204,6 +204,9 @@ func (b *builder) unitEntry(u *unit, c *cursor, a *abbrev) Unit {
 	}
 	if highForm != 0 && highForm != formAddr {
 		info.Hi += info.Lo
+	}
+	if lowForm == formAddrx || lowForm >= formAddrx1 && lowForm <= formAddrx4 {
+		info.Lo, info.Hi = 0, 0 // an index into a table that is not read here
 	}
 	return info
 }

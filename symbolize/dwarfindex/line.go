@@ -3,6 +3,7 @@ package dwarfindex
 import (
 	"bytes"
 	"cmp"
+	"crypto/md5"
 	"fmt"
 	"slices"
 )
@@ -20,9 +21,14 @@ type lineRow struct {
 type lineTable struct {
 	rows  []lineRow // sorted by address
 	files [][]byte  // paths, shared with the section where possible
+	dir   []byte    // where the compiler ran, if the table says so (DWARF 5)
+	sums  [][]byte  // of the files that DWARF 5 has checksums of, by the same index; may be shorter
 }
 
-func (t *lineTable) reset() { t.rows, t.files = t.rows[:0], t.files[:0] }
+func (t *lineTable) reset() {
+	t.rows, t.files, t.sums = t.rows[:0], t.files[:0], t.sums[:0]
+	t.dir = nil
+}
 
 // LineError reports a malformed line program. Rows before it are kept.
 type LineError struct {
@@ -50,6 +56,7 @@ const (
 	lineDefineFile      = 3
 	lineContentPath     = 1
 	lineContentDirIndex = 2
+	lineContentMD5      = 5
 )
 
 // read runs the program at off (DWARF 2 to 5, §6.2) and sorts its rows.
@@ -175,7 +182,7 @@ func (t *lineTable) fileTable5(c *cursor, u *unit, str, lineStr []byte) bool {
 			return false
 		}
 		for range count {
-			var name []byte
+			var name, sum []byte
 			dir := uint64(0)
 			for _, f := range formats {
 				switch f.attr {
@@ -183,12 +190,24 @@ func (t *lineTable) fileTable5(c *cursor, u *unit, str, lineStr []byte) bool {
 					name = u.text(c, f, str, lineStr)
 				case lineContentDirIndex:
 					dir = u.number(c, f)
+				case lineContentMD5:
+					from := c.off
+					u.skipForm(c, f.form)
+					if !c.bad && c.off-from == md5.Size {
+						sum = c.b[from:c.off]
+					}
 				default:
 					u.skipForm(c, f.form)
 				}
 			}
 			if c.bad {
 				return false
+			}
+			if pass == 0 && len(dirs) == 0 {
+				t.dir = name
+			}
+			if pass == 1 {
+				t.sums = append(t.sums, sum)
 			}
 			if pass == 0 {
 				dirs = append(dirs, name)
@@ -298,6 +317,14 @@ func (t *lineTable) covering(addr uint64) (lineRow, bool) {
 		return lineRow{}, false
 	}
 	return t.rows[i-1], true
+}
+
+// sum gives the MD5 checksum of a file, nil where it is not told.
+func (t *lineTable) sum(i uint32) []byte {
+	if int(i) >= len(t.sums) {
+		return nil
+	}
+	return t.sums[i]
 }
 
 func (t *lineTable) file(i uint32) []byte {

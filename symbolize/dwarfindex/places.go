@@ -11,6 +11,7 @@ import (
 type Place struct {
 	CompDir string
 	File    string
+	MD5     []byte // checksum of the file, nil where the compiler did not tell
 	Line    uint32 // 0 where the compiler did not know: code that it merged or moved
 }
 
@@ -66,7 +67,11 @@ func Places(ctx context.Context, s Sections, x *Index, addrs []uint64) map[uint6
 			if len(name) == 0 || bytes.IndexByte(name, 0) >= 0 {
 				continue
 			}
-			out[addrs[k]] = Place{CompDir: u.CompDir, File: CleanPath(string(name)), Line: row.line}
+			dir := u.CompDir
+			if dir == "" {
+				dir = string(t.dir)
+			}
+			out[addrs[k]] = Place{CompDir: dir, File: CleanPath(string(name)), MD5: bytes.Clone(t.sum(row.file)), Line: row.line}
 		}
 	}
 	return out

@@ -129,6 +129,7 @@ type Procedure struct {
 // Line is a position in code that a C, C++ or Rust compiler made.
 type Line struct {
 	CompDir  string // where the compiler ran
+	MD5      []byte // checksum of the file as it was compiled, nil if it is not known
 	File     string
 	Line     uint32 // 0 where the compiler did not know
 	Function string // linkage name of an inlined function; empty for the procedure itself

@@ -68,14 +68,14 @@ func TestFindOrder(t *testing.T) {
 		}
 		return Content{}, fs.ErrNotExist
 	}}
-	got, problem := f.Find("A.hs", []string{"/src", "relative"})
+	got, problem := f.Find("A.hs", []string{"/src", "relative"}, nil)
 	if want := "root:/src/A.hs /src/A.hs /extra/A.hs"; strings.Join(asked, " ") != want || string(got.Text) != "a" || !strings.Contains(problem, "newer") {
 		t.Errorf("asked for %q, want %q; %q", asked, want, problem)
 	}
-	if _, problem := f.Find("B.hs", []string{"/src"}); problem != "not allowed" {
+	if _, problem := f.Find("B.hs", []string{"/src"}, nil); problem != "not allowed" {
 		t.Errorf("a file that may not be read: %q", problem)
 	}
-	if _, problem := f.Find("C.hs", []string{"/src"}); problem != "source not found" {
+	if _, problem := f.Find("C.hs", []string{"/src"}, nil); problem != "source not found" {
 		t.Errorf("a file that is not there: %q", problem)
 	}
 }

@@ -1,6 +1,8 @@
 package sources
 
 import (
+	"bytes"
+	"crypto/md5"
 	"errors"
 	"os"
 	"path/filepath"
@@ -30,8 +32,9 @@ type Finder struct {
 }
 
 // Find reads a file by its path as compiled and says what is wrong with it: below the
-// module's root directory first, then below this process's own.
-func (f *Finder) Find(path string, compDirs []string) (Content, string) {
+// module's root directory first, then below this process's own. Whether it is the file that
+// was compiled its checksum tells (MD5, nil if it is not known), or else its time.
+func (f *Finder) Find(path string, compDirs []string, sum []byte) (Content, string) {
 	if f.Read == nil {
 		return Content{}, ""
 	}
@@ -62,16 +65,27 @@ func (f *Finder) Find(path string, compDirs []string) (Content, string) {
 	for _, p := range places[:min(len(places), maxDirs)] {
 		c, err := f.Read(p, maxFile)
 		if err == nil {
-			if f.Built.After(earliest) && c.ModTime.After(f.Built) {
-				return c, "may differ from what was compiled: newer than the binary"
-			}
-			return c, ""
+			return c, f.doubt(&c, sum)
 		}
 		if !errors.Is(err, os.ErrNotExist) {
 			problem = err.Error()
 		}
 	}
 	return Content{}, problem
+}
+
+// doubt says why a file may not be the one that was compiled; empty if nothing does.
+func (f *Finder) doubt(c *Content, sum []byte) string {
+	if len(sum) == md5.Size {
+		if have := md5.Sum(c.Text); !bytes.Equal(have[:], sum) {
+			return "may differ from what was compiled: its checksum is another"
+		}
+		return ""
+	}
+	if f.Built.After(earliest) && c.ModTime.After(f.Built) {
+		return "may differ from what was compiled: newer than the binary"
+	}
+	return ""
 }
 
 // earliest is what no build's time precedes but where times are set for the sake of

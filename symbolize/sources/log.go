@@ -51,7 +51,7 @@ func (l *Log) Write(name string, text []byte, problem string) (uint32, error) {
 }
 
 // OfLine gives the id of a file that a line table names, 0 for no name.
-func (l *Log) OfLine(finder *Finder, compDir, file string) (uint32, error) {
+func (l *Log) OfLine(finder *Finder, compDir, file string, sum []byte) (uint32, error) {
 	if file == "" {
 		return 0, nil
 	}
@@ -59,7 +59,7 @@ func (l *Log) OfLine(finder *Finder, compDir, file string) (uint32, error) {
 	if id, ok := l.lines[key]; ok {
 		return id, nil
 	}
-	content, problem := finder.Find(file, []string{compDir})
+	content, problem := finder.Find(file, []string{compDir}, sum)
 	id, err := l.Write(file, content.Text, problem)
 	l.lines[key] = id
 	return id, err

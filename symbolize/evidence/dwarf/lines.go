@@ -23,11 +23,14 @@ func (l *lines) Lines(addr uint64) []evidence.Line {
 	}
 	chain := l.inlined[addr]
 	if chain == nil {
-		return []evidence.Line{{CompDir: p.CompDir, File: p.File, Line: p.Line}}
+		return []evidence.Line{{CompDir: p.CompDir, File: p.File, MD5: p.MD5, Line: p.Line}}
 	}
 	out := make([]evidence.Line, len(chain))
 	for i, c := range chain {
 		out[i] = evidence.Line{CompDir: p.CompDir, File: c.File, Line: c.Line, Function: c.Name}
+		if c.File == p.File {
+			out[i].MD5 = p.MD5
+		}
 	}
 	return out
 }
