@@ -4,6 +4,7 @@ package format
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -100,6 +101,23 @@ func Bytes(n uint64) string {
 		i++
 	}
 	return fmt.Sprintf("%s %ciB", digits(f), units[i])
+}
+
+// ShortBytes gives bytes in at most five columns, for axes: "1.4M".
+func ShortBytes(n uint64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return fmt.Sprintf("%dB", n)
+	}
+	f, i := float64(n)/1024, 0
+	for f >= 1000 && i < len(units)-1 {
+		f /= 1024
+		i++
+	}
+	if f < 10 && f != math.Trunc(f) {
+		return fmt.Sprintf("%.1f%c", f, units[i])
+	}
+	return fmt.Sprintf("%.0f%c", f, units[i])
 }
 
 // Signed gives a difference in bytes, with its sign.

@@ -3,7 +3,6 @@
 package chart
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
@@ -89,23 +88,6 @@ func Limit(v uint64) uint64 {
 		}
 	}
 	return v
-}
-
-// Axis is an axis' mark: bytes in at most five columns.
-func Axis(n uint64) string {
-	const units = "KMGTPE"
-	if n < 1024 {
-		return fmt.Sprintf("%dB", n)
-	}
-	f, i := float64(n)/1024, 0
-	for f >= 1000 && i < len(units)-1 {
-		f /= 1024
-		i++
-	}
-	if f < 10 && f != math.Trunc(f) {
-		return fmt.Sprintf("%.1f%c", f, units[i])
-	}
-	return fmt.Sprintf("%.0f%c", f, units[i])
 }
 
 var steps = []rune(" ▁▂▃▄▅▆▇█")

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/internal/format"
 	"ccagent/profile/timeline"
 )
 
@@ -46,8 +47,8 @@ func TestLimitAndAxis(t *testing.T) {
 		v, limit uint64
 		axis     string
 	}{{0, 1, "1B"}, {1, 1, "1B"}, {700, 768, "768B"}, {1024, 1024, "1K"}, {1300, 1536, "1.5K"}, {3 << 20, 3 << 20, "3M"}, {200 << 20, 256 << 20, "256M"}, {1 << 62, 1 << 62, "4E"}} {
-		if l := Limit(c.v); l != c.limit || Axis(l) != c.axis {
-			t.Errorf("of %d: %d %q, want %d %q", c.v, l, Axis(l), c.limit, c.axis)
+		if l := Limit(c.v); l != c.limit || format.ShortBytes(l) != c.axis {
+			t.Errorf("of %d: %d %q, want %d %q", c.v, l, format.ShortBytes(l), c.limit, c.axis)
 		}
 	}
 }

@@ -470,23 +470,10 @@ func (s *Screen) Mouse(m screen.Mouse) {
 // Find implements Screen.
 func (s *Screen) Find(p *screen.Pattern, by int) bool {
 	s.refresh()
-	if p.RE == nil || len(s.rows) == 0 {
+	if p.RE == nil {
 		return false
 	}
-	at, stepBy := s.list.Cursor+by, by
-	if by == 0 {
-		stepBy = 1
-	}
-	for range s.rows {
-		i := ((at % len(s.rows)) + len(s.rows)) % len(s.rows)
-		if p.RE.MatchString(s.data.Rows[s.rows[i]].Name) {
-			s.list.Set(i)
-			s.note()
-			return true
-		}
-		at += stepBy
-	}
-	return false
+	return s.list.Find(by, func(i int) bool { return p.RE.MatchString(s.data.Rows[s.rows[i]].Name) }, s.note)
 }
 
 // Subject implements Screen.

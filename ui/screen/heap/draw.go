@@ -115,11 +115,11 @@ func (s *Screen) drawArea(p *widget.Painter, in, area widget.Rect, h *Heap) {
 		}
 		switch y {
 		case 0:
-			p.Right(in.Min.X, area.Min.X-1, area.Min.Y, chart.Axis(limit), t.Dim)
+			p.Right(in.Min.X, area.Min.X-1, area.Min.Y, format.ShortBytes(limit), t.Dim)
 		case area.Dy() / 2:
 			if area.Dy() >= 6 {
 				at := uint64(float64(limit) * (1 - float64(y)/float64(area.Dy())))
-				p.Right(in.Min.X, area.Min.X-1, area.Min.Y+y, chart.Axis(at), t.Dim)
+				p.Right(in.Min.X, area.Min.X-1, area.Min.Y+y, format.ShortBytes(at), t.Dim)
 			}
 		}
 	}
@@ -306,10 +306,10 @@ func (s *Screen) drawPauses(p *widget.Painter, r widget.Rect, d *Heap) {
 		n++
 		l := format.Short(float64(x.Ns())) + " at " + pane.Seconds(x.Start, w)
 		if x.Generation >= 0 {
-			l += fmt.Sprintf(", gen %d, copied %s", x.Generation, chart.Axis(x.Copied))
+			l += fmt.Sprintf(", gen %d, copied %s", x.Generation, format.ShortBytes(x.Copied))
 		}
 		if x.Live > 0 {
-			l += ", live " + chart.Axis(x.Live)
+			l += ", live " + format.ShortBytes(x.Live)
 		}
 		line(l, t.Text)
 		if y >= in.Max.Y {

@@ -78,9 +78,9 @@ func (p out) heapChart(s *timeline.HeapSeries) {
 		label := ""
 		switch y {
 		case 0:
-			label = chart.Axis(limit)
+			label = format.ShortBytes(limit)
 		case heapHeight / 2:
-			label = chart.Axis(limit / 2)
+			label = format.ShortBytes(limit / 2)
 		}
 		var b strings.Builder
 		for _, c := range row {
@@ -105,7 +105,7 @@ func (p out) heapLines(pr *profile.Profile, from, to uint64, cols int) {
 	}{{columns.HeapLive, "live"}, {columns.HeapBlocks, "blocks"}, {columns.HeapSize, "heap"}} {
 		line, top := timeline.HeapLine(pr, k.kind, from, to, cols)
 		if top > 0 {
-			p.Line(printer.PadLeft(k.name, heapLeft-2), "  ", chart.Levels(line), p.Faint(" "+chart.Axis(top)))
+			p.Line(printer.PadLeft(k.name, heapLeft-2), "  ", chart.Levels(line), p.Faint(" "+format.ShortBytes(top)))
 		}
 	}
 	if ps := timeline.PausesIn(timeline.Pauses(pr), profile.Range{From: from, To: to}); len(ps) > 0 {

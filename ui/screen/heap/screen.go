@@ -11,7 +11,6 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/profile"
-	"ccagent/ui/chart"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/printer"
@@ -335,5 +334,5 @@ func (s *Screen) title(h *Heap) (title, note string) {
 	if s.choice.Band > 0 && len(h.Names) == 1 {
 		title += ": " + h.Names[0]
 	}
-	return title + fmt.Sprintf("   peak %s at %s", chart.Axis(h.Series.Peak), pane.Seconds(h.Series.PeakTime, w)), note
+	return title + fmt.Sprintf("   peak %s at %s", format.ShortBytes(h.Series.Peak), pane.Seconds(h.Series.PeakTime, w)), note
 }

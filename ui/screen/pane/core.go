@@ -127,19 +127,10 @@ func (s *corePane) mouse(m screen.Mouse) {
 
 func (s *corePane) find(p *screen.Pattern, by int) bool {
 	s.refresh()
-	if p.RE == nil || s.list.N == 0 {
+	if p.RE == nil {
 		return false
 	}
-	at, step := s.list.Cursor+by, cmp.Or(by, 1)
-	for range s.list.N {
-		i := ((at % s.list.N) + s.list.N) % s.list.N
-		if p.RE.MatchString(s.shown.Lines[i].Text) {
-			s.list.Set(i)
-			return true
-		}
-		at += step
-	}
-	return false
+	return s.list.Find(by, func(i int) bool { return p.RE.MatchString(s.shown.Lines[i].Text) }, func() {})
 }
 
 func (s *corePane) subject() screen.Subject {

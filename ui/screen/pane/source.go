@@ -115,24 +115,10 @@ func (s *sourcePane) mouse(m screen.Mouse) {
 
 func (s *sourcePane) find(p *screen.Pattern, by int) bool {
 	s.refresh()
-	if s.shown == nil || p.RE == nil || len(s.shown.Lines) == 0 {
+	if p.RE == nil {
 		return false
 	}
-	n := len(s.shown.Lines)
-	at, stepBy := s.list.Cursor+by, by
-	if by == 0 {
-		stepBy = 1
-	}
-	for range n {
-		i := ((at % n) + n) % n
-		if p.RE.MatchString(s.shown.Lines[i]) {
-			s.list.Set(i)
-			s.follow()
-			return true
-		}
-		at += stepBy
-	}
-	return false
+	return s.list.Find(by, func(i int) bool { return p.RE.MatchString(s.shown.Lines[i]) }, s.follow)
 }
 
 func (s *sourcePane) subject() screen.Subject {
