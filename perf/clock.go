@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Monotonic reads the clock that records are stamped with, CLOCK_MONOTONIC, in ns.
+// Monotonic reads CLOCK_MONOTONIC, the clock of all records' times, in ns.
 func Monotonic() uint64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Event is an event by perf's name, as the kernel takes it.
+// Event is an event in the kernel's encoding, with perf's name for it.
 type Event struct {
 	Name   string
 	Type   goperf.EventType
@@ -17,22 +17,22 @@ type Event struct {
 	Unit   string // of one count: "cycles", "ns", …
 	// Kind groups events for listings: "hardware", "software", "cache", "raw", "pmu".
 	Kind string
-	// Aliases are other names that perf knows it by.
+	// Aliases are other names of the event in perf.
 	Aliases []string
 
 	Config1, Config2 uint64
-	// Precise is the kernel's precise_ip: by how little the address may be off.
+	// Precise is the kernel's precise_ip, a limit on the skid of sampled addresses.
 	Precise int
 	// OnlyUser and OnlyKernel restrict what is counted.
 	OnlyUser, OnlyKernel bool
-	// Cores are the PMUs of a hybrid CPU that each count it on their cores.
+	// Cores are the PMUs of a hybrid CPU, each of which counts the event on its own cores.
 	Cores []PMU
 }
 
-// UnknownEventError is returned for a name that no event has.
+// UnknownEventError is returned for a name that is not an event's.
 type UnknownEventError struct {
 	Name string
-	// Nearest are names that look alike, best first.
+	// Nearest are similar names, best first.
 	Nearest []string
 }
 
@@ -43,8 +43,8 @@ func (e *UnknownEventError) Error() string {
 	return fmt.Sprintf("unknown event %q; did you mean %s?", e.Name, strings.Join(e.Nearest, ", "))
 }
 
-// ClockEvent stands in for cycles where there is no PMU: its hrtimer fires
-// while the thread runs, and its count is in ns.
+// ClockEvent replaces cycles on machines without a PMU: its hrtimer fires while the thread
+// runs, and it counts ns.
 const ClockEvent = "cpu-clock"
 
 func hardware(name string, config uint64, unit string, aliases ...string) Event {
@@ -55,8 +55,8 @@ func software(name string, config uint64, unit string, aliases ...string) Event 
 	return Event{Name: name, Type: unix.PERF_TYPE_SOFTWARE, Config: config, Unit: unit, Kind: "software", Aliases: aliases}
 }
 
-// PerSecond is more than a CPU counts of the event in a second, as far as that can be
-// known: a period below its quotient by a rate of samples may exceed the rate.
+// PerSecond returns an upper limit of the event's counts per second on a CPU, 0 if none is
+// known. A period of less than PerSecond divided by a rate of samples may exceed that rate.
 func (e Event) PerSecond() uint64 {
 	switch {
 	case e.Unit == "ns":
@@ -66,7 +66,7 @@ func (e Event) PerSecond() uint64 {
 	case e.Kind == "cache" || e.Kind == "hardware":
 		return 1e7 // misses
 	}
-	return 0 // faults and switches are rare, other codes not known
+	return 0 // faults and switches are rare; of other codes nothing is known
 }
 
 func cache(name string, config uint64, unit string) Event {
@@ -95,8 +95,8 @@ var generic = []Event{
 	software("emulation-faults", unix.PERF_COUNT_SW_EMULATION_FAULTS, "faults"),
 }
 
-// cacheEvents builds perf's names for the generalised cache events, as
-// perf_event_open(2) encodes them: cache | op << 8 | result << 16.
+// cacheEvents builds perf's names of the generalised cache events, encoded as in
+// perf_event_open(2): cache | op << 8 | result << 16.
 func cacheEvents() []Event {
 	caches := []struct {
 		name string
@@ -132,14 +132,14 @@ func cacheEvents() []Event {
 	return events
 }
 
-// Events lists every event that has a name, in a stable order. Whether this
-// machine counts one is Probe's to say.
+// Events lists every event that has a name, in a stable order. Probe reports whether this
+// machine can count one.
 func Events() []Event { return append(slices.Clone(generic), cacheEvents()...) }
 
-// is reports whether an event has a name.
+// is reports whether name is one of the event's names.
 func (e *Event) is(name string) bool { return e.Name == name || slices.Contains(e.Aliases, name) }
 
-// nearest gives the names within a third of the name's length in edits.
+// nearest returns the names whose edit distance is at most a third of the name's length.
 func nearest(name string, events []Event) []string {
 	type candidate struct {
 		name     string
@@ -162,7 +162,8 @@ func nearest(name string, events []Event) []string {
 	return names
 }
 
-// editDistance is Levenshtein's, in bytes; names longer than 64 are all far.
+// editDistance is the Levenshtein distance in bytes. Names longer than 64 bytes are far from
+// all others.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Lookup finds events by perf's names and aliases.
 func TestLookup(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -37,6 +38,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// Lookup of an unknown name gives an error that lists similar names.
 func TestLookupUnknown(t *testing.T) {
 	for name, want := range map[string]string{
 		"cycels":      "cycles",
@@ -61,7 +63,7 @@ func TestLookupUnknown(t *testing.T) {
 	}
 }
 
-// Every name, and every alias, stands for one event.
+// Every name, and every alias, names exactly one event.
 func TestEventNamesAreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range Events() {
@@ -74,6 +76,8 @@ func TestEventNamesAreUnique(t *testing.T) {
 	}
 }
 
+// The CPU clock can be sampled, and an event that does not exist gives an
+// UnavailableError.
 func TestProbeClock(t *testing.T) {
 	e, err := Lookup(ClockEvent)
 	if err != nil {

@@ -12,21 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Interrupt is how an event's overflow calls the kernel.
+// Interrupt is the way in which an event's overflow enters the kernel.
 type Interrupt uint8
 
 const (
-	// NoInterrupt: the kernel is where the event happens already.
+	// NoInterrupt: the event happens in the kernel.
 	NoInterrupt Interrupt = iota
-	// TimerInterrupt: an hrtimer's, of the clocks.
+	// TimerInterrupt: an hrtimer's interrupt, for clock events.
 	TimerInterrupt
-	// CounterInterrupt: a counter's of the PMU, mostly not maskable.
+	// CounterInterrupt: the interrupt of a PMU's counter, usually not maskable.
 	CounterInterrupt
-	// Interrupts is how many kinds there are.
+	// Interrupts is the number of kinds.
 	Interrupts
 )
 
-// Interrupt tells how the event's overflows call the kernel.
+// Interrupt returns how the event's overflows enter the kernel.
 func (e Event) Interrupt() Interrupt {
 	switch {
 	case e.Kind != "software":
@@ -37,34 +37,34 @@ func (e Event) Interrupt() Interrupt {
 	return NoInterrupt
 }
 
-// DefaultInterruptNs is what an interrupt is taken to cost where it could not be
-// measured: a guess at what it takes without a hypervisor in between.
+// DefaultInterruptNs is the assumed cost of an interrupt if it could not be measured: an
+// estimate for machines without a hypervisor.
 const DefaultInterruptNs = 2000
 
-// Where the measured figure is out of these bounds, it is of something else.
+// A measurement outside these bounds is rejected.
 const (
 	leastInterruptNs = 100
 	mostInterruptNs  = 500_000
 )
 
 const (
-	// interruptPeriod and interruptCycles make about a thousand overflows a second, as
-	// is usual: in a virtual machine those that follow each other sooner cost less, by a
-	// third at ten thousand.
+	// interruptPeriod and interruptCycles cause about a thousand overflows a second, the
+	// usual rate: in a virtual machine interrupts cost less at higher rates, by a third at
+	// ten thousand a second.
 	interruptPeriod = 1003 * time.Microsecond
 	interruptCycles = 3_000_000
-	// interruptsSeen do for a median; interruptTime is for how long they are waited for,
-	// and interruptsLeast without which there is none.
+	// interruptsSeen overflows suffice for a median, interruptTime limits the time to wait
+	// for them, and with fewer than interruptsLeast the measurement fails.
 	interruptsSeen  = 41
 	interruptTime   = 200 * time.Millisecond
 	interruptsLeast = 9
 )
 
-// MeasureInterrupt measures what an interrupt of that kind takes of the thread that it
-// hits, in ns: entering and leaving the kernel and, in a virtual machine, the exits to
-// the hypervisor, which no clock of the kernel tells apart. The calling goroutine's
-// thread looks at the clock all the time, with an event of its own, and sees how long
-// it is kept from it. It takes about 40 ms.
+// MeasureInterrupt measures the time that an interrupt of that kind takes from the
+// interrupted thread, in ns: entering and leaving the kernel and, in a virtual machine, the
+// exits to the hypervisor, which no clock of the kernel shows. The calling goroutine's
+// thread has an event of its own; it reads the clock in a loop and sees the gaps. It takes
+// about 40 ms.
 func MeasureInterrupt(kind Interrupt) (ns float64, err error) {
 	var e Event
 	rate := Rate{Period: uint64(interruptPeriod)}
@@ -90,8 +90,8 @@ func MeasureInterrupt(kind Interrupt) (ns float64, err error) {
 		return 0, explainOpen(e, err)
 	}
 	defer unix.Close(fd)
-	// Read-only, so that the kernel writes over what was not read: only the head,
-	// which tells how many there were, is looked at.
+	// The ring is mapped read-only, so that the kernel overwrites unread records: only the
+	// head is read, which shows the number of overflows.
 	ring, err := unix.Mmap(fd, 0, 2*unix.Getpagesize(), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		return 0, fmt.Errorf("map the ring of %s: %w", e, err)
@@ -112,10 +112,10 @@ func MeasureInterrupt(kind Interrupt) (ns float64, err error) {
 	return ns, nil
 }
 
-var errFewOverflows = errors.New("it hardly overflows; others may take the CPU")
+var errFewOverflows = errors.New("it hardly overflows; other processes may use the CPU")
 
-// gaps gives how long the thread did not get to look at the clock whenever the head of
-// an event's ring had moved, less what looking takes.
+// gaps returns the durations of the gaps between two readings of the clock during which the
+// head of an event's ring moved, less the duration of a reading.
 func gaps(head *uint64) (found []time.Duration) {
 	begin := time.Now()
 	seen := atomic.LoadUint64(head)
@@ -127,7 +127,7 @@ func gaps(head *uint64) (found []time.Duration) {
 		last = now
 		if at != seen {
 			seen = at
-			// The head may have moved right after it was looked at.
+			// The head may have moved right after it was read.
 			found = append(found, max(gap, before))
 		} else {
 			usual = min(usual, gap)

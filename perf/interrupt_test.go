@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// Each event has the kind of interrupt by which its counter or timer enters the kernel.
 func TestInterruptKind(t *testing.T) {
 	for name, want := range map[string]Interrupt{
 		"cpu-clock": TimerInterrupt, "task-clock": TimerInterrupt, "page-faults": NoInterrupt, "cs": NoInterrupt,
@@ -20,6 +21,8 @@ func TestInterruptKind(t *testing.T) {
 	}
 }
 
+// An interrupt's cost can be measured for each kind that this machine has, and is
+// plausible.
 func TestMeasureInterrupt(t *testing.T) {
 	for kind := NoInterrupt; kind < Interrupts; kind++ {
 		ns, err := MeasureInterrupt(kind)

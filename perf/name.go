@@ -11,8 +11,8 @@ import (
 
 func eventType(t uint32) goperf.EventType { return goperf.EventType(t) }
 
-// SplitNames divides a list of events at its commas, but not at those between the
-// slashes of PMU/term,term/.
+// SplitNames splits a list of events at its commas, except for commas between the slashes of
+// PMU/term,term/.
 func SplitNames(text string) []string {
 	var names []string
 	inside, start := false, 0
@@ -28,17 +28,17 @@ func SplitNames(text string) []string {
 	return append(names, strings.TrimSpace(text[start:]))
 }
 
-// ModifierError is a modifier that an event cannot have.
+// ModifierError is returned for a modifier that an event cannot have.
 type ModifierError struct{ Event, Modifiers, Why string }
 
 func (e *ModifierError) Error() string {
 	return fmt.Sprintf("event %s: modifier %q %s", e.Event, e.Modifiers, e.Why)
 }
 
-// Lookup finds an event by the name that perf has for it: a generic event, rXXXX,
-// or PMU/terms/, each with modifiers: u and k for user space and kernel only, p to
-// ppp for precise addresses, P for the most precise. The error is an
-// *UnknownEventError, a *ModifierError, or tells what is wrong with the terms.
+// Lookup finds an event by perf's name for it: a generic event, rXXXX, or PMU/terms/, each
+// with optional modifiers: u and k for user space and kernel only, p to ppp for precise
+// addresses, P for the most precise. The error is an *UnknownEventError, a *ModifierError,
+// or says what is wrong with the terms.
 func Lookup(name string) (Event, error) { return here.lookup(name) }
 
 func (s system) lookup(name string) (Event, error) {
@@ -73,7 +73,7 @@ func (s system) plain(name string) (Event, error) {
 	events := Events()
 	for _, e := range events {
 		if e.is(name) {
-			// A hybrid CPU counts on each kind of core by itself.
+			// On a hybrid CPU each kind of core counts separately.
 			if e.Type == unix.PERF_TYPE_HARDWARE || e.Type == unix.PERF_TYPE_HW_CACHE {
 				e.Cores = s.corePMUs()
 			}
@@ -121,7 +121,7 @@ func (e Event) modified(modifiers string) (Event, error) {
 	return e, nil
 }
 
-// String is the event's name with its modifiers.
+// String returns the event's name with its modifiers.
 func (e Event) String() string {
 	m := strings.Repeat("p", e.Precise)
 	switch {

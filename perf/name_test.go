@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// A list of events is split at commas, but not within a PMU's terms.
 func TestSplitNames(t *testing.T) {
 	for text, want := range map[string][]string{
 		"cycles":                              {"cycles"},
@@ -25,6 +26,7 @@ func TestSplitNames(t *testing.T) {
 	}
 }
 
+// Modifiers restrict or refine an event; unknown and contradictory ones are errors.
 func TestModifiers(t *testing.T) {
 	e, err := Lookup("cycles:upp")
 	if err != nil || e.Precise != 2 || !e.OnlyUser || e.OnlyKernel || e.String() != "cycles:upp" {
@@ -49,7 +51,7 @@ func TestModifiers(t *testing.T) {
 	}
 }
 
-// machine makes a sysfs of a hybrid CPU.
+// machine makes the sysfs of a hybrid CPU.
 func machine(t *testing.T) system {
 	t.Helper()
 	root := t.TempDir()
@@ -82,6 +84,8 @@ func machine(t *testing.T) system {
 	return system{root}
 }
 
+// PMU/terms/ is encoded by the formats in sysfs, and wrong terms give an error that says
+// what is wrong.
 func TestPMUEvents(t *testing.T) {
 	s := machine(t)
 	for name, want := range map[string]Event{
@@ -127,7 +131,7 @@ func TestPMUEvents(t *testing.T) {
 	}
 }
 
-// A generic event is counted by each kind of core.
+// A generic event is counted by each kind of core separately.
 func TestHybrid(t *testing.T) {
 	s := machine(t)
 	e, err := s.lookup("cycles")
@@ -146,7 +150,7 @@ func TestHybrid(t *testing.T) {
 	}
 }
 
-// FuzzLookup: a name is an event that prints as a name of itself, or an error.
+// Every name is either an error, or an event that prints as one of its own names.
 func FuzzLookup(f *testing.F) {
 	for _, name := range []string{"cycles:upp", "r1c2", "cpu_core/event=0x3c,umask=1/p", "LLC-load-misses:k", "cpu_core/cycles/", "/", ":"} {
 		f.Add(name)

@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rate says how often an event is sampled: by frequency if Frequency is set,
-// else every Period counts.
+// Rate is how often an event is sampled: Frequency samples a second if that is set, else one
+// in Period counts.
 type Rate struct {
 	Frequency uint64 // Hz
 	Period    uint64
 }
 
-// attributes are what the kernel is asked for, one for each PMU that counts the event.
-// go-perf's own cannot ask for precise addresses, so these are the kernel's.
+// attributes returns the attributes to open, one for each PMU that counts the event. They
+// are the kernel's own because go-perf's cannot request precise addresses.
 func attributes(e Event, r Rate) []unix.PerfEventAttr {
 	attr := unix.PerfEventAttr{
 		Type: uint32(e.Type), Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
@@ -48,7 +48,7 @@ func attributes(e Event, r Rate) []unix.PerfEventAttr {
 	if len(e.Cores) == 0 {
 		return []unix.PerfEventAttr{attr}
 	}
-	// Generic events name the PMU in the upper half (PERF_PMU_TYPE_SHIFT).
+	// Generic events have the PMU in the upper half of config (PERF_PMU_TYPE_SHIFT).
 	var each []unix.PerfEventAttr
 	for _, p := range e.Cores {
 		on := attr
@@ -67,21 +67,19 @@ func open(attr *unix.PerfEventAttr, tid int) (int, error) {
 	}
 }
 
-// Sampled are the open file descriptors of one event on a target's threads.
+// Sampled holds the open file descriptors of one event on a target's threads.
 type Sampled struct {
 	Event Event
 	fds   []int
-	past  Count // of those that others have taken the place of
+	past  Count // counts of descriptors that Switch has replaced
 }
 
-// ErrNoThreads is returned when a process ended before its threads could be
-// opened.
+// ErrNoThreads is returned if a process ends before its threads can be opened.
 var ErrNoThreads = errors.New("the process has no threads left")
 
-// Open opens the event on each of the threads, disabled, running the program
-// at every overflow. Threads and processes that they create are sampled as
-// well. Threads that have ended meanwhile are left out. The error is an
-// *UnavailableError where the event is to blame.
+// Open opens the event on each of the threads, disabled, with the program to run at every
+// overflow. Threads and processes that they create are sampled too. Threads that have ended
+// are left out. The error is an *UnavailableError if the event cannot be sampled here.
 func Open(e Event, r Rate, prog *ebpf.Program, tids []int) (_ *Sampled, err error) {
 	s := &Sampled{Event: e}
 	defer func() {
@@ -124,7 +122,7 @@ func (s *Sampled) Enable() error {
 	return nil
 }
 
-// Disable stops sampling; what is in the ring buffer stays readable.
+// Disable stops sampling; records in the ring buffer can still be read.
 func (s *Sampled) Disable() error {
 	var err error
 	for _, fd := range s.fds {
@@ -133,9 +131,9 @@ func (s *Sampled) Disable() error {
 	return err
 }
 
-// Switch has another opening of the event, which is not enabled yet, take the place of
-// this one. A thread loses the part of a period that it is in, as it does when sampling
-// ends; nothing is counted twice. Afterwards other holds nothing.
+// Switch replaces this opening of the event by another one, which is not enabled yet. Each
+// thread loses its current partial period, as at the end of sampling; nothing is counted
+// twice. Afterwards other is empty.
 func (s *Sampled) Switch(other *Sampled) error {
 	if err := s.Disable(); err != nil {
 		return err
@@ -156,15 +154,15 @@ func (s *Sampled) Switch(other *Sampled) error {
 // Count is what an event has counted since it was enabled.
 type Count struct {
 	Value uint64 // in the event's unit, while it was on a counter
-	// EnabledNs is the CPU time of the threads; RunningNs is the part of it in which
-	// the event was on a counter, less where events take turns.
+	// EnabledNs is the CPU time of the threads. RunningNs is the part of it in which the
+	// event was on a counter; it is smaller if events take turns on the counters.
 	EnabledNs, RunningNs uint64
 }
 
-// Files is how many file descriptors Count reads.
+// Files is the number of file descriptors that Count reads.
 func (s *Sampled) Files() int { return len(s.fds) }
 
-// Count sums what all threads have counted.
+// Count sums the counts of all threads.
 func (s *Sampled) Count() (c Count, err error) {
 	var b [24]byte
 	c = s.past
@@ -193,8 +191,8 @@ func (s *Sampled) Close() error {
 	return err
 }
 
-// Threads lists the kernel threads of a process. The error wraps
-// os.ErrNotExist when there is no such process.
+// Threads lists the kernel threads of a process. The error wraps os.ErrNotExist if there is
+// no such process.
 func Threads(pid int) ([]int, error) {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
@@ -210,8 +208,7 @@ func Threads(pid int) ([]int, error) {
 	return tids, nil
 }
 
-// NewThreads reports whether the process has threads that are not in tids,
-// which is sorted.
+// NewThreads reports whether the process has threads that are not in tids, which is sorted.
 func NewThreads(pid int, tids []int) (bool, error) {
 	now, err := Threads(pid)
 	if err != nil {
@@ -225,10 +222,9 @@ func NewThreads(pid int, tids []int) (bool, error) {
 	return false, nil
 }
 
-// OpenBare opens the event on the calling thread, for what that starts: it counts in
-// programs that the thread executes, or that children of it do, with nothing that runs
-// at its overflows. So it shows what the machine itself takes for them. It ends with
-// the thread and those children.
+// OpenBare opens the event on the calling thread for the programs that it executes and for
+// its children, without anything that runs at overflows: it shows the cost of the interrupts
+// alone. It ends with the thread and those children.
 func OpenBare(e Event, r Rate) error {
 	for _, attr := range attributes(e, r) {
 		attr.Bits |= unix.PerfBitEnableOnExec

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// UnavailableError says why this machine does not count an event, and what
-// would help.
+// UnavailableError is returned if this machine cannot count an event, with the reason and
+// what would help.
 type UnavailableError struct {
 	Event  string
 	Reason string
 	Help   string // may be empty
-	Err    error  // the kernel's
-	// Permission is set when the event exists and the caller may not use it.
+	Err    error  // the kernel's error
+	// Permission is set if the event exists but the caller may not use it.
 	Permission bool
 }
 
@@ -32,8 +32,8 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// Probe reports whether the event can be sampled here: it opens it, disabled,
-// on the calling thread. A non-nil error is an *UnavailableError.
+// Probe checks whether the event can be sampled here, by opening it, disabled, on the
+// calling thread. A non-nil error is an *UnavailableError.
 func Probe(e Event) error {
 	attrs := attributes(e, Rate{Period: 1 << 40})
 	for i := range attrs {
@@ -48,11 +48,11 @@ func Probe(e Event) error {
 	return nil
 }
 
-// Grant gives the event as it can be sampled here: with the most precise addresses,
-// up to those that were asked for, that the PMU can tell. The error is Probe's.
+// Grant returns the event as it can be sampled here: with the most precise addresses that
+// the PMU supports, up to those requested. The error is Probe's.
 func Grant(e Event) (Event, error) {
 	if runtime.GOARCH != "amd64" {
-		e.Precise = 0 // the kernel takes the request, and makes nothing of it
+		e.Precise = 0 // the kernel accepts the request but ignores it
 	}
 	err := Probe(e)
 	for err != nil && e.Precise > 0 {
@@ -62,7 +62,8 @@ func Grant(e Event) (Event, error) {
 	return e, err
 }
 
-// explainProbe tells apart what cannot be counted from what cannot be sampled.
+// explainProbe distinguishes an event that cannot be counted from one that cannot be
+// sampled.
 func explainProbe(e Event, attr unix.PerfEventAttr, err error) error {
 	attr.Sample, attr.Bits = 0, unix.PerfBitDisabled
 	if errors.Is(err, unix.EINVAL) && e.Precise == 0 {
@@ -75,7 +76,7 @@ func explainProbe(e Event, attr unix.PerfEventAttr, err error) error {
 	return explainOpen(e, err)
 }
 
-// explainOpen turns perf_event_open's error into words.
+// explainOpen converts an error of perf_event_open to an UnavailableError.
 func explainOpen(e Event, err error) error {
 	u := &UnavailableError{Event: e.String(), Err: err}
 	switch {
@@ -110,7 +111,7 @@ func explainOpen(e Event, err error) error {
 	return u
 }
 
-// HasPMU reports whether the kernel drives hardware counters.
+// HasPMU reports whether the kernel has a driver for hardware counters.
 func HasPMU() bool {
 	fd, err := open(&attributes(generic[0], Rate{Period: 1 << 40})[0], 0)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 )
 
-// Sample is one record of the stack walker. Frames are leaf first, each with
-// its kind in the top byte as package bpf defines it. A record of type
-// bpf.RecordLabel has no frames, but tells the label of thread Tso; one of type
-// bpf.RecordCCS tells of a cost-centre stack; the frames of a bpf.RecordRTS are words.
+// Sample is one record of the stack walker. Frames are leaf first, each with its kind in the
+// top byte as defined in package bpf. A record of type bpf.RecordLabel has the label of
+// thread Tso in place of frames, one of type bpf.RecordCCS a cost-centre stack, one of type
+// bpf.RecordRTS the words of a GC.
 type Sample struct {
 	bpf.SampleHeader
 	Frames []uint64
@@ -26,27 +26,26 @@ type Sample struct {
 	Stack  bpf.CCSRecord
 }
 
-// Samples reads the walker's ring buffer. It polls: what sends samples never wakes
-// user space.
+// Samples reads the walker's ring buffer by polling: samples never wake user space.
 type Samples struct {
 	ring *ringbuf.Reader
 	raw  ringbuf.Record
-	// Undecodable counts records that were not what the walker writes.
+	// Undecodable counts records that have not the walker's format.
 	Undecodable uint64
 }
 
-// NewSamples reads the ring buffer, which stays the caller's.
+// NewSamples reads the ring buffer; the caller keeps the ownership of it.
 func NewSamples(ring *ebpf.Map) (*Samples, error) {
 	r, err := ringbuf.NewReader(ring)
 	if err != nil {
 		return nil, fmt.Errorf("map the ring buffer: %w", err)
 	}
-	// A deadline in the past: reads take what is there and never wait.
+	// The deadline in the past makes reads return at once if nothing is there.
 	r.SetDeadline(time.Unix(1, 0))
 	return &Samples{ring: r}, nil
 }
 
-// Read decodes the next sample into s, reusing its Frames. False when the ring
+// Read decodes the next sample into s, reusing its Frames. It returns false if the ring
 // buffer is empty.
 func (r *Samples) Read(s *Sample) (bool, error) {
 	for {
@@ -72,8 +71,8 @@ const (
 	stackSize  = int(unsafe.Sizeof(bpf.CCSRecord{}))
 )
 
-// decodeSample takes a record apart. Both sides are of one machine and one
-// struct definition, so the header is copied as it lies in memory.
+// decodeSample splits a record. Both sides have the same machine and struct definition, so
+// the header is copied as it is in memory.
 func decodeSample(raw []byte, s *Sample) bool {
 	if len(raw) < headerSize {
 		return false

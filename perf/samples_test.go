@@ -14,6 +14,7 @@ func encode(h bpf.SampleHeader, tail []byte) []byte {
 	return append(raw, tail...)
 }
 
+// A record is decoded with its header and frames; a shortened one is rejected.
 func TestDecodeSample(t *testing.T) {
 	frames := []uint64{1, 2, 3 << 56}
 	var tail []byte
@@ -37,6 +38,7 @@ func TestDecodeSample(t *testing.T) {
 	}
 }
 
+// A label's bytes are taken from the place of the frames.
 func TestDecodeLabel(t *testing.T) {
 	h := bpf.SampleHeader{Tso: 9, Record: bpf.RecordLabel, FrameCount: 4}
 	var s Sample
@@ -49,6 +51,7 @@ func TestDecodeLabel(t *testing.T) {
 	}
 }
 
+// Decoding never reads beyond a record, whatever its bytes.
 func FuzzDecodeSample(f *testing.F) {
 	f.Add(encode(bpf.SampleHeader{FrameCount: 2}, make([]byte, 16)))
 	f.Add(encode(bpf.SampleHeader{FrameCount: 2, Record: bpf.RecordLabel}, []byte("ab")))

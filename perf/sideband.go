@@ -20,10 +20,10 @@ type Mmap struct {
 	Major    uint32
 	Minor    uint32
 	Inode    uint64
-	Filename string // as the process's mount namespace names it; may be no path
+	Filename string // path in the process's mount namespace, or a name like "[vdso]"
 }
 
-// Exec is a process's start of another program.
+// Exec is the start of another program by a process.
 type Exec struct {
 	Time uint64
 	PID  uint32
@@ -52,14 +52,13 @@ func (e *Exec) at() uint64 { return e.Time }
 func (f *Fork) at() uint64 { return f.Time }
 func (e *Exit) at() uint64 { return e.Time }
 
-// ChangeTime is when the change happened.
+// ChangeTime returns the time of a change.
 func ChangeTime(c Change) uint64 { return c.at() }
 
-// SideBand follows what a target maps and starts. It is one event that counts
-// nothing on each thread and CPU: perf gives inherited events a buffer only
-// per CPU.
+// SideBand reports the mappings, execs, forks and exits of a target. It is one event that
+// counts nothing on each thread and CPU: perf gives inherited events a buffer only per CPU.
 type SideBand struct {
-	rings  []*goperf.Event // one a CPU
+	rings  []*goperf.Event // one per CPU
 	others []*goperf.Event // redirected to the ring of their CPU
 	// Lost counts records that the kernel dropped.
 	Lost uint64
@@ -68,16 +67,16 @@ type SideBand struct {
 const (
 	swDummy      = 9 // PERF_COUNT_SW_DUMMY
 	sideBandPage = 16
-	// MaxSideBandEvents bounds threads × CPUs; beyond it a target's mappings
-	// have to be read from /proc.
+	// MaxSideBandEvents limits threads × CPUs. A target with more has its mappings read from
+	// /proc.
 	MaxSideBandEvents = 4096
 )
 
-// ErrTooManyThreads is returned when a side band would take more than
-// MaxSideBandEvents events.
+// ErrTooManyThreads is returned if a side band would need more than MaxSideBandEvents
+// events.
 var ErrTooManyThreads = errors.New("too many threads and CPUs for side-band events")
 
-// OpenSideBand opens the side band on the threads, recording from now on.
+// OpenSideBand opens the side band on the threads; it records from then on.
 func OpenSideBand(tids, cpus []int) (_ *SideBand, err error) {
 	if len(tids)*len(cpus) > MaxSideBandEvents {
 		return nil, ErrTooManyThreads
@@ -130,8 +129,8 @@ func OpenSideBand(tids, cpus []int) (_ *SideBand, err error) {
 	return s, nil
 }
 
-// Files gives the rings' file descriptors, which poll as readable once when something
-// has arrived. They are closed with the side band.
+// Files returns the rings' file descriptors. Each polls as readable once after records have
+// arrived. They are closed with the side band.
 func (s *SideBand) Files() ([]int, error) {
 	var fds []int
 	for _, ring := range s.rings {
@@ -144,7 +143,7 @@ func (s *SideBand) Files() ([]int, error) {
 	return fds, nil
 }
 
-// Read appends what has arrived to changes, in no order across CPUs.
+// Read appends the changes that have arrived, in no particular order across CPUs.
 func (s *SideBand) Read(changes []Change) ([]Change, error) {
 	var raw goperf.RawRecord
 	for _, ring := range s.rings {
@@ -202,8 +201,8 @@ func (s *SideBand) decode(raw *goperf.RawRecord, ring *goperf.Event) (Change, er
 	return nil, nil
 }
 
-// trailingTime reads a record's time from its end: pid and tid, time, stream id. The
-// library looks for it right after the name, which the kernel pads to 8 bytes.
+// trailingTime reads a record's time from its end: pid and tid, time, stream id. The library
+// expects it right after the name, ignoring that the kernel pads the name to 8 bytes.
 func trailingTime(raw *goperf.RawRecord) (uint64, error) {
 	const trailer = 24
 	if len(raw.Data) < trailer {

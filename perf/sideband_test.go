@@ -21,9 +21,9 @@ func monotonic(t *testing.T) uint64 {
 	return uint64(ts.Nano())
 }
 
-// Mappings are reported with their name and time, however long the name is: the kernel
-// pads names to 8 bytes.
-func TestSideBandTellsMappings(t *testing.T) {
+// Mappings are reported with name and time for names of every length: the kernel pads names
+// to 8 bytes.
+func TestSideBandReportsMappings(t *testing.T) {
 	testprog.NeedRoot(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -85,7 +85,7 @@ func TestSideBandTellsMappings(t *testing.T) {
 	}
 	for _, name := range want {
 		if !seen[name] {
-			t.Errorf("the mapping of %s was not told", name)
+			t.Errorf("the mapping of %s was not reported", name)
 		}
 	}
 	if s.Lost != 0 {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// devices is where the kernel describes its PMUs
+// devices is the directory in which the kernel describes its PMUs
 // (Documentation/ABI/testing/sysfs-bus-event_source-devices-*).
 const devices = "/sys/bus/event_source/devices"
 
-// system is a machine as sysfs tells of it.
+// system is a machine as described by its sysfs.
 type system struct{ root string }
 
 var here = system{devices}
@@ -22,12 +22,12 @@ var here = system{devices}
 type PMU struct {
 	Name string
 	Type uint32
-	// CPUs is the list of CPUs whose cores it counts for; empty for all.
+	// CPUs is the list of CPUs that it counts for; empty for all.
 	CPUs   string
 	events []string
 }
 
-// maxSysfsFile bounds what is read of one file: sysfs gives a page at most.
+// maxSysfsFile limits what is read of one file; sysfs files have at most one page.
 const maxSysfsFile = 4096
 
 func (s system) read(path ...string) (string, error) {
@@ -54,7 +54,7 @@ func (s system) pmu(name string) (PMU, error) {
 	p.CPUs, _ = s.read(name, "cpus")
 	entries, _ := os.ReadDir(filepath.Join(s.root, name, "events"))
 	for _, e := range entries {
-		if n := e.Name(); !strings.Contains(n, ".") { // NAME.scale and NAME.unit are about NAME
+		if n := e.Name(); !strings.Contains(n, ".") { // NAME.scale and NAME.unit belong to NAME
 			p.events = append(p.events, n)
 		}
 	}
@@ -74,11 +74,11 @@ func (s system) pmus() []PMU {
 	return found
 }
 
-// corePMUs are the PMUs of a hybrid CPU's kinds of cores, none if it has one kind.
+// corePMUs returns the PMUs of a hybrid CPU's kinds of cores, none if it has one kind.
 func (s system) corePMUs() []PMU {
 	var cores []PMU
 	for _, p := range s.pmus() {
-		// On other machines there is one PMU for all cores, "cpu", without a list.
+		// Other machines have one PMU for all cores, "cpu", without a list of CPUs.
 		if p.CPUs != "" && (strings.HasPrefix(p.Name, "cpu_") || strings.HasPrefix(p.Name, "armv8_")) {
 			cores = append(cores, p)
 		}
@@ -89,8 +89,7 @@ func (s system) corePMUs() []PMU {
 	return cores
 }
 
-// field is where the bits of a term go, as a PMU's format file tells:
-// "config:0-7,32-35".
+// field is the position of a term's bits, from the PMU's format file: "config:0-7,32-35".
 type field struct {
 	word int // of config, config1, config2
 	bits [][2]uint
@@ -117,7 +116,7 @@ func parseField(text string) (field, error) {
 	return f, nil
 }
 
-// put spreads a value over the field's bits, lowest first.
+// put distributes a value over the field's bits, lowest first.
 func (f field) put(config *[3]uint64, value uint64) error {
 	for _, r := range f.bits {
 		width := r[1] - r[0] + 1
@@ -135,8 +134,8 @@ func (f field) put(config *[3]uint64, value uint64) error {
 	return nil
 }
 
-// PMUEvents lists the events that this machine's PMUs name, but for those of the
-// kernel's own software: as PMU/event/.
+// PMUEvents lists the events that this machine's PMUs name, as PMU/event/, except for those
+// of the kernel's software PMUs.
 func PMUEvents() []Event {
 	var found []Event
 	for _, p := range here.pmus() {
@@ -149,10 +148,10 @@ func PMUEvents() []Event {
 	return found
 }
 
-// maxTerms bounds the terms of an event, those of named events included.
+// maxTerms limits the terms of an event, including those of named events.
 const maxTerms = 64
 
-// terms sets what "event=0x3c,umask=1,any" says of an event of a PMU.
+// terms sets the fields given by terms such as "event=0x3c,umask=1,any".
 func (s system) terms(p PMU, text string, config *[3]uint64, nested bool) error {
 	n := 0
 	for term := range strings.SplitSeq(text, ",") {
@@ -183,7 +182,7 @@ func (s system) terms(p PMU, text string, config *[3]uint64, nested bool) error 
 		case word >= 0:
 			config[word] |= value
 		case !has && !nested:
-			// The name of an event, which stands for terms.
+			// The name of an event stands for that event's terms.
 			alias, err := s.read(p.Name, "events", name)
 			if err != nil {
 				return fmt.Errorf("PMU %s has no event and no term %q%s", p.Name, name, list("; its events are ", p.events))
@@ -209,7 +208,7 @@ func list(intro string, names []string) string {
 	return intro + strings.Join(names, ", ")
 }
 
-// event is an event of a PMU, by its terms.
+// event makes an event of a PMU from its terms.
 func (s system) event(pmu, terms string) (Event, error) {
 	p, err := s.pmu(pmu)
 	if err != nil {
@@ -225,7 +224,7 @@ func (s system) event(pmu, terms string) (Event, error) {
 	}, nil
 }
 
-// unitOf is the unit of a PMU's event that has the name of a generic one.
+// unitOf returns the unit of a PMU's event that is named like a generic event.
 func unitOf(terms string) string {
 	for _, e := range Events() {
 		if e.Name == terms || slices.Contains(e.Aliases, terms) {

@@ -1,13 +1,13 @@
-// Package replay runs the stack walker of bpf/c in user space, over recorded
-// memory (package snapshot) or that of a stopped process, for tests. No command
-// links it; it needs cgo.
+// Package replay runs the stack walker of bpf/c in user space, over recorded memory (package
+// snapshot) or the memory of a stopped process, for tests. No command links it; it needs
+// cgo.
 //
-// walker.inc includes bpf/c/walk.h itself, under both register maps, and gives
-// it what the kernel gives the BPF program: reads of the target's memory, loops
-// and map entries.
+// walker.inc includes bpf/c/walk.h itself, for each of the two register maps, and gives it
+// what the kernel gives the BPF program: reads of the target's memory, loops and map
+// entries.
 //
-// Its tests hold the walker against the truth three ways: golden stacks of
-// recorded snapshots (testdata, made by scripts/snapshots), live processes
-// walked side by side with an independent implementation (package oracle), and
-// corrupted snapshots, which must always end in a stop reason.
+// The tests check the walker in three ways: against golden stacks of recorded snapshots
+// (testdata, made by scripts/snapshots); against an independent implementation (package
+// oracle) on live processes; and with corrupted snapshots, for which every walk must end
+// with a stop reason.
 package replay

@@ -11,14 +11,14 @@ import (
 	"ccagent/bpf/replay/snapshot"
 )
 
-// Registers of x86-64, as the kernel's pt_regs numbers them.
+// Registers of x86-64, numbered as in the kernel's pt_regs.
 const (
 	x86Base = 2  // r13
 	x86Sp   = 4  // rbp, Haskell's
 	x86CSp  = 19 // rsp
 )
 
-// word gives the bytes of a word of a target's memory, nil if it is not there.
+// word returns the bytes of a word of a target's memory, nil if it is not there.
 func word(target *Target, address uint64) []byte {
 	for _, m := range target.Memory {
 		if address >= m.Address && address+8 <= m.Address+uint64(len(m.Bytes)) {
@@ -28,7 +28,7 @@ func word(target *Target, address uint64) []byte {
 	return nil
 }
 
-// wholeTarget is a snapshot's, to be changed.
+// wholeTarget makes a target from a snapshot, to be modified by a test.
 func wholeTarget(t *testing.T, path string) (Target, Record) {
 	t.Helper()
 	target := FromSnapshot(readSnapshot(t, path), SnapshotFrames)
@@ -44,8 +44,8 @@ func wholeTarget(t *testing.T, path string) (Target, Record) {
 	return target, r
 }
 
-// C code called by Haskell code whose stack has come to a page's beginning, with nothing
-// mapped below yet.
+// A C stack is unwound although it begins at the beginning of a page and the page below is
+// not mapped.
 func TestCStackAtItsLastPage(t *testing.T) {
 	target, want := wholeTarget(t, "testdata/9.0.2/O2/unsafe.snap")
 	const page = 0x7ffd_0000_1000
@@ -71,8 +71,8 @@ func TestCStackAtItsLastPage(t *testing.T) {
 	}
 }
 
-// The RTS has made the next stack chunk the thread's, and Sp is still at the underflow
-// frame of the one before.
+// A walk succeeds while the RTS changes stack chunks: the thread already has the next chunk,
+// and Sp is still at the underflow frame of the previous one.
 func TestBetweenChunks(t *testing.T) {
 	target, want := wholeTarget(t, "testdata/9.0.2/O2/underflow.snap")
 	read := func(address uint64) uint64 {
@@ -91,7 +91,7 @@ func TestBetweenChunks(t *testing.T) {
 	target.Registers[x86Sp] = underflow
 	next := read(underflow + 8)
 	binary.LittleEndian.PutUint64(stackobj, next)
-	// It ends right there: the snapshot has no more of it.
+	// The walk ends there: the snapshot has no more of the chunk.
 	stop := binary.LittleEndian.AppendUint64(nil, want.Frames[len(want.Frames)-1].Address)
 	target.Memory = append(target.Memory, snapshot.Segment{
 		Address: read(next + uint64(target.Layout.StackSp)), Bytes: append(stop, make([]byte, 2048)...)})
@@ -104,7 +104,7 @@ func TestBetweenChunks(t *testing.T) {
 		t.Errorf("stop %s, thread %d, frames %v; want the underflow frame and the root of thread %d", Stop(r.Stop), r.Tso, r.Frames, want.Tso)
 	}
 
-	// Another chunk than that which the frame leads to is none of its business.
+	// An underflow frame that does not lead to the thread's chunk is rejected.
 	binary.LittleEndian.PutUint64(stackobj, next+8)
 	if r, err = Walk(target); err != nil {
 		t.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"ccagent/bpf/replay/oracle"
 )
 
-// Differences lists where a record does not tell the truth: frames that are
-// wrong, missing or too many, folding and skipping that do not add up, a wrong
-// stop reason, thread or flag. None: every frame of the record is true, and
-// every true frame is in it, folded, or among the words it says it skipped.
+// Differences lists the errors in a record: frames that are wrong, missing or too many,
+// counts of folded and skipped frames that do not add up, a wrong stop reason, thread or
+// flag. If it is empty every recorded frame is true, and every true frame is recorded,
+// folded, or among the words skipped.
 func Differences(r *Record, truth *oracle.Truth) []string {
 	if truth.Pending != 0 && len(r.Frames) > 1 && r.Frames[1] == (Frame{KindUpdate, truth.Pending}) {
 		with := *truth
@@ -86,8 +86,8 @@ func (c *comparison) frames() {
 	}
 }
 
-// unfold passes over the true frames that a cycle of the last period frames
-// stands for. A walk that ends in a cycle may end in the middle of a copy.
+// unfold skips the true frames that a cycle of the last period frames stands for. A walk
+// that ends in a cycle may end in the middle of a copy.
 func (c *comparison) unfold(period int, last bool) bool {
 	truth := c.truth.Frames
 	if period < 1 || period > c.at {
@@ -112,7 +112,8 @@ func (c *comparison) unfold(period int, last bool) bool {
 	return true
 }
 
-// skipped checks the number of words between here and where the record goes on.
+// skipped checks the number of words between the current frame and the one where the record
+// continues.
 func (c *comparison) skipped(resume int) {
 	truth := c.truth.Frames
 	if resume >= len(truth) || truth[resume].Sp == 0 {

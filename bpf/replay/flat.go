@@ -14,7 +14,7 @@ import (
 	"ccagent/bpf/replay/snapshot"
 )
 
-// Flat gives a target as sanitize/driver.c reads it.
+// Flat encodes a target for sanitize/driver.c.
 func (t *Target) Flat() []byte {
 	tables := t.Tables
 	if tables == nil {
@@ -49,13 +49,13 @@ func (t *Target) Flat() []byte {
 	return out
 }
 
-// bytesOf gives elements as they lie in memory.
+// bytesOf returns the bytes of the elements in memory.
 func bytesOf[T any](elements []T) []byte {
 	var zero T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(elements))), len(elements)*int(unsafe.Sizeof(zero)))
 }
 
-// FlatRecord gives the bytes that the driver writes of a record.
+// FlatRecord encodes a record as the driver does.
 func FlatRecord(r *Record) []byte {
 	out := append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&r.SampleHeader)), unsafe.Sizeof(r.SampleHeader))...)
 	for _, f := range r.Frames {

@@ -12,7 +12,7 @@ import (
 	"ccagent/bpf/replay/snapshot"
 )
 
-// snapshots lists the recorded snapshots, in testdata/VERSION/WAY/SITUATION.snap.
+// snapshots lists the recorded snapshots: testdata/VERSION/WAY/SITUATION.snap.
 func snapshots(tb testing.TB) []string {
 	tb.Helper()
 	paths, err := filepath.Glob("testdata/*/*/*.snap")
@@ -48,9 +48,9 @@ func readGolden(tb testing.TB, path string) *oracle.Truth {
 	return truth
 }
 
-// differing lists the snapshots of which the walker does not yet tell the truth, with
-// what is wrong. It can only shrink: a snapshot that is told truly must be taken
-// off.
+// differing lists the snapshots for which the walker's record is known to be wrong, with
+// what is wrong. The list may only get shorter: a snapshot whose record is right must be
+// removed from it.
 func differing(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/differing.txt")
@@ -68,7 +68,8 @@ func differing(t *testing.T) map[string]string {
 	return known
 }
 
-// Every recorded stack is walked as its golden stack has it, and at little cost.
+// The walk of every snapshot gives its golden stack, within the limits on reads and
+// iterations.
 func TestGoldenStacks(t *testing.T) {
 	known := differing(t)
 	for _, path := range snapshots(t) {
@@ -82,7 +83,7 @@ func TestGoldenStacks(t *testing.T) {
 			d := Differences(&r, truth)
 			switch what, listed := known[name]; {
 			case listed && len(d) == 0:
-				t.Errorf("told truly now: take it off testdata/differing.txt (%s)", what)
+				t.Errorf("the record is right now: remove it from testdata/differing.txt (%s)", what)
 			case listed:
 				t.Logf("known to differ: %s", strings.Join(d, "\n"))
 			case len(d) > 0:
@@ -90,18 +91,18 @@ func TestGoldenStacks(t *testing.T) {
 				for _, f := range r.Frames {
 					text.WriteString("\t" + f.Kind.String() + " " + s.Name(f.Address) + "\n")
 				}
-				t.Errorf("%s\nthe record:\n%sstop %s; the truth is in the .txt", strings.Join(d, "\n"), text.String(), Stop(r.Stop))
+				t.Errorf("%s\nthe record:\n%sstop %s; the golden stack is in the .txt", strings.Join(d, "\n"), text.String(), Stop(r.Stop))
 			}
 		})
 		delete(known, name)
 	}
 	for name := range known {
-		t.Errorf("testdata/differing.txt names %s, of which there is no snapshot", name)
+		t.Errorf("testdata/differing.txt names %s, but there is no such snapshot", name)
 	}
 }
 
-// Every budget gives a record that is true as far as it goes: no frame is wrong,
-// and the root is recovered or the record says that it is not.
+// A record for any budget is true as far as it goes: no frame is wrong, and either the root
+// is recovered or the stop reason says that it is not.
 func TestBudgets(t *testing.T) {
 	for _, path := range snapshots(t) {
 		s, truth := readSnapshot(t, path), readGolden(t, path)
@@ -114,7 +115,7 @@ func TestBudgets(t *testing.T) {
 			for leaf < len(r.Frames) && r.Frames[leaf].Kind != KindSkipped {
 				leaf++
 			}
-			if leaf > budget+2 { // marks of context and repetition come on top
+			if leaf > budget+2 { // markers of context and folding are not counted
 				t.Errorf("%s: %d frames before the skipped part, with a budget of %d", path, leaf, budget)
 			}
 			if stop := Stop(r.Stop); stop == StopRecovered && leaf == len(r.Frames) || stop == StopRoot && leaf < len(r.Frames) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Go builds a package anew when a file of its own folder has changed. So that a
-// change of the walker is one, this folder links to every header of bpf/c.
+// This folder has a link to every header of bpf/c. Go rebuilds a package when a file in its
+// own folder has changed, so a change of the walker must be visible here.
 func TestHeadersAreLinked(t *testing.T) {
 	headers, err := filepath.Glob("../c/*.h")
 	if err != nil || len(headers) == 0 {

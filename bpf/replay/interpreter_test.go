@@ -16,7 +16,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// Bytecode below compiled code: GHC's own interpreter, whose frames are RET_BCO.
+// Stacks with bytecode below compiled code are walked; the frames of GHC's interpreter are
+// RET_BCO.
 func TestInterpreter(t *testing.T) {
 	_, version := testprog.GHC(t, "")
 	out, err := exec.Command("ghc", "--print-libdir").Output()
@@ -42,7 +43,7 @@ func TestInterpreter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	// Int's (-) is called by bytecode, once a level, below the frames of f.
+	// Bytecode calls Int's (-) once a level, below the frames of f.
 	at := p.Program.Lookup("base_GHCziNum_zdfNumIntzuzdczm_info")
 	if at == 0 {
 		t.Fatal("Int's (-) has no symbol")

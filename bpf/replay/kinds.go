@@ -52,7 +52,7 @@ const (
 	StopRecovered Stop = C.STOP_RECOVERED
 	StopBudget    Stop = C.STOP_BUDGET
 	StopNoHaskell Stop = C.STOP_NO_HASKELL
-	// The last of the reasons; a larger one is none.
+	// StopLast is the last of the reasons.
 	StopLast Stop = C.STOP_NO_USER_CONTEXT
 )
 
@@ -72,7 +72,7 @@ func (s Stop) String() string {
 	return "stop " + strconv.Itoa(int(s))
 }
 
-// What C's enum sample_flags says of a record.
+// Flags of a record, C's enum sample_flags.
 const (
 	FlagTopScanned = C.SAMPLE_TOP_SCANNED
 	FlagTopCFI     = C.SAMPLE_TOP_CFI

@@ -12,7 +12,7 @@ import (
 	"ccagent/symbolize/elffile"
 )
 
-// compiled keeps each file's call frame information, as the agent compiles it.
+// compiled caches each file's call frame information, compiled as the agent does.
 var compiled = map[string]*cfi.Table{}
 
 func compile(t *testing.T, path string) *cfi.Table {
@@ -41,7 +41,7 @@ func compile(t *testing.T, path string) *cfi.Table {
 	return table
 }
 
-// tablesOf gives a process's tables as the agent would make them.
+// tablesOf makes the tables of a process as the agent would.
 func tablesOf(t *testing.T, p *oracle.Program) *Tables {
 	t.Helper()
 	tables := &Tables{}

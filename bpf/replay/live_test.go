@@ -17,8 +17,7 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// How many instructions are executed from each situation on, and how many frames
-// are compared then at the most.
+// Limits: instructions executed from each situation on, and frames compared after each.
 const (
 	maxSteps    = 400
 	maxCompared = 500_000
@@ -28,16 +27,16 @@ var oracleWays = []testprog.Options{
 	{}, {O0: true}, {Threaded: true}, {Prof: true}, {O0: true, Threaded: true, Prof: true}, {NoDebug: true, Flags: []string{"-split-sections"}}, {Dynamic: true, Flags: []string{"-fPIC", "-pie"}},
 }
 
-// Every situation, and the instructions after it one by one: the walker over
-// the process's memory tells the truth at each.
+// A walk of the live process gives the oracle's result in every situation, and after each of
+// the instructions that follow it.
 func TestAgainstOracle(t *testing.T) {
 	for _, o := range oracleWays {
 		t.Run(wayName(o), func(t *testing.T) { stepThroughWay(t, o) })
 	}
 }
 
-// The same with every release of GHC in every way, which takes minutes. Prints the rows
-// of a table.
+// The same holds for every release of GHC in every way. This takes minutes; it prints the
+// rows of a table.
 func TestOracleMatrix(t *testing.T) {
 	if os.Getenv("CCAGENT_MATRIX") == "" {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: "minutes", Hint: "scripts/bench oracle"})
@@ -67,15 +66,15 @@ func stepThroughWay(t *testing.T, o testprog.Options) stepped {
 	return stepThroughAll(t, exe, b)
 }
 
-// stepped counts what was compared.
+// stepped are the counts of a comparison.
 type stepped struct {
 	situations, walked, frames int
-	better                     int // the walker's rows were right, the oracle wrong, by the thread itself
-	undecided                  int // they differ, and the thread did not return soon
-	unknown                    int // the oracle does not know
+	better                     int // the walker was right and the oracle wrong, as the thread's return showed
+	undecided                  int // they differ, and the thread did not return within the limit of steps
+	unknown                    int // the oracle failed
 }
 
-// The same with the releases of GHC that scripts/snapshots has compiled for.
+// The same holds for the releases of GHC that scripts/snapshots has compiled for.
 func TestAgainstOracleNewer(t *testing.T) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -96,7 +95,7 @@ func TestAgainstOracleNewer(t *testing.T) {
 }
 
 func stepThroughAll(t *testing.T, exe string, b Build) (all stepped) {
-	// The libraries' own code, which decodes the arguments.
+	// Start-up is the libraries' own code, which decodes the arguments.
 	startUp := Situation{Name: "start-up", Mode: "recursion", At: "stg_gc_noregs"}
 	for _, s := range append(slices.Clone(Situations), startUp) {
 		t.Run(s.Name, func(t *testing.T) {
@@ -182,13 +181,14 @@ type comparer struct {
 	p         *Process
 	tid       int
 	tables    *Tables
-	wrong     map[oracle.Top]int // how the oracle found a top that proved wrong
+	wrong     map[oracle.Top]int // wrong tops of the oracle, by how it found them
 	undecided int
 }
 
-// compare walks both ways. The rows that the agent works out of the code may know
-// better than a scan, which cannot tell the running code's own frames from its
-// caller's, and than GHC's rows; there the thread itself decides.
+// compare walks with the walker and the oracle. The agent's rows, computed from the code,
+// can be right where the oracle is wrong: its scan cannot distinguish the running code's own
+// frames from its caller's, and GHC's rows have errors. Then the thread's own return
+// decides.
 func (c *comparer) compare(t *testing.T, truth *oracle.Truth, registers []uint64) {
 	t.Helper()
 	r, err := Walk(c.p.Target(c.tid, registers, c.tables, SnapshotFrames))
@@ -233,9 +233,8 @@ func (c *comparer) compare(t *testing.T, truth *oracle.Truth, registers []uint64
 	t.Errorf("%s\nthe truth:\n%s\nstop %s", strings.Join(d, "\n"), text.String(), Stop(r.Stop))
 }
 
-// ownFrames tells whether the frames that a scan found leafwards of the one at sp
-// can all be the running code's own: their code is near it, or applies what it is
-// about to evaluate.
+// ownFrames reports whether all frames that a scan found above the one at sp can belong to
+// the running code: their code is near it, or applies what it is about to evaluate.
 func (c *comparer) ownFrames(truth *oracle.Truth, sp uint64) bool {
 	const near = 64 << 10
 	var pc uint64
@@ -260,7 +259,7 @@ func (c *comparer) topOf(r *Record, truth *oracle.Truth) (sp uint64, ok bool) {
 	for words := range 64 {
 		sp := truth.Sp + 8*uint64(words) - 8*8
 		if other, err := truth.From(sp); err == nil {
-			other.Top = oracle.TopScan // the walker's flags are not in question
+			other.Top = oracle.TopScan // ignore the walker's flags
 			if len(Differences(r, other)) == 0 {
 				return sp, true
 			}

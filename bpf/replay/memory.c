@@ -14,8 +14,8 @@ static long read_process(s32 pid, void *to, u64 length, u64 address)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)length ? 0 : -1;
 }
 
-// Ranges that touch are joined when a snapshot is made, so a read that succeeds
-// lies in one.
+// Adjacent ranges are joined when a snapshot is made, so a read that succeeds lies in one
+// range.
 static long read_ranges(const struct replay_memory *m, void *to, u64 length, u64 address)
 {
 	u64 lo = 0, hi = m->range_count;
@@ -47,6 +47,6 @@ long replay_read_memory(struct replay_memory *m, void *to, u64 length, u64 addre
 	m->reads++;
 	long failed = m->pid ? read_process(m->pid, to, length, address) : read_ranges(m, to, length, address);
 	if (failed)
-		memset(to, 0, length); // as the kernel's helper does
+		memset(to, 0, length); // like the kernel's helper
 	return failed;
 }

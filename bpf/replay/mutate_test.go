@@ -12,8 +12,8 @@ import (
 	"ccagent/bpf/replay/snapshot"
 )
 
-// mutator damages a target as a program of little instructions says, each of four
-// bytes: what, where (two), how.
+// mutator damages a target by a program of instructions of four bytes each: what, where (two
+// bytes), how.
 type mutator struct {
 	t *Target
 }
@@ -53,7 +53,7 @@ func (m *mutator) step(what byte, where int, how byte) {
 			return
 		}
 		binary.LittleEndian.PutUint64(at, m.damage(binary.LittleEndian.Uint64(at), how))
-	case 5: // a field of the layout; the incarnation is the agent's own count
+	case 5: // a field of the layout, but for the incarnation, which does not come from the target
 		layout := unsafe.Slice((*byte)(unsafe.Pointer(&t.Layout)), unsafe.Sizeof(t.Layout))
 		layout[where%len(layout)] ^= how
 		t.Layout.Incarnation = max(1, t.Layout.Incarnation)
@@ -70,7 +70,7 @@ func (m *mutator) step(what byte, where int, how byte) {
 	}
 }
 
-// damage gives a word that looks like something.
+// damage returns a damaged word that looks like something plausible.
 func (m *mutator) damage(word uint64, how byte) uint64 {
 	switch how % 8 {
 	case 0:
@@ -83,7 +83,7 @@ func (m *mutator) damage(word uint64, how byte) uint64 {
 		return 0
 	case 4:
 		return ^uint64(0) >> (how / 8)
-	case 5, 6: // an address that is recorded
+	case 5, 6: // an address within the snapshot's memory
 		if len(m.t.Memory) > 0 {
 			s := m.t.Memory[int(how/8)*len(m.t.Memory)/32]
 			return s.Address + 8*uint64(how/8)
@@ -94,12 +94,12 @@ func (m *mutator) damage(word uint64, how byte) uint64 {
 	}
 }
 
-// maxIterations is above what all loops of a walk can do together: the frames of
-// C and of leaf and root part, folded ones included, chunks hopped, words searched,
-// regions and rows searched for every C frame.
+// maxIterations is above the sum of the limits of a walk's loops: frames of C, leaf and root
+// part (folded ones included), chunks followed, words searched, regions and rows searched
+// for every C frame.
 const maxIterations = 3*bpf.MaxFrames + 2*2048 + 64*(64+32)
 
-// check holds a record against what every record must be, whatever was walked.
+// check checks what holds for every record, whatever was walked.
 func check(t *testing.T, r *Record, budget int) {
 	t.Helper()
 	switch {
@@ -128,7 +128,7 @@ func check(t *testing.T, r *Record, budget int) {
 	}
 }
 
-// FuzzWalk walks damaged snapshots: the walker always ends, soon and with a reason.
+// A walk of damaged memory always ends, within a limit of iterations and with a stop reason.
 func FuzzWalk(f *testing.F) {
 	var targets []Target
 	for _, path := range snapshots(f) {
@@ -147,7 +147,7 @@ func FuzzWalk(f *testing.F) {
 			t.Fatal(err)
 		}
 		check(t, &r, target.MaxFrames)
-		// The other register map, over the same memory.
+		// Walk the same memory with the other register map.
 		target.Arch = snapshot.ARM64
 		target.Registers = append(slices.Clone(target.Registers), target.Registers[:13]...)
 		if r, err = Walk(target); err != nil {

@@ -16,14 +16,14 @@ import (
 	"ccagent/internal/ghc"
 )
 
-// Build says what a program was compiled with.
+// Build is what a program was compiled with.
 type Build struct {
 	GHC      string // "9.0.2"
 	Threaded bool
 	Profiled bool
 }
 
-// Process is a running program that can be stopped, walked both ways and
+// Process is a running program that can be stopped, walked by the walker and the oracle, and
 // recorded. As for trace.Process, one OS thread must make all calls.
 type Process struct {
 	*trace.Process
@@ -31,11 +31,11 @@ type Process struct {
 	Build   Build
 	memory  *os.File
 	text    [2]snapshot.Range
-	tasks   map[int]uint64 // by OS thread, where it was seen in Haskell code
+	tasks   map[int]uint64 // Tasks of OS threads that were seen in Haskell code
 }
 
-// StartProcess starts a program and runs it to its entry point, where its
-// libraries are mapped.
+// StartProcess starts a program and runs it to its entry point, where its libraries are
+// mapped.
 func StartProcess(path string, args []string, b Build, stderr io.Writer) (*Process, error) {
 	p := &Process{Build: b, tasks: map[int]uint64{}}
 	var err error
@@ -56,7 +56,7 @@ func (p *Process) begin() (err error) {
 	if p.memory, err = oracle.OpenMemory(p.PID); err != nil {
 		return err
 	}
-	// A program linked statically is there already.
+	// A statically linked program is already at its entry point.
 	registers, err := p.Registers(p.PID)
 	if err != nil {
 		return err
@@ -82,8 +82,8 @@ func (p *Process) Close() {
 	}
 }
 
-// FindFunction gives the address of a Haskell function's code, or of its
-// worker's if there is one, or of a C function's.
+// FindFunction returns the address of the code of a Haskell function (of its worker if there
+// is one) or of a C function.
 func (p *Process) FindFunction(name string) (uint64, error) {
 	for _, s := range []string{"Main_zdw" + name + "_info", "Main_" + name + "1_info", "Main_" + name + "_info", name} {
 		if at := p.Program.Lookup(s); at != 0 {
@@ -93,7 +93,7 @@ func (p *Process) FindFunction(name string) (uint64, error) {
 	return 0, fmt.Errorf("find function %s: no such symbol: %w", name, ErrNotThere)
 }
 
-// Truth walks a stopped thread by the oracle.
+// Truth walks a stopped thread with the oracle.
 func (p *Process) Truth(tid int) (*oracle.Truth, []uint64, error) {
 	registers, err := p.Registers(tid)
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *Process) Truth(tid int) (*oracle.Truth, []uint64, error) {
 	return truth, registers, err
 }
 
-// Target is a stopped thread for the walker.
+// Target makes a target from a stopped thread.
 func (p *Process) Target(tid int, registers []uint64, tables *Tables, maxFrames int) Target {
 	return Target{
 		Arch: snapshot.X86, Registers: registers, PID: p.PID, Tables: tables, MaxFrames: maxFrames,
@@ -121,15 +121,15 @@ func (p *Process) Target(tid int, registers []uint64, tables *Tables, maxFrames 
 	}
 }
 
-// ErrNoReturn is given when a thread has not returned to its caller after many
+// ErrNoReturn is returned if a thread does not return to its caller within the limit of
 // steps.
 var ErrNoReturn = errors.New("thread does not return soon")
 
-// IsCaller finds out whether the frame at that address is one that the thread
-// will return to as it is, by letting it: the word there is made unique, and the
-// thread stepped until it is about to return there (yes) or rootwards of it, or
-// has stored another word (no: what was there is the running code's own frame,
-// or none). The process may be of no use afterwards.
+// IsCaller finds out whether the thread will return to the frame at that address, by letting
+// it run: it replaces the word there by a unique value and steps the thread until it is
+// about to return there (yes), to a frame closer to the root, or has stored another word
+// (no: the word was the running code's own frame, or no frame). The process may be unusable
+// afterwards.
 func (p *Process) IsCaller(tid int, frame uint64) (bool, error) {
 	const mostSteps = 50_000
 	const unique = 0x5eed_5eed_5eed_5eed
@@ -162,13 +162,12 @@ func (p *Process) IsCaller(tid int, frame uint64) (bool, error) {
 	return false, ErrNoReturn
 }
 
-// ErrUnconfirmed is given for a truth that proved none.
+// ErrUnconfirmed is returned for a truth that turned out wrong.
 var ErrUnconfirmed = errors.New("the thread does not return to the frame that is said to be its caller's")
 
-// Confirm holds a truth against the thread itself: it must return to its
-// youngest frame. Where the code has frames of its own below, or is far from
-// returning, that cannot be seen, and nothing is said. The process is of no use
-// afterwards.
+// Confirm checks a truth against the thread's behaviour: it must return to the youngest
+// frame. If the code has frames of its own above it, or does not return soon, nothing can be
+// checked and Confirm returns nil. The process is unusable afterwards.
 func (p *Process) Confirm(tid int, truth *oracle.Truth) error {
 	if truth.Top != oracle.TopRow && truth.Top != oracle.TopScan {
 		return nil
@@ -183,12 +182,12 @@ func (p *Process) Confirm(tid int, truth *oracle.Truth) error {
 	return err
 }
 
-// SnapshotFrames is the frame budget that snapshots are recorded for, and
-// replayed with: what they hold of the memory is enough for it.
+// SnapshotFrames is the frame budget that snapshots are recorded and replayed with: they
+// hold the memory needed for it.
 const SnapshotFrames = 128
 
-// Record makes a snapshot of a stopped thread whose truth is known: what the
-// walker reads now, and what one that reads elsewhere would need.
+// Record makes a snapshot of a stopped thread whose truth is known. It holds what the walker
+// reads, and what a walker with other offsets would read.
 func (p *Process) Record(tid int, registers []uint64, truth *oracle.Truth) (*snapshot.Snapshot, error) {
 	s := &snapshot.Snapshot{
 		Arch: snapshot.X86, GHC: p.Build.GHC, Threaded: p.Build.Threaded, Profiled: p.Build.Profiled,
@@ -202,7 +201,7 @@ func (p *Process) Record(tid int, registers []uint64, truth *oracle.Truth) (*sna
 	}
 	around := func(at, before, after uint64) { reads = append(reads, snapshot.Range{Lo: at - before, Hi: at + after}) }
 	if truth.Capability >= 0 {
-		const base = 3 // r13 in ptrace's order, unless C has it
+		const base = 3 // r13 in ptrace's order; another value in C code
 		around(registers[base]+ghc.BaseCurrentTSO, 40, 112)
 	}
 	if s.Task != 0 {
@@ -247,7 +246,7 @@ func (p *Process) Record(tid int, registers []uint64, truth *oracle.Truth) (*sna
 		return nil, err
 	}
 	if !slices.Equal(replayed.Frames, record.Frames) || replayed.Stop != record.Stop {
-		return nil, errors.New("record snapshot: it is walked otherwise than the process")
+		return nil, errors.New("record snapshot: its walk differs from that of the process")
 	}
 	return s, nil
 }

@@ -14,8 +14,9 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// The walker compiled with sanitizers, for addresses and undefined behaviour, walks
-// whole and damaged snapshots as the other build does, without a complaint.
+// The walker compiled with sanitizers, for addresses and undefined behaviour, gives the same
+// records as the other build for whole and damaged snapshots, and the sanitizers report
+// nothing.
 func TestSanitized(t *testing.T) {
 	gcc := testprog.NeedTool(t, "gcc", "")
 	driver := filepath.Join(t.TempDir(), "driver")

@@ -17,27 +17,28 @@ type Situation struct {
 	Mode string   // the program's argument
 	Args []string // further ones
 	RTS  []string
-	// Via is a Haskell function that the thread passes before, for
-	// situations in C: it tells whose OS thread it is.
+	// Via is a Haskell function that the thread runs first. In situations in C it identifies
+	// the OS thread.
 	Via string
-	// At is the function where to stop, for the Nth time (0 = first).
+	// At is the function to stop at, for the Nth time (0 = first).
 	At  string
 	Nth int
-	// Until steps on to the first instruction for which it holds; nil: none.
+	// Until makes it step on to the first instruction for which it is true; nil: no step.
 	Until func(*oracle.Truth) bool
 	What  string // for the snapshot's comment
 }
 
-// Sp is not at the caller's frame, nor at any other: a word further up is.
+// midAdjustment: Sp is not at the caller's frame, nor at any other; the frame is some words
+// above.
 func midAdjustment(t *oracle.Truth) bool { return t.Top == oracle.TopRow && t.Shift > 0 && t.Scan > 0 }
 
-// Sp is at a frame that the running code has already returned into, or has just
+// ownContinuation: Sp is at a frame of the running code, which it has returned into or just
 // built.
 func ownContinuation(t *oracle.Truth) bool {
 	return t.Top == oracle.TopRow && t.Shift > 0 && t.Scan == 0
 }
 
-// Situations are those of which snapshots are recorded.
+// Situations are the situations that snapshots are recorded of.
 var Situations = []Situation{
 	{Name: "recursion", Mode: "recursion", At: "bottom", What: "Main.bottom below 20 frames of Main.down"},
 	{Name: "deep", Mode: "recursion", Args: []string{"50000"}, At: "bottom", What: "Main.bottom below 50,000 frames of Main.down"},
@@ -63,15 +64,15 @@ var Situations = []Situation{
 	{Name: "caf", Mode: "caf", At: "bottom", What: "evaluating a CAF that another needs"},
 }
 
-// ErrNotThere is given when a situation does not arise: code is compiled
-// otherwise by every release and way.
+// ErrNotThere is returned if a situation does not occur in a build: each release and way
+// compiles code differently.
 var ErrNotThere = errors.New("situation does not arise")
 
-// Start runs the program to the situation's place and gives the thread that is
-// stopped there. The caller closes the process.
+// Start runs the program to the situation and returns the id of the thread stopped there.
+// The caller closes the process.
 func (s *Situation) Start(path string, b Build, stderr io.Writer) (*Process, int, error) {
 	args := append([]string{s.Mode}, s.Args...)
-	// Without the timer, what happens is the same every time.
+	// Without the timer every run is the same.
 	args = append(append(args, "+RTS", "-V0"), s.RTS...)
 	p, err := StartProcess(path, args, b, stderr)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"ccagent/bpf"
 )
 
-// Every stop reason is one that a walk can end with: each arises from whole or damaged
-// snapshots. Only that of a thread that never was in user space is the program's.
+// A walk can end with every stop reason: each occurs for whole or damaged snapshots, except
+// for the one of a thread without user registers, which is set by the BPF program.
 func TestEveryStopReason(t *testing.T) {
 	missing := map[Stop]bool{}
 	for s := range StopLast {
@@ -48,8 +48,8 @@ func TestEveryStopReason(t *testing.T) {
 	}
 }
 
-// endless gives a thread whose stack chunks are all said to continue in the same one:
-// in each of them in turn, of which the oldest has an end.
+// endless returns targets in which a thread's stack chunks form a cycle: one target for each
+// chunk, except for the oldest, which has an end.
 func endless(t *testing.T) (targets []Target) {
 	s := readSnapshot(t, "testdata/9.0.2/O2/underflow.snap")
 	for chosen := 0; ; chosen++ {

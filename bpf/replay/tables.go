@@ -18,8 +18,7 @@ import (
 	"ccagent/bpf/replay/snapshot"
 )
 
-// Tables are the maps of call frame information, with the regions of one
-// process.
+// Tables are the maps of call frame information, with the regions of one process.
 type Tables struct {
 	rows    []C.struct_unwind_row
 	rules   []C.struct_unwind_rule
@@ -27,11 +26,11 @@ type Tables struct {
 	regions C.struct_process_regions
 }
 
-// ErrRegions is given for more regions than a process can have.
+// ErrRegions is returned if a process would have more than MaxRegions regions.
 var ErrRegions = errors.New("add call frame information: too many regions")
 
-// Add enters a mapping of a module with its compiled call frame information,
-// encoded as for bpf.Sampler.AddTable.
+// Add adds a mapping of a module with its compiled call frame information, encoded as for
+// bpf.Sampler.AddTable.
 func (t *Tables) Add(start, end, base uint64, rows, rules []byte) error {
 	n := t.regions.count
 	if n >= C.MAX_REGIONS {
@@ -51,7 +50,7 @@ func (t *Tables) Add(start, end, base uint64, rows, rules []byte) error {
 	return nil
 }
 
-// appendBytes appends whole elements, given as they lie in memory.
+// appendBytes appends whole elements, given by their bytes in memory.
 func appendBytes[T any](to []T, b []byte) []T {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
@@ -61,11 +60,11 @@ func appendBytes[T any](to []T, b []byte) []T {
 	return to
 }
 
-// maxRowBytes bounds the code that one of a snapshot's rows covers.
+// maxRowBytes limits the code that one row of a snapshot covers.
 const maxRowBytes = 1 << 20
 
-// TablesOf makes a snapshot's rows into tables, each row a region of its own.
-// Rows that the walker has no form for are left out.
+// TablesOf makes tables from a snapshot's rows, with a region for each row. Rows that the
+// walker cannot express are left out.
 func TablesOf(s *snapshot.Snapshot) *Tables {
 	t := &Tables{}
 	var saved []uint8
@@ -92,7 +91,7 @@ func TablesOf(s *snapshot.Snapshot) *Tables {
 	return t
 }
 
-// ruleOf says a row in the walker's terms.
+// ruleOf converts a row to a rule of the walker.
 func ruleOf(r *snapshot.Row, saved []uint8) (rule C.struct_unwind_rule, ok bool) {
 	rule.reg = C.u8(r.CFARegister)
 	rule.offset = C.s32(r.CFAOffset)

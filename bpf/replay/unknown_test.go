@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// By the newest layout, which is what unknown versions of GHC get, the stacks of every
-// version are walked truly; what that layout has wrong, the invariants refuse.
+// The newest layout, which is used for unknown versions of GHC, walks the stacks of every
+// version correctly; where its offsets are wrong the walker's invariants reject what it
+// reads.
 func TestNewestLayoutElsewhere(t *testing.T) {
 	right, refused := 0, 0
 	for _, path := range snapshots(t) {
@@ -30,7 +31,8 @@ func TestNewestLayoutElsewhere(t *testing.T) {
 			right++
 		case Stop(got.Stop) == StopNoHaskell && len(got.Frames) < len(want.Frames) &&
 			slices.Equal(got.Frames, want.Frames[:len(got.Frames)]):
-			// The Task of a safe call, or of who asked for a collection, has its call elsewhere.
+			// The Task of a safe call, or of a thread that requested a GC, has its InCall at
+			// another offset.
 			refused++
 			if !strings.Contains(path, "safe") && !strings.Contains(path, "collect") {
 				t.Errorf("%s: no Haskell context", path)

@@ -22,16 +22,17 @@ import (
 // Frame is one recorded frame.
 type Frame struct {
 	Kind    Kind
-	Address uint64 // FRAME_FOLDED: how many frames leafwards repeat
+	Address uint64 // FRAME_FOLDED: number of frames before it that repeat
 }
 
-// Record is what the BPF program would send to user space.
+// Record is what the BPF program would send to user space for a sample.
 type Record struct {
 	bpf.SampleHeader
 	Frames []Frame
-	// Task is what the program would remember of the OS thread.
+	// Task is what the program would store for the OS thread.
 	Task uint64
-	// Cost in reads of the target's memory and in iterations of loops.
+	// Reads and Iterations are the cost: reads of the target's memory and iterations of
+	// loops.
 	Reads, Iterations uint64
 }
 
@@ -41,17 +42,16 @@ type Target struct {
 	Registers []uint64
 	Layout    bpf.ProcessLayout
 	Task      uint64
-	MaxFrames int // of the leaf part, as bpf.Config has it
+	MaxFrames int // bpf.Config.MaxFrames
 	Memory    []snapshot.Segment
 	PID       int     // walk this process's memory instead, if not 0
 	Tables    *Tables // call frame information; may be nil
 }
 
-// ErrTarget is given for a target that no kernel would hand to the walker.
+// ErrTarget is returned for a target that the kernel would never pass to the walker.
 var ErrTarget = errors.New("walk: registers do not fit the architecture, or frame budget out of range")
 
-// FromSnapshot makes a target of a snapshot, with the layout that the agent
-// would derive for it.
+// FromSnapshot makes a target from a snapshot, with the layout that the agent would use.
 func FromSnapshot(s *snapshot.Snapshot, maxFrames int) Target {
 	return Target{
 		Arch:      s.Arch,
@@ -64,7 +64,7 @@ func FromSnapshot(s *snapshot.Snapshot, maxFrames int) Target {
 	}
 }
 
-// Layout is the process layout that the agent would derive.
+// Layout is the process layout that the agent would use.
 func Layout(ghc string, profiled, threaded bool, text [2]snapshot.Range) bpf.ProcessLayout {
 	l, _ := bpf.HeapLayout(ghc, profiled, threaded)
 	for i, r := range text {
@@ -80,7 +80,7 @@ func Walk(t Target) (Record, error) {
 	return r, err
 }
 
-// WalkNoting also gives what the walker read, failed reads included.
+// WalkNoting also returns the ranges that the walker read, failed reads included.
 func WalkNoting(t Target) (Record, []snapshot.Range, error) {
 	return walk(t, 1<<16)
 }

@@ -9,7 +9,8 @@ import (
 	"ccagent/bpf/replay/snapshot"
 )
 
-// A target without memory still has a record: where it was, and why no more.
+// A target without memory has a record: the interrupted address, and the reason why there is
+// no more.
 func TestNothingReadable(t *testing.T) {
 	for _, arch := range []snapshot.Arch{snapshot.X86, snapshot.ARM64} {
 		registers := make([]uint64, arch.Registers())
@@ -26,6 +27,7 @@ func TestNothingReadable(t *testing.T) {
 	}
 }
 
+// Walk refuses targets whose registers, arch or budget do not fit.
 func TestRefusesWrongTargets(t *testing.T) {
 	for name, target := range map[string]Target{
 		"architecture": {Arch: "mips", Registers: make([]uint64, 21), MaxFrames: 1},

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// The walker compiled for user space: what Go and the two builds of it (one for
-// each register map) share.
+// The interface of Go to the walker compiled for user space, in two builds: one for each
+// register map.
 #pragma once
 
 #include "record.h"
 
-// A stretch of recorded memory; its bytes are at an offset into one blob.
+// replay_range is a range of recorded memory; its bytes are at an offset in a common blob.
 struct replay_range {
 	u64 address;
 	u64 length;
@@ -18,21 +18,21 @@ struct replay_read {
 };
 
 struct replay_memory {
-	// Either recorded memory, sorted and not overlapping…
+	// Either recorded memory, sorted and not overlapping.
 	const struct replay_range *ranges;
 	u64 range_count;
 	const u8 *blob;
 	u64 blob_length;
-	// … or that of a stopped process.
+	// Or that of a stopped process.
 	s32 pid;
-	// What was read, as far as there is room, and how much there was.
+	// The ranges that were read, as far as there is room, and their number.
 	struct replay_read *log;
 	u64 log_room;
 	u64 reads;
-	u64 iterations; // of all loops
+	u64 iterations; // iterations of all loops
 };
 
-// The maps of call frame information.
+// replay_tables are the maps of call frame information.
 struct replay_tables {
 	const struct unwind_row *rows;
 	const struct unwind_rule *rules;
@@ -42,15 +42,15 @@ struct replay_tables {
 
 struct replay_result {
 	struct sample_header header;
-	u64 task; // the RTS's Task that the program would remember for the thread
+	u64 task; // Task that the program would store for the thread
 	u64 frames[MAX_FRAMES];
 };
 
 #define REPLAY_X86_REGS 21
 #define REPLAY_ARM64_REGS 34
 
-// Both walk as on_event of sample.bpf.c does for a thread in user space. 0, or -1
-// without memory.
+// Both functions walk as on_event of sample.bpf.c does for a thread in user space. They
+// return 0, or -1 if out of memory.
 int replay_walk_x86(struct replay_memory *memory, const struct replay_tables *tables, const u64 *regs,
 		    const struct process_layout *layout, const struct process_regions *regions, u64 task,
 		    u32 max_frames, struct replay_result *result);

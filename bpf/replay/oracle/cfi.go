@@ -11,11 +11,11 @@ import (
 	"ccagent/bpf/replay/snapshot"
 )
 
-// noCFA stands for a CFA that is an expression.
+// noCFA means that the CFA is an expression.
 const noCFA = 0xff
 
-// A frame section is interpreted as DWARF 3, section 6.4, has it; .eh_frame's
-// differences are those of the LSB (Core, 10.6).
+// frameSection interprets a frame section by DWARF 3, section 6.4, with the differences of
+// .eh_frame (LSB Core, 10.6).
 type frameSection struct {
 	data    []byte
 	address uint64
@@ -36,7 +36,7 @@ type cie struct {
 type state struct {
 	cfaReg uint64
 	cfaOff int64
-	deref  bool // the CFA is the word at register + offset
+	deref  bool // the CFA is the word at register + offset, not the sum itself
 	rules  map[uint64]snapshot.Rule
 }
 
@@ -45,7 +45,7 @@ func (s state) clone() state {
 	return s
 }
 
-// cursor reads the section; the first error sticks.
+// cursor reads the section; it keeps the first error.
 type cursor struct {
 	data []byte
 	at   int
@@ -135,8 +135,8 @@ func (c *cursor) pointer(encoding byte, section uint64) uint64 {
 	return v
 }
 
-// expression reads a DWARF expression if it is a register plus an offset,
-// possibly dereferenced.
+// expression reads a DWARF expression, if it is a register plus an offset, optionally
+// dereferenced.
 func (c *cursor) expression() (reg uint64, offset int64, deref, ok bool) {
 	n := c.u()
 	body := c.at
@@ -164,8 +164,8 @@ func (c *cursor) expression() (reg uint64, offset int64, deref, ok bool) {
 	return reg, offset, deref, e.err == nil
 }
 
-// table is a section's rows, sorted. limits bounds the last row of GHC's
-// procedures, whose FDE's ranges up to 9.0 cover their first block only.
+// table returns a section's rows, sorted. limits bounds the last row of GHC's procedures,
+// because the ranges of their FDEs up to 9.0 cover only their first block.
 func (f *frameSection) table(limits []snapshot.Range) ([]snapshot.Row, error) {
 	cies := map[int]*cie{}
 	var rows []snapshot.Row
@@ -209,8 +209,8 @@ func (f *frameSection) table(limits []snapshot.Range) ([]snapshot.Row, error) {
 	return rows, nil
 }
 
-// closeRows ends each row where the next begins, or where its compilation unit
-// does. Rows outside of any unit end at once.
+// closeRows ends each row where the next row begins, or where its compilation unit ends.
+// Rows outside of all units are empty.
 func closeRows(rows []snapshot.Row, limits []snapshot.Range) {
 	for i := range rows {
 		hi := rows[i].Lo
@@ -318,7 +318,7 @@ type rowStart struct {
 	state
 }
 
-// run interprets instructions; it gives where rows begin, from lo on.
+// run interprets instructions and returns the starts of rows, from lo on.
 func (f *frameSection) run(c *cursor, parent *cie, s *state, initial state, lo uint64) ([]rowStart, error) {
 	at := lo
 	var done []rowStart

@@ -1,9 +1,8 @@
-// Package oracle walks the stack of a stopped Haskell thread a second way, to
-// hold the BPF walker against. It shares no code or table with it: frame sizes
-// are those of stack_frame_sizeW (rts/include/rts/storage/ClosureMacros.h in
-// GHC), the whole of a stack is read, nothing is bounded by a budget, and
-// call-frame tables are interpreted as they stand in the ELF files.
+// Package oracle walks the stack of a stopped Haskell thread independently of the BPF
+// walker, to test that. It shares no code or table with it: frame sizes follow
+// stack_frame_sizeW (rts/include/rts/storage/ClosureMacros.h in GHC), the whole stack is
+// read, no budget limits it, and call-frame tables are interpreted directly from the ELF
+// files.
 //
-// What it finds is a Truth, which can be written as text and read again: the
-// golden stacks.
+// The result is a Truth, which can be written as text and read again: the golden stacks.
 package oracle

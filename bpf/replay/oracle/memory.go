@@ -6,14 +6,14 @@ import (
 	"os"
 )
 
-// Memory is a stopped process's memory.
+// Memory is the memory of a stopped process.
 type Memory interface {
 	// ReadAt fills p from an address or fails.
 	ReadAt(p []byte, address int64) (int, error)
 }
 
-// OpenMemory opens the memory of a process that the caller may trace. The
-// caller closes it.
+// OpenMemory opens the memory of a process that the caller is allowed to trace. The caller
+// closes it.
 func OpenMemory(pid int) (*os.File, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"ccagent/bpf/replay/snapshot"
 )
 
-// Program is what the files that a process maps say of its code.
+// Program is what the mapped files of a process say about its code.
 type Program struct {
 	root     string // of the process's file system
 	mappings []mapping
 	files    map[string]*file
-	infos    map[uint64]info // info tables read, by run-time address
+	infos    map[uint64]info // cache of info tables, by run-time address
 }
 
 type mapping struct {
@@ -27,13 +27,13 @@ type mapping struct {
 	file         *file
 }
 
-// Mapping is a stretch of mapped code.
+// Mapping is a range of mapped code.
 type Mapping struct {
 	Start, End, Bias uint64
 	Path             string
 }
 
-// Mappings lists a process's code, the program first.
+// Mappings lists a process's mapped code, the program first.
 func (p *Program) Mappings() []Mapping {
 	var all []Mapping
 	for _, m := range p.mappings {
@@ -48,10 +48,10 @@ type file struct {
 	symbols []elf.Symbol // of code, sorted by address
 	rows    []snapshot.Row
 	entry   uint64
-	haskell bool // holds the run-time system or other Haskell code
+	haskell bool // contains the run-time system or other Haskell code
 }
 
-// Open reads the files that a process has mapped for execution.
+// Open reads the files that a process has mapped as executable.
 func Open(pid int) (*Program, error) {
 	root, err := os.Readlink(fmt.Sprintf("/proc/%d/root", pid))
 	if err != nil {
@@ -61,8 +61,8 @@ func Open(pid int) (*Program, error) {
 	return p, p.Refresh(pid)
 }
 
-// Refresh reads a process's mappings again; files that were read before are
-// kept, even if it is another process.
+// Refresh reads a process's mappings again. Files already read are kept, even if it is
+// another process.
 func (p *Program) Refresh(pid int) error {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -95,8 +95,8 @@ func (p *Program) Refresh(pid int) error {
 	return nil
 }
 
-// Text gives the ranges that hold info tables, as the agent would derive them:
-// the executable's code, and the libraries' if there is Haskell in them.
+// Text returns the ranges that contain info tables, as the agent would: the executable's
+// code, and the libraries' if there is Haskell code in them.
 func (p *Program) Text() (text [2]snapshot.Range) {
 	for i, m := range p.mappings {
 		switch {
@@ -146,7 +146,7 @@ func openFile(path string) (*file, error) {
 			f.symbols = append(f.symbols, s)
 		}
 	}
-	// Of several at one address the best known comes last.
+	// Of several symbols at one address the preferred one comes last.
 	slices.SortStableFunc(f.symbols, func(a, b elf.Symbol) int {
 		return cmp.Or(cmp.Compare(a.Value, b.Value),
 			cmp.Compare(elf.ST_BIND(a.Info), elf.ST_BIND(b.Info)), cmp.Compare(b.Name, a.Name))
@@ -177,7 +177,7 @@ func openFile(path string) (*file, error) {
 	return f, nil
 }
 
-// haskellUnits gives the address ranges of GHC's compilation units.
+// haskellUnits returns the address ranges of GHC's compilation units.
 func haskellUnits(d *dwarf.Data) ([]snapshot.Range, error) {
 	const languageHaskell = 0x18
 	var units []snapshot.Range
@@ -208,8 +208,7 @@ func (p *Program) find(address uint64) *mapping {
 	return nil
 }
 
-// Row gives the unwinding row that covers an address, with the process's
-// addresses.
+// Row returns the unwinding row that covers an address, with run-time addresses.
 func (p *Program) Row(pc uint64) (snapshot.Row, bool) {
 	m := p.find(pc)
 	if m == nil {
@@ -231,7 +230,7 @@ func (p *Program) Row(pc uint64) (snapshot.Row, bool) {
 	return r, true
 }
 
-// Name gives an address in words: the symbol before it and the distance.
+// Name describes an address: the symbol before it and the distance.
 func (p *Program) Name(address uint64) string {
 	m := p.find(address)
 	if m == nil {
@@ -254,8 +253,7 @@ func (p *Program) Name(address uint64) string {
 	return fmt.Sprintf("%s+%#x", s.Name, at-s.Value)
 }
 
-// Entry gives the address where the program begins, when its libraries are
-// mapped.
+// Entry returns the address of the program's entry point, where its libraries are mapped.
 func (p *Program) Entry() uint64 {
 	if len(p.mappings) == 0 {
 		return 0
@@ -263,7 +261,7 @@ func (p *Program) Entry() uint64 {
 	return p.mappings[0].file.entry + p.mappings[0].bias
 }
 
-// Lookup gives the address of a function, 0 if no mapped file defines it.
+// Lookup returns the address of a function, 0 if no mapped file defines it.
 func (p *Program) Lookup(name string) uint64 {
 	for _, m := range p.mappings {
 		for _, s := range m.file.symbols {

@@ -9,10 +9,10 @@ import (
 
 // Frame is one true frame.
 type Frame struct {
-	Kind    string // as the walker's frame kinds: "return", "update", …
+	Kind    string // named like the walker's frame kinds: "return", "update", …
 	Address uint64 // info pointer, PC or return address
-	// Sp is where an STG frame lies, Chunk which of the stack's chunks it is
-	// in, the youngest being 0.
+	// Sp is the address of an STG frame, Chunk the index of its stack chunk, 0 for the
+	// youngest.
 	Sp    uint64
 	Chunk int
 }
@@ -50,7 +50,7 @@ var frameKinds = map[uint32]string{
 	closureAnn: "ann",
 }
 
-// heap knows how objects of a version and way of the RTS are laid out.
+// heap is the layout of objects in a version and way of the RTS.
 type heap struct {
 	reader
 	header uint64 // bytes
@@ -59,7 +59,7 @@ type heap struct {
 	infos  map[uint64]info // seen before; code does not change
 }
 
-// info is what an info table tells of a closure.
+// info is a closure's type and layout, from its info table.
 type info struct {
 	layout uint64
 	kind   uint32 // closure type
@@ -74,7 +74,7 @@ func (h *heap) inText(address uint64) bool {
 	return false
 }
 
-// info reads the table of what has that info pointer.
+// info reads the info table of an info pointer.
 func (h *heap) info(pointer uint64) (info, error) {
 	if i, ok := h.infos[pointer]; ok {
 		return i, nil
@@ -96,7 +96,7 @@ func (h *heap) closureType(pointer uint64) (uint32, error) {
 	return i.kind, err
 }
 
-// chunk is a stack chunk, read whole.
+// chunk is a stack chunk, read as a whole.
 type chunk struct {
 	lo, hi uint64 // of stack[]
 	sp     uint64 // as saved
@@ -163,8 +163,8 @@ func (h *heap) frameWords(c *chunk, sp, info uint64, kind uint32) (uint64, error
 	return 1 + i.layout&bitmapSizeMask, err
 }
 
-// frameType gives the closure type of a return frame, or an error if the info
-// pointer is not one's.
+// frameType returns the closure type of a return frame, or an error if the info pointer is
+// not a return frame's.
 func (h *heap) frameType(info uint64) (uint32, error) {
 	t, err := h.closureType(info)
 	if err != nil {
@@ -176,7 +176,7 @@ func (h *heap) frameType(info uint64) (uint32, error) {
 	return t, nil
 }
 
-// walk gives every frame from sp, which must be at one, to the stop frame.
+// walk returns every frame from sp, which must be at one, to the stop frame.
 func (h *heap) walk(c *chunk, sp uint64) ([]Frame, error) {
 	var frames []Frame
 	for chunks := 0; len(frames) < maxFrames; {

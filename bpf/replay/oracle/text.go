@@ -16,13 +16,13 @@ import (
 //	  1 frame, 199 times more
 //	stop      0x4a80c8  stg_stop_thread_info
 //
-// leaf first. A line that begins with spaces repeats the frames above it. A
-// Truth that was read from text has no Sp, Chunk, Rows and CStack.
+// The frames are leaf first. A line that begins with spaces repeats the frames above it. A
+// Truth read from text has no Sp, Chunk, Rows and CStack.
 
-// maxPeriod bounds the length of a cycle that is written as a repetition.
+// maxPeriod limits the length of a cycle that is written as a repetition.
 const maxPeriod = 32
 
-// WriteText writes a Truth; name gives addresses in words.
+// WriteText writes a Truth; name describes addresses.
 func (t *Truth) WriteText(w io.Writer, name func(uint64) string) error {
 	b := bufio.NewWriter(w)
 	for _, line := range strings.Split(t.Comment, "\n") {
@@ -53,8 +53,8 @@ func (t *Truth) WriteText(w io.Writer, name func(uint64) string) error {
 	return b.Flush()
 }
 
-// repetition tells whether the frames before i are repeated from i on often
-// enough that saying so is shorter, and takes the shortest such cycle.
+// repetition returns the shortest cycle of frames before i that is repeated from i on often
+// enough that a line for it is shorter.
 func (t *Truth) repetition(i int) (period, times int) {
 	same := func(a, b int) bool {
 		return t.Frames[a].Kind == t.Frames[b].Kind && t.Frames[a].Address == t.Frames[b].Address

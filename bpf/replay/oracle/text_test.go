@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// A truth survives being written and read, whatever of it repeats.
+// A truth is the same after being written and read, with any repetition in it.
 func TestTextRoundTrip(t *testing.T) {
 	cycle := func(n int, addresses ...uint64) (frames []Frame) {
 		for range n {

@@ -10,7 +10,7 @@ import (
 	"ccagent/bpf/replay/snapshot"
 )
 
-// DWARF's numbers of x86-64 registers.
+// DWARF numbers of x86-64 registers.
 const (
 	regRBX = 3
 	regRBP = 6
@@ -22,10 +22,10 @@ const (
 	regRA  = 16
 )
 
-// Registers are those that unwinding follows, by DWARF number.
+// Registers are the registers that unwinding follows, by DWARF number.
 type Registers map[uint8]uint64
 
-// RegistersX86 picks them from a thread's registers in ptrace's order.
+// RegistersX86 takes them from a thread's registers in ptrace's order.
 func RegistersX86(r []uint64) Registers {
 	return Registers{
 		regR15: r[0], regR14: r[1], regR13: r[2], regR12: r[3], regRBP: r[4], regRBX: r[5],
@@ -33,7 +33,7 @@ func RegistersX86(r []uint64) Registers {
 	}
 }
 
-// Top says how the youngest STG frame was found.
+// Top is how the youngest STG frame was found.
 type Top string
 
 const (
@@ -44,36 +44,34 @@ const (
 	TopNone   Top = "none"   // there is no Haskell stack
 )
 
-// Truth is what a record of the stopped thread has to tell.
+// Truth is what a record of the stopped thread must contain.
 type Truth struct {
 	Comment    string
 	Frames     []Frame
 	Top        Top
 	TSO        uint64
 	Capability int // -1 without one
-	// Shift is how many words above Sp the youngest frame is, Scan how many a
-	// scan from Sp for a return frame's info pointer would have passed over.
+	// Shift is the distance from Sp to the youngest frame in words, Scan the number of words
+	// that a scan from Sp for a return frame's info pointer would skip.
 	Shift, Scan int
-	// Pending is the info pointer of an update frame that lies just below
-	// Sp, 0 if there is none: either a thunk is about to push it, and its
-	// code runs under it already, or it is left from before. Only the code
-	// knows, so that a record may begin with it or not.
+	// Pending is the info pointer of an update frame that is just below Sp, 0 if there is
+	// none: either a thunk is about to push it and its code already runs under it, or it is
+	// a leftover. Only the code determines which, so a record may begin with it or not.
 	Pending uint64
-	// Rows are the unwinding rows that were used, and Ranges what of the C
-	// stack was.
+	// Rows are the unwinding rows that were used, and CStack the part of the C stack that was read.
 	Rows   []snapshot.Row
 	CStack snapshot.Range
 
-	// Where the STG frames begin: Sp, and for From.
+	// Sp and above are for From: where the STG frames begin.
 	Sp    uint64
 	heap  *heap
 	chunk *chunk
-	above int // frames that are not on the STG stack
+	above int // number of frames that are not on the STG stack
 }
 
-// Beyond gives the truth as it were if the youngest STG frame was the running
-// code's own, and the row that said otherwise wrong. Up to 9.0, GHC's rows are
-// wrong around unsafe foreign calls.
+// Beyond returns the truth for the case that the youngest STG frame is the running code's
+// own, and the row that says otherwise is wrong. Up to 9.0, GHC's rows are wrong around
+// unsafe foreign calls.
 func (t *Truth) Beyond() (*Truth, error) {
 	if t.Top != TopRow || t.above+1 >= len(t.Frames) || len(t.Rows) == 0 {
 		return nil, ErrNotInHaskell
@@ -91,7 +89,7 @@ func (t *Truth) Beyond() (*Truth, error) {
 	return other, nil
 }
 
-// From gives the truth as it were if the youngest STG frame was at sp.
+// From returns the truth for the case that the youngest STG frame is at sp.
 func (t *Truth) From(sp uint64) (*Truth, error) {
 	if t.chunk == nil {
 		return nil, ErrNotInHaskell
@@ -112,12 +110,12 @@ type Thread struct {
 	Profiled  bool
 	Threaded  bool
 	Text      [2]snapshot.Range
-	// Task is the address of the RTS's Task of the OS thread, as read from
-	// a capability while the thread ran Haskell code; 0 if it was not seen.
+	// Task is the address of the OS thread's Task, read from a capability while the thread
+	// ran Haskell code; 0 if that was not seen.
 	Task uint64
 }
 
-// ErrNotInHaskell is given for registers that are not those of Haskell code.
+// ErrNotInHaskell is returned if the registers are not those of Haskell code.
 var ErrNotInHaskell = errors.New("registers hold no Haskell context")
 
 const (
@@ -155,7 +153,7 @@ func minorVersion(v string) (int, error) {
 	return minor, nil
 }
 
-// RunningTask reads the Task from the capability of a thread stopped in Haskell
+// RunningTask reads the Task from the capability of a thread that is stopped in Haskell
 // code.
 func (t *Thread) RunningTask() (uint64, error) {
 	return reader{t.Memory}.word(t.Registers[regR13] - offsetCapability + offsetRunningTask)
@@ -180,7 +178,7 @@ func (h *heap) thread(tso uint64) (c *chunk, id uint64, err error) {
 	return c, id, err
 }
 
-// Walk finds out the truth about a stopped thread.
+// Walk walks the stack of a stopped thread.
 func (t *Thread) Walk() (*Truth, error) {
 	h, err := t.heap()
 	if err != nil {
@@ -193,7 +191,7 @@ func (t *Thread) Walk() (*Truth, error) {
 	}
 	truth.CStack = snapshot.Range{Lo: regs[regRSP], Hi: regs[regRSP]}
 	truth.Frames = append(truth.Frames, Frame{Kind: "pc", Address: regs[regRA]})
-	pc := regs[regRA] // rows are looked up for this address
+	pc := regs[regRA] // the address whose row is looked up
 	for len(truth.Frames) < 1000 {
 		row, ok := t.Program.Row(pc)
 		if ok && !row.Haskell {
@@ -220,7 +218,7 @@ func (t *Thread) Walk() (*Truth, error) {
 	return truth, errors.New("more than 1000 C frames")
 }
 
-// haskell takes the STG stack of code with these registers.
+// haskell walks the STG stack of code with these registers.
 func (t *Thread) haskell(h *heap, regs Registers, row snapshot.Row, hasRow bool, truth *Truth) error {
 	base, sp := regs[regR13], regs[regRBP]
 	tso, err := h.word(base + offsetCurrentTSO)
@@ -228,8 +226,8 @@ func (t *Thread) haskell(h *heap, regs Registers, row snapshot.Row, hasRow bool,
 		return fmt.Errorf("%w: %w", ErrNotInHaskell, err)
 	}
 	if tso == 0 && len(truth.Frames) > 1 {
-		// A safe call: suspendThread has taken the thread away, and its
-		// stack may have moved since.
+		// In a safe call suspendThread has detached the thread, and its stack may have moved
+		// since.
 		return t.context(h, truth)
 	}
 	c, id, err := h.thread(tso)
@@ -269,8 +267,8 @@ func (t *Thread) haskell(h *heap, regs Registers, row snapshot.Row, hasRow bool,
 			return err
 		}
 	}
-	// A thunk's rows have its caller below its own update frame, which says
-	// where forcing began: so it is kept.
+	// The row of a thunk's code has the caller below the thunk's own update frame. The
+	// update frame shows where forcing began, so it is kept.
 	size := 8 + h.header // StgUpdateFrame: header, updatee
 	if info, err := c.word(top - size); err == nil && truth.Top != TopReturn {
 		if kind, err := h.frameType(info); err == nil && kind == closureUpdateFrame {
@@ -289,13 +287,13 @@ func (t *Thread) haskell(h *heap, regs Registers, row snapshot.Row, hasRow bool,
 	return err
 }
 
-// returning tells whether the instruction at pc is jmp *0(%rbp).
+// returning reports whether the instruction at pc is jmp *0(%rbp).
 func (h *heap) returning(pc uint64) (bool, error) {
 	code, err := h.bytes(pc, 3)
 	return err == nil && code[0] == 0xff && code[1] == 0x65 && code[2] == 0, err
 }
 
-// scan looks for a return frame's info pointer from sp on.
+// scan searches for a return frame's info pointer, starting at sp.
 func (h *heap) scan(c *chunk, sp uint64) (uint64, error) {
 	for i := range uint64(topScanWords) {
 		info, err := c.word(sp + 8*i)
@@ -309,8 +307,8 @@ func (h *heap) scan(c *chunk, sp uint64) (uint64, error) {
 	return sp, fmt.Errorf("no return frame in %d words from Sp %#x", topScanWords, sp)
 }
 
-// context adds the stack of the Haskell thread that waits for the safe foreign
-// call which this OS thread is making, if it is making one.
+// context adds the stack of the Haskell thread that waits for this OS thread's safe foreign
+// call, if there is one.
 func (t *Thread) context(h *heap, truth *Truth) error {
 	if t.Task == 0 {
 		return nil
@@ -329,7 +327,7 @@ func (t *Thread) context(h *heap, truth *Truth) error {
 		return err
 	}
 	// struct InCall_ { StgTSO *tso, *suspended_tso; …; struct InCall_ *prev_stack @48; … }:
-	// a call back, or a collection, is an InCall on top of that of the call.
+	// a callback, or a GC, is an InCall on top of the foreign call's.
 	var tso uint64
 	for n := 0; tso == 0; n++ {
 		if incall == 0 || n == 1000 {
@@ -353,7 +351,7 @@ func (t *Thread) context(h *heap, truth *Truth) error {
 	return err
 }
 
-// unwind steps from a C frame to its caller. False at the outermost.
+// unwind steps from a C frame to its caller. It returns false at the outermost frame.
 func unwind(r reader, row *snapshot.Row, regs Registers, used *snapshot.Range) (bool, error) {
 	switch row.Return.Kind {
 	case snapshot.RuleUnknown:

@@ -5,10 +5,9 @@
 //
 //	record -ghc 9.0.2 [-threaded] [-profiled] -o FOLDER PROGRAM
 //
-// For each situation it writes NAME.snap, and NAME.txt with the truth as package
-// oracle finds it. A situation that a build does not have leaves no files.
-// Where the walker tells otherwise, that is said, and what is written is the
-// truth.
+// For each situation it writes NAME.snap, and NAME.txt with the truth that package oracle
+// finds. A situation that does not occur in a build gets no files. If the walker's record
+// differs from the truth, record reports it, and NAME.txt has the truth.
 package main
 
 import (
@@ -56,7 +55,8 @@ func run(b replay.Build, out, program string) error {
 	return nil
 }
 
-// record tries again, taking GHC's row for wrong, where the thread says that it is.
+// record records a situation. If the thread's return shows that GHC's row is wrong it
+// repeats that with the corrected truth.
 func record(s *replay.Situation, b replay.Build, out, program string) error {
 	err := recordOnce(s, b, out, program, false)
 	if errors.Is(err, replay.ErrUnconfirmed) {

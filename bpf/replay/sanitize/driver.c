@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// Walks what standard input holds, one target after the other, and writes the
-// records to standard output. The test compiles it with sanitizers: every part of
-// a target has memory of its own, so that reads beyond its end are found.
+// The driver walks the targets on standard input, one after the other, and writes the
+// records to standard output. The test compiles it with sanitizers: each part of a target is
+// allocated separately, so that a read beyond its end is detected.
 //
-// A target is nine blocks, each a length of eight bytes and as many bytes: the
-// numbers below; registers, layout, regions, rows, rules, buckets, ranges and the
-// blob that they refer to.
+// A target is nine blocks, each a length of eight bytes followed by that many bytes: the
+// numbers below; registers, layout, regions, rows, rules, buckets, ranges and the blob that
+// they refer to.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct block {
 	u64 length;
 };
 
-// 0 at the end of the input.
+// read_block returns 0 at the end of the input.
 static int read_block(struct block *b)
 {
 	if (fread(&b->length, sizeof(b->length), 1, stdin) != 1)

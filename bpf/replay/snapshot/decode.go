@@ -12,13 +12,13 @@ import (
 
 const magic = "STGSNAP\x01"
 
-// MaxBytes bounds a decompressed snapshot.
+// MaxBytes limits a decompressed snapshot.
 const MaxBytes = 16 << 20
 
-// ErrTooLarge is given for a file that decompresses to more than MaxBytes.
+// ErrTooLarge is returned for a file that decompresses to more than MaxBytes.
 var ErrTooLarge = errors.New("decode snapshot: larger than 16 MiB")
 
-// FormatError says where a file is no snapshot.
+// FormatError says why and where a file is not a snapshot.
 type FormatError struct {
 	Offset int // in the decompressed bytes
 	What   string
@@ -37,7 +37,7 @@ func ReadFile(path string) (*Snapshot, error) {
 	return Read(bytes.NewReader(packed))
 }
 
-// Read reads a gzip'd snapshot.
+// Read reads a gzip-compressed snapshot.
 func Read(r io.Reader) (*Snapshot, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
@@ -102,7 +102,7 @@ func (d *decoder) small(limit uint64, what string) uint64 {
 	return v
 }
 
-// count reads a list's length; an element takes at least size bytes.
+// count reads a list's length; an element has at least size bytes.
 func (d *decoder) count(size int) int {
 	n := d.uint()
 	if n > uint64((len(d.data)-d.at)/size) {

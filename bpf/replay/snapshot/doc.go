@@ -1,7 +1,7 @@
-// Package snapshot is the file format of an interrupted Haskell thread: its
-// registers and as much of the process's memory as a walk of its stack needs.
+// Package snapshot is the file format of snapshots of interrupted Haskell threads: the
+// registers, and as much of the process's memory as a walk of the stack needs.
 //
-// A file is gzip'd. Inside, numbers are unsigned LEB128 varints, a string is its
+// A file is gzip-compressed. Inside, numbers are unsigned LEB128 varints, a string is its
 // length and its bytes, a list its length and its elements:
 //
 //	"STGSNAP\x01"

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Encode gives a snapshot's bytes before compression. Lists must be sorted.
+// Encode returns a snapshot's bytes before compression. Its lists must be sorted.
 func (s *Snapshot) Encode() []byte {
 	e := encoder(magic)
 	e.string(string(s.Arch))
@@ -57,7 +57,7 @@ func (s *Snapshot) Encode() []byte {
 	return e
 }
 
-// WriteFile writes a snapshot, gzip'd. The same snapshot gives the same bytes.
+// WriteFile writes a snapshot, gzip-compressed. Equal snapshots give equal bytes.
 func (s *Snapshot) WriteFile(path string) error {
 	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

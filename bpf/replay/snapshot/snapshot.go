@@ -13,7 +13,7 @@ const (
 	ARM64 Arch = "arm64"
 )
 
-// Registers gives how many words a thread's registers are, 0 for an unknown
+// Registers returns the number of words of a thread's registers, 0 for an unknown
 // architecture.
 func (a Arch) Registers() int {
 	switch a {
@@ -25,56 +25,57 @@ func (a Arch) Registers() int {
 	return 0
 }
 
-// Range is a stretch of addresses, [Lo, Hi).
+// Range is a range of addresses, [Lo, Hi).
 type Range struct{ Lo, Hi uint64 }
 
-// Segment is a stretch of memory.
+// Segment is a range of memory with its contents.
 type Segment struct {
 	Address uint64
 	Bytes   []byte
 }
 
-// Rule tells where a register's value in the calling frame is. Offsets are from
+// Rule describes where a register's value in the calling frame is. Offsets are relative to
 // the canonical frame address (CFA).
 type Rule struct {
 	Kind   RuleKind
 	Offset int64
 }
 
-// RuleKind sorts rules.
+// RuleKind is the kind of a Rule.
 type RuleKind uint8
 
 const (
 	RuleSame            RuleKind = iota // unchanged
 	RuleAt                              // saved at CFA + Offset
 	RuleValue                           // is CFA + Offset
-	RuleUnknown                         // lost; of the return address: there is no caller
-	RuleOther                           // an expression, which this format cannot say
+	RuleUnknown                         // lost; for the return address: there is no caller
+	RuleOther                           // an expression, which this format cannot represent
 	RuleFromCFARegister                 // saved at the CFA register's value + Offset
 	numRuleKinds
 )
 
-// Row is one row of a call-frame table: what holds from Lo up to Hi. Registers
-// have DWARF's numbers.
+// Row is one row of a call-frame table, valid from Lo up to Hi. Registers have DWARF
+// numbers.
 type Row struct {
 	Lo, Hi      uint64
-	Haskell     bool // the CFA is that of the STG stack: at it is the caller's info pointer
-	Signal      bool // the caller was interrupted, not called from
-	Deref       bool // the CFA is not register + offset but the word there
+	Haskell     bool // the CFA is on the STG stack: the caller's info pointer is at it
+	Signal      bool // the caller was interrupted by a signal, it made no call
+	Deref       bool // the CFA is the word at register + offset, not the sum itself
 	CFARegister uint8
 	CFAOffset   int64
 	Return      Rule
 	Saved       []SavedRegister
 }
 
-// SavedRegister is the rule of one callee-saved register. Those without one are
+// SavedRegister is the rule of one callee-saved register. Registers without one are
 // unchanged.
 type SavedRegister struct {
 	Register uint8
 	Rule     Rule
 }
 
-// Name is an address in words: "Main_down_info", "near base_GHCziBase_map_info+0x40".
+// Name is an address with its description: "Main_down_info", "near
+// base_GHCziBase_map_info+0x40".
 type Name struct {
 	Address uint64
 	Text    string
@@ -95,7 +96,7 @@ type Snapshot struct {
 	Names     []Name    // sorted by Address
 }
 
-// Name gives an address in words, "" if the snapshot has none for it.
+// Name returns the description of an address, "" if the snapshot has none.
 func (s *Snapshot) Name(address uint64) string {
 	i, ok := slices.BinarySearchFunc(s.Names, address, func(n Name, a uint64) int { return cmp.Compare(n.Address, a) })
 	if !ok {
@@ -104,8 +105,8 @@ func (s *Snapshot) Name(address uint64) string {
 	return s.Names[i].Text
 }
 
-// Join sorts segments and makes one of those that touch or overlap. Where two
-// overlap they must agree.
+// Join sorts segments and merges those that are adjacent or overlap. Overlapping segments
+// must agree.
 func Join(segments []Segment) []Segment {
 	sorted := slices.Clone(segments)
 	slices.SortStableFunc(sorted, func(a, b Segment) int { return cmp.Compare(a.Address, b.Address) })

@@ -24,6 +24,7 @@ func example() *Snapshot {
 	}
 }
 
+// A snapshot is the same after being encoded and decoded.
 func TestRoundTrip(t *testing.T) {
 	want := example()
 	got, err := Decode(want.Encode())
@@ -38,7 +39,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Every truncation is an error, and so is anything after the end.
+// Every truncation of a snapshot is an error, and so are bytes after its end.
 func TestDamaged(t *testing.T) {
 	data := example().Encode()
 	for n := range data {
@@ -51,6 +52,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// Join merges adjacent and overlapping segments.
 func TestJoin(t *testing.T) {
 	got := Join([]Segment{{20, []byte{20, 21}}, {10, []byte{10, 11, 12}}, {12, []byte{12, 13}}, {14, []byte{14}}, {11, []byte{11}}, {30, nil}})
 	want := []Segment{{10, []byte{10, 11, 12, 13, 14}}, {20, []byte{20, 21}}}
@@ -59,7 +61,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Exactly one of snapshot and error; what is read is written as the same again.
+// Decoding gives either a snapshot or an error; a decoded snapshot is the same after being
+// encoded and decoded again.
 func FuzzDecode(f *testing.F) {
 	f.Add(example().Encode())
 	f.Add([]byte(magic))

@@ -1,10 +1,10 @@
 //go:build linux && amd64
 
-// Package trace runs a program under ptrace, to stop its threads at places of
-// the caller's choice: breakpoints, single steps, or wherever they are.
+// Package trace runs a program under ptrace and stops its threads at breakpoints, after
+// single steps, or wherever they are.
 //
-// All calls for a process must be made from the OS thread that started it; the
-// caller locks it (runtime.LockOSThread).
+// All calls for a process must be made by the OS thread that started it, which the caller
+// locks (runtime.LockOSThread).
 package trace
 
 import (
@@ -19,30 +19,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrExited is given when the process ends before it stops.
+// ErrExited is returned if the process ends before it stops.
 var ErrExited = errors.New("traced process has ended")
 
-// Process is a traced process. Between calls at least one of its threads is
-// stopped; others may run.
+// Process is a traced process. Between calls at least one of its threads is stopped; others
+// may run.
 type Process struct {
 	PID     int
 	cmd     *exec.Cmd
-	threads map[int]bool // known; true while stopped
-	hit     []stop       // breakpoints, seen but not dealt with
+	threads map[int]bool // known threads; true while stopped
+	hit     []stop       // stops at breakpoints, not yet handled
 	exited  bool
 }
 
 // Options of Start.
 type Options struct {
-	Root   string // chroot to run in; none if empty
+	Root   string // chroot directory; none if empty
 	Dir    string
 	Env    []string
 	Stdout io.Writer
 	Stderr io.Writer
 }
 
-// Start starts a program without address randomisation and gives it stopped
-// before its first instruction. It is killed if the caller's thread ends.
+// Start starts a program without address randomisation, stopped before its first
+// instruction. It is killed if the caller's thread ends.
 func Start(path string, args []string, o Options) (*Process, error) {
 	const addrNoRandomize = 0x0040000
 	old, _, errno := unix.Syscall(unix.SYS_PERSONALITY, 0xffffffff, 0, 0)
@@ -82,11 +82,11 @@ func (p *Process) Close() {
 			}
 		}
 	}
-	// Lets os/exec finish copying the output; the child is reaped already.
+	// This lets os/exec finish copying the output; the child is already reaped.
 	_ = p.cmd.Wait()
 }
 
-// Registers gives a stopped thread's registers in the kernel's order.
+// Registers returns a stopped thread's registers in the kernel's order.
 func (p *Process) Registers(tid int) ([]uint64, error) {
 	var r unix.PtraceRegs
 	if err := unix.PtraceGetRegs(tid, &r); err != nil {
@@ -102,11 +102,11 @@ func (p *Process) setPC(tid int, pc uint64) error {
 		return err
 	}
 	r.Rip = pc
-	r.Orig_rax = ^uint64(0) // no system call to be restarted
+	r.Orig_rax = ^uint64(0) // there is no system call to restart
 	return unix.PtraceSetRegs(tid, &r)
 }
 
-// Poke writes a word of memory through a stopped thread.
+// Poke writes a word of memory by means of a stopped thread.
 func (p *Process) Poke(tid int, address, word uint64) error {
 	if _, err := unix.PtracePokeData(tid, uintptr(address), binary.LittleEndian.AppendUint64(nil, word)); err != nil {
 		return fmt.Errorf("write word at %#x: %w", address, err)
@@ -114,13 +114,13 @@ func (p *Process) Poke(tid int, address, word uint64) error {
 	return nil
 }
 
-// stop is a thread's stop that the caller has to deal with.
+// stop is a thread's stop that the caller has to handle.
 type stop struct {
 	tid    int
 	signal unix.Signal
 }
 
-// wait waits for a thread to stop and takes in new and ended threads on the way.
+// wait waits until a thread stops, and handles new and ended threads meanwhile.
 func (p *Process) wait() (stop, error) {
 	if n := len(p.hit); n > 0 {
 		s := p.hit[n-1]
@@ -148,7 +148,7 @@ func (p *Process) wait() (stop, error) {
 		_, known := p.threads[tid]
 		p.threads[tid] = true
 		if !known && status.StopSignal() == unix.SIGSTOP || status.TrapCause() > 0 {
-			// A new thread's first stop, or its parent's.
+			// This is a new thread's first stop, or that of its creator.
 			if err := p.resume(tid, 0); err != nil {
 				return stop{}, err
 			}
@@ -178,8 +178,8 @@ func (p *Process) resumeAll() error {
 	return nil
 }
 
-// RunTo lets the process run until one of its threads reaches an address for
-// the nth time, n ≥ 1, and gives that thread. Other threads run on.
+// RunTo lets the process run until one of its threads reaches an address for the nth time, n
+// ≥ 1, and returns that thread's id. Other threads keep running.
 func (p *Process) RunTo(address uint64, n int) (tid int, err error) {
 	var original [1]byte
 	if _, err := unix.PtracePeekText(p.stopped(), uintptr(address), original[:]); err != nil {
@@ -191,7 +191,7 @@ func (p *Process) RunTo(address uint64, n int) (tid int, err error) {
 		}
 		return nil
 	}
-	// A thread that is at the address already has to leave it first.
+	// A thread that is already at the address must leave it first.
 	for tid, stopped := range p.threads {
 		if !stopped {
 			continue
@@ -237,8 +237,7 @@ func (p *Process) RunTo(address uint64, n int) (tid int, err error) {
 	}
 }
 
-// stopped gives a stopped thread, through which the process's memory can be
-// written.
+// stopped returns a stopped thread, by means of which the process's memory can be written.
 func (p *Process) stopped() int {
 	for tid, stopped := range p.threads {
 		if stopped {
@@ -248,8 +247,8 @@ func (p *Process) stopped() int {
 	return p.PID
 }
 
-// Step lets a stopped thread execute one instruction. If that has to wait for
-// other threads, they run.
+// Step lets a stopped thread execute one instruction. If the instruction waits for other
+// threads, they run.
 func (p *Process) Step(tid int) error {
 	signal := 0
 	for {
@@ -272,8 +271,8 @@ func (p *Process) Step(tid int) error {
 	}
 }
 
-// waitFor waits for one thread to stop. Threads that are new or get a signal
-// meanwhile go on; breakpoints that others have hit are kept for wait.
+// waitFor waits until one thread stops. New threads, and threads that get a signal,
+// continue; breakpoints hit by other threads are kept for wait.
 func (p *Process) waitFor(tid int) (unix.WaitStatus, error) {
 	for {
 		var status unix.WaitStatus
