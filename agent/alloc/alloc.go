@@ -11,6 +11,7 @@ import (
 
 	"ccagent/agent/overhead"
 	"ccagent/agent/process"
+	"ccagent/agent/rtsites"
 	"ccagent/agent/source"
 	"ccagent/agent/uprobe"
 	"ccagent/bpf"
@@ -45,7 +46,7 @@ type allocation struct {
 	programs [bpf.AllocSites]*ebpf.Program
 	bucket   *overhead.Bucket
 	images   map[uint32]*image // by process incarnation
-	sites    map[*process.Module]*places
+	sites    map[*process.Module]*rtsites.Allocation
 	// failed is why the event is not sampled; it is told once.
 	failed error
 
@@ -69,7 +70,7 @@ type allocation struct {
 // image is what is sampled of one process image.
 type image struct {
 	im     *process.Image
-	sites  *places
+	sites  *rtsites.Allocation
 	ledger *ledger
 	probes [bpf.AllocSites]*probe // nil where there is no place for one
 	// Of the image, which may change where windows are open.
@@ -91,7 +92,7 @@ func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 	h.Budget.Costs.NeedTrap()
 	b := h.Budget.Alloc()
 	return &allocation{host: h, event: asked[0], bucket: b, stop: make(chan struct{}),
-		images: map[uint32]*image{}, sites: map[*process.Module]*places{},
+		images: map[uint32]*image{}, sites: map[*process.Module]*rtsites.Allocation{},
 		perHit: [...]float64{overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit}, busy: busy{cpus: 1},
 		startHits: b.Level() / 6 / overhead.DefaultHit}
 }
@@ -112,21 +113,29 @@ func (a *allocation) Start() error {
 
 // find looks for the places in the image's run-time system, which its layout has
 // to tell the walker. Nil if they cannot be found.
-func (a *allocation) find(im *process.Image) *places {
+func (a *allocation) find(im *process.Image) *rtsites.Allocation {
 	if im.RTS == nil || a.failed != nil {
 		return nil
 	}
 	if s, known := a.sites[im.RTS]; known {
 		return s
 	}
-	s, err := findPlaces(im.RTS)
+	s, err := find(im.RTS)
 	a.sites[im.RTS] = s
 	if err != nil {
 		a.fail(err)
-	} else if len(s.lacks) > 0 {
-		a.host.Log.Warn(fmt.Sprintf("event %s tells nothing of %s: the program's symbol table does not have their place", name, strings.Join(s.lacks, ", ")))
+	} else if len(s.Lacks) > 0 {
+		a.host.Log.Warn(fmt.Sprintf("event %s tells nothing of %s: the program's symbol table does not have their place", name, strings.Join(s.Lacks, ", ")))
 	}
 	return s
+}
+
+func find(mod *process.Module) (*rtsites.Allocation, error) {
+	symbols, err := mod.RTSSymbols()
+	if err != nil {
+		return nil, err
+	}
+	return rtsites.FindAllocation(symbols)
 }
 
 func (a *allocation) fail(err error) {
@@ -146,18 +155,18 @@ func (a *allocation) Prepare(im *process.Image) {
 		// Until it is known how many large objects there are, not all are sampled.
 		l.Thin[bpf.SiteLarge] = firstLargeThin
 	}
-	l.EnterInfo = s.enter + bias
-	l.CannedLo, l.CannedHi = s.cannedLo+bias, s.cannedHigh+bias
-	if s.nCapabilities == 0 {
+	l.EnterInfo = s.Enter + bias
+	l.CannedLo, l.CannedHi = s.CannedLow+bias, s.CannedHigh+bias
+	if s.Count == 0 {
 		return
 	}
-	l.N_capabilities = s.nCapabilities + bias
-	if s.mainCapability != 0 {
-		l.MainCapability = s.mainCapability + bias
+	l.N_capabilities = s.Count + bias
+	if s.Main != 0 {
+		l.MainCapability = s.Main + bias
 	}
-	if s.capabilities != 0 {
-		l.Capabilities = s.capabilities + bias
-		if s.capabilitiesInPlace {
+	if s.Array != 0 {
+		l.Capabilities = s.Array + bias
+		if s.InPlace {
 			l.CapabilitiesInPlace = 1
 		}
 	}
@@ -180,7 +189,7 @@ func (a *allocation) Attach(im *process.Image) error {
 	ai.ledger = newLedger(im.FromStart, atStart)
 	a.images[im.Incarnation] = ai
 	multi := uprobe.Multi()
-	for site, addr := range s.probes {
+	for site, addr := range s.Probes {
 		if _, ok := im.RTS.FileOffset(addr); addr == 0 || !ok {
 			continue
 		}

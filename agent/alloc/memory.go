@@ -37,28 +37,28 @@ func (ai *image) readWords() (map[uint16]uint64, error) {
 // capabilities gives the addresses of the process's capabilities.
 func (ai *image) capabilities() ([]uint64, error) {
 	s, bias := ai.sites, ai.bias
-	if s.nCapabilities == 0 {
+	if s.Count == 0 {
 		return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.PID)
 	}
-	n, err := ai.im.Memory.Word(s.nCapabilities + bias)
+	n, err := ai.im.Memory.Word(s.Count + bias)
 	if err != nil {
 		return nil, err
 	}
 	n &= math.MaxUint32
-	array := s.capabilities + bias
+	array := s.Array + bias
 	switch {
-	case s.capabilities == 0:
+	case s.Array == 0:
 		// A library without its symbol table exports only the first.
-		if n != 1 || s.mainCapability == 0 {
+		if n != 1 || s.Main == 0 {
 			return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.PID)
 		}
-		return []uint64{s.mainCapability + bias}, nil
-	case !s.capabilitiesInPlace:
+		return []uint64{s.Main + bias}, nil
+	case !s.InPlace:
 		first, err := ai.im.Memory.Word(array)
 		if err != nil {
 			return nil, err
 		}
-		if s.mainCapability == 0 || first != s.mainCapability+bias {
+		if s.Main == 0 || first != s.Main+bias {
 			array = first
 		}
 	}

@@ -172,10 +172,10 @@ func (p *Probes) globals(im *process.Image) bpf.RTSGlobals {
 	}
 	s := p.sites
 	g := bpf.RTSGlobals{
-		MblocksAllocated: at(s.MBlocks), N_allocBlocks: at(s.Blocks), Capabilities: at(s.Capabilities),
-		N_capabilities: at(s.CapabilityCount), MainCapability: at(s.MainCapability), Stats: at(s.Stats),
+		MblocksAllocated: at(s.MBlocks), N_allocBlocks: at(s.Blocks), Capabilities: at(s.Array),
+		N_capabilities: at(s.Count), MainCapability: at(s.Main), Stats: at(s.Stats),
 	}
-	if s.CapabilitiesInPlace {
+	if s.InPlace {
 		g.CapabilitiesInPlace = 1
 	}
 	b := &im.RTS.Binary

@@ -34,11 +34,9 @@ type Group struct {
 // Sites are the places of one run-time system.
 type Sites struct {
 	GC, Threads Group
+	Capabilities
 	// Addresses of variables; 0 where one was not found.
-	MBlocks, Blocks, Capabilities, CapabilityCount, MainCapability, Stats, OldestGeneration, Flags uint64
-	// CapabilitiesInPlace: an array of pointers (in 9.6), not a pointer to one. An
-	// array of one is told by what it holds.
-	CapabilitiesInPlace bool
+	MBlocks, Blocks, Stats, OldestGeneration, Flags uint64
 }
 
 // MissingError is a run-time system that lacks something.
@@ -71,14 +69,11 @@ func Find(symbols *Symbols) (*Sites, error) {
 	s := &Sites{
 		MBlocks:          x.Addr(ghc.SymMBlocks),
 		Blocks:           x.Addr(ghc.SymBlocks),
-		CapabilityCount:  x.Addr(ghc.SymNCapabilities),
-		Capabilities:     x.Addr(ghc.SymCapabilities),
-		MainCapability:   x.Addr(ghc.SymMainCapability),
+		Capabilities:     x.capabilities(),
 		Stats:            x.Addr(ghc.SymStats),
 		OldestGeneration: x.Addr(ghc.SymOldestGeneration),
 		Flags:            x.Addr(ghc.SymFlags),
 	}
-	s.CapabilitiesInPlace = x.by[ghc.SymCapabilities].Size > 8
 	if x.Addr(ghc.SymGarbageCollect) == 0 && x.Addr(ghc.SymStgReturn) == 0 {
 		return nil, ErrNoSymbols
 	}
@@ -87,7 +82,7 @@ func Find(symbols *Symbols) (*Sites, error) {
 		"the size of the heap":    s.MBlocks != 0 && s.Blocks != 0,
 		"the heap's parameters":   s.OldestGeneration != 0 && s.Flags != 0,
 		"the GC's own figures":    s.Stats != 0,
-		"what has been allocated": s.Capabilities != 0 && s.CapabilityCount != 0 || s.MainCapability != 0,
+		"what has been allocated": s.Array != 0 && s.Count != 0 || s.Main != 0,
 	} {
 		s.GC.lack(what, found)
 	}

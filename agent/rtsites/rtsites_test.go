@@ -76,8 +76,8 @@ func TestFind(t *testing.T) {
 					t.Error("no site tells of thread labels")
 				}
 				for what, at := range map[string]uint64{
-					"mblocks_allocated": s.MBlocks, "n_alloc_blocks": s.Blocks, "capabilities": s.Capabilities,
-					"n_capabilities": s.CapabilityCount, "stats": s.Stats, "oldest_gen": s.OldestGeneration, "RtsFlags": s.Flags,
+					"mblocks_allocated": s.MBlocks, "n_alloc_blocks": s.Blocks, "capabilities": s.Array,
+					"n_capabilities": s.Count, "stats": s.Stats, "oldest_gen": s.OldestGeneration, "RtsFlags": s.Flags,
 				} {
 					if at == 0 {
 						t.Errorf("%s was not found", what)

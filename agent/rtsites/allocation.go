@@ -1,83 +1,90 @@
-package alloc
+package rtsites
 
 import (
 	"cmp"
+	"debug/elf"
 	"errors"
-	"runtime"
 
 	"golang.org/x/arch/x86/x86asm"
 
-	"ccagent/agent/process"
-	"ccagent/agent/rtsites"
 	"ccagent/bpf"
 	"ccagent/internal/ghc"
-	"ccagent/symbolize/elffile"
 )
 
-// places are the places in the run-time system that allocation sampling needs,
-// as module addresses; 0 is one that was not found.
+// Allocation are the places of one run-time system that allocation is sampled at, as module
+// addresses; 0 is one that was not found.
 //
 // Probes are put on jumps and calls: the kernel emulates those, where it would
 // single-step most other instructions, at ten times the cost.
-type places struct {
-	probes               [bpf.AllocSites]uint64
-	enter                uint64 // stg_enter_info
-	cannedLo, cannedHigh uint64 // stg_ret_*_info
-	// The variables that hold the array of capabilities and their number.
-	capabilities, nCapabilities, mainCapability uint64
-	// capabilitiesInPlace: the variable is the array itself, not its address. An array of
-	// one is told by what it holds.
-	capabilitiesInPlace bool
-	// lacks names what is not known of allocation, since symbols are missing.
-	lacks []string
+type Allocation struct {
+	Capabilities
+	Probes                [bpf.AllocSites]uint64
+	Enter                 uint64 // stg_enter_info
+	CannedLow, CannedHigh uint64 // stg_ret_*_info
+	// Lacks names what is not known of allocation, since symbols are missing.
+	Lacks []string
 }
 
+// Capabilities are the variables of a run-time system that lead to its capabilities; 0 is one
+// that was not found.
+type Capabilities struct {
+	Array, Count, Main uint64
+	// InPlace: an array of pointers (in 9.6), not a pointer to one. An array of one is told by
+	// what it holds.
+	InPlace bool
+}
+
+// Known reports whether capabilities can be found by the variables.
+func (c Capabilities) Known() bool { return c.Count != 0 && (c.Array != 0 || c.Main != 0) }
+
+func (s *Symbols) capabilities() Capabilities {
+	return Capabilities{
+		Array: s.Addr(ghc.SymCapabilities), Count: s.Addr(ghc.SymNCapabilities), Main: s.Addr(ghc.SymMainCapability),
+		InPlace: s.Named(ghc.SymCapabilities).Size > 8,
+	}
+}
+
+// Reasons for which allocation cannot be sampled.
 var (
-	errNoSymbols = errors.New("the run-time system has no symbol table to find the place of heap checks by; install the program unstripped (cabal: --disable-executable-stripping)")
-	errNoJump    = errors.New("stg_gc_noregs has no jump to stg_returnToSched: the heap checks of this GHC are not known; sample it by other events")
+	ErrNoHeapCheck = errors.New("the run-time system has no symbol table to find the place of heap checks by; install the program unstripped (cabal: --disable-executable-stripping)")
+	ErrNoJump      = errors.New("stg_gc_noregs has no jump to stg_returnToSched: the heap checks of this GHC are not known; sample it by other events")
 )
 
-// findPlaces looks into the module that holds the run-time system.
-func findPlaces(mod *process.Module) (*places, error) {
-	if runtime.GOARCH != "amd64" {
-		return nil, rtsites.ErrMachine
+// FindAllocation looks for the places of allocation.
+func FindAllocation(symbols *Symbols) (*Allocation, error) {
+	if symbols.File.Machine != elf.EM_X86_64 {
+		return nil, ErrMachine
 	}
-	symbols, err := mod.RTSSymbols()
-	if err != nil {
-		return nil, err
-	}
-	check, scheduler, allocate := symbols.Named(ghc.SymHeapCheck), symbols.Named(ghc.SymReturnToSched), symbols.Named(ghc.SymAllocateMightFail)
-	s := &places{
-		capabilities: symbols.Addr(ghc.SymCapabilities), capabilitiesInPlace: symbols.Named(ghc.SymCapabilities).Size > 8,
-		nCapabilities: symbols.Addr(ghc.SymNCapabilities), mainCapability: symbols.Addr(ghc.SymMainCapability), enter: symbols.Addr(ghc.SymEnter),
-	}
+	x := finder{symbols}
+	s := &Allocation{Capabilities: x.capabilities(), Enter: x.Addr(ghc.SymEnter)}
 	// Before 9.0 stat_exit made the report; since then it comes too late. A library without
 	// its symbol table exports only what comes before both and the last Haskell code, which
 	// flushes handles.
-	s.probes[bpf.SiteEnd] = cmp.Or(symbols.Addr(ghc.SymExitReport), symbols.Addr(ghc.SymExitReportUntil), symbols.Addr(ghc.SymShutdown))
+	s.Probes[bpf.SiteEnd] = cmp.Or(x.Addr(ghc.SymExitReport), x.Addr(ghc.SymExitReportUntil), x.Addr(ghc.SymShutdown))
 	for _, name := range ghc.SymReturnValues {
-		if addr := symbols.Addr(name); addr != 0 {
-			if s.cannedLo == 0 || addr < s.cannedLo {
-				s.cannedLo = addr
+		if addr := x.Addr(name); addr != 0 {
+			if s.CannedLow == 0 || addr < s.CannedLow {
+				s.CannedLow = addr
 			}
-			s.cannedHigh = max(s.cannedHigh, addr)
+			s.CannedHigh = max(s.CannedHigh, addr)
 		}
 	}
-	if check.Addr == 0 || scheduler.Addr == 0 {
-		return nil, errNoSymbols
+	scheduler := x.Addr(ghc.SymReturnToSched)
+	if x.Addr(ghc.SymHeapCheck) == 0 || scheduler == 0 {
+		return nil, ErrNoHeapCheck
 	}
-	checks := decodeProcedure(symbols.File, check)
-	if s.probes[bpf.SiteNursery] = jumpTo(checks, scheduler.Addr, false); s.probes[bpf.SiteNursery] == 0 {
-		return nil, errNoJump
+	checks := x.decodeProcedure(ghc.SymHeapCheck)
+	if s.Probes[bpf.SiteNursery] = jumpTo(checks, scheduler, false); s.Probes[bpf.SiteNursery] == 0 {
+		return nil, ErrNoJump
 	}
-	s.probes[bpf.SiteBlock] = findBlockSite(checks)
-	if allocate.Addr != 0 {
-		s.probes[bpf.SiteLarge] = findLargeSite(decodeProcedure(symbols.File, allocate))
+	s.Probes[bpf.SiteBlock] = findBlockSite(checks)
+	if x.Addr(ghc.SymAllocateMightFail) != 0 {
+		s.Probes[bpf.SiteLarge] = findLargeSite(x.decodeProcedure(ghc.SymAllocateMightFail))
 	} else {
-		s.lacks = append(s.lacks, "who allocates large objects")
+		s.Lacks = append(s.Lacks, "who allocates large objects")
 	}
-	if s.nCapabilities == 0 || s.capabilities == 0 && s.mainCapability == 0 {
-		s.lacks = append(s.lacks, "how much the run-time system itself counts")
+	if !s.Capabilities.Known() {
+		s.Lacks = append(s.Lacks, "how much the run-time system itself counts")
 	}
 	return s, nil
 }
@@ -94,12 +101,12 @@ func (i *instruction) target() (uint64, bool) {
 	return i.addr + uint64(i.Len) + uint64(int64(rel)), ok
 }
 
-// decodeProcedure decodes a procedure up to the first bytes that are no
-// instruction.
-func decodeProcedure(f *elffile.File, proc elffile.Symbol) []instruction {
-	const maxProcedure = 4096
-	code := f.ReadAddr(proc.Addr, min(max(proc.Size, 512), maxProcedure))
-	return decode(code, proc.Addr)
+// decodeProcedure decodes a procedure, and some of what follows a short one, up to the first
+// bytes that are no instruction.
+func (x *finder) decodeProcedure(name string) []instruction {
+	const least, most = 512, 4096
+	proc := x.Named(name)
+	return decode(x.File.ReadAddr(proc.Addr, min(max(proc.Size, least), most)), proc.Addr)
 }
 
 func decode(code []byte, addr uint64) []instruction {
