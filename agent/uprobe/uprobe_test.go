@@ -94,7 +94,7 @@ func TestPut(t *testing.T) {
 			if err := probes.Close(); err != nil {
 				t.Fatal(err)
 			}
-			probed(n)
+			n = probed(n)
 			if got := runs(t, program); got != calls {
 				t.Errorf("the program ran %d times after its probe was closed", got-calls)
 			}
@@ -124,7 +124,9 @@ func TestPutAllOrNone(t *testing.T) {
 	if !errors.As(err, &refused) {
 		t.Fatalf("a probe beyond the file: %v", err)
 	}
-	probed(1)
+	if n := probed(1); n != 2 {
+		t.Error(n)
+	}
 	if got := runs(t, program); got != 0 {
 		t.Errorf("the program ran %d times", got)
 	}

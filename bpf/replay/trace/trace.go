@@ -305,28 +305,3 @@ func (p *Process) waitFor(tid int) (unix.WaitStatus, error) {
 		}
 	}
 }
-
-// Resume lets the process run.
-func (p *Process) Resume() error { return p.resumeAll() }
-
-// Interrupt stops a running thread wherever it is.
-func (p *Process) Interrupt(tid int) error {
-	if err := unix.Tgkill(p.PID, tid, unix.SIGSTOP); err != nil {
-		return fmt.Errorf("interrupt thread %d: %w", tid, err)
-	}
-	for {
-		s, err := p.wait()
-		if err != nil {
-			return err
-		}
-		if s.tid == tid && s.signal == unix.SIGSTOP {
-			return nil
-		}
-		if s.signal == unix.SIGTRAP {
-			s.signal = 0
-		}
-		if err := p.resume(s.tid, s.signal); err != nil {
-			return err
-		}
-	}
-}
