@@ -1,27 +1,15 @@
 package dwarfindex
 
-import "slices"
+import (
+	"debug/dwarf"
+	"slices"
+)
 
-// Tags, attributes and forms that are read here (DWARF 5, §7.5; GHC's own from
-// GHC/CmmToAsm/Dwarf/Constants.hs).
+// Tags, attributes and forms that debug/dwarf does not export (DWARF 5, §7.5; GHC's own
+// from GHC/CmmToAsm/Dwarf/Constants.hs).
 const (
-	tagLexicalBlock = 0x0b
-	tagCompileUnit  = 0x11
-	tagSubprogram   = 0x2e
-	tagPartialUnit  = 0x3c
-	tagSkeletonUnit = 0x4a
-	tagGHCSrcNote   = 0x5b00
+	tagGHCSrcNote = 0x5b00
 
-	attrName         = 0x03
-	attrStmtList     = 0x10
-	attrLowPC        = 0x11
-	attrHighPC       = 0x12
-	attrLanguage     = 0x13
-	attrCompDir      = 0x1b
-	attrProducer     = 0x25
-	attrExternal     = 0x3f
-	attrRanges       = 0x55
-	attrLinkageName  = 0x6e
 	attrMIPSLinkage  = 0x2007
 	attrGHCTickPar   = 0x2b20
 	attrGHCSpanFile  = 0x2b00
@@ -79,13 +67,13 @@ const (
 
 // attrSpec is one attribute of an abbreviation.
 type attrSpec struct {
-	attr     uint32
+	attr     dwarf.Attr
 	form     uint32
 	implicit int64 // of formImplicitConst
 }
 
 type abbrev struct {
-	tag      uint32
+	tag      dwarf.Tag
 	children bool
 	specs    []attrSpec
 	// fixed is the size of all attributes where none varies, else −1.
@@ -104,7 +92,7 @@ const (
 )
 
 var (
-	blockSpecs = []attrSpec{{attr: attrName, form: formString}, {attr: attrLowPC, form: formAddr}, {attr: attrHighPC, form: formAddr}}
+	blockSpecs = []attrSpec{{attr: dwarf.AttrName, form: formString}, {attr: dwarf.AttrLowpc, form: formAddr}, {attr: dwarf.AttrHighpc, form: formAddr}}
 	noteSpecs  = []attrSpec{
 		{attr: attrGHCSpanFile, form: formString}, {attr: attrGHCSpanLine, form: formData4}, {attr: attrGHCSpanCol, form: formData2},
 		{attr: attrGHCSpanELine, form: formData4}, {attr: attrGHCSpanECol, form: formData2},
@@ -113,7 +101,7 @@ var (
 
 func shapeOf(a *abbrev, addrSize int) shape {
 	switch {
-	case a.tag == tagLexicalBlock && addrSize == 8 && slices.Equal(a.specs, blockSpecs):
+	case a.tag == dwarf.TagLexDwarfBlock && addrSize == 8 && slices.Equal(a.specs, blockSpecs):
 		return shapeBlock
 	case a.tag == tagGHCSrcNote && slices.Equal(a.specs, noteSpecs):
 		return shapeNote
@@ -161,7 +149,7 @@ func parseAbbrevs(section []byte, off uint64, addrSize, offsetSize int, version 
 		if code == 0 {
 			return t, true
 		}
-		a := abbrev{tag: uint32(min(c.uleb(), 0xffffffff)), children: c.u8() != 0}
+		a := abbrev{tag: dwarf.Tag(min(c.uleb(), 0xffffffff)), children: c.u8() != 0}
 		for {
 			attr, form := c.uleb(), c.uleb()
 			if c.bad || len(a.specs) > maxSpecs {
@@ -170,7 +158,7 @@ func parseAbbrevs(section []byte, off uint64, addrSize, offsetSize int, version 
 			if attr == 0 && form == 0 {
 				break
 			}
-			s := attrSpec{attr: uint32(min(attr, 0xffffffff)), form: uint32(min(form, 0xffffffff))}
+			s := attrSpec{attr: dwarf.Attr(min(attr, 0xffffffff)), form: uint32(min(form, 0xffffffff))}
 			if form == formImplicitConst {
 				s.implicit = c.sleb()
 			}

@@ -3,6 +3,7 @@ package dwarfindex
 import (
 	"bytes"
 	"context"
+	"debug/dwarf"
 	"errors"
 	"fmt"
 	"io"
@@ -160,7 +161,7 @@ func (b *builder) unit(u *unit) error {
 	}
 	c := u.body
 	root := table.get(c.uleb())
-	if c.bad || root == nil || root.tag != tagCompileUnit && root.tag != tagPartialUnit && root.tag != tagSkeletonUnit {
+	if c.bad || root == nil || root.tag != dwarf.TagCompileUnit && root.tag != dwarf.TagPartialUnit && root.tag != dwarf.TagSkeletonUnit {
 		return &UnitError{u.offset, "does not begin with a compilation unit"}
 	}
 	info := b.unitEntry(u, &c, root)
@@ -184,19 +185,19 @@ func (b *builder) unitEntry(u *unit, c *cursor, a *abbrev) Unit {
 	var lowForm, highForm uint32
 	for _, s := range a.specs {
 		switch s.attr {
-		case attrName:
+		case dwarf.AttrName:
 			info.Name = string(u.text(c, s, b.s.Str, b.s.LineStr))
-		case attrCompDir:
+		case dwarf.AttrCompDir:
 			info.CompDir = string(u.text(c, s, b.s.Str, b.s.LineStr))
-		case attrProducer:
+		case dwarf.AttrProducer:
 			info.Producer = string(u.text(c, s, b.s.Str, b.s.LineStr))
-		case attrLanguage:
+		case dwarf.AttrLanguage:
 			info.Haskell = u.number(c, s) == languageHaskell
-		case attrLowPC:
+		case dwarf.AttrLowpc:
 			info.Lo, lowForm = u.number(c, s), s.form
-		case attrHighPC:
+		case dwarf.AttrHighpc:
 			info.Hi, highForm = u.number(c, s), s.form
-		case attrStmtList:
+		case dwarf.AttrStmtList:
 			info.StmtList, info.HasLines = u.number(c, s), true
 		default:
 			u.skipForm(c, s.form)
@@ -242,9 +243,9 @@ func (b *builder) haskell(u *unit, c *cursor, table *abbrevTable, unitIndex uint
 		top := &stack[len(stack)-1]
 		inner := scope{block: top.block}
 		switch a.tag {
-		case tagSubprogram:
+		case dwarf.TagSubprogram:
 			inner = scope{block: b.subprogram(u, c, a, unitIndex, start)}
-		case tagLexicalBlock:
+		case dwarf.TagLexDwarfBlock:
 			if top.block != NoBlock {
 				inner = scope{block: b.lexicalBlock(u, c, a, top.block, len(stack), start)}
 				break
@@ -299,13 +300,13 @@ func (b *builder) subprogram(u *unit, c *cursor, a *abbrev, unitIndex uint32, st
 	p.unit = unitIndex
 	for _, s := range a.specs {
 		switch s.attr {
-		case attrName:
+		case dwarf.AttrName:
 			p.name = b.x.intern(u.text(c, s, b.s.Str, b.s.LineStr))
-		case attrLinkageName, attrMIPSLinkage:
+		case dwarf.AttrLinkageName, attrMIPSLinkage:
 			p.linkage = b.x.intern(u.text(c, s, b.s.Str, b.s.LineStr))
-		case attrLowPC:
+		case dwarf.AttrLowpc:
 			blk.lo = u.number(c, s)
-		case attrHighPC:
+		case dwarf.AttrHighpc:
 			blk.hi, highForm = u.number(c, s), s.form
 		case attrGHCTickPar:
 			die := u.number(c, s)
@@ -336,9 +337,9 @@ func (b *builder) lexicalBlock(u *unit, c *cursor, a *abbrev, parent BlockID, de
 	var highForm uint32
 	for _, s := range a.specs {
 		switch s.attr {
-		case attrLowPC:
+		case dwarf.AttrLowpc:
 			blk.lo = u.number(c, s)
-		case attrHighPC:
+		case dwarf.AttrHighpc:
 			blk.hi, highForm = u.number(c, s), s.form
 		default:
 			u.skipForm(c, s.form)

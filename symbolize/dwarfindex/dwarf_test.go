@@ -121,7 +121,7 @@ func oracle(tb testing.TB, f *elf.File) []die {
 			n.Hi, _ = e.Val(dwarf.AttrHighpc).(uint64)
 			if e.Tag == dwarf.TagSubprogram {
 				n.Kind, n.Parent = "proc", -1
-				for _, a := range []dwarf.Attr{attrMIPSLinkage, attrLinkageName} {
+				for _, a := range []dwarf.Attr{attrMIPSLinkage, dwarf.AttrLinkageName} {
 					if s, ok := e.Val(a).(string); ok {
 						n.Name = s
 					}

@@ -1,6 +1,7 @@
 package dwarfindex
 
 import (
+	"debug/dwarf"
 	"errors"
 	"io"
 )
@@ -72,7 +73,7 @@ func (u *unit) linkageNames(t *abbrevTable, visit func(string) bool) {
 			return
 		}
 		for _, s := range a.specs {
-			if s.attr != attrLinkageName && s.attr != attrMIPSLinkage || s.form != formString {
+			if s.attr != dwarf.AttrLinkageName && s.attr != attrMIPSLinkage || s.form != formString {
 				u.skipForm(&c, s.form)
 				continue
 			}
@@ -103,7 +104,7 @@ func (u *unit) hasNote(t *abbrevTable) bool {
 			continue
 		}
 		for _, s := range a.specs {
-			if s.attr == attrLanguage {
+			if s.attr == dwarf.AttrLanguage {
 				haskell = u.number(&c, s) == languageHaskell
 				continue
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/md5"
+	"debug/dwarf"
 	"fmt"
 	"slices"
 )
@@ -175,7 +176,7 @@ func (t *lineTable) fileTable5(c *cursor, u *unit, str, lineStr []byte) bool {
 	for pass := 0; pass < 2; pass++ {
 		formats := make([]attrSpec, c.u8())
 		for i := range formats {
-			formats[i] = attrSpec{attr: uint32(min(c.uleb(), 0xffff)), form: uint32(min(c.uleb(), 0xffff))}
+			formats[i] = attrSpec{attr: dwarf.Attr(min(c.uleb(), 0xffff)), form: uint32(min(c.uleb(), 0xffff))}
 		}
 		count := c.uleb()
 		if c.bad || count > maxFiles || len(formats) == 0 && count > 0 {
