@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ccagent/agent/doctor"
+	"ccagent/agent/invoker"
 	"ccagent/internal/printable"
 	"ccagent/profile/diagnosis"
 
@@ -26,14 +27,14 @@ func doctorCommand() *cobra.Command {
 			}
 			report := doctorReport{Machine: doctor.Machine()}
 			if len(args) == 1 {
-				path, err := programPath(args[0])
+				who, err := invoker.Find("")
 				if err != nil {
 					return err
 				}
-				if report.Program, err = doctor.Program(path, func(packages []string) string { return diagnosis.NotesRemedy(packages...) }); err != nil {
+				// With root's rights doctor would say whether a file of another user is there.
+				if err := who.WithFileRights(func() error { return report.examine(args[0]) }); err != nil {
 					return err
 				}
-				report.Path = args[0]
 			}
 			report.Healthy = doctor.Healthy(report.Machine) && doctor.Healthy(report.Program)
 			if err := report.write(cmd.OutOrStdout(), format); err != nil {
@@ -47,6 +48,17 @@ func doctorCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
 	return cmd
+}
+
+// examine adds what a program, or the program of a process, will show.
+func (r *doctorReport) examine(arg string) error {
+	path, err := programPath(arg)
+	if err != nil {
+		return err
+	}
+	r.Path = arg
+	r.Program, err = doctor.Program(path, func(packages []string) string { return diagnosis.NotesRemedy(packages...) })
+	return err
 }
 
 // programPath takes a process id for its program, unless a file has that name.

@@ -116,6 +116,32 @@ func TestSudoAttachesToOwnProcesses(t *testing.T) {
 	}
 }
 
+// doctor looks at programs and processes with the invoker's rights: it does not say whether
+// another user's private file is there, or what compiled it.
+func TestSudoDoctorReadsAsInvoker(t *testing.T) {
+	shared := sharedDir(t, 0o777)
+	private := sharedDir(t, 0o700)
+	exe := testprog.CopyTo(t, testprog.Build(t, "spin31", testprog.Options{}), private)
+	const denied = "permission denied"
+	for _, path := range []string{exe, filepath.Join(private, "nothing")} {
+		r := run(t, sudoAsNobody(t, shared, "doctor", path))
+		if r.status == 0 || !strings.Contains(r.stderr, denied) || strings.Contains(r.stdout+r.stderr, "no such file") {
+			t.Errorf("doctor %s: status %d\n%s%s", path, r.status, r.stdout, r.stderr)
+		}
+	}
+	target := command(t, exe, "1000000000")
+	if err := target.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		target.Process.Kill()
+		target.Wait()
+	}()
+	if r := run(t, sudoAsNobody(t, shared, "doctor", pidOf(target))); r.status == 0 || strings.Contains(r.stdout, "GHC 9") {
+		t.Errorf("doctor of another user's process: status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+}
+
 // A program whose file only its user may read is profiled with names: symbols are found
 // without the privilege that capturing needs, but as that user.
 func TestSudoKeepsNames(t *testing.T) {
