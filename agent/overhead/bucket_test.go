@@ -1,0 +1,69 @@
+package overhead
+
+import (
+	"math"
+	"testing"
+)
+
+// A bucket fills at its rate up to its depth, and a cost that exceeds it is debt.
+func TestBucketFills(t *testing.T) {
+	b := NewBucket(Terms{Rate: 0.1, Depth: 50, Level: 10})
+	for _, step := range []struct{ time, cost, want float64 }{
+		{100, 0, 20}, {0, 5, 15}, {1000, 0, 50}, {0, 80, -30}, {100, -10, -10},
+	} {
+		b.Pass(step.time, step.cost)
+		if math.Abs(b.Level()-step.want) > 1e-9 {
+			t.Errorf("after %+v the level is %v", step, b.Level())
+		}
+	}
+	if b.Passed() != 1200 {
+		t.Errorf("%v has passed", b.Passed())
+	}
+}
+
+// A loan can be spent at once, and over its term no more is spent than the rate allows.
+func TestLoanIsPaidBack(t *testing.T) {
+	b := NewBucket(Terms{Rate: 0.01, Depth: 20, Loan: 25, Term: 10_000})
+	spent := 0.0
+	for range 1000 {
+		cost := max(b.Level(), 0)
+		spent += cost
+		b.Pass(10, cost)
+	}
+	if early := NewBucket(Terms{Rate: 0.01, Depth: 20, Loan: 25, Term: 10_000}).Level(); early != 25 {
+		t.Errorf("%v can be spent at once, want 25", early)
+	}
+	if allowed := 0.01 * 10_000; spent > allowed+1 || spent < allowed-1 {
+		t.Errorf("%v was spent over the term, allowed are %v", spent, allowed)
+	}
+}
+
+// What may be spent in the time to come takes what is owed into account.
+func TestSpending(t *testing.T) {
+	b := NewBucket(Terms{Rate: 0.1, Depth: 100})
+	b.Pass(0, 50)
+	if allowed, even := b.Spending(1000); allowed != 0.1 || math.Abs(even-0.05) > 1e-9 {
+		t.Errorf("in debt: %v, %v", allowed, even)
+	}
+	if _, even := b.Spending(10); even != 0 {
+		t.Errorf("deep in debt: %v", even)
+	}
+}
+
+// Without a rate anything may be spent, at any time.
+func TestUnlimitedBucket(t *testing.T) {
+	for _, b := range []*Bucket{NewBucket(Terms{}), NewBudget(0).Alloc(), NewBudget(0).RTS()} {
+		b.Pass(1, 1e18)
+		if !b.Unlimited() || !math.IsInf(b.Level(), 1) {
+			t.Errorf("%+v has a limit", b)
+		}
+	}
+}
+
+// The parts of a budget do not add up to more than it: there are two groups of probes in the
+// run-time system.
+func TestPartsAreOfOneBudget(t *testing.T) {
+	if sum := EventsPart + AllocPart + 2*RTSPart; sum > 1+1e-9 {
+		t.Errorf("all together may take %v of the budget", sum)
+	}
+}
