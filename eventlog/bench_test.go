@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// steady plays the capture of a steady program: stacks of depth 50 from a few
-// hot paths whose leaves vary, four threads on four capabilities, one sample in
-// about a millisecond, a new stack now and then.
+// steady generates the capture of a steady program: stacks of depth 50 from a few hot paths
+// with varying leaves, four threads on four capabilities, a sample about every millisecond,
+// and a new stack now and then.
 type steady struct {
 	rng    *rand.Rand
 	time   uint64
@@ -26,7 +26,7 @@ func newSteady() *steady {
 	return &steady{rng: rand.New(rand.NewPCG(9, 10))}
 }
 
-// next sets s.sample, and s.fresh to the nodes it needs that are new.
+// next sets s.sample, and s.fresh to the new nodes that it needs.
 func (s *steady) next() {
 	s.time += 200e3 + s.rng.Uint64N(100e3)
 	s.fresh.Nodes = s.fresh.Nodes[:0]
@@ -84,7 +84,7 @@ func steadyLog(tb testing.TB, samples int) []byte {
 }
 
 func BenchmarkWriteSamples(b *testing.B) {
-	// Made beforehand, so that only writing is measured.
+	// Samples are generated beforehand, so that only writing is measured.
 	s := newSteady()
 	type entry struct {
 		time   uint64
@@ -126,7 +126,7 @@ func BenchmarkReadBriefs(b *testing.B) {
 	benchmarkRead(b, func(r *Reader) int { return r.NextBriefs(batch) })
 }
 
-// benchmarkRead reads a log by what takes many samples at once.
+// benchmarkRead reads a log with a function that reads many samples at once.
 func benchmarkRead(b *testing.B, take func(*Reader) int) {
 	const samples = 500_000
 	log := steadyLog(b, samples)
@@ -152,7 +152,7 @@ func benchmarkRead(b *testing.B, take func(*Reader) int) {
 	b.ReportMetric(float64(n)/(cpuTime(b)-begin).Seconds(), "samples/cpu-s")
 }
 
-// cpuTime is what this process has used so far.
+// cpuTime returns the CPU time of this process.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u unix.Rusage
@@ -162,8 +162,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// A sample of a steady program takes at most 40 bytes, its share of the stack
-// nodes included.
+// A sample of a steady program takes at most 40 bytes, including its share of the stack
+// nodes.
 func TestBytesPerSample(t *testing.T) {
 	const samples = 200_000
 	log := steadyLog(t, samples)

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// BriefSample is what sums over samples need of a sample, in few bytes: all but when and
-// whose it was. Nearly all samples have one.
+// BriefSample is a compact sample for sums: it has no time and no thread. Nearly all samples
+// fit into one.
 type BriefSample struct {
 	Weight uint32 // less than 1<<BriefWeightBits
 	Node   uint32
@@ -16,10 +16,10 @@ type BriefSample struct {
 	Flags  uint8 // SampleFlags
 }
 
-// BriefWeightBits is how many bits the weight of a BriefSample has.
+// BriefWeightBits is the width of BriefSample.Weight.
 const BriefWeightBits = 28
 
-// Brief gives a sample in brief, if it has no more than a BriefSample holds.
+// Brief returns a sample as a BriefSample, and false if it does not fit.
 func (s *Sample) Brief() (BriefSample, bool) {
 	if s.Weight>>BriefWeightBits != 0 || s.Event > math.MaxUint8 || s.Flags > math.MaxUint8 || s.Centres != 0 {
 		return BriefSample{}, false
@@ -27,8 +27,9 @@ func (s *Sample) Brief() (BriefSample, bool) {
 	return BriefSample{uint32(s.Weight), s.Node, uint8(s.Event), s.Stop, uint8(s.Flags)}, true
 }
 
-// NextBriefs is NextSamples for who needs only sums. It stops also before a sample that is
-// not as nearly all are, which NextSamples reads. The samples' times rise up to Time.
+// NextBriefs is like NextSamples, for callers that need only sums. It also stops before a
+// sample that does not fit into a BriefSample; NextSamples reads that. Time returns the last
+// sample's time.
 func (r *Reader) NextBriefs(out []BriefSample) int {
 	time, last, end := r.sampleRun()
 	n, pos, before, buf := 0, r.pos, r.times[1], r.buf
@@ -52,15 +53,15 @@ func (r *Reader) NextBriefs(out []BriefSample) int {
 
 const (
 	maxShort = 32
-	// shortSpace is how many bytes decode may look at from an event's first on,
-	// whatever its size.
+	// shortSpace is the number of bytes that decode may look at, counted from an event's
+	// first byte, whatever the event's size.
 	shortSpace = 12 + maxShort + 4
 )
 
-// decode reads a payload as nearly all are: of at most 32 bytes, with the ten fields that
-// are always there and no cost centre, none of them longer than 4 bytes, and event, stop
-// reason and flags of one byte. It reports false for any other. It finds where fields end
-// in all bytes at once.
+// decode reads a payload of the usual form: at most 32 bytes, with the ten fields that are
+// always there and no cost centre, no field longer than 4 bytes, and event, stop reason and
+// flags of one byte. It returns false for any other. It finds the ends of fields in all
+// bytes at once.
 func (s *BriefSample) decode(b *[shortSpace]byte, size int) bool {
 	if uint(size-10) > maxShort-10 {
 		return false
@@ -97,7 +98,7 @@ func (s *BriefSample) decode(b *[shortSpace]byte, size int) bool {
 	return true
 }
 
-// lastBytes gives a bit for each byte that ends a varint.
+// lastBytes returns a mask with a bit for each byte that ends a varint.
 func lastBytes(x uint64) uint64 {
 	return (^x & 0x8080808080808080 >> 7) * 0x0102040810204080 >> 56
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Samples of every width of every field, and payloads of any bytes, are the same
-// read in brief.
+// A brief read gives the same as a full one, for samples with every width of every field and
+// for random payloads.
 func TestBriefSamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	upTo := func(bits int) uint64 { return rng.Uint64() >> (64 - rng.IntN(bits+1)) }
@@ -46,7 +46,7 @@ func TestBriefSamples(t *testing.T) {
 	}
 }
 
-// The samples of a capture are of the shape that is read quickly.
+// The samples of a capture fit into a BriefSample.
 func TestBriefSamplesAreShort(t *testing.T) {
 	s := newSteady()
 	var buf [shortSpace]byte

@@ -4,12 +4,11 @@ package eventlog
 // are private to this project: ids from 1000 up, declared in the log's header,
 // which every other reader skips by the declaration alone.
 //
-// Payloads are sequences of LEB128 varints, length-prefixed strings and lists
-// in the order of the struct's fields. A later version may append fields; a
-// reader takes what it knows and leaves the rest, and gives absent trailing
-// fields their zero value.
+// Payloads are LEB128 varints, length-prefixed strings and lists, in the order of the
+// struct's fields. Later versions may append fields; a reader ignores the fields that it
+// does not know and sets absent trailing fields to zero.
 
-// CaptureMode says how the target came to be profiled.
+// CaptureMode is how the target came to be profiled.
 type CaptureMode uint8
 
 const (
@@ -26,7 +25,7 @@ type Capture struct {
 	UID          uint32
 	Program      string // path as the kernel resolved it
 	Args         []string
-	GHCVersion   string // "9.0.2"; empty when the program is not GHC's or does not tell
+	GHCVersion   string // "9.0.2"; empty if the program is not Haskell or its version is unknown
 	Way          string // "rts_thr"; empty as above
 	// LayoutAssumed is set when the heap layout used by the walker was not
 	// derived from a version this project knows.
@@ -40,7 +39,7 @@ type Capture struct {
 	TargetIDs []uint32
 }
 
-// RateMode tells how EventDef.Rate is to be read.
+// RateMode is the unit of EventDef.Rate.
 type RateMode uint8
 
 const (
@@ -66,7 +65,7 @@ type Module struct {
 	ID         uint32 // from 1; module 0 stands for "no file" and keeps absolute addresses
 	Path       string
 	BuildID    []byte // GNU build-id; empty if the file has none
-	Size       uint64 // bytes, to tell a replaced file
+	Size       uint64 // bytes, to detect a replaced file
 	ModTime    int64  // Unix ns, likewise
 	GHCVersion string // of the code's compiler or of the RTS linked in; empty if none is seen
 }
@@ -90,7 +89,7 @@ const (
 	ProcessExited
 )
 
-// Process tells of a profiled process's life.
+// Process is a change in the life of a profiled process.
 type Process struct {
 	Change ProcessChange
 	PID    uint32
@@ -99,7 +98,7 @@ type Process struct {
 	Path   string // executable, for ProcessSeen and ProcessExeced
 }
 
-// FrameKind tells what an address in a stack is.
+// FrameKind is what an address in a stack is.
 type FrameKind uint8
 
 const (
@@ -211,7 +210,7 @@ type Sample struct {
 	Centres uint32
 }
 
-// LossReason says where samples were lost.
+// LossReason is why records were lost.
 type LossReason uint8
 
 const (
@@ -219,8 +218,8 @@ const (
 	LossThrottled                   // the kernel throttled the event
 	LossNested                      // an event hit while the walker ran on that CPU
 	LossDecode                      // a record from the kernel could not be decoded
-	LossWait                        // a wait whose end, or beginning, is not known
-	LossSideBand                    // what processes mapped, executed or forked was not told
+	LossWait                        // a wait whose beginning or end was not recorded
+	LossSideBand                    // side-band records of mappings, execs and forks were lost
 )
 
 // Loss counts samples that were not recorded, since the previous Loss event of
@@ -232,76 +231,73 @@ type Loss struct {
 	Count  uint64
 }
 
-// AgentCost is what measuring has cost since the capture began.
+// AgentCost is the cost of measuring since the capture began.
 type AgentCost struct {
 	CPUNs   uint64 // user and system time of the agent
 	RSS     uint64 // bytes, peak
 	BPFRuns uint64
-	BPFNs   uint64 // time in BPF, where the kernel tells it
+	BPFNs   uint64 // time in BPF; 0 if the kernel does not measure it
 	Samples uint64 // samples written so far
-	// TargetCPUNs is user and system time of the target while it was
-	// captured; 0 where it could not be had.
+	// TargetCPUNs is the user and system time of the target while it was captured; 0 if
+	// unknown.
 	TargetCPUNs uint64
-	// WalkMedianNs and WalkP99Ns are what one sample took in the walker.
+	// WalkMedianNs and WalkP99Ns are the time that the walk of one sample took.
 	WalkMedianNs uint64
 	WalkP99Ns    uint64
 }
 
-// Overhead is what measuring has cost the target in an interval, and how densely
-// it was measured. It is written about once a second, for the interval since the
-// one before it. Fractions are in millionths.
+// Overhead is the cost of measuring to the target in an interval, and the density of
+// sampling. It is written about once a second, for the interval since the previous one.
+// Fractions are in millionths.
 type Overhead struct {
 	IntervalNs uint64
-	// TargetNs is the target's CPU time in the interval; 0 where it could not be
-	// had.
+	// TargetNs is the target's CPU time in the interval; 0 if unknown.
 	TargetNs uint64
-	// EventNs is time in BPF at the overflows of events, AllocNs at allocation
-	// probes, the traps into the kernel included. Both are CPU time of the target, as
-	// is InterruptNs below.
+	// EventNs is the time in BPF at overflows of events, AllocNs at allocation probes
+	// including the traps into the kernel. Both are CPU time of the target, as is
+	// InterruptNs below.
 	EventNs uint64
 	AllocNs uint64
 	AgentNs uint64 // CPU time of the agent
-	// Asked is the part of the target's time that measuring may take
-	// (--max-overhead), 0 for any.
+	// Asked is the part of the target's time that measuring may take (--max-overhead), 0 for
+	// no limit.
 	Asked uint32
-	// EventsTaken is the part of their rate at which events are sampled. A sample's
-	// weight is of what it stands for.
+	// EventsTaken is the part of the overflows that are sampled. A sample's weight includes
+	// those that were skipped.
 	EventsTaken uint32
-	// Nursery, Blocks and Large are the part of the interval in which the probe
-	// of that kind was in place: at full nurseries, at every block of 4 KiB, and
-	// at large objects.
+	// Nursery, Blocks and Large are the parts of the interval in which the probes at full
+	// nurseries, at every block of 4 KiB, and at large objects were in place.
 	Nursery uint32
 	Blocks  uint32
 	Large   uint32
-	// ProbeHits is how often a probe was hit, ProbeNs what a hit costs outside
-	// BPF, as measured when the capture began.
+	// ProbeHits is the number of hits of probes, ProbeNs the cost of a hit outside BPF, as
+	// measured when the capture began.
 	ProbeHits uint64
 	ProbeNs   uint32
-	// InterruptNs is what the interrupts by which events overflow took beside BPF, of
-	// which there were Interrupts: their number by the cost of one, as measured when
-	// the capture began.
+	// InterruptNs is the time of the interrupts at overflows outside BPF, and Interrupts
+	// their number: the number times the cost of one, as measured when the capture began.
 	InterruptNs uint64
 	Interrupts  uint64
 }
 
-// Warning is what the user was told while the capture ran: what was asked for and
-// could not be had, and what was done instead.
+// Warning is a message to the user during the capture: what could not be done, and what was
+// done instead.
 type Warning struct {
 	Text string
 }
 
-// EndReason says why a capture ended.
+// EndReason is why a capture ended.
 type EndReason uint8
 
 const (
 	EndExited      EndReason = iota // the target ended
 	EndDuration                     // --duration passed
 	EndInterrupted                  // the user asked
-	EndFailed                       // the agent failed; CaptureEnd.Detail tells how
+	EndFailed                       // the agent failed; CaptureEnd.Detail has the error
 	EndRotated                      // the capture goes on in another log
 )
 
-// CaptureEnd closes the sampling part of a log. A log without it was cut off.
+// CaptureEnd ends the sampling part of a log. A log without it was cut off.
 type CaptureEnd struct {
 	Reason     EndReason
 	Detail     string
@@ -309,41 +305,40 @@ type CaptureEnd struct {
 	HaveStatus bool
 }
 
-// RTSProbes tells of one group of probes in the run-time system's code, from which
-// the log's standard events of collections and threads come. The last event of a
-// group holds the sums since the capture began.
+// RTSProbes reports on one group of probes in the run-time system's code, from which the
+// log's standard events of GCs and threads come. The last event of a group has the sums
+// since the capture began.
 type RTSProbes struct {
 	Group   string // "gc" or "threads"
 	Problem string // why there are none; empty if there are
 	Sites   uint32 // instructions probed
 	Hits    uint64
 	Records uint64 // written to the log
-	Dropped uint64 // not written: too many in a moment
-	CostNs  uint64 // an estimate of what the hits have cost the program
-	// OutNs is for how long the probes were out, in order to keep to their budget.
+	Dropped uint64 // not written: rate limit reached, or ring buffer full
+	CostNs  uint64 // estimated cost of the hits to the program
+	// OutNs is how long the probes were detached to keep within the budget.
 	OutNs uint64
-	// Missed counts the collections of that time, as the run-time system counts.
+	// Missed is the number of GCs in that time, by the run-time system's own count.
 	Missed uint64
 }
 
-// EventRate is at what rate an event is sampled from now on, until the next: not at
-// that of its EventDef, since that would take more of the target's time than it may
-// (Overhead.Asked).
+// EventRate is a change of an event's rate, valid until the next one: the rate of its
+// EventDef would take more of the target's time than Overhead.Asked allows.
 type EventRate struct {
 	Event uint32 // EventDef.Index
 	Rate  uint64 // as EventDef.RateMode says
-	// InterruptNs and SampleNs are why: what an interrupt of the event costs, and what
-	// a sample does beside it.
+	// InterruptNs and SampleNs are the reason: the cost of one interrupt of the event, and
+	// of one sample in addition.
 	InterruptNs uint32
 	SampleNs    uint32
 }
 
-// EventCount is what an event has counted since the capture began. Where RunningNs is
-// less than EnabledNs, events took turns on the counters, and the weights of samples
-// are scaled by the quotient.
+// EventCount is the count of an event since the capture began. If RunningNs is less than
+// EnabledNs, events took turns on the counters, and the weights of samples are scaled by the
+// quotient.
 type EventCount struct {
 	Event     uint32 // EventDef.Index
 	Value     uint64 // as counted, not scaled; in EventDef.Unit
 	EnabledNs uint64 // CPU time of the threads
-	RunningNs uint64 // of it, while the event was on a counter
+	RunningNs uint64 // the part of EnabledNs in which the event was on a counter
 }

@@ -1,9 +1,9 @@
 package eventlog
 
-// This file holds what samples of programs of the profiling way tell of the
-// cost-centre stack that was running. GHC's own COST_CENTRE is not used for it:
-// its ids belong to the run-time system's log, which may be merged with ours, and
-// to the cost-centre profiles that are derived of our samples.
+// This file holds the events about the cost-centre stacks of samples, in programs of the
+// profiling way. GHC's own COST_CENTRE event is not used: its ids belong to the run-time
+// system's log, which may be merged with ours, and to the cost-centre profiles that are
+// derived from our samples.
 
 // CentreDef defines a cost centre that the program was compiled with.
 type CentreDef struct {
@@ -12,14 +12,14 @@ type CentreDef struct {
 	CAF                   bool
 }
 
-// CentreProblem says why the way down from a cost-centre stack is not known.
+// CentreProblem is why the stack below a cost-centre stack is not known.
 type CentreProblem uint8
 
 const (
-	CentreWhole       CentreProblem = iota // it is: Parent, or nothing below
+	CentreWhole       CentreProblem = iota // no problem: Parent is the stack below, or there is none
 	CentreUnreadable                       // the stack, its centre or the stack below could not be read
-	CentreImplausible                      // what should be the stack below is not one less deep
-	CentreTooDeep                          // more centres than are followed
+	CentreImplausible                      // the depth of the stack below is not one less
+	CentreTooDeep                          // more centres than the walker follows
 	CentreUntold                           // the walker's record of it was lost
 	centreProblems
 )

@@ -8,20 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// codec walks an event's fields in the order of its layout, in one of two
-// directions: encoding appends them to buf, decoding takes them from buf. Every
-// event states its layout once, so the two directions cannot drift apart.
+// codec converts an event's fields in the order of its layout, in one of two directions:
+// encoding appends them to buf, decoding takes them from buf. Each event states its layout
+// once, so the two directions cannot diverge.
 //
-// Decoding assigns every field it is asked for, also after a failure: events
-// are decoded into structs that held another record before.
+// Decoding sets every field, also after a failure, because events are decoded into structs
+// that held another record before.
 type codec struct {
 	buf      []byte
 	off      int // decoding: first byte not yet taken
 	encoding bool
 
-	// sanitise makes strings acceptable to readers that insist on UTF-8.
+	// sanitise makes strings valid UTF-8, which other readers insist on.
 	sanitise bool
-	// lenient gives absent trailing fields their zero value.
+	// lenient sets absent trailing fields to zero.
 	lenient bool
 	// depth is above zero inside a list, whose elements are never cut short.
 	depth int
@@ -48,8 +48,8 @@ func (c *codec) fail(reason string) {
 	}
 }
 
-// absent reports whether nothing is left where a field would begin, which is a
-// failure unless the field may be missing.
+// absent reports whether nothing is left where a field would begin. That is a failure unless
+// the field may be missing.
 func (c *codec) absent() bool {
 	if c.off < len(c.buf) {
 		return false
@@ -60,7 +60,7 @@ func (c *codec) absent() bool {
 	return true
 }
 
-// take gives the next n bytes of the payload, nil if they are not there.
+// take returns the next n bytes of the payload, nil if there are fewer.
 func (c *codec) take(n int) []byte {
 	if len(c.buf)-c.off < n {
 		if !c.absent() {
@@ -306,7 +306,7 @@ func (c *codec) str(p *string) {
 		c.buf = append(binary.AppendUvarint(c.buf, uint64(len(*p))), *p...)
 		return
 	}
-	setString(p, c.piece())
+	setString(p, c.prefixed())
 }
 
 func (c *codec) bytes(p *[]byte) {
@@ -314,11 +314,11 @@ func (c *codec) bytes(p *[]byte) {
 		c.buf = append(binary.AppendUvarint(c.buf, uint64(len(*p))), *p...)
 		return
 	}
-	*p = append((*p)[:0], c.piece()...)
+	*p = append((*p)[:0], c.prefixed()...)
 }
 
-// piece gives the bytes that follow their length.
-func (c *codec) piece() []byte {
+// prefixed returns the bytes that follow their length.
+func (c *codec) prefixed() []byte {
 	n := c.uvarint()
 	if n > uint64(len(c.buf)-c.off) {
 		c.fail("string longer than its payload")

@@ -22,7 +22,7 @@ type seen struct {
 
 func (s seen) end() int { return int(s.offset) + s.length }
 
-// readAll gives the events of a log, apart what was malformed, and the error.
+// readAll returns the events of a log, its malformed records, and the error.
 func readAll(log []byte) (events []seen, bad []Malformed, complete bool, err error) {
 	r := NewReader(bytes.NewReader(log))
 	for r.Next() {
@@ -58,7 +58,7 @@ func mixedLog(tb testing.TB, rounds int) []byte {
 
 func damageInputs(tb testing.TB) map[string][]byte {
 	logs := rtsLogs(tb)
-	// Of several GHCs' logs of one kind, that of the oldest.
+	// Of the logs of one kind by several GHCs, take the oldest's.
 	for _, kind := range []string{"l", "lau", "all", "hT", "nonmoving", "prof", "hr", "hb", "hm", "concurrent", "ipe", "hi", "ticky"} {
 		found := false
 		for _, version := range []string{"9.0.2", "9.6.6", "9.10.3"} {
@@ -84,8 +84,8 @@ func headerLen(tb testing.TB, log []byte) int {
 	return i + 4
 }
 
-// A log cut off at any byte gives all whole events before the cut, and the rest
-// of it as one malformed record.
+// A log cut off at any byte gives all whole events before the cut, and one malformed record
+// for the rest.
 func TestTruncation(t *testing.T) {
 	for name, log := range damageInputs(t) {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestTruncation(t *testing.T) {
 				if n > 0 {
 					end = whole[n-1].end()
 				}
-				// What is left over is malformed, all of it.
+				// All that is left over is malformed.
 				for _, m := range bad {
 					if m.Offset != int64(end) {
 						t.Fatalf("cut at %d, inside the event at %d: %v", cut, end, bad)
@@ -164,8 +164,8 @@ func survivors(whole, damaged []seen, at, shift int64) int {
 	return n
 }
 
-// One damaged byte after the header costs the event it lies in and, where
-// reading has to find its way again, few others.
+// One damaged byte after the header loses the event that contains it and, if the reader must
+// resynchronise, a few others.
 func TestFlippedBytes(t *testing.T) {
 	for name, log := range damageInputs(t) {
 		t.Run(name, func(t *testing.T) {
@@ -199,15 +199,15 @@ func TestFlippedBytes(t *testing.T) {
 	}
 }
 
-// Bytes put in and bytes taken out.
+// Bytes inserted and bytes removed lose few events, and never the end marker.
 func TestGarbageInTheMiddle(t *testing.T) {
 	for name, log := range damageInputs(t) {
 		t.Run(name, func(t *testing.T) {
 			whole, _, _, _ := readAll(log)
 			rng := rand.New(rand.NewPCG(15, 16))
 			start := headerLen(t, log)
-			// Garbage can look like events, and reading then goes astray until
-			// the next block; that must stay rare.
+			// Garbage can look like events and mislead the reader until the next block; that
+			// must be rare.
 			const rounds, astray = 300, 3
 			far, silent := 0, 0
 			for range rounds {
@@ -250,7 +250,7 @@ func TestZeroTail(t *testing.T) {
 	}
 }
 
-// A byte of the header that is damaged leaves most of the log readable.
+// A damaged byte of the header leaves most of the log readable.
 func TestDamagedHeader(t *testing.T) {
 	log := mixedLog(t, 1)
 	whole, _, _, _ := readAll(log)
@@ -301,7 +301,7 @@ func TestNotAnEventlog(t *testing.T) {
 	}
 }
 
-// An I/O error is told as such after what could be read.
+// An I/O error is returned after the events that could be read before it.
 func TestReadError(t *testing.T) {
 	log := mixedLog(t, 1)
 	broken := errors.New("broken")
@@ -329,7 +329,7 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// The size of the pieces in which a log arrives changes nothing.
+// The sizes of the reads in which a log arrives do not matter.
 func TestSmallReads(t *testing.T) {
 	log := mixedLog(t, 3)
 	want, _, _, _ := readAll(log)
@@ -347,7 +347,7 @@ func TestSmallReads(t *testing.T) {
 	}
 }
 
-// A clock that jumps, forward by days too, is no damage.
+// A clock that jumps, forward by days too, is not taken for damage.
 func TestClockJumps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(19, 20))
 	var log bytes.Buffer
@@ -389,7 +389,8 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// Events that a later version has made longer, and those of unknown types.
+// Events that a later version has made longer are read, and those of unknown types are
+// skipped.
 func TestLaterVersions(t *testing.T) {
 	types := Types()
 	for i := range types {
@@ -454,8 +455,7 @@ func TestLaterVersions(t *testing.T) {
 	}
 }
 
-// Events of the largest size, sound and not, in which looking ahead needs all
-// of the buffer.
+// Events of the largest size, sound and damaged, are read with a buffer of limited size.
 func TestLargestEvents(t *testing.T) {
 	var log bytes.Buffer
 	w := NewWriter(&log, nil)

@@ -1,15 +1,15 @@
 package eventlog
 
-// Copied is a record that was taken out of a Reader, to be decoded elsewhere
-// while the Reader goes on.
+// Copied is a record copied from a Reader, to be decoded elsewhere while the Reader
+// continues.
 type Copied struct {
 	rec       Record // without event, unless that is Malformed
 	id        uint16
 	from, len int // of its payload, in the bytes it was copied to
 }
 
-// Copy appends the last record's payload to buf and gives what a Decoder needs
-// to know of it.
+// Copy appends the last record's payload to buf and returns what a Decoder needs to know
+// about it.
 func (r *Reader) Copy(buf []byte) (Copied, []byte) {
 	c := Copied{rec: r.rec, id: r.rec.Event.EventID(), from: len(buf), len: len(r.rec.Payload)}
 	c.rec.Payload = nil
@@ -21,7 +21,7 @@ func (r *Reader) Copy(buf []byte) (Copied, []byte) {
 	return c, append(buf, r.rec.Payload...)
 }
 
-// Decoder decodes copied records, beside the Reader that they come from.
+// Decoder decodes copied records, concurrently with the Reader that they come from.
 type Decoder struct {
 	types   []readType
 	c       codec
@@ -29,7 +29,7 @@ type Decoder struct {
 	rec     Record
 }
 
-// Decoder makes one for the records of a log, whose header was read.
+// Decoder makes a Decoder for the records of the log, whose header has been read.
 func (r *Reader) Decoder() *Decoder {
 	d := &Decoder{types: append([]readType(nil), r.types...)}
 	for id := range d.types {
@@ -40,7 +40,7 @@ func (r *Reader) Decoder() *Decoder {
 	return d
 }
 
-// Decode gives the record, with its payload in buf. It is valid until the next call.
+// Decode returns the record, whose payload is in buf. It is valid until the next call.
 func (d *Decoder) Decode(c *Copied, buf []byte) *Record {
 	d.rec = c.rec
 	if d.rec.Event != nil {

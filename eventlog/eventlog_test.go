@@ -43,8 +43,8 @@ func TestDefinitionsPrecedeOtherBlocks(t *testing.T) {
 	}
 }
 
-// A log that is still being written is read up to its last flush: the reader
-// asks for no byte beyond.
+// A log that is still being written is read up to its last flush: the reader does not ask
+// for bytes beyond it.
 func TestFollow(t *testing.T) {
 	in, out := io.Pipe()
 	records := make(chan seen)

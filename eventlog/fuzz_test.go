@@ -12,10 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// FuzzReader reads any bytes. Whatever they are: every byte of the data is
-// either in an event or in a malformed record, in order; what is read does not
-// depend on how it arrives; and every event is the same after being written and
-// read again.
+// For any bytes: every byte is either in an event or in a malformed record, in order; the
+// records do not depend on the sizes of reads; and every event is the same after being
+// written and read again.
 func FuzzReader(f *testing.F) {
 	for _, log := range rtsLogs(f) {
 		f.Add(small(f, log))
@@ -66,8 +65,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// sameFast holds what NextSamples, with Next for the rest, and a Decoder of
-// copies read against what Next reads.
+// sameFast compares NextSamples (with Next for the rest) and a Decoder of copies with Next.
 func sameFast(t *testing.T, log []byte) {
 	t.Helper()
 	plain, fast := NewReader(bytes.NewReader(log)), NewReader(bytes.NewReader(log))
@@ -106,7 +104,7 @@ func sameFast(t *testing.T, log []byte) {
 	}
 }
 
-// sameBrief holds what NextBriefs, with Next for the rest, reads against what Next reads.
+// sameBrief compares NextBriefs (with Next for the rest) with Next.
 func sameBrief(t *testing.T, log []byte) {
 	t.Helper()
 	plain, fast := NewReader(bytes.NewReader(log)), NewReader(bytes.NewReader(log))

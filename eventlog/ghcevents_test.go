@@ -197,7 +197,7 @@ func TestGHCEventsReadsWhatWeWrite(t *testing.T) {
 	compare(t, log.Bytes())
 }
 
-// Strings that other readers would stop at are mended on their way out.
+// Strings that other readers would reject are corrected when written.
 func TestGHCEventsReadsMendedStrings(t *testing.T) {
 	const bad = "a\xff\x00\xc3(z"
 	var log bytes.Buffer
@@ -227,8 +227,8 @@ func TestGHCEventsAgreesOnRTSLogs(t *testing.T) {
 	}
 }
 
-// The same for logs that the installed GHC's RTS writes now, of a program with
-// many threads on several capabilities.
+// The same holds for logs that the installed GHC's RTS writes now, of a program with many
+// threads on several capabilities.
 func TestGHCEventsAgreesOnFreshLogs(t *testing.T) {
 	exe := testprog.Build(t, "threads100", testprog.Options{Threaded: true, Flags: []string{"-eventlog"}})
 	for _, flags := range []string{"-l -N2", "-lasgpfu -N2", "-l-au", "-l -hT -i0.01", "-l --nonmoving-gc -N2", "-l -I0 -A64k -N2"} {

@@ -34,8 +34,8 @@ var ghcOthers = map[string]struct {
 	"since 9.10":                   {sizes: map[uint16]uint16{207: 14, 208: 8}},
 }
 
-// Every event of every GHC is known, with the size that its header declares, and is
-// written again as it was; one that is not known is passed over by its size.
+// Every event of every GHC version is known, with the size that the header declares, and is
+// the same when written again; an unknown one is skipped by its size.
 func TestGHCVersions(t *testing.T) {
 	const fixedNew, variableNew = 250, 251
 	for version, v := range ghcOthers {

@@ -32,9 +32,8 @@ func text(log []byte) string {
 	return b.String()
 }
 
-// Each committed log reads as the text beside it says. Logs of ours stay as
-// they were written: a later version must read them. A new one is made where
-// none is.
+// Each committed log reads as the text beside it. Logs of ours are never rewritten: later
+// versions must read them. A log is generated only if it does not exist.
 func TestGolden(t *testing.T) {
 	const ours = "testdata/ours/v1.eventlog"
 	if _, err := os.Stat(ours); *update && errors.Is(err, fs.ErrNotExist) {
@@ -69,7 +68,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// The layouts of our own events, byte for byte.
+// The layouts of our own events are fixed, byte for byte.
 func TestOwnPayloads(t *testing.T) {
 	for _, c := range []struct {
 		ev   Event

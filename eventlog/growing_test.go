@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// growingLog is a log of which only a part is there yet.
+// growingLog is a log of which only a part is available yet.
 type growingLog struct {
 	log       []byte
 	pos, have int
@@ -77,8 +77,8 @@ func sameGrowing(t *testing.T, log []byte, step func() int) {
 	}
 }
 
-// A log that is read while it grows has the records of the finished log, in
-// whatever pieces it came, also where it is damaged.
+// A log read while it grows gives the same records as the finished log, whatever parts it
+// arrives in, also if it is damaged.
 func TestGrowing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for name, log := range damageInputs(t) {
@@ -101,7 +101,7 @@ func TestGrowing(t *testing.T) {
 	}
 }
 
-// What is whole in the log is given at once, nothing before it is.
+// Each event of a growing log is returned as soon as it is whole, not before.
 func TestGrowingGivesWhatIsThere(t *testing.T) {
 	log := mixedLog(t, 2)
 	events, _, _, err := readAll(log)
@@ -124,8 +124,7 @@ func TestGrowingGivesWhatIsThere(t *testing.T) {
 	}
 }
 
-// The fast way through samples reads what the other one does, also where the
-// log is damaged.
+// NextSamples reads the same samples as Next, also where the log is damaged.
 func TestFastSamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	logs := damageInputs(t)

@@ -48,7 +48,7 @@ var (
 	ErrHeaderCut   = errors.New("the eventlog ends inside its header")
 )
 
-// HeaderError tells why a header could not be read, and where.
+// HeaderError is why a header could not be read, and where.
 type HeaderError struct {
 	Offset int64
 	Err    error  // ErrNotEventlog, ErrEmpty or ErrHeaderCut
@@ -64,9 +64,9 @@ func (e *HeaderError) Error() string {
 
 func (e *HeaderError) Unwrap() error { return e.Err }
 
-// readHeader reads up to the first event. A damaged declaration is skipped and
-// reported as the stream's first record; types it might have declared are taken
-// as this package knows them.
+// readHeader reads up to the first event. A damaged declaration is skipped and reported as
+// the stream's first record; types that it might have declared are taken from this package's
+// own table.
 func (r *Reader) readHeader() error {
 	n := r.need(8)
 	if n == 0 {

@@ -6,9 +6,8 @@ import (
 	"math"
 )
 
-// What a Reader makes of an event, a block or an end marker that does not fit
-// what surrounds it. Where two disagree, what follows decides which of them is
-// damaged.
+// This file decides about an event, a block or an end marker that does not fit its
+// surroundings. If two of them disagree, the bytes after them decide which is damaged.
 
 // agreeOnLength judges a variable-size event whose payload is not what its
 // length says: too short, with bytes left over, or text with a NUL in it. It
@@ -41,7 +40,7 @@ func (r *Reader) agreeOnLength(at int64, id uint16, head, total int) bool {
 		}
 		return true
 	default:
-		// A later version's fields do not look like events of this time.
+		// Fields of a later version do not look like events with times near this one.
 		end := head + c.off
 		r.need(total + lookahead)
 		if r.believable(r.pos+end, r.here(), 1) {
@@ -59,7 +58,7 @@ func (r *Reader) agreeOnLength(at int64, id uint16, head, total int) bool {
 	}
 }
 
-// outgrown judges an event that reaches beyond its block.
+// outgrown handles an event that reaches beyond its block.
 func (r *Reader) outgrown(id uint16) {
 	r.need(lookahead)
 	f := r.here()
@@ -79,9 +78,9 @@ func (r *Reader) outgrown(id uint16) {
 // stamps some events with a moment it measured earlier.
 const timeSlack = 10e9
 
-// timely judges an event by its time. One that does not fit the block, or the
-// events before where there is none, is taken only with events after it that
-// do. It reports false if the event is damaged, or the place is no event's.
+// timely checks an event's time. An event whose time does not fit the block, or the previous
+// events outside of blocks, is accepted only if events that fit it follow. It returns false
+// if the event is damaged, or there is no event.
 func (r *Reader) timely(at int64, id uint16, total int, time uint64) bool {
 	f := r.here()
 	if r.agrees(time, f) {
@@ -109,8 +108,8 @@ func (r *Reader) timely(at int64, id uint16, total int, time uint64) bool {
 		r.resync(1, fmt.Sprintf("event %d has a time that no event can have here", id))
 		return false
 	}
-	// The events agree among themselves: time has gone on, or the block's times
-	// are the ones that are damaged.
+	// The events agree with each other: either time has jumped, or the block's times are
+	// damaged.
 	if known {
 		r.report(r.blockAt, 0, "block's times do not fit its events")
 		r.blockTimes = unknownTimes
@@ -164,9 +163,8 @@ func (r *Reader) enterBlock(at int64) bool {
 	return false
 }
 
-// mendMarker takes a block marker whose id or declaration is damaged: where a
-// block has ended, what is a marker but for those, with events after it that
-// agree, is one.
+// mendMarker accepts a block marker whose id or declaration is damaged: after the end of a
+// block, bytes that are a marker apart from that, followed by events that agree with it.
 func (r *Reader) mendMarker(at int64) bool {
 	r.judged = true
 	if at != r.boundary {

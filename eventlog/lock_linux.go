@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock marks a log as being written by the holder of f, until f is closed: the
-// lock is the open file's own, so it goes with its process, however that ends.
-// The error is ErrBeingWritten if another has it.
+// Lock marks a log as being written by the holder of f, until f is closed. The lock belongs
+// to the open file, so it is released when the process ends, however that happens. The error
+// is ErrBeingWritten if another open file has the lock.
 func Lock(f *os.File) error {
 	l := unix.Flock_t{Type: unix.F_WRLCK}
 	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &l)
@@ -23,8 +23,8 @@ func Lock(f *os.File) error {
 	return nil
 }
 
-// BeingWritten reports whether another open file holds the Lock on this log.
-// Run-time systems take none on theirs.
+// BeingWritten reports whether another open file holds the Lock on this log. GHC's run-time
+// systems do not lock theirs.
 func BeingWritten(f *os.File) bool {
 	l := unix.Flock_t{Type: unix.F_WRLCK}
 	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &l)

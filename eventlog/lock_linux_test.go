@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Of two writers the second is told, readers see that there is one, and the lock
-// goes with the file that holds it.
+// A second writer gets ErrBeingWritten, readers see that the log is being written, and
+// closing the writer's file releases the lock.
 func TestTwoWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.eventlog")
 	open := func() *os.File {

@@ -4,9 +4,8 @@ package eventlog
 
 import "os"
 
-// Lock does nothing where no capture can be made.
+// Lock does nothing on systems where no capture can be made.
 func Lock(*os.File) error { return nil }
 
-// BeingWritten reports whether another open file holds the Lock on this log:
-// never, where none can.
+// BeingWritten returns false: no log is written on these systems.
 func BeingWritten(*os.File) bool { return false }

@@ -20,8 +20,8 @@ type Record struct {
 	Payload []byte
 }
 
-// Malformed is a stretch of a log that is not what it should be. It appears in
-// the stream in the place of what could not be read.
+// Malformed is a range of bytes in a log that could not be read. It is a record in the
+// stream.
 type Malformed struct {
 	Offset int64 // first byte
 	Length int64 // bytes passed over; may be 0 where nothing was lost
@@ -39,7 +39,7 @@ func (e *Malformed) Error() string {
 // maxEvent is the largest event's size.
 const maxEvent = 12 + maxPayload
 
-// lookahead holds the events that resynchronising looks at from one place.
+// lookahead is the size of the events that resynchronising looks at from one place.
 const lookahead = chain * maxEvent
 
 // The buffer grows where resynchronising asks for more than an event. At its largest
@@ -67,7 +67,7 @@ type Reader struct {
 	ioErr error
 
 	growing bool  // the log may go on where it ends now
-	starved bool  // what comes next cannot be judged before there is more of it
+	starved bool  // the next bytes cannot be judged before more of the log arrives
 	scan    scan  // damage that is being passed over
 	spent   int64 // places that find has judged; see credit
 	work    int64 // what judging and buffering have cost: events judged and bytes moved or searched
@@ -81,7 +81,7 @@ type Reader struct {
 	unknown Unknown
 	pending *Malformed // to be given before the next event
 	ended   bool       // the end marker was seen
-	judged  bool       // what surrounds something decided what it is
+	judged  bool       // some bytes were judged by what surrounds them
 
 	dataStart  int64 // offset of the first event
 	boundary   int64 // offset where the last block ended, or the header
@@ -122,20 +122,18 @@ func (r *Reader) Err() error { return r.err }
 // marker. Without it, the log was cut off or is still being written.
 func (r *Reader) Complete() bool { return r.ended }
 
-// Time is that of the last event read, which was by Next or in a run of samples.
+// Time returns the time of the last event read, also by NextSamples or NextBriefs.
 func (r *Reader) Time() uint64 { return r.times[0] }
 
 // Offset is where in the log the next record begins.
 func (r *Reader) Offset() int64 { return r.offset() }
 
-// SetGrowing tells the Reader whether the log is still being written. If so,
-// Next returns false where the log has no whole event yet, or too little to
-// judge what does not fit, and may be called again when the underlying reader
-// may have more, whose io.EOF is then not final. Once a log grows no more, what
-// was waited for is judged as the end of a log.
+// SetGrowing sets whether the log is still being written. If so, Next returns false at the
+// end of the whole events, or if there is too little to judge bytes that do not fit. It may
+// be called again when the underlying reader may have more; io.EOF is then not final. When
+// the log has stopped growing, the remaining bytes are judged as the end of a log.
 //
-// The records are those of reading the finished log at once, whatever the
-// pieces in which it came.
+// The records are the same as when reading the finished log at once.
 func (r *Reader) SetGrowing(growing bool) {
 	r.growing, r.eof = growing, false // what has come since is not read yet
 }
@@ -160,8 +158,8 @@ func (r *Reader) install(t EventType) {
 
 func (r *Reader) offset() int64 { return r.base + int64(r.pos) }
 
-// need makes n bytes available from pos on, and tells how many are: fewer only
-// at the end of the log. n is at most maxAsked.
+// need makes n bytes available from pos on and returns how many there are, which is fewer
+// only at the end of the log. n is at most maxAsked.
 func (r *Reader) need(n int) int {
 	if r.end-r.pos >= n {
 		return r.end - r.pos
@@ -388,9 +386,9 @@ func (r *Reader) eventSize(b []byte, t *readType) int {
 	return n
 }
 
-// trueSize corrects the whole size n of the InfoTable event that b begins with.
-// GHC since 9.6 counts a NUL between source file and span that it does not
-// write, so the next event begins one byte earlier than the length says.
+// trueSize corrects the size n of the InfoTable event at the beginning of b. GHC since 9.6
+// counts a NUL between source file and span that it does not write, so the next event begins
+// one byte earlier than the length says.
 func (r *Reader) trueSize(b []byte, n int) int {
 	at, end := 20, min(n, len(b))
 	if n-2 < at || n-2 >= end || b[n-2] != 0 {

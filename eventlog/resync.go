@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Finding the way again after damage. A place is believed to be an event's
-// beginning if a chain of sound events starts there, whose times fit what is
-// known: the block they lie in, else the events before.
+// Resynchronising after damage. A place is believed to be the beginning of an event if a
+// chain of sound events starts there whose times fit the current block or, outside of
+// blocks, the previous events.
 
 const (
 	// chain is how many sound events in a row make a place believable.
@@ -20,10 +20,10 @@ const (
 	farGap     = 24 * 3600 * 1e9
 )
 
-// fit is what events at a place must agree with.
+// fit is the range of times and offsets that events at a place must agree with.
 type fit struct {
-	lo, hi      uint64 // times; if hi is 0, back and ahead tell instead
-	back, ahead uint64 // from one of the last two events' times
+	lo, hi      uint64 // times; if hi is 0, back and ahead are used instead
+	back, ahead uint64 // distances from the time of one of the last two events
 	end         int64  // of the block
 }
 
@@ -52,7 +52,7 @@ func (r *Reader) here() fit {
 	return inside(first, last, r.blockEnd)
 }
 
-// scan is damaged bytes that are being passed over.
+// scan is the state of skipping damaged bytes.
 type scan struct {
 	on     bool
 	far    bool // no events that fit closely are near
@@ -60,8 +60,8 @@ type scan struct {
 	reason string
 }
 
-// resync passes over damaged bytes, at least skip of them, to the next place
-// from where reading can go on, and reports what it passed over.
+// resync skips damaged bytes, at least skip of them, up to the next place where reading can
+// continue, and reports them.
 func (r *Reader) resync(skip int, reason string) {
 	r.judged = true
 	r.scan = scan{on: true, from: r.offset(), reason: reason}
@@ -69,7 +69,7 @@ func (r *Reader) resync(skip int, reason string) {
 	r.pass()
 }
 
-// pass goes on to the end of the damage, or of what there is yet of the log.
+// pass skips to the end of the damage, or to the end of what has arrived of the log.
 func (r *Reader) pass() {
 	s := &r.scan
 	if !s.far {
@@ -103,8 +103,8 @@ func (r *Reader) atEndMarker() bool {
 	return r.end-r.pos == 2 && r.eof && !r.growing && binary.BigEndian.Uint16(r.buf[r.pos:]) == idEnd
 }
 
-// find gives the distance from pos to the nearest place, less than limit away and
-// within credit, where events begin that fit closely; -1 if there is none.
+// find returns the distance from pos to the nearest place, less than limit away and within
+// credit, where closely fitting events begin; -1 if there is none.
 func (r *Reader) find(limit int) int {
 	limit = min(limit, r.credit())
 	there := min(limit, r.need(limit+lookahead))
@@ -125,10 +125,10 @@ func (r *Reader) find(limit int) int {
 	return -1
 }
 
-// credit is how many places find may judge. A search that finds nothing near costs a
-// window, and a crafted log can ask for one at each of its events; with credit the
-// searches of a whole log are no more than a few a byte. Where there is none left, the
-// nearest place is taken that fits at all.
+// credit is the number of places that find may judge. A search that finds nothing near costs
+// a window, and a crafted log can cause one at each of its events; credit limits the
+// searches of a whole log to a few places a byte. Without credit the nearest place that fits
+// at all is taken.
 func (r *Reader) credit() int {
 	return int(min(window, max(0, freeWindows*window+creditPerByte*(r.offset()-r.dataStart)-r.spent)))
 }

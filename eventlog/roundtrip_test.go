@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Every event, written and read and written again: the same event and the same
-// bytes. The reader's structs are reused from one record to the next, so what
-// one event leaves behind would show in the following one.
+// Every event is the same after being written and read, and gives the same bytes when
+// written again. The reader reuses its structs, so that leftovers of one record would show
+// in the next.
 func TestRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var log bytes.Buffer
@@ -56,8 +56,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Events that are read keep nothing of the record before them, whatever that
-// was.
+// Decoding overwrites every field, whatever the struct held before.
 func TestDecodingOverwritesEveryField(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, k := range kinds {
@@ -78,8 +77,8 @@ func exempt(ev Event) bool {
 	return is
 }
 
-// A payload that ends after any of its fields gives the fields before and zero
-// for the rest: that is how events grow.
+// A payload that ends after any of its fields gives those fields and zero for the rest, so
+// that events can grow.
 func TestOwnEventsMayGrow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, k := range kinds {

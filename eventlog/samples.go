@@ -11,10 +11,9 @@ type TimedSample struct {
 	Sample
 }
 
-// NextSamples reads samples into out as long as one follows the other with
-// nothing between them that Next would have to look at more closely, and gives
-// their number. What it leaves, Next reads: both together read what Next alone
-// would. It is the fast way through a log's many samples.
+// NextSamples reads consecutive samples into out and returns their number. It stops at
+// anything that Next must look at more closely: both together read what Next alone would
+// read. It is the fast way to read a log's many samples.
 func (r *Reader) NextSamples(out []TimedSample) int {
 	time, last, end := r.sampleRun()
 	n := 0
@@ -41,9 +40,9 @@ func (r *Reader) NextSamples(out []TimedSample) int {
 	return n
 }
 
-// sampleRun gives what samples that follow plainly must agree with: times from the
-// last event's on up to the block's last, and an end in the buffer. The end is not
-// after pos where none can follow so.
+// sampleRun returns what the next samples must satisfy: times between the last event's and
+// the block's last one, and an end within the buffer. If no sample can follow, end is at
+// most pos.
 func (r *Reader) sampleRun() (time, last uint64, end int) {
 	if !r.started || r.pending != nil || r.scan.on || r.blockEnd == 0 || !r.Declares(IDSample) {
 		return 0, 0, 0
@@ -60,8 +59,8 @@ func (r *Reader) sampleRun() (time, last uint64, end int) {
 	return time, last, end
 }
 
-// decode reads a payload that holds all fields and nothing after them, and
-// reports whether it did. It agrees with layout, field by field.
+// decode reads a payload that holds all fields and nothing else, and reports whether it did.
+// It must agree with layout, field by field.
 func (s *TimedSample) decode(b []byte) bool {
 	var v [10]uint64
 	i := 0

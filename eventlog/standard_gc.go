@@ -62,7 +62,7 @@ type HeapInfo struct {
 	Block       uint64
 }
 
-// MemReturn tells of an attempt to give memory back to the OS; in megablocks.
+// MemReturn is an attempt to return memory to the OS; in megablocks.
 type MemReturn struct{ Capset, Current, Needed, Returned uint32 }
 
 // Events of the concurrent, non-moving collector without fields.
@@ -77,7 +77,7 @@ type (
 // ConcMarkEnd ends a concurrent mark phase.
 type ConcMarkEnd struct{ Objects uint32 }
 
-// ConcUpdRemSetFlush tells that a capability flushed its update remembered set.
+// ConcUpdRemSetFlush reports that a capability flushed its update remembered set.
 type ConcUpdRemSetFlush struct{ Cap uint16 }
 
 // NonmovingCensus counts the non-moving heap's segments of one block size.

@@ -68,7 +68,7 @@ type HeapSampleString struct {
 	Label   string
 }
 
-// InfoTable tells where an info table comes from (IPE, GHC ≥ 9.2).
+// InfoTable is where an info table comes from (IPE, GHC ≥ 9.2).
 type InfoTable struct {
 	Info        uint64 // address
 	Name        string
@@ -103,8 +103,8 @@ type TickyCounterDef struct {
 	Counter     uint64
 	Arity       uint16
 	Kinds, Name string
-	Info        uint64 // info table's address; 0 = not told, as by GHC ≤ 9.2
-	JSON        string // description; empty = not told
+	Info        uint64 // info table's address; 0 = unknown, as in GHC ≤ 9.2
+	JSON        string // description; empty = unknown
 }
 
 // TickyCounterSample is a counter's state.
@@ -210,8 +210,8 @@ func (e *TickyCounterDef) layout(c *codec) {
 	c.u16(&e.Arity)
 	c.cstr(&e.Kinds)
 	c.cstr(&e.Name)
-	// The last two are absent from older logs, and readers of those lose their
-	// place after fields they do not know.
+	// The last two fields are absent from older logs, whose readers fail after fields that
+	// they do not know.
 	c.lenient = true
 	if c.encoding && e.Info == 0 && e.JSON == "" {
 		return

@@ -13,10 +13,10 @@ type (
 	SparkGC       struct{} // was collected unused
 )
 
-// SparkSteal tells that a spark was taken from another capability.
+// SparkSteal reports that a spark was taken from another capability.
 type SparkSteal struct{ Victim uint16 }
 
-// CreateSparkThread tells that a thread was made to run sparks.
+// CreateSparkThread reports that a thread was created to run sparks.
 type CreateSparkThread struct{ Thread uint32 }
 
 // SparkCounters are a capability's totals.

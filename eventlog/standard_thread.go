@@ -3,10 +3,10 @@ package eventlog
 // This file holds the events of Haskell threads and the capabilities that run
 // them. Thread ids are those of TSOs.
 
-// CreateThread tells that a thread was made.
+// CreateThread reports that a thread was created.
 type CreateThread struct{ Thread uint32 }
 
-// RunThread tells that the capability begins to run a thread.
+// RunThread reports that the capability begins to run a thread.
 type RunThread struct{ Thread uint32 }
 
 // StopStatus says why a thread stopped running.
@@ -31,23 +31,23 @@ const (
 	StoppedMVarRead      StopStatus = 20
 )
 
-// StopThread tells that the capability ceased to run a thread.
+// StopThread reports that the capability stopped running a thread.
 type StopThread struct {
 	Thread uint32
 	Status StopStatus
 	Info   uint32 // of StoppedBlackHole
 }
 
-// ThreadRunnable tells that a thread was put on the capability's run queue.
+// ThreadRunnable reports that a thread was put on the capability's run queue.
 type ThreadRunnable struct{ Thread uint32 }
 
-// MigrateThread tells that a thread goes to another capability.
+// MigrateThread reports that a thread moves to another capability.
 type MigrateThread struct {
 	Thread uint32
 	NewCap uint16
 }
 
-// ThreadWakeup tells that a thread was woken on another capability.
+// ThreadWakeup reports that a thread was woken on another capability.
 type ThreadWakeup struct {
 	Thread   uint32
 	OtherCap uint16
@@ -62,7 +62,7 @@ type ThreadLabel struct {
 // Startup gives the number of capabilities, in logs of GHC ≤ 7.0.
 type Startup struct{ Caps uint16 }
 
-// CapCreate, CapDelete, CapDisable and CapEnable tell of a capability's life.
+// CapCreate, CapDelete, CapDisable and CapEnable report changes of a capability.
 type (
 	CapCreate  struct{ Cap uint16 }
 	CapDelete  struct{ Cap uint16 }
@@ -70,20 +70,20 @@ type (
 	CapEnable  struct{ Cap uint16 }
 )
 
-// TaskCreate tells that an OS thread joined the RTS.
+// TaskCreate reports that an OS thread joined the RTS.
 type TaskCreate struct {
 	Task         uint64
 	Cap          uint16
 	KernelThread uint64
 }
 
-// TaskMigrate tells that a task goes from one capability to another.
+// TaskMigrate reports that a task moves from one capability to another.
 type TaskMigrate struct {
 	Task        uint64
 	Cap, NewCap uint16
 }
 
-// TaskDelete tells that a task ended.
+// TaskDelete reports that a task ended.
 type TaskDelete struct{ Task uint64 }
 
 func (*CreateThread) EventID() uint16   { return IDCreateThread }

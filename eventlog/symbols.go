@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// This file holds the symbol tables that are appended after capture, only for
-// what was seen: so a log is self-contained and can be read on another machine.
+// This file holds the symbol tables that are appended after capture, only for addresses that
+// were seen: so a log is self-contained and can be read on another machine.
 
-// Category sorts code by whose it is. It is a property of a location.
+// Category is the kind of code that a location is in.
 type Category uint8
 
 const (
@@ -32,7 +32,7 @@ func (c Category) String() string {
 	return "unknown"
 }
 
-// ModuleSymbols tells what the symboliser found in a module.
+// ModuleSymbols is what the symboliser found in a module.
 type ModuleSymbols struct {
 	Module     uint32
 	GHCVersion string
@@ -50,19 +50,19 @@ type File struct {
 	Path string
 	// TextSize is the size of the text that FileText events carry; 0 = none.
 	TextSize uint64
-	// Problem tells why there is no text, or that it is newer than the binary.
+	// Problem is why there is no text, or that the text is newer than the binary.
 	Problem string
 }
 
-// FileText is a piece of a file's text. Pieces come in order.
+// FileText is a part of a file's text. Parts are in order.
 type FileText struct {
 	File   uint32
 	Offset uint64
-	Text   []byte // at most MaxTextPiece
+	Text   []byte // at most MaxTextPart
 }
 
-// MaxTextPiece bounds FileText.Text and CoreText.Text so that the event fits its u16 length.
-const MaxTextPiece = 60000
+// MaxTextPart limits FileText.Text and CoreText.Text so that the event fits its u16 length.
+const MaxTextPart = 60000
 
 // Binding is a top-level procedure or C function: a thing with a linkage name.
 type Binding struct {
@@ -71,8 +71,8 @@ type Binding struct {
 	Package string // "base"; "main" for the program's own modules; empty for C
 	Module  string // "GHC.Base"; empty for C
 	Name    string // "++" ; for C the demangled function
-	// Parent is the source binding this one was made from, 0 if it is one
-	// itself: the worker $wgo of go, a local binding of a top-level one.
+	// Parent is the source binding that this one was made from, 0 if it is a source binding:
+	// go for the worker $wgo, the top-level binding for a local one.
 	Parent uint32
 	Detail string // what GHC made of it, in words: "worker of", "specialised"; may be empty
 	// Category of the code.
@@ -112,7 +112,7 @@ type Block struct {
 	Causes    []Cause // nearest first
 }
 
-// Quality says how sure a location's symbol is.
+// Quality is how certain a location's symbol is.
 type Quality uint8
 
 const (
@@ -157,7 +157,7 @@ type Core struct {
 	Line    uint32 // where Text begins in it, from 1
 	// TextSize is the size of the text that CoreText events carry.
 	TextSize uint64
-	// Problem tells why the text is cut, or may not be what was compiled.
+	// Problem is why the text is cut, or may not be what was compiled.
 	Problem string
 	// Notes are the source notes in the text that the log has spans of, in the
 	// order of the text.
@@ -178,11 +178,11 @@ type CoreNote struct {
 	EndCol  uint32
 }
 
-// CoreText is a piece of a Core's text. Pieces come in order.
+// CoreText is a part of a Core's text. Parts are in order.
 type CoreText struct {
 	Core   uint32
 	Offset uint64
-	Text   []byte // at most MaxTextPiece
+	Text   []byte // at most MaxTextPart
 }
 
 // MaxName bounds the names that CleanName gives, in bytes.

@@ -34,11 +34,11 @@ type Unknown struct {
 func (e *Unknown) EventID() uint16 { return e.ID }
 func (e *Unknown) layout(c *codec) { c.rest(&e.Payload) }
 
-// ownVersion is the version of this project's own events. It stands in each
-// one's declaration in the header, so a log may mix versions. Appending a field
-// to an event leaves the version as it is: older readers leave the field,
-// newer ones give zero where it is absent. Anything else raises it, and a
-// reader gives events of a version it does not know as Unknown.
+// ownVersion is the version of this project's own events. It is part of each event's
+// declaration in the header, so a log may mix versions. Appending a field to an event does
+// not change the version: older readers ignore the field, newer ones set it to zero if
+// absent. Any other change raises the version, and a reader returns events of an unknown
+// version as Unknown.
 const ownVersion = "1"
 
 // Every own event is declared as "ccagent NAME (vVERSION)".

@@ -15,13 +15,13 @@ const NoCap = -1
 // the format's 16-bit length. Nothing of the event was written.
 var ErrTooLarge = errors.New("event larger than 65535 bytes")
 
-// ErrBeingWritten is Lock's error where another writes the log.
+// ErrBeingWritten is returned by Lock if another process writes the log.
 var ErrBeingWritten = errors.New("the log is being written by another process")
 
-// ErrClosed is what a closed Writer answers.
+// ErrClosed is returned by the methods of a closed Writer.
 var ErrClosed = errors.New("eventlog writer is closed")
 
-// EventError is an event that cannot be written. The Writer goes on as if
+// EventError is returned for an event that cannot be written. The Writer continues as if
 // Write had not been called.
 type EventError struct {
 	ID  uint16
@@ -48,16 +48,15 @@ type WriterOptions struct {
 
 // Writer streams an eventlog. It is not safe for concurrent use.
 //
-// Events are gathered into one block for each capability, and one for the
-// events of none, and leave the Writer in whole blocks: what a reader finds
-// after the writing process was killed is valid up to the last flush. A flush
-// writes the block of no capability first, so what is defined there (stack
-// nodes, modules, …) precedes what refers to it in any other block.
+// Events are collected in one block for each capability, and one for events without a
+// capability. The Writer writes whole blocks only: if the writing process is killed, the log
+// is valid up to the last flush. A flush writes the block of events without a capability
+// first, so what is defined there (stack nodes, modules, …) precedes its uses in other
+// blocks.
 //
-// Times are ns since the capture's begin. Within a block they never go back: an
-// event that is older than the one before it in its block opens the next block.
-// The format does not ask for it, and readers of it sort by time; it lets them
-// merge blocks in place of sorting events.
+// Times are ns since the capture's begin. Within a block they never decrease: an event that
+// is older than its predecessor begins a new block. The format does not require it and
+// readers sort by time, but it allows them to merge blocks instead of sorting events.
 //
 // After the first error from the underlying writer every call returns that
 // error. What had been flushed stays whole: where the underlying writer can
@@ -114,8 +113,8 @@ func NewWriter(w io.Writer, opts *WriterOptions) *Writer {
 	return wr
 }
 
-// withMarker declares block markers as they are written, whatever types says of them: a
-// header that was read may be of any other size.
+// withMarker replaces the declaration of block markers by the one that is written, because a
+// header that was read may declare another size.
 func withMarker(types []EventType) []EventType {
 	own := kindOf[IDBlockMarker].EventType
 	i := slices.IndexFunc(types, func(t EventType) bool { return t.ID == IDBlockMarker })
@@ -142,9 +141,9 @@ func (w *Writer) declare(types []EventType) {
 	w.last = w.blocks[0]
 }
 
-// Write adds an event at a time in ns and of a capability (from 0), or NoCap.
-// It keeps no reference to the event. The error is an *EventError if the event
-// cannot be encoded, else the underlying writer's.
+// Write adds an event with a time in ns and a capability (from 0), or NoCap. It keeps no
+// reference to the event. The error is an *EventError if the event cannot be encoded, else
+// the underlying writer's.
 func (w *Writer) Write(timeNs uint64, cap int, ev Event) error {
 	if w.err != nil {
 		return w.err
@@ -279,7 +278,7 @@ func (w *Writer) wrote(b *block, start int, timeNs uint64) error {
 	return nil
 }
 
-// close fills in the open block's size and end.
+// close fills in the open block's size and end time.
 func (b *block) close() {
 	if len(b.buf) == 0 {
 		return
@@ -289,7 +288,7 @@ func (b *block) close() {
 	binary.BigEndian.PutUint64(m[14:], b.time)
 }
 
-// Flush hands everything that is held back to the underlying writer.
+// Flush writes everything that is held back to the underlying writer.
 func (w *Writer) Flush() error {
 	if w.err != nil {
 		return w.err

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// What cannot be encoded is refused whole, and the log goes on without it.
+// An event that cannot be encoded is refused as a whole, and the log continues without it.
 func TestWriteRefusesWhatDoesNotFit(t *testing.T) {
 	long := strings.Repeat("x", maxPayload)
 	for _, c := range []struct {
@@ -58,12 +58,12 @@ func TestWriteRefusesWhatDoesNotFit(t *testing.T) {
 func TestLargestPiece(t *testing.T) {
 	var log bytes.Buffer
 	w := NewWriter(&log, nil)
-	if err := w.Write(0, NoCap, &FileText{1 << 31, 1 << 63, make([]byte, MaxTextPiece)}); err != nil {
+	if err := w.Write(0, NoCap, &FileText{1 << 31, 1 << 63, make([]byte, MaxTextPart)}); err != nil {
 		t.Error(err)
 	}
 }
 
-// disk takes a number of bytes, then no more.
+// disk accepts a number of bytes, then no more.
 type disk struct {
 	*os.File
 	room int
@@ -79,8 +79,8 @@ func (d *disk) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// When the disk fills up at any byte, the file holds whole blocks, all events
-// up to the last flush that succeeded among them, and the error stays.
+// When the disk becomes full at any byte, the file holds whole blocks, with all events up to
+// the last successful flush, and the error stays.
 func TestFullDisk(t *testing.T) {
 	full := mixedLog(t, 1)
 	whole, _, _, _ := readAll(full)
@@ -126,7 +126,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A writer that cannot be truncated keeps its error; readers skip what is cut.
+// If the output cannot be truncated, the writer keeps its error; readers skip the block that
+// was cut off.
 func TestBrokenPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -139,7 +140,7 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
-// A process that is killed leaves a log that is valid to its last flush.
+// A process that is killed leaves a log that is valid up to its last flush.
 func TestKilledWriter(t *testing.T) {
 	if file := os.Getenv("EVENTLOG_TEST_KILLED"); file != "" {
 		f, err := os.Create(file)
@@ -197,7 +198,7 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// Copying a log by WriteRaw, ours or an RTS's, keeps every event as it is.
+// Copying a log by WriteRaw, ours or an RTS's, preserves every event.
 func TestCopyByRawEvents(t *testing.T) {
 	for name, log := range damageInputs(t) {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +261,7 @@ func TestWriteRawChecksItsPayload(t *testing.T) {
 	}
 }
 
-// The bytes held back stay within the buffer's size, over many capabilities too.
+// The bytes held back never exceed the buffer's size, whatever the number of capabilities.
 func TestWriterIsBounded(t *testing.T) {
 	const buffer = 64 << 10
 	out := &largest{}

@@ -38,7 +38,7 @@ func TestDecodeSample(t *testing.T) {
 	}
 }
 
-// A label's bytes are taken from the place of the frames.
+// A label is decoded as valid UTF-8 from the place of the frames; unknown types of records are rejected.
 func TestDecodeLabel(t *testing.T) {
 	h := bpf.SampleHeader{Tso: 9, Record: bpf.RecordLabel, FrameCount: 4}
 	var s Sample

@@ -70,8 +70,8 @@ func (l *Log) File(path, text string) uint32 {
 	l.next.file++
 	f := &eventlog.File{ID: l.next.file, Path: path, TextSize: uint64(len(text))}
 	l.Symbol(f)
-	for at := 0; at < len(text); at += eventlog.MaxTextPiece {
-		l.Symbol(&eventlog.FileText{File: f.ID, Offset: uint64(at), Text: []byte(text[at:min(len(text), at+eventlog.MaxTextPiece)])})
+	for at := 0; at < len(text); at += eventlog.MaxTextPart {
+		l.Symbol(&eventlog.FileText{File: f.ID, Offset: uint64(at), Text: []byte(text[at:min(len(text), at+eventlog.MaxTextPart)])})
 	}
 	return f.ID
 }
@@ -81,8 +81,8 @@ func (l *Log) Core(binding, file uint32, name, text string, notes ...eventlog.Co
 	l.next.core++
 	c := &eventlog.Core{ID: l.next.core, Binding: binding, File: file, Name: name, Dump: "Main.dump-simpl", Line: 1, TextSize: uint64(len(text)), Notes: notes}
 	l.Symbol(c)
-	for at := 0; at < len(text); at += eventlog.MaxTextPiece {
-		l.Symbol(&eventlog.CoreText{Core: c.ID, Offset: uint64(at), Text: []byte(text[at:min(len(text), at+eventlog.MaxTextPiece)])})
+	for at := 0; at < len(text); at += eventlog.MaxTextPart {
+		l.Symbol(&eventlog.CoreText{Core: c.ID, Offset: uint64(at), Text: []byte(text[at:min(len(text), at+eventlog.MaxTextPart)])})
 	}
 	return c.ID
 }

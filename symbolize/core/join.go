@@ -441,8 +441,8 @@ func (m *joiner) emitCore(d *Dump, source string, found []joined, newer bool) er
 		if err := m.log.Emit(&ev); err != nil {
 			return err
 		}
-		for off := 0; off < len(text); off += eventlog.MaxTextPiece {
-			piece := eventlog.CoreText{Core: ev.ID, Offset: uint64(off), Text: []byte(text[off:min(len(text), off+eventlog.MaxTextPiece)])}
+		for off := 0; off < len(text); off += eventlog.MaxTextPart {
+			piece := eventlog.CoreText{Core: ev.ID, Offset: uint64(off), Text: []byte(text[off:min(len(text), off+eventlog.MaxTextPart)])}
 			if err := m.log.Emit(&piece); err != nil {
 				return err
 			}

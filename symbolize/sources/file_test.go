@@ -83,7 +83,7 @@ func TestFindOrder(t *testing.T) {
 // A file is written once with all its text, in pieces, and without it where the log holds
 // enough or embeds none.
 func TestLogWritesText(t *testing.T) {
-	long := []byte(strings.Repeat("x", eventlog.MaxTextPiece+7))
+	long := []byte(strings.Repeat("x", eventlog.MaxTextPart+7))
 	for _, embed := range []bool{true, false} {
 		var text []byte
 		var files []eventlog.File

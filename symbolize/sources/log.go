@@ -41,8 +41,8 @@ func (l *Log) Write(name string, text []byte, problem string) (uint32, error) {
 	if len(text) > 0 {
 		l.Embedded++
 	}
-	for off := 0; off < len(text); off += eventlog.MaxTextPiece {
-		piece := eventlog.FileText{File: f.ID, Offset: uint64(off), Text: text[off:min(len(text), off+eventlog.MaxTextPiece)]}
+	for off := 0; off < len(text); off += eventlog.MaxTextPart {
+		piece := eventlog.FileText{File: f.ID, Offset: uint64(off), Text: text[off:min(len(text), off+eventlog.MaxTextPart)]}
 		if err := l.emit(&piece); err != nil {
 			return 0, err
 		}
