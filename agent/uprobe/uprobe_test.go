@@ -95,8 +95,8 @@ func TestPut(t *testing.T) {
 				t.Fatal(err)
 			}
 			n = probed(n)
-			if got := runs(t, program); got != calls {
-				t.Errorf("the program ran %d times after its probe was closed", got-calls)
+			if got := runs(t, program); got != calls || n != calls+1 {
+				t.Errorf("the program ran %d times after its probe was closed; %d calls", got-calls, n)
 			}
 			if err := probes.Close(); err != nil {
 				t.Errorf("closed twice: %v", err)
