@@ -4,8 +4,8 @@
 say() { printf '%s\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
-# install_missing PACKAGE…: installs those of Debian's packages that are not there.
-# The package lists are only fetched when the ones at hand do not do.
+# install_missing PACKAGE…: installs those of Debian's packages that are missing. The
+# package lists are fetched only if the present ones do not suffice.
 install_missing() {
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     die "this is not Debian or Ubuntu: install by other means what these packages hold: $*; then run this again with CCAGENT_NO_INSTALL=1"
@@ -30,7 +30,7 @@ install_missing() {
   rm -f "$log"
 }
 
-# debian_mirror: the one that this machine installs from.
+# debian_mirror: the mirror that this machine installs from.
 debian_mirror() {
   local mirror
   mirror=$(awk '/^URIs:.*debian/{print $2; exit} /^deb .*debian/{for (i = 2; i <= NF; i++) if ($i ~ "://") {print $i; exit}}' \
@@ -42,8 +42,8 @@ apt_install() {
   DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" </dev/null
 }
 
-# find_go: puts a Go that can build this module first in PATH, and fetches one where there
-# is none. sudo's secure_path usually hides where Go's own installer puts it.
+# find_go: puts a Go that can build this module first in PATH, and fetches one if there is
+# none. sudo's secure_path usually hides the place where Go's own installer puts it.
 find_go() {
   local dir home want
   home=$(user_home)
@@ -72,8 +72,8 @@ $(as_user go list -m 2>&1 </dev/null | tail -n 1)"
 # the one that go.mod asks for by itself.
 builds_this() { command -v go >/dev/null && as_user go list -m >/dev/null 2>&1 </dev/null; }
 
-# bootstrap_go VERSION: has an older Go (Debian 12's is 1.19) fetch a newer toolchain, which
-# is a module, and puts it first in PATH. The zip's SHA-256 stands here.
+# bootstrap_go VERSION: lets an older Go (Debian 12's is 1.19) fetch a newer toolchain,
+# which is a module, and puts it first in PATH. The zip's SHA-256 is pinned here.
 bootstrap_go() {
   local arch sum module cache zip empty
   arch=$(dpkg --print-architecture)
@@ -101,8 +101,8 @@ bootstrap_go() {
   export GOTOOLCHAIN=local
 }
 
-# find_ghc: puts a GHC that is there into PATH, if sudo's secure_path hides it; status 1
-# if there is none.
+# find_ghc: adds an installed GHC to PATH if sudo's secure_path hides it; status 1 if there
+# is none.
 find_ghc() {
   local dir home
   command -v ghc >/dev/null && return
@@ -113,15 +113,15 @@ find_ghc() {
   return 1
 }
 
-# The user on whose behalf this runs: under sudo the one who called it, unless the
-# checkout is somebody else's; then it is root, all the way.
+# The user for whom this runs: under sudo its caller, unless the checkout belongs to another
+# user; then it is root.
 if [ -n "${SUDO_UID:-}" ] && [ "$(stat -c %u .)" != "$SUDO_UID" ]; then
   unset SUDO_UID SUDO_GID SUDO_USER SUDO_COMMAND
 fi
 user_home() { getent passwd "${SUDO_UID:-$(id -u)}" | cut -d: -f6; }
 
-# as_user COMMAND…: runs it as that user, so that what is built is theirs and comes
-# from their module cache.
+# as_user COMMAND…: runs a command as that user, so that its results belong to them and it
+# uses their module cache.
 as_user() {
   if [ "$(id -u)" = 0 ] && [ "${SUDO_UID:-0}" != 0 ]; then
     # shellcheck disable=SC2153 # sudo sets them
@@ -132,7 +132,7 @@ as_user() {
   fi
 }
 
-# Where git refuses to tell (no git, another owner's checkout), build without.
+# If git cannot give the revision (no git, or another user's checkout), build without it.
 vcs_flag() {
   as_user git rev-parse HEAD >/dev/null 2>&1 && echo -buildvcs=auto || echo -buildvcs=false
 }

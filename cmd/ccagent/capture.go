@@ -65,7 +65,7 @@ func (f *captureFlags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.quiet, "quiet", false, "print no summary")
 	fs.StringVar(&f.symbolizeMemory, "symbolize-memory", "512MB", "memory `SIZE` that finding names may take")
 	fs.DurationVar(&f.symbolizeTime, "symbolize-time", 2*time.Minute, "time `D` that finding names may take")
-	// Options of ours end at the program's name; what follows is its own.
+	// Our options end at the program's name; what follows is the program's.
 	fs.SetInterspersed(false)
 	cmd.MarkFlagsMutuallyExclusive("frequency", "count")
 }
@@ -200,7 +200,7 @@ func attachCommand() *cobra.Command {
 	return cmd
 }
 
-// runCapture runs the capture and says how it went.
+// runCapture runs the capture and prints its result.
 func runCapture(ctx context.Context, opts agent.Options, flags *captureFlags) error {
 	ctx, in := interrupts(ctx, len(opts.Program) > 0)
 	defer in.done()
@@ -234,16 +234,16 @@ func runCapture(ctx context.Context, opts agent.Options, flags *captureFlags) er
 	return nil
 }
 
-// interruption is what signals have asked of a capture.
+// interruption is the effect of signals on a capture.
 type interruption struct {
 	stop      chan struct{} // closed to end the capture
-	finishing atomic.Bool   // the capture has ended; only its log is to be finished
-	done      func()        // lets go of signals
+	finishing atomic.Bool   // the capture has ended; its log is being finished
+	done      func()        // stops handling signals
 }
 
-// interrupts turns the user's signals into the end of a capture, and a further
-// one into its abortion. A recorded program gets the first itself and is given
-// the chance to end; once it has, any signal is for the agent.
+// interrupts turns the user's first signal into the end of a capture, and a second one into
+// its abortion. A recorded program gets the first signal itself, so that it can end; after
+// its end every signal is for the agent.
 func interrupts(ctx context.Context, recording bool) (context.Context, *interruption) {
 	ctx, abort := context.WithCancel(ctx)
 	in := &interruption{stop: make(chan struct{})}
@@ -260,7 +260,7 @@ func interrupts(ctx context.Context, recording bool) (context.Context, *interrup
 				abort()
 			}
 			if recording && s != unix.SIGINT {
-				continue // the program's to obey
+				continue // the program handles it
 			}
 			left--
 			switch {

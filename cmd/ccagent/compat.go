@@ -16,11 +16,11 @@ import (
 	"ccagent/profile/rewrite"
 )
 
-// compatRole is the child that derives events for the tools that its first message names.
-// The log is its first file, the new one its second.
+// compatRole is the role of the child that derives events for the tools named in its first
+// message. The log is its first file, the new log its second.
 const compatRole = "compat"
 
-// compatMain does not return in such a child.
+// compatMain runs such a child, and then does not return.
 func compatMain() {
 	sandbox.Main(map[string]sandbox.Role{compatRole: func(c *sandbox.Conn, files []*os.File) error {
 		_, tools, err := c.Receive(maxTools)
@@ -33,11 +33,11 @@ func compatMain() {
 
 const (
 	maxTools = 1 << 12 // bytes of the tools' names
-	// maxDerived is what a log may grow by.
+	// maxDerived limits the bytes added to a log.
 	maxDerived = 1 << 30
 )
 
-// checkCompat tells before a capture what would fail after it.
+// checkCompat reports, before a capture, names of tools that are not known.
 func checkCompat(tools string) error {
 	for name := range strings.SplitSeq(tools, ",") {
 		known := false
@@ -51,9 +51,9 @@ func checkCompat(tools string) error {
 	return nil
 }
 
-// addCompat adds to a log what other tools look for. Names are known only now,
-// at the end of the capture, and none of the work falls on the program. A child
-// without privileges does it: the log holds what a hostile program said.
+// addCompat adds the events that other tools need to a log, at the end of the capture, when
+// names are known and the program is not disturbed. A child without privileges does the
+// work, because the log contains data from a possibly hostile program.
 func addCompat(ctx context.Context, log *invoker.Log, tools string, patience time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done within %v (--symbolize-time)", patience))
 	defer cancel()
@@ -64,14 +64,14 @@ func addCompat(ctx context.Context, log *invoker.Log, tools string, patience tim
 	return nil
 }
 
-// runCompat has the child write the new log, and ends it where it takes too long or the
-// user has enough.
+// runCompat lets the child write the new log, and stops it if it takes too long or the user
+// interrupts.
 func runCompat(ctx context.Context, log *invoker.Log, fresh *os.File, tools string) error {
 	info, err := log.File.Stat()
 	if err != nil {
 		return err
 	}
-	// The child may read the log, and not write to it.
+	// The child gets the log read-only.
 	old, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", log.File.Fd()))
 	if err != nil {
 		return err

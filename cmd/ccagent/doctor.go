@@ -61,7 +61,8 @@ func (r *doctorReport) examine(arg string) error {
 	return err
 }
 
-// programPath takes a process id for its program, unless a file has that name.
+// programPath interprets an argument as a process id and returns its program, unless there
+// is a file of that name.
 func programPath(arg string) (string, error) {
 	if _, err := os.Stat(arg); err == nil {
 		return arg, nil

@@ -72,10 +72,10 @@ func eventsCommand() *cobra.Command {
 	return cmd
 }
 
-// eventsWidth is that of the listing in columns.
+// eventsWidth is the width of the listing in columns.
 const eventsWidth = 79
 
-// printEvents lists what there is, then what there is not, by reason.
+// printEvents lists the available events, then the others by reason.
 func printEvents(to io.Writer, rows []eventRow) error {
 	var table strings.Builder
 	out := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
@@ -120,8 +120,8 @@ func printEvents(to io.Writer, rows []eventRow) error {
 	return nil
 }
 
-// filled puts words into lines, of which the first begins with a text and the others
-// below its end.
+// filled fills lines with words; the first line begins with a text, and the others are
+// indented to its end.
 func filled(begin string, words []string) string {
 	var b strings.Builder
 	line, used := begin, false

@@ -29,8 +29,8 @@ const (
 	exitFailed = 125
 )
 
-// exitStatus carries a status through cobra's error return; what there is to
-// say has been said.
+// exitStatus passes an exit status through cobra's error return; any message has already
+// been printed.
 type exitStatus int
 
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
@@ -88,7 +88,7 @@ show, and how to mend what it will not.`,
 	return exitFailed
 }
 
-// flagError says what was wrong with a flag, and where to read of it.
+// flagError says what is wrong with a flag, and where its help is.
 func flagError(cmd *cobra.Command, err error) error {
 	if strings.Contains(err.Error(), "missing unit in duration") {
 		return fmt.Errorf("%w: give one, as in 5s or 200ms", err)
@@ -96,14 +96,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 }
 
-// All that ccagent prints goes through these: names, paths and messages can be a hostile
-// program's.
+// All output of ccagent goes through these writers, because names, paths and messages can
+// come from a hostile program.
 var stdout, stderr = printable.NewWriter(os.Stdout), printable.NewWriter(os.Stderr)
 
 // say prints a message for the user; stdout belongs to the program.
 func say(format string, args ...any) { sayTo(stderr, format, args...) }
 
-// sayTo prints a message. Further lines of it are indented, so that none passes for
+// sayTo prints a message. Its further lines are indented, so that they cannot look like
 // another message.
 func sayTo(w io.Writer, format string, args ...any) {
 	text := strings.TrimRight(fmt.Sprintf(format, args...), "\n")

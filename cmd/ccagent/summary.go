@@ -8,7 +8,7 @@ import (
 	"ccagent/agent"
 )
 
-// printSummary tells how a capture went.
+// printSummary prints the results of a capture.
 func printSummary(w io.Writer, s *agent.Summary) {
 	line := func(format string, args ...any) { sayTo(w, format, args...) }
 	for _, e := range s.Events {
@@ -67,7 +67,7 @@ func printSummary(w io.Writer, s *agent.Summary) {
 	line("%s (%s)", s.Log, bytesAmount(s.LogSize))
 }
 
-// rateLine tells at what rate an event was sampled in place of the one asked for.
+// rateLine reports the rate at which an event was sampled instead of the requested one.
 func rateLine(e *agent.EventSummary) string {
 	last := e.Rates[len(e.Rates)-1]
 	unit := "Hz"
@@ -81,7 +81,7 @@ func rateLine(e *agent.EventSummary) string {
 	return fmt.Sprintf("%s: %d %s asked, %d taken since %.1f s: %s here; --max-overhead 0 keeps the rate", e.Granted, e.Rate, unit, last.Rate, last.At.Seconds(), why)
 }
 
-// overheadLine tells what measuring took of the program's CPU time.
+// overheadLine reports the part of the program's CPU time that measuring took.
 func overheadLine(s *agent.Summary) string {
 	part := func(d time.Duration) string { return fmt.Sprintf("%.2f %%", 100*d.Seconds()/s.TargetCPU.Seconds()) }
 	text := fmt.Sprintf("overhead: about %s of the program's CPU time", part(s.InterruptTime+s.BPFTime+s.ProbeTime))
@@ -94,7 +94,7 @@ func overheadLine(s *agent.Summary) string {
 	return text
 }
 
-// idleness tells what is not counted as waiting.
+// idleness reports the waiting time of idle OS threads, which is not counted.
 func idleness(idle time.Duration) string {
 	if idle == 0 {
 		return ""
@@ -134,7 +134,7 @@ func bytesAmount(n int64) string {
 	return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
 }
 
-// whyNoSample names the likely reason of an empty capture.
+// whyNoSample returns the likely reason why there are no samples.
 func whyNoSample(s *agent.Summary) string {
 	switch {
 	case len(s.Events) == 1 && s.Events[0].WhyNone != "":

@@ -70,7 +70,7 @@ where -o names a file.`,
 	return cmd
 }
 
-// runTop captures beside the viewer.
+// runTop runs a capture together with the viewer.
 func runTop(ctx context.Context, opts agent.Options, flags *topFlags) error {
 	if !ui.Usable() {
 		return errors.New("top draws on a terminal, and this is none that it can draw on; ccagent record writes a log")
@@ -102,7 +102,7 @@ func runTop(ctx context.Context, opts agent.Options, flags *topFlags) error {
 		defer remove()
 		opts.Output = filepath.Join(dir, "top.eventlog")
 	}
-	var warnings []string // the terminal is the viewer's; they are told at its end
+	var warnings []string // printed after the viewer has released the terminal
 	opts.Warn = func(line string) { warnings = append(warnings, line) }
 
 	t := &top{started: make(chan started, 1), ended: make(chan struct{}), stop: make(chan struct{})}
@@ -125,7 +125,7 @@ func runTop(ctx context.Context, opts agent.Options, flags *topFlags) error {
 	return err
 }
 
-// top is a capture beside the viewer.
+// top is a capture that runs together with the viewer.
 type top struct {
 	started chan started
 	stop    chan struct{} // closed to end the capture
@@ -140,8 +140,8 @@ type started struct {
 	err error
 }
 
-// start tells the viewer where the log is: by a descriptor of the very file,
-// so that its name means nothing.
+// start passes the log to the viewer by a descriptor of the open file, so that the file's
+// name is irrelevant.
 func (t *top) start(log *os.File, pid int) error {
 	fd, err := unix.FcntlInt(log.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package boundary holds the test that imports go one way.
+// Package boundary tests the rules for imports between packages.
 package boundary
 
 import (
@@ -25,8 +25,8 @@ var order = map[string][]string{
 	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui", "internal/buildinfo", "internal/credentials", "internal/sandbox", "internal/printable"},
 }
 
-// inside lists, for parts of many packages, what each package may import of its own
-// part. In a part that is listed every package is.
+// inside lists, for parts with many packages, what each package may import of its own part.
+// Every package of such a part must be listed.
 var inside = map[string][]string{
 	"profile/imports":   {},
 	"profile/columns":   {"profile/imports"},
@@ -53,7 +53,8 @@ var inside = map[string][]string{
 	"agent/sink":     {"agent/invoker"},
 	"agent/overhead": {"agent/procfs"},
 	"agent/process":  {"agent/procfs", "agent/invoker", "agent/rtsites", "agent/sink", "agent/uprobe"},
-	// A way of measuring imports no other: what they share is in these.
+	// A source of measurements does not import another one; what they share is in these
+	// packages.
 	"agent/source":     {"agent/overhead", "agent/process", "agent/sink"},
 	"agent/alloc":      {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/uprobe"},
 	"agent/cpu":        {"agent/overhead", "agent/process", "agent/sink", "agent/source"},

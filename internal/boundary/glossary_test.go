@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every row of the glossary has a term of its own, a meaning, and places that exist.
+// Every row of the glossary has a unique term, a meaning, and places that exist.
 func TestGlossary(t *testing.T) {
 	const root = "../.."
 	text, err := os.ReadFile(filepath.Join(root, "docs", "glossary.md"))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A screen imports no other screen, so that it is written, and goes, alone; and only commands
-// import the reports that are no screen's.
+// No screen imports another screen, so that each can be written and removed alone; and only
+// commands import the reports that belong to no screen.
 func TestScreensStandAlone(t *testing.T) {
 	const screens = "ccagent/ui/screen/"
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "ccagent/ui/...").Output()

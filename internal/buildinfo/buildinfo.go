@@ -1,12 +1,12 @@
-// Package buildinfo tells what a binary was built from.
+// Package buildinfo has the version that a binary was built from.
 package buildinfo
 
 import "runtime/debug"
 
-// release is the version of this source; builds add the revision they know.
+// release is the version of this source; the build appends its revision if known.
 const release = "0.1.0"
 
-// Version is the release, and "+" with the revision where the build knows it.
+// Version returns the release, followed by "+" and the revision if the build has one.
 func Version() string {
 	v := release
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -1,5 +1,5 @@
-// Package capset changes the capability sets of the calling thread, and so what the
-// processes that it starts begin with.
+// Package capset changes the capability sets of the calling thread, which the processes that
+// it starts inherit.
 package capset
 
 import (
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ClearInherited empties the thread's ambient and inheritable sets, the two that an
-// executed program takes over. The thread keeps what it may do itself. The caller has
-// locked its goroutine to the thread.
+// ClearInherited clears the thread's ambient and inheritable sets, which executed programs
+// inherit. The thread keeps its own capabilities. The caller must have locked its goroutine
+// to the thread.
 func ClearInherited() error {
 	// Kernels before 4.3 have no ambient set.
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
@@ -41,7 +41,7 @@ func (s *Sets) Effective(capability int) bool {
 	return s[capability/32].Effective&(1<<(capability%32)) != 0
 }
 
-// Clear empties all of the thread's sets, for good.
+// Clear permanently clears all of the thread's sets.
 func Clear() error {
 	if err := ClearInherited(); err != nil {
 		return err
@@ -56,8 +56,8 @@ func set(s Sets) error {
 	return nil
 }
 
-// Bound leaves only some capabilities in the thread's bounding set, which limits what
-// executed programs get, for good. It needs CAP_SETPCAP.
+// Bound permanently removes all but some capabilities from the thread's bounding set, which
+// limits what executed programs get. It needs CAP_SETPCAP.
 func Bound(leave ...int) error {
 	var kept uint64
 	for _, c := range leave {

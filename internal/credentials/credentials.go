@@ -1,5 +1,5 @@
-// Package credentials runs code with another user's rights to files, and without any
-// capability, so that a process of root's can do for a user what that user may do alone.
+// Package credentials runs code with another user's file access rights and without any
+// capability, so that a root process can do for a user exactly what the user may do.
 package credentials
 
 import (
@@ -13,21 +13,21 @@ import (
 	"ccagent/internal/capset"
 )
 
-// Credentials are a user's ids, as the kernel checks access to files by them.
+// Credentials are a user's ids for the kernel's checks of file access.
 type Credentials struct {
 	UID, GID uint32
 	Groups   []uint32
 }
 
-// Nobody are credentials that no file belongs to: with them only what everyone may read
-// can be read. The ids are not those of the user "nobody", who owns files on some hosts.
+// Nobody returns credentials that own no file: with them only files readable by everyone can
+// be read. The ids are not those of the user "nobody", who owns files on some hosts.
 func Nobody() Credentials { return Credentials{UID: 1<<32 - 3, GID: 1<<32 - 3} }
 
-// Run calls f with these credentials for files and without capabilities. Without the
-// latter, CAP_SYS_PTRACE would still open /proc/PID/root of any process.
+// Run calls f with these credentials for files and without capabilities. With
+// CAP_SYS_PTRACE, for example, it could open /proc/PID/root of any process.
 //
-// Root runs f as itself if the credentials are root's. A process that is not root runs f
-// as itself too, but for its capabilities, and cannot run it as another user.
+// If the credentials are root's, root runs f as itself. A process that is not root runs f
+// with its own ids, without capabilities; it cannot run f as another user.
 func (c *Credentials) Run(f func() error) error {
 	own := uint32(os.Geteuid())
 	switch {
@@ -38,7 +38,8 @@ func (c *Credentials) Run(f func() error) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		// Never unlocked: the thread ends with the goroutine, and its rights with it.
+		// The thread is never unlocked, so it ends with the goroutine, and its rights with
+		// it.
 		runtime.LockOSThread()
 		if err := c.take(own == 0); err != nil {
 			done <- fmt.Errorf("take on file rights of uid %d: %w", c.UID, err)
@@ -49,8 +50,8 @@ func (c *Credentials) Run(f func() error) error {
 	return <-done
 }
 
-// take changes this thread's ids for files, if asked to, and drops its capabilities, for
-// good.
+// take drops this thread's capabilities, and changes its ids for files if requested, both
+// permanently.
 func (c *Credentials) take(ids bool) error {
 	if ids {
 		if err := c.takeIDs(); err != nil {
@@ -65,7 +66,7 @@ func (c *Credentials) takeIDs() error {
 	if len(c.Groups) > 0 {
 		groups = unsafe.Pointer(&c.Groups[0])
 	}
-	// unix.Setgroups would change every thread of the process.
+	// unix.Setgroups would change all threads of the process.
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(c.Groups)), uintptr(groups), 0); errno != 0 {
 		return errno
 	}
@@ -73,7 +74,8 @@ func (c *Credentials) takeIDs() error {
 		call uintptr
 		id   uint32
 	}{{unix.SYS_SETFSGID, c.GID}, {unix.SYS_SETFSUID, c.UID}} {
-		// Each gives the id that was in force, and refuses silently; ^0 is no id.
+		// Both calls return the previous id and fail silently; ^0 is not an id, so it only
+		// reads the current one.
 		unix.RawSyscall(set.call, uintptr(set.id), 0, 0)
 		if got, _, _ := unix.RawSyscall(set.call, uintptr(^uint32(0)), 0, 0); uint32(got) != set.id {
 			return unix.EPERM

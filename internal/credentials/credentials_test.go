@@ -11,10 +11,10 @@ import (
 	"ccagent/internal/testprog"
 )
 
-const stranger = 1_234_567 // a uid that no one has
+const stranger = 1_234_567 // a uid that nobody has
 
-// Code that runs with a user's credentials has their rights to files and no capability:
-// not the way into another process's root directory either, which CAP_SYS_PTRACE opens.
+// Code that runs with a user's credentials has that user's file access and no capability; in
+// particular it cannot enter another process's root directory, which CAP_SYS_PTRACE permits.
 func TestRun(t *testing.T) {
 	testprog.NeedRoot(t)
 	dir := t.TempDir()
@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// None of it outlives the call.
+	// The change does not outlive the call.
 	for range 20 {
 		if _, err := os.ReadFile(secret); err != nil {
 			t.Fatal("root's own rights are gone: ", err)

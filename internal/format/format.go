@@ -1,5 +1,5 @@
-// Package format writes numbers as people read them: shares, counts, bytes and times, for
-// the viewer's screens and for text.
+// Package format formats numbers for people: shares, counts, bytes and times, on the
+// viewer's screens and in text.
 package format
 
 import (

@@ -2,7 +2,7 @@ package format
 
 import "testing"
 
-// A share that is not zero never shows as zero.
+// A share that is not zero is never shown as zero.
 func TestShareNeverHidesSomething(t *testing.T) {
 	for f, want := range map[float64]string{0: "0.0%", 0.00001: "<0.1%", 0.0005: "0.1%", 0.123: "12.3%", 0.9994: "99.9%", 0.9996: "100%", 1.5: "150%"} {
 		if got := Share(f); got != want {
@@ -11,7 +11,7 @@ func TestShareNeverHidesSomething(t *testing.T) {
 	}
 }
 
-// Numbers are written with about three digits in the unit that fits.
+// Numbers are shown with about three digits, in the unit that fits.
 func TestUnits(t *testing.T) {
 	for _, c := range []struct {
 		w    uint64

@@ -8,7 +8,7 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// The kernels of Debian's stable releases take the walker, and it walks there.
+// The kernels of Debian's stable releases accept the walker, and it walks stacks there.
 func TestKernels(t *testing.T) {
 	for _, name := range []string{"amd64-6.1", "amd64-6.12"} {
 		t.Run(name, func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestKernels(t *testing.T) {
 			})
 			logVerifier(t, done["verifier"])
 			wantLine(t, done["doctor"].Stdout, "ok", "the kernel takes the stack walker")
-			// There is no PMU: that is said, and stands in the log.
+			// There is no PMU: the user is informed, and so is the log.
 			wantLine(t, done["rev"].Stderr, "cpu-clock is sampled in place of cycles")
 			wantRev(t, logOf(t, done["rev"]), "cycles")
 			wantDeep(t, logOf(t, done["deep"]))
@@ -32,7 +32,7 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// A kernel that is too old is told apart from everything else that can go wrong.
+// A kernel that is too old is reported as such.
 func TestTooOldKernel(t *testing.T) {
 	image := kernel(t, "amd64-5.10")
 	done := boot(t, hwtest.Machine{Arch: "amd64", Kernel: image}, agentFiles(t, "amd64"), []hwtest.Job{

@@ -13,8 +13,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// Counters overflow, interrupt, and the Haskell stack is walked: on arm64, whose STG
-// registers are x19 and x20, with as many samples as the count has periods.
+// Hardware counters overflow and interrupt on arm64, and the Haskell stack is walked from
+// its STG registers x19 and x20; there are as many samples as the count has periods.
 func TestHardwareCounters(t *testing.T) {
 	image := kernel(t, "arm64-6.1")
 	ghc := filepath.Join(fetched(t), "tools-arm64", "ghc")
@@ -89,8 +89,8 @@ func hogged(j hwtest.Job) hwtest.Job {
 	return j
 }
 
-// wantRatio checks instructions per cycle: the emulator's clock has it that every
-// instruction takes two.
+// wantRatio checks instructions per cycle: in the emulator every instruction takes two
+// cycles.
 func wantRatio(t *testing.T, log string) {
 	t.Helper()
 	var hot struct {
@@ -112,8 +112,8 @@ func wantRatio(t *testing.T, log string) {
 	t.Errorf("%s: Main.rev is not there: %+v", log, hot.Rows)
 }
 
-// wantTurns checks that events that had to take turns are scaled to what they would have
-// counted, and that this is said. totals are those of a third of the program's rounds.
+// wantTurns checks that the counts of events that took turns are scaled, and that this is
+// reported. totals are those of a third of the program's rounds.
 func wantTurns(t *testing.T, r hwtest.Result, log string, totals map[string]float64) {
 	t.Helper()
 	wantLine(t, r.Stderr, "fewer counters than events", "scaled")

@@ -63,8 +63,8 @@ func (n *stackNode) through(name string) float64 {
 	return sum
 }
 
-// wantWhole checks that nothing of the event was lost, and that the walks of Haskell
-// code ended well.
+// wantWhole checks that no sample of the event was lost, and that the walks of Haskell code
+// are complete.
 func wantWhole(t *testing.T, log, event string) (samples float64) {
 	t.Helper()
 	var info infoJSON
@@ -96,7 +96,7 @@ func wantRev(t *testing.T, log, event string) (samples float64) {
 	samples = wantWhole(t, log, event)
 	var hot hotJSON
 	view(t, &hot, "hot", log, "--event", event, "--level", "binding")
-	// The kernel's part is the emulator's doing.
+	// The kernel's part depends on the emulator.
 	rev, others := 0.0, 0.0
 	for _, r := range hot.Rows {
 		switch {
@@ -112,7 +112,7 @@ func wantRev(t *testing.T, log, event string) (samples float64) {
 	return samples
 }
 
-// wantDeep checks a profile of the program deep: the stack's two ends are there.
+// wantDeep checks a profile of the program deep: its stacks contain both ends.
 func wantDeep(t *testing.T, log string) {
 	t.Helper()
 	wantWhole(t, log, "cycles")

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// A result crosses the console, which the kernel writes to as well, as lines of its
-// own: each begins with a mark and ends with a checksum of what it says.
+// A result is sent over the console, which the kernel also writes to, as separate lines:
+// each begins with a marker and ends with a checksum of its text.
 const (
 	markLine  = "@hw "  // a part of a result: base64 of the gzip of its JSON
 	markEnd   = "@end " // of a result: its length in bytes
@@ -25,7 +25,7 @@ const (
 // Begun is the first line that a guest writes.
 const Begun = "@begun"
 
-// maxResult bounds what is taken from a console.
+// maxResult limits the bytes read from a console.
 const maxResult = 256 << 20
 
 // SendResult writes a result to the console.
@@ -54,11 +54,11 @@ func checked(mark, text string) string {
 	return fmt.Sprintf("%s%s %08x\n", mark, text, crc32.ChecksumIEEE([]byte(text)))
 }
 
-// ErrConsole is given for a result that did not arrive as it was sent.
+// ErrConsole is returned for a result that arrived damaged.
 var ErrConsole = errors.New("garbled console")
 
-// Results reads what the guest sent; notes get every other line. What came before an
-// error stands.
+// Results reads the results that the guest sent; notes is called with every other line.
+// Results before an error are returned too.
 func Results(console io.Reader, notes func(line string)) ([]Result, error) {
 	var results []Result
 	var packed []byte
@@ -66,7 +66,7 @@ func Results(console io.Reader, notes func(line string)) ([]Result, error) {
 	in.Buffer(make([]byte, 1<<16), 1<<20)
 	for in.Scan() {
 		line := strings.TrimRight(in.Text(), "\r")
-		// A line of the kernel's that lacks its end may stand before ours.
+		// An unfinished line of the kernel may precede ours.
 		if i := strings.Index(line, markLine); i >= 0 {
 			text, err := verify(line[i+len(markLine):])
 			if err != nil {

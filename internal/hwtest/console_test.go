@@ -33,7 +33,7 @@ func someResults() []Result {
 	}
 }
 
-// Results arrive as they were sent, whatever the kernel writes between their lines.
+// Results arrive as sent, whatever the kernel writes between their lines.
 func TestConsole(t *testing.T) {
 	want := someResults()
 	text := sent(t, want...)
@@ -53,7 +53,7 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// What was damaged is not taken for a result; what came before it stands.
+// Damaged results are an error; results before the damage are returned.
 func TestGarbledConsole(t *testing.T) {
 	all := someResults()
 	first := sent(t, all[0])

@@ -18,13 +18,13 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// limit ends a machine that hangs; no test waits for it.
+// limit stops a machine that hangs; no test waits for it.
 const limit = 4 * time.Minute
 
-// jobSeconds ends a command that hangs in a guest.
+// jobSeconds stops a command that hangs in a guest.
 const jobSeconds = 200
 
-// fetched is the folder that scripts/hwtest has filled. The test is skipped without it.
+// fetched returns the folder that scripts/hwtest has filled. The test is skipped without it.
 func fetched(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("CCAGENT_HWTEST")
@@ -34,8 +34,8 @@ func fetched(t *testing.T) string {
 	return dir
 }
 
-// kernel finds what scripts/hwtest has fetched by that name, such as "amd64-6.1", and
-// skips the test where it could not.
+// kernel returns a kernel that scripts/hwtest has fetched, such as "amd64-6.1". The test is
+// skipped if it could not be fetched.
 func kernel(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(fetched(t), name)
@@ -49,7 +49,7 @@ func kernel(t *testing.T, name string) string {
 	return found[0]
 }
 
-// unavailable skips the test with the reason that scripts/hwtest has noted.
+// unavailable skips the test with the reason recorded by scripts/hwtest.
 func unavailable(t *testing.T, name, need string) {
 	t.Helper()
 	why, err := os.ReadFile(filepath.Join(fetched(t), name+".why"))
@@ -115,7 +115,7 @@ func boot(t *testing.T, m hwtest.Machine, files hwtest.Initramfs, jobs []hwtest.
 	return byName
 }
 
-// verify is the job that has the verifier count.
+// verify is the job that runs the test of the verifier's counts.
 var verify = hwtest.Job{Name: "verifier", Argv: []string{"/bin/bpf", "-test.v", "-test.run", "^TestVerifierCost$"}, Seconds: jobSeconds}
 
 var doctor = hwtest.Job{Name: "doctor", Argv: []string{"/bin/ccagent", "doctor"}, Seconds: jobSeconds}
@@ -123,7 +123,8 @@ var doctor = hwtest.Job{Name: "doctor", Argv: []string{"/bin/ccagent", "doctor"}
 // record is the job that profiles a program; the log is its only file.
 func record(name string, flags []string, program ...string) hwtest.Job {
 	log := "/tmp/" + name + ".eventlog"
-	// An emulated machine walks stacks a hundred times slower: no budget holds there.
+	// No budget is kept in an emulated machine, because it walks stacks a hundred times
+	// slower.
 	argv := append([]string{"/bin/ccagent", "record", "--max-overhead", "0", "-o", log}, flags...)
 	return hwtest.Job{
 		Name: name, Argv: append(append(argv, "--"), program...),
@@ -131,7 +132,7 @@ func record(name string, flags []string, program ...string) hwtest.Job {
 	}
 }
 
-// logOf stores the log that record's job has left.
+// logOf stores the log that a record job has produced.
 func logOf(t *testing.T, r hwtest.Result) string {
 	t.Helper()
 	if r.Status != 0 {

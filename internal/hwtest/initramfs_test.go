@@ -12,7 +12,7 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// What is written is what cpio reads.
+// cpio extracts the files of an archive that WriteTo has written.
 func TestInitramfsAgainstCpio(t *testing.T) {
 	cpio := testprog.NeedTool(t, "cpio", "")
 	files := Initramfs{

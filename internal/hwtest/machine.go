@@ -17,8 +17,8 @@ import (
 type Machine struct {
 	Arch   string // GOARCH
 	Kernel string // path of its image
-	// Counted makes time a function of the instructions executed, so that what
-	// counters count is exact. One CPU only.
+	// Counted makes time a function of the executed instructions, so that counters are
+	// exact. It requires one CPU.
 	Counted bool
 	CPUs    int
 }
@@ -40,13 +40,13 @@ func (m Machine) qemu() (args []string, kernel string, err error) {
 	return nil, "", fmt.Errorf("no machine for %s", m.Arch)
 }
 
-// maxBoots is how often a kernel may go down before the first program runs: that is
-// between it and the emulator, whose clocks a busy host holds up.
+// maxBoots limits the retries after a kernel that crashes before the first program runs: on
+// a busy host the emulator's clocks can stall it.
 const maxBoots = 3
 
-// Run boots the machine with the files, has it do the jobs, and gives their results, in
-// the jobs' order, and the rest of what stood on the console. ctx limits it all. Results
-// that arrived before an error stand.
+// Run boots the machine with the files, runs the jobs, and returns their results in the
+// jobs' order and the rest of the console's output. ctx limits the whole run. Results before
+// an error are returned too.
 func (m Machine) Run(ctx context.Context, files Initramfs, jobs []Job) (results []Result, console string, err error) {
 	argv, kernel, err := m.qemu()
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"ccagent/internal/hwtest"
 )
 
-// The choice of event changes the profile: misses of the data TLB belong to the code that
-// strides over pages, while the time is spent elsewhere.
+// The choice of the event changes the profile: misses of the data TLB are in the code that
+// strides over pages, while most time is spent elsewhere.
 func TestEventChangesProfile(t *testing.T) {
 	image := kernel(t, "riscv64-6.12")
 	files := agentFiles(t, "riscv64")
 	files["/bin/workload"] = goBuild(t, "riscv64", "build", "ccagent/internal/hwtest/workload")
 	const misses, cycles = "dTLB-load-misses", "cycles"
-	// Cycles are the host's: that many of them as make the interrupts few.
+	// Cycles are the host's; the period is large enough for few interrupts.
 	done := boot(t, hwtest.Machine{Arch: "riscv64", Kernel: image}, files, []hwtest.Job{
 		doctor,
 		{Name: "jit", Argv: []string{hwtest.Guest, "write", "/proc/sys/net/core/bpf_jit_enable", "1"}, Seconds: jobSeconds},
@@ -22,7 +22,7 @@ func TestEventChangesProfile(t *testing.T) {
 		record(cycles, []string{"-e", cycles, "-c", "10000019"}, "/bin/workload", "40"),
 		record("missing", []string{"-e", "branch-misses", "-c", "1000"}, "/bin/workload", "1"),
 	})
-	// Debian's kernel for this architecture begins without the compiler.
+	// Debian's kernel for this architecture starts with the BPF compiler off.
 	wantLine(t, done["doctor"].Stdout, "failed", "does not compile BPF programs")
 	wantLine(t, done["doctor"].Stdout, "sysctl net.core.bpf_jit_enable=1")
 	if r := done["jit"]; r.Status != 0 {

@@ -1,9 +1,8 @@
-// Package printable makes text fit for a terminal and for file names. Names, paths and
-// messages come from profiled programs; nothing in them may move a terminal's cursor,
-// change its modes, reorder what is shown, or pass for a line of our own.
+// Package printable makes text safe for terminals and file names. Names, paths and messages
+// come from profiled programs; they must not move a terminal's cursor, change its modes,
+// reorder text, or look like a line of our own.
 //
-// The commands print through a [Writer], so that a new place that prints is safe by
-// construction.
+// The commands print through a [Writer], so that all printing is safe by construction.
 package printable
 
 import (
@@ -17,14 +16,14 @@ import (
 	"unicode/utf8"
 )
 
-// Mark stands for what is not printable.
+// Mark replaces what is not printable.
 const Mark = '\uFFFD'
 
 // Rune reports whether r may be sent to a terminal: no controls, no formatting characters
 // (bidirectional overrides, joiners, tags), no private use, no surrogates or unassigned.
 func Rune(r rune) bool { return unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) }
 
-// Line gives s as one line: whatever is not printable, line ends too, becomes a mark.
+// Line returns s as one line: everything unprintable, including line ends, becomes a mark.
 func Line(s string) string { return strings.Map(marked, s) }
 
 func marked(r rune) rune {
@@ -34,12 +33,12 @@ func marked(r rune) rune {
 	return Mark
 }
 
-// maxName bounds a name, in bytes, so that there is room for a suffix in the 255 that
-// file systems allow.
+// maxName limits a name, in bytes; with a suffix it stays below the 255 bytes that file
+// systems allow.
 const maxName = 200
 
-// Name gives s as a part of a file name: it has nothing that is not printable, no slash,
-// no leading dash or dot, and is not empty.
+// Name returns s as a part of a file name: printable, without slash, leading dash or dot,
+// and not empty.
 func Name(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -57,8 +56,8 @@ func Name(s string) string {
 	return b.String()
 }
 
-// JSON writes one document, indented, with everything that is not printable escaped: a
-// terminal that shows it obeys nothing in it, and names are kept as they are.
+// JSON writes one document, indented, with everything unprintable escaped: a terminal
+// interprets nothing in it, and names are preserved.
 func JSON(w io.Writer, v any, indent string) error {
 	var buf bytes.Buffer
 	e := json.NewEncoder(&buf)

@@ -10,6 +10,7 @@ import (
 
 const hostile = "a\x1b]0;owned\x07b\x1b[2J\r\u009b31m\x9b\u202ec\x7f\u200bd\xff"
 
+// The Writer replaces what is not printable by marks.
 func TestWriterMarksWhatIsNotPrintable(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"plain\n\ttext λ 日本\n", "plain\n\ttext λ 日本\n"},
@@ -23,7 +24,7 @@ func TestWriterMarksWhatIsNotPrintable(t *testing.T) {
 	}
 }
 
-// Of escape sequences only those that style text pass, and only where they are allowed.
+// The only escape sequences that pass are those that style text, if the Writer allows them.
 func TestWriterPassesStyles(t *testing.T) {
 	for in, want := range map[string]string{
 		"\x1b[1;38:5:4mx\x1b[m":                 "\x1b[1;38:5:4mx\x1b[m",
@@ -44,6 +45,7 @@ func TestWriterPassesStyles(t *testing.T) {
 	}
 }
 
+// Name returns a safe, non-empty part of a file name of limited length.
 func TestName(t *testing.T) {
 	for in, want := range map[string]string{
 		"prog": "prog", "": "_", "-rf": "_rf", ".hidden": "_hidden", "a b": "a b", "a/b": "a_b", "λ": "λ",
@@ -58,7 +60,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// A JSON document keeps names as they are, and has nothing that a terminal obeys.
+// A JSON document preserves names and has nothing that a terminal interprets.
 func TestJSON(t *testing.T) {
 	var out bytes.Buffer
 	in := strings.ToValidUTF8(hostile, "?") + "\U000e0041"
@@ -74,6 +76,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// What the Writer prints is printable UTF-8 and does not depend on how the input is split.
 func FuzzWriter(f *testing.F) {
 	f.Add(hostile, 3, false)
 	f.Add("\x1b[1mx\x1b[0m\x1b[K", 2, true)

@@ -9,9 +9,8 @@ import (
 	"github.com/charmbracelet/x/term"
 )
 
-// Writer passes text on in which everything is printable: other characters than line
-// ends and tabs become marks, as do bytes that are no UTF-8. It may be used by several
-// goroutines.
+// Writer writes only printable text: characters other than line ends and tabs become marks
+// if not printable, as do bytes that are not UTF-8. It is safe for concurrent use.
 type Writer struct {
 	mu     sync.Mutex
 	to     io.Writer
@@ -23,17 +22,17 @@ type Writer struct {
 // NewWriter gives a Writer to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
 
-// AllowStyles lets the sequences pass that choose colours and weight (SGR), but no other.
+// AllowStyles lets escape sequences for colours and weight (SGR) pass, and no others.
 func (w *Writer) AllowStyles() { w.styles = true }
 
-// Terminal gives the terminal that the Writer writes to, if it does.
+// Terminal returns the terminal that the Writer writes to, if it is one.
 func (w *Writer) Terminal() (*os.File, bool) {
 	f, ok := w.to.(*os.File)
 	return f, ok && term.IsTerminal(f.Fd())
 }
 
-// Data gives where to write what is meant for other programs, byte by byte as it is;
-// on a terminal that is the Writer itself.
+// Data returns the writer for output to other programs, which gets every byte unchanged; on
+// a terminal it is the Writer itself.
 func (w *Writer) Data() io.Writer {
 	if _, ok := w.Terminal(); ok {
 		return w
@@ -76,11 +75,11 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// maxStyle bounds a style's length.
+// maxStyle limits the length of a style.
 const maxStyle = 64
 
-// style gives the length of the style that b begins with: 0 if there is none, -1 if there
-// may be one that is not whole.
+// style returns the length of the style at the beginning of b: 0 if there is none, -1 if it
+// may be incomplete.
 func style(b []byte) int {
 	if b[0] != '\x1b' {
 		return 0

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Role is what a child does with the files that it is given. An error that it returns
-// ends the child with the error on its standard error.
+// Role is the work of a child on the files that it is given. If it returns an error, the
+// child prints that on its standard error and ends.
 type Role func(c *Conn, files []*os.File) error
 
-// Main does a child's work and ends the process, if this process is a child with one of
-// the roles. A program that calls Start calls it first thing in main.
+// Main runs a role and ends the process, if this process is a child. A program that calls
+// Start must call Main first in its main function.
 func Main(roles map[string]Role) {
 	role, ok := roles[os.Getenv(childVariable)]
 	if !ok {
@@ -49,7 +49,7 @@ func child(role Role) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return fmt.Errorf("read the setup: %w", err)
 	}
-	mapped := addressSpace() // cannot be asked for later
+	mapped := addressSpace() // not readable later
 	confined, err := enter(s)
 	if err != nil {
 		return errors.Join(err, c.Send(saidFailed, []byte(err.Error())))
@@ -68,15 +68,15 @@ func child(role Role) error {
 		return fmt.Errorf("take standard error: %w", err)
 	}
 	files[0].Close()
-	// Only now, so that the reason can be told where it is too little.
+	// The limit is set last, so that an error can still be reported if it is too small.
 	if err := limitMemory(s.Memory, mapped); err != nil {
 		return err
 	}
 	return role(c, files[1:])
 }
 
-// undumpable keeps processes with the same uid from this one: they may not trace it, nor
-// look at its memory or descriptors.
+// undumpable prevents processes with the same uid from tracing this one and from accessing
+// its memory or descriptors.
 func undumpable() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("make the process not dumpable: %w", err)
@@ -84,7 +84,7 @@ func undumpable() error {
 	return nil
 }
 
-// enter gives up what the child does not need, and limits what it takes.
+// enter drops the privileges that the child does not need, and sets its limits.
 func enter(s setup) (Confinement, error) {
 	var done Confinement
 	closeInherited()
@@ -119,7 +119,7 @@ func enter(s setup) (Confinement, error) {
 	return done, nil
 }
 
-// changeID makes the process another user's, whose last capabilities go with that.
+// changeID changes to another user id, which also drops the last capabilities.
 func changeID(id int) error {
 	if err := unix.Setgroups(nil); err != nil {
 		return fmt.Errorf("leave the groups: %w", err)
@@ -130,15 +130,15 @@ func changeID(id int) error {
 	if err := unix.Setresuid(id, id, id); err != nil {
 		return fmt.Errorf("change the uid to %d: %w", id, err)
 	}
-	// The kernel has forgotten that the child is to die with its parent.
+	// The change of ids has cleared the signal for the parent's death.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("set the signal of the parent's death: %w", err)
 	}
 	return nil
 }
 
-// closeInherited closes what the executable inherited besides the socket where the parent
-// could not: descriptors that are neither close-on-exec nor standard streams.
+// closeInherited closes inherited descriptors other than the socket, if the parent could
+// not: those that are neither close-on-exec nor standard streams.
 func closeInherited() {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -163,17 +163,17 @@ func limit(what int, bytes uint64) error {
 	return nil
 }
 
-// limitMemory bounds what the process holds; 0 leaves that alone.
+// limitMemory limits the process's memory; 0 is no limit.
 func limitMemory(bytes, mapped uint64) error {
 	if bytes == 0 {
 		return nil
 	}
 	debug.SetMemoryLimit(int64(bytes))
-	// The runtime has reserved address space already that it never uses.
+	// The runtime has reserved address space that it never uses.
 	return limit(unix.RLIMIT_AS, mapped+2*bytes)
 }
 
-// addressSpace is the size of the process's mappings in bytes.
+// addressSpace returns the size of the process's mappings in bytes.
 func addressSpace() uint64 {
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

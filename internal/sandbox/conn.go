@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Conn is the socket between a child and its parent. What the other end sends is not
-// trusted by the parent.
+// Conn is the socket between a child and its parent. The parent does not trust what it
+// receives.
 type Conn struct{ c *net.UnixConn }
 
 func newConn(f *os.File) (*Conn, error) {
@@ -40,7 +40,7 @@ func (c *Conn) Receive(limit uint64) (head uint64, b []byte, err error) {
 }
 
 // WriteMessage writes a message as Send does: the head, the length and the bytes. Both
-// numbers have 64 bits, little-endian.
+// numbers are 64 bits, little-endian.
 func WriteMessage(w io.Writer, head uint64, b []byte) error {
 	var h [16]byte
 	binary.LittleEndian.PutUint64(h[:], head)
@@ -62,17 +62,17 @@ func ReadMessage(r io.Reader, limit uint64) (head uint64, b []byte, err error) {
 	if n > limit {
 		return 0, nil, fmt.Errorf("message of %d bytes is over the limit of %d", n, limit)
 	}
-	// Grown as bytes come: the length may be a lie.
+	// The buffer grows as bytes arrive, because the length may be wrong.
 	if b, err = io.ReadAll(io.LimitReader(r, int64(n))); err == nil && uint64(len(b)) < n {
 		err = io.ErrUnexpectedEOF
 	}
 	return binary.LittleEndian.Uint64(h[:]), b, err
 }
 
-// filesAtOnce is below the kernel's limit of descriptors in a message, SCM_MAX_FD.
+// filesAtOnce is below SCM_MAX_FD, the kernel's limit of descriptors in a message.
 const filesAtOnce = 128
 
-// SendFiles sends descriptors. The files stay the caller's.
+// SendFiles sends descriptors. The files remain the caller's.
 func (c *Conn) SendFiles(files ...*os.File) error {
 	for len(files) > 0 {
 		n := min(len(files), filesAtOnce)

@@ -1,7 +1,7 @@
-// Package sandbox runs code over hostile bytes in a confined child process.
+// Package sandbox parses hostile bytes in a confined child process.
 //
 // A child is the same executable, started again (see Main). It inherits one socket, and
-// /dev/null as its standard streams. Before it is given anything it confines itself:
+// /dev/null as its standard streams. It confines itself before it is given anything:
 //
 //   - it is not dumpable, so that no process of its user traces it, reads its memory or
 //     takes its descriptors;
@@ -12,7 +12,7 @@
 //     descriptors that it has. It opens no file, makes no socket, starts no program and
 //     sends no signal.
 //
-// Only then does it say that it is ready, and the parent sends descriptors over the socket.
-// Where the parent is not root, the uid stays the parent's; all else holds. The filter is
-// made for amd64 and arm64.
+// Then it reports that it is ready, and the parent sends descriptors over the socket. If the
+// parent is not root, the child keeps the parent's uid; the rest is the same. There is a
+// filter for amd64 and arm64.
 package sandbox

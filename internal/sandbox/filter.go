@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// condition limits the low 32 bits of one argument of a system call: the kernel takes no
-// more of those that are limited here.
+// condition restricts the low 32 bits of one argument of a system call; the arguments
+// restricted here have no more than that in the kernel.
 type condition struct {
 	arg int
 	// Bits that must be set, and bits that must not be.
 	set, clear uint32
-	with       []uint32 // what it must equal one of; nil leaves that alone
+	with       []uint32 // allowed values; nil allows all
 }
 
-// allowed are the system calls that Go's run-time system, and glibc's threads in a build
-// with cgo, make once the process runs, and those on descriptors that it has.
+// allowed are the system calls of Go's run-time system (and of glibc's threads in a build
+// with cgo) in a running process, and those on descriptors that are already open.
 var allowed = []uintptr{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PREADV, unix.SYS_PWRITE64,
 	unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_LSEEK, unix.SYS_DUP3, unix.SYS_RECVMSG, unix.SYS_FSYNC, unix.SYS_FDATASYNC,
@@ -36,20 +36,20 @@ var allowed = []uintptr{
 
 const prSetVMA = 0x53564d41 // PR_SET_VMA, which names memory
 
-// conditional are system calls that are allowed with some arguments. Those of one call
-// must all hold.
+// conditional are system calls that are allowed only with some arguments. All conditions of
+// a call must be true.
 func conditional() map[uintptr][]condition {
 	return map[uintptr][]condition{
-		// Memory that is code cannot be made.
+		// No executable memory.
 		unix.SYS_MMAP:     {{arg: 2, clear: unix.PROT_EXEC}},
 		unix.SYS_MPROTECT: {{arg: 2, clear: unix.PROT_EXEC}},
-		// Threads, no processes or namespaces.
+		// Threads, but no processes or namespaces.
 		unix.SYS_CLONE: {{arg: 0, set: unix.CLONE_VM}, {arg: 0, set: unix.CLONE_THREAD}},
-		// Go interrupts its own threads by signals.
+		// Go preempts its own threads by signals.
 		unix.SYS_TGKILL: {{arg: 0, with: []uint32{uint32(os.Getpid())}}},
-		// F_SETOWN and F_SETSIG would have signals sent.
+		// Not F_SETOWN and F_SETSIG, which cause signals to be sent.
 		unix.SYS_FCNTL: {{arg: 1, with: []uint32{unix.F_GETFL, unix.F_SETFL, unix.F_GETFD, unix.F_SETFD, unix.F_DUPFD_CLOEXEC}}},
-		// Its own limits, which it can only lower.
+		// Only its own limits, which it can only lower.
 		unix.SYS_PRLIMIT64: {{arg: 0, with: []uint32{0}}},
 		unix.SYS_PRCTL:     {{arg: 0, with: []uint32{prSetVMA}}},
 	}
@@ -62,11 +62,11 @@ const (
 	offArgs   = 16
 )
 
-// program makes the filter. Everything else fails with EPERM, but clone3, whose arguments
-// no filter can see: glibc makes do with clone where it hears that there is none.
+// program makes the filter. All other system calls fail with EPERM, except for clone3, which
+// fails with ENOSYS because a filter cannot see its arguments: glibc then uses clone.
 //
-// The program is our own since github.com/elastic/go-seccomp-bpf (v1.6.0) compares an
-// argument with the number of the next system call where two have conditions.
+// The program is our own because github.com/elastic/go-seccomp-bpf (v1.6.0) compares an
+// argument with the number of the next system call if two have conditions.
 func program() ([]bpf.RawInstruction, error) {
 	const (
 		allow  = unix.SECCOMP_RET_ALLOW
@@ -91,7 +91,8 @@ func program() ([]bpf.RawInstruction, error) {
 	}
 	is(unix.SYS_CLONE3, absent)
 	for number, conditions := range conditional() {
-		// The block ends in a return either way, so the next one finds the number loaded.
+		// Each block ends in a return on both paths, so the next block finds the number
+		// loaded.
 		var block []bpf.Instruction
 		for _, c := range conditions {
 			block = append(block, c.unless(refuse)...)
@@ -108,7 +109,7 @@ func program() ([]bpf.RawInstruction, error) {
 	return raw, nil
 }
 
-// unless returns refuse where the condition does not hold.
+// unless returns instructions that return refuse if the condition is false.
 func (c condition) unless(refuse uint32) []bpf.Instruction {
 	low := uint32(offArgs + 8*c.arg)
 	ret := bpf.RetConstant{Val: refuse}
@@ -132,7 +133,7 @@ var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix
 
 var errNoFilter = errors.New("no system call filter")
 
-// loadFilter puts the filter on all threads of the process. no_new_privs is set.
+// loadFilter installs the filter on all threads of the process. no_new_privs is already set.
 func loadFilter() error {
 	raw, err := program()
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package sandbox
 
-// alsoAllowed are system calls that other architectures have no number for.
+// alsoAllowed are system calls that exist only on some architectures.
 var alsoAllowed []uintptr

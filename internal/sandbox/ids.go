@@ -15,23 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The preferred ids are what neither distributions, systemd (its list of uid ranges) nor
-// directory services (SSSD maps up to 2,000,200,000) hand out.
+// The preferred ids are not assigned by distributions, systemd (its list of uid ranges) or
+// directory services (SSSD maps up to 2,000,200,000).
 const (
 	preferredFirst = 2_005_000_000
 	preferredLast  = 2_147_352_575
-	// smallFirst is where ids begin that are taken in a user namespace without those.
+	// smallFirst is the first id taken in a user namespace without the preferred ones.
 	smallFirst = 20_000
-	overflow   = 65534 // who owns what a namespace does not know, often "nobody"
+	overflow   = 65534 // the kernel's overflow uid, often "nobody"
 )
 
-// privateID gives a number that is nobody's uid or gid, false where this process may not
-// change ids or there is none. Each child gets one of its own.
+// privateID returns an id that nobody uses as uid or gid, and false if this process may not
+// change ids or there is none. Each child gets its own.
 func privateID() (uint32, bool) {
 	if os.Geteuid() != 0 {
 		return 0, false
 	}
-	// CAP_KILL ends a child that has another uid.
+	// CAP_KILL is needed to end a child that has another uid.
 	sets, err := capset.Get()
 	if err != nil || !sets.Effective(unix.CAP_SETUID) || !sets.Effective(unix.CAP_SETGID) || !sets.Effective(unix.CAP_KILL) {
 		return 0, false
@@ -58,7 +58,7 @@ func privateID() (uint32, bool) {
 
 // unused reports whether no process, user or group has the id.
 func unused(id uint32) bool {
-	// The kernel finds no process of an unused uid.
+	// getpriority finds no process if the uid is unused.
 	if _, err := unix.Getpriority(unix.PRIO_USER, int(id)); !errors.Is(err, unix.ESRCH) {
 		return false
 	}
@@ -84,8 +84,8 @@ func within(ranges []idRange, id uint32) bool {
 	return false
 }
 
-// mapped reads the ids of a user namespace ("first host-first count" a line), or those
-// set aside for users' namespaces ("user:first:count").
+// mapped reads the ids of a user namespace ("first host-first count" a line), or those set
+// aside for users' namespaces ("user:first:count").
 func mapped(path string) []idRange {
 	f, err := os.Open(path)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Variables that make the test binary one of the tests' other processes.
+// Environment variables that make the test binary run as one of the tests' other processes.
 const (
 	parentVariable   = "SANDBOX_TEST_PARENT"   // starts a child, which holds a secret
 	attackerVariable = "SANDBOX_TEST_ATTACKER" // attacks the process of that id
@@ -48,7 +48,7 @@ func report(err error) int {
 	return 0
 }
 
-// hold keeps what it was given until the parent hangs up.
+// hold keeps what it was given until the parent closes the socket.
 func hold(c *Conn, files []*os.File) error {
 	if err := c.Send(7, nil); err != nil {
 		return err
@@ -61,8 +61,8 @@ func hold(c *Conn, files []*os.File) error {
 	return err
 }
 
-// parent starts a child with the role that the variable names, prints its process id and
-// what it says, and waits to be told to end.
+// parent starts a child with the role in the variable, prints its process id and its
+// message, and waits until its standard input is closed.
 func parent() error {
 	role := os.Getenv(parentVariable)
 	var files []*os.File
@@ -90,8 +90,8 @@ func parent() error {
 	return c.Wait()
 }
 
-// runParent runs parent as a user, and gives its child's process id and uid, and what the
-// child said.
+// runParent runs parent as a user, and returns its child's process id and uid, and the
+// child's message.
 func runParent(t *testing.T, exe, role string, who *syscall.Credential, files ...string) (pid int, uid uint32, said string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), exe, files...)
@@ -133,7 +133,7 @@ func runParent(t *testing.T, exe, role string, who *syscall.Credential, files ..
 	return pid, uint32(id), fields[2]
 }
 
-// everyonesCopy is a copy of this test binary that every user may run.
+// everyonesCopy is a copy of this test binary that every user may execute.
 func everyonesCopy(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sandbox-")
@@ -164,7 +164,7 @@ func asUsers(t *testing.T, f func(t *testing.T, exe string, who *syscall.Credent
 	}
 }
 
-// attempts are attacks by name: each is refused, or returns nil.
+// attempts maps names of attacks to their results: an error if refused, nil if successful.
 type attempts map[string]error
 
 func (a attempts) outcome() map[string]string {
@@ -178,7 +178,7 @@ func (a attempts) outcome() map[string]string {
 	return out
 }
 
-// attackFromOutside tries to take over a process of its own uid.
+// attackFromOutside tries to take over a process with its own uid.
 func attackFromOutside(target string) error {
 	pid, err := strconv.Atoi(target)
 	if err != nil {
@@ -215,8 +215,8 @@ func attackFromOutside(target string) error {
 	return json.NewEncoder(os.Stdout).Encode(a.outcome())
 }
 
-// A process with the child's uid, had it one, cannot trace it, nor reach its memory or its
-// descriptors, among which is a file that only root may open.
+// A process with the child's uid cannot trace the child or reach its memory or its
+// descriptors, one of which is a file that only root may open.
 func TestTakeoverFromOutside(t *testing.T) {
 	asUsers(t, func(t *testing.T, exe string, who *syscall.Credential) {
 		secret := filepath.Join(filepath.Dir(exe), "secret."+filepath.Base(t.Name()))
@@ -253,7 +253,7 @@ func TestTakeoverFromOutside(t *testing.T) {
 	})
 }
 
-// examine looks at a child with root's eyes: all of its threads are confined, and it has
+// examine checks as root that all of a child's threads are confined, and that it has exactly
 // the descriptors that it was given.
 func examine(t *testing.T, pid int, uid uint32, ofRoot bool) {
 	t.Helper()
@@ -313,7 +313,7 @@ func examine(t *testing.T, pid int, uid uint32, ofRoot bool) {
 	}
 }
 
-// attack is a child that has been taken over: it runs what an attacker would.
+// attack is the role of a child under an attacker's control.
 func attack(c *Conn, _ []*os.File) error {
 	call := func(number uintptr, args ...uintptr) error {
 		args = append(args, make([]uintptr, 6)...)
@@ -394,8 +394,8 @@ func attack(c *Conn, _ []*os.File) error {
 	return hold(c, nil)
 }
 
-// A child that an attacker has taken over opens no file and no socket, sends no signal,
-// starts nothing, makes no code, and does not get out of its confinement; on no thread.
+// A child under an attacker's control cannot open files or sockets, send signals, start
+// processes, make executable memory, or leave its confinement, from any thread.
 func TestTakenOver(t *testing.T) {
 	asUsers(t, func(t *testing.T, exe string, who *syscall.Credential) {
 		_, _, said := runParent(t, exe, "attack", who)
@@ -418,7 +418,7 @@ func TestTakenOver(t *testing.T) {
 	})
 }
 
-// No two children share an id, and nobody else has one of theirs.
+// A child's id is shared with no other child and no other process or user.
 func TestPrivateID(t *testing.T) {
 	testprog.NeedRoot(t)
 	a, ok := privateID()
@@ -429,7 +429,7 @@ func TestPrivateID(t *testing.T) {
 	if !ok || a == b || a == 65534 || b == 65534 || a == 0 || b == 0 {
 		t.Errorf("ids %d and %d, %t", a, b, ok)
 	}
-	// An id that a process runs under is not free, nor is one in /etc/passwd.
+	// An id in use by a process is not free, nor is one in /etc/passwd.
 	cmd := exec.Command("cat")
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -454,7 +454,8 @@ func TestPrivateID(t *testing.T) {
 	}
 }
 
-// Ranges of ids come from files that an administrator wrote.
+// Ranges of ids are parsed from files that an administrator wrote; malformed lines are
+// errors.
 func TestParseRange(t *testing.T) {
 	for line, want := range map[string]idRange{
 		"         0          0 4294967295": {0, 4294967294},
@@ -472,7 +473,7 @@ func TestParseRange(t *testing.T) {
 	}
 }
 
-// Of a child that fails, its last words come over what it was given for them.
+// The standard error of a child that fails is available to its parent.
 func TestStderr(t *testing.T) {
 	c, err := Start(context.Background(), Config{Role: "panic", Name: "child"})
 	if err != nil {
@@ -483,7 +484,8 @@ func TestStderr(t *testing.T) {
 	}
 }
 
-// Starting is what a short look-up of names takes longest for.
+// BenchmarkStart measures starting a child, which is most of the time of a short look-up of
+// names.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		c, err := Start(context.Background(), Config{Role: "hold", Name: "child", Memory: 512 << 20})

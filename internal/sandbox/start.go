@@ -18,20 +18,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config says what a child is to be.
+// Config describes a child to start.
 type Config struct {
-	Role string // what it does: a key of what Main is given
-	Name string // by which lists of processes show it
-	// Memory bounds, roughly, what it holds, in bytes; 0 leaves that alone.
+	Role string // what it does: a key of Main's map
+	Name string // its name in lists of processes
+	// Memory is a rough limit of the child's memory in bytes; 0 is no limit.
 	Memory uint64
-	// FileSize bounds each file that it writes, in bytes.
+	// FileSize limits each file that it writes, in bytes.
 	FileSize uint64
 }
 
 // Child is a running child. The parent calls Wait, once.
 type Child struct {
 	*Conn
-	// Confined is what the child reached of the confinement.
+	// Confined is the confinement that the child reached.
 	Confined Confinement
 
 	cmd    *exec.Cmd
@@ -39,18 +39,18 @@ type Child struct {
 	stderr chan []byte
 }
 
-// Confinement is what a child says of itself before it is given anything.
+// Confinement is a child's report about itself, before it is given anything.
 type Confinement struct {
-	UID    uint32 // as which it runs
+	UID    uint32 // the uid that it runs as
 	Filter string // why there is no system call filter; empty if there is
 }
 
-// setup is what the parent tells a child first.
+// setup is the first message from the parent to a child.
 type setup struct {
-	UID      uint32 // to change to, also its gid; 0 is to stay
+	UID      uint32 // uid and gid to change to; 0 means no change
 	Memory   uint64
 	FileSize uint64
-	Files    int // how many descriptors come, standard error included
+	Files    int // number of descriptors that follow, standard error included
 }
 
 const (
@@ -60,14 +60,14 @@ const (
 	maxStderr     = 8 << 10
 )
 
-// What a child answers to its setup: a Confinement, or an error's text.
+// A child's answers to its setup: a Confinement, or an error's text.
 const (
 	saidReady  = 1
 	saidFailed = 2
 )
 
-// Start starts a child, and gives it the files when it has confined itself. The child is
-// killed when ctx ends. The files stay the caller's.
+// Start starts a child, and sends it the files once it has confined itself. The child is
+// killed when ctx ends. The files remain the caller's.
 func Start(ctx context.Context, config Config, files ...*os.File) (*Child, error) {
 	c, err := start(ctx, config, files)
 	if err != nil {
@@ -108,19 +108,19 @@ func start(ctx context.Context, config Config, files []*os.File) (*Child, error)
 			return nil, context.Cause(ctx)
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
-			err = waitErr // it ended; how tells more
+			err = waitErr // the child's exit explains more
 		}
 		return nil, err
 	}
 	return c, nil
 }
 
-// run starts the process from a thread that has nothing to hand on to it.
+// run starts the process from a thread that has no privileges to pass on.
 func (c *Child) run(changesID bool) error {
 	started := make(chan error, 1)
 	go func() {
-		// The thread is not given back; and since the child dies with the thread that made
-		// it (Pdeathsig), this one waits for it.
+		// The thread is never unlocked. It waits for the child, because the child dies with
+		// the thread that started it (Pdeathsig).
 		runtime.LockOSThread()
 		if err := disarm(changesID); err != nil {
 			started <- err
@@ -136,15 +136,15 @@ func (c *Child) run(changesID bool) error {
 	return <-started
 }
 
-// disarm takes from this thread, and so from the child, what the child has no use for.
+// disarm drops from this thread, and so from the child, the privileges that the child does
+// not need.
 func disarm(changesID bool) error {
-	// Set before the child starts, it also holds back the executable's own file
-	// capabilities.
+	// If set before the child starts, it also disables the executable's file capabilities.
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("set no_new_privs: %w", err)
 	}
-	// Descriptors that a caller left open for us are none of the child's. Kernels before
-	// 5.11 do not know the call; the child closes them then.
+	// Descriptors inherited from our caller must not reach the child. Kernels before 5.11 do
+	// not have the call; the child closes them then.
 	_ = unix.CloseRange(fdSocket, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	var leave []int
 	if changesID {
@@ -155,12 +155,12 @@ func disarm(changesID bool) error {
 		return err
 	}
 	if changesID {
-		return capset.ClearInherited() // the rest goes with root's uid
+		return capset.ClearInherited() // the rest is dropped by the change of uid
 	}
 	return capset.Clear()
 }
 
-// confine has the child confine itself, and hands over the files.
+// confine sends the setup, waits until the child has confined itself, and sends the files.
 func (c *Child) confine(s setup, files []*os.File) error {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -201,17 +201,17 @@ func (c *Child) confine(s setup, files []*os.File) error {
 // Kill ends the child.
 func (c *Child) Kill() { _ = c.cmd.Process.Kill() }
 
-// Wait waits for the child's end and closes the socket.
+// Wait waits for the child to end and closes the socket.
 func (c *Child) Wait() error {
 	err := <-c.ended
 	c.Conn.Close()
 	return err
 }
 
-// stderrPatience bounds the wait for the child's last words after its end.
+// stderrPatience limits the wait for the child's standard error after its end.
 const stderrPatience = time.Second
 
-// Stderr is how the child's standard error began, once it has ended.
+// Stderr returns the beginning of the child's standard error, once it has ended.
 func (c *Child) Stderr() []byte {
 	select {
 	case b := <-c.stderr:
@@ -222,7 +222,7 @@ func (c *Child) Stderr() []byte {
 	}
 }
 
-// CPU is the CPU time that the child took, once it has ended.
+// CPU returns the CPU time that the child used, once it has ended.
 func (c *Child) CPU() time.Duration {
 	if s := c.cmd.ProcessState; s != nil {
 		return s.UserTime() + s.SystemTime()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// CountInstructions runs a program that is not position-independent under
-// callgrind and gives how often the instruction at each address was executed.
+// CountInstructions runs a position-dependent program under callgrind and returns the number
+// of executions of the instruction at each address.
 func CountInstructions(tb testing.TB, exe string, args ...string) map[uint64]float64 {
 	tb.Helper()
 	valgrind := NeedTool(tb, "valgrind", "")
@@ -25,8 +25,8 @@ func CountInstructions(tb testing.TB, exe string, args ...string) map[uint64]flo
 	return selfCosts(tb, out)
 }
 
-// selfCosts sums the instructions that a callgrind dump with instruction addresses
-// counts at each address. The line after a calls= line is what the callee cost.
+// selfCosts sums the instruction counts of a callgrind dump by address. The line after a
+// calls= line is the callee's cost, which is skipped.
 func selfCosts(tb testing.TB, path string) map[uint64]float64 {
 	tb.Helper()
 	f, err := os.Open(path)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The shares that programs claim in their head comments, by counted instructions.
+// The programs execute the shares of instructions that their head comments claim.
 func TestClaimedShares(t *testing.T) {
 	t.Run("rev", func(t *testing.T) {
 		by := instructions(t, "rev", "220", "100")
@@ -67,8 +67,8 @@ type owner struct {
 	name   string
 }
 
-// ownersOf lists the lexical blocks of GHC's code with the top-level binding that each
-// was made from, by address.
+// ownersOf lists the lexical blocks of GHC's code by address, each with the top-level
+// binding that it was made from.
 func ownersOf(t *testing.T, exe string) []owner {
 	const (
 		attrTickParent = dwarf.Attr(0x2b20)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// runs lists every program with arguments that end soon and what it then prints.
+// runs lists every program with arguments for a short run, and what it then prints.
 var runs = []struct {
 	name   string
 	opts   Options
@@ -51,8 +51,8 @@ var runs = []struct {
 		`(thread \d+ cap [01] depth 1\d\n){7}(bound \d+ cap - depth 1[01]\n){2}done 9\n`, 0},
 }
 
-// Each program does what its usage line says, and prints the same under -O0: what it
-// computes does not depend on how it was optimised.
+// Each program does what its usage line says, and prints the same with -O0: the result does
+// not depend on optimisation.
 func TestPrograms(t *testing.T) {
 	for _, r := range runs {
 		t.Run(r.name, func(t *testing.T) {
@@ -80,6 +80,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// A program is built once for each set of options.
 func TestBuildIsCached(t *testing.T) {
 	first := Build(t, "quick", Options{})
 	if again := Build(t, "quick", Options{}); again != first {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Releases are the GHC releases that programs are compiled with beside the
-// machine's own, which is "": those for which scripts/ghc-chroot makes a chroot.
+// Releases are the GHC releases that programs are compiled with: "" is the machine's own,
+// the others are those for which scripts/ghc-chroot makes a chroot.
 var Releases = []string{"", "9.6.6", "9.10.3"}
 
 // chroot gives the folder that scripts/ghc-chroot makes for a release.
@@ -33,13 +33,13 @@ func fromChroot(tb testing.TB, release string) []string {
 	}
 	return []string{
 		"-optl-Wl,--dynamic-linker=" + filepath.Join(dir, "lib64/ld-linux-x86-64.so.2"),
-		// Its older form holds for what libraries need, too.
+		// DT_RPATH is used because it also applies to the libraries that libraries need.
 		"-optl-Wl,--disable-new-dtags,-rpath," + libraries[0] + ":" + filepath.Join(dir, "usr/lib/x86_64-linux-gnu"),
 	}
 }
 
-// NeedRelease skips the test where there is no chroot of that release; it does
-// not make one, since that takes minutes and a mirror.
+// NeedRelease skips the test if there is no chroot of that release. It does not make one,
+// because that takes minutes and a mirror.
 func NeedRelease(tb testing.TB, release string) {
 	tb.Helper()
 	NeedRoot(tb)
@@ -48,9 +48,8 @@ func NeedRelease(tb testing.TB, release string) {
 	}
 }
 
-// Compile runs a release's ghc in a folder. Programs are linked statically, so
-// that they run outside of the release's chroot; with -dynamic, with the loader and
-// the libraries that are inside.
+// Compile runs a release's ghc in a folder. Programs are linked statically, so that they run
+// outside of the release's chroot; with -dynamic they use the chroot's loader and libraries.
 func Compile(tb testing.TB, release, dir string, args ...string) {
 	tb.Helper()
 	var cmd *exec.Cmd

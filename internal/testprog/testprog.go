@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options choose how a program is compiled. The zero value is what users are told to
-// write: ghc -O2 -g3.
+// Options are options for compiling a program. The zero value is what users are advised to
+// use: ghc -O2 -g3.
 type Options struct {
 	GHC      string // compiler; "ghc" from PATH if empty
 	Release  string // "9.6.6": a release that scripts/ghc-chroot has made, in place of GHC
@@ -88,10 +88,10 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// Build compiles testdata/programs/NAME and gives the path of the executable, which
-// is named NAME and must not be written to. Its sources are named in its debug
-// information as from the program's own folder. The test is skipped where the compiler
-// or its profiling libraries are missing, and fails on an error or a warning.
+// Build compiles testdata/programs/NAME and returns the path of the executable, which is
+// named NAME and must not be written to. Paths of sources in its debug information are
+// relative to the program's own folder. The test is skipped if the compiler or its profiling
+// libraries are missing, and fails on an error or a warning.
 func Build(tb testing.TB, name string, o Options) string {
 	tb.Helper()
 	if o.Release != "" {
@@ -134,8 +134,8 @@ func Build(tb testing.TB, name string, o Options) string {
 	if err != nil {
 		tb.Fatalf("build %s: %v\n%s", name, err, out)
 	}
-	// Where the distribution's package database names folders that it does not
-	// ship, GHC warns about those, not about the program.
+	// GHC also warns about folders that the distribution's package database names but does
+	// not contain; these warnings are not about the program.
 	if bytes.Contains(out, []byte(".hs:")) {
 		tb.Fatalf("build %s: not free of warnings\n%s", name, out)
 	}
@@ -159,8 +159,8 @@ var (
 	compilers   = map[string]compiler{}
 )
 
-// GHC finds a compiler ("" is "ghc" from PATH) and its numeric version, and skips
-// the test without it.
+// GHC finds a compiler ("" is "ghc" from PATH) and its numeric version. The test is skipped
+// if there is none.
 func GHC(tb testing.TB, name string) (path, version string) {
 	tb.Helper()
 	if name == "" {
@@ -218,7 +218,7 @@ func cacheDir() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// lock keeps test processes that run at the same time from building the same program.
+// lock prevents concurrent test processes from building the same program.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// UnsupportedError says what a test needs and this machine lacks.
+// UnsupportedError is what a test needs and this machine lacks.
 type UnsupportedError struct {
 	Need string // "ghc 9.0 or newer"
 	Hint string // how to get it; may be empty
@@ -20,14 +20,14 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("unsupported: needs %s (%s)", e.Need, e.Hint)
 }
 
-// Skip ends the test as skipped. Tests skip for no other reason than this one.
+// Skip skips the test. It is the only way in which tests are skipped.
 func Skip(tb testing.TB, e *UnsupportedError) {
 	tb.Helper()
 	tb.Skip(e.Error())
 }
 
-// NeedTool gives the path of an executable, and skips the test without it. Debian's
-// package of the same name is the hint unless pkg names another.
+// NeedTool returns the path of an executable. The test is skipped if there is none; the hint
+// is Debian's package of that name, or pkg.
 func NeedTool(tb testing.TB, tool, pkg string) string {
 	tb.Helper()
 	path, err := exec.LookPath(tool)
@@ -40,7 +40,7 @@ func NeedTool(tb testing.TB, tool, pkg string) string {
 	return path
 }
 
-// NeedRoot skips the test for any other user.
+// NeedRoot skips the test if it is not run by root.
 func NeedRoot(tb testing.TB) {
 	tb.Helper()
 	if os.Geteuid() != 0 {

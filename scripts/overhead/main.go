@@ -74,7 +74,7 @@ func run(args []string, stdout io.Writer) error {
 // times are what one run of the program took.
 type times struct{ CPU, Wall time.Duration }
 
-// measureTo runs a program as a child, whose times no one else's are mixed into.
+// measureTo runs a program as its child and writes the child's times to a file.
 func measureTo(path string, hz uint64, argv []string) error {
 	if hz != 0 {
 		runtime.LockOSThread() // whose event the child inherits
@@ -100,8 +100,8 @@ func measureTo(path string, hz uint64, argv []string) error {
 	return os.WriteFile(path, data, 0o600)
 }
 
-// round is what the runs of a round took: alone, under the bare event, and under
-// ccagent with each of the flags.
+// round has the times of the runs of a round: alone, with the bare event, and under ccagent
+// with each set of flags.
 type round struct {
 	Program string
 	Flags   []string
@@ -138,7 +138,8 @@ func compare(o *options) error {
 	for i := range o.rounds {
 		r := round{Program: strings.Join(append([]string{filepath.Base(o.argv[0])}, o.argv[1:]...), " "), Flags: o.flags,
 			With: make([]times, len(o.flags)), Agent: make([]time.Duration, len(o.flags))}
-		// Each comes first in turn, and the order is turned round, so that drift cancels.
+		// Each command is first in turn, and the order is reversed every other round, so
+		// that drift cancels out.
 		for k := range commands {
 			which := (i/2 + k) % len(commands)
 			if i%2 == 1 {
@@ -164,8 +165,8 @@ func compare(o *options) error {
 	return nil
 }
 
-// timed runs a command that has the program's times written to out. total is the CPU
-// time of all that ran.
+// timed runs a command that writes the program's times to out. total is the CPU time of all
+// its processes.
 func timed(argv []string, out string) (t times, total time.Duration, err error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	if msg, err := cmd.CombinedOutput(); err != nil {

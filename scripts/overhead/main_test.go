@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The ranks are those of tables of the sign test.
+// signRank gives the ranks in tables of the sign test.
 func TestSignRank(t *testing.T) {
 	for n, want := range map[int]int{6: 0, 8: 0, 9: 1, 10: 1, 12: 2, 15: 3, 20: 5, 30: 9} {
 		if got := signRank(n); got != want {

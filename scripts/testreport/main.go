@@ -142,7 +142,7 @@ func (r *reporter) pkg(e event, said string) error {
 		if r.failed[e.Package] {
 			return nil
 		}
-		// What unfinished tests said tells where it panicked or hung.
+		// The output of unfinished tests shows where the package panicked or hung.
 		for key, b := range r.said {
 			if key.pkg == e.Package {
 				said = b.String() + said
@@ -171,7 +171,7 @@ var (
 	position    = regexp.MustCompile(`^[\w.-]+\.go:\d+:\s*`)
 )
 
-// reason finds the last thing a skipped test said, without the place it said it.
+// reason returns the last message of a skipped test, without its file and line.
 func reason(said string) string {
 	why := ""
 	for line := range strings.Lines(said) {

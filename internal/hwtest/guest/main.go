@@ -62,7 +62,7 @@ func run() error {
 	if err := os.Chmod("/tmp", 0o1777); err != nil {
 		return err
 	}
-	// Emulated interrupts take long; the kernel is not to lower its limit on rates.
+	// Emulated interrupts take long; keep the kernel from lowering its limit on rates.
 	if err := os.WriteFile("/proc/sys/kernel/perf_cpu_time_max_percent", []byte("0"), 0); err != nil {
 		return err
 	}
