@@ -29,9 +29,9 @@ func word(target *Target, address uint64) []byte {
 }
 
 // wholeTarget makes a target from a snapshot, to be modified by a test.
-func wholeTarget(t *testing.T, path string) (Target, Record) {
+func wholeTarget(t *testing.T, name string) (Target, Record) {
 	t.Helper()
-	target := FromSnapshot(readSnapshot(t, path), SnapshotFrames)
+	target := FromSnapshot(readSnapshot(t, name), SnapshotFrames)
 	r, err := Walk(target)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func wholeTarget(t *testing.T, path string) (Target, Record) {
 // A C stack is unwound although it begins at the beginning of a page and the page below is
 // not mapped.
 func TestCStackAtItsLastPage(t *testing.T) {
-	target, want := wholeTarget(t, "testdata/9.0.2/O2/unsafe.snap")
+	target, want := wholeTarget(t, "9.0.2/O2/unsafe")
 	const page = 0x7ffd_0000_1000
 	var moved []byte
 	for address := target.Registers[x86CSp]; word(&target, address) != nil; address += 8 {
@@ -74,7 +74,7 @@ func TestCStackAtItsLastPage(t *testing.T) {
 // A walk succeeds while the RTS changes stack chunks: the thread already has the next chunk,
 // and Sp is still at the underflow frame of the previous one.
 func TestBetweenChunks(t *testing.T) {
-	target, want := wholeTarget(t, "testdata/9.0.2/O2/underflow.snap")
+	target, want := wholeTarget(t, "9.0.2/O2/underflow")
 	read := func(address uint64) uint64 {
 		t.Helper()
 		w := word(&target, address)

@@ -3,47 +3,100 @@
 package replay
 
 import (
+	"bytes"
+	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"ccagent/bpf/replay/oracle"
 	"ccagent/bpf/replay/snapshot"
 )
 
-// snapshots lists the recorded snapshots: testdata/VERSION/WAY/SITUATION.snap.
+// build is what was recorded of one build: the folders of its archives.
+type build struct{ snapshots, goldens fs.FS }
+
+// builds are those of testdata, by VERSION/WAY.
+var builds = sync.OnceValues(func() (map[string]build, error) {
+	paths, err := filepath.Glob("testdata/*/*.zip")
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]build{}
+	for _, file := range paths {
+		file = strings.TrimSuffix(file, ".zip")
+		var b build
+		if b.snapshots, b.goldens, err = snapshot.OpenArchives(file); err != nil {
+			return nil, err
+		}
+		found[strings.TrimPrefix(filepath.ToSlash(file), "testdata/")] = b
+	}
+	return found, nil
+})
+
+// snapshots lists the recorded snapshots as VERSION/WAY/SITUATION.
 func snapshots(tb testing.TB) []string {
 	tb.Helper()
-	paths, err := filepath.Glob("testdata/*/*/*.snap")
+	all, err := builds()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if len(paths) < 400 {
-		tb.Fatalf("only %d snapshots: run scripts/snapshots", len(paths))
+	var names []string
+	for _, way := range slices.Sorted(maps.Keys(all)) {
+		files, err := fs.Glob(all[way].snapshots, "*.snap")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, file := range files {
+			names = append(names, way+"/"+strings.TrimSuffix(file, ".snap"))
+		}
 	}
-	return paths
+	if len(names) < 400 {
+		tb.Fatalf("only %d snapshots: run scripts/snapshots", len(names))
+	}
+	return names
 }
 
-func readSnapshot(tb testing.TB, path string) *snapshot.Snapshot {
+// find returns the build that a snapshot is of, and its situation.
+func find(tb testing.TB, name string) (build, string) {
 	tb.Helper()
-	s, err := snapshot.ReadFile(path)
+	all, err := builds()
 	if err != nil {
-		tb.Fatalf("%s: %v", path, err)
+		tb.Fatal(err)
+	}
+	way, situation := path.Split(name)
+	return all[path.Clean(way)], situation
+}
+
+func readSnapshot(tb testing.TB, name string) *snapshot.Snapshot {
+	tb.Helper()
+	b, situation := find(tb, name)
+	data, err := fs.ReadFile(b.snapshots, situation+".snap")
+	if err != nil {
+		tb.Fatalf("%s: %v", name, err)
+	}
+	s, err := snapshot.Decode(data)
+	if err != nil {
+		tb.Fatalf("%s: %v", name, err)
 	}
 	return s
 }
 
-func readGolden(tb testing.TB, path string) *oracle.Truth {
+func readGolden(tb testing.TB, name string) *oracle.Truth {
 	tb.Helper()
-	f, err := os.Open(strings.TrimSuffix(path, ".snap") + ".txt")
+	b, situation := find(tb, name)
+	text, err := fs.ReadFile(b.goldens, situation+".txt")
 	if err != nil {
-		tb.Fatal(err)
+		tb.Fatalf("%s: %v", name, err)
 	}
-	defer f.Close()
-	truth, err := oracle.ReadText(f)
+	truth, err := oracle.ReadText(bytes.NewReader(text))
 	if err != nil {
-		tb.Fatalf("%s: %v", f.Name(), err)
+		tb.Fatalf("%s: %v", name, err)
 	}
 	return truth
 }
@@ -72,10 +125,9 @@ func differing(t *testing.T) map[string]string {
 // iterations.
 func TestGoldenStacks(t *testing.T) {
 	known := differing(t)
-	for _, path := range snapshots(t) {
-		name := strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(path), "testdata/"), ".snap")
+	for _, name := range snapshots(t) {
 		t.Run(name, func(t *testing.T) {
-			s, truth := readSnapshot(t, path), readGolden(t, path)
+			s, truth := readSnapshot(t, name), readGolden(t, name)
 			r, err := Walk(FromSnapshot(s, SnapshotFrames))
 			if err != nil {
 				t.Fatal(err)
@@ -91,7 +143,7 @@ func TestGoldenStacks(t *testing.T) {
 				for _, f := range r.Frames {
 					text.WriteString("\t" + f.Kind.String() + " " + s.Name(f.Address) + "\n")
 				}
-				t.Errorf("%s\nthe record:\n%sstop %s; the golden stack is in the .txt", strings.Join(d, "\n"), text.String(), Stop(r.Stop))
+				t.Errorf("%s\nthe record:\n%sstop %s; the golden stack is in the .txtar", strings.Join(d, "\n"), text.String(), Stop(r.Stop))
 			}
 		})
 		delete(known, name)
@@ -104,8 +156,8 @@ func TestGoldenStacks(t *testing.T) {
 // A record for any budget is true as far as it goes: no frame is wrong, and either the root
 // is recovered or the stop reason says that it is not.
 func TestBudgets(t *testing.T) {
-	for _, path := range snapshots(t) {
-		s, truth := readSnapshot(t, path), readGolden(t, path)
+	for _, name := range snapshots(t) {
+		s, truth := readSnapshot(t, name), readGolden(t, name)
 		for _, budget := range []int{1, 2, 3, 7, 16, 33, 100, SnapshotFrames} {
 			r, err := Walk(FromSnapshot(s, budget))
 			if err != nil {
@@ -116,13 +168,13 @@ func TestBudgets(t *testing.T) {
 				leaf++
 			}
 			if leaf > budget+2 { // markers of context and folding are not counted
-				t.Errorf("%s: %d frames before the skipped part, with a budget of %d", path, leaf, budget)
+				t.Errorf("%s: %d frames before the skipped part, with a budget of %d", name, leaf, budget)
 			}
 			if stop := Stop(r.Stop); stop == StopRecovered && leaf == len(r.Frames) || stop == StopRoot && leaf < len(r.Frames) {
-				t.Errorf("%s: stop reason %s with %d of %d frames before the skipped part, budget %d", path, stop, leaf, len(r.Frames), budget)
+				t.Errorf("%s: stop reason %s with %d of %d frames before the skipped part, budget %d", name, stop, leaf, len(r.Frames), budget)
 			}
 			if n := len(r.Frames); leaf < n && (r.Frames[n-1].Kind != KindStop || truth.Frames[len(truth.Frames)-1].Kind != "stop") {
-				t.Errorf("%s: what follows the skipped part does not end at the root, budget %d", path, budget)
+				t.Errorf("%s: what follows the skipped part does not end at the root, budget %d", name, budget)
 			}
 		}
 	}
@@ -130,7 +182,7 @@ func TestBudgets(t *testing.T) {
 
 func BenchmarkWalk(b *testing.B) {
 	for _, name := range []string{"recursion", "mutual", "underflow", "deep", "unsafe-deeper", "safe"} {
-		s := readSnapshot(b, "testdata/9.0.2/O2/"+name+".snap")
+		s := readSnapshot(b, "9.0.2/O2/"+name)
 		target := FromSnapshot(s, SnapshotFrames)
 		b.Run(name, func(b *testing.B) {
 			var r Record

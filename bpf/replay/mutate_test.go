@@ -131,8 +131,8 @@ func check(t *testing.T, r *Record, budget int) {
 // A walk of damaged memory always ends, within a limit of iterations and with a stop reason.
 func FuzzWalk(f *testing.F) {
 	var targets []Target
-	for _, path := range snapshots(f) {
-		targets = append(targets, FromSnapshot(readSnapshot(f, path), SnapshotFrames))
+	for _, name := range snapshots(f) {
+		targets = append(targets, FromSnapshot(readSnapshot(f, name), SnapshotFrames))
 	}
 	for i := range len(targets) {
 		if i%37 == 0 {

@@ -31,8 +31,8 @@ func TestSanitized(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	var input, want bytes.Buffer
-	for _, path := range snapshots(t) {
-		whole := FromSnapshot(readSnapshot(t, path), SnapshotFrames)
+	for _, name := range snapshots(t) {
+		whole := FromSnapshot(readSnapshot(t, name), SnapshotFrames)
 		for n := range 8 {
 			target := whole
 			if n > 0 {

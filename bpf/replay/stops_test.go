@@ -29,9 +29,9 @@ func TestEveryStopReason(t *testing.T) {
 		take(target)
 	}
 	random := rand.New(rand.NewPCG(3, 4))
-	paths := snapshots(t)
+	names := snapshots(t)
 	for n := 0; n < 40_000 && len(missing) > 0; n++ {
-		whole := FromSnapshot(readSnapshot(t, paths[random.IntN(len(paths))]), SnapshotFrames)
+		whole := FromSnapshot(readSnapshot(t, names[random.IntN(len(names))]), SnapshotFrames)
 		take(whole)
 		for range 20 {
 			program := make([]byte, 4*(1+random.IntN(4)))
@@ -51,7 +51,7 @@ func TestEveryStopReason(t *testing.T) {
 // endless returns targets in which a thread's stack chunks form a cycle: one target for each
 // chunk, except for the oldest, which has an end.
 func endless(t *testing.T) (targets []Target) {
-	s := readSnapshot(t, "testdata/9.0.2/O2/underflow.snap")
+	s := readSnapshot(t, "9.0.2/O2/underflow")
 	for chosen := 0; ; chosen++ {
 		target := FromSnapshot(s, 1)
 		target.Memory = slices.Clone(target.Memory)

@@ -13,8 +13,8 @@ import (
 // reads.
 func TestNewestLayoutElsewhere(t *testing.T) {
 	right, refused := 0, 0
-	for _, path := range snapshots(t) {
-		s := readSnapshot(t, path)
+	for _, name := range snapshots(t) {
+		s := readSnapshot(t, name)
 		known := FromSnapshot(s, SnapshotFrames)
 		want, err := Walk(known)
 		if err != nil {
@@ -34,12 +34,12 @@ func TestNewestLayoutElsewhere(t *testing.T) {
 			// The Task of a safe call, or of a thread that requested a GC, has its InCall at
 			// another offset.
 			refused++
-			if !strings.Contains(path, "safe") && !strings.Contains(path, "collect") {
-				t.Errorf("%s: no Haskell context", path)
+			if !strings.Contains(name, "safe") && !strings.Contains(name, "collect") {
+				t.Errorf("%s: no Haskell context", name)
 			}
 		default:
 			t.Errorf("%s: by the newest layout the stack has %d frames and ends by %s, but truly it has %d and ends by %s",
-				path, len(got.Frames), Stop(got.Stop), len(want.Frames), Stop(want.Stop))
+				name, len(got.Frames), Stop(got.Stop), len(want.Frames), Stop(want.Stop))
 		}
 	}
 	t.Logf("%d stacks are the same, %d have no context", right, refused)

@@ -3,22 +3,23 @@
 // Record makes the snapshots and golden stacks of one build of
 // testdata/programs/situations. scripts/snapshots runs it for every build.
 //
-//	record -ghc 9.0.2 [-threaded] [-profiled] -o FOLDER PROGRAM
+//	record -ghc 9.0.2 [-threaded] [-profiled] -o VERSION/WAY PROGRAM
 //
-// For each situation it writes NAME.snap, and NAME.txt with the truth that package oracle
-// finds. A situation that does not occur in a build gets no files. If the walker's record
-// differs from the truth, record reports it, and NAME.txt has the truth.
+// For each situation it adds NAME.snap to WAY.zip, and NAME.txt with the truth that package
+// oracle finds to WAY.txtar. A situation that does not occur in a build is left out. If the
+// walker's record differs from the truth, record reports it, and NAME.txt has the truth.
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	"ccagent/bpf/replay"
+	"ccagent/bpf/replay/snapshot"
 )
 
 func main() {
@@ -27,7 +28,7 @@ func main() {
 	flag.StringVar(&b.GHC, "ghc", "", "GHC's version")
 	flag.BoolVar(&b.Threaded, "threaded", false, "the program was linked with -threaded")
 	flag.BoolVar(&b.Profiled, "profiled", false, "the program was compiled with -prof")
-	out := flag.String("o", ".", "where to write")
+	out := flag.String("o", "snapshots", "write to this path with .zip and .txtar appended")
 	flag.Parse()
 	if err := run(b, *out, flag.Arg(0)); err != nil {
 		fmt.Fprintf(os.Stderr, "record: %v\n", err)
@@ -39,71 +40,65 @@ func run(b replay.Build, out, program string) error {
 	if b.GHC == "" || program == "" {
 		return errors.New("give -ghc and a program")
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return err
-	}
+	var all []snapshot.Recorded
 	for i := range replay.Situations {
 		s := &replay.Situations[i]
-		err := record(s, b, out, program)
+		r, err := record(s, b, out, program)
 		switch {
 		case errors.Is(err, replay.ErrNotThere):
 			fmt.Printf("%s/%s: %v\n", out, s.Name, err)
 		case err != nil:
 			return fmt.Errorf("record %s: %w", s.Name, err)
+		default:
+			all = append(all, r)
 		}
 	}
-	return nil
+	return snapshot.WriteArchives(out, all)
 }
 
 // record records a situation. If the thread's return shows that GHC's row is wrong it
 // repeats that with the corrected truth.
-func record(s *replay.Situation, b replay.Build, out, program string) error {
-	err := recordOnce(s, b, out, program, false)
+func record(s *replay.Situation, b replay.Build, out, program string) (snapshot.Recorded, error) {
+	r, err := recordOnce(s, b, out, program, false)
 	if errors.Is(err, replay.ErrUnconfirmed) {
-		err = recordOnce(s, b, out, program, true)
+		r, err = recordOnce(s, b, out, program, true)
 	}
-	return err
+	return r, err
 }
 
-func recordOnce(s *replay.Situation, b replay.Build, out, program string, beyond bool) error {
+func recordOnce(s *replay.Situation, b replay.Build, out, program string, beyond bool) (recorded snapshot.Recorded, err error) {
 	p, tid, err := s.Start(program, b, os.Stderr)
 	if err != nil {
-		return err
+		return recorded, err
 	}
 	defer p.Close()
 	truth, registers, err := p.Truth(tid)
 	if err != nil {
-		return err
+		return recorded, err
 	}
 	truth.Comment = fmt.Sprintf("%s: %s", s.Name, s.What)
 	if beyond {
 		if truth, err = truth.Beyond(); err != nil {
-			return err
+			return recorded, err
 		}
 	}
 	snap, err := p.Record(tid, registers, truth)
 	if err != nil {
-		return err
+		return recorded, err
 	}
 	if err := p.Confirm(tid, truth); err != nil {
-		return err
+		return recorded, err
 	}
-	if err := snap.WriteFile(filepath.Join(out, s.Name+".snap")); err != nil {
-		return err
-	}
-	f, err := os.Create(filepath.Join(out, s.Name+".txt"))
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(truth.WriteText(f, snap.Name), f.Close()); err != nil {
-		return err
+	var golden bytes.Buffer
+	if err := truth.WriteText(&golden, snap.Name); err != nil {
+		return recorded, err
 	}
 	r, err := replay.Walk(replay.FromSnapshot(snap, replay.SnapshotFrames))
 	if err != nil {
-		return err
+		return recorded, err
 	}
 	for _, d := range replay.Differences(&r, truth) {
 		fmt.Printf("%s/%s: the walker differs: %s\n", out, s.Name, d)
 	}
-	return nil
+	return snapshot.Recorded{Name: s.Name, Snapshot: snap, Golden: golden.Bytes()}, nil
 }

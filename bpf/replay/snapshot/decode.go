@@ -2,25 +2,15 @@ package snapshot
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 )
 
 const magic = "STGSNAP\x01"
 
-// MaxBytes limits a decompressed snapshot.
-const MaxBytes = 16 << 20
-
-// ErrTooLarge is returned for a file that decompresses to more than MaxBytes.
-var ErrTooLarge = errors.New("decode snapshot: larger than 16 MiB")
-
-// FormatError says why and where a file is not a snapshot.
+// FormatError says why and where bytes are not a snapshot.
 type FormatError struct {
-	Offset int // in the decompressed bytes
+	Offset int // in the bytes
 	What   string
 }
 
@@ -28,32 +18,7 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("decode snapshot: %s at byte %d", e.What, e.Offset)
 }
 
-// ReadFile reads a snapshot.
-func ReadFile(path string) (*Snapshot, error) {
-	packed, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return Read(bytes.NewReader(packed))
-}
-
-// Read reads a gzip-compressed snapshot.
-func Read(r io.Reader) (*Snapshot, error) {
-	z, err := gzip.NewReader(r)
-	if err != nil {
-		return nil, fmt.Errorf("decode snapshot: %w", err)
-	}
-	data, err := io.ReadAll(io.LimitReader(z, MaxBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("decode snapshot: %w", err)
-	}
-	if len(data) > MaxBytes {
-		return nil, ErrTooLarge
-	}
-	return Decode(data)
-}
-
-// Decode parses a decompressed snapshot. It does not keep data.
+// Decode parses a snapshot. It does not keep data.
 func Decode(data []byte) (*Snapshot, error) {
 	d := &decoder{data: data}
 	s := d.snapshot()

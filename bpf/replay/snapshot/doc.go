@@ -1,8 +1,8 @@
 // Package snapshot is the file format of snapshots of interrupted Haskell threads: the
 // registers, and as much of the process's memory as a walk of the stack needs.
 //
-// A file is gzip-compressed. Inside, numbers are unsigned LEB128 varints, a string is its
-// length and its bytes, a list its length and its elements:
+// Numbers are unsigned LEB128 varints, a string is its length and its bytes, a list its
+// length and its elements:
 //
 //	"STGSNAP\x01"
 //	arch, ghc, flags            strings "x86" or "arm64", "9.0.2"; 1 threaded, 2 profiled

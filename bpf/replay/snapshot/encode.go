@@ -1,14 +1,9 @@
 package snapshot
 
-import (
-	"bytes"
-	"compress/gzip"
-	"encoding/binary"
-	"fmt"
-	"os"
-)
+import "encoding/binary"
 
-// Encode returns a snapshot's bytes before compression. Its lists must be sorted.
+// Encode returns a snapshot's bytes: equal ones for equal snapshots. Its lists must be
+// sorted.
 func (s *Snapshot) Encode() []byte {
 	e := encoder(magic)
 	e.string(string(s.Arch))
@@ -55,22 +50,6 @@ func (s *Snapshot) Encode() []byte {
 		e.string(n.Text)
 	}
 	return e
-}
-
-// WriteFile writes a snapshot, gzip-compressed. Equal snapshots give equal bytes.
-func (s *Snapshot) WriteFile(path string) error {
-	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return fmt.Errorf("encode snapshot: %w", err)
-	}
-	if _, err := z.Write(s.Encode()); err != nil {
-		return fmt.Errorf("encode snapshot: %w", err)
-	}
-	if err := z.Close(); err != nil {
-		return fmt.Errorf("encode snapshot: %w", err)
-	}
-	return os.WriteFile(path, packed.Bytes(), 0o644)
 }
 
 type encoder []byte
