@@ -30,6 +30,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) == "leave" {
+		os.Exit(0)
+	}
 	Main(map[string]Role{"hold": hold, "attack": attack, "panic": func(*Conn, []*os.File) error { panic("told to") }})
 	switch {
 	case os.Getenv(parentVariable) != "":
@@ -416,6 +419,15 @@ func TestTakenOver(t *testing.T) {
 			t.Errorf("tried only %d things", len(got))
 		}
 	})
+}
+
+// A child that ends before it has confined itself is an error, also where it ends with
+// status 0.
+func TestChildLeavesAtOnce(t *testing.T) {
+	c, err := Start(t.Context(), Config{Role: "leave", Name: "leave"})
+	if err == nil || c != nil {
+		t.Errorf("Start gave %v, %v, want an error", c, err)
+	}
 }
 
 // A child's id is shared with no other child and no other process or user.

@@ -107,8 +107,9 @@ func start(ctx context.Context, config Config, files []*os.File) (*Child, error)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
-			err = waitErr // the child's exit explains more
+		// The child has ended: how it did explains more, unless that was without an error.
+		if waitErr != nil && (errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)) {
+			err = waitErr
 		}
 		return nil, err
 	}
