@@ -20,7 +20,7 @@ func TestSecurityPromisesHaveTests(t *testing.T) {
 	if !found {
 		t.Fatal("docs/security.md has no section of promises")
 	}
-	words := regexp.MustCompile("`[a-z0-9/]+`|Test\\w+")
+	words := regexp.MustCompile("`[a-z0-9/]+`|(?:Test|Fuzz)\\w+")
 	promises := 0
 	for line := range strings.Lines(section) {
 		cells := strings.Split(line, "|")
@@ -59,7 +59,7 @@ func hasTest(t *testing.T, dir, name string) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), "func "+name+"(t *testing.T)") {
+		if strings.Contains(string(text), "func "+name+"(t *testing.T)") || strings.Contains(string(text), "func "+name+"(f *testing.F)") {
 			return true
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// Morgan & Jarvis 1998, section 3.1: a flat profile says rev, the stacks say that h is
-// to blame.
+// Morgan & Jarvis 1998, section 3.1: the flat profile shows rev as the cost, the stacks show
+// that h causes it.
 func TestRevIsReachedThroughH(t *testing.T) {
 	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "rev", testprog.Options{}))
 	l := readLog(t, log)
@@ -54,7 +54,7 @@ func TestRevIsReachedThroughH(t *testing.T) {
 		t.Errorf("rev was reached %d times through h and %d times through g", throughH, throughG)
 	}
 
-	// The viewer says the same.
+	// The viewer shows the same.
 	h := hotOf(t, log)
 	if got := h.element(t, "Main.rev"); got.Share < 0.95*float64(mutator)/float64(len(l.samples)) {
 		t.Errorf("hot: Main.rev has share %.3f of all samples, of which %d of %d are Haskell code", got.Share, mutator, len(l.samples))
@@ -67,7 +67,7 @@ func TestRevIsReachedThroughH(t *testing.T) {
 	}
 }
 
-// Two functions that take 3 : 1 of the time.
+// Two functions that take 3 : 1 of the time have samples 3 : 1.
 func TestSharesOfThreeToOne(t *testing.T) {
 	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "spin31", testprog.Options{}))
 	l := readLog(t, log)

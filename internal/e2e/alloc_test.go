@@ -11,7 +11,7 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// counted gives what +RTS -s says of a run's allocation.
+// counted returns a run's allocation as reported by +RTS -s.
 func counted(t *testing.T, name, stderr string) float64 {
 	t.Helper()
 	m := regexp.MustCompile(`([\d,]+) bytes allocated in the heap`).FindStringSubmatch(stderr)
@@ -25,8 +25,8 @@ func counted(t *testing.T, name, stderr string) float64 {
 	return n
 }
 
-// The weights add up to what the run-time system itself counts, and fall on the
-// code that allocates.
+// The weights of allocation samples add up to the run-time system's own count, and are
+// attributed to the code that allocates.
 func TestAllocation(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -40,9 +40,9 @@ func TestAllocation(t *testing.T) {
 		{"maps", testprog.Options{}, nil, []string{"50000", "4", "+RTS", "-A64k"}},
 		{"maps", testprog.Options{}, nil, []string{"50000", "4", "+RTS", "-A4m", "-n256k"}},
 		{"maps", testprog.Options{Release: "9.6.6"}, nil, []string{"50000", "4"}},
-		// As it ends there are more records than are merged with its end at once.
+		// At its end there are more records than are read at once.
 		{"classic", testprog.Options{}, nil, []string{"binary-trees", "20", "+RTS", "-A64k"}},
-		// Of stripped libraries what they export has to do.
+		// Symbols of stripped libraries are those that they export.
 		{"maps", testprog.Options{Dynamic: true}, nil, []string{"50000", "4"}},
 		{"maps", testprog.Options{Dynamic: true, Threaded: true}, nil, []string{"50000", "4", "+RTS", "-A64k"}},
 		{"example", testprog.Options{}, nil, nil},
@@ -88,8 +88,8 @@ func allocShares(t *testing.T, log string) map[string]float64 {
 	return shares
 }
 
-// Large objects are the run-time system's to allocate; they are attributed to the
-// code that wanted them.
+// The run-time system allocates large objects; they are attributed to the Haskell code that
+// requested them.
 func TestLargeObjects(t *testing.T) {
 	log, r := record(t, []string{"-e", "cpu-clock,alloc", "--max-overhead", "0"}, testprog.Build(t, "arrays", testprog.Options{}), "8000", "+RTS", "-s")
 	want := counted(t, "arrays", r.stderr)
@@ -102,17 +102,17 @@ func TestLargeObjects(t *testing.T) {
 	}
 	shares := allocShares(t, log)
 	for element, want := range map[string]float64{"Main.wide": 0.6, "Main.narrow": 0.2, "Main.cells": 0.2} {
-		// The probe at blocks comes a little later than the others.
+		// The probe at blocks is attached a little later than the others.
 		if got := shares[element]; got < want-0.1 || got > want+0.1 {
 			t.Errorf("%s has %.3f of the bytes, not about %.1f", element, got, want)
 		}
 	}
 }
 
-// At the default budget a program that makes large arrays fills its nursery with what it
-// makes beside them, and never finds that out by a heap check. These bytes fall on the code
-// that allocates them, the nearer the longer the program runs: a window at blocks may be
-// long in coming where hits are dear, and miss a program that waits for a CPU.
+// At the default budget, a program that makes large arrays fills its nursery with small
+// objects and never finds it full in a heap check. These bytes are attributed to the code
+// that allocates them, more precisely the longer the program runs: if hits are expensive, a
+// window at blocks may be late, and may miss a program that waits for a CPU.
 func TestSmallObjectsBesideLarge(t *testing.T) {
 	exe := testprog.Build(t, "arrays", testprog.Options{})
 	about := func(share, want float64) bool { return share > want/3 && share < (1+want)/2 }
@@ -128,8 +128,8 @@ func TestSmallObjectsBesideLarge(t *testing.T) {
 	t.Error("the bytes are not divided by about 60 : 20 : 20")
 }
 
-// The heaviest allocator is measured within what is allowed, by the agent's own
-// account, and all of its bytes are there.
+// The program that allocates most is measured within the budget, by the agent's own account,
+// and all of its bytes are sampled.
 func TestOverheadBudget(t *testing.T) {
 	log, r := record(t, []string{"-e", "cpu-clock,alloc", "--max-overhead", "0.5"}, testprog.Build(t, "alloc31", testprog.Options{}), "240000", "+RTS", "-s")
 	var info struct {
@@ -143,7 +143,7 @@ func TestOverheadBudget(t *testing.T) {
 	view(t, &info, "info", log)
 	b := info.Agent.Budget
 	if b == nil {
-		t.Fatal("the log tells nothing of overhead")
+		t.Fatal("the log has no overhead")
 	}
 	t.Logf("measured %.3f %%, full nurseries watched %.1f %% of the time", 100*b.Measured, 100*b.Nursery.Mean)
 	if b.Asked != 0.005 || b.Nursery.Mean <= 0 || b.Measured <= 0 || b.Measured > b.Asked {
@@ -160,8 +160,8 @@ func TestOverheadBudget(t *testing.T) {
 	}
 }
 
-// A stripped program gives no place for the probe: said once, and the other
-// events go on.
+// A stripped program has no symbol for the probe: that is reported once, and the other
+// events are recorded.
 func TestAllocationNeedsSymbols(t *testing.T) {
 	strip, err := exec.LookPath("strip")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// needMatrix skips what is measured for docs/benchmarks.md alone: it takes minutes, and
-// other tests have some of its rows.
+// needMatrix skips measurements that are only for docs/benchmarks.md: they take minutes, and
+// other tests cover some rows.
 func needMatrix(t *testing.T, command string) {
 	t.Helper()
 	if os.Getenv("CCAGENT_MATRIX") == "" {
@@ -22,8 +22,8 @@ func needMatrix(t *testing.T, command string) {
 	}
 }
 
-// matrixPrograms allocate in a second or less what is enough to be sampled; several
-// times as much where a collection is dear.
+// matrixPrograms allocate enough to be sampled in a second or less; several times as much if
+// a GC is expensive.
 var matrixPrograms = []struct {
 	name string
 	args []string
@@ -37,8 +37,8 @@ var matrixPrograms = []struct {
 
 var matrixNurseries = [][]string{nil, {"-A64k"}, {"-A64m"}, {"-A4m", "-n256k"}}
 
-// The weights add up to what the run-time system counts, for every program, nursery and
-// way, by default rates and budget.
+// The weights add up to the run-time system's count for every program, nursery and way, at
+// the default rates and budget.
 func TestAllocationMatrix(t *testing.T) {
 	needMatrix(t, "scripts/bench allocation")
 	type row struct {
@@ -82,7 +82,7 @@ func TestAllocationMatrix(t *testing.T) {
 	t.Logf("%d rows, at most %.3f %% apart", len(rows), 100*worst)
 }
 
-// allocated are the parts of the bytes of which it is known which code allocates them.
+// allocated has the parts of the bytes whose allocating code is known.
 var allocated = map[string][]struct {
 	element string
 	share   float64
@@ -91,8 +91,8 @@ var allocated = map[string][]struct {
 	"arrays":  {{"Main.wide", 0.6}, {"Main.narrow", 0.2}, {"Main.cells", 0.2}},
 }
 
-// knownShares gives what the log has of them, in per cent. A run of a second, sampled for
-// parts of it, tells them roughly.
+// knownShares returns their sampled shares in per cent. They are approximate in a run of a
+// second that is sampled for parts of it.
 func knownShares(t *testing.T, program, log string) (printed []string) {
 	t.Helper()
 	known := allocated[program]
@@ -124,9 +124,9 @@ func way(threaded bool) string {
 	return ""
 }
 
-// Where a program was attached to in the middle and left before its end, nothing is known
-// of the beginning, and the process does not tell its sum: what do samples alone have?
-// The reference is what collections tell of allocation, in the same log.
+// Samples have the right weights if a program was attached to in the middle and left before
+// its end, so that its sum is not known. The reference is the allocation that GCs report, in
+// the same log.
 func TestAllocationMatrixInTheMiddle(t *testing.T) {
 	needMatrix(t, "scripts/bench allocation")
 	testprog.NeedRoot(t)
@@ -160,8 +160,8 @@ func TestAllocationMatrixInTheMiddle(t *testing.T) {
 	}
 }
 
-// sampledBetweenCollections sums the allocation samples between the first collection of a
-// log and the last, and what was allocated meanwhile.
+// sampledBetweenCollections sums the allocation samples between a log's first and last GC,
+// and the allocation in that time.
 func sampledBetweenCollections(t *testing.T, path string) (sampled, allocated float64, samples int) {
 	t.Helper()
 	f, err := os.Open(path)

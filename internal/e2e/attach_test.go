@@ -17,7 +17,7 @@ import (
 
 func pidOf(cmd *exec.Cmd) string { return fmt.Sprint(cmd.Process.Pid) }
 
-// Threads that were there before the capture and threads that came during it.
+// Attaching samples the threads that exist and those that are created during the capture.
 func TestAttachFollowsThreads(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "threads100", testprog.Options{Threaded: true})
@@ -60,7 +60,7 @@ func TestAttachFollowsThreads(t *testing.T) {
 	}
 }
 
-// --duration and ctrl-c end the capture, not the program.
+// --duration and ctrl-c end the capture and leave the program running.
 func TestAttachEnds(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "spin31", testprog.Options{})
@@ -127,7 +127,7 @@ func TestAttachToNothing(t *testing.T) {
 	wantLine(t, r.stderr, pidOf(gone), "no process")
 }
 
-// A process that sleeps gives no sample, and that is no success.
+// A process that sleeps gives no sample, and that is an error.
 func TestAttachToIdleProcess(t *testing.T) {
 	testprog.NeedRoot(t)
 	target := command(t, "sleep", "1000")

@@ -13,9 +13,9 @@ import (
 // capabilities are what ccagent needs in place of root.
 const capabilities = "bpf,perfmon,sys_ptrace,syslog,dac_read_search"
 
-// An agent that a user runs with capabilities keeps them to itself: the program that it
-// starts has none, whether they are ambient, as setpriv and systemd give them, or those of
-// the agent's file.
+// An agent that a user runs with capabilities does not pass them on: the program that it
+// starts has none, whether the agent's are ambient, as from setpriv and systemd, or those of
+// its file.
 func TestProgramHasNoCapabilities(t *testing.T) {
 	testprog.NeedRoot(t)
 	setpriv := testprog.NeedTool(t, "setpriv", "util-linux")

@@ -11,9 +11,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// Wortmann & Duke 2013, section 2: the loop that GHC makes of
-// foldr (*) 1 [1 .. n] belongs to the line that was written, though GHC lifts it
-// out without its source notes.
+// Wortmann & Duke 2013, section 2: the loop that GHC makes of foldr (*) 1 [1 .. n] is
+// attributed to the line in the source, although GHC lifts it out without its source notes.
 func TestFusedLoopBelongsToItsLine(t *testing.T) {
 	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "fac", testprog.Options{}), "1000", "200000")
 	l := readLog(t, log)
@@ -37,8 +36,8 @@ func TestFusedLoopBelongsToItsLine(t *testing.T) {
 	t.Errorf("no span begins where fac does: %+v", line.Rows)
 }
 
-// The loop of a fused pipeline has causes in both modules, on one block; hot says
-// so by overlap, in place of a choice.
+// The loop of a fused pipeline has causes in both modules in one block; hot shows them as an
+// overlap instead of choosing one.
 func TestFusionOverlaps(t *testing.T) {
 	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "fusion", testprog.Options{}), "1000", "200000")
 	l := readLog(t, log)
@@ -61,7 +60,7 @@ func TestFusionOverlaps(t *testing.T) {
 	}
 	wantShareAbove(t, "samples with causes in both files", both, either, 0.9)
 
-	// By hot: both modules have nearly all of it, alone neither has.
+	// By hot, both modules have nearly all of it, and neither has much alone.
 	h := hotOf(t, log, "--level", "module")
 	main, stream := h.element(t, "Main"), h.element(t, "Stream")
 	if stream.Samples != both {
@@ -78,8 +77,8 @@ func TestFusionOverlaps(t *testing.T) {
 	wantConsistent(t, hotOf(t, log, "--level", "span"))
 }
 
-// Code of a library's function that was specialised where it is used has two
-// causes: the function, and the binding that uses it.
+// Code of a library function that was specialised at its use has two causes: the function,
+// and the binding that uses it.
 func TestSpecialisedCodeHasTwoCauses(t *testing.T) {
 	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "maps", testprog.Options{}), "100000", "2")
 	h := hotOf(t, log)
@@ -97,7 +96,7 @@ func TestSpecialisedCodeHasTwoCauses(t *testing.T) {
 	}
 	wantConsistent(t, h)
 
-	// The library itself has no notes: that is said, with what would bring them.
+	// The library itself has no notes: doctor reports that, with the remedy.
 	r := run(t, command(t, ccview, "doctor", log))
 	wantLine(t, r.stdout, "source notes", "containers-", "has none")
 	wantLine(t, r.stdout, "package containers")
@@ -113,7 +112,7 @@ func (l *capturedLog) causeFiles(n eventlog.Node) map[string]bool {
 	return files
 }
 
-// wantConsistent holds the definitions against what hot shows.
+// wantConsistent checks that the figures that hot shows agree with each other.
 func wantConsistent(t *testing.T, h *hotJSON) {
 	t.Helper()
 	sum := 0.0
@@ -128,9 +127,8 @@ func wantConsistent(t *testing.T, h *hotJSON) {
 	}
 }
 
-// Where the build left its Core dumps, the log holds the Core of what ran: the
-// fused loop, with its samples on the lines that the notes tell, and nothing
-// twice.
+// If the build left its Core dumps, the log has the Core of the code that ran: the fused
+// loop, with its samples on the lines that the notes name, and each only once.
 func TestCoreBesideSource(t *testing.T) {
 	testprog.NeedRoot(t)
 	dir := t.TempDir()
@@ -173,7 +171,7 @@ func TestCoreBesideSource(t *testing.T) {
 			marked += l.Share
 		}
 	}
-	// Lines of copied expressions each count their samples, so the sum may be more.
+	// A line that was copied counts its samples in each copy, so the sum may be larger.
 	if sum < loop.Share-1e-9 || marked < 0.5*loop.Share {
 		t.Errorf("of %.3f the lines have %.3f, those made from upTo %.3f", loop.Share, sum, marked)
 	}

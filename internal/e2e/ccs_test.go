@@ -36,9 +36,9 @@ func (d *centresDoc) centre(t *testing.T, name string) (individual, inherited fl
 	return 0, 0
 }
 
-// reported are the shares that a report of +RTS -p would tell: individual ones by
-// centre, and inherited ones by stack, topmost first. What the RTS spends for itself,
-// and what no cost centre has, is left out.
+// reported returns the shares as a report of +RTS -p would have them: individual ones by
+// centre, and inherited ones by stack, topmost first. What the RTS spends for itself, and
+// costs without a cost centre, are left out.
 func (d *centresDoc) reported(t *testing.T) (individual, inherited map[string]float64) {
 	t.Helper()
 	individual, inherited = make(map[string]float64), make(map[string]float64)
@@ -69,7 +69,7 @@ func (d *centresDoc) reported(t *testing.T) (individual, inherited map[string]fl
 	return individual, inherited
 }
 
-// report is what +RTS -p tells: shares of time and allocation.
+// report is a report of +RTS -p: shares of time and allocation.
 type report struct {
 	ticks  float64
 	flat   map[string]shares // individual, by "Module.centre"
@@ -78,7 +78,7 @@ type report struct {
 
 type shares struct{ time, alloc float64 }
 
-// readReport reads a report: its flat list, and its tree by the indentation.
+// readReport reads a report: its flat list, and its tree by indentation.
 func readReport(t *testing.T, dir, program string) report {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, program+".prof"))
@@ -122,17 +122,17 @@ func readReport(t *testing.T, dir, program string) report {
 	return r
 }
 
-// lenient is how far a share of n samples may be from the true one: four standard
-// deviations, which a test that is run for years does not see by chance.
+// lenient is the tolerance for a share of n samples: four standard deviations, which chance
+// does not exceed in years of test runs.
 func lenient(share float64, n float64) float64 {
 	return 4 * math.Sqrt(share*(1-share)/n)
 }
 
-// Cost centres chosen after the run agree with those that were compiled in, where
-// no thunk is forced by another than who built it: they are on top, and have the same
-// share but for chance and what -prof does to the program. It does little to what is
-// allocated. Time is another program's, in another run, which other work on the machine
-// delays elsewhere: docs/cost-centres.md has it closer, from a quiet one.
+// Cost centres chosen after the run agree with compiled-in ones in programs in which thunks
+// are forced by the code that built them: they are on top, and have the same shares, up to
+// chance and the effects of -prof. These are small for allocation. Time is that of another
+// run, in which other work on the machine causes other delays; docs/cost-centres.md has
+// closer figures from a quiet machine.
 func TestCostCentresAgreeWithProf(t *testing.T) {
 	for _, c := range []struct {
 		program string
@@ -149,7 +149,7 @@ func TestCostCentresAgreeWithProf(t *testing.T) {
 			theirs := readReport(t, program.Dir, c.program)
 			log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, c.program, testprog.Options{}), c.args...)
 			var time, alloc centresDoc
-			// -p does not count what no Haskell code is to blame for.
+			// -p does not count costs without Haskell code.
 			view(t, &time, "ccs", log, "--category", "haskell,stg,foreign,rts")
 			view(t, &alloc, "ccs", log, "--event", "alloc")
 			if time.Forced > 0.01 {
@@ -177,9 +177,9 @@ func TestCostCentresAgreeWithProf(t *testing.T) {
 // function.
 var profiledRev = testprog.Options{Prof: true, Flags: []string{"-eventlog"}}
 
-// One run, told three times: by the report of +RTS -p, by the ticks of the RTS's
-// eventlog, and by our samples of the running cost-centre stack, individually and
-// inherited, stack by stack.
+// Three accounts of one run agree: the report of +RTS -p, the ticks in the RTS's eventlog,
+// and our samples of the running cost-centre stack; individually and inherited, stack by
+// stack.
 func TestExactCostCentresAreTheReports(t *testing.T) {
 	testprog.NeedRoot(t)
 	program := testprog.Build(t, "rev", profiledRev)
@@ -216,7 +216,8 @@ func TestExactCostCentresAreTheReports(t *testing.T) {
 				t.Errorf("%s: inherited %.3f, want %.3f within %.3f", stack, inherited[stack], want.time, room)
 			}
 		}
-		// Most samples have their stack: what has none is the start and the end of the process.
+		// Most samples have a cost-centre stack: those at the process's start and end have
+		// none.
 		var info struct {
 			Exact struct{ Samples, Unknown uint64 } `json:"cost_centre_stacks"`
 		}
@@ -255,8 +256,8 @@ func TestExactCostCentresAreTheReports(t *testing.T) {
 	})
 }
 
-// What a program says of its cost-centre stacks is not believed further than it
-// holds together: walks end, and every sample is told with the reason.
+// Damaged cost-centre stacks do no harm: their walks end, and every sample is reported with
+// the reason.
 func TestDamagedCostCentreStacks(t *testing.T) {
 	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "liar", testprog.Options{Prof: true}), "60")
 	var info struct {
@@ -268,7 +269,7 @@ func TestDamagedCostCentreStacks(t *testing.T) {
 	}
 	view(t, &info, "info", log)
 	p := info.Exact.Problems
-	// Sixty milliseconds each, of which a busy machine gives at least some samples.
+	// Each takes sixty milliseconds, in which also a busy machine gives some samples.
 	if p["implausible"] < 5 || p["unreadable"] < 5 || p["too-deep"] < 5 || info.Exact.Samples < 5 {
 		t.Errorf("%+v", info.Exact)
 	}

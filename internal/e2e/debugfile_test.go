@@ -10,8 +10,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// A stripped program is profiled all the same; the binary it was made from, or
-// its debug file, names the code later, even where the program itself is gone.
+// A stripped program is profiled; the binary it was made from, or its debug file, gives the
+// names later, even after the program itself was removed.
 func TestStrippedProgramIsNamedLater(t *testing.T) {
 	objcopy := testprog.NeedTool(t, "objcopy", "binutils")
 	dir := t.TempDir()
@@ -49,7 +49,7 @@ func TestStrippedProgramIsNamedLater(t *testing.T) {
 			t.Errorf("with %s Main.three has %.2f", file, s)
 		}
 	}
-	// Another program's is refused in words.
+	// Another program's debug file is refused with a message.
 	other := testprog.Build(t, "rev", testprog.Options{})
 	if out := symbolize("--debug-file", other); !strings.Contains(out, "of no module") || share() != 0 {
 		t.Errorf("another program's debug file: Main.three has %.2f\n%s", share(), out)

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A FIFO in place of a file is refused, and not waited on.
+// A FIFO in place of a file is refused without waiting for a writer.
 func TestFIFOIsNotWaitedOn(t *testing.T) {
 	testprog.NeedRoot(t)
 	log, _ := record(t, nil, testprog.Build(t, "spin31", testprog.Options{}), "2000")
@@ -44,11 +44,11 @@ func TestFIFOIsNotWaitedOn(t *testing.T) {
 	}
 }
 
-// patience is far more than what is tested takes, on whatever machine.
+// patience is much longer than the tested action takes on any machine.
 const patience = time.Minute
 
-// stopCompat stops the child that derives events for other tools. It reports whether it
-// found it running.
+// stopCompat stops the child that derives events for other tools, and reports whether it was
+// found running.
 func stopCompat(t *testing.T, agent int) (child int, found bool) {
 	t.Helper()
 	for syscall.Kill(agent, 0) == nil {
@@ -83,7 +83,8 @@ func stopCompat(t *testing.T, agent int) (child int, found bool) {
 	return 0, false
 }
 
-// A stopped child holds a capture neither for ever nor against SIGTERM, and leaves nothing.
+// A stopped child blocks a capture neither for ever nor against SIGTERM, and leaves no
+// files.
 func TestStoppedCompatChild(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "example", testprog.Options{})

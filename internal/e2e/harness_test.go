@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func buildAndRun(m *testing.M) int {
-	// The tests may themselves be run through sudo; what they test is not.
+	// The tests may be run by sudo; the commands under test are not, unless a test says so.
 	for _, name := range []string{"SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND"} {
 		os.Unsetenv(name)
 	}
@@ -51,9 +51,9 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// touchSources looks at every source file of the module, so that Go's cache of test
-// results knows that a test depends on what the commands are built from. It only
-// notices what a test does, not TestMain.
+// touchSources reads every source file of the module, so that Go's cache of test results
+// knows that a test depends on the commands' sources. The cache only sees what a test reads,
+// not what TestMain reads.
 var touchSources = sync.OnceValue(func() error {
 	const root = "../.."
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -71,16 +71,16 @@ var touchSources = sync.OnceValue(func() error {
 	})
 })
 
-// limit ends commands that hang; no test waits for it.
+// limit stops commands that hang; no test waits for it.
 const limit = 3 * time.Minute
 
-// result is what a command left.
+// result is the result of a command.
 type result struct {
 	stdout, stderr string
 	status         int // as a shell shows it
 }
 
-// command prepares a command that ends with the test at the latest.
+// command prepares a command that is killed at the end of the test.
 func command(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	if err := touchSources(); err != nil {
@@ -141,8 +141,8 @@ func background(t *testing.T, cmd *exec.Cmd) (wait func() result) {
 	}
 }
 
-// record profiles a program to its end and gives the log's path. The program must
-// succeed, and so must the capture.
+// record profiles a program to its end and returns the log's path. The program and the
+// capture must succeed.
 func record(t *testing.T, flags []string, program string, args ...string) (log string, r result) {
 	t.Helper()
 	testprog.NeedRoot(t)
@@ -197,7 +197,7 @@ func sharedDir(t *testing.T, mode os.FileMode) string {
 	return dir
 }
 
-// eventually polls for a condition that another process brings about.
+// eventually polls for a condition that another process causes.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); !cond(); {

@@ -7,8 +7,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// Page faults and system calls belong to the Haskell code that caused them, with the
-// kernel's own frames above it.
+// Page faults and system calls are attributed to the Haskell code that caused them, with the
+// kernel's frames on top of it.
 func TestKernelWorkBelongsToHaskell(t *testing.T) {
 	log, _ := record(t, []string{"--kernel", "-e", "cpu-clock", "--max-overhead", "0"}, testprog.Build(t, "kernel", testprog.Options{}), "20")
 	l := readLog(t, log)

@@ -11,8 +11,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// A program, a Haskell package and C code, each in a file of its own. Main has a
-// loop that is the package's, by inlining.
+// Sources of a program, a Haskell package and C code, each in a file of its own. GHC inlines
+// a loop of the package into Main.
 var librarySources = map[string]string{
 	"Main.hs": `module Main (main) where
 import Data.Word (Word64)
@@ -96,8 +96,8 @@ func buildLibraries(t *testing.T) string {
 	return filepath.Join(dir, "libraries")
 }
 
-// One log has the causes of a program and of a library of its own, and of a C
-// library the functions that were inlined.
+// One log has the causes of the program and of its Haskell library, and the inlined
+// functions of a C library.
 func TestSharedLibrariesHaveCauses(t *testing.T) {
 	exe := buildLibraries(t)
 	log, _ := record(t, []string{"--max-overhead", "0"}, exe)
@@ -150,7 +150,7 @@ func TestSharedLibrariesHaveCauses(t *testing.T) {
 		t.Errorf("spin has %d samples, iter %d", spin.Samples, iter.Samples)
 	}
 
-	// Of the libraries the doctor names those that have no notes.
+	// The doctor names those libraries that have no notes.
 	r := run(t, command(t, ccagent, "doctor", exe))
 	wantLine(t, r.stdout, "libraries", "without source notes", "base-")
 	if strings.Contains(r.stdout, "work-1.0") {

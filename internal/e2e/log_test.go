@@ -9,13 +9,13 @@ import (
 	"ccagent/eventlog"
 )
 
-// capturedLog is what the tests look at in a log, read by this project's reader.
+// capturedLog is the contents of a log, read by this project's reader.
 type capturedLog struct {
 	capture *eventlog.Capture
 	end     *eventlog.CaptureEnd
 	cost    *eventlog.AgentCost
 	samples []eventlog.Sample // of the first event
-	// atFullRate is how many of them there were before the rate was first changed.
+	// atFullRate is the number of samples before the first change of the rate.
 	atFullRate int
 	// allocations are the samples of the second, which is alloc by default.
 	allocations []eventlog.Sample
@@ -126,8 +126,8 @@ func (l *capturedLog) wantWhole(t *testing.T) {
 	}
 }
 
-// source gives the source binding of a node's code: the worker $wf's is f, a local
-// binding's its top-level one. Empty if the code has no name.
+// source returns the source binding of a node's code: f for the worker $wf, the top-level
+// binding for a local one. It is empty if the code has no name.
 func (l *capturedLog) source(n eventlog.Node) string {
 	loc, ok := l.locations[place{n.Module, n.Addr}]
 	if !ok {
@@ -152,8 +152,8 @@ func (l *capturedLog) frames(s eventlog.Sample) []eventlog.Node {
 	return out
 }
 
-// unknownHaskell reports whether a sample is said to be in no Haskell code, and the code's
-// name says otherwise.
+// unknownHaskell reports whether a sample was taken as not in Haskell code, although the
+// code's name is Haskell's.
 func (l *capturedLog) unknownHaskell(s eventlog.Sample) bool {
 	if s.Stop != eventlog.StopNoHaskell || s.Node == 0 {
 		return false

@@ -12,16 +12,16 @@ import (
 	"ccagent/profile/columns"
 )
 
-// A program that writes its own eventlog is profiled; the two logs become one, in
-// which our samples lie where the run-time system says that their threads ran.
-// While it is recorded, the log is followed.
+// The log of a program that writes its own eventlog can be merged with that: our samples of
+// a thread lie within the runs of the thread that the run-time system logged. The log is
+// also followed while it is recorded.
 func TestMergeWithTheRunTimeSystemsLog(t *testing.T) {
 	testprog.NeedRoot(t)
 	program := testprog.Build(t, "threads100", testprog.Options{Threaded: true, Flags: []string{"-eventlog", "-rtsopts"}})
 	dir := t.TempDir()
 	program = testprog.CopyTo(t, program, dir)
 	log, theirs := filepath.Join(dir, "ours.eventlog"), filepath.Join(dir, "threads100.eventlog")
-	// gc and threads are left out: they would tell what the other log tells.
+	// gc and threads are left out: the other log has the same events.
 	cmd := command(t, ccagent, "record", "-o", log, "-e", "cycles", "--", program, "1000", "6", "0", "+RTS", "-l", "-N2", "-RTS")
 	cmd.Dir = dir
 	wait := background(t, cmd)
@@ -45,7 +45,7 @@ func TestMergeWithTheRunTimeSystemsLog(t *testing.T) {
 		t.Fatalf("%d samples of %d, %d runs, %+v", p.Samples(), ours.Samples(), len(p.RTSLog.Runs), p.Accounting)
 	}
 
-	// The clocks agree: a Haskell thread's sample lies in one of its runs.
+	// The clocks agree: a Haskell thread's sample is within one of its runs.
 	in, out := 0, 0
 	for i := range p.Samples() {
 		s := p.Sample(i)
@@ -64,7 +64,7 @@ func TestMergeWithTheRunTimeSystemsLog(t *testing.T) {
 	}
 }
 
-// slack is what the RTS may tell late of a run's begin and end.
+// slack is the delay with which the RTS may log the begin and end of a run.
 const slack = 200_000 // ns
 
 func runs(p *profile.Profile, s *columns.Sample) bool {
@@ -77,8 +77,8 @@ func runs(p *profile.Profile, s *columns.Sample) bool {
 	return false
 }
 
-// follows waits for samples in a log that is being recorded, reads on until
-// there are more, and looks at it as a command does.
+// follows waits for samples in a log that is being recorded, reads on until there are more,
+// and opens it with a command.
 func follows(t *testing.T, log string) {
 	t.Helper()
 	eventually(t, "a log to follow", func() bool {

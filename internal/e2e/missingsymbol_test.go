@@ -13,8 +13,8 @@ import (
 	"ccagent/symbolize/elffile"
 )
 
-// missed is what a warning says of symbols that are missing. Of the others there is nothing
-// to tell: something else serves in their place, or this release has no use for them.
+// missed has the warnings for missing symbols. Others need no warning: there is a
+// replacement, or this release does not have them.
 var missed = map[string][]string{
 	"GarbageCollect": {"event gc is not available"}, "stat_startGC": {"event gc is not available"}, "stat_endGC": {"event gc is not available"},
 	"schedule": {"event threads is not available"}, "StgRun": {"event threads is not available"}, "StgReturn": {"event threads is not available"},
@@ -33,8 +33,8 @@ var missed = map[string][]string{
 	"allocateMightFail": {"event alloc", "large objects"}, "n_capabilities": {"event alloc", "itself counts"},
 }
 
-// A program whose symbol table lacks one of the run-time system's symbols, whichever it
-// is, runs as it would alone and is profiled with the other events.
+// A program whose symbol table lacks any one of the run-time system's symbols runs as
+// without ccagent, and the other events are recorded.
 func TestMissingSymbol(t *testing.T) {
 	testprog.NeedRoot(t)
 	objcopy := testprog.NeedTool(t, "objcopy", "binutils")

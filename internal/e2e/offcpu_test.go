@@ -10,8 +10,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// Time off the CPU goes to the code that called what blocks, by a safe or an unsafe
-// call; a capability that idles while its threads sleep has none.
+// Time off the CPU is attributed to the code that made the blocking call, safe or unsafe; a
+// capability that idles while its threads sleep has none.
 func TestOffCPU(t *testing.T) {
 	for _, c := range []testprog.Options{
 		{}, {Threaded: true}, {Release: "9.6.6", Threaded: true}, {Release: "9.10.3", Threaded: true},

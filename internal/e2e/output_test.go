@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where the log cannot be written, the program is not run: its run would be lost.
+// If the log cannot be written, the program is not run.
 func TestUnwritableOutput(t *testing.T) {
 	testprog.NeedRoot(t)
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func TestUnwritableOutput(t *testing.T) {
 	}
 }
 
-// A link that somebody put in a shared folder where the log is to be is not followed.
+// A symbolic link that somebody put at the log's path in a shared folder is not followed.
 func TestPlantedLinks(t *testing.T) {
 	testprog.NeedRoot(t)
 	shared := sharedDir(t, 0o777|os.ModeSticky)
@@ -78,7 +78,8 @@ func TestPlantedLinks(t *testing.T) {
 	}
 }
 
-// An older log of one's own is replaced, not written into: who has it open keeps it.
+// An older log of the same user is replaced, not overwritten: a process that has it open
+// keeps it.
 func TestOlderLogIsReplaced(t *testing.T) {
 	testprog.NeedRoot(t)
 	path := filepath.Join(t.TempDir(), "run.eventlog")
@@ -107,8 +108,8 @@ func TestOlderLogIsReplaced(t *testing.T) {
 	readLog(t, path).wantWhole(t)
 }
 
-// When the disk is full the program still runs to its end, the failure is told, and
-// what was written before can be read.
+// If the disk is full the program still runs to its end, the failure is reported, and what
+// was written before can be read.
 func TestDiskFull(t *testing.T) {
 	testprog.NeedRoot(t)
 	disk := t.TempDir()
@@ -140,7 +141,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// kill -9 costs what was not flushed yet, no more.
+// kill -9 loses only what was not flushed yet.
 func TestKilledAgent(t *testing.T) {
 	testprog.NeedRoot(t)
 	log := filepath.Join(t.TempDir(), "run.eventlog")
@@ -185,14 +186,14 @@ func TestKilledAgent(t *testing.T) {
 		t.Errorf("the attached program did not survive: %v", err)
 	}
 
-	// The names can be brought back.
+	// The names can be added later.
 	if r := run(t, command(t, ccagent, "symbolize", log)); r.status != 0 {
 		t.Fatalf("ccagent symbolize: status %d\n%s", r.status, r.stderr)
 	}
 	hotOf(t, log).element(t, "Main.three")
 }
 
-// ccview opens what there is of a log and refuses what is none, with the place.
+// ccview opens damaged logs as far as they go and refuses other files, with the offset.
 func TestDamagedLogs(t *testing.T) {
 	whole, _ := record(t, nil, testprog.Build(t, "spin31", testprog.Options{}), "5000")
 	data, err := os.ReadFile(whole)

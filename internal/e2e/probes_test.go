@@ -11,8 +11,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// patched counts the bytes of a process's code that are not those of its file: a
-// probe is a breakpoint instruction.
+// patched counts the bytes of a process's code that differ from the file: a probe is a
+// breakpoint instruction.
 func patched(t *testing.T, pid int, exe string) int {
 	t.Helper()
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
@@ -56,8 +56,8 @@ func patched(t *testing.T, pid int, exe string) int {
 	return n
 }
 
-// When the agent is killed its probes go, the program runs on, and can be profiled
-// again.
+// When the agent is killed its probes are removed, the program continues, and it can be
+// profiled again.
 func TestProbesGoWithTheAgent(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "maps", testprog.Options{})

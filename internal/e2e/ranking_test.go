@@ -15,11 +15,11 @@ import (
 	"ccagent/symbolize/sources"
 )
 
-// Sampled shares of source bindings against callgrind's instruction counts. Time
-// is not instructions: with each program stands by what factor, at most, cycles an
-// instruction may differ between two pieces of its code, on any processor. Nothing
-// here misses caches. (In the example program, which chases pointers, they are
-// apart by more, as they should be.)
+// Sampled shares of source bindings agree with callgrind's instruction counts. Time is not
+// instructions: for each program, factor limits how much the cycles per instruction of two
+// parts of its code may differ, on any processor. None of these programs misses caches. (For
+// the example program, which chases pointers, shares of time and instructions differ by
+// more, rightly.)
 func TestRankingAgreesWithInstructionCounts(t *testing.T) {
 	for _, p := range []struct {
 		name          string
@@ -49,9 +49,9 @@ func TestRankingAgreesWithInstructionCounts(t *testing.T) {
 	}
 }
 
-// timeBounds gives between what parts of the time code lies that has a part p of
-// the instructions, if its cycles an instruction are up to factor times, or one
-// factor-th, of the rest's; and of n samples, but for a chance of 1e-6.
+// timeBounds returns the bounds of the time share of code with a part p of the instructions,
+// if its cycles per instruction differ from the rest's by up to factor; for n samples and an
+// error probability of 1e-6.
 func timeBounds(p, factor float64, n int) (least, most float64) {
 	least, most = p/(p+(1-p)*factor), p*factor/(p*factor+1-p)
 	// Bernstein's inequality: a part of a millionth, too, may have a sample.
@@ -62,8 +62,8 @@ func timeBounds(p, factor float64, n int) (least, most float64) {
 	return least - noise(least), most + noise(most)
 }
 
-// compareRanking compares the ten with the most instructions: their shares, and
-// the order of those that no difference in cycles an instruction can turn round.
+// compareRanking compares the shares of the ten bindings with the most instructions, and the
+// order of those that factor cannot reverse.
 func compareRanking(t *testing.T, want, got map[string]float64, factor float64, n int) {
 	t.Helper()
 	top := slices.SortedFunc(maps.Keys(want), func(a, b string) int { return cmp.Compare(want[b], want[a]) })

@@ -6,9 +6,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// Where samples take more than is allowed, events are sampled at a lower rate: on the
-// threads that there are then and on those that follow, with weights that still add up
-// to what was counted.
+// If samples cost more than the budget, events are sampled at a lower rate on existing and
+// new threads, and the weights still add up to the count.
 func TestRateComesDown(t *testing.T) {
 	exe := testprog.Build(t, "threads100", testprog.Options{Threaded: true})
 	log, r := record(t, []string{"-e", "cpu-clock", "-F", "4999", "--max-overhead", "1"}, exe, "5000", "4", "2", "+RTS", "-N2")
@@ -32,7 +31,7 @@ func TestRateComesDown(t *testing.T) {
 		t.Fatalf("the rate became %v", e.Rates)
 	}
 	t.Logf("rates %v, measured %.3f %%, %.0f of %.0f ns are in weights", e.Rates, 100*info.Agent.Budget.Measured, e.Weight, e.Counted)
-	// A clock that was late has skipped some; none may be counted twice.
+	// A late clock skips overflows; none may be counted twice.
 	if e.Weight < 0.8*e.Counted || e.Weight > 1.02*e.Counted {
 		t.Errorf("samples weigh %.0f ns, %.0f were counted", e.Weight, e.Counted)
 	}

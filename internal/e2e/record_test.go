@@ -65,8 +65,8 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// A Haskell program's own status comes through, and so does its output, however soon it
-// ends; no sample is no silent success.
+// A Haskell program's status and output are passed on, however soon it ends; a capture
+// without samples is reported.
 func TestQuickProgram(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "quick", testprog.Options{})
@@ -99,7 +99,7 @@ func TestStandardStreamsPassThrough(t *testing.T) {
 	}
 	wantLine(t, r.stderr, "to stderr")
 
-	// A closed standard input is closed for the program as well.
+	// A closed standard input is closed for the program too.
 	cmd = command(t, ccagent, "record", "--quiet", "-o", filepath.Join(t.TempDir(), "l"), "--", "wc", "-c")
 	if r := run(t, cmd); strings.TrimSpace(r.stdout) != "0" {
 		t.Errorf("wc -c of nothing printed %q", r.stdout)
@@ -125,7 +125,7 @@ func TestArgumentsDirectoryAndEnvironmentPassThrough(t *testing.T) {
 	}
 }
 
-// Signals to ccagent are the program's.
+// ccagent forwards signals to the program.
 func TestSignalsAreForwarded(t *testing.T) {
 	testprog.NeedRoot(t)
 	for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGINT} {
@@ -159,7 +159,7 @@ func TestSignalsAreForwarded(t *testing.T) {
 	}
 }
 
-// A child's samples are its own process's.
+// Samples of a child process are attributed to that process.
 func TestChildrenAreFollowed(t *testing.T) {
 	exe := testprog.Build(t, "fork", testprog.Options{})
 	log, r := record(t, []string{"--max-overhead", "0"}, exe, "2", "400000000")
@@ -182,8 +182,7 @@ func TestChildrenAreFollowed(t *testing.T) {
 	}
 }
 
-// ccagent opens what the kernel lets it; a user without rights is told what to do, and
-// the program is not run as if it were profiled.
+// A user without privileges is told what to do, and the program is not run.
 func TestWithoutPrivilege(t *testing.T) {
 	testprog.NeedRoot(t)
 	dir := sharedDir(t, 0o777)
@@ -239,8 +238,8 @@ func TestWrongFlags(t *testing.T) {
 	}
 }
 
-// Programs that were built to say little: each is profiled all the same, and one line
-// tells what would bring back what is missing.
+// Programs without symbols or debug information are profiled, and one line says what would
+// restore the missing names.
 func TestPoorBinaries(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -278,7 +277,7 @@ func TestPoorBinaries(t *testing.T) {
 	}
 }
 
-// A program that is not Haskell's is said to be none, and still profiled.
+// A program that is not Haskell is reported as such, and profiled.
 func TestNotHaskell(t *testing.T) {
 	testprog.NeedRoot(t)
 	gcc := testprog.NeedTool(t, "gcc", "")

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refuse has this test's own program, started again with the variable set, become the
-// command that follows, with probes refused as it says.
+// refuse is set to make this test's own program, started again, execute the command that
+// follows with probes refused by a filter.
 const refuse = "CCAGENT_TEST_REFUSE"
 
 func init() {
@@ -34,8 +34,8 @@ func init() {
 	os.Exit(125)
 }
 
-// forbidLinks sets a seccomp filter which forbids links of BPF programs, as that of a
-// container may, and where asked to also the older way of attaching them.
+// forbidLinks sets a seccomp filter that forbids BPF links, as a container's may, and
+// optionally also the older way of attaching.
 func forbidLinks(all bool) error {
 	const (
 		linkCreate = 28 // BPF_LINK_CREATE
@@ -63,8 +63,8 @@ func forbidLinks(all bool) error {
 	return nil
 }
 
-// Probes that the kernel refuses: each event that needs them is told as not available,
-// with what is to be done, and the others go on; alone, that is an error.
+// If the kernel refuses probes, each event that needs them is reported as not available,
+// with the remedy, and the other events are recorded; if no event is left, that is an error.
 func TestProbesRefused(t *testing.T) {
 	testprog.NeedRoot(t)
 	self, err := os.Executable()
@@ -86,7 +86,7 @@ func TestProbesRefused(t *testing.T) {
 	if s := readStory(t, log); s.probes["gc"].Problem == "" || s.probes["threads"].Problem == "" {
 		t.Errorf("the log says nothing of it: %+v", s.probes)
 	}
-	// A probe without data of its own has the older way.
+	// Probes without cookies can be attached in the older way.
 	if l := readLog(t, log); len(l.samples) == 0 || len(l.allocations) == 0 {
 		t.Errorf("%d samples, %d of allocation", len(l.samples), len(l.allocations))
 	}

@@ -9,8 +9,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// A program that sees other mounts than ccagent has its sources there: below its root
-// directory, not at the same path below ours.
+// The sources of a program with other mounts than ccagent's are read below the program's
+// root directory, not at the same path below ours.
 func TestSourcesAsTheProgramSeesThem(t *testing.T) {
 	exe := testprog.Build(t, "spin31", testprog.Options{})
 	src := testprog.Source(t, "spin31")

@@ -17,9 +17,9 @@ type rootsProgram struct {
 	o0   string // the last of args with -O0, where that takes many times as long
 }
 
-// rootsPrograms are all test programs that run for long enough to be sampled, for some
-// tenths of a second each. The stack of n-body is as deep as it has steps with -O0, so it
-// has few: more than 64 MiB of stack are not followed to the root.
+// rootsPrograms are all test programs that run long enough to be sampled, for some tenths of
+// a second each. With -O0 the stack of n-body is as deep as its number of steps, so it gets
+// few: stacks of more than 64 MiB are not followed to the root.
 var rootsPrograms = []rootsProgram{
 	{"alloc31", []string{"15000"}, "2000"},
 	{"arrays", []string{"3000"}, ""},
@@ -99,7 +99,7 @@ func (e *endings) total() int {
 	return n
 }
 
-// reasons names those of the others, the most frequent first.
+// reasons lists the other endings, the most frequent first.
 func (e *endings) reasons() string {
 	var stops []eventlog.StopReason
 	for s := range e.others {
@@ -113,8 +113,8 @@ func (e *endings) reasons() string {
 	return strings.Join(text, ", ")
 }
 
-// roots sums up the samples of programs. A sample is of Haskell code if its walk began
-// there, or if it says that there was none to begin in but the code's name says otherwise.
+// roots sums up the samples of programs. A sample is of Haskell code if its walk began in
+// Haskell code, or if it says that it did not but the code's name is Haskell's.
 type roots struct {
 	programs               int
 	haskell, viaC, context endings
@@ -160,8 +160,8 @@ func (r *roots) add(l *capturedLog, s eventlog.Sample) (odd bool) {
 	return !s.Stop.Complete()
 }
 
-// However and by whichever release a program was compiled, walks that begin in Haskell
-// code end at the stack's root. Prints a row of a table for each release and way.
+// Walks that begin in Haskell code end at the stack's root, for every release and way of
+// compiling. It prints a row of a table for each.
 func TestRootsMatrix(t *testing.T) {
 	needMatrix(t, "scripts/bench roots")
 	testprog.Each(t, func(t *testing.T, ghc string) {
@@ -216,7 +216,7 @@ func (l *capturedLog) hasC(s eventlog.Sample) bool {
 	return slices.ContainsFunc(l.frames(s), func(n eventlog.Node) bool { return n.Kind == eventlog.FrameC })
 }
 
-// story tells of a sample why its walk ended, and where it began.
+// story describes where a sample's walk began and why it ended.
 func (l *capturedLog) story(s eventlog.Sample) string {
 	text := fmt.Sprintf("%s, flags %#x:", s.Stop, uint16(s.Flags))
 	frames := l.frames(s)

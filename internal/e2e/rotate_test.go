@@ -22,8 +22,8 @@ type totals struct {
 	Complete   bool
 }
 
-// A rotated capture's logs can each be read alone, and merged they are the
-// capture; of those beyond --keep nothing is left.
+// Each log of a rotated capture can be read alone, merged they are the capture, and those
+// beyond --keep are deleted.
 func TestRotation(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "spin31", testprog.Options{})

@@ -10,9 +10,9 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// Where root attaches to a user's program, of that program's sources those go into the
-// log that the user may read and that no link leads to; one that is newer than the
-// program is marked.
+// When root attaches to a user's program, the log gets only those of the program's sources
+// that the user may read and that are not behind links; a source newer than the program is
+// marked.
 func TestSourcesAreWhatTheProgramsUserReads(t *testing.T) {
 	testprog.NeedRoot(t)
 	setpriv := testprog.NeedTool(t, "setpriv", "util-linux")

@@ -8,8 +8,8 @@ import (
 // z is the normal quantile of a two-sided chance of 1e-6.
 const z = 4.8916
 
-// wantShare fails unless k of n samples is what a binomial with probability p gives,
-// but for a chance of 1e-6.
+// wantShare fails unless k of n samples agree with a binomial distribution of probability p,
+// with an error probability of 1e-6.
 func wantShare(t *testing.T, what string, k, n int, p float64) {
 	t.Helper()
 	if n == 0 {
@@ -22,8 +22,8 @@ func wantShare(t *testing.T, what string, k, n int, p float64) {
 	}
 }
 
-// wantShareAbove fails if the true share behind k of n samples is below p, but for a
-// chance of 1e-6.
+// wantShareAbove fails if the true share behind k of n samples is below p, with an error
+// probability of 1e-6.
 func wantShareAbove(t *testing.T, what string, k, n int, p float64) {
 	t.Helper()
 	if n == 0 {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sudoAsNobody prepares `sudo ccagent …` as the user nobody would type it: real sudo,
-// with leave to run anything, which only this command sees.
+// sudoAsNobody prepares `sudo ccagent …` as called by the user nobody: it runs the real
+// sudo, with a sudoers file that permits everything and that only this command sees.
 func sudoAsNobody(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	testprog.NeedRoot(t)
@@ -33,7 +33,7 @@ func sudoAsNobody(t *testing.T, dir string, args ...string) *exec.Cmd {
 	if err := os.WriteFile(sudoers, []byte(rule), 0o440); err != nil {
 		t.Fatal(err)
 	}
-	// In a mount namespace of its own, /etc/sudoers is ours.
+	// In its own mount namespace /etc/sudoers is ours.
 	script := `mount --bind "$1" /etc/sudoers && shift && exec "$@"`
 	argv := []string{"--mount", "--propagation", "private", "sh", "-c", script, "sh", sudoers,
 		setpriv, "--reuid", "65534", "--regid", "65534", "--clear-groups", sudo, "-n", ccagent}
@@ -43,7 +43,7 @@ func sudoAsNobody(t *testing.T, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Under sudo the program runs as the user who called it, and the log is theirs.
+// Under sudo the program runs as the user who called it, and the log belongs to that user.
 func TestSudoRunsAsInvoker(t *testing.T) {
 	dir := sharedDir(t, 0o777)
 	r := run(t, sudoAsNobody(t, dir, "record", "-o", "run.eventlog", "--",
@@ -64,7 +64,7 @@ func TestSudoRunsAsInvoker(t *testing.T) {
 	}
 }
 
-// Leave to run ccagent by sudo is no leave to write where one could not write.
+// Permission to run ccagent by sudo does not permit writing where the user may not write.
 func TestSudoWritesAsInvoker(t *testing.T) {
 	dir := sharedDir(t, 0o755)
 	rootsOwn := filepath.Join(dir, "run.eventlog")
@@ -84,7 +84,7 @@ func TestSudoWritesAsInvoker(t *testing.T) {
 	}
 }
 
-// One's own processes may be attached to, another's not.
+// A user may attach to own processes, not to others'.
 func TestSudoAttachesToOwnProcesses(t *testing.T) {
 	shared := sharedDir(t, 0o777)
 	exe := testprog.CopyTo(t, testprog.Build(t, "spin31", testprog.Options{}), sharedDir(t, 0o755))
@@ -142,8 +142,8 @@ func TestSudoDoctorReadsAsInvoker(t *testing.T) {
 	}
 }
 
-// A program whose file only its user may read is profiled with names: symbols are found
-// without the privilege that capturing needs, but as that user.
+// A program whose file only its user may read is profiled with names: symbols are read as
+// that user, without the privileges of the capture.
 func TestSudoKeepsNames(t *testing.T) {
 	dir := sharedDir(t, 0o777)
 	private := filepath.Join(dir, "private")
@@ -163,7 +163,7 @@ func TestSudoKeepsNames(t *testing.T) {
 	hotOf(t, filepath.Join(dir, "run.eventlog")).element(t, "Main.three")
 }
 
-// No signal, process or file of the agent's is left behind by a capture, whether the
+// A capture leaves no signal handler, process or file of the agent behind, whether the
 // program or the agent ends first.
 func TestNothingIsLeftBehind(t *testing.T) {
 	testprog.NeedRoot(t)
@@ -179,7 +179,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	if r := run(t, cmd); r.status != 0 {
 		t.Fatalf("status %d\n%s", r.status, r.stderr)
 	}
-	// What the agent had started and not waited for is our child now.
+	// A process that the agent started and did not wait for is now our child.
 	if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.ECHILD {
 		t.Errorf("a process is left: %d (%v)", pid, err)
 	}
@@ -192,8 +192,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// hostOf prepares a command in a mount namespace whose /etc is of a host with these users,
-// and has this configuration of ccagent.
+// hostOf prepares a command in a mount namespace whose /etc has these users and this
+// configuration of ccagent.
 func hostOf(t *testing.T, config string, users map[string]int, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	testprog.NeedRoot(t)
@@ -216,8 +216,8 @@ func hostOf(t *testing.T, config string, users map[string]int, name string, args
 		append([]string{"--mount", "--propagation", "private", "sh", "-c", script, "sh", etc, name}, args...)...)
 }
 
-// Leave to run ccagent by sudo is no leave to become another user, root least of all,
-// unless root's configuration says so.
+// Permission to run ccagent by sudo does not permit becoming another user, least of all
+// root, unless root's configuration does.
 func TestSudoUserIsInvokerOrAllowed(t *testing.T) {
 	users := map[string]int{"alice": attackerID, "svc-api": attackerID + 1, "svc-db": attackerID + 2}
 	const allow = "allow: {alice: [svc-api]}\n"

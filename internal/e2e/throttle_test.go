@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where the kernel stops an event for taking too many samples, the log counts those
-// that are missing, and the setting is named.
+// If the kernel throttles an event, the log counts the missing samples, and the kernel's
+// setting is named.
 func TestThrottled(t *testing.T) {
 	testprog.NeedRoot(t)
 	const setting = "/proc/sys/kernel/perf_event_max_sample_rate"
@@ -22,7 +22,7 @@ func TestThrottled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Enough for what others sample meanwhile at the usual rate.
+	// The limit is high enough for other profilers at the usual rate.
 	const limit = "1100"
 	limitTo := func(value string) error { return os.WriteFile(setting, []byte(value), 0) }
 	if err := limitTo(strings.TrimSpace(string(before))); errors.Is(err, unix.EROFS) || errors.Is(err, unix.EINVAL) {
@@ -82,6 +82,6 @@ func TestThrottled(t *testing.T) {
 	view(t, &info, "info", log)
 	t.Logf("%d samples, %d throttled", info.Events[0].Samples, info.Events[0].Throttled)
 	if info.Events[0].Throttled == 0 || len(info.Warnings) == 0 {
-		t.Errorf("info tells nothing of throttling: %+v", info)
+		t.Errorf("info does not report the throttling: %+v", info)
 	}
 }

@@ -35,9 +35,8 @@ func (d *costsDoc) entries(binding string) (n, made uint64) {
 	return n, made
 }
 
-// A program compiled with -ticky counts itself; its counters are read when it ends,
-// and are what its call graph says: each round calls a to i as often as the graph has
-// them, and reverses 28 lists.
+// The counters of a program compiled with -ticky are read when it ends, and agree with its
+// call graph: each round calls a to i as often as the graph has them, and reverses 28 lists.
 func TestTickyCounters(t *testing.T) {
 	const rounds = 300
 	program := testprog.Build(t, "rev", testprog.Options{Flags: []string{"-ticky"}})
@@ -55,7 +54,7 @@ func TestTickyCounters(t *testing.T) {
 	if _, made := d.entries("pick"); made != rounds*elements*24 {
 		t.Errorf("rev made %d bytes, want %d", made, rounds*elements*24)
 	}
-	// What samples estimate is of the same size as what was counted.
+	// The estimates from samples are of the same size as the counts.
 	for _, e := range d.Estimates {
 		if e.Binding == "Main.rev" {
 			want := float64(rounds * elements * 24)
@@ -69,7 +68,7 @@ func TestTickyCounters(t *testing.T) {
 	}
 }
 
-// Of a running program, what it counts while it is watched is told.
+// For a running program, the counts since it was attached to are reported.
 func TestTickyCountersOfARunningProgram(t *testing.T) {
 	testprog.NeedRoot(t)
 	program := command(t, testprog.Build(t, "rev", testprog.Options{Flags: []string{"-ticky"}}), "220", "100000000")
@@ -84,8 +83,8 @@ func TestTickyCountersOfARunningProgram(t *testing.T) {
 		return d
 	}
 	first, second := watch(), watch()
-	// The second time the program has counted more, and as much is told as before:
-	// since it is being watched.
+	// The second time the program's counters are higher, but the report is as high as
+	// before: it counts from the attach on.
 	a, _ := first.entries("a")
 	again, _ := second.entries("a")
 	revs, _ := second.entries("rev")
@@ -94,8 +93,8 @@ func TestTickyCountersOfARunningProgram(t *testing.T) {
 	}
 }
 
-// A program that is not compiled with -ticky has no counters, and the text says what
-// is missing.
+// A program that is not compiled with -ticky has no counters, and the text says what is
+// missing.
 func TestCostsOfOrdinaryPrograms(t *testing.T) {
 	log, _ := record(t, []string{"--max-overhead", "0"}, testprog.Build(t, "rev", testprog.Options{}), "220", "1000")
 	var d costsDoc

@@ -20,7 +20,7 @@ import (
 	"ccagent/symbolize/elffile"
 )
 
-// story is what a log tells of collections and threads, by this project's reader.
+// story is the GCs and threads of a log, read by this project's reader.
 type story struct {
 	collections []eventlog.GCStats
 	live        []uint64
@@ -71,14 +71,14 @@ func readStory(t *testing.T, path string) *story {
 	return s
 }
 
-// The timeline of an unmodified program is that which its own run-time system would
-// have written: every collection with its figures, every run and stop of a thread.
+// The timeline of an unmodified program equals that of its own run-time system: every GC
+// with its figures, every run and stop of a thread.
 func TestTimeline(t *testing.T) {
 	for _, release := range testprog.Releases {
 		for _, threaded := range []bool{false, true} {
 			t.Run(fmt.Sprintf("GHC %s threaded %v", release, threaded), func(t *testing.T) {
-				// The RTS that can write the reference. It differs in nothing else,
-				// and is the only one from 9.4 on.
+				// This RTS can write the reference. It has no other difference, and is the
+				// only RTS from 9.4 on.
 				exe := testprog.Build(t, "waits", testprog.Options{Release: release, Threaded: threaded, Flags: []string{"-eventlog"}})
 				reference := filepath.Join(t.TempDir(), "rts.eventlog")
 				log, r := record(t, []string{"--max-overhead", "0"}, exe, "2", "+RTS", "-s", "-l", "-ol"+reference)
@@ -100,7 +100,7 @@ func TestTimeline(t *testing.T) {
 				if fmt.Sprint(ours.live) != fmt.Sprint(theirs.live) || len(ours.live) == 0 {
 					t.Errorf("live data %v, the RTS wrote %v", ours.live, theirs.live)
 				}
-				// The RTS tells it once more as it ends.
+				// The RTS logs it once more at its end.
 				if n := len(ours.allocated); n == 0 || n > len(theirs.allocated) || !slices.Equal(ours.allocated, theirs.allocated[:n]) {
 					t.Errorf("allocated by each collection %v, the RTS wrote %v", ours.allocated, theirs.allocated)
 				}
@@ -150,7 +150,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// validate has another reader follow the threads through the log, if it is there.
+// validate checks the threads' events with ghc-events, if that is installed.
 func validate(t *testing.T, log string) {
 	t.Helper()
 	tool, err := exec.LookPath("ghc-events")
@@ -164,8 +164,8 @@ func validate(t *testing.T, log string) {
 	}
 }
 
-// A stripped program gives no place for probes: said for each event, and the other
-// events go on. Alone, it is an error.
+// A stripped program has no place for probes: that is reported for each event, and the other
+// events are recorded. If no event is left, it is an error.
 func TestTimelineNeedsSymbols(t *testing.T) {
 	strip := testprog.NeedTool(t, "strip", "binutils")
 	stripped := filepath.Join(t.TempDir(), "waits")
@@ -187,7 +187,7 @@ func TestTimelineNeedsSymbols(t *testing.T) {
 	}
 }
 
-// When the agent is killed, its probes are gone: the program's code is as it was.
+// When the agent is killed its probes are removed: the program's code is as before.
 func TestKilledAgentLeavesNoProbe(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "spin31", testprog.Options{})

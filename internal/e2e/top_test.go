@@ -38,7 +38,7 @@ func (p *pane) tmux(args ...string) string {
 
 func (p *pane) keys(keys ...string) { p.tmux(append([]string{"send-keys"}, keys...)...) }
 
-// await polls until the screen has all of the words.
+// await polls until the screen shows all of the words.
 func (p *pane) await(words ...string) string {
 	p.t.Helper()
 	deadline := time.Now().Add(limit) // only ever reached by a failure
@@ -60,8 +60,8 @@ func (p *pane) await(words ...string) string {
 	}
 }
 
-// The screens come while the program runs, with names, and what is chosen on
-// them stays as they grow; leaving ends the program.
+// The screens appear while the program runs, with names; a selection stays while they grow;
+// leaving ends the program.
 func TestTop(t *testing.T) {
 	if err := touchSources(); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// The viewer follows the log of a capture that runs elsewhere, to its end.
+// The viewer follows the log of a capture in another process to its end.
 func TestFollow(t *testing.T) {
 	if err := touchSources(); err != nil {
 		t.Fatal(err)

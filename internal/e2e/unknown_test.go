@@ -10,8 +10,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// A program whose GHC version is not one that is known is walked by the newest layout,
-// and that is said at once, in the log and by ccview.
+// A program of an unknown GHC version is walked with the newest layout, and that is reported
+// immediately, in the log and by ccview.
 func TestUnknownVersion(t *testing.T) {
 	_, version := testprog.GHC(t, "")
 	unknown := "8" + version[1:]

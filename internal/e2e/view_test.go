@@ -11,7 +11,7 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// hotJSON and the others are the fields that docs and scripts may rely on.
+// hotJSON and the others are the JSON fields that docs and scripts may use.
 type hotJSON struct {
 	Event      string
 	Unit       string
@@ -93,7 +93,7 @@ type infoJSON struct {
 	DurationSeconds float64 `json:"duration_seconds"`
 }
 
-// What ccview prints agrees with the log's own events, and with itself.
+// What ccview prints agrees with the log's events, and is consistent.
 func TestViewsAgree(t *testing.T) {
 	log, r := record(t, nil, testprog.Build(t, "example", testprog.Options{}))
 	l := readLog(t, log)
@@ -108,7 +108,7 @@ func TestViewsAgree(t *testing.T) {
 		t.Errorf("info: events %+v, the log has %d samples", info.Events, len(l.samples))
 	}
 	if info.Agent.CPUSeconds <= 0 || info.Agent.MaxRSSBytes <= 0 || info.Agent.BPFNsPerSample <= 0 || info.DurationSeconds <= 0 {
-		t.Errorf("info tells no cost of measuring: %+v, %v s", info.Agent, info.DurationSeconds)
+		t.Errorf("info has no cost of measuring: %+v, %v s", info.Agent, info.DurationSeconds)
 	}
 	wantLine(t, r.stderr, "overhead")
 	wantLine(t, r.stderr, "samples")
@@ -156,7 +156,7 @@ func TestViewsAgree(t *testing.T) {
 	}
 }
 
-// The library that other eventlog tools are made with reads a capture to its end.
+// The ghc-events library, which other eventlog tools use, reads a capture to its end.
 func TestGHCEventsReadsCaptures(t *testing.T) {
 	if out, err := exec.Command("ghc-pkg", "--simple-output", "list", "ghc-events").Output(); err != nil || len(bytes.TrimSpace(out)) == 0 {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: "the ghc-events library", Hint: "apt-get install libghc-ghc-events-dev"})
@@ -176,7 +176,7 @@ func TestGHCEventsReadsCaptures(t *testing.T) {
 		}
 	}
 	wantLine(t, r.stdout, "ProgramArgs", "example", "50000")
-	// What --compat adds, it knows.
+	// It knows the events that --compat adds.
 	if got := strings.Count(r.stdout, "ProfSampleCostCentre {"); got != len(l.samples) {
 		t.Errorf("ghc-events reads %d samples of cost centres, want %d", got, len(l.samples))
 	}

@@ -21,9 +21,9 @@ func (h *hotView) share(element string) float64 {
 	return 0
 }
 
-// The two problems of docs/case-study.md are there to be found: a strict fold that
-// piles up builders spends its time collecting them, and what full laziness floats
-// out of a reader's function is allocated though nobody looks at it.
+// The two problems of docs/case-study.md can be found: a strict fold that accumulates
+// builders spends its time in GC, and an expression that full laziness floats out of a
+// reader's function is allocated although it is never used.
 func TestWalkThrough(t *testing.T) {
 	escape := testprog.Build(t, "escape", testprog.Options{})
 	var fold, concat hotView

@@ -6,8 +6,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// However a program was compiled and linked, nearly every stack of its Haskell code is
-// known to its root.
+// Nearly every stack of Haskell code is walked to its root, however the program was compiled
+// and linked.
 func TestWaysAreComplete(t *testing.T) {
 	for _, c := range []struct {
 		way  string

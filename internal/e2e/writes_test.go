@@ -17,17 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attackerID is a user that no host has.
+// attackerID is a uid that no host uses.
 const attackerID = 1_234_567
 
-// underSudo has a command run as root on behalf of a user, as sudo would.
+// underSudo makes a command run as root on behalf of a user, as under sudo.
 func underSudo(cmd *exec.Cmd, uid int) *exec.Cmd {
 	id := strconv.Itoa(uid)
 	cmd.Env = append(os.Environ(), "SUDO_UID="+id, "SUDO_GID="+id)
 	return cmd
 }
 
-// attackersDir is a folder of the attacker's.
+// attackersDir returns a folder that belongs to the attacker.
 func attackersDir(t *testing.T) string {
 	t.Helper()
 	dir := sharedDir(t, 0o755)
@@ -37,8 +37,9 @@ func attackersDir(t *testing.T) string {
 	return dir
 }
 
-// race is a folder of the attacker's in which the link l leads to a folder below it, so
-// that l/.. is the folder itself; and a folder that only root may write to.
+// race is the setting of an attack: a folder of the attacker's in which the link l leads to
+// a folder below it, so that l/.. is the folder itself; and a folder that only root may
+// write to.
 type race struct{ dir, rootsDir string }
 
 func newRace(t *testing.T) race {
@@ -55,8 +56,9 @@ func newRace(t *testing.T) race {
 	return r
 }
 
-// swapOnRewrite waits until a log is being rewritten in the attacker's folder and points
-// the link below root's. It reports whether that came before the new log got its name.
+// swapOnRewrite waits until a log in the attacker's folder is being rewritten and then
+// redirects the link to root's folder. It reports whether that was before the new log got
+// its name.
 func (r race) swapOnRewrite(t *testing.T) func() (inTime bool) {
 	t.Helper()
 	swapped := filepath.Join(r.dir, "other")
@@ -106,8 +108,8 @@ func (r race) swapOnRewrite(t *testing.T) func() (inTime bool) {
 	}
 }
 
-// Root rewrites a log where the user who called sudo may write, and nowhere else, also
-// when a link on its path is turned while the log is being rewritten.
+// Root rewrites a log only where the user who called sudo may write, even if a link on its
+// path changes meanwhile.
 func TestRewritingFollowsNoTurnedLink(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.CopyTo(t, testprog.Build(t, "spin31", testprog.Options{}), sharedDir(t, 0o755))
@@ -161,8 +163,8 @@ func TestRewritingFollowsNoTurnedLink(t *testing.T) {
 	}
 }
 
-// Nor does it read there: what a user names to symbolize, and what a log of theirs names,
-// is opened with their rights.
+// Files that a user names to symbolize, and files that a user's log names, are opened with
+// that user's rights.
 func TestSymbolizeReadsAsInvoker(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.CopyTo(t, testprog.Build(t, "spin31", testprog.Options{}), sharedDir(t, 0o755))
