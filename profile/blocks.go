@@ -7,24 +7,24 @@ import (
 	"ccagent/profile/columns"
 )
 
-// BlockShare is a code block with what it shares with an element. Each sample
-// lies in one block, so these figures sum to the element's share.
+// BlockShare is a code block with the weight of its samples that share an element. Each
+// sample lies in one block, so the shares of an element's blocks add up to its share.
 type BlockShare struct {
-	Procedure string // as its linkage name says: "Main.$wgo"
+	Procedure string // linkage name: "Main.$wgo"
 	Symbol    string // raw
-	Detail    string // what GHC made of which binding
+	Detail    string // how GHC derived it, and from which binding
 	Module    uint32
-	Lo, Hi    uint64 // module addresses; 0 of code without blocks
-	// Own is set where the block has notes of its own; else it has its causes
-	// from those around it.
+	Lo, Hi    uint64 // module addresses; 0 for code without blocks
+	// Own is set if the block has source notes of its own; otherwise its causes are
+	// those of enclosing blocks.
 	Own     bool
 	Weight  uint64
 	Share   float64
 	Samples uint64
 }
 
-// Blocks gives the code blocks whose samples an element is a cause of, largest
-// first. Code without blocks is one for each procedure.
+// Blocks returns the code blocks that an element is a cause of, largest share first. Code
+// without blocks counts as one block for each procedure.
 func (s *Selection) Blocks(level Level, e ElementID) []BlockShare {
 	p, ix := s.Profile, s.index(level)
 	type key struct {

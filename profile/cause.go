@@ -5,17 +5,16 @@ import (
 	"ccagent/profile/columns"
 )
 
-// item is one member of a place's cause set before a level is chosen: a source
-// span, or for code without notes its binding, or nothing but a category.
+// item is a member of a place's cause set before it is mapped to a level: a source span,
+// a binding for code without notes, or only a category.
 type item struct {
 	span     columns.SpanID
-	binding  columns.BindingID // of the span; else the code's own; 0 if unknown
+	binding  columns.BindingID // of the span, otherwise of the code; 0 if unknown
 	kind     Kind
 	category eventlog.Category
 }
 
-// items calls yield for the cause set of a place. owner is the procedure whose
-// code the place is.
+// items calls yield for each member of a place's cause set.
 func (p *Profile) items(id uint32, yield func(it item)) {
 	l := &p.Locations[id]
 	s := &p.Symbols
@@ -44,8 +43,8 @@ func (p *Profile) items(id uint32, yield func(it item)) {
 	}
 }
 
-// categoryElement names what has no source. The runtime system's own code,
-// Haskell's machine and Haskell code without any symbol are all (STG).
+// categoryElement returns the name of the element for code without source. RTS code, STG
+// machine code and Haskell code without any symbol all count as (STG).
 func categoryElement(c eventlog.Category) string {
 	switch c {
 	case eventlog.CategoryGC:
@@ -61,11 +60,11 @@ func categoryElement(c eventlog.Category) string {
 	}
 }
 
-// hiddenElement holds samples all of whose frames are hidden.
+// hiddenElement is the element of samples whose frames are all hidden.
 const hiddenElement = "(hidden)"
 
-// ModuleOfFile gives for each file a binding that lies in it, to tell the
-// module and package of spans whose own binding is unknown.
+// ModuleOfFile returns for each file a binding that lies in it. It gives the module and
+// package of spans whose own binding is unknown.
 func (p *Profile) ModuleOfFile() []columns.BindingID {
 	p.fileModules.once.Do(func() {
 		s := &p.Symbols
@@ -86,9 +85,8 @@ type CauseLine struct {
 	Line    uint32 // 0 if unknown
 }
 
-// CauseLines appends the elements of a place at a level, nearest first, to dst:
-// those that Hot attributes it to. It appends nothing for a place that is no
-// code, or has all its causes hidden.
+// CauseLines appends to dst the elements of a place at a level, nearest first, as Hot
+// attributes them. It appends nothing for a place without code or with all causes hidden.
 func (s *Selection) CauseLines(dst []CauseLine, level Level, place columns.PlaceID) []CauseLine {
 	ix := s.index(level)
 	p := s.Profile

@@ -10,37 +10,38 @@ import (
 	"ccagent/profile/columns"
 )
 
-// BindingCosts estimates from samples what a binding's evaluation consists of: the
-// symbolic costs of Brassel et al. 2004 as far as a sampler can tell them. All are
-// sampled shares of weight and none is a count: how often something was done, and so
-// what each time took, samples do not tell.
+// BindingCosts estimates from samples the parts that the evaluation of a binding consists
+// of: the symbolic costs of Brassel et al. 2004, as far as sampling can measure them. All
+// are weights of samples. Samples do not count how often something was done, so they do
+// not give the cost of one operation.
 type BindingCosts struct {
 	Name    string
 	Module  string
 	Package string
 	// Own is the weight of samples in the binding's code.
 	Own uint64
-	// Update is the weight of samples in the update of a thunk whose evaluation the
-	// binding waits for (U), Apply in the generic application and evaluation of
-	// values that it does not know (F, V).
+	// Update is the weight of samples in the update of a thunk that the binding is
+	// evaluating (U). Apply is that of samples in the generic application and
+	// evaluation of unknown values for the binding (F, V).
 	Update, Apply uint64
 	// Cases is the weight of samples in which a case of the binding waits for its
-	// scrutinee (C); Thunks of those in which a thunk of its code is being evaluated
-	// (V). A sample counts once for a binding.
+	// scrutinee (C); Thunks is that of samples in which a thunk of its code is being
+	// evaluated (V). A sample counts once for a binding.
 	Cases, Thunks uint64
-	// Made are the bytes that its code allocated (H), of MadeSamples samples.
+	// Made is the number of bytes that its code allocated (H), from MadeSamples
+	// samples.
 	Made, MadeSamples uint64
 }
 
 // Costs are the estimates for all bindings of a selection.
 type Costs struct {
-	Rows []BindingCosts // by Own, Made, Cases, largest first
-	// Total is the selection's weight, Made that of the event that counts bytes; 0
-	// if the log has none.
+	Rows []BindingCosts // ordered by Own, Made, Cases, largest first
+	// Total is the selection's weight, Made that of the event that counts bytes; 0 if
+	// the log has none.
 	Total, Made uint64
 }
 
-// costKind says what a leaf of the run-time system's own code does for its caller.
+// costKind is the operation that a leaf in the RTS performs for its caller.
 type costKind uint8
 
 const (
@@ -49,7 +50,8 @@ const (
 	costApply
 )
 
-// costOf tells by the symbols of rts/Updates.cmm, Apply.cmm and AutoApply.cmm.
+// costOf returns the operation of a symbol of rts/Updates.cmm, Apply.cmm or
+// AutoApply.cmm.
 func costOf(symbol string) costKind {
 	switch {
 	case strings.HasPrefix(symbol, ghc.UpdateFrameName), strings.HasPrefix(symbol, ghc.CAFUpdateFrameName), strings.HasPrefix(symbol, ghc.MarkedUpdateFrameName):
@@ -60,7 +62,7 @@ func costOf(symbol string) costKind {
 	return costOther
 }
 
-// costTable gathers the estimates by source binding.
+// costTable collects the estimates by source binding.
 type costTable struct {
 	p    *Profile
 	of   []int32 // by binding: 1 + its row
@@ -76,8 +78,8 @@ func (t *costTable) row(b columns.BindingID) *BindingCosts {
 	return &t.rows[t.of[b]-1]
 }
 
-// Costs estimates the costs of bindings from the selection's samples and, if made is
-// not nil, from those of an event that counts allocated bytes.
+// Costs estimates the costs of bindings from the selection's samples and, if made is not
+// nil, from the samples in made, whose event counts allocated bytes.
 func (s *Selection) Costs(made *Selection) *Costs {
 	t := &costTable{p: s.Profile, of: make([]int32, len(s.Profile.Symbols.Bindings))}
 	out := &Costs{Total: s.Total}
@@ -100,7 +102,7 @@ func (s *Selection) Costs(made *Selection) *Costs {
 	return out
 }
 
-// code is the source binding whose code a node is of, 0 if that is no Haskell code.
+// code returns the source binding of a node's code, 0 if it is not Haskell code.
 func (t *costTable) code(n uint32) columns.BindingID {
 	p := t.p
 	if columns.Structural(p.Nodes.Kind[n]) || p.Locations[p.Nodes.Place[n]].Category != eventlog.CategoryHaskell {
@@ -113,8 +115,8 @@ func (t *costTable) code(n uint32) columns.BindingID {
 	return p.Symbols.Bindings[o].Source
 }
 
-// times goes depth first through the stacks, with the weight of all samples above
-// each frame, and counts that for the outermost frame of each kind of a binding.
+// times walks the stacks depth first. It adds the weight of all samples above a frame to
+// the frame's binding, once for the outermost frame of each cost of the binding.
 func (t *costTable) times(s *Selection) {
 	p := s.Profile
 	order := p.Order()
@@ -132,8 +134,8 @@ func (t *costTable) times(s *Selection) {
 	type open struct {
 		node         uint32
 		binding      columns.BindingID
-		cases, thunk bool // this frame counted
-		update       bool // it is an update frame, or stands on one by structural frames alone
+		cases, thunk bool // counted for this frame
+		update       bool // an update frame, or only structural frames between it and one
 	}
 	waits, thunks := make([]bool, len(p.Symbols.Bindings)), make([]bool, len(p.Symbols.Bindings))
 	var path []open
@@ -169,7 +171,8 @@ func (t *costTable) times(s *Selection) {
 	}
 }
 
-// leaf counts the code that samples of a site hit: for the nearest binding.
+// leaf adds the samples of a site to the binding whose code they hit, or to the nearest
+// caller for RTS code.
 func (t *costTable) leaf(s *Selection, site uint32) {
 	p := t.p
 	kind := costOther

@@ -5,8 +5,8 @@
 //
 // A [Profile] is a log's immutable columns (package columns) with the indexes that
 // queries build over them, and may be used by any number of goroutines.
-// [Profile.Select] applies a [Filter] and gives a [Selection], immutable as well;
-// every query is of a selection, so all views of one filter agree.
+// [Profile.Select] applies a [Filter] and returns a [Selection], which is immutable too.
+// Every query is made on a selection, so all views of one filter agree.
 //
 // Shares are fractions (0..1) of the selection's total weight.
 //
@@ -25,21 +25,21 @@
 //     frame, each sample counted once however often e recurs.
 //
 // Three rules complete them. In events that count bytes the leaf is the frame
-// that asked for memory, not the allocator under it. Frames that only structure
+// that asked for memory, not the allocator that it called. Frames that only structure
 // the stack (update, catch, underflow and stop frames) have no causes. Frames
-// rootwards of a context mark are the thread's context, not callers: they count
-// for nothing.
+// rootwards of a context mark are the thread's context, not callers: no cost is
+// attributed to them.
 //
 // # Names
 //
 // At binding level a worker, specialisation or local binding counts for the
 // source binding at the end of its chain of parents, and is named
-// "Module.binding". Haskell code with a symbol but no notes goes by its symbol
-// at binding, module and package level, and to (STG) at span and file level,
-// which it has none of. Where only the symbols around the code are known, a
-// binding is named by its place, "Module (local code before that)" or "Module
-// (near that)", and module and package rows keep count of how much of them is
-// such a guess (Row.NearWeight). The run-time system's C code is
+// "Module.binding". Haskell code with a symbol but without source notes is attributed by
+// its symbol at binding, module and package level, and to (STG) at span and file level,
+// because its spans and file are unknown. Where only the symbols around the code are
+// known, a binding is named after the nearest one, "Module (local code before that)" or
+// "Module (near that)", and rows of modules and packages state how much of their weight
+// is such a guess (Row.NearWeight). The run-time system's C code is
 // (GC) or (STG); other C code is (foreign) at every level, and
 // Selection.CategoryFunctions and call trees name its functions.
 package profile

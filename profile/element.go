@@ -7,17 +7,17 @@ import (
 	"ccagent/profile/columns"
 )
 
-// levelIndex gives for each place the elements of its cause set at one level.
+// levelIndex maps each place to the elements of its cause set at one level.
 type levelIndex struct {
 	level    Level
 	elements []Element
-	start    []uint32 // by place; elements of place i are ids[start[i]:start[i+1]]
+	start    []uint32 // by place; the elements of place i are ids[start[i]:start[i+1]]
 	ids      []ElementID
-	near     []bool // by place: attributed by a stated guess
+	near     []bool // by place: attributed by a marked guess
 	category [eventlog.CategoryKernel + 1]ElementID
 	hidden   ElementID
-	group    *grouping // of the selection it is for; nil if nothing is collapsed
-	// byKey and homes serve building.
+	group    *grouping // of the selection that the index is for; nil if nothing is collapsed
+	// byKey and homes are used only while the index is built.
 	byKey map[elementKey]ElementID
 	homes map[[2]string]columns.FileID // the only file of a module, by package and module
 }
@@ -30,14 +30,14 @@ type elementKey struct {
 
 func (ix *levelIndex) of(place uint32) []ElementID { return ix.ids[ix.start[place]:ix.start[place+1]] }
 
-// index gives a level's index, built once.
+// index returns a level's index, which is built once.
 func (p *Profile) index(level Level) *levelIndex {
 	l := &p.levels[level]
 	l.once.Do(func() { l.index = p.buildIndex(level) })
 	return l.index
 }
 
-// Elements are all elements of a level, by ElementID.
+// Elements returns all elements of a level, by ElementID.
 func (p *Profile) Elements(level Level) []Element { return p.index(level).elements }
 
 func (p *Profile) buildIndex(level Level) *levelIndex {
@@ -65,10 +65,10 @@ func (p *Profile) buildIndex(level Level) *levelIndex {
 	return ix
 }
 
-// elementSet is a small set in the order of insertion.
+// elementSet is a small set that keeps the order of insertion.
 type elementSet struct {
 	ids  []ElementID
-	seen map[ElementID]struct{} // once it is not so small
+	seen map[ElementID]struct{} // used above smallSet elements
 }
 
 const smallSet = 16
@@ -100,8 +100,8 @@ func (s *elementSet) add(id ElementID) {
 	}
 }
 
-// elementsOf adds the elements of a place to set, without those that hide
-// tells to leave out. What carries no code has none.
+// elementsOf adds the elements of a place to set, except those for which hide returns
+// true. A place without code has none.
 func (p *Profile) elementsOf(ix *levelIndex, id uint32, hide func(item) bool, set *elementSet) {
 	if c := p.Places[id].Class; c != columns.PlaceUser && c != columns.PlaceKernel {
 		return
@@ -133,8 +133,8 @@ func (p *Profile) elementsOf(ix *levelIndex, id uint32, hide func(item) bool, se
 			left = true
 		}
 	}
-	// Spans that belong to nothing known at this level count only where nothing
-	// else does; then for the procedure whose code it is.
+	// Spans without an element at this level count only if the place has no other
+	// elements; they count for the procedure that the code belongs to.
 	if left && len(set.ids) == 0 {
 		owner := p.Owner(id)
 		it := item{binding: p.Symbols.Bindings[owner].Source, category: eventlog.CategoryHaskell, kind: KindSource}
@@ -149,7 +149,7 @@ func (p *Profile) elementsOf(ix *levelIndex, id uint32, hide func(item) bool, se
 	}
 }
 
-// narrowest keeps the spans that contain no other span of the set and file.
+// narrowest returns the spans that contain no other span of the same file.
 func (p *Profile) narrowest(items []item) []item {
 	kept := items[:0:0]
 	for i, a := range items {
@@ -174,8 +174,8 @@ func (p *Profile) narrowest(items []item) []item {
 	return kept
 }
 
-// element gives an item's element at the index's level; false if the item
-// belongs to nothing that is known at this level.
+// element returns an item's element at the index's level; false if the item has no known
+// element there.
 func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 	s := &p.Symbols
 	if it.kind == KindCategory {
@@ -249,7 +249,7 @@ func (ix *levelIndex) sourceElement(p *Profile, it item, sp *columns.Span, file 
 	})
 }
 
-// lineElement is the line that the line table gives for code without notes.
+// lineElement returns the line of the line table, for code without notes.
 func (ix *levelIndex) lineElement(p *Profile, id uint32) (ElementID, bool) {
 	file, line := p.position(id)
 	if file == 0 {
@@ -265,7 +265,8 @@ func (ix *levelIndex) lineElement(p *Profile, id uint32) (ElementID, bool) {
 	}), true
 }
 
-// fileElement is a file, for code that is in it by other evidence than a span.
+// fileElement returns the element of a file that is known from evidence other than a
+// span.
 func (ix *levelIndex) fileElement(p *Profile, file columns.FileID) ElementID {
 	path := p.Symbols.Files[file].Path
 	return ix.put(elementKey{KindSource, path, "", columns.Extent{}}, func() Element {
@@ -274,8 +275,8 @@ func (ix *levelIndex) fileElement(p *Profile, file columns.FileID) ElementID {
 	})
 }
 
-// noFileElement is what is known of a procedure without a span: the file of its module,
-// if others of the module have spans, and in one file; or else the module or package.
+// noFileElement returns the element of a procedure without a span: the only file of its
+// module in which other bindings have spans; otherwise the module or package.
 func (ix *levelIndex) noFileElement(p *Profile, b *columns.Binding) ElementID {
 	e := Element{Kind: KindNoFile, Package: b.Package, Module: b.Module}
 	switch file := ix.homes[[2]string{b.Package, b.Module}]; {
@@ -291,7 +292,7 @@ func (ix *levelIndex) noFileElement(p *Profile, b *columns.Binding) ElementID {
 	return ix.put(elementKey{KindNoFile, b.Package, b.Module, columns.Extent{}}, func() Element { return e })
 }
 
-// homes gives by package and module the only file that code of the module is in.
+// homes returns the only file that a module's code lies in, by package and module.
 func (p *Profile) homes() map[[2]string]columns.FileID {
 	out := make(map[[2]string]columns.FileID)
 	many := make(map[[2]string]bool)
@@ -330,8 +331,8 @@ func (ix *levelIndex) categoryID(name string) ElementID {
 	})
 }
 
-// extents gives bindings, modules and packages the file they lie in, and
-// bindings their widest span.
+// extents sets the file of bindings, modules and packages, and the widest span of
+// bindings.
 func (ix *levelIndex) extents(p *Profile) {
 	s := &p.Symbols
 	switch ix.level {

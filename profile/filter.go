@@ -8,32 +8,34 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Filter chooses samples and frames. The zero Filter keeps everything of the
-// default event.
+// Filter chooses samples and frames. The zero Filter keeps all samples of the default
+// event.
 type Filter struct {
 	// Event is 1 + the position of an event in Profile.Events; 0 means
 	// Profile.DefaultEvent. See WithEvent.
 	Event int
 	Range Range
-	// A sample is kept if each of Focus matches one of its frames, and none of
-	// Ignore does. Hide takes what it matches out of the stacks: a frame left
-	// without causes goes, and its cost falls to its caller.
+	// A sample is kept if each of Focus matches one of its frames and no Ignore
+	// matches any. Hide removes matching causes from frames. A frame left without
+	// causes is removed, and its cost goes to its caller.
 	//
-	// An expression matches a frame by the name of its procedure
-	// ("Main.loadPhase", "stg_ap_pp_fast"), of the source bindings and files in
-	// its cause set, and by its category ("(GC)"). One that begins with
-	// "^module " or "^package " matches "module NAME" or "package NAME" alone.
+	// An expression matches a frame by the name of its procedure ("Main.loadPhase",
+	// "stg_ap_pp_fast"), by the source bindings and files in its cause set, and by
+	// its category ("(GC)"). An expression that begins with "^module " or "^package "
+	// is only compared with "module NAME" or "package NAME".
 	Focus, Ignore, Hide []*regexp.Regexp
-	// Merge takes the frames of that name out of the stacks; their cost falls to
-	// their callers. It goes by the frame's own name, Hide by the causes.
+	// Merge removes the frames with matching names from the stacks; their cost goes
+	// to their callers. It looks at the frame's own name; Hide looks at its causes.
 	Merge []*regexp.Regexp
-	// Collapse makes one element, and of neighbouring frames one frame, of each
-	// module that it matches; with "^package " first of each package.
+	// Collapse shows each matching module as one element, and adjacent frames of it
+	// as one frame. With "^package " it does this for packages, which take
+	// precedence.
 	Collapse []*regexp.Regexp
-	// FoldRecursion takes what lies between two frames of one function out of
-	// the stacks that trees and exports show, so that none is on them twice.
+	// FoldRecursion removes the frames between two frames of the same function from
+	// the stacks of trees and exports, so that no function is on a stack twice.
 	FoldRecursion bool
-	// What follows keeps samples of any of the values given; empty keeps all.
+	// The following fields keep samples that have one of the values; an empty field
+	// keeps all.
 	Threads    []uint64 // Haskell threads (TSO ids)
 	TIDs       []uint32 // OS threads
 	PIDs       []uint32
@@ -42,24 +44,24 @@ type Filter struct {
 	Categories []eventlog.Category // of the leaf
 }
 
-// WithEvent gives f for the event at a position in Profile.Events.
+// WithEvent returns f for the event at a position in Profile.Events.
 func (f Filter) WithEvent(i int) Filter {
 	f.Event = i + 1
 	return f
 }
 
-// Range is a stretch of time, From ≤ t < To, in ns. To = 0 means to the end.
+// Range is a time range, From ≤ t < To, in ns. To = 0 means the end of the log.
 type Range struct{ From, To uint64 }
 
 func (r Range) has(t uint64) bool { return t >= r.From && (r.To == 0 || t < r.To) }
 
-// samplePredicate is the part of a filter that looks at samples alone.
+// samplePredicate is the part of a filter that can be decided without a frame.
 type samplePredicate struct {
 	event    uint8
 	rng      Range
-	narrow   bool   // not every context of the event is kept
-	contexts []bool // by context: those kept
-	sites    []bool // by site; nil keeps all
+	narrow   bool   // some contexts of the event are not kept
+	contexts []bool // by context: whether it is kept
+	sites    []bool // by site: whether it is kept; nil keeps all
 }
 
 func (p *Profile) predicate(f *Filter, event int) samplePredicate {
@@ -71,8 +73,8 @@ func (p *Profile) predicate(f *Filter, event int) samplePredicate {
 	return q
 }
 
-// contextsOf is the predicate of an event, and of a filter's threads,
-// capabilities and CPUs.
+// contextsOf returns the predicate for an event and a filter's threads, capabilities and
+// CPUs.
 func (p *Profile) contextsOf(f *Filter, event int) samplePredicate {
 	q := samplePredicate{
 		event: uint8(event), contexts: make([]bool, len(p.Contexts)),
@@ -95,7 +97,7 @@ func (q *samplePredicate) keep(c *columns.Chunk, i int) bool {
 	return q.contexts[c.Context[i]] && (q.sites == nil || q.sites[c.Site[i]]) && q.rng.has(c.Time[i])
 }
 
-// keptSites applies what of a filter looks at stacks.
+// keptSites returns the sites that pass the parts of a filter that look at stacks.
 func (p *Profile) keptSites(f *Filter) []bool {
 	kept := make([]bool, len(p.Sites))
 	cats := p.siteCategories()
@@ -121,11 +123,11 @@ func (p *Profile) keptSites(f *Filter) []bool {
 	return kept
 }
 
-// stackMatches tells for each node whether a frame of its stack matches. What
-// lies rootwards of a context mark is not of the stack.
+// stackMatches returns for each node whether a frame of its stack matches. Frames
+// rootwards of a context mark do not belong to the stack.
 func (p *Profile) stackMatches(re *regexp.Regexp) []bool {
 	m := p.newMatcher(re)
-	places := make([]int8, len(p.Places)) // 0 unknown, 1 yes, −1 no
+	places := make([]int8, len(p.Places)) // 0 not decided, 1 match, −1 no match
 	on := make([]bool, len(p.Nodes.Parent))
 	for n := 1; n < len(on); n++ {
 		k := p.Nodes.Kind[n]
@@ -151,7 +153,7 @@ func (p *Profile) stackMatches(re *regexp.Regexp) []bool {
 	return on
 }
 
-// matcher applies an expression to names, once each.
+// matcher matches an expression against names and caches the results.
 type matcher struct {
 	p        *Profile
 	re       *regexp.Regexp
@@ -201,7 +203,7 @@ func (m *matcher) item(it item) bool {
 	return m.binding(it.binding) || it.kind == KindCategory && m.category(it.category)
 }
 
-// place matches a frame: its procedure and anything in its cause set.
+// place reports whether a frame matches: its procedure or a member of its cause set.
 func (m *matcher) place(id uint32) bool {
 	if c := m.p.Places[id].Class; c != columns.PlaceUser && c != columns.PlaceKernel {
 		return false
@@ -215,7 +217,7 @@ func (m *matcher) place(id uint32) bool {
 	return hit
 }
 
-// siteCategories are the categories of all sites' leaves.
+// siteCategories returns the category of each site's leaf.
 func (p *Profile) siteCategories() []eventlog.Category {
 	c := &p.categories
 	c.once.Do(func() {

@@ -7,27 +7,27 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Frame is a frame of a stack as it is shown: a source binding, a C or kernel
-// function, or what is known instead. Workers and specialisations bear the name
-// of the binding that they were made from.
+// Frame is a stack frame as shown to users: a source binding, a C or kernel function, or
+// what else is known of the code. Workers and specialisations have the name of the
+// binding that they were derived from.
 type Frame struct {
 	Name     string
-	Module   string // Haskell module; of other code the file's base name ("libc.so.6")
+	Module   string // Haskell module; for other code the base name of the file ("libc.so.6")
 	Package  string
-	Symbol   string // of the first such frame, raw
-	Detail   string // what GHC made of it: "worker of", …
-	File     string // source; empty if unknown
+	Symbol   string // raw symbol of the first such frame
+	Detail   string // how GHC derived it: "worker of", …
+	File     string // source file; empty if unknown
 	FileID   columns.FileID
-	Line     uint32 // where the binding begins, else of the first such frame; 0 if unknown
+	Line     uint32 // start of the binding, otherwise the line of the first such frame; 0 if unknown
 	Binding  columns.BindingID
 	Category eventlog.Category
 	Kind     Kind
 }
 
-// Frames give each place the frame to show.
+// Frames maps each place to its frame.
 type Frames struct {
 	List  []Frame
-	Of    []uint32 // by place
+	Of    []uint32 // by place: index in List
 	byKey map[frameKey]uint32
 }
 
@@ -36,7 +36,7 @@ type frameKey struct {
 	category          eventlog.Category
 }
 
-// Frames that stand for no place, first in Frames.List.
+// Frames without a place, at the start of Frames.List.
 const (
 	FrameRoot = iota
 	FrameKernel
@@ -44,7 +44,7 @@ const (
 	FrameDeeper
 	FrameSkippedWords
 	FrameRepeats
-	FrameCut // and one for each stop reason
+	FrameCut // first of one frame for each stop reason
 )
 
 func (p *Profile) frameTable() *Frames {
@@ -125,9 +125,9 @@ func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[columns
 	return f
 }
 
-// position is the source position of a frame: the nearest cause that is the
-// binding's own, for code may be inlined from anywhere; else what the line table
-// says.
+// position returns the source position of a frame. It is that of the nearest cause that
+// belongs to the binding itself, because other causes may be inlined from elsewhere;
+// otherwise that of the line table.
 func (p *Profile) position(id uint32) (columns.FileID, uint32) {
 	s, l := &p.Symbols, &p.Locations[id]
 	if l.Block != 0 {

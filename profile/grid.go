@@ -9,23 +9,24 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Window is a stretch of time in buckets of equal length; the last may reach beyond To.
+// Window is a time range divided into buckets of equal length. The last may extend beyond
+// To.
 type Window struct {
 	From, To, Step uint64 // ns
 	Buckets        int    // at least 1, at most 1<<16
 }
 
-// Bucketed is a selection's weight by bucket of a window.
+// Bucketed is a selection's weight in each bucket of a window.
 type Bucketed struct {
 	Weight  []uint64
 	Samples []uint64
-	Marked  []uint64 // of the sites that were marked; nil if none were
+	Marked  []uint64 // of the marked sites only; nil if marked was nil
 	Caps    []CapWeight
 }
 
-// Over gives the weight by bucket of an event, by its position in Profile.Events, of the
-// stacks and threads that the selection keeps. The window is in place of the
-// selection's own range. marked is by site, or nil.
+// Over returns the weight in each bucket of an event, given by its position in
+// Profile.Events, for the stacks and threads that the selection keeps. The window
+// replaces the selection's own time range. marked is by site, or nil.
 func (s *Selection) Over(event int, w Window, marked []bool) *Bucketed {
 	p := s.Profile
 	q := p.contextsOf(&s.Filter, event)
@@ -40,14 +41,13 @@ func (s *Selection) Over(event int, w Window, marked []bool) *Bucketed {
 	return out
 }
 
-// grid is a window of time in buckets of equal length, and of each site what its
-// samples are, those of one bucket and capability together. It holds for every
-// choice of stacks: only another window, event or choice of threads needs another
-// look at the samples.
+// grid summarises an event's samples in a window: for each site, its samples in each
+// bucket and on each capability. It is independent of the choice of stacks; only another
+// window, event or choice of threads requires scanning the samples again.
 type grid struct {
 	key     string
 	buckets int
-	caps    []uint32 // by a cell's cap
+	caps    []uint32 // by a cell's cap: the capability
 	start   []int    // by site; its cells are start[site] to start[site+1]
 	cells   []gridCell
 	all     *gridSums
@@ -60,21 +60,21 @@ type gridCell struct {
 	cap    uint16
 }
 
-// gridSums are a grid's cells added up.
+// gridSums are the sums of a grid's cells.
 type gridSums struct {
 	samples []uint64 // by bucket
-	// weight is by capability (its place in the grid's caps), category and bucket;
-	// nil where no site of the category was added.
+	// weight is indexed by capability (its position in the grid's caps), category and
+	// bucket; nil if no site of the category was added.
 	weight    [][Categories][]uint64
-	saturated bool // taking cells off again would not give what was before
+	saturated bool // a sum overflowed, so subtracting cells would give wrong sums
 }
 
-// maxGrids is how many windows are remembered: that on screen and the one before,
-// for two events.
+// maxGrids is the number of grids cached: the windows on screen and before it, each for
+// two events.
 const maxGrids = 4
 
-// gridOf gives a predicate's window in n buckets; what it says of sites is left to
-// the caller.
+// gridOf returns the grid of the samples that a predicate's contexts keep, in n buckets.
+// It ignores the predicate's sites; the caller applies them.
 func (p *Profile) gridOf(q *samplePredicate, f *Filter, from, to, step uint64, n int) *grid {
 	key := fmt.Sprint(q.event, from, to, n, f.Threads, f.TIDs, f.PIDs, f.Caps, f.CPUs)
 	l := &p.scanned
@@ -107,8 +107,8 @@ func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *gri
 	}
 	bucket := func(t uint64) int { return min(int((t-from)/step), n-1) }
 
-	// Samples by bucket: which ones, as chunk and place in it. Chunks are counted
-	// side by side, and each knows then where to put its own.
+	// Sort the samples by bucket, as chunk and index in the chunk. Chunks are counted
+	// in parallel, which gives each the positions to write its own samples to.
 	k := workers(len(chunks)*columns.ChunkSize, 0)
 	counts := make([][]uint32, len(chunks))
 	parallel(k, len(chunks), func(_, i int) {
@@ -142,7 +142,7 @@ func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *gri
 		}
 	})
 
-	// Then the samples of a bucket that agree are made one.
+	// Combine the samples of a bucket that agree in site and capability.
 	k = workers(len(order), 8*len(p.Sites))
 	slots := make([]gridSlots, k)
 	byBucket := make([][]gridEntry, n)
@@ -178,7 +178,7 @@ func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *gri
 	return p.transpose(byBucket, n)
 }
 
-// gridEntry is what samples of a bucket have in common.
+// gridEntry is what combined samples of a bucket agree in, with their sum.
 type gridEntry struct {
 	weight uint64
 	count  uint32
@@ -186,7 +186,7 @@ type gridEntry struct {
 	cap    uint16
 }
 
-// transpose orders entries by site.
+// transpose sorts entries by site.
 func (p *Profile) transpose(byBucket [][]gridEntry, n int) *grid {
 	g := &grid{buckets: n, start: make([]int, len(p.Sites)+1)}
 	caps := make(map[uint16]uint16)
@@ -248,8 +248,8 @@ func (g *grid) remove(s *gridSums, site int, cat eventlog.Category) {
 	}
 }
 
-// sums adds up the sites that are kept; nil keeps all. The answer is not to be
-// changed. What is fewer, kept or left out, is looked at.
+// sums adds up the cells of the sites that are kept; nil keeps all. The result must not
+// be changed. It visits either the kept sites or the others, whichever are fewer.
 func (g *grid) sums(keep []bool, cats []eventlog.Category) *gridSums {
 	if keep == nil {
 		return g.all
@@ -283,8 +283,8 @@ func (g *grid) sums(keep []bool, cats []eventlog.Category) *gridSums {
 	return out
 }
 
-// weights adds up the kept sites that are marked, by bucket; total is that of all
-// kept sites.
+// weights adds up, by bucket, the sites that are both kept and marked. total is the sum
+// of all kept sites.
 func (g *grid) weights(keep, marked []bool, total []uint64) []uint64 {
 	cells := [2]int{}
 	for site, m := range marked {
@@ -311,8 +311,8 @@ func (g *grid) weights(keep, marked []bool, total []uint64) []uint64 {
 	return out
 }
 
-// rows gives sums' weight by bucket, and the rows of the capabilities
-// that have any.
+// rows returns the weight of sums by bucket, and sets caps to the capabilities with any
+// weight.
 func (g *grid) rows(s *gridSums, caps *[]CapWeight) []uint64 {
 	total := make([]uint64, g.buckets)
 	for c, by := range s.weight {
@@ -342,14 +342,14 @@ func b2i(b bool) int {
 	return 0
 }
 
-// gridSlots find the entries of a site: head by site and next by entry are one
-// more than an entry's place, 0 for none.
+// gridSlots find the entries of a site. head (by site) and next (by entry) are 1 + an
+// entry's index; 0 means none.
 type gridSlots struct{ head, next []uint32 }
 
 // Categories is the number of eventlog.Category values.
 const Categories = int(eventlog.CategoryKernel) + 1
 
-// CapWeight is the weight of one capability's samples, or of those of none.
+// CapWeight is the weight of the samples of one capability, or of samples without one.
 type CapWeight struct {
 	Cap        uint32 // or eventlog.NoCapability
 	Weight     uint64

@@ -13,21 +13,22 @@ type Row struct {
 	Element *Element
 
 	ShareWeight, OnlyWeight, InclusiveWeight uint64
-	// NearWeight is the part of ShareWeight whose place in the source is a
-	// stated guess: only the symbol before the code is known.
+	// NearWeight is the part of ShareWeight that is attributed by a marked guess:
+	// only the symbol before the code is known.
 	NearWeight uint64
-	// Samples share the element at their leaf.
+	// Samples is the number of samples with the element at their leaf.
 	Samples uint64
 
-	// The weights as fractions of the selection's total.
+	// Share, Only and Inclusive are the weights as fractions of the selection's
+	// total.
 	Share, Only, Inclusive float64
 }
 
-// Hot is a selection's elements at one level.
+// Hot is the figures of a selection's elements at one level.
 type Hot struct {
 	Level Level
-	// Rows are by share, largest first; then by inclusive, then by name.
-	// Elements that no frame of a kept sample has are left out.
+	// Rows are ordered by share, largest first; then by inclusive, then by name.
+	// Elements that are in no frame of a kept sample are left out.
 	Rows []Row
 	// Sum is the sum of the shares: above 1 where samples have several causes.
 	Sum float64
@@ -35,7 +36,7 @@ type Hot struct {
 	byID map[ElementID]int
 }
 
-// Row finds an element's row.
+// Row returns an element's row.
 func (h *Hot) Row(id ElementID) (*Row, bool) {
 	i, ok := h.byID[id]
 	if !ok {
@@ -44,7 +45,7 @@ func (h *Hot) Row(id ElementID) (*Row, bool) {
 	return &h.Rows[i], true
 }
 
-// Hot gives the elements of a level. The answer is shared: do not change it.
+// Hot returns the figures of a level. The result is shared and must not be changed.
 func (s *Selection) Hot(level Level) *Hot {
 	v := &s.views[level]
 	v.hot.Do(func() { v.rows = s.hot(level) })
@@ -95,7 +96,7 @@ func (s *Selection) hot(level Level) *Hot {
 	return h
 }
 
-// Fraction is a weight as a fraction of the selection's total.
+// Fraction returns a weight as a fraction of the selection's total.
 func (s *Selection) Fraction(w uint64) float64 {
 	if s.Total == 0 {
 		return 0
@@ -103,14 +104,15 @@ func (s *Selection) Fraction(w uint64) float64 {
 	return float64(w) / float64(s.Total)
 }
 
-// LeafElements gives the elements of a level that a site's samples share, never none.
+// LeafElements returns the elements of a level at the leaf of a site's samples. There is
+// always at least one.
 func (s *Selection) LeafElements(level Level, site int) []ElementID {
 	ids, _ := s.leafElements(s.index(level), site)
 	return ids
 }
 
-// leafElements gives the elements that a site's samples share, never none, and
-// whether they are a stated guess.
+// leafElements returns the elements at the leaf of a site's samples, at least one, and
+// whether they are a marked guess.
 func (s *Selection) leafElements(ix *levelIndex, site int) ([]ElementID, bool) {
 	p := s.Profile
 	if p.Sites[site].Kernel {
@@ -127,10 +129,9 @@ func (s *Selection) leafElements(ix *levelIndex, site int) ([]ElementID, bool) {
 	return ix.of(pl), ix.near[pl]
 }
 
-// inclusive adds each sample's weight once to every element on its stack. It
-// walks the tree of stacks depth first with a count for each element of how
-// often it is on the path: the weight under a node belongs to the elements that
-// are on the path there for the first time.
+// inclusive adds each sample's weight once to every element on its stack. It walks the
+// tree of stacks depth first and counts how often each element is on the current path.
+// The weight under a node goes to the elements that the node adds to the path.
 func (s *Selection) inclusive(ix *levelIndex, rows []Row) {
 	p := s.Profile
 	order := p.Order()
@@ -168,7 +169,7 @@ func (s *Selection) inclusive(ix *levelIndex, rows []Row) {
 			onPath[id]++
 		}
 	}
-	// What has its leaf outside the tree.
+	// Sites whose leaf is outside the tree.
 	for site, n := range s.Count {
 		if n == 0 {
 			continue
@@ -197,7 +198,7 @@ func (s *Selection) onStack(ix *levelIndex, node uint32, id ElementID) bool {
 	return false
 }
 
-// subtrees gives the weight of the samples at and above each node.
+// subtrees returns for each node the weight of the samples at and above it.
 func (s *Selection) subtrees(order *columns.Order) []uint64 {
 	p := s.Profile
 	below := make([]uint64, len(p.Nodes.Parent))

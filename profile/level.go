@@ -6,7 +6,7 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Level is the grain at which costs are attributed.
+// Level is the granularity at which costs are attributed.
 type Level uint8
 
 const (
@@ -15,8 +15,8 @@ const (
 	LevelFile
 	LevelModule
 	LevelPackage
-	// LevelLine attributes to source lines, for the source view: a block belongs
-	// to the lines on which the narrowest of its spans begin.
+	// LevelLine attributes to source lines, for the source view: a block belongs to
+	// the lines on which its narrowest spans begin.
 	LevelLine
 	levels
 )
@@ -33,7 +33,7 @@ func (l Level) String() string {
 	return "unknown"
 }
 
-// ParseLevel reads a level's name.
+// ParseLevel parses a level's name.
 func ParseLevel(s string) (Level, error) {
 	for _, l := range Levels {
 		if levelNames[l] == s {
@@ -43,44 +43,44 @@ func ParseLevel(s string) (Level, error) {
 	return 0, fmt.Errorf("unknown level %q: choose span, binding, file, module or package", s)
 }
 
-// Kind says what an element is.
+// Kind is the kind of an element.
 type Kind uint8
 
 const (
-	KindSource    Kind = iota // something in the source, at the level asked for
-	KindNear                  // code of a module whose own name is not known, only that of the symbol before it
+	KindSource    Kind = iota // a source element at the requested level
+	KindNear                  // code whose own name is unknown, named by the symbol before it
 	KindCategory              // code without source: (GC), (STG), (foreign), (kernel), (unresolved), (hidden)
-	KindCollapsed             // a module or package that is shown as one
-	KindNoFile                // at the levels of spans and files: code of a module, or package, whose place in the source is not known
+	KindCollapsed             // a module or package that is shown as one element
+	KindNoFile                // at span and file level: a module or package whose code has no known source position
 )
 
-// Element is one row's subject: a span, binding, file, module or package, or a
+// Element is the subject of one row: a span, binding, file, module or package, or a
 // category of code without source.
 type Element struct {
 	ID      ElementID
 	Level   Level
 	Kind    Kind
-	Name    string         // as shown and as scripts see it: "Main.loadPhase", "src/A.hs:3:5-4:20", "(GC)", "module GHC.List"
-	File    string         // path as compiled; empty if unknown
+	Name    string         // as displayed and in JSON: "Main.loadPhase", "src/A.hs:3:5-4:20", "(GC)", "module GHC.List"
+	File    string         // as recorded by the compiler; empty if unknown
 	FileID  columns.FileID // 0 if unknown
-	Span    columns.Extent // of the span, or the widest one of a binding; zero if unknown
+	Span    columns.Extent // the span itself, or the widest one of a binding; zero if unknown
 	Module  string         // Haskell module; empty if unknown
 	Package string
-	Binding columns.BindingID // the source binding at binding level; else 0
+	Binding columns.BindingID // at binding level the source binding; otherwise 0
 
 	key elementKey
 }
 
-// ElementID numbers the elements of one level of one profile, from 0. The same
-// element has the same id in every selection.
+// ElementID numbers the elements of one level of one profile, from 0. An element has the
+// same id in every selection.
 type ElementID int32
 
-// NoElement is the id of no element.
+// NoElement is the id that stands for no element.
 const NoElement ElementID = -1
 
-// KindName is the kind as scripts see it: the level's name for what is in the
-// source, "near", "category" or "collapsed" for the rest, and of code whose file is not
-// known "module" or "package".
+// KindName returns the kind as JSON has it: the level's name for source elements, "near",
+// "category" or "collapsed" for others, and "module" or "package" for code whose file is
+// unknown.
 func (e *Element) KindName() string {
 	switch e.Kind {
 	case KindNear:

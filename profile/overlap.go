@@ -7,17 +7,16 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Overlap is what an element shares with another.
+// Overlap is the weight that an element shares with another.
 type Overlap struct {
 	Element *Element
-	Weight  uint64  // of the samples that have both
+	Weight  uint64  // of the samples that have both at their leaf
 	Share   float64 // of the selection's total
 	Samples uint64
 }
 
-// Overlaps gives what shares samples with an element: every other element of
-// level other with the weight of the samples that have both at their leaf,
-// largest first. This is overlap(e, f) of the design, for all f at once.
+// Overlaps returns the overlap of an element with every element of level other, largest
+// first.
 func (s *Selection) Overlaps(level Level, e ElementID, other Level) []Overlap {
 	ix, ox := s.index(level), s.index(other)
 	acc := make(map[ElementID]*Overlap)
@@ -54,7 +53,7 @@ func (s *Selection) Overlaps(level Level, e ElementID, other Level) []Overlap {
 	return out
 }
 
-// Overlap is the weight of the samples that have both elements at their leaf.
+// Overlap returns the weight of the samples that have both elements at their leaf.
 func (s *Selection) Overlap(level Level, e, f ElementID) uint64 {
 	ix := s.index(level)
 	var w uint64
@@ -72,12 +71,12 @@ func (s *Selection) Overlap(level Level, e, f ElementID) uint64 {
 // Group is a coarse element with the finer ones in it.
 type Group struct {
 	Row
-	Members []Row // by share
+	Members []Row // ordered by share
 }
 
-// Groups gives the rows of a coarse level, and under each those of a finer one
-// that lie in it. A group counts distinct samples, so it is not the sum of its
-// members. Categories have no members.
+// Groups returns the rows of a coarse level, each with the rows of a finer level that lie
+// in it. A group counts distinct samples, so it is not the sum of its members. Categories
+// have no members.
 func (s *Selection) Groups(coarse, fine Level) []Group {
 	outer, inner := s.Hot(coarse), s.Hot(fine)
 	key := func(e *Element) string {

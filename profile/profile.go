@@ -8,8 +8,8 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Profile is a log with what is found out of it once, when a query first needs it.
-// It may be used by any number of goroutines.
+// Profile is a log together with indexes that are built once, when a query first needs
+// them. It may be used by any number of goroutines.
 type Profile struct {
 	*columns.Log
 
@@ -37,10 +37,10 @@ type Profile struct {
 	}
 }
 
-// New gives the profile of a log.
+// New returns the profile of a log.
 func New(l *columns.Log) *Profile { return &Profile{Log: l} }
 
-// Open is New of the log in a file: see [columns.Open].
+// Open opens the profile of a log file: see [columns.Open].
 func Open(path string, progress func(done, total int64)) (*Profile, error) {
 	l, err := columns.Open(path, progress)
 	if err != nil {
@@ -49,9 +49,9 @@ func Open(path string, progress func(done, total int64)) (*Profile, error) {
 	return New(l), nil
 }
 
-// OpenTotals is New of [columns.OpenTotals]. It can be asked for all that it has
-// fields for and for selections of events and stacks; it panics where a query needs
-// to look at samples, such as a timeline's.
+// OpenTotals opens a profile of totals: see [columns.OpenTotals]. It answers the queries
+// that need only totals, for selections of events and stacks. It panics in a query that
+// needs to look at samples, such as a timeline.
 func OpenTotals(path string, progress func(done, total int64)) (*Profile, error) {
 	l, err := columns.OpenTotals(path, progress)
 	if err != nil {
@@ -60,7 +60,7 @@ func OpenTotals(path string, progress func(done, total int64)) (*Profile, error)
 	return New(l), nil
 }
 
-// Load is New of a whole log: see [columns.Load].
+// Load loads the profile of a whole log: see [columns.Load].
 func Load(r io.Reader) (*Profile, error) {
 	l, err := columns.Load(r)
 	if err != nil {
@@ -69,7 +69,7 @@ func Load(r io.Reader) (*Profile, error) {
 	return New(l), nil
 }
 
-// Order is the tree of the log's stacks depth first.
+// Order returns the log's stack tree in depth-first order.
 func (p *Profile) Order() *columns.Order {
 	p.tree.once.Do(func() { p.tree.order = p.Nodes.DepthFirst() })
 	return p.tree.order

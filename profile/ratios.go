@@ -7,12 +7,12 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Ratios relate the events of one run to each other, by element: instructions per
-// cycle, and how often something happened in a thousand instructions. An element's
-// counts are the weights of the samples that share it at their leaf, so a ratio of few
-// samples is rough; Least bounds it.
+// Ratios relate the events of one run to each other, by element: instructions per cycle,
+// and the number of events per thousand instructions. An element's counts are the weights
+// of the samples that share it at their leaf, so a ratio from few samples is inexact;
+// LeastSamples limits this.
 type Ratios struct {
-	// IPC is set where cycles and instructions were both counted.
+	// IPC is set if cycles and instructions were both counted.
 	IPC bool
 	// PerKilo are the positions of the events that are related to instructions, in
 	// the order of the log.
@@ -22,20 +22,20 @@ type Ratios struct {
 	others               []*Hot
 }
 
-// LeastSamples is how many samples of each of two events an element must have for
-// their ratio to be told: at 25, each is right within about 20 %.
+// LeastSamples is the number of samples of each of two events that an element needs for
+// their ratio to be shown: with 25, each count is right within about 20 %.
 const LeastSamples = 25
 
-// Ratio is one element's.
+// Ratio is the ratios of one element.
 type Ratio struct {
-	IPC float64 // 0 where it cannot be told
-	// PerKilo is by Ratios.PerKilo: counts in a thousand instructions, negative
-	// where it cannot be told.
+	IPC float64 // 0 if there are too few samples
+	// PerKilo has, for each of Ratios.PerKilo, the count per thousand instructions;
+	// negative if there are too few samples.
 	PerKilo []float64
 }
 
-// generic reports whether an event counts what the generic event of that name does,
-// in any mode.
+// counts reports whether an event counts the same as the generic event of that name, in
+// any mode.
 func counts(e *columns.Event, name string) bool {
 	granted := e.Granted
 	if pmu, terms, is := strings.Cut(granted, "/"); is && pmu != "" {
@@ -45,7 +45,7 @@ func counts(e *columns.Event, name string) bool {
 	return granted == name || name == "cycles" && granted == "cpu-cycles"
 }
 
-// Ratios gives the ratios of a level; nil if the log's events have none.
+// Ratios returns the ratios of a level; nil if the log's events allow none.
 func (s *Selection) Ratios(level Level) *Ratios {
 	p := s.Profile
 	find := func(name string) int {
@@ -78,7 +78,7 @@ func (s *Selection) Ratios(level Level) *Ratios {
 	return r
 }
 
-// counted is an element's weight, 0 if too few samples tell of it.
+// counted returns an element's weight, 0 if it has too few samples.
 func counted(h *Hot, id ElementID) float64 {
 	row, ok := h.Row(id)
 	if !ok || row.Samples < LeastSamples {
@@ -87,7 +87,7 @@ func counted(h *Hot, id ElementID) float64 {
 	return float64(row.ShareWeight)
 }
 
-// Of gives an element's ratios.
+// Of returns an element's ratios.
 func (r *Ratios) Of(id ElementID) Ratio {
 	out := Ratio{PerKilo: make([]float64, len(r.PerKilo))}
 	instructions := counted(r.instructions, id)
@@ -104,7 +104,7 @@ func (r *Ratios) Of(id ElementID) Ratio {
 		row, ok := h.Row(id)
 		switch {
 		case !ok || row.Samples == 0:
-			out.PerKilo[i] = 0 // it did not happen there often enough to be seen
+			out.PerKilo[i] = 0 // too rare in this element to be sampled
 		case row.Samples >= LeastSamples:
 			out.PerKilo[i] = 1000 * float64(row.ShareWeight) / instructions
 		}

@@ -7,11 +7,11 @@ import (
 	"ccagent/profile/columns"
 )
 
-// The transforms that change what stacks are made of and keep every sample:
-// merging takes frames out by their names, collapsing makes one frame and one
-// element of a module or package.
+// This file has the transforms that change the frames of stacks but keep every sample:
+// merging removes frames by their names, and collapsing shows a module or package as one
+// frame and one element.
 
-// nameScope is what of a binding an expression is about.
+// nameScope is the part of a binding's name that an expression is matched against.
 type nameScope uint8
 
 const (
@@ -25,8 +25,8 @@ const (
 	packagePrefix = "package "
 )
 
-// scopeOf reads an expression's scope: one that begins with "^module " or
-// "^package " is matched against "module NAME" or "package NAME" alone.
+// scopeOf returns an expression's scope: one that begins with "^module " or "^package "
+// is only matched against "module NAME" or "package NAME".
 func scopeOf(re *regexp.Regexp) nameScope {
 	switch s := re.String(); {
 	case strings.HasPrefix(s, "^"+modulePrefix):
@@ -37,14 +37,14 @@ func scopeOf(re *regexp.Regexp) nameScope {
 	return scopeName
 }
 
-// ExactModule and ExactPackage match the code of one module or package.
+// ExactModule returns an expression that matches the code of one module.
 func ExactModule(name string) string { return "^" + modulePrefix + regexp.QuoteMeta(name) + "$" }
 
-// ExactPackage see ExactModule.
+// ExactPackage returns an expression that matches the code of one package.
 func ExactPackage(name string) string { return "^" + packagePrefix + regexp.QuoteMeta(name) + "$" }
 
-// scoped is what an expression of a scope is matched against; empty if the
-// binding has no such name.
+// of returns the name that an expression of this scope is matched against; empty if the
+// binding has none.
 func (sc nameScope) of(b *columns.Binding) string {
 	switch {
 	case sc == scopeModule && b.Module != "":
@@ -57,7 +57,7 @@ func (sc nameScope) of(b *columns.Binding) string {
 	return b.QualifiedName()
 }
 
-// grouping is the modules and packages that are shown as one.
+// grouping is the set of modules and packages that are collapsed.
 type grouping struct {
 	modules, packages []*regexp.Regexp
 	known             map[[2]string]groupedAs // by package and module
@@ -82,7 +82,7 @@ func newGrouping(res []*regexp.Regexp) *grouping {
 	return g
 }
 
-// of tells how a binding's code is shown. A package goes before its modules.
+// of returns how a binding's code is collapsed. Packages take precedence over modules.
 func (g *grouping) of(b *columns.Binding) groupedAs {
 	if g == nil || b.Module == "" {
 		return groupedAs{}
@@ -107,8 +107,8 @@ func (g *grouping) of(b *columns.Binding) groupedAs {
 	return as
 }
 
-// groupElement is the element of a collapsed module or package, the same in
-// every selection.
+// groupElement returns the element of a collapsed module or package. It has the same id
+// in every selection.
 func (ix *levelIndex) groupElement(b *columns.Binding, as groupedAs) ElementID {
 	if as.pkg {
 		return ix.put(elementKey{KindCollapsed, b.Package, "", columns.Extent{}}, func() Element {
@@ -120,8 +120,8 @@ func (ix *levelIndex) groupElement(b *columns.Binding, as groupedAs) ElementID {
 	})
 }
 
-// groupElements makes the elements of all that can be collapsed, so that they
-// have the same ids in every selection.
+// groupElements creates the elements of all modules and packages, so that they have the
+// same ids in every selection.
 func (ix *levelIndex) groupElements(p *Profile) {
 	if ix.level != LevelBinding && ix.level != LevelModule {
 		return
@@ -137,8 +137,8 @@ func (ix *levelIndex) groupElements(p *Profile) {
 	}
 }
 
-// Frames are the frames that stacks are shown with: the profile's, or with
-// modules and packages collapsed.
+// Frames returns the frames that stacks are shown with: the profile's, with collapsed
+// modules and packages replaced.
 func (s *Selection) Frames() *Frames {
 	if s.group == nil {
 		return s.Profile.frameTable()
@@ -166,14 +166,14 @@ func (s *Selection) Frames() *Frames {
 	return s.grouped.frames
 }
 
-// frameBinding is the binding whose module and package a place's frame has.
+// frameBinding returns the binding whose module and package a place's frame has.
 func (p *Profile) frameBinding(place uint32) *columns.Binding {
 	owner := p.Owner(place)
 	return &p.Symbols.Bindings[p.Symbols.Bindings[owner].Source]
 }
 
-// mergedPlaces tells for each place whether its frame is to be merged into its
-// caller: by its name, as it is and as it is shown.
+// mergedPlaces returns for each place whether its frame is merged into its caller: if its
+// own name or its displayed name matches.
 func (s *Selection) mergedPlaces(res []*regexp.Regexp) []bool {
 	base, shown := s.Profile.frameTable(), s.Frames()
 	hit := make([]int8, len(shown.List))

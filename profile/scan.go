@@ -16,8 +16,8 @@ type siteSums struct {
 	samples       uint64
 }
 
-// sums are an event's by site over the whole log: what a selection needs that
-// chooses stacks alone, however many samples there are.
+// sums returns an event's sums by site over the whole log. A selection that chooses
+// stacks only is computed from them, without another scan of the samples.
 func (p *Profile) sums(event int) *siteSums {
 	l := &p.scanned
 	l.mu.Lock()
@@ -39,7 +39,7 @@ func (p *Profile) sums(event int) *siteSums {
 	return s
 }
 
-// chunks are the samples. A log of totals has none, and was not to be asked.
+// chunks returns the samples. It panics for a log of totals.
 func (p *Profile) chunks() []*columns.Chunk {
 	if p.Totals != nil {
 		panic("profile: a log that OpenTotals read was asked for its samples; Open reads them")
@@ -47,16 +47,16 @@ func (p *Profile) chunks() []*columns.Chunk {
 	return p.Chunks
 }
 
-// scanned is what was once counted of all samples. A Profile may be used by any
-// number of goroutines.
+// scanned caches results of scanning all samples. It has a lock because a Profile may be
+// used by any number of goroutines.
 type scanned struct {
 	mu    sync.Mutex
 	sums  map[int]*siteSums
-	spans []Range // by chunk: first and last time in it
-	grids []*grid // the latest, the last one used last
+	spans []Range // by chunk: its first and last time
+	grids []*grid // cached grids; the most recently used is last
 }
 
-// chunkSpans gives the times of each chunk, From ≤ t ≤ To.
+// chunkSpans returns the time range of each chunk, From ≤ t ≤ To.
 func (p *Profile) chunkSpans() []Range {
 	l := &p.scanned
 	l.mu.Lock()
@@ -74,7 +74,7 @@ func (p *Profile) chunkSpans() []Range {
 	return l.spans
 }
 
-// within are the chunks that may have samples of a range.
+// within returns the chunks that may have samples in a range.
 func (p *Profile) within(r Range) []*columns.Chunk {
 	if r == (Range{}) {
 		return p.chunks()
@@ -88,14 +88,15 @@ func (p *Profile) within(r Range) []*columns.Chunk {
 	return out
 }
 
-// workers is the number of goroutines that a scan of so many samples is worth,
-// where each needs so many bytes of its own.
+// workers returns the number of goroutines to scan a number of samples with, if each
+// goroutine needs the given number of bytes.
 func workers(samples, bytes int) int {
 	const worth, most = 1 << 18, 64 << 20
 	return max(1, min(runtime.GOMAXPROCS(0), samples/worth, most/max(1, bytes), 8))
 }
 
-// parallel calls f for 0 to n−1, on k goroutines that are told their number.
+// parallel calls f for i from 0 to n−1 on k goroutines. f receives the number of its
+// goroutine.
 func parallel(k, n int, f func(worker, i int)) {
 	if k <= 1 {
 		for i := range n {
@@ -121,7 +122,7 @@ func parallel(k, n int, f func(worker, i int)) {
 	wg.Wait()
 }
 
-// sum adds up what a predicate keeps, by site.
+// sum adds up the samples that a predicate keeps, by site.
 func (p *Profile) sum(q *samplePredicate) *siteSums {
 	chunks := p.within(q.rng)
 	k := workers(len(chunks)*columns.ChunkSize, 16*len(p.Sites))
@@ -161,15 +162,15 @@ func (p *Profile) sum(q *samplePredicate) *siteSums {
 	return out
 }
 
-// ofEvent reports whether a predicate asks for nothing but an event.
+// ofEvent reports whether a predicate restricts only the event.
 func (q *samplePredicate) ofEvent() bool { return q.ofStacks() && q.sites == nil }
 
-// ofStacks reports whether a predicate asks for nothing but an event and stacks.
+// ofStacks reports whether a predicate restricts only the event and stacks.
 func (q *samplePredicate) ofStacks() bool {
 	return q.rng == (Range{}) && !q.narrow
 }
 
-// sift gives the sums of the sites that are kept. It does not change s.
+// sift returns the sums of the sites that are kept. It does not change s.
 func (s *siteSums) sift(sites []bool) *siteSums {
 	if sites == nil {
 		return s
@@ -185,7 +186,7 @@ func (s *siteSums) sift(sites []bool) *siteSums {
 	return out
 }
 
-// EachSample gives the selection's samples in the order of the log.
+// EachSample yields the selection's samples in the order of the log.
 func (s *Selection) EachSample() iter.Seq2[columns.SiteID, columns.Sample] {
 	return func(yield func(columns.SiteID, columns.Sample) bool) {
 		if s.Event < 0 {

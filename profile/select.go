@@ -8,23 +8,24 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Selection is what a Filter keeps of a Profile.
+// Selection is the part of a Profile that a Filter keeps.
 type Selection struct {
 	Profile *Profile
 	Filter  Filter
 	Event   int // position in Profile.Events; −1 if the log has no events
 
-	Samples uint64 // kept
+	Samples uint64 // number of samples kept
 	Total   uint64 // their weight
 
-	// By site, for queries; other selections share them, so they are not to be changed.
-	Count  []uint64 // samples kept
+	// The following slices are by site. Other selections share them: they must not be
+	// changed.
+	Count  []uint64 // number of samples kept
 	Weight []uint64 // their weight
-	Leaf   []uint32 // the node that bears the cost; 0 if none
+	Leaf   []uint32 // the node that the cost is attributed to; 0 if none
 
 	pred  samplePredicate
 	hide  func(item) bool
-	gone  []bool    // by place: merged into its caller; nil if none is
+	gone  []bool    // by place: merged into its caller; nil if no place is
 	group *grouping // nil if nothing is collapsed
 
 	grouped struct {
@@ -39,9 +40,9 @@ type Selection struct {
 	}
 }
 
-// Select applies a filter. It looks at each sample at most once, and at none where
-// the filter chooses stacks alone; what the selection's queries cost depends on
-// the number of distinct stacks.
+// Select applies a filter. It looks at each sample at most once, and at none if the
+// filter chooses only stacks. The cost of queries on the selection depends on the number
+// of distinct stacks.
 func (p *Profile) Select(f Filter) *Selection {
 	s := &Selection{Profile: p, Filter: f, Event: f.Event - 1}
 	if s.Event < 0 || s.Event >= len(p.Events) {
@@ -82,10 +83,10 @@ func (p *Profile) Select(f Filter) *Selection {
 	return s
 }
 
-// drops reports whether frames are taken out of the selection's stacks.
+// drops reports whether frames are removed from the selection's stacks.
 func (s *Selection) drops() bool { return s.hide != nil || s.gone != nil }
 
-// EventDef is the selected event; the zero Event if there is none.
+// EventDef returns the selected event; the zero Event if there is none.
 func (s *Selection) EventDef() *columns.Event {
 	if s.Event < 0 {
 		return &columns.Event{}
@@ -96,7 +97,7 @@ func (s *Selection) EventDef() *columns.Event {
 // CountsBytes reports whether the selected event counts allocated memory.
 func (s *Selection) CountsBytes() bool { return s.EventDef().Unit == "bytes" }
 
-// findLeaves finds for each site the node that bears its cost.
+// findLeaves finds for each site the node that its cost is attributed to.
 func (s *Selection) findLeaves() {
 	p := s.Profile
 	visible := make([]int8, len(p.Places))
@@ -134,7 +135,7 @@ func (s *Selection) findLeaves() {
 	}
 }
 
-// Visible reports whether a place is left on the stacks, with any cause.
+// Visible reports whether a place is still on the stacks, with at least one cause.
 func (s *Selection) Visible(place uint32, known []int8) bool {
 	if s.gone != nil && s.gone[place] {
 		return false
@@ -153,8 +154,8 @@ func (s *Selection) Visible(place uint32, known []int8) bool {
 	return known[place] == 1
 }
 
-// index gives a level's index without what the filter hides, and with what it
-// collapses. Element ids are those of the unfiltered index.
+// index returns a level's index without the hidden causes and with modules and packages
+// collapsed. The element ids are those of the unfiltered index.
 func (s *Selection) index(level Level) *levelIndex {
 	if !s.drops() && s.group == nil {
 		return s.Profile.index(level)
@@ -185,7 +186,7 @@ func (ix *levelIndex) seenBy(s *Selection) *levelIndex {
 	return &out
 }
 
-// keys restores the keys of an index's elements.
+// keys rebuilds the map from keys to elements of an index.
 func (ix *levelIndex) keys() map[elementKey]ElementID {
 	keys := make(map[elementKey]ElementID, len(ix.elements))
 	for i := range ix.elements {
@@ -194,8 +195,8 @@ func (ix *levelIndex) keys() map[elementKey]ElementID {
 	return keys
 }
 
-// LeafPlace is the place that bears the cost of a site's samples; 0 if none
-// does.
+// LeafPlace returns the place that the cost of a site's samples is attributed to; 0 if
+// there is none.
 func (s *Selection) LeafPlace(id columns.SiteID) columns.PlaceID {
 	if n := s.Leaf[id]; n != 0 && !s.Profile.Sites[id].Kernel {
 		return columns.PlaceID(s.Profile.Nodes.Place[n])

@@ -8,34 +8,35 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Summary is what a viewer shows at all times of a selection.
+// Summary is the figures of a selection that a viewer always shows.
 type Summary struct {
 	Event      string
 	Unit       string
-	Samples    uint64 // kept
+	Samples    uint64 // number of samples kept
 	Total      uint64 // their weight
-	AllSamples uint64 // of the event in the whole log
+	AllSamples uint64 // samples of the event in the whole log
 	AllTotal   uint64
-	// Lost and Throttled are the event's in the whole log: what was lost has no
-	// stack to filter by.
+	// Lost and Throttled are those of the event in the whole log. They cannot be
+	// filtered, because lost samples have no stacks.
 	Lost, Throttled uint64
-	// Unresolved is the share of the kept samples whose leaf is unknown.
+	// Unresolved is the fraction of the selection whose leaf is unresolved.
 	Unresolved float64
-	// Pending is the part of Unresolved that nobody has looked up yet: the log is
-	// still being written.
+	// Pending is the part of Unresolved that may still be resolved because the log is
+	// being written.
 	Pending float64
 	Stacks  Stacks
 }
 
-// Stacks counts samples by how their stack ended.
+// Stacks counts samples by the way their stacks ended.
 type Stacks struct {
-	Complete  uint64 // the root is known
-	Truncated uint64 // a budget was spent
-	Failed    uint64 // the walk went wrong
-	None      uint64 // there was no Haskell stack to walk: C threads, exiting tasks
+	Complete  uint64 // the stack reaches its root
+	Truncated uint64 // the walk's budget was spent
+	Failed    uint64 // the walk failed
+	None      uint64 // there was no Haskell stack: C threads, exiting tasks
 	Reasons   map[string]uint64
-	// Of those that began at Haskell code or in C that it called: how the topmost
-	// Haskell frame was found. The others' Sp was at it.
+	// TopsByCFI and TopsScanned count how the topmost Haskell frame was found, for
+	// samples that hit Haskell code or C code called from it. For the remaining
+	// samples, Sp pointed to it.
 	TopsByCFI, TopsScanned uint64
 }
 
@@ -58,7 +59,7 @@ func (st *Stacks) add(r eventlog.StopReason, n uint64) {
 	st.Reasons[r.String()] += n
 }
 
-// Summary gives a selection's figures.
+// Summary returns a selection's figures.
 func (s *Selection) Summary() Summary {
 	e := s.EventDef()
 	sum := Summary{
@@ -78,7 +79,7 @@ func (s *Selection) Summary() Summary {
 	return sum
 }
 
-// byCategory gives the weight of each category of leaf.
+// byCategory returns the weight of each category of leaf.
 func (s *Selection) byCategory() [Categories]uint64 {
 	var out [Categories]uint64
 	for site, n := range s.Count {
@@ -90,15 +91,15 @@ func (s *Selection) byCategory() [Categories]uint64 {
 	return out
 }
 
-// Category is a category's part of a selection.
+// Category is the part of a selection that a category has.
 type Category struct {
-	Name   string // eventlog.Category's
+	Name   string // name of the eventlog.Category
 	Weight uint64
 	Share  float64
 }
 
-// Categories gives the parts of the selection by the category of the leaf, in
-// the order of eventlog.Category. They partition: each sample has one.
+// Categories returns the parts of the selection by the category of the leaf, in the order
+// of eventlog.Category. Each sample has exactly one category.
 func (s *Selection) Categories() []Category {
 	var out []Category
 	for c, w := range s.byCategory() {
@@ -107,7 +108,7 @@ func (s *Selection) Categories() []Category {
 	return out
 }
 
-// Stacks counts the samples of all events by how their stacks ended.
+// Stacks counts the samples of all events by the way their stacks ended.
 func (p *Profile) Stacks() Stacks {
 	var st Stacks
 	for i := range p.Events {
@@ -120,8 +121,8 @@ func (p *Profile) Stacks() Stacks {
 	return st
 }
 
-// Function is a procedure or function that is no source element: code of a
-// category, told by its symbol.
+// Function is a procedure or function of a category, identified by its symbol because it
+// is not a source element.
 type Function struct {
 	Name    string
 	Weight  uint64
@@ -129,8 +130,8 @@ type Function struct {
 	Samples uint64
 }
 
-// CategoryFunctions tells what code a category's share at the leaf consists
-// of, by symbol, largest first.
+// CategoryFunctions returns the functions at the leaf of a category's samples, largest
+// first.
 func (s *Selection) CategoryFunctions(category string) []Function {
 	p := s.Profile
 	ix := s.index(LevelBinding)

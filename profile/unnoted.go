@@ -8,8 +8,7 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Unnoted is a package's Haskell code without source notes that a selection
-// hit.
+// Unnoted is a package with code in a selection that has no source notes.
 type Unnoted struct {
 	Package string // "containers-0.6.4.1"; "main" for the program's own modules
 	Modules []string
@@ -17,10 +16,9 @@ type Unnoted struct {
 	Share   float64
 }
 
-// Unnoted lists the packages whose code was hit and has no source notes, by
-// weight, largest first; each with its modules, likewise. A module that has
-// notes is not listed for code of its own that GHC made of nothing in the
-// source.
+// Unnoted returns the packages with samples in code without source notes, largest weight
+// first, each with its modules in the same order. A module that has notes is not listed,
+// although GHC may generate code in it that corresponds to no source.
 func (s *Selection) Unnoted() []Unnoted {
 	p := s.Profile
 	noted := map[[2]string]bool{}

@@ -1,37 +1,38 @@
 package columns
 
-// Accounting counts what of a log could not be used.
+// Accounting counts the parts of a log that could not be used.
 type Accounting struct {
-	Bytes int64 // of the log
+	Bytes int64 // size of the log
 	// Complete is set when the log has its end marker.
 	Complete bool
 	// Growing is set when the log is still being written.
 	Growing bool
-	// Malformed is the number of damaged stretches, Passed their bytes, and
-	// Damage the first of them.
+	// Malformed is the number of damaged stretches of the log, Passed their size in
+	// bytes, and Damage a list of the first of them.
 	Malformed int
 	Passed    int64
 	Damage    []Damage
-	// Unknown counts events of kinds that this program does not know.
+	// Unknown counts events of types that this version does not know.
 	Unknown uint64
-	// Undefined counts references to what was never defined.
+	// Undefined counts references to ids that the log never defines.
 	Undefined Undefined
-	// Redefined counts definitions of ids that were defined before, or of stack
-	// nodes out of order; the first definition holds.
+	// Redefined counts definitions of an id that already had one, and stack nodes
+	// whose ids are out of order. The first definition holds.
 	Redefined uint64
-	// Dropped counts samples that could not be kept at all.
+	// Dropped counts samples that could not be kept.
 	Dropped uint64
-	// DroppedText is the bytes of source text beyond what a viewer should hold.
+	// DroppedText is the number of bytes of source text beyond the limit that the
+	// loader keeps.
 	DroppedText uint64
 }
 
-// Damage is a stretch of the log that was not what it should be.
+// Damage is a damaged stretch of the log.
 type Damage struct {
 	Offset, Length int64
 	Reason         string
 }
 
-// Undefined counts references to what was never defined, by what was referred to.
+// Undefined counts references to undefined ids, by the kind of thing referred to.
 type Undefined struct {
 	Events, Nodes, Parents, Bindings, Spans, Files, Blocks, Cores uint64
 }

@@ -2,17 +2,18 @@ package columns
 
 import "ccagent/eventlog"
 
-// totals are sums over a log's samples, in place of their columns.
+// totals sums up a log's samples without keeping them one by one.
 type totals struct {
-	// cells are sums by event and node, of the samples that agree in all else with the
-	// first at the node; sums are those of all others, and of what outgrew a cell.
+	// cells has one sum for each event and node: of the samples that agree in all
+	// other fields with the first sample at the node. sums has the sums of all other
+	// samples, and of those that no longer fit a cell.
 	cells [cellEvents][]cell
-	room  int // how many cells there may still be
+	room  int // number of further cells that may be allocated
 	sums  []totalOf
 	index map[totalKey]int
 }
 
-// totalKey is what samples that are summed up agree in.
+// totalKey is the set of fields in which samples must agree to be summed up together.
 type totalKey struct {
 	node, centres uint32
 	event         uint8
@@ -25,28 +26,29 @@ type totalOf struct {
 	weight, count uint64
 }
 
-// totalFlags are the flags that tell sums apart, which are the lowest three.
+// totalFlags are the sample flags that totalKey distinguishes. They are the lowest three.
 const totalFlags = eventlog.SampleInKernel | tops
 
-// cell is the sum of samples of a node in little space, as the tables of large logs fit
-// no cache: from the lowest bits on, their weight, their number and an owner, which
-// is what they agree in. The number's highest bit says that there is no room for more.
+// cell is a sum of a node's samples packed into 64 bits, because the tables of large logs
+// do not fit any cache. From the lowest bits on it holds the weight, the number of
+// samples, and the fields that these samples agree in (the owner). The number's highest
+// bit is set when the cell is full.
 type cell uint64
 
 const (
 	cellCountBits  = 14
-	cellWeightBits = eventlog.BriefWeightBits + cellCountBits // what so many samples weigh fits
+	cellWeightBits = eventlog.BriefWeightBits + cellCountBits // no overflow: the largest weight of that many samples
 
 	cellEvents = 16
 	cellStops  = 32
 	maxCells   = 1 << 24 // 128 MB
 )
 
-// head is a cell's owner, and whether it is full. A sample that has the same
-// may be added to the cell; an empty cell has that of the usual samples.
+// head returns a cell's owner together with its full bit. A sample with the same head can
+// be added to the cell. An empty cell has the head of the most common samples.
 func (c cell) head() uint64 { return uint64(c >> (cellWeightBits + cellCountBits - 1)) }
 
-// headFor is the head of a cell that a sample can be added to.
+// headFor returns the head of a cell that a sample can be added to.
 func headFor(s *eventlog.BriefSample) uint64 {
 	return uint64(s.Stop)<<4 | uint64(s.Flags&uint8(totalFlags))<<1
 }
@@ -56,8 +58,8 @@ func (c cell) count() uint64  { return uint64(c) >> cellWeightBits % (1 << cellC
 
 func newTotals() *totals { return &totals{room: maxCells, index: make(map[totalKey]int)} }
 
-// briefs takes samples. It does so little for each that a CPU can wait for the cells
-// of many.
+// briefs adds samples. The loop is kept small so that the CPU can overlap the cache
+// misses of many cells.
 func (t *totals) briefs(samples []eventlog.BriefSample) {
 	for i := range samples {
 		s := &samples[i]
@@ -73,7 +75,8 @@ func (t *totals) briefs(samples []eventlog.BriefSample) {
 	}
 }
 
-// brief takes a sample, also one whose cell is full, another's or not there.
+// brief adds one sample, also where its cell is full, has another owner or does not
+// exist.
 func (t *totals) brief(s *eventlog.BriefSample) {
 	k := totalKey{node: s.Node, event: s.Event, stop: s.Stop, flags: eventlog.SampleFlags(s.Flags) & totalFlags}
 	if s.Event < cellEvents && s.Stop < cellStops && t.hold(s.Event, s.Node) {
@@ -93,7 +96,7 @@ func (t *totals) brief(s *eventlog.BriefSample) {
 	t.add(k, uint64(s.Weight), 1)
 }
 
-// sample takes a sample of a node and an event.
+// sample adds a sample of a node and an event.
 func (t *totals) sample(node uint32, event uint8, s *eventlog.Sample) {
 	one := *s
 	one.Node, one.Event = node, uint32(event)
@@ -104,8 +107,8 @@ func (t *totals) sample(node uint32, event uint8, s *eventlog.Sample) {
 	t.add(totalKey{node, s.Centres, event, s.Stop, s.Flags & totalFlags}, s.Weight, 1)
 }
 
-// hold makes a cell, and reports whether there is one: not where a log's node ids are
-// out of all proportion.
+// hold grows the cells of an event to include a node, and reports whether it did. It
+// refuses node ids that are out of proportion to the log.
 func (t *totals) hold(event uint8, node uint32) bool {
 	cells := t.cells[event]
 	n := int(node) + 1
@@ -133,7 +136,7 @@ func (t *totals) add(k totalKey, weight, count uint64) {
 	sum.weight, sum.count = SatAdd(sum.weight, weight), sum.count+count
 }
 
-// all gives every sum, some keys' in parts.
+// all yields every sum. A key may come more than once, with parts of its sum.
 func (t *totals) all(yield func(*totalOf) bool) {
 	for event, cells := range t.cells {
 		for node, c := range cells {

@@ -7,20 +7,21 @@ import (
 	"ccagent/eventlog"
 )
 
-// ExactStacks tells of the cost-centre stacks that the log's samples carry: those
-// that a program of the profiling way was running on.
+// ExactStacks counts the samples that carry a cost-centre stack, which programs built
+// with -prof keep at run time.
 type ExactStacks struct {
 	Centres, Stacks int
-	// Samples have a stack that is known down to its bottom.
+	// Samples counts the samples whose cost-centre stack is known down to its bottom.
 	Samples uint64
-	// Unknown have none: no Haskell thread ran, or its registers could not be had.
+	// Unknown counts the samples without one: no Haskell thread ran, or its registers
+	// could not be read.
 	Unknown uint64
-	// Problems counts the samples whose stack is not whole, by
+	// Problems counts the samples whose stack is incomplete, by
 	// eventlog.CentreProblem.
 	Problems map[string]uint64
 }
 
-// exactState takes the cost-centre stacks of a capture, by the log's ids.
+// exactState collects the cost-centre stacks of a capture, by the log's ids.
 type exactState struct {
 	defs    map[uint32]eventlog.CentreDef
 	stacks  map[uint32]eventlog.CentreStack
@@ -59,17 +60,17 @@ func (b *builder) centreSamples(id uint32, n uint64) {
 	b.exact.samples[id] += n
 }
 
-// exactModule is the module that cost centres stand in for the addresses of. No
-// log has as many.
+// exactModule is the module id of places that stand for cost centres. No log defines a
+// module with this id.
 const exactModule = ^uint32(0)
 
-// exactTable makes nodes of cost-centre stacks, after all else is resolved: a
-// stack's node is of a place that stands for its topmost centre.
+// exactTable builds nodes for cost-centre stacks, after everything else is resolved. The
+// node of a stack refers to a place that stands for the stack's topmost centre.
 type exactTable struct {
 	*exactState
 	p       *Log
 	places  map[uint32]uint32 // by CentreDef.ID
-	gap     uint32            // the node below stacks whose way down is not known
+	gap     uint32            // root node of stacks whose lower part is unknown
 	nodes   map[[2]uint32]uint32
 	of      map[uint32]exactNode // by CentreStack.ID
 	sources map[[2]string]BindingID
@@ -78,7 +79,7 @@ type exactTable struct {
 
 type exactNode struct {
 	node    uint32
-	problem eventlog.CentreProblem // of it or of one below
+	problem eventlog.CentreProblem // of this stack or one below it
 }
 
 // finishExact resolves the cost-centre stacks of sites.
@@ -111,8 +112,8 @@ func (b *builder) finishExact() {
 	p.Exact.Centres, p.Exact.Stacks = len(t.places), len(t.nodes)
 }
 
-// stack gives a stack's node; 0 if nothing is known of it. Those below come
-// first: a path that comes back to itself ends there, as one that is not known.
+// stack returns a stack's node, or 0 if nothing is known of it. It builds the stacks
+// below first. A cycle in the log ends the stack there as incomplete.
 func (t *exactTable) stack(id uint32) exactNode {
 	var path []eventlog.CentreStack
 	at := exactNode{problem: eventlog.CentreWhole}
@@ -127,7 +128,7 @@ func (t *exactTable) stack(id uint32) exactNode {
 			t.of[id] = at
 			break
 		}
-		t.of[id] = exactNode{0, eventlog.CentreImplausible} // while on the path
+		t.of[id] = exactNode{0, eventlog.CentreImplausible} // marks a stack whose lower part is being built
 		path = append(path, st)
 		id = st.Parent
 	}
@@ -149,7 +150,7 @@ func (t *exactTable) stack(id uint32) exactNode {
 	return at
 }
 
-// missing is the node that stands for what is below and not known.
+// missing returns the node that stands for the unknown lower part of a stack.
 func (t *exactTable) missing() uint32 {
 	if t.gap == 0 {
 		t.gap = t.append(0, eventlog.FrameSkipped, t.newPlace(Place{Class: PlaceSkipped}, Location{}))
@@ -178,8 +179,8 @@ func (t *exactTable) newPlace(pl Place, l Location) uint32 {
 	return uint32(len(t.p.Places) - 1)
 }
 
-// place gives the place that stands for a cost centre: a block of the binding
-// that it is labelled with, which has the centre's source for its note.
+// place returns the place that stands for a cost centre: a block of the binding that is
+// the centre's label, with the centre's source position as its source note.
 func (t *exactTable) place(id uint32, def *eventlog.CentreDef) uint32 {
 	if pl, ok := t.places[id]; ok {
 		return pl
@@ -201,7 +202,8 @@ func (t *exactTable) place(id uint32, def *eventlog.CentreDef) uint32 {
 	return pl
 }
 
-// binding gives the source binding that a centre is labelled with, or makes one.
+// binding returns the source binding that a centre's label names, and creates it if
+// needed.
 func (t *exactTable) binding(def *eventlog.CentreDef, c eventlog.Category) BindingID {
 	s := &t.p.Symbols
 	if t.sources == nil {
@@ -245,13 +247,13 @@ func (t *exactTable) file(path string) FileID {
 	return id
 }
 
-// HasCostCentreStacks reports whether the log's samples carry the running
-// cost-centre stack of a -prof binary: those of a capture of one do, and those of
-// the RTS's own time profiler.
+// HasCostCentreStacks reports whether the log's samples carry the running cost-centre
+// stack of a -prof binary: captures of such binaries do, and logs of the RTS's own time
+// profiler.
 func (p *Log) HasCostCentreStacks() bool { return p.Exact.Stacks > 0 || p.IsCentreLog() }
 
-// centreLog reports whether the log is of the RTS's own time profiler: its stacks
-// are cost-centre stacks themselves.
+// IsCentreLog reports whether the log comes from the RTS's own time profiler. The stacks
+// of such a log are themselves cost-centre stacks.
 func (p *Log) IsCentreLog() bool {
 	return !p.HaveCapture && slices.ContainsFunc(p.Modules, func(m Module) bool { return m.ID == costCentreModule })
 }

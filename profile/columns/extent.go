@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Extent is a stretch of source: 1-based lines and columns, EndCol one past the
-// last column. The zero Extent is unknown.
+// Extent is a region of source text: 1-based lines and columns, EndCol one past the last
+// column. The zero Extent is unknown.
 type Extent struct{ Line, Col, EndLine, EndCol uint32 }
 
-// String gives "line:col-line:col", or nothing for the zero Extent.
+// String formats the region as "line:col-line:col", and the zero Extent as "".
 func (x Extent) String() string {
 	if x == (Extent{}) {
 		return ""
@@ -25,8 +25,8 @@ func (x Extent) Contains(y Extent) bool {
 
 func before(l1, c1, l2, c2 uint32) bool { return l1 < l2 || l1 == l2 && c1 < c2 }
 
-// parseSrcLoc reads a source span as GHC shows it: "A.hs:3:5", "A.hs:3:5-9",
-// "A.hs:(3,5)-(4,9)". Its columns end on the last character.
+// parseSrcLoc parses a source span as GHC prints it: "A.hs:3:5", "A.hs:3:5-9",
+// "A.hs:(3,5)-(4,9)". GHC's end column is inclusive.
 func parseSrcLoc(s string) (file string, x Extent, ok bool) {
 	if i := strings.LastIndex(s, ":("); i > 0 {
 		var nums []uint32

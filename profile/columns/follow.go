@@ -15,17 +15,17 @@ import (
 	"ccagent/eventlog"
 )
 
-// FollowState tells what has become of a log that is followed.
+// FollowState is the state of a log that a Follower reads.
 type FollowState uint8
 
 const (
-	FollowGrowing   FollowState = iota // more may come
-	FollowEnded                        // it has its end marker
-	FollowRotated                      // the capture goes on in another log; see Follower.Next
-	FollowAbandoned                    // who wrote it is gone and did not end it
-	FollowReplaced                     // its name is another file's now
-	FollowRemoved                      // its name is gone
-	FollowTruncated                    // bytes that had been read are no longer there
+	FollowGrowing   FollowState = iota // the writer is alive, more may come
+	FollowEnded                        // the log has its end marker
+	FollowRotated                      // the capture continues in another log; see Follower.Next
+	FollowAbandoned                    // the writer is gone and did not write the end marker
+	FollowReplaced                     // the name now belongs to another file
+	FollowRemoved                      // the name no longer exists
+	FollowTruncated                    // bytes that had been read are no longer in the file
 )
 
 var followTexts = [...]string{
@@ -33,7 +33,7 @@ var followTexts = [...]string{
 	"removed", "truncated while it was read",
 }
 
-// String tells the state as a user reads it.
+// String describes the state for users.
 func (s FollowState) String() string {
 	if int(s) < len(followTexts) {
 		return followTexts[s]
@@ -41,12 +41,12 @@ func (s FollowState) String() string {
 	return "unknown"
 }
 
-// Follower reads a log while it is written. It holds the file open, so that it
-// reads one and the same log whatever becomes of its name. It is not safe for
-// concurrent use; the Logs that it gives are immutable and independent.
+// Follower reads a log while it is being written. It keeps the file open, so it reads the
+// same log even if the name is removed or reused. It is not safe for concurrent use; the
+// Logs that it returns are immutable and independent.
 type Follower struct {
-	// Progress, if not nil, is called in the course of Poll with the bytes read
-	// so far and those that there are.
+	// Progress, if not nil, is called by Poll with the bytes read so far and the
+	// file's size.
 	Progress func(done, total int64)
 
 	path   string
@@ -55,12 +55,12 @@ type Follower struct {
 	rd     *eventlog.Reader
 	b      *builder
 	state  FollowState
-	locked bool // its writer was seen at work
+	locked bool // the writer has been seen to hold its lock
 	err    error
 }
 
-// Follow opens a log that is being written, or was. Nothing is read before the
-// first Poll: the log may be empty still.
+// Follow opens a log that is, or was, being written. It reads nothing: the log may still
+// be empty. Reading starts with the first Poll.
 func Follow(path string) (*Follower, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -85,15 +85,16 @@ func (f *Follower) begin() {
 	f.rd.SetGrowing(true)
 }
 
-// Poll takes what has come since the last time. It reports whether that was
-// anything, or the state has changed. Once State is not FollowGrowing, nothing
-// more comes. The error is an *eventlog.HeaderError for what is no log, or that
-// of reading; it is final too.
+// Poll reads what was appended since the last call. It reports whether it read anything
+// or the state changed. Once State is not FollowGrowing, Poll does nothing more. The
+// error is an *eventlog.HeaderError for a file that is no log, or the error of reading;
+// after an error, too, Poll does nothing more.
 func (f *Follower) Poll() (changed bool, err error) {
 	if f.err != nil || f.state != FollowGrowing {
 		return false, f.err
 	}
-	// What is looked at before reading is true of all that is read then.
+	// The state is examined before reading, so that it holds for all the bytes read
+	// afterwards.
 	next, err := f.look()
 	if err != nil {
 		f.err = fmt.Errorf("follow log: %w", err)
@@ -112,7 +113,7 @@ func (f *Follower) Poll() (changed bool, err error) {
 	}
 	switch {
 	case f.b.p.HaveEnd && f.b.p.End.Reason == eventlog.EndRotated:
-		f.state = FollowRotated // it gets its symbols, and its end, with the last
+		f.state = FollowRotated // symbols and the end marker are written to the last log
 	case f.rd.Complete():
 		f.state = FollowEnded
 	default:
@@ -121,7 +122,7 @@ func (f *Follower) Poll() (changed bool, err error) {
 	return changed || f.state != FollowGrowing, nil
 }
 
-// look finds out what has become of the file.
+// look determines the state of the file.
 func (f *Follower) look() (FollowState, error) {
 	st, err := f.file.Stat()
 	if err != nil {
@@ -130,9 +131,9 @@ func (f *Follower) look() (FollowState, error) {
 	if st.Size() < f.in.n {
 		return FollowTruncated, nil
 	}
-	f.in.tell = nil
-	if told := f.Progress; told != nil {
-		f.in.tell = func(n int64) { told(n, max(st.Size(), n)) }
+	f.in.report = nil
+	if progress := f.Progress; progress != nil {
+		f.in.report = func(n int64) { progress(n, max(st.Size(), n)) }
 	}
 	if eventlog.BeingWritten(f.file) {
 		f.locked = true
@@ -147,52 +148,53 @@ func (f *Follower) look() (FollowState, error) {
 	case !os.SameFile(st, there):
 		return FollowReplaced, nil
 	case f.locked || f.b.p.HaveCapture && runtime.GOOS == "linux":
-		return FollowAbandoned, nil // our own writers hold the lock
+		return FollowAbandoned, nil // writers of this project hold the lock
 	}
 	return FollowGrowing, nil
 }
 
-// take reads all that there is.
+// take reads everything that is there.
 func (f *Follower) take() (changed bool, err error) {
 	changed = f.b.take(f.rd)
 	err = f.rd.Err()
 	var header *eventlog.HeaderError
 	if errors.As(err, &header) && (errors.Is(err, eventlog.ErrEmpty) || errors.Is(err, eventlog.ErrHeaderCut)) {
-		// The header is not there yet.
+		// The header is not complete yet.
 		if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 			return false, fmt.Errorf("follow log: %w", err)
 		}
-		tell := f.in.tell
+		report := f.in.report
 		f.begin()
-		f.in.tell = tell
+		f.in.report = report
 		return false, nil
 	}
 	return changed, err
 }
 
-// State tells what has become of the log, as of the last Poll.
+// State returns the state as of the last Poll.
 func (f *Follower) State() FollowState { return f.state }
 
-// Log gives what has been read so far, as Load would of a log that ended
-// there. It costs as much as what changes in the log: symbols, totals, threads;
-// samples are shared with the Follower and are not copied.
+// Log returns the part read so far, as Load would return it of a log that ended there. It
+// copies what later events may change (symbols, totals, threads) and shares the samples
+// with the Follower.
 func (f *Follower) Log() *Log {
 	a := &f.b.p.Accounting
 	a.Complete, a.Bytes, a.Growing = f.rd.Complete(), f.in.n, f.state == FollowGrowing
 	return f.b.snapshot()
 }
 
-// Next is the log in which a rotated capture goes on, after FollowRotated.
+// Next returns the path of the log in which a rotated capture continues, after
+// FollowRotated.
 func (f *Follower) Next() string { return nextPiece(f.path) }
 
-// Close closes the file. Logs that it gave stay.
+// Close closes the file. Logs returned earlier remain valid.
 func (f *Follower) Close() error { return f.file.Close() }
 
 var pieceNumber = regexp.MustCompile(`\.([0-9]{1,9})$`)
 
-// nextPiece names the log after this one, as ccagent names them: NAME.eventlog,
-// NAME.2.eventlog, NAME.3.eventlog, … A first piece whose name ends in a number
-// is taken for a later one only if there is the one before it.
+// nextPiece returns the path of the next log of a rotated capture: NAME.eventlog,
+// NAME.2.eventlog, NAME.3.eventlog, … A name that ends in a number counts as a later
+// piece only if the piece before it exists.
 func nextPiece(path string) string {
 	ext := filepath.Ext(path)
 	base := strings.TrimSuffix(path, ext)

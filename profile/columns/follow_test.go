@@ -185,7 +185,7 @@ func TestFollowTellsWhatBecomesOfTheLog(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if runtime.GOOS != "linux" {
-				t.Skip("no locks that tell of a log's writer")
+				t.Skip("no locks that show a log's writer")
 			}
 			g := newGrowing(t, "p.eventlog")
 			f := g.follow()

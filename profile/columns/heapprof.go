@@ -11,14 +11,14 @@ import (
 	"ccagent/eventlog"
 )
 
-// HeapProfile is an RTS's heap profile (+RTS -h…): what of the heap was live at
-// each census, by bands. What a band is, Breakdown tells.
+// HeapProfile is a heap profile of the RTS (+RTS -h…): the live heap at each census,
+// divided into bands. Breakdown says what a band is.
 type HeapProfile struct {
 	ID        uint8
 	Breakdown eventlog.HeapBreakdown
-	PeriodNs  uint64 // between censuses, as asked for
-	// Restriction is the command line's choice of closures, as in "module Data.Map";
-	// empty if all were counted.
+	PeriodNs  uint64 // requested time between censuses
+	// Restriction is the selection of closures on the command line, such as "module
+	// Data.Map"; empty if all closures were counted.
 	Restriction string
 	Censuses    []HeapCensus // in the order of the log
 	Bands       []HeapBand   // by the order of their first appearance
@@ -26,30 +26,31 @@ type HeapProfile struct {
 	cells []heapCell
 }
 
-// HeapCensus is one look at the whole heap.
+// HeapCensus is one measurement of the whole heap.
 type HeapCensus struct {
 	Time  uint64 // ns
 	Era   uint64
-	Total uint64 // bytes, of all bands
+	Total uint64 // bytes of all bands
 
-	cells [2]uint32 // in HeapProfile.cells
+	cells [2]uint32 // range in HeapProfile.cells
 }
 
-// HeapBand is what a heap profile tells apart.
+// HeapBand is one of the classes that a heap profile divides the heap into.
 type HeapBand struct {
-	// Name is the band's as the RTS has it; of an info table the name of its
-	// closures' binding or constructor where the log tells, of a cost-centre
-	// stack "module.label" of its innermost.
+	// Name is the RTS's name of the band. For an info table it is the name of the
+	// binding or constructor, if the log has it; for a cost-centre stack
+	// "module.label" of the innermost centre.
 	Name string
-	// Stack is a cost-centre stack, innermost first, by name; nil for others.
+	// Stack is the names of a cost-centre stack, innermost first; nil for other
+	// bands.
 	Stack []string
-	// Table is the info table of a profile by info tables; nil if the log does
-	// not tell of it.
+	// Table is the info table, in a profile by info tables; nil if the log does not
+	// define it.
 	Table *eventlog.InfoTable
 }
 
-// Title is the band's name for readers: a cost-centre stack whole, innermost first; of an
-// info table also its source.
+// Title returns the band's name for display: the whole cost-centre stack, innermost
+// first, or an info table with its source position.
 func (b *HeapBand) Title() string {
 	if len(b.Stack) > 1 {
 		return strings.Join(b.Stack, " < ")
@@ -60,10 +61,10 @@ func (b *HeapBand) Title() string {
 	return b.Name
 }
 
-// What is what the profile's bands are: "closure type".
+// What describes the kind of the profile's bands: "closure type".
 func (h *HeapProfile) What() string { return BreakdownName(h.Breakdown) }
 
-// BreakdownName is what the bands of a heap profile are.
+// BreakdownName describes the kind of bands that a breakdown makes.
 func BreakdownName(b eventlog.HeapBreakdown) string {
 	names := []string{"?", "cost centre", "module", "closure description", "type", "retainer", "biography", "closure type", "info table", "era"}
 	if int(b) < len(names) {
@@ -85,17 +86,17 @@ func (h *HeapProfile) Each(census int, f func(band int, bytes uint64)) {
 	}
 }
 
-// heapState takes the events of heap profiles. They lie between the beginning
-// and the end of a census, and name the profile they are of.
+// heapState collects the events of heap profiles. They come between the start and the end
+// of a census, and refer to a profile by id.
 type heapState struct {
 	open  map[uint8]int // profile id → position in Log.HeapProfiles
 	bands []map[string]uint32
-	// centres and tables by band, resolved in the end: what they refer to may
-	// be defined later.
+	// raw holds the centres and info tables of bands. They are resolved at the end,
+	// because they may be defined later in the log.
 	raw    [][]rawBand
-	census HeapCensus // begun, zero time if none
+	census HeapCensus // the census being read; zero time if none
 	began  bool
-	first  int // profile that the census is of
+	first  int // profile that the census belongs to
 }
 
 type rawBand struct {
@@ -103,7 +104,7 @@ type rawBand struct {
 	info  uint64
 }
 
-// maxHeapProfiles bounds the profiles of one log. No RTS makes more than one.
+// maxHeapProfiles bounds the number of profiles of one log. No RTS writes more than one.
 const maxHeapProfiles = 256
 
 func (b *builder) heapEvent(rec *eventlog.Record) {
@@ -117,8 +118,8 @@ func (b *builder) heapEvent(rec *eventlog.Record) {
 	case *eventlog.HeapSampleBegin:
 		b.beginCensus(rec.Time, ev.Era)
 	case *eventlog.HeapBioSampleBegin:
-		// Lag, drag and void are known only when the program ends: the sample
-		// is of the time that it names.
+		// The RTS knows lag, drag and void only when the program ends, so the
+		// sample counts for the time that it states.
 		b.beginCensus(ev.Time, ev.Era)
 	case *eventlog.HeapSampleEnd:
 		s.began = false
@@ -160,13 +161,13 @@ func (b *builder) newHeapProfile(ev *eventlog.HeapProfBegin) int {
 func (b *builder) beginCensus(time, era uint64) {
 	b.heap.census, b.heap.began = HeapCensus{Time: time, Era: era}, true
 	b.p.RTSLog.HeapSamples++
-	// A census at which nothing is live is one too.
+	// A census at which nothing is live still counts.
 	if n := len(b.p.HeapProfiles); n > 0 {
 		b.openCensus(n - 1)
 	}
 }
 
-// openCensus appends the census that has begun to a profile.
+// openCensus appends the current census to a profile.
 func (b *builder) openCensus(i int) {
 	s, h := &b.heap, &b.p.HeapProfiles[i]
 	s.first = i
@@ -179,7 +180,8 @@ func (b *builder) heapBand(id uint8, time, bytes uint64, label string, stack []u
 	s, p := &b.heap, b.p
 	i, ok := s.open[id]
 	if !ok {
-		// The log's beginning is missing, and with it what the bands are.
+		// The beginning of the log is missing, so the kind of the bands is
+		// unknown.
 		if len(p.HeapProfiles) == maxHeapProfiles {
 			return
 		}
@@ -212,7 +214,7 @@ func (b *builder) heapBand(id uint8, time, bytes uint64, label string, stack []u
 	c.cells[1] = uint32(len(h.cells))
 }
 
-// finishHeap names the bands.
+// finishHeap sets the names of the bands.
 func (b *builder) finishHeap() {
 	p := b.p
 	for i := range p.HeapProfiles {
@@ -249,7 +251,7 @@ func (b *builder) centreName(id uint32) string {
 	return cc.Module + "." + cc.Label
 }
 
-// tableName is what an info table's closures are called.
+// tableName returns the name shown for an info table's closures.
 func tableName(t *eventlog.InfoTable) string {
 	name := t.Label
 	if name == "" {
@@ -261,7 +263,7 @@ func tableName(t *eventlog.InfoTable) string {
 	return name
 }
 
-// InfoTable gives what the log tells of the info table at an address.
+// InfoTable returns the info table at an address, if the log defines it.
 func (p *Log) InfoTable(addr uint64) (*eventlog.InfoTable, bool) {
 	i, ok := slices.BinarySearchFunc(p.InfoTables, addr, func(t eventlog.InfoTable, a uint64) int { return cmp.Compare(t.Info, a) })
 	if !ok {

@@ -10,9 +10,9 @@ import (
 	"ccagent/profile/imports"
 )
 
-// Open loads the log in a file, or what another profiler wrote: see
-// Log.Import. progress, if not nil, is called now and then
-// with the bytes read so far and the file's size.
+// Open loads the log in a file, or the profile of another profiler: see Log.Import.
+// progress, if not nil, is called from time to time with the bytes read so far and the
+// file's size.
 func Open(path string, progress func(done, total int64)) (*Log, error) {
 	return openFile(path, progress, newBuilder)
 }
@@ -32,15 +32,15 @@ func openFile(path string, progress func(done, total int64), builder func() *bui
 	}
 	in := &countingReader{r: f}
 	if progress != nil {
-		in.tell = func(n int64) { progress(n, max(st.Size(), n)) }
+		in.report = func(n int64) { progress(n, max(st.Size(), n)) }
 	}
 	b := builder()
 	var p *Log
-	if b.totals != nil && st.Mode().IsRegular() && b.takePieces(f, st.Size(), pieceBytes, in.tell) {
+	if b.totals != nil && st.Mode().IsRegular() && b.takeSections(f, st.Size(), sectionBytes, in.report) {
 		p = b.finish()
 	} else {
 		if b.totals != nil {
-			b = builder() // what was taken is not to be taken twice
+			b = builder() // a fresh builder: this one has already taken records
 		}
 		p, err = open(in, b)
 	}
@@ -81,11 +81,11 @@ func open(in *countingReader, b *builder) (*Log, error) {
 	return p, nil
 }
 
-// progressStep is how many bytes are read between two reports.
+// progressStep is the number of bytes between two progress reports.
 const progressStep = 4 << 20
 
-// Load reads a whole log. The error is an *eventlog.HeaderError for what is no
-// log at all, or the reader's own. A damaged or cut log is no error: see
+// Load reads a whole log. The error is an *eventlog.HeaderError if the input is not a
+// log, or the reader's own error. A damaged or cut log is not an error: see
 // Log.Accounting.
 func Load(r io.Reader) (*Log, error) { return loadFrom(&countingReader{r: r}, newBuilder()) }
 
@@ -95,7 +95,7 @@ func loadFrom(in *countingReader, b *builder) (*Log, error) {
 	case b.totals != nil:
 		sumUp(rd, inOrder{b})
 	case runtime.GOMAXPROCS(0) > 1 && rd.Declares(eventlog.IDSample):
-		b.takeBeside(rd) // to copy and decode records takes longer than to take them
+		b.takeBeside(rd) // copying and decoding records takes longer than adding them
 	default:
 		b.take(rd)
 	}
@@ -107,37 +107,37 @@ func loadFrom(in *countingReader, b *builder) (*Log, error) {
 	return b.finish(), nil
 }
 
-// countingReader counts the bytes read, and tells now and then.
+// countingReader counts the bytes read and reports them from time to time.
 type countingReader struct {
-	r    io.Reader
-	n    int64
-	tell func(n int64) // may be nil
-	told int64
+	r        io.Reader
+	n        int64
+	report   func(n int64) // may be nil
+	reported int64
 }
 
 func (c *countingReader) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n += int64(n)
-	if c.tell != nil && (c.n-c.told >= progressStep || err == io.EOF && c.n != c.told) {
-		c.told = c.n
-		c.tell(c.n)
+	if c.report != nil && (c.n-c.reported >= progressStep || err == io.EOF && c.n != c.reported) {
+		c.reported = c.n
+		c.report(c.n)
 	}
 	return n, err
 }
 
-// builder takes a log's records, in their order, and makes a Log of them.
+// builder collects a log's records in their order and makes a Log of them.
 type builder struct {
-	p        *Log
-	nodes    nodeTable
-	sites    siteTable
-	threads  map[ThreadKey]uint32
-	chunk    *Chunk
-	totals   *totals   // in place of chunks, if not nil
-	pieces   []*totals // of the same nodes and events
-	contexts contextTable
+	p             *Log
+	nodes         nodeTable
+	sites         siteTable
+	threads       map[ThreadKey]uint32
+	chunk         *Chunk
+	totals        *totals   // used instead of chunks, if not nil
+	sectionTotals []*totals // of the sections read in parallel; node and event ids as in totals
+	contexts      contextTable
 
 	events   map[uint32]int // EventDef.Index → position
-	lastDef  [2]uint32      // 1 + the event index looked up last, its position
+	lastDef  [2]uint32      // cache: 1 + the event index looked up last, and its position
 	modules  map[uint32]int
 	bindings ids
 	spans    ids
@@ -149,15 +149,15 @@ type builder struct {
 	locations []rawLocation
 	labels    map[uint64]string // by TSO
 	gcs       map[int]uint64    // start of the running collection by capability
-	last      uint64            // time of the last event that tells of the run
+	last      uint64            // time of the last event written while the program ran
 	rtsState
 	exact exactState
 }
 
-// maxWarnings bounds the warnings that are kept.
+// maxWarnings bounds the number of warnings kept.
 const maxWarnings = 1000
 
-// rawLocation is a location as the log has it, before ids are resolved.
+// rawLocation is a location with the log's ids, before they are resolved.
 type rawLocation struct {
 	at       Place
 	block    uint32
@@ -249,7 +249,7 @@ func (b *builder) add(rec *eventlog.Record) {
 	}
 }
 
-// ran takes note that the program was still being watched at a time.
+// ran notes that the program was still being observed at a time.
 func (b *builder) ran(time uint64) { b.last = max(b.last, time) }
 
 func (b *builder) malformed(ev *eventlog.Malformed) {
@@ -273,8 +273,8 @@ func (b *builder) eventDef(ev *eventlog.EventDef) {
 	b.newEvent(Event{EventDef: *ev})
 }
 
-// eventRate takes in a change of an event's rate; a log that rotation began says again
-// what those before it did.
+// eventRate records a change of an event's rate. A log that rotation started repeats the
+// rates of the logs before it.
 func (b *builder) eventRate(time uint64, ev *eventlog.EventRate) {
 	i, ok := b.event(ev.Event)
 	if !ok {
@@ -298,8 +298,8 @@ func (b *builder) newEvent(e Event) (int, bool) {
 	return i, true
 }
 
-// event gives the position of an event that is referred to; one that nothing
-// defines is made up, so that what refers to it is not lost.
+// event returns the position of the event with an index. It creates an event that the log
+// does not define, so that the samples that refer to it are not lost.
 func (b *builder) event(index uint32) (int, bool) {
 	if b.lastDef[0] == index+1 && b.lastDef[0] != 0 {
 		return int(b.lastDef[1]), true
@@ -333,7 +333,7 @@ func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 	b.sampleIn(context, time, ev, node, b.sites.last[node])
 }
 
-// node gives the index of a sample's node.
+// node returns the index of a sample's node.
 func (b *builder) node(id uint32) uint32 {
 	node, ok := b.nodes.resolve(id)
 	if !ok {
@@ -343,8 +343,8 @@ func (b *builder) node(id uint32) uint32 {
 	return node
 }
 
-// sampleIn takes a sample of a context, whose node was found, and last, which was
-// the node's latest site when it was.
+// sampleIn adds a sample whose context and node are known. last is the node's latest site
+// at the time the node was looked up.
 func (b *builder) sampleIn(context uint32, time uint64, ev *eventlog.Sample, node uint32, last lastSite) {
 	p := b.p
 	if b.chunk == nil || b.chunk.N == ChunkSize {
@@ -377,7 +377,7 @@ func (b *builder) sampleIn(context uint32, time uint64, ev *eventlog.Sample, nod
 	e.countTops(ev.Flags, 1)
 }
 
-// context gives a sample's context.
+// context returns a sample's context.
 func (b *builder) context(ev *eventlog.Sample) (uint32, bool) {
 	k := keyOf(ev)
 	t := &b.contexts
@@ -404,7 +404,7 @@ func (b *builder) context(ev *eventlog.Sample) (uint32, bool) {
 	return id, true
 }
 
-// thread gives the index of a thread.
+// thread returns the index of a thread.
 func (b *builder) thread(key ThreadKey) uint32 {
 	p := b.p
 	i, ok := b.threads[key]
@@ -416,8 +416,8 @@ func (b *builder) thread(key ThreadKey) uint32 {
 	return i
 }
 
-// SatAdd adds weights. What overflows 64 bits is no measurement, but must not
-// wrap around to a plausible one either.
+// SatAdd adds weights and saturates. A sum that overflows 64 bits is meaningless, but
+// must not wrap around to a plausible value.
 func SatAdd(a, b uint64) uint64 {
 	if s := a + b; s >= a {
 		return s
@@ -426,7 +426,7 @@ func SatAdd(a, b uint64) uint64 {
 }
 
 func (b *builder) loss(time uint64, ev *eventlog.Loss) {
-	if ev.Reason == eventlog.LossSideBand { // not of samples
+	if ev.Reason == eventlog.LossSideBand { // these losses are not samples
 		b.p.Losses = append(b.p.Losses, Loss{time, *ev})
 		return
 	}
@@ -455,7 +455,7 @@ func (b *builder) module(ev *eventlog.Module) {
 	b.p.Modules = append(b.p.Modules, m)
 }
 
-// standard takes what this package shows of GHC's own events.
+// standard processes the events of GHC's own that this package shows.
 func (b *builder) standard(rec *eventlog.Record) {
 	p := b.p
 	switch ev := rec.Event.(type) {

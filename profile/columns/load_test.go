@@ -156,13 +156,13 @@ func TestOpen(t *testing.T) {
 	if err := os.WriteFile(path, logtest.NBody().End(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var told int64
-	p, err := Open(path, func(done, total int64) { told = done })
+	var last int64
+	p, err := Open(path, func(done, total int64) { last = done })
 	if err != nil || p.Samples() != 100 {
 		t.Fatal(p, err)
 	}
-	if st, err := os.Stat(path); err != nil || told != st.Size() {
-		t.Errorf("progress ended at %d: %v", told, err)
+	if st, err := os.Stat(path); err != nil || last != st.Size() {
+		t.Errorf("progress ended at %d: %v", last, err)
 	}
 	if _, err := Open(dir, nil); err == nil {
 		t.Error("a directory opens")

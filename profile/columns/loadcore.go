@@ -7,35 +7,35 @@ import (
 // CoreID is the id of a Core, dense from 1 in the order of the log; 0 is none.
 type CoreID uint32
 
-// Core is what GHC's optimiser made of a top-level binding, as the build's
-// -ddump-simpl wrote it.
+// Core is the output of GHC's optimiser for a top-level binding, as -ddump-simpl printed
+// it during the build.
 type Core struct {
 	Binding BindingID // the procedure
 	File    FileID    // the source file of its module; 0 if unknown
 	Name    string    // the binder as printed: "$wgo_r1H6"
 	Dump    string    // the dump file
-	Line    uint32    // where Text begins in it, from 1
+	Line    uint32    // 1-based line of the dump at which Text begins
 	Text    []byte
-	Problem string      // why it is cut, or may not be what was compiled
-	Also    []BindingID // lifted out of it
+	Problem string      // why it is cut, or may differ from what was compiled
+	Also    []BindingID // procedures lifted out of it
 	notes   [2]uint32
-	size    uint64 // promised
+	size    uint64 // size stated by the log
 }
 
-// CoreNote is a source note in a Core's text: At is the stretch of the text
-// that it scopes over, in lines and columns from 1.
+// CoreNote is a source note in a Core's text. At is the region of the text that the note
+// applies to, in 1-based lines and columns.
 type CoreNote struct {
 	Span SpanID
 	At   Extent
 }
 
-// Cores is one more than the highest CoreID: 1 in a log without Core.
+// Cores returns one more than the highest CoreID: 1 for a log without Core.
 func (p *Log) Cores() int { return len(p.Symbols.Cores) }
 
-// Core gives a Core; the zero Core for 0.
+// Core returns the Core with an id; the zero Core for 0.
 func (p *Log) Core(id CoreID) *Core { return &p.Symbols.Cores[id] }
 
-// CoreNotes are a Core's notes, in the order of its text.
+// CoreNotes returns a Core's notes, in the order of its text.
 func (p *Log) CoreNotes(id CoreID) []CoreNote {
 	c := &p.Symbols.Cores[id]
 	return p.Symbols.coreNotes[c.notes[0]:c.notes[1]]
@@ -59,7 +59,7 @@ func (b *builder) core(ev *eventlog.Core) {
 	s.Cores = append(s.Cores, c)
 }
 
-// coreText appends a piece of text, as fileText does.
+// coreText appends a chunk of text, as fileText does.
 func (b *builder) coreText(ev *eventlog.CoreText) {
 	a := &b.p.Accounting
 	id, ok := b.cores.find(ev.Core)

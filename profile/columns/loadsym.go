@@ -7,8 +7,8 @@ import (
 // maxText bounds the source text held in memory.
 const maxText = 512 << 20
 
-// symbol takes one event of the symbol tables. Ids in them are resolved by
-// finish: a table may refer to what follows it.
+// symbol adds one event of the symbol tables. finish resolves the ids in it, because a
+// table may refer to later ones.
 func (b *builder) symbol(ev eventlog.Event) {
 	s, a := &b.p.Symbols, &b.p.Accounting
 	switch ev := ev.(type) {
@@ -58,8 +58,8 @@ func (b *builder) symbol(ev eventlog.Event) {
 	}
 }
 
-// fileText appends a piece of text. Pieces that do not continue what is there
-// are left out: a text with a hole would show wrong lines.
+// fileText appends a chunk of text. It drops chunks that do not continue the text so far,
+// because a text with a hole would show wrong lines.
 func (b *builder) fileText(ev *eventlog.FileText) {
 	a := &b.p.Accounting
 	id, ok := b.files.find(ev.File)
@@ -71,10 +71,10 @@ func (b *builder) fileText(ev *eventlog.FileText) {
 	b.appendText(&f.Text, f.size, ev.Offset, ev.Text)
 }
 
-// appendText appends a piece to a text of a promised size.
-func (b *builder) appendText(to *[]byte, size, offset uint64, piece []byte) {
+// appendText appends a chunk to a text whose size the log has stated.
+func (b *builder) appendText(to *[]byte, size, offset uint64, chunk []byte) {
 	a := &b.p.Accounting
-	n := uint64(len(piece))
+	n := uint64(len(chunk))
 	switch have := uint64(len(*to)); {
 	case offset != have || have+n > size:
 		a.Redefined++
@@ -82,7 +82,7 @@ func (b *builder) appendText(to *[]byte, size, offset uint64, piece []byte) {
 		a.DroppedText += n
 	default:
 		b.text += n
-		*to = append(*to, piece...)
+		*to = append(*to, chunk...)
 	}
 }
 
@@ -120,7 +120,7 @@ func (b *builder) location(module uint32, l *eventlog.Location) {
 	b.locations = append(b.locations, raw)
 }
 
-// finish resolves what refers to each other and hands out the Log.
+// finish resolves all references between tables and returns the Log.
 func (b *builder) finish() *Log {
 	p := b.p
 	b.finishRTS()
@@ -182,8 +182,8 @@ func resolve[ID ~uint32](t *ids, id ID, undefined *uint64) ID {
 	return ID(d)
 }
 
-// resolveSources finds the source binding at the end of each chain of parents.
-// A chain that runs in a circle has no end: its members are their own.
+// resolveSources finds the source binding at the end of each chain of parents. A circular
+// chain has no end: each of its members is its own source binding.
 func resolveSources(bs []Binding) {
 	const (
 		unknown = BindingID(0)

@@ -5,10 +5,10 @@ import (
 	"ccagent/profile/imports"
 )
 
-// Log is what one log holds. It never changes once it was read.
+// Log is the contents of one log. It never changes after it was read.
 type Log struct {
-	// Capture is the zero value if the log has none: it is then another
-	// program's log, or damaged.
+	// Capture is the zero value if the log does not have it: the log is then of
+	// another program, or damaged.
 	Capture     eventlog.Capture
 	HaveCapture bool
 	End         eventlog.CaptureEnd // zero unless HaveEnd
@@ -20,52 +20,53 @@ type Log struct {
 	Mappings  []Mapping
 	Processes []Process
 	Losses    []Loss
-	Costs     []Cost // what measuring cost, as told in the course of the capture
+	Costs     []Cost // cost of measuring, as the capture reported it at intervals
 	Overheads []Overhead
 	Warnings  []Warning
 	GCs       []GC
 	Heap      []HeapPoint
 	Markers   []Marker
-	// Accounting is what of the log could not be used, and why.
+	// Accounting counts the parts of the log that could not be used.
 	Accounting Accounting
 	// Duration is the time of the last event, in ns.
 	Duration uint64
 	// Symbolised is set when the log has symbol tables.
 	Symbolised bool
-	// Import is set for what another profiler wrote: no log, but read as one.
+	// Import is set for a profile of another profiler, which was converted to a log.
 	Import *imports.Summary
-	// RTS is what the log's RTS calls itself, in logs that an RTS wrote.
+	// RTS is the name and version that the RTS states, in logs written by an RTS.
 	RTS string
-	// RTSLog is what it told.
+	// RTSLog is what the RTS reported about itself and the program.
 	RTSLog RTS
-	// Exact tells of the cost-centre stacks that samples carry.
+	// Exact counts the samples that carry cost-centre stacks.
 	Exact ExactStacks
-	// HeapProfiles are what the RTS told of the heap's contents; mostly one.
+	// HeapProfiles are the RTS's heap profiles; usually there is at most one.
 	HeapProfiles []HeapProfile
-	// InfoTables are by address; see InfoTable.
+	// InfoTables are sorted by address; see InfoTable.
 	InfoTables []eventlog.InfoTable
 	Ticky      []TickyCounter
 
-	// The columns, which queries go through. Index 0 of Nodes, of Places and of the
-	// symbol tables stands for none.
+	// The columns that queries use. Index 0 of Nodes, of Places and of the symbol
+	// tables means none.
 	Chunks       []*Chunk // samples, in the order of the log
-	Totals       []Totals // by event, in place of Chunks, where OpenTotals read the log
+	Totals       []Totals // by event; replaces Chunks if OpenTotals read the log
 	Contexts     []Context
 	Sites        []Site
-	SkippedWords map[uint32][2]uint64 // by site: fewest and most words of stack left out
+	SkippedWords map[uint32][2]uint64 // by site: least and most words of stack left out
 	Nodes        Nodes
 	Places       []Place
 	Locations    []Location // by place
 	Symbols      Symbols
 
 	nsamples int
-	noted    bool // code of the log has source notes
+	noted    bool // some code of the log has source notes
 }
 
 // Event is a sampled event with its totals over the whole log.
 type Event struct {
 	eventlog.EventDef
-	// Undefined is set when samples refer to the event and nothing defines it.
+	// Undefined is set when samples refer to the event but the log does not define
+	// it.
 	Undefined bool
 	Samples   uint64
 	Weight    uint64
@@ -74,28 +75,28 @@ type Event struct {
 	// Stops counts the samples by stop reason.
 	Stops [32]uint64
 	// TopsByCFI and TopsScanned count the samples whose topmost Haskell frame was
-	// found by call frame information, and by scanning the stack for it.
+	// found by call frame information, and by scanning the stack.
 	TopsByCFI, TopsScanned uint64
-	// Count is what the event counted in all; zero where the log does not tell.
+	// Count is the event's total count; zero if the log does not have it.
 	Count eventlog.EventCount
-	// Rates are the changes of its rate, in the order of time.
+	// Rates are the changes of the event's sampling rate, ordered by time.
 	Rates []EventRate
 }
 
-// EventRate is at what rate an event was sampled from a time on.
+// EventRate is the rate at which an event is sampled from a time on.
 type EventRate struct {
 	Time uint64
 	eventlog.EventRate
 }
 
-// maxRates bounds the changes of an event's rate that are kept.
+// maxRates bounds the number of rate changes kept for an event.
 const maxRates = 1000
 
-// Waits reports whether the event tells of time off the CPU, not on it.
+// Waits reports whether the event measures time off the CPU.
 func (e *Event) Waits() bool { return e.Granted == "off-cpu" }
 
-// OnCounter is the part of the time in which the event was on a counter: less than 1
-// where events took turns. 1 if it is not known.
+// OnCounter returns the fraction of the time in which the event was on a hardware
+// counter: less than 1 if events were multiplexed, and 1 if it is not known.
 func (e *Event) OnCounter() float64 {
 	if e.Count.EnabledNs == 0 || e.Count.RunningNs >= e.Count.EnabledNs {
 		return 1
@@ -103,8 +104,8 @@ func (e *Event) OnCounter() float64 {
 	return float64(e.Count.RunningNs) / float64(e.Count.EnabledNs)
 }
 
-// Achieved is how many samples were taken in a second of the program's CPU time, 0 if
-// that is not known.
+// Achieved returns the number of samples per second of the program's CPU time, 0 if it is
+// not known.
 func (e *Event) Achieved() float64 {
 	if e.Count.EnabledNs == 0 {
 		return 0
@@ -112,74 +113,74 @@ func (e *Event) Achieved() float64 {
 	return float64(e.Samples) * 1e9 / float64(e.Count.EnabledNs)
 }
 
-// Name is the event's name as the user gave it.
+// Name returns the event's name as the user gave it.
 func (e *Event) Name() string { return e.Requested }
 
-// Module is a mapped file, with what the symboliser found in it.
+// Module is a mapped file, with the symboliser's findings about it.
 type Module struct {
 	eventlog.Module
 	Symbols     eventlog.ModuleSymbols
 	HaveSymbols bool
 }
 
-// Mapping is where a module lay from a time on.
+// Mapping is the address range of a module from a time on.
 type Mapping struct {
 	Time uint64
 	eventlog.Mapping
 }
 
-// Process is an event of a process's life.
+// Process is an event of a process's life: fork, exec, exit.
 type Process struct {
 	Time uint64
 	eventlog.Process
 }
 
-// Loss is samples that were not recorded, told at a time.
+// Loss is a number of samples that were lost, with the time at which this was reported.
 type Loss struct {
 	Time uint64
 	eventlog.Loss
 }
 
-// Cost is what measuring had cost up to a time.
+// Cost is the accumulated cost of measuring at a time.
 type Cost struct {
 	Time uint64
 	eventlog.AgentCost
 }
 
-// Overhead is what measuring cost in an interval that ends at a time.
+// Overhead is the cost of measuring in an interval that ends at a time.
 type Overhead struct {
 	Time uint64
 	eventlog.Overhead
 }
 
-// Warning is what the user of the capture was told at a time.
+// Warning is a warning that the capture gave its user at a time.
 type Warning struct {
 	Time uint64
 	Text string
 }
 
-// GC is a capability's part in a collection.
+// GC is one capability's part in a garbage collection.
 type GC struct {
 	Cap        int
 	Start, End uint64
 }
 
-// HeapPoint is the heap's size at a time.
+// HeapPoint is a measured size of the heap at a time.
 type HeapPoint struct {
 	Time uint64
 	Kind HeapKind
-	Cap  int    // that told, or eventlog.NoCap
+	Cap  int    // that reported it, or eventlog.NoCap
 	Size uint64 // bytes
 }
 
-// HeapKind says what a HeapPoint measures.
+// HeapKind is what a HeapPoint measures.
 type HeapKind uint8
 
 const (
 	HeapLive      HeapKind = iota // live data after a major collection
-	HeapSize                      // taken from the OS
-	HeapAllocated                 // ever allocated, by one capability
-	HeapBlocks                    // in blocks in use
+	HeapSize                      // taken from the operating system
+	HeapAllocated                 // allocated since the start, by one capability
+	HeapBlocks                    // in blocks that are in use
 )
 
 // Marker is a user marker or message.
@@ -190,7 +191,7 @@ type Marker struct {
 	Message bool // a message, not a marker
 }
 
-// EventNamed gives the position of an event by its requested or granted name.
+// EventNamed returns the position of an event by its requested or granted name.
 func (p *Log) EventNamed(name string) (int, bool) {
 	for i := range p.Events {
 		if p.Events[i].Requested == name {
@@ -205,8 +206,8 @@ func (p *Log) EventNamed(name string) (int, bool) {
 	return 0, false
 }
 
-// DefaultEvent is the event shown when the user asks for none: the first one
-// with samples, or −1 if the log defines no event.
+// DefaultEvent returns the event shown when the user asks for none: the first one with
+// samples, or −1 if the log defines no event.
 func (p *Log) DefaultEvent() int {
 	for i := range p.Events {
 		if p.Events[i].Samples > 0 {
@@ -216,7 +217,7 @@ func (p *Log) DefaultEvent() int {
 	return len(p.Events[:min(1, len(p.Events))]) - 1
 }
 
-// Cost is what the whole capture cost; false if the log does not tell.
+// Cost returns the cost of the whole capture; false if the log does not have it.
 func (p *Log) Cost() (Cost, bool) {
 	if len(p.Costs) == 0 {
 		return Cost{}, false
@@ -227,7 +228,7 @@ func (p *Log) Cost() (Cost, bool) {
 // HasNotes reports whether any code of the log has source notes.
 func (p *Log) HasNotes() bool { return p.noted }
 
-// tops are the flags that tell how the topmost Haskell frame was found.
+// tops are the flags that state how the topmost Haskell frame was found.
 const tops = eventlog.SampleTopCFI | eventlog.SampleTopScanned
 
 func (e *Event) countTops(flags eventlog.SampleFlags, samples uint64) {

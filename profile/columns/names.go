@@ -2,7 +2,8 @@ package columns
 
 import "strings"
 
-// QualifiedName is the binding as a Haskell programmer writes it: "Module.binding".
+// QualifiedName returns the binding's name as a Haskell programmer writes it:
+// "Module.binding".
 func (b *Binding) QualifiedName() string {
 	name := b.Name
 	if name == "" {
@@ -20,8 +21,8 @@ func (b *Binding) QualifiedName() string {
 	}
 }
 
-// NearName names code of which only the symbol before it is known. It must not
-// be taken for that symbol.
+// NearName returns the name shown for code of which only the preceding symbol is known.
+// It differs from that symbol's own name, so that the two are not confused.
 func (b *Binding) NearName() string {
 	name := b.Name
 	if name == "" {
@@ -41,8 +42,8 @@ func (b *Binding) NearName() string {
 	}
 }
 
-// isDescription reports whether a binding's name is no name but says what the
-// code is: "(local code)".
+// isDescription reports whether a binding's name is a description of code without a name:
+// "(local code)".
 func isDescription(name string) bool {
 	return strings.HasPrefix(name, "(") && strings.Contains(name, " ")
 }

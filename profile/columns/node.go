@@ -6,9 +6,8 @@ import (
 	"ccagent/eventlog"
 )
 
-// Nodes are the stack prefixes, by dense index: 0 is the empty stack, and a
-// node's parent is always before it. So a tree cannot have cycles, whatever
-// the log says.
+// Nodes are the stack prefixes, by dense index. Index 0 is the empty stack. A node's
+// parent always has a lower index, so there are no cycles, whatever the log contains.
 type Nodes struct {
 	Parent []uint32
 	Kind   []eventlog.FrameKind
@@ -18,14 +17,14 @@ type Nodes struct {
 // PlaceID numbers the places of a log; 0 is no place.
 type PlaceID uint32
 
-// Place is what a frame shows: an address of a module, or that frames are left out.
+// Place is what a frame shows: an address of a module, or a marker for frames left out.
 type Place struct {
 	Class  PlaceClass
 	Module uint32 // the log's module id
-	Addr   uint64 // module address, or how many frames repeat for PlaceFolded
+	Addr   uint64 // module address; for PlaceFolded the number of repeated frames
 }
 
-// PlaceClass tells what a Place is.
+// PlaceClass is the kind of a Place.
 type PlaceClass uint8
 
 const (
@@ -34,14 +33,14 @@ const (
 	PlaceKernel             // a kernel address
 	PlaceSkipped            // frames that were left out
 	PlaceFolded             // repeated frames that were left out
-	PlaceContext            // the border to the thread's context
+	PlaceContext            // the border between the stack and the thread's context
 )
 
-// nodeSegment is a run of ids that the log defined without a gap.
+// nodeSegment is a run of consecutive node ids in the log.
 type nodeSegment struct{ first, n, index uint32 }
 
-// nodeTable takes the log's nodes. A damaged log may miss some, so ids map to
-// indices by runs and not by themselves.
+// nodeTable collects the log's nodes. A damaged log may lack some, so ids are mapped to
+// indices by runs of ids and are not indices themselves.
 type nodeTable struct {
 	Nodes
 	places   []Place
@@ -57,13 +56,13 @@ func newNodeTable() nodeTable {
 	}
 }
 
-// resolve gives the index of a node id.
+// resolve returns the index of a node id.
 func (t *nodeTable) resolve(id uint32) (uint32, bool) {
 	if id == 0 {
 		return 0, true
 	}
 	if n := len(t.segments); n > 0 {
-		// One segment is the rule.
+		// Most logs have one segment.
 		if s := t.segments[n-1]; id >= s.first {
 			return s.index + id - s.first, id-s.first < s.n
 		}
@@ -76,8 +75,8 @@ func (t *nodeTable) resolve(id uint32) (uint32, bool) {
 	return s.index + id - s.first, id-s.first < s.n
 }
 
-// add takes a Nodes event. It reports how many nodes it refused (ids that do
-// not rise) and how many have parents that are not defined: those become roots.
+// add adds a Nodes event. It returns the number of refused nodes (their ids do not
+// increase) and of orphans (their parents are not defined), which become roots.
 func (t *nodeTable) add(ev *eventlog.Nodes) (refused, orphans int) {
 	next := uint64(1)
 	if n := len(t.segments); n > 0 {
@@ -129,8 +128,8 @@ func (t *nodeTable) intern(n *eventlog.Node) uint32 {
 	return id
 }
 
-// Structural reports whether a frame only structures the stack: it stands for
-// no code that somebody wrote and has no causes.
+// Structural reports whether a frame only structures the stack: it does not correspond to
+// any source code and has no causes.
 func Structural(k eventlog.FrameKind) bool {
 	switch k {
 	case eventlog.FrameUpdate, eventlog.FrameCatch, eventlog.FrameSTM, eventlog.FrameRetFun,
@@ -140,8 +139,8 @@ func Structural(k eventlog.FrameKind) bool {
 	return false
 }
 
-// Incomplete reports whether a stack's root is missing. Where the registers
-// hold no Haskell context there is no stack to be had.
+// Incomplete reports whether a stack's root is missing. A stop reason that says there was
+// no Haskell context is not incomplete: there was no stack to walk.
 func Incomplete(st eventlog.StopReason) bool {
 	return !st.Complete() && st != eventlog.StopNoHaskell && st != eventlog.StopNoUserContext
 }

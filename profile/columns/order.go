@@ -2,8 +2,8 @@ package columns
 
 import "ccagent/eventlog"
 
-// Caller is the frame that a node stands on, 0 for none. Frames rootwards of a context
-// mark are no callers, so the mark begins a tree of its own.
+// Caller returns the frame below a node, 0 for none. Frames rootwards of a context mark
+// are not callers, so the mark is the root of a tree of its own.
 func (n *Nodes) Caller(node uint32) uint32 {
 	if n.Kind[node] == eventlog.FrameContext {
 		return 0
@@ -24,13 +24,13 @@ func (n *Nodes) OnStack(node uint32, kind eventlog.FrameKind) bool {
 	return false
 }
 
-// Order is the tree of stacks depth first.
+// Order is the stack tree in depth-first order.
 type Order struct {
-	Pre []uint32 // nodes, each before what is on top of it
-	End []uint32 // by position in Pre: the first position that is not on top of it
+	Pre []uint32 // nodes, each before its descendants
+	End []uint32 // by position in Pre: the first position after the node's descendants
 }
 
-// DepthFirst gives the order of the nodes by their callers.
+// DepthFirst returns the depth-first order of the nodes.
 func (n *Nodes) DepthFirst() *Order {
 	o := &Order{}
 	total := len(n.Parent)

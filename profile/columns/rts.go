@@ -8,36 +8,38 @@ import (
 	"ccagent/eventlog"
 )
 
-// RTS is what a run-time system told of itself and of the program, in a log of
-// its own or in one that it was merged into.
+// RTS is what a run-time system reported about itself and the program, in its own log or
+// in one that its log was merged into.
 type RTS struct {
 	Args     []string
 	PID      uint32
-	WallNs   uint64 // Unix ns at the log's time 0; 0 if unknown
+	WallNs   uint64 // Unix time of the log's time 0, in ns; 0 if unknown
 	Caps     int    // one more than the highest capability seen
 	Created  uint64 // Haskell threads
 	Finished uint64
-	// Runs are in the order of time of each capability. OpenTotals gives none; see Ran.
+	// Runs are ordered by time within each capability. OpenTotals leaves them empty;
+	// see Ran.
 	Runs []Run
-	// Threads are those that the RTS told of, in the order of their appearance.
+	// Threads are the threads that the RTS reported, in the order of their
+	// appearance.
 	Threads     []RTSThread
 	Collections []Collection
-	Concurrent  []ConcurrentPhase // of the non-moving collector, in the order of their ends
+	Concurrent  []ConcurrentPhase // of the non-moving collector, in the order in which they ended
 	Stats       GCTotals
-	// HeapSamples counts censuses of a heap profile, Breakdown what it is by.
+	// HeapSamples is the number of censuses of a heap profile, Breakdown the kind of
+	// its bands.
 	HeapSamples uint64
 	Breakdown   eventlog.HeapBreakdown
 	InfoTables  uint64 // IPE entries
 	Ticky       uint64 // samples of ticky counters
 	Binary      uint64 // binary user messages
-	// Probes are the probes in the run-time system's code from which a capture
-	// has its events, by group, with the last sums.
+	// Probes are the probes in the run-time system's code that a capture used for its
+	// events, by group, with their final counts.
 	Probes []eventlog.RTSProbes
 }
 
-// Watched gives for how much of the log's time a group's probes ("gc" or "threads")
-// were in place, in ns, and whether that was less than all of it. What they counted is
-// of that time alone.
+// Watched returns how long a group's probes ("gc" or "threads") were in place, in ns, and
+// whether that was less than the log's time. Their counts cover that time only.
 func (l *Log) Watched(group string) (ns uint64, partly bool) {
 	for _, g := range l.RTSLog.Probes {
 		if g.Group == group && g.OutNs > 0 {
@@ -47,38 +49,38 @@ func (l *Log) Watched(group string) (ns uint64, partly bool) {
 	return l.Duration, false
 }
 
-// GCTotals sums what the RTS told at the end of collections.
+// GCTotals sums up the statistics that the RTS reported at the end of collections.
 type GCTotals struct {
 	Collections uint64
-	Major       uint64 // of the oldest generation
+	Major       uint64 // collections of the oldest generation
 	Copied      uint64 // bytes
 	PeakLive    uint64
 	PeakSize    uint64
-	Allocated   uint64 // by all capabilities, as last told
+	Allocated   uint64 // by all capabilities, as last reported
 }
 
-// maxGenerations is more than any RTS is asked for.
+// maxGenerations is more generations than any RTS is configured with.
 const maxGenerations = 64
 
-// rtsState takes the events of an RTS.
+// rtsState collects the events of an RTS.
 type rtsState struct {
 	runState
 	allocated map[int]uint64
 	gens      uint16
-	byGen     [maxGenerations]uint64 // collections
+	byGen     [maxGenerations]uint64 // number of collections by generation
 
 	heap       heapState
 	threadsRTS threadState
 
-	tick    uint64 // of the time profile, ns
+	tick    uint64 // interval of the time profiler, ns
 	centres map[uint32]eventlog.CostCentre
 	stacks  map[[2]uint32]uint32 // (parent node, centre) → node
 	nodes   uint32
-	event   bool // the time profile's event is defined
+	event   bool // the event of the time profile is defined
 }
 
-// costCentreModule is the module that cost centres stand in for the addresses
-// of: no log that has PROF_SAMPLE alone has modules.
+// costCentreModule is the module id of places that stand for cost centres in logs of the
+// RTS's time profiler. Such logs define no modules.
 const costCentreModule = 1
 
 func (b *builder) rts(rec *eventlog.Record) {
@@ -138,11 +140,11 @@ func (b *builder) rts(rec *eventlog.Record) {
 	case *eventlog.ProfSample:
 		b.profSample(rec.Time, ev)
 	}
-	b.told(rec)
+	b.lifeEvent(rec)
 	b.heapEvent(rec)
 }
 
-// maxProbeGroups is more groups than there are.
+// maxProbeGroups is more than the number of groups that exist.
 const maxProbeGroups = 8
 
 func (b *builder) probes(ev *eventlog.RTSProbes) {
@@ -166,12 +168,12 @@ func (b *builder) costCentre(ev *eventlog.CostCentre) {
 	}
 }
 
-// profSample takes a sample of the RTS's own time profiler, in logs that have
-// no better ones, as a sample with a stack of cost centres.
+// profSample adds a sample of the RTS's own time profiler as a sample with a cost-centre
+// stack. It does so only in logs that have no other samples.
 func (b *builder) profSample(time uint64, ev *eventlog.ProfSample) {
 	s, p := &b.rtsState, b.p
 	if p.HaveCapture {
-		return // derived from the log's own samples
+		return // derived from the samples of the capture itself
 	}
 	if !s.event {
 		s.event = true
@@ -202,7 +204,7 @@ func (b *builder) profSample(time uint64, ev *eventlog.ProfSample) {
 	b.sample(time, &eventlog.Sample{PID: p.RTSLog.PID, Capability: min(ev.Cap, eventlog.NoCapability), Weight: weight, Node: at})
 }
 
-// finishRTS ends what was under way, and makes symbols of cost centres.
+// finishRTS ends runs and phases in progress, and creates the symbols of cost centres.
 func (b *builder) finishRTS() {
 	s, r := &b.rtsState, &b.p.RTSLog
 	b.finishRuns()
@@ -226,11 +228,11 @@ func (b *builder) finishRTS() {
 	}
 }
 
-// centreSymbols defines a cost centre's binding, span, block and location.
+// centreSymbols creates a cost centre's binding, span, block and location.
 func (b *builder) centreSymbols(cc eventlog.CostCentre, files map[string]uint32) {
 	id := b.bindings.n + 1
 	bind := &eventlog.Binding{ID: id, Symbol: cc.Label, Module: cc.Module, Name: cc.Label, Category: eventlog.CategoryHaskell}
-	// A centre that -fprof-auto makes is labelled with its binding's name.
+	// The label of a centre that -fprof-auto makes is its binding's name.
 	bind.Category, bind.Module = centreCategory(cc.Label, cc.Module), centreModule(cc.Label, cc.Module)
 	b.symbol(bind)
 	loc := eventlog.Location{Addr: uint64(cc.Centre), Binding: id, Quality: eventlog.QualityExact, Category: bind.Category}

@@ -7,15 +7,15 @@ import (
 	"ccagent/eventlog"
 )
 
-// Run is a stretch of time in which a capability ran a thread.
+// Run is an interval in which a capability ran a thread.
 type Run struct {
 	Start, End uint64 // ns
 	Thread     uint32
 	Cap        uint16
-	Status     eventlog.StopStatus // why it stopped
+	Status     eventlog.StopStatus // why the thread stopped
 }
 
-// Ran sums up all runs, also those that are not held.
+// Ran returns the number and duration of all runs, including those not kept in Runs.
 func (r *RTS) Ran() (runs, ns uint64) {
 	for i := range r.Threads {
 		runs, ns = runs+r.Threads[i].Runs, ns+r.Threads[i].RunNs
@@ -23,11 +23,11 @@ func (r *RTS) Ran() (runs, ns uint64) {
 	return runs, ns
 }
 
-// runState takes the runs of threads.
+// runState collects the runs of threads.
 type runState struct {
 	running []running // by capability
 	held    []heldRuns
-	n       int // of held
+	n       int // number of runs in held
 }
 
 type running struct {
@@ -35,11 +35,11 @@ type running struct {
 	on bool
 }
 
-// heldRuns are those of a capability, in pieces: there may be many millions, which are
-// not to be moved as more come.
+// heldRuns are a capability's runs in chunks, because growing one slice would copy many
+// millions of them.
 type heldRuns [][]Run
 
-// maxRTSRuns bounds the runs held, of 24 bytes each.
+// maxRTSRuns bounds the number of runs kept, of 24 bytes each.
 const maxRTSRuns = 1 << 25
 
 func (b *builder) runs(rec *eventlog.Record, ev *eventlog.RunThread) {
@@ -62,8 +62,8 @@ func (b *builder) stops(rec *eventlog.Record, ev *eventlog.StopThread) {
 	b.endRun(rec.Cap, rec.Time, ev.Status)
 }
 
-// endRun ends what a capability runs, if anything. Who asks only about the whole log has
-// no use for the run itself.
+// endRun ends the current run of a capability, if there is one. With totals only, the run
+// is counted but not kept.
 func (b *builder) endRun(cap int, time uint64, status eventlog.StopStatus) {
 	s := &b.runState
 	if cap < 0 || cap >= len(s.running) || !s.running[cap].on {
@@ -99,7 +99,7 @@ func (s *runState) hold(run Run) {
 	s.n++
 }
 
-// soFar copies what a snapshot's last runs change.
+// soFar copies what later events may change in the last runs.
 func (s runState) soFar() runState {
 	s.running, s.held = slices.Clone(s.running), slices.Clone(s.held)
 	for cap := range s.held {
@@ -111,7 +111,7 @@ func (s runState) soFar() runState {
 	return s
 }
 
-// finishRuns ends what still runs, and puts all runs in their order.
+// finishRuns ends the runs in progress and sorts all runs.
 func (b *builder) finishRuns() {
 	s, r := &b.runState, &b.p.RTSLog
 	for cap := range s.running {
@@ -123,8 +123,8 @@ func (b *builder) finishRuns() {
 	r.Runs = make([]Run, 0, s.n)
 	for cap := range s.held {
 		first := len(r.Runs)
-		for _, piece := range s.held[cap] {
-			r.Runs = append(r.Runs, piece...)
+		for _, chunk := range s.held[cap] {
+			r.Runs = append(r.Runs, chunk...)
 		}
 		s.held[cap] = nil
 		byStart := func(a, b Run) int { return cmp.Compare(a.Start, b.Start) }

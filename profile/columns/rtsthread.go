@@ -4,56 +4,58 @@ import (
 	"ccagent/eventlog"
 )
 
-// RTSThread is a Haskell thread's life as the RTS told it.
+// RTSThread is the life of a Haskell thread, as reported by the RTS.
 type RTSThread struct {
 	ID       uint32
 	Label    string
-	Created  uint64 // ns; 0 if it was there before the log's events, or that is not told
-	Finished uint64 // ns; 0 if it was not seen to finish
+	Created  uint64 // ns; 0 if it existed before the log's first event, or is unknown
+	Finished uint64 // ns; 0 if the log does not show its end
 	Runs     uint64
 	RunNs    uint64
-	// Stops counts why it stopped running, by eventlog.StopStatus.
+	// Stops counts the reasons why the thread stopped running, by
+	// eventlog.StopStatus.
 	Stops map[eventlog.StopStatus]uint64
-	Moves uint64 // from one capability to another
+	Moves uint64 // number of moves from one capability to another
 }
 
-// Collection is one garbage collection as a whole.
+// Collection is one garbage collection of all capabilities that took part.
 type Collection struct {
-	Time       uint64 // ns, when its statistics were told
+	Time       uint64 // ns, at which its statistics were reported
 	Cap        int
 	Generation uint16
 	Copied     uint64 // bytes
 	Slop, Frag uint64 // bytes
-	Threads    uint32 // that took part
-	Live       uint64 // bytes live after it; 0 if not told, as after minor ones
+	Threads    uint32 // GC threads that took part
+	Live       uint64 // live bytes after it; 0 if not reported, as after minor collections
 }
 
-// ConcurrentPhase is a phase of the non-moving collector beside the program.
+// ConcurrentPhase is a phase of the non-moving collector that runs concurrently with the
+// program.
 type ConcurrentPhase struct {
 	Kind       ConcurrentKind
 	Start, End uint64 // ns
 }
 
-// ConcurrentKind tells what such a phase does.
+// ConcurrentKind is the kind of such a phase.
 type ConcurrentKind uint8
 
 const (
 	ConcurrentMark ConcurrentKind = iota
-	ConcurrentSync                // the program waits
+	ConcurrentSync                // stops the program
 	ConcurrentSweep
 	concurrentKinds
 )
 
-// String names the kind.
+// String returns the name of the kind.
 func (k ConcurrentKind) String() string {
 	return [...]string{"mark", "sync", "sweep", "?"}[min(k, concurrentKinds)]
 }
 
-// TickyCounter counts entries of one piece of code (-ticky).
+// TickyCounter counts the entries of a function, thunk or other code (-ticky).
 type TickyCounter struct {
 	eventlog.TickyCounterDef
 	Undefined bool
-	// Sums of what was told: each sample counts since the one before.
+	// Sums of the reported values: each sample has the difference to the one before.
 	Entries, Allocs, Allocated uint64
 	Samples                    uint64
 }
@@ -81,7 +83,7 @@ func (b *builder) rtsThread(id uint32) *RTSThread {
 	return &l.Threads[i]
 }
 
-// ranThread adds a run that has ended.
+// ranThread adds a completed run to its thread.
 func (b *builder) ranThread(run *Run) {
 	t := b.rtsThread(run.Thread)
 	t.Runs++
@@ -121,9 +123,9 @@ func (b *builder) tickyCounter(id uint64) *TickyCounter {
 	return &p.Ticky[i]
 }
 
-// thread takes the events of threads, collections, the non-moving collector,
-// ticky counters and info tables.
-func (b *builder) told(rec *eventlog.Record) {
+// lifeEvent adds an event of threads, collections, the non-moving collector, ticky
+// counters or info tables.
+func (b *builder) lifeEvent(rec *eventlog.Record) {
 	p := b.p
 	l := &p.RTSLog
 	switch ev := rec.Event.(type) {

@@ -6,22 +6,22 @@ import (
 	"ccagent/eventlog"
 )
 
-// ChunkSize is how many samples a chunk holds. Columns grow by whole chunks, so
-// loading neither copies nor over-allocates them.
+// ChunkSize is the number of samples in a full chunk. Columns grow by whole chunks, so
+// that loading neither copies nor over-allocates them.
 const ChunkSize = 1 << 14
 
-// Chunk is a piece of the sample columns: 20 bytes a sample, 28 where weights
-// are large.
+// Chunk is a part of the sample columns. It takes 20 bytes a sample, or 28 if it contains
+// a weight of more than 32 bits.
 type Chunk struct {
 	N       int
 	Time    [ChunkSize]uint64
-	weight  [ChunkSize]uint32 // unless wide
+	weight  [ChunkSize]uint32 // unused if wide is set
 	Site    [ChunkSize]uint32
 	Context [ChunkSize]uint32
-	wide    *[ChunkSize]uint64 // weights, of a chunk where one does not fit 32 bits
+	wide    *[ChunkSize]uint64 // the weights, if one of the chunk does not fit 32 bits
 }
 
-// Weight is that of the i-th sample of the chunk.
+// Weight returns the weight of the i-th sample of the chunk.
 func (c *Chunk) Weight(i int) uint64 {
 	if c.wide != nil {
 		return c.wide[i]
@@ -43,8 +43,8 @@ func (c *Chunk) setWeight(i int, w uint64) {
 	c.wide[i] = w
 }
 
-// Context is what samples have in common besides their stacks. A program's
-// samples are of few contexts, so filters on these are decided once each.
+// Context is the combination of thread, CPU, capability and event of a sample. A program
+// has few contexts, so filters on these decide once for each context.
 type Context struct {
 	Thread uint32 // index in Log.Threads
 	CPU    uint16
@@ -53,7 +53,7 @@ type Context struct {
 	Event  uint8
 }
 
-// contextKey tells contexts apart while loading, by the log's numbers.
+// contextKey identifies a context while loading, by the log's ids.
 type contextKey struct {
 	tso                        uint64
 	event, cpu, pid, tid, caps uint32
@@ -64,16 +64,16 @@ type contextKey struct {
 type contextTable struct {
 	list  []Context
 	index map[contextKey]uint32
-	// recent are contexts of events that are defined, by a hash of their key.
+	// recent is a cache of contexts whose events are defined, by a hash of their key.
 	recent *[1 << 10]recentContext
-	// byKey are contexts, plus 1, by the number that a reader beside the builder
-	// gave their keys.
+	// byKey maps the numbers that contextKeys gives to keys to 1 + the context's
+	// index.
 	byKey []uint32
 }
 
 type recentContext struct {
 	key contextKey
-	id  uint32 // plus 1
+	id  uint32 // 1 + the context's index
 }
 
 func newContextTable() contextTable {
@@ -89,7 +89,7 @@ func (k *contextKey) hash() uint64 {
 	return h ^ h>>10
 }
 
-// ofKey gives the context that a reader's number stands for, if that is known.
+// ofKey returns the context of a numbered key, if it is known.
 func (t *contextTable) ofKey(number uint32) (uint32, bool) {
 	if int(number) >= len(t.byKey) || t.byKey[number] == 0 {
 		return 0, false
@@ -104,34 +104,33 @@ func (t *contextTable) setKey(number, context uint32) {
 	t.byKey[number] = context + 1
 }
 
-// maxEvents bounds the events of one log; the event column is a byte.
+// maxEvents bounds the number of events of a log; the event column is one byte.
 const maxEvents = 255
 
-// Site is where and how samples hit: all that a query on stacks needs of a
-// sample. Samples that agree in it share one site.
+// Site is a stack site: a stack node with everything else that queries on stacks need to
+// know of a sample. Samples that agree in it share one site.
 type Site struct {
 	Node   uint32 // leaf; 0 = no frame at all
 	Stop   eventlog.StopReason
-	Kernel bool // the kernel ran for the thread
-	// Centres is the node of the cost-centre stack that was running, in logs
-	// whose samples carry such; 0 if none is known.
+	Kernel bool // the kernel was running for the thread
+	// Centres is the node of the cost-centre stack that was running, in logs whose
+	// samples have one; 0 if it is unknown.
 	Centres uint32
 }
 
-// ThreadKey names a thread of execution: an OS thread and, where Haskell ran
-// on it, the Haskell thread.
+// ThreadKey identifies an OS thread and, if it ran Haskell code, the Haskell thread.
 type ThreadKey struct {
 	PID, TID uint32
 	TSO      uint64 // 0 = none
 }
 
-// Thread is a ThreadKey with what the log says of it.
+// Thread is a ThreadKey with the thread's names from the log.
 type Thread struct {
 	ThreadKey
-	Label string // of the Haskell thread; may be empty
+	Label string // label of the Haskell thread; may be empty
 }
 
-// Sample is one sample, for those who want to see each: queries are on columns.
+// Sample is one sample with all its fields. Queries use the columns instead.
 type Sample struct {
 	Time       uint64 // ns
 	Event      int    // position in Log.Events
@@ -143,11 +142,11 @@ type Sample struct {
 	Flags      eventlog.SampleFlags
 }
 
-// Samples is the number of samples in the log.
+// Samples returns the number of samples in the log.
 func (p *Log) Samples() int { return p.nsamples }
 
-// Sample gives the i-th sample in the order of the log, which is that of time
-// only within a CPU.
+// Sample returns the i-th sample in the order of the log. Only samples of the same CPU
+// are in the order of time.
 func (p *Log) Sample(i int) Sample {
 	c, j := p.Chunks[i/ChunkSize], i%ChunkSize
 	x := &p.Contexts[c.Context[j]]
@@ -158,14 +157,14 @@ func (p *Log) Sample(i int) Sample {
 	}
 }
 
-// siteTable interns sites while loading. Most nodes are the leaf of samples of
-// one kind only, so the last site of a node is tried before the map.
+// siteTable interns sites while loading. Most nodes are the leaf of only one kind of
+// sample, so it tries the last site of a node before the map.
 type siteTable struct {
 	sites []Site
 	last  []lastSite // by node
 	index map[Site]uint32
-	// words are the fewest and most words of stack left out in samples of a
-	// site, for those that have such.
+	// words has the least and the most words of stack left out in samples of a site,
+	// for sites where words were left out.
 	words map[uint32][2]uint64
 }
 
@@ -184,10 +183,10 @@ func (t *siteTable) skipped(site uint32, words uint64) {
 	t.words[site] = [2]uint64{min(w[0], words), max(w[1], words)}
 }
 
-// lastSite is the latest site of a node, whole: a look at it is all that most
-// samples need.
+// lastSite is the latest site of a node. It is a full copy, so that most samples need no
+// other look-up.
 type lastSite struct {
-	id      uint32 // plus 1
+	id      uint32 // 1 + the site's index
 	centres uint32
 	stop    eventlog.StopReason
 	kernel  bool
@@ -197,14 +196,14 @@ func (l *lastSite) is(s *Site) bool {
 	return l.id != 0 && l.stop == s.Stop && l.kernel == s.Kernel && l.centres == s.Centres
 }
 
-// hold makes room for the sites of so many nodes.
+// hold extends the table to the given number of nodes.
 func (t *siteTable) hold(nodes int) {
 	if len(t.last) < nodes {
 		t.last = append(t.last, make([]lastSite, nodes-len(t.last))...)
 	}
 }
 
-// intern gives the site's number. Its node must be held.
+// intern returns the id of a site. hold must have been called for its node.
 func (t *siteTable) intern(s Site) uint32 {
 	l := &t.last[s.Node]
 	if l.is(&s) {
@@ -220,22 +219,22 @@ func (t *siteTable) intern(s Site) uint32 {
 	return id
 }
 
-// SiteID numbers the sites of a profile, from 0. Samples of one SiteID have the
-// same stack.
+// SiteID numbers the sites of a log, from 0. Samples with the same SiteID have the same
+// stack.
 type SiteID uint32
 
-// SiteCategory is the category of a site's leaf.
+// SiteCategory returns the category of a site's leaf.
 func (p *Log) SiteCategory(id SiteID) eventlog.Category { return p.LeafCategory(p.Sites[id]) }
 
-// Place gives the code that a place is: a module address, or an absolute one of
-// module 0; false if the place is no address.
+// Place returns a place's address: of a module, or absolute with module 0. It returns
+// false if the place is not an address.
 func (p *Log) Place(id PlaceID) (module uint32, addr uint64, ok bool) {
 	pl := p.Places[id]
 	return pl.Module, pl.Addr, pl.Class == PlaceUser || pl.Class == PlaceKernel
 }
 
-// LeafPending reports whether a site's leaf has not been looked up as far as the log
-// goes: it is unresolved, and more names may come.
+// LeafPending reports whether a site's leaf is unresolved because the log is still being
+// written and its symbols may come later.
 func (p *Log) LeafPending(s Site) bool {
 	if s.Kernel || !p.Accounting.Growing {
 		return false
@@ -251,7 +250,7 @@ func (p *Log) LeafPending(s Site) bool {
 	return false
 }
 
-// LeafCategory is the category of a site's leaf.
+// LeafCategory returns the category of a site's leaf.
 func (p *Log) LeafCategory(s Site) eventlog.Category {
 	if s.Kernel {
 		return eventlog.CategoryKernel

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// snapshot gives the Log of what the builder has taken so far. The builder
-// goes on: what it will append to is shared up to its present length, and what
-// it will change is copied.
+// snapshot returns a Log of the records added so far. The builder remains usable: the Log
+// shares slices that only grow, up to their current length, and has copies of everything
+// that the builder may still change.
 func (b *builder) snapshot() *Log {
 	c := *b
 	c.p = b.p.soFar()
@@ -24,7 +24,7 @@ func (b *builder) snapshot() *Log {
 	c.nodes.places = slices.Clip(b.nodes.places)
 	c.sites.sites = slices.Clip(b.sites.sites)
 	if len(b.exact.samples) > 0 {
-		c.sites.sites = slices.Clone(b.sites.sites) // their cost-centre stacks are resolved in place
+		c.sites.sites = slices.Clone(b.sites.sites) // finish resolves their cost-centre stacks in place
 	}
 	c.sites.words = maps.Clone(b.sites.words)
 	c.modules = maps.Clone(b.modules)
@@ -33,11 +33,11 @@ func (b *builder) snapshot() *Log {
 	}
 	c.locations = slices.Clip(b.locations)
 	c.runState = b.runState.soFar()
-	c.threadsRTS.threads = maps.Clone(b.threadsRTS.threads) // what still runs is ended
+	c.threadsRTS.threads = maps.Clone(b.threadsRTS.threads) // finish ends runs in progress
 	return c.finish()
 }
 
-// soFar copies what Load's caller sees of a Log and finish still changes.
+// soFar copies the fields of a Log that finish still changes.
 func (p *Log) soFar() *Log {
 	return &Log{
 		Capture: p.Capture, HaveCapture: p.HaveCapture, End: p.End, HaveEnd: p.HaveEnd,
@@ -53,7 +53,7 @@ func (p *Log) soFar() *Log {
 	}
 }
 
-// soFar copies every table: finish resolves what refers to another.
+// soFar copies all tables, because finish resolves references in them.
 func (s Symbols) soFar() Symbols {
 	s.Bindings, s.Spans, s.Files = slices.Clone(s.Bindings), slices.Clone(s.Spans), slices.Clone(s.Files)
 	s.Blocks, s.causes, s.enclosing = slices.Clone(s.Blocks), slices.Clone(s.causes), slices.Clone(s.enclosing)

@@ -4,7 +4,7 @@ import (
 	"ccagent/eventlog"
 )
 
-// Ids of the symbol tables, dense from 1 in the order of the log; 0 is none.
+// Ids of the symbol tables are consecutive from 1 in the order of the log; 0 means none.
 type (
 	BindingID uint32
 	SpanID    uint32
@@ -18,15 +18,15 @@ type Binding struct {
 	Module   string
 	Name     string
 	Detail   string
-	Parent   BindingID // what it was made from; 0 if it is a source binding
-	Source   BindingID // the end of the chain of parents: itself for a source binding
+	Parent   BindingID // the binding it was derived from; 0 for a source binding
+	Source   BindingID // the end of the chain of parents; a source binding's own id
 	Category eventlog.Category
 }
 
 // Span is a source note.
 type Span struct {
 	File    FileID
-	Binding BindingID // the source binding that contains it; 0 if unknown
+	Binding BindingID // the source binding that contains the span; 0 if unknown
 	Extent
 }
 
@@ -34,10 +34,10 @@ type Span struct {
 type File struct {
 	Path    string
 	Text    []byte // empty if not in the log
-	Problem string // why there is no text, or that it is newer than the binary
-	// Cut is set when the log promised more text than it holds.
+	Problem string // why the text is missing, or that it is newer than the binary
+	// Cut is set when the log has less text than the stated size.
 	Cut  bool
-	size uint64 // promised
+	size uint64 // stated by the log
 }
 
 // Cause is a member of a block's cause set.
@@ -55,9 +55,9 @@ type Block struct {
 	causes    [2]uint32 // range in symbols.causes
 }
 
-// Location is what is known of a place.
+// Location is the resolution of a place.
 type Location struct {
-	Block    uint32 // 0 = none
+	Block    uint32 // 0 means none
 	Binding  BindingID
 	Offset   uint64
 	lines    [2]uint32 // range in symbols.lines
@@ -73,15 +73,16 @@ type Line struct {
 	Line    uint32
 }
 
-// ids maps the log's ids to dense ones. Logs number from 1 without gaps; what
-// does not (damage, malice) goes through a map.
+// ids maps the log's ids to consecutive ones. Logs number from 1 without gaps; only ids
+// of damaged or hostile logs need the map.
 type ids struct {
 	n      uint32
-	dense  uint32 // ids 1..dense are themselves
+	dense  uint32 // ids 1..dense map to themselves
 	sparse map[uint32]uint32
 }
 
-// add gives the dense id of a new log id, or false if it was defined before.
+// add returns the consecutive id for a new id of the log, or false if it was defined
+// before.
 func (t *ids) add(id uint32) (uint32, bool) {
 	if id == 0 {
 		return 0, false
@@ -110,7 +111,7 @@ func (t *ids) find(id uint32) (uint32, bool) {
 	return d, ok
 }
 
-// Symbols are the symbol tables. Index 0 of each is the zero value.
+// Symbols are the symbol tables. Element 0 of each is the zero value.
 type Symbols struct {
 	Bindings  []Binding
 	Spans     []Span
@@ -123,7 +124,7 @@ type Symbols struct {
 	coreNotes []CoreNote
 }
 
-// BindingSpans gives source bindings their widest spans.
+// BindingSpans returns the widest span of each source binding.
 func (s *Symbols) BindingSpans() map[BindingID]SpanID {
 	of := make(map[BindingID]SpanID)
 	for i := 1; i < len(s.Spans); i++ {
@@ -139,16 +140,16 @@ func (s *Symbols) BindingSpans() map[BindingID]SpanID {
 	return of
 }
 
-// causesOf is a block's cause set, nearest first.
+// Causes returns a block's cause set, nearest first.
 func (s *Symbols) Causes(b *Block) []Cause { return s.causes[b.causes[0]:b.causes[1]] }
 
-// enclosingOf are the procedures that statically enclose a block's, innermost first.
+// Enclosing returns the procedures that statically enclose a block, innermost first.
 func (s *Symbols) Enclosing(b *Block) []BindingID { return s.enclosing[b.enclosing[0]:b.enclosing[1]] }
 
-// linesOf is what the line table tells of a location, innermost first.
+// Lines returns the line table's positions for a location, innermost first.
 func (s *Symbols) Lines(l *Location) []Line { return s.lines[l.lines[0]:l.lines[1]] }
 
-// Owner is the procedure that a place's code belongs to; 0 if unknown.
+// Owner returns the procedure that a place's code belongs to; 0 if unknown.
 func (p *Log) Owner(place uint32) BindingID {
 	l := &p.Locations[place]
 	if l.Block != 0 {
@@ -159,26 +160,26 @@ func (p *Log) Owner(place uint32) BindingID {
 	return l.Binding
 }
 
-// Binding gives a binding; the zero Binding for 0.
+// Binding returns a binding; the zero Binding for 0.
 func (p *Log) Binding(id BindingID) *Binding { return &p.Symbols.Bindings[id] }
 
-// Bindings is one more than the highest BindingID.
+// Bindings returns one more than the highest BindingID.
 func (p *Log) Bindings() int { return len(p.Symbols.Bindings) }
 
-// Span gives a span; the zero Span for 0.
+// Span returns a span; the zero Span for 0.
 func (p *Log) Span(id SpanID) *Span { return &p.Symbols.Spans[id] }
 
-// Spans is one more than the highest SpanID.
+// Spans returns one more than the highest SpanID.
 func (p *Log) Spans() int { return len(p.Symbols.Spans) }
 
-// File gives a file; the zero File for 0.
+// File returns a file; the zero File for 0.
 func (p *Log) File(id FileID) *File { return &p.Symbols.Files[id] }
 
-// Files is one more than the highest FileID.
+// Files returns one more than the highest FileID.
 func (p *Log) Files() int { return len(p.Symbols.Files) }
 
-// centreCategory tells the RTS's own cost centres, which are modules of one
-// centre, from a program's.
+// centreCategory returns the category of a cost centre. The RTS's own cost centres, each
+// in a module of its own, are not Haskell code.
 func centreCategory(label, module string) eventlog.Category {
 	if label == module {
 		switch label {
@@ -191,7 +192,7 @@ func centreCategory(label, module string) eventlog.Category {
 	return eventlog.CategoryHaskell
 }
 
-// centreModule is the module that a cost centre's binding is told of.
+// centreModule returns the module shown for a cost centre's binding.
 func centreModule(label, module string) string {
 	if label == module {
 		return ""

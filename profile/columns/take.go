@@ -4,31 +4,31 @@ import (
 	"ccagent/eventlog"
 )
 
-// batch is a stretch of a log on its way from the reader to the builder:
-// samples, and the records that stand between them.
+// batch carries a part of a log from the reader to the builder: samples, and the records
+// between them.
 type batch struct {
 	n       int
 	samples [batchSamples]eventlog.TimedSample
-	keys    [batchSamples]uint32 // of the samples' contexts; see contextKeys
+	keys    [batchSamples]uint32 // numbers of the samples' contexts; see contextKeys
 	records []inBatch
 	bytes   []byte // the records' payloads
 	decoder *eventlog.Decoder
 }
 
-// inBatch is a record that comes before the sample of a number.
+// inBatch is a record with the index of the sample that it precedes.
 type inBatch struct {
 	before int
 	rec    eventlog.Copied
 }
 
-// What a batch holds: little enough to stay in a CPU's cache.
+// The size of a batch is small enough for a CPU's cache.
 const (
 	batchSamples = 1 << 9
 	batchBytes   = 64 << 10
 	batches      = 4
 )
 
-// take adds all that a reader gives.
+// take adds all records and samples of a reader.
 func (b *builder) take(rd *eventlog.Reader) (some bool) {
 	var samples [64]eventlog.TimedSample
 	for {
@@ -46,7 +46,7 @@ func (b *builder) take(rd *eventlog.Reader) (some bool) {
 	}
 }
 
-// takeBeside does the same with reading and building on a CPU each.
+// takeBeside does the same as take, but reads and builds on two goroutines.
 func (b *builder) takeBeside(rd *eventlog.Reader) {
 	full, empty := make(chan *batch, batches), make(chan *batch, batches)
 	for range batches {
@@ -100,11 +100,11 @@ func (x *batch) read(rd *eventlog.Reader, keys *contextKeys) {
 	}
 }
 
-// lookups is how many samples' nodes are looked up before any of these samples
-// is taken: the tables are large, and a CPU can wait for many places at once.
+// lookups is the number of samples whose nodes are looked up before any of them is added.
+// The tables are large, and grouped look-ups let a CPU overlap cache misses.
 const lookups = 64
 
-// samples takes samples, with the numbers of their contexts' keys or nil.
+// samples adds samples. keys are their contexts' numbers, or nil.
 func (b *builder) samples(samples []eventlog.TimedSample, keys []uint32) {
 	b.sites.hold(len(b.nodes.Parent))
 	var nodes [lookups]uint32
@@ -136,8 +136,8 @@ func (b *builder) samples(samples []eventlog.TimedSample, keys []uint32) {
 	}
 }
 
-// contextKeys numbers contexts on the reader's side, which has the time to
-// compare keys.
+// contextKeys numbers contexts in the reader's goroutine, which has more time to compare
+// keys than the builder's.
 type contextKeys struct {
 	index  map[contextKey]uint32
 	recent *[1 << 10]recentContext

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Source reads from a counter's name the module and the binding, without what GHC's
-// passes put before and after a source name, and the kind of closure ("fun", "thk",
-// "LNE", "con"). What the name does not tell is empty.
+// Source derives from a counter's name the module, the binding (without the prefixes and
+// suffixes that GHC's passes add to a source name), and the kind of closure ("fun",
+// "thk", "LNE", "con"). A part that the name does not contain is empty.
 func (c *TickyCounter) Source() (module, binding, kind string) { return parseTickyName(c.Name) }
 
-// TickyByEntries are the log's ticky counters, those entered most often first.
+// TickyByEntries returns the log's ticky counters, most entries first.
 func (p *Log) TickyByEntries() []TickyCounter {
 	out := slices.Clone(p.Ticky)
 	slices.SortFunc(out, func(a, b TickyCounter) int {
@@ -20,8 +20,8 @@ func (p *Log) TickyByEntries() []TickyCounter {
 	return out
 }
 
-// parseTickyName takes apart names such as "Main.$wj{v r3IK} (fun)",
-// "$snth{v r3IW} (Main) (fun)" and "sat_s4Xy{v} (Main) (thk) in r3IT".
+// parseTickyName parses names such as "Main.$wj{v r3IK} (fun)", "$snth{v r3IW} (Main)
+// (fun)" and "sat_s4Xy{v} (Main) (thk) in r3IT".
 func parseTickyName(name string) (module, binding, kind string) {
 	head, rest := name, ""
 	if i := strings.IndexAny(name, "{ "); i > 0 {
@@ -40,8 +40,8 @@ func parseTickyName(name string) (module, binding, kind string) {
 		}
 	}
 	if module == "" {
-		// The module's own part ends at the last dot before what is no module's
-		// name: operators have dots too.
+		// The module ends at the last dot that is followed by no further module
+		// component, because operators contain dots too.
 		for {
 			i := strings.IndexByte(head, '.')
 			if i <= 0 || i == len(head)-1 || !isModulePart(head[:i]) {
@@ -62,8 +62,8 @@ func isModulePart(s string) bool {
 	return s != "" && s[0] >= 'A' && s[0] <= 'Z' && !strings.ContainsAny(s, "$ (")
 }
 
-// sourceName takes away what GHC's passes put before a name ($w, $s, $l) and after
-// it (_g3Pa); of main_$s$wgo what stands last is the name.
+// sourceName removes the prefixes ($w, $s, $l) and suffixes (_g3Pa) that GHC's passes add
+// to a source name. Of main_$s$wgo it keeps the last part.
 func sourceName(s string) string {
 	if i := strings.LastIndex(s, "_$"); i > 0 {
 		s = s[i+1:]
@@ -82,8 +82,8 @@ func sourceName(s string) string {
 	return s
 }
 
-// isUnique tells a unique of GHC's: a letter that names the supply, and digits of
-// base 62.
+// isUnique reports whether a string is a GHC unique: a letter for the supply, followed by
+// digits of base 62.
 func isUnique(s string) bool {
 	digit := false
 	for i := range len(s) {

@@ -6,9 +6,9 @@ import (
 	"ccagent/eventlog"
 )
 
-// OpenTotals is Open for who asks only about the whole log: its Log has Totals in
-// place of samples. Its memory is that of the distinct stacks, and no time is spent on
-// columns.
+// OpenTotals is like Open, but its Log has Totals instead of samples, for callers that
+// only need figures of the whole log. It needs memory for the distinct stacks only, and
+// no time for building columns.
 func OpenTotals(path string, progress func(done, total int64)) (*Log, error) {
 	return openFile(path, progress, newTotalsBuilder)
 }
@@ -26,14 +26,14 @@ func newTotalsBuilder() *builder {
 	return b
 }
 
-// summer takes what sumUp reads; false ends that.
+// summer receives what sumUp reads. A method that returns false stops the reading.
 type summer interface {
 	briefs(samples []eventlog.BriefSample, last uint64) bool
 	sample(time uint64, s *eventlog.Sample) bool
 	record(rd *eventlog.Reader) bool
 }
 
-// sumUp reads a log for sums of its samples, as they stand between its records.
+// sumUp reads a log and adds up its samples, in order with the records between them.
 func sumUp(rd *eventlog.Reader, to summer) bool {
 	var briefs [256]eventlog.BriefSample
 	var others [32]eventlog.TimedSample
@@ -72,7 +72,7 @@ func sumUp(rd *eventlog.Reader, to summer) bool {
 	}
 }
 
-// inOrder has a builder take a log's samples and records in their order.
+// inOrder is a summer that adds a log's samples and records to a builder in their order.
 type inOrder struct{ b *builder }
 
 func (o inOrder) briefs(samples []eventlog.BriefSample, last uint64) bool {
@@ -110,15 +110,15 @@ func (o inOrder) record(rd *eventlog.Reader) bool {
 	return true
 }
 
-// finishTotals makes of the sums what builders of columns count sample by sample, and
-// what queries sum up.
+// finishTotals computes from the sums what builders of columns count for each sample, and
+// the Totals that queries use.
 func (b *builder) finishTotals() {
 	p := b.p
 	b.sites.hold(len(b.nodes.Parent))
 	site := func(k *totalKey) uint32 {
 		return b.sites.intern(Site{k.node, k.stop, k.flags&eventlog.SampleInKernel != 0, k.centres})
 	}
-	all := append(slices.Clip(b.pieces), b.totals)
+	all := append(slices.Clip(b.sectionTotals), b.totals)
 	for _, t := range all {
 		for sum := range t.all {
 			site(&sum.totalKey)

@@ -43,7 +43,7 @@ func wholeLog(p *profile.Profile) []string {
 	return out
 }
 
-func sameTotals(t *testing.T, what string, log []byte, each int64) (inPieces bool) {
+func sameTotals(t *testing.T, what string, log []byte, each int64) (inSections bool) {
 	t.Helper()
 	want, err := profile.Load(bytes.NewReader(log))
 	if he := (*eventlog.HeaderError)(nil); errors.As(err, &he) {
@@ -53,7 +53,7 @@ func sameTotals(t *testing.T, what string, log []byte, each int64) (inPieces boo
 	}
 	for _, each := range []int64{0, each} {
 		var got *columns.Log
-		got, inPieces, err = columns.TotalsOf(log, each)
+		got, inSections, err = columns.TotalsOf(log, each)
 		if (err != nil) != (want == nil) {
 			t.Fatalf("%s: one of both is no log: %v", what, err)
 		}
@@ -61,10 +61,10 @@ func sameTotals(t *testing.T, what string, log []byte, each int64) (inPieces boo
 			continue
 		}
 		if diff := cmp.Diff(wholeLog(want), wholeLog(profile.New(got))); diff != "" {
-			t.Fatalf("%s, in pieces %t:\n%s", what, inPieces, diff)
+			t.Fatalf("%s, in sections %t:\n%s", what, inSections, diff)
 		}
 	}
-	return inPieces
+	return inSections
 }
 
 // busyLog is of many small blocks: samples of several events, with cost-centre
@@ -159,14 +159,14 @@ func TestTotals(t *testing.T) {
 	for seed := range uint64(4) {
 		log := busyLog(t, seed, false)
 		if !sameTotals(t, "a whole log", log, 1) || !sameTotals(t, "a whole log", log, 20<<10) {
-			t.Error("a whole log is not read in pieces")
+			t.Error("a whole log is not read in sections")
 		}
 		if !sameTotals(t, "a cut log", log[:len(log)-len(log)/3], 1) {
-			t.Error("a cut log is not read in pieces")
+			t.Error("a cut log is not read in sections")
 		}
 		odd := busyLog(t, seed, true)
 		if sameTotals(t, "with what is not defined", odd, 1) {
-			t.Error("read in pieces, though references are undefined where they stand")
+			t.Error("read in sections, though references are undefined where they stand")
 		}
 		rng := rand.New(rand.NewPCG(seed, 22))
 		header := bytes.Index(log, []byte("datb")) + 4
