@@ -47,11 +47,11 @@ type allocation struct {
 	bucket   *overhead.Bucket
 	images   map[uint32]*image // by process incarnation
 	sites    map[*process.Module]*rtsites.Allocation
-	// failed is why the event is not sampled; it is told once.
+	// failed is why the event is not sampled; the user is warned once.
 	failed error
 
-	// Taking a probe out waits for the kernel's readers, a tenth of a second; so
-	// that and the windows have goroutines of their own.
+	// background counts the goroutines of windows, and of removals of probes, each of which
+	// waits a tenth of a second for the kernel (RCU).
 	background sync.WaitGroup
 	stop       chan struct{} // closed to end all windows
 
@@ -59,29 +59,30 @@ type allocation struct {
 
 	perHit [bpf.AllocSites]float64 // ns, what a hit costs the target
 	cost   [bpf.AllocSites]bpf.RunStats
-	// charged is what was charged so far; target is the CPU time of the target by then.
+	// charged is what was charged to the bucket so far, ns, and target the target's CPU time
+	// by then.
 	charged, target uint64
 
-	busy busy
-	// startHits is how many hits each probe may have when it is placed for the first time.
+	parallelism parallelism
+	// startHits is how many hits each probe may have in start.
 	startHits float64
 }
 
-// image is what is sampled of one process image.
+// image holds the allocation probes and the ledger of one process image.
 type image struct {
 	im     *process.Image
 	sites  *rtsites.Allocation
 	ledger *ledger
 	probes [bpf.AllocSites]*probe // nil where there is no place for one
-	// Of the image, which may change where windows are open.
+	// bias and totalAllocated are copies: im may change while windows are open.
 	bias, totalAllocated uint64
 
-	words  uint64  // allocated, as last read
-	readAt uint64  // when, ns
-	rate   float64 // bytes a second
-	large  float64 // of these, of large objects while their probe is in place; 0 if not known
-	polls  int     // that told something
-	// final is what the process has said, at its end, to have allocated.
+	words     uint64  // allocated, at the last poll
+	readAt    uint64  // time of the last poll, ns
+	byteRate  float64 // bytes allocated a second
+	largeRate float64 // bytes of large objects a second; 0 while unknown
+	polls     int     // readings of more than 0 bytes
+	// final is what the process reported at its end to have allocated, in words.
 	final uint64
 }
 
@@ -93,7 +94,7 @@ func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 	b := h.Budget.Alloc()
 	return &allocation{host: h, event: asked[0], bucket: b, stop: make(chan struct{}),
 		images: map[uint32]*image{}, sites: map[*process.Module]*rtsites.Allocation{},
-		perHit: [...]float64{overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit}, busy: busy{cpus: 1},
+		perHit: [...]float64{overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit}, parallelism: parallelism{cpus: 1},
 		startHits: b.Level() / 6 / overhead.DefaultHit}
 }
 
@@ -111,8 +112,8 @@ func (a *allocation) Start() error {
 	return err
 }
 
-// find looks for the places in the image's run-time system, which its layout has
-// to tell the walker. Nil if they cannot be found.
+// find returns the sites and variables of allocation in the image's run-time system, nil if
+// they cannot be found.
 func (a *allocation) find(im *process.Image) *rtsites.Allocation {
 	if im.RTS == nil || a.failed != nil {
 		return nil
@@ -125,7 +126,7 @@ func (a *allocation) find(im *process.Image) *rtsites.Allocation {
 	if err != nil {
 		a.fail(err)
 	} else if len(s.Lacks) > 0 {
-		a.host.Log.Warn(fmt.Sprintf("event %s tells nothing of %s: the program's symbol table does not have their place", name, strings.Join(s.Lacks, ", ")))
+		a.host.Log.Warn(fmt.Sprintf("event %s leaves out %s: the program's symbol table does not have their place", name, strings.Join(s.Lacks, ", ")))
 	}
 	return s
 }
@@ -144,7 +145,7 @@ func (a *allocation) fail(err error) {
 	a.host.Log.Warn(fmt.Sprintf("event %s is not available: %v; the other events go on", name, err))
 }
 
-// Prepare tells the walker of the places in an image's run-time system.
+// Prepare adds the addresses of an image's run-time system to the walker's layout.
 func (a *allocation) Prepare(im *process.Image) {
 	s := a.find(im)
 	if s == nil {
@@ -152,7 +153,7 @@ func (a *allocation) Prepare(im *process.Image) {
 	}
 	l, bias := &im.Layout, im.BiasOf(im.RTS)
 	if l.Thin[bpf.SiteLarge] == 0 {
-		// Until it is known how many large objects there are, not all are sampled.
+		// The rate of large objects is unknown yet, so they are thinned.
 		l.Thin[bpf.SiteLarge] = firstLargeThin
 	}
 	l.EnterInfo = s.Enter + bias
@@ -204,17 +205,17 @@ func (a *allocation) Attach(im *process.Image) error {
 	return nil
 }
 
-// placeFirst places the probes that are to be there from the beginning. That of
-// blocks waits until it is known how often it would be hit, and that of large objects,
-// which is in C, until that can be unwound.
+// placeFirst places the probes that are in place from the beginning. The probe of blocks waits
+// until its hit rate can be estimated, and that of large objects, which is in C code, until
+// the walker can unwind that code.
 func (a *allocation) placeFirst(ai *image) error {
 	var errs [bpf.AllocSites]error
 	var wait sync.WaitGroup // each takes the kernel some milliseconds
 	if p := ai.probes[bpf.SiteLarge]; p != nil && !ai.im.RTS.Unwinds() {
-		p.waits = true
+		p.awaitsUnwind = true
 	}
 	for site, p := range ai.probes {
-		if p != nil && p.site != bpf.SiteBlock && !p.waits {
+		if p != nil && p.site != bpf.SiteBlock && !p.awaitsUnwind {
 			wait.Go(func() {
 				if p.site == bpf.SiteEnd {
 					errs[site] = p.place(0)
@@ -233,21 +234,22 @@ func (a *allocation) placeFirst(ai *image) error {
 	return errs[bpf.SiteNursery]
 }
 
-// Unwindable is told that the run-time system of an image can be unwound, or never will.
+// Unwindable places the probe of large objects when the walker can unwind the run-time system,
+// or never will.
 func (a *allocation) Unwindable(im *process.Image) {
 	if a.images[im.Incarnation] == nil {
 		return
 	}
 	ai := a.images[im.Incarnation]
-	if p := ai.probes[bpf.SiteLarge]; p != nil && p.waits {
-		p.waits = false
+	if p := ai.probes[bpf.SiteLarge]; p != nil && p.awaitsUnwind {
+		p.awaitsUnwind = false
 		if p.start(a, ai, a.startHits) != nil {
 			ai.probes[bpf.SiteLarge] = nil
 		}
 	}
 }
 
-// Unavailable is why allocation is not sampled.
+// Unavailable returns why allocation is not sampled.
 func (a *allocation) Unavailable() error {
 	if a.failed == nil {
 		return nil
@@ -255,10 +257,10 @@ func (a *allocation) Unavailable() error {
 	return fmt.Errorf("event %s is not available: %w", name, a.failed)
 }
 
-// Receives what processes say, at their end, to have allocated.
+// Receives returns the type of the record with which a process reports its allocation at its end.
 func (a *allocation) Receives() []uint8 { return []uint8{bpf.RecordAllocated} }
 
-// Consume takes a sample, or what a process has allocated.
+// Consume writes a sample with its weight, or keeps what a process has reported at its end.
 func (a *allocation) Consume(r *perf.Sample) error {
 	im, err := a.host.Image(r.Pid)
 	if err != nil {
@@ -279,13 +281,13 @@ func (a *allocation) Consume(r *perf.Sample) error {
 	return err
 }
 
-// weigh gives a sample's weight; 0 for one that is not to be recorded.
+// weigh returns a sample's weight; 0 for one that is not to be recorded.
 func (a *allocation) weigh(im *process.Image, s *perf.Sample) uint64 {
 	ai := a.images[im.Incarnation]
 	if ai == nil || ai.probes[s.Site] == nil {
 		return 0
 	}
-	h := hit{site: bpf.AllocSite(s.Site), capability: s.Capability, time: s.Time, words: s.Total, large: s.Large, primitive: s.Period == 0,
+	h := hit{site: bpf.AllocSite(s.Site), capability: s.Capability, time: s.Time, words: s.Total, large: s.Large, primop: s.Period == 0,
 		thin: im.Layout.Thin[s.Site]}
 	return ai.ledger.weigh(&h, ai.probes[s.Site].at(s.Time), ai.probes[bpf.SiteLarge].at(s.Time))
 }
@@ -297,7 +299,7 @@ func (a *allocation) remember(im *process.Image, s *eventlog.Sample, of stratum)
 	}
 }
 
-// ending takes in what a process says, at its end, to have allocated.
+// ending keeps what a process reports at its end to have allocated, in words.
 func (a *allocation) ending(im *process.Image, words uint64) {
 	if ai := a.images[im.Incarnation]; ai != nil {
 		ai.final = max(ai.final, words)
@@ -326,8 +328,8 @@ func (a *allocation) Detach(im *process.Image, _ uint64) error {
 	return errors.Join(err, a.host.Walker.CloseAccount(im.Incarnation))
 }
 
-// settle gives what an image has allocated and no sample was given to its last
-// samples.
+// settle writes the bytes of an image that no sample has as samples with the stacks of earlier
+// ones.
 func (a *allocation) settle(ai *image) error {
 	words := ai.final
 	if words == 0 {
@@ -346,7 +348,7 @@ func (a *allocation) settle(ai *image) error {
 	return nil
 }
 
-// Finish does so for every image that is still sampled.
+// Finish settles every image that is still sampled.
 func (a *allocation) Finish(uint64) error {
 	var err error
 	for _, ai := range a.images {
@@ -355,7 +357,7 @@ func (a *allocation) Finish(uint64) error {
 	return err
 }
 
-// Declare forgets the last samples: their stacks are not in a new log.
+// Declare forgets the remembered samples: their stacks are not in a new log.
 func (a *allocation) Declare(uint64) error {
 	for _, ai := range a.images {
 		ai.ledger.forgetRecent()
@@ -366,7 +368,7 @@ func (a *allocation) Declare(uint64) error {
 // Account writes what was lost.
 func (a *allocation) Account() error { return a.host.Lost(a.event) }
 
-// Close takes all probes out, and waits for that.
+// Close removes all probes, and waits for that.
 func (a *allocation) Close() error {
 	if a.images == nil {
 		return nil

@@ -13,66 +13,64 @@ import (
 	"ccagent/perf"
 )
 
-// How allocation probes keep within their budget. Each is either in place until
-// further notice or, where that would cost too much, for windows of time, as often
-// as the budget allows. Of frequent hits only a part is sampled.
+// Parameters of the duty cycle that the package documentation describes.
 const (
-	// samplesPerSecond is as many samples as an always-on probe is to give; more
-	// hits are thinned to about that.
+	// samplesPerSecond is the target rate of samples of a continuous probe, and maxThin the
+	// most hits per sample, to which thinning reduces more frequent hits.
 	samplesPerSecond = 500
 	maxThin          = 64
-	// firstLargeThin is the distance at first, in blocks, of samples of large objects.
+	// firstLargeThin is the initial distance between samples of large objects, in blocks.
 	firstLargeThin = 512
-	// minCycle is the least time from window to window, ns; a random part of
-	// as much again is added, so that windows fall into step with nothing.
+	// minCycle is the least time from window to window, ns. A random time of up to as much is
+	// added, so that windows do not fall into step with the program.
 	minCycle = 60e6
 )
 
-// windowLength is how long a window of each site's probe is at least; where the budget
-// has enough for it, it is up to maxStretch times as long. A window ought to catch some
-// hits; those of blocks are many.
+// windowLength is the least length of a window of each site's probe. If the budget allows it, a
+// window is up to maxStretch times as long. A window should catch several hits, and blocks
+// are hit most often.
 var windowLength = [bpf.AllocSites]time.Duration{
 	bpf.SiteNursery: time.Millisecond,
 	bpf.SiteBlock:   250 * time.Microsecond,
 	bpf.SiteLarge:   time.Millisecond,
 }
 
-// samplesInWindow is as many samples as a window is to have, about. Those of blocks are of
-// one moment, of which a few tell as much as many. Of large objects that come in a pattern
-// the few that are sampled can be more often of one kind than its bytes are.
+// samplesInWindow is the target number of samples in a window. Samples of blocks in one window
+// are close in time and so resemble each other: a few are enough. Large objects need many,
+// since a pattern in their allocation would bias a thinned choice.
 var samplesInWindow = [bpf.AllocSites]float64{
 	bpf.SiteNursery: 64,
 	bpf.SiteBlock:   12,
 	bpf.SiteLarge:   64,
 }
 
-// leastObserved is the time in place, ns, that tells how often a probe is hit.
-const leastObserved = 200e3
+// minObserved is the least time in place, ns, from which a probe's hit rate is computed.
+const minObserved = 200e3
 
 const maxStretch = 100
 
-// mostOverspent is how many times what a window is to take it may, if its probe is hit more
-// often than it was; then it ends before its time.
-const mostOverspent = 3
+// maxOverspend is the factor by which a window may exceed its planned cost before it is ended
+// early; it does if its probe is hit more often than before.
+const maxOverspend = 3
 
-// mostInPlace is the part of the budget that probes in place until further notice may
-// take together, and windowPart that of what is saved up which a window may.
+// maxContinuousShare is the share of the budget that continuous probes may take together, and
+// maxWindowShare the share of the bucket's depth that one window may.
 const (
-	mostInPlace = 0.7
-	windowPart  = 1.0 / 16
+	maxContinuousShare = 0.7
+	maxWindowShare     = 1.0 / 16
 )
 
-// windowSites are the sites that can do with windows, the most wanted first.
+// windowSites are the sites whose probes may be in place for windows, in order of preference.
 var windowSites = [...]bpf.AllocSite{bpf.SiteBlock, bpf.SiteLarge, bpf.SiteNursery}
 
-// busy tells on how many CPUs the target runs.
-type busy struct {
+// parallelism measures on how many CPUs the target runs, at least 1.
+type parallelism struct {
 	time, target uint64
 	cpus         float64
 }
 
-// pass takes in the CPU time that the target has used by a time, ns.
-func (b *busy) pass(time, target uint64) {
+// update updates the measurement by the CPU time that the target has used by a time, both ns.
+func (b *parallelism) update(time, target uint64) {
 	const enough = 100e6
 	if b.time == 0 || time < b.time || target < b.target {
 		b.time, b.target = time, target
@@ -84,44 +82,43 @@ func (b *busy) pass(time, target uint64) {
 	b.time, b.target = time, target
 }
 
-// Throttle charges what the probes have cost, and places them so that the budget keeps.
+// Throttle charges the probes' cost to the bucket, and places and removes probes accordingly.
 func (a *allocation) Throttle(u source.Use) error {
 	charged := u.Cost.Probes.Ns + u.Cost.ProbeNs
-	// It is less than before where a hit has been found to cost less than it was taken for.
+	// Negative if a new measurement of what a hit costs is below the earlier estimate.
 	cost := float64(int64(charged - a.charged))
 	a.bucket.Pass(float64(u.Target-min(a.target, u.Target)), cost+u.Handling)
 	a.charged, a.target = charged, u.Target
-	a.busy.pass(u.Time, u.Target)
+	a.parallelism.update(u.Time, u.Target)
 	return a.control(a.bucket)
 }
 
-// At a capture's start nothing is known of how much the target allocates, so the cost is
-// looked at often.
+// Intervals at which Throttle runs: startInterval during startPeriod, while it is unknown how
+// much the target allocates, and expensiveInterval while probes are expensive.
 const (
-	startPeriod   = 100 * time.Millisecond
-	startInterval = 2 * time.Millisecond
-	dearInterval  = 50 * time.Millisecond
+	startPeriod       = 100 * time.Millisecond
+	startInterval     = 2 * time.Millisecond
+	expensiveInterval = 50 * time.Millisecond
 )
 
-// Pace asks for a turn often at first, and while probes are dear.
+// Pace returns the time to the next Throttle: short at the start and while probes are expensive.
 func (a *allocation) Pace(since time.Duration) time.Duration {
 	switch {
 	case since < startPeriod:
 		return startInterval
-	case a.dear(a.bucket):
-		return dearInterval
+	case a.expensive(a.bucket):
+		return expensiveInterval
 	}
 	return source.Never
 }
 
-// dear reports whether probes in place take a part of their budget that is worth
-// watching. They are those that more allocation would make many times as dear at once:
-// full nurseries are never that many.
-func (a *allocation) dear(b *overhead.Bucket) bool {
+// expensive reports whether a continuous probe takes more than a sixteenth of the budget and
+// may suddenly cost many times as much. Probes at full nurseries are never hit that often.
+func (a *allocation) expensive(b *overhead.Bucket) bool {
 	const worth = 1. / 16
 	for _, ai := range a.images {
 		for _, site := range [...]bpf.AllocSite{bpf.SiteBlock, bpf.SiteLarge} {
-			if p := ai.probes[site]; p.continuous() && a.costs(p) > worth*b.Rate() {
+			if p := ai.probes[site]; p.continuous() && a.costOf(p) > worth*b.Rate() {
 				return true
 			}
 		}
@@ -129,10 +126,10 @@ func (a *allocation) dear(b *overhead.Bucket) bool {
 	return false
 }
 
-// Cost is what the probes have cost, and for how long they have been in place.
+// Cost returns what the probes have cost, and for how long they have been in place.
 func (a *allocation) Cost() (c source.Cost, err error) {
 	trap := a.host.Budget.Costs.Trap()
-	if c.Probes, err = a.took(trap); err != nil {
+	if c.Probes, err = a.probeCosts(trap); err != nil {
 		return c, err
 	}
 	c.ProbeNs, c.Handled = uint64(float64(c.Probes.Runs)*trap), c.Probes.Runs
@@ -147,13 +144,13 @@ func (a *allocation) Cost() (c source.Cost, err error) {
 	return c, nil
 }
 
-// control places probes so that b keeps. It is called again and again.
+// control updates hit rates and thinning, and places or removes probes by the level of b.
 func (a *allocation) control(b *overhead.Bucket) error {
 	for _, ai := range a.images {
 		if err := a.observe(ai); err != nil {
 			return err
 		}
-		if err := a.thin(ai); err != nil {
+		if err := a.setThinning(ai); err != nil {
 			return err
 		}
 		if b.Unlimited() {
@@ -163,16 +160,16 @@ func (a *allocation) control(b *overhead.Bucket) error {
 			continue
 		}
 		if b.Level() < 0 {
-			a.retreat(ai, b)
+			a.removeExpensive(ai, b)
 		} else {
-			a.advance(ai, b)
+			a.placeNext(ai, b)
 		}
 	}
 	return nil
 }
 
-// observe takes in what the image's probes have counted, and the windows that have
-// ended.
+// observe updates hit rates and the ledger by what the image's probes have counted, and by the
+// windows that have ended.
 func (a *allocation) observe(ai *image) error {
 	r, err := a.read(ai)
 	if err != nil {
@@ -185,18 +182,18 @@ func (a *allocation) observe(ai *image) error {
 		case p.continuous():
 			p.inPlace += r.at - min(p.inPlaceAt, r.at)
 			p.inPlaceAt = r.at
-			if p.since == nil {
-				p.since = &r
+			if p.lastReading == nil {
+				p.lastReading = &r
 			}
-			if r.at-p.since.at < leastObserved {
+			if r.at-p.lastReading.at < minObserved {
 				continue
 			}
-			ai.counted(bpf.AllocSite(site), p.since, &r)
-			p.since = &r
+			ai.counted(bpf.AllocSite(site), p.lastReading, &r)
+			p.lastReading = &r
 		case p.window != nil:
 			select {
 			case w := <-p.window:
-				if p.ended(&w) {
+				if p.windowEnded(&w) {
 					ai.counted(bpf.AllocSite(site), &w.before, &w.after)
 				}
 			default:
@@ -206,7 +203,7 @@ func (a *allocation) observe(ai *image) error {
 	return nil
 }
 
-// counted takes in what a probe has counted while it was in place.
+// counted updates a probe's hit rate and the ledger by two readings while it was in place.
 func (ai *image) counted(site bpf.AllocSite, before, after *reading) {
 	p := ai.probes[site]
 	seconds := float64(after.at-before.at) / 1e9
@@ -214,23 +211,24 @@ func (ai *image) counted(site bpf.AllocSite, before, after *reading) {
 		return
 	}
 	n := after.since(before, site)
-	p.hitRate = lately(p.hitRate, float64(after.account.Hits[site]-before.account.Hits[site])/seconds)
+	p.hitRate = movingAverage(p.hitRate, float64(after.account.Hits[site]-before.account.Hits[site])/seconds)
 	if site == bpf.SiteLarge {
-		ai.large = lately(ai.large, float64(after.account.Large-before.account.Large)/seconds)
+		ai.largeRate = movingAverage(ai.largeRate, float64(after.account.Large-before.account.Large)/seconds)
 	}
 	ai.ledger.observe(site, n)
 }
 
-// lately follows what is measured.
-func lately(before, now float64) float64 {
+// movingAverage returns the mean of the average before and the new value; the value if there
+// was none.
+func movingAverage(before, now float64) float64 {
 	if before == 0 {
 		return now
 	}
 	return (before + now) / 2
 }
 
-// thin tells the walker which part of the hits to sample.
-func (a *allocation) thin(ai *image) error {
+// setThinning sets, in the walker's layout of the process, one in how many hits is sampled.
+func (a *allocation) setThinning(ai *image) error {
 	changed := false
 	for site, p := range ai.probes {
 		if p == nil || p.site == bpf.SiteEnd {
@@ -244,10 +242,10 @@ func (a *allocation) thin(ai *image) error {
 		if p.site == bpf.SiteLarge {
 			want = 0
 			if p.hitRate > perSecond {
-				want = uint32(min(ai.large/perSecond/ghc.BlockBytes, math.MaxUint32))
+				want = uint32(min(ai.largeRate/perSecond/ghc.BlockBytes, math.MaxUint32))
 			}
 		}
-		// Not for a little: every change is told to the kernel.
+		// Small changes are left out, because each one costs an update of a BPF map.
 		if have := ai.im.Layout.Thin[site]; want > have+have/4 || want < have-have/4 {
 			ai.im.Layout.Thin[site] = want
 			changed = true
@@ -262,8 +260,8 @@ func (a *allocation) thin(ai *image) error {
 	return nil
 }
 
-// retreat takes probes out until what is left can stay.
-func (a *allocation) retreat(ai *image, b *overhead.Bucket) {
+// removeExpensive removes the most expensive continuous probes until the others fit the budget.
+func (a *allocation) removeExpensive(ai *image, b *overhead.Bucket) {
 	for {
 		var worst *probe
 		sum, most := 0.0, 0.0
@@ -271,9 +269,9 @@ func (a *allocation) retreat(ai *image, b *overhead.Bucket) {
 			if !p.continuous() {
 				continue
 			}
-			cost := a.costs(p)
+			cost := a.costOf(p)
 			sum += cost
-			// A rare one is not to blame.
+			// A probe with fewer than 10 hits a second stays: it cannot be the cause.
 			if cost >= most && (p.hitRate >= 10 || site == int(bpf.SiteBlock)) {
 				worst, most = p, cost
 			}
@@ -282,106 +280,105 @@ func (a *allocation) retreat(ai *image, b *overhead.Bucket) {
 			return
 		}
 		worst.remove(&a.background)
-		worst.due = perf.Monotonic() + minCycle
-		if sum-most < mostInPlace*b.Rate() {
+		worst.notBefore = perf.Monotonic() + minCycle
+		if sum-most < maxContinuousShare*b.Rate() {
 			return
 		}
 	}
 }
 
-// costs is the part of a CPU's time that a probe takes while it is in place.
-func (a *allocation) costs(p *probe) float64 { return p.hitRate * a.perHit[p.site] / 1e9 }
+// costOf returns the share of a CPU that a probe takes while it is in place.
+func (a *allocation) costOf(p *probe) float64 { return p.hitRate * a.perHit[p.site] / 1e9 }
 
-// wouldCost is what the probe of blocks takes, if it has not been in place: it is hit the
-// less often the longer that takes.
-func (a *allocation) wouldCost(ai *image) float64 {
-	undisturbed := max(ai.rate-ai.large, ai.rate/8) / ghc.BlockBytes * a.perHit[bpf.SiteBlock] / 1e9
-	return undisturbed / (1 + undisturbed/a.busy.cpus)
+// estimateBlockCost estimates the cost of the probe of blocks before it has been in place, as a
+// share of a CPU: the hits slow the program down, and so make themselves rarer.
+func (a *allocation) estimateBlockCost(ai *image) float64 {
+	undisturbed := max(ai.byteRate-ai.largeRate, ai.byteRate/8) / ghc.BlockBytes * a.perHit[bpf.SiteBlock] / 1e9
+	return undisturbed / (1 + undisturbed/a.parallelism.cpus)
 }
 
-// advance puts a probe in place that the budget has come to allow: of those that
-// may have a window, the one that has waited longest.
-func (a *allocation) advance(ai *image, b *overhead.Bucket) {
+// placeNext places at most one probe: continuously if the budget allows that, else for a window
+// of the probe whose last window is the longest ago.
+func (a *allocation) placeNext(ai *image, b *overhead.Bucket) {
 	now := perf.Monotonic()
 	var next *probe
 	var nextCost, inPlace float64
 	for _, p := range ai.probes {
 		if p.continuous() {
-			inPlace += a.costs(p)
+			inPlace += a.costOf(p)
 		}
 	}
 	for _, site := range windowSites {
 		p := ai.probes[site]
-		if p == nil || p.waits || p.continuous() || p.window != nil {
+		if p == nil || p.awaitsUnwind || p.continuous() || p.window != nil {
 			continue
 		}
-		cost := a.costs(p)
+		cost := a.costOf(p)
 		if site == bpf.SiteBlock {
 			if ai.polls < 3 {
-				continue // it is not known yet
+				continue // the rate of allocation is unknown yet
 			}
 			if p.hitRate == 0 {
-				cost = a.wouldCost(ai)
+				cost = a.estimateBlockCost(ai)
 			}
 		}
-		if cost+inPlace < mostInPlace*b.Rate() && b.Level() > b.Depth()/2 && now >= p.due {
+		if cost+inPlace < maxContinuousShare*b.Rate() && b.Level() > b.Depth()/2 && now >= p.notBefore {
 			if p.place(now) != nil {
 				ai.probes[site] = nil
 			}
 			return
 		}
-		if site == bpf.SiteBlock && !a.wantsBlocks(ai) {
+		if site == bpf.SiteBlock && !a.blockWindowsPay(ai) {
 			continue
 		}
-		// The one whose turn it is may have to wait until there is enough for it;
-		// then the others wait as well.
-		if now >= p.due && windowNeeds(site, cost, b) < b.Depth() && (next == nil || p.lastBegin < next.lastBegin) {
+		// If the bucket's level is too low for the probe whose turn it is, the others wait too.
+		if now >= p.notBefore && windowMinimum(site, cost, b) < b.Depth() && (next == nil || p.lastBegin < next.lastBegin) {
 			next, nextCost = p, cost
 		}
 	}
-	if next == nil || b.Level() < windowNeeds(next.site, nextCost, b) {
+	if next == nil || b.Level() < windowMinimum(next.site, nextCost, b) {
 		return
 	}
-	spend := min(b.Level()/2, windowPart*b.Depth())
+	spend := min(b.Level()/2, maxWindowShare*b.Depth())
 	stretch := spend / (max(nextCost, b.Rate()) * float64(windowLength[next.site]))
-	// Not much longer than the last: it may be hit more often than it was.
+	// At most 4 times the last length, in case the probe is hit more often by now.
 	stretch = min(stretch, 4*float64(next.length)/float64(windowLength[next.site]), maxStretch)
-	next.most = mostOverspent * max(spend, nextCost*float64(windowLength[next.site])) / a.perHit[next.site]
+	next.maxHits = maxOverspend * max(spend, nextCost*float64(windowLength[next.site])) / a.perHit[next.site]
 	a.openWindow(ai, next, now, max(stretch, 1))
-	next.due += uint64(minCycle * (1/max(ai.tells(next.site), 1.0/8) - 1))
+	next.notBefore += uint64(minCycle * (1/max(ai.shareOfBytes(next.site), 1.0/8) - 1))
 }
 
-// tells is the part of what is allocated that the samples of a site's windows tell of. The
-// less that is, the rarer they are.
-func (ai *image) tells(site bpf.AllocSite) float64 {
-	large := ai.ledger.large.of()
+// shareOfBytes returns the share of all allocated bytes that samples of a site's windows stand
+// for, 1 while it is unknown. The smaller it is, the rarer the windows are.
+func (ai *image) shareOfBytes(site bpf.AllocSite) float64 {
+	large := ai.ledger.largeShare.value()
 	switch {
-	case site == bpf.SiteLarge && ai.ledger.large.known():
+	case site == bpf.SiteLarge && ai.ledger.largeShare.known():
 		return large
-	case site == bpf.SiteBlock && ai.ledger.heap.known():
+	case site == bpf.SiteBlock && ai.ledger.heapCheckShare.known():
 		return 1 - large
-	case site == bpf.SiteNursery && ai.ledger.mixed():
-		return 0 // but for how mixed it is
+	case site == bpf.SiteNursery && ai.ledger.nurseriesMisattribute():
+		return 0 // these windows serve to update primopShare only
 	}
 	return 1
 }
 
-// wantsBlocks tells whether windows at blocks are worth what they take. Where heap checks
-// fill the nursery, samples of full nurseries are, which have each a moment of their own.
-func (a *allocation) wantsBlocks(ai *image) bool {
-	return ai.probes[bpf.SiteNursery].continuous() || ai.ledger.primitives >= somePrimitives
+// blockWindowsPay reports whether windows at blocks are worth their cost. If heap checks fill
+// the nurseries, samples of full nurseries suffice, and are better spread over time.
+func (a *allocation) blockWindowsPay(ai *image) bool {
+	return ai.probes[bpf.SiteNursery].continuous() || ai.ledger.primopShare >= worthwhilePrimopShare
 }
 
-// somePrimitives is the part of full nurseries, found by primitive operations, from which
-// on it has to be told what those have allocated themselves.
-const somePrimitives = 1.0 / 16
+// worthwhilePrimopShare is the primopShare from which on windows at blocks are needed, to
+// measure what primops allocate themselves.
+const worthwhilePrimopShare = 1.0 / 16
 
-// windowNeeds is the level of the budget, ns, from which on a site may have its shortest
-// window.
-func windowNeeds(site bpf.AllocSite, cost float64, b *overhead.Bucket) float64 {
+// windowMinimum returns the bucket level, ns, from which on a site may have its shortest window.
+func windowMinimum(site bpf.AllocSite, cost float64, b *overhead.Bucket) float64 {
 	return max(cost*float64(windowLength[site]), 0.01*b.Depth())
 }
 
+// openWindow opens a window of a probe, stretch times windowLength long.
 func (a *allocation) openWindow(ai *image, p *probe, now uint64, stretch float64) {
 	p.length = time.Duration(stretch * float64(windowLength[p.site]))
 	if p.overrun == 0 {
@@ -395,12 +392,12 @@ func (a *allocation) openWindow(ai *image, p *probe, now uint64, stretch float64
 		cycle = float64(now - p.inPlaceAt)
 	}
 	p.open(math.Max(cycle/(float64(p.length)*p.overrun), 1), p.length, a, ai)
-	p.due = now + minCycle + rand.Uint64N(minCycle)
+	p.notBefore = now + minCycle + rand.Uint64N(minCycle)
 }
 
-// took takes in what the hits of each site's probe have cost so far: time in BPF, and trap
-// ns each.
-func (a *allocation) took(trap float64) (sum bpf.RunStats, err error) {
+// probeCosts returns the runs of the probes' programs and their time in BPF, and updates the
+// average cost of a hit of each site, which includes trap ns outside of BPF.
+func (a *allocation) probeCosts(trap float64) (sum bpf.RunStats, err error) {
 	for site, program := range a.programs {
 		cost, err := bpf.RunStatsOf(program)
 		if err != nil {

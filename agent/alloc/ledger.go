@@ -9,43 +9,30 @@ import (
 	"ccagent/internal/ghc"
 )
 
-// ledger makes weights of what the allocation probes of one process count, so that
-// they add up to what the process allocates, and each part of it falls on the code
-// that allocated it, in expectation, whichever probes are in place at a time.
-//
-// Every sample from a probe tells how much its capability has allocated so far; what
-// is new of that is divided among strata: large objects, small objects that heap
-// checks make room for, and small objects of primitive operations. The parts are those
-// that the probes of large objects and of blocks count while they are in place. Each
-// sample is given of its own stratum alone, so that what one probe sees is not taken
-// for what another does not.
-//
-// While a probe is always in place each of its samples is given what its stratum has
-// allocated since the one before. A probe that is in place for a part of the time
-// alone is a random choice of the moments at which it would have been hit (the
-// window's begin does not depend on what the program does), so its samples count
-// for as much more as the time between windows is longer than they are: Horvitz and
-// Thompson's estimator. What that gets wrong stays owed, or is owing, and the next
-// windows' samples count for more, or less.
+// ledger computes the weights of one process's allocation samples. The weights add up to what
+// the process allocates, and are attributed, in expectation, to the code that allocated it,
+// whichever probes are in place at a time. The package documentation describes the strata
+// and the estimator.
 //
 // Quantities are in bytes.
 type ledger struct {
-	caps  map[uint16]*capLedger
+	caps  map[uint16]*capabilityCount
 	start map[uint16]uint64 // words at the start; nil when the process was watched from its beginning
 	base  uint64            // allocated when the capture began
 
-	total    uint64 // allocated since the capture began, as far as it is known
-	given    uint64
-	accounts [strata]account
-	// large is the part of large objects, of all bytes; heap that of blocks which heap
-	// checks fill. Until they are known, the account of heapStratum has it all.
-	large, heap  part
-	largeSeen    uint64 // of large objects, as counted by the probe, and sampled
-	largeCounted uint64 // likewise, and in the account
-	largeDuring  uint64 // the placement in which that was
+	total      uint64 // allocated since the capture began, as far as it is known
+	attributed uint64
+	balances   [strata]balance
+	// Shares of large objects, and of blocks that heap checks fill, in all bytes. Until they
+	// are known heapStratum's balance has all bytes.
+	largeShare, heapCheckShare ratio
+	largeSeen                  uint64 // bytes of large objects that the probe had counted at the last sample of one
+	largeCounted               uint64 // likewise at the last sample of any site; these are in the balance
+	largeDuring                uint64 // begin of the placement of SiteLarge in which largeCounted was read
 
-	// Primitive operations find the nursery full far more often than they fill it.
-	primitives float64 // part of full nurseries that they found, lately
+	// primopShare is the share of full nurseries that primops found, a moving average. It is
+	// far more than their share of the bytes.
+	primopShare float64
 
 	// nursery is what is allocated from one full nursery to the next; 0 if not known.
 	nursery float64
@@ -53,52 +40,54 @@ type ledger struct {
 	recent [strata]recent
 }
 
-// stratum is a kind of allocation whose samples come from probes of its own.
+// stratum is a kind of allocation with samples of its own.
 type stratum int
 
 const (
-	heapStratum stratum = iota // small objects, room for which a heap check makes
+	heapStratum stratum = iota // small objects of compiled code, after a heap check
 	largeStratum
-	primitiveStratum // small objects that primitive operations allocate
+	primopStratum // small objects that primops allocate
 	strata
 )
 
-// account is what a stratum has allocated, and what of it samples were given.
-type account struct {
-	bytes, given float64
-	// When the window began that its samples come from; what it had allocated, in how many
-	// windows, of late, and what the samples of these had estimated it to be.
-	during              uint64
-	mark                float64
-	allocated, estimate float64
+// balance holds the bytes that a stratum has allocated, and those of them that were attributed
+// to samples.
+type balance struct {
+	bytes, attributed float64
+	// The recent windows, for correcting the estimates: when the last one began and bytes was
+	// what then, how many there were, and what was allocated in them and what their samples
+	// had estimated.
+	windowBegin         uint64
+	bytesAtWindow       float64
 	windows             float64
+	allocated, estimate float64
 }
 
-func (a *account) owed() float64 { return a.bytes - a.given }
+func (a *balance) unattributed() float64 { return a.bytes - a.attributed }
 
-// The last bytes of a process are divided among its last few samples. Where they are
-// more than a hundredth of all, they are what the estimates have left out, at any time:
-// among samples of all of it.
+// Bytes that are left when a process ends are divided among its last samples, lastSamples of
+// each stratum. If they exceed a hundredth of all bytes, the estimates have left them out all
+// along: then among a reservoir sample of the whole capture, of reservoirSize.
 const (
-	fewSamples  = 16
-	manySamples = 512
+	lastSamples   = 16
+	reservoirSize = 512
 )
 
-// capLedger is what is known of a capability.
-type capLedger struct {
-	words uint64
-	// What it had allocated when last sampled at a full nursery, and during which
-	// placement of the probe.
-	seen, during uint64
+// capabilityCount holds the allocation counter of a capability, in words.
+type capabilityCount struct {
+	words uint64 // latest value
+	// The value at the last sample of a full nursery, and the begin of the probe's placement
+	// in which that was.
+	atNursery, placement uint64
 }
 
 // placement is a stretch of time in which a probe is in place.
 type placement struct {
-	// begin, CLOCK_MONOTONIC in ns, differs for every placement of a probe; 0
-	// of one that was in place when the capture began.
+	// begin is CLOCK_MONOTONIC, ns, and different for every placement of a probe; 0 if the
+	// probe was in place when the capture began.
 	begin uint64
-	// factor is how much longer the time from window to window is than a
-	// window; 0 while the probe is in place until further notice.
+	// factor is the time from window to window divided by the window's length (the inverse
+	// of the duty cycle); 0 for a continuous placement.
 	factor float64
 }
 
@@ -110,15 +99,15 @@ type hit struct {
 	capability uint16
 	time       uint64
 	words      uint64 // allocated by the capability since the process began
-	// primitive is set at a full nursery that not a heap check has found but a
-	// primitive operation, such as newByteArray#, before it began.
-	primitive bool
-	large     uint64 // bytes of large objects seen by the probe since it began
-	thin      uint32 // one in how many hits is sampled; 0 is all
+	// primop is set at a full nursery that a primop such as newByteArray# found, not a heap
+	// check.
+	primop bool
+	large  uint64 // bytes of large objects that the probe has counted since it was first placed
+	thin   uint32 // one in how many hits is sampled; 0 is all
 }
 
 func newLedger(fromStart bool, atStart map[uint16]uint64) *ledger {
-	l := &ledger{caps: map[uint16]*capLedger{}}
+	l := &ledger{caps: map[uint16]*capabilityCount{}}
 	if !fromStart {
 		l.start = atStart
 		if l.start == nil {
@@ -131,92 +120,92 @@ func newLedger(fromStart bool, atStart map[uint16]uint64) *ledger {
 	return l
 }
 
-// stratumOf is the stratum of what is sampled at a site.
-func stratumOf(site bpf.AllocSite, primitive bool) stratum {
+// stratumOf returns the stratum of a sample.
+func stratumOf(site bpf.AllocSite, primop bool) stratum {
 	switch {
 	case site == bpf.SiteLarge:
 		return largeStratum
-	case site == bpf.SiteNursery && primitive:
-		return primitiveStratum
+	case site == bpf.SiteNursery && primop:
+		return primopStratum
 	}
 	return heapStratum
 }
 
-// owe takes in bytes that have been allocated.
-func (l *ledger) owe(bytes uint64) {
+// addAllocated adds allocated bytes to the balances, by the shares known so far.
+func (l *ledger) addAllocated(bytes uint64) {
 	l.total += bytes
-	l.divide(float64(bytes), l.large.of()*float64(bytes))
+	l.divide(float64(bytes), l.largeShare.value()*float64(bytes))
 }
 
-// divide divides what has been allocated among the strata.
+// divide adds allocated bytes to the balances; large of them are of large objects.
 func (l *ledger) divide(bytes, large float64) {
 	small := bytes - large
-	heap := l.heapPart() * small
-	l.accounts[largeStratum].bytes += large
-	l.accounts[heapStratum].bytes += heap
-	l.accounts[primitiveStratum].bytes += small - heap
+	heap := l.heapFraction() * small
+	l.balances[largeStratum].bytes += large
+	l.balances[heapStratum].bytes += heap
+	l.balances[primopStratum].bytes += small - heap
 }
 
-// count is what a probe has counted, and the process allocated, while it was in place.
+// count holds what a probe has counted while it was in place, and what the process allocated
+// meanwhile.
 type count struct{ hits, large, bytes float64 }
 
-// observe takes in what a probe has counted: from that it is known how to divide what is
-// allocated, and on the first time how to divide what was.
+// observe updates the strata's shares by what a probe has counted. The first count of a site
+// divides what was allocated before it as well.
 func (l *ledger) observe(site bpf.AllocSite, n count) {
-	heap, prim := &l.accounts[heapStratum], &l.accounts[primitiveStratum]
+	heap, prim := &l.balances[heapStratum], &l.balances[primopStratum]
 	switch {
-	case n.bytes < leastCounted:
+	case n.bytes < minCounted:
 	case site == bpf.SiteLarge:
-		known := l.large.known()
-		l.large.see(n.large, n.bytes)
+		known := l.largeShare.known()
+		l.largeShare.add(n.large, n.bytes)
 		if !known {
-			large := l.large.of() * float64(l.total)
-			l.accounts[largeStratum].bytes = large
+			large := l.largeShare.value() * float64(l.total)
+			l.balances[largeStratum].bytes = large
 			small := float64(l.total) - large
-			heap.bytes = l.heapPart() * small
+			heap.bytes = l.heapFraction() * small
 			prim.bytes = small - heap.bytes
 		}
 	case site == bpf.SiteBlock:
-		known := l.heap.known()
-		// Of each nursery a last block is not hit; it ends in a full nursery.
+		known := l.heapCheckShare.known()
+		// The last block of a nursery ends in a hit of SiteNursery instead.
 		blocks := n.hits * ghc.BlockBytes
 		if l.nursery > 2*ghc.BlockBytes {
 			blocks *= l.nursery / (l.nursery - ghc.BlockBytes)
 		}
-		l.heap.see(blocks, n.bytes)
+		l.heapCheckShare.add(blocks, n.bytes)
 		if !known {
 			all := heap.bytes + prim.bytes
-			heap.bytes = l.heapPart() * all
+			heap.bytes = l.heapFraction() * all
 			prim.bytes = all - heap.bytes
 		}
 	}
 }
 
-// heapPart is the part that heap checks make room for, of what is not large.
-func (l *ledger) heapPart() float64 {
-	small := 1 - l.large.of()
-	if !l.heap.known() || small <= 0 {
+// heapFraction returns the share of heap checks in the bytes that are not of large objects.
+func (l *ledger) heapFraction() float64 {
+	small := 1 - l.largeShare.value()
+	if !l.heapCheckShare.known() || small <= 0 {
 		return 1
 	}
-	return min(l.heap.of()/small, 1)
+	return min(l.heapCheckShare.value()/small, 1)
 }
 
-// leastCounted is what has to be allocated while a probe is in place for the parts to be
-// told from it.
-const leastCounted = 16 * ghc.BlockBytes
+// minCounted is the least number of allocated bytes for which a count updates the shares.
+const minCounted = 16 * ghc.BlockBytes
 
-// capability takes in how much a capability has allocated.
-func (l *ledger) capability(h *hit, large placement) *capLedger {
+// updateCapability adds what a capability has allocated since its last hit to the balances.
+func (l *ledger) updateCapability(h *hit, large placement) *capabilityCount {
 	c := l.caps[h.capability]
 	if c == nil {
-		c = &capLedger{}
+		c = &capabilityCount{}
 		if l.start != nil {
 			words, known := l.start[h.capability]
 			if !known {
 				words = h.words
 				l.base += 8 * words
 			}
-			c.words, c.seen = words, words
+			c.words, c.atNursery = words, words
 		}
 		l.caps[h.capability] = c
 	}
@@ -226,9 +215,9 @@ func (l *ledger) capability(h *hit, large placement) *capLedger {
 		c.words = h.words
 	}
 	if !large.continuous() || l.largeDuring != large.begin || h.large < l.largeCounted {
-		l.owe(bytes)
+		l.addAllocated(bytes)
 	} else {
-		// Of these it is known what large objects have.
+		// The probe of large objects was in place throughout, so their bytes are known.
 		l.total += bytes
 		l.divide(float64(bytes), float64(h.large-l.largeCounted))
 	}
@@ -236,33 +225,33 @@ func (l *ledger) capability(h *hit, large placement) *capLedger {
 	return c
 }
 
-// weigh gives a sample's weight; 0 for one that is not to be recorded. at and large tell
-// how its own probe and that of large objects are placed.
+// weigh returns a sample's weight; 0 if it is not to be recorded. at is the placement of the
+// sample's probe, large that of the probe of large objects.
 func (l *ledger) weigh(h *hit, at, large placement) uint64 {
-	c := l.capability(h, large)
-	of := stratumOf(h.site, h.primitive)
+	c := l.updateCapability(h, large)
+	of := stratumOf(h.site, h.primop)
 	switch h.site {
 	case bpf.SiteLarge:
 		own := float64(h.large - min(h.large, l.largeSeen))
 		l.largeSeen = max(h.large, l.largeSeen)
-		// The object itself is not yet in the count.
-		return l.give(of, l.scale(of, own, at), own)
+		// The capability's counter does not include the object yet.
+		return l.attribute(of, l.scale(of, own, at), own)
 	case bpf.SiteBlock:
 		if at.continuous() {
-			return l.give(of, l.blocks(h), 0)
+			return l.attribute(of, l.blockWeight(h), 0)
 		}
-		return l.give(of, l.scale(of, l.blocks(h), at), 0)
+		return l.attribute(of, l.scale(of, l.blockWeight(h), at), 0)
 	}
-	first := c.during != at.begin
-	fresh := float64(8*(h.words-min(h.words, c.seen))) * (1 - l.large.of())
-	c.seen, c.during = h.words, at.begin
-	l.count(h.primitive)
+	first := c.placement != at.begin
+	fresh := float64(8*(h.words-min(h.words, c.atNursery))) * (1 - l.largeShare.value())
+	c.atNursery, c.placement = h.words, at.begin
+	l.countNursery(h.primop)
 	begins := first && l.nursery == 0
 	switch {
 	case first:
-		// What it has seen is more than the nursery, by the time between windows.
-		// Left out it would be missing most where code allocates slowly, and a
-		// window catches one or none.
+		// The counter's advance includes the time between windows, so only a nursery of it
+		// counts. Skipping the sample would bias against code that allocates so slowly that
+		// windows have one hit or none.
 		fresh = min(fresh, l.nursery)
 	case l.nursery == 0:
 		l.nursery = fresh
@@ -271,81 +260,81 @@ func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 	}
 	switch {
 	case begins && at.continuous():
-		fresh = l.accounts[of].owed()
-	case of == primitiveStratum && !l.heap.known():
-		// It is rather who finds the nursery full than who has filled it. It is given what
-		// makes it count if no probe at blocks ever tells more.
-		return l.give(heapStratum, fresh/16, 0)
-	case of == primitiveStratum:
-		fresh *= (1 - l.heapPart()) / max(l.primitives, 1-l.heapPart())
-	case l.mixed() && l.heap.known() && !at.continuous():
-		// Where nurseries are mostly found full before heap checks have filled them, those
-		// that they do fill are a few blocks among many.
-		fresh = min(fresh, l.blocks(h))
+		fresh = l.balances[of].unattributed()
+	case of == primopStratum && !l.heapCheckShare.known():
+		// The primop found the nursery full, but most of it was filled by other code. The
+		// small weight keeps primops visible if SiteBlock is never counted.
+		return l.attribute(heapStratum, fresh/16, 0)
+	case of == primopStratum:
+		fresh *= (1 - l.heapFraction()) / max(l.primopShare, 1-l.heapFraction())
+	case l.nurseriesMisattribute() && l.heapCheckShare.known() && !at.continuous():
+		// Primops end most nurseries early, so what one that a heap check ends stands for is
+		// a block, not the nursery.
+		fresh = min(fresh, l.blockWeight(h))
 	}
-	return l.give(of, l.scale(of, fresh, at), 0)
+	return l.attribute(of, l.scale(of, fresh, at), 0)
 }
 
-// blocks is what a sample of a block stands for while its probe is in place.
-func (l *ledger) blocks(h *hit) float64 { return ghc.BlockBytes * float64(max(h.thin, 1)) }
+// blockWeight returns the bytes of a sample at a block while its probe is in place.
+func (l *ledger) blockWeight(h *hit) float64 { return ghc.BlockBytes * float64(max(h.thin, 1)) }
 
-// mixed tells whether full nurseries do not tell who filled them.
-func (l *ledger) mixed() bool { return l.primitives >= manyPrimitives }
+// nurseriesMisattribute reports whether primops find so many of the full nurseries that these
+// samples no longer show which code filled them.
+func (l *ledger) nurseriesMisattribute() bool { return l.primopShare >= misleadingPrimopShare }
 
-// scale makes of what a sample has seen what it stands for.
+// scale returns the bytes that a sample stands for: those that it has seen, divided by the
+// probe's duty cycle and corrected by the stratum's recent allocation.
 func (l *ledger) scale(of stratum, seen float64, at placement) float64 {
 	if at.continuous() {
-		return catchUp * seen
+		return maxCatchUp * seen
 	}
-	a := &l.accounts[of]
-	if a.during != at.begin {
+	a := &l.balances[of]
+	if a.windowBegin != at.begin {
 		if a.windows > 0 {
-			a.allocated += a.bytes - a.mark
+			a.allocated += a.bytes - a.bytesAtWindow
 		}
-		if a.windows++; a.windows > fewWindows {
+		if a.windows++; a.windows > correctionWindows {
 			a.windows, a.allocated, a.estimate = a.windows/2, a.allocated/2, a.estimate/2
 		}
-		a.during, a.mark = at.begin, a.bytes
+		a.windowBegin, a.bytesAtWindow = at.begin, a.bytes
 	}
 	seen *= at.factor
-	boost := 1.0
-	if a.windows > fewWindows/4 && a.estimate > 0 {
-		boost = min(max(a.allocated/a.estimate, 1/mostBoost), mostBoost)
+	correction := 1.0
+	if a.windows > correctionWindows/4 && a.estimate > 0 {
+		correction = min(max(a.allocated/a.estimate, 1/maxCorrection), maxCorrection)
 	}
 	a.estimate += seen
-	return seen * boost
+	return seen * correction
 }
 
-// What windows estimate of a stratum, together, is held to what it has allocated over some
-// of them. Over one alone it would be taken from code that a window happens to catch, and
-// given to what the next one does. mostBoost bounds it.
+// correctionWindows is over how many windows a stratum's estimates are compared with what it
+// allocated. Over a single one, bytes would move from the code in one window to that in the
+// next. maxCorrection bounds the factor.
 const (
-	fewWindows = 64
-	mostBoost  = 2
+	correctionWindows = 64
+	maxCorrection     = 2
 )
 
-// count keeps the part of full nurseries that primitive operations found, lately.
-func (l *ledger) count(primitive bool) {
-	l.primitives -= l.primitives / 64
-	if primitive {
-		l.primitives += 1.0 / 64
+// countNursery updates primopShare by a full nursery.
+func (l *ledger) countNursery(primop bool) {
+	l.primopShare -= l.primopShare / 64
+	if primop {
+		l.primopShare += 1.0 / 64
 	}
 }
 
-// manyPrimitives is the part of full nurseries that primitive operations have to find for
-// these not to tell who filled them.
-const manyPrimitives = 0.25
+// misleadingPrimopShare is the primopShare from which on nurseriesMisattribute reports true.
+const misleadingPrimopShare = 0.25
 
-// catchUp is how many times what it has seen a sample of a probe that is always in place
-// may be given, while there is something left of the time when it was not. No single
-// sample is to stand for all of that.
-const catchUp = 2
+// maxCatchUp bounds the weight of a sample of a continuous probe, as a multiple of the bytes it
+// has seen: bytes from before the probe was continuous are spread over several samples.
+const maxCatchUp = 2
 
-// part is a ratio of bytes, of late.
-type part struct{ bytes, all float64 }
+// ratio is a ratio of bytes, over roughly the latest 256 MiB.
+type ratio struct{ bytes, all float64 }
 
-// see takes in what was seen since the last time.
-func (p *part) see(bytes, all float64) {
+// add adds what was counted since the last call.
+func (p *ratio) add(bytes, all float64) {
 	const memory = 256 << 20
 	p.bytes, p.all = p.bytes+bytes, p.all+all
 	if p.all > memory {
@@ -353,94 +342,92 @@ func (p *part) see(bytes, all float64) {
 	}
 }
 
-func (p *part) of() float64 {
+func (p *ratio) value() float64 {
 	if p.all <= 0 {
 		return 0
 	}
 	return min(p.bytes/p.all, 1)
 }
 
-func (p *part) known() bool { return p.all > 0 }
+func (p *ratio) known() bool { return p.all > 0 }
 
-// owed is what no sample was given; negative if they were given too much.
-func (l *ledger) owed() float64 { return float64(l.total) - float64(l.given) }
+// unattributed returns the bytes that no sample has; negative if samples have too many.
+func (l *ledger) unattributed() float64 { return float64(l.total) - float64(l.attributed) }
 
-// give gives a weight from a stratum's account: not more than it has, nor than there is
-// in all. uncounted is not in these yet.
-func (l *ledger) give(of stratum, weight, uncounted float64) uint64 {
-	a := &l.accounts[of]
-	has := a.owed()
-	if of == largeStratum && !l.large.known() {
-		has = l.owed() / 2
+// attribute takes a weight off a stratum's balance and returns it. The weight is cut to what
+// is unattributed, of the stratum and of all; uncounted bytes are not in either yet.
+func (l *ledger) attribute(of stratum, weight, uncounted float64) uint64 {
+	a := &l.balances[of]
+	has := a.unattributed()
+	if of == largeStratum && !l.largeShare.known() {
+		has = l.unattributed() / 2
 	}
-	weight = min(weight, max(has, 0)+uncounted, max(l.owed(), 0)+uncounted)
+	weight = min(weight, max(has, 0)+uncounted, max(l.unattributed(), 0)+uncounted)
 	if weight < 1 {
 		return 0
 	}
 	w := uint64(weight)
-	a.given += float64(w)
-	l.given += w
+	a.attributed += float64(w)
+	l.attributed += w
 	return w
 }
 
-// remember keeps a sample that was written, to give it a part of the last bytes.
+// remember keeps a written sample, which settle may choose.
 func (l *ledger) remember(s *eventlog.Sample, of stratum) {
 	r := &l.recent[of]
-	r.last[r.n%fewSamples] = *s
-	// Each sample so far is among the many with the same chance (Vitter's algorithm R).
+	r.last[r.n%lastSamples] = *s
+	// Reservoir sampling (Vitter's algorithm R).
 	i := r.n
-	if i >= manySamples {
+	if i >= reservoirSize {
 		i = rand.IntN(r.n + 1)
 	}
-	if i < manySamples {
-		r.any[i] = *s
+	if i < reservoirSize {
+		r.reservoir[i] = *s
 	}
 	r.n++
 }
 
-// forgetRecent is called when a new log begins, in which the nodes of the old one
-// mean nothing.
+// forgetRecent drops the remembered samples: their stack nodes are undefined in a new log.
 func (l *ledger) forgetRecent() { l.recent = [strata]recent{} }
 
-// settle divides what the process has allocated and no sample was given among its
-// last samples, by strata and by their weights. words is what all capabilities have
-// allocated at a time.
+// settle divides the unattributed bytes among remembered samples, by strata and by weights, and
+// returns these with their new weights. words is what all capabilities have allocated.
 func (l *ledger) settle(words uint64) []eventlog.Sample {
 	counted := 8 * words
-	if counted <= l.base+l.given {
+	if counted <= l.base+l.attributed {
 		return nil
 	}
 	if counted > l.base+l.total {
-		l.owe(counted - l.base - l.total)
+		l.addAllocated(counted - l.base - l.total)
 	}
-	rest := counted - l.base - l.given
-	choose := (*recent).some
+	rest := counted - l.base - l.attributed
+	choose := (*recent).sampleOfAll
 	if rest < counted/100 {
 		choose = (*recent).latest
 	}
 	var chosen [strata][]eventlog.Sample
-	var owed [strata]float64
-	last := strata // of those with samples
+	var shares [strata]float64
+	last := strata // the last stratum with samples
 	for of := range strata {
 		if chosen[of] = choose(&l.recent[of]); len(chosen[of]) > 0 {
 			last = of
 		}
-		owed[of] = max(l.accounts[of].owed(), 0)
+		shares[of] = max(l.balances[of].unattributed(), 0)
 	}
 	if last == strata {
-		l.given += rest
+		l.attributed += rest
 		return []eventlog.Sample{{Capability: eventlog.NoCapability, Weight: rest, Stop: eventlog.StopNoHaskell}}
 	}
-	// What is small has two strata that stand in for each other.
-	if len(chosen[primitiveStratum]) == 0 {
-		owed[heapStratum] += owed[primitiveStratum]
+	// The strata of small objects stand in for each other.
+	if len(chosen[primopStratum]) == 0 {
+		shares[heapStratum] += shares[primopStratum]
 	} else if len(chosen[heapStratum]) == 0 {
-		owed[primitiveStratum] += owed[heapStratum]
+		shares[primopStratum] += shares[heapStratum]
 	}
 	sum := 0.0
 	for of := range strata {
 		if len(chosen[of]) > 0 {
-			sum += owed[of]
+			sum += shares[of]
 		}
 	}
 	var out []eventlog.Sample
@@ -451,17 +438,17 @@ func (l *ledger) settle(words uint64) []eventlog.Sample {
 		}
 		w := left
 		if of != last && sum > 0 {
-			w = min(uint64(float64(rest)*(owed[of]/sum)), left)
+			w = min(uint64(float64(rest)*(shares[of]/sum)), left)
 		}
 		left -= w
-		l.accounts[of].given += float64(w)
-		l.given += w
+		l.balances[of].attributed += float64(w)
+		l.attributed += w
 		out = append(out, divide(w, chosen[of])...)
 	}
 	return out
 }
 
-// divide gives each sample a part of the bytes, by their weights.
+// divide divides bytes among samples, in proportion to their weights.
 func divide(bytes uint64, samples []eventlog.Sample) []eventlog.Sample {
 	var sum float64
 	for i := range samples {
@@ -481,13 +468,15 @@ func divide(bytes uint64, samples []eventlog.Sample) []eventlog.Sample {
 	return out
 }
 
-// recent are the last samples that were written, and a random choice of all.
+// recent holds the last samples of a stratum, and a reservoir sample of all.
 type recent struct {
-	last [fewSamples]eventlog.Sample
-	any  [manySamples]eventlog.Sample
-	n    int
+	last      [lastSamples]eventlog.Sample
+	reservoir [reservoirSize]eventlog.Sample
+	n         int
 }
 
-func (r *recent) latest() []eventlog.Sample { return slices.Clone(r.last[:min(r.n, fewSamples)]) }
+func (r *recent) latest() []eventlog.Sample { return slices.Clone(r.last[:min(r.n, lastSamples)]) }
 
-func (r *recent) some() []eventlog.Sample { return slices.Clone(r.any[:min(r.n, manySamples)]) }
+func (r *recent) sampleOfAll() []eventlog.Sample {
+	return slices.Clone(r.reservoir[:min(r.n, reservoirSize)])
+}

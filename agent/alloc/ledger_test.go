@@ -69,7 +69,7 @@ func (s *simulated) hit(site bpf.AllocSite, place string, primitive bool) {
 		return
 	}
 	s.hits[site]++
-	h := hit{site: site, time: s.time, words: s.words, large: s.large, primitive: primitive}
+	h := hit{site: site, time: s.time, words: s.words, large: s.large, primop: primitive}
 	if w := s.ledger.weigh(&h, s.placed[site], s.placed[bpf.SiteLarge]); w > 0 {
 		s.weights[place] += float64(w)
 		s.samples++
@@ -299,7 +299,7 @@ func TestLedgerCatchesUp(t *testing.T) {
 	at.begin = 1 // in place again
 	for range 10 {
 		n := uint64(1000)
-		if l.owed() == 0 {
+		if l.unattributed() == 0 {
 			n = 100_000 // meanwhile
 		}
 		if w := hit(n); w > 16000 || w < 8000 {
@@ -310,8 +310,8 @@ func TestLedgerCatchesUp(t *testing.T) {
 	for _, s := range l.settle(words) {
 		rest += s.Weight
 	}
-	if l.given != 8*words || rest == 0 {
-		t.Errorf("%d bytes were given in the end, %d of them at the end, of %d", l.given, rest, 8*words)
+	if l.attributed != 8*words || rest == 0 {
+		t.Errorf("%d bytes were given in the end, %d of them at the end, of %d", l.attributed, rest, 8*words)
 	}
 }
 
@@ -344,21 +344,21 @@ func TestLedgerHostileCounts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10000 {
 		h := hit{site: bpf.AllocSite(1 + rng.IntN(3)), capability: uint16(rng.IntN(4)), time: rng.Uint64(), words: rng.Uint64() >> rng.IntN(64),
-			large: rng.Uint64() >> rng.IntN(64), primitive: rng.IntN(2) == 0}
+			large: rng.Uint64() >> rng.IntN(64), primop: rng.IntN(2) == 0}
 		own := uint64(0)
 		if h.site == bpf.SiteLarge {
 			own = h.large - min(h.large, l.largeSeen)
 		}
 		w := l.weigh(&h, placement{begin: rng.Uint64N(3), factor: float64(rng.IntN(3))}, placement{factor: float64(rng.IntN(2))})
-		if most := max(l.owed()+float64(w), 0) + float64(own); float64(w) > most*(1+1e-9) {
+		if most := max(l.unattributed()+float64(w), 0) + float64(own); float64(w) > most*(1+1e-9) {
 			t.Fatalf("%+v: a sample is given %d of at most %.0f", h, w, most)
 		}
-		if given += w; given != l.given {
-			t.Fatalf("%+v: %d was given, the samples weigh %d", h, l.given, given)
+		if given += w; given != l.attributed {
+			t.Fatalf("%+v: %d was given, the samples weigh %d", h, l.attributed, given)
 		}
 		l.observe(h.site, count{hits: rng.Float64() * 1e6, large: rng.Float64() * 1e9, bytes: rng.Float64() * 1e9})
-		for of, a := range l.accounts {
-			if x := a.bytes + a.given; math.IsNaN(x) || math.IsInf(x, 0) {
+		for of, a := range l.balances {
+			if x := a.bytes + a.attributed; math.IsNaN(x) || math.IsInf(x, 0) {
 				t.Fatalf("%+v: the account of stratum %d is %+v", h, of, a)
 			}
 		}
@@ -366,8 +366,8 @@ func TestLedgerHostileCounts(t *testing.T) {
 	for _, s := range l.settle(rng.Uint64()) {
 		given += s.Weight
 	}
-	if given != l.given {
-		t.Errorf("%d was given in the end, the samples weigh %d", l.given, given)
+	if given != l.attributed {
+		t.Errorf("%d was given in the end, the samples weigh %d", l.attributed, given)
 	}
 }
 

@@ -34,11 +34,11 @@ func (ai *image) readWords() (map[uint16]uint64, error) {
 	return words, nil
 }
 
-// capabilities gives the addresses of the process's capabilities.
+// capabilities returns the addresses of the process's capabilities.
 func (ai *image) capabilities() ([]uint64, error) {
 	s, bias := ai.sites, ai.bias
 	if s.Count == 0 {
-		return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.PID)
+		return nil, fmt.Errorf("process %d has no readable list of capabilities", ai.im.PID)
 	}
 	n, err := ai.im.Memory.Word(s.Count + bias)
 	if err != nil {
@@ -50,7 +50,7 @@ func (ai *image) capabilities() ([]uint64, error) {
 	case s.Array == 0:
 		// A library without its symbol table exports only the first.
 		if n != 1 || s.Main == 0 {
-			return nil, fmt.Errorf("process %d does not tell its capabilities", ai.im.PID)
+			return nil, fmt.Errorf("process %d has no readable list of capabilities", ai.im.PID)
 		}
 		return []uint64{s.Main + bias}, nil
 	case !s.InPlace:
@@ -66,8 +66,8 @@ func (ai *image) capabilities() ([]uint64, error) {
 	return capabilities, ai.im.Memory.Words(array, capabilities)
 }
 
-// reading is what the probes of an image have counted at a time, and what it had
-// allocated by then, if that could be read.
+// reading holds what the probes of an image have counted by a time, and what it had allocated
+// by then if known is set.
 type reading struct {
 	account bpf.AllocAccount
 	words   uint64
@@ -88,7 +88,7 @@ func (a *allocation) read(ai *image) (r reading, err error) {
 	return r, err
 }
 
-// since is what was counted between two readings.
+// since returns what was counted between two readings.
 func (r *reading) since(before *reading, site bpf.AllocSite) count {
 	if !before.known || !r.known || r.words < before.words {
 		return count{} // not known, or capabilities went away
@@ -100,13 +100,13 @@ func (r *reading) since(before *reading, site bpf.AllocSite) count {
 	}
 }
 
-// poll takes in how much the process has allocated by now, and how fast it does.
+// poll updates how much the process has allocated, and at what rate.
 func (ai *image) poll(r *reading) {
 	if !r.known || r.words < ai.words {
 		return // capabilities went away
 	}
 	if ai.readAt != 0 && r.at > ai.readAt {
-		ai.rate = 8 * float64(r.words-ai.words) * 1e9 / float64(r.at-ai.readAt)
+		ai.byteRate = 8 * float64(r.words-ai.words) * 1e9 / float64(r.at-ai.readAt)
 	}
 	ai.words, ai.readAt = r.words, r.at
 	if r.words > 0 {

@@ -15,31 +15,31 @@ import (
 	"ccagent/perf"
 )
 
-// probe is one probe in one process: in place until further notice, or for windows
-// of time, or not.
+// probe is one probe in one process: continuously in place, in place for windows, or removed.
 type probe struct {
 	site   bpf.AllocSite
 	attach func() (io.Closer, error)
-	link   io.Closer   // while it is in place until further notice
-	window chan window // while a window is open; receives how it went
+	link   io.Closer   // while it is continuously in place
+	window chan window // while a window is open; receives its result
 	past   []placement // the latest last
-	// For how long it has been in place, ns, up to inPlaceAt or the last window.
-	inPlace   uint64
-	inPlaceAt uint64
-	lastBegin uint64        // of a window
-	length    time.Duration // of the last window, as it was to be
-	most      float64       // hits that it may have
-	overrun   float64       // how much longer windows turn out
-	hitRate   float64       // a second in place
-	due       uint64        // no window before that time
-	waits     bool          // for what its samples need
-	since     *reading      // the last while it is in place until further notice
+	// inPlace is for how long the probe has been in place, ns, up to inPlaceAt or the end of
+	// the last window.
+	inPlace      uint64
+	inPlaceAt    uint64
+	lastBegin    uint64        // of the last window, ns
+	length       time.Duration // planned length of the last window
+	maxHits      float64       // limit of hits of a window
+	overrun      float64       // average of real by planned length of windows
+	hitRate      float64       // hits a second while in place, moving average
+	notBefore    uint64        // earliest begin of the next window, ns
+	awaitsUnwind bool          // until the walker can unwind the code at the site
+	lastReading  *reading      // last reading while it is continuously in place
 }
 
-// window is a stretch of time in which a probe was in place. link is set if it still is.
+// window is the result of a window. link is set if the probe is still in place.
 type window struct {
 	link          io.Closer
-	start         bool // that with which it began
+	start         bool // the first placement, by start
 	open, close   uint64
 	before, after reading
 	err           error
@@ -49,15 +49,15 @@ type window struct {
 // after the next has begun.
 const maxPast = 8
 
-func (p *probe) remembers(at placement) {
+func (p *probe) addPlacement(at placement) {
 	if len(p.past) == maxPast {
 		p.past = append(p.past[:0], p.past[1:]...)
 	}
 	p.past = append(p.past, at)
 }
 
-// at gives the placement in which a sample was taken. A nil probe, which is not
-// there, is taken for one that is always: there is nothing to be made up for.
+// at returns the placement in which a sample was taken. A nil probe counts as continuous: its
+// site was not found, so there is nothing to compensate for.
 func (p *probe) at(time uint64) placement {
 	if p == nil || len(p.past) == 0 {
 		return placement{}
@@ -70,23 +70,23 @@ func (p *probe) at(time uint64) placement {
 	return p.past[0]
 }
 
-// continuous tells whether the probe is in place until further notice.
+// continuous reports whether the probe is in place until further notice.
 func (p *probe) continuous() bool { return p != nil && p.link != nil }
 
-// place puts the probe in place until further notice.
+// place puts the probe in place continuously.
 func (p *probe) place(begin uint64) error {
 	l, err := p.attach()
 	if err != nil {
 		return err
 	}
-	p.link, p.inPlaceAt, p.since = l, perf.Monotonic(), nil
-	p.remembers(placement{begin: begin})
+	p.link, p.inPlaceAt, p.lastReading = l, perf.Monotonic(), nil
+	p.addPlacement(placement{begin: begin})
 	return nil
 }
 
-// start places a probe for the first time. Nothing is known of how often it will be hit, so
-// it is looked at closely: it is taken out when hits have taken what they may, or handed
-// over if they have not.
+// start places a probe for the first time. Its hit rate is unknown, so a goroutine polls it for
+// closeWatch: the goroutine removes the probe at the given number of hits, or else hands it
+// over as continuous.
 func (p *probe) start(a *allocation, ai *image, hits float64) error {
 	if math.IsInf(hits, 1) {
 		return p.place(0)
@@ -95,26 +95,25 @@ func (p *probe) start(a *allocation, ai *image, hits float64) error {
 	if err != nil {
 		return err
 	}
-	p.remembers(placement{})
+	p.addPlacement(placement{})
 	p.window = make(chan window, 1)
 	done := p.window
 	a.background.Go(func() {
-		defer onTime()()
+		defer raisePriority()()
 		w := window{start: true, open: perf.Monotonic()}
 		w.before, w.err = a.read(ai)
 		w.after = w.before
-		few := func() bool { return float64(w.after.account.Hits[p.site]) < hits }
-		for w.err == nil && few() && w.after.at < w.open+closely && !a.stopped() {
-			// Every look wakes a CPU, which may be the target's: with each, what was seen
-			// holds for a little longer.
-			a.wait(min(max(time.Duration(w.after.at-w.open)/32, leastLook), mostLook))
+		belowLimit := func() bool { return float64(w.after.account.Hits[p.site]) < hits }
+		for w.err == nil && belowLimit() && w.after.at < w.open+closeWatch && !a.stopped() {
+			// Every poll wakes a CPU, which may be the target's, so the interval grows.
+			a.wait(min(max(time.Duration(w.after.at-w.open)/32, minPoll), maxPoll))
 			if w.after.account.Hits[p.site] == 0 {
-				w.before = w.after // what follows is how often it is hit when it is
+				w.before = w.after // the hit rate is measured from the first hit on
 			}
 			w.after, w.err = a.read(ai)
 		}
 		w.close = perf.Monotonic()
-		if w.err == nil && few() && !a.stopped() {
+		if w.err == nil && belowLimit() && !a.stopped() {
 			w.link = l
 		}
 		done <- w
@@ -125,16 +124,15 @@ func (p *probe) start(a *allocation, ai *image, hits float64) error {
 	return nil
 }
 
-// closely is for how long, ns, a probe is looked at closely when it is placed; leastLook
-// and mostLook bound the time from look to look.
+// closeWatch is for how long, ns, start polls a probe; minPoll and maxPoll bound the interval.
 const (
-	closely   = 300e6
-	leastLook = 250 * time.Microsecond
-	mostLook  = 8 * time.Millisecond
+	closeWatch = 300e6
+	minPoll    = 250 * time.Microsecond
+	maxPoll    = 8 * time.Millisecond
 )
 
-// ended takes in a window that has ended, and returns false if it was none.
-func (p *probe) ended(w *window) bool {
+// windowEnded updates the probe after a window; false if the window failed.
+func (p *probe) windowEnded(w *window) bool {
 	p.window = nil
 	if w.err != nil {
 		return false // the process has ended, or is about to
@@ -142,17 +140,17 @@ func (p *probe) ended(w *window) bool {
 	p.inPlace += w.close - w.open
 	switch {
 	case w.link != nil:
-		p.link, p.inPlaceAt, p.since = w.link, w.close, &w.after
+		p.link, p.inPlaceAt, p.lastReading = w.link, w.close, &w.after
 	case w.start:
 		p.inPlaceAt = w.close
-		p.remembers(placement{begin: w.close, factor: 1})
+		p.addPlacement(placement{begin: w.close, factor: 1})
 	default:
 		p.overrun += (float64(w.close-w.open)/float64(p.length) - p.overrun) / 4
 	}
 	return true
 }
 
-// remove takes the probe out. Open windows end by themselves.
+// remove removes a continuous probe. Open windows end by themselves.
 func (p *probe) remove(background *sync.WaitGroup) {
 	if p.link == nil {
 		return
@@ -162,11 +160,11 @@ func (p *probe) remove(background *sync.WaitGroup) {
 	now := perf.Monotonic()
 	p.inPlace += now - p.inPlaceAt
 	p.inPlaceAt, p.lastBegin = now, 0
-	p.remembers(placement{begin: now, factor: 1})
+	p.addPlacement(placement{begin: now, factor: 1})
 	background.Go(func() { l.Close() }) // fails only for what is gone already
 }
 
-// discard takes the probe out if it was to be handed over, when all windows have ended.
+// discard waits for an open window's end, and removes the probe if start hands it over.
 func (p *probe) discard() {
 	if p == nil || p.window == nil {
 		return
@@ -177,15 +175,15 @@ func (p *probe) discard() {
 	p.window = nil
 }
 
-// open puts the probe of an image in place for a while.
+// open places the probe of an image for a window.
 func (p *probe) open(factor float64, length time.Duration, a *allocation, ai *image) {
 	begin := perf.Monotonic()
-	p.remembers(placement{begin: begin, factor: factor})
+	p.addPlacement(placement{begin: begin, factor: factor})
 	p.lastBegin = begin
 	p.window = make(chan window, 1)
-	done, most := p.window, p.most
+	done, most := p.window, p.maxHits
 	a.background.Go(func() {
-		defer onTime()()
+		defer raisePriority()()
 		l, err := p.attach()
 		if err != nil {
 			done <- window{err: err}
@@ -213,10 +211,10 @@ func (p *probe) open(factor float64, length time.Duration, a *allocation, ai *im
 // be a millisecond late.
 const shortWindow = 2 * time.Millisecond
 
-// onTime has the calling goroutine's thread run before others, if the kernel lets it: where
-// all CPUs are busy a probe would stay in place for many times a window's length, at the
-// target's cost. What it returns ends that.
-func onTime() func() {
+// raisePriority gives the calling goroutine's thread real-time priority, if the kernel allows
+// it, and returns a function that undoes that. With all CPUs busy, a window would otherwise
+// last many times its length, at the target's cost.
+func raisePriority() func() {
 	runtime.LockOSThread()
 	const lowest = 1
 	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: lowest, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
@@ -232,7 +230,7 @@ func onTime() func() {
 	}
 }
 
-// stopped tells whether all windows are to end.
+// stopped reports whether all windows are to end.
 func (a *allocation) stopped() bool {
 	select {
 	case <-a.stop:
@@ -242,18 +240,18 @@ func (a *allocation) stopped() bool {
 	}
 }
 
-// wait waits for so short a time that it is not worth ending when the capture does.
+// wait sleeps. Callers pass times so short that the end of a capture need not interrupt it.
 func (a *allocation) wait(length time.Duration) {
 	ts := unix.NsecToTimespec(int64(length))
 	if length < shortWindow {
-		// Go's scheduler is not told: it might give others a turn before this ends.
+		// A raw system call, so that Go's scheduler does not hand the processor to another goroutine.
 		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
 	} else {
 		unix.Nanosleep(&ts, nil)
 	}
 }
 
-// timeInPlace is for how long the probe has been in place by now, ns.
+// timeInPlace returns for how long the probe has been in place by now, ns.
 func (p *probe) timeInPlace(now uint64) uint64 {
 	switch {
 	case p == nil:
