@@ -23,9 +23,9 @@ type gap struct {
 	begins bool
 }
 
-// control holds each group to its budget. It sleeps until the kernel tells that a group
-// has been hit as often as it may for the time being, or one that is out may come back:
-// every look wakes a CPU, and several threads of Go's runtime.
+// control keeps each group within its budget. It does not poll, since that would wake a CPU and
+// several threads of Go's runtime each time: it sleeps until the kernel reports that a group
+// has reached its limit of hits, or until a removed group may be placed again.
 func (p *Probes) control() {
 	p.running.Go(func() {
 		var record ringbuf.Record
@@ -54,7 +54,7 @@ func (p *Probes) control() {
 	})
 }
 
-// lookAt has control look at what the probes have cost.
+// lookAt wakes control, to charge what the probes have cost.
 func (p *Probes) lookAt() {
 	select {
 	case p.look <- struct{}{}:
@@ -62,8 +62,8 @@ func (p *Probes) lookAt() {
 	}
 }
 
-// balance takes a group's probes out when they have cost too much, and puts them back
-// when time has paid for it. It gives the time until they may be put back.
+// balance removes a group's probes when its bucket is in debt, and places them again when the
+// bucket has filled. It returns the time until then.
 func (p *Probes) balance(g int) time.Duration {
 	const never = math.MaxInt64
 	p.mu.Lock()
@@ -108,7 +108,7 @@ func (p *Probes) balance(g int) time.Duration {
 	return max(time.Duration((enoughBack-level)/group.bucket.Rate()), time.Millisecond)
 }
 
-// setLimit has the kernel tell when a group's probes have cost what they may now.
+// setLimit sets the number of hits at which the kernel reports that a group has used its budget.
 func (p *Probes) setLimit(g int) error {
 	group := &p.groups[g]
 	limit := uint64(math.MaxUint64)
@@ -119,7 +119,7 @@ func (p *Probes) setLimit(g int) error {
 	return p.program.SetLimit(g, limit)
 }
 
-// measure reads a group's counts, and charges what the hits are estimated to have cost.
+// measure reads a group's counts, and charges the estimated cost of the hits to its bucket.
 func (p *Probes) measure(g int) error {
 	group := &p.groups[g]
 	counts, err := p.program.Counts(g)

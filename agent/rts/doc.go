@@ -1,5 +1,5 @@
-// Package rts has probes in the run-time system of a capture's first Haskell
-// process, and has package timeline make a log's standard events of what they tell:
-// collections and the heap, threads that run and stop. It takes the probes out while
-// they have cost more than they may.
+// Package rts puts probes into the run-time system of a capture's first Haskell process, at
+// GC, heap and thread scheduling events. Package rtsevents translates their records into the
+// standard events of an eventlog. Probes that have exceeded their budget are removed until
+// their token bucket has filled again.
 package rts

@@ -11,10 +11,10 @@ import (
 	"ccagent/perf"
 )
 
-// Receives the records of the probes.
+// Receives returns the types of the probes' records.
 func (p *Probes) Receives() []uint8 { return []uint8{bpf.RecordRTS} }
 
-// Consume takes a record of a probe.
+// Consume translates a record of a probe.
 func (p *Probes) Consume(s *perf.Sample) error {
 	if p.image == nil || s.Pid != p.image.PID {
 		return nil
@@ -43,7 +43,7 @@ func groupOf(probe bpf.RTSProbe) int {
 	return int(bpf.RTSGroupGC)
 }
 
-// Observe tells the translator which thread a sample showed running.
+// Observe reports to the translator which thread a sample showed running.
 func (p *Probes) Observe(s *perf.Sample) error {
 	if p.image == nil || s.Pid != p.image.PID || s.Capability == eventlog.NoCapability ||
 		!p.wanted[bpf.RTSGroupThreads] || p.quiet[bpf.RTSGroupThreads] {
@@ -55,7 +55,7 @@ func (p *Probes) Observe(s *perf.Sample) error {
 	return p.translator.Sampled(s.Time, int(s.Capability), s.Tso)
 }
 
-// takeGaps hands the translator the gaps up to a time.
+// takeGaps passes the gaps up to a time to the translator.
 func (p *Probes) takeGaps(until uint64) error {
 	p.mu.Lock()
 	n := 0
@@ -73,7 +73,7 @@ func (p *Probes) takeGaps(until uint64) error {
 	return nil
 }
 
-// Finish ends what is under way when the capture ends.
+// Finish ends the collections and runs that are under way when the capture ends.
 func (p *Probes) Finish(at uint64) error {
 	if p.image == nil {
 		return nil
@@ -81,7 +81,7 @@ func (p *Probes) Finish(at uint64) error {
 	return errors.Join(p.takeGaps(at), p.translator.Close(at))
 }
 
-// Declare makes a new log readable alone.
+// Declare repeats the definitions of capabilities and heap in a new log.
 func (p *Probes) Declare(at uint64) error {
 	if p.image == nil {
 		return nil
@@ -123,7 +123,7 @@ func (p *Probes) states() ([]eventlog.RTSProbes, error) {
 				return nil, err
 			}
 			if group.bucket.Level() < 0 {
-				p.lookAt() // should the kernel not have told
+				p.lookAt() // in case the kernel's report was lost
 			}
 			e.Hits, e.Records, e.Dropped = group.counts.Hits, group.counts.Records, group.counts.Dropped
 			e.CostNs, e.OutNs = uint64(group.cost), group.out

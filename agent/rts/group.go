@@ -22,7 +22,7 @@ type group struct {
 	failed error // they could not be put back
 }
 
-// put puts a group's probes in.
+// put places a group's probes.
 func (p *Probes) put(g *group) (err error) {
 	at := make([]process.Probe, len(g.sites))
 	for i, s := range g.sites {
@@ -32,7 +32,7 @@ func (p *Probes) put(g *group) (err error) {
 	return err
 }
 
-// take takes a group's probes out.
+// take removes a group's probes.
 func (g *group) take() error {
 	if g.probes == nil {
 		return nil

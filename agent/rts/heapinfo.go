@@ -7,8 +7,8 @@ import (
 	"ccagent/internal/ghc"
 )
 
-// writeHeapInfo reads the heap's parameters, which are settled before the first
-// collection or thread.
+// writeHeapInfo writes the heap's parameters, which the program sets before its first GC or
+// thread.
 func (p *Probes) writeHeapInfo(at uint64) error {
 	s := p.sites
 	var flags [ghc.FlagsAllocArea + 4]byte

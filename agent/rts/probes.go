@@ -49,17 +49,17 @@ type Probes struct {
 	source.Base
 	host   *source.Host
 	wanted [bpf.RTSGroups]bool
-	// quiet groups serve the walker and tell labels, but write no events.
+	// quiet groups serve the walker and report labels, but write no events.
 	quiet      [bpf.RTSGroups]bool
 	program    *bpf.RTSProgram
-	spent      *ringbuf.Reader // tells when a group has been hit as often as it may
+	spent      *ringbuf.Reader // has a record when a group has reached its limit of hits
 	multi      bool            // a group is one link
 	translator *rtsevents.Translator
 	image      *process.Image // whose run-time system it is
 	bias       uint64
 	sites      *rtsites.Sites
 	problem    [bpf.RTSGroups]error
-	told       bool // a problem was
+	reported   bool // a problem was reported
 	heapInfo   bool // the heap's parameters have been written
 	written    []eventlog.RTSProbes
 
@@ -72,8 +72,8 @@ type Probes struct {
 	gaps   []gap // not yet taken by the translator
 }
 
-// open is for groups that were asked for, and for labels, of which the probes of threads
-// tell.
+// open makes the source of the groups that were asked for. The probes of threads also report
+// labels.
 func open(h *source.Host, asked []*source.Event, needs source.Need) source.Source {
 	p := &Probes{host: h, stop: make(chan struct{}), look: make(chan struct{}, 1)}
 	for _, e := range asked {
@@ -92,7 +92,7 @@ func open(h *source.Host, asked []*source.Event, needs source.Need) source.Sourc
 	return p
 }
 
-// Load loads what the probes run.
+// Load loads the probes' BPF programs.
 func (p *Probes) Load() (err error) {
 	p.multi = uprobe.Multi()
 	if p.program, err = p.host.Walker.LoadRTSProgram(p.multi); err != nil {
@@ -106,7 +106,7 @@ func (p *Probes) Load() (err error) {
 
 // Attach puts the probes into an image's process, unless they are in another's.
 func (p *Probes) Attach(im *process.Image) error {
-	if p.image != nil || im.RTS == nil || p.told {
+	if p.image != nil || im.RTS == nil || p.reported {
 		return nil
 	}
 	sites, err := findSites(im.RTS)
@@ -122,7 +122,7 @@ func (p *Probes) Attach(im *process.Image) error {
 			p.problem[g] = p.place(g)
 		}
 	}
-	p.tellProblems()
+	p.warnUnavailable()
 	if p.image != nil {
 		p.control()
 	}
@@ -149,7 +149,7 @@ func (p *Probes) place(g int) error {
 		return err
 	}
 	if len(found.Lacks) > 0 && !p.quiet[g] {
-		p.host.Log.Warn(fmt.Sprintf("event %s tells nothing of %s: the program's symbol table does not have their place", groupNames[g], strings.Join(found.Lacks, ", ")))
+		p.host.Log.Warn(fmt.Sprintf("event %s leaves out %s: the program's symbol table does not have their place", groupNames[g], strings.Join(found.Lacks, ", ")))
 	}
 	return nil
 }
@@ -187,15 +187,14 @@ func (p *Probes) globals(im *process.Image) bpf.RTSGlobals {
 	return g
 }
 
-// tellProblems warns of groups that are not available, at once where the reason is
-// the same.
-func (p *Probes) tellProblems() {
+// warnUnavailable warns of groups that are not available, in one line for each reason.
+func (p *Probes) warnUnavailable() {
 	groups := map[string][]string{} // by reason
 	for g, err := range p.problem {
 		if err == nil || p.quiet[g] {
 			continue
 		}
-		p.told = true
+		p.reported = true
 		groups[err.Error()] = append(groups[err.Error()], groupNames[g])
 	}
 	for _, reason := range slices.Sorted(maps.Keys(groups)) {
@@ -233,7 +232,7 @@ func (p *Probes) Detach(im *process.Image, at uint64) error {
 	return errors.Join(err, p.program.Forget(im.PID))
 }
 
-// Close takes all probes out.
+// Close removes all probes.
 func (p *Probes) Close() error {
 	if p.program == nil {
 		return nil

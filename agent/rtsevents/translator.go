@@ -21,15 +21,15 @@ const (
 	maxCapabilities = 1 << 12
 )
 
-// A Translator makes events of the records of one run-time system. Its zero value is not
-// ready; New makes one.
+// A Translator translates the records of one run-time system into standard events. New makes
+// one; the zero value is not ready.
 type Translator struct {
 	// Write is where the events go.
 	Write   Write
 	caps    []*capability // by number; nil where one was not seen
 	threads map[uint64]*thread
 	// MajorGeneration is the number of the oldest generation, −1 while it is not
-	// known. Its collections tell the live data.
+	// known. Only after its collections is the size of live data known.
 	MajorGeneration int
 	// SampleGap is how far apart two samples of one thread may lie, in ns, for it
 	// to have run all the time between them.
@@ -38,7 +38,7 @@ type Translator struct {
 	gc        GCTotals
 }
 
-// GCTotals sums what was written of collections.
+// GCTotals are sums over the GC events that were written.
 type GCTotals struct {
 	Collections uint64
 	PauseNs     uint64
@@ -71,11 +71,10 @@ func New(write Write) *Translator {
 	}
 }
 
-// Totals gives the sums so far.
+// Totals returns the sums so far.
 func (t *Translator) Totals() GCTotals { return t.gc }
 
-// Declare writes again, in a new log, what others need to know before they can use
-// the events that follow.
+// Declare repeats in a new log the definitions that the following events refer to.
 func (t *Translator) Declare(time uint64) error {
 	old := t.caps
 	t.caps = nil
@@ -103,7 +102,7 @@ func (t *Translator) Declare(time uint64) error {
 	return nil
 }
 
-// cap gives a capability, declaring it the first time.
+// cap returns a capability, and declares it the first time.
 func (t *Translator) cap(time uint64, n int) (*capability, error) {
 	if c := t.known(n); c != nil {
 		return c, nil
@@ -122,7 +121,7 @@ func (t *Translator) cap(time uint64, n int) (*capability, error) {
 	return c, t.Write(time, eventlog.NoCap, &eventlog.CapsetAssignCap{Capset: capset, Cap: uint16(n)})
 }
 
-// known gives a capability that was seen, or nil.
+// known returns a capability that was seen, or nil.
 func (t *Translator) known(n int) *capability {
 	if n < 0 || n >= len(t.caps) {
 		return nil
@@ -130,7 +129,7 @@ func (t *Translator) known(n int) *capability {
 	return t.caps[n]
 }
 
-// thread gives a thread, creating it the first time.
+// thread returns a thread, and writes its creation the first time.
 func (t *Translator) thread(time uint64, n int, tso uint64) (*thread, error) {
 	if th := t.threads[tso]; th != nil {
 		return th, nil
@@ -153,7 +152,7 @@ type Record struct {
 	Words  []uint64
 }
 
-// Take takes a record. Records of one capability come in the order of time.
+// Take translates a record. Records of one capability come in order of time.
 func (t *Translator) Take(r Record) error {
 	c, err := t.cap(r.Time, r.Cap)
 	if err != nil {
@@ -217,8 +216,7 @@ func (t *Translator) gcEnd(r Record, c *capability) error {
 	return t.Write(r.Time, r.Cap, &eventlog.GCEnd{})
 }
 
-// gcStats writes a collection's figures and the heap's, in the order in which the
-// run-time system does.
+// gcStats writes the statistics of a collection and the heap, in the run-time system's order.
 func (t *Translator) gcStats(r Record, c *capability) error {
 	w := r.Words
 	if len(w) < bpf.GCFirstCapability {
@@ -270,7 +268,7 @@ func (t *Translator) gcStats(r Record, c *capability) error {
 	return nil
 }
 
-// run writes that a capability runs a thread.
+// run writes the event that a capability runs a thread.
 func (t *Translator) run(time uint64, n int, tso uint64) error {
 	c, err := t.cap(time, n)
 	if err != nil {
@@ -301,7 +299,7 @@ func (t *Translator) run(time uint64, n int, tso uint64) error {
 	return t.Write(time, n, &eventlog.RunThread{Thread: uint32(tso)})
 }
 
-// stop writes that a capability's thread stops.
+// stop writes the event that a capability's thread stops.
 func (t *Translator) stop(time uint64, n int, why eventlog.StopStatus) error {
 	c := t.known(n)
 	if c == nil || c.running == 0 {
@@ -318,7 +316,7 @@ func (t *Translator) stop(time uint64, n int, why eventlog.StopStatus) error {
 	return t.Write(time, n, &eventlog.StopThread{Thread: uint32(tso), Status: why})
 }
 
-// Gap tells that a group's probes are out from now on, or are back.
+// Gap begins or ends a gap: a group's probes were removed, or placed again.
 func (t *Translator) Gap(time uint64, group int, begins bool) error {
 	if group == int(bpf.RTSGroupGC) {
 		return t.endCollections(time, begins)
@@ -343,9 +341,9 @@ func (t *Translator) endRuns(time uint64) error {
 	return nil
 }
 
-// endCollections ends those that are under way. When one that runs into a gap ended
-// is not known: it is given no more time than the longest whole one took, since the
-// probes may have been out long before that was noted.
+// endCollections ends the collections that are under way. The end of one that runs into a gap
+// is unknown, and the probes may have been removed long before the gap was noted, so it is
+// cut to the length of the longest complete one.
 func (t *Translator) endCollections(time uint64, gap bool) error {
 	for n, c := range t.caps {
 		if c == nil || c.collecting == 0 {
@@ -362,7 +360,7 @@ func (t *Translator) endCollections(time uint64, gap bool) error {
 	return nil
 }
 
-// Sampled tells that a capability was seen running a thread. It counts in gaps
+// Sampled notes that a sample showed a capability running a thread. It has an effect in gaps
 // only.
 func (t *Translator) Sampled(time uint64, n int, tso uint64) error {
 	if !t.inGap || tso == 0 {
@@ -386,7 +384,7 @@ func (t *Translator) Sampled(time uint64, n int, tso uint64) error {
 	return err
 }
 
-// Close ends what is under way: the capture ended, or the process.
+// Close ends collections and runs that are under way, when the capture or process has ended.
 func (t *Translator) Close(time uint64) error {
 	if err := t.endCollections(time, false); err != nil {
 		return err

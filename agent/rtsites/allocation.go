@@ -11,8 +11,8 @@ import (
 	"ccagent/internal/ghc"
 )
 
-// Allocation are the places of one run-time system that allocation is sampled at, as module
-// addresses; 0 is one that was not found.
+// Allocation holds the sites of one run-time system at which allocation is sampled, as module
+// addresses; 0 for one that was not found.
 //
 // Probes are put on jumps and calls: the kernel emulates those, where it would
 // single-step most other instructions, at ten times the cost.
@@ -21,16 +21,16 @@ type Allocation struct {
 	Probes                [bpf.AllocSites]uint64
 	Enter                 uint64 // stg_enter_info
 	CannedLow, CannedHigh uint64 // stg_ret_*_info
-	// Lacks names what is not known of allocation, since symbols are missing.
+	// Lacks names the kinds of allocation whose sites were not found, since symbols are missing.
 	Lacks []string
 }
 
-// Capabilities are the variables of a run-time system that lead to its capabilities; 0 is one
-// that was not found.
+// Capabilities holds the addresses of the variables that lead to a run-time system's
+// capabilities; 0 for one that was not found.
 type Capabilities struct {
 	Array, Count, Main uint64
-	// InPlace: an array of pointers (in 9.6), not a pointer to one. An array of one is told by
-	// what it holds.
+	// InPlace is set if the variable is an array of pointers (GHC 9.6), not a pointer to one.
+	// An array of one element is recognised by its content.
 	InPlace bool
 }
 
@@ -50,7 +50,7 @@ var (
 	ErrNoJump      = errors.New("stg_gc_noregs has no jump to stg_returnToSched: the heap checks of this GHC are not known; sample it by other events")
 )
 
-// FindAllocation looks for the places of allocation.
+// FindAllocation finds the sites at which allocation is sampled.
 func FindAllocation(symbols *Symbols) (*Allocation, error) {
 	if symbols.File.Machine != elf.EM_X86_64 {
 		return nil, ErrMachine
@@ -95,7 +95,7 @@ type instruction struct {
 	addr uint64
 }
 
-// target is where a direct jump or call goes.
+// target returns the target of a direct jump or call.
 func (i *instruction) target() (uint64, bool) {
 	rel, ok := i.Args[0].(x86asm.Rel)
 	return i.addr + uint64(i.Len) + uint64(int64(rel)), ok
@@ -122,7 +122,7 @@ func decode(code []byte, addr uint64) []instruction {
 	return out
 }
 
-// jumpTo gives the address of the jump to a target, 0 if there is none.
+// jumpTo returns the address of the jump to a target, 0 if there is none.
 func jumpTo(code []instruction, target uint64, conditional bool) uint64 {
 	for i := range code {
 		in := &code[i]

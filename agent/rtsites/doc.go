@@ -1,5 +1,5 @@
-// Package rtsites finds the instructions of GHC's run-time system at which probes
-// tell of collections and threads, and the variables that the probes read.
+// Package rtsites finds the sites in GHC's run-time system, the instructions at which probes
+// report GC and thread events and sample allocation, and the variables that the probes read.
 //
 // A probed instruction that the kernel can emulate (call, jmp, jcc, push) costs
 // about 0.5 µs a hit; any other is copied elsewhere and single-stepped, which costs

@@ -22,16 +22,16 @@ type Site struct {
 	Emulated bool
 }
 
-// Group are the sites of one event.
+// Group holds the sites of one event.
 type Group struct {
 	Sites []Site
 	// Err is why there are none.
 	Err error
-	// Lacks names what the sites do not tell of, since their symbols are missing.
+	// Lacks names what the group cannot report, since symbols are missing.
 	Lacks []string
 }
 
-// Sites are the places of one run-time system.
+// Sites holds the sites of one run-time system.
 type Sites struct {
 	GC, Threads Group
 	Capabilities
@@ -39,7 +39,7 @@ type Sites struct {
 	MBlocks, Blocks, Stats, OldestGeneration, Flags uint64
 }
 
-// MissingError is a run-time system that lacks something.
+// MissingError reports that a run-time system lacks something.
 type MissingError struct{ What string }
 
 func (e *MissingError) Error() string {
@@ -55,8 +55,8 @@ var (
 // maxProcedure bounds what is decoded of one procedure.
 const maxProcedure = 64 << 10
 
-// Find looks for all sites of a run-time system. A group that cannot be had does not
-// stand in the other's way.
+// Find finds all sites of a run-time system. A group whose sites are not found does not affect
+// the other.
 func Find(symbols *Symbols) (*Sites, error) {
 	f := symbols.File
 	if f.Machine != elf.EM_X86_64 {
@@ -90,14 +90,14 @@ func Find(symbols *Symbols) (*Sites, error) {
 	return s, nil
 }
 
-// lack notes what a group does not tell of unless it was found.
+// lack notes what a group cannot report, unless it was found.
 func (g *Group) lack(what string, found bool) {
 	if !found && g.Err == nil {
 		g.Lacks = append(g.Lacks, what)
 	}
 }
 
-// add adds sites, and notes what they would have told of if there are none.
+// add adds sites; if there are none it notes what the group cannot report.
 func (g *Group) add(what string, sites ...Site) {
 	g.lack(what, len(sites) > 0)
 	g.Sites = append(g.Sites, sites...)
@@ -168,7 +168,7 @@ func (x *finder) threads() Group {
 	return g
 }
 
-// called gives the sites of calls of a procedure in another.
+// called returns the sites of the calls of a procedure in another.
 func (x *finder) called(p bpf.RTSProbe, callee, caller string) []Site {
 	target := x.Addr(callee)
 	var sites []Site
@@ -184,7 +184,7 @@ func (x *finder) called(p bpf.RTSProbe, callee, caller string) []Site {
 	return sites
 }
 
-// branch gives the address of the first branch to a procedure in another, 0 if there
+// branch returns the address of the first branch to a procedure in another, 0 if there
 // is none.
 func (x *finder) branch(in string, op x86asm.Op, to string) (found uint64) {
 	target := x.Addr(to)
@@ -200,7 +200,7 @@ func (x *finder) branch(in string, op x86asm.Op, to string) (found uint64) {
 	return found
 }
 
-// entered gives the site in a procedure's prologue.
+// entered returns the site in a procedure's prologue.
 func (x *finder) entered(p bpf.RTSProbe, name string) []Site {
 	entry := x.Addr(name)
 	if entry == 0 {
@@ -220,7 +220,7 @@ func (x *finder) entered(p bpf.RTSProbe, name string) []Site {
 	return []Site{site}
 }
 
-// each decodes a procedure's instructions until f says enough.
+// each decodes a procedure's instructions until f returns false.
 func (x *finder) each(name string, f func(at uint64, inst x86asm.Inst) bool) {
 	sym := x.by[name]
 	if sym.Addr == 0 {
@@ -240,7 +240,7 @@ func (x *finder) each(name string, f func(at uint64, inst x86asm.Inst) bool) {
 	}
 }
 
-// goesTo is where a direct branch at an address goes; 0 for others.
+// goesTo returns the target of a direct branch at an address; 0 for other instructions.
 func goesTo(at uint64, inst x86asm.Inst) uint64 {
 	rel, ok := inst.Args[0].(x86asm.Rel)
 	if !ok {

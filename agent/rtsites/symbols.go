@@ -10,18 +10,18 @@ import (
 	"ccagent/symbolize/elffile"
 )
 
-// Symbols are the symbols of a run-time system that anything is put to or read by, in one
-// walk over the file that holds it.
+// Symbols holds the symbols of a run-time system that probes and readers need, collected in one
+// pass over its file.
 type Symbols struct {
 	File *elffile.File
 	by   map[string]elffile.Symbol
 }
 
-// maxSymbolBytes bounds the symbol table that is read, with its names: of the largest
-// Haskell programs both have less. The agent reads them itself, as root.
+// maxSymbolBytes bounds the symbol table with its names, which the agent reads as root. Those of
+// the largest Haskell programs are smaller.
 const maxSymbolBytes = 128 << 20
 
-// ReadSymbols looks for them. There need not be any.
+// ReadSymbols reads the symbols from a file, which need not have any.
 func ReadSymbols(f *elffile.File) (*Symbols, error) {
 	s := &Symbols{f, map[string]elffile.Symbol{}}
 	err := f.EachSymbol(maxSymbolBytes, func(sym *elffile.Symbol) {
@@ -38,16 +38,16 @@ func ReadSymbols(f *elffile.File) (*Symbols, error) {
 	return s, nil
 }
 
-// Names are the names of those that were found, sorted.
+// Names returns the names of the symbols that were found, sorted.
 func (s *Symbols) Names() []string { return slices.Sorted(maps.Keys(s.by)) }
 
-// Named gives the symbol of that name, its zero value if there is none.
+// Named returns the symbol of a name, the zero value if there is none.
 func (s *Symbols) Named(name string) elffile.Symbol { return s.by[name] }
 
-// Addr is the module address of the symbol of that name, 0 if there is none.
+// Addr returns the module address of the symbol of a name, 0 if there is none.
 func (s *Symbols) Addr(name string) uint64 { return s.by[name].Addr }
 
-// schedulers are the procedures that StgRun's caller is part of, by how the C
+// schedulers are the procedures that may contain the call of StgRun, depending on what the C
 // compiler inlined.
 var schedulers = []string{ghc.SymSchedule, ghc.SymScheduleWait, ghc.SymScheduleWorker}
 
@@ -75,7 +75,7 @@ func set(names ...string) map[string]bool {
 
 func wanted(name string) bool { return names[name] || slices.Contains(schedulers, stem(name)) }
 
-// stem is a C function's name without what the compiler adds to its variants.
+// stem returns a C function's name without the suffix that compilers add to variants.
 func stem(name string) string {
 	s, _, _ := strings.Cut(name, ".")
 	return s
