@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -22,9 +23,11 @@ import (
 // answers are what a parent tells a child, which may be an attacker by now. It learns
 // nothing but what the modules' files name and the profiled program's user may read.
 type answers struct {
+	ctx     context.Context // of the child
 	job     *Job
 	modules map[uint32]*ModuleFile
 	names   map[uint32]*names
+	room    int             // bytes of names that may still be held
 	dumps   map[string]bool // Core dumps that were listed, which may be read
 	cache   *dwarf.DirCache
 	pending *os.File // an index that is being written
@@ -32,8 +35,8 @@ type answers struct {
 	reader  *sources.Reader
 }
 
-func newAnswers(job *Job) (*answers, error) {
-	a := &answers{job: job, modules: map[uint32]*ModuleFile{}, names: map[uint32]*names{}, dumps: map[string]bool{}}
+func newAnswers(ctx context.Context, job *Job) (*answers, error) {
+	a := &answers{ctx: ctx, room: maxTotal, job: job, modules: map[uint32]*ModuleFile{}, names: map[uint32]*names{}, dumps: map[string]bool{}}
 	for i := range job.Modules {
 		a.modules[job.Modules[i].ID] = &job.Modules[i]
 	}
@@ -190,7 +193,7 @@ func above(dir, path string) bool {
 func (a *answers) namesOf(m *ModuleFile) *names {
 	n := a.names[m.ID]
 	if n == nil {
-		n = findNames(m, a.job.MemoryLimit/4)
+		n = findNames(a.ctx, m, a.job.MemoryLimit/4, &a.room)
 		a.names[m.ID] = n
 	}
 	return n

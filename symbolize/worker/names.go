@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -17,21 +18,27 @@ import (
 // parent looks for them itself, and understands nothing of the files but where their
 // compressed sections are: what the child says of debug information proves nothing.
 type names struct {
-	all  map[string]bool // what was found; and what was asked for, and is a string's end
-	text []byte          // all that was found, each with a zero byte behind it
-	room int             // bytes that may still be held
+	all   map[string]bool // what was found; and some of what was asked for: whether it is a string's end
+	text  []byte          // all that was found, each with a zero byte behind it
+	room  int             // bytes of names that may still be held
+	total *int            // likewise, in all modules together
+	asked int             // bytes that answers may still be remembered in
+	ctx   context.Context // ends the search: a file can be made so that it takes hours
 }
 
 const (
-	maxNames = 64 << 20 // bytes of names of a module
-	maxFrame = 64 << 20 // bytes that one compressed info table map unpacks to
-	maxScan  = 4 << 30  // bytes that are looked through
+	maxNames = 64 << 20     // bytes of names of a module
+	maxTotal = 2 * maxNames // of all modules
+	maxAsked = 4 << 20      // bytes of remembered answers of a module
+	maxFrame = 64 << 20     // bytes that one compressed info table map unpacks to
+	maxScan  = 4 << 30      // bytes that are looked through
 )
 
 // findNames looks through a module's file and its debug file. limit bounds what a
-// compressed section may unpack to.
-func findNames(m *ModuleFile, limit uint64) *names {
-	n := &names{all: map[string]bool{}, room: maxNames}
+// compressed section may unpack to, total the bytes of names that may still be held. What
+// is found when ctx ends is all.
+func findNames(ctx context.Context, m *ModuleFile, limit uint64, total *int) *names {
+	n := &names{all: map[string]bool{}, room: maxNames, total: total, asked: maxAsked, ctx: ctx}
 	for _, f := range []*os.File{m.File, m.Debug} {
 		if f == nil {
 			continue
@@ -55,6 +62,9 @@ func (n *names) compressed(r io.ReaderAt, size int64, limit uint64) {
 	}
 	for i := range f.Sections {
 		s := &f.Sections[i]
+		if n.ctx.Err() != nil {
+			return
+		}
 		if !s.Compressed() || !strings.Contains(s.Name, "debug_") {
 			continue
 		}
@@ -70,7 +80,7 @@ func (n *names) scan(r io.ReaderAt, size int64) {
 	const piece = 1 << 20
 	buf := make([]byte, 0, piece+maxPath)
 	var at int64 // of buf's beginning
-	for end := int64(0); end < size; {
+	for end := int64(0); end < size && n.ctx.Err() == nil; {
 		want := min(size-end, int64(cap(buf)-len(buf)))
 		got, err := r.ReadAt(buf[len(buf):len(buf)+int(want)], end)
 		buf, end = buf[:len(buf)+got], end+int64(got)
@@ -123,10 +133,11 @@ func (n *names) add(s []byte) {
 
 func (n *names) put(s string) {
 	for _, s := range []string{s, dwarfindex.CleanPath(s)} {
-		if n.all[s] || n.room < len(s) {
+		if n.all[s] || min(n.room, *n.total) < len(s) {
 			continue
 		}
 		n.room -= len(s)
+		*n.total -= len(s)
 		n.all[s] = true
 		n.text = append(append(n.text, s...), 0)
 	}
@@ -135,13 +146,17 @@ func (n *names) put(s string) {
 // has reports whether a string was found, or is the end of one: linkers keep a string
 // that is another's end only once.
 func (n *names) has(s string) bool {
-	if s == "" {
+	if s == "" || n.ctx.Err() != nil {
 		return false
 	}
 	known, asked := n.all[s]
 	if !asked {
 		known = bytes.Contains(n.text, append([]byte(s), 0))
-		n.all[s] = known
+		// Who has taken over a child asks without end.
+		const entry = 64
+		if n.asked -= len(s) + entry; n.asked >= 0 {
+			n.all[strings.Clone(s)] = known
+		}
 	}
 	return known
 }
@@ -150,7 +165,7 @@ var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 // frames takes the strings of zstd frames that begin in b, which is at an offset of r.
 func (n *names) frames(r io.ReaderAt, b []byte, at, size int64) {
-	for i := 0; ; i += len(zstdMagic) {
+	for i := 0; n.ctx.Err() == nil; i += len(zstdMagic) {
 		next := bytes.Index(b[i:], zstdMagic)
 		if next < 0 {
 			return

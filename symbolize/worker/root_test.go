@@ -119,7 +119,7 @@ func TestRootedPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	a, err := newAnswers(&Job{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Modules: []ModuleFile{{ID: 1, File: f, Root: root}, {ID: 2, File: f}}})
+	a, err := newAnswers(t.Context(), &Job{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Modules: []ModuleFile{{ID: 1, File: f, Root: root}, {ID: 2, File: f}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -194,7 +194,7 @@ func TestTakenOverCache(t *testing.T) {
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
-	a, err := newAnswers(&Job{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), CacheDir: filepath.Join(dir, "cache"),
+	a, err := newAnswers(t.Context(), &Job{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), CacheDir: filepath.Join(dir, "cache"),
 		Modules: []ModuleFile{{ID: 1, File: file("hostile")}, {ID: 2, File: file("victim")}}})
 	if err != nil {
 		t.Fatal(err)

@@ -145,7 +145,7 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 	if job.CacheDir != "" {
 		config.FileSize = dwarf.MaxCacheFile
 	}
-	answers, err := newAnswers(job)
+	answers, err := newAnswers(ctx, job)
 	if err != nil {
 		theirs.Close()
 		return sum, err

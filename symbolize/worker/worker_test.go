@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	Main()
-	sandbox.Main(map[string]sandbox.Role{roleTakenOver: takenOver, "babbler": babble})
+	sandbox.Main(map[string]sandbox.Role{roleTakenOver: takenOver, "asks once": askOnce, "babbler": babble})
 	os.Exit(m.Run())
 }
 
