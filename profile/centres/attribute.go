@@ -9,21 +9,21 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Mode is how samples are attributed to cost centres.
+// Mode is the rule by which samples are attributed to cost centres.
 type Mode uint8
 
 const (
-	// ModeLexical: the innermost centre that statically encloses the code; where
-	// none does, that of the nearest caller which has one (Sansom & Peyton Jones
-	// 1997).
+	// ModeLexical attributes to the innermost centre that statically encloses the
+	// code, or if none does, to that of the nearest caller that has one (Sansom &
+	// Peyton Jones 1997).
 	ModeLexical Mode = iota
-	// ModeEvaluation: the nearest procedure on the stack that is a centre's
-	// (§8.1 of the same).
+	// ModeEvaluation attributes to the nearest procedure on the stack that belongs to
+	// a centre (§8.1 of the same paper).
 	ModeEvaluation
-	// ModeStacks: cost-centre stacks, compressed (Morgan & Jarvis 1998). The
-	// centres are those of ModeLexical.
+	// ModeStacks attributes to compressed cost-centre stacks (Morgan & Jarvis 1998).
+	// The centres are those of ModeLexical.
 	ModeStacks
-	// ModeExact is ModeStacks on the cost-centre stacks that a -prof binary kept
+	// ModeExact is ModeStacks on the cost-centre stacks that a -prof binary keeps
 	// itself: see Profile.HasCostCentreStacks.
 	ModeExact
 	modes
@@ -31,12 +31,12 @@ const (
 
 var modeNames = [modes]string{"lexical", "evaluation", "stacks", "exact"}
 
-// Stacks reports whether the mode gives figures of stacks.
+// Stacks reports whether the mode attributes to stacks of centres.
 func (m Mode) Stacks() bool { return m == ModeStacks || m == ModeExact }
 
 func (m Mode) String() string { return modeNames[min(m, modes-1)] }
 
-// ParseMode reads a mode's name.
+// ParseMode parses a mode's name.
 func ParseMode(s string) (Mode, error) {
 	for m, name := range modeNames {
 		if s == name {
@@ -48,8 +48,8 @@ func ParseMode(s string) (Mode, error) {
 
 // Pseudo-centres.
 const (
-	centreMain       = "MAIN" // what nothing chosen claims
-	centreCAF        = "CAF"  // a CAF's evaluation, as far as no centre claims it
+	centreMain       = "MAIN" // cost of no chosen centre
+	centreCAF        = "CAF"  // evaluation of a CAF, if in no centre
 	centreGC         = "(GC)"
 	centreSTG        = "(STG)"
 	centreForeign    = "(foreign)"
@@ -57,88 +57,87 @@ const (
 	centreUnresolved = "(unresolved)"
 )
 
-// Costs is a selection's weight by cost centre. Each sample belongs to
-// exactly one, whatever centres are chosen: the individual weights sum to Total.
+// Costs is a selection's weight by cost centre. Each sample belongs to exactly one
+// centre, so the individual weights add up to Total.
 type Costs struct {
 	Mode    Mode
 	Centres *Found
 	Total   uint64
 	Samples uint64
-	// How samples came to their centres; the four sum to Total.
-	Own      uint64 // the code lies in a centre
-	Subsumed uint64 // a caller does
-	Forced   uint64 // so does one who forced a thunk, which it need not have built
-	Pseudo   uint64 // none does
-	// Deep is the weight in stacks of more centres than are kept: the centres
-	// right below the topmost are left out of them.
+	// Weights by the way in which samples were attributed; the four add up to Total.
+	Own      uint64 // the code is in a centre
+	Subsumed uint64 // the code of a caller is
+	Forced   uint64 // the code of a caller that forced a thunk is; it need not have built the thunk
+	Pseudo   uint64 // neither is
+	// Deep is the weight in stacks with more centres than the limit. The centres
+	// directly below the topmost are left out of these stacks.
 	Deep uint64
-	// Gap is the part of Subsumed and Forced that went past frames which were
-	// not recorded.
+	// Gap is the part of Subsumed and Forced for which the centre was found beyond
+	// frames that were not recorded.
 	Gap uint64
 
-	// Rows has a row for each centre by individual weight, largest first; in
-	// ModeStacks one for each stack, depth first: a stack comes after the one that
-	// it stands on. MAIN is at the bottom of all stacks but those of CAFs and of
-	// what is no Haskell thread's. What no sample has is left out.
+	// Rows has a row for each centre, largest individual weight first. In ModeStacks
+	// it has a row for each stack, depth first: a stack comes after the one below it.
+	// MAIN is at the bottom of all stacks, except those of CAFs and of code that no
+	// Haskell thread ran. Rows without samples are left out.
 	Rows []Row
-	// ByCentre has a row for each centre in every mode, by inherited weight,
-	// largest first.
+	// ByCentre has a row for each centre in every mode, largest inherited weight
+	// first.
 	ByCentre []Row
 }
 
-// Row is a centre or a stack with its figures. Weights are in the event's
-// unit.
+// Row is the figures of a centre or a stack. Weights are in the event's unit.
 type Row struct {
-	Centre *Centre // of a stack: the topmost
-	// Parent is the position of the stack that it stands on; −1 if there is none.
+	Centre *Centre // for a stack its topmost centre
+	// Parent is the position of the row of the stack below; −1 if there is none.
 	Parent int
 	figures
 }
 
 type figures struct {
-	// Individual is the weight of the samples attributed to it; Inherited of
-	// those that have it anywhere on their stack, each counted once. A stack
-	// inherits from the stacks above it.
+	// Individual is the weight of the samples attributed to the row; Inherited is
+	// that of the samples with the centre anywhere on their stack, each counted once.
+	// A stack inherits from the stacks above it.
 	Individual, Inherited uint64
-	// Forced and InheritedForced are the parts that came across an update frame:
-	// the centre forced the thunk that cost it, and need not have built it.
+	// Forced and InheritedForced are the parts attributed across an update frame: the
+	// centre forced the thunk that caused the cost, but may not have built it.
 	Forced, InheritedForced uint64
 	Samples                 uint64
 
 	seen bool
 }
 
-// Arc is that one centre stands on another in stacks.
+// Arc is an edge of the call graph: a centre directly above another in stacks.
 type Arc struct {
 	From, To *Centre
-	Stacks   int    // distinct stacks that have it
-	Weight   uint64 // of the samples of these
+	Stacks   int    // number of distinct stacks that contain it
+	Weight   uint64 // weight of the samples of these stacks
 }
 
-// standing is what is known of a stack node besides its centre stack.
+// standing is the state of the walk at a stack node, besides its centre stack.
 type standing struct {
-	haskell bool // a Haskell frame is on the stack
-	own     bool // the node's code lies in a centre
-	update  bool // the node is an update frame, or stands on one by structural frames alone
-	undo    int  // of the centre stack's log, before the node
+	haskell bool // there is a Haskell frame on the stack
+	own     bool // the node's code is in a centre
+	update  bool // an update frame, or only structural frames between it and one
+	undo    int  // length of the centre stack's undo log before the node
 	node    uint32
 }
 
-// attribution is one query's work.
+// attribution is the state of one call of Attribute.
 type attribution struct {
 	s       *profile.Selection
 	p       *profile.Profile
 	ch      *chains
-	centres []Centre // chosen ones, then pseudo-centres
+	centres []Centre // the chosen ones, then pseudo-centres
 	pseudo  map[string]int32
 	stack   stack
 	rows    rows
 	out     *Costs
 	exact   bool // nodes stand for cost centres
-	carried bool // of stacks that samples have beside their own
+	carried bool // cost-centre stacks come with the samples, separately from their stacks
 }
 
-// Attribute attributes a selection's samples to the centres that were found.
+// Attribute attributes a selection's samples to the centres that Find found.
 func Attribute(s *profile.Selection, c *Found, mode Mode) *Costs {
 	scope := scopeLexical
 	if mode == ModeEvaluation {
@@ -164,13 +163,13 @@ func (a *attribution) pseudoCentre(name, module string) int32 {
 	return id
 }
 
-// walk goes depth first through the stacks that have samples and keeps the
-// cost-centre stack of where it is.
+// walk visits the stacks that have samples, depth first, and maintains the cost-centre
+// stack of the current node.
 func (a *attribution) walk() {
 	p := a.p
 	sites, first := a.sites()
 	order := p.Order()
-	sampled := make([]bool, len(p.Nodes.Parent)) // the node or something on top of it
+	sampled := make([]bool, len(p.Nodes.Parent)) // by node: it or a node above it has samples
 	for n := range sampled {
 		sampled[n] = first[n] != first[n+1]
 	}
@@ -184,7 +183,7 @@ func (a *attribution) walk() {
 	cafs := a.out.Centres.cafs()
 	var path []standing
 	here := standing{}
-	a.samples(sites[first[0]:first[1]], &here) // those without any frame
+	a.samples(sites[first[0]:first[1]], &here) // samples without any frame
 	for i := 0; i < len(order.Pre); {
 		n := order.Pre[i]
 		if !sampled[n] {
@@ -208,8 +207,8 @@ func (a *attribution) walk() {
 	}
 }
 
-// root is the centre at the bottom of stacks: MAIN, which the program's own
-// stacks have for a centre like any other.
+// root returns the centre at the bottom of stacks: MAIN. In the program's own cost-centre
+// stacks MAIN is an ordinary centre.
 func (a *attribution) root() int32 {
 	if a.out.Mode == ModeExact {
 		if i := slices.IndexFunc(a.out.Centres.List, func(c Centre) bool { return c.Name == centreMain }); i >= 0 {
@@ -219,13 +218,13 @@ func (a *attribution) root() int32 {
 	return a.pseudoCentre(centreMain, "MAIN")
 }
 
-// enter takes a node on the path.
+// enter adds a node to the current path.
 func (a *attribution) enter(st *standing, cafs *cafs, visible []int8) {
 	p := a.p
 	place := p.Nodes.Place[st.node]
 	switch k := p.Nodes.Kind[st.node]; {
-	case k == eventlog.FrameContext: // the root of a tree of its own
-	case k == eventlog.FrameSkipped && a.exact: // the stack's way down is not known
+	case k == eventlog.FrameContext: // the root of a separate tree
+	case k == eventlog.FrameSkipped && a.exact: // the lower part of the stack is unknown
 		a.stack.base(a.pseudoCentre(centreUnresolved, ""))
 	case k == eventlog.FrameSkipped:
 		a.stack.push(itemGap)
@@ -266,8 +265,8 @@ func (a *attribution) enter(st *standing, cafs *cafs, visible []int8) {
 	}
 }
 
-// sites lists the sampled sites by the node that bears their cost: those of node
-// n are sites[first[n]:first[n+1]].
+// sites returns the sampled sites sorted by the node that their cost is attributed to:
+// those of node n are sites[first[n]:first[n+1]].
 func (a *attribution) sites() (sites []uint32, first []uint32) {
 	p := a.p
 	bytes := a.s.CountsBytes()
@@ -300,7 +299,7 @@ func (a *attribution) sites() (sites []uint32, first []uint32) {
 	return sites, first
 }
 
-// samples attributes the samples of sites whose cost the current node bears.
+// samples attributes the samples of the sites of the current node.
 func (a *attribution) samples(sites []uint32, st *standing) {
 	for _, i := range sites {
 		w, n := a.s.Weight[i], a.s.Count[i]
@@ -335,14 +334,14 @@ func (c *Costs) deep(deep bool, w uint64) {
 	}
 }
 
-// mains reports whether samples without any centre are MAIN's: a Haskell thread
-// ran, and all of its stack is known.
+// mains reports whether samples without any centre belong to MAIN: a Haskell thread was
+// running, and its whole stack is known.
 func (a *attribution) mains(site uint32, st *standing) bool {
 	return st.haskell && !columns.Incomplete(a.p.Sites[site].Stop)
 }
 
-// category names the pseudo-centre of samples that are no Haskell thread's, or
-// of one whose stack's root is not known.
+// category returns the pseudo-centre of samples outside of Haskell threads, and of
+// samples whose stack's root is unknown.
 func (a *attribution) category(site uint32, st *standing) string {
 	switch c := a.p.LeafCategory(a.p.Sites[site]); {
 	case c == eventlog.CategoryGC:

@@ -8,8 +8,8 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Without gives the centres less some of them, by their names: what they bore
-// falls to those around and below them. List stays as it is.
+// Without returns the centres except those with the given names. The costs of removed
+// centres go to the centres around or below them. List does not change.
 func (c *Found) Without(dropped map[string]bool) *Found {
 	if len(dropped) == 0 {
 		return c
@@ -33,8 +33,8 @@ func (c *Found) Without(dropped map[string]bool) *Found {
 	return out
 }
 
-// Chosen gives the set that names the centres less some of them, to be saved:
-// the set itself if none is left out.
+// Chosen returns the set to save for the centres except those with the given names. If no
+// centre is removed, it is the original set.
 func (c *Found) Chosen(set Set, dropped map[string]bool) Set {
 	if len(dropped) == 0 {
 		return set
@@ -57,14 +57,14 @@ func (c *Found) Chosen(set Set, dropped map[string]bool) Set {
 		}
 		p := Pattern{HasLevel: true, Level: x.Level(), Glob: escape.Replace(x.Name)}
 		if p.Level == profile.LevelSpan {
-			p.Glob = x.Name // a stretch of source, not a glob
+			p.Glob = x.Name // a region of source, not a glob
 		}
 		out.Patterns = append(out.Patterns, p)
 	}
 	return out
 }
 
-// Level tells what a centre is: a binding, module, package, file or span.
+// Level returns what a centre is: a binding, module, package, file or span.
 func (x *Centre) Level() profile.Level {
 	switch {
 	case x.Span != "" && x.Name == x.Span:

@@ -12,39 +12,37 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Centre is a chosen cost centre, or one of the pseudo-centres that bear what no
-// chosen one does.
+// Centre is a chosen cost centre, or a pseudo-centre for the cost that no chosen one has.
 type Centre struct {
 	Name    string
-	Module  string // empty where the centre spans several
+	Module  string // empty if the centre spans several modules
 	Package string
-	Span    string         // "file:line:col-line:col", of spans and of bindings whose source is known
+	Span    string         // "file:line:col-line:col"; for spans and for bindings with known source
 	File    string         // of Span
 	Extent  columns.Extent // of Span
 	Pseudo  bool
 }
 
-// Found is a set of cost centres as found in a profile. It is immutable.
+// Found is a set of cost centres found in a profile. It is immutable.
 type Found struct {
-	// List are the chosen centres.
+	// List has the chosen centres.
 	List []Centre
-	// Missed are the patterns of the set that match nothing here, with what is
-	// nearest.
+	// Missed has the patterns of the set that match nothing, with the nearest names.
 	Missed []*MissedError
 
 	p *profile.Profile
-	// By source binding: its centre, that of its module and of its package; 0
-	// or 1 + an index of List.
+	// These are indexed by source binding: its centre, that of its module and that of
+	// its package; 0 for none or 1 + an index of List.
 	binding, module, pkg []int32
 	spans                map[columns.FileID][]spanCentre // narrowest first
 	modes                [scopes]struct {
 		once   sync.Once
 		chains *chains
 	}
-	evaluated *evaluated // shared with what Without gives
+	evaluated *evaluated // shared with the result of Without
 }
 
-// evaluated are the CAFs of a profile, found when they are first needed.
+// evaluated caches the CAFs of a profile, which are found when first needed.
 type evaluated struct {
 	once sync.Once
 	cafs *cafs
@@ -55,7 +53,7 @@ type spanCentre struct {
 	centre int32 // index of List
 }
 
-// MissedError tells that a pattern names nothing in a profile.
+// MissedError is the error for a pattern that matches nothing in a profile.
 type MissedError struct {
 	Pattern Pattern
 	Nearest []string
@@ -69,8 +67,8 @@ func (e *MissedError) Error() string {
 	return s
 }
 
-// Find finds a set's centres. An element that several patterns name belongs
-// to the first. Patterns that name nothing are in Missed.
+// Find finds a set's centres. An element that matches several patterns belongs to the
+// first. Patterns without a match are in Missed.
 func Find(p *profile.Profile, set Set) *Found {
 	n := len(p.Symbols.Bindings)
 	c := &Found{p: p, evaluated: &evaluated{}, binding: make([]int32, n), module: make([]int32, n), pkg: make([]int32, n), spans: make(map[columns.FileID][]spanCentre)}
@@ -96,7 +94,7 @@ func Find(p *profile.Profile, set Set) *Found {
 	return c
 }
 
-// key tells what centres were made of apart.
+// key identifies the element that a centre was made for.
 type key struct {
 	in, name string
 	x        columns.Extent
@@ -105,16 +103,17 @@ type key struct {
 type matcher struct {
 	p        *profile.Profile
 	c        *Found
-	named    map[string]int32 // by a pattern's name
+	named    map[string]int32 // by pattern name
 	elements map[key]int32    // by element
 }
 
-// add finds what a pattern names; false if that is nothing.
+// add adds the centres that match a pattern, and reports whether there are any.
 func (m *matcher) add(pat Pattern) bool {
 	switch pat.Preset {
 	case PresetBindings:
-		// Modules with a colon hold what GHC makes around main. Names with a space tell what GHC made: "insertWith (specialised)" in Main
-		// is a library's function.
+		// Exclude modules with a colon, which GHC generates around main, and
+		// names with a space, which describe generated code: "insertWith
+		// (specialised)" in Main belongs to a library function.
 		own := ownPackages(m.p)
 		return m.bindings(pat, func(b *columns.Binding) bool {
 			return b.Name != "" && own[b.Package] && !strings.HasPrefix(b.Module, ":") && !strings.Contains(b.Name, " ")
@@ -148,7 +147,7 @@ func (m *matcher) add(pat Pattern) bool {
 	return false
 }
 
-// put gives the centre of an element: that of an earlier pattern, if there is one.
+// put returns the centre of an element: an existing one if an earlier pattern matched it.
 func (m *matcher) put(pat Pattern, k key, c Centre) int32 {
 	if id, ok := m.elements[k]; ok {
 		return id
@@ -229,15 +228,15 @@ func (m *matcher) packages(pat Pattern, want func(*columns.Binding) bool) bool {
 	return found
 }
 
-// fileMatches matches a path as compiled, or its last parts.
+// fileMatches reports whether a pattern matches a path or its last components.
 func fileMatches(pattern, file string) bool {
 	return glob(pattern, file) || glob("*/"+strings.TrimPrefix(pattern, "./"), file)
 }
 
-// whole is the extent of all of a file.
+// whole is the extent of a whole file.
 var whole = columns.Extent{Line: 1, Col: 1, EndLine: ^uint32(0), EndCol: ^uint32(0)}
 
-// inFiles makes a centre of each file.
+// inFiles makes a centre of each matching file.
 func (m *matcher) inFiles(pat Pattern) bool {
 	found := false
 	for i := 1; i < len(m.p.Symbols.Files); i++ {
@@ -262,8 +261,8 @@ func (m *matcher) span(pat Pattern, f columns.FileID, x columns.Extent, c Centre
 	m.c.spans[f] = append(m.c.spans[f], spanCentre{x, id})
 }
 
-// inSpans makes a centre of a stretch of source that holds a span, or of each
-// span that a glob matches.
+// inSpans makes a centre of a region of source that contains a span, or of each span that
+// a glob matches.
 func (m *matcher) inSpans(pat Pattern) bool {
 	s := &m.p.Symbols
 	if file, x, ok := parseStretch(pat.Glob); ok {
@@ -298,7 +297,7 @@ func (m *matcher) inSpans(pat Pattern) bool {
 	return found
 }
 
-// parseStretch reads FILE:LINE, FILE:LINE-LINE and FILE:LINE:COL-LINE:COL.
+// parseStretch parses FILE:LINE, FILE:LINE-LINE and FILE:LINE:COL-LINE:COL.
 func parseStretch(s string) (file string, x columns.Extent, ok bool) {
 	try := func(format string, rest string, to ...any) bool {
 		n, err := fmt.Sscanf(rest+"\n", format+"\n", to...)
@@ -326,8 +325,8 @@ func parseStretch(s string) (file string, x columns.Extent, ok bool) {
 	return "", columns.Extent{}, false
 }
 
-// ownPackages are the program's own: "main"; of programs without such code all
-// that have source notes.
+// ownPackages returns the program's own packages: "main", or if there is no such code,
+// all packages that have source notes.
 func ownPackages(p *profile.Profile) map[string]bool {
 	own := make(map[string]bool)
 	for i := range p.Symbols.Bindings {
@@ -344,7 +343,7 @@ func ownPackages(p *profile.Profile) map[string]bool {
 	return own
 }
 
-// nearestNames are the names of elements that are most like a glob.
+// nearestNames returns the names of elements most similar to a glob.
 func nearestNames(p *profile.Profile, pattern string) []string {
 	query := strings.ToLower(strings.NewReplacer("*", "", "?", "", "\\", "").Replace(pattern))
 	if query == "" {
@@ -390,8 +389,8 @@ func nearestNames(p *profile.Profile, pattern string) []string {
 	return out
 }
 
-// distance is how many characters must be changed, added or left out to make
-// one text of the other.
+// distance returns the edit distance of two texts: the number of characters to change,
+// insert or delete.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

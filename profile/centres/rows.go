@@ -7,22 +7,22 @@ import (
 	"ccagent/profile/columns"
 )
 
-// rows gathers the figures of centres, and of stacks if asked to.
+// rows collects the figures of centres, and also of stacks if the mode has them.
 type rows struct {
 	stacks  bool
 	centres []figures  // by centre
-	rows    []stackRow // by stack without marks
-	index   pairTable  // rows by that below and the topmost centre
-	items   []int32    // of the stack at hand, topmost first, without marks
-	forced  []bool     // by item: an update frame was crossed above it
-	path    []uint32   // rows of the stack at hand, from its bottom
+	rows    []stackRow // by stack; update marks do not make stacks differ
+	index   pairTable  // maps a row and the centre on top of it to the row of both
+	items   []int32    // of the current stack, topmost first, without marks
+	forced  []bool     // by item: an update frame lies above it
+	path    []uint32   // rows of the current stack, from its bottom
 }
 
-// stackRow is a row in the making.
+// stackRow is the figures of a stack while samples are added.
 type stackRow struct {
 	parent, item int32
 	figures
-	forcedFrom uint64 // of the samples in which it is the topmost that an update was crossed above
+	forcedFrom uint64 // weight of the samples whose topmost item below an update frame is this stack's top
 }
 
 func (r *rows) centre(a *attribution, item int32) *figures {
@@ -32,7 +32,7 @@ func (r *rows) centre(a *attribution, item int32) *figures {
 	return &r.centres[item]
 }
 
-// add takes samples of the current stack.
+// add adds samples of the current stack.
 func (r *rows) add(a *attribution, w, n uint64) {
 	r.items, r.forced = r.items[:0], r.forced[:0]
 	crossed := false
@@ -48,7 +48,7 @@ func (r *rows) add(a *attribution, w, n uint64) {
 	r.take(a, w, n)
 }
 
-// alone takes samples of a pseudo-centre that stands on nothing.
+// alone adds samples of a pseudo-centre that is not on a stack.
 func (r *rows) alone(a *attribution, item int32, w, n uint64) {
 	r.items, r.forced = append(r.items[:0], item), append(r.forced[:0], false)
 	r.take(a, w, n)
@@ -62,7 +62,7 @@ func (r *rows) take(a *attribution, w, n uint64) {
 	if !r.stacks {
 		return
 	}
-	// Neighbours in the walk have most of their stack in common.
+	// Consecutive stacks of the walk share most of their items.
 	at, shared := -1, true
 	for i := len(r.items) - 1; i >= 0; i-- {
 		item, depth := r.items[i], len(r.items)-1-i
@@ -75,15 +75,16 @@ func (r *rows) take(a *attribution, w, n uint64) {
 	}
 	r.path = r.path[:len(r.items)]
 	r.rows[at].own(w, n, r.forced[0])
-	// What is below inherits of all that is above: see inherit. An update was crossed
-	// above an item and all below it, or above none.
+	// The rows below inherit later: see inherit. An update frame lies above an item
+	// and all items below that one, or above none.
 	if i := slices.Index(r.forced, true); i >= 0 {
 		x := &r.rows[r.path[len(r.items)-1-i]]
 		x.forcedFrom = columns.SatAdd(x.forcedFrom, w)
 	}
 }
 
-// inherit gives each stack what those above it have. A stack comes before those.
+// inherit adds to each stack the weights of the stacks above it. A row comes before the
+// rows above it.
 func (r *rows) inherit() {
 	for i := range r.rows {
 		x := &r.rows[i]
@@ -99,7 +100,7 @@ func (r *rows) inherit() {
 	}
 }
 
-// row finds or makes the row of an item on a row's stack.
+// row returns the row of an item on top of a row's stack, and creates it if needed.
 func (r *rows) row(on int, item int32) int {
 	k := pair(uint32(on+1), uint32(item))
 	id, ok := r.index.get(k)
@@ -150,9 +151,11 @@ func (r *rows) finish(a *attribution) {
 	slices.SortFunc(out.Rows, func(a, b Row) int { return compareRows(&a, &b) })
 }
 
-// byDepth orders stacks depth first, those above one by inherited weight.
+// byDepth orders stacks depth first, and the stacks directly above one by inherited
+// weight.
 func (r *rows) byDepth(a *attribution) []Row {
-	// Those above a stack are a list: first of it, then next of each.
+	// The stacks directly above a row form a linked list: first[row], then next of
+	// each.
 	first, next := make([]int32, len(r.rows)+1), make([]int32, len(r.rows))
 	for i := range first {
 		first[i] = -1
@@ -162,7 +165,7 @@ func (r *rows) byDepth(a *attribution) []Row {
 		next[i], *up = *up, int32(i)
 	}
 	out := make([]Row, 0, len(r.rows))
-	todo := make([][2]int32, 1, 1024) // a row, and its parent in out
+	todo := make([][2]int32, 1, 1024) // a row, and its parent's position in out
 	todo[0] = [2]int32{-1, -1}
 	var above []int32
 	for len(todo) > 0 {
@@ -191,7 +194,7 @@ func (r *rows) byDepth(a *attribution) []Row {
 	return out
 }
 
-// Stack is the centres of a row's stack, topmost first.
+// Stack returns the centres of a row's stack, topmost first.
 func (c *Costs) Stack(i int) []*Centre {
 	var out []*Centre
 	for ; i >= 0; i = c.Rows[i].Parent {
@@ -200,8 +203,8 @@ func (c *Costs) Stack(i int) []*Centre {
 	return out
 }
 
-// MostExpensive is the row of the stack with the largest individual
-// weight; −1 if there is none.
+// MostExpensive returns the row of the stack with the largest individual weight; −1 if
+// there is none.
 func (c *Costs) MostExpensive() int {
 	best := -1
 	for i := range c.Rows {
@@ -212,8 +215,8 @@ func (c *Costs) MostExpensive() int {
 	return best
 }
 
-// Arcs are the call graph's: which centre stands right on which, in stacks that
-// bear weight themselves. They are known in ModeStacks.
+// Arcs returns the edges of the call graph: pairs of adjacent centres in stacks with
+// individual weight. Only ModeStacks has them.
 func (c *Costs) Arcs() []Arc {
 	index := make(map[[2]*Centre]int)
 	var out []Arc

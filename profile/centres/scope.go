@@ -8,19 +8,20 @@ import (
 	"ccagent/profile/columns"
 )
 
-// scope says which centres a piece of code lies in.
+// scope is the rule by which code belongs to centres.
 type scope uint8
 
 const (
-	// scopeLexical: all that statically enclose it, by its source notes, its
-	// procedure, and the procedures that it was made in.
+	// scopeLexical takes all centres that statically enclose the code, by its source
+	// notes, its procedure, and the procedures that it was derived from.
 	scopeLexical scope = iota
-	// scopeProcedure: its procedure alone, and the notes of its own.
+	// scopeProcedure takes only the centres of its procedure and of the procedure's
+	// own notes.
 	scopeProcedure
 	scopes
 )
 
-// chains give each place the centres that it lies in, innermost first. Places
+// chains maps each place to the centres that its code lies in, innermost first. Places
 // share chains; chain 0 is empty.
 type chains struct {
 	of   []uint32 // by place
@@ -56,11 +57,11 @@ func (c *Found) chains(scope scope) *chains {
 	return m.chains
 }
 
-// enclosing adds the centres that a place's code lies in, innermost first.
+// enclosing appends the centres that a place's code lies in, innermost first.
 //
-// The cause set is a path from inside out. Along it a span's centre encloses
-// that span; the centre of a binding, module or package encloses the stretch of
-// the path that lies in it, and so comes after all that is within.
+// The cause set is a path from the inside outwards. On this path, a span's centre
+// encloses the span. The centre of a binding, module or package encloses the part of the
+// path that lies in it, and therefore comes after all centres of that part.
 func (c *Found) enclosing(place uint32, scope scope, out []int32) []int32 {
 	p := c.p
 	s, l := &p.Symbols, &p.Locations[place]
@@ -95,7 +96,7 @@ func (c *Found) enclosing(place uint32, scope scope, out []int32) []int32 {
 		for i, cause := range causes {
 			sp := &s.Spans[cause.Span]
 			if scope == scopeProcedure && local && cause.Distance > 0 {
-				break // of the procedures outside
+				break // the remaining procedures enclose this one
 			}
 			if sp.File != 0 && len(c.spans) > 0 {
 				for _, sc := range c.spans[sp.File] {
@@ -116,7 +117,8 @@ func (c *Found) enclosing(place uint32, scope scope, out []int32) []int32 {
 		}
 	}
 	if near {
-		// The symbol before it is a guess, its module is not.
+		// The preceding symbol is only a guess for the binding, but its module is
+		// certain.
 		add(c.module[home])
 		add(c.pkg[home])
 		return out
@@ -131,8 +133,8 @@ func (c *Found) enclosing(place uint32, scope scope, out []int32) []int32 {
 	return out
 }
 
-// spanBinding is the source binding that a span lies in, or one of its file's
-// module.
+// spanBinding returns the source binding that a span lies in, or if unknown, one of the
+// same module.
 func (c *Found) spanBinding(sp *columns.Span) columns.BindingID {
 	if sp.Binding != 0 {
 		return c.p.Symbols.Bindings[sp.Binding].Source
@@ -140,21 +142,22 @@ func (c *Found) spanBinding(sp *columns.Span) columns.BindingID {
 	return 0
 }
 
-// cafs tells of CAFs: constant applicative forms, evaluated once.
+// cafs identifies CAFs: constant applicative forms, evaluated once.
 type cafs struct {
-	// boundary tells for an update frame's place that a CAF's evaluation begins
-	// on it.
+	// boundary is set, by place, for the update frames on which a CAF's evaluation
+	// begins.
 	boundary []bool
-	code     []bool // by binding: the procedure is a CAF's
+	code     []bool // by binding: the procedure is the code of a CAF
 }
 
-// cafUpdate is the update frame that newCAF leaves behind. Others come to look
-// alike when a thread pauses: threadPaused marks every update frame.
+// cafUpdate is the update frame that newCAF pushes. Other update frames get the same info
+// pointer when a thread pauses, because threadPaused marks them.
 const cafUpdate = ghc.CAFUpdateFrameName
 
-// cafs finds the CAFs whose evaluation was sampled. A procedure is a CAF's if it
-// was seen right on a CAF's update frame, and never on anything but update frames
-// and itself: a function that a CAF jumps to is called from elsewhere too.
+// cafs finds the CAFs whose evaluation was sampled. A procedure counts as a CAF's if it
+// was seen directly on a CAF's update frame, and never on anything except update frames
+// and itself. A function that a CAF jumps to does not qualify: it is called from
+// elsewhere, too.
 func (c *Found) cafs() *cafs {
 	c.evaluated.once.Do(func() {
 		p := c.p
@@ -181,7 +184,7 @@ func (c *Found) cafs() *cafs {
 			case up != 0 && p.Nodes.Kind[up] == eventlog.FrameUpdate:
 				t.code[o] = t.code[o] || t.boundary[p.Nodes.Place[up]]
 			case up == 0, p.Nodes.Kind[up] == eventlog.FrameContext, p.Nodes.Kind[up] == eventlog.FrameSkipped:
-				// What it stands on is not known.
+				// The frame below it is unknown.
 			case p.Owner(p.Nodes.Place[up]) == o:
 			default:
 				called[o] = true

@@ -10,27 +10,27 @@ import (
 	"ccagent/profile"
 )
 
-// Set is a choice of cost centres. It is made after the run, and names
-// code: it is no part of a log and may be used on many.
+// Set is a choice of cost centres, made after the run. It names code, so it is
+// independent of a log and can be used with several.
 type Set struct{ Patterns []Pattern }
 
-// Pattern names code that is to be cost centres.
+// Pattern names code to make cost centres of.
 type Pattern struct {
-	// Name makes one centre of all that the pattern matches; empty makes each
-	// element a centre of its own name.
+	// Name is the name of one centre for everything that the pattern matches. If it
+	// is empty, each element becomes a centre with its own name.
 	Name string
-	// Level is what Glob names, if it is told; else the first level that has a
-	// match: bindings, modules, packages, files, spans.
+	// Level is the level that Glob is matched at. Without one, the first level with a
+	// match is used: bindings, modules, packages, files, spans.
 	Level    profile.Level
 	HasLevel bool
-	// Glob is matched against names: * is any text, ? any character, \ takes the
-	// next character as it is. At span level FILE:LINE, FILE:LINE-LINE and
-	// FILE:LINE:COL-LINE:COL name a stretch of source.
+	// Glob is matched against names: * matches any text, ? any character, and \
+	// quotes the next character. At span level, FILE:LINE, FILE:LINE-LINE and
+	// FILE:LINE:COL-LINE:COL name a region of source.
 	Glob   string
-	Preset Preset // takes the place of Glob
+	Preset Preset // used instead of Glob
 }
 
-// Preset is a ready choice of centres.
+// Preset is a predefined choice of centres.
 type Preset uint8
 
 const (
@@ -45,15 +45,14 @@ var presetNames = [presets]string{"", "@bindings", "@modules", "@packages"}
 
 func (r Preset) String() string { return presetNames[min(r, presets-1)] }
 
-// levelPrefixes tell a pattern's level.
+// levelPrefixes are the prefixes that state a pattern's level.
 var levelPrefixes = []struct {
 	text  string
 	level profile.Level
 }{{"binding:", profile.LevelBinding}, {"module:", profile.LevelModule}, {"package:", profile.LevelPackage}, {"file:", profile.LevelFile}, {"span:", profile.LevelSpan}}
 
-// ParsePattern reads [NAME=][LEVEL:]GLOB or @PRESET. What begins with \# or
-// \@ is a pattern that begins with # or @, which otherwise is a comment of a set or a
-// preset.
+// ParsePattern parses [NAME=][LEVEL:]GLOB or @PRESET. A pattern that begins with # or @
+// is written \# or \@, because # begins a comment in a set file and @ a preset.
 func ParsePattern(s string) (Pattern, error) {
 	var c Pattern
 	text := strings.TrimSpace(s)
@@ -61,7 +60,7 @@ func ParsePattern(s string) (Pattern, error) {
 		return c, fmt.Errorf("cost centre %q has control characters", s)
 	}
 	escaped := strings.HasPrefix(text, `\#`) || strings.HasPrefix(text, `\@`)
-	if escaped { // no comment of a set, and no preset
+	if escaped { // neither a comment nor a preset
 		text = text[1:]
 	}
 	if strings.HasPrefix(text, "@") && !escaped {
@@ -92,8 +91,7 @@ func ParsePattern(s string) (Pattern, error) {
 	return c, nil
 }
 
-// cutName splits NAME=GLOB. Operators have = in their names too, so a name is a
-// word.
+// cutName splits NAME=GLOB. Operators may contain =, so a name must be a word.
 func cutName(s string) (name, rest string, ok bool) {
 	name, rest, ok = strings.Cut(s, "=")
 	if !ok || strings.ContainsAny(name, "*?:.$<>|&!+/\\") || strings.HasPrefix(rest, "=") {
@@ -102,7 +100,7 @@ func cutName(s string) (name, rest string, ok bool) {
 	return name, rest, true
 }
 
-// String gives what ParsePattern reads.
+// String formats a pattern so that ParsePattern reads it back.
 func (c Pattern) String() string {
 	if c.Preset != NoPreset {
 		return c.Preset.String()
@@ -115,7 +113,7 @@ func (c Pattern) String() string {
 		b.WriteString(c.Level.String() + ":")
 	}
 	if b.Len() > 0 && strings.HasPrefix(c.Glob, "=") {
-		b.WriteByte(' ') // cutName takes == for a part of an operator
+		b.WriteByte(' ') // cutName takes == for part of an operator
 	}
 	b.WriteString(c.Glob)
 	if s := b.String(); strings.HasPrefix(s, "#") || strings.HasPrefix(s, "@") {
@@ -124,15 +122,15 @@ func (c Pattern) String() string {
 	return b.String()
 }
 
-// setHeader is a set file's first line. A later version has another number.
+// setHeader is the first line of a set file, before the version number.
 const setHeader = "ccview cost centres"
 
 const setVersion = 1
 
-// maxSet bounds the patterns of a set.
+// maxSet bounds the number of patterns of a set.
 const maxSet = 10000
 
-// SetError tells what is wrong with a set file.
+// SetError is the error for a malformed set file.
 type SetError struct {
 	Line int // 1-based
 	Err  error
@@ -141,7 +139,7 @@ type SetError struct {
 func (e *SetError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 func (e *SetError) Unwrap() error { return e.Err }
 
-// Format gives a set as a file's text: a header, then a pattern a line.
+// Format returns the text of a set file: a header, then one pattern on each line.
 func (s Set) Format() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %d\n", setHeader, setVersion)
@@ -151,8 +149,8 @@ func (s Set) Format() string {
 	return b.String()
 }
 
-// ParseSet reads a set file. Empty lines and lines that begin with # say
-// nothing. Errors are *SetError.
+// ParseSet parses a set file. It ignores empty lines and lines that begin with #. Errors
+// are *SetError.
 func ParseSet(text string) (Set, error) {
 	var s Set
 	header := false
@@ -192,8 +190,8 @@ func ParseSet(text string) (Set, error) {
 	return s, nil
 }
 
-// glob matches text against a pattern of * and ?, in time proportional to the
-// product of their lengths at worst.
+// glob reports whether a pattern with * and ? matches a text. Its worst-case time is
+// proportional to the product of their lengths.
 func glob(pattern, text string) bool {
 	p, t := []rune(pattern), []rune(text)
 	star, mark := -1, 0

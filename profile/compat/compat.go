@@ -10,7 +10,7 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Write writes derived events. Definitions come before what refers to them.
+// Write writes derived events. Definitions are written before the events that use them.
 type Write func(w *eventlog.Writer) error
 
 var tools = []struct {
@@ -23,7 +23,7 @@ var tools = []struct {
 	{"eventlog2html", eventlog2html},
 }
 
-// Names are the tools that Events knows.
+// Names returns the names of the tools that Events supports.
 func Names() []string {
 	var names []string
 	for _, t := range tools {
@@ -32,7 +32,7 @@ func Names() []string {
 	return names
 }
 
-// Events gives what a tool, or several with commas between, look for in a log
+// Events derives the events that a tool, or several separated by commas, needs from a log
 // with the samples of these selections, one for each event.
 func Events(list string, ss []*profile.Selection) (Write, error) {
 	var all []Write
@@ -65,10 +65,10 @@ func Events(list string, ss []*profile.Selection) (Write, error) {
 	}, nil
 }
 
-// errNoTime is a log without an event that counts time or cycles.
+// errNoTime is the error for a log without an event that counts time or cycles.
 var errNoTime = errors.New("the log has no event other than allocation")
 
-// clock is the selection whose samples tell of time.
+// clock returns the selection whose samples measure time.
 func clock(ss []*profile.Selection) (*profile.Selection, error) {
 	for _, s := range ss {
 		if !s.CountsBytes() && !s.EventDef().Waits() && s.Samples > 0 {
@@ -78,7 +78,7 @@ func clock(ss []*profile.Selection) (*profile.Selection, error) {
 	return nil, errNoTime
 }
 
-// program writes what readers ask the RTS's name for.
+// program writes the RTS identifier, which readers require.
 func program(w *eventlog.Writer, p *profile.Profile) error {
 	if p.RTS != "" || p.Capture.GHCVersion == "" {
 		return nil
@@ -86,7 +86,7 @@ func program(w *eventlog.Writer, p *profile.Profile) error {
 	return w.Write(0, eventlog.NoCap, &eventlog.RTSIdentifier{Text: "GHC-" + p.Capture.GHCVersion + " " + p.Capture.Way})
 }
 
-// within keeps a time in 32 bits' worth of ids out of the RTS's own.
+// capOf returns a sample's capability for an event's header: a number or eventlog.NoCap.
 func capOf(s columns.Sample) int {
 	if s.Capability == eventlog.NoCapability {
 		return eventlog.NoCap
@@ -94,7 +94,7 @@ func capOf(s columns.Sample) int {
 	return int(s.Capability)
 }
 
-// name is a frame as a cost centre's label.
+// name returns the label of the cost centre that stands for a frame.
 func name(f *profile.Frame) string {
 	if f.Name == "" {
 		return "?"
@@ -102,7 +102,7 @@ func name(f *profile.Frame) string {
 	return f.Name
 }
 
-// location is "file:line", or what of it is known.
+// location returns "file:line", or the part of it that is known.
 func location(f *profile.Frame) string {
 	switch {
 	case f.File == "":

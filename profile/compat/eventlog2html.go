@@ -11,11 +11,11 @@ import (
 	"ccagent/profile/stacks"
 )
 
-// steps is how many heap samples a log's allocation is told in.
+// steps is the number of heap samples that a log's allocation is divided into.
 const steps = 200
 
-// eventlog2html writes allocation by binding as heap samples: what each
-// allocated since the one before.
+// eventlog2html writes allocation by binding as heap samples. A sample has the bytes that
+// each binding allocated since the sample before.
 func eventlog2html(ss []*profile.Selection) (Write, error) {
 	i := slices.IndexFunc(ss, func(s *profile.Selection) bool { return s.CountsBytes() && s.Samples > 0 })
 	if i < 0 {
@@ -64,7 +64,7 @@ func eventlog2html(ss []*profile.Selection) (Write, error) {
 			}
 			bands[labels[p.site]] += p.bytes
 		}
-		// The chart ends with the log's last event: no census is to be after it.
+		// The chart ends with the log's last event, so no census may be later.
 		if n := len(points); n > 0 {
 			next = min(next, max(points[n-1].time, next-begin.PeriodNs+1))
 		}

@@ -8,18 +8,18 @@ import (
 	"ccagent/profile/stacks"
 )
 
-// builtin is how many cost centres of the RTS hs-speedscope expects before the
+// builtin is the number of RTS cost centres that hs-speedscope expects before the
 // program's.
 const builtin = 7
 
-// maxDepth is the deepest stack of PROF_SAMPLE.
+// maxDepth is the largest stack depth of a PROF_SAMPLE.
 const maxDepth = 255
 
-// deeper stands for the frames rootwards of the 254 leaf-most.
+// deeper is a frame that replaces all frames below the topmost 254.
 var deeper = &profile.Frame{Name: "… deeper frames"}
 
-// hsSpeedscope writes the clock's samples as a cost-centre profile. Weights are
-// one interval each: the mean of the samples'.
+// hsSpeedscope writes the samples of the clock event as a cost-centre profile. All
+// samples get the same weight, one interval: the mean of the original weights.
 func hsSpeedscope(ss []*profile.Selection) (Write, error) {
 	s, err := clock(ss)
 	if err != nil {
@@ -79,8 +79,8 @@ func (t *centres) id(f *profile.Frame) uint32 {
 	return id
 }
 
-// define writes the definitions: the seven that are dropped, one with the
-// highest id that no sample has, and the frames, ids falling to 1.
+// define writes the definitions that hs-speedscope expects: seven that it drops, one with
+// the highest id that no sample uses, and the frames, in descending order of ids.
 func (t *centres) define(w *eventlog.Writer) error {
 	unused := uint32(len(t.frames) + 1)
 	for i := range uint32(builtin) {

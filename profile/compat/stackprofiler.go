@@ -21,11 +21,11 @@ const (
 	entrySource = 3
 )
 
-// maxMessage keeps a message within an event's 16-bit length.
+// maxMessage is below the maximum of an event's 16-bit length.
 const maxMessage = 65000
 
-// stackProfiler writes each of the clock's samples as a whole stack of its
-// thread, root first.
+// stackProfiler writes each sample of the clock event as a whole stack of its thread,
+// root first.
 func stackProfiler(ss []*profile.Selection) (Write, error) {
 	s, err := clock(ss)
 	if err != nil {
@@ -55,7 +55,7 @@ type messages struct {
 	w       *eventlog.Writer
 	strings map[string]uint64
 	sources uint64
-	frames  map[*profile.Frame][]byte // as entries
+	frames  map[*profile.Frame][]byte // encoded entries
 	buf     []byte
 }
 
@@ -80,7 +80,7 @@ func (m *messages) str(s string) (uint64, error) {
 	return id, m.send(0, eventlog.NoCap)
 }
 
-// source defines a source location.
+// source returns the id of a source location, and defines it if needed.
 func (m *messages) source(file string, line uint32) (uint64, error) {
 	f, err := m.str(file)
 	if err != nil {
@@ -96,7 +96,7 @@ func (m *messages) source(file string, line uint32) (uint64, error) {
 	return id, m.send(0, eventlog.NoCap)
 }
 
-// entry gives a frame's entry, and defines what it needs.
+// entry returns a frame's entry, and writes the definitions that it needs.
 func (m *messages) entry(f *profile.Frame) ([]byte, error) {
 	if e, ok := m.frames[f]; ok {
 		return e, nil
@@ -119,7 +119,7 @@ func (m *messages) entry(f *profile.Frame) ([]byte, error) {
 	return e, nil
 }
 
-// entries gives a stack's entries, root first; never none.
+// entries returns a stack's entries, root first. There is always at least one.
 func (m *messages) entries(stack []stacks.Frame) ([]byte, error) {
 	if len(stack) == 0 {
 		stack = []stacks.Frame{{Frame: &hiddenFrame}}
@@ -135,7 +135,7 @@ func (m *messages) entries(stack []stacks.Frame) ([]byte, error) {
 	return all, nil
 }
 
-// size is an entry's.
+// size returns the size of encoded entries.
 func size(entries []byte) int {
 	if entries[0] == entrySource {
 		return 17
@@ -143,7 +143,7 @@ func size(entries []byte) int {
 	return 9
 }
 
-// stack writes a sample, in parts where one message does not hold it.
+// stack writes a sample, in several messages if one is too short.
 func (m *messages) stack(s columns.Sample, entries []byte) error {
 	thread := uint32(s.Thread.TSO)
 	if s.Thread.TSO == 0 || s.Thread.TSO > math.MaxUint32 {

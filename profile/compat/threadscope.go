@@ -13,22 +13,22 @@ import (
 	"ccagent/profile/columns"
 )
 
-// gap is how many intervals two samples of one thread may lie apart to be drawn
-// as one stretch.
+// gap is the largest distance, in sampling intervals, between two samples of a thread
+// that are drawn as one bar.
 const gap = 3
 
-// threadScope draws the clock's samples as activity: a capability runs a thread,
-// or collects, from half an interval before the first of a row of samples to
-// half of one after the last. What lies between two samples is a guess, and a
-// message in the log says so. A log that has threads' runs as they were needs, and
-// gets, nothing.
+// threadScope draws the samples of the clock event as activity: a capability runs a
+// thread, or collects garbage, from half an interval before the first of a series of
+// samples to half an interval after the last. The activity between two samples is a
+// guess, and a message in the log says so. For a log that has the actual runs of threads
+// it writes nothing.
 func threadScope(ss []*profile.Selection) (Write, error) {
 	s, err := clock(ss)
 	if err != nil {
 		return nil, err
 	}
 	if len(s.Profile.RTSLog.Runs) > 0 {
-		// The log tells what threads did: no guess is needed beside it.
+		// The log has the actual runs of threads, so no guess is needed.
 		return func(*eventlog.Writer) error { return nil }, nil
 	}
 	if s.EventDef().Unit != "ns" && s.Profile.Duration == 0 {
@@ -52,7 +52,7 @@ func threadScope(ss []*profile.Selection) (Write, error) {
 	}, nil
 }
 
-// step is the time between two samples of a busy thread, in ns.
+// step returns the time between two samples of a busy thread, in ns.
 func step(s *profile.Selection) uint64 {
 	e := s.EventDef()
 	if e.RateMode == eventlog.RateFrequency && e.Rate > 0 {
@@ -61,7 +61,7 @@ func step(s *profile.Selection) uint64 {
 	return max(1, s.Profile.Duration/max(1, s.Samples))
 }
 
-// moment is what a capability was seen to do.
+// moment is the activity that one sample saw on a capability.
 type moment struct {
 	time uint64
 	tso  uint64
@@ -75,9 +75,9 @@ type activity struct {
 	threads map[uint64]bool
 }
 
-// samples sorts samples by capability. Those of the collector tell none: they go
-// to the capability that their OS thread was last seen on, which it holds while
-// it collects.
+// samples sorts samples by capability. Samples in the garbage collector have no
+// capability; they go to the one that their OS thread was last seen on, which it holds
+// while it collects.
 func (a *activity) samples(s *profile.Selection) {
 	type row struct {
 		columns.Sample
@@ -117,9 +117,10 @@ func (a *activity) order() []uint32 {
 	return caps
 }
 
-// head declares capabilities and threads, and tells how the bars were made.
+// head declares capabilities and threads, and writes a message about how the bars were
+// made.
 func (a *activity) head(w *eventlog.Writer) error {
-	const capset = 0 // of the process, as the agent declares it
+	const capset = 0 // id of the process's capset, as the agent declares it
 	evs := []eventlog.Event{&eventlog.UserMsg{Text: fmt.Sprintf(
 		"ccview: activity is drawn from samples, one every %.2f ms; what lies between two samples of a thread less than %.2f ms apart is taken for running, and a collection for one of the capability its OS thread last ran",
 		float64(a.step)/1e6, float64(gap*a.step)/1e6)}}
@@ -145,10 +146,10 @@ func (a *activity) head(w *eventlog.Writer) error {
 	return nil
 }
 
-// capability writes one capability's stretches, which never overlap.
+// capability writes the bars of one capability, which never overlap.
 func (a *activity) capability(w *eventlog.Writer, cap uint32) error {
 	ms := a.caps[cap]
-	end := uint64(0) // of the stretch before
+	end := uint64(0) // of the previous bar
 	for i := 0; i < len(ms); {
 		j := i + 1
 		for j < len(ms) && ms[j].gc == ms[i].gc && (ms[i].gc || ms[j].tso == ms[i].tso) && ms[j].time-ms[j-1].time <= gap*a.step {
@@ -179,7 +180,7 @@ func stretch(w *eventlog.Writer, cap int, m moment, from, to uint64) error {
 	return w.Write(to, cap, end)
 }
 
-// allocation writes what each capability had allocated, as far as samples tell.
+// allocation writes the allocated bytes of each capability, as estimated from samples.
 func (a *activity) allocation(w *eventlog.Writer, ss []*profile.Selection) error {
 	for _, s := range ss {
 		if !s.CountsBytes() {

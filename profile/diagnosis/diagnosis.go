@@ -1,4 +1,5 @@
-// Package diagnosis checks whether a log is whole, what it lacks, and how to get that back.
+// Package diagnosis checks whether a log is complete, what is missing in it, and how to
+// get that.
 package diagnosis
 
 import (
@@ -12,24 +13,24 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Status is a check's outcome.
+// Status is the outcome of a check.
 type Status string
 
 const (
 	StatusOK   Status = "ok"
-	StatusWarn Status = "warn" // something is missing that the views say
-	StatusFail Status = "fail" // the log is not whole
+	StatusWarn Status = "warn" // something is missing, and the views mark it
+	StatusFail Status = "fail" // the log is incomplete
 )
 
-// Check is one question that Diagnose asks of a log.
+// Check is one question about a log, with its answer.
 type Check struct {
 	Name   string `json:"check"`
 	Status Status `json:"status"`
 	Detail string `json:"detail"`
-	Remedy string `json:"remedy"` // what would bring back what is missing, in lines; may be empty
+	Remedy string `json:"remedy"` // how to get what is missing, as lines of text; may be empty
 }
 
-// Diagnose checks whether a log is whole, what is missing and how to get it back.
+// Diagnose checks whether a log is complete, what is missing and how to get it.
 func Diagnose(p *profile.Profile) []Check {
 	d := &diagnosis{p: p}
 	d.complete()
@@ -45,7 +46,7 @@ func Diagnose(p *profile.Profile) []Check {
 type diagnosis struct {
 	p      *profile.Profile
 	checks []Check
-	told   []string // packages whose remedy is listed already, without versions
+	told   []string // packages whose remedy is already listed, without versions
 }
 
 func (d *diagnosis) add(name string, st Status, detail, remedy string) {
@@ -141,7 +142,7 @@ func (d *diagnosis) loss() {
 	}
 }
 
-// unresolvedWorth is the unresolved share from which on it is worth a word.
+// unresolvedWorth is the smallest unresolved share that is reported.
 const unresolvedWorth = 0.05
 
 func (d *diagnosis) symbols() {
@@ -211,7 +212,7 @@ func (d *diagnosis) symbols() {
 	}
 }
 
-// stripped reports whether a program of GHC's has no symbols.
+// stripped reports whether a program compiled by GHC has no symbols.
 func (d *diagnosis) stripped() bool {
 	for i := range d.p.Modules {
 		if s := &d.p.Modules[i].Symbols; s.GHCVersion != "" && !s.HasSymtab {
@@ -221,12 +222,12 @@ func (d *diagnosis) stripped() bool {
 	return false
 }
 
-// unnotedWorth is the share of code without source notes from which on a
-// package is named.
+// unnotedWorth is the smallest share of code without source notes for which a package is
+// reported.
 const unnotedWorth = 0.01
 
-// libraries names the packages whose code takes part and has no source notes.
-// Without any notes in the program, that is said already of its own code.
+// libraries reports the packages whose code was sampled and has no source notes. If the
+// program has no notes at all, its own code is reported elsewhere.
 func (d *diagnosis) libraries(sel *profile.Selection, event string, notes bool) {
 	for _, u := range sel.Unnoted() {
 		if u.Share < unnotedWorth || u.Package == "main" && !notes {
@@ -247,7 +248,7 @@ func (d *diagnosis) libraries(sel *profile.Selection, event string, notes bool) 
 	}
 }
 
-// cutWorth is the share of incomplete stacks from which on it is worth a word.
+// cutWorth is the smallest share of incomplete stacks that is reported.
 const cutWorth = 0.05
 
 func (d *diagnosis) stacks() {
@@ -273,7 +274,7 @@ func (d *diagnosis) sources() {
 	}
 	with, without := 0, 0
 	for i := 1; i < p.Files(); i++ {
-		if !noted[i] { // only a line table names it
+		if !noted[i] { // only the line table names it
 			continue
 		}
 		if len(p.File(columns.FileID(i)).Text) > 0 {
@@ -292,10 +293,10 @@ func (d *diagnosis) sources() {
 	}
 }
 
-// heapWays is how a program comes to log what is in its heap.
+// heapWays says how to run a program so that it logs heap profiles.
 const heapWays = "run it with +RTS -l -hT (by closure type), -hc or -hy (by cost centre or type, built with -prof), -hi (by info table, GHC 9.2 or later, built with -finfo-table-map)"
 
-// NoHeap says why a log has no heap profile; empty if it has.
+// NoHeap returns the reason why a log has no heap profile; empty if it has one.
 func NoHeap(p *profile.Profile) string {
 	if len(p.HeapProfiles) > 0 {
 		return ""

@@ -9,14 +9,14 @@ import (
 // unitVersion is the version at the end of a package's name: "-0.6.4.1".
 var unitVersion = regexp.MustCompile(`-[0-9]+(?:\.[0-9]+)*$`)
 
-// withGHC are the packages that only a build of GHC itself builds.
+// withGHC are packages that can only be built together with GHC.
 var withGHC = map[string]bool{
 	"base": true, "ghc-prim": true, "ghc-internal": true, "ghc-bignum": true, "ghc-experimental": true,
 	"integer-gmp": true, "integer-simple": true, "template-haskell": true, "rts": true,
 }
 
-// comesWithGHC are packages that are installed with GHC, and that cabal takes
-// from there unless configured otherwise.
+// comesWithGHC are packages that are installed with GHC. cabal uses the installed ones
+// unless configured otherwise.
 var comesWithGHC = map[string]bool{
 	"array": true, "binary": true, "bytestring": true, "Cabal": true, "containers": true, "deepseq": true,
 	"directory": true, "exceptions": true, "filepath": true, "haskeline": true, "hpc": true, "mtl": true,
@@ -24,9 +24,9 @@ var comesWithGHC = map[string]bool{
 	"terminfo": true, "text": true, "time": true, "transformers": true, "unix": true, "xhtml": true,
 }
 
-// NotesRemedy says how to build packages with source notes: lines for
-// cabal.project and stack.yaml. Packages go by their names with or without
-// versions; "main" is the program's own.
+// NotesRemedy explains how to build packages with source notes: lines for cabal.project
+// and stack.yaml. Packages are named with or without versions; "main" is the program
+// itself.
 func NotesRemedy(pkgs ...string) string {
 	var cabal, stack, sources, extra, ghcs, out []string
 	for _, pkg := range pkgs {
@@ -64,11 +64,11 @@ func NotesRemedy(pkgs ...string) string {
 	return strings.Join(out, "\n")
 }
 
-// sharedLibrary matches the names of GHC's shared libraries: package and version,
-// of which the run-time system may have none, often a hash, and a way.
+// sharedLibrary matches the names of GHC's shared libraries: a package and version (the
+// RTS may have no version), often a hash, and a way.
 var sharedLibrary = regexp.MustCompile(`^libHS(rts|.+?-[0-9]+(?:\.[0-9]+)*)(?:-[0-9A-Za-z]+)?(?:_[a-z]+)*-ghc[0-9.]+\.so$`)
 
-// sharedPackage gives the package of a shared library of Haskell code, with its
+// sharedPackage returns the package of a shared library of Haskell code, with its
 // version.
 func sharedPackage(file string) (pkg string, ok bool) {
 	m := sharedLibrary.FindStringSubmatch(path.Base(file))

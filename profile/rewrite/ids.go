@@ -2,8 +2,8 @@ package rewrite
 
 import "ccagent/eventlog"
 
-// table gives the ids of one kind of definition anew, for all logs: equal
-// definitions get the same id.
+// table assigns new ids to one kind of definition, for all logs. Equal definitions get
+// the same id.
 type table[K comparable] struct {
 	next uint32
 	keys map[K]uint32
@@ -24,7 +24,7 @@ func newIDs[K comparable](t *table[K]) *ids[K] {
 	return &ids[K]{t, make(map[uint32]uint32), make(map[uint32]bool)}
 }
 
-// ref gives the new id of one that is referred to; it may be defined later.
+// ref returns the new id for a reference; the definition may follow later.
 func (t *ids[K]) ref(old uint32) uint32 {
 	id, ok := t.of[old]
 	if !ok {
@@ -35,7 +35,7 @@ func (t *ids[K]) ref(old uint32) uint32 {
 	return id
 }
 
-// optional is ref for ids of which 0 is none.
+// optional is like ref, but maps 0, which means none, to 0.
 func (t *ids[K]) optional(old uint32) uint32 {
 	if old == 0 {
 		return 0
@@ -43,8 +43,8 @@ func (t *ids[K]) optional(old uint32) uint32 {
 	return t.ref(old)
 }
 
-// define gives the id of a definition, and whether it is to be written: not if
-// an equal one was, or the id was defined before.
+// define returns the new id of a definition, and whether to write the definition. It is
+// not written if an equal one was written before, or if the log defines the id twice.
 func (t *ids[K]) define(old uint32, key K) (id uint32, write bool) {
 	if t.defined[old] {
 		return t.of[old], false
@@ -87,7 +87,7 @@ type blockKey struct {
 	lo, hi          uint64
 }
 
-// tables are those of the log being written.
+// tables are the id tables of the log being written.
 type tables struct {
 	events   *table[eventlog.EventDef]
 	modules  *table[moduleKey]
@@ -109,7 +109,7 @@ func newTables() *tables {
 	}
 }
 
-// mapping translates one log's own events.
+// mapping translates the ids in one log's own events.
 type mapping struct {
 	events   *ids[eventlog.EventDef]
 	modules  *ids[moduleKey]
@@ -120,8 +120,8 @@ type mapping struct {
 	cores    *ids[coreKey]
 	centres  *ids[eventlog.CentreDef]
 	stacks   *ids[eventlog.CentreStack]
-	texts    map[uint32]bool // files whose text is written
-	dumps    map[uint32]bool // Core whose text is written
+	texts    map[uint32]bool // files whose text has been written
+	dumps    map[uint32]bool // Core whose text has been written
 }
 
 func (t *tables) mapping() *mapping {
@@ -131,8 +131,8 @@ func (t *tables) mapping() *mapping {
 	}
 }
 
-// definition gives an event of a log's definitions its new ids, in place. It
-// reports whether the event is one, and whether it is to be written.
+// definition replaces the ids in a definition, in place. It reports whether the event is
+// a definition, and whether to write it.
 func (m *mapping) definition(ev eventlog.Event) (is, write bool) {
 	switch ev := ev.(type) {
 	case *eventlog.EventDef:

@@ -8,28 +8,28 @@ import (
 	"ccagent/eventlog"
 )
 
-// Input is a log to read, twice.
+// Input is a log to rewrite. It is read twice.
 type Input struct {
 	Name string
 	Open func() (io.ReadCloser, error)
-	// Keep tells whether to keep the i-th sample of the log; nil keeps all that
-	// are in range.
+	// Keep reports whether to keep the i-th sample of the log; nil keeps all samples
+	// in the range.
 	Keep func(i int) bool
 }
 
-// survey is what the first reading of a log tells.
+// survey is the result of reading a log the first time.
 type survey struct {
 	types []eventlog.EventType
 	rts   bool // written by an RTS
-	own   bool // has a capture
+	own   bool // written by our agent
 	pids  []uint32
 	nodes nodes
 }
 
-// errNoEvents is a log of a header alone.
+// errNoEvents is the error for a log that consists of a header.
 var errNoEvents = errors.New("the log has no events")
 
-// clockOf finds the wall clock at a log's time 0.
+// clockOf returns the wall-clock time at a log's time 0.
 func clockOf(in Input) (wall uint64, ok bool, err error) {
 	err = scan(in, func(rec *eventlog.Record, _ []eventlog.EventType) bool {
 		switch ev := rec.Event.(type) {
@@ -37,7 +37,8 @@ func clockOf(in Input) (wall uint64, ok bool, err error) {
 			wall, ok = ev.StartUnixNs, true
 			return false
 		case *eventlog.WallClock:
-			// Ours has one as well, from before its Capture: they agree.
+			// Our logs have a WallClock, too, before their Capture; both
+			// agree.
 			if at := ev.Sec*1_000_000_000 + uint64(ev.Nsec); at >= rec.Time {
 				wall, ok = at-rec.Time, true
 			}
@@ -47,8 +48,8 @@ func clockOf(in Input) (wall uint64, ok bool, err error) {
 	return wall, ok, err
 }
 
-// look reads a log through and finds what the second reading needs. mark tells
-// whether the i-th sample is kept.
+// look reads a whole log and finds what the second reading needs. mark reports whether
+// the i-th sample is kept.
 func look(in Input, mark func(i int, time uint64) bool) (*survey, error) {
 	s := &survey{}
 	err := scan(in, func(rec *eventlog.Record, types []eventlog.EventType) bool {
@@ -83,7 +84,7 @@ func look(in Input, mark func(i int, time uint64) bool) (*survey, error) {
 	return s, err
 }
 
-// scan calls f for each record of a log until it says that it has enough.
+// scan calls f for each record of a log until f returns false or the log ends.
 func scan(in Input, f func(rec *eventlog.Record, types []eventlog.EventType) bool) error {
 	file, err := in.Open()
 	if err != nil {

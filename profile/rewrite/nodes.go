@@ -6,8 +6,8 @@ import (
 	"ccagent/eventlog"
 )
 
-// nodes gives a log's stack nodes new ids: those that kept samples use, in the
-// order they were defined.
+// nodes assigns new ids to the stack nodes that kept samples use, in the order of their
+// definition.
 type nodes struct {
 	samples  int
 	segments []segment
@@ -15,10 +15,10 @@ type nodes struct {
 	id       []uint32 // 1 while surveying if used; then the new id, 0 if unused
 }
 
-// segment is a run of ids defined without a gap.
+// segment is a run of consecutive ids.
 type segment struct{ first, n, index uint32 }
 
-// find gives a node's dense index.
+// find returns a node's dense index.
 func (t *nodes) find(id uint32) (uint32, bool) {
 	if id == 0 {
 		return 0, false
@@ -33,8 +33,8 @@ func (t *nodes) find(id uint32) (uint32, bool) {
 	return t.segments[i].index + id - t.segments[i].first, true
 }
 
-// add takes definitions. Ids that do not rise are refused, as profile does; a
-// parent that is not defined before its child is none.
+// add adds definitions. As in profile, it refuses ids that do not increase, and a node
+// whose parent is not defined before it becomes a root.
 func (t *nodes) add(ev *eventlog.Nodes) {
 	if t.refused(ev) {
 		return
@@ -76,8 +76,8 @@ func (t *nodes) use(id uint32) {
 	}
 }
 
-// number gives the used nodes and their parents ids from first on, and tells
-// the next free one.
+// number assigns ids from first on to the used nodes and their parents, and returns the
+// next free id.
 func (t *nodes) number(first uint32) uint32 {
 	for i := len(t.id) - 1; i >= 0; i-- {
 		if up := t.parent[i]; t.id[i] != 0 && up != 0 {
@@ -93,7 +93,7 @@ func (t *nodes) number(first uint32) uint32 {
 	return first
 }
 
-// of gives the new id of a node, 0 for none.
+// of returns the new id of a node, 0 for none.
 func (t *nodes) of(id uint32) uint32 {
 	if at, ok := t.find(id); ok {
 		return t.id[at]
@@ -101,11 +101,11 @@ func (t *nodes) of(id uint32) uint32 {
 	return 0
 }
 
-// renumbered calls yield for the used nodes of an event, as runs of new ids.
-// It must see the log's events in their order.
+// renumber rewrites node definitions: it yields the used nodes of an event as runs of new
+// ids. It must see the log's events in their order.
 type renumber struct {
 	*nodes
-	seen uint64 // the id from which on events are not refused
+	seen uint64 // lowest id that the next event may define
 	run  eventlog.Nodes
 }
 

@@ -10,38 +10,40 @@ import (
 	"ccagent/profile"
 )
 
-// Options say what to keep and add.
+// Options determine what is kept and added.
 type Options struct {
-	// Range cuts, in the time of the log that is written.
+	// Range is the time range to keep, in the time of the resulting log.
 	Range profile.Range
 	// Add, if not nil, writes further events, after what tells of the capture
-	// and before what was captured.
+	// Add, if not nil, writes additional events, after the capture's description and
+	// before its samples.
 	Add func(w *eventlog.Writer) error
 }
 
-// Report tells what came of it.
+// Report summarises the result.
 type Report struct {
 	Samples uint64 // kept
-	// Left counts events that could not be kept: damaged, or of a type that two
-	// logs declare differently.
+	// Left counts events that could not be kept: damaged ones, and those of a type
+	// that two logs declare differently.
 	Left uint64
 }
 
-// Errors of logs that do not go together.
+// Errors for logs that cannot be merged.
 var (
 	ErrTwoRTS   = errors.New("two of the logs were written by run-time systems: their threads and capabilities cannot be told apart")
 	ErrNoClock  = errors.New("the log tells no wall-clock time to align it by")
 	ErrOtherPID = errors.New("the run-time system's log is of another process than those profiled")
 )
 
-// Write writes one log of all inputs.
+// Write writes one log with the contents of all inputs.
 func Write(w io.Writer, inputs []Input, o Options) (Report, error) {
 	rw := &rewriter{o: o, tables: newTables()}
 	if err := rw.survey(inputs); err != nil {
 		return rw.report, err
 	}
 	rw.w = eventlog.NewWriter(w, &eventlog.WriterOptions{Types: rw.types(), Verbatim: len(inputs) == 1})
-	// Ours come first: readers tell by the Capture whose the samples are.
+	// Our logs come first: readers decide by the Capture to which log the samples
+	// belong.
 	for _, own := range []bool{true, false} {
 		for i := range rw.logs {
 			if rw.logs[i].own == own {
@@ -65,19 +67,19 @@ type rewriter struct {
 	tables  *tables
 	logs    []log
 	report  Report
-	capture bool // one was written
+	capture bool // a Capture has been written
 	end     eventlog.CaptureEnd
 	endTime uint64
 	haveEnd bool
 }
 
-// log is an input with its place among the others.
+// log is an input with its role in the merge.
 type log struct {
 	Input
 	*survey
 	shift    uint64 // added to its times
-	standard bool   // GHC's own events are taken from it
-	program  bool   // and those that tell of the program
+	standard bool   // GHC's own events are taken from this log
+	program  bool   // events about the program are taken from this log
 }
 
 func (rw *rewriter) survey(inputs []Input) error {
@@ -120,7 +122,7 @@ func (rw *rewriter) survey(inputs []Input) error {
 	return rw.sameProcess(rts)
 }
 
-// sameProcess holds the RTS's process against those that ours profiled.
+// sameProcess checks that the RTS's process is one that our logs profiled.
 func (rw *rewriter) sameProcess(rts int) error {
 	if rts < 0 || len(rw.logs[rts].pids) == 0 {
 		return nil
@@ -143,8 +145,8 @@ func (rw *rewriter) keeps(l *log, i int, time uint64) bool {
 	return rw.within(time+l.shift) && (l.Keep == nil || l.Keep(i))
 }
 
-// types are the declarations of all logs. Where two differ the first holds, and
-// for what this package writes itself its own.
+// types returns the event types of all logs. If two logs declare a type differently the
+// first wins; types that this package writes itself have its own declaration.
 func (rw *rewriter) types() []eventlog.EventType {
 	var all []eventlog.EventType
 	have := make(map[uint16]bool)
@@ -168,8 +170,8 @@ func (rw *rewriter) types() []eventlog.EventType {
 	return all
 }
 
-// put writes an event; one that cannot be encoded as the header declares it is
-// counted, and left out.
+// put writes an event. It counts and leaves out an event that cannot be encoded as the
+// header declares it.
 func (rw *rewriter) put(time uint64, cap int, ev eventlog.Event) error {
 	return rw.left(rw.w.Write(time, cap, ev))
 }
@@ -277,7 +279,7 @@ func (c *copier) record(rec *eventlog.Record) error {
 	return c.standard(rec, time)
 }
 
-// standard copies one of GHC's events, or one that is not known.
+// standard copies an event of GHC's own, or one of an unknown type.
 func (c *copier) standard(rec *eventlog.Record, time uint64) error {
 	if !c.l.standard {
 		return nil
@@ -289,7 +291,7 @@ func (c *copier) standard(rec *eventlog.Record, time uint64) error {
 			if !c.l.program {
 				return nil
 			}
-		case *eventlog.WallClock: // what it says holds at its own time
+		case *eventlog.WallClock: // its value belongs to its own time
 			if !c.l.program {
 				return nil
 			}
@@ -316,7 +318,7 @@ func (c *copier) standard(rec *eventlog.Record, time uint64) error {
 	return c.raw(rec, time)
 }
 
-// restore repeats what was under way on a capability when the range begins.
+// restore repeats the state of a capability at the start of the range.
 func (c *copier) restore(cap int) error {
 	from := c.o.Range.From
 	if thread, ok := c.state.running[cap]; ok {
@@ -337,7 +339,7 @@ func (c *copier) raw(rec *eventlog.Record, time uint64) error {
 	return c.left(c.w.WriteRaw(time, rec.Cap, rec.Event.EventID(), rec.Payload))
 }
 
-// clamp keeps a definition's time from reaching beyond the range.
+// clamp limits the time of a definition to the range.
 func (c *copier) clamp(time uint64) uint64 {
 	if r := c.o.Range; r.To != 0 {
 		return min(time, r.To)

@@ -2,8 +2,8 @@ package rewrite
 
 import "ccagent/eventlog"
 
-// defines reports whether one of GHC's events says what holds for the whole
-// log, so that a cut keeps it wherever it stands.
+// defines reports whether an event of GHC's own holds for the whole log. A cut keeps such
+// an event wherever it is.
 func defines(ev eventlog.Event) bool {
 	switch ev := ev.(type) {
 	case *eventlog.CapsetCreate, *eventlog.CapsetAssignCap, *eventlog.RTSIdentifier, *eventlog.ProgramArgs, *eventlog.ProgramEnv,
@@ -13,17 +13,18 @@ func defines(ev eventlog.Event) bool {
 		*eventlog.TickyCounterDef:
 		return true
 	case *eventlog.UserBinaryMsg:
-		// ghc-stack-profiler's definitions of strings and source locations.
+		// These are definitions of strings and source locations by
+		// ghc-stack-profiler.
 		return len(ev.Data) >= 2 && ev.Data[0] == 0xff && (ev.Data[1] == 0xcc || ev.Data[1] == 0xcd)
 	}
 	return false
 }
 
-// state follows what is under way on each capability before a cut begins.
+// state tracks what is in progress on each capability before the range starts.
 type state struct {
 	running map[int]uint32 // thread by capability
 	gc      map[int]bool
-	census  bool // within a heap sample that is kept
+	census  bool // inside a heap sample that is kept
 }
 
 func newState() *state { return &state{running: make(map[int]uint32), gc: make(map[int]bool)} }
@@ -41,8 +42,8 @@ func (s *state) follow(cap int, ev eventlog.Event) {
 	}
 }
 
-// census reports whether an event is part of a heap sample, and keeps such
-// samples whole: all of one that begins within the range.
+// inCensus reports whether an event is part of a heap sample, and whether to keep it. A
+// heap sample that starts within the range is kept as a whole.
 func (s *state) inCensus(ev eventlog.Event, within bool) (part, keep bool) {
 	switch ev.(type) {
 	case *eventlog.HeapSampleBegin, *eventlog.HeapBioSampleBegin:
