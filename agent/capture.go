@@ -281,6 +281,9 @@ func (c *capture) pace() time.Duration {
 			wait = min(wait, p.Pace(since))
 		}
 	}
+	if c.opts.Duration > 0 {
+		wait = min(wait, c.opts.Duration-since)
+	}
 	return wait
 }
 
@@ -291,6 +294,9 @@ func (c *capture) follow() (eventlog.EndReason, error) {
 		ended, err := c.target.EndedWithin(c.pace())
 		if err != nil {
 			return eventlog.EndFailed, err
+		}
+		if reason, over := c.over(ended); over { // what is left to be drained is finish's
+			return reason, nil
 		}
 		if err := c.drain(); err != nil {
 			return eventlog.EndFailed, fmt.Errorf("capture: %w", err)
@@ -310,18 +316,23 @@ func (c *capture) follow() (eventlog.EndReason, error) {
 				return eventlog.EndFailed, fmt.Errorf("rotate log: %w", err)
 			}
 		}
-		select {
-		case <-c.stop:
-			return eventlog.EndInterrupted, nil
-		default:
-		}
-		switch {
-		case ended:
-			return eventlog.EndExited, nil
-		case c.opts.Duration > 0 && time.Since(c.begun) >= c.opts.Duration:
-			return eventlog.EndDuration, nil
-		}
 	}
+}
+
+// over reports whether the capture is to end, and by what.
+func (c *capture) over(ended bool) (eventlog.EndReason, bool) {
+	select {
+	case <-c.stop:
+		return eventlog.EndInterrupted, true
+	default:
+	}
+	switch {
+	case ended:
+		return eventlog.EndExited, true
+	case c.opts.Duration > 0 && time.Since(c.begun) >= c.opts.Duration:
+		return eventlog.EndDuration, true
+	}
+	return 0, false
 }
 
 // rotate begins a new log if it is time to.

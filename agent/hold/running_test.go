@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,141 @@ import (
 	"ccagent/agent/procfs"
 	"ccagent/internal/testprog"
 )
+
+// holderVariable has this test's own program hold a running one.
+const holderVariable = "CCAGENT_TEST_HOLDER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(holderVariable) != "" {
+		fmt.Fprintln(os.Stderr, beHolder(os.Args[1], os.Args[2]))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// beHolder holds a process at an offset of its program, and says when a thread stands there.
+func beHolder(process, offset string) error {
+	pid, err := strconv.Atoi(process)
+	if err != nil {
+		return err
+	}
+	at, err := strconv.ParseUint(offset, 10, 64)
+	if err != nil {
+		return err
+	}
+	return Running(context.Background(), pid, fmt.Sprintf("/proc/%d/exe", pid), at, func(int) error {
+		fmt.Println("held")
+		select {}
+	})
+}
+
+// loopProgram comes to one place again and again until it is told to end, and never to
+// another. A second thread does no more than live.
+const loopProgram = `
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+__attribute__((noinline)) void often(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void never(void) { __asm__ volatile(""); }
+static void *live(void *unused) { for (;;) pause(); return unused; }
+int main(int argc, char **argv)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	pthread_t other;
+	(void)argv;
+	if (argc > 1)
+		never();
+	if (pthread_create(&other, 0, live, 0) || write(1, "\n", 1) != 1)
+		return 99;
+	while (poll(&in, 1, 1) == 0)
+		often();
+	return 7;
+}
+`
+
+// Whatever the process has come to when the one who holds it is killed, it runs to its own
+// end.
+func TestProcessSurvivesTheHolder(t *testing.T) {
+	testprog.NeedRoot(t)
+	cc := testprog.NeedTool(t, "gcc", "gcc")
+	source, exe := filepath.Join(t.TempDir(), "loop.c"), filepath.Join(t.TempDir(), "loop")
+	if err := os.WriteFile(source, []byte(loopProgram), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(cc, "-O1", "-pthread", "-o", exe, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place, stands := range map[string]bool{"often": true, "never": false} {
+		t.Run(place, func(t *testing.T) {
+			program := exec.CommandContext(t.Context(), exe)
+			end, err := program.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			told, err := program.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := program.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer program.Process.Kill()
+			if _, err := told.Read(make([]byte, 1)); err != nil {
+				t.Fatal(err)
+			}
+			pid := program.Process.Pid
+			holder := exec.CommandContext(t.Context(), self, strconv.Itoa(pid), strconv.FormatUint(procedure(t, exe, place), 10))
+			holder.Env = append(os.Environ(), holderVariable+"=1")
+			holder.Stderr = os.Stderr
+			held, err := holder.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := holder.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer holder.Process.Kill()
+			if stands {
+				if _, err := held.Read(make([]byte, 1)); err != nil {
+					t.Fatal(err)
+				}
+				if s := state(t, pid, pid); s != "t" {
+					t.Errorf("the thread is in state %q, not stopped by its tracer", s)
+				}
+			} else {
+				for tracer := 0; tracer == 0; {
+					if state(t, holder.Process.Pid, holder.Process.Pid) == "Z" {
+						t.Fatal("the holder has ended")
+					}
+					s, err := procfs.ReadStatus(pid)
+					if err != nil {
+						t.Fatal(err)
+					}
+					tracer = s.Tracer
+				}
+			}
+			if err := holder.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			if err := holder.Wait(); err == nil {
+				t.Error("the holder ended well")
+			}
+			if s, err := procfs.ReadStatus(pid); err != nil || s.Tracer != 0 {
+				t.Errorf("it is traced by %d; %v", s.Tracer, err)
+			}
+			if _, err := end.Write([]byte{0}); err != nil {
+				t.Error(err)
+			}
+			if err := program.Wait(); program.ProcessState.ExitCode() != 7 {
+				t.Errorf("the program ended with %v", err)
+			}
+		})
+	}
+}
 
 // procedure gives the place in a program's file of a procedure.
 func procedure(t *testing.T, exe, name string) uint64 {

@@ -197,20 +197,22 @@ func TestProgramKilledAtAnyTime(t *testing.T) {
 					t.Errorf("kill %d: %v", i, err)
 				}
 				_ = cmd.Wait()
+				// 125 is of a program that is gone before it could be let run.
 				status := cmd.ProcessState.ExitCode()
-				if _, err := os.Stat(log); err != nil {
-					// Before there was anything to measure.
-					if status != 125 && status != 137 {
-						t.Errorf("kill %d, after %v: status %d without a log\n%s", i, at, status, stderr)
-					}
-					continue
-				}
-				// A program that is gone before it could be let run was not captured.
 				if status != 137 && status != 125 || strings.Contains(stderr.String(), "panic") {
 					t.Errorf("kill %d, after %v: status %d\n%s", i, at, status, stderr)
 				}
-				if view := exec.CommandContext(t.Context(), ccview, "info", log); status == 137 && view.Run() != nil {
-					t.Errorf("kill %d, after %v: ccview info cannot read the log", i, at)
+				switch _, err := os.Stat(log); {
+				case errors.Is(err, os.ErrNotExist):
+					if !strings.HasPrefix(stderr.String(), "ccagent: ") {
+						t.Errorf("kill %d, after %v: status %d without a log, and without a word of why:\n%s", i, at, status, stderr)
+					}
+				case err != nil:
+					t.Error(err)
+				default:
+					if out, err := exec.CommandContext(t.Context(), ccview, "info", log).CombinedOutput(); err != nil {
+						t.Errorf("kill %d, after %v: status %d, and ccview info cannot read the log: %v\n%s", i, at, status, err, out)
+					}
 				}
 			}
 		})
