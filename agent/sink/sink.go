@@ -152,10 +152,15 @@ func (s *Sink) Flush() error {
 	return s.checkFile()
 }
 
-// Close closes the logs' files. It may be called at any time, also before Create.
+// Close closes the logs' files, and removes a log that nothing has been written to: its
+// capture has failed before, and nobody could read it. It may be called at any time, also
+// before Create.
 func (s *Sink) Close() error {
 	var errs []error
 	if s.file != nil {
+		if info, err := s.file.Stat(); err == nil && info.Size() == 0 {
+			errs = append(errs, s.file.Remove())
+		}
 		errs = append(errs, s.file.Close())
 	}
 	for _, p := range s.old { // of a capture that was not finished
