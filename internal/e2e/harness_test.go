@@ -156,6 +156,23 @@ func record(t *testing.T, flags []string, program string, args ...string) (log s
 	return log, r
 }
 
+// recordSeconds profiles a program, whose work would take much longer, until it has used so
+// many seconds of CPU time, and gives the log's path. The number of samples then depends on
+// the sampling rate alone, which is a fixed one.
+func recordSeconds(t *testing.T, seconds int, program string, args ...string) (log string) {
+	t.Helper()
+	testprog.NeedRoot(t)
+	log = filepath.Join(t.TempDir(), "run.eventlog")
+	// The kernel ends it with SIGXCPU.
+	limited := fmt.Sprintf(`ulimit -c 0; ulimit -S -t %d; exec "$@"`, seconds)
+	argv := append([]string{"record", "-o", log, "--max-overhead", "0", "-F", "997", "--", "sh", "-c", limited, "sh", program}, args...)
+	r := run(t, command(t, ccagent, argv...))
+	if want := 128 + int(syscall.SIGXCPU); r.status != want {
+		t.Fatalf("ccagent %s: status %d, want %d\n%s%s", strings.Join(argv, " "), r.status, want, r.stdout, r.stderr)
+	}
+	return log
+}
+
 // view runs ccview with --format json and decodes what it prints.
 func view(t *testing.T, into any, args ...string) {
 	t.Helper()
