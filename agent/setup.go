@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent/overhead"
@@ -65,16 +65,14 @@ func (c *capture) load() error {
 		c.statsOn = stats.Close
 	}
 	c.makeSources()
-	errs := make([]error, len(c.sources.All))
-	var loads sync.WaitGroup
-	for i, s := range c.sources.All {
-		loads.Go(func() { errs[i] = s.Load() })
-		if plan.tight {
-			loads.Wait() // the kernel takes tens of megabytes to verify one
-		}
+	var loads errgroup.Group
+	if plan.tight {
+		loads.SetLimit(1) // the kernel takes tens of megabytes to verify one
 	}
-	loads.Wait()
-	if err := errors.Join(errs...); err != nil {
+	for _, s := range c.sources.All {
+		loads.Go(s.Load)
+	}
+	if err := loads.Wait(); err != nil {
 		return explainBPF(err)
 	}
 	c.records, err = perf.NewSamples(c.walker.Ring())

@@ -107,17 +107,11 @@ func parallel(k, n int, f func(worker, i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for w := range k {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				f(w, i)
 			}
-		}()
+		})
 	}
 	wg.Wait()
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/cilium/ebpf/ringbuf"
+	"golang.org/x/sync/errgroup"
 
 	"ccagent/agent/process"
 	"ccagent/agent/rtsevents"
@@ -243,13 +244,11 @@ func (p *Probes) Close() error {
 		err = p.spent.Close()
 	}
 	p.running.Wait()
-	var all sync.WaitGroup // each takes the kernel a tenth of a second
-	errs := make([]error, len(p.groups))
+	var all errgroup.Group // each takes the kernel a tenth of a second
 	for g := range p.groups {
-		all.Go(func() { errs[g] = p.groups[g].take() })
+		all.Go(p.groups[g].take)
 	}
-	all.Wait()
-	err = errors.Join(err, errors.Join(errs...), p.program.Close())
+	err = errors.Join(err, all.Wait(), p.program.Close())
 	p.program = nil
 	return err
 }

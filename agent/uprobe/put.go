@@ -2,10 +2,10 @@ package uprobe
 
 import (
 	"errors"
-	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sync/errgroup"
 )
 
 // Site is where a probe is put.
@@ -50,12 +50,10 @@ func Put(file *link.Executable, pid uint32, program *ebpf.Program, multi bool, s
 // second for each link, in which it waits for whoever may be in the program, so all are taken
 // out at once.
 func (p *Probes) Close() error {
-	errs := make([]error, len(p.links))
-	var all sync.WaitGroup
-	for i, l := range p.links {
-		all.Go(func() { errs[i] = l.Close() })
+	var all errgroup.Group
+	for _, l := range p.links {
+		all.Go(l.Close)
 	}
-	all.Wait()
 	p.links = nil
-	return errors.Join(errs...)
+	return all.Wait()
 }
