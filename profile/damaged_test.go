@@ -16,6 +16,8 @@ import (
 	"ccagent/profile/timeline"
 )
 
+// References to undefined ids are counted by kind, and their samples are kept as
+// unresolved.
 func TestLoadDanglingReferences(t *testing.T) {
 	l := logtest.New()
 	f := l.File("A.hs", "x\n")
@@ -61,6 +63,7 @@ func TestLoadDanglingReferences(t *testing.T) {
 	}
 }
 
+// The sum of weights that exceed 64 bits is the largest weight, not a wrapped one.
 func TestWeightsSaturate(t *testing.T) {
 	l := logtest.New()
 	for range 3 {
@@ -117,6 +120,7 @@ func wantWithin(t testing.TB, s *profile.Selection, level profile.Level) {
 	}
 }
 
+// Queries of a log without events return empty results.
 func TestQueriesOfLogWithoutEvents(t *testing.T) {
 	r := logtest.NewRTS()
 	r.Put(1000, 0, &eventlog.GCStart{})
@@ -126,7 +130,9 @@ func TestQueriesOfLogWithoutEvents(t *testing.T) {
 	if s.Event != -1 || len(s.Hot(profile.LevelBinding).Rows) != 0 || stacks.TreeOf(s, stacks.Options{}).Nodes[0].Total != 0 {
 		t.Error("a log without events has rows")
 	}
-	timeline.Of(s, timeline.Options{Buckets: 7})
+	if tl := timeline.Of(s, timeline.Options{Buckets: 7}); len(tl.Weight) != 7 || slices.Max(tl.Weight) != 0 {
+		t.Errorf("a log without events has weight over time: %v", tl.Weight)
+	}
 }
 
 // Flipping bytes anywhere must neither fail nor change what a profile may be.

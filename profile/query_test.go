@@ -40,6 +40,8 @@ func table(h *profile.Hot) []string {
 	return out
 }
 
+// The shares, exclusive and inclusive figures of a hand-made log are those computed by
+// hand, at every level.
 func TestHot(t *testing.T) {
 	p := nbody(t)
 	for _, c := range []struct {
@@ -111,6 +113,8 @@ func TestHot(t *testing.T) {
 	}
 }
 
+// Weight attributed by the nearest symbol only is marked as a guess, and no other weight
+// is.
 func TestHotMarksGuesses(t *testing.T) {
 	s := nbody(t).Select(profile.Filter{})
 	for _, r := range s.Hot(profile.LevelPackage).Rows {
@@ -129,6 +133,7 @@ func TestHotMarksGuesses(t *testing.T) {
 	}
 }
 
+// Each filter keeps the samples, and attributes their cost, as computed by hand.
 func TestFilters(t *testing.T) {
 	p := nbody(t)
 	const ms = 1_000_000
@@ -168,6 +173,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
+// The cost of hidden frames goes to the nearest caller that is not hidden.
 func TestHiddenCostFallsToCaller(t *testing.T) {
 	s := nbody(t).Select(profile.Filter{Hide: expr(`Physics`)})
 	if got, want := table(s.Hot(profile.LevelBinding))[0], "Main.main 60 60 88 60"; got != want {
@@ -175,6 +181,7 @@ func TestHiddenCostFallsToCaller(t *testing.T) {
 	}
 }
 
+// The overlap of two elements is the weight of the samples that have both at their leaf.
 func TestOverlap(t *testing.T) {
 	s := nbody(t).Select(profile.Filter{})
 	h := s.Hot(profile.LevelBinding)
@@ -203,6 +210,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+// A group has its members' rows and counts samples that several members share once.
 func TestGroups(t *testing.T) {
 	s := nbody(t).Select(profile.Filter{})
 	g := s.Groups(profile.LevelFile, profile.LevelBinding)
@@ -220,6 +228,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// Allocated bytes are attributed to the code that asked for memory, not to the allocator
+// under it.
 func TestAllocationIsChargedToWhoAsked(t *testing.T) {
 	l := logtest.New()
 	l.Write(0, &eventlog.EventDef{Index: 3, Requested: "alloc", Granted: "alloc", Unit: "bytes", RateMode: eventlog.RatePeriod, Rate: 1 << 20})
@@ -246,6 +256,8 @@ func TestAllocationIsChargedToWhoAsked(t *testing.T) {
 	}
 }
 
+// The summary of a hand-made log has the figures computed by hand, and its categories
+// partition the total.
 func TestSummary(t *testing.T) {
 	p := nbody(t)
 	sum := p.Select(profile.Filter{Caps: []uint32{0}}).Summary()

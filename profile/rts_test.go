@@ -7,6 +7,8 @@ import (
 	"ccagent/profile/logtest"
 )
 
+// The samples of the RTS's time profiler are attributed to its cost centres, with their
+// source spans.
 func TestCostCentreProfile(t *testing.T) {
 	r := logtest.NewRTS()
 	r.Put(1, eventlog.NoCap, &eventlog.ProfBegin{TickNs: 1_000_000},

@@ -10,6 +10,8 @@ import (
 	"ccagent/profile/logtest"
 )
 
+// Packages with sampled code but no source notes are listed with their weights, and code
+// that has no source is not.
 func TestUnnoted(t *testing.T) {
 	l := logtest.New()
 	file := l.File("Main.hs", "")

@@ -11,6 +11,8 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
+// An export to a file replaces the file's content as a whole, leaves no temporary file,
+// and equals the export to stdout.
 func TestExportFiles(t *testing.T) {
 	dir := t.TempDir()
 	for format, begins := range map[string]string{
@@ -81,6 +83,8 @@ func TestExportEventlogIsTheSelection(t *testing.T) {
 	}
 }
 
+// An export with wrong arguments ends with its exit status and a message that says what
+// is wrong.
 func TestWrongExports(t *testing.T) {
 	for _, c := range []struct {
 		args   []string

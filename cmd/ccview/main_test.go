@@ -24,6 +24,7 @@ import (
 // binary is the built command, and logs the directory with the tests' logs.
 var binary, logs string
 
+// TestMain builds the command and writes the logs that the tests read.
 func TestMain(m *testing.M) { os.Exit(setup(m)) }
 
 func setup(m *testing.M) int {
@@ -69,6 +70,8 @@ func ccview(t *testing.T, args ...string) result {
 	return result{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
+// Every command ends with status 0, 1 (the log cannot be read) or 2 (wrong call) and
+// prints errors to stderr.
 func TestExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		args   string
@@ -197,6 +200,7 @@ func hot(t *testing.T, args ...string) hotDoc {
 	return d
 }
 
+// Each filter flag keeps exactly the samples and rows that it names.
 func TestFlags(t *testing.T) {
 	for _, c := range []struct {
 		args    string
@@ -267,7 +271,7 @@ func costCentres(t *testing.T, args ...string) (d ccsDoc, stderr string) {
 	return d, r.stderr
 }
 
-// Whatever is chosen, the individual figures sum to 1.
+// TestCCS: whichever cost centres are chosen, the individual shares add up to 1.
 func TestCCS(t *testing.T) {
 	for _, c := range []struct {
 		args, row             string
@@ -322,6 +326,7 @@ func TestCCSSets(t *testing.T) {
 	}
 }
 
+// In the JSON of every kind of call tree the self weights add up to the root's total.
 func TestStacksJSON(t *testing.T) {
 	type node struct {
 		Name        string
@@ -363,7 +368,7 @@ func TestViewerWithoutTerminal(t *testing.T) {
 	}
 }
 
-// A reader that goes away early is no error to tell of.
+// A reader that closes the pipe early causes no error message.
 func TestBrokenPipe(t *testing.T) {
 	for _, args := range [][]string{{"hot", "run.eventlog"}, {"stacks", "run.eventlog", "--format", "json"}, {"info", "run.eventlog"}} {
 		r, w, err := os.Pipe()
@@ -382,6 +387,7 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
+// Printing to a full disk is reported as an error.
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -396,7 +402,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// What a command says of itself names every flag and ends without an error.
+// The help of each command names all its flags and exits with status 0.
 func TestHelp(t *testing.T) {
 	r := ccview(t, "--help")
 	for _, word := range []string{"hot", "source", "stacks", "timeline", "info", "doctor", "--focus", "--level", "--range"} {
@@ -409,7 +415,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// A planted change between two builds, and nothing besides, is told.
+// A planted change between two builds is reported, and nothing else is.
 func TestDiff(t *testing.T) {
 	group := func(changed bool, from uint64) string {
 		var names []string
@@ -467,7 +473,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// What the run-time system told of its heap, in numbers: bands sum to a census.
+// The heap and gc commands print the figures that the RTS logged, and bands add up to a census.
 func TestHeapAndGC(t *testing.T) {
 	log, err := filepath.Abs("../../eventlog/testdata/rts/9.0.2-hT.eventlog")
 	if err != nil {

@@ -114,6 +114,8 @@ func TestForced(t *testing.T) {
 	}
 }
 
+// ModeStacks partitions a hand-made log's samples by cost-centre stack as computed by
+// hand, and lists the arcs between centres.
 func TestStacksMode(t *testing.T) {
 	p := load(t, logtest.NBody().End())
 	c := Attribute(p.Select(profile.Filter{}), centres(t, p, "@bindings"), ModeStacks)

@@ -12,6 +12,8 @@ import (
 	"ccagent/profile/logtest"
 )
 
+// A glob matches as * (any text), ? (one character) and \ (quoting) say, also for
+// patterns that make backtracking exponential.
 func TestGlob(t *testing.T) {
 	for _, c := range []struct {
 		pattern, text string
@@ -28,6 +30,8 @@ func TestGlob(t *testing.T) {
 	}
 }
 
+// A pattern is parsed into its name, level and glob and formatted back to an equal one; a
+// malformed pattern gets an error that says why.
 func TestCentrePatterns(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -61,6 +65,8 @@ func TestCentrePatterns(t *testing.T) {
 	}
 }
 
+// A set file is read back as it was written, and an error names the line of a malformed
+// file.
 func TestCentreSets(t *testing.T) {
 	set := Set{[]Pattern{{Glob: "Main.*"}, {Name: "io", Level: profile.LevelModule, HasLevel: true, Glob: "System.*"}, {Preset: PresetPackages}}}
 	back, err := ParseSet(set.Format() + "\n# a comment\n")
@@ -109,6 +115,7 @@ func TestSetOfOddNames(t *testing.T) {
 	}
 }
 
+// Every set that can be parsed is formatted to a text that parses to the same set.
 func FuzzCentreSet(f *testing.F) {
 	f.Add("ccview cost centres 1\nMain.*\nx=module:A\n@modules\n# no\n")
 	f.Add("ccview cost centres 2\n")
@@ -125,6 +132,7 @@ func FuzzCentreSet(f *testing.F) {
 	})
 }
 
+// The error for a pattern without a match suggests the name that was most likely meant.
 func TestNearestNames(t *testing.T) {
 	p := load(t, logtest.NBody().End())
 	for query, want := range map[string]string{

@@ -4,6 +4,8 @@ import (
 	"testing"
 )
 
+// GHC's three notations of source spans are parsed to half-open extents, and anything
+// else is refused.
 func TestParseSrcLoc(t *testing.T) {
 	for in, want := range map[string]string{
 		"T.hs:9:1-66": "T.hs 9:1-9:67", "src/A.hs:3:5": "src/A.hs 3:5-3:6", "A.hs:(11,1)-(19,21)": "A.hs 11:1-19:22",

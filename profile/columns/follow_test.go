@@ -165,6 +165,8 @@ func differs(a, b *Log) string {
 	return strings.Join(names, ", ")
 }
 
+// A Follower recognises each way in which a growing log can end, keeps what it has read,
+// and reports nothing new afterwards.
 func TestFollowTellsWhatBecomesOfTheLog(t *testing.T) {
 	log := logtest.NBody().End()
 	half := log[:len(log)-2000]
@@ -211,6 +213,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
+// After a rotated log, Next is the next piece's path, also if the capture's own name ends
+// in a number.
 func TestFollowRotatedCapture(t *testing.T) {
 	g := newGrowing(t, "p.7.eventlog")
 	l := logtest.New()
@@ -228,6 +232,8 @@ func TestFollowRotatedCapture(t *testing.T) {
 	}
 }
 
+// Following a file that cannot become a log ends with a HeaderError; a directory and a
+// missing file cannot be followed.
 func TestFollowWhatIsNoLog(t *testing.T) {
 	g := newGrowing(t, "x")
 	f := g.follow()

@@ -21,6 +21,8 @@ func loaded(t testing.TB, log []byte) *Log {
 	return l
 }
 
+// A loaded log has the capture, samples, symbols, text, cost and modules that were
+// written to it.
 func TestLoadKeepsWhatTheLogSays(t *testing.T) {
 	p := loaded(t, logtest.NBody().End())
 	if !p.HaveCapture || !p.HaveEnd || !p.Symbolised || !p.Accounting.Complete || p.Capture.Program != "/home/u/nbody" || len(p.Capture.Args) != 2 {
@@ -74,6 +76,7 @@ func TestLoadTruncated(t *testing.T) {
 	}
 }
 
+// Load returns the error of its reader.
 func TestLoadPassesReadErrors(t *testing.T) {
 	whole := logtest.NBody().End()
 	want := errors.New("disk on fire")
@@ -87,6 +90,8 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
+// A log with more events than the limit keeps the samples of the first ones and counts
+// the others as dropped.
 func TestLoadManyEvents(t *testing.T) {
 	l := logtest.New()
 	for i := range uint32(600) {
@@ -98,6 +103,8 @@ func TestLoadManyEvents(t *testing.T) {
 	}
 }
 
+// Bindings whose parents form a circle are their own source bindings; others have the end
+// of their chain.
 func TestBindingParentsInACircle(t *testing.T) {
 	l := logtest.New()
 	a := l.Binding("main", "A", "a", 2)
@@ -118,6 +125,7 @@ func TestBindingParentsInACircle(t *testing.T) {
 	}
 }
 
+// Text chunks that leave a hole or exceed the stated size are refused and counted.
 func TestTextWithHoles(t *testing.T) {
 	l := logtest.New()
 	l.Symbol(&eventlog.File{ID: 1, Path: "A.hs", TextSize: 10})
@@ -130,6 +138,8 @@ func TestTextWithHoles(t *testing.T) {
 	}
 }
 
+// A log written by an RTS, without a capture, is loaded with its labels, collections,
+// heap figures and markers.
 func TestRTSLog(t *testing.T) {
 	var buf bytes.Buffer
 	w := eventlog.NewWriter(&buf, nil)
@@ -150,6 +160,8 @@ func TestRTSLog(t *testing.T) {
 	}
 }
 
+// Open reports progress up to the file's size, and refuses a directory and a missing
+// file.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.eventlog")

@@ -8,6 +8,8 @@ import (
 	"ccagent/profile/logtest"
 )
 
+// The threads, collections, concurrent phases and ticky counters that an RTS reports are
+// loaded with their times and counts.
 func TestRTSThreadsAndCollections(t *testing.T) {
 	r := logtest.NewRTS()
 	r.Put(10, 0, &eventlog.CreateThread{Thread: 1}, &eventlog.ThreadLabel{Thread: 1, Label: "main"}, &eventlog.RunThread{Thread: 1})

@@ -6,6 +6,8 @@ import (
 	"ccagent/eventlog"
 )
 
+// The module, binding and kind of closure are recognised in each form of GHC's ticky
+// counter names.
 func TestTickyNames(t *testing.T) {
 	for name, want := range map[string][3]string{
 		"Main.rev{v rhD} (fun)":                         {"Main", "rev", "fun"},
@@ -32,6 +34,7 @@ func TestTickyNames(t *testing.T) {
 	}
 }
 
+// The parts of a ticky counter's name are never longer than the name.
 func FuzzTickyName(f *testing.F) {
 	f.Add("Main.main_$s$wgo{v r3IM} (fun)")
 	f.Add("sat_s4Xy{v} (Data.Map.Internal) (thk) in r3IT")

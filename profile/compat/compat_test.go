@@ -269,6 +269,8 @@ func decodeGSP(t *testing.T, evs []timed) (all []gspSample) {
 	return all
 }
 
+// The derived messages of ghc-stack-profiler decode to every sample's whole stack with
+// its thread and capability.
 func TestStackProfiler(t *testing.T) {
 	_, evs := derived(t, "ghc-stack-profiler", log())
 	all := decodeGSP(t, evs)
@@ -350,6 +352,8 @@ func TestThreadScope(t *testing.T) {
 	near("thread 9 on 1", 20_000_000)
 }
 
+// The derived heap samples add up to the allocated bytes by binding, and a log without
+// allocation is refused.
 func TestEventlog2html(t *testing.T) {
 	orig := log()
 	_, evs := derived(t, "eventlog2html", orig)
@@ -379,6 +383,7 @@ func TestEventlog2html(t *testing.T) {
 	}
 }
 
+// Asking for the events of an unknown tool is an error that names it.
 func TestUnknownTool(t *testing.T) {
 	if _, err := Events("hs-speedscope,vi", selections(t, log())); err == nil || !strings.Contains(err.Error(), "vi") {
 		t.Errorf("error %v", err)

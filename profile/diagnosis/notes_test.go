@@ -5,6 +5,8 @@ import (
 	"testing"
 )
 
+// The remedy for missing source notes fits the kind of package: the program, a library,
+// one that comes with GHC, or one of GHC's own.
 func TestNotesRemedy(t *testing.T) {
 	for pkg, want := range map[string][]string{
 		"main":                          {"ghc -g3", "cabal build --ghc-options=-g3"},
@@ -42,6 +44,8 @@ base, ghc-prim come with GHC: ` + ghcNotes
 	}
 }
 
+// The package of a shared library is recognised in every naming scheme of GHC's, and only
+// in those.
 func TestSharedPackage(t *testing.T) {
 	for name, want := range map[string]string{
 		"libHScontainers-0.6.4.1-ghc9.0.2.so":                               "containers-0.6.4.1",

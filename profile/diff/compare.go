@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Normalise says what figures are fractions of.
+// Normalise determines what the figures are relative to.
 type Normalise uint8
 
-// Weights as they are, or as fractions of their run's total.
+// Figures are weights, or fractions of their run's total.
 const (
 	None Normalise = iota
 	Share
@@ -28,19 +28,19 @@ func (n Normalise) String() string {
 type Options struct {
 	Metric    Metric
 	Normalise Normalise
-	Alpha     float64 // the chance of any false verdict; 0 means DefaultAlpha
+	Alpha     float64 // probability of any false verdict; 0 means DefaultAlpha
 }
 
-// DefaultAlpha is the chance of one or more false verdicts that is accepted.
+// DefaultAlpha is the accepted probability of one or more false verdicts.
 const DefaultAlpha = 0.05
 
-// MinShare is the part of all weight below which an element is not tested.
+// MinShare is the fraction of all weight below which an element is not tested.
 const MinShare = 0.001
 
-// Verdict is what a test says of a row.
+// Verdict is the result of a row's test.
 type Verdict string
 
-// The verdicts. Weights of time go faster and slower, others get less and more.
+// The verdicts. Faster and Slower are for weights of time, Less and More for others.
 const (
 	Untested Verdict = "n=1: no test" // a side has one run
 	Small    Verdict = "too small"    // below MinShare
@@ -51,7 +51,7 @@ const (
 	More     Verdict = "more"
 )
 
-// Significant reports whether a verdict tells a difference.
+// Significant reports whether a verdict states a difference.
 func (v Verdict) Significant() bool { return v == Faster || v == Slower || v == Less || v == More }
 
 // Side is one group's figures for a row.
@@ -61,22 +61,22 @@ type Side struct {
 	Samples uint64    // of all runs
 }
 
-// Row is an element on both sides. Figures are in the event's unit a run, or
-// fractions of the run's total.
+// Row is an element on both sides. Figures are in the event's unit per run, or fractions
+// of the run's total.
 type Row struct {
 	About
 	A, B  Side
 	Delta float64 // B − A
-	// Ratio is Delta as a fraction of A; infinite for what A has none of.
+	// Ratio is Delta as a fraction of A; infinite if A is zero.
 	Ratio float64
-	// Low and High enclose Delta in 95 % of repetitions, taken for itself; of
-	// single runs only what sampling alone leaves open.
+	// Low and High are the 95 % confidence interval of Delta, without adjustment. For
+	// single runs it covers only the sampling noise.
 	Low, High float64
-	// P is the p-value for itself, Adjusted the one among all rows that the
-	// verdict goes by. NaN where there is no test.
+	// P is the row's own p-value. Adjusted is the one adjusted for the number of
+	// rows, which the verdict uses. They are NaN if there is no test.
 	P, Adjusted float64
 	Verdict     Verdict
-	// InA and InB tell on which sides the element occurs at all.
+	// InA and InB are set if the element occurs on that side.
 	InA, InB bool
 }
 
@@ -85,15 +85,15 @@ type Result struct {
 	A, B     []*Run
 	Options  Options
 	Method   Method
-	Dealings int // of the runs to the sides, for a permutation test
-	Tested   int // rows
-	// Rows are by verdict, those that tell a difference first, then by the size
-	// of the difference.
+	Dealings int // for a permutation test: number of assignments of runs to sides
+	Tested   int // number of rows tested
+	// Rows are ordered by verdict, significant ones first, then by the size of the
+	// difference.
 	Rows  []Row
-	Total Row // of all samples, tested for itself; in the event's unit always
+	Total Row // of all samples, tested separately; always in the event's unit
 }
 
-// Method is how p-values were found.
+// Method is the way in which p-values were computed.
 type Method string
 
 // The methods.
@@ -104,10 +104,10 @@ const (
 	WelchHolm   Method = "Welch's t, Holm"
 )
 
-// ErrNothing tells that a side has no runs.
+// ErrNothing is the error for a side without runs.
 var ErrNothing = errors.New("compare runs: each side needs at least one log")
 
-// MismatchError tells that runs cannot be compared.
+// MismatchError is the error for runs that cannot be compared.
 type MismatchError struct {
 	What string // "unit"
 	A, B *Run
@@ -118,7 +118,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("compare runs: %s has %s %q, %s has %q; choose an event that both have with --event", e.A.Name, e.What, e.x, e.B.Name, e.y)
 }
 
-// Compare compares two groups of runs of one level. Runs are not changed.
+// Compare compares two groups of runs of one level. It does not change the runs.
 func Compare(a, b []*Run, o Options) (*Result, error) {
 	if len(a) == 0 || len(b) == 0 {
 		return nil, ErrNothing
@@ -156,18 +156,18 @@ func Compare(a, b []*Run, o Options) (*Result, error) {
 	return res, nil
 }
 
-// comparison is the table of what every run measured of every element.
+// comparison is the table of each run's value for each element.
 type comparison struct {
 	o     Options
 	na    int
 	n     int // runs
 	rows  []Row
 	table []series
-	logs  []series // what is tested
+	logs  []series // the tested values
 	whole float64  // weight of all runs, in the figures' unit
 }
 
-// series is one row's figures: of each run its value and its sampling variance.
+// series is one row's values: each run's value and its sampling variance.
 type series struct {
 	value, noise []float64
 }
@@ -193,7 +193,7 @@ func newComparison(a, b []*Run, o Options) *comparison {
 				c.table = append(c.table, series{make([]float64, c.n), make([]float64, c.n)})
 			}
 			row := &c.rows[at]
-			row.About = f.about // the newest build's
+			row.About = f.about // as in the newest build
 			if j < c.na {
 				row.InA = true
 				row.A.Samples += f.samples
@@ -223,8 +223,8 @@ func newComparison(a, b []*Run, o Options) *comparison {
 	return c
 }
 
-// logs gives the logarithms of a series, whose figures have at least one sample's
-// weight added for there may be none.
+// logs returns the logarithms of a series. If a value is zero, at least the weight of one
+// sample is added to all.
 func (s *series) logs(one float64) series {
 	l := series{make([]float64, len(s.value)), make([]float64, len(s.value))}
 	for j, v := range s.value {
@@ -235,7 +235,7 @@ func (s *series) logs(one float64) series {
 	return l
 }
 
-// figure is a weight as the options want it.
+// figure returns a weight as the options require it.
 func (c *comparison) figure(r *Run, weight float64) float64 {
 	switch {
 	case c.o.Normalise == None:
@@ -246,7 +246,7 @@ func (c *comparison) figure(r *Run, weight float64) float64 {
 	return weight / r.Total
 }
 
-// sides fills in what needs no test.
+// sides computes the figures that need no test.
 func (r *Row) sides(s *series, na int) {
 	r.A.Runs, r.B.Runs = s.value[:na:na], s.value[na:]
 	r.A.Mean, r.B.Mean = mean(r.A.Runs), mean(r.B.Runs)
@@ -266,7 +266,7 @@ func (r *Row) sides(s *series, na int) {
 	r.Low, r.High = r.Delta-half, r.Delta+half
 }
 
-// judge gives a row its verdict.
+// judge sets a row's verdict.
 func (c *comparison) judge(r *Row, s *series, alpha float64, time bool) {
 	single := c.na == 1 || c.n-c.na == 1
 	switch {
@@ -290,7 +290,7 @@ func pick(time bool, a, b Verdict) Verdict {
 	return b
 }
 
-// worth reports whether a row is large enough to be tested, whatever its side.
+// worth reports whether a row is large enough to be tested, on both sides together.
 func (c *comparison) worth(s *series) bool {
 	sum := 0.0
 	for _, v := range s.value {
@@ -299,7 +299,7 @@ func (c *comparison) worth(s *series) bool {
 	return c.whole > 0 && sum >= MinShare*c.whole
 }
 
-// test finds the p-values of all rows that are worth it, and the method.
+// test computes the p-values of all rows that are large enough, and returns the method.
 func (c *comparison) test(res *Result) Method {
 	if c.na == 1 || c.n-c.na == 1 {
 		return NoTest
@@ -320,7 +320,7 @@ func (c *comparison) test(res *Result) Method {
 	return method
 }
 
-// total compares all samples: one question of its own, so nothing to adjust.
+// total compares the totals. This is a single test, so it needs no adjustment.
 func (res *Result) total(a, b []*Run, time bool) {
 	s := series{}
 	for _, r := range slices.Concat(a, b) {

@@ -160,6 +160,8 @@ func TestPlantedChangeIsFound(t *testing.T) {
 	}
 }
 
+// With a single run on a side there is no verdict and no p-value, but an interval for the
+// sampling noise.
 func TestSingleRunsAreNotTested(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	p := standard()
@@ -275,6 +277,7 @@ func TestPermutationCounts(t *testing.T) {
 	}
 }
 
+// Comparing no runs, different units or different levels is refused with a typed error.
 func TestRefusals(t *testing.T) {
 	ns, bytes := &Run{Name: "a", Unit: "ns"}, &Run{Name: "b", Unit: "bytes"}
 	if _, err := Compare(nil, []*Run{ns}, Options{}); !errors.Is(err, ErrNothing) {

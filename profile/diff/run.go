@@ -5,13 +5,13 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Metric says which of an element's figures is compared.
+// Metric is the figure of an element that is compared.
 type Metric uint8
 
 // The metrics.
 const (
 	ByShare     Metric = iota // samples whose code the element is a cause of
-	ByOnly                    // of them, those that nothing else shares
+	ByOnly                    // of those, samples without another cause
 	ByInclusive               // samples with the element on their stack
 	metrics
 )
@@ -20,7 +20,7 @@ var metricNames = [metrics]string{"share", "only", "inclusive"}
 
 func (m Metric) String() string { return metricNames[min(m, metrics-1)] }
 
-// ParseMetric reads a metric's name.
+// ParseMetric parses a metric's name.
 func ParseMetric(s string) (Metric, bool) {
 	for m, name := range metricNames {
 		if s == name {
@@ -30,7 +30,7 @@ func ParseMetric(s string) (Metric, bool) {
 	return 0, false
 }
 
-// Run is one log's figures at one level. It does not keep the log.
+// Run is the figures of one log at one level. It does not retain the log.
 type Run struct {
 	Name           string // the log's
 	Event, Granted string
@@ -45,22 +45,22 @@ type Run struct {
 
 // figure is an element's figures in one run.
 type figure struct {
-	// key is the element's name across builds, other one that holds where key
-	// does not: unique in its run, or empty.
+	// key identifies the element across builds. other is a second identification for
+	// when key does not match: unique in its run, or empty.
 	key, other string
 	about      About
 	weight     [metrics]float64
 	samples    uint64 // with the element at their leaf
 }
 
-// About is what is told of an element besides figures.
+// About describes an element apart from its figures.
 type About struct {
 	Name, Kind, File, Module, Package string
 	Span                              columns.Extent
 	ID                                profile.ElementID // in its own log
 }
 
-// Measure takes a selection's figures.
+// Measure computes the figures of a selection.
 func Measure(name string, s *profile.Selection, level profile.Level) *Run {
 	e := s.EventDef()
 	r := &Run{
@@ -84,7 +84,8 @@ func Measure(name string, s *profile.Selection, level profile.Level) *Run {
 	return r
 }
 
-// beginnings gives for the bindings of spans their names and first lines.
+// beginnings returns, for the bindings of spans, their elements with names and first
+// lines.
 func beginnings(p *profile.Profile, level profile.Level) map[columns.BindingID]*profile.Element {
 	if level != profile.LevelSpan {
 		return nil
@@ -99,14 +100,15 @@ func beginnings(p *profile.Profile, level profile.Level) map[columns.BindingID]*
 	return of
 }
 
-// names gives an element's names across builds.
+// names returns the identifications of an element across builds.
 func names(e *profile.Element, begins map[columns.BindingID]*profile.Element) (key, other string) {
 	if e.Kind == profile.KindCategory {
 		return e.Name, ""
 	}
 	switch e.Level {
 	case profile.LevelSpan:
-		// Lines shift by what is edited above; a binding takes its spans along.
+		// Edits further up shift lines; positions relative to the binding stay
+		// the same.
 		if b := begins[e.Binding]; b != nil && e.Span.Line >= b.Span.Line {
 			x := e.Span
 			x.Line, x.EndLine = x.Line-b.Span.Line, x.EndLine-b.Span.Line
@@ -122,8 +124,8 @@ func names(e *profile.Element, begins map[columns.BindingID]*profile.Element) (k
 	return e.Name, ""
 }
 
-// unversioned is a unit's name without version and hash: "vector-0.12.3.1-Hx2"
-// is "vector".
+// unversioned returns a unit's name without version and hash: "vector" for
+// "vector-0.12.3.1-Hx2".
 func unversioned(unit string) string {
 	for i := 0; i+1 < len(unit); i++ {
 		if unit[i] == '-' && unit[i+1] >= '0' && unit[i+1] <= '9' {
@@ -161,7 +163,7 @@ func (r *Run) distinguish() {
 	}
 }
 
-// each is the mean weight of a sample.
+// each returns the mean weight of a sample.
 func (r *Run) each() float64 {
 	if r.Samples == 0 {
 		return 0
@@ -169,15 +171,15 @@ func (r *Run) each() float64 {
 	return r.Total / float64(r.Samples)
 }
 
-// noise is the variance that sampling alone gives a weight: that of a Poisson
-// number of samples of the run's mean weight, of which no count is certain to be
-// nought.
+// noise returns the variance of a weight that is due to sampling alone: that of a Poisson
+// number of samples of the run's mean weight. Even with no samples it is not zero,
+// because the expected number need not be.
 func (r *Run) noise(weight float64) float64 {
 	each := r.each()
 	return max(weight, each) * each
 }
 
-// shareNoise is the same for a weight as a fraction of the total.
+// shareNoise is like noise, for a weight as a fraction of the total.
 func (r *Run) shareNoise(weight float64) float64 {
 	if r.Samples == 0 || r.Total == 0 {
 		return 0
@@ -187,8 +189,8 @@ func (r *Run) shareNoise(weight float64) float64 {
 	return p * max(1-p, 1/n) / n
 }
 
-// aliases matches the keys that only one side has by their other names, where
-// these are known once on each side. It gives for keys of b those of a.
+// aliases matches keys that only one side has by their other identification, if it is
+// unique on each side. It maps keys of b to keys of a.
 func aliases(a, b []*Run) map[string]string {
 	have := func(runs []*Run) map[string]string { // key → other name
 		m := make(map[string]string)

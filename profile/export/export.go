@@ -43,10 +43,11 @@ var Formats = []Format{
 	{Name: "perf-script", Events: true, Write: PerfScript},
 }
 
-// hidden names a stack that has no frame left.
+// hidden is the name of the frame of a stack whose frames are all hidden.
 const hidden = "(hidden)"
 
-// label names a thread: by what it is called, by Haskell thread, or by OS thread.
+// label returns a thread's name: its label or command, its Haskell thread, or its OS
+// thread.
 func label(t *columns.Thread) string {
 	switch {
 	case t.TSO != 0 && t.Label != "":
@@ -57,8 +58,8 @@ func label(t *columns.Thread) string {
 	return fmt.Sprintf("OS thread %d", t.TID)
 }
 
-// thread is a thread as exports tell them apart: a Haskell thread wherever it
-// runs, or else an OS thread.
+// thread identifies a thread in exports: a Haskell thread on any OS thread, or else an OS
+// thread.
 type thread struct {
 	pid uint32
 	tso uint64
@@ -72,7 +73,7 @@ func threadOf(k columns.ThreadKey) thread {
 	return thread{pid: k.PID, tid: k.TID}
 }
 
-// names gives the labels of a profile's threads.
+// names returns the labels of a profile's threads.
 func names(p *profile.Profile) map[thread]string {
 	m := make(map[thread]string)
 	for i := range p.Threads {
@@ -84,15 +85,15 @@ func names(p *profile.Profile) map[thread]string {
 	return m
 }
 
-// sample is a kept sample in the order of time.
+// sample is a kept sample with its time, for sorting.
 type sample struct {
 	time   uint64
 	weight uint64
 	site   columns.SiteID
 }
 
-// byThread gathers a selection's samples by thread, each in the order of time,
-// the threads in the order of their first sample in the log.
+// byThread groups a selection's samples by thread, each group ordered by time. The
+// threads are ordered by their first sample in the log.
 func byThread(s *profile.Selection) (order []thread, samples map[thread][]sample) {
 	samples = make(map[thread][]sample)
 	for site, smp := range s.EachSample() {
@@ -143,7 +144,7 @@ func (t *frameIDs) of(f *profile.Frame) int {
 
 var hiddenFrame = &profile.Frame{Name: hidden, Kind: profile.KindCategory}
 
-// stackOf is the walker's stack of a site, leaf first, never empty.
+// stackOf returns the walker's stack of a site, leaf first, never empty.
 func stackOf(w *stacks.Walker, site columns.SiteID) []stacks.Frame {
 	if st := w.Stack(site); len(st) > 0 {
 		return st
@@ -151,7 +152,7 @@ func stackOf(w *stacks.Walker, site columns.SiteID) []stacks.Frame {
 	return []stacks.Frame{{Frame: hiddenFrame}}
 }
 
-// programName is the profiled program, or what is known instead.
+// programName returns the name of the profiled program, or the best substitute.
 func programName(p *profile.Profile) string {
 	if p.Capture.Program != "" {
 		return path.Base(p.Capture.Program)
@@ -167,7 +168,7 @@ func commandLine(p *profile.Profile) string {
 	return strings.Join(append([]string{c.Program}, c.Args[1:]...), " ")
 }
 
-// signed gives a weight to formats that have signed ones.
+// signed converts a weight for formats with signed ones.
 func signed(w uint64) (int64, error) {
 	if w > math.MaxInt64 {
 		return 0, fmt.Errorf("a weight of %d does not fit the format's 63 bits", w)
@@ -175,7 +176,7 @@ func signed(w uint64) (int64, error) {
 	return int64(w), nil
 }
 
-// interval is the time or count between two samples of an event.
+// interval returns the time or count between two samples of an event.
 func interval(e *columns.Event) uint64 {
 	switch {
 	case e.RateMode == eventlog.RatePeriod && e.Rate > 0:

@@ -88,6 +88,7 @@ func each(t *testing.T, f func(t *testing.T, ss []*profile.Selection)) {
 	}
 }
 
+// Two exports of the same selections are equal byte for byte.
 func TestFormatsAreDeterministic(t *testing.T) {
 	ss := both(load(t, twoEvents()), profile.Filter{})
 	for _, f := range Formats {

@@ -53,6 +53,7 @@ type speedscopeFile struct {
 
 var speedscopeUnits = []string{"none", "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes"}
 
+// A speedscope export has only the fields of its schema, with valid frames and weights.
 func TestSpeedscopeFollowsItsSchema(t *testing.T) {
 	each(t, func(t *testing.T, ss []*profile.Selection) {
 		for _, merged := range []bool{false, true} {
@@ -104,6 +105,8 @@ func TestSpeedscopeFollowsItsSchema(t *testing.T) {
 	})
 }
 
+// A speedscope export has a profile for each thread and event, named after the thread, in
+// the event's unit.
 func TestSpeedscopeThreads(t *testing.T) {
 	var f speedscopeFile
 	strict(t, write(t, Speedscope, both(load(t, twoEvents()), profile.Filter{}), Options{}), &f)
@@ -138,6 +141,7 @@ var references = []struct{ table, column, of, none string }{
 	{"resourceTable", "lib", "libs", "null"}, {"resourceTable", "name", "stringArray", ""},
 }
 
+// A Firefox export has consistent tables as its processed format requires.
 func TestFirefoxFollowsItsFormat(t *testing.T) {
 	each(t, func(t *testing.T, ss []*profile.Selection) {
 		var doc struct {

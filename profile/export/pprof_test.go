@@ -26,6 +26,7 @@ func parsePProf(t *testing.T, b []byte) *pprof.Profile {
 	return out
 }
 
+// The values of a pprof export add up to each selection's weight and number of samples.
 func TestPProfConservesTotals(t *testing.T) {
 	each(t, func(t *testing.T, ss []*profile.Selection) {
 		out := parsePProf(t, write(t, PProf, ss, Options{}))
@@ -82,6 +83,8 @@ func TestPProfCumIsInclusive(t *testing.T) {
 	})
 }
 
+// Every sample of a pprof export has labels for thread, category and CPU, and a frame's
+// causes are lines of one location.
 func TestPProfLabels(t *testing.T) {
 	out := parsePProf(t, write(t, PProf, both(load(t, twoEvents()), profile.Filter{}), Options{}))
 	byLabel := make(map[string]int64)

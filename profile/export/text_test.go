@@ -51,6 +51,7 @@ func folded(t *testing.T, s *profile.Selection, o Options) map[string]uint64 {
 	return collapsed(t, b.Bytes())
 }
 
+// The weights of a folded export add up to the selection's, with and without causes.
 func TestFoldedConservesTotals(t *testing.T) {
 	each(t, func(t *testing.T, ss []*profile.Selection) {
 		for _, s := range ss {
@@ -80,6 +81,8 @@ func TestFoldedIsTheCallTree(t *testing.T) {
 	})
 }
 
+// With Causes, a folded stack ends in the leaf's other causes, marked [i], innermost
+// last.
 func TestFoldedCauses(t *testing.T) {
 	s := load(t, twoEvents()).Select(profile.Filter{})
 	got := folded(t, s, Options{Causes: true})
@@ -148,6 +151,8 @@ func collapsePerf(t *testing.T, text []byte) []scriptSample {
 	return all
 }
 
+// The periods and samples of a perf script export add up to each selection's weight and
+// number of samples.
 func TestPerfScriptConservesTotals(t *testing.T) {
 	each(t, func(t *testing.T, ss []*profile.Selection) {
 		weight, count := make(map[string]uint64), make(map[string]uint64)
@@ -166,6 +171,8 @@ func TestPerfScriptConservesTotals(t *testing.T) {
 	})
 }
 
+// The standard reader of perf script text finds the stacks and commands of a hand-made
+// log.
 func TestPerfScriptStacks(t *testing.T) {
 	ss := both(load(t, twoEvents()), profile.Filter{})
 	by := make(map[string]int)

@@ -8,12 +8,12 @@ import (
 // ErrTooLarge is the error for input that would take more than the budget of an import.
 var ErrTooLarge = errors.New("the profile is too large")
 
-// budget is what an import may take. A few bytes of a profile can ask for many of
-// memory, and a name that stands once in it can be looked at for each of its locations,
-// so both are counted before they are spent.
+// budget limits what an import may use. A few bytes of a profile can cause large
+// allocations, and one name may be examined for each of many locations, so both are
+// charged before they are spent.
 type budget struct {
 	memory int64 // bytes, as estimated by the costs below
-	names  int64 // bytes of names that are looked at
+	names  int64 // bytes of names that are examined
 }
 
 func defaultBudget() *budget { return &budget{memory: maxMemory, names: maxNames} }
@@ -23,15 +23,15 @@ const (
 	maxNames  = 1 << 30
 )
 
-// Bytes of memory for what is made of a profile: in this package, and in the columns of
-// the log that it writes.
+// These are the bytes of memory for each part of a profile, in this package and in the
+// columns of the log that it writes.
 const (
 	costMessage = 256  // a message of profile.proto, with its entries in slices and maps
-	costNumber  = 32   // one of a repeated number
+	costNumber  = 32   // one element of a repeated number
 	costLabel   = 320  // a label of a sample
-	costLabels  = 1536 // the maps of a sample that has any
+	costLabels  = 1536 // the maps of a sample that has any labels
 	costLine    = 128  // a line of a location
-	costString  = 64   // besides its bytes
+	costString  = 64   // in addition to its bytes
 	costComment = 64
 
 	costName   = 128

@@ -1,8 +1,8 @@
 package imports
 
-// decodedSize estimates the memory that a profile.proto takes once it is decoded, from
-// the number of its messages, numbers and strings. It stops where the profile is
-// malformed: whoever decodes it will too.
+// decodedSize estimates the memory that a profile.proto takes once decoded, from the
+// number of its messages, numbers and strings. It stops where the profile is malformed,
+// because the decoder will stop there, too.
 func decodedSize(profile []byte) int64 {
 	size := int64(0)
 	eachField(profile, func(field int, payload []byte) {
@@ -27,7 +27,7 @@ func decodedSize(profile []byte) int64 {
 	return size
 }
 
-// Fields of profile.proto that hold others or bytes.
+// Fields of profile.proto that contain messages or bytes.
 const (
 	fieldSample   = 2
 	fieldLocation = 4
@@ -54,7 +54,8 @@ func sampleSize(sample []byte) int64 {
 	return size + labels
 }
 
-// numbers counts the packed numbers in a payload; a number that is not packed has none.
+// numbers returns the number of packed numbers in a payload; 0 for a number that is not
+// packed.
 func numbers(payload []byte) int64 {
 	if payload == nil {
 		return 1
@@ -68,8 +69,8 @@ func numbers(payload []byte) int64 {
 	return n
 }
 
-// eachField goes through the fields of a message, up to the first that is malformed.
-// The payload is nil for a field that is a number.
+// eachField calls each for the fields of a message, up to the first malformed one. The
+// payload is nil for a field that is a number.
 func eachField(message []byte, each func(field int, payload []byte)) {
 	for len(message) > 0 {
 		tag, used := uvarint(message)

@@ -7,17 +7,17 @@ import (
 	"io"
 )
 
-// ErrExpands is the error for a compressed file that grows beyond measure.
+// ErrExpands is the error for a compressed file that grows too much.
 var ErrExpands = errors.New("the file grows to more than 100 times its size when decompressed")
 
-// What a compressed file may grow to. Profiles and logs shrink to a tenth or so;
-// deflate can make one byte of a thousand.
+// Limits on what a compressed file may grow to. Profiles and logs shrink to about a
+// tenth; deflate can shrink data to a thousandth.
 const (
 	maxExpansion  = 100
 	freeExpansion = 64 << 20 // bytes that any file may grow to
 )
 
-// expanding reads what a compressed file holds, as long as it grows within measure.
+// expanding reads the contents of a compressed file up to that limit.
 type expanding struct {
 	from countingReader
 	gzip *gzip.Reader

@@ -28,24 +28,24 @@ func (f Format) String() string {
 	return "eventlog"
 }
 
-// Summary tells what an import found.
+// Summary describes the result of an import.
 type Summary struct {
 	Format   Format
 	Samples  uint64
-	Passed   uint64   // lines that made no sense
-	First    int      // the first of them, from 1
-	Duration uint64   // ns, as the profile tells; 0 if it does not
+	Passed   uint64   // number of lines that could not be parsed
+	First    int      // line number of the first of them, from 1
+	Duration uint64   // ns, as stated by the profile; 0 if it is not
 	Comments []string // of a pprof profile
 }
 
 // ErrNoSamples is the error for input that has no sample.
 var ErrNoSamples = errors.New("the profile has no samples")
 
-// sniffed is how much of a file decides on its format.
+// sniffed is the number of bytes from which the format is detected.
 const sniffed = 16 << 10
 
-// Open looks at the beginning of a file, decompresses it if need be, and tells
-// its format. The reader gives the file from its beginning.
+// Open detects a file's format and decompresses it if needed. The reader returned starts
+// at the beginning of the file.
 func Open(r io.Reader) (Format, io.Reader, error) {
 	b := bufio.NewReaderSize(r, sniffed)
 	if head, _ := b.Peek(2); bytes.Equal(head, []byte{0x1f, 0x8b}) {

@@ -199,6 +199,7 @@ func TestQualified(t *testing.T) {
 	}
 }
 
+// Any bytes read as a pprof profile are refused or become a log without damage.
 func FuzzPProf(f *testing.F) {
 	var b bytes.Buffer
 	if err := testPProf().WriteUncompressed(&b); err != nil {
@@ -209,6 +210,7 @@ func FuzzPProf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) { sound(t, PProf, in) })
 }
 
+// Any text read as perf script output is refused or becomes a log without damage.
 func FuzzScript(f *testing.F) {
 	f.Add([]byte(script))
 	f.Add([]byte("p 1 1.0: c:  1 f (x)"))

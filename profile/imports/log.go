@@ -9,8 +9,8 @@ import (
 	"ccagent/eventlog"
 )
 
-// log writes what is imported as a log: stack nodes and samples at once, the
-// symbol tables, of which there is one entry a function, in the end.
+// log writes imported data as a log: stack nodes and samples immediately, and at the end
+// the symbol tables, with one entry for each function.
 type log struct {
 	w     *eventlog.Writer
 	err   error // the first one
@@ -20,7 +20,7 @@ type log struct {
 	bindings map[binding]uint32
 	files    map[string]uint32
 	spans    map[eventlog.Span]uint32
-	places   map[string]uint64 // by the frame's key: its address
+	places   map[string]uint64 // by the frame's key: its address in the log
 	symbols  []eventlog.Event
 	samples  uint64
 }
@@ -30,7 +30,7 @@ type binding struct {
 	category     eventlog.Category
 }
 
-// Modules of an import: one for all code, as its addresses are our own.
+// An import has one module for all code, because its addresses are assigned here.
 const (
 	kernelModule = 0
 	codeModule   = 1
@@ -42,11 +42,11 @@ type line struct {
 	line               uint32
 }
 
-// frame is a frame to be: its lines, the innermost first.
+// frame describes a frame: its lines, innermost first.
 type frame struct {
-	key      string // tells it from every other
+	key      string // identifies the frame
 	category eventlog.Category
-	bare     bool // known to be of its category alone: its functions are no causes
+	bare     bool // only the category is known: its functions are no causes
 	lines    []line
 }
 
@@ -65,7 +65,7 @@ func (l *log) write(time uint64, ev eventlog.Event) {
 	}
 }
 
-// hold and look charge the budget; what goes beyond it becomes the log's error.
+// hold and look charge the budget. If it is exceeded, that becomes the log's error.
 func (l *log) hold(bytes int64) { l.charge(l.spend.hold(bytes)) }
 func (l *log) look(bytes int)   { l.charge(l.spend.look(bytes)) }
 
@@ -75,7 +75,7 @@ func (l *log) charge(err error) {
 	}
 }
 
-// node gives the stack with a frame on top of its parent.
+// node returns the node of a frame on top of its parent.
 func (l *log) node(parent uint32, f *frame) uint32 {
 	n := eventlog.Node{Parent: parent, Kind: eventlog.FrameReturn, Module: codeModule, Addr: l.place(f)}
 	if f.category == eventlog.CategoryKernel {
@@ -91,7 +91,7 @@ func (l *log) node(parent uint32, f *frame) uint32 {
 	return id
 }
 
-// place gives a frame's address.
+// place returns a frame's address.
 func (l *log) place(f *frame) uint64 {
 	if at, ok := l.places[f.key]; ok {
 		return at
@@ -125,7 +125,7 @@ func (l *log) place(f *frame) uint64 {
 	return at
 }
 
-// maxCauses keeps a block within what an event can hold.
+// maxCauses keeps a block within the size of an event.
 const maxCauses = 4000
 
 func (l *log) binding(ln *line, c eventlog.Category) uint32 {
@@ -190,7 +190,7 @@ func (l *log) end() error {
 	return l.w.Close()
 }
 
-// maxName bounds the names that are kept.
+// maxName bounds the length of names.
 const maxName = 8 << 10
 
 // cut makes a name valid text of bounded size.
@@ -204,8 +204,8 @@ func cut(s string) string {
 	return s
 }
 
-// qualified splits a Haskell name, Data.Map.insert, at its module. Other names,
-// also those with dots, are whole.
+// qualified splits a Haskell name such as Data.Map.insert into module and rest. Other
+// names, also with dots, are not split.
 func qualified(name string) (module, rest string) {
 	at := 0
 	for {
@@ -231,8 +231,8 @@ func conid(s string) bool {
 	return s != ""
 }
 
-// categoryNamed gives the category that our exports name so in place of a
-// function: "(GC)" in pprof, "[GC]" in perf script.
+// categoryNamed returns the category that our exports write in place of a function name:
+// "(GC)" in pprof, "[GC]" in perf script.
 func categoryNamed(name string) (eventlog.Category, bool) {
 	switch name {
 	case "GC":
@@ -249,7 +249,7 @@ func categoryNamed(name string) (eventlog.Category, bool) {
 	return 0, false
 }
 
-// categoryOf is that of a function that no category names.
+// categoryOf returns the category of a function whose name is no category.
 func categoryOf(name string) eventlog.Category {
 	if module, _ := qualified(name); module != "" {
 		return eventlog.CategoryHaskell

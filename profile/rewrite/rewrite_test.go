@@ -82,6 +82,7 @@ func undamaged(t *testing.T, p *profile.Profile) {
 	}
 }
 
+// Rewriting a log without options keeps all samples, figures and the duration.
 func TestWholeLogIsTheSame(t *testing.T) {
 	for name, log := range map[string][]byte{"nbody": logtest.NBody().End(), "generated": generated(t, 5000, 1)} {
 		t.Run(name, func(t *testing.T) {
@@ -114,6 +115,7 @@ func TestCutIsTheRange(t *testing.T) {
 	}
 }
 
+// A rewritten log has exactly the samples that Keep chooses.
 func TestKeepChoosesSamples(t *testing.T) {
 	log := generated(t, 3000, 1)
 	orig := load(t, log)
@@ -187,6 +189,8 @@ func TestMergeWithRTSLog(t *testing.T) {
 	}
 }
 
+// Logs without a common clock, of different processes or of several RTSs are refused with
+// a typed error.
 func TestWhatCannotBeMerged(t *testing.T) {
 	ours, theirs := input("ours", logtest.NBody().End()), input("rts", rtsLog(t, 100))
 	var noClock bytes.Buffer
@@ -271,6 +275,7 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
+// Rewriting any bytes fails or yields a complete log without damage.
 func FuzzWrite(f *testing.F) {
 	f.Add(logtest.NBody().End(), uint64(20_000_000))
 	f.Add(exactLog(1, 1, 2, 3), uint64(0))

@@ -195,6 +195,8 @@ func (h *fig4) eval(cc string, e Expr) (Expr, string, error) {
 	panic(fmt.Sprintf("%T", e))
 }
 
+// The machine attributes costs as the published big-step rules do, on generated programs
+// and for every variant of the rules.
 func TestMachineIsBigStep(t *testing.T) {
 	for name, rules := range map[string]Lexical{"fig4": {}, "fig7": {CAF: CAFSubsumed}, "evaluation": {Evaluation: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -340,6 +342,8 @@ func (h *fig1) eval(e Expr) (v Expr, gamma Causes, theta []causeCost, err error)
 	panic(fmt.Sprintf("%T", e))
 }
 
+// The machine attributes costs to causes as the published big-step rules do, on generated
+// programs.
 func TestCausalityIsBigStep(t *testing.T) {
 	compared := 0
 	programs(t, HigherOrder, 400, func(seed uint64, p *Program) {

@@ -15,6 +15,8 @@ work n = case n of { Z -> Z; S k -> work k };
 two = \z -> S (S z);
 `
 
+// The examples in the text of Sansom & Peyton Jones get the attribution that the paper
+// states.
 func TestInformalExamples(t *testing.T) {
 	// main is a CAF: one U is for its value, and the centre's that made it.
 	for _, c := range []struct {

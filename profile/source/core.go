@@ -10,10 +10,10 @@ import (
 	"ccagent/profile/columns"
 )
 
-// maxNesting bounds the notes that are followed over the lines of a Core.
+// maxNesting bounds the number of nested notes that are tracked over a Core's lines.
 const maxNesting = 64
 
-// cores tells by binding the Core that its code is in.
+// cores maps each binding to the Core that contains its code.
 type cores map[columns.BindingID]columns.CoreID
 
 func coresOf(l *columns.Log) cores {
@@ -31,7 +31,7 @@ func coresOf(l *columns.Log) cores {
 	return of
 }
 
-// at gives the Core that a place's code is in; 0 if it has none.
+// at returns the Core that contains a place's code; 0 if there is none.
 func (c cores) at(l *columns.Log, place uint32) columns.CoreID {
 	at := &l.Locations[place]
 	if at.Quality == eventlog.QualityNear {
@@ -47,9 +47,9 @@ func (c cores) at(l *columns.Log, place uint32) columns.CoreID {
 	return core
 }
 
-// innermostNotes finds where in a Core a block's code is: at the notes that are
-// its nearest causes there, and of nested ones at the innermost. A note that
-// GHC copied with its expression is in several places.
+// innermostNotes returns the position of a block's code in a Core: the notes that are its
+// nearest causes, and of nested notes the innermost. A note that GHC copied with its
+// expression is in several positions.
 func innermostNotes(notes []columns.CoreNote, causes []columns.Cause) []int32 {
 	distance := make(map[columns.SpanID]uint32, len(causes))
 	for _, c := range causes {
@@ -68,7 +68,7 @@ func innermostNotes(notes []columns.CoreNote, causes []columns.Cause) []int32 {
 		if d, ok := distance[n.Span]; !ok || d != nearest {
 			continue
 		}
-		// Notes are in the order of the text: one that holds this one came before.
+		// Notes are in the order of the text: an enclosing note came earlier.
 		for len(at) > 0 && notes[at[len(at)-1]].At.Contains(n.At) {
 			at = at[:len(at)-1]
 		}
@@ -77,11 +77,11 @@ func innermostNotes(notes []columns.CoreNote, causes []columns.Cause) []int32 {
 	return at
 }
 
-// CoreView is the Core of an element with a selection's costs.
+// CoreView is the Core of an element, with a selection's costs.
 type CoreView struct {
 	Element  *profile.Element
-	Bindings []CoreBinding // by the weight they share with the element
-	// Problem says why there is none, in words with what to do; empty otherwise.
+	Bindings []CoreBinding // ordered by the weight they share with the element
+	// Problem says why there is no Core, and what to do about it; empty otherwise.
 	Problem string
 }
 
@@ -89,15 +89,14 @@ type CoreView struct {
 type CoreBinding struct {
 	ID   columns.CoreID
 	Core *columns.Core
-	// Name is the procedure as elements are named, "Main.$wgo"; Detail what GHC
-	// made of which binding, "worker of Main.go".
+	// Name is the procedure's name as shown for elements, "Main.$wgo"; Detail is how
+	// GHC derived it, and from which binding: "worker of Main.go".
 	Name, Detail string
-	// Own is set where the binding was made from the element itself, and not
-	// only holds code that was inlined from there.
+	// Own is set if the binding was derived from the element itself. Otherwise it
+	// only contains code that was inlined from there.
 	Own bool
-	// Weight, Share and Samples are of the samples whose code is in this
-	// binding; no sample is in two. With are those that have the element as a
-	// cause too.
+	// Weight, Share and Samples count the samples in this binding's code; each sample
+	// is in one binding. With counts those that also have the element as a cause.
 	Weight, Samples uint64
 	Share           float64
 	WithWeight      uint64
@@ -106,24 +105,24 @@ type CoreBinding struct {
 	Notes           []columns.CoreNote
 }
 
-// CoreLine is a line of Core. A sample is at the line on which the expression
-// of its nearest note begins; on the first line if none of its notes is in the
-// text; and on several where GHC copied the expression.
+// CoreLine is a line of Core. A sample counts on the line on which the expression of its
+// nearest note begins, on the first line if the text has none of its notes, and on
+// several lines if GHC copied the expression.
 type CoreLine struct {
 	Number  uint32 // in the text, from 1
 	Text    string // without the line's end
 	Weight  uint64
 	Share   float64 // of the selection's total
 	Samples uint64
-	// Notes that scope over the line's beginning, innermost last, or begin on
+	// Notes are the notes that apply at the line's start, innermost last, or begin on
 	// it, as indices of CoreBinding.Notes.
 	Notes []int
-	// Of is set where an innermost note of the line is the element's own.
+	// Of is set if an innermost note of the line belongs to the element.
 	Of bool
 }
 
-// FindCore gives the Core of what a query names: see lookup. The error
-// is a *LookupError.
+// FindCore returns the Core for a query, as lookup resolves it. The error is a
+// *LookupError.
 func FindCore(s *profile.Selection, query string) (*CoreView, error) {
 	p := s.Profile
 	file, binding, err := lookup(p, query)
@@ -157,8 +156,8 @@ func elementWith(p *profile.Profile, level profile.Level, is func(*profile.Eleme
 	return nil
 }
 
-// CoreOf gives the Core that an element's code is in. An element whose code has
-// no Core in the log gets a Problem.
+// CoreOf returns the Core that contains an element's code. If the log has no Core for the
+// element, Problem is set.
 func CoreOf(s *profile.Selection, e *profile.Element) *CoreView {
 	p := s.Profile
 	v := &CoreView{Element: e}
@@ -177,7 +176,7 @@ func CoreOf(s *profile.Selection, e *profile.Element) *CoreView {
 		}
 	}
 	cores := coresOf(p.Log)
-	spots := make(map[uint32][]int32) // by place: of the Core's notes the innermost that are causes; none is the whole binding
+	spots := make(map[uint32][]int32) // by place: the innermost notes that are causes; none means the whole binding
 	at := make(map[columns.CoreID]*CoreBinding)
 	for id := columns.CoreID(1); int(id) < p.Cores(); id++ {
 		if own[id] >= 0 {
@@ -226,7 +225,7 @@ func CoreOf(s *profile.Selection, e *profile.Element) *CoreView {
 	return v
 }
 
-// add puts samples on the lines of their notes, each line once.
+// add adds samples to the lines of their notes, once to each line.
 func (b *CoreBinding) add(notes []int32, w, n uint64) {
 	last := uint32(0)
 	for _, i := range notes {
@@ -254,7 +253,8 @@ func coreBinding(p *profile.Profile, id columns.CoreID, e *profile.Element) *Cor
 	for _, l := range lines(c.Text, nil, nil) {
 		b.Lines = append(b.Lines, CoreLine{Number: l.Number, Text: l.Text})
 	}
-	// Lines in force are found in one pass, since notes are in the text's order.
+	// One pass finds the notes that apply to each line, because notes are in the
+	// text's order.
 	var open []int
 	next := 0
 	group := b.groups()
@@ -290,8 +290,8 @@ func coreBinding(p *profile.Profile, id columns.CoreID, e *profile.Element) *Cor
 	return b
 }
 
-// groups gives for each note the first of those that scope over the same
-// expression: "src<…> src<…> e".
+// groups returns for each note the first of the notes that apply to the same expression:
+// "src<…> src<…> e".
 func (b *CoreBinding) groups() []int {
 	out := make([]int, len(b.Notes))
 	for i := range b.Notes {
@@ -307,11 +307,10 @@ func (b *CoreBinding) groups() []int {
 	return out
 }
 
-// maxNoteLines bounds the lines that a row of notes takes.
+// maxNoteLines bounds the number of lines that a sequence of notes can take.
 const maxNoteLines = 32
 
-// onlyNotes reports whether nothing but notes stands between the beginnings of
-// two stretches.
+// onlyNotes reports whether there are only notes between the beginnings of two extents.
 func (b *CoreBinding) onlyNotes(x, y columns.Extent) bool {
 	if x.Line == 0 || y.Line < x.Line || y.Line-x.Line > maxNoteLines || int(y.Line) > len(b.Lines) {
 		return false
@@ -333,7 +332,7 @@ func (b *CoreBinding) onlyNotes(x, y columns.Extent) bool {
 	return true
 }
 
-// madeFrom reports whether a Core was made from an element.
+// madeFrom reports whether a Core was derived from an element.
 func madeFrom(p *profile.Profile, id columns.CoreID, e *profile.Element) bool {
 	c := p.Core(id)
 	b := &p.Symbols.Bindings[c.Binding]

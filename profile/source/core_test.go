@@ -60,6 +60,8 @@ func coreLog() *logtest.Log {
 	return l
 }
 
+// An element's Core has the samples on the lines of their nearest notes, and a problem is
+// stated where there is no Core.
 func TestCore(t *testing.T) {
 	p := load(t, coreLog().End())
 	s := p.Select(profile.Filter{})

@@ -1,8 +1,8 @@
-// Package source shows a selection's costs beside text: the source of a file or binding,
+// Package source shows a selection's costs next to text: the source of a file or binding,
 // and the Core that GHC made of it.
 //
-// Where a log holds GHC's Core, [CoreOf] gives the bindings of it that an element's code
-// is in. A sample belongs to one: the innermost of its block's procedure and those that
-// enclose it which has Core, or the one that the procedure was lifted out of. In its
-// text the sample is at the notes that are its block's nearest causes there.
+// If a log has GHC's Core, [CoreOf] returns the Core bindings that contain an element's
+// code. A sample belongs to one of them: the innermost that has Core, among its block's
+// procedure and the procedures that enclose it or that it was lifted out of. In the text,
+// the sample is shown at the notes that are its block's nearest causes there.
 package source

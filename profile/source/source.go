@@ -16,19 +16,18 @@ import (
 type View struct {
 	File    columns.FileID
 	Path    string
-	Problem string // why there is no text, or that it may not be what was compiled; empty if all is well
-	// Binding is the binding that was asked for and its extent; zero if a file was.
+	Problem string // why the text is missing or may differ from what was compiled; empty if neither
+	// Binding and its extent are set if the query named a binding; zero for a file.
 	Binding columns.BindingID
 	Name    string
 	Extent  columns.Extent
 	Lines   []Line
-	// Spans are those of the file that samples share, by share.
+	// Spans are the spans of the file that samples share, ordered by share.
 	Spans []Span
-	// Share is the file's or binding's own, as in Hot.
+	// Share, Only and Inclusive are those of the file or binding, as in Hot.
 	Share, Only, Inclusive float64
 	Samples                uint64
-	// Also is what else the samples of this file or binding are attributed to:
-	// bindings outside of it.
+	// Also has the elements outside of this file or binding that share its samples.
 	Also []profile.Overlap
 }
 
@@ -48,12 +47,12 @@ type Span struct {
 	Binding string // the source binding that contains it; may be empty
 }
 
-// LookupError tells that a query for a source names nothing, or too much.
+// LookupError is the error for a query that names no source, or several.
 type LookupError struct {
 	Query      string
-	Candidates []string // what it may have meant: of an ambiguous query all, else the nearest
+	Candidates []string // if ambiguous, all matches; otherwise the nearest names
 	Ambiguous  bool
-	NoNotes    bool // the binding is there, but no source note tells where it is
+	NoNotes    bool // the binding exists, but no source note gives its position
 }
 
 func (e *LookupError) Error() string {
@@ -81,9 +80,9 @@ func (e *LookupError) Error() string {
 	return b.String()
 }
 
-// lookup finds the file or binding that a query names: a path or the end of
-// one, "Module.binding" or a binding's bare name. Exactly one of the two ids is
-// not 0 if the error, a *LookupError, is nil.
+// lookup finds the file or binding that a query names: a path or the end of one,
+// "Module.binding" or only a binding's name. If the error, a *LookupError, is nil,
+// exactly one of the two ids is not 0.
 func lookup(p *profile.Profile, query string) (columns.FileID, columns.BindingID, error) {
 	s := &p.Symbols
 	for i := 1; i < len(s.Files); i++ {
@@ -136,7 +135,7 @@ func lookup(p *profile.Profile, query string) (columns.FileID, columns.BindingID
 	return 0, 0, e
 }
 
-// nearest gives names that contain the query, else the program's own files.
+// nearest returns names that contain the query, or else the program's own files.
 func nearest(p *profile.Profile, query string, bindings map[string]columns.BindingID) []string {
 	var names []string
 	low := strings.ToLower(query)
@@ -159,7 +158,7 @@ func nearest(p *profile.Profile, query string, bindings map[string]columns.Bindi
 	return slices.Compact(names)
 }
 
-// Find gives the source that a query names, with the selection's costs.
+// Find returns the source that a query names, with the selection's costs.
 func Find(s *profile.Selection, query string) (*View, error) {
 	file, binding, err := lookup(s.Profile, query)
 	if err != nil {
@@ -171,8 +170,8 @@ func Find(s *profile.Selection, query string) (*View, error) {
 	return OfFile(s, file), nil
 }
 
-// OfBinding gives the file that a binding lies in. The error is a
-// *LookupError if no span tells where that is.
+// OfBinding returns the file that a binding lies in. The error is a *LookupError if no
+// span gives its position.
 func OfBinding(s *profile.Selection, id columns.BindingID) (*View, error) {
 	p := s.Profile
 	id = p.Symbols.Bindings[id].Source
@@ -205,7 +204,7 @@ func OfBinding(s *profile.Selection, id columns.BindingID) (*View, error) {
 	return v, nil
 }
 
-// OfFile gives a file with its costs.
+// OfFile returns a file with its costs.
 func OfFile(s *profile.Selection, file columns.FileID) *View {
 	v := view(s, file, columns.Extent{})
 	elements := s.Profile.Elements(profile.LevelFile)
@@ -228,11 +227,11 @@ func describe(s *profile.Selection, v *View, level profile.Level, id profile.Ele
 	}
 }
 
-// maxLine bounds the lines that are made up for a file without text.
+// maxLine bounds the number of lines that are invented for a file without text.
 const maxLine = 1 << 20
 
-// view gives a file with the spans that touch an extent, or all of them for
-// the zero Extent.
+// view returns a file with the spans that overlap an extent, or all of them for the zero
+// Extent.
 func view(s *profile.Selection, file columns.FileID, within columns.Extent) *View {
 	p := s.Profile
 	f := &p.Symbols.Files[file]
@@ -290,7 +289,7 @@ func spanBinding(p *profile.Profile, e *profile.Element) string {
 	return p.Symbols.Bindings[e.Binding].QualifiedName()
 }
 
-// lines splits a text; without one it gives the lines that bear costs.
+// lines splits a text into lines. Without text it returns the lines that have costs.
 func lines(text []byte, rows map[uint32]*profile.Row, spans []Span) []Line {
 	var out []Line
 	if len(text) > 0 {

@@ -13,6 +13,7 @@ import (
 	"ccagent/profile/source"
 )
 
+// The lines and spans of a source file have the shares computed by hand.
 func TestSource(t *testing.T) {
 	s := nbody(t).Select(profile.Filter{})
 	v, err := source.Find(s, "Physics.hs")
@@ -57,6 +58,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// A query that names several files or bindings is refused with all candidates.
 func TestSourceAmbiguous(t *testing.T) {
 	l := logtest.New()
 	for _, dir := range []string{"a", "b"} {

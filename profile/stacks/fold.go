@@ -8,8 +8,8 @@ import (
 	"ccagent/profile"
 )
 
-// recurs finds a frame of the same function on the way from a node to the root,
-// below the neighbour, if recursion is to be folded; else 0.
+// recurs returns an ancestor of a node that is a frame of the same function, if recursion
+// is to be folded; else 0. It does not look at the direct caller.
 func (b *builder) recurs(at int32, frame uint32) int32 {
 	if !b.s.Filter.FoldRecursion || b.frames.List[frame].Kind == profile.KindCategory || b.nodes[at].frame == frame {
 		return 0
@@ -22,7 +22,7 @@ func (b *builder) recurs(at int32, frame uint32) int32 {
 	return 0
 }
 
-// prune takes out the nodes that folding left without samples.
+// prune removes the nodes that folding left without samples.
 func (b *builder) prune() {
 	to := make([]int32, len(b.nodes))
 	words := make(map[int32][2]uint64, len(b.words))
@@ -44,8 +44,8 @@ func (b *builder) prune() {
 	b.nodes, b.words = kept, words
 }
 
-// Folded calls yield for each stack that bears weight, root first, joined by
-// semicolons as flame graph tools read it, in the order of their names.
+// Folded calls yield for each stack with weight, root first, joined by semicolons as
+// flame graph tools expect, in the order of their names.
 func (t *Tree) Folded(yield func(stack string, weight uint64)) {
 	type line struct {
 		stack  string
@@ -73,7 +73,7 @@ func (t *Tree) Folded(yield func(stack string, weight uint64)) {
 	}
 }
 
-// foldedName keeps a name from being taken for two frames or a line's end.
+// foldedName replaces the characters of a name that separate frames or lines.
 func foldedName(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

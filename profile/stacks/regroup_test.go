@@ -31,6 +31,8 @@ func mutual(t *testing.T) *profile.Profile {
 	return load(t, l.End())
 }
 
+// With FoldRecursion no function is twice on a stack of the call tree, and no weight is
+// lost.
 func TestFoldRecursion(t *testing.T) {
 	s := mutual(t).Select(profile.Filter{FoldRecursion: true})
 	want := []string{
@@ -48,6 +50,7 @@ func TestFoldRecursion(t *testing.T) {
 	}
 }
 
+// A collapsed module or package is one element, and its adjacent frames are one frame.
 func TestCollapse(t *testing.T) {
 	p := mutual(t)
 	s := p.Select(profile.Filter{Collapse: expr("^package lib$")})
@@ -94,6 +97,7 @@ func TestCollapse(t *testing.T) {
 	}
 }
 
+// Merged frames disappear from stacks, and their cost goes to the callers.
 func TestMerge(t *testing.T) {
 	s := mutual(t).Select(profile.Filter{Merge: expr("odd|other")})
 	want := []string{

@@ -8,11 +8,11 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Sandwich gives what calls a function and what it calls, over the whole of a
-// tree that has its roots at the top. The first node of each is the function,
-// with the weight of all samples that have it on their stack, each counted once:
-// by the occurrence nearest to the root. Callers grow rootwards, so of them Self
-// is the weight of stacks that begin there.
+// Sandwich returns the callers and callees of a function, over all stacks of a tree with
+// its roots at the top. Nodes[0] of each is the function, with the weight of all samples
+// that have it on their stack. Each sample counts once, at the occurrence nearest to the
+// root. In callers, which extend rootwards, Self is the weight of the stacks that begin
+// at the node.
 func (t *Tree) Sandwich(f *profile.Frame) (callers, callees *Tree) {
 	up, down := newMerge(f, t.Total), newMerge(f, t.Total)
 	const outside = -1
@@ -49,7 +49,7 @@ func (t *Tree) Sandwich(f *profile.Frame) (callers, callees *Tree) {
 	return up.finish(), down.finish()
 }
 
-// mergedTree is a tree in the making from parts of another.
+// mergedTree is a tree built from parts of another one.
 type mergedTree struct {
 	nodes []Node
 	index map[mergedKey]int32
@@ -97,9 +97,9 @@ func (m *mergedTree) finish() *Tree {
 	return t
 }
 
-// Function finds the frame of a function by its name: the whole name as trees
-// show it, else the one that ends in it after a dot. nil if there is none; names
-// tells which there are, where several end so.
+// Function finds the frame of a function by the name shown in trees, or else by the part
+// of the name after a dot. It returns nil if there is none or several; names lists them
+// if there are several.
 func (t *Tree) Function(name string) (f *profile.Frame, names []string) {
 	tails := make(map[*profile.Frame]bool)
 	for i := range t.Nodes {

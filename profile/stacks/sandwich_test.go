@@ -11,6 +11,7 @@ import (
 	"ccagent/profile/stacks"
 )
 
+// The callers and callees of a recursive function count each sample once.
 func TestSandwich(t *testing.T) {
 	tree := stacks.TreeOf(mutual(t).Select(profile.Filter{}), stacks.Options{})
 	f, _ := tree.Function("odd")

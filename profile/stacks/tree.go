@@ -10,53 +10,54 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Options say how stacks become a call tree.
+// Options determine how stacks become a call tree.
 type Options struct {
-	// Invert puts leaves at the top and callers under them.
+	// Invert puts leaves at the top, with their callers below them.
 	Invert bool
-	// AllFrames shows the frames that only structure the stack and the STG
-	// machine's own return frames, and leaves recursion unfolded. By default
-	// neighbouring frames of one binding are one: they are its pending case
-	// continuations or its direct recursion.
+	// AllFrames shows the frames that only structure the stack and the STG machine's
+	// own return frames, and does not combine recursion. By default, adjacent frames
+	// of the same binding are one: they are its pending case continuations or its
+	// direct recursion.
 	AllFrames bool
 	// MaxDepth bounds the tree's depth; 0 means DefaultDepth, below 0 no bound.
 	MaxDepth int
-	// Least is the part of the selection below which callers are not told apart in
-	// an inverted tree: a node of less has deeper frames as its only child. Of many
-	// stacks an inverted tree is far larger than what it is made of.
+	// Least is the fraction of the selection below which an inverted tree does not
+	// distinguish callers: a smaller node has one child that stands for all deeper
+	// frames. An inverted tree of many stacks would otherwise be far larger than the
+	// original.
 	Least float64
 }
 
-// DefaultDepth is deeper than a reader follows and not deeper than readers of
-// JSON nest.
+// DefaultDepth is more than a user looks at, and within the nesting limits of JSON
+// parsers.
 const DefaultDepth = 200
 
-// Tree is a call tree. Nodes[0] is the root; a node's parent is before it.
+// Tree is a call tree. Nodes[0] is the root; a node comes after its parent.
 type Tree struct {
 	Nodes []Node
-	// Total is the selection's.
+	// Total is the selection's weight.
 	Total uint64
 }
 
 // Node is a frame with its callers.
 type Node struct {
 	Frame  *profile.Frame
-	Name   string // the frame's, or how much was skipped
+	Name   string // the frame's name, or the number of frames skipped
 	Parent int32  // −1 for the root
-	// Self is the weight of samples that end here, Total with all above them.
-	// Of an inverted tree only the leaves, at the top, have a Self.
+	// Self is the weight of samples that end here; Total includes the nodes below in
+	// the tree. In an inverted tree only the leaves, at the top, have a Self.
 	Self, Total uint64
-	Samples     uint64 // that Total is the weight of
-	// Forced is the part of Total that came here by way of an update frame: the
-	// frame evaluates a thunk that its caller forced.
+	Samples     uint64 // number of samples in Total
+	// Forced is the part of Total that was reached through an update frame: the frame
+	// evaluates a thunk that its caller forced.
 	Forced uint64
-	// Folded is the part of Total in stacks of which repetitions of this frame,
-	// and what follows, were left out when they were recorded.
+	// Folded is the part of Total in stacks from which repetitions of this frame, and
+	// of those that follow, were left out when recording.
 	Folded   uint64
 	Children []int32 // by Total, largest first
 }
 
-// TreeOf builds the selection's call tree.
+// TreeOf returns the selection's call tree.
 func TreeOf(s *profile.Selection, o Options) *Tree {
 	b := newBuilder(s, o, 0)
 	b.topDown()
@@ -71,12 +72,12 @@ type key struct {
 	frame  uint32
 }
 
-// node is a Node in the making. Trees of many stacks have millions.
+// node is a Node while the tree is built. Trees of many stacks have millions.
 type node struct {
 	parent  int32
 	frame   uint32
 	depth   int32
-	limit   bool // all that is deeper counts here
+	limit   bool // stands for all deeper frames
 	self    uint64
 	total   uint64
 	samples uint64
@@ -92,7 +93,7 @@ type builder struct {
 	frames *profile.Frames
 	nodes  []node
 	index  map[key]int32
-	words  map[int32][2]uint64 // of nodes for skipped frames: fewest and most
+	words  map[int32][2]uint64 // by node of skipped frames: least and most words
 }
 
 func newBuilder(s *profile.Selection, o Options, nodes int) *builder {
@@ -112,7 +113,8 @@ func newBuilder(s *profile.Selection, o Options, nodes int) *builder {
 	return b
 }
 
-// child finds or makes a node. Beyond the depth limit all is one node.
+// child returns a child of a node, and creates it if needed. All frames beyond the depth
+// limit are one node.
 func (b *builder) child(parent int32, frame uint32) int32 {
 	if b.nodes[parent].limit {
 		return parent
@@ -131,11 +133,11 @@ func (b *builder) child(parent int32, frame uint32) int32 {
 	return id
 }
 
-// topDown maps every node of the log that bears weight to a node of the tree.
-// Samples whose stack is incomplete have a root of their own for each reason.
+// topDown maps every node of the log that has weight to a node of the tree. Incomplete
+// stacks have a separate root for each stop reason.
 func (b *builder) topDown() {
 	s, p := b.s, b.p
-	classes := make(map[int][]int) // stop reason, or −1 for stacks to be taken as whole → sites
+	classes := make(map[int][]int) // stop reason, or −1 for stacks that count as complete → sites
 	for site, n := range s.Count {
 		if n == 0 {
 			continue
@@ -161,7 +163,7 @@ func (b *builder) topDown() {
 
 func (b *builder) class(root int32, sites []int) {
 	s, p := b.s, b.p
-	// attach is where a site's cost stands on the tree.
+	// attach returns the log node at which a site's cost appears in the tree.
 	attach := func(site int) uint32 {
 		if leaf := s.Leaf[site]; s.CountsBytes() && leaf != 0 {
 			return leaf
@@ -241,7 +243,7 @@ func (b *builder) class(root int32, sites []int) {
 	}
 }
 
-// shows reports whether a frame of the log is one of the tree.
+// shows reports whether a frame of the log appears in the tree.
 func (b *builder) shows(n uint32, visible []int8) bool {
 	p := b.p
 	k, pl := p.Nodes.Kind[n], p.Nodes.Place[n]
@@ -259,8 +261,8 @@ func (b *builder) shows(n uint32, visible []int8) bool {
 	case columns.Structural(k):
 		return false
 	}
-	// The machine's return frames (stg_ap_v_info and the like) are the glue
-	// between callers; as the leaf it is where the time goes.
+	// Return frames of the STG machine (stg_ap_v_info and similar) only connect
+	// callers; as a leaf, such code is where the time is spent.
 	return k == eventlog.FramePC || p.Locations[pl].Category != eventlog.CategorySTG
 }
 
@@ -274,8 +276,8 @@ func (b *builder) frameOf(n uint32) uint32 {
 	return b.frames.Of[b.p.Nodes.Place[n]]
 }
 
-// skipped tells the frame that stands for what a stack is missing how much
-// that is.
+// skipped names the frame that stands for the missing part of a stack after the size of
+// that part.
 func (b *builder) skipped(at []int32, node uint32, words [2]uint64) {
 	for n := node; n != 0; n = b.p.Nodes.Parent[n] {
 		if b.p.Nodes.Kind[n] == eventlog.FrameSkipped {
@@ -295,8 +297,7 @@ func (b *builder) missing(id int32, words [2]uint64) {
 	b.words[id] = words
 }
 
-// inverted builds the tree that has the leaves at the top from one that has
-// the roots there.
+// inverted builds the tree with leaves at the top from a tree with roots at the top.
 func (b *builder) inverted() *builder {
 	if b.opts.Least > 0 {
 		return b.invertedLargest()
@@ -328,8 +329,8 @@ func (b *builder) inverted() *builder {
 	return inv
 }
 
-// atRoot adds a node's own samples to an inverted tree's root, whose own they are if
-// the node is the root, too.
+// atRoot adds a node's own samples to an inverted tree's root. They are the root's own
+// samples only if the node is the root, too.
 func (b *builder) atRoot(n *node, own bool) {
 	r := &b.nodes[0]
 	r.total = columns.SatAdd(r.total, n.self)
@@ -339,11 +340,12 @@ func (b *builder) atRoot(n *node, own bool) {
 	}
 }
 
-// invertedLargest does so one level after another, for nodes that are large enough.
+// invertedLargest inverts level by level, and only expands nodes that are large enough.
 func (b *builder) invertedLargest() *builder {
 	least := uint64(b.opts.Least * float64(b.s.Total))
 	inv := newBuilder(b.s, b.opts, 1<<12)
-	// A stack that is under way: where its samples are, and the frame it is at.
+	// A cursor is a stack being inverted: the node with its samples, and its current
+	// frame.
 	type cursor struct{ leaf, at int32 }
 	type group struct {
 		node    int32
@@ -369,7 +371,7 @@ func (b *builder) invertedLargest() *builder {
 		small := g.node != 0 && inv.nodes[g.node].total < least
 		for _, c := range g.cursors {
 			if c.at <= 0 {
-				continue // at the root: nobody calls it
+				continue // the root has no caller
 			}
 			n, frame := &b.nodes[c.leaf], b.nodes[c.at].frame
 			if small {
@@ -416,7 +418,7 @@ func (b *builder) finish() *Tree {
 		b.prune()
 	}
 	t := &Tree{Nodes: make([]Node, len(b.nodes)), Total: b.s.Total}
-	// All children stand in one array, those of a node side by side.
+	// All children are in one array, those of a node adjacent.
 	counts := make([]int32, len(b.nodes))
 	for i := range b.nodes[1:] {
 		counts[b.nodes[i+1].parent]++

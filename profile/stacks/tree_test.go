@@ -37,6 +37,7 @@ func draw(t *stacks.Tree) []string {
 	return out
 }
 
+// The call tree of a hand-made log has the self and total weights computed by hand.
 func TestTree(t *testing.T) {
 	s := nbody(t).Select(profile.Filter{})
 	want := []string{
@@ -61,6 +62,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// The inverted tree has leaves at the top, and their callers with the weight that they
+// account for.
 func TestTreeInverted(t *testing.T) {
 	s := nbody(t).Select(profile.Filter{Focus: expr("pairwise|map")})
 	want := []string{
@@ -81,6 +84,7 @@ func TestTreeInverted(t *testing.T) {
 	}
 }
 
+// With AllFrames the tree shows structural frames and leaves recursion unfolded.
 func TestTreeAllFrames(t *testing.T) {
 	s := nbody(t).Select(profile.Filter{Range: profile.Range{To: 2e6}})
 	want := []string{
@@ -98,6 +102,7 @@ func TestTreeAllFrames(t *testing.T) {
 	}
 }
 
+// Frames beyond the depth limit are one node that has their weight.
 func TestTreeDepthLimit(t *testing.T) {
 	l := logtest.New()
 	f := l.File("A.hs", "")
@@ -121,6 +126,8 @@ func TestTreeDepthLimit(t *testing.T) {
 	}
 }
 
+// Weight whose repeated frames were left out when recording is marked as folded, and
+// counts once.
 func TestTreeFoldedRepetitions(t *testing.T) {
 	l := logtest.New()
 	f := l.File("A.hs", "")
@@ -137,6 +144,7 @@ func TestTreeFoldedRepetitions(t *testing.T) {
 	}
 }
 
+// Folded stacks are those of the tree, and their weights add up to the total.
 func TestFolded(t *testing.T) {
 	var got []string
 	total := uint64(0)

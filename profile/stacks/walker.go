@@ -8,12 +8,11 @@ import (
 
 // Frame is a frame of one stack.
 type Frame struct {
-	Frame *profile.Frame  // shared: two frames are alike if their pointers are
-	Place columns.PlaceID // 0 if the frame stands for no code: frames left out, the kernel as a whole, …
+	Frame *profile.Frame  // shared: frames are equal if their pointers are
+	Place columns.PlaceID // 0 if the frame has no code: frames left out, the kernel as a whole, …
 }
 
-// Walker tells the stacks of a selection's sites. It is not safe for concurrent
-// use.
+// Walker returns the stacks of a selection's sites. It is not safe for concurrent use.
 type Walker struct {
 	b       *builder
 	whole   bool
@@ -21,9 +20,9 @@ type Walker struct {
 	scratch []Frame
 }
 
-// NewWalker tells a selection's stacks as trees show them: without the
-// frames that only structure them. If whole is set, neighbouring frames of one
-// binding are not made one.
+// NewWalker returns a walker for a selection's stacks as trees show them, without the
+// frames that only structure them. If whole is set, adjacent frames of the same binding
+// are not combined.
 func NewWalker(s *profile.Selection, whole bool) *Walker {
 	return &Walker{
 		b: newBuilder(s, Options{MaxDepth: -1}, 0), whole: whole,
@@ -31,8 +30,8 @@ func NewWalker(s *profile.Selection, whole bool) *Walker {
 	}
 }
 
-// Stack gives a site's stack, leaf first, valid until the next call. A stack
-// without any frame is empty: all of it is hidden.
+// Stack returns a site's stack, leaf first, which is valid until the next call. The stack
+// is empty if all its frames are hidden.
 func (w *Walker) Stack(id columns.SiteID) []Frame {
 	b := w.b
 	p, frames := b.p, b.frames.List
@@ -41,7 +40,8 @@ func (w *Walker) Stack(id columns.SiteID) []Frame {
 	add := func(frame uint32, place columns.PlaceID) {
 		f := &frames[frame]
 		if n := len(w.scratch); !w.whole && n > 0 && w.scratch[n-1].Frame == f && frame != profile.FrameSkippedWords {
-			// Of frames that become one the root-most stands for all, as in trees.
+			// Combined frames have the place of the root-most one, as in
+			// trees.
 			w.scratch[n-1].Place = place
 			return
 		}
@@ -76,7 +76,7 @@ func (w *Walker) Stack(id columns.SiteID) []Frame {
 	return w.scratch
 }
 
-// fold takes what lies between two frames of one function out of the stack.
+// fold removes the frames between two frames of the same function.
 func (w *Walker) fold() {
 	s := w.scratch
 	kept := len(s) // s[kept:] is what is left, root last

@@ -10,6 +10,7 @@ import (
 	"ccagent/profile/logtest"
 )
 
+// The activity of capabilities follows from the runs and collections that the RTS logs.
 func TestActivityOfRTSLog(t *testing.T) {
 	r := logtest.NewRTS()
 	r.Put(500, eventlog.NoCap, &eventlog.ProgramArgs{Args: []string{"./p", "x"}}, &eventlog.OSProcessPID{PID: 77},

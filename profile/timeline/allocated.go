@@ -8,11 +8,11 @@ import (
 	"ccagent/profile/columns"
 )
 
-// allocation is what was allocated over time. Collections tell it exactly, of all code;
-// samples stand for more than their moment where they were few, so they serve for parts
-// of the code, and for logs without collections.
+// allocation fills in the bytes allocated over time. Where collections report them, they
+// are exact, but of all code. Samples are used for parts of the code and for logs without
+// collections; a rare sample stands for more than its own moment.
 func (t *Timeline) allocation(s *profile.Selection, window profile.Window) {
-	if ofAll(&s.Filter) && t.told(s.Profile) {
+	if ofAll(&s.Filter) && t.fromCollections(s.Profile) {
 		return
 	}
 	if alloc := allocEvent(s.Profile); alloc >= 0 {
@@ -20,14 +20,15 @@ func (t *Timeline) allocation(s *profile.Selection, window profile.Window) {
 	}
 }
 
-// ofAll reports whether a filter keeps all code and threads, if not all of the time.
+// ofAll reports whether a filter keeps all code and threads; it may restrict the time.
 func ofAll(f *profile.Filter) bool {
 	return len(f.Focus)+len(f.Ignore)+len(f.Threads)+len(f.TIDs)+len(f.PIDs)+len(f.Caps)+len(f.CPUs)+len(f.Categories) == 0
 }
 
-// told takes what collections tell of each capability: what it has allocated since the
-// last, spread over the time between. False if none did.
-func (t *Timeline) told(p *profile.Profile) bool {
+// fromCollections uses what each capability reports at collections: the bytes allocated
+// since its last report are spread over the time between. It returns false if the log has
+// no reports.
+func (t *Timeline) fromCollections(p *profile.Profile) bool {
 	last := map[int]columns.HeapPoint{}
 	points := 0
 	buckets := make([]uint64, len(t.Weight))
@@ -35,7 +36,7 @@ func (t *Timeline) told(p *profile.Profile) bool {
 		if h.Kind != columns.HeapAllocated {
 			continue
 		}
-		before := last[h.Cap] // nothing at the log's begin
+		before := last[h.Cap] // zero at the start of the log
 		last[h.Cap] = h
 		points++
 		if h.Size < before.Size || h.Time < before.Time || before.Time == 0 && attached(p) {
@@ -50,7 +51,7 @@ func (t *Timeline) told(p *profile.Profile) bool {
 	return true
 }
 
-// deal spreads an amount evenly over a stretch of time.
+// deal spreads an amount evenly over a time range.
 func (t *Timeline) deal(buckets []uint64, from, to, amount uint64) {
 	length := max(to-from, 1)
 	parts := make([]uint64, 0, 8)

@@ -1,4 +1,5 @@
-// Package timeline shows what a log tells over time: a selection's weight, what its
-// capabilities and Haskell threads did, collections and the pauses they are, and what
-// the heap held. All are in buckets of equal length, in ns since the capture began.
+// Package timeline computes figures over time: a selection's weight, the activity of
+// capabilities and Haskell threads, garbage collections with their pauses, and the
+// contents of the heap. All are in buckets of equal length, in ns since the capture
+// began.
 package timeline

@@ -8,16 +8,16 @@ import (
 	"ccagent/profile/columns"
 )
 
-// HeapSeries is a heap profile over time, in buckets of equal length: what each
-// band held at the census of the bucket at which most was live. A bucket
-// without a census has what the one before it had.
+// HeapSeries is a heap profile over time, in buckets of equal length. A bucket has the
+// bytes of each band at its largest census; a bucket without a census has the values of
+// the bucket before it.
 type HeapSeries struct {
 	From, To, Step uint64 // ns
 	Rows           []HeapRow
-	Other          []uint64 // bytes by bucket of the bands that are not in Rows
+	Other          []uint64 // bytes by bucket, of the bands that are not in Rows
 	Others         int      // their number
 	Total          []uint64 // bytes by bucket
-	Peak           uint64   // of the totals of all censuses in the range
+	Peak           uint64   // largest total of a census in the range
 	PeakTime       uint64
 	Censuses       int // in the range
 }
@@ -26,12 +26,12 @@ type HeapSeries struct {
 type HeapRow struct {
 	Band     int      // in HeapProfile.Bands
 	Bytes    []uint64 // by bucket
-	Peak     uint64   // of all censuses in the range
+	Peak     uint64   // largest of all censuses in the range
 	Integral float64  // byte-seconds
 }
 
-// Heap gives a heap profile from one time to another (0 is the last census),
-// its greatest bands by byte-seconds first; top bounds the rows, 0 gives all.
+// Heap returns a heap profile in a time range (to = 0 means the last census), largest
+// bands by byte-seconds first; top bounds the number of rows, 0 returns all.
 func Heap(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSeries {
 	if to == 0 {
 		for _, c := range h.Censuses {
@@ -115,8 +115,8 @@ func Heap(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSeries
 	return s
 }
 
-// HeapLine is a figure of the heap's size over time, in buckets: the highest of
-// each, and where a bucket has none what the one before it ended with.
+// HeapLine returns one of the heap's sizes over time: the largest value in each bucket. A
+// bucket without a value has the last value before it.
 func HeapLine(p *profile.Profile, kind columns.HeapKind, from, to uint64, buckets int) (line []uint64, peak uint64) {
 	if to == 0 || to > p.Duration {
 		to = p.Duration + 1

@@ -29,6 +29,7 @@ func heapLog(t *testing.T) *profile.Profile {
 	return mustLoad(t, r.End())
 }
 
+// A heap profile's bands, peaks and byte-seconds over time are those computed by hand.
 func TestHeapProfile(t *testing.T) {
 	p := heapLog(t)
 	if len(p.HeapProfiles) != 1 || p.RTSLog.HeapSamples != 4 {
@@ -65,6 +66,8 @@ func TestHeapProfile(t *testing.T) {
 	}
 }
 
+// The bands of a heap profile are named after cost-centre stacks and info tables that the
+// log defines.
 func TestHeapProfileByCostCentreAndInfoTable(t *testing.T) {
 	r := logtest.NewRTS()
 	r.Put(1, eventlog.NoCap, &eventlog.HeapProfBegin{Profile: 3, Breakdown: eventlog.BreakdownCostCentre}, &eventlog.HeapProfBegin{Profile: 4, Breakdown: eventlog.BreakdownInfoTable},
@@ -164,6 +167,8 @@ func mustLoad(t testing.TB, log []byte) *profile.Profile {
 	return p
 }
 
+// A heap line has the largest value of each bucket, and carries the last value over empty
+// buckets.
 func TestHeapLine(t *testing.T) {
 	p := profile.New(&columns.Log{Duration: 99, Heap: []columns.HeapPoint{{Time: 5, Kind: columns.HeapLive, Cap: 0, Size: 10}, {Time: 31, Kind: columns.HeapLive, Cap: 0, Size: 30}, {Time: 32, Kind: columns.HeapLive, Cap: 0, Size: 20}, {Time: 33, Kind: columns.HeapSize, Cap: 0, Size: 77}, {Time: 80, Kind: columns.HeapLive, Cap: 0, Size: 5}}})
 	line, peak := HeapLine(p, columns.HeapLive, 0, 0, 10)

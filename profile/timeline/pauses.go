@@ -9,21 +9,21 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Pause is a stop-the-world collection: what the capabilities' parts in it, which
-// overlap in time, are together.
+// Pause is a stop-the-world collection. It combines the parts of all capabilities, which
+// overlap in time.
 type Pause struct {
 	Start, End uint64 // ns
-	// Generation is the oldest one collected; −1 if the log does not tell.
+	// Generation is the oldest one collected; −1 if unknown.
 	Generation int
-	Caps       int    // that took part
+	Caps       int    // number that took part
 	Copied     uint64 // bytes
-	Live       uint64 // bytes after it; 0 if not told, as after minor ones
+	Live       uint64 // bytes after it; 0 if not reported, as after minor collections
 }
 
-// Ns is how long the pause lasted.
+// Ns returns the duration of the pause.
 func (p *Pause) Ns() uint64 { return p.End - p.Start }
 
-// Pauses are the log's collections by their beginning.
+// Pauses returns the log's collections, ordered by start.
 func Pauses(p *profile.Profile) []Pause {
 	parts := slices.Clone(p.GCs)
 	slices.SortFunc(parts, func(a, b columns.GC) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Cap, b.Cap)) })
@@ -37,8 +37,8 @@ func Pauses(p *profile.Profile) []Pause {
 		}
 		out = append(out, Pause{Start: g.Start, End: g.End, Generation: -1, Caps: 1})
 	}
-	// A collection's statistics are told when it ends, before or after its end by
-	// the RTS's version.
+	// The RTS reports a collection's statistics when it ends; whether before or after
+	// the end event depends on its version.
 	for i := range p.RTSLog.Collections {
 		c := &p.RTSLog.Collections[i]
 		at := pauseAt(out, c.Time)
@@ -53,7 +53,7 @@ func Pauses(p *profile.Profile) []Pause {
 	return out
 }
 
-// pauseAt is the pause that a time lies in or comes after, or −1.
+// pauseAt returns the last pause that starts at or before a time, or −1.
 func pauseAt(ps []Pause, t uint64) int {
 	i, found := slices.BinarySearchFunc(ps, t, func(p Pause, t uint64) int { return cmp.Compare(p.Start, t) })
 	if !found {
@@ -62,21 +62,21 @@ func pauseAt(ps []Pause, t uint64) int {
 	return i
 }
 
-// PauseStats sums the pauses of one generation.
+// PauseStats are statistics of the pauses of one generation.
 type PauseStats struct {
-	Generation     int // −1: not told
+	Generation     int // −1 if unknown
 	Count          uint64
 	TotalNs        uint64
 	MaxNs          uint64
-	P50Ns, P95Ns   uint64 // percentiles: the shortest that so many do not exceed
+	P50Ns, P95Ns   uint64 // percentiles (nearest rank)
 	Copied         uint64 // bytes
-	LongestAt      uint64 // ns, when the longest began
+	LongestAt      uint64 // ns, start of the longest
 	CopiedTold     bool
 	LiveMax        uint64 // bytes
-	ParallelismSum uint64 // capabilities over all pauses
+	ParallelismSum uint64 // sum over all pauses of the capabilities that took part
 }
 
-// SumPauses gives the statistics of pauses by generation, and of all of them.
+// SumPauses returns the statistics of all pauses, and those by generation.
 func SumPauses(ps []Pause) (all PauseStats, byGen []PauseStats) {
 	sum := func(gen int, keep func(*Pause) bool) PauseStats {
 		s := PauseStats{Generation: gen}
@@ -118,7 +118,7 @@ func SumPauses(ps []Pause) (all PauseStats, byGen []PauseStats) {
 	return all, byGen
 }
 
-// PausesIn keeps the pauses that touch a range.
+// PausesIn returns the pauses that overlap a range.
 func PausesIn(ps []Pause, r profile.Range) []Pause {
 	return slices.DeleteFunc(slices.Clone(ps), func(p Pause) bool {
 		return p.End <= r.From && p.End > p.Start || p.Start < r.From && p.End == p.Start || r.To != 0 && p.Start >= r.To

@@ -9,12 +9,12 @@ import (
 	"ccagent/profile/columns"
 )
 
-// ThreadState is what a Haskell thread does, as the RTS's word gives it.
+// ThreadState is the state of a Haskell thread, as derived from the RTS's events.
 type ThreadState uint8
 
 const (
 	ThreadRunning ThreadState = iota
-	ThreadWaiting             // could run, and no capability does
+	ThreadWaiting             // runnable, but no capability runs it
 	ThreadBlocked             // on an MVar, a black hole, STM, a delay, …
 	ThreadForeign             // in a safe foreign call
 	ThreadStates
@@ -23,10 +23,10 @@ const (
 // ThreadCounts are the mean numbers of threads in each state, by bucket.
 type ThreadCounts [ThreadStates][]float64
 
-// Threads counts the threads by state in buckets of equal length. It is nil
-// where the log has no runs of threads, or only those that probes within a budget
-// saw, which are not all. What a thread does between two runs, the
-// reason tells for which it stopped; of one that never ran, nothing is told.
+// Threads returns the mean numbers of threads by state in buckets of equal length. It is
+// nil if the log has no runs of threads, or only part of them because the probes were
+// subject to a budget. Between two runs a thread's state follows from the reason for
+// which it stopped. A thread that never ran is not counted.
 func Threads(p *profile.Profile, from, to uint64, buckets int) *ThreadCounts {
 	if len(p.RTSLog.Runs) == 0 || p.HaveCapture && p.RTS == "" || to <= from || buckets <= 0 {
 		return nil
@@ -70,8 +70,8 @@ func Threads(p *profile.Profile, from, to uint64, buckets int) *ThreadCounts {
 	return out
 }
 
-// between is what a thread does after it stopped for a reason; false if it is gone
-// or the log does not tell.
+// between returns a thread's state after it stopped for a reason; false if it has ended
+// or the state is unknown.
 func between(why eventlog.StopStatus) (ThreadState, bool) {
 	switch why {
 	case 0, eventlog.StoppedFinished:

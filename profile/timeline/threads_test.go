@@ -10,6 +10,8 @@ import (
 	"ccagent/profile/columns"
 )
 
+// The mean numbers of running, waiting, blocked and foreign threads in each bucket are
+// those computed by hand.
 func TestThreadsOver(t *testing.T) {
 	p := profile.New(&columns.Log{Duration: 100})
 	p.RTSLog.Runs = []columns.Run{ // by capability, as they are kept

@@ -9,39 +9,39 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Options say what a timeline shows.
+// Options determine what a timeline shows.
 type Options struct {
-	Buckets int // columns; at least 1
-	// Mark, if not nil, is an element whose share of each bucket is wanted.
+	Buckets int // number of buckets; at least 1
+	// Mark, if not nil, is an element whose weight in each bucket is computed.
 	Mark  *profile.ElementID
 	Level profile.Level // of Mark
-	// Window, if not the zero Range, is the timeline's extent in place of the
-	// selection's range, which then does not matter.
+	// Window, if not the zero Range, is the extent of the timeline. The selection's
+	// own range is then ignored.
 	Window profile.Range
 }
 
-// Timeline is the selection over time, in buckets of equal length. The
-// selection's own range is its extent.
+// Timeline is a selection's figures over time, in buckets of equal length. Its extent is
+// the selection's range.
 type Timeline struct {
 	From, To uint64 // ns
-	Step     uint64 // ns a bucket; the last may reach beyond To
+	Step     uint64 // ns per bucket; the last may extend beyond To
 	Weight   []uint64
 	Samples  []uint64
 	Marked   []uint64 // weight of the samples that share the marked element
 	Caps     []profile.CapWeight
-	// Allocated is bytes by bucket from the log's allocation event; nil if it
-	// has none.
+	// Allocated is the bytes allocated in each bucket; nil if the log does not have
+	// them.
 	Allocated []uint64
-	// GC is by bucket the time in collections, summed over capabilities, as the
-	// RTS told; nil if the log has no such events.
+	// GC is the time in collections in each bucket, summed over capabilities, as the
+	// RTS reported it; nil if the log has no such events.
 	GC []uint64
-	// Lost is by bucket the samples that were lost.
+	// Lost is the number of samples lost in each bucket.
 	Lost []uint64
-	// RTS is what capabilities did, as the RTS told; nil if it did not.
+	// RTS is the activity of capabilities as the RTS reported it; nil if it did not.
 	RTS []Activity
 }
 
-// Of gives the selection over time.
+// Of computes a selection's timeline.
 func Of(s *profile.Selection, o Options) *Timeline {
 	p := s.Profile
 	extent := s.Filter.Range
@@ -88,12 +88,12 @@ func Of(s *profile.Selection, o Options) *Timeline {
 	return t
 }
 
-// allocEvent is the position of the event that counts allocated bytes, or −1.
+// allocEvent returns the position of the event that counts allocated bytes, or −1.
 func allocEvent(p *profile.Profile) int {
 	return slices.IndexFunc(p.Events, func(e columns.Event) bool { return e.Unit == "bytes" && e.Samples > 0 })
 }
 
-// collections spreads the RTS's own GC times over the buckets.
+// collections spreads the GC times reported by the RTS over the buckets.
 func (t *Timeline) collections(p *profile.Profile) {
 	if len(p.GCs) == 0 {
 		return
@@ -104,8 +104,8 @@ func (t *Timeline) collections(p *profile.Profile) {
 	}
 }
 
-// Activity is a capability's time over a timeline's buckets, in ns, as the RTS
-// told: running threads, and collecting. What is neither is idle.
+// Activity is the time that a capability spent running threads and collecting garbage in
+// each bucket, in ns, as the RTS reported it. The remaining time is idle.
 type Activity struct {
 	Cap     uint32
 	Run, GC []uint64
@@ -140,7 +140,7 @@ func (t *Timeline) activity(p *profile.Profile) {
 	}
 }
 
-// spread adds a stretch of time to the buckets that it touches.
+// spread adds a time range to the buckets that it overlaps.
 func (t *Timeline) spread(buckets []uint64, from, to uint64) {
 	from, to = max(from, t.From), min(to, t.To)
 	for from < to {

@@ -10,6 +10,8 @@ import (
 	"ccagent/profile/timeline"
 )
 
+// The buckets of a timeline add up to the selection's weight, and GC, capabilities and
+// losses are in their buckets.
 func TestTimeline(t *testing.T) {
 	p := nbody(t)
 	s := p.Select(profile.Filter{})
