@@ -70,7 +70,13 @@ func (e *StartError) Unwrap() error { return e.Err }
 // Start starts the program as the invoker, with the agent's working directory
 // and, where none are given, its standard streams, stopped at its first instruction.
 func Start(argv []string, who *invoker.User, stdio [3]*os.File) (*Process, error) {
-	path, err := lookPath(argv[0], who.Environ)
+	// With root's rights the answer would tell what lies in folders that the invoker may not
+	// enter.
+	var path string
+	err := who.WithFileRights(func() (err error) {
+		path, err = lookPath(argv[0], who.Environ)
+		return err
+	})
 	if err != nil {
 		return nil, startError(argv[0], err)
 	}
