@@ -22,6 +22,7 @@ import (
 
 	"ccagent/agent/target"
 	"ccagent/internal/printable"
+	"ccagent/internal/sandbox"
 	"ccagent/symbolize/worker"
 )
 
@@ -73,6 +74,9 @@ show, and how to mend what it will not.`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(context.Background())
+	if why := sandbox.Incomplete(); why != "" {
+		say("what hostile programs could take over was less confined than it should be: %s (ccagent's docs/confinement.md)", why)
+	}
 	var status exitStatus
 	var start *target.StartError
 	switch {

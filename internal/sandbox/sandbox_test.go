@@ -25,8 +25,9 @@ import (
 
 // Environment variables that make the test binary run as one of the tests' other processes.
 const (
-	parentVariable   = "SANDBOX_TEST_PARENT"   // starts a child, which holds a secret
-	attackerVariable = "SANDBOX_TEST_ATTACKER" // attacks the process of that id
+	parentVariable   = "SANDBOX_TEST_PARENT"    // starts a child, which holds a secret
+	noFilterVariable = "SANDBOX_TEST_NO_FILTER" // starts a child where the kernel has no seccomp(2)
+	attackerVariable = "SANDBOX_TEST_ATTACKER"  // attacks the process of that id
 )
 
 func TestMain(m *testing.M) {
@@ -37,6 +38,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(parentVariable) != "":
 		os.Exit(report(parent()))
+	case os.Getenv(noFilterVariable) != "":
+		os.Exit(report(withoutFilter()))
 	case os.Getenv(attackerVariable) != "":
 		os.Exit(report(attackFromOutside(os.Getenv(attackerVariable))))
 	}
@@ -356,6 +359,15 @@ func attack(c *Conn, _ []*os.File) error {
 			"execveat":           call(unix.SYS_EXECVEAT, at, path("/bin/true"), 0, 0, 0),
 			"user namespace":     call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER),
 			"become dumpable":    call(unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 1),
+			"64 bits of prctl":   call(unix.SYS_PRCTL, unix.PR_SET_DUMPABLE|1<<32, 1),
+			"64 bits of tgkill":  call(unix.SYS_TGKILL, parent|1<<32, parent, 0),
+			"64 bits of clone":   call(unix.SYS_CLONE, uintptr(unix.SIGCHLD)|1<<32),
+			"x32 open":           call(1<<30|2, path("/etc/passwd"), unix.O_RDONLY),
+			"x32 exec":           call(1<<30|520, path("/bin/true"), 0, 0),
+			"give descriptors":   call(unix.SYS_SENDMSG, 3, 0, 0),
+			"take descriptors":   call(unix.SYS_PIDFD_GETFD, 3, 0, 0),
+			"lock a file":        call(unix.SYS_FLOCK, 0, unix.LOCK_EX),
+			"lock by fcntl":      call(unix.SYS_FCNTL, 0, unix.F_SETLK, 0),
 			"become root":        call(unix.SYS_SETUID, 0),
 			"code":               call(unix.SYS_MMAP, 0, 4096, unix.PROT_EXEC|unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uintptr(0)),
 			"code at an address": call(unix.SYS_MMAP, prSetVMA&^0xfff, 4096, 157, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uintptr(0)),
@@ -493,6 +505,54 @@ func TestStderr(t *testing.T) {
 	}
 	if err := c.Wait(); err == nil || !strings.Contains(string(c.Stderr()), "told to") {
 		t.Errorf("%v, %q", err, c.Stderr())
+	}
+}
+
+// withoutFilter hides seccomp(2) as an old kernel would, starts a child, and prints what
+// its confinement lacks.
+func withoutFilter() error {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offNumber},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_SECCOMP, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog))); errno != 0 {
+		return errno
+	}
+	c, err := Start(context.Background(), Config{Role: "hold", Name: "child"})
+	if err != nil {
+		return err
+	}
+	fmt.Println(Incomplete())
+	if _, _, err := c.Receive(0); err != nil {
+		return err
+	}
+	c.Close()
+	return c.Wait()
+}
+
+// A child that the kernel gives no system call filter, or that keeps root's uid, is told of.
+func TestIncompleteConfinementIsTold(t *testing.T) {
+	testprog.NeedRoot(t)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = []string{noFilterVariable + "=1"}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), errNoFilter.Error()) {
+		t.Errorf("%v, %q", err, out)
+	}
+	for c, want := range map[Confinement]bool{{UID: 5}: false, {}: true, {UID: 5, Filter: "none"}: true} {
+		if got := c.lacks(0) != ""; got != want {
+			t.Errorf("%+v lacks something: %t", c, got)
+		}
+	}
+	if c := (Confinement{UID: 5}); c.lacks(5) != "" {
+		t.Error("a child of another user than root needs no uid of its own")
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,6 +45,30 @@ type Child struct {
 type Confinement struct {
 	UID    uint32 // the uid that it runs as
 	Filter string // why there is no system call filter; empty if there is
+}
+
+// lacks says in words what the child of a parent with that uid does not have of its
+// confinement, empty if nothing. A parent that is not root cannot change a child's uid.
+func (c *Confinement) lacks(parent int) string {
+	var why []string
+	if c.Filter != "" {
+		why = append(why, c.Filter)
+	}
+	if parent == 0 && c.UID == 0 {
+		why = append(why, "no uid of their own (which takes CAP_SETUID, CAP_SETGID, CAP_KILL and a free id)")
+	}
+	return strings.Join(why, ", and ")
+}
+
+var incomplete atomic.Pointer[string]
+
+// Incomplete says in words what a child of this process did not have of its confinement,
+// empty if nothing.
+func Incomplete() string {
+	if why := incomplete.Load(); why != nil {
+		return *why
+	}
+	return ""
 }
 
 // setup is the first message from the parent to a child.
@@ -183,6 +209,9 @@ func (c *Child) confine(s setup, files []*os.File) error {
 	}
 	if err := json.Unmarshal(b, &c.Confined); err != nil {
 		return fmt.Errorf("read the child's answer: %w", err)
+	}
+	if why := c.Confined.lacks(os.Geteuid()); why != "" {
+		incomplete.CompareAndSwap(nil, &why)
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
