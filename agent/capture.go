@@ -22,7 +22,7 @@ import (
 
 // The ring buffer is emptied every pollInterval. At 1000 samples a second and CPU of the
 // deepest stacks it holds several seconds' worth. At a capture's start nothing is known of
-// what samples cost, of which there may be many, so that it is looked at more often. Each
+// what samples cost, and there may be many, so the cost is checked more often. Each
 // time wakes several threads of Go's runtime.
 const (
 	pollInterval  = 100 * time.Millisecond
@@ -30,8 +30,8 @@ const (
 	earlyInterval = 50 * time.Millisecond
 )
 
-// startPatience is how long the target waits to be let run, or watched, for call
-// frame information to be compiled. The rest follows while it is sampled.
+// startPatience is how long the start of a capture waits for call frame information to be
+// compiled. The rest is compiled while the target is sampled.
 const startPatience = time.Second
 
 // flushInterval is what a killed agent loses at most, and the granularity of
@@ -60,7 +60,7 @@ type capture struct {
 	routes   routes
 	batch    []perf.Sample
 	changes  []perf.Change
-	// lostChanges is set when the user was told that some changes were lost.
+	// lostChanges is set when the user was warned that some changes were lost.
 	lostChanges bool
 
 	names *names
@@ -178,8 +178,8 @@ func (c *capture) takeTarget() (err error) {
 	return err
 }
 
-// watchChanges has changes of what processes run attended to as they come: until the
-// walker knows of them it takes their code for foreign.
+// watchChanges makes the side band wake the agent at each change of what processes run: the
+// walker takes new code for foreign until the agent has handled the change.
 func (c *capture) watchChanges() error {
 	if c.sideBand == nil {
 		return nil

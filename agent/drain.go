@@ -9,20 +9,20 @@ import (
 	"ccagent/perf"
 )
 
-// drain takes what has arrived, but for ends of programs of which samples may be on
-// their way.
+// drain consumes the records that have arrived, except ends of programs whose samples may still
+// arrive.
 func (c *capture) drain() error { return c.drainUntil(perf.Monotonic()) }
 
-// drainAll takes everything that has arrived.
+// drainAll consumes all records that have arrived.
 func (c *capture) drainAll() error { return c.drainUntil(math.MaxUint64) }
 
-// drainUntil takes everything, but for ends of programs after a time at which all samples
-// before it have arrived.
+// drainUntil consumes all records except ends of programs after a time; all samples up to that
+// time have arrived.
 func (c *capture) drainUntil(settled uint64) error {
 	if err := c.processes.TakeTables(0); err != nil {
 		return err
 	}
-	runtime.LockOSThread() // CPU time is told by thread
+	runtime.LockOSThread() // threadCPU measures the calling thread
 	before := threadCPU()
 	defer func() {
 		c.meter.handling += threadCPU() - before

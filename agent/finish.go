@@ -72,7 +72,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	return errors.Join(errs...)
 }
 
-// summarizeLogs tells the summary of the logs, which are complete.
+// summarizeLogs adds the complete logs to the summary.
 func (c *capture) summarizeLogs() {
 	var paths []string
 	_ = c.log.Each(func(l *invoker.Log) error {

@@ -28,7 +28,7 @@ type meter struct {
 	// charged and handled are of what was charged to sources: handling, and what each had.
 	charged uint64
 	handled []uint64
-	logged  totals // when the log was last told
+	logged  totals // as last written to the log
 }
 
 // totals are all costs at a time, ns.
@@ -41,11 +41,11 @@ func (m *meter) open(h *source.Host, sources []source.Source) {
 	m.host, m.sources, m.clocks, m.handled = h, sources, cpuClocks{}, make([]uint64, len(sources))
 }
 
-// begin takes the CPU time that the target has used before the capture.
+// begin notes the CPU time that the target has used before the capture.
 func (m *meter) begin(pid int) { m.before, _, _ = procfs.CPUTime(pid) }
 
-// targetCPU is the CPU time that the target has used since the capture began, ns, all
-// its processes together. What has ended is told by who waited for it.
+// targetCPU returns the CPU time that the target's processes have used since the capture began,
+// ns. That of ended processes comes from their parent's wait.
 func (m *meter) targetCPU() uint64 {
 	var sum uint64
 	for pid, im := range m.host.Processes.Images {
@@ -63,7 +63,7 @@ func cpuShare(cpus int) float64 { return 1 / float64(max(cpus, 1)) }
 // of it is reading what the program consists of.
 const warmUp = 1e9
 
-// throttle has each source keep within its budget.
+// throttle charges each source's cost, so that it keeps within its budget.
 func (m *meter) throttle() error {
 	uses := make([]source.Use, len(m.sources))
 	time, target := perf.Monotonic(), m.targetCPU()
@@ -121,7 +121,7 @@ func (m *meter) total() (t totals, err error) {
 	return t, nil
 }
 
-// overhead tells the log of the interval since it was last told.
+// overhead writes the cost of the interval since the last call into the log.
 func (m *meter) overhead() (*eventlog.Overhead, error) {
 	t, err := m.total()
 	if err != nil {

@@ -27,8 +27,8 @@ type Options struct {
 	// NoArgs leaves the program's arguments out of the log, NoLabels what it calls its
 	// threads.
 	NoArgs, NoLabels bool
-	// Live has names looked up and written while the capture runs, for who
-	// follows the log.
+	// Live looks up and writes names while the capture runs, for readers that follow the
+	// log.
 	Live      bool
 	MaxFrames int
 	User      string // run, own and trace as this user; empty for the invoking one
@@ -46,7 +46,7 @@ type Options struct {
 	// Stdio are the program's standard streams where they are not nil; the agent's
 	// own where they are.
 	Stdio [3]*os.File
-	// Started, if not nil, is told of the log and the target before that runs. An
+	// Started, if not nil, is called with the log and the target before the target runs. An
 	// error ends the capture.
 	Started func(log *os.File, pid int) error
 

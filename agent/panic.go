@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// PanicError is a capture that a mistake in the agent has ended.
+// PanicError reports that a panic of the agent has ended the capture.
 type PanicError struct {
 	Value any
 	Stack []byte

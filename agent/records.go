@@ -42,7 +42,7 @@ func routesTo(set *source.Set) routes {
 	return r
 }
 
-// consume hands a record to the source whose it is. Labels are the log's.
+// consume passes a record to its source. Records of labels go to the log.
 func (c *capture) consume(r *perf.Sample) error {
 	switch r.Record {
 	case bpf.RecordLabel:
@@ -64,8 +64,8 @@ func (c *capture) consume(r *perf.Sample) error {
 	return nil
 }
 
-// image gives the image of a process. One that is not known has been forked, or has executed
-// a program, and that has not been told, or was lost.
+// image returns the image of a process. It is unknown if the side band's record of the fork or
+// exec has not arrived, or was lost.
 func (c *capture) image(pid uint32) (*process.Image, error) {
 	if im := c.processes.Images[pid]; im != nil {
 		return im, nil

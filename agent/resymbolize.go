@@ -33,7 +33,7 @@ type SymbolizeOptions struct {
 	User        string // act as this user; empty for the invoking one
 }
 
-// SymbolizeSummary tells what came of it.
+// SymbolizeSummary is the result of Symbolize.
 type SymbolizeSummary struct {
 	Addresses, Resolved int
 	Problems            []string
@@ -76,7 +76,7 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 		MemoryLimit: opts.Memory,
 		Timeout:     opts.Time,
 	}
-	// What the log names is opened with the rights of whoever could have written it.
+	// What the log names is opened with the rights of the user that could have written it.
 	author := who.Credentials()
 	if who.UID == 0 && uid != 0 {
 		author = credentials.Credentials{UID: uid, GID: gid}
@@ -142,7 +142,7 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 	return sum, err
 }
 
-// targetUser is whose program root's log is of.
+// targetUser returns the user of the program in a log of root's.
 func targetUser(c *eventlog.Capture) credentials.Credentials {
 	ids := c.TargetIDs
 	switch {
@@ -267,7 +267,7 @@ func (d debugFiles) of(b *binary.Info) *os.File {
 	return nil
 }
 
-// unused tells of the files that belong to no module of the log.
+// unused returns a line on the files that belong to no module of the log.
 func (d debugFiles) unused() (problems []string) {
 	for i := range d {
 		if !d[i].used {

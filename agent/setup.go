@@ -17,7 +17,7 @@ import (
 	"ccagent/perf"
 )
 
-// UnsupportedError is a kernel that lacks something that cannot be done without.
+// UnsupportedError reports that the kernel lacks a feature that captures need.
 type UnsupportedError struct {
 	What string
 	Help string
@@ -27,8 +27,8 @@ type UnsupportedError struct {
 func (e *UnsupportedError) Error() string { return fmt.Sprintf("%s: %v; %s", e.What, e.Err, e.Help) }
 func (e *UnsupportedError) Unwrap() error { return e.Err }
 
-// load loads the stack walker and all programs of sources. The kernel verifies programs side
-// by side, which is most of what the start of a capture takes.
+// load loads the stack walker and all programs of sources, in parallel: verifying them takes
+// most of the start of a capture.
 func (c *capture) load() error {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return fmt.Errorf("raise the limit on locked memory: %w", err)
@@ -79,7 +79,7 @@ func (c *capture) load() error {
 	return err
 }
 
-// makeSources makes the sources and what they are lent.
+// makeSources makes the sources and their Host.
 func (c *capture) makeSources() {
 	c.host = &source.Host{
 		Walker: c.walker, Log: c.log, Budget: overhead.NewBudget(c.opts.MaxOverhead),
@@ -127,9 +127,9 @@ func explainBPF(err error) error {
 		return &UnsupportedError{"the kernel is built without BPF", "a kernel with CONFIG_BPF_SYSCALL is needed", err}
 	}
 	if _, statErr := os.Stat("/sys/kernel/btf/vmlinux"); statErr != nil {
-		return &UnsupportedError{"the kernel tells no types (BTF)", "a kernel with CONFIG_DEBUG_INFO_BTF is needed", err}
+		return &UnsupportedError{"the kernel has no type information (BTF)", "a kernel with CONFIG_DEBUG_INFO_BTF is needed", err}
 	}
-	return &UnsupportedError{"the kernel refused the stack walker", "Linux 5.17 or newer is needed; ccagent doctor tells more", err}
+	return &UnsupportedError{"the kernel refused the stack walker", "Linux 5.17 or newer is needed; see ccagent doctor", err}
 }
 
 // ringBytes scales the ring buffer with the CPUs that fill it.

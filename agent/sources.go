@@ -10,8 +10,8 @@ import (
 	"ccagent/agent/ticky"
 )
 
-// kinds are all ways of measuring. An event is of the first kind that knows its name; that of
-// events which the kernel counts takes all names for its own.
+// kinds lists all ways of measuring. An event belongs to the first kind that accepts its name;
+// cpu comes last, because it takes every name for a perf event.
 func kinds() []source.Kind {
 	return []source.Kind{
 		alloc.Kind(),

@@ -21,26 +21,26 @@ const (
 	maxCentres = 1 << 16
 )
 
-// stack is a cost-centre stack of a program image. It is known by its
-// address as soon as something refers to it, and told when its record comes:
-// samples of another CPU can overtake that.
+// stack is a cost-centre stack of a program image. It is created when a sample or another stack
+// refers to its address, and complete when its record has arrived: samples of other CPUs may
+// come before that.
 type stack struct {
-	id      uint32
-	parent  *stack
-	centre  uint32
-	problem eventlog.CentreProblem
-	told    bool
-	used    bool // by a sample of this log, or a stack above
-	written bool // to this log
+	id       uint32
+	parent   *stack
+	centre   uint32
+	problem  eventlog.CentreProblem
+	recorded bool
+	used     bool // by a sample of this log, or a stack above
+	written  bool // to this log
 }
 
-// stackAddress is that of a stack in a process.
+// stackAddress is the address of a stack in a process.
 type stackAddress struct {
 	incarnation uint32
 	address     uint64
 }
 
-// Kind makes the source of cost-centre stacks, which are told without being asked for.
+// Kind makes the source of cost-centre stacks, which are recorded without being asked for.
 func Kind() source.Kind { return source.Kind{New: open} }
 
 // ccs is the source of all cost-centre stacks of a capture.
@@ -57,16 +57,16 @@ func open(h *source.Host, _ []*source.Event, _ source.Need) source.Source {
 
 func (c *ccs) emit(e eventlog.Event) error { return c.host.Log.Emit(sink.Now, e) }
 
-// Receives what the walker tells of a stack, once for each.
+// Receives returns the type of the record that the walker sends once for each stack.
 func (c *ccs) Receives() []uint8 { return []uint8{bpf.RecordCCS} }
 
-// Consume takes the walker's record of a stack.
+// Consume completes a stack by the walker's record.
 func (c *ccs) Consume(r *perf.Sample) error {
 	im, err := c.host.Image(r.Pid)
 	if err != nil {
 		return err
 	}
-	return c.stacks.told(im, &r.Stack, c.emit)
+	return c.stacks.complete(im, &r.Stack, c.emit)
 }
 
 // Annotate adds the stack that a sample ran on.
@@ -81,7 +81,7 @@ func (c *ccs) Annotate(im *process.Image, r *perf.Sample, e *eventlog.Sample) (e
 // Finish writes which of the stacks that samples ran on are not known: the walker's record
 // of them was lost, or there were too many.
 func (c *ccs) Finish(uint64) error {
-	for _, id := range c.stacks.untold() {
+	for _, id := range c.stacks.incomplete() {
 		if err := c.emit(&eventlog.CentreStack{ID: id, Problem: eventlog.CentreUntold}); err != nil {
 			return err
 		}
@@ -128,13 +128,13 @@ func (cs *stacks) at(im *process.Image, address uint64) *stack {
 	return st
 }
 
-// told takes the walker's record of a stack.
-func (cs *stacks) told(im *process.Image, r *bpf.CCSRecord, emit func(eventlog.Event) error) error {
+// complete completes a stack by the walker's record.
+func (cs *stacks) complete(im *process.Image, r *bpf.CCSRecord, emit func(eventlog.Event) error) error {
 	st := cs.at(im, r.Ccs)
-	if st == nil || st.told {
-		return nil // the walker forgets what it has told, in its time
+	if st == nil || st.recorded {
+		return nil // the walker's table of sent stacks is bounded, so it may send one again
 	}
-	st.told = true
+	st.recorded = true
 	st.problem = problemOf(bpf.CCSWhy(r.Why))
 	if r.Prev != 0 {
 		if st.parent = cs.at(im, r.Prev); st.parent == nil {
@@ -194,7 +194,7 @@ func (cs *stacks) use(im *process.Image, address uint64, emit func(eventlog.Even
 func (cs *stacks) write(st *stack, emit func(eventlog.Event) error) error {
 	for ; st != nil; st = st.parent {
 		st.used = true
-		if !st.told || st.written {
+		if !st.recorded || st.written {
 			return nil
 		}
 		st.written = true
@@ -215,11 +215,11 @@ func (cs *stacks) write(st *stack, emit func(eventlog.Event) error) error {
 	return nil
 }
 
-// untold gives the stacks that samples of this log ran on and the walker has not told.
-func (cs *stacks) untold() []uint32 {
+// incomplete returns the stacks that samples of this log ran on and whose record has not arrived.
+func (cs *stacks) incomplete() []uint32 {
 	var ids []uint32
 	for _, st := range cs.stacks {
-		if st.used && !st.told {
+		if st.used && !st.recorded {
 			ids = append(ids, st.id)
 		}
 	}

@@ -43,7 +43,7 @@ func use(t *testing.T, cs *stacks, im *process.Image, address uint64, l *centreL
 
 func tell(t *testing.T, cs *stacks, im *process.Image, r bpf.CCSRecord, l *centreLog) {
 	t.Helper()
-	if err := cs.told(im, &r, l.emit); err != nil {
+	if err := cs.complete(im, &r, l.emit); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package config reads ccagent's configuration file, which only root may write: what it
-// says decides who may do what.
+// Package config reads ccagent's configuration file, which only root may write, because it
+// grants rights to users.
 package config
 
 import (
@@ -25,7 +25,7 @@ type Config struct {
 	Allow map[string][]string `yaml:"allow"`
 }
 
-// Error tells what is wrong in a configuration, and where.
+// Error is a mistake in a configuration, with its line.
 type Error struct {
 	Line    int // from 1
 	Message string
@@ -61,8 +61,8 @@ func Load(path string) (*Config, error) {
 	return c, nil
 }
 
-// rootsOwn refuses a file that root alone has not written. Who may write to its folder
-// could put another of root's files in its place.
+// rootsOwn refuses a file that another user than root may have written. That includes a file in
+// a folder where another user may write, since they could replace it by another of root's files.
 func rootsOwn(f *os.File, path string) error {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"ccagent/perf"
 )
 
-// counter follows what an event counts, and how much of the time it is on a counter.
+// counter holds an event's count, and for how much of the time it was on a counter.
 type counter struct {
 	sampled *perf.Sampled
 	last    perf.Count
@@ -88,8 +88,8 @@ func (s *cpu) writeCounts() error {
 	return nil
 }
 
-// shared tells, in words, of events that were not on a counter all the time; empty if all
-// were. Others' events take counters too.
+// shared returns warnings on events that were not on a counter all the time. Other processes'
+// events occupy counters too.
 func (s *cpu) shared() (told []string, err error) {
 	const nearlyAll = 0.95
 	var parts, never []string

@@ -12,8 +12,8 @@ import (
 	"ccagent/perf"
 )
 
-// Kind makes the source of counted events. It takes every name for one of theirs, so it is to
-// be asked last.
+// Kind makes the source of counted events. It takes every name for one of perf's, so it comes
+// last in the list of kinds.
 func Kind() source.Kind { return source.Kind{Grant: grant, New: open} }
 
 // cpu is the source of all counted events of a capture.
@@ -81,7 +81,7 @@ func (s *cpu) Unfollow() error {
 	return err
 }
 
-// Start has the events sampled.
+// Start enables the events.
 func (s *cpu) Start() error {
 	c, err := s.Cost()
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *cpu) used(c source.Cost, target uint64) overhead.Use {
 	}
 }
 
-// Cost is what overflows have cost.
+// Cost returns what overflows have cost.
 func (s *cpu) Cost() (c source.Cost, err error) {
 	for _, e := range s.events {
 		runs, err := s.runs(e)
@@ -163,9 +163,9 @@ func (s *cpu) Cost() (c source.Cost, err error) {
 	return c, nil
 }
 
-// runs tells what an event's overflows were, in BPF.
+// runs returns the runs of an event's program at overflows, and their time.
 func (s *cpu) runs(e *event) (bpf.RunStats, error) {
-	if !s.host.Timed { // the samples tell most of it
+	if !s.host.Timed { // the samples contain most of it
 		return bpf.RunStats{Runs: e.taken, Ns: s.host.Walks.Sum() / uint64(len(s.events))}, nil
 	}
 	return bpf.RunStatsOf(e.program)
@@ -198,7 +198,7 @@ func (s *cpu) Stop() error {
 	return err
 }
 
-// Finish tells of events that were not counted all the time.
+// Finish warns of events that were not on a counter all the time.
 func (s *cpu) Finish(uint64) error {
 	told, err := s.shared()
 	for _, line := range told {
@@ -207,7 +207,7 @@ func (s *cpu) Finish(uint64) error {
 	return err
 }
 
-// Report tells at what rates events were sampled.
+// Report adds the rates at which events were sampled to the summary.
 func (s *cpu) Report(sum *source.Summary) {
 	for _, e := range s.events {
 		sum.Events[e.granted.Def.Index].Rates = e.rates

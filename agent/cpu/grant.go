@@ -36,7 +36,7 @@ func grant(name string, rate perf.Rate) (*source.Event, bool, error) {
 	switch {
 	case err == nil:
 		if e.Precise < wanted.Precise {
-			fallback = fmt.Sprintf("this machine's counters tell addresses no more precisely than level %d of 3", e.Precise)
+			fallback = fmt.Sprintf("this machine's counters report addresses no more precisely than level %d of 3", e.Precise)
 		}
 	case !errors.As(err, &why) || why.Permission:
 		return nil, false, err
@@ -89,7 +89,7 @@ func availableEvents() []string {
 const safeRate = 10_000
 
 // fitRate lowers a rate that would flood the machine, or that the kernel refuses, to
-// one that is safe, and tells so.
+// one that is safe, and returns a line for the user if it did.
 func fitRate(e perf.Event, r perf.Rate) (_ perf.Rate, told string) {
 	limit, ok := perf.MaxRate()
 	if !ok || limit <= 0 {

@@ -11,7 +11,7 @@ import (
 // limit watches the kernel's limit on samples a second. The kernel lowers it, for
 // all of the machine, when it finds that taking samples takes more than
 // kernel.perf_cpu_time_max_percent of the time, and from then on holds events to it.
-// The events themselves cannot tell: their records have no buffer to go to.
+// The events themselves do not report it: they have no ring buffer for such records.
 type limit struct {
 	rate   uint64 // as last seen
 	target uint64 // CPU time of the target, ns, as of then
@@ -47,8 +47,7 @@ func (t *limit) look(limit int, target uint64, events []frequent) (lowered uint6
 	return lowered, missed
 }
 
-// watchLimit tells the user and the log of a lowered limit, and of the samples that
-// it cost.
+// watchLimit reports a lowered limit, and the samples lost by it, to the user and the log.
 func (s *cpu) watchLimit() error {
 	limit, ok := perf.MaxRate()
 	if !ok {

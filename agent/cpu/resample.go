@@ -38,12 +38,12 @@ func prime(n uint64) bool {
 	return n > 1
 }
 
-// errUnsteady is returned where the target's threads cannot be told for sure.
+// errUnsteady is returned if the target's list of threads keeps changing.
 var errUnsteady = errors.New("the program's threads change faster than they can be followed")
 
 // resample has events sampled at a part of the rates that were asked for. They are
-// opened anew, since the kernel lets nobody change the rate of an event that threads
-// have inherited. Where that cannot be done the walker passes over some overflows
+// opened anew, since the kernel does not change the rate of an event that threads have
+// inherited. Where that cannot be done the walker passes over some overflows
 // instead, which saves less.
 func (s *cpu) resample(part float64) error {
 	err := s.reopen(part)
@@ -87,14 +87,14 @@ func (s *cpu) reopen(part float64) error {
 		if err = errors.Join(err, errNow); err == nil && steady {
 			err = switchTo(fresh)
 		}
-		for _, opened := range fresh { // of which nothing is left where all went well
+		for _, opened := range fresh { // empty on success
 			err = errors.Join(err, opened.Close())
 		}
 		if err != nil {
 			return err
 		}
 		if steady {
-			return s.tellRates(rates)
+			return s.writeRates(rates)
 		}
 	}
 	return errUnsteady
@@ -162,8 +162,8 @@ func subset(a, b []int) bool {
 	return true
 }
 
-// tellRates writes at what rates events are sampled from now on.
-func (s *cpu) tellRates(rates map[*event]perf.Rate) error {
+// writeRates writes into the log at what rates events are sampled from now on.
+func (s *cpu) writeRates(rates map[*event]perf.Rate) error {
 	at := perf.Monotonic()
 	for _, e := range s.events {
 		r, changed := rates[e]

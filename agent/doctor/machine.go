@@ -68,7 +68,7 @@ func privileges() Check {
 func typeInformation() Check {
 	c := Check{Name: "BTF", Status: OK, Detail: "/sys/kernel/btf/vmlinux is there"}
 	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
-		c.Status, c.Detail, c.Fix = Failed, "the kernel tells no types", "use a kernel built with CONFIG_DEBUG_INFO_BTF (every current distribution's is)"
+		c.Status, c.Detail, c.Fix = Failed, "the kernel has no type information", "use a kernel built with CONFIG_DEBUG_INFO_BTF (every current distribution's is)"
 	}
 	return c
 }

@@ -14,8 +14,8 @@ import (
 // packagesShown bounds the packages that a line names.
 const packagesShown = 8
 
-// packages names the libraries whose code is in the program, or in the shared
-// libraries that it names, without source notes; none where neither can be told.
+// packages returns the libraries whose code is in the program, or in the shared libraries that
+// it names, without source notes; none if neither can be found out.
 // f is the file with its symbols and notes.
 func packages(path string, f *elffile.File, b *binary.Info, remedy func(packages []string) string) []Check {
 	shared := b.SharedPackages(path)

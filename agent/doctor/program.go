@@ -47,7 +47,7 @@ func Program(path string, remedy func(packages []string) string) ([]Check, error
 	opened, err := elffile.Open(f, info.Size())
 	if errors.Is(err, elffile.ErrNotELF) {
 		return []Check{{Name: "program", Status: Failed, Detail: path + " is no ELF program (a script?)",
-			Fix: "name the compiled program itself; cabal list-bin tells where it is"}}, nil
+			Fix: "name the compiled program itself; cabal list-bin prints its path"}}, nil
 	}
 	if unsupported := (*elffile.UnsupportedError)(nil); errors.As(err, &unsupported) {
 		return programChecks(path, &binary.Info{}), nil

@@ -14,7 +14,7 @@ import (
 // Point is an instruction at which the first thread that executes it is held. It holds
 // only threads that the caller traces.
 type Point struct {
-	Signal unix.Signal // that which threads are held by
+	Signal unix.Signal // with which threads are held
 
 	program *bpf.Hold
 	link    link.Link
@@ -72,7 +72,7 @@ func signalFor(pid int) (unix.Signal, error) {
 	return 0, fmt.Errorf("hold process %d: it handles or blocks both SIGURG and SIGWINCH, and there is no other signal that would leave it alone", pid)
 }
 
-// TracedError is a process that cannot be traced since another process does so.
+// TracedError reports that a process cannot be traced, because another process traces it.
 type TracedError struct {
 	PID    int
 	Tracer int

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrEnded is a process that has ended before one of its threads came to the point.
+// ErrEnded reports that a process has ended before one of its threads reached the point.
 var ErrEnded = errors.New("the process has ended")
 
-// Running has the first thread of a running process that comes to an offset of a file
-// stand there while held runs, and lets the process go. The process's other threads run on.
-// A process that is traced already gives a *TracedError.
+// Running stops the first thread of a running process that reaches an offset of a file, calls
+// held, and releases the thread. The process's other threads run on. The error is a
+// *TracedError if the process is traced already.
 func Running(ctx context.Context, pid int, path string, offset uint64, held func(tid int) error) error {
 	result := make(chan error, 1)
 	go func() {
@@ -130,7 +130,7 @@ func (s *seized) wait() (tid int, status unix.WaitStatus, err error) {
 // process.
 const eventStop = 128
 
-// goOn lets a stopped thread do what it would do without a tracer.
+// goOn continues a stopped thread as if it had no tracer.
 func (s *seized) goOn(tid int, status unix.WaitStatus) {
 	event := int(status) >> 16
 	if event == eventStop && status.StopSignal() != unix.SIGTRAP {

@@ -30,7 +30,7 @@ type User struct {
 // configPath is where users are allowed to act as others; tests have one of their own.
 var configPath = config.Path
 
-// Find tells who invoked the agent: the named user if a name is given and the caller may
+// Find returns the user that invoked the agent: the named user if a name is given and the caller may
 // act as them, else the user that called sudo, else the process's own.
 func Find(name string) (*User, error) {
 	switch {
@@ -60,8 +60,8 @@ func Find(name string) (*User, error) {
 	return i, nil
 }
 
-// mayActAs refuses users that the caller may not act as. A rule of sudo for the agent is
-// leave to use it, not to become another.
+// mayActAs returns an error for users that the caller may not act as. A sudo rule for the agent
+// permits its use, not acting as another user.
 func mayActAs(u *user.User) error {
 	own, ok := os.LookupEnv("SUDO_UID")
 	if os.Geteuid() != 0 {

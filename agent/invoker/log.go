@@ -44,8 +44,8 @@ func openDir(path string, who *User) (*Log, error) {
 	return &Log{Path: path, dir: f, name: name, who: who}, nil
 }
 
-// open opens a name in the log's directory. It waits for nobody, follows no link, and
-// leaves anything but regular files alone.
+// open opens a name in the log's directory. It never blocks (on a FIFO), follows no link, and
+// refuses anything but regular files.
 func (l *Log) open(name string, flags int) (*os.File, error) {
 	for {
 		fd, err := unix.Openat(int(l.dir.Fd()), name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0o600)
@@ -157,15 +157,15 @@ func (l *Log) taken() error {
 	return fmt.Errorf("create log: %s: %w; name another file with -o, or wait for its end", l.Path, eventlog.ErrBeingWritten)
 }
 
-// own takes the lock of the log that f is. Who holds it alone may unlink the
-// log: so of two that do this at once, neither unlinks what the other has come to write.
-// It is false where another has the lock, or has put another file there.
+// own takes the lock of the log f; false if another process has it, or has replaced the file.
+// Only the lock's holder may unlink the log, so that of two processes that do so at once
+// neither unlinks the log that the other has begun to write.
 func (l *Log) own(f *os.File) bool {
 	if err := eventlog.Lock(f); errors.Is(err, eventlog.ErrBeingWritten) {
 		return false
 	}
-	// Any other error is that of a file system without locks. What they are for there,
-	// telling readers that there is more to come, can be missed.
+	// Any other error means a file system without locks. There, readers of a growing log do
+	// not see that more will follow.
 	return l.is(f)
 }
 
@@ -219,7 +219,7 @@ func (l *Log) Remove() error {
 	})
 }
 
-// ErrReplaced tells that a log's name is another file's, or none's, by now.
+// ErrReplaced reports that a log's name belongs to another file by now, or to none.
 var ErrReplaced = errors.New("the log was moved, removed or replaced meanwhile")
 
 // Replace puts a new file, which write fills, in the log's place. Where it fails the log

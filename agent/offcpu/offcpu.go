@@ -24,7 +24,7 @@ import (
 // name is the event's.
 const name = "off-cpu"
 
-// Kind makes the source of waits. It tells GHC's own threads by their labels.
+// Kind makes the source of waits. It recognises the threads of GHC's I/O manager by label.
 func Kind() source.Kind {
 	return source.Kind{Grant: grant, New: open, Needs: source.Labels, Known: known}
 }
@@ -38,7 +38,7 @@ func grant(asked string, _ perf.Rate) (*source.Event, bool, error) {
 func known() []source.Known {
 	k := source.Known{Name: name, Unit: "ns", About: "waits in calls from Haskell"}
 	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
-		k.Reason = "the kernel does not tell its types (/sys/kernel/btf/vmlinux)"
+		k.Reason = "the kernel has no type information (/sys/kernel/btf/vmlinux)"
 		k.Help = "boot a kernel with CONFIG_DEBUG_INFO_BTF, which every distribution's has"
 	}
 	return []source.Known{k}
@@ -58,7 +58,7 @@ type offCPU struct {
 	missed  uint64 // waits that are not known, though their stack was sent
 }
 
-// wait is that of one kernel thread.
+// wait is the wait of one kernel thread.
 type wait struct {
 	sample perf.Sample
 	idle   bool
@@ -80,7 +80,7 @@ func (o *offCPU) Load() (err error) {
 	return err
 }
 
-// Receives the beginnings and the ends of waits.
+// Receives returns the types of the records at the beginning and end of waits.
 func (o *offCPU) Receives() []uint8 { return []uint8{bpf.RecordWait, bpf.RecordWake} }
 
 // Start has the program run at every switch of threads.
@@ -114,7 +114,7 @@ func (o *offCPU) write(r *perf.Sample) error {
 	return err
 }
 
-// begins takes a thread's stack as it ceases to run.
+// begins keeps the stack of a thread that stops running.
 func (o *offCPU) begins(s *perf.Sample) {
 	if o.waiting[s.Tid] != nil {
 		o.missed++ // the record of its end was lost
@@ -129,8 +129,8 @@ func (o *offCPU) begins(s *perf.Sample) {
 	o.waiting[s.Tid] = w
 }
 
-// ends gives the sample of a wait of so many ns that has ended; nil if it was
-// idleness, or if its beginning was lost: that has been counted.
+// ends returns the sample of a wait of so many ns that has ended; nil if the thread was idle, or
+// if the record of its beginning was lost, which is counted already.
 func (o *offCPU) ends(tid uint32, at, ns uint64) *perf.Sample {
 	w := o.waiting[tid]
 	if w == nil {
@@ -146,7 +146,7 @@ func (o *offCPU) ends(tid uint32, at, ns uint64) *perf.Sample {
 	return &w.sample
 }
 
-// Finish writes the waits that last at the end of a capture.
+// Finish writes the waits that have not ended when the capture does.
 func (o *offCPU) Finish(at uint64) error {
 	for _, tid := range slices.Sorted(maps.Keys(o.waiting)) {
 		w := o.waiting[tid]
@@ -160,7 +160,7 @@ func (o *offCPU) Finish(at uint64) error {
 	return nil
 }
 
-// Cost is what switches have cost.
+// Cost returns what tracing switches has cost.
 func (o *offCPU) Cost() (c source.Cost, err error) {
 	c.Handled = o.taken
 	c.Samples = bpf.RunStats{Runs: o.taken}
@@ -188,7 +188,7 @@ func (o *offCPU) Stop() error {
 	return err
 }
 
-// Report tells what was idleness.
+// Report adds the time of idle threads to the summary.
 func (o *offCPU) Report(sum *source.Summary) {
 	e := &sum.Events[o.event.Def.Index]
 	e.Idle = time.Duration(o.idleNs)

@@ -2,7 +2,7 @@ package overhead
 
 import "math"
 
-// Terms describe a bucket. Amounts are in ns.
+// Terms describes a bucket. Amounts are in ns.
 type Terms struct {
 	Rate  float64 // what may be spent, as a part of the time that passes; 0 for no limit
 	Depth float64 // what is saved up at the most
@@ -12,8 +12,8 @@ type Terms struct {
 	Loan, Term float64
 }
 
-// Bucket is a token bucket: time fills it, and measuring empties it. While it is in debt
-// measuring is to become rarer.
+// Bucket is a token bucket: time fills it, and the cost of measuring is taken from it. Sources
+// measure less while it is in debt.
 type Bucket struct {
 	terms  Terms
 	level  float64
@@ -44,7 +44,7 @@ func (b *Bucket) Level() float64 { return b.level }
 // Passed is how much of the time that fills it has passed.
 func (b *Bucket) Passed() float64 { return b.passed }
 
-// Loan is what of the loan is not yet due at a time.
+// Loan returns the part of the loan that is not yet due at a time.
 func (b *Bucket) loan(at float64) float64 {
 	if b.terms.Loan == 0 {
 		return 0
@@ -52,13 +52,13 @@ func (b *Bucket) loan(at float64) float64 {
 	return b.terms.Loan * (1 - min(at/b.terms.Term, 1))
 }
 
-// gains is what is to be had in some time from now on, repayments taken off.
+// gains returns what the bucket gains in some time from now on, less repayments of the loan.
 func (b *Bucket) gains(time float64) float64 {
 	return b.terms.Rate*time + b.loan(b.passed+time) - b.loan(b.passed)
 }
 
-// Pass lets time pass, in which measuring took cost. A cost is negative where one has turned
-// out less than it was taken for.
+// Pass fills the bucket for the time that has passed, and takes the cost of measuring from it. A
+// negative cost corrects an earlier estimate that was too high.
 func (b *Bucket) Pass(time, cost float64) {
 	if b.Unlimited() {
 		return
@@ -69,7 +69,7 @@ func (b *Bucket) Pass(time, cost float64) {
 }
 
 // Spending is the part of the coming time that may be spent, and that with which nothing is
-// left, or owed, when so much time as horizon has passed.
+// left, and no debt, when so much time as horizon has passed.
 func (b *Bucket) Spending(horizon float64) (allowed, evened float64) {
 	allowed = b.gains(horizon) / horizon
 	return allowed, max(allowed+b.level/horizon, 0)

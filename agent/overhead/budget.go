@@ -21,7 +21,7 @@ const (
 // burst is for how much CPU time of the target, in ns, a bucket saves up.
 const burst = 2e9
 
-// Clock tells the time, in ns; it never goes back.
+// Clock returns the time, in ns; it is monotonic.
 type Clock func() uint64
 
 // Budget is what all measuring of a capture may cost.

@@ -22,8 +22,8 @@ const (
 	// taken.
 	settled = 10e9
 	// graceOf is the CPU time whose part may be taken at once, ns, at usualRate. At a lower
-	// rate it is less than in proportion: who asks for little means it. mostGrace is the most
-	// of it: some hundred interrupts where they are dearest.
+	// rate it is less than in proportion, since a low rate is asked for on purpose. mostGrace
+	// bounds it: some hundred interrupts where they are most expensive.
 	graceOf   = settled / 4
 	usualRate = Default * EventsPart
 	mostGrace = 25e6
@@ -59,8 +59,7 @@ func (s *Sampling) Pass(u Use, handling float64) {
 	target := float64(u.Target - min(s.last.Target, u.Target))
 	overflows, taken := float64(u.Overflows-s.last.Overflows), float64(u.Taken-s.last.Taken)
 	cost := plausible(float64(u.BPF-s.last.BPF), taken, overflows, float64(u.Walk)) + handling
-	// These are less than before where one has been found to cost less than it was
-	// taken for.
+	// The costs are less than before if a new measurement is below the earlier estimate.
 	cost += float64(int64(u.Interrupts - s.last.Interrupts))
 	s.last = u
 	s.bucket.Pass(target, cost)
@@ -80,14 +79,14 @@ func plausible(cost, taken, overflows, walk float64) float64 {
 	return min(cost, taken*(2*walk+record)+overflows*passedOver)
 }
 
-// adapt chooses at which part of the asked rate events are to be sampled. Every change
-// has them opened anew, so there are few: down when what may be spent is spent, up
-// when there has long been more.
+// adapt chooses the part of the asked rate at which events are sampled. Every change opens the
+// events anew, so changes are rare: down when the budget is spent, up when tokens have long
+// been left.
 func (s *Sampling) adapt(target, cost, overflows float64) {
 	const (
 		least = 0.01
-		// enough is the CPU time of the target, in ns, that tells what it costs; a little
-		// will do where that is much. The kernel counts in steps of ten milliseconds.
+		// enough is the CPU time of the target, in ns, from which its cost is known; less
+		// suffices if the cost is high. The kernel counts in steps of ten milliseconds.
 		enough = 100e6
 		little = 30e6
 		// horizon is the CPU time in which a debt is to be paid back, ns.

@@ -14,8 +14,8 @@ import (
 )
 
 // measureTrap measures what a hit of a probe costs its thread beside the program
-// that it runs, in ns, with a probe in this process. The kernel tells only the time
-// in BPF.
+// that it runs, in ns, with a probe in this process. The kernel measures only the
+// time in BPF.
 func measureTrap() (float64, error) {
 	if probeSite == 0 {
 		return 0, errors.ErrUnsupported

@@ -15,7 +15,7 @@ type Image struct {
 	Mappings    []Mapping
 	Exe         *Module
 	RTS         *Module           // the module that holds GHC's run-time system, nil if none
-	Layout      bpf.ProcessLayout // as the walker is told
+	Layout      bpf.ProcessLayout // as it is set in the walker
 	Assumed     bool              // the layout is that of another version of GHC
 	walked      bool              // the walker knows the layout
 	FromStart   bool              // watched from its first instruction
@@ -25,7 +25,7 @@ type Image struct {
 	refreshed   uint64 // when /proc/PID/maps was last read for an unknown address, ns
 }
 
-// NewImage makes the image of a process of which nothing is known yet.
+// NewImage makes the image of a process, without mappings.
 func NewImage(pid, incarnation uint32) *Image {
 	return &Image{PID: pid, Incarnation: incarnation, Memory: &Memory{pid: pid}}
 }
@@ -53,7 +53,7 @@ func (im *Image) add(m Mapping) {
 	im.Mappings = slices.Insert(im.Mappings, at, m)
 }
 
-// Resolve gives the module and module address of a run-time address.
+// Resolve returns the module and module address of a run-time address.
 func (im *Image) Resolve(addr uint64) (module uint32, moduleAddr uint64, ok bool) {
 	lo, hi := 0, len(im.Mappings)
 	for lo < hi {
@@ -71,7 +71,7 @@ func (im *Image) Resolve(addr uint64) (module uint32, moduleAddr uint64, ok bool
 	return 0, addr, false
 }
 
-// BiasOf is the bias of a module in the image, 0 if it is not mapped.
+// BiasOf returns the bias of a module in the image, 0 if it is not mapped.
 func (im *Image) BiasOf(mod *Module) uint64 {
 	for _, m := range im.Mappings {
 		if m.Module == mod {
@@ -88,8 +88,8 @@ const (
 	libraryRegionHi = 0x8000_0000_0000
 )
 
-// deriveLayout works out what the walker must know; false when the image is no
-// Haskell program.
+// deriveLayout computes the image's layout for the walker; false if the image is no Haskell
+// program.
 func (im *Image) deriveLayout() bool {
 	if im.RTS == nil {
 		return false

@@ -7,9 +7,10 @@ import (
 	"sync"
 )
 
-// Memory is what a process has at run-time addresses, as an io.ReaderAt. It is opened when the
-// walker is told of a Haskell program, or when it is first read, and closed when the image's program has ended; reading fails from then on, as
-// it does where nothing is mapped. It may be used by several goroutines.
+// Memory reads a process's memory by run-time addresses; it is an io.ReaderAt. It is opened when
+// a Haskell program is set up in the walker, or at the first read, and closed when the image's
+// program has ended. Reads fail from then on, as they do at addresses where nothing is mapped.
+// It may be used by several goroutines.
 type Memory struct {
 	pid  uint32
 	open sync.Once
@@ -17,8 +18,8 @@ type Memory struct {
 	err  error
 }
 
-// hold opens the memory. What is read later is the same program's, whatever the process has
-// executed by then.
+// hold opens the memory. Later reads see the same program, even if the process has executed
+// another by then.
 func (m *Memory) hold() {
 	m.open.Do(func() { m.file, m.err = os.Open(fmt.Sprintf("/proc/%d/mem", m.pid)) })
 }
@@ -58,7 +59,7 @@ func (m *Memory) Word(at uint64) (uint64, error) {
 	return w[0], err
 }
 
-// close lets go of the memory for good.
+// close closes the memory; it cannot be opened again.
 func (m *Memory) close() {
 	m.open.Do(func() { m.err = os.ErrClosed })
 	if m.file != nil {

@@ -60,7 +60,7 @@ func newModules() *modules { return &modules{byFile: map[fileKey]*Module{}} }
 // errTooManyModules is kept as the reason of modules beyond maxModules.
 var errTooManyModules = errors.New("too many module files")
 
-// of gives the module behind a mapping; isNew tells that it was not known.
+// of returns the module of a mapping; isNew is set if it was not known before.
 func (ms *modules) of(pid uint32, m procfs.Mapping) (mod *Module, isNew bool) {
 	key := fileKey{m.Major, m.Minor, m.Inode}
 	if mod, ok := ms.byFile[key]; ok {
@@ -81,9 +81,8 @@ func (ms *modules) of(pid uint32, m procfs.Mapping) (mod *Module, isNew bool) {
 	return mod, true
 }
 
-// openMapped opens the very file that is mapped: through the process's own
-// root, checked against device and inode, so a file replaced meanwhile is not
-// taken for it.
+// openMapped opens a mapped file through the process's own root, and checks device and inode, so
+// that a file that has replaced it is refused.
 func openMapped(pid uint32, m procfs.Mapping) (*os.File, error) {
 	candidates := []string{
 		fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.Start, m.End),
@@ -123,8 +122,8 @@ func (mod *Module) examine() error {
 	return nil
 }
 
-// bias gives run-time address − module address for a mapping of the module. A
-// file that is no ELF gets file offsets as its addresses.
+// bias returns run-time address − module address for a mapping of the module. The module
+// addresses of a file that is no ELF are its file offsets.
 func (mod *Module) bias(m procfs.Mapping) uint64 {
 	for _, s := range mod.Segments {
 		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {
@@ -160,8 +159,8 @@ func (ms *modules) Close() error {
 	return errors.Join(err, ms.roots.Close())
 }
 
-// RTSSymbols are the symbols by which probes find their way in the run-time system that
-// the module holds. They are read once.
+// RTSSymbols returns the symbols of the run-time system in the module by which sites are found.
+// They are read once.
 func (mod *Module) RTSSymbols() (*rtsites.Symbols, error) {
 	if mod.symbols == nil {
 		s, err := rtsites.ReadSymbols(mod.elf)
@@ -173,7 +172,7 @@ func (mod *Module) RTSSymbols() (*rtsites.Symbols, error) {
 	return mod.symbols, nil
 }
 
-// FileOffset gives the place in the file of a module address.
+// FileOffset returns the file offset of a module address.
 func (mod *Module) FileOffset(addr uint64) (uint64, bool) {
 	for _, s := range mod.Segments {
 		if addr >= s.Addr && addr < s.Addr+s.Filesz {

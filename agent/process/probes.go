@@ -13,7 +13,7 @@ import (
 	"ccagent/agent/uprobe"
 )
 
-// Probe is a place in an image's run-time system that a probe is put to.
+// Probe is a site in an image's run-time system, for Put.
 type Probe struct {
 	Addr   uint64 // module address
 	Cookie uint64 // that the BPF program is given
@@ -23,7 +23,7 @@ type Probe struct {
 var errNoCode = errors.New("the place of a probe is not in the file of the run-time system")
 
 // Put puts probes that run a program into the image's process, in the code of its run-time
-// system; multi tells whether the program is made for links of many probes. It may be called
+// system; multi is set if the program is made for links of many probes. It may be called
 // by several goroutines.
 func (im *Image) Put(program *ebpf.Program, multi bool, probes ...Probe) (*uprobe.Probes, error) {
 	exe, err := im.RTS.executable()
@@ -41,8 +41,8 @@ func (im *Image) Put(program *ebpf.Program, multi bool, probes ...Probe) (*uprob
 	return uprobe.Put(exe, im.PID, program, multi, sites...)
 }
 
-// executable is the module as the kernel is told of it: the file that is held open, whatever
-// its path names by now.
+// executable opens the module for uprobes, by the descriptor that is held open: its path may
+// name another file by now.
 func (mod *Module) executable() (*link.Executable, error) {
 	mod.linking.Do(func() {
 		mod.exe, mod.exeErr = link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", mod.File.Fd()))
@@ -50,8 +50,8 @@ func (mod *Module) executable() (*link.Executable, error) {
 	return mod.exe, mod.exeErr
 }
 
-// WhyNoProbes tells why the machine takes no probes in run-time systems, and what would
-// help; both are empty if it does.
+// WhyNoProbes returns why the machine supports no probes in run-time systems, and what would
+// help; both are empty if it supports them.
 func WhyNoProbes() (reason, help string) {
 	if runtime.GOARCH != "amd64" {
 		return rtsites.ErrMachine.Error(), "sample the other events; let the program write its own eventlog (+RTS -l) and have ccview merge show both"

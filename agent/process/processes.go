@@ -12,8 +12,8 @@ import (
 	"ccagent/perf"
 )
 
-// A Watcher is notified when the stack walker is told of a process image, and when the image
-// ends: whoever has probes, or counts, in processes.
+// A Watcher is notified when a process image is set up in the stack walker, changes, and ends.
+// Sources that have probes or counters in processes need that.
 type Watcher interface {
 	// Prepare adds to the layout that the walker will be given of an image.
 	Prepare(im *Image)
@@ -27,8 +27,8 @@ type Watcher interface {
 	Detach(im *Image, time uint64) error
 }
 
-// Table holds every profiled process, follows what it maps, executes and forks, and tells the
-// log and the walker.
+// Table holds every profiled process, follows what it maps, executes and forks, and reports that
+// to the log and the walker.
 type Table struct {
 	sampler     *bpf.Sampler
 	modules     *modules
@@ -53,7 +53,7 @@ func New(s *bpf.Sampler, log *sink.Sink, who *invoker.User, watchers ...Watcher)
 // Modules are all files of code seen so far, by their ID − 1.
 func (ps *Table) Modules() []*Module { return ps.modules.byID }
 
-// Close lets go of all processes and files, after StopCompiling.
+// Close closes all processes and files. StopCompiling comes before it.
 func (ps *Table) Close() error {
 	for _, im := range ps.Images {
 		im.Memory.close()
@@ -61,7 +61,7 @@ func (ps *Table) Close() error {
 	return ps.modules.Close()
 }
 
-// Discover takes in a process that runs already.
+// Discover adds a process that runs already.
 func (ps *Table) Discover(pid uint32, comm, path string, fromStart bool) (*Image, error) {
 	im := ps.newImage(pid)
 	im.FromStart = fromStart
@@ -78,8 +78,7 @@ func (ps *Table) newImage(pid uint32) *Image {
 	return im
 }
 
-// readMappings takes in what /proc tells of a process's mappings. A process
-// that has ended has none to tell.
+// readMappings adds the mappings of a process from /proc. A process that has ended has none.
 func (ps *Table) readMappings(time uint64, im *Image) error {
 	maps, err := procfs.Maps(int(im.PID))
 	if err != nil {
@@ -93,7 +92,7 @@ func (ps *Table) readMappings(time uint64, im *Image) error {
 	return nil
 }
 
-// mapped takes in one executable mapping.
+// mapped adds one executable mapping.
 func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
 	if m.Inode == 0 || m.Path == "" || m.Path[0] != '/' {
 		return nil // anonymous memory, the vDSO
@@ -118,14 +117,14 @@ func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
 	if mod.Binary.RTS {
 		im.RTS = mod
 	}
-	if err := ps.tellWalker(im); err != nil {
+	if err := ps.updateWalker(im); err != nil {
 		return err
 	}
 	return ps.log.Emit(time, &eventlog.Mapping{PID: im.PID, Module: mod.ID, Start: m.Start, End: m.End, Bias: bias})
 }
 
-// tellWalker gives the walker what it must know of an image.
-func (ps *Table) tellWalker(im *Image) error {
+// updateWalker sets an image's layout and code regions in the walker.
+func (ps *Table) updateWalker(im *Image) error {
 	if im.Exited {
 		return nil
 	}
@@ -155,7 +154,7 @@ func (ps *Table) tellWalker(im *Image) error {
 	return nil
 }
 
-// drop is called when an image's program has ended.
+// drop removes an image whose program has ended.
 func (ps *Table) drop(im *Image, time uint64) error {
 	var err error
 	for _, w := range ps.watchers {
@@ -165,7 +164,7 @@ func (ps *Table) drop(im *Image, time uint64) error {
 	return err
 }
 
-// Apply takes in what the side band told.
+// Apply updates the table by a record of the side band.
 func (ps *Table) Apply(c perf.Change) error {
 	time := perf.ChangeTime(c)
 	switch c := c.(type) {
@@ -204,7 +203,7 @@ func (ps *Table) Apply(c perf.Change) error {
 				return err
 			}
 		}
-		return ps.tellWalker(im)
+		return ps.updateWalker(im)
 	case *perf.Exit:
 		im := ps.Images[c.PID]
 		if im == nil || c.TID != c.PID {

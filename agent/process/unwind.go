@@ -18,7 +18,7 @@ type unwindTable struct {
 	base uint64 // module address that rows count from
 }
 
-// UnwindRows guesses the room for the call frame information of a program
+// UnwindRows estimates the rows of the call frame information of a program
 // with so many bytes of code, and of its libraries. Haskell and C have a row for
 // fifty bytes of code or more; the usual C libraries a quarter of a million rows
 // together.
@@ -58,8 +58,7 @@ func newTables(who *invoker.User) *tables {
 	return t
 }
 
-// compile begins with a module, whose file must stay open until it is done or
-// close returns.
+// compile queues a module, whose file must stay open until it is compiled or close returns.
 func (t *tables) compile(mod *Module) {
 	if mod.File == nil || mod.Problem != nil || t.pending >= maxCompiling {
 		return
@@ -68,7 +67,7 @@ func (t *tables) compile(mod *Module) {
 	t.wanted <- mod
 }
 
-// work compiles what is wanted, all that is at a time in one child.
+// work compiles queued modules, all that are queued at a time in one child.
 func (t *tables) work(ctx context.Context) {
 	defer close(t.ended)
 	for {
@@ -91,17 +90,16 @@ func (t *tables) work(ctx context.Context) {
 	}
 }
 
-// StopCompiling gives up the call frame information that is not compiled yet.
+// StopCompiling cancels the compiling of call frame information.
 func (ps *Table) StopCompiling() {
 	ps.tables.cancel()
 	<-ps.tables.ended
 }
 
-// CompileTime is the CPU time that compiling call frame information has taken.
+// CompileTime returns the CPU time that compiling call frame information has taken.
 func (ps *Table) CompileTime() time.Duration { return time.Duration(ps.tables.cpu.Load()) }
 
-// TakeTables gives the walker what has been compiled meanwhile, waiting for
-// more until patience is over.
+// TakeTables loads compiled tables into the walker, and waits at most patience for more.
 func (ps *Table) TakeTables(patience time.Duration) error {
 	over := time.After(patience)
 	for ps.tables.pending > 0 {
@@ -135,7 +133,7 @@ func (ps *Table) takeTable(c compiled) error {
 	}
 	for _, im := range ps.Images {
 		if c.Err == nil && im.maps(c.module) {
-			if err := ps.tellWalker(im); err != nil {
+			if err := ps.updateWalker(im); err != nil {
 				return err
 			}
 		}

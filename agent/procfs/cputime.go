@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// CPUClock tells the CPU time of one process, whatever has its number by now.
+// CPUClock reads the CPU time of one process, even if another process has its number by now.
 type CPUClock struct{ stat *os.File }
 
 // OpenCPUClock fails with os.ErrNotExist if there is no such process.
@@ -65,7 +65,7 @@ func parseCPUTime(raw []byte) (used uint64, ended, ok bool) {
 	return 0, false, false
 }
 
-// CPUTime is what a process's CPUClock tells now.
+// CPUTime returns the current value of a process's CPUClock.
 func CPUTime(pid int) (used uint64, ended, ok bool) {
 	c, err := OpenCPUClock(pid)
 	if err != nil {

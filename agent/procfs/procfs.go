@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Status is what /proc/PID/status tells of a process.
+// Status holds fields of /proc/PID/status.
 type Status struct {
 	parent int
 	TGID   int

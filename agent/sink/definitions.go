@@ -7,8 +7,8 @@ import (
 	"ccagent/eventlog"
 )
 
-// definitions are the events that every log of a rotated capture must have, by what they
-// define: a later definition of the same thing takes the place of the earlier. Those of a
+// definitions holds the events that every log of a rotated capture must repeat, by what they
+// define: a later definition of the same thing replaces the earlier. Those of a
 // process are forgotten when it ends, since later logs have no samples of it.
 type definitions struct {
 	capture   []definition // of the capture itself, its events and modules: never forgotten
@@ -60,7 +60,7 @@ func (d *definitions) remember(time uint64, e eventlog.Event) {
 	case *eventlog.CapsetCreate, *eventlog.OSProcessPID, *eventlog.WallClock, *eventlog.ProgramArgs, *eventlog.Capture,
 		*eventlog.EventDef, *eventlog.Module:
 		d.capture = append(d.capture, d.next(time, e))
-	case *eventlog.EventRate: // of which the last is in force
+	case *eventlog.EventRate: // the last one is in force
 		d.capture = slices.DeleteFunc(d.capture, func(old definition) bool {
 			r, ok := old.event.(*eventlog.EventRate)
 			return ok && r.Event == e.Event
@@ -147,7 +147,7 @@ func (d *definitions) shrink() {
 	}
 }
 
-// takeForgotten tells how many were forgotten for want of room since it was last asked.
+// takeForgotten returns how many definitions were forgotten for lack of room since its last call.
 func (d *definitions) takeForgotten() uint64 {
 	n := d.forgotten
 	d.forgotten = 0

@@ -5,11 +5,11 @@ import (
 	"syscall"
 )
 
-// FileLost tells what somebody did to the log while it was written, nil if nothing.
+// FileLost returns an error if the log was deleted or truncated while it was written.
 func (s *Sink) FileLost() error { return s.fileLost }
 
-// checkFile notices, and tells once, that somebody deleted the log or cut it off. The
-// capture goes on, since the program does, but it has failed.
+// checkFile checks whether the log was deleted or truncated, and warns once. The capture goes
+// on, since the program does, but it has failed.
 func (s *Sink) checkFile() error {
 	if s.fileLost != nil {
 		return nil

@@ -96,8 +96,8 @@ func (s *Sink) EmitOn(time uint64, capability int, e eventlog.Event) error {
 	return s.log.Write(max(time, s.start)-s.start, capability, e)
 }
 
-// Label writes a thread's label, unless that is how it was written last: the walker tells
-// labels again when they were moved.
+// Label writes a thread's label, unless that is how it was written last: the walker sends
+// labels again when the GC has moved them.
 func (s *Sink) Label(pid uint32, tso uint64, label string) error {
 	t := thread{pid, tso}
 	if s.config.NoLabels || !s.labels.set(t, label) {
@@ -125,7 +125,7 @@ func (s *Sink) Stack(time uint64, incarnation uint32, frames []uint64,
 	})
 }
 
-// Warn tells the user at once, and the log with the next Flush.
+// Warn warns the user at once, and writes the warning into the log with the next Flush.
 func (s *Sink) Warn(line string) {
 	s.config.Warn(line)
 	s.warned = append(s.warned, line)

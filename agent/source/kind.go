@@ -23,16 +23,16 @@ type Event struct {
 	Told []string
 }
 
-// Need is something that a source has others provide.
+// Need is a set of services that a source needs of other sources.
 type Need uint8
 
-// Labels is needed by those who tell threads apart by their labels.
+// Labels is the need of sources that distinguish threads by label.
 const Labels Need = 1 << 0
 
 // A Kind makes sources of one kind.
 type Kind struct {
-	// Grant gives the event of a name; false if the kind does not know it. The kind that is
-	// asked last is to know all.
+	// Grant returns the event of a name; false if the kind does not know it. The last kind
+	// of the list accepts every name or returns an error.
 	Grant func(name string, rate perf.Rate) (*Event, bool, error)
 	// New makes the source of those events that its Grant gave, when something needs the
 	// source: nil if there is nothing for it to do.

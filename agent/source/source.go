@@ -117,7 +117,7 @@ type Host struct {
 	Processes *process.Table
 	Budget    *overhead.Budget
 
-	// Timed is set where the kernel tells how long BPF programs run.
+	// Timed is set if the kernel measures how long BPF programs run.
 	Timed bool
 	// Walks is what samples took in the walker.
 	Walks *overhead.Histogram

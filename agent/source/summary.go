@@ -52,7 +52,7 @@ type Summary struct {
 	Wall       time.Duration
 	AgentCPU   time.Duration
 	BPFRuns    uint64
-	BPFTime    time.Duration // 0 where the kernel does not tell
+	BPFTime    time.Duration // 0 if the kernel does not measure it
 	// ProbeHits counts the hits of allocation probes, ProbeTime what they cost
 	// outside BPF.
 	ProbeHits uint64
@@ -69,7 +69,7 @@ type Summary struct {
 	// Status is the program's exit status where HaveStatus is set.
 	Status     int
 	HaveStatus bool
-	// SymbolProblem tells why symbols are missing as a whole; empty if they
+	// SymbolProblem is why symbols are missing as a whole; empty if they
 	// are not.
 	SymbolProblem string
 }

@@ -29,7 +29,7 @@ func WithholdDescriptors() {
 			}
 		}
 	}
-	// Also those that /proc, were it not mounted, does not tell.
+	// For descriptors that are not listed, if /proc is not mounted.
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }
 

@@ -40,8 +40,8 @@ func (t *Process) PassSignals() (stop func()) {
 	}
 }
 
-// fromTerminal reports whether terminals generate the signal. Who sent one is
-// not told, so in the foreground these are taken to come from there.
+// fromTerminal reports whether terminals generate the signal. The sender is unknown, so in the
+// foreground such signals are assumed to come from the terminal.
 func fromTerminal(s unix.Signal) bool {
 	return s == unix.SIGINT || s == unix.SIGQUIT || s == unix.SIGHUP || s == unix.SIGWINCH
 }

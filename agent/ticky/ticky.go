@@ -34,7 +34,7 @@ type symbols struct {
 // count is what a counter has counted.
 type count struct{ entries, allocs, allocated uint64 }
 
-// counter is what tells a counter, whatever process it is of.
+// counter identifies a counter, independently of the process.
 type counter struct {
 	name, kinds string
 	arity       uint16
@@ -57,10 +57,10 @@ type ticky struct {
 	before map[address]count
 	ended  map[uint32]bool // incarnations whose counters were taken
 	totals map[counter]count
-	told   bool
+	warned bool
 }
 
-// Kind makes the source of ticky counters, which are read without being asked for.
+// Kind makes the source of ticky counters, which are recorded without being asked for.
 func Kind() source.Kind { return source.Kind{New: open} }
 
 func open(h *source.Host, _ []*source.Event, _ source.Need) source.Source {
@@ -100,13 +100,13 @@ func findTicky(mod *process.Module) (*symbols, error) {
 }
 
 func (t *ticky) fail(err error) {
-	if !t.told {
-		t.told = true
+	if !t.warned {
+		t.warned = true
 		t.host.Log.Warn(fmt.Sprintf("ticky counters are not read: %v; samples are not affected", err))
 	}
 }
 
-// Prepare tells the walker where an image's counters are.
+// Prepare adds the address of an image's counters to the walker's layout.
 func (t *ticky) Prepare(im *process.Image) {
 	s := t.find(im)
 	if s == nil {
@@ -152,9 +152,9 @@ func (t *ticky) put(im *process.Image, s *symbols) (err error) {
 	return err
 }
 
-// Detach removes the probe of an image that has ended. If its counters were not taken by then
-// nobody will have them; but a copy of its parent's that executes another program has none to
-// speak of.
+// Detach removes the probe of an image that has ended. If its counters were not read by then they
+// are lost, and reported as such; except for a forked copy of its parent that executes another
+// program, which has counted next to nothing.
 func (t *ticky) Detach(im *process.Image, _ uint64) error {
 	l := t.links[im.Incarnation]
 	if l == nil {
@@ -170,10 +170,10 @@ func (t *ticky) Detach(im *process.Image, _ uint64) error {
 
 const tickyWords = int(unsafe.Sizeof(bpf.TickyRecord{})) / 8
 
-// Receives the counters of processes that end.
+// Receives returns the type of the record of a counter of a process that ends.
 func (t *ticky) Receives() []uint8 { return []uint8{bpf.RecordTicky} }
 
-// Consume takes the walker's record of counters.
+// Consume adds the walker's record of counters.
 func (t *ticky) Consume(r *perf.Sample) error {
 	im, err := t.host.Image(r.Pid)
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package uprobe puts probes into programs, and tells what there is to know before: whether
-// this kernel takes many at once, and why it takes none.
+// Package uprobe attaches uprobes to processes (Put), finds out whether the kernel attaches many
+// with one link (Multi), and explains why it refuses one (Error).
 package uprobe

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Error is a probe that the kernel does not put into a program.
+// Error reports that the kernel refuses to attach a probe.
 type Error struct{ Err error }
 
 func (e *Error) Error() string {
@@ -18,7 +18,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// help says what is likely to blame, and what to do.
+// help returns the likely cause, and what to do.
 func (e *Error) help() string {
 	switch {
 	case errors.Is(e.Err, unix.EPERM), errors.Is(e.Err, unix.EACCES):

@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Site is where a probe is put.
+// Site is the place of a probe in a file.
 type Site struct {
 	Offset uint64 // in the file
 	Cookie uint64 // that the BPF program is given
 }
 
-// Probes are probes in one process. They go with it.
+// Probes are attached probes in one process. The kernel removes them when the process ends.
 type Probes struct{ links []link.Link }
 
-// Put puts probes that run a program into a process: by one link if the program was made for
-// links of many probes, which Multi has to allow, else by one each. All are put, or none. The
-// error is an *Error.
+// Put attaches probes that run a BPF program in a process: all of them by one link if multi is
+// set, for which the program has to be made and Multi has to report true, else by a link each.
+// It attaches all or none. The error is an *Error.
 func Put(file *link.Executable, pid uint32, program *ebpf.Program, multi bool, sites ...Site) (*Probes, error) {
 	p := &Probes{}
 	put := func(l link.Link, err error) error {
@@ -46,9 +46,8 @@ func Put(file *link.Executable, pid uint32, program *ebpf.Program, multi bool, s
 	return p, nil
 }
 
-// Close takes the probes out; the code is as it was before. The kernel takes a tenth of a
-// second for each link, in which it waits for whoever may be in the program, so all are taken
-// out at once.
+// Close removes the probes. For each link the kernel waits a tenth of a second for running
+// programs to end (RCU), so all links are closed in parallel.
 func (p *Probes) Close() error {
 	var all errgroup.Group
 	for _, l := range p.links {
