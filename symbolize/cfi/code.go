@@ -120,8 +120,8 @@ func (c *compiler) analyse() (base uint64, rows []codeRow) {
 	if len(a.rows) < minCodeRows && c.stats.Haskell == 0 {
 		return 0, nil // no Haskell
 	}
-	// Procedures without an info table, whose distance frame information
-	// tells, or else what they do.
+	// Procedures without an info table. Their distance comes from frame information, or
+	// else from their instructions.
 	for i := range c.spans {
 		if s := &c.spans[i]; s.haskell && s.lo&7 == 0 && s.end > s.first {
 			if r := c.rules[c.rows[s.first].rule]; r.Kind == KindHaskell && r.Reg == c.arch.stgSp {

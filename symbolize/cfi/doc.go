@@ -59,7 +59,7 @@
 //   - a thunk's or constructor's entry: 0;
 //   - a continuation's: the size of its frame, from its info table;
 //   - a function's: 0 if its arguments fit into registers. If not, the code
-//     tells: it returns with Sp at the caller's frame, and a frame that it
+//     shows it: it returns with Sp at the caller's frame, and a frame that it
 //     pushes ends where the caller's begins (a saved call's size is a constant
 //     that is stored before);
 //   - an update frame being stored: the thunk's code goes on with it as caller.
@@ -67,8 +67,7 @@
 // Info tables are found by what points at them: data, symbols, and constants in
 // code; they are recognised by their type. Code is followed through jumps within
 // a procedure and through jump tables, never into another procedure. Code whose
-// entry has neither an info table nor any telling (some of the RTS's primitive
-// operations), and code after Sp was moved by a variable, gets no row: there a
+// entry has neither an info table nor such instructions (some of the RTS's primops), and code after Sp was moved by a variable, gets no row: there a
 // scan from Sp for the first return frame is right. C code with frame
 // information of its own is left alone. Where both exist, rows from code go
 // before GHC's: single-stepped programs (live_linux_test.go; GHC 9.0, 9.6 and

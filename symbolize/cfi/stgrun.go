@@ -9,7 +9,7 @@ const stgRunArea = 16 << 10
 const x86Rsp = 4
 
 // repairStgRun gives StgRun, through which C enters Haskell code and is returned to, a row
-// wherever rsp moves: it is written in assembly with two, of which the first stays until
+// wherever rsp moves: it is written in assembly with two, and the first stays until
 // all is saved and the second until the end (rts/StgCRun.c).
 func (c *compiler) repairStgRun() {
 	if c.f.Machine != elf.EM_X86_64 {

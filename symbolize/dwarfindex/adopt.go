@@ -33,8 +33,8 @@ func (x *Index) Adopt(orphans []ProcID, refs []Reference) int {
 	if !a.settle(orphans) {
 		return 0
 	}
-	// What nothing refers to has no place, and what it refers to is not told by
-	// others alone.
+	// An orphan without references has no place; the places of orphans that it refers to
+	// do not follow from their other references alone.
 	for p, b := range a.place {
 		if b == anyBlock {
 			a.place[p] = NoBlock
@@ -53,7 +53,7 @@ func (x *Index) Adopt(orphans []ProcID, refs []Reference) int {
 	return n
 }
 
-// anyBlock is the place of an orphan of which nothing is known yet.
+// anyBlock is the place of an orphan before any reference to it was seen.
 const anyBlock = ^NoBlock
 
 type adoption struct {
@@ -125,8 +125,8 @@ func (a *adoption) common(b, c BlockID) BlockID {
 	return found
 }
 
-// outwards is Index.outwards by way of the places that orphans have so far. It
-// tells if the way ends at an orphan that has none yet.
+// outwards is Index.outwards through the places that orphans have so far. It sets unknown if
+// it ends at an orphan without a place.
 func (a *adoption) outwards(id BlockID, visit func(BlockID) bool, unknown *bool) {
 	for hops := 0; id != NoBlock && hops < maxHops; hops++ {
 		if !visit(id) {

@@ -320,7 +320,7 @@ func (t *lineTable) covering(addr uint64) (lineRow, bool) {
 	return t.rows[i-1], true
 }
 
-// sum gives the MD5 checksum of a file, nil where it is not told.
+// sum returns the MD5 checksum of a file, nil if the table has none.
 func (t *lineTable) sum(i uint32) []byte {
 	if int(i) >= len(t.sums) {
 		return nil

@@ -11,7 +11,7 @@ import (
 type Place struct {
 	CompDir string
 	File    string
-	MD5     []byte // checksum of the file, nil where the compiler did not tell
+	MD5     []byte // checksum of the file, nil if the line table has none
 	Line    uint32 // 0 where the compiler did not know: code that it merged or moved
 }
 

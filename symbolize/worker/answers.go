@@ -20,8 +20,8 @@ import (
 	"ccagent/symbolize/sources"
 )
 
-// answers are what a parent tells a child, which may be an attacker by now. It learns
-// nothing but what the modules' files name and the profiled program's user may read.
+// answers serves a child's requests for files. The child may have been taken over by a crafted
+// file, so it gets only files that the modules name and the profiled program's user may read.
 type answers struct {
 	ctx     context.Context // of the child
 	job     *Job
@@ -56,7 +56,7 @@ func newAnswers(ctx context.Context, job *Job) (*answers, error) {
 	return a, err
 }
 
-// close gives up what was not kept, once the child has ended.
+// close discards indices that were not kept, once the child has ended.
 func (a *answers) close() {
 	a.discard()
 	a.reader.Close()
@@ -85,9 +85,9 @@ func (a *answers) serve(c *sandbox.Conn) error {
 	for {
 		head, b, err := c.Receive(maxSummary)
 		if err != nil {
-			return nil // it has ended; how, its status tells
+			return nil // it has ended; its status says how
 		}
-		if head == tellSummary {
+		if head == sendSummary {
 			a.summary = b
 			continue
 		}
@@ -180,7 +180,7 @@ func (a *answers) mayRead(m *ModuleFile, ref *sources.Ref) bool {
 }
 
 // above reports whether a folder is one of those that the executable lies in: an info
-// table map does not tell where the compiler ran, and it was mostly there.
+// table map does not record where the compiler ran, which was mostly there.
 func above(dir, path string) bool {
 	for d, n := filepath.Dir(path), 0; filepath.IsAbs(d) && d != "/" && n < 8; d, n = filepath.Dir(d), n+1 {
 		if d == dir {

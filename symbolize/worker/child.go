@@ -62,12 +62,12 @@ func child(c *sandbox.Conn, files []*os.File) error {
 	if err := errors.Join(err, w.Close()); err != nil {
 		return err
 	}
-	return send(c, tellSummary, sum)
+	return send(c, sendSummary, sum)
 }
 
 var errTime = errors.New("time budget spent (--symbolize-time)")
 
-// ballast is never touched, so it takes no memory. But the collector counts it as
+// ballast is never touched, so it takes no memory. But the Go GC counts it as
 // live while it is referred to, and lets the heap of a child, which mostly lives for
 // a moment, grow by as much before it first runs.
 func ballast(memory uint64) []byte { return make([]byte, min(memory/16, 64<<20)) }

@@ -1,9 +1,9 @@
 // Package worker symbolises in a child process that is confined.
 //
-// Module files may be crafted to harm whoever parses them, and a capture often
+// Module files may be crafted to attack their parser, and a capture often
 // runs as root. So the parent opens the files, and a child of internal/sandbox parses
-// them: with a uid that nobody else has, without capabilities, and behind a filter that
-// leaves it no file, socket or process to reach. What the child says is not
+// them: with a uid of its own, without capabilities, and behind a filter that
+// leaves it no file, socket or process to reach. The child's answers are not
 // trusted either: the parent takes only symbol tables, about the addresses it
 // asked for, and checks every reference in them.
 //

@@ -16,7 +16,7 @@ import (
 
 // names are the strings of a module's files that may name a source file or a folder. The
 // parent looks for them itself, and understands nothing of the files but where their
-// compressed sections are: what the child says of debug information proves nothing.
+// compressed sections are: the child's claims on debug information are not trusted.
 type names struct {
 	all   map[string]bool // what was found; and some of what was asked for: whether it is a string's end
 	text  []byte          // all that was found, each with a zero byte behind it
@@ -114,7 +114,7 @@ func (n *names) add(s []byte) {
 		return
 	}
 	// Where no zero byte ends what precedes a string, bytes of that stand before it, all
-	// or some of which are no text: numbers of a unit's header, for example.
+	// or some of them no text: numbers of a unit's header, for example.
 	for i := len(s) - 1; i >= 0; i-- {
 		if s[i] < ' ' || s[i] == 0x7f {
 			s = s[i+1:]

@@ -45,7 +45,7 @@ type requestModule struct {
 	DebugSize int64
 	Problem   string
 	Addresses []symbolize.Address
-	Root      int // tells apart the root directories that programs had
+	Root      int // identifies one of the programs' root directories
 }
 
 // Questions of a child, by the number that begins their message, each a question as JSON.
@@ -56,7 +56,7 @@ const (
 	askIndex
 	askNewIndex
 	askKeepIndex // answered with gave and no bytes, or with failed
-	tellSummary  // no question but the last word: a symbolize.Summary as JSON
+	sendSummary  // not a question: the final symbolize.Summary as JSON
 )
 
 // What the parent answers. Of a source file the number is the time of modification in

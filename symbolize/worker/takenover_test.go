@@ -97,7 +97,7 @@ func takenOver(c *sandbox.Conn, files []*os.File) error {
 	if err := tell("job", string(b)); err != nil {
 		return err
 	}
-	return errors.Join(w.Close(), send(c, tellSummary, symbolize.Summary{}))
+	return errors.Join(w.Close(), send(c, sendSummary, symbolize.Summary{}))
 }
 
 // A symboliser that has been taken over gets from its parent what the module's files name,

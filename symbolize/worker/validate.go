@@ -9,8 +9,8 @@ import (
 	"ccagent/symbolize"
 )
 
-// validator passes on a child's events that are what was asked for, and keeps
-// account of what was resolved. Ids count up by one and refer backwards, so a
+// validator passes on those of a child's events that were asked for, and counts what was
+// resolved. Ids count up by one and refer backwards, so a
 // log that other code relies on cannot be made to point astray.
 type validator struct {
 	sink    func(eventlog.Event) error
@@ -28,7 +28,7 @@ type validator struct {
 // maxEvents bounds the bytes of a child's events.
 const maxEvents = 2 << 30
 
-// errTorn tells that the child's events broke off in the midst of one.
+// errTorn reports that the child's events ended in the middle of one.
 var errTorn = errors.New("symboliser's events break off")
 
 var errSink = errors.New("sink failed")
@@ -77,7 +77,7 @@ func (v *validator) read(r io.Reader) error {
 	if err := er.Err(); err != nil {
 		var header *eventlog.HeaderError
 		if errors.As(err, &header) {
-			return nil // it died before its first word: Wait tells why
+			return nil // it died before its first event: Wait returns why
 		}
 		return fmt.Errorf("read the symboliser's events: %w", err)
 	}

@@ -37,7 +37,7 @@ type ModuleFile struct {
 type Job struct {
 	Modules []ModuleFile
 	Kernel  []symbolize.Address
-	// Kallsyms is /proc/kallsyms, opened by one who may see addresses in it.
+	// Kallsyms is /proc/kallsyms, opened with the right to see addresses in it.
 	Kallsyms *os.File
 	// UID and GID are the log's owner, in whose CacheDir indices are kept. They matter only
 	// if this process is root; otherwise they are this process's own.
@@ -58,7 +58,7 @@ type Job struct {
 	Timeout     time.Duration
 }
 
-// Summary is what came of it.
+// Summary is the result of Run.
 type Summary struct {
 	symbolize.Summary
 	// Degraded says in words what was left out because the child failed or went
@@ -76,8 +76,8 @@ const (
 )
 
 // Run symbolises in a child and passes its events to sink, each valid until
-// sink returns. The error is sink's or ctx's, or tells that no child could be
-// started; a child's own failure is told in Summary.Degraded.
+// sink returns. The error is sink's or ctx's, or reports that no child could be
+// started; a child's own failure is in Summary.Degraded.
 func Run(ctx context.Context, job Job, sink func(eventlog.Event) error) (Summary, error) {
 	if job.MemoryLimit == 0 {
 		job.MemoryLimit = defaultMemory
@@ -125,7 +125,7 @@ func (s *Summary) add(o symbolize.Summary) {
 	s.Problems = append(s.Problems, o.Problems...)
 }
 
-// childError tells that the child failed.
+// childError reports that the child failed.
 type childError struct{ err error }
 
 func (e *childError) Error() string { return e.err.Error() }
@@ -162,7 +162,7 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 	}
 	served := make(chan error, 1)
 	go func() {
-		// A child that dies early hangs up; Wait tells why it did.
+		// A child that dies early hangs up; Wait returns why.
 		_ = send(c.Conn, 0, req)
 		err := answers.serve(c.Conn)
 		if err != nil {
@@ -188,7 +188,7 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 			return sum, cause
 		}
 		return sum, &childError{describe(waitErr, c.Stderr())}
-	case errors.Is(readErr, errTorn) && len(c.Stderr()) > 0: // it broke off: its own words tell more
+	case errors.Is(readErr, errTorn) && len(c.Stderr()) > 0: // its stderr says more
 		return sum, &childError{describe(waitErr, c.Stderr())}
 	case readErr != nil:
 		return sum, &childError{readErr}
@@ -230,7 +230,7 @@ func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File
 	if len(job.Kernel) > 0 {
 		var kallsyms io.Reader
 		if job.Kallsyms != nil {
-			// What follows is the text anew: a second child is told the same.
+			// The position is set back: a second child gets the same text.
 			if _, err := job.Kallsyms.Seek(0, io.SeekStart); err == nil {
 				kallsyms = job.Kallsyms
 			}
