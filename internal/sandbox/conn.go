@@ -45,7 +45,8 @@ func WriteMessage(w io.Writer, head uint64, b []byte) error {
 	var h [16]byte
 	binary.LittleEndian.PutUint64(h[:], head)
 	binary.LittleEndian.PutUint64(h[8:], uint64(len(b)))
-	if _, err := w.Write(h[:]); err != nil {
+	// The other end may hang up as soon as it has a message that is only a head.
+	if _, err := w.Write(h[:]); err != nil || len(b) == 0 {
 		return err
 	}
 	_, err := w.Write(b)

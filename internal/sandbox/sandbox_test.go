@@ -531,10 +531,13 @@ func withoutFilter() error {
 	}
 	fmt.Println(Incomplete())
 	if _, _, err := c.Receive(0); err != nil {
-		return err
+		return errors.Join(err, c.Wait(), errors.New(string(c.Stderr())))
 	}
 	c.Close()
-	return c.Wait()
+	if err := c.Wait(); err != nil {
+		return errors.Join(err, errors.New(string(c.Stderr())))
+	}
+	return nil
 }
 
 // A child that the kernel gives no system call filter, or that keeps root's uid, is told of.
