@@ -13,7 +13,7 @@ import (
 )
 
 // Changes of what processes run that the kernel has dropped are in the log, as often as they
-// were, and the user is told once.
+// were, and the user is warned once.
 func TestSideBandLossIsTold(t *testing.T) {
 	who, err := invoker.Find("")
 	if err != nil {
@@ -48,9 +48,9 @@ func TestSideBandLossIsTold(t *testing.T) {
 		}
 	}
 	if told != 5 {
-		t.Errorf("the log is told of %d lost changes, want 5", told)
+		t.Errorf("the log reports %d lost changes, want 5", told)
 	}
 	if len(warned) != 1 || !strings.Contains(warned[0], "were lost") {
-		t.Errorf("the user is told %q", warned)
+		t.Errorf("the warnings are %q", warned)
 	}
 }

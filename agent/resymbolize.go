@@ -42,7 +42,7 @@ type SymbolizeSummary struct {
 // ErrNoSamples is returned for a log that has nothing to symbolise.
 var ErrNoSamples = errors.New("the log holds no stacks")
 
-// Symbolize gives a log its symbol tables, in place of those that it has. The
+// Symbolize writes the symbol tables of a log, in place of those that it has. The
 // log is replaced as a whole, and only when the new one is complete; stretches
 // that could not be read are left out of it.
 func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*SymbolizeSummary, error) {
@@ -245,7 +245,7 @@ func openDebugFiles(paths []string) (debugFiles, error) {
 	return files, nil
 }
 
-// withID gives the file with a build-id, nil if there is none.
+// withID returns the file with a build-id, nil if there is none.
 func (d debugFiles) withID(id []byte) *os.File {
 	for i := range d {
 		if len(id) > 0 && bytes.Equal(d[i].buildID, id) {
@@ -256,7 +256,7 @@ func (d debugFiles) withID(id []byte) *os.File {
 	return nil
 }
 
-// of gives the debug file of a binary without a build-id, nil if there is none.
+// of returns the debug file of a binary without a build-id, nil if there is none.
 func (d debugFiles) of(b *binary.Info) *os.File {
 	for i := range d {
 		if len(b.BuildID) == 0 && b.IsDebugFile(d[i], d[i].size) {

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { sourcetest.Main(m) }
 
-// Samples that the ring buffer has no room for are told of.
+// Samples that the ring buffer has no room for are reported.
 func TestLossIsTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "alloc31", testprog.Options{})
@@ -26,6 +26,6 @@ func TestLossIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); told != lost {
-		t.Errorf("%d were lost, and the log is told of %d", lost, told)
+		t.Errorf("%d were lost, and the log reports %d", lost, told)
 	}
 }

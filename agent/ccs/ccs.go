@@ -114,7 +114,7 @@ func newStacks() *stacks {
 	return &stacks{stacks: map[stackAddress]*stack{}, centres: map[eventlog.CentreDef]uint32{}}
 }
 
-// at gives the stack at an address; nil if there is none, or too many are known.
+// at returns the stack at an address; nil if there is none, or too many are known.
 func (cs *stacks) at(im *process.Image, address uint64) *stack {
 	if address == 0 {
 		return nil
@@ -162,7 +162,7 @@ func problemOf(why bpf.CCSWhy) eventlog.CentreProblem {
 	return eventlog.CentreUnreadable
 }
 
-// centre gives the id of a cost centre, 0 if too many are known.
+// centre returns the id of a cost centre, 0 if too many are known.
 func (cs *stacks) centre(im *process.Image, r *bpf.CCSRecord) uint32 {
 	def := eventlog.CentreDef{
 		Label: im.ReadName(r.Label), Module: im.ReadName(r.Module), SrcLoc: im.ReadName(r.Srcloc), CAF: r.IsCaf != 0,
@@ -177,7 +177,7 @@ func (cs *stacks) centre(im *process.Image, r *bpf.CCSRecord) uint32 {
 	return id
 }
 
-// use gives the id of a stack that a sample ran on, 0 if it had none, after
+// use returns the id of a stack that a sample ran on, 0 if it had none, after
 // writing what is known of it.
 func (cs *stacks) use(im *process.Image, address uint64, emit func(eventlog.Event) error) (uint32, error) {
 	st := cs.at(im, address)

@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { sourcetest.Main(m) }
 
 // A stack whose record was lost is written as such, and samples whose stacks there was no
-// room for are told of.
+// room for are reported.
 func TestLossIsTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{})
@@ -55,6 +55,6 @@ func TestLossIsTold(t *testing.T) {
 		t.Errorf("stack %d was lost and %d told; the log has %v", lost, told, problems)
 	}
 	if len(r.Warned) != 1 || !strings.HasPrefix(r.Warned[0], "1 samples") {
-		t.Errorf("the user is told %q", r.Warned)
+		t.Errorf("the warnings are %q", r.Warned)
 	}
 }

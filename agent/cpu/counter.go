@@ -50,7 +50,7 @@ func scaling(from, to perf.Count, before float64) float64 {
 	return float64(enabled) / float64(running)
 }
 
-// weigh gives a sample's weight, scaled.
+// weigh returns a sample's weight, scaled.
 func (k *counter) weigh(weight uint64) uint64 {
 	if k == nil || k.scale == 1 {
 		return weight
@@ -90,7 +90,7 @@ func (s *cpu) writeCounts() error {
 
 // shared returns warnings on events that were not on a counter all the time. Other processes'
 // events occupy counters too.
-func (s *cpu) shared() (told []string, err error) {
+func (s *cpu) shared() (lines []string, err error) {
 	const nearlyAll = 0.95
 	var parts, never []string
 	for _, e := range s.events {
@@ -111,10 +111,10 @@ func (s *cpu) shared() (told []string, err error) {
 		}
 	}
 	if len(never) > 0 {
-		told = append(told, fmt.Sprintf("%s: never on a counter: others have taken them all; stop the other profiler, or set kernel.nmi_watchdog=0", strings.Join(never, ", ")))
+		lines = append(lines, fmt.Sprintf("%s: never on a counter: others have taken them all; stop the other profiler, or set kernel.nmi_watchdog=0", strings.Join(never, ", ")))
 	}
 	if len(parts) > 0 {
-		told = append(told, fmt.Sprintf("there are fewer counters than events, so they took turns, and counts are scaled: on a counter were %s of the time; ask for fewer events", strings.Join(parts, ", ")))
+		lines = append(lines, fmt.Sprintf("there are fewer counters than events, so they took turns, and counts are scaled: on a counter were %s of the time; ask for fewer events", strings.Join(parts, ", ")))
 	}
-	return told, nil
+	return lines, nil
 }

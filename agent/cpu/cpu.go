@@ -117,7 +117,7 @@ func (s *cpu) Consume(r *perf.Sample) error {
 	return err
 }
 
-// at gives the event of an index.
+// at returns the event of an index.
 func (s *cpu) at(index uint16) *event {
 	for _, e := range s.events {
 		if e.granted.Def.Index == uint32(index) {
@@ -200,8 +200,8 @@ func (s *cpu) Stop() error {
 
 // Finish warns of events that were not on a counter all the time.
 func (s *cpu) Finish(uint64) error {
-	told, err := s.shared()
-	for _, line := range told {
+	lines, err := s.shared()
+	for _, line := range lines {
 		s.host.Log.Warn(line)
 	}
 	return err

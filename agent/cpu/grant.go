@@ -65,10 +65,10 @@ func grant(name string, rate perf.Rate) (*source.Event, bool, error) {
 	if fallback != "" {
 		g.Told = append(g.Told, fmt.Sprintf("%s is sampled in place of %s: %s", g.Def.Granted, g.Def.Requested, fallback))
 	}
-	fit, told := fitRate(e, rate)
-	if told != "" {
+	fit, warning := fitRate(e, rate)
+	if warning != "" {
 		g.Def.Rate = max(fit.Frequency, fit.Period)
-		g.Told = append(g.Told, told)
+		g.Told = append(g.Told, warning)
 	}
 	g.Detail = &event{granted: g, event: e, rate: fit}
 	return g, true, nil
@@ -90,7 +90,7 @@ const safeRate = 10_000
 
 // fitRate lowers a rate that would flood the machine, or that the kernel refuses, to
 // one that is safe, and returns a line for the user if it did.
-func fitRate(e perf.Event, r perf.Rate) (_ perf.Rate, told string) {
+func fitRate(e perf.Event, r perf.Rate) (_ perf.Rate, warning string) {
 	limit, ok := perf.MaxRate()
 	if !ok || limit <= 0 {
 		return r, ""

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { sourcetest.Main(m) }
 
-// Samples that the ring buffer has no room for are told of, all of them.
+// Samples that the ring buffer has no room for are reported, all of them.
 func TestLossIsTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	runtime.LockOSThread()
@@ -36,11 +36,11 @@ func TestLossIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); told != lost {
-		t.Errorf("%d were lost, and the log is told of %d", lost, told)
+		t.Errorf("%d were lost, and the log reports %d", lost, told)
 	}
 }
 
-// Samples that the kernel's limit on their rate suppressed are told of.
+// Samples that the kernel's limit on their rate suppressed are reported.
 func TestThrottledIsTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{Frequency: 50}, "cpu-clock")
@@ -57,6 +57,6 @@ func TestThrottledIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told := r.Losses(t, eventlog.LossThrottled); told < uint64(limit) {
-		t.Errorf("the log is told of %d samples", told)
+		t.Errorf("the log reports %d samples", told)
 	}
 }

@@ -100,7 +100,7 @@ func (s *cpu) reopen(part float64) error {
 	return errUnsteady
 }
 
-// ratesAt gives the rates that are to change, and what they become. Events that hardly
+// ratesAt returns the rates that are to change, and what they become. Events that hardly
 // overflow are not lowered, since they cost nothing.
 func (s *cpu) ratesAt(part float64) (map[*event]perf.Rate, error) {
 	const hardly = 0.02
@@ -172,12 +172,12 @@ func (s *cpu) writeRates(rates map[*event]perf.Rate) error {
 		}
 		e.now = r
 		interrupt := s.host.Budget.Costs.Interrupt(e.event.Interrupt())
-		told := &eventlog.EventRate{Event: e.granted.Def.Index, Rate: max(r.Frequency, r.Period),
+		change := &eventlog.EventRate{Event: e.granted.Def.Index, Rate: max(r.Frequency, r.Period),
 			InterruptNs: uint32(interrupt), SampleNs: uint32(max(s.sampling.Each()-interrupt, 0))}
-		if err := s.host.Log.Emit(at, told); err != nil {
+		if err := s.host.Log.Emit(at, change); err != nil {
 			return err
 		}
-		e.rates = append(e.rates, source.RateChange{At: time.Duration(at - s.host.Log.Start()), EventRate: *told})
+		e.rates = append(e.rates, source.RateChange{At: time.Duration(at - s.host.Log.Start()), EventRate: *change})
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// examine gives a program's checks by name, and the packages that a remedy was
+// examine returns a program's checks by name, and the packages that a remedy was
 // asked for, without their versions.
 func examine(t *testing.T, path string) (checks map[string]Check, lacking []string) {
 	t.Helper()

@@ -83,7 +83,7 @@ func (e *TracedError) Error() string {
 	return fmt.Sprintf("process %d is traced by %q (process %d) already, and a process has no more than one tracer: end that first", e.PID, e.Comm, e.Tracer)
 }
 
-// Explain gives the reason for which ptrace refuses a process: a *TracedError where
+// Explain returns the reason for which ptrace refuses a process: a *TracedError where
 // another traces it, the error itself otherwise.
 func Explain(pid int, err error) error {
 	if !errors.Is(err, unix.EPERM) {

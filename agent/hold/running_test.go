@@ -154,7 +154,7 @@ func TestProcessSurvivesTheHolder(t *testing.T) {
 	}
 }
 
-// procedure gives the place in a program's file of a procedure.
+// procedure returns the place in a program's file of a procedure.
 func procedure(t *testing.T, exe, name string) uint64 {
 	t.Helper()
 	f, err := elf.Open(exe)
@@ -188,7 +188,7 @@ func state(t *testing.T, pid, tid int) string {
 }
 
 // A thread of a running program stands at the point, again and again, and is let go of;
-// meanwhile nobody else can hold it, and who tries is told who does.
+// meanwhile nobody else can hold it, and who tries gets an error that names the tracer.
 func TestRunningIsHeldAndLetGo(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "maps", testprog.Options{Threaded: true, NoDebug: true})

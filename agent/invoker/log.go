@@ -266,7 +266,7 @@ func (l *Log) Replace(write func(fresh *os.File) error) error {
 	return old.Close()
 }
 
-// giveToOwner gives a new log to the old one's owner where root replaces another's. It
+// giveToOwner transfers a new log to the old one's owner where root replaces another's. It
 // names the file by its descriptor, so no one can put another in its place.
 func (l *Log) giveToOwner(fresh *os.File) error {
 	uid, gid, err := l.Owner()
@@ -276,7 +276,7 @@ func (l *Log) giveToOwner(fresh *os.File) error {
 	return fresh.Chown(int(uid), int(gid))
 }
 
-// Owner gives the ids of the log's owner.
+// Owner returns the ids of the log's owner.
 func (l *Log) Owner() (uid, gid uint32, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(l.Fd()), &st); err != nil {

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { sourcetest.Main(m) }
 
-// Waits whose records the ring buffer has no room for are told of.
+// Waits whose records the ring buffer has no room for are reported.
 func TestLossIsTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
@@ -29,7 +29,7 @@ func TestLossIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); told != lost {
-		t.Errorf("%d were lost, and the log is told of %d", lost, told)
+		t.Errorf("%d were lost, and the log reports %d", lost, told)
 	}
 }
 
@@ -38,8 +38,8 @@ func waiting(record uint8, tid uint32, at, ns uint64) *perf.Sample {
 	return &perf.Sample{SampleHeader: bpf.SampleHeader{Record: record, Pid: 1, Tid: tid, Time: at, Period: ns}}
 }
 
-// A wait whose end was lost is told of when its thread waits again, and one whose beginning
-// was lost is not told of twice.
+// A wait whose end was lost is reported when its thread waits again, and one whose beginning
+// was lost is not reported twice.
 func TestLostEndsAreTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
@@ -54,11 +54,11 @@ func TestLostEndsAreTold(t *testing.T) {
 		}
 	}
 	if told := r.Losses(t, eventlog.LossWait); told != 1 {
-		t.Errorf("the log is told of %d lost waits, want 1", told)
+		t.Errorf("the log reports %d lost waits, want 1", told)
 	}
 }
 
-// Where more threads wait than are followed, the waits that are given up are told of.
+// Where more threads wait than are followed, the waits that are given up are reported.
 func TestTooManyWaitsAreTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
@@ -68,6 +68,6 @@ func TestTooManyWaitsAreTold(t *testing.T) {
 		}
 	}
 	if told := r.Losses(t, eventlog.LossWait); told != maxWaits {
-		t.Errorf("the log is told of %d lost waits, want %d", told, maxWaits)
+		t.Errorf("the log reports %d lost waits, want %d", told, maxWaits)
 	}
 }

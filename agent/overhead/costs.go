@@ -28,7 +28,7 @@ type Costs struct {
 	interrupts [perf.Interrupts]float64
 }
 
-// NewCosts gives the usual costs.
+// NewCosts returns the usual costs.
 func NewCosts() *Costs {
 	c := &Costs{trap: defaultTrap}
 	c.interrupts[perf.TimerInterrupt] = perf.DefaultInterruptNs

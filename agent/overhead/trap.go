@@ -61,7 +61,7 @@ func timeProbe(calls, rounds int) time.Duration {
 	return best
 }
 
-// ownOffset gives the place in this program's file of an address.
+// ownOffset returns the place in this program's file of an address.
 func ownOffset(addr uint64) (uint64, error) {
 	maps, err := procfs.Maps(os.Getpid())
 	if err != nil {

@@ -25,7 +25,7 @@ type rootKey struct {
 	dev, inode, mounts uint64
 }
 
-// of gives a process's root directory, nil where it is the agent's own, or not known.
+// of returns a process's root directory, nil where it is the agent's own, or not known.
 func (rs *roots) of(pid uint32) *os.File {
 	key, f, mounts, err := openRoot(fmt.Sprintf("/proc/%d", pid))
 	if err != nil {

@@ -86,7 +86,7 @@ func TestReadCPUList(t *testing.T) {
 func TestCPUTimeOfSelf(t *testing.T) {
 	before, _, ok := CPUTime(os.Getpid())
 	if !ok {
-		t.Fatal("own CPU time is not told")
+		t.Fatal("own CPU time cannot be read")
 	}
 	for after := before; after == before; {
 		if after, _, ok = CPUTime(os.Getpid()); !ok || after < before {
@@ -107,7 +107,7 @@ func TestParseCPUTime(t *testing.T) {
 	}
 	for _, bad := range []string{"", "7 (a", "7 (a) S", "7 (a) S 1 7 7 0 -1 4194304 1 2 3 4 5 6 7", "7 (a) S 1 7 7 0 -1 4194304 1 2 3 4 5 -6 7 8"} {
 		if _, _, ok := parseCPUTime([]byte(bad)); ok {
-			t.Errorf("%q tells a time", bad)
+			t.Errorf("%q gives a time", bad)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (p *Probes) Account() error {
 	return nil
 }
 
-// Report gives the states as they were last written.
+// Report returns the states as they were last written.
 func (p *Probes) Report(sum *source.Summary) { sum.Probes = append(sum.Probes, p.written...) }
 
 func (p *Probes) states() ([]eventlog.RTSProbes, error) {

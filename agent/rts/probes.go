@@ -31,7 +31,7 @@ var groupNames = [bpf.RTSGroups]string{
 // Kind makes the source of what the run-time system does.
 func Kind() source.Kind { return source.Kind{Grant: grant, New: open, Known: known} }
 
-// grant gives the events, which have no samples: they are standard events of an eventlog.
+// grant returns the events, which have no samples: they are standard events of an eventlog.
 func grant(name string, _ perf.Rate) (*source.Event, bool, error) {
 	g := slices.Index(groupNames[:], name)
 	return &source.Event{Detail: g}, g >= 0, nil

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { sourcetest.Main(m) }
 
-// Records that the ring buffer has no room for are told of.
+// Records that the ring buffer has no room for are reported.
 func TestLossIsTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "alloc31", testprog.Options{})
@@ -45,13 +45,13 @@ func TestLossIsTold(t *testing.T) {
 	})
 	for _, group := range []string{"gc", "threads"} {
 		if written[group] != dropped[group] {
-			t.Errorf("of %s the log is told that %d records were dropped, want %d", group, written[group], dropped[group])
+			t.Errorf("of %s the log says that %d records were dropped, want %d", group, written[group], dropped[group])
 		}
 	}
 }
 
 // Probes that have cost more than they may are taken out, and come back when time has paid
-// for it; the time that they were out is told.
+// for it; the time that they were out is reported.
 func TestBudgetIsKept(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "alloc31", testprog.Options{})
@@ -87,7 +87,7 @@ func TestBudgetIsKept(t *testing.T) {
 		}
 	})
 	if told < uint64(time.Second) {
-		t.Errorf("the log is told that the probes were out for %v", time.Duration(told))
+		t.Errorf("the log says that the probes were out for %v", time.Duration(told))
 	}
 }
 

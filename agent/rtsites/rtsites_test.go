@@ -73,7 +73,7 @@ func TestFind(t *testing.T) {
 					}
 				}
 				if found[bpf.RTSLabelArray]+found[bpf.RTSLabelCString] != 1 {
-					t.Error("no site tells of thread labels")
+					t.Error("no site reports thread labels")
 				}
 				for what, at := range map[string]uint64{
 					"mblocks_allocated": s.MBlocks, "n_alloc_blocks": s.Blocks, "capabilities": s.Array,

@@ -154,7 +154,7 @@ func (d *definitions) takeForgotten() uint64 {
 	return n
 }
 
-// all gives the definitions in the order in which they were written.
+// all returns the definitions in the order in which they were written.
 func (d *definitions) all() []definition {
 	out := slices.Clone(d.capture)
 	for _, p := range d.processes {

@@ -105,7 +105,7 @@ func TestDefinitionsThatAreNeededStay(t *testing.T) {
 	}
 }
 
-// Definitions that were left out for want of room are told of.
+// Definitions that were left out for want of room are reported.
 func TestForgottenDefinitionsAreTold(t *testing.T) {
 	s, warned := testSink(t, 1)
 	for i := range uint64(maxSeveral + 1) {
@@ -115,7 +115,7 @@ func TestForgottenDefinitionsAreTold(t *testing.T) {
 	}
 	rotate(t, s)
 	if len(*warned) != 1 {
-		t.Errorf("the user is told %q", *warned)
+		t.Errorf("the warnings are %q", *warned)
 	}
 }
 

@@ -114,7 +114,7 @@ func (s *Sink) Label(pid uint32, tso uint64, label string) error {
 // LabelOf is the label of a thread, as it was written last.
 func (s *Sink) LabelOf(pid uint32, tso uint64) string { return s.labels.of[pid][tso] }
 
-// Stack gives the node of a stack, frames leaf first, after writing the nodes that are new.
+// Stack returns the node of a stack, frames leaf first, after writing the nodes that are new.
 // Frames are as the walker sends them; their addresses mean something within one process
 // incarnation only, for which locate gives module and module address.
 func (s *Sink) Stack(time uint64, incarnation uint32, frames []uint64,

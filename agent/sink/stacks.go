@@ -33,7 +33,7 @@ func newStacks() *stacks { return &stacks{known: map[prefix]uint32{}, next: 1} }
 // nodesPerEvent keeps one Nodes event well below the format's limit.
 const nodesPerEvent = 1024
 
-// intern gives the node of a stack, frames leaf first, after emitting the
+// intern returns the node of a stack, frames leaf first, after emitting the
 // nodes that are new.
 func (st *stacks) intern(incarnation uint32, frames []uint64,
 	locate func(addr uint64) (uint32, uint64, error), emit func(*eventlog.Nodes) error) (uint32, error) {

@@ -27,7 +27,7 @@ func (tr tree) add(t *testing.T, n *eventlog.Nodes) {
 	}
 }
 
-// frames gives the addresses and kinds from a node to the root.
+// frames returns the addresses and kinds from a node to the root.
 func (tr tree) frames(id uint32) []uint64 {
 	var out []uint64
 	for ; id != 0; id = tr[id].Parent {

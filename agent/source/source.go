@@ -122,7 +122,7 @@ type Host struct {
 	// Walks is what samples took in the walker.
 	Walks *overhead.Histogram
 
-	// Image gives the image of a process, which is looked at if it was not known.
+	// Image returns the image of a process, which is looked at if it was not known.
 	Image func(pid uint32) (*process.Image, error)
 	// Write writes a sample with its stack and what annotators know of it.
 	Write func(im *process.Image, r *perf.Sample) (*eventlog.Sample, error)

@@ -77,7 +77,7 @@ func stopOf(pid int) (status unix.WaitStatus, ok bool) {
 	}
 }
 
-// dynamicEntry gives the address of a program's first own instruction, 0 if there is no
+// dynamicEntry returns the address of a program's first own instruction, 0 if there is no
 // dynamic linker before it.
 func dynamicEntry(pid int) (uint64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))

@@ -380,7 +380,7 @@ func MayTrace(pid int, who *invoker.User) error {
 	return nil
 }
 
-// Owner gives the ids of the user whose process it is. A process that has several users'
+// Owner returns the ids of the user whose process it is. A process that has several users'
 // rights counts as one of nobody's.
 func Owner(pid int) (credentials.Credentials, error) {
 	s, err := procfs.ReadStatus(pid)

@@ -21,8 +21,8 @@ func (c *closed) Close() error {
 	return nil
 }
 
-// Counters of a process that ended without telling them are told to be lost, and those of
-// one that told them are not.
+// Counters of a process that ended without sending them are reported as lost, and those of
+// one that sent them are not.
 func TestLossIsTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{})
@@ -42,7 +42,7 @@ func TestLossIsTold(t *testing.T) {
 		}
 	}
 	if len(r.Warned) != 1 || !strings.Contains(r.Warned[0], "process 2 are lost") {
-		t.Errorf("the user is told %q", r.Warned)
+		t.Errorf("the warnings are %q", r.Warned)
 	}
 	if probe.times != 2 {
 		t.Errorf("%d probes were removed, want 2", probe.times)

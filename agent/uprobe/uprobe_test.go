@@ -20,7 +20,7 @@ import (
 //go:noinline
 func probed(n int) int { return n + 1 }
 
-// offsetOf gives the place in this program's file of a function.
+// offsetOf returns the place in this program's file of a function.
 func offsetOf(t *testing.T, f any) uint64 {
 	t.Helper()
 	addr := uint64(reflect.ValueOf(f).Pointer())
@@ -132,7 +132,7 @@ func TestPutAllOrNone(t *testing.T) {
 	}
 }
 
-// Each refusal of the kernel's is told with what helps against it.
+// Each refusal of the kernel's is reported with what helps against it.
 func TestErrorHelps(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -149,7 +149,7 @@ func TestErrorHelps(t *testing.T) {
 	} {
 		e := &Error{Err: c.err}
 		if !strings.Contains(e.Error(), c.help) || !errors.Is(e, c.err) {
-			t.Errorf("%v: %q does not tell of %q", c.err, e, c.help)
+			t.Errorf("%v: %q does not mention %q", c.err, e, c.help)
 		}
 	}
 }

@@ -150,7 +150,7 @@ func (c *compiler) importedUpdateFrames() map[uint64]bool {
 	return slots
 }
 
-// codeBounds gives the largest executable segment, less what lies around its
+// codeBounds returns the largest executable segment, less what lies around its
 // executable sections: linkers may put data there.
 func (c *compiler) codeBounds() (lo, hi uint64) {
 	for _, p := range c.f.Segments {
@@ -235,7 +235,7 @@ func (a *analyser) enter(addr uint64) {
 	a.work = append(a.work, b)
 }
 
-// procedure gives the bounds of the procedure around addr, as far as entries
+// procedure returns the bounds of the procedure around addr, as far as entries
 // are known.
 func (a *analyser) procedure(addr uint64) (lo, hi uint64) {
 	at := addr - a.text.base
@@ -279,7 +279,7 @@ func (a *analyser) follow() bool {
 // offset is where in text an address lies, which it does.
 func (a *analyser) offset(addr uint64) uint32 { return uint32(addr - a.text.base) }
 
-// finish gives the rows in order, those of unsolved groups as ends.
+// finish returns the rows in order, those of unsolved groups as ends.
 func (a *analyser) finish() []codeRow {
 	for i := range a.rows {
 		r := &a.rows[i]

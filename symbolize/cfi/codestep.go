@@ -103,7 +103,7 @@ func (a *analyser) run(b branch) {
 	}
 }
 
-// load gives the register that an instruction loads with an address, and notes
+// load returns the register that an instruction loads with an address, and notes
 // addresses of info tables wherever they are put.
 func (a *analyser) load(b *branch, in *inst) loaded {
 	l := loaded{reg: noReg}

@@ -273,7 +273,7 @@ const (
 	maxInfoTable = 95
 )
 
-// joined gives the rows of all spans in order. Where two spans overlap, the
+// joined returns the rows of all spans in order. Where two spans overlap, the
 // later start wins, and of the same start .eh_frame.
 func (c *compiler) joined() []absRow {
 	sort.SliceStable(c.spans, func(i, j int) bool {

@@ -250,7 +250,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// Limits that are exceeded and a lack of frame information are told apart by their errors.
+// Limits that are exceeded and a lack of frame information have different errors.
 func TestErrors(t *testing.T) {
 	f := frames{eh: true}
 	cie := f.cie("z", -8, regnum.AMD64_Rip, cRules...)

@@ -29,7 +29,7 @@ type value struct {
 
 const maxExprStack = 8
 
-// evaluate gives the value of an expression that starts with initial on its
+// evaluate returns the value of an expression that starts with initial on its
 // stack, unless that is unknown: then with an empty one.
 func evaluate(b []byte, initial value) value {
 	if v, ok := pltValue(b); ok {

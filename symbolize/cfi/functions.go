@@ -20,7 +20,7 @@ func (r Ranges) Contains(addr uint64) bool {
 	return i < len(r) && r[i].Lo <= addr
 }
 
-// Functions gives the code that .eh_frame describes. Compilers of C write it for
+// Functions returns the code that .eh_frame describes. Compilers of C write it for
 // every function, and stripping leaves it; GHC writes none of it for Haskell code.
 // What is malformed is left out, and all of a file whose section is over the
 // budget, in bytes.

@@ -232,7 +232,7 @@ func (m *machine) step(g *common, c *cursor, op uint8) error {
 	return nil
 }
 
-// set gives a register's rule; those that no walk needs are let go.
+// set returns a register's rule; those that no walk needs are let go.
 func (m *machine) set(reg uint64, r registerRule) {
 	if reg == uint64(m.arch.sp) {
 		m.state.sp, m.spChanged = r, true

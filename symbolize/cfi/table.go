@@ -44,7 +44,7 @@ type Stats struct {
 	FirstFault *EntryError
 }
 
-// Lookup gives the rule at a module address. Where no row covers it, that is
+// Lookup returns the rule at a module address. Where no row covers it, that is
 // the rule of KindNone.
 func (t *Table) Lookup(addr uint64) Rule {
 	if addr < t.Base {

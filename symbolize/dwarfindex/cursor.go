@@ -24,7 +24,7 @@ func (c *cursor) skip(n uint64) {
 	c.off += int(n)
 }
 
-// bytes gives the next n bytes, shared; nil if there are not so many.
+// bytes returns the next n bytes, shared; nil if there are not so many.
 func (c *cursor) bytes(n uint64) []byte {
 	start := c.off
 	c.skip(n)

@@ -151,7 +151,7 @@ func oracle(tb testing.TB, f *elf.File) []die {
 	return out
 }
 
-// ours gives the index's tree in the same shape: blocks are in the order of
+// ours returns the index's tree in the same shape: blocks are in the order of
 // their entries.
 func ours(x *Index) []die {
 	var out []die

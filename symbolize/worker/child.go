@@ -75,7 +75,7 @@ func ballast(memory uint64) []byte { return make([]byte, min(memory/16, 64<<20))
 // asker asks the parent for files.
 type asker struct{ c *sandbox.Conn }
 
-// ask gives the number of an answer and its bytes.
+// ask returns the number of an answer and its bytes.
 func (a asker) ask(head uint64, q question) (uint64, []byte, error) {
 	if len(q.Tree) > maxPath || len(q.Dir) > maxPath || len(q.Name) > maxPath {
 		return 0, nil, fs.ErrNotExist
