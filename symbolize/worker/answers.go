@@ -31,6 +31,7 @@ type answers struct {
 	dumps   map[string]bool // Core dumps that were listed, which may be read
 	cache   *dwarf.DirCache
 	pending *os.File // an index that is being written
+	created int      // indices that were begun
 	summary []byte   // the child's last word
 	reader  *sources.Reader
 }
@@ -260,9 +261,12 @@ func (a *answers) openIndex(q *question) (f *os.File, err error) {
 }
 
 func (a *answers) createIndex() error {
-	if a.cache == nil {
+	// Each stays on the disk while the child has it open, also one that is not kept.
+	const spare = 16
+	if a.cache == nil || a.created >= len(a.modules)+spare {
 		return errProtocol
 	}
+	a.created++
 	a.discard()
 	return a.asOwner(func() (err error) {
 		a.pending, err = a.cache.Create(0)

@@ -235,6 +235,24 @@ func TestTakenOverCache(t *testing.T) {
 	}
 }
 
+// A child that begins ever more indices, which it may fill and keep open, is refused.
+func TestTakenOverBeginsFewIndices(t *testing.T) {
+	a, err := newAnswers(t.Context(), &Job{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), CacheDir: filepath.Join(t.TempDir(), "cache"), Modules: []ModuleFile{{ID: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.close()
+	for range 100 {
+		if err := a.createIndex(); err != nil {
+			if !errors.Is(err, errProtocol) {
+				t.Error(err)
+			}
+			return
+		}
+	}
+	t.Error("100 indices of one module were begun")
+}
+
 // What is no question ends the child, and the look-up goes on without debug information.
 func TestBadQuestions(t *testing.T) {
 	symboliserRole = "babbler"
