@@ -288,7 +288,7 @@ func (a *allocation) weigh(im *process.Image, s *perf.Sample) uint64 {
 		return 0
 	}
 	h := hit{site: bpf.AllocSite(s.Site), capability: s.Capability, time: s.Time, words: s.Total, large: s.Large, primop: s.Period == 0,
-		thin: im.Layout.Thin[s.Site]}
+		object: s.Period, thin: im.Layout.Thin[s.Site]}
 	return ai.ledger.weigh(&h, ai.probes[s.Site].at(s.Time), ai.probes[bpf.SiteLarge].at(s.Time))
 }
 

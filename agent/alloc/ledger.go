@@ -103,6 +103,7 @@ type hit struct {
 	// check.
 	primop bool
 	large  uint64 // bytes of large objects that the probe has counted since it was first placed
+	object uint64 // bytes of the sampled large object, which words does not include yet
 	thin   uint32 // one in how many hits is sampled; 0 is all
 }
 
@@ -234,8 +235,8 @@ func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 	case bpf.SiteLarge:
 		own := float64(h.large - min(h.large, l.largeSeen))
 		l.largeSeen = max(h.large, l.largeSeen)
-		// The capability's counter does not include the object yet.
-		return l.attribute(of, l.scale(of, own, at), own)
+		// The capability's counter does not include the object yet, and does all before it.
+		return l.attribute(of, l.scale(of, own, at), min(own, float64(h.object)))
 	case bpf.SiteBlock:
 		if at.continuous() {
 			return l.attribute(of, l.blockWeight(h), 0)
@@ -362,7 +363,7 @@ func (l *ledger) attribute(of stratum, weight, uncounted float64) uint64 {
 	if of == largeStratum && !l.largeShare.known() {
 		has = l.unattributed() / 2
 	}
-	weight = min(weight, max(has, 0)+uncounted, max(l.unattributed(), 0)+uncounted)
+	weight = min(weight, max(has, 0)+uncounted, l.unattributed()+uncounted)
 	if weight < 1 {
 		return 0
 	}

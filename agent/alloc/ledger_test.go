@@ -21,6 +21,7 @@ type simulated struct {
 	block     uint64 // words left of it
 	nursery   uint64 // words left of it
 	large     uint64
+	object    uint64 // bytes of the large object that is being allocated
 	placed    [bpf.AllocSites]placement
 	hits      [bpf.AllocSites]float64
 	watches   [bpf.AllocSites]watch
@@ -69,7 +70,7 @@ func (s *simulated) hit(site bpf.AllocSite, place string, primitive bool) {
 		return
 	}
 	s.hits[site]++
-	h := hit{site: site, time: s.time, words: s.words, large: s.large, primop: primitive}
+	h := hit{site: site, time: s.time, words: s.words, large: s.large, object: s.object, primop: primitive}
 	if w := s.ledger.weigh(&h, s.placed[site], s.placed[bpf.SiteLarge]); w > 0 {
 		s.weights[place] += float64(w)
 		s.samples++
@@ -116,6 +117,7 @@ func (s *simulated) array(words uint64, place string) {
 	if s.in(bpf.SiteLarge) {
 		s.large += 8 * words
 	}
+	s.object = 8 * words
 	s.hit(bpf.SiteLarge, place, false)
 	s.words += words
 	if s.sinceGC += words; s.pressure > 0 && s.sinceGC >= s.pressure {
@@ -335,6 +337,28 @@ func TestLedgerAttach(t *testing.T) {
 	}
 }
 
+// Samples of large objects, of which one in a hundred is sampled, weigh no more than
+// what the capability has counted: the objects between two samples are in its counter.
+func TestLedgerThinnedLargeObjects(t *testing.T) {
+	const objectWords, everyNth = 4096, 100
+	for _, at := range []placement{{}, {begin: 1, factor: 30}} {
+		l := newLedger(true, nil)
+		var words, given uint64
+		for i := uint64(1); i <= 5000; i++ {
+			if i%everyNth == 0 {
+				given += l.weigh(&hit{site: bpf.SiteLarge, words: words, large: 8 * objectWords * i, object: 8 * objectWords}, at, at)
+			}
+			words += objectWords // counted when the object has been allocated
+			if given > 8*words {
+				t.Fatalf("%+v: %d bytes were given of %d, after %d objects", at, given, 8*words, i)
+			}
+		}
+		if given == 0 {
+			t.Errorf("%+v: no sample was given any bytes", at)
+		}
+	}
+}
+
 // Whatever a target's counters say, the books stay in order: what was given is the sum of
 // the samples' weights, no sample is given more than its stratum and its probe have seen,
 // and no account becomes infinite or not a number.
@@ -344,7 +368,7 @@ func TestLedgerHostileCounts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10000 {
 		h := hit{site: bpf.AllocSite(1 + rng.IntN(3)), capability: uint16(rng.IntN(4)), time: rng.Uint64(), words: rng.Uint64() >> rng.IntN(64),
-			large: rng.Uint64() >> rng.IntN(64), primop: rng.IntN(2) == 0}
+			large: rng.Uint64() >> rng.IntN(64), object: rng.Uint64() >> rng.IntN(64), primop: rng.IntN(2) == 0}
 		own := uint64(0)
 		if h.site == bpf.SiteLarge {
 			own = h.large - min(h.large, l.largeSeen)

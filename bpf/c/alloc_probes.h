@@ -83,7 +83,7 @@ INLINE void sample_allocation(struct regs *ctx, struct walk *w, u32 cpu, u32 sit
 		return;
 	u16 capability = w->header.capability;
 	w->header.site = site;
-	w->header.period = wanted_bytes;
+	w->header.period = site == SITE_LARGE ? 8 * REG_ARG2(ctx) : wanted_bytes;
 	w->header.large = a->large;
 	w->stats.samples++;
 	struct walker k = {.walk = w};

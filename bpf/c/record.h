@@ -128,7 +128,7 @@ struct ccs_record {
 // of eight bytes follow it, leaf first.
 struct sample_header {
 	u64 time;   // CLOCK_MONOTONIC, ns
-	u64 period; // in the event's unit; at SITE_NURSERY: bytes that the heap check wanted
+	u64 period; // in the event's unit; at SITE_NURSERY: bytes that the heap check wanted; at SITE_LARGE: bytes of the object
 	u64 tso;    // Haskell thread id, 0 if none is known
 	u64 skipped_words; // words of the stack left out at a FRAME_SKIPPED
 	u64 ccs; // address of the running cost-centre stack, 0 if there is none
