@@ -141,6 +141,10 @@ func ringBytes(cpus int) int {
 	return size
 }
 
+// leastFiles is about what loading the walker opens. With fewer, the checks of what the
+// kernel supports fail as well, and would blame the kernel.
+const leastFiles = 128
+
 // raiseFileLimit allows as many events as there may be threads and CPUs.
 func raiseFileLimit() error {
 	var l unix.Rlimit
@@ -150,6 +154,9 @@ func raiseFileLimit() error {
 	l.Cur = l.Max
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
 		return fmt.Errorf("raise the limit on open files: %w", err)
+	}
+	if l.Cur < leastFiles {
+		return explainDescriptors(unix.EMFILE)
 	}
 	return nil
 }
