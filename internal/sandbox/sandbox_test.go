@@ -30,11 +30,20 @@ const (
 	attackerVariable = "SANDBOX_TEST_ATTACKER"  // attacks the process of that id
 )
 
+// dumpableAtExec is whether this process was dumpable when it began.
+var dumpableAtExec, _, _ = unix.Syscall(unix.SYS_PRCTL, unix.PR_GET_DUMPABLE, 0, 0)
+
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) == "leave" {
 		os.Exit(0)
 	}
-	Main(map[string]Role{"hold": hold, "attack": attack, "panic": func(*Conn, []*os.File) error { panic("told to") }})
+	Main(map[string]Role{"hold": hold, "dumpable": func(c *Conn, _ []*os.File) error {
+		if err := c.Send(7, []byte(fmt.Sprint("dumpable ", dumpableAtExec))); err != nil {
+			return err
+		}
+		_, _, _ = c.Receive(0)
+		return nil
+	}, "attack": attack, "panic": func(*Conn, []*os.File) error { panic("told to") }})
 	switch {
 	case os.Getenv(parentVariable) != "":
 		os.Exit(report(parent()))
@@ -505,6 +514,20 @@ func TestStderr(t *testing.T) {
 	}
 	if err := c.Wait(); err == nil || !strings.Contains(string(c.Stderr()), "told to") {
 		t.Errorf("%v, %q", err, c.Stderr())
+	}
+}
+
+// A child of a parent that has capabilities without being root is protected from its user
+// from its first instruction, not only once it has confined itself.
+func TestNoTakeoverBeforeConfinement(t *testing.T) {
+	testprog.NeedRoot(t)
+	cmd := exec.Command(everyonesCopy(t))
+	cmd.Env = []string{parentVariable + "=dumpable"}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 54321, Gid: 54321}, AmbientCaps: []uintptr{unix.CAP_SYS_PTRACE}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.HasSuffix(string(out), " dumpable 0\n") {
+		t.Errorf("%v, %q", err, out)
 	}
 }
 

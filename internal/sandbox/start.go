@@ -114,7 +114,7 @@ func start(ctx context.Context, config Config, files []*os.File) (*Child, error)
 		return nil, err
 	}
 	c := &Child{Conn: conn, ended: make(chan error, 1), stderr: make(chan []byte, 1)}
-	c.cmd = exec.CommandContext(ctx, "/proc/self/exe")
+	c.cmd = exec.CommandContext(ctx, executable())
 	c.cmd.Args = []string{config.Name}
 	c.cmd.Env = []string{childVariable + "=" + config.Role, "GOTRACEBACK=single"}
 	c.cmd.Dir = "/"
