@@ -6,10 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PIDNamespace names a pid namespace by its nsfs file.
+// PIDNamespace identifies a pid namespace by the device and inode of its nsfs file.
 type PIDNamespace struct{ Dev, Ino uint64 }
 
-// OwnPIDNamespace is the calling process's pid namespace, nil in the initial one.
+// OwnPIDNamespace returns the calling process's pid namespace, or nil if that is the
+// initial one.
 func OwnPIDNamespace() (*PIDNamespace, error) {
 	const initialInode = 0xeffffffc // include/linux/proc_ns.h
 	var st unix.Stat_t

@@ -19,7 +19,7 @@ import (
 	"ccagent/ui"
 )
 
-// topFlags are those of the viewer, besides the capture's.
+// topFlags holds the flags of top that are not flags of a capture.
 type topFlags struct {
 	theme   string
 	ascii   bool
@@ -62,7 +62,7 @@ where -o names a file.`,
 	flags.register(cmd)
 	fs := cmd.Flags()
 	for _, name := range []string{"live", "rotate", "keep", "quiet"} {
-		_ = fs.MarkHidden(name) // top looks names up itself, and says little
+		_ = fs.MarkHidden(name) // top follows one log, symbolises it live and prints little
 	}
 	fs.StringVar(&top.theme, "theme", "", "the viewer's colours: "+strings.Join(ui.Themes(), ", "))
 	fs.BoolVar(&top.ascii, "ascii", false, "draw with ASCII alone")
@@ -129,7 +129,7 @@ func runTop(ctx context.Context, opts agent.Options, flags *topFlags) error {
 type top struct {
 	started chan started
 	stop    chan struct{} // closed to end the capture
-	ended   chan struct{} // closed when it has
+	ended   chan struct{} // closed when the capture has ended
 	pid     int
 	sum     *agent.Summary
 	err     error // valid once ended is closed
@@ -168,7 +168,7 @@ func (t *top) follow() (*columns.Follower, error) {
 	return columns.Follow(s.log)
 }
 
-// leave ends the capture, and the program that it started.
+// leave ends the capture and a program that it started.
 func (t *top) leave(started bool) {
 	select {
 	case <-t.ended:
@@ -176,14 +176,15 @@ func (t *top) leave(started bool) {
 	default:
 	}
 	if started && t.pid > 0 {
-		// The agent waits for this child, so its id is no other's.
+		// Only the agent waits for this child, so its pid cannot have been reused.
 		_ = unix.Kill(t.pid, unix.SIGTERM)
 	}
 	close(t.stop)
 	<-t.ended
 }
 
-// programStreams are standard input and output of the program.
+// programStreams opens the program's standard input and output: /dev/null, and the file
+// of --program-output if there is one.
 func programStreams(path string) ([2]*os.File, error) {
 	var s [2]*os.File
 	in, err := os.Open(os.DevNull)
@@ -201,7 +202,7 @@ func programStreams(path string) ([2]*os.File, error) {
 	return [2]*os.File{in, out}, nil
 }
 
-// scratch is a folder of the invoking user's for a log that is not kept.
+// scratch creates a folder for a log that is not kept. The invoker owns it.
 func scratch(user string) (_ string, remove func(), _ error) {
 	who, err := invoker.Find(user)
 	if err != nil {

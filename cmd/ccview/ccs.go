@@ -19,7 +19,7 @@ import (
 // maxSetFile bounds a set file's size.
 const maxSetFile = 1 << 20
 
-// ccs is the flags of one ccview ccs.
+// ccs holds the flags of one call of ccview ccs.
 type ccs struct {
 	*view
 	selects []string
@@ -118,7 +118,7 @@ func (v *ccs) run(c *cobra.Command, path string) error {
 	return v.print(ccscreen.Report{Selection: s, Costs: centres.Attribute(s, found, mode)}, path)
 }
 
-// centreFlags reads what can be judged without the log.
+// centreFlags checks the flags that do not depend on the log.
 func (v *ccs) centreFlags() (centres.Mode, centres.Set, error) {
 	var set centres.Set
 	mode, err := centres.ParseMode(v.mode)
@@ -149,7 +149,7 @@ func (v *ccs) centreFlags() (centres.Mode, centres.Set, error) {
 		}
 	}
 	if len(set.Patterns) == 0 && v.set == "" {
-		if mode == centres.ModeExact { // all that the program was compiled with
+		if mode == centres.ModeExact { // all cost centres that the program was compiled with
 			set.Patterns = []centres.Pattern{{Level: profile.LevelBinding, HasLevel: true, Glob: "*"}}
 			return mode, set, nil
 		}
@@ -179,8 +179,8 @@ func readSet(path string) (centres.Set, error) {
 	return set, err
 }
 
-// find finds the set's centres. Globs given in the call must match; those of
-// a set file, which is used on many logs, only give a warning.
+// find looks up the set's centres in a log. A glob of the command line that matches
+// nothing is an error; a glob of a set file, which is used on many logs, is a warning.
 func (v *ccs) find(p *profile.Profile, set centres.Set, path string) (*centres.Found, error) {
 	found := centres.Find(p, set)
 	given := make(map[centres.Pattern]bool)
@@ -203,7 +203,8 @@ func (v *ccs) find(p *profile.Profile, set centres.Set, path string) (*centres.F
 	return found, nil
 }
 
-// made is the selection of the log's event that counts bytes, nil if there is none.
+// made returns the selection with the log's event that counts bytes, or nil if it has
+// none.
 func made(s *profile.Selection) *profile.Selection {
 	p := s.Profile
 	for i := range p.Events {
@@ -214,7 +215,7 @@ func made(s *profile.Selection) *profile.Selection {
 	return nil
 }
 
-// report prints the layout of +RTS -p: time and, where the log has it, allocation.
+// report prints time and, if the log has it, allocation in the layout of +RTS -p.
 func (v *ccs) report(s *profile.Selection, found *centres.Found, mode centres.Mode, o printer.Options) error {
 	time := centres.Attribute(s, found, mode)
 	var alloc *centres.Costs

@@ -31,7 +31,7 @@ func (v *view) warn(format string, args ...any) {
 	fmt.Fprintf(v.stderr, "ccview: %s\n", printable.Line(fmt.Sprintf(format, args...)))
 }
 
-// exactly asks for a number of arguments.
+// exactly returns a check for a number of arguments.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -90,8 +90,8 @@ func (v *view) addViewerFlags(c *cobra.Command) {
 	complete(c, "theme", ui.Themes()...)
 }
 
-// interactive reports whether the viewer can run: on a terminal that can be
-// addressed, and unless a format was asked for.
+// interactive reports whether the viewer can run: stdin and stdout are terminals, $TERM
+// is not "dumb", and the call has no --format.
 func (v *view) interactive(c *cobra.Command) bool {
 	if c.Flags().Changed("format") || os.Getenv("TERM") == "dumb" {
 		return false
@@ -235,7 +235,7 @@ built them.`,
 	return c
 }
 
-// sandwich prints what calls a function and what it calls.
+// sandwich prints a function's callers and callees.
 func (v *view) sandwich(s *profile.Selection, t *stacks.Tree, name string, so flame.Limits, path string) error {
 	f, names := t.Function(name)
 	switch {
@@ -274,8 +274,7 @@ func timelineCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	return c
 }
 
-// whole is a command that looks at a whole log: of the common flags it has the
-// format alone.
+// whole returns a command that reports on a whole log. Its only common flag is --format.
 func whole(use, short string, stdout, stderr *printable.Writer, report func(p *profile.Profile) printer.Report) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}
 	c := &cobra.Command{

@@ -14,7 +14,7 @@ import (
 // maxRuns bounds the logs of one side.
 const maxRuns = 32
 
-// comparing are the flags of a comparison.
+// comparing holds the flags of a comparison.
 type comparing struct {
 	metric, normalise string
 	alpha             float64
@@ -97,7 +97,7 @@ func sides(args []string) (a, b []string, err error) {
 	return both[0], both[1], nil
 }
 
-// compare reads the logs one after another, keeping only their figures.
+// compare reads the logs one after another and keeps only their figures.
 func (v *view) compare(c *cobra.Command, a, b []string, o diff.Options) (*diff.Result, error) {
 	measure := func(paths []string) ([]*diff.Run, error) {
 		var out []*diff.Run
@@ -115,7 +115,7 @@ func (v *view) compare(c *cobra.Command, a, b []string, o diff.Options) (*diff.R
 		return nil, err
 	}
 	if v.event == "" {
-		v.event = as[0].Event // not each log's own first
+		v.event = as[0].Event // the first log's event, for all logs
 	}
 	bs, err := measure(b)
 	if err != nil {

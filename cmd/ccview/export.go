@@ -82,7 +82,7 @@ the log's first.`,
 	return c
 }
 
-// formatNames lists the formats for help and errors.
+// formatNames returns the list of formats for help and errors.
 func formatNames() string {
 	var names []string
 	for i := range export.Formats {
@@ -103,7 +103,7 @@ func exportFormat(name string) (*export.Format, error) {
 	return nil, wrong("unknown format %q: choose %s", name, formatNames())
 }
 
-// notOnTerminal refuses to write what no terminal shows.
+// notOnTerminal returns an error if binary data would be written to a terminal.
 func (v *view) notOnTerminal(binary bool, out, to string) error {
 	if _, ok := v.stdout.Terminal(); ok && binary && out == "-" {
 		return wrong("%s is a binary format and stdout a terminal: name a file with -o OUT", to)
@@ -111,7 +111,7 @@ func (v *view) notOnTerminal(binary bool, out, to string) error {
 	return nil
 }
 
-// selections applies the flags to each event that is to be exported.
+// selections returns a selection for each event to export, filtered by the flags.
 func (v *view) selections(c *cobra.Command, path string, all bool) ([]*profile.Selection, profile.Level, error) {
 	s, level, err := v.selection(c, path)
 	if err != nil {
@@ -142,8 +142,8 @@ func (v *view) selections(c *cobra.Command, path string, all bool) ([]*profile.S
 	return ss, level, nil
 }
 
-// writeTo lets write produce a file as a whole: it is not there, or its former
-// content is, until it is complete. What is no regular file is written directly.
+// writeTo calls write for a temporary file and renames it to out when it is complete, so
+// that out never has partial content. If out is not a regular file, it is written directly.
 func (v *view) writeTo(out string, write func(io.Writer) error) error {
 	if out == "-" {
 		return write(v.stdout.Data())
@@ -159,7 +159,7 @@ func (v *view) writeTo(out string, write func(io.Writer) error) error {
 	if err != nil {
 		var at *fs.PathError
 		if errors.As(err, &at) {
-			err = at.Err // its path is the temporary file's
+			err = at.Err // without the path, which is the temporary file's
 		}
 		return fmt.Errorf("write %s: %w; name another place with -o", out, err)
 	}

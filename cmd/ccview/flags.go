@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// view is one call: its flags, and where it prints.
+// view holds the flags and the output streams of one call.
 type view struct {
 	stdout, stderr *printable.Writer
 
@@ -32,7 +32,7 @@ type view struct {
 	focus  []string
 	ignore []string
 	hide   []string
-	// What follows changes what stacks are made of.
+	// These flags change the frames of stacks.
 	merge    []string
 	collapse []string
 	fold     bool
@@ -40,10 +40,10 @@ type view struct {
 	level  string
 	top    int
 	topSet bool
-	theme  string // of the viewer
+	theme  string // the viewer's
 	ascii  bool
 	follow bool
-	// What follows may be given several times, or as a list with commas.
+	// These flags may be repeated, or have a list with commas.
 	threads    []uint
 	tids       []uint
 	pids       []uint
@@ -51,7 +51,7 @@ type view struct {
 	categories []string
 }
 
-// addFlags adds the flags that every view has.
+// addFlags adds the common flags.
 func (v *view) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.SortFlags = false
@@ -84,7 +84,7 @@ func complete(c *cobra.Command, flag string, choices ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check reads what can be judged without the log.
+// check parses the flags and checks what does not depend on the log.
 func (v *view) check(c *cobra.Command) (profile.Filter, profile.Level, error) {
 	var f profile.Filter
 	if v.format != "text" && v.format != "json" {
@@ -140,7 +140,7 @@ func (v *view) check(c *cobra.Command) (profile.Filter, profile.Level, error) {
 	return f, level, nil
 }
 
-// parseRange reads FROM-TO, either of which may be left out.
+// parseRange parses FROM-TO. FROM or TO may be omitted.
 func parseRange(s string) (profile.Range, error) {
 	var r profile.Range
 	if s == "" {
@@ -180,7 +180,7 @@ func parseTime(s string) (uint64, error) {
 	return uint64(d), nil
 }
 
-// unreadable adds to an error of reading from which offset on the log cannot be read.
+// unreadable adds the offset from which the log cannot be read to a read error.
 func unreadable(path string, err error) error {
 	var header *eventlog.HeaderError
 	if !errors.As(err, &header) {
@@ -192,10 +192,11 @@ func unreadable(path string, err error) error {
 	return fmt.Errorf("%s cannot be read from offset %d on: %w; ccview reads eventlogs of ccagent and of GHC's run-time system, pprof profiles and the text of perf script", path, header.Offset, err)
 }
 
-// load opens a log and says on stderr what is wrong with it.
+// load opens a log and prints its problems to stderr.
 func (v *view) load(path string) (*profile.Profile, error) { return v.loadBy(profile.Open, path) }
 
-// muchRead is the size of a log from which on giving memory back is worth the time.
+// muchRead is the minimum size of a log after which load returns memory to the system:
+// for smaller logs that is not worth the time.
 const muchRead = 16 << 20
 
 func (v *view) loadBy(open func(string, func(done, total int64)) (*profile.Profile, error), path string) (*profile.Profile, error) {
@@ -204,7 +205,7 @@ func (v *view) loadBy(open func(string, func(done, total int64)) (*profile.Profi
 		return nil, unreadable(path, err)
 	}
 	if p.Accounting.Bytes >= muchRead {
-		debug.FreeOSMemory() // of what reading took, which can be as much as the profile
+		debug.FreeOSMemory() // reading can take as much memory as the profile
 	}
 	for _, c := range diagnosis.Diagnose(p) {
 		if c.Status == diagnosis.StatusFail {
@@ -248,7 +249,8 @@ func eventList(p *profile.Profile) string {
 	return ": it has " + strings.Join(names, ", ")
 }
 
-// options are the text's: as wide as the terminal, styled if it may be.
+// options returns the printing options: the terminal's width, and styles if the terminal
+// and the environment allow them.
 func (v *view) options(path string) printer.Options {
 	o := printer.Options{File: path}
 	if v.topSet {
@@ -268,7 +270,7 @@ func (v *view) options(path string) printer.Options {
 	return o
 }
 
-// print prints a report in the format asked for.
+// print prints a report in the format of --format.
 func (v *view) print(r printer.Report, path string) error {
 	if v.json() {
 		return r.JSON(v.stdout, v.options(path))

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// noStacks are the common flags that ask for stacks or samples; heap samples and
-// collections have none.
+// noStacks lists the common flags that select stacks or samples. Heap samples and
+// collections have none, so their commands lack these flags.
 var noStacks = []string{"event", "focus", "ignore", "hide", "merge", "collapse", "fold-recursion", "level", "thread", "cap", "pid", "tid", "category"}
 
-// ofRange is a command on a log's time alone: of the common flags it takes the
+// ofRange returns a command that reports on a range of time. Its common flags are the
 // format, the range and the number of rows.
 func ofRange(use, short, long string, stdout, stderr *printable.Writer, flags func(c *cobra.Command), report func(p *profile.Profile, r profile.Range) (printer.Report, error)) *cobra.Command {
 	v := &view{stdout: stdout, stderr: stderr}

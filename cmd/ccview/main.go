@@ -1,23 +1,23 @@
 // Command ccview shows what ccagent recorded.
 //
-//	ccview FILE                       the terminal viewer; hot as text where stdout is no terminal
-//	ccview --follow FILE              the same of a log that is being written
+//	ccview FILE                       the terminal viewer; if stdout is not a terminal, hot as text
+//	ccview --follow FILE              the same for a log that is being written
 //	ccview hot FILE                   elements by share
 //	ccview source FILE PATH|BINDING   source with its costs
 //	ccview stacks FILE                call tree
 //	ccview ccs FILE                   cost centres, chosen after the run
 //	ccview timeline FILE              activity over time
 //	ccview info FILE                  metadata and all accounting
-//	ccview doctor FILE                is the log whole; what is missing and what would bring it back
+//	ccview doctor FILE                whether the log is complete, and how to get what is missing
 //	ccview export --to FORMAT FILE    other tools' formats
-//	ccview heap FILE                  what was live over time, by bands
+//	ccview heap FILE                  live heap data over time, by bands
 //	ccview gc FILE                    pauses for garbage collection
 //	ccview diff A B                   two logs, or two groups of logs, side by side
 //
-// FILE is a log of ccagent or of GHC's run-time system, also one that is being
-// written, or of another profiler a pprof profile or the text of perf script.
+// FILE is a log of ccagent or of GHC's run-time system, complete or still being
+// written, or another profiler's pprof profile or perf script text.
 //
-// Its exit status is 0; 1 when the log cannot be read; 2 for a wrong call.
+// The exit status is 0 for success, 1 if the log cannot be read, and 2 for a wrong call.
 package main
 
 import (
@@ -35,7 +35,7 @@ const (
 	exitWrongCall  = 2
 )
 
-// wrongCall is an error of the one who calls.
+// wrongCall is an error in the arguments; the exit status is 2.
 type wrongCall struct{ err error }
 
 func (e *wrongCall) Error() string { return e.err.Error() }
@@ -44,8 +44,8 @@ func (e *wrongCall) Unwrap() error { return e.err }
 func wrong(format string, args ...any) error { return &wrongCall{fmt.Errorf(format, args...)} }
 
 func main() {
-	// A profile is a few large arrays without pointers: collecting garbage
-	// early costs little and keeps a large log's peak near its size.
+	// A profile is a few large arrays without pointers: early garbage collections
+	// cost little and keep peak memory for a large log near its size.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}

@@ -15,7 +15,7 @@ const eventlogFormat = "eventlog"
 
 func compatNames() []string { return compat.Names() }
 
-// rewrite writes one log of several, or of a part of one.
+// rewrite writes a log from several logs, or from a part of one.
 func (v *view) rewrite(c *cobra.Command, paths []string, out, tool string) error {
 	if v.json() {
 		return wrong("export has formats of its own: leave out --format json")
@@ -70,7 +70,8 @@ func (v *view) rewrite(c *cobra.Command, paths []string, out, tool string) error
 	return err
 }
 
-// keeper applies a filter to a log's samples, by their number.
+// keeper returns a function that reports whether the filter keeps the sample with number
+// i.
 func (v *view) keeper(path string, f profile.Filter) (func(i int) bool, error) {
 	p, err := v.load(path)
 	if err != nil {

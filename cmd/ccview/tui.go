@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// tui shows a log in the terminal. What is wrong with the log is on its
-// screens; what is no log at all never gets there.
+// tui shows a log in the viewer. Problems of the log appear on its screens; a file that
+// is not a log is refused before.
 func (v *view) tui(c *cobra.Command, path string) error {
 	f, _, err := v.check(c)
 	if err != nil {
@@ -41,7 +41,7 @@ func (v *view) tui(c *cobra.Command, path string) error {
 	return v.run(src, ui.Options{Event: v.event, Filter: f}, path, func() error { return v.hot(c, path) })
 }
 
-// tuiDiff shows two groups of logs in the terminal.
+// tuiDiff shows a comparison of two groups of logs in the viewer.
 func (v *view) tuiDiff(c *cobra.Command, a, b []string, o diff.Options) error {
 	f, level, err := v.check(c)
 	if err != nil {
@@ -57,7 +57,7 @@ func (v *view) tuiDiff(c *cobra.Command, a, b []string, o diff.Options) error {
 	return v.run(g.B[0], ui.Options{Event: v.event, Filter: f, Against: g}, b[0], nil)
 }
 
-// run runs the viewer, or without a terminal for it what is given instead.
+// run runs the viewer, or calls instead if there is no terminal.
 func (v *view) run(src ui.Source, o ui.Options, path string, instead func() error) error {
 	o.Theme, o.ASCII = v.theme, v.ascii
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)

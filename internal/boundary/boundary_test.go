@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// order lists the top-level packages as docs/ARCHITECTURE.md does: each with what it
-// may import of this module, at any depth, besides its own sub-packages.
+// order lists the top-level packages as docs/ARCHITECTURE.md does, each with the packages
+// of this module that it may import, at any depth, besides its own sub-packages.
 var order = map[string][]string{
 	"eventlog":    {},
 	"bpf":         {"internal/ghc"},
@@ -53,8 +53,7 @@ var inside = map[string][]string{
 	"agent/sink":     {"agent/invoker"},
 	"agent/overhead": {"agent/procfs"},
 	"agent/process":  {"agent/procfs", "agent/invoker", "agent/rtsites", "agent/sink", "agent/uprobe"},
-	// A source of measurements does not import another one; what they share is in these
-	// packages.
+	// A source does not import another source; code that they share is in these packages.
 	"agent/source":     {"agent/overhead", "agent/process", "agent/sink"},
 	"agent/alloc":      {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/uprobe"},
 	"agent/cpu":        {"agent/overhead", "agent/process", "agent/sink", "agent/source"},
@@ -141,7 +140,7 @@ func TestImportsGoOneWay(t *testing.T) {
 	}
 }
 
-// part gives the part of the module that a package belongs to.
+// part returns the part of the module that a package belongs to.
 func part(importPath string) string {
 	path := strings.TrimPrefix(importPath, "ccagent/")
 	segments := strings.SplitN(path, "/", 3)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every promise in docs/security.md names tests, and they exist where it says.
+// Every promise in docs/security.md names tests, and they exist in the packages it names.
 func TestSecurityPromisesHaveTests(t *testing.T) {
 	const root = "../.."
 	text, err := os.ReadFile(filepath.Join(root, "docs", "security.md"))

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// streams lists the files that may use the process's standard output and error, and what
-// for. All others print through what these hand them.
+// streams lists the files that may use the process's standard output and error, each with
+// the purpose. All other files print through a writer that they are passed.
 var streams = map[string]string{
 	"cmd/ccview/main.go":        "puts them behind printable.Writer",
 	"cmd/ccagent/main.go":       "puts them behind printable.Writer",
@@ -21,8 +21,8 @@ var streams = map[string]string{
 	"ui/run.go":                 "asks whether it is a terminal, and prints one line by printable.Line",
 }
 
-// What either command prints goes through a writer that passes nothing a terminal obeys:
-// no other file of theirs uses the standard output or error, or prints to it.
+// All output of both commands goes through a writer that replaces control characters: no
+// other file uses or prints to standard output or error.
 func TestStandardStreamsAreUsedInOnePlace(t *testing.T) {
 	used := map[string]bool{}
 	root := filepath.Join("..", "..")
@@ -34,7 +34,7 @@ func TestStandardStreamsAreUsedInOnePlace(t *testing.T) {
 			return err
 		case d.IsDir():
 			if tool := slices.Contains([]string{"scripts", "bpf/replay", "internal/hwtest", "internal/ghc/header", "testdata"}, rel); tool || strings.HasPrefix(d.Name(), ".") && path != root {
-				return fs.SkipDir // commands of development
+				return fs.SkipDir // development commands
 			}
 			return nil
 		case !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go") || strings.HasSuffix(rel, "_gen.go"):

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// No screen imports another screen, so that each can be written and removed alone; and only
+// No screen imports another screen, so that each can be written and removed alone. Only
 // commands import the reports that belong to no screen.
 func TestScreensStandAlone(t *testing.T) {
 	const screens = "ccagent/ui/screen/"

@@ -9,12 +9,14 @@ import (
 	"strings"
 )
 
-// FitMemory gives how much of a budget of memory, in bytes, a child may take, and in words
-// why that is less. What this process's control groups leave is shared by all in them, so
-// a child gets half of it; a little it gets always, with which it can still do something.
+// FitMemory limits a child's budget of memory, in bytes, to what this process's control
+// groups allow. why explains a reduced budget. A child may take half of the memory that is
+// left, because other processes of the group need memory too, but always a minimum with
+// which it can do some work.
 func FitMemory(budget uint64) (fits uint64, why string) {
 	left, group, ok := MemoryLeft()
-	// Half is for the rest, and a limit of address space lets twice the memory be taken.
+	// Half is for other processes, and the limit of a child's address space is twice its
+	// budget.
 	const least = 8 << 20
 	if fits = max(left/4, least); !ok || fits >= budget {
 		return budget, ""
@@ -22,11 +24,12 @@ func FitMemory(budget uint64) (fits uint64, why string) {
 	return fits, "only " + strconv.FormatUint(fits>>20, 10) + " MB of memory for finding names, since the control group " + group + " leaves no more: raise its memory limit"
 }
 
-// MemoryLeft gives the memory, in bytes, that can still be taken before one of this
-// process's control groups is at its limit, and which that is. False where none has one.
+// MemoryLeft returns the memory, in bytes, that is left before one of this process's
+// control groups reaches its limit, and that group. It returns false if no group has a
+// limit.
 func MemoryLeft() (left uint64, group string, ok bool) { return memoryLeft("/") }
 
-// memoryLeft finds the files in /proc and /sys below root.
+// memoryLeft is MemoryLeft with the files of /proc and /sys below root.
 func memoryLeft(root string) (left uint64, group string, ok bool) {
 	mounts, err := os.ReadFile(filepath.Join(root, "proc/self/mountinfo"))
 	if err != nil {
@@ -49,7 +52,7 @@ func memoryLeft(root string) (left uint64, group string, ok bool) {
 		if mount == "" {
 			continue
 		}
-		// In a namespace or container the mount shows a part of the hierarchy.
+		// In a namespace or container the mount contains only a part of the hierarchy.
 		path := parts[2]
 		if rest, below := strings.CutPrefix(path, strings.TrimSuffix(at, "/")); below {
 			path = rest
@@ -66,8 +69,8 @@ func memoryLeft(root string) (left uint64, group string, ok bool) {
 	return left, group, ok
 }
 
-// hierarchy finds where a hierarchy of control groups is mounted, and which group is seen
-// there.
+// hierarchy returns the mount point of a hierarchy of control groups, and the group that is
+// the root of the mount.
 func hierarchy(mounts []byte, unified bool) (mount, at string) {
 	for s := bufio.NewScanner(bytes.NewReader(mounts)); s.Scan(); {
 		before, after, ok := strings.Cut(s.Text(), " - ")
@@ -91,14 +94,15 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// leftIn gives what a group has left. What it holds of files can be taken back.
+// leftIn returns the bytes that a group may still take. Inactive page cache counts as
+// free, because the kernel reclaims it.
 func leftIn(dir string, unified bool) (left uint64, limited bool) {
 	limitFile, usedFile, cached := "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
 	if unified {
 		limitFile, usedFile, cached = "memory.max", "memory.current", "inactive_file"
 	}
 	limit, ok := number(filepath.Join(dir, limitFile))
-	const unlimited = 1 << 60 // version 1 has no word for it
+	const unlimited = 1 << 60 // cgroup v1 shows "no limit" as a number above this
 	if !ok || limit >= unlimited {
 		return 0, false
 	}
@@ -127,8 +131,8 @@ func number(path string) (uint64, bool) {
 	return n, err == nil
 }
 
-// dieFirst has the kernel end this process rather than its parent or the profiled program
-// where a control group or the host runs out of memory. The parent does without a child.
+// dieFirst makes the kernel kill this process before its parent and the profiled program
+// if a control group or the host runs out of memory. The parent continues without the child.
 func dieFirst() {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 }

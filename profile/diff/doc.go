@@ -1,35 +1,35 @@
 // Package diff compares two groups of runs of a program, element by element, and
-// tells which differences the runs bear out.
+// reports which differences are statistically significant.
 //
 // # What is compared
 //
-// A [Run] holds one log's figures at one level, as a selection of it gives them,
-// so every transform holds for both sides. Elements are matched by name. Where
-// names hold positions (spans) they are matched by the binding and the place in
-// it, and files and packages that moved by their module and name without version.
-// The figures are weights in the event's unit a run, or with [Share] fractions of
-// the run's total. Shares of one program are tied together: where one grows,
-// others shrink without having changed.
+// A [Run] holds the figures of a selection of one log at one level, so filters and
+// transforms apply to both sides. Elements are matched by name. Spans, whose names
+// contain positions, are matched by the binding and the position in it; files and
+// packages that moved are matched by their module and their name without version.
+// The figures are weights in the event's unit per run, or with [Share] fractions of
+// the run's total. The shares of one program depend on each other: if one grows, others
+// shrink although their code has not changed.
 //
-// # How it is tested
+// # The statistical test
 //
-// The unit of observation is the run. Samples of one run say how precisely that
-// run is known, not how far the next one will lie from it, so one run a side gets
-// no test, only an interval for the sampling noise.
+// The unit of observation is the run. The samples of one run determine how precisely
+// that run is measured, not how much runs differ from each other. One run per side is
+// therefore not tested; it gets only an interval for the sampling noise.
 //
-// The statistic is Welch's t of the logarithms, for runs vary by factors. Its
-// variance is never taken to be lower than the sampling noise: few runs may agree
-// by chance, or at no samples.
+// The statistic is Welch's t of the logarithms, because runs vary by factors. Its
+// variance has the sampling noise as a lower bound, since a few runs may agree by
+// chance or have no samples.
 //
 // With enough runs the p-values are those of a permutation test: the runs are
-// dealt to the two sides anew, in every way if these are few. Elements overlap, and
-// there are many, so p-values are adjusted by the step-down maxT procedure of
-// Westfall & Young, "Resampling-Based Multiple Testing" (1993), algorithm 2.8: the
-// chance of one or more false verdicts is at most alpha, whatever the dependence
-// between elements. Three runs a side can be dealt in 20 ways, so their
-// permutations cannot show p < 0.1; such few runs are tested by Welch's t with
-// Holm's adjustment instead, which assumes that the logarithms vary normally.
+// reassigned ("dealt") to the two sides, in every way if there are few ways, else at
+// random. Elements overlap, and there are many, so p-values are adjusted by the
+// step-down maxT procedure of Westfall & Young, "Resampling-Based Multiple Testing"
+// (1993), algorithm 2.8: the chance of one or more false verdicts is at most alpha,
+// whatever the dependence between elements. Three runs per side can be dealt in 20
+// ways, so their permutations cannot reach p < 0.1. So few runs are tested by Welch's t
+// with Holm's adjustment, which assumes that the logarithms are normally distributed.
 //
-// Elements below [MinShare] of all runs together are not tested; that does not look
-// at the sides, so it does not bias what is.
+// Elements below [MinShare] of all runs together are not tested. This choice does not
+// depend on the sides, so it does not bias the tests.
 package diff

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// normal95 is the normal distribution's 97.5 % quantile.
+// normal95 is the 97.5 % quantile of the normal distribution.
 const normal95 = 1.959964
 
 func mean(v []float64) float64 {
@@ -25,7 +25,8 @@ type estimated struct {
 	t, se, df float64
 }
 
-// estimate gives Welch's statistic, with variances of at least the noise.
+// estimate computes Welch's statistic, with the noise as a lower bound of the variances.
+// The first na runs are on side A.
 func estimate(s *series, na int) estimated {
 	var in [64]float64
 	mask := in[:0]
@@ -39,8 +40,8 @@ func estimate(s *series, na int) estimated {
 	return s.moments().welch(s, mask, na)
 }
 
-// moments are what a row's statistic needs of all runs together. Values are
-// taken relative to their mean, so that squares do not swamp differences.
+// moments holds the sums over all runs from which a row's statistic is computed. Values
+// are relative to their mean, so that differences are not lost in rounding the squares.
 type moments struct {
 	center, sum, squares, noise float64
 }
@@ -80,7 +81,7 @@ func (m moments) welch(s *series, inA []float64, na int) estimated {
 	if out.se > 0 {
 		out.t = delta / out.se
 	}
-	// Welch–Satterthwaite; a side of one run has no freedom to add.
+	// Welch–Satterthwaite. A side with one run adds no degree of freedom.
 	den := 0.0
 	if a > 1 {
 		den += va * va / (a - 1)
@@ -95,7 +96,7 @@ func (m moments) welch(s *series, inA []float64, na int) estimated {
 	return out
 }
 
-// quantile is the factor from standard error to half a 95 % interval.
+// quantile returns the factor from the standard error to half a 95 % interval.
 func (e estimated) quantile() float64 {
 	if e.df < 1 {
 		return normal95
@@ -103,19 +104,19 @@ func (e estimated) quantile() float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: e.df}.Quantile(0.975)
 }
 
-// p is the two-sided p-value by Student's distribution.
+// p returns the two-sided p-value by Student's distribution.
 func (e estimated) p() float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: max(1, e.df)}.Survival(math.Abs(e.t))
 }
 
-// What a permutation test may cost: dealings, and figures looked at.
+// Limits of a permutation test: dealings, and figures read in all dealings.
 const (
 	maxDealings  = 20_000
 	minDealings  = 2_000
 	dealingsWork = 200_000_000
 )
 
-// pValues tests rows, of na runs on side A and at least two on each.
+// pValues tests rows. The first na runs are on side A; each side has at least two.
 func pValues(rows []series, na int, alpha float64) (p, adjusted []float64, method Method, dealings int) {
 	n := 0
 	if len(rows) > 0 {
@@ -125,7 +126,7 @@ func pValues(rows []series, na int, alpha float64) (p, adjusted []float64, metho
 	ways := binomial(n, na, limit+1)
 	least := 1 / float64(ways)
 	if 2*na == n {
-		least *= 2 // each dealing's mirror image is as extreme
+		least *= 2 // a dealing with the sides swapped is as extreme
 	}
 	switch {
 	case len(rows) == 0:
@@ -142,7 +143,7 @@ func pValues(rows []series, na int, alpha float64) (p, adjusted []float64, metho
 	}
 }
 
-// binomial is n choose k, or limit if that is lower.
+// binomial returns n choose k, or limit if that is lower.
 func binomial(n, k, limit int) int {
 	k = min(k, n-k)
 	c := 1
@@ -175,7 +176,8 @@ func everyDeal(n, na int) func(yield func([]float64) bool) {
 	}
 }
 
-// randomDeals yields the actual dealing and then random ones, the same each time.
+// randomDeals yields the actual dealing and then random ones, which are the same in
+// every call.
 func randomDeals(n, na, count int) func(yield func([]float64) bool) {
 	return func(yield func([]float64) bool) {
 		rnd := rand.New(rand.NewPCG(1, 1))
@@ -192,7 +194,7 @@ func randomDeals(n, na, count int) func(yield func([]float64) bool) {
 	}
 }
 
-// maxT gives each row's own p-value and the one adjusted by the step-down maxT
+// maxT returns each row's own p-value and its p-value adjusted by the step-down maxT
 // procedure.
 func maxT(rows []series, na int, deals func(func([]float64) bool)) (p, adjusted []float64) {
 	m := len(rows)
@@ -213,7 +215,7 @@ func maxT(rows []series, na int, deals func(func([]float64) bool)) (p, adjusted 
 		for k := m - 1; k >= 0; k-- {
 			i := order[k]
 			t := math.Abs(ms[i].welch(&rows[i], inA, na).t)
-			// The same runs on the other sides give the same statistic but for rounding.
+			// Swapped sides give the same statistic except for rounding.
 			reach := actual[i] * (1 - 1e-9)
 			if t >= reach {
 				own[i]++
@@ -233,8 +235,8 @@ func maxT(rows []series, na int, deals func(func([]float64) bool)) (p, adjusted 
 	return p, adjusted
 }
 
-// welchHolm gives p-values by Student's distribution, and adjusted by Holm's
-// step-down procedure.
+// welchHolm returns each row's p-value by Student's distribution and its p-value
+// adjusted by Holm's step-down procedure.
 func welchHolm(rows []series, na int) (p, adjusted []float64) {
 	m := len(rows)
 	p, adjusted = make([]float64, m), make([]float64, m)

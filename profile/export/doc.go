@@ -8,18 +8,18 @@
 //
 // # What is conserved
 //
-// Every kept sample is in the output with its weight, in the event's own unit:
-// the weights of the output sum to Selection.Total. Where a format has no word
-// for something (cause sets, threads, capabilities), that is left out and the
-// sum stays. A stack all of whose frames are hidden is the frame "(hidden)".
+// Every kept sample is in the output with its weight, in the event's own unit: the
+// weights of the output sum to Selection.Total. What a format cannot represent (cause
+// sets, threads, capabilities) is left out, and the sum is unchanged. A stack whose
+// frames are all hidden is written as the frame "(hidden)".
 //
 // # Overlap
 //
-// In pprof a frame's cause set is one location with a line for each cause, the
-// nearest first, as for inlined functions: so pprof's "flat" is the nearest
-// cause's, and its "cum" of an element is the element's inclusive share.
-// Folded stacks have the leaf's causes as frames marked _[i] where asked for.
-// The other formats know no overlap: their frames are bindings.
+// pprof gets a frame's cause set as one location with a line for each cause, the
+// nearest first, as for inlined functions. So pprof counts "flat" for the nearest
+// cause, and its "cum" of an element is the element's inclusive share. Folded stacks
+// have the leaf's causes as frames marked _[i], if Options.Causes is set. The other
+// formats cannot represent overlap: their frames are bindings.
 //
 // # Sources
 //

@@ -14,12 +14,12 @@ import (
 	"ccagent/profile/stacks"
 )
 
-// Options change what is written.
+// Options selects what an export contains.
 type Options struct {
 	// Causes adds the leaf's causes to folded stacks, at Level.
 	Causes bool
 	Level  profile.Level
-	// Merged makes one speedscope profile of all threads.
+	// Merged writes one speedscope profile for all threads.
 	Merged bool
 	// Program is the exporting program's name and version.
 	Program string
@@ -29,12 +29,12 @@ type Options struct {
 type Format struct {
 	Name   string
 	Binary bool
-	// Events is set if the format holds several events.
+	// Events is set if the format can hold several events.
 	Events bool
 	Write  func(w io.Writer, ss []*profile.Selection, o Options) error
 }
 
-// Formats are all formats.
+// Formats lists all formats.
 var Formats = []Format{
 	{Name: "pprof", Binary: true, Events: true, Write: PProf},
 	{Name: "speedscope", Events: true, Write: Speedscope},
@@ -63,7 +63,7 @@ func label(t *columns.Thread) string {
 type thread struct {
 	pid uint32
 	tso uint64
-	tid uint32 // 0 if tso is not
+	tid uint32 // 0 if tso is set
 }
 
 func threadOf(k columns.ThreadKey) thread {
@@ -168,7 +168,7 @@ func commandLine(p *profile.Profile) string {
 	return strings.Join(append([]string{c.Program}, c.Args[1:]...), " ")
 }
 
-// signed converts a weight for formats with signed ones.
+// signed converts a weight for formats with signed weights.
 func signed(w uint64) (int64, error) {
 	if w > math.MaxInt64 {
 		return 0, fmt.Errorf("a weight of %d does not fit the format's 63 bits", w)

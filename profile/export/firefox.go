@@ -10,14 +10,14 @@ import (
 	"ccagent/profile/stacks"
 )
 
-// Versions of the formats written: of Gecko's own profiles, whose fields the
-// processed ones inherit, and of the processed profile.
+// Versions of the formats: of Gecko's own profiles, whose fields the processed profile
+// inherits, and of the processed profile.
 const (
 	geckoVersion     = 29
 	processedVersion = 48
 )
 
-// firefoxCategories are eventlog.Category's, with the front-end's colours.
+// firefoxCategories lists the categories of eventlog.Category with the front-end's colours.
 var firefoxCategories = [profile.Categories]struct{ name, color string }{
 	eventlog.CategoryUnresolved: {"Unresolved", "grey"},
 	eventlog.CategoryHaskell:    {"Haskell", "blue"},
@@ -28,8 +28,9 @@ var firefoxCategories = [profile.Categories]struct{ name, color string }{
 	eventlog.CategoryKernel:     {"Kernel", "purple"},
 }
 
-// Firefox writes a processed profile with a thread for each event and thread.
-// Weights are milliseconds of events that count ns, bytes, or else counts.
+// Firefox writes a processed profile with a thread for each pair of event and thread.
+// Weights are milliseconds for events in ns, bytes for events in bytes, and counts for
+// others.
 func Firefox(w io.Writer, ss []*profile.Selection, o Options) error {
 	p := ss[0].Profile
 	j := newJSONWriter(w)
@@ -92,7 +93,7 @@ func firefoxMeta(j *jsonWriter, s *profile.Selection, o Options) {
 	j.close("}")
 }
 
-// firefoxLibs writes the libraries, and gives their indices by the log's ids.
+// firefoxLibs writes the libraries and returns their indices by module id of the log.
 func firefoxLibs(j *jsonWriter, p *profile.Profile) map[uint32]int {
 	index := make(map[uint32]int, len(p.Modules))
 	j.array("libs")
@@ -113,8 +114,8 @@ func firefoxLibs(j *jsonWriter, p *profile.Profile) map[uint32]int {
 	return index
 }
 
-// breakpadID is a build-id as Breakpad writes it: the first 16 bytes as a GUID,
-// whose first three parts are little-endian, and an age of 0.
+// breakpadID formats a build id as Breakpad does: the first 16 bytes as a GUID, whose
+// first three parts are little-endian, and an age of 0.
 func breakpadID(id []byte) string {
 	var g [16]byte
 	copy(g[:], id)
@@ -123,7 +124,7 @@ func breakpadID(id []byte) string {
 	return fmt.Sprintf("%X0", g)
 }
 
-// firefoxThread is one thread's tables. Frames are frames of call trees; each
+// firefoxThread holds the tables of one thread. Frames are frames of call trees; each
 // stands for all code of its binding.
 type firefoxThread struct {
 	s       *profile.Selection
@@ -154,7 +155,7 @@ func (f *firefoxThread) str(s string) int {
 	return id
 }
 
-// stack gives a site's stack table index.
+// stack returns a stack's index in the stack table.
 func (f *firefoxThread) stack(frames []stacks.Frame) int {
 	at := -1
 	for i := len(frames) - 1; i >= 0; i-- {
@@ -270,7 +271,7 @@ func (f *firefoxThread) writeSamples(j *jsonWriter, bySite map[columns.SiteID]in
 	j.close("}")
 }
 
-// column writes a table's column.
+// column writes one column of a table.
 func column[T any](j *jsonWriter, name string, n int, at func(i int) T) {
 	j.array(name)
 	for i := range n {

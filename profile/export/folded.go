@@ -12,10 +12,10 @@ import (
 	"ccagent/profile/stacks"
 )
 
-// Folded writes a stack a line, root first, frames separated by semicolons, and
-// its weight after a space. With Options.Causes the causes of the leaf that it
-// does not bear the name of follow it, outermost first, marked _[i] as frames of
-// inlined functions are.
+// Folded writes one line for each stack: its frames, root first and separated by
+// semicolons, and its weight after a space. With Options.Causes the leaf is followed by
+// those of its causes that have another name, outermost first, marked _[i] like inlined
+// functions.
 func Folded(w io.Writer, s *profile.Selection, o Options) error {
 	out := bufio.NewWriter(w)
 	weights := make([]uint64, len(s.Profile.Sites))
@@ -70,8 +70,8 @@ func foldedCauses(b *strings.Builder, s *profile.Selection, leaf stacks.Frame, p
 	}
 }
 
-// writeFrameName keeps a name from being taken for two frames or for a line's
-// end.
+// writeFrameName writes a name and replaces the characters that would separate frames
+// or end the line.
 func writeFrameName(b *strings.Builder, name string) {
 	for _, r := range name {
 		switch {

@@ -7,24 +7,24 @@ import (
 	"strconv"
 )
 
-// jsonWriter writes JSON piece by piece, so that a document need not be held in
-// memory. Errors are kept until flush.
+// jsonWriter writes JSON incrementally, so that a document is never held in memory.
+// Errors are kept until flush.
 type jsonWriter struct {
 	w       *bufio.Writer
 	scratch []byte
-	comma   bool // before the next value
+	comma   bool // a comma goes before the next value
 	err     error
 }
 
 func newJSONWriter(w io.Writer) *jsonWriter { return &jsonWriter{w: bufio.NewWriterSize(w, 64<<10)} }
 
-// raw writes text as it is; what follows is not separated from it.
+// raw writes text unchanged. No comma separates it from what follows.
 func (j *jsonWriter) raw(s string) {
 	j.w.WriteString(s)
 	j.comma = false
 }
 
-// next separates values.
+// next writes the comma between values.
 func (j *jsonWriter) next() {
 	if j.comma {
 		j.w.WriteByte(',')
@@ -48,13 +48,13 @@ func (j *jsonWriter) key(name string) {
 	j.raw(":")
 }
 
-// array opens the array of a key.
+// array writes a key and opens its array.
 func (j *jsonWriter) array(name string) {
 	j.key(name)
 	j.open("[")
 }
 
-// value writes anything that encoding/json writes.
+// value writes any value that encoding/json can encode.
 func (j *jsonWriter) value(v any) {
 	j.next()
 	b, err := json.Marshal(v)
@@ -81,7 +81,7 @@ func (j *jsonWriter) uint(n uint64) {
 	j.w.Write(j.scratch)
 }
 
-// millis writes nanoseconds as milliseconds, to the nanosecond.
+// millis writes a time in ns as milliseconds, with up to six decimals.
 func (j *jsonWriter) millis(ns uint64) {
 	j.next()
 	b := strconv.AppendUint(j.scratch[:0], ns/1_000_000, 10)

@@ -12,8 +12,8 @@ import (
 	"ccagent/profile/stacks"
 )
 
-// PerfScript writes the samples of all selections in the order of time, as perf
-// script prints samples with call chains:
+// PerfScript writes the samples of all selections, ordered by time, as perf script
+// prints samples with call chains:
 //
 //	comm pid/tid [cpu] seconds.micros: weight event:
 //	<tab>address symbol (file)
@@ -69,7 +69,7 @@ func PerfScript(w io.Writer, ss []*profile.Selection, _ Options) error {
 	return out.Flush()
 }
 
-// perfFrame is a frame's line.
+// perfFrame returns a frame's line.
 func perfFrame(p *profile.Profile, files map[uint32]string, f stacks.Frame) string {
 	var addr uint64
 	file := "[unknown]"
@@ -84,7 +84,7 @@ func perfFrame(p *profile.Profile, files map[uint32]string, f stacks.Frame) stri
 	return fmt.Sprintf("\t%16x %s (%s)\n", addr, perfSymbol(f.Frame.Name), perfFile(file))
 }
 
-// commandNames are the processes' latest names.
+// commandNames returns the processes' latest names by pid.
 func commandNames(p *profile.Profile) map[uint32]string {
 	m := make(map[uint32]string)
 	for i := range p.Processes {
@@ -95,8 +95,8 @@ func commandNames(p *profile.Profile) map[uint32]string {
 	return m
 }
 
-// perfComm makes a name that readers take for a command's: they want two
-// characters, the first no blank, and no digits on their own.
+// perfComm converts a command's name to one that readers recognise: it has at least two
+// characters and no blanks.
 func perfComm(s string) string {
 	s = strings.Join(strings.Fields(strings.Map(printable, s)), "_")
 	switch len(s) {
@@ -145,5 +145,5 @@ func printable(r rune) rune {
 	return r
 }
 
-// base is a file's name without its folder.
+// base returns a file's name without its folder.
 func base(s string) string { return path.Base(s) }

@@ -13,9 +13,9 @@ import (
 	"ccagent/profile/stacks"
 )
 
-// PProf writes a gzipped profile.proto with one sample type for each selection,
-// after "samples" for their number. Samples carry the labels thread, capability,
-// category and cpu, and pid as a number.
+// PProf writes a gzipped profile.proto. Its first sample type, "samples", is their
+// number; one sample type for each selection follows. Samples have the labels thread,
+// capability, category and cpu, and the numeric label pid.
 func PProf(w io.Writer, ss []*profile.Selection, o Options) error {
 	b := newPProfBuilder(ss[0].Profile)
 	if err := b.selections(ss); err != nil {
@@ -34,14 +34,14 @@ type pprofBuilder struct {
 	names     map[thread]string
 	functions map[functionKey]*pprof.Function
 	places    map[columns.PlaceID]*pprof.Location
-	frames    map[*profile.Frame]*pprof.Location // of frames that are no code
+	frames    map[*profile.Frame]*pprof.Location // for frames without code
 	mappings  map[uint32]*pprof.Mapping
 	bias      map[uint32]uint64
 }
 
 type functionKey struct{ name, symbol, file string }
 
-// rowKey is what tells two samples of the output apart.
+// rowKey identifies a sample of the output. Samples of the log with equal keys are merged.
 type rowKey struct {
 	site columns.SiteID
 	t    thread
@@ -131,7 +131,7 @@ func (b *pprofBuilder) label(row *pprof.Sample, k rowKey) {
 	row.Label = map[string][]string{
 		"thread":   {b.names[k.t]},
 		"category": {b.p.SiteCategory(k.site).String()},
-		// As text: of numbers the format drops a 0.
+		// A label with text, because the format drops numeric labels of value 0.
 		"cpu": {strconv.FormatUint(uint64(k.cpu), 10)},
 	}
 	if k.cap != eventlog.NoCapability {
@@ -140,7 +140,7 @@ func (b *pprofBuilder) label(row *pprof.Sample, k rowKey) {
 	row.NumLabel = map[string][]int64{"pid": {int64(k.t.pid)}}
 }
 
-// stack gives a site's locations, leaf first.
+// stack returns a site's locations, leaf first.
 func (b *pprofBuilder) stack(s *profile.Selection, w *stacks.Walker, site columns.SiteID) []*pprof.Location {
 	var out []*pprof.Location
 	for _, f := range stackOf(w, site) {
@@ -174,7 +174,7 @@ func (b *pprofBuilder) location(s *profile.Selection, f stacks.Frame) *pprof.Loc
 			symbol = f.Frame.Symbol
 		}
 		if c.Element.Kind == profile.KindCategory && f.Frame.Name != "" {
-			// A function of C or of the kernel is better told by its own name.
+			// The name of a C or kernel function says more than its category.
 			name, file, line = f.Frame.Name, f.Frame.File, f.Frame.Line
 		}
 		l.Line = append(l.Line, pprof.Line{Function: b.function(name, symbol, file), Line: int64(line)})
@@ -206,7 +206,7 @@ func (b *pprofBuilder) function(name, symbol, file string) *pprof.Function {
 	return f
 }
 
-// about says where the profile comes from and what it lacks.
+// about adds comments about the profile's origin and what it lacks.
 func (b *pprofBuilder) about(s *profile.Selection, o Options) {
 	p, out := b.p, b.out
 	e := s.EventDef()

@@ -7,9 +7,9 @@ import (
 	"ccagent/profile/stacks"
 )
 
-// Speedscope writes a sampled profile for each event and thread, or with
-// Options.Merged for each event. Weights are in the event's unit; neighbours in
-// time with the same stack are one sample.
+// Speedscope writes a sampled profile for each pair of event and thread, or with
+// Options.Merged for each event. Weights are in the event's unit; consecutive samples
+// with the same stack are merged.
 func Speedscope(w io.Writer, ss []*profile.Selection, o Options) error {
 	p := ss[0].Profile
 	frames := newFrameIDs()

@@ -20,7 +20,7 @@ type log struct {
 	bindings map[binding]uint32
 	files    map[string]uint32
 	spans    map[eventlog.Span]uint32
-	places   map[string]uint64 // by the frame's key: its address in the log
+	places   map[string]uint64 // address in the log, by frame.key
 	symbols  []eventlog.Event
 	samples  uint64
 }
@@ -46,7 +46,7 @@ type line struct {
 type frame struct {
 	key      string // identifies the frame
 	category eventlog.Category
-	bare     bool // only the category is known: its functions are no causes
+	bare     bool // only the category is known: the functions are not causes
 	lines    []line
 }
 
@@ -249,7 +249,7 @@ func categoryNamed(name string) (eventlog.Category, bool) {
 	return 0, false
 }
 
-// categoryOf returns the category of a function whose name is no category.
+// categoryOf returns the category of a function whose name is not that of a category.
 func categoryOf(name string) eventlog.Category {
 	if module, _ := qualified(name); module != "" {
 		return eventlog.CategoryHaskell

@@ -16,13 +16,13 @@ import (
 const (
 	// maxProfile bounds a profile.proto, decompressed.
 	maxProfile = 512 << 20
-	// maxSplit bounds the samples that one row is taken apart into, and
-	// maxSamples those of a whole profile: rows beyond are one sample each.
+	// maxSplit bounds the number of samples that one row is split into, and
+	// maxSamples that of a whole profile: later rows become one sample each.
 	maxSplit   = 1 << 16
 	maxSamples = 1 << 22
 )
 
-// pprof writes a profile.proto.
+// pprof reads a profile.proto and writes it to the log.
 func (l *log) pprof(r io.Reader, s *Summary) error {
 	data, err := io.ReadAll(io.LimitReader(r, maxProfile+1))
 	if err != nil {
@@ -61,14 +61,14 @@ const smallerPProf = "make a smaller one of it, for example with go tool pprof -
 type pprofImport struct {
 	*log
 	p       *pprof.Profile
-	events  []int // by column: the event's index; −1 for that of sample counts
-	counts  int   // the column of sample counts, or −1
+	events  []int // event index by column; −1 for the column of sample counts
+	counts  int   // column of sample counts, or −1
 	frames  map[*pprof.Location]*frame
-	leaf    map[*pprof.Location]eventlog.Category // as labels of samples tell
+	leaf    map[*pprof.Location]eventlog.Category // categories of leaves, from the samples' labels
 	threads map[string]uint32
 }
 
-// columns makes events of the sample types, the default one first.
+// columns defines an event for each sample type, the default type first.
 func (in *pprofImport) columns() {
 	types := in.p.SampleType
 	in.events, in.counts = make([]int, len(types)), -1
@@ -85,7 +85,7 @@ func (in *pprofImport) columns() {
 		}
 	}
 	for first == in.counts && first >= 0 {
-		first = (first + 1) % len(types) // there is another
+		first = (first + 1) % len(types) // counts is only set if there is another type
 	}
 	n := 0
 	define := func(i int) {
@@ -115,7 +115,7 @@ func (in *pprofImport) columns() {
 	}
 }
 
-// leaves takes note of the categories that labels tell of leaves.
+// leaves collects the categories of leaves from the samples' labels.
 func (in *pprofImport) leaves() {
 	for _, row := range in.p.Sample {
 		names := row.Label["category"]
@@ -163,7 +163,7 @@ func (in *pprofImport) row(row *pprof.Sample) {
 	}
 	for i, v := range row.Value {
 		if in.events[i] < 0 || v <= 0 {
-			continue // what a difference of profiles has less of is no cost
+			continue // negative values come from a difference of profiles
 		}
 		n := uint64(1)
 		if in.counts >= 0 && values == 1 {
@@ -185,8 +185,8 @@ func (in *pprofImport) row(row *pprof.Sample) {
 	}
 }
 
-// labelNumber reads a label that is a number, in either of the two ways in
-// which pprof has them.
+// labelNumber returns the value of a numeric label, which pprof files hold as a number
+// or as text.
 func labelNumber(row *pprof.Sample, key string) (uint32, bool) {
 	if ns := row.NumLabel[key]; len(ns) > 0 && ns[0] >= 0 && ns[0] <= math.MaxUint32 {
 		return uint32(ns[0]), true

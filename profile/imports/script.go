@@ -14,12 +14,12 @@ import (
 
 const (
 	maxLine       = 1 << 20  // bounds a line of text
-	maxStackText  = 16 << 20 // and all lines of a stack
+	maxStackText  = 16 << 20 // bounds the text of all lines of a stack
 	smallerScript = "print less, for example with perf script --time FROM,TO"
 )
 
-// beginsScript reports whether a text begins as perf script's does, after its
-// comments.
+// beginsScript reports whether the first line that is not a comment is one of perf
+// script's.
 func beginsScript(head []byte) bool {
 	for len(head) > 0 {
 		line, rest, whole := bytes.Cut(head, []byte("\n"))
@@ -34,7 +34,7 @@ func beginsScript(head []byte) bool {
 	return false
 }
 
-// script writes the text of perf script.
+// script reads the text of perf script and writes it to the log.
 func (l *log) script(r io.Reader, s *Summary) error {
 	in := &scriptImport{log: l, sum: s, events: make(map[string]uint32), comms: make(map[uint32]string)}
 	lines := bufio.NewScanner(r)
@@ -73,9 +73,9 @@ type scriptImport struct {
 	time        uint64
 	smp         eventlog.Sample
 	stack       []frame // leaf first
-	text        int     // bytes of the lines that it keeps
-	inlined     []line  // of the frame to come
-	key         []byte  // of the frame that is being written
+	text        int     // bytes of the lines kept for the stack
+	inlined     []line  // inlined functions of the next frame
+	key         []byte  // key of the frame that is being written
 }
 
 func (in *scriptImport) line(text string) {
@@ -149,7 +149,7 @@ func (in *scriptImport) header(text string) bool {
 	return true
 }
 
-// eventUnit is what an event of perf counts: clocks count ns.
+// eventUnit returns the unit of an event of perf: ns for clocks.
 func eventUnit(name string) string {
 	base, _, _ := strings.Cut(name, ":")
 	switch base {
@@ -163,7 +163,7 @@ func eventUnit(name string) string {
 	return "events"
 }
 
-// maxStack bounds a sample's frames.
+// maxStack bounds the number of frames of a sample.
 const maxStack = 1 << 16
 
 func (in *scriptImport) frame(text string) bool {
@@ -213,7 +213,7 @@ func (in *scriptImport) frame(text string) bool {
 	return true
 }
 
-// source takes the source line of the frame before.
+// source parses a line with the source position of the previous frame.
 func (in *scriptImport) source(text string) bool {
 	path, number, ok := parseSource(text)
 	if !ok {
@@ -231,8 +231,9 @@ func (in *scriptImport) source(text string) bool {
 	return true
 }
 
-// lastParenthesis is where the parenthesis opens that ends s; −1 if none does.
-// Symbols and files have parentheses of their own: "f(int) (/lib/x (deleted))".
+// lastParenthesis returns the index of the opening parenthesis that matches the one at
+// the end of s, or −1. Symbols and file names can contain parentheses:
+// "f(int) (/lib/x (deleted))".
 func lastParenthesis(s string) int {
 	if !strings.HasSuffix(s, ")") {
 		return -1
@@ -276,7 +277,7 @@ func (in *scriptImport) flush() {
 	if !in.any {
 		in.any, in.first, in.last = true, in.time, in.time
 	}
-	// The log begins with the first sample. perf prints some a little late.
+	// The log begins with the first sample. perf prints some samples out of order.
 	in.last = max(in.last, in.time)
 	in.sample(in.time-min(in.first, in.time), &in.smp)
 }

@@ -2,15 +2,15 @@ package imports
 
 import "strings"
 
-// The lines of perf script's text. They are parsed by hand, in time linear in their
-// length: regular expressions take ten times as long on texts that are often gigabytes.
+// This file parses the lines of perf script's text by hand, in time linear in their
+// length. Regular expressions take ten times as long, on texts that are often gigabytes.
 
 // header is the line before a sample's frames:
 //
 //	command process[/thread] [cpu] seconds.fraction: period event: frame
 //
-// of which the CPU, the period and the frame may be absent, and the command may have
-// blanks and digits. What is absent is empty.
+// The CPU, the period and the frame may be absent; their fields are then empty. The
+// command may contain blanks and digits.
 type header struct {
 	comm, pid, tid, cpu, seconds, fraction, period, event, frame string
 }
@@ -19,7 +19,7 @@ func parseHeader(text string) (h header, ok bool) {
 	if text == "" || blank(text[0]) {
 		return h, false
 	}
-	// The command ends before the first numbers that are followed as they should be.
+	// The command ends before the first number from which the rest of the header parses.
 	word, rest := cutWord(text)
 	for end := len(word); rest != ""; end = len(text) - len(rest) {
 		word, after := cutWord(rest)
@@ -33,7 +33,7 @@ func parseHeader(text string) (h header, ok bool) {
 	return header{}, false
 }
 
-// timed parses a header from its CPU on.
+// timed parses the part of a header that begins with the CPU.
 func (h *header) timed(text string) bool {
 	word, rest := cutWord(text)
 	h.cpu = ""
@@ -57,7 +57,7 @@ func (h *header) timed(text string) bool {
 	return colon && h.event != "" && h.event[0] != ':'
 }
 
-// parseFrame parses the line of a frame: blanks, an address, and maybe a symbol and
+// parseFrame parses the line of a frame: blanks, an address, and optionally a symbol and
 // the file in parentheses.
 func parseFrame(text string) (address, symbol string, ok bool) {
 	address, rest := cutWord(text)
@@ -67,9 +67,9 @@ func parseFrame(text string) (address, symbol string, ok bool) {
 	return address, strings.TrimLeft(rest, blanks), true
 }
 
-// parseSource parses where a frame's code comes from, after -F +srcline: a file and
-// line, or where that is not known, something with an address in brackets, for which
-// the path is empty.
+// parseSource parses the line that -F +srcline adds to a frame: a source file and line.
+// If perf does not know them, the line ends with an address in brackets, and parseSource
+// returns an empty path.
 func parseSource(text string) (path, line string, ok bool) {
 	at := strings.TrimLeft(text, blanks)
 	if at == text || at == "" {
@@ -87,7 +87,7 @@ const blanks = " \t\n\f\r"
 
 func blank(c byte) bool { return strings.IndexByte(blanks, c) >= 0 }
 
-// cutWord gives the first word of a text, after its blanks, and what follows the word.
+// cutWord skips blanks and returns the first word of a text and the rest.
 func cutWord(text string) (word, rest string) {
 	text = strings.TrimLeft(text, blanks)
 	if i := strings.IndexAny(text, blanks); i >= 0 {

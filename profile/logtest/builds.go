@@ -6,13 +6,12 @@ import (
 	"ccagent/eventlog"
 )
 
-// Run is one run of a program that exists in two builds. Runs vary by a few
-// percent, the same for the same number.
+// Run writes the log of one run of a program that exists in two builds. Runs vary by
+// a few percent; the number seeds the variation.
 //
-// Between the builds Work.heavy came to cost twice as much, its file moved from
-// src to lib and three lines down, Old.gone went, and New.added came; Work.light
-// and the garbage collector stayed as they were. In the old build they cost 100,
-// 40, 50 and 30 ms.
+// The old build costs 100 ms in Work.heavy, 40 in Work.light, 50 in Old.gone and 30 in
+// the garbage collector. In the new build Work.heavy costs 200 ms, its file has moved
+// from src to lib and its code three lines down, and New.added replaces Old.gone.
 func Run(number uint64, changed bool) *Log {
 	l := New()
 	path, shift, heavyMs := "src/Work.hs", uint32(0), 100

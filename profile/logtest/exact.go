@@ -12,12 +12,13 @@ type Exact struct {
 	centres map[string]uint32
 }
 
-// NewExact begins one without any cost centre.
+// NewExact begins a log without any cost centre.
 func NewExact() *Exact {
 	return &Exact{New(), make(map[string]uint32)}
 }
 
-// Centre gives the id of the cost centre of a label, of module Main.
+// Centre returns the id of the cost centre with a label in module Main, and defines it
+// if needed.
 func (l *Exact) Centre(label string) uint32 {
 	id := l.centres[label]
 	if id == 0 {
@@ -33,25 +34,25 @@ func (l *Exact) Centre(label string) uint32 {
 	return id
 }
 
-// CentreStack defines a stack by its id: a centre on top of another stack.
+// CentreStack defines the stack with an id: a centre on top of another stack.
 func (l *Exact) CentreStack(id, parent uint32, label string) {
 	l.Write(1, &eventlog.CentreStack{ID: id, Parent: parent, Centre: l.Centre(label)})
 }
 
-// CentreSample is a sample that was taken while a cost-centre stack ran.
+// CentreSample adds a sample that was taken while a cost-centre stack was current.
 func (l *Exact) CentreSample(weight uint64, node, stack uint32) {
 	l.SampleOf(2, eventlog.Sample{Weight: weight, Node: node, Centres: stack})
 }
 
-// DamagedExact is a log that has a sample of weight 1<<id on each of the stacks 0 to 12, most of
-// which are not whole.
+// DamagedExact returns a log with a sample of weight 1<<id on each of the cost-centre stacks 0
+// to 12. The definitions of most stacks are damaged.
 func DamagedExact() []byte {
 	l := NewExact()
 	l.CentreStack(1, 0, "MAIN")
-	l.CentreStack(2, 3, "f") // 2 and 3 stand on each other
+	l.CentreStack(2, 3, "f") // 2 and 3 are each other's parent
 	l.CentreStack(3, 2, "g")
 	l.CentreStack(4, 3, "h")
-	l.CentreStack(5, 99, "f") // 99 is never told
+	l.CentreStack(5, 99, "f") // 99 is never defined
 	l.Write(1, &eventlog.CentreStack{ID: 6, Parent: 1, Centre: 77})
 	l.Write(1, &eventlog.CentreStack{ID: 7, Problem: eventlog.CentreUnreadable})
 	l.Write(1, &eventlog.CentreStack{ID: 8, Parent: 7, Centre: l.Centre("g")})

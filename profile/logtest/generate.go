@@ -50,7 +50,7 @@ func Generate(w io.Writer, n, stacks int, seed uint64) error {
 	}
 	for i := range n {
 		g.time += 1_000_000
-		// A few stacks are hot.
+		// The product of two random numbers makes a few stacks hot.
 		at := int(float64(len(leaves)) * rng.Float64() * rng.Float64() * rng.Float64())
 		g.put(&eventlog.Sample{CPU: uint32(i % 4), PID: 100, TID: 100 + uint32(i%4), Capability: uint32(i % 4), TSO: uint64(1 + i%100),
 			Weight: 1_000_000 + uint64(rng.IntN(1000)), Node: leaves[at]})

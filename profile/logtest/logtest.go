@@ -9,8 +9,8 @@ import (
 	"ccagent/eventlog"
 )
 
-// Log is a log under construction. Symbol tables are gathered and written at
-// the end, as a capture does.
+// Log is a log under construction. Symbol tables are collected and written at the
+// end, as in a capture.
 type Log struct {
 	buf     bytes.Buffer
 	w       *eventlog.Writer
@@ -25,8 +25,8 @@ type Log struct {
 // Module is the id of the program's own module.
 const Module = 1
 
-// New begins a log of a program with one event, index 0: cycles counted as
-// cpu-clock in ns.
+// New begins a log of a program with one event, index 0: cycles were requested, and
+// cpu-clock in ns was granted.
 func New() *Log {
 	l := &Log{nodes: make(map[eventlog.Node]uint32), addr: 0x400000}
 	l.w = eventlog.NewWriter(&l.buf, nil)
@@ -40,7 +40,7 @@ func New() *Log {
 	return l
 }
 
-// Write adds any event now.
+// Write adds an event to the log immediately.
 func (l *Log) Write(time uint64, ev eventlog.Event) {
 	if err := l.w.Write(time, eventlog.NoCap, ev); err != nil {
 		panic(fmt.Sprintf("write log: %v", err))
@@ -48,17 +48,18 @@ func (l *Log) Write(time uint64, ev eventlog.Event) {
 	l.last = max(l.last, time)
 }
 
-// Symbol adds any event to the symbol tables.
+// Symbol adds an event to the symbol tables.
 func (l *Log) Symbol(ev eventlog.Event) { l.symbols = append(l.symbols, ev) }
 
-// Binding defines a Haskell binding made from parent, or 0.
+// Binding defines a Haskell binding and returns its id. parent is the binding that it
+// was derived from, or 0.
 func (l *Log) Binding(pkg, module, name string, parent uint32) uint32 {
 	l.next.binding++
 	l.Symbol(&eventlog.Binding{ID: l.next.binding, Symbol: module + "_" + name + "_info", Package: pkg, Module: module, Name: name, Parent: parent, Category: eventlog.CategoryHaskell})
 	return l.next.binding
 }
 
-// Function defines a C function or other code of a category.
+// Function defines a C function or other code of a category and returns its id.
 func (l *Log) Function(name string, c eventlog.Category) uint32 {
 	l.next.binding++
 	l.Symbol(&eventlog.Binding{ID: l.next.binding, Symbol: name, Name: name, Category: c})
@@ -101,13 +102,13 @@ type Frame struct {
 	Addr   uint64
 }
 
-// As gives the frame as another kind.
+// As returns the frame with another kind.
 func (f Frame) As(k eventlog.FrameKind) Frame {
 	f.Kind = k
 	return f
 }
 
-// Block makes code of a binding with a cause set, nearest first.
+// Block adds code of a binding, with the spans of its cause set, nearest first.
 func (l *Log) Block(binding uint32, spans ...uint32) Frame {
 	l.next.block++
 	b := &eventlog.Block{ID: l.next.block, Module: Module, Lo: l.addr, Hi: l.addr + 16, Binding: binding}
@@ -118,8 +119,8 @@ func (l *Log) Block(binding uint32, spans ...uint32) Frame {
 	return l.code(eventlog.Location{Block: b.ID, Binding: binding, Quality: eventlog.QualityExact, Category: eventlog.CategoryHaskell})
 }
 
-// Enclosed makes code with causes of any distance, of a procedure that others
-// statically enclose, innermost first.
+// Enclosed adds code with causes of any distance, in a procedure that others statically
+// enclose, innermost first.
 func (l *Log) Enclosed(binding uint32, enclosing []uint32, causes ...eventlog.Cause) Frame {
 	l.next.block++
 	b := &eventlog.Block{ID: l.next.block, Module: Module, Lo: l.addr, Hi: l.addr + 16, Binding: binding, Enclosing: enclosing, Causes: causes}
@@ -127,7 +128,7 @@ func (l *Log) Enclosed(binding uint32, enclosing []uint32, causes ...eventlog.Ca
 	return l.code(eventlog.Location{Block: b.ID, Binding: binding, Quality: eventlog.QualityExact, Category: eventlog.CategoryHaskell})
 }
 
-// Code makes code without notes.
+// Code adds code without source notes.
 func (l *Log) Code(binding uint32, q eventlog.Quality, c eventlog.Category, lines ...eventlog.Line) Frame {
 	return l.code(eventlog.Location{Binding: binding, Quality: q, Category: c, Lines: lines})
 }
@@ -139,17 +140,17 @@ func (l *Log) code(loc eventlog.Location) Frame {
 	return Frame{eventlog.FrameReturn, Module, loc.Addr}
 }
 
-// Unknown makes code that nothing is known of.
+// Unknown adds code without any symbol information.
 func (l *Log) Unknown() Frame {
 	l.addr += 16
 	return Frame{eventlog.FrameReturn, Module, l.addr - 16}
 }
 
-// Mark makes a frame that has no code.
+// Mark returns a frame that has no code.
 func Mark(k eventlog.FrameKind) Frame { return Frame{Kind: k} }
 
-// Stack gives the node of a stack, root first. The last frame becomes a PC
-// unless it is of another kind than FrameReturn.
+// Stack returns the node of a stack whose frames are given root first. If the last
+// frame is a FrameReturn, it becomes a FramePC.
 func (l *Log) Stack(frames ...Frame) uint32 {
 	at := uint32(0)
 	for i, f := range frames {
@@ -174,7 +175,7 @@ func (l *Log) Sample(time, weight uint64, node uint32) {
 	l.SampleOf(time, eventlog.Sample{Weight: weight, Node: node, TSO: 1})
 }
 
-// SampleOf adds a sample; its process is the program.
+// SampleOf adds a sample of the program's process.
 func (l *Log) SampleOf(time uint64, s eventlog.Sample) {
 	s.PID, s.TID = 100, 100+s.Capability
 	l.Write(time, &s)
@@ -186,7 +187,8 @@ func (l *Log) End() []byte {
 	return l.EndAbruptly(true)
 }
 
-// EndAbruptly writes the symbol tables, if asked to, without closing the capture.
+// EndAbruptly ends the log without closing the capture. It writes the symbol tables if
+// symbols is set.
 func (l *Log) EndAbruptly(symbols bool) []byte {
 	if symbols {
 		l.Write(l.last, &eventlog.ModuleSymbols{Module: Module, GHCVersion: "9.0.2", Way: "rts_thr", HasSymtab: true, HasDWARF: true, HasNotes: true})

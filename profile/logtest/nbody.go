@@ -28,12 +28,12 @@ const pairwiseCore = `$wpairwise_r1a
     }
 `
 
-// NBody is a small log with something of everything: overlapping causes, a
-// worker, library code with and without a sure name, GC, C, kernel and
-// unresolved code, recursion, thunks, a cut stack, context, lost samples.
+// NBody returns a small log with an example of everything: overlapping causes, a
+// worker, library code with an exact and with a near name, GC, C, kernel and
+// unresolved code, recursion, thunks, a truncated stack, context, lost samples.
 // Its samples weigh 1 ms each.
 //
-// By hand, of 100 samples:
+// The 100 samples, counted by hand:
 //
 //	40  Physics.step > worker of pairwise: spans of pairwise (narrow) and step
 //	20  Physics.step alone

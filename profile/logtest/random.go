@@ -7,9 +7,9 @@ import (
 	"ccagent/eventlog"
 )
 
-// Random makes a log of a program whose stacks, causes and kinds of frames are
-// random: recursion, shared and inlined spans, workers, near and unknown code,
-// context, kernel, hidden roots.
+// Random returns a log of a program with random stacks, causes and kinds of frames:
+// recursion, shared and inlined spans, workers, near and unknown code, context,
+// kernel, hidden roots.
 func Random(rng *rand.Rand) []byte {
 	l := New()
 	l.Write(0, &eventlog.EventDef{Index: 1, Requested: "alloc", Granted: "alloc", Unit: "bytes"})

@@ -21,7 +21,7 @@ func NewRTS() *RTS {
 	return r
 }
 
-// Put writes events of one time and capability.
+// Put writes events with one time and capability.
 func (r *RTS) Put(time uint64, cap int, evs ...eventlog.Event) {
 	for _, ev := range evs {
 		if err := r.w.Write(time, cap, ev); err != nil {
@@ -30,7 +30,7 @@ func (r *RTS) Put(time uint64, cap int, evs ...eventlog.Event) {
 	}
 }
 
-// End closes the log and gives its bytes.
+// End closes the log and returns its bytes.
 func (r *RTS) End() []byte {
 	if err := r.w.Close(); err != nil {
 		panic(fmt.Sprintf("close log: %v", err))

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Causes is a set of causes: the conjunction that an annotation stands for. It
-// is a set of bits in a string, so that sets compare.
+// Causes is a set of causes: the conjunction that an annotation stands for. It is a
+// bit set held in a string, so that sets can be compared by ==.
 type Causes string
 
 func (a Causes) union(b Causes) Causes {
@@ -26,15 +26,15 @@ func (a Causes) union(b Causes) Causes {
 // Within reports whether all of a's causes are among b's.
 func (a Causes) Within(b Causes) bool { return b.union(a) == b }
 
-// Causality is the cost semantics of Wortmann & Duke: each cost is annotated
-// with everything without which it would not have come about. cur is what the
-// rules outside have added, own the annotation of the control itself. Costs of
-// several causes are counted once, under their set.
+// Causality is the cost semantics of Wortmann & Duke: each cost is annotated with
+// everything without which it would not have arisen. cur is the annotation that
+// enclosing rules have added, own that of the control expression itself. A cost with
+// several causes is counted once, under the set of them.
 type Causality struct{ names []string }
 
 var _ Semantics[Causes] = (*Causality)(nil)
 
-// Cause is the set of one cause.
+// Cause returns the set with one cause.
 func (c *Causality) Cause(name string) Causes {
 	i := slices.Index(c.names, name)
 	if i < 0 {
@@ -61,10 +61,10 @@ func (c *Causality) Names(s Causes) []string {
 // Main implements Semantics.
 func (*Causality) Main() Causes { return "" }
 
-// Global annotates a global that is a value by the causes written on it.
+// Global adds nothing: a global that is a value has only the causes written on it.
 func (c *Causality) Global(*Bind) Causes { return "" }
 
-// Scope annotates the expression.
+// Scope adds the cause cc to the expression's own annotation.
 func (c *Causality) Scope(cur, own Causes, cc string) (Causes, Causes) {
 	return cur, own.union(c.Cause(cc))
 }
@@ -72,10 +72,10 @@ func (c *Causality) Scope(cur, own Causes, cc string) (Causes, Causes) {
 // Join implements Semantics.
 func (*Causality) Join(a, b Causes) Causes { return a.union(b) }
 
-// Operand: βθ₂ of the rules App and Case.
+// Operand is βθ₂ of the rules App and Case.
 func (*Causality) Operand(cur, own Causes) Causes { return cur.union(own) }
 
-// Value: a value bears its own annotation, and nothing of what is outside.
+// Value keeps a value's own annotation and adds nothing from the enclosing rules.
 func (*Causality) Value(_, own Causes) Causes { return own }
 
 // Heap implements Semantics.
@@ -89,16 +89,16 @@ func (*Causality) Heap(_, own Causes, value bool) Causes {
 // Found implements Semantics.
 func (*Causality) Found(_, own, bound Causes, _ bool) Causes { return own.union(bound) }
 
-// Thunk: βθ of the rule Var.
+// Thunk is βθ of the rule Var.
 func (*Causality) Thunk(cur, own, _ Causes) Causes { return cur.union(own) }
 
 // Updated implements Semantics.
 func (*Causality) Updated(_, own, value Causes, _ bool) Causes { return own.union(value) }
 
-// Body: βδθ₃ of the rule App.
+// Body is βδθ₃ of the rule App.
 func (*Causality) Body(cur, own, lam Causes) Causes { return cur.union(own).union(lam) }
 
-// Branch: βδθ₃ of the rule Case, θ₃ of Case′.
+// Branch is βδθ₃ of the rule Case, and θ₃ of Case′.
 func (*Causality) Branch(cur, own, value Causes, sole bool) Causes {
 	if sole {
 		return cur

@@ -11,11 +11,11 @@ type Kind uint8
 
 const (
 	Apply   Kind = iota // A
-	Match               // C of the former two, E (case) of the latter: a case expression
+	Match               // C of the first two papers, E (case) of the third: a case expression
 	Lookup              // V
 	Update              // U
 	Alloc               // H: one heap object
-	Enter               // E: an scc; counts and costs nothing
+	Enter               // E: entry of an scc; it is counted and takes no time
 	Unfold              // F: a flat function
 	Choose              // N: a non-deterministic step
 	BindVar             // B: a logical variable is bound
@@ -32,7 +32,7 @@ func (k Kind) String() string { return kindNames[k] }
 // Costs counts costs by kind.
 type Costs [kinds]int
 
-// Time is the sum of all costs that stand for work: without entry counts.
+// Time is the sum of all costs except entry counts, which take no time.
 func (c Costs) Time() int {
 	sum := 0
 	for k, n := range c {
@@ -53,7 +53,7 @@ func (c Costs) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Attribution (θ) gives each bearer its costs.
+// Attribution (θ) maps each bearer to its costs.
 type Attribution[M comparable] map[M]Costs
 
 func (a Attribution[M]) add(m M, k Kind, n int) {

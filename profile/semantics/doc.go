@@ -1,25 +1,26 @@
 // Package semantics is the executable specification of cost attribution: a
 // small lazy language, one evaluator for it, and the published rules by which
-// costs go to cost centres, causes or cost-centre stacks. The production code in
-// package profile is tested against it on generated programs.
+// costs are attributed to cost centres, causes or cost-centre stacks. The production
+// code in package profile is tested against it on generated programs.
 //
 // # The language
 //
-// That of Fig. 3 of Sansom & Peyton Jones, "Formally Based Profiling for
-// Higher-Order Functional Languages" (TOPLAS 1997): λ-abstractions, saturated
+// The language is that of Fig. 3 of Sansom & Peyton Jones, "Formally Based Profiling
+// for Higher-Order Functional Languages" (TOPLAS 1997): λ-abstractions, saturated
 // constructors, application to variables, recursive let, case, scc. For Brassel
-// et al., "Run-Time Profiling of Functional Logic Programs" (LOPSTR 2004), it
+// et al., "Run-Time Profiling of Functional Logic Programs" (LOPSTR 2004), it also
 // has calls of flat functions, or, flexible case, and logical variables
-// (let x = x). [Parse] reads both and binds arguments that are no variables by
-// let.
+// (let x = x). [Parse] reads both and uses let to bind arguments that are not
+// variables.
 //
 // # The evaluator
 //
 // [Machine] is Sestoft's abstract machine (Fig. 5 of the 1997 paper) with
 // environments in place of substitution: a control expression, a heap of thunks
-// and values, a stack of argument, case and update frames. It knows what happens
-// and nothing of who pays: a [Semantics] annotates control, heap and frames,
-// and names the bearer of each cost.
+// and values, a stack of argument, case and update frames. The machine does not
+// attribute costs itself: a [Semantics] annotates control, heap and frames, and
+// names the bearer of each cost, which is the centre, stack or set of causes that
+// the cost is attributed to.
 //
 // # The rule sets
 //
@@ -33,10 +34,10 @@
 //
 // # What a sampler would see
 //
-// [Machine.Observe] is told of every cost as it falls due, with the code that
-// runs and the stack as it would lie in memory: return addresses of case
-// continuations and pending applications, update frames. Annotations are no
-// part of it, for compiled code without profiling has none.
+// The function Seen of a [Machine] is called for every cost when it arises, with the
+// running code and the stack as it would lie in memory: return addresses of case
+// continuations and pending applications, update frames. The stack has no
+// annotations, because compiled code without profiling has none.
 //
-// The package imports nothing of the product.
+// The package imports no other package of this module.
 package semantics

@@ -9,22 +9,22 @@ import (
 type Style uint8
 
 const (
-	// HigherOrder programs make functions, pass and return them.
+	// HigherOrder programs create functions, pass them and return them.
 	HigherOrder Style = iota
-	// FirstOrder programs apply global functions to all their arguments, and
-	// make no other functions.
+	// FirstOrder programs apply global functions to all their arguments and create no
+	// other functions.
 	FirstOrder
 	// FlatLogic programs consist of flat functions, with or, flexible case and
 	// logical variables.
 	FlatLogic
 )
 
-// Centres are those of generated programs.
+// Centres lists the cost centres of generated programs.
 var Centres = []string{"a", "b", "c", "d", "e"}
 
-// Generate makes a random well-typed program on natural numbers Z, S n. Its
-// global functions call such as were made before them, and themselves on what a
-// case has taken apart: nearly all such programs end.
+// Generate returns a random well-typed program on natural numbers Z, S n. Its global
+// functions call only functions generated before them, and themselves only on a part of
+// their argument that a case has extracted, so that nearly all programs terminate.
 func Generate(rng *rand.Rand, style Style) *Program {
 	g := &generator{rng: rng, style: style, p: &Program{Funs: make(map[string]*Fun)}}
 	for i := range 3 + rng.IntN(4) {
@@ -56,7 +56,7 @@ const (
 	typs
 )
 
-// parts gives a function type's argument and result.
+// parts returns the argument and result types of a function type.
 func (t typ) parts() (arg, result typ) {
 	switch t {
 	case fun1:
@@ -86,7 +86,7 @@ type generator struct {
 	known []global
 	vars  []local
 	self  *global
-	small []string // what a call of self may be made on
+	small []string // variables that self may be called on: parts of its argument
 	n     int
 }
 
@@ -103,7 +103,7 @@ func (g *generator) define(name string, params []string, body Expr) {
 	g.p.Globals = append(g.p.Globals, Bind{name, lambdas(params, body)})
 }
 
-// global makes a function; half of them recurse.
+// global generates a global function. Half of these functions are recursive.
 func (g *generator) global(name string) {
 	t := []typ{fun1, fun1, fun2, hof}[g.rng.IntN(4)]
 	if g.style != HigherOrder && t == hof {
@@ -145,7 +145,7 @@ func (g *generator) cc() string { return Centres[g.rng.IntN(len(Centres))] }
 
 func (g *generator) flex() bool { return g.style == FlatLogic && g.rng.IntN(4) > 0 }
 
-// local picks a variable of a type.
+// local picks a local variable of a type at random.
 func (g *generator) local(t typ) string {
 	var fit []string
 	for _, v := range g.vars {
@@ -159,7 +159,8 @@ func (g *generator) local(t typ) string {
 	return fit[g.rng.IntN(len(fit))]
 }
 
-// arg gives a variable of a type, bound by let where there is none or by chance.
+// arg returns a variable of a type. It adds a let binding if no variable has the type,
+// and at random otherwise.
 func (g *generator) arg(t typ, depth int, binds *[]Bind) string {
 	if v := g.local(t); v != "" && g.rng.IntN(3) > 0 {
 		return v
@@ -230,7 +231,7 @@ func (g *generator) caseOf(depth int) Expr {
 	return wrapLets(binds, c)
 }
 
-// call applies a global, or a local function.
+// call generates an application of a global or a local function.
 func (g *generator) call(depth int) Expr {
 	var binds []Bind
 	if g.self != nil && g.rng.IntN(3) == 0 {
@@ -270,7 +271,7 @@ func (g *generator) apply(f string, args []string) Expr {
 	return e
 }
 
-// function makes an expression of a function type.
+// function generates an expression of a function type.
 func (g *generator) function(t typ, depth int) Expr {
 	if v := g.local(t); v != "" && g.rng.IntN(3) == 0 {
 		return &Var{v}

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Instrument is the cost transformation of Brassel et al. (Fig. 3, Definition 1)
-// on a flat program: run without any cost semantics, the result counts in
-// Machine.Ticks what the semantics of the original attributes to each centre.
-// It has a variant of each function for each centre; constructors carry the
-// centre that made them as their first argument.
+// Instrument applies the cost transformation of Brassel et al. (Fig. 3, Definition 1)
+// to a flat program. The result, run without any cost semantics, counts in
+// Machine.Ticks the costs that the semantics of the original program attributes to
+// each centre. It has a variant of each function for each centre; a constructor's
+// first argument is the centre that built it.
 //
 // One step departs from the figure as printed: where a flexible case meets an
 // unbound variable, the variable is looked up once, not twice. The rule Guess
@@ -101,8 +101,8 @@ func (in *instrumenter) expr(e Expr, cc string) Expr {
 			vars := append([]string{in.name()}, a.Vars...)
 			bound.Alts = append(bound.Alts, Alt{a.Tag, vars, tick(Match, 1, in.expr(a.Body, cc))})
 			free.Alts = append(free.Alts, Alt{a.Tag, vars, tick(Alloc, len(a.Vars), in.expr(a.Body, cc))})
-			// A guessed constructor has a centre too: its first argument is a
-			// free variable until it is bound to it.
+			// A guessed constructor also needs a centre: its first argument is a
+			// free variable, which is bound to the centre here.
 			free.Alts[i].Body = &Tick{Kind: bindCentre, CC: cc, Of: vars[0], Body: free.Alts[i].Body}
 		}
 		x, isVar := e.Scrut.(*Var)
@@ -119,7 +119,8 @@ func (in *instrumenter) expr(e Expr, cc string) Expr {
 	panic(fmt.Sprintf("instrument: %T is not flat", e))
 }
 
-// bindCentre is no cost: it binds the first argument of a guessed constructor.
+// bindCentre marks a Tick that counts no cost but binds the first argument of a guessed
+// constructor to its centre.
 const bindCentre = kinds
 
 func (in *instrumenter) name() string {
@@ -127,7 +128,7 @@ func (in *instrumenter) name() string {
 	return fmt.Sprintf("cc'%d", in.fresh)
 }
 
-// update attributes an update to the centre of the value computed.
+// update attributes an update to the centre of the computed value.
 func (in *instrumenter) update(e Expr) Expr {
 	c := &Case{Scrut: e}
 	var tags []string

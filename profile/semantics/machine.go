@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Errors that end an evaluation without a value.
+// These errors end an evaluation without a value.
 var (
 	ErrFuel    = errors.New("evaluation: out of fuel")
 	ErrLoop    = errors.New("evaluation: a thunk needs its own value")
@@ -14,10 +14,10 @@ var (
 	ErrStuck   = errors.New("evaluation: ill-typed")
 )
 
-// Semantics says who bears which cost. M is what it annotates the machine with:
-// a cost centre, a stack of them, a set of causes. cur is the annotation of the
-// running evaluation, own that of the control expression itself; a rule set that
-// knows but one current cost centre ignores own.
+// Semantics attributes each cost to its bearer. M is the type of its annotations: a
+// cost centre, a cost-centre stack or a set of causes. cur is the annotation of the
+// running evaluation, own that of the control expression itself; a rule set with only
+// a current cost centre ignores own.
 type Semantics[M comparable] interface {
 	// Main is the annotation of the program's evaluation.
 	Main() M
@@ -25,32 +25,33 @@ type Semantics[M comparable] interface {
 	Global(b *Bind) M
 	// Scope enters an scc.
 	Scope(cur, own M, cc string) (M, M)
-	// Join is the annotation of an expression that contains variables which
-	// carry one, and of a value to which more is added.
+	// Join combines the annotations of an expression's variables, and a value's
+	// annotation with one that is added to it.
 	Join(a, b M) M
-	// Operand is cur for the function of an application and a case's scrutinee.
+	// Operand is cur for evaluating the function of an application or the scrutinee
+	// of a case.
 	Operand(cur, own M) M
 	// Value annotates a value that evaluation has reached.
 	Value(cur, own M) M
-	// Heap annotates a heap object that is made under cur; own is of the
+	// Heap annotates a heap object allocated under cur; own is the annotation of its
 	// right-hand side.
 	Heap(cur, own M, value bool) M
-	// Found annotates what a variable returns that is bound to a value.
+	// Found annotates the result of a variable that is bound to a value.
 	Found(cur, own, bound M, lambda bool) M
-	// Thunk is cur for a thunk's evaluation.
+	// Thunk is cur for evaluating a thunk.
 	Thunk(cur, own, bound M) M
-	// Updated annotates what a variable returns whose thunk was evaluated.
+	// Updated annotates the result of a variable whose thunk was evaluated.
 	Updated(cur, own, value M, lambda bool) M
-	// Body is cur for a function's body; lam annotates the function.
+	// Body is cur for a function's body; lam is the function's annotation.
 	Body(cur, own, lam M) M
-	// Branch is cur for a branch of a case; value annotates what was matched.
+	// Branch is cur for a branch of a case; value is the matched value's annotation.
 	Branch(cur, own, value M, sole bool) M
-	// Added is what is added to the value of an application or case.
+	// Added is added to the annotation of an application's or case's value.
 	Added(own, operand M, sole bool) M
-	// Carried is what the variables carry that a let or a case binds.
+	// Carried is the annotation of variables that a let or a case binds.
 	Carried(own, operand M, sole bool) M
-	// Bearer names who pays; value annotates what an update writes. False if the
-	// rule set knows no such cost.
+	// Bearer returns the bearer of a cost; for an update, value is the annotation of
+	// the value written. It returns false if the rule set has no such cost.
 	Bearer(k Kind, cur, own, value M) (M, bool)
 }
 
@@ -62,7 +63,7 @@ type Value struct {
 	Lam  *Lam // nil for constructors and logical variables
 	Tag  string
 	Args []Addr
-	Free Addr // the unbound logical variable that it is, else 0
+	Free Addr // address of the unbound logical variable, 0 for other values
 }
 
 type objState uint8
@@ -89,7 +90,7 @@ type hnf[M comparable] struct {
 	env *env[M]
 }
 
-// env binds variables. carried is what an expression is annotated with that
+// env binds variables. carried is added to the annotation of an expression that
 // contains the variable directly.
 type env[M comparable] struct {
 	name    string
@@ -117,38 +118,38 @@ type Frame struct {
 
 type frame[M comparable] struct {
 	Frame
-	addr  Addr // argument, or what is updated
+	addr  Addr // the argument, or the thunk to update
 	alts  []Alt
 	flex  bool
 	env   *env[M]
 	cur   M
 	own   M
-	added M // to the value that returns here
+	added M // added to the annotation of the value that returns here
 }
 
-// Step is one cost as it falls due.
+// Step describes one cost when it arises.
 type Step[M comparable] struct {
 	Kind   Kind
 	N      int
 	Bearer M
-	// At is the code that runs; nil in the code that updates a thunk, whose
-	// frame is then the stack's last.
+	// At is the running code. It is nil while a thunk is updated; the update frame is
+	// then the stack's last.
 	At Expr
-	// Stack is the stack, root first. It is the machine's own: use it before
-	// returning.
+	// Stack iterates over the stack, root first. It is valid only until the callee
+	// returns.
 	Stack func(yield func(Frame) bool)
 }
 
-// Machine evaluates. The zero value is not usable: see New.
+// Machine evaluates a program. Its zero value is not usable: see [New].
 type Machine[M comparable] struct {
 	Sem    Semantics[M]
 	Costs  Attribution[M]
 	Fuel   int              // steps left
-	Choose func(n int) int  // picks a branch of n; the first where nil
+	Choose func(n int) int  // picks one of n branches; if nil, the first is taken
 	Ticks  map[string]Costs // calls of cost functions, by centre
-	Seen   func(Step[M])    // told of every cost that has a bearer
-	// KeepCallers leaves a frame behind for each scc that is entered, as if its
-	// code were called and not jumped to.
+	Seen   func(Step[M])    // called for every cost that has a bearer
+	// KeepCallers pushes a frame for each entered scc, as if its code were called
+	// instead of jumped to.
 	KeepCallers bool
 	// BareFree counts evaluations of unbound logical variables other than by a
 	// flexible case.
@@ -158,10 +159,10 @@ type Machine[M comparable] struct {
 	globals map[string]Addr
 	heap    []object[M]
 	stack   []frame[M]
-	root    M // added to the value that returns to the empty stack
+	root    M // added to the annotation of the final value
 }
 
-// New makes a machine with a program's globals on the heap.
+// New returns a machine with a program's globals on the heap.
 func New[M comparable](p *Program, sem Semantics[M]) *Machine[M] {
 	m := &Machine[M]{Sem: sem, Costs: make(Attribution[M]), Fuel: 1 << 20, Ticks: make(map[string]Costs),
 		prog: p, globals: make(map[string]Addr), heap: make([]object[M], 1)}
@@ -225,14 +226,14 @@ func (m *Machine[M]) Show(cur M, v Value, depth int) (string, error) {
 	return s, nil
 }
 
-// control is what the machine is about to evaluate.
+// control is the expression to evaluate next, with its environment and annotations.
 type control[M comparable] struct {
 	expr     Expr
 	env      *env[M]
 	cur, own M
 }
 
-// Eval evaluates an expression under cur. vars binds its free variables.
+// Eval evaluates an expression to head normal form under cur. vars binds its free variables.
 func (m *Machine[M]) Eval(cur M, e Expr, vars map[string]Addr) (Value, M, error) {
 	var none M
 	var en *env[M]
@@ -274,7 +275,7 @@ func (m *Machine[M]) lookup(en *env[M], name string) (Addr, M, error) {
 	return 0, none, fmt.Errorf("%w: %s is not bound", ErrStuck, name)
 }
 
-// carriedBy is the annotation that an expression's own variables add to it.
+// carriedBy returns the annotation that the variables in an expression add to it.
 func (m *Machine[M]) carriedBy(e Expr, en *env[M]) M {
 	var out M
 	var names []string
@@ -318,7 +319,7 @@ func (m *Machine[M]) frames(yield func(Frame) bool) {
 	}
 }
 
-// addToResult adds to the value that the top frame will receive.
+// addToResult adds to the annotation of the value that the top frame will receive.
 func (m *Machine[M]) addToResult(x M) {
 	if n := len(m.stack); n > 0 {
 		m.stack[n-1].added = m.Sem.Join(m.stack[n-1].added, x)
@@ -327,7 +328,7 @@ func (m *Machine[M]) addToResult(x M) {
 	m.root = m.Sem.Join(m.root, x)
 }
 
-// valueOf is an expression in head normal form as a value.
+// valueOf converts an expression in head normal form to a value.
 func (m *Machine[M]) valueOf(e Expr, en *env[M]) hnf[M] {
 	switch e := e.(type) {
 	case *Lam:

@@ -16,9 +16,10 @@ import (
 //	    | case e of { C x y -> e ; _ -> e } | fcase …  | e or e | a a … a
 //	a ::= x | C | f(e, e) | (e)
 //
-// Constructors begin with an upper-case letter or a digit, and what follows one
-// are its arguments. Arguments that are no variables are bound by let; logical
-// variables are introduced by let x = x. A comment runs from -- to the line's end.
+// Constructors begin with an upper-case letter or a digit; all atoms after a
+// constructor are its arguments. Parse binds arguments that are not variables by let.
+// A program introduces a logical variable by let x = x. A comment runs from -- to the
+// line's end.
 func Parse(src string) (p *Program, err error) {
 	ps := &parser{toks: tokens(src), prog: &Program{Funs: make(map[string]*Fun)}}
 	defer func() {
@@ -64,7 +65,7 @@ func tokens(src string) []string {
 			for j < len(rs) && word(rs[j]) {
 				j++
 			}
-			// A call's parenthesis touches the name.
+			// In a call, no blank separates the name from the parenthesis.
 			if j < len(rs) && rs[j] == '(' && unicode.IsLower(r) {
 				j++
 			}
@@ -223,8 +224,8 @@ func (p *parser) expr() Expr {
 	return e
 }
 
-// application reads atoms. Arguments that are no variables become lets around
-// what has them.
+// application parses a function or constructor with its arguments. Arguments that are
+// not variables are bound by lets around it.
 func (p *parser) application() Expr {
 	var binds []Bind
 	var e Expr
@@ -272,7 +273,7 @@ func (p *parser) variable(e Expr, binds *[]Bind) string {
 	return name
 }
 
-// atom reads an atom; nil if there is none.
+// atom parses an atom. It returns nil if there is none.
 func (p *parser) atom() Expr {
 	switch t := p.peek(); {
 	case t == "(":

@@ -1,16 +1,16 @@
 package semantics
 
-// Pseudo-centres. Main bears what no scc claims; a global binding to a function
-// is subsumed by whoever uses it; a constant applicative form (CAF) bears its
-// own evaluation.
+// Pseudo-centres. MainCC bears the costs outside all sccs. SubCC annotates global
+// functions: their costs are subsumed by the centre that calls them. CAFCC bears the
+// evaluation of constant applicative forms (CAFs).
 const (
 	MainCC = "MAIN"
 	SubCC  = "SUB"
 	CAFCC  = "CAF"
 )
 
-// scoped are the rules of Fig. 4 that hold for any kind of centre: cur is the
-// current cost centre and own is unused.
+// scoped implements the rules of Fig. 4 that are the same for any kind of centre. cur is
+// the current cost centre; own is unused.
 type scoped[M comparable] struct{}
 
 func (scoped[M]) Join(a, _ M) M                   { return a }
@@ -32,30 +32,31 @@ func (scoped[M]) Bearer(k Kind, cur, _, value M) (M, bool) {
 	return cur, true
 }
 
-// CAFRule says what becomes of constant applicative forms.
+// CAFRule says which centre the costs of constant applicative forms are attributed to.
 type CAFRule uint8
 
 const (
-	// CAFBase is Fig. 4: all costs of a CAF, those of functions made in it too,
-	// go to CAF.
+	// CAFBase is Fig. 4: all costs of a CAF, including those of functions created in
+	// it, are attributed to CAF.
 	CAFBase CAFRule = iota
-	// CAFSubsumed is Fig. 7 (§7.2): the one-off costs go to CAF, those of
-	// functions made in it to who applies them.
+	// CAFSubsumed is Fig. 7 (§7.2): the one-off costs are attributed to CAF, and the
+	// costs of functions created in it to the centre that applies them.
 	CAFSubsumed
-	// CAFFirst subsumes a CAF's evaluation by the first to demand it. Footnote 9
-	// tells why not to: attribution then depends on the order of evaluation.
+	// CAFFirst attributes a CAF's evaluation to the centre that demands it first.
+	// Attribution then depends on the order of evaluation, the paper's reason not to
+	// do it (footnote 9).
 	CAFFirst
 )
 
-// Lexical is the cost semantics of Sansom & Peyton Jones; on flat programs that
-// of Brassel et al.
+// Lexical is the cost semantics of Sansom & Peyton Jones. On flat programs it is the
+// semantics of Brassel et al.
 type Lexical struct {
 	scoped[string]
 	CAF CAFRule
 	// NamedCAFs gives each CAF a centre of its own, "CAF:x".
 	NamedCAFs bool
-	// Evaluation attributes a function's body to its application (§8.1) and not
-	// to where the function was declared.
+	// Evaluation attributes a function's body to the centre that applies the function
+	// (§8.1), not to the centre in whose scope it was declared.
 	Evaluation bool
 }
 

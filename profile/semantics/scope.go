@@ -1,17 +1,18 @@
 package semantics
 
-// ScopesOf gives for each expression the scc expressions that statically enclose
-// it in its global, innermost first: Definition 4.3.1 of Sansom & Peyton Jones,
-// with all enclosing centres and not the innermost alone. The scc expression
-// itself is outside its own scope.
+// ScopesOf returns, for each expression, the scc expressions that statically enclose it
+// in its global, innermost first. This is Definition 4.3.1 of Sansom & Peyton Jones,
+// but with all enclosing centres instead of the innermost only. An scc expression is
+// outside its own scope.
 func ScopesOf(p *Program) map[Expr][]*SCC {
 	out := make(map[Expr][]*SCC)
 	each(p, func(e Expr) { scopes(e, nil, out, false) })
 	return out
 }
 
-// OwnScopes are the scopes that an expression has of its own closure: those
-// between it and the λ-abstraction or let binding that its code belongs to.
+// OwnScopes returns, for each expression, only the enclosing scc expressions of its own
+// closure: those between it and the λ-abstraction or let binding that its code belongs
+// to.
 func OwnScopes(p *Program) map[Expr][]*SCC {
 	out := make(map[Expr][]*SCC)
 	each(p, func(e Expr) { scopes(e, nil, out, true) })

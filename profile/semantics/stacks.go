@@ -2,21 +2,21 @@ package semantics
 
 import "slices"
 
-// Stack is a code in a [Table]: a cost-centre stack.
+// Stack identifies a cost-centre stack by its code in a [Table].
 type Stack int
 
-// Table is the cost-centre-stack table of Morgan & Jarvis §2.4: each entry is a
-// centre on top of a stack, found again through the index of the entry below.
+// Table is the cost-centre-stack table of Morgan & Jarvis §2.4. Each entry is a centre
+// on top of another stack, whose index leads to it.
 type Table struct {
 	top   []string
 	back  []Stack // the stack without its top
 	index []map[string]Stack
-	// Plain keeps every instance of a centre, where compressed stacks keep the
-	// topmost alone.
+	// Plain keeps every instance of a centre on a stack; compressed stacks keep only
+	// the topmost.
 	Plain bool
 }
 
-// NewTable makes a table that holds the stacks of the given centres alone. The
+// NewTable returns a table with a stack of one entry for each of the given centres. The
 // first has code 1.
 func NewTable(bases ...string) *Table {
 	t := &Table{top: []string{""}, back: []Stack{0}, index: []map[string]Stack{nil}}
@@ -36,7 +36,7 @@ func (t *Table) entry(cc string, back Stack) Stack {
 // Len is the number of entries.
 func (t *Table) Len() int { return len(t.top) - 1 }
 
-// Push gives the stack with a centre on top: §2.4.2, its three cases.
+// Push returns a stack with a centre on top of it, by the three cases of §2.4.2.
 func (t *Table) Push(cc string, on Stack) Stack {
 	if s, ok := t.index[on][cc]; ok { // 1: pushed here before
 		return s
@@ -44,7 +44,7 @@ func (t *Table) Push(cc string, on Stack) Stack {
 	if t.Plain {
 		return t.link(cc, on)
 	}
-	var above []string // what stands on the centre's earlier instance
+	var above []string // centres above the earlier instance, topmost first
 	for s := on; s != 0; s = t.back[s] {
 		if t.top[s] != cc {
 			above = append(above, t.top[s])
@@ -53,7 +53,7 @@ func (t *Table) Push(cc string, on Stack) Stack {
 		if len(above) == 0 { // direct recursion
 			return s
 		}
-		// 3: without that instance, by the stacks that are there or are made.
+		// 3: the stack without the earlier instance, with entries added where missing.
 		at := t.back[s]
 		for _, c := range slices.Backward(above) {
 			at = t.on(c, at)
@@ -65,8 +65,8 @@ func (t *Table) Push(cc string, on Stack) Stack {
 	return t.link(cc, on) // 2: nowhere on the stack
 }
 
-// on gives the stack with a centre on top that the stack does not contain. The
-// bottom of all stacks has no index of its own.
+// on returns a stack with a centre on top that is not on the stack yet. The bottom of
+// all stacks has no index of its own.
 func (t *Table) on(cc string, at Stack) Stack {
 	if at == 0 {
 		for s := 1; s < len(t.top); s++ {
@@ -88,7 +88,7 @@ func (t *Table) link(cc string, on Stack) Stack {
 	return s
 }
 
-// Centres are a stack's centres, topmost first.
+// Centres returns a stack's centres, topmost first.
 func (t *Table) Centres(s Stack) []string {
 	var out []string
 	for ; s != 0; s = t.back[s] {
@@ -97,15 +97,15 @@ func (t *Table) Centres(s Stack) []string {
 	return out
 }
 
-// Top is the centre on top, the current one.
+// Top returns a stack's top, which is the current centre.
 func (t *Table) Top(s Stack) string { return t.top[s] }
 
-// Stacks is the cost semantics of Morgan & Jarvis: that of [Lexical] with stacks
-// for centres and SCC′ for SCC.
+// Stacks is the cost semantics of Morgan & Jarvis: [Lexical] with stacks in place of
+// centres and the rule SCC′ in place of SCC.
 type Stacks struct {
 	scoped[Stack]
 	Table *Table
-	// Rules are those of the single centres, but for SCC.
+	// Rules are the rules for single centres, which hold except for SCC.
 	Rules Lexical
 
 	bases map[string]Stack
@@ -113,8 +113,7 @@ type Stacks struct {
 
 var _ Semantics[Stack] = (*Stacks)(nil)
 
-// NewStacks makes the semantics with a table of its own, in which <MAIN> has
-// code 1.
+// NewStacks returns the semantics with a new table, in which <MAIN> has code 1.
 func NewStacks(rules Lexical) *Stacks {
 	s := &Stacks{Table: NewTable(MainCC), Rules: rules, bases: map[string]Stack{MainCC: 1}}
 	return s
@@ -138,8 +137,8 @@ func (s *Stacks) Global(b *Bind) Stack { return s.base(s.Rules.Global(b)) }
 // Scope is SCC′.
 func (s *Stacks) Scope(cur, own Stack, cc string) (Stack, Stack) { return s.Table.Push(cc, cur), own }
 
-// whole tells which of two stacks the rule for single centres chose. A stack is
-// subsumed, or is of a CAF, as a whole: by its bottom and its top being one.
+// whole returns the centre of a stack with one entry, and "" for a longer stack. Only
+// a stack with one entry can be subsumed or belong to a CAF.
 func (s *Stacks) whole(x Stack) string {
 	if s.Table.back[x] == 0 {
 		return s.Table.top[x]
@@ -178,8 +177,9 @@ func (s *Stacks) Body(cur, _, lam Stack) Stack {
 	return lam
 }
 
-// Post is the post-processor of Morgan & Jarvis §2.3 on costs by stack, each
-// stack written topmost first. A nil selection selects all.
+// Post is the post-processor of Morgan & Jarvis §2.3: it computes individual and
+// inherited costs by centre from costs by stack. split returns a stack's centres,
+// topmost first. If selected is nil, all centres are selected.
 func Post[C int | float64](costs map[string]C, split func(string) []string, selected func(cc string) bool) (individual, inherited map[string]C) {
 	individual, inherited = make(map[string]C), make(map[string]C)
 	for key, c := range costs {

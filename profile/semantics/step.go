@@ -2,7 +2,7 @@ package semantics
 
 import "fmt"
 
-// step evaluates the control one step: to another control, or to a value.
+// step evaluates the control by one step, to another control or to a value.
 func (m *Machine[M]) step(c *control[M]) (v hnf[M], mark M, done bool, err error) {
 	sem := m.Sem
 	var none M
@@ -122,7 +122,7 @@ func (m *Machine[M]) let(c *control[M], e *Let) {
 			}
 			_, next := sem.Scope(c.cur, own, scc.CC)
 			if next == own {
-				break // the annotation is not one of the expression: evaluate it
+				break // the annotation does not belong to the expression: evaluate it
 			}
 			rhs, own = scc.Body, next
 		}
@@ -195,7 +195,7 @@ func (m *Machine[M]) ret(c *control[M], v hnf[M], mark M) (hnf[M], M, bool, erro
 		m.pop()
 		o := &m.heap[f.addr]
 		if v.Free != 0 {
-			// Bound to an unbound variable: to be looked up again.
+			// It was bound to an unbound variable and has to be looked up again.
 			o.state, o.expr, o.mark = objThunk, &Var{"it"}, mark
 			o.env = &env[M]{name: "it", addr: v.Free}
 		} else {
@@ -236,8 +236,8 @@ func (m *Machine[M]) ret(c *control[M], v hnf[M], mark M) (hnf[M], M, bool, erro
 
 func (m *Machine[M]) pop() { m.stack = m.stack[:len(m.stack)-1] }
 
-// guess binds a logical variable to a pattern: the rule Guess. The case was
-// charged a match when it began; a guess has B in its place.
+// guess implements the rule Guess: it binds a logical variable to a pattern. The case
+// was charged a match when it began; for a guess this is replaced by a B.
 func (m *Machine[M]) guess(c *control[M], f *frame[M], a Addr) error {
 	var none M
 	if !f.flex {
@@ -289,7 +289,7 @@ func (m *Machine[M]) tick(c *control[M], e *Tick) error {
 	return nil
 }
 
-// isFree evaluates a variable and tells whether it is an unbound logical one.
+// isFree evaluates a variable and reports whether it is an unbound logical variable.
 func (m *Machine[M]) isFree(c *control[M], name string) (bool, error) {
 	a, _, err := m.lookup(c.env, name)
 	if err != nil {

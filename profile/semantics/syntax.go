@@ -25,7 +25,7 @@ type Call struct {
 	Args []string
 }
 
-// Bind is one binding of a let, or a global one.
+// Bind is one binding of a let, or a global binding.
 type Bind struct {
 	Name string
 	Rhs  Expr
@@ -43,35 +43,35 @@ type Con struct {
 	Args []string
 }
 
-// Alt is a branch of a case: Tag Vars → Body. The Tag "_" fits every value.
+// Alt is a branch of a case: Tag Vars → Body. The Tag "_" matches every value.
 type Alt struct {
 	Tag  string
 	Vars []string
 	Body Expr
 }
 
-// Case evaluates Scrut to a constructor and goes on with the branch that fits.
-// A flexible one binds a logical variable to the pattern of a branch; a rigid
-// one suspends on it.
+// Case evaluates Scrut to a constructor and then the matching branch. If Scrut is a
+// logical variable, a flexible case binds it to the pattern of a branch and a rigid
+// case suspends.
 type Case struct {
 	Scrut Expr
 	Alts  []Alt
 	Flex  bool
 }
 
-// SCC annotates an expression with a cost centre. To [Causality] it is the
+// SCC annotates an expression with a cost centre. [Causality] reads it as the
 // expression annotated with the cause CC.
 type SCC struct {
 	CC   string
 	Body Expr
 }
 
-// Or is one of two expressions.
+// Or is a non-deterministic choice between two expressions.
 type Or struct{ Left, Right Expr }
 
-// Tick is a call of a cost function: the identity, whose calls are counted. The
-// centre is CC, or where Of is set the nullary constructor bound to it.
-// Instrumented programs have such, no others.
+// Tick is a call of a cost function: an identity function whose calls are counted.
+// The centre is CC, or if Of is set, the nullary constructor that Of is bound to.
+// Only instrumented programs contain ticks.
 type Tick struct {
 	Kind Kind
 	N    int
@@ -80,8 +80,8 @@ type Tick struct {
 	Body Expr
 }
 
-// IfFree evaluates a variable and goes on with Then if it is an unbound logical
-// variable: the test isVar of instrumented programs.
+// IfFree is the test isVar of instrumented programs: it evaluates a variable and
+// continues with Then if the variable is an unbound logical one.
 type IfFree struct {
 	Name       string
 	Then, Else Expr
@@ -112,8 +112,8 @@ type Program struct {
 	Funs    map[string]*Fun
 }
 
-// IsFunction reports whether a global's right-hand side is a λ-abstraction, and
-// so no constant applicative form.
+// IsFunction reports whether a global's right-hand side is a λ-abstraction and
+// therefore not a constant applicative form.
 func IsFunction(e Expr) bool {
 	_, ok := e.(*Lam)
 	return ok

@@ -1,7 +1,7 @@
-// Package stacks shows a selection's stacks: as call trees, callers first or inverted,
-// as the callers and callees of one function, folded into lines, and one by one.
+// Package stacks computes views of a selection's stacks: call trees with callers first or
+// inverted, the callers and callees of one function, folded lines, and single stacks.
 //
-// Neighbouring frames of one binding are one frame, unless asked otherwise: they are its
-// pending case continuations or its direct recursion. What a stack is made of, after the
-// filter has hidden, merged and collapsed, package profile decides.
+// By default adjacent frames of one binding are merged into one frame: they are its
+// pending case continuations or its direct recursion. Package profile applies the filter,
+// which hides, merges and collapses frames.
 package stacks

@@ -1,5 +1,5 @@
-// Command depth prints how many frames were walked for the samples of logs, one line a
-// log: the median and the 10 % and 90 % quantiles. What was hopped over does not count.
+// Command depth prints the number of frames walked per sample, one line for each log: the
+// median and the 10 % and 90 % quantiles. Skipped frames are not counted.
 package main
 
 import (
@@ -30,7 +30,7 @@ func depths(path string) ([]int, error) {
 		return nil, err
 	}
 	defer f.Close()
-	of := []int{0} // by node
+	of := []int{0} // depth by node
 	var out []int
 	r := eventlog.NewReader(bufio.NewReader(f))
 	for r.Next() {
