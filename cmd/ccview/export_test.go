@@ -19,7 +19,7 @@ func TestExportFiles(t *testing.T) {
 		"pprof": "\x1f\x8b", "speedscope": `{"$schema"`, "folded": "", "firefox": `{"meta"`, "perf-script": "nbody 100/100 [000]", "eventlog": "hdrb",
 	} {
 		out := filepath.Join(dir, format)
-		// What is there is replaced as a whole.
+		// The existing content is replaced completely.
 		if err := os.WriteFile(out, []byte(strings.Repeat("old", 100000)), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestExportAppliesFilters(t *testing.T) {
 	}
 }
 
-// A log cut by a filter has what the filter keeps of the whole log.
+// A log exported with a filter contains exactly what the filter keeps of the whole log.
 func TestExportEventlogIsTheSelection(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "part.eventlog")
 	flags := []string{"--range", "0.01-0.08", "--ignore", "map", "--cap", "0"}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// docs/json.md promises fields: every one is in what the command prints.
+// Every field that docs/json.md documents is in the command's output.
 func TestDocumentedFields(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/json.md")
 	if err != nil {
@@ -56,7 +56,7 @@ func TestDocumentedFields(t *testing.T) {
 	}
 }
 
-// fields adds the paths of a document: "rows[].share".
+// fields collects the paths of all fields of a document, such as "rows[].share".
 func fields(v any, path string, to map[string]bool) {
 	to[path] = true
 	switch v := v.(type) {

@@ -271,7 +271,7 @@ func costCentres(t *testing.T, args ...string) (d ccsDoc, stderr string) {
 	return d, r.stderr
 }
 
-// TestCCS: whichever cost centres are chosen, the individual shares add up to 1.
+// The individual shares of cost centres add up to 1, for any choice of centres.
 func TestCCS(t *testing.T) {
 	for _, c := range []struct {
 		args, row             string
@@ -306,7 +306,7 @@ func TestCCS(t *testing.T) {
 	}
 }
 
-// A set is saved and taken again, on other logs too.
+// A saved set of centres can be used again, on other logs too.
 func TestCCSSets(t *testing.T) {
 	want, _ := costCentres(t, "--select", "phys=Physics.*,GHC.Base.map", "--save", "centres")
 	got, stderr := costCentres(t, "--set", "centres")
@@ -525,7 +525,7 @@ func TestHeapAndGC(t *testing.T) {
 	}
 }
 
-// bareLog is of a program without source notes: its code is known by its symbols.
+// bareLog returns the log of a program without source notes, whose code has only symbols.
 func bareLog() []byte {
 	l := logtest.New()
 	f := l.Code(l.Binding("main", "Main", "f", 0), eventlog.QualityExact, eventlog.CategoryHaskell)
@@ -535,8 +535,8 @@ func bareLog() []byte {
 	return l.End()
 }
 
-// Without source notes cost centres are bindings by their symbols; what GHC itself
-// makes around main is none.
+// Without source notes, cost centres are bindings named by their symbols. The bindings
+// that GHC generates around main are not cost centres.
 func TestCentresOfBareLog(t *testing.T) {
 	r := ccview(t, "ccs", "bare.eventlog")
 	if r.status != 0 || !strings.Contains(r.stdout, "75.0%   75.0%      .    Main.f") || strings.Contains(r.stdout, ":Main") {
@@ -544,7 +544,8 @@ func TestCentresOfBareLog(t *testing.T) {
 	}
 }
 
-// What info and doctor print is what the samples one by one say, of every log.
+// Commands info and doctor print the same from a log's totals as from its samples, for
+// every log.
 func TestTotalsPrintTheSame(t *testing.T) {
 	paths, _ := filepath.Glob("../../eventlog/testdata/*/*.eventlog")
 	more, _ := filepath.Glob("../../ui/internal/fixture/testdata/*.eventlog")

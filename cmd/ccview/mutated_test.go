@@ -13,9 +13,8 @@ import (
 	"ccagent/profile/logtest"
 )
 
-// Every command prints a log or refuses it, whatever has become of its bytes: of 1,180
-// mutated logs, none makes one of ten commands panic, end with a status of its own, or
-// print what a terminal would obey.
+// Every command prints or refuses a log with damaged bytes: none of 1,180 mutated logs makes
+// one of ten commands panic, exit with an undocumented status, or print control characters.
 func TestMutatedLogs(t *testing.T) {
 	const each = 118
 	sources := mutationSources(t)
@@ -50,7 +49,7 @@ func printsOrRefuses(t *testing.T, what string, args []string) {
 		t.Errorf("%s: status %d, %q", what, status, stderr.String())
 	}
 	if args[0] == "export" {
-		return // is data for other programs
+		return // its output is data for other programs
 	}
 	for _, line := range strings.Split(stdout.String()+stderr.String(), "\n") {
 		if printable.Line(line) != line {
@@ -59,7 +58,7 @@ func printsOrRefuses(t *testing.T, what string, args []string) {
 	}
 }
 
-// mutationSources are ten logs: of captures, and of GHC's run-time system.
+// mutationSources returns ten logs, of captures and of GHC's run-time system.
 func mutationSources(t *testing.T) map[string][]byte {
 	sources := map[string][]byte{
 		"nbody": logtest.NBody().End(), "abrupt": logtest.NBody().EndAbruptly(false), "run": logtest.Run(1, true).End(), "exact": logtest.DamagedExact(),
@@ -74,8 +73,8 @@ func mutationSources(t *testing.T) map[string][]byte {
 	return sources
 }
 
-// mutated damages a log: bytes are replaced, put in, taken out, repeated, and the end is
-// cut off.
+// mutated returns a damaged log: bytes are replaced, inserted, removed or repeated, or the
+// end is truncated.
 func mutated(log []byte, seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 47))
 	b := bytes.Clone(log)

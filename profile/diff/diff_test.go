@@ -10,9 +10,9 @@ import (
 	"ccagent/profile"
 )
 
-// program is a made-up program whose runs vary: each element's cost from run to
-// run, and what sampling sees of it. Elements overlap: every third is the cause
-// of all that its two successors are.
+// program is a simulated program. Each element's cost varies from run to run, and
+// sampling adds noise. Elements overlap: every third is a cause of all samples of its two
+// successors.
 type program struct {
 	cost   []float64 // seconds
 	spread float64   // coefficient of variation between runs
@@ -22,7 +22,7 @@ const sampleNs = 1e6
 
 func (p program) run(rnd *rand.Rand) *Run {
 	r := &Run{Name: "made up", Event: "cycles", Unit: "ns"}
-	load := math.Exp(p.spread * rnd.NormFloat64()) // what else the machine does
+	load := math.Exp(p.spread * rnd.NormFloat64()) // the machine's other load
 	weight := make([]float64, len(p.cost))
 	for i, c := range p.cost {
 		want := c * 1e9 * load * math.Exp(p.spread*rnd.NormFloat64()) / sampleNs
@@ -63,7 +63,7 @@ func standard() program {
 	return p
 }
 
-// alarms is the number of trials of A against A with a false verdict.
+// alarms returns the number of trials that compare A with A and give a false verdict.
 func alarms(t *testing.T, p program, na, nb, trials int, o Options) int {
 	t.Helper()
 	bad := 0
@@ -83,8 +83,8 @@ func alarms(t *testing.T, p program, na, nb, trials int, o Options) int {
 	return bad
 }
 
-// The stated rate: at most 5 % of comparisons of a program with itself tell of
-// any difference. The bound leaves 4.5 standard deviations for chance.
+// At most 5 % of comparisons of a program with itself report any difference. The bound
+// leaves 4.5 standard deviations for chance.
 func TestNothingIsSignificantAgainstItself(t *testing.T) {
 	few := program{cost: []float64{0.02, 0.01, 0.004, 0.002, 0.001}, spread: 0} // counts below ten
 	for _, c := range []struct {
@@ -113,7 +113,7 @@ func TestNothingIsSignificantAgainstItself(t *testing.T) {
 	}
 }
 
-// A planted change is found, with its sign and size, and next to nothing else is.
+// A planted change is found, with its sign and size, and almost nothing else is reported.
 func TestPlantedChangeIsFound(t *testing.T) {
 	const trials = 60
 	for _, c := range []struct {
@@ -184,7 +184,8 @@ func TestSingleRunsAreNotTested(t *testing.T) {
 	}
 }
 
-// What sampling alone leaves open, for one run a side: two Poisson counts.
+// The interval for one run per side covers the sampling noise, the difference of two
+// Poisson counts.
 func TestNoiseOfSingleRuns(t *testing.T) {
 	one := func(n, of uint64) []*Run {
 		return []*Run{{Unit: "ns", Samples: of, Total: float64(of) * sampleNs, elements: []figure{
@@ -208,7 +209,7 @@ func TestNoiseOfSingleRuns(t *testing.T) {
 	}
 }
 
-// Swapping the sides turns the signs and changes nothing else.
+// Swapping the sides reverses the signs and changes nothing else.
 func TestSwappingSides(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	p, q := standard(), standard()
@@ -238,8 +239,8 @@ func TestSwappingSides(t *testing.T) {
 	}
 }
 
-// Welch's statistic against values computed by hand, and p against Student's
-// distribution of tables: t = 2.571 at 5 degrees of freedom has p = 0.05.
+// Welch's statistic equals values computed by hand, and p equals the tables of Student's
+// distribution: t = 2.571 at 5 degrees of freedom has p = 0.05.
 func TestWelch(t *testing.T) {
 	s := series{value: []float64{1, 2, 3, 7, 9}, noise: make([]float64, 5)}
 	e := estimate(&s, 3)
@@ -262,7 +263,7 @@ func TestWelch(t *testing.T) {
 	}
 }
 
-// With five runs a side that do not mix, 2 of 252 dealings are as extreme.
+// With five separated runs per side, 2 of 252 dealings are as extreme as the actual one.
 func TestPermutationCounts(t *testing.T) {
 	rows := []series{{value: []float64{1, 2, 3, 4, 5, 11, 12, 13, 14, 15}, noise: make([]float64, 10)}}
 	p, adjusted, method, deals := pValues(rows, 5, 0.05)
@@ -290,7 +291,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := Compare([]*Run{ns}, []*Run{{Unit: "ns", Level: profile.LevelFile}}, Options{}); !errors.As(err, &mismatch) {
 		t.Errorf("levels differ: %v", err)
 	}
-	// Runs without a sample compare, and tell nothing.
+	// Runs without samples can be compared and give no verdict.
 	res, err := Compare([]*Run{ns, ns}, []*Run{ns, ns}, Options{})
 	if err != nil || len(res.Rows) != 0 || res.Total.Verdict.Significant() {
 		t.Errorf("empty runs: %+v, %v", res, err)

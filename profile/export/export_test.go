@@ -11,7 +11,7 @@ import (
 	"ccagent/profile/logtest"
 )
 
-// twoEvents is a log of time and of allocation, in two processes, with threads
+// twoEvents returns a log with time and allocation events, in two processes, with threads
 // of all kinds.
 func twoEvents() []byte {
 	l := logtest.NBody()
@@ -57,7 +57,7 @@ func both(p *profile.Profile, f profile.Filter) []*profile.Selection {
 	return ss
 }
 
-// cases are selections that every format has to bear, without losing weight.
+// cases returns selections that every format must export without losing weight.
 func cases(t testing.TB) map[string][]*profile.Selection {
 	p := load(t, twoEvents())
 	return map[string][]*profile.Selection{

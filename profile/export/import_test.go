@@ -10,7 +10,7 @@ import (
 	"ccagent/profile/logtest"
 )
 
-// imported writes a log in a format and opens that.
+// imported exports a log in a format and opens the export.
 func imported(t *testing.T, write func(*bytes.Buffer) error) *profile.Profile {
 	t.Helper()
 	var b bytes.Buffer
@@ -31,8 +31,8 @@ func imported(t *testing.T, write func(*bytes.Buffer) error) *profile.Profile {
 	return q
 }
 
-// What overlaps in a log overlaps in its pprof export when that is opened: the
-// shares of all elements are the same to the unit.
+// A log's pprof export, opened again, has the same overlap: the shares of all elements
+// are equal to the unit.
 func TestPProfComesBack(t *testing.T) {
 	p := load(t, logtest.NBody().End())
 	s := p.Select(profile.Filter{})
@@ -58,8 +58,8 @@ func TestPProfComesBack(t *testing.T) {
 	}
 }
 
-// perf script's text has no overlap: what comes back is the total, and the
-// threads and stacks.
+// A log's perf script export, opened again, has the same total, threads and stacks. The
+// format has no overlap.
 func TestPerfScriptComesBack(t *testing.T) {
 	p := load(t, logtest.NBody().End())
 	s := p.Select(profile.Filter{})

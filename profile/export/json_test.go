@@ -25,8 +25,8 @@ func strict(t *testing.T, b []byte, into any) {
 	}
 }
 
-// speedscopeFile is the schema's File with a sampled profile's fields; pointers
-// are the required ones.
+// speedscopeFile is the schema's File with a sampled profile's fields. Required fields
+// are pointers.
 type speedscopeFile struct {
 	Schema   *string `json:"$schema"`
 	Name     string  `json:"name"`
@@ -121,7 +121,7 @@ func TestSpeedscopeThreads(t *testing.T) {
 	}
 }
 
-// firefoxTables are the columns that each table of format 48 must have.
+// firefoxTables lists the columns that each table of format 48 must have.
 var firefoxTables = map[string][]string{
 	"samples":       {"stack", "time", "weight"},
 	"markers":       {"data", "name", "startTime", "endTime", "phase", "category"},
@@ -132,8 +132,8 @@ var firefoxTables = map[string][]string{
 	"nativeSymbols": {"libIndex", "address", "name", "functionSize"},
 }
 
-// references are the columns that index another table; null and −1 only where
-// the format allows them.
+// references lists the columns that index another table, with the value for none, null or
+// −1, if the format allows one.
 var references = []struct{ table, column, of, none string }{
 	{"samples", "stack", "stackTable", "null"}, {"stackTable", "frame", "frameTable", ""}, {"stackTable", "prefix", "stackTable", "null"},
 	{"stackTable", "category", "categories", ""}, {"frameTable", "category", "categories", "null"}, {"frameTable", "func", "funcTable", ""},

@@ -49,8 +49,8 @@ func TestPProfConservesTotals(t *testing.T) {
 	})
 }
 
-// The inlined lines keep overlap: a function's cum is its element's inclusive
-// share, to the unit.
+// A function's cum in a pprof export is its element's inclusive share, to the unit,
+// because inlined lines preserve overlap.
 func TestPProfCumIsInclusive(t *testing.T) {
 	each(t, func(t *testing.T, ss []*profile.Selection) {
 		out := parsePProf(t, write(t, PProf, ss, Options{}))
@@ -96,7 +96,7 @@ func TestPProfLabels(t *testing.T) {
 			t.Fatalf("labels %v %v", s.Label, s.NumLabel)
 		}
 	}
-	// 100 samples of NBody and 10 of alloc are of thread 1.
+	// Thread 1 has 100 samples of NBody and 10 of alloc.
 	for label, want := range map[string]int64{
 		"thread=Haskell thread 1 (main; worker)": 110, "thread=Haskell thread 2": 10, "thread=Haskell thread 7": 1,
 		"category=gc": 10, "category=kernel": 3, "capability=1": 25,
@@ -114,7 +114,7 @@ func TestPProfLabels(t *testing.T) {
 	}
 }
 
-// What go tool pprof makes of it.
+// go tool pprof reads a pprof export and prints the expected totals and functions.
 func TestGoToolPProfReads(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "nbody.pprof")
 	if err := os.WriteFile(file, write(t, PProf, both(load(t, twoEvents()), profile.Filter{}), Options{}), 0o600); err != nil {
@@ -134,8 +134,9 @@ func TestGoToolPProfReads(t *testing.T) {
 		args []string
 		want []string
 	}{
-		// 100 ms and 12345 ns in all. The nearest cause of the worker's code is
-		// pairwise; step is a cause of it as well and cum of nearly everything.
+		// The total is 100 ms and 12345 ns. The nearest cause of the worker's code is
+		// pairwise; step is another cause of it, and nearly everything counts for
+		// step's cum.
 		{[]string{"-top", "-nodefraction=0"}, []string{"Total samples = 100.01ms", "40ms 40.00% 40.00%       45ms 44.99%  Physics.pairwise", "Physics.step", "evacuate", "sin", "(kernel)"}},
 		{[]string{"-top", "-sample_index=alloc", "-nodefraction=0"}, []string{"Type: alloc", "Alloc.build;all"}},
 		{[]string{"-raw"}, []string{"PeriodType: cycles nanoseconds", "samples/count cycles/nanoseconds[dflt] alloc/bytes", "thread:[Haskell thread 1 (main; worker)]", "[FN][FL][LN][IN]"}},

@@ -73,7 +73,7 @@ func TestFoldedIsTheCallTree(t *testing.T) {
 			stacks.TreeOf(s, stacks.Options{MaxDepth: -1}).Folded(func(stack string, w uint64) {
 				want[words.ReplaceAllString(stack, "… words skipped")] += w
 			})
-			// In the tree an incomplete stack's reason is a root of its own.
+			// The tree has a separate root for the reason of an incomplete stack.
 			if got := folded(t, s, Options{}); !maps.Equal(got, want) {
 				t.Errorf("%s:\n%v\nthe tree has\n%v", s.EventDef().Name(), got, want)
 			}
@@ -138,7 +138,7 @@ func collapsePerf(t *testing.T, text []byte) []scriptSample {
 		case scriptFrame.MatchString(line):
 			m := scriptFrame.FindStringSubmatch(line)
 			if strings.HasPrefix(m[2], "(") {
-				continue // taken for a process name
+				continue // the reader mistakes it for a process name
 			}
 			at.stack = append(at.stack, m[2])
 		default:

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// allocated runs f and gives the bytes that it allocated in all: no less than what it
-// held at any time.
+// allocated runs f and returns the bytes that it allocated, an upper bound of what it held
+// at any time.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -23,8 +23,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A profile of one kind of element, as many as fit: each is small in the file and asks
-// for more in memory.
+// crafted lists profiles full of one kind of element, which is small in the file and
+// larger in memory.
 var crafted = map[string]func(n int) []byte{
 	"samples":           func(n int) []byte { return profileOf(n, func(int) []byte { return field(fieldSample) }) },
 	"numbered mappings": func(n int) []byte { return profileOf(n, func(i int) []byte { return field(3, number(1, 1<<40+i)...) }) },
@@ -56,7 +56,7 @@ var crafted = map[string]func(n int) []byte{
 	},
 }
 
-// profileOf is a profile with an event, a string and n elements.
+// profileOf returns a profile with an event, a string and n elements.
 func profileOf(n int, element func(i int) []byte) []byte {
 	b := append(field(1, append(number(1, 1), number(2, 1)...)...), field(fieldString)...)
 	b = append(b, field(fieldString, 'x')...)
@@ -73,8 +73,8 @@ func field(number int, payload ...byte) []byte {
 
 func number(field, v int) []byte { return binary.AppendUvarint([]byte{byte(field << 3)}, uint64(v)) }
 
-// What a profile is estimated to take in memory is what it takes, or more, for every
-// kind of element that a crafted one can be full of.
+// The estimate of a profile's memory is at least what decoding takes, for every kind of
+// element that a crafted profile can be full of.
 func TestDecodedSizeCoversAllocations(t *testing.T) {
 	for name, make := range crafted {
 		t.Run(name, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestDecodedSizeCoversAllocations(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			// Slices that grow leave garbage: what is allocated in all is up to twice
-			// what is held at the end. Reading takes the input's size a few times.
+			// Growing slices leave garbage: the total allocated is up to twice what is
+			// held at the end. Reading allocates a few times the input's size.
 			if limit := 2*uint64(estimate) + 4*uint64(len(in)) + 1<<20; got > limit {
 				t.Errorf("%d bytes of profile are estimated at %d bytes and allocate %d", len(in), estimate, got)
 			}
@@ -115,8 +115,8 @@ func TestCraftedProfilesAreRefused(t *testing.T) {
 	}
 }
 
-// One name that many functions share is looked at for each of them, which the budget
-// counts.
+// A name that many functions share is examined for each of them, and the budget counts
+// each time.
 func TestSharedNamesAreCounted(t *testing.T) {
 	in := profileOf(0, nil)
 	in = append(in, field(fieldString, bytes.Repeat([]byte("A."), maxName/2)...)...)
@@ -135,8 +135,8 @@ func TestSharedNamesAreCounted(t *testing.T) {
 	}
 }
 
-// A small gzip file of a profile, a log or a text without end is refused, and what was
-// read of it by then is in proportion to its size.
+// A small gzip file with an endless profile, log or text is refused after reading an
+// amount proportional to its size.
 func TestGzipBombs(t *testing.T) {
 	for name, unit := range map[string]string{
 		"pprof":       "\x12\x00",
@@ -164,7 +164,7 @@ func TestGzipBombs(t *testing.T) {
 				switch f {
 				case PProf:
 					_, err = Write(io.Discard, f, in)
-				case PerfScript: // what its lines allocate is let go of with each
+				case PerfScript: // the memory for a line is released after the line
 					_, err = Write(io.Discard, f, in)
 				default:
 					_, err = io.Copy(io.Discard, in)
@@ -180,7 +180,7 @@ func TestGzipBombs(t *testing.T) {
 	}
 }
 
-// A text whose stacks, names and events never repeat is refused where what is kept of it
+// A text whose stacks, names and events never repeat is refused when the data kept from it
 // exceeds the budget.
 func TestCraftedScriptsAreRefused(t *testing.T) {
 	long := strings.Repeat("x", 2*maxName)
@@ -197,7 +197,7 @@ func TestCraftedScriptsAreRefused(t *testing.T) {
 			spend := &budget{memory: 4 << 20, names: math.MaxInt64}
 			sum, err := write(io.Discard, PerfScript, in, spend)
 			switch name {
-			case "inlined lines", "frames": // of one sample: what is too much is passed over
+			case "inlined lines", "frames": // of one sample: the excess is skipped
 				if err != nil && !errors.Is(err, ErrTooLarge) || err == nil && sum.Passed == 0 {
 					t.Errorf("%v, %+v", err, sum)
 				}
@@ -217,7 +217,7 @@ func first(i int, s string) string {
 	return s
 }
 
-// generated is a text that is made as it is read.
+// generated is a reader of a text that is generated while it is read.
 type generated struct {
 	line func(i int) string
 	i    int

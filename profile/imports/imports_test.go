@@ -28,7 +28,7 @@ p 99 12.000002: cycles:
 short 5 [000] 13.5: 7 cpu-clock:u:  55aa f (/bin/p)
 `
 
-// text shows what an import writes, without what every one has.
+// text returns the events that an import writes, except those that every import writes.
 func text(t *testing.T, in string) (Summary, []string) {
 	t.Helper()
 	f, r, err := Open(strings.NewReader(in))
@@ -84,7 +84,8 @@ func TestScript(t *testing.T) {
 		"1000: 1×1 pid 99 tid 99 cpu 0: (gc) /lib/x (deleted).so+0x7f0000(unresolved)",
 		"1499999000: 0×7 pid 5 tid 5 cpu 0: f(foreign)",
 	}
-	// A category has its name for a binding, a kernel frame without symbol none.
+	// The expectations omit the name of a frame that is only a category, and of a kernel
+	// frame without symbol.
 	for i := range got {
 		got[i] = strings.ReplaceAll(got[i], "[GC](gc)", "(gc)")
 		got[i] = strings.ReplaceAll(got[i], "[unknown](kernel)", "(kernel)")
@@ -97,7 +98,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// Source lines, as -F +srcline adds them, tell lines of one function apart.
+// Source lines, as -F +srcline adds them, distinguish lines of one function.
 func TestScriptWithSourceLines(t *testing.T) {
 	in := "p 1 1.0: c: \n\t 12 f+0x1 (x)\n  a.c:7\n\t 13 g (x)\n  x[13]\n\np 1 1.0: c: \n\t 12 f+0x2 (x)\n  a.c:8\n\t 13 g (x)\n  x[13]\n"
 	sum, _ := text(t, in)
@@ -116,7 +117,8 @@ func TestScriptWithSourceLines(t *testing.T) {
 	}
 }
 
-// Lines that make no sense are passed over and counted; one beyond the bound ends the import.
+// Lines that cannot be parsed are skipped and counted; a line that is too long ends the
+// import.
 func TestScriptPassesOverNonsense(t *testing.T) {
 	sum, got := text(t, "p 1 1.0: c: \n\tzzz not a frame\n\t 12 f (x)\nnot a header\n\t 12 orphan (x)\n\np 1 2.0: c: \n")
 	if sum.Passed != 3 || sum.First != 2 || sum.Samples != 2 || !strings.HasSuffix(got[1], "f(foreign)") {
@@ -148,8 +150,8 @@ func testPProf() *pprof.Profile {
 	}
 }
 
-// A pprof profile becomes the same log gzipped or not: rows are taken apart into as many
-// samples as they count, and labels become processes, threads and CPUs.
+// A pprof profile becomes the same log gzipped or not: rows are split into as many samples
+// as they count, and labels become processes, threads and CPUs.
 func TestPProf(t *testing.T) {
 	var raw, zipped bytes.Buffer
 	if err := testPProf().WriteUncompressed(&raw); err != nil {
@@ -174,7 +176,7 @@ func TestPProf(t *testing.T) {
 	}
 }
 
-// A file's first bytes tell its format; what is like none is taken for an eventlog.
+// Open detects a file's format from its first bytes; an unknown file counts as an eventlog.
 func TestSniff(t *testing.T) {
 	for in, want := range map[string]Format{
 		"": Eventlog, "hdrbhetb": Eventlog, "xxxxhetb": Eventlog, "hello": Eventlog, "\x7fELF": Eventlog, "a b c\n": Eventlog,
@@ -186,7 +188,7 @@ func TestSniff(t *testing.T) {
 	}
 }
 
-// Names are split at a Haskell module, and at nothing else that has dots.
+// Names are split after a Haskell module name; other names with dots are not split.
 func TestQualified(t *testing.T) {
 	for in, want := range map[string]string{
 		"Main.f": "Main|f", "Data.Map.insert": "Data.Map|insert", "GHC.Base.++": "GHC.Base|++", "GHC.Base..": "GHC.Base|.", "runtime.mallocgc": "|runtime.mallocgc",
@@ -217,8 +219,8 @@ func FuzzScript(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) { sound(t, PerfScript, in) })
 }
 
-// sound imports anything: it is an error or a log without a flaw, in which
-// every sample refers to what is defined.
+// sound imports any input and checks that the result is an error or an undamaged log whose
+// samples refer only to defined ids.
 func sound(t *testing.T, f Format, in []byte) {
 	var log bytes.Buffer
 	sum, err := Write(&log, f, bytes.NewReader(in))

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The lines' grammar as regular expressions: the specification of the parsers by hand.
+// These regular expressions are the grammar of lines: the specification of the
+// hand-written parsers.
 var (
 	headerLine = regexp.MustCompile(`^(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(\d+)\.(\d+):\s+(?:(\d+)\s+)?([^\s:]\S*?):(?:\s+(.*))?$`)
 	frameLine  = regexp.MustCompile(`^\s+([0-9a-f]+)(?:\s+(.*))?$`)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// This file transcribes the papers' big-step rules as they are printed, by
-// substitution and without a stack, and holds the machine against them: Theorem
-// 4.2.1 of Sansom & Peyton Jones, and the same for Wortmann & Duke.
+// This file transcribes the papers' big-step rules as printed, with substitution and
+// without a stack, and compares the machine with them: Theorem 4.2.1 of Sansom & Peyton
+// Jones, and the equivalent for Wortmann & Duke.
 
 var errDeep = errors.New("too deep")
 
@@ -38,8 +38,8 @@ func (h *bigHeap[A]) enter() error {
 	return nil
 }
 
-// rename is e[y/x]; an expression that contains a renamed variable directly is
-// annotated with causes.
+// rename returns e[y/x]. It annotates an expression that contains a renamed variable
+// directly with causes.
 func rename(e Expr, to map[string]string, causes []string) Expr {
 	v := func(x string) string {
 		if y, ok := to[x]; ok {
@@ -101,7 +101,7 @@ func rename(e Expr, to map[string]string, causes []string) Expr {
 	panic(fmt.Sprintf("%T", e))
 }
 
-// branch finds the alternative for a constructor.
+// branch returns the alternative that matches a constructor.
 func branch(alts []Alt, z Expr) (*Alt, *Con) {
 	c, _ := z.(*Con)
 	for i := range alts {

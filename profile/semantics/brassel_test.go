@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// lenProgram is that of Brassel et al. §3. Numbers are Z and S n, as in the
-// paper's measurements; the list is made by a function that counts down.
+// lenProgram is the program of Brassel et al. §3. Numbers are Z and S n, as in the
+// paper's measurements; a function that counts down builds the list.
 const lenProgram = `
 len(x) = fcase x of { Nil -> Z; Cons y ys -> let w = len(ys) in S w };
 len2s(x) = fcase x of { Nil -> Z; Cons y ys -> fcase ys of { Nil -> let o = Z in S o;
@@ -21,15 +21,15 @@ deep(n) = fcase n of { Z -> Z; S k -> deep(k) };
 main() = let list = scc "list" upto(elements), a = scc "len" len(list), b = scc "len2s" len2s(list), s = add(a, b) in s;
 `
 
-// §3, the symbolic costs of len and len2s on 5000 elements. The paper's figures
-// are full hundreds, rounded up: 5001 unfoldings are 5100, 2501 are 2600.
+// The symbolic costs of len and len2s on 5000 elements are those of the table in §3. The
+// paper rounds its figures up to hundreds: 5001 unfoldings are 5100, 2501 are 2600.
 func TestLenTable(t *testing.T) {
 	src := strings.Replace(lenProgram, "main() = let ", "main() = let "+number("elements", 5000), 1)
 	p := parse(t, src)
 	m := New(p, Lexical{})
 	m.Fuel = 1 << 22
 	v, _, err := m.Run()
-	for err == nil && v.Tag == "S" { // main's number is wanted whole
+	for err == nil && v.Tag == "S" { // evaluate main's number completely
 		v, _, err = m.Force("print", v.Args[0])
 	}
 	if err != nil {
@@ -56,7 +56,7 @@ func TestLenTable(t *testing.T) {
 			}
 		}
 	}
-	// main adds the lengths: a function call for each element of the first.
+	// main adds the lengths, with a function call for each element of the first list.
 	if got := m.Costs[MainCC]; (got[Match]+99)/100*100 != 5100 || (got[Lookup]+99)/100*100 != 5100 {
 		t.Errorf("main: %v", got)
 	}
@@ -65,7 +65,7 @@ func TestLenTable(t *testing.T) {
 	}
 }
 
-// number binds a variable to n.
+// number returns the source of a binding of a variable to n.
 func number(name string, n int) string {
 	var b strings.Builder
 	b.WriteString("n0 = Z, ")
@@ -79,7 +79,7 @@ func number(name string, n int) string {
 	return b.String()
 }
 
-// outcomes explores the choices of a program up to a number of derivations.
+// outcomes runs a program with every sequence of choices, up to a number of derivations.
 func outcomes(p *Program, most int, each func(choices []int, m *Machine[string], v Value, err error)) {
 	queue := [][]int{nil}
 	for range most {
@@ -108,12 +108,12 @@ func outcomes(p *Program, most int, each func(choices []int, m *Machine[string],
 	}
 }
 
-// Theorem 1: an instrumented program, run without cost semantics, counts what
-// the cost semantics attributes, in every derivation.
+// An instrumented program, run without cost semantics, counts the costs that the cost
+// semantics attributes, in every derivation (Theorem 1).
 //
-// As printed the theorem needs two provisos. The transformation counts a V for
-// every variable, while the rule Val charges none for an unbound one: so nothing
-// but a flexible case may evaluate such. And update matches constructors alone.
+// The printed theorem needs two conditions. The transformation counts a V for every
+// variable, but the rule Val charges none for an unbound variable; so only a flexible
+// case may evaluate an unbound variable. And update matches only constructors.
 func TestInstrumentedCosts(t *testing.T) {
 	compared, outside, choices := 0, 0, 0
 	for seed := range uint64(400) {
@@ -168,15 +168,15 @@ func clean(a map[string]Costs) map[string]Costs {
 	return out
 }
 
-// The printed transformation of fcase would count the lookup of a logical
-// variable twice: once by V_cc and once within ⟦x⟧.
+// A flexible case counts the lookup of a logical variable once. The printed
+// transformation would count it twice: once by V_cc and once within ⟦x⟧.
 func TestGuess(t *testing.T) {
 	p := parse(t, `main() = let x = x in scc "cc" fcase x of { S y -> Z };`)
 	m := New(p, Lexical{})
 	if _, _, err := m.Run(); err != nil {
 		t.Fatal(err)
 	}
-	// V, U, B, one H for y; no C, and no N where there is but one branch.
+	// V, U, B, one H for y; no C, and no N because there is only one branch.
 	if got := m.Costs["cc"]; got != (Costs{Lookup: 1, Update: 1, BindVar: 1, Alloc: 1, Enter: 1}) {
 		t.Errorf("guess costs %v", got)
 	}

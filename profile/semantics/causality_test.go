@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// §4.4: ⟨α let { f = ⟨β λx. e₁ } in e₂: costs of e₁ are caused by α and β, for the
-// let binds f and the λ is what is applied.
+// In ⟨α let { f = ⟨β λx. e₁ } in e₂ the costs of e₁ are caused by α and β (§4.4): the let
+// binds f, and the λ is applied.
 func TestStaticLexicalScope(t *testing.T) {
 	c := &Causality{}
 	p := parse(t, `main = scc "alpha" let f = scc "beta" \x -> scc "e1" Box x in let z = Z in scc "app" f z;`)
@@ -28,8 +28,8 @@ func TestStaticLexicalScope(t *testing.T) {
 	}
 }
 
-// §2.4: a let does not cause what its body does without its variables; §2.3: a
-// case with a choice causes what its branch does, and so does what it matched.
+// A let causes only what its body does with its variables (§2.4). A case with a choice,
+// and the value that it matches, cause what the branch does (§2.3).
 func TestLetAndCase(t *testing.T) {
 	for _, c := range []struct {
 		src  string
@@ -54,8 +54,8 @@ func TestLetAndCase(t *testing.T) {
 	}
 }
 
-// §4.1: the centre that Sansom & Peyton Jones charge, where it encloses the code
-// statically and within its closure, is one of the causes.
+// The centre that Sansom & Peyton Jones charge is one of the causes, if it statically
+// encloses the code within its closure (§4.1).
 func TestCentresAreCauses(t *testing.T) {
 	programs(t, HigherOrder, 200, func(seed uint64, p *Program) {
 		own := OwnScopes(p)
@@ -64,9 +64,9 @@ func TestCentresAreCauses(t *testing.T) {
 		m.Seen = func(s Step[Causes]) {
 			sc := own[s.At]
 			if s.Kind == EvalLam || s.Kind == EvalCon || len(sc) == 0 {
-				return // a value looked up again is caused where it was made
+				return // a value that is looked up again keeps the causes of its creation
 			}
-			// An scc annotates the expression right under it.
+			// An scc annotates its body.
 			if sc[0].Body == s.At && !c.Cause(sc[0].CC).Within(s.Bearer) {
 				t.Fatalf("seed %d: %v without %s", seed, c.Names(s.Bearer), sc[0].CC)
 			}

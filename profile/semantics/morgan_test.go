@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// byStack writes costs by stack, topmost first.
+// byStack returns the costs by stack; a stack's centres are written topmost first.
 func byStack(m *Machine[Stack], tab *Table) map[string]int {
 	out := make(map[string]int)
 	for s, c := range m.Costs {
@@ -19,7 +19,7 @@ func byStack(m *Machine[Stack], tab *Table) map[string]int {
 
 func byComma(s string) []string { return strings.Split(s, ",") }
 
-// §2.2: scc "times" 2 * 46 * (scc "plus" 4 + 8).
+// The program scc "times" 2 * 46 * (scc "plus" 4 + 8) has the stacks of §2.2.
 func TestStacksExample(t *testing.T) {
 	sem := NewStacks(Lexical{})
 	m, _ := run(t, `add n m = case n of { Z -> m; S k -> S (add k m) };
@@ -31,13 +31,13 @@ func TestStacksExample(t *testing.T) {
 			t.Errorf("no costs of <%s>: %v", want, got)
 		}
 	}
-	// The stacks, <MAIN> and <SUB>, and no others.
+	// No stacks other than these two, <MAIN> and <SUB>.
 	if len(got) > 4 {
 		t.Errorf("stacks %v", got)
 	}
 }
 
-// §2.3: the arithmetic of selection and inheritance.
+// The post-processor selects and inherits costs by the arithmetic of §2.3.
 func TestPostProcessor(t *testing.T) {
 	not := func(out string) func(string) bool { return func(cc string) bool { return cc != out } }
 	theta := map[string]int{"b,a": 10, "a": 20, "c,a": 10, "c,b,a": 50}
@@ -48,7 +48,7 @@ func TestPostProcessor(t *testing.T) {
 	}{
 		{theta, nil, map[string]int{"a": 20, "b": 10, "c": 60}, map[string]int{"a": 90, "b": 60, "c": 60}},
 		{theta, not("b"), map[string]int{"a": 30, "c": 60}, map[string]int{"a": 90, "c": 60}},
-		// §2.4.1: compressed, and not.
+		// §2.4.1: compressed and uncompressed stacks.
 		{map[string]int{"a": 3, "b,a": 7, "a,b": 1}, nil, map[string]int{"a": 4, "b": 7}, map[string]int{"a": 11, "b": 8}},
 		{map[string]int{"a": 3, "b,a": 7, "a,b,a": 1}, nil, map[string]int{"a": 4, "b": 7}, map[string]int{"a": 11, "b": 8}},
 	} {
@@ -59,7 +59,7 @@ func TestPostProcessor(t *testing.T) {
 	}
 }
 
-// §2.4.2: the cases of Push, on the tables that the paper draws.
+// Push returns the stacks of the three cases of §2.4.2, on the paper's tables.
 func TestPush(t *testing.T) {
 	text := func(tab *Table, s Stack) string { return strings.Join(tab.Centres(s), ",") }
 	// MAIN1 ⇄ A2 ⇄ B3, A2 ⇄ C4.
@@ -112,8 +112,8 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// reverse is the program of §3.1, on lists of units and with the lengths as
-// numbers of its own: 100 and 1100 elements take too long to reverse here.
+// reverse is the program of §3.1, on lists of units. The lengths are shorter, because
+// reversing the paper's 100 and 1100 elements takes too long here.
 const reverse = `
 append xs ys = case xs of { Nil -> ys; Cons z zs -> Cons z (append zs ys) };
 rev xs = scc "rev" case xs of { Nil -> Nil; Cons y ys -> append (rev ys) (Cons y Nil) };
@@ -138,9 +138,9 @@ twenty = add ten ten;
 add n m = case n of { Z -> m; S k -> S (add k m) };
 `
 
-// §3.1, Fig. 7: the stacks of the example program, and which of them is the most
-// expensive. What the paper writes as one stack from main down is two here: a is
-// a CAF, and its costs begin a stack of their own.
+// The example program has the stacks of Fig. 7 (§3.1), with the same one as the most
+// expensive. One stack of the paper, from main down, is two here: a is a CAF, and its
+// costs begin a new stack.
 func TestReverseExample(t *testing.T) {
 	sem := NewStacks(Lexical{CAF: CAFSubsumed, NamedCAFs: true})
 	p := parse(t, reverse)
@@ -181,7 +181,7 @@ func TestReverseExample(t *testing.T) {
 	}
 }
 
-// Fig. 6, 7 and 9: the post-processor's figures from the paper's ticks.
+// The post-processor computes the figures of Fig. 9 from the paper's ticks (Fig. 6 and 7).
 func TestFig9(t *testing.T) {
 	ticks := map[string]int{
 		"rev,j,h,f,c,a,main": 1181, "rev,j,g,e,b,a,main": 16, "rev,g,e,b,a,main": 10,
@@ -197,8 +197,8 @@ func TestFig9(t *testing.T) {
 	}
 }
 
-// The top of the current stack is the current centre; what is selected decides
-// inherited costs alone, so compressing changes nothing.
+// The top of the current stack is the current centre. Selection only affects inherited
+// costs, so compressing stacks changes nothing.
 func TestStacksRefineCentres(t *testing.T) {
 	for _, rules := range []Lexical{{}, {CAF: CAFSubsumed}, {Evaluation: true}} {
 		programs(t, HigherOrder, 200, func(seed uint64, p *Program) {

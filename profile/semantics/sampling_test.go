@@ -17,19 +17,19 @@ import (
 	"ccagent/profile/semantics"
 )
 
-// A sampler sees no cost centres: it sees code, and stacks of return addresses
-// and update frames. This file writes what it would see of the evaluator as a
-// log, one sample a cost, and compares what package profile makes of the log with
-// what the semantics attributes.
+// This file compares the attribution of package profile with that of the semantics. A
+// sampler sees no cost centres, only code and stacks of return addresses and update
+// frames. The tests write what a sampler would see of the evaluator as a log, one sample
+// for each cost, and package profile attributes the samples.
 
-// recorder writes the log of one run. Every scc is a span of P.hs on a line of
-// its own; every closure is a procedure; every expression is a block with the
-// sccs that enclose it for causes, those of its own closure at distance 0.
+// recorder writes the log of one run. Every scc is a span of P.hs on its own line; every
+// closure is a procedure; every expression is a block whose causes are the enclosing
+// sccs, those of its own closure at distance 0.
 type recorder struct {
 	log      *logtest.Log
 	file     uint32
 	all, own map[semantics.Expr][]*semantics.SCC
-	proc     map[semantics.Expr]uint32 // the procedure of the closure it is in
+	proc     map[semantics.Expr]uint32 // procedure of the expression's closure
 	global   map[semantics.Expr]uint32
 	spans    map[*semantics.SCC]uint32
 	code     map[codeKey]logtest.Frame
@@ -37,16 +37,16 @@ type recorder struct {
 	set      centres.Set
 	bearers  []string // by thread id − 1
 	time     uint64
-	// cafUpdates counts updates of CAFs with values made in another centre. The
-	// rules give such an update to the value's centre, production to the CAF: one
-	// U for each CAF, of which the sampler cannot know better.
+	// cafUpdates counts updates of CAFs with values created in another centre. The
+	// rules attribute such an update to the value's centre, production to the CAF: one
+	// U for each CAF, which a sampler cannot attribute correctly.
 	cafUpdates int
 	caf        string // how the semantics writes the CAFs' centre
 }
 
 type codeKey struct {
 	e      semantics.Expr
-	within bool // of an scc: right inside of it
+	within bool // the code directly inside an scc
 }
 
 func newRecorder(p *semantics.Program) *recorder {
@@ -59,7 +59,7 @@ func newRecorder(p *semantics.Program) *recorder {
 		b := &p.Globals[i]
 		id := r.log.Binding("main", "P", b.Name, 0)
 		body := b.Rhs
-		for { // a global function's parameters make one procedure
+		for { // all λs of a global function's parameters are one procedure
 			r.proc[body], r.global[body] = id, id
 			lam, ok := body.(*semantics.Lam)
 			if !ok {
@@ -102,7 +102,7 @@ func (r *recorder) closures(e semantics.Expr, proc, global uint32) {
 	}
 }
 
-// at is the code of an expression.
+// at returns the code of an expression.
 func (r *recorder) at(e semantics.Expr, within bool) logtest.Frame {
 	k := codeKey{e, within}
 	f, ok := r.code[k]
@@ -134,7 +134,7 @@ func (r *recorder) at(e semantics.Expr, within bool) logtest.Frame {
 // sample records a cost. The bearer's number is the sample's thread.
 func (r *recorder) sample(kind semantics.Kind, n int, bearer string, at semantics.Expr, stack func(func(semantics.Frame) bool)) {
 	if kind == semantics.Enter {
-		return // is counted, and takes no time
+		return // an entry takes no time
 	}
 	var frames []logtest.Frame
 	for f := range stack {
@@ -169,8 +169,8 @@ func (r *recorder) sample(kind semantics.Kind, n int, bearer string, at semantic
 	r.log.SampleOf(r.time, eventlog.Sample{Weight: uint64(n), TSO: uint64(id + 1), Node: r.log.Stack(frames...)})
 }
 
-// joint is a run as the semantics and as the production code attribute it: for
-// each bearer by the semantics, what production makes of its samples.
+// joint holds a run's attribution by the semantics and by the production code: prod[i] is
+// production's attribution of the costs that the semantics attributes to bearer[i].
 type joint struct {
 	bearer []string
 	prod   []*centres.Costs
@@ -205,7 +205,7 @@ func record[M comparable](t *testing.T, p *semantics.Program, sem semantics.Sema
 	return j
 }
 
-// plain gives production's names those of the semantics.
+// plain converts production's name of a centre to that of the semantics.
 func plain(name string) string {
 	if strings.HasPrefix(name, semantics.CAFCC) {
 		return semantics.CAFCC
@@ -217,9 +217,8 @@ func same(cc string) string { return cc }
 
 type tally struct{ programs, agree, differ, forced uint64 }
 
-// within checks for every sample that production and semantics agree or that
-// the sample is among the forced ones, and so for every centre that its cost is
-// right within the forced weight.
+// within checks that production and semantics agree on every sample that is not forced,
+// and that every centre's cost is correct up to the forced weight.
 func (y *tally) within(t *testing.T, seed uint64, j *joint) {
 	t.Helper()
 	if j == nil {
@@ -267,8 +266,8 @@ func generate(style semantics.Style, n uint64, f func(seed uint64, p *semantics.
 	}
 }
 
-// Where callers keep a frame, evaluation scoping differs by forced costs alone,
-// in programs of any order.
+// If callers keep their frames, evaluation scoping differs from the semantics only in
+// forced costs, in higher-order programs too.
 func TestSampledEvaluation(t *testing.T) {
 	var y tally
 	generate(semantics.HigherOrder, 250, func(seed uint64, p *semantics.Program) {
@@ -277,8 +276,8 @@ func TestSampledEvaluation(t *testing.T) {
 	y.enough(t)
 }
 
-// So does lexical scoping in first-order programs: no function is applied
-// elsewhere than it was made.
+// If callers keep their frames, lexical scoping differs from the semantics only in forced
+// costs in first-order programs: they apply every function where it is created.
 func TestSampledLexical(t *testing.T) {
 	var y tally
 	generate(semantics.FirstOrder, 250, func(seed uint64, p *semantics.Program) {
@@ -287,9 +286,9 @@ func TestSampledLexical(t *testing.T) {
 	y.enough(t)
 }
 
-// In all programs, and where calls in tail position leave no frame of the
-// caller's, lexical scoping is exact for code that lies in a centre itself; what
-// differs is among the costs that production reports as subsumed or forced.
+// Lexical scoping is exact for code inside a centre, in all programs, even if tail calls
+// leave no frame of the caller. The other differences are among the costs that production
+// reports as subsumed or forced.
 func TestSampledLexicalOwn(t *testing.T) {
 	programs, differ := 0, uint64(0)
 	generate(semantics.HigherOrder, 250, func(seed uint64, p *semantics.Program) {
@@ -319,7 +318,7 @@ func TestSampledLexicalOwn(t *testing.T) {
 	}
 }
 
-// Stacks differ by what was sampled above an update frame alone.
+// Cost-centre stacks differ from the semantics only in samples above an update frame.
 func TestSampledStacks(t *testing.T) {
 	var programs int
 	var agree, differ uint64
@@ -361,9 +360,9 @@ func TestSampledStacks(t *testing.T) {
 	}
 }
 
-// The bound is attained: a thunk built under one centre and forced under another
-// by code that lies in none. And it does not depend on who forces what lies in a
-// centre itself.
+// The error can be as large as the forced cost: a thunk is built under one centre and
+// forced under another, and its code is in no centre. For code inside a centre the
+// attribution does not depend on the centre that forces it.
 func TestForcedBoundIsAttained(t *testing.T) {
 	const work = `work n = case n of { Z -> Z; S k -> case work k of { _ -> Z } };
 		three = S (S (S Z));`
@@ -392,7 +391,7 @@ func TestForcedBoundIsAttained(t *testing.T) {
 		if c.forced && (differ < 10 || differ != forced) {
 			t.Errorf("%s: %d differ of %d forced", c.name, differ, forced)
 		}
-		// The update itself is the machine's code, right above its frame.
+		// The update itself runs the machine's code, directly above the update frame.
 		if !c.forced && differ > 1 {
 			t.Errorf("%s: %d differ of %d forced", c.name, differ, forced)
 		}

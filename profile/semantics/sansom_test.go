@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// arithmetic is used by the examples. work n does 4 applications for each unit of n.
+// arithmetic holds functions that the examples use. work n does 4 applications for each
+// unit of n.
 const arithmetic = `
 add n m = case n of { Z -> m; S k -> S (add k m) };
 work n = case n of { Z -> Z; S k -> work k };
@@ -18,21 +19,21 @@ two = \z -> S (S z);
 // The examples in the text of Sansom & Peyton Jones get the attribution that the paper
 // states.
 func TestInformalExamples(t *testing.T) {
-	// main is a CAF: one U is for its value, and the centre's that made it.
+	// main is a CAF: one U is for its value, in the centre that created the value.
 	for _, c := range []struct {
 		name, src string
 		rules     Lexical
 		want      map[string]string
 	}{
 		{
-			// §3.1, scc "cc1" x+1: x's evaluation is its producer's.
+			// §3.1, scc "cc1" x+1: the evaluation of x is attributed to its producer.
 			name: "free variables are not included",
 			src: arithmetic + `main = let n = S (S (S Z)) in let x = scc "x" work n in
 				scc "cc1" (let o = S x in case x of { Z -> o; S k -> o });`,
 			want: map[string]string{"cc1": "1C 2V 1U 1H 1E", "x": "4A 4C 8V 1U 1E"},
 		},
 		{
-			// The same when x was evaluated before.
+			// The same if x is already evaluated.
 			name: "whenever they are evaluated",
 			src: arithmetic + `main = let n = S (S (S Z)) in let x = scc "x" work n in case x of { _ ->
 				scc "cc1" (let o = S x in case x of { Z -> o; S k -> o }) };`,
@@ -46,14 +47,14 @@ func TestInformalExamples(t *testing.T) {
 			want: map[string]string{"cc2": "2A 2C 4V 3U 2H 1E"},
 		},
 		{
-			// §3.1, scc "cc3" (\x -> f x, True): each application is cc3's.
+			// §3.1, scc "cc3" (\x -> f x, True): each application is attributed to cc3.
 			name: "functions in data",
 			src: arithmetic + `main = let n = S Z in let p = scc "cc3" Pair (\x -> work x) True in
 				case p of { Pair f b -> case f n of { _ -> scc "user" f n } };`,
 			want: map[string]string{"cc3": "4A 4C 8V 2U 2H 1E", "user": "1A 1V 1E"},
 		},
 		{
-			// §3.1, my_fun: square's and map's costs are mapper's, xs's are not.
+			// §3.1, my_fun: mapper bears the costs of square and map, but not of xs.
 			name: "aggregation",
 			src: `map f xs = case xs of { Nil -> Nil; Cons y ys -> Cons (f y) (map f ys) };
 				square x = x;
@@ -62,23 +63,23 @@ func TestInformalExamples(t *testing.T) {
 				my_fun xs = scc "mapper" map square xs;
 				main = let xs = scc "producer" produce (S (S Z)) in len (my_fun xs);`,
 			// map: 3 calls of 2 A, C and 2 V each; square: 2 calls of A, 2 V. The
-			// updates with square's results are the producer's: x is its.
+			// updates with square's results are attributed to producer, which owns x.
 			want: map[string]string{"mapper": "8A 3C 10V 3U 4H 1E", "producer": "3A 3C 6V 7U 5H 1E"},
 		},
 		{
-			// §3.1, scc "tricky" (f,g): global functions are subsumed by who calls them.
+			// §3.1, scc "tricky" (f,g): global functions are subsumed by their caller.
 			name: "global functions in data",
 			src:  arithmetic + `main = let n = S Z in case scc "tricky" Pair work work of { Pair f g -> scc "user" f n };`,
 			want: map[string]string{"tricky": "1E", "user": "2A 2C 4V 1U 1E"},
 		},
 		{
-			// §3.1, scc "tricky" (f x): a partial application is its maker's.
+			// §3.1, scc "tricky" (f x): a partial application is attributed to its creator.
 			name: "partial applications",
 			src:  arithmetic + `main = let n = S Z in let f = scc "tricky" add n in scc "user" case f n of { S m -> work m };`,
 			want: map[string]string{"tricky": "3A 2C 5V 1U 1H 1E", "user": "3A 3C 5V 1U 1E"},
 		},
 		{
-			// §8.1: lexical scoping gives the body to fun.
+			// §8.1: lexical scoping attributes the body to fun.
 			name: "static scoping",
 			src:  arithmetic + `main = let n = S Z in let f = scc "fun" (\x y -> work x) in scc "app" f n n;`,
 			want: map[string]string{"fun": "2A 2C 4V 2U 1E", "app": "2A 1V 1E"},
@@ -109,7 +110,7 @@ func TestInformalExamples(t *testing.T) {
 			want: map[string]string{"g": "1A 1V 1E", "h": "5A 4C 9V 4U 4H 1E"},
 		},
 		{
-			// §8.2: the boxing transformation gives it to g.
+			// §8.2: the boxing transformation attributes it to g.
 			name: "boxed",
 			src: arithmetic + `f x = work x;
 				h i = scc "h" (let three = S (S (S Z)) in i three);
@@ -129,7 +130,8 @@ func TestInformalExamples(t *testing.T) {
 	}
 }
 
-// §7.1: and1 and and2 differ by an η-reduction, and in Fig. 4 by who pays.
+// and1 and and2 differ by an η-reduction, and by the rules of Fig. 4 in the centre that
+// bears their costs (§7.1).
 func TestCAFs(t *testing.T) {
 	const src = `and1 xs = fold yes xs;
 		and2 = fold yes;
@@ -157,7 +159,7 @@ func TestCAFs(t *testing.T) {
 	}
 }
 
-// shared is a heap of thunks that two expressions share.
+// shared holds two expressions and the heap of thunks that they share.
 type shared struct {
 	p      *Program
 	names  []string
@@ -194,7 +196,7 @@ type outcome[M comparable] struct {
 	costs  Attribution[M]
 	values [2]string
 	marks  [2]M
-	heap   []M // of the shared thunks
+	heap   []M // annotations of the shared thunks
 	states []objState
 	ok     bool
 }
@@ -240,8 +242,8 @@ func (o outcome[M]) same(p outcome[M]) bool {
 		slices.Equal(o.heap, p.heap) && slices.Equal(o.states, p.states)
 }
 
-// Theorem 3.5.1: two expressions evaluated in either order give the same values,
-// heap and costs.
+// Two expressions evaluated in either order give the same values, heap and costs (Theorem
+// 3.5.1).
 func TestOrderIndependence(t *testing.T) {
 	check := func(name string, tries int, independent bool, run func(s *shared, order ...int) (same func() bool, ok bool)) {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +276,8 @@ func TestOrderIndependence(t *testing.T) {
 	check("fig4", 500, true, lexical(Lexical{}))
 	check("fig7", 500, true, lexical(Lexical{CAF: CAFSubsumed}))
 	check("evaluation", 500, true, lexical(Lexical{Evaluation: true}))
-	// Footnote 9: to subsume CAFs by who demands them first would break it.
+	// Footnote 9: the theorem fails if CAFs are subsumed by the centre that demands
+	// them first.
 	check("first demand", 500, false, lexical(Lexical{CAF: CAFFirst}))
 	check("stacks", 300, true, func(s *shared, _ ...int) (func() bool, bool) {
 		sem := NewStacks(Lexical{CAF: CAFSubsumed})
@@ -283,8 +286,8 @@ func TestOrderIndependence(t *testing.T) {
 	})
 }
 
-// Corollary 3.5.2: what is evaluated anyhow may be evaluated early. All that
-// changes is who looks it up first.
+// A thunk that is evaluated in any case may be evaluated early: only one lookup is
+// attributed differently (Corollary 3.5.2).
 func TestEarlyEvaluation(t *testing.T) {
 	ran := 0
 	for seed := range uint64(400) {
@@ -311,7 +314,8 @@ func TestEarlyEvaluation(t *testing.T) {
 	}
 }
 
-// Every cost goes to precisely one centre, so all rule sets distribute one total.
+// Every cost is attributed to exactly one centre, so the total is the same for all rule
+// sets.
 func TestConservation(t *testing.T) {
 	for _, style := range []Style{HigherOrder, FirstOrder, FlatLogic} {
 		programs(t, style, 300, func(seed uint64, p *Program) {
@@ -328,7 +332,7 @@ func TestConservation(t *testing.T) {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
 				c := m.Costs.Total()
-				if style != FlatLogic && c != seen { // a guess takes a match back
+				if style != FlatLogic && c != seen { // a guess reverses the charge of a match
 					t.Fatalf("seed %d: %v were attributed of %v", seed, c, seen)
 				}
 				return c
@@ -350,8 +354,8 @@ func TestConservation(t *testing.T) {
 	}
 }
 
-// Theorem 4.3.5: an expression is evaluated in the context of the centre that
-// statically encloses it.
+// An expression is evaluated under the centre that statically encloses it (Theorem
+// 4.3.5).
 func TestStaticScope(t *testing.T) {
 	programs(t, HigherOrder, 300, func(seed uint64, p *Program) {
 		scopes := ScopesOf(p)

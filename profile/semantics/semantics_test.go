@@ -58,7 +58,8 @@ func programs(t *testing.T, style Style, n int, f func(seed uint64, p *Program))
 
 func centres(a Attribution[string]) []string { return slices.Sorted(maps.Keys(a)) }
 
-// Generated programs end, and together they do enough work in all centres to test with.
+// Generated programs terminate, and together they do enough work in all centres to be
+// useful for tests.
 func TestGenerated(t *testing.T) {
 	for _, style := range []Style{HigherOrder, FirstOrder, FlatLogic} {
 		most := 0
