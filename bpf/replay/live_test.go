@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -74,22 +73,12 @@ type stepped struct {
 	unknown                    int // the oracle failed
 }
 
-// The same holds for the releases of GHC that scripts/snapshots has compiled for.
+// The same holds for newer releases of GHC, in two ways.
 func TestAgainstOracleNewer(t *testing.T) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range []Build{{GHC: "9.6.6"}, {GHC: "9.10.3"}} {
-		for _, way := range []string{"O2", "O0-threaded-prof"} {
-			t.Run(b.GHC+"/"+way, func(t *testing.T) {
-				exe := filepath.Join(cache, "ccagent", "situations", b.GHC, way, "situations")
-				if _, err := os.Stat(exe); err != nil {
-					testprog.Skip(t, &testprog.UnsupportedError{Need: "programs of GHC " + b.GHC, Hint: "sudo scripts/snapshots " + b.GHC})
-				}
-				b.Threaded, b.Profiled = way != "O2", way != "O2"
-				stepThroughAll(t, exe, b)
-			})
+	for _, release := range []string{"9.6.6", "9.10.3"} {
+		for _, o := range []testprog.Options{{}, {O0: true, Threaded: true, Prof: true}} {
+			o.Release = release
+			t.Run(release+"/"+wayName(o), func(t *testing.T) { stepThroughWay(t, o) })
 		}
 	}
 }
