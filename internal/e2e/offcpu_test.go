@@ -32,10 +32,16 @@ func TestOffCPU(t *testing.T) {
 			if h.Unit != "ns" {
 				t.Errorf("the unit is %q", h.Unit)
 			}
+			delay, err := strconv.ParseFloat(m[3], 64) // µs
+			if err != nil {
+				t.Fatal(err)
+			}
 			inclusive := map[string]float64{}
 			for _, row := range h.Rows {
 				inclusive[row.Element] = row.Inclusive * h.Total
-				if strings.HasPrefix(row.Element, "GHC.Event.") || row.Element == "Main.delay" {
+				// An idle wait would have all of the delay; on a busy machine the event manager's
+				// start may wait for a moment itself.
+				if (strings.HasPrefix(row.Element, "GHC.Event.") || row.Element == "Main.delay") && inclusive[row.Element] > 0.1*delay*1e3 {
 					t.Errorf("%s has %.0f ns, and only waits for others", row.Element, inclusive[row.Element])
 				}
 			}
