@@ -46,8 +46,8 @@ func beHolder(process, offset string) error {
 	})
 }
 
-// loopProgram comes to one place again and again until it is told to end, and never to
-// another. A second thread does no more than live.
+// loopProgram executes often() again and again until it has input, and never() only where it has
+// an argument. A second thread only sleeps.
 const loopProgram = `
 #include <poll.h>
 #include <pthread.h>

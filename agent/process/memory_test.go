@@ -38,7 +38,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// What is held is one program's: that which the process executes later is not taken for it.
+// Memory reads one program's memory: after an exec it does not read the new program's.
 func TestMemoryIsOneProgramsOnly(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "read x; exec cat")
 	input, err := cmd.StdinPipe()

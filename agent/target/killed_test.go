@@ -75,8 +75,8 @@ func beAgent(stage string) error {
 	select {}
 }
 
-// waitingLibrary is a library that does not come to the end of its initialisation before
-// it is told to: it writes to one FIFO and reads another.
+// waitingLibrary is a library whose initialisation writes to one FIFO and then waits for input
+// from another.
 const waitingLibrary = `
 #include <fcntl.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// Whether a program is found does not tell the invoker what lies in a folder that they may
-// not enter.
+// Programs are looked up with the invoker's rights, so the answer does not reveal files in
+// folders that the invoker may not enter.
 func TestProgramsAreLookedUpAsTheInvoker(t *testing.T) {
 	testprog.NeedRoot(t)
 	dir := t.TempDir()

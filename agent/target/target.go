@@ -70,7 +70,7 @@ func (e *StartError) Unwrap() error { return e.Err }
 // Start starts the program as the invoker, with the agent's working directory
 // and, where none are given, its standard streams, stopped at its first instruction.
 func Start(argv []string, who *invoker.User, stdio [3]*os.File) (*Process, error) {
-	// With root's rights the answer would tell what lies in folders that the invoker may not
+	// With root's rights the answer would reveal files in folders that the invoker may not
 	// enter.
 	var path string
 	err := who.WithFileRights(func() (err error) {

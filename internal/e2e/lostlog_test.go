@@ -10,8 +10,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// A log that somebody deletes or cuts off while it is written is told of once, and the
-// capture is no success; the program runs on.
+// A log that is deleted or truncated while it is written is reported once, and the capture
+// fails; the program runs on.
 func TestLogLostDuringCapture(t *testing.T) {
 	testprog.NeedRoot(t)
 	for _, c := range []struct {
@@ -24,7 +24,7 @@ func TestLogLostDuringCapture(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "run.eventlog")
-			// The program goes on when it is told to: when ccagent has said so.
+			// The program waits for input, which it gets when ccagent has reported the loss.
 			cmd := command(t, ccagent, "record", "-o", log, "--", "sh", "-c", "read go; while read more; do :; done; echo ran on; exit 3")
 			program, err := cmd.StdinPipe()
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/internal/testprog"
 	"ccagent/profile/logtest"
 )
 
@@ -187,7 +188,7 @@ func TestFollowTellsWhatBecomesOfTheLog(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if runtime.GOOS != "linux" {
-				t.Skip("no locks that show a log's writer")
+				testprog.Skip(t, &testprog.UnsupportedError{Need: "locks that show a log's writer", Hint: "Linux"})
 			}
 			g := newGrowing(t, "p.eventlog")
 			f := g.follow()
