@@ -324,7 +324,8 @@ func copyWithoutSymbols(w *eventlog.Writer, old *os.File) (last uint64, err erro
 			continue
 		default:
 			last = max(last, rec.Time)
-			if err := w.Write(rec.Time, rec.Cap, e); err != nil {
+			var unwritable *eventlog.EventError
+			if err := w.Write(rec.Time, rec.Cap, e); err != nil && !errors.As(err, &unwritable) {
 				return 0, fmt.Errorf("copy log: %w", err)
 			}
 		}

@@ -137,7 +137,8 @@ func (r *Reader) enterBlock(at int64) bool {
 		return false
 	}
 	f, shape, near := r.marker(r.buf[r.pos:r.end], at)
-	if !(shape && near) && !r.goesOn(blockMarkerLen) && (r.starved || !r.believable(r.pos+blockMarkerLen, f, 1)) {
+	// After the end of a block a marker is expected, even where time leaps.
+	if !(shape && (near || at == r.boundary)) && !r.goesOn(blockMarkerLen) && (r.starved || !r.believable(r.pos+blockMarkerLen, f, 1)) {
 		if !r.starved {
 			r.resync(1, "block marker that none can be here")
 		}
@@ -153,7 +154,7 @@ func (r *Reader) enterBlock(at int64) bool {
 	switch {
 	case size < blockMarkerLen || size > maxBlock:
 		r.blockEnd = math.MaxInt64
-	case cap >= maxCaps && cap != NoCapability:
+	case cap >= MaxCapabilities && cap != NoCapability:
 		r.blockCap = NoCap
 	default:
 		return true

@@ -200,16 +200,13 @@ func (r *Reader) marker(b []byte, at int64) (f fit, shape, near bool) {
 	}
 	first, last := binary.BigEndian.Uint64(b[2:]), binary.BigEndian.Uint64(b[14:])
 	size, cap := binary.BigEndian.Uint32(b[10:]), binary.BigEndian.Uint16(b[22:])
-	shape = size >= blockMarkerLen && size <= maxBlock && first <= last && (cap < maxCaps || cap == NoCapability)
+	shape = size >= blockMarkerLen && size <= maxBlock && first <= last && (cap < MaxCapabilities || cap == NoCapability)
 	near = last-first <= farGap && r.agrees(first, farFit)
 	return inside(first, last, at+int64(size)), shape, near
 }
 
-// What a block marker is believed to say after damage.
-const (
-	maxBlock = 64 << 20
-	maxCaps  = 4096
-)
+// maxBlock is the largest size that a block marker is believed to say.
+const maxBlock = 64 << 20
 
 // agrees reports whether an event can have this time.
 func (r *Reader) agrees(time uint64, f fit) bool {

@@ -11,6 +11,10 @@ import (
 // NoCap is the capability of events that belong to none.
 const NoCap = -1
 
+// MaxCapabilities is the number of capabilities that a log can have. A block marker with a
+// higher number is taken for damage. GHC's own limit is 256.
+const MaxCapabilities = 4096
+
 // ErrTooLarge is wrapped by Write's error when an event's payload does not fit
 // the format's 16-bit length. Nothing of the event was written.
 var ErrTooLarge = errors.New("event larger than 65535 bytes")
@@ -20,6 +24,9 @@ var ErrBeingWritten = errors.New("the log is being written by another process")
 
 // ErrClosed is returned by the methods of a closed Writer.
 var ErrClosed = errors.New("eventlog writer is closed")
+
+// errNoThread refuses what a reader may take for damage.
+var errNoThread = errors.New("thread 0, which no run-time system has")
 
 // EventError is returned for an event that cannot be written. The Writer continues as if
 // Write had not been called.
@@ -141,9 +148,9 @@ func (w *Writer) declare(types []EventType) {
 	w.last = w.blocks[0]
 }
 
-// Write adds an event with a time in ns and a capability (from 0), or NoCap. It keeps no
-// reference to the event. The error is an *EventError if the event cannot be encoded, else
-// the underlying writer's.
+// Write adds an event with a time in ns and a capability, from 0 to below MaxCapabilities, or
+// NoCap. It keeps no reference to the event. The error is an *EventError if the event cannot
+// be encoded, or would be taken for damage; else the underlying writer's.
 func (w *Writer) Write(timeNs uint64, cap int, ev Event) error {
 	if w.err != nil {
 		return w.err
@@ -215,7 +222,7 @@ func (w *Writer) open(timeNs uint64, cap int, id uint16) (*block, uint16, error)
 		return nil, 0, &EventError{ID: id, Err: errors.New("not declared in the log's header")}
 	case id == IDBlockMarker:
 		return nil, 0, &EventError{ID: id, Err: errors.New("block markers are the writer's own")}
-	case cap < NoCap || cap >= NoCapability:
+	case cap < NoCap || cap >= MaxCapabilities:
 		return nil, 0, &EventError{ID: id, Err: fmt.Errorf("capability %d out of range", cap)}
 	}
 	b := w.last
@@ -259,6 +266,9 @@ func (w *Writer) fit(head int, size uint16) error {
 func (w *Writer) wrote(b *block, start int, timeNs uint64) error {
 	buf := w.c.buf
 	w.c.buf = nil
+	if id := binary.BigEndian.Uint16(buf[start:]); !sound(id, buf[start:]) {
+		return &EventError{ID: id, Err: errNoThread}
+	}
 	if start == 0 || timeNs < b.time || timeNs-b.first > farGap {
 		// The event is first in its block, whose times lie as near to each other as a
 		// reader expects: make room for the marker.

@@ -32,7 +32,9 @@ func TestWriteRefusesWhatDoesNotFit(t *testing.T) {
 		{&Unknown{ID: 999}, NoCap, nil},
 		{&Malformed{}, NoCap, nil},
 		{&GCStart{}, -2, nil},
-		{&GCStart{}, NoCapability, nil},
+		{&GCStart{}, MaxCapabilities, nil},
+		{&CreateThread{}, NoCap, nil},
+		{&RunThread{}, 0, nil},
 	} {
 		var log bytes.Buffer
 		w := NewWriter(&log, nil)
@@ -267,7 +269,7 @@ func TestWriterIsBounded(t *testing.T) {
 	out := &largest{}
 	w := NewWriter(out, &WriterOptions{Buffer: buffer})
 	for i := range uint64(200_000) {
-		if err := w.Write(i, int(i*7919%60_000), &Sample{TSO: i}); err != nil {
+		if err := w.Write(i, int(i*7919%MaxCapabilities), &Sample{TSO: i}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -278,8 +280,59 @@ func TestWriterIsBounded(t *testing.T) {
 	for _, b := range w.blocks {
 		held += cap(b.buf)
 	}
-	if out.n > buffer+maxPayload || held > 4*buffer || len(w.blocks) > 4000 {
+	if out.n > buffer+maxPayload || held > 4*buffer || len(w.blocks) > MaxCapabilities/2 {
 		t.Errorf("wrote %d bytes at once, keeps %d in %d buffers", out.n, held, len(w.blocks))
+	}
+}
+
+// Whatever events are written, at whatever times and on whatever capabilities, the log reads
+// back as those events without damage.
+func TestWhatIsWrittenReadsBack(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	times := []uint64{0, 1, closeBack, 1e12, farGap, farGap + 1, 1 << 62, 1<<64 - 1}
+	for round := range 300 {
+		var log bytes.Buffer
+		w := NewWriter(&log, nil)
+		var time, written uint64
+		for range rng.IntN(20) {
+			if rng.IntN(3) == 0 {
+				time = times[rng.IntN(len(times))]
+			}
+			time += magnitude(rng, 64) >> rng.IntN(64)
+			events := everyEvent()
+			ev := events[rng.IntN(len(events))]
+			if rng.IntN(3) > 0 { // small events, which tell a reader little
+				ev = []Event{&CreateThread{}, &RunThread{}, &StopThread{}, &GCStart{}}[rng.IntN(4)]
+			}
+			if rng.IntN(4) > 0 {
+				generate(rng, ev)
+			}
+			var refused *EventError
+			switch err := w.Write(time, []int{NoCap, 0, 1, MaxCapabilities - 1}[rng.IntN(4)], ev); {
+			case err == nil:
+				written++
+			case !errors.As(err, &refused):
+				t.Fatal(err)
+			}
+			if rng.IntN(5) == 0 {
+				if err := w.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		events, bad, complete, err := readAll(log.Bytes())
+		var read uint64
+		for _, e := range events {
+			if e.id != IDBlockMarker {
+				read++
+			}
+		}
+		if len(bad) > 0 || !complete || err != nil || read != written {
+			t.Fatalf("round %d: %d of %d events, complete %t: %v, %v", round, read, written, complete, bad, err)
+		}
 	}
 }
 

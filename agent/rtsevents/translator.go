@@ -15,11 +15,8 @@ const capset = 0
 
 const wordSize = 8
 
-// Limits of what is remembered. A capability's number is a 16-bit word.
-const (
-	maxThreads      = 1 << 18
-	maxCapabilities = 1 << 12
-)
+// maxThreads is the number of threads that are remembered.
+const maxThreads = 1 << 18
 
 // A Translator translates the records of one run-time system into standard events. New makes
 // one; the zero value is not ready.
@@ -102,15 +99,16 @@ func (t *Translator) Declare(time uint64) error {
 	return nil
 }
 
+// valid reports whether a program can have a capability with this number, which comes from
+// the target's memory.
+func valid(n int) bool { return n >= 0 && n < eventlog.MaxCapabilities }
+
 // cap returns a capability, and declares it the first time.
 func (t *Translator) cap(time uint64, n int) (*capability, error) {
 	if c := t.known(n); c != nil {
 		return c, nil
 	}
 	c := &capability{}
-	if n < 0 || n >= maxCapabilities {
-		return c, nil // hostile: no program has so many
-	}
 	for len(t.caps) <= n {
 		t.caps = append(t.caps, nil)
 	}
@@ -147,13 +145,16 @@ type Record struct {
 	Time   uint64 // ns
 	Probe  bpf.RTSProbe
 	Cap    int
-	Thread uint64
+	Thread uint64 // the log has its low 32 bits; a thread whose low bits are 0 is left out
 	Reason uint64 // of a stop
 	Words  []uint64
 }
 
 // Take translates a record. Records of one capability come in order of time.
 func (t *Translator) Take(r Record) error {
+	if !valid(r.Cap) {
+		return nil
+	}
 	c, err := t.cap(r.Time, r.Cap)
 	if err != nil {
 		return err
@@ -169,7 +170,7 @@ func (t *Translator) Take(r Record) error {
 		}
 		return t.gcEnd(r, c)
 	case bpf.RTSRun, bpf.RTSResume:
-		if r.Thread == 0 {
+		if uint32(r.Thread) == 0 {
 			return nil
 		}
 		return t.run(r.Time, r.Cap, r.Thread)
@@ -178,7 +179,7 @@ func (t *Translator) Take(r Record) error {
 	case bpf.RTSSuspend:
 		return t.stop(r.Time, r.Cap, eventlog.StoppedForeignCall)
 	case bpf.RTSCreate:
-		if r.Thread == 0 || t.threads[r.Thread] != nil {
+		if uint32(r.Thread) == 0 || t.threads[r.Thread] != nil {
 			return nil // a thread that was there already
 		}
 		_, err := t.thread(r.Time, r.Cap, r.Thread)
@@ -363,7 +364,7 @@ func (t *Translator) endCollections(time uint64, gap bool) error {
 // Sampled notes that a sample showed a capability running a thread. It has an effect in gaps
 // only.
 func (t *Translator) Sampled(time uint64, n int, tso uint64) error {
-	if !t.inGap || tso == 0 {
+	if !t.inGap || uint32(tso) == 0 || !valid(n) {
 		return nil
 	}
 	c, err := t.cap(time, n)

@@ -133,6 +133,8 @@ func TestCollectionIntoGap(t *testing.T) {
 func FuzzTake(f *testing.F) {
 	f.Add([]byte{0, 4, 0, 1, 0, 5, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0})
 	f.Add([]byte{200, 4, 1, 1, 201, 0, 0, 0, 0, 4, 1, 1, 0, 9, 1, 2})
+	// A capability that no program has, and a thread whose id has 32 low bits of 0.
+	f.Add([]byte{0, 4, 4, 1, 0, 5, 4, 1, 128, 0, 4, 1, 0, 4, 8, 0, 0, 7, 8, 0, 0, 4, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var out bytes.Buffer
 		log := eventlog.NewWriter(&out, nil)
@@ -166,7 +168,7 @@ func FuzzTake(f *testing.F) {
 		for ; len(data) >= 4; data = data[4:] {
 			now += uint64(data[0] & 63)
 			var err error
-			switch cap, tso := int(data[2]&3), uint64(data[3]); data[0] >> 6 {
+			switch cap, tso := int(data[2]&3)|int(data[2]&4)<<18, uint64(data[3])|uint64(data[2]&8)<<32; data[0] >> 6 {
 			case 3:
 				err = l.Gap(now, int(data[1]&1), data[1]&2 != 0)
 			case 2:

@@ -394,7 +394,7 @@ func (b *builder) context(ev *eventlog.Sample) (uint32, bool) {
 		id = uint32(len(t.list))
 		t.list = append(t.list, Context{
 			Thread: b.thread(ThreadKey{ev.PID, ev.TID, ev.TSO}), CPU: uint16(min(ev.CPU, 0xffff)),
-			Cap: uint16(min(ev.Capability, eventlog.NoCapability)), Flags: ev.Flags, Event: uint8(event),
+			Cap: capability(ev.Capability), Flags: ev.Flags, Event: uint8(event),
 		})
 		t.index[k] = id
 	}
@@ -402,6 +402,14 @@ func (b *builder) context(ev *eventlog.Sample) (uint32, bool) {
 		*slot = recentContext{k, id + 1}
 	}
 	return id, true
+}
+
+// capability returns a sample's capability, or none if no log can have so many.
+func capability(n uint32) uint16 {
+	if n >= eventlog.MaxCapabilities {
+		return eventlog.NoCapability
+	}
+	return uint16(n)
 }
 
 // thread returns the index of a thread.

@@ -201,7 +201,7 @@ func (b *builder) profSample(time uint64, ev *eventlog.ProfSample) {
 	if weight == 0 {
 		weight = 1
 	}
-	b.sample(time, &eventlog.Sample{PID: p.RTSLog.PID, Capability: min(ev.Cap, eventlog.NoCapability), Weight: weight, Node: at})
+	b.sample(time, &eventlog.Sample{PID: p.RTSLog.PID, Capability: ev.Cap, Weight: weight, Node: at})
 }
 
 // finishRTS ends runs and phases in progress, and creates the symbols of cost centres.

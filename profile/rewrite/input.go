@@ -20,6 +20,7 @@ type Input struct {
 // survey is the result of reading a log the first time.
 type survey struct {
 	types []eventlog.EventType
+	sizes map[uint16]uint16
 	rts   bool // written by an RTS
 	own   bool // written by our agent
 	pids  []uint32
@@ -55,6 +56,7 @@ func look(in Input, mark func(i int, time uint64) bool) (*survey, error) {
 	err := scan(in, func(rec *eventlog.Record, types []eventlog.EventType) bool {
 		if s.types == nil {
 			s.types = append([]eventlog.EventType(nil), types...)
+			s.sizes = sizes(types)
 		}
 		switch ev := rec.Event.(type) {
 		case *eventlog.RTSIdentifier, *eventlog.RunThread:

@@ -14,7 +14,6 @@ import (
 type Options struct {
 	// Range is the time range to keep, in the time of the resulting log.
 	Range profile.Range
-	// Add, if not nil, writes further events, after what tells of the capture
 	// Add, if not nil, writes additional events, after the capture's description and
 	// before its samples.
 	Add func(w *eventlog.Writer) error
@@ -41,7 +40,9 @@ func Write(w io.Writer, inputs []Input, o Options) (Report, error) {
 	if err := rw.survey(inputs); err != nil {
 		return rw.report, err
 	}
-	rw.w = eventlog.NewWriter(w, &eventlog.WriterOptions{Types: rw.types(), Verbatim: len(inputs) == 1})
+	types := rw.types()
+	rw.sizes = sizes(types)
+	rw.w = eventlog.NewWriter(w, &eventlog.WriterOptions{Types: types, Verbatim: len(inputs) == 1})
 	// Our logs come first: readers decide by the Capture to which log the samples
 	// belong.
 	for _, own := range []bool{true, false} {
@@ -64,6 +65,7 @@ func Write(w io.Writer, inputs []Input, o Options) (Report, error) {
 type rewriter struct {
 	o       Options
 	w       *eventlog.Writer
+	sizes   map[uint16]uint16 // of the types of the log being written
 	tables  *tables
 	logs    []log
 	report  Report
@@ -168,6 +170,18 @@ func (rw *rewriter) types() []eventlog.EventType {
 	add(eventlog.Types(), any)
 	slices.SortFunc(all, func(a, b eventlog.EventType) int { return int(a.ID) - int(b.ID) })
 	return all
+}
+
+// sizes returns the declared size of each event type. Types that are not declared have the
+// size that a reader supposes if the header is damaged.
+func sizes(types []eventlog.EventType) map[uint16]uint16 {
+	of := make(map[uint16]uint16)
+	for _, ts := range [][]eventlog.EventType{eventlog.Types(), types} {
+		for _, t := range ts {
+			of[t.ID] = t.Size
+		}
+	}
+	return of
 }
 
 // put writes an event. It counts and leaves out an event that cannot be encoded as the
@@ -334,9 +348,15 @@ func (c *copier) restore(cap int) error {
 	return nil
 }
 
-// raw copies an event byte for byte.
+// raw copies an event byte for byte. It counts and leaves out an event that another log
+// declares with another size.
 func (c *copier) raw(rec *eventlog.Record, time uint64) error {
-	return c.left(c.w.WriteRaw(time, rec.Cap, rec.Event.EventID(), rec.Payload))
+	id := rec.Event.EventID()
+	if c.l.sizes[id] != c.sizes[id] {
+		c.report.Left++
+		return nil
+	}
+	return c.left(c.w.WriteRaw(time, rec.Cap, id, rec.Payload))
 }
 
 // clamp limits the time of a definition to the range.

@@ -216,6 +216,43 @@ func TestWhatCannotBeMerged(t *testing.T) {
 	}
 }
 
+// Of two logs that declare an event type with different sizes, the second's events of it are
+// left out and counted.
+func TestMergeOfOtherDeclarations(t *testing.T) {
+	theirs := rtsLog(t, 100)
+	var own bytes.Buffer
+	types := eventlog.Types()
+	for i := range types {
+		if types[i].ID == eventlog.IDUserMarker {
+			types[i].Size = 4
+		}
+	}
+	w := eventlog.NewWriter(&own, &eventlog.WriterOptions{Types: types})
+	r := eventlog.NewReader(bytes.NewReader(theirs))
+	for r.Next() {
+		rec, err := r.Record(), error(nil)
+		switch rec.Event.(type) {
+		case *eventlog.BlockMarker:
+		case *eventlog.UserMarker:
+			err = w.WriteRaw(rec.Time, rec.Cap, eventlog.IDUserMarker, []byte("four"))
+		default:
+			err = w.Write(rec.Time, rec.Cap, rec.Event)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, report := rewritten(t, Options{}, input("ours", logtest.NBody().End()), input("rts", own.Bytes()))
+	p := load(t, out)
+	undamaged(t, p)
+	if report.Left != 1 || len(p.Markers) != 0 || len(p.GCs) != 1 {
+		t.Errorf("left %d, %d markers, %d collections", report.Left, len(p.Markers), len(p.GCs))
+	}
+}
+
 // A cut repeats what was under way when it begins.
 func TestCutRepeatsState(t *testing.T) {
 	out, _ := rewritten(t, Options{Range: profile.Range{From: 344_000_000, To: 355_000_000}}, input("rts", rtsLog(t, 100)))
