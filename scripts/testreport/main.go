@@ -1,9 +1,11 @@
-// Command testreport reads the output of go test -json and prints a line for each
-// package, what failing tests said, and nothing else. With -o it appends a line for
-// each test to a file: "pass", "fail" or "skip", its name, and why it was skipped,
-// separated by tabs. A package that fails outside its tests (it does not build, it
-// panics, it runs out of time) counts as one failed test. The exit status is 1 if
-// anything failed.
+// Command testreport reads the output of go test -json and prints a line for each package
+// and the output of failed tests. With -o it appends a line for each test to a file: "pass",
+// "fail" or "skip", the test's name, and either why it was skipped or the most telling lines
+// of its failure, separated by tabs. A package that fails outside its tests (it does not
+// build, panics, or times out) counts as one failed test. The exit status is 1 if anything
+// failed.
+//
+// It runs in the module's root folder, because it looks up which lines only log.
 package main
 
 import (
@@ -61,7 +63,7 @@ type id struct{ pkg, test string }
 
 type reporter struct {
 	out, results io.Writer
-	said         map[id]*strings.Builder // what unfinished tests and packages printed
+	printed      map[id]*strings.Builder // by unfinished tests and packages
 	builds       map[string]*strings.Builder
 	failed       map[string]bool // packages with a failed test
 	ran          map[string]int
@@ -71,7 +73,7 @@ type reporter struct {
 func report(in io.Reader, out, results io.Writer) (ok bool, err error) {
 	r := reporter{
 		out: out, results: results, ok: true,
-		said: map[id]*strings.Builder{}, builds: map[string]*strings.Builder{},
+		printed: map[id]*strings.Builder{}, builds: map[string]*strings.Builder{},
 		failed: map[string]bool{}, ran: map[string]int{},
 	}
 	lines := bufio.NewReader(in)
@@ -80,7 +82,7 @@ func report(in io.Reader, out, results io.Writer) (ok bool, err error) {
 		if len(line) > 0 {
 			var e event
 			if json.Unmarshal(line, &e) != nil {
-				fmt.Fprintf(out, "%s", line) // not JSON: go itself speaks
+				fmt.Fprintf(out, "%s", line) // not JSON: a message of the go command
 			} else if err := r.take(e); err != nil {
 				return false, err
 			}
@@ -100,56 +102,57 @@ func (r *reporter) take(e event) error {
 	case "build-output":
 		add(r.builds, e.ImportPath, e.Output)
 	case "output":
-		add(r.said, key, e.Output)
+		add(r.printed, key, e.Output)
 	case "pass", "fail", "skip":
-		said := r.said[key]
-		delete(r.said, key)
-		if said == nil {
-			said = &strings.Builder{}
+		printed := r.printed[key]
+		delete(r.printed, key)
+		if printed == nil {
+			printed = &strings.Builder{}
 		}
 		if e.Test == "" {
-			return r.pkg(e, said.String())
+			return r.pkg(e, printed.String())
 		}
-		return r.test(e, said.String())
+		return r.test(e, printed.String())
 	}
 	return nil
 }
 
-func (r *reporter) test(e event, said string) error {
+func (r *reporter) test(e event, printed string) error {
 	r.ran[e.Package]++
-	why := ""
+	var why []string
 	switch e.Action {
 	case "fail":
 		r.ok = false
 		r.failed[e.Package] = true
-		if _, err := fmt.Fprintf(r.out, "FAIL  %s %s\n%s", e.Package, e.Test, said); err != nil {
+		if _, err := fmt.Fprintf(r.out, "FAIL  %s %s\n%s", e.Package, e.Test, printed); err != nil {
 			return err
 		}
+		why = failure(sourceDir(e.Package), printed)
 	case "skip":
-		why = reason(said)
+		why = []string{reason(printed)}
 	}
-	return r.record(e.Action, e.Package+" "+e.Test, why)
+	return r.record(e.Action, e.Package+" "+e.Test, why...)
 }
 
-func (r *reporter) pkg(e event, said string) error {
+func (r *reporter) pkg(e event, printed string) error {
 	switch {
 	case e.Action == "fail":
 		r.ok = false
 		if b := r.builds[e.FailedBuild]; e.FailedBuild != "" && b != nil {
-			said = b.String() + said
+			printed = b.String() + printed
 		}
 		fmt.Fprintf(r.out, "FAIL  %s\n", e.Package)
 		if r.failed[e.Package] {
 			return nil
 		}
 		// The output of unfinished tests shows where the package panicked or hung.
-		for key, b := range r.said {
+		for key, b := range r.printed {
 			if key.pkg == e.Package {
-				said = b.String() + said
+				printed = b.String() + printed
 			}
 		}
-		fmt.Fprint(r.out, said)
-		return r.record("fail", e.Package, "")
+		fmt.Fprint(r.out, printed)
+		return r.record("fail", e.Package, failure(sourceDir(e.Package), printed)...)
 	case r.ran[e.Package] > 0:
 		_, err := fmt.Fprintf(r.out, "ok    %s %d tests, %.1f s\n", e.Package, r.ran[e.Package], e.Elapsed)
 		return err
@@ -157,10 +160,12 @@ func (r *reporter) pkg(e event, said string) error {
 	return nil
 }
 
-func (r *reporter) record(action, name, why string) error {
+func (r *reporter) record(action, name string, why ...string) error {
 	line := action + "\t" + name
-	if why != "" {
-		line += "\t" + why
+	for _, w := range why {
+		if w != "" {
+			line += "\t" + strings.ReplaceAll(w, "\t", " ")
+		}
 	}
 	_, err := fmt.Fprintln(r.results, line)
 	return err
@@ -172,15 +177,15 @@ var (
 )
 
 // reason returns the last message of a skipped test, without its file and line.
-func reason(said string) string {
+func reason(printed string) string {
 	why := ""
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(printed) {
 		line = strings.TrimSpace(line)
 		if line != "" && !bookkeeping.MatchString(line) {
 			why = position.ReplaceAllString(line, "")
 		}
 	}
-	return strings.ReplaceAll(why, "\t", " ")
+	return why
 }
 
 func add[K comparable](m map[K]*strings.Builder, key K, text string) {

@@ -32,7 +32,7 @@ func TestReport(t *testing.T) {
 {"Action":"fail","Package":"p"}
 `,
 			out:     "FAIL  p TestA\n    a_test.go:3: wrong\nFAIL  p\n",
-			results: "fail\tp TestA\n",
+			results: "fail\tp TestA\t    a_test.go:3: wrong\n",
 		},
 		{
 			name: "does not build",
@@ -42,7 +42,7 @@ func TestReport(t *testing.T) {
 {"Action":"fail","Package":"p","Elapsed":0,"FailedBuild":"p [p.test]"}
 `,
 			out:     "FAIL  p\np.go:1:1: bad\nFAIL\tp [build failed]\n",
-			results: "fail\tp\n",
+			results: "fail\tp\tp.go:1:1: bad\tFAIL p [build failed]\n",
 		},
 		{
 			name: "panic in a test that never ends",
@@ -51,7 +51,7 @@ func TestReport(t *testing.T) {
 {"Action":"fail","Package":"p"}
 `,
 			out:     "FAIL  p\npanic: boom\nexit status 2\n",
-			results: "fail\tp\n",
+			results: "fail\tp\tpanic: boom\texit status 2\n",
 		},
 		{
 			name:    "no tests, and a line that is not JSON",
