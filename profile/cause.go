@@ -12,6 +12,7 @@ type item struct {
 	binding  columns.BindingID // of the span, otherwise of the code; 0 if unknown
 	kind     Kind
 	category eventlog.Category
+	waiting  bool // threads of the collector wait for each other here; see collector.go
 }
 
 // items calls yield for each member of a place's cause set.
@@ -38,19 +39,25 @@ func (p *Profile) items(id uint32, yield func(it item)) {
 		yield(item{binding: owner, kind: KindNear, category: l.Category})
 	case l.Category == eventlog.CategoryHaskell && owner != 0:
 		yield(item{binding: s.Bindings[owner].Source, kind: KindSource, category: l.Category})
+	case p.waits(id):
+		// Time of the collector, and of its waiting: both rows have it.
+		yield(item{binding: owner, kind: KindCategory, category: eventlog.CategoryGC, waiting: true})
+		yield(item{binding: owner, kind: KindCategory, category: eventlog.CategoryGC})
 	default:
 		yield(item{binding: owner, kind: KindCategory, category: l.Category})
 	}
 }
 
-// categoryElement returns the name of the element for code without source. RTS code, STG
-// machine code and Haskell code without any symbol all count as (STG).
+// categoryElement returns the name of the element for code without source. Haskell code
+// without any symbol counts as (STG), as the STG machine's own code does.
 func categoryElement(c eventlog.Category) string {
 	switch c {
 	case eventlog.CategoryGC:
 		return "(GC)"
-	case eventlog.CategoryHaskell, eventlog.CategorySTG, eventlog.CategoryRTS:
+	case eventlog.CategoryHaskell, eventlog.CategorySTG:
 		return "(STG)"
+	case eventlog.CategoryRTS:
+		return "(RTS)"
 	case eventlog.CategoryForeign:
 		return "(foreign)"
 	case eventlog.CategoryKernel:

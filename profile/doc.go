@@ -40,6 +40,7 @@
 // known, a binding is named after the nearest one, "Module (local code before that)" or
 // "Module (near that)", and rows of modules and packages state how much of their weight
 // is such a guess (Row.NearWeight). The run-time system's C code is
-// (GC) or (STG); other C code is (foreign) at every level, and
+// (GC) or (RTS), and (GC waiting) as well as (GC) where threads of the collector wait for each
+// other; Cmm code is (STG). Other C code is (foreign) at every level, and
 // Selection.CategoryFunctions and call trees name its functions.
 package profile

@@ -16,6 +16,7 @@ type levelIndex struct {
 	near     []bool // by place: attributed by a marked guess
 	category [eventlog.CategoryKernel + 1]ElementID
 	hidden   ElementID
+	waiting  ElementID
 	group    *grouping // of the selection that the index is for; nil if nothing is collapsed
 	// byKey and homes are used only while the index is built.
 	byKey map[elementKey]ElementID
@@ -48,7 +49,7 @@ func (p *Profile) buildIndex(level Level) *levelIndex {
 	for c := range ix.category {
 		ix.category[c] = ix.categoryID(categoryElement(eventlog.Category(c)))
 	}
-	ix.hidden = ix.categoryID(hiddenElement)
+	ix.hidden, ix.waiting = ix.categoryID(hiddenElement), ix.categoryID(waitingElement)
 	if level == LevelFile {
 		ix.homes = p.homes()
 	}
@@ -178,6 +179,9 @@ func (p *Profile) narrowest(items []item) []item {
 // element there.
 func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 	s := &p.Symbols
+	if it.waiting {
+		return ix.waiting, true
+	}
 	if it.kind == KindCategory {
 		return ix.category[min(it.category, eventlog.CategoryKernel)], true
 	}

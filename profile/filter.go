@@ -161,6 +161,7 @@ type matcher struct {
 	bindings []int8
 	files    []int8
 	cats     [eventlog.CategoryKernel + 1]int8
+	waits    int8
 }
 
 func (p *Profile) newMatcher(re *regexp.Regexp) *matcher {
@@ -199,6 +200,9 @@ func (m *matcher) item(it item) bool {
 		if m.file(file) || m.scope != scopeName && m.p.Symbols.Bindings[it.binding].Module == "" && m.binding(m.p.ModuleOfFile()[file]) {
 			return true
 		}
+	}
+	if it.waiting && m.once(&m.waits, waitingElement) {
+		return true
 	}
 	return m.binding(it.binding) || it.kind == KindCategory && m.category(it.category)
 }

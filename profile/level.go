@@ -49,7 +49,7 @@ type Kind uint8
 const (
 	KindSource    Kind = iota // a source element at the requested level
 	KindNear                  // code whose own name is unknown, named by the symbol before it
-	KindCategory              // code without source: (GC), (STG), (foreign), (kernel), (unresolved), (hidden)
+	KindCategory              // code without source: (GC), (STG), (RTS), (foreign), (kernel), …
 	KindCollapsed             // a module or package that is shown as one element
 	KindNoFile                // at span and file level: a module or package whose code has no known source position
 )

@@ -247,7 +247,7 @@ func TestAllocationIsChargedToWhoAsked(t *testing.T) {
 		t.Fatal("no event alloc")
 	}
 	s := p.Select(profile.Filter{}.WithEvent(i))
-	if d := cmp.Diff([]string{"A.build 98.8 98.8 98.8 2", "(STG) 1.2 1.2 100 1"}, table(s.Hot(profile.LevelBinding))); d != "" {
+	if d := cmp.Diff([]string{"A.build 98.8 98.8 98.8 2", "(RTS) 1.2 1.2 50.6 1", "(STG) 0 0 98.8 0"}, table(s.Hot(profile.LevelBinding))); d != "" {
 		t.Error(d)
 	}
 	tr := stacks.TreeOf(s, stacks.Options{})

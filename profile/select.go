@@ -97,6 +97,12 @@ func (s *Selection) EventDef() *columns.Event {
 // CountsBytes reports whether the selected event counts allocated memory.
 func (s *Selection) CountsBytes() bool { return s.EventDef().Unit == "bytes" }
 
+// CountsTime reports whether the selected event counts CPU time, or cycles.
+func (s *Selection) CountsTime() bool {
+	e := s.EventDef()
+	return (e.Unit == "ns" || e.Unit == "cycles") && !e.Waits()
+}
+
 // findLeaves finds for each site the node that its cost is attributed to.
 func (s *Selection) findLeaves() {
 	p := s.Profile

@@ -142,7 +142,9 @@ func (s *Selection) CategoryFunctions(category string) []Function {
 			continue
 		}
 		ids, _ := s.leafElements(ix, site)
-		if len(ids) != 1 || ix.elements[ids[0]].Kind != KindCategory || ix.elements[ids[0]].Name != category {
+		if !slices.ContainsFunc(ids, func(id ElementID) bool {
+			return ix.elements[id].Kind == KindCategory && ix.elements[id].Name == category
+		}) {
 			continue
 		}
 		f := &t.List[t.Of[p.Nodes.Place[s.Leaf[site]]]]

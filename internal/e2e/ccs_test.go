@@ -47,7 +47,7 @@ func (d *centresDoc) reported(t *testing.T) (individual, inherited map[string]fl
 	for i, r := range d.Rows {
 		sum += r.Individual
 		switch r.CostCentre {
-		case "GC", "SYSTEM", "OVERHEAD", "IDLE", "DONT_CARE", "(kernel)", "(unresolved)", "(foreign)", "(GC)", "(STG)":
+		case "GC", "SYSTEM", "OVERHEAD", "IDLE", "DONT_CARE", "(kernel)", "(unresolved)", "(foreign)", "(GC)", "(STG)", "(RTS)":
 			other += r.Individual
 		}
 		stacks[i] = strings.TrimPrefix(r.CostCentre, r.Module+".")

@@ -52,6 +52,7 @@ const (
 	centreCAF        = "CAF"  // evaluation of a CAF, if in no centre
 	centreGC         = "(GC)"
 	centreSTG        = "(STG)"
+	centreRTS        = "(RTS)"
 	centreForeign    = "(foreign)"
 	centreKernel     = "(kernel)"
 	centreUnresolved = "(unresolved)"
@@ -253,7 +254,7 @@ func (a *attribution) enter(st *standing, cafs *cafs, visible []int8) {
 			case eventlog.CategoryGC:
 				a.stack.base(a.pseudoCentre(centreGC, ""))
 			case eventlog.CategoryRTS:
-				a.stack.base(a.pseudoCentre(centreSTG, ""))
+				a.stack.base(a.pseudoCentre(centreRTS, ""))
 			}
 		}
 		if chain != 0 && a.s.Visible(place, visible) {
@@ -352,6 +353,8 @@ func (a *attribution) category(site uint32, st *standing) string {
 		return centreForeign
 	case c == eventlog.CategoryUnresolved, st.haskell, a.carried:
 		return centreUnresolved
+	case c == eventlog.CategoryRTS:
+		return centreRTS
 	default:
 		return centreSTG
 	}

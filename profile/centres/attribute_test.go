@@ -255,6 +255,8 @@ func naiveCentres(s *profile.Selection, c *Found, scope scope, site columns.Site
 		see("(foreign)")
 	case cat == eventlog.CategoryUnresolved || haskell:
 		see("(unresolved)")
+	case cat == eventlog.CategoryRTS:
+		see("(RTS)")
 	default:
 		see("(STG)")
 	}

@@ -40,6 +40,7 @@ func Diagnose(p *profile.Profile) []Check {
 	d.symbols()
 	d.stacks()
 	d.sources()
+	d.waiting()
 	return d.checks
 }
 
@@ -290,6 +291,30 @@ func (d *diagnosis) sources() {
 			"ccagent symbolize FILE where the sources are")
 	default:
 		d.add("source text", StatusOK, format.Plural(uint64(with), "source file")+" in the log", "")
+	}
+}
+
+// waitingWorth is the smallest share of collector threads that wait for each other that is
+// reported.
+const waitingWorth = 0.03
+
+// GCWaiting says that threads of the collector wait for each other, and what can be done about
+// it; empty where it is not worth it.
+func GCWaiting(c profile.Collector) (detail, remedy string) {
+	if c.Waiting < waitingWorth {
+		return "", ""
+	}
+	return "GC waiting: in " + format.Percent(c.Waiting) + " of the time threads of the parallel collector wait for each other",
+		"collect less often (+RTS -A64m), on fewer threads (-qn2), or on one (-qg)"
+}
+
+func (d *diagnosis) waiting() {
+	sel := d.p.Select(profile.Filter{})
+	if sel.Samples == 0 || !sel.CountsTime() {
+		return
+	}
+	if detail, remedy := GCWaiting(sel.Collector()); detail != "" {
+		d.add("gc", StatusWarn, detail, remedy)
 	}
 }
 

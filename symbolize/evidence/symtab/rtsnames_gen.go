@@ -27,8 +27,9 @@ import (
 	"ccagent/internal/ghc"
 )
 
-// collector matches the object files of rts/sm that collect garbage.
-var collector = regexp.MustCompile(`^(Evac|Scav|GC|GCAux|GCUtils|Compact|MarkWeak|Sweep|NonMoving\w*)(_thr)?$`)
+// collector matches the object files of rts/sm that collect garbage, and the spin locks,
+// which the collector alone uses.
+var collector = regexp.MustCompile(`^(Evac|Scav|GC|GCAux|GCUtils|Compact|MarkWeak|Sweep|SpinLock|NonMoving\w*)(_thr)?$`)
 
 func main() {
 	names := map[string]string{}

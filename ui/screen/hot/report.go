@@ -8,6 +8,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/diagnosis"
 	"ccagent/ui/printer"
 	"ccagent/ui/safe"
 )
@@ -53,11 +54,24 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	if shareOf(h, func(e *profile.Element) bool { return e.Kind == profile.KindNoFile }) >= noteWorth {
 		p.Note("a module is listed in the place of its file where no source notes tell which that is: libraries have notes if they are built with -g3")
 	}
+	if s.CountsTime() {
+		c := s.Collector()
+		if c.Kernel >= worthKernel || c.Waiting > 0 && c.Inclusive >= noteWorth {
+			p.Note("the garbage collector with all that it causes: %s of the time; its own code %s, the kernel on its behalf %s; of both, waiting of its threads for each other %s",
+				format.Percent(c.Inclusive), format.Percent(c.Share), format.Percent(c.Kernel), format.Percent(c.Waiting))
+		}
+		if detail, remedy := diagnosis.GCWaiting(c); detail != "" {
+			p.Note("%s: %s", detail, remedy)
+		}
+	}
 	if shareOf(h, func(e *profile.Element) bool { return e.Kind == profile.KindCategory && e.Name == "(STG)" }) >= noteWorth {
 		p.Note(`--hide '\(STG\)' charges the STG machine's own code to the Haskell code that ran it`)
 	}
 	return p.Flush()
 }
+
+// worthKernel is the share of the kernel's work for the collector from which on it is noted.
+const worthKernel = 0.02
 
 // noteWorth is the share of a kind of elements from which on a note says what can be done
 // about it.
@@ -148,6 +162,15 @@ type hotJSON struct {
 	AllSamples uint64       `json:"all_samples"`
 	AllTotal   uint64       `json:"all_total"`
 	ShareSum   float64      `json:"share_sum"`
+	// Collector is the garbage collector's part, with what others do for it.
+	Collector *collectorJSON `json:"collector,omitempty"`
+}
+
+type collectorJSON struct {
+	Share     float64 `json:"share"`
+	Kernel    float64 `json:"kernel"`
+	Waiting   float64 `json:"waiting"`
+	Inclusive float64 `json:"inclusive"`
 }
 
 type hotRowJSON struct {
@@ -181,6 +204,9 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Lost: sum.Lost,
 		Unresolved: sum.Unresolved, Level: level.String(), Rows: []hotRowJSON{},
 		AllSamples: sum.AllSamples, AllTotal: sum.AllTotal, ShareSum: h.Sum,
+	}
+	if c := s.Collector(); c.Inclusive > 0 {
+		doc.Collector = &collectorJSON{c.Share, c.Kernel, c.Waiting, c.Inclusive}
 	}
 	ratios := s.Ratios(level)
 	for i := range h.Rows[:o.Rows(len(h.Rows), len(h.Rows))] {

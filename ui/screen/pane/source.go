@@ -384,6 +384,13 @@ func noSource(c *screen.Context) []string {
 		}
 	case "(STG)":
 		return []string{"Haskell's own machine: primitives and stubs of the runtime system, and Haskell code without a symbol."}
+	case "(RTS)":
+		return []string{"The run-time system's C code: scheduler, storage manager, and what it does for Haskell threads. " + callers}
+	case "(GC waiting)":
+		return []string{
+			"Threads of the parallel collector that wait for each other; it is a part of (GC).",
+			"Fewer collections (+RTS -A64m), fewer threads for them (-qn2) or only one (-qg) make it less.",
+		}
 	case "(foreign)":
 		return []string{"C and other foreign code. " + callers}
 	case "(kernel)":
