@@ -16,7 +16,10 @@ const (
 	RTSGCStart      = timelineRtsProbeRTS_GC_START
 	RTSGCEnd        = timelineRtsProbeRTS_GC_END
 	RTSWorkerStart  = timelineRtsProbeRTS_WORKER_START
+	RTSWorkerDone   = timelineRtsProbeRTS_WORKER_DONE
 	RTSWorkerEnd    = timelineRtsProbeRTS_WORKER_END
+	RTSFlushStart   = timelineRtsProbeRTS_FLUSH_START
+	RTSFlushEnd     = timelineRtsProbeRTS_FLUSH_END
 	RTSRun          = timelineRtsProbeRTS_RUN
 	RTSStop         = timelineRtsProbeRTS_STOP
 	RTSSuspend      = timelineRtsProbeRTS_SUSPEND
@@ -35,7 +38,8 @@ const (
 )
 
 // RecordRTS is the kind of the records that these probes send. Its SampleHeader.Event is an
-// RTSProbe, and Period is the reason of a stop. After a GC's end the words of a GC follow.
+// RTSProbe, Period is the reason of a stop, and Total counts the group's records that the CPU
+// has dropped before. After a GC's end the words of a GC follow.
 const RecordRTS = uint8(16)
 
 // Indices of the words that follow the record of a GC's end.
@@ -50,6 +54,8 @@ const (
 	GCMBlocks         = int(timelineRtsGcWordGC_MBLOCKS)
 	GCBlocks          = int(timelineRtsGcWordGC_BLOCKS)
 	GCCount           = int(timelineRtsGcWordGC_COUNT)
+	GCRequested       = int(timelineRtsGcWordGC_REQUESTED)
+	GCStarted         = int(timelineRtsGcWordGC_STARTED)
 	GCFirstCapability = int(timelineRtsGcWordGC_FIRST_CAPABILITY)
 )
 

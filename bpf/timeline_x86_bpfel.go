@@ -64,7 +64,9 @@ const (
 	timelineRtsGcWordGC_MBLOCKS          timelineRtsGcWord = 7
 	timelineRtsGcWordGC_BLOCKS           timelineRtsGcWord = 8
 	timelineRtsGcWordGC_COUNT            timelineRtsGcWord = 9
-	timelineRtsGcWordGC_FIRST_CAPABILITY timelineRtsGcWord = 10
+	timelineRtsGcWordGC_REQUESTED        timelineRtsGcWord = 10
+	timelineRtsGcWordGC_STARTED          timelineRtsGcWord = 11
+	timelineRtsGcWordGC_FIRST_CAPABILITY timelineRtsGcWord = 12
 )
 
 type timelineRtsGlobals struct {
@@ -78,7 +80,7 @@ type timelineRtsGlobals struct {
 	CapabilitiesInPlace uint16
 	WhyBlocked          uint16
 	WhyBlockedWide      uint16
-	Padding             uint16
+	GcTimes             uint16
 }
 
 type timelineRtsGroup uint32
@@ -95,16 +97,19 @@ const (
 	timelineRtsProbeRTS_GC_START      timelineRtsProbe = 0
 	timelineRtsProbeRTS_GC_END        timelineRtsProbe = 1
 	timelineRtsProbeRTS_WORKER_START  timelineRtsProbe = 2
-	timelineRtsProbeRTS_WORKER_END    timelineRtsProbe = 3
-	timelineRtsProbeRTS_RUN           timelineRtsProbe = 4
-	timelineRtsProbeRTS_STOP          timelineRtsProbe = 5
-	timelineRtsProbeRTS_SUSPEND       timelineRtsProbe = 6
-	timelineRtsProbeRTS_RESUME        timelineRtsProbe = 7
-	timelineRtsProbeRTS_WAKEUP        timelineRtsProbe = 8
-	timelineRtsProbeRTS_CREATE        timelineRtsProbe = 9
-	timelineRtsProbeRTS_LABEL_CSTRING timelineRtsProbe = 10
-	timelineRtsProbeRTS_LABEL_ARRAY   timelineRtsProbe = 11
-	timelineRtsProbeRTS_PROBES        timelineRtsProbe = 12
+	timelineRtsProbeRTS_WORKER_DONE   timelineRtsProbe = 3
+	timelineRtsProbeRTS_WORKER_END    timelineRtsProbe = 4
+	timelineRtsProbeRTS_FLUSH_START   timelineRtsProbe = 5
+	timelineRtsProbeRTS_FLUSH_END     timelineRtsProbe = 6
+	timelineRtsProbeRTS_RUN           timelineRtsProbe = 7
+	timelineRtsProbeRTS_STOP          timelineRtsProbe = 8
+	timelineRtsProbeRTS_SUSPEND       timelineRtsProbe = 9
+	timelineRtsProbeRTS_RESUME        timelineRtsProbe = 10
+	timelineRtsProbeRTS_WAKEUP        timelineRtsProbe = 11
+	timelineRtsProbeRTS_CREATE        timelineRtsProbe = 12
+	timelineRtsProbeRTS_LABEL_CSTRING timelineRtsProbe = 13
+	timelineRtsProbeRTS_LABEL_ARRAY   timelineRtsProbe = 14
+	timelineRtsProbeRTS_PROBES        timelineRtsProbe = 15
 )
 
 type timelineThreadState struct {

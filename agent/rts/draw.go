@@ -32,7 +32,7 @@ func (p *Probes) Consume(s *perf.Sample) error {
 		}
 	}
 	return p.translator.Take(rtsevents.Record{
-		Time: s.Time, Probe: bpf.RTSProbe(s.Event), Cap: int(s.Capability), Thread: s.Tso, Reason: s.Period, Words: s.Frames,
+		Time: s.Time, Probe: bpf.RTSProbe(s.Event), Cap: int(s.Capability), Thread: s.Tso, Task: s.Tid, Reason: s.Period, Words: s.Frames,
 	})
 }
 

@@ -176,6 +176,8 @@ func (p *Probes) globals(im *process.Image) bpf.RTSGlobals {
 		MblocksAllocated: at(s.MBlocks), N_allocBlocks: at(s.Blocks), Capabilities: at(s.Array),
 		N_capabilities: at(s.Count), MainCapability: at(s.Main), Stats: at(s.Stats),
 	}
+	g.GcTimes = s.GCTimes
+	p.translator.Synced = s.Threaded && s.GCTimes != 0
 	if s.InPlace {
 		g.CapabilitiesInPlace = 1
 	}

@@ -3,7 +3,6 @@ package rtsevents
 import (
 	"ccagent/bpf"
 	"ccagent/eventlog"
-	"ccagent/internal/ghc"
 )
 
 // Write takes one event; time is in ns on the records' clock, cap may be
@@ -28,6 +27,12 @@ type Translator struct {
 	// MajorGeneration is the number of the oldest generation, −1 while it is not
 	// known. Only after its collections is the size of live data known.
 	MajorGeneration int
+	// Synced is set where a collection stops other capabilities and tells when it asked for it.
+	Synced bool
+	// workers has the capabilities of OS threads that take part in a collection.
+	workers map[uint32]int
+	// flushing is since when the non-moving collector stops all capabilities, ns; 0 = it does not.
+	flushing uint64
 	// SampleGap is how far apart two samples of one thread may lie, in ns, for it
 	// to have run all the time between them.
 	SampleGap uint64
@@ -39,20 +44,19 @@ type Translator struct {
 type GCTotals struct {
 	Collections uint64
 	PauseNs     uint64
-	MaxPauseNs  uint64
 	Copied      uint64 // bytes
 	// First and Last are the run-time system's own count of collections at the
 	// first and after the last that was seen; what is between them and not in
 	// Collections fell into gaps.
 	First, Last uint64
+	lastEnd     uint64 // ns
 }
 
 type capability struct {
 	running uint64 // thread, 0 = none
 	coarse  bool   // it is known from samples
 	seen    uint64 // when it was last sampled, ns
-	// collecting since then; 0 = it is not
-	collecting uint64
+	gc      part
 }
 
 type thread struct {
@@ -64,7 +68,7 @@ type thread struct {
 func New(write Write) *Translator {
 	return &Translator{
 		Write: write, threads: map[uint64]*thread{},
-		MajorGeneration: -1, SampleGap: 10e6,
+		MajorGeneration: -1, SampleGap: 10e6, workers: map[uint32]int{},
 	}
 }
 
@@ -84,8 +88,8 @@ func (t *Translator) Declare(time uint64) error {
 		if err != nil {
 			return err
 		}
-		now.collecting, now.seen = c.collecting, c.seen
-		if c.collecting != 0 {
+		now.gc, now.seen = c.gc, c.seen
+		if c.gc.ended != 0 {
 			if err := t.Write(time, n, &eventlog.GCStart{}); err != nil {
 				return err
 			}
@@ -146,12 +150,27 @@ type Record struct {
 	Probe  bpf.RTSProbe
 	Cap    int
 	Thread uint64 // the log has its low 32 bits; a thread whose low bits are 0 is left out
+	Task   uint32 // the OS thread
 	Reason uint64 // of a stop
 	Words  []uint64
 }
 
 // Take translates a record. Records of one capability come in order of time.
 func (t *Translator) Take(r Record) error {
+	switch r.Probe { // these have no capability
+	case bpf.RTSWorkerEnd:
+		n, known := t.workers[r.Task]
+		delete(t.workers, r.Task)
+		if c := t.known(n); known && c != nil {
+			return t.goesOn(n, c, r.Time)
+		}
+		return nil
+	case bpf.RTSFlushStart:
+		t.flushing = max(r.Time, 1)
+		return nil
+	case bpf.RTSFlushEnd:
+		return t.flushed(r.Time)
+	}
 	if !valid(r.Cap) {
 		return nil
 	}
@@ -160,14 +179,19 @@ func (t *Translator) Take(r Record) error {
 		return err
 	}
 	switch r.Probe {
-	case bpf.RTSGCStart, bpf.RTSWorkerStart:
-		return t.gcStart(r, c)
-	case bpf.RTSWorkerEnd:
-		return t.gcEnd(r, c)
-	case bpf.RTSGCEnd:
-		if err := t.gcStats(r, c); err != nil {
+	case bpf.RTSGCStart:
+		c.gc.began = r.Time
+	case bpf.RTSWorkerStart:
+		if err := t.goesOn(r.Cap, c, r.Time); err != nil {
 			return err
 		}
+		c.gc.stood = max(r.Time, 1)
+		if len(t.workers) < maxThreads {
+			t.workers[r.Task] = r.Cap
+		}
+	case bpf.RTSWorkerDone:
+		c.gc.done = r.Time
+	case bpf.RTSGCEnd:
 		return t.gcEnd(r, c)
 	case bpf.RTSRun, bpf.RTSResume:
 		if uint32(r.Thread) == 0 {
@@ -191,80 +215,6 @@ func (t *Translator) Take(r Record) error {
 		}
 		th.blocked = false
 		return t.Write(r.Time, r.Cap, &eventlog.ThreadWakeup{Thread: uint32(r.Thread), OtherCap: uint16(th.cap)})
-	}
-	return nil
-}
-
-func (t *Translator) gcStart(r Record, c *capability) error {
-	if c.collecting != 0 {
-		return nil
-	}
-	c.collecting = max(r.Time, 1)
-	if err := t.Write(r.Time, r.Cap, &eventlog.GCStart{}); err != nil {
-		return err
-	}
-	return t.Write(r.Time, r.Cap, &eventlog.GCWork{})
-}
-
-func (t *Translator) gcEnd(r Record, c *capability) error {
-	if c.collecting == 0 {
-		return nil // it began before the capture
-	}
-	c.collecting = 0
-	if err := t.Write(r.Time, r.Cap, &eventlog.GCDone{}); err != nil {
-		return err
-	}
-	return t.Write(r.Time, r.Cap, &eventlog.GCEnd{})
-}
-
-// gcStats writes the statistics of a collection and the heap, in the run-time system's order.
-func (t *Translator) gcStats(r Record, c *capability) error {
-	w := r.Words
-	if len(w) < bpf.GCFirstCapability {
-		return nil
-	}
-	if c.collecting != 0 {
-		pause := r.Time - min(c.collecting, r.Time)
-		t.gc.PauseNs += pause
-		t.gc.MaxPauseNs = max(t.gc.MaxPauseNs, pause)
-	}
-	if t.gc.Collections == 0 {
-		t.gc.First = w[bpf.GCCount]
-	}
-	t.gc.Collections++
-	t.gc.Copied += w[bpf.GCCopied] * wordSize
-	t.gc.Last = w[bpf.GCCount] + 1
-	for i, words := range w[bpf.GCFirstCapability:] {
-		if _, err := t.cap(r.Time, i); err != nil {
-			return err
-		}
-		if err := t.Write(r.Time, i, &eventlog.HeapAllocated{Capset: capset, Bytes: words * wordSize}); err != nil {
-			return err
-		}
-	}
-	heap := w[bpf.GCMBlocks] * ghc.MegablockBytes
-	used := w[bpf.GCBlocks] * ghc.BlockBytes
-	stats := &eventlog.GCStats{
-		Capset: capset, Generation: uint16(min(w[bpf.GCGeneration], 0xffff)),
-		Copied: w[bpf.GCCopied] * wordSize, Slop: w[bpf.GCSlop] * wordSize,
-		Threads: uint32(w[bpf.GCThreads]), MaxCopied: w[bpf.GCMaxCopied] * wordSize,
-		TotCopied: w[bpf.GCCopied] * wordSize, BalancedCopied: w[bpf.GCBalanced] * wordSize,
-	}
-	// A megablock's first blocks hold the descriptors of the others.
-	if usable := w[bpf.GCMBlocks] * ghc.BlocksPerMegablock * ghc.BlockBytes; usable > used {
-		stats.Frag = usable - used
-	}
-	evs := []eventlog.Event{&eventlog.GCGlobalSync{}, stats}
-	if int(stats.Generation) == t.MajorGeneration {
-		evs = append(evs, &eventlog.HeapLive{Capset: capset, Bytes: w[bpf.GCLive] * wordSize})
-	}
-	if heap != 0 {
-		evs = append(evs, &eventlog.HeapSize{Capset: capset, Bytes: heap}, &eventlog.BlocksSize{Capset: capset, Bytes: used})
-	}
-	for _, e := range evs {
-		if err := t.Write(r.Time, r.Cap, e); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -320,7 +270,7 @@ func (t *Translator) stop(time uint64, n int, why eventlog.StopStatus) error {
 // Gap begins or ends a gap: a group's probes were removed, or placed again.
 func (t *Translator) Gap(time uint64, group int, begins bool) error {
 	if group == int(bpf.RTSGroupGC) {
-		return t.endCollections(time, begins)
+		return t.endCollections()
 	}
 	t.inGap = begins
 	return t.endRuns(time)
@@ -336,25 +286,6 @@ func (t *Translator) endRuns(time uint64) error {
 			at = c.seen
 		}
 		if err := t.stop(at, n, eventlog.StoppedYielding); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// endCollections ends the collections that are under way. The end of one that runs into a gap
-// is unknown, and the probes may have been removed long before the gap was noted, so it is
-// cut to the length of the longest complete one.
-func (t *Translator) endCollections(time uint64, gap bool) error {
-	for n, c := range t.caps {
-		if c == nil || c.collecting == 0 {
-			continue
-		}
-		at := time
-		if gap {
-			at = min(time, c.collecting+t.gc.MaxPauseNs)
-		}
-		if err := t.gcEnd(Record{Time: at, Cap: n}, c); err != nil {
 			return err
 		}
 	}
@@ -387,8 +318,21 @@ func (t *Translator) Sampled(time uint64, n int, tso uint64) error {
 
 // Close ends collections and runs that are under way, when the capture or process has ended.
 func (t *Translator) Close(time uint64) error {
-	if err := t.endCollections(time, false); err != nil {
+	if err := t.endCollections(); err != nil {
 		return err
 	}
 	return t.endRuns(time)
+}
+
+// flushed writes a stop of all capabilities by the non-moving collector, which has ended.
+func (t *Translator) flushed(time uint64) error {
+	began := t.flushing
+	t.flushing = 0
+	if began == 0 || time < began {
+		return nil
+	}
+	if err := t.Write(began, eventlog.NoCap, &eventlog.ConcSyncBegin{}); err != nil {
+		return err
+	}
+	return t.Write(time, eventlog.NoCap, &eventlog.ConcSyncEnd{})
 }

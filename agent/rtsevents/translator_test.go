@@ -104,28 +104,59 @@ func TestCollection(t *testing.T) {
 	}
 }
 
-// A collection that runs into a gap is given no more time than a whole one took; one
-// that the capture's end cuts off did last until then.
-func TestCollectionIntoGap(t *testing.T) {
+// A parallel collection: others stop at the request, work, wait, and go on when the leader lets
+// them; all is written as the run-time system would.
+func TestParallelCollection(t *testing.T) {
+	words := make([]uint64, bpf.GCFirstCapability)
+	words[bpf.GCThreads], words[bpf.GCRequested], words[bpf.GCStarted] = 2, 10, 20
 	var w written
 	l := New(w.write)
-	l.gc.MaxPauseNs = 20
-	feed(t, l, Record{Time: 100, Probe: bpf.RTSGCStart})
+	l.Synced = true
+	feed(t, l,
+		Record{Time: 1, Probe: bpf.RTSRun, Cap: 1, Thread: 4}, Record{Time: 11, Probe: bpf.RTSStop, Cap: 1, Reason: 1},
+		Record{Time: 12, Probe: bpf.RTSWorkerStart, Cap: 1, Task: 77},
+		Record{Time: 27, Probe: bpf.RTSWorkerDone, Cap: 1, Task: 77},
+		Record{Time: 30, Probe: bpf.RTSGCEnd, Cap: 0, Task: 76, Words: words},
+		Record{Time: 31, Probe: bpf.RTSWorkerEnd, Cap: 0xffff, Task: 76}, // not a worker
+		Record{Time: 33, Probe: bpf.RTSWorkerEnd, Cap: 0xffff, Task: 77},
+		Record{Time: 40, Probe: bpf.RTSFlushStart, Cap: 0xffff}, Record{Time: 45, Probe: bpf.RTSFlushEnd, Cap: 0xffff})
+	w = w[5:]
+	w.want(t, "30 -1 {Cap:0}", "30 -1 {Capset:0 Cap:0}", "10 0 {}", "20 0 {}", "20 0 {}", "12 1 {}", "20 1 {}", "27 1 {}", "30 0 {}",
+		"30 0 {Capset:0 Generation:0 Copied:0 Slop:0 Frag:0 Threads:2 MaxCopied:0 TotCopied:0 BalancedCopied:0}",
+		"30 0 {}", "30 0 {}", "33 1 {}", "40 -1 {}", "45 -1 {}")
+	if got := l.Totals(); got.PauseNs != 20 {
+		t.Errorf("totals are %+v", got)
+	}
+	// A request from before the last collection, or in the future, is none.
+	for _, requested := range []uint64{29, 51} {
+		words[bpf.GCRequested], words[bpf.GCStarted] = requested, 50
+		l.gc.PauseNs = 0
+		feed(t, l, Record{Time: 60, Probe: bpf.RTSGCEnd, Cap: 0, Words: words})
+		if got := l.Totals(); got.PauseNs != 10 {
+			t.Errorf("requested at %d: totals are %+v", requested, got)
+		}
+		l.gc.lastEnd = 30
+	}
+}
+
+// Of a collection that runs into a gap nothing is written but that capabilities go on whose
+// collection had ended.
+func TestCollectionIntoGap(t *testing.T) {
+	words := make([]uint64, bpf.GCFirstCapability)
+	words[bpf.GCThreads], words[bpf.GCRequested], words[bpf.GCStarted] = 2, 10, 20
+	var w written
+	l := New(w.write)
+	l.Synced = true
+	feed(t, l, Record{Time: 12, Probe: bpf.RTSWorkerStart, Cap: 1, Task: 77}, Record{Time: 30, Probe: bpf.RTSGCEnd, Cap: 0, Words: words})
+	w = nil
 	if err := l.Gap(5000, int(bpf.RTSGroupGC), true); err != nil {
 		t.Fatal(err)
 	}
-	feed(t, l, Record{Time: 6000, Probe: bpf.RTSGCStart})
-	if err := l.Gap(6005, int(bpf.RTSGroupGC), true); err != nil {
-		t.Fatal(err)
-	}
-	feed(t, l, Record{Time: 7000, Probe: bpf.RTSGCStart})
+	feed(t, l, Record{Time: 6000, Probe: bpf.RTSGCStart}, Record{Time: 6010, Probe: bpf.RTSWorkerStart, Cap: 1, Task: 77})
 	if err := l.Close(9000); err != nil {
 		t.Fatal(err)
 	}
-	w.want(t, "100 -1 {Cap:0}", "100 -1 {Capset:0 Cap:0}",
-		"100 0 {}", "100 0 {}", "120 0 {}", "120 0 {}",
-		"6000 0 {}", "6000 0 {}", "6005 0 {}", "6005 0 {}",
-		"7000 0 {}", "7000 0 {}", "9000 0 {}", "9000 0 {}")
+	w.want(t, "30 1 {}")
 }
 
 // FuzzTake: whatever a hostile program makes the probes tell, the log is well formed,
@@ -174,7 +205,8 @@ func FuzzTake(f *testing.F) {
 			case 2:
 				err = l.Sampled(now, cap, tso)
 			default:
-				r := Record{Time: now, Probe: bpf.RTSProbe(data[1] & 15), Cap: cap, Thread: tso, Reason: uint64(data[3]) << (data[1] >> 4)}
+				r := Record{Time: now, Probe: bpf.RTSProbe(data[1] & 31), Cap: cap, Task: uint32(data[3]), Thread: tso, Reason: uint64(data[3]) << (data[1] >> 4)}
+				l.Synced = data[0]&32 != 0
 				if r.Probe == bpf.RTSGCEnd {
 					r.Words = make([]uint64, data[3]&31)
 					for i := range r.Words {

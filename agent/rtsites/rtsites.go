@@ -37,6 +37,11 @@ type Sites struct {
 	Capabilities
 	// Addresses of variables; 0 where one was not found.
 	MBlocks, Blocks, Stats, OldestGeneration, Flags uint64
+	// GCTimes is the offset of gc_sync_start_elapsed in a gc_thread, which gc_start_elapsed
+	// follows; 0 if not known.
+	GCTimes uint16
+	// Threaded is set in the threaded way, which stops other capabilities for a GC.
+	Threaded bool
 }
 
 // MissingError reports that a run-time system lacks something.
@@ -77,7 +82,10 @@ func Find(symbols *Symbols) (*Sites, error) {
 	if x.Addr(ghc.SymGarbageCollect) == 0 && x.Addr(ghc.SymStgReturn) == 0 {
 		return nil, ErrNoSymbols
 	}
-	s.GC, s.Threads = x.gc(), x.threads()
+	// The non-threaded RTS has neither workers nor schedulers for them.
+	s.Threaded = slices.ContainsFunc(x.Names(), func(name string) bool { return stem(name) == ghc.SymScheduleWorker })
+	s.GCTimes = x.gcTimes(s.Threaded)
+	s.GC, s.Threads = x.gc(s), x.threads()
 	for what, found := range map[string]bool{
 		"the size of the heap":    s.MBlocks != 0 && s.Blocks != 0,
 		"the heap's parameters":   s.OldestGeneration != 0 && s.Flags != 0,
@@ -108,21 +116,86 @@ func missing(what string) Group { return Group{Err: &MissingError{what}} }
 // finder looks for sites by the names of procedures.
 type finder struct{ *Symbols }
 
-func (x *finder) gc() Group {
+func (x *finder) gc(s *Sites) Group {
 	start := x.called(bpf.RTSGCStart, ghc.SymStartGC, ghc.SymGarbageCollect)
 	end := x.called(bpf.RTSGCEnd, ghc.SymEndGC, ghc.SymGarbageCollect)
 	if len(start) == 0 || len(end) == 0 {
 		return missing("call of stat_startGC and stat_endGC")
 	}
-	g := Group{Sites: append(start, end...)}
-	start = x.called(bpf.RTSWorkerStart, ghc.SymStartGCWorker, ghc.SymGCWorkerThread)
-	end = x.called(bpf.RTSWorkerEnd, ghc.SymEndGCWorker, ghc.SymGCWorkerThread)
-	// The non-threaded RTS has neither workers nor schedulers for them.
-	if threaded := slices.ContainsFunc(x.Names(), func(name string) bool { return stem(name) == ghc.SymScheduleWorker }); threaded {
-		g.lack("the work of parallel GC", len(start) > 0 && len(end) > 0)
+	if s.GCTimes != 0 {
+		start = nil // the end tells when it was
 	}
-	g.Sites = append(append(g.Sites, start...), end...)
+	g := Group{Sites: append(start, end...)}
+	if !s.Threaded {
+		return g
+	}
+	g.lack("how long a GC waits for capabilities to stop", s.GCTimes != 0)
+	start = x.called(bpf.RTSWorkerStart, ghc.SymStartGCWorker, ghc.SymGCWorkerThread)
+	done := x.called(bpf.RTSWorkerDone, ghc.SymEndGCWorker, ghc.SymGCWorkerThread)
+	end = x.after(bpf.RTSWorkerEnd, ghc.SymGCWorkerThread, ghc.SymYieldCapability)
+	if len(start) == 0 || len(done) == 0 || len(end) == 0 {
+		start, done, end = nil, nil, nil
+	}
+	g.add("the work of parallel GC", slices.Concat(start, done, end)...)
+	start = x.called(bpf.RTSFlushStart, ghc.SymStartFlush, ghc.SymBeginFlush)
+	end = x.called(bpf.RTSFlushEnd, ghc.SymEndFlush, ghc.SymFinishFlush)
+	if len(start) > 0 && len(end) > 0 { // GHC 8.10 and later
+		g.Sites = slices.Concat(g.Sites, start, end)
+	}
 	return g
+}
+
+// gcTimes finds where a gc_thread has the times at which a GC was requested and began, by what
+// is stored after the clock was read. Where no other capability is stopped there is no request,
+// but the place is the same.
+func (x *finder) gcTimes(threaded bool) (offset uint16) {
+	procedure, before := ghc.SymStartGCSync, int64(0)
+	if !threaded {
+		procedure, before = ghc.SymStartGC, 8
+	}
+	clock := x.Addr(ghc.SymElapsedTime)
+	read := false
+	x.each(procedure, func(at uint64, inst x86asm.Inst) bool {
+		switch {
+		case inst.Op == x86asm.CALL:
+			read = goesTo(at, inst) == clock && clock != 0
+		case read && inst.Op == x86asm.MOV && inst.Args[1] == x86asm.RAX:
+			if to, ok := inst.Args[0].(x86asm.Mem); ok && to.Index == 0 && to.Base != 0 && to.Base != x86asm.RIP && to.Disp > before && to.Disp < 1<<12 {
+				offset = uint16(to.Disp - before)
+			}
+			return false
+		case inst.Op == x86asm.RET:
+			return false
+		}
+		return true
+	})
+	return offset
+}
+
+// after returns the site that is reached when the call of a procedure in another has returned:
+// the next instruction that the kernel emulates, if it is always reached.
+func (x *finder) after(p bpf.RTSProbe, callee, caller string) (sites []Site) {
+	target := x.Addr(callee)
+	returned := uint64(0)
+	x.each(caller, func(at uint64, inst x86asm.Inst) bool {
+		switch {
+		case target == 0:
+			return false
+		case returned == 0:
+			if inst.Op == x86asm.CALL && goesTo(at, inst) == target {
+				returned = at + uint64(inst.Len)
+			}
+			return true
+		case emulated(inst):
+			sites = []Site{{Probe: p, Addr: at, Emulated: true}}
+		case inst.Op == x86asm.MOV || inst.Op == x86asm.CMP || inst.Op == x86asm.TEST:
+			return true
+		default:
+			sites = []Site{{Probe: p, Addr: returned}}
+		}
+		return false
+	})
+	return sites
 }
 
 func (x *finder) threads() Group {

@@ -61,11 +61,12 @@ func TestFind(t *testing.T) {
 					}
 				}
 				want := map[bpf.RTSProbe]int{
-					bpf.RTSGCStart: 1, bpf.RTSGCEnd: 1, bpf.RTSRun: 1, bpf.RTSStop: 5, bpf.RTSSuspend: 1,
+					bpf.RTSGCStart: 0, bpf.RTSGCEnd: 1, bpf.RTSRun: 1, bpf.RTSStop: 5, bpf.RTSSuspend: 1,
 					bpf.RTSResume: 1, bpf.RTSWakeup: 1, bpf.RTSCreate: 1,
 				}
 				if threaded {
-					want[bpf.RTSWorkerStart], want[bpf.RTSWorkerEnd] = 1, 1
+					want[bpf.RTSWorkerStart], want[bpf.RTSWorkerDone], want[bpf.RTSWorkerEnd] = 1, 1, 1
+					want[bpf.RTSFlushStart], want[bpf.RTSFlushEnd] = 1, 1
 				}
 				for probe, n := range want {
 					if found[probe] != n {
@@ -74,6 +75,9 @@ func TestFind(t *testing.T) {
 				}
 				if found[bpf.RTSLabelArray]+found[bpf.RTSLabelCString] != 1 {
 					t.Error("no site reports thread labels")
+				}
+				if s.GCTimes == 0 || s.GCTimes%8 != 0 || s.Threaded != threaded {
+					t.Errorf("the times of a GC are at %d; threaded: %v", s.GCTimes, s.Threaded)
 				}
 				for what, at := range map[string]uint64{
 					"mblocks_allocated": s.MBlocks, "n_alloc_blocks": s.Blocks, "capabilities": s.Array,

@@ -55,6 +55,7 @@ var schedulers = []string{ghc.SymSchedule, ghc.SymScheduleWait, ghc.SymScheduleW
 var names = set(append([]string{
 	// The timeline's.
 	ghc.SymGarbageCollect, ghc.SymGCWorkerThread, ghc.SymStartGC, ghc.SymEndGC, ghc.SymStartGCWorker, ghc.SymEndGCWorker,
+	ghc.SymYieldCapability, ghc.SymStartGCSync, ghc.SymElapsedTime, ghc.SymBeginFlush, ghc.SymStartFlush, ghc.SymFinishFlush, ghc.SymEndFlush,
 	ghc.SymStgRun, ghc.SymStgReturn, ghc.SymReturnToSched, ghc.SymReturnNotPaused, ghc.SymReturnButFirst, ghc.SymThreadFinished, ghc.SymStopThread,
 	ghc.SymThreadPaused, ghc.SymSuspendThread, ghc.SymResumeThread, ghc.SymDirtyTSO, ghc.SymTryWakeupThread, ghc.SymScheduleThread,
 	ghc.SymLabelThreadPrimop, ghc.SymLabelThread, ghc.SymSetThreadLabel,

@@ -100,6 +100,8 @@ INLINE void fill_gc(struct rts_record *r, struct regs *ctx, const struct rts_glo
 	r->words[GC_MBLOCKS] = global(g->mblocks_allocated);
 	r->words[GC_BLOCKS] = global(g->n_alloc_blocks);
 	r->words[GC_COUNT] = g->stats ? (u32)word_at(g->stats) : 0;
+	if (g->gc_times && bpf_probe_read_user(&r->words[GC_REQUESTED], 16, (const void *)(REG_ARG2(ctx) + g->gc_times)))
+		r->words[GC_STARTED] = 0;
 	u32 count = g->n_capabilities ? (u32)word_at(g->n_capabilities) : 0;
 	u64 array = 0;
 	if (g->capabilities)
@@ -217,6 +219,7 @@ INLINE int take(struct regs *ctx)
 	h->event = kind;
 	h->record = RECORD_RTS;
 	h->capability = NO_CAPABILITY;
+	h->total = counts->dropped;
 	const struct process_layout *layout = bpf_map_lookup_elem(&layouts, &h->pid);
 	const struct rts_globals *g = bpf_map_lookup_elem(&rts, &h->pid);
 	if (!layout || !g)
@@ -253,9 +256,12 @@ INLINE int take(struct regs *ctx)
 		base = REG_ARG1(ctx) + BASE_OF_CAPABILITY;
 	}
 	u32 capability;
-	if (READ(&capability, base + BASE_CAPABILITY_NO) || capability >= NO_CAPABILITY)
-		return 0;
-	h->capability = capability;
+	bool none = kind == RTS_WORKER_END || kind == RTS_FLUSH_START || kind == RTS_FLUSH_END;
+	if (!none) {
+		if (READ(&capability, base + BASE_CAPABILITY_NO) || capability >= NO_CAPABILITY)
+			return 0;
+		h->capability = capability;
+	}
 	if (kind == RTS_RUN || kind == RTS_SUSPEND)
 		note_task(h->tid, base, layout->incarnation);
 	if (kind == RTS_RUN || kind == RTS_STOP || kind == RTS_SUSPEND)

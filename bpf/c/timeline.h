@@ -6,10 +6,13 @@
 
 // rts_probe is what a probe observes. The probe's attach cookie contains it.
 enum rts_probe {
-	RTS_GC_START = 0,  // stat_startGC(cap, …)
+	RTS_GC_START = 0,  // stat_startGC(cap, …); only where the GC's own times are not known
 	RTS_GC_END,	   // stat_endGC(cap, …, live, copied, slop, gen, threads, …)
-	RTS_WORKER_START,  // stat_startGCWorker(cap, …)
-	RTS_WORKER_END,	   // stat_endGCWorker(cap, …)
+	RTS_WORKER_START,  // stat_startGCWorker(cap, …): a capability has stopped for a parallel GC
+	RTS_WORKER_DONE,   // stat_endGCWorker(cap, …): its work is done, and it waits for the others
+	RTS_WORKER_END,	   // after gcWorkerThread(cap): it goes on. Has no capability
+	RTS_FLUSH_START,   // stat_startNonmovingGcSync(): the non-moving GC asks all to stop. Has no capability
+	RTS_FLUSH_END,	   // stat_endNonmovingGcSync(): they may go on. Has no capability
 	RTS_RUN,	   // StgRun(code, base): a capability runs a thread
 	RTS_STOP,	   // a thread returns to the scheduler
 	RTS_SUSPEND,	   // suspendThread(base, …): a safe foreign call begins
@@ -44,7 +47,9 @@ struct rts_globals {
 	u16 capabilities_in_place; // capabilities is the array itself, not a pointer to it
 	u16 why_blocked;	   // offset in the TSO
 	u16 why_blocked_wide;	   // 1 if why_blocked has 32 bits, not 16
-	u16 padding;
+	// Offset of gc_sync_start_elapsed in the gc_thread, which gc_start_elapsed follows; 0 if
+	// not known. Both are times of CLOCK_MONOTONIC in ns.
+	u16 gc_times;
 };
 
 // rts_gc_word indexes the words after the header of a GC's end.
@@ -59,6 +64,8 @@ enum rts_gc_word {
 	GC_MBLOCKS,
 	GC_BLOCKS,
 	GC_COUNT, // collections before this one
+	GC_REQUESTED, // when the other capabilities were asked to stop, ns; so is the next
+	GC_STARTED, // when all had stopped and the work began; 0 if not known
 	GC_FIRST_CAPABILITY, // from here on, the words allocated by each capability
 };
 
@@ -67,7 +74,8 @@ enum rts_gc_word {
 
 // rts_record is a RECORD_RTS. The header's event is an enum rts_probe, its capability and
 // thread are those concerned. For a stop, the period is the reason; for a label, frame_count
-// is its bytes and record is RECORD_LABEL.
+// is its bytes and record is RECORD_LABEL. The total counts the group's records that this CPU
+// has dropped before.
 struct rts_record {
 	struct sample_header header;
 	u64 words[MAX_RTS_WORDS + 2];

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,6 +105,7 @@ func TestTimeline(t *testing.T) {
 				if n := len(ours.allocated); n == 0 || n > len(theirs.allocated) || !slices.Equal(ours.allocated, theirs.allocated[:n]) {
 					t.Errorf("allocated by each collection %v, the RTS wrote %v", ours.allocated, theirs.allocated)
 				}
+				comparePauses(t, log, reference)
 				if !maps.Equal(ours.gcStarts, theirs.gcStarts) {
 					t.Errorf("starts of collections by capability: %v, the RTS wrote %v", ours.gcStarts, theirs.gcStarts)
 				}
@@ -146,6 +148,41 @@ func TestTimeline(t *testing.T) {
 				}
 				validate(t, log)
 			})
+		}
+	}
+}
+
+// comparePauses holds pauses against those of the RTS's own log: their number, and their parts, which
+// both read from the same clock within a few instructions of each other. What an OS thread is kept
+// from the CPU between the two adds to one of them only, so all sums may differ by that, but the
+// middle one of the differences is that of two readings.
+func comparePauses(t *testing.T, log, reference string) {
+	t.Helper()
+	type pause struct {
+		Seconds float64
+		Sync    float64 `json:"sync_seconds"`
+		Work    float64 `json:"work_seconds"`
+	}
+	var ours, theirs struct{ Pauses []pause }
+	view(t, &ours, "gc", log)
+	view(t, &theirs, "gc", reference)
+	if len(ours.Pauses) != len(theirs.Pauses) {
+		t.Fatalf("%d pauses, the RTS wrote %d", len(ours.Pauses), len(theirs.Pauses))
+	}
+	for what, of := range map[string]func(pause) float64{
+		"pause": func(p pause) float64 { return p.Seconds },
+		"sync":  func(p pause) float64 { return p.Sync },
+		"work":  func(p pause) float64 { return p.Work },
+	} {
+		var apart, all []float64
+		for i, p := range ours.Pauses {
+			apart = append(apart, math.Abs(of(p)-of(theirs.Pauses[i])))
+			all = append(all, of(theirs.Pauses[i]))
+		}
+		slices.Sort(apart)
+		slices.Sort(all)
+		if median, usual := apart[len(apart)/2], all[len(all)/2]; median > 1e-3+usual/5 {
+			t.Errorf("%s: half of %d differ by %.6f s and more, of %.6f s", what, len(apart), median, usual)
 		}
 	}
 }

@@ -10,6 +10,13 @@ const (
 	SymGCWorkerThread   = "gcWorkerThread" // calls the following two; only the threaded way has it
 	SymStartGCWorker    = "stat_startGCWorker"
 	SymEndGCWorker      = "stat_endGCWorker"
+	SymYieldCapability  = "yieldCapability"           // calls gcWorkerThread
+	SymStartGCSync      = "stat_startGCSync"          // (gct): stores the time at which others were asked to stop
+	SymElapsedTime      = "getProcessElapsedTime"     // CLOCK_MONOTONIC, ns
+	SymBeginFlush       = "nonmovingBeginFlush"       // calls the following
+	SymStartFlush       = "stat_startNonmovingGcSync" // the non-moving collector stops all capabilities
+	SymFinishFlush      = "nonmovingFinishFlush"      // calls the following
+	SymEndFlush         = "stat_endNonmovingGcSync"   // they may go on
 	SymOldestGeneration = "oldest_gen"
 	SymStats            = "stats" // an RTSStats
 	SymMBlocks          = "mblocks_allocated"

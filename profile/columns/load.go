@@ -148,7 +148,7 @@ type builder struct {
 
 	locations []rawLocation
 	labels    map[uint64]string // by TSO
-	gcs       map[int]uint64    // start of the running collection by capability
+	gcs       map[int]*gcState  // the running collection by capability
 	last      uint64            // time of the last event written while the program ran
 	rtsState
 	exact exactState
@@ -181,7 +181,7 @@ func newBuilder() *builder {
 		events:   make(map[uint32]int),
 		modules:  make(map[uint32]int),
 		labels:   make(map[uint64]string),
-		gcs:      make(map[int]uint64),
+		gcs:      make(map[int]*gcState),
 	}
 }
 
@@ -467,13 +467,8 @@ func (b *builder) module(ev *eventlog.Module) {
 func (b *builder) standard(rec *eventlog.Record) {
 	p := b.p
 	switch ev := rec.Event.(type) {
-	case *eventlog.GCStart:
-		b.gcs[rec.Cap] = rec.Time
-	case *eventlog.GCEnd:
-		if start, ok := b.gcs[rec.Cap]; ok && start <= rec.Time {
-			p.GCs = append(p.GCs, GC{rec.Cap, start, rec.Time})
-			delete(b.gcs, rec.Cap)
-		}
+	case *eventlog.RequestSeqGC, *eventlog.RequestParGC, *eventlog.GCStart, *eventlog.GCWork, *eventlog.GCIdle, *eventlog.GCDone, *eventlog.GCEnd:
+		b.collection(rec)
 	case *eventlog.ThreadLabel:
 		b.labels[uint64(ev.Thread)] = ev.Label
 	case *eventlog.HeapLive:

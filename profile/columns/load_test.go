@@ -155,7 +155,7 @@ func TestRTSLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := loaded(t, buf.Bytes())
-	if p.HaveCapture || p.RTS == "" || len(p.GCs) != 1 || p.GCs[0] != (GC{0, 1000, 2000}) || len(p.Heap) != 1 || len(p.Markers) != 1 || p.Duration != 5000 {
+	if p.HaveCapture || p.RTS == "" || len(p.GCs) != 1 || p.GCs[0] != (GC{Cap: 0, Start: 1000, End: 2000, Worked: 1000}) || len(p.Heap) != 1 || len(p.Markers) != 1 || p.Duration != 5000 {
 		t.Errorf("%+v", p)
 	}
 }

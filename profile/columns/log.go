@@ -163,6 +163,12 @@ type Warning struct {
 type GC struct {
 	Cap        int
 	Start, End uint64
+	// Request is when this capability asked the others to stop; 0 if it led no collection that
+	// stops others, or the log does not tell.
+	Request uint64
+	// Worked is the part of the time in which it collected, in ns. In the rest it waited for the
+	// others, spinning or asleep.
+	Worked uint64
 }
 
 // HeapPoint is a measured size of the heap at a time.

@@ -48,17 +48,18 @@ func (p out) rts(pr *profile.Profile) {
 		p.field("threads", s)
 	}
 	if st := &r.Stats; st.Collections > 0 || len(pr.GCs) > 0 {
-		var total, longest uint64
-		for _, g := range pr.GCs {
-			total += g.End - g.Start
-			longest = max(longest, g.End-g.Start)
+		all, _ := timeline.SumPauses(timeline.Pauses(pr))
+		parts := ""
+		if all.SyncNs+all.ReleaseNs > 0 {
+			parts = fmt.Sprintf(" (%s until all had stopped, %s at the longest; %s work; %s until the last went on)",
+				format.Duration(all.SyncNs), format.Duration(all.MaxSyncNs), format.Duration(all.WorkNs), format.Duration(all.ReleaseNs))
 		}
 		seen := ""
 		if watched, partly := pr.Watched("gc"); partly {
 			seen = fmt.Sprintf(", seen in %s of %s", format.Duration(watched), format.Duration(span))
 		}
-		p.field("gc", fmt.Sprintf("%s, %s major%s; %s in all capabilities, longest %s; %s copied",
-			format.Plural(st.Collections, "collection"), format.Count(st.Major), seen, format.Duration(total), format.Duration(longest), format.Bytes(st.Copied)))
+		p.field("gc", fmt.Sprintf("%s, %s major%s; pauses of %s in all%s, longest %s; %s copied",
+			format.Plural(st.Collections, "collection"), format.Count(st.Major), seen, format.Duration(all.TotalNs), parts, format.Duration(all.MaxNs), format.Bytes(st.Copied)))
 	}
 	if st := &r.Stats; st.Allocated+st.PeakSize+st.PeakLive > 0 {
 		of := ""
@@ -239,8 +240,33 @@ type rtsJSON struct {
 	Markers      int      `json:"markers"`
 	// For how long of the log collections, and runs of threads, were looked at. Samples
 	// tell of runs in the rest.
-	GCWatched      float64 `json:"gc_watched_seconds"`
-	ThreadsWatched float64 `json:"threads_watched_seconds"`
+	GCWatched      float64     `json:"gc_watched_seconds"`
+	Pauses         *pausesJSON `json:"pauses"`
+	ThreadsWatched float64     `json:"threads_watched_seconds"`
+}
+
+// pausesJSON is the times in which collections stopped the program, from the request to stop
+// until the last capability went on.
+type pausesJSON struct {
+	Count       uint64  `json:"count"`
+	Total       float64 `json:"total_seconds"`
+	Longest     float64 `json:"longest_seconds"`
+	Median      float64 `json:"median_seconds"`
+	P95         float64 `json:"p95_seconds"`
+	Sync        float64 `json:"sync_seconds"` // until all had stopped; the sum, as the following
+	LongestSync float64 `json:"longest_sync_seconds"`
+	Work        float64 `json:"work_seconds"`    // while a capability collected
+	Release     float64 `json:"release_seconds"` // until the last went on
+	Wait        float64 `json:"wait_seconds"`    // of capabilities that had stopped and did not collect
+	Of          float64 `json:"of_seconds"`      // for how long collections were watched
+}
+
+func pausesOf(pr *profile.Profile) *pausesJSON {
+	all, _ := timeline.SumPauses(timeline.Pauses(pr))
+	watched, _ := pr.Watched("gc")
+	s := func(ns uint64) float64 { return float64(ns) / 1e9 }
+	return &pausesJSON{Count: all.Count, Total: s(all.TotalNs), Longest: s(all.MaxNs), Median: s(all.P50Ns), P95: s(all.P95Ns),
+		Sync: s(all.SyncNs), LongestSync: s(all.MaxSyncNs), Work: s(all.WorkNs), Release: s(all.ReleaseNs), Wait: s(all.WaitNs), Of: s(watched)}
 }
 
 // rtsOf is nil for a log that no RTS wrote anything in.
@@ -259,6 +285,7 @@ func rtsOf(pr *profile.Profile) *rtsJSON {
 	gc, _ := pr.Watched("gc")
 	threads, _ := pr.Watched("threads")
 	j.GCWatched, j.ThreadsWatched = float64(gc)/1e9, float64(threads)/1e9
+	j.Pauses = pausesOf(pr)
 	for _, g := range pr.GCs {
 		j.GCSeconds += float64(g.End-g.Start) / 1e9
 	}

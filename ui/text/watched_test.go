@@ -31,7 +31,7 @@ func TestPartlyWatched(t *testing.T) {
 		info, pace []string
 		not        string
 	}{
-		{0, []string{"2 collections, 0 major; 100 ms"}, []string{"100 ms of 2.00 s   5.0%"}, "watched"},
+		{0, []string{"2 collections, 0 major; pauses of 100 ms"}, []string{"100 ms of 2.00 s   5.0%"}, "watched"},
 		{15e8, []string{"2 collections, 0 major, seen in 500 ms of 2.00 s", "1.00 MiB allocated until the last collection seen, at 350 ms",
 			"probes told of 500 ms of it, samples of the rest", "in place for 500 ms of 2.00 s"}, []string{"100 ms of the 500 ms watched   20.0%"}, "5.0%"},
 		{9e9, []string{"seen in 0 s of 2.00 s"}, []string{"of the 0 s watched   0%"}, "NaN"},

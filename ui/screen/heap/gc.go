@@ -59,7 +59,7 @@ func (g GCReport) Text(w io.Writer, o printer.Options) error {
 	p.Line(printer.PadLeft("in gc", heapLeft-2), "  ", chart.Levels(spent), p.Faint(" "+format.Percent(format.Ratio(chart.Peak(spent), step))))
 	p.Line(printer.PadLeft("longest", heapLeft-2), "  ", chart.Levels(longest), p.Faint(" "+format.Duration(chart.Peak(longest))))
 	p.Line("")
-	p.Line(p.Bold("  gen   pauses      total      median         95%    longest      copied"))
+	p.Line(p.Bold("  gen   pauses      total      median         95%    longest       sync     release      copied"))
 	for i, g := range append(gens, all) {
 		name := "all"
 		switch {
@@ -73,7 +73,11 @@ func (g GCReport) Text(w io.Writer, o printer.Options) error {
 			copied = format.Bytes(g.Copied)
 		}
 		p.Line(printer.PadLeft(name, 5), printer.PadLeft(format.Count(g.Count), 9), printer.PadLeft(format.Duration(g.TotalNs), 11), printer.PadLeft(format.Duration(g.P50Ns), 12), printer.PadLeft(format.Duration(g.P95Ns), 12),
-			printer.PadLeft(format.Duration(g.MaxNs), 11), printer.PadLeft(copied, 12))
+			printer.PadLeft(format.Duration(g.MaxNs), 11), printer.PadLeft(format.Duration(g.SyncNs), 11), printer.PadLeft(format.Duration(g.ReleaseNs), 12), printer.PadLeft(copied, 12))
+	}
+	if all.SyncNs+all.ReleaseNs > 0 {
+		p.Note("A pause lasts from the request to stop until the last capability goes on. sync: until all have stopped, %s at the longest; release: from the end of the work until the last goes on. Capabilities that had stopped waited %s in all.",
+			format.Duration(all.MaxSyncNs), format.Duration(all.WaitNs))
 	}
 	p.Line("")
 	worst := slices.Clone(ps)
@@ -101,10 +105,11 @@ func (g GCReport) Text(w io.Writer, o printer.Options) error {
 // begins in it.
 func pauseColumns(ps []timeline.Pause, from, to, step uint64, cols int) (spent, longest []uint64) {
 	spent, longest = make([]uint64, cols), make([]uint64, cols)
+	own := timeline.Exclusive(ps)
 	for i := range ps {
 		c := min(int((max(ps[i].Start, from)-from)/step), cols-1)
 		longest[c] = max(longest[c], ps[i].Ns())
-		for at := max(ps[i].Start, from); at < min(ps[i].End, to); {
+		for at := max(ps[i].End-own[i], from); at < min(ps[i].End, to); {
 			c := min(int((at-from)/step), cols-1)
 			end := min(ps[i].End, to)
 			if c < cols-1 {
@@ -134,6 +139,11 @@ type pauseJSON struct {
 	Caps       int     `json:"capabilities"`
 	Copied     uint64  `json:"copied_bytes"`
 	Live       uint64  `json:"live_bytes"` // 0 if unknown
+	Sync       float64 `json:"sync_seconds"`
+	Work       float64 `json:"work_seconds"`
+	Release    float64 `json:"release_seconds"`
+	Wait       float64 `json:"wait_seconds"` // of capabilities
+	Flush      bool    `json:"flush"`
 }
 
 type gcStatsJSON struct {
@@ -144,6 +154,13 @@ type gcStatsJSON struct {
 	P95        float64 `json:"p95_seconds"`
 	Longest    float64 `json:"longest_seconds"`
 	Copied     uint64  `json:"copied_bytes"`
+	// Parts of the pauses: until all capabilities have stopped, while one collects, and until the
+	// last goes on; and what capabilities waited in them.
+	Sync        float64 `json:"sync_seconds"`
+	LongestSync float64 `json:"longest_sync_seconds"`
+	Work        float64 `json:"work_seconds"`
+	Release     float64 `json:"release_seconds"`
+	Wait        float64 `json:"wait_seconds"`
 }
 
 // JSON implements printer.Report: all pauses and their sums.
@@ -161,7 +178,8 @@ func (g GCReport) JSON(w io.Writer, _ printer.Options) error {
 		return &g
 	}
 	of := func(s timeline.PauseStats) gcStatsJSON {
-		return gcStatsJSON{gen(s.Generation), s.Count, float64(s.TotalNs) / 1e9, float64(s.P50Ns) / 1e9, float64(s.P95Ns) / 1e9, float64(s.MaxNs) / 1e9, s.Copied}
+		return gcStatsJSON{gen(s.Generation), s.Count, float64(s.TotalNs) / 1e9, float64(s.P50Ns) / 1e9, float64(s.P95Ns) / 1e9, float64(s.MaxNs) / 1e9, s.Copied,
+			float64(s.SyncNs) / 1e9, float64(s.MaxSyncNs) / 1e9, float64(s.WorkNs) / 1e9, float64(s.ReleaseNs) / 1e9, float64(s.WaitNs) / 1e9}
 	}
 	all, gens := timeline.SumPauses(ps)
 	watched, _ := pr.Watched("gc")
@@ -171,7 +189,8 @@ func (g GCReport) JSON(w io.Writer, _ printer.Options) error {
 	}
 	for i := range ps {
 		x := &ps[i]
-		doc.Pauses = append(doc.Pauses, pauseJSON{float64(x.Start) / 1e9, float64(x.Ns()) / 1e9, gen(x.Generation), x.Caps, x.Copied, x.Live})
+		doc.Pauses = append(doc.Pauses, pauseJSON{float64(x.Start) / 1e9, float64(x.Ns()) / 1e9, gen(x.Generation), x.Caps, x.Copied, x.Live,
+			float64(x.SyncNs) / 1e9, float64(x.WorkNs) / 1e9, float64(x.ReleaseNs) / 1e9, float64(x.WaitNs) / 1e9, x.Flush})
 	}
 	return printer.JSON(w, doc)
 }

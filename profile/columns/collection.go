@@ -1,0 +1,56 @@
+package columns
+
+import "ccagent/eventlog"
+
+// gcState is what a capability does for a collection.
+type gcState struct {
+	request uint64 // 0 = none since its last collection
+	start   uint64
+	on      bool   // it has begun
+	since   uint64 // when it began or went on to work
+	works   bool
+	worked  uint64
+	told    bool // the log tells when it works
+}
+
+// collection adds an event of a capability's part in a collection.
+func (b *builder) collection(rec *eventlog.Record) {
+	s := b.gcs[rec.Cap]
+	if s == nil {
+		s = &gcState{}
+		b.gcs[rec.Cap] = s
+	}
+	switch rec.Event.(type) {
+	case *eventlog.RequestSeqGC, *eventlog.RequestParGC:
+		s.request = rec.Time
+	case *eventlog.GCStart:
+		*s = gcState{request: s.request, start: rec.Time, on: true}
+	case *eventlog.GCWork:
+		s.rest(rec.Time)
+		s.since, s.works, s.told = rec.Time, true, true
+	case *eventlog.GCIdle, *eventlog.GCDone:
+		s.rest(rec.Time)
+	case *eventlog.GCEnd:
+		if !s.on || s.start > rec.Time {
+			return
+		}
+		s.rest(rec.Time)
+		g := GC{Cap: rec.Cap, Start: s.start, End: rec.Time, Worked: min(s.worked, rec.Time-s.start)}
+		if !s.told {
+			g.Worked = g.End - g.Start
+		}
+		if s.request <= s.start {
+			g.Request = s.request
+		}
+		b.p.GCs = append(b.p.GCs, g)
+		*s = gcState{}
+	}
+}
+
+// rest ends a stretch of work.
+func (s *gcState) rest(time uint64) {
+	if s.works && time > s.since {
+		s.worked += time - s.since
+	}
+	s.works = false
+}
