@@ -14,6 +14,7 @@ type siteSums struct {
 	weight, count []uint64
 	total         uint64
 	samples       uint64
+	cells         *batchCells // of these and possibly more sites; nil for a log of totals
 }
 
 // sums returns an event's sums by site over the whole log. A selection that chooses
@@ -30,7 +31,7 @@ func (p *Profile) sums(event int) *siteSums {
 	case s != nil:
 	case p.Totals != nil:
 		t := &p.Totals[event]
-		s = &siteSums{t.Weight, t.Count, t.Total, t.Samples}
+		s = &siteSums{weight: t.Weight, count: t.Count, total: t.Total, samples: t.Samples}
 	default:
 		q := p.contextsOf(&Filter{}, event)
 		s = p.sum(&q)
@@ -116,46 +117,6 @@ func parallel(k, n int, f func(worker, i int)) {
 	wg.Wait()
 }
 
-// sum adds up the samples that a predicate keeps, by site.
-func (p *Profile) sum(q *samplePredicate) *siteSums {
-	chunks := p.within(q.rng)
-	k := workers(len(chunks)*columns.ChunkSize, 16*len(p.Sites))
-	parts := make([]siteSums, k)
-	for i := range parts {
-		parts[i] = siteSums{weight: make([]uint64, len(p.Sites)), count: make([]uint64, len(p.Sites))}
-	}
-	onlyEvent := q.ofEvent()
-	parallel(k, len(chunks), func(w, i int) {
-		s, c := &parts[w], chunks[i]
-		for j := range c.N {
-			if onlyEvent {
-				if !q.contexts[c.Context[j]] {
-					continue
-				}
-			} else if !q.keep(c, j) {
-				continue
-			}
-			site := c.Site[j]
-			s.weight[site] = columns.SatAdd(s.weight[site], c.Weight(j))
-			s.count[site]++
-		}
-	})
-	out := &parts[0]
-	for i := 1; i < k; i++ {
-		for site, n := range parts[i].count {
-			if n > 0 {
-				out.weight[site] = columns.SatAdd(out.weight[site], parts[i].weight[site])
-				out.count[site] += n
-			}
-		}
-	}
-	for site, n := range out.count {
-		out.samples += n
-		out.total = columns.SatAdd(out.total, out.weight[site])
-	}
-	return out
-}
-
 // ofEvent reports whether a predicate restricts only the event.
 func (q *samplePredicate) ofEvent() bool { return q.ofStacks() && q.sites == nil }
 
@@ -169,7 +130,7 @@ func (s *siteSums) sift(sites []bool) *siteSums {
 	if sites == nil {
 		return s
 	}
-	out := &siteSums{weight: make([]uint64, len(s.weight)), count: make([]uint64, len(s.count))}
+	out := &siteSums{weight: make([]uint64, len(s.weight)), count: make([]uint64, len(s.count)), cells: s.cells}
 	for site, keep := range sites {
 		if keep && s.count[site] > 0 {
 			out.weight[site], out.count[site] = s.weight[site], s.count[site]

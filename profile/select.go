@@ -24,6 +24,7 @@ type Selection struct {
 	Leaf   []uint32 // the node that the cost is attributed to; 0 if none
 
 	pred  samplePredicate
+	cells *batchCells // nil without an event, and for a log of totals
 	hide  func(item) bool
 	gone  []bool    // by place: merged into its caller; nil if no place is
 	group *grouping // nil if nothing is collapsed
@@ -32,7 +33,8 @@ type Selection struct {
 		once   sync.Once
 		frames *Frames
 	}
-	views [levels]struct {
+	batched batchedOnce
+	views   [levels]struct {
 		once  sync.Once
 		index *levelIndex
 		hot   sync.Once
@@ -56,11 +58,12 @@ func (p *Profile) Select(f Filter) *Selection {
 	s.pred = p.predicate(&f, s.Event)
 	var sums *siteSums
 	if s.pred.ofStacks() {
-		sums = p.sums(s.Event).sift(s.pred.sites)
+		sums = p.sums(s.Event)
 	} else {
 		sums = p.sum(&s.pred)
 	}
-	s.Weight, s.Count, s.Total, s.Samples = sums.weight, sums.count, sums.total, sums.samples
+	sums = sums.sift(s.pred.sites)
+	s.Weight, s.Count, s.Total, s.Samples, s.cells = sums.weight, sums.count, sums.total, sums.samples, sums.cells
 	if len(f.Hide) > 0 {
 		ms := make([]*matcher, len(f.Hide))
 		for i, re := range f.Hide {

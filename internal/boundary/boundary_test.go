@@ -30,7 +30,8 @@ var order = map[string][]string{
 var inside = map[string][]string{
 	"profile/imports":   {},
 	"profile/columns":   {"profile/imports"},
-	"profile":           {"profile/columns"},
+	"profile/interval":  {},
+	"profile":           {"profile/columns", "profile/interval"},
 	"profile/centres":   {"profile", "profile/columns"},
 	"profile/source":    {"profile", "profile/columns"},
 	"profile/stacks":    {"profile", "profile/columns"},

@@ -37,6 +37,20 @@ func Column(f float64) string {
 	}
 }
 
+// PlusMinus gives half of a 95 % interval about a share in at most five columns: "±2.1",
+// "±12". It rounds up. Of a share of zero it gives the upper bound: "<0.3".
+func PlusMinus(share, half float64) string {
+	sign := "±"
+	if share == 0 {
+		sign = "<"
+	}
+	points := math.Ceil(1000*half-1e-6) / 10
+	if points >= 10 {
+		return fmt.Sprintf("%s%.0f", sign, math.Ceil(100*half-1e-6))
+	}
+	return fmt.Sprintf("%s%.1f", sign, max(points, 0.1))
+}
+
 // Percent is Column without padding, for sentences.
 func Percent(f float64) string {
 	if f == 0 {

@@ -1,8 +1,12 @@
 package printer
 
 import (
+	"fmt"
+	"strings"
+
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/interval"
 )
 
 // Heading prints which log, event and samples the figures below it are of.
@@ -21,7 +25,12 @@ func (p *Printer) Heading(s *profile.Selection) {
 	if e.Granted != "" && e.Granted != e.Requested {
 		name += " (as " + e.Granted + ")"
 	}
-	parts := []string{Fit(p.File, 60), Fit(name, 40) + ": " + format.Plural(sum.Samples, "sample") + ", " + Quantity(sum.Total, sum.Unit)}
+	effective := s.Batched().Effective()
+	samples := format.Plural(sum.Samples, "sample")
+	if unequal(sum.Samples, effective) {
+		samples += " worth " + format.Count(uint64(effective)) + " of equal weight"
+	}
+	parts := []string{Fit(p.File, 60), Fit(name, 40) + ": " + samples + ", " + Quantity(sum.Total, sum.Unit)}
 	if sum.Samples != sum.AllSamples {
 		parts = append(parts, "of "+format.Count(sum.AllSamples))
 	}
@@ -35,8 +44,34 @@ func (p *Printer) Heading(s *profile.Selection) {
 		}
 	}
 	p.Wrap(p.Bold, "   ", parts...)
+	if few := Few(sum.Samples, effective); few != "" {
+		p.Wrap(p.Bold, " ", strings.Fields(few)...)
+	}
 	p.Line("")
 	if sum.Samples == 0 {
 		p.Line("No sample of this event is in the selection.")
 	}
+}
+
+// unequal reports whether samples weigh so differently that their number misleads.
+func unequal(samples uint64, effective float64) bool {
+	return effective > 0 && effective < 0.8*float64(samples)
+}
+
+// handful is the number of effective samples below which a list says first on how few it
+// rests.
+const handful = 100
+
+// Few says what a list is worth that rests on a handful of samples; empty if it rests on
+// more, or on none. effective is their number by weight: see interval.Whole.
+func Few(samples uint64, effective float64) string {
+	if samples == 0 || effective == 0 || effective >= handful {
+		return ""
+	}
+	half, unseen := interval.Few(effective)
+	count := format.Plural(samples, "sample")
+	if unequal(samples, effective) {
+		count += fmt.Sprintf(" worth %.0f", effective)
+	}
+	return fmt.Sprintf("%s: a share of 50%% is known to ±%.0f points, and code with %.0f%% of the whole may not be seen at all", count, 100*half, 100*unseen)
 }

@@ -39,14 +39,18 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 		barWidth = 0
 	}
 	ratios := s.Ratios(level)
-	p.Line(p.Bold(" share   only   incl  " + printer.PadRight("", barWidth) + "  " + ratioHeads(ratios) + level.String()))
+	sure := s.Sure(level, n)
+	p.Line(p.Bold(" share " + p.SureHead() + "  only   incl  " + printer.PadRight("", barWidth) + "  " + ratioHeads(ratios) + level.String()))
+	tied := false
 	for i := range h.Rows[:n] {
-		p.hotRow(s, &h.Rows[i], barWidth, ratioCells(ratios, h.Rows[i].Element.ID))
+		p.hotRow(s, &h.Rows[i], sure[i], barWidth, ratioCells(ratios, h.Rows[i].Element.ID))
+		tied = tied || sure[i].Tied
 	}
 	if rest := len(h.Rows) - n; rest > 0 {
 		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
 	}
 	p.Line("")
+	p.SureNote(tied)
 	p.ratioNote(s.Profile, ratios)
 	if h.Sum > 1.0005 {
 		p.Note("# alone, ~ shared with other elements: the shares sum to %.0f%% of the %s", h.Sum*100, format.Plural(s.Samples, "sample"))
@@ -87,10 +91,10 @@ func shareOf(h *profile.Hot, is func(*profile.Element) bool) float64 {
 	return sum
 }
 
-func (p out) hotRow(s *profile.Selection, r *profile.Row, barWidth int, ratios string) {
+func (p out) hotRow(s *profile.Selection, r *profile.Row, sure profile.Sure, barWidth int, ratios string) {
 	e := r.Element
-	left := p.Heat(r.Share, format.Column(r.Share)) + " " + p.FaintZero(r.Only) + " " + p.FaintZero(r.Inclusive) + "  "
-	used := 22
+	left := p.Heat(r.Share, format.Column(r.Share)) + " " + p.Sure(r.Share, sure) + p.FaintZero(r.Only) + " " + p.FaintZero(r.Inclusive) + "  "
+	used := 22 + safe.Width(p.SureHead())
 	if barWidth > 0 {
 		left += printer.Bar(r.Only, r.Share, barWidth) + "  "
 		used += barWidth + 2
@@ -162,6 +166,7 @@ type hotJSON struct {
 	AllSamples uint64       `json:"all_samples"`
 	AllTotal   uint64       `json:"all_total"`
 	ShareSum   float64      `json:"share_sum"`
+	Effective  float64      `json:"effective_samples"`
 	// Collector is the garbage collector's part, with what others do for it.
 	Collector *collectorJSON `json:"collector,omitempty"`
 }
@@ -174,17 +179,18 @@ type collectorJSON struct {
 }
 
 type hotRowJSON struct {
-	Element   string         `json:"element"`
-	Kind      string         `json:"kind"`
-	File      string         `json:"file"`
-	Span      string         `json:"span"`
-	Module    string         `json:"module"`
-	Share     float64        `json:"share"`
-	Only      float64        `json:"only"`
-	Inclusive float64        `json:"inclusive"`
-	Samples   uint64         `json:"samples"`
-	Package   string         `json:"package"`
-	Near      float64        `json:"near"`
+	Element   string  `json:"element"`
+	Kind      string  `json:"kind"`
+	File      string  `json:"file"`
+	Span      string  `json:"span"`
+	Module    string  `json:"module"`
+	Share     float64 `json:"share"`
+	Only      float64 `json:"only"`
+	Inclusive float64 `json:"inclusive"`
+	Samples   uint64  `json:"samples"`
+	Package   string  `json:"package"`
+	Near      float64 `json:"near"`
+	printer.SureJSON
 	Functions []functionJSON `json:"functions,omitempty"`
 	// Ratios relate the log's events, where it has instructions.
 	Ratios *ratiosJSON `json:"ratios,omitempty"`
@@ -203,19 +209,21 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 	doc := hotJSON{
 		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Lost: sum.Lost,
 		Unresolved: sum.Unresolved, Level: level.String(), Rows: []hotRowJSON{},
-		AllSamples: sum.AllSamples, AllTotal: sum.AllTotal, ShareSum: h.Sum,
+		AllSamples: sum.AllSamples, AllTotal: sum.AllTotal, ShareSum: h.Sum, Effective: s.Batched().Effective(),
 	}
 	if c := s.Collector(); c.Inclusive > 0 {
 		doc.Collector = &collectorJSON{c.Share, c.Kernel, c.Waiting, c.Inclusive}
 	}
 	ratios := s.Ratios(level)
-	for i := range h.Rows[:o.Rows(len(h.Rows), len(h.Rows))] {
+	n := o.Rows(len(h.Rows), len(h.Rows))
+	sure := s.Sure(level, n)
+	for i := range h.Rows[:n] {
 		r := &h.Rows[i]
 		e := r.Element
 		row := hotRowJSON{
 			Element: e.Name, Kind: e.KindName(), File: e.File, Span: e.Span.String(), Module: e.Module, Package: e.Package,
 			Share: r.Share, Only: r.Only, Inclusive: r.Inclusive, Samples: r.Samples, Near: s.Fraction(r.NearWeight),
-			Ratios: ratiosOf(s.Profile, ratios, e.ID),
+			Ratios: ratiosOf(s.Profile, ratios, e.ID), SureJSON: printer.SureOf(sure[i]),
 		}
 		if e.Kind == profile.KindCategory {
 			for _, f := range s.CategoryFunctions(e.Name) {

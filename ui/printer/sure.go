@@ -1,0 +1,58 @@
+package printer
+
+import (
+	"ccagent/internal/format"
+	"ccagent/profile"
+)
+
+// sureWidth is the width of a row's interval with the mark before it.
+const sureWidth = 6
+
+// tiedMark marks a row whose order after the row above is within noise.
+const tiedMark = "≈"
+
+// sures reports whether there is room for intervals.
+func (p *Printer) sures() bool { return p.Columns() >= 60 }
+
+// SureHead is the head of the column of intervals; empty where there is no room for it.
+func (p *Printer) SureHead() string {
+	if !p.sures() {
+		return ""
+	}
+	return PadLeft("±95%", sureWidth)
+}
+
+// Sure is the cell of a share's interval, to the right of the share: half its width in
+// points, with a mark if the row is tied.
+func (p *Printer) Sure(share float64, s profile.Sure) string {
+	if !p.sures() {
+		return ""
+	}
+	mark := " "
+	if s.Tied {
+		mark = tiedMark
+	}
+	return p.Faint(mark + PadLeft(format.PlusMinus(share, s.PlusMinus(share)), sureWidth-1))
+}
+
+// SureNote explains the column of intervals.
+func (p *Printer) SureNote(tied bool) {
+	switch {
+	case !p.sures():
+	case tied:
+		p.Note("±95%%: how far the share may be off, 95 times in 100, in points; " + tiedMark + " the order after the row above is within noise")
+	default:
+		p.Note("±95%%: how far the share may be off, 95 times in 100, in points")
+	}
+}
+
+// SureJSON is the fields that say how sure a row's share is. Documents embed it.
+type SureJSON struct {
+	Low       float64 `json:"low"`
+	High      float64 `json:"high"`
+	Effective float64 `json:"effective_samples"`
+	Tied      bool    `json:"tied"`
+}
+
+// SureOf gives the fields of a row.
+func SureOf(s profile.Sure) SureJSON { return SureJSON{s.Low, s.High, s.Effective, s.Tied} }
