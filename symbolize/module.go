@@ -48,11 +48,11 @@ func (r *run) module(ctx context.Context, mod *Module) error {
 	if m.ipe != nil {
 		closures = m.ipe.Closures
 	}
-	var debug *witness
 	if m.dwarf != nil {
 		s.lines = m.dwarf
-		debug = s.add(m.dwarf, m.symbols, closures)
+		s.debug = s.add(m.dwarf, m.symbols, closures)
 	}
+	debug := s.debug
 	if m.ipe != nil {
 		s.add(m.ipe, m.symbols, nil)
 	}

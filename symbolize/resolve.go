@@ -28,6 +28,7 @@ type resolver struct {
 	finder    *sources.Finder
 	witnesses []*witness     // in the order in which they are asked
 	lines     evidence.Lines // nil without line tables
+	debug     *witness       // whose lines these are
 }
 
 // add adds evidence, to be asked after what was added before.
@@ -120,7 +121,7 @@ func (s *resolver) locate(a Address) (eventlog.Location, error) {
 				return l, err
 			}
 		}
-		if s.lines != nil && c.Quality == eventlog.QualityExact && c.Category != eventlog.CategoryHaskell {
+		if s.lines != nil && c.Quality == eventlog.QualityExact {
 			l.Lines, err = s.linesAt(addr, &l)
 		}
 		return l, err
@@ -128,13 +129,25 @@ func (s *resolver) locate(a Address) (eventlog.Location, error) {
 	return l, nil
 }
 
-// linesAt gives the source lines of an address of C, C++ or Rust code.
+// linesAt gives the source lines of an address of C, C++ or Rust code, or of Haskell code
+// without source notes.
 func (s *resolver) linesAt(addr uint64, l *eventlog.Location) ([]eventlog.Line, error) {
 	var out []eventlog.Line
 	for _, c := range s.lines.Lines(addr) {
 		line := eventlog.Line{Binding: l.Binding, Line: c.Line}
 		var err error
-		if line.File, err = s.run.files.OfLine(s.finder, c.CompDir, c.File, c.MD5); err != nil {
+		switch haskell := l.Category == eventlog.CategoryHaskell; {
+		case haskell != (c.FileID != 0):
+			continue
+		case haskell:
+			var f *sources.File
+			if f, err = s.debug.files.File(c.FileID); err == nil {
+				line.File = f.ID
+			}
+		default:
+			line.File, err = s.run.files.OfLine(s.finder, c.CompDir, c.File, c.MD5)
+		}
+		if err != nil {
 			return out, err
 		}
 		if c.Function != "" {

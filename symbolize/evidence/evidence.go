@@ -113,6 +113,8 @@ type Procedure struct {
 	Path string
 	// Position is where the procedure was written.
 	Position Position
+	// Near is the first position in the procedure's code, where its beginning has none.
+	Near Position
 	// File is the source file of the procedure's compilation unit, to see what is
 	// declared there.
 	File FileID
@@ -126,8 +128,10 @@ type Procedure struct {
 	Closures string
 }
 
-// Line is a position in code that a C, C++ or Rust compiler made.
+// Line is a position in a line table.
 type Line struct {
+	// FileID is the file's number in Haskell code; 0 in other code.
+	FileID   FileID
 	CompDir  string // where the compiler ran
 	MD5      []byte // checksum of the file as it was compiled, nil if it is not known
 	File     string
@@ -135,7 +139,8 @@ type Line struct {
 	Function string // linkage name of an inlined function; empty for the procedure itself
 }
 
-// Lines is evidence of the source lines of C, C++ and Rust code.
+// Lines is evidence of the source lines of C, C++ and Rust code, and of Haskell code without
+// source notes.
 type Lines interface {
 	// Lines gives the position at an address, of inlined functions innermost first.
 	Lines(addr uint64) []Line
@@ -145,6 +150,8 @@ type Lines interface {
 type Symbols interface {
 	// Defines reports whether there is a symbol of a name, data included.
 	Defines(name string) bool
+	// Begins reports whether a symbol of code begins at an address from lo to below hi.
+	Begins(lo, hi uint64) bool
 	// IsClass reports whether the module defines a type class of a name.
 	IsClass(name string) bool
 }

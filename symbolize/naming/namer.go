@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/evidence"
 	"ccagent/symbolize/hsname"
 	"ccagent/symbolize/sources"
@@ -22,12 +23,13 @@ type Namer struct {
 	closures func(info uint64) string
 	known    map[evidence.ProcID]uint32
 	adopted  map[evidence.ProcID]bool
+	lined    map[[2]string]string // symbols of procedures named by lines, by module and name
 }
 
 // NewNamer makes a Namer of a module. files may be nil, for evidence that names none;
 // closures says what closures the info table before an address is of, and may be nil.
 func NewNamer(b *Bindings, module uint32, e evidence.Evidence, files *sources.Files, symbols evidence.Symbols, closures func(info uint64) string) *Namer {
-	return &Namer{b, module, e, files, symbols, closures, map[evidence.ProcID]uint32{}, map[evidence.ProcID]bool{}}
+	return &Namer{b, module, e, files, symbols, closures, map[evidence.ProcID]uint32{}, map[evidence.ProcID]bool{}, map[[2]string]string{}}
 }
 
 // SpecialisedFrom gives the imported function that a procedure, which was named, was
@@ -135,6 +137,12 @@ func (n *Namer) noted(p *evidence.Procedure) (uint32, error) {
 		}
 		b.Parent = parent
 	}
+	if parent == 0 && path == "" && p.Near.File == p.File {
+		if parent, err = n.Source(p.Near); err != nil {
+			return 0, err
+		}
+		b.Parent = parent
+	}
 	outer := n.bindings.named[parent].name
 	switch {
 	case path != "":
@@ -156,7 +164,10 @@ func (n *Namer) noted(p *evidence.Procedure) (uint32, error) {
 			b.Detail = "used only by"
 		}
 	default:
-		b.Name, b.Detail = evidence.Unnamed, "made by GHC; no source note tells of what"
+		if b.Name, err = n.byLine(p); err != nil {
+			return 0, err
+		}
+		b.Detail = "made by GHC; no source note tells of what"
 	}
 	if n.closures != nil {
 		if d := n.closures(p.Info); d != "" {
@@ -164,6 +175,30 @@ func (n *Namer) noted(p *evidence.Procedure) (uint32, error) {
 		}
 	}
 	return n.bindings.add(key{module: n.module, mod: b.Module, name: p.Symbol + "\x00" + b.Name}, b)
+}
+
+// byLine names a procedure that nothing tells the binding of, by its first line, or else by
+// its symbol; a second one of the same line by both.
+func (n *Namer) byLine(p *evidence.Procedure) (string, error) {
+	at := p.Position
+	if at.Line == 0 {
+		at = p.Near
+	}
+	symbol := strings.TrimSuffix(p.Symbol, ghc.InfoSuffix)
+	if at.Line == 0 || at.File == 0 {
+		if symbol == "" {
+			return evidence.Unnamed, nil
+		}
+		return "(local code " + symbol + ")", nil
+	}
+	file := n.files.Path(at.File)
+	name := fmt.Sprintf("(local code at %s:%d)", file[strings.LastIndexByte(file, '/')+1:], at.Line)
+	k := [2]string{p.Owner.Module, name}
+	if first, ok := n.lined[k]; ok && first != symbol {
+		return strings.TrimSuffix(name, ")") + ", " + symbol + ")", nil
+	}
+	n.lined[k] = symbol
+	return name, nil
 }
 
 // tableName matches an internal table's label: what it is of, and a unique.

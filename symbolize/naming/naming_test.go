@@ -4,6 +4,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/symbolize/evidence"
 	"ccagent/symbolize/hsname"
+	"ccagent/symbolize/sources"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,6 +38,7 @@ func (t told) Procedure(id evidence.ProcID) evidence.Procedure { return t[id] }
 type defined map[string]bool
 
 func (d defined) Defines(name string) bool { return d[name] }
+func (defined) Begins(uint64, uint64) bool { return false }
 func (defined) IsClass(string) bool        { return false }
 
 // A procedure that GHC made is named as such, below the binding that it was made from,
@@ -80,8 +82,41 @@ func TestProceduresAreNamedAfterTheirSource(t *testing.T) {
 		byID[x.ID] = x
 		got = append(got, x.Name+"<"+byID[x.Parent].Name)
 	}
-	want := []string{"heavy<", "$wheavy<heavy", "heavy.go<", "heavy.(local code)<heavy", "memcpy<", "(local code before map)<", "(local code)<", "(local code)<"}
+	want := []string{"heavy<", "$wheavy<heavy", "heavy.go<", "heavy.(local code)<heavy", "memcpy<", "(local code before map)<", "(local code s1Fe)<", "(local code s1Ff)<"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("name<parent (-want +got):\n%s", diff)
+	}
+}
+
+// Procedures of which nothing tells the binding have a name each: by the line that their code
+// begins with, and by their symbol as well where an earlier one begins with it.
+func TestProceduresByLine(t *testing.T) {
+	at := func(symbol string, line uint32) evidence.Procedure {
+		return evidence.Procedure{
+			Kind: evidence.Noted, Symbol: symbol + "_info", Owner: evidence.Owner{Package: "main", Module: "Chess"},
+			Near: evidence.Position{File: 1, Line: line},
+		}
+	}
+	procs := told{1: at("r5Y3", 48), 2: at("r5Y4", 48), 3: at("s1", 50), 4: at("s2", 0)}
+	var got []string
+	emit := func(e eventlog.Event) error {
+		if b, ok := e.(*eventlog.Binding); ok {
+			got = append(got, b.Name)
+		}
+		return nil
+	}
+	b := NewBindings(emit, 0)
+	files := sources.NewFiles(&sources.Finder{}, sources.NewLog(emit, 0, false), func(sources.FileID) sources.Description {
+		return sources.Description{Path: "src/Chess.lhs", Module: "Chess", Package: "main"}
+	})
+	n := NewNamer(b, 1, procs, files, defined{}, nil)
+	for _, id := range []evidence.ProcID{1, 2, 3, 4, 1} {
+		if _, err := n.Procedure(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"(local code at Chess.lhs:48)", "(local code at Chess.lhs:48, r5Y4)", "(local code at Chess.lhs:50)", "(local code s2)"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }

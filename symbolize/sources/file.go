@@ -144,6 +144,9 @@ func (s *Files) File(id FileID) (*File, error) {
 	return f, err
 }
 
+// Path gives a file's path as compiled.
+func (s *Files) Path(id FileID) string { return s.describe(id).Path }
+
 // Binding names the source binding at a position, as a path below its module; empty if
 // that is unknown. It goes by the layout of the text, or the outline where there is none.
 func (f *File) Binding(line, col uint32) string {

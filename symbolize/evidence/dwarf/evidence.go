@@ -21,7 +21,7 @@ import (
 type Evidence struct {
 	x       *dwarfindex.Index
 	symbols evidence.Symbols
-	lines
+	lines   lines
 
 	unitsOf map[string][]uint32 // units by their source file
 	files   map[string]uint32   // the index's files by path
@@ -31,6 +31,10 @@ type Evidence struct {
 	procsOf map[uint32][]dwarfindex.ProcID
 	version string
 	spanAt  map[place]evidence.SpanID // nil until asked for
+	more    []string                  // paths of files that the index does not have; they follow its own
+	extent  []extent                  // nil until asked for
+
+	rows, firstRows map[uint64]dwarfindex.Row // see procedures.go
 }
 
 // place is a span's place in a file of the index.
@@ -62,7 +66,7 @@ type Options struct {
 // problems say, in words, what was left out.
 func Open(ctx context.Context, f, code *elffile.File, symbols evidence.Symbols, opt Options) (e *Evidence, problems []string) {
 	e = &Evidence{symbols: symbols}
-	err := e.open(ctx, f, code, &opt)
+	sections, err := e.open(ctx, f, code, &opt)
 	switch {
 	case errors.Is(err, dwarfindex.ErrMemory):
 		problems = append(problems, fmt.Sprintf("debug information: %v (--symbolize-memory); what it did not hold goes by symbols", err))
@@ -77,19 +81,20 @@ func Open(ctx context.Context, f, code *elffile.File, symbols evidence.Symbols, 
 	if err := e.adopt(ctx, code); err != nil {
 		problems = append(problems, fmt.Sprintf("references between procedures: %v", err))
 	}
+	e.readHaskellLines(ctx, sections, opt.Addresses)
 	return e, problems
 }
 
-func (e *Evidence) open(ctx context.Context, f, code *elffile.File, opt *Options) error {
+func (e *Evidence) open(ctx context.Context, f, code *elffile.File, opt *Options) (dwarfindex.Sections, error) {
 	s, err := openSections(f, opt.Memory/2)
 	if err != nil {
-		return err
+		return s, err
 	}
 	e.x, err = index(ctx, s, code, opt)
 	if err == nil {
 		e.lines = readLines(ctx, f, s, e.x, opt)
 	}
-	return err
+	return s, err
 }
 
 // maxDirs bounds the folders that are remembered as the compiler's.
@@ -118,6 +123,9 @@ func (e *Evidence) prepare() {
 	}
 	for i := 1; i < x.Files(); i++ {
 		e.files[x.File(uint32(i))] = uint32(i)
+	}
+	for name := range e.unitsOf { // without notes, the index need not know them
+		e.fileID(name)
 	}
 	for i := 1; i <= x.Spans(); i++ {
 		f := x.Span(uint32(i)).File
@@ -153,6 +161,25 @@ func (e *Evidence) Dirs() []string {
 // Index gives the index that the evidence is made of.
 func (e *Evidence) Index() *dwarfindex.Index { return e.x }
 
+// fileID gives the number of a source file by its path as CleanPath gives it.
+func (e *Evidence) fileID(path string) sources.FileID {
+	f, ok := e.files[path]
+	if !ok {
+		f = uint32(e.x.Files() + len(e.more))
+		e.files[path] = f
+		e.more = append(e.more, path)
+	}
+	return sources.FileID(f + 1)
+}
+
+// pathOf gives the path of a file by its number.
+func (e *Evidence) pathOf(f uint32) string {
+	if n := uint32(e.x.Files()); f >= n {
+		return e.more[f-n]
+	}
+	return e.x.File(f)
+}
+
 // FileOf gives the index's number of a source file, by its path as compiled.
 func (e *Evidence) FileOf(path string) (uint32, bool) {
 	f, ok := e.files[dwarfindex.CleanPath(path)]
@@ -184,7 +211,13 @@ func (e *Evidence) Owner(unit uint32) evidence.Owner {
 func (e *Evidence) At(addr uint64) (evidence.Code, bool) {
 	id := e.x.Lookup(addr)
 	if id == dwarfindex.NoBlock {
-		return evidence.Code{}, false
+		p := e.procAt(addr)
+		if p == dwarfindex.NoProc {
+			return evidence.Code{}, false
+		}
+		return evidence.Code{
+			Proc: evidence.ProcID(p), Offset: addr - e.x.Start(p), Quality: eventlog.QualityExact, Category: eventlog.CategoryHaskell,
+		}, true
 	}
 	p := e.x.Block(id).Proc
 	c := evidence.Code{
@@ -227,6 +260,8 @@ func (e *Evidence) Procedure(id evidence.ProcID) evidence.Procedure {
 	}
 	if p.Pos.Line != 0 {
 		out.Position = evidence.Position{File: sources.FileID(p.Pos.File + 1), Line: p.Pos.Line, Col: p.Pos.Col}
+	} else {
+		out.Near = e.near(p.ID)
 	}
 	if f, ok := e.FileOf(e.x.Unit(p.Unit).Name); ok {
 		out.File = sources.FileID(f + 1)
@@ -244,7 +279,7 @@ func entryOf(lowPC uint64) uint64 { return (lowPC + 7) &^ 7 }
 // File is evidence.Sourced's.
 func (e *Evidence) File(id sources.FileID) sources.Description {
 	index := uint32(id) - 1
-	d := sources.Description{Path: e.x.File(index)}
+	d := sources.Description{Path: e.pathOf(index)}
 	own := map[string]bool{}
 	for _, u := range e.unitsOf[d.Path] {
 		dir := e.x.Unit(u).CompDir

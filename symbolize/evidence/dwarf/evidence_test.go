@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ccagent/internal/testprog"
+	"ccagent/symbolize/dwarfindex"
 	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/evidence"
 	"ccagent/symbolize/evidence/symtab"
@@ -41,6 +42,12 @@ func TestEvidenceOfProgram(t *testing.T) {
 	for addr := text.Addr; addr < text.Addr+text.Size; addr += 8 {
 		c, ok := e.At(addr)
 		if !ok {
+			continue
+		}
+		if c.Block == 0 { // between blocks: a procedure's info table, or alignment
+			if id := dwarfindex.ProcID(c.Proc); e.x.Start(id)+c.Offset != addr || symbols.Begins(e.x.Start(id)+8, addr+1) {
+				t.Fatalf("%#x is in %+v, which begins at %#x", addr, c, e.x.Start(id))
+			}
 			continue
 		}
 		b := e.Block(c.Block)

@@ -16,7 +16,15 @@ type lines struct {
 }
 
 // Lines is evidence.Lines's.
-func (l *lines) Lines(addr uint64) []evidence.Line {
+func (e *Evidence) Lines(addr uint64) []evidence.Line {
+	if l := e.lines.at(addr); l != nil {
+		return l
+	}
+	return e.haskellLine(addr)
+}
+
+// at gives the position of an address in C, C++ or Rust code.
+func (l *lines) at(addr uint64) []evidence.Line {
 	p, ok := l.places[addr]
 	if !ok {
 		return nil

@@ -6,7 +6,9 @@
 package symtab
 
 import (
+	"debug/elf"
 	"fmt"
+	"strings"
 
 	"ccagent/eventlog"
 	"ccagent/symbolize/binary"
@@ -102,6 +104,15 @@ func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
 		// GHC writes local code before the exported code it belongs to, and a
 		// module's constructors last: between two modules lies the second's.
 		owner = after
+	case e.info.GHC && (haskell(after) || haskell(before)) && e.isHaskell(before, addr):
+		// At the edge of a Haskell module's code, of which only one side has symbols: the
+		// program's first module follows the C compiler's frame_dummy.
+		if owner = after; !haskell(after) {
+			owner = before
+		}
+		if before = owner; after != owner {
+			after = owner
+		}
 	}
 	if owner != nil {
 		k := further{evidence.Owner{Package: owner.Haskell.Package, Module: owner.Haskell.Module}, unnamedBetween(before, after)}
@@ -117,6 +128,13 @@ func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
 		return evidence.Code{Category: before.Category}, true
 	case !e.info.GHC:
 		return evidence.Code{Category: eventlog.CategoryForeign}, true
+	case e.text(addr) && !e.isC(addr) && !(e.info.RTS && e.info.Library):
+		// No symbols are near, as in stripped programs. GHC writes no unwinding information
+		// that C compilers write.
+		id := e.unnamed(further{name: NamelessHaskell}, evidence.Procedure{
+			Kind: evidence.Stretch, Path: NamelessHaskell, Category: eventlog.CategoryHaskell,
+		})
+		return evidence.Code{Proc: id, Quality: eventlog.QualityNear, Category: eventlog.CategoryHaskell}, true
 	case e.isC(addr):
 		// The run-time system's, or a library's: without a name its category is
 		// unknown.
@@ -130,12 +148,40 @@ func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
 	return evidence.Code{}, false
 }
 
-// Names that stand for C functions without a symbol. A shared run-time system has only
-// functions of its own.
+// Names that stand for code without a symbol. A shared run-time system has only functions of
+// its own. Haskell code includes Cmm code, which nothing tells from it.
 const (
-	NamelessC   = "(C code without symbols)"
-	NamelessRTS = "(run-time system's C code without symbols)"
+	NamelessC       = "(C code without symbols)"
+	NamelessRTS     = "(run-time system's C code without symbols)"
+	NamelessHaskell = "(Haskell code without symbols)"
 )
+
+// crtCode is more than what functions without a size that begin a program take: those of the C
+// compiler's start files, of which frame_dummy is the last.
+const crtCode = 16
+
+// isHaskell reports whether an address next to Haskell code, that no symbol covers, is
+// Haskell code as well: no C compiler described it, and it is not of what lies before it.
+func (e *Evidence) isHaskell(before *Symbol, addr uint64) bool {
+	if !e.text(addr) || e.isC(addr) {
+		return false
+	}
+	if before == nil || before.Category == eventlog.CategoryHaskell {
+		return true
+	}
+	return before.Category != eventlog.CategorySTG && addr-before.Addr >= max(before.Size, crtCode)
+}
+
+// text reports whether an address is in a section that compilers write code to, and not in
+// one of the linker's.
+func (e *Evidence) text(addr uint64) bool {
+	for i := range e.elf.Sections {
+		if s := &e.elf.Sections[i]; s.Flags&elf.SHF_EXECINSTR != 0 && addr-s.Addr < s.Size {
+			return strings.HasPrefix(s.Name, ".text")
+		}
+	}
+	return false
+}
 
 // maxFrameSection bounds the .eh_frame that isC reads.
 const maxFrameSection = 64 << 20

@@ -37,6 +37,12 @@ type Table struct {
 // Defines is evidence.Symbols'.
 func (t *Table) Defines(name string) bool { return t.defined[name] }
 
+// Begins is evidence.Symbols'.
+func (t *Table) Begins(lo, hi uint64) bool {
+	i := sort.Search(len(t.symbols), func(i int) bool { return t.symbols[i].Addr >= lo })
+	return i < len(t.symbols) && t.symbols[i].Addr < hi
+}
+
 // IsClass is evidence.Symbols'.
 func (t *Table) IsClass(name string) bool { return t.classes[name] }
 

@@ -61,8 +61,12 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	if s.CountsTime() {
 		c := s.Collector()
 		if c.Kernel >= worthKernel || c.Waiting > 0 && c.Inclusive >= noteWorth {
-			p.Note("the garbage collector with all that it causes: %s of the time; its own code %s, the kernel on its behalf %s; of both, waiting of its threads for each other %s",
-				format.Percent(c.Inclusive), format.Percent(c.Share), format.Percent(c.Kernel), format.Percent(c.Waiting))
+			text := fmt.Sprintf("the garbage collector with all that it causes: %s of the time; its own code %s, the kernel on its behalf %s",
+				format.Percent(c.Inclusive), format.Percent(c.Share), format.Percent(c.Kernel))
+			if c.Waiting > 0 {
+				text += "; of both, waiting of its threads for each other " + format.Percent(c.Waiting)
+			}
+			p.Note("%s", text)
 		}
 		if detail, remedy := diagnosis.GCWaiting(c); detail != "" {
 			p.Note("%s: %s", detail, remedy)
