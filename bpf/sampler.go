@@ -132,7 +132,7 @@ func Load(c Config) (*Sampler, error) {
 	if s.unwind, err = newUnwindTables(&s.maps); err != nil {
 		return nil, errors.Join(err, s.maps.Close())
 	}
-	if err := s.SetKeep(1); err != nil {
+	if err := errors.Join(s.numberWalks(), s.SetKeep(1)); err != nil {
 		return nil, errors.Join(err, s.maps.Close())
 	}
 	return s, nil
@@ -234,6 +234,17 @@ func (s *Sampler) endEpoch() error {
 	s.epoch++
 	if err := s.setInWalks(unsafe.Offsetof(samplerWalk{}.Epoch), s.epoch); err != nil {
 		return fmt.Errorf("invalidate the sampler's copies of layouts: %w", err)
+	}
+	return nil
+}
+
+// numberWalks tells every walk its index.
+func (s *Sampler) numberWalks() error {
+	for i := range s.maps.Walks.MaxEntries() {
+		number := binary.NativeEndian.AppendUint32(nil, i)
+		if _, err := s.walks.WriteAt(number, int64(i)*walkSize+int64(unsafe.Offsetof(samplerWalk{}.Slot))); err != nil {
+			return fmt.Errorf("number the walks: %w", err)
+		}
 	}
 	return nil
 }

@@ -284,12 +284,12 @@ type samplerWalk struct {
 	Stats          samplerWalkStats
 	Epoch          uint32
 	Keep           uint32
+	Slot           uint32
 	KnownIn        uint32
 	Pid            uint32
 	Twin           uint32
 	Haskell        uint32
 	RegionsVersion uint32
-	_              [4]byte
 	TsoInfo        uint64
 	Running        struct {
 		_     structs.HostLayout

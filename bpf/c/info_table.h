@@ -49,10 +49,12 @@ struct info_table_tail {
 _Static_assert(sizeof(struct info_table_tail) == INFO_LAYOUT, "StgInfoTable.layout");
 _Static_assert(sizeof(struct info_table_tail) - __builtin_offsetof(struct info_table_tail, type) == INFO_TYPE, "StgInfoTable.type");
 
-// read_table reads an info table into the cache. It returns 0, or the stop reason.
-static NOINLINE int read_table(struct walk *w, u64 info)
+// read_table reads an info table into the cache of the walk with that index. It returns 0, or
+// the stop reason.
+GLOBAL int read_table(u32 slot, u64 info)
 {
-	if (!INFO_ADDRESS(info) || !in_text(&w->layout, info))
+	struct walk *w = WALK_AT(slot);
+	if (!w || !INFO_ADDRESS(info) || !in_text(&w->layout, info))
 		return STOP_IMPLAUSIBLE_INFO;
 	struct info_table_tail table;
 	if (READ_USER(&table, sizeof(table), info - sizeof(table)))
@@ -89,7 +91,7 @@ INLINE struct cached_info *find_table(struct walker *k, u64 info, u8 *why)
 	struct cached_info *c = &w->infos[info_slot(info)];
 	if (LIKELY(c->tag == info_tag(info, w->layout.incarnation) && INFO_ADDRESS(info)))
 		return c;
-	int failed = read_table(w, info);
+	int failed = read_table(w->slot, info);
 	*why = failed;
 	return failed ? 0 : c;
 }

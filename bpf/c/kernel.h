@@ -17,6 +17,13 @@ typedef _Bool bool;
 #define SEC(name) __attribute__((section(name), used))
 #define INLINE static inline __attribute__((always_inline))
 #define NOINLINE __attribute__((noinline))
+// GLOBAL makes a function that the verifier looks at by itself, with any arguments. These can
+// only be numbers.
+#ifdef __bpf__
+#define GLOBAL __attribute__((noinline))
+#else
+#define GLOBAL static
+#endif
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 // ROLLED keeps a loop from being unrolled: fetching more code for every sample costs more

@@ -5,6 +5,7 @@
 
 #include "kernel.h"
 #include "record.h"
+#include "walk_state.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -45,6 +46,18 @@ struct {
 	__type(value, struct thread_state);
 } threads SEC(".maps");
 
+// One walk per CPU for events, then one per CPU for probes, then one per CPU for thread
+// switches: a probe in user code can be interrupted by both others, and a switch by an
+// event.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE); // begins at a cache line
+	__uint(max_entries, 3);		   // set by user space
+	__type(key, u32);
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+INLINE struct walk *walk_at(u32 slot) { return bpf_map_lookup_elem(&walks, &slot); }
 INLINE const struct unwind_row *unwind_row_at(u32 index) { return bpf_map_lookup_elem(&unwind_rows, &index); }
 INLINE const struct unwind_rule *unwind_rule_at(u32 index) { return bpf_map_lookup_elem(&unwind_rules, &index); }
 INLINE const struct unwind_bucket *unwind_bucket_at(u32 index) { return bpf_map_lookup_elem(&unwind_buckets, &index); }
@@ -52,6 +65,7 @@ INLINE const struct process_regions *regions_of(u32 pid) { return bpf_map_lookup
 INLINE const struct thread_state *thread_of(u32 tid) { return bpf_map_lookup_elem(&threads, &tid); }
 INLINE long note_thread(u32 tid, const struct thread_state *t) { return bpf_map_update_elem(&threads, &tid, t, 0); }
 
+#define WALK_AT(slot) walk_at(slot)
 #define FIND_REGIONS(pid) regions_of(pid)
 #define FIND_THREAD(tid) thread_of(tid)
 #define NOTE_THREAD(tid, state) note_thread(tid, state)
@@ -109,17 +123,6 @@ struct {
 	__type(key, u32);
 	__type(value, u64);
 } lost SEC(".maps");
-
-// One walk per CPU for events, then one per CPU for probes, then one per CPU for thread
-// switches: a probe in user code can be interrupted by both others, and a switch by an
-// event.
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE); // begins at a cache line
-	__uint(max_entries, 3);		   // set by user space
-	__type(key, u32);
-	__type(value, struct walk);
-} walks SEC(".maps");
 
 // labels has the address of the label that was last sent for each thread.
 struct {

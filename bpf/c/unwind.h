@@ -97,9 +97,12 @@ INLINE const struct unwind_rule *search_rule(struct walk *w, u64 pc)
 	return UNWIND_RULE(r->first_rule + row->rule);
 }
 
-// learn_rule caches the rule at a code address.
-static NOINLINE int learn_rule(struct walk *w, u64 pc)
+// learn_rule caches the rule at a code address, in the walk with that index.
+GLOBAL int learn_rule(u32 slot, u64 pc)
 {
+	struct walk *w = WALK_AT(slot);
+	if (!w)
+		return 0;
 	struct cached_rule *c = &w->rules[rule_slot(pc)];
 	const struct unwind_rule *rule = w->regions_version ? search_rule(w, pc) : 0;
 	c->pc = pc;
@@ -116,7 +119,7 @@ INLINE const struct unwind_rule *find_rule(struct walk *w, u64 pc)
 {
 	struct cached_rule *c = &w->rules[rule_slot(pc)];
 	if (UNLIKELY(c->pc != pc || c->version != w->regions_version))
-		learn_rule(w, pc);
+		learn_rule(w->slot, pc);
 	return &c->rule;
 }
 

@@ -7,8 +7,9 @@
 // rts/include/rts/storage/InfoTables.h and stack_frame_sizeW of
 // rts/include/rts/storage/ClosureMacros.h in GHC).
 //
-// The code below uses kernel facilities only through READ_USER, bpf_loop and unwind.h's
-// tables, so that it can also be compiled for user space and walk recorded memory.
+// The code below uses kernel facilities only through READ_USER, bpf_loop, WALK_AT and
+// unwind.h's tables, so that it can also be compiled for user space and walk recorded memory.
+// WALK_AT(slot) is the walk with that index, null if there is none.
 #pragma once
 
 #include "frames.h"

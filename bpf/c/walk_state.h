@@ -141,6 +141,7 @@ struct walk {
 	u32 epoch;
 	// An overflow is sampled if a random number is not above this; set by user space.
 	u32 keep;
+	u32 slot; // index in the map of walks; set by user space
 
 	// Copies of what is known of the last sampled process, until the next change.
 	u32 known_in; // epoch
