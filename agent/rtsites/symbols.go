@@ -74,7 +74,12 @@ func set(names ...string) map[string]bool {
 	return s
 }
 
-func wanted(name string) bool { return names[name] || slices.Contains(schedulers, stem(name)) }
+// longest is the length of the longest of names. Most of a large program's symbols are longer.
+var longest = len(slices.MaxFunc(slices.Collect(maps.Keys(names)), func(a, b string) int { return len(a) - len(b) }))
+
+func wanted(name string) bool {
+	return len(name) <= longest && names[name] || strings.HasPrefix(name, ghc.SymSchedule) && slices.Contains(schedulers, stem(name))
+}
 
 // stem returns a C function's name without the suffix that compilers add to variants.
 func stem(name string) string {

@@ -160,21 +160,24 @@ func rtsStrings(f *elffile.File, hint string) (version, way string, ok bool) {
 			at   uint64
 		}
 		var seen []candidate
+		hinted := false
 		const overlap = 64
 		err := f.Scan(span[0], span[1], scanRodata, overlap, func(chunk []byte) bool {
 			if i := bytes.Index(chunk, ghc.InfoMarker); i >= 0 && !ok {
 				ok, marker = true, position+uint64(i)
 			}
-			if m := ghc.WayString.FindSubmatch(chunk); m != nil && way == "" {
-				way = string(m[1])
+			if way == "" {
+				way = findWay(chunk)
 			}
-			for _, m := range ghc.VersionString.FindAllSubmatchIndex(chunk, 64) {
+			for _, at := range findVersions(chunk, 64) {
 				if len(seen) < 1024 {
-					seen = append(seen, candidate{string(chunk[m[2]:m[3]]), position + uint64(m[2])})
+					text := string(chunk[at[0]:at[1]])
+					seen = append(seen, candidate{text, position + uint64(at[0])})
+					hinted = hinted || text == hint
 				}
 			}
 			position += uint64(len(chunk) - min(overlap, len(chunk)))
-			return true
+			return !ok || way == "" || !hinted // else nothing more can be learned
 		})
 		if err != nil || !ok {
 			way = ""
@@ -197,6 +200,50 @@ func rtsStrings(f *elffile.File, hint string) (version, way string, ok bool) {
 		}
 	}
 	return nearest, way, true
+}
+
+// The longest match of each expression, with the zero bytes around it, is shorter than this.
+const longestString = 64
+
+// findWay returns the first match of ghc.WayString. The expression is tried only where the
+// match may begin, since trying it at every byte takes a hundred times as long.
+func findWay(chunk []byte) string {
+	begin := []byte("\x00rts_")
+	for at := 0; ; at++ {
+		i := bytes.Index(chunk[at:], begin)
+		if i < 0 {
+			return ""
+		}
+		at += i
+		if m := ghc.WayString.FindSubmatchIndex(chunk[at:min(at+longestString, len(chunk))]); m != nil && m[0] == 0 {
+			return string(chunk[at+m[2] : at+m[3]])
+		}
+	}
+}
+
+// findVersions returns where the first limit matches of ghc.VersionString are, which do not
+// overlap. The expression is tried only at dots: one stands behind the first number.
+func findVersions(chunk []byte, limit int) (found [][2]int) {
+	end := 0 // of the last match
+	for at := 0; len(found) < limit; at++ {
+		i := bytes.IndexByte(chunk[at:], '.')
+		if i < 0 {
+			break
+		}
+		at += i
+		begin := bytes.LastIndexByte(chunk[max(end, at-3):at], 0)
+		if begin < 0 {
+			continue
+		}
+		begin += max(end, at-3)
+		m := ghc.VersionString.FindSubmatchIndex(chunk[begin:min(begin+longestString, len(chunk))])
+		if m != nil && m[0] == 0 {
+			found = append(found, [2]int{begin + m[2], begin + m[3]})
+			end = begin + m[1]
+			at = end - 1
+		}
+	}
+	return found
 }
 
 // rodata lists the file ranges [offset, size] that may hold the run-time

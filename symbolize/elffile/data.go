@@ -2,12 +2,12 @@ package elffile
 
 import (
 	"bytes"
-	"compress/zlib"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"io"
 
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -82,8 +82,11 @@ func decompress(s *Section, r *io.SectionReader, limit uint64) ([]byte, error) {
 	default:
 		return nil, &UnsupportedError{fmt.Sprintf("section %q is compressed by method %d", s.Name, method)}
 	}
-	// Grown while data arrives: the declared size alone costs nothing.
+	// Grown while data arrives: the declared size alone costs nothing. What is usual for debug
+	// information is taken at once.
+	const usual = 4
 	var buf bytes.Buffer
+	buf.Grow(int(min(size, usual*s.Size, limit)) + bytes.MinRead)
 	n, err := io.Copy(&buf, io.LimitReader(d, int64(size)))
 	if err != nil {
 		return nil, fmt.Errorf("decompress section %q: %w", s.Name, err)

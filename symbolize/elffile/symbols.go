@@ -142,10 +142,6 @@ func stringAt(table string, off uint64) string {
 		return ""
 	}
 	s := table[off:]
-	for i := 0; i < len(s) && i < maxStringSize; i++ {
-		if s[i] == 0 {
-			return s[:i]
-		}
-	}
-	return ""
+	n := strings.IndexByte(s[:min(len(s), maxStringSize)], 0)
+	return s[:max(n, 0)]
 }
