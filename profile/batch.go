@@ -31,7 +31,7 @@ func (s *Selection) Batched() *Batched {
 		if b.cells == nil { // no event, or a log of totals
 			b.cells = &batchCells{start: make([]uint32, len(s.Count)+1), squares: make([]float64, len(s.Count))}
 		}
-		b.Reset(b.cells.batches)
+		b.Reset(&b.Part)
 		for site, n := range s.Count {
 			if n > 0 {
 				b.cells.add(&b.Part, uint32(site))
@@ -43,14 +43,22 @@ func (s *Selection) Batched() *Batched {
 	return s.batched.b
 }
 
+// Reset makes a part empty.
+func (b *Batched) Reset(p *interval.Part) { p.Reset(b.cells.batches) }
+
+// Add adds the selection's samples of a site, which the part must not have, to a part.
+func (b *Batched) Add(p *interval.Part, site columns.SiteID) {
+	if n := b.s.Count[site]; n > 0 {
+		b.cells.add(p, uint32(site))
+		p.Samples += n
+	}
+}
+
 // Sum sums up the selection's samples of sites, which must be different ones, into p.
 func (b *Batched) Sum(p *interval.Part, sites []columns.SiteID) {
-	p.Reset(b.cells.batches)
+	b.Reset(p)
 	for _, site := range sites {
-		if n := b.s.Count[site]; n > 0 {
-			b.cells.add(p, uint32(site))
-			p.Samples += n
-		}
+		b.Add(p, site)
 	}
 }
 
@@ -90,19 +98,29 @@ func common(a, b []columns.SiteID) []columns.SiteID {
 
 // Sure returns how sure the first n rows of a level are, in the order of Hot.
 func (s *Selection) Sure(level Level, n int) []Sure {
-	h, ix := s.Hot(level), s.index(level)
-	n = min(n, len(h.Rows))
-	row := make([]int32, len(ix.elements)) // 1 + the row
-	for i := range h.Rows[:n] {
-		row[h.Rows[i].Element.ID] = int32(i + 1)
+	rows := s.Hot(level).Rows
+	ids := make([]ElementID, min(n, len(rows)))
+	for i := range ids {
+		ids[i] = rows[i].Element.ID
 	}
-	sites := make([][]columns.SiteID, n)
+	return s.SureOf(level, ids)
+}
+
+// SureOf returns how sure the shares of different elements of a level are that are listed in
+// this order.
+func (s *Selection) SureOf(level Level, ids []ElementID) []Sure {
+	ix := s.index(level)
+	row := make([]int32, len(ix.elements)) // 1 + the row
+	for i, id := range ids {
+		row[id] = int32(i + 1)
+	}
+	sites := make([][]columns.SiteID, len(ids))
 	for site, count := range s.Count {
 		if count == 0 {
 			continue
 		}
-		ids, _ := s.leafElements(ix, site)
-		for _, id := range ids {
+		at, _ := s.leafElements(ix, site)
+		for _, id := range at {
 			if r := row[id]; r > 0 {
 				sites[r-1] = append(sites[r-1], columns.SiteID(site))
 			}

@@ -38,8 +38,11 @@ func Column(f float64) string {
 }
 
 // PlusMinus gives half of a 95 % interval about a share in at most five columns: "±2.1",
-// "±12". It rounds up. Of a share of zero it gives the upper bound: "<0.3".
+// "±12". It rounds up, and is empty for what is certain. Of a share of zero it gives the upper bound: "<0.3".
 func PlusMinus(share, half float64) string {
+	if half <= 0 {
+		return ""
+	}
 	sign := "±"
 	if share == 0 {
 		sign = "<"

@@ -30,3 +30,15 @@ func TestUnits(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Half an interval is rounded up, and takes at most five columns.
+func TestPlusMinus(t *testing.T) {
+	for _, c := range []struct {
+		share, half float64
+		want        string
+	}{{0.3, 0.0211, "±2.2"}, {0.3, 0.021, "±2.1"}, {0.3, 0.00001, "±0.1"}, {0.3, 0.0999, "±10"}, {0.5, 0.113, "±12"}, {0, 0.0295, "<3.0"}, {1, 0, ""}} {
+		if got := PlusMinus(c.share, c.half); got != c.want {
+			t.Errorf("PlusMinus(%v, %v) = %q, want %q", c.share, c.half, got, c.want)
+		}
+	}
+}

@@ -85,6 +85,8 @@ type Costs struct {
 	// ByCentre has a row for each centre in every mode, largest inherited weight
 	// first.
 	ByCentre []Row
+
+	at []int32 // by site: 1 + the id of the row that has its samples; 0 if none has
 }
 
 // Row is the figures of a centre or a stack. Weights are in the event's unit.
@@ -92,6 +94,7 @@ type Row struct {
 	Centre *Centre // for a stack its topmost centre
 	// Parent is the position of the row of the stack below; −1 if there is none.
 	Parent int
+	id     int32 // as in Costs.at
 	figures
 }
 
@@ -146,7 +149,7 @@ func Attribute(s *profile.Selection, c *Found, mode Mode) *Costs {
 	}
 	a := &attribution{s: s, p: s.Profile, ch: c.chains(scope), centres: slices.Clone(c.List), pseudo: make(map[string]int32),
 		out: &Costs{Mode: mode, Centres: c, Total: s.Total, Samples: s.Samples}}
-	a.rows.stacks = mode.Stacks()
+	a.rows.stacks, a.rows.at = mode.Stacks(), make([]int32, len(s.Count))
 	a.carried = mode == ModeExact && s.Profile.Exact.Stacks > 0
 	a.exact = a.carried || mode == ModeExact && s.Profile.IsCentreLog()
 	a.walk()
@@ -303,13 +306,13 @@ func (a *attribution) sites() (sites []uint32, first []uint32) {
 // samples attributes the samples of the sites of the current node.
 func (a *attribution) samples(sites []uint32, st *standing) {
 	for _, i := range sites {
-		w, n := a.s.Weight[i], a.s.Count[i]
+		w := a.s.Weight[i]
 		a.out.deep(a.stack.depth >= maxStackDepth, w)
 		top, forced, gap := a.stack.nearest()
 		claimed := !a.centres[top].Pseudo
 		if a.carried && st.node == 0 || !claimed && top == a.stack.root && !a.mains(i, st) {
 			a.out.Pseudo = columns.SatAdd(a.out.Pseudo, w)
-			a.rows.alone(a, a.pseudoCentre(a.category(i, st), ""), w, n)
+			a.rows.alone(a, a.pseudoCentre(a.category(i, st), ""), i)
 			continue
 		}
 		switch {
@@ -325,7 +328,7 @@ func (a *attribution) samples(sites []uint32, st *standing) {
 		if gap && claimed {
 			a.out.Gap = columns.SatAdd(a.out.Gap, w)
 		}
-		a.rows.add(a, w, n)
+		a.rows.add(a, i)
 	}
 }
 

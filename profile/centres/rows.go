@@ -16,6 +16,7 @@ type rows struct {
 	items   []int32    // of the current stack, topmost first, without marks
 	forced  []bool     // by item: an update frame lies above it
 	path    []uint32   // rows of the current stack, from its bottom
+	at      []int32    // by site: 1 + the row, or without stacks the centre, that has its samples
 }
 
 // stackRow is the figures of a stack while samples are added.
@@ -33,7 +34,7 @@ func (r *rows) centre(a *attribution, item int32) *figures {
 }
 
 // add adds samples of the current stack.
-func (r *rows) add(a *attribution, w, n uint64) {
+func (r *rows) add(a *attribution, site uint32) {
 	r.items, r.forced = r.items[:0], r.forced[:0]
 	crossed := false
 	for i := a.stack.top; i >= 0; i = a.stack.cells[i].prev {
@@ -45,16 +46,18 @@ func (r *rows) add(a *attribution, w, n uint64) {
 			r.items, r.forced = append(r.items, x), append(r.forced, crossed)
 		}
 	}
-	r.take(a, w, n)
+	r.take(a, site)
 }
 
 // alone adds samples of a pseudo-centre that is not on a stack.
-func (r *rows) alone(a *attribution, item int32, w, n uint64) {
+func (r *rows) alone(a *attribution, item int32, site uint32) {
 	r.items, r.forced = append(r.items[:0], item), append(r.forced[:0], false)
-	r.take(a, w, n)
+	r.take(a, site)
 }
 
-func (r *rows) take(a *attribution, w, n uint64) {
+func (r *rows) take(a *attribution, site uint32) {
+	w, n := a.s.Weight[site], a.s.Count[site]
+	r.at[site] = r.items[0] + 1
 	for i, x := range r.items {
 		r.centre(a, x).inherit(w, r.forced[i])
 	}
@@ -75,6 +78,7 @@ func (r *rows) take(a *attribution, w, n uint64) {
 	}
 	r.path = r.path[:len(r.items)]
 	r.rows[at].own(w, n, r.forced[0])
+	r.at[site] = int32(at) + 1
 	// The rows below inherit later: see inherit. An update frame lies above an item
 	// and all items below that one, or above none.
 	if i := slices.Index(r.forced, true); i >= 0 {
@@ -134,9 +138,10 @@ func compareRows(a, b *Row) int {
 
 func (r *rows) finish(a *attribution) {
 	out := a.out
+	out.at = r.at
 	for i := range r.centres {
 		if r.centres[i].seen {
-			out.ByCentre = append(out.ByCentre, Row{Centre: &a.centres[i], Parent: -1, figures: r.centres[i]})
+			out.ByCentre = append(out.ByCentre, Row{Centre: &a.centres[i], Parent: -1, id: int32(i), figures: r.centres[i]})
 		}
 	}
 	slices.SortFunc(out.ByCentre, func(a, b Row) int {
@@ -175,7 +180,7 @@ func (r *rows) byDepth(a *attribution) []Row {
 		if at[0] >= 0 {
 			row := &r.rows[at[0]]
 			self = int32(len(out))
-			out = append(out, Row{Centre: &a.centres[row.item], Parent: int(at[1]), figures: row.figures})
+			out = append(out, Row{Centre: &a.centres[row.item], Parent: int(at[1]), id: at[0], figures: row.figures})
 		}
 		above = above[:0]
 		for i := first[at[0]+1]; i >= 0; i = next[i] {

@@ -2,6 +2,7 @@ package interval
 
 import (
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -122,19 +123,25 @@ func effective(unit, independent, batched float64, batches int) float64 {
 		n = unit / independent
 	}
 	if batched > independent {
-		n = min(n, unit/batched*shrink(batches))
+		n = min(n, unit/batched*shrink()[batches])
 	}
 	return n
 }
 
-// shrink is Korn and Graubard's factor for a variance that is estimated with few degrees of
-// freedom: the squared ratio of the quantiles of the normal and of Student's distribution.
-// Differences of neighbours have two degrees of freedom in three.
-func shrink(batches int) float64 {
-	df := max(1, 2*float64(batches-1)/3)
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(1 - alpha/2)
-	return sq(distuv.UnitNormal.Quantile(1-alpha/2) / t)
-}
+// shrink is Korn and Graubard's factor, by number of batches, for a variance that is
+// estimated with few degrees of freedom: the squared ratio of the quantiles of the normal and
+// of Student's distribution. Differences of neighbours have two degrees of freedom in three.
+var shrink = sync.OnceValue(func() *[Batches + 1]float64 {
+	var out [Batches + 1]float64
+	for n := range out {
+		df := max(1, 2*float64(n-1)/3)
+		out[n] = sq(normal / distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(1-alpha/2))
+	}
+	return &out
+})
+
+// normal is the normal distribution's quantile at 1 − alpha/2.
+const normal = 1.959963985
 
 // Few returns how far the interval of a share of one half reaches to each side with a number
 // of effective samples, and the largest share of which none of them may be a sample.

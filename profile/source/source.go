@@ -27,6 +27,7 @@ type View struct {
 	// Share, Only and Inclusive are those of the file or binding, as in Hot.
 	Share, Only, Inclusive float64
 	Samples                uint64
+	Sure                   profile.Sure // of Share
 	// Also has the elements outside of this file or binding that share its samples.
 	Also []profile.Overlap
 }
@@ -37,6 +38,7 @@ type Line struct {
 	Text                   string // without the line's end; empty where the log has no text
 	Share, Only, Inclusive float64
 	Samples                uint64
+	Sure                   profile.Sure // of Share; zero without samples
 	// Spans that touch the line, as indices of View.Spans.
 	Spans []int
 }
@@ -45,6 +47,7 @@ type Line struct {
 type Span struct {
 	profile.Row
 	Binding string // the source binding that contains it; may be empty
+	Sure    profile.Sure
 }
 
 // LookupError is the error for a query that names no source, or several.
@@ -220,6 +223,7 @@ func describe(s *profile.Selection, v *View, level profile.Level, id profile.Ele
 	if r, ok := s.Hot(level).Row(id); ok {
 		v.Share, v.Only, v.Inclusive, v.Samples = r.Share, r.Only, r.Inclusive, r.Samples
 	}
+	v.Sure = s.SureOf(level, []profile.ElementID{id})[0]
 	for _, o := range s.Overlaps(level, id, profile.LevelBinding) {
 		if !inside(o.Element) {
 			v.Also = append(v.Also, o)
@@ -253,15 +257,28 @@ func view(s *profile.Selection, file columns.FileID, within columns.Extent) *Vie
 	for _, r := range s.Hot(profile.LevelSpan).Rows {
 		x := r.Element.Span
 		if r.Element.File == f.Path && (within == columns.Extent{} || x.Line <= within.EndLine && x.EndLine >= within.Line) {
-			v.Spans = append(v.Spans, Span{r, spanBinding(p, r.Element)})
+			v.Spans = append(v.Spans, Span{Row: r, Binding: spanBinding(p, r.Element)})
 		}
 	}
+	spans := make([]profile.ElementID, len(v.Spans))
+	for i := range v.Spans {
+		spans[i] = v.Spans[i].Element.ID
+	}
+	for i, sure := range s.SureOf(profile.LevelSpan, spans) {
+		v.Spans[i].Sure = sure
+	}
 	v.Lines = lines(f.Text, rows, v.Spans)
+	var costly []*Line
+	var elements []profile.ElementID
 	for i := range v.Lines {
 		if r := rows[v.Lines[i].Number]; r != nil {
 			l := &v.Lines[i]
 			l.Share, l.Only, l.Inclusive, l.Samples = r.Share, r.Only, r.Inclusive, r.Samples
+			costly, elements = append(costly, l), append(elements, r.Element.ID)
 		}
+	}
+	for i, sure := range s.SureOf(profile.LevelLine, elements) {
+		costly[i].Sure.Interval = sure.Interval // lines are not in the order of their shares
 	}
 	at := make(map[uint32]int, len(v.Lines))
 	for i := range v.Lines {

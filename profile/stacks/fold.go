@@ -41,7 +41,7 @@ func (b *builder) prune() {
 		}
 		kept = append(kept, n)
 	}
-	b.nodes, b.words = kept, words
+	b.nodes, b.words, b.at = kept, words, moved(b.at, to)
 }
 
 // Folded calls yield for each stack with weight, root first, joined by semicolons as

@@ -15,13 +15,14 @@ import (
 // at the node.
 func (t *Tree) Sandwich(f *profile.Frame) (callers, callees *Tree) {
 	up, down := newMerge(f, t.Total), newMerge(f, t.Total)
-	const outside = -1
-	at := make([]int32, len(t.Nodes)) // by node: of callees
+	const outside = nowhere
+	at := make([]int32, len(t.Nodes))     // by node: of callees
+	rooted := make([]int32, len(t.Nodes)) // by node: of callers, the end of the stack's way up
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
 		at[i] = outside
 		if n.Parent >= 0 {
-			at[i] = at[n.Parent]
+			at[i], rooted[i] = at[n.Parent], rooted[n.Parent]
 		}
 		switch {
 		case at[i] != outside:
@@ -37,6 +38,7 @@ func (t *Tree) Sandwich(f *profile.Frame) (callers, callees *Tree) {
 				up.add(caller, n.Total, n.Samples)
 			}
 			up.nodes[caller].Self = columns.SatAdd(up.nodes[caller].Self, n.Total)
+			rooted[i] = caller
 		}
 		d := &down.nodes[at[i]]
 		d.Self = columns.SatAdd(d.Self, n.Self)
@@ -46,7 +48,14 @@ func (t *Tree) Sandwich(f *profile.Frame) (callers, callees *Tree) {
 			d.Forced = columns.SatAdd(d.Forced, n.Forced)
 		}
 	}
-	return up.finish(), down.finish()
+	callers, callees = up.finish(), down.finish()
+	for i := range at {
+		if at[i] == outside {
+			rooted[i] = nowhere
+		}
+	}
+	callers.At, callees.At = moved(t.At, rooted), moved(t.At, at)
+	return callers, callees
 }
 
 // mergedTree is a tree built from parts of another one.

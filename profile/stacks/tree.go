@@ -37,6 +37,9 @@ type Tree struct {
 	Nodes []Node
 	// Total is the selection's weight.
 	Total uint64
+	// At is the node at which the samples of each site end: it and the nodes above it
+	// in the tree have them. −1 for sites that the tree does not have.
+	At []int32
 }
 
 // Node is a frame with its callers.
@@ -60,6 +63,10 @@ type Node struct {
 // TreeOf returns the selection's call tree.
 func TreeOf(s *profile.Selection, o Options) *Tree {
 	b := newBuilder(s, o, 0)
+	b.at = make([]int32, len(s.Count))
+	for site := range b.at {
+		b.at[site] = nowhere
+	}
 	b.topDown()
 	if o.Invert {
 		b = b.inverted()
@@ -94,6 +101,7 @@ type builder struct {
 	nodes  []node
 	index  map[key]int32
 	words  map[int32][2]uint64 // by node of skipped frames: least and most words
+	at     []int32             // by site: see Tree.At
 }
 
 func newBuilder(s *profile.Selection, o Options, nodes int) *builder {
@@ -240,6 +248,7 @@ func (b *builder) class(root int32, sites []int) {
 		}
 		b.nodes[t].self = columns.SatAdd(b.nodes[t].self, s.Weight[site])
 		b.nodes[t].samples += s.Count[site]
+		b.at[site] = t
 	}
 }
 
@@ -303,6 +312,7 @@ func (b *builder) inverted() *builder {
 		return b.invertedLargest()
 	}
 	inv := newBuilder(b.s, b.opts, 2*len(b.nodes))
+	to := make([]int32, len(b.nodes)) // where a node's own samples end
 	for i := range b.nodes {
 		n := &b.nodes[i]
 		if n.samples == 0 {
@@ -325,8 +335,22 @@ func (b *builder) inverted() *builder {
 				break
 			}
 		}
+		to[i] = at
 	}
+	inv.at = moved(b.at, to)
 	return inv
+}
+
+// moved returns the nodes of sites in a tree that has other nodes in the place of some.
+func moved(at, to []int32) []int32 {
+	out := make([]int32, len(at))
+	for site, n := range at {
+		out[site] = nowhere
+		if n != nowhere {
+			out[site] = to[n]
+		}
+	}
+	return out
 }
 
 // atRoot adds a node's own samples to an inverted tree's root. They are the root's own
@@ -344,6 +368,7 @@ func (b *builder) atRoot(n *node, own bool) {
 func (b *builder) invertedLargest() *builder {
 	least := uint64(b.opts.Least * float64(b.s.Total))
 	inv := newBuilder(b.s, b.opts, 1<<12)
+	to := make([]int32, len(b.nodes)) // where a node's own samples end
 	// A cursor is a stack being inverted: the node with its samples, and its current
 	// frame.
 	type cursor struct{ leaf, at int32 }
@@ -378,6 +403,7 @@ func (b *builder) invertedLargest() *builder {
 				frame = profile.FrameDeeper
 			}
 			at := inv.child(g.node, frame)
+			to[c.leaf] = at
 			t := &inv.nodes[at]
 			if t.depth == 1 {
 				t.self = columns.SatAdd(t.self, n.self)
@@ -399,6 +425,7 @@ func (b *builder) invertedLargest() *builder {
 			open = append(open, group{at, below[at]})
 		}
 	}
+	inv.at = moved(b.at, to)
 	return inv
 }
 
@@ -417,7 +444,7 @@ func (b *builder) finish() *Tree {
 	if b.s.Filter.FoldRecursion {
 		b.prune()
 	}
-	t := &Tree{Nodes: make([]Node, len(b.nodes)), Total: b.s.Total}
+	t := &Tree{Nodes: make([]Node, len(b.nodes)), Total: b.s.Total, At: b.at}
 	// All children are in one array, those of a node adjacent.
 	counts := make([]int32, len(b.nodes))
 	for i := range b.nodes[1:] {

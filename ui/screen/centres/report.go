@@ -9,6 +9,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/centres"
 	"ccagent/ui/printer"
+	"ccagent/ui/safe"
 )
 
 const ccsRows = 40
@@ -34,15 +35,18 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	if stacks {
 		what = "cost-centre stack"
 	}
-	p.Line(p.Bold("  indiv    incl   forced  " + what))
+	p.Line(p.Bold("  indiv " + p.SureHead() + "   incl   forced  " + what))
 	n := o.Rows(len(rows), ccsRows)
-	for _, i := range rows[:n] {
-		p.centreRow(s, c, i, depth[i])
+	sure, tied := c.Sure(s, rows[:n]), false
+	for k, i := range rows[:n] {
+		p.centreRow(s, c, i, depth[i], sure[k])
+		tied = tied || sure[k].Tied
 	}
 	if rest := len(rows) - n; rest > 0 {
 		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
 	}
 	p.Line("")
+	p.SureNote(tied)
 	sum := uint64(0)
 	for i := range c.Rows {
 		sum += c.Rows[i].Individual
@@ -94,14 +98,14 @@ func shownRows(c *centres.Costs, all bool) (rows, depth []int) {
 	return rows, depth
 }
 
-func (p out) centreRow(s *profile.Selection, c *centres.Costs, i, indent int) {
+func (p out) centreRow(s *profile.Selection, c *centres.Costs, i, indent int, sure profile.Sure) {
 	r := &c.Rows[i]
 	individual := s.Fraction(r.Individual)
-	left := " " + p.Heat(individual, format.Column(individual)) + "  " + p.FaintZero(s.Fraction(r.Inherited)) + "  " + p.FaintZero(s.Fraction(r.Forced)) + "   "
+	left := " " + p.Heat(individual, format.Column(individual)) + " " + p.Sure(individual, sure) + " " + p.FaintZero(s.Fraction(r.Inherited)) + "  " + p.FaintZero(s.Fraction(r.Forced)) + "   "
 	indent = min(indent, 30)
 	room := 0
 	if p.Width > 0 {
-		room = max(12, p.Columns()-27-indent)
+		room = max(12, p.Columns()-27-safe.Width(p.SureHead())-indent)
 	}
 	name := printer.Fit(r.Centre.Name, room)
 	if r.Centre.Pseudo {
@@ -131,6 +135,8 @@ type ccsJSON struct {
 	Gap      float64      `json:"gap"`
 	Deep     float64      `json:"deep"`
 	Notes    bool         `json:"notes"`
+	// Effective is what the samples are worth by their weights.
+	Effective float64 `json:"effective_samples"`
 }
 
 type ccsRowJSON struct {
@@ -143,13 +149,14 @@ type ccsRowJSON struct {
 	Entries *uint64 `json:"entries"`
 	// Parent names the centre below on the stack; ParentRow is its position in
 	// rows, −1 where there is none.
-	Parent          string  `json:"parent"`
-	ParentRow       int     `json:"parent_row"`
-	Package         string  `json:"package"`
-	Pseudo          bool    `json:"pseudo"`
-	Forced          float64 `json:"forced"`
-	InheritedForced float64 `json:"inherited_forced"`
-	Samples         uint64  `json:"samples"`
+	Parent           string  `json:"parent"`
+	ParentRow        int     `json:"parent_row"`
+	Package          string  `json:"package"`
+	Pseudo           bool    `json:"pseudo"`
+	Forced           float64 `json:"forced"`
+	InheritedForced  float64 `json:"inherited_forced"`
+	Samples          uint64  `json:"samples"`
+	printer.SureJSON         // of Individual
 }
 
 // JSON implements printer.Report. Figures are fractions of the
@@ -160,14 +167,19 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 	doc := ccsJSON{
 		Event: sum.Event, Mode: c.Mode.String(), Total: c.Total, Forced: s.Fraction(c.Forced), Rows: []ccsRowJSON{}, Unit: sum.Unit,
 		Samples: c.Samples, Own: s.Fraction(c.Own), Subsumed: s.Fraction(c.Subsumed), Pseudo: s.Fraction(c.Pseudo),
-		Gap: s.Fraction(c.Gap), Deep: s.Fraction(c.Deep), Notes: s.Profile.HasNotes(),
+		Gap: s.Fraction(c.Gap), Deep: s.Fraction(c.Deep), Notes: s.Profile.HasNotes(), Effective: s.Batched().Effective(),
 	}
-	for i := range c.Rows[:o.Rows(len(c.Rows), len(c.Rows))] {
+	rows := make([]int, o.Rows(len(c.Rows), len(c.Rows)))
+	for i := range rows {
+		rows[i] = i
+	}
+	sure := c.Sure(s, rows)
+	for i := range rows {
 		r := &c.Rows[i]
 		row := ccsRowJSON{
 			CostCentre: r.Centre.Name, Module: r.Centre.Module, Span: r.Centre.Span, Package: r.Centre.Package, Pseudo: r.Centre.Pseudo,
 			Individual: s.Fraction(r.Individual), Inherited: s.Fraction(r.Inherited), ParentRow: r.Parent,
-			Forced: s.Fraction(r.Forced), InheritedForced: s.Fraction(r.InheritedForced), Samples: r.Samples,
+			Forced: s.Fraction(r.Forced), InheritedForced: s.Fraction(r.InheritedForced), Samples: r.Samples, SureJSON: printer.SureOf(sure[i]),
 		}
 		if r.Parent >= 0 {
 			row.Parent = c.Rows[r.Parent].Centre.Name

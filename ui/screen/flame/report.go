@@ -39,12 +39,11 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	if t.Nodes[0].Total == 0 {
 		return p.Flush()
 	}
-	p.Line(p.Bold("  total    self    function"))
-	tp := treePrinter{p: p, s: s, t: t, so: so}
+	p.Line(p.Bold("  total" + p.SureHead() + "   self    function"))
+	tp := treePrinter{p: p, s: s, t: t, so: so, sure: t.Sure(s, so.MinShare)}
 	tp.node(0, "", "", 0)
-	if tp.forced || tp.folded {
-		p.Line("")
-	}
+	p.Line("")
+	p.SureNote(tp.tied)
 	if tp.forced {
 		p.Note("* evaluates thunks that the function above it forced")
 	}
@@ -59,6 +58,8 @@ type treePrinter struct {
 	s      *profile.Selection
 	t      *stacks.Tree
 	so     Limits
+	sure   []profile.Sure // by node
+	tied   bool
 	forced bool
 	folded bool
 }
@@ -75,10 +76,11 @@ func (tp *treePrinter) node(id int32, first, rest string, depth int) {
 	if id == 0 {
 		mark = "  "
 	}
-	left := tp.p.Heat(total, " "+format.Column(total)) + "  " + tp.p.FaintZero(self) + " " + mark
+	left := tp.p.Heat(total, " "+format.Column(total)) + tp.p.Sure(total, tp.sure[id]) + "  " + tp.p.FaintZero(self) + " " + mark
+	tp.tied = tp.tied || tp.sure[id].Tied
 	room := 0
 	if tp.p.Width > 0 {
-		room = max(12, tp.p.Columns()-18-safe.Width(first))
+		room = max(12, tp.p.Columns()-18-safe.Width(tp.p.SureHead())-safe.Width(first))
 	}
 	name := printer.Fit(n.Name, room)
 	where := frameWhere(n.Frame)
@@ -126,7 +128,7 @@ func (tp *treePrinter) node(id int32, first, rest string, depth int) {
 	}
 	if k := len(n.Children) - shown; k > 0 {
 		share := tp.s.Fraction(hidden)
-		tp.p.Line(" ", tp.p.Faint(format.Column(share)+"           "+rest+"└ "+fmt.Sprintf("%d more", k)))
+		tp.p.Line(" ", tp.p.Faint(format.Column(share)+strings.Repeat(" ", 11+safe.Width(tp.p.SureHead()))+rest+"└ "+fmt.Sprintf("%d more", k)))
 	}
 }
 
@@ -174,19 +176,22 @@ type stacksJSON struct {
 	Total   uint64    `json:"total"`
 	Invert  bool      `json:"invert"`
 	Root    *nodeJSON `json:"root"`
+	// Effective is what the samples are worth by their weights.
+	Effective float64 `json:"effective_samples"`
 }
 
 type nodeJSON struct {
-	Name     string      `json:"name"`
-	Module   string      `json:"module"`
-	Package  string      `json:"package"`
-	File     string      `json:"file"`
-	Line     uint32      `json:"line"`
-	Category string      `json:"category"`
-	Self     uint64      `json:"self"`
-	Total    uint64      `json:"total"`
-	Samples  uint64      `json:"samples"`
-	Forced   uint64      `json:"forced"`
+	Name     string `json:"name"`
+	Module   string `json:"module"`
+	Package  string `json:"package"`
+	File     string `json:"file"`
+	Line     uint32 `json:"line"`
+	Category string `json:"category"`
+	Self     uint64 `json:"self"`
+	Total    uint64 `json:"total"`
+	Samples  uint64 `json:"samples"`
+	Forced   uint64 `json:"forced"`
+	printer.SureJSON
 	Children []*nodeJSON `json:"children"`
 }
 
@@ -194,17 +199,19 @@ type nodeJSON struct {
 func (r Report) JSON(w io.Writer, _ printer.Options) error {
 	s, t, inverted := r.Selection, r.Tree, r.Inverted
 	sum := s.Summary()
-	return printer.JSON(w, stacksJSON{Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Invert: inverted, Root: treeJSON(t)})
+	return printer.JSON(w, stacksJSON{Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Invert: inverted, Root: treeJSON(s, t),
+		Effective: s.Batched().Effective()})
 }
 
-func treeJSON(t *stacks.Tree) *nodeJSON {
+func treeJSON(s *profile.Selection, t *stacks.Tree) *nodeJSON {
+	sure := t.Sure(s, 0)
 	nodes := make([]nodeJSON, len(t.Nodes))
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
 		f := n.Frame
 		nodes[i] = nodeJSON{
 			Name: n.Name, Module: f.Module, Package: f.Package, File: f.File, Line: f.Line, Category: f.Category.String(),
-			Self: n.Self, Total: n.Total, Samples: n.Samples, Forced: n.Forced, Children: make([]*nodeJSON, len(n.Children)),
+			Self: n.Self, Total: n.Total, Samples: n.Samples, Forced: n.Forced, SureJSON: printer.SureOf(sure[i]), Children: make([]*nodeJSON, len(n.Children)),
 		}
 		for j, c := range n.Children {
 			nodes[i].Children[j] = &nodes[c]

@@ -22,12 +22,12 @@ func (r SandwichReport) Text(w io.Writer, o printer.Options) error {
 	p.Heading(s)
 	for i, half := range []*stacks.Tree{callers, callees} {
 		if i == 0 {
-			p.Line(p.Bold("  total    begins  callers, up to the roots"))
+			p.Line(p.Bold("  total" + p.SureHead() + "   begins  callers, up to the roots"))
 		} else {
 			p.Line("")
-			p.Line(p.Bold("  total    self    callees"))
+			p.Line(p.Bold("  total" + p.SureHead() + "   self    callees"))
 		}
-		tp := treePrinter{p: p, s: s, t: half, so: so}
+		tp := treePrinter{p: p, s: s, t: half, so: so, sure: half.Sure(s, so.MinShare)}
 		tp.node(0, "", "", 0)
 		if tp.forced {
 			p.Note("* evaluates thunks that the function above it forced")
@@ -52,6 +52,6 @@ func (r SandwichReport) JSON(w io.Writer, _ printer.Options) error {
 	sum := s.Summary()
 	return printer.JSON(w, sandwichJSON{
 		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Function: callers.Nodes[0].Name,
-		Callers: treeJSON(callers), Callees: treeJSON(callees),
+		Callers: treeJSON(s, callers), Callees: treeJSON(s, callees),
 	})
 }

@@ -39,7 +39,7 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 		title = v.Name + "   " + v.Path + ":" + v.Extent.String()
 	}
 	p.Line(p.Bold(printer.Fit(title, o.Width)))
-	p.Linef("share %s   only %s   inclusive %s   %s", format.Percent(v.Share), format.Percent(v.Only), format.Percent(v.Inclusive), format.Plural(v.Samples, "sample"))
+	p.Linef("share %s %s   only %s   inclusive %s   %s", format.Percent(v.Share), format.PlusMinus(v.Share, v.Sure.PlusMinus(v.Share)), format.Percent(v.Only), format.Percent(v.Inclusive), format.Plural(v.Samples, "sample"))
 	if v.Problem != "" {
 		p.Line("note: ", printer.Fit(v.Problem, 0))
 	}
@@ -50,7 +50,7 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	}
 	letter := lettersOf(v)
 	number := len(fmt.Sprint(v.Lines[len(v.Lines)-1].Number))
-	p.Line(p.Bold(fmt.Sprintf(" share   only  %-*s  %*s", maxCauses, "by", max(number, 4), "line")))
+	p.Line(p.Bold(fmt.Sprintf(" share %s  only  %-*s  %*s", p.SureHead(), maxCauses, "by", max(number, 4), "line")))
 	show := shownLines(v, all)
 	gap := false
 	for i := range v.Lines {
@@ -59,7 +59,7 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 			continue
 		}
 		if gap {
-			p.Line(p.Faint(strings.Repeat(" ", 15+maxCauses+2+max(number, 4)-1) + "⋮"))
+			p.Line(p.Faint(strings.Repeat(" ", 15+safe.Width(p.SureHead())+maxCauses+2+max(number, 4)-1) + "⋮"))
 			gap = false
 		}
 		p.sourceLine(&v.Lines[i], letter, max(number, 4))
@@ -116,17 +116,17 @@ func (p out) sourceLine(l *source.Line, letter map[int]byte, number int) {
 	}
 	room := 0
 	if p.Width > 0 {
-		room = max(20, p.Columns()-15-maxCauses-4-number)
+		room = max(20, p.Columns()-15-safe.Width(p.SureHead())-maxCauses-4-number)
 	}
 	text := safe.String(l.Text)
 	if room > 0 && safe.Width(text) > room {
 		text = safe.Front(text, room-1) + "…"
 	}
-	share, only := "      ", "      "
+	share, sure, only := "      ", printer.PadRight("", safe.Width(p.SureHead())), "      "
 	if l.Share > 0 {
-		share, only = format.Column(l.Share), format.Column(l.Only)
+		share, sure, only = format.Column(l.Share), p.Sure(l.Share, l.Sure), format.Column(l.Only)
 	}
-	p.Line(p.Heat(l.Share, share), " ", only, "  ", printer.PadRight(string(causes), maxCauses), "  ", p.Faint(fmt.Sprintf("%*d", number, l.Number)), "  ", text)
+	p.Line(p.Heat(l.Share, share), sure, " ", only, "  ", printer.PadRight(string(causes), maxCauses), "  ", p.Faint(fmt.Sprintf("%*d", number, l.Number)), "  ", text)
 }
 
 func (p out) spans(v *source.View, letter map[int]byte) {
@@ -134,15 +134,19 @@ func (p out) spans(v *source.View, letter map[int]byte) {
 		return
 	}
 	p.Line("")
-	p.Line(p.Bold(" share   only      span"))
+	p.Line(p.Bold(" share " + p.SureHead() + "  only      span"))
+	tied := false
 	for i := range v.Spans {
 		c, ok := letter[i]
 		if !ok || i >= p.Rows(len(v.Spans), 12) {
 			break
 		}
 		sp := &v.Spans[i]
-		p.Line(fmt.Sprintf("%s %s  %c   %-18s  ", format.Column(sp.Share), format.Column(sp.Only), c, sp.Element.Span), printer.Fit(sp.Binding, 60))
+		p.Line(fmt.Sprintf("%s%s %s  %c   %-18s  ", format.Column(sp.Share), p.Sure(sp.Share, sp.Sure), format.Column(sp.Only), c, sp.Element.Span), printer.Fit(sp.Binding, 60))
+		tied = tied || sp.Sure.Tied
 	}
+	p.Line("")
+	p.SureNote(tied)
 }
 
 func (p out) also(v *source.View) {
@@ -157,20 +161,21 @@ func (p out) also(v *source.View) {
 }
 
 type sourceJSON struct {
-	Event     string           `json:"event"`
-	Unit      string           `json:"unit"`
-	Samples   uint64           `json:"samples"`
-	Total     uint64           `json:"total"`
-	File      string           `json:"file"`
-	Problem   string           `json:"problem"`
-	Binding   string           `json:"binding"`
-	Span      string           `json:"span"`
-	Share     float64          `json:"share"`
-	Only      float64          `json:"only"`
-	Inclusive float64          `json:"inclusive"`
-	Lines     []sourceLineJSON `json:"lines"`
-	Spans     []sourceSpanJSON `json:"spans"`
-	Also      []alsoJSON       `json:"also"`
+	Event     string  `json:"event"`
+	Unit      string  `json:"unit"`
+	Samples   uint64  `json:"samples"`
+	Total     uint64  `json:"total"`
+	File      string  `json:"file"`
+	Problem   string  `json:"problem"`
+	Binding   string  `json:"binding"`
+	Span      string  `json:"span"`
+	Share     float64 `json:"share"`
+	Only      float64 `json:"only"`
+	Inclusive float64 `json:"inclusive"`
+	printer.SureJSON
+	Lines []sourceLineJSON `json:"lines"`
+	Spans []sourceSpanJSON `json:"spans"`
+	Also  []alsoJSON       `json:"also"`
 }
 
 type sourceLineJSON struct {
@@ -180,7 +185,8 @@ type sourceLineJSON struct {
 	Only      float64 `json:"only"`
 	Inclusive float64 `json:"inclusive"`
 	Samples   uint64  `json:"samples"`
-	Spans     []int   `json:"spans"`
+	printer.SureJSON
+	Spans []int `json:"spans"`
 }
 
 type sourceSpanJSON struct {
@@ -190,6 +196,7 @@ type sourceSpanJSON struct {
 	Only      float64 `json:"only"`
 	Inclusive float64 `json:"inclusive"`
 	Samples   uint64  `json:"samples"`
+	printer.SureJSON
 }
 
 type alsoJSON struct {
@@ -206,7 +213,7 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 	doc := sourceJSON{
 		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total,
 		File: v.Path, Problem: v.Problem, Binding: v.Name, Span: v.Extent.String(),
-		Share: v.Share, Only: v.Only, Inclusive: v.Inclusive,
+		Share: v.Share, Only: v.Only, Inclusive: v.Inclusive, SureJSON: printer.SureOf(v.Sure),
 		Lines: []sourceLineJSON{}, Spans: []sourceSpanJSON{}, Also: []alsoJSON{},
 	}
 	for i := range v.Lines {
@@ -215,11 +222,11 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 		if spans == nil {
 			spans = []int{}
 		}
-		doc.Lines = append(doc.Lines, sourceLineJSON{l.Number, strings.ToValidUTF8(l.Text, "\ufffd"), l.Share, l.Only, l.Inclusive, l.Samples, spans})
+		doc.Lines = append(doc.Lines, sourceLineJSON{l.Number, strings.ToValidUTF8(l.Text, "\ufffd"), l.Share, l.Only, l.Inclusive, l.Samples, printer.SureOf(l.Sure), spans})
 	}
 	for i := range v.Spans {
 		sp := &v.Spans[i]
-		doc.Spans = append(doc.Spans, sourceSpanJSON{sp.Element.Span.String(), sp.Binding, sp.Share, sp.Only, sp.Inclusive, sp.Samples})
+		doc.Spans = append(doc.Spans, sourceSpanJSON{sp.Element.Span.String(), sp.Binding, sp.Share, sp.Only, sp.Inclusive, sp.Samples, printer.SureOf(sp.Sure)})
 	}
 	for _, a := range v.Also {
 		doc.Also = append(doc.Also, alsoJSON{a.Element.Name, a.Share, a.Samples})
