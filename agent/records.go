@@ -20,7 +20,6 @@ import (
 type routes struct {
 	byEvent    []source.Source      // samples, by the index of their event
 	byType     [256]source.Receiver // records of other types
-	observers  []source.Observer
 	annotators []source.Annotator
 }
 
@@ -31,9 +30,6 @@ func routesTo(set *source.Set) routes {
 			for _, t := range receiver.Receives() {
 				r.byType[t] = receiver
 			}
-		}
-		if o, ok := s.(source.Observer); ok {
-			r.observers = append(r.observers, o)
 		}
 		if a, ok := s.(source.Annotator); ok {
 			r.annotators = append(r.annotators, a)
@@ -48,11 +44,6 @@ func (c *capture) consume(r *perf.Sample) error {
 	case bpf.RecordLabel:
 		return c.log.Label(r.Pid, r.Tso, r.Label)
 	case bpf.RecordSample:
-		for _, o := range c.routes.observers {
-			if err := o.Observe(r); err != nil {
-				return err
-			}
-		}
 		if int(r.Event) >= len(c.routes.byEvent) {
 			return fmt.Errorf("sample of unknown event %d", r.Event)
 		}

@@ -147,6 +147,8 @@ type RTSCounts struct {
 	Hits    uint64
 	Records uint64 // sent
 	Dropped uint64 // not sent: rate limit reached, or ring buffer full
+	// DroppedOn are those of each CPU.
+	DroppedOn []uint64
 }
 
 // Counts returns a group's counts, summed over all CPUs.
@@ -160,6 +162,7 @@ func (t *RTSProgram) Counts(group int) (RTSCounts, error) {
 		sum.Hits += c.Hits
 		sum.Records += c.Records
 		sum.Dropped += c.Dropped
+		sum.DroppedOn = append(sum.DroppedOn, c.Dropped)
 	}
 	return sum, nil
 }

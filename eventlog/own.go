@@ -326,6 +326,13 @@ func (e *RTSProbes) layout(c *codec) {
 	c.v64(&e.Missed)
 }
 
+func (*RTSWatch) EventID() uint16 { return IDRTSWatch }
+
+func (e *RTSWatch) layout(c *codec) {
+	c.str(&e.Group)
+	c.flag(&e.Watched)
+}
+
 func (*EventRate) EventID() uint16 { return IDEventRate }
 
 func (e *EventRate) layout(c *codec) {

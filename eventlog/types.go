@@ -192,6 +192,7 @@ var kinds = []kind{
 	own[Block]("block"),
 	own[Locations]("locations"),
 	own[RTSProbes]("probes of the run-time system"),
+	own[RTSWatch]("watch of the run-time system"),
 	own[EventCount]("event count"),
 	own[EventRate]("event rate"),
 	own[Core]("core"),

@@ -1,11 +1,13 @@
 package rts
 
 import (
+	"errors"
 	"math"
 	"time"
 
 	"github.com/cilium/ebpf/ringbuf"
 
+	"ccagent/agent/rtsevents"
 	"ccagent/perf"
 )
 
@@ -15,13 +17,6 @@ const (
 	enoughBack = 2e6
 	leastStep  = 0.25e6
 )
-
-// gap is where a gap begins or ends.
-type gap struct {
-	time   uint64
-	group  int
-	begins bool
-}
 
 // control keeps each group within its budget. It does not poll, since that would wake a CPU and
 // several threads of Go's runtime each time: it sleeps until the kernel reports that a group
@@ -82,26 +77,34 @@ func (p *Probes) balance(g int) time.Duration {
 		}
 		return never
 	case in:
-		err = group.take()
+		// Noted first: from now on some are out, and not yet others.
+		gap := rtsevents.Gap{Time: perf.Monotonic(), Group: g, Begins: true}
+		counts, failed := p.program.Counts(g)
+		gap.Dropped = counts.DroppedOn
+		p.mu.Lock()
+		p.gaps = append(p.gaps, gap)
+		p.mu.Unlock()
+		err = errors.Join(failed, group.take())
 		p.mu.Lock()
 		group.outAt, group.failed = p.host.Budget.Clock(), err
-		p.gaps = append(p.gaps, gap{perf.Monotonic(), g, true})
 		p.mu.Unlock()
 	case level >= enoughBack:
-		at := perf.Monotonic()
 		p.mu.Lock()
 		err = p.setLimit(g)
 		p.mu.Unlock()
 		if err == nil {
 			err = p.put(group)
 		}
+		counts, failed := p.program.Counts(g)
+		err = errors.Join(err, failed)
+		at := perf.Monotonic() // all are in place
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		group.failed = err // the process may just have ended
 		if err == nil {
 			group.out += p.host.Budget.Clock() - group.outAt
 			group.outAt = 0
-			p.gaps = append(p.gaps, gap{at, g, false})
+			p.gaps = append(p.gaps, rtsevents.Gap{Time: at, Group: g, Dropped: counts.DroppedOn})
 		}
 		return never
 	}

@@ -22,7 +22,7 @@ func (p *Probes) Consume(s *perf.Sample) error {
 	if err := p.takeGaps(s.Time); err != nil {
 		return err
 	}
-	if g := groupOf(bpf.RTSProbe(s.Event)); p.quiet[g] {
+	if g := rtsevents.GroupOf(bpf.RTSProbe(s.Event)); p.quiet[g] {
 		return nil
 	}
 	if !p.heapInfo {
@@ -33,40 +33,22 @@ func (p *Probes) Consume(s *perf.Sample) error {
 	}
 	return p.translator.Take(rtsevents.Record{
 		Time: s.Time, Probe: bpf.RTSProbe(s.Event), Cap: int(s.Capability), Thread: s.Tso, Task: s.Tid, Reason: s.Period, Words: s.Frames,
+		CPU: s.Cpu, Dropped: s.Total,
 	})
-}
-
-func groupOf(probe bpf.RTSProbe) int {
-	if probe >= bpf.RTSRun {
-		return int(bpf.RTSGroupThreads)
-	}
-	return int(bpf.RTSGroupGC)
-}
-
-// Observe reports to the translator which thread a sample showed running.
-func (p *Probes) Observe(s *perf.Sample) error {
-	if p.image == nil || s.Pid != p.image.PID || s.Capability == eventlog.NoCapability ||
-		!p.wanted[bpf.RTSGroupThreads] || p.quiet[bpf.RTSGroupThreads] {
-		return nil
-	}
-	if err := p.takeGaps(s.Time); err != nil {
-		return err
-	}
-	return p.translator.Sampled(s.Time, int(s.Capability), s.Tso)
 }
 
 // takeGaps passes the gaps up to a time to the translator.
 func (p *Probes) takeGaps(until uint64) error {
 	p.mu.Lock()
 	n := 0
-	for n < len(p.gaps) && p.gaps[n].time <= until {
+	for n < len(p.gaps) && p.gaps[n].Time <= until {
 		n++
 	}
 	due := p.gaps[:n:n]
 	p.gaps = p.gaps[n:]
 	p.mu.Unlock()
 	for _, g := range due {
-		if err := p.translator.Gap(g.time, g.group, g.begins); err != nil {
+		if err := p.translator.Gap(g); err != nil {
 			return err
 		}
 	}
@@ -78,7 +60,24 @@ func (p *Probes) Finish(at uint64) error {
 	if p.image == nil {
 		return nil
 	}
-	return errors.Join(p.takeGaps(at), p.translator.Close(at))
+	return errors.Join(p.takeGaps(at), p.closeWatches(at), p.translator.Close(at))
+}
+
+// closeWatches ends the groups' watches at a time, or before it where records were dropped.
+func (p *Probes) closeWatches(at uint64) error {
+	for g := range p.groups {
+		if !p.wanted[g] || p.quiet[g] || p.problem[g] != nil {
+			continue
+		}
+		counts, err := p.program.Counts(g)
+		if err != nil {
+			return err
+		}
+		if err := p.translator.Gap(rtsevents.Gap{Time: at, Group: g, Begins: true, Dropped: counts.DroppedOn}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Declare repeats the definitions of capabilities and heap in a new log.
@@ -117,7 +116,7 @@ func (p *Probes) states() ([]eventlog.RTSProbes, error) {
 			continue
 		}
 		group := &p.groups[g]
-		e := eventlog.RTSProbes{Group: groupNames[g], Sites: uint32(len(group.sites))}
+		e := eventlog.RTSProbes{Group: rtsevents.Groups[g], Sites: uint32(len(group.sites))}
 		if group.bucket != nil {
 			if err := p.measure(g); err != nil {
 				return nil, err

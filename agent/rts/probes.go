@@ -22,26 +22,20 @@ import (
 	"ccagent/perf"
 )
 
-// groupNames are the events' names, by group of probes.
-var groupNames = [bpf.RTSGroups]string{
-	bpf.RTSGroupGC:      "gc",      // collections and the heap's size
-	bpf.RTSGroupThreads: "threads", // threads run and stop, with the reason
-}
-
 // Kind makes the source of what the run-time system does.
 func Kind() source.Kind { return source.Kind{Grant: grant, New: open, Known: known} }
 
 // grant returns the events, which have no samples: they are standard events of an eventlog.
 func grant(name string, _ perf.Rate) (*source.Event, bool, error) {
-	g := slices.Index(groupNames[:], name)
+	g := slices.Index(rtsevents.Groups[:], name)
 	return &source.Event{Detail: g}, g >= 0, nil
 }
 
 func known() []source.Known {
 	reason, help := process.WhyNoProbes()
 	return []source.Known{
-		{Name: groupNames[bpf.RTSGroupGC], About: "collections over time, the heap's size", Reason: reason, Help: help},
-		{Name: groupNames[bpf.RTSGroupThreads], About: "threads over time, why they stop", Reason: reason, Help: help},
+		{Name: rtsevents.Groups[bpf.RTSGroupGC], About: "collections over time, the heap's size", Reason: reason, Help: help},
+		{Name: rtsevents.Groups[bpf.RTSGroupThreads], About: "threads over time, why they stop", Reason: reason, Help: help},
 	}
 }
 
@@ -70,7 +64,7 @@ type Probes struct {
 
 	mu     sync.Mutex
 	groups [bpf.RTSGroups]group
-	gaps   []gap // not yet taken by the translator
+	gaps   []rtsevents.Gap // not yet taken by the translator
 }
 
 // open makes the source of the groups that were asked for. The probes of threads also report
@@ -122,6 +116,11 @@ func (p *Probes) Attach(im *process.Image) error {
 		if p.problem[g] = err; err == nil {
 			p.problem[g] = p.place(g)
 		}
+		if p.problem[g] == nil && !p.quiet[g] {
+			p.mu.Lock()
+			p.gaps = append(p.gaps, rtsevents.Gap{Time: perf.Monotonic(), Group: g})
+			p.mu.Unlock()
+		}
 	}
 	p.warnUnavailable()
 	if p.image != nil {
@@ -150,7 +149,7 @@ func (p *Probes) place(g int) error {
 		return err
 	}
 	if len(found.Lacks) > 0 && !p.quiet[g] {
-		p.host.Log.Warn(fmt.Sprintf("event %s leaves out %s: the program's symbol table does not have their place", groupNames[g], strings.Join(found.Lacks, ", ")))
+		p.host.Log.Warn(fmt.Sprintf("event %s leaves out %s: the program's symbol table does not have their place", rtsevents.Groups[g], strings.Join(found.Lacks, ", ")))
 	}
 	return nil
 }
@@ -198,7 +197,7 @@ func (p *Probes) warnUnavailable() {
 			continue
 		}
 		p.reported = true
-		groups[err.Error()] = append(groups[err.Error()], groupNames[g])
+		groups[err.Error()] = append(groups[err.Error()], rtsevents.Groups[g])
 	}
 	for _, reason := range slices.Sorted(maps.Keys(groups)) {
 		what, are := "event "+groups[reason][0], "is"
@@ -217,7 +216,7 @@ func (p *Probes) Unavailable() error {
 			return nil
 		}
 		if err != nil && !p.quiet[g] {
-			problem = fmt.Errorf("event %s is not available: %w", groupNames[g], err)
+			problem = fmt.Errorf("event %s is not available: %w", rtsevents.Groups[g], err)
 		}
 	}
 	return problem
@@ -231,7 +230,7 @@ func (p *Probes) Detach(im *process.Image, at uint64) error {
 	if err := p.takeGaps(at); err != nil {
 		return err
 	}
-	err := p.translator.Close(at)
+	err := errors.Join(p.closeWatches(at), p.translator.Close(at))
 	return errors.Join(err, p.program.Forget(im.PID))
 }
 

@@ -80,12 +80,23 @@ func TestBudgetIsKept(t *testing.T) {
 	if err := r.Source.Account(); err != nil {
 		t.Fatal(err)
 	}
+	if err := r.Source.Finish(perf.Monotonic()); err != nil {
+		t.Fatal(err)
+	}
 	var told uint64
+	var watched []bool
 	r.Each(t, func(e eventlog.Event) {
-		if p, ok := e.(*eventlog.RTSProbes); ok {
-			told = p.OutNs
+		switch e := e.(type) {
+		case *eventlog.RTSProbes:
+			told = e.OutNs
+		case *eventlog.RTSWatch:
+			watched = append(watched, e.Watched)
 		}
 	})
+	// In, out and back, at least; a last gap where records were dropped.
+	if len(watched) < 3 || !watched[0] || watched[1] || !watched[2] || watched[len(watched)-1] {
+		t.Errorf("watched: %v", watched)
+	}
 	if told < uint64(time.Second) {
 		t.Errorf("the log says that the probes were out for %v", time.Duration(told))
 	}

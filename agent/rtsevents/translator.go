@@ -33,11 +33,8 @@ type Translator struct {
 	workers map[uint32]int
 	// flushing is since when the non-moving collector stops all capabilities, ns; 0 = it does not.
 	flushing uint64
-	// SampleGap is how far apart two samples of one thread may lie, in ns, for it
-	// to have run all the time between them.
-	SampleGap uint64
-	inGap     bool
-	gc        GCTotals
+	watches  [bpf.RTSGroups]watch
+	gc       GCTotals
 }
 
 // GCTotals are sums over the GC events that were written.
@@ -54,8 +51,7 @@ type GCTotals struct {
 
 type capability struct {
 	running uint64 // thread, 0 = none
-	coarse  bool   // it is known from samples
-	seen    uint64 // when it was last sampled, ns
+	since   uint64 // when that or the run before began, ns
 	gc      part
 }
 
@@ -68,7 +64,7 @@ type thread struct {
 func New(write Write) *Translator {
 	return &Translator{
 		Write: write, threads: map[uint64]*thread{},
-		MajorGeneration: -1, SampleGap: 10e6, workers: map[uint32]int{},
+		MajorGeneration: -1, workers: map[uint32]int{},
 	}
 }
 
@@ -77,6 +73,9 @@ func (t *Translator) Totals() GCTotals { return t.gc }
 
 // Declare repeats in a new log the definitions that the following events refer to.
 func (t *Translator) Declare(time uint64) error {
+	if err := t.declareWatches(time); err != nil {
+		return err
+	}
 	old := t.caps
 	t.caps = nil
 	t.threads = map[uint64]*thread{}
@@ -88,7 +87,7 @@ func (t *Translator) Declare(time uint64) error {
 		if err != nil {
 			return err
 		}
-		now.gc, now.seen = c.gc, c.seen
+		now.gc = c.gc
 		if c.gc.ended != 0 {
 			if err := t.Write(time, n, &eventlog.GCStart{}); err != nil {
 				return err
@@ -151,12 +150,19 @@ type Record struct {
 	Cap    int
 	Thread uint64 // the log has its low 32 bits; a thread whose low bits are 0 is left out
 	Task   uint32 // the OS thread
-	Reason uint64 // of a stop
-	Words  []uint64
+	CPU    uint32
+	// Dropped counts the records of the probe's group that the CPU has dropped before.
+	Dropped uint64
+	Reason  uint64 // of a stop
+	Words   []uint64
 }
 
 // Take translates a record. Records of one capability come in order of time.
 func (t *Translator) Take(r Record) error {
+	g := GroupOf(r.Probe)
+	if err := t.dropped(r, g); err != nil || t.watches[g].gap {
+		return err
+	}
 	switch r.Probe { // these have no capability
 	case bpf.RTSWorkerEnd:
 		n, known := t.workers[r.Task]
@@ -246,7 +252,7 @@ func (t *Translator) run(time uint64, n int, tso uint64) error {
 		}
 		th.cap = n
 	}
-	c.running, c.coarse = tso, false
+	c.running, c.since = tso, time
 	return t.Write(time, n, &eventlog.RunThread{Thread: uint32(tso)})
 }
 
@@ -264,64 +270,7 @@ func (t *Translator) stop(time uint64, n int, why eventlog.StopStatus) error {
 			delete(t.threads, tso)
 		}
 	}
-	return t.Write(time, n, &eventlog.StopThread{Thread: uint32(tso), Status: why})
-}
-
-// Gap begins or ends a gap: a group's probes were removed, or placed again.
-func (t *Translator) Gap(time uint64, group int, begins bool) error {
-	if group == int(bpf.RTSGroupGC) {
-		return t.endCollections()
-	}
-	t.inGap = begins
-	return t.endRuns(time)
-}
-
-func (t *Translator) endRuns(time uint64) error {
-	for n, c := range t.caps {
-		if c == nil {
-			continue
-		}
-		at := time
-		if c.coarse {
-			at = c.seen
-		}
-		if err := t.stop(at, n, eventlog.StoppedYielding); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Sampled notes that a sample showed a capability running a thread. It has an effect in gaps
-// only.
-func (t *Translator) Sampled(time uint64, n int, tso uint64) error {
-	if !t.inGap || uint32(tso) == 0 || !valid(n) {
-		return nil
-	}
-	c, err := t.cap(time, n)
-	if err != nil {
-		return err
-	}
-	if c.running != 0 && (c.running != tso || time > c.seen+t.SampleGap) {
-		if err := t.stop(c.seen, n, eventlog.StoppedYielding); err != nil {
-			return err
-		}
-	}
-	c.seen = max(c.seen, time)
-	if c.running == tso {
-		return nil
-	}
-	err = t.run(time, n, tso)
-	c.coarse = true
-	return err
-}
-
-// Close ends collections and runs that are under way, when the capture or process has ended.
-func (t *Translator) Close(time uint64) error {
-	if err := t.endCollections(); err != nil {
-		return err
-	}
-	return t.endRuns(time)
+	return t.Write(max(time, c.since), n, &eventlog.StopThread{Thread: uint32(tso), Status: why})
 }
 
 // flushed writes a stop of all capabilities by the non-moving collector, which has ended.

@@ -57,30 +57,57 @@ func TestThread(t *testing.T) {
 		"15 1 {Thread:7 Status:6 Info:0}", "16 1 {Thread:7}", "17 1 {Thread:7 Status:5 Info:0}")
 }
 
-// Nothing runs on into a gap; within it runs are those that samples show.
+// Nothing runs on into a gap, and in it nothing is written: which stretches are watched is, in
+// events of ours and in markers.
 func TestGap(t *testing.T) {
+	const threads = int(bpf.RTSGroupThreads)
 	var w written
 	l := New(w.write)
-	l.SampleGap = 5
-	feed(t, l, Record{Time: 1, Probe: bpf.RTSRun, Thread: 3})
-	w = nil
-	steps := []error{
-		l.Sampled(2, 0, 3), // not in a gap: known from the probes
-		l.Gap(10, int(bpf.RTSGroupThreads), true),
-		l.Sampled(11, 0, 3), l.Sampled(14, 0, 3), l.Sampled(17, 0, 3),
-		l.Sampled(18, 0, 4), // another thread
-		l.Sampled(30, 0, 4), // the same, too long after to have run between
-		l.Sampled(31, 0, 0), // none
-		l.Gap(40, int(bpf.RTSGroupThreads), false),
-	}
-	for _, err := range steps {
-		if err != nil {
+	gap := func(g Gap) {
+		t.Helper()
+		g.Group = threads
+		if err := l.Gap(g); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.want(t,
-		"10 0 {Thread:3 Status:3 Info:0}", "11 0 {Thread:3}", "17 0 {Thread:3 Status:3 Info:0}",
-		"18 0 {Thread:4}", "18 0 {Thread:4}", "18 0 {Thread:4 Status:3 Info:0}", "30 0 {Thread:4}", "30 0 {Thread:4 Status:3 Info:0}")
+	gap(Gap{Time: 0})
+	feed(t, l, Record{Time: 1, Probe: bpf.RTSRun, Thread: 3})
+	gap(Gap{Time: 10, Begins: true})
+	feed(t, l, Record{Time: 11, Probe: bpf.RTSRun, Thread: 3}, Record{Time: 12, Probe: bpf.RTSStop}, Record{Time: 13, Probe: bpf.RTSCreate, Thread: 5})
+	gap(Gap{Time: 20})
+	feed(t, l, Record{Time: 21, Probe: bpf.RTSRun, Thread: 4})
+	if err := l.Close(30); err != nil {
+		t.Fatal(err)
+	}
+	w.want(t, "0 -1 {Group:threads Watched:true}", "1 -1 {Cap:0}", "1 -1 {Capset:0 Cap:0}", "1 0 {Thread:3}", "1 0 {Thread:3}",
+		"10 0 {Thread:3 Status:3 Info:0}", "10 -1 {Group:threads Watched:false}", "10 -1 {Text:ccagent: threads are not watched from here on}",
+		"20 -1 {Group:threads Watched:true}", "20 -1 {Text:ccagent: threads are watched from here on}", "21 0 {Thread:4}", "21 0 {Thread:4}",
+		"30 0 {Thread:4 Status:3 Info:0}", "30 -1 {Group:threads Watched:false}")
+}
+
+// Where records were dropped nothing is known since the CPU's last record, also if none comes
+// after them.
+func TestDroppedRecords(t *testing.T) {
+	const threads = int(bpf.RTSGroupThreads)
+	var w written
+	l := New(w.write)
+	feed(t, l,
+		Record{Time: 1, Probe: bpf.RTSRun, Thread: 3, CPU: 1},
+		Record{Time: 5, Probe: bpf.RTSRun, Cap: 1, Thread: 4, CPU: 0},
+		Record{Time: 9, Probe: bpf.RTSStop, Reason: 5, CPU: 1, Dropped: 2}, // of an unknown run
+		Record{Time: 9, Probe: bpf.RTSGCStart, CPU: 1, Dropped: 7})         // another group's
+	w = w[len(w)-10:]
+	w.want(t, "1 0 {Thread:3 Status:3 Info:0}", "5 1 {Thread:4 Status:3 Info:0}",
+		"1 -1 {Group:threads Watched:false}", "1 -1 {Text:ccagent: threads are not watched from here on}",
+		"9 -1 {Group:threads Watched:true}", "9 -1 {Text:ccagent: threads are watched from here on}",
+		"0 -1 {Group:gc Watched:false}", "0 -1 {Text:ccagent: collections are not watched from here on}", "9 -1 {Group:gc Watched:true}", "9 -1 {Text:ccagent: collections are watched from here on}")
+	w = nil
+	feed(t, l, Record{Time: 12, Probe: bpf.RTSRun, Thread: 6, CPU: 1, Dropped: 2})
+	w = nil
+	if err := l.Gap(Gap{Time: 20, Group: threads, Begins: true, Dropped: []uint64{0, 3}}); err != nil {
+		t.Fatal(err)
+	}
+	w.want(t, "12 0 {Thread:6 Status:3 Info:0}", "12 -1 {Group:threads Watched:false}", "12 -1 {Text:ccagent: threads are not watched from here on}")
 }
 
 // A collection's figures stand between its start and its end; those of the oldest
@@ -149,14 +176,18 @@ func TestCollectionIntoGap(t *testing.T) {
 	l.Synced = true
 	feed(t, l, Record{Time: 12, Probe: bpf.RTSWorkerStart, Cap: 1, Task: 77}, Record{Time: 30, Probe: bpf.RTSGCEnd, Cap: 0, Words: words})
 	w = nil
-	if err := l.Gap(5000, int(bpf.RTSGroupGC), true); err != nil {
+	if err := l.Gap(Gap{Time: 5000, Group: int(bpf.RTSGroupGC), Begins: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Gap(Gap{Time: 5500, Group: int(bpf.RTSGroupGC)}); err != nil {
 		t.Fatal(err)
 	}
 	feed(t, l, Record{Time: 6000, Probe: bpf.RTSGCStart}, Record{Time: 6010, Probe: bpf.RTSWorkerStart, Cap: 1, Task: 77})
 	if err := l.Close(9000); err != nil {
 		t.Fatal(err)
 	}
-	w.want(t, "30 1 {}")
+	w.want(t, "30 1 {}", "5000 -1 {Group:gc Watched:false}", "5000 -1 {Text:ccagent: collections are not watched from here on}", "5500 -1 {Group:gc Watched:true}",
+		"5500 -1 {Text:ccagent: collections are watched from here on}", "9000 -1 {Group:gc Watched:false}")
 }
 
 // FuzzTake: whatever a hostile program makes the probes tell, the log is well formed,
@@ -201,11 +232,9 @@ func FuzzTake(f *testing.F) {
 			var err error
 			switch cap, tso := int(data[2]&3)|int(data[2]&4)<<18, uint64(data[3])|uint64(data[2]&8)<<32; data[0] >> 6 {
 			case 3:
-				err = l.Gap(now, int(data[1]&1), data[1]&2 != 0)
-			case 2:
-				err = l.Sampled(now, cap, tso)
+				err = l.Gap(Gap{Time: now, Group: int(data[1] & 1), Begins: data[1]&2 != 0, Dropped: []uint64{uint64(data[2])}})
 			default:
-				r := Record{Time: now, Probe: bpf.RTSProbe(data[1] & 31), Cap: cap, Task: uint32(data[3]), Thread: tso, Reason: uint64(data[3]) << (data[1] >> 4)}
+				r := Record{Time: now, Probe: bpf.RTSProbe(data[1] & 31), Cap: cap, Task: uint32(data[3]), CPU: uint32(data[2] & 1), Dropped: uint64(data[3] >> 6), Thread: tso, Reason: uint64(data[3]) << (data[1] >> 4)}
 				l.Synced = data[0]&32 != 0
 				if r.Probe == bpf.RTSGCEnd {
 					r.Words = make([]uint64, data[3]&31)

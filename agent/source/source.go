@@ -75,12 +75,6 @@ type Receiver interface {
 	Receives() []uint8 // bpf.Record…
 }
 
-// Observer is a Source that sees the samples of all events as they come, before the source
-// whose they are.
-type Observer interface {
-	Observe(r *perf.Sample) error
-}
-
 // Annotator is a Source that adds to samples of all events what it knows, before they are
 // written.
 type Annotator interface {

@@ -96,4 +96,4 @@ struct rts_counts {
 // Rate limit: a CPU sends at most RTS_INTERVAL_RECORDS records of threads per interval of
 // 2^23 ns.
 #define RTS_INTERVAL_SHIFT 23
-#define RTS_INTERVAL_RECORDS 1024
+#define RTS_INTERVAL_RECORDS 4096

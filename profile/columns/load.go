@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strings"
 
 	"ccagent/eventlog"
 	"ccagent/profile/imports"
@@ -480,6 +481,9 @@ func (b *builder) standard(rec *eventlog.Record) {
 	case *eventlog.BlocksSize:
 		p.Heap = append(p.Heap, HeapPoint{rec.Time, HeapBlocks, rec.Cap, ev.Bytes})
 	case *eventlog.UserMarker:
+		if p.HaveCapture && strings.HasPrefix(ev.Text, eventlog.OwnMarker) {
+			break // says what a RTSWatch says
+		}
 		p.Markers = append(p.Markers, Marker{Time: rec.Time, Cap: rec.Cap, Text: ev.Text})
 	case *eventlog.UserMsg:
 		p.Markers = append(p.Markers, Marker{Time: rec.Time, Cap: rec.Cap, Text: ev.Text, Message: true})

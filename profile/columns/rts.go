@@ -15,6 +15,7 @@ type RTS struct {
 	PID      uint32
 	WallNs   uint64 // Unix time of the log's time 0, in ns; 0 if unknown
 	Caps     int    // one more than the highest capability seen
+	FirstRun uint64 // ns; 0 if there is none
 	Created  uint64 // Haskell threads
 	Finished uint64
 	// Runs are ordered by time within each capability. OpenTotals leaves them empty;
@@ -36,17 +37,9 @@ type RTS struct {
 	// Probes are the probes in the run-time system's code that a capture used for its
 	// events, by group, with their final counts.
 	Probes []eventlog.RTSProbes
-}
-
-// Watched returns how long a group's probes ("gc" or "threads") were in place, in ns, and
-// whether that was less than the log's time. Their counts cover that time only.
-func (l *Log) Watched(group string) (ns uint64, partly bool) {
-	for _, g := range l.RTSLog.Probes {
-		if g.Group == group && g.OutNs > 0 {
-			return l.Duration - min(g.OutNs, l.Duration), true
-		}
-	}
-	return l.Duration, false
+	// Watches are the stretches in which a group of probes saw all that happened, in order of
+	// time. A group that the log says nothing of is not in it.
+	Watches map[string][]Watch
 }
 
 // GCTotals sums up the statistics that the RTS reported at the end of collections.
@@ -71,6 +64,7 @@ type rtsState struct {
 
 	heap       heapState
 	threadsRTS threadState
+	watches    map[string]*watching
 
 	tick    uint64 // interval of the time profiler, ns
 	centres map[uint32]eventlog.CostCentre
@@ -104,6 +98,8 @@ func (b *builder) rts(rec *eventlog.Record) {
 		}
 	case *eventlog.RTSProbes:
 		b.probes(ev)
+	case *eventlog.RTSWatch:
+		b.watch(rec.Time, ev)
 	case *eventlog.CreateThread:
 		r.Created++
 	case *eventlog.RunThread:
@@ -208,6 +204,7 @@ func (b *builder) profSample(time uint64, ev *eventlog.ProfSample) {
 func (b *builder) finishRTS() {
 	s, r := &b.rtsState, &b.p.RTSLog
 	b.finishRuns()
+	b.finishWatches()
 	for _, n := range s.allocated {
 		r.Stats.Allocated = SatAdd(r.Stats.Allocated, n)
 	}

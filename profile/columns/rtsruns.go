@@ -75,7 +75,11 @@ func (b *builder) endRun(cap int, time uint64, status eventlog.StopStatus) {
 		return
 	}
 	run.End, run.Status = time, status
+	if first := &b.p.RTSLog.FirstRun; *first == 0 || run.Start < *first {
+		*first = run.Start
+	}
 	b.ranThread(&run)
+	b.watches["threads"].ranIn(&run)
 	if b.totals == nil && s.n < maxRTSRuns {
 		s.hold(run)
 	}

@@ -279,6 +279,11 @@ func (c *copier) record(rec *eventlog.Record) error {
 		return c.o.Add(c.w)
 	case *eventlog.Process:
 		return c.put(c.clamp(time), rec.Cap, ev)
+	case *eventlog.RTSWatch:
+		if !c.l.standard {
+			return nil // it says where the standard events are whole
+		}
+		return c.put(c.clamp(time), rec.Cap, ev)
 	case *eventlog.CaptureEnd:
 		if at := c.clamp(time); !c.haveEnd || at >= c.endTime {
 			c.end, c.endTime, c.haveEnd = *ev, at, true

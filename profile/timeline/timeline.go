@@ -39,6 +39,10 @@ type Timeline struct {
 	Lost []uint64
 	// RTS is the activity of capabilities as the RTS reported it; nil if it did not.
 	RTS []Activity
+	// UnwatchedThreads and UnwatchedGC are the time in each bucket, in ns, in which runs of
+	// threads, and collections, were not watched: nobody knows what happened. They are nil if all
+	// was watched.
+	UnwatchedThreads, UnwatchedGC []uint64
 }
 
 // Of computes a selection's timeline.
@@ -85,6 +89,8 @@ func Of(s *profile.Selection, o Options) *Timeline {
 	}
 	t.collections(p)
 	t.activity(p)
+	t.UnwatchedThreads = unwatchedNs(p, "threads", t.From, t.To, t.Step, n)
+	t.UnwatchedGC = unwatchedNs(p, "gc", t.From, t.To, t.Step, n)
 	return t
 }
 
@@ -105,7 +111,7 @@ func (t *Timeline) collections(p *profile.Profile) {
 }
 
 // Activity is the time that a capability spent running threads and collecting garbage in
-// each bucket, in ns, as the RTS reported it. The remaining time is idle.
+// each bucket, in ns, as the RTS reported it. The remaining time is idle, where it was watched.
 type Activity struct {
 	Cap     uint32
 	Run, GC []uint64

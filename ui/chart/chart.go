@@ -107,6 +107,23 @@ func Levels(v []uint64) string {
 	return b.String()
 }
 
+// NotWatched stands in a line for a column of which nobody knows what happened.
+const NotWatched = '╌'
+
+// Broken puts NotWatched into the columns of a line that were not watched.
+func Broken(line string, unwatched []bool) string {
+	columns := []rune(line)
+	for i, not := range unwatched {
+		for i >= len(columns) {
+			columns = append(columns, ' ')
+		}
+		if not {
+			columns[i] = NotWatched
+		}
+	}
+	return string(columns)
+}
+
 // Peak is the largest value, or 0.
 func Peak(v []uint64) uint64 {
 	var m uint64

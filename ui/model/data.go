@@ -99,6 +99,9 @@ type CapActivity struct {
 	Name string
 	Run  []float64 // fraction of the column's time or of the busiest column's samples
 	GC   []float64
+	// NotWatched are the columns of which it is not known what the capability did; nil if there
+	// are none. It is set of what the run-time system reported.
+	NotWatched []bool
 }
 
 // Source is a file with its heat.

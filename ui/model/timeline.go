@@ -62,9 +62,19 @@ func (e *Engine) activity(q Query) *Timeline {
 
 func (e *Engine) scheduler(w Window, t *timeline.Timeline) *Scheduler {
 	s := &Scheduler{Threads: timeline.Threads(e.p, w.From, w.To, w.Cols)}
+	var not []bool
+	for i := range t.UnwatchedThreads {
+		not = append(not, t.UnwatchedThreads[i]*2 >= t.Step)
+	}
+	for i := range t.UnwatchedGC {
+		if not == nil {
+			not = make([]bool, len(t.UnwatchedGC))
+		}
+		not[i] = not[i] || t.UnwatchedGC[i]*2 >= t.Step
+	}
 	for i := range t.RTS {
 		a := &t.RTS[i]
-		c := CapActivity{Cap: int(a.Cap), Name: fmt.Sprintf("rts%d", a.Cap)}
+		c := CapActivity{Cap: int(a.Cap), Name: fmt.Sprintf("rts%d", a.Cap), NotWatched: not}
 		for b := range a.Run {
 			c.Run = append(c.Run, float64(a.Run[b])/float64(t.Step))
 			c.GC = append(c.GC, float64(a.GC[b])/float64(t.Step))

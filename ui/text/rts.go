@@ -39,11 +39,17 @@ func (p out) rts(pr *profile.Profile) {
 			caps = fmt.Sprintf("%d capabilities", r.Caps)
 		}
 		s := fmt.Sprintf("%s created, %s finished; %s ran them %s times", format.Count(r.Created), format.Count(r.Finished), caps, format.Count(runs))
-		if span > 0 && r.Caps > 0 {
-			s += fmt.Sprintf(", %s of %d × %s", format.Percent(float64(busy)/float64(span)/float64(r.Caps)), r.Caps, format.Duration(span))
+		of := span
+		if _, partly := pr.Watched("threads"); partly {
+			all, watched := pr.Running()
+			of = watched
+			s += fmt.Sprintf(" in the %s of %s that were watched", format.Duration(watched), format.Duration(all))
+			if e := pr.EstimatedRuns(); e.High > 0 {
+				s += fmt.Sprintf(": %s to %s times in all", format.Count(uint64(e.Low)), format.Count(uint64(e.High)))
+			}
 		}
-		if watched, partly := pr.Watched("threads"); partly {
-			s += fmt.Sprintf("; probes told of %s of it, samples of the rest", format.Duration(watched))
+		if of > 0 && r.Caps > 0 {
+			s += fmt.Sprintf(", %s of %d × %s", format.Percent(float64(busy)/float64(of)/float64(r.Caps)), r.Caps, format.Duration(of))
 		}
 		p.field("threads", s)
 	}
@@ -118,15 +124,52 @@ func lastCollection(pr *profile.Profile) uint64 {
 func (p out) rtsRows(t *timeline.Timeline) {
 	for i := range t.RTS {
 		a := &t.RTS[i]
-		extent := t.To - t.From
-		var run, gc uint64
+		var run, gc, ofRun, ofGC uint64
 		var b strings.Builder
 		for c := range a.Run {
 			run, gc = run+a.Run[c], gc+a.GC[c]
-			b.WriteRune(rtsLetter(a.Run[c], a.GC[c], t.Step))
+			seenRun, seenGC := watchedOf(t, t.UnwatchedThreads, c), watchedOf(t, t.UnwatchedGC, c)
+			ofRun, ofGC = ofRun+seenRun, ofGC+seenGC
+			if seen := min(seenRun, seenGC); seen*2 < t.Step && (t.UnwatchedThreads != nil || t.UnwatchedGC != nil) {
+				b.WriteRune(chart.NotWatched)
+			} else {
+				b.WriteRune(rtsLetter(a.Run[c], a.GC[c], t.Step))
+			}
 		}
-		p.row(fmt.Sprintf("rts %d", a.Cap), b.String(), format.Percent(format.Ratio(run, extent))+", gc "+format.Percent(format.Ratio(gc, extent)))
+		p.row(fmt.Sprintf("rts %d", a.Cap), b.String(), share(run, ofRun)+", gc "+share(gc, ofGC))
 	}
+}
+
+// gcRow prints the part of each column that collections took, broken where they were not watched.
+func (p out) gcRow(pr *profile.Profile, t *timeline.Timeline) {
+	peak := 0.0
+	for i, ns := range t.GC {
+		if seen := watchedOf(t, t.UnwatchedGC, i); seen*2 > t.Step {
+			peak = max(peak, float64(ns)/float64(seen))
+		}
+	}
+	if peak == 0 {
+		peak = float64(chart.Peak(t.GC)) / float64(t.Step)
+	}
+	unwatched := timeline.Unwatched(pr, "gc", t.From, t.To, t.Step, len(t.Weight))
+	p.row("gc", chart.Broken(chart.Levels(t.GC), unwatched), "peak "+format.Percent(peak))
+}
+
+// watchedOf returns how much of a column was watched, in ns.
+func watchedOf(t *timeline.Timeline, unwatched []uint64, column int) uint64 {
+	of := min(t.Step, t.To-min(t.From+uint64(column)*t.Step, t.To))
+	if unwatched == nil {
+		return of
+	}
+	return of - min(of, unwatched[column])
+}
+
+// share formats a part of the time that was watched.
+func share(ns, of uint64) string {
+	if of == 0 {
+		return "?"
+	}
+	return format.Percent(format.Ratio(ns, of))
 }
 
 // rtsLetter is what a capability did most in a column: small below half of it.
@@ -149,12 +192,12 @@ func (p out) rtsTimeline(s *profile.Selection, t *timeline.Timeline) {
 	p.Line(p.Faint(fmt.Sprintf("%s – %s, a column is %s", format.Seconds(t.From), format.Seconds(t.To), format.Duration(t.Step))))
 	p.rtsRows(t)
 	if t.GC != nil && chart.Peak(t.GC) > 0 {
-		p.row("gc", chart.Levels(t.GC), "peak "+format.Percent(float64(chart.Peak(t.GC))/float64(t.Step)))
+		p.gcRow(s.Profile, t)
 	}
 	p.heapRow(s.Profile, t)
 	p.markers(s.Profile, t)
 	p.Line("")
-	p.Line(p.Faint("R runs a Haskell thread  G gc  · idle; small letters: below half. By the run-time system's word."))
+	p.Line(p.Faint("R runs a Haskell thread  G gc  · idle  " + string(chart.NotWatched) + " not watched; small letters: below half. By the run-time system's word."))
 }
 
 // heapRow prints live data, or if the log has none the heap's size: the highest in each
@@ -173,7 +216,7 @@ func (p out) heapRow(pr *profile.Profile, t *timeline.Timeline) {
 			}
 		}
 		if chart.Peak(by) > 0 {
-			p.row(k.name, chart.Levels(by), "peak "+format.Bytes(chart.Peak(by)))
+			p.row(k.name, chart.Broken(chart.Levels(by), timeline.Unwatched(pr, "gc", t.From, t.To, t.Step, len(by))), "peak "+format.Bytes(chart.Peak(by)))
 			return
 		}
 	}
@@ -238,8 +281,11 @@ type rtsJSON struct {
 	InfoTables   uint64   `json:"info_tables"`
 	TickySamples uint64   `json:"ticky_samples"`
 	Markers      int      `json:"markers"`
-	// For how long of the log collections, and runs of threads, were looked at. Samples
-	// tell of runs in the rest.
+	// RunsEstimate is how many runs there were in all of the log, where they were watched in a
+	// part of it; null if all were, or too little for an interval.
+	RunsEstimate *estimateJSON `json:"runs_estimate"`
+	// For how long of the log collections, and runs of threads, were watched. runs, run_seconds
+	// and collections are of that time.
 	GCWatched      float64     `json:"gc_watched_seconds"`
 	Pauses         *pausesJSON `json:"pauses"`
 	ThreadsWatched float64     `json:"threads_watched_seconds"`
@@ -269,6 +315,13 @@ func pausesOf(pr *profile.Profile) *pausesJSON {
 		Sync: s(all.SyncNs), LongestSync: s(all.MaxSyncNs), Work: s(all.WorkNs), Release: s(all.ReleaseNs), Wait: s(all.WaitNs), Of: s(watched)}
 }
 
+// estimateJSON is an estimate with its 95 % interval.
+type estimateJSON struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
 // rtsOf is nil for a log that no RTS wrote anything in.
 func rtsOf(pr *profile.Profile) *rtsJSON {
 	r := &pr.RTSLog
@@ -286,6 +339,11 @@ func rtsOf(pr *profile.Profile) *rtsJSON {
 	threads, _ := pr.Watched("threads")
 	j.GCWatched, j.ThreadsWatched = float64(gc)/1e9, float64(threads)/1e9
 	j.Pauses = pausesOf(pr)
+	if _, partly := pr.Watched("threads"); partly && runs > 0 {
+		if e := pr.EstimatedRuns(); e.High > 0 {
+			j.RunsEstimate = &estimateJSON{e.Value, e.Low, e.High}
+		}
+	}
 	for _, g := range pr.GCs {
 		j.GCSeconds += float64(g.End-g.Start) / 1e9
 	}

@@ -55,7 +55,7 @@ func (tl Timeline) Text(w io.Writer, o printer.Options) error {
 	}
 	p.rtsRows(t)
 	if t.GC != nil && chart.Peak(t.GC) > 0 {
-		p.row("gc", chart.Levels(t.GC), "peak "+format.Percent(float64(chart.Peak(t.GC))/float64(t.Step)))
+		p.gcRow(s.Profile, t)
 	}
 	if t.Allocated != nil && unit != "bytes" {
 		p.row("alloc", chart.Levels(t.Allocated), "peak "+rate(chart.Peak(t.Allocated), t.Step, "bytes"))
@@ -69,7 +69,11 @@ func (tl Timeline) Text(w io.Writer, o printer.Options) error {
 	}
 	p.Line("")
 	watchedNote(p, s.Profile, t)
-	p.Wrap(p.Faint, "  ", "R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved", "· idle", "small letters: below half")
+	legend := []string{"R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved", "· idle", "small letters: below half"}
+	if t.UnwatchedThreads != nil || t.UnwatchedGC != nil {
+		legend = append(legend, string(chart.NotWatched)+" not watched: nobody knows")
+	}
+	p.Wrap(p.Faint, "  ", legend...)
 	return p.Flush()
 }
 
@@ -143,6 +147,9 @@ type timelineJSON struct {
 	GCSeconds   []float64         `json:"gc_seconds"`
 	TotalWeight uint64            `json:"total"`
 	RTS         []activityJSON    `json:"rts,omitempty"`
+	// By column: for how long collections and runs of threads were not watched.
+	GCUnwatched      []float64 `json:"gc_unwatched_seconds"`
+	ThreadsUnwatched []float64 `json:"threads_unwatched_seconds"`
 }
 
 type timelineRowJSON struct {
@@ -166,6 +173,7 @@ func (tl Timeline) JSON(w io.Writer, _ printer.Options) error {
 	for _, g := range t.GC {
 		doc.GCSeconds = append(doc.GCSeconds, float64(g)/1e9)
 	}
+	doc.GCUnwatched, doc.ThreadsUnwatched = seconds(t.UnwatchedGC), seconds(t.UnwatchedThreads)
 	for i := range t.Caps {
 		r := &t.Caps[i]
 		row := timelineRowJSON{Weight: r.Weight, Categories: make(map[string][]uint64)}
@@ -182,9 +190,26 @@ func (tl Timeline) JSON(w io.Writer, _ printer.Options) error {
 	return printer.JSON(w, doc)
 }
 
+func seconds(ns []uint64) []float64 {
+	out := make([]float64, len(ns))
+	for i, n := range ns {
+		out[i] = float64(n) / 1e9
+	}
+	return out
+}
+
 // watchedNote says that rows cover only a part of the time.
 func watchedNote(p out, pr *profile.Profile, t *timeline.Timeline) {
-	if watched, partly := pr.Watched("gc"); partly && len(t.RTS) > 0 {
-		p.Note("Probes saw collections in %s of %s; they are missing from rts and gc in the rest. --max-overhead 0 keeps them in.", format.Duration(watched), format.Duration(pr.Duration))
+	threads, partlyThreads := pr.Watched("threads")
+	gc, partlyGC := pr.Watched("gc")
+	var saw []string
+	if partlyThreads && len(pr.RTSLog.Runs) > 0 {
+		saw = append(saw, "runs of threads in "+format.Duration(threads))
+	}
+	if partlyGC && len(pr.GCs) > 0 {
+		saw = append(saw, "collections in "+format.Duration(gc))
+	}
+	if len(saw) > 0 {
+		p.Note("Probes saw %s of %s. What happened in the rest is not in the rows rts, gc and heap, whose figures are of what was seen; samples are of all. --max-overhead 0 keeps the probes in.", strings.Join(saw, ", "), format.Duration(pr.Duration))
 	}
 }

@@ -3,6 +3,7 @@ package text
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/timeline"
 )
 
 // watchedLog has 100 ms of collections, seen by probes that were out for out of 2 s.
@@ -33,7 +35,7 @@ func TestPartlyWatched(t *testing.T) {
 	}{
 		{0, []string{"2 collections, 0 major; pauses of 100 ms"}, []string{"100 ms of 2.00 s   5.0%"}, "watched"},
 		{15e8, []string{"2 collections, 0 major, seen in 500 ms of 2.00 s", "1.00 MiB allocated until the last collection seen, at 350 ms",
-			"probes told of 500 ms of it, samples of the rest", "in place for 500 ms of 2.00 s"}, []string{"100 ms of the 500 ms watched   20.0%"}, "5.0%"},
+			"ran them 1 times in the 500 ms of 2.00 s that were watched, 200.0% of 1 × 500 ms", "in place for 500 ms of 2.00 s"}, []string{"100 ms of the 500 ms watched   20.0%"}, "5.0%"},
 		{9e9, []string{"seen in 0 s of 2.00 s"}, []string{"of the 0 s watched   0%"}, "NaN"},
 	} {
 		p := watchedLog(test.out)
@@ -67,5 +69,34 @@ func TestPartlyWatched(t *testing.T) {
 		if err := json.Unmarshal(gc.Bytes(), &doc); err != nil || doc.Watched != float64(2e9-min(test.out, 2e9))/1e9 {
 			t.Errorf("out for %d: watched %v %v", test.out, doc.Watched, err)
 		}
+	}
+}
+
+// What was not watched is drawn as such, and the shares are of what was.
+func TestNotWatchedIsNotIdle(t *testing.T) {
+	p := watchedLog(15e8)
+	p.RTSLog.Runs = []columns.Run{{Start: 0, End: 25e7, Thread: 1}, {Start: 3e8, End: 5e8, Thread: 1}}
+	p.RTSLog.Watches = map[string][]columns.Watch{"gc": {{From: 0, To: 2e9}}, "threads": {{From: 0, To: 5e8, Runs: 2}}}
+	sel := p.Select(profile.Filter{})
+	var text, doc bytes.Buffer
+	o := timeline.Options{Buckets: 20}
+	report := Timeline{sel, timeline.Of(sel, o)}
+	if err := report.Text(&text, printer.Options{File: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"RRRRR╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌  90.0%", "╌ not watched"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the timeline lacks %q:\n%s", want, &text)
+		}
+	}
+	if err := report.JSON(&doc, printer.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Threads []float64 `json:"threads_unwatched_seconds"`
+		GC      []float64 `json:"gc_unwatched_seconds"`
+	}
+	if err := json.Unmarshal(doc.Bytes(), &got); err != nil || len(got.Threads) != 20 || got.Threads[3] != 0 || math.Abs(got.Threads[5]-0.1) > 1e-6 || len(got.GC) != 0 {
+		t.Errorf("unwatched: %+v, %v", got, err)
 	}
 }

@@ -16,6 +16,7 @@ type Glyphs struct {
 	moreWidth              int       // columns of More
 	EdgeL, EdgeR           string    // of the selected time range
 	Run, GC, Both, Idle    string    // what a capability does
+	NotWatched             string    // nobody knows what it did
 	Tick                   string    // a time on the axis
 	Cursor                 string    // on the time axis
 	Bookmark               string    // on the time axis
@@ -30,7 +31,7 @@ func Unicode() *Glyphs {
 		Full: "█", Light: "▒",
 		Steps: [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 		Open:  "▾", Closed: "▸", Guide: "│", Pointer: "▶", Shares: "=", More: "…", moreWidth: 1,
-		EdgeL: "[", EdgeR: "]", Run: "▄", GC: "G", Both: "g", Idle: "·", Tick: "╵", Cursor: "▼", Bookmark: "◆", Then: "›",
+		EdgeL: "[", EdgeR: "]", Run: "▄", GC: "G", Both: "g", Idle: "·", NotWatched: "╌", Tick: "╵", Cursor: "▼", Bookmark: "◆", Then: "›",
 		Heat: [9]string{" ", "·", "▁", "▂", "▃", "▄", "▅", "▆", "█"},
 	}
 }
@@ -43,7 +44,7 @@ func ASCII() *Glyphs {
 		Full: "#", Light: "~",
 		Steps: [9]string{" ", ".", ":", "-", "=", "+", "*", "#", "@"},
 		Open:  "v", Closed: ">", Guide: "|", Pointer: ">", Shares: "=", More: "..", moreWidth: 2,
-		EdgeL: "[", EdgeR: "]", Run: "R", GC: "G", Both: "g", Idle: ".", Tick: "|", Cursor: "V", Bookmark: "*", Then: ">",
+		EdgeL: "[", EdgeR: "]", Run: "R", GC: "G", Both: "g", Idle: ".", NotWatched: "~", Tick: "|", Cursor: "V", Bookmark: "*", Then: ">",
 		Heat: [9]string{" ", ".", ":", "-", "=", "+", "*", "#", "@"},
 	}
 }

@@ -31,6 +31,8 @@ type Heap struct {
 	Sized       bool                 // bands are sizes, for the log has no heap profile
 	// Lines are sizes by column.
 	Lines []HeapLine
+	// NotWatched are the columns in which collections, which tell the sizes, were not watched.
+	NotWatched []bool
 	// Generation is by column the oldest generation collected, NoGeneration or
 	// UnknownGeneration.
 	Generation []int8
@@ -160,6 +162,7 @@ func (h *Heap) only(i int) {
 }
 
 func (h *Heap) pauses(p *profile.Profile, n model.Window) {
+	own := timeline.Exclusive(timeline.PausesIn(timeline.Pauses(p), profile.Range{From: n.From, To: n.To}))
 	h.Pauses = timeline.PausesIn(timeline.Pauses(p), profile.Range{From: n.From, To: n.To})
 	h.All, h.ByGen = timeline.SumPauses(h.Pauses)
 	h.Generation, h.InGC = make([]int8, n.Cols), make([]float64, n.Cols)
@@ -167,6 +170,7 @@ func (h *Heap) pauses(p *profile.Profile, n model.Window) {
 		h.Generation[i] = NoGeneration
 	}
 	step := max(1, (n.To-n.From+uint64(n.Cols)-1)/uint64(n.Cols))
+	h.NotWatched = timeline.Unwatched(p, "gc", n.From, n.To, step, n.Cols)
 	for i := range h.Pauses {
 		x := &h.Pauses[i]
 		gen := int8(UnknownGeneration)
@@ -179,7 +183,9 @@ func (h *Heap) pauses(p *profile.Profile, n model.Window) {
 			if end <= at {
 				break
 			}
-			h.InGC[c] += float64(end-at) / float64(step)
+			if from := max(at, x.End-own[i]); from < end {
+				h.InGC[c] += float64(end-from) / float64(step)
+			}
 			if g := h.Generation[c]; g == NoGeneration || gen > g {
 				h.Generation[c] = gen
 			}

@@ -151,11 +151,13 @@ func (s *Screen) drawLines(p *widget.Painter, in widget.Rect, y, lines, foot int
 		for x, b := range l.Bytes[:min(len(l.Bytes), s.time.Strip.Dx())] {
 			p.Cell(s.time.Strip.Min.X+x, y, p.Glyphs.Level(float64(b)/float64(max(1, l.Peak))), t.Run)
 		}
+		s.breakLine(p, y, d)
 		y++
 	}
 	if len(d.Pauses) > 0 {
 		label("in gc")
 		p.Strip(s.time.Strip.Min.X, y, pane.Fit(d.InGC, s.time.Strip.Dx()), t.GC)
+		s.breakLine(p, y, d)
 		y++
 		label("gen")
 		for x, g := range d.Generation[:min(len(d.Generation), s.time.Strip.Dx())] {
@@ -179,6 +181,15 @@ func (s *Screen) drawLines(p *widget.Painter, in widget.Rect, y, lines, foot int
 				continue
 			}
 			end = p.Text(x, y, s.time.Strip.Max.X, p.Glyphs.Tick+m.Text, t.Key) + 1
+		}
+	}
+}
+
+// breakLine marks the columns of a line in which collections were not watched.
+func (s *Screen) breakLine(p *widget.Painter, y int, d *Heap) {
+	for x, not := range d.NotWatched[:min(len(d.NotWatched), s.time.Strip.Dx())] {
+		if not {
+			p.Cell(s.time.Strip.Min.X+x, y, p.Glyphs.NotWatched, p.Theme.Dim)
 		}
 	}
 }

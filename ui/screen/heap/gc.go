@@ -42,7 +42,7 @@ func (g GCReport) Text(w io.Writer, o printer.Options) error {
 	p.Wrap(p.Bold, "   ", printer.Fit(o.File, 60), format.Plural(all.Count, "pause")+" for gc",
 		fmt.Sprintf("%s of %s", format.Duration(chart.Sum(spent)), of), format.Percent(format.Ratio(chart.Sum(spent), extent)))
 	if partly {
-		p.Note("Probes saw collections in %s of %s: they were out for the rest, to cost no more. --max-overhead 0 keeps them in.", format.Duration(watched), format.Duration(pr.Duration))
+		p.Note("Probes saw collections in %s of %s: they were out for the rest (╌), to cost no more. --max-overhead 0 keeps them in.", format.Duration(watched), format.Duration(pr.Duration))
 	}
 	p.Line("")
 	if len(ps) == 0 {
@@ -54,10 +54,11 @@ func (g GCReport) Text(w io.Writer, o printer.Options) error {
 		}
 		return p.Flush()
 	}
+	unwatched := timeline.Unwatched(pr, "gc", from, to, step, cols)
 	p.Line(p.Faint(fmt.Sprintf("%s – %s, a column is %s", moment(from, to), moment(to, to), format.Duration(step))))
-	p.Line(printer.PadLeft("gen", heapLeft-2), "  ", pauseLetters(ps, from, to, cols))
-	p.Line(printer.PadLeft("in gc", heapLeft-2), "  ", chart.Levels(spent), p.Faint(" "+format.Percent(format.Ratio(chart.Peak(spent), step))))
-	p.Line(printer.PadLeft("longest", heapLeft-2), "  ", chart.Levels(longest), p.Faint(" "+format.Duration(chart.Peak(longest))))
+	p.Line(printer.PadLeft("gen", heapLeft-2), "  ", chart.Broken(pauseLetters(ps, from, to, cols), unwatched))
+	p.Line(printer.PadLeft("in gc", heapLeft-2), "  ", chart.Broken(chart.Levels(spent), unwatched), p.Faint(" "+format.Percent(format.Ratio(chart.Peak(spent), step))))
+	p.Line(printer.PadLeft("longest", heapLeft-2), "  ", chart.Broken(chart.Levels(longest), unwatched), p.Faint(" "+format.Duration(chart.Peak(longest))))
 	p.Line("")
 	p.Line(p.Bold("  gen   pauses      total      median         95%    longest       sync     release      copied"))
 	for i, g := range append(gens, all) {

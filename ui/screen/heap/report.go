@@ -99,17 +99,18 @@ func (p out) heapChart(s *timeline.HeapSeries) {
 
 // heapLines prints the heap's sizes and the pauses below the chart.
 func (p out) heapLines(pr *profile.Profile, from, to uint64, cols int) {
+	unwatched := timeline.Unwatched(pr, "gc", from, to, max(1, (to-from+uint64(cols)-1)/uint64(cols)), cols)
 	for _, k := range []struct {
 		kind columns.HeapKind
 		name string
 	}{{columns.HeapLive, "live"}, {columns.HeapBlocks, "blocks"}, {columns.HeapSize, "heap"}} {
 		line, top := timeline.HeapLine(pr, k.kind, from, to, cols)
 		if top > 0 {
-			p.Line(printer.PadLeft(k.name, heapLeft-2), "  ", chart.Levels(line), p.Faint(" "+format.ShortBytes(top)))
+			p.Line(printer.PadLeft(k.name, heapLeft-2), "  ", chart.Broken(chart.Levels(line), unwatched), p.Faint(" "+format.ShortBytes(top)))
 		}
 	}
 	if ps := timeline.PausesIn(timeline.Pauses(pr), profile.Range{From: from, To: to}); len(ps) > 0 {
-		p.Line(printer.PadLeft("gc", heapLeft-2), "  ", pauseLetters(ps, from, to, cols))
+		p.Line(printer.PadLeft("gc", heapLeft-2), "  ", chart.Broken(pauseLetters(ps, from, to, cols), unwatched))
 		p.Line("")
 		all, _ := timeline.SumPauses(ps)
 		p.Note("gc: the oldest generation collected in a column: %s, %s in all, longest %s; ccview gc tells more",

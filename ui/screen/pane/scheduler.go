@@ -2,6 +2,7 @@ package pane
 
 import (
 	"fmt"
+	"slices"
 
 	"ccagent/profile/columns"
 	"ccagent/profile/timeline"
@@ -35,6 +36,9 @@ func (tp *Timeline) scheduler(p *widget.Painter, d *model.Timeline, y *int, end 
 		note := ""
 		if i == 0 {
 			note = "by the RTS: " + p.Glyphs.Run + " run " + p.Glyphs.GC + " GC"
+			if slices.Contains(c.NotWatched, true) {
+				note = p.Glyphs.Run + " " + p.Glyphs.GC + " by the RTS " + p.Glyphs.NotWatched + " unwatched"
+			}
 		}
 		left := len(d.RTS) - 1 - i
 		if *y == end-1-extra && left > 0 {

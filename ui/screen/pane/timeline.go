@@ -389,6 +389,8 @@ func (tp *Timeline) cap(p *widget.Painter, y int, c *model.CapActivity) {
 	for i := range min(len(c.Run), tp.Strip.Dx()) {
 		x := tp.Strip.Min.X + i
 		switch gc := c.GC[i]; {
+		case i < len(c.NotWatched) && c.NotWatched[i]:
+			p.Cell(x, y, g.NotWatched, t.Dim)
 		case gc >= 0.5:
 			p.Cell(x, y, g.GC, t.GC)
 		case gc >= 0.2:

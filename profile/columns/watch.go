@@ -1,0 +1,176 @@
+package columns
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"ccagent/eventlog"
+)
+
+// Watch is a stretch in which all hits of a group of probes were recorded, so that the standard
+// events in it are whole.
+type Watch struct {
+	From, To uint64 // ns
+	// Runs and RunNs are the runs that began in it; zero but for threads.
+	Runs, RunNs uint64
+}
+
+// maxWatches bounds what is kept of one group.
+const maxWatches = 1 << 18
+
+// watching collects the watches of one group. Its edges come in order but for the beginnings of
+// gaps, which may lie before events that are in the log already.
+type watching struct {
+	edges []edge
+	begun []Watch // by order of beginnings: the runs
+}
+
+type edge struct {
+	time uint64
+	on   bool
+}
+
+func (b *builder) watch(time uint64, ev *eventlog.RTSWatch) {
+	if b.watches == nil {
+		b.watches = make(map[string]*watching)
+	}
+	w := b.watches[ev.Group]
+	if w == nil {
+		if len(b.watches) == maxProbeGroups {
+			return
+		}
+		w = &watching{}
+		b.watches[ev.Group] = w
+	}
+	if n := len(w.edges); n == maxWatches || n > 0 && w.edges[n-1].on == ev.Watched {
+		return
+	}
+	if n := len(w.edges); n > 0 {
+		time = max(time, w.edges[n-1].time) // hostile logs only
+	}
+	w.edges = append(w.edges, edge{time, ev.Watched})
+	if ev.Watched {
+		w.begun = append(w.begun, Watch{From: time})
+	}
+}
+
+// ranIn adds a run to the watch that it began in.
+func (w *watching) ranIn(run *Run) {
+	if w == nil {
+		return
+	}
+	i, found := slices.BinarySearchFunc(w.begun, run.Start, func(x Watch, t uint64) int { return cmp.Compare(x.From, t) })
+	if !found {
+		i--
+	}
+	if i >= 0 {
+		w.begun[i].Runs++
+		w.begun[i].RunNs += run.End - run.Start
+	}
+}
+
+// finishWatches makes stretches of edges.
+func (b *builder) finishWatches() {
+	l := &b.p.RTSLog
+	for group, w := range b.watches {
+		out := make([]Watch, 0, len(w.begun))
+		begun := 0
+		for i, e := range w.edges {
+			if !e.on {
+				continue
+			}
+			x := w.begun[begun]
+			begun++
+			x.To = max(b.last, x.From)
+			if i+1 < len(w.edges) {
+				x.To = w.edges[i+1].time
+			}
+			if x.To > x.From {
+				out = append(out, x)
+			}
+		}
+		if l.Watches == nil {
+			l.Watches = make(map[string][]Watch)
+		}
+		l.Watches[group] = out
+	}
+}
+
+// Watched returns how long a group's probes ("gc" or "threads") saw all that happened, in ns, and
+// whether that was less than the log's time. Their counts cover that time only.
+func (l *Log) Watched(group string) (ns uint64, partly bool) {
+	if ws, told := l.RTSLog.Watches[group]; told {
+		for _, w := range ws {
+			ns += min(w.To, l.Duration) - min(w.From, l.Duration)
+		}
+		return ns, l.Duration-ns > max(l.Duration/500, shortGap)
+	}
+	for _, g := range l.RTSLog.Probes {
+		if g.Group == group && g.OutNs > 0 {
+			return l.Duration - min(g.OutNs, l.Duration), true
+		}
+	}
+	return l.Duration, false
+}
+
+// shortGap is the time in ns in which a program starts or ends that need not be mentioned.
+const shortGap = 5e6
+
+// Estimate is an estimated value with its 95 % interval. High is 0 where there is too little to
+// tell.
+type Estimate struct{ Value, Low, High float64 }
+
+// Running returns how long threads may have run, in ns: from the first run on; and the part of
+// it in which runs were watched.
+func (l *Log) Running() (all, watched uint64) {
+	first := min(l.RTSLog.FirstRun, l.Duration)
+	watched, partly := l.Watched("threads")
+	if ws := l.RTSLog.Watches["threads"]; partly && len(ws) > 0 {
+		watched -= min(ws[0].To, first) - min(ws[0].From, first)
+	} else {
+		watched -= min(watched, first)
+	}
+	return l.Duration - first, watched
+}
+
+// EstimatedRuns returns how many runs of threads there were, by those that began where they were
+// watched: a ratio estimate over the watches, whose spread gives the interval.
+func (l *Log) EstimatedRuns() Estimate {
+	var runs, ns float64
+	duration, _ := l.Running()
+	ws := slices.Clone(l.RTSLog.Watches["threads"])
+	for i := range ws {
+		w := &ws[i]
+		w.From = max(w.From, min(l.RTSLog.FirstRun, w.To))
+		runs, ns = runs+float64(w.Runs), ns+float64(w.To-w.From)
+	}
+	if ns == 0 {
+		return Estimate{}
+	}
+	e := Estimate{Value: runs / ns * float64(duration)}
+	if len(ws) < minWatches {
+		return e
+	}
+	sum := 0.0
+	for _, w := range ws {
+		d := float64(w.Runs) - runs/ns*float64(w.To-w.From)
+		sum += d * d
+	}
+	n := float64(len(ws))
+	half := student(len(ws)-1) * math.Sqrt(sum*n/(n-1)) / ns * float64(duration)
+	// What was seen is certain.
+	e.Low, e.High = max(e.Value-half, runs), e.Value+half
+	return e
+}
+
+// minWatches is the number of watches from which their spread tells something.
+const minWatches = 4
+
+// student returns the 97.5 % point of Student's t for a number of degrees of freedom, from its
+// expansion in powers of their inverse; its error is below 2 % from 3 on.
+func student(n int) float64 {
+	const z = 1.959964
+	v := float64(n)
+	return z + (z*z*z+z)/(4*v) + (5*z*z*z*z*z+16*z*z*z+3*z)/(96*v*v) + (3*math.Pow(z, 7)+19*math.Pow(z, 5)+17*z*z*z-15*z)/(384*v*v*v)
+}
