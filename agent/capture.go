@@ -109,7 +109,7 @@ func (c *capture) prepare() (err error) {
 	if c.asked, err = source.Parse(kinds(), c.opts.Events, c.opts.Rate); err != nil {
 		return err
 	}
-	for _, line := range c.asked.Told() {
+	for _, line := range c.asked.Notes() {
 		c.log.Warn(line)
 	}
 	if err := c.takeTarget(); err != nil {

@@ -20,7 +20,7 @@ const (
 	CentreUnreadable                       // the stack, its centre or the stack below could not be read
 	CentreImplausible                      // the depth of the stack below is not one less
 	CentreTooDeep                          // more centres than the walker follows
-	CentreUntold                           // the walker's record of it was lost
+	CentreLost                             // the walker's record of it was lost
 	centreProblems
 )
 

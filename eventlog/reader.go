@@ -371,7 +371,7 @@ func headSize(t *readType) int {
 }
 
 // eventSize gives the whole size of the event that b begins with; 0 if b is
-// too short to tell.
+// too short to say.
 func (r *Reader) eventSize(b []byte, t *readType) int {
 	if t.size != VariableSize {
 		return 10 + int(t.size)

@@ -137,6 +137,6 @@ vcs_flag() {
   as_user git rev-parse HEAD >/dev/null 2>&1 && echo -buildvcs=auto || echo -buildvcs=false
 }
 
-install_unless_told_not() {
+install_if_allowed() {
   [ -n "${CCAGENT_NO_INSTALL:-}" ] || install_missing "$@"
 }

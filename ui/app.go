@@ -101,20 +101,20 @@ func (a *App) Init() tea.Cmd {
 
 func (a *App) load() tea.Msg {
 	defer close(a.progress)
-	tell := func(done, total int64) {
+	report := func(done, total int64) {
 		select {
 		case a.progress <- progress{done, total}:
 		default: // the event loop has not read the last one yet; drop this one
 		}
 	}
 	if a.opts.Against != nil {
-		c, err := a.opts.Against.load(tell)
+		c, err := a.opts.Against.load(report)
 		if err != nil {
 			return loadedMsg{err: err}
 		}
 		return loadedMsg{p: c.B[0], compared: c}
 	}
-	p, err := a.src.Load(tell)
+	p, err := a.src.Load(report)
 	return loadedMsg{p: p, err: err}
 }
 

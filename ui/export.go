@@ -107,7 +107,7 @@ func (a *App) writerFor(path string) (writer, error) {
 		}
 		return nil, fmt.Errorf("%s files are of %s; %s shows them", ext, strings.ToLower(k.Keys.Section.Group), screenKey(k.Name))
 	}
-	return nil, fmt.Errorf("the ending tells the format: %s", exportHint())
+	return nil, fmt.Errorf("the ending chooses the format: %s", exportHint())
 }
 
 func otherTool(format string) writer {

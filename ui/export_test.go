@@ -52,7 +52,7 @@ func TestExport(t *testing.T) {
 	s.keys("1", "o", "ctrl+u", "'x.prof")
 	s.has(".prof files are of cost centres")
 	s.keys("ctrl+u", "'x.doc")
-	s.has("the ending tells the format")
+	s.has("the ending chooses the format")
 	s.keys("enter", "esc")
 	if _, err := os.Stat("x.doc"); err == nil {
 		t.Error("x.doc was written")

@@ -39,7 +39,7 @@ func TestHeapKeys(t *testing.T) {
 	s.has("heap by closure type")
 	s.has("GHC-9.0.2")
 	w := &s.app.c.Window
-	// The cursor's time decides the figures, the mark what growth is told from.
+	// The cursor's time decides the figures, the mark where growth is measured from.
 	first := s.line(" THUNK")
 	for range w.Cols / 2 {
 		s.keys("l")
@@ -48,7 +48,7 @@ func TestHeapKeys(t *testing.T) {
 		t.Errorf("at the middle THUNK is %q, at the beginning %q", l, first)
 	}
 	s.keys("v")
-	s.has("growth is told from here")
+	s.has("growth is measured from here")
 	if l := s.line(" THUNK"); !strings.Contains(l, " 0 ") {
 		t.Errorf("on the mark there is growth: %q", l)
 	}

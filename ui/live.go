@@ -94,11 +94,11 @@ func (a *App) poll() tea.Cmd {
 	if a.c != nil {
 		old, q = a.c.Profile, a.query()
 	}
-	tell := a.progress
+	report := a.progress
 	if old == nil {
 		feed.Progress = func(done, total int64) {
 			select {
-			case tell <- progress{done, total}:
+			case report <- progress{done, total}:
 			default:
 			}
 		}

@@ -82,7 +82,7 @@ func (c *ccs) Annotate(im *process.Image, r *perf.Sample, e *eventlog.Sample) (e
 // of them was lost, or there were too many.
 func (c *ccs) Finish(uint64) error {
 	for _, id := range c.stacks.incomplete() {
-		if err := c.emit(&eventlog.CentreStack{ID: id, Problem: eventlog.CentreUntold}); err != nil {
+		if err := c.emit(&eventlog.CentreStack{ID: id, Problem: eventlog.CentreLost}); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (cs *stacks) at(im *process.Image, address uint64) *stack {
 	key := stackAddress{im.Incarnation, address}
 	st := cs.stacks[key]
 	if st == nil && len(cs.stacks) < maxStacks {
-		st = &stack{id: uint32(len(cs.stacks) + 1), problem: eventlog.CentreUntold}
+		st = &stack{id: uint32(len(cs.stacks) + 1), problem: eventlog.CentreLost}
 		cs.stacks[key] = st
 	}
 	return st

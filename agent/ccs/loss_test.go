@@ -51,7 +51,7 @@ func TestLossIsTold(t *testing.T) {
 			problems[st.ID] = st.Problem
 		}
 	})
-	if len(problems) != 2 || problems[lost] != eventlog.CentreUntold || problems[told] != eventlog.CentreWhole {
+	if len(problems) != 2 || problems[lost] != eventlog.CentreLost || problems[told] != eventlog.CentreWhole {
 		t.Errorf("stack %d was lost and %d told; the log has %v", lost, told, problems)
 	}
 	if len(r.Warned) != 1 || !strings.HasPrefix(r.Warned[0], "1 samples") {

@@ -63,12 +63,12 @@ func grant(name string, rate perf.Rate) (*source.Event, bool, error) {
 		g.Def.RateMode, g.Def.Rate = eventlog.RatePeriod, rate.Period
 	}
 	if fallback != "" {
-		g.Told = append(g.Told, fmt.Sprintf("%s is sampled in place of %s: %s", g.Def.Granted, g.Def.Requested, fallback))
+		g.Notes = append(g.Notes, fmt.Sprintf("%s is sampled in place of %s: %s", g.Def.Granted, g.Def.Requested, fallback))
 	}
 	fit, warning := fitRate(e, rate)
 	if warning != "" {
 		g.Def.Rate = max(fit.Frequency, fit.Period)
-		g.Told = append(g.Told, warning)
+		g.Notes = append(g.Notes, warning)
 	}
 	g.Detail = &event{granted: g, event: e, rate: fit}
 	return g, true, nil

@@ -151,7 +151,7 @@ func way(b *binary.Info) Check {
 	c := Check{Name: "way", Status: OK, Detail: strings.TrimSpace(detail)}
 	switch {
 	case detail == "":
-		c.Detail = "not told"
+		c.Detail = "not known"
 	case b.Profiled():
 		c.Status = Warning
 		c.Fix = "-prof changes what GHC optimises; leave it out to see the program as it is shipped"

@@ -19,8 +19,8 @@ type Event struct {
 	Nests bool
 	// Detail is what its kind has to remember.
 	Detail any
-	// Told is what the user should know of how it is granted.
-	Told []string
+	// Notes say how the event that is granted differs from what was asked for.
+	Notes []string
 }
 
 // Need is a set of services that a source needs of other sources.
@@ -95,11 +95,11 @@ func (a *Asked) grant(name string, rate perf.Rate) error {
 	return &EventError{Err: fmt.Errorf("event %s is not known", name)}
 }
 
-// Told is what the user should know of how events were granted.
-func (a *Asked) Told() (lines []string) {
+// Notes returns the notes of all events.
+func (a *Asked) Notes() (lines []string) {
 	for _, events := range a.of {
 		for _, e := range events {
-			lines = append(lines, e.Told...)
+			lines = append(lines, e.Notes...)
 		}
 	}
 	return lines

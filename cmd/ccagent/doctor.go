@@ -19,7 +19,7 @@ func doctorCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "doctor [PROG|PID]",
-		Short: "check this machine, and what a program will show; tell how to mend what is amiss",
+		Short: "check this machine, and what a program will show; say how to mend what is amiss",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "text" && format != "json" {

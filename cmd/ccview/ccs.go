@@ -44,20 +44,20 @@ an ordinary binary:
 
   --select Main.load,Main.save          bindings (* is any text, ? any character)
   --select 'Data.Map.*,containers'      bindings, modules, packages, files: what matches first
-  --select module:Main,src/A.hs:10-20   a level told, a stretch of source
+  --select module:Main,src/A.hs:10-20   a named level, a stretch of source
   --select 'io=System.*,io=GHC.IO.*'    one centre of several
   --select @bindings                    a preset: @bindings (the default), @modules, @packages
 
 Of nested centres the innermost that encloses the code has the cost. Code in no
 centre is subsumed by its caller. What came by way of a thunk's evaluation is
-told as forced: its centre forced the thunk and need not have built it.
+reported as forced: its centre forced the thunk and need not have built it.
 
   lexical     the innermost centre that statically encloses the code
   evaluation  the nearest procedure on the stack that is a centre
   stacks      cost-centre stacks: which centre on behalf of which
   exact       the stacks that a -prof binary kept itself: on logs of such
 
---costs tells of what kinds the costs are: exact counts of programs compiled with
+--costs lists the kinds of costs: exact counts of programs compiled with
 -ticky, and estimates from samples for all.`,
 		Args: exactly(1, "one log"),
 		RunE: func(c *cobra.Command, args []string) error { return v.run(c, args[0]) },

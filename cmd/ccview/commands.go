@@ -287,7 +287,7 @@ func whole(use, short string, stdout, stderr *printable.Writer, report func(p *p
 			}
 			c.Flags().Visit(func(f *pflag.Flag) {
 				if f.Hidden {
-					v.warn("--%s changes nothing: %s tells of the whole log", f.Name, c.Name())
+					v.warn("--%s changes nothing: %s reports the whole log", f.Name, c.Name())
 				}
 			})
 			p, err := v.loadBy(profile.OpenTotals, args[0])

@@ -30,7 +30,7 @@ func ofRange(use, short, long string, stdout, stderr *printable.Writer, flags fu
 			}
 			for _, name := range noStacks {
 				if c.Flags().Changed(name) {
-					return wrong("--%s: what the run-time system tells of the heap has no samples to choose; --range does", name)
+					return wrong("--%s: what the run-time system reports of the heap has no samples to choose; --range does", name)
 				}
 			}
 			p, err := v.load(args[0])
@@ -57,7 +57,7 @@ func heapCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	return ofRange("heap FILE", "what was live over time, by bands, and the heap's size",
 		`What was live at each census of the heap, by the bands of the profile that the
 program was run with (+RTS -hT, -hc, -hy, -hi, …), and the heap's size and
-collections as the run-time system told them.
+collections as the run-time system reported them.
 
 In the chart each band is a letter, the greatest at the bottom.`, stdout, stderr,
 		func(c *cobra.Command) {

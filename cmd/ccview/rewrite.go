@@ -78,7 +78,7 @@ func (v *view) keeper(path string, f profile.Filter) (func(i int) bool, error) {
 		return nil, err
 	}
 	if p.Accounting.Dropped > 0 {
-		return nil, wrong("%s has more events than can be told apart: it can be cut by --range only", path)
+		return nil, wrong("%s has more events than can be kept apart: it can be cut by --range only", path)
 	}
 	var ss []*profile.Selection
 	for i := range p.Events {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Library is what the name of one of GHC's shared libraries tells.
+// Library is what the name of one of GHC's shared libraries says.
 type Library struct {
 	Unit    string // of the package: "base-4.15.1.0"
 	Version string // of GHC

@@ -21,7 +21,7 @@ type File struct {
 	Mode fs.FileMode
 }
 
-// The bits of a mode that tell a file's type (cpio(5), and the kernel's
+// The bits of a mode that give a file's type (cpio(5), and the kernel's
 // Documentation/driver-api/early-userspace/buffer-format.rst for the format).
 const (
 	modeDirectory = 0o040000

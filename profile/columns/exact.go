@@ -124,7 +124,7 @@ func (t *exactTable) stack(id uint32) exactNode {
 		}
 		st, ok := t.stacks[id]
 		if !ok {
-			at = exactNode{0, eventlog.CentreUntold}
+			at = exactNode{0, eventlog.CentreLost}
 			t.of[id] = at
 			break
 		}
@@ -135,7 +135,7 @@ func (t *exactTable) stack(id uint32) exactNode {
 	for i := len(path) - 1; i >= 0; i-- {
 		st := &path[i]
 		if st.Problem != eventlog.CentreWhole {
-			at = exactNode{0, min(st.Problem, eventlog.CentreUntold)}
+			at = exactNode{0, min(st.Problem, eventlog.CentreLost)}
 		}
 		if def, ok := t.defs[st.Centre]; ok {
 			if at.node == 0 && at.problem != eventlog.CentreWhole {

@@ -32,13 +32,13 @@ func threadScope(ss []*profile.Selection) (Write, error) {
 		return func(*eventlog.Writer) error { return nil }, nil
 	}
 	if s.EventDef().Unit != "ns" && s.Profile.Duration == 0 {
-		return nil, errors.New("the log tells no time between its samples")
+		return nil, errors.New("the log has no time between its samples")
 	}
 	return func(w *eventlog.Writer) error {
 		a := &activity{p: s.Profile, step: step(s), caps: make(map[uint32][]moment), threads: make(map[uint64]bool)}
 		a.samples(s)
 		if len(a.caps) == 0 {
-			return errors.New("no sample tells its capability")
+			return errors.New("no sample has a capability")
 		}
 		if err := a.head(w); err != nil {
 			return err

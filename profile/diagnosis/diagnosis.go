@@ -47,7 +47,7 @@ func Diagnose(p *profile.Profile) []Check {
 type diagnosis struct {
 	p      *profile.Profile
 	checks []Check
-	told   []string // packages whose remedy is already listed, without versions
+	listed []string // packages whose remedy is already listed, without versions
 }
 
 func (d *diagnosis) add(name string, st Status, detail, remedy string) {
@@ -63,13 +63,13 @@ func (d *diagnosis) complete() {
 		d.add("capture", StatusWarn, fmt.Sprintf("imported from a %s; %s made no sense and were left out, the first is line %d",
 			p.Import.Format, format.Plural(p.Import.Passed, "line"), p.Import.First), "")
 	case p.Import != nil:
-		d.add("capture", StatusOK, fmt.Sprintf("imported from a %s, which tells neither causes nor categories of its own", p.Import.Format), "")
+		d.add("capture", StatusOK, fmt.Sprintf("imported from a %s, which has neither causes nor categories of its own", p.Import.Format), "")
 	case !p.HaveCapture && p.RTS != "" && p.Samples() > 0:
 		d.add("capture", StatusOK, "a GHC eventlog that an RTS wrote, with the samples of its own time profiler", "")
 	case !p.HaveCapture && p.RTS != "":
 		d.add("capture", StatusWarn, "this is a GHC eventlog that an RTS wrote: it has no samples of ccagent's", "ccagent record -- PROG makes one that has")
 	case !p.HaveCapture:
-		d.add("capture", StatusFail, "the log does not tell what was captured", "")
+		d.add("capture", StatusFail, "the log does not say what was captured", "")
 	case p.Accounting.Growing:
 		d.add("capture", StatusWarn, fmt.Sprintf("the log is still being written: this is its first %s; names come with its end", format.Duration(p.Duration)), "")
 	case !p.HaveEnd:
@@ -113,7 +113,7 @@ func (d *diagnosis) samples() {
 		return
 	}
 	if p.Samples() == 0 {
-		d.add("samples", StatusFail, "the log has no samples", "ccagent doctor PROG tells why; a program that ends within milliseconds needs -F higher")
+		d.add("samples", StatusFail, "the log has no samples", "ccagent doctor PROG says why; a program that ends within milliseconds needs -F higher")
 		return
 	}
 	for i := range p.Events {
@@ -188,7 +188,7 @@ func (d *diagnosis) symbols() {
 		}
 		d.add("symbols", StatusWarn, strings.Join(libraries, ", ")+" "+verb+" no debug information", NotesRemedy(packages...))
 		for _, pkg := range packages {
-			d.told = append(d.told, unitVersion.ReplaceAllString(pkg, ""))
+			d.listed = append(d.listed, unitVersion.ReplaceAllString(pkg, ""))
 		}
 	}
 	if !notes && p.Capture.GHCVersion != "" {
@@ -242,7 +242,7 @@ func (d *diagnosis) libraries(sel *profile.Selection, event string, notes bool) 
 			}
 		}
 		remedy := NotesRemedy(u.Package)
-		if slices.Contains(d.told, unitVersion.ReplaceAllString(u.Package, "")) {
+		if slices.Contains(d.listed, unitVersion.ReplaceAllString(u.Package, "")) {
 			remedy = ""
 		}
 		d.add("source notes", StatusWarn, fmt.Sprintf("%s of %s is in %s, which has none", format.Percent(u.Share), event, what), remedy)

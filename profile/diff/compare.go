@@ -98,7 +98,7 @@ type Method string
 
 // The methods.
 const (
-	NoTest      Method = "none: one run a side tells nothing of the spread between runs"
+	NoTest      Method = "none: one run a side says nothing about the spread between runs"
 	Permutation Method = "permutation"
 	RandomDeal  Method = "random permutation"
 	WelchHolm   Method = "Welch's t, Holm"

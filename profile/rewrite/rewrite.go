@@ -30,7 +30,7 @@ type Report struct {
 // Errors for logs that cannot be merged.
 var (
 	ErrTwoRTS   = errors.New("two of the logs were written by run-time systems: their threads and capabilities cannot be told apart")
-	ErrNoClock  = errors.New("the log tells no wall-clock time to align it by")
+	ErrNoClock  = errors.New("the log has no wall-clock time to align it by")
 	ErrOtherPID = errors.New("the run-time system's log is of another process than those profiled")
 )
 

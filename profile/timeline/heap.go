@@ -125,7 +125,7 @@ func HeapLine(p *profile.Profile, kind columns.HeapKind, from, to uint64, bucket
 	n := max(1, min(buckets, 1<<16))
 	step := max(1, (to-from+uint64(n)-1)/uint64(n))
 	line = make([]uint64, n)
-	told := make([]bool, n)
+	known := make([]bool, n)
 	last := make([]uint64, n)
 	before := uint64(0)
 	points := make([]columns.HeapPoint, 0, len(p.Heap))
@@ -141,11 +141,11 @@ func HeapLine(p *profile.Profile, kind columns.HeapKind, from, to uint64, bucket
 			continue
 		}
 		b := min(int((h.Time-from)/step), n-1)
-		line[b], last[b], told[b] = max(line[b], h.Size), h.Size, true
+		line[b], last[b], known[b] = max(line[b], h.Size), h.Size, true
 		peak = max(peak, h.Size)
 	}
 	for b := range line {
-		if told[b] {
+		if known[b] {
 			before = last[b]
 		} else {
 			line[b] = before

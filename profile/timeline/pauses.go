@@ -145,7 +145,7 @@ type PauseStats struct {
 	P50Ns, P95Ns uint64 // percentiles (nearest rank)
 	Copied       uint64 // bytes
 	LongestAt    uint64 // ns, start of the longest
-	CopiedTold   bool
+	CopiedKnown  bool
 	LiveMax      uint64 // bytes
 	// Sums of the pauses' parts, and the longest wait for capabilities to stop.
 	SyncNs, MaxSyncNs, WorkNs, ReleaseNs, WaitNs uint64
@@ -171,7 +171,7 @@ func SumPauses(ps []Pause) (all PauseStats, byGen []PauseStats) {
 				s.MaxNs, s.LongestAt = x.Ns(), x.Start
 			}
 			s.Copied = columns.SatAdd(s.Copied, x.Copied)
-			s.CopiedTold = s.CopiedTold || x.Generation >= 0
+			s.CopiedKnown = s.CopiedKnown || x.Generation >= 0
 			s.LiveMax = max(s.LiveMax, x.Live)
 			s.ParallelismSum += uint64(x.Caps)
 			ns = append(ns, x.Ns())

@@ -117,7 +117,7 @@ func (f *File) eachSymbol(s *Section, limit uint64, visit func(*Symbol)) error {
 	return nil
 }
 
-// isMapping recognises the symbols by which assemblers tell code from data within a
+// isMapping recognises the symbols by which assemblers distinguish code from data within a
 // section: they name nothing, and there is one at every info table. (ELF for the Arm
 // 64-bit architecture, 5.7.6; RISC-V ELF specification, mapping symbols.)
 func (f *File) isMapping(s *Symbol, name string) bool {

@@ -167,7 +167,7 @@ func (n *Namer) noted(p *evidence.Procedure) (uint32, error) {
 		if b.Name, err = n.byLine(p); err != nil {
 			return 0, err
 		}
-		b.Detail = "made by GHC; no source note tells of what"
+		b.Detail = "made by GHC; no source note says of what"
 	}
 	if n.closures != nil {
 		if d := n.closures(p.Info); d != "" {

@@ -32,8 +32,9 @@ type Finder struct {
 }
 
 // Find reads a file by its path as compiled and says what is wrong with it: below the
-// module's root directory first, then below this process's own. Whether it is the file that
-// was compiled its checksum tells (MD5, nil if it is not known), or else its time.
+// module's root directory first, then below this process's own. Its
+// checksum (MD5, nil if it is not known), or else its time, decides whether it is the file
+// that was compiled.
 func (f *Finder) Find(path string, compDirs []string, sum []byte) (Content, string) {
 	if f.Read == nil {
 		return Content{}, ""

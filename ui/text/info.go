@@ -230,7 +230,7 @@ func (p out) agent(pr *profile.Profile, doc infoJSON) {
 	}
 	p.field("agent", fmt.Sprintf("%s of cpu (%s of one core), %s resident at most", format.Duration(c.CPUNs), format.Percent(format.Ratio(c.CPUNs, c.Time)), format.Bytes(c.RSS)))
 	if c.BPFRuns == 0 || c.BPFNs == 0 {
-		p.field("sampling", "the kernel told no BPF run time (kernel.bpf_stats_enabled)")
+		p.field("sampling", "the kernel reported no BPF run time (kernel.bpf_stats_enabled)")
 		return
 	}
 	s := fmt.Sprintf("%d ns a sample in BPF, %s runs, %s in all", c.BPFNs/c.BPFRuns, format.Count(c.BPFRuns), format.Duration(c.BPFNs))

@@ -27,7 +27,7 @@ func TestCausesOnce(t *testing.T) {
 	l.Sample(3, 1, l.Stack(l.Unknown()))
 	info := views(t, load(t, l.End()), printer.Options{File: "x"})["info"]
 	for cause, line := range map[string]string{
-		"the rate was lowered": "the rate was lowered (told 3 times)",
+		"the rate was lowered": "the rate was lowered (repeated 3 times)",
 		missing:                "gc, threads not available: " + missing,
 		stripped:               "libone.so, libtwo.so: " + stripped,
 	} {

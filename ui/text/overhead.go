@@ -139,7 +139,7 @@ func (p out) warnings(pr *profile.Profile) {
 		}
 		s := safe.String(text)
 		if n := times[text]; n > 1 {
-			s += fmt.Sprintf(" (told %s times)", format.Count(n))
+			s += fmt.Sprintf(" (repeated %s times)", format.Count(n))
 		}
 		p.field("warning", s)
 	}

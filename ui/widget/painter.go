@@ -70,7 +70,7 @@ func (p *Painter) Text(x, y, limit int, s string, st theme.Style) int {
 }
 
 // Name draws a name as Text draws text, but leaves out of its middle what does not
-// fit: both ends tell names apart. Of local code's, words go before letters of the name
+// fit: both ends distinguish names. Of local code's, words go before letters of the name
 // that it stands before.
 func (p *Painter) Name(x, y, limit int, s string, st theme.Style) int {
 	limit = min(limit, p.bounds().Max.X)

@@ -128,7 +128,7 @@ func (s *Screen) explain(p *widget.Painter, r *diff.Result, cols diffColumns, w 
 		if half != "" {
 			half = ": ± is the noise of sampling alone"
 		}
-		return screen.Wrap(p, n+"no test. One run does not tell how runs differ"+half+".", w)
+		return screen.Wrap(p, n+"no test. One run does not show how runs differ"+half+".", w)
 	case diff.WelchHolm:
 		n += "Welch's t (4+4 runs: a permutation test)"
 	default:

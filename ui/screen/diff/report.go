@@ -95,7 +95,7 @@ func (p out) diffTotal(r *diff.Result, tested bool) {
 		fmt.Sprintf("samples %s → %s", format.Count(t.A.Samples), format.Count(t.B.Samples)))
 }
 
-// worthPrinting are the rows that tell a difference; without a test those that
+// worthPrinting are the rows that show a difference; without a test those that
 // are not small on both sides.
 func worthPrinting(r *diff.Result, tested bool) []diff.Row {
 	var out []diff.Row
@@ -154,7 +154,7 @@ func (p out) diffRow(r *diff.Row, norm diff.Normalise, unit string, tested bool)
 func (p out) diffNotes(r *diff.Result, rows int, tested, all bool) {
 	p.Line("")
 	if !tested {
-		p.Note("n=%d+%d: no test. One run tells nothing of how runs differ: ± is the noise of sampling alone (95%%), and runs differ by more. Record several of each, ccview diff A1,A2,A3,A4 B1,B2,B3,B4.", len(r.A), len(r.B))
+		p.Note("n=%d+%d: no test. One run says nothing about how runs differ: ± is the noise of sampling alone (95%%), and runs differ by more. Record several of each, ccview diff A1,A2,A3,A4 B1,B2,B3,B4.", len(r.A), len(r.B))
 		return
 	}
 	if rows == 0 {

@@ -16,8 +16,8 @@ type part struct {
 	Band    int // 1 + the only band shown; 0 shows all
 }
 
-// toldApart is the number of bands shown one by one; the others are summed up.
-const toldApart = 26
+// shownBands is the number of bands shown one by one; the others are summed up.
+const shownBands = 26
 
 // Heap is the heap over the timeline's window, by column.
 type Heap struct {
@@ -80,7 +80,7 @@ func newHeap(p *profile.Profile, c part, n model.Window) *Heap {
 	if i := c.Profile; i < len(p.HeapProfiles) {
 		hp := &p.HeapProfiles[i]
 		h.What, h.Restriction = hp.What(), hp.Restriction
-		h.Series = timeline.Heap(hp, n.From, n.To, n.Cols, toldApart)
+		h.Series = timeline.Heap(hp, n.From, n.To, n.Cols, shownBands)
 		for _, r := range h.Series.Rows {
 			h.Names = append(h.Names, hp.Bands[r.Band].Title())
 		}

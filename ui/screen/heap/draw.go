@@ -332,7 +332,7 @@ func (s *Screen) drawPauses(p *widget.Painter, r widget.Rect, d *Heap) {
 	}
 }
 
-// gcShare is the part of the time that collections took. Where the probes that tell of
+// gcShare is the part of the time that collections took. Where the probes that report
 // them were in place for a part of it, only of the whole log is known how long.
 func gcShare(d *Heap) string {
 	took := float64(d.All.TotalNs)

@@ -50,7 +50,7 @@ func (g GCReport) Text(w io.Writer, o printer.Options) error {
 		case len(pr.GCs) > 0:
 			p.Note("No collection lies in the range.")
 		default:
-			p.Note("The log has no collections. A run-time system tells of them with +RTS -l, for a program linked with -eventlog (GHC 9.4 and later: any); (GC) in ccview hot is the time that samples found in the collector.")
+			p.Note("The log has no collections. A run-time system reports them with +RTS -l, for a program linked with -eventlog (GHC 9.4 and later: any); (GC) in ccview hot is the time that samples found in the collector.")
 		}
 		return p.Flush()
 	}
@@ -70,7 +70,7 @@ func (g GCReport) Text(w io.Writer, o printer.Options) error {
 			name = "?"
 		}
 		copied := "-"
-		if g.CopiedTold {
+		if g.CopiedKnown {
 			copied = format.Bytes(g.Copied)
 		}
 		p.Line(printer.PadLeft(name, 5), printer.PadLeft(format.Count(g.Count), 9), printer.PadLeft(format.Duration(g.TotalNs), 11), printer.PadLeft(format.Duration(g.P50Ns), 12), printer.PadLeft(format.Duration(g.P95Ns), 12),

@@ -113,7 +113,7 @@ func (p out) heapLines(pr *profile.Profile, from, to uint64, cols int) {
 		p.Line(printer.PadLeft("gc", heapLeft-2), "  ", chart.Broken(pauseLetters(ps, from, to, cols), unwatched))
 		p.Line("")
 		all, _ := timeline.SumPauses(ps)
-		p.Note("gc: the oldest generation collected in a column: %s, %s in all, longest %s; ccview gc tells more",
+		p.Note("gc: the oldest generation collected in a column: %s, %s in all, longest %s; ccview gc says more",
 			format.Plural(all.Count, "pause"), format.Duration(all.TotalNs), format.Duration(all.MaxNs))
 	}
 }

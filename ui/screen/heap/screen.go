@@ -30,7 +30,7 @@ var Kind = screen.Kind{
 		Does: []keymap.Action{keymap.Sort, keymap.Mode},
 		Notes: []keymap.Note{
 			{Action: keymap.Open, Help: "of the heap: one band alone"},
-			{Action: keymap.Brush, Help: "of the heap: growth is told from here"},
+			{Action: keymap.Brush, Help: "of the heap: growth is measured from here"},
 		},
 	},
 }
@@ -226,10 +226,10 @@ func (s *Screen) Do(a keymap.Action) string {
 		w := &s.c.Window
 		if s.marked && s.markColumn() == w.Cursor {
 			s.marked = false
-			return "growth is told from the left edge"
+			return "growth is measured from the left edge"
 		}
 		s.mark, s.marked = w.At(w.Cursor), true
-		return "growth is told from here; v on the mark takes it off"
+		return "growth is measured from here; v on the mark takes it off"
 	case keymap.Sort:
 		s.order = (s.order + 1) % heapOrders
 		return "sorted by " + s.order.String()

@@ -38,7 +38,7 @@ func (p out) ratioNote(pr *profile.Profile, r *profile.Ratios) {
 	for i, event := range r.PerKilo {
 		parts = append(parts, fmt.Sprintf("%c/ki: %s per thousand instructions", 'a'+i, pr.Events[event].Name()))
 	}
-	p.Note("%s; - where fewer than %d samples tell", strings.Join(parts, ", "), profile.LeastSamples)
+	p.Note("%s; - where there are fewer than %d samples", strings.Join(parts, ", "), profile.LeastSamples)
 }
 
 func ratioCells(r *profile.Ratios, id profile.ElementID) string {

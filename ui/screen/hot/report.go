@@ -56,7 +56,7 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 		p.Note("# alone, ~ shared with other elements: the shares sum to %.0f%% of the %s", h.Sum*100, format.Plural(s.Samples, "sample"))
 	}
 	if shareOf(h, func(e *profile.Element) bool { return e.Kind == profile.KindNoFile }) >= noteWorth {
-		p.Note("a module is listed in the place of its file where no source notes tell which that is: libraries have notes if they are built with -g3")
+		p.Note("a module is listed in the place of its file where no source notes say which that is: libraries have notes if they are built with -g3")
 	}
 	if s.CountsTime() {
 		c := s.Collector()

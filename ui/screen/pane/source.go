@@ -401,7 +401,7 @@ func noSource(c *screen.Context) []string {
 		}
 		return []string{
 			"Code that no symbol names. Of a stripped program the garbage collector is among it: C code, outside any Haskell function.",
-			"ccagent doctor PROG tells what is missing; ccagent symbolize --debug-file names it where the unstripped program is at hand.",
+			"ccagent doctor PROG says what is missing; ccagent symbolize --debug-file names it where the unstripped program is at hand.",
 		}
 	}
 	if r.Package == "main" || r.Package == "" {
