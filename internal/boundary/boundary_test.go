@@ -34,7 +34,7 @@ var inside = map[string][]string{
 	"profile":           {"profile/columns", "profile/interval"},
 	"profile/centres":   {"profile", "profile/columns"},
 	"profile/source":    {"profile", "profile/columns"},
-	"profile/stacks":    {"profile", "profile/columns"},
+	"profile/stacks":    {"profile", "profile/columns", "profile/interval"},
 	"profile/timeline":  {"profile", "profile/columns"},
 	"profile/diff":      {"profile", "profile/columns"},
 	"profile/rewrite":   {"profile"},

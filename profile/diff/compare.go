@@ -49,10 +49,15 @@ const (
 	Slower   Verdict = "slower"
 	Less     Verdict = "less"
 	More     Verdict = "more"
+	// Moved is of a difference that another element of the same caller makes up for: the
+	// caller's own cost has not changed nearly as much.
+	Moved Verdict = "moved"
 )
 
 // Significant reports whether a verdict states a difference.
-func (v Verdict) Significant() bool { return v == Faster || v == Slower || v == Less || v == More }
+func (v Verdict) Significant() bool {
+	return v == Faster || v == Slower || v == Less || v == More || v == Moved
+}
 
 // Side is one group's figures for a row.
 type Side struct {
@@ -69,9 +74,14 @@ type Row struct {
 	Delta float64 // B − A
 	// Ratio is Delta as a fraction of A; infinite if A is zero.
 	Ratio float64
-	// Low and High are the 95 % confidence interval of Delta, without adjustment. For
-	// single runs it covers only the sampling noise.
+	// Low and High are the confidence interval of Delta, of the test that gives the verdict:
+	// it excludes 0 if and only if the verdict states a difference, and all intervals of a
+	// comparison hold together with a probability of 1 − alpha. For single runs and for rows
+	// that are too small to be tested it is of the row alone, at 95 %; for single runs it
+	// covers only the sampling noise.
 	Low, High float64
+	// Caller is the element whose code called this one's, where the verdict is Moved.
+	Caller string
 	// P is the row's own p-value. Adjusted is the one adjusted for the number of
 	// rows, which the verdict uses. They are NaN if there is no test.
 	P, Adjusted float64
@@ -87,6 +97,9 @@ type Result struct {
 	Method   Method
 	Dealings int // for a permutation test: number of assignments of runs to sides
 	Tested   int // number of rows tested
+	// Whole is the p-value of the hypothesis that no element differs; NaN if there is no
+	// test. No row has a verdict unless it is at most alpha.
+	Whole float64
 	// Rows are ordered by verdict, significant ones first, then by the size of the
 	// difference.
 	Rows  []Row
@@ -142,6 +155,7 @@ func Compare(a, b []*Run, o Options) (*Result, error) {
 	for i := range res.Rows {
 		c.judge(&res.Rows[i], &c.table[i], o.Alpha, time && o.Normalise == None)
 	}
+	c.moves()
 	res.total(a, b, time)
 	slices.SortStableFunc(res.Rows, func(x, y Row) int {
 		sx, sy := x.Verdict.Significant(), y.Verdict.Significant()
@@ -165,6 +179,10 @@ type comparison struct {
 	table []series
 	logs  []series // the tested values
 	whole float64  // weight of all runs, in the figures' unit
+	keys  []string
+	runs  []*Run
+	under []map[string]float64 // by row: weight by the key of the caller, of all runs
+	above []series             // by row: the weights of the samples with it on the stack
 }
 
 // series is one row's values: each run's value and its sampling variance.
@@ -177,20 +195,27 @@ func newComparison(a, b []*Run, o Options) *comparison {
 	same := aliases(a, b)
 	index := make(map[string]int)
 	runs := slices.Concat(a, b)
+	c.runs = runs
+	named := func(key string, j int) string {
+		if to, ok := same[key]; ok && j >= c.na {
+			return to
+		}
+		return key
+	}
 	for j, r := range runs {
 		c.whole += c.figure(r, r.Total)
 		for i := range r.elements {
 			f := &r.elements[i]
-			key := f.key
-			if to, ok := same[key]; ok && j >= c.na {
-				key = to
-			}
+			key := named(f.key, j)
 			at, ok := index[key]
 			if !ok {
 				at = len(c.rows)
 				index[key] = at
 				c.rows = append(c.rows, Row{})
-				c.table = append(c.table, series{make([]float64, c.n), make([]float64, c.n)})
+				c.keys = append(c.keys, key)
+				c.table = append(c.table, newSeries(c.n))
+				c.above = append(c.above, newSeries(c.n))
+				c.under = append(c.under, make(map[string]float64))
 			}
 			row := &c.rows[at]
 			row.About = f.about // as in the newest build
@@ -202,6 +227,10 @@ func newComparison(a, b []*Run, o Options) *comparison {
 				row.B.Samples += f.samples
 			}
 			c.table[at].value[j] = c.figure(r, f.weight[o.Metric])
+			c.above[at].value[j] = c.figure(r, f.weight[ByInclusive])
+			for caller, w := range f.callers {
+				c.under[at][named(r.elements[caller].key, j)] += c.figure(r, w)
+			}
 		}
 	}
 	one := 0.0
@@ -222,6 +251,8 @@ func newComparison(a, b []*Run, o Options) *comparison {
 	}
 	return c
 }
+
+func newSeries(n int) series { return series{make([]float64, n), make([]float64, n)} }
 
 // logs returns the logarithms of a series. If a value is zero, at least the weight of one
 // sample is added to all.
@@ -274,7 +305,7 @@ func (c *comparison) judge(r *Row, s *series, alpha float64, time bool) {
 		r.Verdict = Untested
 	case !c.worth(s):
 		r.Verdict = Small
-	case !(r.Adjusted <= alpha):
+	case !(r.Adjusted <= alpha) || r.Low <= 0 && r.High >= 0:
 		r.Verdict = Same
 	case r.Delta < 0:
 		r.Verdict = pick(time, Faster, Less)
@@ -301,23 +332,46 @@ func (c *comparison) worth(s *series) bool {
 
 // test computes the p-values of all rows that are large enough, and returns the method.
 func (c *comparison) test(res *Result) Method {
+	res.Whole = math.NaN()
 	if c.na == 1 || c.n-c.na == 1 {
 		return NoTest
 	}
 	var at []int
-	var tested []series
+	var rows []series
 	for i := range c.table {
 		if c.worth(&c.table[i]) {
-			at, tested = append(at, i), append(tested, c.logs[i])
+			at, rows = append(at, i), append(rows, c.logs[i])
 		}
 	}
-	res.Tested = len(tested)
-	p, adjusted, method, deals := pValues(tested, c.na, c.o.Alpha)
+	res.Tested = len(rows)
+	t := test(rows, c.na, c.o.Alpha)
 	for k, i := range at {
-		c.rows[i].P, c.rows[i].Adjusted = p[k], adjusted[k]
+		c.rows[i].P, c.rows[i].Adjusted = t.p[k], t.adjusted[k]
+		c.rows[i].interval(&rows[k], c.na, t.critical[k])
+		if k == 0 || t.adjusted[k] < res.Whole {
+			res.Whole = t.adjusted[k]
+		}
 	}
-	res.Dealings = deals
-	return method
+	res.Dealings = t.dealings
+	return t.method
+}
+
+// interval sets a row's interval to what the test, with a critical value of its statistic,
+// does not reject. The test is of the logarithms' difference; the logarithmic mean of both
+// sides, Delta divided by that, makes it one of weights.
+func (r *Row) interval(logs *series, na int, critical float64) {
+	est := estimate(logs, na)
+	d := est.t * est.se
+	scale := (r.A.Mean + r.B.Mean) / 2
+	if r.Delta*d > 0 {
+		scale = r.Delta / d
+	}
+	half := scale * critical * est.se
+	r.Low, r.High = r.Delta-half, r.Delta+half
+	if math.Abs(est.t) <= critical || r.Delta*d < 0 {
+		// Means and logarithms of very uneven runs may point in different directions.
+		r.Low, r.High = min(r.Low, 0), max(r.High, 0)
+	}
 }
 
 // total compares the totals. This is a single test, so it needs no adjustment.
@@ -336,8 +390,10 @@ func (res *Result) total(a, b []*Run, time bool) {
 	}
 	t.sides(&s, len(a))
 	if len(a) > 1 && len(b) > 1 {
-		p, adjusted, _, _ := pValues([]series{s.logs(0)}, len(a), res.Options.Alpha)
-		t.P, t.Adjusted = p[0], adjusted[0]
+		logs := s.logs(0)
+		x := test([]series{logs}, len(a), res.Options.Alpha)
+		t.P, t.Adjusted = x.p[0], x.adjusted[0]
+		t.interval(&logs, len(a), x.critical[0])
 	}
 	c := &comparison{na: len(a), n: len(a) + len(b), whole: 1}
 	c.judge(t, &s, res.Options.Alpha, time)

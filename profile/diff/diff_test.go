@@ -266,15 +266,15 @@ func TestWelch(t *testing.T) {
 // With five separated runs per side, 2 of 252 dealings are as extreme as the actual one.
 func TestPermutationCounts(t *testing.T) {
 	rows := []series{{value: []float64{1, 2, 3, 4, 5, 11, 12, 13, 14, 15}, noise: make([]float64, 10)}}
-	p, adjusted, method, deals := pValues(rows, 5, 0.05)
-	if want := 2.0 / 252; method != Permutation || deals != 252 || p[0] != want || adjusted[0] != want {
-		t.Errorf("%v %v by %q with %d dealings", p, adjusted, method, deals)
+	got := test(rows, 5, 0.05)
+	if want := 2.0 / 252; got.method != Permutation || got.dealings != 252 || got.p[0] != want || got.adjusted[0] != want {
+		t.Errorf("%+v", got)
 	}
 	if n := binomial(20, 10, 1<<30); n != 184756 {
 		t.Errorf("20 choose 10 is %d", n)
 	}
-	if _, _, method, deals := pValues([]series{{value: make([]float64, 24), noise: make([]float64, 24)}}, 12, 0.05); method != RandomDeal || deals != maxDealings {
-		t.Errorf("12+12 runs: %q with %d", method, deals)
+	if got := test([]series{{value: make([]float64, 24), noise: make([]float64, 24)}}, 12, 0.05); got.method != RandomDeal || got.dealings != maxDealings {
+		t.Errorf("12+12 runs: %q with %d", got.method, got.dealings)
 	}
 }
 
@@ -295,5 +295,87 @@ func TestRefusals(t *testing.T) {
 	res, err := Compare([]*Run{ns, ns}, []*Run{ns, ns}, Options{})
 	if err != nil || len(res.Rows) != 0 || res.Total.Verdict.Significant() {
 		t.Errorf("empty runs: %+v, %v", res, err)
+	}
+}
+
+// In every comparison, a row has a verdict if and only if its interval excludes 0, and none
+// has one unless the test of the whole profile says that anything differs.
+func TestIntervalsAndVerdictsAgree(t *testing.T) {
+	for _, n := range [][2]int{{2, 2}, {3, 3}, {4, 4}, {5, 5}, {3, 6}} {
+		for trial := range 12 {
+			rnd := rand.New(rand.NewPCG(uint64(trial), uint64(n[0])))
+			before, after := standard(), standard()
+			for i := range after.cost {
+				if trial%2 == 1 && i%7 == 1 {
+					after.cost[i] *= 1 + 0.1*float64(trial)
+				}
+			}
+			for _, o := range []Options{{}, {Normalise: Share}, {Metric: ByOnly, Alpha: 0.2}} {
+				res, err := Compare(before.runs(rnd, n[0]), after.runs(rnd, n[1]), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				any := false
+				for _, r := range append(res.Rows, res.Total) {
+					if r.Verdict == Small {
+						continue
+					}
+					if excludes := r.Low > 0 || r.High < 0; excludes != r.Verdict.Significant() {
+						t.Errorf("%v runs: %s is %q, %v from %v to %v, p %v", n, r.Name, r.Verdict, r.Delta, r.Low, r.High, r.Adjusted)
+					}
+					if !(r.Low <= r.Delta && r.Delta <= r.High) {
+						t.Errorf("%v runs: %s: %v is not from %v to %v", n, r.Name, r.Delta, r.Low, r.High)
+					}
+					any = any || r.Verdict.Significant() && r.Name != "total"
+				}
+				if any != (res.Whole <= res.Options.Alpha) {
+					t.Errorf("%v runs: whole p %v, any row %v", n, res.Whole, any)
+				}
+			}
+		}
+	}
+}
+
+// Cost that goes from one element to another of the same caller has moved; the same changes
+// under different callers are a regression and an improvement.
+func TestMovedIsNoRegression(t *testing.T) {
+	for _, together := range []bool{true, false} {
+		runs := func(seed uint64, f, g float64) []*Run {
+			var out []*Run
+			for k := range 5 {
+				rnd := rand.New(rand.NewPCG(seed, uint64(k)))
+				r := program{cost: []float64{f, 0, 0, g}, spread: 0.01}.run(rnd)
+				caller, other := len(r.elements), len(r.elements)+1
+				if together {
+					other = caller
+				}
+				w, v := r.elements[0].weight[ByOnly], r.elements[3].weight[ByOnly]
+				r.elements[0].callers = map[int]float64{caller: w}
+				r.elements[3].callers = map[int]float64{other: v}
+				sum := [2]float64{w, v}
+				if together {
+					sum = [2]float64{w + v, 0}
+				}
+				for i, name := range []string{"M.caller", "M.other"} {
+					r.elements = append(r.elements, figure{key: name, about: About{Name: name}, weight: [metrics]float64{0, 0, sum[i]}})
+				}
+				out = append(out, r)
+			}
+			return out
+		}
+		res, err := Compare(runs(1, 1, 2), runs(2, 1.5, 1.5), Options{Metric: ByOnly})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]Verdict{"M.f0": Slower, "M.f3": Faster}
+		if together {
+			want = map[string]Verdict{"M.f0": Moved, "M.f3": Moved}
+		}
+		for i := range res.Rows {
+			r := &res.Rows[i]
+			if v, ok := want[r.Name]; ok && (r.Verdict != v || (v == Moved) != (r.Caller == "M.caller")) {
+				t.Errorf("one caller %v: %s is %q of %q, want %q", together, r.Name, r.Verdict, r.Caller, v)
+			}
+		}
 	}
 }

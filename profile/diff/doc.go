@@ -23,12 +23,20 @@
 //
 // With enough runs the p-values are those of a permutation test: the runs are
 // reassigned ("dealt") to the two sides, in every way if there are few ways, else at
-// random. Elements overlap, and there are many, so p-values are adjusted by the
-// step-down maxT procedure of Westfall & Young, "Resampling-Based Multiple Testing"
-// (1993), algorithm 2.8: the chance of one or more false verdicts is at most alpha,
-// whatever the dependence between elements. Three runs per side can be dealt in 20
-// ways, so their permutations cannot reach p < 0.1. So few runs are tested by Welch's t
-// with Holm's adjustment, which assumes that the logarithms are normally distributed.
+// random. Elements overlap, and there are many, so p-values are adjusted by the maxT
+// procedure of Westfall & Young, "Resampling-Based Multiple Testing" (1993), in one step:
+// the chance of one or more false verdicts is at most alpha, whatever the dependence between
+// elements. Three runs per side can be dealt in 20 ways, so their permutations cannot reach
+// p < 0.1. So few runs are tested by Welch's t with Holm's adjustment, which assumes that the
+// logarithms are normally distributed.
+//
+// The largest statistic of all elements is also the test of the profile as a whole (Roy's
+// union-intersection principle), and comes first: no element has a verdict unless it says
+// that the profiles differ (Result.Whole). Intervals are of the same test, with the same
+// critical value as the verdict: they leave out 0 if and only if there is one.
+//
+// A cost that went from one element to another of the same caller, whose own cost has not
+// changed, is no regression: its verdict is [Moved].
 //
 // Elements below [MinShare] of all runs together are not tested. This choice does not
 // depend on the sides, so it does not bias the tests.

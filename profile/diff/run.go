@@ -51,6 +51,9 @@ type figure struct {
 	about      About
 	weight     [metrics]float64
 	samples    uint64 // with the element at their leaf
+	// callers is the part of the share by the caller, given by its position in
+	// Run.elements: the nearest frame without the element.
+	callers map[int]float64
 }
 
 // About describes an element apart from its figures.
@@ -79,6 +82,17 @@ func Measure(name string, s *profile.Selection, level profile.Level) *Run {
 		}
 		f.key, f.other = names(el, begins)
 		r.elements = append(r.elements, f)
+	}
+	at := make(map[profile.ElementID]int, len(rows))
+	for i := range rows {
+		at[rows[i].Element.ID] = i
+	}
+	for of, w := range s.Callers(level) {
+		f := &r.elements[at[of.Callee]]
+		if f.callers == nil {
+			f.callers = make(map[int]float64)
+		}
+		f.callers[at[of.Caller]] += float64(w)
 	}
 	r.distinguish()
 	return r

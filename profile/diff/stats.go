@@ -116,8 +116,18 @@ const (
 	dealingsWork = 200_000_000
 )
 
-// pValues tests rows. The first na runs are on side A; each side has at least two.
-func pValues(rows []series, na int, alpha float64) (p, adjusted []float64, method Method, dealings int) {
+// tested is the result of testing rows.
+type tested struct {
+	p, adjusted []float64
+	// critical is what each row's statistic must exceed for its adjusted p-value to be at
+	// most alpha. Verdicts and intervals both follow from it.
+	critical []float64
+	method   Method
+	dealings int
+}
+
+// test tests rows. The first na runs are on side A; each side has at least two.
+func test(rows []series, na int, alpha float64) tested {
 	n := 0
 	if len(rows) > 0 {
 		n = len(rows[0].value)
@@ -130,16 +140,17 @@ func pValues(rows []series, na int, alpha float64) (p, adjusted []float64, metho
 	}
 	switch {
 	case len(rows) == 0:
-		return nil, nil, WelchHolm, 0
+		return tested{method: WelchHolm}
 	case least > alpha:
-		p, adjusted = welchHolm(rows, na)
-		return p, adjusted, WelchHolm, 0
+		return welchHolm(rows, na, alpha)
 	case ways <= limit:
-		p, adjusted = maxT(rows, na, everyDeal(n, na))
-		return p, adjusted, Permutation, ways
+		t := maxT(rows, na, everyDeal(n, na), alpha)
+		t.method, t.dealings = Permutation, ways
+		return t
 	default:
-		p, adjusted = maxT(rows, na, randomDeals(n, na, limit))
-		return p, adjusted, RandomDeal, limit
+		t := maxT(rows, na, randomDeals(n, na, limit), alpha)
+		t.method, t.dealings = RandomDeal, limit
+		return t
 	}
 }
 
@@ -194,61 +205,70 @@ func randomDeals(n, na, count int) func(yield func([]float64) bool) {
 	}
 }
 
-// maxT returns each row's own p-value and its p-value adjusted by the step-down maxT
-// procedure.
-func maxT(rows []series, na int, deals func(func([]float64) bool)) (p, adjusted []float64) {
+// maxT computes each row's own p-value and its p-value adjusted by the single-step maxT
+// procedure: the part of the dealings in which any row's statistic is as large. All rows have
+// the same critical value, so that the rows beyond it are those with a verdict, and the
+// largest is a test of the whole profile.
+func maxT(rows []series, na int, deals func(func([]float64) bool), alpha float64) tested {
 	m := len(rows)
 	ms := make([]moments, m)
-	actual := make([]float64, m)
-	order := make([]int, m) // by falling statistic
+	// Swapped sides give the same statistic except for rounding.
+	reach := make([]float64, m)
 	for i := range rows {
 		ms[i] = rows[i].moments()
-		actual[i] = math.Abs(estimate(&rows[i], na).t)
-		order[i] = i
+		reach[i] = math.Abs(estimate(&rows[i], na).t) * (1 - 1e-9)
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(actual[b], actual[a]) })
-	own, joint := make([]int, m), make([]int, m)
-	total := 0
+	own := make([]int, m)
+	var tops []float64
 	for inA := range deals {
-		total++
 		top := 0.0
-		for k := m - 1; k >= 0; k-- {
-			i := order[k]
+		for i := range rows {
 			t := math.Abs(ms[i].welch(&rows[i], inA, na).t)
-			// Swapped sides give the same statistic except for rounding.
-			reach := actual[i] * (1 - 1e-9)
-			if t >= reach {
+			if t >= reach[i] {
 				own[i]++
 			}
-			if top = max(top, t); top >= reach {
-				joint[i]++
-			}
+			top = max(top, t)
 		}
+		tops = append(tops, top)
 	}
-	p, adjusted = make([]float64, m), make([]float64, m)
-	last := 0.0
-	for _, i := range order {
-		p[i] = float64(own[i]) / float64(total)
-		last = max(last, float64(joint[i])/float64(total))
-		adjusted[i] = last
+	slices.SortFunc(tops, func(a, b float64) int { return cmp.Compare(b, a) })
+	total := float64(len(tops))
+	out := tested{p: make([]float64, m), adjusted: make([]float64, m), critical: make([]float64, m)}
+	critical := tops[min(int(alpha*total), len(tops)-1)] / (1 - 1e-9)
+	for i := range rows {
+		joint, _ := slices.BinarySearchFunc(tops, reach[i], func(top, reach float64) int {
+			if top >= reach {
+				return -1
+			}
+			return 1
+		})
+		out.p[i], out.adjusted[i], out.critical[i] = float64(own[i])/total, float64(joint)/total, critical
 	}
-	return p, adjusted
+	return out
 }
 
-// welchHolm returns each row's p-value by Student's distribution and its p-value
-// adjusted by Holm's step-down procedure.
-func welchHolm(rows []series, na int) (p, adjusted []float64) {
+// welchHolm computes each row's p-value by Student's distribution and its p-value adjusted
+// by Holm's step-down procedure.
+func welchHolm(rows []series, na int, alpha float64) tested {
 	m := len(rows)
-	p, adjusted = make([]float64, m), make([]float64, m)
+	out := tested{p: make([]float64, m), adjusted: make([]float64, m), critical: make([]float64, m), method: WelchHolm}
+	es := make([]estimated, m)
 	order := make([]int, m)
 	for i := range rows {
-		p[i], order[i] = estimate(&rows[i], na).p(), i
+		es[i], order[i] = estimate(&rows[i], na), i
+		out.p[i] = es[i].p()
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
-	last := 0.0
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(out.p[a], out.p[b]) })
+	last, open := 0.0, m // the number of rows that a row's level is divided by
 	for k, i := range order {
-		last = max(last, min(1, p[i]*float64(m-k)))
-		adjusted[i] = last
+		last = max(last, min(1, out.p[i]*float64(m-k)))
+		out.adjusted[i] = last
+		if last <= alpha {
+			open = m - k
+		} else if k > 0 && out.adjusted[order[k-1]] <= alpha {
+			open = m - k
+		}
+		out.critical[i] = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: max(1, es[i].df)}.Quantile(1 - alpha/float64(2*open))
 	}
-	return p, adjusted
+	return out
 }

@@ -121,7 +121,7 @@ func (s *Screen) explain(p *widget.Painter, r *diff.Result, cols diffColumns, w 
 	n := fmt.Sprintf("n=%d+%d: ", len(r.A), len(r.B))
 	half := ""
 	if cols.half {
-		half = " ± is 95% of each for itself."
+		half = " ± leaves out 0 where there is a verdict."
 	}
 	switch r.Method {
 	case diff.NoTest:
@@ -134,8 +134,8 @@ func (s *Screen) explain(p *widget.Painter, r *diff.Result, cols diffColumns, w 
 	default:
 		n += fmt.Sprintf("%s test, %s ways", r.Method, format.Count(uint64(r.Dealings)))
 	}
-	return screen.Wrap(p, fmt.Sprintf("%s; p adjusted for %d elements: any false verdict in %g%% of comparisons.%s",
-		n, r.Tested, 100*r.Options.Alpha, half), w)
+	return screen.Wrap(p, fmt.Sprintf("%s; that nothing differs: p %s; adjusted for %d elements: any false verdict in %g%% of comparisons.%s",
+		n, PValue(r.Whole), r.Tested, 100*r.Options.Alpha, half), w)
 }
 
 type diffColumns struct {
@@ -323,6 +323,9 @@ func (s *Screen) drawRuns(p *widget.Painter, r *diff.Result, box widget.Rect) {
 	verdict := ", of sampling alone"
 	if !math.IsNaN(row.P) {
 		verdict = fmt.Sprintf("; p %s for itself, %s among %d", PValue(row.P), PValue(row.Adjusted), r.Tested)
+		if row.Verdict == diff.Moved {
+			verdict = "; moved within " + row.Caller + verdict
+		}
 	} else if row.Verdict == diff.Small {
 		verdict = "; too small to be tested"
 	}

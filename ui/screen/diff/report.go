@@ -129,6 +129,7 @@ func (p out) diffRow(r *diff.Row, norm diff.Normalise, unit string, tested bool)
 			verdict = p.Style("31", verdict)
 		case diff.Faster, diff.Less:
 			verdict = p.Style("32", verdict)
+		case diff.Moved:
 		case diff.Same:
 			verdict = p.Faint(printer.PadRight("~", 9))
 		default:
@@ -142,6 +143,9 @@ func (p out) diffRow(r *diff.Row, norm diff.Normalise, unit string, tested bool)
 		note = "  only in B"
 	case !r.InB:
 		note = "  only in A"
+	}
+	if r.Caller != "" {
+		note += "  within " + printer.Fit(r.Caller, 40)
 	}
 	room := 0
 	if p.Width > 0 {
@@ -157,6 +161,17 @@ func (p out) diffNotes(r *diff.Result, rows int, tested, all bool) {
 		p.Note("n=%d+%d: no test. One run says nothing about how runs differ: ± is the noise of sampling alone (95%%), and runs differ by more. Record several of each, ccview diff A1,A2,A3,A4 B1,B2,B3,B4.", len(r.A), len(r.B))
 		return
 	}
+	if r.Tested > 0 && r.Whole <= r.Options.Alpha {
+		p.Note("The profiles differ: p=%s that no element does.", PValue(r.Whole))
+	} else if r.Tested > 0 {
+		p.Note("The profiles do not differ beyond noise: p=%s that no element does.", PValue(r.Whole))
+	}
+	for i := range r.Rows {
+		if r.Rows[i].Verdict == diff.Moved {
+			p.Note("moved: another element of the same caller makes up for it, so that the caller costs what it did.")
+			break
+		}
+	}
 	if rows == 0 {
 		p.Note("No element's difference is significant: --all prints them.")
 	}
@@ -169,7 +184,7 @@ func (p out) diffNotes(r *diff.Result, rows int, tested, all bool) {
 	case diff.WelchHolm:
 		how = "Welch's t, which takes the logarithms of runs to vary normally: too few for a permutation test, 4+4 is enough"
 	}
-	p.Note("n=%d+%d, %s. p is adjusted for %s: the chance of any false verdict is at most %g%%. ± is the 95%% interval of each difference for itself.",
+	p.Note("n=%d+%d, %s. p is adjusted for %s: the chance of any false verdict is at most %g%%. ± is of the same test: it leaves out 0 where there is a verdict.",
 		len(r.A), len(r.B), how, format.Plural(uint64(r.Tested), "element"), 100*r.Options.Alpha)
 	if r.Options.Normalise == diff.Share {
 		p.Note("Parts of a total are tied together: where one grows, others shrink.")
@@ -190,7 +205,9 @@ type diffJSON struct {
 	Method    string        `json:"method"`
 	Alpha     float64       `json:"alpha"`
 	Tested    int           `json:"tested"`
-	Rows      []diffRowJSON `json:"rows"`
+	// Whole is the p-value of no element's differing; null where there is no test.
+	Whole *float64      `json:"whole_p"`
+	Rows  []diffRowJSON `json:"rows"`
 }
 
 type diffRunJSON struct {
@@ -216,6 +233,7 @@ type diffRowJSON struct {
 	P        *float64  `json:"p"` // null where there is no test
 	Adjusted *float64  `json:"p_adjusted"`
 	Verdict  string    `json:"verdict"`
+	Caller   string    `json:"moved_within"` // empty unless the verdict is "moved"
 	In       string    `json:"in"`
 	ASamples uint64    `json:"a_samples"`
 	BSamples uint64    `json:"b_samples"`
@@ -229,7 +247,7 @@ func (d Report) JSON(w io.Writer, o printer.Options) error {
 	doc := diffJSON{
 		Event: r.A[0].Event, Unit: r.A[0].Unit, Level: r.A[0].Level.String(), Metric: r.Options.Metric.String(),
 		Normalise: r.Options.Normalise.String(), ATotal: r.Total.A.Mean, BTotal: r.Total.B.Mean, Total: diffRowOf(&r.Total),
-		A: diffRuns(r.A), B: diffRuns(r.B), Method: string(r.Method), Alpha: r.Options.Alpha, Tested: r.Tested, Rows: []diffRowJSON{},
+		A: diffRuns(r.A), B: diffRuns(r.B), Method: string(r.Method), Alpha: r.Options.Alpha, Tested: r.Tested, Whole: number(r.Whole), Rows: []diffRowJSON{},
 	}
 	for i := range r.Rows[:o.Rows(len(r.Rows), len(r.Rows))] {
 		doc.Rows = append(doc.Rows, diffRowOf(&r.Rows[i]))
@@ -245,13 +263,15 @@ func diffRuns(runs []*diff.Run) []diffRunJSON {
 	return out
 }
 
-func diffRowOf(r *diff.Row) diffRowJSON {
-	number := func(f float64) *float64 {
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil
-		}
-		return &f
+// number is a JSON number, null for what is none.
+func number(f float64) *float64 {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil
 	}
+	return &f
+}
+
+func diffRowOf(r *diff.Row) diffRowJSON {
 	in := "both"
 	switch {
 	case !r.InA:
@@ -262,7 +282,7 @@ func diffRowOf(r *diff.Row) diffRowJSON {
 	return diffRowJSON{
 		Element: r.Name, Kind: r.Kind, File: r.File, Span: r.Span.String(), Module: r.Module,
 		A: r.A.Mean, B: r.B.Mean, Delta: r.Delta, Ratio: number(r.Ratio), Low: r.Low, High: r.High,
-		P: number(r.P), Adjusted: number(r.Adjusted), Verdict: string(r.Verdict), In: in,
+		P: number(r.P), Adjusted: number(r.Adjusted), Verdict: string(r.Verdict), Caller: r.Caller, In: in,
 		ASamples: r.A.Samples, BSamples: r.B.Samples, ARuns: r.A.Runs, BRuns: r.B.Runs,
 	}
 }
