@@ -62,6 +62,8 @@ type capture struct {
 	changes  []perf.Change
 	// lostChanges is set when the user was warned that some changes were lost.
 	lostChanges bool
+	// foreign is the target's program if that is not compiled by GHC.
+	foreign string
 
 	names *names
 	meter meter
@@ -93,6 +95,9 @@ func Run(ctx context.Context, stop <-chan struct{}, opts Options) (_ *Summary, e
 	err = errors.Join(captureErr, c.finish(ctx, reason, captureErr))
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		err = fmt.Errorf("%w; what was recorded up to there is whole: make room and name its code with ccagent symbolize, or name another place with -o", err)
+	}
+	if reason == eventlog.EndDuration && c.target.Started() && c.opts.Waiting != nil {
+		c.opts.Waiting(&c.sum, err)
 	}
 	if reason != eventlog.EndInterrupted {
 		c.sum.Status, c.sum.HaveStatus = c.target.ExitStatus(ctx)

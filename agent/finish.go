@@ -30,6 +30,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		c.opts.Finishing()
 	}
 	c.processes.StopCompiling() // what is not compiled by now is of no use
+	c.warnWithoutHaskell()
 	logWorks := cause == nil
 	if logWorks {
 		try("capture", c.drainAll())
@@ -39,6 +40,11 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		}
 		try("write log", c.account())
 		logWorks = len(errs) == 0
+	}
+	if !logWorks { // what was measured is told, though the log does not have it
+		_, err := c.measureCost()
+		try("measure", err)
+		c.sum.Lost, c.sum.Throttled = c.log.Losses()
 	}
 	end := &eventlog.CaptureEnd{Reason: reason}
 	if cause != nil {

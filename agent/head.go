@@ -88,8 +88,8 @@ func (c *capture) warnAboutBinary(im *process.Image, assumed bool) {
 	switch {
 	case im.Exe.Problem != nil:
 		c.log.Warn(fmt.Sprintf("%v; its code will have no names", im.Exe.Problem))
-	case !exe.GHC && im.RTS == nil:
-		c.log.Warn(fmt.Sprintf("%s is not a Haskell program compiled by GHC: only its C code is sampled", im.Exe.Path))
+	case !exe.GHC && im.RTS == nil: // it may be a script, or yet execute one: see warnWithoutHaskell
+		c.foreign = im.Exe.Path
 	case assumed:
 		c.log.Warn(fmt.Sprintf("GHC version %q is not one that is known: its stacks are walked by the newest known layout", exe.GHCVersion))
 	}
@@ -99,5 +99,13 @@ func (c *capture) warnAboutBinary(im *process.Image, assumed bool) {
 		c.log.Warn(fmt.Sprintf("%s is stripped: code without debug information will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.Exe.Path))
 	case !exe.HasNotes && !exe.HasIPE: // with a map the symboliser reports what is missing
 		c.log.Warn(fmt.Sprintf("%s has no source notes: names will be those of compiled code; build it with ghc -g3 (see ccagent doctor %s)", im.Exe.Path, im.Exe.Path))
+	}
+}
+
+// warnWithoutHaskell warns, at the end, if neither the target nor what it executed is a Haskell
+// program.
+func (c *capture) warnWithoutHaskell() {
+	if c.foreign != "" && !c.processes.Haskell {
+		c.log.Warn(fmt.Sprintf("%s is not a Haskell program compiled by GHC, and executed none: only C code was sampled", c.foreign))
 	}
 }

@@ -53,6 +53,9 @@ type Options struct {
 	// Finishing, if not nil, is called when the log is to be finished, and no program that
 	// was started runs any more.
 	Finishing func()
+	// Waiting, if not nil, is called when the capture is over since Duration has passed, with its
+	// result, and the program that was started is waited for.
+	Waiting func(*Summary, error)
 	// Derive, if not nil, is called with each log that is finished and has samples, and
 	// may replace it. The log is still locked then.
 	Derive func(ctx context.Context, log *invoker.Log) error

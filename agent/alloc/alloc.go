@@ -199,7 +199,9 @@ func (a *allocation) Attach(im *process.Image) error {
 		}}
 	}
 	if err := a.placeFirst(ai); err != nil {
-		a.fail(err)
+		if !errors.Is(err, process.ErrEnded) { // others may live longer
+			a.fail(err)
+		}
 		return a.Detach(im, 0)
 	}
 	return nil

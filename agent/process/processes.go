@@ -30,12 +30,14 @@ type Watcher interface {
 // Table holds every profiled process, follows what it maps, executes and forks, and reports that
 // to the log and the walker.
 type Table struct {
-	sampler     *bpf.Sampler
-	modules     *modules
-	tables      *tables
-	log         *sink.Sink
-	watchers    []Watcher
-	Images      map[uint32]*Image
+	sampler  *bpf.Sampler
+	modules  *modules
+	tables   *tables
+	log      *sink.Sink
+	watchers []Watcher
+	Images   map[uint32]*Image
+	// Haskell is set when any process has run a program that GHC compiled.
+	Haskell     bool
 	incarnation uint32
 }
 
@@ -117,6 +119,7 @@ func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
 	if mod.Binary.RTS {
 		im.RTS = mod
 	}
+	ps.Haskell = ps.Haskell || mod.Binary.RTS || mod.Binary.GHC && mod == im.Exe
 	if err := ps.updateWalker(im); err != nil {
 		return err
 	}

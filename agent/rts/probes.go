@@ -116,6 +116,10 @@ func (p *Probes) Attach(im *process.Image) error {
 		if p.problem[g] = err; err == nil {
 			p.problem[g] = p.place(g)
 		}
+if errors.Is(p.problem[g], process.ErrEnded) { // another may live longer
+			p.image, p.problem[g] = nil, nil
+			continue
+		}
 		if p.problem[g] == nil && !p.quiet[g] {
 			p.mu.Lock()
 			p.gaps = append(p.gaps, rtsevents.Gap{Time: perf.Monotonic(), Group: g})

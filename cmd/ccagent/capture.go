@@ -210,11 +210,21 @@ func runCapture(ctx context.Context, opts agent.Options, flags *captureFlags) er
 			return addCompat(ctx, log, flags.compat, flags.symbolizeTime)
 		}
 	}
+	told := false
+	opts.Waiting = func(sum *agent.Summary, err error) {
+		if !flags.quiet {
+			printSummary(stderr, sum)
+			told = true
+		}
+		if err == nil && !in.finishing.Load() {
+			say("recorded for %v, as --duration asks; the program runs on unobserved, and ccagent waits for its end", opts.Duration)
+		}
+	}
 	sum, err := agent.Run(ctx, in.stop, opts)
 	if sum == nil {
 		return err
 	}
-	if !flags.quiet {
+	if !flags.quiet && !told {
 		printSummary(stderr, sum)
 	}
 	switch {

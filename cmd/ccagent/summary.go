@@ -34,9 +34,16 @@ func printSummary(w io.Writer, s *agent.Summary) {
 		if p.OutNs > 0 {
 			text += fmt.Sprintf("; out for %.1f s to cost no more", float64(p.OutNs)/1e9)
 		}
+		if p.Dropped > 0 {
+			text += fmt.Sprintf("; %d of the hits not recorded: more than are kept", p.Dropped)
+		}
 		line("%s", text)
 	}
-	line("%d lost, %d throttled", s.Lost, s.Throttled)
+	lost := fmt.Sprintf("%d lost, %d throttled", s.Lost, s.Throttled)
+	if n := notRecorded(s); n > 0 {
+		lost += fmt.Sprintf("; %s of probes not recorded", count(n, "hit"))
+	}
+	line("%s", lost)
 	walked := s.Complete + s.Truncated + s.Failed
 	if walked > 0 {
 		line("Haskell stacks: %s complete, %s truncated, %s failed; %s without one",
@@ -65,6 +72,14 @@ func printSummary(w io.Writer, s *agent.Summary) {
 		return
 	}
 	line("%s (%s)", s.Log, bytesAmount(s.LogSize))
+}
+
+// notRecorded is the number of hits of probes that had no record: there were too many.
+func notRecorded(s *agent.Summary) (n uint64) {
+	for _, p := range s.Probes {
+		n += p.Dropped
+	}
+	return n
 }
 
 // rateLine reports the rate at which an event was sampled instead of the requested one.
