@@ -116,9 +116,10 @@ func (p *Probes) Attach(im *process.Image) error {
 		if p.problem[g] = err; err == nil {
 			p.problem[g] = p.place(g)
 		}
-if errors.Is(p.problem[g], process.ErrEnded) { // another may live longer
-			p.image, p.problem[g] = nil, nil
-			continue
+		if errors.Is(p.problem[g], process.ErrEnded) { // another may live longer
+			p.image = nil
+			clear(p.problem[:])
+			return p.program.Forget(im.PID)
 		}
 		if p.problem[g] == nil && !p.quiet[g] {
 			p.mu.Lock()
