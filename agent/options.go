@@ -17,12 +17,14 @@ type Options struct {
 
 	Output       string // the log's name; empty for PROG.PID.eventlog
 	Events       []string
-	Rate         perf.Rate
+	Rate         perf.Rate     // zero: chosen by what an interrupt costs
 	Duration     time.Duration // 0 = until the target ends
 	KernelStacks bool
 	// MaxOverhead bounds what measuring takes, as a part of the target's CPU
 	// time; 0 is no bound.
 	MaxOverhead float64
+	// KeepRate keeps Rate whatever MaxOverhead is: it holds for other measuring then.
+	KeepRate    bool
 	EmbedSource bool
 	// NoArgs leaves the program's arguments out of the log, NoLabels what it calls its
 	// threads.

@@ -66,6 +66,18 @@ func (c *capture) image(pid uint32) (*process.Image, error) {
 
 // write writes a sample, after the stack nodes that it needs.
 func (c *capture) write(im *process.Image, r *perf.Sample) (*eventlog.Sample, error) {
+	e, err := c.place(im, r)
+	if err != nil {
+		return nil, err
+	}
+	return e, c.writeAt(r.Time, e)
+}
+
+// writeAt writes a sample that was placed.
+func (c *capture) writeAt(time uint64, e *eventlog.Sample) error { return c.log.Emit(time, e) }
+
+// place makes the sample of a record, and writes the stack nodes that it needs.
+func (c *capture) place(im *process.Image, r *perf.Sample) (*eventlog.Sample, error) {
 	if int(r.Event) >= len(c.sum.Events) {
 		return nil, fmt.Errorf("sample of unknown event %d", r.Event)
 	}
@@ -86,7 +98,7 @@ func (c *capture) write(im *process.Image, r *perf.Sample) (*eventlog.Sample, er
 			return nil, err
 		}
 	}
-	return e, c.log.Emit(r.Time, e)
+	return e, nil
 }
 
 // writeKnown writes a sample whose stack is in the log.

@@ -84,9 +84,10 @@ func (c *capture) makeSources() {
 	c.host = &source.Host{
 		Walker: c.walker, Log: c.log, Budget: overhead.NewBudget(c.opts.MaxOverhead),
 		Timed: c.statsOn != nil, Walks: &c.meter.walks,
-		Image: c.image, Write: c.write, WriteKnown: c.writeKnown,
+		Image: c.image, Write: c.write, Place: c.place, WriteAt: c.writeAt, WriteKnown: c.writeKnown,
 		Threads: c.threads, Drain: c.drain, TargetCPU: c.meter.targetCPU,
 	}
+	c.host.Budget.KeepRates = c.opts.KeepRate
 	c.sources = c.asked.Sources(c.host)
 	watchers := make([]process.Watcher, len(c.sources.All))
 	for i, s := range c.sources.All {

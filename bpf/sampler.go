@@ -49,6 +49,10 @@ const (
 	// again; SampleHeader.Period is the time that it slept, in ns.
 	RecordWait = uint8(samplerRecordTypeRECORD_WAIT)
 	RecordWake = uint8(samplerRecordTypeRECORD_WAKE)
+	// RecordThreadEnds and RecordThreadEnded are sent when a thread of a target ends, and when
+	// nothing of it is left. SampleHeader.Period is its CPU time, ns, complete in the second.
+	RecordThreadEnds  = uint8(samplerRecordTypeRECORD_THREAD_ENDS)
+	RecordThreadEnded = uint8(samplerRecordTypeRECORD_THREAD_ENDED)
 )
 
 // Limits and encodings in C's record.h that BTF does not carry. A test compares them with
@@ -189,7 +193,7 @@ func (s *Sampler) program(name string, event int, multi bool) (*ebpf.Program, er
 		set(samplerVarMaxFrames, uint32(s.config.MaxFrames)),
 		set(samplerVarKernelStacks, kernelStacks))
 	if ns := s.config.PIDNamespace; ns != nil {
-		err = errors.Join(err, set(samplerVarPidnsDev, ns.Dev), set(samplerVarPidnsIno, ns.Ino))
+		err = errors.Join(err, set(samplerVarPidnsIno, ns.Ino))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("configure sampler: %w", err)
@@ -209,6 +213,9 @@ func (s *Sampler) program(name string, event int, multi bool) (*ebpf.Program, er
 		samplerMapSentCcs:       s.maps.SentCcs,
 		samplerMapWaits:         s.maps.Waits,
 		samplerMapWaitRates:     s.maps.WaitRates,
+		samplerMapTargets:       s.maps.Targets,
+		samplerMapOthers:        s.maps.Others,
+		samplerMapEndedThreads:  s.maps.EndedThreads,
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("load sampler program: %w", err)

@@ -58,6 +58,12 @@ const (
 	samplerCcsWhyCCS_TOO_DEEP    samplerCcsWhy = 3
 )
 
+type samplerEndedThread struct {
+	_   structs.HostLayout
+	Pid uint32
+	Tid uint32
+}
+
 type samplerFrameKind uint32
 
 const (
@@ -126,13 +132,15 @@ type samplerProcessRegions struct {
 type samplerRecordType uint32
 
 const (
-	samplerRecordTypeRECORD_SAMPLE    samplerRecordType = 0
-	samplerRecordTypeRECORD_LABEL     samplerRecordType = 1
-	samplerRecordTypeRECORD_CCS       samplerRecordType = 2
-	samplerRecordTypeRECORD_TICKY     samplerRecordType = 3
-	samplerRecordTypeRECORD_ALLOCATED samplerRecordType = 4
-	samplerRecordTypeRECORD_WAIT      samplerRecordType = 5
-	samplerRecordTypeRECORD_WAKE      samplerRecordType = 6
+	samplerRecordTypeRECORD_SAMPLE       samplerRecordType = 0
+	samplerRecordTypeRECORD_LABEL        samplerRecordType = 1
+	samplerRecordTypeRECORD_CCS          samplerRecordType = 2
+	samplerRecordTypeRECORD_TICKY        samplerRecordType = 3
+	samplerRecordTypeRECORD_ALLOCATED    samplerRecordType = 4
+	samplerRecordTypeRECORD_WAIT         samplerRecordType = 5
+	samplerRecordTypeRECORD_WAKE         samplerRecordType = 6
+	samplerRecordTypeRECORD_THREAD_ENDS  samplerRecordType = 7
+	samplerRecordTypeRECORD_THREAD_ENDED samplerRecordType = 8
 )
 
 type samplerSampleFlags uint32
@@ -200,6 +208,13 @@ type samplerThreadState struct {
 	Task        uint64
 	Incarnation uint32
 	Padding     uint32
+}
+
+type samplerThreadTime struct {
+	_   structs.HostLayout
+	Pid uint32
+	Tid uint32
+	Ns  uint64
 }
 
 type samplerTickyRecord struct {
@@ -384,12 +399,15 @@ type samplerWalkStats struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	samplerMapAllocAccounts   = "alloc_accounts"
+	samplerMapEndedThreads    = "ended_threads"
 	samplerMapLabels          = "labels"
 	samplerMapLayouts         = "layouts"
 	samplerMapLost            = "lost"
+	samplerMapOthers          = "others"
 	samplerMapRegions         = "regions"
 	samplerMapSamples         = "samples"
 	samplerMapSentCcs         = "sent_ccs"
+	samplerMapTargets         = "targets"
 	samplerMapThreads         = "threads"
 	samplerMapUnwindBuckets   = "unwind_buckets"
 	samplerMapUnwindRows      = "unwind_rows"
@@ -399,11 +417,15 @@ const (
 	samplerMapWalks           = "walks"
 	samplerProgOnBlockFull    = "on_block_full"
 	samplerProgOnEvent        = "on_event"
+	samplerProgOnExit         = "on_exit"
+	samplerProgOnFork         = "on_fork"
+	samplerProgOnFree         = "on_free"
 	samplerProgOnLargeObject  = "on_large_object"
 	samplerProgOnNurseryFull  = "on_nursery_full"
 	samplerProgOnProgramEnd   = "on_program_end"
 	samplerProgOnShutdown     = "on_shutdown"
 	samplerProgOnSwitch       = "on_switch"
+	samplerProgOnThread       = "on_thread"
 	samplerVarCpus            = "cpus"
 	samplerVarEmitAllocSite   = "emit_alloc_site"
 	samplerVarEmitCcsRecord   = "emit_ccs_record"
@@ -412,11 +434,11 @@ const (
 	samplerVarEmitRecordType  = "emit_record_type"
 	samplerVarEmitSampleFlags = "emit_sample_flags"
 	samplerVarEmitStopReason  = "emit_stop_reason"
+	samplerVarEmitThreadTime  = "emit_thread_time"
 	samplerVarEmitTickyRecord = "emit_ticky_record"
 	samplerVarEventIndex      = "event_index"
 	samplerVarKernelStacks    = "kernel_stacks"
 	samplerVarMaxFrames       = "max_frames"
-	samplerVarPidnsDev        = "pidns_dev"
 	samplerVarPidnsIno        = "pidns_ino"
 )
 
@@ -464,11 +486,15 @@ type samplerSpecs struct {
 type samplerProgramSpecs struct {
 	OnBlockFull   *ebpf.ProgramSpec `ebpf:"on_block_full"`
 	OnEvent       *ebpf.ProgramSpec `ebpf:"on_event"`
+	OnExit        *ebpf.ProgramSpec `ebpf:"on_exit"`
+	OnFork        *ebpf.ProgramSpec `ebpf:"on_fork"`
+	OnFree        *ebpf.ProgramSpec `ebpf:"on_free"`
 	OnLargeObject *ebpf.ProgramSpec `ebpf:"on_large_object"`
 	OnNurseryFull *ebpf.ProgramSpec `ebpf:"on_nursery_full"`
 	OnProgramEnd  *ebpf.ProgramSpec `ebpf:"on_program_end"`
 	OnShutdown    *ebpf.ProgramSpec `ebpf:"on_shutdown"`
 	OnSwitch      *ebpf.ProgramSpec `ebpf:"on_switch"`
+	OnThread      *ebpf.ProgramSpec `ebpf:"on_thread"`
 }
 
 // samplerMapSpecs contains maps before they are loaded into the kernel.
@@ -476,12 +502,15 @@ type samplerProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
 	AllocAccounts *ebpf.MapSpec `ebpf:"alloc_accounts"`
+	EndedThreads  *ebpf.MapSpec `ebpf:"ended_threads"`
 	Labels        *ebpf.MapSpec `ebpf:"labels"`
 	Layouts       *ebpf.MapSpec `ebpf:"layouts"`
 	Lost          *ebpf.MapSpec `ebpf:"lost"`
+	Others        *ebpf.MapSpec `ebpf:"others"`
 	Regions       *ebpf.MapSpec `ebpf:"regions"`
 	Samples       *ebpf.MapSpec `ebpf:"samples"`
 	SentCcs       *ebpf.MapSpec `ebpf:"sent_ccs"`
+	Targets       *ebpf.MapSpec `ebpf:"targets"`
 	Threads       *ebpf.MapSpec `ebpf:"threads"`
 	UnwindBuckets *ebpf.MapSpec `ebpf:"unwind_buckets"`
 	UnwindRows    *ebpf.MapSpec `ebpf:"unwind_rows"`
@@ -503,11 +532,11 @@ type samplerVariableSpecs struct {
 	EmitRecordType  *ebpf.VariableSpec `ebpf:"emit_record_type"`
 	EmitSampleFlags *ebpf.VariableSpec `ebpf:"emit_sample_flags"`
 	EmitStopReason  *ebpf.VariableSpec `ebpf:"emit_stop_reason"`
+	EmitThreadTime  *ebpf.VariableSpec `ebpf:"emit_thread_time"`
 	EmitTickyRecord *ebpf.VariableSpec `ebpf:"emit_ticky_record"`
 	EventIndex      *ebpf.VariableSpec `ebpf:"event_index"`
 	KernelStacks    *ebpf.VariableSpec `ebpf:"kernel_stacks"`
 	MaxFrames       *ebpf.VariableSpec `ebpf:"max_frames"`
-	PidnsDev        *ebpf.VariableSpec `ebpf:"pidns_dev"`
 	PidnsIno        *ebpf.VariableSpec `ebpf:"pidns_ino"`
 }
 
@@ -532,12 +561,15 @@ func (o *samplerObjects) Close() error {
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
 	AllocAccounts *ebpf.Map `ebpf:"alloc_accounts"`
+	EndedThreads  *ebpf.Map `ebpf:"ended_threads"`
 	Labels        *ebpf.Map `ebpf:"labels"`
 	Layouts       *ebpf.Map `ebpf:"layouts"`
 	Lost          *ebpf.Map `ebpf:"lost"`
+	Others        *ebpf.Map `ebpf:"others"`
 	Regions       *ebpf.Map `ebpf:"regions"`
 	Samples       *ebpf.Map `ebpf:"samples"`
 	SentCcs       *ebpf.Map `ebpf:"sent_ccs"`
+	Targets       *ebpf.Map `ebpf:"targets"`
 	Threads       *ebpf.Map `ebpf:"threads"`
 	UnwindBuckets *ebpf.Map `ebpf:"unwind_buckets"`
 	UnwindRows    *ebpf.Map `ebpf:"unwind_rows"`
@@ -550,12 +582,15 @@ type samplerMaps struct {
 func (m *samplerMaps) Close() error {
 	return _SamplerClose(
 		m.AllocAccounts,
+		m.EndedThreads,
 		m.Labels,
 		m.Layouts,
 		m.Lost,
+		m.Others,
 		m.Regions,
 		m.Samples,
 		m.SentCcs,
+		m.Targets,
 		m.Threads,
 		m.UnwindBuckets,
 		m.UnwindRows,
@@ -578,11 +613,11 @@ type samplerVariables struct {
 	EmitRecordType  *ebpf.Variable `ebpf:"emit_record_type"`
 	EmitSampleFlags *ebpf.Variable `ebpf:"emit_sample_flags"`
 	EmitStopReason  *ebpf.Variable `ebpf:"emit_stop_reason"`
+	EmitThreadTime  *ebpf.Variable `ebpf:"emit_thread_time"`
 	EmitTickyRecord *ebpf.Variable `ebpf:"emit_ticky_record"`
 	EventIndex      *ebpf.Variable `ebpf:"event_index"`
 	KernelStacks    *ebpf.Variable `ebpf:"kernel_stacks"`
 	MaxFrames       *ebpf.Variable `ebpf:"max_frames"`
-	PidnsDev        *ebpf.Variable `ebpf:"pidns_dev"`
 	PidnsIno        *ebpf.Variable `ebpf:"pidns_ino"`
 }
 
@@ -592,22 +627,30 @@ type samplerVariables struct {
 type samplerPrograms struct {
 	OnBlockFull   *ebpf.Program `ebpf:"on_block_full"`
 	OnEvent       *ebpf.Program `ebpf:"on_event"`
+	OnExit        *ebpf.Program `ebpf:"on_exit"`
+	OnFork        *ebpf.Program `ebpf:"on_fork"`
+	OnFree        *ebpf.Program `ebpf:"on_free"`
 	OnLargeObject *ebpf.Program `ebpf:"on_large_object"`
 	OnNurseryFull *ebpf.Program `ebpf:"on_nursery_full"`
 	OnProgramEnd  *ebpf.Program `ebpf:"on_program_end"`
 	OnShutdown    *ebpf.Program `ebpf:"on_shutdown"`
 	OnSwitch      *ebpf.Program `ebpf:"on_switch"`
+	OnThread      *ebpf.Program `ebpf:"on_thread"`
 }
 
 func (p *samplerPrograms) Close() error {
 	return _SamplerClose(
 		p.OnBlockFull,
 		p.OnEvent,
+		p.OnExit,
+		p.OnFork,
+		p.OnFree,
 		p.OnLargeObject,
 		p.OnNurseryFull,
 		p.OnProgramEnd,
 		p.OnShutdown,
 		p.OnSwitch,
+		p.OnThread,
 	)
 }
 

@@ -94,8 +94,7 @@ func (s *Sampler) LoadRTSProgram(multi bool) (*RTSProgram, error) {
 	spec.Maps[timelineMapThreads].MaxEntries = s.maps.Threads.MaxEntries()
 	spec.Maps[timelineMapRtsSpent].MaxEntries = uint32(os.Getpagesize())
 	if ns := s.config.PIDNamespace; ns != nil {
-		err := errors.Join(spec.Variables[timelineVarPidnsDev].Set(ns.Dev), spec.Variables[timelineVarPidnsIno].Set(ns.Ino))
-		if err != nil {
+		if err := spec.Variables[timelineVarPidnsIno].Set(ns.Ino); err != nil {
 			return nil, fmt.Errorf("configure timeline program: %w", err)
 		}
 	}

@@ -136,7 +136,6 @@ const (
 	timelineVarEmitRtsGcWord = "emit_rts_gc_word"
 	timelineVarEmitRtsGroup  = "emit_rts_group"
 	timelineVarEmitRtsProbe  = "emit_rts_probe"
-	timelineVarPidnsDev      = "pidns_dev"
 	timelineVarPidnsIno      = "pidns_ino"
 )
 
@@ -207,7 +206,6 @@ type timelineVariableSpecs struct {
 	EmitRtsGcWord *ebpf.VariableSpec `ebpf:"emit_rts_gc_word"`
 	EmitRtsGroup  *ebpf.VariableSpec `ebpf:"emit_rts_group"`
 	EmitRtsProbe  *ebpf.VariableSpec `ebpf:"emit_rts_probe"`
-	PidnsDev      *ebpf.VariableSpec `ebpf:"pidns_dev"`
 	PidnsIno      *ebpf.VariableSpec `ebpf:"pidns_ino"`
 }
 
@@ -261,7 +259,6 @@ type timelineVariables struct {
 	EmitRtsGcWord *ebpf.Variable `ebpf:"emit_rts_gc_word"`
 	EmitRtsGroup  *ebpf.Variable `ebpf:"emit_rts_group"`
 	EmitRtsProbe  *ebpf.Variable `ebpf:"emit_rts_probe"`
-	PidnsDev      *ebpf.Variable `ebpf:"pidns_dev"`
 	PidnsIno      *ebpf.Variable `ebpf:"pidns_ino"`
 }
 

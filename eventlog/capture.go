@@ -356,3 +356,35 @@ type EventCount struct {
 	EnabledNs uint64 // CPU time of the threads
 	RunningNs uint64 // the part of EnabledNs in which the event was on a counter
 }
+
+// SamplingMethod is how an event is sampled.
+type SamplingMethod uint8
+
+const (
+	MethodUnknown   SamplingMethod = iota
+	MethodOnCPUs                   // an event on each CPU; hits in other processes are passed over
+	MethodOnThreads                // an event on each thread of the target, inherited by new ones
+	MethodTick                     // the scheduler's tick, and an event on each CPU that checks it
+)
+
+// Sampling describes how an event is sampled, and what is known of its samples as a whole, since
+// the capture began. The last one of an event is the one that counts.
+type Sampling struct {
+	Event  uint32 // EventDef.Index
+	Method SamplingMethod
+	CPUs   uint32 // on which it is open, for MethodOnCPUs and MethodTick
+	Others uint64 // hits in processes that are not the target's
+	// CPUNs is the CPU time of the target's threads by the kernel's own count, which the weights
+	// of samples are scaled to; 0 for events other than clocks.
+	CPUNs uint64
+	// UnsampledNs is the part of CPUNs that no sample's weight stands for.
+	UnsampledNs uint64
+	// InStepNs is the CPU time of threads that were sampled far more or less often than their
+	// time would have it: what they do is in step with the sampling.
+	InStepNs uint64
+	// TotalError is the standard error of the sum of all weights, in the event's unit, where
+	// that is an estimate; 0 where it is a count.
+	TotalError uint64
+	// Ticks and Checks are the hits by the tick and by the event beside it, for MethodTick.
+	Ticks, Checks uint64
+}

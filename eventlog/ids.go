@@ -114,6 +114,7 @@ const (
 	IDRTSProbes  = 1030
 	IDEventCount = 1031
 	IDEventRate  = 1032
+	IDSampling   = 1033
 	IDRTSWatch   = 1035
 	IDCore       = 1027
 	IDCoreText   = 1028

@@ -350,3 +350,18 @@ func (e *EventCount) layout(c *codec) {
 	c.v64(&e.EnabledNs)
 	c.v64(&e.RunningNs)
 }
+
+func (*Sampling) EventID() uint16 { return IDSampling }
+
+func (e *Sampling) layout(c *codec) {
+	c.v32(&e.Event)
+	enum(c, &e.Method)
+	c.v32(&e.CPUs)
+	c.v64(&e.Others)
+	c.v64(&e.CPUNs)
+	c.v64(&e.UnsampledNs)
+	c.v64(&e.InStepNs)
+	c.v64(&e.TotalError)
+	c.v64(&e.Ticks)
+	c.v64(&e.Checks)
+}

@@ -195,6 +195,7 @@ var kinds = []kind{
 	own[RTSWatch]("watch of the run-time system"),
 	own[EventCount]("event count"),
 	own[EventRate]("event rate"),
+	own[Sampling]("sampling"),
 	own[Core]("core"),
 	own[CoreText]("core text"),
 }

@@ -47,6 +47,9 @@ func (e *UnknownEventError) Error() string {
 // runs, and it counts ns.
 const ClockEvent = "cpu-clock"
 
+// Clock reports whether the event is a clock of CPU time.
+func (e Event) Clock() bool { return e.is(ClockEvent) || e.is("task-clock") }
+
 func hardware(name string, config uint64, unit string, aliases ...string) Event {
 	return Event{Name: name, Type: unix.PERF_TYPE_HARDWARE, Config: config, Unit: unit, Kind: "hardware", Aliases: aliases}
 }

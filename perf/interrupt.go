@@ -31,7 +31,7 @@ func (e Event) Interrupt() Interrupt {
 	switch {
 	case e.Kind != "software":
 		return CounterInterrupt
-	case e.is(ClockEvent) || e.is("task-clock"):
+	case e.Clock():
 		return TimerInterrupt
 	}
 	return NoInterrupt

@@ -58,9 +58,12 @@ func attributes(e Event, r Rate) []unix.PerfEventAttr {
 	return each
 }
 
-func open(attr *unix.PerfEventAttr, tid int) (int, error) {
+func open(attr *unix.PerfEventAttr, tid int) (int, error) { return openPerf(attr, tid, -1) }
+
+// openPerf opens an event on a thread, or on a CPU; −1 for any.
+func openPerf(attr *unix.PerfEventAttr, tid, cpu int) (int, error) {
 	for {
-		fd, err := unix.PerfEventOpen(attr, tid, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+		fd, err := unix.PerfEventOpen(attr, tid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 		if err != unix.EINTR {
 			return fd, err
 		}
@@ -164,21 +167,36 @@ func (s *Sampled) Files() int { return len(s.fds) }
 
 // Count sums the counts of all threads.
 func (s *Sampled) Count() (c Count, err error) {
-	var b [24]byte
 	c = s.past
 	for _, fd := range s.fds {
-		n, err := unix.Read(fd, b[:])
+		one, err := readCount(fd)
 		if err != nil {
 			return c, fmt.Errorf("read count of %s: %w", s.Event, err)
 		}
-		if n < len(b) {
-			continue // the event is in an error state
-		}
-		c.Value += binary.NativeEndian.Uint64(b[:])
-		c.EnabledNs += binary.NativeEndian.Uint64(b[8:])
-		c.RunningNs += binary.NativeEndian.Uint64(b[16:])
+		c.add(one)
 	}
 	return c, nil
+}
+
+func (c *Count) add(other Count) {
+	c.Value += other.Value
+	c.EnabledNs += other.EnabledNs
+	c.RunningNs += other.RunningNs
+}
+
+// readCount reads the count of one file descriptor; it is zero if the event is in an error
+// state.
+func readCount(fd int) (c Count, err error) {
+	var b [24]byte
+	n, err := unix.Read(fd, b[:])
+	if err != nil || n < len(b) {
+		return c, err
+	}
+	return Count{
+		Value:     binary.NativeEndian.Uint64(b[:]),
+		EnabledNs: binary.NativeEndian.Uint64(b[8:]),
+		RunningNs: binary.NativeEndian.Uint64(b[16:]),
+	}, nil
 }
 
 // Close closes the event on every thread.

@@ -89,7 +89,8 @@ func decodeSample(raw []byte, s *Sample) bool {
 	s.Frames = s.Frames[:0]
 	s.Label = ""
 	switch s.Record {
-	case bpf.RecordSample, bpf.RecordWait, bpf.RecordWake, bpf.RecordRTS, bpf.RecordTicky, bpf.RecordAllocated:
+	case bpf.RecordSample, bpf.RecordWait, bpf.RecordWake, bpf.RecordRTS, bpf.RecordTicky, bpf.RecordAllocated,
+		bpf.RecordThreadEnds, bpf.RecordThreadEnded:
 	case bpf.RecordLabel:
 		s.Label = strings.ToValidUTF8(string(frames[:s.FrameCount]), "�")
 		return true

@@ -12,10 +12,13 @@ import (
 
 // counter holds an event's count, and for how much of the time it was on a counter.
 type counter struct {
-	sampled *perf.Sampled
-	last    perf.Count
-	scale   float64 // of the weights of samples
+	placed
+	event perf.Event
+	last  perf.Count
+	scale float64 // of the weights of samples
 }
+
+func newCounter(e perf.Event, on placed) *counter { return &counter{placed: on, event: e, scale: 1} }
 
 // often is how many file descriptors are read at every drain; an event on more
 // threads is looked at when the cost is.
@@ -24,10 +27,10 @@ const often = 64
 // follow reads the counts, so that samples of the time since the last reading can be
 // scaled. Only events of a PMU take turns.
 func (k *counter) follow() error {
-	if k.sampled.Event.Kind == "software" {
+	if k.event.Kind == "software" {
 		return nil
 	}
-	now, err := k.sampled.Count()
+	now, err := k.Count()
 	if err != nil {
 		return err
 	}
@@ -61,7 +64,7 @@ func (k *counter) weigh(weight uint64) uint64 {
 // follow follows all events, or those that are quickly read.
 func (s *cpu) follow(all bool) error {
 	for _, e := range s.events {
-		if k := e.counter; k != nil && (all || k.sampled.Files() <= often) {
+		if k := e.counter; k != nil && (all || k.Files() <= often) {
 			if err := k.follow(); err != nil {
 				return err
 			}
@@ -70,17 +73,28 @@ func (s *cpu) follow(all bool) error {
 	return nil
 }
 
-// writeCounts writes what each event has counted.
+// writeCounts writes what each event has counted of the target. A PMU's event on CPUs counts
+// other processes too: of it is known only for what part of the target's time it was counted.
 func (s *cpu) writeCounts() error {
 	for _, e := range s.events {
 		if e.counter == nil {
 			continue
 		}
-		c, err := e.counter.sampled.Count()
+		c, err := e.counter.Count()
 		if err != nil {
 			return err
 		}
 		n := &eventlog.EventCount{Event: e.granted.Def.Index, Value: c.Value, EnabledNs: c.EnabledNs, RunningNs: c.RunningNs}
+		if e.onCPUs() != nil {
+			counted := 1.0
+			if c.EnabledNs > 0 {
+				counted = float64(c.RunningNs) / float64(c.EnabledNs)
+			}
+			n.Value, n.EnabledNs, n.RunningNs = 0, s.times.total, uint64(float64(s.times.total)*counted)
+			if e.event.Clock() {
+				n.Value, n.RunningNs = n.EnabledNs, n.EnabledNs
+			}
+		}
 		if err := s.host.Log.Emit(sink.Now, n); err != nil {
 			return err
 		}
@@ -95,19 +109,19 @@ func (s *cpu) shared() (lines []string, err error) {
 	var parts, never []string
 	for _, e := range s.events {
 		k := e.counter
-		if k == nil || k.sampled.Event.Kind == "software" {
+		if k == nil || k.event.Kind == "software" {
 			continue
 		}
-		c, err := k.sampled.Count()
+		c, err := k.Count()
 		if err != nil {
 			return nil, err
 		}
 		switch part := float64(c.RunningNs) / float64(c.EnabledNs); {
 		case c.EnabledNs == 0:
 		case c.RunningNs == 0:
-			never = append(never, k.sampled.Event.String())
+			never = append(never, k.event.String())
 		case part < nearlyAll:
-			parts = append(parts, fmt.Sprintf("%s %.0f %%", k.sampled.Event, 100*part))
+			parts = append(parts, fmt.Sprintf("%s %.0f %%", k.event, 100*part))
 		}
 	}
 	if len(never) > 0 {

@@ -1,14 +1,26 @@
 // Package cpu samples events that the kernel counts: CPU time, cycles, cache misses, and all
-// others that perf knows, each by an event on every thread of the target.
+// others that perf knows.
+//
+// A clock, and an event of a PMU where the kernel lets it, is opened on each CPU where the
+// target may run, and its hits in other processes are passed over in the kernel (bpf's
+// targets.h). Opened on threads a clock would cost an arming of its timer at each switch of
+// threads: a server that switches often took up to twice its time. What happens in the kernel
+// anyway, as page faults, is opened on threads, where counts are exact.
+//
+// Samples of a clock are weighed by the CPU time of their threads, which the kernel knows
+// exactly (times.go, window.go).
 package cpu
 
 import (
 	"errors"
+	"math"
 	"sync"
 
 	"ccagent/agent/overhead"
+	"ccagent/agent/sink"
 	"ccagent/agent/source"
 	"ccagent/bpf"
+	"ccagent/eventlog"
 	"ccagent/perf"
 )
 
@@ -23,6 +35,9 @@ type cpu struct {
 	events   []*event
 	sampling *overhead.Sampling
 	limit    limit
+	targets  *bpf.Targets
+	times    *threadTimes
+	cpus     []int  // on which the target may run
 	thins    bool   // overflows are passed over, as their rate cannot be changed
 	stale    bool   // counts are to be read before the next sample is weighed
 	taken    uint64 // samples of all events
@@ -42,29 +57,50 @@ func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 }
 
 // Load loads what runs at overflows, side by side, since the kernel verifies programs for a
-// while.
+// while, and chooses rates where none is asked for.
 func (s *cpu) Load() error {
-	errs := make([]error, len(s.events))
+	errs := make([]error, len(s.events)+1)
 	var loads sync.WaitGroup
 	for i, e := range s.events {
 		loads.Go(func() { e.program, errs[i] = s.host.Walker.EventProgram(int(e.granted.Def.Index)) })
 	}
+	loads.Go(func() { s.targets, errs[len(s.events)] = s.host.Walker.LoadTargets() })
 	loads.Wait()
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	s.times = newThreadTimes(s.targets)
+	for _, e := range s.events {
+		if e.auto {
+			e.choose(s.host.Budget)
+		}
+		if e.event.Clock() {
+			e.window = newWindow(e.granted.Def.Index)
+		}
+	}
+	return nil
 }
 
-// Follow opens the events, disabled, on threads.
-func (s *cpu) Follow(tids []int) error {
+// Receives returns the types of the records at the ends of threads.
+func (s *cpu) Receives() []uint8 { return []uint8{bpf.RecordThreadEnds, bpf.RecordThreadEnded} }
+
+// Follow has the threads' processes sampled, and opens the events, disabled.
+func (s *cpu) Follow(tids []int) (err error) {
 	if err := s.Unfollow(); err != nil {
 		return err
 	}
-	for _, e := range s.events {
-		e.now = e.rate
-		sampled, err := perf.Open(e.event, e.rate, e.program, tids)
-		if err != nil {
+	for _, pid := range processesOf(tids) {
+		if err := s.host.Walker.AddTarget(pid); err != nil {
 			return err
 		}
-		e.counter = &counter{sampled: sampled, scale: 1}
+	}
+	if s.cpus, err = mayRunOn(tids); err != nil {
+		return err
+	}
+	for _, e := range s.events {
+		if err := s.open(e, tids); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -74,7 +110,7 @@ func (s *cpu) Unfollow() error {
 	var err error
 	for _, e := range s.events {
 		if e.counter != nil {
-			err = errors.Join(err, e.counter.sampled.Close())
+			err = errors.Join(err, e.counter.Close())
 			e.counter = nil
 		}
 	}
@@ -88,16 +124,24 @@ func (s *cpu) Start() error {
 		return err
 	}
 	s.sampling.Begin(s.used(c, s.host.TargetCPU()))
+	if err := s.times.start(); err != nil {
+		return err
+	}
 	for _, e := range s.events {
-		if err := e.counter.sampled.Enable(); err != nil {
+		if err := e.counter.Enable(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Consume weighs a sample and writes it.
+// Consume weighs a sample and writes it; that of a clock is held until it can be weighed. Or
+// it takes the record of a thread's end.
 func (s *cpu) Consume(r *perf.Sample) error {
+	if r.Record != bpf.RecordSample {
+		s.times.consume(r)
+		return nil
+	}
 	if s.stale {
 		if err := s.follow(false); err != nil {
 			return err
@@ -108,13 +152,48 @@ func (s *cpu) Consume(r *perf.Sample) error {
 	if err != nil {
 		return err
 	}
-	if e := s.at(r.Event); e != nil {
-		r.Period = e.counter.weigh(r.Period)
-		e.taken++
-	}
 	s.taken++
-	_, err = s.host.Write(im, r)
-	return err
+	e := s.at(r.Event)
+	if e == nil {
+		_, err = s.host.Write(im, r)
+		return err
+	}
+	e.taken++
+	if e.window == nil {
+		r.Period = e.counter.weigh(r.Period)
+		e.squares += float64(r.Period) * float64(r.Period)
+		_, err = s.host.Write(im, r)
+		return err
+	}
+	sample, err := s.host.Place(im, r)
+	if err != nil {
+		return err
+	}
+	e.window.held = append(e.window.held, held{r.Time, sample})
+	if len(e.window.held) >= mostHeld {
+		return s.settle()
+	}
+	return nil
+}
+
+// mostHeld bounds the samples that wait for the CPU time of their threads: some megabytes.
+const mostHeld = 1 << 15
+
+// settle writes the samples that were held, weighed by what their threads have used.
+func (s *cpu) settle() error {
+	if err := s.times.update(); err != nil {
+		return err
+	}
+	used := s.times.settle()
+	for _, e := range s.events {
+		if e.window == nil {
+			continue
+		}
+		if err := e.window.close(used, e.perSecond(), s.host.WriteAt); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // at returns the event of an index.
@@ -145,7 +224,8 @@ func (s *cpu) used(c source.Cost, target uint64) overhead.Use {
 	}
 }
 
-// Cost returns what overflows have cost.
+// Cost returns what overflows have cost the target. What hits in other processes cost those is
+// no cost of the target.
 func (s *cpu) Cost() (c source.Cost, err error) {
 	for _, e := range s.events {
 		runs, err := s.runs(e)
@@ -163,16 +243,33 @@ func (s *cpu) Cost() (c source.Cost, err error) {
 	return c, nil
 }
 
-// runs returns the runs of an event's program at overflows, and their time.
+// otherNs is what a hit in another process takes in BPF, ns: a look-up.
+const otherNs = 200
+
+// runs returns the runs of an event's program at overflows in the target, and their time.
 func (s *cpu) runs(e *event) (bpf.RunStats, error) {
 	if !s.host.Timed { // the samples contain most of it
 		return bpf.RunStats{Runs: e.taken, Ns: s.host.Walks.Sum() / uint64(len(s.events))}, nil
 	}
-	return bpf.RunStatsOf(e.program)
+	r, err := bpf.RunStatsOf(e.program)
+	if err != nil {
+		return r, err
+	}
+	others, err := s.host.Walker.Others(int(e.granted.Def.Index))
+	if err != nil {
+		return r, err
+	}
+	r.Runs -= min(others, r.Runs)
+	r.Ns -= min(others*otherNs, r.Ns)
+	return r, nil
 }
 
-// Account writes losses and counts.
+// Account writes the samples that were held, losses and counts, and follows the target to other
+// CPUs.
 func (s *cpu) Account() error {
+	if err := s.settle(); err != nil {
+		return err
+	}
 	for _, e := range s.events {
 		if err := s.host.Lost(e.granted); err != nil {
 			return err
@@ -184,7 +281,35 @@ func (s *cpu) Account() error {
 	if err := s.follow(true); err != nil {
 		return err
 	}
-	return s.writeCounts()
+	if err := s.writeCounts(); err != nil {
+		return err
+	}
+	if err := s.writeSampling(); err != nil {
+		return err
+	}
+	return s.move()
+}
+
+// writeSampling writes how each event is sampled.
+func (s *cpu) writeSampling() error {
+	for _, e := range s.events {
+		others, err := s.host.Walker.Others(int(e.granted.Def.Index))
+		if err != nil {
+			return err
+		}
+		d := &eventlog.Sampling{Event: e.granted.Def.Index, Method: e.method, Others: others}
+		if on := e.onCPUs(); on != nil {
+			d.CPUs = uint32(len(on.CPUs()))
+			d.TotalError = uint64(math.Sqrt(e.squares))
+		}
+		if w := e.window; w != nil {
+			d.CPUNs, d.UnsampledNs, d.InStepNs = s.times.total, w.leftover(), w.inStep()
+		}
+		if err := s.host.Log.Emit(sink.Now, d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stop disables the events; what is in the ring buffer stays readable.
@@ -192,7 +317,7 @@ func (s *cpu) Stop() error {
 	var err error
 	for _, e := range s.events {
 		if e.counter != nil {
-			err = errors.Join(err, e.counter.sampled.Disable())
+			err = errors.Join(err, e.counter.Disable())
 		}
 	}
 	return err
@@ -210,9 +335,20 @@ func (s *cpu) Finish(uint64) error {
 // Report adds the rates at which events were sampled to the summary.
 func (s *cpu) Report(sum *source.Summary) {
 	for _, e := range s.events {
-		sum.Events[e.granted.Def.Index].Rates = e.rates
+		to := &sum.Events[e.granted.Def.Index]
+		to.Rates = e.rates
+		if e.window != nil {
+			to.Weight = e.window.weight
+		}
 	}
 }
 
 // Close closes the events.
-func (s *cpu) Close() error { return s.Unfollow() }
+func (s *cpu) Close() error {
+	err := s.Unfollow()
+	if s.targets != nil {
+		err = errors.Join(err, s.targets.Close())
+		s.targets = nil
+	}
+	return err
+}

@@ -3,7 +3,9 @@ package cpu
 import (
 	"errors"
 	"fmt"
+	"math"
 
+	"ccagent/agent/overhead"
 	"ccagent/agent/source"
 	"ccagent/eventlog"
 	"ccagent/perf"
@@ -15,13 +17,41 @@ import (
 type event struct {
 	granted *source.Event
 	event   perf.Event
+	auto    bool      // the rate is to be chosen
 	rate    perf.Rate // as it is to be
 	now     perf.Rate // as it is
+	method  eventlog.SamplingMethod
 	// program walks the stack at the event's overflows; the walker owns it.
 	program *ebpf.Program
 	counter *counter // nil while it is not open
+	window  *window  // of a clock
 	taken   uint64   // samples
+	squares float64  // of the weights of an event that is no clock
 	rates   []source.RateChange
+}
+
+// choose chooses the rate by what an interrupt of the event costs here: the lowest if that could
+// not be measured.
+func (e *event) choose(b *overhead.Budget) {
+	interrupt := 0.0
+	if kind := e.event.Interrupt(); kind != perf.NoInterrupt {
+		ns, measured := b.Costs.Measured(kind)
+		interrupt = ns
+		if !measured {
+			interrupt = math.Inf(1)
+		}
+	}
+	limit, _ := perf.MaxRate()
+	e.rate = perf.Rate{Frequency: autoRate(interrupt, b.Asked, uint64(max(limit, 0)))}
+	e.granted.Def.Rate = e.rate.Frequency
+}
+
+// perSecond is how often the event is sampled in a second of CPU time, if it is a clock.
+func (e *event) perSecond() float64 {
+	if e.now.Period != 0 {
+		return 1e9 / float64(e.now.Period)
+	}
+	return float64(e.now.Frequency)
 }
 
 // grant finds an event by its name. Only cycles has a fallback.
@@ -70,7 +100,10 @@ func grant(name string, rate perf.Rate) (*source.Event, bool, error) {
 		g.Def.Rate = max(fit.Frequency, fit.Period)
 		g.Notes = append(g.Notes, warning)
 	}
-	g.Detail = &event{granted: g, event: e, rate: fit}
+	if e.Clock() && commensurate(fit) {
+		g.Notes = append(g.Notes, fmt.Sprintf("%s is sampled in step with milliseconds: what programs do by timers may be hit always, or never; 241, 487 and 997 Hz are not in step", e))
+	}
+	g.Detail = &event{granted: g, event: e, rate: fit, auto: rate == perf.Rate{}}
 	return g, true, nil
 }
 
@@ -92,7 +125,7 @@ const safeRate = 10_000
 // one that is safe, and returns a line for the user if it did.
 func fitRate(e perf.Event, r perf.Rate) (_ perf.Rate, warning string) {
 	limit, ok := perf.MaxRate()
-	if !ok || limit <= 0 {
+	if !ok || limit <= 0 || r == (perf.Rate{}) {
 		return r, ""
 	}
 	if r.Frequency > uint64(limit) {

@@ -41,12 +41,19 @@ func prime(n uint64) bool {
 // errUnsteady is returned if the target's list of threads keeps changing.
 var errUnsteady = errors.New("the program's threads change faster than they can be followed")
 
-// resample has events sampled at a part of the rates that were asked for. They are
+// resample has events sampled at a part of the rates that were asked for. Those on threads are
 // opened anew, since the kernel does not change the rate of an event that threads have
 // inherited. Where that cannot be done the walker passes over some overflows
 // instead, which saves less.
 func (s *cpu) resample(part float64) error {
-	err := s.reopen(part)
+	rates, err := s.ratesAt(part)
+	if err != nil {
+		return err
+	}
+	if err := s.setRates(rates); err != nil || len(rates) == 0 {
+		return err
+	}
+	err = s.reopen(rates)
 	if err == nil || errors.Is(err, perf.ErrNoThreads) { // it has ended, or is about to
 		return nil
 	}
@@ -57,15 +64,35 @@ func (s *cpu) resample(part float64) error {
 	return s.host.Walker.SetKeep(part)
 }
 
-// reopen opens events at part of their rates on all threads there are, and has each take the
+// setRates changes the rates of events that are open on CPUs, and takes those off the list.
+// Samples that were taken at the rates before are weighed first.
+func (s *cpu) setRates(rates map[*event]perf.Rate) error {
+	set := map[*event]perf.Rate{}
+	for e, r := range rates {
+		if e.onCPUs() != nil {
+			set[e] = r
+			delete(rates, e)
+		}
+	}
+	if len(set) == 0 {
+		return nil
+	}
+	if err := s.settle(); err != nil {
+		return err
+	}
+	for e, r := range set {
+		if err := e.onCPUs().SetRate(r); err != nil {
+			return err
+		}
+	}
+	return s.writeRates(set)
+}
+
+// reopen opens events at other rates on all threads there are, and has each take the
 // place of what is open.
-func (s *cpu) reopen(part float64) error {
+func (s *cpu) reopen(rates map[*event]perf.Rate) error {
 	if s.thins {
 		return errUnsteady
-	}
-	rates, err := s.ratesAt(part)
-	if err != nil {
-		return err
 	}
 	const attempts = 5
 	for range attempts {
@@ -118,7 +145,11 @@ func (s *cpu) ratesAt(part float64) (map[*event]perf.Rate, error) {
 		if e.now == e.rate && float64(runs[i]) < hardly*float64(total) {
 			continue
 		}
-		r, _ := fitRate(e.event, reduced(e.rate, part)) // the kernel's limit may be lower by now
+		want := reduced(e.rate, part)
+		if e.auto {
+			want = perf.Rate{Frequency: lowered(e.rate.Frequency, part)}
+		}
+		r, _ := fitRate(e.event, want) // the kernel's limit may be lower by now
 		if r != e.now {
 			rates[e] = r
 		}
@@ -145,7 +176,7 @@ func (s *cpu) openAt(rates map[*event]perf.Rate, tids []int) (map[*event]*perf.S
 // switchTo has what was opened take the place of what is open.
 func switchTo(fresh map[*event]*perf.Sampled) error {
 	for e, opened := range fresh {
-		if err := e.counter.sampled.Switch(opened); err != nil {
+		if err := e.onThreads().Switch(opened); err != nil {
 			return err
 		}
 	}

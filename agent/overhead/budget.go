@@ -29,6 +29,8 @@ type Budget struct {
 	Asked float64 // part of the target's CPU time; 0 for no limit
 	Costs *Costs
 	Clock Clock
+	// KeepRates leaves the rates of sampled events as they were asked for, whatever it costs.
+	KeepRates bool
 }
 
 // NewBudget makes the budget of a capture whose measuring may take a part of the target's CPU
@@ -38,7 +40,12 @@ func NewBudget(asked float64) *Budget {
 }
 
 // Sampling is the budget of sampled events.
-func (b *Budget) Sampling() *Sampling { return newSampling(b.Asked * EventsPart) }
+func (b *Budget) Sampling() *Sampling {
+	if b.KeepRates {
+		return newSampling(0)
+	}
+	return newSampling(b.Asked * EventsPart)
+}
 
 // Alloc is the bucket of allocation probes; it fills with the target's CPU time.
 func (b *Budget) Alloc() *Bucket {

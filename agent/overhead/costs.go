@@ -26,6 +26,8 @@ type Costs struct {
 	mu         sync.Mutex
 	trap       float64
 	interrupts [perf.Interrupts]float64
+	measured   [perf.Interrupts]bool
+	measuring  chan struct{} // closed when the interrupts are measured; nil if they are not to be
 }
 
 // NewCosts returns the usual costs.
@@ -50,6 +52,20 @@ func (c *Costs) Interrupt(kind perf.Interrupt) float64 {
 	return c.interrupts[kind]
 }
 
+// Measured is Interrupt after the measurement, if there is one under way: it is waited for.
+// False if it was not measured, or could not be.
+func (c *Costs) Measured(kind perf.Interrupt) (ns float64, measured bool) {
+	c.mu.Lock()
+	measuring := c.measuring
+	c.mu.Unlock()
+	if measuring != nil {
+		<-measuring
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.interrupts[kind], c.measured[kind]
+}
+
 // SetTrap sets what a hit of a probe costs.
 func (c *Costs) SetTrap(ns float64) {
 	c.mu.Lock()
@@ -61,7 +77,7 @@ func (c *Costs) SetTrap(ns float64) {
 func (c *Costs) SetInterrupt(kind perf.Interrupt, ns float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.interrupts[kind] = ns
+	c.interrupts[kind], c.measured[kind] = ns, true
 }
 
 // NeedTrap and NeedInterrupt have Calibrate measure what will be used.
@@ -77,12 +93,17 @@ func (c *Costs) NeedInterrupt(kind perf.Interrupt) {
 // is left as it is.
 func (c *Costs) Calibrate() {
 	kinds, probes := c.needed, c.needTrap
+	measuring := make(chan struct{})
+	c.mu.Lock()
+	c.measuring = measuring
+	c.mu.Unlock()
 	go func() {
 		for _, kind := range kinds {
 			if ns, err := perf.MeasureInterrupt(kind); err == nil {
 				c.SetInterrupt(kind, ns)
 			}
 		}
+		close(measuring)
 		if !probes {
 			return
 		}

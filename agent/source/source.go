@@ -120,6 +120,9 @@ type Host struct {
 	Image func(pid uint32) (*process.Image, error)
 	// Write writes a sample with its stack and what annotators know of it.
 	Write func(im *process.Image, r *perf.Sample) (*eventlog.Sample, error)
+	// Place is like Write, but does not write the sample itself: WriteAt does, once it is weighed.
+	Place   func(im *process.Image, r *perf.Sample) (*eventlog.Sample, error)
+	WriteAt func(time uint64, e *eventlog.Sample) error
 	// WriteKnown writes a sample whose stack is in the log.
 	WriteKnown func(e *eventlog.Sample) error
 	// Threads lists the threads of all processes, in order; false where some process may not

@@ -76,6 +76,8 @@ func Open(t *testing.T, kind source.Kind, rate perf.Rate, events ...string) *Rig
 			return &eventlog.Sample{Event: uint32(s.Event), PID: s.Pid, TID: s.Tid, Weight: s.Period}, nil
 		},
 	}
+	r.Place, r.WriteAt = r.Write, func(time uint64, e *eventlog.Sample) error { return log.Emit(time, e) }
+	r.Threads = func() ([]int, bool, error) { return nil, false, nil }
 	set := asked.Sources(r.Host)
 	if len(set.All) != 1 {
 		t.Fatalf("%d sources of one kind", len(set.All))

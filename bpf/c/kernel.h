@@ -51,23 +51,61 @@ enum {
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 
 enum {
 	BPF_F_NO_PREALLOC = 1 << 0,
 	BPF_F_MMAPABLE = 1 << 10,
 	BPF_RB_NO_WAKEUP = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 };
 
 struct task_struct;
+struct seq_file;
 #ifdef __bpf__
 // task_struct has the fields that are used; their offsets are found when the program is
 // loaded (CO-RE).
+struct sched_entity {
+	u64 sum_exec_runtime;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	u32 __state;
 	u32 flags;
 	s32 pid, tgid;
+	struct sched_entity se;
 	struct task_struct *real_parent, *group_leader;
+	struct pid *thread_pid;
+} __attribute__((preserve_access_index));
+
+struct ns_common {
+	u32 inum;
+} __attribute__((preserve_access_index));
+
+struct pid_namespace {
+	struct ns_common ns;
+} __attribute__((preserve_access_index));
+
+// upid is a process id in one pid namespace.
+struct upid {
+	s32 nr;
+	struct pid_namespace *ns;
+};
+
+// pid has a upid for each namespace from the initial one down to the process's own.
+struct pid {
+	u32 level;
+	struct upid numbers[1];
+} __attribute__((preserve_access_index));
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+} __attribute__((preserve_access_index));
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 } __attribute__((preserve_access_index));
 #endif
 
@@ -82,6 +120,7 @@ struct bpf_pidns_info {
 
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static long (*bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static u32 (*bpf_get_prandom_u32)(void) = (void *)7;
 static u32 (*bpf_get_smp_processor_id)(void) = (void *)8;
@@ -90,7 +129,9 @@ static long (*bpf_get_stack)(void *ctx, void *buf, u32 size, u64 flags) = (void 
 static long (*bpf_probe_read_user)(void *dst, u32 size, const void *src) = (void *)112;
 static long (*bpf_probe_read_kernel)(void *dst, u32 size, const void *src) = (void *)113;
 static long (*bpf_get_ns_current_pid_tgid)(u64 dev, u64 ino, struct bpf_pidns_info *out, u32 size) = (void *)120;
+static long (*bpf_seq_write)(struct seq_file *seq, const void *data, u32 size) = (void *)127;
 static long (*bpf_ringbuf_output)(void *ringbuf, void *data, u64 size, u64 flags) = (void *)130;
+static void *(*bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 static long (*bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 static long (*bpf_loop)(u32 iterations, void *callback, void *ctx, u64 flags) = (void *)181;

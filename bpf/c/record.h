@@ -82,6 +82,17 @@ enum record_type {
 	RECORD_WAIT,
 	// The thread runs again; the period is the time that it slept. No frames.
 	RECORD_WAKE,
+	// A thread of a target ends, or has ended; the period is its CPU time, ns, which is
+	// complete in the second. No frames.
+	RECORD_THREAD_ENDS,
+	RECORD_THREAD_ENDED,
+};
+
+// thread_time is the CPU time of a thread, ns.
+struct thread_time {
+	u32 pid;
+	u32 tid;
+	u64 ns;
 };
 
 // ticky_record is a ticky counter. name and kinds are addresses of strings.

@@ -83,8 +83,7 @@ const volatile u32 max_frames = 128;
 const volatile u16 event_index = 0;
 const volatile u8 kernel_stacks = 0;
 const volatile u32 cpus = 1;
-// The pid namespace of user space; 0 if it is the initial one.
-const volatile u64 pidns_dev = 0;
+// The inode of user space's pid namespace; 0 if it is the initial one.
 const volatile u64 pidns_ino = 0;
 
 // Types reach Go through BTF, which contains only types that are used.
@@ -96,6 +95,7 @@ const enum alloc_site *emit_alloc_site __attribute__((unused));
 const enum ccs_why *emit_ccs_why __attribute__((unused));
 const struct ccs_record *emit_ccs_record __attribute__((unused));
 const struct ticky_record *emit_ticky_record __attribute__((unused));
+const struct thread_time *emit_thread_time __attribute__((unused));
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -140,17 +140,13 @@ struct {
 	__type(value, u8);
 } sent_ccs SEC(".maps");
 
+#include "targets.h"
+
 INLINE void current_ids(struct sample_header *h)
 {
-	struct bpf_pidns_info in_namespace;
-	if (pidns_ino && !bpf_get_ns_current_pid_tgid(pidns_dev, pidns_ino, &in_namespace, sizeof(in_namespace))) {
-		h->pid = in_namespace.tgid;
-		h->tid = in_namespace.pid;
-		return;
-	}
-	u64 id = bpf_get_current_pid_tgid();
-	h->pid = id >> 32;
-	h->tid = (u32)id;
+	struct task_struct *task = bpf_get_current_task_btf();
+	h->pid = process_of(task);
+	h->tid = id_of(task);
 }
 
 // push_kernel_frames records the kernel's stack above the interrupted code.
@@ -255,11 +251,11 @@ INLINE void send_ccs_chain(struct walk *w)
 }
 
 // forked_from gives the process that the current one was forked from, as long as it runs the
-// same program. 0 otherwise, or if user space's pid namespace has other process ids.
+// same program. 0 otherwise.
 INLINE u32 forked_from(void)
 {
 	struct task_struct *process = bpf_get_current_task_btf()->group_leader;
-	return pidns_ino || !(process->flags & PF_FORKNOEXEC) ? 0 : process->real_parent->tgid;
+	return process->flags & PF_FORKNOEXEC ? process_of(process->real_parent) : 0;
 }
 
 // learn_process copies what is known about a process. Until user space has handled its fork,
@@ -324,6 +320,10 @@ int on_event(struct perf_event_context *ctx)
 	struct walk *w = bpf_map_lookup_elem(&walks, &cpu);
 	if (!w)
 		return 0;
+	if (!is_target(process_of(bpf_get_current_task_btf()))) {
+		count_other(event_index);
+		return 0;
+	}
 	u64 carry = 0;
 	if (passed_over(w, ctx->sample_period, &carry)) {
 		w->stats.thinned++;

@@ -7,8 +7,9 @@
 #include "timeline.h"
 #include "walk_state.h"
 
-const volatile u64 pidns_dev = 0;
 const volatile u64 pidns_ino = 0;
+
+#include "ids.h"
 
 const enum rts_probe *emit_rts_probe __attribute__((unused));
 const enum rts_group *emit_rts_group __attribute__((unused));
@@ -151,15 +152,9 @@ INLINE u64 take_label(struct rts_record *r, struct regs *ctx, u32 kind, u16 head
 
 INLINE void current_process(struct sample_header *h)
 {
-	struct bpf_pidns_info in_namespace;
-	if (pidns_ino && !bpf_get_ns_current_pid_tgid(pidns_dev, pidns_ino, &in_namespace, sizeof(in_namespace))) {
-		h->pid = in_namespace.tgid;
-		h->tid = in_namespace.pid;
-		return;
-	}
-	u64 id = bpf_get_current_pid_tgid();
-	h->pid = id >> 32;
-	h->tid = (u32)id;
+	struct task_struct *task = bpf_get_current_task_btf();
+	h->pid = process_of(task);
+	h->tid = id_of(task);
 }
 
 // note_task stores an OS thread's Task for the walker: during a safe foreign call there is

@@ -25,7 +25,7 @@ import (
 type captureFlags struct {
 	output          string
 	events          string
-	frequency       uint64
+	frequency       frequency
 	period          uint64
 	duration        time.Duration
 	kernel          bool
@@ -42,16 +42,18 @@ type captureFlags struct {
 	symbolizeMemory string
 	symbolizeTime   time.Duration
 	maxOverhead     float64
+	changed         func(flag string) bool
 }
 
 func (f *captureFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
+	f.changed = fs.Changed
 	fs.StringVarP(&f.output, "output", "o", "", "write the log to `FILE` (default PROG.PID.eventlog; PROG.PID-2.eventlog while another capture writes that one)")
 	fs.StringVarP(&f.events, "event", "e", "cycles,alloc,gc,threads", "sample these `EVENTS`, separated by commas (ccagent events lists them)")
-	fs.Uint64VarP(&f.frequency, "frequency", "F", 997, "samples a second of each event, in `HZ`")
+	fs.VarP(&f.frequency, "frequency", "F", "samples a second of each event, in `HZ`; auto: 241, 487 or 997, by what an interrupt costs here")
 	fs.Uint64VarP(&f.period, "count", "c", 0, "sample every `PERIOD` counts instead of by frequency")
 	fs.DurationVar(&f.duration, "duration", 0, "end the capture after `D` (such as 5s)")
-	fs.Float64Var(&f.maxOverhead, "max-overhead", 1, "take at most `PCT` per cent of the program's CPU time over captures of ten seconds and longer, by sampling less often; a shorter one may take 25 ms. 0 keeps the rates as they are")
+	fs.Float64Var(&f.maxOverhead, "max-overhead", 1, "take at most `PCT` per cent of the program's CPU time over captures of ten seconds and longer, by sampling less often; a shorter one may take 25 ms. 0 keeps the rates as they are, and so does -F or -c without this flag")
 	fs.BoolVar(&f.kernel, "kernel", false, "record the kernel's frames of samples that hit there")
 	fs.BoolVar(&f.noEmbedSource, "no-embed-source", false, "leave the text of source files out of the log")
 	fs.BoolVar(&f.noArgs, "no-args", false, "leave the program's arguments out of the log")
@@ -78,12 +80,9 @@ func (f *captureFlags) options() (agent.Options, error) {
 	if err != nil {
 		return agent.Options{}, fmt.Errorf("--symbolize-memory: %w", err)
 	}
-	rate := perf.Rate{Frequency: f.frequency}
+	rate := perf.Rate{Frequency: uint64(f.frequency)}
 	if f.period != 0 {
 		rate = perf.Rate{Period: f.period}
-	}
-	if rate == (perf.Rate{}) {
-		return agent.Options{}, errors.New("-F 0 takes no samples; give a frequency above 0")
 	}
 	if f.duration < 0 {
 		return agent.Options{}, fmt.Errorf("--duration %v is negative", f.duration)
@@ -120,6 +119,7 @@ func (f *captureFlags) options() (agent.Options, error) {
 		Duration:        f.duration,
 		KernelStacks:    f.kernel,
 		MaxOverhead:     f.maxOverhead / 100,
+		KeepRate:        rate != perf.Rate{} && !f.changed("max-overhead"),
 		EmbedSource:     !f.noEmbedSource,
 		NoArgs:          f.noArgs,
 		NoLabels:        f.noLabels,

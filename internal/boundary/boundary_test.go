@@ -57,7 +57,7 @@ var inside = map[string][]string{
 	// A source does not import another source; code that they share is in these packages.
 	"agent/source":     {"agent/overhead", "agent/process", "agent/sink"},
 	"agent/alloc":      {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/uprobe"},
-	"agent/cpu":        {"agent/overhead", "agent/process", "agent/sink", "agent/source"},
+	"agent/cpu":        {"agent/overhead", "agent/process", "agent/procfs", "agent/sink", "agent/source"},
 	"agent/offcpu":     {"agent/overhead", "agent/process", "agent/sink", "agent/source"},
 	"agent/rtsevents":  {},
 	"agent/rts":        {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/rtsevents", "agent/uprobe"},

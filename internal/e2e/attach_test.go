@@ -32,7 +32,7 @@ func TestAttachFollowsThreads(t *testing.T) {
 	}
 
 	log := filepath.Join(t.TempDir(), "run.eventlog")
-	r := run(t, command(t, ccagent, "attach", "--max-overhead", "0", "-o", log, pidOf(target)))
+	r := run(t, command(t, ccagent, "attach", "--max-overhead", "0", "-F", "997", "-o", log, pidOf(target)))
 	if r.status != 0 {
 		t.Fatalf("ccagent attach: status %d\n%s", r.status, r.stderr)
 	}

@@ -218,6 +218,10 @@ func (b *builder) add(rec *eventlog.Record) {
 		if i, ok := b.event(ev.Event); ok {
 			p.Events[i].Count = *ev
 		}
+	case *eventlog.Sampling:
+		if i, ok := b.event(ev.Event); ok {
+			p.Events[i].Sampling = *ev
+		}
 	case *eventlog.EventRate:
 		b.eventRate(rec.Time, ev)
 	case *eventlog.Module:

@@ -79,6 +79,8 @@ type Event struct {
 	TopsByCFI, TopsScanned uint64
 	// Count is the event's total count; zero if the log does not have it.
 	Count eventlog.EventCount
+	// Sampling is how the event was sampled; zero if the log does not have it.
+	Sampling eventlog.Sampling
 	// Rates are the changes of the event's sampling rate, ordered by time.
 	Rates []EventRate
 }

@@ -47,6 +47,7 @@ const pairwiseCore = `$wpairwise_r1a
 func NBody() *Log {
 	l := New()
 	const ms = 1_000_000
+	l.Write(0, &eventlog.Sampling{Event: 0, Method: eventlog.MethodOnCPUs, CPUs: 4, Others: 1234, CPUNs: 1000 * ms})
 	phys := l.File("src/Physics.hs", NBodySource)
 	mainFile := l.File("app/Main.hs", "")
 	main := l.Binding("main", "Main", "main", 0)

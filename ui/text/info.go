@@ -124,6 +124,9 @@ func (p out) events(pr *profile.Profile) {
 		if e.Granted != "" {
 			p.Line("  ", p.Faint("  "+rateOf(e)))
 		}
+		for _, line := range samplingOf(e) {
+			p.Line("  ", p.Faint("  "+line))
+		}
 		if len(e.Rates) > 0 {
 			p.Line("  ", p.Faint("  "+loweredRate(e)))
 		}
@@ -381,6 +384,8 @@ type eventJSON struct {
 	Achieved  float64 `json:"achieved_hz"`
 	OnCounter float64 `json:"on_counter"`
 	Counted   uint64  `json:"counted"`
+	// Sampling is how the event was sampled.
+	Sampling *samplingJSON `json:"sampling,omitempty"`
 }
 
 type stacksInfoJSON struct {
@@ -490,6 +495,7 @@ func infoOf(p *profile.Profile) infoJSON {
 		} else {
 			ev.Period = e.Rate
 		}
+		ev.Sampling = samplingJSONOf(e)
 		for _, r := range e.Rates {
 			ev.Rates = append(ev.Rates, rateJSON{float64(r.Time) / 1e9, r.Rate, r.InterruptNs, r.SampleNs})
 		}

@@ -1,0 +1,62 @@
+package cpu
+
+import (
+	"testing"
+
+	"ccagent/eventlog"
+)
+
+// Weights add up to the CPU time of threads, and what no sample stands for is known.
+func TestWindowWeighsByCPUTime(t *testing.T) {
+	const period = 4_000_000
+	busy, slow, rare := thread{1, 1}, thread{1, 2}, thread{1, 3}
+	w := newWindow(0)
+	got := map[thread]uint64{}
+	sample := func(of thread, n int) {
+		for range n {
+			w.held = append(w.held, held{0, &eventlog.Sample{PID: of.pid, TID: of.tid, Weight: period}})
+		}
+	}
+	settle := func(used map[thread]uint64) {
+		t.Helper()
+		err := w.close(used, 250, func(_ uint64, e *eventlog.Sample) error {
+			got[thread{e.PID, e.TID}] += e.Weight
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	near := func(what string, got, want uint64) {
+		t.Helper()
+		if got+2 < want || got > want+2 {
+			t.Errorf("%s: %d, want %d", what, got, want)
+		}
+	}
+	// The first has enough samples for itself; the others share their time.
+	sample(busy, 100)
+	sample(slow, 3)
+	settle(map[thread]uint64{busy: 500_000_000, slow: 10_000_000, rare: 5_000_000})
+	near("a busy thread", got[busy], 500_000_000)
+	near("a thread of few samples", got[slow], 15_000_000)
+	near("left", w.leftover(), 0)
+	// One sample does not stand for a tenth of a second; the next one makes up for it.
+	sample(slow, 1)
+	settle(map[thread]uint64{slow: 14_000_000})
+	near("one sample", got[slow], 15_000_000+2*period)
+	near("left of it", w.leftover(), 6_000_000)
+	sample(slow, 2)
+	settle(map[thread]uint64{slow: 4_000_000})
+	near("in all", got[slow], 15_000_000+14_000_000+4_000_000)
+	near("left in the end", w.leftover(), 0)
+	near("all weights", w.weight, 533_000_000)
+	if ns := w.inStep(); ns != 0 {
+		t.Errorf("%d ns are in step", ns)
+	}
+	// A thread with four times the samples of its time.
+	step := thread{2, 2}
+	sample(step, 200)
+	settle(map[thread]uint64{step: 200_000_000})
+	near("in step", w.inStep(), 200_000_000)
+	near("its weight", got[step], 200_000_000)
+}

@@ -1,0 +1,1 @@
+../c/targets.h

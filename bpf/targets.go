@@ -1,0 +1,120 @@
+package bpf
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
+
+// ThreadTime is the CPU time of a thread, ns.
+type ThreadTime = samplerThreadTime
+
+// AddTarget has events that are opened on CPUs sampled in a process, by its id in the agent's
+// pid namespace, and in what it forks from then on, if Targets is loaded.
+func (s *Sampler) AddTarget(pid uint32) error {
+	if err := s.maps.Targets.Put(pid, uint32(1)); err != nil {
+		return fmt.Errorf("sample process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// RemoveTarget undoes AddTarget. It is no error if the process was no target.
+func (s *Sampler) RemoveTarget(pid uint32) error {
+	if err := s.maps.Targets.Delete(pid); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("stop sampling process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// Others returns how often an event has hit processes that are not sampled.
+func (s *Sampler) Others(event int) (n uint64, err error) {
+	var perCPU []uint64
+	if err := s.maps.Others.Lookup(uint32(event), &perCPU); err != nil {
+		return 0, fmt.Errorf("read counts of hits in other processes: %w", err)
+	}
+	for _, on := range perCPU {
+		n += on
+	}
+	return n, nil
+}
+
+// Targets is the part of the walker that follows what the targets fork, and knows the CPU time
+// of their threads. RecordThreadEnds and RecordThreadEnded are its records.
+type Targets struct {
+	links []link.Link
+	times *link.Iter
+}
+
+// LoadTargets loads it, and has it run. The programs are the sampler's own.
+func (s *Sampler) LoadTargets() (_ *Targets, err error) {
+	t := &Targets{}
+	defer func() {
+		if err != nil {
+			t.Close()
+		}
+	}()
+	for _, name := range []string{samplerProgOnFork, samplerProgOnExit, samplerProgOnFree} {
+		program, err := s.load(name, 0, false, &s.others)
+		if err != nil {
+			return nil, err
+		}
+		l, err := link.AttachTracing(link.TracingOptions{Program: program})
+		if err != nil {
+			return nil, fmt.Errorf("follow forks and ends of threads: %w", err)
+		}
+		t.links = append(t.links, l)
+	}
+	program, err := s.load(samplerProgOnThread, 0, false, &s.others)
+	if err != nil {
+		return nil, err
+	}
+	if t.times, err = link.AttachIter(link.IterOptions{Program: program}); err != nil {
+		return nil, fmt.Errorf("read the CPU time of threads: %w", err)
+	}
+	return t, nil
+}
+
+// maxThreads bounds the threads whose time is read at a time.
+const maxThreads = 1 << 20
+
+// Times appends the CPU time that each thread of the targets has used by now. That of a running
+// thread is as of the last tick.
+func (t *Targets) Times(times []ThreadTime) ([]ThreadTime, error) {
+	const size = int(unsafe.Sizeof(ThreadTime{}))
+	r, err := t.times.Open()
+	if err != nil {
+		return times, fmt.Errorf("read the CPU time of threads: %w", err)
+	}
+	defer r.Close()
+	raw, err := io.ReadAll(io.LimitReader(r, int64(maxThreads*size)))
+	if err != nil {
+		return times, fmt.Errorf("read the CPU time of threads: %w", err)
+	}
+	for ; len(raw) >= size; raw = raw[size:] {
+		var one ThreadTime
+		if _, err := binary.Decode(raw, binary.NativeEndian, &one); err != nil {
+			return times, fmt.Errorf("read the CPU time of threads: %w", err)
+		}
+		times = append(times, one)
+	}
+	return times, nil
+}
+
+// Close ends it. Targets remain sampled.
+func (t *Targets) Close() error {
+	var errs []error
+	for _, l := range t.links {
+		errs = append(errs, l.Close())
+	}
+	t.links = nil
+	if t.times != nil {
+		errs = append(errs, t.times.Close())
+		t.times = nil
+	}
+	return errors.Join(errs...)
+}

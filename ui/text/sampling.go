@@ -1,0 +1,96 @@
+package text
+
+import (
+	"fmt"
+
+	"ccagent/eventlog"
+	"ccagent/internal/format"
+	"ccagent/profile/columns"
+	"ccagent/ui/printer"
+)
+
+// samplingJSON is how an event was sampled.
+type samplingJSON struct {
+	Method string `json:"method"` // "per-cpu", "on-threads" or "tick"
+	CPUs   uint32 `json:"cpus"`
+	// Others is how often the event hit other processes, which are passed over.
+	Others uint64 `json:"hits_in_other_processes"`
+	// CPUSeconds is the CPU time of the program's threads by the kernel's count, by which
+	// samples of a clock are weighed; Unsampled is the part that no sample stands for.
+	CPUSeconds float64 `json:"cpu_seconds"`
+	Unsampled  float64 `json:"unsampled_seconds"`
+	// InStep is the CPU time of threads whose work was in step with the sampling.
+	InStep float64 `json:"in_step_seconds"`
+	// TotalLow and TotalHigh are the 95 % interval of the sum of weights, where that is an
+	// estimate; both are the sum itself where it is a count.
+	TotalLow  uint64 `json:"total_low"`
+	TotalHigh uint64 `json:"total_high"`
+	Ticks     uint64 `json:"ticks,omitempty"`
+	Checks    uint64 `json:"checks,omitempty"`
+}
+
+var methodNames = map[eventlog.SamplingMethod]string{
+	eventlog.MethodOnCPUs: "per-cpu", eventlog.MethodOnThreads: "on-threads", eventlog.MethodTick: "tick",
+}
+
+func samplingJSONOf(e *columns.Event) *samplingJSON {
+	s := &e.Sampling
+	if s.Method == eventlog.MethodUnknown {
+		return nil
+	}
+	out := &samplingJSON{
+		Method: methodNames[s.Method], CPUs: s.CPUs, Others: s.Others,
+		CPUSeconds: float64(s.CPUNs) / 1e9, Unsampled: float64(s.UnsampledNs) / 1e9, InStep: float64(s.InStepNs) / 1e9,
+		Ticks: s.Ticks, Checks: s.Checks,
+	}
+	if out.Method == "" {
+		out.Method = "unknown"
+	}
+	out.TotalLow, out.TotalHigh = totalInterval(e)
+	return out
+}
+
+// totalInterval is the 95 % interval of an event's sum of weights.
+func totalInterval(e *columns.Event) (low, high uint64) {
+	off := uint64(1.96 * float64(e.Sampling.TotalError))
+	return e.Weight - min(off, e.Weight), columns.SatAdd(e.Weight, off)
+}
+
+// samplingOf describes how an event was sampled.
+func samplingOf(e *columns.Event) (lines []string) {
+	s := &e.Sampling
+	cpus := format.Plural(uint64(s.CPUs), "cpu")
+	var how string
+	switch s.Method {
+	case eventlog.MethodOnCPUs:
+		how = "by an event on each of " + cpus + ", " + format.Count(s.Others) + " hits in other processes passed over"
+	case eventlog.MethodOnThreads:
+		how = "by an event on each thread"
+	case eventlog.MethodTick:
+		how = fmt.Sprintf("by the scheduler's tick on %s (%s hits) and an event that checks it (%s)", cpus, format.Count(s.Ticks), format.Count(s.Checks))
+	default:
+		return nil
+	}
+	lines = append(lines, how)
+	if s.CPUNs > 0 {
+		line := fmt.Sprintf("weighed by threads' %s of cpu time, by the kernel's count", format.Duration(s.CPUNs))
+		if s.UnsampledNs > 0 {
+			line += fmt.Sprintf("; %s without samples", format.Percent(format.Ratio(s.UnsampledNs, s.CPUNs)))
+		}
+		lines = append(lines, line)
+	}
+	if s.InStepNs > 0 {
+		line := "in step with the sampling: threads with " + format.Percent(format.Ratio(s.InStepNs, s.CPUNs)) + " of the cpu time; "
+		if s.Method == eventlog.MethodTick {
+			line += "their ticks are left out"
+		} else {
+			line += "shares within them may be false; choose another rate with -F"
+		}
+		lines = append(lines, line)
+	}
+	if s.TotalError > 0 {
+		low, high := totalInterval(e)
+		lines = append(lines, "the total is an estimate: "+printer.Quantity(low, e.Unit)+" to "+printer.Quantity(high, e.Unit)+" (95%)")
+	}
+	return lines
+}
