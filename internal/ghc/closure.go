@@ -3,16 +3,31 @@ package ghc
 // ClosureType says what an info table is of (rts/include/rts/storage/ClosureTypes.h).
 type ClosureType uint32
 
-// Closure types. The run-time system numbers them in groups, of which the first and last
-// stand here.
+// Closure types. Of types that the run-time system numbers in groups, by how many pointers and
+// other words a closure has or by how the collector has marked it, the first and last stand
+// here.
 const (
 	Constr          ClosureType = 1
+	Constr10        ClosureType = 2 // one pointer, no other word; so on to Constr02
+	Constr01        ClosureType = 3
+	Constr20        ClosureType = 4
+	Constr11        ClosureType = 5
+	Constr02        ClosureType = 6
 	ConstrNoCAF     ClosureType = 7
 	Fun             ClosureType = 8
+	Fun10           ClosureType = 9
+	Fun02           ClosureType = 13
 	FunStatic       ClosureType = 14
 	Thunk           ClosureType = 15
+	Thunk10         ClosureType = 16
+	Thunk02         ClosureType = 20
+	ThunkStatic     ClosureType = 21
 	ThunkSelector   ClosureType = 22
+	BCO             ClosureType = 23
 	AP              ClosureType = 24
+	PAP             ClosureType = 25
+	APStack         ClosureType = 26
+	Ind             ClosureType = 27
 	IndStatic       ClosureType = 28
 	RetBCO          ClosureType = 29
 	RetSmall        ClosureType = 30
@@ -22,11 +37,30 @@ const (
 	CatchFrame      ClosureType = 34
 	UnderflowFrame  ClosureType = 35
 	StopFrame       ClosureType = 36
+	BlockingQueue   ClosureType = 37
 	Blackhole       ClosureType = 38
+	MVar            ClosureType = 39
+	MVarDirty       ClosureType = 40
+	TVar            ClosureType = 41
+	ArrWords        ClosureType = 42
+	MutArr          ClosureType = 43
+	MutArrFrozen    ClosureType = 46
+	MutVar          ClosureType = 47
+	MutVarDirty     ClosureType = 48
+	Weak            ClosureType = 49
+	Prim            ClosureType = 50
+	MutPrim         ClosureType = 51
 	TSO             ClosureType = 52
+	Stack           ClosureType = 53
+	TRecChunk       ClosureType = 54
 	AtomicallyFrame ClosureType = 55
 	CatchRetryFrame ClosureType = 56
 	CatchSTMFrame   ClosureType = 57
+	Whitehole       ClosureType = 58
+	SmallArr        ClosureType = 59
+	SmallArrFrozen  ClosureType = 62
+	Compact         ClosureType = 63
+	Continuation    ClosureType = 64 // from 9.6
 	AnnFrame        ClosureType = 65 // from 9.14
 )
 
@@ -57,6 +91,7 @@ const (
 	FunArity     = 20
 	FunArgs      = 24 // fun_type: how the arguments lie on the stack
 	FunBitmap    = 32
+	ConstrDesc   = 24 // con_desc: where the constructor's name lies, from the info pointer
 	InfoProfiled = 16
 )
 

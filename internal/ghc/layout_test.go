@@ -40,7 +40,16 @@ int main(void)
 	FIELD(StgStack, stack);
 	FIELD(StgRegTable, rCCCS);
 	FIELD(StgRegTable, rCurrentTSO);
+	FIELD(StgRegTable, rNursery);
+	FIELD(StgRegTable, rCurrentNursery);
 	FIELD(StgRegTable, rHpAlloc);
+	FIELD(bdescr, start);
+	FIELD(bdescr, free);
+	FIELD(bdescr, link);
+	FIELD(bdescr, u.back);
+	FIELD(bdescr, blocks);
+	SHOW("StgTSO", sizeof(StgTSO) / sizeof(W_));
+	SHOW("StgTRecChunk", sizeof(StgTRecChunk) / sizeof(W_));
 	FIELD(StgRegTable, rRet);
 	SHOW("Capability.r", OFFSET_Capability_r);
 	SHOW("Capability.no", OFFSET_Capability_no);
@@ -82,6 +91,42 @@ int main(void)
 	SHOW("THUNK_SELECTOR", THUNK_SELECTOR);
 	SHOW("AP", AP);
 	SHOW("IND_STATIC", IND_STATIC);
+	SHOW("con_desc", sizeof(StgConInfoTable) - offsetof(StgConInfoTable, con_desc));
+	SHOW("CONSTR_1_0", CONSTR_1_0);
+	SHOW("CONSTR_0_1", CONSTR_0_1);
+	SHOW("CONSTR_2_0", CONSTR_2_0);
+	SHOW("CONSTR_1_1", CONSTR_1_1);
+	SHOW("CONSTR_0_2", CONSTR_0_2);
+	SHOW("FUN_1_0", FUN_1_0);
+	SHOW("FUN_0_2", FUN_0_2);
+	SHOW("THUNK_1_0", THUNK_1_0);
+	SHOW("THUNK_0_2", THUNK_0_2);
+	SHOW("THUNK_STATIC", THUNK_STATIC);
+	SHOW("BCO", BCO);
+	SHOW("PAP", PAP);
+	SHOW("AP_STACK", AP_STACK);
+	SHOW("IND", IND);
+	SHOW("BLOCKING_QUEUE", BLOCKING_QUEUE);
+	SHOW("MVAR_CLEAN", MVAR_CLEAN);
+	SHOW("MVAR_DIRTY", MVAR_DIRTY);
+	SHOW("TVAR", TVAR);
+	SHOW("ARR_WORDS", ARR_WORDS);
+	SHOW("MUT_ARR_PTRS_CLEAN", MUT_ARR_PTRS_CLEAN);
+	SHOW("MUT_ARR_PTRS_FROZEN_CLEAN", MUT_ARR_PTRS_FROZEN_CLEAN);
+	SHOW("MUT_VAR_CLEAN", MUT_VAR_CLEAN);
+	SHOW("MUT_VAR_DIRTY", MUT_VAR_DIRTY);
+	SHOW("WEAK", WEAK);
+	SHOW("PRIM", PRIM);
+	SHOW("MUT_PRIM", MUT_PRIM);
+	SHOW("STACK", STACK);
+	SHOW("TREC_CHUNK", TREC_CHUNK);
+	SHOW("WHITEHOLE", WHITEHOLE);
+	SHOW("SMALL_MUT_ARR_PTRS_CLEAN", SMALL_MUT_ARR_PTRS_CLEAN);
+	SHOW("SMALL_MUT_ARR_PTRS_FROZEN_CLEAN", SMALL_MUT_ARR_PTRS_FROZEN_CLEAN);
+	SHOW("COMPACT_NFDATA", COMPACT_NFDATA);
+#ifdef CONTINUATION
+	SHOW("CONTINUATION", CONTINUATION);
+#endif
 	SHOW("RET_BCO", RET_BCO);
 	SHOW("RET_SMALL", RET_SMALL);
 	SHOW("RET_BIG", RET_BIG);
@@ -124,7 +169,10 @@ func facts(version string, profiled bool) map[string]int {
 		"header": int(l.Header), "StgTSO.stackobj": int(l.TSOStackObj), "StgTSO.id": int(l.TSOID),
 		"StgTSO.why_blocked": int(l.WhyBlocked), "sizeof why_blocked": wide,
 		"StgStack.stack_size": int(l.StackSize), "StgStack.sp": int(l.StackSp), "StgStack.stack": int(l.StackFirst),
-		"StgRegTable.rCCCS": BaseCCCS, "StgRegTable.rCurrentTSO": BaseCurrentTSO, "StgRegTable.rHpAlloc": BaseHpAlloc, "StgRegTable.rRet": BaseRet,
+		"StgRegTable.rCCCS": BaseCCCS, "StgRegTable.rCurrentTSO": BaseCurrentTSO, "StgRegTable.rNursery": BaseNursery,
+		"StgRegTable.rCurrentNursery": BaseCurrentNursery, "StgRegTable.rHpAlloc": BaseHpAlloc,
+		"bdescr.start": BlockStart, "bdescr.free": BlockFree, "bdescr.link": BlockLink, "bdescr.u.back": BlockBack, "bdescr.blocks": BlockCount,
+		"StgTSO": int(l.TSOWords), "StgTRecChunk": int(l.TRecChunkWords), "StgRegTable.rRet": BaseRet,
 		"Capability.r": BaseOfCapability, "Capability.no": BaseOfCapability + BaseCapabilityNo,
 		"Capability.total_allocated": BaseOfCapability + int(l.TotalAllocated),
 		"CostCentreStack.cc":         CCSCC, "CostCentreStack.prevStack": CCSPrev, "CostCentreStack.depth": CCSDepth,
@@ -139,6 +187,14 @@ func facts(version string, profiled bool) map[string]int {
 		"bitmap size": BitmapSize, "bco bitmap": BCOBitmap,
 		"CONSTR": int(Constr), "CONSTR_NOCAF": int(ConstrNoCAF), "FUN": int(Fun), "FUN_STATIC": int(FunStatic),
 		"THUNK": int(Thunk), "THUNK_SELECTOR": int(ThunkSelector), "AP": int(AP), "IND_STATIC": int(IndStatic),
+		"con_desc":   ConstrDesc + info,
+		"CONSTR_1_0": int(Constr10), "CONSTR_0_1": int(Constr01), "CONSTR_2_0": int(Constr20), "CONSTR_1_1": int(Constr11), "CONSTR_0_2": int(Constr02),
+		"FUN_1_0": int(Fun10), "FUN_0_2": int(Fun02), "THUNK_1_0": int(Thunk10), "THUNK_0_2": int(Thunk02), "THUNK_STATIC": int(ThunkStatic),
+		"BCO": int(BCO), "PAP": int(PAP), "AP_STACK": int(APStack), "IND": int(Ind), "BLOCKING_QUEUE": int(BlockingQueue),
+		"MVAR_CLEAN": int(MVar), "MVAR_DIRTY": int(MVarDirty), "TVAR": int(TVar), "ARR_WORDS": int(ArrWords),
+		"MUT_ARR_PTRS_CLEAN": int(MutArr), "MUT_ARR_PTRS_FROZEN_CLEAN": int(MutArrFrozen), "MUT_VAR_CLEAN": int(MutVar), "MUT_VAR_DIRTY": int(MutVarDirty),
+		"WEAK": int(Weak), "PRIM": int(Prim), "MUT_PRIM": int(MutPrim), "STACK": int(Stack), "TREC_CHUNK": int(TRecChunk), "WHITEHOLE": int(Whitehole),
+		"SMALL_MUT_ARR_PTRS_CLEAN": int(SmallArr), "SMALL_MUT_ARR_PTRS_FROZEN_CLEAN": int(SmallArrFrozen), "COMPACT_NFDATA": int(Compact),
 		"RET_BCO": int(RetBCO), "RET_SMALL": int(RetSmall), "RET_BIG": int(RetBig), "RET_FUN": int(RetFun),
 		"UPDATE_FRAME": int(UpdateFrame), "CATCH_FRAME": int(CatchFrame), "UNDERFLOW_FRAME": int(UnderflowFrame), "STOP_FRAME": int(StopFrame),
 		"BLACKHOLE": int(Blackhole), "TSO": int(TSO),
@@ -151,6 +207,9 @@ func facts(version string, profiled bool) map[string]int {
 	}
 	if l.TSOCCCS != 0 {
 		m["StgTSO.prof.cccs"] = int(l.TSOCCCS)
+	}
+	if v, _ := ParseVersion(version); !v.Before(Version{9, 6}) {
+		m["CONTINUATION"] = int(Continuation)
 	}
 	if v, _ := ParseVersion(version); !v.Before(Version{9, 14}) {
 		m["ANN_FRAME"] = int(AnnFrame)

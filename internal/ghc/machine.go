@@ -2,10 +2,12 @@ package ghc
 
 // Offsets from BaseReg, which points to a StgRegTable (rts/include/stg/Regs.h).
 const (
-	BaseCCCS       = 864 // rCCCS: the running cost-centre stack
-	BaseCurrentTSO = 872 // rCurrentTSO
-	BaseHpAlloc    = 904 // rHpAlloc: what a failed heap check wanted, in bytes
-	BaseRet        = 912 // rRet: why a thread returned to the scheduler
+	BaseCCCS           = 864 // rCCCS: the running cost-centre stack
+	BaseCurrentTSO     = 872 // rCurrentTSO
+	BaseNursery        = 880 // rNursery: the nursery, or its chunk, that is being filled
+	BaseCurrentNursery = 888 // rCurrentNursery: the descriptor of the block that is
+	BaseHpAlloc        = 904 // rHpAlloc: what a failed heap check wanted, in bytes
+	BaseRet            = 912 // rRet: why a thread returned to the scheduler
 )
 
 // BaseOfCapability is where a Capability's StgRegTable begins, behind its StgFunTable
@@ -20,6 +22,19 @@ const (
 const (
 	HeapOverflow  = 1
 	ThreadBlocked = 4
+)
+
+// Fields of a nursery (rts/sm/Storage.h) and of a block's descriptor
+// (rts/include/rts/storage/Block.h).
+const (
+	NurseryFirst  = 0 // blocks: the descriptor of the first, from which they are linked
+	NurseryBlocks = 8 // n_blocks
+
+	BlockStart = 0
+	BlockFree  = 8 // free: one past the last byte that is allocated
+	BlockLink  = 16
+	BlockBack  = 24 // u.back
+	BlockCount = 48 // blocks: of the group, 32 bits
 )
 
 // Fields of an InCall, which is a call from C into Haskell (rts/Task.h).

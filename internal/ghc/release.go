@@ -12,34 +12,35 @@ type release struct {
 	totalAllocated     uint16 // Capability.total_allocated
 	taskInCallThreaded uint16 // Task.incall with -threaded
 	tickyEntries       uint16 // StgEntCounter.entry_count; 0: not known
+	tsoWords           uint16 // size of a StgTSO
 	provenance         ProvenanceFormat
 }
 
 // releases is in order. A row holds until the next one's first series.
 var releases = [...]release{
 	{
-		from: Version{8, 10}, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1184,
+		from: Version{8, 10}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1184,
 		taskInCallThreaded: 120, tickyEntries: TickyEntries,
 	},
 	{
 		// The RTS's Condition, which Task has, grew by a clock's id.
-		from: Version{9, 2}, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200,
+		from: Version{9, 2}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200,
 		taskInCallThreaded: 128, tickyEntries: TickyEntries, provenance: ProvenanceList,
 	},
 	{
-		from: Version{9, 4}, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200,
+		from: Version{9, 4}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200,
 		taskInCallThreaded: 128, provenance: ProvenanceInline6,
 	},
 	{
-		from: Version{9, 6}, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200,
+		from: Version{9, 6}, tsoWords: 16, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200,
 		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceInline8,
 	},
 	{
-		from: Version{9, 8}, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200,
+		from: Version{9, 8}, tsoWords: 16, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200,
 		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceApart8,
 	},
 	{
-		from: Version{9, 10}, tsoID: 56, tsoLabel: 96, whyBlocked: 40, whyBlockedWide: true, profiledCCCS: 152, totalAllocated: 1200,
+		from: Version{9, 10}, tsoWords: 17, tsoID: 56, tsoLabel: 96, whyBlocked: 40, whyBlockedWide: true, profiledCCCS: 152, totalAllocated: 1200,
 		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceApart6,
 	},
 }
@@ -76,6 +77,9 @@ type Layout struct {
 	TaskInCall     uint16 // Task.incall
 	TotalAllocated uint16 // Capability.total_allocated, from BaseReg
 	TickyEntries   uint16 // StgEntCounter.entry_count; 0: not known
+
+	TSOWords       uint16 // size of a StgTSO, in words
+	TRecChunkWords uint16 // size of a StgTRecChunk, in words
 }
 
 // Header sizes: the profiling way has the cost-centre stack, and a word for retainers and
@@ -83,6 +87,14 @@ type Layout struct {
 const (
 	headerBytes         = 8
 	profiledHeaderBytes = 24
+	profiledHeaderWords = (profiledHeaderBytes - headerBytes) / 8
+)
+
+// Words of a StgTRecChunk, which has 16 entries. In the threaded way an entry counts the
+// updates of its variable as well.
+const (
+	trecChunkWords         = 51
+	trecChunkWordsThreaded = 67
 )
 
 // LayoutOf gives the layout of a version and way. An unknown version is taken for the
@@ -101,15 +113,20 @@ func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {
 		StackFirst:     24,
 		TaskInCall:     8,
 		TotalAllocated: r.totalAllocated - BaseOfCapability,
+		TSOWords:       r.tsoWords,
+		TRecChunkWords: trecChunkWords,
 	}
 	if known {
 		l.TickyEntries = r.tickyEntries
 	}
 	if threaded {
 		l.TaskInCall = r.taskInCallThreaded
+		l.TRecChunkWords = trecChunkWordsThreaded
 	}
 	if profiled {
 		l.TSOCCCS = r.profiledCCCS
+		l.TSOWords += profiledHeaderWords + 1
+		l.TRecChunkWords += profiledHeaderWords
 		for _, offset := range []*uint16{
 			&l.Header, &l.TSOStackObj, &l.TSOID, &l.TSOLabel, &l.WhyBlocked, &l.StackSize, &l.StackSp, &l.StackFirst,
 		} {

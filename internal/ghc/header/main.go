@@ -53,6 +53,8 @@ var groups = []group{
 	{"From BaseReg, which lies BASE_OF_CAPABILITY into its Capability.", []define{
 		{"BASE_CCCS", ghc.BaseCCCS},
 		{"BASE_CURRENT_TSO", ghc.BaseCurrentTSO},
+		{"BASE_NURSERY", ghc.BaseNursery},
+		{"BASE_CURRENT_NURSERY", ghc.BaseCurrentNursery},
 		{"BASE_HP_ALLOC", ghc.BaseHpAlloc},
 		{"BASE_RET", ghc.BaseRet},
 		{"BASE_CAPABILITY_NO", ghc.BaseCapabilityNo},
@@ -90,6 +92,13 @@ var groups = []group{
 		{"TICKY_KINDS", ghc.TickyKinds},
 		{"TICKY_ENTRIES", ghc.TickyEntries},
 		{"TICKY_ENTRIES_9_6", ghc.TickyEntries96},
+	}},
+	{"Nurseries and descriptors of blocks.", []define{
+		{"NURSERY_BLOCKS", ghc.NurseryBlocks},
+		{"BLOCK_START", ghc.BlockStart},
+		{"BLOCK_FREE", ghc.BlockFree},
+		{"BLOCK_BACK", ghc.BlockBack},
+		{"BLOCK_COUNT", ghc.BlockCount},
 	}},
 	{"Bytes of a block of the heap.", []define{{"BLOCK_SIZE", ghc.BlockBytes}}},
 }
