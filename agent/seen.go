@@ -24,7 +24,7 @@ type sighting struct {
 // code of one program is far smaller; crafted stacks may not be.
 const maxSeen = 1 << 20
 
-// seenAddresses are all addresses in the log's stacks.
+// seenAddresses are all addresses in the log's stacks, and those of closures' code.
 type seenAddresses struct {
 	sightings map[address]sighting
 }
@@ -47,6 +47,11 @@ func (s *seenAddresses) addNodes(nodes []eventlog.Node) {
 			s.sightings[a] = old
 		}
 	}
+}
+
+// addCode adds an address that is in no stack.
+func (s *seenAddresses) addCode(module uint32, addr uint64) {
+	s.addNodes([]eventlog.Node{{Kind: eventlog.FramePC, Module: module, Addr: addr}})
 }
 
 func (s *seenAddresses) countLeaf(module uint32, addr uint64) {

@@ -84,7 +84,8 @@ func (c *capture) makeSources() {
 	c.host = &source.Host{
 		Walker: c.walker, Log: c.log, Budget: overhead.NewBudget(c.opts.MaxOverhead),
 		Timed: c.statsOn != nil, Walks: &c.meter.walks,
-		Image: c.image, Write: c.write, Place: c.place, WriteAt: c.writeAt, WriteKnown: c.writeKnown,
+		Image: c.image, Code: func(module uint32, addr uint64) { c.names.seen.addCode(module, addr) },
+		Write: c.write, Place: c.place, WriteAt: c.writeAt, WriteKnown: c.writeKnown,
 		Threads: c.threads, Drain: c.drain, TargetCPU: c.meter.targetCPU,
 	}
 	c.host.Budget.KeepRates = c.opts.KeepRate

@@ -4,6 +4,7 @@ import (
 	"ccagent/agent/alloc"
 	"ccagent/agent/ccs"
 	"ccagent/agent/cpu"
+	"ccagent/agent/nursery"
 	"ccagent/agent/offcpu"
 	"ccagent/agent/rts"
 	"ccagent/agent/source"
@@ -15,6 +16,7 @@ import (
 func kinds() []source.Kind {
 	return []source.Kind{
 		alloc.Kind(),
+		nursery.Kind(),
 		rts.Kind(),
 		offcpu.Kind(),
 		ticky.Kind(),

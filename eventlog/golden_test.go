@@ -80,6 +80,9 @@ func TestOwnPayloads(t *testing.T) {
 		{&Sample{Centres: 4}, "00 00 00 00 00 00 00 00 00 00 00 00 04"},
 		{&CentreDef{ID: 1, Label: "f", Module: "M", SrcLoc: "", CAF: true}, "01 01 66 01 4d 00 01"},
 		{&CentreStack{ID: 300, Parent: 2, Centre: 1, Problem: CentreImplausible}, "ac02 02 01 02"},
+		{&Closure{ID: 1, Module: 2, Addr: 0x80, Type: 15, Name: ""}, "01 02 8001 0f 00"},
+		{&NurseryBlock{PID: 1, Capability: 2, Places: 256, Total: 3, Used: 4096, Read: 4096, Closures: []ClosureCount{{1, 2, 128}, {0, 1, 8}}},
+			"01 02 8002 03 8020 8020 02 01 02 8001 00 01 08"},
 		// A node's parent stands as the distance to it.
 		{&Nodes{First: 10, Nodes: []Node{{Parent: 0, Kind: FrameStop, Module: 1, Addr: 0x80}, {Parent: 10, Kind: FrameUpdate, Module: 0, Addr: 1}}},
 			"0a 02 0a 08 01 8001 01 02 00 01"},

@@ -111,11 +111,13 @@ const (
 	IDBlock         = 1025
 	IDLocations     = 1026
 
-	IDRTSProbes  = 1030
-	IDEventCount = 1031
-	IDEventRate  = 1032
-	IDSampling   = 1033
-	IDRTSWatch   = 1035
-	IDCore       = 1027
-	IDCoreText   = 1028
+	IDRTSProbes    = 1030
+	IDEventCount   = 1031
+	IDEventRate    = 1032
+	IDSampling     = 1033
+	IDRTSWatch     = 1035
+	IDClosure      = 1036
+	IDNurseryBlock = 1037
+	IDCore         = 1027
+	IDCoreText     = 1028
 )

@@ -196,6 +196,8 @@ var kinds = []kind{
 	own[EventCount]("event count"),
 	own[EventRate]("event rate"),
 	own[Sampling]("sampling"),
+	own[Closure]("closure"),
+	own[NurseryBlock]("nursery block"),
 	own[Core]("core"),
 	own[CoreText]("core text"),
 }

@@ -18,12 +18,13 @@ import (
 // Sample is one record of the stack walker. Frames are leaf first, each with its kind in the
 // top byte as defined in package bpf. A record of type bpf.RecordLabel has the label of
 // thread Tso in place of frames, one of type bpf.RecordCCS a cost-centre stack, one of type
-// bpf.RecordRTS the words of a GC.
+// bpf.RecordRTS the words of a GC, and one of type bpf.RecordBlock a block of a nursery.
 type Sample struct {
 	bpf.SampleHeader
 	Frames []uint64
 	Label  string
 	Stack  bpf.CCSRecord
+	Block  []uint64
 }
 
 // Samples reads the walker's ring buffer by polling: samples never wake user space.
@@ -87,10 +88,17 @@ func decodeSample(raw []byte, s *Sample) bool {
 		return false
 	}
 	s.Frames = s.Frames[:0]
-	s.Label = ""
+	s.Label, s.Block = "", nil
 	switch s.Record {
 	case bpf.RecordSample, bpf.RecordWait, bpf.RecordWake, bpf.RecordRTS, bpf.RecordTicky, bpf.RecordAllocated,
 		bpf.RecordThreadEnds, bpf.RecordThreadEnded:
+	case bpf.RecordBlock:
+		// Its words are many, and not kept with those of the samples that later use s.
+		s.Block = make([]uint64, s.FrameCount)
+		for i := range s.Block {
+			s.Block[i] = binary.NativeEndian.Uint64(frames[8*i:])
+		}
+		return true
 	case bpf.RecordLabel:
 		s.Label = strings.ToValidUTF8(string(frames[:s.FrameCount]), "�")
 		return true

@@ -63,6 +63,10 @@ func ReadSeen(r io.Reader) (Seen, error) {
 					calls[k] = call
 				}
 			}
+		case *eventlog.Closure:
+			if k := (key{e.Module, e.Addr}); len(calls) < maxSeen {
+				calls[k] = false
+			}
 		case *eventlog.File:
 			s.After.File = max(s.After.File, e.ID)
 		case *eventlog.Binding:

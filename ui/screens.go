@@ -5,6 +5,7 @@ import (
 
 	"ccagent/ui/keymap"
 	"ccagent/ui/screen"
+	"ccagent/ui/screen/alloc"
 	"ccagent/ui/screen/centres"
 	"ccagent/ui/screen/diff"
 	"ccagent/ui/screen/flame"
@@ -14,7 +15,7 @@ import (
 )
 
 // kinds lists all screens. Their order gives their numbers, keys and tabs; see keymap.New.
-var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind}
+var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind, alloc.Kind}
 
 // keyTable has the common keys and those of all screens.
 var keyTable = keysOf(kinds)

@@ -23,7 +23,9 @@ import (
 const name = "alloc"
 
 // Kind makes the source of allocation.
-func Kind() source.Kind { return source.Kind{Grant: grant, New: open, Known: known} }
+func Kind() source.Kind {
+	return source.Kind{Grant: grant, New: open, Known: known, Needs: source.Closures}
+}
 
 // grant grants the event for now; whether the program allows it is seen when its run-time
 // system is.

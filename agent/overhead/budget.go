@@ -13,9 +13,10 @@ const Default = 0.01
 // The parts of the budget that kinds of measuring have. RTSPart is that of each group of
 // probes in the run-time system.
 const (
-	EventsPart = 0.6
-	AllocPart  = 0.2
-	RTSPart    = 0.1
+	EventsPart  = 0.55
+	AllocPart   = 0.2
+	NurseryPart = 0.05
+	RTSPart     = 0.1
 )
 
 // burst is for how much CPU time of the target, in ns, a bucket saves up.
@@ -51,6 +52,13 @@ func (b *Budget) Sampling() *Sampling {
 func (b *Budget) Alloc() *Bucket {
 	rate := b.Asked * AllocPart
 	return NewBucket(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4})
+}
+
+// Nursery is the bucket of what is allocated by closure; it fills with the target's CPU time. A
+// capture's start may take more, so that a short one has some blocks; that is paid back.
+func (b *Budget) Nursery() *Bucket {
+	rate := b.Asked * NurseryPart
+	return NewBucket(Terms{Rate: rate, Depth: rate * burst, Loan: rate * settled / 4, Term: settled})
 }
 
 // rtsBurst is what a group of probes in the run-time system may cost at once beyond its

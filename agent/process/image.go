@@ -55,6 +55,14 @@ func (im *Image) add(m Mapping) {
 
 // Resolve returns the module and module address of a run-time address.
 func (im *Image) Resolve(addr uint64) (module uint32, moduleAddr uint64, ok bool) {
+	if m := im.MappingOf(addr); m != nil {
+		return m.Module.ID, addr - m.Bias, true
+	}
+	return 0, addr, false
+}
+
+// MappingOf returns the mapping of code that an address is in, nil if it is in none.
+func (im *Image) MappingOf(addr uint64) *Mapping {
 	lo, hi := 0, len(im.Mappings)
 	for lo < hi {
 		mid := (lo + hi) / 2
@@ -65,10 +73,9 @@ func (im *Image) Resolve(addr uint64) (module uint32, moduleAddr uint64, ok bool
 		}
 	}
 	if lo < len(im.Mappings) && im.Mappings[lo].Start <= addr {
-		m := im.Mappings[lo]
-		return m.Module.ID, addr - m.Bias, true
+		return &im.Mappings[lo]
 	}
-	return 0, addr, false
+	return nil
 }
 
 // BiasOf returns the bias of a module in the image, 0 if it is not mapped.

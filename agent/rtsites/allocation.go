@@ -89,6 +89,33 @@ func FindAllocation(symbols *Symbols) (*Allocation, error) {
 	return s, nil
 }
 
+// Collection is where collections begin in a run-time system, when all capabilities have stopped
+// and nothing was moved yet.
+type Collection struct {
+	Capabilities
+	Addr uint64 // module address
+}
+
+// FindCollection finds where collections begin.
+func FindCollection(symbols *Symbols) (*Collection, error) {
+	if symbols.File.Machine != elf.EM_X86_64 {
+		return nil, ErrMachine
+	}
+	x := finder{symbols}
+	if x.Addr(ghc.SymGarbageCollect) == 0 {
+		return nil, ErrNoSymbols
+	}
+	s := &Collection{Capabilities: x.capabilities()}
+	begins := x.called(bpf.RTSGCStart, ghc.SymStartGC, ghc.SymGarbageCollect)
+	if len(begins) == 0 {
+		return nil, &MissingError{"call of stat_startGC"}
+	}
+	if s.Addr = begins[0].Addr; !s.Known() {
+		return nil, &MissingError{"list of capabilities"}
+	}
+	return s, nil
+}
+
 // instruction is a decoded instruction and its address.
 type instruction struct {
 	x86asm.Inst

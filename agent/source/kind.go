@@ -29,6 +29,9 @@ type Need uint8
 // Labels is the need of sources that distinguish threads by label.
 const Labels Need = 1 << 0
 
+// Closures is the need of what is allocated by closure, beside the code that allocates.
+const Closures Need = 1 << 1
+
 // A Kind makes sources of one kind.
 type Kind struct {
 	// Grant returns the event of a name; false if the kind does not know it. The last kind

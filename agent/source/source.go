@@ -125,6 +125,8 @@ type Host struct {
 	WriteAt func(time uint64, e *eventlog.Sample) error
 	// WriteKnown writes a sample whose stack is in the log.
 	WriteKnown func(e *eventlog.Sample) error
+	// Code has the name of code looked up that is in no stack, by a module's address.
+	Code func(module uint32, addr uint64)
 	// Threads lists the threads of all processes, in order; false where some process may not
 	// be known.
 	Threads func() (tids []int, sure bool, err error)

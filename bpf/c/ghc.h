@@ -24,6 +24,8 @@ enum {
 // From BaseReg, which lies BASE_OF_CAPABILITY into its Capability.
 #define BASE_CCCS 864
 #define BASE_CURRENT_TSO 872
+#define BASE_NURSERY 880
+#define BASE_CURRENT_NURSERY 888
 #define BASE_HP_ALLOC 904
 #define BASE_RET 912
 #define BASE_CAPABILITY_NO 920
@@ -61,6 +63,13 @@ enum {
 #define TICKY_KINDS 32
 #define TICKY_ENTRIES 40
 #define TICKY_ENTRIES_9_6 56
+
+// Nurseries and descriptors of blocks.
+#define NURSERY_BLOCKS 8
+#define BLOCK_START 0
+#define BLOCK_FREE 8
+#define BLOCK_BACK 24
+#define BLOCK_COUNT 48
 
 // Bytes of a block of the heap.
 #define BLOCK_SIZE 4096

@@ -78,7 +78,7 @@ written, or of another profiler a pprof profile or the text of perf script.`,
 	root.AddCommand(
 		hotCommand(stdout, stderr), sourceCommand(stdout, stderr), stacksCommand(stdout, stderr), ccsCommand(stdout, stderr),
 		timelineCommand(stdout, stderr), infoCommand(stdout, stderr), doctorCommand(stdout, stderr), exportCommand(stdout, stderr), diffCommand(stdout, stderr),
-		heapCommand(stdout, stderr), gcCommand(stdout, stderr), versionCommand(stdout),
+		allocCommand(stdout, stderr), heapCommand(stdout, stderr), gcCommand(stdout, stderr), versionCommand(stdout),
 	)
 	return root
 }

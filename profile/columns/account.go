@@ -34,12 +34,12 @@ type Damage struct {
 
 // Undefined counts references to undefined ids, by the kind of thing referred to.
 type Undefined struct {
-	Events, Nodes, Parents, Bindings, Spans, Files, Blocks, Cores uint64
+	Events, Nodes, Parents, Bindings, Spans, Files, Blocks, Cores, Closures uint64
 }
 
 // Sum is the number of all dangling references.
 func (u *Undefined) Sum() uint64 {
-	return u.Events + u.Nodes + u.Parents + u.Bindings + u.Spans + u.Files + u.Blocks + u.Cores
+	return u.Events + u.Nodes + u.Parents + u.Bindings + u.Spans + u.Files + u.Blocks + u.Cores + u.Closures
 }
 
 // maxDamage bounds Accounting.Damage.

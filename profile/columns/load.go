@@ -145,6 +145,7 @@ type builder struct {
 	files    ids
 	blocks   ids
 	cores    ids
+	closures ids
 	text     uint64 // bytes of text held
 
 	locations []rawLocation
@@ -226,6 +227,10 @@ func (b *builder) add(rec *eventlog.Record) {
 		b.eventRate(rec.Time, ev)
 	case *eventlog.Module:
 		b.module(ev)
+	case *eventlog.Closure:
+		b.closure(ev)
+	case *eventlog.NurseryBlock:
+		b.nurseryBlock(rec.Time, ev)
 	case *eventlog.Mapping:
 		p.Mappings = append(p.Mappings, Mapping{rec.Time, *ev})
 	case *eventlog.Process:

@@ -45,6 +45,7 @@ type Log struct {
 	// InfoTables are sorted by address; see InfoTable.
 	InfoTables []eventlog.InfoTable
 	Ticky      []TickyCounter
+	Nurseries  Nurseries
 
 	// The columns that queries use. Index 0 of Nodes, of Places and of the symbol
 	// tables means none.

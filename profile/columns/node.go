@@ -119,6 +119,11 @@ func (t *nodeTable) intern(n *eventlog.Node) uint32 {
 	case eventlog.FrameContext:
 		p = Place{Class: PlaceContext}
 	}
+	return t.place(p)
+}
+
+// place returns the number of a place.
+func (t *nodeTable) place(p Place) uint32 {
 	id, ok := t.placeIDs[p]
 	if !ok {
 		id = uint32(len(t.places))

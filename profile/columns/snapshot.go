@@ -28,7 +28,7 @@ func (b *builder) snapshot() *Log {
 	}
 	c.sites.words = maps.Clone(b.sites.words)
 	c.modules = maps.Clone(b.modules)
-	for _, t := range []*ids{&c.bindings, &c.spans, &c.files, &c.blocks, &c.cores} {
+	for _, t := range []*ids{&c.bindings, &c.spans, &c.files, &c.blocks, &c.cores, &c.closures} {
 		t.sparse = maps.Clone(t.sparse)
 	}
 	c.locations = slices.Clip(b.locations)
@@ -49,7 +49,7 @@ func (p *Log) soFar() *Log {
 		RTS: p.RTS, RTSLog: p.RTSLog.soFar(),
 		HeapProfiles: heapSoFar(p.HeapProfiles), InfoTables: slices.Clone(p.InfoTables), Ticky: slices.Clone(p.Ticky),
 		nsamples: p.nsamples, Chunks: slices.Clone(p.Chunks), Totals: p.Totals,
-		Symbols: p.Symbols.soFar(),
+		Symbols: p.Symbols.soFar(), Nurseries: p.Nurseries.soFar(),
 	}
 }
 
@@ -59,6 +59,11 @@ func (s Symbols) soFar() Symbols {
 	s.Blocks, s.causes, s.enclosing = slices.Clone(s.Blocks), slices.Clone(s.causes), slices.Clone(s.enclosing)
 	s.lines, s.Cores, s.coreNotes = slices.Clone(s.lines), slices.Clone(s.Cores), slices.Clone(s.coreNotes)
 	return s
+}
+
+func (n Nurseries) soFar() Nurseries {
+	n.Blocks, n.Closures, n.counts = slices.Clip(n.Blocks), slices.Clip(n.Closures), slices.Clip(n.counts)
+	return n
 }
 
 func (a Accounting) soFar() Accounting {

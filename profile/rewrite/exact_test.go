@@ -61,3 +61,38 @@ func TestExactStacks(t *testing.T) {
 		t.Errorf("merged: %v", got)
 	}
 }
+
+// closureLog has a block of two closures, whose ids begin at first.
+func closureLog(first uint32, at uint64, bytes uint32) []byte {
+	l := logtest.New()
+	for i, name := range []string{"main:Main.A", "main:Main.B"} {
+		l.Write(1, &eventlog.Closure{ID: first + uint32(i), Module: logtest.Module, Addr: 0x100 * uint64(i+1), Type: 1, Name: name})
+	}
+	l.Write(at, &eventlog.NurseryBlock{PID: 100, Places: 1, Used: 4096, Read: 4096, Closures: []eventlog.ClosureCount{
+		{Closure: first + 1, Count: 1, Bytes: bytes}, {Closure: first, Count: 1, Bytes: 4096 - bytes}}})
+	return l.End()
+}
+
+// Sampled blocks survive cutting, and equal closures of merged logs become one.
+func TestClosures(t *testing.T) {
+	shares := func(log []byte) string {
+		t.Helper()
+		n := load(t, log).Nurseries
+		out := ""
+		for i := range n.Blocks {
+			for _, c := range n.Counts(&n.Blocks[i]) {
+				out += fmt.Sprintf("%s %d ", n.Closures[c.Closure].Name, c.Bytes)
+			}
+		}
+		return fmt.Sprintf("%d closures: %s", len(n.Closures)-1, out)
+	}
+	a, b := closureLog(1, 10, 96), closureLog(7, 20, 1096)
+	merged, _ := rewritten(t, Options{}, input("a", a), input("b", b))
+	if got, want := shares(merged), "2 closures: main:Main.B 96 main:Main.A 4000 main:Main.B 1096 main:Main.A 3000 "; got != want {
+		t.Errorf("merged: %s; want %s", got, want)
+	}
+	cut, _ := rewritten(t, Options{Range: profile.Range{From: 15}}, input("a", merged))
+	if got, want := shares(cut), "2 closures: main:Main.B 1096 main:Main.A 3000 "; got != want {
+		t.Errorf("cut: %s; want %s", got, want)
+	}
+}

@@ -98,6 +98,7 @@ type tables struct {
 	cores    *table[coreKey]
 	centres  *table[eventlog.CentreDef]
 	stacks   *table[eventlog.CentreStack]
+	closures *table[eventlog.Closure]
 	node     uint32 // the next free id
 }
 
@@ -105,7 +106,7 @@ func newTables() *tables {
 	return &tables{
 		events: newTable[eventlog.EventDef](0), modules: newTable[moduleKey](1), files: newTable[fileKey](1),
 		bindings: newTable[eventlog.Binding](1), spans: newTable[eventlog.Span](1), blocks: newTable[blockKey](1), cores: newTable[coreKey](1),
-		centres: newTable[eventlog.CentreDef](1), stacks: newTable[eventlog.CentreStack](1), node: 1,
+		centres: newTable[eventlog.CentreDef](1), stacks: newTable[eventlog.CentreStack](1), closures: newTable[eventlog.Closure](1), node: 1,
 	}
 }
 
@@ -120,6 +121,7 @@ type mapping struct {
 	cores    *ids[coreKey]
 	centres  *ids[eventlog.CentreDef]
 	stacks   *ids[eventlog.CentreStack]
+	closures *ids[eventlog.Closure]
 	texts    map[uint32]bool // files whose text has been written
 	dumps    map[uint32]bool // Core whose text has been written
 }
@@ -127,7 +129,7 @@ type mapping struct {
 func (t *tables) mapping() *mapping {
 	return &mapping{
 		newIDs(t.events), newIDs(t.modules), newIDs(t.files), newIDs(t.bindings), newIDs(t.spans), newIDs(t.blocks),
-		newIDs(t.cores), newIDs(t.centres), newIDs(t.stacks), make(map[uint32]bool), make(map[uint32]bool),
+		newIDs(t.cores), newIDs(t.centres), newIDs(t.stacks), newIDs(t.closures), make(map[uint32]bool), make(map[uint32]bool),
 	}
 }
 
@@ -193,6 +195,11 @@ func (m *mapping) definition(ev eventlog.Event) (is, write bool) {
 		key := *ev
 		key.ID = 0
 		ev.ID, write = m.stacks.define(ev.ID, key)
+	case *eventlog.Closure:
+		ev.Module = m.modules.optional(ev.Module)
+		key := *ev
+		key.ID = 0
+		ev.ID, write = m.closures.define(ev.ID, key)
 	default:
 		return false, false
 	}

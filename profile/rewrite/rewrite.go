@@ -261,6 +261,14 @@ func (c *copier) record(rec *eventlog.Record) error {
 		}
 		ev.Event = c.ids.events.ref(ev.Event)
 		return c.put(time, rec.Cap, ev)
+	case *eventlog.NurseryBlock:
+		if !c.within(time) {
+			return nil
+		}
+		for i := range ev.Closures {
+			ev.Closures[i].Closure = c.ids.closures.optional(ev.Closures[i].Closure)
+		}
+		return c.put(time, rec.Cap, ev)
 	case *eventlog.EventRate:
 		if !c.within(time) {
 			return nil

@@ -30,6 +30,7 @@ const (
 	Centres = "ccs"
 	Heap    = "heap"
 	Diff    = "diff"
+	Alloc   = "alloc"
 )
 
 // Kind is a screen as it is registered. Its number, key and tab follow from its place among

@@ -1,0 +1,231 @@
+package closures
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ccagent/internal/ghc"
+	"ccagent/profile"
+	"ccagent/profile/columns"
+)
+
+// Row is closures of one kind that are written at one place.
+type Row struct {
+	// Name is a constructor with its module, the binding that a thunk or function is part of,
+	// or for types of the run-time system's own what they are, in brackets.
+	Name string
+	Kind string // "constructor", "thunk", "function"; empty for others
+	// Code says of thunks and functions what Name is.
+	Module, Package string
+	File            string
+	FileID          columns.FileID
+	Span            columns.Extent // of it only the line may be known
+	Near            bool           // only the symbol before the code is known
+
+	// Share is the part of the bytes of small objects, Low and High its 95 % interval, and
+	// Effective the number of independent samples that would say it as exactly.
+	Share, Low, High, Effective float64
+	// Mean is the mean size of a closure in bytes, what it has left behind included.
+	Mean   float64
+	Blocks int    // that have such a closure
+	Found  uint64 // such closures, in all blocks
+}
+
+// Table is what was allocated, by closure.
+type Table struct {
+	Rows   []Row  // by share, largest first
+	Blocks int    // that were sampled
+	Read   uint64 // bytes of them that were read
+	// Stands is how many bytes the blocks stand for.
+	Stands float64
+}
+
+// Filter chooses blocks.
+type Filter struct {
+	Range      profile.Range // 0 for To: to the end
+	PID        uint32        // 0 for all
+	Capability int           // −1 for all
+}
+
+// All chooses every block.
+var All = Filter{Capability: -1}
+
+func (f *Filter) keeps(b *columns.NurseryBlock) bool {
+	return b.Time >= f.Range.From && (f.Range.To == 0 || b.Time < f.Range.To) && (f.PID == 0 || b.PID == f.PID) &&
+		(f.Capability < 0 || b.Capability == uint32(f.Capability))
+}
+
+// key says which closures are one row.
+type key struct {
+	name, kind string
+	file       columns.FileID
+	span       columns.Extent
+}
+
+// Of returns what a log's sampled blocks say.
+func Of(p *profile.Profile, f Filter) *Table {
+	n := &p.Nurseries
+	var blocks []*columns.NurseryBlock
+	for i := range n.Blocks {
+		if f.keeps(&n.Blocks[i]) && n.Blocks[i].Read > 0 {
+			blocks = append(blocks, &n.Blocks[i])
+		}
+	}
+	t := &Table{Blocks: len(blocks)}
+	rowOf := rows(p, t)
+	weights := make([]float64, len(blocks))
+	of := make([][]float64, len(t.Rows)) // by row and block
+	bytes := make([]uint64, len(t.Rows))
+	for i, b := range blocks {
+		// A group of blocks stands for all that it holds by what was read of it.
+		each := float64(b.Places) * float64(b.Used) / float64(b.Read)
+		weights[i] = each * float64(b.Read)
+		t.Read += b.Read
+		t.Stands += weights[i]
+		for _, c := range n.Counts(b) {
+			row := rowOf[c.Closure]
+			if of[row] == nil {
+				of[row] = make([]float64, len(blocks))
+			}
+			if of[row][i] == 0 {
+				t.Rows[row].Blocks++
+			}
+			of[row][i] += each * float64(c.Bytes)
+			t.Rows[row].Found += uint64(c.Count)
+			bytes[row] += uint64(c.Bytes)
+		}
+	}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if r.Found == 0 {
+			continue
+		}
+		sum := 0.0
+		for _, x := range of[i] {
+			sum += x
+		}
+		r.Share = sum / t.Stands
+		r.Low, r.High, r.Effective = interval(of[i], weights)
+		r.Mean = float64(bytes[i]) / float64(r.Found)
+	}
+	t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool { return r.Found == 0 })
+	slices.SortStableFunc(t.Rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+	})
+	return t
+}
+
+// rows makes the rows of all closures of a log, and returns the row of each.
+func rows(p *profile.Profile, t *Table) []int {
+	n := &p.Nurseries
+	at := map[key]int{}
+	of := make([]int, len(n.Closures))
+	for i := range n.Closures {
+		r := row(p, &n.Closures[i], i == 0)
+		k := key{r.Name, r.Kind, r.FileID, r.Span}
+		j, ok := at[k]
+		if !ok {
+			j = len(t.Rows)
+			at[k] = j
+			t.Rows = append(t.Rows, r)
+		}
+		of[i] = j
+	}
+	return of
+}
+
+// Names of rows: of what could not be read as closures, and of thunks that were evaluated before
+// the collection.
+const (
+	Unread    = "(not read)"
+	Evaluated = "(evaluated thunks)"
+)
+
+// row describes a closure.
+func row(p *profile.Profile, c *columns.Closure, isUnread bool) Row {
+	if isUnread {
+		return Row{Name: Unread}
+	}
+	if c.Type.In(ghc.Constr, ghc.ConstrNoCAF) {
+		pkg, module, name := SplitConstructor(c.Name)
+		if name == "" {
+			return Row{Name: "(constructor without a name)", Kind: "constructor"}
+		}
+		return Row{Name: name, Kind: "constructor", Module: module, Package: pkg}
+	}
+	if name := bands[c.Type]; name != "" {
+		return Row{Name: name}
+	}
+	r := Row{Kind: c.Type.Kind()}
+	code := p.Code(c.Place)
+	r.Name, r.Module, r.Package, r.Near = code.Name, code.Module, code.Package, code.Kind == profile.KindNear
+	if code.Symbol != "" && code.Package == "" && strings.HasPrefix(code.Name, "(") {
+		r.Name = code.Symbol
+	}
+	if r.FileID, r.Span = p.Written(c.Place); r.FileID != 0 {
+		r.File = p.File(r.FileID).Path
+	}
+	if r.Kind == "" {
+		r.Name = "(primitive: " + r.Name + ")"
+	}
+	return r
+}
+
+// bands name the closures whose info table is the run-time system's own.
+var bands = map[ghc.ClosureType]string{
+	ghc.Blackhole: Evaluated, ghc.Ind: Evaluated, ghc.ThunkSelector: "(selector thunks)",
+	ghc.AP: "(applications)", ghc.APStack: "(suspended evaluations)", ghc.PAP: "(partial applications)", ghc.BCO: "(byte code)",
+	ghc.MVar: "(MVars)", ghc.MVarDirty: "(MVars)", ghc.TVar: "(TVars)", ghc.MutVar: "(mutable variables)", ghc.MutVarDirty: "(mutable variables)",
+	ghc.ArrWords: "(byte arrays)", ghc.Weak: "(weak pointers)", ghc.TSO: "(threads)", ghc.Stack: "(stacks)",
+	ghc.TRecChunk: "(transactions)", ghc.BlockingQueue: "(blocking queues)", ghc.Continuation: "(continuations)",
+	ghc.MutArr: "(arrays)", ghc.MutArr + 1: "(arrays)", ghc.MutArr + 2: "(arrays)", ghc.MutArrFrozen: "(arrays)",
+	ghc.SmallArr: "(small arrays)", ghc.SmallArr + 1: "(small arrays)", ghc.SmallArr + 2: "(small arrays)", ghc.SmallArrFrozen: "(small arrays)",
+}
+
+// SplitConstructor splits the description of a constructor, "base-4.15:GHC.Base.:|", into its
+// package, its module, and its name with the module.
+func SplitConstructor(s string) (pkg, module, name string) {
+	pkg, rest, ok := strings.Cut(s, ":")
+	if !ok {
+		return "", "", s
+	}
+	at := 0
+	for {
+		dot := strings.IndexByte(rest[at:], '.')
+		if dot <= 0 || at+dot+1 == len(rest) || !isModule(rest[at:at+dot]) {
+			break
+		}
+		at += dot + 1
+	}
+	return pkg, strings.TrimSuffix(rest[:at], "."), rest
+}
+
+// isModule reports whether s can be a part of a module's name.
+func isModule(s string) bool {
+	for i, c := range s {
+		upper := c >= 'A' && c <= 'Z' || c >= 0x80
+		if i == 0 && !upper || !upper && !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '_' && c != '\'' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Where returns the file and line at which closures of the row were written, "Leak.hs:12";
+// empty if that is not known.
+func (r *Row) Where() string {
+	if r.File == "" {
+		return ""
+	}
+	where := path.Base(r.File)
+	if r.Span.Line > 0 {
+		where += ":" + strconv.Itoa(int(r.Span.Line))
+		if r.Span.Col > 0 {
+			where += ":" + strconv.Itoa(int(r.Span.Col))
+		}
+	}
+	return where
+}

@@ -1,0 +1,147 @@
+package closures
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/internal/ghc"
+	"ccagent/profile"
+	"ccagent/profile/logtest"
+)
+
+func load(t *testing.T, log []byte) *profile.Profile {
+	t.Helper()
+	p, err := profile.Load(strings.NewReader(string(log)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func block(places, used, read uint64, counts ...eventlog.ClosureCount) *eventlog.NurseryBlock {
+	return &eventlog.NurseryBlock{PID: 100, Places: places, Used: used, Read: read, Closures: counts}
+}
+
+func show(t *Table) string {
+	var out []string
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		out = append(out, fmt.Sprintf("%s %s %.3f %.0f", r.Name, r.Kind, r.Share, r.Mean))
+	}
+	return strings.Join(out, "; ")
+}
+
+// Shares are of the bytes that blocks stand for: a block counts for as many as it could have
+// been chosen from, one of a group for all that the group holds. What is the same to a reader is
+// one row.
+func TestTable(t *testing.T) {
+	l := logtest.New()
+	l.Write(1, &eventlog.Closure{ID: 1, Module: 1, Addr: 0x100, Type: uint32(ghc.Constr20), Name: "main:Main.Node"})
+	l.Write(1, &eventlog.Closure{ID: 2, Module: 1, Addr: 0x200, Type: uint32(ghc.Constr20), Name: "main:Main.Node"})
+	l.Write(1, &eventlog.Closure{ID: 3, Module: 1, Addr: 0x300, Type: uint32(ghc.Blackhole)})
+	l.Write(1, &eventlog.Closure{ID: 4, Module: 1, Addr: 0x400, Type: uint32(ghc.Ind)})
+	l.Write(10, block(100, 4000, 4000, eventlog.ClosureCount{Closure: 1, Count: 100, Bytes: 3000}, eventlog.ClosureCount{Closure: 3, Count: 50, Bytes: 1000}))
+	l.Write(20, block(300, 4000, 4000, eventlog.ClosureCount{Closure: 2, Count: 100, Bytes: 3000}, eventlog.ClosureCount{Closure: 4, Count: 50, Bytes: 1000}))
+	l.Write(30, block(100, 8000, 4000, eventlog.ClosureCount{Closure: 0, Count: 1, Bytes: 3000}, eventlog.ClosureCount{Closure: 99, Count: 1, Bytes: 1000}))
+	p := load(t, l.End())
+	// 100·4000 + 300·4000 + 100·8000 = 2,400,000, of which 1,200,000 are nodes.
+	const want = "Main.Node constructor 0.500 30; (not read)  0.333 2000; (evaluated thunks)  0.167 20"
+	table := Of(p, All)
+	if got := show(table); got != want || table.Blocks != 3 || table.Stands != 2.4e6 {
+		t.Errorf("%d blocks that stand for %.0f bytes: %s; want %s", table.Blocks, table.Stands, got, want)
+	}
+	if p.Accounting.Undefined.Closures != 1 {
+		t.Errorf("%d references to closures that are not defined", p.Accounting.Undefined.Closures)
+	}
+	f := All
+	f.Range = profile.Range{From: 15, To: 25}
+	if got := show(Of(p, f)); got != "Main.Node constructor 0.750 30; (evaluated thunks)  0.250 20" {
+		t.Errorf("in a range: %s", got)
+	}
+	f = All
+	f.PID = 7
+	if got := Of(p, f); len(got.Rows) != 0 || got.Blocks != 0 {
+		t.Errorf("of another process: %s", show(got))
+	}
+}
+
+// Descriptions of constructors are split where the module's name ends.
+func TestSplitConstructor(t *testing.T) {
+	for s, want := range map[string][3]string{
+		"main:Main.Node":              {"main", "Main", "Main.Node"},
+		"ghc-prim:GHC.Types.I#":       {"ghc-prim", "GHC.Types", "GHC.Types.I#"},
+		"ghc-prim:GHC.Types.:":        {"ghc-prim", "GHC.Types", "GHC.Types.:"},
+		"ghc-prim:GHC.Tuple.(,)":      {"ghc-prim", "GHC.Tuple", "GHC.Tuple.(,)"},
+		"x-1.0:A.B'.:.:":              {"x-1.0", "A.B'", "A.B'.:.:"},
+		"containers-0.6:Data.Map.Bin": {"containers-0.6", "Data.Map", "Data.Map.Bin"},
+		"":                            {"", "", ""},
+		":":                           {"", "", ""},
+		"a:":                          {"a", "", ""},
+		"nothing":                     {"", "", "nothing"},
+		"a:M.":                        {"a", "", "M."},
+	} {
+		pkg, module, name := SplitConstructor(s)
+		if got := [3]string{pkg, module, name}; got != want {
+			t.Errorf("%q is %q, want %q", s, got, want)
+		}
+	}
+}
+
+// The interval holds the true share as often as it says where blocks differ, also if blocks that
+// follow each other resemble each other, and is not several times wider than it need be.
+func TestIntervalHolds(t *testing.T) {
+	const trials = 400
+	for _, c := range []struct {
+		name   string
+		blocks int
+		run    float64 // mean length of a run of blocks of one kind
+		least  float64 // of the intervals that hold
+	}{
+		{"independent", 40, 1, 0.92}, {"independent, many", 400, 1, 0.92}, {"runs of 5 in 400", 400, 5, 0.9},
+	} {
+		rng := rand.New(rand.NewPCG(1, uint64(c.blocks)))
+		hold, width := 0, 0.0
+		const p = 0.3
+		for range trials {
+			x, w := make([]float64, c.blocks), make([]float64, c.blocks)
+			in := rng.Float64() < p
+			for i := range x {
+				if i > 0 && rng.Float64() < 1/c.run {
+					in = rng.Float64() < p
+				}
+				w[i] = 4000 + 96*rng.Float64()
+				part := 0.1
+				if in {
+					part = 0.9
+				}
+				x[i] = w[i] * part
+			}
+			low, high, _ := interval(x, w)
+			if truth := 0.1 + 0.8*p; low <= truth && truth <= high {
+				hold++
+			}
+			width += high - low
+		}
+		t.Logf("%s: %d of %d hold, width %.3f", c.name, hold, trials, width/trials)
+		if float64(hold) < c.least*trials {
+			t.Errorf("%s: %d of %d intervals hold", c.name, hold, trials)
+		}
+	}
+}
+
+// Intervals are within 0 and 1, and hold the share itself, whatever the blocks have.
+func TestIntervalsAreSane(t *testing.T) {
+	for _, c := range []struct{ x, w []float64 }{
+		{nil, nil}, {[]float64{0}, []float64{0}}, {[]float64{0}, []float64{4096}}, {[]float64{4096}, []float64{4096}},
+		{[]float64{1, 2}, []float64{4, 8}}, {[]float64{0, 4096, 0}, []float64{4096, 4096, 4096}}, {[]float64{1e-9, 1}, []float64{1e15, 1}},
+		{[]float64{1e48, 0}, []float64{1e48, 1e48}},
+	} {
+		low, high, effective := interval(c.x, c.w)
+		if !(low >= 0 && high <= 1 && low <= high && effective >= 0) {
+			t.Errorf("%v of %v: %v to %v by %v", c.x, c.w, low, high, effective)
+		}
+	}
+}
