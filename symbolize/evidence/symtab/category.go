@@ -1,6 +1,7 @@
 package symtab
 
 import (
+	"debug/elf"
 	_ "embed"
 	"strings"
 	"sync"
@@ -61,8 +62,8 @@ func plainName(symbol string) string {
 // are not in the list.
 var gcPrefixes = []string{"evacuate", "scavenge", "nonmoving", "GarbageCollect", "markQueue", "traverseWeakPtr"}
 
-// classify sorts every symbol of a module by whose code it is. The rules, for
-// code that is not Haskell's by its name:
+// understand says whose code a symbol names. The rules, for code that is not Haskell's by its
+// name:
 //
 //  1. stg_* is Cmm code of the run-time system (stg).
 //  2. In a file that holds the run-time system, a function with one of its
@@ -74,69 +75,76 @@ var gcPrefixes = []string{"evacuate", "scavenge", "nonmoving", "GarbageCollect",
 //     link keeps an archive's members together. (Names differ between versions.)
 //  5. Everything else is foreign: libc, libgmp, the C parts of packages, the
 //     user's own C.
-func classify(symbols []Symbol, holdsRTS bool) {
-	known := knownRTS()
-	for i := range symbols {
-		s := &symbols[i]
-		name, ok := hsname.Parse(s.Name)
-		switch {
-		case strings.HasPrefix(s.Name, ghc.CmmPrefix):
-			s.Category = eventlog.CategorySTG
-		case ok && name.Kind.Code():
-			s.Category = eventlog.CategoryHaskell
-			s.Haskell = name
-		case !holdsRTS:
-			s.Category = eventlog.CategoryForeign
-		default:
-			s.Category = eventlog.CategoryUnresolved
-			if s.File != "" && !s.hidden() {
-				if c, ok := known.files[s.File]; ok {
-					s.Category = c
-				}
-			} else if c, ok := known.extern[plainName(s.Name)]; ok {
-				s.Category = c
+func (t *Table) understand(i int) *Symbol {
+	s := &Symbol{Symbol: t.all[t.order[i].index]}
+	if s.Category = t.byName(i, &s.Haskell); s.Category == eventlog.CategoryUnresolved {
+		s.Category = t.byNeighbours(i)
+	}
+	return s
+}
+
+// byName says what a symbol's own name and file say; CategoryUnresolved if that is nothing. Of
+// a Haskell symbol it sets the name.
+func (t *Table) byName(i int, haskell *hsname.Name) eventlog.Category {
+	s, known := &t.all[t.order[i].index], knownRTS()
+	if strings.HasPrefix(s.Name, ghc.CmmPrefix) {
+		return eventlog.CategorySTG
+	}
+	if name, ok := hsname.Parse(s.Name); ok && name.Kind.Code() {
+		*haskell = name
+		return eventlog.CategoryHaskell
+	}
+	if !t.holdsRTS {
+		return eventlog.CategoryForeign
+	}
+	if s.File != "" && s.Vis != elf.STV_HIDDEN && s.Vis != elf.STV_INTERNAL {
+		if c, ok := known.files[s.File]; ok {
+			return c
+		}
+	} else if c, ok := known.extern[plainName(s.Name)]; ok {
+		return c
+	}
+	return eventlog.CategoryUnresolved
+}
+
+// byNeighbours says what the nearest symbols say whose own names say something. It settles all
+// symbols between these two at once, so that each is looked at once.
+func (t *Table) byNeighbours(i int) eventlog.Category {
+	if c, ok := t.settled[i]; ok {
+		return c
+	}
+	// nearest goes from i in one direction.
+	nearest := func(step int) (at int, c eventlog.Category) {
+		var ignored hsname.Name
+		for at = i + step; at >= 0 && at < len(t.order); at += step {
+			if c = t.byName(at, &ignored); c != eventlog.CategoryUnresolved {
+				return at, c
 			}
 		}
-	}
-	if !holdsRTS {
-		return
+		return at, eventlog.CategoryUnresolved
 	}
 	ofRTS := func(c eventlog.Category) bool {
 		return c == eventlog.CategoryRTS || c == eventlog.CategoryGC || c == eventlog.CategorySTG
 	}
-	// neighbour gives the nearest symbol whose category is settled.
-	previous := make([]eventlog.Category, len(symbols))
-	last := eventlog.CategoryUnresolved
-	for i := range symbols {
-		previous[i] = last
-		if c := symbols[i].Category; c != eventlog.CategoryUnresolved {
-			last = c
-		}
-	}
-	next := eventlog.CategoryUnresolved
-	for i := len(symbols) - 1; i >= 0; i-- {
-		s := &symbols[i]
-		if s.Category != eventlog.CategoryUnresolved {
-			next = s.Category
-			continue
-		}
-		before, after := ofRTS(previous[i]), ofRTS(next)
-		local, isLocal := known.local[plainName(s.Name)]
+	first, previous := nearest(-1)
+	end, next := nearest(1)
+	before, after := ofRTS(previous), ofRTS(next)
+	for j := first + 1; j < end; j++ {
+		s := &t.all[t.order[j].index]
+		c := eventlog.CategoryForeign
+		local, isLocal := knownRTS().local[plainName(s.Name)]
 		switch {
-		case isLocal && s.local() && (before || after):
-			s.Category = local
+		case isLocal && s.Bind == elf.STB_LOCAL && (before || after):
+			c = local
 		case before && after:
-			s.Category = eventlog.CategoryRTS
+			c = eventlog.CategoryRTS
 			for _, p := range gcPrefixes {
 				if strings.HasPrefix(s.Name, p) {
-					s.Category = eventlog.CategoryGC
+					c = eventlog.CategoryGC
 				}
 			}
 		}
+		t.settled[j] = c
 	}
-	for i := range symbols {
-		if symbols[i].Category == eventlog.CategoryUnresolved {
-			symbols[i].Category = eventlog.CategoryForeign
-		}
-	}
+	return t.settled[i]
 }

@@ -63,10 +63,10 @@ func (e *Evidence) At(addr uint64) (evidence.Code, bool) {
 
 // Procedure is evidence.Evidence's.
 func (e *Evidence) Procedure(id evidence.ProcID) evidence.Procedure {
-	if i := int(id) - 1 - len(e.symbols); i >= 0 {
+	if i := int(id) - 1 - len(e.order); i >= 0 {
 		return e.further[i]
 	}
-	s := &e.symbols[id-1]
+	s := e.symbol(int(id) - 1)
 	p := evidence.Procedure{Kind: evidence.Foreign, Symbol: s.Name, Category: s.Category}
 	if s.Category == eventlog.CategoryHaskell {
 		p.Kind, p.Linkage = evidence.Exported, s.Haskell
@@ -76,7 +76,7 @@ func (e *Evidence) Procedure(id evidence.ProcID) evidence.Procedure {
 
 // code is what a symbol says of an address.
 func (e *Evidence) code(i int, addr uint64, q eventlog.Quality) evidence.Code {
-	s := &e.symbols[i]
+	s := e.symbol(i)
 	return evidence.Code{Proc: evidence.ProcID(i + 1), Offset: addr - s.Addr, Quality: q, Category: s.Category}
 }
 
@@ -85,7 +85,7 @@ func (e *Evidence) unnamed(k further, p evidence.Procedure) evidence.ProcID {
 	id, ok := e.numbers[k]
 	if !ok {
 		e.further = append(e.further, p)
-		id = evidence.ProcID(len(e.symbols) + len(e.further))
+		id = evidence.ProcID(len(e.order) + len(e.further))
 		e.numbers[k] = id
 	}
 	return id

@@ -1,7 +1,9 @@
 package symtab
 
 import (
+	"cmp"
 	"debug/elf"
+	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -19,46 +21,77 @@ type Symbol struct {
 	Haskell  hsname.Name // of a Haskell symbol
 }
 
-func (s *Symbol) local() bool  { return s.Bind == elf.STB_LOCAL }
-func (s *Symbol) hidden() bool { return s.Vis == elf.STV_HIDDEN || s.Vis == elf.STV_INTERNAL }
-
-// Table finds the symbol of an address.
+// Table finds the symbol of an address. What a capture asks for is few of a large program's
+// symbols, so names are understood only of those that it has asked for.
 type Table struct {
-	symbols []Symbol // by address; one an address
+	all   []elffile.Symbol
+	order []entry // symbols of code, by address; one an address
 	// reach is the largest end of the symbols up to each: it bounds the search
 	// for one that covers an address from far before it.
-	reach []uint64
-	// defined holds the names of all symbols, data included.
+	reach      []uint64
+	understood map[int]*Symbol // by position in order
+	holdsRTS   bool
+	// settled are the categories that follow from neighbours, by position in order.
+	settled map[int]eventlog.Category
+
+	// defined holds the names of all symbols, data included; nil until it is asked for.
 	defined map[string]bool
-	// classes are the type classes whose dictionary constructors are seen.
+	// classes are the type classes whose dictionary constructors are seen, likewise.
 	classes map[string]bool
 }
 
+// entry is a symbol in order of address.
+type entry struct {
+	addr  uint64
+	index int32 // in Table.all
+}
+
 // Defines is evidence.Symbols'.
-func (t *Table) Defines(name string) bool { return t.defined[name] }
+func (t *Table) Defines(name string) bool {
+	if t.defined == nil {
+		t.defined = make(map[string]bool, len(t.all))
+		for i := range t.all {
+			t.defined[t.all[i].Name] = true
+		}
+	}
+	return t.defined[name]
+}
 
 // Begins is evidence.Symbols'.
 func (t *Table) Begins(lo, hi uint64) bool {
-	i := sort.Search(len(t.symbols), func(i int) bool { return t.symbols[i].Addr >= lo })
-	return i < len(t.symbols) && t.symbols[i].Addr < hi
+	i := sort.Search(len(t.order), func(i int) bool { return t.order[i].addr >= lo })
+	return i < len(t.order) && t.order[i].addr < hi
 }
 
 // IsClass is evidence.Symbols'.
-func (t *Table) IsClass(name string) bool { return t.classes[name] }
-
-// NewTable makes a table of the symbols that name code in f. all may be a separate debug
-// file's; holdsRTS is set where the run-time system's own code is in the file.
-func NewTable(f *elffile.File, all []elffile.Symbol, holdsRTS bool) *Table {
-	t := &Table{defined: make(map[string]bool, len(all)), classes: map[string]bool{}}
-	for _, s := range all {
-		t.defined[s.Name] = true
-		if _, class, ok := strings.Cut(s.Name, "_CZC"); ok { // the constructor C:Eq
+func (t *Table) IsClass(name string) bool {
+	if t.classes == nil {
+		t.classes = map[string]bool{}
+		for i := range t.all {
+			_, class, ok := strings.Cut(t.all[i].Name, "_CZC") // the constructor C:Eq
+			if !ok {
+				continue
+			}
 			if class, ok = strings.CutSuffix(class, "_con_info"); ok {
 				if class, ok = hsname.Decode(class); ok {
 					t.classes[class] = true
 				}
 			}
 		}
+	}
+	return t.classes[name]
+}
+
+// NewTable makes a table of the symbols that name code in f. all may be a separate debug
+// file's; holdsRTS is set where the run-time system's own code is in the file. The table keeps
+// all, and changes it.
+func NewTable(f *elffile.File, all []elffile.Symbol, holdsRTS bool) *Table {
+	t := &Table{all: all, understood: map[int]*Symbol{}, settled: map[int]eventlog.Category{}, holdsRTS: holdsRTS}
+	all = all[:min(len(all), math.MaxInt32)]
+	for i := range all {
+		s := &all[i]
+		// A debug file has the run-time system's symbols without its strings.
+		t.holdsRTS = t.holdsRTS || s.Name == ghc.UpdateFrameName+ghc.InfoSuffix
 		if s.Type == elf.STT_TLS || s.Section >= elf.SHN_LORESERVE {
 			continue
 		}
@@ -72,31 +105,29 @@ func NewTable(f *elffile.File, all []elffile.Symbol, holdsRTS bool) *Table {
 		if s.Addr+s.Size < s.Addr {
 			s.Size = 0
 		}
-		t.symbols = append(t.symbols, Symbol{Symbol: s})
+		t.order = append(t.order, entry{s.Addr, int32(i)})
 	}
-	slices.SortStableFunc(t.symbols, func(a, b Symbol) int {
+	slices.SortFunc(t.order, func(a, b entry) int {
 		switch {
-		case a.Addr < b.Addr:
+		case a.addr < b.addr:
 			return -1
-		case a.Addr > b.Addr:
+		case a.addr > b.addr:
 			return 1
 		}
-		return better(&b) - better(&a)
+		return cmp.Or(better(&all[b.index])-better(&all[a.index]), int(a.index)-int(b.index))
 	})
-	t.symbols = slices.CompactFunc(t.symbols, func(a, b Symbol) bool { return a.Addr == b.Addr })
-	// A debug file has the run-time system's symbols without its strings.
-	classify(t.symbols, holdsRTS || t.defined[ghc.UpdateFrameName+ghc.InfoSuffix])
-	t.reach = make([]uint64, len(t.symbols))
+	t.order = slices.CompactFunc(t.order, func(a, b entry) bool { return a.addr == b.addr })
+	t.reach = make([]uint64, len(t.order))
 	end := uint64(0)
-	for i := range t.symbols {
-		end = max(end, t.symbols[i].Addr+t.symbols[i].Size)
+	for i, e := range t.order {
+		end = max(end, e.addr+all[e.index].Size)
 		t.reach[i] = end
 	}
 	return t
 }
 
 // better ranks the symbols of one address: the one that people know.
-func better(s *Symbol) int {
+func better(s *elffile.Symbol) int {
 	n := 0
 	if s.Size > 0 {
 		n += 8
@@ -122,19 +153,24 @@ func (t *Table) Find(addr uint64) (covering, before, after *Symbol) {
 
 // symbol gives a symbol by its position; nil where there is none.
 func (t *Table) symbol(i int) *Symbol {
-	if i < 0 || i >= len(t.symbols) {
+	if i < 0 || i >= len(t.order) {
 		return nil
 	}
-	return &t.symbols[i]
+	s := t.understood[i]
+	if s == nil {
+		s = t.understand(i)
+		t.understood[i] = s
+	}
+	return s
 }
 
 // find gives the position of the symbol whose size covers addr, -1 if there is none, and
 // of the first symbol after addr.
 func (t *Table) find(addr uint64) (covering, next int) {
-	next = sort.Search(len(t.symbols), func(i int) bool { return t.symbols[i].Addr > addr })
+	next = sort.Search(len(t.order), func(i int) bool { return t.order[i].addr > addr })
 	const far = 256
 	for j := next - 1; j >= 0 && next-j < far && t.reach[j] > addr; j-- {
-		if s := &t.symbols[j]; addr-s.Addr < s.Size {
+		if e := t.order[j]; addr-e.addr < t.all[e.index].Size {
 			return j, next
 		}
 	}
