@@ -9,7 +9,6 @@ import (
 	"sort"
 
 	"ccagent/internal/ghc"
-	"ccagent/symbolize/elffile"
 )
 
 // Rows worked out of the code itself: see doc.go, "Rows from code".
@@ -92,6 +91,8 @@ func (c *compiler) analyse() (base uint64, rows []codeRow) {
 	if len(a.text.code) == 0 {
 		return 0, nil
 	}
+	const usual = 12 // bytes of code a row; what is not used is not touched
+	a.rows = make([]codeRow, 0, min(len(a.text.code)/usual, a.maxRows))
 	a.visited = newBitSet(len(a.text.code))
 	a.seen = newBitSet(len(a.text.code) / 8)
 	a.starts = newOrderedSet(len(a.text.code))
@@ -103,8 +104,8 @@ func (c *compiler) analyse() (base uint64, rows []codeRow) {
 	sort.Slice(a.skip, func(i, j int) bool { return a.skip[i].lo < a.skip[j].lo })
 
 	a.updates = c.importedUpdateFrames()
-	_ = c.f.EachSymbol(c.limits.Bytes, func(s *elffile.Symbol) {
-		if addr := s.Addr; a.text.contains(addr) && !a.entry(addr) && !a.inC(addr) {
+	_ = c.f.EachAddress(c.limits.Bytes, func(addr uint64) {
+		if a.text.contains(addr) && !a.entry(addr) && !a.inC(addr) {
 			a.names = append(a.names, addr)
 			a.starts.add(addr - a.text.base)
 		}
@@ -292,11 +293,45 @@ func (a *analyser) finish() []codeRow {
 			}
 		}
 	}
-	// Ends before starts at the same address, so that the start holds.
-	slices.SortFunc(a.rows, func(x, y codeRow) int {
-		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.group, y.group))
-	})
-	return a.rows
+	return sortRows(a.rows)
+}
+
+// sortRows sorts rows by address, at the same address ends before starts, so that the start
+// holds. It is a radix sort: there are millions.
+func sortRows(rows []codeRow) []codeRow {
+	const digit = 11
+	last := uint32(0)
+	for i := range rows {
+		last = max(last, rows[i].at)
+	}
+	spare := make([]codeRow, len(rows))
+	for shift := 0; shift < 32 && last>>shift > 0; shift += digit {
+		var from [1 << digit]int
+		for i := range rows {
+			from[rows[i].at>>shift&(1<<digit-1)]++
+		}
+		next := 0
+		for i, n := range from {
+			from[i], next = next, next+n
+		}
+		for i := range rows {
+			to := &from[rows[i].at>>shift&(1<<digit-1)]
+			spare[*to] = rows[i]
+			*to++
+		}
+		rows, spare = spare, rows
+	}
+	for i := 0; i < len(rows); {
+		j := i + 1
+		for j < len(rows) && rows[j].at == rows[i].at {
+			j++
+		}
+		if j-i > 1 {
+			slices.SortStableFunc(rows[i:j], func(x, y codeRow) int { return cmp.Compare(x.group, y.group) })
+		}
+		i = j
+	}
+	return rows
 }
 
 // minCodeRows is how many rows code must give to be taken for Haskell where no

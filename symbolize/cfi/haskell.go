@@ -3,8 +3,6 @@ package cfi
 import (
 	"debug/elf"
 	"sort"
-
-	"ccagent/symbolize/elffile"
 )
 
 // extendHaskell gives GHC's FDEs their true ranges. GHC ≤ 9.0 ends each range
@@ -27,9 +25,9 @@ func (c *compiler) extendHaskell() {
 		bounds = append(bounds, c.spans[i].lo)
 	}
 	// Without symbols only the last procedure of a module is at stake.
-	_ = c.f.EachSymbol(c.limits.Bytes, func(s *elffile.Symbol) {
-		if c.f.Executable(s.Addr) {
-			bounds = append(bounds, s.Addr)
+	_ = c.f.EachAddress(c.limits.Bytes, func(addr uint64) {
+		if c.f.Executable(addr) {
+			bounds = append(bounds, addr)
 		}
 	})
 	for i := range c.f.Sections {

@@ -47,6 +47,32 @@ func (f *File) EachSymbol(limit uint64, visit func(*Symbol)) error {
 	return f.eachSymbol(s, limit, visit)
 }
 
+// EachAddress calls visit for the address of each symbol that EachSymbol visits. Names, which
+// lie all over a large table, are not read.
+func (f *File) EachAddress(limit uint64, visit func(addr uint64)) error {
+	s := f.symbolTable()
+	switch {
+	case s == nil:
+		return nil
+	case f.mapped():
+		return f.eachSymbol(s, limit, func(s *Symbol) { visit(s.Addr) })
+	case s.Size > limit:
+		return fmt.Errorf("read %d bytes of symbols: %w of %d", s.Size, ErrTooLarge, limit)
+	}
+	table, err := f.Data(s, limit)
+	if err != nil {
+		return err
+	}
+	for ; len(table) >= 24; table = table[24:] {
+		section := elf.SectionIndex(binary.LittleEndian.Uint16(table[6:]))
+		kind := elf.ST_TYPE(table[4])
+		if section != elf.SHN_UNDEF && kind != elf.STT_SECTION && kind != elf.STT_FILE && binary.LittleEndian.Uint32(table) != 0 {
+			visit(binary.LittleEndian.Uint64(table[8:]))
+		}
+	}
+	return nil
+}
+
 // symbolTable is .symtab, or .dynsym, or nil.
 func (f *File) symbolTable() *Section {
 	if s := f.byType(elf.SHT_SYMTAB); s != nil {
@@ -117,11 +143,14 @@ func (f *File) eachSymbol(s *Section, limit uint64, visit func(*Symbol)) error {
 	return nil
 }
 
+// mapped reports whether the file may have mapping symbols.
+func (f *File) mapped() bool { return f.Machine == elf.EM_AARCH64 || f.Machine == elf.EM_RISCV }
+
 // isMapping recognises the symbols by which assemblers distinguish code from data within a
 // section: they name nothing, and there is one at every info table. (ELF for the Arm
 // 64-bit architecture, 5.7.6; RISC-V ELF specification, mapping symbols.)
 func (f *File) isMapping(s *Symbol, name string) bool {
-	if f.Machine != elf.EM_AARCH64 && f.Machine != elf.EM_RISCV {
+	if !f.mapped() {
 		return false
 	}
 	if s.Type != elf.STT_NOTYPE || s.Bind != elf.STB_LOCAL || len(name) < 2 || name[0] != '$' {
