@@ -12,6 +12,11 @@ import (
 	"ccagent/perf"
 )
 
+// cachePatience is how long the end of a capture waits for call frame information that is still
+// being compiled, so that the next capture has it from the start. That of programs of a hundred
+// megabytes takes seconds.
+const cachePatience = 2 * time.Second
+
 // finish stops sampling, takes what is left, closes the sampling part of the
 // log and appends the symbol tables. It does as much as can be done: a failure
 // on the way is returned, and what follows is still tried.
@@ -29,7 +34,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	if c.opts.Finishing != nil && (reason == eventlog.EndExited || !c.target.Started()) {
 		c.opts.Finishing()
 	}
-	c.processes.StopCompiling() // what is not compiled by now is of no use
+	c.processes.EndCompiling()
 	c.warnWithoutHaskell()
 	logWorks := cause == nil
 	if logWorks {
@@ -74,6 +79,9 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	if logWorks && len(errs) == 0 && c.sum.Samples > 0 && c.opts.Derive != nil {
 		errs = append(errs, c.log.Each(func(l *invoker.Log) error { return c.opts.Derive(ctx, l) }))
 	}
+	if ctx.Err() == nil && reason != eventlog.EndInterrupted {
+		c.processes.StopCompiling(cachePatience)
+	}
 	c.summarizeLogs()
 	return errors.Join(errs...)
 }
@@ -107,7 +115,7 @@ func (c *capture) close() error {
 		c.names.close()
 	}
 	if c.processes != nil {
-		c.processes.StopCompiling()
+		c.processes.StopCompiling(0)
 	}
 	if c.sources != nil {
 		for _, s := range c.sources.All {

@@ -72,7 +72,7 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 	job := worker.Job{
 		UID: uid, GID: gid,
 		EmbedSource: opts.EmbedSource,
-		CacheDir:    indexCache(uid),
+		CacheDir:    invoker.CacheDir(uid),
 		MemoryLimit: opts.Memory,
 		Timeout:     opts.Time,
 	}

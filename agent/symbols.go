@@ -3,10 +3,7 @@ package agent
 import (
 	"context"
 	"os"
-	"os/user"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"ccagent/agent/invoker"
@@ -50,7 +47,7 @@ func (n *names) job() (job worker.Job, done func()) {
 		UID: n.who.UID, GID: n.who.GID,
 		Reader:      &n.owner,
 		EmbedSource: n.opts.EmbedSource,
-		CacheDir:    indexCache(n.who.UID),
+		CacheDir:    invoker.CacheDir(n.who.UID),
 		MemoryLimit: n.opts.SymbolizeMemory,
 		Timeout:     n.opts.SymbolizeTime,
 	}
@@ -145,23 +142,6 @@ func openDebugFile(mod *process.Module, owner credentials.Credentials) (f *os.Fi
 		return nil
 	})
 	return f
-}
-
-// indexCache is where the symboliser of a user's logs keeps its indices: in the
-// user's own cache directory. Empty for root where the symboliser is not root.
-func indexCache(uid uint32) string {
-	dir, err := os.UserCacheDir()
-	if os.Geteuid() == 0 {
-		u, lookup := user.LookupId(strconv.FormatUint(uint64(uid), 10))
-		if uid == 0 || lookup != nil || !filepath.IsAbs(u.HomeDir) {
-			return ""
-		}
-		dir, err = filepath.Join(u.HomeDir, ".cache"), nil
-	}
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "ccagent", "index")
 }
 
 // leafSamples counts the samples that hit a user-space address.

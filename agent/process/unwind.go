@@ -36,10 +36,11 @@ type compiled struct {
 // tables compiles call frame information beside the capture: a large program's
 // takes seconds, and meanwhile its stacks are walked without.
 type tables struct {
-	who     *invoker.User
 	done    chan compiled
 	wanted  chan *Module
 	pending int
+	cache   *worker.UnwindCache
+	over    bool // no more is wanted
 	cancel  context.CancelFunc
 	ended   chan struct{}
 	cpu     atomic.Int64 // ns that compiling took
@@ -51,8 +52,9 @@ const maxCompiling = maxModules
 func newTables(who *invoker.User) *tables {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &tables{
-		who: who, done: make(chan compiled, maxCompiling), wanted: make(chan *Module, maxCompiling),
+		done: make(chan compiled, maxCompiling), wanted: make(chan *Module, maxCompiling),
 		cancel: cancel, ended: make(chan struct{}),
+		cache: &worker.UnwindCache{Dir: invoker.CacheDir(who.UID), UID: who.UID, GID: who.GID},
 	}
 	go t.work(ctx)
 	return t
@@ -60,7 +62,7 @@ func newTables(who *invoker.User) *tables {
 
 // compile queues a module, whose file must stay open until it is compiled or close returns.
 func (t *tables) compile(mod *Module) {
-	if mod.File == nil || mod.Problem != nil || t.pending >= maxCompiling {
+	if t.over || mod.File == nil || mod.Problem != nil || t.pending >= maxCompiling {
 		return
 	}
 	t.pending++
@@ -75,12 +77,15 @@ func (t *tables) work(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case mod := <-t.wanted:
+			if mod == nil {
+				return // closed
+			}
 			mods, files := []*Module{mod}, []*os.File{mod.File}
 			for len(t.wanted) > 0 {
 				mod := <-t.wanted
 				mods, files = append(mods, mod), append(files, mod.File)
 			}
-			cost := worker.CompileUnwind(ctx, files, func(i int, u worker.UnwindTable) {
+			cost := worker.CompileUnwind(ctx, t.cache, files, func(i int, u worker.UnwindTable) {
 				if ctx.Err() == nil {
 					t.done <- compiled{mods[i], u}
 				}
@@ -90,8 +95,29 @@ func (t *tables) work(ctx context.Context) {
 	}
 }
 
-// StopCompiling cancels the compiling of call frame information.
-func (ps *Table) StopCompiling() {
+// EndCompiling takes no more modules to compile. What is being compiled is of no use to this
+// capture any more, but the next one finds it in the cache; without a cache it is cancelled.
+func (ps *Table) EndCompiling() {
+	t := ps.tables
+	if t.over {
+		return
+	}
+	t.over = true
+	close(t.wanted)
+	if t.cache.Dir == "" {
+		t.cancel()
+	}
+}
+
+// StopCompiling waits at most patience for what is being compiled, and cancels the rest.
+func (ps *Table) StopCompiling(patience time.Duration) {
+	ps.EndCompiling()
+	if patience > 0 {
+		select {
+		case <-ps.tables.ended:
+		case <-time.After(patience):
+		}
+	}
 	ps.tables.cancel()
 	<-ps.tables.ended
 }

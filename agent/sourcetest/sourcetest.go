@@ -85,7 +85,7 @@ func Open(t *testing.T, kind source.Kind, rate perf.Rate, events ...string) *Rig
 	r.Source = set.All[0]
 	r.Processes = process.New(walker, log, who, r.Source)
 	t.Cleanup(func() {
-		r.Processes.StopCompiling()
+		r.Processes.StopCompiling(0)
 		check(t, errors.Join(r.Source.Close(), r.Processes.Close()))
 	})
 	if err := r.Source.Load(); err != nil {

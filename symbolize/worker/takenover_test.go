@@ -367,7 +367,7 @@ func TestMutatedBinaries(t *testing.T) {
 		}
 	}
 	tables, problems := 0, 0
-	CompileUnwind(t.Context(), files, func(_ int, u UnwindTable) {
+	CompileUnwind(t.Context(), nil, files, func(_ int, u UnwindTable) {
 		tables++
 		if u.Err != nil {
 			problems++

@@ -28,16 +28,35 @@ type UnwindCost struct{ CPU time.Duration }
 
 // CompileUnwind compiles the call frame information of modules in a child, as
 // Run symbolises in one. Each file's table goes to sink as soon as it is there,
-// in order; the files must stay open until CompileUnwind returns. A child that
-// fails is the error of the tables that it did not make.
-func CompileUnwind(ctx context.Context, files []*os.File, sink func(file int, t UnwindTable)) UnwindCost {
+// those that the cache has first; the files must stay open until CompileUnwind returns. A
+// child that fails is the error of the tables that it did not make. A nil cache keeps none.
+func CompileUnwind(ctx context.Context, cache *UnwindCache, files []*os.File, sink func(file int, t UnwindTable)) UnwindCost {
+	var wanted []int // by their numbers in files
+	var missing []*os.File
+	var keys []string
+	for i, f := range files {
+		key := cache.key(f)
+		if t, ok := cache.load(key); ok {
+			sink(i, t)
+			continue
+		}
+		wanted, missing, keys = append(wanted, i), append(missing, f), append(keys, key)
+	}
+	if len(missing) == 0 {
+		return UnwindCost{}
+	}
 	n := 0
-	cost, err := compileUnwind(ctx, files, func(t UnwindTable) {
-		sink(n, t)
+	made := make([]UnwindTable, len(missing))
+	cost, err := compileUnwind(ctx, missing, func(t UnwindTable) {
+		sink(wanted[n], t)
+		made[n] = t
 		n++
 	})
-	for ; n < len(files); n++ {
-		sink(n, UnwindTable{Err: err})
+	for i := range n { // now that nobody waits for one
+		cache.keep(keys[i], &made[i])
+	}
+	for ; n < len(missing); n++ {
+		sink(wanted[n], UnwindTable{Err: err})
 	}
 	return cost
 }

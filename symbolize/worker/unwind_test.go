@@ -27,7 +27,7 @@ func compileAll(t *testing.T, ctx context.Context, paths ...string) []UnwindTabl
 	}
 	tables := make([]UnwindTable, len(files))
 	next := 0
-	CompileUnwind(ctx, files, func(i int, u UnwindTable) {
+	CompileUnwind(ctx, nil, files, func(i int, u UnwindTable) {
 		if i != next {
 			t.Errorf("table %d after %d", i, next)
 		}

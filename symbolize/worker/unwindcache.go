@@ -1,0 +1,149 @@
+package worker
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+
+	"ccagent/internal/credentials"
+	"ccagent/symbolize/cfi"
+	"ccagent/symbolize/evidence/dwarf"
+)
+
+// UnwindCache keeps compiled call frame information between captures, in the folder where
+// indices of debug information are kept (see dwarf.DirCache). A table is kept under the
+// identity of its file: device, inode, size, and the times of the last changes of contents and
+// of the inode, of which a user can set only the first. What comes back is checked as a child's
+// answer is.
+type UnwindCache struct {
+	Dir      string // the owner's folder, which need not exist; empty keeps none
+	UID, GID uint32 // owner; they matter only if this process is root
+}
+
+// worthKeeping is the size of rows from which on a table is kept, in bytes: a shared C library's.
+const worthKeeping = 16 << 10
+
+// unwindMagic begins a kept table, and stands for its format.
+const unwindMagic = "ccagent unwind 1\n"
+
+// builder identifies this program: another may compile other tables of a file.
+var builder = sync.OnceValue(func() string {
+	info, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return ""
+	}
+	return identity(info)
+})
+
+// identity is a file's.
+func identity(info os.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintln(st.Dev, st.Ino, st.Size, st.Mtim, st.Ctim)
+}
+
+// key names a file's table; empty if it has no identity.
+func (c *UnwindCache) key(f *os.File) string {
+	info, err := f.Stat()
+	if err != nil || c == nil || c.Dir == "" || builder() == "" || identity(info) == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(unwindMagic + builder() + identity(info)))
+	return "unwind-" + hex.EncodeToString(sum[:])
+}
+
+// as runs f on the folder with the owner's rights.
+func (c *UnwindCache) as(f func(dwarf.DirCache) error) error {
+	owner := credentials.Credentials{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	if owner.UID == 0 {
+		owner = credentials.Credentials{UID: c.UID, GID: c.GID}
+	}
+	return owner.Run(func() error { return f(dwarf.DirCache{Dir: c.Dir, Owner: int(owner.UID)}) })
+}
+
+// load returns the table that is kept under a key.
+func (c *UnwindCache) load(key string) (t UnwindTable, ok bool) {
+	if key == "" {
+		return t, false
+	}
+	err := c.as(func(dir dwarf.DirCache) error {
+		f := dir.Open(0, key)
+		if f == nil {
+			return os.ErrNotExist
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		b := make([]byte, info.Size()) // DirCache bounds it
+		if _, err := io.ReadFull(f, b); err != nil {
+			return err
+		}
+		t, err = decodeUnwind(b)
+		return err
+	})
+	return t, err == nil
+}
+
+// keep keeps a table, if it is worth it. What fails costs the next capture time.
+func (c *UnwindCache) keep(key string, t *UnwindTable) {
+	if key == "" || t.Err != nil || len(t.Rows) < worthKeeping {
+		return
+	}
+	b := encodeUnwind(t)
+	if len(b) > dwarf.MaxCacheFile {
+		return
+	}
+	_ = c.as(func(dir dwarf.DirCache) error {
+		f, err := dir.Create(0)
+		if err != nil {
+			return err
+		}
+		if _, err := f.Write(b); err != nil {
+			dir.Discard(f)
+			return err
+		}
+		return dir.Keep(0, key, f)
+	})
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// encodeUnwind is the form in which a table is kept: the magic, the base and the number of
+// bytes of rows, 64 bits each, rows, rules, and a checksum of all, 32 bits.
+func encodeUnwind(t *UnwindTable) []byte {
+	b := make([]byte, 0, len(unwindMagic)+16+len(t.Rows)+len(t.Rules)+4)
+	b = append(b, unwindMagic...)
+	b = binary.LittleEndian.AppendUint64(b, t.Base)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(t.Rows)))
+	b = append(append(b, t.Rows...), t.Rules...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+var errNotKept = errors.New("not a kept table")
+
+func decodeUnwind(b []byte) (t UnwindTable, err error) {
+	const head = len(unwindMagic) + 16
+	end := len(b) - 4
+	if end < head || !bytes.HasPrefix(b, []byte(unwindMagic)) || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
+		return t, errNotKept
+	}
+	t.Base = binary.LittleEndian.Uint64(b[len(unwindMagic):])
+	rows := binary.LittleEndian.Uint64(b[len(unwindMagic)+8:])
+	if rows > uint64(end-head) || rows > uint64(cfi.DefaultLimits.Rows)*cfi.RowSize || uint64(end-head)-rows > maxUnwindRules*cfi.RuleSize {
+		return t, errNotKept
+	}
+	t.Rows, t.Rules = b[head:head+int(rows)], b[head+int(rows):end]
+	return t, t.check()
+}
