@@ -252,11 +252,10 @@ func (c *capture) attach() error {
 }
 
 func (c *capture) followThreads(tids, cpus []int) error {
-	sideBand, err := perf.OpenSideBand(tids, cpus)
-	if err != nil && !errors.Is(err, perf.ErrTooManyThreads) {
+	var err error
+	if c.sideBand, err = perf.OpenSideBand(cpus); err != nil {
 		return err
 	}
-	c.sideBand = sideBand
 	for _, s := range c.sources.All {
 		if err := s.Follow(tids); err != nil {
 			return err

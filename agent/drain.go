@@ -66,10 +66,11 @@ func (c *capture) drainBatch(settled uint64) (more bool, err error) {
 		})
 	}
 	next := 0
+	var later []perf.Change
 	for i := range c.batch[:n] {
 		s := &c.batch[i]
 		for next < len(c.changes) && perf.ChangeTime(c.changes[next]) <= s.Time {
-			if err := c.processes.Apply(c.changes[next]); err != nil {
+			if err := c.apply(c.changes[next], settled, &later); err != nil {
 				return false, err
 			}
 			next++
@@ -84,12 +85,25 @@ func (c *capture) drainBatch(settled uint64) (more bool, err error) {
 		if endsProgram(change) && perf.ChangeTime(change) > settled {
 			break
 		}
-		if err := c.processes.Apply(change); err != nil {
+		if err := c.apply(change, settled, &later); err != nil {
 			return false, err
 		}
 	}
-	c.changes = slices.Delete(c.changes, 0, next)
+	c.changes = append(later, c.changes[next:]...)
 	return more, nil
+}
+
+// apply applies a change of a process that is followed. The side band tells of all processes;
+// that of an unknown one is passed over, or looked at again later if its fork, on another CPU,
+// may not have been read yet.
+func (c *capture) apply(change perf.Change, settled uint64, later *[]perf.Change) error {
+	if c.processes.Follows(change) {
+		return c.processes.Apply(change)
+	}
+	if perf.ChangeTime(change) > settled {
+		*later = append(*later, change)
+	}
+	return nil
 }
 
 // endsProgram reports whether a process's program is no more: its last samples must have

@@ -55,32 +55,22 @@ func (e *Exit) at() uint64 { return e.Time }
 // ChangeTime returns the time of a change.
 func ChangeTime(c Change) uint64 { return c.at() }
 
-// SideBand reports the mappings, execs, forks and exits of a target. It is one event that
-// counts nothing on each thread and CPU: perf gives inherited events a buffer only per CPU.
+// SideBand reports the mappings, execs, forks and exits of all processes. It is one event that
+// counts nothing on each CPU: on threads it would cost the target at each switch of threads.
 type SideBand struct {
-	rings  []*goperf.Event // one per CPU
-	others []*goperf.Event // redirected to the ring of their CPU
-	// Lost counts records that the kernel dropped.
+	rings []*goperf.Event // one per CPU
+	// Lost counts records that the kernel dropped, of whatever process.
 	Lost uint64
 }
 
 const (
-	swDummy      = 9 // PERF_COUNT_SW_DUMMY
-	sideBandPage = 16
-	// MaxSideBandEvents limits threads × CPUs. A target with more has its mappings read from
-	// /proc.
-	MaxSideBandEvents = 4096
+	swDummy = 9 // PERF_COUNT_SW_DUMMY
+	// sideBandPages is the size of a ring. The kernel lets users lock twice as many.
+	sideBandPages = 64
 )
 
-// ErrTooManyThreads is returned if a side band would need more than MaxSideBandEvents
-// events.
-var ErrTooManyThreads = errors.New("too many threads and CPUs for side-band events")
-
-// OpenSideBand opens the side band on the threads; it records from then on.
-func OpenSideBand(tids, cpus []int) (_ *SideBand, err error) {
-	if len(tids)*len(cpus) > MaxSideBandEvents {
-		return nil, ErrTooManyThreads
-	}
+// OpenSideBand opens the side band on CPUs; it records from then on.
+func OpenSideBand(cpus []int) (_ *SideBand, err error) {
 	s := &SideBand{}
 	defer func() {
 		if err != nil {
@@ -92,39 +82,25 @@ func OpenSideBand(tids, cpus []int) (_ *SideBand, err error) {
 	attr.SampleFormat.Time = true
 	attr.SampleFormat.StreamID = true
 	o := &attr.Options
-	o.Disabled, o.Inherit, o.SampleIDAll, o.UseClockID = true, true, true, true
+	o.Disabled, o.SampleIDAll, o.UseClockID = true, true, true
 	o.Mmap, o.Mmap2, o.Comm, o.CommExec, o.Task = true, true, true, true, true
 	o.ExcludeKernel, o.ExcludeHypervisor = true, true
 	attr.SetWakeupWatermark(1)
 	for _, cpu := range cpus {
-		var ring *goperf.Event
-		for _, tid := range tids {
-			ev, err := goperf.OpenWithFlags(attr, tid, cpu, nil, unix.PERF_FLAG_FD_CLOEXEC)
-			if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENODEV) {
-				continue // the thread ended; the CPU is offline
-			}
-			if err != nil {
-				return nil, fmt.Errorf("open side band on thread %d, CPU %d: %w", tid, cpu, err)
-			}
-			if ring == nil {
-				s.rings = append(s.rings, ev)
-				if err := ev.MapRingNumPages(sideBandPage); err != nil {
-					return nil, fmt.Errorf("map side band of CPU %d: %w", cpu, err)
-				}
-				ring = ev
-			} else {
-				s.others = append(s.others, ev)
-				if err := ev.SetOutput(ring); err != nil {
-					return nil, fmt.Errorf("join side band of thread %d to CPU %d: %w", tid, cpu, err)
-				}
-			}
-			if err := ev.Enable(); err != nil {
-				return nil, fmt.Errorf("enable side band: %w", err)
-			}
+		ev, err := goperf.OpenWithFlags(attr, goperf.AllThreads, cpu, nil, unix.PERF_FLAG_FD_CLOEXEC)
+		if errors.Is(err, unix.ENODEV) {
+			continue // offline
 		}
-	}
-	if len(s.rings) == 0 {
-		return nil, ErrNoThreads
+		if err != nil {
+			return nil, fmt.Errorf("open side band on CPU %d: %w", cpu, err)
+		}
+		s.rings = append(s.rings, ev)
+		if err := ev.MapRingNumPages(sideBandPages); err != nil {
+			return nil, fmt.Errorf("map side band of CPU %d: %w", cpu, err)
+		}
+		if err := ev.Enable(); err != nil {
+			return nil, fmt.Errorf("enable side band: %w", err)
+		}
 	}
 	return s, nil
 }
@@ -214,9 +190,9 @@ func trailingTime(raw *goperf.RawRecord) (uint64, error) {
 // Close closes every event.
 func (s *SideBand) Close() error {
 	var err error
-	for _, ev := range append(s.others, s.rings...) {
+	for _, ev := range s.rings {
 		err = errors.Join(err, ev.Close())
 	}
-	s.rings, s.others = nil, nil
+	s.rings = nil
 	return err
 }

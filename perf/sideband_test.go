@@ -37,7 +37,7 @@ func TestSideBandReportsMappings(t *testing.T) {
 			cpus = append(cpus, cpu)
 		}
 	}
-	s, err := OpenSideBand([]int{unix.Gettid()}, cpus)
+	s, err := OpenSideBand(cpus)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -167,7 +167,24 @@ func (ps *Table) drop(im *Image, time uint64) error {
 	return err
 }
 
-// Apply updates the table by a record of the side band.
+// Follows reports whether a record of the side band is of a process of the table, or of one that
+// such a process forks.
+func (ps *Table) Follows(c perf.Change) bool {
+	var pid uint32
+	switch c := c.(type) {
+	case *perf.Mmap:
+		pid = c.PID
+	case *perf.Exec:
+		pid = c.PID
+	case *perf.Fork:
+		pid = c.Parent
+	case *perf.Exit:
+		pid = c.PID
+	}
+	return !ps.Exited(pid)
+}
+
+// Apply updates the table by a record of the side band, of a process that it Follows.
 func (ps *Table) Apply(c perf.Change) error {
 	time := perf.ChangeTime(c)
 	switch c := c.(type) {
