@@ -192,11 +192,14 @@ const NoCapability = 0xffff
 
 // Sample is one sample of one event. Its time is the event's own.
 type Sample struct {
-	Event      uint32 // EventDef.Index
-	CPU        uint32
-	PID        uint32
-	TID        uint32 // kernel thread
-	Capability uint32 // or NoCapability
+	Event uint32 // EventDef.Index
+	CPU   uint32
+	PID   uint32
+	TID   uint32 // kernel thread
+	// Capability is that on which the Haskell thread runs, or which the OS thread holds in the
+	// scheduler or the garbage collector; NoCapability otherwise, as in a safe foreign call.
+	// Logs of earlier versions have no capability for the scheduler and the collector.
+	Capability uint32
 	TSO        uint64 // Haskell thread id; 0 = none
 	Weight     uint64 // in EventDef.Unit
 	Node       uint32 // leaf; 0 = no frame at all

@@ -51,13 +51,15 @@ type Collector struct {
 	Inclusive float64
 }
 
-// Collector returns the garbage collector's part of the selection.
-func (s *Selection) Collector() Collector {
-	p := s.Profile
-	const (
-		inGC = 1 << iota
-		waiting
-	)
+// Flags of Profile.Collecting.
+const (
+	InGC      = 1 << iota // the collector is on the stack
+	GCWaiting             // and waits for its other threads
+)
+
+// Collecting returns for each node whether its stack is the collector's: flags.
+func (p *Profile) Collecting() []uint8 {
+	const inGC, waiting = InGC, GCWaiting
 	state := make([]uint8, len(p.Nodes.Parent)) // by node: of its stack
 	for n := 1; n < len(state); n++ {
 		k := p.Nodes.Kind[n]
@@ -82,6 +84,13 @@ func (s *Selection) Collector() Collector {
 			state[n] = 0
 		}
 	}
+	return state
+}
+
+// Collector returns the garbage collector's part of the selection.
+func (s *Selection) Collector() Collector {
+	p := s.Profile
+	state := p.Collecting()
 	var own, kernel, wait, all uint64
 	cats := p.siteCategories()
 	for i, n := range s.Count {
@@ -89,7 +98,7 @@ func (s *Selection) Collector() Collector {
 			continue
 		}
 		st, w := state[p.Sites[i].Node], s.Weight[i]
-		if st&inGC == 0 {
+		if st&InGC == 0 {
 			continue
 		}
 		all = columns.SatAdd(all, w)
@@ -103,7 +112,7 @@ func (s *Selection) Collector() Collector {
 				own = columns.SatAdd(own, w) // a log of before these functions were the collector's
 			}
 		}
-		if st&waiting != 0 {
+		if st&GCWaiting != 0 {
 			wait = columns.SatAdd(wait, w)
 		}
 	}

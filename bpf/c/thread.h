@@ -130,6 +130,20 @@ INLINE u64 task_of_thread(struct walk *w)
 	return thread && thread->incarnation == incarnation ? thread->task : 0;
 }
 
+// held_capability notes the capability that this OS thread holds while it runs the run-time
+// system's own code: the scheduler or a GC. During a safe foreign call it holds none.
+static NOINLINE int held_capability(struct walk *w)
+{
+	u64 cap, words[2], task = task_of_thread(w);
+	// Task.cap precedes Task.incall.
+	if (task == 0 || READ_USER(&cap, sizeof(cap), task + w->layout.task_incall - sizeof(cap)) || cap == 0 || (cap & 7) ||
+	    READ_USER(words, sizeof(words), cap + BASE_OF_CAPABILITY + BASE_CAPABILITY_NO))
+		return 0;
+	if (words[(BASE_RUNNING_TASK - BASE_CAPABILITY_NO) / 8] == task && (u32)words[0] < NO_CAPABILITY)
+		w->header.capability = (u16)words[0];
+	return 0;
+}
+
 // enter_suspended finds the Haskell thread that waits for the safe foreign call which this
 // OS thread makes. Its stack is saved, so Sp is at a frame. If the call has called back into
 // Haskell, the waiting thread is that of the enclosing InCall.

@@ -137,8 +137,11 @@ INLINE void walk_sample(struct walker *k)
 		if (top != TOP_NONE && via_c)
 			w->header.flags |= SAMPLE_VIA_C;
 	}
-	if (top == TOP_NONE)
+	if (top == TOP_NONE) {
 		top = suspended_top(k);
+		if (top == TOP_NONE)
+			held_capability(w);
+	}
 	if (top == TOP_FRAME)
 		walk_from_top(k);
 	else if (top == TOP_AMBIGUOUS)

@@ -38,6 +38,7 @@ var inside = map[string][]string{
 	"profile/source":    {"profile", "profile/columns"},
 	"profile/stacks":    {"profile", "profile/columns", "profile/interval"},
 	"profile/timeline":  {"profile", "profile/columns"},
+	"profile/activity":  {"profile", "profile/interval"},
 	"profile/diff":      {"profile", "profile/columns"},
 	"profile/rewrite":   {"profile"},
 	"profile/export":    {"profile", "profile/columns", "profile/stacks"},

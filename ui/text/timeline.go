@@ -8,6 +8,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/activity"
 	"ccagent/profile/timeline"
 	"ccagent/ui/chart"
 	"ccagent/ui/printer"
@@ -51,7 +52,7 @@ func (tl Timeline) Text(w io.Writer, o printer.Options) error {
 		if r.Cap != eventlog.NoCapability {
 			label = fmt.Sprintf("cap %d", r.Cap)
 		}
-		p.row(label, activity(r, t, unit), format.Percent(s.Fraction(r.Weight)))
+		p.row(label, letters(r, t, unit), format.Percent(s.Fraction(r.Weight)))
 	}
 	p.rtsRows(t)
 	if t.GC != nil && chart.Peak(t.GC) > 0 {
@@ -68,6 +69,7 @@ func (tl Timeline) Text(w io.Writer, o printer.Options) error {
 		p.markers(s.Profile, t)
 	}
 	p.Line("")
+	p.activity(activity.Of(s), o)
 	watchedNote(p, s.Profile, t)
 	legend := []string{"R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved", "· idle", "small letters: below half"}
 	if t.UnwatchedThreads != nil || t.UnwatchedGC != nil {
@@ -85,9 +87,9 @@ func (p out) row(label, columns, note string) {
 
 var categoryLetters = [profile.Categories]byte{'?', 'R', 'S', 'G', 'S', 'F', 'K'}
 
-// activity gives for each column the letter of what a capability did most, a
+// letters gives for each column the letter of what a capability did most, a
 // small one where it was busy less than half of its busiest.
-func activity(r *profile.CapWeight, t *timeline.Timeline, unit string) string {
+func letters(r *profile.CapWeight, t *timeline.Timeline, unit string) string {
 	total := make([]uint64, len(t.Weight))
 	for _, by := range r.ByCategory {
 		for i, w := range by {
@@ -147,6 +149,8 @@ type timelineJSON struct {
 	GCSeconds   []float64         `json:"gc_seconds"`
 	TotalWeight uint64            `json:"total"`
 	RTS         []activityJSON    `json:"rts,omitempty"`
+	// Activity is null for events that do not count time.
+	Activity *activityOfJSON `json:"activity"`
 	// By column: for how long collections and runs of threads were not watched.
 	GCUnwatched      []float64 `json:"gc_unwatched_seconds"`
 	ThreadsUnwatched []float64 `json:"threads_unwatched_seconds"`
@@ -173,6 +177,7 @@ func (tl Timeline) JSON(w io.Writer, _ printer.Options) error {
 	for _, g := range t.GC {
 		doc.GCSeconds = append(doc.GCSeconds, float64(g)/1e9)
 	}
+	doc.Activity = activityJSONOf(activity.Of(s))
 	doc.GCUnwatched, doc.ThreadsUnwatched = seconds(t.UnwatchedGC), seconds(t.UnwatchedThreads)
 	for i := range t.Caps {
 		r := &t.Caps[i]

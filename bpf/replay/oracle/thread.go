@@ -331,7 +331,7 @@ func (t *Thread) context(h *heap, truth *Truth) error {
 	var tso uint64
 	for n := 0; tso == 0; n++ {
 		if incall == 0 || n == 1000 {
-			return nil
+			return t.held(h, offset-8, truth)
 		}
 		if tso, err = h.word(incall + 8); err != nil {
 			return err
@@ -348,6 +348,22 @@ func (t *Thread) context(h *heap, truth *Truth) error {
 	truth.Frames = append(truth.Frames, Frame{Kind: "context"})
 	frames, err := h.walk(c, c.sp)
 	truth.Frames = append(truth.Frames, frames...)
+	return err
+}
+
+// held finds the capability that the OS thread holds while it runs the scheduler or a GC, by the
+// Task's cap, which is at an offset.
+func (t *Thread) held(h *heap, offset uint64, truth *Truth) error {
+	cap, err := h.word(t.Task + offset)
+	if err != nil || cap == 0 {
+		return err
+	}
+	owner, err := h.word(cap + offsetRunningTask)
+	if err != nil || owner != t.Task {
+		return err
+	}
+	no, err := h.half(cap + offsetNo)
+	truth.Capability = int(no)
 	return err
 }
 
