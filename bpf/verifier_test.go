@@ -23,10 +23,16 @@ var processed = regexp.MustCompile(`processed (\d+) insns`)
 // The verifier accepts every program within the budget.
 func TestVerifierCost(t *testing.T) {
 	testprog.NeedRoot(t)
-	spec, err := loadSampler()
-	if err != nil {
-		t.Fatal(err)
+	for _, load := range []func() (*ebpf.CollectionSpec, error){loadSampler, loadNursery} {
+		spec, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		verifierCost(t, spec)
 	}
+}
+
+func verifierCost(t *testing.T, spec *ebpf.CollectionSpec) {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func ofRange(use, short, long string, stdout, stderr *printable.Writer, flags fu
 			}
 			for _, name := range noStacks {
 				if c.Flags().Changed(name) {
-					return wrong("--%s: what the run-time system reports of the heap has no samples to choose; --range does", name)
+					return wrong("--%s: %s shows what has no samples to choose; --range does", name, c.Name())
 				}
 			}
 			p, err := v.load(args[0])

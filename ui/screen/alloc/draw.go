@@ -51,7 +51,7 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	if in.Dy() >= 6 {
 		x := p.Text(in.Min.X+1, in.Min.Y, in.Max.X, screen.Pad(" share", shareWidth), p.Theme.Dim)
 		if cols.sure {
-			x = p.Text(x, in.Min.Y, in.Max.X, screen.Pad("  95%", sureWidth), p.Theme.Dim)
+			x = p.Text(x, in.Min.Y, in.Max.X, screen.Pad(" ±95%", sureWidth), p.Theme.Dim)
 		}
 		if cols.size {
 			x = p.Text(x, in.Min.Y, in.Max.X, screen.Pad(" bytes", sizeWidth), p.Theme.Dim)

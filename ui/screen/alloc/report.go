@@ -3,7 +3,6 @@ package alloc
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"ccagent/internal/format"
@@ -45,7 +44,7 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 		p.Note("Only %s: shares say little.", sampled(t))
 		p.Line("")
 	}
-	p.Line(p.Bold(" share   95%    bytes  kind         closure"))
+	p.Line(p.Bold(" share  ±95%   bytes  kind         closure"))
 	n := o.Rows(len(t.Rows), standardRows)
 	for i := range t.Rows[:n] {
 		printRow(p, &t.Rows[i])
@@ -116,11 +115,7 @@ func place(r *closures.Row) string {
 
 // plusMinus is half of the interval of a row's share: "±1.2".
 func plusMinus(r *closures.Row) string {
-	half := 100 * max(r.High-r.Share, r.Share-r.Low)
-	if half >= 10 {
-		return fmt.Sprintf("±%.0f", math.Ceil(half))
-	}
-	return fmt.Sprintf("±%.1f", max(math.Ceil(10*half)/10, 0.1))
+	return format.PlusMinus(r.Share, max(r.High-r.Share, r.Share-r.Low))
 }
 
 // mean is the mean size of a row's closures.

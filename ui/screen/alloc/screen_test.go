@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"ccagent/eventlog"
-	"ccagent/internal/ghc"
 	"ccagent/profile"
 	"ccagent/profile/logtest"
 	"ccagent/ui/internal/screentest"
@@ -16,21 +14,8 @@ import (
 	"ccagent/ui/screen"
 )
 
-// log has blocks with a constructor, a thunk that is written in a file, and evaluated thunks.
 func log(t testing.TB) *profile.Profile {
-	l := logtest.New()
-	file := l.File("src/Main.hs", "module Main where\n\nmain = f\n")
-	b := l.Binding("main", "Main", "main", 0)
-	thunk := l.Block(b, l.Span(file, 3, 8, 3, 9, b))
-	l.Sample(1, 1, l.Stack(thunk))
-	l.Write(1, &eventlog.Closure{ID: 1, Module: logtest.Module, Addr: 0x77, Type: uint32(ghc.Constr20), Name: "main:Main.Node"})
-	l.Write(1, &eventlog.Closure{ID: 2, Module: logtest.Module, Addr: thunk.Addr, Type: uint32(ghc.Thunk10)})
-	l.Write(1, &eventlog.Closure{ID: 3, Module: logtest.Module, Addr: 0x99, Type: uint32(ghc.Blackhole)})
-	for i := range uint64(40) {
-		l.Write(10+i, &eventlog.NurseryBlock{PID: 1, Places: 256, Used: 4000, Read: 4000, Closures: []eventlog.ClosureCount{
-			{Closure: 1, Count: 100, Bytes: 2400}, {Closure: 2, Count: 40, Bytes: 1000 - uint32(i)}, {Closure: 3, Count: 15, Bytes: 600 + uint32(i)}}})
-	}
-	p, err := profile.Load(bytes.NewReader(l.End()))
+	p, err := profile.Load(bytes.NewReader(logtest.Allocated().End()))
 	if err != nil {
 		t.Fatal(err)
 	}

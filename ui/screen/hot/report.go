@@ -58,6 +58,9 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	if shareOf(h, func(e *profile.Element) bool { return e.Kind == profile.KindNoFile }) >= noteWorth {
 		p.Note("a module is listed in the place of its file where no source notes say which that is: libraries have notes if they are built with -g3")
 	}
+	if s.Event >= 0 && s.Profile.Events[s.Event].Requested == "alloc" && len(s.Profile.Nurseries.Blocks) > 0 {
+		p.Note("small objects are sampled where heap checks fail: code whose check asks for more than it mostly takes draws more samples than its bytes. ccview alloc says what was allocated, without that bias")
+	}
 	if s.CountsTime() {
 		c := s.Collector()
 		if c.Kernel >= worthKernel || c.Waiting > 0 && c.Inclusive >= noteWorth {
