@@ -148,6 +148,35 @@ func TestNamespacedTarget(t *testing.T) {
 	}
 }
 
+// An agent in a process id namespace of its own finds its target by its own ids, also where that
+// is in a namespace below.
+func TestAgentInNamespace(t *testing.T) {
+	testprog.NeedRoot(t)
+	unshare := testprog.NeedTool(t, "unshare", "util-linux")
+	exe := testprog.Build(t, "spin31", testprog.Options{NoDebug: true})
+	for name, below := range map[string][]string{"same": nil, "below": {unshare, "-p", "--fork", "--kill-child"}} {
+		t.Run(name, func(t *testing.T) {
+			log := filepath.Join(t.TempDir(), "run.eventlog")
+			argv := []string{"-p", "-m", "--fork", "--kill-child", "--mount-proc", ccagent, "record", "-e", "cpu-clock", "-o", log, "--"}
+			argv = append(append(argv, below...), exe, "2000")
+			if r := run(t, command(t, unshare, argv...)); r.status != 0 {
+				t.Fatalf("status %d\n%s", r.status, r.stderr)
+			}
+			l := readLog(t, log)
+			l.wantWhole(t)
+			three := 0
+			for _, s := range l.samples {
+				if inHaskell(s) {
+					three++
+				}
+			}
+			if three == 0 || 10*three < 9*len(l.samples)-100 {
+				t.Errorf("%d of %d samples are in Haskell code", three, len(l.samples))
+			}
+		})
+	}
+}
+
 // stormSource is a program that does so many times what its first argument says.
 const stormSource = `
 #define _GNU_SOURCE
