@@ -367,7 +367,6 @@ const (
 	MethodUnknown   SamplingMethod = iota
 	MethodOnCPUs                   // an event on each CPU; hits in other processes are passed over
 	MethodOnThreads                // an event on each thread of the target, inherited by new ones
-	MethodTick                     // the scheduler's tick, and an event on each CPU that checks it
 )
 
 // Sampling describes how an event is sampled, and what is known of its samples as a whole, since
@@ -375,7 +374,7 @@ const (
 type Sampling struct {
 	Event  uint32 // EventDef.Index
 	Method SamplingMethod
-	CPUs   uint32 // on which it is open, for MethodOnCPUs and MethodTick
+	CPUs   uint32 // on which it is open, for MethodOnCPUs
 	Others uint64 // hits in processes that are not the target's
 	// CPUNs is the CPU time of the target's threads by the kernel's own count, which the weights
 	// of samples are scaled to; 0 for events other than clocks.
@@ -388,6 +387,4 @@ type Sampling struct {
 	// TotalError is the standard error of the sum of all weights, in the event's unit, where
 	// that is an estimate; 0 where it is a count.
 	TotalError uint64
-	// Ticks and Checks are the hits by the tick and by the event beside it, for MethodTick.
-	Ticks, Checks uint64
 }

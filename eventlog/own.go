@@ -362,6 +362,4 @@ func (e *Sampling) layout(c *codec) {
 	c.v64(&e.UnsampledNs)
 	c.v64(&e.InStepNs)
 	c.v64(&e.TotalError)
-	c.v64(&e.Ticks)
-	c.v64(&e.Checks)
 }

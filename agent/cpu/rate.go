@@ -14,7 +14,7 @@ var rates = []uint64{997, 487, 241, 113, 47, 23, 11, 5}
 const leastAuto = 241
 
 // walkNs is what a sample's walk is taken to cost beside its interrupt before any was taken.
-const walkNs = 6000
+const walkNs = 5000
 
 // autoRate chooses a rate by what an interrupt costs, in ns: the highest whose samples would
 // take no more than the events' part of what is allowed from a thread that runs all the time;

@@ -11,7 +11,7 @@ import (
 
 // samplingJSON is how an event was sampled.
 type samplingJSON struct {
-	Method string `json:"method"` // "per-cpu", "on-threads" or "tick"
+	Method string `json:"method"` // "per-cpu" or "on-threads"
 	CPUs   uint32 `json:"cpus"`
 	// Others is how often the event hit other processes, which are passed over.
 	Others uint64 `json:"hits_in_other_processes"`
@@ -25,12 +25,10 @@ type samplingJSON struct {
 	// estimate; both are the sum itself where it is a count.
 	TotalLow  uint64 `json:"total_low"`
 	TotalHigh uint64 `json:"total_high"`
-	Ticks     uint64 `json:"ticks,omitempty"`
-	Checks    uint64 `json:"checks,omitempty"`
 }
 
 var methodNames = map[eventlog.SamplingMethod]string{
-	eventlog.MethodOnCPUs: "per-cpu", eventlog.MethodOnThreads: "on-threads", eventlog.MethodTick: "tick",
+	eventlog.MethodOnCPUs: "per-cpu", eventlog.MethodOnThreads: "on-threads",
 }
 
 func samplingJSONOf(e *columns.Event) *samplingJSON {
@@ -41,7 +39,6 @@ func samplingJSONOf(e *columns.Event) *samplingJSON {
 	out := &samplingJSON{
 		Method: methodNames[s.Method], CPUs: s.CPUs, Others: s.Others,
 		CPUSeconds: float64(s.CPUNs) / 1e9, Unsampled: float64(s.UnsampledNs) / 1e9, InStep: float64(s.InStepNs) / 1e9,
-		Ticks: s.Ticks, Checks: s.Checks,
 	}
 	if out.Method == "" {
 		out.Method = "unknown"
@@ -66,8 +63,6 @@ func samplingOf(e *columns.Event) (lines []string) {
 		how = "by an event on each of " + cpus + ", " + format.Count(s.Others) + " hits in other processes passed over"
 	case eventlog.MethodOnThreads:
 		how = "by an event on each thread"
-	case eventlog.MethodTick:
-		how = fmt.Sprintf("by the scheduler's tick on %s (%s hits) and an event that checks it (%s)", cpus, format.Count(s.Ticks), format.Count(s.Checks))
 	default:
 		return nil
 	}
@@ -80,13 +75,8 @@ func samplingOf(e *columns.Event) (lines []string) {
 		lines = append(lines, line)
 	}
 	if s.InStepNs > 0 {
-		line := "in step with the sampling: threads with " + format.Percent(format.Ratio(s.InStepNs, s.CPUNs)) + " of the cpu time; "
-		if s.Method == eventlog.MethodTick {
-			line += "their ticks are left out"
-		} else {
-			line += "shares within them may be false; choose another rate with -F"
-		}
-		lines = append(lines, line)
+		lines = append(lines, "in step with the sampling: threads with "+format.Percent(format.Ratio(s.InStepNs, s.CPUNs))+
+			" of the cpu time; shares within them may be false; choose another rate with -F")
 	}
 	if s.TotalError > 0 {
 		low, high := totalInterval(e)
