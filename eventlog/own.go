@@ -217,6 +217,7 @@ func (e *Binding) layout(c *codec) {
 	c.v32(&e.Parent)
 	c.str(&e.Detail)
 	enum(c, &e.Category)
+	c.v32(&e.Program)
 }
 
 func (*Span) EventID() uint16 { return IDSpan }

@@ -77,6 +77,9 @@ type Binding struct {
 	Detail string // what GHC made of it, in words: "worker of", "specialised"; may be empty
 	// Category of the code.
 	Category Category
+	// Program is the module of the log whose own binding it is: of Package "main", which each
+	// program has one of. 0 for what several may have, or where it is not known.
+	Program uint32
 }
 
 // Span is a source note: a stretch of source that code was made from. Of an

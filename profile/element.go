@@ -27,6 +27,9 @@ type elementKey struct {
 	kind Kind
 	a, b string
 	x    columns.Extent
+	// program is the log's module that an element belongs to; 0 where the log has only one
+	// program of its own modules.
+	program uint32
 }
 
 func (ix *levelIndex) of(place uint32) []ElementID { return ix.ids[ix.start[place]:ix.start[place+1]] }
@@ -207,14 +210,14 @@ func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 		if as := ix.group.of(b); as.pkg {
 			return ix.groupElement(b, as), true
 		}
-		return ix.put(elementKey{KindSource, b.Package, b.Module, columns.Extent{}}, func() Element {
+		return ix.putOwn(p, b, elementKey{KindSource, b.Package, b.Module, columns.Extent{}, 0}, func() Element {
 			return Element{Name: b.Module, Module: b.Module, Package: b.Package}
 		}), true
 	case LevelPackage:
 		if b.Package == "" {
 			return 0, false
 		}
-		return ix.put(elementKey{KindSource, b.Package, "", columns.Extent{}}, func() Element {
+		return ix.putOwn(p, b, elementKey{KindSource, b.Package, "", columns.Extent{}, 0}, func() Element {
 			return Element{Name: b.Package, Package: b.Package}
 		}), true
 	default:
@@ -228,7 +231,7 @@ func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 		if it.kind == KindNear {
 			name = b.NearName()
 		}
-		return ix.put(elementKey{it.kind, b.Package, name, columns.Extent{}}, func() Element {
+		return ix.putOwn(p, b, elementKey{it.kind, b.Package, name, columns.Extent{}, 0}, func() Element {
 			return Element{Kind: it.kind, Name: name, Module: b.Module, Package: b.Package, Binding: it.binding}
 		}), true
 	}
@@ -248,7 +251,7 @@ func (ix *levelIndex) sourceElement(p *Profile, it item, sp *columns.Span, file 
 	if b.Module == "" {
 		b = &p.Symbols.Bindings[p.ModuleOfFile()[sp.File]]
 	}
-	return ix.put(elementKey{KindSource, file, "", x}, func() Element {
+	return ix.putOwn(p, b, elementKey{KindSource, file, "", x, 0}, func() Element {
 		return Element{Name: name, File: file, FileID: sp.File, Span: x, Module: b.Module, Package: b.Package, Binding: it.binding}
 	})
 }
@@ -260,20 +263,20 @@ func (ix *levelIndex) lineElement(p *Profile, id uint32) (ElementID, bool) {
 		return 0, false
 	}
 	if ix.level == LevelFile {
-		return ix.fileElement(p, file), true
+		return ix.fileElement(p, &p.Symbols.Bindings[p.Owner(id)], file), true
 	}
 	path := p.Symbols.Files[file].Path
 	x := columns.Extent{Line: line}
-	return ix.put(elementKey{KindSource, path, "", x}, func() Element {
+	return ix.putOwn(p, &p.Symbols.Bindings[p.Owner(id)], elementKey{KindSource, path, "", x, 0}, func() Element {
 		return Element{Name: fmt.Sprintf("%s:%d", path, line), File: path, FileID: file, Span: x}
 	}), true
 }
 
-// fileElement returns the element of a file that is known from evidence other than a
-// span.
-func (ix *levelIndex) fileElement(p *Profile, file columns.FileID) ElementID {
+// fileElement returns the element of a file, of a binding's program, that is known from evidence
+// other than a span.
+func (ix *levelIndex) fileElement(p *Profile, own *columns.Binding, file columns.FileID) ElementID {
 	path := p.Symbols.Files[file].Path
-	return ix.put(elementKey{KindSource, path, "", columns.Extent{}}, func() Element {
+	return ix.putOwn(p, own, elementKey{KindSource, path, "", columns.Extent{}, 0}, func() Element {
 		b := &p.Symbols.Bindings[p.ModuleOfFile()[file]]
 		return Element{Name: path, File: path, FileID: file, Module: b.Module, Package: b.Package}
 	})
@@ -287,13 +290,13 @@ func (ix *levelIndex) noFileElement(p *Profile, b *columns.Binding) ElementID {
 	case ix.level == LevelLine || b.Package == "" && b.Module == "":
 		return ix.category[eventlog.CategoryHaskell]
 	case file != 0:
-		return ix.fileElement(p, file)
+		return ix.fileElement(p, b, file)
 	case b.Module != "":
 		e.Name = "module " + b.Module
 	default:
 		e.Name = "package " + b.Package
 	}
-	return ix.put(elementKey{KindNoFile, b.Package, b.Module, columns.Extent{}}, func() Element { return e })
+	return ix.putOwn(p, b, elementKey{KindNoFile, b.Package, b.Module, columns.Extent{}, 0}, func() Element { return e })
 }
 
 // homes returns the only file that a module's code lies in, by package and module.
@@ -330,7 +333,7 @@ func (ix *levelIndex) put(k elementKey, make func() Element) ElementID {
 }
 
 func (ix *levelIndex) categoryID(name string) ElementID {
-	return ix.put(elementKey{KindCategory, name, "", columns.Extent{}}, func() Element {
+	return ix.put(elementKey{KindCategory, name, "", columns.Extent{}, 0}, func() Element {
 		return Element{Kind: KindCategory, Name: name}
 	})
 }

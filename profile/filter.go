@@ -42,6 +42,7 @@ type Filter struct {
 	Caps       []uint32
 	CPUs       []uint32
 	Categories []eventlog.Category // of the leaf
+	Programs   []string            // with code of one on the stack, by its name or path: see Profile.Program
 }
 
 // WithEvent returns f for the event at a position in Profile.Events.
@@ -67,7 +68,7 @@ type samplePredicate struct {
 func (p *Profile) predicate(f *Filter, event int) samplePredicate {
 	q := p.contextsOf(f, event)
 	q.rng = f.Range
-	if len(f.Focus)+len(f.Ignore)+len(f.Categories) > 0 {
+	if len(f.Focus)+len(f.Ignore)+len(f.Categories)+len(f.Programs) > 0 {
 		q.sites = p.keptSites(f)
 	}
 	return q
@@ -112,6 +113,12 @@ func (p *Profile) keptSites(f *Filter) []bool {
 				hit := on[s.Node] || (s.Kernel || s.Node == 0) && bare.category(p.LeafCategory(s))
 				kept[i] = hit == want
 			}
+		}
+	}
+	if len(f.Programs) > 0 {
+		on := p.runsIn(f.Programs)
+		for i, s := range p.Sites {
+			kept[i] = kept[i] && on[s.Node]
 		}
 	}
 	for _, re := range f.Focus {
@@ -182,7 +189,11 @@ func (m *matcher) once(known *int8, names ...string) bool {
 
 func (m *matcher) binding(id columns.BindingID) bool {
 	b := &m.p.Symbols.Bindings[id]
-	return m.once(&m.bindings[id], m.scope.of(b))
+	name := m.scope.of(b)
+	if program := m.p.programOf(b); program != "" && name != "" {
+		return m.once(&m.bindings[id], name, ofProgram(name, program))
+	}
+	return m.once(&m.bindings[id], name)
 }
 
 func (m *matcher) file(id columns.FileID) bool {

@@ -22,6 +22,7 @@ type Frame struct {
 	Binding  columns.BindingID
 	Category eventlog.Category
 	Kind     Kind
+	Program  string // as of an Element; Name ends with it
 }
 
 // Frames maps each place to its frame.
@@ -34,6 +35,7 @@ type Frames struct {
 type frameKey struct {
 	name, module, pkg string
 	category          eventlog.Category
+	program           string
 }
 
 // Frames without a place, at the start of Frames.List.
@@ -83,7 +85,7 @@ func (p *Profile) frameTable() *Frames {
 }
 
 func (t *Frames) intern(f Frame) uint32 {
-	k := frameKey{f.Name, f.Module, f.Package, f.Category}
+	k := frameKey{f.Name, f.Module, f.Package, f.Category, f.Program}
 	id, ok := t.byKey[k]
 	if !ok {
 		id = uint32(len(t.List))
@@ -110,6 +112,10 @@ func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[columns
 		f.Name = b.NearName()
 	default:
 		f.Name = source.QualifiedName()
+	}
+	if f.Kind != KindCategory {
+		f.Program = p.programOf(b)
+		f.Name = ofProgram(f.Name, f.Program)
 	}
 	if f.Module == "" {
 		f.Module = modules[p.Places[id].Module]

@@ -66,6 +66,9 @@ type Element struct {
 	Span    columns.Extent // the span itself, or the widest one of a binding; zero if unknown
 	Module  string         // Haskell module; empty if unknown
 	Package string
+	// Program is the program that it belongs to, and that Name ends with, where the log has
+	// several; empty where it has one, and for what several programs may have.
+	Program string
 	Binding columns.BindingID // at binding level the source binding; otherwise 0
 
 	key elementKey

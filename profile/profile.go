@@ -31,6 +31,10 @@ type Profile struct {
 		once   sync.Once
 		frames *Frames
 	}
+	programs struct {
+		once sync.Once
+		of   map[uint32]string // by the log's module
+	}
 	fileModules struct {
 		once sync.Once
 		of   []columns.BindingID

@@ -111,11 +111,11 @@ func (g *grouping) of(b *columns.Binding) groupedAs {
 // in every selection.
 func (ix *levelIndex) groupElement(b *columns.Binding, as groupedAs) ElementID {
 	if as.pkg {
-		return ix.put(elementKey{KindCollapsed, b.Package, "", columns.Extent{}}, func() Element {
+		return ix.put(elementKey{KindCollapsed, b.Package, "", columns.Extent{}, 0}, func() Element {
 			return Element{Kind: KindCollapsed, Name: b.Package, Package: b.Package}
 		})
 	}
-	return ix.put(elementKey{KindCollapsed, b.Package, b.Module, columns.Extent{}}, func() Element {
+	return ix.put(elementKey{KindCollapsed, b.Package, b.Module, columns.Extent{}, 0}, func() Element {
 		return Element{Kind: KindCollapsed, Name: b.Module, Module: b.Module, Package: b.Package}
 	})
 }

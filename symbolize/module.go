@@ -30,6 +30,7 @@ type opened struct {
 // module resolves one module.
 func (r *run) module(ctx context.Context, mod *Module) error {
 	m := &opened{mod: mod}
+	r.bindings.Program = mod.ID
 	info := eventlog.ModuleSymbols{Module: mod.ID}
 	problems := m.open(ctx, r, &info)
 	info.Problem = eventlog.CleanName(strings.Join(problems, "; "))

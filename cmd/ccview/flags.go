@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,6 +50,7 @@ type view struct {
 	tids       []uint
 	pids       []uint
 	caps       []uint
+	programs   []string
 	categories []string
 }
 
@@ -70,6 +73,7 @@ func (v *view) addFlags(c *cobra.Command) {
 	f.UintSliceVar(&v.caps, "cap", nil, "only samples of capability `N`")
 	f.UintSliceVar(&v.pids, "pid", nil, "only samples of process `PID`")
 	f.UintSliceVar(&v.tids, "tid", nil, "only samples of OS thread `TID`")
+	f.StringSliceVar(&v.programs, "program", nil, "only samples with code of `PROGRAM` on the stack, by its name or path")
 	for _, list := range []string{"thread", "cap", "pid", "tid"} {
 		f.Lookup(list).DefValue = "" // not "[]" in the help
 	}
@@ -114,7 +118,7 @@ func (v *view) check(c *cobra.Command) (profile.Filter, profile.Level, error) {
 			*x.to = append(*x.to, re)
 		}
 	}
-	f.FoldRecursion = v.fold
+	f.FoldRecursion, f.Programs = v.fold, v.programs
 	for _, t := range v.threads {
 		f.Threads = append(f.Threads, uint64(t))
 	}
@@ -235,7 +239,20 @@ func (v *view) selection(c *cobra.Command, path string) (*profile.Selection, pro
 		}
 		f = f.WithEvent(i)
 	}
+	for _, name := range f.Programs {
+		if len(p.Program(name)) == 0 {
+			return nil, 0, wrong("%s has no program %q%s", path, name, programList(p))
+		}
+	}
 	return p.Select(f), level, nil
+}
+
+func programList(p *profile.Profile) string {
+	names := slices.Sorted(maps.Values(p.Programs()))
+	if len(names) == 0 {
+		return ": it is of one"
+	}
+	return ": it has " + strings.Join(names, ", ")
 }
 
 func eventList(p *profile.Profile) string {

@@ -35,7 +35,7 @@ func (v *view) rewrite(c *cobra.Command, paths []string, out, tool string) error
 	o := rewrite.Options{Range: f.Range}
 	samplesOnly := f
 	samplesOnly.Range = profile.Range{}
-	filtered := v.event != "" || len(f.Focus)+len(f.Ignore)+len(f.Threads)+len(f.TIDs)+len(f.PIDs)+len(f.Caps)+len(f.Categories) > 0
+	filtered := v.event != "" || len(f.Focus)+len(f.Ignore)+len(f.Threads)+len(f.TIDs)+len(f.PIDs)+len(f.Caps)+len(f.Categories)+len(f.Programs) > 0
 	var inputs []rewrite.Input
 	for _, path := range paths {
 		in := rewrite.Input{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}

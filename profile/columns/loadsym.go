@@ -34,7 +34,7 @@ func (b *builder) symbol(ev eventlog.Event) {
 		}
 		s.Bindings = append(s.Bindings, Binding{
 			Symbol: ev.Symbol, Package: ev.Package, Module: ev.Module, Name: ev.Name,
-			Detail: ev.Detail, Parent: BindingID(ev.Parent), Category: ev.Category,
+			Detail: ev.Detail, Parent: BindingID(ev.Parent), Category: ev.Category, Program: ev.Program,
 		})
 	case *eventlog.Span:
 		if _, ok := b.spans.add(ev.ID); !ok {

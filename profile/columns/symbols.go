@@ -21,6 +21,7 @@ type Binding struct {
 	Parent   BindingID // the binding it was derived from; 0 for a source binding
 	Source   BindingID // the end of the chain of parents; a source binding's own id
 	Category eventlog.Category
+	Program  uint32 // the log's module whose own binding it is; 0 for what several may have
 }
 
 // Span is a source note.

@@ -156,7 +156,7 @@ func (m *mapping) definition(ev eventlog.Event) (is, write bool) {
 			ev.File = m.files.ref(ev.File)
 		}
 	case *eventlog.Binding:
-		ev.Parent = m.bindings.optional(ev.Parent)
+		ev.Parent, ev.Program = m.bindings.optional(ev.Parent), m.modules.optional(ev.Program)
 		key := *ev
 		key.ID = 0
 		ev.ID, write = m.bindings.define(ev.ID, key)

@@ -15,8 +15,11 @@ type Bindings struct {
 	emit  func(eventlog.Event) error
 	after uint32 // last id in use before
 	ids   map[key]uint32
-	roots map[uint32]uint32 // id to the source binding at the end of its parents
-	named map[uint32]named
+	// Program is the log's module whose own code is being named; 0 where programs are not told
+	// apart.
+	Program uint32
+	roots   map[uint32]uint32 // id to the source binding at the end of its parents
+	named   map[uint32]named
 }
 
 type named struct{ module, name string }
@@ -24,7 +27,7 @@ type named struct{ module, name string }
 // key identifies a binding: Haskell's by their names, internal ones and C's by their
 // module's symbol.
 type key struct {
-	module  uint32 // of the log; 0 for Haskell's exported names
+	module  uint32 // of the log; 0 for exported names of Haskell's libraries
 	pkg     string
 	mod     string
 	name    string
@@ -39,9 +42,27 @@ func NewBindings(emit func(eventlog.Event) error, after uint32) *Bindings {
 // Len is the number of bindings.
 func (t *Bindings) Len() int { return len(t.ids) }
 
+// OwnPackage is the package of a program's own modules, which each program has.
+const OwnPackage = "main"
+
+// find gives the id of a binding that was added.
+func (t *Bindings) find(k key) (uint32, bool) {
+	if k.pkg == OwnPackage {
+		k.module = t.Program
+	}
+	id, ok := t.ids[k]
+	return id, ok
+}
+
 func (t *Bindings) add(k key, b eventlog.Binding) (uint32, error) {
-	if id, ok := t.ids[k]; ok {
+	if id, ok := t.find(k); ok {
 		return id, nil
+	}
+	if k.pkg == OwnPackage {
+		k.module = t.Program
+	}
+	if b.Package == OwnPackage {
+		b.Program = t.Program
 	}
 	id := t.after + uint32(len(t.ids)+1)
 	b.ID, b.Symbol, b.Package, b.Module = id, eventlog.CleanName(b.Symbol), eventlog.CleanName(b.Package), eventlog.CleanName(b.Module)

@@ -14,7 +14,7 @@ import (
 // made from.
 func (n *Namer) exported(p *evidence.Procedure) (uint32, error) {
 	k := key{pkg: p.Linkage.Package, mod: p.Linkage.Module, name: p.Linkage.Name}
-	if id, ok := n.bindings.ids[k]; ok {
+	if id, ok := n.bindings.find(k); ok {
 		return id, nil
 	}
 	at, err := n.Source(p.Position)
@@ -27,7 +27,7 @@ func (n *Namer) exported(p *evidence.Procedure) (uint32, error) {
 			return 0, err
 		}
 	}
-	if id, ok := n.bindings.ids[k]; ok { // the position's is the same
+	if id, ok := n.bindings.find(k); ok { // the position's is the same
 		return id, nil
 	}
 	b := eventlog.Binding{

@@ -114,7 +114,7 @@ func (v *validator) check(e eventlog.Event) error {
 		}
 		v.at, v.text = v.at+uint64(len(e.Text)), v.text-uint64(len(e.Text))
 	case *eventlog.Binding:
-		if e.ID != v.ids.Binding+1 || e.Parent >= e.ID {
+		if e.ID != v.ids.Binding+1 || e.Parent >= e.ID || e.Program != 0 && v.open[e.Program] == nil {
 			return bad("binding %d after %d", e.ID, v.ids.Binding)
 		}
 		v.ids.Binding = e.ID

@@ -191,6 +191,7 @@ type hotRowJSON struct {
 	File      string  `json:"file"`
 	Span      string  `json:"span"`
 	Module    string  `json:"module"`
+	Program   string  `json:"program"` // empty but in a log of several
 	Share     float64 `json:"share"`
 	Only      float64 `json:"only"`
 	Inclusive float64 `json:"inclusive"`
