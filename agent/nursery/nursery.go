@@ -48,6 +48,7 @@ type image struct {
 	walker walker
 	layout bpf.NurseryLayout
 	probe  io.Closer // nil while it is out
+	looked bool      // at whether nurseries are in chunks
 }
 
 func open(h *source.Host, _ []*source.Event, needs source.Need) source.Source {
@@ -155,6 +156,7 @@ func (n *nursery) Consume(r *perf.Sample) error {
 	if ni == nil || len(r.Block) != bpf.BlockFirst+bpf.BlockWords {
 		return nil
 	}
+	n.warnOfChunks(ni, r.Block[bpf.BlockCapabilities])
 	places, ok := multiply(r.Block[bpf.BlockNursery], r.Block[bpf.BlockCapabilities], 1/n.chance)
 	used := r.Block[bpf.BlockUsed]
 	if !ok || used == 0 || used > maxUsed || used%8 != 0 {
@@ -169,6 +171,19 @@ func (n *nursery) Consume(r *perf.Sample) error {
 		return err
 	}
 	return emit(e)
+}
+
+// warnOfChunks warns once of a process whose nurseries are in chunks: of these only the last one of
+// each capability is sampled.
+func (n *nursery) warnOfChunks(ni *image, capabilities uint64) {
+	if ni.looked || ni.site.Nurseries == 0 {
+		return
+	}
+	ni.looked = true
+	nurseries, err := ni.im.Memory.Word(ni.site.Nurseries + ni.im.BiasOf(ni.im.RTS))
+	if err == nil && uint64(uint32(nurseries)) > capabilities {
+		n.host.Log.Warn("the program's nurseries are in chunks (+RTS -n, or -A16m and more with -N): allocation by closure is that of each capability's last chunk before a collection")
+	}
 }
 
 // maxUsed bounds what one group of blocks can hold, in bytes, and maxPlaces the places of all

@@ -93,7 +93,8 @@ func FindAllocation(symbols *Symbols) (*Allocation, error) {
 // and nothing was moved yet.
 type Collection struct {
 	Capabilities
-	Addr uint64 // module address
+	Addr      uint64 // module address
+	Nurseries uint64 // of the variable that has their number; 0 if it was not found
 }
 
 // FindCollection finds where collections begin.
@@ -105,7 +106,7 @@ func FindCollection(symbols *Symbols) (*Collection, error) {
 	if x.Addr(ghc.SymGarbageCollect) == 0 {
 		return nil, ErrNoSymbols
 	}
-	s := &Collection{Capabilities: x.capabilities()}
+	s := &Collection{Capabilities: x.capabilities(), Nurseries: x.Addr(ghc.SymNNurseries)}
 	begins := x.called(bpf.RTSGCStart, ghc.SymStartGC, ghc.SymGarbageCollect)
 	if len(begins) == 0 {
 		return nil, &MissingError{"call of stat_startGC"}

@@ -61,7 +61,7 @@ var names = set(append([]string{
 	ghc.SymLabelThreadPrimop, ghc.SymLabelThread, ghc.SymSetThreadLabel,
 	ghc.SymMBlocks, ghc.SymBlocks, ghc.SymNCapabilities, ghc.SymCapabilities, ghc.SymMainCapability, ghc.SymStats, ghc.SymOldestGeneration, ghc.SymFlags,
 	// Of allocation.
-	ghc.SymHeapCheck, ghc.SymAllocateMightFail, ghc.SymExitReport, ghc.SymExitReportUntil, ghc.SymEnter,
+	ghc.SymHeapCheck, ghc.SymNNurseries, ghc.SymAllocateMightFail, ghc.SymExitReport, ghc.SymExitReportUntil, ghc.SymEnter,
 	// Of ticky counters.
 	ghc.SymTickyCounters, ghc.SymShutdown,
 }, ghc.SymReturnValues[:]...)...)
