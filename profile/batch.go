@@ -109,24 +109,53 @@ func (s *Selection) Sure(level Level, n int) []Sure {
 // SureOf returns how sure the shares of different elements of a level are that are listed in
 // this order.
 func (s *Selection) SureOf(level Level, ids []ElementID) []Sure {
-	ix := s.index(level)
-	row := make([]int32, len(ix.elements)) // 1 + the row
+	rows := make([]ElementAt, len(ids))
 	for i, id := range ids {
-		row[id] = int32(i + 1)
+		rows[i] = ElementAt{Level: level, ID: id, First: i == 0}
 	}
-	sites := make([][]columns.SiteID, len(ids))
-	for site, count := range s.Count {
-		if count == 0 {
+	return s.SureEach(rows)
+}
+
+// ElementAt is an element in a list of rows of several levels.
+type ElementAt struct {
+	Level Level
+	ID    ElementID
+	First bool // of its list: it is compared with none
+}
+
+// SureEach returns how sure the shares of elements are. Each is compared with the one before
+// it, unless it is the first of its list.
+func (s *Selection) SureEach(rows []ElementAt) []Sure {
+	sites := make([][]columns.SiteID, len(rows))
+	for level := range levels {
+		if !slices.ContainsFunc(rows, func(r ElementAt) bool { return r.Level == level }) {
 			continue
 		}
-		at, _ := s.leafElements(ix, site)
-		for _, id := range at {
-			if r := row[id]; r > 0 {
-				sites[r-1] = append(sites[r-1], columns.SiteID(site))
+		ix := s.index(level)
+		first := make([]int32, len(ix.elements)) // 1 + the element's first row
+		next := make([]int32, len(rows))         // 1 + the row after that of the same element
+		for i, r := range rows {
+			if r.Level == level {
+				next[i], first[r.ID] = first[r.ID], int32(i+1)
+			}
+		}
+		for site, count := range s.Count {
+			if count == 0 {
+				continue
+			}
+			at, _ := s.leafElements(ix, site)
+			for _, id := range at {
+				for r := first[id]; r > 0; r = next[r-1] {
+					sites[r-1] = append(sites[r-1], columns.SiteID(site))
+				}
 			}
 		}
 	}
-	return s.Batched().List(sites)
+	out := s.Batched().List(sites)
+	for i, r := range rows {
+		out[i].Tied = out[i].Tied && !r.First
+	}
+	return out
 }
 
 // batchCells is the weight of samples by site and batch. It is independent of the choice of

@@ -80,7 +80,7 @@ func TestTransformsHoldEverywhere(t *testing.T) {
 	s.line(">", "68.0%", "main")
 	s.keys("u", "u", "/", "'step", "enter", "m")
 	s.has("merge Physics.step")
-	s.line("14.5%  14.5%", "simulate:10") // who called step has its own cost
+	s.line("14.5%  ~1.2  14.5%", "simulate:10") // who called step has its own cost
 	s.keys("3")
 	s.hasNot("Physics.step  src")
 	s.keys("r")

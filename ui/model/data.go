@@ -36,9 +36,10 @@ type Summary struct {
 	Granted       string // what was measured, where it is not what was asked for
 	Events        int    // in the log
 	Samples, Kept uint64
-	AllWeight     uint64 // in the event's unit
-	Weight        uint64 // of those kept
-	Duration      uint64 // ns
+	Effective     float64 // what those kept are worth by their weights
+	AllWeight     uint64  // in the event's unit
+	Weight        uint64  // of those kept
+	Duration      uint64  // ns
 	Lost          uint64
 	Truncated     uint64  // samples whose stack was cut: a budget was spent
 	Failed        uint64  // samples whose stack could not be walked to its root
@@ -61,9 +62,13 @@ type Row struct {
 	Parent                 int // row of the file or module; −1 for those themselves
 	Kids                   int
 	Share, Only, Inclusive float64
-	Category               bool // code without source
-	Module                 string
-	Collapsed              bool // a module or package shown as one
+	// PlusMinus is how far Share's 95 % interval reaches to its further side. Tied: by share,
+	// the order after the sibling listed before is within noise.
+	PlusMinus float64
+	Tied      bool
+	Category  bool // code without source
+	Module    string
+	Collapsed bool // a module or package shown as one
 }
 
 // Hot is the tree of elements: a parent comes before its children.

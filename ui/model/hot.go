@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,7 @@ func (e *Engine) summarise(sel *profile.Selection) *Summary {
 	s := sel.Summary()
 	ev := sel.EventDef()
 	out := &Summary{
-		Event: s.Event, Samples: s.AllSamples, Kept: s.Samples, AllWeight: s.AllTotal, Weight: s.Total,
+		Event: s.Event, Samples: s.AllSamples, Kept: s.Samples, Effective: sel.Batched().Effective(), AllWeight: s.AllTotal, Weight: s.Total,
 		Duration: e.p.Duration, Lost: s.Lost,
 		Truncated: s.Stacks.Truncated, Failed: s.Stacks.Failed, Unresolved: s.Unresolved, Pending: s.Pending, Events: len(e.p.Events),
 	}
@@ -91,7 +92,35 @@ func hot(sel *profile.Selection) *Hot {
 			add(&bindings.Rows[i], -1)
 		}
 	}
+	out.sure(sel)
 	return out
+}
+
+// sure sets how sure the rows are, each compared with its sibling before in the order of
+// shares.
+func (h *Hot) sure(sel *profile.Selection) {
+	kids := make([][]int, len(h.Rows)+1)
+	for i := range h.Rows {
+		if r := &h.Rows[i]; r.Share > 0 {
+			kids[r.Parent+1] = append(kids[r.Parent+1], i)
+		}
+	}
+	var order []int
+	var rows []profile.ElementAt
+	for _, of := range kids {
+		slices.SortStableFunc(of, func(a, b int) int {
+			x, y := &h.Rows[a], &h.Rows[b]
+			return cmp.Or(cmp.Compare(y.Share, x.Share), strings.Compare(x.Full, y.Full))
+		})
+		for i, at := range of {
+			order = append(order, at)
+			rows = append(rows, profile.ElementAt{Level: h.Rows[at].Key.Level, ID: h.Rows[at].Key.ID, First: i == 0})
+		}
+	}
+	for i, s := range sel.SureEach(rows) {
+		r := &h.Rows[order[i]]
+		r.PlusMinus, r.Tied = s.PlusMinus(r.Share), s.Tied
+	}
 }
 
 // wholeModules gives, by the file's path, the modules that have code of one file

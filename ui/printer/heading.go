@@ -75,3 +75,12 @@ func Few(samples uint64, effective float64) string {
 	}
 	return fmt.Sprintf("%s: a share of 50%% is known to ±%.0f points, and code with %.0f%% of the whole may not be seen at all", count, 100*half, 100*unseen)
 }
+
+// FewShort is Few for a title.
+func FewShort(samples uint64, effective float64) string {
+	if Few(samples, effective) == "" {
+		return ""
+	}
+	half, _ := interval.Few(effective)
+	return fmt.Sprintf("%s: ±%.0f", format.Plural(samples, "sample"), 100*half)
+}

@@ -12,6 +12,7 @@ type Glyphs struct {
 	Open, Closed, Guide    string    // tree
 	Pointer                string    // the selected row
 	Shares                 string    // shares samples with the selection
+	Tied                   string    // in an order within noise
 	More                   string    // something was cut off
 	moreWidth              int       // columns of More
 	EdgeL, EdgeR           string    // of the selected time range
@@ -30,7 +31,7 @@ func Unicode() *Glyphs {
 		H: "─", V: "│", TL: "┌", TR: "┐", BL: "└", BR: "┘", TeeL: "├", TeeR: "┤", TeeT: "┬", TeeB: "┴", Cross: "┼",
 		Full: "█", Light: "▒",
 		Steps: [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
-		Open:  "▾", Closed: "▸", Guide: "│", Pointer: "▶", Shares: "=", More: "…", moreWidth: 1,
+		Open:  "▾", Closed: "▸", Guide: "│", Pointer: "▶", Shares: "=", Tied: "≈", More: "…", moreWidth: 1,
 		EdgeL: "[", EdgeR: "]", Run: "▄", GC: "G", Both: "g", Idle: "·", NotWatched: "╌", Tick: "╵", Cursor: "▼", Bookmark: "◆", Then: "›",
 		Heat: [9]string{" ", "·", "▁", "▂", "▃", "▄", "▅", "▆", "█"},
 	}
@@ -43,7 +44,7 @@ func ASCII() *Glyphs {
 		H:     "-", V: "|", TL: "+", TR: "+", BL: "+", BR: "+", TeeL: "+", TeeR: "+", TeeT: "+", TeeB: "+", Cross: "+",
 		Full: "#", Light: "~",
 		Steps: [9]string{" ", ".", ":", "-", "=", "+", "*", "#", "@"},
-		Open:  "v", Closed: ">", Guide: "|", Pointer: ">", Shares: "=", More: "..", moreWidth: 2,
+		Open:  "v", Closed: ">", Guide: "|", Pointer: ">", Shares: "=", Tied: "~", More: "..", moreWidth: 2,
 		EdgeL: "[", EdgeR: "]", Run: "R", GC: "G", Both: "g", Idle: ".", NotWatched: "~", Tick: "|", Cursor: "V", Bookmark: "*", Then: ">",
 		Heat: [9]string{" ", ".", ":", "-", "=", "+", "*", "#", "@"},
 	}

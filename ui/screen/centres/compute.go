@@ -70,6 +70,10 @@ type CentreRow struct {
 	Individual      float64
 	Inherited       float64
 	Forced          float64 // part of Individual
+	// PlusMinus is how far Individual's 95 % interval reaches to its further side. Tied: by
+	// it, the order after the row before is within noise.
+	PlusMinus float64
+	Tied      bool
 	// Before is the individual figure with all centres of the set chosen: the difference
 	// to Individual comes from dropped centres. Stacks have none.
 	Before         float64
@@ -163,12 +167,20 @@ func costCentres(in *model.Input, c Choice) (*CostCentres, error) {
 	}
 	out.Centres = len(out.All)
 	sum := uint64(0)
+	positions := make([]int, len(cc.Rows))
+	for i := range positions {
+		positions[i] = i
+	}
+	sure := cc.Sure(sel, positions)
 	for i := range cc.Rows {
 		r := &cc.Rows[i]
 		sum += r.Individual
 		row := centreRow(in.Engine, r.Centre)
 		row.Parent, row.Chosen = r.Parent, !r.Centre.Pseudo
 		row.Individual, row.Inherited, row.Forced = sel.Fraction(r.Individual), sel.Fraction(r.Inherited), sel.Fraction(r.Forced)
+		if row.Individual > 0 {
+			row.PlusMinus, row.Tied = sure[i].PlusMinus(row.Individual), sure[i].Tied
+		}
 		if r.Parent >= 0 {
 			out.Rows[r.Parent].Kids++
 		}

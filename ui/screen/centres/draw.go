@@ -11,18 +11,30 @@ import (
 	"ccagent/ui/widget"
 )
 
+// sureWidth is that of the intervals' column.
+const sureWidth = 6
+
 // markCell is where a row's [x] ends.
 const markCell = 5
 
 // centreColumns are the columns that fit into a width; names have priority.
 type centreColumns struct {
-	inherited, forced, before bool
-	bar                       int
+	inherited, sure, forced, before bool
+	bar                             int
+}
+
+// byCost reports whether rows are in the order of their individual figures.
+func (s *Screen) byCost() bool {
+	return !s.choice.Mode.Stacks() && s.c.Sort != screen.ByName && s.c.Sort != screen.ByInclusive && s.c.Sort != screen.ByOnly && s.data.Dropped == 0
 }
 
 func (s *Screen) columns(w int) centreColumns {
 	c := centreColumns{inherited: true}
 	left := w - markCell - 2*8 - 28
+	if left >= sureWidth {
+		c.sure = true
+		left -= sureWidth
+	}
 	if left >= 8 {
 		c.forced = true
 		left -= 8
@@ -83,6 +95,9 @@ func (s *Screen) header(p *widget.Painter, in widget.Rect, cols centreColumns) {
 		x += w
 	}
 	put("  indiv", 8)
+	if cols.sure {
+		put(" ±95%", sureWidth)
+	}
 	put("   incl", 8)
 	if cols.forced {
 		put(" forced", 8)
@@ -167,6 +182,15 @@ func (s *Screen) drawRow(p *widget.Painter, in widget.Rect, cols centreColumns, 
 		st = t.Heat[l-1]
 	}
 	figure(r.Individual, st, !dropped)
+	if cols.sure {
+		if r.Individual > 0 && !dropped {
+			if r.Tied && s.byCost() {
+				p.Cell(x-1, y, p.Glyphs.Tied, t.Dim)
+			}
+			p.Right(x, x+sureWidth-1, y, format.PlusMinus(r.Individual, r.PlusMinus*s.c.Base), t.Dim)
+		}
+		x += sureWidth
+	}
 	figure(r.Inherited, t.Text, !dropped)
 	if cols.forced {
 		figure(r.Forced, t.Dim, !dropped && r.Forced > 0)

@@ -61,6 +61,10 @@ type TreeNode struct {
 	Kids        []int32
 	Self, Total float64
 	Forced      float64 // part of Total in thunks that the frame above forced
+	// PlusMinus is how far Total's 95 % interval reaches to its further side. Tied: the order
+	// after the sibling before is within noise.
+	PlusMinus float64
+	Tied      bool
 }
 
 // Sandwich is what calls a function, and what it calls. Node 0 of both is the
@@ -72,6 +76,10 @@ type Sandwich struct {
 
 // leastInverted is the part of the samples below which the inverted tree merges callers.
 const leastInverted = 0.0001
+
+// leastSure is the part of the samples below which intervals are not computed: a tree has
+// many nodes of one sample.
+const leastSure = 0.0005
 
 // wholeTrees keeps the latest call tree of each direction: they are large.
 type wholeTrees [2]struct {
@@ -105,6 +113,7 @@ func sandwich(in *model.Input, f screen.Function) *Sandwich {
 
 func newTree(sel *profile.Selection, t *stacks.Tree, invert bool) *Tree {
 	out := &Tree{Invert: invert, Nodes: make([]TreeNode, len(t.Nodes))}
+	sure := t.Sure(sel, leastSure)
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
 		o := TreeNode{
@@ -115,6 +124,9 @@ func newTree(sel *profile.Selection, t *stacks.Tree, invert bool) *Tree {
 			o.Path, o.Line, o.File, o.Symbol = f.File, int(f.Line), f.FileID, f.Symbol
 			o.Category = f.Kind == profile.KindCategory
 			o.Module, o.Package, o.Collapsed = f.Module, f.Package, f.Kind == profile.KindCollapsed
+		}
+		if o.Total >= leastSure {
+			o.PlusMinus, o.Tied = sure[i].PlusMinus(o.Total), sure[i].Tied
 		}
 		out.Nodes[i] = o
 	}

@@ -290,7 +290,7 @@ func (s *treePane) draw(p *widget.Painter, r widget.Rect, title, note, self stri
 		bar = min(16, in.Dx()/8)
 	}
 	if in.Dy() >= 6 {
-		x := p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "  total  "+fmt.Sprintf("%6s ", self), p.Theme.Dim)
+		x := p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "  total "+sureHead(in.Dx())+fmt.Sprintf(" %6s ", self), p.Theme.Dim)
 		if bar > 0 {
 			x = screen.BarHead(p, x, in.Min.Y, bar, "self", "below")
 		}
@@ -299,6 +299,19 @@ func (s *treePane) draw(p *widget.Painter, r widget.Rect, title, note, self stri
 	}
 	s.inner = in
 	s.list.Draw(in, func(i, y int) { s.drawRow(p, in, bar, i, y, focus) })
+}
+
+// sureWidth is the width of a total's interval: "±12.3".
+const sureWidth = 5
+
+// sures reports whether there is room for intervals beside names.
+func sures(w int) bool { return w >= 56 }
+
+func sureHead(w int) string {
+	if sures(w) {
+		return " ±95%" + " "
+	}
+	return ""
 }
 
 func (s *treePane) drawRow(p *widget.Painter, in widget.Rect, bar, i, y int, focus bool) {
@@ -316,8 +329,16 @@ func (s *treePane) drawRow(p *widget.Painter, in widget.Rect, bar, i, y int, foc
 		st = t.Heat[l-1]
 	}
 	p.Right(x, x+7, y, format.Share(total), st)
-	p.Right(x+8, x+15, y, format.Share(n.Self*s.c.Base), t.Text)
-	x += 16
+	x += 8
+	if sures(in.Dx()) {
+		if n.Tied {
+			p.Cell(x, y, p.Glyphs.Tied, t.Dim)
+		}
+		p.Right(x+1, x+sureWidth, y, format.PlusMinus(n.Total, n.PlusMinus*s.c.Base), t.Dim)
+		x += sureWidth + 1
+	}
+	p.Right(x, x+7, y, format.Share(n.Self*s.c.Base), t.Text)
+	x += 8
 	if bar > 0 {
 		p.Bar(x, y, bar, n.Self*s.c.Base, total)
 		x += bar + 1

@@ -6,6 +6,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/ui/model"
+	"ccagent/ui/printer"
 	"ccagent/ui/screen"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
@@ -14,13 +15,14 @@ import (
 // The widths of the columns; the name gets the rest.
 const (
 	shareWidth = 7 // "100.0% "
+	sureWidth  = 6 // "≈±0.1 "
 	markWidth  = 2
 )
 
 // draw draws the pane's box and what is in it.
 func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	h.refresh()
-	p.Box(r, "hot  by "+h.c.Sort.String(), h.c.Narrowed(), focus)
+	p.Box(r, h.title(), h.c.Narrowed(), focus)
 	in := r.Inset(1)
 	if in.Empty() {
 		return
@@ -30,6 +32,9 @@ func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	if in.Dy() >= 8 {
 		x := in.Min.X + 1
 		x = p.Text(x, in.Min.Y, in.Max.X, screen.Pad(" share", shareWidth), p.Theme.Dim)
+		if cols.sure {
+			x = p.Text(x, in.Min.Y, in.Max.X, screen.Pad(" ±95%", sureWidth), p.Theme.Dim)
+		}
 		if cols.only {
 			x = p.Text(x, in.Min.Y, in.Max.X, screen.Pad(h.second(), shareWidth), p.Theme.Dim)
 		}
@@ -53,6 +58,18 @@ func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	h.list.Draw(rows, func(i, y int) { h.drawRow(p, rows, cols, i, y, focus) })
 }
 
+// title says what the list is ordered by, and first of all if it rests on a handful of
+// samples.
+func (h *hotPane) title() string {
+	title := "hot  by " + h.c.Sort.String()
+	if s := h.c.Data.Summary; s != nil {
+		if few := printer.FewShort(s.Kept, s.Effective); few != "" {
+			title = few + "  " + title
+		}
+	}
+	return title
+}
+
 // second is the heading of the second column, which follows the order.
 func (h *hotPane) second() string {
 	if h.c.Sort == screen.ByInclusive {
@@ -62,23 +79,31 @@ func (h *hotPane) second() string {
 }
 
 type hotColumns struct {
-	only, overlap bool
-	bar           int
+	only, overlap, sure bool
+	bar                 int
 }
 
-// columns chooses the columns that fit into a width; names have priority.
+// columns chooses the columns that fit into a width; names have priority, then how sure a
+// share is.
 func (h *hotPane) columns(w int) hotColumns {
 	var c hotColumns
-	name := 22
-	if w >= 50 {
+	name := 16
+	switch {
+	case w >= 50:
 		name = 26
+	case w >= 44:
+		name = 20
 	}
 	left := w - 1 - shareWidth - markWidth - name
+	if left >= sureWidth {
+		c.sure = true
+		left -= sureWidth
+	}
 	if left >= shareWidth {
 		c.only = true
 		left -= shareWidth
 	}
-	if left >= shareWidth-markWidth+6 {
+	if left >= shareWidth-markWidth+5 {
 		c.overlap = true
 		left -= shareWidth - markWidth
 	}
@@ -104,6 +129,10 @@ func (h *hotPane) drawRow(p *widget.Painter, in widget.Rect, cols hotColumns, i,
 	}
 	p.Right(x, x+6, y, format.Share(r.Share*h.c.Base), st)
 	x += shareWidth
+	if cols.sure {
+		h.drawSure(p, x, y, r)
+		x += sureWidth
+	}
 	if cols.only {
 		v := r.Only
 		if h.c.Sort == screen.ByInclusive {
@@ -139,6 +168,18 @@ func (h *hotPane) drawRow(p *widget.Painter, in widget.Rect, cols hotColumns, i,
 	case overlapping:
 		p.Tint(line, t.Overlap)
 	}
+}
+
+// drawSure draws a share's interval, and a mark if the order after the row above is within
+// noise.
+func (h *hotPane) drawSure(p *widget.Painter, x, y int, r *model.Row) {
+	if r.Share == 0 {
+		return
+	}
+	if r.Tied && h.c.Sort == screen.ByShare {
+		p.Cell(x-1, y, p.Glyphs.Tied, p.Theme.Dim)
+	}
+	p.Right(x, x+sureWidth-1, y, format.PlusMinus(r.Share, r.PlusMinus*h.c.Base), p.Theme.Dim)
 }
 
 func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model.Row) {

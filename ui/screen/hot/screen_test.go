@@ -28,8 +28,8 @@ func TestDraw(t *testing.T) {
 		has, lack []string
 	}{
 		{200, 60, []string{"timeline", "hot  by share", "src/Physics.hs", "range: all", "=sel", "a sample counts for every cause"}, nil},
-		{120, 40, []string{"timeline", "hot  by share", "src/Physics.hs", "pairwise", "share   only"}, nil},
-		{80, 24, []string{"timeline", "hot  by share", "pairwise"}, []string{"range: all", "=sel"}},
+		{120, 40, []string{"timeline", "hot  by share", "src/Physics.hs", "pairwise", "share ", "95%  only"}, nil},
+		{80, 24, []string{"timeline", "hot  by share", "pairwise", "95%"}, []string{"range: all", "=sel"}},
 		{60, 12, []string{"hot  by share"}, []string{"timeline"}},
 		{20, 5, []string{"hot"}, []string{"timeline", "src/"}},
 	} {
