@@ -23,6 +23,17 @@ const (
 	AllocSites  = samplerAllocSiteALLOC_SITES
 )
 
+// AllocOrigin says what came to an allocation probe.
+type AllocOrigin = samplerAllocOrigin
+
+// Origins of samples of allocation, in SampleHeader.Origin.
+const (
+	OriginHeapCheck  = samplerAllocOriginORIGIN_HEAP_CHECK
+	OriginPrimop     = samplerAllocOriginORIGIN_PRIMOP
+	OriginFork       = samplerAllocOriginORIGIN_FORK
+	OriginStackCheck = samplerAllocOriginORIGIN_STACK_CHECK
+)
+
 var sitePrograms = [AllocSites]string{
 	SiteEnd:     samplerProgOnProgramEnd,
 	SiteNursery: samplerProgOnNurseryFull,

@@ -20,5 +20,6 @@ func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assum
 		StackFirst:     g.StackFirst,
 		TaskIncall:     g.TaskInCall,
 		TotalAllocated: g.TotalAllocated,
+		PinnedBlocks:   g.PinnedBlocks,
 	}, !known
 }

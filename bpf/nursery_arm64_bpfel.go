@@ -36,7 +36,7 @@ type nurseryBlockRecord struct {
 		Stop         uint8
 		Record       uint8
 		Site         uint8
-		Padding      uint8
+		Origin       uint8
 	}
 	Start        uint64
 	Used         uint64

@@ -14,12 +14,35 @@ import (
 )
 
 type samplerAllocAccount struct {
-	_         structs.HostLayout
-	Large     uint64
-	Hits      [4]uint64
-	Skip      [4]uint32
-	SkipBytes int64
+	_            structs.HostLayout
+	Large        uint64
+	Hits         [4]uint64
+	Skip         [4]uint32
+	SkipBytes    int64
+	NextSample   uint64
+	Spent        uint64
+	Counted      uint64
+	CountedLarge uint64
+	Cycle        uint64
+	CycleAll     uint64
+	CycleLarge   uint64
+	Heap         uint64
+	Threads      uint64
+	Other        uint64
+	Chunks       uint64
+	Objects      uint64
+	NextSurvey   uint64
+	Bases        [64]uint64
 }
+
+type samplerAllocOrigin uint32
+
+const (
+	samplerAllocOriginORIGIN_HEAP_CHECK  samplerAllocOrigin = 0
+	samplerAllocOriginORIGIN_PRIMOP      samplerAllocOrigin = 1
+	samplerAllocOriginORIGIN_FORK        samplerAllocOrigin = 2
+	samplerAllocOriginORIGIN_STACK_CHECK samplerAllocOrigin = 3
+)
 
 type samplerAllocSite uint32
 
@@ -94,6 +117,16 @@ type samplerProcessLayout struct {
 	Capabilities        uint64
 	N_capabilities      uint64
 	MainCapability      uint64
+	Stats               uint64
+	Generations         uint64
+	CmmLo               uint64
+	CmmHi               uint64
+	PrimLo              uint64
+	PrimHi              uint64
+	PrimN_lo            uint64
+	PrimN_hi            uint64
+	Fork                uint64
+	ForkOn              uint64
 	Incarnation         uint32
 	TsoStackobj         uint16
 	TsoId               uint16
@@ -108,9 +141,11 @@ type samplerProcessLayout struct {
 	TsoRead             uint16
 	TickyEntries        uint16
 	CapabilitiesInPlace uint16
-	Padding             uint16
+	PinnedBlocks        uint16
 	TickyHead           uint64
 	Thin                [4]uint32
+	Part                uint32
+	Allowance           uint32
 }
 
 type samplerProcessRegions struct {
@@ -175,7 +210,7 @@ type samplerSampleHeader struct {
 	Stop         uint8
 	Record       uint8
 	Site         uint8
-	Padding      uint8
+	Origin       uint8
 }
 
 type samplerStopReason uint32
@@ -351,7 +386,7 @@ type samplerWalk struct {
 		Pstate uint64
 	}
 	Carried [64]uint64
-	_       [56]byte
+	_       [32]byte
 	Rules   [512]struct {
 		_       structs.HostLayout
 		Pc      uint64
@@ -410,6 +445,7 @@ const (
 	samplerProgOnSwitch       = "on_switch"
 	samplerProgOnThread       = "on_thread"
 	samplerVarCpus            = "cpus"
+	samplerVarEmitAllocOrigin = "emit_alloc_origin"
 	samplerVarEmitAllocSite   = "emit_alloc_site"
 	samplerVarEmitCcsRecord   = "emit_ccs_record"
 	samplerVarEmitCcsWhy      = "emit_ccs_why"
@@ -508,6 +544,7 @@ type samplerMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerVariableSpecs struct {
 	Cpus            *ebpf.VariableSpec `ebpf:"cpus"`
+	EmitAllocOrigin *ebpf.VariableSpec `ebpf:"emit_alloc_origin"`
 	EmitAllocSite   *ebpf.VariableSpec `ebpf:"emit_alloc_site"`
 	EmitCcsRecord   *ebpf.VariableSpec `ebpf:"emit_ccs_record"`
 	EmitCcsWhy      *ebpf.VariableSpec `ebpf:"emit_ccs_why"`
@@ -589,6 +626,7 @@ func (m *samplerMaps) Close() error {
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerVariables struct {
 	Cpus            *ebpf.Variable `ebpf:"cpus"`
+	EmitAllocOrigin *ebpf.Variable `ebpf:"emit_alloc_origin"`
 	EmitAllocSite   *ebpf.Variable `ebpf:"emit_alloc_site"`
 	EmitCcsRecord   *ebpf.Variable `ebpf:"emit_ccs_record"`
 	EmitCcsWhy      *ebpf.Variable `ebpf:"emit_ccs_why"`

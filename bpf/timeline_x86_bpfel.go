@@ -23,6 +23,16 @@ type timelineProcessLayout struct {
 	Capabilities        uint64
 	N_capabilities      uint64
 	MainCapability      uint64
+	Stats               uint64
+	Generations         uint64
+	CmmLo               uint64
+	CmmHi               uint64
+	PrimLo              uint64
+	PrimHi              uint64
+	PrimN_lo            uint64
+	PrimN_hi            uint64
+	Fork                uint64
+	ForkOn              uint64
 	Incarnation         uint32
 	TsoStackobj         uint16
 	TsoId               uint16
@@ -37,9 +47,11 @@ type timelineProcessLayout struct {
 	TsoRead             uint16
 	TickyEntries        uint16
 	CapabilitiesInPlace uint16
-	Padding             uint16
+	PinnedBlocks        uint16
 	TickyHead           uint64
 	Thin                [4]uint32
+	Part                uint32
+	Allowance           uint32
 }
 
 type timelineRtsCounts struct {

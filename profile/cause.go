@@ -13,6 +13,8 @@ type item struct {
 	kind     Kind
 	category eventlog.Category
 	waiting  bool // threads of the collector wait for each other here; see collector.go
+	// allocates names what the run-time system's code allocates for itself; see rtsallocation.go.
+	allocates string
 }
 
 // items calls yield for each member of a place's cause set.
@@ -39,6 +41,8 @@ func (p *Profile) items(id uint32, yield func(it item)) {
 		yield(item{binding: owner, kind: KindNear, category: l.Category})
 	case l.Category == eventlog.CategoryHaskell && owner != 0:
 		yield(item{binding: s.Bindings[owner].Source, kind: KindSource, category: l.Category})
+	case owner != 0 && rtsAllocates[s.Bindings[owner].Name] != "" && l.Category != eventlog.CategoryHaskell:
+		yield(item{binding: owner, kind: KindCategory, category: l.Category, allocates: rtsAllocates[s.Bindings[owner].Name]})
 	case p.waits(id):
 		// Time of the collector, and of its waiting: both rows have it.
 		yield(item{binding: owner, kind: KindCategory, category: eventlog.CategoryGC, waiting: true})

@@ -41,6 +41,6 @@
 // "Module (near that)", and rows of modules and packages state how much of their weight
 // is such a guess (Row.NearWeight). The run-time system's C code is
 // (GC) or (RTS), and (GC waiting) as well as (GC) where threads of the collector wait for each
-// other; Cmm code is (STG). Other C code is (foreign) at every level, and
+// other; what it allocates for itself is (stack chunks) or (thread stacks). Cmm code is (STG). Other C code is (foreign) at every level, and
 // Selection.CategoryFunctions and call trees name its functions.
 package profile

@@ -17,7 +17,9 @@ type levelIndex struct {
 	category [eventlog.CategoryKernel + 1]ElementID
 	hidden   ElementID
 	waiting  ElementID
-	group    *grouping // of the selection that the index is for; nil if nothing is collapsed
+	// allocates has the elements of what the run-time system allocates for itself.
+	allocates map[string]ElementID
+	group     *grouping // of the selection that the index is for; nil if nothing is collapsed
 	// byKey and homes are used only while the index is built.
 	byKey map[elementKey]ElementID
 	homes map[[2]string]columns.FileID // the only file of a module, by package and module
@@ -53,6 +55,10 @@ func (p *Profile) buildIndex(level Level) *levelIndex {
 		ix.category[c] = ix.categoryID(categoryElement(eventlog.Category(c)))
 	}
 	ix.hidden, ix.waiting = ix.categoryID(hiddenElement), ix.categoryID(waitingElement)
+	ix.allocates = map[string]ElementID{}
+	for _, name := range rtsAllocates {
+		ix.allocates[name] = ix.categoryID(name)
+	}
 	if level == LevelFile {
 		ix.homes = p.homes()
 	}
@@ -182,8 +188,11 @@ func (p *Profile) narrowest(items []item) []item {
 // element there.
 func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 	s := &p.Symbols
-	if it.waiting {
+	switch {
+	case it.waiting:
 		return ix.waiting, true
+	case it.allocates != "":
+		return ix.allocates[it.allocates], true
 	}
 	if it.kind == KindCategory {
 		return ix.category[min(it.category, eventlog.CategoryKernel)], true

@@ -215,6 +215,9 @@ func (m *matcher) item(it item) bool {
 	if it.waiting && m.once(&m.waits, waitingElement) {
 		return true
 	}
+	if it.allocates != "" && m.re.MatchString(it.allocates) {
+		return true
+	}
 	return m.binding(it.binding) || it.kind == KindCategory && m.category(it.category)
 }
 

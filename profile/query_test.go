@@ -256,6 +256,31 @@ func TestAllocationIsChargedToWhoAsked(t *testing.T) {
 	}
 }
 
+// What the run-time system allocates for itself is named by what it is, also where Haskell code
+// is above it on the stack.
+func TestOwnAllocationOfTheRunTimeSystem(t *testing.T) {
+	l := logtest.New()
+	l.Write(0, &eventlog.EventDef{Index: 3, Requested: "alloc", Granted: "alloc", Unit: "bytes", RateMode: eventlog.RatePeriod, Rate: 1 << 20})
+	f := l.File("A.hs", "")
+	b := l.Binding("main", "A", "build", 0)
+	code := l.Block(b, l.Span(f, 1, 1, 1, 9, b))
+	function := func(name string, c eventlog.Category) logtest.Frame {
+		return l.Code(l.Function(name, c), eventlog.QualityExact, c)
+	}
+	allocate, overflow := function("allocateMightFail", eventlog.CategoryRTS), function("threadStackOverflow", eventlog.CategoryRTS)
+	fork := function("stg_forkzh", eventlog.CategorySTG)
+	l.SampleOf(1, eventlog.Sample{Event: 3, Weight: 500, Node: l.Stack(code, fork)})
+	l.SampleOf(2, eventlog.Sample{Event: 3, Weight: 300, Node: l.Stack(overflow, allocate)})
+	l.SampleOf(3, eventlog.Sample{Event: 3, Weight: 200, Node: l.Stack(code, allocate)})
+	p := load(t, l.End())
+	i, _ := p.EventNamed("alloc")
+	s := p.Select(profile.Filter{}.WithEvent(i))
+	want := []string{"(thread stacks) 50 50 50 1", "(stack chunks) 30 30 30 1", "A.build 20 20 70 1", "(RTS) 0 0 50 0"}
+	if d := cmp.Diff(want, table(s.Hot(profile.LevelBinding))); d != "" {
+		t.Error(d)
+	}
+}
+
 // The summary of a hand-made log has the figures computed by hand, and its categories
 // partition the total.
 func TestSummary(t *testing.T) {

@@ -135,7 +135,7 @@ func (s *Selection) findLeaves() {
 			if !bytes {
 				break
 			}
-			if p.Locations[pl].Category == eventlog.CategoryHaskell {
+			if p.Locations[pl].Category == eventlog.CategoryHaskell || p.ownAllocation(pl) {
 				first = n
 				break
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"sync"
 
@@ -68,6 +69,8 @@ type allocation struct {
 	parallelism parallelism
 	// startHits is how many hits each probe may have in start.
 	startHits float64
+	// allowance is for how long, ns, samples may be taken in a process ahead of their budget.
+	allowance uint32
 }
 
 // image holds the allocation probes and the ledger of one process image.
@@ -97,7 +100,7 @@ func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 	return &allocation{host: h, event: asked[0], bucket: b, stop: make(chan struct{}),
 		images: map[uint32]*image{}, sites: map[*process.Module]*rtsites.Allocation{},
 		perHit: [...]float64{overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit}, parallelism: parallelism{cpus: 1},
-		startHits: b.Level() / 6 / overhead.DefaultHit}
+		startHits: b.Level() / 12 / countedHit, allowance: uint32(min(max(b.Level()/2, 0), math.MaxUint32))}
 }
 
 // Load loads what the probes run.
@@ -158,8 +161,22 @@ func (a *allocation) Prepare(im *process.Image) {
 		// The rate of large objects is unknown yet, so they are thinned.
 		l.Thin[bpf.SiteLarge] = firstLargeThin
 	}
+	if b := a.bucket; !b.Unlimited() {
+		l.Part = uint32(min(samplingParts/b.Rate(), math.MaxUint32))
+		l.Allowance = a.allowance
+	}
 	l.EnterInfo = s.Enter + bias
 	l.CannedLo, l.CannedHi = s.CannedLow+bias, s.CannedHigh+bias
+	at := func(addr uint64) uint64 {
+		if addr == 0 {
+			return 0
+		}
+		return addr + bias
+	}
+	l.Stats, l.Generations = at(s.Stats), at(s.Generations)
+	l.CmmLo, l.CmmHi, l.PrimLo, l.PrimHi = at(s.CmmLow), at(s.CmmHigh), at(s.PrimLow), at(s.PrimHigh)
+	l.PrimN_lo, l.PrimN_hi = at(s.PrimNLow), at(s.PrimNHigh)
+	l.Fork, l.ForkOn = at(s.Fork), at(s.ForkOn)
 	if s.Count == 0 {
 		return
 	}
@@ -186,10 +203,14 @@ func (a *allocation) Attach(im *process.Image) error {
 	}
 	ai := &image{im: im, sites: s, bias: im.BiasOf(im.RTS), totalAllocated: uint64(im.Layout.TotalAllocated)}
 	var atStart map[uint16]uint64
+	var before uint64
 	if !im.FromStart {
-		atStart, _ = ai.readWords()
+		var err error
+		if atStart, err = ai.readWords(); err != nil {
+			before, _ = ai.readCollected()
+		}
 	}
-	ai.ledger = newLedger(im.FromStart, atStart)
+	ai.ledger = newLedger(im.FromStart, atStart, 8*before)
 	a.images[im.Incarnation] = ai
 	multi := uprobe.Multi()
 	for site, addr := range s.Probes {
@@ -274,10 +295,11 @@ func (a *allocation) Consume(r *perf.Sample) error {
 		a.ending(im, r.Total)
 		return nil
 	}
-	of := stratumOf(bpf.AllocSite(r.Site), r.Period == 0)
-	if r.Period = a.weigh(im, r); r.Period == 0 {
+	weight, of := a.weigh(im, r)
+	if weight == 0 {
 		return nil
 	}
+	r.Period = weight
 	e, err := a.host.Write(im, r)
 	if err == nil {
 		a.remember(im, e, of)
@@ -285,15 +307,35 @@ func (a *allocation) Consume(r *perf.Sample) error {
 	return err
 }
 
-// weigh returns a sample's weight; 0 for one that is not to be recorded.
-func (a *allocation) weigh(im *process.Image, s *perf.Sample) uint64 {
+// weigh returns a sample's weight, 0 for one that is not to be recorded, and its stratum.
+func (a *allocation) weigh(im *process.Image, s *perf.Sample) (uint64, stratum) {
 	ai := a.images[im.Incarnation]
 	if ai == nil || ai.probes[s.Site] == nil {
-		return 0
+		return 0, noStratum
 	}
-	h := hit{site: bpf.AllocSite(s.Site), capability: s.Capability, time: s.Time, words: s.Total, large: s.Large, primop: s.Period == 0,
-		object: s.Period, thin: im.Layout.Thin[s.Site]}
-	return ai.ledger.weigh(&h, ai.probes[s.Site].at(s.Time), ai.probes[bpf.SiteLarge].at(s.Time))
+	h := hit{site: bpf.AllocSite(s.Site), capability: s.Capability, time: s.Time, words: s.Total, large: s.Large,
+		origin: bpf.AllocOrigin(s.Origin), object: s.Period, thin: im.Layout.Thin[s.Site]}
+	if h.site != bpf.SiteLarge {
+		h.hits = s.Large
+	}
+	h.chunk = h.site == bpf.SiteLarge && ai.growsStack(s)
+	return ai.ledger.weigh(&h, ai.probes[s.Site].at(s.Time)), h.stratum()
+}
+
+// growsStack reports whether a large object is a chunk of a stack.
+func (ai *image) growsStack(s *perf.Sample) bool {
+	const deep = 4 // allocateMightFail, allocate
+	if ai.sites.StackOverflow == 0 {
+		// The only C code that makes so large objects without being called from Haskell.
+		return eventlog.StopReason(s.Stop) == eventlog.StopNoHaskell
+	}
+	for _, f := range s.Frames[:min(len(s.Frames), deep)] {
+		addr := f & bpf.FrameAddressMask
+		if from := ai.sites.StackOverflow + ai.bias; addr > from && addr <= ai.sites.StackOverflowEnd+ai.bias {
+			return true
+		}
+	}
+	return false
 }
 
 // remember keeps a sample that was written.
@@ -335,21 +377,52 @@ func (a *allocation) Detach(im *process.Image, _ uint64) error {
 // settle writes the bytes of an image that no sample has as samples with the stacks of earlier
 // ones.
 func (a *allocation) settle(ai *image) error {
+	r, err := a.read(ai)
+	if err == nil {
+		ai.poll(&r)
+	}
 	words := ai.final
 	if words == 0 {
-		if r, err := a.read(ai); err == nil {
-			ai.poll(&r)
-		}
 		words = ai.words
 	}
-	for _, s := range ai.ledger.settle(words) {
+	c := countsOf(&r.account)
+	samples, unnamed := ai.ledger.settle(words, &c)
+	for _, s := range samples {
 		s.PID = ai.im.PID
 		s.Event = a.event.Def.Index
 		if err := a.host.WriteKnown(&s); err != nil {
 			return err
 		}
 	}
+	for of, weight := range unnamed {
+		if weight == 0 {
+			continue
+		}
+		if err := a.writeUnnamed(ai, stratum(of), weight); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// writeUnnamed writes bytes of a stratum that has no samples. They are the run-time system's
+// function that allocates them, if only one does.
+func (a *allocation) writeUnnamed(ai *image, of stratum, weight uint64) error {
+	var function uint64
+	switch of {
+	case chunkStratum:
+		function = ai.sites.StackOverflow
+	case threadStratum:
+		function = ai.sites.CreateThread
+	}
+	s := perf.Sample{}
+	s.Time, s.Pid, s.Tid, s.Event, s.Capability = perf.Monotonic(), ai.im.PID, ai.im.PID, uint16(a.event.Def.Index), eventlog.NoCapability
+	s.Period, s.Stop = weight, uint8(eventlog.StopNoHaskell)
+	if function != 0 {
+		s.Frames = []uint64{function + ai.bias}
+	}
+	_, err := a.host.Write(ai.im, &s)
+	return err
 }
 
 // Finish settles every image that is still sampled.

@@ -53,6 +53,13 @@ const maxStretch = 100
 // early; it does if its probe is hit more often than before.
 const maxOverspend = 3
 
+// countedHit is what a hit costs that is not sampled, ns. Samples of full nurseries, and surveys,
+// each take at most one of samplingParts of the budget.
+const (
+	countedHit    = 1000
+	samplingParts = 2
+)
+
 // maxContinuousShare is the share of the budget that continuous probes may take together, and
 // maxWindowShare the share of the bucket's depth that one window may.
 const (
@@ -168,14 +175,16 @@ func (a *allocation) control(b *overhead.Bucket) error {
 	return nil
 }
 
-// observe updates hit rates and the ledger by what the image's probes have counted, and by the
-// windows that have ended.
+// observe updates the ledger by what is counted, and hit rates by what the image's probes have
+// counted and the windows that have ended.
 func (a *allocation) observe(ai *image) error {
 	r, err := a.read(ai)
 	if err != nil {
 		return err
 	}
 	ai.poll(&r)
+	c := countsOf(&r.account)
+	ai.ledger.update(ai.allocated(), &c)
 	for site, p := range ai.probes {
 		switch {
 		case p == nil:
@@ -203,19 +212,17 @@ func (a *allocation) observe(ai *image) error {
 	return nil
 }
 
-// counted updates a probe's hit rate and the ledger by two readings while it was in place.
+// counted updates a probe's hit rate by two readings while it was in place.
 func (ai *image) counted(site bpf.AllocSite, before, after *reading) {
 	p := ai.probes[site]
 	seconds := float64(after.at-before.at) / 1e9
 	if seconds <= 0 {
 		return
 	}
-	n := after.since(before, site)
-	p.hitRate = movingAverage(p.hitRate, float64(after.account.Hits[site]-before.account.Hits[site])/seconds)
+	p.hitRate = movingAverage(p.hitRate, float64(after.hits(site)-before.hits(site))/seconds)
 	if site == bpf.SiteLarge {
 		ai.largeRate = movingAverage(ai.largeRate, float64(after.account.Large-before.account.Large)/seconds)
 	}
-	ai.ledger.observe(site, n)
 }
 
 // movingAverage returns the mean of the average before and the new value; the value if there
@@ -271,8 +278,9 @@ func (a *allocation) removeExpensive(ai *image, b *overhead.Bucket) {
 			}
 			cost := a.costOf(p)
 			sum += cost
-			// A probe with fewer than 10 hits a second stays: it cannot be the cause.
-			if cost >= most && (p.hitRate >= 10 || site == int(bpf.SiteBlock)) {
+			// A probe with few hits stays: it cannot be the cause, since its samples limit
+			// themselves.
+			if cost >= most && (p.hitRate*countedHit/1e9 > b.Rate()/4 || site == int(bpf.SiteBlock)) {
 				worst, most = p, cost
 			}
 		}
@@ -351,14 +359,14 @@ func (a *allocation) placeNext(ai *image, b *overhead.Bucket) {
 // shareOfBytes returns the share of all allocated bytes that samples of a site's windows stand
 // for, 1 while it is unknown. The smaller it is, the rarer the windows are.
 func (ai *image) shareOfBytes(site bpf.AllocSite) float64 {
-	large := ai.ledger.largeShare.value()
+	shares := ai.ledger.split.shares()
 	switch {
-	case site == bpf.SiteLarge && ai.ledger.largeShare.known():
-		return large
-	case site == bpf.SiteBlock && ai.ledger.heapCheckShare.known():
-		return 1 - large
+	case site == bpf.SiteLarge && ai.ledger.split.countsLarge():
+		return shares[largeStratum] + shares[chunkStratum]
+	case site == bpf.SiteBlock && ai.ledger.split.countsLarge():
+		return shares[heapStratum]
 	case site == bpf.SiteNursery && ai.ledger.nurseriesMisattribute():
-		return 0 // these windows serve to update primopShare only
+		return 1.0 / 2 // these windows serve to count
 	}
 	return 1
 }
@@ -366,12 +374,9 @@ func (ai *image) shareOfBytes(site bpf.AllocSite) float64 {
 // blockWindowsPay reports whether windows at blocks are worth their cost. If heap checks fill
 // the nurseries, samples of full nurseries suffice, and are better spread over time.
 func (a *allocation) blockWindowsPay(ai *image) bool {
-	return ai.probes[bpf.SiteNursery].continuous() || ai.ledger.primopShare >= worthwhilePrimopShare
+	l := ai.ledger
+	return l.nurseriesMisattribute() || l.recent[heapStratum].n == 0
 }
-
-// worthwhilePrimopShare is the primopShare from which on windows at blocks are needed, to
-// measure what primops allocate themselves.
-const worthwhilePrimopShare = 1.0 / 16
 
 // windowMinimum returns the bucket level, ns, from which on a site may have its shortest window.
 func windowMinimum(site bpf.AllocSite, cost float64, b *overhead.Bucket) float64 {

@@ -2,24 +2,39 @@
 //
 // # Stratified sampling
 //
-// Each kind of allocation is a stratum. A sample stands for bytes of its own stratum alone, so
-// that code that one probe sees often does not get the bytes of code that it never sees:
+// Each kind of allocation is a stratum. How much a stratum has is what the run-time system has
+// counted, and only which code made it is known from samples: no stratum is given what another
+// allocated, whichever probes are in place.
 //
-//	Site         A hit is                           Stratum           Weight of a sample, from a continuous probe
-//	SiteNursery  a heap check finds the nursery     heapStratum       small bytes since the capability's last sample here
-//	             full
-//	             a primop finds it full             primopStratum     the same, times the primops' share of the bytes
-//	             (newByteArray#, ...)                                 by the primops' share of such hits
-//	SiteBlock    a heap check goes on to the next   heapStratum       4096 bytes times the thinning
-//	             block of the nursery
-//	SiteLarge    a large object is allocated        largeStratum      bytes of large objects since the last sample here
-//	SiteEnd      the run-time system ends           none; it reports the total for the last bytes
+//	Stratum        Its bytes                          Who: a sample at
+//	heapStratum    small objects of compiled code     SiteNursery: a heap check finds the nursery
+//	                                                  full; SiteBlock: it goes on to the next block
+//	primopStratum  small objects that C code makes    SiteNursery: a primop finds it full
+//	               for primops                        (newByteArray#, ...)
+//	threadStratum  threads and their first stacks     SiteNursery: fork# finds it full
+//	largeStratum   large objects                      SiteLarge: a large object is allocated
+//	chunkStratum   of these, chunks of stacks         SiteLarge, called by threadStackOverflow
 //
-// The total comes from the run-time system's own counters, which every hit reports and the
-// agent reads. Counts of SiteLarge and SiteBlock say how it divides between the strata. The
-// ledger (ledger.go) keeps for each stratum how many bytes were allocated and how many of them
-// were attributed to samples. What is left when a process ends goes to its recent samples, so
-// that weights add up to the total.
+// All bytes are in total_allocated of each capability, which every hit reports and the agent
+// reads. At a full nursery the BPF program reads generations[0].n_new_large_words, which counts
+// from collection to collection, and stats, which has what was allocated by the last one: so
+// each cycle of which a full nursery was seen is divided into large and small exactly (count_cycle). A
+// survey, of one full nursery now and then, divides small objects by the blocks that C code has
+// taken to the front of the nursery, and large ones by the headers in
+// generations[0].large_objects (survey_nursery). Cycles that were not seen are divided as those
+// at the time (split.go).
+//
+// Where a nursery is full because large objects exceed their limit, or a stack check finds so,
+// the sample says nothing of who filled it, and has no weight.
+//
+// SiteEnd, where the run-time system ends, has no samples; it reports the total for the last
+// bytes. The ledger (ledger.go) keeps for each stratum how many bytes were allocated and how
+// many of them were attributed to samples. What is left when a process ends goes to its recent
+// samples, so that weights add up to the total. A stratum without any is the run-time system's
+// own, or nobody's.
+//
+// One bias is left: a heap check asks for what the longest of its paths takes. Code that gives
+// most of that back finds nurseries full more often than it fills them.
 //
 // # Duty cycle
 //
@@ -28,6 +43,8 @@
 // all, and each counts by the time from window to window divided by the window's length (the
 // Horvitz-Thompson estimator), corrected by what the stratum really allocated. control.go
 // chooses per probe: continuous while all such probes take at most maxContinuousShare of the
-// budget, else windows, as long and as often as the bucket has tokens for them. Frequent hits
-// are thinned besides: the kernel walks the stack for one hit in so many.
+// budget, else windows, as long and as often as the bucket has tokens for them. Samples of
+// full nurseries rest besides, for as long as keeps them and surveys within their part of the
+// budget: the walk of a deep stack takes a hundred times as long as the count. Other frequent hits
+// are thinned: the kernel walks the stack for one hit in so many.
 package alloc

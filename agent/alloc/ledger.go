@@ -19,23 +19,32 @@ type ledger struct {
 	caps  map[uint16]*capabilityCount
 	start map[uint16]uint64 // words at the start; nil when the process was watched from its beginning
 	base  uint64            // allocated when the capture began
+	// baseKnown is set if base includes capabilities that are not in start.
+	baseKnown bool
 
-	total      uint64 // allocated since the capture began, as far as it is known
+	seen       uint64 // allocated since the capture began, as samples tell
+	total      uint64 // likewise, as far as it is known
 	attributed uint64
 	balances   [strata]balance
-	// Shares of large objects, and of blocks that heap checks fill, in all bytes. Until they
-	// are known heapStratum's balance has all bytes.
-	largeShare, heapCheckShare ratio
-	largeSeen                  uint64 // bytes of large objects that the probe had counted at the last sample of one
-	largeCounted               uint64 // likewise at the last sample of any site; these are in the balance
-	largeDuring                uint64 // begin of the placement of SiteLarge in which largeCounted was read
+	split      split
 
-	// primopShare is the share of full nurseries that primops found, a moving average. It is
-	// far more than their share of the bytes.
-	primopShare float64
+	largeSeen uint64 // bytes of large objects that the probe had counted at the last sample of one
 
-	// nursery is what is allocated from one full nursery to the next; 0 if not known.
-	nursery float64
+	// primopShare is the share of full nurseries that were found so by primops and stack
+	// checks, and threadShare and otherShare those by primops that make threads and by others:
+	// moving averages. They say nothing of the bytes.
+	primopShare, threadShare, otherShare float64
+
+	// primopSize is the mean size of what primops make, bytes; 0 if not known.
+	primopSize float64
+
+	// nursery is what is allocated from one full nursery to the next; 0 if not known. hits and
+	// atHits are the probe's count of full nurseries at the last sample, and what was allocated.
+	nursery      float64
+	hits, atHits uint64
+	// blockHits is likewise of blocks, in the placement of their probe that began at
+	// blockPlacement.
+	blockHits, blockPlacement uint64
 
 	recent [strata]recent
 }
@@ -44,10 +53,13 @@ type ledger struct {
 type stratum int
 
 const (
-	heapStratum stratum = iota // small objects of compiled code, after a heap check
-	largeStratum
-	primopStratum // small objects that primops allocate
+	heapStratum   stratum = iota // small objects of compiled code, after a heap check
+	largeStratum                 // large objects
+	chunkStratum                 // large objects that are the next chunks of stacks
+	primopStratum                // small objects that C code allocates for primops
+	threadStratum                // of these, threads and their first stacks
 	strata
+	noStratum stratum = -1 // of samples that say nothing of who allocates
 )
 
 // balance holds the bytes that a stratum has allocated, and those of them that were attributed
@@ -99,16 +111,21 @@ type hit struct {
 	capability uint16
 	time       uint64
 	words      uint64 // allocated by the capability since the process began
-	// primop is set at a full nursery that a primop such as newByteArray# found, not a heap
-	// check.
-	primop bool
-	large  uint64 // bytes of large objects that the probe has counted since it was first placed
-	object uint64 // bytes of the sampled large object, which words does not include yet
+	origin     bpf.AllocOrigin
+	chunk      bool   // the sampled large object is a chunk of a stack
+	large      uint64 // bytes of large objects that the probe has counted since it was first placed
+	hits       uint64 // of the probe, of full nurseries and blocks
+	// object is the bytes of the sampled large object, which words does not include yet, or of
+	// what the primop makes, if it is known.
+	object uint64
 	thin   uint32 // one in how many hits is sampled; 0 is all
 }
 
-func newLedger(fromStart bool, atStart map[uint16]uint64) *ledger {
-	l := &ledger{caps: map[uint16]*capabilityCount{}}
+// newLedger begins a process's ledger. Of a process that was not watched from its start,
+// atStart has what each capability had allocated before, in words, and before what they had in
+// all, in bytes, if they are not known.
+func newLedger(fromStart bool, atStart map[uint16]uint64, before uint64) *ledger {
+	l := &ledger{caps: map[uint16]*capabilityCount{}, base: before, baseKnown: before > 0}
 	if !fromStart {
 		l.start = atStart
 		if l.start == nil {
@@ -121,82 +138,48 @@ func newLedger(fromStart bool, atStart map[uint16]uint64) *ledger {
 	return l
 }
 
-// stratumOf returns the stratum of a sample.
-func stratumOf(site bpf.AllocSite, primop bool) stratum {
+// stratum returns the stratum that a hit is a sample of.
+func (h *hit) stratum() stratum {
 	switch {
-	case site == bpf.SiteLarge:
+	case h.site == bpf.SiteLarge && h.chunk:
+		return chunkStratum
+	case h.site == bpf.SiteLarge:
 		return largeStratum
-	case site == bpf.SiteNursery && primop:
+	case h.site != bpf.SiteNursery || h.origin == bpf.OriginHeapCheck:
+		return heapStratum
+	case h.origin == bpf.OriginFork:
+		return threadStratum
+	case h.origin == bpf.OriginPrimop && h.object < 8*ghc.LargeObjectWords:
 		return primopStratum
 	}
-	return heapStratum
+	return noStratum
 }
 
-// addAllocated adds allocated bytes to the balances, by the shares known so far.
+// addAllocated adds allocated bytes to the balances, by the shares known so far. update will
+// correct that.
 func (l *ledger) addAllocated(bytes uint64) {
-	l.total += bytes
-	l.divide(float64(bytes), l.largeShare.value()*float64(bytes))
-}
-
-// divide adds allocated bytes to the balances; large of them are of large objects.
-func (l *ledger) divide(bytes, large float64) {
-	small := bytes - large
-	heap := l.heapFraction() * small
-	l.balances[largeStratum].bytes += large
-	l.balances[heapStratum].bytes += heap
-	l.balances[primopStratum].bytes += small - heap
-}
-
-// count holds what a probe has counted while it was in place, and what the process allocated
-// meanwhile.
-type count struct{ hits, large, bytes float64 }
-
-// observe updates the strata's shares by what a probe has counted. The first count of a site
-// divides what was allocated before it as well.
-func (l *ledger) observe(site bpf.AllocSite, n count) {
-	heap, prim := &l.balances[heapStratum], &l.balances[primopStratum]
-	switch {
-	case n.bytes < minCounted:
-	case site == bpf.SiteLarge:
-		known := l.largeShare.known()
-		l.largeShare.add(n.large, n.bytes)
-		if !known {
-			large := l.largeShare.value() * float64(l.total)
-			l.balances[largeStratum].bytes = large
-			small := float64(l.total) - large
-			heap.bytes = l.heapFraction() * small
-			prim.bytes = small - heap.bytes
-		}
-	case site == bpf.SiteBlock:
-		known := l.heapCheckShare.known()
-		// The last block of a nursery ends in a hit of SiteNursery instead.
-		blocks := n.hits * ghc.BlockBytes
-		if l.nursery > 2*ghc.BlockBytes {
-			blocks *= l.nursery / (l.nursery - ghc.BlockBytes)
-		}
-		l.heapCheckShare.add(blocks, n.bytes)
-		if !known {
-			all := heap.bytes + prim.bytes
-			heap.bytes = l.heapFraction() * all
-			prim.bytes = all - heap.bytes
-		}
+	l.seen += bytes
+	if l.seen <= l.total {
+		return
+	}
+	bytes, l.total = l.seen-l.total, l.seen
+	for of, share := range l.split.shares() {
+		l.balances[of].bytes += share * float64(bytes)
 	}
 }
 
-// heapFraction returns the share of heap checks in the bytes that are not of large objects.
-func (l *ledger) heapFraction() float64 {
-	small := 1 - l.largeShare.value()
-	if !l.heapCheckShare.known() || small <= 0 {
-		return 1
+// update divides all bytes among the strata by what the run-time system has counted and what
+// surveys have found by now. allocated is what was allocated since the capture began, 0 if that
+// is not known.
+func (l *ledger) update(allocated uint64, c *counts) {
+	l.total = max(l.total, allocated)
+	for of, bytes := range l.split.update(float64(l.total), c) {
+		l.balances[of].bytes = bytes
 	}
-	return min(l.heapCheckShare.value()/small, 1)
 }
-
-// minCounted is the least number of allocated bytes for which a count updates the shares.
-const minCounted = 16 * ghc.BlockBytes
 
 // updateCapability adds what a capability has allocated since its last hit to the balances.
-func (l *ledger) updateCapability(h *hit, large placement) *capabilityCount {
+func (l *ledger) updateCapability(h *hit) *capabilityCount {
 	c := l.caps[h.capability]
 	if c == nil {
 		c = &capabilityCount{}
@@ -204,33 +187,26 @@ func (l *ledger) updateCapability(h *hit, large placement) *capabilityCount {
 			words, known := l.start[h.capability]
 			if !known {
 				words = h.words
-				l.base += 8 * words
+				if !l.baseKnown {
+					l.base += 8 * words
+				}
 			}
 			c.words, c.atNursery = words, words
 		}
 		l.caps[h.capability] = c
 	}
-	var bytes uint64
 	if h.words > c.words {
-		bytes = 8 * (h.words - c.words)
+		l.addAllocated(8 * (h.words - c.words))
 		c.words = h.words
 	}
-	if !large.continuous() || l.largeDuring != large.begin || h.large < l.largeCounted {
-		l.addAllocated(bytes)
-	} else {
-		// The probe of large objects was in place throughout, so their bytes are known.
-		l.total += bytes
-		l.divide(float64(bytes), float64(h.large-l.largeCounted))
-	}
-	l.largeCounted, l.largeDuring = max(h.large, l.largeCounted), large.begin
 	return c
 }
 
 // weigh returns a sample's weight; 0 if it is not to be recorded. at is the placement of the
-// sample's probe, large that of the probe of large objects.
-func (l *ledger) weigh(h *hit, at, large placement) uint64 {
-	c := l.updateCapability(h, large)
-	of := stratumOf(h.site, h.primop)
+// sample's probe.
+func (l *ledger) weigh(h *hit, at placement) uint64 {
+	c := l.updateCapability(h)
+	of := h.stratum()
 	switch h.site {
 	case bpf.SiteLarge:
 		own := float64(h.large - min(h.large, l.largeSeen))
@@ -238,46 +214,68 @@ func (l *ledger) weigh(h *hit, at, large placement) uint64 {
 		// The capability's counter does not include the object yet, and does all before it.
 		return l.attribute(of, l.scale(of, own, at), min(own, float64(h.object)))
 	case bpf.SiteBlock:
-		if at.continuous() {
-			return l.attribute(of, l.blockWeight(h), 0)
+		blocks := float64(max(h.thin, 1))
+		if l.blockPlacement == at.begin && h.hits > l.blockHits {
+			blocks = float64(h.hits - l.blockHits)
 		}
-		return l.attribute(of, l.scale(of, l.blockWeight(h), at), 0)
+		l.blockHits, l.blockPlacement = h.hits, at.begin
+		return l.attribute(of, l.scale(of, ghc.BlockBytes*blocks, at), 0)
 	}
+	shares := l.split.shares()
 	first := c.placement != at.begin
-	fresh := float64(8*(h.words-min(h.words, c.atNursery))) * (1 - l.largeShare.value())
+	fresh := float64(8*(h.words-min(h.words, c.atNursery))) * (1 - shares[largeStratum] - shares[chunkStratum])
 	c.atNursery, c.placement = h.words, at.begin
-	l.countNursery(h.primop)
+	l.countNursery(of)
 	begins := first && l.nursery == 0
-	switch {
-	case first:
+	if first {
 		// The counter's advance includes the time between windows, so only a nursery of it
 		// counts. Skipping the sample would bias against code that allocates so slowly that
 		// windows have one hit or none.
 		fresh = min(fresh, l.nursery)
-	case l.nursery == 0:
-		l.nursery = fresh
-	default:
-		l.nursery += (fresh - l.nursery) / 16
+	} else if l.hits != 0 && h.hits > l.hits {
+		size := float64(l.seen-l.atHits) / float64(h.hits-l.hits)
+		if l.nursery == 0 {
+			l.nursery = size
+		}
+		l.nursery += (size - l.nursery) / 16
 	}
-	switch {
-	case begins && at.continuous():
-		fresh = l.balances[of].unattributed()
-	case of == primopStratum && !l.heapCheckShare.known():
-		// The primop found the nursery full, but most of it was filled by other code. The
-		// small weight keeps primops visible if SiteBlock is never counted.
-		return l.attribute(heapStratum, fresh/16, 0)
-	case of == primopStratum:
-		fresh *= (1 - l.heapFraction()) / max(l.primopShare, 1-l.heapFraction())
-	case l.nurseriesMisattribute() && l.heapCheckShare.known() && !at.continuous():
-		// Primops end most nurseries early, so what one that a heap check ends stands for is
-		// a block, not the nursery.
-		fresh = min(fresh, l.blockWeight(h))
+	l.hits, l.atHits = h.hits, l.seen
+	if of == noStratum {
+		return 0
+	}
+	if begins && at.continuous() {
+		return l.attribute(of, l.scale(of, l.balances[of].unattributed(), at), 0)
+	}
+	// What is allocated from sample to sample of the stratum.
+	switch of {
+	case threadStratum:
+		fresh *= l.split.small(of) / max(l.threadShare, 1.0/64)
+	case primopStratum:
+		fresh *= l.split.small(of) / max(l.otherShare, 1.0/64) * l.relativeSize(h.object)
+	default:
+		if l.nurseriesMisattribute() && !at.continuous() {
+			// Primops end most nurseries early, so what one that a heap check ends stands for
+			// is a block, not the nursery.
+			fresh = min(fresh, ghc.BlockBytes)
+		}
+		fresh *= l.split.small(of) / max(1-l.primopShare, 1.0/64)
 	}
 	return l.attribute(of, l.scale(of, fresh, at), 0)
 }
 
-// blockWeight returns the bytes of a sample at a block while its probe is in place.
-func (l *ledger) blockWeight(h *hit) float64 { return ghc.BlockBytes * float64(max(h.thin, 1)) }
+// relativeSize returns the size of what a primop makes, relative to the mean of others. A primop
+// looks for room before it makes an object of any size, so its chance to find the nursery full
+// does not depend on the size.
+func (l *ledger) relativeSize(bytes uint64) float64 {
+	if bytes == 0 {
+		return 1
+	}
+	if l.primopSize == 0 {
+		l.primopSize = float64(bytes)
+	}
+	l.primopSize += (float64(bytes) - l.primopSize) / 16
+	return float64(bytes) / l.primopSize
+}
 
 // nurseriesMisattribute reports whether primops find so many of the full nurseries that these
 // samples no longer show which code filled them.
@@ -316,11 +314,15 @@ const (
 	maxCorrection     = 2
 )
 
-// countNursery updates primopShare by a full nursery.
-func (l *ledger) countNursery(primop bool) {
-	l.primopShare -= l.primopShare / 64
-	if primop {
-		l.primopShare += 1.0 / 64
+// countNursery updates the shares of who finds nurseries full.
+func (l *ledger) countNursery(of stratum) {
+	for share, counts := range map[*float64]bool{
+		&l.primopShare: of != heapStratum, &l.threadShare: of == threadStratum, &l.otherShare: of == primopStratum,
+	} {
+		*share -= *share / 64
+		if counts {
+			*share += 1.0 / 64
+		}
 	}
 }
 
@@ -331,27 +333,6 @@ const misleadingPrimopShare = 0.25
 // has seen: bytes from before the probe was continuous are spread over several samples.
 const maxCatchUp = 2
 
-// ratio is a ratio of bytes, over roughly the latest 256 MiB.
-type ratio struct{ bytes, all float64 }
-
-// add adds what was counted since the last call.
-func (p *ratio) add(bytes, all float64) {
-	const memory = 256 << 20
-	p.bytes, p.all = p.bytes+bytes, p.all+all
-	if p.all > memory {
-		p.bytes, p.all = p.bytes/2, p.all/2
-	}
-}
-
-func (p *ratio) value() float64 {
-	if p.all <= 0 {
-		return 0
-	}
-	return min(p.bytes/p.all, 1)
-}
-
-func (p *ratio) known() bool { return p.all > 0 }
-
 // unattributed returns the bytes that no sample has; negative if samples have too many.
 func (l *ledger) unattributed() float64 { return float64(l.total) - float64(l.attributed) }
 
@@ -360,7 +341,7 @@ func (l *ledger) unattributed() float64 { return float64(l.total) - float64(l.at
 func (l *ledger) attribute(of stratum, weight, uncounted float64) uint64 {
 	a := &l.balances[of]
 	has := a.unattributed()
-	if of == largeStratum && !l.largeShare.known() {
+	if (of == largeStratum || of == chunkStratum) && !l.split.countsLarge() {
 		has = l.unattributed() / 2
 	}
 	weight = min(weight, max(has, 0)+uncounted, l.unattributed()+uncounted)
@@ -392,15 +373,14 @@ func (l *ledger) remember(s *eventlog.Sample, of stratum) {
 func (l *ledger) forgetRecent() { l.recent = [strata]recent{} }
 
 // settle divides the unattributed bytes among remembered samples, by strata and by weights, and
-// returns these with their new weights. words is what all capabilities have allocated.
-func (l *ledger) settle(words uint64) []eventlog.Sample {
+// returns these with their new weights. words is what all capabilities have allocated, and
+// unnamed has for each stratum the bytes of those that have no samples.
+func (l *ledger) settle(words uint64, c *counts) (out []eventlog.Sample, unnamed [strata]uint64) {
 	counted := 8 * words
 	if counted <= l.base+l.attributed {
-		return nil
+		return nil, unnamed
 	}
-	if counted > l.base+l.total {
-		l.addAllocated(counted - l.base - l.total)
-	}
+	l.update(counted-l.base, c)
 	rest := counted - l.base - l.attributed
 	choose := (*recent).sampleOfAll
 	if rest < counted/100 {
@@ -408,45 +388,42 @@ func (l *ledger) settle(words uint64) []eventlog.Sample {
 	}
 	var chosen [strata][]eventlog.Sample
 	var shares [strata]float64
-	last := strata // the last stratum with samples
-	for of := range strata {
-		if chosen[of] = choose(&l.recent[of]); len(chosen[of]) > 0 {
-			last = of
-		}
-		shares[of] = max(l.balances[of].unattributed(), 0)
-	}
-	if last == strata {
-		l.attributed += rest
-		return []eventlog.Sample{{Capability: eventlog.NoCapability, Weight: rest, Stop: eventlog.StopNoHaskell}}
-	}
-	// The strata of small objects stand in for each other.
-	if len(chosen[primopStratum]) == 0 {
-		shares[heapStratum] += shares[primopStratum]
-	} else if len(chosen[heapStratum]) == 0 {
-		shares[primopStratum] += shares[heapStratum]
-	}
 	sum := 0.0
 	for of := range strata {
-		if len(chosen[of]) > 0 {
-			sum += shares[of]
+		chosen[of] = choose(&l.recent[of])
+		shares[of] = max(l.balances[of].unattributed(), 0)
+	}
+	// Which code allocates small objects is known for other code at best.
+	if len(chosen[primopStratum]) == 0 {
+		shares[heapStratum], shares[primopStratum] = shares[heapStratum]+shares[primopStratum], 0
+	} else if len(chosen[heapStratum]) == 0 {
+		shares[primopStratum], shares[heapStratum] = shares[primopStratum]+shares[heapStratum], 0
+	}
+	last := heapStratum // with a share
+	for of := range strata {
+		if sum += shares[of]; shares[of] > 0 {
+			last = of
 		}
 	}
-	var out []eventlog.Sample
 	left := rest
 	for of := range strata {
-		if len(chosen[of]) == 0 {
-			continue
-		}
 		w := left
-		if of != last && sum > 0 {
-			w = min(uint64(float64(rest)*(shares[of]/sum)), left)
+		if of != last {
+			w = 0
+			if sum > 0 {
+				w = min(uint64(float64(rest)*(shares[of]/sum)), left)
+			}
 		}
 		left -= w
 		l.balances[of].attributed += float64(w)
 		l.attributed += w
-		out = append(out, divide(w, chosen[of])...)
+		if len(chosen[of]) == 0 {
+			unnamed[of] = w
+		} else {
+			out = append(out, divide(w, chosen[of])...)
+		}
 	}
-	return out
+	return out, unnamed
 }
 
 // divide divides bytes among samples, in proportion to their weights.

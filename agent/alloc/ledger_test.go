@@ -21,10 +21,8 @@ type simulated struct {
 	block     uint64 // words left of it
 	nursery   uint64 // words left of it
 	large     uint64
-	object    uint64 // bytes of the large object that is being allocated
 	placed    [bpf.AllocSites]placement
 	hits      [bpf.AllocSites]float64
-	watches   [bpf.AllocSites]watch
 	in        func(site bpf.AllocSite) bool // whether a probe is in place
 	weights   map[string]float64
 	allocated map[string]float64
@@ -33,6 +31,12 @@ type simulated struct {
 	// pressure is what large objects may take between collections, words; 0 if they have
 	// none made.
 	pressure, sinceGC uint64
+
+	// What the run-time system counts, and the probe of full nurseries sees of it.
+	gcs, collected                  uint64  // collections, and bytes allocated by the last
+	newLarge, smallHeap, smallOther float64 // bytes since then
+	counts                          counts
+	updated                         uint64 // time
 }
 
 const (
@@ -40,42 +44,49 @@ const (
 	nurseryWords = 256 * blockWords
 )
 
-// watch is what the agent notes of a probe while it is in place.
-type watch struct {
-	since count
-	at    uint64
-	in    bool
-}
-
-// tick has the agent look at what is counted: of a probe that is always in place every ten
-// milliseconds, of others when a window ends.
+// tick has the agent look at what is counted, every ten milliseconds.
 func (s *simulated) tick() {
-	for site := bpf.SiteNursery; site < bpf.AllocSites; site++ {
-		w := &s.watches[site]
-		in, always := s.in(site), s.placed[site].continuous()
-		now := count{hits: s.hits[site], large: float64(s.large), bytes: 8 * float64(s.words)}
-		if w.in && (!in || always && s.time > w.at+10e6) {
-			s.ledger.observe(site, count{now.hits - w.since.hits, now.large - w.since.large, now.bytes - w.since.bytes})
-			w.in = false
-		}
-		if in && !w.in {
-			*w = watch{now, s.time, true}
-		}
+	if s.time >= s.updated+10e6 {
+		s.updated = s.time
+		s.ledger.update(8*s.words, &s.counts)
 	}
 }
 
-func (s *simulated) hit(site bpf.AllocSite, place string, primitive bool) {
+func (s *simulated) hit(site bpf.AllocSite, place string, origin bpf.AllocOrigin, object uint64) {
 	s.tick()
 	if !s.in(site) {
 		return
 	}
 	s.hits[site]++
-	h := hit{site: site, time: s.time, words: s.words, large: s.large, object: s.object, primop: primitive}
-	if w := s.ledger.weigh(&h, s.placed[site], s.placed[bpf.SiteLarge]); w > 0 {
+	h := hit{site: site, time: s.time, words: s.words, large: s.large, object: object, origin: origin}
+	if site == bpf.SiteNursery {
+		s.count()
+	}
+	if site != bpf.SiteLarge {
+		h.hits = uint64(s.hits[site])
+	}
+	if w := s.ledger.weigh(&h, s.placed[site]); w > 0 {
 		s.weights[place] += float64(w)
 		s.samples++
-		s.ledger.remember(&eventlog.Sample{Weight: w, Node: s.node(place)}, stratumOf(site, primitive))
+		s.ledger.remember(&eventlog.Sample{Weight: w, Node: s.node(place)}, h.stratum())
 	}
+}
+
+// count is what the probe of full nurseries counts, and a survey of the nursery.
+func (s *simulated) count() {
+	s.counts.all += 8*float64(s.words) - float64(s.collected)
+	s.counts.large += s.newLarge
+	s.counts.heap += s.smallHeap
+	s.counts.other += s.smallOther
+	s.counts.objects += s.newLarge
+}
+
+// collect is a collection.
+func (s *simulated) collect() {
+	s.gcs++
+	s.collected = 8 * s.words
+	s.newLarge, s.smallHeap, s.smallOther = 0, 0, 0
+	s.sinceGC, s.block, s.nursery = 0, blockWords, nurseryWords
 }
 
 // node numbers a place.
@@ -95,19 +106,20 @@ func (s *simulated) cells(words uint64, place string, nsPerWord float64) {
 		n := min(words, s.block)
 		words, s.block, s.nursery = words-n, s.block-n, s.nursery-n
 		s.time += uint64(float64(n) * nsPerWord)
+		s.smallHeap += 8 * float64(n)
 		if s.block > 0 {
 			return
 		}
 		s.block = blockWords
 		if s.nursery == 0 {
 			// The last block is counted by the collection.
-			s.hit(bpf.SiteNursery, place, false)
-			s.nursery = nurseryWords
+			s.hit(bpf.SiteNursery, place, bpf.OriginHeapCheck, 0)
 			s.words += blockWords
+			s.collect()
 			continue
 		}
 		s.words += blockWords
-		s.hit(bpf.SiteBlock, place, false)
+		s.hit(bpf.SiteBlock, place, bpf.OriginHeapCheck, 0)
 	}
 }
 
@@ -117,14 +129,14 @@ func (s *simulated) array(words uint64, place string) {
 	if s.in(bpf.SiteLarge) {
 		s.large += 8 * words
 	}
-	s.object = 8 * words
-	s.hit(bpf.SiteLarge, place, false)
+	s.hit(bpf.SiteLarge, place, bpf.OriginHeapCheck, 8*words)
 	s.words += words
+	s.newLarge += 8 * float64(words)
 	if s.sinceGC += words; s.pressure > 0 && s.sinceGC >= s.pressure {
 		// The next primitive operation, this one again, finds the nursery full.
 		s.words += blockWords - s.block
-		s.hit(bpf.SiteNursery, place, true)
-		s.sinceGC, s.block, s.nursery = 0, blockWords, nurseryWords
+		s.hit(bpf.SiteNursery, place, bpf.OriginPrimop, 8*words)
+		s.collect()
 	}
 }
 
@@ -136,12 +148,13 @@ func (s *simulated) small(words uint64, place string, nsPerWord float64) {
 	for range words / object {
 		if s.nursery <= blockWords {
 			s.words += blockWords - s.block
-			s.hit(bpf.SiteNursery, place, true)
-			s.block, s.nursery = blockWords, nurseryWords
+			s.hit(bpf.SiteNursery, place, bpf.OriginPrimop, 8*object)
+			s.collect()
 		}
 		n := min(object, s.block)
 		s.block, s.nursery = s.block-n, s.nursery-n
 		s.time += uint64(object * nsPerWord)
+		s.smallOther += 8 * object
 		if s.block == 0 {
 			s.words += blockWords
 			s.block = blockWords
@@ -150,7 +163,7 @@ func (s *simulated) small(words uint64, place string, nsPerWord float64) {
 }
 
 func newSimulated(seed uint64) *simulated {
-	return &simulated{rng: rand.New(rand.NewPCG(seed, 1)), ledger: newLedger(true, nil), time: 1,
+	return &simulated{rng: rand.New(rand.NewPCG(seed, 1)), ledger: newLedger(true, nil, 0), time: 1,
 		block: blockWords, nursery: nurseryWords, in: func(bpf.AllocSite) bool { return true },
 		weights: map[string]float64{}, allocated: map[string]float64{}}
 }
@@ -168,9 +181,14 @@ func (s *simulated) check(t *testing.T, name string, tolerance float64) {
 	t.Helper()
 	given := sum(s.weights)
 	weights := maps.Clone(s.weights)
-	for _, sample := range s.ledger.settle(s.words) {
+	samples, unnamed := s.ledger.settle(s.words, &s.counts)
+	for _, sample := range samples {
 		given += float64(sample.Weight)
 		weights[s.places[sample.Node]] += float64(sample.Weight)
+	}
+	for _, bytes := range unnamed {
+		given += float64(bytes)
+		weights[""] += float64(bytes)
 	}
 	if counted := 8 * float64(s.words); math.Abs(given-counted) > 0.001*counted {
 		t.Errorf("%s: weights sum to %.0f of %.0f bytes", name, given, counted)
@@ -287,11 +305,12 @@ func (s *simulated) windows(site bpf.AllocSite, length, cycle uint64) {
 
 // What was allocated while no probe was in place falls on no single sample.
 func TestLedgerCatchesUp(t *testing.T) {
-	l := newLedger(true, nil)
-	words, at, none := uint64(0), placement{}, placement{}
+	l := newLedger(true, nil, 0)
+	words, hits, at := uint64(0), uint64(0), placement{}
 	hit := func(n uint64) uint64 {
 		words += n
-		return l.weigh(&hit{site: bpf.SiteNursery, words: words}, at, none)
+		hits++
+		return l.weigh(&hit{site: bpf.SiteNursery, words: words, hits: hits}, at)
 	}
 	for range 10 {
 		if w := hit(1000); w != 8000 {
@@ -309,28 +328,57 @@ func TestLedgerCatchesUp(t *testing.T) {
 		}
 	}
 	var rest uint64
-	for _, s := range l.settle(words) {
-		rest += s.Weight
+	_, unnamed := l.settle(words, &counts{})
+	for _, bytes := range unnamed {
+		rest += bytes
 	}
 	if l.attributed != 8*words || rest == 0 {
 		t.Errorf("%d bytes were given in the end, %d of them at the end, of %d", l.attributed, rest, 8*words)
 	}
 }
 
+// A program whose stack grows and shrinks: what its chunks take is what the run-time system has
+// counted, in how few windows so ever the probe of large objects is in place, and full nurseries
+// are not seen all the time.
+func TestSplitIsWhatIsCounted(t *testing.T) {
+	var s split
+	var c counts
+	total := 0.0
+	for i := range 400 {
+		cycle, chunks := 1e6, 290e3
+		total += cycle
+		if i%4 == 3 {
+			continue // a collection that no probe has seen
+		}
+		c.all, c.large = c.all+cycle, c.large+chunks
+		if i%50 == 0 {
+			c.heap, c.threads, c.chunks = c.heap+cycle-chunks, c.threads+1000, c.chunks+chunks
+		}
+		s.update(total, &c)
+	}
+	got := s.update(total, &c)
+	for of, want := range map[stratum]float64{chunkStratum: 0.29 * total, heapStratum: 0.71 * total, largeStratum: 0, primopStratum: 0} {
+		if math.Abs(got[of]-want) > 0.003*total {
+			t.Errorf("stratum %d has %.0f bytes of %.0f, not %.0f", of, got[of], total, want)
+		}
+	}
+}
+
 // An attached process has allocated before: that is nobody's.
 func TestLedgerAttach(t *testing.T) {
-	l := newLedger(false, map[uint16]uint64{0: 1000, 1: 500})
+	l := newLedger(false, map[uint16]uint64{0: 1000, 1: 500}, 0)
 	always := placement{}
-	if w := l.weigh(&hit{site: bpf.SiteNursery, capability: 0, words: 1100}, always, always); w != 800 {
+	if w := l.weigh(&hit{site: bpf.SiteNursery, capability: 0, words: 1100}, always); w != 800 {
 		t.Errorf("the first sample weighs %d, not 800", w)
 	}
 	// A capability that was not known begins with its first sample.
-	if w := l.weigh(&hit{site: bpf.SiteNursery, capability: 7, words: 9000}, always, always); w != 0 {
+	if w := l.weigh(&hit{site: bpf.SiteNursery, capability: 7, words: 9000}, always); w != 0 {
 		t.Errorf("the first sample of an unknown capability weighs %d, not 0", w)
 	}
 	var rest uint64
-	for _, s := range l.settle(1100 + 600 + 9000) {
-		rest += s.Weight
+	_, unnamed := l.settle(1100+600+9000, &counts{})
+	for _, bytes := range unnamed {
+		rest += bytes
 	}
 	if rest != 800 {
 		t.Errorf("%d bytes were settled, not 800", rest)
@@ -342,11 +390,11 @@ func TestLedgerAttach(t *testing.T) {
 func TestLedgerThinnedLargeObjects(t *testing.T) {
 	const objectWords, everyNth = 4096, 100
 	for _, at := range []placement{{}, {begin: 1, factor: 30}} {
-		l := newLedger(true, nil)
+		l := newLedger(true, nil, 0)
 		var words, given uint64
 		for i := uint64(1); i <= 5000; i++ {
 			if i%everyNth == 0 {
-				given += l.weigh(&hit{site: bpf.SiteLarge, words: words, large: 8 * objectWords * i, object: 8 * objectWords}, at, at)
+				given += l.weigh(&hit{site: bpf.SiteLarge, words: words, large: 8 * objectWords * i, object: 8 * objectWords}, at)
 			}
 			words += objectWords // counted when the object has been allocated
 			if given > 8*words {
@@ -363,32 +411,39 @@ func TestLedgerThinnedLargeObjects(t *testing.T) {
 // the samples' weights, no sample is given more than its stratum and its probe have seen,
 // and no account becomes infinite or not a number.
 func TestLedgerHostileCounts(t *testing.T) {
-	l := newLedger(true, nil)
+	l := newLedger(true, nil, 0)
 	var given uint64
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10000 {
 		h := hit{site: bpf.AllocSite(1 + rng.IntN(3)), capability: uint16(rng.IntN(4)), time: rng.Uint64(), words: rng.Uint64() >> rng.IntN(64),
-			large: rng.Uint64() >> rng.IntN(64), object: rng.Uint64() >> rng.IntN(64), primop: rng.IntN(2) == 0}
+			large: rng.Uint64() >> rng.IntN(64), object: rng.Uint64() >> rng.IntN(64), origin: bpf.AllocOrigin(rng.IntN(4)), chunk: rng.IntN(2) == 0, hits: rng.Uint64() >> rng.IntN(64)}
 		own := uint64(0)
 		if h.site == bpf.SiteLarge {
 			own = h.large - min(h.large, l.largeSeen)
 		}
-		w := l.weigh(&h, placement{begin: rng.Uint64N(3), factor: float64(rng.IntN(3))}, placement{factor: float64(rng.IntN(2))})
+		w := l.weigh(&h, placement{begin: rng.Uint64N(3), factor: float64(rng.IntN(3))})
 		if most := max(l.unattributed()+float64(w), 0) + float64(own); float64(w) > most*(1+1e-9) {
 			t.Fatalf("%+v: a sample is given %d of at most %.0f", h, w, most)
 		}
 		if given += w; given != l.attributed {
 			t.Fatalf("%+v: %d was given, the samples weigh %d", h, l.attributed, given)
 		}
-		l.observe(h.site, count{hits: rng.Float64() * 1e6, large: rng.Float64() * 1e9, bytes: rng.Float64() * 1e9})
+		any := func() uint64 { return rng.Uint64() >> rng.IntN(64) }
+		c := countsOf(&bpf.AllocAccount{Counted: any(), CountedLarge: any(), Heap: any(), Threads: any(),
+			Other: any(), Chunks: any(), Objects: any()})
+		l.update(any(), &c)
 		for of, a := range l.balances {
 			if x := a.bytes + a.attributed; math.IsNaN(x) || math.IsInf(x, 0) {
 				t.Fatalf("%+v: the account of stratum %d is %+v", h, of, a)
 			}
 		}
 	}
-	for _, s := range l.settle(rng.Uint64()) {
+	samples, unnamed := l.settle(rng.Uint64(), &counts{all: 1e300, large: 1e300})
+	for _, s := range samples {
 		given += s.Weight
+	}
+	for _, bytes := range unnamed {
+		given += bytes
 	}
 	if given != l.attributed {
 		t.Errorf("%d was given in the end, the samples weigh %d", l.attributed, given)

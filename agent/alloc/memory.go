@@ -75,30 +75,64 @@ type reading struct {
 	at      uint64 // ns
 }
 
-// read takes a reading.
-func (a *allocation) read(ai *image) (r reading, err error) {
-	if each, err := ai.readWords(); err == nil {
-		for _, w := range each {
-			r.words += w
-		}
-		r.known = true
+// hits returns how often the probe at a site was hit.
+func (r *reading) hits(site bpf.AllocSite) uint64 {
+	switch site {
+	case bpf.SiteEnd:
+		return 0
+	case bpf.SiteNursery:
+		return r.account.Hits[site] + r.account.Hits[bpf.SiteEnd] // threads return there for other reasons, too
 	}
-	r.at = perf.Monotonic()
-	r.account, err = a.host.Walker.Account(ai.im.Incarnation)
-	return r, err
+	return r.account.Hits[site]
 }
 
-// since returns what was counted between two readings.
-func (r *reading) since(before *reading, site bpf.AllocSite) count {
-	if !before.known || !r.known || r.words < before.words {
-		return count{} // not known, or capabilities went away
+// read takes a reading.
+func (a *allocation) read(ai *image) (r reading, err error) {
+	r.account, err = a.host.Walker.Account(ai.im.Incarnation)
+	if err != nil {
+		return r, err
 	}
-	return count{
-		hits:  float64(r.account.Hits[site] - before.account.Hits[site]),
-		large: float64(r.account.Large - before.account.Large),
-		bytes: 8 * float64(r.words-before.words),
-	}
+	r.words, r.known = ai.readTotal(&r.account)
+	r.at = perf.Monotonic()
+	return r, nil
 }
+
+// readTotal reads how much all capabilities have allocated, in words. If there is no list of
+// them, as in a library without its symbol table, it is what the last collection has counted, or
+// what those capabilities have that probes have seen, if that is more.
+func (ai *image) readTotal(account *bpf.AllocAccount) (words uint64, known bool) {
+	if each, err := ai.readWords(); err == nil {
+		for _, w := range each {
+			words += w
+		}
+		return words, true
+	}
+	for _, base := range account.Bases {
+		if base == 0 {
+			continue
+		}
+		if w, err := ai.im.Memory.Word(base + ai.totalAllocated); err == nil {
+			words += w
+		}
+	}
+	if collected, err := ai.readCollected(); err == nil {
+		return max(words, collected), true
+	}
+	return words, words > 0
+}
+
+// readCollected reads how much had been allocated at the last collection, in words.
+func (ai *image) readCollected() (uint64, error) {
+	if ai.sites.Stats == 0 {
+		return 0, fmt.Errorf("process %d has no readable counts of collections", ai.im.PID)
+	}
+	bytes, err := ai.im.Memory.Word(ai.sites.Stats + ai.bias + ghc.StatsAllocated)
+	return bytes / 8, err
+}
+
+// allocated returns what the process has allocated since the capture began, in bytes, as of
+// the last poll; 0 while it is not known.
+func (ai *image) allocated() uint64 { return 8*ai.words - min(ai.ledger.base, 8*ai.words) }
 
 // poll updates how much the process has allocated, and at what rate.
 func (ai *image) poll(r *reading) {

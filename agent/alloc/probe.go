@@ -103,11 +103,11 @@ func (p *probe) start(a *allocation, ai *image, hits float64) error {
 		w := window{start: true, open: perf.Monotonic()}
 		w.before, w.err = a.read(ai)
 		w.after = w.before
-		belowLimit := func() bool { return float64(w.after.account.Hits[p.site]) < hits }
+		belowLimit := func() bool { return float64(w.after.hits(p.site)) < hits }
 		for w.err == nil && belowLimit() && w.after.at < w.open+closeWatch && !a.stopped() {
 			// Every poll wakes a CPU, which may be the target's, so the interval grows.
 			a.wait(min(max(time.Duration(w.after.at-w.open)/32, minPoll), maxPoll))
-			if w.after.account.Hits[p.site] == 0 {
+			if w.after.hits(p.site) == 0 {
 				w.before = w.after // the hit rate is measured from the first hit on
 			}
 			w.after, w.err = a.read(ai)
@@ -196,7 +196,7 @@ func (p *probe) open(factor float64, length time.Duration, a *allocation, ai *im
 		for left := length; left > 0 && errs[1] == nil && !a.stopped(); left -= shortWindow {
 			a.wait(min(left, shortWindow))
 			w.after, errs[1] = a.read(ai)
-			if float64(w.after.account.Hits[p.site]-w.before.account.Hits[p.site]) > most {
+			if float64(w.after.hits(p.site)-w.before.hits(p.site)) > most {
 				break
 			}
 		}

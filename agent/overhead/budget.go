@@ -48,10 +48,13 @@ func (b *Budget) Sampling() *Sampling {
 	return newSampling(b.Asked * EventsPart)
 }
 
+// allocLoan is what allocation probes may cost ahead of their budget, at the default one.
+const allocLoan = 4e6
+
 // Alloc is the bucket of allocation probes; it fills with the target's CPU time.
 func (b *Budget) Alloc() *Bucket {
 	rate := b.Asked * AllocPart
-	return NewBucket(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4})
+	return NewBucket(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4, Loan: allocLoan * b.Asked / Default, Term: settled})
 }
 
 // Nursery is the bucket of what is allocated by closure; it fills with the target's CPU time. A

@@ -21,6 +21,15 @@ type Allocation struct {
 	Probes                [bpf.AllocSites]uint64
 	Enter                 uint64 // stg_enter_info
 	CannedLow, CannedHigh uint64 // stg_ret_*_info
+	Stats, Generations    uint64 // the variables of these names
+	// CmmLow and CmmHigh bound the run-time system's code in Cmm: heap checks and primops.
+	// PrimLow and PrimHigh bound the frames stg_gc_prim* in it.
+	CmmLow, CmmHigh, PrimLow, PrimHigh uint64
+	PrimNLow, PrimNHigh                uint64 // stg_gc_prim_n
+	Fork, ForkOn                       uint64 // stg_forkzh, stg_forkOnzh
+	// StackOverflow is the code of threadStackOverflow, which makes a stack's next chunk.
+	StackOverflow, StackOverflowEnd uint64
+	CreateThread                    uint64
 	// Lacks names the kinds of allocation whose sites were not found, since symbols are missing.
 	Lacks []string
 }
@@ -73,6 +82,7 @@ func FindAllocation(symbols *Symbols) (*Allocation, error) {
 	if x.Addr(ghc.SymHeapCheck) == 0 || scheduler == 0 {
 		return nil, ErrNoHeapCheck
 	}
+	s.findCounters(&x)
 	checks := x.decodeProcedure(ghc.SymHeapCheck)
 	if s.Probes[bpf.SiteNursery] = jumpTo(checks, scheduler, false); s.Probes[bpf.SiteNursery] == 0 {
 		return nil, ErrNoJump
@@ -115,6 +125,47 @@ func FindCollection(symbols *Symbols) (*Collection, error) {
 		return nil, &MissingError{"list of capabilities"}
 	}
 	return s, nil
+}
+
+// findCounters finds what the run-time system counts, and the code of those who allocate by
+// its C functions.
+func (s *Allocation) findCounters(x *finder) {
+	if s.Stats = x.Addr(ghc.SymStats); s.Stats == 0 && x.Addr(ghc.SymGetAllocations) != 0 {
+		s.Stats = findStats(x.decodeProcedure(ghc.SymGetAllocations))
+	}
+	if s.Generations = x.Addr(ghc.SymGenerations); s.Stats == 0 || s.Generations == 0 {
+		s.Lacks = append(s.Lacks, "how much the run-time system counts of large objects")
+	}
+	for _, name := range [...]string{ghc.SymHeapCheck, ghc.SymReturnToSched, ghc.SymFork, ghc.SymPrimFirst} {
+		if addr := x.Addr(name); addr != 0 {
+			if s.CmmLow == 0 || addr < s.CmmLow {
+				s.CmmLow = addr
+			}
+			s.CmmHigh = max(s.CmmHigh, addr)
+		}
+	}
+	s.PrimLow, s.PrimHigh = x.Addr(ghc.SymPrimFirst), x.Addr(ghc.SymPrimUntil)
+	s.PrimNLow, s.PrimNHigh = x.Addr(ghc.SymPrimN), x.Addr(ghc.SymPrimNUntil)
+	s.Fork, s.ForkOn, s.CreateThread = x.Addr(ghc.SymFork), x.Addr(ghc.SymForkOn), x.Addr(ghc.SymCreateThread)
+	overflow := x.Named(ghc.SymStackOverflow)
+	s.StackOverflow, s.StackOverflowEnd = overflow.Addr, overflow.Addr+overflow.Size
+}
+
+// findStats finds the variable stats, which is a local symbol, by getAllocations: that returns
+// one of its fields, and loads no other word of the library's own behind that.
+func findStats(code []instruction) (stats uint64) {
+	for i := range code {
+		in := &code[i]
+		if in.Op == x86asm.RET {
+			break
+		}
+		to, isReg := in.Args[0].(x86asm.Reg)
+		from, isMem := in.Args[1].(x86asm.Mem)
+		if in.Op == x86asm.MOV && isReg && isMem && to >= x86asm.RAX && to <= x86asm.R15 && from.Base == x86asm.RIP {
+			stats = in.addr + uint64(in.Len) + uint64(from.Disp) - ghc.StatsAllocated
+		}
+	}
+	return stats
 }
 
 // instruction is a decoded instruction and its address.

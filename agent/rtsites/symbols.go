@@ -61,6 +61,7 @@ var names = set(append([]string{
 	ghc.SymLabelThreadPrimop, ghc.SymLabelThread, ghc.SymSetThreadLabel,
 	ghc.SymMBlocks, ghc.SymBlocks, ghc.SymNCapabilities, ghc.SymCapabilities, ghc.SymMainCapability, ghc.SymStats, ghc.SymOldestGeneration, ghc.SymFlags,
 	// Of allocation.
+	ghc.SymGenerations, ghc.SymGetAllocations, ghc.SymPrimFirst, ghc.SymPrimN, ghc.SymPrimNUntil, ghc.SymPrimUntil, ghc.SymFork, ghc.SymForkOn, ghc.SymStackOverflow, ghc.SymCreateThread,
 	ghc.SymHeapCheck, ghc.SymNNurseries, ghc.SymAllocateMightFail, ghc.SymExitReport, ghc.SymExitReportUntil, ghc.SymEnter,
 	// Of ticky counters.
 	ghc.SymTickyCounters, ghc.SymShutdown,

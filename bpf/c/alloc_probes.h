@@ -9,13 +9,219 @@
 // Capabilities whose allocation is added up at a program's end.
 #define MAX_CAPABILITIES 1024
 
+// rested gives how long to wait after a sample of a full nursery, or a survey, that took some
+// time, ns: deep stacks take long to walk. Hits in between are counted. As long as the allowance is not spent it is less. It is
+// random, so that sampling cannot synchronise with the program.
+INLINE u64 rested(struct alloc_account *a, const struct process_layout *l, u64 took)
+{
+	u64 part = l->part, spent = a->spent + took;
+	if (spent < l->allowance) {
+		a->spent = spent;
+		part = part / 32 + part * spent / l->allowance;
+	}
+	return took * (part / 2 + (((u64)bpf_get_prandom_u32() * part) >> 32));
+}
+
+// count_cycle adds what the run-time system has counted since the last collection: all bytes, and
+// those of large objects. Each full nursery shows what its cycle has so far, so that cycles are
+// counted whatever they last, and whether others were seen. made is the words of a large object
+// that is not in the counts yet; large objects are looked at before the first collection only,
+// since later they would select cycles that have some.
+INLINE void count_cycle(struct alloc_account *a, const struct process_layout *l, u64 made)
+{
+	u64 stats[(STATS_ALLOCATED + 8) / 8], youngest, large, words, all = made ? 8 * made : BLOCK_SIZE;
+	u32 i;
+	if (!l->stats || !l->generations || READ_USER(stats, sizeof(stats), l->stats) ||
+	    READ_USER(&youngest, sizeof(youngest), l->generations) ||
+	    READ_USER(&large, sizeof(large), youngest + GENERATION_NEW_LARGE))
+		return;
+	u64 cycle = 1 + (u32)stats[STATS_GCS / 8], allocated = stats[STATS_ALLOCATED / 8];
+	if (made && cycle > 1)
+		return;
+	ROLLED for (i = 0; i < ACCOUNT_CAPABILITIES; i++)
+		if (a->bases[i] && !READ_USER(&words, sizeof(words), a->bases[i] + l->total_allocated))
+			all += 8 * words;
+	if (all < allocated)
+		return; // there are capabilities that were not seen yet
+	all -= allocated;
+	large = 8 * (large + made);
+	if (large > all)
+		large = all;
+	if (a->cycle != cycle) {
+		a->cycle = cycle;
+		a->cycle_all = a->cycle_large = 0;
+	}
+	if (all > a->cycle_all) {
+		a->counted += all - a->cycle_all;
+		a->cycle_all = all;
+	}
+	if (large > a->cycle_large) {
+		a->counted_large += large - a->cycle_large;
+		a->cycle_large = large;
+	}
+}
+
+// survey is a look at a capability's nursery. C code takes its blocks out of the nursery and
+// puts them in front, so they come before the first that compiled code has filled.
+struct survey {
+	struct walker *k;
+	u64 block, current; // block descriptors
+	u64 blocks;
+	u64 heap, threads, other, chunks, objects;
+	u64 left;   // bytes of large objects that were not seen yet
+	u32 behind; // whether the first block that compiled code has filled was seen
+	u32 ended;  // whether the current block was reached
+};
+
+// Blocks of one nursery that are looked at, at most.
+#define MAX_SURVEY 16384
+
+// of_c_code reports whether closures of a type are made by the run-time system's C code.
+// Compiled code makes small arrays, too, but its blocks do not often begin with one.
+INLINE bool of_c_code(u32 type)
+{
+	return type == BLOCKING_QUEUE || (type >= ARR_WORDS && type <= MUT_ARR_PTRS_FROZEN_CLEAN) ||
+	       (type >= PRIM && type <= TREC_CHUNK) ||
+	       (type >= SMALL_MUT_ARR_PTRS_CLEAN && type <= SMALL_MUT_ARR_PTRS_FROZEN_CLEAN);
+}
+
+// survey_block takes in one block of the nursery. What a block begins with did not fit into
+// the one before: the larger objects are, the more often they are first. So the share of
+// blocks that begin with a type is the type's share of the bytes.
+static long survey_block(u32 i, void *context)
+{
+	struct survey *s = context;
+	u64 block[3]; // start, free, link
+	if (!s->block || READ_USER(block, sizeof(block), s->block))
+		return 1;
+	u64 bytes = block[1] - block[0];
+	if (s->block == s->current) {
+		s->heap += BLOCK_SIZE; // it ends where Hp is
+		s->ended = 1;
+		return 1;
+	}
+	if (bytes > BLOCK_SIZE)
+		bytes = BLOCK_SIZE;
+	if (!s->behind) {
+		u64 info;
+		u8 why;
+		struct cached_info *c = 0;
+		if (!READ_USER(&info, sizeof(info), block[0]))
+			c = find_table(s->k, info, &why);
+		if (c && of_c_code(c->type)) {
+			if (c->type == TSO || c->type == STACK)
+				s->threads += bytes;
+			else
+				s->other += bytes;
+			s->blocks++;
+			s->block = block[2];
+			return 0;
+		}
+		s->behind = 1;
+		return 1;
+	}
+	s->heap += bytes;
+	s->block = block[2];
+	return 0;
+}
+
+// survey_pinned takes in a block of small pinned objects, which is not in the nursery any more.
+static long survey_pinned(u32 i, void *context)
+{
+	struct survey *s = context;
+	u64 block[3];
+	if (!s->block || READ_USER(block, sizeof(block), s->block) || block[1] - block[0] > BLOCK_SIZE)
+		return 1;
+	s->other += block[1] - block[0];
+	s->block = block[2];
+	return 0;
+}
+
+// survey_large_object takes in one of the large objects since the last collection. They are in
+// front of those that have survived one.
+static long survey_large_object(u32 i, void *context)
+{
+	struct survey *s = context;
+	u64 block[3], info;
+	u8 why;
+	if (!s->left || !s->block || READ_USER(block, sizeof(block), s->block) || READ_USER(&info, sizeof(info), block[0]))
+		return 1;
+	u64 bytes = block[1] - block[0];
+	if (bytes > s->left)
+		bytes = s->left;
+	s->left -= bytes;
+	struct cached_info *c = find_table(s->k, info, &why);
+	if (c && c->type == STACK)
+		s->chunks += bytes;
+	else
+		s->objects += bytes;
+	s->block = block[2];
+	return 0;
+}
+
+#define MAX_SURVEY_OBJECTS 512
+
+// survey_large takes in the large objects since the last collection.
+INLINE void survey_large(struct survey *s)
+{
+	const struct process_layout *l = &s->k->walk->layout;
+	u64 youngest;
+	if (!l->generations || READ_USER(&youngest, sizeof(youngest), l->generations) ||
+	    READ_USER(&s->left, sizeof(s->left), youngest + GENERATION_NEW_LARGE) ||
+	    READ_USER(&s->block, sizeof(s->block), youngest + GENERATION_LARGE_OBJECTS))
+		return;
+	s->left *= 8;
+	bpf_loop(MAX_SURVEY_OBJECTS, survey_large_object, s, 0);
+}
+
+// survey_nursery looks at what has filled a nursery. It does so now and then, as rested says.
+static NOINLINE int survey_nursery(struct walker *k, struct alloc_account *a, u64 base)
+{
+	struct walk *w = k->walk;
+	u64 nursery[2], of[2], current_link;
+	u64 begin = bpf_ktime_get_ns();
+	if (begin < a->next_survey)
+		return 0;
+	a->next_survey = begin + 1000000;
+	if (READ_USER(nursery, sizeof(nursery), base + BASE_NURSERY) || READ_USER(of, sizeof(of), nursery[0]) ||
+	    READ_USER(&current_link, sizeof(current_link), nursery[1] + 16))
+		return 0;
+	struct survey s = {.k = k, .block = of[0], .current = nursery[1]};
+	bpf_loop(MAX_SURVEY, survey_block, &s, 0);
+	if (!s.ended && !s.behind)
+		return 0;
+	if (!s.ended) {
+		if (!current_link) {
+			// The nursery is full.
+			if (of[1] > s.blocks)
+				s.heap = (of[1] - s.blocks) * BLOCK_SIZE;
+		} else {
+			bpf_loop(MAX_SURVEY, survey_block, &s, 0);
+			if (!s.ended)
+				return 0;
+		}
+	}
+	if (w->layout.pinned_blocks && !READ_USER(&s.block, sizeof(s.block), base + w->layout.pinned_blocks))
+		bpf_loop(MAX_SURVEY, survey_pinned, &s, 0);
+	__sync_fetch_and_add(&a->heap, s.heap);
+	__sync_fetch_and_add(&a->threads, s.threads);
+	__sync_fetch_and_add(&a->other, s.other);
+	survey_large(&s);
+	__sync_fetch_and_add(&a->chunks, s.chunks);
+	__sync_fetch_and_add(&a->objects, s.objects);
+	a->next_survey = begin + rested(a, &w->layout, bpf_ktime_get_ns() - begin);
+	return 0;
+}
+
 // wanted counts a hit and decides whether to sample it: one in layout.thin, at random
-// intervals, so that sampling cannot synchronise with the program.
-INLINE bool wanted(struct alloc_account *a, const struct process_layout *l, u32 site)
+// intervals.
+INLINE bool wanted(struct alloc_account *a, const struct process_layout *l, u32 site, u64 now)
 {
 	__sync_fetch_and_add(&a->hits[site & (ALLOC_SITES - 1)], 1);
 	u32 thin = l->thin[site & (ALLOC_SITES - 1)];
 	u32 *skip = &a->skip[site & (ALLOC_SITES - 1)];
+	if (site == SITE_NURSERY && now < a->next_sample)
+		return false;
 	if (thin <= 1)
 		return true;
 	// Threads on other CPUs decrement it too; a lost decrement does no harm.
@@ -56,10 +262,22 @@ INLINE bool read_total(struct walk *w, u64 base)
 	return true;
 }
 
+// note_capability keeps where a capability is: a library without its symbol table has no list
+// of them.
+INLINE void note_capability(struct alloc_account *a, u32 capability, u64 base)
+{
+	if (capability < ACCOUNT_CAPABILITIES && a->bases[capability & (ACCOUNT_CAPABILITIES - 1)] != base)
+		a->bases[capability & (ACCOUNT_CAPABILITIES - 1)] = base;
+}
+
 INLINE void sample_allocation(struct regs *ctx, struct walk *w, u32 cpu, u32 site)
 {
 	begin_sample(w, cpu);
 	if (!w->haskell)
+		return;
+	u32 incarnation = w->layout.incarnation;
+	struct alloc_account *a = bpf_map_lookup_elem(&alloc_accounts, &incarnation);
+	if (!a)
 		return;
 	begin_unwind(&w->unwind, ctx);
 	u64 base = w->unwind.reg[DWARF_BASE], why, wanted_bytes = 0;
@@ -67,34 +285,47 @@ INLINE void sample_allocation(struct regs *ctx, struct walk *w, u32 cpu, u32 sit
 		base = REG_ARG1(ctx) + BASE_OF_CAPABILITY;
 	} else if (site == SITE_NURSERY) {
 		// Threads also return here for a context switch, or a full stack.
-		if (READ_USER(&why, sizeof(why), base + BASE_RET) || why != HEAP_OVERFLOW)
+		if (READ_USER(&why, sizeof(why), base + BASE_RET) || why != HEAP_OVERFLOW) {
+			__sync_fetch_and_add(&a->hits[SITE_NONE], 1);
 			return;
+		}
 		// It is 0 if a primop ran out of memory before it began.
 		if (READ_USER(&wanted_bytes, sizeof(wanted_bytes), base + BASE_HP_ALLOC))
 			return;
 	}
-	u32 incarnation = w->layout.incarnation;
-	struct alloc_account *a = bpf_map_lookup_elem(&alloc_accounts, &incarnation);
-	if (!a)
-		return;
+	if (site == SITE_NURSERY) {
+		u32 number;
+		if (!READ_USER(&number, sizeof(number), base + BASE_CAPABILITY_NO))
+			note_capability(a, number, base);
+		count_cycle(a, &w->layout, 0);
+	}
 	bool want = site == SITE_LARGE ? wanted_large(a, &w->layout, 8 * REG_ARG2(ctx))
-				       : wanted(a, &w->layout, site);
+				       : wanted(a, &w->layout, site, w->header.time);
 	if (!want || !read_total(w, base))
 		return;
 	u16 capability = w->header.capability;
+	note_capability(a, capability, base);
+	if (site == SITE_LARGE)
+		count_cycle(a, &w->layout, REG_ARG2(ctx));
 	w->header.site = site;
 	w->header.period = site == SITE_LARGE ? 8 * REG_ARG2(ctx) : wanted_bytes;
-	w->header.large = a->large;
+	w->header.large = site == SITE_LARGE ? a->large : a->hits[site & (ALLOC_SITES - 1)];
 	w->stats.samples++;
 	struct walker k = {.walk = w};
 	if (site == SITE_LARGE)
 		walk_large(&k);
 	else
 		walk_allocation(&k);
+	if (site != SITE_NURSERY || wanted_bytes != 0)
+		w->header.origin = ORIGIN_HEAP_CHECK;
 	w->header.capability = capability;
 	w->header.ccs = running_ccs(&k);
 	emit(w);
 	send_ccs_chain(w);
+	if (site == SITE_NURSERY) {
+		a->next_sample = w->header.time + rested(a, &w->layout, w->header.walk_ns);
+		survey_nursery(&k, a, base);
+	}
 }
 
 struct capability_sum {
@@ -131,7 +362,20 @@ INLINE void send_allocated(struct walk *w, u32 cpu)
 		sum.array = capability_array(w->layout.capabilities, w->layout.capabilities_in_place, first, w->layout.main_capability);
 		bpf_loop(n > MAX_CAPABILITIES ? MAX_CAPABILITIES : n, add_capability, &sum, 0);
 	} else if (n != 1 || READ_USER(&sum.words, sizeof(sum.words), w->layout.main_capability + BASE_OF_CAPABILITY + w->layout.total_allocated)) {
-		return; // others than the first cannot be found
+		// Those that probes have seen, or what the last collection has counted.
+		u32 incarnation = w->layout.incarnation, i = 0;
+		u64 allocated;
+		struct alloc_account *a = bpf_map_lookup_elem(&alloc_accounts, &incarnation);
+		if (!a)
+			return;
+		ROLLED for (i = 0; i < ACCOUNT_CAPABILITIES; i++) {
+			u64 words;
+			if (a->bases[i] && !READ_USER(&words, sizeof(words), a->bases[i] + w->layout.total_allocated))
+				sum.words += words;
+		}
+		if (w->layout.stats && !READ_USER(&allocated, sizeof(allocated), w->layout.stats + STATS_ALLOCATED) &&
+		    allocated / 8 > sum.words)
+			sum.words = allocated / 8;
 	}
 	w->header.record = RECORD_ALLOCATED;
 	w->header.total = sum.words;

@@ -41,6 +41,18 @@ static long unwrap_allocation(u32 i, void *context)
 		// A returned value, on top of the continuation that is to get it.
 		w->sp += 8 * (u64)c->words;
 		return 0;
+	} else if (info >= w->layout.cmm_lo && info <= w->layout.cmm_hi) {
+		// A primop that waits for a collection. Most do so in a frame of its own, whose last
+		// word is the primop's code, to run it again.
+		code = info;
+		words = c->words;
+		w->header.origin = ORIGIN_PRIMOP;
+		if (info >= w->layout.prim_lo && info < w->layout.prim_hi && words > 1 && words < WINDOW_WORDS)
+			READ_USER(&code, sizeof(code), w->sp + 8 * (words - 1));
+		if (info >= w->layout.prim_n_lo && info < w->layout.prim_n_hi)
+			w->header.period = window_word(w, 1);
+		if (code == w->layout.fork || code == w->layout.fork_on)
+			w->header.origin = ORIGIN_FORK;
 	} else {
 		code = info;
 		words = c->words;
@@ -72,6 +84,7 @@ INLINE void walk_allocation(struct walker *k)
 {
 	struct walk *w = k->walk;
 	w->header.stop = STOP_NO_HASKELL;
+	w->header.origin = ORIGIN_STACK_CHECK;
 	if (!enter_haskell(k, w->unwind.reg[DWARF_BASE], w->unwind.reg[DWARF_STG_SP]))
 		return;
 	w->header.stop = STOP_TOP_AMBIGUOUS;

@@ -14,10 +14,19 @@ enum {
 	CATCH_FRAME = 34,
 	UNDERFLOW_FRAME = 35,
 	STOP_FRAME = 36,
+	BLOCKING_QUEUE = 37,
+	ARR_WORDS = 42,
+	MUT_ARR_PTRS_FROZEN_CLEAN = 46,
+	PRIM = 50,
+	MUT_PRIM = 51,
 	TSO = 52,
+	STACK = 53,
+	TREC_CHUNK = 54,
 	ATOMICALLY_FRAME = 55,
 	CATCH_RETRY_FRAME = 56,
 	CATCH_STM_FRAME = 57,
+	SMALL_MUT_ARR_PTRS_CLEAN = 59,
+	SMALL_MUT_ARR_PTRS_FROZEN_CLEAN = 62,
 	ANN_FRAME = 65,
 };
 
@@ -70,6 +79,12 @@ enum {
 #define BLOCK_FREE 8
 #define BLOCK_BACK 24
 #define BLOCK_COUNT 48
+
+// A generation, and what the run-time system counts of all collections.
+#define GENERATION_LARGE_OBJECTS 32
+#define GENERATION_NEW_LARGE 56
+#define STATS_GCS 0
+#define STATS_ALLOCATED 8
 
 // Bytes of a block of the heap.
 #define BLOCK_SIZE 4096

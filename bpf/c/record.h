@@ -116,6 +116,14 @@ enum alloc_site {
 	ALLOC_SITES,
 };
 
+// alloc_origin is what came to an allocation probe.
+enum alloc_origin {
+	ORIGIN_HEAP_CHECK = 0, // compiled code that was about to allocate
+	ORIGIN_PRIMOP,	       // a primop, which allocates by a C function
+	ORIGIN_FORK,	       // a primop that makes a thread
+	ORIGIN_STACK_CHECK,    // compiled code that was about to push a frame: it allocates nothing
+};
+
 // ccs_why is the result of reading a cost-centre stack.
 enum ccs_why {
 	CCS_WHOLE = 0,	 // complete: its centre, and the stack below if there is one
@@ -139,12 +147,12 @@ struct ccs_record {
 // of eight bytes follow it, leaf first.
 struct sample_header {
 	u64 time;   // CLOCK_MONOTONIC, ns
-	u64 period; // in the event's unit; at SITE_NURSERY: bytes that the heap check wanted; at SITE_LARGE: bytes of the object
+	u64 period; // in the event's unit; at SITE_NURSERY: bytes that the heap check or primop wanted, if known; at SITE_LARGE: bytes of the object
 	u64 tso;    // Haskell thread id, 0 if none is known
 	u64 skipped_words; // words of the stack left out at a FRAME_SKIPPED
 	u64 ccs; // address of the running cost-centre stack, 0 if there is none
 	u64 total; // at allocation probes: words that the capability has allocated
-	u64 large; // at allocation probes: bytes of large objects that were seen
+	u64 large; // at SITE_LARGE: bytes of large objects that were seen; at other sites: hits
 	u32 pid;
 	u32 tid;
 	u32 cpu;
@@ -157,7 +165,7 @@ struct sample_header {
 	u8 stop;
 	u8 record; // enum record_type
 	u8 site; // enum alloc_site
-	u8 padding;
+	u8 origin; // enum alloc_origin, at SITE_NURSERY and SITE_BLOCK
 };
 
 // process_layout is what the walker needs to know about a process; keyed by process id.
@@ -172,6 +180,13 @@ struct process_layout {
 	u64 canned_lo, canned_hi;
 	// Addresses of the RTS's variables of these names; 0 if not known.
 	u64 capabilities, n_capabilities, main_capability;
+	u64 stats, generations;
+	// The code of primops and heap checks, of which the frames of primops that wait for a
+	// collection are a part; the entry code of those that make threads; 0 if not known.
+	u64 cmm_lo, cmm_hi;
+	u64 prim_lo, prim_hi;
+	u64 prim_n_lo, prim_n_hi; // of these, stg_gc_prim_n, whose primop has a number as argument
+	u64 fork, fork_on;
 	u32 incarnation; // number of the process image; part of the keys of caches
 	u16 tso_stackobj;
 	u16 tso_id;
@@ -186,20 +201,40 @@ struct process_layout {
 	u16 tso_read;	 // bytes to read of a TSO: through the last field that every sample uses
 	u16 ticky_entries; // StgEntCounter.entry_count
 	u16 capabilities_in_place; // capabilities is the array itself, not a pointer to it
-	u16 padding;
+	u16 pinned_blocks; // Capability.pinned_object_blocks, from BaseReg; 0 if not known
 	u64 ticky_head;	 // address of the list of ticky counters; 0 if there is none
 	// Sampling rate of each allocation probe: one hit in so many is sampled, on average. Of
 	// large objects, which differ in size, one per so many blocks' worth of bytes, or all if
 	// 0.
 	u32 thin[ALLOC_SITES];
+	// Samples of full nurseries, and surveys, may each take one part in so many of the
+	// time, and at first that many ns besides; 0 if they may take what they like.
+	u32 part, allowance;
 };
+
+// Capabilities whose addresses an account keeps.
+#define ACCOUNT_CAPABILITIES 64
 
 // alloc_account holds the counts of one process image's allocation probes.
 struct alloc_account {
-	u64 large; // bytes of large objects
-	u64 hits[ALLOC_SITES];
+	u64 large; // bytes of large objects that the probe has seen
+	u64 hits[ALLOC_SITES]; // at SITE_NONE: those at the probe of full nurseries that found none full
 	u32 skip[ALLOC_SITES]; // hits until the next sample
 	s64 skip_bytes;	       // bytes of large objects until the next sample
+	u64 next_sample;       // earliest time of the next sample of a full nursery, ns
+	u64 spent;	       // time that samples took, up to the allowance, ns
+	// What the run-time system itself has counted from collections to full nurseries, in bytes:
+	// all, and those of large objects; and those of them of the cycle that was seen last.
+	u64 counted, counted_large;
+	u64 cycle; // its number, from 1; 0 if none was seen
+	u64 cycle_all, cycle_large;
+	// What lay in nurseries when they were full, in bytes: what compiled code has filled, what
+	// C code has filled with threads and their stacks, and what it has filled otherwise.
+	u64 heap, threads, other;
+	// Of large objects in cycles that were looked at: stack chunks, and all others.
+	u64 chunks, objects;
+	u64 next_survey; // earliest time of the next survey, ns
+	u64 bases[ACCOUNT_CAPABILITIES]; // BaseReg of each capability that was seen
 };
 
 #define MAX_EVENTS 64

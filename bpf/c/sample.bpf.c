@@ -92,6 +92,7 @@ const enum stop_reason *emit_stop_reason __attribute__((unused));
 const enum record_type *emit_record_type __attribute__((unused));
 const enum sample_flags *emit_sample_flags __attribute__((unused));
 const enum alloc_site *emit_alloc_site __attribute__((unused));
+const enum alloc_origin *emit_alloc_origin __attribute__((unused));
 const enum ccs_why *emit_ccs_why __attribute__((unused));
 const struct ccs_record *emit_ccs_record __attribute__((unused));
 const struct ticky_record *emit_ticky_record __attribute__((unused));

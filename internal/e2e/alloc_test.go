@@ -45,6 +45,7 @@ func TestAllocation(t *testing.T) {
 		// Symbols of stripped libraries are those that they export.
 		{"maps", testprog.Options{Dynamic: true}, nil, []string{"50000", "4"}},
 		{"maps", testprog.Options{Dynamic: true, Threaded: true}, nil, []string{"50000", "4", "+RTS", "-A64k"}},
+		{"server", testprog.Options{Dynamic: true, Threaded: true}, nil, []string{"20000", "10", "4", "+RTS", "-N2"}},
 		{"example", testprog.Options{}, nil, nil},
 		{"deep", testprog.Options{}, nil, []string{"recursion", "20000", "20"}},
 	} {
@@ -105,6 +106,32 @@ func TestLargeObjects(t *testing.T) {
 		// The probe at blocks is attached a little later than the others.
 		if got := shares[element]; got < want-0.1 || got > want+0.1 {
 			t.Errorf("%s has %.3f of the bytes, not about %.1f", element, got, want)
+		}
+	}
+}
+
+// What the run-time system allocates for itself is what it counts, and is named so: the chunks
+// of a growing stack, and threads with their stacks. That does not depend on how many samples
+// there are.
+func TestRunTimeSystemsOwnAllocation(t *testing.T) {
+	for _, c := range []struct {
+		element string
+		args    []string
+		// least and most are the bytes of what is counted by the program's own arguments.
+		least, most float64
+	}{
+		// A round's 400,000 frames of 8 bytes take 98 chunks of 32 KiB or, with an underflow
+		// frame and a header in each, 99.
+		{"(stack chunks)", []string{"stack", "400000", "150"}, 150 * 98 * 32768, 150 * 100 * 32768},
+		// A thread and its first stack take 1 KiB.
+		{"(thread stacks)", []string{"threads", "300000"}, 300000 * 1024, 300000 * 1024},
+	} {
+		log, r := record(t, []string{"-e", "cpu-clock,alloc", "--max-overhead", "0"}, testprog.Build(t, "own", testprog.Options{}), append(c.args, "+RTS", "-s")...)
+		all := counted(t, "own", r.stderr)
+		share := allocShares(t, log)[c.element]
+		t.Logf("%s has %.4f of the bytes, by their number %.4f to %.4f", c.element, share, c.least/all, c.most/all)
+		if share < c.least/all-0.02 || share > c.most/all+0.02 {
+			t.Errorf("%s has %.3f of the bytes, not %.3f to %.3f", c.element, share, c.least/all, c.most/all)
 		}
 	}
 }

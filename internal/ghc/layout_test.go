@@ -68,6 +68,10 @@ int main(void)
 	FIELD(StgEntCounter, entry_count);
 	FIELD(StgEntCounter, allocs);
 	FIELD(StgEntCounter, link);
+	FIELD(generation, large_objects);
+	FIELD(generation, n_new_large_words);
+	FIELD(RTSStats, gcs);
+	FIELD(RTSStats, allocated_bytes);
 	FIELD(GC_FLAGS, maxHeapSize);
 	FIELD(GC_FLAGS, minAllocAreaSize);
 	SHOW("block", BLOCK_SIZE);
@@ -173,6 +177,8 @@ func facts(version string, profiled bool) map[string]int {
 		"StgRegTable.rCurrentNursery": BaseCurrentNursery, "StgRegTable.rHpAlloc": BaseHpAlloc,
 		"bdescr.start": BlockStart, "bdescr.free": BlockFree, "bdescr.link": BlockLink, "bdescr.u.back": BlockBack, "bdescr.blocks": BlockCount,
 		"StgTSO": int(l.TSOWords), "StgTRecChunk": int(l.TRecChunkWords), "StgRegTable.rRet": BaseRet,
+		"generation.large_objects": GenerationLargeObjects, "generation.n_new_large_words": GenerationNewLarge,
+		"RTSStats.gcs": StatsGCs, "RTSStats.allocated_bytes": StatsAllocated,
 		"Capability.r": BaseOfCapability, "Capability.no": BaseOfCapability + BaseCapabilityNo,
 		"Capability.total_allocated": BaseOfCapability + int(l.TotalAllocated),
 		"CostCentreStack.cc":         CCSCC, "CostCentreStack.prevStack": CCSPrev, "CostCentreStack.depth": CCSDepth,

@@ -37,6 +37,19 @@ const (
 	BlockCount = 48 // blocks: of the group, 32 bits
 )
 
+// Fields of a generation (rts/include/rts/storage/GC.h). Of the youngest, the objects of the
+// words since the last collection come first in the list.
+const (
+	GenerationLargeObjects = 32 // large_objects
+	GenerationNewLarge     = 56 // n_new_large_words: since the last collection
+)
+
+// Fields of RTSStats, which every collection updates (rts/include/RtsAPI.h).
+const (
+	StatsGCs       = 0 // gcs, 32 bits wide
+	StatsAllocated = 8 // allocated_bytes, when the last collection ended
+)
+
 // Fields of an InCall, which is a call from C into Haskell (rts/Task.h).
 const (
 	InCallSuspendedTSO = 8

@@ -10,6 +10,7 @@ type release struct {
 	whyBlockedWide     bool   // it has 32 bits, not 16
 	profiledCCCS       uint16 // StgTSO.prof.cccs with -prof
 	totalAllocated     uint16 // Capability.total_allocated
+	pinnedBlocks       uint16 // Capability.pinned_object_blocks
 	taskInCallThreaded uint16 // Task.incall with -threaded
 	tickyEntries       uint16 // StgEntCounter.entry_count; 0: not known
 	tsoWords           uint16 // size of a StgTSO
@@ -19,28 +20,28 @@ type release struct {
 // releases is in order. A row holds until the next one's first series.
 var releases = [...]release{
 	{
-		from: Version{8, 10}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1184,
+		from: Version{8, 10}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1184, pinnedBlocks: 1152,
 		taskInCallThreaded: 120, tickyEntries: TickyEntries,
 	},
 	{
 		// The RTS's Condition, which Task has, grew by a clock's id.
-		from: Version{9, 2}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200,
+		from: Version{9, 2}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200, pinnedBlocks: 1160,
 		taskInCallThreaded: 128, tickyEntries: TickyEntries, provenance: ProvenanceList,
 	},
 	{
-		from: Version{9, 4}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200,
+		from: Version{9, 4}, tsoWords: 15, tsoID: 48, whyBlocked: 34, profiledCCCS: 136, totalAllocated: 1200, pinnedBlocks: 1160,
 		taskInCallThreaded: 128, provenance: ProvenanceInline6,
 	},
 	{
-		from: Version{9, 6}, tsoWords: 16, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200,
+		from: Version{9, 6}, tsoWords: 16, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200, pinnedBlocks: 1160,
 		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceInline8,
 	},
 	{
-		from: Version{9, 8}, tsoWords: 16, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200,
+		from: Version{9, 8}, tsoWords: 16, tsoID: 48, tsoLabel: 88, whyBlocked: 34, profiledCCCS: 144, totalAllocated: 1200, pinnedBlocks: 1160,
 		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceApart8,
 	},
 	{
-		from: Version{9, 10}, tsoWords: 17, tsoID: 56, tsoLabel: 96, whyBlocked: 40, whyBlockedWide: true, profiledCCCS: 152, totalAllocated: 1200,
+		from: Version{9, 10}, tsoWords: 17, tsoID: 56, tsoLabel: 96, whyBlocked: 40, whyBlockedWide: true, profiledCCCS: 152, totalAllocated: 1200, pinnedBlocks: 1160,
 		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceApart6,
 	},
 }
@@ -76,6 +77,7 @@ type Layout struct {
 
 	TaskInCall     uint16 // Task.incall
 	TotalAllocated uint16 // Capability.total_allocated, from BaseReg
+	PinnedBlocks   uint16 // Capability.pinned_object_blocks, from BaseReg
 	TickyEntries   uint16 // StgEntCounter.entry_count; 0: not known
 
 	TSOWords       uint16 // size of a StgTSO, in words
@@ -115,6 +117,7 @@ func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {
 		TotalAllocated: r.totalAllocated - BaseOfCapability,
 		TSOWords:       r.tsoWords,
 		TRecChunkWords: trecChunkWords,
+		PinnedBlocks:   r.pinnedBlocks - BaseOfCapability,
 	}
 	if known {
 		l.TickyEntries = r.tickyEntries

@@ -18,7 +18,9 @@ const (
 	SymFinishFlush      = "nonmovingFinishFlush"      // calls the following
 	SymEndFlush         = "stat_endNonmovingGcSync"   // they may go on
 	SymOldestGeneration = "oldest_gen"
-	SymStats            = "stats" // an RTSStats
+	SymStats            = "stats"          // an RTSStats
+	SymGetAllocations   = "getAllocations" // returns stats.allocated_bytes
+	SymGenerations      = "generations"    // the address of the array of them, the youngest first
 	SymMBlocks          = "mblocks_allocated"
 	SymBlocks           = "n_alloc_blocks"
 	SymFlags            = "RtsFlags"
@@ -56,7 +58,15 @@ const (
 	// Allocation.
 	SymHeapCheck         = "stg_gc_noregs"     // where all heap checks that fail meet
 	SymAllocateMightFail = "allocateMightFail" // (cap, words)
-	SymEnter             = "stg_enter_info"    // the frame that a thunk's failed heap check pushes
+	SymStackOverflow     = "threadStackOverflow"
+	SymCreateThread      = "createThread"
+	SymPrimFirst         = "stg_gc_prim"           // the first of the frames of primops that wait for a collection
+	SymPrimN             = "stg_gc_prim_n"         // of those of a primop with a number, as the size of an array
+	SymPrimNUntil        = "stg_gc_prim_p_ll_info" // what follows it
+	SymPrimUntil         = "stg_ret_v_info"        // what follows the last
+	SymFork              = "stg_forkzh"
+	SymForkOn            = "stg_forkOnzh"
+	SymEnter             = "stg_enter_info" // the frame that a thunk's failed heap check pushes
 
 	// Ticky counters.
 	SymTickyCounters = "ticky_entry_ctrs" // the first of a linked list of StgEntCounter

@@ -141,7 +141,7 @@ func rateOf(e *columns.Event) string {
 	case e.Waits():
 		return "each wait in a call from Haskell, with its time off the cpu"
 	case e.Requested == "alloc":
-		return "where memory is allocated, within the budget"
+		return "where memory is allocated, within the budget; code whose heap checks ask for more than it uses has too large a share"
 	case e.RateMode == eventlog.RatePeriod:
 		s = fmt.Sprintf("every %s %s", format.Count(e.Rate), e.Unit)
 	default:

@@ -42,10 +42,19 @@ var closureTypes = []define{
 	{"CATCH_FRAME", int(ghc.CatchFrame)},
 	{"UNDERFLOW_FRAME", int(ghc.UnderflowFrame)},
 	{"STOP_FRAME", int(ghc.StopFrame)},
+	{"BLOCKING_QUEUE", int(ghc.BlockingQueue)},
+	{"ARR_WORDS", int(ghc.ArrWords)},
+	{"MUT_ARR_PTRS_FROZEN_CLEAN", int(ghc.MutArrFrozen)},
+	{"PRIM", int(ghc.Prim)},
+	{"MUT_PRIM", int(ghc.MutPrim)},
 	{"TSO", int(ghc.TSO)},
+	{"STACK", int(ghc.Stack)},
+	{"TREC_CHUNK", int(ghc.TRecChunk)},
 	{"ATOMICALLY_FRAME", int(ghc.AtomicallyFrame)},
 	{"CATCH_RETRY_FRAME", int(ghc.CatchRetryFrame)},
 	{"CATCH_STM_FRAME", int(ghc.CatchSTMFrame)},
+	{"SMALL_MUT_ARR_PTRS_CLEAN", int(ghc.SmallArr)},
+	{"SMALL_MUT_ARR_PTRS_FROZEN_CLEAN", int(ghc.SmallArrFrozen)},
 	{"ANN_FRAME", int(ghc.AnnFrame)},
 }
 
@@ -99,6 +108,12 @@ var groups = []group{
 		{"BLOCK_FREE", ghc.BlockFree},
 		{"BLOCK_BACK", ghc.BlockBack},
 		{"BLOCK_COUNT", ghc.BlockCount},
+	}},
+	{"A generation, and what the run-time system counts of all collections.", []define{
+		{"GENERATION_LARGE_OBJECTS", ghc.GenerationLargeObjects},
+		{"GENERATION_NEW_LARGE", ghc.GenerationNewLarge},
+		{"STATS_GCS", ghc.StatsGCs},
+		{"STATS_ALLOCATED", ghc.StatsAllocated},
 	}},
 	{"Bytes of a block of the heap.", []define{{"BLOCK_SIZE", ghc.BlockBytes}}},
 }
