@@ -23,6 +23,7 @@ type centreRow struct {
 	Module                string
 	ParentRow             int `json:"parent_row"`
 	Individual, Inherited float64
+	Low, High             float64 // of Individual
 }
 
 func (d *centresDoc) centre(t *testing.T, name string) (individual, inherited float64) {

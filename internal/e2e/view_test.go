@@ -25,7 +25,7 @@ type hotJSON struct {
 
 type hotRow struct {
 	Element, Kind, File, Span, Module string
-	Share, Only, Inclusive            float64
+	Share, Only, Inclusive, Low, High float64
 	Samples                           int
 }
 
