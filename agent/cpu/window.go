@@ -12,14 +12,13 @@ import (
 // their process: to weigh one sample by the time since the one before would make shares
 // less certain.
 type window struct {
-	event     uint32
-	held      []held
-	left      map[uint32]float64 // by process: time that no sample has stood for yet, negative if more has
-	counts    map[thread]*balance
-	weight    uint64  // of all samples that were written
-	squares   float64 // of their weights
-	rounding  float64
-	unsampled uint64 // ns, in the end
+	event    uint32
+	held     []held
+	left     map[uint32]float64 // by process: time that no sample has stood for yet, negative if more has
+	counts   map[thread]*balance
+	weight   uint64  // of all samples that were written
+	squares  float64 // of their weights
+	rounding float64
 }
 
 // held is a sample and when it was taken.
