@@ -98,9 +98,12 @@ func (r *Reader) pass() {
 	r.report(s.from, r.offset()-s.from, s.reason)
 }
 
-// atEndMarker reports whether the end marker is all that is left.
+// atEndMarker reports whether the end marker is all that is left. The log ends with a block:
+// where one would have gone on, the last bytes of a log that was cut only look like the
+// marker.
 func (r *Reader) atEndMarker() bool {
-	return r.end-r.pos == 2 && r.eof && !r.growing && binary.BigEndian.Uint16(r.buf[r.pos:]) == idEnd
+	inside := r.blockEnd != 0 && r.blockEnd != math.MaxInt64 && r.blockEnd > r.offset()+2
+	return !inside && r.end-r.pos == 2 && r.eof && !r.growing && binary.BigEndian.Uint16(r.buf[r.pos:]) == idEnd
 }
 
 // find returns the distance from pos to the nearest place, less than limit away and within
