@@ -35,10 +35,10 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		c.opts.Finishing()
 	}
 	c.processes.EndCompiling()
-	c.warnWithoutHaskell()
 	logWorks := cause == nil
 	if logWorks {
 		try("capture", c.drainAll())
+		c.warnWithoutHaskell()
 		at := perf.Monotonic()
 		for _, s := range c.sources.All {
 			try("capture", s.Finish(at))

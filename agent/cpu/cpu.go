@@ -69,7 +69,7 @@ func (s *cpu) Load() error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	s.times = newThreadTimes(s.targets)
+	s.times = newThreadTimes(s.targets, s.host.Threads)
 	for _, e := range s.events {
 		if e.auto {
 			e.choose(s.host.Budget)

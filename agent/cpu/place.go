@@ -20,21 +20,17 @@ type placed interface {
 	Close() error
 }
 
-// open opens an event, disabled. Clocks are opened on CPUs alone: on threads they would cost
-// the program at every switch of threads. Events of a PMU are too where that is possible;
-// there is little to gain for what happens in the kernel anyway, and its counts are exact on
-// threads.
+// open opens an event, disabled: clocks on CPUs, since on threads they would cost the program at
+// every switch of threads; others on threads, where their counts are the program's own.
 func (s *cpu) open(e *event, tids []int) error {
 	e.now, e.method = e.rate, eventlog.MethodOnThreads
-	if e.event.Clock() || e.event.Kind != "software" {
+	if e.event.Clock() {
 		on, err := perf.OpenOnCPUs(e.event, e.now, e.program, s.cpus)
-		if err == nil {
-			e.counter, e.method = newCounter(e.event, on), eventlog.MethodOnCPUs
-			return nil
-		}
-		if unavailable := (*perf.UnavailableError)(nil); e.event.Clock() || !errors.As(err, &unavailable) {
+		if err != nil {
 			return err
 		}
+		e.counter, e.method = newCounter(e.event, on), eventlog.MethodOnCPUs
+		return nil
 	}
 	on, err := perf.Open(e.event, e.now, e.program, tids)
 	if err != nil {

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"ccagent/agent/procfs"
 	"ccagent/bpf"
 	"ccagent/perf"
 )
@@ -11,6 +12,7 @@ type thread struct{ pid, tid uint32 }
 // threadTimes are the CPU times of the target's threads by the kernel's own count, in ns.
 type threadTimes struct {
 	targets *bpf.Targets
+	threads func() (tids []int, sure bool, err error) // of all processes
 	known   map[thread]*threadTime
 	total   uint64 // since start
 	read    []bpf.ThreadTime
@@ -23,8 +25,8 @@ type threadTime struct {
 	ended bool   // nothing is to come
 }
 
-func newThreadTimes(t *bpf.Targets) *threadTimes {
-	return &threadTimes{targets: t, known: map[thread]*threadTime{}}
+func newThreadTimes(t *bpf.Targets, threads func() ([]int, bool, error)) *threadTimes {
+	return &threadTimes{targets: t, threads: threads, known: map[thread]*threadTime{}}
 }
 
 // start takes what threads have used so far as nothing.
@@ -41,11 +43,29 @@ func (t *threadTimes) start() error {
 
 // update reads the times of threads that run, or can.
 func (t *threadTimes) update() (err error) {
+	if !t.targets.HasTimes() {
+		return t.updateFromProc()
+	}
 	if t.read, err = t.targets.Times(t.read[:0]); err != nil {
 		return err
 	}
 	for _, r := range t.read {
 		t.set(thread{r.Pid, r.Tid}, r.Ns)
+	}
+	return nil
+}
+
+// updateFromProc is update where the kernel's own list of threads cannot be asked for.
+func (t *threadTimes) updateFromProc() error {
+	tids, _, err := t.threads()
+	if err != nil {
+		return err
+	}
+	for _, tid := range tids {
+		// A thread that has ended meanwhile is reported by its end.
+		if ns, pid, err := procfs.ThreadTime(tid); err == nil {
+			t.set(thread{uint32(pid), uint32(tid)}, ns)
+		}
 	}
 	return nil
 }

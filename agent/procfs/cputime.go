@@ -74,3 +74,19 @@ func CPUTime(pid int) (used uint64, ended, ok bool) {
 	defer c.Close()
 	return c.Used()
 }
+
+// ThreadTime returns the CPU time that a thread has used so far, in ns, and its process.
+func ThreadTime(tid int) (ns uint64, pid int, err error) {
+	status, err := ReadStatus(tid)
+	if err != nil {
+		return 0, 0, err
+	}
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", tid))
+	if err != nil {
+		return 0, 0, err
+	}
+	if _, err := fmt.Sscan(string(raw), &ns); err != nil {
+		return 0, 0, fmt.Errorf("parse /proc/%d/schedstat: %w", tid, err)
+	}
+	return ns, status.TGID, nil
+}

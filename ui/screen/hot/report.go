@@ -229,7 +229,7 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 		r := &h.Rows[i]
 		e := r.Element
 		row := hotRowJSON{
-			Element: e.Name, Kind: e.KindName(), File: e.File, Span: e.Span.String(), Module: e.Module, Package: e.Package,
+			Element: e.Plain(), Kind: e.KindName(), File: e.File, Span: e.Span.String(), Module: e.Module, Program: e.Program, Package: e.Package,
 			Share: r.Share, Only: r.Only, Inclusive: r.Inclusive, Samples: r.Samples, Near: s.Fraction(r.NearWeight),
 			Ratios: ratiosOf(s.Profile, ratios, e.ID), SureJSON: printer.SureOf(sure[i]),
 		}
