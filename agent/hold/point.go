@@ -3,6 +3,7 @@ package hold
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
@@ -58,16 +59,26 @@ func (p *Point) Close() error { return errors.Join(p.link.Close(), p.program.Clo
 // ignored are the signals that are ignored by default and have no other effect.
 var ignored = []unix.Signal{unix.SIGURG, unix.SIGWINCH}
 
+// A thread that starts another blocks all signals meanwhile: GHC's run-time system and pthreads
+// do so. signalFor asks again, so often and so long apart.
+const (
+	signalTries = 100
+	signalPause = 10 * time.Millisecond
+)
+
 // signalFor chooses a signal that the process neither handles nor blocks.
 func signalFor(pid int) (unix.Signal, error) {
-	s, err := procfs.ReadStatus(pid)
-	if err != nil {
-		return 0, err
-	}
-	for _, signal := range ignored {
-		if bit := uint64(1) << (signal - 1); s.CaughtSignals&bit == 0 && s.BlockedSignals&bit == 0 {
-			return signal, nil
+	for range signalTries {
+		s, err := procfs.ReadStatus(pid)
+		if err != nil {
+			return 0, err
 		}
+		for _, signal := range ignored {
+			if bit := uint64(1) << (signal - 1); s.CaughtSignals&bit == 0 && s.BlockedSignals&bit == 0 {
+				return signal, nil
+			}
+		}
+		time.Sleep(signalPause)
 	}
 	return 0, fmt.Errorf("hold process %d: it handles or blocks both SIGURG and SIGWINCH, and there is no other signal that would leave it alone", pid)
 }

@@ -30,7 +30,12 @@ func Running(ctx context.Context, pid int, path string, offset uint64, held func
 }
 
 func running(ctx context.Context, pid int, path string, offset uint64, held func(tid int) error) (err error) {
-	s := seized{pid: pid, threads: map[int]bool{}}
+	// Asked before threads are traced: those that start would stand still for as long as it
+	// takes.
+	if _, err := signalFor(pid); err != nil {
+		return err
+	}
+	s := seized{pid: pid, threads: map[int]bool{}, gone: map[int]bool{}}
 	defer func() { err = errors.Join(err, s.letGo()) }()
 	if err := s.seize(); err != nil {
 		return err
@@ -69,6 +74,7 @@ type seized struct {
 	pid     int
 	point   *Point
 	threads map[int]bool
+	gone    map[int]bool // threads that have ended, or are traced no more
 }
 
 // seize traces all threads, and those that they start.
@@ -119,11 +125,27 @@ func (s *seized) wait() (tid int, status unix.WaitStatus, err error) {
 			return 0, 0, fmt.Errorf("wait for process %d: %w", s.pid, err)
 		case status.Stopped():
 			s.threads[tid] = true
+			if int(status)>>16 == unix.PTRACE_EVENT_CLONE {
+				s.started(tid)
+			}
 			return tid, status, nil
 		default:
-			delete(s.threads, tid)
+			s.lose(tid)
 		}
 	}
+}
+
+// started takes note of the thread that a thread has just started. It is traced from its first
+// instruction on, and stands still there; it may have been reported before its creator is.
+func (s *seized) started(creator int) {
+	if tid, err := unix.PtraceGetEventMsg(creator); err == nil && !s.gone[int(tid)] {
+		s.threads[int(tid)] = true
+	}
+}
+
+func (s *seized) lose(tid int) {
+	delete(s.threads, tid)
+	s.gone[tid] = true
 }
 
 // eventStop is PTRACE_EVENT_STOP, of a thread that is new, interrupted, or stopped with its
@@ -157,7 +179,7 @@ func (s *seized) resume(tid int, signal unix.Signal) { _ = unix.PtraceCont(tid, 
 func (s *seized) letGo() error {
 	for tid := range s.threads {
 		if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0, 0, 0); errno != 0 {
-			delete(s.threads, tid)
+			s.lose(tid)
 		}
 	}
 	for len(s.threads) > 0 {
@@ -169,7 +191,7 @@ func (s *seized) letGo() error {
 			return err
 		}
 		_, _, _ = unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(tid), 0, uintptr(s.own(status)), 0, 0)
-		delete(s.threads, tid)
+		s.lose(tid)
 	}
 	return nil
 }
