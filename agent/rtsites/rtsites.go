@@ -95,6 +95,11 @@ func Find(symbols *Symbols) (*Sites, error) {
 		s.GC.lack(what, found)
 	}
 	slices.Sort(s.GC.Lacks)
+	for _, g := range []*Group{&s.GC, &s.Threads} {
+		if slices.ContainsFunc(g.Sites, func(s Site) bool { return !f.Executable(s.Addr) }) {
+			*g = missing("code where its symbols are")
+		}
+	}
 	return s, nil
 }
 
