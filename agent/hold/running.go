@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -96,6 +97,8 @@ func (s *seized) seize() error {
 				continue // it has ended
 			case errno != 0 && len(s.threads) > 0 && s.isOurs(tid):
 				// Its creator was traced already.
+			case errno != 0 && ending(tid):
+				continue
 			case errno != 0:
 				return fmt.Errorf("hold process %d: %w", s.pid, Explain(tid, errno))
 			}
@@ -106,6 +109,16 @@ func (s *seized) seize() error {
 		return ErrEnded
 	}
 	return nil
+}
+
+// ending reports whether a thread has ended, or is about to: it cannot be traced any more.
+func ending(tid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tid))
+	if err != nil {
+		return true
+	}
+	_, rest, _ := bytes.Cut(text[bytes.LastIndexByte(text, ')')+1:], []byte(" "))
+	return len(rest) > 0 && (rest[0] == 'Z' || rest[0] == 'X')
 }
 
 func (s *seized) isOurs(tid int) bool {

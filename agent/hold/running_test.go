@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,14 +75,7 @@ int main(int argc, char **argv)
 // end.
 func TestProcessSurvivesTheHolder(t *testing.T) {
 	testprog.NeedRoot(t)
-	cc := testprog.NeedTool(t, "gcc", "gcc")
-	source, exe := filepath.Join(t.TempDir(), "loop.c"), filepath.Join(t.TempDir(), "loop")
-	if err := os.WriteFile(source, []byte(loopProgram), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(cc, "-O1", "-pthread", "-o", exe, source).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	exe := compileC(t, loopProgram)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -152,6 +146,20 @@ func TestProcessSurvivesTheHolder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// compileC compiles a program in C.
+func compileC(t *testing.T, text string) (exe string) {
+	t.Helper()
+	dir := t.TempDir()
+	source, exe := filepath.Join(dir, "program.c"), filepath.Join(dir, "program")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(testprog.NeedTool(t, "gcc", "gcc"), "-O1", "-pthread", "-o", exe, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return exe
 }
 
 // procedure returns the place in a program's file of a procedure.
@@ -232,4 +240,64 @@ func TestRunningIsHeldAndLetGo(t *testing.T) {
 	if err := cmd.Process.Signal(unix.Signal(0)); err != nil {
 		t.Error(err)
 	}
+}
+
+// stormProgram starts a thread after the other, each of which ends at once.
+const stormProgram = `
+#include <pthread.h>
+static void *brief(void *unused) { return unused; }
+int main(void)
+{
+	for (;;) {
+		pthread_t one;
+		if (pthread_create(&one, 0, brief, 0) || pthread_join(one, 0))
+			return 99;
+	}
+}
+`
+
+// Whenever a process is let go of, none of its threads is left traced, also not one that was
+// started in that moment: it would stand still for ever.
+func TestNoThreadIsLeftTraced(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := compileC(t, stormProgram)
+	// The thread that traces must have no other children, as in Running.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	program := exec.CommandContext(t.Context(), exe)
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer program.Wait()
+	defer program.Process.Kill()
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		result <- seizeAgainAndAgain(program.Process.Pid)
+	}()
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func seizeAgainAndAgain(pid int) error {
+	for range 200 {
+		s := seized{pid: pid, threads: map[int]bool{}, gone: map[int]bool{}}
+		err := s.seize()
+		if err := errors.Join(err, s.letGo()); err != nil {
+			return err
+		}
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			tid, _ := strconv.Atoi(e.Name())
+			if status, err := procfs.ReadStatus(tid); err == nil && status.Tracer != 0 {
+				return fmt.Errorf("thread %d is traced by %d", tid, status.Tracer)
+			}
+		}
+	}
+	return nil
 }

@@ -95,7 +95,8 @@ type infoJSON struct {
 
 // What ccview prints agrees with the log's events, and is consistent.
 func TestViewsAgree(t *testing.T) {
-	log, r := record(t, nil, testprog.Build(t, "example", testprog.Options{}))
+	// At a rate at which also a binding of two per cent surely has samples.
+	log, r := record(t, []string{"-F", "997"}, testprog.Build(t, "example", testprog.Options{}))
 	l := readLog(t, log)
 	l.wantWhole(t)
 
