@@ -13,7 +13,7 @@ func TestKernelWorkBelongsToHaskell(t *testing.T) {
 	log, _ := record(t, []string{"--kernel", "-e", "cpu-clock", "--max-overhead", "0"}, testprog.Build(t, "kernel", testprog.Options{}), "20")
 	l := readLog(t, log)
 	l.wantWhole(t)
-	inKernel, attributed, framed := 0, 0, 0
+	inKernel, complete, attributed, framed := 0, 0, 0, 0
 	by := map[string]int{}
 	for _, s := range l.samples {
 		if s.Flags&eventlog.SampleInKernel == 0 || s.Stop == eventlog.StopNoHaskell || s.Stop == eventlog.StopNoUserContext {
@@ -21,8 +21,10 @@ func TestKernelWorkBelongsToHaskell(t *testing.T) {
 		}
 		inKernel++
 		frames := l.frames(s)
-		if !s.Stop.Complete() {
-			t.Errorf("a sample in the kernel ends by %s", s.Stop)
+		if s.Stop.Complete() {
+			complete++
+		} else {
+			t.Logf("a sample in the kernel, %d frames, ends by %s", len(frames), s.Stop)
 		}
 		if len(frames) > 0 && frames[0].Kind == eventlog.FrameKernel {
 			framed++
@@ -41,6 +43,9 @@ func TestKernelWorkBelongsToHaskell(t *testing.T) {
 	if inKernel < 200 {
 		t.Fatalf("%d samples in the kernel for Haskell code", inKernel)
 	}
+	// Where a loaded machine has not compiled the C library's call frame information in time, a
+	// walk through it fails.
+	wantShareAbove(t, "samples in the kernel with whole stacks", complete, inKernel, 0.99)
 	wantShareAbove(t, "samples in the kernel with kernel frames", framed, inKernel, 0.99)
 	wantShareAbove(t, "samples in the kernel with their cause", attributed, inKernel, 0.99)
 	for _, name := range []string{"touch", "ask"} {
