@@ -93,7 +93,7 @@ func (c *capture) drainBatch(settled uint64) (more bool, err error) {
 	return more, nil
 }
 
-// apply applies a change of a process that is followed. The side band tells of all processes;
+// apply applies a change of a process that is followed. The side band reports all processes;
 // that of an unknown one is passed over, or looked at again later if its fork, on another CPU,
 // may not have been read yet.
 func (c *capture) apply(change perf.Change, settled uint64, later *[]perf.Change) error {

@@ -245,7 +245,7 @@ func (s *Sampler) endEpoch() error {
 	return nil
 }
 
-// numberWalks tells every walk its index.
+// numberWalks gives every walk its index.
 func (s *Sampler) numberWalks() error {
 	for i := range s.maps.Walks.MaxEntries() {
 		number := binary.NativeEndian.AppendUint32(nil, i)

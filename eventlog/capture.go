@@ -329,14 +329,14 @@ type RTSProbes struct {
 // are not: the probes are out, or hits were dropped. The standard events of the group are whole
 // where it is watched. Elsewhere there is none to draw a conclusion from: a capability without
 // events was not idle, but not watched. Before a group's first RTSWatch it was not watched; in
-// logs without any of a group RTSProbes.OutNs tells for how long it was not.
+// logs without any of a group RTSProbes.OutNs is for how long it was not.
 type RTSWatch struct {
 	Group   string // as in RTSProbes
 	Watched bool
 }
 
-// OwnMarker begins the text of user markers that are ours and not the program's. They tell
-// readers that skip our events what those say.
+// OwnMarker begins the text of user markers that are ours and not the program's. They are
+// for readers that skip our events.
 const OwnMarker = "ccagent: "
 
 // EventRate is a change of an event's rate, valid until the next one: the rate of its

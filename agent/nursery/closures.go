@@ -10,7 +10,7 @@ import (
 	"ccagent/internal/ghc"
 )
 
-// maxClosures bounds the info tables that are told apart, and maxTables those that are remembered
+// maxClosures bounds the info tables that are distinguished, and maxTables those that are remembered
 // of one process; a program may make up as many as it likes.
 const (
 	maxClosures = 1 << 17

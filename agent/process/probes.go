@@ -64,7 +64,7 @@ func (im *Image) ended() bool {
 		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
 	}
 	// The state follows the name, which is in parentheses and may hold any character. The flags
-	// tell of an exit that is under way; the memory goes before the state changes.
+	// show an exit that is under way; the memory goes before the state changes.
 	const exiting, flags = 0x4, 6 // PF_EXITING
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) <= flags {

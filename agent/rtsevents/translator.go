@@ -27,7 +27,7 @@ type Translator struct {
 	// MajorGeneration is the number of the oldest generation, −1 while it is not
 	// known. Only after its collections is the size of live data known.
 	MajorGeneration int
-	// Synced is set where a collection stops other capabilities and tells when it asked for it.
+	// Synced is set where a collection stops other capabilities and its end reports when it asked for that.
 	Synced bool
 	// workers has the capabilities of OS threads that take part in a collection.
 	workers map[uint32]int

@@ -33,7 +33,7 @@ var inside = map[string][]string{
 	"profile/columns":   {"profile/imports"},
 	"profile/interval":  {},
 	"profile":           {"profile/columns", "profile/interval"},
-	"profile/closures":  {"profile", "profile/columns"},
+	"profile/closures":  {"profile", "profile/columns", "profile/interval"},
 	"profile/centres":   {"profile", "profile/columns"},
 	"profile/source":    {"profile", "profile/columns"},
 	"profile/stacks":    {"profile", "profile/columns", "profile/interval"},

@@ -25,7 +25,7 @@ func TestScriptsOfHaskell(t *testing.T) {
 	wantLine(t, r.stderr, "is not a Haskell program", says)
 }
 
-// When --duration has passed, the result is told at once, and that the program is waited for.
+// When --duration has passed, the result is printed at once, and that the program is waited for.
 func TestDurationIsTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	log := filepath.Join(t.TempDir(), "run.eventlog")

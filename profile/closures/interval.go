@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	sure "ccagent/profile/interval"
 )
 
 // batches is the number of batches that blocks are cut into, if there are as many.
@@ -70,22 +72,9 @@ func interval(x, w []float64) (low, high, effective float64) {
 		effective = min(effective, p*(1-p)/variance*(z/t)*(z/t))
 	}
 	effective = max(effective, 1)
-	low, high = binomial(p*effective, effective)
+	low, high = sure.Binomial(p*effective, effective)
 	return min(low, p), max(high, p), effective
 }
 
 // perBlock is how many independent samples a block counts for at most.
 const perBlock = 64
-
-// binomial is Clopper and Pearson's interval for x successes in n trials; neither need be whole.
-func binomial(x, n float64) (low, high float64) {
-	x = min(max(x, 0), n)
-	high = 1
-	if x > 0 {
-		low = distuv.Beta{Alpha: x, Beta: n - x + 1}.Quantile(alpha / 2)
-	}
-	if x < n {
-		high = distuv.Beta{Alpha: x + 1, Beta: n - x}.Quantile(1 - alpha/2)
-	}
-	return low, high
-}

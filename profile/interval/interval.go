@@ -80,7 +80,7 @@ func (w *Whole) Share(p *Part) Interval {
 	independent := (sq(1-share)*p.Squares + sq(share)*(w.Squares-p.Squares)) / sq(w.Weight)
 	batched := differences(len(w.Batch), func(i int) float64 { return p.Batch[i] - share*w.Batch[i] }) / sq(w.Weight)
 	n = effective(share*(1-share), independent, batched, len(w.Batch))
-	low, high := binomial(share*n, n)
+	low, high := Binomial(share*n, n)
 	return Interval{min(low, share), max(high, share), min(share*n, float64(p.Samples))}
 }
 
@@ -97,7 +97,7 @@ func (w *Whole) Ordered(a, b, shared *Part) bool {
 	// The share of a under the hypothesis that both are equal is one half, and a difference's
 	// variance is four times that of the share.
 	n := effective(1, independent, batched, len(w.Batch))
-	low, _ := binomial(n*da/differ, n)
+	low, _ := Binomial(n*da/differ, n)
 	return low > 0.5
 }
 
@@ -146,16 +146,16 @@ const normal = 1.959963985
 // Few returns how far the interval of a share of one half reaches to each side with a number
 // of effective samples, and the largest share of which none of them may be a sample.
 func Few(effective float64) (half, unseen float64) {
-	low, _ := binomial(effective/2, effective)
+	low, _ := Binomial(effective/2, effective)
 	return 0.5 - low, three(effective)
 }
 
 // three is the upper bound of a share of which no sample of n has been seen.
 func three(n float64) float64 { return 1 - math.Pow(alpha, 1/n) }
 
-// binomial is Clopper and Pearson's interval for x successes in n trials; neither need be
+// Binomial is Clopper and Pearson's interval for x successes in n trials; neither need be
 // whole.
-func binomial(x, n float64) (low, high float64) {
+func Binomial(x, n float64) (low, high float64) {
 	x = min(max(x, 0), n)
 	high = 1
 	if x > 0 {

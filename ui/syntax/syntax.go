@@ -6,30 +6,13 @@
 package syntax
 
 import (
-	"embed"
 	"path"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/alecthomas/chroma/v2"
+	"github.com/alecthomas/chroma/v2/lexers"
 )
-
-// definitions are chroma's own of the languages that a Haskell program's code comes from. They
-// are copied because chroma's package of lexers reads those of all languages when a process
-// begins, which takes longer than all else that a short-lived one does.
-//
-//go:embed lexers/*.xml
-var definitions embed.FS
-
-// lexers are the definitions, by language, each read when it is first used.
-var lexers = map[string]func() chroma.Lexer{
-	"haskell": lexer("haskell"), "c": lexer("c"), "c++": lexer("c++"), "rust": lexer("rust"),
-}
-
-func lexer(language string) func() chroma.Lexer {
-	return sync.OnceValue(func() chroma.Lexer { return chroma.MustNewXMLLexer(definitions, "lexers/"+language+".xml") })
-}
 
 // Kind is what a stretch of source is.
 type Kind uint8
@@ -173,7 +156,7 @@ func lexerFor(name string) chroma.Lexer {
 	default:
 		return nil
 	}
-	return lexers[lang]()
+	return lexers.Get(lang)
 }
 
 func kindOf(t chroma.TokenType) Kind {
