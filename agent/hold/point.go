@@ -62,7 +62,7 @@ var ignored = []unix.Signal{unix.SIGURG, unix.SIGWINCH}
 // A thread that starts another blocks all signals meanwhile: GHC's run-time system and pthreads
 // do so. signalFor asks again, so often and so long apart.
 const (
-	signalTries = 100
+	signalTries = 1000
 	signalPause = 10 * time.Millisecond
 )
 
