@@ -28,6 +28,10 @@ func NewPoint(pid int, path string, offset uint64) (*Point, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newPoint(pid, path, offset, signal)
+}
+
+func newPoint(pid int, path string, offset uint64, signal unix.Signal) (*Point, error) {
 	program, err := bpf.LoadHold(signal)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"ccagent/agent/procfs"
 )
 
 // ErrEnded reports that a process has ended before one of its threads reached the point.
@@ -31,9 +33,13 @@ func Running(ctx context.Context, pid int, path string, offset uint64, held func
 }
 
 func running(ctx context.Context, pid int, path string, offset uint64, held func(tid int) error) (err error) {
-	// Asked before threads are traced: those that start would stand still for as long as it
-	// takes.
-	if _, err := signalFor(pid); err != nil {
+	if status, err := procfs.ReadStatus(pid); err == nil && status.Tracer != 0 {
+		return Explain(pid, unix.EPERM)
+	}
+	// Chosen before threads are traced: from then on, a thread that starts another stands still
+	// with all signals blocked, until it is waited for.
+	signal, err := signalFor(pid)
+	if err != nil {
 		return err
 	}
 	s := seized{pid: pid, threads: map[int]bool{}, gone: map[int]bool{}}
@@ -41,7 +47,7 @@ func running(ctx context.Context, pid int, path string, offset uint64, held func
 	if err := s.seize(); err != nil {
 		return err
 	}
-	point, err := NewPoint(pid, path, offset)
+	point, err := newPoint(pid, path, offset, signal)
 	if err != nil {
 		return err
 	}
