@@ -173,7 +173,7 @@ func TestOverheadBudget(t *testing.T) {
 		t.Fatal("the log has no overhead")
 	}
 	t.Logf("measured %.3f %%, full nurseries watched %.1f %% of the time", 100*b.Measured, 100*b.Nursery.Mean)
-	// Without a budget this program pays some fifty times as much (checked below). A window that
+	// Without a budget this program pays a hundred times as much. A window that
 	// ends late on a busy machine may exceed the budget of a short run.
 	if b.Asked != 0.005 || b.Nursery.Mean <= 0 || b.Measured <= 0 || b.Measured > 3*b.Asked {
 		t.Errorf("measured overhead is %.5f, allowed %.5f", b.Measured, b.Asked)
