@@ -66,6 +66,7 @@ func (c *capture) describe(im *process.Image) error {
 		Arch:         runtime.GOARCH,
 		CPUModel:     procfs.CPUModel(),
 		CPUs:         uint32(runtime.NumCPU()),
+		Labels:       []eventlog.Label{{Key: eventlog.LabelHost, Value: procfs.HostName()}},
 		TargetIDs:    append([]uint32{c.owner.UID, c.owner.GID}, c.owner.Groups...),
 	}
 	if !c.target.Started() {

@@ -37,6 +37,30 @@ type Capture struct {
 	// TargetIDs are the ids of the program's own user: uid, gid and further groups. Empty
 	// in logs of earlier versions.
 	TargetIDs []uint32
+	// Labels say where the program ran and what it serves. Empty in logs of earlier versions.
+	Labels []Label
+}
+
+// Label is an attribute of a captured process, named as OpenTelemetry's semantic conventions name
+// it: host.name, service.name, container.id, ….
+type Label struct {
+	Key, Value string
+}
+
+// Names of labels.
+const (
+	LabelHost    = "host.name"
+	LabelService = "service.name"
+)
+
+// Label returns the value of a label, empty if the capture does not have it.
+func (e *Capture) Label(key string) string {
+	for _, l := range e.Labels {
+		if l.Key == key {
+			return l.Value
+		}
+	}
+	return ""
 }
 
 // RateMode is the unit of EventDef.Rate.
@@ -96,6 +120,14 @@ type Process struct {
 	Parent uint32 // for ProcessForked
 	Comm   string
 	Path   string // executable, for ProcessSeen and ProcessExeced
+}
+
+// ThreadName is the label of a process's Haskell thread, in logs of several processes, where GHC's
+// ThreadLabel does not say whose thread it names.
+type ThreadName struct {
+	PID  uint32
+	TSO  uint64
+	Name string
 }
 
 // FrameKind is what an address in a stack is.

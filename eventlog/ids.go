@@ -102,6 +102,7 @@ const (
 	IDCentreStack = 1011
 	IDOverhead    = 1012
 	IDWarning     = 1013
+	IDThreadName  = 1014
 
 	IDModuleSymbols = 1020
 	IDFile          = 1021

@@ -30,6 +30,21 @@ func (e *Capture) layout(c *codec) {
 	for i := range e.TargetIDs {
 		c.v32(&e.TargetIDs[i])
 	}
+	c.done()
+	list(c, &e.Labels, 2)
+	for i := range e.Labels {
+		c.str(&e.Labels[i].Key)
+		c.str(&e.Labels[i].Value)
+	}
+	c.done()
+}
+
+func (*ThreadName) EventID() uint16 { return IDThreadName }
+
+func (e *ThreadName) layout(c *codec) {
+	c.v32(&e.PID)
+	c.v64(&e.TSO)
+	c.str(&e.Name)
 }
 
 func (*EventDef) EventID() uint16 { return IDEventDef }

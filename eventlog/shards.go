@@ -14,6 +14,7 @@ type Shards struct {
 	head *Reader
 	list []shard
 	rest int64 // its offset
+	last uint64
 }
 
 type shard struct {
@@ -46,11 +47,20 @@ func Split(log io.ReaderAt, size, each int64) *Shards {
 			p.list = append(p.list, shard{from: at, time: binary.BigEndian.Uint64(b[2:])})
 		}
 		p.list[len(p.list)-1].to, p.rest = end, end
+		p.last = max(p.last, binary.BigEndian.Uint64(b[14:]))
 	}
 }
 
 // Len is the number of shards.
 func (p *Shards) Len() int { return len(p.list) }
+
+// Extent returns the time of the last event of the shards, as their block markers state it, and
+// whether the log's end marker follows them.
+func (p *Shards) Extent() (last uint64, ended bool) {
+	var b [2]byte
+	_, err := p.log.ReadAt(b[:], p.rest)
+	return p.last, len(p.list) > 0 && err == nil && b == [2]byte{0xff, 0xff}
+}
 
 // Declares reports whether the log declares events of a type as this package knows it.
 func (p *Shards) Declares(id uint16) bool { return p.head != nil && p.head.Declares(id) }

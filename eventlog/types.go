@@ -184,6 +184,7 @@ var kinds = []kind{
 	own[CentreStack]("cost-centre stack"),
 	own[Overhead]("overhead"),
 	own[Warning]("warning"),
+	own[ThreadName]("thread name"),
 	own[ModuleSymbols]("module symbols"),
 	own[File]("source file"),
 	own[FileText]("source text"),

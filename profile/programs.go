@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"fmt"
 	"path"
 	"strings"
 
@@ -23,10 +24,11 @@ func (p *Profile) Programs() map[uint32]string {
 			return
 		}
 		p.programs.of = make(map[uint32]string)
-		count := make(map[string]int)
+		count, paths := make(map[string]int), make(map[string]int)
 		for i := range p.Modules {
 			if m := &p.Modules[i]; own[m.ID] {
 				count[path.Base(m.Path)]++
+				paths[m.Path]++
 			}
 		}
 		for i := range p.Modules {
@@ -37,6 +39,9 @@ func (p *Profile) Programs() map[uint32]string {
 			name := path.Base(m.Path)
 			if count[name] > 1 {
 				name = m.Path
+			}
+			if paths[m.Path] > 1 && len(m.BuildID) > 0 {
+				name = fmt.Sprintf("%s@%.4x", path.Base(m.Path), m.BuildID) // several builds, one after the other
 			}
 			p.programs.of[m.ID] = name
 		}

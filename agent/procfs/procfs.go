@@ -146,6 +146,15 @@ func KernelRelease() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
+// HostName is the kernel's name of this host.
+func HostName() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Nodename[:])
+}
+
 // CPUModel is the processor's name, empty where /proc/cpuinfo has none.
 func CPUModel() string {
 	raw, err := os.ReadFile("/proc/cpuinfo")

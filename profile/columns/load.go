@@ -150,8 +150,9 @@ type builder struct {
 
 	locations []rawLocation
 	labels    map[uint64]string // by TSO
-	gcs       map[int]*gcState  // the running collection by capability
-	last      uint64            // time of the last event written while the program ran
+	names     map[thread]string
+	gcs       map[int]*gcState // the running collection by capability
+	last      uint64           // time of the last event written while the program ran
 	rtsState
 	exact exactState
 }
@@ -183,6 +184,7 @@ func newBuilder() *builder {
 		events:   make(map[uint32]int),
 		modules:  make(map[uint32]int),
 		labels:   make(map[uint64]string),
+		names:    make(map[thread]string),
 		gcs:      make(map[int]*gcState),
 	}
 }
@@ -213,6 +215,9 @@ func (b *builder) add(rec *eventlog.Record) {
 		}
 		p.Capture, p.HaveCapture = *ev, true
 		p.Capture.Args = append([]string(nil), ev.Args...)
+		p.Capture.Labels = append([]eventlog.Label(nil), ev.Labels...)
+	case *eventlog.ThreadName:
+		b.names[thread{ev.PID, ev.TSO}] = ev.Name
 	case *eventlog.EventDef:
 		b.eventDef(ev)
 	case *eventlog.EventCount:
@@ -420,6 +425,12 @@ func capability(n uint32) uint16 {
 		return eventlog.NoCapability
 	}
 	return uint16(n)
+}
+
+// thread identifies a Haskell thread among those of several processes.
+type thread struct {
+	pid uint32
+	tso uint64
 }
 
 // thread returns the index of a thread.

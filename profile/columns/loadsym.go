@@ -132,7 +132,12 @@ func (b *builder) finish() *Log {
 	p.Contexts = b.contexts.list
 	p.Sites, p.SkippedWords = b.sites.sites, b.sites.words
 	for i := range p.Threads {
-		p.Threads[i].Label = b.labels[p.Threads[i].TSO]
+		t := &p.Threads[i]
+		if name, ok := b.names[thread{t.PID, t.TSO}]; ok {
+			t.Label = name
+		} else {
+			t.Label = b.labels[t.TSO]
+		}
 	}
 	b.resolveSymbols()
 	b.resolveCores()

@@ -1,6 +1,10 @@
 package rewrite
 
-import "ccagent/eventlog"
+import (
+	"slices"
+
+	"ccagent/eventlog"
+)
 
 // table assigns new ids to one kind of definition, for all logs. Equal definitions get
 // the same id.
@@ -65,6 +69,10 @@ func (t *ids[K]) define(old uint32, key K) (id uint32, write bool) {
 	return id, true
 }
 
+// eventKey is what makes two logs' events one: weights are in the unit, at whatever rate the event
+// was sampled.
+type eventKey struct{ requested, granted, unit string }
+
 type moduleKey struct {
 	path, buildID string
 	size          uint64
@@ -89,7 +97,7 @@ type blockKey struct {
 
 // tables are the id tables of the log being written.
 type tables struct {
-	events   *table[eventlog.EventDef]
+	events   *table[eventKey]
 	modules  *table[moduleKey]
 	files    *table[fileKey]
 	bindings *table[eventlog.Binding]
@@ -100,19 +108,29 @@ type tables struct {
 	stacks   *table[eventlog.CentreStack]
 	closures *table[eventlog.Closure]
 	node     uint32 // the next free id
+	// symbolised has the modules whose ModuleSymbols were written, located the places whose
+	// Locations were: logs of one build repeat both.
+	symbolised map[uint32]bool
+	located    map[location]bool
+}
+
+type location struct {
+	module uint32
+	addr   uint64
 }
 
 func newTables() *tables {
 	return &tables{
-		events: newTable[eventlog.EventDef](0), modules: newTable[moduleKey](1), files: newTable[fileKey](1),
+		events: newTable[eventKey](0), modules: newTable[moduleKey](1), files: newTable[fileKey](1),
 		bindings: newTable[eventlog.Binding](1), spans: newTable[eventlog.Span](1), blocks: newTable[blockKey](1), cores: newTable[coreKey](1),
 		centres: newTable[eventlog.CentreDef](1), stacks: newTable[eventlog.CentreStack](1), closures: newTable[eventlog.Closure](1), node: 1,
+		symbolised: make(map[uint32]bool), located: make(map[location]bool),
 	}
 }
 
 // mapping translates the ids in one log's own events.
 type mapping struct {
-	events   *ids[eventlog.EventDef]
+	events   *ids[eventKey]
 	modules  *ids[moduleKey]
 	files    *ids[fileKey]
 	bindings *ids[eventlog.Binding]
@@ -124,12 +142,13 @@ type mapping struct {
 	closures *ids[eventlog.Closure]
 	texts    map[uint32]bool // files whose text has been written
 	dumps    map[uint32]bool // Core whose text has been written
+	all      *tables
 }
 
 func (t *tables) mapping() *mapping {
 	return &mapping{
 		newIDs(t.events), newIDs(t.modules), newIDs(t.files), newIDs(t.bindings), newIDs(t.spans), newIDs(t.blocks),
-		newIDs(t.cores), newIDs(t.centres), newIDs(t.stacks), newIDs(t.closures), make(map[uint32]bool), make(map[uint32]bool),
+		newIDs(t.cores), newIDs(t.centres), newIDs(t.stacks), newIDs(t.closures), make(map[uint32]bool), make(map[uint32]bool), t,
 	}
 }
 
@@ -138,15 +157,15 @@ func (t *tables) mapping() *mapping {
 func (m *mapping) definition(ev eventlog.Event) (is, write bool) {
 	switch ev := ev.(type) {
 	case *eventlog.EventDef:
-		key := *ev
-		key.Index = 0
-		ev.Index, write = m.events.define(ev.Index, key)
+		ev.Index, write = m.events.define(ev.Index, eventKey{ev.Requested, ev.Granted, ev.Unit})
 	case *eventlog.Module:
 		ev.ID, write = m.modules.define(ev.ID, moduleKey{ev.Path, string(ev.BuildID), ev.Size, ev.ModTime})
 	case *eventlog.Mapping:
 		ev.Module, write = m.modules.optional(ev.Module), true
 	case *eventlog.ModuleSymbols:
-		ev.Module, write = m.modules.optional(ev.Module), true
+		ev.Module = m.modules.optional(ev.Module)
+		write = !m.all.symbolised[ev.Module]
+		m.all.symbolised[ev.Module] = true
 	case *eventlog.File:
 		old := ev.ID
 		ev.ID, write = m.files.define(old, fileKey{ev.Path, ev.TextSize})
@@ -170,7 +189,7 @@ func (m *mapping) definition(ev eventlog.Event) (is, write bool) {
 		ev.ID, write = m.blocks.define(ev.ID, blockKey{ev.Module, ev.Binding, ev.Lo, ev.Hi})
 	case *eventlog.Locations:
 		m.locations(ev)
-		write = true
+		write = len(ev.Locations) > 0
 	case *eventlog.Core:
 		ev.Binding, ev.File = m.bindings.optional(ev.Binding), m.files.optional(ev.File)
 		for i := range ev.Notes {
@@ -216,8 +235,15 @@ func (m *mapping) block(ev *eventlog.Block) {
 	}
 }
 
+// locations leaves those that are new.
 func (m *mapping) locations(ev *eventlog.Locations) {
 	ev.Module = m.modules.optional(ev.Module)
+	ev.Locations = slices.DeleteFunc(ev.Locations, func(l eventlog.Location) bool {
+		at := location{ev.Module, l.Addr}
+		again := m.all.located[at]
+		m.all.located[at] = true
+		return again
+	})
 	for i := range ev.Locations {
 		l := &ev.Locations[i]
 		l.Block, l.Binding = m.blocks.optional(l.Block), m.bindings.optional(l.Binding)

@@ -25,6 +25,16 @@ type survey struct {
 	own   bool // written by our agent
 	pids  []uint32
 	nodes nodes
+	// process is the one that the capture is of.
+	process processKey
+	caps    int // capabilities that the log knows
+}
+
+// processKey identifies a process among those of several logs. A log does not tell a process from
+// an earlier one of the same program and number.
+type processKey struct {
+	host, program string
+	pid           uint32
 }
 
 // errNoEvents is the error for a log that consists of a header.
@@ -58,12 +68,14 @@ func look(in Input, mark func(i int, time uint64) bool) (*survey, error) {
 			s.types = append([]eventlog.EventType(nil), types...)
 			s.sizes = sizes(types)
 		}
+		s.caps = max(s.caps, rec.Cap+1)
 		switch ev := rec.Event.(type) {
 		case *eventlog.RTSIdentifier, *eventlog.RunThread:
 			s.rts = !s.own
 		case *eventlog.Capture:
 			s.own, s.rts = true, false
 			s.pids = append(s.pids, ev.PID)
+			s.process = processKey{ev.Label(eventlog.LabelHost), ev.Program, ev.PID}
 		case *eventlog.Process:
 			if len(s.pids) < 1<<16 {
 				s.pids = append(s.pids, ev.PID)
@@ -73,6 +85,9 @@ func look(in Input, mark func(i int, time uint64) bool) (*survey, error) {
 		case *eventlog.Nodes:
 			s.nodes.add(ev)
 		case *eventlog.Sample:
+			if ev.Capability < eventlog.MaxCapabilities {
+				s.caps = max(s.caps, int(ev.Capability)+1)
+			}
 			if mark(s.nodes.samples, rec.Time) {
 				s.nodes.use(ev.Node)
 			}

@@ -82,6 +82,7 @@ type log struct {
 	shift    uint64 // added to its times
 	standard bool   // GHC's own events are taken from this log
 	program  bool   // events about the program are taken from this log
+	place    place
 }
 
 func (rw *rewriter) survey(inputs []Input) error {
@@ -120,6 +121,9 @@ func (rw *rewriter) survey(inputs []Input) error {
 		l := &rw.logs[i]
 		l.standard = rts < 0 || i == rts
 		l.program = i == max(rts, 0)
+	}
+	if rts < 0 {
+		rw.tellApart()
 	}
 	return rw.sameProcess(rts)
 }
@@ -228,6 +232,10 @@ type copier struct {
 
 func (c *copier) record(rec *eventlog.Record) error {
 	time := rec.Time + c.l.shift
+	if !c.l.place.event(rec) {
+		c.report.Left++
+		return nil
+	}
 	if is, write := c.ids.definition(rec.Event); is {
 		if !write {
 			return nil
@@ -277,6 +285,14 @@ func (c *copier) record(rec *eventlog.Record) error {
 		return c.put(time, rec.Cap, ev)
 	case *eventlog.Sampling: // its figures are those of the whole
 		return c.put(c.clamp(time), rec.Cap, &eventlog.Sampling{Event: c.ids.events.ref(ev.Event), Method: ev.Method, CPUs: ev.CPUs})
+	case *eventlog.EventCount: // likewise
+		if len(c.logs) > 1 {
+			return nil
+		}
+		ev.Event = c.ids.events.ref(ev.Event)
+		return c.put(c.clamp(time), rec.Cap, ev)
+	case *eventlog.ThreadName:
+		return c.put(c.clamp(time), rec.Cap, ev)
 	case *eventlog.Capture:
 		if c.capture {
 			return nil
@@ -314,7 +330,11 @@ func (c *copier) standard(rec *eventlog.Record, time uint64) error {
 		return nil
 	}
 	if defines(rec.Event) {
-		switch rec.Event.(type) {
+		switch ev := rec.Event.(type) {
+		case *eventlog.ThreadLabel:
+			if c.l.place.several {
+				return c.put(c.clamp(time), eventlog.NoCap, &eventlog.ThreadName{PID: c.l.process.pid + c.l.place.pids, TSO: uint64(ev.Thread), Name: ev.Label})
+			}
 		case *eventlog.CapsetCreate, *eventlog.CapsetAssignCap, *eventlog.RTSIdentifier, *eventlog.ProgramArgs, *eventlog.ProgramEnv,
 			*eventlog.OSProcessPID, *eventlog.OSProcessPPID, *eventlog.CapCreate:
 			if !c.l.program {

@@ -31,7 +31,7 @@ func (i Info) Text(w io.Writer, o printer.Options) error {
 		p.field("program", strings.TrimSpace(c.Program+" "+strings.Join(tail(c.Args), " ")))
 		p.field("process", fmt.Sprintf("pid %d, uid %d", c.PID, c.UID))
 		p.field("recorded", time.Unix(0, int64(c.StartUnixNs)).UTC().Format("2006-01-02 15:04:05 UTC")+" by ccagent "+c.AgentVersion+modeName(c.Mode))
-		p.field("host", strings.Trim(fmt.Sprintf("%s, Linux %s %s, %s", c.CPUModel, c.Kernel, c.Arch, format.Plural(uint64(c.CPUs), "cpu")), ", "))
+		p.field("host", strings.Trim(fmt.Sprintf("%s, %s, Linux %s %s, %s", c.Label(eventlog.LabelHost), c.CPUModel, c.Kernel, c.Arch, format.Plural(uint64(c.CPUs), "cpu")), ", "))
 	}
 	if doc.GHC.Version != "" || doc.GHC.Way != "" {
 		ghc := strings.TrimSpace(doc.GHC.Version + " " + doc.GHC.Way)
@@ -350,6 +350,7 @@ type ghcJSON struct {
 }
 
 type hostJSON struct {
+	Name     string `json:"name"`
 	Kernel   string `json:"kernel"`
 	Arch     string `json:"arch"`
 	CPUModel string `json:"cpu_model"`
@@ -460,7 +461,7 @@ func infoOf(p *profile.Profile) infoJSON {
 	doc := infoJSON{
 		Program: programJSON{Path: c.Program, Args: append([]string{}, c.Args...), PID: c.PID, UID: c.UID},
 		GHC:     ghcJSON{c.GHCVersion, c.Way, c.LayoutAssumed, p.RTS},
-		Host:    hostJSON{c.Kernel, c.Arch, c.CPUModel, c.CPUs, c.AgentVersion},
+		Host:    hostJSON{c.Label(eventlog.LabelHost), c.Kernel, c.Arch, c.CPUModel, c.CPUs, c.AgentVersion},
 		Events:  []eventJSON{}, Categories: map[string]float64{}, Modules: []moduleJSON{}, Loss: []lossJSON{},
 		Duration: float64(p.Duration) / 1e9, Symbolised: p.Symbolised, Complete: p.Accounting.Complete && (p.HaveEnd || !p.HaveCapture),
 	}
