@@ -1,6 +1,6 @@
 // Package syntax finds what to colour in a source file.
 //
-// chroma's tokens carry no positions, so offsets are accumulated; its Haskell
+// chroma's tokens carry no positions, so offsets are accumulated. The Haskell
 // lexer does not know literate files, so what is not code is blanked first,
 // byte for byte, which keeps all offsets.
 package syntax
@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/chroma/v2"
-	"github.com/alecthomas/chroma/v2/lexers"
 )
 
 // Kind is what a stretch of source is.
@@ -140,23 +139,6 @@ func unlit(code []string, tokens [][]Token) {
 			tokens[i] = []Token{{0, Comment}}
 		}
 	}
-}
-
-func lexerFor(name string) chroma.Lexer {
-	var lang string
-	switch strings.ToLower(path.Ext(name)) {
-	case ".hs", ".lhs", ".hs-boot", ".lhs-boot", ".hsc", ".chs", ".x", ".y":
-		lang = "haskell"
-	case ".c", ".h", ".cmm":
-		lang = "c"
-	case ".cc", ".cpp", ".cxx", ".hpp":
-		lang = "c++"
-	case ".rs":
-		lang = "rust"
-	default:
-		return nil
-	}
-	return lexers.Get(lang)
 }
 
 func kindOf(t chroma.TokenType) Kind {

@@ -31,6 +31,16 @@ func TestLines(t *testing.T) {
 		{"A.hs", "{- a\nb -}\r\nx", "cc c\nc cc\n.\n"},
 		{"A.lhs", "Prose.\n\n> x = 1\n\\begin{code}\ny = 2\n\\end{code}\n", "" +
 			"cccccc\n\n. . o n\ncccccccccccc\n. o n\ncccccccccc\n"},
+		{"A.hs", "{-# LANGUAGE CPP #-}\n#if 1\n{- a {- b -} c -} d' 'e' '\\n' '\\'' x# Map.K -->\n", "" +
+			"### ######## ### ###\n" +
+			"### #\n" +
+			"cc c cc c cc c cc .. sss ssss ssss .. tttot ooo\n"},
+		{"a.c", "#define A \\\n 1\nint f(void) { /* a\nb */ return 'x' + 0x1f; } // c\n", "" +
+			"####### # #\n #\n" +
+			"ttt ..tttt. . cc c\n" +
+			"c cc kkkkkk sss o nnnn. . cc c\n"},
+		{"a.cpp", "class A { }; /* /* */ B\n", "kkkkk . . .. cc cc cc .\n"},
+		{"a.rs", "fn f<'a>(x: &'a str) {} /* /* */ */ b\n", "kk .o..o..o o.. ttt. .. cc cc cc cc .\n"},
 		{"A.txt", "let x", "... .\n"},
 		{"A.hs", "", ""},
 	} {
