@@ -2,6 +2,9 @@ package agent
 
 import (
 	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"ccagent/agent/sink"
 	"ccagent/eventlog"
@@ -10,7 +13,7 @@ import (
 // account writes what was lost and what measuring has cost so far, and hands
 // everything to the file.
 func (c *capture) account() error {
-	if err := c.accountLosses(); err != nil {
+	if err := c.engine.Account(); err != nil {
 		return err
 	}
 	cost, err := c.measureCost()
@@ -20,53 +23,41 @@ func (c *capture) account() error {
 	if err := c.log.Emit(sink.Now, cost); err != nil {
 		return err
 	}
-	overhead, err := c.meter.overhead()
+	overhead, err := c.engine.Overhead()
 	if err != nil {
 		return err
 	}
 	if err := c.log.Emit(sink.Now, overhead); err != nil {
 		return err
 	}
-	for _, s := range c.sources.All {
-		if err := s.Account(); err != nil {
-			return err
-		}
-	}
-	c.sum.Lost, c.sum.Throttled = c.log.Losses()
 	return c.log.Flush()
 }
 
-// accountLosses writes what was lost before any source had it.
-func (c *capture) accountLosses() error {
-	nests := 0 // only probes can be interrupted by their like
-	for i, e := range c.asked.Events {
-		if e.Nests {
-			nests = i
-		}
+// measureCost takes what measuring has cost since the capture began, and what was sampled.
+func (c *capture) measureCost() (*eventlog.AgentCost, error) {
+	s := &c.sum
+	counts := &c.log.Counts
+	for i, n := range counts.Events {
+		s.Events[i].Samples, s.Events[i].Weight = n.Samples, n.Weight
 	}
-	stats, err := c.walker.Stats()
-	if err != nil {
-		return err
+	s.Samples, s.Haskell = counts.Samples, counts.Haskell
+	s.Complete, s.Truncated, s.Failed, s.NoHaskell = counts.Complete, counts.Truncated, counts.Failed, counts.NoHaskell
+	s.Lost, s.Throttled = c.log.Losses()
+	if err := c.engine.Report(s); err != nil {
+		return nil, err
 	}
-	for cpu, s := range stats {
-		if err := c.log.Lost(sink.Place{CPU: cpu, Event: nests, Reason: eventlog.LossNested}, s.Nested); err != nil {
-			return err
-		}
+	var ru unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
+		return nil, fmt.Errorf("read own memory: %w", err)
 	}
-	if err := c.log.Lost(sink.Place{Reason: eventlog.LossDecode}, c.records.Undecodable); err != nil {
-		return err
-	}
-	return c.accountSideBand()
-}
-
-// accountSideBand writes how many changes of what processes run were lost.
-func (c *capture) accountSideBand() error {
-	if c.sideBand == nil || c.sideBand.Lost == 0 {
-		return nil
-	}
-	if !c.lostChanges {
-		c.lostChanges = true
-		c.log.Warn(fmt.Sprintf("%d changes of what processes map, execute and fork were lost: some code may have no names, and some processes no samples", c.sideBand.Lost))
-	}
-	return c.log.Lost(sink.Place{Reason: eventlog.LossSideBand}, c.sideBand.Lost)
+	return &eventlog.AgentCost{
+		CPUNs:        uint64(s.AgentCPU),
+		RSS:          uint64(ru.Maxrss) << 10,
+		BPFRuns:      s.BPFRuns,
+		BPFNs:        uint64(s.BPFTime),
+		Samples:      s.Samples,
+		TargetCPUNs:  uint64(s.TargetCPU / time.Nanosecond),
+		WalkMedianNs: uint64(s.WalkMedian),
+		WalkP99Ns:    uint64(s.WalkP99),
+	}, nil
 }

@@ -9,16 +9,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ccagent/agent/engine"
 	"ccagent/agent/invoker"
-	"ccagent/agent/process"
 	"ccagent/agent/procfs"
 	"ccagent/agent/sink"
 	"ccagent/agent/source"
 	"ccagent/agent/target"
-	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
-	"ccagent/perf"
 )
 
 // The ring buffer is emptied every pollInterval. At 1000 samples a second and CPU of the
@@ -39,7 +37,7 @@ const startPatience = time.Second
 // loss and cost in the log.
 const flushInterval = time.Second
 
-// capture is a running capture: processes, sources, and a log.
+// capture is a running capture: a program and what it executes and forks, with one log.
 type capture struct {
 	opts   Options
 	stop   <-chan struct{}
@@ -48,26 +46,13 @@ type capture struct {
 	owner  credentials.Credentials // of the target's own user
 	unpass func()                  // stops passing signals on
 
-	asked     *source.Asked
-	sources   *source.Set
-	host      *source.Host // what sources are lent
-	log       *sink.Sink
-	walker    *bpf.Sampler
-	processes *process.Table
-	statsOn   func() error // the kernel's statistics of BPF programs off again
-
-	records  *perf.Samples
-	sideBand *perf.SideBand
-	routes   routes
-	batch    []perf.Sample
-	changes  []perf.Change
-	// lostChanges is set when the user was warned that some changes were lost.
-	lostChanges bool
+	asked  *source.Asked
+	engine *engine.Engine
+	log    *sink.Sink
 	// foreign is the target's program if that is not compiled by GHC.
 	foreign string
 
 	names *names
-	meter meter
 	begun time.Time // when the target was let run
 	sum   Summary
 }
@@ -80,7 +65,7 @@ type capture struct {
 // The summary is of what was captured, also when an error ended it early.
 func Run(ctx context.Context, stop <-chan struct{}, opts Options) (_ *Summary, err error) {
 	c := &capture{opts: opts, stop: stop}
-	defer func() { err = explainDescriptors(errors.Join(err, c.close())) }()
+	defer func() { err = engine.ExplainDescriptors(errors.Join(err, c.close())) }()
 	defer func() {
 		if value := recover(); value != nil {
 			err = c.panicked(ctx, value)
@@ -117,7 +102,7 @@ func (c *capture) prepare() (err error) {
 		return err
 	}
 	c.log = sink.New(sink.Config{Who: c.who, Rotate: c.opts.Rotate, Keep: c.opts.Keep, NoLabels: c.opts.NoLabels, Warn: c.opts.Warn})
-	if c.asked, err = source.Parse(kinds(), c.opts.Events, c.opts.Rate); err != nil {
+	if c.asked, err = source.Parse(engine.Kinds(), c.opts.Events, c.opts.Rate); err != nil {
 		return err
 	}
 	for _, line := range c.asked.Notes() {
@@ -135,17 +120,14 @@ func (c *capture) prepare() (err error) {
 	if err := c.attach(); err != nil {
 		return err
 	}
-	if err := c.sources.Unavailable(); err != nil {
+	if err := c.engine.Sources.Unavailable(); err != nil {
 		return err
 	}
-	if err := c.processes.TakeTables(startPatience); err != nil {
+	if err := c.engine.Processes.TakeTables(startPatience); err != nil {
 		return err
 	}
-	c.meter.begin(c.target.PID)
-	for _, s := range c.sources.All {
-		if err := s.Start(); err != nil {
-			return err
-		}
+	if err := c.engine.Start(); err != nil {
+		return err
 	}
 	if c.opts.Started != nil {
 		if err := c.opts.Started(c.log.File().File, c.target.PID); err != nil {
@@ -153,7 +135,6 @@ func (c *capture) prepare() (err error) {
 		}
 	}
 	c.begun = time.Now()
-	c.meter.logged.time = perf.Monotonic()
 	if err := c.watchChanges(); err != nil {
 		return err
 	}
@@ -161,10 +142,10 @@ func (c *capture) prepare() (err error) {
 		c.unpass = c.target.PassSignals()
 	}
 	err = c.target.Run(func() error {
-		if err := c.drain(); err != nil {
+		if err := c.engine.Drain(); err != nil {
 			return err
 		}
-		return c.processes.TakeTables(startPatience)
+		return c.engine.Processes.TakeTables(startPatience)
 	})
 	if unheld := c.target.Unheld(); unheld != nil {
 		c.log.Warn(fmt.Sprintf("the program's first samples may lack their stacks: it was not held until its libraries were mapped (%v)", unheld))
@@ -189,13 +170,28 @@ func (c *capture) takeTarget() (err error) {
 	return err
 }
 
-// watchChanges makes the side band wake the agent at each change of what processes run: the
-// walker takes new code for foreign until the agent has handled the change.
-func (c *capture) watchChanges() error {
-	if c.sideBand == nil {
-		return nil
+// load loads the engine.
+func (c *capture) load() error {
+	plan, err := c.planMemory()
+	if err != nil {
+		return err
 	}
-	fds, err := c.sideBand.Files()
+	c.engine, err = engine.Open(engine.Config{
+		Asked: c.asked, Logs: sink.NewSet(c.opts.Warn, c.log), Who: c.who,
+		LogOf:     func(uint32) (*sink.Sink, error) { return c.log, nil },
+		MaxFrames: c.opts.MaxFrames, KernelStacks: c.opts.KernelStacks,
+		UnwindRows: plan.rows, Tight: plan.tight,
+		MaxOverhead: c.opts.MaxOverhead, KeepRates: c.opts.KeepRate,
+	})
+	if err == nil {
+		c.names = newNames(&c.opts, c.who, c.owner, c.log, c.engine.Processes)
+	}
+	return err
+}
+
+// watchChanges makes the side band wake the agent at each change of what processes run.
+func (c *capture) watchChanges() error {
+	fds, err := c.engine.Changes()
 	if err != nil {
 		return err
 	}
@@ -211,37 +207,13 @@ func (c *capture) createLog() error {
 	return c.log.Create(c.opts.Output, name, c.target.PID)
 }
 
-// attach opens the side band, has the sources follow the target, takes it in as it is now,
-// and writes the log's head.
+// attach has the engine follow the target, takes it in as it is now, and writes the log's head.
 func (c *capture) attach() error {
 	pid := c.target.PID
-	cpus, err := procfs.OnlineCPUs()
-	if err != nil {
+	if err := c.engine.Follow(pid); err != nil {
 		return err
 	}
-	// A thread that is created while the others' events are being opened
-	// may or may not inherit them; then all are opened again.
-	followed := false
-	for range 8 {
-		tids, err := perf.Threads(pid)
-		if err != nil {
-			return fmt.Errorf("attach: %w", err)
-		}
-		if err := c.followThreads(tids, cpus); err != nil {
-			return err
-		}
-		raced, err := perf.NewThreads(pid, tids)
-		if followed = err != nil || !raced; followed {
-			break
-		}
-		if err := c.unfollow(); err != nil {
-			return err
-		}
-	}
-	if !followed {
-		return fmt.Errorf("attach: process %d creates threads faster than they can be followed; try again", pid)
-	}
-	im, err := c.processes.Discover(uint32(pid), procfs.Comm(pid), c.target.Path, c.target.Started())
+	im, err := c.engine.Processes.Discover(c.log, uint32(pid), procfs.Comm(pid), c.target.Path, c.target.Started())
 	if err != nil {
 		return err
 	}
@@ -251,34 +223,6 @@ func (c *capture) attach() error {
 	return c.writeHead()
 }
 
-func (c *capture) followThreads(tids, cpus []int) error {
-	var err error
-	if c.sideBand, err = perf.OpenSideBand(cpus); err != nil {
-		return err
-	}
-	for _, s := range c.sources.All {
-		if err := s.Follow(tids); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unfollow undoes followThreads.
-func (c *capture) unfollow() error {
-	var errs []error
-	if c.sources != nil {
-		for _, s := range c.sources.All {
-			errs = append(errs, s.Unfollow())
-		}
-	}
-	if c.sideBand != nil {
-		errs = append(errs, c.sideBand.Close())
-		c.sideBand = nil
-	}
-	return errors.Join(errs...)
-}
-
 // pace is how long to wait for the target until records are consumed again.
 func (c *capture) pace() time.Duration {
 	since := time.Since(c.begun)
@@ -286,7 +230,7 @@ func (c *capture) pace() time.Duration {
 	if since < earlyPeriod {
 		wait = earlyInterval
 	}
-	for _, s := range c.sources.All {
+	for _, s := range c.engine.Sources.All {
 		if p, ok := s.(source.Pacer); ok {
 			wait = min(wait, p.Pace(since))
 		}
@@ -308,10 +252,10 @@ func (c *capture) follow() (eventlog.EndReason, error) {
 		if reason, over := c.over(ended); over { // what is left to be drained is finish's
 			return reason, nil
 		}
-		if err := c.drain(); err != nil {
+		if err := c.engine.Drain(); err != nil {
 			return eventlog.EndFailed, fmt.Errorf("capture: %w", err)
 		}
-		if err := c.meter.throttle(); err != nil {
+		if err := c.engine.Throttle(); err != nil {
 			return eventlog.EndFailed, fmt.Errorf("keep the budget: %w", err)
 		}
 		if t := time.Now(); t.Sub(flushed) >= flushInterval {
@@ -351,11 +295,5 @@ func (c *capture) rotate() error {
 	if err != nil || !rotated {
 		return err
 	}
-	at := perf.Monotonic()
-	for _, s := range c.sources.All {
-		if err := s.Declare(at); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.engine.Declare()
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ccagent/agent/engine"
 	"ccagent/agent/source"
 	"ccagent/eventlog"
 )
@@ -11,7 +12,7 @@ import (
 // A capture of a given duration waits for nothing beyond it, and then ends before anything
 // that may take long, such as sampling at another rate.
 func TestDurationEndsTheCapture(t *testing.T) {
-	c := &capture{sources: &source.Set{}, opts: Options{Duration: time.Hour}}
+	c := &capture{engine: &engine.Engine{Sources: &source.Set{}}, opts: Options{Duration: time.Hour}}
 	const left = time.Millisecond
 	c.begun = time.Now().Add(left - c.opts.Duration)
 	if wait := c.pace(); wait > left {

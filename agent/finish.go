@@ -27,20 +27,20 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 			errs = append(errs, fmt.Errorf("%s: %w", what, err))
 		}
 	}
-	for _, s := range c.sources.All {
+	for _, s := range c.engine.Sources.All {
 		try("stop sampling", s.Stop())
 	}
 	c.sum.Wall = time.Since(c.begun)
 	if c.opts.Finishing != nil && (reason == eventlog.EndExited || !c.target.Started()) {
 		c.opts.Finishing()
 	}
-	c.processes.EndCompiling()
+	c.engine.Processes.EndCompiling()
 	logWorks := cause == nil
 	if logWorks {
-		try("capture", c.drainAll())
+		try("capture", c.engine.DrainAll())
 		c.warnWithoutHaskell()
 		at := perf.Monotonic()
-		for _, s := range c.sources.All {
+		for _, s := range c.engine.Sources.All {
 			try("capture", s.Finish(at))
 		}
 		try("write log", c.account())
@@ -49,7 +49,6 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	if !logWorks { // what was measured is told, though the log does not have it
 		_, err := c.measureCost()
 		try("measure", err)
-		c.sum.Lost, c.sum.Throttled = c.log.Losses()
 	}
 	end := &eventlog.CaptureEnd{Reason: reason}
 	if cause != nil {
@@ -65,8 +64,8 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		try("write log", c.log.Flush())
 		try("keep the log", c.log.FileLost())
 	}
-	try("close events", c.unfollow())
-	for _, s := range c.sources.All {
+	try("close events", c.engine.Unfollow())
+	for _, s := range c.engine.Sources.All {
 		s.Report(&c.sum)
 	}
 	if logWorks && len(errs) == 0 && c.sum.Samples > 0 {
@@ -80,7 +79,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		errs = append(errs, c.log.Each(func(l *invoker.Log) error { return c.opts.Derive(ctx, l) }))
 	}
 	if ctx.Err() == nil && reason != eventlog.EndInterrupted {
-		c.processes.StopCompiling(cachePatience)
+		c.engine.Processes.StopCompiling(cachePatience)
 	}
 	c.summarizeLogs()
 	return errors.Join(errs...)
@@ -101,10 +100,9 @@ func (c *capture) summarizeLogs() {
 // close releases everything that is live, in the reverse order of its making.
 func (c *capture) close() error {
 	var errs []error
-	if c.records != nil {
-		errs = append(errs, c.records.Close())
+	if c.engine != nil { // before the target may go on without it
+		errs = append(errs, c.engine.Unfollow())
 	}
-	errs = append(errs, c.unfollow())
 	if c.unpass != nil {
 		c.unpass()
 	}
@@ -114,23 +112,8 @@ func (c *capture) close() error {
 	if c.names != nil {
 		c.names.close()
 	}
-	if c.processes != nil {
-		c.processes.StopCompiling(0)
-	}
-	if c.sources != nil {
-		for _, s := range c.sources.All {
-			errs = append(errs, s.Close())
-		}
-	}
-	if c.processes != nil {
-		errs = append(errs, c.processes.Close())
-	}
-	errs = append(errs, c.meter.close())
-	if c.statsOn != nil {
-		errs = append(errs, c.statsOn())
-	}
-	if c.walker != nil {
-		errs = append(errs, c.walker.Close())
+	if c.engine != nil {
+		errs = append(errs, c.engine.Close())
 	}
 	if c.log != nil {
 		errs = append(errs, c.log.Close())

@@ -106,7 +106,7 @@ func (c *capture) warnAboutBinary(im *process.Image, assumed bool) {
 // warnWithoutHaskell warns, at the end, if neither the target nor what it executed is a Haskell
 // program.
 func (c *capture) warnWithoutHaskell() {
-	if c.foreign != "" && !c.processes.Haskell {
+	if c.foreign != "" && !c.engine.Processes.Haskell {
 		c.log.Warn(fmt.Sprintf("%s is not a Haskell program compiled by GHC, and executed none: only C code was sampled", c.foreign))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ccagent/agent/sink"
 	"ccagent/eventlog"
 	"ccagent/symbolize"
 	"ccagent/symbolize/worker"
@@ -15,9 +16,9 @@ import (
 // since the last time, so that each address is looked up once and each table
 // continues the one before it.
 type liveSymbols struct {
-	asked    map[address]bool
-	resolved map[address]bool // of those, what has a category
-	ids      symbolize.IDs    // the last ones used
+	asked    map[sink.Address]bool
+	resolved map[sink.Address]bool // of those, what has a category
+	ids      symbolize.IDs         // the last ones used
 	files    map[string]uint32
 	renamed  map[uint32]uint32 // files that were defined before, by their later ids
 	modules  map[uint32]bool
@@ -51,7 +52,7 @@ const (
 
 func newLiveSymbols() *liveSymbols {
 	return &liveSymbols{
-		asked: map[address]bool{}, resolved: map[address]bool{}, files: map[string]uint32{}, renamed: map[uint32]uint32{},
+		asked: map[sink.Address]bool{}, resolved: map[sink.Address]bool{}, files: map[string]uint32{}, renamed: map[uint32]uint32{},
 		modules: map[uint32]bool{}, cores: map[coreKey]bool{},
 	}
 }
@@ -186,7 +187,7 @@ func (l *liveSymbols) admit(e eventlog.Event) bool {
 				file(&loc.Lines[j].File)
 			}
 			if loc.Category != eventlog.CategoryUnresolved {
-				l.resolved[address{e.Module, loc.Addr}] = true
+				l.resolved[sink.Address{Module: e.Module, Addr: loc.Addr}] = true
 			}
 		}
 	}

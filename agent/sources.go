@@ -1,29 +1,9 @@
 package agent
 
 import (
-	"ccagent/agent/alloc"
-	"ccagent/agent/ccs"
-	"ccagent/agent/cpu"
-	"ccagent/agent/nursery"
-	"ccagent/agent/offcpu"
-	"ccagent/agent/rts"
+	"ccagent/agent/engine"
 	"ccagent/agent/source"
-	"ccagent/agent/ticky"
 )
-
-// kinds lists all ways of measuring. An event belongs to the first kind that accepts its name;
-// cpu comes last, because it takes every name for a perf event.
-func kinds() []source.Kind {
-	return []source.Kind{
-		alloc.Kind(),
-		nursery.Kind(),
-		rts.Kind(),
-		offcpu.Kind(),
-		ticky.Kind(),
-		ccs.Kind(),
-		cpu.Kind(),
-	}
-}
 
 // ProgramEvent is an event of the program and its run-time system, not of the machine.
 type ProgramEvent = source.Known
@@ -31,7 +11,7 @@ type ProgramEvent = source.Known
 // ProgramEvents lists them.
 func ProgramEvents() []ProgramEvent {
 	var events []ProgramEvent
-	for _, k := range kinds() {
+	for _, k := range engine.Kinds() {
 		if k.Known != nil {
 			events = append(events, k.Known()...)
 		}
@@ -41,3 +21,6 @@ func ProgramEvents() []ProgramEvent {
 
 // EventError is a wrong or unavailable event.
 type EventError = source.EventError
+
+// UnsupportedError reports that the kernel lacks a feature that captures need.
+type UnsupportedError = engine.UnsupportedError

@@ -28,12 +28,11 @@ type names struct {
 	owner     credentials.Credentials // of the target's own user
 	log       *sink.Sink
 	processes *process.Table
-	seen      *seenAddresses
 	live      *liveSymbols // nil unless Options.Live
 }
 
 func newNames(opts *Options, who *invoker.User, owner credentials.Credentials, log *sink.Sink, processes *process.Table) *names {
-	n := &names{opts: opts, who: who, owner: owner, log: log, processes: processes, seen: newSeenAddresses()}
+	n := &names{opts: opts, who: who, owner: owner, log: log, processes: processes}
 	if opts.Live {
 		n.live = newLiveSymbols()
 	}
@@ -52,12 +51,12 @@ func (n *names) job() (job worker.Job, done func()) {
 		Timeout:     n.opts.SymbolizeTime,
 	}
 	var opened []*os.File
-	addresses := n.seen.byModule()
+	addresses := n.log.Seen.ByModule()
 	if l := n.live; l != nil {
 		job.After = l.ids
 		for module, list := range addresses {
 			addresses[module] = slices.DeleteFunc(list, func(a symbolize.Address) bool {
-				k := address{module, a.Addr}
+				k := sink.Address{Module: module, Addr: a.Addr}
 				was := l.asked[k]
 				l.asked[k] = true
 				return was
@@ -104,15 +103,15 @@ func (n *names) finish(ctx context.Context, sum *Summary) error {
 	}
 	job, finished := n.job()
 	defer finished()
-	sum.Unresolved = n.seen.leafSamples()
+	sum.Unresolved = n.log.Seen.LeafSamples()
 	if n.live != nil {
 		for a := range n.live.resolved {
-			sum.Unresolved -= n.seen.sightings[a].samples
+			sum.Unresolved -= n.log.Seen.Samples(a)
 		}
 	}
 	done, err := worker.Run(ctx, job, func(e eventlog.Event) error {
 		if l, ok := e.(*eventlog.Locations); ok {
-			sum.Unresolved -= n.seen.resolvedBy(l)
+			sum.Unresolved -= n.log.Seen.ResolvedBy(l)
 		}
 		return n.write(e)
 	})
@@ -142,24 +141,4 @@ func openDebugFile(mod *process.Module, owner credentials.Credentials) (f *os.Fi
 		return nil
 	})
 	return f
-}
-
-// leafSamples counts the samples that hit a user-space address.
-func (s *seenAddresses) leafSamples() uint64 {
-	var n uint64
-	for _, seen := range s.sightings {
-		n += seen.samples
-	}
-	return n
-}
-
-// resolvedBy counts the samples whose leaf got a category from the event.
-func (s *seenAddresses) resolvedBy(l *eventlog.Locations) uint64 {
-	var n uint64
-	for _, loc := range l.Locations {
-		if loc.Category != eventlog.CategoryUnresolved {
-			n += s.sightings[address{l.Module, loc.Addr}].samples
-		}
-	}
-	return n
 }

@@ -390,7 +390,7 @@ func (a *allocation) settle(ai *image) error {
 	for _, s := range samples {
 		s.PID = ai.im.PID
 		s.Event = a.event.Def.Index
-		if err := a.host.WriteKnown(&s); err != nil {
+		if err := a.host.WriteKnown(ai.im, &s); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package alloc
 import (
 	"testing"
 
+	"ccagent/agent/process"
 	"ccagent/agent/sourcetest"
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
@@ -16,7 +17,7 @@ func TestLossIsTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "alloc31", testprog.Options{})
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
-	r.WriteKnown = func(*eventlog.Sample) error { return nil }
+	r.WriteKnown = func(*process.Image, *eventlog.Sample) error { return nil }
 	r.Run(t, exe, "1000000000")
 	if err := r.Source.Unavailable(); err != nil {
 		t.Fatal(err)

@@ -169,7 +169,7 @@ func (s *cpu) Consume(r *perf.Sample) error {
 	if err != nil {
 		return err
 	}
-	e.window.held = append(e.window.held, held{r.Time, sample})
+	e.window.held = append(e.window.held, held{im, r.Time, sample})
 	if len(e.window.held) >= mostHeld {
 		return s.settle()
 	}

@@ -3,6 +3,7 @@ package cpu
 import (
 	"math"
 
+	"ccagent/agent/process"
 	"ccagent/eventlog"
 )
 
@@ -23,6 +24,7 @@ type window struct {
 
 // held is a sample and when it was taken.
 type held struct {
+	image  *process.Image
 	time   uint64
 	sample *eventlog.Sample
 }
@@ -52,7 +54,7 @@ type tally struct {
 
 // close weighs the samples by what threads have used, in ns, and writes them. rate is what it
 // was in the window, in Hz.
-func (w *window) close(used map[thread]uint64, rate float64, write func(time uint64, e *eventlog.Sample) error) error {
+func (w *window) close(used map[thread]uint64, rate float64, write func(im *process.Image, time uint64, e *eventlog.Sample) error) error {
 	threads := make(map[thread]*tally, len(used))
 	of := func(t thread) *tally {
 		if threads[t] == nil {
@@ -102,7 +104,7 @@ func (w *window) close(used map[thread]uint64, rate float64, write func(time uin
 		w.rounding = exact - float64(h.sample.Weight)
 		w.weight += h.sample.Weight
 		w.squares += exact * exact
-		if err := write(h.time, h.sample); err != nil {
+		if err := write(h.image, h.time, h.sample); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package cpu
 import (
 	"testing"
 
+	"ccagent/agent/process"
 	"ccagent/eventlog"
 )
 
@@ -14,12 +15,12 @@ func TestWindowWeighsByCPUTime(t *testing.T) {
 	got := map[thread]uint64{}
 	sample := func(of thread, n int) {
 		for range n {
-			w.held = append(w.held, held{0, &eventlog.Sample{PID: of.pid, TID: of.tid, Weight: period}})
+			w.held = append(w.held, held{nil, 0, &eventlog.Sample{PID: of.pid, TID: of.tid, Weight: period}})
 		}
 	}
 	settle := func(used map[thread]uint64) {
 		t.Helper()
-		err := w.close(used, 250, func(_ uint64, e *eventlog.Sample) error {
+		err := w.close(used, 250, func(_ *process.Image, _ uint64, e *eventlog.Sample) error {
 			got[thread{e.PID, e.TID}] += e.Weight
 			return nil
 		})

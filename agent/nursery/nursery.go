@@ -166,8 +166,8 @@ func (n *nursery) Consume(r *perf.Sample) error {
 	words := r.Block[bpf.BlockFirst:]
 	words = words[:min(used/8, uint64(len(words)))]
 	e.Read = 8 * uint64(len(words))
-	emit := func(def eventlog.Event) error { return n.host.Log.Emit(r.Time, def) }
-	if e.Closures, err = ni.walker.count(words, emit, n.host.Code); err != nil {
+	emit := func(def eventlog.Event) error { return im.Log.Emit(r.Time, def) }
+	if e.Closures, err = ni.walker.count(words, emit, im.Log.Seen.AddCode); err != nil {
 		return err
 	}
 	return emit(e)

@@ -138,7 +138,8 @@ func (o *offCPU) ends(tid uint32, at, ns uint64) *perf.Sample {
 	}
 	delete(o.waiting, tid)
 	// Threads are given their labels when they run already.
-	if w.idle || isManager(o.host.Log.LabelOf(w.sample.Pid, w.sample.Tso)) {
+	im := o.host.Processes.Images[w.sample.Pid]
+	if w.idle || im != nil && isManager(im.Log.LabelOf(w.sample.Pid, w.sample.Tso)) {
 		o.idleNs += ns
 		return nil
 	}

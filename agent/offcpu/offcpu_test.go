@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { sourcetest.Main(m) }
 func TestLossIsTold(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
-	if _, err := r.Processes.Discover(uint32(os.Getpid()), "", "", false); err != nil {
+	if _, err := r.Discover(uint32(os.Getpid()), "", ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Source.Start(); err != nil {

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"ccagent/agent/sink"
 	"ccagent/bpf"
 )
 
 // Image is one process's life as one program, from exec to exec or exit.
 type Image struct {
 	PID         uint32
-	Incarnation uint32 // differs for every image of the capture
+	Log         *sink.Sink // that it is recorded in
+	Incarnation uint32     // differs for every image of the capture
 	Mappings    []Mapping
 	Exe         *Module
 	RTS         *Module           // the module that holds GHC's run-time system, nil if none
@@ -25,7 +27,7 @@ type Image struct {
 	refreshed   uint64 // when /proc/PID/maps was last read for an unknown address, ns
 }
 
-// NewImage makes the image of a process, without mappings.
+// NewImage makes the image of a process, without mappings or a log.
 func NewImage(pid, incarnation uint32) *Image {
 	return &Image{PID: pid, Incarnation: incarnation, Memory: &Memory{pid: pid}}
 }

@@ -12,6 +12,7 @@ import (
 
 	"ccagent/agent/procfs"
 	"ccagent/agent/rtsites"
+	"ccagent/agent/sink"
 	"ccagent/eventlog"
 	"ccagent/symbolize/binary"
 	"ccagent/symbolize/elffile"
@@ -138,15 +139,18 @@ func (mod *Module) bias(m procfs.Mapping) uint64 {
 	return m.Start - m.Offset
 }
 
-// event describes the module in the log.
-func (mod *Module) event() *eventlog.Module {
+// define describes the module in a log that does not have it yet.
+func (mod *Module) define(time uint64, log *sink.Sink) error {
+	if log.Defines(mod.ID) {
+		return nil
+	}
 	e := &eventlog.Module{ID: mod.ID, Path: mod.Path, BuildID: mod.Binary.BuildID, GHCVersion: mod.Binary.GHCVersion}
 	if mod.File != nil {
 		if info, err := mod.File.Stat(); err == nil {
 			e.Size, e.ModTime = uint64(info.Size()), info.ModTime().UnixNano()
 		}
 	}
-	return e
+	return log.Emit(time, e)
 }
 
 func (ms *modules) Close() error {

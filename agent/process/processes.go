@@ -28,12 +28,12 @@ type Watcher interface {
 }
 
 // Table holds every profiled process, follows what it maps, executes and forks, and reports that
-// to the log and the walker.
+// to the process's log and the walker. What a process forks has its log.
 type Table struct {
 	sampler  *bpf.Sampler
 	modules  *modules
 	tables   *tables
-	log      *sink.Sink
+	logs     *sink.Set
 	watchers []Watcher
 	Images   map[uint32]*Image
 	// Haskell is set when any process has run a program that GHC compiled.
@@ -48,8 +48,8 @@ func (ps *Table) Exited(pid uint32) bool {
 }
 
 // New makes a table without processes.
-func New(s *bpf.Sampler, log *sink.Sink, who *invoker.User, watchers ...Watcher) *Table {
-	return &Table{sampler: s, modules: newModules(), tables: newTables(who), log: log, watchers: watchers, Images: map[uint32]*Image{}}
+func New(s *bpf.Sampler, logs *sink.Set, who *invoker.User, watchers ...Watcher) *Table {
+	return &Table{sampler: s, modules: newModules(), tables: newTables(who), logs: logs, watchers: watchers, Images: map[uint32]*Image{}}
 }
 
 // Modules are all files of code seen so far, by their ID − 1.
@@ -63,19 +63,20 @@ func (ps *Table) Close() error {
 	return ps.modules.Close()
 }
 
-// Discover adds a process that runs already.
-func (ps *Table) Discover(pid uint32, comm, path string, fromStart bool) (*Image, error) {
-	im := ps.newImage(pid)
+// Discover adds a process that runs already, to be recorded in a log.
+func (ps *Table) Discover(log *sink.Sink, pid uint32, comm, path string, fromStart bool) (*Image, error) {
+	im := ps.newImage(pid, log)
 	im.FromStart = fromStart
-	if err := ps.log.Emit(sink.Now, &eventlog.Process{Change: eventlog.ProcessSeen, PID: pid, Comm: comm, Path: path}); err != nil {
+	if err := log.Emit(sink.Now, &eventlog.Process{Change: eventlog.ProcessSeen, PID: pid, Comm: comm, Path: path}); err != nil {
 		return nil, err
 	}
 	return im, ps.readMappings(sink.Now, im)
 }
 
-func (ps *Table) newImage(pid uint32) *Image {
+func (ps *Table) newImage(pid uint32, log *sink.Sink) *Image {
 	ps.incarnation++
 	im := NewImage(pid, ps.incarnation)
+	im.Log = log
 	ps.Images[pid] = im
 	return im
 }
@@ -106,10 +107,10 @@ func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
 	}
 	mod, isNew := ps.modules.of(im.PID, m)
 	if isNew {
-		if err := ps.log.Emit(time, mod.event()); err != nil {
-			return err
-		}
 		ps.tables.compile(mod)
+	}
+	if err := mod.define(time, im.Log); err != nil {
+		return err
 	}
 	bias := mod.bias(m)
 	im.add(Mapping{m.Start, m.End, bias, mod})
@@ -123,7 +124,7 @@ func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
 	if err := ps.updateWalker(im); err != nil {
 		return err
 	}
-	return ps.log.Emit(time, &eventlog.Mapping{PID: im.PID, Module: mod.ID, Start: m.Start, End: m.End, Bias: bias})
+	return im.Log.Emit(time, &eventlog.Mapping{PID: im.PID, Module: mod.ID, Start: m.Start, End: m.End, Bias: bias})
 }
 
 // updateWalker sets an image's layout and code regions in the walker.
@@ -189,41 +190,24 @@ func (ps *Table) Apply(c perf.Change) error {
 	time := perf.ChangeTime(c)
 	switch c := c.(type) {
 	case *perf.Mmap:
-		im := ps.Images[c.PID]
-		if im == nil {
-			im = ps.newImage(c.PID)
-		}
-		return ps.mapped(time, im, procfs.Mapping{
+		return ps.mapped(time, ps.Images[c.PID], procfs.Mapping{
 			Start: c.Start, End: c.Start + c.Length, Offset: c.Offset,
 			Major: c.Major, Minor: c.Minor, Inode: c.Inode, Path: c.Filename})
 	case *perf.Exec:
 		if err := ps.sampler.Forget(c.PID); err != nil {
 			return err
 		}
-		if old := ps.Images[c.PID]; old != nil {
-			if err := ps.drop(old, time); err != nil {
-				return err
-			}
-		}
-		ps.newImage(c.PID).FromStart = true
-		path := procfs.Exe(c.PID)
-		return ps.log.Emit(time, &eventlog.Process{Change: eventlog.ProcessExeced, PID: c.PID, Comm: c.Comm, Path: path})
-	case *perf.Fork:
-		im := ps.newImage(c.PID)
-		im.Forked = true
-		if parent := ps.Images[c.Parent]; parent != nil {
-			im.Mappings = slices.Clone(parent.Mappings)
-			im.Exe, im.RTS = parent.Exe, parent.RTS
-		}
-		if err := ps.log.Emit(time, &eventlog.Process{Change: eventlog.ProcessForked, PID: c.PID, Parent: c.Parent}); err != nil {
+		old := ps.Images[c.PID]
+		if err := ps.drop(old, time); err != nil {
 			return err
 		}
-		for _, m := range im.Mappings {
-			if err := ps.log.Emit(time, &eventlog.Mapping{PID: c.PID, Module: m.Module.ID, Start: m.Start, End: m.End, Bias: m.Bias}); err != nil {
-				return err
-			}
-		}
-		return ps.updateWalker(im)
+		ps.newImage(c.PID, old.Log).FromStart = true
+		path := procfs.Exe(c.PID)
+		return old.Log.Emit(time, &eventlog.Process{Change: eventlog.ProcessExeced, PID: c.PID, Comm: c.Comm, Path: path})
+	case *perf.Fork:
+		parent := ps.Images[c.Parent]
+		_, err := ps.Fork(parent.Log, time, c.PID, parent)
+		return err
 	case *perf.Exit:
 		im := ps.Images[c.PID]
 		if im == nil || c.TID != c.PID {
@@ -236,9 +220,29 @@ func (ps *Table) Apply(c perf.Change) error {
 		if err := ps.sampler.Forget(c.PID); err != nil {
 			return err
 		}
-		return ps.log.Emit(time, &eventlog.Process{Change: eventlog.ProcessExited, PID: c.PID})
+		return im.Log.Emit(time, &eventlog.Process{Change: eventlog.ProcessExited, PID: c.PID})
 	}
 	return nil
+}
+
+// Fork adds a process that was forked by another of the table, to be recorded in a log.
+func (ps *Table) Fork(log *sink.Sink, time uint64, pid uint32, parent *Image) (*Image, error) {
+	im := ps.newImage(pid, log)
+	im.Forked = true
+	im.Mappings = slices.Clone(parent.Mappings)
+	im.Exe, im.RTS = parent.Exe, parent.RTS
+	if err := log.Emit(time, &eventlog.Process{Change: eventlog.ProcessForked, PID: pid, Parent: parent.PID}); err != nil {
+		return nil, err
+	}
+	for _, m := range im.Mappings {
+		if err := m.Module.define(time, log); err != nil {
+			return nil, err
+		}
+		if err := log.Emit(time, &eventlog.Mapping{PID: pid, Module: m.Module.ID, Start: m.Start, End: m.End, Bias: m.Bias}); err != nil {
+			return nil, err
+		}
+	}
+	return im, ps.updateWalker(im)
 }
 
 // refreshInterval bounds how often /proc/PID/maps is read again for addresses

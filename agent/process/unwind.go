@@ -155,7 +155,7 @@ func (ps *Table) takeTable(c compiled) error {
 		}
 	}
 	if c.Err != nil {
-		ps.log.Warn(fmt.Sprintf("compile call frame information of %s: %v; its C code will not be unwound", c.module.Path, c.Err))
+		ps.logs.Warn(fmt.Sprintf("compile call frame information of %s: %v; its C code will not be unwound", c.module.Path, c.Err))
 	}
 	for _, im := range ps.Images {
 		if c.Err == nil && im.maps(c.module) {

@@ -27,7 +27,7 @@ func (p *Probes) writeHeapInfo(at uint64) error {
 		return nil // not what it was taken for
 	}
 	p.translator.MajorGeneration = int(generation)
-	return p.host.Log.EmitOn(at, eventlog.NoCap, &eventlog.HeapInfo{
+	return p.image.Log.EmitOn(at, eventlog.NoCap, &eventlog.HeapInfo{
 		Generations: uint16(generation + 1),
 		MaxHeap:     uint64(binary.NativeEndian.Uint32(flags[ghc.FlagsMaxHeap:])) * ghc.BlockBytes,
 		AllocArea:   uint64(binary.NativeEndian.Uint32(flags[ghc.FlagsAllocArea:])) * ghc.BlockBytes,

@@ -82,7 +82,7 @@ func open(h *source.Host, asked []*source.Event, needs source.Need) source.Sourc
 	}
 	h.Budget.Costs.NeedTrap()
 	p.translator = rtsevents.New(func(time uint64, capability int, e eventlog.Event) error {
-		return h.Log.EmitOn(time, capability, e)
+		return p.image.Log.EmitOn(time, capability, e)
 	})
 	return p
 }

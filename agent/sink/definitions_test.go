@@ -177,19 +177,20 @@ func TestRedefinitionReplaces(t *testing.T) {
 // A loss is written once, as the difference to what was written of its place.
 func TestLossesAreWrittenAsDifferences(t *testing.T) {
 	s, _ := testSink(t, 0)
+	set := NewSet(nil, s)
 	ring := Place{CPU: 1, Event: 2, Reason: eventlog.LossRingFull}
 	for _, total := range []uint64{0, 3, 3, 10} {
-		if err := s.Lost(ring, total); err != nil {
+		if err := set.Lost(ring, total); err != nil {
 			t.Fatal(err)
 		}
 	}
 	throttled, changes := Place{Reason: eventlog.LossThrottled}, Place{Reason: eventlog.LossSideBand}
 	for range 2 {
-		if err := s.LostMore(throttled, 5); err != nil {
+		if err := set.LostMore(throttled, 5); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Lost(changes, 100); err != nil {
+	if err := set.Lost(changes, 100); err != nil {
 		t.Fatal(err)
 	}
 	var written []eventlog.Loss

@@ -8,28 +8,14 @@ type Place struct {
 	Reason     eventlog.LossReason
 }
 
-// losses are all losses of a capture, as they were written.
+// losses are all losses of a log.
 type losses struct {
-	written map[Place]uint64
-	lost    uint64 // samples, or records that stand for some
-	missed  uint64 // samples that the kernel throttled
+	lost   uint64 // samples, or records that stand for some
+	missed uint64 // samples that the kernel throttled
 }
 
-// Lost writes that something was lost at a place, total times since the capture began, if
-// that is more often than was written.
-func (s *Sink) Lost(at Place, total uint64) error {
-	if total <= s.losses.written[at] {
-		return nil
-	}
-	return s.LostMore(at, total-s.losses.written[at])
-}
-
-// LostMore writes that something was lost at a place n times more.
-func (s *Sink) LostMore(at Place, n uint64) error {
-	if n == 0 {
-		return nil
-	}
-	s.losses.written[at] += n
+// Lose writes that something was lost at a place n times more.
+func (s *Sink) Lose(at Place, n uint64) error {
 	switch at.Reason {
 	case eventlog.LossThrottled:
 		s.losses.missed += n

@@ -39,7 +39,12 @@ type Sink struct {
 	old     []finished
 	dropped int
 
+	// Counts are of the samples in it, Seen the code that it has to name.
+	Counts Counts
+	Seen   Seen
+
 	definitions definitions
+	modules     map[uint32]bool // that are defined
 	stacks      *stacks
 	labels      labels
 	losses      losses
@@ -48,7 +53,7 @@ type Sink struct {
 
 // New makes a sink that takes warnings; its log is created by Create.
 func New(c Config) *Sink {
-	return &Sink{config: c, number: 1, stacks: newStacks(), losses: losses{written: map[Place]uint64{}}}
+	return &Sink{config: c, number: 1, modules: map[uint32]bool{}, stacks: newStacks(), Seen: Seen{map[Address]sighting{}}}
 }
 
 // Create creates the log at path or, if that is empty, one with a name made from the
@@ -82,14 +87,20 @@ func (s *Sink) Emit(time uint64, e eventlog.Event) error {
 		time = perf.Monotonic()
 	}
 	at := max(time, s.start) - s.start
-	if p, ok := e.(*eventlog.Process); ok { // its threads are no more, or are not these
-		s.labels.forget(p.PID)
+	switch e := e.(type) {
+	case *eventlog.Process: // its threads are no more, or are not these
+		s.labels.forget(e.PID)
+	case *eventlog.Module:
+		s.modules[e.ID] = true
 	}
 	if s.config.Rotate != 0 {
 		s.definitions.remember(at, e)
 	}
 	return s.log.Write(at, eventlog.NoCap, e)
 }
+
+// Defines reports whether a module is defined in the log.
+func (s *Sink) Defines(module uint32) bool { return s.modules[module] }
 
 // EmitOn writes an event of a capability.
 func (s *Sink) EmitOn(time uint64, capability int, e eventlog.Event) error {
@@ -118,9 +129,9 @@ func (s *Sink) LabelOf(pid uint32, tso uint64) string { return s.labels.of[pid][
 // Frames are as the walker sends them; their addresses mean something within one process
 // incarnation only, for which locate gives module and module address.
 func (s *Sink) Stack(time uint64, incarnation uint32, frames []uint64,
-	locate func(addr uint64) (module uint32, addrInModule uint64, err error), written func([]eventlog.Node)) (uint32, error) {
+	locate func(addr uint64) (module uint32, addrInModule uint64, err error)) (uint32, error) {
 	return s.stacks.intern(incarnation, frames, locate, func(n *eventlog.Nodes) error {
-		written(n.Nodes)
+		s.Seen.addNodes(n.Nodes)
 		return s.Emit(time, n)
 	})
 }

@@ -107,7 +107,7 @@ func (Base) Close() error                        { return nil }
 // is called.
 type Host struct {
 	Walker    *bpf.Sampler
-	Log       *sink.Sink
+	Log       *sink.Set // each image has its own of them
 	Processes *process.Table
 	Budget    *overhead.Budget
 
@@ -122,11 +122,9 @@ type Host struct {
 	Write func(im *process.Image, r *perf.Sample) (*eventlog.Sample, error)
 	// Place is like Write, but does not write the sample itself: WriteAt does, once it is weighed.
 	Place   func(im *process.Image, r *perf.Sample) (*eventlog.Sample, error)
-	WriteAt func(time uint64, e *eventlog.Sample) error
+	WriteAt func(im *process.Image, time uint64, e *eventlog.Sample) error
 	// WriteKnown writes a sample whose stack is in the log.
-	WriteKnown func(e *eventlog.Sample) error
-	// Code has the name of code looked up that is in no stack, by a module's address.
-	Code func(module uint32, addr uint64)
+	WriteKnown func(im *process.Image, e *eventlog.Sample) error
 	// Threads lists the threads of all processes, in order; false where some process may not
 	// be known.
 	Threads func() (tids []int, sure bool, err error)

@@ -35,6 +35,7 @@ func Main(m *testing.M) {
 type Rig struct {
 	*source.Host
 	Source source.Source
+	log    *sink.Sink
 	Warned []string
 }
 
@@ -63,27 +64,29 @@ func Open(t *testing.T, kind source.Kind, rate perf.Rate, events ...string) *Rig
 		t.Fatal(err)
 	}
 	r := &Rig{}
-	log := sink.New(sink.Config{Who: who, Warn: func(line string) { r.Warned = append(r.Warned, line) }})
+	warn := func(line string) { r.Warned = append(r.Warned, line) }
+	log := sink.New(sink.Config{Who: who, Warn: warn})
+	r.log = log
 	if err := log.Create(filepath.Join(t.TempDir(), "log.eventlog"), "", 0); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { check(t, log.Close()) })
 	r.Host = &source.Host{
-		Walker: walker, Log: log, Budget: overhead.NewBudget(0), Walks: &overhead.Histogram{},
+		Walker: walker, Log: sink.NewSet(warn, log), Budget: overhead.NewBudget(0), Walks: &overhead.Histogram{},
 		TargetCPU: func() uint64 { return 0 },
 		Image:     func(pid uint32) (*process.Image, error) { return r.Processes.Images[pid], nil },
 		Write: func(_ *process.Image, s *perf.Sample) (*eventlog.Sample, error) {
 			return &eventlog.Sample{Event: uint32(s.Event), PID: s.Pid, TID: s.Tid, Weight: s.Period}, nil
 		},
 	}
-	r.Place, r.WriteAt = r.Write, func(time uint64, e *eventlog.Sample) error { return log.Emit(time, e) }
+	r.Place, r.WriteAt = r.Write, func(im *process.Image, time uint64, e *eventlog.Sample) error { return log.Emit(time, e) }
 	r.Threads = func() ([]int, bool, error) { return nil, false, nil }
 	set := asked.Sources(r.Host)
 	if len(set.All) != 1 {
 		t.Fatalf("%d sources of one kind", len(set.All))
 	}
 	r.Source = set.All[0]
-	r.Processes = process.New(walker, log, who, r.Source)
+	r.Processes = process.New(walker, r.Host.Log, who, r.Source)
 	t.Cleanup(func() {
 		r.Processes.StopCompiling(0)
 		check(t, errors.Join(r.Source.Close(), r.Processes.Close()))
@@ -127,10 +130,10 @@ func (r *Rig) Losses(t *testing.T, reason eventlog.LossReason) (n uint64) {
 // Each calls f with the events of the log.
 func (r *Rig) Each(t *testing.T, f func(eventlog.Event)) {
 	t.Helper()
-	if err := r.Log.Flush(); err != nil {
+	if err := r.log.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open(r.Log.File().Path)
+	file, err := os.Open(r.log.File().Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +163,11 @@ func (r *Rig) Lost(t *testing.T, event int) (n uint64) {
 // Self is the calling thread.
 func Self() int { return unix.Gettid() }
 
+// Discover adds a process that runs already.
+func (r *Rig) Discover(pid uint32, comm, path string) (*process.Image, error) {
+	return r.Processes.Discover(r.log, pid, comm, path, false)
+}
+
 // Run runs a program until the test's end and has the source attach to it.
 func (r *Rig) Run(t *testing.T, exe string, args ...string) *process.Image {
 	t.Helper()
@@ -171,7 +179,7 @@ func (r *Rig) Run(t *testing.T, exe string, args ...string) *process.Image {
 		check(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
 	})
-	im, err := r.Processes.Discover(uint32(cmd.Process.Pid), "", exe, false)
+	im, err := r.Discover(uint32(cmd.Process.Pid), "", exe)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,8 +69,9 @@ var inside = map[string][]string{
 	"agent/ccs":        {"agent/overhead", "agent/process", "agent/sink", "agent/source"},
 	"agent/sourcetest": {"agent/invoker", "agent/overhead", "agent/process", "agent/sink", "agent/source"},
 	"agent/doctor":     {},
-	"agent": {"agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/overhead", "agent/source",
+	"agent/engine": {"agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/overhead", "agent/source",
 		"agent/alloc", "agent/cpu", "agent/nursery", "agent/offcpu", "agent/rts", "agent/ticky", "agent/ccs"},
+	"agent": {"agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/source", "agent/engine"},
 
 	"symbolize/elffile":         {},
 	"symbolize/hsname":          {},

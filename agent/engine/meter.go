@@ -1,4 +1,4 @@
-package agent
+package engine
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent/overhead"
-	"ccagent/agent/procfs"
 	"ccagent/agent/source"
 	"ccagent/eventlog"
 	"ccagent/perf"
@@ -41,16 +40,21 @@ func (m *meter) open(h *source.Host, sources []source.Source) {
 	m.host, m.sources, m.clocks, m.handled = h, sources, cpuClocks{}, make([]uint64, len(sources))
 }
 
-// begin notes the CPU time that the target has used before the capture.
-func (m *meter) begin(pid int) { m.before, _, _ = procfs.CPUTime(pid) }
+// begin notes the CPU time that the targets have used so far.
+func (m *meter) begin() { m.before = m.used() }
+
+// used returns the CPU time of the targets' processes, ns.
+func (m *meter) used() (sum uint64) {
+	for pid, im := range m.host.Processes.Images {
+		sum += m.clocks.used(pid, im)
+	}
+	return sum
+}
 
 // targetCPU returns the CPU time that the target's processes have used since the capture began,
 // ns. That of ended processes comes from their parent's wait.
 func (m *meter) targetCPU() uint64 {
-	var sum uint64
-	for pid, im := range m.host.Processes.Images {
-		sum += m.clocks.used(pid, im)
-	}
+	sum := m.used()
 	m.target = max(m.target, sum-min(sum, m.before))
 	return m.target
 }
@@ -121,8 +125,9 @@ func (m *meter) total() (t totals, err error) {
 	return t, nil
 }
 
-// overhead writes the cost of the interval since the last call into the log.
-func (m *meter) overhead() (*eventlog.Overhead, error) {
+// Overhead is the cost of the interval since the last call.
+func (e *Engine) Overhead() (*eventlog.Overhead, error) {
+	m := &e.meter
 	t, err := m.total()
 	if err != nil {
 		return nil, err
@@ -163,32 +168,18 @@ func threadCPU() uint64 {
 	return uint64(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
-// measureCost takes what measuring has cost since the capture began.
-func (c *capture) measureCost() (*eventlog.AgentCost, error) {
-	t, err := c.meter.total()
+// Report adds what measuring has cost since the engine began to a summary.
+func (e *Engine) Report(s *source.Summary) error {
+	t, err := e.meter.total()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var ru unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
-		return nil, fmt.Errorf("read own memory: %w", err)
-	}
-	s := &c.sum
-	s.AgentCPU = time.Duration(t.agent) + c.processes.CompileTime()
+	s.AgentCPU = time.Duration(t.agent) + e.Processes.CompileTime()
 	s.BPFRuns, s.BPFTime = t.Samples.Runs+t.Probes.Runs, time.Duration(t.Samples.Ns+t.Probes.Ns)
 	s.ProbeHits, s.ProbeTime = t.Probes.Runs, time.Duration(t.ProbeNs)
 	s.Interrupts, s.InterruptTime = t.Interrupts, time.Duration(t.InterruptNs)
 	s.TargetCPU = time.Duration(t.target)
-	s.WalkMedian = time.Duration(c.meter.walks.Quantile(0.5))
-	s.WalkP99 = time.Duration(c.meter.walks.Quantile(0.99))
-	return &eventlog.AgentCost{
-		CPUNs:        uint64(s.AgentCPU),
-		RSS:          uint64(ru.Maxrss) << 10,
-		BPFRuns:      s.BPFRuns,
-		BPFNs:        uint64(s.BPFTime),
-		Samples:      s.Samples,
-		TargetCPUNs:  t.target,
-		WalkMedianNs: uint64(s.WalkMedian),
-		WalkP99Ns:    uint64(s.WalkP99),
-	}, nil
+	s.WalkMedian = time.Duration(e.meter.walks.Quantile(0.5))
+	s.WalkP99 = time.Duration(e.meter.walks.Quantile(0.99))
+	return nil
 }

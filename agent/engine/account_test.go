@@ -1,4 +1,4 @@
-package agent
+package engine
 
 import (
 	"os"
@@ -21,19 +21,20 @@ func TestSideBandLossIsTold(t *testing.T) {
 	}
 	var warned []string
 	path := filepath.Join(t.TempDir(), "log.eventlog")
-	c := &capture{sideBand: &perf.SideBand{}}
-	c.log = sink.New(sink.Config{Who: who, Warn: func(line string) { warned = append(warned, line) }})
-	if err := c.log.Create(path, "", 0); err != nil {
+	log := sink.New(sink.Config{Who: who})
+	if err := log.Create(path, "", 0); err != nil {
 		t.Fatal(err)
 	}
-	defer c.log.Close()
+	defer log.Close()
+	e := &Engine{sideBand: &perf.SideBand{}}
+	e.config.Logs = sink.NewSet(func(line string) { warned = append(warned, line) }, log)
 	for _, lost := range []uint64{0, 3, 3, 5} {
-		c.sideBand.Lost = lost
-		if err := c.accountSideBand(); err != nil {
+		e.sideBand.Lost = lost
+		if err := e.accountSideBand(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.log.Flush(); err != nil {
+	if err := log.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Open(path)

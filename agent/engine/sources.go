@@ -1,0 +1,26 @@
+package engine
+
+import (
+	"ccagent/agent/alloc"
+	"ccagent/agent/ccs"
+	"ccagent/agent/cpu"
+	"ccagent/agent/nursery"
+	"ccagent/agent/offcpu"
+	"ccagent/agent/rts"
+	"ccagent/agent/source"
+	"ccagent/agent/ticky"
+)
+
+// Kinds lists all ways of measuring. An event belongs to the first kind that accepts its name;
+// cpu comes last, because it takes every name for a perf event.
+func Kinds() []source.Kind {
+	return []source.Kind{
+		alloc.Kind(),
+		nursery.Kind(),
+		rts.Kind(),
+		offcpu.Kind(),
+		ticky.Kind(),
+		ccs.Kind(),
+		cpu.Kind(),
+	}
+}
