@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"ccagent/internal/printable"
@@ -50,12 +51,17 @@ func rootCommand(stdout, stderr *printable.Writer) *cobra.Command {
 hot list as text.
 
 FILE is a log of ccagent or of GHC's run-time system, also one that is being
-written, or of another profiler a pprof profile or the text of perf script.`,
+written, or of another profiler a pprof profile or the text of perf script; or a
+folder, whose logs are shown as one (ccview ls).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          exactly(1, "one log"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if _, err := os.Stat(args[0]); errors.Is(err, fs.ErrNotExist) && !v.follow {
+			_, _, folder, err := v.folder(args[0])
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stat(args[0]); errors.Is(err, fs.ErrNotExist) && !v.follow && !folder {
 				return fmt.Errorf("there is neither a log nor a command %q; ccview --help lists the commands", args[0])
 			}
 			if v.interactive(c) {
@@ -78,7 +84,7 @@ written, or of another profiler a pprof profile or the text of perf script.`,
 	root.AddCommand(
 		hotCommand(stdout, stderr), sourceCommand(stdout, stderr), stacksCommand(stdout, stderr), ccsCommand(stdout, stderr),
 		timelineCommand(stdout, stderr), infoCommand(stdout, stderr), doctorCommand(stdout, stderr), exportCommand(stdout, stderr), diffCommand(stdout, stderr),
-		allocCommand(stdout, stderr), heapCommand(stdout, stderr), gcCommand(stdout, stderr), versionCommand(stdout),
+		lsCommand(stdout, stderr), allocCommand(stdout, stderr), heapCommand(stdout, stderr), gcCommand(stdout, stderr), versionCommand(stdout),
 	)
 	return root
 }
@@ -285,8 +291,12 @@ func whole(use, short string, stdout, stderr *printable.Writer, report func(p *p
 			if _, _, err := v.check(c); err != nil {
 				return err
 			}
+			_, _, folder, err := v.choose(args[0])
+			if err != nil {
+				return err
+			}
 			c.Flags().Visit(func(f *pflag.Flag) {
-				if f.Hidden {
+				if f.Hidden || f.Name == "range" && !folder {
 					v.warn("--%s changes nothing: %s reports the whole log", f.Name, c.Name())
 				}
 			})
@@ -298,8 +308,13 @@ func whole(use, short string, stdout, stderr *printable.Writer, report func(p *p
 		},
 	}
 	v.addFlags(c)
-	c.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "format" })
+	hideOthers(c)
 	return c
+}
+
+// hideOthers hides the flags that choose samples: what the command shows is of whole logs.
+func hideOthers(c *cobra.Command) {
+	c.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "format" && !slices.Contains(folderFlagNames, f.Name) })
 }
 
 func versionCommand(stdout *printable.Writer) *cobra.Command {

@@ -45,6 +45,7 @@ type view struct {
 	theme  string // the viewer's
 	ascii  bool
 	follow bool
+	folderFlags
 	// These flags may be repeated, or have a list with commas.
 	threads    []uint
 	tids       []uint
@@ -60,7 +61,7 @@ func (v *view) addFlags(c *cobra.Command) {
 	f.SortFlags = false
 	f.StringVar(&v.format, "format", "text", "text or json")
 	f.StringVar(&v.event, "event", "", "the event to show (default: the log's first with samples)")
-	f.StringVar(&v.rng, "range", "", "only samples from FROM to TO, in seconds or durations: 3.1-5.42, 200ms-, -2s")
+	f.StringVar(&v.rng, "range", "", "only samples from FROM to TO, in the log's time or the wall clock's: 3.1-5.42, -2s, 14:30-14:35")
 	f.StringArrayVar(&v.focus, "focus", nil, "only samples with a frame whose name matches `RE`")
 	f.StringArrayVar(&v.ignore, "ignore", nil, "no samples with a frame whose name matches `RE`")
 	f.StringArrayVar(&v.hide, "hide", nil, "take what matches `RE` out of the stacks; its cost falls to its caller")
@@ -74,6 +75,7 @@ func (v *view) addFlags(c *cobra.Command) {
 	f.UintSliceVar(&v.pids, "pid", nil, "only samples of process `PID`")
 	f.UintSliceVar(&v.tids, "tid", nil, "only samples of OS thread `TID`")
 	f.StringSliceVar(&v.programs, "program", nil, "only samples with code of `PROGRAM` on the stack, by its name or path")
+	v.addFolderFlags(c)
 	for _, list := range []string{"thread", "cap", "pid", "tid"} {
 		f.Lookup(list).DefValue = "" // not "[]" in the help
 	}
@@ -102,8 +104,11 @@ func (v *view) check(c *cobra.Command) (profile.Filter, profile.Level, error) {
 	if err != nil {
 		return f, 0, &wrongCall{err}
 	}
-	if f.Range, err = parseRange(v.rng); err != nil {
+	if f.Range, err = parseRange(v.rng); err != nil && v.parseWall() != nil {
 		return f, 0, &wrongCall{err}
+	}
+	if v.last < 0 || v.last > 0 && v.rng != "" {
+		return f, 0, wrong("--last %v: a duration like 15m, in place of --range", v.last)
 	}
 	for _, x := range []struct {
 		flag string
@@ -204,6 +209,13 @@ func (v *view) load(path string) (*profile.Profile, error) { return v.loadBy(pro
 const muchRead = 16 << 20
 
 func (v *view) loadBy(open func(string, func(done, total int64)) (*profile.Profile, error), path string) (*profile.Profile, error) {
+	_, _, folder, err := v.choose(path)
+	if err != nil {
+		return nil, err
+	}
+	if folder {
+		open = v.loadFolder
+	}
 	p, err := open(path, nil)
 	if err != nil {
 		return nil, unreadable(path, err)
@@ -226,6 +238,9 @@ func (v *view) loadBy(open func(string, func(done, total int64)) (*profile.Profi
 func (v *view) selection(c *cobra.Command, path string) (*profile.Selection, profile.Level, error) {
 	f, level, err := v.check(c)
 	if err != nil {
+		return nil, 0, err
+	}
+	if err := v.place(path, &f); err != nil {
 		return nil, 0, err
 	}
 	p, err := v.load(path)

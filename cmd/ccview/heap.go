@@ -33,6 +33,9 @@ func ofRange(use, short, long string, stdout, stderr *printable.Writer, flags fu
 					return wrong("--%s: %s shows what has no samples to choose; --range does", name, c.Name())
 				}
 			}
+			if err := v.place(args[0], &f); err != nil {
+				return err
+			}
 			p, err := v.load(args[0])
 			if err != nil {
 				return err

@@ -21,7 +21,7 @@ func TestDocumentedFields(t *testing.T) {
 	}
 	args := map[string][]string{
 		"hot": {"run.eventlog"}, "source": {"run.eventlog", "Physics.step"}, "stacks": {"run.eventlog"}, "ccs": {"run.eventlog"}, "timeline": {"run.eventlog"},
-		"info": {"run.eventlog"}, "doctor": {"run.eventlog"}, "diff": {"--all", "run.eventlog", "run.eventlog"}, "gc": {bands}, "heap": {bands}, "alloc": {"blocks.eventlog"},
+		"info": {"run.eventlog"}, "doctor": {"run.eventlog"}, "diff": {"--all", "run.eventlog", "run.eventlog"}, "gc": {bands}, "heap": {bands}, "alloc": {"blocks.eventlog"}, "ls": {"."},
 	}
 	field := regexp.MustCompile("`([a-z][a-z0-9_.\\[\\]]*)`")
 	sections := strings.Split(string(doc), "\n## `ccview ")

@@ -7,6 +7,7 @@
 //	ccview stacks FILE                call tree
 //	ccview ccs FILE                   cost centres, chosen after the run
 //	ccview timeline FILE              activity over time
+//	ccview ls DIR                     the logs of a folder, by process
 //	ccview info FILE                  metadata and all accounting
 //	ccview doctor FILE                whether the log is complete, and how to get what is missing
 //	ccview export --to FORMAT FILE    other tools' formats
@@ -15,7 +16,8 @@
 //	ccview diff A B                   two logs, or two groups of logs, side by side
 //
 // FILE is a log of ccagent or of GHC's run-time system, complete or still being
-// written, or another profiler's pprof profile or perf script text.
+// written, or another profiler's pprof profile or perf script text; or a folder of
+// logs, which are shown as one.
 //
 // The exit status is 0 for success, 1 if the log cannot be read, and 2 for a wrong call.
 package main

@@ -100,7 +100,7 @@ func TestExitStatus(t *testing.T) {
 		{"hot raw.eventlog", 0, "ccagent symbolize raw.eventlog"},
 
 		{"info nosuch", 1, "nosuch"},
-		{"info .", 1, "is a directory"},
+		{"info /proc/self/ns", 1, "has no logs"},
 		{"info empty", 1, "from offset 0"},
 		{"hot header", 1, "offset"},
 		{"text", 1, "not a GHC eventlog"},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
 
 	"ccagent/profile"
 	"ccagent/profile/compat"
@@ -32,19 +31,27 @@ func (v *view) rewrite(c *cobra.Command, paths []string, out, tool string) error
 			return wrong("--%s changes stacks, which a log keeps as they were: leave it out, or export to another format", flag)
 		}
 	}
+	if err := v.place(paths[0], &f); err != nil {
+		return err
+	}
 	o := rewrite.Options{Range: f.Range}
 	samplesOnly := f
 	samplesOnly.Range = profile.Range{}
 	filtered := v.event != "" || len(f.Focus)+len(f.Ignore)+len(f.Threads)+len(f.TIDs)+len(f.PIDs)+len(f.Caps)+len(f.Categories)+len(f.Programs) > 0
 	var inputs []rewrite.Input
 	for _, path := range paths {
-		in := rewrite.Input{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
-		if filtered {
-			if in.Keep, err = v.keeper(path, samplesOnly); err != nil {
-				return err
+		of, err := v.inputs(path)
+		if err != nil {
+			return err
+		}
+		for i := range of {
+			if filtered {
+				if of[i].Keep, err = v.keeper(of[i].Name, samplesOnly); err != nil {
+					return err
+				}
 			}
 		}
-		inputs = append(inputs, in)
+		inputs = append(inputs, of...)
 	}
 	if tool != "" {
 		if len(paths) > 1 {
@@ -73,7 +80,7 @@ func (v *view) rewrite(c *cobra.Command, paths []string, out, tool string) error
 // keeper returns a function that reports whether the filter keeps the sample with number
 // i.
 func (v *view) keeper(path string, f profile.Filter) (func(i int) bool, error) {
-	p, err := v.load(path)
+	p, err := profile.Open(path, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -23,10 +23,20 @@ func (v *view) tui(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	_, _, folder, err := v.choose(path)
+	if err != nil {
+		return err
+	}
+	if err := v.place(path, &f); err != nil {
+		return err
+	}
 	if v.follow {
+		if folder {
+			return &wrongCall{errFollowFolder}
+		}
 		return v.run(ui.Follow(path), ui.Options{Event: v.event, Filter: f}, path, nil)
 	}
-	src := ui.File(path)
+	src := v.source(path, folder)
 	read := src.Load
 	src.Load = func(progress func(done, total int64)) (*profile.Profile, error) {
 		p, err := read(progress)
@@ -41,6 +51,16 @@ func (v *view) tui(c *cobra.Command, path string) error {
 	return v.run(src, ui.Options{Event: v.event, Filter: f}, path, func() error { return v.hot(c, path) })
 }
 
+// source is what the viewer reads of a path.
+func (v *view) source(path string, folder bool) ui.Source {
+	src := ui.File(path)
+	if folder {
+		src.Path = "" // the logs in it come and go
+		src.Load = func(progress func(done, total int64)) (*profile.Profile, error) { return v.loadFolder(path, progress) }
+	}
+	return src
+}
+
 // tuiDiff shows a comparison of two groups of logs in the viewer.
 func (v *view) tuiDiff(c *cobra.Command, a, b []string, o diff.Options) error {
 	f, level, err := v.check(c)
@@ -48,11 +68,20 @@ func (v *view) tuiDiff(c *cobra.Command, a, b []string, o diff.Options) error {
 		return err
 	}
 	g := &ui.Against{Level: level, Options: o}
-	for _, path := range a {
-		g.A = append(g.A, ui.File(path))
-	}
-	for _, path := range b {
-		g.B = append(g.B, ui.File(path))
+	for _, side := range []struct {
+		paths []string
+		to    *[]ui.Source
+	}{{a, &g.A}, {b, &g.B}} {
+		for _, path := range side.paths {
+			_, _, folder, err := v.choose(path)
+			if err != nil {
+				return err
+			}
+			if !folder && !v.span.Open() {
+				return wrong("--range %s: of logs that are compared, the wall clock's time can be chosen on folders only", v.rng)
+			}
+			*side.to = append(*side.to, v.source(path, folder))
+		}
 	}
 	return v.run(g.B[0], ui.Options{Event: v.event, Filter: f, Against: g}, b[0], nil)
 }

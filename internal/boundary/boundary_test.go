@@ -41,6 +41,7 @@ var inside = map[string][]string{
 	"profile/activity":  {"profile", "profile/interval"},
 	"profile/diff":      {"profile", "profile/columns"},
 	"profile/rewrite":   {"profile"},
+	"profile/pieces":    {"profile", "profile/rewrite"},
 	"profile/export":    {"profile", "profile/columns", "profile/stacks"},
 	"profile/compat":    {"profile", "profile/columns", "profile/stacks"},
 	"profile/diagnosis": {"profile", "profile/columns"},

@@ -39,6 +39,10 @@ func Of(log []byte, c eventlog.Capture, seconds uint64) []byte {
 			if ev.ID == Module {
 				ev.Path, ev.BuildID = c.Program, []byte(c.Program)
 			}
+		case *eventlog.Binding:
+			if ev.Package == "main" {
+				ev.Program = Module
+			}
 		case *eventlog.Sample:
 			ev.PID = c.PID
 		}
