@@ -35,7 +35,7 @@ type Table struct {
 	settled map[int]eventlog.Category
 
 	// defined holds the names of all symbols, data included; nil until it is asked for.
-	defined map[string]bool
+	defined *names
 	// classes are the type classes whose dictionary constructors are seen, likewise.
 	classes map[string]bool
 }
@@ -49,12 +49,9 @@ type entry struct {
 // Defines is evidence.Symbols'.
 func (t *Table) Defines(name string) bool {
 	if t.defined == nil {
-		t.defined = make(map[string]bool, len(t.all))
-		for i := range t.all {
-			t.defined[t.all[i].Name] = true
-		}
+		t.defined = newNames(t.all)
 	}
-	return t.defined[name]
+	return t.defined.has(name)
 }
 
 // Begins is evidence.Symbols'.
@@ -68,11 +65,11 @@ func (t *Table) IsClass(name string) bool {
 	if t.classes == nil {
 		t.classes = map[string]bool{}
 		for i := range t.all {
-			_, class, ok := strings.Cut(t.all[i].Name, "_CZC") // the constructor C:Eq
+			constructor, ok := strings.CutSuffix(t.all[i].Name, "_con_info")
 			if !ok {
 				continue
 			}
-			if class, ok = strings.CutSuffix(class, "_con_info"); ok {
+			if _, class, ok := strings.Cut(constructor, "_CZC"); ok { // the constructor C:Eq
 				if class, ok = hsname.Decode(class); ok {
 					t.classes[class] = true
 				}
