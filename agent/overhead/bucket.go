@@ -1,6 +1,9 @@
 package overhead
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // Terms describes a bucket. Amounts are in ns.
 type Terms struct {
@@ -18,6 +21,32 @@ type Bucket struct {
 	terms  Terms
 	level  float64
 	passed float64 // of the time that fills it
+	// What does not fit goes to excess, if that is set. If supply is set, what is missing up to
+	// Terms.Level comes from there.
+	excess, supply *spare
+}
+
+// spare holds what some kinds of measuring leave of their parts of a budget, until others take
+// it. It may be used by several goroutines.
+type spare struct {
+	mu    sync.Mutex
+	level float64 // ns
+	most  float64
+}
+
+func (s *spare) put(ns float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.level = min(s.level+ns, s.most)
+}
+
+// take takes what is wanted, or what there is if that is less.
+func (s *spare) take(wanted float64) float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := min(s.level, wanted)
+	s.level -= taken
+	return taken
 }
 
 // NewBucket makes a bucket.
@@ -65,7 +94,15 @@ func (b *Bucket) Pass(time, cost float64) {
 	}
 	b.level += b.gains(time) - cost
 	b.passed += time
-	b.level = min(b.level, max(b.loan(b.passed), b.terms.Depth))
+	if over := b.level - max(b.loan(b.passed), b.terms.Depth); over > 0 {
+		b.level -= over
+		if b.excess != nil {
+			b.excess.put(over)
+		}
+	}
+	if missing := b.terms.Level - b.level; missing > 0 && b.supply != nil {
+		b.level += b.supply.take(missing)
+	}
 }
 
 // Spending is the part of the coming time that may be spent, and that with which nothing is

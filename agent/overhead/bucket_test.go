@@ -50,6 +50,31 @@ func TestSpending(t *testing.T) {
 	}
 }
 
+// What events and allocation leave of their parts serves the probes in the run-time system, once
+// and no more.
+func TestWhatIsLeftServesOthers(t *testing.T) {
+	const second = 1e9
+	b := NewBudget(0.01)
+	alloc, gc, threads := b.Alloc(), b.RTS(), b.RTS()
+	alloc.Pass(100*second, 0) // it fills up, and leaves more than may be kept for others
+	gc.Pass(0, 10e6)
+	if want := rtsBurst; gc.Level() != want {
+		t.Errorf("after 10 ms were spent %v are left, want %v", gc.Level(), want)
+	}
+	threads.Pass(0, 50e6)
+	if want := rtsBurst - 50e6 + 0.01*burst - 10e6; math.Abs(threads.Level()-want) > 1 {
+		t.Errorf("after 50 ms were spent %v are left, want %v", threads.Level(), want)
+	}
+	// A rate that is the most allowed leaves nothing.
+	events := b.Sampling()
+	for range 100 {
+		events.bucket.Pass(second, 0.01*EventsPart*second)
+	}
+	if gc.Pass(0, 1e6); math.Abs(gc.Level()-(rtsBurst-1e6)) > 1 {
+		t.Errorf("%v are left, want %v", gc.Level(), rtsBurst-1e6)
+	}
+}
+
 // Without a rate anything may be spent, at any time.
 func TestUnlimitedBucket(t *testing.T) {
 	for _, b := range []*Bucket{NewBucket(Terms{}), NewBudget(0).Alloc(), NewBudget(0).RTS()} {
