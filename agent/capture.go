@@ -178,7 +178,7 @@ func (c *capture) load() error {
 	}
 	c.engine, err = engine.Open(engine.Config{
 		Asked: c.asked, Logs: sink.NewSet(c.opts.Warn, c.log), Who: c.who,
-		LogOf:     func(uint32) (*sink.Sink, error) { return c.log, nil },
+		Default:   c.log,
 		MaxFrames: c.opts.MaxFrames, KernelStacks: c.opts.KernelStacks,
 		UnwindRows: plan.rows, Tight: plan.tight,
 		MaxOverhead: c.opts.MaxOverhead, KeepRates: c.opts.KeepRate,
@@ -217,10 +217,7 @@ func (c *capture) attach() error {
 	if err != nil {
 		return err
 	}
-	if err := c.describe(im); err != nil {
-		return err
-	}
-	return c.writeHead()
+	return c.describe(im)
 }
 
 // pace is how long to wait for the target until records are consumed again.

@@ -2,46 +2,10 @@ package agent
 
 import (
 	"fmt"
-	"runtime"
-	"time"
 
 	"ccagent/agent/process"
-	"ccagent/agent/procfs"
 	"ccagent/eventlog"
-	"ccagent/perf"
 )
-
-// writeHead writes the standard events that other tools look for, and the
-// definitions of the sampled events.
-func (c *capture) writeHead() error {
-	const capset = 0
-	pid := uint32(c.target.PID)
-	wall := time.Now().UnixNano() - int64(perf.Monotonic()-c.log.Start())
-	args := c.loggedArgs()
-	if len(args) == 0 {
-		args = []string{c.target.Path}
-	}
-	head := []eventlog.Event{
-		&eventlog.CapsetCreate{Capset: capset, Type: eventlog.CapsetOSProcess},
-		&eventlog.OSProcessPID{Capset: capset, PID: pid},
-		&eventlog.WallClock{Capset: capset, Sec: uint64(wall / 1e9), Nsec: uint32(wall % 1e9)},
-		&eventlog.ProgramArgs{Capset: capset, Args: args},
-	}
-	for _, e := range head {
-		if err := c.log.Emit(c.log.Start(), e); err != nil {
-			return err
-		}
-	}
-	for _, e := range c.asked.Events {
-		d := e.Def
-		if err := c.log.Emit(c.log.Start(), &d); err != nil {
-			return err
-		}
-		c.sum.Events = append(c.sum.Events, EventSummary{Requested: d.Requested, Granted: d.Granted, Fallback: d.Fallback, Unit: d.Unit,
-			Rate: d.Rate, Period: d.RateMode == eventlog.RatePeriod})
-	}
-	return nil
-}
 
 // loggedArgs are the program's arguments, or its path alone where they may be secret. Its
 // own name for itself may hold them too.
@@ -52,21 +16,14 @@ func (c *capture) loggedArgs() []string {
 	return c.target.Args
 }
 
-// describe writes the Capture event and warns about what will be missing.
+// describe writes the log's head and warns about what will be missing.
 func (c *capture) describe(im *process.Image) error {
-	wall := time.Now().UnixNano() - int64(perf.Monotonic()-c.log.Start())
 	e := &eventlog.Capture{
 		AgentVersion: c.opts.AgentVersion,
-		StartUnixNs:  uint64(wall),
 		PID:          uint32(c.target.PID),
 		UID:          c.who.UID,
 		Program:      c.target.Path,
 		Args:         c.loggedArgs(),
-		Kernel:       procfs.KernelRelease(),
-		Arch:         runtime.GOARCH,
-		CPUModel:     procfs.CPUModel(),
-		CPUs:         uint32(runtime.NumCPU()),
-		Labels:       []eventlog.Label{{Key: eventlog.LabelHost, Value: procfs.HostName()}},
 		TargetIDs:    append([]uint32{c.owner.UID, c.owner.GID}, c.owner.Groups...),
 	}
 	if !c.target.Started() {
@@ -81,7 +38,12 @@ func (c *capture) describe(im *process.Image) error {
 		e.LayoutAssumed = im.Assumed
 		c.warnAboutBinary(im, e.LayoutAssumed)
 	}
-	return c.log.Emit(c.log.Start(), e)
+	for _, asked := range c.asked.Events {
+		d := &asked.Def
+		c.sum.Events = append(c.sum.Events, EventSummary{Requested: d.Requested, Granted: d.Granted, Fallback: d.Fallback, Unit: d.Unit,
+			Rate: d.Rate, Period: d.RateMode == eventlog.RatePeriod})
+	}
+	return c.engine.WriteHead(c.log, e)
 }
 
 func (c *capture) warnAboutBinary(im *process.Image, assumed bool) {

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	"ccagent/agent/sink"
@@ -87,7 +86,7 @@ func (n *names) step() error {
 		var r liveResult
 		begun := time.Now()
 		r.sum, r.err = worker.Run(ctx, job, func(e eventlog.Event) error {
-			r.events = append(r.events, cloneSymbol(e))
+			r.events = append(r.events, eventlog.CloneSymbol(e))
 			return nil
 		})
 		r.took = time.Since(begun)
@@ -192,46 +191,4 @@ func (l *liveSymbols) admit(e eventlog.Event) bool {
 		}
 	}
 	return true
-}
-
-// cloneSymbol copies an event that is valid for the moment only.
-func cloneSymbol(e eventlog.Event) eventlog.Event {
-	switch e := e.(type) {
-	case *eventlog.ModuleSymbols:
-		n := *e
-		return &n
-	case *eventlog.File:
-		n := *e
-		return &n
-	case *eventlog.FileText:
-		n := *e
-		n.Text = slices.Clone(n.Text)
-		return &n
-	case *eventlog.Binding:
-		n := *e
-		return &n
-	case *eventlog.Span:
-		n := *e
-		return &n
-	case *eventlog.Block:
-		n := *e
-		n.Enclosing, n.Causes = slices.Clone(n.Enclosing), slices.Clone(n.Causes)
-		return &n
-	case *eventlog.Locations:
-		n := *e
-		n.Locations = slices.Clone(n.Locations)
-		for i := range n.Locations {
-			n.Locations[i].Lines = slices.Clone(n.Locations[i].Lines)
-		}
-		return &n
-	case *eventlog.Core:
-		n := *e
-		n.Notes = slices.Clone(n.Notes)
-		return &n
-	case *eventlog.CoreText:
-		n := *e
-		n.Text = slices.Clone(n.Text)
-		return &n
-	}
-	return e
 }

@@ -9,10 +9,10 @@ import (
 	"ccagent/agent/invoker"
 	"ccagent/agent/process"
 	"ccagent/agent/sink"
+	"ccagent/agent/symbols"
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
 	"ccagent/symbolize"
-	"ccagent/symbolize/binary"
 	"ccagent/symbolize/worker"
 )
 
@@ -70,7 +70,7 @@ func (n *names) job() (job worker.Job, done func()) {
 		m := worker.ModuleFile{ID: mod.ID, Path: mod.Path, File: mod.File, Addresses: addresses[mod.ID], Root: mod.Root}
 		if mod.Problem != nil {
 			m.Problem = mod.Problem.Error()
-		} else if debug := openDebugFile(mod, n.owner); debug != nil {
+		} else if debug := symbols.DebugFile(mod, n.owner); debug != nil {
 			opened = append(opened, debug)
 			m.Debug = debug
 		}
@@ -128,17 +128,4 @@ func (n *names) finish(ctx context.Context, sum *Summary) error {
 	}
 	sum.SymbolProblem = strings.Join(problems, "; ")
 	return nil
-}
-
-// openDebugFile finds the separate debug file of a module that holds no debug
-// information itself, among what the program's user may read; nil if there is none.
-func openDebugFile(mod *process.Module, owner credentials.Credentials) (f *os.File) {
-	if mod.Binary.HasDWARF {
-		return nil
-	}
-	_ = owner.Run(func() error {
-		f = binary.OpenDebugFile(mod.Root, mod.Path, &mod.Binary)
-		return nil
-	})
-	return f
 }

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -201,4 +202,46 @@ func CleanName(s string) string {
 		s = strings.ToValidUTF8(s, "�")
 	}
 	return s
+}
+
+// CloneSymbol copies an event of the symbol tables that is valid for the moment only.
+func CloneSymbol(e Event) Event {
+	switch e := e.(type) {
+	case *ModuleSymbols:
+		n := *e
+		return &n
+	case *File:
+		n := *e
+		return &n
+	case *FileText:
+		n := *e
+		n.Text = slices.Clone(n.Text)
+		return &n
+	case *Binding:
+		n := *e
+		return &n
+	case *Span:
+		n := *e
+		return &n
+	case *Block:
+		n := *e
+		n.Enclosing, n.Causes = slices.Clone(n.Enclosing), slices.Clone(n.Causes)
+		return &n
+	case *Locations:
+		n := *e
+		n.Locations = slices.Clone(n.Locations)
+		for i := range n.Locations {
+			n.Locations[i].Lines = slices.Clone(n.Locations[i].Lines)
+		}
+		return &n
+	case *Core:
+		n := *e
+		n.Notes = slices.Clone(n.Notes)
+		return &n
+	case *CoreText:
+		n := *e
+		n.Text = slices.Clone(n.Text)
+		return &n
+	}
+	return e
 }

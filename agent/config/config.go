@@ -18,11 +18,13 @@ import (
 // Path is where the file is.
 const Path = "/etc/ccagent/ccagent.yaml"
 
-// Config is what the file holds. The zero value is that of a missing or empty file.
+// Config is what the file holds.
 type Config struct {
 	// Allow names, for users who may run ccagent by sudo, the users that they may act as
 	// besides themselves.
 	Allow map[string][]string `yaml:"allow"`
+	// Daemon is for ccagent daemon. What it leaves out is as in Default.
+	Daemon Daemon `yaml:"daemon"`
 }
 
 // Error is a mistake in a configuration, with its line.
@@ -41,7 +43,7 @@ const maxSize = 1 << 20
 func Load(path string) (*Config, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &Config{}, nil
+		return &Config{Daemon: Default()}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
@@ -90,13 +92,18 @@ func Parse(text []byte) (*Config, error) {
 	if len(text) > maxSize {
 		return nil, fmt.Errorf("more than %d bytes", maxSize)
 	}
-	var c Config
+	c := Config{Daemon: Default()}
 	d := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
-	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+	if err := d.Decode(&c); errors.Is(err, io.EOF) {
+		c = Config{Daemon: Default()}
+	} else if err != nil {
 		return nil, explain(err)
 	}
 	if err := d.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one document")
+	}
+	if wrong := c.Daemon.check(); wrong != nil {
+		return nil, wrong.explain(text)
 	}
 	return &c, nil
 }

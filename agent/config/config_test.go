@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"ccagent/internal/testprog"
 
@@ -28,6 +29,13 @@ func TestParse(t *testing.T) {
 		{"allow:\n  alice: svc-api\n", nil, 2, "sequence"},
 		{"allow:\n  alice: [a]\n  alice: [b]\n", nil, 3, `"alice"`},
 		{"allow: [", nil, 1, ""},
+		{"daemon:\n  keep:\n    age: soon\n", nil, 3, "daemon.keep.age"},
+		{"daemon:\n  piece: {age: 1m, size: 8XB}\n", nil, 2, "daemon.piece.size"},
+		{"# so often\ndaemon:\n  frequency: 100\n", nil, 3, "daemon.frequency"},
+		{"daemon:\n  rules:\n  - executable: /bin/a\n    profile: true\n  - unit: '['\n    profile: false\n", nil, 5, "daemon.rules[1].unit"},
+		{"daemon:\n  rules:\n  - executable: /bin/a\n", nil, 3, "profile"},
+		{"daemon:\n  events: []\n", nil, 2, "daemon.events"},
+		{"daemon:\n  evnts: [cpu-clock]\n", nil, 2, "evnts"},
 		{"allow: {}\n---\nallow: {alice: [root]}\n", nil, -1, "document"},
 	} {
 		got, err := Parse([]byte(c.text))
@@ -44,6 +52,20 @@ func TestParse(t *testing.T) {
 		case c.line > 0 && (!errors.As(err, &at) || at.Line != c.line), !strings.Contains(err.Error(), c.says):
 			t.Errorf("%q: %v; want line %d and %q", c.text, err, c.line, c.says)
 		}
+	}
+}
+
+// What a file leaves out is as in Default.
+func TestDaemonDefaults(t *testing.T) {
+	c, err := Parse([]byte("daemon:\n  keep:\n    age: 2h\n  rules:\n  - {user: nobody, profile: false}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Keep.Age, want.Keep.AgeText = 2*time.Hour, "2h"
+	c.Daemon.Rules = nil
+	if !reflect.DeepEqual(c.Daemon, want) {
+		t.Errorf("%+v, want %+v", c.Daemon, want)
 	}
 }
 

@@ -84,18 +84,21 @@ func (s *cpu) writeCounts() error {
 		if err != nil {
 			return err
 		}
-		n := &eventlog.EventCount{Event: e.granted.Def.Index, Value: c.Value, EnabledNs: c.EnabledNs, RunningNs: c.RunningNs}
-		if e.onCPUs() != nil {
-			counted := 1.0
-			if c.EnabledNs > 0 {
-				counted = float64(c.RunningNs) / float64(c.EnabledNs)
+		err = s.host.Log.Each(func(log *sink.Sink) error {
+			n := &eventlog.EventCount{Event: e.granted.Def.Index, Value: c.Value, EnabledNs: c.EnabledNs, RunningNs: c.RunningNs}
+			if e.onCPUs() != nil {
+				counted := 1.0
+				if c.EnabledNs > 0 {
+					counted = float64(c.RunningNs) / float64(c.EnabledNs)
+				}
+				n.Value, n.EnabledNs, n.RunningNs = 0, s.perLog[log], uint64(float64(s.perLog[log])*counted)
+				if e.event.Clock() {
+					n.Value, n.RunningNs = n.EnabledNs, n.EnabledNs
+				}
 			}
-			n.Value, n.EnabledNs, n.RunningNs = 0, s.times.total, uint64(float64(s.times.total)*counted)
-			if e.event.Clock() {
-				n.Value, n.RunningNs = n.EnabledNs, n.EnabledNs
-			}
-		}
-		if err := s.host.Log.Emit(sink.Now, n); err != nil {
+			return log.Emit(sink.Now, n)
+		})
+		if err != nil {
 			return err
 		}
 	}

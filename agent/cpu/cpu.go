@@ -37,10 +37,12 @@ type cpu struct {
 	limit    limit
 	targets  *bpf.Targets
 	times    *threadTimes
-	cpus     []int  // on which the target may run
-	thins    bool   // overflows are passed over, as their rate cannot be changed
-	stale    bool   // counts are to be read before the next sample is weighed
-	taken    uint64 // samples of all events
+	cpus     []int                 // on which the target may run
+	perLog   map[*sink.Sink]uint64 // CPU time of the processes of each log, since it was begun
+	joined   bool                  // processes Join, and may run anywhere
+	thins    bool                  // overflows are passed over, as their rate cannot be changed
+	stale    bool                  // counts are to be read before the next sample is weighed
+	taken    uint64                // samples of all events
 }
 
 func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
@@ -94,7 +96,8 @@ func (s *cpu) Follow(tids []int) (err error) {
 			return err
 		}
 	}
-	if s.cpus, err = mayRunOn(tids); err != nil {
+	s.joined = len(tids) == 0
+	if s.cpus, err = s.mayRunOn(tids); err != nil {
 		return err
 	}
 	for _, e := range s.events {
@@ -103,6 +106,14 @@ func (s *cpu) Follow(tids []int) (err error) {
 		}
 	}
 	return nil
+}
+
+// Join has a process sampled that runs already.
+func (s *cpu) Join(pid uint32) error {
+	if err := s.host.Walker.AddTarget(pid); err != nil {
+		return err
+	}
+	return s.times.join(pid)
 }
 
 // Unfollow closes the events.
@@ -185,10 +196,19 @@ func (s *cpu) settle() error {
 		return err
 	}
 	used := s.times.settle()
+	logs := map[*sink.Sink]uint64{} // without those that are closed
+	_ = s.host.Log.Each(func(log *sink.Sink) error { logs[log] = s.perLog[log]; return nil })
+	for of, ns := range used {
+		if log := s.host.LogOf(of.pid); log != nil {
+			logs[log] += ns
+		}
+	}
+	s.perLog = logs
 	for _, e := range s.events {
 		if e.window == nil {
 			continue
 		}
+		e.window.forget(func(pid uint32) bool { return s.host.LogOf(pid) == nil })
 		if err := e.window.close(used, e.perSecond(), s.host.WriteAt); err != nil {
 			return err
 		}
@@ -297,15 +317,19 @@ func (s *cpu) writeSampling() error {
 		if err != nil {
 			return err
 		}
-		d := &eventlog.Sampling{Event: e.granted.Def.Index, Method: e.method, Others: others}
-		if on := e.onCPUs(); on != nil {
-			d.CPUs = uint32(len(on.CPUs()))
-			d.TotalError = uint64(math.Sqrt(e.squares))
-		}
-		if w := e.window; w != nil {
-			d.CPUNs, d.UnsampledNs, d.InStepNs = s.times.total, w.leftover(), w.inStep()
-		}
-		if err := s.host.Log.Emit(sink.Now, d); err != nil {
+		err = s.host.Log.Each(func(log *sink.Sink) error {
+			of := func(pid uint32) bool { return s.host.LogOf(pid) == log }
+			d := &eventlog.Sampling{Event: e.granted.Def.Index, Method: e.method, Others: others}
+			if on := e.onCPUs(); on != nil {
+				d.CPUs = uint32(len(on.CPUs()))
+				d.TotalError = uint64(math.Sqrt(e.squares))
+			}
+			if w := e.window; w != nil {
+				d.CPUNs, d.UnsampledNs, d.InStepNs = s.perLog[log], w.leftover(of), w.inStep(of)
+			}
+			return log.Emit(sink.Now, d)
+		})
+		if err != nil {
 			return err
 		}
 	}

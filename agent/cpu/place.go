@@ -61,11 +61,14 @@ func (e *event) onThreads() *perf.Sampled {
 // move has events open where the target may run by now: CPUs come and go, and so do its
 // permissions to run there.
 func (s *cpu) move() error {
-	tids, _, err := s.host.Threads()
-	if err != nil {
-		return err
+	var tids []int
+	var err error
+	if !s.joined {
+		if tids, _, err = s.host.Threads(); err != nil {
+			return err
+		}
 	}
-	cpus, err := mayRunOn(tids)
+	cpus, err := s.mayRunOn(tids)
 	if err != nil {
 		return err
 	}
@@ -92,9 +95,9 @@ func (s *cpu) move() error {
 const manyThreads = 256
 
 // mayRunOn lists the CPUs on which some of the threads may run.
-func mayRunOn(tids []int) ([]int, error) {
+func (s *cpu) mayRunOn(tids []int) ([]int, error) {
 	online, err := procfs.OnlineCPUs()
-	if err != nil || len(tids) > manyThreads {
+	if err != nil || s.joined || len(tids) > manyThreads {
 		return online, err
 	}
 	var allowed [maxCPUs]bool

@@ -1,6 +1,9 @@
 package cpu
 
 import (
+	"errors"
+	"io/fs"
+
 	"ccagent/agent/procfs"
 	"ccagent/bpf"
 	"ccagent/perf"
@@ -39,6 +42,21 @@ func (t *threadTimes) start() error {
 	}
 	t.total = 0
 	return nil
+}
+
+// join takes what the threads of a process have used so far as nothing.
+func (t *threadTimes) join(pid uint32) error {
+	tids, err := perf.Threads(int(pid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, tid := range tids {
+		if ns, _, err := procfs.ThreadTime(tid); err == nil { // it may have ended
+			one := t.set(thread{pid, uint32(tid)}, ns)
+			one.spent = one.ns
+		}
+	}
+	return err
 }
 
 // update reads the times of threads that run, or can.

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"maps"
 	"math"
 
 	"ccagent/agent/process"
@@ -131,11 +132,17 @@ func (w *window) balance(of thread, t *tally, rate float64) {
 // maxBalances bounds the threads whose samples are compared with their time.
 const maxBalances = 1 << 16
 
+// forget forgets processes that are no more, and have no samples that are held.
+func (w *window) forget(gone func(pid uint32) bool) {
+	maps.DeleteFunc(w.left, func(pid uint32, _ float64) bool { return gone(pid) })
+	maps.DeleteFunc(w.counts, func(of thread, _ *balance) bool { return gone(of.pid) })
+}
+
 // inStep is the CPU time of threads whose samples are far more, or far less, than their time
 // would have it: by more than three standard deviations of independent samples, and a third.
-func (w *window) inStep() (ns uint64) {
-	for _, b := range w.counts {
-		if b.expected < own && b.samples < own {
+func (w *window) inStep(of func(pid uint32) bool) (ns uint64) {
+	for t, b := range w.counts {
+		if !of(t.pid) || b.expected < own && b.samples < own {
 			continue
 		}
 		if off := math.Abs(b.samples - b.expected); off > 3*math.Sqrt(max(b.expected, 1)) && off > b.expected/3 {
@@ -145,11 +152,13 @@ func (w *window) inStep() (ns uint64) {
 	return ns
 }
 
-// leftover is the time that no sample stands for so far, ns.
-func (w *window) leftover() uint64 {
+// leftover is the time of some processes that no sample stands for so far, ns.
+func (w *window) leftover(of func(pid uint32) bool) uint64 {
 	var sum float64
-	for _, ns := range w.left {
-		sum += ns
+	for pid, ns := range w.left {
+		if of(pid) {
+			sum += ns
+		}
 	}
 	return uint64(max(sum, 0))
 }

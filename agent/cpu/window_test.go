@@ -13,6 +13,7 @@ func TestWindowWeighsByCPUTime(t *testing.T) {
 	busy, slow, rare := thread{1, 1}, thread{1, 2}, thread{1, 3}
 	w := newWindow(0)
 	got := map[thread]uint64{}
+	all := func(uint32) bool { return true }
 	sample := func(of thread, n int) {
 		for range n {
 			w.held = append(w.held, held{nil, 0, &eventlog.Sample{PID: of.pid, TID: of.tid, Weight: period}})
@@ -40,24 +41,24 @@ func TestWindowWeighsByCPUTime(t *testing.T) {
 	settle(map[thread]uint64{busy: 500_000_000, slow: 10_000_000, rare: 5_000_000})
 	near("a busy thread", got[busy], 500_000_000)
 	near("a thread of few samples", got[slow], 15_000_000)
-	near("left", w.leftover(), 0)
+	near("left", w.leftover(all), 0)
 	// One sample does not stand for a tenth of a second; the next one makes up for it.
 	sample(slow, 1)
 	settle(map[thread]uint64{slow: 14_000_000})
 	near("one sample", got[slow], 15_000_000+2*period)
-	near("left of it", w.leftover(), 6_000_000)
+	near("left of it", w.leftover(all), 6_000_000)
 	sample(slow, 2)
 	settle(map[thread]uint64{slow: 4_000_000})
 	near("in all", got[slow], 15_000_000+14_000_000+4_000_000)
-	near("left in the end", w.leftover(), 0)
+	near("left in the end", w.leftover(all), 0)
 	near("all weights", w.weight, 533_000_000)
-	if ns := w.inStep(); ns != 0 {
+	if ns := w.inStep(all); ns != 0 {
 		t.Errorf("%d ns are in step", ns)
 	}
 	// A thread with four times the samples of its time.
 	step := thread{2, 2}
 	sample(step, 200)
 	settle(map[thread]uint64{step: 200_000_000})
-	near("in step", w.inStep(), 200_000_000)
+	near("in step", w.inStep(all), 200_000_000)
 	near("its weight", got[step], 200_000_000)
 }

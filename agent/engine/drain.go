@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"runtime"
 	"slices"
@@ -75,7 +76,7 @@ func (e *Engine) drainBatch(settled uint64) (more bool, err error) {
 			}
 			next++
 		}
-		if err := e.consume(s); err != nil {
+		if err := e.consume(s); err != nil && !errors.Is(err, errNotMeasured) {
 			return false, err
 		}
 	}
@@ -97,6 +98,11 @@ func (e *Engine) drainBatch(settled uint64) (more bool, err error) {
 // that of an unknown one is passed over, or looked at again later if its fork, on another CPU,
 // may not have been read yet.
 func (e *Engine) apply(change perf.Change, settled uint64, later *[]perf.Change) error {
+	if e.config.Chooser != nil {
+		if done, err := e.config.Chooser.Changed(change); done || err != nil {
+			return err
+		}
+	}
 	if e.Processes.Follows(change) {
 		return e.Processes.Apply(change)
 	}

@@ -37,9 +37,11 @@ type Config struct {
 	Asked *source.Asked
 	Logs  *sink.Set
 	Who   *invoker.User // on whose behalf
-	// LogOf gives the log of a process whose first samples have arrived before the side band's
+	// Default is the log of a process whose first samples have arrived before the side band's
 	// record of its fork or exec, or where that was lost.
-	LogOf        func(pid uint32) (*sink.Sink, error)
+	Default *sink.Sink
+	// Chooser says what is measured where there is no Default.
+	Chooser      Chooser
 	MaxFrames    int
 	KernelStacks bool
 	UnwindRows   int  // room for call frame information
@@ -47,6 +49,16 @@ type Config struct {
 	// MaxOverhead and KeepRates are those of the budget.
 	MaxOverhead float64
 	KeepRates   bool
+}
+
+// A Chooser chooses among all processes of the host, and gives each a log.
+type Chooser interface {
+	// Changed is called with each change before it is applied to the table of processes, and
+	// reports whether that is not to be done.
+	Changed(c perf.Change) (done bool, err error)
+	// Unknown returns the image of a process that is sampled, but not in the table: a fork of one that
+	// is. Nil passes its samples over.
+	Unknown(pid uint32) (*process.Image, error)
 }
 
 // Engine measures processes.
@@ -127,7 +139,7 @@ func (e *Engine) makeSources() {
 	e.host = &source.Host{
 		Walker: e.walker, Log: e.config.Logs, Budget: overhead.NewBudget(e.config.MaxOverhead),
 		Timed: e.statsOn != nil, Walks: &e.meter.walks,
-		Image: e.image, Write: e.write, Place: e.place, WriteAt: e.writeAt, WriteKnown: e.writeKnown,
+		Image: e.image, LogOf: e.logOf, Write: e.write, Place: e.place, WriteAt: e.writeAt, WriteKnown: e.writeKnown,
 		Threads: e.threads, Drain: e.Drain, TargetCPU: e.meter.targetCPU,
 	}
 	e.host.Budget.KeepRates = e.config.KeepRates
@@ -163,6 +175,31 @@ func (e *Engine) Follow(pid int) error {
 		}
 	}
 	return fmt.Errorf("attach: process %d creates threads faster than they can be followed; try again", pid)
+}
+
+// FollowHost opens the side band, and has the sources measure what is added later, on all CPUs.
+func (e *Engine) FollowHost() error { return e.followThreads(nil) }
+
+// Add adds a process that runs already, to be recorded in a log from now on.
+func (e *Engine) Add(log *sink.Sink, pid uint32, comm, path string) (*process.Image, error) {
+	for _, s := range e.Sources.All {
+		if j, ok := s.(source.Joiner); ok {
+			if err := j.Join(pid); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return e.Processes.Discover(log, pid, comm, path, false)
+}
+
+// Remove removes a process, if it was added.
+func (e *Engine) Remove(pid uint32) error {
+	var err error
+	if im := e.Processes.Images[pid]; im != nil {
+		e.meter.remove(pid, im)
+		err = e.Processes.Remove(im, perf.Monotonic())
+	}
+	return errors.Join(err, e.walker.RemoveTarget(pid))
 }
 
 func (e *Engine) followThreads(tids []int) error {

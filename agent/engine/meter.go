@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent/overhead"
+	"ccagent/agent/process"
 	"ccagent/agent/source"
 	"ccagent/eventlog"
 	"ccagent/perf"
@@ -21,6 +22,7 @@ type meter struct {
 	clocks  cpuClocks
 	walks   overhead.Histogram // what each sample took in the walker
 	before  uint64             // CPU time that an attached target had used, ns
+	removed uint64             // CPU time of processes that were removed since, ns
 	target  uint64             // and has used since, ns
 	// handling is the agent's CPU time of handling records, ns.
 	handling uint64
@@ -45,10 +47,18 @@ func (m *meter) begin() { m.before = m.used() }
 
 // used returns the CPU time of the targets' processes, ns.
 func (m *meter) used() (sum uint64) {
+	sum = m.removed
 	for pid, im := range m.host.Processes.Images {
 		sum += m.clocks.used(pid, im)
 	}
 	return sum
+}
+
+// remove keeps the CPU time of a process that is removed.
+func (m *meter) remove(pid uint32, im *process.Image) {
+	m.removed += m.clocks.used(pid, im)
+	m.clocks.drop(m.clocks[pid])
+	delete(m.clocks, pid)
 }
 
 // targetCPU returns the CPU time that the target's processes have used since the capture began,

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
 	"ccagent/agent/process"
@@ -55,17 +56,31 @@ func (e *Engine) consume(r *perf.Sample) error {
 	return nil
 }
 
+// errNotMeasured is returned for processes whose records are passed over.
+var errNotMeasured = errors.New("the process is not measured")
+
+// logOf returns the log of a process, nil if it is not known.
+func (e *Engine) logOf(pid uint32) *sink.Sink {
+	if im := e.Processes.Images[pid]; im != nil {
+		return im.Log
+	}
+	return e.config.Default
+}
+
 // image returns the image of a process. It is unknown if the side band's record of the fork or
 // exec has not arrived, or was lost.
 func (e *Engine) image(pid uint32) (*process.Image, error) {
 	if im := e.Processes.Images[pid]; im != nil {
 		return im, nil
 	}
-	log, err := e.config.LogOf(pid)
-	if err != nil {
-		return nil, err
+	if e.config.Default == nil {
+		im, err := e.config.Chooser.Unknown(pid)
+		if im == nil && err == nil {
+			err = errNotMeasured
+		}
+		return im, err
 	}
-	return e.Processes.Discover(log, pid, procfs.Comm(int(pid)), procfs.Exe(pid), false)
+	return e.Processes.Discover(e.config.Default, pid, procfs.Comm(int(pid)), procfs.Exe(pid), false)
 }
 
 // write writes a sample, after the stack nodes that it needs.

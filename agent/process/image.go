@@ -7,6 +7,7 @@ import (
 
 	"ccagent/agent/sink"
 	"ccagent/bpf"
+	"ccagent/eventlog"
 )
 
 // Image is one process's life as one program, from exec to exec or exit.
@@ -53,6 +54,19 @@ func (im *Image) add(m Mapping) {
 		return 0
 	})
 	im.Mappings = slices.Insert(im.Mappings, at, m)
+}
+
+// writeMappings writes all mappings into the image's log.
+func (im *Image) writeMappings(time uint64) error {
+	for _, m := range im.Mappings {
+		if err := m.Module.define(time, im.Log); err != nil {
+			return err
+		}
+		if err := im.Log.Emit(time, &eventlog.Mapping{PID: im.PID, Module: m.Module.ID, Start: m.Start, End: m.End, Bias: m.Bias}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Resolve returns the module and module address of a run-time address.

@@ -158,6 +158,25 @@ func (ps *Table) updateWalker(im *Image) error {
 	return nil
 }
 
+// Remove removes a process.
+func (ps *Table) Remove(im *Image, time uint64) error {
+	delete(ps.Images, im.PID)
+	if im.Exited {
+		return nil
+	}
+	im.Exited = true
+	return errors.Join(ps.drop(im, time), ps.sampler.Forget(im.PID))
+}
+
+// Redirect has a process recorded in another log from now on.
+func (ps *Table) Redirect(im *Image, log *sink.Sink, comm, path string) error {
+	im.Log = log
+	if err := log.Emit(sink.Now, &eventlog.Process{Change: eventlog.ProcessSeen, PID: im.PID, Comm: comm, Path: path}); err != nil {
+		return err
+	}
+	return im.writeMappings(sink.Now)
+}
+
 // drop removes an image whose program has ended.
 func (ps *Table) drop(im *Image, time uint64) error {
 	var err error
@@ -234,15 +253,7 @@ func (ps *Table) Fork(log *sink.Sink, time uint64, pid uint32, parent *Image) (*
 	if err := log.Emit(time, &eventlog.Process{Change: eventlog.ProcessForked, PID: pid, Parent: parent.PID}); err != nil {
 		return nil, err
 	}
-	for _, m := range im.Mappings {
-		if err := m.Module.define(time, log); err != nil {
-			return nil, err
-		}
-		if err := log.Emit(time, &eventlog.Mapping{PID: pid, Module: m.Module.ID, Start: m.Start, End: m.End, Bias: m.Bias}); err != nil {
-			return nil, err
-		}
-	}
-	return im, ps.updateWalker(im)
+	return im, errors.Join(im.writeMappings(time), ps.updateWalker(im))
 }
 
 // refreshInterval bounds how often /proc/PID/maps is read again for addresses

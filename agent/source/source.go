@@ -34,7 +34,7 @@ type Source interface {
 	// Load loads the source's BPF programs.
 	Load() error
 	// Follow prepares to measure these threads and all that they will create, in place of
-	// those that it was given before.
+	// those that it was given before; none if processes Join later.
 	Follow(tids []int) error
 	// Unfollow undoes Follow.
 	Unfollow() error
@@ -81,6 +81,12 @@ type Annotator interface {
 	Annotate(im *process.Image, r *perf.Sample, e *eventlog.Sample) error
 }
 
+// Joiner is a Source that has to be told of a process that runs already and is to be measured from
+// now on, beside those that it Follows.
+type Joiner interface {
+	Join(pid uint32) error
+}
+
 // Base is a Source that measures nothing. Sources embed it.
 type Base struct{}
 
@@ -118,6 +124,8 @@ type Host struct {
 
 	// Image returns the image of a process, which is looked at if it was not known.
 	Image func(pid uint32) (*process.Image, error)
+	// LogOf returns the log of a process, nil if it is not known.
+	LogOf func(pid uint32) *sink.Sink
 	// Write writes a sample with its stack and what annotators know of it.
 	Write func(im *process.Image, r *perf.Sample) (*eventlog.Sample, error)
 	// Place is like Write, but does not write the sample itself: WriteAt does, once it is weighed.

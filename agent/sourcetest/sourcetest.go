@@ -80,6 +80,7 @@ func Open(t *testing.T, kind source.Kind, rate perf.Rate, events ...string) *Rig
 		},
 	}
 	r.Place, r.WriteAt = r.Write, func(im *process.Image, time uint64, e *eventlog.Sample) error { return log.Emit(time, e) }
+	r.LogOf = func(uint32) *sink.Sink { return log }
 	r.Threads = func() ([]int, bool, error) { return nil, false, nil }
 	set := asked.Sources(r.Host)
 	if len(set.All) != 1 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ccagent/agent"
+	"ccagent/agent/config"
 	"ccagent/agent/invoker"
 	"ccagent/internal/buildinfo"
 	"ccagent/perf"
@@ -76,7 +77,7 @@ func (f *captureFlags) options() (agent.Options, error) {
 	if err := checkCompat(f.compat); err != nil {
 		return agent.Options{}, err
 	}
-	memory, err := parseSize(f.symbolizeMemory)
+	memory, err := config.ParseSize(f.symbolizeMemory)
 	if err != nil {
 		return agent.Options{}, fmt.Errorf("--symbolize-memory: %w", err)
 	}
@@ -98,7 +99,7 @@ func (f *captureFlags) options() (agent.Options, error) {
 	}
 	var rotate uint64
 	if f.rotate != "" {
-		if rotate, err = parseSize(f.rotate); err != nil {
+		if rotate, err = config.ParseSize(f.rotate); err != nil {
 			return agent.Options{}, fmt.Errorf("--rotate: %w", err)
 		}
 	}
@@ -131,23 +132,6 @@ func (f *captureFlags) options() (agent.Options, error) {
 		AgentVersion:    buildinfo.Version(),
 		Warn:            func(line string) { say("%s", line) },
 	}, nil
-}
-
-// parseSize reads a number of bytes such as 512MB; units are powers of 1024.
-func parseSize(s string) (uint64, error) {
-	number, shift := strings.ToUpper(strings.TrimSpace(s)), 0
-	number = strings.TrimSuffix(number, "B")
-	for unit, bits := range map[string]int{"K": 10, "M": 20, "G": 30} {
-		if rest, ok := strings.CutSuffix(number, unit); ok {
-			number, shift = rest, bits
-			break
-		}
-	}
-	n, err := strconv.ParseUint(number, 10, 63)
-	if err != nil || n == 0 || n > (1<<63-1)>>shift {
-		return 0, fmt.Errorf("%q is not a size; write it like 512MB", s)
-	}
-	return n << shift, nil
 }
 
 func recordCommand() *cobra.Command {

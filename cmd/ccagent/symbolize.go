@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ccagent/agent"
+	"ccagent/agent/config"
 
 	"github.com/spf13/cobra"
 )
@@ -28,7 +29,7 @@ func symbolizeCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
-			if opts.Memory, err = parseSize(memory); err != nil {
+			if opts.Memory, err = config.ParseSize(memory); err != nil {
 				return fmt.Errorf("--symbolize-memory: %w", err)
 			}
 			opts.EmbedSource = !noEmbed

@@ -134,6 +134,15 @@ func (b *Info) fromLibraryNames(names []string) {
 	}
 }
 
+// MayBeHaskell reports whether it is worth while to Identify a file in search of Haskell programs:
+// false if the names of its libraries and the compilers in .comment speak against it.
+func MayBeHaskell(f *elffile.File) bool {
+	var b Info
+	d := f.Dynamic()
+	b.fromLibraryNames(append([]string{d.Soname}, d.Needed...))
+	return b.GHC || f.Section(".comment") == nil || commentVersion(f) != ""
+}
+
 // commentVersion is the compiler's version in .comment.
 func commentVersion(f *elffile.File) string {
 	s := f.Section(".comment")

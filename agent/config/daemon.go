@@ -1,0 +1,136 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Daemon is the part of the configuration that ccagent daemon reads.
+type Daemon struct {
+	// Events are sampled of each process, Frequency times a second of CPU time.
+	Events    []string `yaml:"events"`
+	Frequency uint64   `yaml:"frequency"`
+	// MaxOverhead bounds what measuring takes, in per cent of the CPU time of all processes.
+	MaxOverhead float64 `yaml:"max-overhead"`
+	// A piece of a log is closed when it is that old or that large.
+	Piece Limits `yaml:"piece"`
+	// Keep bounds all pieces together: the oldest are removed.
+	Keep Limits `yaml:"keep"`
+	// Rules choose processes: the first that matches does. Without a match a process is profiled.
+	Rules []Rule `yaml:"rules"`
+	// Group may use the control socket; each of its users sees their own processes.
+	Group string `yaml:"group"`
+	// Arguments has the programs' arguments in the logs.
+	Arguments bool `yaml:"arguments"`
+}
+
+// Limits are an age and a size.
+type Limits struct {
+	AgeText  string `yaml:"age"`
+	SizeText string `yaml:"size"`
+
+	Age  time.Duration `yaml:"-"`
+	Size uint64        `yaml:"-"` // bytes
+}
+
+// Rule matches processes for which all of its patterns hold. They are shell patterns, of the whole
+// text.
+type Rule struct {
+	Executable string `yaml:"executable"`
+	User       string `yaml:"user"` // name or number
+	Cgroup     string `yaml:"cgroup"`
+	Unit       string `yaml:"unit"`
+	Service    string `yaml:"service"`
+	Profile    *bool  `yaml:"profile"`
+}
+
+// Default is the configuration of a daemon without a file.
+func Default() Daemon {
+	return Daemon{
+		Events: []string{"cpu-clock"}, Frequency: 97, MaxOverhead: 0.3, Group: "ccagent",
+		Piece: Limits{AgeText: "1m", SizeText: "8MB", Age: time.Minute, Size: 8 << 20},
+		Keep:  Limits{AgeText: "24h", SizeText: "1GB", Age: 24 * time.Hour, Size: 1 << 30},
+	}
+}
+
+// mistake is a value that cannot be, and where it is.
+type mistake struct {
+	path    string // as goccy/go-yaml writes it: $.daemon.keep.age
+	message string
+}
+
+// check checks and interprets what was read.
+func (d *Daemon) check() (wrong *mistake) {
+	bad := func(key, format string, args ...any) *mistake {
+		return &mistake{"$.daemon." + key, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case len(d.Events) == 0:
+		return bad("events", "name at least one event")
+	case d.Frequency == 0 || d.Frequency > 10_000:
+		return bad("frequency", "%d is not in 1..10000 Hz", d.Frequency)
+	case 1000%d.Frequency == 0 || d.Frequency%1000 == 0:
+		return bad("frequency", "%d Hz is in step with milliseconds, in which programs do things: 47, 97, 241 and 997 are not", d.Frequency)
+	case !(d.MaxOverhead >= 0 && d.MaxOverhead <= 100):
+		return bad("max-overhead", "%v is not in 0..100 per cent", d.MaxOverhead)
+	}
+	for key, l := range map[string]*Limits{"piece": &d.Piece, "keep": &d.Keep} {
+		var err error
+		if l.Age, err = time.ParseDuration(l.AgeText); err != nil || l.Age < time.Second {
+			return bad(key+".age", "%q is no time of a second or more, such as 90s or 24h", l.AgeText)
+		}
+		if l.Size, err = ParseSize(l.SizeText); err != nil {
+			return bad(key+".size", "%v", err)
+		}
+	}
+	for i, r := range d.Rules {
+		at := func(key string) string { return fmt.Sprintf("rules[%d].%s", i, key) }
+		if r.Profile == nil {
+			return bad(fmt.Sprintf("rules[%d]", i), "a rule says profile: true, or false")
+		}
+		for key, pattern := range map[string]string{"executable": r.Executable, "user": r.User, "cgroup": r.Cgroup, "unit": r.Unit, "service": r.Service} {
+			if _, err := path.Match(pattern, ""); err != nil {
+				return bad(at(key), "%q is no pattern: %v", pattern, err)
+			}
+		}
+	}
+	return nil
+}
+
+// explain finds the line of a mistake.
+func (m *mistake) explain(text []byte) error {
+	says := strings.TrimPrefix(m.path, "$.") + ": " + m.message
+	for at := m.path; at != "$"; at = at[:strings.LastIndexByte(at, '.')] { // what is not there is wrong by default
+		p, err := yaml.PathString(at)
+		if err != nil {
+			break
+		}
+		if node, err := p.ReadNode(bytes.NewReader(text)); err == nil && node.GetToken() != nil {
+			return &Error{node.GetToken().Position.Line, says}
+		}
+	}
+	return &Error{1, says}
+}
+
+// ParseSize reads a number of bytes such as 512MB; units are powers of 1024.
+func ParseSize(s string) (uint64, error) {
+	number, shift := strings.ToUpper(strings.TrimSpace(s)), 0
+	number = strings.TrimSuffix(number, "B")
+	for unit, bits := range map[string]int{"K": 10, "M": 20, "G": 30} {
+		if rest, ok := strings.CutSuffix(number, unit); ok {
+			number, shift = rest, bits
+			break
+		}
+	}
+	n, err := strconv.ParseUint(number, 10, 63)
+	if err != nil || n == 0 || n > (1<<63-1)>>shift {
+		return 0, fmt.Errorf("%q is not a size; write it like 512MB", s)
+	}
+	return n << shift, nil
+}

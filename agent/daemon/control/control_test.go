@@ -1,0 +1,116 @@
+package control
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// serveAt serves a socket until the test's end.
+func serveAt(t *testing.T, handle Handler) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "control.sock")
+	l, err := Listen(socket, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- Serve(l, handle) }()
+	t.Cleanup(func() {
+		l.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return socket
+}
+
+// An answer has who asked, as the kernel says, and its files in order, also when there are more
+// than one message takes.
+func TestAnswersWithFiles(t *testing.T) {
+	const n = filesPerMessage + 20
+	dir := t.TempDir()
+	socket := serveAt(t, func(p Peer, r Request) (a Answer, files []*os.File) {
+		if p.UID != uint32(os.Getuid()) || p.PID != int32(os.Getpid()) || r.Service != "api" {
+			a.Error = fmt.Sprintf("%+v asks for %+v", p, r)
+			return a, nil
+		}
+		for i := range n {
+			name := fmt.Sprint(i)
+			path := filepath.Join(dir, name)
+			if err := os.WriteFile(path, []byte(name), 0o600); err != nil {
+				a.Error = err.Error()
+			}
+			f, err := os.Open(path)
+			if err != nil {
+				a.Error = err.Error()
+				return a, files
+			}
+			a.Pieces, files = append(a.Pieces, name), append(files, f)
+		}
+		return a, files
+	})
+	a, files, err := Ask(socket, Request{Command: CommandSnapshot, Service: "api"})
+	if err != nil || len(files) != n {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for i, f := range files {
+		text := make([]byte, 8)
+		m, _ := f.Read(text)
+		f.Close()
+		if got := string(text[:m]); got != a.Pieces[i] {
+			t.Errorf("file %d is %q, want %q", i, got, a.Pieces[i])
+		}
+	}
+}
+
+// What is no request is refused with a reason, and so is another version's.
+func TestRefusals(t *testing.T) {
+	socket := serveAt(t, func(Peer, Request) (Answer, []*os.File) { return Answer{}, nil })
+	for line, want := range map[string]string{"{}\n": "version 0", "ps\n": "invalid", `{"version":99,"command":"ps"}` + "\n": "version 99"} {
+		c, err := net.Dial("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, line)
+		var answer bytes.Buffer
+		_, _ = answer.ReadFrom(c)
+		c.Close()
+		if !strings.Contains(answer.String(), want) {
+			t.Errorf("%q is answered by %q, want %q", line, answer.String(), want)
+		}
+	}
+}
+
+// A user sees their own processes, and root all.
+func TestPeerSees(t *testing.T) {
+	if p := (Peer{UID: 1000}); !p.Sees(1000) || p.Sees(1001) || p.Sees(0) {
+		t.Error("a user sees others' processes, or not their own")
+	}
+	if p := (Peer{UID: 0}); !p.Sees(1000) {
+		t.Error("root does not see all")
+	}
+}
+
+// A socket that is served is not taken away.
+func TestOneDaemonASocket(t *testing.T) {
+	socket := serveAt(t, func(Peer, Request) (Answer, []*os.File) { return Answer{}, nil })
+	if _, err := Listen(socket, -1); err == nil || !strings.Contains(err.Error(), "already") {
+		t.Errorf("a second daemon gets %v", err)
+	}
+}
+
+func FuzzReadRequest(f *testing.F) {
+	f.Add([]byte(`{"version":1,"command":"snapshot","pid":7,"last_seconds":300}` + "\n"))
+	f.Add([]byte("{}\n"))
+	f.Add([]byte(`{"version":1`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if r, err := ReadRequest(bytes.NewReader(text)); err == nil && r.Version != Version {
+			t.Errorf("version %d was accepted", r.Version)
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package discovery
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// name finds out what a process is called: by OpenTelemetry's variables, else by its systemd unit,
+// else by its program.
+func (p *Process) name() {
+	proc := fmt.Sprintf("/proc/%d/", p.PID)
+	p.Cgroup, p.Unit, p.Container = parseCgroup(read(proc + "cgroup"))
+	if p.Service = parseEnvironment(read(proc + "environ")); p.Service != "" {
+		return
+	}
+	if p.Service = strings.TrimSuffix(p.Unit, ".service"); p.Service == "" {
+		p.Service = filepath.Base(strings.TrimSuffix(p.Path, " (deleted)"))
+	}
+	p.Service = clip(p.Service)
+}
+
+// maxRead bounds what is read of a file of /proc, in bytes.
+const maxRead = 1 << 20
+
+func read(path string) []byte {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, maxRead)) // as much as there is
+	return text
+}
+
+// containerID matches the last parts of a control group's path as OpenTelemetry's conventions do.
+var containerID = regexp.MustCompile(`([0-9a-f]{64}|[0-9a-f]{32}-[0-9]{10}|[0-9a-f]{8}(?:-[0-9a-f]{4}){4})(?:\.scope)?(?:/[a-z]+)?$`)
+
+// parseCgroup takes the control group of version 2, or the first of version 1, out of
+// /proc/PID/cgroup.
+func parseCgroup(text []byte) (path, unit, container string) {
+	for line := range strings.Lines(string(text)) {
+		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(parts) != 3 || path != "" && parts[0] != "0" {
+			continue
+		}
+		path = parts[2]
+	}
+	if m := containerID.FindStringSubmatch(path); m != nil {
+		container = m[1]
+	}
+	for part := range strings.SplitSeq(path, "/") {
+		if strings.HasSuffix(part, ".service") && !strings.HasPrefix(part, "user@") {
+			unit = clip(part)
+		}
+	}
+	return path, unit, container
+}
+
+// parseEnvironment takes the service's name out of /proc/PID/environ, as OpenTelemetry's
+// libraries do.
+func parseEnvironment(text []byte) (service string) {
+	for v := range bytes.SplitSeq(text, []byte{0}) {
+		name, value, _ := strings.Cut(string(v), "=")
+		switch name {
+		case "OTEL_SERVICE_NAME":
+			if value != "" {
+				return clip(value)
+			}
+		case "OTEL_RESOURCE_ATTRIBUTES":
+			for pair := range strings.SplitSeq(value, ",") {
+				if key, value, _ := strings.Cut(pair, "="); strings.TrimSpace(key) == "service.name" {
+					service = clip(strings.TrimSpace(value))
+				}
+			}
+		}
+	}
+	return service
+}
+
+// maxName bounds the names of services, in bytes.
+const maxName = 128
+
+func clip(name string) string {
+	return strings.ToValidUTF8(name[:min(len(name), maxName)], "")
+}
+
+// Clean makes a name fit to be that of a folder: letters, digits, dots, dashes and underscores, not
+// beginning with a dot.
+func Clean(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, clip(name))
+	if clean == "" || clean[0] == '.' {
+		clean = "_" + clean
+	}
+	return clean
+}

@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"runtime"
+	"time"
+
+	"ccagent/agent/procfs"
+	"ccagent/agent/sink"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// WriteHead writes into a new log what it is of, after adding time and machine; the standard
+// events that other tools look for; and the definitions of the sampled events.
+func (e *Engine) WriteHead(log *sink.Sink, c *eventlog.Capture) error {
+	const capset = 0
+	wall := uint64(time.Now().UnixNano() - int64(perf.Monotonic()-log.Start()))
+	c.StartUnixNs = wall
+	c.Kernel, c.Arch = procfs.KernelRelease(), runtime.GOARCH
+	c.CPUModel, c.CPUs = procfs.CPUModel(), uint32(runtime.NumCPU())
+	c.Labels = append(c.Labels, eventlog.Label{Key: eventlog.LabelHost, Value: procfs.HostName()})
+	args := c.Args
+	if len(args) == 0 {
+		args = []string{c.Program}
+	}
+	head := []eventlog.Event{
+		c,
+		&eventlog.CapsetCreate{Capset: capset, Type: eventlog.CapsetOSProcess},
+		&eventlog.OSProcessPID{Capset: capset, PID: c.PID},
+		&eventlog.WallClock{Capset: capset, Sec: wall / 1e9, Nsec: uint32(wall % 1e9)},
+		&eventlog.ProgramArgs{Capset: capset, Args: args},
+	}
+	for _, asked := range e.config.Asked.Events {
+		d := asked.Def
+		head = append(head, &d)
+	}
+	for _, event := range head {
+		if err := log.Emit(log.Start(), event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
