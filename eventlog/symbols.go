@@ -189,6 +189,10 @@ type CoreText struct {
 	Text   []byte // at most MaxTextPart
 }
 
+// NamelessGCLock is the name of functions without a symbol in which threads of the parallel
+// collector wait for each other.
+const NamelessGCLock = "(garbage collector's locks without symbols)"
+
 // MaxName bounds the names that CleanName gives, in bytes.
 const MaxName = 4096
 

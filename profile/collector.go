@@ -19,6 +19,7 @@ var spinning = map[string]bool{
 	"wakeup_gc_threads":           true,
 	"shutdown_gc_threads":         true,
 	"any_work":                    true,
+	eventlog.NamelessGCLock:       true,
 }
 
 // workOrWait is the function of the collector that works in what it calls of the collector, and

@@ -11,7 +11,7 @@ import (
 	"ccagent/symbolize/evidence/symtab"
 )
 
-// A stripped program's C code is told apart, and its category is not guessed.
+// A stripped program's C code is told apart: the collector's, and what may be anybody's.
 func TestStrippedC(t *testing.T) {
 	strip := testprog.NeedTool(t, "strip", "binutils")
 	exe := testprog.Build(t, "rev", testprog.Options{})
@@ -24,11 +24,20 @@ func TestStrippedC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	isC := map[string]bool{"evacuate": true, "GarbageCollect": true, "stg_upd_frame_info": false}
+	type code struct {
+		name     string
+		category eventlog.Category
+	}
+	collector, anybodys := code{symtab.NamelessGC, eventlog.CategoryGC}, code{symtab.NamelessC, eventlog.CategoryUnresolved}
+	want := map[string]code{
+		"evacuate": collector, "GarbageCollect": collector, "scheduleWaitThread": anybodys, "allocateMightFail": anybodys,
+		// The program's, or Cmm code, which nothing tells from it.
+		"stg_upd_frame_info": {symtab.NamelessHaskell, eventlog.CategoryHaskell},
+	}
 	var addrs []Address
 	at := map[string]uint64{}
 	for _, s := range symbols {
-		if _, ok := isC[s.Name]; ok {
+		if _, ok := want[s.Name]; ok {
 			at[s.Name] = s.Value + 4
 			addrs = append(addrs, Address{Addr: s.Value + 4})
 		}
@@ -38,13 +47,9 @@ func TestStrippedC(t *testing.T) {
 		t.Fatalf("strip: %v\n%s", err, out)
 	}
 	got, _ := resolve(t, Job{Modules: []Module{module(t, copied, addrs...)}})
-	for name, c := range isC {
+	for name, c := range want {
 		l := got.locations[1][at[name]]
-		want, category := symtab.NamelessC, eventlog.CategoryUnresolved
-		if !c { // the program's, or Cmm code, which nothing tells from it
-			want, category = symtab.NamelessHaskell, eventlog.CategoryHaskell
-		}
-		if l.Category != category || got.bindings[l.Binding].Name != want {
+		if l.Category != c.category || got.bindings[l.Binding].Name != c.name {
 			t.Errorf("%s at %#x: %+v, %q", name, at[name], l, got.bindings[l.Binding].Name)
 		}
 	}

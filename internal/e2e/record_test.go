@@ -277,6 +277,18 @@ func TestPoorBinaries(t *testing.T) {
 	}
 }
 
+// In a stripped program the collector is (GC), and hardly any time is in code that is not known.
+func TestStrippedCollector(t *testing.T) {
+	log, _ := record(t, nil, testprog.Build(t, "maps", testprog.Options{NoDebug: true, Strip: true}), "100000", "4")
+	var h hotView
+	view(t, &h, "hot", log)
+	gc, unresolved := h.share("(GC)"), h.share("(unresolved)")
+	t.Logf("collector %.3f, unresolved %.3f", gc, unresolved)
+	if gc < 0.15 || unresolved > gc/4 {
+		t.Errorf("collector %.3f, unresolved %.3f of the time; want most of the run-time system's in the collector", gc, unresolved)
+	}
+}
+
 // A program that is not Haskell is reported as such, and profiled.
 func TestNotHaskell(t *testing.T) {
 	testprog.NeedRoot(t)

@@ -16,12 +16,20 @@ type Ranges []Range
 
 // Contains reports whether an address is in one of the ranges.
 func (r Ranges) Contains(addr uint64) bool {
-	i := sort.Search(len(r), func(i int) bool { return r[i].Hi > addr })
-	return i < len(r) && r[i].Lo <= addr
+	return r.Index(addr) >= 0
 }
 
-// Functions returns the code that .eh_frame describes. Compilers of C write it for
-// every function, and stripping leaves it; GHC writes none of it for Haskell code.
+// Index gives the number of the range that an address is in, -1 for none.
+func (r Ranges) Index(addr uint64) int {
+	i := sort.Search(len(r), func(i int) bool { return r[i].Hi > addr })
+	if i < len(r) && r[i].Lo <= addr {
+		return i
+	}
+	return -1
+}
+
+// Functions returns the code that .eh_frame describes, a range for each function. Compilers of
+// C write it for every function, and stripping leaves it; GHC writes none of it for Haskell code.
 // What is malformed is left out, and all of a file whose section is over the
 // budget, in bytes.
 func Functions(f *elffile.File, budget uint64) Ranges {
@@ -63,11 +71,11 @@ func Functions(f *elffile.File, budget uint64) Ranges {
 	return out.joined()
 }
 
-// joined makes one of ranges that touch or overlap.
+// joined makes one of ranges that overlap.
 func (r Ranges) joined() Ranges {
 	var out Ranges
 	for _, x := range r {
-		if n := len(out); n > 0 && x.Lo <= out[n-1].Hi {
+		if n := len(out); n > 0 && x.Lo < out[n-1].Hi {
 			out[n-1].Hi = max(out[n-1].Hi, x.Hi)
 			continue
 		}

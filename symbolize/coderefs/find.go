@@ -53,22 +53,47 @@ func Find(ctx context.Context, f *elffile.File, entries []uint64) (Refs, error) 
 	for _, w := range words.tagged(&closures) {
 		r.Escapes[w.target] = true
 	}
+	return r, r.scan(ctx, f, code(f), search{&direct, &closures, true})
+}
+
+// Within reads C code of an x86-64 file, from lo up to hi, for references to addresses, of
+// functions or of data. Of other machines' files nothing is found.
+func Within(ctx context.Context, f *elffile.File, lo, hi uint64, addrs []uint64) ([]Ref, error) {
+	if f.Machine != elf.EM_X86_64 {
+		return nil, nil
+	}
+	var direct, closures lookup
+	for i, a := range addrs {
+		direct.add(a, i)
+	}
+	var part []extent
 	for _, c := range code(f) {
+		if from, to := max(lo, c.addr), min(hi, c.addr+c.size); from < to {
+			part = append(part, extent{from, c.offset + from - c.addr, to - from})
+		}
+	}
+	var r Refs
+	err := r.scan(ctx, f, part, search{&direct, &closures, false})
+	return r.Code, err
+}
+
+type extent struct{ addr, offset, size uint64 }
+
+func (r *Refs) scan(ctx context.Context, f *elffile.File, code []extent, what search) error {
+	for _, c := range code {
 		at, first := c.addr, 0
 		err := f.Scan(c.offset, c.size, maxScan, opcode+operand-1, func(chunk []byte) bool {
-			scan(chunk, at, first, &direct, &closures, &r)
+			scan(chunk, at, first, what, r)
 			first = opcode // what is before it was the end of this chunk
 			at += uint64(max(0, len(chunk)-(opcode+operand-1)))
 			return ctx.Err() == nil && len(r.Code) < maxRefs
 		})
 		if err != nil {
-			return r, err
+			return err
 		}
 	}
-	return r, context.Cause(ctx)
+	return context.Cause(ctx)
 }
-
-type extent struct{ addr, offset, size uint64 }
 
 // code lists where instructions lie: the executable sections, or segments
 // where there are none. Linkers may put constants into the same segment.
@@ -95,7 +120,13 @@ const (
 	opcode  = 8 // bytes before an operand that identify it
 )
 
-func scan(code []byte, at uint64, first int, direct, closures *lookup, r *Refs) {
+// search is what to look for.
+type search struct {
+	direct, closures *lookup
+	tables           bool // in static reference tables too
+}
+
+func scan(code []byte, at uint64, first int, what search, r *Refs) {
 	for i := first; i+operand <= len(code); i++ {
 		v := binary.LittleEndian.Uint32(code[i:])
 		if v == 0 { // padding, or an empty field before the label itself
@@ -103,20 +134,22 @@ func scan(code []byte, at uint64, first int, direct, closures *lookup, r *Refs) 
 		}
 		here := at + uint64(i)
 		rel := here + operand + uint64(int64(int32(v)))
-		if t, ok := match(rel, direct, closures); ok && (relative(code[:i]) || (here+operand)%8 == 0) {
-			r.Code = append(r.Code, Ref{here, t})
+		if relative(code[:i]) || what.tables && (here+operand)%8 == 0 {
+			if t, ok := what.match(rel); ok {
+				r.Code = append(r.Code, Ref{here, t})
+			}
 		}
-		if t, ok := match(uint64(v), direct, closures); ok && absolute(code[:i]) {
+		if t, ok := what.match(uint64(v)); ok && absolute(code[:i]) {
 			r.Code = append(r.Code, Ref{here, t})
 		}
 	}
 }
 
-func match(a uint64, direct, closures *lookup) (int, bool) {
-	if t, ok := direct.find(a); ok {
+func (s *search) match(a uint64) (int, bool) {
+	if t, ok := s.direct.find(a); ok {
 		return t, ok
 	}
-	return closures.find(a &^ tagMask)
+	return s.closures.find(a &^ tagMask)
 }
 
 // relative reports whether an instruction may end before b's end that takes an

@@ -44,7 +44,7 @@ func TestScan(t *testing.T) {
 		direct.add(target, 7)
 		closures.add(closure, 7)
 		var r Refs
-		scan(c.code, at, 0, &direct, &closures, &r)
+		scan(c.code, at, 0, search{&direct, &closures, true}, &r)
 		var want []Ref
 		if c.want {
 			want = []Ref{{at + uint64(len(c.code)) - 4, 7}}
@@ -88,7 +88,7 @@ func TestFindIsIndependentOfPieces(t *testing.T) {
 		closures.add(w.at, w.target)
 	}
 	for at := range code {
-		scan(code[max(0, at-opcode):min(len(code), at+4)], text.Addr+uint64(max(0, at-opcode)), min(at, opcode), &direct, &closures, &want)
+		scan(code[max(0, at-opcode):min(len(code), at+4)], text.Addr+uint64(max(0, at-opcode)), min(at, opcode), search{&direct, &closures, true}, &want)
 	}
 	inText := got.Code[:0:0]
 	for _, r := range got.Code {

@@ -6,15 +6,19 @@
 package symtab
 
 import (
+	"context"
 	"debug/elf"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"ccagent/eventlog"
 	"ccagent/symbolize/binary"
 	"ccagent/symbolize/cfi"
 	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/evidence"
+	"ccagent/symbolize/gccode"
 	"ccagent/symbolize/hsname"
 )
 
@@ -27,6 +31,7 @@ type Evidence struct {
 
 	c     cfi.Ranges // what a C compiler made; see isC
 	cRead bool
+	gc    func() gccode.Collector // the collector's part of it
 
 	// Procedures after those of the symbols, which are numbered in the order of the
 	// table.
@@ -45,7 +50,9 @@ var _ evidence.Evidence = (*Evidence)(nil)
 // New makes evidence of a module's symbols. memory bounds, in bytes, what is read of its
 // unwinding information.
 func New(t *Table, f *elffile.File, info *binary.Info, memory uint64) *Evidence {
-	return &Evidence{Table: t, elf: f, info: info, memory: memory, numbers: map[further]evidence.ProcID{}}
+	e := &Evidence{Table: t, elf: f, info: info, memory: memory, numbers: map[further]evidence.ProcID{}}
+	e.gc = sync.OnceValue(e.collector)
+	return e
 }
 
 // At is evidence.Evidence's: by a symbol that covers the address, else by what lies
@@ -94,6 +101,14 @@ func (e *Evidence) unnamed(k further, p evidence.Procedure) evidence.ProcID {
 // around describes an address that no symbol covers: its code belongs to the module of its
 // neighbours, but has neither's name.
 func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
+	if gc := e.gc(); gc.Code.Contains(addr) {
+		name := NamelessGC
+		if gc.Locks.Contains(addr) {
+			name = eventlog.NamelessGCLock
+		}
+		id := e.unnamed(further{name: name}, evidence.Procedure{Kind: evidence.Foreign, Symbol: name, Category: eventlog.CategoryGC})
+		return evidence.Code{Proc: id, Quality: eventlog.QualityNear, Category: eventlog.CategoryGC}, true
+	}
 	before, after := e.symbol(next-1), e.symbol(next)
 	haskell := func(s *Symbol) bool { return s != nil && s.Category == eventlog.CategoryHaskell }
 	var owner *Symbol
@@ -152,6 +167,7 @@ func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
 // its own. Haskell code includes Cmm code, which nothing tells from it.
 const (
 	NamelessC       = "(C code without symbols)"
+	NamelessGC      = "(garbage collector's C code without symbols)"
 	NamelessRTS     = "(run-time system's C code without symbols)"
 	NamelessHaskell = "(Haskell code without symbols)"
 )
@@ -189,11 +205,28 @@ const maxFrameSection = 64 << 20
 // isC reports whether a C compiler made the code, by the unwinding information
 // that it writes and GHC does not.
 func (e *Evidence) isC(addr uint64) bool {
+	return e.functions().Contains(addr)
+}
+
+func (e *Evidence) functions() cfi.Ranges {
 	if !e.cRead {
 		e.cRead = true
 		e.c = cfi.Functions(e.elf, min(e.memory, maxFrameSection))
 	}
-	return e.c.Contains(addr)
+	return e.c
+}
+
+// collector finds the garbage collector's functions where no symbol names them.
+func (e *Evidence) collector() gccode.Collector {
+	named := func(s elffile.Symbol) bool { return s.Name == "GarbageCollect" }
+	if !e.info.RTS || slices.ContainsFunc(e.all, named) {
+		return gccode.Collector{}
+	}
+	found, err := gccode.Find(context.Background(), e.elf, e.functions())
+	if err != nil {
+		return gccode.Collector{} // a file that ends before its code does
+	}
+	return found
 }
 
 // unnamedBetween says where local code lies, by the exported code that follows
