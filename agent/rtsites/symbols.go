@@ -24,7 +24,32 @@ const maxSymbolBytes = 128 << 20
 // ReadSymbols reads the symbols from a file, which need not have any.
 func ReadSymbols(f *elffile.File) (*Symbols, error) {
 	s := &Symbols{f, map[string]elffile.Symbol{}}
-	err := f.EachSymbol(maxSymbolBytes, func(sym *elffile.Symbol) {
+	if hash, err := f.NameHash(); err == nil && hash != nil && s.find(hash) == nil {
+		return s, nil
+	}
+	if err := s.scan(); err != nil {
+		return nil, fmt.Errorf("read symbols: %w", err)
+	}
+	return s, nil
+}
+
+// find looks each symbol up: a file without a table of all symbols has none that a C compiler has
+// made variants of.
+func (s *Symbols) find(hash *elffile.NameHash) error {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(names)), schedulers) {
+		sym, found, err := hash.Find(name)
+		if err != nil {
+			return err
+		}
+		if found {
+			s.by[name] = sym
+		}
+	}
+	return nil
+}
+
+func (s *Symbols) scan() error {
+	return s.File.EachSymbol(maxSymbolBytes, func(sym *elffile.Symbol) {
 		if !wanted(sym.Name) {
 			return
 		}
@@ -32,10 +57,6 @@ func ReadSymbols(f *elffile.File) (*Symbols, error) {
 			s.by[sym.Name] = *sym
 		}
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read symbols: %w", err)
-	}
-	return s, nil
 }
 
 // Names returns the names of the symbols that were found, sorted.

@@ -247,6 +247,9 @@ func FuzzOpen(f *testing.F) {
 			}
 		}
 		_, _ = e.Symbols(limit)
+		if h, err := e.NameHash(); err == nil && h != nil {
+			_, _, _ = h.Find("main")
+		}
 		_, _ = e.Relocations(8, limit)
 		_ = e.EachImport(6, limit, func(uint64, string) {})
 		e.Dynamic()

@@ -29,7 +29,7 @@ func (f *File) Symbols(limit uint64) ([]Symbol, error) {
 	var out []Symbol
 	err := f.EachSymbol(limit, func(s *Symbol) {
 		if out == nil {
-			out = make([]Symbol, 0, f.symbolTable().Size/24)
+			out = make([]Symbol, 0, f.symbolTable().Size/symbolSize)
 		}
 		out = append(out, *s)
 	})
@@ -63,7 +63,7 @@ func (f *File) EachAddress(limit uint64, visit func(addr uint64)) error {
 	if err != nil {
 		return err
 	}
-	for ; len(table) >= 24; table = table[24:] {
+	for ; len(table) >= symbolSize; table = table[symbolSize:] {
 		section := elf.SectionIndex(binary.LittleEndian.Uint16(table[6:]))
 		kind := elf.ST_TYPE(table[4])
 		if section != elf.SHN_UNDEF && kind != elf.STT_SECTION && kind != elf.STT_FILE && binary.LittleEndian.Uint32(table) != 0 {
@@ -94,6 +94,18 @@ func (f *File) byType(t elf.SectionType) *Section {
 	return nil
 }
 
+// symbolSize is the size of an entry of a symbol table.
+const symbolSize = 24
+
+// parseSymbol reads an entry of a symbol table. start is where its name begins.
+func parseSymbol(entry []byte) (s Symbol, start uint32) {
+	return Symbol{
+		Addr: binary.LittleEndian.Uint64(entry[8:]), Size: binary.LittleEndian.Uint64(entry[16:]),
+		Type: elf.ST_TYPE(entry[4]), Bind: elf.ST_BIND(entry[4]), Vis: elf.ST_VISIBILITY(entry[5]),
+		Section: elf.SectionIndex(binary.LittleEndian.Uint16(entry[6:])),
+	}, binary.LittleEndian.Uint32(entry)
+}
+
 func (f *File) eachSymbol(s *Section, limit uint64, visit func(*Symbol)) error {
 	if uint64(s.Link) >= uint64(len(f.Sections)) {
 		return &FormatError{s.Offset, fmt.Sprintf("section %q links to section %d", s.Name, s.Link)}
@@ -116,14 +128,10 @@ func (f *File) eachSymbol(s *Section, limit uint64, visit func(*Symbol)) error {
 	names := unsafe.String(unsafe.SliceData(raw), len(raw)) // nobody writes to it; symbols' names are slices of it
 	var file string
 	var sym Symbol
-	for ; len(table) >= 24; table = table[24:] {
-		info := table[4]
-		sym = Symbol{
-			Addr: binary.LittleEndian.Uint64(table[8:]), Size: binary.LittleEndian.Uint64(table[16:]),
-			Type: elf.ST_TYPE(info), Bind: elf.ST_BIND(info), Vis: elf.ST_VISIBILITY(table[5]),
-			Section: elf.SectionIndex(binary.LittleEndian.Uint16(table[6:])),
-		}
-		name := stringAt(names, uint64(binary.LittleEndian.Uint32(table)))
+	for ; len(table) >= symbolSize; table = table[symbolSize:] {
+		var start uint32
+		sym, start = parseSymbol(table)
+		name := stringAt(names, uint64(start))
 		if sym.Type == elf.STT_FILE {
 			file = name
 			continue
