@@ -385,7 +385,7 @@ func (a *allocation) settle(ai *image) error {
 	if words == 0 {
 		words = ai.words
 	}
-	c := countsOf(&r.account)
+	c := r.counts()
 	samples, unnamed := ai.ledger.settle(words, &c)
 	for _, s := range samples {
 		s.PID = ai.im.PID

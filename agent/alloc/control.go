@@ -183,7 +183,7 @@ func (a *allocation) observe(ai *image) error {
 		return err
 	}
 	ai.poll(&r)
-	c := countsOf(&r.account)
+	c := r.counts()
 	ai.ledger.update(ai.allocated(), &c)
 	for site, p := range ai.probes {
 		switch {

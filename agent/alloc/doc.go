@@ -21,8 +21,8 @@
 // each cycle of which a full nursery was seen is divided into large and small exactly (count_cycle). A
 // survey, of one full nursery now and then, divides small objects by the blocks that C code has
 // taken to the front of the nursery, and large ones by the headers in
-// generations[0].large_objects (survey_nursery). Cycles that were not seen are divided as those
-// at the time (split.go).
+// generations[0].large_objects (survey_nursery). Cycles that were not seen are divided as
+// those at the time, and as what the unfinished cycle has whenever the agent looks (split.go).
 //
 // Where a nursery is full because large objects exceed their limit, or a stack check finds so,
 // the sample says nothing of who filled it, and has no weight.

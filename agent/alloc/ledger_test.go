@@ -48,6 +48,7 @@ const (
 func (s *simulated) tick() {
 	if s.time >= s.updated+10e6 {
 		s.updated = s.time
+		s.counts.cycleAll, s.counts.cycleLarge = 8*float64(s.words)-float64(s.collected), s.newLarge
 		s.ledger.update(8*s.words, &s.counts)
 	}
 }
@@ -361,6 +362,31 @@ func TestSplitIsWhatIsCounted(t *testing.T) {
 		if math.Abs(got[of]-want) > 0.003*total {
 			t.Errorf("stratum %d has %.0f bytes of %.0f, not %.0f", of, got[of], total, want)
 		}
+	}
+}
+
+// A program whose stack grows for a while, in which the probes are out, and whose other phases
+// allocate many times as much in the same time: its chunks are those of that phase, but for what
+// is allocated from one look to the next.
+func TestSplitKnowsPhases(t *testing.T) {
+	var s split
+	var c counts
+	total, large := 0.0, 0.0
+	for i := range 40 {
+		step, share := 50e6, 0.0
+		if i >= 8 && i < 20 {
+			step, share = 3e6, 1
+		}
+		total, large = total+step, large+share*step
+		if i < 4 || i > 30 {
+			c.all, c.large = c.all+step, c.large+share*step
+		}
+		c.cycleAll, c.cycleLarge = 4e5, share*4e5
+		s.update(total, &c)
+	}
+	got := s.update(total, &c)
+	if got := got[largeStratum] + got[chunkStratum]; math.Abs(got-large) > 50e6 {
+		t.Errorf("large objects have %.0f bytes of %.0f, not %.0f", got, total, large)
 	}
 }
 

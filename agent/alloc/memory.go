@@ -72,7 +72,16 @@ type reading struct {
 	account bpf.AllocAccount
 	words   uint64
 	known   bool
-	at      uint64 // ns
+	// Since the last collection, in bytes: all, and large objects. 0 if that is not known.
+	cycleAll, cycleLarge uint64
+	at                   uint64 // ns
+}
+
+// counts returns what the run-time system has counted.
+func (r *reading) counts() counts {
+	c := countsOf(&r.account)
+	c.cycleAll, c.cycleLarge = float64(r.cycleAll), float64(r.cycleLarge)
+	return c
 }
 
 // hits returns how often the probe at a site was hit.
@@ -92,7 +101,12 @@ func (a *allocation) read(ai *image) (r reading, err error) {
 	if err != nil {
 		return r, err
 	}
+	before, large, err := ai.readCycle()
 	r.words, r.known = ai.readTotal(&r.account)
+	if again, _, errAgain := ai.readCycle(); err == nil && errAgain == nil && before == again && r.known && 8*r.words > before {
+		r.cycleAll = 8*r.words - before
+		r.cycleLarge = min(large, r.cycleAll)
+	}
 	r.at = perf.Monotonic()
 	return r, nil
 }
@@ -128,6 +142,23 @@ func (ai *image) readCollected() (uint64, error) {
 	}
 	bytes, err := ai.im.Memory.Word(ai.sites.Stats + ai.bias + ghc.StatsAllocated)
 	return bytes / 8, err
+}
+
+// readCycle reads how much had been allocated at the last collection, and of large objects since,
+// in bytes.
+func (ai *image) readCycle() (before, large uint64, err error) {
+	if ai.sites.Stats == 0 || ai.sites.Generations == 0 {
+		return 0, 0, fmt.Errorf("process %d has no readable counts of a cycle", ai.im.PID)
+	}
+	if before, err = ai.im.Memory.Word(ai.sites.Stats + ai.bias + ghc.StatsAllocated); err != nil {
+		return 0, 0, err
+	}
+	youngest, err := ai.im.Memory.Word(ai.sites.Generations + ai.bias)
+	if err != nil {
+		return 0, 0, err
+	}
+	large, err = ai.im.Memory.Word(youngest + ghc.GenerationNewLarge)
+	return before, 8 * large, err
 }
 
 // allocated returns what the process has allocated since the capture began, in bytes, as of

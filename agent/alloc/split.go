@@ -7,6 +7,9 @@ import "ccagent/bpf"
 type counts struct {
 	// From collections to full nurseries that were seen: all bytes, and those of large objects.
 	all, large float64
+	// Since the last collection, when the counts were read: all bytes, and those of large objects.
+	// 0 if that is not known.
+	cycleAll, cycleLarge float64
 	// What surveys have found.
 	heap, threads, other, chunks, objects float64
 }
@@ -20,15 +23,28 @@ func countsOf(a *bpf.AllocAccount) counts {
 
 // split divides what a process allocates among the strata. Cycles that were counted are divided
 // as they were counted, all other bytes like those that were counted or surveyed at the time.
+//
+// A program whose stack grows for a while has phases of nothing but stack chunks, and the probes
+// may be out in one, or in place in no other. So what the unfinished cycle has at each update
+// tells of large objects in what was allocated since the update before. An unfinished cycle has
+// less of them than whole ones if what fills a nursery with large objects comes at its end; by how
+// much is known from the cycles that were counted (the difference estimator; Cochran, Sampling
+// Techniques, chapter 7).
 type split struct {
 	last counts
 	// large is the share of large objects in all bytes, heap, threads and other those of
 	// small objects in what is not large, and chunks that of stack chunks in large objects.
 	largeShare, chunkShare, threadShare, otherShare ratio
 
-	uncounted      float64 // bytes of cycles that were not counted, at the last update
-	uncountedLarge float64 // those of large objects among them, estimated
-	bytes          [strata]float64
+	looks  bool    // whether there was such a share
+	looked float64 // share of large objects in the unfinished cycle, at the last update
+	// Of the bytes that were counted while there were such shares: how many, and how many more of
+	// them were of large objects than those say.
+	compared, apart float64
+	uncounted       float64 // bytes of cycles that were not counted, at the last update
+	uncountedLarge  float64 // those of large objects among them, estimated
+	unfinished      float64 // likewise, by the shares in unfinished cycles alone
+	bytes           [strata]float64
 }
 
 // Bytes over which shares are averaged. Cycles are counted all, or in windows; surveys are taken
@@ -63,7 +79,8 @@ func (s *split) shares() (shares [strata]float64) {
 
 // update returns the bytes of each stratum, given the sum of all.
 func (s *split) update(total float64, c *counts) [strata]float64 {
-	s.largeShare.add(c.large-s.last.large, c.all-s.last.all, largeMemory)
+	counted, all := c.large-s.last.large, c.all-s.last.all
+	s.largeShare.add(counted, all, largeMemory)
 	surveyed := c.heap - s.last.heap + c.threads - s.last.threads + c.other - s.last.other
 	s.threadShare.add(c.threads-s.last.threads, surveyed, surveyMemory)
 	s.otherShare.add(c.other-s.last.other, surveyed, surveyMemory)
@@ -74,12 +91,28 @@ func (s *split) update(total float64, c *counts) [strata]float64 {
 	// What is not counted is divided by the share at its time. As long as shares rest on little,
 	// they divide all from the beginning anew.
 	uncounted := total - c.all
-	if s.largeShare.young() {
-		s.uncountedLarge, s.uncounted = 0, 0
+	switch {
+	case c.cycleAll > 0 || s.looks:
+		mean := s.looked
+		if c.cycleAll > 0 {
+			share := c.cycleLarge / c.cycleAll
+			s.looked, mean, s.looks = share, (s.looked+share)/2, true
+		}
+		s.compared += all
+		s.apart += counted - mean*all
+		s.unfinished += mean * (uncounted - s.uncounted)
+		s.uncountedLarge = s.unfinished
+		if s.compared > 0 {
+			s.uncountedLarge += s.apart / s.compared * uncounted
+		}
+	default:
+		if s.largeShare.young() {
+			s.uncountedLarge, s.uncounted = 0, 0
+		}
+		s.uncountedLarge += s.largeShare.value() * (uncounted - s.uncounted)
 	}
-	s.uncountedLarge += s.largeShare.value() * (uncounted - s.uncounted)
 	s.uncounted = uncounted
-	large := min(max(c.large+s.uncountedLarge, 0), total)
+	large := min(max(c.large+min(max(s.uncountedLarge, 0), max(uncounted, 0)), 0), total)
 	if s.chunkShare.young() {
 		s.bytes[largeStratum], s.bytes[chunkStratum] = 0, 0
 	}
