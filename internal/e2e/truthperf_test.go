@@ -1,10 +1,10 @@
 package e2e
 
 import (
+	"cmp"
+	"debug/dwarf"
 	"debug/elf"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,34 +16,46 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// perfShares runs a program under perf, and gives the share of its samples by codeNames'
-// names; "(kernel)" and "(C)" are the rest. Samples that nothing resolves are "?".
-func perfShares(t *testing.T, program, sources string, args []string) (shares map[string]float64, samples int) {
+// recordUnderPerf has perf and ccagent sample the same run, and gives ccagent's log, and the
+// share of perf's samples by codeNames' names; "(kernel)" and "(C)" are the rest. Samples that
+// nothing resolves are "?".
+func recordUnderPerf(t *testing.T, flags []string, program, sources string, args []string) (log string, shares map[string]float64, samples int) {
 	t.Helper()
 	perf := testprog.NeedTool(t, "perf", "linux-perf")
-	data := filepath.Join(t.TempDir(), "perf.data")
-	if r := run(t, command(t, perf, append([]string{"record", "-q", "-F", "487", "-e", "cpu-clock", "-o", data, "--", program}, args...)...)); r.status != 0 {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "perf.data")
+	log = filepath.Join(dir, "run.eventlog")
+	argv := slices.Concat([]string{"record", "-q", "-F", "487", "-e", "cpu-clock", "-o", data, "--", ccagent, "record", "-o", log}, flags, []string{"--", program}, args)
+	if r := run(t, command(t, perf, argv...)); r.status != 0 {
 		t.Fatalf("perf record: status %d\n%s", r.status, r.stderr)
 	}
 	r := run(t, command(t, perf, "script", "-i", data, "--show-mmap-events", "-F", "comm,pid,tid,event,ip"))
 	if r.status != 0 {
 		t.Fatalf("perf script: status %d\n%s", r.status, r.stderr)
 	}
+	pid := "" // of the program, since it was executed
 	var maps []mapping
 	at := map[string]map[uint64]int{} // by object: samples by its own addresses
 	counts := map[string]int{}
 	for line := range strings.Lines(r.stdout) {
 		if m := mapLine.FindStringSubmatch(line); m != nil {
-			maps = append(maps, mapping{hex(m[1]), hex(m[2]), hex(m[3]), m[4]})
+			if m[5] == program {
+				pid = m[1]
+			}
+			if m[1] == pid {
+				maps = append(maps, mapping{hex(m[2]), hex(m[3]), hex(m[4]), m[5]})
+			}
 			continue
 		}
 		m := sampleLine.FindStringSubmatch(line)
-		if m == nil {
+		if m == nil || m[1] != pid {
 			continue
 		}
 		samples++
-		ip := hex(m[1])
-		i := slices.IndexFunc(maps, func(m mapping) bool { return ip >= m.start && ip-m.start < m.size && strings.HasPrefix(m.path, "/") })
+		ip := hex(m[2])
+		i := slices.IndexFunc(maps, func(m mapping) bool {
+			return ip >= m.start && ip-m.start < m.size && strings.HasPrefix(m.path, "/")
+		})
 		switch {
 		case ip>>63 != 0:
 			counts["(kernel)"]++
@@ -57,6 +69,9 @@ func perfShares(t *testing.T, program, sources string, args []string) (shares ma
 			at[path][ip-maps[i].start+maps[i].offset]++
 		}
 	}
+	if samples == 0 {
+		t.Fatal("perf has no sample of the program")
+	}
 	for path, offsets := range at {
 		for offset, name := range codeNames(t, path, program, sources, offsets) {
 			counts[name] += offsets[offset]
@@ -66,7 +81,7 @@ func perfShares(t *testing.T, program, sources string, args []string) (shares ma
 	for name, n := range counts {
 		shares[name] = float64(n) / float64(samples)
 	}
-	return shares, samples
+	return log, shares, samples
 }
 
 type mapping struct {
@@ -75,8 +90,8 @@ type mapping struct {
 }
 
 var (
-	mapLine    = regexp.MustCompile(`PERF_RECORD_MMAP2? .*\[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ (0x[0-9a-f]+|0) .*\]: r-x[ps] (\S+)`)
-	sampleLine = regexp.MustCompile(`cpu-clock:\S*\s+([0-9a-f]+)\s*$`)
+	mapLine    = regexp.MustCompile(`PERF_RECORD_MMAP2? (\d+)/\d+: \[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ (0x[0-9a-f]+|0) .*\]: r-x[ps] (\S+)`)
+	sampleLine = regexp.MustCompile(`\s(\d+)/\d+\s+cpu-clock:\S*\s+([0-9a-f]+)\s*$`)
 )
 
 func hex(s string) uint64 {
@@ -85,7 +100,7 @@ func hex(s string) uint64 {
 }
 
 // codeNames names the code at offsets into an object: Module.binding for the program's own,
-// from binutils' reading of its line tables and the sources, else the module of the nearest
+// from the lines of its code and the sources, else the module of the nearest
 // symbol before.
 func codeNames(t *testing.T, path, program, sources string, offsets map[uint64]int) map[uint64]string {
 	t.Helper()
@@ -111,7 +126,7 @@ func codeNames(t *testing.T, path, program, sources string, offsets map[uint64]i
 		for i, offset := range asked {
 			addresses[i] = address[offset]
 		}
-		own = ownBindings(t, path, sources, addresses)
+		own = ownBindings(t, f, sources, addresses)
 	}
 	symbols := symbolsOf(f)
 	names := map[uint64]string{}
@@ -123,41 +138,139 @@ func codeNames(t *testing.T, path, program, sources string, offsets map[uint64]i
 	return names
 }
 
-// ownBindings gives the top-level binding in whose source each address lies, by addr2line
-// and the text of the sources; "" where there is none.
-func ownBindings(t *testing.T, program, sources string, addresses []uint64) []string {
+// ownBindings gives the top-level binding in whose source each address lies, by the standard
+// library's reading of procedures and lines and the text of the sources; "" where there is
+// none, and "? of its own" where it is not known which. addr2line will not do: for a procedure that has
+// no lines it gives the last line of the procedure before.
+func ownBindings(t *testing.T, f *elf.File, sources string, addresses []uint64) []string {
 	t.Helper()
-	var in strings.Builder
-	for _, a := range addresses {
-		fmt.Fprintf(&in, "%#x\n", a)
-	}
-	cmd := exec.Command(testprog.NeedTool(t, "addr2line", "binutils"), "-e", program)
-	cmd.Stdin = strings.NewReader(in.String())
-	out, err := cmd.Output()
+	names := make([]string, len(addresses))
+	d, err := f.DWARF()
 	if err != nil {
-		t.Fatal(err)
+		return names
 	}
+	procedures, lines := readProcedures(t, d)
 	texts := map[string][]string{} // the binding of each line, by file
-	var names []string
-	for line := range strings.Lines(string(out)) {
-		file, number, _ := strings.Cut(strings.TrimSpace(line), ":")
-		number, _, _ = strings.Cut(number, " ")
-		name := ""
-		if n, err := strconv.Atoi(number); err == nil && filepath.Ext(file) == ".hs" {
-			base := filepath.Base(file)
-			if texts[base] == nil {
-				texts[base] = bindingsByLine(t, filepath.Join(sources, base))
+	bindings := func(file string) []string {
+		base := filepath.Base(file)
+		if texts[base] == nil {
+			texts[base] = bindingsByLine(t, filepath.Join(sources, base))
+		}
+		return texts[base]
+	}
+	byLine := func(p procedure, address uint64) string {
+		i := sort.Search(len(lines), func(i int) bool { return lines[i].address > address }) - 1
+		if i < 0 || lines[i].address < p.low || lines[i].file == "" {
+			return ""
+		}
+		of := bindings(lines[i].file)
+		if n := lines[i].line; n < 1 || n > len(of) || of[n-1] == "" {
+			return ""
+		} else {
+			return moduleOfFile(lines[i].file) + "." + of[n-1]
+		}
+	}
+	at := map[dwarf.Offset]int{}
+	for i, p := range procedures {
+		at[p.offset] = i
+	}
+	for k, address := range addresses {
+		i := sort.Search(len(procedures), func(i int) bool { return procedures[i].low > address }) - 1
+		if i < 0 || address >= procedures[i].high {
+			continue
+		}
+		p := procedures[i]
+		if names[k] = byLine(p, address); names[k] != "" {
+			continue
+		}
+		names[k] = "? of its own"
+		// Of a procedure without lines those that enclose it may tell.
+		for range 20 {
+			if slices.Contains(bindings(p.file), p.name) {
+				names[k] = moduleOfFile(p.file) + "." + p.name
+				break
 			}
-			if of := texts[base]; n >= 1 && n <= len(of) && of[n-1] != "" {
-				name = strings.TrimSuffix(base, ".hs") + "." + of[n-1]
+			parent, found := at[p.parent]
+			if !found {
+				break
+			}
+			p = procedures[parent]
+			if name := byLine(p, p.high-1); name != "" {
+				names[k] = name
+				break
 			}
 		}
-		names = append(names, name)
-	}
-	if len(names) != len(addresses) {
-		t.Fatalf("addr2line answered %d of %d addresses", len(names), len(addresses))
 	}
 	return names
+}
+
+func moduleOfFile(file string) string { return strings.TrimSuffix(filepath.Base(file), ".hs") }
+
+type procedure struct {
+	offset, parent dwarf.Offset
+	low, high      uint64
+	name, file     string
+}
+
+type lineRow struct {
+	address uint64
+	file    string
+	line    int
+}
+
+// readProcedures reads all of GHC's procedures and lines, by address.
+func readProcedures(t *testing.T, d *dwarf.Data) (procedures []procedure, lines []lineRow) {
+	t.Helper()
+	const tickParent = dwarf.Attr(0x2b20) // GHC's own
+	r := d.Reader()
+	file := ""
+	for {
+		e, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e == nil {
+			break
+		}
+		switch e.Tag {
+		case dwarf.TagCompileUnit:
+			file, _ = e.Val(dwarf.AttrName).(string)
+			if filepath.Ext(file) != ".hs" {
+				r.SkipChildren()
+				continue
+			}
+			lr, err := d.LineReader(e)
+			if err != nil || lr == nil {
+				continue
+			}
+			var row dwarf.LineEntry
+			for lr.Next(&row) == nil {
+				l := lineRow{address: row.Address}
+				if !row.EndSequence && row.File != nil && filepath.Ext(row.File.Name) == ".hs" {
+					l.file, l.line = row.File.Name, row.Line
+				}
+				lines = append(lines, l)
+			}
+		case dwarf.TagSubprogram:
+			low, isLow := e.Val(dwarf.AttrLowpc).(uint64)
+			high, isHigh := e.Val(dwarf.AttrHighpc).(uint64)
+			if !isLow || !isHigh {
+				continue
+			}
+			name, _ := e.Val(dwarf.AttrName).(string)
+			parent, _ := e.Val(tickParent).(dwarf.Offset)
+			procedures = append(procedures, procedure{e.Offset, parent, low, high, name, file})
+		}
+	}
+	slices.SortFunc(procedures, func(a, b procedure) int { return cmp.Compare(a.low, b.low) })
+	// Up to GHC 9.0 a procedure ends with its first block, by its own account.
+	for i := range procedures[:max(len(procedures), 1)-1] {
+		if p := &procedures[i]; p.file == procedures[i+1].file {
+			p.high = procedures[i+1].low
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b lineRow) int { return cmp.Compare(a.address, b.address) })
+	return procedures, lines
 }
 
 var definition = regexp.MustCompile(`^([a-z_][A-Za-z0-9_']*)\b.*[=|]?`)
@@ -233,16 +346,34 @@ func moduleOfSymbol(name string) string {
 func timeClaims(t *testing.T, p truthProgram, w truthWay) (claims []claim) {
 	t.Helper()
 	exe := p.build(t, w)
-	shares, n := perfShares(t, exe, testprog.Source(t, p.program), p.arguments(w))
-	log, _ := record(t, nil, exe, p.arguments(w)...)
+	log, shares, n := recordUnderPerf(t, nil, exe, testprog.Source(t, p.program), p.arguments(w))
 	ours, samples, _ := hotRows(t, log, "cycles")
 	for _, name := range largest(shares, 10) {
-		if name == "?" || name == "(C)" {
+		if strings.HasPrefix(name, "?") || name == "(C)" {
 			continue
 		}
-		claims = append(claims, ours[name].claim("time (perf)", name, shares[name], binomial(shares[name], n), samples))
+		c := ours[name].claim("time (perf)", name, shares[name], binomial(shares[name], n), samples)
+		c.Unknown = unknown(name, p, shares)
+		claims = append(claims, c)
 	}
 	return claims
+}
+
+// unknown gives what more a row may have: code of the program's own that has no place in the
+// sources may be any binding's, other code without a name only that of a library.
+func unknown(name string, p truthProgram, shares map[string]float64) float64 {
+	switch {
+	case strings.HasPrefix(name, "("):
+		return 0
+	case p.owns(name):
+		return shares["? of its own"]
+	}
+	return shares["? of its own"] + shares["?"]
+}
+
+// owns reports whether a row is a binding of the program, which all are in one module.
+func (p truthProgram) owns(row string) bool {
+	return strings.HasPrefix(row, "Main.")
 }
 
 // hotRows gives the rows of hot: bindings of the program, modules of libraries, categories.
@@ -262,13 +393,13 @@ func hotRows(t *testing.T, log, event string) (rows map[string]hotRow, samples i
 
 // claim compares a row of hot with an oracle's share.
 func (r hotRow) claim(quantity, name string, oracle, err float64, samples int) claim {
-	c := claim{quantity: quantity, row: name, oracle: oracle, error: err, ours: r.Share, low: r.Low, high: r.High}
+	c := claim{Quantity: quantity, Row: name, Oracle: oracle, Error: err, Ours: r.Share, Low: r.Low, High: r.High}
 	if r.Element == "" {
 		// No sample: the rule of three.
-		c.high = 3 / float64(max(samples, 1))
+		c.High = 3 / float64(max(samples, 1))
 	}
 	if r.Only < r.Share {
-		c.overlap, c.low = true, r.Low-(r.Share-r.Only)
+		c.Overlap, c.Low = true, r.Low-(r.Share-r.Only)
 	}
 	return c
 }
