@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"ccagent/internal/testprog"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -90,7 +92,7 @@ func TestBuckets(t *testing.T) {
 func TestLoad(t *testing.T) {
 	s, err := Load(Config{MaxFrames: 128, CPUs: 1, RingBytes: 1 << 16, UnwindRows: 1000})
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) && os.Geteuid() != 0 {
-		t.Skipf("unsupported: %v", err)
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "permission to load BPF programs: " + err.Error()})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"ccagent/internal/testprog"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -84,7 +86,7 @@ func TestProbeClock(t *testing.T) {
 	}
 	var why *UnavailableError
 	if err := Probe(e); errors.As(err, &why) && why.Permission {
-		t.Skipf("unsupported: %v", err)
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "permission to sample: " + err.Error()})
 	} else if err != nil {
 		t.Errorf("the CPU clock, which every kernel has: %v", err)
 	}

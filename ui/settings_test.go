@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ccagent/internal/testprog"
 	"ccagent/ui/internal/fixture"
 )
 
@@ -91,7 +92,7 @@ func TestBrokenSettings(t *testing.T) {
 // rights than theirs.
 func TestSettingsUnderSudo(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("SKIPPED: only root can act for another user")
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "root, who alone can act for another user"})
 	}
 	const uid, gid = 12345, 12345
 	dir := t.TempDir()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ccagent/internal/testprog"
 	"ccagent/profile/logtest"
 	"ccagent/ui/internal/fixture"
 )
@@ -23,9 +24,7 @@ type terminal struct {
 
 func newTerminal(t *testing.T, w, h int) *terminal {
 	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("SKIPPED the end-to-end test: tmux is not installed (scripts/test installs it)")
-	}
+	testprog.NeedTool(t, "tmux", "tmux")
 	dir, err := os.MkdirTemp("", "ccview") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +60,7 @@ func (x *terminal) keys(keys ...string) { x.tmux(append([]string{"send-keys"}, k
 // await polls until the screen is as wanted.
 func (x *terminal) await(what string, ok func(screen string) bool) string {
 	x.t.Helper()
-	deadline := time.Now().Add(time.Minute) // only ever reached by a failure
+	deadline := time.Now().Add(3 * time.Minute) // only ever reached by a failure
 	for {
 		screen := x.tmux("capture-pane", "-p")
 		if ok(screen) {

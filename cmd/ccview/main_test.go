@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/internal/testprog"
 	"ccagent/profile"
 	"ccagent/profile/logtest"
 	"ccagent/ui/printer"
@@ -394,7 +395,7 @@ func TestBrokenPipe(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skipf("unsupported: %v", err)
+		testprog.Skip(t, &testprog.UnsupportedError{Need: err.Error()})
 	}
 	defer full.Close()
 	var stderr bytes.Buffer

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -21,9 +20,13 @@ func pidOf(cmd *exec.Cmd) string { return fmt.Sprint(cmd.Process.Pid) }
 func TestAttachFollowsThreads(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "threads100", testprog.Options{Threaded: true})
-	target := command(t, exe, "8000", "100", "4", "+RTS", "-N2")
+	target := command(t, exe, "5000", "100", "4", "lines", "+RTS", "-N2")
 	out, lines := linePipe(t)
 	target.Stdout = out
+	begin, err := target.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	waitTarget := background(t, target)
 	out.Close()
 	text := ""
@@ -32,8 +35,13 @@ func TestAttachFollowsThreads(t *testing.T) {
 	}
 
 	log := filepath.Join(t.TempDir(), "run.eventlog")
-	r := run(t, command(t, ccagent, "attach", "--max-overhead", "0", "-F", "997", "-o", log, pidOf(target)))
-	if r.status != 0 {
+	wait := background(t, command(t, ccagent, "attach", "--max-overhead", "0", "-F", "997", "-o", log, pidOf(target)))
+	eventually(t, "a sample is in the log", func() bool { return has(log, isSample) })
+	// Both halves of the program are in the capture as a whole.
+	if _, err := begin.Write([]byte("\n\n")); err != nil {
+		t.Fatal(err)
+	}
+	if r := wait(); r.status != 0 {
 		t.Fatalf("ccagent attach: status %d\n%s", r.status, r.stderr)
 	}
 	if tr := waitTarget(); tr.status != 0 {
@@ -64,14 +72,8 @@ func TestAttachFollowsThreads(t *testing.T) {
 func TestAttachEnds(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "spin31", testprog.Options{})
-	target := command(t, exe, "1000000000")
-	if err := target.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		target.Process.Kill()
-		target.Wait()
-	}()
+	target := command(t, exe, endless)
+	background(t, target)
 	alive := func() {
 		t.Helper()
 		if err := target.Process.Signal(syscall.Signal(0)); err != nil {
@@ -80,7 +82,7 @@ func TestAttachEnds(t *testing.T) {
 	}
 
 	log := filepath.Join(t.TempDir(), "duration.eventlog")
-	if r := run(t, command(t, ccagent, "attach", "--duration", "1s", "-o", log, pidOf(target))); r.status != 0 {
+	if r := run(t, command(t, ccagent, "attach", "-F", "997", "--duration", "1s", "-o", log, pidOf(target))); r.status != 0 {
 		t.Fatalf("--duration: status %d\n%s", r.status, r.stderr)
 	}
 	alive()
@@ -95,10 +97,7 @@ func TestAttachEnds(t *testing.T) {
 		log := filepath.Join(t.TempDir(), "signal.eventlog")
 		cmd := command(t, ccagent, "attach", "-o", log, pidOf(target))
 		wait := background(t, cmd)
-		eventually(t, "a log with samples", func() bool {
-			info, err := os.Stat(log)
-			return err == nil && info.Size() > 4096
-		})
+		eventually(t, "a log with samples", func() bool { return has(log, isSample) })
 		if err := cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
@@ -131,13 +130,8 @@ func TestAttachToNothing(t *testing.T) {
 func TestAttachToIdleProcess(t *testing.T) {
 	testprog.NeedRoot(t)
 	target := command(t, "sleep", "1000")
-	if err := target.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		target.Process.Kill()
-		target.Wait()
-	}()
+	background(t, target)
+	eventually(t, "it sleeps", func() bool { return strings.Contains(stateOf(t, target.Process.Pid), "S (sleeping)") })
 	r := run(t, command(t, ccagent, "attach", "--duration", "100ms", "-o", filepath.Join(t.TempDir(), "l"), pidOf(target)))
 	if r.status != 125 {
 		t.Errorf("status %d, want 125", r.status)

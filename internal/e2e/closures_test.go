@@ -64,8 +64,8 @@ func TestAllocationByClosure(t *testing.T) {
 		for what, size := range c.sizes {
 			r, ok := rows[what]
 			want := size / turn
-			// Twice the interval: one in ten thousand is further off.
-			if off := math.Abs(r.Share - want); !ok || off > 2*max(r.High-r.Share, r.Share-r.Low) {
+			// Two and a half times the interval are five standard deviations.
+			if off := math.Abs(r.Share - want); !ok || off > 2.5*max(r.High-r.Share, r.Share-r.Low) {
 				t.Errorf("%s: %s has %.4f of %d blocks (%.4f to %.4f), want %.4f", name, what, r.Share, blocks, r.Low, r.High, want)
 			}
 			if math.Abs(r.Mean-size) > 0.02*size {

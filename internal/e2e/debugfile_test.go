@@ -22,7 +22,7 @@ func TestStrippedProgramIsNamedLater(t *testing.T) {
 			t.Fatalf("objcopy %q: %v\n%s", args, err, out)
 		}
 	}
-	log, r := record(t, nil, stripped, "4000")
+	log, r := record(t, []string{"-F", "997"}, stripped, "4000")
 	wantLine(t, r.stderr, "stripped", "-g3")
 	share := func() float64 {
 		for _, row := range hotOf(t, log).Rows {

@@ -156,19 +156,36 @@ func TestAgentKilledAtAnyTime(t *testing.T) {
 	eventually(t, "no BPF program is left", func() bool { left = leakedPrograms(t, before); return len(left) == 0 })
 }
 
-// childOf is the child of a process that has that name, 0 if it has none yet.
-func childOf(parent int, name string) int {
+// childrenOf are the processes that a process has started and waits for.
+func childrenOf(parent int) (pids []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	for _, list := range lists {
 		children, _ := os.ReadFile(list)
 		for _, child := range strings.Fields(string(children)) {
-			comm, _ := os.ReadFile("/proc/" + child + "/comm")
-			if pid, err := strconv.Atoi(child); err == nil && strings.TrimSpace(string(comm)) == name {
-				return pid
+			if pid, err := strconv.Atoi(child); err == nil {
+				pids = append(pids, pid)
 			}
 		}
 	}
+	return pids
+}
+
+// childOf is the child of a process that has that name, 0 if it has none yet.
+func childOf(parent int, name string) int {
+	for _, pid := range childrenOf(parent) {
+		comm, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if strings.TrimSpace(string(comm)) == name {
+			return pid
+		}
+	}
 	return 0
+}
+
+// hasEnded reports whether a child of this process has ended; it stays to be waited for.
+func hasEnded(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err != nil && !errors.Is(err, unix.EINTR) || info.Signo != 0
 }
 
 // Whenever the program is killed, the agent says so by its status, and the log is whole.
@@ -186,7 +203,7 @@ func TestProgramKilledAtAnyTime(t *testing.T) {
 		all.Go(func() {
 			for i := range turns {
 				log := filepath.Join(t.TempDir(), "run.eventlog")
-				cmd := exec.CommandContext(t.Context(), ccagent, "record", "-o", log, "--", exe, "1000000000")
+				cmd := exec.CommandContext(t.Context(), ccagent, "record", "-o", log, "--", exe, endless)
 				stderr := new(strings.Builder)
 				cmd.Stderr = stderr
 				if err := cmd.Start(); err != nil {
@@ -194,8 +211,13 @@ func TestProgramKilledAtAnyTime(t *testing.T) {
 					continue
 				}
 				pid := 0
-				for pid == 0 && cmd.Process.Signal(unix.Signal(0)) == nil {
+				for pid == 0 && !hasEnded(cmd.Process.Pid) {
 					pid = childOf(cmd.Process.Pid, "spin31")
+				}
+				if pid == 0 {
+					_ = cmd.Wait()
+					t.Errorf("the agent has ended without a program\n%s", stderr)
+					continue
 				}
 				at := rand.N(2 * span)
 				time.Sleep(at) // the moment of the attack, which nothing waits for

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 )
 
@@ -116,7 +117,8 @@ func ended(t *testing.T, cmd *exec.Cmd, err error, stdout, stderr *bytes.Buffer)
 	return result{stdout.String(), stderr.String(), status}
 }
 
-// background starts a command whose standard error is collected; wait gives its result.
+// background starts a command whose standard error is collected; wait gives its result. If
+// nobody waits, it is killed at the end of the test.
 func background(t *testing.T, cmd *exec.Cmd) (wait func() result) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -173,6 +175,14 @@ func recordSeconds(t *testing.T, seconds int, program string, args ...string) (l
 	return log
 }
 
+// compileCalls has the call frame information of a program and its libraries compiled, into the
+// cache, by a capture of a run that is soon over. Where a slow machine has not compiled it when a
+// capture begins, the first walks through C code fail, and by design.
+func compileCalls(t *testing.T, program string, args ...string) {
+	t.Helper()
+	record(t, []string{"--quiet", "-e", "cpu-clock"}, program, args...)
+}
+
 // view runs ccview with --format json and decodes what it prints.
 func view(t *testing.T, into any, args ...string) {
 	t.Helper()
@@ -212,6 +222,27 @@ func sharedDir(t *testing.T, mode os.FileMode) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// has reports whether a log, which may still be written, has an event that is so.
+func has(log string, is func(eventlog.Event) bool) bool {
+	f, err := os.Open(log)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for r := eventlog.NewReader(f); r.Next(); {
+		if is(r.Record().Event) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSample reports whether an event is a sample of the first kind of event that was asked for.
+func isSample(e eventlog.Event) bool {
+	s, ok := e.(*eventlog.Sample)
+	return ok && s.Event == 0
 }
 
 // eventually polls for a condition that another process causes.

@@ -100,7 +100,7 @@ func buildLibraries(t *testing.T) string {
 // functions of a C library.
 func TestSharedLibrariesHaveCauses(t *testing.T) {
 	exe := buildLibraries(t)
-	log, _ := record(t, []string{"--max-overhead", "0"}, exe)
+	log, _ := record(t, []string{"--max-overhead", "0", "-F", "1999"}, exe)
 	l := readLog(t, log)
 	l.wantWhole(t)
 	modules := map[string]map[uint32]bool{} // by the source of the causes at the leaf

@@ -65,7 +65,7 @@ func TestLogLostDuringCapture(t *testing.T) {
 			}
 			// Once when it is noticed, once at the end.
 			if n := strings.Count(text(), c.says); n != 2 {
-				t.Errorf("told %d times, want 2:\n%s", n, text())
+				t.Errorf("reported %d times, want 2:\n%s", n, text())
 			}
 		})
 	}

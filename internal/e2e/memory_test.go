@@ -36,14 +36,8 @@ func inMemoryGroup(t *testing.T, bytes int, name string, args ...string) *exec.C
 // out; where there is too little it says that. The kernel does not kill it.
 func TestLittleMemory(t *testing.T) {
 	exe := testprog.Build(t, "spin31", testprog.Options{})
-	target := command(t, exe, "1000000000")
-	if err := target.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		target.Process.Kill()
-		target.Wait()
-	}()
+	target := command(t, exe, endless)
+	background(t, target)
 	for _, c := range []struct {
 		bytes, status int
 		says          []string
@@ -53,7 +47,7 @@ func TestLittleMemory(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.bytes), func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "run.eventlog")
-			r := run(t, inMemoryGroup(t, c.bytes, ccagent, "attach", "--duration", "500ms", "-o", log, pidOf(target)))
+			r := run(t, inMemoryGroup(t, c.bytes, ccagent, "attach", "--duration", "1s", "-o", log, pidOf(target)))
 			if r.status != c.status {
 				t.Fatalf("status %d, want %d\n%s", r.status, c.status, r.stderr)
 			}
@@ -73,16 +67,10 @@ func TestLittleMemory(t *testing.T) {
 func TestAgentMapsNoFileOfTheProgram(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "spin31", testprog.Options{})
-	target := command(t, exe, "1000000000")
-	if err := target.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		target.Process.Kill()
-		target.Wait()
-	}()
+	target := command(t, exe, endless)
+	background(t, target)
 	log := filepath.Join(t.TempDir(), "run.eventlog")
-	agent := command(t, ccagent, "attach", "--duration", "2s", "-o", log, pidOf(target))
+	agent := command(t, ccagent, "attach", "-o", log, pidOf(target))
 	wait := background(t, agent)
 	files := map[string]bool{}
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", target.Process.Pid))
@@ -112,6 +100,10 @@ func TestAgentMapsNoFileOfTheProgram(t *testing.T) {
 		}
 		return held
 	})
+	eventually(t, "a sample is in the log", func() bool { return has(log, isSample) })
+	if err := agent.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
 	if r := wait(); r.status != 0 {
 		t.Errorf("status %d\n%s", r.status, r.stderr)
 	}

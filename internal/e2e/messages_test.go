@@ -26,10 +26,10 @@ func TestScriptsOfHaskell(t *testing.T) {
 }
 
 // When --duration has passed, the result is printed at once, and that the program is waited for.
-func TestDurationIsTold(t *testing.T) {
+func TestDurationIsReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	log := filepath.Join(t.TempDir(), "run.eventlog")
-	cmd := command(t, ccagent, "record", "-e", "cpu-clock", "--duration", "300ms", "-o", log, "--", "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; read go; exit 3")
+	cmd := command(t, ccagent, "record", "-e", "cpu-clock", "--duration", "300ms", "-o", log, "--", "sh", "-c", "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done; read go; exit 3")
 	program, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -50,8 +50,8 @@ func TestDurationIsTold(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The program waits for input until that is told.
-	eventually(t, "ccagent says that it waits", func() bool { return strings.Contains(text(), "ccagent waits for its end") })
+	// The program waits for input until that is printed.
+	eventually(t, "ccagent says that it waits", func() bool { return strings.HasSuffix(text(), "ccagent waits for its end\n") })
 	before := text()
 	wantLine(t, before, log)
 	program.Close()
@@ -60,11 +60,11 @@ func TestDurationIsTold(t *testing.T) {
 		t.Errorf("exit status %d, want the program's own 3\n%s", got, text())
 	}
 	if after := text(); after != before {
-		t.Errorf("told again after the program's end:\n%s", after)
+		t.Errorf("printed again after the program's end:\n%s", after)
 	}
 }
 
-// Where the disk is full, what the agent measured is told nevertheless.
+// Where the disk is full, what the agent measured is reported nevertheless.
 func TestFullDiskCost(t *testing.T) {
 	testprog.NeedRoot(t)
 	dir := t.TempDir()

@@ -17,7 +17,7 @@ func TestOffCPU(t *testing.T) {
 		{}, {Threaded: true}, {Release: "9.6.6", Threaded: true}, {Release: "9.10.3", Threaded: true},
 	} {
 		t.Run(fmt.Sprintf("GHC %s threaded %v", c.Release, c.Threaded), func(t *testing.T) {
-			const ms = 40
+			const ms = 100
 			log, r := record(t, []string{"-e", "off-cpu"}, testprog.Build(t, "waits", c), strconv.Itoa(ms))
 			m := regexp.MustCompile(`safe (\d+) unsafe (\d+) delay (\d+)`).FindStringSubmatch(r.stdout)
 			if m == nil {
@@ -40,8 +40,8 @@ func TestOffCPU(t *testing.T) {
 			for _, row := range h.Rows {
 				inclusive[row.Element] = row.Inclusive * h.Total
 				// An idle wait would have all of the delay; on a busy machine the event manager's
-				// start may wait for a moment itself.
-				if (strings.HasPrefix(row.Element, "GHC.Event.") || row.Element == "Main.delay") && inclusive[row.Element] > 0.1*delay*1e3 {
+				// start may wait for some moments itself.
+				if (strings.HasPrefix(row.Element, "GHC.Event.") || row.Element == "Main.delay") && inclusive[row.Element] > 0.5*delay*1e3 {
 					t.Errorf("%s has %.0f ns, and only waits for others", row.Element, inclusive[row.Element])
 				}
 			}

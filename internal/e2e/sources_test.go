@@ -58,14 +58,14 @@ func TestSourcesAreWhatTheProgramsUserReads(t *testing.T) {
 				t.Fatal(err)
 			}
 			target := command(t, "unshare", "--mount", "sh", "-c", `mount --bind "$1" "$2" && shift 2 && exec "$@"`, "sh",
-				shown, src, setpriv, "--reuid", "1234567", "--regid", "1234567", "--clear-groups", exe, "1000000000")
+				shown, src, setpriv, "--reuid", "1234567", "--regid", "1234567", "--clear-groups", exe, endless)
 			wait := background(t, target)
 			eventually(t, "the program runs", func() bool {
 				path, err := os.Readlink("/proc/" + pidOf(target) + "/exe")
 				return err == nil && path == exe
 			})
 			log := filepath.Join(t.TempDir(), "run.eventlog")
-			r := run(t, command(t, ccagent, "attach", "--duration", "500ms", "-o", log, pidOf(target)))
+			r := run(t, command(t, ccagent, "attach", "-F", "997", "--duration", "1s", "-o", log, pidOf(target)))
 			target.Process.Kill()
 			wait()
 			if r.status != 0 {

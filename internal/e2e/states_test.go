@@ -89,7 +89,7 @@ func TestAttachLeavesHeldProcessesAsTheyAre(t *testing.T) {
 		{"frozen", freeze},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			target := command(t, exe, "1000000000")
+			target := command(t, exe, endless)
 			if err := target.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -124,14 +124,8 @@ func TestNamespacedTarget(t *testing.T) {
 	testprog.NeedRoot(t)
 	unshare := testprog.NeedTool(t, "unshare", "util-linux")
 	exe := testprog.Build(t, "spin31", testprog.Options{NoDebug: true})
-	outer := command(t, unshare, "-p", "-m", "--fork", "--kill-child", exe, "1000000000")
-	if err := outer.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		outer.Process.Kill()
-		outer.Wait()
-	}()
+	outer := command(t, unshare, "-p", "-m", "--fork", "--kill-child", exe, endless)
+	background(t, outer)
 	pid := 0
 	eventually(t, "the program runs", func() bool { pid = childOf(outer.Process.Pid, "spin31"); return pid != 0 })
 	log := filepath.Join(t.TempDir(), "run.eventlog")

@@ -90,19 +90,13 @@ func TestSudoAttachesToOwnProcesses(t *testing.T) {
 	exe := testprog.CopyTo(t, testprog.Build(t, "spin31", testprog.Options{}), sharedDir(t, 0o755))
 	for _, own := range []bool{true, false} {
 		t.Run(fmt.Sprintf("own=%v", own), func(t *testing.T) {
-			target := command(t, exe, "1000000000")
+			target := command(t, exe, endless)
 			target.Dir = shared
 			if own {
 				target.SysProcAttr = nobody()
 			}
-			if err := target.Start(); err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				target.Process.Kill()
-				target.Wait()
-			}()
-			r := run(t, sudoAsNobody(t, shared, "attach", "--duration", "300ms", "-o", "own.eventlog", pidOf(target)))
+			background(t, target)
+			r := run(t, sudoAsNobody(t, shared, "attach", "--duration", "1s", "-o", "own.eventlog", pidOf(target)))
 			if own && r.status != 0 {
 				t.Errorf("status %d\n%s", r.status, r.stderr)
 			}
@@ -129,14 +123,8 @@ func TestSudoDoctorReadsAsInvoker(t *testing.T) {
 			t.Errorf("doctor %s: status %d\n%s%s", path, r.status, r.stdout, r.stderr)
 		}
 	}
-	target := command(t, exe, "1000000000")
-	if err := target.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		target.Process.Kill()
-		target.Wait()
-	}()
+	target := command(t, exe, endless)
+	background(t, target)
 	if r := run(t, sudoAsNobody(t, shared, "doctor", pidOf(target))); r.status == 0 || strings.Contains(r.stdout, "GHC 9") {
 		t.Errorf("doctor of another user's process: status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}

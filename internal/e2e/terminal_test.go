@@ -65,9 +65,9 @@ func TestNamesCannotReachTheTerminal(t *testing.T) {
 		}
 	}
 
-	target := command(t, exe, "100000", owned)
+	target := command(t, exe, endless, owned)
 	wait := background(t, target)
-	if r := printed(ccagent, "attach", "--duration", "300ms", pidOf(target)); r.status != 0 {
+	if r := printed(ccagent, "attach", "--duration", "1s", pidOf(target)); r.status != 0 {
 		t.Errorf("attach: status %d\n%q", r.status, r.stderr)
 	}
 	target.Process.Kill()

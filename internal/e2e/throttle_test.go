@@ -26,7 +26,7 @@ func TestThrottled(t *testing.T) {
 	const limit = "1100"
 	limitTo := func(value string) error { return os.WriteFile(setting, []byte(value), 0) }
 	if err := limitTo(strings.TrimSpace(string(before))); errors.Is(err, unix.EROFS) || errors.Is(err, unix.EINVAL) {
-		t.Skipf("unsupported: %v", err) // a container, or perf_cpu_time_max_percent is 0
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "the right to limit the rate of samples, and a perf_cpu_time_max_percent above 0: " + err.Error()})
 	} else if err != nil {
 		t.Fatal(err)
 	}
@@ -35,38 +35,21 @@ func TestThrottled(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	target := command(t, testprog.Build(t, "spin31", testprog.Options{}), "1000000000")
-	if err := target.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { target.Process.Kill(); target.Wait() })
+	target := command(t, testprog.Build(t, "spin31", testprog.Options{}), endless)
+	background(t, target)
 
 	log := filepath.Join(t.TempDir(), "run.eventlog")
 	agent := command(t, ccagent, "attach", "-o", log, "-e", "cpu-clock", "-F", "4999", "--max-overhead", "0", pidOf(target))
 	wait := background(t, agent)
-	has := func(is func(eventlog.Event) bool) func() bool {
-		return func() bool {
-			f, err := os.Open(log)
-			if err != nil {
-				return false
-			}
-			defer f.Close()
-			for r := eventlog.NewReader(f); r.Next(); {
-				if is(r.Record().Event) {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	eventually(t, "the log tells of a second", has(func(e eventlog.Event) bool {
+	logs := func(is func(eventlog.Event) bool) func() bool { return func() bool { return has(log, is) } }
+	eventually(t, "the log has the overhead of a second", logs(func(e eventlog.Event) bool {
 		_, is := e.(*eventlog.Overhead)
 		return is
 	}))
 	if err := limitTo(limit); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the log tells of throttling", has(func(e eventlog.Event) bool {
+	eventually(t, "the log has a loss by throttling", logs(func(e eventlog.Event) bool {
 		l, is := e.(*eventlog.Loss)
 		return is && l.Reason == eventlog.LossThrottled && l.Count > 0
 	}))

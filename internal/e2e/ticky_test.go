@@ -2,11 +2,16 @@ package e2e
 
 import (
 	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 )
 
@@ -40,7 +45,7 @@ func (d *costsDoc) entries(binding string) (n, made uint64) {
 func TestTickyCounters(t *testing.T) {
 	const rounds = 300
 	program := testprog.Build(t, "rev", testprog.Options{Flags: []string{"-ticky"}})
-	log, _ := record(t, []string{"--max-overhead", "0"}, program, "220", strconv.Itoa(rounds))
+	log, _ := record(t, []string{"--max-overhead", "0", "-F", "4999"}, program, "220", strconv.Itoa(rounds))
 	var d costsDoc
 	view(t, &d, "ccs", log, "--costs")
 	for name, each := range map[string]uint64{"a": 1, "c": 1, "f": 1, "h": 1, "g": 2, "j": 3, "rev": 28} {
@@ -71,25 +76,46 @@ func TestTickyCounters(t *testing.T) {
 // For a running program, the counts since it was attached to are reported.
 func TestTickyCountersOfARunningProgram(t *testing.T) {
 	testprog.NeedRoot(t)
-	program := command(t, testprog.Build(t, "rev", testprog.Options{Flags: []string{"-ticky"}}), "220", "100000000")
+	program := command(t, testprog.Build(t, "rev", testprog.Options{Flags: []string{"-ticky"}}), "220", endless)
 	background(t, program)
-	watch := func() (d costsDoc) {
-		log := t.TempDir() + "/attached.eventlog"
-		c := command(t, ccagent, "attach", "-o", log, "--duration", "300ms", strconv.Itoa(program.Process.Pid))
-		if r := run(t, c); r.status != 0 {
-			t.Fatalf("attach: status %d\n%s", r.status, r.stderr)
+	signal := func(p *os.Process, s unix.Signal) {
+		t.Helper()
+		if err := p.Signal(s); err != nil {
+			t.Fatal(err)
 		}
-		view(t, &d, "ccs", log, "--costs")
-		return d
 	}
-	first, second := watch(), watch()
-	// The second time the program's counters are higher, but the report is as high as
-	// before: it counts from the attach on.
-	a, _ := first.entries("a")
-	again, _ := second.entries("a")
-	revs, _ := second.entries("rev")
-	if a == 0 || again == 0 || again > 20*a || a > 20*again || revs < 27*(again-1) || revs > 29*(again+1) {
-		t.Errorf("a was entered %d times, then %d; rev %d times", a, again, revs)
+	log := filepath.Join(t.TempDir(), "attached.eventlog")
+	watch := func(how string, until func()) (a, revs uint64) {
+		t.Helper()
+		agent := command(t, ccagent, "attach", "-o", log, pidOf(program))
+		wait := background(t, agent)
+		until()
+		// The program stands still while its counters are read.
+		signal(program.Process, unix.SIGSTOP)
+		eventually(t, "the program is stopped", func() bool { return strings.Contains(stateOf(t, program.Process.Pid), "(stopped)") })
+		signal(agent.Process, unix.SIGINT)
+		if r := wait(); r.status != 0 && !strings.Contains(r.stderr, "no sample was taken") {
+			t.Fatalf("attach to a program that %s: status %d\n%s", how, r.status, r.stderr)
+		}
+		var d costsDoc
+		view(t, &d, "ccs", log, "--costs")
+		a, _ = d.entries("a")
+		revs, _ = d.entries("rev")
+		return a, revs
+	}
+	sampled := func() { eventually(t, "a sample is in the log", func() bool { return has(log, isSample) }) }
+	if a, _ := watch("runs", sampled); a == 0 {
+		t.Error("a was never entered")
+	}
+	if err := os.Remove(log); err != nil {
+		t.Fatal(err)
+	}
+	// The program is stopped throughout, with what it counted before.
+	begun := func() {
+		eventually(t, "the capture has begun", func() bool { return has(log, func(eventlog.Event) bool { return true }) })
+	}
+	if a, revs := watch("stands", begun); a != 0 || revs != 0 {
+		t.Errorf("of a program that stands, a was entered %d times, and rev %d times", a, revs)
 	}
 }
 

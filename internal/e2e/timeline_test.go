@@ -249,14 +249,8 @@ func TestKilledAgentLeavesNoProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := command(t, exe, "1000000000")
-	if err := target.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		target.Process.Kill()
-		target.Wait()
-	}()
+	target := command(t, exe, endless)
+	background(t, target)
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", target.Process.Pid))
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"ccagent/internal/testprog"
 )
 
@@ -68,7 +70,7 @@ func TestTop(t *testing.T) {
 	}
 	exe := testprog.Build(t, "spin31", testprog.Options{})
 	p := newPane(t, t.TempDir())
-	p.keys(ccagent+" top -- "+exe+" 100000000; echo status $?", "Enter")
+	p.keys(ccagent+" top -- "+exe+" "+endless+"; echo status $?", "Enter")
 	p.await("live spin31", "three:", "samples kept")
 	p.keys("/", "three", "Enter", "f")
 	p.await("live spin31", "focus Main.three")
@@ -80,7 +82,7 @@ func TestTop(t *testing.T) {
 	p.await("live spin31")
 	p.keys("q")
 	p.await("status 0")
-	if out, err := exec.Command("pgrep", "-f", exe+" 100000000").CombinedOutput(); err == nil {
+	if out, err := exec.Command("pgrep", "-f", exe+" "+endless).CombinedOutput(); err == nil {
 		t.Errorf("the program runs on: %s", out)
 	}
 }
@@ -93,16 +95,19 @@ func TestFollow(t *testing.T) {
 	exe := testprog.Build(t, "spin31", testprog.Options{})
 	dir := t.TempDir()
 	log := filepath.Join(dir, "spin31.eventlog")
-	wait := background(t, command(t, ccagent, "record", "--live", "-o", log, "--duration", "4s", "--", exe, "40000"))
+	agent := command(t, ccagent, "record", "--live", "-o", log, "--", exe, endless)
+	wait := background(t, agent)
 	p := newPane(t, dir)
 	p.keys("until [ -e "+log+" ]; do sleep 0.1; done; "+ccview+" --follow "+log+"; echo status $?", "Enter")
 	p.await("live spin31.eventlog", "three:")
+	if err := unix.Kill(childOf(agent.Process.Pid, "spin31"), unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
 	p.await("the capture has ended; this is all of it")
 	p.keys("q")
 	p.await("status 0")
-	if r := wait(); r.status != 0 {
+	if r := wait(); r.status != 128+int(unix.SIGTERM) {
 		t.Errorf("record: status %d\n%s", r.status, r.stderr)
 	}
-	l := readLog(t, log)
-	l.wantWhole(t)
+	readLog(t, log).wantWhole(t)
 }

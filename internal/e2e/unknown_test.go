@@ -27,12 +27,13 @@ func TestUnknownVersion(t *testing.T) {
 	if err := os.WriteFile(exe, program, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	log, r := record(t, []string{"-e", "cpu-clock", "--max-overhead", "0"}, exe, "300", "300")
+	compileCalls(t, exe, "3", "3")
+	log, r := record(t, []string{"-e", "cpu-clock", "-F", "1999", "--max-overhead", "0"}, exe, "300", "300")
 	wantLine(t, r.stderr, unknown, "newest known layout")
 	l := readLog(t, log)
 	l.wantWhole(t)
 	if c := l.capture; c == nil || !c.LayoutAssumed || c.GHCVersion != unknown {
-		t.Errorf("the log tells of %+v", c)
+		t.Errorf("the capture in the log is %+v", c)
 	}
 	haskell, rooted := 0, 0
 	for _, s := range l.samples {

@@ -115,7 +115,7 @@ func TestRewritingFollowsNoTurnedLink(t *testing.T) {
 	exe := testprog.CopyTo(t, testprog.Build(t, "spin31", testprog.Options{}), sharedDir(t, 0o755))
 	for _, what := range []string{"record --compat", "symbolize"} {
 		t.Run(what, func(t *testing.T) {
-			for range 10 { // the attacker may come too late
+			for range 50 { // the attacker may come too late
 				r := newRace(t)
 				path := r.dir + "/l/../ld.so.preload"
 				argv := []string{"record", "-o", path, "--compat", "threadscope", "--", exe, "3000"}

@@ -1,6 +1,7 @@
 package hwtest_test
 
 import (
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,7 +85,7 @@ func wantWhole(t *testing.T, log, event string) (samples float64) {
 	s := info.Stacks
 	t.Logf("%s: GHC %s, %v samples of %s; %v complete, %v truncated, %v failed %v",
 		filepath.Base(log), info.GHC.Version, samples, event, s.Complete, s.Truncated, s.Failed, s.Reasons)
-	if s.Complete < 0.99*(s.Complete+s.Truncated+s.Failed) {
+	if n := s.Complete + s.Truncated + s.Failed; s.Complete < 0.99*n-sigmas*math.Sqrt(0.01*0.99*n) {
 		t.Errorf("%s: less than 99 %% of the stacks are complete", log)
 	}
 	return samples

@@ -7,13 +7,15 @@ import (
 	"maps"
 	"os"
 	"testing"
+
+	"ccagent/internal/testprog"
 )
 
 // Imports are what debug/elf reads from the same tables.
 func TestEachImport(t *testing.T) {
 	exe, err := os.ReadFile("/bin/bash")
 	if err != nil {
-		t.Skipf("unsupported: %v", err)
+		testprog.Skip(t, &testprog.UnsupportedError{Need: err.Error()})
 	}
 	theirs, err := elf.NewFile(bytes.NewReader(exe))
 	if err != nil {
@@ -21,7 +23,7 @@ func TestEachImport(t *testing.T) {
 	}
 	table := theirs.Section(".rela.dyn")
 	if theirs.Machine != elf.EM_X86_64 || table == nil {
-		t.Skip("unsupported: needs a dynamically linked /bin/bash for x86-64")
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "a dynamically linked /bin/bash for x86-64"})
 	}
 	symbols, err := theirs.DynamicSymbols()
 	if err != nil {

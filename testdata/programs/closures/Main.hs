@@ -37,7 +37,9 @@ main :: IO ()
 main = do
   args <- getArgs
   refs <- Refs <$> newIORef (Three 0 0 0) <*> newIORef 0 <*> newIORef id <*> pure ("evaluated" `elem` args)
-  let turns = if null args then 2000000 else read (head args)
+  let turns = case args of
+        n : _ -> read n
+        [] -> 2000000
       loop i = when (i < turns) $ turn refs i >> loop (i + 1 :: Int)
   loop 0
   readIORef (let Refs _ numbers _ _ = refs in numbers) >>= print

@@ -11,26 +11,34 @@
 -- `bound TSO cap - depth N` for a bound one, whose capability is not pinned; last
 -- `done` and the number of threads.
 --
--- usage: threads100 [MILLISECONDS [THREADS [BOUND]]]      link with -threaded
+-- Each half ends when the process has used half of so many milliseconds of CPU time, and
+-- with "lines" begins to count them only when a line comes on standard input.
+--
+-- usage: threads100 [MILLISECONDS [THREADS [BOUND [lines]]]]      link with -threaded
 module Main (main) where
 
 import Control.Concurrent
 import Control.Exception (evaluate, finally)
-import Control.Monad (forM)
+import Control.Monad (forM, unless, when)
 import Data.IORef
 import Data.Word (Word64)
+import System.CPUTime (getCPUTime)
 import System.Environment (getArgs)
 import System.IO
 
 main :: IO ()
 main = do
   hSetBuffering stdout LineBuffering
-  args <- map read <$> getArgs
-  let (ms, threads, bound) = case args of
+  args <- getArgs
+  let (ms, threads, bound) = case map read (filter (/= "lines") args) of
         [m] -> (m, 100, 4)
         [m, t] -> (m, t, 4)
         [m, t, o] -> (m, t, o)
         _ -> (5000, 100, 4) :: (Int, Int, Int)
+      half = do
+        when ("lines" `elem` args) (() <$ getLine)
+        begun <- getCPUTime
+        used (begun + fromIntegral ms * 500000000)
   caps <- getNumCapabilities
   stop <- newIORef False
   go <- newEmptyMVar
@@ -38,14 +46,20 @@ main = do
     let cap = n `mod` caps
     start (forkOn cap) go stop "thread" (show cap) (10 + n `mod` 50)
   putMVar go ()
-  threadDelay (ms * 500)
+  half
   os <- if rtsSupportsBoundThreads
     then forM [0 .. bound - 1] $ \n -> start forkOS go stop "bound" "-" (10 + n)
     else return []
-  threadDelay (ms * 500)
+  half
   writeIORef stop True
   mapM_ takeMVar (green ++ os)
   putStrLn ("done " ++ show (length green + length os))
+
+-- Waits until the process has used so much CPU time.
+used :: Integer -> IO ()
+used most = do
+  now <- getCPUTime
+  unless (now >= most) $ threadDelay 10000 >> used most
 
 -- No thread begins its work before go is full, so that starting the last is not
 -- held up by the first.
