@@ -214,8 +214,7 @@ func (c *compiler) run(s *section, h *header, g *common, d *description) {
 		return
 	}
 	if !c.f.Executable(d.lo) {
-		c.stats.Discarded++
-		return
+		return // the linker dropped the code
 	}
 	c.common, c.floor = g, len(c.rows)
 	if err := c.machine.runDescription(g, d); err != nil {
@@ -225,7 +224,6 @@ func (c *compiler) run(s *section, h *header, g *common, d *description) {
 		c.fault(s.fault(h.off, "%v", err))
 		return
 	}
-	c.stats.Descriptions++
 	if g.haskell {
 		c.stats.Haskell++
 	}
@@ -239,7 +237,7 @@ func (c *compiler) row(s *state, location uint64) {
 	if len(c.rows) > c.limits.Rows {
 		return // read gives the error
 	}
-	rule := c.intern(c.common.ruleOf(c.arch, s, &c.stats.Unknown))
+	rule := c.intern(c.common.ruleOf(c.arch, s))
 	if n := len(c.rows); n > c.floor {
 		last := &c.rows[n-1]
 		if c.common.haskell && c.machine.spChanged {

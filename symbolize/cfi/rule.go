@@ -118,25 +118,10 @@ func (r Rule) String() string {
 	return s.String()
 }
 
-// Reason says why a row has no form as a Rule.
-type Reason uint8
-
-const (
-	ReasonCFAExpression Reason = iota // the CFA is computed in an unknown way
-	ReasonCFAOffset                   // the CFA is too far from its register
-	ReasonReturnAddress               // the return address is neither on the stack nor in the link register
-	ReasonSavedRegister               // a register's place cannot be expressed: it is Lost, the rest is good
-	numReasons
-)
-
-var reasonNames = [...]string{"CFA expression", "CFA offset", "return address", "saved register"}
-
-func (r Reason) String() string { return reasonNames[r] }
-
-// ruleOf converts a row. Reasons are counted in lost.
-func (g *common) ruleOf(a *arch, s *state, lost *[numReasons]int) Rule {
+// ruleOf converts a row. A row that has no form as a Rule becomes one of KindUnknown.
+func (g *common) ruleOf(a *arch, s *state) Rule {
 	if g.haskell {
-		return haskellRule(a, s, lost)
+		return haskellRule(s)
 	}
 	if s.saved[0].kind == ruleUndefined {
 		return Rule{Kind: KindRoot}
@@ -152,7 +137,6 @@ func (g *common) ruleOf(a *arch, s *state, lost *[numReasons]int) Rule {
 		}
 		r.Kind, r.Reg = KindFrame, uint8(s.cfa.reg)
 		if s.cfa.reg > 63 || !fits32(s.cfa.n+shift) {
-			lost[ReasonCFAOffset]++
 			return Rule{Kind: KindUnknown}
 		}
 		r.Offset = int32(s.cfa.n + shift)
@@ -167,12 +151,10 @@ func (g *common) ruleOf(a *arch, s *state, lost *[numReasons]int) Rule {
 			r.Kind = KindPLT
 		}
 		if r.Kind == KindNone || v.reg > 63 || !fits32(v.n) {
-			lost[ReasonCFAExpression]++
 			return Rule{Kind: KindUnknown}
 		}
 		r.Reg, r.Offset = uint8(v.reg), int32(v.n)
 	default:
-		lost[ReasonCFAExpression]++
 		return Rule{Kind: KindUnknown}
 	}
 	if g.signal {
@@ -190,12 +172,8 @@ func (g *common) ruleOf(a *arch, s *state, lost *[numReasons]int) Rule {
 		case ok:
 			r.Saved[i] = words
 		case i == 0:
-			lost[ReasonReturnAddress]++
 			return Rule{Kind: KindUnknown}
 		default:
-			if s.saved[i].kind != ruleUndefined {
-				lost[ReasonSavedRegister]++
-			}
 			r.Saved[i] = Lost
 		}
 	}
@@ -228,9 +206,8 @@ func place(a *arch, i int, rule *registerRule, r *Rule, shift int64) (fromReg bo
 
 // haskellRule converts a row of GHC's. Its rows describe only Sp and, in the RTS's
 // own code, a return address that is C's.
-func haskellRule(a *arch, s *state, lost *[numReasons]int) Rule {
+func haskellRule(s *state) Rule {
 	if s.saved[0].kind != ruleOffset || s.saved[0].n != 0 {
-		lost[ReasonReturnAddress]++
 		return Rule{Kind: KindUnknown}
 	}
 	kind, v := KindHaskell, s.cfa.expr
@@ -241,11 +218,9 @@ func haskellRule(a *arch, s *state, lost *[numReasons]int) Rule {
 		kind = KindHaskellDeref
 	}
 	if v.kind != valueRegister && v.kind != valueDeref {
-		lost[ReasonCFAExpression]++
 		return Rule{Kind: KindUnknown}
 	}
 	if v.reg > 63 || !fits32(v.n) {
-		lost[ReasonCFAOffset]++
 		return Rule{Kind: KindUnknown}
 	}
 	return Rule{Kind: kind, Reg: uint8(v.reg), Offset: int32(v.n)}

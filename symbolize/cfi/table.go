@@ -29,17 +29,12 @@ type Table struct {
 	Stats Stats
 }
 
-// Stats count what a table was made of and what was lost.
+// Stats are counts of what a table was made of.
 type Stats struct {
-	Descriptions int // FDEs with code
-	Haskell      int // of those, GHC's
-	Discarded    int // FDEs of code that the linker dropped
-	Malformed    int // entries that could not be read, in part or as a whole
-	Repaired     int // GHC's FDEs whose range was wrong
-	Code         int // ranges of Haskell code that rows were worked out for
-	// Rows of the input, before equal neighbours were joined, that have no
-	// form as a Rule.
-	Unknown [numReasons]int
+	Haskell   int // FDEs of GHC's with code
+	Malformed int // entries that could not be read, in part or as a whole
+	Repaired  int // GHC's FDEs whose range was wrong
+	Code      int // ranges of Haskell code that rows were computed for
 	// FirstFault is the first malformed entry, nil if there was none.
 	FirstFault *EntryError
 }
