@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -75,7 +74,7 @@ int main(int argc, char **argv)
 // end.
 func TestProcessSurvivesTheHolder(t *testing.T) {
 	testprog.NeedRoot(t)
-	exe := compileC(t, loopProgram)
+	exe := testprog.CompileC(t, loopProgram, "-O1", "-pthread")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -146,20 +145,6 @@ func TestProcessSurvivesTheHolder(t *testing.T) {
 			}
 		})
 	}
-}
-
-// compileC compiles a program in C.
-func compileC(t *testing.T, text string) (exe string) {
-	t.Helper()
-	dir := t.TempDir()
-	source, exe := filepath.Join(dir, "program.c"), filepath.Join(dir, "program")
-	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(testprog.NeedTool(t, "gcc", "gcc"), "-O1", "-pthread", "-o", exe, source).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return exe
 }
 
 // procedure returns the place in a program's file of a procedure.
@@ -260,7 +245,7 @@ int main(void)
 // started in that moment: it would stand still for ever.
 func TestNoThreadIsLeftTraced(t *testing.T) {
 	testprog.NeedRoot(t)
-	exe := compileC(t, stormProgram)
+	exe := testprog.CompileC(t, stormProgram, "-O1", "-pthread")
 	// The thread that traces must have no other children, as in Running.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

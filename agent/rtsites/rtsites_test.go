@@ -1,31 +1,18 @@
 package rtsites
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"ccagent/bpf"
 	"ccagent/internal/testprog"
-	"ccagent/symbolize/elffile"
+	"ccagent/symbolize/elffile/elftest"
 )
 
 func open(t *testing.T, path string) *Symbols {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close() })
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elffile.Open(file, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := elftest.Open(t, path)
 	s, err := ReadSymbols(f)
 	if err != nil {
 		t.Fatal(err)

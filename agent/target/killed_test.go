@@ -94,15 +94,7 @@ __attribute__((constructor)) static void wait_in_loader(void)
 // program runs to its own end.
 func TestProgramSurvivesTheAgent(t *testing.T) {
 	testprog.NeedRoot(t)
-	cc := testprog.NeedTool(t, "gcc", "gcc")
-	dir := t.TempDir()
-	source, library := filepath.Join(dir, "wait.c"), filepath.Join(dir, "wait.so")
-	if err := os.WriteFile(source, []byte(waitingLibrary), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(cc, "-shared", "-fPIC", "-o", library, source).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	library := testprog.CompileC(t, waitingLibrary, "-shared", "-fPIC")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -4,12 +4,11 @@ package replay
 
 import (
 	"errors"
-	"os"
 	"testing"
 
 	"ccagent/bpf/replay/oracle"
 	"ccagent/symbolize/cfi"
-	"ccagent/symbolize/elffile"
+	"ccagent/symbolize/elffile/elftest"
 )
 
 // compiled caches each file's call frame information, compiled as the agent does.
@@ -20,19 +19,7 @@ func compile(t *testing.T, path string) *cfi.Table {
 	if table, ok := compiled[path]; ok {
 		return table
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := elffile.Open(f, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := elftest.Open(t, path)
 	table, err := cfi.Compile(e, cfi.DefaultLimits)
 	if err != nil && !errors.Is(err, cfi.ErrNone) {
 		t.Fatalf("compile call frame information of %s: %v", path, err)

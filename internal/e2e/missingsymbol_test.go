@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -10,7 +9,7 @@ import (
 
 	"ccagent/agent/rtsites"
 	"ccagent/internal/testprog"
-	"ccagent/symbolize/elffile"
+	"ccagent/symbolize/elffile/elftest"
 )
 
 // missed has the warnings for missing symbols. Others need no warning: there is a
@@ -39,19 +38,7 @@ func TestMissingSymbol(t *testing.T) {
 	testprog.NeedRoot(t)
 	objcopy := testprog.NeedTool(t, "objcopy", "binutils")
 	exe := testprog.Build(t, "threads100", testprog.Options{Threaded: true, NoDebug: true})
-	file, err := os.Open(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elffile.Open(file, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := elftest.Open(t, exe)
 	symbols, err := rtsites.ReadSymbols(f)
 	if err != nil {
 		t.Fatal(err)

@@ -292,21 +292,12 @@ func TestStrippedCollector(t *testing.T) {
 // A program that is not Haskell is reported as such, and profiled.
 func TestNotHaskell(t *testing.T) {
 	testprog.NeedRoot(t)
-	gcc := testprog.NeedTool(t, "gcc", "")
-	dir := t.TempDir()
-	exe := filepath.Join(dir, "spinc")
-	src := `#include <stdlib.h>
+	exe := testprog.CompileC(t, `#include <stdlib.h>
 volatile unsigned long sink;
 __attribute__((noinline)) void spin_in_c(unsigned long n) { unsigned long x = n; while (n--) x = x * 2862933555777941757ul + 3037000493ul; sink = x; }
 int main(int argc, char **argv) { spin_in_c(strtoul(argv[1], 0, 10)); return 4; }
-`
-	if err := os.WriteFile(exe+".c", []byte(src), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(gcc, "-O1", "-g", "-o", exe, exe+".c").CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
-	log := filepath.Join(dir, "run.eventlog")
+`, "-O1", "-g")
+	log := filepath.Join(t.TempDir(), "run.eventlog")
 	r := run(t, command(t, ccagent, "record", "-o", log, "--", exe, "700000000"))
 	if r.status != 4 {
 		t.Errorf("status %d, want the program's 4\n%s", r.status, r.stderr)

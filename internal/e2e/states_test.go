@@ -220,15 +220,7 @@ int main(int argc, char **argv)
 // ends as it would alone, and so does the capture.
 func TestStorms(t *testing.T) {
 	testprog.NeedRoot(t)
-	cc := testprog.NeedTool(t, "gcc", "gcc")
-	dir := t.TempDir()
-	source, exe := filepath.Join(dir, "storm.c"), filepath.Join(dir, "storm")
-	if err := os.WriteFile(source, []byte(stormSource), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(cc, "-O1", "-pthread", "-o", exe, source).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	exe := testprog.CompileC(t, stormSource, "-O1", "-pthread")
 	for what, times := range map[string]string{"maps": "5000", "forks": "1000", "execs": "300", "threads": "3000"} {
 		t.Run(what, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "run.eventlog")

@@ -18,7 +18,7 @@ import (
 	"ccagent/agent/rtsites"
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
-	"ccagent/symbolize/elffile"
+	"ccagent/symbolize/elffile/elftest"
 )
 
 // story is the GCs and threads of a log, read by this project's reader.
@@ -228,19 +228,7 @@ func TestTimelineNeedsSymbols(t *testing.T) {
 func TestKilledAgentLeavesNoProbe(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "spin31", testprog.Options{})
-	file, err := os.Open(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elffile.Open(file, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := elftest.Open(t, exe)
 	symbols, err := rtsites.ReadSymbols(f)
 	if err != nil {
 		t.Fatal(err)

@@ -2,9 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,15 +70,7 @@ int main(int argc, char **argv)
 // their weights are their CPU time.
 func TestWorkByTimers(t *testing.T) {
 	testprog.NeedRoot(t)
-	cc := testprog.NeedTool(t, "gcc", "gcc")
-	dir := t.TempDir()
-	source, exe := filepath.Join(dir, "timers.c"), filepath.Join(dir, "timers")
-	if err := os.WriteFile(source, []byte(timersSource), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command(cc, "-O2", "-g", "-pthread", "-o", exe, source).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	exe := testprog.CompileC(t, timersSource, "-O2", "-g", "-pthread")
 	haskell := testprog.Build(t, "timers", testprog.Options{})
 	for _, event := range []string{"cpu-clock"} {
 		for language, program := range map[string]string{"C": exe, "Haskell": haskell} {

@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"ccagent/internal/testprog"
+	"ccagent/symbolize/elffile/elftest"
 )
 
 func benchmark(b *testing.B, path string) {
-	f := open(b, path)
+	f := elftest.Open(b, path)
 	var t *Table
 	for b.Loop() {
 		var err error

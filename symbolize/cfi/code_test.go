@@ -8,6 +8,7 @@ import (
 
 	"ccagent/internal/ghc"
 	"ccagent/internal/testprog"
+	"ccagent/symbolize/elffile/elftest"
 )
 
 // code writes STG code with its info tables.
@@ -171,7 +172,7 @@ func TestNoHaskellInC(t *testing.T) {
 // little of their code.
 func TestCoverage(t *testing.T) {
 	exe := testprog.Build(t, "example", testprog.Options{})
-	f := open(t, exe)
+	f := elftest.Open(t, exe)
 	table := compile(t, exe, DefaultLimits)
 	s := f.Section(".text")
 	without := 0

@@ -4,13 +4,15 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"ccagent/symbolize/elffile/elftest"
+
 	"github.com/go-delve/delve/pkg/dwarf/frame"
 )
 
 // Delve's unwinder computes the same frames for the C library.
 func TestAgainstDelve(t *testing.T) {
 	path := systemLibraries(t)[0]
-	f := open(t, path)
+	f := elftest.Open(t, path)
 	table, err := Compile(f, DefaultLimits)
 	if err != nil {
 		t.Fatal(err)

@@ -2,14 +2,13 @@ package cfi
 
 import (
 	"debug/elf"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"ccagent/internal/testprog"
-	"ccagent/symbolize/elffile"
+	"ccagent/symbolize/elffile/elftest"
 )
 
 // What is left of a stripped program tells its C code from Haskell's.
@@ -20,19 +19,7 @@ func TestFunctionsOfStrippedProgram(t *testing.T) {
 	if out, err := exec.Command(strip, "-o", stripped, exe).CombinedOutput(); err != nil {
 		t.Fatalf("strip: %v\n%s", err, out)
 	}
-	file, err := os.Open(stripped)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elffile.Open(file, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := elftest.Open(t, stripped)
 	c := Functions(f, 64<<20)
 	whole, err := elf.Open(exe)
 	if err != nil {

@@ -4,35 +4,17 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"os"
 	"testing"
 
 	"ccagent/symbolize/elffile"
+	"ccagent/symbolize/elffile/elftest"
 
 	"github.com/go-delve/delve/pkg/dwarf/frame"
 )
 
-func open(tb testing.TB, path string) *elffile.File {
-	tb.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { f.Close() })
-	info, err := f.Stat()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	e, err := elffile.Open(f, info.Size())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return e
-}
-
 func compile(tb testing.TB, path string, limits Limits) *Table {
 	tb.Helper()
-	t, err := Compile(open(tb, path), limits)
+	t, err := Compile(elftest.Open(tb, path), limits)
 	if err != nil {
 		tb.Fatalf("compile %s: %v", path, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"ccagent/internal/ghc"
 	"ccagent/internal/testprog"
+	"ccagent/symbolize/elffile/elftest"
 )
 
 // target is a Haskell program under ptrace that executes instruction by
@@ -33,7 +34,7 @@ func trace(t *testing.T, exe string, args ...string) *target {
 	if runtime.GOARCH != "amd64" {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: "an x86-64 machine"})
 	}
-	f := open(t, exe)
+	f := elftest.Open(t, exe)
 	x := &target{text: text{f: f}}
 	for _, s := range f.Segments {
 		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 {

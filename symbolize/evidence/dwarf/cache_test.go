@@ -10,6 +10,7 @@ import (
 	"ccagent/internal/testprog"
 	"ccagent/symbolize/dwarfindex"
 	"ccagent/symbolize/elffile"
+	"ccagent/symbolize/elffile/elftest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -17,19 +18,7 @@ import (
 // indexed opens a program's debug information.
 func indexed(t *testing.T, name string) (dwarfindex.Sections, *elffile.File) {
 	t.Helper()
-	file, err := os.Open(testprog.Build(t, name, testprog.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close() })
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elffile.Open(file, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := elftest.Open(t, testprog.Build(t, name, testprog.Options{}))
 	s, err := openSections(f, 1<<30)
 	if err != nil {
 		t.Fatal(err)

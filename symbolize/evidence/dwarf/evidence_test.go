@@ -2,12 +2,11 @@ package dwarf
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"ccagent/internal/testprog"
 	"ccagent/symbolize/dwarfindex"
-	"ccagent/symbolize/elffile"
+	"ccagent/symbolize/elffile/elftest"
 	"ccagent/symbolize/evidence"
 	"ccagent/symbolize/evidence/symtab"
 )
@@ -15,19 +14,7 @@ import (
 // What the evidence says of an address agrees with itself: the block covers it and is of
 // the procedure, and spans lie in files that the evidence describes.
 func TestEvidenceOfProgram(t *testing.T) {
-	file, err := os.Open(testprog.Build(t, "fusion", testprog.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := elffile.Open(file, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := elftest.Open(t, testprog.Build(t, "fusion", testprog.Options{}))
 	all, err := f.Symbols(1 << 30)
 	if err != nil {
 		t.Fatal(err)
