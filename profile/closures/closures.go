@@ -10,6 +10,7 @@ import (
 	"ccagent/internal/ghc"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	sure "ccagent/profile/interval"
 )
 
 // Row is closures of one kind that are written at one place.
@@ -108,7 +109,8 @@ func Of(p *profile.Profile, f Filter) *Table {
 			sum += x
 		}
 		r.Share = sum / t.Stands
-		r.Low, r.High, r.Effective = interval(of[i], weights)
+		in := sure.Ratio(of[i], weights, perBlock)
+		r.Low, r.High, r.Effective = in.Low, in.High, in.Effective
 		r.Mean = float64(bytes[i]) / float64(r.Found)
 	}
 	t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool { return r.Found == 0 })
@@ -117,6 +119,10 @@ func Of(p *profile.Profile, f Filter) *Table {
 	})
 	return t
 }
+
+// perBlock is how many independent samples a block counts for at most. Blocks that are all alike
+// say no more than the closures in them, of which there are a hundred or two in each.
+const perBlock = 64
 
 // rows makes the rows of all closures of a log, and returns the row of each.
 func rows(p *profile.Profile, t *Table) []int {

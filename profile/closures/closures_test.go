@@ -9,6 +9,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/ghc"
 	"ccagent/profile"
+	sure "ccagent/profile/interval"
 	"ccagent/profile/logtest"
 )
 
@@ -107,23 +108,23 @@ func TestIntervalHolds(t *testing.T) {
 		const p = 0.3
 		for range trials {
 			x, w := make([]float64, c.blocks), make([]float64, c.blocks)
-			in := rng.Float64() < p
+			is := rng.Float64() < p
 			for i := range x {
 				if i > 0 && rng.Float64() < 1/c.run {
-					in = rng.Float64() < p
+					is = rng.Float64() < p
 				}
 				w[i] = 4000 + 96*rng.Float64()
 				part := 0.1
-				if in {
+				if is {
 					part = 0.9
 				}
 				x[i] = w[i] * part
 			}
-			low, high, _ := interval(x, w)
-			if truth := 0.1 + 0.8*p; low <= truth && truth <= high {
+			in := sure.Ratio(x, w, perBlock)
+			if truth := 0.1 + 0.8*p; in.Low <= truth && truth <= in.High {
 				hold++
 			}
-			width += high - low
+			width += in.High - in.Low
 		}
 		t.Logf("%s: %d of %d hold, width %.3f", c.name, hold, trials, width/trials)
 		if float64(hold) < c.least*trials {
@@ -139,9 +140,8 @@ func TestIntervalsAreSane(t *testing.T) {
 		{[]float64{1, 2}, []float64{4, 8}}, {[]float64{0, 4096, 0}, []float64{4096, 4096, 4096}}, {[]float64{1e-9, 1}, []float64{1e15, 1}},
 		{[]float64{1e48, 0}, []float64{1e48, 1e48}},
 	} {
-		low, high, effective := interval(c.x, c.w)
-		if !(low >= 0 && high <= 1 && low <= high && effective >= 0) {
-			t.Errorf("%v of %v: %v to %v by %v", c.x, c.w, low, high, effective)
+		if in := sure.Ratio(c.x, c.w, perBlock); !(in.Low >= 0 && in.High <= 1 && in.Low <= in.High && in.Effective >= 0) {
+			t.Errorf("%v of %v: %+v", c.x, c.w, in)
 		}
 	}
 }

@@ -33,6 +33,8 @@
 // and holds for counts of one or two. A share of zero has the upper bound 1 − 0.05^(1/n),
 // about 3/n: the rule of three (Hanley & Lippman-Hand, JAMA 249, 1983).
 //
+// [Ratio] does the same for sums over blocks of a nursery, of each of which a part is counted.
+//
 // # Order
 //
 // Rows of a profile overlap: a sample counts for all elements that its code is due to. What

@@ -84,6 +84,50 @@ func (w *Whole) Share(p *Part) Interval {
 	return Interval{min(low, share), max(high, share), min(share*n, float64(p.Samples))}
 }
 
+// Ratio returns the interval of a ratio of two sums over units that follow each other in time,
+// such as blocks of a nursery: each has x of its weight w. A unit counts for perUnit samples at
+// most, however alike all are.
+func Ratio(x, w []float64, perUnit float64) Interval {
+	var part, whole, squares float64
+	for i := range w {
+		part, whole, squares = part+x[i], whole+w[i], squares+sq(w[i])
+	}
+	units := sq(whole) / squares // of equal weight
+	switch {
+	case whole <= 0:
+		return Interval{0, 1, 0}
+	case part <= 0:
+		return Interval{0, three(units), units}
+	case part >= whole:
+		return Interval{1 - three(units), 1, units}
+	}
+	share := part / whole
+	residual := func(from, to int) (sum, square float64) {
+		for i := from; i < to; i++ {
+			e := (x[i] - share*w[i]) / whole
+			sum, square = sum+e, square+sq(e)
+		}
+		return sum, square
+	}
+	n := len(w)
+	_, independent := residual(0, n)
+	if n > 1 {
+		independent *= float64(n) / float64(n-1) / korn(float64(n-1))
+	}
+	batches := min(unitBatches, n)
+	batched := differences(batches, func(b int) float64 {
+		sum, _ := residual(n*b/batches, n*(b+1)/batches)
+		return sum
+	})
+	most := max(1, min(units*perUnit, effective(share*(1-share), independent, batched, batches)))
+	low, high := Binomial(share*most, most)
+	return Interval{min(low, share), max(high, share), most}
+}
+
+// unitBatches is the number of batches that units are cut into, if there are as many: they are
+// fewer than samples.
+const unitBatches = 16
+
 // Ordered reports whether a part of the whole is larger than another beyond noise. shared
 // is the weight and the squares of the samples that both have; its batches are not needed.
 func (w *Whole) Ordered(a, b, shared *Part) bool {
@@ -128,14 +172,18 @@ func effective(unit, independent, batched float64, batches int) float64 {
 	return n
 }
 
-// shrink is Korn and Graubard's factor, by number of batches, for a variance that is
-// estimated with few degrees of freedom: the squared ratio of the quantiles of the normal and
-// of Student's distribution. Differences of neighbours have two degrees of freedom in three.
+// korn is Korn and Graubard's factor for a variance that is estimated with few degrees of
+// freedom: the squared ratio of the quantiles of the normal and of Student's distribution.
+func korn(df float64) float64 {
+	return sq(normal / distuv.StudentsT{Mu: 0, Sigma: 1, Nu: max(1, df)}.Quantile(1-alpha/2))
+}
+
+// shrink is that factor by number of batches: differences of neighbours have two degrees of
+// freedom in three.
 var shrink = sync.OnceValue(func() *[Batches + 1]float64 {
 	var out [Batches + 1]float64
 	for n := range out {
-		df := max(1, 2*float64(n-1)/3)
-		out[n] = sq(normal / distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(1-alpha/2))
+		out[n] = korn(2 * float64(n-1) / 3)
 	}
 	return &out
 })
