@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"ccagent/bpf"
+	"ccagent/internal/elftest"
 	"ccagent/internal/testprog"
-	"ccagent/symbolize/elffile/elftest"
 )
 
 func open(t *testing.T, path string) *Symbols {

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"ccagent/bpf/replay/oracle"
+	"ccagent/internal/elftest"
 	"ccagent/symbolize/cfi"
-	"ccagent/symbolize/elffile/elftest"
 )
 
 // compiled caches each file's call frame information, compiled as the agent does.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"ccagent/agent/rtsites"
+	"ccagent/internal/elftest"
 	"ccagent/internal/testprog"
-	"ccagent/symbolize/elffile/elftest"
 )
 
 // missed has the warnings for missing symbols. Others need no warning: there is a

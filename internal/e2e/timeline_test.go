@@ -17,8 +17,8 @@ import (
 
 	"ccagent/agent/rtsites"
 	"ccagent/eventlog"
+	"ccagent/internal/elftest"
 	"ccagent/internal/testprog"
-	"ccagent/symbolize/elffile/elftest"
 )
 
 // story is the GCs and threads of a log, read by this project's reader.

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ccagent/internal/elftest"
 	"ccagent/internal/testprog"
-	"ccagent/symbolize/elffile/elftest"
 )
 
 func benchmark(b *testing.B, path string) {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/internal/elftest"
 	"ccagent/internal/ghc"
 	"ccagent/internal/testprog"
-	"ccagent/symbolize/elffile/elftest"
 )
 
 // code writes STG code with its info tables.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"ccagent/symbolize/elffile/elftest"
+	"ccagent/internal/elftest"
 
 	"github.com/go-delve/delve/pkg/dwarf/frame"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/internal/elftest"
 	"ccagent/internal/testprog"
-	"ccagent/symbolize/elffile/elftest"
 )
 
 // What is left of a stripped program tells its C code from Haskell's.

@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"ccagent/internal/elftest"
 	"ccagent/symbolize/elffile"
-	"ccagent/symbolize/elffile/elftest"
 
 	"github.com/go-delve/delve/pkg/dwarf/frame"
 )

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"testing"
 
+	"ccagent/internal/elftest"
 	"ccagent/internal/ghc"
 	"ccagent/internal/testprog"
-	"ccagent/symbolize/elffile/elftest"
 )
 
 // target is a Haskell program under ptrace that executes instruction by

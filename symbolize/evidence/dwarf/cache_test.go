@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"ccagent/internal/elftest"
 	"ccagent/internal/testprog"
 	"ccagent/symbolize/dwarfindex"
 	"ccagent/symbolize/elffile"
-	"ccagent/symbolize/elffile/elftest"
 
 	"github.com/google/go-cmp/cmp"
 )

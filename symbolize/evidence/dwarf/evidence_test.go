@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"ccagent/internal/elftest"
 	"ccagent/internal/testprog"
 	"ccagent/symbolize/dwarfindex"
-	"ccagent/symbolize/elffile/elftest"
 	"ccagent/symbolize/evidence"
 	"ccagent/symbolize/evidence/symtab"
 )
