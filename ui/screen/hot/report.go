@@ -199,7 +199,11 @@ type hotRowJSON struct {
 	Package   string  `json:"package"`
 	Near      float64 `json:"near"`
 	printer.SureJSON
-	Functions []functionJSON `json:"functions,omitempty"`
+	OnlyLow       float64        `json:"only_low"`
+	OnlyHigh      float64        `json:"only_high"`
+	InclusiveLow  float64        `json:"inclusive_low"`
+	InclusiveHigh float64        `json:"inclusive_high"`
+	Functions     []functionJSON `json:"functions,omitempty"`
 	// Ratios relate the log's events, where it has instructions.
 	Ratios *ratiosJSON `json:"ratios,omitempty"`
 }
@@ -225,6 +229,11 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 	ratios := s.Ratios(level)
 	n := o.Rows(len(h.Rows), len(h.Rows))
 	sure := s.Sure(level, n)
+	ids := make([]profile.ElementID, n)
+	for i := range ids {
+		ids[i] = h.Rows[i].Element.ID
+	}
+	parts := s.SurePartsOf(level, ids, sure)
 	for i := range h.Rows[:n] {
 		r := &h.Rows[i]
 		e := r.Element
@@ -232,6 +241,7 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 			Element: e.Plain(), Kind: e.KindName(), File: e.File, Span: e.Span.String(), Module: e.Module, Program: e.Program, Package: e.Package,
 			Share: r.Share, Only: r.Only, Inclusive: r.Inclusive, Samples: r.Samples, Near: s.Fraction(r.NearWeight),
 			Ratios: ratiosOf(s.Profile, ratios, e.ID), SureJSON: printer.SureOf(sure[i]),
+			OnlyLow: parts[i].Only.Low, OnlyHigh: parts[i].Only.High, InclusiveLow: parts[i].Inclusive.Low, InclusiveHigh: parts[i].Inclusive.High,
 		}
 		if e.Kind == profile.KindCategory {
 			for _, f := range s.CategoryFunctions(e.Name) {
