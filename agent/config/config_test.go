@@ -115,3 +115,20 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The documented file is that of the defaults.
+func TestDocumentedDefaults(t *testing.T) {
+	text, err := os.ReadFile("../../docs/ccagent.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Rules = []Rule{}
+	if !reflect.DeepEqual(c.Daemon, want) {
+		t.Errorf("docs/ccagent.yaml has %+v, the defaults are %+v", c.Daemon, want)
+	}
+}

@@ -44,16 +44,19 @@ func (t *threadTimes) start() error {
 	return nil
 }
 
-// join takes what the threads of a process have used so far as nothing.
+// join takes what the threads of a process that are not known yet have used so far as nothing.
 func (t *threadTimes) join(pid uint32) error {
 	tids, err := perf.Threads(int(pid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, tid := range tids {
+		of := thread{pid, uint32(tid)}
+		if t.known[of] != nil {
+			continue
+		}
 		if ns, _, err := procfs.ThreadTime(tid); err == nil { // it may have ended
-			one := t.set(thread{pid, uint32(tid)}, ns)
-			one.spent = one.ns
+			t.set(of, ns).spent = ns
 		}
 	}
 	return err

@@ -24,6 +24,14 @@ func (p *Process) name() {
 	p.Service = clip(p.Service)
 }
 
+// Arguments lists a process's arguments, none once it has ended.
+func Arguments(pid uint32) (args []string) {
+	for arg := range bytes.SplitSeq(bytes.TrimSuffix(read(fmt.Sprintf("/proc/%d/cmdline", pid)), []byte{0}), []byte{0}) {
+		args = append(args, strings.ToValidUTF8(string(arg), "�"))
+	}
+	return args
+}
+
 // maxRead bounds what is read of a file of /proc, in bytes.
 const maxRead = 1 << 20
 

@@ -180,14 +180,22 @@ func (e *Engine) Follow(pid int) error {
 // FollowHost opens the side band, and has the sources measure what is added later, on all CPUs.
 func (e *Engine) FollowHost() error { return e.followThreads(nil) }
 
-// Add adds a process that runs already, to be recorded in a log from now on.
-func (e *Engine) Add(log *sink.Sink, pid uint32, comm, path string) (*process.Image, error) {
+// Join has a process sampled that runs already. What it forks is sampled from then on too.
+func (e *Engine) Join(pid uint32) error {
 	for _, s := range e.Sources.All {
 		if j, ok := s.(source.Joiner); ok {
 			if err := j.Join(pid); err != nil {
-				return nil, err
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// Add adds a process that runs already, to be recorded in a log from now on.
+func (e *Engine) Add(log *sink.Sink, pid uint32, comm, path string) (*process.Image, error) {
+	if err := e.Join(pid); err != nil {
+		return nil, err
 	}
 	return e.Processes.Discover(log, pid, comm, path, false)
 }

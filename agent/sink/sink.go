@@ -77,6 +77,9 @@ func (s *Sink) Create(path, program string, pid int) error {
 // File is the current log.
 func (s *Sink) File() *invoker.Log { return s.file }
 
+// Written is how many bytes the current log has.
+func (s *Sink) Written() uint64 { return uint64(s.log.Size()) }
+
 // Start is CLOCK_MONOTONIC at the log's time 0, ns.
 func (s *Sink) Start() uint64 { return s.start }
 

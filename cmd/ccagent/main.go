@@ -3,6 +3,7 @@
 //	ccagent record [flags] -- PROG [ARG…]
 //	ccagent attach [flags] PID
 //	ccagent top [flags] PID | -- PROG [ARG…]
+//	ccagent daemon [--config FILE] | ps | status | reload | snapshot PID|SERVICE
 //	ccagent events | doctor [PROG|PID] | symbolize FILE | version
 //
 // Its exit status is the program's own for record (128 and the signal's number
@@ -68,7 +69,8 @@ show, and how to mend what it will not.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(recordCommand(), attachCommand(), topCommand(), eventsCommand(), doctorCommand(), symbolizeCommand(), versionCommand())
+	root.AddCommand(recordCommand(), attachCommand(), topCommand(), eventsCommand(), doctorCommand(), symbolizeCommand(), versionCommand(),
+		daemonCommand(), psCommand(), statusCommand(), reloadCommand(), snapshotCommand())
 	root.SetFlagErrorFunc(flagError)
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -1,0 +1,201 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ccagent/agent/daemon/control"
+	"ccagent/agent/daemon/segments"
+	"ccagent/agent/discovery"
+	"ccagent/eventlog"
+)
+
+// handle answers requests, in the daemon's loop but for what takes long.
+func (d *Daemon) handle(ctx context.Context) control.Handler {
+	return func(peer control.Peer, r control.Request) (a control.Answer, files []*os.File) {
+		d.opts.Log(fmt.Sprintf("user %d (process %d) asks for %s", peer.UID, peer.PID, describe(r)))
+		var finished chan struct{}
+		done := make(chan struct{})
+		call := func() {
+			defer close(done)
+			finished = d.answer(peer, r, &a)
+		}
+		select {
+		case d.calls <- call:
+			<-done
+		case <-ctx.Done():
+			a.Error = "the daemon ends"
+			return a, nil
+		}
+		if r.Command != control.CommandSnapshot || a.Error != "" {
+			return a, nil
+		}
+		<-finished // the pieces are closed
+		files, err := d.pieces(peer, r, &a)
+		if err != nil {
+			a.Error = err.Error()
+		}
+		return a, files
+	}
+}
+
+func describe(r control.Request) string {
+	switch {
+	case r.Command != control.CommandSnapshot:
+		return r.Command
+	case r.PID != 0:
+		return fmt.Sprintf("a snapshot of process %d", r.PID)
+	}
+	return fmt.Sprintf("a snapshot of service %q", r.Service)
+}
+
+// answer answers a request. What it returns is closed when the pieces of a snapshot are.
+func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer) chan struct{} {
+	switch r.Command {
+	case control.CommandPS:
+		a.Processes = d.processes(peer)
+	case control.CommandStatus:
+		a.Status = d.status()
+	case control.CommandReload:
+		if peer.UID != 0 {
+			a.Error = "only root can have the configuration read again"
+		} else if err := d.reload(); err != nil {
+			a.Error = fmt.Sprintf("the configuration stays as it was: %v", err)
+		}
+	case control.CommandSnapshot:
+		if err := d.account(); err != nil {
+			a.Error = err.Error()
+			return nil
+		}
+		for _, p := range d.procs {
+			if peer.Sees(p.UID) && wanted(r, p.PID, p.Service) && p.log.Counts.Samples > 0 {
+				if err := d.next(p); err != nil {
+					a.Error = err.Error()
+					return nil
+				}
+			}
+		}
+		done := make(chan struct{})
+		d.closer.add(closing{done: done})
+		return done
+	default:
+		a.Error = fmt.Sprintf("there is no command %q", r.Command)
+	}
+	return nil
+}
+
+// wanted reports whether a snapshot is to have a process.
+func wanted(r control.Request, pid uint32, service string) bool {
+	return r.PID == pid && r.PID != 0 || r.Service != "" && discovery.Clean(r.Service) == discovery.Clean(service)
+}
+
+// pieces opens the closed pieces of a snapshot.
+func (d *Daemon) pieces(peer control.Peer, r control.Request, a *control.Answer) (files []*os.File, err error) {
+	all, err := d.folder.Pieces()
+	if err != nil {
+		return nil, err
+	}
+	const longest = 1e9 // seconds
+	since := time.Now().Add(-time.Duration(min(max(r.Last, 0), longest) * float64(time.Second)))
+	a.SinceUnixNs = since.UnixNano()
+	open := d.closer.paths()
+	for _, p := range all {
+		if !wanted(r, p.PID, p.Service) || p.End.Before(since) || open[p.Path] || len(files) == control.MaxFiles {
+			continue
+		}
+		if f := openPiece(peer, p); f != nil {
+			files, a.Pieces = append(files, f), append(a.Pieces, p.Path)
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("there is no sample of it in that time (ccagent ps lists what is sampled)")
+	}
+	return files, nil
+}
+
+// openPiece opens a piece that the peer may see; nil if it may not, or if the piece is gone or
+// still being written.
+func openPiece(peer control.Peer, p segments.Piece) *os.File {
+	f, err := os.OpenFile(p.Path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	if uid, ok := ownerOf(f); eventlog.BeingWritten(f) || !ok || !peer.Sees(uid) {
+		f.Close()
+		return nil
+	}
+	if _, err := f.Seek(0, 0); err != nil {
+		f.Close()
+		return nil
+	}
+	return f
+}
+
+// ownerOf reads whose process a piece is of, which its head says.
+func ownerOf(f *os.File) (uid uint32, ok bool) {
+	r := eventlog.NewReader(f)
+	for n := 0; n < 16 && r.Next(); n++ {
+		if c, is := r.Record().Event.(*eventlog.Capture); is && len(c.TargetIDs) > 0 {
+			return c.TargetIDs[0], true
+		}
+	}
+	return 0, false
+}
+
+// processes lists what the peer may see.
+func (d *Daemon) processes(peer control.Peer) []control.Process {
+	var all []control.Process
+	for _, p := range d.procs {
+		if !peer.Sees(p.UID) {
+			continue
+		}
+		one := Describe(p.Process)
+		one.State, one.Samples, one.Events = "sampled", p.samples+p.log.Counts.Samples, d.config.Events
+		all = append(all, one)
+	}
+	for _, p := range d.excluded {
+		if !peer.Sees(p.UID) {
+			continue
+		}
+		one := Describe(p)
+		one.State = "excluded"
+		for _, e := range d.config.Events {
+			one.Missing = append(one.Missing, control.Missing{Event: e, Reason: "a rule of the configuration excludes the process"})
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b control.Process) int { return cmp.Compare(a.PID, b.PID) })
+	return all
+}
+
+// Describe is a process as the protocol has it.
+func Describe(p discovery.Process) control.Process {
+	return control.Process{PID: p.PID, UID: p.UID, Service: p.Service, Program: p.Path, GHC: p.GHC, Way: p.Way,
+		Cgroup: p.Cgroup, Container: p.Container, State: "visible", Events: []string{}, Missing: []control.Missing{}}
+}
+
+func (d *Daemon) status() *control.Status {
+	s := &control.Status{Version: d.opts.Version, PID: os.Getpid(), UpSeconds: time.Since(d.begun).Seconds(), Processes: len(d.procs),
+		Pieces: d.kept.pieces, Bytes: d.kept.bytes, Events: d.config.Events}
+	for _, p := range d.procs {
+		lost, _ := p.log.Losses()
+		s.Samples, s.Lost = s.Samples+p.log.Counts.Samples, s.Lost+lost
+	}
+	d.closer.mu.Lock()
+	s.Samples, s.Lost, s.Failed = s.Samples+d.closer.closed, s.Lost+d.closer.lost, d.closer.failed
+	d.closer.mu.Unlock()
+	var ru unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &ru) == nil {
+		s.CPUSecs, s.RSS = float64(ru.Utime.Nano()+ru.Stime.Nano())/1e9, uint64(ru.Maxrss)<<10
+	}
+	if unix.Getrusage(unix.RUSAGE_CHILDREN, &ru) == nil {
+		s.CPUSecs += float64(ru.Utime.Nano()+ru.Stime.Nano()) / 1e9
+	}
+	return s
+}

@@ -1,0 +1,357 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ccagent/agent/config"
+	"ccagent/agent/cpu"
+	"ccagent/agent/daemon/control"
+	"ccagent/agent/daemon/segments"
+	"ccagent/agent/discovery"
+	"ccagent/agent/engine"
+	"ccagent/agent/invoker"
+	"ccagent/agent/process"
+	"ccagent/agent/sink"
+	"ccagent/agent/source"
+	"ccagent/agent/symbols"
+	"ccagent/perf"
+)
+
+// Options are what the command line says.
+type Options struct {
+	Config   string // file
+	StateDir string
+	Socket   string
+	Version  string // of the agent
+	// Log takes a line for the daemon's own log.
+	Log func(line string)
+	// Closed, if not nil, is called with the path of each piece that is closed, one at a time.
+	Closed func(path string)
+	// Ready, if not nil, is called when the control socket answers.
+	Ready func()
+}
+
+const (
+	pollInterval = 100 * time.Millisecond
+	// flushInterval is what a killed daemon loses at most.
+	flushInterval  = 5 * time.Second
+	retainInterval = 10 * time.Second
+	// unwindRows is the room for call frame information of all programs together: some 70 MB, of
+	// which the kernel takes what is used.
+	unwindRows = 4 << 20
+	maxFrames  = 128
+	// symbolMemory bounds the child that looks names up, in bytes.
+	symbolMemory = 256 << 20
+)
+
+// Daemon is a running daemon.
+type Daemon struct {
+	opts   Options
+	config config.Daemon
+	who    *invoker.User
+	folder *segments.Folder
+	logs   *sink.Set
+	asked  *source.Asked
+	engine *engine.Engine
+	finder *discovery.Finder
+	socket *net.UnixListener
+	begun  time.Time
+
+	procs map[uint32]*proc
+	forks map[uint32]fork
+	// excluded are the Haskell processes that a rule excludes.
+	excluded map[uint32]discovery.Process
+
+	calls  chan func() // of the control socket, run by the loop
+	closer *closer
+	kept   kept
+}
+
+// kept is what is in the folder.
+type kept struct {
+	pieces int
+	bytes  int64
+}
+
+// Run profiles the host until ctx is cancelled. hangup asks to read the configuration again.
+func Run(ctx context.Context, hangup <-chan os.Signal, o Options) (err error) {
+	d := &Daemon{opts: o, begun: time.Now(), procs: map[uint32]*proc{}, forks: map[uint32]fork{},
+		excluded: map[uint32]discovery.Process{}, calls: make(chan func()), finder: discovery.New()}
+	defer func() { err = errors.Join(err, d.close()) }()
+	if err := d.start(); err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- control.Serve(d.socket, d.handle(ctx)) }()
+	if o.Ready != nil {
+		o.Ready()
+	}
+	return d.loop(ctx, hangup, served)
+}
+
+// start loads and opens everything, and takes in the processes that run.
+func (d *Daemon) start() error {
+	c, err := config.Load(d.opts.Config)
+	if err != nil {
+		return err
+	}
+	d.config = c.Daemon
+	if d.who, err = invoker.Find("root"); err != nil {
+		return err
+	}
+	if d.folder, err = segments.Open(d.opts.StateDir); err != nil {
+		return err
+	}
+	// Before anything is loaded: two daemons would measure all twice.
+	if err := os.MkdirAll(filepath.Dir(d.opts.Socket), 0o755); err != nil {
+		return fmt.Errorf("make the control socket: %w", err)
+	}
+	if d.socket, err = control.Listen(d.opts.Socket, groupOf(d.config.Group)); err != nil {
+		return err
+	}
+	if d.asked, err = source.Parse([]source.Kind{cpu.Kind()}, d.config.Events, perf.Rate{Frequency: d.config.Frequency}); err != nil {
+		return err
+	}
+	for _, line := range d.asked.Notes() {
+		d.opts.Log(line)
+	}
+	d.logs = sink.NewSet(d.opts.Log)
+	d.engine, err = engine.Open(engine.Config{
+		Asked: d.asked, Logs: d.logs, Who: d.who, Chooser: d, MaxFrames: maxFrames,
+		UnwindRows: unwindRows, MaxOverhead: d.config.MaxOverhead / 100,
+	})
+	if err != nil {
+		return err
+	}
+	d.closer = newCloser(d.opts, symbols.New(symbols.Config{Who: d.who.Credentials(), CacheDir: invoker.CacheDir(d.who.UID), Memory: symbolMemory}))
+	if err := d.engine.FollowHost(); err != nil {
+		return err
+	}
+	if err := d.engine.Start(); err != nil {
+		return err
+	}
+	all, err := d.finder.All()
+	if err != nil {
+		return fmt.Errorf("list processes: %w", err)
+	}
+	for _, p := range all {
+		if err := d.take(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groupOf is the id of a group, −1 if there is none of that name.
+func groupOf(name string) int {
+	g, err := user.LookupGroup(name)
+	if err != nil {
+		return -1
+	}
+	id, err := strconv.Atoi(g.Gid)
+	if err != nil {
+		return -1
+	}
+	return id
+}
+
+// loop measures until ctx is cancelled.
+func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-chan error) error {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	flushed, retained := time.Now(), time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return d.finish()
+		case <-hangup:
+			if err := d.reload(); err != nil {
+				d.opts.Log(fmt.Sprintf("the configuration stays as it was: %v", err))
+			}
+			continue
+		case err := <-served:
+			if err != nil {
+				d.opts.Log(fmt.Sprintf("requests are not answered any more: %v", err))
+			}
+			served = nil
+		case call := <-d.calls:
+			call()
+			continue
+		case <-tick.C:
+		}
+		if err := d.engine.Drain(); err != nil {
+			return errors.Join(err, d.finish())
+		}
+		if err := d.engine.Throttle(); err != nil {
+			return errors.Join(err, d.finish())
+		}
+		now := time.Now()
+		if now.Sub(flushed) >= min(flushInterval, d.config.Piece.Age) || now.Before(flushed) {
+			flushed = now
+			if err := d.flush(now); err != nil {
+				return errors.Join(err, d.finish())
+			}
+		}
+		if now.Sub(retained) >= retainInterval || now.Before(retained) {
+			retained = now
+			d.retain(now)
+		}
+	}
+}
+
+// flush writes what has been counted, ends the logs of processes that have ended, and begins new
+// pieces where it is time to.
+func (d *Daemon) flush(now time.Time) error {
+	if err := d.account(); err != nil {
+		return err
+	}
+	for _, p := range d.procs {
+		var err error
+		switch piece := d.config.Piece; {
+		case p.image.Exited:
+			err = d.end(p)
+		case p.log.Counts.Samples == 0: // it stays empty as long as nothing runs
+			err = d.write(p, p.log.Flush())
+		case now.Sub(p.since) >= piece.Age || now.Before(p.since) || p.log.Written() >= piece.Size:
+			err = d.next(p)
+		default:
+			err = d.write(p, p.log.Flush())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	d.forget()
+	return nil
+}
+
+// account has the sources write what they hold. Pieces are closed only after it.
+func (d *Daemon) account() error { return d.writable(d.engine.Account()) }
+
+// writable passes over errors of writing logs, which are met again when the log in question is
+// flushed. A full disk does not end the daemon.
+func (d *Daemon) writable(err error) error {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
+		return nil
+	}
+	return err
+}
+
+// write handles the error of writing a process's log: the process is not recorded any more until
+// there is room.
+func (d *Daemon) write(p *proc, err error) error {
+	if err == nil {
+		return nil
+	}
+	d.opts.Log(fmt.Sprintf("the log of %s (%d) is given up: %v", p.Service, p.PID, err))
+	return d.drop(p)
+}
+
+// retain removes the oldest pieces beyond what is to be kept.
+func (d *Daemon) retain(now time.Time) {
+	written := d.closer.paths()
+	for _, p := range d.procs {
+		written[p.log.File().Path] = true
+	}
+	var err error
+	limits := segments.Limits{Bytes: int64(d.config.Keep.Size), Age: d.config.Keep.Age}
+	d.kept.pieces, d.kept.bytes, err = d.folder.Retain(limits, now, func(path string) bool { return written[path] })
+	if err != nil {
+		d.opts.Log(err.Error())
+	}
+}
+
+// reload reads the configuration again. What cannot be changed while the daemon runs is refused.
+func (d *Daemon) reload() error {
+	c, err := config.Load(d.opts.Config)
+	if err != nil {
+		return err
+	}
+	fresh := c.Daemon
+	if fmt.Sprint(fresh.Events, fresh.Frequency, fresh.MaxOverhead, fresh.Group) != fmt.Sprint(d.config.Events, d.config.Frequency, d.config.MaxOverhead, d.config.Group) {
+		return fmt.Errorf("%s: events, frequency, max-overhead and group change when the daemon is started anew", d.opts.Config)
+	}
+	d.config = fresh
+	d.opts.Log("the configuration was read again")
+	// The rules may choose others now.
+	for _, p := range d.procs {
+		if !d.chooses(p.Process) {
+			if err := d.drop(p); err != nil {
+				return err
+			}
+		}
+	}
+	clear(d.excluded)
+	all, err := d.finder.All()
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if d.procs[p.PID] == nil {
+			if err := d.take(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// finish ends all logs.
+func (d *Daemon) finish() error {
+	var errs []error
+	for _, s := range d.engine.Sources.All {
+		errs = append(errs, s.Stop())
+	}
+	errs = append(errs, d.engine.DrainAll(), d.account())
+	for _, p := range d.procs {
+		errs = append(errs, d.end(p))
+	}
+	d.engine.Processes.EndCompiling()
+	return errors.Join(errs...)
+}
+
+// close releases everything.
+func (d *Daemon) close() error {
+	var errs []error
+	if d.socket != nil {
+		errs = append(errs, d.socket.Close())
+	}
+	if d.closer != nil {
+		d.closer.stop()
+	}
+	for _, p := range d.procs {
+		errs = append(errs, p.log.Close())
+	}
+	if d.engine != nil {
+		errs = append(errs, d.engine.Close())
+	}
+	return errors.Join(errs...)
+}
+
+var _ engine.Chooser = (*Daemon)(nil)
+
+// Unknown is called when a process is sampled that is not known: one that was forked, and that has
+// now done something for the first time.
+func (d *Daemon) Unknown(pid uint32) (*process.Image, error) {
+	if f, ok := d.forks[pid]; ok {
+		return d.fork(pid, f)
+	}
+	if found, ok := d.finder.Look(pid); ok && d.chooses(found) {
+		err := d.take(found)
+		if p := d.procs[pid]; err == nil && p != nil {
+			return p.image, nil
+		}
+		return nil, err
+	}
+	return nil, d.engine.Remove(pid)
+}

@@ -1,0 +1,240 @@
+package daemon
+
+import (
+	"fmt"
+	"maps"
+	"os/user"
+	"path"
+	"strconv"
+	"time"
+
+	"ccagent/agent/discovery"
+	"ccagent/agent/process"
+	"ccagent/agent/sink"
+	"ccagent/eventlog"
+	"ccagent/internal/credentials"
+	"ccagent/perf"
+)
+
+// proc is a process that is sampled.
+type proc struct {
+	discovery.Process
+	image   *process.Image
+	log     *sink.Sink // the piece that is being written
+	since   time.Time  // that began
+	samples uint64     // of earlier pieces
+}
+
+// fork is a process that was forked by one that is sampled, and that has not been sampled itself.
+type fork struct {
+	parent  discovery.Process
+	image   *process.Image
+	time    uint64
+	noticed time.Time
+}
+
+// maxForks bounds the forks that are remembered.
+const maxForks = 1 << 14
+
+// Changed is called with each change of what processes of the host run.
+func (d *Daemon) Changed(c perf.Change) (done bool, err error) {
+	switch c := c.(type) {
+	case *perf.Fork:
+		f := fork{time: c.Time, noticed: time.Now()}
+		if p := d.procs[c.Parent]; p != nil {
+			f.parent, f.image = p.Process, p.image
+		} else if of, ok := d.forks[c.Parent]; ok {
+			f.parent, f.image = of.parent, of.image
+		} else {
+			return false, nil
+		}
+		if len(d.forks) >= maxForks {
+			return true, nil
+		}
+		d.forks[c.PID] = f
+		return true, d.engine.Join(c.PID) // it may have been forked before its parent was taken in
+	case *perf.Exec:
+		return true, d.execed(c.PID)
+	case *perf.Exit:
+		if c.PID == c.TID {
+			delete(d.forks, c.PID)
+			delete(d.excluded, c.PID)
+		}
+	case *perf.Mmap:
+		if d.procs[c.PID] == nil && discovery.IsLibrary(c.Filename) {
+			return true, d.look(c.PID)
+		}
+	}
+	return false, nil
+}
+
+// execed takes in a process that executes another program.
+func (d *Daemon) execed(pid uint32) error {
+	_, forked := d.forks[pid]
+	delete(d.forks, pid)
+	delete(d.excluded, pid)
+	if p := d.procs[pid]; p != nil {
+		// The source holds samples that belong into its log.
+		if err := d.account(); err != nil {
+			return err
+		}
+		if err := d.end(p); err != nil {
+			return err
+		}
+	} else if forked {
+		if err := d.engine.Remove(pid); err != nil {
+			return err
+		}
+	}
+	return d.look(pid)
+}
+
+// look takes a process in if it runs a Haskell program.
+func (d *Daemon) look(pid uint32) error {
+	if p, ok := d.finder.Look(pid); ok && d.procs[pid] == nil {
+		return d.take(p)
+	}
+	return nil
+}
+
+// take takes a process in that runs already.
+func (d *Daemon) take(found discovery.Process) error {
+	if !d.chooses(found) {
+		d.excluded[found.PID] = found
+		return nil
+	}
+	p := &proc{Process: found}
+	if err := d.piece(p); err != nil {
+		d.opts.Log(fmt.Sprintf("%s (%d) is not recorded: %v", p.Service, p.PID, err))
+		return nil
+	}
+	var err error
+	if p.image, err = d.engine.Add(p.log, p.PID, p.Comm, p.Path); err != nil {
+		return err
+	}
+	d.procs[p.PID] = p
+	return nil
+}
+
+// fork takes a process in that was forked by another, by which it is known.
+func (d *Daemon) fork(pid uint32, f fork) (*process.Image, error) {
+	delete(d.forks, pid)
+	p := &proc{Process: f.parent}
+	p.PID = pid
+	if err := d.piece(p); err != nil {
+		d.opts.Log(fmt.Sprintf("%s (%d) is not recorded: %v", p.Service, p.PID, err))
+		return nil, d.engine.Remove(pid)
+	}
+	var err error
+	p.image, err = d.engine.Processes.Fork(p.log, f.time, pid, f.image)
+	if err == nil {
+		d.procs[pid] = p
+	}
+	return p.image, err
+}
+
+// chooses reports whether a process is to be profiled: the first rule that matches says so.
+func (d *Daemon) chooses(p discovery.Process) bool {
+	for _, r := range d.config.Rules {
+		is := func(pattern string, texts ...string) bool {
+			if pattern == "" {
+				return true
+			}
+			for _, text := range texts {
+				if ok, err := path.Match(pattern, text); ok && err == nil {
+					return true
+				}
+			}
+			return false
+		}
+		number := strconv.FormatUint(uint64(p.UID), 10)
+		name := number
+		if u, err := user.LookupId(number); err == nil {
+			name = u.Username
+		}
+		if is(r.Executable, p.Path, path.Base(p.Path)) && is(r.User, name, number) && is(r.Cgroup, p.Cgroup) && is(r.Unit, p.Unit) && is(r.Service, p.Service) {
+			return *r.Profile
+		}
+	}
+	return true
+}
+
+// piece begins a process's next piece.
+func (d *Daemon) piece(p *proc) error {
+	now := time.Now()
+	path, err := d.folder.Name(p.Service, p.PID, now)
+	if err != nil {
+		return err
+	}
+	log := sink.New(sink.Config{Who: d.who, Warn: d.opts.Log})
+	if err := log.Create(path, "", 0); err != nil {
+		return err
+	}
+	e := &eventlog.Capture{
+		AgentVersion: d.opts.Version, Mode: eventlog.CaptureAttach, PID: p.PID, UID: d.who.UID,
+		Program: p.Path, Args: []string{p.Path}, GHCVersion: p.GHC, Way: p.Way,
+		TargetIDs: append([]uint32{p.UID, p.GID}, p.Groups...),
+		Labels:    []eventlog.Label{{Key: eventlog.LabelService, Value: p.Service}},
+	}
+	if p.Container != "" {
+		e.Labels = append(e.Labels, eventlog.Label{Key: "container.id", Value: p.Container})
+	}
+	if d.config.Arguments {
+		e.Args = discovery.Arguments(p.PID)
+	}
+	if err := d.engine.WriteHead(log, e); err != nil {
+		log.Close()
+		return err
+	}
+	p.log, p.since = log, now
+	return d.logs.Add(log)
+}
+
+// next ends a process's piece, and begins another.
+func (d *Daemon) next(p *proc) error {
+	old := p.log
+	if err := d.piece(p); err != nil {
+		return d.write(p, err)
+	}
+	if err := d.engine.Processes.Redirect(p.image, p.log, p.Comm, p.Path); err != nil {
+		return d.write(p, err)
+	}
+	p.samples += old.Counts.Samples
+	d.closePiece(p, old, eventlog.EndRotated)
+	return nil
+}
+
+// end ends the log of a process, which is not sampled any more.
+func (d *Daemon) end(p *proc) error {
+	reason := eventlog.EndInterrupted
+	if p.image.Exited {
+		reason = eventlog.EndExited
+	}
+	delete(d.procs, p.PID)
+	err := d.engine.Remove(p.PID)
+	d.closePiece(p, p.log, reason)
+	return err
+}
+
+// drop ends a process's log early, and samples it no more.
+func (d *Daemon) drop(p *proc) error {
+	if err := d.account(); err != nil {
+		return err
+	}
+	d.excluded[p.PID] = p.Process
+	return d.end(p)
+}
+
+// closePiece has a piece named and closed. Nothing writes to it any more.
+func (d *Daemon) closePiece(p *proc, log *sink.Sink, reason eventlog.EndReason) {
+	d.logs.Remove(log)
+	owner := credentials.Credentials{UID: p.UID, GID: p.GID, Groups: p.Groups}
+	d.closer.add(closing{log: log, reason: reason, seen: d.seenOf(log, owner)})
+}
+
+// forget forgets forks that have had their time without being sampled, and are no more.
+func (d *Daemon) forget() {
+	maps.DeleteFunc(d.forks, func(pid uint32, f fork) bool {
+		return time.Since(f.noticed) > time.Minute && discovery.Age(pid, time.Now()) == 0
+	})
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"ccagent/agent/config"
+	"ccagent/agent/daemon"
+	"ccagent/agent/daemon/control"
+	"ccagent/agent/discovery"
+	"ccagent/agent/invoker"
+	"ccagent/eventlog"
+	"ccagent/internal/buildinfo"
+	"ccagent/internal/printable"
+	"ccagent/profile"
+	"ccagent/profile/rewrite"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+func daemonCommand() *cobra.Command {
+	o := daemon.Options{Version: buildinfo.Version()}
+	var check bool
+	cmd := &cobra.Command{
+		Use:   "daemon",
+		Short: "profile every Haskell process of the host, all the time",
+		Long: `Profile every Haskell process of the host, all the time, in the foreground.
+
+Each process has a log in pieces below the state folder, in SERVICE/PID-START.eventlog;
+the oldest are removed. ccagent ps lists what is sampled, ccagent snapshot gives the
+last minutes of a process or service as one log, and ccview shows it.
+
+SIGHUP, or ccagent reload, has the configuration read again.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if check {
+				if _, err := config.Load(o.Config); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is right\n", o.Config)
+				return nil
+			}
+			return runDaemon(cmd.Context(), o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.Config, "config", config.Path, "the configuration `FILE`")
+	fs.StringVar(&o.StateDir, "state-dir", "/var/lib/ccagent", "keep logs below `DIR`")
+	fs.StringVar(&o.Socket, "socket", control.Path, "answer requests at `PATH`")
+	fs.BoolVar(&check, "check", false, "check the configuration, and do nothing else")
+	return cmd
+}
+
+func runDaemon(ctx context.Context, o daemon.Options) error {
+	if os.Geteuid() != 0 {
+		return errors.New("the daemon profiles processes of all users: run it as root")
+	}
+	o.Log = func(line string) { say("%s", line) }
+	o.Ready = func() {
+		say("profiling; requests are answered at %s", o.Socket)
+		notifyReady()
+	}
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT, unix.SIGTERM, unix.SIGQUIT)
+	defer stop()
+	attended.Store(true)
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, unix.SIGHUP)
+	defer signal.Stop(hangup)
+	return daemon.Run(ctx, hangup, o)
+}
+
+// notifyReady tells systemd, if it started the daemon, that it is ready (sd_notify(3)).
+func notifyReady() {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return
+	}
+	c, err := net.Dial("unixgram", name)
+	if err != nil {
+		say("systemd is not notified: %v", err)
+		return
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("READY=1")); err != nil {
+		say("systemd is not notified: %v", err)
+	}
+}
+
+// socketFlag has a command ask the daemon at a socket.
+func socketFlag(cmd *cobra.Command, socket *string) {
+	cmd.Flags().StringVar(socket, "socket", control.Path, "ask the daemon at `PATH`")
+}
+
+func psCommand() *cobra.Command {
+	var socket, format string
+	cmd := &cobra.Command{
+		Use:   "ps",
+		Short: "list the Haskell processes of the host, and what the daemon samples of them",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			processes, err := visible(socket)
+			if err != nil {
+				return err
+			}
+			switch format {
+			case "json":
+				return printable.JSON(cmd.OutOrStdout(), struct {
+					Processes []control.Process `json:"processes"`
+				}{processes}, "  ")
+			case "text":
+				return printProcesses(cmd.OutOrStdout(), processes)
+			}
+			return fmt.Errorf("--format %q is neither text nor json", format)
+		},
+	}
+	socketFlag(cmd, &socket)
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	return cmd
+}
+
+// visible lists what the daemon sees or, where none runs, what could be profiled.
+func visible(socket string) ([]control.Process, error) {
+	a, _, err := control.Ask(socket, control.Request{Command: control.CommandPS})
+	if a.Processes == nil {
+		a.Processes = []control.Process{}
+	}
+	if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ECONNREFUSED) {
+		return a.Processes, err
+	}
+	found, err := discovery.New().All()
+	if err != nil {
+		return nil, err
+	}
+	say("no daemon answers at %s: these processes could be profiled", socket)
+	for _, p := range found {
+		a.Processes = append(a.Processes, daemon.Describe(p))
+	}
+	return a.Processes, nil
+}
+
+func printProcesses(to io.Writer, processes []control.Process) error {
+	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "PID\tSERVICE\tGHC\tWAY\tSTATE\tSAMPLES\tPROGRAM")
+	for _, p := range processes {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%s\n", p.PID, p.Service, dash(p.GHC), dash(p.Way), p.State, p.Samples, p.Program)
+	}
+	return w.Flush()
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func statusCommand() *cobra.Command {
+	var socket, format string
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "say how the daemon is",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a, _, err := control.Ask(socket, control.Request{Command: control.CommandStatus})
+			if err != nil {
+				return err
+			}
+			if a.Status == nil {
+				return errors.New("the daemon's answer has no status")
+			}
+			s := a.Status
+			switch format {
+			case "json":
+				return printable.JSON(cmd.OutOrStdout(), s, "  ")
+			case "text":
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), `ccagent %s, process %d, up %v
+%d processes are sampled (%s)
+%d samples, %d lost
+%d pieces, %s; %d could not be finished
+%.1f s of CPU time, %s at most
+`, s.Version, s.PID, time.Duration(s.UpSeconds*1e9).Round(time.Second), s.Processes, strings.Join(s.Events, ", "),
+					s.Samples, s.Lost, s.Pieces, bytesAmount(s.Bytes), s.Failed, s.CPUSecs, bytesAmount(int64(s.RSS)))
+				return err
+			}
+			return fmt.Errorf("--format %q is neither text nor json", format)
+		},
+	}
+	socketFlag(cmd, &socket)
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	return cmd
+}
+
+func reloadCommand() *cobra.Command {
+	var socket string
+	cmd := &cobra.Command{
+		Use:   "reload",
+		Short: "have the daemon read its configuration again",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, _, err := control.Ask(socket, control.Request{Command: control.CommandReload})
+			return err
+		},
+	}
+	socketFlag(cmd, &socket)
+	return cmd
+}
+
+func snapshotCommand() *cobra.Command {
+	var socket, output string
+	last := 5 * time.Minute
+	cmd := &cobra.Command{
+		Use:   "snapshot PID|SERVICE",
+		Short: "write what the daemon has of the last minutes of a process or service as one log",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("snapshot: name one process or service (ccagent ps lists them)")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			r := control.Request{Command: control.CommandSnapshot, Last: last.Seconds(), Service: args[0]}
+			if pid, err := strconv.ParseUint(args[0], 10, 32); err == nil && pid > 0 {
+				r.PID, r.Service = uint32(pid), ""
+			}
+			if last <= 0 {
+				return fmt.Errorf("--last %v is not in the past", last)
+			}
+			if output == "" {
+				output = discovery.Clean(args[0]) + ".eventlog"
+			}
+			return snapshot(socket, r, output)
+		},
+	}
+	socketFlag(cmd, &socket)
+	cmd.Flags().DurationVar(&last, "last", last, "of so long ago until now")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write the log to `FILE` (default PID.eventlog or SERVICE.eventlog)")
+	return cmd
+}
+
+// snapshot merges the pieces that the daemon gives into a log.
+func snapshot(socket string, r control.Request, output string) error {
+	a, files, err := control.Ask(socket, r)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	var inputs []rewrite.Input
+	var start int64
+	for i, f := range files {
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		text := func() io.Reader { return io.NewSectionReader(f, 0, info.Size()) }
+		inputs = append(inputs, rewrite.Input{Name: a.Pieces[i], Open: func() (io.ReadCloser, error) { return io.NopCloser(text()), nil }})
+		if at, ok := startOf(text()); ok && (start == 0 || at < start) {
+			start = at
+		}
+	}
+	who, err := invoker.Find("")
+	if err != nil {
+		return err
+	}
+	log, err := invoker.CreateLog(output, who)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	o := rewrite.Options{Range: profile.Range{From: uint64(max(a.SinceUnixNs-start, 0))}}
+	report, err := rewrite.Write(log, inputs, o)
+	if err == nil && report.Samples == 0 {
+		err = errors.New("there is no sample of it in that time (ccagent ps lists what is sampled)")
+	}
+	if err != nil {
+		return errors.Join(err, log.Remove())
+	}
+	say("%s: %d samples of %d pieces", output, report.Samples, len(files))
+	return nil
+}
+
+// startOf reads the wall clock at a log's time 0.
+func startOf(log io.Reader) (int64, bool) {
+	r := eventlog.NewReader(log)
+	for n := 0; n < 16 && r.Next(); n++ {
+		if c, ok := r.Record().Event.(*eventlog.Capture); ok {
+			return int64(c.StartUnixNs), true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,345 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"ccagent/internal/testprog"
+)
+
+// host is a daemon under test.
+type host struct {
+	t                     *testing.T
+	config, state, socket string
+	daemon                *exec.Cmd
+	ended                 func() result
+}
+
+// startHost starts a daemon that profiles the test programs, with short pieces.
+func startHost(t *testing.T) *host {
+	t.Helper()
+	testprog.NeedRoot(t)
+	dir := sharedDir(t, 0o755)
+	h := &host{t: t, config: filepath.Join(t.TempDir(), "ccagent.yaml"), state: filepath.Join(dir, "state"), socket: filepath.Join(dir, "control.sock")}
+	// Only root may have written the configuration, so its folder is root's too.
+	h.configure("  - {executable: spin31, profile: true}\n  - {executable: fork, profile: true}\n  - {profile: false}\n")
+	h.start()
+	return h
+}
+
+func (h *host) configure(rules string) {
+	h.t.Helper()
+	group := fmt.Sprint(nobodyID)
+	if text, err := os.ReadFile("/etc/group"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Split(line, ":"); len(f) > 2 && f[2] == group {
+				group = f[0]
+			}
+		}
+	}
+	text := "daemon:\n  frequency: 241\n  max-overhead: 0\n  piece: {age: 1s, size: 8MB}\n  group: " + group + "\n  rules:\n" + rules
+	if err := os.WriteFile(h.config, []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *host) start() {
+	h.t.Helper()
+	h.daemon = command(h.t, ccagent, "daemon", "--config", h.config, "--state-dir", h.state, "--socket", h.socket)
+	h.ended = background(h.t, h.daemon)
+	eventually(h.t, "the daemon answers", func() bool {
+		return run(h.t, command(h.t, ccagent, "status", "--socket", h.socket)).status == 0
+	})
+}
+
+// seen is a process as ps lists it.
+type seen struct {
+	PID                          int
+	Service, Program, GHC, State string
+	Samples                      uint64
+}
+
+// ps lists what a user sees, by process id.
+func (h *host) ps(uid uint32) map[int]seen {
+	h.t.Helper()
+	cmd := command(h.t, ccagent, "ps", "--socket", h.socket, "--format", "json")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	r := run(h.t, cmd)
+	var list struct{ Processes []seen }
+	if err := json.Unmarshal([]byte(r.stdout), &list); err != nil || r.status != 0 {
+		h.t.Fatalf("ccagent ps: status %d, %v\n%s%s", r.status, err, r.stdout, r.stderr)
+	}
+	all := map[int]seen{}
+	for _, p := range list.Processes {
+		all[p.PID] = p
+	}
+	return all
+}
+
+// pieces lists the pieces of a process, the oldest first.
+func (h *host) pieces(pid int) []string {
+	h.t.Helper()
+	all, err := filepath.Glob(filepath.Join(h.state, "*", strconv.Itoa(pid)+"-*.eventlog"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return all
+}
+
+// closed lists the closed pieces of a process, at most so many of them.
+func (h *host) closed(pid, most int) (pieces []string) {
+	h.t.Helper()
+	for _, p := range h.pieces(pid) {
+		if len(pieces) == most {
+			break
+		}
+		r := run(h.t, command(h.t, ccview, "info", p, "--format", "json"))
+		var info totals
+		if r.status == 0 && json.Unmarshal([]byte(r.stdout), &info) == nil && info.Complete && info.Symbolised && info.Program.End != "" {
+			pieces = append(pieces, p)
+		}
+	}
+	return pieces
+}
+
+// shows reports whether a log has samples of a binding.
+func shows(t *testing.T, log, binding string) bool {
+	t.Helper()
+	var hot struct {
+		Rows []struct {
+			Element string
+			Samples float64
+		}
+	}
+	view(t, &hot, "hot", log)
+	for _, r := range hot.Rows {
+		if r.Element == binding && r.Samples > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// runOn starts a program that runs until the test's end.
+func runOn(t *testing.T, attr *syscall.SysProcAttr, exe string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(exe, args...)
+	cmd.Dir, cmd.SysProcAttr = "/", attr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return cmd
+}
+
+const forever = "1000000000"
+
+// The daemon finds programs of two releases that run, that start later, that are forked, and that
+// are in namespaces of their own; each has closed pieces with its own names. Users see what is
+// theirs.
+func TestDaemonProfilesTheHost(t *testing.T) {
+	testprog.NeedRoot(t)
+	old, fresh := testprog.Build(t, "spin31", testprog.Options{}), testprog.Build(t, "spin31", testprog.Options{Release: "9.10.3"})
+	forking := testprog.Build(t, "fork", testprog.Options{})
+	running := runOn(t, nil, old, forever)
+	h := startHost(t)
+	theirs := runOn(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}, readable(t, fresh), forever)
+
+	forker := exec.Command(forking, "2", "100000000000")
+	out, err := forker.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := forker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	children := map[string]int{"parent": 0, "forked": 0, "started": 0}
+	t.Cleanup(func() {
+		for _, pid := range children {
+			if pid > 0 {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		forker.Wait()
+	})
+	for lines := bufio.NewScanner(out); children["started"] == 0 && lines.Scan(); {
+		how, pid, _ := strings.Cut(lines.Text(), " ")
+		if children[how], err = strconv.Atoi(pid); err != nil {
+			t.Fatalf("the forking program says %q", lines.Text())
+		}
+	}
+
+	expect := map[int]string{running.Process.Pid: "Main.three", theirs.Process.Pid: "Main.three"}
+	for _, pid := range children {
+		expect[pid] = "Main.spin"
+	}
+	for pid, binding := range expect {
+		var pieces []string
+		eventually(t, fmt.Sprintf("process %d has a closed piece", pid), func() bool {
+			pieces = h.closed(pid, 1)
+			return len(pieces) > 0
+		})
+		if !shows(t, pieces[0], binding) {
+			t.Errorf("%s does not have %s", pieces[0], binding)
+		}
+	}
+	all := h.ps(0)
+	for pid := range expect {
+		if p := all[pid]; p.State != "sampled" || p.Samples == 0 {
+			t.Errorf("ps has %+v of process %d", p, pid)
+		}
+	}
+	if a, b := all[running.Process.Pid].GHC, all[theirs.Process.Pid].GHC; a == b || b != "9.10.3" {
+		t.Errorf("the releases are %q and %q", a, b)
+	}
+	mine := h.ps(nobodyID)
+	if mine[theirs.Process.Pid].PID == 0 {
+		t.Errorf("a user sees %v, and has process %d", mine, theirs.Process.Pid)
+	}
+	for pid := range expect {
+		if pid != theirs.Process.Pid && mine[pid].PID != 0 {
+			t.Errorf("a user sees root's process %d", pid)
+		}
+	}
+
+	log := filepath.Join(t.TempDir(), "snapshot.eventlog")
+	r := run(t, command(t, ccagent, "snapshot", strconv.Itoa(running.Process.Pid), "--last", "1h", "-o", log, "--socket", h.socket))
+	if r.status != 0 || !shows(t, log, "Main.three") {
+		t.Errorf("snapshot: status %d\n%s", r.status, r.stderr)
+	}
+	refused := command(t, ccagent, "snapshot", strconv.Itoa(running.Process.Pid), "-o", "/dev/null", "--socket", h.socket)
+	refused.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}}
+	refused.Dir = "/"
+	if r := run(t, refused); r.status == 0 || !strings.Contains(r.stderr, "no sample") {
+		t.Errorf("a user gets another's snapshot: status %d\n%s", r.status, r.stderr)
+	}
+
+	// What a process had when it ended is in its last piece.
+	running.Process.Kill()
+	running.Wait()
+	eventually(t, "the last piece says that the process has exited", func() bool {
+		pieces := h.pieces(running.Process.Pid)
+		r := run(t, command(t, ccview, "info", pieces[len(pieces)-1], "--format", "json"))
+		var info totals
+		return json.Unmarshal([]byte(r.stdout), &info) == nil && info.Program.End == "exited"
+	})
+	if _, still := h.ps(0)[running.Process.Pid]; still {
+		t.Error("a process that has ended is listed")
+	}
+
+	// A wrong configuration changes nothing, a right one does.
+	h.configure("  - {executable: '[', profile: true}\n")
+	if r := run(t, command(t, ccagent, "reload", "--socket", h.socket)); r.status == 0 || !strings.Contains(r.stderr, "rules[0].executable") {
+		t.Errorf("a wrong configuration: status %d\n%s", r.status, r.stderr)
+	}
+	h.configure("  - {executable: fork, profile: true}\n  - {profile: false}\n")
+	if r := run(t, command(t, ccagent, "reload", "--socket", h.socket)); r.status != 0 {
+		t.Errorf("reload: status %d\n%s", r.status, r.stderr)
+	}
+	if p := h.ps(0)[theirs.Process.Pid]; p.State != "excluded" {
+		t.Errorf("after the rules have changed ps has %+v", p)
+	}
+	h.daemon.Process.Signal(syscall.SIGTERM)
+	if r := h.ended(); r.status != 0 {
+		t.Errorf("the daemon ends with status %d\n%s", r.status, r.stderr)
+	}
+}
+
+// readable is a copy of a program where every user may execute it.
+func readable(t *testing.T, exe string) string {
+	t.Helper()
+	text, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(sharedDir(t, 0o755), filepath.Base(exe))
+	if err := os.WriteFile(path, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A daemon that is killed leaves readable pieces, and nothing in the kernel; the next one goes on.
+func TestDaemonKilled(t *testing.T) {
+	testprog.NeedRoot(t)
+	p := runOn(t, nil, testprog.Build(t, "spin31", testprog.Options{}), forever)
+	h := startHost(t)
+	pid := p.Process.Pid
+	eventually(t, "two pieces", func() bool { return len(h.pieces(pid)) > 1 })
+	programs := programsOf(t, h.daemon.Process.Pid)
+	if len(programs) == 0 {
+		t.Fatal("the daemon has no BPF programs")
+	}
+	h.daemon.Process.Kill()
+	h.ended()
+	for _, id := range programs {
+		eventually(t, "a program is gone from the kernel", func() bool {
+			p, err := ebpf.NewProgramFromID(id)
+			if err == nil {
+				p.Close()
+			}
+			return errors.Is(err, fs.ErrNotExist)
+		})
+	}
+	all, err := filepath.Glob(filepath.Join(h.state, "*", "*.eventlog"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		if st, err := os.Stat(path); err == nil && st.Size() == 0 {
+			continue // it was begun a moment ago
+		}
+		if r := run(t, command(t, ccview, "info", path)); r.status != 0 {
+			t.Errorf("%s: %s", path, r.stderr)
+		}
+	}
+	before := len(h.closed(pid, len(all)))
+	h.start()
+	eventually(t, "the next daemon closes pieces", func() bool { return len(h.closed(pid, before+1)) > before })
+	h.daemon.Process.Signal(unix.SIGTERM)
+	if r := h.ended(); r.status != 0 {
+		t.Errorf("the daemon ends with status %d\n%s", r.status, r.stderr)
+	}
+}
+
+// programsOf lists the BPF programs that a process holds open.
+func programsOf(t *testing.T, pid int) (ids []ebpf.ProgramID) {
+	t.Helper()
+	infos, err := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range infos {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // closed meanwhile
+		}
+		for line := range strings.Lines(string(text)) {
+			if id, ok := strings.CutPrefix(line, "prog_id:"); ok {
+				n, err := strconv.ParseUint(strings.TrimSpace(id), 10, 32)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, ebpf.ProgramID(n))
+			}
+		}
+	}
+	return ids
+}
