@@ -282,6 +282,8 @@ type Stats struct {
 	Samples uint64 // runs of the programs
 	Nested  uint64 // samples skipped because the CPU was taking another one
 	Thinned uint64 // samples skipped due to SetKeep; other samples carry their weight
+	Waits   uint64 // waits that began
+	WaitNs  uint64 // time in BPF where they did
 }
 
 // Stats returns the counts of every possible CPU.
@@ -301,6 +303,8 @@ func (s *Sampler) Stats() ([]Stats, error) {
 		to.Samples += count.Samples
 		to.Nested += count.Nested
 		to.Thinned += count.Thinned
+		to.Waits += count.Waits
+		to.WaitNs += count.WaitNs
 	}
 	return stats, nil
 }

@@ -386,7 +386,7 @@ type samplerWalk struct {
 		Pstate uint64
 	}
 	Carried [64]uint64
-	_       [32]byte
+	_       [16]byte
 	Rules   [512]struct {
 		_       structs.HostLayout
 		Pc      uint64
@@ -410,6 +410,8 @@ type samplerWalkStats struct {
 	Samples uint64
 	Nested  uint64
 	Thinned uint64
+	Waits   uint64
+	WaitNs  uint64
 }
 
 // Names of all BPF objects in the ELF.

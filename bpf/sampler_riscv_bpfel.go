@@ -383,7 +383,7 @@ type samplerWalk struct {
 		X [32]uint64
 	}
 	Carried [64]uint64
-	_       [48]byte
+	_       [32]byte
 	Rules   [512]struct {
 		_       structs.HostLayout
 		Pc      uint64
@@ -407,6 +407,8 @@ type samplerWalkStats struct {
 	Samples uint64
 	Nested  uint64
 	Thinned uint64
+	Waits   uint64
+	WaitNs  uint64
 }
 
 // Names of all BPF objects in the ELF.

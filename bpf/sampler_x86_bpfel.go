@@ -403,7 +403,7 @@ type samplerWalk struct {
 		Ss      uint64
 	}
 	Carried [64]uint64
-	_       [8]byte
+	_       [56]byte
 	Rules   [512]struct {
 		_       structs.HostLayout
 		Pc      uint64
@@ -427,6 +427,8 @@ type samplerWalkStats struct {
 	Samples uint64
 	Nested  uint64
 	Thinned uint64
+	Waits   uint64
+	WaitNs  uint64
 }
 
 // Names of all BPF objects in the ELF.

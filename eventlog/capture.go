@@ -288,8 +288,9 @@ type Overhead struct {
 	IntervalNs uint64
 	// TargetNs is the target's CPU time in the interval; 0 if unknown.
 	TargetNs uint64
-	// EventNs is the time in BPF at overflows of events, AllocNs at allocation probes
-	// including the traps into the kernel. Both are CPU time of the target, as is
+	// EventNs is the time in BPF at overflows of events and at waits, and of probes at collections
+	// and switches of Haskell threads; AllocNs is that of allocation probes. Both of probes include
+	// the traps into the kernel. All are CPU time of the target, as is
 	// InterruptNs below.
 	EventNs uint64
 	AllocNs uint64

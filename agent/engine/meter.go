@@ -120,6 +120,7 @@ func (m *meter) total() (t totals, err error) {
 		t.Probes.Runs += c.Probes.Runs
 		t.Probes.Ns += c.Probes.Ns
 		t.ProbeNs += c.ProbeNs
+		t.RTSNs += c.RTSNs
 		t.InPlace.Nursery += c.InPlace.Nursery
 		t.InPlace.Blocks += c.InPlace.Blocks
 		t.InPlace.Large += c.InPlace.Large
@@ -150,7 +151,7 @@ func (e *Engine) Overhead() (*eventlog.Overhead, error) {
 	return &eventlog.Overhead{
 		IntervalNs:  interval,
 		TargetNs:    t.target - min(l.target, t.target),
-		EventNs:     t.Samples.Ns - l.Samples.Ns,
+		EventNs:     t.Samples.Ns + t.RTSNs - l.Samples.Ns - l.RTSNs,
 		AllocNs:     probes - min(probesBefore, probes),
 		AgentNs:     t.agent - l.agent,
 		Asked:       millionths(m.host.Budget.Asked),
@@ -186,7 +187,7 @@ func (e *Engine) Report(s *source.Summary) error {
 	}
 	s.AgentCPU = time.Duration(t.agent) + e.Processes.CompileTime()
 	s.BPFRuns, s.BPFTime = t.Samples.Runs+t.Probes.Runs, time.Duration(t.Samples.Ns+t.Probes.Ns)
-	s.ProbeHits, s.ProbeTime = t.Probes.Runs, time.Duration(t.ProbeNs)
+	s.ProbeHits, s.ProbeTime = t.Probes.Runs, time.Duration(t.ProbeNs+t.RTSNs)
 	s.Interrupts, s.InterruptTime = t.Interrupts, time.Duration(t.InterruptNs)
 	s.TargetCPU = time.Duration(t.target)
 	s.WalkMedian = time.Duration(e.meter.walks.Quantile(0.5))

@@ -161,13 +161,19 @@ func (o *offCPU) Finish(at uint64) error {
 	return nil
 }
 
-// Cost returns what tracing switches has cost.
+// switchNs is what a wait costs besides, where it begins and ends: the calls of the program and
+// a look-up, ns.
+const switchNs = 500
+
+// Cost returns what tracing the target's switches has cost it. The program runs at those of all
+// other processes, too.
 func (o *offCPU) Cost() (c source.Cost, err error) {
-	c.Handled = o.taken
-	c.Samples = bpf.RunStats{Runs: o.taken}
-	if o.host.Timed {
-		c.Samples, err = bpf.RunStatsOf(o.program)
+	stats, err := o.host.Walker.Stats()
+	for _, s := range stats {
+		c.Samples.Runs += s.Waits
+		c.Samples.Ns += s.WaitNs + s.Waits*switchNs
 	}
+	c.Handled = o.taken
 	return c, err
 }
 

@@ -89,6 +89,20 @@ func (p *Probes) Declare(at uint64) error {
 	return p.translator.Declare(at)
 }
 
+// Cost returns what the hits have cost the program.
+func (p *Probes) Cost() (c source.Cost, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for g := range p.groups {
+		if p.groups[g].bucket == nil || p.problem[g] != nil {
+			continue
+		}
+		err = errors.Join(err, p.measure(g))
+		c.RTSNs += uint64(max(p.groups[g].cost, 0))
+	}
+	return c, err
+}
+
 // Account writes the state of each group that was asked for.
 func (p *Probes) Account() error {
 	states, err := p.states()

@@ -160,6 +160,7 @@ type Cost struct {
 	InterruptNs uint64       // outside of BPF
 	Probes      bpf.RunStats // of programs at hits of probes
 	ProbeNs     uint64       // outside of BPF
+	RTSNs       uint64       // of probes at events of the run-time system, all
 	Handled     uint64       // a number that is in proportion to what the agent had to handle
 	Part        float64      // of the asked rate at which events are sampled; 0 if that is not changed
 	InPlace     InPlace

@@ -53,7 +53,7 @@ type Summary struct {
 	AgentCPU   time.Duration
 	BPFRuns    uint64
 	BPFTime    time.Duration // 0 if the kernel does not measure it
-	// ProbeHits counts the hits of allocation probes, ProbeTime what they cost
+	// ProbeHits counts the hits of allocation probes, ProbeTime what all probes cost
 	// outside BPF.
 	ProbeHits uint64
 	ProbeTime time.Duration

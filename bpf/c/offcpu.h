@@ -114,6 +114,8 @@ INLINE void begin_wait(u64 *ctx, u32 task)
 		emit(w);
 	}
 	bpf_map_update_elem(&waits, &task, &fresh, 0);
+	w->stats.waits++;
+	w->stats.wait_ns += bpf_ktime_get_ns() - fresh.since;
 }
 
 SEC("tp_btf/sched_switch")

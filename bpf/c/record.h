@@ -315,4 +315,6 @@ struct walk_stats {
 	u64 samples;
 	u64 nested; // samples skipped because the CPU was taking another one
 	u64 thinned; // samples skipped due to walk.keep; others carry their weight
+	u64 waits;   // of the target's threads that have begun
+	u64 wait_ns; // what that took
 };

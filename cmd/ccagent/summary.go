@@ -102,7 +102,7 @@ func overheadLine(s *agent.Summary) string {
 	text := fmt.Sprintf("overhead: about %s of the program's CPU time", part(s.InterruptTime+s.BPFTime+s.ProbeTime))
 	if s.Interrupts > 0 {
 		text += fmt.Sprintf(": %s interrupts (%.1f µs each), %s BPF", part(s.InterruptTime), s.InterruptTime.Seconds()*1e6/float64(s.Interrupts), part(s.BPFTime))
-		if s.ProbeHits > 0 {
+		if s.ProbeTime > 0 {
 			text += fmt.Sprintf(", %s hits of probes", part(s.ProbeTime))
 		}
 	}

@@ -28,6 +28,7 @@ var runs = []struct {
 	{"fusion", Options{}, []string{"1000", "1"}, `334835501\n`, 0},
 	{"liar", Options{Prof: true}, []string{"1"}, ``, 0},
 	{"maps", Options{}, []string{"3000", "2"}, `6000000\n`, 0},
+	{"pingpong", Options{Threaded: true}, []string{"100"}, `100\n`, 0},
 	{"quick", Options{}, nil, `quick\n`, 0},
 	{"quick", Options{}, []string{"7"}, `quick 7\n`, 7},
 	{"rev", Options{}, []string{"110", "2"}, `\d+\n`, 0},

@@ -4,11 +4,13 @@
 //
 //	overhead [-rounds N] [-hz HZ] -o FILE [-flags "…"]… CCAGENT PROG [ARG…]
 //	overhead -table FILE
+//	overhead -reported FILE
 //
 // The first appends what it measured to FILE; the second prints what is there as a
 // table: for every program the medians, over the rounds, of the ratio of its CPU time
 // (user and system) to that alone, each with the interval that holds the true median
-// with at least 95 %, by the sign test; and the geometric means of the medians.
+// with at least 95 %, by the sign test; and the geometric means of the medians. The third
+// prints the same increase beside what ccview says of the captures.
 package main
 
 import (
@@ -53,6 +55,7 @@ func run(args []string, stdout io.Writer) error {
 		o.flags = append(o.flags, s)
 		return nil
 	})
+	reported := fs.String("reported", "", "print what this file holds beside what captures report")
 	table := fs.String("table", "", "print what this file holds")
 	measure := fs.String("measure", "", "run the program and write its times to this file (internal)")
 	event := fs.Uint64("event", 0, "with -measure: under the bare event at this frequency (internal)")
@@ -62,6 +65,8 @@ func run(args []string, stdout io.Writer) error {
 	switch {
 	case *table != "":
 		return printTable(stdout, *table)
+	case *reported != "":
+		return printReported(stdout, *reported)
 	case *measure != "" && fs.NArg() > 0:
 		return measureTo(*measure, *event, fs.Args())
 	case fs.NArg() > 1 && o.rounds >= 6 && o.out != "":
@@ -109,6 +114,8 @@ type round struct {
 	Bare    times
 	With    []times
 	Agent   []time.Duration // CPU time of ccagent, all of it
+	// Reported is the overhead by the captures' own account, as a part of the program's CPU time.
+	Reported []float64
 }
 
 func compare(o *options) error {
@@ -137,7 +144,7 @@ func compare(o *options) error {
 	}
 	for i := range o.rounds {
 		r := round{Program: strings.Join(append([]string{filepath.Base(o.argv[0])}, o.argv[1:]...), " "), Flags: o.flags,
-			With: make([]times, len(o.flags)), Agent: make([]time.Duration, len(o.flags))}
+			With: make([]times, len(o.flags)), Agent: make([]time.Duration, len(o.flags)), Reported: make([]float64, len(o.flags))}
 		// Each command is first in turn, and the order is reversed every other round, so
 		// that drift cancels out.
 		for k := range commands {
@@ -156,6 +163,9 @@ func compare(o *options) error {
 				r.Bare = t
 			default:
 				r.With[which-2], r.Agent[which-2] = t, total-t.CPU
+				if r.Reported[which-2], err = reportedBy(filepath.Join(filepath.Dir(o.ccagent), "ccview"), filepath.Join(dir, "log")); err != nil {
+					return err
+				}
 			}
 		}
 		if err := json.NewEncoder(file).Encode(r); err != nil {
@@ -180,4 +190,24 @@ func timed(argv []string, out string) (t times, total time.Duration, err error) 
 		return t, 0, err
 	}
 	return t, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), json.Unmarshal(data, &t)
+}
+
+// reportedBy reads the overhead that a capture's log tells.
+func reportedBy(ccview, log string) (float64, error) {
+	out, err := exec.Command(ccview, "info", "--format", "json", log).Output()
+	if err != nil {
+		return 0, fmt.Errorf("read %s by %s: %w", log, ccview, err)
+	}
+	var doc struct {
+		Agent struct {
+			Budget *struct{ Measured float64 }
+		}
+	}
+	if err := json.Unmarshal(out, &doc); err != nil {
+		return 0, fmt.Errorf("read what %s says of %s: %w", ccview, log, err)
+	}
+	if doc.Agent.Budget == nil {
+		return 0, fmt.Errorf("%s has no account of its cost", log)
+	}
+	return doc.Agent.Budget.Measured, nil
 }

@@ -36,14 +36,13 @@ func publishedFor(command string) string {
 	return " |"
 }
 
-// printTable prints the rounds of a file, as a table in Markdown.
-func printTable(w io.Writer, path string) error {
+// readRounds reads the rounds of a file by program; programs has them in the file's order.
+func readRounds(path string) (programs []string, rounds map[string][]round, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	var programs []string
-	rounds := map[string][]round{}
+	rounds = map[string][]round{}
 	for d := json.NewDecoder(bytes.NewReader(data)); ; {
 		var r round
 		err := d.Decode(&r)
@@ -51,20 +50,56 @@ func printTable(w io.Writer, path string) error {
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("read %s: %w", path, err)
+			return nil, nil, fmt.Errorf("read %s: %w", path, err)
 		}
 		if len(r.With) != len(r.Flags) || len(r.Agent) != len(r.Flags) {
-			return fmt.Errorf("read %s: a round of %s is not whole", path, r.Program)
+			return nil, nil, fmt.Errorf("read %s: a round of %s is not whole", path, r.Program)
 		}
 		if rounds[r.Program] == nil {
 			programs = append(programs, r.Program)
 		} else if !slices.Equal(r.Flags, rounds[r.Program][0].Flags) {
-			return fmt.Errorf("read %s: rounds with other flags", path)
+			return nil, nil, fmt.Errorf("read %s: rounds with other flags", path)
 		}
 		rounds[r.Program] = append(rounds[r.Program], r)
 	}
 	if len(programs) == 0 {
-		return fmt.Errorf("read %s: it holds no rounds", path)
+		return nil, nil, fmt.Errorf("read %s: it holds no rounds", path)
+	}
+	return programs, rounds, nil
+}
+
+// printReported prints for every program and set of flags the increase of its CPU time and the
+// median of what captures report, and how far apart they are, in points.
+func printReported(w io.Writer, path string) error {
+	programs, rounds, err := readRounds(path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "| Program | Flags | Alone | Paid | Reported | Apart |\n|---|---|--:|--:|--:|--:|")
+	for _, p := range programs {
+		rs := rounds[p]
+		for k, flags := range rs[0].Flags {
+			var alone, ratios, reported []float64
+			for i := range rs {
+				if len(rs[i].Reported) != len(rs[i].Flags) {
+					return fmt.Errorf("read %s: a round of %s has no reports", path, p)
+				}
+				alone = append(alone, rs[i].Alone.CPU.Seconds())
+				ratios = append(ratios, rs[i].With[k].CPU.Seconds()/rs[i].Alone.CPU.Seconds())
+				reported = append(reported, rs[i].Reported[k])
+			}
+			fmt.Fprintf(w, "| %s | `%s` | %.1f s | %s | %.2f %% | %+.2f |\n", p, flags, median(alone), interval(ratios),
+				100*median(reported), 100*(median(reported)-(median(ratios)-1)))
+		}
+	}
+	return nil
+}
+
+// printTable prints the rounds of a file, as a table in Markdown.
+func printTable(w io.Writer, path string) error {
+	programs, rounds, err := readRounds(path)
+	if err != nil {
+		return err
 	}
 	flags := rounds[programs[0]][0].Flags
 	head, rule := "| Program | Alone | Bare event |", "|---|--:|--:|"
