@@ -84,6 +84,12 @@ func (p *Profile) frameTable() *Frames {
 	return p.names.frames
 }
 
+// FrameOf returns the frame of a place.
+func (p *Profile) FrameOf(place columns.PlaceID) *Frame {
+	t := p.frameTable()
+	return &t.List[t.Of[place]]
+}
+
 func (t *Frames) intern(f Frame) uint32 {
 	k := frameKey{f.Name, f.Module, f.Package, f.Category, f.Program}
 	id, ok := t.byKey[k]

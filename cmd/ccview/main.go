@@ -11,6 +11,7 @@
 //	ccview info FILE                  metadata and all accounting
 //	ccview doctor FILE                whether the log is complete, and how to get what is missing
 //	ccview export --to FORMAT FILE    other tools' formats
+//	ccview push --to ENGINE=URL FILE  a profiling engine
 //	ccview heap FILE                  live heap data over time, by bands
 //	ccview gc FILE                    pauses for garbage collection
 //	ccview diff A B                   two logs, or two groups of logs, side by side

@@ -22,7 +22,8 @@ var order = map[string][]string{
 	"agent":       {"perf", "bpf", "eventlog", "heap", "symbolize", "internal/capset", "internal/credentials", "internal/ghc", "internal/printable", "internal/sandbox"},
 	"profile":     {"eventlog", "internal/format", "internal/ghc"},
 	"ui":          {"profile", "eventlog", "internal/format", "internal/printable"},
-	"cmd/ccview":  {"ui", "profile", "eventlog", "internal/buildinfo", "internal/format", "internal/printable"},
+	"push":        {"profile", "eventlog"},
+	"cmd/ccview":  {"push", "ui", "profile", "eventlog", "internal/buildinfo", "internal/format", "internal/printable"},
 	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui", "internal/buildinfo", "internal/credentials", "internal/sandbox", "internal/printable"},
 }
 

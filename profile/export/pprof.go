@@ -37,6 +37,7 @@ type pprofBuilder struct {
 	frames    map[*profile.Frame]*pprof.Location // for frames without code
 	mappings  map[uint32]*pprof.Mapping
 	bias      map[uint32]uint64
+	engine    bool // see Engine
 }
 
 type functionKey struct{ name, symbol, file string }
@@ -88,13 +89,20 @@ func pprofUnit(unit string) string {
 }
 
 func (b *pprofBuilder) selections(ss []*profile.Selection) error {
-	b.out.SampleType = []*pprof.ValueType{{Type: "samples", Unit: "count"}}
+	if !b.engine {
+		b.out.SampleType = []*pprof.ValueType{{Type: "samples", Unit: "count"}}
+	}
 	for _, s := range ss {
 		e := s.EventDef()
-		b.out.SampleType = append(b.out.SampleType, &pprof.ValueType{Type: e.Name(), Unit: pprofUnit(e.Unit)})
+		name := e.Name()
+		if b.engine {
+			name = engineType(e)
+		}
+		b.out.SampleType = append(b.out.SampleType, &pprof.ValueType{Type: name, Unit: pprofUnit(e.Unit)})
 	}
 	for i, s := range ss {
-		if err := b.selection(s, i+1); err != nil {
+		column := len(b.out.SampleType) - len(ss) + i
+		if err := b.selection(s, column); err != nil {
 			return err
 		}
 	}
@@ -107,13 +115,20 @@ func (b *pprofBuilder) selection(s *profile.Selection, column int) error {
 	walker := stacks.NewWalker(s, true)
 	for site, smp := range s.EachSample() {
 		k := rowKey{site, threadOf(smp.Thread), smp.Capability, smp.CPU}
+		if b.engine {
+			k.cap, k.cpu = eventlog.NoCapability, 0
+		}
 		row := rows[k]
 		if row == nil {
 			if locations[site] == nil {
 				locations[site] = b.stack(s, walker, site)
 			}
 			row = &pprof.Sample{Location: locations[site], Value: make([]int64, len(b.out.SampleType))}
-			b.label(row, k)
+			if b.engine {
+				b.engineLabel(row, k)
+			} else {
+				b.label(row, k)
+			}
 			rows[k] = row
 			b.out.Sample = append(b.out.Sample, row)
 		}
@@ -122,7 +137,9 @@ func (b *pprofBuilder) selection(s *profile.Selection, column int) error {
 			return fmt.Errorf("event %s: %w", s.EventDef().Name(), err)
 		}
 		row.Value[column] = total
-		row.Value[0]++
+		if !b.engine {
+			row.Value[0]++
+		}
 	}
 	return nil
 }

@@ -1,0 +1,284 @@
+package push
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Reason is why a log was not sent.
+type Reason string
+
+const (
+	Full       Reason = "full"       // the queue was; the oldest goes
+	Refused    Reason = "refused"    // by the engine, for good
+	Gone       Reason = "gone"       // removed before it was sent
+	Unreadable Reason = "unreadable" // no log, or not one that can be sent
+	GaveUp     Reason = "gave up"    // Options.GiveUp has passed
+)
+
+// Options are a queue's bounds. Zero fields have the defaults stated.
+type Options struct {
+	Max int // logs that wait; 4096
+	// First and Longest bound the time between two attempts: 1 s, 5 min. It doubles.
+	First, Longest time.Duration
+	// GiveUp is for how long one log is tried; 0 is for ever.
+	GiveUp time.Duration
+	// Spill is the file that keeps the names of the logs that wait, so that a later Queue goes on
+	// with them; none if empty.
+	Spill string
+	// Read makes the batch of a log.
+	Read func(path string) (*Batch, error)
+	// Tell is told of every log that is dropped, and when an engine begins to fail and to answer
+	// again.
+	Tell func(text string)
+}
+
+// Stats are a queue's figures since it was made.
+type Stats struct {
+	Sent     uint64 // logs
+	Bytes    uint64 // of requests, before compression
+	Attempts uint64
+	Rejected uint64 // profiles that the engine did not take of requests that it took
+	Dropped  map[Reason]uint64
+	Waiting  int
+	Failing  string // the last attempt's error; empty if it succeeded
+}
+
+// Queue sends logs to one engine, in order.
+type Queue struct {
+	client *client
+	o      Options
+
+	mu      sync.Mutex
+	waiting []string
+	busy    bool // the first one is being sent
+	stats   Stats
+	wake    chan struct{} // has one element if something changed
+}
+
+// NewQueue makes a queue with what an earlier one has left in Options.Spill.
+func NewQueue(t *Target, o Options) (*Queue, error) {
+	c, err := t.client()
+	if err != nil {
+		return nil, err
+	}
+	defaults(&o)
+	q := &Queue{client: c, o: o, wake: make(chan struct{}, 1), stats: Stats{Dropped: make(map[Reason]uint64)}}
+	if o.Spill != "" {
+		text, err := os.ReadFile(o.Spill)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, fmt.Errorf("read the logs that wait for %s: %w", t.Engine.Name, err)
+		case json.Unmarshal(text, &q.waiting) != nil: // it was cut off: what waits is not known any more
+			q.waiting = nil
+			q.tell("%s is damaged: what waited to be sent is forgotten", o.Spill)
+		}
+		q.bound()
+	}
+	return q, nil
+}
+
+func defaults(o *Options) {
+	if o.Max <= 0 {
+		o.Max = 4096
+	}
+	if o.First <= 0 {
+		o.First = time.Second
+	}
+	if o.Longest <= 0 {
+		o.Longest = 5 * time.Minute
+	}
+	if o.Read == nil {
+		o.Read = func(path string) (*Batch, error) { return Read(path, wholeLog, Rules{}) }
+	}
+	if o.Tell == nil {
+		o.Tell = func(string) {}
+	}
+}
+
+func (q *Queue) tell(format string, args ...any) {
+	q.o.Tell(q.client.Engine.Name + ": " + fmt.Sprintf(format, args...))
+}
+
+// Add queues a log. It never waits: if the queue is full, the log that waits longest is dropped.
+func (q *Queue) Add(path string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, path)
+	q.bound()
+	q.spill()
+	q.changed()
+}
+
+// bound drops the oldest logs beyond the maximum, but not the one that is being sent.
+func (q *Queue) bound() {
+	for len(q.waiting) > q.o.Max {
+		at := 0
+		if q.busy && len(q.waiting) > 1 {
+			at = 1
+		}
+		q.stats.Dropped[Full]++
+		q.tell("%s dropped: %d logs wait already", q.waiting[at], q.o.Max)
+		q.waiting = append(q.waiting[:at], q.waiting[at+1:]...)
+	}
+}
+
+func (q *Queue) changed() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// spill writes the names of the logs that wait. A failure costs them if the process ends.
+func (q *Queue) spill() {
+	if q.o.Spill == "" {
+		return
+	}
+	text, err := json.Marshal(q.waiting)
+	if err == nil {
+		next := q.o.Spill + ".new"
+		if err = os.WriteFile(next, text, 0o600); err == nil {
+			err = os.Rename(next, q.o.Spill)
+		}
+	}
+	if err != nil {
+		q.tell("keep what waits in %s: %v", filepath.Base(q.o.Spill), err)
+	}
+}
+
+// Stats returns the figures.
+func (q *Queue) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.stats
+	s.Waiting = len(q.waiting)
+	s.Dropped = make(map[Reason]uint64, len(q.stats.Dropped))
+	for r, n := range q.stats.Dropped {
+		s.Dropped[r] = n
+	}
+	return s
+}
+
+// Run sends what waits and what is added, until ctx ends. What waits then stays in the spill.
+func (q *Queue) Run(ctx context.Context) { q.run(ctx, false) }
+
+// Drain sends what waits and returns when nothing does, or ctx has ended.
+func (q *Queue) Drain(ctx context.Context) { q.run(ctx, true) }
+
+func (q *Queue) run(ctx context.Context, untilEmpty bool) {
+	for ctx.Err() == nil {
+		q.mu.Lock()
+		q.busy = len(q.waiting) > 0
+		path := ""
+		if q.busy {
+			path = q.waiting[0]
+		}
+		q.mu.Unlock()
+		if path == "" {
+			if untilEmpty {
+				return
+			}
+			select {
+			case <-q.wake:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if dropped, why := q.one(ctx, path); ctx.Err() == nil || dropped == "" && why == "" {
+			q.done(path, dropped, why)
+		}
+	}
+}
+
+// done takes the first log off the queue.
+func (q *Queue) done(path string, dropped Reason, why string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting, q.busy = q.waiting[1:], false
+	q.spill()
+	if dropped == "" {
+		q.stats.Sent++
+		return
+	}
+	q.stats.Dropped[dropped]++
+	q.tell("%s dropped: %s", path, why)
+}
+
+// one sends one log, however long that takes.
+func (q *Queue) one(ctx context.Context, path string) (dropped Reason, why string) {
+	b, err := q.o.Read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Gone, "it was removed before it was sent"
+	case err != nil:
+		return Unreadable, err.Error()
+	case len(b.Profiles) == 0:
+		return "", ""
+	}
+	r, err := q.client.Engine.Request(b)
+	if err != nil {
+		return Unreadable, err.Error()
+	}
+	wait, begun := q.o.First, time.Now()
+	for {
+		rejected, text, err := q.client.send(ctx, r)
+		q.attempted(r, rejected, err)
+		var again *later
+		switch {
+		case err == nil:
+			if rejected > 0 {
+				q.tell("%s: %d of its profiles were rejected: %s", path, rejected, beginning([]byte(text)))
+			}
+			return "", ""
+		case ctx.Err() != nil:
+			return GaveUp, ctx.Err().Error()
+		case !errors.As(err, &again):
+			return Refused, err.Error()
+		case q.o.GiveUp > 0 && time.Since(begun)+wait > q.o.GiveUp:
+			return GaveUp, fmt.Sprintf("no success in %v: %v", q.o.GiveUp, err)
+		}
+		// A jitter keeps the agents of a fleet from coming back all at once.
+		pause := time.NewTimer(max(again.after, wait/2+rand.N(wait/2+1)))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return GaveUp, ctx.Err().Error()
+		}
+		wait = min(2*wait, q.o.Longest)
+	}
+}
+
+// attempted counts an attempt, and tells when attempts begin to fail and to succeed.
+func (q *Queue) attempted(r *Request, rejected int64, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stats.Attempts++
+	var again *later
+	switch {
+	case err == nil:
+		q.stats.Bytes += uint64(len(r.Body))
+		q.stats.Rejected += uint64(max(rejected, 0))
+		if q.stats.Failing != "" {
+			q.tell("answers again")
+		}
+		q.stats.Failing = ""
+	case errors.As(err, &again):
+		if q.stats.Failing == "" {
+			q.tell("%v; trying again", err)
+		}
+		q.stats.Failing = err.Error()
+	default:
+		q.stats.Failing = err.Error()
+	}
+}

@@ -1,0 +1,201 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ccagent/profile"
+	"ccagent/profile/logtest"
+)
+
+// answers is an engine that gives one answer after the other, and then the last one.
+type answers struct {
+	list []func(r *http.Request) (*http.Response, error)
+	n    int
+	at   []time.Time
+}
+
+func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	io.Copy(io.Discard, r.Body)
+	i := min(a.n, len(a.list)-1)
+	a.n++
+	a.at = append(a.at, time.Now())
+	return a.list[i](r)
+}
+
+func status(code int, contentType, body string, headers ...string) func(r *http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) {
+		h := http.Header{"Content-Type": {contentType}}
+		for i := 0; i < len(headers); i += 2 {
+			h.Set(headers[i], headers[i+1])
+		}
+		return &http.Response{StatusCode: code, Status: http.StatusText(code), Header: h, Body: io.NopCloser(strings.NewReader(body))}, nil
+	}
+}
+
+func down(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
+
+// slow never answers.
+func slow(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+var taken = status(200, protobuf, "")
+
+// batch is what Read makes of every log in these tests.
+func batch(t testing.TB) *Batch {
+	t.Helper()
+	p, err := profile.Load(bytes.NewReader(logtest.NBody().End()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Of(p, wholeLog, Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func queue(t *testing.T, a *answers, o Options) *Queue {
+	t.Helper()
+	b := batch(t)
+	if o.Read == nil {
+		o.Read = func(path string) (*Batch, error) {
+			if path == "gone" {
+				return nil, fs.ErrNotExist
+			}
+			return b, nil
+		}
+	}
+	q, err := NewQueue(&Target{Engine: OTLP, URL: "http://engine:4318", Transport: a}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// A log is sent until the engine takes it, at growing intervals or when the engine asks, whatever
+// it answers in between; one that it refuses is dropped, counted and told, and the next one sent.
+func TestQueueAgainstBadEngines(t *testing.T) {
+	type list = []func(*http.Request) (*http.Response, error)
+	for name, c := range map[string]struct {
+		answers  list
+		sent     uint64
+		attempts uint64
+		dropped  map[Reason]uint64
+		rejected uint64
+		least    time.Duration
+		told     string
+	}{
+		"takes":   {list{taken}, 2, 2, nil, 0, 0, ""},
+		"down":    {list{down, down, down, taken}, 2, 5, nil, 0, 3500 * time.Millisecond, "connection refused; trying again"},
+		"slow":    {list{slow, taken}, 2, 3, nil, 0, DefaultTimeout, "trying again"},
+		"5xx":     {list{status(500, "", ""), status(503, "", ""), taken}, 2, 4, nil, 0, 0, "answers again"},
+		"asks":    {list{status(429, "", "", "Retry-After", "120"), taken}, 2, 3, nil, 0, 120 * time.Second, ""},
+		"4xx":     {list{status(400, "text/plain", "no\x1b[31m such\nfield"), taken}, 1, 2, map[Reason]uint64{Refused: 1}, 0, 0, "one dropped: refused: Bad Request: no[31m such field"},
+		"garbage": {list{status(200, protobuf, "\xff\xff\xff"), status(200, "text/html", "<html>"), taken}, 2, 4, nil, 0, 0, "no such engine"},
+		"moved":   {list{status(302, "", "", "Location", "http://other/"), taken}, 1, 2, map[Reason]uint64{Refused: 1}, 0, 0, "Found"},
+		"partial": {list{status(200, protobuf, "\x0a\x07\x08\x03\x12\x03bad")}, 2, 2, nil, 6, 0, "3 of its profiles were rejected: bad"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var told []string
+				a := &answers{list: c.answers}
+				q := queue(t, a, Options{Tell: func(s string) { told = append(told, s) }})
+				begun := time.Now()
+				q.Add("one")
+				q.Add("two")
+				q.Drain(t.Context())
+				s := q.Stats()
+				if s.Sent != c.sent || s.Attempts != c.attempts || s.Rejected != c.rejected || s.Waiting != 0 || s.Failing != "" {
+					t.Errorf("%+v", s)
+				}
+				for _, r := range []Reason{Full, Refused, Gone, Unreadable, GaveUp} {
+					if s.Dropped[r] != c.dropped[r] {
+						t.Errorf("dropped %v, want %v", s.Dropped, c.dropped)
+					}
+				}
+				if took := time.Since(begun); took < c.least || !strings.Contains(strings.Join(told, "\n"), c.told) {
+					t.Errorf("took %v, told %q", took, told)
+				}
+			})
+		})
+	}
+}
+
+// A full queue drops what waits longest, and what waits outlives the queue. Logs that are gone are
+// passed over.
+func TestQueueIsBounded(t *testing.T) {
+	spill := filepath.Join(t.TempDir(), "otlp.json")
+	synctest.Test(t, func(t *testing.T) {
+		q := queue(t, &answers{list: []func(*http.Request) (*http.Response, error){down}}, Options{Max: 3, Spill: spill})
+		for _, p := range []string{"a", "b", "gone", "c", "d"} {
+			q.Add(p)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		q.Run(ctx)
+		stop()
+		if s := q.Stats(); s.Dropped[Full] != 2 || s.Waiting != 2 || s.Dropped[Gone] != 1 || s.Failing == "" || s.Attempts < 12 || s.Attempts > 40 {
+			t.Errorf("%+v", s)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var read []string
+		b := batch(t)
+		q := queue(t, &answers{list: []func(*http.Request) (*http.Response, error){taken}}, Options{Spill: spill,
+			Read: func(path string) (*Batch, error) { read = append(read, path); return b, nil }})
+		q.Drain(t.Context())
+		if !slices.Equal(read, []string{"c", "d"}) || q.Stats().Sent != 2 {
+			t.Errorf("went on with %v: %+v", read, q.Stats())
+		}
+	})
+	if text, err := os.ReadFile(spill); err != nil || string(text) != "[]" {
+		t.Errorf("%q is left: %v", text, err)
+	}
+	if err := os.WriteFile(spill, []byte(`["a","b`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if q := queue(t, &answers{}, Options{Spill: spill}); q.Stats().Waiting != 0 {
+		t.Errorf("of a damaged spill: %+v", q.Stats())
+	}
+}
+
+// A log that is never taken is given up where that is asked for.
+func TestQueueGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue(t, &answers{list: []func(*http.Request) (*http.Response, error){down}}, Options{GiveUp: time.Minute})
+		begun := time.Now()
+		q.Add("a")
+		q.Drain(t.Context())
+		if s, took := q.Stats(), time.Since(begun); s.Dropped[GaveUp] != 1 || took > time.Minute || took < 15*time.Second {
+			t.Errorf("after %v: %+v", took, s)
+		}
+	})
+}
+
+// Answers may be anything.
+func FuzzAnswer(f *testing.F) {
+	f.Add("application/x-protobuf", []byte("\x0a\x07\x08\x03\x12\x03bad"))
+	f.Add("application/proto", []byte{})
+	f.Add("application/json", []byte("{}"))
+	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
+		for _, e := range Engines {
+			if rejected, why, err := e.Answer(contentType, body); err != nil && !errors.Is(err, errNoEngine) {
+				t.Errorf("%s: %d %q %v", e.Name, rejected, why, err)
+			}
+		}
+		beginning(body)
+	})
+}

@@ -1,0 +1,195 @@
+package push
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Target is an engine at an address.
+type Target struct {
+	Engine Engine
+	URL    string
+	// Exact is set if URL is the whole address of requests, and not what their path is below.
+	Exact   bool
+	Headers map[string]string
+	Timeout time.Duration // of one request; 0 means DefaultTimeout
+	Plain   bool          // do not compress
+	TLS     TLS
+	// Transport sends requests; nil means one that is made of the fields above.
+	Transport http.RoundTripper
+}
+
+// TLS has the files of certificates in PEM. Empty ones mean the system's, and none of the client's own.
+type TLS struct {
+	CA, Certificate, Key string
+}
+
+// DefaultTimeout is that of OpenTelemetry's exporters.
+const DefaultTimeout = 10 * time.Second
+
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 64 << 10
+
+// client is a target that is ready.
+type client struct {
+	*Target
+	http *http.Client
+	base string
+}
+
+func (t *Target) client() (*client, error) {
+	u, err := url.Parse(t.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%s: %q is no address like http://host:port", t.Engine.Name, t.URL)
+	}
+	c := &client{Target: t, base: t.URL}
+	timeout := t.Timeout
+	if timeout == 0 {
+		timeout = DefaultTimeout
+	}
+	c.http = &http.Client{Timeout: timeout, Transport: t.Transport,
+		// A redirect would turn the request into a GET without its body.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if t.Transport == nil {
+		config, err := t.TLS.config()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Engine.Name, err)
+		}
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.TLSClientConfig = config
+		c.http.Transport = transport
+	}
+	return c, nil
+}
+
+func (t TLS) config() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t.CA != "" {
+		pem, err := os.ReadFile(t.CA)
+		if err != nil {
+			return nil, fmt.Errorf("read the authority's certificate: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s has no certificate in PEM", t.CA)
+		}
+	}
+	if (t.Certificate == "") != (t.Key == "") {
+		return nil, errors.New("a client's certificate and its key are given together")
+	}
+	if t.Certificate != "" {
+		pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
+		if err != nil {
+			return nil, fmt.Errorf("read the client's certificate: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// RefusedError is an answer that will not change if the request is repeated.
+type RefusedError struct {
+	Status string
+	Text   string // the beginning of the answer's
+}
+
+func (e *RefusedError) Error() string {
+	return strings.TrimSuffix(fmt.Sprintf("refused: %s: %s", e.Status, e.Text), ": ")
+}
+
+// later is an answer that asks for another attempt.
+type later struct {
+	err   error
+	after time.Duration // as the engine asks; 0 if it does not
+}
+
+func (e *later) Error() string { return e.err.Error() }
+func (e *later) Unwrap() error { return e.err }
+
+// send sends a request once. The error is a *RefusedError or a *later; rejected profiles of a request
+// that was taken are no error.
+func (c *client) send(ctx context.Context, r *Request) (rejected int64, why string, err error) {
+	body, address := r.Body, c.base
+	if !c.Exact {
+		address = strings.TrimRight(c.base, "/") + r.Path
+	}
+	if !c.Plain {
+		var z bytes.Buffer
+		w := gzip.NewWriter(&z)
+		w.Write(body) // a buffer takes everything
+		w.Close()
+		body = z.Bytes()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return 0, "", &RefusedError{Status: err.Error()}
+	}
+	req.Header.Set("Content-Type", r.ContentType)
+	req.Header.Set("User-Agent", "ccagent")
+	if !c.Plain {
+		req.Header.Set("Content-Encoding", "gzip")
+	}
+	if r.ContentType == connectProto {
+		req.Header.Set("Connect-Protocol-Version", "1")
+	}
+	for k, v := range c.Headers {
+		req.Header.Set(k, v)
+	}
+	answer, err := c.http.Do(req)
+	if err != nil {
+		return 0, "", &later{err: err}
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return 0, "", &later{err: fmt.Errorf("read the answer: %w", err)}
+	}
+	switch s := answer.StatusCode; {
+	case s >= 200 && s < 300:
+		rejected, why, err := c.Engine.Answer(answer.Header.Get("Content-Type"), text)
+		if err != nil {
+			return 0, "", &later{err: err}
+		}
+		return rejected, why, nil
+	case s == http.StatusTooManyRequests, s == http.StatusRequestTimeout, s >= 500 && s != http.StatusNotImplemented:
+		return 0, "", &later{err: errors.New(answer.Status), after: retryAfter(answer.Header.Get("Retry-After"))}
+	}
+	return 0, "", &RefusedError{answer.Status, beginning(text)}
+}
+
+// maxAfter bounds how long an engine may ask to wait.
+const maxAfter = time.Hour
+
+func retryAfter(s string) time.Duration {
+	if n, err := strconv.ParseUint(s, 10, 32); err == nil {
+		return min(time.Duration(n)*time.Second, maxAfter)
+	}
+	if at, err := http.ParseTime(s); err == nil {
+		return min(max(time.Until(at), 0), maxAfter)
+	}
+	return 0
+}
+
+// beginning is what of an answer's text is shown.
+func beginning(text []byte) string {
+	const most = 200
+	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(text[:min(len(text), most)]), "")), " ")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+}
