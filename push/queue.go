@@ -172,7 +172,8 @@ func (q *Queue) Stats() Stats {
 // Run sends what waits and what is added, until ctx ends. What waits then stays in the spill.
 func (q *Queue) Run(ctx context.Context) { q.run(ctx, false) }
 
-// Drain sends what waits and returns when nothing does, or ctx has ended.
+// Drain sends what waits and returns when nothing does, when a log was given up, because the engine is
+// down for the others too, or when ctx has ended.
 func (q *Queue) Drain(ctx context.Context) { q.run(ctx, true) }
 
 func (q *Queue) run(ctx context.Context, untilEmpty bool) {
@@ -196,6 +197,9 @@ func (q *Queue) run(ctx context.Context, untilEmpty bool) {
 		}
 		if dropped, why := q.one(ctx, path); ctx.Err() == nil || dropped == "" && why == "" {
 			q.done(path, dropped, why)
+			if untilEmpty && dropped == GaveUp {
+				return
+			}
 		}
 	}
 }

@@ -172,14 +172,15 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// A log that is never taken is given up where that is asked for.
+// A log that is never taken is given up where that is asked for, and what waits behind it is not tried.
 func TestQueueGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue(t, &answers{list: []func(*http.Request) (*http.Response, error){down}}, Options{GiveUp: time.Minute})
 		begun := time.Now()
 		q.Add("a")
+		q.Add("b")
 		q.Drain(t.Context())
-		if s, took := q.Stats(), time.Since(begun); s.Dropped[GaveUp] != 1 || took > time.Minute || took < 15*time.Second {
+		if s, took := q.Stats(), time.Since(begun); s.Dropped[GaveUp] != 1 || s.Waiting != 1 || took > time.Minute || took < 15*time.Second {
 			t.Errorf("after %v: %+v", took, s)
 		}
 	})

@@ -63,7 +63,7 @@ text and environment never.`,
 	f.StringVar(&o.tls.Certificate, "cert", "", "the client's certificate, in `FILE`")
 	f.StringVar(&o.tls.Key, "key", "", "the key of the client's certificate, in `FILE`")
 	f.DurationVar(&o.timeout, "timeout", 0, "of one request (default 10s)")
-	f.DurationVar(&o.giveUp, "give-up", time.Minute, "try each log for so long where an engine is down")
+	f.DurationVar(&o.giveUp, "give-up", time.Minute, "try a log for so long where an engine is down, and then send no more")
 	f.BoolVar(&o.arguments, "arguments", false, "send the program's arguments too")
 	return c
 }
