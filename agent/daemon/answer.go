@@ -19,6 +19,7 @@ import (
 // handle answers requests, in the daemon's loop but for what takes long.
 func (d *Daemon) handle(ctx context.Context) control.Handler {
 	return func(peer control.Peer, r control.Request) (a control.Answer, files []*os.File) {
+		peer = peer.For(r)
 		d.opts.Log(fmt.Sprintf("user %d (process %d) asks for %s", peer.UID, peer.PID, describe(r)))
 		var finished chan struct{}
 		done := make(chan struct{})

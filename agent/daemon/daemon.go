@@ -46,8 +46,8 @@ const (
 	// flushInterval is what a killed daemon loses at most.
 	flushInterval  = 5 * time.Second
 	retainInterval = 10 * time.Second
-	// unwindRows is the room for call frame information of all programs together: some 70 MB, of
-	// which the kernel takes what is used.
+	// unwindRows is the room for call frame information of all programs together: some 40 MB of the
+	// kernel's memory.
 	unwindRows = 4 << 20
 	maxFrames  = 128
 	// symbolMemory bounds the child that looks names up, in bytes.
@@ -106,8 +106,9 @@ func (d *Daemon) start() error {
 		return err
 	}
 	d.config = c.Daemon
+	// A sudo rule for ccagent permits its use, not to see what all users run.
 	if d.who, err = invoker.Find("root"); err != nil {
-		return err
+		return fmt.Errorf("the daemon profiles processes of all users: run it as a service or in a shell of root's (sudo -i): %w", err)
 	}
 	if d.folder, err = segments.Open(d.opts.StateDir); err != nil {
 		return err

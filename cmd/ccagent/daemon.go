@@ -96,6 +96,18 @@ func notifyReady() {
 	}
 }
 
+// ask asks the daemon on behalf of the invoker: who may use ccagent by sudo sees no more by that.
+func ask(socket string, r control.Request) (control.Answer, []*os.File, error) {
+	who, err := invoker.Find("")
+	if err != nil {
+		return control.Answer{}, nil, err
+	}
+	if who.UID != uint32(os.Geteuid()) {
+		r.AsUID = &who.UID
+	}
+	return control.Ask(socket, r)
+}
+
 // socketFlag has a command ask the daemon at a socket.
 func socketFlag(cmd *cobra.Command, socket *string) {
 	cmd.Flags().StringVar(socket, "socket", control.Path, "ask the daemon at `PATH`")
@@ -130,7 +142,7 @@ func psCommand() *cobra.Command {
 
 // visible lists what the daemon sees or, where none runs, what could be profiled.
 func visible(socket string) ([]control.Process, error) {
-	a, _, err := control.Ask(socket, control.Request{Command: control.CommandPS})
+	a, _, err := ask(socket, control.Request{Command: control.CommandPS})
 	if a.Processes == nil {
 		a.Processes = []control.Process{}
 	}
@@ -142,7 +154,14 @@ func visible(socket string) ([]control.Process, error) {
 		return nil, err
 	}
 	say("no daemon answers at %s: these processes could be profiled", socket)
+	who, err := invoker.Find("")
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range found {
+		if who.UID != 0 && p.UID != who.UID {
+			continue
+		}
 		a.Processes = append(a.Processes, daemon.Describe(p))
 	}
 	return a.Processes, nil
@@ -171,7 +190,7 @@ func statusCommand() *cobra.Command {
 		Short: "say how the daemon is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, _, err := control.Ask(socket, control.Request{Command: control.CommandStatus})
+			a, _, err := ask(socket, control.Request{Command: control.CommandStatus})
 			if err != nil {
 				return err
 			}
@@ -207,7 +226,7 @@ func reloadCommand() *cobra.Command {
 		Short: "have the daemon read its configuration again",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, _, err := control.Ask(socket, control.Request{Command: control.CommandReload})
+			_, _, err := ask(socket, control.Request{Command: control.CommandReload})
 			return err
 		},
 	}
@@ -249,7 +268,7 @@ func snapshotCommand() *cobra.Command {
 
 // snapshot merges the pieces that the daemon gives into a log.
 func snapshot(socket string, r control.Request, output string) error {
-	a, files, err := control.Ask(socket, r)
+	a, files, err := ask(socket, r)
 	if err != nil {
 		return err
 	}

@@ -73,9 +73,10 @@ type seen struct {
 }
 
 // ps lists what a user sees, by process id.
-func (h *host) ps(uid uint32) map[int]seen {
+func (h *host) ps(uid uint32, env ...string) map[int]seen {
 	h.t.Helper()
 	cmd := command(h.t, ccagent, "ps", "--socket", h.socket, "--format", "json")
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	r := run(h.t, cmd)
@@ -209,14 +210,18 @@ func TestDaemonProfilesTheHost(t *testing.T) {
 	if a, b := all[running.Process.Pid].GHC, all[theirs.Process.Pid].GHC; a == b || b != "9.10.3" {
 		t.Errorf("the releases are %q and %q", a, b)
 	}
-	mine := h.ps(nobodyID)
-	if mine[theirs.Process.Pid].PID == 0 {
-		t.Errorf("a user sees %v, and has process %d", mine, theirs.Process.Pid)
-	}
-	for pid := range expect {
-		if pid != theirs.Process.Pid && mine[pid].PID != 0 {
-			t.Errorf("a user sees root's process %d", pid)
+	sudo := []string{"SUDO_UID=" + strconv.Itoa(nobodyID), "SUDO_GID=" + strconv.Itoa(nobodyID)}
+	for who, mine := range map[string]map[int]seen{"a user": h.ps(nobodyID), "a user by sudo": h.ps(0, sudo...)} {
+		for pid := range expect {
+			if own := pid == theirs.Process.Pid; own != (mine[pid].PID != 0) {
+				t.Errorf("%s sees %v; of process %d that is wrong", who, mine, pid)
+			}
 		}
+	}
+	second := command(t, ccagent, "daemon", "--config", h.config, "--state-dir", t.TempDir(), "--socket", h.socket+"2")
+	second.Env = append(os.Environ(), sudo...)
+	if r := run(t, second); r.status != 125 || !strings.Contains(r.stderr, "processes of all users") {
+		t.Errorf("a user starts a daemon by sudo: status %d\n%s", r.status, r.stderr)
 	}
 
 	log := filepath.Join(t.TempDir(), "snapshot.eventlog")
@@ -231,18 +236,22 @@ func TestDaemonProfilesTheHost(t *testing.T) {
 		t.Errorf("a user gets another's snapshot: status %d\n%s", r.status, r.stderr)
 	}
 
-	// What a process had when it ended is in its last piece.
+	// When a process has ended it is no longer listed, and all of its pieces are closed.
 	running.Process.Kill()
 	running.Wait()
-	eventually(t, "the last piece says that the process has exited", func() bool {
+	eventually(t, "a process that has ended is not listed", func() bool { return h.ps(0)[running.Process.Pid].PID == 0 })
+	eventually(t, "all pieces of a process that has ended are closed", func() bool {
 		pieces := h.pieces(running.Process.Pid)
-		r := run(t, command(t, ccview, "info", pieces[len(pieces)-1], "--format", "json"))
-		var info totals
-		return json.Unmarshal([]byte(r.stdout), &info) == nil && info.Program.End == "exited"
+		last := max(0, len(pieces)-2) // with what was begun in the same second
+		for _, p := range pieces[last:] {
+			r := run(t, command(t, ccview, "info", p, "--format", "json"))
+			var info totals
+			if json.Unmarshal([]byte(r.stdout), &info) != nil || !info.Complete || !info.Symbolised {
+				return false
+			}
+		}
+		return true
 	})
-	if _, still := h.ps(0)[running.Process.Pid]; still {
-		t.Error("a process that has ended is listed")
-	}
 
 	// A wrong configuration changes nothing, a right one does.
 	h.configure("  - {executable: '[', profile: true}\n")

@@ -38,6 +38,9 @@ type Request struct {
 	PID     uint32  `json:"pid,omitempty"`
 	Service string  `json:"service,omitempty"`
 	Last    float64 `json:"last_seconds,omitempty"`
+	// AsUID is set by a client of root that asks for another user, who has called it by sudo: it
+	// sees what that user sees.
+	AsUID *uint32 `json:"as_uid,omitempty"`
 }
 
 // Answer is the daemon's.
@@ -94,6 +97,14 @@ type Status struct {
 type Peer struct {
 	PID int32
 	UID uint32
+}
+
+// For is who a request of the peer is for.
+func (p Peer) For(r Request) Peer {
+	if p.UID == 0 && r.AsUID != nil {
+		p.UID = *r.AsUID
+	}
+	return p
 }
 
 // Sees reports whether the peer may know of a user's processes.

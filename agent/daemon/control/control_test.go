@@ -94,6 +94,13 @@ func TestPeerSees(t *testing.T) {
 	if p := (Peer{UID: 0}); !p.Sees(1000) {
 		t.Error("root does not see all")
 	}
+	sudo := uint32(1000)
+	if p := (Peer{UID: 0}).For(Request{AsUID: &sudo}); !p.Sees(1000) || p.Sees(0) {
+		t.Error("who calls by sudo sees others' processes, or not their own")
+	}
+	if p := (Peer{UID: 1001}).For(Request{AsUID: &sudo}); p.Sees(1000) {
+		t.Error("a user asks as another")
+	}
 }
 
 // A socket that is served is not taken away.
