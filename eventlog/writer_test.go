@@ -301,7 +301,7 @@ func TestWhatIsWrittenReadsBack(t *testing.T) {
 			time += magnitude(rng, 64) >> rng.IntN(64)
 			events := everyEvent()
 			ev := events[rng.IntN(len(events))]
-			if rng.IntN(3) > 0 { // small events, which tell a reader little
+			if rng.IntN(3) > 0 { // small events, which help a reader little
 				ev = []Event{&CreateThread{}, &RunThread{}, &StopThread{}, &GCStart{}}[rng.IntN(4)]
 			}
 			if rng.IntN(4) > 0 {

@@ -16,7 +16,7 @@ type Sure struct {
 }
 
 // Batched is a selection's samples in batches of time: see package interval. Of a log of
-// totals, which does not tell when samples were taken, nothing is known: all intervals are
+// totals, which does not have the times of samples, nothing is known: all intervals are
 // from 0 to 1.
 type Batched struct {
 	interval.Whole

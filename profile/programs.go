@@ -10,7 +10,7 @@ import (
 )
 
 // Programs returns the programs of a log that has code of several programs' own modules, by the
-// log's module, named by their files: by the last part of the path where that tells them apart.
+// log's module, named by their files: by the last part of the path where that distinguishes them.
 // It is empty where there is no more than one.
 func (p *Profile) Programs() map[uint32]string {
 	p.programs.once.Do(func() {

@@ -307,7 +307,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// While a log grows, code that its tables say nothing of yet is told from code that
+// While a log grows, code that its tables say nothing of yet is distinguished from code that
 // was looked up in vain.
 func TestPending(t *testing.T) {
 	log := logtest.NBody().End()
@@ -334,7 +334,7 @@ func TestPending(t *testing.T) {
 }
 
 // Code without spans stands, where files are listed, in the file that its line table or
-// its module's other code tells, or else under the module's name, which is no file's.
+// its module's other code has, or else under the module's name, which is no file's.
 func TestCodeWithoutFile(t *testing.T) {
 	const ms = 1_000_000
 	l := logtest.New()

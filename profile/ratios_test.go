@@ -10,7 +10,7 @@ import (
 	"ccagent/profile/logtest"
 )
 
-// Events of one run are related by element, where enough samples tell of both.
+// Events of one run are related by element, where both have enough samples.
 func TestRatios(t *testing.T) {
 	l := logtest.New()
 	for i, e := range []eventlog.EventDef{

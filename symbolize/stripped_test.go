@@ -11,7 +11,7 @@ import (
 	"ccagent/symbolize/evidence/symtab"
 )
 
-// A stripped program's C code is told apart: the collector's, and what may be anybody's.
+// A stripped program's C code is of two kinds: the collector's, and what may be anybody's.
 func TestStrippedC(t *testing.T) {
 	strip := testprog.NeedTool(t, "strip", "binutils")
 	exe := testprog.Build(t, "rev", testprog.Options{})
@@ -31,7 +31,7 @@ func TestStrippedC(t *testing.T) {
 	collector, anybodys := code{symtab.NamelessGC, eventlog.CategoryGC}, code{symtab.NamelessC, eventlog.CategoryUnresolved}
 	want := map[string]code{
 		"evacuate": collector, "GarbageCollect": collector, "scheduleWaitThread": anybodys, "allocateMightFail": anybodys,
-		// The program's, or Cmm code, which nothing tells from it.
+		// The program's, or Cmm code, which looks the same.
 		"stg_upd_frame_info": {symtab.NamelessHaskell, eventlog.CategoryHaskell},
 	}
 	var addrs []Address

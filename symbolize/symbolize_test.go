@@ -284,12 +284,12 @@ func TestNewerSource(t *testing.T) {
 	m := module(t, exe, Address{Addr: symbolAddress(t, exe, "Main_main_info")})
 	m.ModTime = time.Unix(1e9, 0)
 	got, _ := resolve(t, Job{Modules: []Module{m}, ReadSource: sources.ReadOwn, EmbedSource: true})
-	told := false
+	newer := false
 	for _, f := range got.files {
-		told = told || strings.Contains(f.Problem, "newer")
+		newer = newer || strings.Contains(f.Problem, "newer")
 	}
-	if !told {
-		t.Errorf("files changed since 2001 are not told of: %+v", got.files)
+	if !newer {
+		t.Errorf("files changed since 2001 are not reported: %+v", got.files)
 	}
 }
 
@@ -304,7 +304,7 @@ func TestKernel(t *testing.T) {
 	}
 	_, sum := resolve(t, Job{Kernel: NameKernel(strings.NewReader("0000000000000000 T startup_64\n"), []Address{{Addr: 1 << 63}})})
 	if len(sum.Problems) == 0 {
-		t.Error("hidden kernel addresses are not told of")
+		t.Error("hidden kernel addresses are not reported")
 	}
 }
 
@@ -390,7 +390,7 @@ func TestInfoTableMap(t *testing.T) {
 				}
 			}
 			if described < 10 {
-				t.Errorf("only %d bindings tell their closures' type", described)
+				t.Errorf("only %d bindings have their closures' type", described)
 			}
 		})
 	}

@@ -43,12 +43,12 @@ func (a *App) why(act keymap.Action) string {
 	case keymap.Redo:
 		return c.WhyNoRedo()
 	case keymap.Pop:
-		if len(c.Stack.All()) == 0 {
+		if len(c.Applied.All()) == 0 {
 			return "no transform to take off"
 		}
 		return ""
 	case keymap.Base:
-		if len(c.Stack.All()) == 0 && !c.Whole {
+		if len(c.Applied.All()) == 0 && !c.Whole {
 			return "no transform holds, so all samples are kept"
 		}
 		return ""
@@ -167,13 +167,13 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 	case keymap.Collapse:
 		a.push(model.OpCollapse)
 	case keymap.Recursion:
-		c.Stack.Toggle(model.Transform{Op: model.OpFold})
+		c.Applied.Toggle(model.Transform{Op: model.OpFold})
 	case keymap.Pop:
-		c.Stack.Pop()
+		c.Applied.Pop()
 	case keymap.Undo:
-		c.Stack.Undo()
+		c.Applied.Undo()
 	case keymap.Redo:
-		c.Stack.Redo()
+		c.Applied.Redo()
 	case keymap.Theme:
 		a.nextTheme()
 	case keymap.Sort:
@@ -234,11 +234,11 @@ func (a *App) push(op model.Op) {
 	t := model.Transform{Op: op, Name: sub.Name, Level: sub.Level}
 	if op == model.OpCollapse {
 		t.Name, t.Level = sub.Module, profile.LevelModule
-		if slices.Contains(a.c.Stack.All(), t) && sub.Package != "" {
+		if slices.Contains(a.c.Applied.All(), t) && sub.Package != "" {
 			t.Name, t.Level = sub.Package, profile.LevelPackage
 		}
 	}
-	if !a.c.Stack.Push(t) {
+	if !a.c.Applied.Push(t) {
 		a.say("this transform is there already", false)
 	}
 }

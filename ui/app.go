@@ -148,7 +148,7 @@ func (a *App) loaded(p *profile.Profile, compared *screen.Compared) {
 		if t.Op == model.OpRange && t.To == 0 {
 			t.To = p.Duration
 		}
-		a.c.Stack.Push(t)
+		a.c.Applied.Push(t)
 	}
 	a.screens = make([]screen.Screen, len(kinds))
 	for i, k := range kinds {

@@ -185,7 +185,7 @@ func TestMouse(t *testing.T) {
 	s.send(tea.MouseClickMsg{X: 30, Y: y, Button: tea.MouseLeft})
 	s.send(tea.MouseMotionMsg{X: 50, Y: y, Button: tea.MouseLeft})
 	s.send(tea.MouseReleaseMsg{X: 60, Y: y, Button: tea.MouseLeft})
-	if _, ok := s.app.c.Stack.Range(); !ok {
+	if _, ok := s.app.c.Applied.Range(); !ok {
 		t.Error("dragging chose no range")
 	}
 	s.has("range 3.")
@@ -206,7 +206,7 @@ func TestSearchAndFilter(t *testing.T) {
 	s.has("missing closing ]")
 	s.keys("esc")
 	s.keys("/", "'PAIR", "enter")
-	s.has("no match for PAIR") // upper case is meant
+	s.has("no match for PAIR") // upper case matches only itself
 	s.keys("/", "'pair", "enter")
 	if l := s.line("| pairwise"); !strings.HasPrefix(l, "|>") {
 		t.Errorf("search did not move: %q", l)
@@ -380,8 +380,8 @@ func TestHostileLog(t *testing.T) {
 
 func TestLoadingShowsProgressAndErrors(t *testing.T) {
 	block := make(chan struct{})
-	src := Source{Name: "big.eventlog", Load: func(tell func(int64, int64)) (*profile.Profile, error) {
-		tell(50, 200)
+	src := Source{Name: "big.eventlog", Load: func(progress func(int64, int64)) (*profile.Profile, error) {
+		progress(50, 200)
 		<-block
 		return nil, errors.New("no log")
 	}}

@@ -84,7 +84,7 @@ func BenchmarkKeypress(b *testing.B) {
 					cpu += cpuTime(b) - used
 				}
 				b.StopTimer()
-				for s.app.c.Stack.Undo() {
+				for s.app.c.Applied.Undo() {
 				}
 				s.keys("esc")
 				b.StartTimer()

@@ -196,7 +196,7 @@ func (a *App) drawCrumbs(r layout.Rect) {
 			right = "computing " + p.Glyphs.More
 		}
 	}
-	ts := a.c.Stack.All()
+	ts := a.c.Applied.All()
 	var parts []string
 	for _, tr := range ts {
 		parts = append(parts, tr.String())

@@ -60,7 +60,7 @@ func (a *App) export(path string) tea.Cmd {
 		a.say("export: "+err.Error(), true)
 		return nil
 	}
-	p, event, ts := a.c.Profile, a.c.Event, a.c.Stack.All()
+	p, event, ts := a.c.Profile, a.c.Event, a.c.Applied.All()
 	return func() tea.Msg {
 		f, err := model.Filter(event, ts)
 		if err != nil {

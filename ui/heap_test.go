@@ -73,7 +73,7 @@ func TestHeapKeys(t *testing.T) {
 	s.has("STACK")
 	// The range holds for every screen; what needs stacks says that there are none.
 	s.keys("[")
-	if _, ok := s.app.c.Stack.Range(); !ok {
+	if _, ok := s.app.c.Applied.Range(); !ok {
 		t.Error("[ set no range")
 	}
 	s.keys("f")
@@ -90,7 +90,7 @@ func TestHeapMouse(t *testing.T) {
 	s.send(tea.MouseClickMsg{X: 40, Y: 8, Button: tea.MouseLeft})
 	s.send(tea.MouseMotionMsg{X: 60, Y: 8, Button: tea.MouseLeft})
 	s.send(tea.MouseReleaseMsg{X: 60, Y: 8, Button: tea.MouseLeft})
-	if _, ok := s.app.c.Stack.Range(); !ok {
+	if _, ok := s.app.c.Applied.Range(); !ok {
 		t.Error("dragging over the chart chose no range")
 	}
 	s.send(tea.MouseWheelMsg{X: 50, Y: 8, Button: tea.MouseWheelUp})

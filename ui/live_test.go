@@ -159,7 +159,7 @@ func TestFollowingWhatIsNoLog(t *testing.T) {
 
 // A log that was opened whole and is another by now: said, and read again on
 // demand with everything kept.
-func TestChangedLogIsTold(t *testing.T) {
+func TestChangedLogIsReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nbody.eventlog")
 	write := func(o fixture.Options) {
 		t.Helper()

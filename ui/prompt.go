@@ -177,12 +177,12 @@ func (a *App) accept() tea.Cmd {
 		return a.export(text)
 	case keymap.Only:
 		if t, err := model.ParseOnly(text); err == nil {
-			a.c.Stack.Push(t)
+			a.c.Applied.Push(t)
 		}
 	case keymap.FocusExpr:
 		pat, err := screen.Compile(text, false)
 		if err == nil && pat.RE != nil {
-			a.c.Stack.Push(model.Transform{Op: model.OpFocus, Name: pat.RE.String(), Expr: true})
+			a.c.Applied.Push(model.Transform{Op: model.OpFocus, Name: pat.RE.String(), Expr: true})
 		}
 	}
 	return nil

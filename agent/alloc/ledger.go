@@ -22,7 +22,7 @@ type ledger struct {
 	// baseKnown is set if base includes capabilities that are not in start.
 	baseKnown bool
 
-	seen       uint64 // allocated since the capture began, as samples tell
+	seen       uint64 // allocated since the capture began, by samples
 	total      uint64 // likewise, as far as it is known
 	attributed uint64
 	balances   [strata]balance

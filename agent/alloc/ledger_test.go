@@ -487,7 +487,7 @@ func (s *simulated) inWindows(length, cycle [bpf.AllocSites]uint64) {
 }
 
 // A program whose nursery is always found full by who makes arrays: what the lists beside
-// them have is told by a few short windows at blocks, and not given to the arrays.
+// them have is known by a few short windows at blocks, and not given to the arrays.
 func TestLedgerStrata(t *testing.T) {
 	var length, cycle [bpf.AllocSites]uint64
 	length[bpf.SiteNursery], cycle[bpf.SiteNursery] = 1e6, 100e6

@@ -13,7 +13,7 @@ import (
 func TestMain(m *testing.M) { sourcetest.Main(m) }
 
 // Samples that the ring buffer has no room for are reported.
-func TestLossIsTold(t *testing.T) {
+func TestLossIsReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "alloc31", testprog.Options{})
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
@@ -26,7 +26,7 @@ func TestLossIsTold(t *testing.T) {
 	if err := r.Source.Close(); err != nil { // so that no more are
 		t.Fatal(err)
 	}
-	if told, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); told != lost {
-		t.Errorf("%d were lost, and the log reports %d", lost, told)
+	if reported, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); reported != lost {
+		t.Errorf("%d were lost, and the log reports %d", lost, reported)
 	}
 }

@@ -26,7 +26,7 @@ func countsOf(a *bpf.AllocAccount) counts {
 //
 // A program whose stack grows for a while has phases of nothing but stack chunks, and the probes
 // may be out in one, or in place in no other. So what the unfinished cycle has at each update
-// tells of large objects in what was allocated since the update before. An unfinished cycle has
+// shows large objects in what was allocated since the update before. An unfinished cycle has
 // less of them than whole ones if what fills a nursery with large objects comes at its end; by how
 // much is known from the cycles that were counted (the difference estimator; Cochran, Sampling
 // Techniques, chapter 7).

@@ -41,7 +41,7 @@ func use(t *testing.T, cs *stacks, im *process.Image, address uint64, l *centreL
 	return id
 }
 
-func tell(t *testing.T, cs *stacks, im *process.Image, r bpf.CCSRecord, l *centreLog) {
+func send(t *testing.T, cs *stacks, im *process.Image, r bpf.CCSRecord, l *centreLog) {
 	t.Helper()
 	if err := cs.complete(im, &r, l.emit); err != nil {
 		t.Fatal(err)
@@ -56,18 +56,18 @@ func TestCentreStacksAreWrittenOnce(t *testing.T) {
 		t.Errorf("no stack has id %d", id)
 	}
 	top := use(t, cs, im, 0x30, l)
-	l.want(t, "used, not told")
-	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x10, Cc: 1}, l)
-	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x20, Prev: 0x10, Cc: 2}, l)
-	l.want(t, "told, not used")
-	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x30, Prev: 0x20, Cc: 3}, l)
+	l.want(t, "used, not sent")
+	send(t, cs, im, bpf.CCSRecord{Ccs: 0x10, Cc: 1}, l)
+	send(t, cs, im, bpf.CCSRecord{Ccs: 0x20, Prev: 0x10, Cc: 2}, l)
+	l.want(t, "sent, not used")
+	send(t, cs, im, bpf.CCSRecord{Ccs: 0x30, Prev: 0x20, Cc: 3}, l)
 	whole := []string{"1 3 1 whole", "3 2 1 whole", "2 0 1 whole"}
-	l.want(t, "told and used", whole...)
+	l.want(t, "sent and used", whole...)
 	if top != 1 || use(t, cs, im, 0x30, l) != 1 || use(t, cs, im, 0x10, l) != 2 {
 		t.Error("ids are not stable")
 	}
-	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x30, Prev: 0x10, Cc: 3}, l)
-	l.want(t, "told again", whole...)
+	send(t, cs, im, bpf.CCSRecord{Ccs: 0x30, Prev: 0x10, Cc: 3}, l)
+	l.want(t, "sent again", whole...)
 	// Addresses of another program image mean something else.
 	if other := use(t, cs, &process.Image{Incarnation: 2}, 0x30, l); other == top {
 		t.Errorf("stack %d of two images", other)
@@ -84,15 +84,15 @@ func TestCentreStacksAreWrittenOnce(t *testing.T) {
 // A program can make its stacks a circle, and as many as it likes.
 func TestCentreStacksAreBounded(t *testing.T) {
 	cs, l, im := newStacks(), &centreLog{}, &process.Image{Incarnation: 1, Exited: true}
-	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x10, Prev: 0x20}, l)
-	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x20, Prev: 0x10, Why: uint32(bpf.CCSImplausible)}, l)
+	send(t, cs, im, bpf.CCSRecord{Ccs: 0x10, Prev: 0x20}, l)
+	send(t, cs, im, bpf.CCSRecord{Ccs: 0x20, Prev: 0x10, Why: uint32(bpf.CCSImplausible)}, l)
 	use(t, cs, im, 0x10, l)
 	l.want(t, "circle", "1 2 0 whole", "2 1 0 implausible")
 	for i := range uint64(maxStacks + 10) {
-		tell(t, cs, im, bpf.CCSRecord{Ccs: 0x1000 + 8*i}, l)
+		send(t, cs, im, bpf.CCSRecord{Ccs: 0x1000 + 8*i}, l)
 	}
 	if len(cs.stacks) != maxStacks || use(t, cs, im, 1<<40, l) != 0 {
 		t.Errorf("%d stacks are held", len(cs.stacks))
 	}
-	tell(t, cs, im, bpf.CCSRecord{Ccs: 0x1000, Prev: 1 << 40}, l)
+	send(t, cs, im, bpf.CCSRecord{Ccs: 0x1000, Prev: 1 << 40}, l)
 }

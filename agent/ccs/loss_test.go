@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { sourcetest.Main(m) }
 
 // A stack whose record was lost is written as such, and samples whose stacks there was no
 // room for are reported.
-func TestLossIsTold(t *testing.T) {
+func TestLossIsReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{})
 	s := r.Source.(*ccs)
@@ -31,7 +31,7 @@ func TestLossIsTold(t *testing.T) {
 		return e.Centres
 	}
 	lost := sample(0x10)
-	told := sample(0x20)
+	sent := sample(0x20)
 	record := &perf.Sample{SampleHeader: bpf.SampleHeader{Record: bpf.RecordCCS, Pid: 1}, Stack: bpf.CCSRecord{Ccs: 0x20}}
 	if err := s.Consume(record); err != nil {
 		t.Fatal(err)
@@ -51,8 +51,8 @@ func TestLossIsTold(t *testing.T) {
 			problems[st.ID] = st.Problem
 		}
 	})
-	if len(problems) != 2 || problems[lost] != eventlog.CentreLost || problems[told] != eventlog.CentreWhole {
-		t.Errorf("stack %d was lost and %d told; the log has %v", lost, told, problems)
+	if len(problems) != 2 || problems[lost] != eventlog.CentreLost || problems[sent] != eventlog.CentreWhole {
+		t.Errorf("stack %d was lost and %d sent; the log has %v", lost, sent, problems)
 	}
 	if len(r.Warned) != 1 || !strings.HasPrefix(r.Warned[0], "1 samples") {
 		t.Errorf("the warnings are %q", r.Warned)

@@ -18,7 +18,7 @@ func TestThrottle(t *testing.T) {
 		{500, 3 * second, 2000, 100000, 497},
 		{500, 4 * second, 2500, 0, 497},
 		{100000, 5 * second, 3497, 0, 0},
-		{0, 6 * second, 3600, 100000, 0}, // no limit is told
+		{0, 6 * second, 3600, 100000, 0}, // no limit is known
 	} {
 		// The second is below any limit, the third has a period.
 		lowered, missed := th.look(step.limit, step.target, []frequent{{997, step.overflows}, {100, 0}, {0, step.overflows}})

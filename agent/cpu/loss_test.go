@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) { sourcetest.Main(m) }
 
 // Samples that the ring buffer has no room for are reported, all of them.
-func TestLossIsTold(t *testing.T) {
+func TestLossIsReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -35,13 +35,13 @@ func TestLossIsTold(t *testing.T) {
 	if err := r.Source.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if told, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); told != lost {
-		t.Errorf("%d were lost, and the log reports %d", lost, told)
+	if reported, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); reported != lost {
+		t.Errorf("%d were lost, and the log reports %d", lost, reported)
 	}
 }
 
 // Samples that the kernel's limit on their rate suppressed are reported.
-func TestThrottledIsTold(t *testing.T) {
+func TestThrottledIsReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{Frequency: 50}, "cpu-clock")
 	s := r.Source.(*cpu)
@@ -56,7 +56,7 @@ func TestThrottledIsTold(t *testing.T) {
 	if err := s.watchLimit(); err != nil {
 		t.Fatal(err)
 	}
-	if told := r.Losses(t, eventlog.LossThrottled); told < uint64(limit) {
-		t.Errorf("the log reports %d samples", told)
+	if reported := r.Losses(t, eventlog.LossThrottled); reported < uint64(limit) {
+		t.Errorf("the log reports %d samples", reported)
 	}
 }

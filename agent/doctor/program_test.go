@@ -63,7 +63,7 @@ func TestLibrariesWithoutNotes(t *testing.T) {
 			if c.opts.Dynamic || c.opts.NoDebug {
 				return
 			}
-			// Linked in, but stripped: no name tells of a library.
+			// Linked in, but stripped: no name shows a library.
 			stripped := filepath.Join(t.TempDir(), "maps")
 			if out, err := exec.Command(objcopy, "--strip-all", exe, stripped).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)

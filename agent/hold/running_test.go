@@ -86,7 +86,7 @@ func TestProcessSurvivesTheHolder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told, err := program.StdoutPipe()
+			begun, err := program.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestProcessSurvivesTheHolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer program.Process.Kill()
-			if _, err := told.Read(make([]byte, 1)); err != nil {
+			if _, err := begun.Read(make([]byte, 1)); err != nil {
 				t.Fatal(err)
 			}
 			pid := program.Process.Pid

@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) { sourcetest.Main(m) }
 
 // Waits whose records the ring buffer has no room for are reported.
-func TestLossIsTold(t *testing.T) {
+func TestLossIsReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
 	if _, err := r.Discover(uint32(os.Getpid()), "", ""); err != nil {
@@ -28,8 +28,8 @@ func TestLossIsTold(t *testing.T) {
 	if err := r.Source.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if told, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); told != lost {
-		t.Errorf("%d were lost, and the log reports %d", lost, told)
+	if reported, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); reported != lost {
+		t.Errorf("%d were lost, and the log reports %d", lost, reported)
 	}
 }
 
@@ -40,7 +40,7 @@ func waiting(record uint8, tid uint32, at, ns uint64) *perf.Sample {
 
 // A wait whose end was lost is reported when its thread waits again, and one whose beginning
 // was lost is not reported twice.
-func TestLostEndsAreTold(t *testing.T) {
+func TestLostEndsAreReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
 	for _, w := range []*perf.Sample{
@@ -53,13 +53,13 @@ func TestLostEndsAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if told := r.Losses(t, eventlog.LossWait); told != 1 {
-		t.Errorf("the log reports %d lost waits, want 1", told)
+	if reported := r.Losses(t, eventlog.LossWait); reported != 1 {
+		t.Errorf("the log reports %d lost waits, want 1", reported)
 	}
 }
 
 // Where more threads wait than are followed, the waits that are given up are reported.
-func TestTooManyWaitsAreTold(t *testing.T) {
+func TestTooManyWaitsAreReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
 	for tid := range uint32(maxWaits + 1) {
@@ -67,7 +67,7 @@ func TestTooManyWaitsAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if told := r.Losses(t, eventlog.LossWait); told != maxWaits {
-		t.Errorf("the log reports %d lost waits, want %d", told, maxWaits)
+	if reported := r.Losses(t, eventlog.LossWait); reported != maxWaits {
+		t.Errorf("the log reports %d lost waits, want %d", reported, maxWaits)
 	}
 }

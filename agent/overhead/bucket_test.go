@@ -38,7 +38,7 @@ func TestLoanIsPaidBack(t *testing.T) {
 	}
 }
 
-// What may be spent in the time to come takes what is owed into account.
+// What may be spent in the time to come takes the debt into account.
 func TestSpending(t *testing.T) {
 	b := NewBucket(Terms{Rate: 0.1, Depth: 100})
 	b.Pass(0, 50)

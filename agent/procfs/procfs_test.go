@@ -95,7 +95,7 @@ func TestCPUTimeOfSelf(t *testing.T) {
 	}
 }
 
-// The program's name may look like the fields that follow it; what is cut short tells
+// The program's name may look like the fields that follow it; what is cut short says
 // nothing.
 func TestParseCPUTime(t *testing.T) {
 	const stat = "7 (a) Z 1 (b)) S 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9\n"
@@ -112,7 +112,7 @@ func TestParseCPUTime(t *testing.T) {
 	}
 }
 
-// A clock is the process's own, and tells when that is gone.
+// A clock is the process's own, and says when that is gone.
 func TestCPUClockOfEnded(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {

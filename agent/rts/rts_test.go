@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { sourcetest.Main(m) }
 
 // Records that the ring buffer has no room for are reported.
-func TestLossIsTold(t *testing.T) {
+func TestLossIsReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "alloc31", testprog.Options{})
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, "gc", "threads")
@@ -83,12 +83,12 @@ func TestBudgetIsKept(t *testing.T) {
 	if err := r.Source.Finish(perf.Monotonic()); err != nil {
 		t.Fatal(err)
 	}
-	var told uint64
+	var outNs uint64
 	var watched []bool
 	r.Each(t, func(e eventlog.Event) {
 		switch e := e.(type) {
 		case *eventlog.RTSProbes:
-			told = e.OutNs
+			outNs = e.OutNs
 		case *eventlog.RTSWatch:
 			watched = append(watched, e.Watched)
 		}
@@ -97,8 +97,8 @@ func TestBudgetIsKept(t *testing.T) {
 	if len(watched) < 3 || !watched[0] || watched[1] || !watched[2] || watched[len(watched)-1] {
 		t.Errorf("watched: %v", watched)
 	}
-	if told < uint64(time.Second) {
-		t.Errorf("the log says that the probes were out for %v", time.Duration(told))
+	if outNs < uint64(time.Second) {
+		t.Errorf("the log says that the probes were out for %v", time.Duration(outNs))
 	}
 }
 

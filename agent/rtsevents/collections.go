@@ -15,7 +15,7 @@ const maxGCWait = 3600e9
 
 // part is what a capability does for the current collection; times are in ns, 0 = not yet.
 type part struct {
-	began uint64 // work, as a probe saw it; only where the end does not tell
+	began uint64 // work, as a probe saw it; only where the end does not say
 	stood uint64 // it stopped for a collection that another capability leads
 	done  uint64 // its own work was done
 	ended uint64 // the collection ended; it has been written that it began, but not that it goes on

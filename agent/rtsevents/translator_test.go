@@ -111,7 +111,7 @@ func TestDroppedRecords(t *testing.T) {
 }
 
 // A collection's figures stand between its start and its end; those of the oldest
-// generation tell the live data.
+// generation are the live data.
 func TestCollection(t *testing.T) {
 	words := make([]uint64, bpf.GCFirstCapability+1)
 	words[bpf.GCLive], words[bpf.GCCopied], words[bpf.GCSlop] = 1000, 100, 10
@@ -190,7 +190,7 @@ func TestCollectionIntoGap(t *testing.T) {
 		"5500 -1 {Text:ccagent: collections are watched from here on}", "9000 -1 {Group:gc Watched:false}")
 }
 
-// FuzzTake: whatever a hostile program makes the probes tell, the log is well formed,
+// FuzzTake: whatever a hostile program makes the probes send, the log is well formed,
 // and each capability's events are in an order that readers' state machines take.
 func FuzzTake(f *testing.F) {
 	f.Add([]byte{0, 4, 0, 1, 0, 5, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0})

@@ -26,7 +26,7 @@ func GroupOf(probe bpf.RTSProbe) int {
 
 // watch is where a group is watched.
 type watch struct {
-	told bool   // the log says whether it is
+	said bool   // the log says whether it is
 	gap  bool   // it is not: records are left out
 	from uint64 // when it began to be, ns
 	cpus []lastRecord
@@ -96,11 +96,11 @@ func (t *Translator) dropped(r Record, g int) error {
 // watch writes that a group is watched from now on, or not.
 func (t *Translator) watch(g Gap, marked bool) error {
 	w := &t.watches[g.Group]
-	if w.told && w.gap == g.Begins {
+	if w.said && w.gap == g.Begins {
 		return nil
 	}
-	first := !w.told
-	w.told, w.gap = true, g.Begins
+	first := !w.said
+	w.said, w.gap = true, g.Begins
 	if g.Begins {
 		if err := t.end(g.Time, g.Group); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (t *Translator) watch(g Gap, marked bool) error {
 // declareWatches repeats in a new log what is watched.
 func (t *Translator) declareWatches(time uint64) error {
 	for g := range t.watches {
-		if w := &t.watches[g]; w.told {
+		if w := &t.watches[g]; w.said {
 			if err := t.Write(time, eventlog.NoCap, &eventlog.RTSWatch{Group: Groups[g], Watched: !w.gap}); err != nil {
 				return err
 			}
@@ -153,7 +153,7 @@ func (t *Translator) Close(time uint64) error {
 		if err := t.end(time, g); err != nil {
 			return err
 		}
-		if !t.watches[g].told {
+		if !t.watches[g].said {
 			continue
 		}
 		if err := t.watch(Gap{Time: time, Group: g, Begins: true}, false); err != nil {

@@ -128,7 +128,7 @@ func (x *finder) gc(s *Sites) Group {
 		return missing("call of stat_startGC and stat_endGC")
 	}
 	if s.GCTimes != 0 {
-		start = nil // the end tells when it was
+		start = nil // the end says when it was
 	}
 	g := Group{Sites: append(start, end...)}
 	if !s.Threaded {

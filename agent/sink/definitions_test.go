@@ -106,7 +106,7 @@ func TestDefinitionsThatAreNeededStay(t *testing.T) {
 }
 
 // Definitions that were left out for want of room are reported.
-func TestForgottenDefinitionsAreTold(t *testing.T) {
+func TestForgottenDefinitionsAreReported(t *testing.T) {
 	s, warned := testSink(t, 1)
 	for i := range uint64(maxSeveral + 1) {
 		if err := s.Label(7, i, "a thread"); err != nil {

@@ -81,7 +81,7 @@ type Annotator interface {
 	Annotate(im *process.Image, r *perf.Sample, e *eventlog.Sample) error
 }
 
-// Joiner is a Source that has to be told of a process that runs already and is to be measured from
+// Joiner is a Source that is notified of a process that runs already and is to be measured from
 // now on, beside those that it Follows.
 type Joiner interface {
 	Join(pid uint32) error

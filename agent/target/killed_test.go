@@ -142,8 +142,8 @@ func TestProgramSurvivesTheAgent(t *testing.T) {
 				}
 				line, err := bufio.NewReader(stdout).ReadString('\n')
 				if err != nil {
-					told, _ := os.ReadFile(stderr.Name())
-					t.Fatalf("%v\n%s", err, told)
+					said, _ := os.ReadFile(stderr.Name())
+					t.Fatalf("%v\n%s", err, said)
 				}
 				pid, err := strconv.Atoi(strings.TrimSpace(line))
 				if err != nil {

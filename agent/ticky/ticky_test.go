@@ -23,20 +23,20 @@ func (c *closed) Close() error {
 
 // Counters of a process that ended without sending them are reported as lost, and those of
 // one that sent them are not.
-func TestLossIsTold(t *testing.T) {
+func TestLossIsReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{})
 	s := r.Source.(*ticky)
-	told, killed := process.NewImage(1, 1), process.NewImage(2, 2)
-	r.Processes.Images[1], r.Processes.Images[2] = told, killed
+	sent, killed := process.NewImage(1, 1), process.NewImage(2, 2)
+	r.Processes.Images[1], r.Processes.Images[2] = sent, killed
 	probe := &closed{}
-	for _, im := range []*process.Image{told, killed} {
+	for _, im := range []*process.Image{sent, killed} {
 		s.links[im.Incarnation] = probe
 	}
-	if err := s.Consume(&perf.Sample{SampleHeader: bpf.SampleHeader{Record: bpf.RecordTicky, Pid: told.PID}}); err != nil {
+	if err := s.Consume(&perf.Sample{SampleHeader: bpf.SampleHeader{Record: bpf.RecordTicky, Pid: sent.PID}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, im := range []*process.Image{told, killed} {
+	for _, im := range []*process.Image{sent, killed} {
 		if err := s.Detach(im, 0); err != nil {
 			t.Fatal(err)
 		}

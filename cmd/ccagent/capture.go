@@ -194,11 +194,11 @@ func runCapture(ctx context.Context, opts agent.Options, flags *captureFlags) er
 			return addCompat(ctx, log, flags.compat, flags.symbolizeTime)
 		}
 	}
-	told := false
+	printed := false
 	opts.Waiting = func(sum *agent.Summary, err error) {
 		if !flags.quiet {
 			printSummary(stderr, sum)
-			told = true
+			printed = true
 		}
 		if err == nil && !in.finishing.Load() {
 			say("recorded for %v, as --duration asks; the program runs on unobserved, and ccagent waits for its end", opts.Duration)
@@ -208,7 +208,7 @@ func runCapture(ctx context.Context, opts agent.Options, flags *captureFlags) er
 	if sum == nil {
 		return err
 	}
-	if !flags.quiet && !told {
+	if !flags.quiet && !printed {
 		printSummary(stderr, sum)
 	}
 	switch {

@@ -32,7 +32,7 @@ func TestDocumentedFields(t *testing.T) {
 		name, rest, _ := strings.Cut(s, "`")
 		have := map[string]bool{}
 		logs := [][]string{args[name]}
-		if name == "info" || name == "timeline" { // some fields are of what a run-time system told
+		if name == "info" || name == "timeline" { // some fields are of what a run-time system reported
 			logs = append(logs, []string{bands})
 		}
 		for _, log := range logs {

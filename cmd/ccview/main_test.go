@@ -411,7 +411,7 @@ func TestHelp(t *testing.T) {
 	r := ccview(t, "--help")
 	for _, word := range []string{"hot", "source", "stacks", "timeline", "info", "doctor", "--focus", "--level", "--range"} {
 		if !strings.Contains(r.stdout, word) {
-			t.Errorf("--help does not tell of %s", word)
+			t.Errorf("--help does not mention %s", word)
 		}
 	}
 	if r.status != 0 || r.stderr != "" {

@@ -45,7 +45,7 @@ func TestMissingSymbol(t *testing.T) {
 	}
 	left := maps.Clone(missed)
 	for _, name := range symbols.Names() {
-		told := left[name]
+		warned := left[name]
 		delete(left, name)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,12 +57,12 @@ func TestMissingSymbol(t *testing.T) {
 			if want := "done 5\n"; !strings.HasSuffix(r.stdout, want) {
 				t.Errorf("the program's output ends otherwise than in %q:\n%s", want, r.stdout)
 			}
-			if len(told) > 0 && strings.Contains(told[0], "not available") {
-				for _, line := range told {
+			if len(warned) > 0 && strings.Contains(warned[0], "not available") {
+				for _, line := range warned {
 					wantLine(t, r.stderr, line, "the other events go on")
 				}
-			} else if len(told) > 0 {
-				wantLine(t, r.stderr, append(told, "symbol table")...)
+			} else if len(warned) > 0 {
+				wantLine(t, r.stderr, append(warned, "symbol table")...)
 			}
 		})
 	}

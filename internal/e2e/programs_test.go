@@ -6,7 +6,7 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// A capture of a script that runs two programs tells their code apart, though both have a
+// A capture of a script that runs two programs distinguishes their code, though both have a
 // Main.main and their sources the same name.
 func TestTwoProgramsInOneCapture(t *testing.T) {
 	a, b := testprog.Build(t, "alloc31", testprog.Options{}), testprog.Build(t, "spin31", testprog.Options{})

@@ -182,7 +182,7 @@ func TestChildrenAreFollowed(t *testing.T) {
 	}
 }
 
-// A user without privileges is told what to do, and the program is not run.
+// A user without privileges reads what to do, and the program is not run.
 func TestWithoutPrivilege(t *testing.T) {
 	testprog.NeedRoot(t)
 	dir := sharedDir(t, 0o777)

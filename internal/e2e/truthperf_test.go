@@ -184,7 +184,7 @@ func ownBindings(t *testing.T, f *elf.File, sources string, addresses []uint64) 
 			continue
 		}
 		names[k] = "? of its own"
-		// Of a procedure without lines those that enclose it may tell.
+		// Of a procedure without lines those that enclose it may say.
 		for range 20 {
 			if slices.Contains(bindings(p.file), p.name) {
 				names[k] = moduleOfFile(p.file) + "." + p.name

@@ -36,7 +36,7 @@ func byteClaims(t *testing.T, p truthProgram, w truthWay) []claim {
 	}
 	shares, heap := callgrindBytes(t, exe, testprog.Source(t, p.program), p.args)
 	if heap < 0.98*want {
-		// The rest are bytes of primitives and stacks, of which callgrind does not tell for
+		// The rest are bytes of primitives and stacks, of which callgrind does not say for
 		// whom they are.
 		return claims
 	}

@@ -37,10 +37,10 @@ func TestWalkThrough(t *testing.T) {
 	}
 
 	rewriter := testprog.Build(t, "rewriter", testprog.Options{})
-	var late, early, told hotView
+	var late, early, unused hotView
 	log, _ = record(t, nil, rewriter, "late", "300000", "10")
 	view(t, &late, "hot", "--event", "alloc", log)
-	view(t, &told, "hot", "--focus", `^Main\.told$`, log)
+	view(t, &unused, "hot", "--focus", `^Main\.told$`, log)
 	log, _ = record(t, nil, rewriter, "early", "300000", "10")
 	view(t, &early, "hot", "--event", "alloc", log)
 	ratio := float64(late.Total) / float64(early.Total)
@@ -48,7 +48,7 @@ func TestWalkThrough(t *testing.T) {
 	if ratio < 1.4 || ratio > 1.6 || late.share("Main.late") < 0.9 {
 		t.Errorf("late allocates %.3f times what early does, %.3f of it in Main.late; want 1.5 times, nearly all", ratio, late.share("Main.late"))
 	}
-	if told.Total > 0 {
-		t.Errorf("what is never looked at took %d %s", told.Total, told.Unit)
+	if unused.Total > 0 {
+		t.Errorf("what is never looked at took %d %s", unused.Total, unused.Unit)
 	}
 }

@@ -24,16 +24,16 @@ func TestParseLibrary(t *testing.T) {
 
 func TestVersionsInBinaries(t *testing.T) {
 	if v := CommentVersion([]byte("GCC: (Debian 12)\x00GHC 9.0.2\x00")); v != "9.0.2" {
-		t.Errorf(".comment tells version %q, want 9.0.2", v)
+		t.Errorf(".comment has version %q, want 9.0.2", v)
 	}
 	if v := CommentVersion([]byte("GCC: no GHC 9.0.2 at the beginning")); v != "" {
-		t.Errorf(".comment without GHC's own entry tells version %q", v)
+		t.Errorf(".comment without GHC's own entry has version %q", v)
 	}
 	if v := ProducerVersion("The Glorious Glasgow Haskell Compilation System 9.10.3"); v != "9.10.3" {
-		t.Errorf("producer tells version %q, want 9.10.3", v)
+		t.Errorf("producer has version %q, want 9.10.3", v)
 	}
 	if v := ProducerVersion("GNU C17 12.2.0"); v != "" {
-		t.Errorf("another compiler's producer tells version %q", v)
+		t.Errorf("another compiler's producer has version %q", v)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 		}
 		_, _, _ = c.Receive(0)
 		return nil
-	}, "attack": attack, "panic": func(*Conn, []*os.File) error { panic("told to") }})
+	}, "attack": attack, "panic": func(*Conn, []*os.File) error { panic("as the test asks") }})
 	switch {
 	case os.Getenv(parentVariable) != "":
 		os.Exit(report(parent()))
@@ -512,7 +512,7 @@ func TestStderr(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Wait(); err == nil || !strings.Contains(string(c.Stderr()), "told to") {
+	if err := c.Wait(); err == nil || !strings.Contains(string(c.Stderr()), "as the test asks") {
 		t.Errorf("%v, %q", err, c.Stderr())
 	}
 }
@@ -563,8 +563,8 @@ func withoutFilter() error {
 	return nil
 }
 
-// A child that the kernel gives no system call filter, or that keeps root's uid, is told of.
-func TestIncompleteConfinementIsTold(t *testing.T) {
+// A child that the kernel gives no system call filter, or that keeps root's uid, is reported.
+func TestIncompleteConfinementIsReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = []string{noFilterVariable + "=1"}

@@ -55,7 +55,7 @@ type Activity struct {
 	Threads      []Thread // those that were seen to run, most first
 }
 
-// capKey and threadKey tell processes apart.
+// capKey and threadKey distinguish processes.
 type (
 	capKey struct {
 		pid uint32

@@ -263,7 +263,7 @@ func naiveCentres(s *profile.Selection, c *Found, scope scope, site columns.Site
 	return items, forced, own
 }
 
-// Whatever is chosen, samples are attributed as the definitions tell, each once.
+// Whatever is chosen, samples are attributed as the definitions say, each once.
 func TestCostCentresByDefinition(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 8))

@@ -92,7 +92,7 @@ func TestDamagedExactStacks(t *testing.T) {
 	if sum != c.Total || c.Total != 1<<13-1 {
 		t.Errorf("rows sum to %d of %d", sum, c.Total)
 	}
-	// What stands on something unknown is not told to stand on MAIN.
+	// What stands on something unknown is not put on MAIN.
 	for _, r := range c.ByCentre {
 		if want := uint64(1<<1 | 1<<6); r.Centre.Name == "MAIN" && r.Inherited != want {
 			t.Errorf("MAIN inherits %d, want %d", r.Inherited, want)
@@ -122,11 +122,11 @@ func TestRandomExactStacks(t *testing.T) {
 			}
 		}
 		p := load(t, l.End())
-		told := p.Exact.Samples + p.Exact.Unknown
+		counted := p.Exact.Samples + p.Exact.Unknown
 		for _, k := range p.Exact.Problems {
-			told += k
+			counted += k
 		}
-		if p.HasCostCentreStacks() && told != samples {
+		if p.HasCostCentreStacks() && counted != samples {
 			t.Fatalf("seed %d: %+v of %d samples", seed, p.Exact, samples)
 		}
 		c := Attribute(p.Select(profile.Filter{}), centres(t, p, "binding:*"), ModeExact)

@@ -132,7 +132,7 @@ func FuzzCentreSet(f *testing.F) {
 	})
 }
 
-// The error for a pattern without a match suggests the name that was most likely meant.
+// The error for a pattern without a match suggests the name that is most similar.
 func TestNearestNames(t *testing.T) {
 	p := load(t, logtest.NBody().End())
 	for query, want := range map[string]string{

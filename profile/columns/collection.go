@@ -10,7 +10,7 @@ type gcState struct {
 	since   uint64 // when it began or went on to work
 	works   bool
 	worked  uint64
-	told    bool // the log tells when it works
+	split   bool // the log says when it works
 }
 
 // collection adds an event of a capability's part in a collection.
@@ -27,7 +27,7 @@ func (b *builder) collection(rec *eventlog.Record) {
 		*s = gcState{request: s.request, start: rec.Time, on: true}
 	case *eventlog.GCWork:
 		s.rest(rec.Time)
-		s.since, s.works, s.told = rec.Time, true, true
+		s.since, s.works, s.split = rec.Time, true, true
 	case *eventlog.GCIdle, *eventlog.GCDone:
 		s.rest(rec.Time)
 	case *eventlog.GCEnd:
@@ -36,7 +36,7 @@ func (b *builder) collection(rec *eventlog.Record) {
 		}
 		s.rest(rec.Time)
 		g := GC{Cap: rec.Cap, Start: s.start, End: rec.Time, Worked: min(s.worked, rec.Time-s.start)}
-		if !s.told {
+		if !s.split {
 			g.Worked = g.End - g.Start
 		}
 		if s.request <= s.start {

@@ -254,7 +254,7 @@ func TestFollowWhatIsNoLog(t *testing.T) {
 	}
 }
 
-// A log that is still being written is told from one that was cut off.
+// A log that is still being written is distinguished from one that was cut off.
 func TestOpenWhileWritten(t *testing.T) {
 	g := newGrowing(t, "p.eventlog")
 	log := logtest.NBody().End()

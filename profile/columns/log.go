@@ -167,7 +167,7 @@ type GC struct {
 	Cap        int
 	Start, End uint64
 	// Request is when this capability asked the others to stop; 0 if it led no collection that
-	// stops others, or the log does not tell.
+	// stops others, or the log does not say.
 	Request uint64
 	// Worked is the part of the time in which it collected, in ns. In the rest it waited for the
 	// others, spinning or asleep.

@@ -68,7 +68,7 @@ func sameTotals(t *testing.T, what string, log []byte, each int64) (inSections b
 }
 
 // busyLog is of many small blocks: samples of several events, with cost-centre
-// stacks or of the kernel, between what defines their nodes, and what an RTS tells.
+// stacks or of the kernel, between what defines their nodes, and an RTS's events.
 func busyLog(t testing.TB, seed uint64, odd bool) []byte {
 	rng := rand.New(rand.NewPCG(seed, 21))
 	var log bytes.Buffer

@@ -100,7 +100,7 @@ func (b *builder) finishWatches() {
 // Watched returns how long a group's probes ("gc" or "threads") saw all that happened, in ns, and
 // whether that was less than the log's time. Their counts cover that time only.
 func (l *Log) Watched(group string) (ns uint64, partly bool) {
-	if ws, told := l.RTSLog.Watches[group]; told {
+	if ws, known := l.RTSLog.Watches[group]; known {
 		for _, w := range ws {
 			ns += min(w.To, l.Duration) - min(w.From, l.Duration)
 		}
@@ -117,8 +117,8 @@ func (l *Log) Watched(group string) (ns uint64, partly bool) {
 // shortGap is the time in ns in which a program starts or ends that need not be mentioned.
 const shortGap = 5e6
 
-// Estimate is an estimated value with its 95 % interval. High is 0 where there is too little to
-// tell.
+// Estimate is an estimated value with its 95 % interval. High is 0 where too little is known for
+// one.
 type Estimate struct{ Value, Low, High float64 }
 
 // Running returns how long threads may have run, in ns: from the first run on; and the part of
@@ -164,7 +164,7 @@ func (l *Log) EstimatedRuns() Estimate {
 	return e
 }
 
-// minWatches is the number of watches from which their spread tells something.
+// minWatches is the number of watches from which their spread is an estimate.
 const minWatches = 4
 
 // student returns the 97.5 % point of Student's t for a number of degrees of freedom, from its

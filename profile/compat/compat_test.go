@@ -204,7 +204,7 @@ func TestHsSpeedscope(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the deepest stacks do not tell that they are cut")
+	t.Error("the deepest stacks do not say that they are cut")
 }
 
 // gspSample is a stack as ghc-stack-profiler's reader decodes it.

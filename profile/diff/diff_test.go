@@ -108,7 +108,7 @@ func TestNothingIsSignificantAgainstItself(t *testing.T) {
 		n := float64(c.trials)
 		limit := int(n*DefaultAlpha + 4.5*math.Sqrt(n*DefaultAlpha*(1-DefaultAlpha)))
 		if got > limit {
-			t.Errorf("%s: %d of %d comparisons of a program with itself tell of a difference, %d at most are due to chance", c.name, got, c.trials, limit)
+			t.Errorf("%s: %d of %d comparisons of a program with itself find a difference, %d at most are due to chance", c.name, got, c.trials, limit)
 		}
 	}
 }

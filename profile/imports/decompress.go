@@ -37,7 +37,7 @@ func decompress(r io.Reader) (io.Reader, error) {
 
 func (e *expanding) Read(b []byte) (int, error) {
 	if e.out > freeExpansion+maxExpansion*e.from.n {
-		return 0, fmt.Errorf("decompress: %w; if that is meant, decompress it first with gunzip", ErrExpands)
+		return 0, fmt.Errorf("decompress: %w; if that is right, decompress it first with gunzip", ErrExpands)
 	}
 	n, err := e.gzip.Read(b)
 	e.out += int64(n)

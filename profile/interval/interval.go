@@ -17,7 +17,7 @@ const alpha = 0.05
 type Interval struct {
 	Low, High float64
 	// Effective is the number of samples of equal weight, independent of each other, that
-	// would tell the share as exactly: of the row, as a row's number of samples is. It is 0
+	// would give the share as exactly: of the row, as a row's number of samples is. It is 0
 	// for a share of zero.
 	Effective float64
 }

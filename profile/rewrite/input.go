@@ -30,7 +30,7 @@ type survey struct {
 	caps    int // capabilities that the log knows
 }
 
-// processKey identifies a process among those of several logs. A log does not tell a process from
+// processKey identifies a process among those of several logs. A log does not distinguish a process from
 // an earlier one of the same program and number.
 type processKey struct {
 	host, program string

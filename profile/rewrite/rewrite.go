@@ -29,7 +29,7 @@ type Report struct {
 
 // Errors for logs that cannot be merged.
 var (
-	ErrTwoRTS   = errors.New("two of the logs were written by run-time systems: their threads and capabilities cannot be told apart")
+	ErrTwoRTS   = errors.New("two of the logs were written by run-time systems: their threads and capabilities cannot be distinguished")
 	ErrNoClock  = errors.New("the log has no wall-clock time to align it by")
 	ErrOtherPID = errors.New("the run-time system's log is of another process than those profiled")
 )

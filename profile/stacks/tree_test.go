@@ -170,7 +170,7 @@ func TestFolded(t *testing.T) {
 	}
 }
 
-// Code that was inlined into a frame does not tell where the frame is.
+// Code that was inlined into a frame does not decide where the frame is.
 func TestFrameStandsWhereItsBindingDoes(t *testing.T) {
 	l := logtest.New()
 	fa, fb := l.File("A.hs", ""), l.File("B.hs", "")

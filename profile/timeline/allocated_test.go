@@ -9,7 +9,7 @@ import (
 	"ccagent/profile/timeline"
 )
 
-// What collections tell is spread over the time since the last of the same capability, and
+// What collections report is spread over the time since the last of the same capability, and
 // kept out of a part of the code.
 func TestAllocatedByCollections(t *testing.T) {
 	p := nbody(t)

@@ -15,7 +15,7 @@ type Pause struct {
 	Start, End uint64 // ns
 	// SyncNs is the time from the request until all capabilities have stopped, WorkNs the time
 	// in which at least one collects, and ReleaseNs the time from there until the last goes on.
-	// Where the log does not tell of requests all is work.
+	// Where the log has no requests all is work.
 	SyncNs, WorkNs, ReleaseNs uint64
 	// WaitNs is the time, summed over the capabilities that took part, in which one had stopped
 	// and did not collect: it waited for the others to stop, to finish, or to let it go on.
@@ -50,7 +50,7 @@ func Pauses(p *profile.Profile) []Pause {
 
 func collections(p *profile.Profile) []Pause {
 	if slices.ContainsFunc(p.GCs, func(g columns.GC) bool { return g.Request != 0 }) {
-		return told(p, led(p.GCs))
+		return withStatistics(p, led(p.GCs))
 	}
 	parts := slices.Clone(p.GCs)
 	slices.SortFunc(parts, func(a, b columns.GC) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Cap, b.Cap)) })
@@ -68,7 +68,7 @@ func collections(p *profile.Profile) []Pause {
 	for i := range out {
 		out[i].WorkNs = out[i].Ns()
 	}
-	return told(p, out)
+	return withStatistics(p, out)
 }
 
 // led returns a pause for each collection that a capability requested, with the parts of those
@@ -109,8 +109,8 @@ func led(gcs []columns.GC) []Pause {
 	return out
 }
 
-// told adds to pauses what the run-time system reports of collections.
-func told(p *profile.Profile, out []Pause) []Pause {
+// withStatistics adds to pauses what the run-time system reports of collections.
+func withStatistics(p *profile.Profile, out []Pause) []Pause {
 	// The RTS reports a collection's statistics when it ends; whether before or after
 	// the end event depends on its version.
 	for i := range p.RTSLog.Collections {

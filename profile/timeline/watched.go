@@ -3,7 +3,7 @@ package timeline
 import "ccagent/profile"
 
 // Unwatched reports for buckets of equal length whether at least half of each was not watched by
-// a group of probes ("gc" or "threads"). It is nil if all was watched, or nothing tells.
+// a group of probes ("gc" or "threads"). It is nil if all was watched, or the log does not say.
 func Unwatched(p *profile.Profile, group string, from, to, step uint64, buckets int) []bool {
 	ns := unwatchedNs(p, group, from, to, step, buckets)
 	if ns == nil {
@@ -18,8 +18,8 @@ func Unwatched(p *profile.Profile, group string, from, to, step uint64, buckets 
 
 // unwatchedNs returns the time in each bucket that was not watched.
 func unwatchedNs(p *profile.Profile, group string, from, to, step uint64, buckets int) []uint64 {
-	ws, told := p.RTSLog.Watches[group]
-	if _, partly := p.Watched(group); !told || !partly {
+	ws, known := p.RTSLog.Watches[group]
+	if _, partly := p.Watched(group); !known || !partly {
 		return nil
 	}
 	t := &Timeline{From: from, To: to, Step: step}

@@ -24,7 +24,7 @@ func opened(tb testing.TB, path string) (*os.File, int64) {
 	return f, st.Size()
 }
 
-// Release, way and the evidence that a binary holds are told from the file alone, also of
+// Release, way and the evidence that a binary holds are found in the file alone, also of
 // a stripped one.
 func TestIdentify(t *testing.T) {
 	_, version := testprog.GHC(t, "")

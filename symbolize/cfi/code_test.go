@@ -94,7 +94,7 @@ func TestRowsFromCode(t *testing.T) {
 	c.asm(t, "ff6500") // jmp *(%rbp)
 
 	// Seven words of arguments, of which two are on the stack; then five, of a
-	// type that does not tell whether they are in other registers.
+	// type that does not say whether they are in other registers.
 	seven := c.fun(27, 7, 0)
 	at(16)
 	c.asm(t, "4883c510") // add $16,%rbp
@@ -108,7 +108,7 @@ func TestRowsFromCode(t *testing.T) {
 	// over: the other way comes here with the argument still there
 	c.asm(t, "ff6500") // jmp *(%rbp)
 
-	// A call is saved, as the RTS does in code whose entry tells nothing.
+	// A call is saved, as the RTS does in code whose entry shows nothing.
 	saved := c.table(ghc.RetFun, 0)
 	c.asm(t, "ff6500") // jmp *(%rbp)
 	saving := c.fun(1, 20, 0)

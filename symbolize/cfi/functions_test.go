@@ -11,7 +11,7 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// What is left of a stripped program tells its C code from Haskell's.
+// What is left of a stripped program distinguishes its C code from Haskell's.
 func TestFunctionsOfStrippedProgram(t *testing.T) {
 	strip := testprog.NeedTool(t, "strip", "binutils")
 	exe := testprog.Build(t, "rev", testprog.Options{})

@@ -209,7 +209,7 @@ func TestAgainstReadelf(t *testing.T) {
 		if compared < 100 || inexpressible > compared/100 {
 			t.Errorf("%d rows compared, %d have no form as a rule", compared, inexpressible)
 		}
-		t.Logf("%d rows compared, %d have no form that readelf's output tells", compared, inexpressible)
+		t.Logf("%d rows compared, %d have no form that readelf prints", compared, inexpressible)
 	}
 	for _, path := range systemLibraries(t) {
 		t.Run(path, func(t *testing.T) { check(t, path) })

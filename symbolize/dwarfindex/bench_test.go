@@ -86,7 +86,7 @@ func BenchmarkDebugDWARF(b *testing.B) {
 }
 
 // cpuTime is what this process has used, the garbage collector's share included:
-// on a busy machine it tells more than the clock.
+// on a busy machine it says more than the clock.
 func cpuTime(b *testing.B) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

@@ -187,7 +187,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// Files that are not ELF are told from ELF files that are malformed.
+// Files that are not ELF are distinguished from ELF files that are malformed.
 func TestOpenRefuses(t *testing.T) {
 	if _, err := Open(bytes.NewReader([]byte("#!/bin/sh\n")), 10); !errors.Is(err, ErrNotELF) {
 		t.Errorf("a script: %v", err)

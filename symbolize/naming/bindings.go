@@ -15,7 +15,7 @@ type Bindings struct {
 	emit  func(eventlog.Event) error
 	after uint32 // last id in use before
 	ids   map[key]uint32
-	// Program is the log's module whose own code is being named; 0 where programs are not told
+	// Program is the log's module whose own code is being named; 0 where programs are not distinguished
 	// apart.
 	Program uint32
 	roots   map[uint32]uint32 // id to the source binding at the end of its parents

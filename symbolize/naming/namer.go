@@ -177,7 +177,7 @@ func (n *Namer) noted(p *evidence.Procedure) (uint32, error) {
 	return n.bindings.add(key{module: n.module, mod: b.Module, name: p.Symbol + "\x00" + b.Name}, b)
 }
 
-// byLine names a procedure that nothing tells the binding of, by its first line, or else by
+// byLine names a procedure whose binding is not known, by its first line, or else by
 // its symbol; a second one of the same line by both.
 func (n *Namer) byLine(p *evidence.Procedure) (string, error) {
 	at := p.Position

@@ -28,11 +28,11 @@ func TestForeignName(t *testing.T) {
 	}
 }
 
-// told is evidence of procedures alone.
-type told map[evidence.ProcID]evidence.Procedure
+// procedures is evidence of procedures alone.
+type procedures map[evidence.ProcID]evidence.Procedure
 
-func (told) At(uint64) (evidence.Code, bool)                   { return evidence.Code{}, false }
-func (t told) Procedure(id evidence.ProcID) evidence.Procedure { return t[id] }
+func (procedures) At(uint64) (evidence.Code, bool)                   { return evidence.Code{}, false }
+func (t procedures) Procedure(id evidence.ProcID) evidence.Procedure { return t[id] }
 
 // defined are symbols of a module.
 type defined map[string]bool
@@ -54,7 +54,7 @@ func TestProceduresAreNamedAfterTheirSource(t *testing.T) {
 	exported := func(symbol string) evidence.Procedure {
 		return evidence.Procedure{Kind: evidence.Exported, Symbol: symbol, Linkage: name(symbol), Category: eventlog.CategoryHaskell}
 	}
-	procs := told{
+	procs := procedures{
 		1: exported("Main_zdwheavy_info"), 2: exported("Main_heavy_info"),
 		3: {Kind: evidence.Noted, Symbol: "s1Fc_info", Owner: evidence.Owner{Package: "main", Module: "Main"}, Path: "heavy.go"},
 		4: {Kind: evidence.Noted, Symbol: "s1Fd_info", Owner: evidence.Owner{Package: "main", Module: "Main"}, Context: 1},
@@ -88,7 +88,7 @@ func TestProceduresAreNamedAfterTheirSource(t *testing.T) {
 	}
 }
 
-// Procedures of which nothing tells the binding have a name each: by the line that their code
+// Procedures whose binding is not known have a name each: by the line that their code
 // begins with, and by their symbol as well where an earlier one begins with it.
 func TestProceduresByLine(t *testing.T) {
 	at := func(symbol string, line uint32) evidence.Procedure {
@@ -97,7 +97,7 @@ func TestProceduresByLine(t *testing.T) {
 			Near: evidence.Position{File: 1, Line: line},
 		}
 	}
-	procs := told{1: at("r5Y3", 48), 2: at("r5Y4", 48), 3: at("s1", 50), 4: at("s2", 0)}
+	procs := procedures{1: at("r5Y3", 48), 2: at("r5Y4", 48), 3: at("s1", 50), 4: at("s2", 0)}
 	var got []string
 	emit := func(e eventlog.Event) error {
 		if b, ok := e.(*eventlog.Binding); ok {

@@ -20,7 +20,7 @@ import (
 )
 
 // roleTakenOver is a symboliser that an attacker has taken over: it asks the parent for
-// what it may not have, and tells by its events what it got.
+// what it may not have, and sends what it got as events.
 const roleTakenOver = "taken over"
 
 // asked are the questions of such a child. The test's module names named.hs, and the
@@ -54,7 +54,7 @@ func takenOver(c *sandbox.Conn, files []*os.File) error {
 	}
 	w := eventlog.NewWriter(files[fileEvents], &eventlog.WriterOptions{Verbatim: true})
 	var id uint32
-	tell := func(what, text string) error {
+	report := func(what, text string) error {
 		id++
 		f := eventlog.File{ID: id, Path: what, TextSize: uint64(len(text))}
 		if err := w.Write(0, eventlog.NoCap, &f); err != nil || text == "" {
@@ -73,7 +73,7 @@ func takenOver(c *sandbox.Conn, files []*os.File) error {
 		if head == failed {
 			b = nil
 		}
-		if err := tell(what, string(b)); err != nil {
+		if err := report(what, string(b)); err != nil {
 			return err
 		}
 	}
@@ -88,13 +88,13 @@ func takenOver(c *sandbox.Conn, files []*os.File) error {
 			return err
 		}
 		if head != failed {
-			if err := tell("dumps of "+dir, string(b)); err != nil {
+			if err := report("dumps of "+dir, string(b)); err != nil {
 				return err
 			}
 		}
 	}
 	// The kernel's addresses came as names alone.
-	if err := tell("job", string(b)); err != nil {
+	if err := report("job", string(b)); err != nil {
 		return err
 	}
 	return errors.Join(w.Close(), send(c, sendSummary, symbolize.Summary{}))

@@ -115,7 +115,7 @@ func TestComputeSharesWhatDidNotChange(t *testing.T) {
 	}
 	bad := need(p, Transform{Op: OpFocus, Name: "(", Expr: true})
 	if d := e.Compute(bad); d.Problem == "" || d.Hot == nil {
-		t.Error("a transform that does not compile is not told, or takes the screen away")
+		t.Error("a transform that does not compile is not reported, or takes the screen away")
 	}
 }
 

@@ -198,77 +198,78 @@ func ParseOnly(text string) (Transform, error) {
 	return Transform{}, errors.New("type thread N, cap N, tid N, pid N, cpu N or a category such as gc")
 }
 
-// Stack is a stack of transforms with its history. Its zero value is empty.
-type Stack struct {
+// History is the transforms that are applied, with those before and after them for undo and redo. Its
+// zero value is empty.
+type History struct {
 	now  []Transform
 	undo [][]Transform
 	redo [][]Transform
 }
 
 // All gives the transforms, first applied first. Do not change them.
-func (s *Stack) All() []Transform { return s.now }
+func (h *History) All() []Transform { return h.now }
 
-func (s *Stack) change(to []Transform) {
-	s.undo = append(s.undo, s.now)
-	s.redo = nil
-	s.now = to
+func (h *History) change(to []Transform) {
+	h.undo = append(h.undo, h.now)
+	h.redo = nil
+	h.now = to
 }
 
 // Push adds a transform. A range replaces the range there is: ranges are set,
 // not narrowed. It reports whether anything changed.
-func (s *Stack) Push(t Transform) bool {
-	if slices.Contains(s.now, t) {
+func (h *History) Push(t Transform) bool {
+	if slices.Contains(h.now, t) {
 		return false
 	}
-	next := slices.Clone(s.now)
+	next := slices.Clone(h.now)
 	if i := slices.IndexFunc(next, func(o Transform) bool { return t.Op == OpRange && o.Op == OpRange }); i >= 0 {
 		next[i] = t
 	} else {
 		next = append(next, t)
 	}
-	s.change(next)
+	h.change(next)
 	return true
 }
 
 // Pop takes the last transform off.
-func (s *Stack) Pop() bool {
-	if len(s.now) == 0 {
+func (h *History) Pop() bool {
+	if len(h.now) == 0 {
 		return false
 	}
-	s.change(slices.Clone(s.now[:len(s.now)-1]))
+	h.change(slices.Clone(h.now[:len(h.now)-1]))
 	return true
 }
 
 // Toggle adds a transform, or takes it off if it is there.
-func (s *Stack) Toggle(t Transform) {
-	if !s.Push(t) {
-		s.change(slices.DeleteFunc(slices.Clone(s.now), func(o Transform) bool { return o == t }))
+func (h *History) Toggle(t Transform) {
+	if !h.Push(t) {
+		h.change(slices.DeleteFunc(slices.Clone(h.now), func(o Transform) bool { return o == t }))
 	}
 }
 
 // DropRange removes the time range.
-func (s *Stack) DropRange() bool {
-	if _, ok := s.Range(); !ok {
+func (h *History) DropRange() bool {
+	if _, ok := h.Range(); !ok {
 		return false
 	}
-	s.change(slices.DeleteFunc(slices.Clone(s.now), func(t Transform) bool { return t.Op == OpRange }))
+	h.change(slices.DeleteFunc(slices.Clone(h.now), func(t Transform) bool { return t.Op == OpRange }))
 	return true
 }
 
 // Range gives the time range, if there is one.
-func (s *Stack) Range() (Transform, bool) {
-	i := slices.IndexFunc(s.now, func(t Transform) bool { return t.Op == OpRange })
+func (h *History) Range() (Transform, bool) {
+	i := slices.IndexFunc(h.now, func(t Transform) bool { return t.Op == OpRange })
 	if i < 0 {
 		return Transform{}, false
 	}
-	return s.now[i], true
+	return h.now[i], true
 }
 
 // Undo goes back one change, Redo forward again.
-func (s *Stack) Undo() bool { return step(&s.now, &s.undo, &s.redo) }
+func (h *History) Undo() bool { return step(&h.now, &h.undo, &h.redo) }
 
 // Redo undoes an Undo.
-func (s *Stack) Redo() bool { return step(&s.now, &s.redo, &s.undo) }
+func (h *History) Redo() bool { return step(&h.now, &h.redo, &h.undo) }
 
 func step(now *[]Transform, from, to *[][]Transform) bool {
 	if len(*from) == 0 {
@@ -281,7 +282,7 @@ func step(now *[]Transform, from, to *[][]Transform) bool {
 }
 
 // CanUndo reports whether there is a change to undo.
-func (s *Stack) CanUndo() bool { return len(s.undo) > 0 }
+func (h *History) CanUndo() bool { return len(h.undo) > 0 }
 
 // CanRedo reports whether there is a change to redo.
-func (s *Stack) CanRedo() bool { return len(s.redo) > 0 }
+func (h *History) CanRedo() bool { return len(h.redo) > 0 }

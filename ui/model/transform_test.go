@@ -10,7 +10,7 @@ import (
 func TestUndoRedoRoundTrip(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		var s Stack
+		var s History
 		changes := 0
 		for range rnd.IntN(30) {
 			var did bool
@@ -46,7 +46,7 @@ func TestUndoRedoRoundTrip(t *testing.T) {
 }
 
 func TestStackHasOneRange(t *testing.T) {
-	var s Stack
+	var s History
 	s.Push(Transform{Op: OpRange, From: 1, To: 2})
 	s.Push(Transform{Op: OpFocus, Name: "M.f"})
 	s.Push(Transform{Op: OpRange, From: 3, To: 4})

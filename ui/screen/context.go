@@ -13,7 +13,7 @@ import (
 type Context struct {
 	Profile *profile.Profile
 	Data    *model.Data // the latest; never nil
-	Stack   model.Stack
+	Applied model.History
 	Event   int
 	Base    float64 // factor for all shares: 1, or kept/all samples where shares are of all
 	Whole   bool    // shares are of all samples, not of those kept
@@ -70,7 +70,7 @@ func (c *Context) QueryWindow(part model.Part) model.Query {
 
 // Samples is the current event and transforms.
 func (c *Context) Samples() model.Samples {
-	return model.Samples{Event: c.Event, Transforms: model.TransformsOf(c.Stack.All()...)}
+	return model.Samples{Event: c.Event, Transforms: model.TransformsOf(c.Applied.All()...)}
 }
 
 // Part returns the answer to a screen's own part of the query; nil until it is computed.
@@ -149,7 +149,7 @@ func (c *Context) WhyNoTimeline() string {
 
 // WhyNoUndo says why there is no transform to undo; empty if there is.
 func (c *Context) WhyNoUndo() string {
-	if c.Stack.CanUndo() {
+	if c.Applied.CanUndo() {
 		return ""
 	}
 	return "no transform to undo"
@@ -157,7 +157,7 @@ func (c *Context) WhyNoUndo() string {
 
 // WhyNoRedo says why there is nothing to redo; empty if there is.
 func (c *Context) WhyNoRedo() string {
-	if c.Stack.CanRedo() {
+	if c.Applied.CanRedo() {
 		return ""
 	}
 	return "nothing to redo"

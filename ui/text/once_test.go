@@ -10,7 +10,7 @@ import (
 	"ccagent/profile/logtest"
 )
 
-// A cause is told once, whatever it keeps out and however often it was told.
+// A cause is printed once, whatever it keeps out and however often the log has it.
 func TestCausesOnce(t *testing.T) {
 	const stripped, missing = "stripped: no symbols; build it again", "no symbol table to find its code by"
 	l := logtest.New()
@@ -32,7 +32,7 @@ func TestCausesOnce(t *testing.T) {
 		stripped:               "libone.so, libtwo.so: " + stripped,
 	} {
 		if strings.Count(info, cause) != 1 || !strings.Contains(info, line) {
-			t.Errorf("%q is not told once, as %q:\n%s", cause, line, info)
+			t.Errorf("%q is not printed once, as %q:\n%s", cause, line, info)
 		}
 	}
 }

@@ -34,6 +34,6 @@ func TestOverheadOf(t *testing.T) {
 		t.Errorf("%d hits of %d ns", o.ProbeHits, o.ProbeNs)
 	}
 	if overheadOf(profile.New(&columns.Log{})) != nil {
-		t.Error("a log without overheads tells some")
+		t.Error("an overhead is printed of a log without any")
 	}
 }

@@ -142,7 +142,7 @@ func TestInfoTellsRemedies(t *testing.T) {
 	}
 }
 
-// Lines must fit the width they were told.
+// Lines fit the width that they are printed for.
 func TestWidth(t *testing.T) {
 	p := load(t, hostile().End())
 	for _, width := range []int{40, 60, 80, 100, 120, 200} {
@@ -242,7 +242,7 @@ func TestNoSamples(t *testing.T) {
 	for name, log := range map[string][]byte{"no samples": logtest.New().End(), "cut": logtest.New().EndAbruptly(false)} {
 		v := views(t, load(t, log), printer.Options{File: "empty.eventlog"})
 		if !strings.Contains(v["hot-binding"], "No sample") || !strings.Contains(v["doctor"], "no samples") {
-			t.Errorf("%s: not told:\n%s\n%s", name, v["hot-binding"], v["doctor"])
+			t.Errorf("%s: not printed:\n%s\n%s", name, v["hot-binding"], v["doctor"])
 		}
 		for view, got := range v {
 			if strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {

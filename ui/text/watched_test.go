@@ -26,7 +26,7 @@ func watchedLog(out uint64) *profile.Profile {
 	return profile.New(l)
 }
 
-// What probes counted is told as of the time they were in place.
+// What probes counted is printed as of the time during which they were in place.
 func TestPartlyWatched(t *testing.T) {
 	for _, test := range []struct {
 		out        uint64
@@ -57,7 +57,7 @@ func TestPartlyWatched(t *testing.T) {
 			}
 		}
 		if strings.Contains(info.String()+gc.String(), test.not) {
-			t.Errorf("out for %d: %q is told\n%s\n%s", test.out, test.not, &info, &gc)
+			t.Errorf("out for %d: %q is printed\n%s\n%s", test.out, test.not, &info, &gc)
 		}
 		var doc struct {
 			Watched float64 `json:"watched_seconds"`

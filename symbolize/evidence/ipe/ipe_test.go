@@ -173,7 +173,7 @@ func TestDamage(t *testing.T) {
 		if got, err := Read(context.Background(), m, buffers, version, 100); err == nil || len(got) != 0 {
 			t.Errorf("%s: over the budget: %d entries, %v", version, len(got), err)
 		}
-		// Cut off anywhere, it is read in whole, in part without strings, or told.
+		// Cut off anywhere, it is read in whole, in part without strings, or reported.
 		for n := range m.b {
 			short := &image{m.base, m.b[:n]}
 			got, err := Read(context.Background(), short, buffers, version, 1<<20)

@@ -164,7 +164,7 @@ func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
 }
 
 // Names that stand for code without a symbol. A shared run-time system has only functions of
-// its own. Haskell code includes Cmm code, which nothing tells from it.
+// its own. Haskell code includes Cmm code, which looks the same.
 const (
 	NamelessC       = "(C code without symbols)"
 	NamelessGC      = "(garbage collector's C code without symbols)"

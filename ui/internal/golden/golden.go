@@ -33,6 +33,6 @@ func Check(t *testing.T, name, got string) {
 		t.Fatalf("read golden: %v (run the test with -update after looking at what it draws)", err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); if it is meant to, run the test with -update:\n%s", path, diff)
+		t.Errorf("%s differs (-want +got); if it should, run the test with -update:\n%s", path, diff)
 	}
 }

@@ -125,15 +125,15 @@ func comparable(t *testing.T, open func() *Session) {
 		t.Errorf("two new screens ask differently: %+v and %+v", a.Screen.Query(), b.Screen.Query())
 	}
 	seen := map[model.Query]bool{a.Screen.Query(): true}
-	a.C.Stack.Push(model.Transform{Op: model.OpFocus, Name: "f"})
-	b.C.Stack.Push(model.Transform{Op: model.OpFocus, Name: "f"})
+	a.C.Applied.Push(model.Transform{Op: model.OpFocus, Name: "f"})
+	b.C.Applied.Push(model.Transform{Op: model.OpFocus, Name: "f"})
 	if seen[a.Screen.Query()] {
 		t.Error("a transform changes nothing of the query")
 	}
 	if a.Screen.Query() != b.Screen.Query() {
 		t.Error("equal transforms give queries that differ")
 	}
-	a.C.Stack.Undo()
+	a.C.Applied.Undo()
 	if !seen[a.Screen.Query()] {
 		t.Error("the query is another after undo")
 	}

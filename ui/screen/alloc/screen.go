@@ -61,7 +61,7 @@ func (c part) filter() closures.Filter {
 }
 
 func (s *Screen) part() part {
-	if r, ok := s.c.Stack.Range(); ok {
+	if r, ok := s.c.Applied.Range(); ok {
 		return part{r.From, r.To}
 	}
 	return part{}

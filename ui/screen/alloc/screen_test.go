@@ -58,7 +58,7 @@ func TestQuery(t *testing.T) {
 	if q := s.Screen.Query(); q.Part != (part{}) {
 		t.Errorf("asks %+v", q.Part)
 	}
-	s.C.Stack.Push(model.Transform{Op: model.OpRange, From: 20, To: 30})
+	s.C.Applied.Push(model.Transform{Op: model.OpRange, From: 20, To: 30})
 	s.Answer()
 	if q := s.Screen.Query(); q.Part != (part{20, 30}) || s.Screen.(*Screen).table().Blocks != 10 {
 		t.Errorf("of a range asks %+v and has %d blocks", q.Part, s.Screen.(*Screen).table().Blocks)

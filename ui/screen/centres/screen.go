@@ -335,7 +335,7 @@ func (s *Screen) Do(a keymap.Action) string {
 		return "all rows"
 	case keymap.Undo:
 		if !s.step(&s.undo, &s.redo) {
-			s.c.Stack.Undo()
+			s.c.Applied.Undo()
 		}
 		return ""
 	case Choose:
@@ -346,7 +346,7 @@ func (s *Screen) Do(a keymap.Action) string {
 		return ""
 	case keymap.Redo:
 		if !s.step(&s.redo, &s.undo) {
-			s.c.Stack.Redo()
+			s.c.Applied.Redo()
 		}
 		return ""
 	case Expensive:

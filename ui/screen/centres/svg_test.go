@@ -136,7 +136,7 @@ func TestGraphSVG(t *testing.T) {
 }
 
 // Names from a log are text in a drawing, whatever they are; what is beyond the
-// limit is told.
+// limit is drawn.
 func TestGraphSVGOfHostileNames(t *testing.T) {
 	hostile := []string{`</text><script>alert(1)</script>`, `"><a href="x">`, "a&b", "\x1b[31mred", "\x00nul", "line\nbreak", "\xff\xfe", "']]>", strings.Repeat("W", 5000), "\u202eright"}
 	s, c := centreGraph(t, rand.New(rand.NewPCG(1, 12)), hostile)

@@ -45,7 +45,7 @@ func TestConforms(t *testing.T) {
 	screentest.Conforms(t, Kind, func() *screentest.Session { return open(t, c) })
 }
 
-// Verdicts are told of several runs and never of one; p needs a wide terminal.
+// Verdicts are given for several runs and never for one; p needs a wide terminal.
 func TestDraw(t *testing.T) {
 	for _, c := range []struct {
 		n, w, h              int

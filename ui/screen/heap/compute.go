@@ -31,7 +31,7 @@ type Heap struct {
 	Sized       bool                 // bands are sizes, for the log has no heap profile
 	// Lines are sizes by column.
 	Lines []HeapLine
-	// NotWatched are the columns in which collections, which tell the sizes, were not watched.
+	// NotWatched are the columns in which collections, which report the sizes, were not watched.
 	NotWatched []bool
 	// Generation is by column the oldest generation collected, NoGeneration or
 	// UnknownGeneration.

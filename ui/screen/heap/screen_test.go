@@ -58,7 +58,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// Bands stack up to the sizes of the series, and the rest is told as such.
+// Bands stack up to the sizes of the series, and the rest is marked as such.
 func TestCompute(t *testing.T) {
 	s := open(t)
 	s.Answer()

@@ -156,7 +156,7 @@ func (tp *Timeline) moveTo(col int) {
 
 // edge sets one edge of the range; the other stays if it is on its side.
 func (tp *Timeline) edge(t uint64, from bool) string {
-	r, ok := tp.c.Stack.Range()
+	r, ok := tp.c.Applied.Range()
 	if !ok {
 		r = model.Transform{Op: model.OpRange, From: 0, To: tp.c.Profile.Duration}
 	}
@@ -171,7 +171,7 @@ func (tp *Timeline) edge(t uint64, from bool) string {
 			r.From = 0
 		}
 	}
-	tp.c.Stack.Push(r)
+	tp.c.Applied.Push(r)
 	return ""
 }
 
@@ -181,7 +181,7 @@ func (tp *Timeline) keep(a, b int) {
 		a, b = b, a
 	}
 	w := &tp.c.Window
-	tp.c.Stack.Push(model.Transform{Op: model.OpRange, From: w.At(a), To: w.At(b + 1)})
+	tp.c.Applied.Push(model.Transform{Op: model.OpRange, From: w.At(a), To: w.At(b + 1)})
 }
 
 func (tp *Timeline) zoom(by float64) {
@@ -230,7 +230,7 @@ func (tp *Timeline) Mouse(m screen.Mouse) {
 		}
 	case screen.Press:
 		if m.Double {
-			tp.c.Stack.DropRange()
+			tp.c.Applied.DropRange()
 			tp.brush = -1
 			return
 		}
@@ -325,7 +325,7 @@ func (tp *Timeline) Draw(p *widget.Painter, r widget.Rect, focus bool) {
 func Fit(v []float64, n int) []float64 { return v[:min(len(v), max(0, n))] }
 
 func (tp *Timeline) notes(d *model.Timeline) (string, string) {
-	if r, ok := tp.c.Stack.Range(); ok {
+	if r, ok := tp.c.Applied.Range(); ok {
 		return fmt.Sprintf("range %.2f-%.2fs", float64(r.From)/1e9, float64(r.To)/1e9), "v or drag sets, esc keeps"
 	}
 	return "range: all", "[ ] v or drag: set it"
@@ -430,7 +430,7 @@ func (tp *Timeline) Marks(p *widget.Painter, in widget.Rect, bottom int) {
 			}
 		}
 	}
-	if r, ok := tp.c.Stack.Range(); ok && tp.brush < 0 {
+	if r, ok := tp.c.Applied.Range(); ok && tp.brush < 0 {
 		from, to := w.Column(r.From), w.Column(r.To-1)
 		shade(from, to)
 		edges(from, to)
