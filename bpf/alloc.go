@@ -3,9 +3,7 @@ package bpf
 import (
 	"errors"
 	"fmt"
-	"math"
 	"sync"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 )
@@ -47,8 +45,16 @@ var sitePrograms = [AllocSites]string{
 func (s *Sampler) AllocationPrograms(event int, multi bool) (programs [AllocSites]*ebpf.Program, err error) {
 	var errs [AllocSites]error
 	var loads sync.WaitGroup
+	attach := func(spec *ebpf.CollectionSpec, _ map[string]*ebpf.Map) error {
+		if multi {
+			for _, p := range spec.Programs {
+				p.AttachType = ebpf.AttachTraceUprobeMulti
+			}
+		}
+		return nil
+	}
 	for site, name := range sitePrograms {
-		loads.Go(func() { programs[site], errs[site] = s.load(name, event, multi, &s.probes) })
+		loads.Go(func() { programs[site], errs[site] = s.load(name, event, &s.probes, attach) })
 	}
 	loads.Wait()
 	return programs, errors.Join(errs[:]...)
@@ -85,13 +91,4 @@ func (s *Sampler) Account(incarnation uint32) (a AllocAccount, err error) {
 
 // SetKeep makes events sample only a random part of their overflows, in 0..1. The weight of
 // a skipped overflow is added to the next sample of its event on that CPU.
-func (s *Sampler) SetKeep(part float64) error {
-	keep := uint32(math.MaxUint32)
-	if part < 1 {
-		keep = uint32(part * math.MaxUint32)
-	}
-	if err := s.setInWalks(unsafe.Offsetof(samplerWalk{}.Keep), keep); err != nil {
-		return fmt.Errorf("set the density of samples: %w", err)
-	}
-	return nil
-}
+func (s *Sampler) SetKeep(part float64) error { return s.walks[0].setKeep(part) }

@@ -1,7 +1,6 @@
 package bpf
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -97,16 +96,14 @@ type Sampler struct {
 	types    *btf.Cache // the kernel's types; reading them takes longer than loading a small program
 	maps     samplerMaps
 	unwind   *unwindTables
-	walks    *ebpf.Memory    // one per CPU for events, one for probes, one for thread switches
-	loaded   sync.Mutex      // guards the lists of programs: programs may be loaded concurrently
+	loaded   sync.Mutex      // guards what follows while programs are loaded, which may be side by side
+	walks    []*walkMemory   // one per CPU for events, one for probes, one for thread switches; then those of ticks
+	tick     *walkMemory     // of walks; nil if ticks are not sampled
 	programs []*ebpf.Program // of events
 	probes   []*ebpf.Program // of allocation
 	others   []*ebpf.Program
 	epoch    uint32 // counts the changes of layouts and regions
 }
-
-// walkSize is the size of a CPU's struct walk.
-const walkSize = int64(unsafe.Sizeof(samplerWalk{}))
 
 // Load creates the maps. It needs CAP_BPF and CAP_PERFMON, or root.
 func Load(c Config) (*Sampler, error) {
@@ -130,13 +127,15 @@ func Load(c Config) (*Sampler, error) {
 	if err := spec.LoadAndAssign(&s.maps, nil); err != nil {
 		return nil, fmt.Errorf("create BPF maps: %w", err)
 	}
-	if s.walks, err = s.maps.Walks.Memory(); err != nil {
+	walks, err := s.maps.Walks.Memory()
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("map walks: %w", err), s.maps.Close())
 	}
+	s.walks = []*walkMemory{{walks, int64(3 * c.CPUs)}}
 	if s.unwind, err = newUnwindTables(&s.maps); err != nil {
 		return nil, errors.Join(err, s.maps.Close())
 	}
-	if err := errors.Join(s.numberWalks(), s.SetKeep(1)); err != nil {
+	if err := errors.Join(s.walks[0].number(), s.SetKeep(1)); err != nil {
 		return nil, errors.Join(err, s.maps.Close())
 	}
 	return s, nil
@@ -145,25 +144,27 @@ func Load(c Config) (*Sampler, error) {
 // EventProgram loads the program that runs at each overflow of the event with that index.
 // The sampler owns it.
 func (s *Sampler) EventProgram(event int) (*ebpf.Program, error) {
-	return s.load(samplerProgOnEvent, event, false, &s.programs)
+	return s.load(samplerProgOnEvent, event, &s.programs, nil)
 }
 
 // SwitchProgram loads the program that runs when the kernel switches threads. It samples
 // waits as the event with that index. The sampler owns it.
 func (s *Sampler) SwitchProgram(event int) (*ebpf.Program, error) {
-	return s.load(samplerProgOnSwitch, event, false, &s.programs)
+	return s.load(samplerProgOnSwitch, event, &s.programs, nil)
 }
 
 // ShutdownProgram loads the program that reads ticky counters when a run-time system shuts
 // down. The sampler owns it.
 func (s *Sampler) ShutdownProgram() (*ebpf.Program, error) {
-	return s.load(samplerProgOnShutdown, 0, false, &s.others)
+	return s.load(samplerProgOnShutdown, 0, &s.others, nil)
 }
 
-// load loads a program and appends it to one of the lists that the sampler owns. If multi is
-// set it is made for links of many probes.
-func (s *Sampler) load(name string, event int, multi bool, list *[]*ebpf.Program) (*ebpf.Program, error) {
-	p, err := s.program(name, event, multi)
+// adapt changes what a program is loaded of: its specification, and the maps that it uses.
+type adapt func(spec *ebpf.CollectionSpec, maps map[string]*ebpf.Map) error
+
+// load loads a program and appends it to one of the lists that the sampler owns.
+func (s *Sampler) load(name string, event int, list *[]*ebpf.Program, adapt adapt) (*ebpf.Program, error) {
+	p, err := s.program(name, event, adapt)
 	if err == nil {
 		s.loaded.Lock()
 		*list = append(*list, p)
@@ -172,15 +173,12 @@ func (s *Sampler) load(name string, event int, multi bool, list *[]*ebpf.Program
 	return p, err
 }
 
-func (s *Sampler) program(name string, event int, multi bool) (*ebpf.Program, error) {
+func (s *Sampler) program(name string, event int, adapt adapt) (*ebpf.Program, error) {
 	spec := s.spec.Copy()
 	for other := range spec.Programs {
 		if other != name {
 			delete(spec.Programs, other)
 		}
-	}
-	if multi {
-		spec.Programs[name].AttachType = ebpf.AttachTraceUprobeMulti
 	}
 	set := func(name string, value any) error { return spec.Variables[name].Set(value) }
 	var kernelStacks uint8
@@ -195,10 +193,7 @@ func (s *Sampler) program(name string, event int, multi bool) (*ebpf.Program, er
 	if ns := s.config.PIDNamespace; ns != nil {
 		err = errors.Join(err, set(samplerVarPidnsIno, ns.Ino))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("configure sampler: %w", err)
-	}
-	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: s.types, MapReplacements: map[string]*ebpf.Map{
+	maps := map[string]*ebpf.Map{
 		samplerMapSamples:       s.maps.Samples,
 		samplerMapLayouts:       s.maps.Layouts,
 		samplerMapRegions:       s.maps.Regions,
@@ -216,7 +211,15 @@ func (s *Sampler) program(name string, event int, multi bool) (*ebpf.Program, er
 		samplerMapTargets:       s.maps.Targets,
 		samplerMapOthers:        s.maps.Others,
 		samplerMapEndedThreads:  s.maps.EndedThreads,
-	}})
+		samplerMapBehind:        s.maps.Behind,
+	}
+	if adapt != nil {
+		err = errors.Join(err, adapt(spec, maps))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("configure sampler: %w", err)
+	}
+	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: s.types, MapReplacements: maps})
 	if err != nil {
 		return nil, fmt.Errorf("load sampler program: %w", err)
 	}
@@ -245,22 +248,10 @@ func (s *Sampler) endEpoch() error {
 	return nil
 }
 
-// numberWalks gives every walk its index.
-func (s *Sampler) numberWalks() error {
-	for i := range s.maps.Walks.MaxEntries() {
-		number := binary.NativeEndian.AppendUint32(nil, i)
-		if _, err := s.walks.WriteAt(number, int64(i)*walkSize+int64(unsafe.Offsetof(samplerWalk{}.Slot))); err != nil {
-			return fmt.Errorf("number the walks: %w", err)
-		}
-	}
-	return nil
-}
-
-// setInWalks sets a field of every CPU's struct walk.
+// setInWalks sets a field of every struct walk.
 func (s *Sampler) setInWalks(offset uintptr, value uint32) error {
-	number := binary.NativeEndian.AppendUint32(nil, value)
-	for i := range int64(s.maps.Walks.MaxEntries()) {
-		if _, err := s.walks.WriteAt(number, i*walkSize+int64(offset)); err != nil {
+	for _, m := range s.walks {
+		if err := m.set(offset, value); err != nil {
 			return err
 		}
 	}
@@ -289,22 +280,10 @@ type Stats struct {
 // Stats returns the counts of every possible CPU.
 func (s *Sampler) Stats() ([]Stats, error) {
 	stats := make([]Stats, s.config.CPUs)
-	var count samplerWalkStats
-	size := int64(unsafe.Sizeof(count))
-	buf := make([]byte, size)
-	for i := range int64(s.maps.Walks.MaxEntries()) {
-		if _, err := s.walks.ReadAt(buf, i*walkSize+int64(unsafe.Offsetof(samplerWalk{}.Stats))); err != nil {
+	for _, m := range s.walks {
+		if err := m.addStats(stats); err != nil {
 			return nil, fmt.Errorf("read sampler's counts: %w", err)
 		}
-		if _, err := binary.Decode(buf, binary.NativeEndian, &count); err != nil {
-			return nil, fmt.Errorf("read sampler's counts: %w", err)
-		}
-		to := &stats[i%int64(s.config.CPUs)]
-		to.Samples += count.Samples
-		to.Nested += count.Nested
-		to.Thinned += count.Thinned
-		to.Waits += count.Waits
-		to.WaitNs += count.WaitNs
 	}
 	return stats, nil
 }

@@ -187,6 +187,7 @@ const (
 	samplerSampleFlagsSAMPLE_VIA_C       samplerSampleFlags = 8
 	samplerSampleFlagsSAMPLE_CONTEXT     samplerSampleFlags = 16
 	samplerSampleFlagsSAMPLE_FOLDED      samplerSampleFlags = 32
+	samplerSampleFlagsSAMPLE_ON_TICK     samplerSampleFlags = 64
 )
 
 type samplerSampleHeader struct {
@@ -419,6 +420,7 @@ type samplerWalkStats struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	samplerMapAllocAccounts   = "alloc_accounts"
+	samplerMapBehind          = "behind"
 	samplerMapEndedThreads    = "ended_threads"
 	samplerMapLabels          = "labels"
 	samplerMapLayouts         = "layouts"
@@ -446,6 +448,7 @@ const (
 	samplerProgOnShutdown     = "on_shutdown"
 	samplerProgOnSwitch       = "on_switch"
 	samplerProgOnThread       = "on_thread"
+	samplerProgOnTick         = "on_tick"
 	samplerVarCpus            = "cpus"
 	samplerVarEmitAllocOrigin = "emit_alloc_origin"
 	samplerVarEmitAllocSite   = "emit_alloc_site"
@@ -461,6 +464,11 @@ const (
 	samplerVarKernelStacks    = "kernel_stacks"
 	samplerVarMaxFrames       = "max_frames"
 	samplerVarPidnsIno        = "pidns_ino"
+	samplerVarTickNs          = "tick_ns"
+	samplerVarTickRegs        = "tick_regs"
+	samplerVarTickShare       = "tick_share"
+	samplerVarTickTimer       = "tick_timer"
+	samplerVarWithAge         = "with_age"
 )
 
 // loadSampler returns the embedded CollectionSpec for sampler.
@@ -516,6 +524,7 @@ type samplerProgramSpecs struct {
 	OnShutdown    *ebpf.ProgramSpec `ebpf:"on_shutdown"`
 	OnSwitch      *ebpf.ProgramSpec `ebpf:"on_switch"`
 	OnThread      *ebpf.ProgramSpec `ebpf:"on_thread"`
+	OnTick        *ebpf.ProgramSpec `ebpf:"on_tick"`
 }
 
 // samplerMapSpecs contains maps before they are loaded into the kernel.
@@ -523,6 +532,7 @@ type samplerProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
 	AllocAccounts *ebpf.MapSpec `ebpf:"alloc_accounts"`
+	Behind        *ebpf.MapSpec `ebpf:"behind"`
 	EndedThreads  *ebpf.MapSpec `ebpf:"ended_threads"`
 	Labels        *ebpf.MapSpec `ebpf:"labels"`
 	Layouts       *ebpf.MapSpec `ebpf:"layouts"`
@@ -560,6 +570,11 @@ type samplerVariableSpecs struct {
 	KernelStacks    *ebpf.VariableSpec `ebpf:"kernel_stacks"`
 	MaxFrames       *ebpf.VariableSpec `ebpf:"max_frames"`
 	PidnsIno        *ebpf.VariableSpec `ebpf:"pidns_ino"`
+	TickNs          *ebpf.VariableSpec `ebpf:"tick_ns"`
+	TickRegs        *ebpf.VariableSpec `ebpf:"tick_regs"`
+	TickShare       *ebpf.VariableSpec `ebpf:"tick_share"`
+	TickTimer       *ebpf.VariableSpec `ebpf:"tick_timer"`
+	WithAge         *ebpf.VariableSpec `ebpf:"with_age"`
 }
 
 // samplerObjects contains all objects after they have been loaded into the kernel.
@@ -583,6 +598,7 @@ func (o *samplerObjects) Close() error {
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
 	AllocAccounts *ebpf.Map `ebpf:"alloc_accounts"`
+	Behind        *ebpf.Map `ebpf:"behind"`
 	EndedThreads  *ebpf.Map `ebpf:"ended_threads"`
 	Labels        *ebpf.Map `ebpf:"labels"`
 	Layouts       *ebpf.Map `ebpf:"layouts"`
@@ -604,6 +620,7 @@ type samplerMaps struct {
 func (m *samplerMaps) Close() error {
 	return _SamplerClose(
 		m.AllocAccounts,
+		m.Behind,
 		m.EndedThreads,
 		m.Labels,
 		m.Layouts,
@@ -642,6 +659,11 @@ type samplerVariables struct {
 	KernelStacks    *ebpf.Variable `ebpf:"kernel_stacks"`
 	MaxFrames       *ebpf.Variable `ebpf:"max_frames"`
 	PidnsIno        *ebpf.Variable `ebpf:"pidns_ino"`
+	TickNs          *ebpf.Variable `ebpf:"tick_ns"`
+	TickRegs        *ebpf.Variable `ebpf:"tick_regs"`
+	TickShare       *ebpf.Variable `ebpf:"tick_share"`
+	TickTimer       *ebpf.Variable `ebpf:"tick_timer"`
+	WithAge         *ebpf.Variable `ebpf:"with_age"`
 }
 
 // samplerPrograms contains all programs after they have been loaded into the kernel.
@@ -659,6 +681,7 @@ type samplerPrograms struct {
 	OnShutdown    *ebpf.Program `ebpf:"on_shutdown"`
 	OnSwitch      *ebpf.Program `ebpf:"on_switch"`
 	OnThread      *ebpf.Program `ebpf:"on_thread"`
+	OnTick        *ebpf.Program `ebpf:"on_tick"`
 }
 
 func (p *samplerPrograms) Close() error {
@@ -674,6 +697,7 @@ func (p *samplerPrograms) Close() error {
 		p.OnShutdown,
 		p.OnSwitch,
 		p.OnThread,
+		p.OnTick,
 	)
 }
 

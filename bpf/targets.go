@@ -60,7 +60,7 @@ func (s *Sampler) LoadTargets() (_ *Targets, err error) {
 		}
 	}()
 	for _, name := range []string{samplerProgOnFork, samplerProgOnExit, samplerProgOnFree} {
-		program, err := s.load(name, 0, false, &s.others)
+		program, err := s.load(name, 0, &s.others, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (s *Sampler) LoadTargets() (_ *Targets, err error) {
 		}
 		t.links = append(t.links, l)
 	}
-	program, err := s.load(samplerProgOnThread, 0, false, &s.others)
+	program, err := s.load(samplerProgOnThread, 0, &s.others, nil)
 	if err != nil {
 		return nil, err
 	}

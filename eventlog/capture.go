@@ -400,6 +400,7 @@ const (
 	MethodUnknown   SamplingMethod = iota
 	MethodOnCPUs                   // an event on each CPU; hits in other processes are passed over
 	MethodOnThreads                // an event on each thread of the target, inherited by new ones
+	MethodTick                     // the kernel's tick, and an event on each CPU that is not in step with it
 )
 
 // Sampling describes how an event is sampled, and what is known of its samples as a whole, since
@@ -415,9 +416,14 @@ type Sampling struct {
 	// UnsampledNs is the part of CPUNs that no sample's weight stands for.
 	UnsampledNs uint64
 	// InStepNs is the CPU time of threads that were sampled far more or less often than their
-	// time would have it: what they do is in step with the sampling.
+	// time would have it: what they do is in step with the sampling. For MethodTick, that of
+	// processes whose work is in step with the tick: of these only samples of the event are there.
 	InStepNs uint64
 	// TotalError is the standard error of the sum of all weights, in the event's unit, where
 	// that is an estimate; 0 where it is a count.
 	TotalError uint64
+	// For MethodTick: how many ticks a second are sampled, the present rate of the event beside
+	// them, and the samples at ticks that are left out.
+	TickHz, EventHz uint32
+	Aside           uint64
 }

@@ -378,4 +378,7 @@ func (e *Sampling) layout(c *codec) {
 	c.v64(&e.UnsampledNs)
 	c.v64(&e.InStepNs)
 	c.v64(&e.TotalError)
+	c.v32(&e.TickHz)
+	c.v32(&e.EventHz)
+	c.v64(&e.Aside)
 }

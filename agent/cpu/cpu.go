@@ -8,7 +8,8 @@
 // anyway, as page faults, is opened on threads, where counts are exact.
 //
 // Samples of a clock are weighed by the CPU time of their threads, which the kernel knows
-// exactly (times.go, window.go).
+// exactly (times.go, window.go). The event of the kernel's tick (tick.go) is a clock beside whose
+// samples the walker takes others, at ticks.
 package cpu
 
 import (
@@ -61,12 +62,23 @@ func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 // Load loads what runs at overflows, side by side, since the kernel verifies programs for a
 // while, and chooses rates where none is asked for.
 func (s *cpu) Load() error {
-	errs := make([]error, len(s.events)+1)
+	errs := make([]error, len(s.events)+2) // of events, of targets, of the tick
 	var loads sync.WaitGroup
 	for i, e := range s.events {
-		loads.Go(func() { e.program, errs[i] = s.host.Walker.EventProgram(int(e.granted.Def.Index)) })
+		load := s.host.Walker.EventProgram
+		if e.tick != nil {
+			load = s.host.Walker.BesideTickProgram
+		}
+		loads.Go(func() { e.program, errs[i] = load(int(e.granted.Def.Index)) })
 	}
 	loads.Go(func() { s.targets, errs[len(s.events)] = s.host.Walker.LoadTargets() })
+	for _, e := range s.events {
+		if e.tick != nil {
+			loads.Go(func() {
+				e.tick.program, errs[len(s.events)+1] = s.host.Walker.TickProgram(int(e.granted.Def.Index), e.tick.kernel)
+			})
+		}
+	}
 	loads.Wait()
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -124,6 +136,9 @@ func (s *cpu) Unfollow() error {
 			err = errors.Join(err, e.counter.Close())
 			e.counter = nil
 		}
+		if e.tick != nil && e.tick.program != nil {
+			err = errors.Join(err, e.tick.program.Stop())
+		}
 	}
 	return err
 }
@@ -141,6 +156,11 @@ func (s *cpu) Start() error {
 	for _, e := range s.events {
 		if err := e.counter.Enable(); err != nil {
 			return err
+		}
+		if e.tick != nil && !e.tick.stopped {
+			if err := e.tick.program.Start(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -169,7 +189,14 @@ func (s *cpu) Consume(r *perf.Sample) error {
 		_, err = s.host.Write(im, r)
 		return err
 	}
-	e.taken++
+	onTick := r.Flags&bpf.SampleOnTick != 0
+	if onTick {
+		r.Flags &^= bpf.SampleOnTick // of no use in the log
+		e.tick.taken++
+		e.tick.ns += uint64(r.WalkNs)
+	} else {
+		e.taken++
+	}
 	if e.window == nil {
 		r.Period = e.counter.weigh(r.Period)
 		e.squares += float64(r.Period) * float64(r.Period)
@@ -180,7 +207,9 @@ func (s *cpu) Consume(r *perf.Sample) error {
 	if err != nil {
 		return err
 	}
-	e.window.held = append(e.window.held, held{im, r.Time, sample})
+	h := held{image: im, time: r.Time, sample: sample, tick: onTick, age: r.Total, slept: r.Large}
+	copy(h.code[:], r.Frames)
+	e.window.held = append(e.window.held, h)
 	if len(e.window.held) >= mostHeld {
 		return s.settle()
 	}
@@ -208,8 +237,15 @@ func (s *cpu) settle() error {
 		if e.window == nil {
 			continue
 		}
-		e.window.forget(func(pid uint32) bool { return s.host.LogOf(pid) == nil })
-		if err := e.window.close(used, e.perSecond(), s.host.WriteAt); err != nil {
+		gone := func(pid uint32) bool { return s.host.LogOf(pid) == nil }
+		e.window.forget(gone)
+		rate := e.perSecond()
+		if e.tick != nil {
+			e.tick.forget(gone)
+			e.tick.weigh(e.window, used, rate)
+			rate = 0
+		}
+		if err := e.window.close(used, rate, s.host.WriteAt); err != nil {
 			return err
 		}
 	}
@@ -258,6 +294,10 @@ func (s *cpu) Cost() (c source.Cost, err error) {
 			c.Interrupts += runs.Runs
 			c.InterruptNs += uint64(float64(runs.Runs) * s.host.Budget.Costs.Interrupt(kind))
 		}
+		if e.tick != nil { // its interrupts come anyway
+			c.Samples.Runs += e.tick.taken
+			c.Samples.Ns += e.tick.ns
+		}
 	}
 	c.Handled, c.Part = s.taken, s.sampling.Part()
 	return c, nil
@@ -295,6 +335,9 @@ func (s *cpu) Account() error {
 			return err
 		}
 	}
+	if err := s.watchTicks(); err != nil {
+		return err
+	}
 	if err := s.watchLimit(); err != nil {
 		return err
 	}
@@ -327,6 +370,10 @@ func (s *cpu) writeSampling() error {
 			if w := e.window; w != nil {
 				d.CPUNs, d.UnsampledNs, d.InStepNs = s.perLog[log], w.leftover(of), w.inStep(of)
 			}
+			if t := e.tick; t != nil {
+				d.TickHz, d.EventHz = uint32(t.rate()+0.5), uint32(e.now.Frequency)
+				d.InStepNs, d.Aside = t.stepped(of)
+			}
 			return log.Emit(sink.Now, d)
 		})
 		if err != nil {
@@ -342,6 +389,9 @@ func (s *cpu) Stop() error {
 	for _, e := range s.events {
 		if e.counter != nil {
 			err = errors.Join(err, e.counter.Disable())
+		}
+		if e.tick != nil {
+			err = errors.Join(err, e.tick.program.Stop())
 		}
 	}
 	return err
@@ -361,6 +411,10 @@ func (s *cpu) Report(sum *source.Summary) {
 	for _, e := range s.events {
 		to := &sum.Events[e.granted.Def.Index]
 		to.Rates = e.rates
+		if t := e.tick; t != nil {
+			to.Samples -= min(t.aside, to.Samples)
+			sum.Samples -= min(t.aside, sum.Samples)
+		}
 		if e.window != nil {
 			to.Weight = e.window.weight
 		}

@@ -25,6 +25,7 @@ type event struct {
 	program *ebpf.Program
 	counter *counter // nil while it is not open
 	window  *window  // of a clock
+	tick    *tick    // of the kernel's tick, beside which event is opened; nil of all others
 	taken   uint64   // samples
 	squares float64  // of the weights of an event that is no clock
 	rates   []source.RateChange
@@ -56,6 +57,10 @@ func (e *event) perSecond() float64 {
 
 // grant finds an event by its name. Only cycles has a fallback.
 func grant(name string, rate perf.Rate) (*source.Event, bool, error) {
+	if name == perf.TickEvent {
+		e, err := grantTick(rate)
+		return e, err == nil, err
+	}
 	wanted, err := perf.Lookup(name)
 	if err != nil {
 		return nil, false, &source.EventError{Err: err}

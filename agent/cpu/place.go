@@ -23,6 +23,14 @@ type placed interface {
 // open opens an event, disabled: clocks on CPUs, since on threads they would cost the program at
 // every switch of threads; others on threads, where their counts are the program's own.
 func (s *cpu) open(e *event, tids []int) error {
+	if e.tick != nil {
+		if !e.tick.stopped && !e.tick.stays(s.cpus) {
+			if err := s.stopTick(e); err != nil {
+				return err
+			}
+		}
+		e.rate = e.tick.eventRate()
+	}
 	e.now, e.method = e.rate, eventlog.MethodOnThreads
 	if e.event.Clock() {
 		on, err := perf.OpenOnCPUs(e.event, e.now, e.program, s.cpus)
@@ -30,6 +38,9 @@ func (s *cpu) open(e *event, tids []int) error {
 			return err
 		}
 		e.counter, e.method = newCounter(e.event, on), eventlog.MethodOnCPUs
+		if e.tick != nil && !e.tick.stopped {
+			e.method = eventlog.MethodTick
+		}
 		return nil
 	}
 	on, err := perf.Open(e.event, e.now, e.program, tids)

@@ -46,6 +46,9 @@ var errUnsteady = errors.New("the program's threads change faster than they can 
 // inherited. Where that cannot be done the walker passes over some overflows
 // instead, which saves less.
 func (s *cpu) resample(part float64) error {
+	if err := s.setTickPart(part); err != nil {
+		return err
+	}
 	rates, err := s.ratesAt(part)
 	if err != nil {
 		return err
@@ -146,7 +149,9 @@ func (s *cpu) ratesAt(part float64) (map[*event]perf.Rate, error) {
 			continue
 		}
 		want := reduced(e.rate, part)
-		if e.auto {
+		if e.tick != nil {
+			want = s.reducedEvent(e, part)
+		} else if e.auto {
 			want = perf.Rate{Frequency: lowered(e.rate.Frequency, part)}
 		}
 		r, _ := fitRate(e.event, want) // the kernel's limit may be lower by now
@@ -195,20 +200,30 @@ func subset(a, b []int) bool {
 
 // writeRates writes into the log at what rates events are sampled from now on.
 func (s *cpu) writeRates(rates map[*event]perf.Rate) error {
-	at := perf.Monotonic()
 	for _, e := range s.events {
 		r, changed := rates[e]
 		if !changed {
 			continue
 		}
 		e.now = r
-		interrupt := s.host.Budget.Costs.Interrupt(e.event.Interrupt())
-		change := &eventlog.EventRate{Event: e.granted.Def.Index, Rate: max(r.Frequency, r.Period),
-			InterruptNs: uint32(interrupt), SampleNs: uint32(max(s.sampling.Each()-interrupt, 0))}
-		if err := s.host.Log.Emit(at, change); err != nil {
+		if e.tick != nil { // what is sampled at is the tick's
+			continue
+		}
+		if err := s.writeRate(e, max(r.Frequency, r.Period)); err != nil {
 			return err
 		}
-		e.rates = append(e.rates, source.RateChange{At: time.Duration(at - s.host.Log.Start()), EventRate: *change})
 	}
+	return nil
+}
+
+func (s *cpu) writeRate(e *event, rate uint64) error {
+	at := perf.Monotonic()
+	interrupt := s.host.Budget.Costs.Interrupt(e.event.Interrupt())
+	change := &eventlog.EventRate{Event: e.granted.Def.Index, Rate: rate,
+		InterruptNs: uint32(interrupt), SampleNs: uint32(max(s.sampling.Each()-interrupt, 0))}
+	if err := s.host.Log.Emit(at, change); err != nil {
+		return err
+	}
+	e.rates = append(e.rates, source.RateChange{At: time.Duration(at - s.host.Log.Start()), EventRate: *change})
 	return nil
 }

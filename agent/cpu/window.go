@@ -28,6 +28,11 @@ type held struct {
 	image  *process.Image
 	time   uint64
 	sample *eventlog.Sample
+	// Of those at the kernel's tick, or of the event beside it:
+	tick  bool
+	code  code
+	age   uint64 // CPU time since its thread was switched to, ns
+	slept uint64 // how often the thread has gone to sleep
 }
 
 // balance compares a thread's samples with its CPU time, since the start.
@@ -54,7 +59,7 @@ type tally struct {
 }
 
 // close weighs the samples by what threads have used, in ns, and writes them. rate is what it
-// was in the window, in Hz.
+// was in the window, in Hz; 0 if counts are not to be compared with it.
 func (w *window) close(used map[thread]uint64, rate float64, write func(im *process.Image, time uint64, e *eventlog.Sample) error) error {
 	threads := make(map[thread]*tally, len(used))
 	of := func(t thread) *tally {
@@ -73,7 +78,9 @@ func (w *window) close(used map[thread]uint64, rate float64, write func(im *proc
 	}
 	pools := map[uint32]*tally{}
 	for of, t := range threads {
-		w.balance(of, t, rate)
+		if rate > 0 {
+			w.balance(of, t, rate)
+		}
 		if t.samples >= own && t.weight > 0 && t.time > 0 {
 			t.factor = t.time / t.weight
 			continue

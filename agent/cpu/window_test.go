@@ -16,7 +16,7 @@ func TestWindowWeighsByCPUTime(t *testing.T) {
 	all := func(uint32) bool { return true }
 	sample := func(of thread, n int) {
 		for range n {
-			w.held = append(w.held, held{nil, 0, &eventlog.Sample{PID: of.pid, TID: of.tid, Weight: period}})
+			w.held = append(w.held, held{sample: &eventlog.Sample{PID: of.pid, TID: of.tid, Weight: period}})
 		}
 	}
 	settle := func(used map[thread]uint64) {

@@ -3,7 +3,9 @@ package procfs
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -172,6 +174,16 @@ func CPUModel() string {
 
 // OnlineCPUs lists the CPUs that events can be opened on.
 func OnlineCPUs() ([]int, error) { return readCPUList("/sys/devices/system/cpu/online") }
+
+// NoTickCPUs lists the CPUs whose tick stops while they have one thread to run (nohz_full).
+func NoTickCPUs() ([]int, error) {
+	const path = "/sys/devices/system/cpu/nohz_full"
+	raw, err := os.ReadFile(path)
+	if list := strings.TrimSpace(string(raw)); errors.Is(err, fs.ErrNotExist) || err == nil && (list == "" || list == "(null)") {
+		return nil, nil
+	}
+	return readCPUList(path)
+}
 
 // readCPUList reads the kernel's list format: "0-3,5".
 func readCPUList(path string) ([]int, error) {

@@ -67,7 +67,9 @@ struct seq_file;
 // task_struct has the fields that are used; their offsets are found when the program is
 // loaded (CO-RE).
 struct sched_entity {
+	u64 exec_start;
 	u64 sum_exec_runtime;
+	u64 prev_sum_exec_runtime;
 } __attribute__((preserve_access_index));
 
 struct task_struct {
@@ -75,8 +77,19 @@ struct task_struct {
 	u32 flags;
 	s32 pid, tgid;
 	struct sched_entity se;
+	unsigned long nvcsw;
 	struct task_struct *real_parent, *group_leader;
 	struct pid *thread_pid;
+} __attribute__((preserve_access_index));
+
+struct hrtimer_cpu_base;
+
+struct hrtimer_clock_base {
+	struct hrtimer_cpu_base *cpu_base;
+} __attribute__((preserve_access_index));
+
+struct hrtimer {
+	struct hrtimer_clock_base *base;
 } __attribute__((preserve_access_index));
 
 struct ns_common {

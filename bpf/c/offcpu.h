@@ -103,7 +103,7 @@ INLINE void begin_wait(u64 *ctx, u32 task)
 		w->header.flags |= SAMPLE_IN_KERNEL;
 		w->header.record = RECORD_WAIT;
 		if (kernel_stacks)
-			push_kernel_frames(ctx, w);
+			push_kernel_frames(ctx, w, 0);
 		if (enter_user(w)) {
 			struct walker k = {.walk = w};
 			walk_sample(&k);

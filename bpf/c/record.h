@@ -61,6 +61,7 @@ enum sample_flags {
 	SAMPLE_VIA_C = 1 << 3,
 	SAMPLE_CONTEXT = 1 << 4,
 	SAMPLE_FOLDED = 1 << 5,
+	SAMPLE_ON_TICK = 1 << 6, // taken by on_tick, not on_event
 };
 
 #define NO_CAPABILITY 0xffff
@@ -151,8 +152,8 @@ struct sample_header {
 	u64 tso;    // Haskell thread id, 0 if none is known
 	u64 skipped_words; // words of the stack left out at a FRAME_SKIPPED
 	u64 ccs; // address of the running cost-centre stack, 0 if there is none
-	u64 total; // at allocation probes: words that the capability has allocated
-	u64 large; // at SITE_LARGE: bytes of large objects that were seen; at other sites: hits
+	u64 total; // at allocation probes: words that the capability has allocated; at the tick and the event beside it: CPU time since the thread was switched to, ns
+	u64 large; // at SITE_LARGE: bytes of large objects that were seen; at other sites: hits; at the tick and the event beside it: how often the thread has gone to sleep
 	u32 pid;
 	u32 tid;
 	u32 cpu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-only
-// on_event runs at every overflow of a sampled event, in the interrupt; the programs in
-// alloc_probes.h run where the target allocates. Each run that samples sends one record to
+// on_event runs at every overflow of a sampled event, in the interrupt, and on_tick (tick.h) at
+// the kernel's tick; the programs in alloc_probes.h run where the target allocates. Each run that samples sends one record to
 // user space.
 
 #include "kernel.h"
@@ -150,15 +150,21 @@ INLINE void current_ids(struct sample_header *h)
 	h->tid = id_of(task);
 }
 
-// push_kernel_frames records the kernel's stack above the interrupted code.
-INLINE void push_kernel_frames(void *ctx, struct walk *w)
+// push_kernel_frames records the kernel's stack from the interrupted code on. That is at pc: what
+// is above it is the interrupt's. 0 if the stack begins there.
+INLINE void push_kernel_frames(void *ctx, struct walk *w, u64 pc)
 {
 	long bytes = bpf_get_stack(ctx, w->window, MAX_KERNEL_FRAMES * 8, 0);
+	bool there = pc == 0;
 	for (u32 i = 0; i < MAX_KERNEL_FRAMES; i++) {
 		if (bytes < (long)(i + 1) * 8)
 			break;
-		push_frame(w, FRAME_KERNEL, w->window[i]);
+		there = there || w->window[i] == pc;
+		if (there)
+			push_frame(w, FRAME_KERNEL, w->window[i]);
 	}
+	if (!there)
+		push_frame(w, FRAME_KERNEL, pc);
 }
 
 // enter_user loads the user registers of a thread that is in the kernel. 0 if it has none.
@@ -314,6 +320,22 @@ INLINE bool passed_over(struct walk *w, u64 weight, u64 *carry)
 	return false;
 }
 
+// walk_and_send takes a sample whose unwinding has begun.
+INLINE void walk_and_send(struct walk *w)
+{
+	struct walker k = {.walk = w};
+	walk_sample(&k);
+	remember_thread(w);
+	if (w->haskell)
+		w->header.ccs = running_ccs(&k);
+	emit(w);
+	if (w->haskell && w->layout.tso_label)
+		send_label(w);
+	send_ccs_chain(w);
+}
+
+#include "tick.h"
+
 SEC("perf_event")
 int on_event(struct perf_event_context *ctx)
 {
@@ -333,28 +355,22 @@ int on_event(struct perf_event_context *ctx)
 	begin_sample(w, cpu);
 	w->stats.samples++;
 	w->header.period = ctx->sample_period + carry;
+	if (with_age)
+		note_age(w);
 
 	if (REGS_IN_USER(&ctx->regs)) {
 		begin_unwind(&w->unwind, &ctx->regs);
 	} else {
 		w->header.flags |= SAMPLE_IN_KERNEL;
 		if (kernel_stacks)
-			push_kernel_frames(ctx, w);
+			push_kernel_frames(ctx, w, 0);
 		if (!enter_user(w)) {
 			w->header.stop = STOP_NO_USER_CONTEXT;
 			emit(w);
 			return 0;
 		}
 	}
-	struct walker k = {.walk = w};
-	walk_sample(&k);
-	remember_thread(w);
-	if (w->haskell)
-		w->header.ccs = running_ccs(&k);
-	emit(w);
-	if (w->haskell && w->layout.tso_label)
-		send_label(w);
-	send_ccs_chain(w);
+	walk_and_send(w);
 	return 0;
 }
 

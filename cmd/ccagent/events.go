@@ -31,22 +31,30 @@ type eventRow struct {
 func listEvents() []eventRow {
 	var rows []eventRow
 	for _, e := range append(perf.Events(), perf.PMUEvents()...) {
-		row := eventRow{Name: e.Name, Aliases: e.Aliases, Kind: e.Kind, Unit: e.Unit, Available: true}
-		if err := perf.Probe(e); err != nil {
-			row.Available = false
-			row.Reason = err.Error()
-			var why *perf.UnavailableError
-			if errors.As(err, &why) {
-				row.Reason, row.Help = why.Reason, why.Help
-			}
-		}
-		rows = append(rows, row)
+		row := eventRow{Name: e.Name, Aliases: e.Aliases, Kind: e.Kind, Unit: e.Unit}
+		rows = append(rows, row.probed(perf.Probe(e)))
 	}
+	_, err := perf.FindTick()
+	tick := eventRow{Name: perf.TickEvent, Kind: "software", Unit: "ns", About: "CPU time at the kernel's tick"}
+	rows = append(rows, tick.probed(err))
 	for _, e := range agent.ProgramEvents() {
 		row := eventRow{Name: e.Name, Kind: "program", Unit: e.Unit, About: e.About, Available: e.Reason == "", Reason: e.Reason, Help: e.Help}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// probed adds whether the event is available.
+func (r eventRow) probed(err error) eventRow {
+	if r.Available = err == nil; r.Available {
+		return r
+	}
+	r.Reason = err.Error()
+	var why *perf.UnavailableError
+	if errors.As(err, &why) {
+		r.Reason, r.Help = why.Reason, why.Help
+	}
+	return r
 }
 
 func eventsCommand() *cobra.Command {

@@ -284,7 +284,7 @@ func (c *copier) record(rec *eventlog.Record) error {
 		ev.Event = c.ids.events.ref(ev.Event)
 		return c.put(time, rec.Cap, ev)
 	case *eventlog.Sampling: // its figures are those of the whole
-		return c.put(c.clamp(time), rec.Cap, &eventlog.Sampling{Event: c.ids.events.ref(ev.Event), Method: ev.Method, CPUs: ev.CPUs})
+		return c.put(c.clamp(time), rec.Cap, &eventlog.Sampling{Event: c.ids.events.ref(ev.Event), Method: ev.Method, CPUs: ev.CPUs, TickHz: ev.TickHz, EventHz: ev.EventHz})
 	case *eventlog.EventCount: // likewise
 		if len(c.logs) > 1 {
 			return nil

@@ -11,7 +11,7 @@ import (
 
 // samplingJSON is how an event was sampled.
 type samplingJSON struct {
-	Method string `json:"method"` // "per-cpu" or "on-threads"
+	Method string `json:"method"` // "per-cpu", "on-threads" or "tick"
 	CPUs   uint32 `json:"cpus"`
 	// Others is how often the event hit other processes, which are passed over.
 	Others uint64 `json:"hits_in_other_processes"`
@@ -21,14 +21,24 @@ type samplingJSON struct {
 	Unsampled  float64 `json:"unsampled_seconds"`
 	// InStep is the CPU time of threads whose work was in step with the sampling.
 	InStep float64 `json:"in_step_seconds"`
+	// Tick is what is known of the kernel's tick, where that was sampled.
+	Tick *tickJSON `json:"tick,omitempty"`
 	// TotalLow and TotalHigh are the 95 % interval of the sum of weights, where that is an
 	// estimate; both are the sum itself where it is a count.
 	TotalLow  uint64 `json:"total_low"`
 	TotalHigh uint64 `json:"total_high"`
 }
 
+// tickJSON is how the kernel's tick was sampled, and the event beside it.
+type tickJSON struct {
+	Hz      uint32 `json:"hz"`
+	EventHz uint32 `json:"event_hz"`
+	// Aside are the samples at ticks that are left out, of processes in step with it.
+	Aside uint64 `json:"left_out"`
+}
+
 var methodNames = map[eventlog.SamplingMethod]string{
-	eventlog.MethodOnCPUs: "per-cpu", eventlog.MethodOnThreads: "on-threads",
+	eventlog.MethodOnCPUs: "per-cpu", eventlog.MethodOnThreads: "on-threads", eventlog.MethodTick: "tick",
 }
 
 func samplingJSONOf(e *columns.Event) *samplingJSON {
@@ -42,6 +52,9 @@ func samplingJSONOf(e *columns.Event) *samplingJSON {
 	}
 	if out.Method == "" {
 		out.Method = "unknown"
+	}
+	if s.TickHz > 0 {
+		out.Tick = &tickJSON{s.TickHz, s.EventHz, s.Aside}
 	}
 	out.TotalLow, out.TotalHigh = totalInterval(e)
 	return out
@@ -61,6 +74,8 @@ func samplingOf(e *columns.Event) (lines []string) {
 	switch s.Method {
 	case eventlog.MethodOnCPUs:
 		how = "by an event on each of " + cpus + ", " + format.Count(s.Others) + " hits in other processes passed over"
+	case eventlog.MethodTick:
+		how = fmt.Sprintf("by the kernel's tick, %d Hz, and an event on each of %s, %d Hz, that is not in step with it", s.TickHz, cpus, s.EventHz)
 	case eventlog.MethodOnThreads:
 		how = "by an event on each thread"
 	default:
@@ -74,7 +89,13 @@ func samplingOf(e *columns.Event) (lines []string) {
 		}
 		lines = append(lines, line)
 	}
-	if s.InStepNs > 0 {
+	switch {
+	case s.Method == eventlog.MethodTick && s.InStepNs > 0:
+		lines = append(lines, "in step with the tick: processes with "+format.Percent(format.Ratio(s.InStepNs, s.CPUNs))+
+			" of the cpu time; of these the event alone is used, and "+format.Count(s.Aside)+" ticks are left out")
+	case s.Method == eventlog.MethodTick:
+		lines = append(lines, "not in step with the tick, as far as the event tells")
+	case s.InStepNs > 0:
 		lines = append(lines, "in step with the sampling: threads with "+format.Percent(format.Ratio(s.InStepNs, s.CPUNs))+
 			" of the cpu time; shares within them may be false; choose another rate with -F")
 	}

@@ -1,0 +1,77 @@
+package bpf
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+)
+
+// walkMemory is the memory of some walks, of which each CPU has as many as any other.
+type walkMemory struct {
+	*ebpf.Memory
+	walks int64
+}
+
+// walkSize is the size of a struct walk.
+const walkSize = int64(unsafe.Sizeof(samplerWalk{}))
+
+// number gives every walk its index.
+func (m *walkMemory) number() error {
+	for i := range m.walks {
+		if err := m.put(i, unsafe.Offsetof(samplerWalk{}.Slot), uint32(i)); err != nil {
+			return fmt.Errorf("number the walks: %w", err)
+		}
+	}
+	return nil
+}
+
+// set sets a field of every walk.
+func (m *walkMemory) set(offset uintptr, value uint32) error {
+	for i := range m.walks {
+		if err := m.put(i, offset, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *walkMemory) put(walk int64, offset uintptr, value uint32) error {
+	_, err := m.WriteAt(binary.NativeEndian.AppendUint32(nil, value), walk*walkSize+int64(offset))
+	return err
+}
+
+// setKeep makes the programs that use the walks sample only a random part of their runs, in 0..1.
+func (m *walkMemory) setKeep(part float64) error {
+	keep := uint32(math.MaxUint32)
+	if part < 1 {
+		keep = uint32(part * math.MaxUint32)
+	}
+	if err := m.set(unsafe.Offsetof(samplerWalk{}.Keep), keep); err != nil {
+		return fmt.Errorf("set the density of samples: %w", err)
+	}
+	return nil
+}
+
+// addStats adds the counts of the walks to those of their CPUs.
+func (m *walkMemory) addStats(stats []Stats) error {
+	var count samplerWalkStats
+	buf := make([]byte, unsafe.Sizeof(count))
+	for i := range m.walks {
+		if _, err := m.ReadAt(buf, i*walkSize+int64(unsafe.Offsetof(samplerWalk{}.Stats))); err != nil {
+			return err
+		}
+		if _, err := binary.Decode(buf, binary.NativeEndian, &count); err != nil {
+			return err
+		}
+		to := &stats[i%int64(len(stats))]
+		to.Samples += count.Samples
+		to.Nested += count.Nested
+		to.Thinned += count.Thinned
+		to.Waits += count.Waits
+		to.WaitNs += count.WaitNs
+	}
+	return nil
+}
