@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"runtime"
 	"testing"
 	"time"
@@ -18,7 +19,33 @@ func TestLossIsReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	r := sourcetest.Open(t, Kind(), perf.Rate{Period: 200_000}, "cpu-clock")
+	lossIsTold(t, sourcetest.Open(t, Kind(), perf.Rate{Period: 200_000}, "cpu-clock"))
+}
+
+// So are those at ticks, and there is one at each tick of a thread that runs all the time.
+func TestLossOfTicksIsTold(t *testing.T) {
+	testprog.NeedRoot(t)
+	needTick(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	lossIsTold(t, sourcetest.Open(t, Kind(), perf.Rate{}, perf.TickEvent))
+}
+
+// needTick skips the test where the kernel's tick cannot be sampled, but not on kernels of which it
+// is known that it can.
+func needTick(t *testing.T) {
+	t.Helper()
+	_, err := perf.FindTick()
+	if why := (*perf.UnavailableError)(nil); errors.As(err, &why) {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: why.Reason})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func lossIsTold(t *testing.T, r *sourcetest.Rig) {
+	t.Helper()
 	if err := r.Source.Follow([]int{sourcetest.Self()}); err != nil {
 		t.Fatal(err)
 	}

@@ -72,13 +72,40 @@ func TestWorkByTimers(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.CompileC(t, timersSource, "-O2", "-g", "-pthread")
 	haskell := testprog.Build(t, "timers", testprog.Options{})
-	for _, event := range []string{"cpu-clock"} {
+	for _, event := range []string{"cpu-clock", "tick"} {
 		for language, program := range map[string]string{"C": exe, "Haskell": haskell} {
 			t.Run(event+"/"+language, func(t *testing.T) {
-				flags := []string{"-e", event, "-F", "241"}
+				flags := []string{"-e", event, "--max-overhead", "0"}
+				if event == "cpu-clock" {
+					flags = append(flags, "-F", "241")
+				}
 				log, r := record(t, flags, program, "1500", "1000", "4000", "5000", "10000")
+				var info struct {
+					Events []struct {
+						Weight   float64
+						Sampling struct {
+							Method string
+							CPU    float64 `json:"cpu_seconds"`
+							Un     float64 `json:"unsampled_seconds"`
+							InStep float64 `json:"in_step_seconds"`
+						}
+					}
+				}
+				view(t, &info, "info", log)
+				e := info.Events[0]
+				if e.Sampling.CPU <= 0 || e.Weight+1e9*e.Sampling.Un < 0.999e9*e.Sampling.CPU || e.Weight > 1.05e9*e.Sampling.CPU {
+					t.Errorf("samples weigh %.0f ns, %+v", e.Weight, e.Sampling)
+				}
 				l := readLog(t, log)
 				l.wantWhole(t)
+				if inStep := e.Sampling.InStep; event == "tick" && inStep > 0 {
+					text := run(t, command(t, ccview, "info", log))
+					wantLine(t, text.stdout, "in step with the tick", "of the cpu time")
+					t.Logf("in step with the tick for %.2f of %.2f s", inStep, e.Sampling.CPU)
+					if inStep < e.Sampling.CPU { // until that was found, ticks were used
+						return
+					}
+				}
 				first, both := map[uint64]int{}, map[uint64]int{}
 				for _, s := range l.samples {
 					of := s.TSO
@@ -103,21 +130,6 @@ func TestWorkByTimers(t *testing.T) {
 					}
 					wantShare(t, strings.TrimSpace(line), first[of], both[of], a/(a+b))
 					t.Logf("%s: %.3f of %d samples, %.3f true", strings.TrimSpace(line), float64(first[of])/float64(both[of]), both[of], a/(a+b))
-				}
-				var info struct {
-					Events []struct {
-						Weight   float64
-						Sampling struct {
-							Method string
-							CPU    float64 `json:"cpu_seconds"`
-							Un     float64 `json:"unsampled_seconds"`
-						}
-					}
-				}
-				view(t, &info, "info", log)
-				e := info.Events[0]
-				if e.Sampling.CPU <= 0 || e.Weight+1e9*e.Sampling.Un < 0.999e9*e.Sampling.CPU || e.Weight > 1.05e9*e.Sampling.CPU {
-					t.Errorf("samples weigh %.0f ns, %+v", e.Weight, e.Sampling)
 				}
 			})
 		}
