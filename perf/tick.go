@@ -25,35 +25,45 @@ const percpu = ".data..percpu"
 //
 // The tick is a timer in tick_cpu_sched, at a fixed distance from hrtimer_bases, on every CPU;
 // what its handler is called differs between kernels.
-func FindTick() (t bpf.Tick, err error) {
-	unavailable := func(reason, help string, err error) (bpf.Tick, error) {
-		return bpf.Tick{}, &UnavailableError{Event: TickEvent, Reason: reason, Help: help, Err: err}
-	}
-	const instead = "use " + ClockEvent
+func FindTick() (bpf.Tick, error) {
 	var fine, coarse unix.Timespec
 	// The coarse clock is set at ticks; the other is as fine as timers are.
-	if err := errors.Join(unix.ClockGetres(unix.CLOCK_MONOTONIC, &fine), unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &coarse)); err != nil {
-		return unavailable("the kernel does not tell the time from tick to tick", instead, err)
+	err := errors.Join(unix.ClockGetres(unix.CLOCK_MONOTONIC, &fine), unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &coarse))
+	if err != nil {
+		return noTick("the kernel does not tell the time from tick to tick", "", err)
 	}
-	t.Period = time.Duration(coarse.Nano())
-	if fine.Nano() >= coarse.Nano() || t.Period <= 0 {
-		return unavailable("the kernel has no high-resolution timers, so its tick is no timer", instead+", or boot without highres=off", nil)
-	}
-	t.Share = uint32(max(time.Second/mostTicks/t.Period, 1))
 	kernel, err := btf.LoadKernelSpec()
 	if err != nil {
-		return unavailable("the kernel has no type information (BTF)", "a kernel with CONFIG_DEBUG_INFO_BTF is needed; or "+instead, err)
+		return noTick("the kernel has no type information (BTF)", "boot a kernel with CONFIG_DEBUG_INFO_BTF", err)
 	}
+	return findTick(kernel, time.Duration(fine.Nano()), time.Duration(coarse.Nano()))
+}
+
+// noTick explains why there is none.
+func noTick(reason, help string, err error) (bpf.Tick, error) {
+	const instead = "use " + ClockEvent
+	if help != "" {
+		help += ", or "
+	}
+	return bpf.Tick{}, &UnavailableError{Event: TickEvent, Reason: reason, Help: help + instead, Err: err}
+}
+
+// findTick finds the tick of a kernel by its types and by the resolutions of its clocks.
+func findTick(kernel *btf.Spec, fine, coarse time.Duration) (t bpf.Tick, err error) {
+	if fine >= coarse || coarse <= 0 {
+		return noTick("the kernel has no high-resolution timers, so its tick is no timer", "boot without highres=off", nil)
+	}
+	t.Period, t.Share = coarse, uint32(max(time.Second/mostTicks/coarse, 1))
 	var traced *btf.Typedef
 	if err := kernel.TypeByName("btf_trace_hrtimer_expire_exit", &traced); err != nil {
-		return unavailable("the kernel has no tracepoint hrtimer_expire_exit", "a kernel with CONFIG_TRACEPOINTS is needed; or "+instead, err)
+		return noTick("the kernel has no tracepoint hrtimer_expire_exit", "boot a kernel with CONFIG_FTRACE", err)
 	}
 	base, err := perCPUVariable(kernel, "hrtimer_bases")
 	tick, errTick := perCPUVariable(kernel, "tick_cpu_sched")
 	regs, errRegs := perCPUVariable(kernel, "__irq_regs")
 	var sched *btf.Struct
 	if err := errors.Join(err, errTick, errRegs, kernel.TypeByName("tick_sched", &sched)); err != nil {
-		return unavailable("the kernel's type information does not say where its tick is", instead, err)
+		return noTick("the kernel's type information does not say where its tick is", "", err)
 	}
 	for _, m := range sched.Members {
 		if m.Name == "sched_timer" {
@@ -61,7 +71,7 @@ func FindTick() (t bpf.Tick, err error) {
 			return t, nil
 		}
 	}
-	return unavailable("the kernel's tick has no timer", instead, nil)
+	return noTick("the kernel's tick has no timer", "", nil)
 }
 
 // perCPUVariable is the place of a variable in the section of per-CPU variables.

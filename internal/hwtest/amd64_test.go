@@ -21,6 +21,7 @@ func TestKernels(t *testing.T) {
 				doctor, verify,
 				record("rev", []string{"-e", "cycles,alloc", "-F", "499"}, "/bin/rev", "220", "80"),
 				record("deep", []string{"-e", "cycles", "-F", "499"}, "/bin/deep", "recursion", "50000", "60"),
+				record("tick", []string{"-e", "tick"}, "/bin/rev", "220", "80"),
 			})
 			logVerifier(t, done["verifier"])
 			wantLine(t, done["doctor"].Stdout, "ok", "the kernel takes the stack walker")
@@ -28,6 +29,7 @@ func TestKernels(t *testing.T) {
 			wantLine(t, done["rev"].Stderr, "cpu-clock is sampled in place of cycles")
 			wantRev(t, logOf(t, done["rev"]), "cycles")
 			wantDeep(t, logOf(t, done["deep"]))
+			wantRev(t, logOf(t, done["tick"]), "tick")
 		})
 	}
 }
