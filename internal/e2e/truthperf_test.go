@@ -29,7 +29,7 @@ func recordUnderPerf(t *testing.T, flags []string, program, sources string, args
 	if r := run(t, command(t, perf, argv...)); r.status != 0 {
 		t.Fatalf("perf record: status %d\n%s", r.status, r.stderr)
 	}
-	r := run(t, command(t, perf, "script", "-i", data, "--show-mmap-events", "-F", "comm,pid,tid,event,ip"))
+	r := run(t, command(t, perf, "script", "-i", data, "--show-mmap-events", "-F", "comm,pid,tid,event,ip,sym"))
 	if r.status != 0 {
 		t.Fatalf("perf script: status %d\n%s", r.status, r.stderr)
 	}
@@ -48,7 +48,9 @@ func recordUnderPerf(t *testing.T, flags []string, program, sources string, args
 			continue
 		}
 		m := sampleLine.FindStringSubmatch(line)
-		if m == nil || m[1] != pid {
+		// A timer of perf's that fell due while its thread was switched out, or in, hits where
+		// the kernel has switched it in: that is no sample of time.
+		if m == nil || m[1] != pid || strings.HasPrefix(m[3], "finish_task_switch") {
 			continue
 		}
 		samples++
@@ -91,7 +93,7 @@ type mapping struct {
 
 var (
 	mapLine    = regexp.MustCompile(`PERF_RECORD_MMAP2? (\d+)/\d+: \[0x([0-9a-f]+)\(0x([0-9a-f]+)\) @ (0x[0-9a-f]+|0) .*\]: r-x[ps] (\S+)`)
-	sampleLine = regexp.MustCompile(`\s(\d+)/\d+\s+cpu-clock:\S*\s+([0-9a-f]+)\s*$`)
+	sampleLine = regexp.MustCompile(`\s(\d+)/\d+\s+cpu-clock:\S*\s+([0-9a-f]+)(?:\s+(\S+))?`)
 )
 
 func hex(s string) uint64 {
