@@ -77,7 +77,7 @@ func open(in *countingReader, b *builder) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Import, p.Duration = &sum, max(p.Duration, sum.Duration)
+	p.Import = &sum
 	p.Accounting.Bytes = in.n
 	return p, nil
 }

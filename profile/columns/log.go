@@ -28,7 +28,8 @@ type Log struct {
 	Markers   []Marker
 	// Accounting counts the parts of the log that could not be used.
 	Accounting Accounting
-	// Duration is the time of the last event, in ns.
+	// Duration is the time of the last event, in ns. It is 0 of what has no times, as pprof's
+	// profiles: see Lasted.
 	Duration uint64
 	// Symbolised is set when the log has symbol tables.
 	Symbolised bool
@@ -247,4 +248,13 @@ func (e *Event) countTops(flags eventlog.SampleFlags, samples uint64) {
 	if flags&eventlog.SampleTopScanned != 0 {
 		e.TopsScanned += samples
 	}
+}
+
+// Lasted returns for how long the log's samples were taken, in ns, also where only the whole of
+// it is known and not when each was.
+func (l *Log) Lasted() uint64 {
+	if l.Import != nil {
+		return max(l.Duration, l.Import.Duration)
+	}
+	return l.Duration
 }

@@ -68,7 +68,7 @@ func Measure(name string, s *profile.Selection, level profile.Level) *Run {
 	e := s.EventDef()
 	r := &Run{
 		Name: name, Event: e.Name(), Granted: e.Granted, Unit: e.Unit, Level: level,
-		Samples: s.Samples, Total: float64(s.Total), Duration: s.Profile.Duration,
+		Samples: s.Samples, Total: float64(s.Total), Duration: s.Profile.Lasted(),
 	}
 	rows := s.Hot(level).Rows
 	begins := beginnings(s.Profile, level)

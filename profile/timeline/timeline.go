@@ -45,9 +45,13 @@ type Timeline struct {
 	UnwatchedThreads, UnwatchedGC []uint64
 }
 
-// Of computes a selection's timeline.
+// Of computes a selection's timeline. That of a log without times, as of a pprof profile, is
+// empty: all of its samples in one column would be no course of a program.
 func Of(s *profile.Selection, o Options) *Timeline {
 	p := s.Profile
+	if p.Duration == 0 {
+		return &Timeline{Step: 1, Weight: []uint64{}, Samples: []uint64{}, Lost: []uint64{}}
+	}
 	extent := s.Filter.Range
 	if o.Window != (profile.Range{}) {
 		extent = o.Window

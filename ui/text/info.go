@@ -41,7 +41,7 @@ func (i Info) Text(w io.Writer, o printer.Options) error {
 		p.field("ghc", ghc)
 	}
 	p.rts(pr)
-	p.field("duration", format.Duration(pr.Duration)+endName(pr))
+	p.field("duration", format.Duration(pr.Lasted())+endName(pr))
 	p.Line("")
 	p.events(pr)
 	p.stacks(doc.Stacks)
@@ -463,7 +463,7 @@ func infoOf(p *profile.Profile) infoJSON {
 		GHC:     ghcJSON{c.GHCVersion, c.Way, c.LayoutAssumed, p.RTS},
 		Host:    hostJSON{c.Label(eventlog.LabelHost), c.Kernel, c.Arch, c.CPUModel, c.CPUs, c.AgentVersion},
 		Events:  []eventJSON{}, Categories: map[string]float64{}, Modules: []moduleJSON{}, Loss: []lossJSON{},
-		Duration: float64(p.Duration) / 1e9, Symbolised: p.Symbolised, Complete: p.Accounting.Complete && (p.HaveEnd || !p.HaveCapture),
+		Duration: float64(p.Lasted()) / 1e9, Symbolised: p.Symbolised, Complete: p.Accounting.Complete && (p.HaveEnd || !p.HaveCapture),
 	}
 	doc.RTS = rtsOf(p)
 	doc.Probes = probesOf(p)

@@ -41,6 +41,9 @@ func (tl Timeline) Text(w io.Writer, o printer.Options) error {
 	}
 	p.Heading(s)
 	if t.To <= t.From || s.Event < 0 {
+		if s.Profile.Duration == 0 && s.Samples > 0 {
+			p.Line("The log does not say when its samples were taken, so there is no timeline.")
+		}
 		return p.Flush()
 	}
 	unit := s.EventDef().Unit
