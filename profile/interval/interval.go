@@ -79,9 +79,10 @@ func (w *Whole) Share(p *Part) Interval {
 	share := p.Weight / w.Weight
 	independent := (sq(1-share)*p.Squares + sq(share)*(w.Squares-p.Squares)) / sq(w.Weight)
 	batched := differences(len(w.Batch), func(i int) float64 { return p.Batch[i] - share*w.Batch[i] }) / sq(w.Weight)
+	unseen := three(n) // a few samples that weigh little do not bound a share by less than none would
 	n = effective(share*(1-share), independent, batched, len(w.Batch))
 	low, high := Binomial(share*n, n)
-	return Interval{min(low, share), max(high, share), min(share*n, float64(p.Samples))}
+	return Interval{min(low, share), max(high, share, unseen), min(share*n, float64(p.Samples))}
 }
 
 // Ratio returns the interval of a ratio of two sums over units that follow each other in time,
