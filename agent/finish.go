@@ -46,7 +46,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		try("write log", c.account())
 		logWorks = len(errs) == 0
 	}
-	if !logWorks { // what was measured is told, though the log does not have it
+	if !logWorks { // what was measured is reported, though the log does not have it
 		_, err := c.measureCost()
 		try("measure", err)
 	}

@@ -30,7 +30,7 @@ func FindTick() (bpf.Tick, error) {
 	// The coarse clock is set at ticks; the other is as fine as timers are.
 	err := errors.Join(unix.ClockGetres(unix.CLOCK_MONOTONIC, &fine), unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &coarse))
 	if err != nil {
-		return noTick("the kernel does not tell the time from tick to tick", "", err)
+		return noTick("the kernel does not say how long it is from tick to tick", "", err)
 	}
 	kernel, err := btf.LoadKernelSpec()
 	if err != nil {

@@ -36,9 +36,9 @@ type Options struct {
 	Spill string
 	// Read makes the batch of a log.
 	Read func(path string) (*Batch, error)
-	// Tell is told of every log that is dropped, and when an engine begins to fail and to answer
+	// Report is called for every log that is dropped, and when an engine begins to fail and to answer
 	// again.
-	Tell func(text string)
+	Report func(text string)
 }
 
 // Stats are a queue's figures since it was made.
@@ -80,7 +80,7 @@ func NewQueue(t *Target, o Options) (*Queue, error) {
 			return nil, fmt.Errorf("read the logs that wait for %s: %w", t.Engine.Name, err)
 		case json.Unmarshal(text, &q.waiting) != nil: // it was cut off: what waits is not known any more
 			q.waiting = nil
-			q.tell("%s is damaged: what waited to be sent is forgotten", o.Spill)
+			q.report("%s is damaged: what waited to be sent is forgotten", o.Spill)
 		}
 		q.bound()
 	}
@@ -100,13 +100,13 @@ func defaults(o *Options) {
 	if o.Read == nil {
 		o.Read = func(path string) (*Batch, error) { return Read(path, wholeLog, Rules{}) }
 	}
-	if o.Tell == nil {
-		o.Tell = func(string) {}
+	if o.Report == nil {
+		o.Report = func(string) {}
 	}
 }
 
-func (q *Queue) tell(format string, args ...any) {
-	q.o.Tell(q.client.Engine.Name + ": " + fmt.Sprintf(format, args...))
+func (q *Queue) report(format string, args ...any) {
+	q.o.Report(q.client.Engine.Name + ": " + fmt.Sprintf(format, args...))
 }
 
 // Add queues a log. It never waits: if the queue is full, the log that waits longest is dropped.
@@ -127,7 +127,7 @@ func (q *Queue) bound() {
 			at = 1
 		}
 		q.stats.Dropped[Full]++
-		q.tell("%s dropped: %d logs wait already", q.waiting[at], q.o.Max)
+		q.report("%s dropped: %d logs wait already", q.waiting[at], q.o.Max)
 		q.waiting = append(q.waiting[:at], q.waiting[at+1:]...)
 	}
 }
@@ -152,7 +152,7 @@ func (q *Queue) spill() {
 		}
 	}
 	if err != nil {
-		q.tell("keep what waits in %s: %v", filepath.Base(q.o.Spill), err)
+		q.report("keep what waits in %s: %v", filepath.Base(q.o.Spill), err)
 	}
 }
 
@@ -215,7 +215,7 @@ func (q *Queue) done(path string, dropped Reason, why string) {
 		return
 	}
 	q.stats.Dropped[dropped]++
-	q.tell("%s dropped: %s", path, why)
+	q.report("%s dropped: %s", path, why)
 }
 
 // one sends one log, however long that takes.
@@ -241,7 +241,7 @@ func (q *Queue) one(ctx context.Context, path string) (dropped Reason, why strin
 		switch {
 		case err == nil:
 			if rejected > 0 {
-				q.tell("%s: %d of its profiles were rejected: %s", path, rejected, beginning([]byte(text)))
+				q.report("%s: %d of its profiles were rejected: %s", path, rejected, beginning([]byte(text)))
 			}
 			return "", ""
 		case ctx.Err() != nil:
@@ -263,7 +263,7 @@ func (q *Queue) one(ctx context.Context, path string) (dropped Reason, why strin
 	}
 }
 
-// attempted counts an attempt, and tells when attempts begin to fail and to succeed.
+// attempted counts an attempt, and reports when attempts begin to fail and to succeed.
 func (q *Queue) attempted(r *Request, rejected int64, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -274,12 +274,12 @@ func (q *Queue) attempted(r *Request, rejected int64, err error) {
 		q.stats.Bytes += uint64(len(r.Body))
 		q.stats.Rejected += uint64(max(rejected, 0))
 		if q.stats.Failing != "" {
-			q.tell("answers again")
+			q.report("answers again")
 		}
 		q.stats.Failing = ""
 	case errors.As(err, &again):
 		if q.stats.Failing == "" {
-			q.tell("%v; trying again", err)
+			q.report("%v; trying again", err)
 		}
 		q.stats.Failing = err.Error()
 	default:

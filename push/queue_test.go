@@ -87,7 +87,7 @@ func queue(t *testing.T, a *answers, o Options) *Queue {
 }
 
 // A log is sent until the engine takes it, at growing intervals or when the engine asks, whatever
-// it answers in between; one that it refuses is dropped, counted and told, and the next one sent.
+// it answers in between; one that it refuses is dropped, counted and reported, and the next one sent.
 func TestQueueAgainstBadEngines(t *testing.T) {
 	type list = []func(*http.Request) (*http.Response, error)
 	for name, c := range map[string]struct {
@@ -97,7 +97,7 @@ func TestQueueAgainstBadEngines(t *testing.T) {
 		dropped  map[Reason]uint64
 		rejected uint64
 		least    time.Duration
-		told     string
+		reported string
 	}{
 		"takes":   {list{taken}, 2, 2, nil, 0, 0, ""},
 		"down":    {list{down, down, down, taken}, 2, 5, nil, 0, 3500 * time.Millisecond, "connection refused; trying again"},
@@ -111,9 +111,9 @@ func TestQueueAgainstBadEngines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var told []string
+				var reported []string
 				a := &answers{list: c.answers}
-				q := queue(t, a, Options{Tell: func(s string) { told = append(told, s) }})
+				q := queue(t, a, Options{Report: func(s string) { reported = append(reported, s) }})
 				begun := time.Now()
 				q.Add("one")
 				q.Add("two")
@@ -127,8 +127,8 @@ func TestQueueAgainstBadEngines(t *testing.T) {
 						t.Errorf("dropped %v, want %v", s.Dropped, c.dropped)
 					}
 				}
-				if took := time.Since(begun); took < c.least || !strings.Contains(strings.Join(told, "\n"), c.told) {
-					t.Errorf("took %v, told %q", took, told)
+				if took := time.Since(begun); took < c.least || !strings.Contains(strings.Join(reported, "\n"), c.reported) {
+					t.Errorf("took %v, reported %q", took, reported)
 				}
 			})
 		})

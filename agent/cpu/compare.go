@@ -34,7 +34,7 @@ type code [3]uint64
 type pair struct{ ticks, events float64 }
 
 const (
-	// maxCodes and maxThreads bound what of a process is told apart.
+	// maxCodes and maxThreads bound what of a process is distinguished.
 	maxCodes, maxThreads = 1 << 13, 1 << 13
 	// leastEvents is from how many samples of the event on it is compared, and lookAgain by how
 	// many more than the last time they have to be: each look may be wrong.
@@ -51,7 +51,7 @@ const (
 	// thousand is wrong.
 	different = 4
 	mostBins  = 8
-	// A thread sleeps that does so that often in a second of its CPU time. Ages are told apart by
+	// A thread sleeps that does so that often in a second of its CPU time. Ages are distinguished by
 	// this part of a tick, and longer ones than so many ticks are not. One that is a multiple of
 	// a tick, but for that part of it, says nothing: threads that compete for a CPU are switched at ticks.
 	sleepy, ageParts, oldest, nearTick = 10, 64, 16, 0.06
@@ -172,7 +172,7 @@ func sorted[K comparable](in map[K]*pair, compare func(a, b K) int) []pair {
 	return list
 }
 
-// differ tells by a G-test whether ticks and events are distributed differently over pairs that
+// differ decides by a G-test whether ticks and events are distributed differently over pairs that
 // are in order. They are put into bins of about as many samples each.
 func differ(pairs []pair) bool {
 	var all pair

@@ -15,7 +15,7 @@ import (
 
 // tick is the kernel's tick, beside an event of CPU time that is not in step with it. The tick
 // costs no interrupt and wakes no idle CPU, but what is in step with it is not sampled as it is: the
-// event, at a low rate, tells for each process whether that is so (compare.go). If it is, the event
+// event, at a low rate, shows for each process whether that is so (compare.go). If it is, the event
 // alone is used, at a higher rate; if not, both are.
 type tick struct {
 	kernel    bpf.Tick

@@ -42,14 +42,14 @@ func TestSideBandLossIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var told uint64
+	var reported uint64
 	for r := eventlog.NewReader(f); r.Next(); {
 		if l, ok := r.Record().Event.(*eventlog.Loss); ok && l.Reason == eventlog.LossSideBand {
-			told += l.Count
+			reported += l.Count
 		}
 	}
-	if told != 5 {
-		t.Errorf("the log reports %d lost changes, want 5", told)
+	if reported != 5 {
+		t.Errorf("the log reports %d lost changes, want 5", reported)
 	}
 	if len(warned) != 1 || !strings.Contains(warned[0], "were lost") {
 		t.Errorf("the warnings are %q", warned)

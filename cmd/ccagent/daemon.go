@@ -79,7 +79,7 @@ func runDaemon(ctx context.Context, o daemon.Options) error {
 	return daemon.Run(ctx, hangup, o)
 }
 
-// notifyReady tells systemd, if it started the daemon, that it is ready (sd_notify(3)).
+// notifyReady reports to systemd, if that started the daemon, that it is ready (sd_notify(3)).
 func notifyReady() {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {

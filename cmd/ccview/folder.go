@@ -126,7 +126,7 @@ func (v *view) choose(path string) (chosen []pieces.Piece, c pieces.Choice, is b
 	if err != nil {
 		return nil, c, true, err
 	}
-	v.tell(problems)
+	v.report(problems)
 	chosen = c.Of(all)
 	switch {
 	case len(all) == 0:
@@ -145,7 +145,7 @@ func (v *view) choose(path string) (chosen []pieces.Piece, c pieces.Choice, is b
 // maxTold bounds the warnings about single files of a folder.
 const maxTold = 5
 
-func (v *view) tell(problems []pieces.Problem) {
+func (v *view) report(problems []pieces.Problem) {
 	for i := range problems[:min(maxTold, len(problems))] {
 		v.warn("left out: %v", &problems[i])
 	}

@@ -139,13 +139,13 @@ func (v *view) push(c *cobra.Command, path string, o *pushing) error {
 		}
 		return push.Read(path, r, push.Rules{Arguments: o.arguments})
 	}
-	var told sync.Mutex
+	var printing sync.Mutex
 	var queues []*push.Queue
 	report := pushReport{}
 	for _, t := range targets {
-		q, err := push.NewQueue(t, push.Options{Max: len(chosen), GiveUp: o.giveUp, Read: read, Tell: func(s string) {
-			told.Lock()
-			defer told.Unlock()
+		q, err := push.NewQueue(t, push.Options{Max: len(chosen), GiveUp: o.giveUp, Read: read, Report: func(s string) {
+			printing.Lock()
+			defer printing.Unlock()
 			v.warn("%s", s)
 		}})
 		if err != nil {

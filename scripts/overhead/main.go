@@ -192,7 +192,7 @@ func timed(argv []string, out string) (t times, total time.Duration, err error) 
 	return t, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), json.Unmarshal(data, &t)
 }
 
-// reportedBy reads the overhead that a capture's log tells.
+// reportedBy reads the overhead that a capture's log has.
 func reportedBy(ccview, log string) (float64, error) {
 	out, err := exec.Command(ccview, "info", "--format", "json", log).Output()
 	if err != nil {

@@ -125,7 +125,7 @@ func FuzzFind(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data, code []byte, lo, size uint64) {
 		e, err := elffile.Open(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
-			e, data = crafted(code)
+			e, _ = crafted(code)
 		}
 		functions := cfi.Functions(e, 1<<20)
 		if len(functions) == 0 && lo+size > lo {

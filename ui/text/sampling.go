@@ -94,7 +94,7 @@ func samplingOf(e *columns.Event) (lines []string) {
 		lines = append(lines, "in step with the tick: processes with "+format.Percent(format.Ratio(s.InStepNs, s.CPUNs))+
 			" of the cpu time; of these the event alone is used, and "+format.Count(s.Aside)+" ticks are left out")
 	case s.Method == eventlog.MethodTick:
-		lines = append(lines, "not in step with the tick, as far as the event tells")
+		lines = append(lines, "not in step with the tick, as far as the event shows")
 	case s.InStepNs > 0:
 		lines = append(lines, "in step with the sampling: threads with "+format.Percent(format.Ratio(s.InStepNs, s.CPUNs))+
 			" of the cpu time; shares within them may be false; choose another rate with -F")

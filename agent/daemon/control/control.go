@@ -1,6 +1,6 @@
 // Package control is the protocol of the daemon's control socket: a request and an answer, each a
 // line of JSON, a connection. Open files may come with an answer. The kernel says who asks, and a
-// user other than root is told of, and given, what is of their own processes alone.
+// user other than root is shown and given what is of their own processes alone.
 package control
 
 import (

@@ -53,7 +53,7 @@ func (f *Folder) Name(service string, pid uint32, start time.Time) (string, erro
 	}
 }
 
-// Piece is a piece as its name and its file tell.
+// Piece is a piece as its name and its file describe it.
 type Piece struct {
 	Path    string
 	Service string // cleaned
