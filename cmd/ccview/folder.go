@@ -130,7 +130,7 @@ func (v *view) choose(path string) (chosen []pieces.Piece, c pieces.Choice, is b
 	chosen = c.Of(all)
 	switch {
 	case len(all) == 0:
-		return nil, c, true, fmt.Errorf("%s has no logs: they are files named *%s", dir, pieces.Extension)
+		return nil, c, true, fmt.Errorf("%s is a directory that has no logs: they are files named *%s", dir, pieces.Extension)
 	case len(chosen) == 0:
 		return nil, c, true, wrong("none of the %s in %s is chosen: they are of %s; ccview ls %s lists them",
 			format.Plural(uint64(len(all)), "log"), dir, text.Holdings(all), dir)
