@@ -107,6 +107,5 @@ func writeInitramfs(path string, files Initramfs, jobs []Job) error {
 	if err != nil {
 		return fmt.Errorf("write initramfs: %w", err)
 	}
-	_, err = all.WriteTo(f)
-	return errors.Join(err, f.Close())
+	return errors.Join(all.Write(f), f.Close())
 }
