@@ -20,6 +20,7 @@ func TestHaskellIsFound(t *testing.T) {
 	}
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
+	testprog.WaitExecuted(t, cmd.Process.Pid)
 	all, err := New().All()
 	if err != nil {
 		t.Fatal(err)

@@ -192,6 +192,7 @@ func TestRunningIsHeldAndLetGo(t *testing.T) {
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	pid := cmd.Process.Pid
+	testprog.WaitExecuted(t, pid)
 	path, offset := fmt.Sprintf("/proc/%d/exe", pid), procedure(t, exe, "GarbageCollect")
 	for range 3 {
 		begun := time.Now()

@@ -4,6 +4,7 @@ package sourcetest
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -180,6 +181,12 @@ func (r *Rig) Run(t *testing.T, exe string, args ...string) *process.Image {
 		check(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
 	})
+	// Start returns when the kernel closes files, before it has mapped the program; the
+	// environment is what it sets last.
+	Until(t, "the program is executed", func() bool {
+		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", cmd.Process.Pid))
+		return err == nil && len(environment) > 0
+	})
 	im, err := r.Discover(uint32(cmd.Process.Pid), "", exe)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +195,7 @@ func (r *Rig) Run(t *testing.T, exe string, args ...string) *process.Image {
 }
 
 // patience is how long Until waits for what has to come.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // Until waits until something is so.
 func Until(t *testing.T, what string, is func() bool) {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -244,4 +245,22 @@ func CopyTo(tb testing.TB, exe, dir string) string {
 		tb.Fatal(err)
 	}
 	return to
+}
+
+// WaitExecuted waits until a process that was just started runs its program. exec.Cmd's Start
+// returns when the kernel closes files, before it has mapped the program; the environment is what
+// it sets last.
+func WaitExecuted(t *testing.T, pid int) {
+	t.Helper()
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case len(environment) > 0:
+			return
+		case time.Since(begun) > 3*time.Minute:
+			t.Fatalf("process %d has not executed its program", pid)
+		}
+	}
 }
