@@ -345,6 +345,10 @@ const maxTable = 31
 // overlay puts rows found in code over those of the frame sections. C's own
 // frame information is never overruled.
 func (c *compiler) overlay(base []absRow, text uint64, code []codeRow) []absRow {
+	// A row at the very end of the code, as a crafted file may have, begins no range.
+	for len(code) > 0 && code[len(code)-1].group != endOfRange {
+		code = code[:len(code)-1]
+	}
 	if len(code) == 0 {
 		return base
 	}

@@ -299,7 +299,7 @@ func (c *compiler) joined() []absRow {
 			}
 			out = add(out, r)
 		}
-		if next-end > padding {
+		if i+1 == len(c.spans) || next-end > padding {
 			out = add(out, absRow{end, 0})
 		}
 	}

@@ -117,7 +117,11 @@ func first(s string, n int) (int, string, int) {
 	if strings.Trim(s[rn:n], "\uFE0E\uFE0F") == "" {
 		return n, one, w
 	}
-	return n, one + string(mark), w + 1
+	// Some characters join what follows, as Malayalam's dot reph does.
+	if both := one + string(mark); ansi.StringWidth(both) == w+1 && ansi.StringWidthWc(both) == w+1 {
+		return n, both, w + 1
+	}
+	return n, string(mark), 1
 }
 
 func allVisible(s string) bool {
