@@ -184,6 +184,24 @@ func parseAbbrevs(section []byte, off uint64, addrSize, offsetSize int, version 
 	return nil, false
 }
 
+// uses reports whether an attribute of an abbreviation has one of the forms.
+func (t *abbrevTable) uses(forms ...uint32) bool {
+	has := func(a *abbrev) bool {
+		return slices.ContainsFunc(a.specs, func(s attrSpec) bool { return slices.Contains(forms, s.form) })
+	}
+	for i := range t.dense {
+		if has(&t.dense[i]) {
+			return true
+		}
+	}
+	for _, a := range t.sparse {
+		if has(a) {
+			return true
+		}
+	}
+	return false
+}
+
 // fixedSize adds up the forms' sizes, −1 where one varies.
 func fixedSize(specs []attrSpec, addrSize, offsetSize int, version uint16) int {
 	n := 0

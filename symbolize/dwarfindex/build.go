@@ -181,7 +181,7 @@ func (b *builder) unit(u *unit) error {
 }
 
 func (b *builder) unitEntry(u *unit, c *cursor, a *abbrev) Unit {
-	var info Unit
+	info := Unit{Offset: u.offset}
 	var lowForm, highForm uint32
 	for _, s := range a.specs {
 		switch s.attr {

@@ -10,7 +10,8 @@ import (
 // arrays, all little-endian and of fixed size: it is for this machine's cache,
 // and of no other version of this package.
 
-const encodeMagic = "ccagent index 1\n"
+// Format begins an encoded index, and changes with what Build or Encode makes.
+const Format = "ccagent index 2\n"
 
 // ErrEncoding is wrapped by Decode's errors.
 var ErrEncoding = errors.New("malformed index")
@@ -34,7 +35,7 @@ func (x *Index) Encode(b []byte) []byte {
 		}
 		return 0
 	}
-	b = append(b, encodeMagic...)
+	b = append(b, Format...)
 	u32(uint32(len(x.units)), uint32(len(x.procs)), uint32(len(x.blocks)), uint32(len(x.notes)), uint32(len(x.spans)),
 		uint32(len(x.files)), uint32(len(x.arena)), uint32(len(x.segs.starts)), flag(x.notated), uint32(x.Entries))
 	for i := range x.units {
@@ -43,7 +44,7 @@ func (x *Index) Encode(b []byte) []byte {
 		str(u.CompDir)
 		str(u.Producer)
 		u32(flag(u.Haskell), flag(u.HasLines))
-		for _, v := range []uint64{u.Lo, u.Hi, u.StmtList} {
+		for _, v := range []uint64{u.Offset, u.Lo, u.Hi, u.StmtList} {
 			b = le.AppendUint64(b, v)
 		}
 	}
@@ -79,14 +80,14 @@ func (x *Index) Encode(b []byte) []byte {
 // returns is as safe to use as what Build does, whoever wrote it.
 func Decode(b []byte) (*Index, error) {
 	bad := func(what string) (*Index, error) { return nil, fmt.Errorf("%w: %s", ErrEncoding, what) }
-	if len(b) < len(encodeMagic) || string(b[:len(encodeMagic)]) != encodeMagic {
+	if len(b) < len(Format) || string(b[:len(Format)]) != Format {
 		return bad("not one of this version")
 	}
-	c := cursor{b: b, off: len(encodeMagic)}
+	c := cursor{b: b, off: len(Format)}
 	units, procs, blocks, notes, spans := c.u32(), c.u32(), c.u32(), c.u32(), c.u32()
 	files, arena, segs, notated, entries := c.u32(), c.u32(), c.u32(), c.u32(), c.u32()
 	// Fixed sizes, strings as their lengths: nothing is allocated beyond what is there.
-	need := 12*4*uint64(units) + 40*uint64(procs) + 32*uint64(blocks) + 8*uint64(notes) + 20*uint64(spans) + 4*uint64(files) + uint64(arena) + 12*uint64(segs)
+	need := 13*4*uint64(units) + 40*uint64(procs) + 32*uint64(blocks) + 8*uint64(notes) + 20*uint64(spans) + 4*uint64(files) + uint64(arena) + 12*uint64(segs)
 	if c.bad || need > uint64(len(b)-c.off) || procs == 0 || blocks == 0 || notes == 0 || spans == 0 || files == 0 {
 		return bad("counts do not fit")
 	}
@@ -97,7 +98,7 @@ func Decode(b []byte) (*Index, error) {
 	}
 	str := func() string { return string(c.bytes(uint64(c.u32()))) }
 	for i := range x.units {
-		x.units[i] = Unit{Name: str(), CompDir: str(), Producer: str(), Haskell: c.u32() != 0, HasLines: c.u32() != 0, Lo: c.u64(), Hi: c.u64(), StmtList: c.u64()}
+		x.units[i] = Unit{Name: str(), CompDir: str(), Producer: str(), Haskell: c.u32() != 0, HasLines: c.u32() != 0, Offset: c.u64(), Lo: c.u64(), Hi: c.u64(), StmtList: c.u64()}
 	}
 	for i := range x.files {
 		x.files[i] = str()

@@ -64,6 +64,7 @@ type Position struct {
 
 // Unit is a compilation unit.
 type Unit struct {
+	Offset   uint64 // of its header, in .debug_info
 	Name     string // as compiled: "./Main.hs"
 	CompDir  string
 	Producer string

@@ -21,15 +21,14 @@ const (
 	maxInlineEntries = 1 << 22 // entries looked at, in all
 )
 
-// inliner reads the functions of other compilers' units by debug/dwarf, which
-// knows their dialects.
+// inliner reads the functions of a unit of another compiler's by debug/dwarf, which knows
+// their dialects.
 type inliner struct {
-	d       *dwarf.Data
-	entries int
-	units   map[dwarf.Offset][]function
-	files   map[dwarf.Offset][]*dwarf.LineFile
-	names   map[dwarf.Offset]string
-	compDir map[dwarf.Offset]string
+	d         *dwarf.Data
+	functions []function
+	files     []*dwarf.LineFile
+	names     map[dwarf.Offset]string
+	compDir   string
 }
 
 // function is a function's code, or code inlined into it.
@@ -44,62 +43,118 @@ type function struct {
 // Inlines finds the chains of inlined functions at addresses, innermost first,
 // that lie in units which are not GHC's. The last of a chain has no name: it is
 // the function whose symbol covers the code. Addresses where nothing is inlined
-// are left out. info is all of .debug_info; extra holds .debug_ranges and the
-// sections of DWARF 5 by name.
-func Inlines(ctx context.Context, s Sections, info []byte, extra map[string][]byte, places map[uint64]Place) (out map[uint64][]Inlined, err error) {
+// are left out. extra holds .debug_ranges and the sections of DWARF 5 by name. Only the units
+// that have the addresses are read, or all of .debug_info where such a unit may refer to others.
+// What is read is at most limit bytes at a time; an error says that some was left out.
+func Inlines(ctx context.Context, s Sections, extra map[string][]byte, places map[uint64]Place, limit uint64) (out map[uint64][]Inlined, err error) {
 	out = map[uint64][]Inlined{}
+	units := map[uint64][]uint64{} // addresses, by the offsets of units
+	for addr, p := range places {
+		units[p.unit] = append(units[p.unit], addr)
+	}
+	x := inlines{s: s, extra: extra, limit: limit}
+	for off, addrs := range units {
+		if ctx.Err() != nil || x.entries > maxInlineEntries {
+			break
+		}
+		if unitErr := x.unit(off, addrs, places, out); unitErr != nil && err == nil {
+			err = fmt.Errorf("read inlined functions: %w", unitErr)
+		}
+	}
+	return out, err
+}
+
+// inlines is a search for inlined functions.
+type inlines struct {
+	s       Sections
+	extra   map[string][]byte
+	limit   uint64
+	entries int // looked at
+	whole   []byte
+}
+
+// unit adds the chains at addresses of the unit at an offset.
+func (x *inlines) unit(off uint64, addrs []uint64, places map[uint64]Place, out map[uint64][]Inlined) (err error) {
 	// The parser is for well-formed files; these may be crafted.
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("read inlined functions: %v", r)
+			err = fmt.Errorf("%v", r)
 		}
 	}()
-	d, err := dwarf.New(s.Abbrev, nil, nil, info, s.Line, nil, extra[".debug_ranges"], s.Str)
+	info, err := x.bytes(off)
 	if err != nil {
-		return out, fmt.Errorf("read inlined functions: %w", err)
+		return err
+	}
+	d, err := dwarf.New(x.s.Abbrev, nil, nil, info, x.s.Line, nil, x.extra[".debug_ranges"], x.s.Str)
+	if err != nil {
+		return err
 	}
 	for _, name := range []string{".debug_rnglists", ".debug_addr", ".debug_str_offsets"} {
-		if b := extra[name]; len(b) > 0 {
+		if b := x.extra[name]; len(b) > 0 {
 			if err := d.AddSection(name, b); err != nil {
-				return out, fmt.Errorf("read inlined functions: %w", err)
+				return err
 			}
 		}
 	}
-	if len(s.LineStr) > 0 {
-		if err := d.AddSection(".debug_line_str", s.LineStr); err != nil {
-			return out, fmt.Errorf("read inlined functions: %w", err)
+	if len(x.s.LineStr) > 0 {
+		if err := d.AddSection(".debug_line_str", x.s.LineStr); err != nil {
+			return err
 		}
 	}
-	in := &inliner{d: d, units: map[dwarf.Offset][]function{}, files: map[dwarf.Offset][]*dwarf.LineFile{}, names: map[dwarf.Offset]string{}, compDir: map[dwarf.Offset]string{}}
-	for addr, p := range places {
-		if ctx.Err() != nil || in.entries > maxInlineEntries {
-			break
+	read := map[dwarf.Offset]*inliner{}
+	for _, addr := range addrs {
+		r := d.Reader()
+		cu, err := r.SeekPC(addr)
+		if err != nil || cu == nil {
+			continue
 		}
-		if chain := in.at(addr, p); len(chain) > 1 {
+		in := read[cu.Offset]
+		if in == nil {
+			in = &inliner{d: d, names: map[dwarf.Offset]string{}}
+			in.functions = in.children(r, 0, &x.entries)
+			if lr, err := d.LineReader(cu); err == nil && lr != nil {
+				in.files = lr.Files()
+			}
+			in.compDir, _ = cu.Val(dwarf.AttrCompDir).(string)
+			read[cu.Offset] = in
+		}
+		if chain := in.at(addr, places[addr]); len(chain) > 1 {
 			out[addr] = chain
 		}
 	}
-	return out, nil
+	return nil
 }
 
+// bytes reads a unit, or all units if its entries may refer to other units'.
+func (x *inlines) bytes(off uint64) ([]byte, error) {
+	us := units{r: x.s.Info, size: x.s.InfoSize, limit: x.limit, off: off}
+	u, err := us.next()
+	if err != nil {
+		return nil, err
+	}
+	table, ok := parseAbbrevs(x.s.Abbrev, u.abbrevOff, u.addrSize, u.offsetSize, u.version)
+	if ok && !table.uses(formRefAddr, formIndirect) {
+		return us.buf, nil
+	}
+	if x.whole != nil {
+		return x.whole, nil
+	}
+	if x.s.InfoSize > x.limit {
+		return nil, fmt.Errorf("%d bytes of debug information are over the budget (--symbolize-memory)", x.s.InfoSize)
+	}
+	b := make([]byte, x.s.InfoSize)
+	if n, err := x.s.Info.ReadAt(b, 0); n < len(b) {
+		return nil, noEOF(err)
+	}
+	x.whole = b
+	return b, nil
+}
+
+// at gives the chain at an address of the unit.
 func (in *inliner) at(addr uint64, p Place) []Inlined {
-	r := in.d.Reader()
-	cu, err := r.SeekPC(addr)
-	if err != nil || cu == nil {
-		return nil
-	}
-	fs, ok := in.units[cu.Offset]
-	if !ok {
-		fs = in.children(r, 0)
-		in.units[cu.Offset] = fs
-		if lr, err := in.d.LineReader(cu); err == nil && lr != nil {
-			in.files[cu.Offset] = lr.Files()
-		}
-		in.compDir[cu.Offset], _ = cu.Val(dwarf.AttrCompDir).(string)
-	}
 	// Outermost first.
 	var chain []*function
-	for level := fs; len(chain) < maxInlineDepth; {
+	for level := in.functions; len(chain) < maxInlineDepth; {
 		next := covering(level, addr)
 		if next == nil {
 			break
@@ -118,9 +173,9 @@ func (in *inliner) at(addr uint64, p Place) []Inlined {
 		if i > 0 {
 			x.Name = in.name(f.name)
 			file, line = "", f.line
-			if all := in.files[cu.Offset]; f.file > 0 && f.file < int64(len(all)) && all[f.file] != nil {
+			if all := in.files; f.file > 0 && f.file < int64(len(all)) && all[f.file] != nil {
 				file = all[f.file].Name
-				if dir := in.compDir[cu.Offset]; dir != "" && path.IsAbs(dir) {
+				if dir := in.compDir; dir != "" && path.IsAbs(dir) {
 					if rel, ok := below(dir, file); ok {
 						file = rel
 					}
@@ -155,14 +210,14 @@ func covering(fs []function, addr uint64) *function {
 
 // children reads the functions below an entry whose children come next. Blocks
 // and namespaces are looked through.
-func (in *inliner) children(r *dwarf.Reader, depth int) []function {
+func (in *inliner) children(r *dwarf.Reader, depth int, entries *int) []function {
 	var out []function
-	for in.entries <= maxInlineEntries {
+	for *entries <= maxInlineEntries {
 		e, err := r.Next()
 		if err != nil || e == nil || e.Tag == 0 {
 			return out
 		}
-		in.entries++
+		*entries++
 		deeper := e.Children && depth < maxInlineDepth*2
 		switch e.Tag {
 		case dwarf.TagSubprogram, dwarf.TagInlinedSubroutine:
@@ -178,7 +233,7 @@ func (in *inliner) children(r *dwarf.Reader, depth int) []function {
 				f.line = uint32(min(l, 1<<31))
 			}
 			if deeper && len(f.ranges) > 0 {
-				f.children = in.children(r, depth+1)
+				f.children = in.children(r, depth+1, entries)
 			} else if e.Children {
 				r.SkipChildren()
 			}
@@ -187,7 +242,7 @@ func (in *inliner) children(r *dwarf.Reader, depth int) []function {
 			}
 		case dwarf.TagLexDwarfBlock, dwarf.TagNamespace, dwarf.TagClassType, dwarf.TagStructType, dwarf.TagModule:
 			if deeper {
-				out = append(out, in.children(r, depth+1)...)
+				out = append(out, in.children(r, depth+1, entries)...)
 			} else if e.Children {
 				r.SkipChildren()
 			}

@@ -13,6 +13,8 @@ type Place struct {
 	File    string
 	MD5     []byte // checksum of the file, nil if the line table has none
 	Line    uint32 // 0 where the compiler did not know: code that it merged or moved
+
+	unit uint64 // offset of the unit whose line table has it, in .debug_info
 }
 
 // placesBudget bounds the bytes of line programs that Places runs.
@@ -71,7 +73,7 @@ func Places(ctx context.Context, s Sections, x *Index, addrs []uint64) map[uint6
 			if dir == "" {
 				dir = string(t.dir)
 			}
-			out[addrs[k]] = Place{CompDir: dir, File: CleanPath(string(name)), MD5: bytes.Clone(t.sum(row.file)), Line: row.line}
+			out[addrs[k]] = Place{CompDir: dir, File: CleanPath(string(name)), MD5: bytes.Clone(t.sum(row.file)), Line: row.line, unit: u.Offset}
 		}
 	}
 	return out

@@ -227,6 +227,7 @@ func (a *answers) indexKey(q *question) (string, error) {
 	}
 	h := sha256.New()
 	h.Write(sum)
+	fmt.Fprintln(h, builder())
 	m := a.modules[q.Module]
 	for _, f := range []*os.File{m.File, m.Debug} {
 		if f == nil {
@@ -263,7 +264,7 @@ func (a *answers) openIndex(q *question) (f *os.File, err error) {
 func (a *answers) createIndex() error {
 	// Each stays on the disk while the child has it open, also one that is not kept.
 	const spare = 16
-	if a.cache == nil || a.created >= len(a.modules)+spare {
+	if a.cache == nil || a.created >= 2*len(a.modules)+spare {
 		return errProtocol
 	}
 	a.created++

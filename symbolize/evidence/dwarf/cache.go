@@ -23,9 +23,11 @@ const MaxCacheFile = 256 << 20
 // maxCache bounds the cache; the files not used for longest go first.
 const maxCache = 1 << 30
 
-// Cache keeps indices of debug information, each as a file of a module's. A key is
-// a hash in hexadecimal of all that an index is made of. What comes back need not be what
-// was kept: it is checked.
+// Cache keeps what was made of a module's files: indices of debug information, and sections.
+// A key is a hash in hexadecimal that says what it is, in which format. Whose it is the Cache
+// adds by itself, by the identity of the module's files: what was made of other files, or of
+// these before they changed, it does not give. What comes back need not be what was kept: it is
+// checked.
 type Cache interface {
 	// Open gives a file to read, or nil.
 	Open(module uint32, key string) *os.File
@@ -170,21 +172,10 @@ func (c DirCache) prune(limit int64) error {
 	return nil
 }
 
-// indexKey hashes what an index is made of. The build-id alone would not do:
-// any file can claim one.
-func indexKey(ctx context.Context, s dwarfindex.Sections, f *elffile.File) (string, error) {
-	h := sha256.New()
-	for _, p := range f.Segments {
-		fmt.Fprintf(h, "%+v\n", p)
-	}
-	for _, part := range [][]byte{s.Abbrev, s.Str, s.LineStr, s.Line} {
-		fmt.Fprintf(h, "%d\n", len(part))
-		h.Write(part)
-	}
-	if _, err := io.Copy(h, io.NewSectionReader(s.Info, 0, int64(s.InfoSize))); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), context.Cause(ctx)
+// cacheKey names what is kept of a module's files in a format.
+func cacheKey(format string) string {
+	sum := sha256.Sum256([]byte(format))
+	return hex.EncodeToString(sum[:])
 }
 
 // index builds an index, or takes it from the cache.
@@ -193,10 +184,7 @@ func index(ctx context.Context, s dwarfindex.Sections, f *elffile.File, opt *Opt
 	if opt.Cache == nil || s.InfoSize < worthCaching {
 		return dwarfindex.Build(ctx, s, build)
 	}
-	key, err := indexKey(ctx, s, f)
-	if err != nil {
-		return nil, fmt.Errorf("read debug information: %w", err)
-	}
+	key := cacheKey(dwarfindex.Format)
 	if x := loadIndex(opt.Cache, opt.Module, key, opt.Memory); x != nil {
 		return x, nil
 	}

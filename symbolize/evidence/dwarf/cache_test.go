@@ -1,8 +1,12 @@
 package dwarf
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"hash/crc32"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -19,7 +23,7 @@ import (
 func indexed(t *testing.T, name string) (dwarfindex.Sections, *elffile.File) {
 	t.Helper()
 	f := elftest.Open(t, testprog.Build(t, name, testprog.Options{}))
-	s, err := openSections(f, 1<<30)
+	s, err := newReader(f, 1<<30, &Options{}).sections()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,15 +39,7 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := indexKey(ctx, s, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, otherFile := indexed(t, "rev")
-	if k, err := indexKey(ctx, other, otherFile); err != nil || k == key {
-		t.Fatalf("another program has the key %s, %v", k, err)
-	}
-
+	key := cacheKey(dwarfindex.Format)
 	c := DirCache{filepath.Join(t.TempDir(), "deep", "index"), os.Geteuid()}
 	if loadIndex(c, 1, key, 1<<30) != nil {
 		t.Fatal("an empty cache has an index")
@@ -99,6 +95,70 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s: used", name)
 		}
 	}
+}
+
+// Compressed sections come back from the cache as they were, and not once the file in the cache
+// is damaged.
+func TestSectionsCache(t *testing.T) {
+	exe := testprog.Build(t, "example", testprog.Options{})
+	packed := filepath.Join(t.TempDir(), "packed")
+	objcopy := testprog.NeedTool(t, "objcopy", "binutils")
+	if out, err := exec.Command(objcopy, "--compress-debug-sections=zlib", exe, packed).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := DirCache{t.TempDir(), os.Geteuid()}
+	warn := func(format string, args ...any) { t.Errorf(format, args...) }
+	read := func() (*reader, dwarfindex.Sections) {
+		r := newReader(elftest.Open(t, packed), 1<<30, &Options{Cache: c, Warn: warn})
+		r.keeps = true // however small it is
+		r.load()
+		s, err := r.sections()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.keep()
+		return r, s
+	}
+	first, want := read()
+	if first.kept != nil || len(first.fresh) == 0 {
+		t.Fatalf("%d sections of an empty cache, %d decompressed", len(first.kept), len(first.fresh))
+	}
+	second, got := read()
+	if len(second.kept) != len(first.fresh) || len(second.fresh) != 0 {
+		t.Errorf("%d of %d sections were kept; %d were decompressed again", len(second.kept), len(first.fresh), len(second.fresh))
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b *bytes.Reader) bool { return a.Size() == b.Size() })); diff != "" {
+		t.Errorf("other sections came back: %.1000s", diff)
+	}
+	path := c.path(cacheKey(sectionsMagic))
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if third, _ := read(); third.kept != nil {
+		t.Error("a damaged file was used")
+	}
+}
+
+// Whatever bytes are in the cache, the sections of them lie within them.
+func FuzzDecodeSections(f *testing.F) {
+	f.Add(encodeSections(map[string][]byte{".debug_info": {1, 2, 3}, ".debug_str": nil}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		le := binary.LittleEndian
+		for _, b := range [][]byte{b, le.AppendUint32(bytes.Clone(b), crc32.Checksum(b, castagnoli))} {
+			n := 0
+			for name, data := range decodeSections(b) {
+				n += len(name) + len(data)
+			}
+			if n > len(b) {
+				t.Fatalf("%d bytes of %d", n, len(b))
+			}
+		}
+	})
 }
 
 // The cache forgets what was not used for the longest time.

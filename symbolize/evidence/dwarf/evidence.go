@@ -86,13 +86,16 @@ func Open(ctx context.Context, f, code *elffile.File, symbols evidence.Symbols, 
 }
 
 func (e *Evidence) open(ctx context.Context, f, code *elffile.File, opt *Options) (dwarfindex.Sections, error) {
-	s, err := openSections(f, opt.Memory/2)
+	r := newReader(f, opt.Memory/2, opt)
+	r.load()
+	s, err := r.sections()
 	if err != nil {
 		return s, err
 	}
 	e.x, err = index(ctx, s, code, opt)
 	if err == nil {
-		e.lines = readLines(ctx, f, s, e.x, opt)
+		e.lines = readLines(ctx, s, r, e.x, opt)
+		r.keep()
 	}
 	return s, err
 }

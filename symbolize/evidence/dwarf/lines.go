@@ -2,10 +2,8 @@ package dwarf
 
 import (
 	"context"
-	"io"
 
 	"ccagent/symbolize/dwarfindex"
-	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/evidence"
 )
 
@@ -43,39 +41,29 @@ func (l *lines) at(addr uint64) []evidence.Line {
 	return out
 }
 
-func readLines(ctx context.Context, f *elffile.File, s dwarfindex.Sections, x *dwarfindex.Index, opt *Options) lines {
+func readLines(ctx context.Context, s dwarfindex.Sections, r *reader, x *dwarfindex.Index, opt *Options) lines {
 	l := lines{places: dwarfindex.Places(ctx, s, x, opt.Addresses)}
 	if len(l.places) > 0 {
-		l.readInlined(ctx, f, s, opt.Memory/2, opt.Warn)
+		l.readInlined(ctx, s, r, opt)
 	}
 	return l
 }
 
 // readInlined finds the functions that were inlined at the addresses of C, C++ and
 // Rust code. Without them its lines are still known.
-func (l *lines) readInlined(ctx context.Context, f *elffile.File, s dwarfindex.Sections, limit uint64, warn func(format string, args ...any)) {
-	if s.InfoSize > limit {
-		warn("inlined C functions left out: %d bytes of debug information are over the budget (--symbolize-memory)", s.InfoSize)
-		return
-	}
-	info := make([]byte, s.InfoSize)
-	if _, err := s.Info.ReadAt(info, 0); err != nil && err != io.EOF {
-		return
-	}
-	limit -= s.InfoSize
+func (l *lines) readInlined(ctx context.Context, s dwarfindex.Sections, r *reader, opt *Options) {
 	extra := map[string][]byte{}
 	for _, name := range []string{".debug_ranges", ".debug_rnglists", ".debug_addr", ".debug_str_offsets"} {
-		if sec := f.DebugSection(name); sec != nil {
-			data, err := f.Data(sec, limit)
-			if err != nil {
-				return
-			}
+		data, err := r.data(name)
+		if err != nil {
+			return
+		}
+		if data != nil {
 			extra[name] = data
-			limit -= min(limit, uint64(len(data)))
 		}
 	}
 	var err error
-	if l.inlined, err = dwarfindex.Inlines(ctx, s, info, extra, l.places); err != nil {
-		warn("%v", err)
+	if l.inlined, err = dwarfindex.Inlines(ctx, s, extra, l.places, r.limit); err != nil {
+		opt.Warn("inlined C functions left out: %v", err)
 	}
 }
