@@ -22,6 +22,10 @@ var ErrTooLarge = errors.New("event larger than 65535 bytes")
 // ErrBeingWritten is returned by Lock if another process writes the log.
 var ErrBeingWritten = errors.New("the log is being written by another process")
 
+// ErrNoRoom is wrapped by the errors of a Writer that has dropped events, because what it held back
+// could not be written for long.
+var ErrNoRoom = errors.New("events of the log were dropped: there was no room to write them")
+
 // ErrClosed is returned by the methods of a closed Writer.
 var ErrClosed = errors.New("eventlog writer is closed")
 
@@ -45,6 +49,9 @@ const DefaultBuffer = 256 << 10
 type WriterOptions struct {
 	// Buffer bounds the bytes held back until a flush; 0 means DefaultBuffer.
 	Buffer int
+	// Hold, if not 0, is how many bytes are held back at most while the underlying writer fails, as
+	// that of a full disk does: the next flush tries again.
+	Hold int
 	// Types is the header to write; nil means Types(). Events of types it does
 	// not declare cannot be written.
 	Types []EventType
@@ -67,7 +74,9 @@ type WriterOptions struct {
 //
 // After the first error from the underlying writer every call returns that
 // error. What had been flushed stays whole: where the underlying writer can
-// truncate (a file), the block that was cut off by the error is removed.
+// truncate (a file), the block that was cut off by the error is removed. With
+// WriterOptions.Hold flushes alone return the error, and nothing is lost if a later one succeeds;
+// when too much is held, events are dropped, and from then on all of them.
 type Writer struct {
 	w      io.Writer
 	types  []declaration // by id
@@ -77,8 +86,11 @@ type Writer struct {
 	header []byte   // not yet flushed
 	held   int      // bytes held back
 	buffer int
+	hold   int
 	size   int64 // bytes written
 	err    error
+	// stalled is why the last flush failed, where the next one tries again.
+	stalled error
 }
 
 // declaration is what the header says of an event id.
@@ -109,7 +121,7 @@ func NewWriter(w io.Writer, opts *WriterOptions) *Writer {
 		types = Types()
 	}
 	types = withMarker(types)
-	wr := &Writer{w: w, buffer: opts.Buffer}
+	wr := &Writer{w: w, buffer: opts.Buffer, hold: opts.Hold}
 	if wr.buffer <= 0 {
 		wr.buffer = DefaultBuffer
 	}
@@ -282,11 +294,21 @@ func (w *Writer) wrote(b *block, start int, timeNs uint64) error {
 	}
 	w.held += len(buf) - start
 	b.buf, b.time = buf, timeNs
-	if w.held >= w.buffer {
-		return w.Flush()
+	switch {
+	case w.held < w.buffer:
+	case w.stalled == nil:
+		if err := w.Flush(); w.stalled == nil {
+			return err
+		}
+	case w.held >= w.hold:
+		w.err = fmt.Errorf("%w: %w", ErrNoRoom, w.stalled)
 	}
 	return nil
 }
+
+// Stalled is why what is held back could not be written last, nil if it could or if nothing more
+// will be.
+func (w *Writer) Stalled() error { return w.stalled }
 
 // close fills in the open block's size and end time.
 func (b *block) close() {
@@ -300,12 +322,14 @@ func (b *block) close() {
 
 // Flush writes everything that is held back to the underlying writer.
 func (w *Writer) Flush() error {
-	if w.err != nil {
+	if w.err != nil && !errors.Is(w.err, ErrNoRoom) {
 		return w.err
 	}
+	w.stalled = nil
 	if err := w.put(w.header); err != nil {
 		return err
 	}
+	w.held -= len(w.header)
 	w.header = nil
 	idle := 0
 	for _, b := range w.blocks {
@@ -317,15 +341,15 @@ func (w *Writer) Flush() error {
 		if err := w.put(b.buf); err != nil {
 			return err
 		}
+		w.held -= len(b.buf)
 		b.buf = b.buf[:0]
 	}
-	w.held = 0
 	if idle > 64 {
 		// Buffers of capabilities that have gone quiet.
 		w.blocks = w.blocks[:1]
 		w.last = w.blocks[0]
 	}
-	return nil
+	return w.err
 }
 
 // put writes whole blocks.
@@ -338,11 +362,18 @@ func (w *Writer) put(b []byte) error {
 		err = io.ErrShortWrite
 	}
 	if err != nil {
-		w.err = fmt.Errorf("write eventlog: %w", err)
+		err = fmt.Errorf("write eventlog: %w", err)
+		cut := error(nil)
 		if n > 0 {
-			w.err = errors.Join(w.err, cutBack(w.w, int64(n)))
+			cut = cutBack(w.w, int64(n))
+			err = errors.Join(err, cut)
 		}
-		return w.err
+		if w.hold > 0 && cut == nil {
+			w.stalled = err
+		} else {
+			w.err = err
+		}
+		return err
 	}
 	w.size += int64(n)
 	return nil

@@ -3,6 +3,7 @@ package eventlog
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -125,6 +126,58 @@ func TestFullDisk(t *testing.T) {
 			}
 		}
 		f.Close()
+	}
+}
+
+// A writer that may hold events back loses none when there is room again in time; when it holds too
+// many, it drops all that follow and says so, and what it held can still be written.
+func TestFullDiskForAWhile(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		events int
+		lost   bool
+	}{{"short", 100, false}, {"long", 10_000, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			f, err := os.Create(filepath.Join(t.TempDir(), "log"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			d := &disk{f, 3000}
+			w := NewWriter(d, &WriterOptions{Buffer: 1 << 10, Hold: 8 << 10})
+			written := 0
+			for i := range c.events {
+				err := w.Write(uint64(i), NoCap, &UserMarker{Text: fmt.Sprint(i)})
+				if err != nil && (!errors.Is(err, ErrNoRoom) || !errors.Is(err, syscall.ENOSPC)) {
+					t.Fatal(err)
+				}
+				if err == nil {
+					written++
+				}
+			}
+			if !errors.Is(w.Stalled(), syscall.ENOSPC) || !errors.Is(w.Flush(), syscall.ENOSPC) {
+				t.Fatalf("the writer is stalled by %v", w.Stalled())
+			}
+			d.room = 1 << 20
+			err = w.Flush()
+			if lost := errors.Is(err, ErrNoRoom); lost != c.lost || lost != (written < c.events) || !lost && (err != nil || w.Close() != nil) || w.Stalled() != nil {
+				t.Fatalf("%d of %d events were written: %v; stalled by %v", written, c.events, err, w.Stalled())
+			}
+			log, err := os.ReadFile(f.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			events, bad, complete, err := readAll(log)
+			n := 0
+			for _, e := range events {
+				if e.id == IDUserMarker && e.time == uint64(n) {
+					n++
+				}
+			}
+			if n != written || len(bad) > 0 || err != nil || complete == c.lost {
+				t.Errorf("the log has %d events of %d: %v, %v, complete %v", n, written, bad, err, complete)
+			}
+		})
 	}
 }
 

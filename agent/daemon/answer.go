@@ -171,6 +171,17 @@ func (d *Daemon) processes(peer control.Peer) []control.Process {
 		}
 		all = append(all, one)
 	}
+	for _, f := range d.failed {
+		if !peer.Sees(f.UID) {
+			continue
+		}
+		one := Describe(f.Process)
+		one.State = "failed"
+		for _, e := range d.config.Events {
+			one.Missing = append(one.Missing, control.Missing{Event: e, Reason: f.err.Error()})
+		}
+		all = append(all, one)
+	}
 	slices.SortFunc(all, func(a, b control.Process) int { return cmp.Compare(a.PID, b.PID) })
 	return all
 }
@@ -186,10 +197,15 @@ func (d *Daemon) status() *control.Status {
 		Pieces: d.kept.pieces, Bytes: d.kept.bytes, Events: d.config.Events}
 	for _, p := range d.procs {
 		lost, _ := p.log.Losses()
-		s.Samples, s.Lost = s.Samples+p.log.Counts.Samples, s.Lost+lost
+		s.Samples, s.Lost, s.Unwritten = s.Samples+p.log.Counts.Samples, s.Lost+lost, s.Unwritten+p.log.Unwritten()
+	}
+	var problem error
+	if s.Stalled, problem = d.problem(); problem != nil {
+		s.Problem = problem.Error()
 	}
 	d.closer.mu.Lock()
 	s.Samples, s.Lost, s.Failed = s.Samples+d.closer.closed, s.Lost+d.closer.lost, d.closer.failed
+	s.Unwritten += d.closer.unwritten
 	d.closer.mu.Unlock()
 	var ru unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &ru) == nil {

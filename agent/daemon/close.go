@@ -4,8 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
+	"ccagent/agent/daemon/segments"
+	"ccagent/agent/invoker"
+	"ccagent/agent/resymbolize"
 	"ccagent/agent/sink"
 	"ccagent/agent/symbols"
 	"ccagent/eventlog"
@@ -18,31 +25,39 @@ type closing struct {
 	reason eventlog.EndReason
 	seen   []symbols.Seen
 	done   chan<- struct{} // closed when it is; no piece, but a mark, if log is nil
+	ended  bool            // it says why it ends
 }
 
 // closer closes pieces, one at a time and in their order, beside the loop: names of code are looked
-// up, which may take seconds for the first piece of a build.
+// up, which may take seconds for the first piece of a build. It also finishes what has no names: the
+// pieces that a killed daemon has left, and those for whose names the disk had no room.
 type closer struct {
 	opts   Options
 	store  *symbols.Store
-	cancel context.CancelFunc
+	cancel context.CancelFunc // what another daemon can do
 	ended  chan struct{}
 
-	mu     sync.Mutex
-	more   *sync.Cond
-	queue  []closing
-	over   bool
-	open   map[string]bool // paths
-	failed uint64
-	closed uint64 // samples
-	lost   uint64
+	mu        sync.Mutex
+	more      *sync.Cond
+	queue     []closing
+	nameless  []string // closed pieces
+	stuck     []closing
+	waiting   []string // nameless ones that could not be written
+	over      bool
+	open      map[string]bool // paths
+	problem   error           // why the last of stuck or waiting is
+	failed    uint64
+	closed    uint64 // samples
+	lost      uint64
+	unwritten uint64 // events
 }
 
-func newCloser(o Options, store *symbols.Store) *closer {
+// newCloser begins with the pieces that an earlier daemon has left.
+func newCloser(o Options, left []string, store *symbols.Store) *closer {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &closer{opts: o, store: store, cancel: cancel, ended: make(chan struct{}), open: map[string]bool{}}
+	c := &closer{opts: o, store: store, cancel: cancel, ended: make(chan struct{}), open: map[string]bool{}, nameless: left}
 	c.more = sync.NewCond(&c.mu)
-	go c.work(ctx)
+	go c.work(context.Background(), ctx)
 	return c
 }
 
@@ -73,26 +88,37 @@ func (c *closer) stop() {
 	c.over = true
 	c.more.Signal()
 	c.mu.Unlock()
-	<-c.ended
 	c.cancel()
+	<-c.ended
 }
 
-func (c *closer) work(ctx context.Context) {
+func (c *closer) work(ctx, passing context.Context) {
 	defer close(c.ended)
 	for {
 		c.mu.Lock()
-		for len(c.queue) == 0 && !c.over {
+		for len(c.queue) == 0 && len(c.nameless) == 0 && !c.over {
 			c.more.Wait()
 		}
-		if len(c.queue) == 0 {
+		over := c.over
+		var one closing
+		var path string
+		switch {
+		case len(c.queue) > 0:
+			one, c.queue = c.queue[0], c.queue[1:]
+		case over && len(c.stuck) > 0:
+			one, c.stuck = c.stuck[0], c.stuck[1:]
+		case over: // the next daemon does the rest
 			c.mu.Unlock()
 			return
+		default:
+			path, c.nameless = c.nameless[0], c.nameless[1:]
 		}
-		one := c.queue[0]
-		c.queue = c.queue[1:]
 		c.mu.Unlock()
+		if path != "" {
+			c.finishNameless(passing, path)
+		}
 		if one.log != nil {
-			c.finish(ctx, &one)
+			c.finish(ctx, &one, over)
 		}
 		if one.done != nil {
 			close(one.done)
@@ -100,24 +126,57 @@ func (c *closer) work(ctx context.Context) {
 	}
 }
 
-// finish names and closes a piece. An empty one is removed.
-func (c *closer) finish(ctx context.Context, one *closing) {
+// maxStuck bounds the pieces that wait for room, each of which holds up to 1 MB.
+const maxStuck = 64
+
+// again has pieces tried again that could not be written.
+func (c *closer) again() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = append(c.queue, c.stuck...)
+	c.nameless = append(c.nameless, c.waiting...)
+	c.stuck, c.waiting = nil, nil
+	c.more.Signal()
+}
+
+// stuckBy returns how many pieces could not be written when it was tried last, and why.
+func (c *closer) stuckBy() (pieces int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.stuck) + len(c.waiting), c.problem
+}
+
+// finish names and closes a piece. An empty one is removed. One that cannot be written is stuck,
+// unless it is the last chance.
+func (c *closer) finish(ctx context.Context, one *closing, last bool) {
 	path := one.log.File().Path
 	samples := one.log.Counts.Samples
+	if samples > 0 {
+		if err := one.end(); err != nil && !errors.Is(err, eventlog.ErrNoRoom) && !last {
+			c.mu.Lock()
+			room := len(c.stuck) < maxStuck
+			if room {
+				one.done, c.stuck, c.problem = nil, append(c.stuck, *one), err
+			}
+			c.mu.Unlock()
+			if room {
+				return
+			}
+		}
+	}
 	lost, _ := one.log.Losses()
 	var err error
 	if samples == 0 {
-		err = one.log.File().Remove()
+		err = one.log.Remove()
 	} else {
 		err = c.write(ctx, one)
 	}
 	err = errors.Join(err, one.log.Close())
+	nameless := samples > 0 && noRoom(err)
 	c.mu.Lock()
 	delete(c.open, path)
-	c.closed, c.lost = c.closed+samples, c.lost+lost
-	if err != nil {
-		c.failed++
-	}
+	c.closed, c.lost, c.unwritten = c.closed+samples, c.lost+lost, c.unwritten+one.log.Unwritten()
+	c.settled(path, nameless, err)
 	c.mu.Unlock()
 	if err != nil {
 		c.opts.Log(fmt.Sprintf("close %s: %v", path, err))
@@ -128,20 +187,80 @@ func (c *closer) finish(ctx context.Context, one *closing) {
 	}
 }
 
-func (c *closer) write(ctx context.Context, one *closing) error {
-	log := one.log
-	if err := log.Emit(sink.Now, &eventlog.CaptureEnd{Reason: one.reason}); err != nil {
-		return err
+// noRoom reports whether a piece may be finished when there is room.
+func noRoom(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, eventlog.ErrNoRoom)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// settled notes how finishing a piece has ended.
+func (c *closer) settled(path string, again bool, err error) {
+	switch {
+	case again:
+		c.waiting, c.problem = append(c.waiting, path), err
+	case err != nil:
+		c.failed++
 	}
-	if err := log.Flush(); err != nil { // whole, though without names, whatever happens
+	if len(c.stuck)+len(c.waiting) == 0 {
+		c.problem = nil
+	}
+}
+
+// end writes why the piece ends, and all that it holds.
+func (one *closing) end() error {
+	if !one.ended {
+		one.ended = true
+		if err := one.log.Emit(sink.Now, &eventlog.CaptureEnd{Reason: one.reason}); err != nil {
+			return err
+		}
+	}
+	return one.log.Flush()
+}
+
+// write writes names into a piece that has all else.
+func (c *closer) write(ctx context.Context, one *closing) error {
+	if err := one.end(); err != nil {
 		return err
 	}
 	resolveErr := c.store.Resolve(ctx, one.seen)
 	if resolveErr != nil {
 		resolveErr = fmt.Errorf("names are missing: %w", resolveErr)
 	}
-	emit := func(e eventlog.Event) error { return log.Emit(sink.Now, e) }
-	return errors.Join(resolveErr, c.store.Write(one.seen, emit), log.Finish())
+	emit := func(e eventlog.Event) error { return one.log.Emit(sink.Now, e) }
+	return errors.Join(resolveErr, c.store.Write(one.seen, emit), one.log.Finish())
+}
+
+// finishNameless names a piece that is closed, or that a killed daemon has left.
+func (c *closer) finishNameless(ctx context.Context, path string) {
+	o := resymbolize.Options{Memory: symbolMemory, User: "root",
+		End: &eventlog.CaptureEnd{Reason: eventlog.EndFailed, Detail: "ccagent daemon ended before it could close the log"}}
+	if p, ok := segments.Parse(path); ok {
+		// A process in a container that still runs has its files there.
+		if root := fmt.Sprintf("/proc/%d/root", p.PID); exists(root) {
+			o.Root = root
+		}
+	}
+	_, err := resymbolize.Run(ctx, path, o)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, invoker.ErrReplaced) || ctx.Err() != nil {
+		return // it was old enough to be removed, or the next daemon does it
+	}
+	if errors.Is(err, resymbolize.ErrNoSamples) {
+		err = os.Remove(path)
+	}
+	c.mu.Lock()
+	c.settled(path, noRoom(err), err)
+	c.mu.Unlock()
+	if err != nil {
+		c.opts.Log(fmt.Sprintf("finish %s: %v", path, err))
+		return
+	}
+	if c.opts.Closed != nil {
+		c.opts.Closed(path)
+	}
 }
 
 // seenOf lists what a log has seen of each module.

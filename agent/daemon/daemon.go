@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"ccagent/agent/config"
 	"ccagent/agent/cpu"
 	"ccagent/agent/daemon/control"
@@ -24,6 +22,7 @@ import (
 	"ccagent/agent/sink"
 	"ccagent/agent/source"
 	"ccagent/agent/symbols"
+	"ccagent/eventlog"
 	"ccagent/perf"
 )
 
@@ -71,6 +70,8 @@ type Daemon struct {
 	forks map[uint32]fork
 	// excluded are the Haskell processes that a rule excludes.
 	excluded map[uint32]discovery.Process
+	failed   map[uint32]failure
+	full     bool // some log could not be written last
 
 	calls  chan func() // of the control socket, run by the loop
 	closer *closer
@@ -86,7 +87,7 @@ type kept struct {
 // Run profiles the host until ctx is cancelled. hangup asks to read the configuration again.
 func Run(ctx context.Context, hangup <-chan os.Signal, o Options) (err error) {
 	d := &Daemon{opts: o, begun: time.Now(), procs: map[uint32]*proc{}, forks: map[uint32]fork{},
-		excluded: map[uint32]discovery.Process{}, calls: make(chan func()), finder: discovery.New()}
+		excluded: map[uint32]discovery.Process{}, failed: map[uint32]failure{}, calls: make(chan func()), finder: discovery.New()}
 	defer func() { err = errors.Join(err, d.close()) }()
 	if err := d.start(); err != nil {
 		return err
@@ -134,7 +135,11 @@ func (d *Daemon) start() error {
 	if err != nil {
 		return err
 	}
-	d.closer = newCloser(d.opts, symbols.New(symbols.Config{Who: d.who.Credentials(), CacheDir: invoker.CacheDir(d.who.UID), Memory: symbolMemory}))
+	left, err := d.folder.Unfinished()
+	if err != nil {
+		return err
+	}
+	d.closer = newCloser(d.opts, left, symbols.New(symbols.Config{Who: d.who.Credentials(), CacheDir: invoker.CacheDir(d.who.UID), Memory: symbolMemory}))
 	if err := d.engine.FollowHost(); err != nil {
 		return err
 	}
@@ -216,46 +221,58 @@ func (d *Daemon) flush(now time.Time) error {
 	if err := d.account(); err != nil {
 		return err
 	}
+	if err := d.tryAgain(); err != nil {
+		return err
+	}
 	for _, p := range d.procs {
+		piece := d.config.Piece
+		old := now.Sub(p.since) >= piece.Age || now.Before(p.since) || p.log.Written() >= piece.Size
 		var err error
-		switch piece := d.config.Piece; {
+		switch {
 		case p.image.Exited:
 			err = d.end(p)
-		case p.log.Counts.Samples == 0: // it stays empty as long as nothing runs
-			err = d.write(p, p.log.Flush())
-		case now.Sub(p.since) >= piece.Age || now.Before(p.since) || p.log.Written() >= piece.Size:
+		case errors.Is(p.problem, eventlog.ErrNoRoom), old && p.log.Counts.Samples > 0: // it stays empty as long as nothing runs
 			err = d.next(p)
 		default:
-			err = d.write(p, p.log.Flush())
+			p.problem = p.log.Flush()
 		}
 		if err != nil {
 			return err
 		}
 	}
+	d.reportProblem()
+	d.closer.again()
 	d.forget()
 	return nil
 }
 
 // account has the sources write what they hold. Pieces are closed only after it.
-func (d *Daemon) account() error { return d.writable(d.engine.Account()) }
+func (d *Daemon) account() error { return d.engine.Account() }
 
-// writable passes over errors of writing logs, which are met again when the log in question is
-// flushed. A full disk does not end the daemon.
-func (d *Daemon) writable(err error) error {
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
-		return nil
+// problem returns how many logs cannot be written, and why one of them cannot.
+func (d *Daemon) problem() (logs int, err error) {
+	logs, err = d.closer.stuckBy()
+	for _, p := range d.procs {
+		if p.problem != nil {
+			logs, err = logs+1, p.problem
+		}
 	}
-	return err
+	for _, f := range d.failed {
+		logs, err = logs+1, f.err
+	}
+	return logs, err
 }
 
-// write handles the error of writing a process's log: the process is not recorded any more until
-// there is room.
-func (d *Daemon) write(p *proc, err error) error {
-	if err == nil {
-		return nil
+// reportProblem reports that logs cannot be written, and that they can be again.
+func (d *Daemon) reportProblem() {
+	logs, err := d.problem()
+	switch {
+	case err != nil && !d.full:
+		d.opts.Log(fmt.Sprintf("%d logs cannot be written now; each holds 1 MB until there is room: %v", logs, err))
+	case err == nil && d.full:
+		d.opts.Log("all logs are written again")
 	}
-	d.opts.Log(fmt.Sprintf("the log of %s (%d) is given up: %v", p.Service, p.PID, err))
-	return d.drop(p)
+	d.full = err != nil
 }
 
 // retain removes the oldest pieces beyond what is to be kept.
@@ -293,6 +310,7 @@ func (d *Daemon) reload() error {
 		}
 	}
 	clear(d.excluded)
+	clear(d.failed)
 	all, err := d.finder.All()
 	if err != nil {
 		return err

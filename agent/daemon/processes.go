@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os/user"
@@ -23,6 +24,13 @@ type proc struct {
 	log     *sink.Sink // the piece that is being written
 	since   time.Time  // that began
 	samples uint64     // of earlier pieces
+	problem error      // why the piece could not be written last, nil if it could
+}
+
+// failure is a process that is chosen, but that could not be taken in.
+type failure struct {
+	discovery.Process
+	err error
 }
 
 // fork is a process that was forked by one that is sampled, and that has not been sampled itself.
@@ -59,6 +67,7 @@ func (d *Daemon) Changed(c perf.Change) (done bool, err error) {
 		if c.PID == c.TID {
 			delete(d.forks, c.PID)
 			delete(d.excluded, c.PID)
+			delete(d.failed, c.PID)
 		}
 	case *perf.Mmap:
 		if d.procs[c.PID] == nil && discovery.IsLibrary(c.Filename) {
@@ -73,6 +82,7 @@ func (d *Daemon) execed(pid uint32) error {
 	_, forked := d.forks[pid]
 	delete(d.forks, pid)
 	delete(d.excluded, pid)
+	delete(d.failed, pid)
 	if p := d.procs[pid]; p != nil {
 		// The source holds samples that belong into its log.
 		if err := d.account(); err != nil {
@@ -104,13 +114,12 @@ func (d *Daemon) take(found discovery.Process) error {
 		return nil
 	}
 	p := &proc{Process: found}
-	if err := d.piece(p); err != nil {
-		d.opts.Log(fmt.Sprintf("%s (%d) is not recorded: %v", p.Service, p.PID, err))
+	if !d.begin(p) {
 		return nil
 	}
 	var err error
 	if p.image, err = d.engine.Add(p.log, p.PID, p.Comm, p.Path); err != nil {
-		return err
+		return errors.Join(err, d.discard(p.log))
 	}
 	d.procs[p.PID] = p
 	return nil
@@ -121,20 +130,56 @@ func (d *Daemon) fork(pid uint32, f fork) (*process.Image, error) {
 	delete(d.forks, pid)
 	p := &proc{Process: f.parent}
 	p.PID = pid
-	if err := d.piece(p); err != nil {
-		d.opts.Log(fmt.Sprintf("%s (%d) is not recorded: %v", p.Service, p.PID, err))
+	if !d.begin(p) {
 		return nil, d.engine.Remove(pid)
 	}
 	var err error
-	p.image, err = d.engine.Processes.Fork(p.log, f.time, pid, f.image)
-	if err == nil {
-		d.procs[pid] = p
+	if p.image, err = d.engine.Processes.Fork(p.log, f.time, pid, f.image); err != nil {
+		return nil, errors.Join(err, d.discard(p.log))
 	}
-	return p.image, err
+	d.procs[pid] = p
+	return p.image, nil
+}
+
+// begin begins a process's first piece; false if that fails now, and is to be tried again.
+func (d *Daemon) begin(p *proc) bool {
+	var err error
+	if p.log, err = d.piece(p.Process); err == nil {
+		p.since = time.Now()
+		delete(d.failed, p.PID)
+		return true
+	}
+	if _, again := d.failed[p.PID]; !again {
+		d.opts.Log(fmt.Sprintf("%s (%d) is not recorded yet: %v", p.Service, p.PID, err))
+	}
+	d.failed[p.PID] = failure{p.Process, err}
+	return false
+}
+
+// tryAgain takes in the processes that could not be.
+func (d *Daemon) tryAgain() error {
+	for pid := range d.failed {
+		found, ok := d.finder.Look(pid)
+		if !ok {
+			delete(d.failed, pid)
+			continue
+		}
+		if err := d.take(found); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // chooses reports whether a process is to be profiled: the first rule that matches says so.
 func (d *Daemon) chooses(p discovery.Process) bool {
+	number := strconv.FormatUint(uint64(p.UID), 10)
+	name := number
+	if len(d.config.Rules) > 0 {
+		if u, err := user.LookupId(number); err == nil {
+			name = u.Username
+		}
+	}
 	for _, r := range d.config.Rules {
 		is := func(pattern string, texts ...string) bool {
 			if pattern == "" {
@@ -147,11 +192,6 @@ func (d *Daemon) chooses(p discovery.Process) bool {
 			}
 			return false
 		}
-		number := strconv.FormatUint(uint64(p.UID), 10)
-		name := number
-		if u, err := user.LookupId(number); err == nil {
-			name = u.Username
-		}
 		if is(r.Executable, p.Path, path.Base(p.Path)) && is(r.User, name, number) && is(r.Cgroup, p.Cgroup) && is(r.Unit, p.Unit) && is(r.Service, p.Service) {
 			return *r.Profile
 		}
@@ -159,16 +199,15 @@ func (d *Daemon) chooses(p discovery.Process) bool {
 	return true
 }
 
-// piece begins a process's next piece.
-func (d *Daemon) piece(p *proc) error {
-	now := time.Now()
-	path, err := d.folder.Name(p.Service, p.PID, now)
+// piece makes a process's next piece. Nothing is left of one that cannot be made.
+func (d *Daemon) piece(p discovery.Process) (*sink.Sink, error) {
+	path, err := d.folder.Name(p.Service, p.PID, time.Now())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	log := sink.New(sink.Config{Who: d.who, Warn: d.opts.Log})
+	log := sink.New(sink.Config{Who: d.who, Warn: d.opts.Log, Outlives: true})
 	if err := log.Create(path, "", 0); err != nil {
-		return err
+		return nil, err
 	}
 	e := &eventlog.Capture{
 		AgentVersion: d.opts.Version, Mode: eventlog.CaptureAttach, PID: p.PID, UID: d.who.UID,
@@ -182,23 +221,38 @@ func (d *Daemon) piece(p *proc) error {
 	if d.config.Arguments {
 		e.Args = discovery.Arguments(p.PID)
 	}
-	if err := d.engine.WriteHead(log, e); err != nil {
-		log.Close()
-		return err
+	if err := errors.Join(d.engine.WriteHead(log, e), d.logs.Add(log)); err != nil {
+		return nil, errors.Join(err, d.discard(log))
 	}
-	p.log, p.since = log, now
-	return d.logs.Add(log)
+	return log, nil
 }
 
-// next ends a process's piece, and begins another.
+// discard removes a piece that is of no use.
+func (d *Daemon) discard(log *sink.Sink) error {
+	d.logs.Remove(log)
+	return errors.Join(log.Remove(), log.Close())
+}
+
+// next ends a process's piece and begins another. Where what it holds or the new one cannot be
+// written now, the old one goes on.
 func (d *Daemon) next(p *proc) error {
+	if p.problem = p.log.Flush(); p.problem != nil && !errors.Is(p.problem, eventlog.ErrNoRoom) {
+		return nil
+	}
+	log, err := d.piece(p.Process)
+	if err != nil {
+		p.problem = err
+		return nil
+	}
+	if err := log.Flush(); err != nil {
+		p.problem = err
+		return d.discard(log)
+	}
+	if err := d.engine.Processes.Redirect(p.image, log, p.Comm, p.Path); err != nil {
+		return errors.Join(err, d.discard(log))
+	}
 	old := p.log
-	if err := d.piece(p); err != nil {
-		return d.write(p, err)
-	}
-	if err := d.engine.Processes.Redirect(p.image, p.log, p.Comm, p.Path); err != nil {
-		return d.write(p, err)
-	}
+	p.log, p.since, p.problem = log, time.Now(), nil
 	p.samples += old.Counts.Samples
 	d.closePiece(p, old, eventlog.EndRotated)
 	return nil

@@ -168,13 +168,18 @@ func (ps *Table) Remove(im *Image, time uint64) error {
 	return errors.Join(ps.drop(im, time), ps.sampler.Forget(im.PID))
 }
 
-// Redirect has a process recorded in another log from now on.
+// Redirect has a process recorded in another log from now on, unless that fails.
 func (ps *Table) Redirect(im *Image, log *sink.Sink, comm, path string) error {
+	old := im.Log
 	im.Log = log
-	if err := log.Emit(sink.Now, &eventlog.Process{Change: eventlog.ProcessSeen, PID: im.PID, Comm: comm, Path: path}); err != nil {
-		return err
+	err := log.Emit(sink.Now, &eventlog.Process{Change: eventlog.ProcessSeen, PID: im.PID, Comm: comm, Path: path})
+	if err == nil {
+		err = im.writeMappings(sink.Now)
 	}
-	return im.writeMappings(sink.Now)
+	if err != nil {
+		im.Log = old
+	}
+	return err
 }
 
 // drop removes an image whose program has ended.

@@ -19,6 +19,9 @@ type Config struct {
 	// Keep is how many of them are kept; 0 keeps all.
 	Rotate uint64
 	Keep   int
+	// Outlives has a log outlive errors of writing it, such as that of a full disk: what cannot be
+	// written is held, tried again with each Flush, and counted when it is too much.
+	Outlives bool
 	// NoLabels leaves out what the program calls its threads.
 	NoLabels bool
 	// Warn takes what the user should know at once, a line without newline.
@@ -49,7 +52,11 @@ type Sink struct {
 	labels      labels
 	losses      losses
 	warned      []string // not yet in the log
+	unwritten   uint64   // events that were dropped
 }
+
+// holdMost is what a log that Outlives errors holds at most, in bytes: some minutes of a busy program.
+const holdMost = 1 << 20
 
 // New makes a sink that takes warnings; its log is created by Create.
 func New(c Config) *Sink {
@@ -70,9 +77,27 @@ func (s *Sink) Create(path, program string, pid int) error {
 	}
 	s.base = s.file.Path
 	s.start = perf.Monotonic()
-	s.log = eventlog.NewWriter(s.file, nil)
+	o := &eventlog.WriterOptions{}
+	if s.config.Outlives {
+		o.Hold = holdMost
+	}
+	s.log = eventlog.NewWriter(s.file, o)
 	return s.writeWarnings()
 }
+
+// write writes an event, or counts it as dropped.
+func (s *Sink) write(at uint64, capability int, e eventlog.Event) error {
+	err := s.log.Write(at, capability, e)
+	var wrong *eventlog.EventError
+	if err != nil && s.config.Outlives && !errors.As(err, &wrong) {
+		s.unwritten++
+		return nil
+	}
+	return err
+}
+
+// Unwritten is how many events were dropped because they could not be written.
+func (s *Sink) Unwritten() uint64 { return s.unwritten }
 
 // File is the current log.
 func (s *Sink) File() *invoker.Log { return s.file }
@@ -99,7 +124,7 @@ func (s *Sink) Emit(time uint64, e eventlog.Event) error {
 	if s.config.Rotate != 0 {
 		s.definitions.remember(at, e)
 	}
-	return s.log.Write(at, eventlog.NoCap, e)
+	return s.write(at, eventlog.NoCap, e)
 }
 
 // Defines reports whether a module is defined in the log.
@@ -107,7 +132,7 @@ func (s *Sink) Defines(module uint32) bool { return s.modules[module] }
 
 // EmitOn writes an event of a capability.
 func (s *Sink) EmitOn(time uint64, capability int, e eventlog.Event) error {
-	return s.log.Write(max(time, s.start)-s.start, capability, e)
+	return s.write(max(time, s.start)-s.start, capability, e)
 }
 
 // Label writes a thread's label, unless that is how it was written last: the walker sends
@@ -122,7 +147,7 @@ func (s *Sink) Label(pid uint32, tso uint64, label string) error {
 	if s.config.Rotate != 0 {
 		s.definitions.label(t, at, e)
 	}
-	return s.log.Write(at, eventlog.NoCap, e)
+	return s.write(at, eventlog.NoCap, e)
 }
 
 // LabelOf is the label of a thread, as it was written last.
@@ -165,6 +190,9 @@ func (s *Sink) Flush() error {
 	}
 	return s.checkFile()
 }
+
+// Remove removes the current log's file.
+func (s *Sink) Remove() error { return s.file.Remove() }
 
 // Close closes the logs' files, and removes a log that nothing has been written to: its
 // capture has failed before, and nobody could read it. It may be called at any time, also

@@ -202,6 +202,9 @@ func statusCommand() *cobra.Command {
 			case "json":
 				return printable.JSON(cmd.OutOrStdout(), s, "  ")
 			case "text":
+				if s.Problem != "" {
+					say("%d logs cannot be written now (%d events were dropped): %s", s.Stalled, s.Unwritten, s.Problem)
+				}
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), `ccagent %s, process %d, up %v
 %d processes are sampled (%s)
 %d samples, %d lost

@@ -6,15 +6,15 @@ import (
 	"os/signal"
 	"time"
 
-	"ccagent/agent"
 	"ccagent/agent/config"
+	"ccagent/agent/resymbolize"
 
 	"github.com/spf13/cobra"
 )
 
 func symbolizeCommand() *cobra.Command {
 	var (
-		opts    agent.SymbolizeOptions
+		opts    resymbolize.Options
 		noEmbed bool
 		memory  string
 	)
@@ -36,7 +36,7 @@ func symbolizeCommand() *cobra.Command {
 			ctx, stop := signal.NotifyContext(cmd.Context(), endSignals...)
 			defer stop()
 			attended.Store(true)
-			sum, err := agent.Symbolize(ctx, args[0], opts)
+			sum, err := resymbolize.Run(ctx, args[0], opts)
 			if err != nil {
 				return fmt.Errorf("symbolize %s: %w", args[0], err)
 			}

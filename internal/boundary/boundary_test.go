@@ -74,11 +74,12 @@ var inside = map[string][]string{
 	"agent/engine": {"agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/overhead", "agent/source",
 		"agent/alloc", "agent/cpu", "agent/nursery", "agent/offcpu", "agent/rts", "agent/ticky", "agent/ccs"},
 	"agent/symbols":         {"agent/process"},
+	"agent/resymbolize":     {"agent/invoker"},
 	"agent/discovery":       {"agent/procfs"},
 	"agent/daemon/control":  {},
 	"agent/daemon/segments": {"agent/discovery"},
 	"agent/daemon": {"agent/config", "agent/cpu", "agent/daemon/control", "agent/daemon/segments", "agent/discovery", "agent/engine",
-		"agent/invoker", "agent/process", "agent/sink", "agent/source", "agent/symbols"},
+		"agent/invoker", "agent/process", "agent/resymbolize", "agent/sink", "agent/source", "agent/symbols"},
 	"agent": {"agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/source", "agent/symbols", "agent/engine"},
 
 	"symbolize/elffile":         {},

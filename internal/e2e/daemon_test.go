@@ -31,12 +31,19 @@ type host struct {
 // startHost starts a daemon that profiles the test programs, with short pieces.
 func startHost(t *testing.T) *host {
 	t.Helper()
+	h := newHost(t)
+	h.start()
+	return h
+}
+
+// newHost is startHost without starting the daemon.
+func newHost(t *testing.T) *host {
+	t.Helper()
 	testprog.NeedRoot(t)
 	dir := sharedDir(t, 0o755)
 	h := &host{t: t, config: filepath.Join(t.TempDir(), "ccagent.yaml"), state: filepath.Join(dir, "state"), socket: filepath.Join(dir, "control.sock")}
 	// Only root may have written the configuration, so its folder is root's too.
 	h.configure("  - {executable: spin31, profile: true}\n  - {executable: fork, profile: true}\n  - {profile: false}\n")
-	h.start()
 	return h
 }
 
@@ -89,6 +96,20 @@ func (h *host) ps(uid uint32, env ...string) map[int]seen {
 		all[p.PID] = p
 	}
 	return all
+}
+
+// status is how the daemon is.
+func (h *host) status() (s struct {
+	Stalled           int
+	Problem           string
+	Unwritten, Failed uint64
+}) {
+	h.t.Helper()
+	r := run(h.t, command(h.t, ccagent, "status", "--socket", h.socket, "--format", "json"))
+	if err := json.Unmarshal([]byte(r.stdout), &s); err != nil {
+		h.t.Fatalf("ccagent status: %v\n%s", err, r.stderr)
+	}
+	return s
 }
 
 // pieces lists the pieces of a process, the oldest first.
@@ -319,12 +340,92 @@ func TestDaemonKilled(t *testing.T) {
 			t.Errorf("%s: %s", path, r.stderr)
 		}
 	}
-	before := len(h.closed(pid, len(all)))
+	left := h.pieces(pid)
 	h.start()
-	eventually(t, "the next daemon closes pieces", func() bool { return len(h.closed(pid, before+1)) > before })
+	eventually(t, "the next daemon closes pieces", func() bool { return len(h.closed(pid, len(left)+1)) > len(left) })
+	eventually(t, "the next daemon finishes what the killed one has left", func() bool {
+		for _, p := range left {
+			if r := run(t, command(t, ccview, "info", p, "--format", "json")); r.status == 0 {
+				var info totals
+				if json.Unmarshal([]byte(r.stdout), &info) != nil || !info.Complete || !info.Symbolised {
+					return false
+				}
+			} else if _, err := os.Stat(p); err == nil { // an empty one is removed
+				return false
+			}
+		}
+		return true
+	})
 	h.daemon.Process.Signal(unix.SIGTERM)
 	if r := h.ended(); r.status != 0 {
 		t.Errorf("the daemon ends with status %d\n%s", r.status, r.stderr)
+	}
+}
+
+// A daemon whose disk is full says so, and loses nothing if there is room again in time.
+func TestDaemonFullDisk(t *testing.T) {
+	testprog.NeedRoot(t)
+	p := runOn(t, nil, testprog.Build(t, "spin31", testprog.Options{}), forever)
+	h := newHost(t)
+	if err := os.Mkdir(h.state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", h.state, "tmpfs", 0, "size=4m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(h.state, unix.MNT_DETACH) })
+	h.start()
+	eventually(t, "a closed piece", func() bool { return len(h.closed(p.Process.Pid, 1)) > 0 })
+
+	ballast := filepath.Join(h.state, "ballast")
+	f, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	block := make([]byte, 4096)
+	eventually(t, "the disk is full for the daemon", func() bool {
+		for err = nil; err == nil; {
+			_, err = f.Write(block)
+		}
+		if !errors.Is(err, unix.ENOSPC) {
+			t.Fatal(err)
+		}
+		s := h.status()
+		return s.Stalled > 0 && strings.Contains(s.Problem, "no space left")
+	})
+	full := h.ps(0)[p.Process.Pid]
+	eventually(t, "sampling goes on", func() bool {
+		now := h.ps(0)[p.Process.Pid]
+		return now.State == "sampled" && now.Samples > full.Samples+100
+	})
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	eventually(t, "all logs are written again", func() bool { return h.status().Stalled == 0 })
+	s := h.status()
+	if s.Problem != "" || s.Unwritten != 0 || s.Failed != 0 {
+		t.Errorf("the status is %+v", s)
+	}
+	taken := h.ps(0)[p.Process.Pid].Samples
+	h.daemon.Process.Signal(unix.SIGTERM)
+	if r := h.ended(); r.status != 0 {
+		t.Errorf("the daemon ends with status %d\n%s", r.status, r.stderr)
+	}
+	var kept uint64
+	for _, path := range h.pieces(p.Process.Pid) {
+		r := run(t, command(t, ccview, "info", path, "--format", "json"))
+		var info totals
+		if err := json.Unmarshal([]byte(r.stdout), &info); err != nil || !info.Complete || !info.Symbolised {
+			t.Errorf("%s: %v\n%s", path, err, r.stderr)
+		}
+		for _, e := range info.Events {
+			kept += e.Samples
+		}
+	}
+	if kept < taken {
+		t.Errorf("the pieces have %d of %d samples", kept, taken)
 	}
 }
 

@@ -79,15 +79,20 @@ type Missing struct {
 
 // Status is the daemon's own.
 type Status struct {
-	Version   string   `json:"version"`
-	PID       int      `json:"pid"`
-	UpSeconds float64  `json:"up_seconds"`
-	Processes int      `json:"processes"`
-	Samples   uint64   `json:"samples"`
-	Lost      uint64   `json:"lost"`
-	Pieces    int      `json:"pieces"`
-	Bytes     int64    `json:"bytes"`
-	Failed    uint64   `json:"failed"` // pieces that could not be finished
+	Version   string  `json:"version"`
+	PID       int     `json:"pid"`
+	UpSeconds float64 `json:"up_seconds"`
+	Processes int     `json:"processes"`
+	Samples   uint64  `json:"samples"`
+	Lost      uint64  `json:"lost"`
+	Pieces    int     `json:"pieces"`
+	Bytes     int64   `json:"bytes"`
+	Failed    uint64  `json:"failed"` // pieces that could not be finished
+	// Stalled is how many logs cannot be written now, for Problem, and Unwritten how many of their events
+	// were dropped.
+	Stalled   int      `json:"stalled"`
+	Problem   string   `json:"problem,omitempty"`
+	Unwritten uint64   `json:"unwritten"`
 	CPUSecs   float64  `json:"cpu_seconds"`
 	RSS       uint64   `json:"rss_bytes"` // peak
 	Events    []string `json:"events"`

@@ -63,8 +63,8 @@ type Piece struct {
 	Size    int64
 }
 
-// parse takes a piece's path apart; false for other files.
-func parse(path string) (p Piece, ok bool) {
+// Parse takes a piece's path apart; false for other files.
+func Parse(path string) (p Piece, ok bool) {
 	p.Path, p.Service = path, filepath.Base(filepath.Dir(path))
 	name, ok := strings.CutSuffix(filepath.Base(path), suffix)
 	if !ok {
@@ -95,13 +95,43 @@ func (f *Folder) Pieces() ([]Piece, error) {
 		if err != nil || !info.Mode().IsRegular() {
 			continue // it was removed meanwhile, or is not ours
 		}
-		if p, ok := parse(path); ok {
+		if p, ok := Parse(path); ok {
 			p.End, p.Size = info.ModTime(), info.Size()
 			all = append(all, p)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Piece) int { return a.End.Compare(b.End) })
 	return all, nil
+}
+
+// Unfinished lists the pieces that lack their end, as those that a killed daemon has left, and
+// removes empty ones. Nobody may write pieces meanwhile.
+func (f *Folder) Unfinished() (paths []string, err error) {
+	all, err := f.Pieces()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		if p.Size == 0 {
+			err = errors.Join(err, os.Remove(p.Path))
+		} else if !ended(p) {
+			paths = append(paths, p.Path)
+		}
+	}
+	return paths, err
+}
+
+// ended reports whether a piece's last two bytes are those of a log that was completed. Events seldom
+// end so.
+func ended(p Piece) bool {
+	f, err := os.Open(p.Path)
+	if err != nil {
+		return true
+	}
+	defer f.Close()
+	var end [2]byte
+	_, err = f.ReadAt(end[:], p.Size-2)
+	return err == nil && end == [2]byte{0xff, 0xff}
 }
 
 // Limits bound what is kept. Zero is no bound.

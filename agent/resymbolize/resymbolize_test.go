@@ -1,4 +1,4 @@
-package agent
+package resymbolize
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func TestSymbolizeLeavesALogThatIsBeingWritten(t *testing.T) {
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Symbolize(context.Background(), path, SymbolizeOptions{}); !errors.Is(err, eventlog.ErrBeingWritten) {
+	if _, err := Run(context.Background(), path, Options{}); !errors.Is(err, eventlog.ErrBeingWritten) {
 		t.Errorf("symbolize: %v", err)
 	}
 	there, err := os.Stat(path)

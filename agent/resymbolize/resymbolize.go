@@ -1,4 +1,5 @@
-package agent
+// Package resymbolize looks up the names of code in logs that are finished, or were cut off.
+package resymbolize
 
 import (
 	"bytes"
@@ -19,8 +20,8 @@ import (
 	"ccagent/symbolize/worker"
 )
 
-// SymbolizeOptions describe the symbolising of a finished log.
-type SymbolizeOptions struct {
+// Options describe the symbolising of a finished log.
+type Options struct {
 	DebugFiles []string // separate debug files, or binaries before they were stripped
 	SourceDirs []string // searched for sources that are not where they were
 	CoreDirs   []string // searched for Core dumps, besides where the program was compiled
@@ -31,10 +32,12 @@ type SymbolizeOptions struct {
 	Memory      uint64
 	Time        time.Duration
 	User        string // act as this user; empty for the invoking one
+	// End is written into a log that does not say why it ends.
+	End *eventlog.CaptureEnd
 }
 
-// SymbolizeSummary is the result of Symbolize.
-type SymbolizeSummary struct {
+// Summary is the result of Run.
+type Summary struct {
 	Addresses, Resolved int
 	Problems            []string
 }
@@ -42,10 +45,10 @@ type SymbolizeSummary struct {
 // ErrNoSamples is returned for a log that has nothing to symbolise.
 var ErrNoSamples = errors.New("the log holds no stacks")
 
-// Symbolize writes the symbol tables of a log, in place of those that it has. The
+// Run writes the symbol tables of a log, in place of those that it has. The
 // log is replaced as a whole, and only when the new one is complete; stretches
 // that could not be read are left out of it.
-func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*SymbolizeSummary, error) {
+func Run(ctx context.Context, path string, opts Options) (*Summary, error) {
 	who, err := invoker.Find(opts.User)
 	if err != nil {
 		return nil, err
@@ -135,7 +138,7 @@ func Symbolize(ctx context.Context, path string, opts SymbolizeOptions) (*Symbol
 		}
 		job.Modules = append(job.Modules, file)
 	}
-	sum, err := rewriteLog(ctx, old, job)
+	sum, err := rewriteLog(ctx, old, job, opts.End)
 	if err == nil {
 		sum.Problems = append(debug.unused(), sum.Problems...)
 	}
@@ -287,16 +290,21 @@ func (d debugFiles) Close() error {
 
 // rewriteLog copies the log beside itself, without symbol tables, appends new
 // ones, and puts it in the old one's place.
-func rewriteLog(ctx context.Context, old *invoker.Log, job worker.Job) (*SymbolizeSummary, error) {
+func rewriteLog(ctx context.Context, old *invoker.Log, job worker.Job, end *eventlog.CaptureEnd) (*Summary, error) {
 	if _, err := old.Seek(0, 0); err != nil {
 		return nil, fmt.Errorf("read log: %w", err)
 	}
 	var done worker.Summary
 	err := old.Replace(func(fresh *os.File) error {
 		w := eventlog.NewWriter(fresh, nil)
-		last, err := copyWithoutSymbols(w, old.File)
+		last, ended, err := copyWithoutSymbols(w, old.File)
 		if err != nil {
 			return err
+		}
+		if !ended && end != nil {
+			if err := w.Write(last, eventlog.NoCap, end); err != nil {
+				return err
+			}
 		}
 		done, err = worker.Run(ctx, job, func(e eventlog.Event) error { return w.Write(last, eventlog.NoCap, e) })
 		return errors.Join(err, w.Close())
@@ -304,7 +312,7 @@ func rewriteLog(ctx context.Context, old *invoker.Log, job worker.Job) (*Symboli
 	if err != nil {
 		return nil, fmt.Errorf("replace log: %w", err)
 	}
-	sum := &SymbolizeSummary{Addresses: done.Addresses, Resolved: done.Resolved, Problems: done.Problems}
+	sum := &Summary{Addresses: done.Addresses, Resolved: done.Resolved, Problems: done.Problems}
 	if done.Degraded != "" {
 		sum.Problems = append([]string{done.Degraded}, sum.Problems...)
 	}
@@ -312,8 +320,8 @@ func rewriteLog(ctx context.Context, old *invoker.Log, job worker.Job) (*Symboli
 }
 
 // copyWithoutSymbols copies every event but symbol tables and what cannot be
-// read, and gives the last event's time.
-func copyWithoutSymbols(w *eventlog.Writer, old *os.File) (last uint64, err error) {
+// read, and gives the last event's time, and whether the log says why it ends.
+func copyWithoutSymbols(w *eventlog.Writer, old *os.File) (last uint64, ended bool, err error) {
 	r := eventlog.NewReader(old)
 	for r.Next() {
 		rec := r.Record()
@@ -324,14 +332,16 @@ func copyWithoutSymbols(w *eventlog.Writer, old *os.File) (last uint64, err erro
 			continue
 		default:
 			last = max(last, rec.Time)
+			_, ends := e.(*eventlog.CaptureEnd)
+			ended = ended || ends
 			var unwritable *eventlog.EventError
 			if err := w.Write(rec.Time, rec.Cap, e); err != nil && !errors.As(err, &unwritable) {
-				return 0, fmt.Errorf("copy log: %w", err)
+				return 0, ended, fmt.Errorf("copy log: %w", err)
 			}
 		}
 	}
 	if err := r.Err(); err != nil {
-		return 0, fmt.Errorf("read log: %w", err)
+		return 0, ended, fmt.Errorf("read log: %w", err)
 	}
-	return last, nil
+	return last, ended, nil
 }
