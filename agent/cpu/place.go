@@ -21,7 +21,8 @@ type placed interface {
 }
 
 // open opens an event, disabled: clocks on CPUs, since on threads they would cost the program at
-// every switch of threads; others on threads, where their counts are the program's own.
+// every switch of threads, and events of a PMU too where the kernel lets it; what happens in the
+// kernel anyway on threads, where it costs nothing and counts are exact.
 func (s *cpu) open(e *event, tids []int) error {
 	if e.tick != nil {
 		if !e.tick.stopped && !e.tick.stays(s.cpus) {
@@ -32,16 +33,18 @@ func (s *cpu) open(e *event, tids []int) error {
 		e.rate = e.tick.eventRate()
 	}
 	e.now, e.method = e.rate, eventlog.MethodOnThreads
-	if e.event.Clock() {
+	if e.event.Clock() || e.event.Kind != "software" {
 		on, err := perf.OpenOnCPUs(e.event, e.now, e.program, s.cpus)
-		if err != nil {
+		if err == nil {
+			e.counter, e.method = newCounter(e.event, on), eventlog.MethodOnCPUs
+			if e.tick != nil && !e.tick.stopped {
+				e.method = eventlog.MethodTick
+			}
+			return nil
+		}
+		if unavailable := (*perf.UnavailableError)(nil); e.event.Clock() || !errors.As(err, &unavailable) {
 			return err
 		}
-		e.counter, e.method = newCounter(e.event, on), eventlog.MethodOnCPUs
-		if e.tick != nil && !e.tick.stopped {
-			e.method = eventlog.MethodTick
-		}
-		return nil
 	}
 	on, err := perf.Open(e.event, e.now, e.program, tids)
 	if err != nil {
