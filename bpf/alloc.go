@@ -3,7 +3,6 @@ package bpf
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/cilium/ebpf"
 )
@@ -43,21 +42,28 @@ var sitePrograms = [AllocSites]string{
 // multi is set they are made for links of many probes, which the kernel detaches faster. The
 // sampler owns them.
 func (s *Sampler) AllocationPrograms(event int, multi bool) (programs [AllocSites]*ebpf.Program, err error) {
-	var errs [AllocSites]error
-	var loads sync.WaitGroup
-	attach := func(spec *ebpf.CollectionSpec, _ map[string]*ebpf.Map) error {
+	attach := func(spec *ebpf.CollectionSpec, maps map[string]*ebpf.Map) error {
 		if multi {
 			for _, p := range spec.Programs {
 				p.AttachType = ebpf.AttachTraceUprobeMulti
 			}
 		}
+		maps[samplerMapAtAllocation] = s.maps.AtAllocation
 		return nil
 	}
-	for site, name := range sitePrograms {
-		loads.Go(func() { programs[site], errs[site] = s.load(name, event, &s.probes, attach) })
+	common, err := s.load(samplerProgOnAllocation, event, &s.others, attach)
+	if err != nil {
+		return programs, err
 	}
-	loads.Wait()
-	return programs, errors.Join(errs[:]...)
+	if err := s.maps.AtAllocation.Put(uint32(0), common); err != nil {
+		return programs, fmt.Errorf("load allocation probes: %w", err)
+	}
+	for site, name := range sitePrograms {
+		if programs[site], err = s.load(name, event, &s.probes, attach); err != nil {
+			return programs, err
+		}
+	}
+	return programs, nil
 }
 
 // AllocAccount holds the counts of one process image's allocation probes.

@@ -113,6 +113,8 @@ func Load(c Config) (*Sampler, error) {
 	if jitIsOff() {
 		return nil, ErrNoJIT
 	}
+	types := btf.NewCache()
+	go func() { _, _ = types.Kernel() }() // who needs them waits for them
 	spec, err := loadSampler()
 	if err != nil {
 		return nil, fmt.Errorf("read embedded sampler: %w", err)
@@ -122,7 +124,7 @@ func Load(c Config) (*Sampler, error) {
 	spec.Maps[samplerMapUnwindRows].MaxEntries = uint32(c.UnwindRows)
 	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/rowsPerRule + 1)
 	spec.Maps[samplerMapUnwindBuckets].MaxEntries = uint32(c.UnwindRows/rowsPerBucket + 2)
-	s := &Sampler{config: c, spec: spec, types: btf.NewCache()}
+	s := &Sampler{config: c, spec: spec, types: types}
 	// Only maps are loaded here; programs are loaded one per event.
 	if err := spec.LoadAndAssign(&s.maps, nil); err != nil {
 		return nil, fmt.Errorf("create BPF maps: %w", err)
@@ -174,12 +176,9 @@ func (s *Sampler) load(name string, event int, list *[]*ebpf.Program, adapt adap
 }
 
 func (s *Sampler) program(name string, event int, adapt adapt) (*ebpf.Program, error) {
-	spec := s.spec.Copy()
-	for other := range spec.Programs {
-		if other != name {
-			delete(spec.Programs, other)
-		}
-	}
+	one := *s.spec
+	one.Programs = map[string]*ebpf.ProgramSpec{name: s.spec.Programs[name]}
+	spec := one.Copy()
 	set := func(name string, value any) error { return spec.Variables[name].Set(value) }
 	var kernelStacks uint8
 	if s.config.KernelStacks {

@@ -417,6 +417,7 @@ type samplerWalkStats struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	samplerMapAllocAccounts   = "alloc_accounts"
+	samplerMapAtAllocation    = "at_allocation"
 	samplerMapBehind          = "behind"
 	samplerMapEndedThreads    = "ended_threads"
 	samplerMapLabels          = "labels"
@@ -434,6 +435,7 @@ const (
 	samplerMapWaitRates       = "wait_rates"
 	samplerMapWaits           = "waits"
 	samplerMapWalks           = "walks"
+	samplerProgOnAllocation   = "on_allocation"
 	samplerProgOnBlockFull    = "on_block_full"
 	samplerProgOnEvent        = "on_event"
 	samplerProgOnExit         = "on_exit"
@@ -510,6 +512,7 @@ type samplerSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerProgramSpecs struct {
+	OnAllocation  *ebpf.ProgramSpec `ebpf:"on_allocation"`
 	OnBlockFull   *ebpf.ProgramSpec `ebpf:"on_block_full"`
 	OnEvent       *ebpf.ProgramSpec `ebpf:"on_event"`
 	OnExit        *ebpf.ProgramSpec `ebpf:"on_exit"`
@@ -529,6 +532,7 @@ type samplerProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
 	AllocAccounts *ebpf.MapSpec `ebpf:"alloc_accounts"`
+	AtAllocation  *ebpf.MapSpec `ebpf:"at_allocation"`
 	Behind        *ebpf.MapSpec `ebpf:"behind"`
 	EndedThreads  *ebpf.MapSpec `ebpf:"ended_threads"`
 	Labels        *ebpf.MapSpec `ebpf:"labels"`
@@ -595,6 +599,7 @@ func (o *samplerObjects) Close() error {
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
 	AllocAccounts *ebpf.Map `ebpf:"alloc_accounts"`
+	AtAllocation  *ebpf.Map `ebpf:"at_allocation"`
 	Behind        *ebpf.Map `ebpf:"behind"`
 	EndedThreads  *ebpf.Map `ebpf:"ended_threads"`
 	Labels        *ebpf.Map `ebpf:"labels"`
@@ -617,6 +622,7 @@ type samplerMaps struct {
 func (m *samplerMaps) Close() error {
 	return _SamplerClose(
 		m.AllocAccounts,
+		m.AtAllocation,
 		m.Behind,
 		m.EndedThreads,
 		m.Labels,
@@ -667,6 +673,7 @@ type samplerVariables struct {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerPrograms struct {
+	OnAllocation  *ebpf.Program `ebpf:"on_allocation"`
 	OnBlockFull   *ebpf.Program `ebpf:"on_block_full"`
 	OnEvent       *ebpf.Program `ebpf:"on_event"`
 	OnExit        *ebpf.Program `ebpf:"on_exit"`
@@ -683,6 +690,7 @@ type samplerPrograms struct {
 
 func (p *samplerPrograms) Close() error {
 	return _SamplerClose(
+		p.OnAllocation,
 		p.OnBlockFull,
 		p.OnEvent,
 		p.OnExit,

@@ -1,6 +1,8 @@
 package overhead
 
 import (
+	"errors"
+	"os"
 	"slices"
 	"sync"
 
@@ -89,26 +91,65 @@ func (c *Costs) NeedInterrupt(kind perf.Interrupt) {
 	}
 }
 
-// Calibrate measures what is needed, beside what else is to be done. What cannot be measured
-// is left as it is.
+// Calibrate measures what is needed, beside what else is to be done, unless root has kept it
+// of an earlier capture. What cannot be measured is left as it is.
 func (c *Costs) Calibrate() {
-	kinds, probes := c.needed, c.needTrap
+	path := ""
+	if os.Geteuid() == 0 {
+		path = keptPath
+	}
+	c.calibrate(path)
+}
+
+func (c *Costs) calibrate(path string) {
+	k, err := kept{}, errors.ErrUnsupported
+	if path != "" {
+		k, err = loadKept(path)
+	}
+	if err != nil {
+		k = kept{}
+	}
+	var kinds []perf.Interrupt // to be measured
+	for _, kind := range c.needed {
+		if ns := k.Interrupts[kind]; ns > 0 {
+			c.SetInterrupt(kind, ns)
+		} else {
+			kinds = append(kinds, kind)
+		}
+	}
+	trap := c.needTrap && k.Trap == 0
+	if c.needTrap && k.Trap > 0 {
+		c.SetTrap(k.Trap)
+	}
+	if len(kinds) == 0 && !trap {
+		return
+	}
 	measuring := make(chan struct{})
 	c.mu.Lock()
 	c.measuring = measuring
 	c.mu.Unlock()
 	go func() {
+		measured := 0
 		for _, kind := range kinds {
 			if ns, err := perf.MeasureInterrupt(kind); err == nil {
 				c.SetInterrupt(kind, ns)
+				if k.Interrupts == nil {
+					k.Interrupts = map[perf.Interrupt]float64{}
+				}
+				k.Interrupts[kind] = ns
+				measured++
 			}
 		}
 		close(measuring)
-		if !probes {
-			return
+		if trap {
+			if ns, err := measureTrap(); err == nil && ns > 0 {
+				c.SetTrap(ns)
+				k.Trap = ns
+				measured++
+			}
 		}
-		if ns, err := measureTrap(); err == nil && ns > 0 {
-			c.SetTrap(ns)
+		if path != "" && measured > 0 {
+			_ = k.store(path)
 		}
 	}()
 }

@@ -22,6 +22,29 @@ INLINE u64 rested(struct alloc_account *a, const struct process_layout *l, u64 t
 	return took * (part / 2 + (((u64)bpf_get_prandom_u32() * part) >> 32));
 }
 
+// seen_sum adds up what the capabilities have allocated that probes have seen, in words.
+struct seen_sum {
+	const struct alloc_account *account;
+	u64 total_allocated; // offset from BaseReg
+	u64 words;
+};
+
+static long add_seen(u32 i, void *context)
+{
+	struct seen_sum *sum = context;
+	u64 words, base = sum->account->bases[i & (ACCOUNT_CAPABILITIES - 1)];
+	if (base && !READ_USER(&words, sizeof(words), base + sum->total_allocated))
+		sum->words += words;
+	return 0;
+}
+
+INLINE u64 seen_words(const struct alloc_account *a, const struct process_layout *l)
+{
+	struct seen_sum sum = {.account = a, .total_allocated = l->total_allocated};
+	bpf_loop(ACCOUNT_CAPABILITIES, add_seen, &sum, 0);
+	return sum.words;
+}
+
 // count_cycle adds what the run-time system has counted since the last collection: all bytes, and
 // those of large objects. Each full nursery shows what its cycle has so far, so that cycles are
 // counted whatever they last, and whether others were seen. made is the words of a large object
@@ -29,8 +52,7 @@ INLINE u64 rested(struct alloc_account *a, const struct process_layout *l, u64 t
 // since later they would select cycles that have some.
 INLINE void count_cycle(struct alloc_account *a, const struct process_layout *l, u64 made)
 {
-	u64 stats[(STATS_ALLOCATED + 8) / 8], youngest, large, words, all = made ? 8 * made : BLOCK_SIZE;
-	u32 i;
+	u64 stats[(STATS_ALLOCATED + 8) / 8], youngest, large, all = made ? 8 * made : BLOCK_SIZE;
 	if (!l->stats || !l->generations || READ_USER(stats, sizeof(stats), l->stats) ||
 	    READ_USER(&youngest, sizeof(youngest), l->generations) ||
 	    READ_USER(&large, sizeof(large), youngest + GENERATION_NEW_LARGE))
@@ -38,9 +60,7 @@ INLINE void count_cycle(struct alloc_account *a, const struct process_layout *l,
 	u64 cycle = 1 + (u32)stats[STATS_GCS / 8], allocated = stats[STATS_ALLOCATED / 8];
 	if (made && cycle > 1)
 		return;
-	ROLLED for (i = 0; i < ACCOUNT_CAPABILITIES; i++)
-		if (a->bases[i] && !READ_USER(&words, sizeof(words), a->bases[i] + l->total_allocated))
-			all += 8 * words;
+	all += 8 * seen_words(a, l);
 	if (all < allocated)
 		return; // there are capabilities that were not seen yet
 	all -= allocated;
@@ -270,6 +290,30 @@ INLINE void note_capability(struct alloc_account *a, u32 capability, u64 base)
 		a->bases[capability & (ACCOUNT_CAPABILITIES - 1)] = base;
 }
 
+// walk_site walks and sends a sample whose unwinding has begun, in the walk with that index. The
+// verifier reads it by itself, and not once for each site.
+GLOBAL int walk_site(u32 slot, u32 site)
+{
+	struct walk *w = WALK_AT(slot);
+	if (!w)
+		return 0;
+	struct walker k = {.walk = w};
+	// The walk overwrites both. A primop that runs out of memory before it begins wants no bytes.
+	u16 capability = w->header.capability;
+	bool checked = site != SITE_NURSERY || w->header.period != 0;
+	if (site == SITE_LARGE)
+		walk_large(&k);
+	else
+		walk_allocation(&k);
+	if (checked)
+		w->header.origin = ORIGIN_HEAP_CHECK;
+	w->header.capability = capability;
+	w->header.ccs = running_ccs(&k);
+	emit(w);
+	send_ccs_chain(w);
+	return 0;
+}
+
 INLINE void sample_allocation(struct regs *ctx, struct walk *w, u32 cpu, u32 site)
 {
 	begin_sample(w, cpu);
@@ -303,27 +347,17 @@ INLINE void sample_allocation(struct regs *ctx, struct walk *w, u32 cpu, u32 sit
 				       : wanted(a, &w->layout, site, w->header.time);
 	if (!want || !read_total(w, base))
 		return;
-	u16 capability = w->header.capability;
-	note_capability(a, capability, base);
+	note_capability(a, w->header.capability, base);
 	if (site == SITE_LARGE)
 		count_cycle(a, &w->layout, REG_ARG2(ctx));
 	w->header.site = site;
 	w->header.period = site == SITE_LARGE ? 8 * REG_ARG2(ctx) : wanted_bytes;
 	w->header.large = site == SITE_LARGE ? a->large : a->hits[site & (ALLOC_SITES - 1)];
 	w->stats.samples++;
-	struct walker k = {.walk = w};
-	if (site == SITE_LARGE)
-		walk_large(&k);
-	else
-		walk_allocation(&k);
-	if (site != SITE_NURSERY || wanted_bytes != 0)
-		w->header.origin = ORIGIN_HEAP_CHECK;
-	w->header.capability = capability;
-	w->header.ccs = running_ccs(&k);
-	emit(w);
-	send_ccs_chain(w);
+	walk_site(w->slot, site);
 	if (site == SITE_NURSERY) {
 		a->next_sample = w->header.time + rested(a, &w->layout, w->header.walk_ns);
+		struct walker k = {.walk = w};
 		survey_nursery(&k, a, base);
 	}
 }
@@ -363,16 +397,12 @@ INLINE void send_allocated(struct walk *w, u32 cpu)
 		bpf_loop(n > MAX_CAPABILITIES ? MAX_CAPABILITIES : n, add_capability, &sum, 0);
 	} else if (n != 1 || READ_USER(&sum.words, sizeof(sum.words), w->layout.main_capability + BASE_OF_CAPABILITY + w->layout.total_allocated)) {
 		// Those that probes have seen, or what the last collection has counted.
-		u32 incarnation = w->layout.incarnation, i = 0;
+		u32 incarnation = w->layout.incarnation;
 		u64 allocated;
 		struct alloc_account *a = bpf_map_lookup_elem(&alloc_accounts, &incarnation);
 		if (!a)
 			return;
-		ROLLED for (i = 0; i < ACCOUNT_CAPABILITIES; i++) {
-			u64 words;
-			if (a->bases[i] && !READ_USER(&words, sizeof(words), a->bases[i] + w->layout.total_allocated))
-				sum.words += words;
-		}
+		sum.words = seen_words(a, &w->layout);
 		if (w->layout.stats && !READ_USER(&allocated, sizeof(allocated), w->layout.stats + STATS_ALLOCATED) &&
 		    allocated / 8 > sum.words)
 			sum.words = allocated / 8;
@@ -382,10 +412,23 @@ INLINE void send_allocated(struct walk *w, u32 cpu)
 	emit(w);
 }
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1); // on_allocation
+	__type(key, u32);
+	__type(value, u32);
+} at_allocation SEC(".maps");
+
+INLINE struct walk *probe_walk(u32 cpu)
+{
+	u32 walk = cpus + cpu;
+	return bpf_map_lookup_elem(&walks, &walk);
+}
+
+// at_probe continues in on_allocation, which finds the site in the walk's header.
 INLINE int at_probe(struct regs *ctx, u32 site)
 {
-	u32 cpu = bpf_get_smp_processor_id(), walk = cpus + cpu;
-	struct walk *w = bpf_map_lookup_elem(&walks, &walk);
+	struct walk *w = probe_walk(bpf_get_smp_processor_id());
 	if (!w)
 		return 0;
 	// The thread can be preempted here by another one that runs this program.
@@ -394,15 +437,32 @@ INLINE int at_probe(struct regs *ctx, u32 site)
 		return 0;
 	}
 	w->busy = 1;
-	if (site == SITE_NONE)
-		send_allocated(w, cpu);
-	else
-		sample_allocation(ctx, w, cpu, site);
+	w->header.site = site;
+	bpf_tail_call(ctx, &at_allocation, 0);
 	w->busy = 0;
 	return 0;
 }
 
-// on_nursery_full runs when a thread whose heap check has failed returns to the scheduler.
+// on_allocation is what the programs below have in common, which the verifier reads once for
+// all of them.
+SEC("uprobe")
+int on_allocation(struct regs *ctx)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct walk *w = probe_walk(cpu);
+	if (!w)
+		return 0;
+	u32 site = w->header.site;
+	if (site == SITE_NONE)
+		send_allocated(w, cpu);
+	else
+		sample_allocation(ctx, w, cpu, site & (ALLOC_SITES - 1));
+	w->busy = 0;
+	return 0;
+}
+
+// on_nursery_full runs when a thread whose heap check has failed returns to the scheduler. Each
+// site has a program of its own, of which the kernel counts the runs and their time.
 SEC("uprobe")
 int on_nursery_full(struct regs *ctx) { return at_probe(ctx, SITE_NURSERY); }
 

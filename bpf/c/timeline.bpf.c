@@ -88,6 +88,25 @@ INLINE u64 word_at(u64 at)
 
 INLINE u64 global(u64 at) { return at ? word_at(at) : 0; }
 
+struct capability_totals {
+	struct rts_record *record;
+	u64 array;
+	u64 total_allocated; // offset from BaseReg
+	u32 n;
+};
+
+static long take_total(u32 i, void *context)
+{
+	struct capability_totals *t = context;
+	u64 cap, total;
+	if (i >= MAX_RTS_CAPABILITIES || READ(&cap, t->array + 8 * (u64)i) ||
+	    READ(&total, cap + BASE_OF_CAPABILITY + t->total_allocated))
+		return 1;
+	t->record->words[GC_FIRST_CAPABILITY + i] = total;
+	t->n++;
+	return 0;
+}
+
 INLINE void fill_gc(struct rts_record *r, struct regs *ctx, const struct rts_globals *g, u16 total_allocated, bool at_call)
 {
 	u64 sp = REG_C_SP(ctx) + (at_call ? 0 : 8);
@@ -107,15 +126,9 @@ INLINE void fill_gc(struct rts_record *r, struct regs *ctx, const struct rts_glo
 	u64 array = 0;
 	if (g->capabilities)
 		array = capability_array(g->capabilities, g->capabilities_in_place, word_at(g->capabilities), g->main_capability);
-	u32 n = 0;
-	for (u32 i = 0; i < MAX_RTS_CAPABILITIES; i++) {
-		u64 cap, total;
-		if (i >= count || READ(&cap, array + 8 * i) || READ(&total, cap + BASE_OF_CAPABILITY + total_allocated))
-			break;
-		r->words[GC_FIRST_CAPABILITY + i] = total;
-		n++;
-	}
-	r->header.frame_count = GC_FIRST_CAPABILITY + n;
+	struct capability_totals t = {.record = r, .array = array, .total_allocated = total_allocated};
+	bpf_loop(count < MAX_RTS_CAPABILITIES ? count : MAX_RTS_CAPABILITIES, take_total, &t, 0);
+	r->header.frame_count = GC_FIRST_CAPABILITY + t.n;
 }
 
 INLINE u64 stop_reason_of(u64 base, u64 tso, const struct rts_globals *g)

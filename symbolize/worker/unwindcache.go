@@ -28,9 +28,6 @@ type UnwindCache struct {
 	UID, GID uint32 // owner; they matter only if this process is root
 }
 
-// worthKeeping is the size of rows from which on a table is kept, in bytes: a shared C library's.
-const worthKeeping = 16 << 10
-
 // unwindMagic begins a kept table, and stands for its format.
 const unwindMagic = "ccagent unwind 1\n"
 
@@ -96,9 +93,10 @@ func (c *UnwindCache) load(key string) (t UnwindTable, ok bool) {
 	return t, err == nil
 }
 
-// keep keeps a table, if it is worth it. What fails costs the next capture time.
+// keep keeps a table, also one without rows: a capture whose program and libraries all have one
+// starts no child. What fails costs the next capture time.
 func (c *UnwindCache) keep(key string, t *UnwindTable) {
-	if key == "" || t.Err != nil || len(t.Rows) < worthKeeping {
+	if key == "" || t.Err != nil {
 		return
 	}
 	b := encodeUnwind(t)
