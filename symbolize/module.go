@@ -102,7 +102,7 @@ func (m *opened) open(ctx context.Context, r *run, info *eventlog.ModuleSymbols)
 		}
 	}
 	memory := r.memory()
-	all, err := symbolsFrom.Symbols(memory / 4)
+	all, err := symbolsFrom.SymbolTable(memory / 4)
 	if err != nil {
 		problems = append(problems, fmt.Sprintf("symbols: %v", err))
 	}

@@ -250,6 +250,17 @@ func FuzzOpen(f *testing.F) {
 		if h, err := e.NameHash(); err == nil && h != nil {
 			_, _, _ = h.Find("main")
 		}
+		if table, err := e.SymbolTable(limit); err == nil {
+			for range 2 {
+				for i := range table.Len() {
+					_, _ = table.Entry(i)
+					_ = table.Symbol(i)
+				}
+				table.EachNamed("a", "n", func(int, string) {})
+				_, _ = table.Find("main")
+				table.names = "" // each is read when it is asked for
+			}
+		}
 		_, _ = e.Relocations(8, limit)
 		_ = e.EachImport(6, limit, func(uint64, string) {})
 		e.Dynamic()

@@ -107,12 +107,9 @@ func parseSymbol(entry []byte) (s Symbol, start uint32) {
 }
 
 func (f *File) eachSymbol(s *Section, limit uint64, visit func(*Symbol)) error {
-	if uint64(s.Link) >= uint64(len(f.Sections)) {
-		return &FormatError{s.Offset, fmt.Sprintf("section %q links to section %d", s.Name, s.Link)}
-	}
-	str := &f.Sections[s.Link]
-	if str.Type != elf.SHT_STRTAB {
-		return &FormatError{s.Offset, fmt.Sprintf("section %q links to a section that is no string table", s.Name)}
+	str, err := f.namesOf(s)
+	if err != nil {
+		return err
 	}
 	if s.Size > limit || str.Size > limit-s.Size {
 		return fmt.Errorf("read %d bytes of symbols and %d of names: %w of %d", s.Size, str.Size, ErrTooLarge, limit)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/internal/elftest"
 	"ccagent/internal/testprog"
 	"ccagent/symbolize/cfi"
 	"ccagent/symbolize/elffile"
@@ -29,7 +30,7 @@ func TestFind(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				table := symtab.NewTable(f, symbols, true)
+				table := symtab.NewTable(f, elftest.Symbols(symbols), true)
 				functions := cfi.Functions(f, 1<<30)
 				collector := 0
 				for _, s := range symbols {

@@ -15,7 +15,7 @@ import (
 // the procedure, and spans lie in files that the evidence describes.
 func TestEvidenceOfProgram(t *testing.T) {
 	f := elftest.Open(t, testprog.Build(t, "fusion", testprog.Options{}))
-	all, err := f.Symbols(1 << 30)
+	all, err := f.SymbolTable(1 << 30)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,12 +42,14 @@ var _ evidence.Sourced = (*Evidence)(nil)
 // none; the error lists what was left out of it. all are the file's symbols, and symbols
 // those of its code; dirs are folders that the compiler ran in, as far as they are known.
 // limit bounds the bytes held.
-func Open(ctx context.Context, f *elffile.File, program string, all []elffile.Symbol, symbols *symtab.Table, version string, dirs []string, limit uint64) (*Evidence, error) {
+func Open(ctx context.Context, f *elffile.File, program string, all symtab.Symbols, symbols *symtab.Table, version string, dirs []string, limit uint64) (*Evidence, error) {
 	var buffers []Buffer
-	for _, s := range all {
-		if s.Type != elf.STT_FUNC && (strings.HasSuffix(s.Name, ghc.ProvenanceSuffix) || strings.HasSuffix(s.Name, ghc.ProvenanceSuffix92)) {
-			buffers = append(buffers, Buffer{Addr: s.Addr, Name: s.Name})
-		}
+	for _, suffix := range []string{ghc.ProvenanceSuffix, ghc.ProvenanceSuffix92} {
+		all.EachNamed("", suffix, func(i int, name string) {
+			if s, _ := all.Entry(i); s.Type != elf.STT_FUNC {
+				buffers = append(buffers, Buffer{Addr: s.Addr, Name: name})
+			}
+		})
 	}
 	if len(buffers) == 0 {
 		return nil, nil

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"testing"
 
+	"ccagent/internal/elftest"
 	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/evidence"
 	"ccagent/symbolize/evidence/symtab"
@@ -17,7 +18,7 @@ func TestEvidenceOfTables(t *testing.T) {
 		return sources.Extent{Line: line, Col: 1, EndLine: line, EndCol: 9}
 	}
 	f := &elffile.File{Segments: []elffile.Segment{{Type: elf.PT_LOAD, Flags: elf.PF_X, Addr: 0x1000, Memsz: 0x1000}}}
-	symbols := symtab.NewTable(f, []elffile.Symbol{
+	symbols := symtab.NewTable(f, elftest.Symbols{
 		{Name: "Main_fac_info", Addr: 0x1000, Size: 0x40, Type: elf.STT_FUNC, Bind: elf.STB_GLOBAL, Section: 1},
 		{Name: "c_work", Addr: 0x1300, Type: elf.STT_FUNC, Bind: elf.STB_GLOBAL, Section: 1},
 	}, false)

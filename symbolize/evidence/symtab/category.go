@@ -8,6 +8,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/internal/ghc"
+	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/hsname"
 )
 
@@ -76,17 +77,24 @@ var gcPrefixes = []string{"evacuate", "scavenge", "nonmoving", "GarbageCollect",
 //  5. Everything else is foreign: libc, libgmp, the C parts of packages, the
 //     user's own C.
 func (t *Table) understand(i int) *Symbol {
-	s := &Symbol{Symbol: t.all[t.order[i].index]}
+	s := &Symbol{Symbol: t.full(i)}
 	if s.Category = t.byName(i, &s.Haskell); s.Category == eventlog.CategoryUnresolved {
 		s.Category = t.byNeighbours(i)
 	}
 	return s
 }
 
+// full gives a symbol of code with its name.
+func (t *Table) full(i int) elffile.Symbol {
+	s := t.all.Symbol(int(t.order[i].index))
+	s.Size = t.size(t.order[i])
+	return s
+}
+
 // byName says what a symbol's own name and file say; CategoryUnresolved if that is nothing. Of
 // a Haskell symbol it sets the name.
 func (t *Table) byName(i int, haskell *hsname.Name) eventlog.Category {
-	s, known := &t.all[t.order[i].index], knownRTS()
+	s, known := t.full(i), knownRTS()
 	if strings.HasPrefix(s.Name, ghc.CmmPrefix) {
 		return eventlog.CategorySTG
 	}
@@ -130,7 +138,7 @@ func (t *Table) byNeighbours(i int) eventlog.Category {
 	end, next := nearest(1)
 	before, after := ofRTS(previous), ofRTS(next)
 	for j := first + 1; j < end; j++ {
-		s := &t.all[t.order[j].index]
+		s := t.full(j)
 		c := eventlog.CategoryForeign
 		local, isLocal := knownRTS().local[plainName(s.Name)]
 		switch {

@@ -9,7 +9,6 @@ import (
 	"context"
 	"debug/elf"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -218,8 +217,7 @@ func (e *Evidence) functions() cfi.Ranges {
 
 // collector finds the garbage collector's functions where no symbol names them.
 func (e *Evidence) collector() gccode.Collector {
-	named := func(s elffile.Symbol) bool { return s.Name == "GarbageCollect" }
-	if !e.info.RTS || slices.ContainsFunc(e.all, named) {
+	if !e.info.RTS || e.names("GarbageCollect") {
 		return gccode.Collector{}
 	}
 	found, err := gccode.Find(context.Background(), e.elf, e.functions())

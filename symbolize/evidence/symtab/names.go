@@ -3,23 +3,23 @@ package symtab
 import (
 	"hash/maphash"
 	"math/bits"
-
-	"ccagent/symbolize/elffile"
 )
 
 // names is a set of the names of symbols. A large program has a million, which a map takes five
 // times as long to hold.
 type names struct {
-	all  []elffile.Symbol
+	all  []string
 	seed maphash.Seed
 	// slots hold positions in all, plus one: a name's is at its hash, or in the next that was free.
 	slots []uint32
 }
 
-func newNames(all []elffile.Symbol) *names {
+func newNames(symbols Symbols) *names {
+	var all []string
+	symbols.EachNamed("", "", func(_ int, name string) { all = append(all, name) })
 	n := &names{all: all, seed: maphash.MakeSeed(), slots: make([]uint32, 2<<bits.Len(uint(len(all))))}
 	for i := range all {
-		if at := n.find(all[i].Name); n.slots[at] == 0 {
+		if at := n.find(all[i]); n.slots[at] == 0 {
 			n.slots[at] = uint32(i) + 1
 		}
 	}
@@ -30,7 +30,7 @@ func newNames(all []elffile.Symbol) *names {
 func (n *names) find(name string) uint64 {
 	mask := uint64(len(n.slots) - 1)
 	at := maphash.String(n.seed, name) & mask
-	for n.slots[at] != 0 && n.all[n.slots[at]-1].Name != name {
+	for n.slots[at] != 0 && n.all[n.slots[at]-1] != name {
 		at = (at + 1) & mask
 	}
 	return at

@@ -4,12 +4,13 @@ import (
 	"strconv"
 	"testing"
 
+	"ccagent/internal/elftest"
 	"ccagent/symbolize/elffile"
 )
 
 // The set has each name that it was made of, however often, and no other.
 func TestNames(t *testing.T) {
-	var all []elffile.Symbol
+	var all elftest.Symbols
 	for i := range 3000 {
 		all = append(all, elffile.Symbol{Name: strconv.Itoa(i / 3)})
 	}
@@ -19,7 +20,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%d: %v", i, got)
 		}
 	}
-	if newNames(nil).has("") {
+	if newNames(elftest.Symbols(nil)).has("") {
 		t.Error("the empty set has a name")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/internal/elftest"
 	"ccagent/symbolize/binary"
 	"ccagent/symbolize/elffile"
 	"ccagent/symbolize/evidence"
@@ -19,7 +20,7 @@ func code(symbols ...elffile.Symbol) (*elffile.File, *Table) {
 			symbols[i].Type = elf.STT_FUNC
 		}
 	}
-	return f, NewTable(f, symbols, true)
+	return f, NewTable(f, elftest.Symbols(symbols), true)
 }
 
 func global(name string, addr, size uint64) elffile.Symbol {

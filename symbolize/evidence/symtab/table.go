@@ -1,10 +1,8 @@
 package symtab
 
 import (
-	"cmp"
 	"debug/elf"
 	"math"
-	"slices"
 	"sort"
 	"strings"
 
@@ -21,10 +19,22 @@ type Symbol struct {
 	Haskell  hsname.Name // of a Haskell symbol
 }
 
+// Symbols are a file's, by their numbers; an elffile.SymbolTable.
+type Symbols interface {
+	Len() int
+	// Entry gives a symbol without its name and file; false for what is to be left out.
+	Entry(i int) (elffile.Symbol, bool)
+	Symbol(i int) elffile.Symbol
+	// Find reports whether a name is defined, and whether that is known without reading all names.
+	Find(name string) (defined, known bool)
+	// EachNamed calls visit for those whose names contain a part and end in a suffix.
+	EachNamed(part, suffix string, visit func(i int, name string))
+}
+
 // Table finds the symbol of an address. What a capture asks for is few of a large program's
-// symbols, so names are understood only of those that it has asked for.
+// symbols, so names are read and understood only of those that it has asked for.
 type Table struct {
-	all   []elffile.Symbol
+	all   Symbols
 	order []entry // symbols of code, by address; one an address
 	// reach is the largest end of the symbols up to each: it bounds the search
 	// for one that covers an address from far before it.
@@ -48,6 +58,9 @@ type entry struct {
 
 // Defines is evidence.Symbols'.
 func (t *Table) Defines(name string) bool {
+	if defined, known := t.all.Find(name); known {
+		return defined
+	}
 	if t.defined == nil {
 		t.defined = newNames(t.all)
 	}
@@ -64,32 +77,29 @@ func (t *Table) Begins(lo, hi uint64) bool {
 func (t *Table) IsClass(name string) bool {
 	if t.classes == nil {
 		t.classes = map[string]bool{}
-		for i := range t.all {
-			constructor, ok := strings.CutSuffix(t.all[i].Name, "_con_info")
+		const begin, end = "_CZC", "_con_info" // of the constructor C:Eq
+		t.all.EachNamed(begin, end, func(_ int, name string) {
+			_, class, ok := strings.Cut(strings.TrimSuffix(name, end), begin)
 			if !ok {
-				continue
+				return
 			}
-			if _, class, ok := strings.Cut(constructor, "_CZC"); ok { // the constructor C:Eq
-				if class, ok = hsname.Decode(class); ok {
-					t.classes[class] = true
-				}
+			if class, ok = hsname.Decode(class); ok {
+				t.classes[class] = true
 			}
-		}
+		})
 	}
 	return t.classes[name]
 }
 
 // NewTable makes a table of the symbols that name code in f. all may be a separate debug
-// file's; holdsRTS is set where the run-time system's own code is in the file. The table keeps
-// all, and changes it.
-func NewTable(f *elffile.File, all []elffile.Symbol, holdsRTS bool) *Table {
+// file's; holdsRTS is set where the run-time system's own code is in the file.
+func NewTable(f *elffile.File, all Symbols, holdsRTS bool) *Table {
 	t := &Table{all: all, understood: map[int]*Symbol{}, settled: map[int]eventlog.Category{}, holdsRTS: holdsRTS}
-	all = all[:min(len(all), math.MaxInt32)]
-	for i := range all {
-		s := &all[i]
-		// A debug file has the run-time system's symbols without its strings.
-		t.holdsRTS = t.holdsRTS || s.Name == ghc.UpdateFrameName+ghc.InfoSuffix
-		if s.Type == elf.STT_TLS || s.Section >= elf.SHN_LORESERVE {
+	n := min(all.Len(), math.MaxInt32)
+	t.order = make([]entry, 0, n)
+	for i := range n {
+		s, ok := all.Entry(i)
+		if !ok || s.Type == elf.STT_TLS || s.Section >= elf.SHN_LORESERVE {
 			continue
 		}
 		if int(s.Section) < len(f.Sections) {
@@ -99,28 +109,91 @@ func NewTable(f *elffile.File, all []elffile.Symbol, holdsRTS bool) *Table {
 		} else if !f.Executable(s.Addr) {
 			continue
 		}
-		if s.Addr+s.Size < s.Addr {
-			s.Size = 0
-		}
 		t.order = append(t.order, entry{s.Addr, int32(i)})
 	}
-	slices.SortFunc(t.order, func(a, b entry) int {
-		switch {
-		case a.addr < b.addr:
-			return -1
-		case a.addr > b.addr:
-			return 1
-		}
-		return cmp.Or(better(&all[b.index])-better(&all[a.index]), int(a.index)-int(b.index))
-	})
-	t.order = slices.CompactFunc(t.order, func(a, b entry) bool { return a.addr == b.addr })
+	if !t.holdsRTS { // a debug file has the run-time system's symbols without its strings
+		t.holdsRTS = t.names(ghc.UpdateFrameName + ghc.InfoSuffix)
+	}
+	t.order = t.best(sortEntries(t.order))
 	t.reach = make([]uint64, len(t.order))
 	end := uint64(0)
 	for i, e := range t.order {
-		end = max(end, e.addr+all[e.index].Size)
+		end = max(end, e.addr+t.size(e))
 		t.reach[i] = end
 	}
 	return t
+}
+
+// names reports whether a symbol has a name, without reading all names into a set.
+func (t *Table) names(name string) bool {
+	defined, known := t.all.Find(name)
+	if !known {
+		t.all.EachNamed(name, name, func(_ int, s string) { defined = defined || s == name })
+	}
+	return defined
+}
+
+// size is the size of a symbol of code; 0 if it would reach beyond the address space.
+func (t *Table) size(e entry) uint64 {
+	s, _ := t.all.Entry(int(e.index))
+	if s.Addr+s.Size < s.Addr {
+		return 0
+	}
+	return s.Size
+}
+
+// sortEntries sorts entries by address, and those of an address as they were. It is a radix
+// sort: a large program has some hundred thousand.
+func sortEntries(es []entry) []entry {
+	const digit = 11
+	lo, hi := uint64(math.MaxUint64), uint64(0)
+	for _, e := range es {
+		lo, hi = min(lo, e.addr), max(hi, e.addr)
+	}
+	spare := make([]entry, len(es))
+	for shift := 0; shift < 64 && len(es) > 0 && (hi-lo)>>shift > 0; shift += digit {
+		var from [1 << digit]int
+		for _, e := range es {
+			from[(e.addr-lo)>>shift&(1<<digit-1)]++
+		}
+		next := 0
+		for i, n := range from {
+			from[i], next = next, next+n
+		}
+		for _, e := range es {
+			to := &from[(e.addr-lo)>>shift&(1<<digit-1)]
+			spare[*to] = e
+			*to++
+		}
+		es, spare = spare, es
+	}
+	return es
+}
+
+// best keeps one entry of each address: of the best, the first in the table.
+func (t *Table) best(es []entry) []entry {
+	out := es[:0]
+	for i := 0; i < len(es); {
+		e, rank := es[i], -1
+		j := i + 1
+		for ; j < len(es) && es[j].addr == e.addr; j++ {
+			if rank < 0 {
+				rank = t.rank(es[i])
+			}
+			if r := t.rank(es[j]); r > rank {
+				e, rank = es[j], r
+			}
+		}
+		out = append(out, e)
+		i = j
+	}
+	return out
+}
+
+func (t *Table) rank(e entry) int {
+	s, _ := t.all.Entry(int(e.index))
+	s.Size = t.size(e)
+	return better(&s)
 }
 
 // better ranks the symbols of one address: the one that people know.
@@ -167,7 +240,7 @@ func (t *Table) find(addr uint64) (covering, next int) {
 	next = sort.Search(len(t.order), func(i int) bool { return t.order[i].addr > addr })
 	const far = 256
 	for j := next - 1; j >= 0 && next-j < far && t.reach[j] > addr; j-- {
-		if e := t.order[j]; addr-e.addr < t.all[e.index].Size {
+		if e := t.order[j]; addr-e.addr < t.size(e) {
 			return j, next
 		}
 	}
