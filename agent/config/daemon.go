@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"path"
 	"strconv"
 	"strings"
@@ -26,6 +27,8 @@ type Daemon struct {
 	Rules []Rule `yaml:"rules"`
 	// Group may use the control socket; each of its users sees their own processes.
 	Group string `yaml:"group"`
+	// Metrics is the address on this host at which metrics are served; empty for none.
+	Metrics string `yaml:"metrics"`
 	// Arguments has the programs' arguments in the logs.
 	Arguments bool `yaml:"arguments"`
 }
@@ -79,6 +82,11 @@ func (d *Daemon) check() (wrong *mistake) {
 		return bad("frequency", "%d Hz is in step with milliseconds, in which programs do things: 47, 97, 241 and 997 are not", d.Frequency)
 	case !(d.MaxOverhead >= 0 && d.MaxOverhead <= 100):
 		return bad("max-overhead", "%v is not in 0..100 per cent", d.MaxOverhead)
+	}
+	if d.Metrics != "" {
+		if at, err := netip.ParseAddrPort(d.Metrics); err != nil || !at.Addr().IsLoopback() {
+			return bad("metrics", "%q is no address of this host alone, such as 127.0.0.1:9466", d.Metrics)
+		}
 	}
 	for key, l := range map[string]*Limits{"piece": &d.Piece, "keep": &d.Keep} {
 		var err error

@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"ccagent/agent/daemon/metrics"
 	"ccagent/agent/daemon/segments"
 	"ccagent/agent/invoker"
 	"ccagent/agent/resymbolize"
@@ -26,16 +28,19 @@ type closing struct {
 	seen   []symbols.Seen
 	done   chan<- struct{} // closed when it is; no piece, but a mark, if log is nil
 	ended  bool            // it says why it ends
+
+	service string
 }
 
 // closer closes pieces, one at a time and in their order, beside the loop: names of code are looked
 // up, which may take seconds for the first piece of a build. It also finishes what has no names: the
 // pieces that a killed daemon has left, and those for whose names the disk had no room.
 type closer struct {
-	opts   Options
-	store  *symbols.Store
-	cancel context.CancelFunc // what another daemon can do
-	ended  chan struct{}
+	opts    Options
+	store   *symbols.Store
+	metrics *metrics.Metrics   // nil if there are none
+	cancel  context.CancelFunc // what another daemon can do
+	ended   chan struct{}
 
 	mu        sync.Mutex
 	more      *sync.Cond
@@ -48,14 +53,15 @@ type closer struct {
 	problem   error           // why the last of stuck or waiting is
 	failed    uint64
 	closed    uint64 // samples
+	pieces    uint64 // that were closed
 	lost      uint64
 	unwritten uint64 // events
 }
 
 // newCloser begins with the pieces that an earlier daemon has left.
-func newCloser(o Options, left []string, store *symbols.Store) *closer {
+func newCloser(o Options, left []string, store *symbols.Store, m *metrics.Metrics) *closer {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &closer{opts: o, store: store, cancel: cancel, ended: make(chan struct{}), open: map[string]bool{}, nameless: left}
+	c := &closer{opts: o, store: store, metrics: m, cancel: cancel, ended: make(chan struct{}), open: map[string]bool{}, nameless: left}
 	c.more = sync.NewCond(&c.mu)
 	go c.work(context.Background(), ctx)
 	return c
@@ -176,6 +182,7 @@ func (c *closer) finish(ctx context.Context, one *closing, last bool) {
 	c.mu.Lock()
 	delete(c.open, path)
 	c.closed, c.lost, c.unwritten = c.closed+samples, c.lost+lost, c.unwritten+one.log.Unwritten()
+	c.pieces++
 	c.settled(path, nameless, err)
 	c.mu.Unlock()
 	if err != nil {
@@ -230,8 +237,54 @@ func (c *closer) write(ctx context.Context, one *closing) error {
 	if resolveErr != nil {
 		resolveErr = fmt.Errorf("names are missing: %w", resolveErr)
 	}
-	emit := func(e eventlog.Event) error { return one.log.Emit(sink.Now, e) }
+	by := map[string]uint64{}
+	emit := func(e eventlog.Event) error {
+		if l, ok := e.(*eventlog.Locations); ok {
+			for _, loc := range l.Locations {
+				by[categoryOf(loc.Category)] += one.log.Seen.Clock(sink.Address{Module: l.Module, Addr: loc.Addr})
+			}
+		}
+		return one.log.Emit(sink.Now, e)
+	}
+	defer func() { c.measure(one, by) }()
 	return errors.Join(resolveErr, c.store.Write(one.seen, emit), one.log.Finish())
+}
+
+// categoryOf is what metrics call a category.
+func categoryOf(c eventlog.Category) string {
+	switch c {
+	case eventlog.CategoryHaskell, eventlog.CategorySTG:
+		return "mutator"
+	case eventlog.CategoryGC:
+		return "gc"
+	case eventlog.CategoryRTS:
+		return "rts"
+	case eventlog.CategoryForeign:
+		return "foreign"
+	case eventlog.CategoryKernel:
+		return "kernel"
+	}
+	return "unresolved"
+}
+
+// measure divides a piece's CPU time among the categories of its samples.
+func (c *closer) measure(one *closing, by map[string]uint64) {
+	counts := &one.log.Counts
+	by["kernel"] += counts.InKernel
+	var all uint64
+	for _, n := range by {
+		all += n
+	}
+	if c.metrics == nil || all == 0 {
+		return
+	}
+	times := make(map[string]time.Duration, len(by))
+	for category, n := range by {
+		if n > 0 {
+			times[category] = time.Duration(float64(counts.CPUNs) * float64(n) / float64(all))
+		}
+	}
+	c.metrics.AddCPU(one.service, times)
 }
 
 // finishNameless names a piece that is closed, or that a killed daemon has left.

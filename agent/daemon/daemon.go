@@ -14,6 +14,7 @@ import (
 	"ccagent/agent/config"
 	"ccagent/agent/cpu"
 	"ccagent/agent/daemon/control"
+	"ccagent/agent/daemon/metrics"
 	"ccagent/agent/daemon/segments"
 	"ccagent/agent/discovery"
 	"ccagent/agent/engine"
@@ -76,6 +77,9 @@ type Daemon struct {
 	calls  chan func() // of the control socket, run by the loop
 	closer *closer
 	kept   kept
+
+	metrics *metrics.Metrics // nil if there are none
+	scraped net.Listener
 }
 
 // kept is what is in the folder.
@@ -94,6 +98,13 @@ func Run(ctx context.Context, hangup <-chan os.Signal, o Options) (err error) {
 	}
 	served := make(chan error, 1)
 	go func() { served <- control.Serve(d.socket, d.handle(ctx)) }()
+	if d.scraped != nil {
+		go func() {
+			if err := d.metrics.Serve(ctx, d.scraped); err != nil {
+				d.opts.Log(err.Error())
+			}
+		}()
+	}
 	if o.Ready != nil {
 		o.Ready()
 	}
@@ -139,7 +150,11 @@ func (d *Daemon) start() error {
 	if err != nil {
 		return err
 	}
-	d.closer = newCloser(d.opts, left, symbols.New(symbols.Config{Who: d.who.Credentials(), CacheDir: invoker.CacheDir(d.who.UID), Memory: symbolMemory}))
+	if err := d.listenMetrics(); err != nil {
+		return err
+	}
+	store := symbols.New(symbols.Config{Who: d.who.Credentials(), CacheDir: invoker.CacheDir(d.who.UID), Memory: symbolMemory})
+	d.closer = newCloser(d.opts, left, store, d.metrics)
 	if err := d.engine.FollowHost(); err != nil {
 		return err
 	}
@@ -240,6 +255,9 @@ func (d *Daemon) flush(now time.Time) error {
 			return err
 		}
 	}
+	if err := d.count(); err != nil {
+		return err
+	}
 	d.reportProblem()
 	d.closer.again()
 	d.forget()
@@ -296,8 +314,8 @@ func (d *Daemon) reload() error {
 		return err
 	}
 	fresh := c.Daemon
-	if fmt.Sprint(fresh.Events, fresh.Frequency, fresh.MaxOverhead, fresh.Group) != fmt.Sprint(d.config.Events, d.config.Frequency, d.config.MaxOverhead, d.config.Group) {
-		return fmt.Errorf("%s: events, frequency, max-overhead and group change when the daemon is started anew", d.opts.Config)
+	if fmt.Sprint(fresh.Events, fresh.Frequency, fresh.MaxOverhead, fresh.Group, fresh.Metrics) != fmt.Sprint(d.config.Events, d.config.Frequency, d.config.MaxOverhead, d.config.Group, d.config.Metrics) {
+		return fmt.Errorf("%s: events, frequency, max-overhead, group and metrics change when the daemon is started anew", d.opts.Config)
 	}
 	d.config = fresh
 	d.opts.Log("the configuration was read again")
@@ -344,6 +362,9 @@ func (d *Daemon) close() error {
 	var errs []error
 	if d.socket != nil {
 		errs = append(errs, d.socket.Close())
+	}
+	if d.scraped != nil {
+		_ = d.scraped.Close() // its server has, if there was one
 	}
 	if d.closer != nil {
 		d.closer.stop()

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"ccagent/agent/counters"
 	"ccagent/agent/discovery"
 	"ccagent/agent/process"
 	"ccagent/agent/sink"
@@ -21,10 +22,13 @@ import (
 type proc struct {
 	discovery.Process
 	image   *process.Image
-	log     *sink.Sink // the piece that is being written
-	since   time.Time  // that began
-	samples uint64     // of earlier pieces
-	problem error      // why the piece could not be written last, nil if it could
+	log     *sink.Sink   // the piece that is being written
+	since   time.Time    // that began
+	samples uint64       // of earlier pieces
+	problem error        // why the piece could not be written last, nil if it could
+	counted counters.RTS // as last read
+	counts  bool         // they have been read
+	heapIn  *sink.Sink   // the piece that says how large the heap is
 }
 
 // failure is a process that is chosen, but that could not be taken in.
@@ -283,7 +287,7 @@ func (d *Daemon) drop(p *proc) error {
 func (d *Daemon) closePiece(p *proc, log *sink.Sink, reason eventlog.EndReason) {
 	d.logs.Remove(log)
 	owner := credentials.Credentials{UID: p.UID, GID: p.GID, Groups: p.Groups}
-	d.closer.add(closing{log: log, reason: reason, seen: d.seenOf(log, owner)})
+	d.closer.add(closing{log: log, reason: reason, seen: d.seenOf(log, owner), service: p.Service})
 }
 
 // forget forgets forks that have had their time without being sampled, and are no more.

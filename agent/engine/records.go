@@ -135,9 +135,17 @@ func (e *Engine) count(im *process.Image, r *perf.Sample) {
 	counts.Weigh(int(r.Event), r.Period)
 	counts.Stop(eventlog.StopReason(r.Stop))
 	counts.Haskell = counts.Haskell || im.RTS != nil
+	clock := e.config.Asked.Events[r.Event].Def.Unit == "ns"
+	kernel := eventlog.SampleFlags(r.Flags)&eventlog.SampleInKernel != 0
 	if leaf, ok := leafAddress(r.Frames); ok {
 		module, addr, _ := im.Resolve(leaf)
 		im.Log.Seen.CountLeaf(module, addr)
+		if clock && !kernel {
+			im.Log.Seen.CountClock(module, addr)
+		}
+	}
+	if clock && kernel {
+		counts.InKernel++
 	}
 }
 

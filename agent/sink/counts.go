@@ -9,6 +9,9 @@ type Counts struct {
 	// Complete, truncated and failed stacks, of samples with a Haskell stack to walk;
 	// NoHaskell counts those without.
 	Complete, Truncated, Failed, NoHaskell uint64
+	// CPUNs is the CPU time of the log's processes, as the log says, and InKernel how many samples of a
+	// clock were taken in the kernel.
+	CPUNs, InKernel uint64
 	// Haskell is set when a sample was of a program with a Haskell run-time system.
 	Haskell bool
 }

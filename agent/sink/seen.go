@@ -17,6 +17,7 @@ type Address struct {
 // sighting is how an address was seen.
 type sighting struct {
 	samples uint64 // that hit it
+	clock   uint64 // of a clock, that hit it in user space
 	call    bool   // only ever as a return address in C code
 }
 
@@ -60,6 +61,18 @@ func (s *Seen) CountLeaf(module uint32, addr uint64) {
 		s.sightings[a] = old
 	}
 }
+
+// CountClock counts a sample of a clock that hit an address in user space.
+func (s *Seen) CountClock(module uint32, addr uint64) {
+	a := Address{module, addr}
+	if old, ok := s.sightings[a]; ok {
+		old.clock++
+		s.sightings[a] = old
+	}
+}
+
+// Clock counts the samples of clocks that hit an address in user space.
+func (s *Seen) Clock(a Address) uint64 { return s.sightings[a].clock }
 
 // ByModule lists each module's addresses, sorted.
 func (s *Seen) ByModule() map[uint32][]symbolize.Address {

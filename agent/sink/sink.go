@@ -120,6 +120,8 @@ func (s *Sink) Emit(time uint64, e eventlog.Event) error {
 		s.labels.forget(e.PID)
 	case *eventlog.Module:
 		s.modules[e.ID] = true
+	case *eventlog.Sampling:
+		s.Counts.CPUNs = max(s.Counts.CPUNs, e.CPUNs)
 	}
 	if s.config.Rotate != 0 {
 		s.definitions.remember(at, e)

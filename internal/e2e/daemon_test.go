@@ -24,6 +24,7 @@ import (
 type host struct {
 	t                     *testing.T
 	config, state, socket string
+	more                  string // lines of the configuration
 	daemon                *exec.Cmd
 	ended                 func() result
 }
@@ -43,7 +44,7 @@ func newHost(t *testing.T) *host {
 	dir := sharedDir(t, 0o755)
 	h := &host{t: t, config: filepath.Join(t.TempDir(), "ccagent.yaml"), state: filepath.Join(dir, "state"), socket: filepath.Join(dir, "control.sock")}
 	// Only root may have written the configuration, so its folder is root's too.
-	h.configure("  - {executable: spin31, profile: true}\n  - {executable: fork, profile: true}\n  - {profile: false}\n")
+	h.configure("  - {executable: spin31, profile: true}\n  - {executable: fork, profile: true}\n  - {executable: alloc31, profile: true}\n  - {profile: false}\n")
 	return h
 }
 
@@ -57,7 +58,7 @@ func (h *host) configure(rules string) {
 			}
 		}
 	}
-	text := "daemon:\n  frequency: 241\n  max-overhead: 0\n  piece: {age: 1s, size: 8MB}\n  group: " + group + "\n  rules:\n" + rules
+	text := "daemon:\n  frequency: 241\n  max-overhead: 0\n  piece: {age: 1s, size: 8MB}\n  group: " + group + "\n" + h.more + "  rules:\n" + rules
 	if err := os.WriteFile(h.config, []byte(text), 0o600); err != nil {
 		h.t.Fatal(err)
 	}

@@ -72,6 +72,10 @@ int main(void)
 	FIELD(generation, n_new_large_words);
 	FIELD(RTSStats, gcs);
 	FIELD(RTSStats, allocated_bytes);
+	FIELD(RTSStats, major_gcs);
+	FIELD(RTSStats, copied_bytes);
+	FIELD(RTSStats, gc.live_bytes);
+	FIELD(RTSStats, gc.mem_in_use_bytes);
 	FIELD(GC_FLAGS, maxHeapSize);
 	FIELD(GC_FLAGS, minAllocAreaSize);
 	SHOW("block", BLOCK_SIZE);
@@ -179,6 +183,8 @@ func facts(version string, profiled bool) map[string]int {
 		"StgTSO": int(l.TSOWords), "StgTRecChunk": int(l.TRecChunkWords), "StgRegTable.rRet": BaseRet,
 		"generation.large_objects": GenerationLargeObjects, "generation.n_new_large_words": GenerationNewLarge,
 		"RTSStats.gcs": StatsGCs, "RTSStats.allocated_bytes": StatsAllocated,
+		"RTSStats.major_gcs": StatsMajorGCs, "RTSStats.copied_bytes": StatsCopied,
+		"RTSStats.gc.live_bytes": StatsGC + GCDetailsLive, "RTSStats.gc.mem_in_use_bytes": StatsGC + GCDetailsInUse,
 		"Capability.r": BaseOfCapability, "Capability.no": BaseOfCapability + BaseCapabilityNo,
 		"Capability.total_allocated": BaseOfCapability + int(l.TotalAllocated),
 		"CostCentreStack.cc":         CCSCC, "CostCentreStack.prevStack": CCSPrev, "CostCentreStack.depth": CCSDepth,

@@ -46,8 +46,13 @@ const (
 
 // Fields of RTSStats, which every collection updates (rts/include/RtsAPI.h).
 const (
-	StatsGCs       = 0 // gcs, 32 bits wide
-	StatsAllocated = 8 // allocated_bytes, when the last collection ended
+	StatsGCs       = 0   // gcs, 32 bits wide
+	StatsMajorGCs  = 4   // major_gcs, likewise
+	StatsAllocated = 8   // allocated_bytes, when the last collection ended
+	StatsCopied    = 64  // copied_bytes
+	StatsGC        = 160 // gc: the GCDetails of the last collection
+	GCDetailsLive  = 16  // live_bytes
+	GCDetailsInUse = 48  // mem_in_use_bytes
 )
 
 // Fields of an InCall, which is a call from C into Haskell (rts/Task.h).

@@ -1,0 +1,189 @@
+// Package metrics serves what the daemon knows of itself and of the processes that it profiles to
+// Prometheus. Processes are added up by service, whose number is bounded, so that the number of series
+// is too.
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"ccagent/agent/counters"
+)
+
+// maxServices bounds the services that have series of their own; the others are Other.
+const maxServices = 200
+
+// Other is the service of all processes beyond the bound.
+const Other = "(other)"
+
+// Metrics are all series. They may be set while they are served.
+type Metrics struct {
+	registry *prometheus.Registry
+	agent    map[string]prometheus.Counter
+	gauges   map[string]prometheus.Gauge
+
+	mu       sync.Mutex
+	services map[string]bool
+
+	gcs, allocated, copied, cpu *prometheus.CounterVec
+	processes, threads          *prometheus.GaugeVec
+	live, inUse                 *prometheus.GaugeVec
+	before                      Agent
+}
+
+// Agent is the daemon's own state. Numbers that only grow are since it began.
+type Agent struct {
+	Samples, Lost, Unwritten, PiecesClosed, PiecesFailed uint64
+	BPF, Interrupts, Target                              time.Duration
+	Pieces, Closing, Stalled                             int
+	Bytes                                                int64
+}
+
+// Process is what a process has used since it was added last.
+type Process struct {
+	Service string
+	RTS     *counters.RTS // nil if it cannot be read; Live and InUse are totals
+	Threads int
+}
+
+// New makes the series, of a version of the agent.
+func New(version string) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry(), agent: map[string]prometheus.Counter{}, gauges: map[string]prometheus.Gauge{}, services: map[string]bool{}}
+	counter := func(name, help string) {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		m.registry.MustRegister(c)
+		m.agent[name] = c
+	}
+	counter("ccagent_samples_total", "Samples that were taken.")
+	counter("ccagent_samples_lost_total", "Samples for which the ring buffer had no room.")
+	counter("ccagent_events_unwritten_total", "Events of logs that were dropped because the disk was full for long.")
+	counter("ccagent_pieces_closed_total", "Pieces of logs that were closed.")
+	counter("ccagent_pieces_failed_total", "Pieces of logs that could not be finished.")
+	counter("ccagent_bpf_seconds_total", "CPU time of the BPF programs that take samples.")
+	counter("ccagent_interrupt_seconds_total", "CPU time of the interrupts that bring samples, as measured when the daemon began.")
+	counter("ccagent_profiled_cpu_seconds_total", "CPU time of all profiled processes.")
+	gauge := func(name, help string) {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		m.registry.MustRegister(g)
+		m.gauges[name] = g
+	}
+	gauge("ccagent_pieces", "Pieces of logs that are kept.")
+	gauge("ccagent_pieces_bytes", "Size of all pieces that are kept.")
+	gauge("ccagent_pieces_closing", "Pieces that wait for their names.")
+	gauge("ccagent_logs_stalled", "Logs that cannot be written now.")
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append([]string{"service"}, labels...))
+		m.registry.MustRegister(v)
+		return v
+	}
+	gauges := func(name, help string) *prometheus.GaugeVec {
+		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"service"})
+		m.registry.MustRegister(v)
+		return v
+	}
+	m.gcs = counters("ccagent_haskell_collections_total", "Collections by the run-time system, of the oldest generation (major) and of others (minor).", "generation")
+	m.allocated = counters("ccagent_haskell_allocated_bytes_total", "Bytes that Haskell code has allocated, as of the last collection.")
+	m.copied = counters("ccagent_haskell_copied_bytes_total", "Bytes that collections have copied.")
+	m.cpu = counters("ccagent_haskell_cpu_seconds_total", "CPU time by what ran: the exact time of the processes, divided by the categories of their samples when a piece is closed.", "category")
+	m.processes = gauges("ccagent_haskell_processes", "Processes that are profiled.")
+	m.threads = gauges("ccagent_haskell_os_threads", "Threads of the operating system.")
+	m.live = gauges("ccagent_haskell_live_bytes", "What the last collections left in the heap.")
+	m.inUse = gauges("ccagent_haskell_heap_bytes", "Memory that the run-time system has taken for the heap.")
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ccagent_build_info", Help: "1, with the version as a label.", ConstLabels: prometheus.Labels{"version": version}})
+	build.Set(1)
+	m.registry.MustRegister(build, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
+	return m
+}
+
+// SetAgent sets the daemon's own series.
+func (m *Metrics) SetAgent(a Agent) {
+	b := m.before
+	m.before = a
+	add := func(name string, now, before float64) { m.agent[name].Add(max(now-before, 0)) }
+	add("ccagent_samples_total", float64(a.Samples), float64(b.Samples))
+	add("ccagent_samples_lost_total", float64(a.Lost), float64(b.Lost))
+	add("ccagent_events_unwritten_total", float64(a.Unwritten), float64(b.Unwritten))
+	add("ccagent_pieces_closed_total", float64(a.PiecesClosed), float64(b.PiecesClosed))
+	add("ccagent_pieces_failed_total", float64(a.PiecesFailed), float64(b.PiecesFailed))
+	add("ccagent_bpf_seconds_total", a.BPF.Seconds(), b.BPF.Seconds())
+	add("ccagent_interrupt_seconds_total", a.Interrupts.Seconds(), b.Interrupts.Seconds())
+	add("ccagent_profiled_cpu_seconds_total", a.Target.Seconds(), b.Target.Seconds())
+	m.gauges["ccagent_pieces"].Set(float64(a.Pieces))
+	m.gauges["ccagent_pieces_bytes"].Set(float64(a.Bytes))
+	m.gauges["ccagent_pieces_closing"].Set(float64(a.Closing))
+	m.gauges["ccagent_logs_stalled"].Set(float64(a.Stalled))
+}
+
+// service is the label of a service.
+func (m *Metrics) service(name string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.services[name] {
+		if len(m.services) >= maxServices {
+			return Other
+		}
+		m.services[name] = true
+	}
+	return name
+}
+
+// SetProcesses sets the series of all processes that are profiled.
+func (m *Metrics) SetProcesses(all []Process) {
+	type sums struct{ processes, threads, live, inUse float64 }
+	by := map[string]sums{}
+	m.mu.Lock()
+	for name := range m.services {
+		by[name] = sums{}
+	}
+	m.mu.Unlock()
+	for _, p := range all {
+		name := m.service(p.Service)
+		s := by[name]
+		s.processes++
+		s.threads += float64(p.Threads)
+		if r := p.RTS; r != nil {
+			s.live, s.inUse = s.live+float64(r.Live), s.inUse+float64(r.InUse)
+			m.gcs.WithLabelValues(name, "major").Add(float64(min(r.Major, r.Collections)))
+			m.gcs.WithLabelValues(name, "minor").Add(float64(r.Collections - min(r.Major, r.Collections)))
+			m.allocated.WithLabelValues(name).Add(float64(r.Allocated))
+			m.copied.WithLabelValues(name).Add(float64(r.Copied))
+		}
+		by[name] = s
+	}
+	for name, s := range by {
+		m.processes.WithLabelValues(name).Set(s.processes)
+		m.threads.WithLabelValues(name).Set(s.threads)
+		m.live.WithLabelValues(name).Set(s.live)
+		m.inUse.WithLabelValues(name).Set(s.inUse)
+	}
+}
+
+// AddCPU adds CPU time of a service by category.
+func (m *Metrics) AddCPU(service string, byCategory map[string]time.Duration) {
+	name := m.service(service)
+	for category, d := range byCategory {
+		m.cpu.WithLabelValues(name, category).Add(d.Seconds())
+	}
+}
+
+// Serve answers scrapes of /metrics at a listener until ctx ends.
+func (m *Metrics) Serve(ctx context.Context, l net.Listener) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 1 << 14}
+	stop := context.AfterFunc(ctx, func() { s.Close() })
+	defer stop()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve metrics: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ccagent/internal/testprog"
+)
+
+// Debian's Prometheus scrapes the daemon's metrics, promtool finds nothing wrong with them, and each that
+// the dashboard draws is there.
+func TestDaemonMetrics(t *testing.T) {
+	testprog.NeedRoot(t)
+	for _, tool := range []string{"prometheus", "promtool"} {
+		testprog.NeedTool(t, tool, "prometheus")
+	}
+	p := runOn(t, nil, testprog.Build(t, "alloc31", testprog.Options{}), forever)
+	h := newHost(t)
+	at := freeAddress(t)
+	h.more = "  metrics: " + at + "\n"
+	h.configure("  - {executable: alloc31, profile: true}\n  - {profile: false}\n")
+	h.start()
+
+	sums := func(text, metric string) (sum float64) {
+		for line := range strings.Lines(text) {
+			name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
+			if base, _, _ := strings.Cut(name, "{"); ok && base == metric {
+				if n, err := strconv.ParseFloat(value, 64); err == nil {
+					sum += n
+				}
+			}
+		}
+		return sum
+	}
+	var text string
+	moving := []string{"ccagent_samples_total", "ccagent_haskell_collections_total", "ccagent_haskell_allocated_bytes_total",
+		"ccagent_haskell_cpu_seconds_total", "ccagent_haskell_os_threads", "ccagent_haskell_heap_bytes", "ccagent_pieces", "ccagent_profiled_cpu_seconds_total"}
+	eventually(t, "all metrics move", func() bool {
+		text = get(t, "http://"+at+"/metrics")
+		for _, name := range moving {
+			if sums(text, name) <= 0 {
+				return false
+			}
+		}
+		return true
+	})
+	if n := sums(text, "ccagent_haskell_processes"); n != 1 {
+		t.Errorf("there are %v processes", n)
+	}
+	used, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(used[strings.LastIndexByte(string(used), ')'):]))
+	user, _ := strconv.ParseFloat(fields[12], 64)
+	system, _ := strconv.ParseFloat(fields[13], 64)
+	const hz = 100
+	if cpu, most := sums(text, "ccagent_haskell_cpu_seconds_total"), (user+system)/hz+0.05; cpu > most {
+		t.Errorf("the categories have %v s of CPU time, the process has used %v", cpu, most)
+	}
+	check := command(t, "promtool", "check", "metrics")
+	check.Stdin = strings.NewReader(text)
+	if r := run(t, check); r.status != 0 {
+		t.Errorf("promtool: status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+
+	dashboard, err := os.ReadFile("../../deploy/grafana/haskell-services.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drawn struct{ Panels []struct{ Targets []struct{ Expr string } } }
+	if err := json.Unmarshal(dashboard, &drawn); err != nil || len(drawn.Panels) == 0 {
+		t.Fatalf("the dashboard: %v", err)
+	}
+	for _, panel := range drawn.Panels {
+		for _, target := range panel.Targets {
+			for _, name := range regexp.MustCompile(`\b(ccagent|process)_[a-z_]+`).FindAllString(target.Expr, -1) {
+				if !strings.Contains(text, "# TYPE "+name+" ") {
+					t.Errorf("the dashboard draws %s, which there is not", name)
+				}
+			}
+		}
+	}
+
+	dir, web := t.TempDir(), freeAddress(t)
+	config := filepath.Join(dir, "prometheus.yml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, "scrape_configs:\n- {job_name: ccagent, scrape_interval: 1s, static_configs: [{targets: ['%s']}]}\n", at), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := command(t, "prometheus", "--config.file", config, "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", web)
+	background(t, server)
+	eventually(t, "Prometheus has the rate of allocation", func() bool {
+		answer, err := http.Get("http://" + web + "/api/v1/query?query=" + url.QueryEscape(`rate(ccagent_haskell_allocated_bytes_total{service="alloc31"}[1m])`))
+		if err != nil {
+			return false
+		}
+		defer answer.Body.Close()
+		var found struct {
+			Data struct{ Result []struct{ Value [2]any } }
+		}
+		if json.NewDecoder(answer.Body).Decode(&found) != nil || len(found.Data.Result) != 1 {
+			return false
+		}
+		rate, err := strconv.ParseFloat(fmt.Sprint(found.Data.Result[0].Value[1]), 64)
+		return err == nil && rate > 0
+	})
+	h.daemon.Process.Signal(syscall.SIGTERM)
+	if r := h.ended(); r.status != 0 {
+		t.Errorf("the daemon ends with status %d\n%s", r.status, r.stderr)
+	}
+}
+
+// freeAddress is an address of this host at which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func get(t *testing.T, address string) string {
+	t.Helper()
+	answer, err := http.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
