@@ -79,7 +79,9 @@ func TestDaemonMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var drawn struct{ Panels []struct{ Targets []struct{ Expr string } } }
+	var drawn struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
 	if err := json.Unmarshal(dashboard, &drawn); err != nil || len(drawn.Panels) == 0 {
 		t.Fatalf("the dashboard: %v", err)
 	}
