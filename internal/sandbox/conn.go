@@ -64,10 +64,21 @@ func ReadMessage(r io.Reader, limit uint64) (head uint64, b []byte, err error) {
 		return 0, nil, fmt.Errorf("message of %d bytes is over the limit of %d", n, limit)
 	}
 	// The buffer grows as bytes arrive, because the length may be wrong.
-	if b, err = io.ReadAll(io.LimitReader(r, int64(n))); err == nil && uint64(len(b)) < n {
-		err = io.ErrUnexpectedEOF
+	const first = 64 << 10
+	b = make([]byte, 0, min(n, first))
+	for uint64(len(b)) < n {
+		if len(b) == cap(b) {
+			b = append(make([]byte, 0, min(n, 4*uint64(cap(b)))), b...)
+		}
+		got, err := io.ReadFull(r, b[len(b):cap(b)])
+		if b = b[:len(b)+got]; err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return binary.LittleEndian.Uint64(h[:]), b, err
+		}
 	}
-	return binary.LittleEndian.Uint64(h[:]), b, err
+	return binary.LittleEndian.Uint64(h[:]), b, nil
 }
 
 // filesAtOnce is below SCM_MAX_FD, the kernel's limit of descriptors in a message.

@@ -299,14 +299,14 @@ func (a *analyser) finish() []codeRow {
 // sortRows sorts rows by address, at the same address ends before starts, so that the start
 // holds. It is a radix sort: there are millions.
 func sortRows(rows []codeRow) []codeRow {
-	const digit = 11
+	const digit = 14 // two rounds for a quarter of a gigabyte of code
 	last := uint32(0)
 	for i := range rows {
 		last = max(last, rows[i].at)
 	}
-	spare := make([]codeRow, len(rows))
+	spare, from := make([]codeRow, len(rows)), make([]int, 1<<digit)
 	for shift := 0; shift < 32 && last>>shift > 0; shift += digit {
-		var from [1 << digit]int
+		clear(from)
 		for i := range rows {
 			from[rows[i].at>>shift&(1<<digit-1)]++
 		}
@@ -355,6 +355,7 @@ func (c *compiler) overlay(base []absRow, text uint64, code []codeRow) []absRow 
 	at := func(j int) uint64 { return text + uint64(code[j].at) }
 	out := make([]absRow, 0, len(base)+len(code)/2) // many rows are alike
 	var under, over uint32
+	var usual [512]uint32 // of the rules of usual offsets, in words: 1 more than their number
 	inCode := false
 	for i, j := 0, 0; i < len(base) || j < len(code); {
 		addr := uint64(math.MaxUint64)
@@ -375,7 +376,11 @@ func (c *compiler) overlay(base []absRow, text uint64, code []codeRow) []absRow 
 			}
 			inCode = !end
 			if inCode {
-				over = c.intern(Rule{Kind: KindHaskell, Reg: c.arch.stgSp, Offset: r.off})
+				slot := &usual[uint32(r.off)/8%uint32(len(usual))]
+				if *slot == 0 || c.rules[*slot-1].Offset != r.off {
+					*slot = 1 + c.intern(Rule{Kind: KindHaskell, Reg: c.arch.stgSp, Offset: r.off})
+				}
+				over = *slot - 1
 			}
 		}
 		rule := under

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -137,8 +138,15 @@ func (c DirCache) Keep(_ uint32, key string, f *os.File) error {
 		os.Remove(f.Name())
 		return fmt.Errorf("write to the cache: %w", err)
 	}
+	// What is small is rarely worth a look at all that is there.
+	if info, err := os.Stat(c.path(key)); err == nil && uint64(info.Size()) < rand.Uint64N(pruneAfter) {
+		return nil
+	}
 	return c.prune(maxCache)
 }
+
+// pruneAfter is how many bytes are kept, about, between two looks at what the cache holds.
+const pruneAfter = 4 << 20
 
 // Discard removes a file that Create made and that is not kept.
 func (c DirCache) Discard(f *os.File) {
