@@ -29,6 +29,8 @@ type ledger struct {
 	split      split
 
 	largeSeen uint64 // bytes of large objects that the probe had counted at the last sample of one
+	// smallest is the size of the smallest large object that was sampled where hits are thinned, bytes.
+	smallest float64
 
 	// primopShare is the share of full nurseries that were found so by primops and stack
 	// checks, and threadShare and otherShare those by primops that make threads and by others:
@@ -212,7 +214,16 @@ func (l *ledger) weigh(h *hit, at placement) uint64 {
 		own := float64(h.large - min(h.large, l.largeSeen))
 		l.largeSeen = max(h.large, l.largeSeen)
 		// The capability's counter does not include the object yet, and does all before it.
-		return l.attribute(of, l.scale(of, own, at), min(own, float64(h.object)))
+		uncounted := min(own, float64(h.object))
+		if own > uncounted {
+			// Of thinned hits, larger objects are sampled more often. If a weight that is cut were
+			// the larger for it again, they would count twice.
+			if l.smallest == 0 || uncounted < l.smallest {
+				l.smallest = uncounted
+			}
+			uncounted = l.smallest
+		}
+		return l.attribute(of, l.scale(of, own, at), uncounted)
 	case bpf.SiteBlock:
 		blocks := float64(max(h.thin, 1))
 		if l.blockPlacement == at.begin && h.hits > l.blockHits {

@@ -26,25 +26,24 @@ func countsOf(a *bpf.AllocAccount) counts {
 //
 // A program whose stack grows for a while has phases of nothing but stack chunks, and the probes
 // may be out in one, or in place in no other. So what the unfinished cycle has at each update
-// shows large objects in what was allocated since the update before. An unfinished cycle has
-// less of them than whole ones if what fills a nursery with large objects comes at its end; by how
-// much is known from the cycles that were counted (the difference estimator; Cochran, Sampling
-// Techniques, chapter 7).
+// shows large objects in what was allocated since the update before. It shows them badly: a cycle
+// may have most of them at its begin or its end, and while a collection runs there seem to be
+// none. By how much large objects follow such shares is known from the cycles that were counted
+// (the linear regression estimator; Cochran, Sampling Techniques, chapter 7): not at all in a
+// program that goes on as it began.
 type split struct {
 	last counts
 	// large is the share of large objects in all bytes, heap, threads and other those of
 	// small objects in what is not large, and chunks that of stack chunks in large objects.
 	largeShare, chunkShare, threadShare, otherShare ratio
 
-	looks  bool    // whether there was such a share
-	looked float64 // share of large objects in the unfinished cycle, at the last update
-	// Of the bytes that were counted while there were such shares: how many, and how many more of
-	// them were of large objects than those say.
-	compared, apart float64
-	uncounted       float64 // bytes of cycles that were not counted, at the last update
-	uncountedLarge  float64 // those of large objects among them, estimated
-	unfinished      float64 // likewise, by the shares in unfinished cycles alone
-	bytes           [strata]float64
+	looks          bool    // whether there was such a share
+	looked         float64 // share of large objects in the unfinished cycle, at the last update
+	follows        line    // share of large objects in what was counted, by such shares
+	uncounted      float64 // bytes of cycles that were not counted, at the last update
+	uncountedLarge float64 // those of large objects among them, estimated
+	unfinished     float64 // likewise, by the shares in unfinished cycles alone
+	bytes          [strata]float64
 }
 
 // Bytes over which shares are averaged. Cycles are counted all, or in windows; surveys are taken
@@ -98,13 +97,9 @@ func (s *split) update(total float64, c *counts) [strata]float64 {
 			share := c.cycleLarge / c.cycleAll
 			s.looked, mean, s.looks = share, (s.looked+share)/2, true
 		}
-		s.compared += all
-		s.apart += counted - mean*all
+		s.follows.add(mean, counted, all)
 		s.unfinished += mean * (uncounted - s.uncounted)
-		s.uncountedLarge = s.unfinished
-		if s.compared > 0 {
-			s.uncountedLarge += s.apart / s.compared * uncounted
-		}
+		s.uncountedLarge = s.follows.sum(s.unfinished, uncounted)
 	default:
 		if s.largeShare.young() {
 			s.uncountedLarge, s.uncounted = 0, 0
@@ -133,6 +128,40 @@ func (s *split) update(total float64, c *counts) [strata]float64 {
 		s.bytes[of] += s.small(of) * more
 	}
 	return s.bytes
+}
+
+// line is the regression of a share y on another share x, each observation weighed by the bytes
+// that y is of.
+type line struct {
+	n            int
+	all          float64 // bytes
+	x, y, xx, xy float64 // sums, weighed
+}
+
+// slopeDoubt is the variance of x below which one observation shows no slope. It is 1 as long as none
+// is shown: x is of the same quantity as y (ridge regression towards that).
+const slopeDoubt = 0.002
+
+// add adds an observation: bytes of all bytes, while the other share was x.
+func (l *line) add(x, bytes, all float64) {
+	if all <= 0 {
+		return
+	}
+	l.n, l.all = l.n+1, l.all+all
+	l.x, l.xx = l.x+all*x, l.xx+all*x*x
+	l.y, l.xy = l.y+bytes, l.xy+x*bytes
+}
+
+// sum returns the estimated bytes of y in all bytes, of which x has xBytes. Without observations
+// y is x.
+func (l *line) sum(xBytes, all float64) float64 {
+	if l.all <= 0 {
+		return xBytes
+	}
+	x, y := l.x/l.all, l.y/l.all
+	doubt := slopeDoubt / float64(l.n)
+	slope := (l.xy/l.all - x*y + doubt) / (l.xx/l.all - x*x + doubt)
+	return y*all + min(max(slope, 0), 1)*(xBytes-x*all)
 }
 
 // ratio is a ratio of bytes, over roughly the latest.
