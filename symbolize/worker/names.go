@@ -110,7 +110,8 @@ func (n *names) strings(b []byte) []byte {
 }
 
 func (n *names) add(s []byte) {
-	if len(s) < 2 {
+	// What has neither is no path, and most bytes of a program are no strings at all.
+	if len(s) < 2 || bytes.IndexByte(s, '/') < 0 && bytes.IndexByte(s, '.') < 0 {
 		return
 	}
 	// Where no zero byte ends what precedes a string, bytes of that stand before it, all

@@ -40,7 +40,7 @@ type Cache interface {
 
 // worthCaching is the size of debug information from which on an index is kept:
 // less is read in no time.
-const worthCaching = 1 << 20
+const worthCaching = 256 << 10
 
 // loadIndex gives an index, or nil.
 func loadIndex(c Cache, module uint32, key string, limit uint64) *dwarfindex.Index {

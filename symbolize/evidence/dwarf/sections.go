@@ -42,7 +42,7 @@ func (r *reader) load() {
 }
 
 // worthUnpacking is the size of a compressed .debug_info from which on sections are kept.
-const worthUnpacking = 256 << 10
+const worthUnpacking = 64 << 10
 
 // data reads a section, nil if there is none.
 func (r *reader) data(name string) ([]byte, error) {
