@@ -121,11 +121,6 @@ func BenchmarkReadSamples(b *testing.B) {
 	benchmarkRead(b, func(r *Reader) int { return r.NextSamples(batch) })
 }
 
-func BenchmarkReadBriefs(b *testing.B) {
-	batch := make([]BriefSample, 512)
-	benchmarkRead(b, func(r *Reader) int { return r.NextBriefs(batch) })
-}
-
 // benchmarkRead reads a log with a function that reads many samples at once.
 func benchmarkRead(b *testing.B, take func(*Reader) int) {
 	const samples = 500_000

@@ -210,30 +210,15 @@ func (c *codec) clean(s string) string {
 // Fields of our own events: varints, and strings and lists after their length.
 
 func (c *codec) uvarint() uint64 {
-	b := c.buf[c.off:]
-	if len(b) > 0 && b[0] < 0x80 {
-		c.off++
-		return uint64(b[0])
-	}
-	var v uint64
-	for i := 0; i < len(b); i++ {
-		x := b[i]
-		if x < 0x80 {
-			if i == binary.MaxVarintLen64-1 && x > 1 {
-				break
-			}
-			c.off += i + 1
-			return v | uint64(x)<<(7*i&63)
+	v, next := varint(c.buf, c.off)
+	if next < 0 {
+		if !c.absent() {
+			c.fail("varint cut short or above 64 bits")
 		}
-		if i == binary.MaxVarintLen64-1 {
-			break
-		}
-		v |= uint64(x&0x7f) << (7 * i & 63)
+		return 0
 	}
-	if !c.absent() {
-		c.fail("varint cut short or above 64 bits")
-	}
-	return 0
+	c.off = next
+	return v
 }
 
 func (c *codec) v64(p *uint64) {

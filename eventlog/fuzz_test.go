@@ -50,7 +50,6 @@ func FuzzReader(f *testing.F) {
 			again(t, rec, declared)
 		}
 		sameFast(t, log)
-		sameBrief(t, log)
 		var he *HeaderError
 		switch {
 		case errors.As(r.Err(), &he):
@@ -101,47 +100,6 @@ func sameFast(t *testing.T, log []byte) {
 	}
 	if plain.Complete() != fast.Complete() || plain.Offset() != fast.Offset() {
 		t.Fatalf("ends at %d, the fast way at %d", plain.Offset(), fast.Offset())
-	}
-}
-
-// sameBrief compares NextBriefs (with Next for the rest) with Next.
-func sameBrief(t *testing.T, log []byte) {
-	t.Helper()
-	plain, fast := NewReader(bytes.NewReader(log)), NewReader(bytes.NewReader(log))
-	var batch [7]BriefSample
-	for {
-		var time uint64
-		for _, s := range batch[:fast.NextBriefs(batch[:])] {
-			if !plain.Next() {
-				t.Fatalf("the log has ended, in brief it has %+v", s)
-			}
-			got, ok := plain.Record().Event.(*Sample)
-			if ok {
-				var brief BriefSample
-				brief, ok = got.Brief()
-				ok = ok && brief == s
-			}
-			if !ok {
-				t.Fatalf("%s, in brief %+v", shownRecord(plain), s)
-			}
-			time = plain.Record().Time
-		}
-		if time != 0 && fast.Time() != time {
-			t.Fatalf("ends at time %d, in brief at %d", time, fast.Time())
-		}
-		more := plain.Next()
-		if fast.Next() != more {
-			t.Fatalf("more of the log: %t", more)
-		}
-		if !more {
-			break
-		}
-		if got, want := shownRecord(fast), shownRecord(plain); got != want {
-			t.Fatalf("%s, in brief %s", want, got)
-		}
-	}
-	if plain.Complete() != fast.Complete() || plain.Offset() != fast.Offset() {
-		t.Fatalf("ends at %d, in brief at %d", plain.Offset(), fast.Offset())
 	}
 }
 

@@ -167,7 +167,6 @@ func (r *Reader) enterBlock(at int64) bool {
 // mendMarker accepts a block marker whose id or declaration is damaged: after the end of a
 // block, bytes that are a marker apart from that, followed by events that agree with it.
 func (r *Reader) mendMarker(at int64) bool {
-	r.judged = true
 	if at != r.boundary {
 		return false
 	}

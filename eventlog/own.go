@@ -115,28 +115,6 @@ func (e *Nodes) layout(c *codec) {
 
 func (*Sample) EventID() uint16 { return IDSample }
 
-func (e *Sample) layout(c *codec) {
-	c.v32(&e.Event)
-	c.v32(&e.CPU)
-	c.v32(&e.PID)
-	c.v32(&e.TID)
-	c.v32(&e.Capability)
-	c.v64(&e.TSO)
-	c.v64(&e.Weight)
-	c.v32(&e.Node)
-	enum(c, &e.Stop)
-	enum(c, &e.Flags)
-	if c.encoding && e.SkippedWords == 0 && e.FoldedFrames == 0 && e.Centres == 0 {
-		return // most samples have none of them, and absent means zero
-	}
-	c.v64(&e.SkippedWords)
-	c.v32(&e.FoldedFrames)
-	if c.encoding && e.Centres == 0 {
-		return
-	}
-	c.v32(&e.Centres)
-}
-
 func (*Loss) EventID() uint16 { return IDLoss }
 
 func (e *Loss) layout(c *codec) {

@@ -81,7 +81,6 @@ type Reader struct {
 	unknown Unknown
 	pending *Malformed // to be given before the next event
 	ended   bool       // the end marker was seen
-	judged  bool       // some bytes were judged by what surrounds them
 
 	dataStart  int64 // offset of the first event
 	boundary   int64 // offset where the last block ended, or the header
@@ -122,7 +121,7 @@ func (r *Reader) Err() error { return r.err }
 // marker. Without it, the log was cut off or is still being written.
 func (r *Reader) Complete() bool { return r.ended }
 
-// Time returns the time of the last event read, also by NextSamples or NextBriefs.
+// Time returns the time of the last event read, also by NextSamples.
 func (r *Reader) Time() uint64 { return r.times[0] }
 
 // Offset is where in the log the next record begins.

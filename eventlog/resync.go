@@ -63,7 +63,6 @@ type scan struct {
 // resync skips damaged bytes, at least skip of them, up to the next place where reading can
 // continue, and reports them.
 func (r *Reader) resync(skip int, reason string) {
-	r.judged = true
 	r.scan = scan{on: true, from: r.offset(), reason: reason}
 	r.pos += skip
 	r.pass()
@@ -143,7 +142,6 @@ const (
 
 // goesOn reports whether the log goes on, or ends, well n bytes after pos.
 func (r *Reader) goesOn(n int) bool {
-	r.judged = true
 	if r.need(n+lookahead) == n {
 		return !r.wait() // the end of the log
 	}
@@ -154,7 +152,6 @@ func (r *Reader) goesOn(n int) bool {
 // them, or least where the log ends before, or any before its end marker. The
 // caller has asked for lookahead bytes from p.
 func (r *Reader) believable(p int, f fit, least int) bool {
-	r.judged = true
 	for good := 0; good < chain; good++ {
 		r.work++
 		b := r.buf[p:r.end]

@@ -59,47 +59,77 @@ func (r *Reader) sampleRun() (time, last uint64, end int) {
 	return time, last, end
 }
 
-// decode reads a payload that holds all fields and nothing else, and reports whether it did.
-// It must agree with layout, field by field.
-func (s *TimedSample) decode(b []byte) bool {
-	var v [10]uint64
-	i := 0
-	for k := range v {
-		if i < len(b) && b[i] < 0x80 {
-			v[k] = uint64(b[i])
-			i++
-		} else if v[k], i = longVarint(b, i); i < 0 {
-			return false
-		}
+// The payload of a sample is its fields as varints. Of the last three, those that are zero are
+// left out: both of SkippedWords and FoldedFrames, and Centres. Another writer may leave out any
+// at the end.
+const (
+	sampleFields   = 13
+	withoutSkipped = 10
+	withoutCentres = 12
+)
+
+func (s *Sample) fields() [sampleFields]uint64 {
+	return [...]uint64{
+		uint64(s.Event), uint64(s.CPU), uint64(s.PID), uint64(s.TID), uint64(s.Capability), s.TSO, s.Weight, uint64(s.Node),
+		uint64(s.Stop), uint64(s.Flags), s.SkippedWords, uint64(s.FoldedFrames), uint64(s.Centres),
 	}
-	if (v[0]|v[1]|v[2]|v[3]|v[4]|v[7]) > math.MaxUint32 || v[8] > math.MaxUint8 || v[9] > math.MaxUint16 {
-		return false
-	}
-	s.Event, s.CPU, s.PID, s.TID = uint32(v[0]), uint32(v[1]), uint32(v[2]), uint32(v[3])
-	s.Capability, s.TSO, s.Weight, s.Node = uint32(v[4]), v[5], v[6], uint32(v[7])
-	s.Stop, s.Flags = StopReason(v[8]), SampleFlags(v[9])
-	s.SkippedWords, s.FoldedFrames, s.Centres = 0, 0, 0
-	if i == len(b) {
-		return true
-	}
-	var more [3]uint64
-	for k := range more {
-		if i == len(b) {
-			break
-		}
-		if more[k], i = longVarint(b, i); i < 0 {
-			return false
-		}
-	}
-	if more[1]|more[2] > math.MaxUint32 {
-		return false
-	}
-	s.SkippedWords, s.FoldedFrames, s.Centres = more[0], uint32(more[1]), uint32(more[2])
-	return i == len(b)
 }
 
-// longVarint reads a varint of any length; the next offset is −1 if there is none.
-func longVarint(b []byte, i int) (uint64, int) {
+// setFields sets all fields, and reports whether each has room for its number.
+func (s *Sample) setFields(v *[sampleFields]uint64) bool {
+	s.Event, s.CPU, s.PID, s.TID, s.Capability = uint32(v[0]), uint32(v[1]), uint32(v[2]), uint32(v[3]), uint32(v[4])
+	s.TSO, s.Weight, s.Node, s.Stop, s.Flags = v[5], v[6], uint32(v[7]), StopReason(v[8]), SampleFlags(v[9])
+	s.SkippedWords, s.FoldedFrames, s.Centres = v[10], uint32(v[11]), uint32(v[12])
+	return (v[0]|v[1]|v[2]|v[3]|v[4]|v[7]|v[11]|v[12]) <= math.MaxUint32 && v[8] <= math.MaxUint8 && v[9] <= math.MaxUint16
+}
+
+func (s *Sample) layout(c *codec) {
+	if !c.encoding {
+		var v [sampleFields]uint64
+		for i := range v {
+			v[i] = c.uvarint()
+		}
+		if !s.setFields(&v) {
+			c.tooLarge()
+		}
+		return
+	}
+	v, n := s.fields(), sampleFields
+	switch {
+	case s.Centres != 0:
+	case s.SkippedWords == 0 && s.FoldedFrames == 0:
+		n = withoutSkipped
+	default:
+		n = withoutCentres
+	}
+	for _, x := range v[:n] {
+		c.buf = binary.AppendUvarint(c.buf, x)
+	}
+}
+
+// decode does what layout does, of a payload that holds the fields and nothing else. It reports
+// whether it did.
+func (s *Sample) decode(b []byte) bool {
+	var v [sampleFields]uint64
+	i := 0
+	for k := range v {
+		switch {
+		case i < len(b) && b[i] < 0x80:
+			v[k] = uint64(b[i])
+			i++
+		case i == len(b):
+			return s.setFields(&v)
+		default:
+			if v[k], i = varint(b, i); i < 0 {
+				return false
+			}
+		}
+	}
+	return i == len(b) && s.setFields(&v)
+}
+
+// varint reads a varint at an offset, and returns the offset behind it; −1 if there is none.
+func varint(b []byte, i int) (uint64, int) {
 	var v uint64
 	for shift := 0; i < len(b); shift += 7 {
 		x := b[i]

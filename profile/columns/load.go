@@ -15,10 +15,10 @@ import (
 // progress, if not nil, is called from time to time with the bytes read so far and the
 // file's size.
 func Open(path string, progress func(done, total int64)) (*Log, error) {
-	return openFile(path, progress, newBuilder)
+	return openFile(path, progress, newBuilder())
 }
 
-func openFile(path string, progress func(done, total int64), builder func() *builder) (*Log, error) {
+func openFile(path string, progress func(done, total int64), b *builder) (*Log, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -35,16 +35,7 @@ func openFile(path string, progress func(done, total int64), builder func() *bui
 	if progress != nil {
 		in.report = func(n int64) { progress(n, max(st.Size(), n)) }
 	}
-	b := builder()
-	var p *Log
-	if b.totals != nil && st.Mode().IsRegular() && b.takeSections(f, st.Size(), sectionBytes, in.report) {
-		p = b.finish()
-	} else {
-		if b.totals != nil {
-			b = builder() // a fresh builder: this one has already taken records
-		}
-		p, err = open(in, b)
-	}
+	p, err := open(in, b)
 	if err == nil && p.Import == nil && !p.Accounting.Complete {
 		p.Accounting.Growing = eventlog.BeingWritten(f)
 	}
@@ -92,12 +83,9 @@ func Load(r io.Reader) (*Log, error) { return loadFrom(&countingReader{r: r}, ne
 
 func loadFrom(in *countingReader, b *builder) (*Log, error) {
 	rd := eventlog.NewReader(in)
-	switch {
-	case b.totals != nil:
-		sumUp(rd, inOrder{b})
-	case runtime.GOMAXPROCS(0) > 1 && rd.Declares(eventlog.IDSample):
+	if runtime.GOMAXPROCS(0) > 1 && rd.Declares(eventlog.IDSample) {
 		b.takeBeside(rd) // copying and decoding records takes longer than adding them
-	default:
+	} else {
 		b.take(rd)
 	}
 	if err := rd.Err(); err != nil {
@@ -128,14 +116,13 @@ func (c *countingReader) Read(b []byte) (int, error) {
 
 // builder collects a log's records in their order and makes a Log of them.
 type builder struct {
-	p             *Log
-	nodes         nodeTable
-	sites         siteTable
-	threads       map[ThreadKey]uint32
-	chunk         *Chunk
-	totals        *totals   // used instead of chunks, if not nil
-	sectionTotals []*totals // of the sections read in parallel; node and event ids as in totals
-	contexts      contextTable
+	p        *Log
+	nodes    nodeTable
+	sites    siteTable
+	threads  map[ThreadKey]uint32
+	chunk    *Chunk
+	sums     eventSums // used instead of chunks, if not nil
+	contexts contextTable
 
 	events   map[uint32]int // EventDef.Index → position
 	lastDef  [2]uint32      // cache: 1 + the event index looked up last, and its position
@@ -193,7 +180,6 @@ func (b *builder) add(rec *eventlog.Record) {
 	p := b.p
 	switch ev := rec.Event.(type) {
 	case *eventlog.Sample:
-		b.ran(rec.Time)
 		b.sample(rec.Time, ev)
 	case *eventlog.CentreDef:
 		b.centreDef(ev)
@@ -333,19 +319,9 @@ func (b *builder) event(index uint32) (int, bool) {
 	return b.newEvent(Event{Undefined: true, EventDef: eventlog.EventDef{Index: index, Requested: name, Granted: name}})
 }
 
+// sample adds a sample.
 func (b *builder) sample(time uint64, ev *eventlog.Sample) {
-	if b.totals != nil {
-		inOrder{b}.sample(time, ev)
-		return
-	}
-	context, ok := b.context(ev)
-	if !ok {
-		b.p.Accounting.Dropped++
-		return
-	}
-	b.sites.hold(len(b.nodes.Parent))
-	node := b.node(ev.Node)
-	b.sampleIn(context, time, ev, node, b.sites.last[node])
+	b.samples([]eventlog.TimedSample{{Time: time, Sample: *ev}}, nil)
 }
 
 // node returns the index of a sample's node.
@@ -356,40 +332,6 @@ func (b *builder) node(id uint32) uint32 {
 		return 0
 	}
 	return node
-}
-
-// sampleIn adds a sample whose context and node are known. last is the node's latest site
-// at the time the node was looked up.
-func (b *builder) sampleIn(context uint32, time uint64, ev *eventlog.Sample, node uint32, last lastSite) {
-	p := b.p
-	if b.chunk == nil || b.chunk.N == ChunkSize {
-		b.chunk = new(Chunk)
-		p.Chunks = append(p.Chunks, b.chunk)
-	}
-	c, i := b.chunk, b.chunk.N
-	c.Time[i] = time
-	c.setWeight(i, ev.Weight)
-	site := Site{node, ev.Stop, ev.Flags&eventlog.SampleInKernel != 0, ev.Centres}
-	if last.is(&site) {
-		c.Site[i] = last.id - 1
-	} else {
-		c.Site[i] = b.sites.intern(site)
-	}
-	if ev.Centres != 0 {
-		b.centreSamples(ev.Centres, 1)
-	}
-	if ev.SkippedWords != 0 {
-		b.sites.skipped(c.Site[i], ev.SkippedWords)
-	}
-	c.Context[i] = context
-	c.N++
-	p.nsamples++
-
-	e := &p.Events[b.contexts.list[context].Event]
-	e.Samples++
-	e.Weight = SatAdd(e.Weight, ev.Weight)
-	e.Stops[min(int(ev.Stop), len(e.Stops)-1)]++
-	e.countTops(ev.Flags, 1)
 }
 
 // context returns a sample's context.

@@ -124,8 +124,8 @@ func (b *builder) location(module uint32, l *eventlog.Location) {
 func (b *builder) finish() *Log {
 	p := b.p
 	b.finishRTS()
-	if b.totals != nil {
-		b.finishTotals()
+	if b.sums != nil {
+		p.Totals = b.sums.totals(p.Events, len(b.sites.sites))
 	}
 	p.Duration = b.last
 	p.Nodes, p.Places = b.nodes.Nodes, b.nodes.places

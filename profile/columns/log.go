@@ -238,15 +238,16 @@ func (p *Log) Cost() (Cost, bool) {
 // HasNotes reports whether any code of the log has source notes.
 func (p *Log) HasNotes() bool { return p.noted }
 
-// tops are the flags that state how the topmost Haskell frame was found.
-const tops = eventlog.SampleTopCFI | eventlog.SampleTopScanned
-
-func (e *Event) countTops(flags eventlog.SampleFlags, samples uint64) {
-	if flags&eventlog.SampleTopCFI != 0 {
-		e.TopsByCFI += samples
+// count adds a sample to the event's totals.
+func (e *Event) count(s *eventlog.Sample) {
+	e.Samples++
+	e.Weight = SatAdd(e.Weight, s.Weight)
+	e.Stops[min(int(s.Stop), len(e.Stops)-1)]++
+	if s.Flags&eventlog.SampleTopCFI != 0 {
+		e.TopsByCFI++
 	}
-	if flags&eventlog.SampleTopScanned != 0 {
-		e.TopsScanned += samples
+	if s.Flags&eventlog.SampleTopScanned != 0 {
+		e.TopsScanned++
 	}
 }
 

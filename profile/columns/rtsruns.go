@@ -80,7 +80,7 @@ func (b *builder) endRun(cap int, time uint64, status eventlog.StopStatus) {
 	}
 	b.ranThread(&run)
 	b.watches["threads"].ranIn(&run)
-	if b.totals == nil && s.n < maxRTSRuns {
+	if b.sums == nil && s.n < maxRTSRuns {
 		s.hold(run)
 	}
 }

@@ -55,7 +55,10 @@ func (b *builder) takeBeside(rd *eventlog.Reader) {
 	go func() {
 		defer close(full)
 		var decoder *eventlog.Decoder
-		keys := newContextKeys()
+		var keys *contextKeys
+		if b.sums == nil {
+			keys = newContextKeys()
+		}
 		for more := true; more; {
 			x := <-empty
 			x.n, x.records, x.bytes = 0, x.records[:0], x.bytes[:0]
@@ -91,11 +94,11 @@ func (b *builder) takeBeside(rd *eventlog.Reader) {
 	}
 }
 
-// read adds samples to a batch.
+// read adds samples to a batch, with the numbers of their contexts unless keys is nil.
 func (x *batch) read(rd *eventlog.Reader, keys *contextKeys) {
 	n := x.n
 	x.n += rd.NextSamples(x.samples[n:])
-	for i := n; i < x.n; i++ {
+	for i := n; keys != nil && i < x.n; i++ {
 		x.keys[i] = keys.number(&x.samples[i].Sample)
 	}
 }
@@ -119,21 +122,69 @@ func (b *builder) samples(samples []eventlog.TimedSample, keys []uint32) {
 			s := &part[i]
 			b.ran(s.Time)
 			var context uint32
-			ok := true
-			if keys == nil {
-				context, ok = b.context(&s.Sample)
-			} else if context, ok = b.contexts.ofKey(keys[from+i]); !ok {
-				if context, ok = b.context(&s.Sample); ok && !b.p.Events[b.contexts.list[context].Event].Undefined {
-					b.contexts.setKey(keys[from+i], context)
-				}
+			event, ok := 0, false
+			if b.sums != nil {
+				event, ok = b.event(s.Event)
+			} else if context, ok = b.contextOf(&s.Sample, keys, from+i); ok {
+				event = int(b.contexts.list[context].Event)
 			}
 			if !ok {
 				b.p.Accounting.Dropped++
 				continue
 			}
-			b.sampleIn(context, s.Time, &s.Sample, nodes[i], last[i])
+			site := b.site(&s.Sample, nodes[i], &last[i])
+			if b.sums != nil {
+				b.sums.add(event, site, s.Weight)
+			} else {
+				b.column(s, site, context)
+			}
+			b.p.nsamples++
+			b.p.Events[event].count(&s.Sample)
 		}
 	}
+}
+
+// contextOf returns the context of a sample. Its number is at a position of keys, if keys is not
+// nil.
+func (b *builder) contextOf(s *eventlog.Sample, keys []uint32, at int) (uint32, bool) {
+	if keys == nil {
+		return b.context(s)
+	}
+	context, ok := b.contexts.ofKey(keys[at])
+	if !ok {
+		if context, ok = b.context(s); ok && !b.p.Events[b.contexts.list[context].Event].Undefined {
+			b.contexts.setKey(keys[at], context)
+		}
+	}
+	return context, ok
+}
+
+// site returns the site of a sample with a node. last is the node's latest site.
+func (b *builder) site(s *eventlog.Sample, node uint32, last *lastSite) uint32 {
+	site := Site{node, s.Stop, s.Flags&eventlog.SampleInKernel != 0, s.Centres}
+	id := last.id - 1
+	if !last.is(&site) {
+		id = b.sites.intern(site)
+	}
+	if s.Centres != 0 {
+		b.centreSamples(s.Centres, 1)
+	}
+	if s.SkippedWords != 0 {
+		b.sites.skipped(id, s.SkippedWords)
+	}
+	return id
+}
+
+// column adds a sample to the columns.
+func (b *builder) column(s *eventlog.TimedSample, site, context uint32) {
+	if b.chunk == nil || b.chunk.N == ChunkSize {
+		b.chunk = new(Chunk)
+		b.p.Chunks = append(b.p.Chunks, b.chunk)
+	}
+	c, i := b.chunk, b.chunk.N
+	c.Time[i], c.Site[i], c.Context[i] = s.Time, site, context
+	c.setWeight(i, s.Weight)
+	c.N++
 }
 
 // contextKeys numbers contexts in the reader's goroutine, which has more time to compare

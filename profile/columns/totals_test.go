@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"ccagent/eventlog"
@@ -43,7 +42,17 @@ func wholeLog(p *profile.Profile) []string {
 	return out
 }
 
-func sameTotals(t *testing.T, what string, log []byte, each int64) (inSections bool) {
+// totalsOf reads totals of a log.
+func totalsOf(t *testing.T, log []byte) (*columns.Log, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "log.eventlog")
+	if err := os.WriteFile(path, log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return columns.OpenTotals(path, nil)
+}
+
+func sameTotals(t *testing.T, what string, log []byte) {
 	t.Helper()
 	want, err := profile.Load(bytes.NewReader(log))
 	if he := (*eventlog.HeaderError)(nil); errors.As(err, &he) {
@@ -51,20 +60,16 @@ func sameTotals(t *testing.T, what string, log []byte, each int64) (inSections b
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	for _, each := range []int64{0, each} {
-		var got *columns.Log
-		got, inSections, err = columns.TotalsOf(log, each)
-		if (err != nil) != (want == nil) {
-			t.Fatalf("%s: one of both is no log: %v", what, err)
-		}
-		if err != nil {
-			continue
-		}
-		if diff := cmp.Diff(wholeLog(want), wholeLog(profile.New(got))); diff != "" {
-			t.Fatalf("%s, in sections %t:\n%s", what, inSections, diff)
-		}
+	got, err := totalsOf(t, log)
+	if (err != nil) != (want == nil) {
+		t.Fatalf("%s: one of both is no log: %v", what, err)
 	}
-	return inSections
+	if err != nil {
+		return
+	}
+	if diff := cmp.Diff(wholeLog(want), wholeLog(profile.New(got))); diff != "" {
+		t.Fatalf("%s:\n%s", what, diff)
+	}
 }
 
 // busyLog is of many small blocks: samples of several events, with cost-centre
@@ -150,24 +155,13 @@ func busyLog(t testing.TB, seed uint64, odd bool) []byte {
 	return log.Bytes()
 }
 
-// Totals are the figures of the columns, whatever way they were made and
-// whatever has happened to the log.
+// Totals are the figures of the columns, whatever has happened to the log.
 func TestTotals(t *testing.T) {
-	if runtime.GOMAXPROCS(0) < 2 {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	}
 	for seed := range uint64(4) {
 		log := busyLog(t, seed, false)
-		if !sameTotals(t, "a whole log", log, 1) || !sameTotals(t, "a whole log", log, 20<<10) {
-			t.Error("a whole log is not read in sections")
-		}
-		if !sameTotals(t, "a cut log", log[:len(log)-len(log)/3], 1) {
-			t.Error("a cut log is not read in sections")
-		}
-		odd := busyLog(t, seed, true)
-		if sameTotals(t, "with what is not defined", odd, 1) {
-			t.Error("read in sections, though references are undefined where they stand")
-		}
+		sameTotals(t, "a whole log", log)
+		sameTotals(t, "a cut log", log[:len(log)-len(log)/3])
+		sameTotals(t, "with what is not defined", busyLog(t, seed, true))
 		rng := rand.New(rand.NewPCG(seed, 22))
 		header := bytes.Index(log, []byte("datb")) + 4
 		for range 12 {
@@ -179,14 +173,14 @@ func TestTotals(t *testing.T) {
 				at := header + rng.IntN(len(bad)-header)
 				bad = append(bad[:at], bad[min(len(bad), at+rng.IntN(9000)):]...)
 			}
-			sameTotals(t, "a damaged log", bad, 1)
+			sameTotals(t, "a damaged log", bad)
 		}
 	}
 	for name, l := range map[string][]byte{
 		"n-body": logtest.NBody().End(), "cut": logtest.NBody().EndAbruptly(false), "no samples": logtest.New().End(),
 		"empty": nil, "no log": []byte("hello, world"),
 	} {
-		sameTotals(t, name, l, 1)
+		sameTotals(t, name, l)
 	}
 }
 
@@ -201,13 +195,13 @@ func TestTotalsOfGoldenLogs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameTotals(t, filepath.Base(path), log, 1)
+		sameTotals(t, filepath.Base(path), log)
 	}
 }
 
 // A Profile of totals says so where it is asked for what it has not.
 func TestTotalsHaveNoSamples(t *testing.T) {
-	l, _, err := columns.TotalsOf(logtest.NBody().End(), 0)
+	l, err := totalsOf(t, logtest.NBody().End())
 	if err != nil {
 		t.Fatal(err)
 	}

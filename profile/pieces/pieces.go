@@ -120,7 +120,7 @@ func Look(path string) (Piece, error) {
 	if err != nil {
 		return Piece{}, err
 	}
-	last, ended := eventlog.Split(f, st.Size(), st.Size()).Extent()
+	last, ended := eventlog.Extent(f, st.Size())
 	p.Start, p.End = wall(start), wall(start+min(last, maxNs-start))
 	switch {
 	case ended:
