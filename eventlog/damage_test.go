@@ -31,7 +31,7 @@ func readAll(log []byte) (events []seen, bad []Malformed, complete bool, err err
 			bad = append(bad, *m)
 			continue
 		}
-		events = append(events, seen{rec.Offset, int(r.offset() - rec.Offset), rec.Time, rec.Cap, rec.Event.EventID(), string(rec.Payload)})
+		events = append(events, seen{rec.Offset, int(r.Offset() - rec.Offset), rec.Time, rec.Cap, rec.Event.EventID(), string(rec.Payload)})
 	}
 	return events, bad, r.Complete(), r.Err()
 }
@@ -337,7 +337,7 @@ func TestSmallReads(t *testing.T) {
 	n := 0
 	for r.Next() {
 		rec := r.Record()
-		if got := (seen{rec.Offset, int(r.offset() - rec.Offset), rec.Time, rec.Cap, rec.Event.EventID(), string(rec.Payload)}); got != want[n] {
+		if got := (seen{rec.Offset, int(r.Offset() - rec.Offset), rec.Time, rec.Cap, rec.Event.EventID(), string(rec.Payload)}); got != want[n] {
 			t.Fatalf("record %d: %v, want %v", n, got, want[n])
 		}
 		n++
@@ -490,8 +490,8 @@ func TestLargestEvents(t *testing.T) {
 		if got[IDUserMsg] != n/4 || got[IDCostCentre] != n/4 || got[idEnd] != n/4 || got[IDUserBinaryMsg] != n/4 || !r.Complete() || r.Err() != nil {
 			t.Errorf("%v, complete %t, %v", got, r.Complete(), r.Err())
 		}
-		if len(r.buf) > maxBuffer {
-			t.Errorf("the buffer has grown to %d bytes", len(r.buf))
+		if len(r.in.buf) > maxBuffer {
+			t.Errorf("the buffer has grown to %d bytes", len(r.in.buf))
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package eventlog
 
+import "slices"
+
 // Copied is a record copied from a Reader, to be decoded elsewhere while the Reader
 // continues.
 type Copied struct {
@@ -31,7 +33,7 @@ type Decoder struct {
 
 // Decoder makes a Decoder for the records of the log, whose header has been read.
 func (r *Reader) Decoder() *Decoder {
-	d := &Decoder{types: append([]readType(nil), r.types...)}
+	d := &Decoder{types: slices.Clone(r.types.byID)}
 	for id := range d.types {
 		if t := &d.types[id]; t.event != nil {
 			t.event = kindOf[uint16(id)].make()

@@ -12,11 +12,11 @@ func Extent(log io.ReaderAt, size int64) (last uint64, ended bool) {
 	if !r.Declares(IDBlockMarker) {
 		return 0, false
 	}
-	at := r.offset()
+	at := r.in.offset()
 	for begin := at; ; {
 		var b [blockMarkerLen]byte
 		n, err := log.ReadAt(b[:], at)
-		_, shape, _ := r.marker(b[:], at)
+		_, shape, _ := r.judge.marker(b[:], at)
 		end := at + int64(binary.BigEndian.Uint32(b[10:]))
 		if err != nil || binary.BigEndian.Uint16(b[:]) != IDBlockMarker || !shape || end > size {
 			return last, at > begin && n >= 2 && binary.BigEndian.Uint16(b[:]) == idEnd

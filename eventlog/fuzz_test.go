@@ -28,7 +28,7 @@ func FuzzReader(f *testing.F) {
 		for r.Next() {
 			rec := r.Record()
 			if at < 0 {
-				at = r.dataStart
+				at = r.judge.begin
 				for _, et := range r.Types() {
 					declared[et.ID] = et.Size
 				}
@@ -37,7 +37,7 @@ func FuzzReader(f *testing.F) {
 				t.Fatalf("offset %d: read by pieces, the log differs", rec.Offset)
 			}
 			if m, ok := rec.Event.(*Malformed); ok {
-				if m.Length > 0 && m.Offset >= r.dataStart && m.Offset != at || m.Length < 0 || m.Reason == "" {
+				if m.Length > 0 && m.Offset >= r.judge.begin && m.Offset != at || m.Length < 0 || m.Reason == "" {
 					t.Fatalf("read up to %d, then %+v", at, m)
 				}
 				at = max(at, m.Offset+m.Length)
@@ -46,7 +46,7 @@ func FuzzReader(f *testing.F) {
 			if rec.Offset != at || rec.Cap < NoCap || rec.Cap > NoCapability {
 				t.Fatalf("read up to %d, then %+v", at, rec)
 			}
-			at = r.offset()
+			at = r.Offset()
 			again(t, rec, declared)
 		}
 		sameFast(t, log)
@@ -112,7 +112,7 @@ func small(tb testing.TB, log []byte) []byte {
 	end := start
 	for r.Next() && end < start+500 {
 		used[r.Record().Event.EventID()] = true
-		end = int(r.offset())
+		end = int(r.Offset())
 	}
 	types := slices.DeleteFunc(slices.Clone(r.Types()), func(et EventType) bool { return !used[et.ID] })
 	for i := range types {

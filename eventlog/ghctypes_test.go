@@ -99,7 +99,7 @@ func TestGHCVersions(t *testing.T) {
 			t.Errorf("GHC %s: %v, complete %t, %d unknown, %d of %d events", version, r.Err(), r.Complete(), unknown, len(seen), len(ids))
 		}
 		for _, id := range ghcVariable {
-			if typ := r.typeOf(id); typ != nil && typ.event == nil {
+			if typ := r.types.of(id); typ != nil && typ.event == nil {
 				t.Errorf("GHC %s: event %d is not known", version, id)
 			}
 		}

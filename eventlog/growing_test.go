@@ -41,7 +41,7 @@ func sameGrowing(t *testing.T, log []byte, step func() int) {
 	} else if !first {
 		return
 	}
-	g := &growingLog{log: log, have: int(whole.dataStart)}
+	g := &growingLog{log: log, have: int(whole.judge.begin)}
 	r := NewReader(g)
 	r.SetGrowing(true)
 	more := true

@@ -68,84 +68,84 @@ func (e *HeaderError) Unwrap() error { return e.Err }
 // the stream's first record; types that it might have declared are taken from this package's
 // own table.
 func (r *Reader) readHeader() error {
-	n := r.need(8)
+	n := r.in.need(8)
 	if n == 0 {
-		return r.headerError(ErrEmpty, "")
+		return r.in.headerError(ErrEmpty, "")
 	}
-	b := r.buf[r.pos : r.pos+min(n, 8)]
+	b := r.in.buf[r.in.pos : r.in.pos+min(n, 8)]
 	const begin = magicHeaderBegin + magicTypesBegin
 	if n < 8 && strings.HasPrefix(begin, string(b)) {
-		return r.headerError(ErrHeaderCut, "")
+		return r.in.headerError(ErrHeaderCut, "")
 	}
 	// One of the two markers may be damaged.
 	if n < 8 || string(b[:4]) != begin[:4] && string(b[4:]) != begin[4:] {
-		return r.headerError(ErrNotEventlog, fmt.Sprintf("%q expected", begin))
+		return r.in.headerError(ErrNotEventlog, fmt.Sprintf("%q expected", begin))
 	}
 	damaged, skipped := int64(-1), int64(0)
 	damage := func(at int64) {
 		if damaged < 0 {
 			damaged = at
 		}
-		skipped += r.offset() - at
+		skipped += r.in.offset() - at
 	}
-	r.pos += 8
+	r.in.pos += 8
 	if string(b) != begin {
 		damage(0)
 	}
 	for {
-		if r.offset() > maxHeader {
-			return r.headerError(ErrNotEventlog, "header larger than 4 MiB")
+		if r.in.offset() > maxHeader {
+			return r.in.headerError(ErrNotEventlog, "header larger than 4 MiB")
 		}
-		if r.magic(magicTypesEnd) {
+		if r.in.magic(magicTypesEnd) {
 			break
 		}
-		at := r.offset()
-		t, ok := r.readType()
+		at := r.in.offset()
+		t, ok := r.in.readType()
 		if ok {
-			r.declare(t)
+			r.types.declare(t)
 			continue
 		}
 		// Find the next declaration, or the header's end.
 		// The type's own marker may be what is sound of it.
-		if r.need(1) > 0 {
-			r.pos++
+		if r.in.need(1) > 0 {
+			r.in.pos++
 		}
 		found := false
 		for !found {
-			if r.need(4) < 4 {
-				return r.headerError(ErrHeaderCut, "event type expected")
+			if r.in.need(4) < 4 {
+				return r.in.headerError(ErrHeaderCut, "event type expected")
 			}
-			if r.offset() > maxHeader {
-				return r.headerError(ErrNotEventlog, "header larger than 4 MiB")
+			if r.in.offset() > maxHeader {
+				return r.in.headerError(ErrNotEventlog, "header larger than 4 MiB")
 			}
-			switch string(r.buf[r.pos : r.pos+4]) {
+			switch string(r.in.buf[r.in.pos : r.in.pos+4]) {
 			case magicTypeBegin, magicTypesEnd, magicHeaderEnd:
 				found = true
 			}
 			if !found {
-				r.pos++
+				r.in.pos++
 			}
 		}
 		damage(at)
-		if string(r.buf[r.pos:r.pos+4]) == magicHeaderEnd {
+		if string(r.in.buf[r.in.pos:r.in.pos+4]) == magicHeaderEnd {
 			break
 		}
 	}
 	for _, magic := range []string{magicHeaderEnd, magicDataBegin} {
-		if r.need(4) < 4 {
-			return r.headerError(ErrHeaderCut, fmt.Sprintf("%q expected", magic))
+		if r.in.need(4) < 4 {
+			return r.in.headerError(ErrHeaderCut, fmt.Sprintf("%q expected", magic))
 		}
-		if !r.magic(magic) {
-			r.pos += 4
-			damage(r.offset() - 4)
+		if !r.in.magic(magic) {
+			r.in.pos += 4
+			damage(r.in.offset() - 4)
 		}
 	}
-	r.dataStart = r.offset()
-	r.boundary = r.dataStart
+	r.judge.begin = r.in.offset()
+	r.block.boundary = r.judge.begin
 	if damaged >= 0 {
 		for _, t := range Types() {
-			if int(t.ID) >= len(r.types) || !r.types[t.ID].declared {
-				r.install(t)
+			if r.types.of(t.ID) == nil {
+				r.types.install(t)
 			}
 		}
 		r.report(damaged, skipped, "damaged header")
@@ -153,37 +153,37 @@ func (r *Reader) readHeader() error {
 	return nil
 }
 
-func (r *Reader) headerError(reason error, detail string) error {
-	if r.ioErr != nil {
-		return fmt.Errorf("read header: %w", r.ioErr)
+func (in *input) headerError(reason error, detail string) error {
+	if in.ioErr != nil {
+		return fmt.Errorf("read header: %w", in.ioErr)
 	}
-	return &HeaderError{Offset: r.offset(), Err: reason, Detail: detail}
+	return &HeaderError{Offset: in.offset(), Err: reason, Detail: detail}
 }
 
 // magic takes a four-byte marker if it is next.
-func (r *Reader) magic(m string) bool {
-	if r.need(4) < 4 || string(r.buf[r.pos:r.pos+4]) != m {
+func (in *input) magic(m string) bool {
+	if in.need(4) < 4 || string(in.buf[in.pos:in.pos+4]) != m {
 		return false
 	}
-	r.pos += 4
+	in.pos += 4
 	return true
 }
 
 // readType takes one declaration, or nothing if it is damaged.
-func (r *Reader) readType() (EventType, bool) {
-	desc, ok := r.counted(8)
+func (in *input) readType() (EventType, bool) {
+	desc, ok := in.counted(8)
 	if !ok {
 		return EventType{}, false
 	}
-	extra, ok := r.counted(8 + 4 + desc)
+	extra, ok := in.counted(8 + 4 + desc)
 	if !ok {
 		return EventType{}, false
 	}
 	n := 8 + 4 + desc + 4 + extra + 4
-	if r.need(n) < n {
+	if in.need(n) < n {
 		return EventType{}, false
 	}
-	b := r.buf[r.pos : r.pos+n]
+	b := in.buf[in.pos : in.pos+n]
 	t := EventType{
 		ID:   binary.BigEndian.Uint16(b[4:]),
 		Size: binary.BigEndian.Uint16(b[6:]),
@@ -195,15 +195,15 @@ func (r *Reader) readType() (EventType, bool) {
 	if string(b[:4]) != magicTypeBegin || string(b[n-4:]) != magicTypeEnd || t.ID == idEnd {
 		return EventType{}, false
 	}
-	r.pos += n
+	in.pos += n
 	return t, true
 }
 
 // counted gives the u32 at an offset from pos, which counts the bytes after it.
-func (r *Reader) counted(offset int) (int, bool) {
-	if r.need(offset+4) < offset+4 {
+func (in *input) counted(offset int) (int, bool) {
+	if in.need(offset+4) < offset+4 {
 		return 0, false
 	}
-	n := binary.BigEndian.Uint32(r.buf[r.pos+offset:])
+	n := binary.BigEndian.Uint32(in.buf[in.pos+offset:])
 	return int(n), n <= maxDesc
 }

@@ -25,7 +25,7 @@ func TestWorkIsLinearInDamage(t *testing.T) {
 				if r.Err() != nil || r.Offset() != int64(len(log)) {
 					t.Fatalf("read up to %d of %d, %v", r.Offset(), len(log), r.Err())
 				}
-				return r.work
+				return r.in.work
 			}
 			a, b := work(small), work(large)
 			t.Logf("%d steps a byte of 1 MiB, %d of 4 MiB", a/small, b/large)

@@ -17,8 +17,8 @@ type TimedSample struct {
 func (r *Reader) NextSamples(out []TimedSample) int {
 	time, last, end := r.sampleRun()
 	n := 0
-	for n < len(out) && end-r.pos >= 12 {
-		b := r.buf[r.pos:end]
+	for n < len(out) && end-r.in.pos >= 12 {
+		b := r.in.buf[r.in.pos:end]
 		at := binary.BigEndian.Uint64(b[2:])
 		total := 12 + int(binary.BigEndian.Uint16(b[10:]))
 		// Times that go on within the block's are the ones that agree with it.
@@ -30,10 +30,10 @@ func (r *Reader) NextSamples(out []TimedSample) int {
 			break
 		}
 		s.Time = at
-		r.pos += total
+		r.in.pos += total
 		n++
 		if at != time {
-			r.times[1], r.times[0] = time, at
+			r.judge.times[1], r.judge.times[0] = time, at
 			time = at
 		}
 	}
@@ -44,16 +44,16 @@ func (r *Reader) NextSamples(out []TimedSample) int {
 // the block's last one, and an end within the buffer. If no sample can follow, end is at
 // most pos.
 func (r *Reader) sampleRun() (time, last uint64, end int) {
-	if !r.started || r.pending != nil || r.scan.on || r.blockEnd == 0 || !r.Declares(IDSample) {
+	if !r.started || r.pending != nil || r.scan.on || r.block.end == 0 || !r.Declares(IDSample) {
 		return 0, 0, 0
 	}
-	first, last := r.blockTimes[0], r.blockTimes[1]
-	time = r.times[0]
+	first, last := r.block.times[0], r.block.times[1]
+	time = r.judge.times[0]
 	if time < first || time > last {
 		return 0, 0, 0
 	}
-	end = r.end
-	if room := r.blockEnd - r.base; room < int64(end) {
+	end = r.in.end
+	if room := r.block.end - r.in.base; room < int64(end) {
 		end = int(room)
 	}
 	return time, last, end
