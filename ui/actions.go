@@ -28,7 +28,7 @@ func (a *App) why(act keymap.Action) string {
 		}
 		return ""
 	}
-	s, kind := a.shown()
+	s, kind := a.deck.current(), a.deck.kind()
 	if kind.Keys.Handles(act) {
 		return s.Why(act)
 	}
@@ -54,19 +54,19 @@ func (a *App) why(act keymap.Action) string {
 		return ""
 	case keymap.Reload:
 		switch {
-		case a.src.Follow != nil:
+		case a.log.src.Follow != nil:
 			return "the log is followed, and always as it is now"
 		case a.opts.Against != nil:
 			return "several logs are open; quit and compare them again"
 		}
 		return ""
 	case keymap.Pause:
-		if a.live.feed == nil || a.live.state != columns.FollowGrowing {
+		if a.log.live.feed == nil || a.log.live.state != columns.FollowGrowing {
 			return "the log does not grow, or is not followed; see ccview --follow"
 		}
 		return ""
 	case keymap.Metric:
-		if a.nextEvent() == c.Event {
+		if nextEvent(c) == c.Event {
 			return "the log has samples of one event only"
 		}
 		return ""
@@ -107,7 +107,7 @@ func (a *App) why(act keymap.Action) string {
 		}
 		return ""
 	case keymap.PrevScreen:
-		if a.before == a.screen {
+		if a.deck.before == a.deck.at {
 			return "this is the first screen you opened"
 		}
 		return ""
@@ -129,10 +129,10 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 	}
 	c := a.c
 	if i, ok := keymap.ScreenOf(act); ok {
-		a.show(i)
+		a.deck.show(i)
 		return nil
 	}
-	s, kind := a.shown()
+	s, kind := a.deck.current(), a.deck.kind()
 	if kind.Keys.Handles(act) {
 		a.answer(s.Do(act))
 		return nil
@@ -143,15 +143,15 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 	case keymap.Suspend:
 		return tea.Suspend
 	case keymap.Help:
-		a.help = newHelp()
+		a.help = &help{}
 	case keymap.PrevScreen:
-		a.show(a.before)
+		a.deck.show(a.deck.before)
 	case keymap.Back:
-		if !s.Back() && a.screen != 0 {
-			a.show(0)
+		if !s.Back() && a.deck.at != 0 {
+			a.deck.show(0)
 		}
 	case keymap.Search, keymap.Filter, keymap.Minimum, keymap.FocusExpr, keymap.Only, keymap.Export:
-		a.ask(act)
+		a.prompt = newPrompt(act, c, exporter{a.log.src.Name, kind, s})
 	case keymap.SearchNext:
 		a.find(1)
 	case keymap.SearchPrev:
@@ -181,24 +181,28 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		a.kept.Sort = c.Sort.String()
 		a.say("sorted by "+c.Sort.String(), false)
 	case keymap.Metric:
-		c.Event = a.nextEvent()
+		c.Event = nextEvent(c)
 		a.say("event: "+c.Profile.Events[c.Event].Name(), false)
 	case keymap.Invert:
 		c.Invert = !c.Invert
 	case keymap.Reload:
-		return a.reload()
+		return a.log.reload(a.shown())
 	case keymap.Pause:
-		a.live.paused = !a.live.paused
+		a.log.live.paused = !a.log.live.paused
 	case keymap.Raw:
-		a.raw(s)
+		a.say(toggleRaw(c, s.Subject().Symbol), false)
 	case keymap.Base:
-		a.toggleBase()
+		a.say(toggleBase(c), false)
 	case keymap.Copy:
 		row := s.Subject().Row
 		a.say("copied: "+row, false)
 		return tea.SetClipboard(safe.String(strings.ReplaceAll(row, "\t", "  ")))
 	case keymap.Edit:
-		return a.edit(s.Subject())
+		cmd, problem := edit(s.Subject())
+		if problem != "" {
+			a.say(problem, true)
+		}
+		return cmd
 	default:
 		a.answer(s.Do(act))
 	}
@@ -211,6 +215,18 @@ func (a *App) answer(text string) {
 		a.say(text, false)
 	}
 	a.serve()
+}
+
+// serve carries out the screen's requests; see screen.Context.
+func (a *App) serve() {
+	c := a.c
+	if i := screenNamed(c.Goto); i >= 0 && a.deck.screens[i] != nil {
+		a.deck.show(i)
+	}
+	if c.Ask != nil {
+		a.prompt = (&prompt{screen: c.Ask, label: c.Ask.Label, hint: c.Ask.Hint}).begin(c, c.Ask.Value)
+	}
+	c.Goto, c.Ask = "", nil
 }
 
 // whyNotTransform says why an action cannot transform a subject.
@@ -230,7 +246,7 @@ func whyNotTransform(act keymap.Action, sub screen.Subject) string {
 
 // push adds a transform of what is selected.
 func (a *App) push(op model.Op) {
-	sub := a.screens[a.screen].Subject()
+	sub := a.deck.current().Subject()
 	t := model.Transform{Op: op, Name: sub.Name, Level: sub.Level}
 	if op == model.OpCollapse {
 		t.Name, t.Level = sub.Module, profile.LevelModule
@@ -244,42 +260,37 @@ func (a *App) push(op model.Op) {
 }
 
 // nextEvent is the next event with samples.
-func (a *App) nextEvent() int {
-	n := len(a.c.Profile.Events)
+func nextEvent(c *screen.Context) int {
+	n := len(c.Profile.Events)
 	for i := 1; i < n; i++ {
-		if j := (a.c.Event + i) % n; j >= 0 && a.c.Profile.Events[j].Samples > 0 {
+		if j := (c.Event + i) % n; j >= 0 && c.Profile.Events[j].Samples > 0 {
 			return j
 		}
 	}
-	return a.c.Event
+	return c.Event
 }
 
-func (a *App) toggleBase() {
-	c := a.c
+// toggleBase toggles between shares of the samples kept and of all, and says which they are.
+func toggleBase(c *screen.Context) string {
 	c.Whole = !c.Whole
-	c.Base = 1
-	if s := c.Data.Summary; c.Whole && s != nil && s.AllWeight > 0 {
-		c.Base = float64(s.Weight) / float64(s.AllWeight)
-	}
+	c.Rebase()
 	if c.Whole {
-		a.say("shares are of all samples of the event", false)
-	} else {
-		a.say("shares are of the samples kept", false)
+		return "shares are of all samples of the event"
 	}
+	return "shares are of the samples kept"
 }
 
-// raw toggles between names and linker symbols, and shows the symbol of the selection.
-func (a *App) raw(s screen.Screen) {
-	a.c.Raw = !a.c.Raw
-	text := "the linker's symbols are shown where there are any"
-	if sub := s.Subject(); sub.Symbol != "" {
-		text = "symbol: " + sub.Symbol
+// toggleRaw toggles between names and linker symbols, and tells the symbol of the selection.
+func toggleRaw(c *screen.Context, symbol string) string {
+	c.Raw = !c.Raw
+	if symbol != "" {
+		return "symbol: " + symbol
 	}
-	a.say(text, false)
+	return "the linker's symbols are shown where there are any"
 }
 
 func (a *App) find(by int) {
-	if !a.screens[a.screen].Find(&a.c.Search, by) {
+	if !a.deck.current().Find(&a.c.Search, by) {
 		if a.c.Search.RE == nil {
 			a.say("no line of this file has samples", true)
 			return
@@ -298,14 +309,13 @@ func editor() []string {
 	return nil
 }
 
-func (a *App) edit(sub screen.Subject) tea.Cmd {
+// edit opens a subject in the user's editor, or says why not.
+func edit(sub screen.Subject) (cmd tea.Cmd, problem string) {
 	path := sub.Path
 	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
-		a.say(fmt.Sprintf("%s is not here; run ccview where the program was built", path), true)
-		return nil
+		return nil, fmt.Sprintf("%s is not here; run ccview where the program was built", path)
 	}
-	cmd := editCommand(editor(), path, sub.Line)
-	return tea.ExecProcess(cmd, func(err error) tea.Msg { return editedMsg{err} })
+	return tea.ExecProcess(editCommand(editor(), path, sub.Line), func(err error) tea.Msg { return editedMsg{err} }), ""
 }
 
 // editCommand opens a file at a line. The path comes from the log, so it must
@@ -330,9 +340,9 @@ func editCommand(editor []string, path string, line int) *exec.Cmd {
 // nextTheme switches to the next theme and remembers it.
 func (a *App) nextTheme() {
 	names := theme.Names()
-	next := names[(slices.Index(names, a.painter.Theme.Name)+1)%len(names)]
+	next := names[(slices.Index(names, a.out.painter.Theme.Name)+1)%len(names)]
 	if th, err := theme.New(next); err == nil {
-		a.painter.Theme = th
+		a.out.painter.Theme = th
 		a.opts.Theme, a.kept.Theme = next, next // no longer by the terminal's background
 		a.say("theme: "+next, false)
 	}

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -18,47 +17,37 @@ import (
 
 // App is the event loop's state, a Bubble Tea model.
 type App struct {
-	src     Source
-	opts    Options
-	painter *widget.Painter
-	w, h    int
+	log  openLog
+	opts Options
+	kept memory // from one run to the next
 
-	c       *screen.Context // nil until the log is loaded
-	screens []screen.Screen // by their place among kinds; nil where there is none
-	screen  int
-	before  int // the screen before this one
-
-	live      live
-	kept      settings // remembered from one run to the next
-	hint      string   // shown once the log is loaded
-	hintWarns bool
-	stamp     os.FileInfo // of the log's file when it was last looked at
-	noTicks   bool        // no timers: for tests
+	c    *screen.Context // nil until the log is loaded
+	deck deck
 
 	engine *model.Engine
-	busy   bool // a computation is under way; there is never more than one
+	busy   bool  // a computation is under way; there is never more than one
+	err    error // of loading; ends the program
 
-	loading  progress
-	progress chan progress
-	err      error // of loading; ends the program
-
-	prompt  *prompt
-	help    *help
-	message string
-	warn    bool
-
-	click struct {
-		at   time.Time
-		x, y int
-	}
-	now func() time.Time
-
-	tabs   []tab // as drawn
-	frame  string
-	cursor *tea.Cursor
+	prompt *prompt
+	help   *help
+	said   message
+	clicks clicks
+	out    display
 }
 
-type progress struct{ done, total int64 }
+// message is the last thing that was said to the user.
+type message struct {
+	text string
+	warn bool
+}
+
+// display is what is drawn on, and what was drawn last.
+type display struct {
+	painter *widget.Painter
+	w, h    int // 0 until the terminal's size is known
+	frame   string
+	cursor  *tea.Cursor
+}
 
 // Messages of the event loop.
 type (
@@ -84,46 +73,22 @@ func newApp(src Source, o Options) (*App, error) {
 	if o.ASCII {
 		g = widget.ASCII()
 	}
-	return &App{src: src, opts: o, painter: widget.NewPainter(1, 1, th, g), progress: make(chan progress, 1), now: time.Now}, nil
+	return &App{
+		log: openLog{src: src, against: o.Against, progress: make(chan progress, 1)}, opts: o,
+		out: display{painter: widget.NewPainter(1, 1, th, g)}, clicks: clicks{now: time.Now},
+	}, nil
 }
 
 // Init implements tea.Model: it begins to load.
 func (a *App) Init() tea.Cmd {
-	cmds := []tea.Cmd{a.load, a.awaitProgress}
-	if a.src.Follow != nil {
-		cmds = []tea.Cmd{a.openFeed(), a.awaitProgress}
+	cmds := []tea.Cmd{a.log.load, a.log.awaitProgress}
+	if a.log.src.Follow != nil {
+		cmds = []tea.Cmd{a.log.openFeed(), a.log.awaitProgress}
 	}
 	if a.opts.Theme == "" {
 		cmds = append(cmds, tea.RequestBackgroundColor)
 	}
 	return tea.Batch(cmds...)
-}
-
-func (a *App) load() tea.Msg {
-	defer close(a.progress)
-	report := func(done, total int64) {
-		select {
-		case a.progress <- progress{done, total}:
-		default: // the event loop has not read the last one yet; drop this one
-		}
-	}
-	if a.opts.Against != nil {
-		c, err := a.opts.Against.load(report)
-		if err != nil {
-			return loadedMsg{err: err}
-		}
-		return loadedMsg{p: c.B[0], compared: c}
-	}
-	p, err := a.src.Load(report)
-	return loadedMsg{p: p, err: err}
-}
-
-func (a *App) awaitProgress() tea.Msg {
-	p, ok := <-a.progress
-	if !ok {
-		return nil
-	}
-	return progressMsg(p)
 }
 
 // loaded sets up the screens on a profile.
@@ -140,9 +105,9 @@ func (a *App) loaded(p *profile.Profile, compared *screen.Compared) {
 		Window: screen.Window{Window: model.Window{To: p.Duration}}, Compared: compared, Sealed: a.opts.Sealed, Key: screenKey,
 	}
 	a.c.Sort, _ = screen.ParseSort(a.kept.Sort)
-	a.c.Bookmarks = a.kept.bookmarks(logName(p, a.src.Path), p.Duration)
-	if a.hint != "" {
-		a.say(a.hint, a.hintWarns)
+	a.c.Bookmarks = a.kept.bookmarks(logName(p, a.log.src.Path), p.Duration)
+	if a.kept.hint != "" {
+		a.say(a.kept.hint, a.kept.warns)
 	}
 	for _, t := range model.Split(a.opts.Filter) {
 		if t.Op == model.OpRange && t.To == 0 {
@@ -150,17 +115,7 @@ func (a *App) loaded(p *profile.Profile, compared *screen.Compared) {
 		}
 		a.c.Applied.Push(t)
 	}
-	a.screens = make([]screen.Screen, len(kinds))
-	for i, k := range kinds {
-		if k.Off == nil || k.Off(a.c) == "" {
-			a.screens[i] = k.New(a.c)
-		}
-	}
-	for i, k := range kinds {
-		if k.First != nil && k.First(a.c) {
-			a.show(i)
-		}
-	}
+	a.deck.fill(a.c)
 }
 
 // Update implements tea.Model.
@@ -173,16 +128,16 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (a *App) handle(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		a.w, a.h = max(1, msg.Width), max(1, msg.Height)
+		a.out.w, a.out.h = max(1, msg.Width), max(1, msg.Height)
 	case tea.BackgroundColorMsg:
 		if a.opts.Theme == "" && !msg.IsDark() {
 			if th, err := theme.New("light"); err == nil {
-				a.painter.Theme = th
+				a.out.painter.Theme = th
 			}
 		}
 	case progressMsg:
-		a.loading = progress(msg)
-		return a.awaitProgress
+		a.log.loading = progress(msg)
+		return a.log.awaitProgress
 	case loadedMsg:
 		if msg.err != nil {
 			a.err = msg.err
@@ -195,16 +150,14 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 		if msg.p.Accounting.Growing {
 			a.say("the log is still being written; ccview --follow shows it as it grows", false)
 		}
-		if a.src.Path != "" {
-			if st, err := os.Stat(a.src.Path); err == nil {
-				a.stamp = st
-			}
-		}
-		return a.watch()
+		return a.log.watch()
 	case exportedMsg:
-		a.exported(msg)
+		a.said = msg.message()
 	case stampMsg:
-		return a.stamped(msg)
+		if note := a.log.changed(msg); note != "" {
+			a.say(note, true)
+		}
+		return a.log.watch()
 	case reloadMsg:
 		a.reloaded(msg)
 	case dataMsg:
@@ -214,7 +167,7 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 	case feedMsg:
 		return a.fed(msg)
 	case pollMsg:
-		return a.poll()
+		return a.log.poll(a.shown())
 	case grownMsg:
 		return a.grown(msg)
 	case editedMsg:
@@ -225,8 +178,7 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 		return a.key(msg)
 	case tea.PasteMsg:
 		if a.prompt != nil {
-			a.prompt.input.SetValue(a.prompt.input.Value() + msg.Content)
-			a.typed()
+			a.prompt.paste(msg.Content)
 		}
 	case tea.MouseClickMsg, tea.MouseReleaseMsg, tea.MouseWheelMsg, tea.MouseMotionMsg:
 		a.mouse(msg.(tea.MouseMsg))
@@ -238,10 +190,7 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 func (a *App) take(d *model.Data) {
 	a.busy = false
 	a.c.Data = d
-	a.c.Base = 1
-	if s := d.Summary; a.c.Whole && s != nil && s.AllWeight > 0 {
-		a.c.Base = float64(s.Weight) / float64(s.AllWeight)
-	}
+	a.c.Rebase()
 	if d.Problem != "" {
 		a.say(d.Problem, true)
 	}
@@ -258,12 +207,20 @@ func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
 		}
 		return nil
 	}
-	a.message = ""
+	a.said = message{}
 	switch {
 	case a.prompt != nil:
-		return a.promptKey(msg)
+		over, said, cmd := a.prompt.key(msg)
+		if over {
+			a.prompt, a.said = nil, said
+		}
+		return cmd
 	case a.help != nil:
-		return a.helpKey(msg)
+		over, cmd := a.help.key(msg)
+		if over {
+			a.help = nil
+		}
+		return cmd
 	}
 	b := keyTable.Lookup(key)
 	if b == nil {
@@ -272,8 +229,13 @@ func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
 	return a.do(b)
 }
 
-// query is all that is on screen now.
-func (a *App) query() model.Query { return a.screens[a.screen].Query() }
+// shown returns the profile on screen and what is asked of it; nil while there is none.
+func (a *App) shown() (*profile.Profile, model.Query) {
+	if a.c == nil {
+		return nil, model.Query{}
+	}
+	return a.c.Profile, a.deck.current().Query()
+}
 
 // demand starts the computation of what is on screen, if that is not there yet. There is
 // at most one computation at a time: when it ends, demand is called again.
@@ -281,7 +243,7 @@ func (a *App) demand() tea.Cmd {
 	if a.c == nil || a.busy {
 		return nil
 	}
-	q := a.query()
+	q := a.deck.current().Query()
 	if a.c.Data.Summary != nil && q == a.c.Data.Query {
 		return nil
 	}
@@ -290,80 +252,86 @@ func (a *App) demand() tea.Cmd {
 	return func() tea.Msg { return dataMsg{e, e.Compute(q)} }
 }
 
-func (a *App) say(text string, warn bool) { a.message, a.warn = text, warn }
-
-// doubleClick is the time within which two clicks are one.
-const doubleClick = 400 * time.Millisecond
+func (a *App) say(text string, warn bool) { a.said = message{text, warn} }
 
 func (a *App) mouse(msg tea.MouseMsg) {
 	if a.c == nil || a.prompt != nil {
 		return
 	}
-	e := msg.Mouse()
-	m := screen.Mouse{X: e.X, Y: e.Y}
-	switch msg := msg.(type) {
-	case tea.MouseClickMsg:
-		if msg.Button != tea.MouseLeft {
-			return
-		}
-		m.Kind = screen.Press
-		now := a.now()
-		m.Double = a.click.x == m.X && a.click.y == m.Y && now.Sub(a.click.at) < doubleClick
-		a.click.at, a.click.x, a.click.y = now, m.X, m.Y
-	case tea.MouseReleaseMsg:
-		m.Kind = screen.Release
-	case tea.MouseMotionMsg:
-		if msg.Button != tea.MouseLeft {
-			return
-		}
-		m.Kind = screen.Drag
-	case tea.MouseWheelMsg:
-		switch msg.Button {
-		case tea.MouseWheelUp:
-			m.Kind = screen.WheelUp
-		case tea.MouseWheelDown:
-			m.Kind = screen.WheelDown
-		default:
-			return
-		}
+	m, ok := a.clicks.of(msg)
+	if !ok {
+		return
 	}
 	if a.help != nil {
 		a.help.wheel(m)
 		return
 	}
-	if m.Kind == screen.Press && a.pressTab(m) {
-		return
+	if m.Kind == screen.Press {
+		if i, ok := a.deck.tabAt(m); ok {
+			if i >= 0 {
+				a.do(keyTable.Of(keymap.OpenScreen(i)))
+			}
+			return
+		}
 	}
-	a.screens[a.screen].Mouse(m)
+	a.deck.current().Mouse(m)
 	a.serve()
 }
 
 // View implements tea.Model.
 func (a *App) View() tea.View {
-	v := tea.NewView(a.frame)
+	v := tea.NewView(a.out.frame)
 	v.AltScreen = true
 	v.MouseMode = tea.MouseModeCellMotion
-	v.Cursor = a.cursor
-	v.WindowTitle = "ccview " + clip(a.src.Name, 60)
+	v.Cursor = a.out.cursor
+	v.WindowTitle = "ccview " + clip(a.log.src.Name, 60)
 	return v
 }
 
 // draw makes the frame.
 func (a *App) draw() {
-	if a.w == 0 {
+	o := &a.out
+	if o.w == 0 {
 		return
 	}
-	a.painter.Resize(a.w, a.h)
-	a.cursor = nil
+	o.painter.Resize(o.w, o.h)
+	o.cursor = nil
 	if a.c == nil {
-		a.drawLoading()
+		drawLoading(o, &a.log)
 	} else {
-		f := layout.Outer(a.w, a.h)
-		a.screens[a.screen].Draw(a.painter, f)
-		a.drawChrome(f)
+		f := layout.Outer(o.w, o.h)
+		a.deck.current().Draw(o.painter, f)
+		chrome{Painter: o.painter, w: o.w, h: o.h, c: a.c, log: &a.log, deck: &a.deck, why: a.why}.draw(f)
+		if !f.Footer.Empty() {
+			a.drawFooter(f.Footer, f.Small && f.Title.Empty())
+		}
 		if a.help != nil {
-			a.help.draw(a.painter, f.Body, a.why)
+			a.help.draw(o.painter, f.Body, a.why)
 		}
 	}
-	a.frame = a.painter.Render()
+	o.frame = o.painter.Render()
+}
+
+// drawFooter draws the prompt, what was said, or keys.
+func (a *App) drawFooter(r layout.Rect, tiny bool) {
+	p, t := a.out.painter, a.out.painter.Theme
+	switch {
+	case a.prompt != nil:
+		a.out.cursor = a.prompt.draw(p, r)
+	case a.said.text != "":
+		st := t.Text
+		if a.said.warn {
+			st = t.Warn
+		}
+		p.Text(r.Min.X+1, r.Min.Y, r.Max.X, a.said.text, st)
+	case tiny:
+		text, _ := chrome{Painter: p, c: a.c}.counts(true)
+		p.Text(r.Min.X, r.Min.Y, r.Max.X, text, t.Dim)
+	default:
+		x := r.Min.X + 1
+		for _, b := range keyTable.Footer(r.Dx()-1, a.why) {
+			x = p.Text(x, r.Min.Y, r.Max.X, b.FirstKey(), t.Key) + 1
+			x = p.Text(x, r.Min.Y, r.Max.X, b.Short, t.Dim) + 2
+		}
+	}
 }

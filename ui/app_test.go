@@ -32,7 +32,7 @@ func start(t testing.TB, p *profile.Profile, w, h int, o Options) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app.noTicks = true
+	app.log.noTicks = true
 	s := &session{t: t, app: app}
 	s.run(app.Init())
 	s.send(tea.WindowSizeMsg{Width: w, Height: h})

@@ -165,7 +165,7 @@ func TestTimelineRange(t *testing.T) {
 func TestMouse(t *testing.T) {
 	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
 	clock := time.Unix(0, 0)
-	s.app.now = func() time.Time { clock = clock.Add(time.Second); return clock }
+	s.app.clicks.now = func() time.Time { clock = clock.Add(time.Second); return clock }
 	at := func(word string) (x, y int) {
 		for i, l := range strings.Split(s.screen(), "\n") {
 			if c := strings.Index(l, word); c >= 0 {
@@ -393,8 +393,8 @@ func TestLoadingShowsProgressAndErrors(t *testing.T) {
 	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 	s.has("reading big.eventlog")
 	done := make(chan tea.Msg)
-	go func() { done <- app.load() }()
-	s.app.handle(app.awaitProgress())
+	go func() { done <- app.log.load() }()
+	s.app.handle(app.log.awaitProgress())
 	s.app.draw()
 	s.has("25.0%")
 	s.keys("j", "f", "?") // harmless while there is nothing
@@ -410,7 +410,7 @@ func TestResizeKeepsSelection(t *testing.T) {
 	s.keys("/", "'pairwise", "enter")
 	for _, size := range [][2]int{{80, 24}, {20, 5}, {200, 60}, {120, 40}} {
 		s.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
-		if got := s.app.screens[0].Subject().Name; got != "Physics.pairwise" {
+		if got := s.app.deck.screens[0].Subject().Name; got != "Physics.pairwise" {
 			t.Fatalf("at %v %q is selected", size, got)
 		}
 	}

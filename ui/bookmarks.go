@@ -63,6 +63,6 @@ func (s *settings) mark(log string, at []uint64) {
 // keepBookmarks stores the bookmarks on screen in the settings.
 func (a *App) keepBookmarks() {
 	if a.c != nil {
-		a.kept.mark(logName(a.c.Profile, a.src.Path), a.c.Bookmarks)
+		a.kept.mark(logName(a.c.Profile, a.log.src.Path), a.c.Bookmarks)
 	}
 }

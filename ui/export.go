@@ -42,26 +42,40 @@ type exportedMsg struct {
 	err  error
 }
 
-// exportName is the file name that the prompt suggests.
-func (a *App) exportName() string {
-	return strings.TrimSuffix(a.src.Name, filepath.Ext(a.src.Name)) + "." + kinds[a.screen].Name + ".txt"
+// message says that the file is written, or why not.
+func (m exportedMsg) message() message {
+	if m.err != nil {
+		return message{"export: " + m.err.Error(), true}
+	}
+	return message{text: fmt.Sprintf("%s: %s written", m.path, format.Bytes(uint64(m.size)))}
 }
 
-// checkExport checks an export's file name.
-func (a *App) checkExport(path string) error {
-	_, err := a.writerFor(path)
+// exporter writes what is shown of a log into files.
+type exporter struct {
+	log   string // its name
+	kind  *screen.Kind
+	shown screen.Screen
+}
+
+// suggested is the file name that the prompt suggests.
+func (x exporter) suggested() string {
+	return strings.TrimSuffix(x.log, filepath.Ext(x.log)) + "." + x.kind.Name + ".txt"
+}
+
+// check checks a file name.
+func (x exporter) check(path string) error {
+	_, err := x.writerFor(path)
 	return err
 }
 
-// export writes what the transforms keep into a new file, beside the event loop.
-func (a *App) export(path string) tea.Cmd {
-	write, err := a.writerFor(path)
+// write writes what the transforms keep into a new file, beside the event loop.
+func (x exporter) write(c *screen.Context, path string) (message, tea.Cmd) {
+	write, err := x.writerFor(path)
 	if err != nil {
-		a.say("export: "+err.Error(), true)
-		return nil
+		return message{"export: " + err.Error(), true}, nil
 	}
-	p, event, ts := a.c.Profile, a.c.Event, a.c.Applied.All()
-	return func() tea.Msg {
+	p, event, ts := c.Profile, c.Event, c.Applied.All()
+	return message{}, func() tea.Msg {
 		f, err := model.Filter(event, ts)
 		if err != nil {
 			return exportedMsg{err: err}
@@ -74,18 +88,10 @@ func (a *App) export(path string) tea.Cmd {
 	}
 }
 
-func (a *App) exported(m exportedMsg) {
-	if m.err != nil {
-		a.say("export: "+m.err.Error(), true)
-		return
-	}
-	a.say(fmt.Sprintf("%s: %s written", m.path, format.Bytes(uint64(m.size))), false)
-}
-
 type writer = func(io.Writer, *profile.Selection) error
 
 // writerFor returns the writer for a file name's ending.
-func (a *App) writerFor(path string) (writer, error) {
+func (x exporter) writerFor(path string) (writer, error) {
 	name := strings.ToLower(filepath.Base(path))
 	for _, e := range endings {
 		if strings.HasSuffix(name, e.end) {
@@ -95,14 +101,14 @@ func (a *App) writerFor(path string) (writer, error) {
 	ext := filepath.Ext(name)
 	switch ext {
 	case ".txt", ".json":
-		return a.twin(ext == ".json")
+		return x.twin(ext == ".json")
 	}
 	for i := range kinds {
 		k := &kinds[i]
 		if !slices.Contains(k.Endings, ext) {
 			continue
 		}
-		if s, ok := a.screens[a.screen].(screen.Exporter); ok && i == a.screen {
+		if s, ok := x.shown.(screen.Exporter); ok && k == x.kind {
 			return s.Export(ext), nil
 		}
 		return nil, fmt.Errorf("%s files are of %s; %s shows them", ext, strings.ToLower(k.Keys.Section.Group), screenKey(k.Name))
@@ -122,12 +128,12 @@ func otherTool(format string) writer {
 }
 
 // twin prints the report of the screen that is shown.
-func (a *App) twin(json bool) (writer, error) {
-	report, err := a.screens[a.screen].Report()
+func (x exporter) twin(json bool) (writer, error) {
+	report, err := x.shown.Report()
 	if err != nil {
 		return nil, err
 	}
-	o := printer.Options{File: a.src.Name, Top: -1}
+	o := printer.Options{File: x.log, Top: -1}
 	return func(w io.Writer, s *profile.Selection) error {
 		r, err := report(s)
 		if err != nil {

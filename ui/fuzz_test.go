@@ -128,7 +128,7 @@ func BenchmarkKeyToFrame(b *testing.B) {
 func BenchmarkCompute(b *testing.B) {
 	p := fixture.Profile(b, fixture.Options{Samples: 1_000_000})
 	s := start(b, p, 120, 40, Options{Theme: "dark"})
-	q := s.app.query()
+	q := s.app.deck.current().Query()
 	for b.Loop() {
 		q.Window.From++ // another window: nothing remembered helps
 		s.app.engine.Compute(q)

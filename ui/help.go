@@ -20,21 +20,19 @@ type help struct {
 	height int
 }
 
-func newHelp() *help { return &help{} }
-
-func (a *App) helpKey(msg tea.KeyPressMsg) tea.Cmd {
-	h := a.help
+// key takes a key, and reports whether help is over.
+func (h *help) key(msg tea.KeyPressMsg) (over bool, cmd tea.Cmd) {
 	switch key := msg.String(); key {
 	case "ctrl+c":
-		return tea.Quit
+		return false, tea.Quit
 	case "esc":
 		if h.filter != "" {
 			h.filter = ""
-			return nil
+			return false, nil
 		}
-		a.help = nil
-	case "enter":
-		a.help = nil
+		return true, nil
+	case "enter", "?":
+		return true, nil
 	case "backspace":
 		if r := []rune(h.filter); len(r) > 0 {
 			h.filter = string(r[:len(r)-1])
@@ -47,15 +45,13 @@ func (a *App) helpKey(msg tea.KeyPressMsg) tea.Cmd {
 		h.top -= h.height
 	case "pgdown", "ctrl+d":
 		h.top += h.height
-	case "?":
-		a.help = nil
 	default:
 		if text := msg.Key().Text; text != "" && len(h.filter) < 40 {
 			h.filter += text
 			h.top = 0
 		}
 	}
-	return nil
+	return false, nil
 }
 
 func (h *help) wheel(m screen.Mouse) {

@@ -3,7 +3,6 @@ package ui
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -58,8 +57,8 @@ type (
 )
 
 // openFeed opens the log, or the next one of a rotated capture.
-func (a *App) openFeed() tea.Cmd {
-	open, next := a.src.Follow, a.live.path
+func (l *openLog) openFeed() tea.Cmd {
+	open, next := l.src.Follow, l.live.path
 	return func() tea.Msg {
 		var m feedMsg
 		if next != "" {
@@ -72,38 +71,27 @@ func (a *App) openFeed() tea.Cmd {
 }
 
 // wait schedules the next pollMsg.
-func (a *App) wait() tea.Cmd {
-	if a.noTicks {
+func (l *openLog) wait() tea.Cmd {
+	if l.noTicks {
 		return nil
 	}
-	d := max(liveEvery, min(liveShare*a.live.took, liveRest))
+	d := max(liveEvery, min(liveShare*l.live.took, liveRest))
 	return tea.Tick(d, func(time.Time) tea.Msg { return pollMsg{} })
 }
 
-// poll reads what was appended and computes what is on screen, beside the event loop.
-func (a *App) poll() tea.Cmd {
-	l := a.live
-	if l.feed == nil {
-		return a.openFeed()
+// poll reads what was appended and computes what is on screen, beside the event loop. old is the
+// profile on screen, nil if there is none yet, and q what is asked of it.
+func (l *openLog) poll(old *profile.Profile, q model.Query) tea.Cmd {
+	feed := l.live.feed
+	if feed == nil {
+		return l.openFeed()
 	}
-	if l.paused {
-		return a.wait()
+	if l.live.paused {
+		return l.wait()
 	}
-	feed, old := l.feed, (*profile.Profile)(nil)
-	var q model.Query
-	if a.c != nil {
-		old, q = a.c.Profile, a.query()
-	}
-	report := a.progress
+	feed.Progress = func(int64, int64) {}
 	if old == nil {
-		feed.Progress = func(done, total int64) {
-			select {
-			case report <- progress{done, total}:
-			default:
-			}
-		}
-	} else {
-		feed.Progress = func(int64, int64) {}
+		feed.Progress = l.report
 	}
 	return func() tea.Msg {
 		begun := time.Now()
@@ -181,8 +169,8 @@ func movedFile(f columns.FileID, old, p *profile.Profile) columns.FileID {
 // fed starts to follow a log that was opened.
 func (a *App) fed(m feedMsg) tea.Cmd {
 	switch {
-	case errors.Is(m.err, fs.ErrNotExist) && (a.c != nil || a.live.path != ""):
-		return a.wait() // the next log does not exist yet
+	case errors.Is(m.err, fs.ErrNotExist) && (a.c != nil || a.log.live.path != ""):
+		return a.log.wait() // the next log does not exist yet
 	case m.err != nil && a.c == nil:
 		a.err = m.err
 		return tea.Quit
@@ -190,19 +178,19 @@ func (a *App) fed(m feedMsg) tea.Cmd {
 		a.say(m.err.Error(), true)
 		return nil
 	}
-	if a.live.feed != nil {
-		a.live.feed.Close()
+	if a.log.live.feed != nil {
+		a.log.live.feed.Close()
 	}
-	a.live.feed, a.live.state = m.feed, columns.FollowGrowing
-	return a.poll()
+	a.log.live.feed, a.log.live.state = m.feed, columns.FollowGrowing
+	return a.log.poll(a.shown())
 }
 
 // grown shows what was appended.
 func (a *App) grown(m grownMsg) tea.Cmd {
-	if m.feed != a.live.feed {
+	if m.feed != a.log.live.feed {
 		return nil
 	}
-	a.live.took, a.live.state = m.took, m.state
+	a.log.live.took, a.log.live.state = m.took, m.state
 	if m.err != nil {
 		if a.c == nil {
 			a.err = m.err
@@ -220,18 +208,18 @@ func (a *App) grown(m grownMsg) tea.Cmd {
 	}
 	switch m.state {
 	case columns.FollowGrowing:
-		return a.wait()
+		return a.log.wait()
 	case columns.FollowReplaced:
-		a.live.feed.Close()
-		a.live.feed = nil
+		a.log.live.feed.Close()
+		a.log.live.feed = nil
 		a.say("the log was replaced by another; this is the new one", true)
-		return a.wait()
+		return a.log.wait()
 	case columns.FollowRotated:
-		a.live.path = a.live.feed.Next()
-		a.live.feed.Close()
-		a.live.feed = nil
-		a.say("the capture goes on in "+filepath.Base(a.live.path), false)
-		return a.wait()
+		a.log.live.path = a.log.live.feed.Next()
+		a.log.live.feed.Close()
+		a.log.live.feed = nil
+		a.say("the capture goes on in "+filepath.Base(a.log.live.path), false)
+		return a.log.wait()
 	case columns.FollowEnded:
 		a.say("the capture has ended; this is all of it", false)
 	default:
@@ -243,8 +231,8 @@ func (a *App) grown(m grownMsg) tea.Cmd {
 // swap replaces the profile by a newer one of the same log and keeps all choices.
 func (a *App) swap(m grownMsg) {
 	c, old := a.c, a.c.Profile
-	q := moved(a.query(), old, m.p)
-	for _, s := range a.screens {
+	q := moved(a.deck.current().Query(), old, m.p)
+	for _, s := range a.deck.screens {
 		if s, ok := s.(screen.Rekeyer); ok {
 			s.Rekey(func(k model.Key) model.Key { return movedKey(k, old, m.p) })
 		}
@@ -258,59 +246,6 @@ func (a *App) swap(m grownMsg) {
 	}
 	a.engine, a.busy = m.e, false
 	a.take(m.d)
-}
-
-// stampEvery is the interval at which a log that is not followed is checked for changes.
-const stampEvery = 2 * time.Second
-
-// Messages of a log that was read as a whole.
-type (
-	stampMsg  struct{ now os.FileInfo } // nil if the name is gone
-	reloadMsg grownMsg
-)
-
-// watch schedules a check whether the log's file has changed.
-func (a *App) watch() tea.Cmd {
-	path := a.src.Path
-	if path == "" || a.noTicks {
-		return nil
-	}
-	return tea.Tick(stampEvery, func(time.Time) tea.Msg {
-		st, err := os.Stat(path)
-		if err != nil {
-			st = nil
-		}
-		return stampMsg{st}
-	})
-}
-
-// stamped notifies the user, once, that the log's file has changed.
-func (a *App) stamped(m stampMsg) tea.Cmd {
-	was := a.stamp
-	a.stamp = m.now
-	if was == nil || m.now == nil {
-		return a.watch()
-	}
-	switch {
-	case !os.SameFile(was, m.now):
-		a.say("the log was replaced by another since it was read; ctrl-l reads it again", true)
-	case was.Size() != m.now.Size() || !was.ModTime().Equal(m.now.ModTime()):
-		a.say("the log has changed since it was read; ctrl-l reads it again", true)
-	}
-	return a.watch()
-}
-
-// reload reads the log again and keeps all choices.
-func (a *App) reload() tea.Cmd {
-	load, old, q := a.src.Load, a.c.Profile, a.query()
-	return func() tea.Msg {
-		p, err := load(func(int64, int64) {})
-		if err != nil {
-			return reloadMsg{err: err}
-		}
-		e := model.NewEngine(p)
-		return reloadMsg{p: p, e: e, d: e.Compute(moved(q, old, p))}
-	}
 }
 
 func (a *App) reloaded(m reloadMsg) {

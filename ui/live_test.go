@@ -28,9 +28,9 @@ func follow(t *testing.T, path string) *growing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app.noTicks = true
+	app.log.noTicks = true
 	g.session = &session{t: t, app: app}
-	t.Cleanup(func() { app.live.feed.Close() })
+	t.Cleanup(func() { app.log.live.feed.Close() })
 	return g
 }
 
@@ -65,7 +65,7 @@ func TestFollowedLogGrows(t *testing.T) {
 	g := follow(t, path)
 	g.send(size(120, 40))
 	g.has("waiting for nbody.eventlog")
-	g.run(g.app.openFeed())
+	g.run(g.app.log.openFeed())
 	g.grow(0.3)
 	g.has("live nbody.eventlog")
 	g.has("no names yet")
@@ -107,7 +107,7 @@ func TestFollowedLogIsReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nbody.eventlog")
 	g := follow(t, path)
 	g.send(size(120, 40))
-	g.run(g.app.openFeed())
+	g.run(g.app.log.openFeed())
 	g.grow(0.5)
 	g.file.Close()
 	if err := os.Remove(path); err != nil {
@@ -135,9 +135,9 @@ func TestFollowedLogIsReplaced(t *testing.T) {
 // come at its end.
 func TestNamesAreLookedUp(t *testing.T) {
 	g := follow(t, filepath.Join(t.TempDir(), "nbody.eventlog"))
-	g.app.src.Live = true
+	g.app.log.src.Live = true
 	g.send(size(120, 40))
-	g.run(g.app.openFeed())
+	g.run(g.app.log.openFeed())
 	g.grow(0.3)
 	g.has("names are being looked up")
 	g.hasNot("no names yet")
@@ -150,7 +150,7 @@ func TestFollowingWhatIsNoLog(t *testing.T) {
 	g := follow(t, path)
 	g.send(size(80, 24))
 	g.log = []byte(strings.Repeat("this is no log. ", 100))
-	g.run(g.app.openFeed())
+	g.run(g.app.log.openFeed())
 	g.grow(1)
 	if g.app.err == nil {
 		t.Error("a file that is no log did not end the viewer")
@@ -172,7 +172,7 @@ func TestChangedLogIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app.noTicks = true
+	app.log.noTicks = true
 	s := &session{t: t, app: app}
 	s.run(app.Init())
 	s.send(size(120, 40))

@@ -12,8 +12,11 @@ import (
 
 	"ccagent/profile"
 	"ccagent/ui/keymap"
+	"ccagent/ui/layout"
 	"ccagent/ui/model"
+	"ccagent/ui/safe"
 	"ccagent/ui/screen"
+	"ccagent/ui/widget"
 )
 
 // prompt asks for a line of text in the place of the footer. Searches and filters
@@ -25,7 +28,9 @@ type prompt struct {
 	hint   string
 	input  textinput.Model
 	err    string
+	c      *screen.Context
 	before screen.Context // restored on esc
+	export exporter
 }
 
 var labels = map[keymap.Action][2]string{
@@ -37,61 +42,68 @@ var labels = map[keymap.Action][2]string{
 	keymap.Only:      {"keep only ", "thread N, cap N, tid N, pid N, cpu N or a category"},
 }
 
-func (a *App) ask(what keymap.Action) {
-	p, value := &prompt{what: what, label: labels[what][0], hint: labels[what][1]}, ""
+// newPrompt makes the prompt of an action.
+func newPrompt(what keymap.Action, c *screen.Context, x exporter) *prompt {
+	p, value := &prompt{what: what, label: labels[what][0], hint: labels[what][1], export: x}, ""
 	switch what {
 	case keymap.Filter:
-		value = a.c.Filter.Text
+		value = c.Filter.Text
 	case keymap.Export:
-		value = a.exportName()
+		value = x.suggested()
 	case keymap.Only:
-		p.hint = a.only()
+		p.hint = whatOnly(c)
 	case keymap.Minimum:
-		if a.c.Minimum > 0 {
-			value = strconv.FormatFloat(100*a.c.Minimum, 'g', 4, 64)
+		if c.Minimum > 0 {
+			value = strconv.FormatFloat(100*c.Minimum, 'g', 4, 64)
 		}
 	}
-	a.open(p, value)
+	return p.begin(c, value)
 }
 
-// open shows a prompt that begins with a value.
-func (a *App) open(p *prompt, value string) {
-	p.input, p.before = textinput.New(), *a.c
+// begin sets the value that the prompt begins with.
+func (p *prompt) begin(c *screen.Context, value string) *prompt {
+	p.input, p.c, p.before = textinput.New(), c, *c
 	p.input.CharLimit = 500
 	p.input.SetValue(value)
 	p.input.CursorEnd()
 	p.input.Focus()
-	a.prompt = p
+	return p
 }
 
-func (a *App) promptKey(msg tea.KeyPressMsg) tea.Cmd {
-	p := a.prompt
+// key takes a key. It reports whether the prompt is over, and what is to be said and done then.
+func (p *prompt) key(msg tea.KeyPressMsg) (over bool, said message, cmd tea.Cmd) {
 	switch msg.String() {
 	case "esc":
-		a.prompt = nil
-		a.c.Search, a.c.Filter, a.c.Minimum = p.before.Search, p.before.Filter, p.before.Minimum
-		a.c.Selected, a.c.File, a.c.Line = p.before.Selected, p.before.File, p.before.Line
-		return nil
+		c := p.c
+		c.Search, c.Filter, c.Minimum = p.before.Search, p.before.Filter, p.before.Minimum
+		c.Selected, c.File, c.Line = p.before.Selected, p.before.File, p.before.Line
+		return true, said, nil
 	case "ctrl+c":
-		return tea.Quit
+		return false, said, tea.Quit
 	case "enter":
 		if p.err == "" {
-			return a.accept()
+			said, cmd = p.accept()
+			return true, said, cmd
 		}
-		return nil
+		return false, said, nil
 	}
 	was := p.input.Value()
 	// Its commands blink a cursor, which is not needed: the terminal's own is shown.
 	p.input, _ = p.input.Update(msg)
 	if p.input.Value() != was {
-		a.typed()
+		p.typed()
 	}
-	return nil
+	return false, said, nil
+}
+
+// paste appends text.
+func (p *prompt) paste(text string) {
+	p.input.SetValue(p.input.Value() + text)
+	p.typed()
 }
 
 // typed checks and applies what was typed so far.
-func (a *App) typed() {
-	p := a.prompt
+func (p *prompt) typed() {
 	text := p.input.Value()
 	p.err = ""
 	if p.screen != nil {
@@ -109,9 +121,9 @@ func (a *App) typed() {
 			p.err = err.Error()
 			return
 		}
-		a.c.Minimum = v
+		p.c.Minimum = v
 	case keymap.Export:
-		if err := a.checkExport(text); err != nil {
+		if err := p.export.check(text); err != nil {
 			p.err = err.Error()
 		}
 	case keymap.Only:
@@ -126,15 +138,15 @@ func (a *App) typed() {
 		}
 		switch p.what {
 		case keymap.Search:
-			a.c.Search = pat
-			if pat.RE != nil && !a.screens[a.screen].Find(&pat, 0) {
+			p.c.Search = pat
+			if pat.RE != nil && !p.export.shown.Find(&pat, 0) {
 				p.err = ""
 				p.hint = "no match"
 				return
 			}
 			p.hint = labels[p.what][1]
 		case keymap.Filter:
-			a.c.Filter = pat
+			p.c.Filter = pat
 		}
 	}
 }
@@ -151,46 +163,67 @@ func percent(text string) (float64, error) {
 	return v / 100, nil
 }
 
-func (a *App) accept() tea.Cmd {
-	p := a.prompt
-	a.prompt = nil
+// accept carries out what was typed.
+func (p *prompt) accept() (said message, cmd tea.Cmd) {
 	text := p.input.Value()
 	if p.screen != nil {
-		said, err := p.screen.Accept(text)
+		text, err := p.screen.Accept(text)
 		if err != nil {
-			a.say(err.Error(), true)
-		} else if said != "" {
-			a.say(said, false)
+			return message{err.Error(), true}, nil
 		}
-		return nil
+		return message{text: text}, nil
 	}
+	c := p.c
 	switch p.what {
 	case keymap.Search:
 		if text == "" {
-			a.c.Search = screen.Pattern{}
-			return nil
-		}
-		if p.hint == "no match" {
-			a.say("no match for "+text, true)
+			c.Search = screen.Pattern{}
+		} else if p.hint == "no match" {
+			return message{"no match for " + text, true}, nil
 		}
 	case keymap.Export:
-		return a.export(text)
+		return p.export.write(c, text)
 	case keymap.Only:
 		if t, err := model.ParseOnly(text); err == nil {
-			a.c.Applied.Push(t)
+			c.Applied.Push(t)
 		}
 	case keymap.FocusExpr:
 		pat, err := screen.Compile(text, false)
 		if err == nil && pat.RE != nil {
-			a.c.Applied.Push(model.Transform{Op: model.OpFocus, Name: pat.RE.String(), Expr: true})
+			c.Applied.Push(model.Transform{Op: model.OpFocus, Name: pat.RE.String(), Expr: true})
 		}
 	}
-	return nil
+	return said, nil
 }
 
-// only lists the threads, capabilities and categories that samples can be limited to.
-func (a *App) only() string {
-	p := a.c.Profile
+// draw draws the prompt, and returns the cursor.
+func (p *prompt) draw(on *widget.Painter, r layout.Rect) *tea.Cursor {
+	t := on.Theme
+	x := on.Text(r.Min.X+1, r.Min.Y, r.Max.X, p.label, t.Key)
+	runes := []rune(p.input.Value())
+	at := min(p.input.Position(), len(runes))
+	// The end of a long text is what is being typed.
+	from := 0
+	for from < at && x+safe.Width(string(runes[from:at])) >= r.Max.X-1 {
+		from++
+	}
+	st := t.Strong
+	if p.err != "" {
+		st = t.Error
+	}
+	col := x + safe.Width(string(runes[from:at]))
+	x = on.Text(x, r.Min.Y, r.Max.X, string(runes[from:]), st)
+	note, ns := p.hint, t.Dim
+	if p.err != "" {
+		note, ns = p.err, t.Error
+	}
+	on.Text(x+3, r.Min.Y, r.Max.X, note, ns)
+	return tea.NewCursor(min(col, r.Max.X-1), r.Min.Y)
+}
+
+// whatOnly lists the threads, capabilities and categories that samples can be limited to.
+func whatOnly(c *screen.Context) string {
+	p := c.Profile
 	var out []string
 	list := func(name string, ids []uint64) {
 		slices.Sort(ids)
@@ -209,10 +242,10 @@ func (a *App) only() string {
 		out = append(out, text)
 	}
 	var caps, threads []uint64
-	if t := a.c.Data.Timeline; t != nil {
-		for _, c := range t.Caps {
-			if c.Cap >= 0 {
-				caps = append(caps, uint64(c.Cap))
+	if t := c.Data.Timeline; t != nil {
+		for _, row := range t.Caps {
+			if row.Cap >= 0 {
+				caps = append(caps, uint64(row.Cap))
 			}
 		}
 	}
@@ -223,23 +256,23 @@ func (a *App) only() string {
 	}
 	list("cap", caps)
 	list("thread", threads)
-	if cats := a.categories(); len(cats) > 0 {
+	if cats := categories(c); len(cats) > 0 {
 		out = append(out, strings.Join(cats, " "))
 	}
 	return "there are: " + strings.Join(out, ", ")
 }
 
 // categories are those with samples of the event, by falling weight.
-func (a *App) categories() []string {
-	if len(a.c.Profile.Events) == 0 {
+func categories(c *screen.Context) []string {
+	if len(c.Profile.Events) == 0 {
 		return nil
 	}
-	all := a.c.Profile.Select(profile.Filter{}.WithEvent(a.c.Event)).Categories()
+	all := c.Profile.Select(profile.Filter{}.WithEvent(c.Event)).Categories()
 	slices.SortStableFunc(all, func(x, y profile.Category) int { return cmp.Compare(y.Weight, x.Weight) })
 	var names []string
-	for _, c := range all {
-		if c.Weight > 0 {
-			names = append(names, c.Name)
+	for _, cat := range all {
+		if cat.Weight > 0 {
+			names = append(names, cat.Name)
 		}
 	}
 	return names

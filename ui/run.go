@@ -75,14 +75,13 @@ func Run(ctx context.Context, src Source, o Options) error {
 	if err != nil {
 		return err
 	}
-	app.kept = kept.settings
-	app.hint, app.hintWarns = kept.hint, kept.warns
+	app.kept = kept
 	_, err = tea.NewProgram(app, tea.WithContext(ctx)).Run()
-	if app.live.feed != nil {
-		app.live.feed.Close()
+	if app.log.live.feed != nil {
+		app.log.live.feed.Close()
 	}
 	app.keepBookmarks()
-	if err := save(app.kept); err != nil {
+	if err := save(app.kept.settings); err != nil {
 		fmt.Fprintf(os.Stderr, "ccview: %s\n", printable.Line(err.Error())) // the screen is the shell's again
 	}
 	switch {

@@ -37,24 +37,3 @@ func screenNamed(name string) int {
 func screenKey(name string) string {
 	return keyTable.Of(keymap.OpenScreen(screenNamed(name))).FirstKey()
 }
-
-// shown returns the screen that is shown, and its kind.
-func (a *App) shown() (screen.Screen, *screen.Kind) { return a.screens[a.screen], &kinds[a.screen] }
-
-// show opens a screen.
-func (a *App) show(i int) {
-	if i != a.screen {
-		a.before, a.screen = a.screen, i
-	}
-}
-
-// serve carries out the screen's requests; see screen.Context.
-func (a *App) serve() {
-	if i := screenNamed(a.c.Goto); i >= 0 && a.screens[i] != nil {
-		a.show(i)
-	}
-	if a.c.Ask != nil {
-		a.open(&prompt{screen: a.c.Ask, label: a.c.Ask.Label, hint: a.c.Ask.Hint}, a.c.Ask.Value)
-	}
-	a.c.Goto, a.c.Ask = "", nil
-}

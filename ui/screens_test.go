@@ -35,22 +35,23 @@ func TestEveryScreenHasKeyAndTab(t *testing.T) {
 			continue
 		}
 		s.keys(key)
-		if s.app.screen != i {
-			t.Errorf("%s opens screen %d, want %d", key, s.app.screen+1, i+1)
+		if s.app.deck.at != i {
+			t.Errorf("%s opens screen %d, want %d", key, s.app.deck.at+1, i+1)
 		}
 		s.has(fmt.Sprintf("[%d]", i+1))
-		if want := "nbody." + kinds[i].Name + ".txt"; s.app.exportName() != want {
-			t.Errorf("screen %d exports to %s, want %s", i+1, s.app.exportName(), want)
+		to := exporter{s.app.log.src.Name, s.app.deck.kind(), s.app.deck.current()}
+		if got, want := to.suggested(), "nbody."+kinds[i].Name+".txt"; got != want {
+			t.Errorf("screen %d exports to %s, want %s", i+1, got, want)
 		}
 	}
 	s.keys("1")
-	for _, tab := range s.app.tabs {
+	for _, tab := range s.app.deck.tabs {
 		if tab.screen == 10 {
 			s.send(clickAt(tab.x+1, 0))
 		}
 	}
-	if s.app.screen != 10 {
-		t.Errorf("a click on the eleventh tab opens screen %d", s.app.screen+1)
+	if s.app.deck.at != 10 {
+		t.Errorf("a click on the eleventh tab opens screen %d", s.app.deck.at+1)
 	}
 	s.keys("?", "'alt-")
 	s.has("alt-0")

@@ -25,12 +25,12 @@ func TestSettingsSurvive(t *testing.T) {
 		var o Options
 		m, save := remembered(&o)
 		s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true, Theme: o.Theme})
-		s.app.kept, s.app.hint, s.app.src.Path = m.settings, m.hint, "some.eventlog"
+		s.app.kept, s.app.log.src.Path = m, "some.eventlog"
 		s.app.loaded(s.app.c.Profile, nil)
 		s.send(nil)
 		s.keys(keys...)
 		s.app.keepBookmarks()
-		if err := save(s.app.kept); err != nil {
+		if err := save(s.app.kept.settings); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -43,7 +43,7 @@ func TestSettingsSurvive(t *testing.T) {
 	again.has("bookmark at 0.42s")
 	run("tab", "tab", "B", "b")
 	run("B").has("no bookmark yet") // those that were taken off are gone
-	if name := again.app.painter.Theme.Name; name == "plain" {
+	if name := again.app.out.painter.Theme.Name; name == "plain" {
 		t.Errorf("the theme is %s again", name)
 	}
 }

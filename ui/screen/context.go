@@ -44,6 +44,14 @@ type Context struct {
 	Ask  *Prompt
 }
 
+// Rebase sets the factor for shares by the latest data.
+func (c *Context) Rebase() {
+	c.Base = 1
+	if s := c.Data.Summary; c.Whole && s != nil && s.AllWeight > 0 {
+		c.Base = float64(s.Weight) / float64(s.AllWeight)
+	}
+}
+
 // Compared is two groups of logs, and how they are to be compared first. The context's own
 // profile is the first of B.
 type Compared struct {
