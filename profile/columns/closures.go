@@ -45,30 +45,35 @@ func (n *Nurseries) Counts(b *NurseryBlock) []ClosureCount { return n.counts[b.c
 // maxCounts bounds what is kept of all blocks.
 const maxCounts = 1 << 26
 
-func (b *builder) closure(ev *eventlog.Closure) {
-	n := &b.p.Nurseries
+// nurseryTable collects the sampled blocks of nurseries.
+type nurseryTable struct {
+	p        *Log
+	closures ids
+}
+
+func (t *nurseryTable) closure(ev *eventlog.Closure, nodes *nodeTable) {
+	n := &t.p.Nurseries
 	if len(n.Closures) == 0 {
 		n.Closures = make([]Closure, 1)
 	}
-	if _, ok := b.closures.add(ev.ID); !ok {
-		b.p.Accounting.Redefined++
+	if _, ok := t.closures.add(ev.ID); !ok {
+		t.p.Accounting.Redefined++
 		return
 	}
 	n.Closures = append(n.Closures, Closure{
 		Type: ghc.ClosureType(ev.Type), Name: ev.Name, Module: ev.Module,
-		Place: b.nodes.place(Place{Class: PlaceUser, Module: ev.Module, Addr: ev.Addr}),
+		Place: nodes.place(Place{Class: PlaceUser, Module: ev.Module, Addr: ev.Addr}),
 	})
 }
 
-func (b *builder) nurseryBlock(time uint64, ev *eventlog.NurseryBlock) {
-	b.ran(time)
-	n := &b.p.Nurseries
+func (t *nurseryTable) nurseryBlock(time uint64, ev *eventlog.NurseryBlock) {
+	n := &t.p.Nurseries
 	sum := uint64(0)
 	for _, c := range ev.Closures {
 		sum += uint64(c.Bytes)
 	}
 	if len(n.counts)+len(ev.Closures) > maxCounts || sum > ev.Read || ev.Read > ev.Used {
-		b.p.Accounting.Dropped++
+		t.p.Accounting.Dropped++
 		return
 	}
 	if len(n.Closures) == 0 {
@@ -82,8 +87,8 @@ func (b *builder) nurseryBlock(time uint64, ev *eventlog.NurseryBlock) {
 		id := uint32(0)
 		if c.Closure != 0 {
 			var ok bool
-			if id, ok = b.closures.find(c.Closure); !ok {
-				b.p.Accounting.Undefined.Closures++
+			if id, ok = t.closures.find(c.Closure); !ok {
+				t.p.Accounting.Undefined.Closures++
 				id = 0
 			}
 		}

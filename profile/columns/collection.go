@@ -13,12 +13,20 @@ type gcState struct {
 	split   bool // the log says when it works
 }
 
+// collectorState collects the garbage collections of an RTS.
+type collectorState struct {
+	gcs       map[int]*gcState // what is under way, by capability
+	allocated map[int]uint64   // bytes, by capability
+	gens      uint16
+	byGen     [maxGenerations]uint64 // number of collections by generation
+}
+
 // collection adds an event of a capability's part in a collection.
-func (b *builder) collection(rec *eventlog.Record) {
-	s := b.gcs[rec.Cap]
+func (c *collectorState) collection(p *Log, rec *eventlog.Record) {
+	s := c.gcs[rec.Cap]
 	if s == nil {
 		s = &gcState{}
-		b.gcs[rec.Cap] = s
+		c.gcs[rec.Cap] = s
 	}
 	switch rec.Event.(type) {
 	case *eventlog.RequestSeqGC, *eventlog.RequestParGC:
@@ -42,7 +50,7 @@ func (b *builder) collection(rec *eventlog.Record) {
 		if s.request <= s.start {
 			g.Request = s.request
 		}
-		b.p.GCs = append(b.p.GCs, g)
+		p.GCs = append(p.GCs, g)
 		*s = gcState{}
 	}
 }

@@ -28,36 +28,36 @@ type exactState struct {
 	samples map[uint32]uint64
 }
 
-func (b *builder) centreDef(ev *eventlog.CentreDef) {
-	if _, twice := b.exact.defs[ev.ID]; twice || ev.ID == 0 {
-		b.p.Accounting.Redefined++
+func (t *stackTable) centreDef(ev *eventlog.CentreDef) {
+	if _, twice := t.exact.defs[ev.ID]; twice || ev.ID == 0 {
+		t.p.Accounting.Redefined++
 		return
 	}
-	if b.exact.defs == nil {
-		b.exact.defs = make(map[uint32]eventlog.CentreDef)
+	if t.exact.defs == nil {
+		t.exact.defs = make(map[uint32]eventlog.CentreDef)
 	}
-	b.exact.defs[ev.ID] = *ev
+	t.exact.defs[ev.ID] = *ev
 }
 
-func (b *builder) centreStack(ev *eventlog.CentreStack) {
-	if _, twice := b.exact.stacks[ev.ID]; twice || ev.ID == 0 {
-		b.p.Accounting.Redefined++
+func (t *stackTable) centreStack(ev *eventlog.CentreStack) {
+	if _, twice := t.exact.stacks[ev.ID]; twice || ev.ID == 0 {
+		t.p.Accounting.Redefined++
 		return
 	}
-	if b.exact.stacks == nil {
-		b.exact.stacks = make(map[uint32]eventlog.CentreStack)
+	if t.exact.stacks == nil {
+		t.exact.stacks = make(map[uint32]eventlog.CentreStack)
 	}
-	b.exact.stacks[ev.ID] = *ev
+	t.exact.stacks[ev.ID] = *ev
 }
 
-func (b *builder) centreSamples(id uint32, n uint64) {
+func (t *stackTable) centreSamples(id uint32, n uint64) {
 	if id == 0 {
 		return
 	}
-	if b.exact.samples == nil {
-		b.exact.samples = make(map[uint32]uint64)
+	if t.exact.samples == nil {
+		t.exact.samples = make(map[uint32]uint64)
 	}
-	b.exact.samples[id] += n
+	t.exact.samples[id] += n
 }
 
 // exactModule is the module id of places that stand for cost centres. No log defines a
@@ -83,23 +83,23 @@ type exactNode struct {
 }
 
 // finishExact resolves the cost-centre stacks of sites.
-func (b *builder) finishExact() {
-	p := b.p
+func (st *stackTable) finishExact() {
+	p := st.p
 	p.noted = len(p.Symbols.causes) > 0
-	if len(b.exact.samples) == 0 {
+	if len(st.exact.samples) == 0 {
 		return
 	}
 	t := &exactTable{
-		exactState: &b.exact, p: p, places: make(map[uint32]uint32), nodes: make(map[[2]uint32]uint32), of: make(map[uint32]exactNode),
+		exactState: &st.exact, p: p, places: make(map[uint32]uint32), nodes: make(map[[2]uint32]uint32), of: make(map[uint32]exactNode),
 	}
 	p.Exact.Problems = make(map[string]uint64)
-	for _, id := range slices.Sorted(maps.Keys(b.exact.samples)) {
+	for _, id := range slices.Sorted(maps.Keys(st.exact.samples)) {
 		n := t.stack(id)
 		switch {
 		case n.problem != eventlog.CentreWhole:
-			p.Exact.Problems[n.problem.String()] += b.exact.samples[id]
+			p.Exact.Problems[n.problem.String()] += st.exact.samples[id]
 		default:
-			p.Exact.Samples += b.exact.samples[id]
+			p.Exact.Samples += st.exact.samples[id]
 		}
 	}
 	for i := range p.Sites {

@@ -89,6 +89,7 @@ func (h *HeapProfile) Each(census int, f func(band int, bytes uint64)) {
 // heapState collects the events of heap profiles. They come between the start and the end
 // of a census, and refer to a profile by id.
 type heapState struct {
+	p     *Log
 	open  map[uint8]int // profile id → position in Log.HeapProfiles
 	bands []map[string]uint32
 	// raw holds the centres and info tables of bands. They are resolved at the end,
@@ -107,35 +108,35 @@ type rawBand struct {
 // maxHeapProfiles bounds the number of profiles of one log. No RTS writes more than one.
 const maxHeapProfiles = 256
 
-func (b *builder) heapEvent(rec *eventlog.Record) {
-	s, p := &b.heap, b.p
+func (s *heapState) heapEvent(rec *eventlog.Record) {
+	p := s.p
 	switch ev := rec.Event.(type) {
 	case *eventlog.HeapProfBegin:
 		if len(p.HeapProfiles) == maxHeapProfiles {
 			return
 		}
-		b.newHeapProfile(ev)
+		s.newHeapProfile(ev)
 	case *eventlog.HeapSampleBegin:
-		b.beginCensus(rec.Time, ev.Era)
+		s.beginCensus(rec.Time, ev.Era)
 	case *eventlog.HeapBioSampleBegin:
 		// The RTS knows lag, drag and void only when the program ends, so the
 		// sample counts for the time that it states.
-		b.beginCensus(ev.Time, ev.Era)
+		s.beginCensus(ev.Time, ev.Era)
 	case *eventlog.HeapSampleEnd:
 		s.began = false
 	case *eventlog.HeapSampleString:
-		b.heapBand(ev.Profile, rec.Time, ev.Bytes, ev.Label, nil)
+		s.heapBand(ev.Profile, rec.Time, ev.Bytes, ev.Label, nil)
 	case *eventlog.HeapSampleStack:
 		key := make([]byte, 0, 4*len(ev.Stack))
 		for _, c := range ev.Stack {
 			key = binary.BigEndian.AppendUint32(key, c)
 		}
-		b.heapBand(ev.Profile, rec.Time, ev.Bytes, string(key), ev.Stack)
+		s.heapBand(ev.Profile, rec.Time, ev.Bytes, string(key), ev.Stack)
 	}
 }
 
-func (b *builder) newHeapProfile(ev *eventlog.HeapProfBegin) int {
-	s, p := &b.heap, b.p
+func (s *heapState) newHeapProfile(ev *eventlog.HeapProfBegin) int {
+	p := s.p
 	if s.open == nil {
 		s.open = make(map[uint8]int)
 	}
@@ -158,26 +159,26 @@ func (b *builder) newHeapProfile(ev *eventlog.HeapProfBegin) int {
 	return i
 }
 
-func (b *builder) beginCensus(time, era uint64) {
-	b.heap.census, b.heap.began = HeapCensus{Time: time, Era: era}, true
-	b.p.RTSLog.HeapSamples++
+func (s *heapState) beginCensus(time, era uint64) {
+	s.census, s.began = HeapCensus{Time: time, Era: era}, true
+	s.p.RTSLog.HeapSamples++
 	// A census at which nothing is live still counts.
-	if n := len(b.p.HeapProfiles); n > 0 {
-		b.openCensus(n - 1)
+	if n := len(s.p.HeapProfiles); n > 0 {
+		s.openCensus(n - 1)
 	}
 }
 
 // openCensus appends the current census to a profile.
-func (b *builder) openCensus(i int) {
-	s, h := &b.heap, &b.p.HeapProfiles[i]
+func (s *heapState) openCensus(i int) {
+	h := &s.p.HeapProfiles[i]
 	s.first = i
 	c := s.census
 	c.cells = [2]uint32{uint32(len(h.cells)), uint32(len(h.cells))}
 	h.Censuses = append(h.Censuses, c)
 }
 
-func (b *builder) heapBand(id uint8, time, bytes uint64, label string, stack []uint32) {
-	s, p := &b.heap, b.p
+func (s *heapState) heapBand(id uint8, time, bytes uint64, label string, stack []uint32) {
+	p := s.p
 	i, ok := s.open[id]
 	if !ok {
 		// The beginning of the log is missing, so the kind of the bands is
@@ -185,14 +186,14 @@ func (b *builder) heapBand(id uint8, time, bytes uint64, label string, stack []u
 		if len(p.HeapProfiles) == maxHeapProfiles {
 			return
 		}
-		i = b.newHeapProfile(&eventlog.HeapProfBegin{Profile: id})
+		i = s.newHeapProfile(&eventlog.HeapProfBegin{Profile: id})
 	}
 	h := &p.HeapProfiles[i]
 	if !s.began || len(h.Censuses) == 0 || s.first != i {
 		if !s.began {
 			s.census, s.began = HeapCensus{Time: time}, true
 		}
-		b.openCensus(i)
+		s.openCensus(i)
 	}
 	band, ok := s.bands[i][label]
 	if !ok {
@@ -215,16 +216,16 @@ func (b *builder) heapBand(id uint8, time, bytes uint64, label string, stack []u
 }
 
 // finishHeap sets the names of the bands.
-func (b *builder) finishHeap() {
-	p := b.p
+func (s *heapState) finishHeap(profile *timeProfile) {
+	p := s.p
 	for i := range p.HeapProfiles {
 		h := &p.HeapProfiles[i]
 		for j := range h.Bands {
-			band, raw := &h.Bands[j], &b.heap.raw[i][j]
+			band, raw := &h.Bands[j], &s.raw[i][j]
 			switch {
 			case raw.stack != nil:
 				for _, id := range raw.stack {
-					band.Stack = append(band.Stack, b.centreName(id))
+					band.Stack = append(band.Stack, profile.centreName(id))
 				}
 				band.Name = "(no cost centre)"
 				if len(band.Stack) > 0 {
@@ -240,8 +241,8 @@ func (b *builder) finishHeap() {
 	}
 }
 
-func (b *builder) centreName(id uint32) string {
-	cc, ok := b.centres[id]
+func (s *timeProfile) centreName(id uint32) string {
+	cc, ok := s.centres[id]
 	switch {
 	case !ok:
 		return fmt.Sprintf("cost centre %d", id)

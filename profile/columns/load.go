@@ -114,66 +114,40 @@ func (c *countingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// builder collects a log's records in their order and makes a Log of them.
+// builder makes a Log of a log's records, in their order. Each of its parts collects what one
+// part of the Log has, and completes that when all records have been added.
 type builder struct {
-	p        *Log
-	nodes    nodeTable
-	sites    siteTable
-	threads  map[ThreadKey]uint32
-	chunk    *Chunk
-	sums     eventSums // used instead of chunks, if not nil
-	contexts contextTable
+	p         *Log
+	events    eventTable
+	stacks    stackTable
+	columns   sampleTable
+	symbols   symbolTable
+	nurseries nurseryTable
+	rts       rtsState
+	last      uint64 // time of the last event written while the program ran
+}
 
-	events   map[uint32]int // EventDef.Index → position
-	lastDef  [2]uint32      // cache: 1 + the event index looked up last, and its position
-	modules  map[uint32]int
-	bindings ids
-	spans    ids
-	files    ids
-	blocks   ids
-	cores    ids
-	closures ids
-	text     uint64 // bytes of text held
-
-	locations []rawLocation
-	labels    map[uint64]string // by TSO
-	names     map[thread]string
-	gcs       map[int]*gcState // the running collection by capability
-	last      uint64           // time of the last event written while the program ran
-	rtsState
-	exact exactState
+// on makes the parts write to a Log.
+func (b *builder) on(p *Log) {
+	b.p, b.events.p, b.stacks.p, b.columns.p, b.symbols.p, b.nurseries.p, b.rts.p, b.rts.heap.p = p, p, p, p, p, p, p, p
 }
 
 // maxWarnings bounds the number of warnings kept.
 const maxWarnings = 1000
 
-// rawLocation is a location with the log's ids, before they are resolved.
-type rawLocation struct {
-	at       Place
-	block    uint32
-	binding  uint32
-	offset   uint64
-	lines    [2]uint32
-	quality  eventlog.Quality
-	category eventlog.Category
-}
-
 func newBuilder() *builder {
-	return &builder{
-		p: &Log{Symbols: Symbols{
-			Bindings: make([]Binding, 1), Spans: make([]Span, 1), Files: make([]File, 1), Blocks: make([]Block, 1),
-			Cores: make([]Core, 1),
-		}},
-		nodes:    newNodeTable(),
-		sites:    newSiteTable(),
-		threads:  make(map[ThreadKey]uint32),
-		contexts: newContextTable(),
-		events:   make(map[uint32]int),
-		modules:  make(map[uint32]int),
-		labels:   make(map[uint64]string),
-		names:    make(map[thread]string),
-		gcs:      make(map[int]*gcState),
+	b := &builder{
+		events:  eventTable{index: make(map[uint32]int)},
+		stacks:  stackTable{nodes: newNodeTable(), sites: newSiteTable()},
+		columns: newSampleTable(),
+		symbols: symbolTable{modules: make(map[uint32]int)},
 	}
+	b.rts.collector.gcs = make(map[int]*gcState)
+	b.on(&Log{Symbols: Symbols{
+		Bindings: make([]Binding, 1), Spans: make([]Span, 1), Files: make([]File, 1), Blocks: make([]Block, 1),
+		Cores: make([]Core, 1),
+	}})
+	return b
 }
 
 func (b *builder) add(rec *eventlog.Record) {
@@ -182,11 +156,11 @@ func (b *builder) add(rec *eventlog.Record) {
 	case *eventlog.Sample:
 		b.sample(rec.Time, ev)
 	case *eventlog.CentreDef:
-		b.centreDef(ev)
+		b.stacks.centreDef(ev)
 	case *eventlog.CentreStack:
-		b.centreStack(ev)
+		b.stacks.centreStack(ev)
 	case *eventlog.Nodes:
-		refused, orphans := b.nodes.add(ev)
+		refused, orphans := b.stacks.nodes.add(ev)
 		p.Accounting.Redefined += uint64(refused)
 		p.Accounting.Undefined.Parents += uint64(orphans)
 	case *eventlog.Malformed:
@@ -203,32 +177,33 @@ func (b *builder) add(rec *eventlog.Record) {
 		p.Capture.Args = append([]string(nil), ev.Args...)
 		p.Capture.Labels = append([]eventlog.Label(nil), ev.Labels...)
 	case *eventlog.ThreadName:
-		b.names[thread{ev.PID, ev.TSO}] = ev.Name
+		b.columns.names[thread{ev.PID, ev.TSO}] = ev.Name
 	case *eventlog.EventDef:
-		b.eventDef(ev)
+		b.events.eventDef(ev)
 	case *eventlog.EventCount:
-		if i, ok := b.event(ev.Event); ok {
+		if i, ok := b.events.event(ev.Event); ok {
 			p.Events[i].Count = *ev
 		}
 	case *eventlog.Sampling:
-		if i, ok := b.event(ev.Event); ok {
+		if i, ok := b.events.event(ev.Event); ok {
 			p.Events[i].Sampling = *ev
 		}
 	case *eventlog.EventRate:
-		b.eventRate(rec.Time, ev)
+		b.events.eventRate(rec.Time, ev)
 	case *eventlog.Module:
-		b.module(ev)
+		b.symbols.module(ev)
 	case *eventlog.Closure:
-		b.closure(ev)
+		b.nurseries.closure(ev, &b.stacks.nodes)
 	case *eventlog.NurseryBlock:
-		b.nurseryBlock(rec.Time, ev)
+		b.ran(rec.Time)
+		b.nurseries.nurseryBlock(rec.Time, ev)
 	case *eventlog.Mapping:
 		p.Mappings = append(p.Mappings, Mapping{rec.Time, *ev})
 	case *eventlog.Process:
 		p.Processes = append(p.Processes, Process{rec.Time, *ev})
 	case *eventlog.Loss:
 		b.ran(rec.Time)
-		b.loss(rec.Time, ev)
+		b.events.loss(rec.Time, ev)
 	case *eventlog.AgentCost:
 		p.Costs = append(p.Costs, Cost{rec.Time, *ev})
 	case *eventlog.Overhead:
@@ -244,7 +219,7 @@ func (b *builder) add(rec *eventlog.Record) {
 	case *eventlog.ModuleSymbols, *eventlog.File, *eventlog.FileText, *eventlog.Binding,
 		*eventlog.Span, *eventlog.Block, *eventlog.Locations, *eventlog.Core, *eventlog.CoreText:
 		p.Symbolised = true
-		b.symbol(ev)
+		b.symbols.symbol(ev)
 	default:
 		b.standard(rec)
 	}
@@ -262,129 +237,9 @@ func (b *builder) malformed(ev *eventlog.Malformed) {
 	}
 }
 
-func (b *builder) eventDef(ev *eventlog.EventDef) {
-	if i, ok := b.events[ev.Index]; ok {
-		if e := &b.p.Events[i]; e.Undefined {
-			e.EventDef, e.Undefined = *ev, false
-		} else {
-			b.p.Accounting.Redefined++
-		}
-		return
-	}
-	b.newEvent(Event{EventDef: *ev})
-}
-
-// eventRate records a change of an event's rate. A log that rotation started repeats the
-// rates of the logs before it.
-func (b *builder) eventRate(time uint64, ev *eventlog.EventRate) {
-	i, ok := b.event(ev.Event)
-	if !ok {
-		b.p.Accounting.Dropped++
-		return
-	}
-	e := &b.p.Events[i]
-	if n := len(e.Rates); n == maxRates || n > 0 && e.Rates[n-1].EventRate == *ev {
-		return
-	}
-	e.Rates = append(e.Rates, EventRate{time, *ev})
-}
-
-func (b *builder) newEvent(e Event) (int, bool) {
-	i := len(b.p.Events)
-	if i == maxEvents {
-		return 0, false
-	}
-	b.events[e.Index] = i
-	b.p.Events = append(b.p.Events, e)
-	return i, true
-}
-
-// event returns the position of the event with an index. It creates an event that the log
-// does not define, so that the samples that refer to it are not lost.
-func (b *builder) event(index uint32) (int, bool) {
-	if b.lastDef[0] == index+1 && b.lastDef[0] != 0 {
-		return int(b.lastDef[1]), true
-	}
-	i, ok := b.events[index]
-	if ok {
-		if b.p.Events[i].Undefined {
-			b.p.Accounting.Undefined.Events++
-		} else {
-			b.lastDef = [2]uint32{index + 1, uint32(i)}
-		}
-		return i, true
-	}
-	b.p.Accounting.Undefined.Events++
-	name := fmt.Sprintf("event#%d", index)
-	return b.newEvent(Event{Undefined: true, EventDef: eventlog.EventDef{Index: index, Requested: name, Granted: name}})
-}
-
 // sample adds a sample.
 func (b *builder) sample(time uint64, ev *eventlog.Sample) {
 	b.samples([]eventlog.TimedSample{{Time: time, Sample: *ev}}, nil)
-}
-
-// node returns the index of a sample's node.
-func (b *builder) node(id uint32) uint32 {
-	node, ok := b.nodes.resolve(id)
-	if !ok {
-		b.p.Accounting.Undefined.Nodes++
-		return 0
-	}
-	return node
-}
-
-// context returns a sample's context.
-func (b *builder) context(ev *eventlog.Sample) (uint32, bool) {
-	k := keyOf(ev)
-	t := &b.contexts
-	slot := &t.recent[k.hash()%uint64(len(t.recent))]
-	if slot.id != 0 && slot.key == k {
-		return slot.id - 1, true
-	}
-	event, ok := b.event(ev.Event)
-	if !ok {
-		return 0, false
-	}
-	id, known := t.index[k]
-	if !known {
-		id = uint32(len(t.list))
-		t.list = append(t.list, Context{
-			Thread: b.thread(ThreadKey{ev.PID, ev.TID, ev.TSO}), CPU: uint16(min(ev.CPU, 0xffff)),
-			Cap: capability(ev.Capability), Flags: ev.Flags, Event: uint8(event),
-		})
-		t.index[k] = id
-	}
-	if !b.p.Events[event].Undefined {
-		*slot = recentContext{k, id + 1}
-	}
-	return id, true
-}
-
-// capability returns a sample's capability, or none if no log can have so many.
-func capability(n uint32) uint16 {
-	if n >= eventlog.MaxCapabilities {
-		return eventlog.NoCapability
-	}
-	return uint16(n)
-}
-
-// thread identifies a Haskell thread among those of several processes.
-type thread struct {
-	pid uint32
-	tso uint64
-}
-
-// thread returns the index of a thread.
-func (b *builder) thread(key ThreadKey) uint32 {
-	p := b.p
-	i, ok := b.threads[key]
-	if !ok {
-		i = uint32(len(p.Threads))
-		b.threads[key] = i
-		p.Threads = append(p.Threads, Thread{ThreadKey: key})
-	}
-	return i
 }
 
 // SatAdd adds weights and saturates. A sum that overflows 64 bits is meaningless, but
@@ -396,44 +251,14 @@ func SatAdd(a, b uint64) uint64 {
 	return ^uint64(0)
 }
 
-func (b *builder) loss(time uint64, ev *eventlog.Loss) {
-	if ev.Reason == eventlog.LossSideBand { // these losses are not samples
-		b.p.Losses = append(b.p.Losses, Loss{time, *ev})
-		return
-	}
-	i, ok := b.event(ev.Event)
-	if !ok {
-		b.p.Accounting.Dropped++
-		return
-	}
-	e := &b.p.Events[i]
-	if ev.Reason == eventlog.LossThrottled {
-		e.Throttled = SatAdd(e.Throttled, ev.Count)
-	} else {
-		e.Lost = SatAdd(e.Lost, ev.Count)
-	}
-	b.p.Losses = append(b.p.Losses, Loss{time, *ev})
-}
-
-func (b *builder) module(ev *eventlog.Module) {
-	if _, ok := b.modules[ev.ID]; ok {
-		b.p.Accounting.Redefined++
-		return
-	}
-	m := Module{Module: *ev}
-	m.BuildID = append([]byte(nil), ev.BuildID...)
-	b.modules[ev.ID] = len(b.p.Modules)
-	b.p.Modules = append(b.p.Modules, m)
-}
-
 // standard processes the events of GHC's own that this package shows.
 func (b *builder) standard(rec *eventlog.Record) {
 	p := b.p
 	switch ev := rec.Event.(type) {
 	case *eventlog.RequestSeqGC, *eventlog.RequestParGC, *eventlog.GCStart, *eventlog.GCWork, *eventlog.GCIdle, *eventlog.GCDone, *eventlog.GCEnd:
-		b.collection(rec)
+		b.rts.collector.collection(b.p, rec)
 	case *eventlog.ThreadLabel:
-		b.labels[uint64(ev.Thread)] = ev.Label
+		b.columns.labels[uint64(ev.Thread)] = ev.Label
 	case *eventlog.HeapLive:
 		p.Heap = append(p.Heap, HeapPoint{rec.Time, HeapLive, rec.Cap, ev.Bytes})
 	case *eventlog.HeapSize:
@@ -449,10 +274,12 @@ func (b *builder) standard(rec *eventlog.Record) {
 		p.Markers = append(p.Markers, Marker{Time: rec.Time, Cap: rec.Cap, Text: ev.Text})
 	case *eventlog.UserMsg:
 		p.Markers = append(p.Markers, Marker{Time: rec.Time, Cap: rec.Cap, Text: ev.Text, Message: true})
+	case *eventlog.ProfSample:
+		b.profSample(rec.Time, ev)
 	case *eventlog.RTSIdentifier:
 		p.RTS = ev.Text
 	}
-	b.rts(rec)
+	b.rts.add(rec)
 	if _, mark := rec.Event.(*eventlog.BlockMarker); !mark && !p.HaveCapture {
 		b.ran(rec.Time)
 	}

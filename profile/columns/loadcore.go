@@ -41,10 +41,10 @@ func (p *Log) CoreNotes(id CoreID) []CoreNote {
 	return p.Symbols.coreNotes[c.notes[0]:c.notes[1]]
 }
 
-func (b *builder) core(ev *eventlog.Core) {
-	s := &b.p.Symbols
-	if _, ok := b.cores.add(ev.ID); !ok {
-		b.p.Accounting.Redefined++
+func (t *symbolTable) core(ev *eventlog.Core) {
+	s := &t.p.Symbols
+	if _, ok := t.cores.add(ev.ID); !ok {
+		t.p.Accounting.Redefined++
 		return
 	}
 	c := Core{Binding: BindingID(ev.Binding), File: FileID(ev.File), Name: ev.Name, Dump: ev.Dump, Line: ev.Line, Problem: ev.Problem, size: ev.TextSize}
@@ -60,31 +60,31 @@ func (b *builder) core(ev *eventlog.Core) {
 }
 
 // coreText appends a chunk of text, as fileText does.
-func (b *builder) coreText(ev *eventlog.CoreText) {
-	a := &b.p.Accounting
-	id, ok := b.cores.find(ev.Core)
+func (t *symbolTable) coreText(ev *eventlog.CoreText) {
+	a := &t.p.Accounting
+	id, ok := t.cores.find(ev.Core)
 	if !ok {
 		a.Undefined.Cores++
 		return
 	}
-	c := &b.p.Symbols.Cores[id]
-	b.appendText(&c.Text, c.size, ev.Offset, ev.Text)
+	c := &t.p.Symbols.Cores[id]
+	t.appendText(&c.Text, c.size, ev.Offset, ev.Text)
 }
 
-func (b *builder) resolveCores() {
-	s, u := &b.p.Symbols, &b.p.Accounting.Undefined
+func (t *symbolTable) resolveCores() {
+	s, u := &t.p.Symbols, &t.p.Accounting.Undefined
 	for i := 1; i < len(s.Cores); i++ {
 		c := &s.Cores[i]
-		c.Binding = resolve(&b.bindings, c.Binding, &u.Bindings)
-		c.File = resolve(&b.files, c.File, &u.Files)
+		c.Binding = resolve(&t.bindings, c.Binding, &u.Bindings)
+		c.File = resolve(&t.files, c.File, &u.Files)
 		for j := range c.Also {
-			c.Also[j] = resolve(&b.bindings, c.Also[j], &u.Bindings)
+			c.Also[j] = resolve(&t.bindings, c.Also[j], &u.Bindings)
 		}
 		if uint64(len(c.Text)) < c.size && c.Problem == "" {
 			c.Problem = "the log holds only a part of this text"
 		}
 	}
 	for i := range s.coreNotes {
-		s.coreNotes[i].Span = resolve(&b.spans, s.coreNotes[i].Span, &u.Spans)
+		s.coreNotes[i].Span = resolve(&t.spans, s.coreNotes[i].Span, &u.Spans)
 	}
 }

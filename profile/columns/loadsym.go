@@ -7,28 +7,63 @@ import (
 // maxText bounds the source text held in memory.
 const maxText = 512 << 20
 
+// symbolTable collects the symbol tables: modules, and what is known of their code.
+type symbolTable struct {
+	p         *Log
+	modules   map[uint32]int // id → position in Log.Modules
+	bindings  ids
+	spans     ids
+	files     ids
+	blocks    ids
+	cores     ids
+	text      uint64 // bytes of text held
+	locations []rawLocation
+}
+
+// rawLocation is a location with the log's ids, before they are resolved.
+type rawLocation struct {
+	at       Place
+	block    uint32
+	binding  uint32
+	offset   uint64
+	lines    [2]uint32
+	quality  eventlog.Quality
+	category eventlog.Category
+}
+
+func (t *symbolTable) module(ev *eventlog.Module) {
+	if _, ok := t.modules[ev.ID]; ok {
+		t.p.Accounting.Redefined++
+		return
+	}
+	m := Module{Module: *ev}
+	m.BuildID = append([]byte(nil), ev.BuildID...)
+	t.modules[ev.ID] = len(t.p.Modules)
+	t.p.Modules = append(t.p.Modules, m)
+}
+
 // symbol adds one event of the symbol tables. finish resolves the ids in it, because a
 // table may refer to later ones.
-func (b *builder) symbol(ev eventlog.Event) {
-	s, a := &b.p.Symbols, &b.p.Accounting
+func (t *symbolTable) symbol(ev eventlog.Event) {
+	s, a := &t.p.Symbols, &t.p.Accounting
 	switch ev := ev.(type) {
 	case *eventlog.ModuleSymbols:
-		i, ok := b.modules[ev.Module]
-		if !ok || b.p.Modules[i].HaveSymbols {
+		i, ok := t.modules[ev.Module]
+		if !ok || t.p.Modules[i].HaveSymbols {
 			a.Redefined++
 			return
 		}
-		b.p.Modules[i].Symbols, b.p.Modules[i].HaveSymbols = *ev, true
+		t.p.Modules[i].Symbols, t.p.Modules[i].HaveSymbols = *ev, true
 	case *eventlog.File:
-		if _, ok := b.files.add(ev.ID); !ok {
+		if _, ok := t.files.add(ev.ID); !ok {
 			a.Redefined++
 			return
 		}
 		s.Files = append(s.Files, File{Path: ev.Path, Problem: ev.Problem, size: ev.TextSize})
 	case *eventlog.FileText:
-		b.fileText(ev)
+		t.fileText(ev)
 	case *eventlog.Binding:
-		if _, ok := b.bindings.add(ev.ID); !ok {
+		if _, ok := t.bindings.add(ev.ID); !ok {
 			a.Redefined++
 			return
 		}
@@ -37,7 +72,7 @@ func (b *builder) symbol(ev eventlog.Event) {
 			Detail: ev.Detail, Parent: BindingID(ev.Parent), Category: ev.Category, Program: ev.Program,
 		})
 	case *eventlog.Span:
-		if _, ok := b.spans.add(ev.ID); !ok {
+		if _, ok := t.spans.add(ev.ID); !ok {
 			a.Redefined++
 			return
 		}
@@ -46,50 +81,50 @@ func (b *builder) symbol(ev eventlog.Event) {
 			Extent: Extent{ev.Line, ev.Col, ev.EndLine, ev.EndCol},
 		})
 	case *eventlog.Block:
-		b.block(ev)
+		t.block(ev)
 	case *eventlog.Core:
-		b.core(ev)
+		t.core(ev)
 	case *eventlog.CoreText:
-		b.coreText(ev)
+		t.coreText(ev)
 	case *eventlog.Locations:
 		for i := range ev.Locations {
-			b.location(ev.Module, &ev.Locations[i])
+			t.location(ev.Module, &ev.Locations[i])
 		}
 	}
 }
 
 // fileText appends a chunk of text. It drops chunks that do not continue the text so far,
 // because a text with a hole would show wrong lines.
-func (b *builder) fileText(ev *eventlog.FileText) {
-	a := &b.p.Accounting
-	id, ok := b.files.find(ev.File)
+func (t *symbolTable) fileText(ev *eventlog.FileText) {
+	a := &t.p.Accounting
+	id, ok := t.files.find(ev.File)
 	if !ok {
 		a.Undefined.Files++
 		return
 	}
-	f := &b.p.Symbols.Files[id]
-	b.appendText(&f.Text, f.size, ev.Offset, ev.Text)
+	f := &t.p.Symbols.Files[id]
+	t.appendText(&f.Text, f.size, ev.Offset, ev.Text)
 }
 
 // appendText appends a chunk to a text whose size the log has stated.
-func (b *builder) appendText(to *[]byte, size, offset uint64, chunk []byte) {
-	a := &b.p.Accounting
+func (t *symbolTable) appendText(to *[]byte, size, offset uint64, chunk []byte) {
+	a := &t.p.Accounting
 	n := uint64(len(chunk))
 	switch have := uint64(len(*to)); {
 	case offset != have || have+n > size:
 		a.Redefined++
-	case b.text+n > maxText:
+	case t.text+n > maxText:
 		a.DroppedText += n
 	default:
-		b.text += n
+		t.text += n
 		*to = append(*to, chunk...)
 	}
 }
 
-func (b *builder) block(ev *eventlog.Block) {
-	s := &b.p.Symbols
-	if _, ok := b.blocks.add(ev.ID); !ok {
-		b.p.Accounting.Redefined++
+func (t *symbolTable) block(ev *eventlog.Block) {
+	s := &t.p.Symbols
+	if _, ok := t.blocks.add(ev.ID); !ok {
+		t.p.Accounting.Redefined++
 		return
 	}
 	bl := Block{Module: ev.Module, Lo: ev.Lo, Hi: ev.Hi, Binding: BindingID(ev.Binding)}
@@ -106,8 +141,8 @@ func (b *builder) block(ev *eventlog.Block) {
 	s.Blocks = append(s.Blocks, bl)
 }
 
-func (b *builder) location(module uint32, l *eventlog.Location) {
-	s := &b.p.Symbols
+func (t *symbolTable) location(module uint32, l *eventlog.Location) {
+	s := &t.p.Symbols
 	raw := rawLocation{
 		at: Place{Class: PlaceUser, Module: module, Addr: l.Addr}, block: l.Block, binding: l.Binding,
 		offset: l.Offset, quality: l.Quality, category: l.Category,
@@ -117,32 +152,20 @@ func (b *builder) location(module uint32, l *eventlog.Location) {
 		s.lines = append(s.lines, Line{BindingID(ln.Binding), FileID(ln.File), ln.Line})
 	}
 	raw.lines[1] = uint32(len(s.lines))
-	b.locations = append(b.locations, raw)
+	t.locations = append(t.locations, raw)
 }
 
 // finish resolves all references between tables and returns the Log.
 func (b *builder) finish() *Log {
 	p := b.p
-	b.finishRTS()
-	if b.sums != nil {
-		p.Totals = b.sums.totals(p.Events, len(b.sites.sites))
-	}
+	b.rts.finish(b.last)
+	b.finishProfile()
 	p.Duration = b.last
-	p.Nodes, p.Places = b.nodes.Nodes, b.nodes.places
-	p.Contexts = b.contexts.list
-	p.Sites, p.SkippedWords = b.sites.sites, b.sites.words
-	for i := range p.Threads {
-		t := &p.Threads[i]
-		if name, ok := b.names[thread{t.PID, t.TSO}]; ok {
-			t.Label = name
-		} else {
-			t.Label = b.labels[t.TSO]
-		}
-	}
-	b.resolveSymbols()
-	b.resolveCores()
-	b.resolveLocations()
-	b.finishExact()
+	p.Nodes, p.Places = b.stacks.nodes.Nodes, b.stacks.nodes.places
+	p.Sites, p.SkippedWords = b.stacks.sites.sites, b.stacks.sites.words
+	b.columns.finish(len(p.Sites))
+	b.symbols.finish(&b.stacks.nodes)
+	b.stacks.finishExact()
 	for i := 1; i < len(p.Symbols.Files); i++ {
 		f := &p.Symbols.Files[i]
 		f.Cut = uint64(len(f.Text)) < f.size
@@ -150,28 +173,35 @@ func (b *builder) finish() *Log {
 	return p
 }
 
-func (b *builder) resolveSymbols() {
-	s, u := &b.p.Symbols, &b.p.Accounting.Undefined
+// finish resolves the references between the tables, and finds the locations of places.
+func (t *symbolTable) finish(nodes *nodeTable) {
+	t.resolveSymbols()
+	t.resolveCores()
+	t.resolveLocations(nodes)
+}
+
+func (t *symbolTable) resolveSymbols() {
+	s, u := &t.p.Symbols, &t.p.Accounting.Undefined
 	for i := range s.Bindings {
-		s.Bindings[i].Parent = resolve(&b.bindings, s.Bindings[i].Parent, &u.Bindings)
+		s.Bindings[i].Parent = resolve(&t.bindings, s.Bindings[i].Parent, &u.Bindings)
 	}
 	resolveSources(s.Bindings)
 	for i := range s.Spans {
-		s.Spans[i].File = resolve(&b.files, s.Spans[i].File, &u.Files)
-		s.Spans[i].Binding = resolve(&b.bindings, s.Spans[i].Binding, &u.Bindings)
+		s.Spans[i].File = resolve(&t.files, s.Spans[i].File, &u.Files)
+		s.Spans[i].Binding = resolve(&t.bindings, s.Spans[i].Binding, &u.Bindings)
 	}
 	for i := range s.Blocks {
-		s.Blocks[i].Binding = resolve(&b.bindings, s.Blocks[i].Binding, &u.Bindings)
+		s.Blocks[i].Binding = resolve(&t.bindings, s.Blocks[i].Binding, &u.Bindings)
 	}
 	for i := range s.causes {
-		s.causes[i].Span = resolve(&b.spans, s.causes[i].Span, &u.Spans)
+		s.causes[i].Span = resolve(&t.spans, s.causes[i].Span, &u.Spans)
 	}
 	for i := range s.enclosing {
-		s.enclosing[i] = resolve(&b.bindings, s.enclosing[i], &u.Bindings)
+		s.enclosing[i] = resolve(&t.bindings, s.enclosing[i], &u.Bindings)
 	}
 	for i := range s.lines {
-		s.lines[i].Binding = resolve(&b.bindings, s.lines[i].Binding, &u.Bindings)
-		s.lines[i].File = resolve(&b.files, s.lines[i].File, &u.Files)
+		s.lines[i].Binding = resolve(&t.bindings, s.lines[i].Binding, &u.Bindings)
+		s.lines[i].File = resolve(&t.files, s.lines[i].File, &u.Files)
 	}
 }
 
@@ -218,25 +248,25 @@ func resolveSources(bs []Binding) {
 	}
 }
 
-func (b *builder) resolveLocations() {
-	p := b.p
+func (t *symbolTable) resolveLocations(nodes *nodeTable) {
+	p := t.p
 	u := &p.Accounting.Undefined
 	p.Locations = make([]Location, len(p.Places))
-	for i := range b.locations {
-		raw := &b.locations[i]
-		id, ok := b.nodes.placeIDs[raw.at]
+	for i := range t.locations {
+		raw := &t.locations[i]
+		id, ok := nodes.placeIDs[raw.at]
 		if !ok && raw.at.Module == 0 {
 			raw.at.Class = PlaceKernel
-			id, ok = b.nodes.placeIDs[raw.at]
+			id, ok = nodes.placeIDs[raw.at]
 		}
 		if !ok || p.Locations[id].found {
 			continue
 		}
 		l := Location{
-			Binding: resolve(&b.bindings, BindingID(raw.binding), &u.Bindings),
+			Binding: resolve(&t.bindings, BindingID(raw.binding), &u.Bindings),
 			Offset:  raw.offset, lines: raw.lines, Quality: raw.quality, Category: raw.category, found: true,
 		}
-		l.Block = resolve(&b.blocks, raw.block, &u.Blocks)
+		l.Block = resolve(&t.blocks, raw.block, &u.Blocks)
 		p.Locations[id] = l
 	}
 	for i := range p.Locations {

@@ -57,29 +57,32 @@ const maxGenerations = 64
 
 // rtsState collects the events of an RTS.
 type rtsState struct {
+	p *Log
 	runState
-	allocated map[int]uint64
-	gens      uint16
-	byGen     [maxGenerations]uint64 // number of collections by generation
+	collector collectorState
+	threads   threadState
+	heap      heapState
+	watches   map[string]*watching
+	profile   timeProfile
+}
 
-	heap       heapState
-	threadsRTS threadState
-	watches    map[string]*watching
-
-	tick    uint64 // interval of the time profiler, ns
+// timeProfile collects the cost centres and samples of an RTS's time profiler.
+type timeProfile struct {
+	tick    uint64 // interval between samples, ns
 	centres map[uint32]eventlog.CostCentre
 	stacks  map[[2]uint32]uint32 // (parent node, centre) → node
 	nodes   uint32
-	event   bool // the event of the time profile is defined
+	event   bool // the event of the profile is defined
 }
 
 // costCentreModule is the module id of places that stand for cost centres in logs of the
 // RTS's time profiler. Such logs define no modules.
 const costCentreModule = 1
 
-func (b *builder) rts(rec *eventlog.Record) {
-	p, s := b.p, &b.rtsState
-	r := &p.RTSLog
+// add adds an event of an RTS.
+func (s *rtsState) add(rec *eventlog.Record) {
+	r := &s.p.RTSLog
+	c := &s.collector
 	if rec.Cap >= 0 && rec.Cap < eventlog.NoCapability {
 		r.Caps = max(r.Caps, rec.Cap+1)
 	}
@@ -97,30 +100,30 @@ func (b *builder) rts(rec *eventlog.Record) {
 			r.WallNs = at - rec.Time
 		}
 	case *eventlog.RTSProbes:
-		b.probes(ev)
+		s.probes(ev)
 	case *eventlog.RTSWatch:
-		b.watch(rec.Time, ev)
+		s.watch(rec.Time, ev)
 	case *eventlog.CreateThread:
 		r.Created++
 	case *eventlog.RunThread:
-		b.runs(rec, ev)
+		s.runs(rec, ev)
 	case *eventlog.StopThread:
-		b.stops(rec, ev)
+		s.stops(rec, ev)
 	case *eventlog.HeapInfo:
-		s.gens = ev.Generations
+		c.gens = ev.Generations
 	case *eventlog.GCStats:
 		r.Stats.Collections++
 		r.Stats.Copied = SatAdd(r.Stats.Copied, ev.Copied)
-		s.byGen[min(int(ev.Generation), maxGenerations-1)]++
+		c.byGen[min(int(ev.Generation), maxGenerations-1)]++
 	case *eventlog.HeapLive:
 		r.Stats.PeakLive = max(r.Stats.PeakLive, ev.Bytes)
 	case *eventlog.HeapSize:
 		r.Stats.PeakSize = max(r.Stats.PeakSize, ev.Bytes)
 	case *eventlog.HeapAllocated:
-		if s.allocated == nil {
-			s.allocated = make(map[int]uint64)
+		if c.allocated == nil {
+			c.allocated = make(map[int]uint64)
 		}
-		s.allocated[rec.Cap] = max(s.allocated[rec.Cap], ev.Bytes)
+		c.allocated[rec.Cap] = max(c.allocated[rec.Cap], ev.Bytes)
 	case *eventlog.HeapProfBegin:
 		r.Breakdown = ev.Breakdown
 	case *eventlog.InfoTable:
@@ -130,21 +133,19 @@ func (b *builder) rts(rec *eventlog.Record) {
 	case *eventlog.UserBinaryMsg:
 		r.Binary++
 	case *eventlog.ProfBegin:
-		s.tick = ev.TickNs
+		s.profile.tick = ev.TickNs
 	case *eventlog.CostCentre:
-		b.costCentre(ev)
-	case *eventlog.ProfSample:
-		b.profSample(rec.Time, ev)
+		s.profile.costCentre(ev)
 	}
-	b.lifeEvent(rec)
-	b.heapEvent(rec)
+	s.lifeEvent(rec)
+	s.heap.heapEvent(rec)
 }
 
 // maxProbeGroups is more than the number of groups that exist.
 const maxProbeGroups = 8
 
-func (b *builder) probes(ev *eventlog.RTSProbes) {
-	r := &b.p.RTSLog
+func (s *rtsState) probes(ev *eventlog.RTSProbes) {
+	r := &s.p.RTSLog
 	i := slices.IndexFunc(r.Probes, func(g eventlog.RTSProbes) bool { return g.Group == ev.Group })
 	switch {
 	case i >= 0:
@@ -154,8 +155,7 @@ func (b *builder) probes(ev *eventlog.RTSProbes) {
 	}
 }
 
-func (b *builder) costCentre(ev *eventlog.CostCentre) {
-	s := &b.rtsState
+func (s *timeProfile) costCentre(ev *eventlog.CostCentre) {
 	if s.centres == nil {
 		s.centres = make(map[uint32]eventlog.CostCentre)
 	}
@@ -167,7 +167,7 @@ func (b *builder) costCentre(ev *eventlog.CostCentre) {
 // profSample adds a sample of the RTS's own time profiler as a sample with a cost-centre
 // stack. It does so only in logs that have no other samples.
 func (b *builder) profSample(time uint64, ev *eventlog.ProfSample) {
-	s, p := &b.rtsState, b.p
+	s, p := &b.rts.profile, b.p
 	if p.HaveCapture {
 		return // derived from the samples of the capture itself
 	}
@@ -178,7 +178,7 @@ func (b *builder) profSample(time uint64, ev *eventlog.ProfSample) {
 		if s.tick > 0 {
 			rate = 1_000_000_000 / s.tick
 		}
-		b.eventDef(&eventlog.EventDef{Index: 0, Requested: "time", Granted: "RTS profiler's ticks", Unit: "ns", Rate: rate})
+		b.events.eventDef(&eventlog.EventDef{Index: 0, Requested: "time", Granted: "RTS profiler's ticks", Unit: "ns", Rate: rate})
 	}
 	at := uint32(0)
 	for i := len(ev.Stack) - 1; i >= 0; i-- {
@@ -188,7 +188,7 @@ func (b *builder) profSample(time uint64, ev *eventlog.ProfSample) {
 			s.nodes++
 			id = s.nodes
 			s.stacks[k] = id
-			b.nodes.add(&eventlog.Nodes{First: id, Nodes: []eventlog.Node{
+			b.stacks.nodes.add(&eventlog.Nodes{First: id, Nodes: []eventlog.Node{
 				{Parent: at, Kind: eventlog.FramePC, Module: costCentreModule, Addr: uint64(ev.Stack[i])}}})
 		}
 		at = id
@@ -200,50 +200,55 @@ func (b *builder) profSample(time uint64, ev *eventlog.ProfSample) {
 	b.sample(time, &eventlog.Sample{PID: p.RTSLog.PID, Capability: ev.Cap, Weight: weight, Node: at})
 }
 
-// finishRTS ends runs and phases in progress, and creates the symbols of cost centres.
-func (b *builder) finishRTS() {
-	s, r := &b.rtsState, &b.p.RTSLog
-	b.finishRuns()
-	b.finishWatches()
-	for _, n := range s.allocated {
+// finish ends runs and phases in progress. The program ran until the given time.
+func (s *rtsState) finish(last uint64) {
+	r, c := &s.p.RTSLog, &s.collector
+	s.finishRuns(last)
+	s.finishWatches(last)
+	for _, n := range c.allocated {
 		r.Stats.Allocated = SatAdd(r.Stats.Allocated, n)
 	}
-	slices.SortStableFunc(b.p.InfoTables, func(a, b eventlog.InfoTable) int { return cmp.Compare(a.Info, b.Info) })
-	b.finishHeap()
-	if s.gens > 0 {
-		r.Stats.Major = s.byGen[min(int(s.gens), maxGenerations)-1]
+	slices.SortStableFunc(s.p.InfoTables, func(a, b eventlog.InfoTable) int { return cmp.Compare(a.Info, b.Info) })
+	s.heap.finishHeap(&s.profile)
+	if c.gens > 0 {
+		r.Stats.Major = c.byGen[min(int(c.gens), maxGenerations)-1]
 	}
+}
+
+// finishProfile creates the symbols of the time profile's cost centres.
+func (b *builder) finishProfile() {
+	s := &b.rts.profile
 	if !s.event || b.p.Symbolised {
 		return
 	}
 	b.p.Symbolised = true
-	b.module(&eventlog.Module{ID: costCentreModule, Path: "cost centres"})
-	b.symbol(&eventlog.ModuleSymbols{Module: costCentreModule, HasSymtab: true})
+	b.symbols.module(&eventlog.Module{ID: costCentreModule, Path: "cost centres"})
+	b.symbols.symbol(&eventlog.ModuleSymbols{Module: costCentreModule, HasSymtab: true})
 	files := make(map[string]uint32)
 	for _, id := range slices.Sorted(maps.Keys(s.centres)) {
-		b.centreSymbols(s.centres[id], files)
+		b.symbols.centreSymbols(s.centres[id], files)
 	}
 }
 
 // centreSymbols creates a cost centre's binding, span, block and location.
-func (b *builder) centreSymbols(cc eventlog.CostCentre, files map[string]uint32) {
-	id := b.bindings.n + 1
+func (t *symbolTable) centreSymbols(cc eventlog.CostCentre, files map[string]uint32) {
+	id := t.bindings.n + 1
 	bind := &eventlog.Binding{ID: id, Symbol: cc.Label, Module: cc.Module, Name: cc.Label, Category: eventlog.CategoryHaskell}
 	// The label of a centre that -fprof-auto makes is its binding's name.
 	bind.Category, bind.Module = centreCategory(cc.Label, cc.Module), centreModule(cc.Label, cc.Module)
-	b.symbol(bind)
+	t.symbol(bind)
 	loc := eventlog.Location{Addr: uint64(cc.Centre), Binding: id, Quality: eventlog.QualityExact, Category: bind.Category}
 	if file, x, ok := parseSrcLoc(cc.SrcLoc); ok && bind.Category == eventlog.CategoryHaskell {
 		f := files[file]
 		if f == 0 {
 			f = uint32(len(files) + 1)
 			files[file] = f
-			b.symbol(&eventlog.File{ID: f, Path: file})
+			t.symbol(&eventlog.File{ID: f, Path: file})
 		}
-		span, block := b.spans.n+1, b.blocks.n+1
-		b.symbol(&eventlog.Span{ID: span, File: f, Line: x.Line, Col: x.Col, EndLine: x.EndLine, EndCol: x.EndCol, Binding: id})
-		b.symbol(&eventlog.Block{ID: block, Module: costCentreModule, Lo: uint64(cc.Centre), Hi: uint64(cc.Centre) + 1, Binding: id, Causes: []eventlog.Cause{{Span: span}}})
+		span, block := t.spans.n+1, t.blocks.n+1
+		t.symbol(&eventlog.Span{ID: span, File: f, Line: x.Line, Col: x.Col, EndLine: x.EndLine, EndCol: x.EndCol, Binding: id})
+		t.symbol(&eventlog.Block{ID: block, Module: costCentreModule, Lo: uint64(cc.Centre), Hi: uint64(cc.Centre) + 1, Binding: id, Causes: []eventlog.Cause{{Span: span}}})
 		loc.Block = block
 	}
-	b.symbol(&eventlog.Locations{Module: costCentreModule, Locations: []eventlog.Location{loc}})
+	t.symbol(&eventlog.Locations{Module: costCentreModule, Locations: []eventlog.Location{loc}})
 }

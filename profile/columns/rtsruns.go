@@ -25,9 +25,10 @@ func (r *RTS) Ran() (runs, ns uint64) {
 
 // runState collects the runs of threads.
 type runState struct {
-	running []running // by capability
-	held    []heldRuns
-	n       int // number of runs in held
+	sumsOnly bool      // runs are counted, and not kept
+	running  []running // by capability
+	held     []heldRuns
+	n        int // number of runs in held
 }
 
 type running struct {
@@ -42,30 +43,28 @@ type heldRuns [][]Run
 // maxRTSRuns bounds the number of runs kept, of 24 bytes each.
 const maxRTSRuns = 1 << 25
 
-func (b *builder) runs(rec *eventlog.Record, ev *eventlog.RunThread) {
+func (s *rtsState) runs(rec *eventlog.Record, ev *eventlog.RunThread) {
 	if rec.Cap < 0 {
 		return
 	}
-	b.endRun(rec.Cap, rec.Time, 0)
-	s := &b.runState
+	s.endRun(rec.Cap, rec.Time, 0)
 	if n := rec.Cap + 1 - len(s.running); n > 0 {
 		s.running = append(s.running, make([]running, n)...)
 	}
 	s.running[rec.Cap] = running{Run{Start: rec.Time, Thread: ev.Thread, Cap: uint16(rec.Cap)}, true}
 }
 
-func (b *builder) stops(rec *eventlog.Record, ev *eventlog.StopThread) {
+func (s *rtsState) stops(rec *eventlog.Record, ev *eventlog.StopThread) {
 	if ev.Status == eventlog.StoppedFinished {
-		b.p.RTSLog.Finished++
+		s.p.RTSLog.Finished++
 	}
-	b.stopped(ev, rec.Time)
-	b.endRun(rec.Cap, rec.Time, ev.Status)
+	s.stopped(ev, rec.Time)
+	s.endRun(rec.Cap, rec.Time, ev.Status)
 }
 
 // endRun ends the current run of a capability, if there is one. With totals only, the run
 // is counted but not kept.
-func (b *builder) endRun(cap int, time uint64, status eventlog.StopStatus) {
-	s := &b.runState
+func (s *rtsState) endRun(cap int, time uint64, status eventlog.StopStatus) {
 	if cap < 0 || cap >= len(s.running) || !s.running[cap].on {
 		return
 	}
@@ -75,12 +74,12 @@ func (b *builder) endRun(cap int, time uint64, status eventlog.StopStatus) {
 		return
 	}
 	run.End, run.Status = time, status
-	if first := &b.p.RTSLog.FirstRun; *first == 0 || run.Start < *first {
+	if first := &s.p.RTSLog.FirstRun; *first == 0 || run.Start < *first {
 		*first = run.Start
 	}
-	b.ranThread(&run)
-	b.watches["threads"].ranIn(&run)
-	if b.sums == nil && s.n < maxRTSRuns {
+	s.ranThread(&run)
+	s.watches["threads"].ranIn(&run)
+	if !s.sumsOnly && s.n < maxRTSRuns {
 		s.hold(run)
 	}
 }
@@ -116,10 +115,10 @@ func (s runState) soFar() runState {
 }
 
 // finishRuns ends the runs in progress and sorts all runs.
-func (b *builder) finishRuns() {
-	s, r := &b.runState, &b.p.RTSLog
+func (s *rtsState) finishRuns(last uint64) {
+	r := &s.p.RTSLog
 	for cap := range s.running {
-		b.endRun(cap, max(b.last, s.running[cap].Start), 0)
+		s.endRun(cap, max(last, s.running[cap].Start), 0)
 	}
 	if s.n == 0 {
 		return

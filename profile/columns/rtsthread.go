@@ -69,29 +69,29 @@ type threadState struct {
 	}
 }
 
-func (b *builder) rtsThread(id uint32) *RTSThread {
-	l := &b.p.RTSLog
-	if b.threadsRTS.threads == nil {
-		b.threadsRTS.threads = make(map[uint32]int)
+func (s *rtsState) rtsThread(id uint32) *RTSThread {
+	l := &s.p.RTSLog
+	if s.threads.threads == nil {
+		s.threads.threads = make(map[uint32]int)
 	}
-	i, ok := b.threadsRTS.threads[id]
+	i, ok := s.threads.threads[id]
 	if !ok {
 		i = len(l.Threads)
-		b.threadsRTS.threads[id] = i
+		s.threads.threads[id] = i
 		l.Threads = append(l.Threads, RTSThread{ID: id})
 	}
 	return &l.Threads[i]
 }
 
 // ranThread adds a completed run to its thread.
-func (b *builder) ranThread(run *Run) {
-	t := b.rtsThread(run.Thread)
+func (s *rtsState) ranThread(run *Run) {
+	t := s.rtsThread(run.Thread)
 	t.Runs++
 	t.RunNs += run.End - run.Start
 }
 
-func (b *builder) stopped(ev *eventlog.StopThread, time uint64) {
-	t := b.rtsThread(ev.Thread)
+func (s *rtsState) stopped(ev *eventlog.StopThread, time uint64) {
+	t := s.rtsThread(ev.Thread)
 	if t.Stops == nil {
 		t.Stops = make(map[eventlog.StopStatus]uint64)
 	}
@@ -101,23 +101,23 @@ func (b *builder) stopped(ev *eventlog.StopThread, time uint64) {
 	}
 }
 
-func (b *builder) phase(k ConcurrentKind, begins bool, time uint64) {
-	ph := &b.threadsRTS.phases[k]
+func (s *rtsState) phase(k ConcurrentKind, begins bool, time uint64) {
+	ph := &s.threads.phases[k]
 	if !begins && ph.on && time >= ph.start {
-		b.p.RTSLog.Concurrent = append(b.p.RTSLog.Concurrent, ConcurrentPhase{k, ph.start, time})
+		s.p.RTSLog.Concurrent = append(s.p.RTSLog.Concurrent, ConcurrentPhase{k, ph.start, time})
 	}
 	ph.start, ph.on = time, begins
 }
 
-func (b *builder) tickyCounter(id uint64) *TickyCounter {
-	p := b.p
-	if b.threadsRTS.ticky == nil {
-		b.threadsRTS.ticky = make(map[uint64]int)
+func (s *rtsState) tickyCounter(id uint64) *TickyCounter {
+	p := s.p
+	if s.threads.ticky == nil {
+		s.threads.ticky = make(map[uint64]int)
 	}
-	i, ok := b.threadsRTS.ticky[id]
+	i, ok := s.threads.ticky[id]
 	if !ok {
 		i = len(p.Ticky)
-		b.threadsRTS.ticky[id] = i
+		s.threads.ticky[id] = i
 		p.Ticky = append(p.Ticky, TickyCounter{Undefined: true, TickyCounterDef: eventlog.TickyCounterDef{Counter: id}})
 	}
 	return &p.Ticky[i]
@@ -125,20 +125,20 @@ func (b *builder) tickyCounter(id uint64) *TickyCounter {
 
 // lifeEvent adds an event of threads, collections, the non-moving collector, ticky
 // counters or info tables.
-func (b *builder) lifeEvent(rec *eventlog.Record) {
-	p := b.p
+func (s *rtsState) lifeEvent(rec *eventlog.Record) {
+	p := s.p
 	l := &p.RTSLog
 	switch ev := rec.Event.(type) {
 	case *eventlog.CreateThread:
-		if t := b.rtsThread(ev.Thread); t.Created == 0 {
+		if t := s.rtsThread(ev.Thread); t.Created == 0 {
 			t.Created = rec.Time
 		}
 	case *eventlog.MigrateThread:
-		b.rtsThread(ev.Thread).Moves++
+		s.rtsThread(ev.Thread).Moves++
 	case *eventlog.ThreadLabel:
 		if !p.HaveCapture {
-			b.rtsThread(ev.Thread).Label = ev.Label
-		} else if i, ok := b.threadsRTS.threads[ev.Thread]; ok {
+			s.rtsThread(ev.Thread).Label = ev.Label
+		} else if i, ok := s.threads.threads[ev.Thread]; ok {
 			l.Threads[i].Label = ev.Label
 		}
 	case *eventlog.GCStats:
@@ -149,26 +149,26 @@ func (b *builder) lifeEvent(rec *eventlog.Record) {
 			l.Collections[n-1].Live = ev.Bytes
 		}
 	case *eventlog.ConcMarkBegin:
-		b.phase(ConcurrentMark, true, rec.Time)
+		s.phase(ConcurrentMark, true, rec.Time)
 	case *eventlog.ConcMarkEnd:
-		b.phase(ConcurrentMark, false, rec.Time)
+		s.phase(ConcurrentMark, false, rec.Time)
 	case *eventlog.ConcSyncBegin:
-		b.phase(ConcurrentSync, true, rec.Time)
+		s.phase(ConcurrentSync, true, rec.Time)
 	case *eventlog.ConcSyncEnd:
-		b.phase(ConcurrentSync, false, rec.Time)
+		s.phase(ConcurrentSync, false, rec.Time)
 	case *eventlog.ConcSweepBegin:
-		b.phase(ConcurrentSweep, true, rec.Time)
+		s.phase(ConcurrentSweep, true, rec.Time)
 	case *eventlog.ConcSweepEnd:
-		b.phase(ConcurrentSweep, false, rec.Time)
+		s.phase(ConcurrentSweep, false, rec.Time)
 	case *eventlog.InfoTable:
 		p.InfoTables = append(p.InfoTables, *ev)
 	case *eventlog.TickyCounterDef:
-		c := b.tickyCounter(ev.Counter)
+		c := s.tickyCounter(ev.Counter)
 		if c.Undefined {
 			c.TickyCounterDef, c.Undefined = *ev, false
 		}
 	case *eventlog.TickyCounterSample:
-		c := b.tickyCounter(ev.Counter)
+		c := s.tickyCounter(ev.Counter)
 		c.Samples++
 		c.Entries = SatAdd(c.Entries, ev.Entries)
 		c.Allocs = SatAdd(c.Allocs, ev.Allocs)

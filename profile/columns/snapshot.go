@@ -10,7 +10,7 @@ import (
 // that the builder may still change.
 func (b *builder) snapshot() *Log {
 	c := *b
-	c.p = b.p.soFar()
+	c.on(b.p.soFar())
 	if n := len(c.p.Chunks); n > 0 && c.p.Chunks[n-1].N < ChunkSize {
 		last := *c.p.Chunks[n-1]
 		if last.wide != nil {
@@ -19,21 +19,21 @@ func (b *builder) snapshot() *Log {
 		}
 		c.p.Chunks[n-1] = &last
 	}
-	c.contexts.list = slices.Clip(b.contexts.list)
-	c.nodes.Nodes = Nodes{slices.Clip(b.nodes.Parent), slices.Clip(b.nodes.Kind), slices.Clip(b.nodes.Place)}
-	c.nodes.places = slices.Clip(b.nodes.places)
-	c.sites.sites = slices.Clip(b.sites.sites)
-	if len(b.exact.samples) > 0 {
-		c.sites.sites = slices.Clone(b.sites.sites) // finish resolves their cost-centre stacks in place
+	c.columns.contexts.list = slices.Clip(b.columns.contexts.list)
+	c.stacks.nodes.Nodes = Nodes{slices.Clip(b.stacks.nodes.Parent), slices.Clip(b.stacks.nodes.Kind), slices.Clip(b.stacks.nodes.Place)}
+	c.stacks.nodes.places = slices.Clip(b.stacks.nodes.places)
+	c.stacks.sites.sites = slices.Clip(b.stacks.sites.sites)
+	if len(b.stacks.exact.samples) > 0 {
+		c.stacks.sites.sites = slices.Clone(b.stacks.sites.sites) // finish resolves their cost-centre stacks in place
 	}
-	c.sites.words = maps.Clone(b.sites.words)
-	c.modules = maps.Clone(b.modules)
-	for _, t := range []*ids{&c.bindings, &c.spans, &c.files, &c.blocks, &c.cores, &c.closures} {
+	c.stacks.sites.words = maps.Clone(b.stacks.sites.words)
+	c.symbols.modules = maps.Clone(b.symbols.modules)
+	for _, t := range []*ids{&c.symbols.bindings, &c.symbols.spans, &c.symbols.files, &c.symbols.blocks, &c.symbols.cores, &c.nurseries.closures} {
 		t.sparse = maps.Clone(t.sparse)
 	}
-	c.locations = slices.Clip(b.locations)
-	c.runState = b.runState.soFar()
-	c.threadsRTS.threads = maps.Clone(b.threadsRTS.threads) // finish ends runs in progress
+	c.symbols.locations = slices.Clip(b.symbols.locations)
+	c.rts.runState = b.rts.runState.soFar()
+	c.rts.threads.threads = maps.Clone(b.rts.threads.threads) // finish ends runs in progress
 	return c.finish()
 }
 

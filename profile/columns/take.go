@@ -56,7 +56,7 @@ func (b *builder) takeBeside(rd *eventlog.Reader) {
 		defer close(full)
 		var decoder *eventlog.Decoder
 		var keys *contextKeys
-		if b.sums == nil {
+		if b.columns.sums == nil {
 			keys = newContextKeys()
 		}
 		for more := true; more; {
@@ -109,106 +109,37 @@ const lookups = 64
 
 // samples adds samples. keys are their contexts' numbers, or nil.
 func (b *builder) samples(samples []eventlog.TimedSample, keys []uint32) {
-	b.sites.hold(len(b.nodes.Parent))
+	b.stacks.sites.hold(len(b.stacks.nodes.Parent))
 	var nodes [lookups]uint32
 	var last [lookups]lastSite
 	for from := 0; from < len(samples); from += lookups {
 		part := samples[from:min(from+lookups, len(samples))]
 		for i := range part {
-			nodes[i] = b.node(part[i].Node)
-			last[i] = b.sites.last[nodes[i]]
+			nodes[i] = b.stacks.node(part[i].Node)
+			last[i] = b.stacks.sites.last[nodes[i]]
 		}
 		for i := range part {
 			s := &part[i]
 			b.ran(s.Time)
 			var context uint32
 			event, ok := 0, false
-			if b.sums != nil {
-				event, ok = b.event(s.Event)
-			} else if context, ok = b.contextOf(&s.Sample, keys, from+i); ok {
-				event = int(b.contexts.list[context].Event)
+			if b.columns.sums != nil {
+				event, ok = b.events.event(s.Event)
+			} else if context, ok = b.columns.contextOf(&s.Sample, keys, from+i, &b.events); ok {
+				event = int(b.columns.contexts.list[context].Event)
 			}
 			if !ok {
 				b.p.Accounting.Dropped++
 				continue
 			}
-			site := b.site(&s.Sample, nodes[i], &last[i])
-			if b.sums != nil {
-				b.sums.add(event, site, s.Weight)
+			site := b.stacks.site(&s.Sample, nodes[i], &last[i])
+			if b.columns.sums != nil {
+				b.columns.sums.add(event, site, s.Weight)
 			} else {
-				b.column(s, site, context)
+				b.columns.column(s, site, context)
 			}
 			b.p.nsamples++
 			b.p.Events[event].count(&s.Sample)
 		}
 	}
-}
-
-// contextOf returns the context of a sample. Its number is at a position of keys, if keys is not
-// nil.
-func (b *builder) contextOf(s *eventlog.Sample, keys []uint32, at int) (uint32, bool) {
-	if keys == nil {
-		return b.context(s)
-	}
-	context, ok := b.contexts.ofKey(keys[at])
-	if !ok {
-		if context, ok = b.context(s); ok && !b.p.Events[b.contexts.list[context].Event].Undefined {
-			b.contexts.setKey(keys[at], context)
-		}
-	}
-	return context, ok
-}
-
-// site returns the site of a sample with a node. last is the node's latest site.
-func (b *builder) site(s *eventlog.Sample, node uint32, last *lastSite) uint32 {
-	site := Site{node, s.Stop, s.Flags&eventlog.SampleInKernel != 0, s.Centres}
-	id := last.id - 1
-	if !last.is(&site) {
-		id = b.sites.intern(site)
-	}
-	if s.Centres != 0 {
-		b.centreSamples(s.Centres, 1)
-	}
-	if s.SkippedWords != 0 {
-		b.sites.skipped(id, s.SkippedWords)
-	}
-	return id
-}
-
-// column adds a sample to the columns.
-func (b *builder) column(s *eventlog.TimedSample, site, context uint32) {
-	if b.chunk == nil || b.chunk.N == ChunkSize {
-		b.chunk = new(Chunk)
-		b.p.Chunks = append(b.p.Chunks, b.chunk)
-	}
-	c, i := b.chunk, b.chunk.N
-	c.Time[i], c.Site[i], c.Context[i] = s.Time, site, context
-	c.setWeight(i, s.Weight)
-	c.N++
-}
-
-// contextKeys numbers contexts in the reader's goroutine, which has more time to compare
-// keys than the builder's.
-type contextKeys struct {
-	index  map[contextKey]uint32
-	recent *[1 << 10]recentContext
-}
-
-func newContextKeys() *contextKeys {
-	return &contextKeys{index: make(map[contextKey]uint32), recent: new([1 << 10]recentContext)}
-}
-
-func (t *contextKeys) number(s *eventlog.Sample) uint32 {
-	k := keyOf(s)
-	slot := &t.recent[k.hash()%uint64(len(t.recent))]
-	if slot.id != 0 && slot.key == k {
-		return slot.id - 1
-	}
-	id, ok := t.index[k]
-	if !ok {
-		id = uint32(len(t.index))
-		t.index[k] = id
-	}
-	*slot = recentContext{k, id + 1}
-	return id
 }

@@ -21,7 +21,7 @@ type eventSums [][]siteSum
 
 func newTotalsBuilder() *builder {
 	b := newBuilder()
-	b.sums = make(eventSums, maxEvents)
+	b.columns.sums, b.rts.sumsOnly = make(eventSums, maxEvents), true
 	return b
 }
 

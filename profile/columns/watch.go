@@ -31,17 +31,17 @@ type edge struct {
 	on   bool
 }
 
-func (b *builder) watch(time uint64, ev *eventlog.RTSWatch) {
-	if b.watches == nil {
-		b.watches = make(map[string]*watching)
+func (s *rtsState) watch(time uint64, ev *eventlog.RTSWatch) {
+	if s.watches == nil {
+		s.watches = make(map[string]*watching)
 	}
-	w := b.watches[ev.Group]
+	w := s.watches[ev.Group]
 	if w == nil {
-		if len(b.watches) == maxProbeGroups {
+		if len(s.watches) == maxProbeGroups {
 			return
 		}
 		w = &watching{}
-		b.watches[ev.Group] = w
+		s.watches[ev.Group] = w
 	}
 	if n := len(w.edges); n == maxWatches || n > 0 && w.edges[n-1].on == ev.Watched {
 		return
@@ -71,9 +71,9 @@ func (w *watching) ranIn(run *Run) {
 }
 
 // finishWatches makes stretches of edges.
-func (b *builder) finishWatches() {
-	l := &b.p.RTSLog
-	for group, w := range b.watches {
+func (s *rtsState) finishWatches(last uint64) {
+	l := &s.p.RTSLog
+	for group, w := range s.watches {
 		out := make([]Watch, 0, len(w.begun))
 		begun := 0
 		for i, e := range w.edges {
@@ -82,7 +82,7 @@ func (b *builder) finishWatches() {
 			}
 			x := w.begun[begun]
 			begun++
-			x.To = max(b.last, x.From)
+			x.To = max(last, x.From)
 			if i+1 < len(w.edges) {
 				x.To = w.edges[i+1].time
 			}

@@ -1,0 +1,37 @@
+package columns
+
+import "ccagent/eventlog"
+
+// stackTable collects the stacks of samples: nodes, sites, and cost-centre stacks.
+type stackTable struct {
+	p     *Log
+	nodes nodeTable
+	sites siteTable
+	exact exactState
+}
+
+// node returns the index of a sample's node.
+func (t *stackTable) node(id uint32) uint32 {
+	node, ok := t.nodes.resolve(id)
+	if !ok {
+		t.p.Accounting.Undefined.Nodes++
+		return 0
+	}
+	return node
+}
+
+// site returns the site of a sample with a node. last is the node's latest site.
+func (t *stackTable) site(s *eventlog.Sample, node uint32, last *lastSite) uint32 {
+	site := Site{node, s.Stop, s.Flags&eventlog.SampleInKernel != 0, s.Centres}
+	id := last.id - 1
+	if !last.is(&site) {
+		id = t.sites.intern(site)
+	}
+	if s.Centres != 0 {
+		t.centreSamples(s.Centres, 1)
+	}
+	if s.SkippedWords != 0 {
+		t.sites.skipped(id, s.SkippedWords)
+	}
+	return id
+}
