@@ -242,7 +242,7 @@ func whatOnly(c *screen.Context) string {
 		out = append(out, text)
 	}
 	var caps, threads []uint64
-	if t := c.Data.Timeline; t != nil {
+	if t := c.Data.Lanes; t != nil {
 		for _, row := range t.Caps {
 			if row.Cap >= 0 {
 				caps = append(caps, uint64(row.Cap))

@@ -272,7 +272,7 @@ func timelineCommand(stdout, stderr *printable.Writer) *cobra.Command {
 			if buckets == 0 {
 				buckets = text.TimelineBuckets(v.options(args[0]))
 			}
-			return v.print(text.Timeline{Selection: s, Timeline: timeline.Of(s, timeline.Options{Buckets: buckets})}, args[0])
+			return v.print(text.OverTime{Selection: s, Timeline: timeline.Of(s, timeline.Options{Buckets: buckets})}, args[0])
 		},
 	}
 	v.addFlags(c)

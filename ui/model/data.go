@@ -19,13 +19,13 @@ var NoKey = Key{ID: profile.NoElement}
 // Data answers a Query. It is immutable; parts that did not change are shared
 // with the Data before.
 type Data struct {
-	Query    Query
-	Summary  *Summary
-	Hot      *Hot
-	Overlap  map[Key]float64 // part of the total that an element shares with the selection
-	Timeline *Timeline       // of the query's window; nil without one
-	Source   *Source         // of the query's file; nil without one
-	Part     any             // the answer of the query's Part
+	Query   Query
+	Summary *Summary
+	Hot     *Hot
+	Overlap map[Key]float64 // part of the total that an element shares with the selection
+	Lanes   *Lanes          // of the query's window; nil without one
+	Source  *Source         // of the query's file; nil without one
+	Part    any             // the answer of the query's Part
 	// Problem is why a part is missing, in words; empty if nothing is.
 	Problem string
 }
@@ -79,9 +79,9 @@ type Hot struct {
 	LeafSum float64
 }
 
-// Timeline is activity in equal columns of time; values are fractions of the
+// Lanes is activity in equal columns of time; values are fractions of the
 // highest column.
-type Timeline struct {
+type Lanes struct {
 	Total    []float64 // weight a column
 	Selected []float64 // of it, the selection's
 	Caps     []CapActivity

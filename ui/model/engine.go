@@ -35,7 +35,7 @@ func (e *Engine) Compute(q Query) *Data {
 	var parts sync.WaitGroup
 	if q.Window.Cols > 0 && q.Window.To > q.Window.From {
 		parts.Go(func() {
-			d.Timeline = Recall(e, timelineKey{in.Samples, q.Selected, q.Window}, func() *Timeline { return e.activity(q) })
+			d.Lanes = Recall(e, timelineKey{in.Samples, q.Selected, q.Window}, func() *Lanes { return e.activity(q) })
 		})
 	}
 	if q.File != 0 && int(q.File) < e.p.Files() {

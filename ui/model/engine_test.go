@@ -86,7 +86,7 @@ func TestOverlapIsMutual(t *testing.T) {
 	}
 	for _, a := range rows {
 		da := with(a.Key)
-		if got := da.Timeline.SelectedShare; got < a.Share-1e-3 || got > a.Share+1e-3 {
+		if got := da.Lanes.SelectedShare; got < a.Share-1e-3 || got > a.Share+1e-3 {
 			t.Errorf("%s: share %v, on the timeline %v", a.Full, a.Share, got)
 		}
 		for _, b := range rows {

@@ -13,7 +13,7 @@ import (
 
 // activity is the timeline of a window: all transforms but the range hold in
 // it, because it is where the range is chosen.
-func (e *Engine) activity(q Query) *Timeline {
+func (e *Engine) activity(q Query) *Lanes {
 	var ts []Transform
 	for _, t := range q.Transforms.All() {
 		if t.Op != OpRange {
@@ -31,7 +31,7 @@ func (e *Engine) activity(q Query) *Timeline {
 	}
 	t := timeline.Of(sel, o)
 	w := q.Window
-	out := &Timeline{}
+	out := &Lanes{}
 	peak, total, marked := uint64(0), uint64(0), uint64(0)
 	for i, w := range t.Weight {
 		peak = max(peak, w)

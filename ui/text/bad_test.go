@@ -102,7 +102,7 @@ func TestNothingSelected(t *testing.T) {
 			return hot.Report{Selection: s, Level: profile.LevelBinding}.Text(&b, printer.Options{File: "x"})
 		},
 		func() error {
-			return text.Timeline{Selection: s, Timeline: timeline.Of(s, timeline.Options{Buckets: 10})}.Text(&b, printer.Options{File: "x"})
+			return text.OverTime{Selection: s, Timeline: timeline.Of(s, timeline.Options{Buckets: 10})}.Text(&b, printer.Options{File: "x"})
 		},
 		func() error {
 			return flame.Report{Selection: s, Tree: stacks.TreeOf(s, stacks.Options{})}.Text(&b, printer.Options{File: "x"})

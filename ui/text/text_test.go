@@ -77,8 +77,8 @@ func views(t testing.TB, p *profile.Profile, o printer.Options) map[string]strin
 		buckets = text.TimelineBuckets(o)
 	}
 	tl := timeline.Of(s, timeline.Options{Buckets: buckets})
-	put("timeline", func(w io.Writer) error { return text.Timeline{Selection: s, Timeline: tl}.Text(w, o) })
-	put("timeline.json", func(w io.Writer) error { return text.Timeline{Selection: s, Timeline: tl}.JSON(w, printer.Options{}) })
+	put("timeline", func(w io.Writer) error { return text.OverTime{Selection: s, Timeline: tl}.Text(w, o) })
+	put("timeline.json", func(w io.Writer) error { return text.OverTime{Selection: s, Timeline: tl}.JSON(w, printer.Options{}) })
 	put("info", func(w io.Writer) error { return text.Info{Profile: p}.Text(w, o) })
 	put("info.json", func(w io.Writer) error { return text.Info{Profile: p}.JSON(w, printer.Options{}) })
 	put("doctor", func(w io.Writer) error { return text.Doctor{Profile: p}.Text(w, o) })

@@ -40,7 +40,7 @@ func TestNoTimes(t *testing.T) {
 		t.Errorf("times up to %d ns, lasted %d ns", p.Duration, p.Lasted())
 	}
 	s := p.Select(profile.Filter{})
-	report := text.Timeline{Selection: s, Timeline: timeline.Of(s, timeline.Options{Buckets: 10})}
+	report := text.OverTime{Selection: s, Timeline: timeline.Of(s, timeline.Options{Buckets: 10})}
 	var out, doc bytes.Buffer
 	if err := report.Text(&out, printer.Options{File: "x", Width: 100}); err != nil {
 		t.Fatal(err)

@@ -23,14 +23,14 @@ const (
 // TimelineBuckets is how many columns of a timeline fit.
 func TimelineBuckets(o printer.Options) int { return max(10, o.Columns()-timelineLeft-timelineRight) }
 
-// Timeline is the report of a selection over time, a column a bucket.
-type Timeline struct {
+// OverTime is the report of a selection over time, a column a bucket.
+type OverTime struct {
 	Selection *profile.Selection
 	Timeline  *timeline.Timeline
 }
 
 // Text implements printer.Report.
-func (tl Timeline) Text(w io.Writer, o printer.Options) error {
+func (tl OverTime) Text(w io.Writer, o printer.Options) error {
 	s, t := tl.Selection, tl.Timeline
 	p := newOut(w, o)
 	if t.To > t.From && s.Event < 0 && t.RTS != nil {
@@ -166,7 +166,7 @@ type timelineRowJSON struct {
 }
 
 // JSON implements printer.Report.
-func (tl Timeline) JSON(w io.Writer, _ printer.Options) error {
+func (tl OverTime) JSON(w io.Writer, _ printer.Options) error {
 	s, t := tl.Selection, tl.Timeline
 	e := s.EventDef()
 	doc := timelineJSON{

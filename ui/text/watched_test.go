@@ -80,7 +80,7 @@ func TestNotWatchedIsNotIdle(t *testing.T) {
 	sel := p.Select(profile.Filter{})
 	var text, doc bytes.Buffer
 	o := timeline.Options{Buckets: 20}
-	report := Timeline{sel, timeline.Of(sel, o)}
+	report := OverTime{sel, timeline.Of(sel, o)}
 	if err := report.Text(&text, printer.Options{File: "x"}); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ var Kind = screen.Kind{
 // the pauses for collections. Its time is the timeline's.
 type Screen struct {
 	c      *screen.Context
-	time   *pane.Timeline // its window, cursor and range
+	time   *pane.Time // its window, cursor and range
 	list   widget.List
 	choice part
 	order  heapOrder
@@ -79,7 +79,7 @@ func (o heapOrder) String() string {
 }
 
 func newScreen(c *screen.Context) screen.Screen {
-	return &Screen{c: c, time: pane.NewTimeline(c), choice: part{}}
+	return &Screen{c: c, time: pane.NewTime(c), choice: part{}}
 }
 
 // latest is the latest answer; nil until there is one.

@@ -24,7 +24,7 @@ type Screen struct {
 	c        *screen.Context
 	hot      *hotPane
 	code     *pane.Code
-	timeline *pane.Timeline
+	timeline *pane.Time
 	focus    paneID
 	zoomed   bool
 	boxes    boxes
@@ -33,7 +33,7 @@ type Screen struct {
 
 func newScreen(c *screen.Context) screen.Screen {
 	core := func() *pane.Core { return screen.Part[pane.Core](c) }
-	return &Screen{c: c, hot: newHotPane(c), code: pane.NewCode(c, false, core), timeline: pane.NewTimeline(c)}
+	return &Screen{c: c, hot: newHotPane(c), code: pane.NewCode(c, false, core), timeline: pane.NewTime(c)}
 }
 
 // Why implements Screen.

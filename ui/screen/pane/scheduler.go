@@ -11,7 +11,7 @@ import (
 )
 
 // schedulerRows is the number of the timeline's rows for what the run-time system reported.
-func schedulerRows(d *model.Timeline) int {
+func schedulerRows(d *model.Lanes) int {
 	if d.Scheduler == nil {
 		return 0
 	}
@@ -26,7 +26,7 @@ func schedulerRows(d *model.Timeline) int {
 }
 
 // scheduler draws what the run-time system reported: capabilities, threads, markers.
-func (tp *Timeline) scheduler(p *widget.Painter, d *model.Timeline, y *int, end int, row func(label string, draw func(y int), note string)) {
+func (tp *Time) scheduler(p *widget.Painter, d *model.Lanes, y *int, end int, row func(label string, draw func(y int), note string)) {
 	if d.Scheduler == nil {
 		return
 	}
@@ -58,7 +58,7 @@ func (tp *Timeline) scheduler(p *widget.Painter, d *model.Timeline, y *int, end 
 }
 
 // threads draws how many threads want to run, against the most in a column.
-func (tp *Timeline) threads(p *widget.Painter, y int, t *timeline.ThreadCounts) {
+func (tp *Time) threads(p *widget.Painter, y int, t *timeline.ThreadCounts) {
 	n := min(len(t[0]), tp.Strip.Dx())
 	busy, top := make([]float64, n), 0.0
 	for i := range busy {
@@ -75,7 +75,7 @@ func (tp *Timeline) threads(p *widget.Painter, y int, t *timeline.ThreadCounts) 
 }
 
 // threadNote describes the column under the cursor.
-func (tp *Timeline) threadNote(t *timeline.ThreadCounts) string {
+func (tp *Time) threadNote(t *timeline.ThreadCounts) string {
 	c := tp.c.Window.Cursor
 	if c >= len(t[0]) {
 		return ""
@@ -97,7 +97,7 @@ func count(v float64) string {
 
 // markers draws the program's markers and messages where they are; what has no
 // room for its text is a tick.
-func (tp *Timeline) markers(p *widget.Painter, y int, ms []columns.Marker) {
+func (tp *Time) markers(p *widget.Painter, y int, ms []columns.Marker) {
 	end := tp.Strip.Min.X
 	for i := range ms {
 		x := tp.Strip.Min.X + tp.c.Window.Column(ms[i].Time)

@@ -13,15 +13,15 @@ import (
 	"ccagent/ui/widget"
 )
 
-// Timeline shows activity over time and chooses the range.
-type Timeline struct {
+// Time is the pane that shows activity over time and chooses the range.
+type Time struct {
 	c     *screen.Context
 	Strip widget.Rect // where the columns are, as last drawn
 	brush int         // column where a brush began, or −1
 }
 
-// NewTimeline gives a timeline on a context.
-func NewTimeline(c *screen.Context) *Timeline { return &Timeline{c: c, brush: -1} }
+// NewTime makes a pane on a context.
+func NewTime(c *screen.Context) *Time { return &Time{c: c, brush: -1} }
 
 // minWindow bounds zooming in, in ns.
 const minWindow = 1000
@@ -32,9 +32,9 @@ const (
 )
 
 // rows is the number of rows the pane would like.
-func (tp *Timeline) Rows() int {
+func (tp *Time) Rows() int {
 	n := 3
-	if d := tp.c.Data.Timeline; d != nil {
+	if d := tp.c.Data.Lanes; d != nil {
 		n += len(d.Caps) + schedulerRows(d)
 		if len(d.Caps) == 0 && d.Scheduler != nil && len(d.RTS) > 0 {
 			n -= 2 // the rows of samples
@@ -44,7 +44,7 @@ func (tp *Timeline) Rows() int {
 }
 
 // layout gives the strip of columns in the pane's inner rectangle.
-func (tp *Timeline) layout(in widget.Rect) widget.Rect {
+func (tp *Time) layout(in widget.Rect) widget.Rect {
 	s := in
 	s.Min.X += LabelWidth
 	if s.Dx() >= 60+timeNotes {
@@ -53,7 +53,7 @@ func (tp *Timeline) layout(in widget.Rect) widget.Rect {
 	return s
 }
 
-func (tp *Timeline) Why(a keymap.Action) string {
+func (tp *Time) Why(a keymap.Action) string {
 	w := &tp.c.Window
 	switch a {
 	case keymap.NextBookmark:
@@ -72,7 +72,7 @@ func (tp *Timeline) Why(a keymap.Action) string {
 	return ""
 }
 
-func (tp *Timeline) Do(a keymap.Action) string {
+func (tp *Time) Do(a keymap.Action) string {
 	w := &tp.c.Window
 	switch a {
 	case keymap.Left, keymap.Up:
@@ -117,7 +117,7 @@ func (tp *Timeline) Do(a keymap.Action) string {
 }
 
 // bookmark sets a bookmark at the cursor, or removes those of its column.
-func (tp *Timeline) bookmark() string {
+func (tp *Time) bookmark() string {
 	c, w := tp.c, &tp.c.Window
 	from, to := w.At(w.Cursor), w.At(w.Cursor+1)
 	kept := slices.DeleteFunc(slices.Clone(c.Bookmarks), func(t uint64) bool { return t >= from && t < to })
@@ -131,7 +131,7 @@ func (tp *Timeline) bookmark() string {
 }
 
 // nextBookmark moves the cursor to the bookmark after it, or to the first.
-func (tp *Timeline) nextBookmark() string {
+func (tp *Time) nextBookmark() string {
 	c, w := tp.c, &tp.c.Window
 	to := c.Bookmarks[0]
 	for _, t := range c.Bookmarks {
@@ -149,13 +149,13 @@ func (tp *Timeline) nextBookmark() string {
 	return "bookmark at " + Seconds(to, w)
 }
 
-func (tp *Timeline) moveTo(col int) {
+func (tp *Time) moveTo(col int) {
 	w := &tp.c.Window
 	w.Cursor = max(0, min(col, w.Cols-1))
 }
 
 // edge sets one edge of the range; the other stays if it is on its side.
-func (tp *Timeline) edge(t uint64, from bool) string {
+func (tp *Time) edge(t uint64, from bool) string {
 	r, ok := tp.c.Applied.Range()
 	if !ok {
 		r = model.Transform{Op: model.OpRange, From: 0, To: tp.c.Profile.Duration}
@@ -176,7 +176,7 @@ func (tp *Timeline) edge(t uint64, from bool) string {
 }
 
 // keep makes the columns a to b the range.
-func (tp *Timeline) keep(a, b int) {
+func (tp *Time) keep(a, b int) {
 	if a > b {
 		a, b = b, a
 	}
@@ -184,7 +184,7 @@ func (tp *Timeline) keep(a, b int) {
 	tp.c.Applied.Push(model.Transform{Op: model.OpRange, From: w.At(a), To: w.At(b + 1)})
 }
 
-func (tp *Timeline) zoom(by float64) {
+func (tp *Time) zoom(by float64) {
 	w := &tp.c.Window
 	middle := w.At(w.Cursor)
 	size := float64(w.To-w.From) * by
@@ -196,20 +196,20 @@ func (tp *Timeline) zoom(by float64) {
 	w.Cursor = max(0, min(w.Column(middle), w.Cols-1))
 }
 
-func (tp *Timeline) pan(by int) {
+func (tp *Time) pan(by int) {
 	w := &tp.c.Window
 	size, all := float64(w.To-w.From), float64(tp.c.Profile.Duration)
 	from := max(0, min(float64(w.From)+float64(by)*size/4, all-size))
 	tp.setWindow(from, from+size)
 }
 
-func (tp *Timeline) setWindow(from, to float64) {
+func (tp *Time) setWindow(from, to float64) {
 	w := &tp.c.Window
 	w.From, w.To = uint64(from), min(uint64(to), tp.c.Profile.Duration)
 	tp.brush = -1
 }
 
-func (tp *Timeline) Back() bool {
+func (tp *Time) Back() bool {
 	if tp.brush >= 0 {
 		tp.brush = -1
 		return true
@@ -217,7 +217,7 @@ func (tp *Timeline) Back() bool {
 	return false
 }
 
-func (tp *Timeline) Mouse(m screen.Mouse) {
+func (tp *Time) Mouse(m screen.Mouse) {
 	w := &tp.c.Window
 	col := m.X - tp.Strip.Min.X
 	switch m.Kind {
@@ -247,14 +247,14 @@ func (tp *Timeline) Mouse(m screen.Mouse) {
 	}
 }
 
-func (tp *Timeline) Subject() screen.Subject {
+func (tp *Time) Subject() screen.Subject {
 	w := &tp.c.Window
 	return screen.Subject{Key: model.NoKey, Row: fmt.Sprintf("%.6fs", float64(w.At(w.Cursor))/1e9)}
 }
 
 // fitWindow gives the window as many columns as the strip has, and keeps the
 // cursor at its time.
-func (tp *Timeline) FitWindow() {
+func (tp *Time) FitWindow() {
 	w := &tp.c.Window
 	if w.Cols == max(1, tp.Strip.Dx()) {
 		return
@@ -266,7 +266,7 @@ func (tp *Timeline) FitWindow() {
 	}
 }
 
-func (tp *Timeline) Draw(p *widget.Painter, r widget.Rect, focus bool) {
+func (tp *Time) Draw(p *widget.Painter, r widget.Rect, focus bool) {
 	w := &tp.c.Window
 	in := r.Inset(1)
 	tp.Strip = tp.layout(in)
@@ -276,7 +276,7 @@ func (tp *Timeline) Draw(p *widget.Painter, r widget.Rect, focus bool) {
 		note = fmt.Sprintf("1 col = %s  cursor %s", format.Short(float64(w.To-w.From)/float64(w.Cols)), Seconds(w.At(w.Cursor), w))
 	}
 	p.Box(r, "timeline", note, focus)
-	d := tp.c.Data.Timeline
+	d := tp.c.Data.Lanes
 	if in.Empty() || d == nil || len(d.Total) == 0 {
 		if !in.Empty() {
 			p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "no time to show", p.Theme.Dim)
@@ -324,7 +324,7 @@ func (tp *Timeline) Draw(p *widget.Painter, r widget.Rect, focus bool) {
 // fit cuts values to the columns there are, while data of another width is shown.
 func Fit(v []float64, n int) []float64 { return v[:min(len(v), max(0, n))] }
 
-func (tp *Timeline) notes(d *model.Timeline) (string, string) {
+func (tp *Time) notes(d *model.Lanes) (string, string) {
 	if r, ok := tp.c.Applied.Range(); ok {
 		return fmt.Sprintf("range %.2f-%.2fs", float64(r.From)/1e9, float64(r.To)/1e9), "v or drag sets, esc keeps"
 	}
@@ -332,7 +332,7 @@ func (tp *Timeline) notes(d *model.Timeline) (string, string) {
 }
 
 // axis draws the times, as dense as they are legible.
-func (tp *Timeline) Axis(p *widget.Painter, y int) {
+func (tp *Time) Axis(p *widget.Painter, y int) {
 	w := &tp.c.Window
 	s := tp.Strip
 	if w.To <= w.From {
@@ -384,7 +384,7 @@ func Seconds(t uint64, w *screen.Window) string {
 	return fmt.Sprintf("%.*fs", digits, float64(t)/1e9)
 }
 
-func (tp *Timeline) cap(p *widget.Painter, y int, c *model.CapActivity) {
+func (tp *Time) cap(p *widget.Painter, y int, c *model.CapActivity) {
 	g, t := p.Glyphs, p.Theme
 	for i := range min(len(c.Run), tp.Strip.Dx()) {
 		x := tp.Strip.Min.X + i
@@ -408,7 +408,7 @@ func (tp *Timeline) cap(p *widget.Painter, y int, c *model.CapActivity) {
 }
 
 // marks draws the range's edges, the brush and the cursor over the strips.
-func (tp *Timeline) Marks(p *widget.Painter, in widget.Rect, bottom int) {
+func (tp *Time) Marks(p *widget.Painter, in widget.Rect, bottom int) {
 	w := &tp.c.Window
 	s := tp.Strip
 	column := func(c int) widget.Rect {
