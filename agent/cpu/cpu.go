@@ -15,7 +15,8 @@ package cpu
 import (
 	"errors"
 	"math"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"ccagent/agent/overhead"
 	"ccagent/agent/sink"
@@ -62,25 +63,30 @@ func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 // Load loads what runs at overflows, side by side, since the kernel verifies programs for a
 // while, and chooses rates where none is asked for.
 func (s *cpu) Load() error {
-	errs := make([]error, len(s.events)+2) // of events, of targets, of the tick
-	var loads sync.WaitGroup
-	for i, e := range s.events {
+	var loads errgroup.Group
+	for _, e := range s.events {
 		load := s.host.Walker.EventProgram
 		if e.tick != nil {
 			load = s.host.Walker.BesideTickProgram
 		}
-		loads.Go(func() { e.program, errs[i] = load(int(e.granted.Def.Index)) })
+		loads.Go(func() (err error) {
+			e.program, err = load(int(e.granted.Def.Index))
+			return err
+		})
 	}
-	loads.Go(func() { s.targets, errs[len(s.events)] = s.host.Walker.LoadTargets() })
+	loads.Go(func() (err error) {
+		s.targets, err = s.host.Walker.LoadTargets()
+		return err
+	})
 	for _, e := range s.events {
 		if e.tick != nil {
-			loads.Go(func() {
-				e.tick.program, errs[len(s.events)+1] = s.host.Walker.TickProgram(int(e.granted.Def.Index), e.tick.kernel)
+			loads.Go(func() (err error) {
+				e.tick.program, err = s.host.Walker.TickProgram(int(e.granted.Def.Index), e.tick.kernel)
+				return err
 			})
 		}
 	}
-	loads.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := loads.Wait(); err != nil {
 		return err
 	}
 	s.times = newThreadTimes(s.targets, s.host.Threads)
