@@ -20,7 +20,6 @@ import (
 	"ccagent/agent/invoker"
 	"ccagent/eventlog"
 	"ccagent/internal/buildinfo"
-	"ccagent/internal/printable"
 	"ccagent/profile"
 	"ccagent/profile/rewrite"
 
@@ -124,19 +123,13 @@ func psCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch format {
-			case "json":
-				return printable.JSON(cmd.OutOrStdout(), struct {
-					Processes []control.Process `json:"processes"`
-				}{processes}, "  ")
-			case "text":
-				return printProcesses(cmd.OutOrStdout(), processes)
-			}
-			return fmt.Errorf("--format %q is neither text nor json", format)
+			return printAs(cmd, format, struct {
+				Processes []control.Process `json:"processes"`
+			}{processes}, func(to io.Writer) error { return printProcesses(to, processes) })
 		},
 	}
 	socketFlag(cmd, &socket)
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	formatFlag(cmd, &format)
 	return cmd
 }
 
@@ -198,14 +191,11 @@ func statusCommand() *cobra.Command {
 				return errors.New("the daemon's answer has no status")
 			}
 			s := a.Status
-			switch format {
-			case "json":
-				return printable.JSON(cmd.OutOrStdout(), s, "  ")
-			case "text":
+			return printAs(cmd, format, s, func(to io.Writer) error {
 				if s.Problem != "" {
 					say("%d logs cannot be written now (%d events were dropped): %s", s.Stalled, s.Unwritten, s.Problem)
 				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), `ccagent %s, process %d, up %v
+				_, err := fmt.Fprintf(to, `ccagent %s, process %d, up %v
 %d processes are sampled (%s)
 %d samples, %d lost
 %d pieces, %s; %d could not be finished
@@ -213,12 +203,11 @@ func statusCommand() *cobra.Command {
 `, s.Version, s.PID, time.Duration(s.UpSeconds*1e9).Round(time.Second), s.Processes, strings.Join(s.Events, ", "),
 					s.Samples, s.Lost, s.Pieces, bytesAmount(s.Bytes), s.Failed, s.CPUSecs, bytesAmount(int64(s.RSS)))
 				return err
-			}
-			return fmt.Errorf("--format %q is neither text nor json", format)
+			})
 		},
 	}
 	socketFlag(cmd, &socket)
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	formatFlag(cmd, &format)
 	return cmd
 }
 

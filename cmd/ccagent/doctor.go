@@ -22,8 +22,8 @@ func doctorCommand() *cobra.Command {
 		Short: "check this machine, and what a program will show; say how to mend what is amiss",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if format != "text" && format != "json" {
-				return fmt.Errorf("--format %q is neither text nor json", format)
+			if err := checkFormat(format); err != nil {
+				return err
 			}
 			report := doctorReport{Machine: doctor.Machine()}
 			if len(args) == 1 {
@@ -46,7 +46,7 @@ func doctorCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	formatFlag(cmd, &format)
 	return cmd
 }
 

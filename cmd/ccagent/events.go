@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"ccagent/agent"
-	"ccagent/internal/printable"
 	"ccagent/perf"
 
 	"github.com/spf13/cobra"
@@ -65,18 +64,12 @@ func eventsCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rows := listEvents()
-			switch format {
-			case "json":
-				return printable.JSON(cmd.OutOrStdout(), struct {
-					Events []eventRow `json:"events"`
-				}{rows}, "  ")
-			case "text":
-				return printEvents(cmd.OutOrStdout(), rows)
-			}
-			return fmt.Errorf("--format %q is neither text nor json", format)
+			return printAs(cmd, format, struct {
+				Events []eventRow `json:"events"`
+			}{rows}, func(to io.Writer) error { return printEvents(to, rows) })
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	formatFlag(cmd, &format)
 	return cmd
 }
 
