@@ -57,7 +57,7 @@ func (r *run) module(ctx context.Context, mod *Module) error {
 	if m.ipe != nil {
 		s.add(m.ipe, m.symbols, nil)
 	}
-	s.add(symtab.New(m.symbols, m.elf, &m.info, r.memory()/4), m.symbols, nil)
+	s.add(symtab.New(ctx, m.symbols, m.elf, &m.info, r.memory()/4), m.symbols, nil)
 	if err := s.resolve(ctx, mod.Addresses); err != nil {
 		return err
 	}

@@ -47,10 +47,10 @@ type further struct {
 var _ evidence.Evidence = (*Evidence)(nil)
 
 // New makes evidence of a module's symbols. memory bounds, in bytes, what is read of its
-// unwinding information.
-func New(t *Table, f *elffile.File, info *binary.Info, memory uint64) *Evidence {
+// unwinding information. Once ctx is done the collector is not looked for.
+func New(ctx context.Context, t *Table, f *elffile.File, info *binary.Info, memory uint64) *Evidence {
 	e := &Evidence{Table: t, elf: f, info: info, memory: memory, numbers: map[further]evidence.ProcID{}}
-	e.gc = sync.OnceValue(e.collector)
+	e.gc = sync.OnceValue(func() gccode.Collector { return e.collector(ctx) })
 	return e
 }
 
@@ -216,13 +216,13 @@ func (e *Evidence) functions() cfi.Ranges {
 }
 
 // collector finds the garbage collector's functions where no symbol names them.
-func (e *Evidence) collector() gccode.Collector {
+func (e *Evidence) collector(ctx context.Context) gccode.Collector {
 	if !e.info.RTS || e.names("GarbageCollect") {
 		return gccode.Collector{}
 	}
-	found, err := gccode.Find(context.Background(), e.elf, e.functions())
+	found, err := gccode.Find(ctx, e.elf, e.functions())
 	if err != nil {
-		return gccode.Collector{} // a file that ends before its code does
+		return gccode.Collector{} // a file that ends before its code does, or ctx is done
 	}
 	return found
 }

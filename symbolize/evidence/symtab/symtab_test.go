@@ -34,7 +34,7 @@ func TestEvidenceOfAddresses(t *testing.T) {
 		global("base_GHCziBase_map_info", 0x1000, 0x100), global("base_GHCziBase_zpzp_info", 0x1200, 0x100),
 		global("main_info_without_size", 0x2000, 0), global("c_work", 0x2800, 0x40),
 	)
-	e := New(table, f, &binary.Info{GHC: true}, 0)
+	e := New(t.Context(), table, f, &binary.Info{GHC: true}, 0)
 	for _, c := range []struct {
 		addr     uint64
 		ok       bool
