@@ -28,7 +28,7 @@ func engine(t *testing.T, name string) (address, dir string) {
 	t.Helper()
 	bin := os.Getenv("CCAGENT_ENGINES")
 	if bin == "" {
-		t.Skip("unsupported: needs the engines that scripts/engines builds (CCAGENT_ENGINES=$(scripts/engines))")
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "the engines of internal/engines", Hint: "set CCAGENT_ENGINES=$(scripts/engines), which builds them"})
 	}
 	dir = t.TempDir()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
