@@ -98,13 +98,14 @@ type Status struct {
 	Events    []string `json:"events"`
 }
 
-// Peer is who asks.
+// A Peer is the process at the other end of a connection, with its user.
 type Peer struct {
 	PID int32
 	UID uint32
 }
 
-// For is who a request of the peer is for.
+// For returns the peer as whom a request is answered: root may ask as another user
+// (Request.AsUID).
 func (p Peer) For(r Request) Peer {
 	if p.UID == 0 && r.AsUID != nil {
 		p.UID = *r.AsUID
