@@ -18,7 +18,6 @@ type samplerAllocAccount struct {
 	Large        uint64
 	Hits         [4]uint64
 	Skip         [4]uint32
-	SkipBytes    int64
 	NextSample   uint64
 	Spent        uint64
 	Counted      uint64

@@ -29,8 +29,6 @@ type ledger struct {
 	split      split
 
 	largeSeen uint64 // bytes of large objects that the probe had counted at the last sample of one
-	// smallest is the size of the smallest large object that was sampled where hits are thinned, bytes.
-	smallest float64
 
 	// primopShare is the share of full nurseries that were found so by primops and stack
 	// checks, and threadShare and otherShare those by primops that make threads and by others:
@@ -213,17 +211,7 @@ func (l *ledger) weigh(h *hit, at placement) uint64 {
 	case bpf.SiteLarge:
 		own := float64(h.large - min(h.large, l.largeSeen))
 		l.largeSeen = max(h.large, l.largeSeen)
-		// The capability's counter does not include the object yet, and does all before it.
-		uncounted := min(own, float64(h.object))
-		if own > uncounted {
-			// Of thinned hits, larger objects are sampled more often. If a weight that is cut were
-			// the larger for it again, they would count twice.
-			if l.smallest == 0 || uncounted < l.smallest {
-				l.smallest = uncounted
-			}
-			uncounted = l.smallest
-		}
-		return l.attribute(of, l.scale(of, own, at), uncounted)
+		return l.weighLarge(of, own, h, at)
 	case bpf.SiteBlock:
 		blocks := float64(max(h.thin, 1))
 		if l.blockPlacement == at.begin && h.hits > l.blockHits {
@@ -272,6 +260,27 @@ func (l *ledger) weigh(h *hit, at placement) uint64 {
 		fresh *= l.split.small(of) / max(1-l.primopShare, 1.0/64)
 	}
 	return l.attribute(of, l.scale(of, fresh, at), 0)
+}
+
+// weighLarge returns the weight of a large object's sample; own is the bytes of objects that the
+// probe has seen since the sample before. Of thinned hits an object of a size below the distance is
+// sampled with a probability of size / distance, so it stands for a distance, whatever its size.
+func (l *ledger) weighLarge(of stratum, own float64, h *hit, at placement) uint64 {
+	object := min(own, float64(h.object)) // the capability's counter does not include it yet
+	if h.thin == 0 {
+		return l.attribute(of, l.scale(of, own, at), object)
+	}
+	// The stratum may owe the probe a few samples, and what was allocated since the sample before is
+	// not taken along. Otherwise the weight would depend on what that was.
+	const owed = 4
+	distance := ghc.BlockBytes * float64(h.thin)
+	weight := max(object, distance)
+	if !at.continuous() {
+		weight = l.scale(of, weight, at)
+	} else if l.has(of) > 2*owed*distance {
+		weight *= maxCatchUp
+	}
+	return l.give(of, min(weight, max(l.has(of)+owed*distance, 0), l.unattributed()+object))
 }
 
 // relativeSize returns the size of what a primop makes, relative to the mean of others. A primop
@@ -350,17 +359,24 @@ func (l *ledger) unattributed() float64 { return float64(l.total) - float64(l.at
 // attribute takes a weight off a stratum's balance and returns it. The weight is cut to what
 // is unattributed, of the stratum and of all; uncounted bytes are not in either yet.
 func (l *ledger) attribute(of stratum, weight, uncounted float64) uint64 {
-	a := &l.balances[of]
-	has := a.unattributed()
+	return l.give(of, min(weight, max(l.has(of), 0)+uncounted, l.unattributed()+uncounted))
+}
+
+// has returns what is unattributed of a stratum.
+func (l *ledger) has(of stratum) float64 {
 	if (of == largeStratum || of == chunkStratum) && !l.split.countsLarge() {
-		has = l.unattributed() / 2
+		return l.unattributed() / 2
 	}
-	weight = min(weight, max(has, 0)+uncounted, l.unattributed()+uncounted)
+	return l.balances[of].unattributed()
+}
+
+// give takes a weight off a stratum's balance, in whole bytes, and returns it.
+func (l *ledger) give(of stratum, weight float64) uint64 {
 	if weight < 1 {
 		return 0
 	}
 	w := uint64(weight)
-	a.attributed += float64(w)
+	l.balances[of].attributed += float64(w)
 	l.attributed += w
 	return w
 }

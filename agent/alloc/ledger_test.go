@@ -452,7 +452,7 @@ func TestLedgerThinnedLargeObjects(t *testing.T) {
 		var words, given uint64
 		for i := uint64(1); i <= 5000; i++ {
 			if i%everyNth == 0 {
-				given += l.weigh(&hit{site: bpf.SiteLarge, words: words, large: 8 * objectWords * i, object: 8 * objectWords}, at)
+				given += l.weigh(&hit{site: bpf.SiteLarge, words: words, large: 8 * objectWords * i, object: 8 * objectWords, thin: everyNth * objectWords / blockWords}, at)
 			}
 			words += objectWords // counted when the object has been allocated
 			if given > 8*words {
@@ -461,6 +461,31 @@ func TestLedgerThinnedLargeObjects(t *testing.T) {
 		}
 		if given == 0 {
 			t.Errorf("%+v: no sample was given any bytes", at)
+		}
+	}
+}
+
+// Of large objects in turns, a large and two small ones, each has its bytes, however hits are
+// thinned: one in a few small ones is sampled and all large ones, or few of either.
+func TestLedgerThinnedSizesInTurns(t *testing.T) {
+	sizes := []uint64{30000, 10000, 10000} // words
+	for _, thin := range []uint32{0, 15, 40, 59, 100, 300} {
+		for _, at := range []placement{{}, {begin: 1, factor: 1}} {
+			rnd := rand.New(rand.NewPCG(uint64(thin), 2))
+			l := newLedger(true, nil, 0)
+			var words, large uint64
+			weights := map[uint64]float64{}
+			for i := range 60000 {
+				n := sizes[i%len(sizes)]
+				large += 8 * n
+				if float64(8*n) > rnd.Float64()*float64(thin)*8*blockWords {
+					weights[n] += float64(l.weigh(&hit{site: bpf.SiteLarge, words: words, large: large, object: 8 * n, thin: thin}, at))
+				}
+				words += n
+			}
+			if share := weights[30000] / (weights[30000] + weights[10000]); math.Abs(share-0.6) > 0.02 {
+				t.Errorf("thin %d, %+v: the large ones have %.3f of the weights, not 0.6", thin, at, share)
+			}
 		}
 	}
 }

@@ -253,22 +253,15 @@ INLINE bool wanted(struct alloc_account *a, const struct process_layout *l, u32 
 	return true;
 }
 
-// wanted_large counts and decides likewise for a large object, with a probability
-// proportional to its size: the sample stands for all bytes since the one before.
+// wanted_large counts a large object and decides whether to sample it: with a probability in
+// proportion to its size, and always from layout.thin blocks on. Each is decided by itself, so that
+// no order of objects favours one of them.
 INLINE bool wanted_large(struct alloc_account *a, const struct process_layout *l, u64 bytes)
 {
 	__sync_fetch_and_add(&a->hits[SITE_LARGE], 1);
 	__sync_fetch_and_add(&a->large, bytes);
 	u64 distance = (u64)l->thin[SITE_LARGE] * BLOCK_SIZE;
-	if (distance == 0)
-		return true;
-	s64 left = a->skip_bytes - (s64)bytes;
-	if (left <= 0)
-		left = ((u64)bpf_get_prandom_u32() * 2 * distance) >> 32;
-	else
-		bytes = 0;
-	a->skip_bytes = left;
-	return bytes != 0;
+	return bytes > ((u64)bpf_get_prandom_u32() * distance) >> 32;
 }
 
 // read_total reads how much a capability has allocated, and the capability's number.

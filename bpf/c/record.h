@@ -221,7 +221,6 @@ struct alloc_account {
 	u64 large; // bytes of large objects that the probe has seen
 	u64 hits[ALLOC_SITES]; // at SITE_NONE: those at the probe of full nurseries that found none full
 	u32 skip[ALLOC_SITES]; // hits until the next sample
-	s64 skip_bytes;	       // bytes of large objects until the next sample
 	u64 next_sample;       // earliest time of the next sample of a full nursery, ns
 	u64 spent;	       // time that samples took, up to the allowance, ns
 	// What the run-time system itself has counted from collections to full nurseries, in bytes:
