@@ -15,6 +15,7 @@ type Request struct {
 // Engine is how one kind of engine is talked to.
 type Engine struct {
 	Name string
+	Path string // of requests, below the engine's address
 	// Request makes the request for a batch that has profiles.
 	Request func(b *Batch) (*Request, error)
 	// Answer reads the body of an answer of status 200. It returns the number of profiles that

@@ -17,7 +17,7 @@ import (
 )
 
 // OTLP is OpenTelemetry's protocol over HTTP.
-var OTLP = Engine{Name: "otlp", Request: otlpRequest, Answer: otlpAnswer}
+var OTLP = Engine{Name: "otlp", Path: otlpPath, Request: otlpRequest, Answer: otlpAnswer}
 
 const (
 	otlpPath = "/v1development/profiles"

@@ -5,8 +5,10 @@ import (
 	"fmt"
 )
 
+const parcaPath = "/profiles/writeraw"
+
 // Parca is its call WriteRaw, as JSON.
-var Parca = Engine{Name: "parca", Request: parcaRequest, Answer: parcaAnswer}
+var Parca = Engine{Name: "parca", Path: parcaPath, Request: parcaRequest, Answer: parcaAnswer}
 
 type parcaLabel struct {
 	Name  string `json:"name"`
@@ -47,7 +49,7 @@ func parcaRequest(b *Batch) (*Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode profiles: %w", err)
 	}
-	return &Request{"/profiles/writeraw", "application/json", body}, nil
+	return &Request{parcaPath, "application/json", body}, nil
 }
 
 func parcaAnswer(_ string, body []byte) (int64, string, error) {

@@ -9,9 +9,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
+const pyroscopePath = "/push.v1.PusherService/Push"
+
 // Pyroscope is the call Push of push.v1.PusherService, in the Connect protocol: a series of labels and one
 // pprof profile for each event.
-var Pyroscope = Engine{Name: "pyroscope", Request: pyroscopeRequest, Answer: pyroscopeAnswer}
+var Pyroscope = Engine{Name: "pyroscope", Path: pyroscopePath, Request: pyroscopeRequest, Answer: pyroscopeAnswer}
 
 const connectProto = "application/proto"
 
@@ -31,7 +33,7 @@ func pyroscopeRequest(b *Batch) (*Request, error) {
 		}
 		body = appendBytes(body, 1, appendBytes(series, 2, appendBytes(nil, 1, raw)))
 	}
-	return &Request{"/push.v1.PusherService/Push", connectProto, body}, nil
+	return &Request{pyroscopePath, connectProto, body}, nil
 }
 
 func encoded(p *pprof.Profile) ([]byte, error) {

@@ -36,6 +36,8 @@ type Options struct {
 	Spill string
 	// Read makes the batch of a log.
 	Read func(path string) (*Batch, error)
+	// Request makes the request of a log, nil if it has nothing to send; by default of what Read gives.
+	Request func(ctx context.Context, path string, e Engine) (*Request, error)
 	// Report is called for every log that is dropped, and when an engine begins to fail and to answer
 	// again.
 	Report func(text string)
@@ -99,6 +101,15 @@ func defaults(o *Options) {
 	}
 	if o.Read == nil {
 		o.Read = func(path string) (*Batch, error) { return Read(path, wholeLog, Rules{}) }
+	}
+	if o.Request == nil {
+		o.Request = func(_ context.Context, path string, e Engine) (*Request, error) {
+			b, err := o.Read(path)
+			if err != nil || len(b.Profiles) == 0 {
+				return nil, err
+			}
+			return e.Request(b)
+		}
 	}
 	if o.Report == nil {
 		o.Report = func(string) {}
@@ -220,18 +231,16 @@ func (q *Queue) done(path string, dropped Reason, why string) {
 
 // one sends one log, however long that takes.
 func (q *Queue) one(ctx context.Context, path string) (dropped Reason, why string) {
-	b, err := q.o.Read(path)
+	r, err := q.o.Request(ctx, path, q.client.Engine)
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return GaveUp, ctx.Err().Error()
 	case errors.Is(err, fs.ErrNotExist):
 		return Gone, "it was removed before it was sent"
 	case err != nil:
 		return Unreadable, err.Error()
-	case len(b.Profiles) == 0:
+	case r == nil:
 		return "", ""
-	}
-	r, err := q.client.Engine.Request(b)
-	if err != nil {
-		return Unreadable, err.Error()
 	}
 	wait, begun := q.o.First, time.Now()
 	for {

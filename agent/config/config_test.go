@@ -116,6 +116,26 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// Engines and the address of metrics are checked, without showing what may be secret.
+func TestEnginesAreChecked(t *testing.T) {
+	for text, key := range map[string]string{
+		"  push:\n  - {engine: x, url: 'http://a:1'}\n":                                "push[0].engine",
+		"  push:\n  - {engine: parca}\n":                                               "push[0].url",
+		"  push:\n  - {engine: otlp, url: 'ftp://a'}\n":                                "push[0].url",
+		"  push:\n  - {engine: otlp, headers: {A: \"secret\\r\"}}\n":                   "push[0].headers",
+		"  push:\n  - {engine: otlp, url: 'http://a:1', cert: /c}\n":                   "push[0]",
+		"  metrics: 0.0.0.0:9466\n":                                                    "metrics",
+		"  metrics: localhost:9466\n":                                                  "metrics",
+		"  metrics: '[::1]:9466'\n  push: [{engine: otlp}]\n":                          "",
+		"  push: [{engine: pyroscope, url: 'https://a', cert: /c, key: /k, ca: /a}]\n": "",
+	} {
+		_, err := Parse([]byte("daemon:\n" + text))
+		if key == "" && err != nil || key != "" && (err == nil || !strings.Contains(err.Error(), "daemon."+key+":") || strings.Contains(err.Error(), "secret")) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // The documented file is that of the defaults.
 func TestDocumentedDefaults(t *testing.T) {
 	text, err := os.ReadFile("../../docs/ccagent.yaml")
@@ -127,7 +147,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Default()
-	want.Rules = []Rule{}
+	want.Rules, want.Push = []Rule{}, []Push{}
 	if !reflect.DeepEqual(c.Daemon, want) {
 		t.Errorf("docs/ccagent.yaml has %+v, the defaults are %+v", c.Daemon, want)
 	}

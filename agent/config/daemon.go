@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -29,6 +30,8 @@ type Daemon struct {
 	Group string `yaml:"group"`
 	// Metrics is the address on this host at which metrics are served; empty for none.
 	Metrics string `yaml:"metrics"`
+	// Push lists the engines that closed pieces are sent to.
+	Push []Push `yaml:"push"`
 	// Arguments has the programs' arguments in the logs.
 	Arguments bool `yaml:"arguments"`
 }
@@ -40,6 +43,19 @@ type Limits struct {
 
 	Age  time.Duration `yaml:"-"`
 	Size uint64        `yaml:"-"` // bytes
+}
+
+// Push is an engine that closed pieces are sent to.
+type Push struct {
+	Engine  string            `yaml:"engine"` // otlp, pyroscope, parca
+	URL     string            `yaml:"url"`    // otlp: else that of OTEL_EXPORTER_OTLP_ENDPOINT
+	Headers map[string]string `yaml:"headers"`
+	// Files in PEM; the system's authorities and no certificate of its own if they are empty.
+	CA   string `yaml:"ca"`
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+	// Arguments sends the programs' arguments too, if logs have them.
+	Arguments bool `yaml:"arguments"`
 }
 
 // Rule matches processes for which all of its patterns hold. They are shell patterns, of the whole
@@ -95,6 +111,26 @@ func (d *Daemon) check() (wrong *mistake) {
 		}
 		if l.Size, err = ParseSize(l.SizeText); err != nil {
 			return bad(key+".size", "%v", err)
+		}
+	}
+	for i, p := range d.Push {
+		at := fmt.Sprintf("push[%d]", i)
+		switch p.Engine {
+		case "otlp", "pyroscope", "parca":
+		default:
+			return bad(at+".engine", "%q is no engine: choose otlp, pyroscope or parca", p.Engine)
+		}
+		u, err := url.Parse(p.URL)
+		if p.URL == "" && p.Engine != "otlp" || p.URL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return bad(at+".url", "an address like http://host:port is needed")
+		}
+		for k, v := range p.Headers {
+			if k == "" || strings.ContainsAny(k+v, "\r\n\x00") {
+				return bad(at+".headers", "%q is no header", k) // without the value, which may be a secret
+			}
+		}
+		if (p.Cert == "") != (p.Key == "") {
+			return bad(at, "cert and key are given together")
 		}
 	}
 	for i, r := range d.Rules {

@@ -199,6 +199,10 @@ func (d *Daemon) status() *control.Status {
 		lost, _ := p.log.Losses()
 		s.Samples, s.Lost, s.Unwritten = s.Samples+p.log.Counts.Samples, s.Lost+lost, s.Unwritten+p.log.Unwritten()
 	}
+	s.Engines = []control.Engine{}
+	if d.opts.Engines != nil {
+		s.Engines = append(s.Engines, d.opts.Engines()...)
+	}
 	var problem error
 	if s.Stalled, problem = d.problem(); problem != nil {
 		s.Problem = problem.Error()

@@ -37,6 +37,8 @@ type Options struct {
 	Log func(line string)
 	// Closed, if not nil, is called with the path of each piece that is closed, one at a time.
 	Closed func(path string)
+	// Engines, if not nil, says how sending pieces goes.
+	Engines func() []control.Engine
 	// Ready, if not nil, is called when the control socket answers.
 	Ready func()
 }
@@ -314,8 +316,8 @@ func (d *Daemon) reload() error {
 		return err
 	}
 	fresh := c.Daemon
-	if fmt.Sprint(fresh.Events, fresh.Frequency, fresh.MaxOverhead, fresh.Group, fresh.Metrics) != fmt.Sprint(d.config.Events, d.config.Frequency, d.config.MaxOverhead, d.config.Group, d.config.Metrics) {
-		return fmt.Errorf("%s: events, frequency, max-overhead, group and metrics change when the daemon is started anew", d.opts.Config)
+	if fmt.Sprint(fresh.Events, fresh.Frequency, fresh.MaxOverhead, fresh.Group, fresh.Metrics, fresh.Push) != fmt.Sprint(d.config.Events, d.config.Frequency, d.config.MaxOverhead, d.config.Group, d.config.Metrics, d.config.Push) {
+		return fmt.Errorf("%s: events, frequency, max-overhead, group, metrics and push change when the daemon is started anew", d.opts.Config)
 	}
 	d.config = fresh
 	d.opts.Log("the configuration was read again")

@@ -65,8 +65,22 @@ func runDaemon(ctx context.Context, o daemon.Options) error {
 		return errors.New("the daemon profiles processes of all users: run it as root")
 	}
 	o.Log = func(line string) { say("%s", line) }
+	c, err := config.Load(o.Config)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
+		return fmt.Errorf("open the folder of logs: %w", err)
+	}
+	send, err := newSender(&c.Daemon, o.StateDir)
+	if err != nil {
+		return err
+	}
+	defer send.stop()
+	o.Closed, o.Engines = send.add, send.engines
 	o.Ready = func() {
 		say("profiling; requests are answered at %s", o.Socket)
+		send.start() // no other daemon has the folder
 		notifyReady()
 	}
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT, unix.SIGTERM, unix.SIGQUIT)
@@ -194,6 +208,16 @@ func statusCommand() *cobra.Command {
 			return printAs(cmd, format, s, func(to io.Writer) error {
 				if s.Problem != "" {
 					say("%d logs cannot be written now (%d events were dropped): %s", s.Stalled, s.Unwritten, s.Problem)
+				}
+				for _, e := range s.Engines {
+					var dropped uint64
+					for _, n := range e.Dropped {
+						dropped += n
+					}
+					say("%s: %d pieces sent, %d wait, %d dropped", e.Name, e.Sent, e.Waiting, dropped)
+					if e.Failing != "" {
+						say("%s: %s", e.Name, e.Failing)
+					}
 				}
 				_, err := fmt.Fprintf(to, `ccagent %s, process %d, up %v
 %d processes are sampled (%s)

@@ -40,6 +40,7 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 func main() {
 	worker.Main() // does not return in a symbolising child
 	compatMain()
+	convertMain()
 	target.WithholdDescriptors()
 	quitQuietly()
 	os.Exit(run(os.Args[1:]))

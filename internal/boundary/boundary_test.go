@@ -24,7 +24,7 @@ var order = map[string][]string{
 	"ui":          {"profile", "eventlog", "internal/format", "internal/printable"},
 	"push":        {"profile", "eventlog"},
 	"cmd/ccview":  {"push", "ui", "profile", "eventlog", "internal/buildinfo", "internal/format", "internal/printable"},
-	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "ui", "internal/buildinfo", "internal/credentials", "internal/sandbox", "internal/printable"},
+	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "push", "ui", "internal/buildinfo", "internal/credentials", "internal/sandbox", "internal/printable"},
 }
 
 // inside lists, for parts with many packages, what each package may import of its own part.
@@ -78,7 +78,7 @@ var inside = map[string][]string{
 	"agent/discovery":       {"agent/procfs"},
 	"agent/daemon/control":  {},
 	"agent/counters":        {"agent/process"},
-	"agent/daemon/metrics":  {"agent/counters"},
+	"agent/daemon/metrics":  {"agent/counters", "agent/daemon/control"},
 	"agent/daemon/segments": {"agent/discovery"},
 	"agent/daemon": {"agent/config", "agent/counters", "agent/cpu", "agent/daemon/control", "agent/daemon/metrics", "agent/daemon/segments", "agent/discovery", "agent/engine",
 		"agent/invoker", "agent/process", "agent/resymbolize", "agent/sink", "agent/source", "agent/symbols"},

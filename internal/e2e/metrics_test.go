@@ -25,11 +25,12 @@ func TestDaemonMetrics(t *testing.T) {
 	for _, tool := range []string{"prometheus", "promtool"} {
 		testprog.NeedTool(t, tool, "prometheus")
 	}
-	p := runOn(t, nil, testprog.Build(t, "alloc31", testprog.Options{}), forever)
+	exe := readable(t, testprog.Build(t, "alloc31", testprog.Options{})) // others may run the program too
+	p := runOn(t, nil, exe, forever)
 	h := newHost(t)
 	at := freeAddress(t)
 	h.more = "  metrics: " + at + "\n"
-	h.configure("  - {executable: alloc31, profile: true}\n  - {profile: false}\n")
+	h.configure("  - {executable: " + exe + ", profile: true}\n  - {profile: false}\n")
 	h.start()
 
 	sums := func(text, metric string) (sum float64) {

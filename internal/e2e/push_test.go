@@ -26,17 +26,25 @@ import (
 // keeps what it receives.
 func engine(t *testing.T, name string) (address, dir string) {
 	t.Helper()
+	needEngines(t)
+	address = freeAddress(t)
+	return address, engineAt(t, name, address)
+}
+
+func needEngines(t *testing.T) string {
+	t.Helper()
 	bin := os.Getenv("CCAGENT_ENGINES")
 	if bin == "" {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: "the engines of internal/engines", Hint: "set CCAGENT_ENGINES=$(scripts/engines), which builds them"})
 	}
+	return bin
+}
+
+// engineAt is engine at an address.
+func engineAt(t *testing.T, name, address string) (dir string) {
+	t.Helper()
+	bin := needEngines(t)
 	dir = t.TempDir()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address = l.Addr().String()
-	l.Close()
 	cmd := command(t, filepath.Join(bin, name), address, dir)
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -71,7 +79,7 @@ func engine(t *testing.T, name string) (address, dir string) {
 		}
 		return err == nil
 	})
-	return address, dir
+	return dir
 }
 
 // received are sums of a profile by function: of leaves, and of whole stacks.

@@ -96,6 +96,18 @@ type Status struct {
 	CPUSecs   float64  `json:"cpu_seconds"`
 	RSS       uint64   `json:"rss_bytes"` // peak
 	Events    []string `json:"events"`
+	Engines   []Engine `json:"engines"` // that pieces are sent to
+}
+
+// Engine is how sending to an engine goes, in pieces since the daemon began.
+type Engine struct {
+	Name     string            `json:"name"`
+	Sent     uint64            `json:"sent"`
+	Bytes    uint64            `json:"bytes"` // before compression
+	Rejected uint64            `json:"rejected"`
+	Dropped  map[string]uint64 `json:"dropped"` // by reason
+	Waiting  int               `json:"waiting"`
+	Failing  string            `json:"failing,omitempty"` // why the last attempt failed
 }
 
 // A Peer is the process at the other end of a connection, with its user.

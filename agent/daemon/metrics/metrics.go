@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"ccagent/agent/counters"
+	"ccagent/agent/daemon/control"
 )
 
 // maxServices bounds the services that have series of their own; the others are Other.
@@ -37,6 +38,8 @@ type Metrics struct {
 	gcs, allocated, copied, cpu *prometheus.CounterVec
 	processes, threads          *prometheus.GaugeVec
 	live, inUse                 *prometheus.GaugeVec
+	pushed, pushedBytes         *prometheus.CounterVec
+	waiting, failing            *prometheus.GaugeVec
 	before                      Agent
 }
 
@@ -46,6 +49,7 @@ type Agent struct {
 	BPF, Interrupts, Target                              time.Duration
 	Pieces, Closing, Stalled                             int
 	Bytes                                                int64
+	Engines                                              []control.Engine
 }
 
 // Process is what a process has used since it was added last.
@@ -98,6 +102,12 @@ func New(version string) *Metrics {
 	m.threads = gauges("ccagent_haskell_os_threads", "Threads of the operating system.")
 	m.live = gauges("ccagent_haskell_live_bytes", "What the last collections left in the heap.")
 	m.inUse = gauges("ccagent_haskell_heap_bytes", "Memory that the run-time system has taken for the heap.")
+	engine := []string{"engine"}
+	m.pushed = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ccagent_push_pieces_total", Help: "Pieces that were sent to an engine (result sent), or dropped for a reason."}, []string{"engine", "result"})
+	m.pushedBytes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ccagent_push_bytes_total", Help: "Size of what was sent to an engine, before compression."}, engine)
+	m.waiting = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ccagent_push_waiting", Help: "Pieces that wait to be sent."}, engine)
+	m.failing = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ccagent_push_failing", Help: "1 if the last attempt to send has failed."}, engine)
+	m.registry.MustRegister(m.pushed, m.pushedBytes, m.waiting, m.failing)
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ccagent_build_info", Help: "1, with the version as a label.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
 	m.registry.MustRegister(build, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
@@ -117,10 +127,33 @@ func (m *Metrics) SetAgent(a Agent) {
 	add("ccagent_bpf_seconds_total", a.BPF.Seconds(), b.BPF.Seconds())
 	add("ccagent_interrupt_seconds_total", a.Interrupts.Seconds(), b.Interrupts.Seconds())
 	add("ccagent_profiled_cpu_seconds_total", a.Target.Seconds(), b.Target.Seconds())
+	m.setEngines(a.Engines, b.Engines)
 	m.gauges["ccagent_pieces"].Set(float64(a.Pieces))
 	m.gauges["ccagent_pieces_bytes"].Set(float64(a.Bytes))
 	m.gauges["ccagent_pieces_closing"].Set(float64(a.Closing))
 	m.gauges["ccagent_logs_stalled"].Set(float64(a.Stalled))
+}
+
+// setEngines sets the series of engines, whose numbers are since the daemon began.
+func (m *Metrics) setEngines(now, before []control.Engine) {
+	then := map[string]control.Engine{}
+	for _, e := range before {
+		then[e.Name] = e
+	}
+	for _, e := range now {
+		b := then[e.Name]
+		m.pushed.WithLabelValues(e.Name, "sent").Add(float64(e.Sent - b.Sent))
+		for reason, n := range e.Dropped {
+			m.pushed.WithLabelValues(e.Name, reason).Add(float64(n - b.Dropped[reason]))
+		}
+		m.pushedBytes.WithLabelValues(e.Name).Add(float64(e.Bytes - b.Bytes))
+		m.waiting.WithLabelValues(e.Name).Set(float64(e.Waiting))
+		failing := 0.0
+		if e.Failing != "" {
+			failing = 1
+		}
+		m.failing.WithLabelValues(e.Name).Set(failing)
+	}
 }
 
 // service is the label of a service.
