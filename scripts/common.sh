@@ -38,6 +38,36 @@ debian_mirror() {
   echo "${mirror:-http://deb.debian.org/debian}"
 }
 
+# bare_debian ROOT: unpacks a bare Debian 12 into a folder. Its archive is made once, in
+# ${XDG_CACHE_HOME:-~/.cache}/ccagent/fresh.
+bare_debian() {
+  local suite=bookworm root=$1 cache=${XDG_CACHE_HOME:-$HOME/.cache}/ccagent/fresh
+  mkdir -p "$cache"
+  exec 9>"$cache/lock"
+  flock 9
+  if [ ! -e "$cache/$suite.tar" ]; then
+    install_if_allowed debootstrap
+    say "making a bare Debian $suite"
+    debootstrap --variant=minbase --make-tarball="$cache/packages.tgz" "$suite" "$cache/tmp" "$(debian_mirror)" >"$cache/log" 2>&1 </dev/null &&
+      debootstrap --variant=minbase --unpack-tarball="$cache/packages.tgz" "$suite" "$root" "$(debian_mirror)" >"$cache/log" 2>&1 </dev/null ||
+      { tail -n 5 "$cache/log" >&2; die "debootstrap failed: see $cache/log"; }
+    tar -C "$root" -cf "$cache/$suite.tmp" .
+    mv "$cache/$suite.tmp" "$cache/$suite.tar"
+    rm -rf "$cache/packages.tgz" "$cache/tmp"
+  else
+    tar -C "$root" -xf "$cache/$suite.tar"
+  fi
+  flock -u 9
+  chmod 755 "$root" # as / is anywhere
+  # Copies this machine's network configuration: resolver, proxies, certificates.
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  cp /etc/apt/apt.conf.d/*proxy* "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
+  # A mirror may be older than its own dates allow.
+  printf 'Acquire::Check-Valid-Until "false";\nAcquire::Check-Date "false";\n' >"$root/etc/apt/apt.conf.d/90dates"
+  mkdir -p "$root/usr/local/share/ca-certificates"
+  cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/" 2>/dev/null || true
+}
+
 apt_install() {
   DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" </dev/null
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"ccagent/agent/target"
+	"ccagent/internal/buildinfo"
+	"ccagent/internal/manual"
 	"ccagent/internal/printable"
 	"ccagent/internal/sandbox"
 	"ccagent/symbolize/worker"
@@ -71,7 +73,7 @@ show, and how to mend what it will not.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(recordCommand(), attachCommand(), topCommand(), eventsCommand(), doctorCommand(), symbolizeCommand(), versionCommand(),
-		daemonCommand(), psCommand(), statusCommand(), reloadCommand(), snapshotCommand())
+		daemonCommand(), psCommand(), statusCommand(), reloadCommand(), snapshotCommand(), manual.Command(buildinfo.Version()))
 	root.SetFlagErrorFunc(flagError)
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"ccagent/internal/manual"
 	"ccagent/internal/printable"
 	"ccagent/ui/printer"
 	"ccagent/ui/screen/flame"
@@ -85,6 +86,7 @@ folder, whose logs are shown as one (ccview ls).`,
 		hotCommand(stdout, stderr), sourceCommand(stdout, stderr), stacksCommand(stdout, stderr), ccsCommand(stdout, stderr),
 		timelineCommand(stdout, stderr), infoCommand(stdout, stderr), doctorCommand(stdout, stderr), exportCommand(stdout, stderr), diffCommand(stdout, stderr), pushCommand(stdout, stderr),
 		lsCommand(stdout, stderr), allocCommand(stdout, stderr), heapCommand(stdout, stderr), gcCommand(stdout, stderr), versionCommand(stdout),
+		manual.Command(buildinfo.Version()),
 	)
 	return root
 }

@@ -23,8 +23,8 @@ var order = map[string][]string{
 	"profile":     {"eventlog", "internal/format", "internal/ghc"},
 	"ui":          {"profile", "eventlog", "internal/format", "internal/printable"},
 	"push":        {"profile", "eventlog"},
-	"cmd/ccview":  {"push", "ui", "profile", "eventlog", "internal/buildinfo", "internal/format", "internal/printable"},
-	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "push", "ui", "internal/buildinfo", "internal/credentials", "internal/sandbox", "internal/printable"},
+	"cmd/ccview":  {"push", "ui", "profile", "eventlog", "internal/buildinfo", "internal/format", "internal/manual", "internal/printable"},
+	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "push", "ui", "internal/buildinfo", "internal/credentials", "internal/manual", "internal/sandbox", "internal/printable"},
 }
 
 // inside lists, for parts with many packages, what each package may import of its own part.
