@@ -22,6 +22,7 @@ type truthProgram struct {
 	flags         []string
 	counted       bool     // under callgrind, which takes fifty times as long
 	sleepers      []string // bindings that do all of its sleeping in system calls
+	debian        *debianProgram
 }
 
 // truthPrograms are small programs of nofib's kind: numbers, lists, trees, maps, arrays,
@@ -46,11 +47,15 @@ var truthPrograms = []truthProgram{
 	{name: "spin31", program: "spin31", args: []string{"20000"}},
 	{name: "fusion", program: "fusion", counted: true},
 	{name: "example", program: "example", args: []string{"1000000"}},
-	{name: "stm", program: "stm", args: []string{"400000"}},
+	{name: "stm", program: "stm", args: []string{"12000"}},
 	{name: "exceptions", program: "exceptions", args: []string{"100", "40000"}},
 	{name: "kernel", program: "kernel", counted: true},
 	{name: "server", program: "server", args: []string{"100000", "12", "4"}, threaded: true},
 	{name: "waits", program: "waits", args: []string{"150"}, sleepers: []string{"Main.sleepSafely", "Main.sleepUnsafely"}},
+	{name: "alex", program: "alex", debian: &debianAlex},
+	{name: "happy", program: "happy", debian: &debianHappy},
+	{name: "cpphs", program: "cpphs", debian: &debianCpphs},
+	{name: "hlint", program: "hlint", debian: &debianHLint, threaded: true},
 }
 
 // truthWay is a way of compiling and running a program.
@@ -71,9 +76,13 @@ func (w truthWay) String() string {
 	return s
 }
 
-// truthWays gives the ways of the program with that number. The rule stands before the
-// measurements: each program is run in two of six ways, in turn.
-func truthWays(number int) []truthWay {
+// ways gives the ways of the program with that number. The rule stands before the
+// measurements: each program is run in two of six ways, in turn; those of Debian's sources with
+// its own GHC, with one capability and two.
+func (p truthProgram) ways(number int) []truthWay {
+	if p.debian != nil {
+		return []truthWay{{}, {two: true}}
+	}
 	all := []truthWay{
 		{}, {release: "9.6.6"}, {release: "9.10.3"},
 		{two: true}, {release: "9.6.6", two: true, dynamic: true}, {release: "9.10.3", dynamic: true},
@@ -135,8 +144,11 @@ func TestTruth(t *testing.T) {
 		t.Fatal(err)
 	}
 	for number, p := range truthPrograms {
-		for i, w := range truthWays(number) {
+		for i, w := range p.ways(number) {
 			t.Run(p.name+"/"+strings.ReplaceAll(w.String(), " ", "_"), func(t *testing.T) {
+				if p.debian != nil {
+					p.args = p.debian.arguments(t, p.debian.Fetch(t))
+				}
 				r := truthRun{Program: p.name, Way: w.String(), Number: 2*number + i}
 				r.Claims = slices.Concat(timeClaims(t, p, w), byteClaims(t, p, w), centreClaims(t, p, w),
 					eventClaims(t, p, w), waitClaims(t, p, w))
@@ -278,10 +290,23 @@ func truthSummary(runs []truthRun) string {
 // build compiles a program in a way.
 func (p truthProgram) build(t *testing.T, w truthWay, flags ...string) string {
 	t.Helper()
-	return testprog.Build(t, p.program, testprog.Options{
+	o := testprog.Options{
 		Release: w.release, Dynamic: w.dynamic, Threaded: w.two || p.threaded,
 		Flags: slices.Concat(p.flags, flags),
-	})
+	}
+	if p.debian != nil {
+		return p.debian.Build(t, o)
+	}
+	return testprog.Build(t, p.program, o)
+}
+
+// sources reads the text of the program's modules.
+func (p truthProgram) sources(t *testing.T) *sourceTexts {
+	t.Helper()
+	if p.debian != nil {
+		return readSources(t, p.debian.Fetch(t))
+	}
+	return readSources(t, testprog.Source(t, p.program))
 }
 
 // arguments gives a run's arguments, with options of the run-time system.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"debug/dwarf"
 	"debug/elf"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,7 +18,7 @@ import (
 // recordUnderPerf has perf and ccagent sample the same run, and gives ccagent's log, and the
 // share of perf's samples by codeNames' names; "(kernel)" and "(C)" are the rest. Samples that
 // nothing resolves are "?".
-func recordUnderPerf(t *testing.T, flags []string, program, sources string, args []string) (log string, shares map[string]float64, samples int) {
+func recordUnderPerf(t *testing.T, flags []string, program string, sources *sourceTexts, args []string) (log string, shares map[string]float64, samples int) {
 	t.Helper()
 	perf := testprog.NeedTool(t, "perf", "linux-perf")
 	dir := t.TempDir()
@@ -37,6 +36,10 @@ func recordUnderPerf(t *testing.T, flags []string, program, sources string, args
 	var maps []mapping
 	at := map[string]map[uint64]int{} // by object: samples by its own addresses
 	counts := map[string]int{}
+	// A timer of perf's that fell due while its thread was not running hits where the kernel has
+	// switched it in, as one does that fell due during the switch, which is time of the thread's:
+	// perf does not say how many are which.
+	switching := 0
 	for line := range strings.Lines(r.stdout) {
 		if m := mapLine.FindStringSubmatch(line); m != nil {
 			if m[5] == program {
@@ -48,9 +51,11 @@ func recordUnderPerf(t *testing.T, flags []string, program, sources string, args
 			continue
 		}
 		m := sampleLine.FindStringSubmatch(line)
-		// A timer of perf's that fell due while its thread was switched out, or in, hits where
-		// the kernel has switched it in: that is no sample of time.
-		if m == nil || m[1] != pid || strings.HasPrefix(m[3], "finish_task_switch") {
+		if m == nil || m[1] != pid {
+			continue
+		}
+		if strings.HasPrefix(m[3], "finish_task_switch") {
+			switching++
 			continue
 		}
 		samples++
@@ -83,6 +88,7 @@ func recordUnderPerf(t *testing.T, flags []string, program, sources string, args
 	for name, n := range counts {
 		shares[name] = float64(n) / float64(samples)
 	}
+	shares["? switching"] = float64(switching) / float64(samples+switching)
 	return log, shares, samples
 }
 
@@ -104,7 +110,7 @@ func hex(s string) uint64 {
 // codeNames names the code at offsets into an object: Module.binding for the program's own,
 // from the lines of its code and the sources, else the module of the nearest
 // symbol before.
-func codeNames(t *testing.T, path, program, sources string, offsets map[uint64]int) map[uint64]string {
+func codeNames(t *testing.T, path, program string, sources *sourceTexts, offsets map[uint64]int) map[uint64]string {
 	t.Helper()
 	f, err := elf.Open(path)
 	if err != nil {
@@ -135,6 +141,9 @@ func codeNames(t *testing.T, path, program, sources string, offsets map[uint64]i
 	for i, offset := range asked {
 		if names[offset] = own[i]; own[i] == "" {
 			names[offset] = moduleOfSymbol(symbols.before(address[offset]))
+			if path == program && sources.has(names[offset]) {
+				names[offset] = "? of its own"
+			}
 		}
 	}
 	return names
@@ -144,7 +153,7 @@ func codeNames(t *testing.T, path, program, sources string, offsets map[uint64]i
 // library's reading of procedures and lines and the text of the sources; "" where there is
 // none, and "? of its own" where it is not known which. addr2line will not do: for a procedure that has
 // no lines it gives the last line of the procedure before.
-func ownBindings(t *testing.T, f *elf.File, sources string, addresses []uint64) []string {
+func ownBindings(t *testing.T, f *elf.File, sources *sourceTexts, addresses []uint64) []string {
 	t.Helper()
 	names := make([]string, len(addresses))
 	d, err := f.DWARF()
@@ -152,25 +161,12 @@ func ownBindings(t *testing.T, f *elf.File, sources string, addresses []uint64) 
 		return names
 	}
 	procedures, lines := readProcedures(t, d)
-	texts := map[string][]string{} // the binding of each line, by file
-	bindings := func(file string) []string {
-		base := filepath.Base(file)
-		if texts[base] == nil {
-			texts[base] = bindingsByLine(t, filepath.Join(sources, base))
-		}
-		return texts[base]
-	}
 	byLine := func(p procedure, address uint64) string {
 		i := sort.Search(len(lines), func(i int) bool { return lines[i].address > address }) - 1
 		if i < 0 || lines[i].address < p.low || lines[i].file == "" {
 			return ""
 		}
-		of := bindings(lines[i].file)
-		if n := lines[i].line; n < 1 || n > len(of) || of[n-1] == "" {
-			return ""
-		} else {
-			return moduleOfFile(lines[i].file) + "." + of[n-1]
-		}
+		return sources.of(lines[i].file).binding(lines[i].line)
 	}
 	at := map[dwarf.Offset]int{}
 	for i, p := range procedures {
@@ -188,8 +184,8 @@ func ownBindings(t *testing.T, f *elf.File, sources string, addresses []uint64) 
 		names[k] = "? of its own"
 		// Of a procedure without lines those that enclose it may say.
 		for range 20 {
-			if slices.Contains(bindings(p.file), p.name) {
-				names[k] = moduleOfFile(p.file) + "." + p.name
+			if of := sources.of(p.file); of != nil && slices.Contains(of.bindings, p.name) {
+				names[k] = of.module + "." + p.name
 				break
 			}
 			parent, found := at[p.parent]
@@ -205,8 +201,6 @@ func ownBindings(t *testing.T, f *elf.File, sources string, addresses []uint64) 
 	}
 	return names
 }
-
-func moduleOfFile(file string) string { return strings.TrimSuffix(filepath.Base(file), ".hs") }
 
 type procedure struct {
 	offset, parent dwarf.Offset
@@ -237,7 +231,7 @@ func readProcedures(t *testing.T, d *dwarf.Data) (procedures []procedure, lines 
 		switch e.Tag {
 		case dwarf.TagCompileUnit:
 			file, _ = e.Val(dwarf.AttrName).(string)
-			if filepath.Ext(file) != ".hs" {
+			if !isHaskell(file) {
 				r.SkipChildren()
 				continue
 			}
@@ -248,7 +242,7 @@ func readProcedures(t *testing.T, d *dwarf.Data) (procedures []procedure, lines 
 			var row dwarf.LineEntry
 			for lr.Next(&row) == nil {
 				l := lineRow{address: row.Address}
-				if !row.EndSequence && row.File != nil && filepath.Ext(row.File.Name) == ".hs" {
+				if !row.EndSequence && row.File != nil && isHaskell(row.File.Name) {
 					l.file, l.line = row.File.Name, row.Line
 				}
 				lines = append(lines, l)
@@ -274,31 +268,6 @@ func readProcedures(t *testing.T, d *dwarf.Data) (procedures []procedure, lines 
 	slices.SortStableFunc(lines, func(a, b lineRow) int { return cmp.Compare(a.address, b.address) })
 	return procedures, lines
 }
-
-var definition = regexp.MustCompile(`^([a-z_][A-Za-z0-9_']*)\b.*[=|]?`)
-
-// bindingsByLine gives for each line of a source file the top-level binding whose
-// definition it is part of.
-func bindingsByLine(t *testing.T, path string) (of []string) {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	now := ""
-	for line := range strings.Lines(string(data)) {
-		if line[0] != ' ' && line[0] != '\n' && line[0] != '\t' && !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "}") {
-			now = ""
-			if m := definition.FindStringSubmatch(line); m != nil && !keyword[m[1]] {
-				now = m[1]
-			}
-		}
-		of = append(of, now)
-	}
-	return of
-}
-
-var keyword = map[string]bool{"module": true, "import": true, "data": true, "type": true, "newtype": true, "class": true, "instance": true, "infixl": true, "infixr": true, "infix": true, "foreign": true, "deriving": true, "default": true}
 
 type symbolList []elf.Symbol
 
@@ -334,11 +303,13 @@ var haskellSymbol = regexp.MustCompile(`^(?:([a-z][A-Za-z0-9]*)_)?([A-Z][A-Za-z0
 // moduleOfSymbol decodes package_Module_name_info as far as dots; anything else is C's, but
 // for what has Haskell's own shape without a module.
 func moduleOfSymbol(name string) string {
-	if m := haskellSymbol.FindStringSubmatch(name); m != nil {
-		return strings.ReplaceAll(m[2], "zi", ".")
-	}
+	m := haskellSymbol.FindStringSubmatch(name)
 	switch {
-	case name == "", strings.HasSuffix(name, "_info"), strings.HasPrefix(name, "stg_"):
+	case name == "", strings.HasPrefix(name, "stg_"):
+		return "?"
+	case m != nil:
+		return strings.ReplaceAll(m[2], "zi", ".")
+	case strings.HasSuffix(name, "_info"):
 		return "?"
 	}
 	return "(C)"
@@ -348,14 +319,15 @@ func moduleOfSymbol(name string) string {
 func timeClaims(t *testing.T, p truthProgram, w truthWay) (claims []claim) {
 	t.Helper()
 	exe := p.build(t, w)
-	log, shares, n := recordUnderPerf(t, nil, exe, testprog.Source(t, p.program), p.arguments(w))
+	sources := p.sources(t)
+	log, shares, n := recordUnderPerf(t, nil, exe, sources, p.arguments(w))
 	ours, samples, _ := hotRows(t, log, "cycles")
 	for _, name := range largest(shares, 10) {
 		if strings.HasPrefix(name, "?") || name == "(C)" {
 			continue
 		}
 		c := ours[name].claim("time (perf)", name, shares[name], binomial(shares[name], n), samples)
-		c.Unknown = unknown(name, p, shares)
+		c.Unknown = unknown(name, sources, shares)
 		claims = append(claims, c)
 	}
 	return claims
@@ -363,19 +335,16 @@ func timeClaims(t *testing.T, p truthProgram, w truthWay) (claims []claim) {
 
 // unknown gives what more a row may have: code of the program's own that has no place in the
 // sources may be any binding's, other code without a name only that of a library.
-func unknown(name string, p truthProgram, shares map[string]float64) float64 {
+func unknown(name string, sources *sourceTexts, shares map[string]float64) float64 {
 	switch {
+	case name == "(kernel)":
+		return shares["? switching"]
 	case strings.HasPrefix(name, "("):
 		return 0
-	case p.owns(name):
+	case sources.owns(name):
 		return shares["? of its own"]
 	}
 	return shares["? of its own"] + shares["?"]
-}
-
-// owns reports whether a row is a binding of the program, which all are in one module.
-func (p truthProgram) owns(row string) bool {
-	return strings.HasPrefix(row, "Main.")
 }
 
 // hotRows gives the rows of hot: bindings of the program, modules of libraries, categories.

@@ -34,7 +34,8 @@ func byteClaims(t *testing.T, p truthProgram, w truthWay) []claim {
 	if w.dynamic || w.two || !p.counted || want < 64<<20 {
 		return claims
 	}
-	shares, heap := callgrindBytes(t, exe, testprog.Source(t, p.program), p.args)
+	sources := p.sources(t)
+	shares, heap := callgrindBytes(t, exe, sources, p.args)
 	if heap < 0.98*want {
 		// The rest are bytes of primitives and stacks, of which callgrind does not say for
 		// whom they are.
@@ -46,7 +47,7 @@ func byteClaims(t *testing.T, p truthProgram, w truthWay) []claim {
 	for _, name := range largest(shares, 10) {
 		if !strings.HasPrefix(name, "?") && name != "(C)" {
 			c := ours[name].claim("bytes (callgrind)", name, shares[name], 0, samples)
-			c.Unknown = unknown(name, p, shares)
+			c.Unknown = unknown(name, sources, shares)
 			claims = append(claims, c)
 		}
 	}
@@ -56,7 +57,7 @@ func byteClaims(t *testing.T, p truthProgram, w truthWay) []claim {
 // callgrindBytes gives the bytes by which a program's code moves the heap pointer, by
 // codeNames' names, and their sum. A heap check that fails moves it, and is run again: what
 // it then asks of the collector is taken off.
-func callgrindBytes(t *testing.T, exe, sources string, args []string) (bytes map[string]float64, sum float64) {
+func callgrindBytes(t *testing.T, exe string, sources *sourceTexts, args []string) (bytes map[string]float64, sum float64) {
 	t.Helper()
 	f, err := elf.Open(exe)
 	if err != nil {
@@ -132,7 +133,7 @@ func heapBytes(code []byte) float64 {
 func centreClaims(t *testing.T, p truthProgram, w truthWay) (claims []claim) {
 	t.Helper()
 	// The report's ticks go on in a system call that Haskell calls as unsafe.
-	if w.dynamic || w.two || p.sleepers != nil {
+	if w.dynamic || w.two || p.sleepers != nil || p.debian != nil && len(p.debian.Needs) > 0 {
 		return nil
 	}
 	exe := p.build(t, w, "-prof", "-fprof-auto-top")
