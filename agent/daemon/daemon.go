@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+
 	"ccagent/agent/config"
 	"ccagent/agent/cpu"
 	"ccagent/agent/daemon/control"
@@ -110,6 +112,7 @@ func Run(ctx context.Context, hangup <-chan os.Signal, o Options) (err error) {
 	if o.Ready != nil {
 		o.Ready()
 	}
+	d.notify(systemd.SdNotifyReady)
 	return d.loop(ctx, hangup, served)
 }
 
@@ -192,10 +195,13 @@ func groupOf(name string) int {
 func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-chan error) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
+	watchdog := d.watchdog()
 	flushed, retained := time.Now(), time.Time{}
 	for {
+		watchdog(time.Now())
 		select {
 		case <-ctx.Done():
+			d.notify(systemd.SdNotifyStopping)
 			return d.finish()
 		case <-hangup:
 			if err := d.reload(); err != nil {
@@ -311,6 +317,8 @@ func (d *Daemon) retain(now time.Time) {
 
 // reload reads the configuration again. What cannot be changed while the daemon runs is refused.
 func (d *Daemon) reload() error {
+	d.notify(reloading())
+	defer d.notify(systemd.SdNotifyReady)
 	c, err := config.Load(d.opts.Config)
 	if err != nil {
 		return err

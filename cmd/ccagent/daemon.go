@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"strconv"
@@ -81,7 +80,6 @@ func runDaemon(ctx context.Context, o daemon.Options) error {
 	o.Ready = func() {
 		say("profiling; requests are answered at %s", o.Socket)
 		send.start() // no other daemon has the folder
-		notifyReady()
 	}
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT, unix.SIGTERM, unix.SIGQUIT)
 	defer stop()
@@ -90,23 +88,6 @@ func runDaemon(ctx context.Context, o daemon.Options) error {
 	signal.Notify(hangup, unix.SIGHUP)
 	defer signal.Stop(hangup)
 	return daemon.Run(ctx, hangup, o)
-}
-
-// notifyReady reports to systemd, if that started the daemon, that it is ready (sd_notify(3)).
-func notifyReady() {
-	name := os.Getenv("NOTIFY_SOCKET")
-	if name == "" {
-		return
-	}
-	c, err := net.Dial("unixgram", name)
-	if err != nil {
-		say("systemd is not notified: %v", err)
-		return
-	}
-	defer c.Close()
-	if _, err := c.Write([]byte("READY=1")); err != nil {
-		say("systemd is not notified: %v", err)
-	}
 }
 
 // ask asks the daemon on behalf of the invoker: who may use ccagent by sudo sees no more by that.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -25,6 +27,7 @@ type host struct {
 	t                     *testing.T
 	config, state, socket string
 	more                  string // lines of the configuration
+	env                   []string
 	daemon                *exec.Cmd
 	ended                 func() result
 }
@@ -67,6 +70,7 @@ func (h *host) configure(rules string) {
 func (h *host) start() {
 	h.t.Helper()
 	h.daemon = command(h.t, ccagent, "daemon", "--config", h.config, "--state-dir", h.state, "--socket", h.socket)
+	h.daemon.Env = append(h.daemon.Environ(), h.env...)
 	h.ended = background(h.t, h.daemon)
 	eventually(h.t, "the daemon answers", func() bool {
 		return run(h.t, command(h.t, ccagent, "status", "--socket", h.socket)).status == 0
@@ -305,6 +309,54 @@ func readable(t *testing.T, exe string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// systemd is told when the daemon is ready, reads its configuration and stops, and that it is
+// alive as often as it asks for.
+func TestDaemonNotifiesSystemd(t *testing.T) {
+	h := newHost(t)
+	name := filepath.Join(filepath.Dir(h.socket), "notify")
+	socket, err := net.ListenPacket("unixgram", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	h.env = []string{"NOTIFY_SOCKET=" + name, "WATCHDOG_USEC=2000000"}
+	h.start()
+	// until waits for a state, and returns those before it.
+	until := func(state string) (before []string) {
+		t.Helper()
+		buffer := make([]byte, 1<<10)
+		if err := socket.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			n, _, err := socket.ReadFrom(buffer)
+			if err != nil {
+				t.Fatalf("%s: %v after %q", state, err, before)
+			}
+			if strings.HasPrefix(string(buffer[:n]), state) {
+				return before
+			}
+			before = append(before, string(buffer[:n]))
+		}
+	}
+	if before := until("READY=1"); len(before) > 0 {
+		t.Errorf("before it is ready: %q", before)
+	}
+	until("WATCHDOG=1")
+	until("WATCHDOG=1")
+	if r := run(t, command(t, ccagent, "reload", "--socket", h.socket)); r.status != 0 {
+		t.Fatalf("reload: %s", r.stderr)
+	}
+	until("RELOADING=1\nMONOTONIC_USEC=")
+	if between := until("READY=1"); len(between) > 0 {
+		t.Errorf("while it reads the configuration: %q", between)
+	}
+	if err := h.daemon.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	until("STOPPING=1")
 }
 
 // A daemon that is killed leaves readable pieces, and nothing in the kernel; the next one goes on.
