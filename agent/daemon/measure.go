@@ -51,8 +51,9 @@ func (d *Daemon) count() error {
 	return d.setAgent()
 }
 
-// writeHeap writes the heap's size into a process's log, and what a major collection has left, if they
-// have changed or the log does not say.
+// writeHeap writes the heap's size into a process's log, and what the last major collection that was
+// seen has left, if they have changed or the log does not say. Minor ones after it, since the counters
+// were read before, add to that what they did not look at.
 func (p *proc) writeHeap(c counters.RTS, major bool) error {
 	fresh := p.heapIn != p.log
 	p.heapIn = p.log
@@ -61,10 +62,13 @@ func (p *proc) writeHeap(c counters.RTS, major bool) error {
 			return err
 		}
 	}
-	if !major && !fresh || c.Major == 0 {
+	if major {
+		p.live = c.Live
+	}
+	if !major && !fresh || p.live == 0 {
 		return nil
 	}
-	return p.log.Emit(sink.Now, &eventlog.HeapLive{Bytes: c.Live})
+	return p.log.Emit(sink.Now, &eventlog.HeapLive{Bytes: p.live})
 }
 
 func (d *Daemon) setAgent() error {

@@ -29,6 +29,7 @@ type proc struct {
 	counted counters.RTS // as last read
 	counts  bool         // they have been read
 	heapIn  *sink.Sink   // the piece that says how large the heap is
+	live    uint64       // bytes that the last major collection has left, 0 if none was seen
 }
 
 // failure is a process that is chosen, but that could not be taken in.
