@@ -485,7 +485,13 @@ func TestDaemonFullDisk(t *testing.T) {
 // programsOf lists the BPF programs that a process holds open.
 func programsOf(t *testing.T, pid int) (ids []ebpf.ProgramID) {
 	t.Helper()
-	infos, err := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
+	return heldPrograms(t, strconv.Itoa(pid))
+}
+
+// heldPrograms lists the BPF programs that are held by the file descriptors of processes, a pattern.
+func heldPrograms(t *testing.T, pids string) (ids []ebpf.ProgramID) {
+	t.Helper()
+	infos, err := filepath.Glob("/proc/" + pids + "/fdinfo/*")
 	if err != nil {
 		t.Fatal(err)
 	}

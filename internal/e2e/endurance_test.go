@@ -68,28 +68,15 @@ func orphans(t *testing.T, name string) (statuses []unix.WaitStatus) {
 func leakedPrograms(t *testing.T, than ebpf.ProgramID) (leaked []ebpf.ProgramID) {
 	t.Helper()
 	held := map[ebpf.ProgramID]bool{}
-	infos, err := filepath.Glob("/proc/[0-9]*/fdinfo/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range infos {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // closed meanwhile
-		}
-		for line := range strings.Lines(string(text)) {
-			if value, ok := strings.CutPrefix(line, "prog_id:"); ok {
-				if id, err := strconv.ParseUint(strings.TrimSpace(value), 10, 32); err == nil {
-					held[ebpf.ProgramID(id)] = true
-				}
-			}
-		}
+	for _, id := range heldPrograms(t, "[0-9]*") {
+		held[id] = true
 	}
 	for id := than; ; {
-		if id, err = ebpf.ProgramGetNextID(id); err != nil {
+		next, err := ebpf.ProgramGetNextID(id)
+		if err != nil {
 			return leaked
 		}
-		if !held[id] {
+		if id = next; !held[id] {
 			leaked = append(leaked, id)
 		}
 	}

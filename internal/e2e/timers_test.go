@@ -80,17 +80,7 @@ func TestWorkByTimers(t *testing.T) {
 					flags = append(flags, "-F", "241")
 				}
 				log, r := record(t, flags, program, "1500", "1000", "4000", "5000", "10000")
-				var info struct {
-					Events []struct {
-						Weight   float64
-						Sampling struct {
-							Method string
-							CPU    float64 `json:"cpu_seconds"`
-							Un     float64 `json:"unsampled_seconds"`
-							InStep float64 `json:"in_step_seconds"`
-						}
-					}
-				}
+				var info sampledTime
 				view(t, &info, "info", log)
 				e := info.Events[0]
 				if e.Sampling.CPU <= 0 || e.Weight+1e9*e.Sampling.Un < 0.999e9*e.Sampling.CPU || e.Weight > 1.05e9*e.Sampling.CPU {
