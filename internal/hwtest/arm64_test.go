@@ -41,7 +41,8 @@ func TestHardwareCounters(t *testing.T) {
 		count("cycles", "0"),
 		count("instructions", "1"),
 		record("missing", []string{"-e", "cache-misses", "-c", "1000"}, "/bin/rev"),
-		// At a period two events on a CPU would stay in step: an instruction takes two cycles.
+		// At a period two events on a CPU would stay in step: an instruction takes two cycles. At a
+		// frequency they do for a while, and one overflows in the other's interrupt.
 		record("ratio", []string{"-e", "cycles,instructions", "-F", "3989", "--max-overhead", "0"}, "/bin/rev", "220", "60"),
 		record("precise", []string{"-e", "cycles:pp", "-c", often}, "/bin/rev", "220", "10"),
 		record("turns", []string{"-e", manyEvents, "-c", often}, "/bin/rev", "220", "60"),
@@ -114,7 +115,7 @@ func wantRatio(t *testing.T, log string) {
 	for _, r := range hot.Rows {
 		if r.Element == "Main.rev" {
 			t.Logf("Main.rev: %.3f instructions per cycle", r.Ratios.IPC)
-			if r.Ratios.IPC < 0.35 || r.Ratios.IPC > 0.7 {
+			if r.Ratios.IPC < 0.3 || r.Ratios.IPC > 0.7 {
 				t.Errorf("Main.rev: %.3f instructions per cycle", r.Ratios.IPC)
 			}
 			return
