@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"ccagent/eventlog"
@@ -131,8 +132,9 @@ func TestSignalsAreForwarded(t *testing.T) {
 	for _, sig := range []syscall.Signal{unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGINT} {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			name := strings.TrimPrefix(unix.SignalName(sig), "SIG")
-			// The shell waits in read, which a trapped signal ends.
-			script := fmt.Sprintf(`trap 'echo got %[1]s; exit 9' %[1]s; echo ready; while :; do read x <&3; done`, name)
+			// The shell waits in read, which a trapped signal ends, but for one that comes before read
+			// has begun to wait.
+			script := fmt.Sprintf(`trap 'echo got %[1]s; exit 9' %[1]s; echo ready; while :; do read -t 0.2 x <&3; done`, name)
 			log := filepath.Join(t.TempDir(), "run.eventlog")
 			cmd := command(t, ccagent, "record", "-o", log, "--", "bash", "-c", script)
 			hold, feed, err := os.Pipe()
@@ -381,12 +383,19 @@ func newLineReader(r io.Reader) *lineReader {
 // want reads until a line that begins so.
 func (l *lineReader) want(t *testing.T, prefix string) string {
 	t.Helper()
-	for line := range l.lines {
-		l.seen = append(l.seen, line)
-		if strings.HasPrefix(line, prefix) {
-			return line
+	over := time.After(limit)
+	for {
+		select {
+		case line, more := <-l.lines:
+			if !more {
+				t.Fatalf("no line %q in %q", prefix, l.seen)
+			}
+			l.seen = append(l.seen, line)
+			if strings.HasPrefix(line, prefix) {
+				return line
+			}
+		case <-over:
+			t.Fatalf("no line %q in %v, after %q", prefix, limit, l.seen)
 		}
 	}
-	t.Fatalf("no line %q in %q", prefix, l.seen)
-	return ""
 }
