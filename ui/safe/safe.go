@@ -99,7 +99,7 @@ func cluster(s string) (n int, text string, width int) {
 	g, _ := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
 	w := ansi.StringWidth(g)
 	// A mark at the start would join what stands before it.
-	if w > 0 && !unicode.Is(unicode.M, r) && w == ansi.StringWidthWc(g) && allVisible(g) {
+	if w > 0 && !unicode.Is(unicode.M, r) && w == ansi.StringWidthWc(g) && allVisible(g) && !joins(g, w) {
 		return len(g), g, w
 	}
 	return len(g), "", 0
@@ -114,14 +114,20 @@ func first(s string, n int) (int, string, int) {
 	if r == utf8.RuneError || !visible(r) || unicode.Is(unicode.M, r) || w <= 0 || w != ansi.StringWidthWc(one) {
 		return n, string(mark), 1
 	}
-	if strings.Trim(s[rn:n], "\uFE0E\uFE0F") == "" {
+	switch {
+	case joins(one, w):
+		return n, string(mark), 1
+	case strings.Trim(s[rn:n], "\uFE0E\uFE0F") == "":
 		return n, one, w
 	}
-	// Some characters join what follows, as Malayalam's dot reph does.
-	if both := one + string(mark); ansi.StringWidth(both) == w+1 && ansi.StringWidthWc(both) == w+1 {
-		return n, both, w + 1
-	}
-	return n, string(mark), 1
+	return n, one + string(mark), w + 1
+}
+
+// joins reports whether a text of a width joins a mark that follows it, as Malayalam's dot reph
+// does.
+func joins(text string, width int) bool {
+	both := text + string(mark)
+	return ansi.StringWidth(both) != width+1 || ansi.StringWidthWc(both) != width+1
 }
 
 func allVisible(s string) bool {
