@@ -280,7 +280,8 @@ func toggleBase(c *screen.Context) string {
 	return "shares are of the samples kept"
 }
 
-// toggleRaw toggles between names and linker symbols, and tells the symbol of the selection.
+// toggleRaw toggles between names and linker symbols, and returns the symbol of the selection as a
+// message.
 func toggleRaw(c *screen.Context, symbol string) string {
 	c.Raw = !c.Raw
 	if symbol != "" {

@@ -138,8 +138,8 @@ type line struct {
 	x, y, xx, xy float64 // sums, weighed
 }
 
-// slopeDoubt is the variance of x below which one observation shows no slope. It is 1 as long as none
-// is shown: x is of the same quantity as y (ridge regression towards that).
+// slopeDoubt is the variance of x below which one observation shows no slope. The slope is taken for 1
+// where observations show none, as x and y are shares of the same thing (ridge regression towards 1).
 const slopeDoubt = 0.002
 
 // add adds an observation: bytes of all bytes, while the other share was x.

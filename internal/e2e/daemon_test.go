@@ -311,8 +311,8 @@ func readable(t *testing.T, exe string) string {
 	return path
 }
 
-// systemd is told when the daemon is ready, reads its configuration and stops, and that it is
-// alive as often as it asks for.
+// The daemon notifies systemd when it is ready, reads its configuration and stops, and as often
+// as the watchdog asks for.
 func TestDaemonNotifiesSystemd(t *testing.T) {
 	h := newHost(t)
 	name := filepath.Join(filepath.Dir(h.socket), "notify")

@@ -26,7 +26,8 @@ func TestDaemonMetrics(t *testing.T) {
 		testprog.NeedTool(t, tool, "prometheus")
 	}
 	exe := readable(t, testprog.Build(t, "alloc31", testprog.Options{})) // others may run the program too
-	p := runOn(t, nil, exe, forever)
+	const nursery = 1 << 20
+	p := runOn(t, nil, exe, forever, "+RTS", "-A1m")
 	h := newHost(t)
 	at := freeAddress(t)
 	h.more = "  metrics: " + at + "\n"
@@ -56,6 +57,10 @@ func TestDaemonMetrics(t *testing.T) {
 		}
 		return true
 	})
+	// From collection to collection the program fills its nursery.
+	if each := sums(text, "ccagent_haskell_allocated_bytes_total") / sums(text, "ccagent_haskell_collections_total"); each < 0.9*nursery || each > 1.1*nursery {
+		t.Errorf("%.0f bytes were allocated for each collection, of a nursery of %d", each, nursery)
+	}
 	if n := sums(text, "ccagent_haskell_processes"); n != 1 {
 		t.Errorf("there are %v processes", n)
 	}

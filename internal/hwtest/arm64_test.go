@@ -66,6 +66,10 @@ func TestHardwareCounters(t *testing.T) {
 		// The event is open on the CPU, so that each stretch of the program there begins and ends
 		// within a period: one overflow more or less. The count begins at exec and the samples
 		// at fork.
+		var info infoJSON
+		if view(t, &info, "info", log); info.Events[0].Sampling.Method != "per-cpu" {
+			t.Errorf("%s is sampled %q", event, info.Events[0].Sampling.Method)
+		}
 		n, others := samplesOf(t, log, pid)
 		t.Logf("%s: %d samples and %d of other processes, count/period = %.2f, %.0f switches", event, n, others, total/period, switches)
 		if diff := float64(n) - total/period; diff < -2-2*switches || diff > 4+2*switches || switches > 20 {

@@ -22,6 +22,7 @@ type infoJSON struct {
 	Events []struct {
 		Name, Fallback                   string
 		Samples, Weight, Lost, Throttled float64
+		Sampling                         struct{ Method string }
 	}
 	Stacks struct {
 		Complete, Truncated, Failed float64

@@ -62,49 +62,21 @@ func (p DebianProgram) Build(tb testing.TB, o Options) string {
 	ghc, version := GHC(tb, "")
 	flags := slices.Concat(o.args(), []string{"-O1", "-w"}, p.Flags)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%q\x00%+v", src, ghc, version, flags, p))
-	cache, err := cacheDir()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	key := hex.EncodeToString(sum[:12])
-	dir := filepath.Join(cache, key)
-	exe := filepath.Join(dir, p.Package)
-	unlock, err := lock(filepath.Join(cache, key+".lock"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer unlock()
-	if _, err := os.Stat(exe); err == nil {
-		return exe
-	}
-	tmp, err := os.MkdirTemp(cache, "build-")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer os.RemoveAll(tmp)
-	if p.Paths != "" {
-		text := fmt.Sprintf("module %s where\nimport Data.Version\nversion :: Version\nversion = makeVersion [0]\ngetDataDir :: IO FilePath\ngetDataDir = return %q\n", p.Paths, src)
-		if err := os.WriteFile(filepath.Join(tmp, p.Paths+".hs"), []byte(text), 0o644); err != nil {
-			tb.Fatal(err)
+	return cached(tb, hex.EncodeToString(sum[:12]), p.Package, func(tmp string) {
+		if p.Paths != "" {
+			text := fmt.Sprintf("module %s where\nimport Data.Version\nversion :: Version\nversion = makeVersion [0]\ngetDataDir :: IO FilePath\ngetDataDir = return %q\n", p.Paths, src)
+			if err := os.WriteFile(filepath.Join(tmp, p.Paths+".hs"), []byte(text), 0o644); err != nil {
+				tb.Fatal(err)
+			}
+			flags = append(flags, "-i"+tmp)
 		}
-		flags = append(flags, "-i"+tmp)
-	}
-	for _, folder := range p.Folders {
-		flags = append(flags, "-i"+folder)
-	}
-	cmd := exec.Command(ghc, append(flags, "-outputdir", filepath.Join(tmp, "obj"), "-o", filepath.Join(tmp, p.Package), p.Main)...)
-	cmd.Dir = src
-	if out, err := cmd.CombinedOutput(); err != nil {
-		tb.Fatalf("build %s: %v\n%s", p.Package, err, out)
-	}
-	for _, err := range []error{
-		os.RemoveAll(filepath.Join(tmp, "obj")),
-		os.Chmod(tmp, 0o755), // readable by all, as other programs are
-		os.Rename(tmp, dir),
-	} {
-		if err != nil {
-			tb.Fatalf("build %s: %v", p.Package, err)
+		for _, folder := range p.Folders {
+			flags = append(flags, "-i"+folder)
 		}
-	}
-	return exe
+		cmd := exec.Command(ghc, append(flags, "-outputdir", filepath.Join(tmp, "obj"), "-o", filepath.Join(tmp, p.Package), p.Main)...)
+		cmd.Dir = src
+		if out, err := cmd.CombinedOutput(); err != nil {
+			tb.Fatalf("build %s: %v\n%s", p.Package, err, out)
+		}
+	})
 }

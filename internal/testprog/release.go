@@ -111,37 +111,10 @@ func buildByRelease(tb testing.TB, name string, o Options) string {
 	if err != nil {
 		tb.Fatalf("build %s: %v", name, err)
 	}
-	cache, err := cacheDir()
-	if err != nil {
-		tb.Fatalf("build %s: %v", name, err)
-	}
-	dir := filepath.Join(cache, key)
-	unlock, err := lock(dir + ".lock")
-	if err != nil {
-		tb.Fatalf("build %s: %v", name, err)
-	}
-	defer unlock()
-	exe := filepath.Join(dir, name)
-	if _, err := os.Stat(exe); err == nil {
-		return exe
-	}
-	tmp, err := os.MkdirTemp(cache, "build-")
-	if err != nil {
-		tb.Fatalf("build %s: %v", name, err)
-	}
-	defer os.RemoveAll(tmp)
-	inputs := CopySource(tb, name, tmp)
-	Compile(tb, o.Release, tmp, append(append(o.args(), "-outputdir", "obj", "-o", name), inputs...)...)
-	if err := os.RemoveAll(filepath.Join(tmp, "obj")); err != nil {
-		tb.Fatalf("build %s: %v", name, err)
-	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		tb.Fatalf("build %s: %v", name, err)
-	}
-	if err := os.Rename(tmp, dir); err != nil {
-		tb.Fatalf("build %s: %v", name, err)
-	}
-	return exe
+	return cached(tb, key, name, func(tmp string) {
+		inputs := CopySource(tb, name, tmp)
+		Compile(tb, o.Release, tmp, append(append(o.args(), "-outputdir", "obj", "-o", name), inputs...)...)
+	})
 }
 
 // Each runs a test for the machine's GHC and for each release.

@@ -104,52 +104,53 @@ func Build(tb testing.TB, name string, o Options) string {
 	if err != nil {
 		tb.Fatalf("build %s: %v", name, err)
 	}
-	cache, err := cacheDir()
-	if err != nil {
-		tb.Fatalf("build %s: %v", name, err)
-	}
-	dir := filepath.Join(cache, key)
-	exe := filepath.Join(dir, name)
+	return cached(tb, key, name, func(tmp string) {
+		args := append(o.args(), "-outputdir", filepath.Join(tmp, "obj"), "-o", filepath.Join(tmp, name))
+		cmd := exec.Command(ghc, append(args, inputs...)...)
+		cmd.Dir = src
+		out, err := cmd.CombinedOutput()
+		if o.Prof && bytes.Contains(out, []byte("profiling libraries")) {
+			Skip(tb, &UnsupportedError{Need: "GHC's profiling libraries", Hint: "apt-get install ghc-prof"})
+		}
+		if err != nil {
+			tb.Fatalf("build %s: %v\n%s", name, err, out)
+		}
+		// GHC also warns about folders that the distribution's package database names but does
+		// not contain; these warnings are not about the program.
+		if bytes.Contains(out, []byte(".hs:")) {
+			tb.Fatalf("build %s: not free of warnings\n%s", name, out)
+		}
+	})
+}
 
-	unlock, err := lock(filepath.Join(cache, key+".lock"))
-	if err != nil {
-		tb.Fatalf("build %s: %v", name, err)
+// cached returns the path of an executable of that name in the cache's folder of a key. If it is not
+// there, build makes it in a new folder, with what it needs no longer in obj.
+func cached(tb testing.TB, key, name string, build func(tmp string)) (exe string) {
+	tb.Helper()
+	check := func(err error) {
+		tb.Helper()
+		if err != nil {
+			tb.Fatalf("build %s: %v", name, err)
+		}
 	}
+	cache, err := cacheDir()
+	check(err)
+	dir := filepath.Join(cache, key)
+	unlock, err := lock(dir + ".lock")
+	check(err)
 	defer unlock()
+	exe = filepath.Join(dir, name)
 	if _, err := os.Stat(exe); err == nil {
 		return exe
 	}
-
 	tmp, err := os.MkdirTemp(cache, "build-")
-	if err != nil {
-		tb.Fatalf("build %s: %v", name, err)
-	}
+	check(err)
 	defer os.RemoveAll(tmp)
-	args := append(o.args(), "-outputdir", filepath.Join(tmp, "obj"), "-o", filepath.Join(tmp, name))
-	cmd := exec.Command(ghc, append(args, inputs...)...)
-	cmd.Dir = src
-	out, err := cmd.CombinedOutput()
-	if o.Prof && bytes.Contains(out, []byte("profiling libraries")) {
-		Skip(tb, &UnsupportedError{Need: "GHC's profiling libraries", Hint: "apt-get install ghc-prof"})
-	}
-	if err != nil {
-		tb.Fatalf("build %s: %v\n%s", name, err, out)
-	}
-	// GHC also warns about folders that the distribution's package database names but does
-	// not contain; these warnings are not about the program.
-	if bytes.Contains(out, []byte(".hs:")) {
-		tb.Fatalf("build %s: not free of warnings\n%s", name, out)
-	}
-	if err := os.RemoveAll(filepath.Join(tmp, "obj")); err != nil {
-		tb.Fatalf("build %s: %v", name, err)
-	}
+	build(tmp)
+	check(os.RemoveAll(filepath.Join(tmp, "obj")))
 	// The cache is readable by all: tests run programs as other users.
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		tb.Fatalf("build %s: %v", name, err)
-	}
-	if err := os.Rename(tmp, dir); err != nil {
-		tb.Fatalf("build %s: %v", name, err)
-	}
+	check(os.Chmod(tmp, 0o755))
+	check(os.Rename(tmp, dir))
 	return exe
 }
 

@@ -1,7 +1,6 @@
 package elffile
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -24,19 +23,7 @@ func TestSymbolTable(t *testing.T) {
 	}
 	for _, path := range []string{exe, dynamic} {
 		for _, held := range []bool{true, false} {
-			file, err := os.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer file.Close()
-			info, err := file.Stat()
-			if err != nil {
-				t.Fatal(err)
-			}
-			f, err := Open(file, info.Size())
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := openFile(t, path)
 			want, err := f.Symbols(1 << 30)
 			if err != nil {
 				t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"ccagent/agent/counters"
@@ -62,10 +63,9 @@ type Process struct {
 // New makes the series, of a version of the agent.
 func New(version string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), agent: map[string]prometheus.Counter{}, gauges: map[string]prometheus.Gauge{}, services: map[string]bool{}}
+	factory := promauto.With(m.registry)
 	counter := func(name, help string) {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-		m.registry.MustRegister(c)
-		m.agent[name] = c
+		m.agent[name] = factory.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	counter("ccagent_samples_total", "Samples that were taken.")
 	counter("ccagent_samples_lost_total", "Samples for which the ring buffer had no room.")
@@ -76,23 +76,17 @@ func New(version string) *Metrics {
 	counter("ccagent_interrupt_seconds_total", "CPU time of the interrupts that bring samples, as measured when the daemon began.")
 	counter("ccagent_profiled_cpu_seconds_total", "CPU time of all profiled processes.")
 	gauge := func(name, help string) {
-		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-		m.registry.MustRegister(g)
-		m.gauges[name] = g
+		m.gauges[name] = factory.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
 	gauge("ccagent_pieces", "Pieces of logs that are kept.")
 	gauge("ccagent_pieces_bytes", "Size of all pieces that are kept.")
 	gauge("ccagent_pieces_closing", "Pieces that wait for their names.")
 	gauge("ccagent_logs_stalled", "Logs that cannot be written now.")
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append([]string{"service"}, labels...))
-		m.registry.MustRegister(v)
-		return v
+		return factory.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append([]string{"service"}, labels...))
 	}
 	gauges := func(name, help string) *prometheus.GaugeVec {
-		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"service"})
-		m.registry.MustRegister(v)
-		return v
+		return factory.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"service"})
 	}
 	m.gcs = counters("ccagent_haskell_collections_total", "Collections by the run-time system, of the oldest generation (major) and of others (minor).", "generation")
 	m.allocated = counters("ccagent_haskell_allocated_bytes_total", "Bytes that Haskell code has allocated, as of the last collection.")
@@ -103,14 +97,13 @@ func New(version string) *Metrics {
 	m.live = gauges("ccagent_haskell_live_bytes", "What the last collections left in the heap.")
 	m.inUse = gauges("ccagent_haskell_heap_bytes", "Memory that the run-time system has taken for the heap.")
 	engine := []string{"engine"}
-	m.pushed = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ccagent_push_pieces_total", Help: "Pieces that were sent to an engine (result sent), or dropped for a reason."}, []string{"engine", "result"})
-	m.pushedBytes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ccagent_push_bytes_total", Help: "Size of what was sent to an engine, before compression."}, engine)
-	m.waiting = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ccagent_push_waiting", Help: "Pieces that wait to be sent."}, engine)
-	m.failing = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ccagent_push_failing", Help: "1 if the last attempt to send has failed."}, engine)
-	m.registry.MustRegister(m.pushed, m.pushedBytes, m.waiting, m.failing)
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ccagent_build_info", Help: "1, with the version as a label.", ConstLabels: prometheus.Labels{"version": version}})
+	m.pushed = factory.NewCounterVec(prometheus.CounterOpts{Name: "ccagent_push_pieces_total", Help: "Pieces that were sent to an engine (result sent), or dropped for a reason."}, []string{"engine", "result"})
+	m.pushedBytes = factory.NewCounterVec(prometheus.CounterOpts{Name: "ccagent_push_bytes_total", Help: "Size of what was sent to an engine, before compression."}, engine)
+	m.waiting = factory.NewGaugeVec(prometheus.GaugeOpts{Name: "ccagent_push_waiting", Help: "Pieces that wait to be sent."}, engine)
+	m.failing = factory.NewGaugeVec(prometheus.GaugeOpts{Name: "ccagent_push_failing", Help: "1 if the last attempt to send has failed."}, engine)
+	build := factory.NewGauge(prometheus.GaugeOpts{Name: "ccagent_build_info", Help: "1, with the version as a label.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
-	m.registry.MustRegister(build, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
+	m.registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
 	return m
 }
 
