@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"ccagent/scripts/paired"
 )
 
 // published are the figures of figure 6 of Wortmann & Duke (2013) for programs of these
@@ -88,8 +90,8 @@ func printReported(w io.Writer, path string) error {
 				ratios = append(ratios, rs[i].With[k].CPU.Seconds()/rs[i].Alone.CPU.Seconds())
 				reported = append(reported, rs[i].Reported[k])
 			}
-			fmt.Fprintf(w, "| %s | `%s` | %.1f s | %s | %.2f %% | %+.2f |\n", p, flags, median(alone), interval(ratios),
-				100*median(reported), 100*(median(reported)-(median(ratios)-1)))
+			fmt.Fprintf(w, "| %s | `%s` | %.1f s | %s | %.2f %% | %+.2f |\n", p, flags, paired.Median(alone), paired.Interval(ratios),
+				100*paired.Median(reported), 100*(paired.Median(reported)-(paired.Median(ratios)-1)))
 		}
 	}
 	return nil
@@ -118,7 +120,7 @@ func printTable(w io.Writer, path string) error {
 			}
 			return x
 		}
-		row := fmt.Sprintf("| %s | %.1f s |", p, median(column(func(r *round) float64 { return r.Alone.CPU.Seconds() })))
+		row := fmt.Sprintf("| %s | %.1f s |", p, paired.Median(column(func(r *round) float64 { return r.Alone.CPU.Seconds() })))
 		for k := range means {
 			ratios := column(func(r *round) float64 {
 				if k == 0 {
@@ -126,10 +128,10 @@ func printTable(w io.Writer, path string) error {
 				}
 				return r.With[k-1].CPU.Seconds() / r.Alone.CPU.Seconds()
 			})
-			means[k] = append(means[k], median(ratios))
-			row += " " + interval(ratios) + " |"
+			means[k] = append(means[k], paired.Median(ratios))
+			row += " " + paired.Interval(ratios) + " |"
 			if k > 0 {
-				row += fmt.Sprintf(" %.2f s |", median(column(func(r *round) float64 { return r.Agent[k-1].Seconds() })))
+				row += fmt.Sprintf(" %.2f s |", paired.Median(column(func(r *round) float64 { return r.Agent[k-1].Seconds() })))
 			}
 		}
 		fmt.Fprintln(w, row+publishedFor(p))
@@ -151,33 +153,4 @@ func geometricMean(x []float64) float64 {
 		sum += math.Log(v)
 	}
 	return math.Exp(sum / float64(len(x)))
-}
-
-func median(x []float64) float64 {
-	s := slices.Sorted(slices.Values(x))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
-
-// interval prints the median of ratios as a change in percent, with its bounds.
-func interval(ratios []float64) string {
-	s := slices.Sorted(slices.Values(ratios))
-	k := signRank(len(s))
-	percent := func(x float64) float64 { return 100 * (x - 1) }
-	return fmt.Sprintf("%+.2f %% [%+.2f, %+.2f]", percent(median(s)), percent(s[k]), percent(s[len(s)-1-k]))
-}
-
-// signRank is the largest k such that the k+1st smallest and the k+1st largest of n
-// values enclose the median with at least 95 %.
-func signRank(n int) int {
-	tail, term := 0.0, math.Pow(0.5, float64(n))
-	k := -1
-	for i := 0; i < n/2; i++ {
-		tail += term
-		if 2*tail > 0.05 {
-			break
-		}
-		k = i
-		term *= float64(n-i) / float64(i+1)
-	}
-	return max(k, 0)
 }

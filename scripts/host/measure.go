@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	otlp "go.opentelemetry.io/proto/otlp/profiles/v1development"
+	"google.golang.org/protobuf/proto"
+
+	"ccagent/eventlog"
+)
+
+// probeEvery is how often a process is started whose first sample is timed. It runs alone in its
+// control group, without a limit.
+const probeEvery = 5 * time.Second
+
+func measureHost(o *options, duration time.Duration) (err error) {
+	dir, err := os.MkdirTemp("", "host-")
+	if err != nil {
+		return err
+	}
+	if o.keep == "" {
+		defer os.RemoveAll(dir)
+	} else {
+		defer func() { os.Rename(dir, o.keep) }()
+	}
+	c, err := startCollector(o, dir)
+	if err != nil {
+		return err
+	}
+	defer c.stop()
+	p, err := newPopulation(o)
+	defer p.stop()
+	if err != nil {
+		return err
+	}
+	// Half of the processes are there before the daemon.
+	for n := range o.processes / 2 {
+		if err := p.start(n); err != nil {
+			return err
+		}
+	}
+	d, err := startDaemon(o, dir, c.address)
+	if err != nil {
+		return err
+	}
+	stopped := false
+	defer func() {
+		if !stopped {
+			d.stop()
+		}
+	}()
+	started, err := d.group.cpu()
+	if err != nil {
+		return err
+	}
+	for n := o.processes / 2; n < o.processes; n++ {
+		if err := p.start(n); err != nil {
+			return err
+		}
+	}
+	begun := time.Now()
+	probes := map[int]time.Time{}
+	busy, err := busyTime()
+	if err != nil {
+		return err
+	}
+	var held int64
+	var steady, after time.Duration
+	var minute time.Time
+	for next := begun.Add(probeEvery); time.Since(begun) < duration; time.Sleep(time.Second) {
+		if err := p.check(); err != nil {
+			return err
+		}
+		if now, err := d.group.held(); err == nil {
+			held = max(held, now)
+		}
+		// The first pieces of all builds are closed within two minutes.
+		if minute.IsZero() && time.Since(begun) > min(2*time.Minute, duration/2) {
+			minute = time.Now()
+			if after, err = d.group.cpu(); err != nil {
+				return err
+			}
+		}
+		if time.Now().After(next) {
+			next = next.Add(probeEvery)
+			pid, at, err := probe(p)
+			if err != nil {
+				return err
+			}
+			probes[pid] = at
+		}
+	}
+	total, err := d.group.cpu()
+	if err != nil {
+		return err
+	}
+	steady = total - after
+	if now, err := busyTime(); err == nil {
+		busy = now - busy
+	}
+	wall := time.Since(begun)
+	peak, err := d.group.peak()
+	if err != nil {
+		return err
+	}
+	s, err := d.status()
+	if err != nil {
+		return err
+	}
+	inBPF, err1 := d.metric("ccagent_bpf_seconds_total")
+	interrupts, err2 := d.metric("ccagent_interrupt_seconds_total")
+	profiled, err3 := d.metric("ccagent_profiled_cpu_seconds_total")
+	for _, err := range []error{err1, err2, err3} {
+		if err != nil {
+			return err
+		}
+	}
+	stopped = true
+	if err := d.stop(); err != nil {
+		return fmt.Errorf("stop the daemon: %w", err)
+	}
+	pieces, bytes, err := bytesOf(d.dir, ".eventlog")
+	if err != nil {
+		return err
+	}
+	cpus := float64(runtime.NumCPU())
+	ofHost := func(cpu, of time.Duration) float64 { return 100 * cpu.Seconds() / of.Seconds() / cpus }
+	fmt.Printf("| %d processes, %v | |\n|---|---|\n", o.processes, wall.Round(time.Second))
+	printLine("the host's CPUs are busy", "%.0f %%", ofHost(busy, wall))
+	printLine("the daemon with its children", "%.2f %% of the host's CPU time; %.2f %% after the first pieces; %.1f s until it had started", ofHost(total-started, wall), ofHost(steady, time.Since(minute)), started.Seconds())
+	printLine("sampling, in the kernel, as it reports", "%.2f %% of the time of the processes (BPF %.2f, interrupts %.2f)", 100*(inBPF+interrupts)/profiled, 100*inBPF/profiled, 100*interrupts/profiled)
+	printLine("memory, peak", "%.0f MB with the cache of files, %.0f MB without; the daemon's own %.0f MB resident", float64(peak)/1e6, float64(held)/1e6, float64(s.RSS)/1e6)
+	printLine("logs", "%d pieces, %.0f kB a process-hour", pieces, float64(bytes)/1e3/(wall.Hours()*float64(o.processes)))
+	printLine("samples", "%d, %d lost, %d events not written, %d pieces failed", s.Samples, s.Lost, s.Unwritten, s.Failed)
+	first, err := firstSamples(d.dir, probes)
+	if err != nil {
+		return err
+	}
+	printLine("from a program's start to its first sample", "%s", quantiles(first))
+	arrived, err := arrivals(c.dir, d.dir)
+	if err != nil {
+		return err
+	}
+	printLine("from a piece's last event to the collector", "%s", quantiles(arrived))
+	for _, e := range s.Engines {
+		printLine("sent to "+e.Name, "%d pieces, %d wait, %v dropped, %.0f kB a process-hour before compression", e.Sent, e.Waiting, e.Dropped, float64(e.Bytes)/1e3/(wall.Hours()*float64(o.processes)))
+	}
+	return nil
+}
+
+// probe runs a program of some 0.2 s of CPU time.
+func probe(p *population) (pid int, at time.Time, err error) {
+	cmd := exec.Command(filepath.Join(p.o.programs, p.releases()[0], "host", "alloc31"), "8000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.Env = []string{"OTEL_SERVICE_NAME=probe"}
+	at = time.Now()
+	if err := cmd.Run(); err != nil {
+		return 0, at, fmt.Errorf("run %v: %w", cmd.Args, err)
+	}
+	return cmd.Process.Pid, at, nil
+}
+
+// busyTime is what all CPUs have spent on anything.
+func busyTime() (time.Duration, error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	var user, nice, system, idle, wait, irq, softirq int64
+	if _, err := fmt.Sscanf(string(text), "cpu %d %d %d %d %d %d %d", &user, &nice, &system, &idle, &wait, &irq, &softirq); err != nil {
+		return 0, err
+	}
+	const hz = 100 // of /proc/stat
+	return time.Duration(user+nice+system+irq+softirq) * time.Second / hz, nil
+}
+
+// firstSamples returns for each probe how long after its start its first sample was.
+func firstSamples(dir string, probes map[int]time.Time) (all []time.Duration, err error) {
+	err = filepath.WalkDir(filepath.Join(dir, "probe"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		pid, at, err := firstSample(path)
+		if begun, ok := probes[pid]; err == nil && ok {
+			all = append(all, at.Sub(begun))
+		}
+		return err
+	})
+	if missing := len(probes) - len(all); missing > 0 {
+		fmt.Fprintf(os.Stderr, "host: %d of %d probes have no sample\n", missing, len(probes))
+	}
+	return all, err
+}
+
+func firstSample(path string) (pid int, at time.Time, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, at, err
+	}
+	defer f.Close()
+	r := eventlog.NewReader(bufio.NewReader(f))
+	for r.Next() {
+		switch e := r.Record().Event.(type) {
+		case *eventlog.Capture:
+			pid, at = int(e.PID), time.Unix(0, int64(e.StartUnixNs))
+			if n, _, ok := cutPID(path); ok {
+				pid = n
+			}
+		case *eventlog.Sample:
+			return pid, at.Add(time.Duration(r.Record().Time)), nil
+		}
+	}
+	return 0, at, fmt.Errorf("%s has no sample: %w", path, r.Err())
+}
+
+func cutPID(path string) (pid int, rest string, ok bool) {
+	name := filepath.Base(path)
+	for i := range name {
+		if name[i] == '-' {
+			pid, err := strconv.Atoi(name[:i])
+			return pid, name[i:], err == nil
+		}
+	}
+	return 0, "", false
+}
+
+// arrivals returns how long after the last event of a piece its request was at the collector. Pieces of
+// a process arrive in their order.
+func arrivals(received, state string) (all []time.Duration, err error) {
+	files, err := filepath.Glob(filepath.Join(received, "*.pb"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		var data otlp.ProfilesData
+		if err := proto.Unmarshal(text, &data); err != nil {
+			return nil, err
+		}
+		p := data.ResourceProfiles[0].ScopeProfiles[0].Profiles[0]
+		all = append(all, info.ModTime().Sub(time.Unix(0, int64(p.TimeUnixNano+p.DurationNano))))
+	}
+	return all, nil
+}
+
+func quantiles(all []time.Duration) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	slices.Sort(all)
+	at := func(share int) time.Duration { return all[(len(all)-1)*share/100].Round(time.Millisecond) }
+	return fmt.Sprintf("median %v, 95 %% %v, longest %v (%d)", at(50), at(95), at(100), len(all))
+}
