@@ -31,6 +31,7 @@ type samplerAllocAccount struct {
 	Chunks       uint64
 	Objects      uint64
 	NextSurvey   uint64
+	Took         uint64
 	Bases        [64]uint64
 }
 

@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -59,16 +60,21 @@ const (
 	GCFirstCapability = int(timelineRtsGcWordGC_FIRST_CAPABILITY)
 )
 
-// rtsAtCall is set in the cookie of a probe that is at a call instruction.
-const rtsAtCall = 1 << 8
+// rtsAtCall is set in the cookie of a probe that is at a call instruction. From rtsSlotShift on it
+// has the slot.
+const (
+	rtsAtCall    = 1 << 8
+	rtsSlotShift = 16
+)
 
 // RTSCookie returns the attach cookie of a probe, which is either at a call of the function
-// or in the function's prologue.
-func RTSCookie(p RTSProbe, atCall bool) uint64 {
+// or in the function's prologue, in a process whose counts have a slot.
+func RTSCookie(p RTSProbe, atCall bool, slot int) uint64 {
+	cookie := uint64(p) | uint64(slot)<<rtsSlotShift
 	if atCall {
-		return uint64(p) | rtsAtCall
+		cookie |= rtsAtCall
 	}
-	return uint64(p)
+	return cookie
 }
 
 // RTSGlobals has the addresses and offsets of the run-time system's data that the probes
@@ -80,11 +86,13 @@ type RTSGlobals = timelineRtsGlobals
 type RTSProgram struct {
 	maps    timelineMaps
 	program *ebpf.Program
+	slots   int
 }
 
 // LoadRTSProgram loads the program, to be attached to one probe at a time or, if multi is
-// set, by links of many probes. It uses the layouts that the sampler has of processes.
-func (s *Sampler) LoadRTSProgram(multi bool) (*RTSProgram, error) {
+// set, by links of many probes. It uses the layouts that the sampler has of processes, of which
+// slots can have probes at a time.
+func (s *Sampler) LoadRTSProgram(multi bool, slots int) (*RTSProgram, error) {
 	spec, err := loadTimeline()
 	if err != nil {
 		return nil, fmt.Errorf("read embedded timeline program: %w", err)
@@ -93,6 +101,9 @@ func (s *Sampler) LoadRTSProgram(multi bool) (*RTSProgram, error) {
 	spec.Maps[timelineMapLayouts].MaxEntries = s.maps.Layouts.MaxEntries()
 	spec.Maps[timelineMapThreads].MaxEntries = s.maps.Threads.MaxEntries()
 	spec.Maps[timelineMapRtsSpent].MaxEntries = uint32(os.Getpagesize())
+	for _, name := range []string{timelineMapRtsCounted, timelineMapRtsHits, timelineMapRtsLimits} {
+		spec.Maps[name].MaxEntries = uint32(slots * RTSGroups)
+	}
 	if ns := s.config.PIDNamespace; ns != nil {
 		if err := spec.Variables[timelineVarPidnsIno].Set(ns.Ino); err != nil {
 			return nil, fmt.Errorf("configure timeline program: %w", err)
@@ -115,11 +126,15 @@ func (s *Sampler) LoadRTSProgram(multi bool) (*RTSProgram, error) {
 	return &RTSProgram{
 		maps: timelineMaps{
 			Rts: loaded.DetachMap(timelineMapRts), RtsCounted: loaded.DetachMap(timelineMapRtsCounted),
-			RtsLimits: loaded.DetachMap(timelineMapRtsLimits), RtsSpent: loaded.DetachMap(timelineMapRtsSpent),
+			RtsHits: loaded.DetachMap(timelineMapRtsHits), RtsLimits: loaded.DetachMap(timelineMapRtsLimits), RtsSpent: loaded.DetachMap(timelineMapRtsSpent),
 		},
 		program: loaded.DetachProgram(name),
+		slots:   slots,
 	}, nil
 }
+
+// Slots is how many processes can have probes at a time.
+func (t *RTSProgram) Slots() int { return t.slots }
 
 // Program is the program to attach to the probes. The RTSProgram owns it.
 func (t *RTSProgram) Program() *ebpf.Program { return t.program }
@@ -141,7 +156,7 @@ func (t *RTSProgram) Forget(pid uint32) error {
 	return nil
 }
 
-// RTSCounts are the counts of one group of probes since loading.
+// RTSCounts are the counts of one group of probes of a process since its slot was cleared.
 type RTSCounts struct {
 	Hits    uint64
 	Records uint64 // sent
@@ -150,10 +165,36 @@ type RTSCounts struct {
 	DroppedOn []uint64
 }
 
-// Counts returns a group's counts, summed over all CPUs.
-func (t *RTSProgram) Counts(group int) (RTSCounts, error) {
+// Clear sets the counts of a slot to 0, of a process that has no probes yet.
+func (t *RTSProgram) Clear(slot int) error {
+	for group := range RTSGroups {
+		index := rtsIndex(slot, group)
+		err := t.maps.RtsCounted.Put(index, make([]timelineRtsCounts, ebpf.MustPossibleCPU()))
+		for _, m := range []*ebpf.Map{t.maps.RtsHits, t.maps.RtsLimits} {
+			err = errors.Join(err, m.Put(index, uint64(0)))
+		}
+		if err != nil {
+			return fmt.Errorf("clear the counts of RTS probes: %w", err)
+		}
+	}
+	return nil
+}
+
+// rtsIndex is the index of a group of a slot, in counts and in what Spent gets.
+func rtsIndex(slot, group int) uint32 { return uint32(slot*RTSGroups + group) }
+
+// RTSSlotOf is the slot of a record of Spent.
+func RTSSlotOf(record []byte) (slot int, ok bool) {
+	if len(record) < 4 {
+		return 0, false
+	}
+	return int(binary.NativeEndian.Uint32(record)) / RTSGroups, true
+}
+
+// Counts returns the counts of a slot's group, summed over all CPUs.
+func (t *RTSProgram) Counts(slot, group int) (RTSCounts, error) {
 	var perCPU []timelineRtsCounts
-	if err := t.maps.RtsCounted.Lookup(uint32(group), &perCPU); err != nil {
+	if err := t.maps.RtsCounted.Lookup(rtsIndex(slot, group), &perCPU); err != nil {
 		return RTSCounts{}, fmt.Errorf("read the counts of RTS probes: %w", err)
 	}
 	var sum RTSCounts
@@ -166,16 +207,16 @@ func (t *RTSProgram) Counts(group int) (RTSCounts, error) {
 	return sum, nil
 }
 
-// SetLimit sets the number of hits of a group, counted from loading, at which Spent gets a
-// record. Until it is set every step of the count sends one.
-func (t *RTSProgram) SetLimit(group int, hits uint64) error {
-	if err := t.maps.RtsLimits.Put(uint32(group), hits); err != nil {
+// SetLimit sets the number of hits of a slot's group at which Spent gets a record. Until it is
+// set every step of the count sends one.
+func (t *RTSProgram) SetLimit(slot, group int, hits uint64) error {
+	if err := t.maps.RtsLimits.Put(rtsIndex(slot, group), hits); err != nil {
 		return fmt.Errorf("set the limit of RTS probes: %w", err)
 	}
 	return nil
 }
 
-// Spent is the ring buffer that gets a group's number when the group reaches its limit, and
+// Spent is the ring buffer that gets a record of a group (RTSSlotOf) when the group reaches its limit, and
 // again with every further step of the count until the limit is raised. Unlike the ring
 // buffer of samples it wakes its reader.
 func (t *RTSProgram) Spent() *ebpf.Map { return t.maps.RtsSpent }

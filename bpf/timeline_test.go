@@ -2,7 +2,6 @@ package bpf
 
 import (
 	"debug/elf"
-	"encoding/binary"
 	"errors"
 	"os"
 	"reflect"
@@ -64,7 +63,8 @@ func TestRTSProbesReportTheirLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	program, err := s.LoadRTSProgram(false)
+	const slot = 3
+	program, err := s.LoadRTSProgram(false, slot+1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestRTSProbesReportTheirLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	probe, err := exe.Uprobe("", program.Program(), &link.UprobeOptions{Address: offset, PID: os.Getpid(), Cookie: RTSCookie(RTSRun, false)})
+	probe, err := exe.Uprobe("", program.Program(), &link.UprobeOptions{Address: offset, PID: os.Getpid(), Cookie: RTSCookie(RTSRun, false, slot)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestRTSProbesReportTheirLimit(t *testing.T) {
 	const limit = 1000
 	late := 32 * cpus // hits that all CPUs together may not have added yet
 	for round := range 3 {
-		if err := program.SetLimit(int(RTSGroupThreads), uint64(calls+limit)); err != nil {
+		if err := program.SetLimit(slot, int(RTSGroupThreads), uint64(calls+limit)); err != nil {
 			t.Fatal(err)
 		}
 		hit(limit - 1)
@@ -112,18 +112,27 @@ func TestRTSProbesReportTheirLimit(t *testing.T) {
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		if g := binary.NativeEndian.Uint32(record.RawSample); int(g) != int(RTSGroupThreads) {
-			t.Errorf("reported group %d", g)
+		if got, ok := RTSSlotOf(record.RawSample); !ok || got != slot {
+			t.Errorf("reported slot %d", got)
 		}
 		for spent.SetDeadline(time.Unix(1, 0)); err == nil; { // it is reported again until the limit is raised
 			_, err = spent.Read()
 		}
 	}
-	counts, err := program.Counts(int(RTSGroupThreads))
+	counts, err := program.Counts(slot, int(RTSGroupThreads))
 	if err != nil || counts.Hits != uint64(calls) {
 		t.Errorf("%d hits of %d calls: %v", counts.Hits, calls, err)
 	}
-	if gc, err := program.Counts(int(RTSGroupGC)); err != nil || gc.Hits != 0 {
+	if gc, err := program.Counts(slot, int(RTSGroupGC)); err != nil || gc.Hits != 0 {
 		t.Errorf("%d hits of the other group: %v", gc.Hits, err)
+	}
+	if other, err := program.Counts(0, int(RTSGroupThreads)); err != nil || other.Hits != 0 {
+		t.Errorf("%d hits of another process: %v", other.Hits, err)
+	}
+	if err := program.Clear(slot); err != nil {
+		t.Fatal(err)
+	}
+	if counts, err := program.Counts(slot, int(RTSGroupThreads)); err != nil || counts.Hits != 0 {
+		t.Errorf("%d hits after the counts were cleared: %v", counts.Hits, err)
 	}
 }

@@ -47,6 +47,7 @@ type ledger struct {
 	blockHits, blockPlacement uint64
 
 	recent [strata]recent
+	keeps  int // samples of a stratum that settle may choose among, at most
 }
 
 // stratum is a kind of allocation with samples of its own.
@@ -125,7 +126,7 @@ type hit struct {
 // atStart has what each capability had allocated before, in words, and before what they had in
 // all, in bytes, if they are not known.
 func newLedger(fromStart bool, atStart map[uint16]uint64, before uint64) *ledger {
-	l := &ledger{caps: map[uint16]*capabilityCount{}, base: before, baseKnown: before > 0}
+	l := &ledger{caps: map[uint16]*capabilityCount{}, base: before, baseKnown: before > 0, keeps: reservoirSize}
 	if !fromStart {
 		l.start = atStart
 		if l.start == nil {
@@ -384,20 +385,27 @@ func (l *ledger) give(of stratum, weight float64) uint64 {
 // remember keeps a written sample, which settle may choose.
 func (l *ledger) remember(s *eventlog.Sample, of stratum) {
 	r := &l.recent[of]
-	r.last[r.n%lastSamples] = *s
-	// Reservoir sampling (Vitter's algorithm R).
-	i := r.n
-	if i >= reservoirSize {
-		i = rand.IntN(r.n + 1)
+	if len(r.last) < lastSamples {
+		r.last = append(r.last, *s)
+	} else {
+		r.last[r.n%lastSamples] = *s
 	}
-	if i < reservoirSize {
+	// Reservoir sampling (Vitter's algorithm R).
+	if len(r.reservoir) < l.keeps {
+		r.reservoir = append(r.reservoir, *s)
+	} else if i := rand.IntN(r.n + 1); i < l.keeps {
 		r.reservoir[i] = *s
 	}
 	r.n++
 }
 
 // forgetRecent drops the remembered samples: their stack nodes are undefined in a new log.
-func (l *ledger) forgetRecent() { l.recent = [strata]recent{} }
+func (l *ledger) forgetRecent() {
+	for of := range l.recent {
+		r := &l.recent[of]
+		*r = recent{last: r.last[:0], reservoir: r.reservoir[:0]}
+	}
+}
 
 // settle divides the unattributed bytes among remembered samples, by strata and by weights, and
 // returns these with their new weights. words is what all capabilities have allocated, and
@@ -475,13 +483,11 @@ func divide(bytes uint64, samples []eventlog.Sample) []eventlog.Sample {
 
 // recent holds the last samples of a stratum, and a reservoir sample of all.
 type recent struct {
-	last      [lastSamples]eventlog.Sample
-	reservoir [reservoirSize]eventlog.Sample
+	last      []eventlog.Sample // at most lastSamples
+	reservoir []eventlog.Sample
 	n         int
 }
 
-func (r *recent) latest() []eventlog.Sample { return slices.Clone(r.last[:min(r.n, lastSamples)]) }
+func (r *recent) latest() []eventlog.Sample { return slices.Clone(r.last) }
 
-func (r *recent) sampleOfAll() []eventlog.Sample {
-	return slices.Clone(r.reservoir[:min(r.n, reservoirSize)])
-}
+func (r *recent) sampleOfAll() []eventlog.Sample { return slices.Clone(r.reservoir) }

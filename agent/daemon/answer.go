@@ -157,7 +157,14 @@ func (d *Daemon) processes(peer control.Peer) []control.Process {
 			continue
 		}
 		one := Describe(p.Process)
-		one.State, one.Samples, one.Events = "sampled", p.samples+p.log.Counts.Samples, d.config.Events
+		one.State, one.Samples = "sampled", p.samples+p.log.Counts.Samples
+		for _, e := range d.config.Events {
+			if err := d.engine.Missing(p.image, e); err != nil {
+				one.Missing = append(one.Missing, control.Missing{Event: e, Reason: err.Error()})
+			} else {
+				one.Events = append(one.Events, e)
+			}
+		}
 		all = append(all, one)
 	}
 	for _, p := range d.excluded {

@@ -14,7 +14,6 @@ import (
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 
 	"ccagent/agent/config"
-	"ccagent/agent/cpu"
 	"ccagent/agent/daemon/control"
 	"ccagent/agent/daemon/metrics"
 	"ccagent/agent/daemon/segments"
@@ -137,7 +136,7 @@ func (d *Daemon) start() error {
 	if d.socket, err = control.Listen(d.opts.Socket, groupOf(d.config.Group)); err != nil {
 		return err
 	}
-	if d.asked, err = source.Parse([]source.Kind{cpu.Kind()}, d.config.Events, perf.Rate{Frequency: d.config.Frequency}); err != nil {
+	if d.asked, err = source.Parse(engine.HostKinds(), d.config.Events, perf.Rate{Frequency: d.config.Frequency}); err != nil {
 		return err
 	}
 	for _, line := range d.asked.Notes() {

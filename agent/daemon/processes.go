@@ -11,6 +11,7 @@ import (
 
 	"ccagent/agent/counters"
 	"ccagent/agent/discovery"
+	"ccagent/agent/engine"
 	"ccagent/agent/process"
 	"ccagent/agent/sink"
 	"ccagent/eventlog"
@@ -123,7 +124,7 @@ func (d *Daemon) take(found discovery.Process) error {
 		return nil
 	}
 	var err error
-	if p.image, err = d.engine.Add(p.log, p.PID, p.Comm, p.Path); err != nil {
+	if p.image, err = d.engine.Add(p.log, d.terms(p.Process), p.PID, p.Comm, p.Path); err != nil {
 		return errors.Join(err, d.discard(p.log))
 	}
 	d.procs[p.PID] = p
@@ -139,12 +140,15 @@ func (d *Daemon) fork(pid uint32, f fork) (*process.Image, error) {
 		return nil, d.engine.Remove(pid)
 	}
 	var err error
-	if p.image, err = d.engine.Processes.Fork(p.log, f.time, pid, f.image); err != nil {
+	if p.image, err = d.engine.Fork(p.log, d.terms(p.Process), f.time, pid, f.image); err != nil {
 		return nil, errors.Join(err, d.discard(p.log))
 	}
 	d.procs[pid] = p
 	return p.image, nil
 }
+
+// terms are those on which a process is measured.
+func (d *Daemon) terms(discovery.Process) engine.Terms { return engine.Terms{} }
 
 // begin begins a process's first piece; false if that fails now, and is to be tried again.
 func (d *Daemon) begin(p *proc) bool {
@@ -253,7 +257,7 @@ func (d *Daemon) next(p *proc) error {
 		p.problem = err
 		return d.discard(log)
 	}
-	if err := d.engine.Processes.Redirect(p.image, log, p.Comm, p.Path); err != nil {
+	if err := d.engine.Redirect(p.image, log, p.Comm, p.Path); err != nil {
 		return errors.Join(err, d.discard(log))
 	}
 	old := p.log

@@ -41,7 +41,9 @@ type Config struct {
 	// record of its fork or exec, or where that was lost.
 	Default *sink.Sink
 	// Chooser says what is measured where there is no Default.
-	Chooser      Chooser
+	Chooser Chooser
+	// Collected, if not nil, is notified of collections where there is no Default (source.Host).
+	Collected    func(im *process.Image, pause uint64, major bool)
 	MaxFrames    int
 	KernelStacks bool
 	UnwindRows   int  // room for call frame information
@@ -67,6 +69,7 @@ type Engine struct {
 	Sources   *source.Set
 
 	config   Config
+	measured map[uint32]*measured // processes that have logs of their own
 	walker   *bpf.Sampler
 	host     *source.Host
 	records  *perf.Samples
@@ -83,7 +86,7 @@ type Engine struct {
 // Open loads the stack walker and all programs of sources, in parallel: verifying them takes
 // most of the start of a capture.
 func Open(c Config) (_ *Engine, err error) {
-	e := &Engine{config: c}
+	e := &Engine{config: c, measured: map[uint32]*measured{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.Close())
@@ -137,12 +140,15 @@ func Open(c Config) (_ *Engine, err error) {
 // makeSources makes the sources and their Host.
 func (e *Engine) makeSources() {
 	e.host = &source.Host{
-		Walker: e.walker, Log: e.config.Logs, Budget: overhead.NewBudget(e.config.MaxOverhead),
+		Walker: e.walker, Log: e.config.Logs, Budget: overhead.NewBudget(e.config.MaxOverhead), OwnLogs: e.config.Default == nil,
 		Timed: e.statsOn != nil, Walks: &e.meter.walks,
 		Image: e.image, LogOf: e.logOf, Write: e.write, Place: e.place, WriteAt: e.writeAt, WriteKnown: e.writeKnown,
 		Threads: e.threads, Drain: e.Drain, TargetCPU: e.meter.targetCPU,
 	}
 	e.host.Budget.KeepRates = e.config.KeepRates
+	if e.host.OwnLogs {
+		e.host.Budgets, e.host.Without, e.host.Collected = e.budgetOf, e.without, e.config.Collected
+	}
 	e.Sources = e.config.Asked.Sources(e.host)
 	watchers := make([]process.Watcher, len(e.Sources.All))
 	for i, s := range e.Sources.All {
@@ -192,11 +198,12 @@ func (e *Engine) Join(pid uint32) error {
 	return nil
 }
 
-// Add adds a process that runs already, to be recorded in a log from now on.
-func (e *Engine) Add(log *sink.Sink, pid uint32, comm, path string) (*process.Image, error) {
+// Add adds a process that runs already, to be recorded in a log of its own from now on.
+func (e *Engine) Add(log *sink.Sink, terms Terms, pid uint32, comm, path string) (*process.Image, error) {
 	if err := e.Join(pid); err != nil {
 		return nil, err
 	}
+	e.measured[pid] = &measured{terms: terms}
 	return e.Processes.Discover(log, pid, comm, path, false)
 }
 
@@ -207,6 +214,7 @@ func (e *Engine) Remove(pid uint32) error {
 		e.meter.remove(pid, im)
 		err = e.Processes.Remove(im, perf.Monotonic())
 	}
+	delete(e.measured, pid)
 	return errors.Join(err, e.walker.RemoveTarget(pid))
 }
 
@@ -318,6 +326,25 @@ func (e *Engine) Declare() error {
 	at := perf.Monotonic()
 	for _, s := range e.Sources.All {
 		if err := s.Declare(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Redirect has a process recorded in another log from now on, unless that fails.
+func (e *Engine) Redirect(im *process.Image, log *sink.Sink, comm, path string) error {
+	for _, s := range e.Sources.All {
+		if err := s.Leave(im); err != nil {
+			return err
+		}
+	}
+	if err := e.Processes.Redirect(im, log, comm, path); err != nil {
+		return err
+	}
+	at := perf.Monotonic()
+	for _, s := range e.Sources.All {
+		if err := s.Enter(im, at); err != nil {
 			return err
 		}
 	}

@@ -24,6 +24,27 @@ type Bucket struct {
 	// What does not fit goes to excess, if that is set. If supply is set, what is missing up to
 	// Terms.Level comes from there.
 	excess, supply *spare
+	// within is the bucket of many, one of which this is; nil if there is none. Nothing may be spent
+	// while either is in debt.
+	within *shared
+}
+
+// shared is a bucket that several goroutines use.
+type shared struct {
+	mu sync.Mutex
+	*Bucket
+}
+
+func (s *shared) pass(time, cost float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Pass(time, cost)
+}
+
+func (s *shared) current() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.level
 }
 
 // spare holds what some kinds of measuring leave of their parts of a budget, until others take
@@ -68,7 +89,12 @@ func (b *Bucket) Rate() float64 { return b.terms.Rate }
 func (b *Bucket) Depth() float64 { return b.terms.Depth }
 
 // Level is what may be spent now; negative is debt.
-func (b *Bucket) Level() float64 { return b.level }
+func (b *Bucket) Level() float64 {
+	if b.within == nil {
+		return b.level
+	}
+	return min(b.level, b.within.current())
+}
 
 // Passed is how much of the time that fills it has passed.
 func (b *Bucket) Passed() float64 { return b.passed }
@@ -89,6 +115,9 @@ func (b *Bucket) gains(time float64) float64 {
 // Pass fills the bucket for the time that has passed, and takes the cost of measuring from it. A
 // negative cost corrects an earlier estimate that was too high.
 func (b *Bucket) Pass(time, cost float64) {
+	if b.within != nil {
+		b.within.pass(time, cost)
+	}
 	if b.Unlimited() {
 		return
 	}

@@ -21,6 +21,30 @@ func TestBucketFills(t *testing.T) {
 	}
 }
 
+// What one process spends is taken from all, and what all have spent no process can.
+func TestProcessesShareABudget(t *testing.T) {
+	const second = 1e9
+	host := NewBudget(0.01)
+	clock := func() uint64 { return 0 }
+	one, other := host.Process(0.1, clock).RTS(), host.Process(0.1, clock).RTS()
+	if one.Rate() != 0.1*ownRTSPart || one.Level() != rtsBurst || other.Level() != rtsBurst {
+		t.Errorf("at the start: %v of %v, %v", one.Level(), one.Rate(), other.Level())
+	}
+	one.Pass(0, 2*rtsBurst)
+	if one.Level() != -rtsBurst || other.Level() != -rtsBurst {
+		t.Errorf("one has spent all: %v, %v", one.Level(), other.Level())
+	}
+	other.Pass(second, 0) // of its own it has the most already
+	if want := -rtsBurst + 0.01*ownRTSPart*second; one.Level() != -rtsBurst || math.Abs(other.Level()-want) > 1e-3 {
+		t.Errorf("the other has run: %v, %v; want %v", one.Level(), other.Level(), want)
+	}
+	alone := NewBudget(0).Process(0.1, clock).Alloc()
+	alone.Pass(0, 1e12)
+	if alone.Unlimited() || alone.Level() > 0 {
+		t.Error("a process has no limit where all together have none")
+	}
+}
+
 // A loan can be spent at once, and over its term no more is spent than the rate allows.
 func TestLoanIsPaidBack(t *testing.T) {
 	b := NewBucket(Terms{Rate: 0.01, Depth: 20, Loan: 25, Term: 10_000})

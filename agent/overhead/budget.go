@@ -34,12 +34,28 @@ type Budget struct {
 	KeepRates bool
 
 	spare spare
+	// alloc and rts are the buckets of all processes, where each has a budget of its own.
+	alloc, rts *shared
+	within     *Budget // of all processes; nil if this is that
+	rtsPart    float64
 }
 
 // NewBudget makes the budget of a capture whose measuring may take a part of the target's CPU
 // time. Its clock is CLOCK_MONOTONIC.
 func NewBudget(asked float64) *Budget {
-	return &Budget{Asked: asked, Costs: NewCosts(), Clock: perf.Monotonic, spare: spare{most: asked * burst}}
+	return &Budget{Asked: asked, Costs: NewCosts(), Clock: perf.Monotonic, spare: spare{most: asked * burst}, rtsPart: RTSPart}
+}
+
+// Process makes the budget of one process of those that this one is of. Its measuring may take a
+// part of its CPU time, as long as all processes together keep within theirs. The clock is the
+// process's CPU time, ns.
+func (b *Budget) Process(part float64, clock Clock) *Budget {
+	if b.Asked > 0 && b.alloc == nil {
+		b.rtsPart = ownRTSPart
+		b.alloc = &shared{Bucket: NewBucket(b.allocTerms())}
+		b.rts = &shared{Bucket: NewBucket(b.rtsTerms(b.rtsDepth()))} // each group fills it
+	}
+	return &Budget{Asked: part, Costs: b.Costs, Clock: clock, spare: spare{most: part * burst}, within: b, rtsPart: ownRTSPart}
 }
 
 // leaving makes a bucket leave what does not fit it to others.
@@ -64,8 +80,16 @@ const allocLoan = 4e6
 
 // Alloc is the bucket of allocation probes; it fills with the target's CPU time.
 func (b *Budget) Alloc() *Bucket {
+	bucket := b.leaving(b.allocTerms())
+	if b.within != nil {
+		bucket.within = b.within.alloc
+	}
+	return bucket
+}
+
+func (b *Budget) allocTerms() Terms {
 	rate := b.Asked * AllocPart
-	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4, Loan: allocLoan * b.Asked / Default, Term: settled})
+	return Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4, Loan: allocLoan * b.Asked / Default, Term: settled}
 }
 
 // Nursery is the bucket of what is allocated by closure; it fills with the target's CPU time. A
@@ -75,15 +99,32 @@ func (b *Budget) Nursery() *Bucket {
 	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Loan: rate * settled / 4, Term: settled})
 }
 
+// ownRTSPart is RTSPart where each process has a budget of its own: neither nurseries nor, as a
+// rule, both groups are measured there.
+const ownRTSPart = NurseryPart + 2*RTSPart
+
 // rtsBurst is what a group of probes in the run-time system may cost at once beyond its
 // budget, so that a short burst of collections or runs is seen whole.
 const rtsBurst = 4e6
 
-// RTS is the bucket of one group of probes in the run-time system; it fills with the time
-// that passes, and saves up without end. A burst's cost is made up for from what the other kinds
-// of measuring leave.
+// RTS is the bucket of one group of probes in the run-time system; it fills with the time that
+// passes by Clock. That of a capture saves up without end, that of one process of many does not.
+// A burst's cost is made up for from what the other kinds of measuring leave.
 func (b *Budget) RTS() *Bucket {
-	bucket := NewBucket(Terms{Rate: b.Asked * RTSPart, Depth: math.Inf(1), Level: rtsBurst})
+	depth := math.Inf(1)
+	if b.within != nil {
+		depth = b.rtsDepth()
+	}
+	bucket := NewBucket(b.rtsTerms(depth))
 	bucket.supply = &b.spare
+	if b.within != nil {
+		bucket.within = b.within.rts
+	}
 	return bucket
 }
+
+func (b *Budget) rtsTerms(depth float64) Terms {
+	return Terms{Rate: b.Asked * b.rtsPart, Depth: depth, Level: rtsBurst}
+}
+
+func (b *Budget) rtsDepth() float64 { return max(b.Asked*b.rtsPart*burst, rtsBurst) }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
 // CPUClock reads the CPU time of one process, even if another process has its number by now.
@@ -73,6 +75,17 @@ func CPUTime(pid int) (used uint64, ended, ok bool) {
 	}
 	defer c.Close()
 	return c.Used()
+}
+
+// ProcessTime returns the CPU time that the threads of a process have used so far, in ns, without that
+// of children; false once it is gone.
+func ProcessTime(pid int) (ns uint64, ok bool) {
+	const schedClock = 2 // of a thread group: MAKE_PROCESS_CPUCLOCK in the kernel's posix-timers.h
+	var ts unix.Timespec
+	if pid <= 0 || unix.ClockGettime(int32(^pid)<<3|schedClock, &ts) != nil {
+		return 0, false
+	}
+	return uint64(ts.Nano()), true
 }
 
 // ThreadTime returns the CPU time that a thread has used so far, in ns, and its process.

@@ -5,8 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/cilium/ebpf/ringbuf"
-
 	"ccagent/agent/rtsevents"
 	"ccagent/perf"
 )
@@ -18,123 +16,130 @@ const (
 	leastStep  = 0.25e6
 )
 
-// control keeps each group within its budget. It does not poll, since that would wake a CPU and
-// several threads of Go's runtime each time: it sleeps until the kernel reports that a group
+// control keeps each group of a process within its budget. It does not poll, since that would wake a
+// CPU and several threads of Go's runtime each time: it sleeps until the kernel reports that a group
 // has reached its limit of hits, or until a removed group may be placed again.
-func (p *Probes) control() {
-	p.running.Go(func() {
-		var record ringbuf.Record
-		for p.spent.ReadInto(&record) == nil { // until it is closed
-			p.lookAt()
+func (i *image) control() {
+	defer close(i.ended)
+	back := time.NewTimer(math.MaxInt64)
+	defer back.Stop()
+	for {
+		select {
+		case <-i.stop:
+			return
+		case <-i.look:
+		case <-back.C:
 		}
-	})
-	p.running.Go(func() {
-		back := time.NewTimer(math.MaxInt64)
-		defer back.Stop()
-		for {
-			select {
-			case <-p.stop:
-				return
-			case <-p.look:
-			case <-back.C:
+		next := time.Duration(math.MaxInt64)
+		for g := range i.groups {
+			if i.groups[g].bucket != nil {
+				next = min(next, i.balance(g))
 			}
-			next := time.Duration(math.MaxInt64)
-			for g := range p.groups {
-				if p.wanted[g] && p.problem[g] == nil {
-					next = min(next, p.balance(g))
-				}
-			}
-			back.Reset(next)
 		}
-	})
+		back.Reset(next)
+	}
 }
 
 // lookAt wakes control, to charge what the probes have cost.
-func (p *Probes) lookAt() {
+func (i *image) lookAt() {
 	select {
-	case p.look <- struct{}{}:
+	case i.look <- struct{}{}:
 	default:
 	}
 }
 
 // balance removes a group's probes when its bucket is in debt, and places them again when the
 // bucket has filled. It returns the time until then.
-func (p *Probes) balance(g int) time.Duration {
+func (i *image) balance(g int) time.Duration {
 	const never = math.MaxInt64
-	p.mu.Lock()
-	group := &p.groups[g]
-	err := p.measure(g)
+	program, clock := i.p.program, i.p.host.Budget.Clock
+	i.mu.Lock()
+	group := &i.groups[g]
+	err := i.measure(g)
 	level, in, failed := group.bucket.Level(), group.outAt == 0, group.failed
-	p.mu.Unlock()
+	i.mu.Unlock()
 	switch {
 	case err != nil || failed != nil:
 		return never
 	case in && level >= 0:
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.setLimit(g) != nil {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.setLimit(g) != nil {
 			return time.Second
 		}
 		return never
 	case in:
 		// Noted first: from now on some are out, and not yet others.
 		gap := rtsevents.Gap{Time: perf.Monotonic(), Group: g, Begins: true}
-		counts, failed := p.program.Counts(g)
+		counts, failed := program.Counts(i.slot, g)
 		gap.Dropped = counts.DroppedOn
-		p.mu.Lock()
-		p.gaps = append(p.gaps, gap)
-		p.mu.Unlock()
+		i.mu.Lock()
+		i.gaps = append(i.gaps, gap)
+		i.mu.Unlock()
 		err = errors.Join(failed, group.take())
-		p.mu.Lock()
-		group.outAt, group.failed = p.host.Budget.Clock(), err
-		p.mu.Unlock()
+		i.mu.Lock()
+		group.outAt, group.failed = clock(), err
+		i.mu.Unlock()
 	case level >= enoughBack:
-		p.mu.Lock()
-		err = p.setLimit(g)
-		p.mu.Unlock()
+		i.mu.Lock()
+		err = i.setLimit(g)
+		i.mu.Unlock()
 		if err == nil {
-			err = p.put(group)
+			err = i.put(group)
 		}
-		counts, failed := p.program.Counts(g)
+		counts, failed := program.Counts(i.slot, g)
 		err = errors.Join(err, failed)
 		at := perf.Monotonic() // all are in place
-		p.mu.Lock()
-		defer p.mu.Unlock()
+		i.mu.Lock()
+		defer i.mu.Unlock()
 		group.failed = err // the process may just have ended
 		if err == nil {
-			group.out += p.host.Budget.Clock() - group.outAt
+			group.out += clock() - group.outAt
 			group.outAt = 0
-			p.gaps = append(p.gaps, rtsevents.Gap{Time: at, Group: g, Dropped: counts.DroppedOn})
+			i.gaps = append(i.gaps, rtsevents.Gap{Time: at, Group: g, Dropped: counts.DroppedOn})
 		}
 		return never
 	}
-	return max(time.Duration((enoughBack-level)/group.bucket.Rate()), time.Millisecond)
+	return max(time.Duration(min((enoughBack-level)/group.bucket.Rate(), maxWait)), time.Millisecond)
 }
 
+// maxWait bounds the time to the next look at probes that are out, ns.
+const maxWait = 60e9
+
 // setLimit sets the number of hits at which the kernel reports that a group has used its budget.
-func (p *Probes) setLimit(g int) error {
-	group := &p.groups[g]
+func (i *image) setLimit(g int) error {
+	group := &i.groups[g]
 	limit := uint64(math.MaxUint64)
 	if !group.bucket.Unlimited() {
 		left := max(group.bucket.Level(), leastStep)
-		limit = group.counts.Hits + uint64(left/max(group.hit, p.host.Budget.Costs.Trap()))
+		limit = group.counts.Hits + uint64(left/group.hit)
 	}
-	return p.program.SetLimit(g, limit)
+	return i.p.program.SetLimit(i.slot, g, limit)
+}
+
+// hitCost is what a hit costs, ns, on average over all processes.
+func (i *image) hitCost() float64 {
+	const first = 3000 // before any was measured
+	inBPF := 0.0
+	if i.p.host.Timed {
+		inBPF = first
+	}
+	if runs, ns, err := i.p.program.RunStats(); err == nil && runs > 0 {
+		inBPF = float64(ns) / float64(runs)
+	}
+	return i.budget.Costs.Trap() + inBPF
 }
 
 // measure reads a group's counts, and charges the estimated cost of the hits to its bucket.
-func (p *Probes) measure(g int) error {
-	group := &p.groups[g]
-	counts, err := p.program.Counts(g)
+func (i *image) measure(g int) error {
+	group := &i.groups[g]
+	counts, err := i.p.program.Counts(i.slot, g)
 	if err != nil {
 		return err
 	}
-	group.hit = p.host.Budget.Costs.Trap()
-	if runs, ns, err := p.program.RunStats(); err == nil && runs > 0 {
-		group.hit += float64(ns) / float64(runs)
-	}
+	group.hit = i.hitCost()
 	cost := float64(counts.Hits-group.counts.Hits) * group.hit
-	now := p.host.Budget.Clock()
+	now := max(i.budget.Clock(), group.at)
 	group.bucket.Pass(float64(now-group.at), cost)
 	group.at = now
 	group.cost += cost

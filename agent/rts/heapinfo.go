@@ -9,16 +9,16 @@ import (
 
 // writeHeapInfo writes the heap's parameters, which the program sets before its first GC or
 // thread.
-func (p *Probes) writeHeapInfo(at uint64) error {
-	s := p.sites
+func (i *image) writeHeapInfo(at uint64) error {
+	s := i.sites
 	var flags [ghc.FlagsAllocArea + 4]byte
 	var oldest [8]byte
 	var number [4]byte
 	peek := func(addr uint64, into []byte) bool {
-		_, err := p.image.Memory.ReadAt(into, int64(addr))
+		_, err := i.im.Memory.ReadAt(into, int64(addr))
 		return err == nil
 	}
-	if s.OldestGeneration == 0 || s.Flags == 0 || !peek(s.Flags+p.bias, flags[:]) || !peek(s.OldestGeneration+p.bias, oldest[:]) ||
+	if s.OldestGeneration == 0 || s.Flags == 0 || !peek(s.Flags+i.bias, flags[:]) || !peek(s.OldestGeneration+i.bias, oldest[:]) ||
 		!peek(binary.NativeEndian.Uint64(oldest[:]), number[:]) {
 		return nil
 	}
@@ -26,8 +26,8 @@ func (p *Probes) writeHeapInfo(at uint64) error {
 	if generation > 64 {
 		return nil // not what it was taken for
 	}
-	p.translator.MajorGeneration = int(generation)
-	return p.image.Log.EmitOn(at, eventlog.NoCap, &eventlog.HeapInfo{
+	i.translator.MajorGeneration = int(generation)
+	return i.im.Log.EmitOn(at, eventlog.NoCap, &eventlog.HeapInfo{
 		Generations: uint16(generation + 1),
 		MaxHeap:     uint64(binary.NativeEndian.Uint32(flags[ghc.FlagsMaxHeap:])) * ghc.BlockBytes,
 		AllocArea:   uint64(binary.NativeEndian.Uint32(flags[ghc.FlagsAllocArea:])) * ghc.BlockBytes,

@@ -3,13 +3,10 @@ package rts
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/cilium/ebpf/ringbuf"
-	"golang.org/x/sync/errgroup"
 
 	"ccagent/agent/process"
 	"ccagent/agent/rtsevents"
@@ -18,7 +15,6 @@ import (
 	"ccagent/agent/uprobe"
 	"ccagent/bpf"
 	"ccagent/eventlog"
-	"ccagent/internal/ghc"
 	"ccagent/perf"
 )
 
@@ -39,38 +35,34 @@ func known() []source.Known {
 	}
 }
 
-// Probes is the source of what the run-time system of the first Haskell process does.
+// Probes is the source of what run-time systems do: that of the first Haskell process of a
+// capture, whose log can have one, or those of all processes that have logs of their own.
 type Probes struct {
 	source.Base
 	host   *source.Host
 	wanted [bpf.RTSGroups]bool
 	// quiet groups serve the walker and report labels, but write no events.
-	quiet      [bpf.RTSGroups]bool
-	program    *bpf.RTSProgram
-	spent      *ringbuf.Reader // has a record when a group has reached its limit of hits
-	multi      bool            // a group is one link
-	translator *rtsevents.Translator
-	image      *process.Image // whose run-time system it is
-	bias       uint64
-	sites      *rtsites.Sites
-	problem    [bpf.RTSGroups]error
-	reported   bool // a problem was reported
-	heapInfo   bool // the heap's parameters have been written
-	written    []eventlog.RTSProbes
-
-	stop    chan struct{}
-	look    chan struct{} // at what the probes have cost
+	quiet   [bpf.RTSGroups]bool
+	program *bpf.RTSProgram
+	spent   *ringbuf.Reader // has a record when a group of a process has reached its limit of hits
+	multi   bool            // a group is one link
 	running sync.WaitGroup
+	stop    chan struct{}
 
-	mu     sync.Mutex
-	groups [bpf.RTSGroups]group
-	gaps   []rtsevents.Gap // not yet taken by the translator
+	images   map[uint32]*image // by process
+	sites    map[*process.Module]found
+	reported map[string]bool // reasons that the user was warned of
+	ended    uint64          // what the probes of processes that have ended have cost, ns
+	written  []eventlog.RTSProbes
+
+	mu    sync.Mutex
+	slots []*image // nil where free
 }
 
 // open makes the source of the groups that were asked for. The probes of threads also report
 // labels.
 func open(h *source.Host, asked []*source.Event, needs source.Need) source.Source {
-	p := &Probes{host: h, stop: make(chan struct{}), look: make(chan struct{}, 1)}
+	p := &Probes{host: h, stop: make(chan struct{}), images: map[uint32]*image{}, sites: map[*process.Module]found{}, reported: map[string]bool{}}
 	for _, e := range asked {
 		p.wanted[e.Detail.(int)] = true
 	}
@@ -81,162 +73,189 @@ func open(h *source.Host, asked []*source.Event, needs source.Need) source.Sourc
 		return nil
 	}
 	h.Budget.Costs.NeedTrap()
-	p.translator = rtsevents.New(func(time uint64, capability int, e eventlog.Event) error {
-		return p.image.Log.EmitOn(time, capability, e)
-	})
 	return p
 }
+
+// maxProcesses bounds the processes whose run-time systems have probes at a time.
+const maxProcesses = 1024
 
 // Load loads the probes' BPF programs.
 func (p *Probes) Load() (err error) {
 	p.multi = uprobe.Multi()
-	if p.program, err = p.host.Walker.LoadRTSProgram(p.multi); err != nil {
+	slots := 1
+	if p.host.OwnLogs {
+		slots = maxProcesses
+	}
+	p.slots = make([]*image, slots)
+	if p.program, err = p.host.Walker.LoadRTSProgram(p.multi, slots); err != nil {
 		return err
 	}
 	if p.spent, err = ringbuf.NewReader(p.program.Spent()); err != nil {
 		return fmt.Errorf("map the ring buffer of the run-time system's probes: %w", err)
 	}
+	p.running.Go(p.notify)
 	return nil
 }
 
-// Attach puts the probes into an image's process, unless they are in another's.
+// notify wakes the control of processes whose groups the kernel reports to have reached their
+// limit of hits.
+func (p *Probes) notify() {
+	var record ringbuf.Record
+	for p.spent.ReadInto(&record) == nil { // until it is closed
+		slot, ok := bpf.RTSSlotOf(record.RawSample)
+		p.mu.Lock()
+		if ok && slot < len(p.slots) && p.slots[slot] != nil {
+			p.slots[slot].lookAt()
+		}
+		p.mu.Unlock()
+	}
+}
+
+// errFull is the problem of processes beyond maxProcesses.
+var errFull = fmt.Errorf("probes are in %d other processes already, which is the most", maxProcesses)
+
+// Attach puts the probes into an image's process, unless they are in another's whose log it has.
 func (p *Probes) Attach(im *process.Image) error {
-	if p.image != nil || im.RTS == nil || p.reported {
+	if im.RTS == nil || p.images[im.PID] != nil && p.images[im.PID].im == im {
 		return nil
 	}
-	sites, err := findSites(im.RTS)
-	if err == nil {
-		p.image, p.sites, p.bias = im, sites, im.BiasOf(im.RTS)
-		err = p.program.SetGlobals(im.PID, p.globals(im))
+	if !p.host.OwnLogs && len(p.attached()) > 0 {
+		return nil
 	}
-	for g := range p.groups {
-		if !p.wanted[g] {
-			continue
-		}
-		if p.problem[g] = err; err == nil {
-			p.problem[g] = p.place(g)
-		}
-		if errors.Is(p.problem[g], process.ErrEnded) { // another may live longer
-			p.image = nil
-			clear(p.problem[:])
-			return p.program.Forget(im.PID)
-		}
-		if p.problem[g] == nil && !p.quiet[g] {
-			p.mu.Lock()
-			p.gaps = append(p.gaps, rtsevents.Gap{Time: perf.Monotonic(), Group: g})
-			p.mu.Unlock()
-		}
+	i := newImage(p, im)
+	err := i.attach()
+	if errors.Is(err, process.ErrEnded) { // another may live longer
+		return p.release(i)
 	}
-	p.warnUnavailable()
-	if p.image != nil {
-		p.control()
-	}
-	return nil
-}
-
-// place puts a group's probes in for the first time.
-func (p *Probes) place(g int) error {
-	found := [...]rtsites.Group{bpf.RTSGroupGC: p.sites.GC, bpf.RTSGroupThreads: p.sites.Threads}[g]
-	if found.Err != nil {
-		return found.Err
-	}
-	group := &p.groups[g]
-	group.sites, group.bucket, group.at = found.Sites, p.host.Budget.RTS(), p.host.Budget.Clock()
-	if p.quiet[g] {
-		group.sites = slices.DeleteFunc(slices.Clone(group.sites), func(s rtsites.Site) bool {
-			return s.Probe != bpf.RTSSuspend && s.Probe != bpf.RTSLabelArray && s.Probe != bpf.RTSLabelCString
-		})
-	}
-	if len(group.sites) == 0 {
-		return &rtsites.MissingError{What: "sites"}
-	}
-	if err := errors.Join(p.setLimit(g), p.put(group)); err != nil {
+	if err != nil {
 		return err
 	}
-	if len(found.Lacks) > 0 && !p.quiet[g] {
-		p.host.Log.Warn(fmt.Sprintf("event %s leaves out %s: the program's symbol table does not have their place", rtsevents.Groups[g], strings.Join(found.Lacks, ", ")))
+	p.images[im.PID] = i
+	p.warn(i)
+	if i.slot >= 0 {
+		p.running.Go(i.control)
 	}
 	return nil
 }
 
-func findSites(mod *process.Module) (*rtsites.Sites, error) {
+// found is what is known of the sites in a build's run-time system.
+type found struct {
+	*rtsites.Sites
+	err error
+}
+
+// find finds the sites in a module, once.
+func (p *Probes) find(mod *process.Module) found {
+	f, known := p.sites[mod]
+	if known {
+		return f
+	}
 	symbols, err := mod.RTSSymbols()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		f.Sites, err = rtsites.Find(symbols)
 	}
-	return rtsites.Find(symbols)
+	f.err = err
+	p.sites[mod] = f
+	return f
 }
 
-// globals are the run-time addresses of the RTS's variables.
-func (p *Probes) globals(im *process.Image) bpf.RTSGlobals {
-	at := func(addr uint64) uint64 {
-		if addr == 0 {
-			return 0
+// attached lists the images that have, or had, probes.
+func (p *Probes) attached() (all []*image) {
+	for _, i := range p.images {
+		if i.slot >= 0 {
+			all = append(all, i)
 		}
-		return addr + p.bias
 	}
-	s := p.sites
-	g := bpf.RTSGlobals{
-		MblocksAllocated: at(s.MBlocks), N_allocBlocks: at(s.Blocks), Capabilities: at(s.Array),
-		N_capabilities: at(s.Count), MainCapability: at(s.Main), Stats: at(s.Stats),
-	}
-	g.GcTimes = s.GCTimes
-	p.translator.Synced = s.Threaded && s.GCTimes != 0
-	if s.InPlace {
-		g.CapabilitiesInPlace = 1
-	}
-	b := &im.RTS.Binary
-	layout, _ := ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
-	g.WhyBlocked = layout.WhyBlocked
-	if layout.WhyBlockedWide {
-		g.WhyBlockedWide = 1
-	}
-	return g
+	return all
 }
 
-// warnUnavailable warns of groups that are not available, in one line for each reason.
-func (p *Probes) warnUnavailable() {
-	groups := map[string][]string{} // by reason
-	for g, err := range p.problem {
-		if err == nil || p.quiet[g] {
-			continue
+// take gives an image a slot of counts; false if there is none.
+func (p *Probes) take(i *image) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n, of := range p.slots {
+		if of == nil {
+			p.slots[n], i.slot = i, n
+			return true
 		}
-		p.reported = true
-		groups[err.Error()] = append(groups[err.Error()], rtsevents.Groups[g])
 	}
-	for _, reason := range slices.Sorted(maps.Keys(groups)) {
-		what, are := "event "+groups[reason][0], "is"
-		if len(groups[reason]) > 1 {
-			what, are = "events "+strings.Join(groups[reason], ", "), "are"
+	return false
+}
+
+// release removes an image's probes, beside what follows: the kernel takes a tenth of a second.
+func (p *Probes) release(i *image) error {
+	i.end()
+	if i.slot < 0 {
+		return nil
+	}
+	err := p.program.Forget(i.im.PID)
+	p.running.Go(func() {
+		<-i.ended
+		_ = i.removeAll() // fails only for what is gone with the process
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.slots[i.slot] = nil
+	})
+	return err
+}
+
+// warn warns of groups that are not available, in one line for each reason, once.
+func (p *Probes) warn(i *image) {
+	for _, line := range i.problems() {
+		if !p.reported[line] {
+			p.reported[line] = true
+			p.host.Log.Warn(line)
 		}
-		p.host.Log.Warn(fmt.Sprintf("%s %s not available: %s; the other events go on", what, are, reason))
 	}
 }
 
 // Unavailable is the problem if no group is available.
 func (p *Probes) Unavailable() error {
 	var problem error
-	for g, err := range p.problem {
-		if p.wanted[g] && !p.quiet[g] && err == nil {
-			return nil
-		}
-		if err != nil && !p.quiet[g] {
-			problem = fmt.Errorf("event %s is not available: %w", rtsevents.Groups[g], err)
+	for _, i := range p.images {
+		for g, err := range i.problem {
+			switch {
+			case !p.wanted[g] || p.quiet[g]:
+			case err == nil:
+				return nil
+			default:
+				problem = fmt.Errorf("event %s is not available: %w", rtsevents.Groups[g], err)
+			}
 		}
 	}
 	return problem
 }
 
-// Detach ends what is under way in an image that has ended.
-func (p *Probes) Detach(im *process.Image, at uint64) error {
-	if p.image != im {
+// Missing returns why an event is not measured in a process, nil if it is.
+func (p *Probes) Missing(im *process.Image, event string) error {
+	g := slices.Index(rtsevents.Groups[:], event)
+	if g < 0 {
 		return nil
 	}
-	if err := p.takeGaps(at); err != nil {
-		return err
+	if i := p.images[im.PID]; i != nil && i.im == im {
+		return i.problem[g]
 	}
-	err := errors.Join(p.closeWatches(at), p.translator.Close(at))
-	return errors.Join(err, p.program.Forget(im.PID))
+	return errNoRTS
+}
+
+// errNoRTS is why a process has no probes in which no run-time system was seen.
+var errNoRTS = errors.New("no Haskell run-time system was seen in the process")
+
+// Detach ends what is under way in an image that has ended. That of a capture's log stays known, for
+// the account.
+func (p *Probes) Detach(im *process.Image, at uint64) error {
+	i := p.images[im.PID]
+	if i == nil || i.im != im {
+		return nil
+	}
+	err := i.finish(at)
+	if !p.host.OwnLogs {
+		return errors.Join(err, p.program.Forget(im.PID))
+	}
+	err = errors.Join(err, i.account())
+	p.ended += i.cost()
+	delete(p.images, im.PID)
+	return errors.Join(err, p.release(i))
 }
 
 // Close removes all probes.
@@ -244,17 +263,15 @@ func (p *Probes) Close() error {
 	if p.program == nil {
 		return nil
 	}
-	close(p.stop)
 	var err error
 	if p.spent != nil {
 		err = p.spent.Close()
 	}
-	p.running.Wait()
-	var all errgroup.Group // each takes the kernel a tenth of a second
-	for g := range p.groups {
-		all.Go(p.groups[g].take)
+	for _, i := range p.images {
+		err = errors.Join(err, p.release(i))
 	}
-	err = errors.Join(err, all.Wait(), p.program.Close())
-	p.program = nil
+	p.running.Wait()
+	err = errors.Join(err, p.program.Close())
+	p.program, p.images = nil, nil
 	return err
 }

@@ -61,21 +61,22 @@ func TestBudgetIsKept(t *testing.T) {
 	// A hit is so dear that the first few spend all.
 	r.Budget.Costs.SetTrap(1e6)
 	p := r.Source.(*Probes)
-	r.Run(t, exe, "1000000000")
+	im := r.Run(t, exe, "1000000000")
 	if err := r.Source.Unavailable(); err != nil {
 		t.Fatal(err)
 	}
+	i := p.images[im.PID]
 	out := func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.groups[bpf.RTSGroupGC].outAt != 0
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		return i.groups[bpf.RTSGroupGC].outAt != 0
 	}
 	sourcetest.Until(t, "the probes are out", out)
 	// Of a thousandth of the time: what has been spent, and then some.
-	p.mu.Lock()
-	now += 1000 * uint64(p.groups[bpf.RTSGroupGC].cost+enoughBack)
-	p.mu.Unlock()
-	p.lookAt()
+	i.mu.Lock()
+	now += 1000 * uint64(i.groups[bpf.RTSGroupGC].cost+enoughBack)
+	i.mu.Unlock()
+	i.lookAt()
 	sourcetest.Until(t, "the probes are back", func() bool { return !out() })
 	if err := r.Source.Account(); err != nil {
 		t.Fatal(err)

@@ -49,6 +49,9 @@ func (t *Translator) gcEnd(r Record, c *capability) error {
 			return err
 		}
 		t.gc.PauseNs += r.Time - requested
+		if t.Collected != nil {
+			t.Collected(Collection{PauseNs: r.Time - requested, Major: int(r.Words[bpf.GCGeneration]) == t.MajorGeneration})
+		}
 	}
 	t.gc.lastEnd = r.Time
 	if err := t.gcStats(r); err != nil || !known {

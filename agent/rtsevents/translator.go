@@ -35,6 +35,8 @@ type Translator struct {
 	flushing uint64
 	watches  [bpf.RTSGroups]watch
 	gc       GCTotals
+	// Collected, if not nil, is called with each collection whose times are known.
+	Collected func(Collection)
 }
 
 // GCTotals are sums over the GC events that were written.
@@ -47,6 +49,12 @@ type GCTotals struct {
 	// Collections fell into gaps.
 	First, Last uint64
 	lastEnd     uint64 // ns
+}
+
+// Collection is one that was seen.
+type Collection struct {
+	PauseNs uint64 // from the request to stop
+	Major   bool
 }
 
 type capability struct {

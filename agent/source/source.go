@@ -14,6 +14,7 @@
 package source
 
 import (
+	"errors"
 	"math"
 	"time"
 
@@ -57,6 +58,10 @@ type Source interface {
 	Account() error
 	// Declare writes into a new log what it needs to be read alone, at a time.
 	Declare(at uint64) error
+	// Leave is called before a process's log is exchanged for another, where each has its own, and
+	// Enter after that: it is the Declare of one process.
+	Leave(im *process.Image) error
+	Enter(im *process.Image, at uint64) error
 
 	// Stop ends measuring: what has happened by then will be consumed.
 	Stop() error
@@ -104,6 +109,8 @@ func (Base) Throttle(Use) error                  { return nil }
 func (Base) Cost() (Cost, error)                 { return Cost{}, nil }
 func (Base) Account() error                      { return nil }
 func (Base) Declare(uint64) error                { return nil }
+func (Base) Leave(*process.Image) error          { return nil }
+func (Base) Enter(*process.Image, uint64) error  { return nil }
 func (Base) Stop() error                         { return nil }
 func (Base) Finish(uint64) error                 { return nil }
 func (Base) Report(*Summary)                     {}
@@ -116,6 +123,14 @@ type Host struct {
 	Log       *sink.Set // each image has its own of them
 	Processes *process.Table
 	Budget    *overhead.Budget
+	// OwnLogs is set where each process has a log, and a budget, of its own.
+	OwnLogs bool
+	// Budgets, if not nil, returns the budget of a process, within Budget.
+	Budgets func(im *process.Image) *overhead.Budget
+	// Without, if not nil, reports whether an event is not to be measured in a process.
+	Without func(im *process.Image, event string) bool
+	// Collected, if not nil, is notified of each collection that was seen, its pause in ns.
+	Collected func(im *process.Image, pause uint64, major bool)
 
 	// Timed is set if the kernel measures how long BPF programs run.
 	Timed bool
@@ -178,6 +193,25 @@ type Pacer interface {
 
 // Never is a Pace without a wish.
 const Never = time.Duration(math.MaxInt64)
+
+// BudgetOf returns the budget of a process: that of all if it has none of its own.
+func (h *Host) BudgetOf(im *process.Image) *overhead.Budget {
+	if h.Budgets == nil {
+		return h.Budget
+	}
+	return h.Budgets(im)
+}
+
+// ErrExcluded is why an event is not measured in a process for which it is not wanted.
+var ErrExcluded = errors.New("a rule of the configuration leaves it out")
+
+// Excluded returns ErrExcluded for an event that is not to be measured in a process, else nil.
+func (h *Host) Excluded(im *process.Image, event string) error {
+	if h.Without != nil && h.Without(im, event) {
+		return ErrExcluded
+	}
+	return nil
+}
 
 // Lost writes which samples of an event the ring buffer had no room for.
 func (h *Host) Lost(e *Event) error {

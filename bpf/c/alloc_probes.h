@@ -15,6 +15,7 @@
 INLINE u64 rested(struct alloc_account *a, const struct process_layout *l, u64 took)
 {
 	u64 part = l->part, spent = a->spent + took;
+	a->took += took;
 	if (spent < l->allowance) {
 		a->spent = spent;
 		part = part / 32 + part * spent / l->allowance;

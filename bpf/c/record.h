@@ -234,6 +234,7 @@ struct alloc_account {
 	// Of large objects in cycles that were looked at: stack chunks, and all others.
 	u64 chunks, objects;
 	u64 next_survey; // earliest time of the next survey, ns
+	u64 took;	 // that samples of full nurseries and surveys have taken, ns
 	u64 bases[ACCOUNT_CAPABILITIES]; // BaseReg of each capability that was seen
 };
 

@@ -39,11 +39,14 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 64);
+	__uint(max_entries, 1024); // as many as layouts
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, u32);
 	__type(value, struct rts_globals);
 } rts SEC(".maps");
 
+// Each process has a slot for the counts of its groups, which the attach cookies of its probes
+// have: index is RTS_GROUPS * slot + group. User space sets how many slots there are.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, RTS_GROUPS);
@@ -68,7 +71,7 @@ struct {
 	__type(value, u64);
 } rts_limits SEC(".maps");
 
-// rts_spent gets the numbers of groups that have reached their limit. It wakes user space,
+// rts_spent gets the indices of groups that have reached their limit. It wakes user space,
 // unlike the ring buffer of records.
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -196,16 +199,16 @@ INLINE bool over_rate(struct rts_counts *c, u64 time)
 
 // hit counts a hit. At each step beyond the limit it notifies user space, so that a missed
 // notification, or a limit raised in the meantime, is made good by the next step.
-INLINE void hit(struct rts_counts *counts, u32 group)
+INLINE void hit(struct rts_counts *counts, u32 index)
 {
 	if (++counts->hits % RTS_HITS_STEP)
 		return;
-	u64 *hits = bpf_map_lookup_elem(&rts_hits, &group), *limit = bpf_map_lookup_elem(&rts_limits, &group);
+	u64 *hits = bpf_map_lookup_elem(&rts_hits, &index), *limit = bpf_map_lookup_elem(&rts_limits, &index);
 	if (!hits || !limit)
 		return;
 	__sync_fetch_and_add(hits, RTS_HITS_STEP);
 	if (*(volatile u64 *)hits >= *(volatile u64 *)limit)
-		bpf_ringbuf_output(&rts_spent, &group, sizeof(group), 0);
+		bpf_ringbuf_output(&rts_spent, &index, sizeof(index), 0);
 }
 
 INLINE int take(struct regs *ctx)
@@ -213,10 +216,11 @@ INLINE int take(struct regs *ctx)
 	u64 cookie = bpf_get_attach_cookie(ctx);
 	u32 kind = cookie & 0xff;
 	u32 group = kind >= RTS_RUN ? RTS_GROUP_THREADS : RTS_GROUP_GC;
-	struct rts_counts *counts = bpf_map_lookup_elem(&rts_counted, &group);
+	u32 index = RTS_GROUPS * (u32)(cookie >> RTS_SLOT_SHIFT) + group;
+	struct rts_counts *counts = bpf_map_lookup_elem(&rts_counted, &index);
 	if (!counts)
 		return 0;
-	hit(counts, group);
+	hit(counts, index);
 
 	struct rts_record r;
 	__builtin_memset(&r, 0, sizeof(r));

@@ -28,6 +28,9 @@ enum rts_probe {
 // stack.
 #define RTS_AT_CALL (1 << 8)
 
+// From this bit on the cookie has the slot of the process's counts.
+#define RTS_SLOT_SHIFT 16
+
 enum rts_group {
 	RTS_GROUP_GC = 0,
 	RTS_GROUP_THREADS,
@@ -81,7 +84,7 @@ struct rts_record {
 	u64 words[MAX_RTS_WORDS + 2];
 };
 
-// rts_counts are the counts of one group on one CPU.
+// rts_counts are the counts of one group of one process on one CPU.
 struct rts_counts {
 	u64 hits;
 	u64 records; // sent

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"ccagent/agent/overhead"
+	"ccagent/agent/process"
+	"ccagent/agent/procfs"
+	"ccagent/agent/sink"
+)
+
+// Terms are those on which a process is measured that has a log of its own.
+type Terms struct {
+	// MaxOverhead is what measuring it may take by probes, as a part of its CPU time; 0 for as much as
+	// all processes together may take.
+	MaxOverhead float64
+	// Without lists events that are not measured in it, though they are in others.
+	Without []string
+}
+
+// measured is a process that has a log, and a budget, of its own.
+type measured struct {
+	terms  Terms
+	budget *overhead.Budget // nil before it was asked for
+}
+
+// budgetOf returns the budget of a process.
+func (e *Engine) budgetOf(im *process.Image) *overhead.Budget {
+	m := e.measured[im.PID]
+	if m == nil {
+		return e.host.Budget
+	}
+	if m.budget == nil {
+		part := m.terms.MaxOverhead
+		if part == 0 && e.host.Budget.Asked > 0 {
+			part = 1
+		}
+		m.budget = e.host.Budget.Process(part, clockOf(im.PID))
+	}
+	return m.budget
+}
+
+// clockOf is the CPU time of a process, ns; it stands still once the process has ended. It may be
+// used by several goroutines.
+func clockOf(pid uint32) overhead.Clock {
+	var last atomic.Uint64
+	return func() uint64 {
+		if ns, ok := procfs.ProcessTime(int(pid)); ok {
+			last.Store(max(ns, last.Load()))
+		}
+		return last.Load()
+	}
+}
+
+// without reports whether an event is not to be measured in a process.
+func (e *Engine) without(im *process.Image, event string) bool {
+	m := e.measured[im.PID]
+	return m != nil && slices.Contains(m.terms.Without, event)
+}
+
+// explainer is a source that knows why one of its events is not measured in a process.
+type explainer interface {
+	Missing(im *process.Image, event string) error
+}
+
+// Missing returns why an event that was asked for is not measured in a process, nil if it is.
+func (e *Engine) Missing(im *process.Image, event string) error {
+	for _, s := range e.Sources.All {
+		if x, ok := s.(explainer); ok {
+			if err := x.Missing(im, event); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Fork adds a process that was forked by another, to be recorded in a log of its own.
+func (e *Engine) Fork(log *sink.Sink, terms Terms, time uint64, pid uint32, parent *process.Image) (*process.Image, error) {
+	e.measured[pid] = &measured{terms: terms}
+	return e.Processes.Fork(log, time, pid, parent)
+}
