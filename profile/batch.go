@@ -98,12 +98,7 @@ func common(a, b []columns.SiteID) []columns.SiteID {
 
 // Sure returns how sure the first n rows of a level are, in the order of Hot.
 func (s *Selection) Sure(level Level, n int) []Sure {
-	rows := s.Hot(level).Rows
-	ids := make([]ElementID, min(n, len(rows)))
-	for i := range ids {
-		ids[i] = rows[i].Element.ID
-	}
-	return s.SureOf(level, ids)
+	return s.SureOf(level, s.Hot(level).IDs(n))
 }
 
 // SureOf returns how sure the shares of different elements of a level are that are listed in

@@ -45,6 +45,15 @@ func (h *Hot) Row(id ElementID) (*Row, bool) {
 	return &h.Rows[i], true
 }
 
+// IDs returns the elements of the first n rows, in their order.
+func (h *Hot) IDs(n int) []ElementID {
+	ids := make([]ElementID, min(n, len(h.Rows)))
+	for i := range ids {
+		ids[i] = h.Rows[i].Element.ID
+	}
+	return ids
+}
+
 // Hot returns the figures of a level. The result is shared and must not be changed.
 func (s *Selection) Hot(level Level) *Hot {
 	v := &s.views[level]

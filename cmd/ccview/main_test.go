@@ -543,7 +543,7 @@ func bareLog() []byte {
 // that GHC generates around main are not cost centres.
 func TestCentresOfBareLog(t *testing.T) {
 	r := ccview(t, "ccs", "bare.eventlog")
-	if r.status != 0 || !strings.Contains(r.stdout, "75.0%    ±75  75.0%      .    Main.f") || strings.Contains(r.stdout, ":Main") {
+	if r.status != 0 || !strings.Contains(r.stdout, "75.0%    ±75  75.0%   ±75      .    Main.f") || strings.Contains(r.stdout, ":Main") {
 		t.Errorf("status %d, printed\n%s\n%s", r.status, r.stdout, r.stderr)
 	}
 }

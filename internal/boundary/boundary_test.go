@@ -35,7 +35,7 @@ var inside = map[string][]string{
 	"profile/interval":  {},
 	"profile":           {"profile/columns", "profile/interval"},
 	"profile/closures":  {"profile", "profile/columns", "profile/interval"},
-	"profile/centres":   {"profile", "profile/columns"},
+	"profile/centres":   {"profile", "profile/columns", "profile/interval"},
 	"profile/source":    {"profile", "profile/columns"},
 	"profile/stacks":    {"profile", "profile/columns", "profile/interval"},
 	"profile/timeline":  {"profile", "profile/columns"},

@@ -86,15 +86,19 @@ type Costs struct {
 	// first.
 	ByCentre []Row
 
-	at []int32 // by site: 1 + the id of the row that has its samples; 0 if none has
+	at     []int32 // by site: 1 + the stack that has its samples; 0 if none has
+	stacks []stackOf
 }
+
+// stackOf is a stack: a centre on top of another stack, or of none (−1).
+type stackOf struct{ below, centre int32 }
 
 // Row is the figures of a centre or a stack. Weights are in the event's unit.
 type Row struct {
 	Centre *Centre // for a stack its topmost centre
 	// Parent is the position of the row of the stack below; −1 if there is none.
 	Parent int
-	id     int32 // as in Costs.at
+	id     int32 // of the stack in Costs.stacks, or without stacks of the centre
 	figures
 }
 

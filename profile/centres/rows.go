@@ -11,12 +11,12 @@ import (
 type rows struct {
 	stacks  bool
 	centres []figures  // by centre
-	rows    []stackRow // by stack; update marks do not make stacks differ
+	rows    []stackRow // by stack, with figures if the mode has stacks; update marks do not make stacks differ
 	index   pairTable  // maps a row and the centre on top of it to the row of both
 	items   []int32    // of the current stack, topmost first, without marks
 	forced  []bool     // by item: an update frame lies above it
 	path    []uint32   // rows of the current stack, from its bottom
-	at      []int32    // by site: 1 + the row, or without stacks the centre, that has its samples
+	at      []int32    // by site: 1 + the row of the stack that has its samples
 }
 
 // stackRow is the figures of a stack while samples are added.
@@ -57,14 +57,10 @@ func (r *rows) alone(a *attribution, item int32, site uint32) {
 
 func (r *rows) take(a *attribution, site uint32) {
 	w, n := a.s.Weight[site], a.s.Count[site]
-	r.at[site] = r.items[0] + 1
 	for i, x := range r.items {
 		r.centre(a, x).inherit(w, r.forced[i])
 	}
 	r.centre(a, r.items[0]).own(w, n, r.forced[0])
-	if !r.stacks {
-		return
-	}
 	// Consecutive stacks of the walk share most of their items.
 	at, shared := -1, true
 	for i := len(r.items) - 1; i >= 0; i-- {
@@ -77,8 +73,11 @@ func (r *rows) take(a *attribution, site uint32) {
 		}
 	}
 	r.path = r.path[:len(r.items)]
-	r.rows[at].own(w, n, r.forced[0])
 	r.at[site] = int32(at) + 1
+	if !r.stacks {
+		return
+	}
+	r.rows[at].own(w, n, r.forced[0])
 	// The rows below inherit later: see inherit. An update frame lies above an item
 	// and all items below that one, or above none.
 	if i := slices.Index(r.forced, true); i >= 0 {
@@ -138,7 +137,10 @@ func compareRows(a, b *Row) int {
 
 func (r *rows) finish(a *attribution) {
 	out := a.out
-	out.at = r.at
+	out.at, out.stacks = r.at, make([]stackOf, len(r.rows))
+	for i := range r.rows {
+		out.stacks[i] = stackOf{r.rows[i].parent, r.rows[i].item}
+	}
 	for i := range r.centres {
 		if r.centres[i].seen {
 			out.ByCentre = append(out.ByCentre, Row{Centre: &a.centres[i], Parent: -1, id: int32(i), figures: r.centres[i]})

@@ -85,6 +85,12 @@ func (w *Whole) Share(p *Part) Interval {
 	return Interval{min(low, share), max(high, share, unseen), min(share*n, float64(p.Samples))}
 }
 
+// Unseen is the largest share of which no sample may have been seen.
+func (w *Whole) Unseen() float64 {
+	var none Part
+	return w.Share(&none).High
+}
+
 // Ratio returns the interval of a ratio of two sums over units that follow each other in time,
 // such as blocks of a nursery: each has x of its weight w. A unit counts for perUnit samples at
 // most, however alike all are.

@@ -28,6 +28,9 @@ type View struct {
 	Share, Only, Inclusive float64
 	Samples                uint64
 	Sure                   profile.Sure // of Share
+	level                  profile.Level
+	element                profile.ElementID
+	described              bool // level and element are set
 	// Also has the elements outside of this file or binding that share its samples.
 	Also []profile.Overlap
 }
@@ -39,6 +42,8 @@ type Line struct {
 	Share, Only, Inclusive float64
 	Samples                uint64
 	Sure                   profile.Sure // of Share; zero without samples
+	element                profile.ElementID
+	costly                 bool // it has an element
 	// Spans that touch the line, as indices of View.Spans.
 	Spans []int
 }
@@ -223,12 +228,45 @@ func describe(s *profile.Selection, v *View, level profile.Level, id profile.Ele
 	if r, ok := s.Hot(level).Row(id); ok {
 		v.Share, v.Only, v.Inclusive, v.Samples = r.Share, r.Only, r.Inclusive, r.Samples
 	}
+	v.level, v.element, v.described = level, id, true
 	v.Sure = s.SureOf(level, []profile.ElementID{id})[0]
 	for _, o := range s.Overlaps(level, id, profile.LevelBinding) {
 		if !inside(o.Element) {
 			v.Also = append(v.Also, o)
 		}
 	}
+}
+
+// Parts says how sure Only and Inclusive are of a view, its lines and its spans, in their order.
+// They are zero of a line without samples.
+type Parts struct {
+	Whole        profile.SureParts
+	Lines, Spans []profile.SureParts
+}
+
+// SureParts returns how sure the further figures of a view of the selection are.
+func (v *View) SureParts(s *profile.Selection) Parts {
+	out := Parts{Lines: make([]profile.SureParts, len(v.Lines)), Spans: make([]profile.SureParts, len(v.Spans))}
+	if v.described {
+		out.Whole = s.SurePartsOf(v.level, []profile.ElementID{v.element}, []profile.Sure{v.Sure})[0]
+	}
+	var at []int
+	var ids []profile.ElementID
+	var sure []profile.Sure
+	for i := range v.Lines {
+		if l := &v.Lines[i]; l.costly {
+			at, ids, sure = append(at, i), append(ids, l.element), append(sure, l.Sure)
+		}
+	}
+	for k, parts := range s.SurePartsOf(profile.LevelLine, ids, sure) {
+		out.Lines[at[k]] = parts
+	}
+	ids, sure = make([]profile.ElementID, len(v.Spans)), make([]profile.Sure, len(v.Spans))
+	for i := range v.Spans {
+		ids[i], sure[i] = v.Spans[i].Element.ID, v.Spans[i].Sure
+	}
+	copy(out.Spans, s.SurePartsOf(profile.LevelSpan, ids, sure))
+	return out
 }
 
 // maxLine bounds the number of lines that are invented for a file without text.
@@ -274,6 +312,7 @@ func view(s *profile.Selection, file columns.FileID, within columns.Extent) *Vie
 		if r := rows[v.Lines[i].Number]; r != nil {
 			l := &v.Lines[i]
 			l.Share, l.Only, l.Inclusive, l.Samples = r.Share, r.Only, r.Inclusive, r.Samples
+			l.element, l.costly = r.Element.ID, true
 			costly, elements = append(costly, l), append(elements, r.Element.ID)
 		}
 	}

@@ -123,7 +123,9 @@ type Source struct {
 // LineHeat is what a line cost.
 type LineHeat struct {
 	Share, Only float64
-	Causes      []Cause // at most MaxCauses, by falling share
+	// PlusMinus is how far Share's 95 % interval reaches to its further side.
+	PlusMinus float64
+	Causes    []Cause // at most MaxCauses, by falling share
 }
 
 // Cause is something that code of a line is attributed to.

@@ -100,9 +100,12 @@ func hot(sel *profile.Selection) *Hot {
 // shares.
 func (h *Hot) sure(sel *profile.Selection) {
 	kids := make([][]int, len(h.Rows)+1)
+	unseen := sel.Batched().Unseen()
 	for i := range h.Rows {
 		if r := &h.Rows[i]; r.Share > 0 {
 			kids[r.Parent+1] = append(kids[r.Parent+1], i)
+		} else {
+			r.PlusMinus = unseen
 		}
 	}
 	var order []int

@@ -40,6 +40,9 @@ func (e *Engine) file(sel *profile.Selection, id columns.FileID) *Source {
 	for i := range v.Lines {
 		l := &v.Lines[i]
 		h := LineHeat{Share: l.Share, Only: l.Only}
+		if l.Share > 0 {
+			h.PlusMinus = l.Sure.PlusMinus(l.Share)
+		}
 		h.Causes = causes(v, l, keys)
 		if l.Share > 0 || len(h.Causes) > 0 {
 			out.Heat[int(l.Number)] = h

@@ -3,6 +3,7 @@ package printer
 import (
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/interval"
 )
 
 // sureWidth is the width of a row's interval with the mark before it.
@@ -35,6 +36,12 @@ func (p *Printer) Sure(share float64, s profile.Sure) string {
 	return p.Faint(mark + PadLeft(format.PlusMinus(share, s.PlusMinus(share)), sureWidth-1))
 }
 
+// PlusMinus is the cell of the interval of a figure that rows are not ordered by, to the right of
+// it, as wide as SureHead.
+func (p *Printer) PlusMinus(share float64, i interval.Interval) string {
+	return p.Faint(PadLeft(format.PlusMinus(share, i.PlusMinus(share)), sureWidth))
+}
+
 // SureNote explains the column of intervals.
 func (p *Printer) SureNote(tied bool) {
 	switch {
@@ -52,6 +59,19 @@ type SureJSON struct {
 	High      float64 `json:"high"`
 	Effective float64 `json:"effective_samples"`
 	Tied      bool    `json:"tied"`
+}
+
+// PartsJSON is the fields that say how sure a row's further figures are.
+type PartsJSON struct {
+	OnlyLow       float64 `json:"only_low"`
+	OnlyHigh      float64 `json:"only_high"`
+	InclusiveLow  float64 `json:"inclusive_low"`
+	InclusiveHigh float64 `json:"inclusive_high"`
+}
+
+// PartsOf gives the fields of a row.
+func PartsOf(s profile.SureParts) PartsJSON {
+	return PartsJSON{s.Only.Low, s.Only.High, s.Inclusive.Low, s.Inclusive.High}
 }
 
 // SureOf gives the fields of a row.

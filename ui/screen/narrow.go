@@ -5,6 +5,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/ui/model"
+	"ccagent/ui/printer"
 	"ccagent/ui/widget"
 )
 
@@ -19,6 +20,16 @@ func (c *Context) Narrowed() string {
 		parts = append(parts, "min "+format.Share(c.Minimum))
 	}
 	return strings.Join(parts, "  ")
+}
+
+// Few is a box's title, with what its list is worth before it if that rests on a handful of samples.
+func (c *Context) Few(title string) string {
+	if s := c.Data.Summary; s != nil {
+		if few := printer.FewShort(s.Kept, s.Effective); few != "" {
+			return few + "  " + title
+		}
+	}
+	return title
 }
 
 // Emptied explains why a list has no rows and which key brings some back: no sample is

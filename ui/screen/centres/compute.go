@@ -70,10 +70,10 @@ type CentreRow struct {
 	Individual      float64
 	Inherited       float64
 	Forced          float64 // part of Individual
-	// PlusMinus is how far Individual's 95 % interval reaches to its further side. Tied: by
-	// it, the order after the row before is within noise.
-	PlusMinus float64
-	Tied      bool
+	// PlusMinus and InheritedPlusMinus are how far the 95 % intervals of Individual and
+	// Inherited reach to their further side. Tied: see centres.Sure.
+	PlusMinus, InheritedPlusMinus float64
+	Tied                          bool
 	// Before is the individual figure with all centres of the set chosen: the difference
 	// to Individual comes from dropped centres. Stacks have none.
 	Before         float64
@@ -167,20 +167,15 @@ func costCentres(in *model.Input, c Choice) (*CostCentres, error) {
 	}
 	out.Centres = len(out.All)
 	sum := uint64(0)
-	positions := make([]int, len(cc.Rows))
-	for i := range positions {
-		positions[i] = i
-	}
-	sure := cc.Sure(sel, positions)
+	sure := sureRows(sel, cc)
 	for i := range cc.Rows {
 		r := &cc.Rows[i]
 		sum += r.Individual
 		row := centreRow(in.Engine, r.Centre)
 		row.Parent, row.Chosen = r.Parent, !r.Centre.Pseudo
 		row.Individual, row.Inherited, row.Forced = sel.Fraction(r.Individual), sel.Fraction(r.Inherited), sel.Fraction(r.Forced)
-		if row.Individual > 0 {
-			row.PlusMinus, row.Tied = sure[i].PlusMinus(row.Individual), sure[i].Tied
-		}
+		row.PlusMinus, row.Tied = sure[i].Individual.PlusMinus(row.Individual), sure[i].Tied
+		row.InheritedPlusMinus = sure[i].Inherited.PlusMinus(row.Inherited)
 		if r.Parent >= 0 {
 			out.Rows[r.Parent].Kids++
 		}
@@ -198,6 +193,25 @@ func costCentres(in *model.Input, c Choice) (*CostCentres, error) {
 		}
 	}
 	return out, nil
+}
+
+// leastSure is the part of the samples below which intervals are not computed: there may be very
+// many stacks of one sample.
+const leastSure = 0.0005
+
+// sureRows returns how sure rows are; for those that are not worth it, the zero Sure.
+func sureRows(sel *profile.Selection, cc *centres.Costs) []centres.Sure {
+	out := make([]centres.Sure, len(cc.Rows))
+	var positions []int
+	for i := range cc.Rows {
+		if sel.Fraction(cc.Rows[i].Inherited) >= leastSure {
+			positions = append(positions, i)
+		}
+	}
+	for k, sure := range cc.Sure(sel, positions) {
+		out[positions[k]] = sure
+	}
+	return out
 }
 
 func centreRow(e *model.Engine, c *centres.Centre) CentreRow {

@@ -19,8 +19,8 @@ const markCell = 5
 
 // centreColumns are the columns that fit into a width; names have priority.
 type centreColumns struct {
-	inherited, sure, forced, before bool
-	bar                             int
+	sure, inheritedSure, forced, before bool
+	bar                                 int
 }
 
 // byCost reports whether rows are in the order of their individual figures.
@@ -28,8 +28,16 @@ func (s *Screen) byCost() bool {
 	return !s.choice.Mode.Stacks() && s.c.Sort != screen.ByName && s.c.Sort != screen.ByInclusive && s.c.Sort != screen.ByOnly && s.data.Dropped == 0
 }
 
+// drawSure draws the interval of a figure at x, and a mark if the row's order by it is within noise.
+func (s *Screen) drawSure(p *widget.Painter, x, y int, share, plusMinus float64, tied bool) {
+	if tied {
+		p.Cell(x-1, y, p.Glyphs.Tied, p.Theme.Dim)
+	}
+	p.Right(x, x+sureWidth-1, y, format.PlusMinus(share, plusMinus*s.c.Base), p.Theme.Dim)
+}
+
 func (s *Screen) columns(w int) centreColumns {
-	c := centreColumns{inherited: true}
+	c := centreColumns{}
 	left := w - markCell - 2*8 - 28
 	if left >= sureWidth {
 		c.sure = true
@@ -38,6 +46,10 @@ func (s *Screen) columns(w int) centreColumns {
 	if left >= 8 {
 		c.forced = true
 		left -= 8
+	}
+	if left >= sureWidth+20 {
+		c.inheritedSure = true
+		left -= sureWidth
 	}
 	if left >= 20 && !s.choice.Mode.Stacks() && (left >= 40 || s.data.Dropped > 0) {
 		c.before = true
@@ -53,7 +65,7 @@ func (s *Screen) columns(w int) centreColumns {
 }
 
 func (s *Screen) draw(p *widget.Painter, r widget.Rect) {
-	title := "cost centres  " + s.choice.Mode.String()
+	title := s.c.Few("cost centres  " + s.choice.Mode.String())
 	note := ""
 	if d := s.data; d != nil {
 		title += fmt.Sprintf("  %d of %d chosen", d.Centres-d.Dropped, d.Centres)
@@ -99,6 +111,9 @@ func (s *Screen) header(p *widget.Painter, in widget.Rect, cols centreColumns) {
 		put(" ±95%", sureWidth)
 	}
 	put("   incl", 8)
+	if cols.inheritedSure {
+		put(" ±95%", sureWidth)
+	}
 	if cols.forced {
 		put(" forced", 8)
 	}
@@ -183,15 +198,18 @@ func (s *Screen) drawRow(p *widget.Painter, in widget.Rect, cols centreColumns, 
 	}
 	figure(r.Individual, st, !dropped)
 	if cols.sure {
-		if r.Individual > 0 && !dropped {
-			if r.Tied && s.byCost() {
-				p.Cell(x-1, y, p.Glyphs.Tied, t.Dim)
-			}
-			p.Right(x, x+sureWidth-1, y, format.PlusMinus(r.Individual, r.PlusMinus*s.c.Base), t.Dim)
+		if !dropped {
+			s.drawSure(p, x, y, r.Individual, r.PlusMinus, r.Tied && s.byCost())
 		}
 		x += sureWidth
 	}
 	figure(r.Inherited, t.Text, !dropped)
+	if cols.inheritedSure {
+		if !dropped {
+			s.drawSure(p, x, y, r.Inherited, r.InheritedPlusMinus, r.Tied && s.choice.Mode.Stacks())
+		}
+		x += sureWidth
+	}
 	if cols.forced {
 		figure(r.Forced, t.Dim, !dropped && r.Forced > 0)
 	}

@@ -35,12 +35,16 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	if stacks {
 		what = "cost-centre stack"
 	}
-	p.Line(p.Bold("  indiv " + p.SureHead() + "   incl   forced  " + what))
+	further := ""
+	if p.inheritedSure() {
+		further = p.SureHead()
+	}
+	p.Line(p.Bold("  indiv " + p.SureHead() + "   incl" + further + "   forced  " + what))
 	n := o.Rows(len(rows), ccsRows)
 	sure, tied := c.Sure(s, rows[:n]), false
 	for k, i := range rows[:n] {
 		p.centreRow(s, c, i, depth[i], sure[k])
-		tied = tied || sure[k].Tied
+		tied = tied || sure[k].Tied && (!stacks || p.inheritedSure())
 	}
 	if rest := len(rows) - n; rest > 0 {
 		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
@@ -98,14 +102,23 @@ func shownRows(c *centres.Costs, all bool) (rows, depth []int) {
 	return rows, depth
 }
 
-func (p out) centreRow(s *profile.Selection, c *centres.Costs, i, indent int, sure profile.Sure) {
+// inheritedSure reports whether there is room for the intervals of the inherited figures.
+func (p out) inheritedSure() bool { return p.Columns() >= 80 }
+
+func (p out) centreRow(s *profile.Selection, c *centres.Costs, i, indent int, sure centres.Sure) {
 	r := &c.Rows[i]
-	individual := s.Fraction(r.Individual)
-	left := " " + p.Heat(individual, format.Column(individual)) + " " + p.Sure(individual, sure) + " " + p.FaintZero(s.Fraction(r.Inherited)) + "  " + p.FaintZero(s.Fraction(r.Forced)) + "   "
+	individual, inherited := s.Fraction(r.Individual), s.Fraction(r.Inherited)
+	used := 27 + safe.Width(p.SureHead())
+	left := " " + p.Heat(individual, format.Column(individual)) + " " + p.Sure(individual, profile.Sure{Interval: sure.Individual, Tied: sure.Tied && !c.Mode.Stacks()}) + " " + p.FaintZero(inherited)
+	if p.inheritedSure() {
+		left += p.Sure(inherited, profile.Sure{Interval: sure.Inherited, Tied: sure.Tied && c.Mode.Stacks()})
+		used += safe.Width(p.SureHead())
+	}
+	left += "  " + p.FaintZero(s.Fraction(r.Forced)) + "   "
 	indent = min(indent, 30)
 	room := 0
 	if p.Width > 0 {
-		room = max(12, p.Columns()-27-safe.Width(p.SureHead())-indent)
+		room = max(12, p.Columns()-used-indent)
 	}
 	name := printer.Fit(r.Centre.Name, room)
 	if r.Centre.Pseudo {
@@ -156,7 +169,9 @@ type ccsRowJSON struct {
 	Forced           float64 `json:"forced"`
 	InheritedForced  float64 `json:"inherited_forced"`
 	Samples          uint64  `json:"samples"`
-	printer.SureJSON         // of Individual
+	printer.SureJSON         // of Individual; of stacks, Tied is of Inherited
+	InheritedLow     float64 `json:"inherited_low"`
+	InheritedHigh    float64 `json:"inherited_high"`
 }
 
 // JSON implements printer.Report. Figures are fractions of the
@@ -179,7 +194,9 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 		row := ccsRowJSON{
 			CostCentre: r.Centre.Name, Module: r.Centre.Module, Span: r.Centre.Span, Package: r.Centre.Package, Pseudo: r.Centre.Pseudo,
 			Individual: s.Fraction(r.Individual), Inherited: s.Fraction(r.Inherited), ParentRow: r.Parent,
-			Forced: s.Fraction(r.Forced), InheritedForced: s.Fraction(r.InheritedForced), Samples: r.Samples, SureJSON: printer.SureOf(sure[i]),
+			Forced: s.Fraction(r.Forced), InheritedForced: s.Fraction(r.InheritedForced), Samples: r.Samples,
+			SureJSON:     printer.SureOf(profile.Sure{Interval: sure[i].Individual, Tied: sure[i].Tied}),
+			InheritedLow: sure[i].Inherited.Low, InheritedHigh: sure[i].Inherited.High,
 		}
 		if r.Parent >= 0 {
 			row.Parent = c.Rows[r.Parent].Centre.Name

@@ -1,6 +1,7 @@
 package flame
 
 import (
+	"fmt"
 	"image"
 	"strings"
 
@@ -184,6 +185,33 @@ func (f *flamePane) block(p *widget.Painter, t *treePane, n int32, r widget.Rect
 			p.Cell(x, y, p.Glyphs.Light, th.Dim)
 		}
 	}
+}
+
+// details draws what is known of the block under a tree's cursor in the last row of r, if that has
+// room, and returns the rest of it.
+func (s *Screen) details(p *widget.Painter, r widget.Rect, t *treePane) widget.Rect {
+	n := t.node()
+	if r.Dy() < 5 || n < 0 {
+		return r
+	}
+	r.Max.Y--
+	node, base := &t.tree.Nodes[n], s.c.Base
+	share := format.Share(node.Total * base)
+	if node.PlusMinus > 0 {
+		share += " " + format.PlusMinus(node.Total, node.PlusMinus*base)
+	}
+	second := "self "
+	if t.tree.Invert {
+		second = "stack starts here "
+	}
+	x := p.Text(r.Min.X+1, r.Max.Y, r.Max.X, share+"   "+second+format.Share(node.Self*base)+"   ", p.Theme.Dim)
+	x = p.Name(x, r.Max.Y, r.Max.X, t.name(node), p.Theme.Text)
+	if node.Path != "" && node.Line > 0 {
+		if where := fmt.Sprintf("  %s:%d", node.Path, node.Line); x+p.Width(where) <= r.Max.X {
+			p.Text(x, r.Max.Y, r.Max.X, where, p.Theme.Dim)
+		}
+	}
+	return r
 }
 
 // at is the block at a place on the screen.

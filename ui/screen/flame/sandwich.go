@@ -20,9 +20,10 @@ func (r SandwichReport) Text(w io.Writer, o printer.Options) error {
 	s, callers, callees, so := r.Selection, r.Callers, r.Callees, r.Limits
 	p := newOut(w, o)
 	p.Heading(s)
+	tied := false
 	for i, half := range []*stacks.Tree{callers, callees} {
 		if i == 0 {
-			p.Line(p.Bold("  total" + p.SureHead() + "   begins  callers, up to the roots"))
+			p.Line(p.Bold("  total" + p.SureHead() + "   starts  callers, up to the roots"))
 		} else {
 			p.Line("")
 			p.Line(p.Bold("  total" + p.SureHead() + "   self    callees"))
@@ -32,7 +33,11 @@ func (r SandwichReport) Text(w io.Writer, o printer.Options) error {
 		if tp.forced {
 			p.Note("* evaluates thunks that the function above it forced")
 		}
+		tied = tied || tp.tied
 	}
+	p.Line("")
+	p.SureNote(tied)
+	p.Note("starts: the part whose stack starts here")
 	return p.Flush()
 }
 
@@ -44,6 +49,8 @@ type sandwichJSON struct {
 	Function string    `json:"function"`
 	Callers  *nodeJSON `json:"callers"`
 	Callees  *nodeJSON `json:"callees"`
+	// Effective is what the samples are worth by their weights.
+	Effective float64 `json:"effective_samples"`
 }
 
 // JSON implements printer.Report.
@@ -52,6 +59,6 @@ func (r SandwichReport) JSON(w io.Writer, _ printer.Options) error {
 	sum := s.Summary()
 	return printer.JSON(w, sandwichJSON{
 		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Function: callers.Nodes[0].Name,
-		Callers: treeJSON(s, callers), Callees: treeJSON(s, callees),
+		Callers: treeJSON(s, callers), Callees: treeJSON(s, callees), Effective: s.Batched().Effective(),
 	})
 }

@@ -287,16 +287,18 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 		s.drawSandwich(p)
 		return
 	}
-	title, note := "call tree  from the roots down", "i inverts"
+	title, note, second := "call tree  from the roots down", "i inverts", "self"
 	if s.c.Invert {
-		title, note = "call tree  from the leaves up: callers below", "i inverts"
+		title, note, second = "call tree  from the leaves up: callers below", "i inverts; starts: stack starts here", "starts"
 	}
+	title = s.c.Few(title)
 	in := s.flameBox(p, "flame graph", "enter: whole width  p: callers and callees")
 	if !in.Empty() && s.tree.tree != nil && len(s.tree.tree.Nodes) > 0 {
+		in = s.details(p, in, s.tree)
 		s.flame.drawTree(p, in, s.tree, s.tree.node(), s.focus == paneFlame)
 	}
 	if !s.boxes.Tree.Empty() { // after the graph, whose border has its title
-		s.tree.draw(p, s.boxes.Tree, title, note, "self", s.focus == paneTree)
+		s.tree.draw(p, s.boxes.Tree, title, note, second, s.focus == paneTree)
 	}
 	p.Highlight([...]widget.Rect{s.boxes.Flame, s.boxes.Tree, s.boxes.Callees}[s.focus])
 }
@@ -311,7 +313,7 @@ func (s *Screen) flameBox(p *widget.Painter, title, note string) widget.Rect {
 }
 
 func (s *Screen) drawSandwich(p *widget.Painter) {
-	title := "sandwich of " + s.c.Sandwich.Name
+	title := s.c.Few("sandwich of " + s.c.Sandwich.Name)
 	if !s.sandwiched() {
 		lines := screen.Computing(p)
 		if w := s.answer().sandwich; w != nil && w.Function == s.c.Sandwich {
@@ -329,10 +331,15 @@ func (s *Screen) drawSandwich(p *widget.Painter) {
 	}
 	total := format.Share(s.callees.tree.Nodes[0].Total * s.c.Base)
 	if in := s.flameBox(p, title, fmt.Sprintf("%s, callers above, callees below", total)); !in.Empty() {
+		under := s.callees
+		if s.focus == paneTree {
+			under = s.callers
+		}
+		in = s.details(p, in, under)
 		s.flame.drawSandwich(p, in, s.callers, s.callees, s.focus == paneTree, true)
 	}
 	if !s.boxes.Tree.Empty() {
-		s.callers.draw(p, s.boxes.Tree, "callers", "", "begins", s.focus == paneTree)
+		s.callers.draw(p, s.boxes.Tree, "callers", "starts: stack starts here", "starts", s.focus == paneTree)
 	}
 	if !s.boxes.Callees.Empty() {
 		s.callees.draw(p, s.boxes.Callees, "callees", "", "self", s.focus == paneCallees)

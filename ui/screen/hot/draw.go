@@ -6,7 +6,6 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/ui/model"
-	"ccagent/ui/printer"
 	"ccagent/ui/screen"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
@@ -61,13 +60,7 @@ func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 // title says what the list is ordered by, and first of all if it rests on a handful of
 // samples.
 func (h *hotPane) title() string {
-	title := "hot  by " + h.c.Sort.String()
-	if s := h.c.Data.Summary; s != nil {
-		if few := printer.FewShort(s.Kept, s.Effective); few != "" {
-			title = few + "  " + title
-		}
-	}
-	return title
+	return h.c.Few("hot  by " + h.c.Sort.String())
 }
 
 // second is the heading of the second column, which follows the order.
@@ -173,9 +166,6 @@ func (h *hotPane) drawRow(p *widget.Painter, in widget.Rect, cols hotColumns, i,
 // drawSure draws a share's interval, and a mark if the order after the row above is within
 // noise.
 func (h *hotPane) drawSure(p *widget.Painter, x, y int, r *model.Row) {
-	if r.Share == 0 {
-		return
-	}
 	if r.Tied && h.c.Sort == screen.ByShare {
 		p.Cell(x-1, y, p.Glyphs.Tied, p.Theme.Dim)
 	}

@@ -40,10 +40,16 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	}
 	ratios := s.Ratios(level)
 	sure := s.Sure(level, n)
-	p.Line(p.Bold(" share " + p.SureHead() + "  only   incl  " + printer.PadRight("", barWidth) + "  " + ratioHeads(ratios) + level.String()))
+	further := ""
+	parts := make([]profile.SureParts, n)
+	if p.Wide() {
+		further = p.SureHead()
+		parts = s.SurePartsOf(level, h.IDs(n), sure)
+	}
+	p.Line(p.Bold(" share " + p.SureHead() + "   only" + further + "   incl" + further + "  " + printer.PadRight("", barWidth) + "  " + ratioHeads(ratios) + level.String()))
 	tied := false
 	for i := range h.Rows[:n] {
-		p.hotRow(s, &h.Rows[i], sure[i], barWidth, ratioCells(ratios, h.Rows[i].Element.ID))
+		p.hotRow(s, &h.Rows[i], sure[i], parts[i], barWidth, ratioCells(ratios, h.Rows[i].Element.ID))
 		tied = tied || sure[i].Tied
 	}
 	if rest := len(h.Rows) - n; rest > 0 {
@@ -98,10 +104,16 @@ func shareOf(h *profile.Hot, is func(*profile.Element) bool) float64 {
 	return sum
 }
 
-func (p out) hotRow(s *profile.Selection, r *profile.Row, sure profile.Sure, barWidth int, ratios string) {
+func (p out) hotRow(s *profile.Selection, r *profile.Row, sure profile.Sure, parts profile.SureParts, barWidth int, ratios string) {
 	e := r.Element
-	left := p.Heat(r.Share, format.Column(r.Share)) + " " + p.Sure(r.Share, sure) + p.FaintZero(r.Only) + " " + p.FaintZero(r.Inclusive) + "  "
-	used := 22 + safe.Width(p.SureHead())
+	left := p.Heat(r.Share, format.Column(r.Share)) + " " + p.Sure(r.Share, sure) + " " + p.FaintZero(r.Only)
+	used := 23 + safe.Width(p.SureHead())
+	if p.Wide() {
+		left += p.PlusMinus(r.Only, parts.Only) + " " + p.FaintZero(r.Inclusive) + p.PlusMinus(r.Inclusive, parts.Inclusive) + "  "
+		used += 2 * safe.Width(p.SureHead())
+	} else {
+		left += " " + p.FaintZero(r.Inclusive) + "  "
+	}
 	if barWidth > 0 {
 		left += printer.Bar(r.Only, r.Share, barWidth) + "  "
 		used += barWidth + 2
@@ -199,11 +211,8 @@ type hotRowJSON struct {
 	Package   string  `json:"package"`
 	Near      float64 `json:"near"`
 	printer.SureJSON
-	OnlyLow       float64        `json:"only_low"`
-	OnlyHigh      float64        `json:"only_high"`
-	InclusiveLow  float64        `json:"inclusive_low"`
-	InclusiveHigh float64        `json:"inclusive_high"`
-	Functions     []functionJSON `json:"functions,omitempty"`
+	printer.PartsJSON
+	Functions []functionJSON `json:"functions,omitempty"`
 	// Ratios relate the log's events, where it has instructions.
 	Ratios *ratiosJSON `json:"ratios,omitempty"`
 }
@@ -229,19 +238,14 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 	ratios := s.Ratios(level)
 	n := o.Rows(len(h.Rows), len(h.Rows))
 	sure := s.Sure(level, n)
-	ids := make([]profile.ElementID, n)
-	for i := range ids {
-		ids[i] = h.Rows[i].Element.ID
-	}
-	parts := s.SurePartsOf(level, ids, sure)
+	parts := s.SurePartsOf(level, h.IDs(n), sure)
 	for i := range h.Rows[:n] {
 		r := &h.Rows[i]
 		e := r.Element
 		row := hotRowJSON{
 			Element: e.Plain(), Kind: e.KindName(), File: e.File, Span: e.Span.String(), Module: e.Module, Program: e.Program, Package: e.Package,
 			Share: r.Share, Only: r.Only, Inclusive: r.Inclusive, Samples: r.Samples, Near: s.Fraction(r.NearWeight),
-			Ratios: ratiosOf(s.Profile, ratios, e.ID), SureJSON: printer.SureOf(sure[i]),
-			OnlyLow: parts[i].Only.Low, OnlyHigh: parts[i].Only.High, InclusiveLow: parts[i].Inclusive.Low, InclusiveHigh: parts[i].Inclusive.High,
+			Ratios: ratiosOf(s.Profile, ratios, e.ID), SureJSON: printer.SureOf(sure[i]), PartsJSON: printer.PartsOf(parts[i]),
 		}
 		if e.Kind == profile.KindCategory {
 			for _, f := range s.CategoryFunctions(e.Name) {

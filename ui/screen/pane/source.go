@@ -148,7 +148,11 @@ func (s *sourcePane) title() (string, string) {
 func (s *sourcePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 	s.refresh()
 	title, note := s.title()
-	p.Box(r, screen.Tail(p, title, r.Dx()-6), note, focus)
+	few := ""
+	if s.full {
+		few = s.c.Few("")
+	}
+	p.Box(r, few+screen.Tail(p, title, r.Dx()-6-p.Width(few)), note, focus)
 	in := r.Inset(1)
 	if in.Empty() {
 		return
@@ -185,8 +189,8 @@ func (s *sourcePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 }
 
 type sourceColumns struct {
-	causes, only int // widths, 0 = none
-	code         int // where the text begins
+	causes, sure, only int // widths, 0 = none
+	code               int // where the text begins
 }
 
 const maxUnder = 4
@@ -195,9 +199,9 @@ func (s *sourcePane) columns(w int) sourceColumns {
 	var c sourceColumns
 	c.causes = 2
 	if s.full && w >= 70 {
-		c.causes, c.only = theme.Causes+2, 7
+		c.causes, c.sure, c.only = theme.Causes+2, 6, 7
 	}
-	c.code = 1 + c.causes + 2 + 6 + c.only + 6
+	c.code = 1 + c.causes + 2 + 6 + c.sure + c.only + 6
 	return c
 }
 
@@ -211,6 +215,10 @@ func (s *sourcePane) header(p *widget.Painter, in widget.Rect, cols sourceColumn
 	x += cols.causes
 	p.Text(x, in.Min.Y, in.Max.X, "  share", t)
 	x += 8
+	if cols.sure > 0 {
+		p.Text(x, in.Min.Y, in.Max.X, "±95%", t)
+		x += cols.sure
+	}
 	if cols.only > 0 {
 		p.Text(x, in.Min.Y, in.Max.X, "  only", t)
 		x += cols.only
@@ -244,11 +252,15 @@ func (s *sourcePane) drawLine(p *widget.Painter, in widget.Rect, cols sourceColu
 		g, st := p.HeatGlyph(share)
 		p.Cell(x, y, g, st)
 		p.Right(x+2, x+7, y, number(share), st)
+		if cols.sure > 0 {
+			p.Right(x+7, x+7+cols.sure-1, y, format.PlusMinus(heat.Share, heat.PlusMinus*s.c.Base), t.Dim)
+		}
 		if cols.only > 0 {
-			p.Right(x+8, x+8+cols.only-2, y, number(heat.Only*s.c.Base), t.Text)
+			at := x + 8 + cols.sure
+			p.Right(at, at+cols.only-2, y, number(heat.Only*s.c.Base), t.Text)
 		}
 	}
-	x += 8 + cols.only
+	x += 8 + cols.sure + cols.only
 	p.Right(x, x+5, y, fmt.Sprint(i+1), t.Dim)
 	code := widget.Rect{Min: image.Pt(in.Min.X+cols.code, in.Min.Y), Max: in.Max}
 	p.CodeLine(code, y, s.left, s.shown.Lines[i], s.shown.Tokens[i], s.marks(p, i+1))

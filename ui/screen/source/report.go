@@ -7,6 +7,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/interval"
 	"ccagent/profile/source"
 	"ccagent/ui/printer"
 	"ccagent/ui/safe"
@@ -39,7 +40,8 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 		title = v.Name + "   " + v.Path + ":" + v.Extent.String()
 	}
 	p.Line(p.Bold(printer.Fit(title, o.Width)))
-	p.Linef("share %s %s   only %s   inclusive %s   %s", format.Percent(v.Share), format.PlusMinus(v.Share, v.Sure.PlusMinus(v.Share)), format.Percent(v.Only), format.Percent(v.Inclusive), format.Plural(v.Samples, "sample"))
+	parts := v.SureParts(s)
+	p.Linef("share %s   only %s   inclusive %s   %s", sure(v.Share, v.Sure.Interval), sure(v.Only, parts.Whole.Only), sure(v.Inclusive, parts.Whole.Inclusive), format.Plural(v.Samples, "sample"))
 	if v.Problem != "" {
 		p.Line("note: ", printer.Fit(v.Problem, 0))
 	}
@@ -50,7 +52,7 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	}
 	letter := lettersOf(v)
 	number := len(fmt.Sprint(v.Lines[len(v.Lines)-1].Number))
-	p.Line(p.Bold(fmt.Sprintf(" share %s  only  %-*s  %*s", p.SureHead(), maxCauses, "by", max(number, 4), "line")))
+	p.Line(p.Bold(fmt.Sprintf(" share%s   only%s  %-*s  %*s", p.SureHead(), p.furtherHead(), maxCauses, "by", max(number, 4), "line")))
 	show := shownLines(v, all)
 	gap := false
 	for i := range v.Lines {
@@ -59,12 +61,12 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 			continue
 		}
 		if gap {
-			p.Line(p.Faint(strings.Repeat(" ", 15+safe.Width(p.SureHead())+maxCauses+2+max(number, 4)-1) + "⋮"))
+			p.Line(p.Faint(strings.Repeat(" ", 15+safe.Width(p.SureHead()+p.furtherHead())+maxCauses+2+max(number, 4)-1) + "⋮"))
 			gap = false
 		}
-		p.sourceLine(&v.Lines[i], letter, max(number, 4))
+		p.sourceLine(&v.Lines[i], &parts.Lines[i], letter, max(number, 4))
 	}
-	p.spans(v, letter)
+	p.spans(v, &parts, letter)
 	p.also(v)
 	return p.Flush()
 }
@@ -107,7 +109,28 @@ func shownLines(v *source.View, all bool) []bool {
 	return show
 }
 
-func (p out) sourceLine(l *source.Line, letter map[int]byte, number int) {
+// sure is a figure with its interval, for sentences.
+func sure(share float64, i interval.Interval) string {
+	return strings.TrimSpace(format.Percent(share) + " " + format.PlusMinus(share, i.PlusMinus(share)))
+}
+
+// furtherHead is the head of the intervals of the second figure; empty where there is no room.
+func (p out) furtherHead() string {
+	if !p.Wide() {
+		return ""
+	}
+	return p.SureHead()
+}
+
+// further is the cell below furtherHead.
+func (p out) further(share float64, i interval.Interval) string {
+	if !p.Wide() {
+		return ""
+	}
+	return p.PlusMinus(share, i)
+}
+
+func (p out) sourceLine(l *source.Line, parts *profile.SureParts, letter map[int]byte, number int) {
 	causes := make([]byte, 0, maxCauses)
 	for _, j := range l.Spans {
 		if c, ok := letter[j]; ok && len(causes) < maxCauses {
@@ -116,25 +139,25 @@ func (p out) sourceLine(l *source.Line, letter map[int]byte, number int) {
 	}
 	room := 0
 	if p.Width > 0 {
-		room = max(20, p.Columns()-15-safe.Width(p.SureHead())-maxCauses-4-number)
+		room = max(20, p.Columns()-15-safe.Width(p.SureHead()+p.furtherHead())-maxCauses-4-number)
 	}
 	text := safe.String(l.Text)
 	if room > 0 && safe.Width(text) > room {
 		text = safe.Front(text, room-1) + "…"
 	}
-	share, sure, only := "      ", printer.PadRight("", safe.Width(p.SureHead())), "      "
+	share, sure, only := "      ", printer.PadRight("", safe.Width(p.SureHead())), printer.PadRight("", 6+safe.Width(p.furtherHead()))
 	if l.Share > 0 {
-		share, sure, only = format.Column(l.Share), p.Sure(l.Share, l.Sure), format.Column(l.Only)
+		share, sure, only = format.Column(l.Share), p.Sure(l.Share, l.Sure), format.Column(l.Only)+p.further(l.Only, parts.Only)
 	}
 	p.Line(p.Heat(l.Share, share), sure, " ", only, "  ", printer.PadRight(string(causes), maxCauses), "  ", p.Faint(fmt.Sprintf("%*d", number, l.Number)), "  ", text)
 }
 
-func (p out) spans(v *source.View, letter map[int]byte) {
+func (p out) spans(v *source.View, parts *source.Parts, letter map[int]byte) {
 	if len(letter) == 0 {
 		return
 	}
 	p.Line("")
-	p.Line(p.Bold(" share " + p.SureHead() + "  only      span"))
+	p.Line(p.Bold(" share" + p.SureHead() + "   only" + p.furtherHead() + "      span"))
 	tied := false
 	for i := range v.Spans {
 		c, ok := letter[i]
@@ -142,7 +165,7 @@ func (p out) spans(v *source.View, letter map[int]byte) {
 			break
 		}
 		sp := &v.Spans[i]
-		p.Line(fmt.Sprintf("%s%s %s  %c   %-18s  ", format.Column(sp.Share), p.Sure(sp.Share, sp.Sure), format.Column(sp.Only), c, sp.Element.Span), printer.Fit(sp.Binding, 60))
+		p.Line(fmt.Sprintf("%s%s %s%s  %c   %-18s  ", format.Column(sp.Share), p.Sure(sp.Share, sp.Sure), format.Column(sp.Only), p.further(sp.Only, parts.Spans[i].Only), c, sp.Element.Span), printer.Fit(sp.Binding, 60))
 		tied = tied || sp.Sure.Tied
 	}
 	p.Line("")
@@ -176,6 +199,9 @@ type sourceJSON struct {
 	Lines []sourceLineJSON `json:"lines"`
 	Spans []sourceSpanJSON `json:"spans"`
 	Also  []alsoJSON       `json:"also"`
+	// Effective is what the selection's samples are worth by their weights.
+	AllEffective float64 `json:"selection_effective_samples"`
+	printer.PartsJSON
 }
 
 type sourceLineJSON struct {
@@ -186,6 +212,7 @@ type sourceLineJSON struct {
 	Inclusive float64 `json:"inclusive"`
 	Samples   uint64  `json:"samples"`
 	printer.SureJSON
+	printer.PartsJSON
 	Spans []int `json:"spans"`
 }
 
@@ -197,6 +224,7 @@ type sourceSpanJSON struct {
 	Inclusive float64 `json:"inclusive"`
 	Samples   uint64  `json:"samples"`
 	printer.SureJSON
+	printer.PartsJSON
 }
 
 type alsoJSON struct {
@@ -209,12 +237,13 @@ type alsoJSON struct {
 // are positions in the document's list of spans.
 func (r Report) JSON(w io.Writer, _ printer.Options) error {
 	s, v := r.Selection, r.View
-	sum := s.Summary()
+	sum, parts := s.Summary(), v.SureParts(s)
 	doc := sourceJSON{
 		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total,
 		File: v.Path, Problem: v.Problem, Binding: v.Name, Span: v.Extent.String(),
-		Share: v.Share, Only: v.Only, Inclusive: v.Inclusive, SureJSON: printer.SureOf(v.Sure),
-		Lines: []sourceLineJSON{}, Spans: []sourceSpanJSON{}, Also: []alsoJSON{},
+		Share: v.Share, Only: v.Only, Inclusive: v.Inclusive, SureJSON: printer.SureOf(v.Sure), PartsJSON: printer.PartsOf(parts.Whole),
+		AllEffective: s.Batched().Effective(),
+		Lines:        []sourceLineJSON{}, Spans: []sourceSpanJSON{}, Also: []alsoJSON{},
 	}
 	for i := range v.Lines {
 		l := &v.Lines[i]
@@ -222,11 +251,11 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 		if spans == nil {
 			spans = []int{}
 		}
-		doc.Lines = append(doc.Lines, sourceLineJSON{l.Number, strings.ToValidUTF8(l.Text, "\ufffd"), l.Share, l.Only, l.Inclusive, l.Samples, printer.SureOf(l.Sure), spans})
+		doc.Lines = append(doc.Lines, sourceLineJSON{l.Number, strings.ToValidUTF8(l.Text, "\ufffd"), l.Share, l.Only, l.Inclusive, l.Samples, printer.SureOf(l.Sure), printer.PartsOf(parts.Lines[i]), spans})
 	}
 	for i := range v.Spans {
 		sp := &v.Spans[i]
-		doc.Spans = append(doc.Spans, sourceSpanJSON{sp.Element.Span.String(), sp.Binding, sp.Share, sp.Only, sp.Inclusive, sp.Samples, printer.SureOf(sp.Sure)})
+		doc.Spans = append(doc.Spans, sourceSpanJSON{sp.Element.Span.String(), sp.Binding, sp.Share, sp.Only, sp.Inclusive, sp.Samples, printer.SureOf(sp.Sure), printer.PartsOf(parts.Spans[i])})
 	}
 	for _, a := range v.Also {
 		doc.Also = append(doc.Also, alsoJSON{a.Element.Name, a.Share, a.Samples})
