@@ -47,6 +47,7 @@ type Reader struct {
 	judge judge
 	scan  scan // damage that is being passed over
 
+	only    map[uint16]bool // the types that are decoded; nil for all
 	started bool
 	err     error
 	rec     Record
@@ -61,6 +62,15 @@ func NewReader(r io.Reader) *Reader {
 	rd := &Reader{in: input{r: r, buf: make([]byte, minBuffer)}}
 	rd.judge = judge{in: &rd.in, types: &rd.types, block: &rd.block}
 	return rd
+}
+
+// Only has the Reader decode events of these types alone. Others are Unknown, and what is wrong within
+// them is not noticed.
+func (r *Reader) Only(ids ...uint16) {
+	r.only = make(map[uint16]bool, len(ids))
+	for _, id := range ids {
+		r.only[id] = true
+	}
 }
 
 // Types gives the header's declarations in their order, once Next was called.
@@ -211,7 +221,7 @@ func (r *Reader) step() {
 	}
 	// Looking ahead may have moved what is in the buffer.
 	rec.Payload = r.in.buf[r.in.pos+head : r.in.pos+total]
-	if t.event == nil {
+	if t.event == nil || r.only != nil && !r.only[id] && !isMarker {
 		r.unknown = Unknown{ID: id, Desc: t.desc, Payload: rec.Payload}
 		r.took(&r.unknown, total)
 		return

@@ -127,7 +127,7 @@ func openPiece(peer control.Peer, p segments.Piece) *os.File {
 	if err != nil {
 		return nil
 	}
-	if uid, ok := ownerOf(f); eventlog.BeingWritten(f) || !ok || !peer.Sees(uid) {
+	if uid, ok := OwnerOf(f); eventlog.BeingWritten(f) || !ok || !peer.Sees(uid) {
 		f.Close()
 		return nil
 	}
@@ -138,8 +138,8 @@ func openPiece(peer control.Peer, p segments.Piece) *os.File {
 	return f
 }
 
-// ownerOf reads whose process a piece is of, which its head says.
-func ownerOf(f *os.File) (uid uint32, ok bool) {
+// OwnerOf reads whose process a piece is of, which its head says.
+func OwnerOf(f *os.File) (uid uint32, ok bool) {
 	r := eventlog.NewReader(f)
 	for n := 0; n < 16 && r.Next(); n++ {
 		if c, is := r.Record().Event.(*eventlog.Capture); is && len(c.TargetIDs) > 0 {

@@ -32,7 +32,7 @@ type closing struct {
 	service string
 }
 
-// closer closes pieces, one at a time and in their order, beside the loop: names of code are looked
+// closer closes pieces, in their order, beside the loop: names of code are looked
 // up, which may take seconds for the first piece of a build. It also finishes what has no names: the
 // pieces that a killed daemon has left, and those for whose names the disk had no room.
 type closer struct {
@@ -106,13 +106,13 @@ func (c *closer) work(ctx, passing context.Context) {
 			c.more.Wait()
 		}
 		over := c.over
-		var one closing
+		var batch []closing
 		var path string
 		switch {
 		case len(c.queue) > 0:
-			one, c.queue = c.queue[0], c.queue[1:]
+			batch, c.queue = c.queue, nil
 		case over && len(c.stuck) > 0:
-			one, c.stuck = c.stuck[0], c.stuck[1:]
+			batch, c.stuck = c.stuck, nil
 		case over: // the next daemon does the rest
 			c.mu.Unlock()
 			return
@@ -123,8 +123,37 @@ func (c *closer) work(ctx, passing context.Context) {
 		if path != "" {
 			c.finishNameless(passing, path)
 		}
+		c.finishAll(ctx, batch, over)
+	}
+}
+
+// finishAll names and closes pieces. The names of all programs of one user are looked up together: most of
+// what that takes is a process's start, and opening programs' files.
+func (c *closer) finishAll(ctx context.Context, batch []closing, last bool) {
+	type owner struct{ uid, gid uint32 }
+	seen := map[owner][]symbols.Seen{}
+	for i := range batch {
+		if one := &batch[i]; one.log != nil && one.log.Counts.Samples > 0 {
+			for _, s := range one.seen {
+				of := owner{s.Reader.UID, s.Reader.GID}
+				seen[of] = append(seen[of], s)
+			}
+		}
+	}
+	problems := map[owner]error{}
+	for of, all := range seen {
+		if err := c.store.Resolve(ctx, all); err != nil {
+			problems[of] = fmt.Errorf("names are missing: %w", err)
+		}
+	}
+	for i := range batch {
+		one := &batch[i]
 		if one.log != nil {
-			c.finish(ctx, &one, over)
+			var problem error
+			if len(one.seen) > 0 {
+				problem = problems[owner{one.seen[0].Reader.UID, one.seen[0].Reader.GID}]
+			}
+			c.finish(one, problem, last)
 		}
 		if one.done != nil {
 			close(one.done)
@@ -152,9 +181,9 @@ func (c *closer) stuckBy() (pieces int, err error) {
 	return len(c.stuck) + len(c.waiting), c.problem
 }
 
-// finish names and closes a piece. An empty one is removed. One that cannot be written is stuck,
-// unless it is the last chance.
-func (c *closer) finish(ctx context.Context, one *closing, last bool) {
+// finish writes names into a piece, which problem says why they are not all known, and closes it. An empty one
+// is removed. One that cannot be written is stuck, unless it is the last chance.
+func (c *closer) finish(one *closing, problem error, last bool) {
 	path := one.log.File().Path
 	samples := one.log.Counts.Samples
 	if samples > 0 {
@@ -175,7 +204,7 @@ func (c *closer) finish(ctx context.Context, one *closing, last bool) {
 	if samples == 0 {
 		err = one.log.Remove()
 	} else {
-		err = c.write(ctx, one)
+		err = errors.Join(problem, c.write(one))
 	}
 	err = errors.Join(err, one.log.Close())
 	nameless := samples > 0 && noRoom(err)
@@ -229,13 +258,9 @@ func (one *closing) end() error {
 }
 
 // write writes names into a piece that has all else.
-func (c *closer) write(ctx context.Context, one *closing) error {
+func (c *closer) write(one *closing) error {
 	if err := one.end(); err != nil {
 		return err
-	}
-	resolveErr := c.store.Resolve(ctx, one.seen)
-	if resolveErr != nil {
-		resolveErr = fmt.Errorf("names are missing: %w", resolveErr)
 	}
 	by := map[string]uint64{}
 	emit := func(e eventlog.Event) error {
@@ -247,7 +272,7 @@ func (c *closer) write(ctx context.Context, one *closing) error {
 		return one.log.Emit(sink.Now, e)
 	}
 	defer func() { c.measure(one, by) }()
-	return errors.Join(resolveErr, c.store.Write(one.seen, emit), one.log.Finish())
+	return errors.Join(c.store.Write(one.seen, emit), one.log.Finish())
 }
 
 // categoryOf is what metrics call a category.

@@ -49,6 +49,8 @@ const (
 	// flushInterval is what a killed daemon loses at most.
 	flushInterval  = 5 * time.Second
 	retainInterval = 10 * time.Second
+	// throttleInterval is how often the budget is looked at, which reads the CPU time of every process.
+	throttleInterval = time.Second
 	// unwindRows is the room for call frame information of all programs together: some 40 MB of the
 	// kernel's memory.
 	unwindRows = 4 << 20
@@ -195,7 +197,7 @@ func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-cha
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	watchdog := d.watchdog()
-	flushed, retained := time.Now(), time.Time{}
+	flushed, retained, throttled := time.Now(), time.Time{}, time.Time{}
 	for {
 		watchdog(time.Now())
 		select {
@@ -220,10 +222,13 @@ func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-cha
 		if err := d.engine.Drain(); err != nil {
 			return errors.Join(err, d.finish())
 		}
-		if err := d.engine.Throttle(); err != nil {
-			return errors.Join(err, d.finish())
-		}
 		now := time.Now()
+		if now.Sub(throttled) >= throttleInterval || now.Before(throttled) {
+			throttled = now
+			if err := d.engine.Throttle(); err != nil {
+				return errors.Join(err, d.finish())
+			}
+		}
 		if now.Sub(flushed) >= min(flushInterval, d.config.Piece.Age) || now.Before(flushed) {
 			flushed = now
 			if err := d.flush(now); err != nil {
@@ -248,7 +253,7 @@ func (d *Daemon) flush(now time.Time) error {
 	}
 	for _, p := range d.procs {
 		piece := d.config.Piece
-		old := now.Sub(p.since) >= piece.Age || now.Before(p.since) || p.log.Written() >= piece.Size
+		old := d.age(now) != d.age(p.since) || p.log.Written() >= piece.Size
 		var err error
 		switch {
 		case p.image.Exited:
@@ -270,6 +275,10 @@ func (d *Daemon) flush(now time.Time) error {
 	d.forget()
 	return nil
 }
+
+// age numbers the stretches of time that pieces are of. All pieces end with them, so that they are named
+// and sent together. Hosts differ in when the daemon began.
+func (d *Daemon) age(at time.Time) time.Duration { return at.Sub(d.begun) / d.config.Piece.Age }
 
 // account has the sources write what they hold. Pieces are closed only after it.
 func (d *Daemon) account() error { return d.engine.Account() }

@@ -109,6 +109,10 @@ func (c *Costs) calibrate(path string) {
 	if err != nil {
 		k = kept{}
 	}
+	before := k
+	if k.doubted() {
+		k = kept{}
+	}
 	var kinds []perf.Interrupt // to be measured
 	for _, kind := range c.needed {
 		if ns := k.Interrupts[kind]; ns > 0 {
@@ -132,6 +136,7 @@ func (c *Costs) calibrate(path string) {
 		measured := 0
 		for _, kind := range kinds {
 			if ns, err := perf.MeasureInterrupt(kind); err == nil {
+				ns = lower(before.Interrupts[kind], ns)
 				c.SetInterrupt(kind, ns)
 				if k.Interrupts == nil {
 					k.Interrupts = map[perf.Interrupt]float64{}
@@ -143,12 +148,14 @@ func (c *Costs) calibrate(path string) {
 		close(measuring)
 		if trap {
 			if ns, err := measureTrap(); err == nil && ns > 0 {
+				ns = lower(before.Trap, ns)
 				c.SetTrap(ns)
 				k.Trap = ns
 				measured++
 			}
 		}
 		if path != "" && measured > 0 {
+			k.Busy = busy()
 			_ = k.store(path)
 		}
 	}()

@@ -3,10 +3,12 @@ package overhead
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +30,37 @@ type kept struct {
 	At         time.Duration              `json:"at"`   // since that boot
 	Trap       float64                    `json:"trap,omitempty"`
 	Interrupts map[perf.Interrupt]float64 `json:"interrupts,omitempty"`
+	// Busy is set if the machine had more to do than CPUs when they were measured, which only adds to
+	// them: they are measured again soon, and the lower figure is kept.
+	Busy bool `json:"busy,omitempty"`
+}
+
+// doubtedFor is how long a measurement of a busy machine is used.
+const doubtedFor = time.Minute
+
+// doubted reports whether costs are to be measured again.
+func (k *kept) doubted() bool {
+	_, now, err := sinceBoot()
+	return err == nil && k.Busy && now-k.At > doubtedFor
+}
+
+// busy reports whether more threads want to run than there are CPUs, by the last minute's average.
+func busy() bool {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return false
+	}
+	var load float64
+	_, err = fmt.Sscan(string(text), &load)
+	return err == nil && load > float64(runtime.NumCPU())
+}
+
+// lower is the lower one of two figures of the same cost, of which the first may be missing (0).
+func lower(before, ns float64) float64 {
+	if before > 0 {
+		return min(before, ns)
+	}
+	return ns
 }
 
 // loadKept returns what is kept at a path, and can be used: it is this user's file, of this boot

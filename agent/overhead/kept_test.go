@@ -39,6 +39,19 @@ func TestKeptCosts(t *testing.T) {
 		t.Errorf("an interrupt costs %v (%v), a trap %v", ns, measured, c.Trap())
 	}
 
+	// What was measured beside other load is used for a minute, and then no more than an upper bound.
+	for _, c := range []struct {
+		k       kept
+		doubted bool
+	}{{kept{Busy: true}, true}, {kept{}, false}, {kept{Busy: true, At: got.At}, false}} {
+		if c.k.doubted() != c.doubted {
+			t.Errorf("%+v: doubted is %v", c.k, !c.doubted)
+		}
+	}
+	if a, b, c := lower(0, 5), lower(7, 5), lower(3, 5); a != 5 || b != 5 || c != 3 {
+		t.Errorf("the lower figures are %v, %v, %v", a, b, c)
+	}
+
 	boot, now, err := sinceBoot()
 	if err != nil {
 		t.Fatal(err)

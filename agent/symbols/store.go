@@ -3,9 +3,11 @@
 package symbols
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"ccagent/agent/process"
 	"ccagent/eventlog"
@@ -22,6 +24,7 @@ type Store struct {
 	builds map[string]*build
 	last   symbolize.IDs
 	held   int // addresses
+	named  worker.Permitted
 
 	files    map[uint32]*eventlog.File
 	bindings map[uint32]*eventlog.Binding
@@ -82,12 +85,13 @@ func (s *Store) of(mod *process.Module) *build {
 	return b
 }
 
-// Resolve looks up what is not known yet.
+// Resolve looks up what is not known yet, of modules of one user.
 func (s *Store) Resolve(ctx context.Context, seen []Seen) error {
 	if s.held > s.config.Addresses {
 		s.forget()
 	}
-	job := worker.Job{UID: s.config.Who.UID, GID: s.config.Who.GID, CacheDir: s.config.CacheDir, MemoryLimit: s.config.Memory, After: s.last}
+	at := map[*build]int{} // in job.Modules
+	job := worker.Job{UID: s.config.Who.UID, GID: s.config.Who.GID, CacheDir: s.config.CacheDir, MemoryLimit: s.config.Memory, After: s.last, Permitted: &s.named}
 	byNumber := map[uint32]*build{}
 	for _, one := range seen {
 		b := s.of(one.Module)
@@ -102,7 +106,11 @@ func (s *Store) Resolve(ctx context.Context, seen []Seen) error {
 		if len(fresh) == 0 {
 			continue
 		}
-		byNumber[b.number] = b
+		if i, asked := at[b]; asked {
+			job.Modules[i].Addresses = append(job.Modules[i].Addresses, fresh...)
+			continue
+		}
+		byNumber[b.number], at[b] = b, len(job.Modules)
 		m := worker.ModuleFile{ID: b.number, Path: one.Module.Path, File: one.Module.File, Addresses: fresh, Root: one.Module.Root}
 		if one.Module.Problem != nil {
 			m.Problem = one.Module.Problem.Error()
@@ -114,6 +122,9 @@ func (s *Store) Resolve(ctx context.Context, seen []Seen) error {
 	}
 	if len(job.Modules) == 0 {
 		return nil
+	}
+	for _, m := range job.Modules {
+		slices.SortFunc(m.Addresses, func(a, b symbolize.Address) int { return cmp.Compare(a.Addr, b.Addr) })
 	}
 	sum, err := worker.Run(ctx, job, func(e eventlog.Event) error {
 		s.take(e, byNumber)

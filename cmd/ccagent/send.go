@@ -15,14 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent/config"
+	"ccagent/agent/daemon"
 	"ccagent/agent/daemon/control"
 	"ccagent/internal/sandbox"
 	"ccagent/profile"
 	"ccagent/push"
 )
 
-// convertRole is the role of the child that makes an engine's request of a log, its first file. Its first
-// message is a conversion; it answers with a requestHead and the body.
+// convertRole is the role of the child that makes an engine's requests of logs. To each conversion that it
+// receives, with its log, it answers with a requestHead and the body, until the parent hangs up.
 const convertRole = "convert"
 
 type conversion struct {
@@ -32,42 +33,58 @@ type conversion struct {
 
 type requestHead struct {
 	Path, ContentType string
-	Nothing           bool // there is nothing to send
+	Nothing           bool   // there is nothing to send
+	Problem           string // why there is no request
 }
 
 const (
-	maxHead = 1 << 12
+	maxConversion = 1 << 12
+	maxHead       = 1 << 16
 	// maxBody bounds a request before it is compressed, in bytes.
 	maxBody = 64 << 20
-	// convertMemory and convertTime bound the child.
+	// convertMemory bounds the child, and convertTime how long it may take for a log.
 	convertMemory = 512 << 20
 	convertTime   = time.Minute
+	// convertIdle is how long a child waits for another log.
+	convertIdle = time.Second
 )
 
 // convertMain runs such a child, and then does not return.
 func convertMain() {
-	sandbox.Main(map[string]sandbox.Role{convertRole: func(c *sandbox.Conn, files []*os.File) error {
-		_, text, err := c.Receive(maxHead)
-		if err != nil {
-			return err
+	sandbox.Main(map[string]sandbox.Role{convertRole: func(c *sandbox.Conn, _ []*os.File) error {
+		for {
+			_, text, err := c.Receive(maxConversion)
+			if errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			log, err := c.ReceiveFile()
+			if err != nil {
+				return err
+			}
+			var what conversion
+			if err := json.Unmarshal(text, &what); err != nil {
+				return err
+			}
+			r, err := convert(log, what)
+			log.Close()
+			head := requestHead{Nothing: r == nil}
+			if err != nil {
+				head.Problem = err.Error()
+				head.Problem = head.Problem[:min(len(head.Problem), maxHead/8)]
+			}
+			if r == nil {
+				r = &push.Request{}
+			}
+			head.Path, head.ContentType = r.Path, r.ContentType
+			if text, err = json.Marshal(head); err != nil {
+				return err
+			}
+			if err := errors.Join(c.Send(0, text), c.Send(0, r.Body)); err != nil {
+				return err
+			}
 		}
-		var what conversion
-		if err := json.Unmarshal(text, &what); err != nil {
-			return err
-		}
-		r, err := convert(files[0], what)
-		if err != nil {
-			return err
-		}
-		head := requestHead{Nothing: r == nil}
-		if r == nil {
-			r = &push.Request{}
-		}
-		head.Path, head.ContentType = r.Path, r.ContentType
-		if text, err = json.Marshal(head); err != nil {
-			return err
-		}
-		return errors.Join(c.Send(0, text), c.Send(0, r.Body))
 	}})
 }
 
@@ -92,65 +109,140 @@ func convert(log *os.File, what conversion) (*push.Request, error) {
 	return e.Request(b)
 }
 
-// requestOf has a child without privileges make the request of a log, which holds what a possibly
-// hostile program says.
-func requestOf(ctx context.Context, path string, what conversion) (*push.Request, error) {
-	ctx, cancel := context.WithTimeout(ctx, convertTime)
-	defer cancel()
+// converter has children without privileges make requests of logs, which hold what possibly hostile programs
+// say. One child makes those of one user's programs, as long as they follow each other. It is used by one
+// goroutine.
+type converter struct {
+	what conversion
+
+	mu    sync.Mutex // of what follows
+	child *sandbox.Child
+	user  uint32
+	ended context.CancelFunc
+	idle  *time.Timer
+}
+
+// request makes the request of a log, nil if it has no samples.
+func (v *converter) request(ctx context.Context, path string) (*push.Request, error) {
 	log, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	text, err := json.Marshal(what)
-	if err != nil {
-		return nil, err
+	user, known := daemon.OwnerOf(log)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.child != nil && (v.user != user || !known) {
+		v.end()
 	}
-	c, err := sandbox.Start(ctx, sandbox.Config{Role: convertRole, Name: "ccagent-convert", Memory: convertMemory}, log)
-	if err != nil {
-		return nil, err
+	if v.child == nil {
+		if err := v.start(user); err != nil {
+			return nil, err
+		}
 	}
-	r, err := func() (*push.Request, error) {
-		if err := c.Send(0, text); err != nil {
-			return nil, err
-		}
-		_, text, err := c.Receive(maxHead)
-		if err != nil {
-			return nil, err
-		}
-		var head requestHead
-		if err := json.Unmarshal(text, &head); err != nil {
-			return nil, err
-		}
-		_, body, err := c.Receive(maxBody)
-		if err != nil || head.Nothing {
-			return nil, err
-		}
-		// What the child says is not trusted: it may not choose another place of the engine.
-		e, err := push.ByName(what.Engine)
-		if err == nil && head.Path != e.Path {
-			err = fmt.Errorf("the request is for %q", head.Path)
-		}
-		return &push.Request{Path: head.Path, ContentType: head.ContentType, Body: body}, err
-	}()
-	if err != nil {
-		c.Kill()
+	v.idle.Stop()
+	// What the child has not answered by then it never does.
+	late := time.AfterFunc(convertTime, v.child.Kill)
+	cancelled := context.AfterFunc(ctx, v.child.Kill)
+	r, err := v.ask(log)
+	if !late.Stop() || !cancelled() || err != nil || !known {
+		err = errors.Join(err, v.end())
+	} else {
+		v.idle.Reset(convertIdle)
 	}
-	if wait := c.Wait(); err != nil || wait != nil {
-		if words := strings.TrimSpace(string(c.Stderr())); words != "" {
-			err = errors.New(words)
-		}
-		return nil, fmt.Errorf("convert %s: %w", path, errors.Join(err, wait))
+	if err != nil {
+		return nil, fmt.Errorf("convert %s: %w", path, err)
 	}
 	return r, nil
 }
 
+func (v *converter) start(user uint32) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	child, err := sandbox.Start(ctx, sandbox.Config{Role: convertRole, Name: "ccagent-convert", Memory: convertMemory})
+	if err != nil {
+		cancel()
+		return err
+	}
+	v.child, v.user, v.ended = child, user, cancel
+	v.idle = time.AfterFunc(convertIdle, func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.child == child {
+			v.end()
+		}
+	})
+	return nil
+}
+
+// end ends the child, and returns what it says of why it has failed.
+func (v *converter) end() error {
+	if v.child == nil {
+		return nil
+	}
+	child := v.child
+	v.child = nil
+	v.idle.Stop()
+	child.Close() // it ends by itself, if it can
+	patience := time.AfterFunc(convertIdle, child.Kill)
+	err := child.Wait()
+	patience.Stop()
+	v.ended()
+	if err == nil {
+		return nil
+	}
+	if words := strings.TrimSpace(string(child.Stderr())); words != "" {
+		err = errors.Join(errors.New(words), err)
+	}
+	return err
+}
+
+// stop ends the child once it has nothing to do.
+func (v *converter) stop() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_ = v.end()
+}
+
+// ask has the child make a request.
+func (v *converter) ask(log *os.File) (*push.Request, error) {
+	text, err := json.Marshal(v.what)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(v.child.Send(0, text), v.child.SendFiles(log)); err != nil {
+		return nil, err
+	}
+	if _, text, err = v.child.Receive(maxHead); err != nil {
+		return nil, err
+	}
+	var head requestHead
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, err
+	}
+	_, body, err := v.child.Receive(maxBody)
+	switch {
+	case err != nil:
+		return nil, err
+	case head.Problem != "":
+		return nil, errors.New(head.Problem)
+	case head.Nothing:
+		return nil, nil
+	}
+	// What the child says is not trusted: it may not choose another place of the engine.
+	e, err := push.ByName(v.what.Engine)
+	if err == nil && head.Path != e.Path {
+		err = fmt.Errorf("the request is for %q", head.Path)
+	}
+	return &push.Request{Path: head.Path, ContentType: head.ContentType, Body: body}, err
+}
+
 // sender sends closed pieces to engines, each by a queue of its own.
 type sender struct {
-	names   []string
-	queues  []*push.Queue
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	names      []string
+	queues     []*push.Queue
+	converters []*converter // each a queue's
+	cancel     context.CancelFunc
+	running    sync.WaitGroup
 }
 
 // newSender makes the queues that the configuration asks for, with what an earlier daemon has not sent.
@@ -170,17 +262,18 @@ func newSender(c *config.Daemon, stateDir string) (*sender, error) {
 		if t.URL == "" {
 			return nil, fmt.Errorf("daemon.push[%d].url: the engine's address is missing", i)
 		}
+		by := &converter{what: conversion{e.Name, to.Arguments}}
 		q, err := push.NewQueue(t, push.Options{
 			Spill:  filepath.Join(stateDir, fmt.Sprintf("push-%d-%s.json", i, e.Name)),
 			Report: func(text string) { say("%s", text) },
-			Request: func(ctx context.Context, path string, e push.Engine) (*push.Request, error) {
-				return requestOf(ctx, path, conversion{e.Name, to.Arguments})
+			Request: func(ctx context.Context, path string, _ push.Engine) (*push.Request, error) {
+				return by.request(ctx, path)
 			},
 		})
 		if err != nil {
 			return nil, err
 		}
-		s.names, s.queues = append(s.names, fmt.Sprintf("%s-%d", e.Name, i)), append(s.queues, q)
+		s.names, s.queues, s.converters = append(s.names, fmt.Sprintf("%s-%d", e.Name, i)), append(s.queues, q), append(s.converters, by)
 	}
 	return s, nil
 }
@@ -220,4 +313,7 @@ func (s *sender) stop() {
 		s.cancel()
 	}
 	s.running.Wait()
+	for _, v := range s.converters {
+		v.stop()
+	}
 }

@@ -20,23 +20,55 @@ func newTable[K comparable](first uint32) *table[K] {
 // ids maps one log's ids of a kind to the table's.
 type ids[K comparable] struct {
 	*table[K]
-	of      map[uint32]uint32
-	defined map[uint32]bool
+	dense  []slot // of the ids below maxDense, as far as there are any
+	sparse map[uint32]slot
 }
 
-func newIDs[K comparable](t *table[K]) *ids[K] {
-	return &ids[K]{t, make(map[uint32]uint32), make(map[uint32]bool)}
+// slot is what is known of one id of a log.
+type slot struct {
+	id       uint32 // the new one, if it is referred to
+	referred bool
+	defined  bool
+}
+
+// maxDense bounds the ids that are looked up by number. Our own logs count from 0 or 1.
+const maxDense = 1 << 16
+
+func newIDs[K comparable](t *table[K]) *ids[K] { return &ids[K]{table: t} }
+
+func (t *ids[K]) get(old uint32) slot {
+	if old >= maxDense {
+		return t.sparse[old]
+	}
+	if int(old) < len(t.dense) {
+		return t.dense[old]
+	}
+	return slot{}
+}
+
+func (t *ids[K]) set(old uint32, s slot) {
+	if old >= maxDense {
+		if t.sparse == nil {
+			t.sparse = make(map[uint32]slot)
+		}
+		t.sparse[old] = s
+		return
+	}
+	if more := int(old) + 1 - len(t.dense); more > 0 {
+		t.dense = append(t.dense, make([]slot, more)...)
+	}
+	t.dense[old] = s
 }
 
 // ref returns the new id for a reference; the definition may follow later.
 func (t *ids[K]) ref(old uint32) uint32 {
-	id, ok := t.of[old]
-	if !ok {
-		id = t.next
+	s := t.get(old)
+	if !s.referred {
+		s.id, s.referred = t.next, true
 		t.next++
-		t.of[old] = id
+		t.set(old, s)
 	}
-	return id
+	return s.id
 }
 
 // optional is like ref, but maps 0, which means none, to 0.
@@ -50,23 +82,26 @@ func (t *ids[K]) optional(old uint32) uint32 {
 // define returns the new id of a definition, and whether to write the definition. It is
 // not written if an equal one was written before, or if the log defines the id twice.
 func (t *ids[K]) define(old uint32, key K) (id uint32, write bool) {
-	if t.defined[old] {
-		return t.of[old], false
+	s := t.get(old)
+	if s.defined {
+		return s.id, false
 	}
-	t.defined[old] = true
-	if id, referred := t.of[old]; referred {
-		if _, ok := t.keys[key]; !ok {
-			t.keys[key] = id
+	s.defined = true
+	switch id, known := t.keys[key]; {
+	case s.referred:
+		if !known {
+			t.keys[key] = s.id
 		}
-		return id, true
+		write = true
+	case known:
+		s.id, s.referred = id, true
+	default:
+		s.id, s.referred, write = t.next, true, true
+		t.next++
+		t.keys[key] = s.id
 	}
-	if id, ok := t.keys[key]; ok {
-		t.of[old] = id
-		return id, false
-	}
-	id = t.ref(old)
-	t.keys[key] = id
-	return id, true
+	t.set(old, s)
+	return s.id, write
 }
 
 // eventKey is what makes two logs' events one: weights are in the unit, at whatever rate the event

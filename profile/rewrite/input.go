@@ -63,7 +63,15 @@ func clockOf(in Input) (wall uint64, ok bool, err error) {
 // the i-th sample is kept.
 func look(in Input, mark func(i int, time uint64) bool) (*survey, error) {
 	s := &survey{}
-	err := scan(in, func(rec *eventlog.Record, types []eventlog.EventType) bool {
+	r, closed, err := open(in)
+	if err != nil {
+		return nil, err
+	}
+	defer closed()
+	if in.Keep == nil { // else samples are counted, for which damage must be seen as when they are copied
+		r.Only(eventlog.IDRTSIdentifier, eventlog.IDRunThread, eventlog.IDCapture, eventlog.IDProcess, eventlog.IDOSProcessPID, eventlog.IDNodes, eventlog.IDSample)
+	}
+	err = each(in, r, func(rec *eventlog.Record, types []eventlog.EventType) bool {
 		if s.types == nil {
 			s.types = append([]eventlog.EventType(nil), types...)
 			s.sizes = sizes(types)
@@ -103,12 +111,23 @@ func look(in Input, mark func(i int, time uint64) bool) (*survey, error) {
 
 // scan calls f for each record of a log until f returns false or the log ends.
 func scan(in Input, f func(rec *eventlog.Record, types []eventlog.EventType) bool) error {
-	file, err := in.Open()
+	r, closed, err := open(in)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	r := eventlog.NewReader(file)
+	defer closed()
+	return each(in, r, f)
+}
+
+func open(in Input) (r *eventlog.Reader, closed func() error, err error) {
+	file, err := in.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	return eventlog.NewReader(file), file.Close, nil
+}
+
+func each(in Input, r *eventlog.Reader, f func(rec *eventlog.Record, types []eventlog.EventType) bool) error {
 	for r.Next() {
 		if !f(r.Record(), r.Types()) {
 			return nil

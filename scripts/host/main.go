@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -62,6 +63,12 @@ func run(args []string) error {
 		return errors.New("usage: host [-minutes N] [-rounds N] -programs DIR -root RELEASE=DIR… -collector OTELCOL CCAGENT")
 	}
 	o.ccagent = fs.Arg(0)
+	for _, path := range []*string{&o.ccagent, &o.programs, &o.collector} {
+		var err error
+		if *path, err = filepath.Abs(*path); err != nil {
+			return err
+		}
+	}
 	if o.minutes > 0 {
 		if err := measureHost(&o, time.Duration(o.minutes*float64(time.Minute))); err != nil {
 			return err

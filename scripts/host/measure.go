@@ -21,7 +21,7 @@ import (
 
 // probeEvery is how often a process is started whose first sample is timed. It runs alone in its
 // control group, without a limit.
-const probeEvery = 5 * time.Second
+const probeEvery = 15 * time.Second
 
 func measureHost(o *options, duration time.Duration) (err error) {
 	dir, err := os.MkdirTemp("", "host-")

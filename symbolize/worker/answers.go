@@ -173,6 +173,19 @@ func (a *answers) mayRead(m *ModuleFile, ref *sources.Ref) bool {
 	if ref.Dir == "" && !ref.InRoot && a.dumps[ref.Name] {
 		return true
 	}
+	known, is, remember := a.job.Permitted.lookup(m, ref)
+	if known {
+		return is
+	}
+	is = a.named(m, ref)
+	if remember != nil && a.ctx.Err() == nil { // else not all was looked through
+		remember(is)
+	}
+	return is
+}
+
+// named reports whether the module's files name a source file.
+func (a *answers) named(m *ModuleFile, ref *sources.Ref) bool {
 	n := a.namesOf(m)
 	if ref.Dir == "" {
 		return filepath.IsAbs(ref.Name) && n.file(ref.Name)

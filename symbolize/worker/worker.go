@@ -46,8 +46,10 @@ type Job struct {
 	// a source. Nil is the log's owner.
 	Reader      *credentials.Credentials
 	EmbedSource bool
-	SourceDirs  []string
-	CoreDirs    []string // searched for Core dumps, besides where the program was compiled
+	// Permitted remembers which sources modules name, for later jobs. Nil remembers nothing.
+	Permitted  *Permitted
+	SourceDirs []string
+	CoreDirs   []string // searched for Core dumps, besides where the program was compiled
 	// CacheDir is where indices of debug information are kept between runs: a
 	// folder of the owner's, which need not exist. Empty keeps none.
 	CacheDir string

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ccagent/agent/discovery"
+	"ccagent/eventlog"
 )
 
 // Layout of START in the names of pieces.
@@ -121,17 +122,15 @@ func (f *Folder) Unfinished() (paths []string, err error) {
 	return paths, err
 }
 
-// ended reports whether a piece's last two bytes are those of a log that was completed. Events seldom
-// end so.
+// ended reports whether a piece has its end marker behind whole blocks of events.
 func ended(p Piece) bool {
 	f, err := os.Open(p.Path)
 	if err != nil {
 		return true
 	}
 	defer f.Close()
-	var end [2]byte
-	_, err = f.ReadAt(end[:], p.Size-2)
-	return err == nil && end == [2]byte{0xff, 0xff}
+	_, ended := eventlog.Extent(f, p.Size)
+	return ended
 }
 
 // Limits bound what is kept. Zero is no bound.

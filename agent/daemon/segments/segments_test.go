@@ -1,10 +1,14 @@
 package segments
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
+
+	"ccagent/eventlog"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -83,5 +87,44 @@ func TestNames(t *testing.T) {
 	all, err := f.Pieces()
 	if err != nil || len(all) != 2 || all[0].PID != 7 || !all[0].Start.Equal(noon) || !all[1].Start.Equal(noon) {
 		t.Errorf("the pieces are %+v, %v", all, err)
+	}
+}
+
+// A piece that was cut off is unfinished, also where the cut leaves the bytes of an end marker.
+func TestUnfinished(t *testing.T) {
+	f, err := Open(filepath.Join(t.TempDir(), "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	w := eventlog.NewWriter(&log, nil)
+	if err := w.Write(1, eventlog.NoCap, &eventlog.Sample{Weight: 1<<64 - 1, TSO: 1<<64 - 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole := log.Bytes()
+	cut := bytes.LastIndex(whole[:len(whole)-2], []byte{0xff, 0xff})
+	if cut < 0 {
+		t.Fatal("the event has no such bytes")
+	}
+	want := []string{}
+	for i, text := range [][]byte{whole, whole[:cut+2], whole[:len(whole)-2]} {
+		path, err := f.Name("api", uint32(i+1), noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			want = append(want, path)
+		}
+	}
+	got, err := f.Unfinished()
+	slices.Sort(got)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("unfinished are %q, want %q; %v", got, want, err)
 	}
 }
