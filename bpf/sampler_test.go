@@ -12,6 +12,7 @@ import (
 
 	"ccagent/internal/testprog"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -83,6 +84,71 @@ func TestBuckets(t *testing.T) {
 			if last-first > 1<<bucketShift {
 				t.Fatalf("a bucket has %d rows", last-first)
 			}
+		}
+	}
+}
+
+// Rows that are added to a part of a table are found there, and the table's own elsewhere.
+func TestAddRows(t *testing.T) {
+	s, err := Load(Config{MaxFrames: 128, CPUs: 1, RingBytes: 1 << 16, UnwindRows: 1000})
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) && os.Geteuid() != 0 {
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "permission to load BPF programs: " + err.Error()})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	encode := func(rows ...uint32) (b []byte) { // addresses and rules
+		for _, n := range rows {
+			b = binary.NativeEndian.AppendUint32(b, n)
+		}
+		return b
+	}
+	if _, err := s.AddTable(encode(0, 9, 0x100, 9), nil); err != nil { // another's
+		t.Fatal(err)
+	}
+	table, err := s.AddTable(encode(0, 1, 0x180, 2, 0x1000, 3), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rows := range [][]byte{encode(0x400, 4, 0x510, 5, 0x511, 6), encode(0xf00, 7)} {
+		if err := s.AddRows(table, rows, binary.NativeEndian.Uint32(rows), 0x200); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.AddRows(table, encode(0x8000, 8), 0x8000, 0x200); err != nil {
+		t.Errorf("rows beyond the table: %v", err)
+	}
+	if err := s.AddRows(table, make([]byte, 1000*UnwindRowSize), 0, 0x200); !errors.Is(err, ErrTableFull) {
+		t.Errorf("rows beyond the room give %v", err)
+	}
+	for addr, want := range map[uint32]uint32{
+		0: 1, 0x17f: 1, 0x180: 2, 0x3ff: 2, 0x400: 4, 0x50f: 4, 0x510: 5, 0x511: 6, 0x5ff: 6, 0x600: 2, 0xeff: 2, 0xf00: 7, 0x1000: 7,
+	} {
+		if got := ruleAt(t, s, table, addr); got != want {
+			t.Errorf("at %#x rule %d holds, want %d", addr, got, want)
+		}
+	}
+}
+
+// ruleAt looks a rule's number up as the walker does.
+func ruleAt(t *testing.T, s *Sampler, table Table, addr uint32) uint32 {
+	t.Helper()
+	read := func(m *ebpf.Map, index uint32) (first, second uint32) {
+		var b [8]byte
+		if err := m.Lookup(index, &b); err != nil {
+			t.Fatal(err)
+		}
+		return binary.NativeEndian.Uint32(b[:]), binary.NativeEndian.Uint32(b[4:])
+	}
+	first, last := read(s.maps.UnwindBuckets, table.firstBucket+addr>>bucketShift)
+	for i := last; ; i-- {
+		at, rule := read(s.maps.UnwindRows, table.firstRow+i)
+		if at <= addr {
+			return rule
+		}
+		if i == first {
+			t.Fatalf("no row of the bucket holds at %#x", addr)
 		}
 	}
 }

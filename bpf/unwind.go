@@ -81,21 +81,30 @@ const (
 // Buckets builds the index by address of encoded rows.
 func Buckets(rows []byte) []byte {
 	n := len(rows) / UnwindRowSize
-	addr := func(i int) uint32 { return binary.NativeEndian.Uint32(rows[i*UnwindRowSize:]) }
 	if n == 0 {
 		return nil
 	}
-	var buckets []byte
+	last := binary.NativeEndian.Uint32(rows[(n-1)*UnwindRowSize:])
+	return bucketsOf(rows, 0, uint64(last)>>bucketShift+1, 0)
+}
+
+// bucketsOf builds the index of so many buckets from the one at an address, which the first row
+// does not lie after. The first row has that index.
+func bucketsOf(rows []byte, from uint32, count uint64, index uint32) []byte {
+	n := len(rows) / UnwindRowSize
+	addr := func(i int) uint32 { return binary.NativeEndian.Uint32(rows[i*UnwindRowSize:]) }
+	buckets := make([]byte, 0, count*bucketSize)
 	first, last := 0, 0
-	for b := range uint64(addr(n-1))>>bucketShift + 1 {
+	for b := range count {
+		b += uint64(from) >> bucketShift
 		for first = last; first+1 < n && uint64(addr(first+1)) <= b<<bucketShift; {
 			first++
 		}
 		for last = first; last+1 < n && uint64(addr(last+1)) < (b+1)<<bucketShift; {
 			last++
 		}
-		buckets = binary.NativeEndian.AppendUint32(buckets, uint32(first))
-		buckets = binary.NativeEndian.AppendUint32(buckets, uint32(last))
+		buckets = binary.NativeEndian.AppendUint32(buckets, index+uint32(first))
+		buckets = binary.NativeEndian.AppendUint32(buckets, index+uint32(last))
 	}
 	return buckets
 }
@@ -115,6 +124,31 @@ func (s *Sampler) AddTable(rows, rules []byte) (Table, error) {
 	table.firstBucket, errs[2] = t.buckets.add(buckets)
 	table.buckets = uint32(len(buckets) / bucketSize)
 	return table, errors.Join(errs[:]...)
+}
+
+// AddRows stores the rows of a part of a table's code: of size bytes from an address, both
+// multiples of 256 and counted from the table's base. The rows are sorted, the first is at that
+// address. They take the place of what the table has there; SetRegions makes the walker look rules
+// up again. It returns ErrTableFull if there is no room.
+func (s *Sampler) AddRows(table Table, rows []byte, addr, size uint32) error {
+	t := s.unwind
+	bucket := addr >> bucketShift
+	if len(rows) == 0 || bucket >= table.buckets {
+		return nil
+	}
+	if !t.rows.fits(rows) {
+		return ErrTableFull
+	}
+	first, err := t.rows.add(rows)
+	if err != nil {
+		return err
+	}
+	count := min(size>>bucketShift, table.buckets-bucket)
+	buckets := bucketsOf(rows, addr, uint64(count), first-table.firstRow)
+	if _, err := t.buckets.memory.WriteAt(buckets, int64(table.firstBucket+bucket)*bucketSize); err != nil {
+		return fmt.Errorf("store call frame information: %w", err)
+	}
+	return nil
 }
 
 // SetRegions sets which mappings of a process have which tables. Regions beyond MaxRegions

@@ -31,8 +31,11 @@ func (e *Engine) drainUntil(settled uint64) error {
 	}()
 	for {
 		more, err := e.drainBatch(settled)
-		if err != nil || !more {
+		if err != nil {
 			return err
+		}
+		if !more {
+			return e.Processes.AskForPages()
 		}
 	}
 }

@@ -147,6 +147,26 @@ func (e *Engine) count(im *process.Image, r *perf.Sample) {
 	if clock && kernel {
 		counts.InKernel++
 	}
+	// Probes stand where the top frame is known.
+	if !e.config.Asked.Events[r.Event].Nests && eventlog.SampleFlags(r.Flags)&eventlog.SampleTopCFI == 0 {
+		if unwound, ok := unwoundTo(r.Frames); ok {
+			e.Processes.NoteUnwound(im, unwound)
+		}
+	}
+}
+
+// unwoundTo is the code of user space up to which a sample was unwound by call frame information.
+func unwoundTo(frames []uint64) (addr uint64, ok bool) {
+	for _, f := range frames {
+		switch eventlog.FrameKind(f >> bpf.FrameKindShift) {
+		case eventlog.FramePC, eventlog.FrameC:
+			addr, ok = f&bpf.FrameAddressMask, true
+		case eventlog.FrameKernel:
+		default:
+			return addr, ok
+		}
+	}
+	return addr, ok
 }
 
 // leafAddress is the user-space address that a sample hit, or came from.

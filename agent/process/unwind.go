@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,16 +16,20 @@ import (
 // unwindTable is a module's call frame information in the walker's maps.
 type unwindTable struct {
 	bpf.Table
-	base uint64 // module address that rows count from
+	base  uint64 // module address that rows count from
+	pages *pages // nil if all rows are there
 }
 
 // UnwindRows estimates the rows of the call frame information of a program
 // with so many bytes of code, and of its libraries. Haskell and C have a row for
 // fifty bytes of code or more; the usual C libraries a quarter of a million rows
-// together.
+// together. Of a large program's code a part is ever sampled.
 func UnwindRows(code uint64) int {
 	const libraries, most = 1 << 20, 16 << 20
-	return int(min(code/24+libraries, most))
+	if code > wholeCode {
+		return int(min(max(code/64, wholeCode/24)+libraries, most))
+	}
+	return int(code/24 + libraries)
 }
 
 // compiled is a module's call frame information, encoded for the walker.
@@ -40,10 +45,17 @@ type tables struct {
 	wanted  chan *Module
 	pending int
 	cache   *worker.UnwindCache
-	over    bool // no more is wanted
+	whole   uint64 // wholeCode
+	over    bool   // no more is wanted
 	cancel  context.CancelFunc
 	ended   chan struct{}
 	cpu     atomic.Int64 // ns that compiling took
+
+	pagesWanted chan pagesWanted
+	pagesDone   chan pagesDone
+	withPages   []*Module // whose rows are compiled by need
+	guard       sync.Mutex
+	paged       map[*Module]*worker.UnwindPages // of the goroutine that compiles
 }
 
 // maxCompiling bounds the modules that wait to be compiled or taken.
@@ -53,7 +65,8 @@ func newTables(who *invoker.User) *tables {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &tables{
 		done: make(chan compiled, maxCompiling), wanted: make(chan *Module, maxCompiling),
-		cancel: cancel, ended: make(chan struct{}),
+		pagesWanted: make(chan pagesWanted, maxCompiling), pagesDone: make(chan pagesDone, maxCompiling), paged: map[*Module]*worker.UnwindPages{},
+		cancel: cancel, ended: make(chan struct{}), whole: wholeCode,
 		cache: &worker.UnwindCache{Dir: invoker.CacheDir(who.UID), UID: who.UID, GID: who.GID},
 	}
 	go t.work(ctx)
@@ -69,30 +82,65 @@ func (t *tables) compile(mod *Module) {
 	t.wanted <- mod
 }
 
-// work compiles queued modules, all that are queued at a time in one child.
+// work compiles queued modules: all that are queued at a time in one child, but those by need in
+// one each.
 func (t *tables) work(ctx context.Context) {
 	defer close(t.ended)
+	defer t.closePages()
 	for {
+		idle := time.After(idlePages)
 		select {
 		case <-ctx.Done():
 			return
+		case <-idle:
+			for _, of := range t.paged {
+				of.Stop()
+			}
+		case w := <-t.pagesWanted:
+			t.compilePages(ctx, w)
 		case mod := <-t.wanted:
 			if mod == nil {
 				return // closed
 			}
-			mods, files := []*Module{mod}, []*os.File{mod.File}
+			mods := []*Module{mod}
 			for len(t.wanted) > 0 {
-				mod := <-t.wanted
-				mods, files = append(mods, mod), append(files, mod.File)
-			}
-			cost := worker.CompileUnwind(ctx, t.cache, files, func(i int, u worker.UnwindTable) {
-				if ctx.Err() == nil {
-					t.done <- compiled{mods[i], u}
+				if mod := <-t.wanted; mod != nil {
+					mods = append(mods, mod)
 				}
-			})
-			t.cpu.Add(int64(cost.CPU))
+			}
+			t.compileAll(ctx, mods)
 		}
 	}
+}
+
+// compileAll compiles modules, large programs beside the others.
+func (t *tables) compileAll(ctx context.Context, mods []*Module) {
+	done := func(mod *Module, u worker.UnwindTable) {
+		if ctx.Err() == nil {
+			t.done <- compiled{mod, u}
+		}
+	}
+	var whole []*Module
+	var files []*os.File
+	var large sync.WaitGroup
+	for _, mod := range mods {
+		if !mod.byNeed(t.whole) {
+			whole, files = append(whole, mod), append(files, mod.File)
+			continue
+		}
+		large.Go(func() {
+			of, u := worker.OpenUnwindPages(ctx, t.cache, mod.File)
+			t.guard.Lock()
+			t.paged[mod] = of
+			t.guard.Unlock()
+			done(mod, u)
+		})
+	}
+	if len(files) > 0 {
+		cost := worker.CompileUnwind(ctx, t.cache, files, func(i int, u worker.UnwindTable) { done(whole[i], u) })
+		t.cpu.Add(int64(cost.CPU))
+	}
+	large.Wait()
 }
 
 // EndCompiling takes no more modules to compile. What is being compiled is of no use to this
@@ -152,6 +200,9 @@ func (ps *Table) takeTable(c compiled) error {
 		var stored bpf.Table
 		if stored, c.Err = ps.sampler.AddTable(c.Rows, c.Rules); c.Err == nil {
 			c.module.unwind = &unwindTable{Table: stored, base: c.Base}
+			if c.Paged {
+				ps.loadPages(c.module, &c.UnwindTable)
+			}
 		}
 	}
 	if c.Err != nil {

@@ -19,6 +19,17 @@ func (s bitSet) add(i uint64) bool {
 
 func (s bitSet) has(i uint64) bool { return s[i/64]&(1<<(i%64)) != 0 }
 
+// each passes the members from lo up to hi, exclusive, in order.
+func (s bitSet) each(lo, hi uint64, visit func(i uint64)) {
+	for w := lo / 64; w*64 < hi && w < uint64(len(s)); w++ {
+		for word := s[w]; word != 0; word &= word - 1 {
+			if i := w*64 + uint64(bits.TrailingZeros64(word)); i >= lo && i < hi {
+				visit(i)
+			}
+		}
+	}
+}
+
 // orderedSet also finds neighbours, by a bit for each 64 of the level below.
 type orderedSet struct{ levels []bitSet }
 

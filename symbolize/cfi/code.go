@@ -57,6 +57,7 @@ type analyser struct {
 	seen    bitSet          // words of text: entries noted
 	starts  *orderedSet     // offsets in text where procedures begin: not continuations
 	names   []uint64        // symbols of what may be code without an info table
+	ends    []uint32        // offsets in text of what follows a jump
 	updates map[uint64]bool // places with the address of another module's update frame
 
 	// To be visited, the earlier lists first.
@@ -79,52 +80,87 @@ type stackWord struct {
 // analyse finds rows for the module's Haskell code, in order of address.
 // Their offsets count from base.
 func (c *compiler) analyse() (base uint64, rows []codeRow) {
+	lo, hi := c.analysable()
+	if lo == hi {
+		return 0, nil
+	}
+	a := c.newAnalyser(lo, hi)
+	if a == nil {
+		return 0, nil
+	}
+	a.skip, a.updates = c.ownFrames(), c.importedUpdateFrames()
+	_ = c.f.EachAddress(c.limits.Bytes, a.symbol)
+	codePointers(c.f, lo, hi, c.limits.Bytes, func(addr uint64) { a.entry(addr) })
+	c.follow(a, c.spans)
+	if len(a.rows) < minCodeRows && c.stats.Haskell == 0 {
+		return 0, nil // no Haskell
+	}
+	c.followRest(a, c.spans)
+	return a.text.base, a.finish()
+}
+
+// analysable returns where Haskell code may be that rows can be worked out of; lo = hi if nowhere.
+func (c *compiler) analysable() (lo, hi uint64) {
 	if c.arch != amd64 || c.limits.Instructions == 0 {
-		return 0, nil
+		return 0, 0
 	}
-	a := &analyser{groups: make([]group, 1), limit: c.limits.Instructions, maxRows: c.limits.Rows}
-	if lo, hi := c.codeBounds(); lo < hi && hi-lo <= min(c.limits.Bytes, math.MaxUint32) {
-		if code := c.f.ReadAddr(lo, hi-lo); uint64(len(code)) == hi-lo {
-			a.text = text{base: lo, code: code, f: c.f}
-		}
+	if lo, hi = c.codeBounds(); lo >= hi || hi-lo > min(c.limits.Bytes, math.MaxUint32) {
+		return 0, 0
 	}
-	if len(a.text.code) == 0 {
-		return 0, nil
+	return lo, hi
+}
+
+// newAnalyser makes an analyser of the code from lo to hi, nil if it is not in the file.
+func (c *compiler) newAnalyser(lo, hi uint64) *analyser {
+	code := c.f.ReadAddr(lo, hi-lo)
+	if uint64(len(code)) != hi-lo {
+		return nil
 	}
 	const usual = 12 // bytes of code a row; what is not used is not touched
-	a.rows = make([]codeRow, 0, min(len(a.text.code)/usual, a.maxRows))
-	a.visited = newBitSet(len(a.text.code))
-	a.seen = newBitSet(len(a.text.code) / 8)
-	a.starts = newOrderedSet(len(a.text.code))
+	a := &analyser{text: text{base: lo, code: code, f: c.f}, groups: make([]group, 1), limit: c.limits.Instructions, maxRows: c.limits.Rows}
+	a.rows = make([]codeRow, 0, min(len(code)/usual, a.maxRows))
+	a.visited = newBitSet(len(code))
+	a.seen = newBitSet(len(code) / 8)
+	a.starts = newOrderedSet(len(code))
+	return a
+}
+
+// ownFrames returns the ranges of C code, sorted.
+func (c *compiler) ownFrames() []span {
+	var own []span
 	for i := range c.spans {
 		if s := &c.spans[i]; !s.haskell && s.lo < s.hi {
-			a.skip = append(a.skip, *s)
+			own = append(own, *s)
 		}
 	}
-	sort.Slice(a.skip, func(i, j int) bool { return a.skip[i].lo < a.skip[j].lo })
+	sort.Slice(own, func(i, j int) bool { return own[i].lo < own[j].lo })
+	return own
+}
 
-	a.updates = c.importedUpdateFrames()
-	_ = c.f.EachAddress(c.limits.Bytes, func(addr uint64) {
-		if a.text.contains(addr) && !a.entry(addr) && !a.inC(addr) {
-			a.names = append(a.names, addr)
-			a.starts.add(addr - a.text.base)
-		}
-	})
-	a.text.codePointers(c.limits.Bytes, func(addr uint64) { a.entry(addr) })
-	for i := range c.spans {
-		if s := &c.spans[i]; s.haskell {
+// symbol notes the address of a symbol.
+func (a *analyser) symbol(addr uint64) {
+	if a.text.contains(addr) && !a.entry(addr) && !a.inC(addr) {
+		a.names = append(a.names, addr)
+		a.starts.add(addr - a.text.base)
+	}
+}
+
+// follow visits all code with an info table.
+func (c *compiler) follow(a *analyser, spans []span) {
+	for i := range spans {
+		if s := &spans[i]; s.haskell {
 			a.entry(s.lo)
 			a.entry(s.lo + 1)
 		}
 	}
 	a.drain()
-	if len(a.rows) < minCodeRows && c.stats.Haskell == 0 {
-		return 0, nil // no Haskell
-	}
-	// Procedures without an info table. Their distance comes from frame information, or
-	// else from their instructions.
-	for i := range c.spans {
-		if s := &c.spans[i]; s.haskell && s.lo&7 == 0 && s.end > s.first {
+}
+
+// followRest visits procedures without an info table. Their distance comes from frame
+// information, or else from their instructions.
+func (c *compiler) followRest(a *analyser, spans []span) {
+	for i := range spans {
+		if s := &spans[i]; s.haskell && s.lo&7 == 0 && s.end > s.first {
 			if r := c.rules[c.rows[s.first].rule]; r.Kind == KindHaskell && r.Reg == c.arch.stgSp {
 				a.work = append(a.work, branch{addr: s.lo, off: r.Offset})
 				a.drain()
@@ -136,7 +172,6 @@ func (c *compiler) analyse() (base uint64, rows []codeRow) {
 		a.work = append(a.work, branch{addr: addr, group: a.newGroup(-1)})
 		a.drain()
 	}
-	return a.text.base, a.finish()
 }
 
 // importedUpdateFrames finds where the dynamic linker puts the addresses of the update

@@ -92,6 +92,9 @@ func (a *analyser) run(b branch) {
 		}
 		b.addr += uint64(in.len)
 		if stop {
+			if in.jumps() {
+				a.ends = append(a.ends, a.offset(b.addr))
+			}
 			break
 		}
 		if b.off != off || b.group != group {
@@ -239,12 +242,11 @@ func (b *branch) underUpdate(disp int32) {
 // jump sees a direct jump, conditional or not. Code with an info table knows
 // its own distance; the rest has it from here, if it is in the same procedure.
 func (a *analyser) jump(b *branch, to uint64) {
-	if !a.text.contains(to) {
-		return
-	}
 	switch in := a.text.infoAt(to); in.kind {
 	case infoNone:
-		a.later(jump{a.offset(to), a.offset(b.addr), b.off, b.group})
+		if a.text.contains(to) {
+			a.later(jump{a.offset(to), a.offset(b.addr), b.off, b.group})
+		}
 		return
 	case infoEntry:
 		a.guess(b)
@@ -254,6 +256,11 @@ func (a *analyser) jump(b *branch, to uint64) {
 		}
 	}
 	a.entry(to)
+}
+
+// jumps reports whether the instruction is a jump without a condition.
+func (in *inst) jumps() bool {
+	return in.opmap == mapOne && !in.vector && (in.op == 0xe9 || in.op == 0xeb || in.op == 0xff && in.reg&7 == 4)
 }
 
 // writes0F reports whether the instruction after 0F has the general register

@@ -60,6 +60,27 @@ type compiler struct {
 // elffile.ErrTooLarge beyond a limit, or an *elffile.UnsupportedError for
 // another machine.
 func Compile(f *elffile.File, limits Limits) (*Table, error) {
+	c, err := newCompiler(f, limits)
+	if err != nil {
+		return nil, err
+	}
+	text, code := c.analyse()
+	if len(c.spans) == 0 && len(code) == 0 {
+		if c.stats.FirstFault != nil {
+			return nil, fmt.Errorf("%w that is well-formed: %w", ErrNone, c.stats.FirstFault)
+		}
+		return nil, ErrNone
+	}
+	for i := range code {
+		if code[i].group == endOfRange {
+			c.stats.Code++
+		}
+	}
+	return c.table(c.overlay(c.joined(), text, code))
+}
+
+// newCompiler makes a compiler that has read the frame sections.
+func newCompiler(f *elffile.File, limits Limits) (*compiler, error) {
 	a := archOf(f.Machine)
 	if a == nil {
 		return nil, &elffile.UnsupportedError{Kind: "call frame information for " + f.Machine.String()}
@@ -79,19 +100,7 @@ func Compile(f *elffile.File, limits Limits) (*Table, error) {
 	}
 	c.repairStgRun()
 	c.extendHaskell()
-	text, code := c.analyse()
-	if len(c.spans) == 0 && len(code) == 0 {
-		if c.stats.FirstFault != nil {
-			return nil, fmt.Errorf("%w that is well-formed: %w", ErrNone, c.stats.FirstFault)
-		}
-		return nil, ErrNone
-	}
-	for i := range code {
-		if code[i].group == endOfRange {
-			c.stats.Code++
-		}
-	}
-	return c.table(c.overlay(c.joined(), text, code))
+	return c, nil
 }
 
 // sections finds the frame sections and takes their size from the limit.

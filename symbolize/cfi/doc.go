@@ -78,6 +78,17 @@
 // far. On arm64, where GHC emits no call frame information at all, C frames are
 // compiled and Haskell code has no rows.
 //
+// # Pages
+//
+// Large programs have a hundred megabytes of code, which takes seconds to follow, and run little
+// of it. OpenPages reads the frame sections, which is done at once, and gives rows for Haskell code
+// for pages that are asked for. A page is followed with some code around it. What points into it from
+// code that is not is found in other ways: four bytes of the code nearby that are an entry's address, and info tables
+// that lie where a procedure ends. Info tables elsewhere are read where code
+// refers to them, so the distances are those that the whole would give. Of pandoc's code 99.2 % of the bytes have what
+// Compile gives; 0.6 % have no rule, and where both differ (0.1 %) mostly Compile guesses in
+// what it takes for one procedure.
+//
 // # Hostile files
 //
 // Nothing here panics, and lengths are checked against the bytes that are there.

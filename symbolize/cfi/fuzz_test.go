@@ -45,6 +45,13 @@ func FuzzCompile(f *testing.F) {
 			last = r.Hi
 		}
 		limits := Limits{Bytes: 1 << 16, Rows: 1 << 10, Instructions: 1 << 14}
+		if pages, err := OpenPages(e, limits); err == nil {
+			for page := range uint32(3) {
+				if rows := pages.Rows(page); rows != nil {
+					checkPage(t, pages.Table(), page, rows)
+				}
+			}
+		}
 		table, err := Compile(e, limits)
 		if (table == nil) == (err == nil) {
 			t.Fatalf("table %v and error %v", table, err)

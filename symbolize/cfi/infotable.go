@@ -8,11 +8,12 @@ import (
 	"ccagent/symbolize/elffile"
 )
 
-// text is a module's executable bytes.
+// text is a module's executable bytes, or a part of them.
 type text struct {
 	base uint64
 	code []byte
 	f    *elffile.File
+	far  *farTables // nil if all of the code is here
 	// Large bitmaps read: a file may make us read as many as it has
 	// instructions.
 	bitmaps int
@@ -43,14 +44,54 @@ type info struct {
 	words int
 }
 
-// infoAt reads the info table that ends at addr, if one does. The fields that are read
-// first lie at the same place in the profiling way.
+// infoAt reads the info table that ends at addr, if one does.
 func (t *text) infoAt(addr uint64) info {
-	if addr&7 != 0 || !t.contains(addr) || addr-t.base < 32 {
+	switch {
+	case addr&7 != 0:
+		return info{}
+	case t.contains(addr) && (t.far == nil || addr-t.base >= maxTableBytes):
+		return t.infoBefore(addr, t.code[:addr-t.base])
+	case t.far != nil && t.far.contains(addr):
+		return t.far.infoAt(t, addr)
+	}
+	return info{}
+}
+
+// maxTableBytes is how much of an info table is read: a function's of the profiling way.
+const maxTableBytes = 40 + ghc.InfoProfiled
+
+// farTables reads info tables of code that is not in a text.
+type farTables struct {
+	lo, hi uint64 // all of the code
+	known  map[uint64]info
+}
+
+// maxFarTables bounds the tables that are remembered.
+const maxFarTables = 1 << 16
+
+func (far *farTables) contains(addr uint64) bool { return addr >= far.lo && addr < far.hi }
+
+func (far *farTables) infoAt(t *text, addr uint64) info {
+	in, ok := far.known[addr]
+	if !ok {
+		n := min(maxTableBytes, addr-far.lo)
+		if b := t.f.ReadAddr(addr-n, n); uint64(len(b)) == n {
+			in = t.infoBefore(addr, b)
+		}
+		if len(far.known) < maxFarTables {
+			far.known[addr] = in
+		}
+	}
+	return in
+}
+
+// infoBefore reads the info table that ends at addr, the end of the bytes. The fields that are
+// read first lie at the same place in the profiling way.
+func (t *text) infoBefore(addr uint64, end []byte) info {
+	if len(end) < 32 {
 		return info{}
 	}
 	le := binary.LittleEndian
-	end := t.code[:addr-t.base]
 	layout := le.Uint64(end[len(end)-ghc.InfoLayout:])
 	kind := ghc.ClosureType(le.Uint32(end[len(end)-ghc.InfoType:]))
 	switch {
@@ -63,7 +104,7 @@ func (t *text) infoAt(addr uint64) info {
 	case kind.In(ghc.AP, ghc.IndStatic), kind == ghc.Blackhole:
 		return info{kind: infoEntry}
 	case kind.In(ghc.Fun, ghc.FunStatic):
-		if n, ok := t.funWords(addr); ok {
+		if n, ok := funWords(end); ok {
 			return info{infoFun, n}
 		}
 	case kind == ghc.UpdateFrame:
@@ -95,15 +136,15 @@ func (t *text) infoAt(addr uint64) info {
 
 const unknownWords = -1
 
-// funWords is how many words of arguments the function at an info pointer takes.
-func (t *text) funWords(addr uint64) (words int, ok bool) {
+// funWords is how many words of arguments the function takes whose info table ends the bytes.
+func funWords(table []byte) (words int, ok bool) {
 	le := binary.LittleEndian
 	// The profiling way has two more words between.
-	for _, prof := range []uint64{0, ghc.InfoProfiled} {
-		if addr-t.base < 40+prof {
+	for _, prof := range []int{0, ghc.InfoProfiled} {
+		if len(table) < 40+prof {
 			break
 		}
-		end := t.code[:addr-t.base-prof]
+		end := table[:len(table)-prof]
 		bitmap, funType := le.Uint64(end[len(end)-ghc.FunBitmap:]), le.Uint32(end[len(end)-ghc.FunArgs:])
 		arity := le.Uint32(end[len(end)-ghc.FunArity:])
 		switch {
@@ -121,18 +162,18 @@ func (t *text) funWords(addr uint64) (words int, ok bool) {
 	return 0, false
 }
 
-// codePointers passes every word of data that may be a code pointer.
-func (t *text) codePointers(limit uint64, visit func(addr uint64)) {
+// codePointers passes every word of data that may be a pointer to code from lo to hi.
+func codePointers(f *elffile.File, lo, hi, limit uint64, visit func(addr uint64)) {
 	le := binary.LittleEndian
-	for _, p := range t.f.Segments {
+	for _, p := range f.Segments {
 		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X != 0 || p.Addr&7 != 0 {
 			continue
 		}
 		n := min(p.Filesz, limit)
 		limit -= n
-		_ = t.f.Scan(p.Offset, n, n, 0, func(chunk []byte) bool {
+		_ = f.Scan(p.Offset, n, n, 0, func(chunk []byte) bool {
 			for ; len(chunk) >= 8; chunk = chunk[8:] {
-				if a := le.Uint64(chunk); t.contains(a) {
+				if a := le.Uint64(chunk); a >= lo && a < hi {
 					visit(a)
 				}
 			}

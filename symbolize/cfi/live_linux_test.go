@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sort"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -148,6 +149,8 @@ func TestHaskellRowsOfLivePrograms(t *testing.T) {
 		options     testprog.Options
 		args        []string
 	}{
+		{"-O0, by pages", "example", testprog.Options{O0: true}, []string{"200000"}},
+		{"stripped, by pages", "stm", testprog.Options{NoDebug: true, Strip: true}, nil},
 		{"-O2", "maps", testprog.Options{}, []string{"2000", "1000"}},
 		{"-O2", "example", testprog.Options{}, []string{"200000"}},
 		{"-O0", "example", testprog.Options{O0: true}, []string{"200000"}},
@@ -158,8 +161,29 @@ func TestHaskellRowsOfLivePrograms(t *testing.T) {
 	} {
 		t.Run(c.name+" "+c.title, func(t *testing.T) {
 			exe := testprog.Build(t, c.name, c.options)
-			checkLive(t, trace(t, exe, c.args...), compile(t, exe, DefaultLimits))
+			table := compile(t, exe, DefaultLimits)
+			if strings.HasSuffix(c.title, "by pages") {
+				table = allPages(t, exe)
+			}
+			checkLive(t, trace(t, exe, c.args...), table)
 		})
+	}
+}
+
+// allPages returns a table of all pages.
+func allPages(t *testing.T, exe string) *Table {
+	pages, err := OpenPages(elftest.Open(t, exe), DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := *pages.Table()
+	table.Rows = nil
+	for page := uint32(0); ; page++ {
+		rows := pages.Rows(page)
+		if rows == nil {
+			return &table
+		}
+		table.Rows = append(table.Rows, rows...)
 	}
 }
 

@@ -20,7 +20,9 @@ import (
 
 // Main does a child's work and ends the process if this process is one. A
 // program that calls Run or CompileUnwind calls it first thing in main.
-func Main() { sandbox.Main(map[string]sandbox.Role{roleSymbolise: child, roleUnwind: unwindChild}) }
+func Main() {
+	sandbox.Main(map[string]sandbox.Role{roleSymbolise: child, roleUnwind: unwindChild, roleUnwindPages: unwindPages})
+}
 
 func child(c *sandbox.Conn, files []*os.File) error {
 	_, b, err := c.Receive(maxRequest)

@@ -12,8 +12,9 @@ import (
 
 // What a child does.
 const (
-	roleSymbolise = "symbolise"
-	roleUnwind    = "unwind"
+	roleSymbolise   = "symbolise"
+	roleUnwind      = "unwind"
+	roleUnwindPages = "unwind pages"
 )
 
 // fileEvents is the first file of a symbolising child: where it writes its events, as an

@@ -21,6 +21,9 @@ type UnwindTable struct {
 	Base        uint64 // module address that rows count from
 	Rows, Rules []byte
 	Err         error // why there is no table
+	// Paged is set if Haskell code has rows only in Pages (see UnwindPages).
+	Paged bool
+	Pages []UnwindPage
 }
 
 // UnwindCost is what compiling took.
@@ -129,8 +132,12 @@ var errBadTable = errors.New("compiler of call frame information gave a malforme
 
 // readUnwind takes a table from the child, which is not trusted.
 func readUnwind(r io.Reader) (UnwindTable, error) {
+	return receiveUnwind(func(limit uint64) (uint64, []byte, error) { return sandbox.ReadMessage(r, limit) })
+}
+
+func receiveUnwind(receive func(limit uint64) (head uint64, b []byte, err error)) (UnwindTable, error) {
 	var t UnwindTable
-	status, b, err := sandbox.ReadMessage(r, uint64(cfi.DefaultLimits.Rows)*cfi.RowSize)
+	status, b, err := receive(uint64(cfi.DefaultLimits.Rows) * cfi.RowSize)
 	if err != nil {
 		return t, fmt.Errorf("read from the compiler of call frame information: %w", err)
 	}
@@ -145,7 +152,7 @@ func readUnwind(r io.Reader) (UnwindTable, error) {
 		return t, fmt.Errorf("%w: status %d", errBadTable, status)
 	}
 	t.Rows = b
-	if t.Base, t.Rules, err = sandbox.ReadMessage(r, maxUnwindRules*cfi.RuleSize); err != nil {
+	if t.Base, t.Rules, err = receive(maxUnwindRules * cfi.RuleSize); err != nil {
 		return t, fmt.Errorf("read from the compiler of call frame information: %w", err)
 	}
 	return t, t.check()
@@ -184,11 +191,16 @@ func unwindChild(_ *sandbox.Conn, files []*os.File) error {
 func writeUnwind(out io.Writer, file *os.File) error {
 	defer file.Close()
 	table, err := compileFile(file)
+	return sendUnwind(func(head uint64, b []byte) error { return sandbox.WriteMessage(out, head, b) }, table, err)
+}
+
+// sendUnwind sends a table, or why there is none.
+func sendUnwind(send func(head uint64, b []byte) error, table *cfi.Table, err error) error {
 	switch {
 	case errors.Is(err, cfi.ErrNone):
-		return sandbox.WriteMessage(out, unwindNone, nil)
+		return send(unwindNone, nil)
 	case err != nil:
-		return sandbox.WriteMessage(out, unwindFailed, []byte(err.Error()))
+		return send(unwindFailed, []byte(err.Error()))
 	}
 	rows := make([]byte, 0, len(table.Rows)*cfi.RowSize)
 	for _, r := range table.Rows {
@@ -198,20 +210,24 @@ func writeUnwind(out io.Writer, file *os.File) error {
 	for i := range table.Rules {
 		rules = table.Rules[i].Append(rules)
 	}
-	if err := sandbox.WriteMessage(out, unwindRows, rows); err != nil {
+	if err := send(unwindRows, rows); err != nil {
 		return err
 	}
-	return sandbox.WriteMessage(out, table.Base, rules)
+	return send(table.Base, rules)
 }
 
 func compileFile(file *os.File) (*cfi.Table, error) {
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	f, err := elffile.Open(file, info.Size())
+	f, err := openUnwindFile(file)
 	if err != nil {
 		return nil, err
 	}
 	return cfi.Compile(f, cfi.DefaultLimits)
+}
+
+func openUnwindFile(file *os.File) (*elffile.File, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return elffile.Open(file, info.Size())
 }

@@ -29,7 +29,7 @@ type UnwindCache struct {
 }
 
 // unwindMagic begins a kept table, and stands for its format.
-const unwindMagic = "ccagent unwind 1\n"
+const unwindMagic = "ccagent unwind 2\n"
 
 // builder identifies this program: another may compile other tables of a file.
 var builder = sync.OnceValue(func() string {
@@ -118,30 +118,64 @@ func (c *UnwindCache) keep(key string, t *UnwindTable) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encodeUnwind is the form in which a table is kept: the magic, the base and the number of
-// bytes of rows, 64 bits each, rows, rules, and a checksum of all, 32 bits.
+// encodeUnwind is the form in which a table is kept: the magic; the base, the numbers of bytes of
+// rows and of rules, 1 if it is paged else 0, 64 bits each; rows, rules; for each page its number and the number
+// of bytes of its rows, 32 bits, and its rows; a checksum of all, 32 bits.
 func encodeUnwind(t *UnwindTable) []byte {
-	b := make([]byte, 0, len(unwindMagic)+16+len(t.Rows)+len(t.Rules)+4)
-	b = append(b, unwindMagic...)
-	b = binary.LittleEndian.AppendUint64(b, t.Base)
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(t.Rows)))
+	le := binary.LittleEndian
+	size := unwindHead + len(t.Rows) + len(t.Rules) + 4
+	for i := range t.Pages {
+		size += 8 + len(t.Pages[i].Rows)
+	}
+	b := append(make([]byte, 0, size), unwindMagic...)
+	b = le.AppendUint64(b, t.Base)
+	b = le.AppendUint64(b, uint64(len(t.Rows)))
+	b = le.AppendUint64(b, uint64(len(t.Rules)))
+	paged := uint64(0)
+	if t.Paged {
+		paged = 1
+	}
+	b = le.AppendUint64(b, paged)
 	b = append(append(b, t.Rows...), t.Rules...)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	for i := range t.Pages {
+		b = le.AppendUint32(b, t.Pages[i].Number)
+		b = le.AppendUint32(b, uint32(len(t.Pages[i].Rows)))
+		b = append(b, t.Pages[i].Rows...)
+	}
+	return le.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
+
+// unwindHead is the number of bytes before a kept table's rows.
+const unwindHead = len(unwindMagic) + 32
 
 var errNotKept = errors.New("not a kept table")
 
 func decodeUnwind(b []byte) (t UnwindTable, err error) {
-	const head = len(unwindMagic) + 16
+	le := binary.LittleEndian
 	end := len(b) - 4
-	if end < head || !bytes.HasPrefix(b, []byte(unwindMagic)) || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
+	if end < unwindHead || !bytes.HasPrefix(b, []byte(unwindMagic)) || crc32.Checksum(b[:end], castagnoli) != le.Uint32(b[end:]) {
 		return t, errNotKept
 	}
-	t.Base = binary.LittleEndian.Uint64(b[len(unwindMagic):])
-	rows := binary.LittleEndian.Uint64(b[len(unwindMagic)+8:])
-	if rows > uint64(end-head) || rows > uint64(cfi.DefaultLimits.Rows)*cfi.RowSize || uint64(end-head)-rows > maxUnwindRules*cfi.RuleSize {
+	numbers := b[len(unwindMagic):]
+	t.Base = le.Uint64(numbers)
+	rows, rules, paged := le.Uint64(numbers[8:]), le.Uint64(numbers[16:]), le.Uint64(numbers[24:])
+	b = b[unwindHead:end]
+	if rows > uint64(len(b)) || rows > uint64(cfi.DefaultLimits.Rows)*cfi.RowSize ||
+		rules > uint64(len(b))-rows || rules > maxUnwindRules*cfi.RuleSize || paged > 1 {
 		return t, errNotKept
 	}
-	t.Rows, t.Rules = b[head:head+int(rows)], b[head+int(rows):end]
+	t.Rows, t.Rules, b = b[:rows:rows], b[rows:rows+rules:rows+rules], b[rows+rules:]
+	t.Paged = paged == 1
+	for len(b) > 0 {
+		if len(b) < 8 || uint64(le.Uint32(b[4:])) > uint64(len(b)-8) || !t.Paged {
+			return t, errNotKept
+		}
+		size := 8 + int(le.Uint32(b[4:]))
+		page := UnwindPage{le.Uint32(b), b[8:size:size]}
+		if err := t.checkPage(&page); err != nil {
+			return t, err
+		}
+		t.Pages, b = append(t.Pages, page), b[size:]
+	}
 	return t, t.check()
 }

@@ -84,6 +84,7 @@ func FuzzDecodeUnwind(f *testing.F) {
 	f.Add(encodeUnwind(&UnwindTable{Base: 0x1000, Rows: row, Rules: rule}))
 	f.Add(encodeUnwind(&UnwindTable{Rows: append(row, row...), Rules: rule}))
 	f.Add(encodeUnwind(&UnwindTable{}))
+	f.Add(encodeUnwind(&UnwindTable{Rows: row, Rules: rule, Paged: true, Pages: []UnwindPage{{0, row}, {7, nil}}}))
 	f.Add([]byte(unwindMagic))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		table, err := decodeUnwind(b)
