@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -64,6 +65,7 @@ func runDaemon(ctx context.Context, o daemon.Options) error {
 		return errors.New("the daemon profiles processes of all users: run it as root")
 	}
 	o.Log = func(line string) { say("%s", line) }
+	debug.SetGCPercent(50) // it is to be small, and makes little garbage
 	c, err := config.Load(o.Config)
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ type host struct {
 	config, state, socket string
 	more                  string // lines of the configuration
 	env                   []string
+	memory                int // of the daemon's control group, in bytes; 0 for none
 	daemon                *exec.Cmd
 	ended                 func() result
 }
@@ -69,7 +70,12 @@ func (h *host) configure(rules string) {
 
 func (h *host) start() {
 	h.t.Helper()
-	h.daemon = command(h.t, ccagent, "daemon", "--config", h.config, "--state-dir", h.state, "--socket", h.socket)
+	args := []string{"daemon", "--config", h.config, "--state-dir", h.state, "--socket", h.socket}
+	if h.memory > 0 {
+		h.daemon = inMemoryGroup(h.t, h.memory, ccagent, args...)
+	} else {
+		h.daemon = command(h.t, ccagent, args...)
+	}
 	h.daemon.Env = append(h.daemon.Environ(), h.env...)
 	h.ended = background(h.t, h.daemon)
 	eventually(h.t, "the daemon answers", func() bool {
@@ -105,9 +111,9 @@ func (h *host) ps(uid uint32, env ...string) map[int]seen {
 
 // status is how the daemon is.
 func (h *host) status() (s struct {
-	Stalled           int
-	Problem           string
-	Unwritten, Failed uint64
+	Stalled                 int
+	Problem                 string
+	Lost, Unwritten, Failed uint64
 }) {
 	h.t.Helper()
 	r := run(h.t, command(h.t, ccagent, "status", "--socket", h.socket, "--format", "json"))

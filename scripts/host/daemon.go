@@ -32,7 +32,11 @@ func startDaemon(o *options, dir, collector string) (*profiler, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := "daemon:\n  metrics: " + address + "\n"
+	text := "daemon:\n  metrics: " + address + "\n  rules:\n" // other Haskell programs that run here are no part of it
+	for _, program := range programs {
+		text += "  - {executable: " + program[0] + ", profile: true}\n"
+	}
+	text += "  - {profile: false}\n"
 	if collector != "" {
 		text += "  push:\n  - {engine: otlp, url: 'http://" + collector + "'}\n"
 	}

@@ -1,7 +1,7 @@
 // Command host measures the daemon on a host's worth of Haskell processes, and what it costs
 // servers, by runs in turns with and without it.
 //
-//	host [-minutes N] [-rounds N] [-processes N] -programs DIR -root RELEASE=DIR… -collector OTELCOL CCAGENT
+//	host [-minutes N] [-rounds N] [-processes N] [-busy SHARE] [-keep DIR] -programs DIR -root RELEASE=DIR… -collector OTELCOL CCAGENT
 //
 // DIR has RELEASE/host/NAME and RELEASE/container/NAME of each program; the first runs on the host, the
 // other in a PID and mount namespace with the release's root. Each process has a control group
@@ -55,7 +55,7 @@ func run(args []string) error {
 		return nil
 	})
 	fs.StringVar(&o.collector, "collector", "", "OpenTelemetry's collector, of internal/engines")
-	fs.StringVar(&o.keep, "keep", "", "keep the pieces in this folder")
+	fs.StringVar(&o.keep, "keep", "", "keep what is written in this folder, which is made; pieces are in its state")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -63,7 +63,10 @@ func run(args []string) error {
 		return errors.New("usage: host [-minutes N] [-rounds N] -programs DIR -root RELEASE=DIR… -collector OTELCOL CCAGENT")
 	}
 	o.ccagent = fs.Arg(0)
-	for _, path := range []*string{&o.ccagent, &o.programs, &o.collector} {
+	for _, path := range []*string{&o.ccagent, &o.programs, &o.collector, &o.keep} {
+		if *path == "" {
+			continue
+		}
 		var err error
 		if *path, err = filepath.Abs(*path); err != nil {
 			return err

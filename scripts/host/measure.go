@@ -24,14 +24,14 @@ import (
 const probeEvery = 15 * time.Second
 
 func measureHost(o *options, duration time.Duration) (err error) {
-	dir, err := os.MkdirTemp("", "host-")
-	if err != nil {
-		return err
-	}
-	if o.keep == "" {
+	dir := o.keep
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "host-"); err != nil {
+			return err
+		}
 		defer os.RemoveAll(dir)
-	} else {
-		defer func() { os.Rename(dir, o.keep) }()
+	} else if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
 	}
 	c, err := startCollector(o, dir)
 	if err != nil {
