@@ -19,8 +19,11 @@ type holdHoldState struct {
 	PidnsIno uint64
 	Signal   uint32
 	Armed    uint32
+	Least    uint32
 	Tid      uint32
 	Result   int32
+	_        [4]byte
+	Time     uint64
 }
 
 // Names of all BPF objects in the ELF.
@@ -28,6 +31,7 @@ type holdHoldState struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	holdMapHold          = "hold"
+	holdProgOnGate       = "on_gate"
 	holdProgOnHold       = "on_hold"
 	holdVarEmitHoldState = "emit_hold_state"
 )
@@ -74,6 +78,7 @@ type holdSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type holdProgramSpecs struct {
+	OnGate *ebpf.ProgramSpec `ebpf:"on_gate"`
 	OnHold *ebpf.ProgramSpec `ebpf:"on_hold"`
 }
 
@@ -131,11 +136,13 @@ type holdVariables struct {
 //
 // It can be passed to loadHoldObjects or ebpf.CollectionSpec.LoadAndAssign.
 type holdPrograms struct {
+	OnGate *ebpf.Program `ebpf:"on_gate"`
 	OnHold *ebpf.Program `ebpf:"on_hold"`
 }
 
 func (p *holdPrograms) Close() error {
 	return _HoldClose(
+		p.OnGate,
 		p.OnHold,
 	)
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"ccagent/agent/closures"
 	"ccagent/agent/invoker"
 	"ccagent/agent/overhead"
 	"ccagent/agent/process"
@@ -51,6 +52,7 @@ type Config struct {
 	// MaxOverhead and KeepRates are those of the budget.
 	MaxOverhead float64
 	KeepRates   bool
+	Census      source.Census
 }
 
 // A Chooser chooses among all processes of the host, and gives each a log.
@@ -140,7 +142,7 @@ func Open(c Config) (_ *Engine, err error) {
 // makeSources makes the sources and their Host.
 func (e *Engine) makeSources() {
 	e.host = &source.Host{
-		Walker: e.walker, Log: e.config.Logs, Budget: overhead.NewBudget(e.config.MaxOverhead), OwnLogs: e.config.Default == nil,
+		Walker: e.walker, Closures: closures.NewRegistry(), Census: e.config.Census, Log: e.config.Logs, Budget: overhead.NewBudget(e.config.MaxOverhead), OwnLogs: e.config.Default == nil,
 		Timed: e.statsOn != nil, Walks: &e.meter.walks,
 		Image: e.image, LogOf: e.logOf, Write: e.write, Place: e.place, WriteAt: e.writeAt, WriteKnown: e.writeKnown,
 		Threads: e.threads, Drain: e.Drain, TargetCPU: e.meter.targetCPU,
@@ -324,6 +326,7 @@ func (e *Engine) accountSideBand() error {
 // Declare has the sources repeat what new logs need.
 func (e *Engine) Declare() error {
 	at := perf.Monotonic()
+	e.host.Closures.ForgetWritten()
 	for _, s := range e.Sources.All {
 		if err := s.Declare(at); err != nil {
 			return err

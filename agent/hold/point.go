@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
@@ -18,7 +19,15 @@ type Point struct {
 	Signal unix.Signal // with which threads are held
 
 	program *bpf.Hold
-	link    link.Link
+	links   []link.Link
+}
+
+// Gate is the first instruction of a function that is called before a point is reached. A thread
+// is held only if the function's last call had a first argument of which the lower 32 bits are at
+// least Least.
+type Gate struct {
+	Offset uint64 // in the point's file
+	Least  uint32
 }
 
 // NewPoint puts a probe at an offset of a file, for one process. The file is what a path
@@ -28,21 +37,35 @@ func NewPoint(pid int, path string, offset uint64) (*Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPoint(pid, path, offset, signal)
+	return newPoint(pid, path, offset, nil, signal)
 }
 
-func newPoint(pid int, path string, offset uint64, signal unix.Signal) (*Point, error) {
-	program, err := bpf.LoadHold(signal)
+func newPoint(pid int, path string, offset uint64, gate *Gate, signal unix.Signal) (*Point, error) {
+	least := uint32(0)
+	if gate != nil {
+		least = gate.Least
+	}
+	program, err := bpf.LoadHold(signal, gate != nil, least)
 	if err != nil {
 		return nil, err
 	}
 	p := &Point{Signal: signal, program: program}
 	exe, err := link.OpenExecutable(path)
-	if err == nil {
-		p.link, err = exe.Uprobe("", program.Program(), &link.UprobeOptions{Address: offset, PID: pid})
+	put := func(program *ebpf.Program, offset uint64) {
+		var l link.Link
+		if err != nil {
+			return
+		}
+		if l, err = exe.Uprobe("", program, &link.UprobeOptions{Address: offset, PID: pid}); err == nil {
+			p.links = append(p.links, l)
+		}
+	}
+	put(program.Program(), offset)
+	if gate != nil {
+		put(program.Gate(), gate.Offset)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("put a probe where process %d is to be held: %w", pid, err), program.Close())
+		return nil, errors.Join(fmt.Errorf("put a probe where process %d is to be held: %w", pid, err), p.Close())
 	}
 	return p, nil
 }
@@ -53,12 +76,23 @@ func (p *Point) Holds(tid int, signal unix.Signal) (bool, error) {
 	if signal != p.Signal {
 		return false, nil
 	}
-	held, err := p.program.Thread()
+	held, _, err := p.program.Thread()
 	return err == nil && held == tid, err
 }
 
+// Since is when the thread came that is held, by CLOCK_MONOTONIC in ns; 0 if none did.
+func (p *Point) Since() uint64 {
+	_, since, _ := p.program.Thread()
+	return since
+}
+
 // Close takes the probe out, for which the kernel takes a tenth of a second.
-func (p *Point) Close() error { return errors.Join(p.link.Close(), p.program.Close()) }
+func (p *Point) Close() (err error) {
+	for _, l := range p.links {
+		err = errors.Join(err, l.Close())
+	}
+	return errors.Join(err, p.program.Close())
+}
 
 // ignored are the signals that are ignored by default and have no other effect.
 var ignored = []unix.Signal{unix.SIGURG, unix.SIGWINCH}

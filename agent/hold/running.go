@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,20 +22,87 @@ var ErrEnded = errors.New("the process has ended")
 // held, and releases the thread. The process's other threads run on. The error is a
 // *TracedError if the process is traced already.
 func Running(ctx context.Context, pid int, path string, offset uint64, held func(tid int) error) error {
+	return onThread(func() error {
+		return running(ctx, pid, path, offset, nil, func(tid int, _ uint64) error { return held(tid) })
+	})
+}
+
+// Gated is like Running, but holds a thread only where the gate allows it. held is told since when
+// the thread is held, by CLOCK_MONOTONIC in ns.
+func Gated(ctx context.Context, pid int, path string, offset uint64, gate Gate, held func(tid int, since uint64) error) error {
+	return onThread(func() error { return running(ctx, pid, path, offset, &gate, held) })
+}
+
+// AtRest stops all threads of a process wherever they are, calls held, and releases them. The
+// error is a *TracedError if the process is traced already.
+func AtRest(ctx context.Context, pid int, held func() error) error {
+	return onThread(func() error { return atRest(ctx, pid, held) })
+}
+
+// onThread calls f on a thread of its own. All of ptrace's requests must come from one thread. It
+// has no other children, so that it waits for nothing but what it traces.
+func onThread(f func() error) error {
 	result := make(chan error, 1)
 	go func() {
-		// All of ptrace's requests must come from one thread. It has no other children, so
-		// that it waits for nothing but what it traces.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		result <- running(ctx, pid, path, offset, held)
+		result <- f()
 	}()
 	return <-result
 }
 
-func running(ctx context.Context, pid int, path string, offset uint64, held func(tid int) error) (err error) {
+func atRest(ctx context.Context, pid int, held func() error) (err error) {
+	if err := untraced(pid); err != nil {
+		return err
+	}
+	s := seized{pid: pid, threads: map[int]bool{}, gone: map[int]bool{}}
+	stopped := map[int]unix.WaitStatus{}
+	defer func() {
+		for tid, status := range stopped {
+			s.detach(tid, status)
+		}
+		err = errors.Join(err, s.letGo())
+	}()
+	if err := s.seize(); err != nil {
+		return err
+	}
+	asked := map[int]bool{}
+	for {
+		standing := true
+		for tid := range s.threads {
+			_, stands := stopped[tid]
+			standing = standing && stands
+			if !asked[tid] {
+				asked[tid] = true
+				s.interrupt(tid)
+			}
+		}
+		if standing {
+			break
+		}
+		tid, status, err := s.waitFor(ctx)
+		if err != nil {
+			return err
+		}
+		stopped[tid] = status
+		asked[tid] = true
+	}
+	if len(s.threads) == 0 {
+		return ErrEnded
+	}
+	return held()
+}
+
+func untraced(pid int) error {
 	if status, err := procfs.ReadStatus(pid); err == nil && status.Tracer != 0 {
 		return Explain(pid, unix.EPERM)
+	}
+	return nil
+}
+
+func running(ctx context.Context, pid int, path string, offset uint64, gate *Gate, held func(tid int, since uint64) error) (err error) {
+	if err := untraced(pid); err != nil {
+		return err
 	}
 	// Chosen before threads are traced: from then on, a thread that starts another stands still
 	// with all signals blocked, until it is waited for.
@@ -47,7 +115,7 @@ func running(ctx context.Context, pid int, path string, offset uint64, held func
 	if err := s.seize(); err != nil {
 		return err
 	}
-	point, err := newPoint(pid, path, offset, signal)
+	point, err := newPoint(pid, path, offset, gate, signal)
 	if err != nil {
 		return err
 	}
@@ -65,7 +133,7 @@ func running(ctx context.Context, pid int, path string, offset uint64, held func
 		} else if there {
 			err := func() error {
 				defer s.resume(tid, 0)
-				return held(tid)
+				return held(tid, point.Since())
 			}()
 			return err
 		}
@@ -134,9 +202,31 @@ func (s *seized) isOurs(tid int) bool {
 
 // wait waits for a thread to stop.
 func (s *seized) wait() (tid int, status unix.WaitStatus, err error) {
+	return s.waitOr(0, func() error { return nil })
+}
+
+// waitFor is like wait, but ends with the context. A thread that the kernel does not let stop
+// sends nothing that would end a wait, so it is asked for again and again.
+func (s *seized) waitFor(ctx context.Context) (tid int, status unix.WaitStatus, err error) {
+	return s.waitOr(unix.WNOHANG, func() error {
+		time.Sleep(stopPause)
+		return ctx.Err()
+	})
+}
+
+// stopPause is how long to wait until it is asked again whether a thread has stopped.
+const stopPause = 100 * time.Microsecond
+
+// waitOr waits for a thread to stop, with the given flags of wait4 besides its own; idle is called
+// where there is none.
+func (s *seized) waitOr(flags int, idle func() error) (tid int, status unix.WaitStatus, err error) {
 	for {
-		tid, err = unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD, nil)
+		tid, err = unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD|flags, nil)
 		switch {
+		case err == nil && tid == 0:
+			if err := idle(); err != nil {
+				return 0, 0, err
+			}
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.ECHILD):
 			return 0, 0, ErrEnded
@@ -197,9 +287,7 @@ func (s *seized) resume(tid int, signal unix.Signal) { _ = unix.PtraceCont(tid, 
 // letGo ends the tracing of all threads.
 func (s *seized) letGo() error {
 	for tid := range s.threads {
-		if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0, 0, 0); errno != 0 {
-			s.lose(tid)
-		}
+		s.interrupt(tid)
 	}
 	for len(s.threads) > 0 {
 		tid, status, err := s.wait()
@@ -209,8 +297,22 @@ func (s *seized) letGo() error {
 		if err != nil {
 			return err
 		}
-		_, _, _ = unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(tid), 0, uintptr(s.own(status)), 0, 0)
-		s.lose(tid)
+		s.detach(tid, status)
 	}
 	return nil
+}
+
+// interrupt has a thread stop; false if it has ended.
+func (s *seized) interrupt(tid int) bool {
+	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0, 0, 0); errno != 0 {
+		s.lose(tid)
+		return false
+	}
+	return true
+}
+
+// detach ends the tracing of a thread that has stopped.
+func (s *seized) detach(tid int, status unix.WaitStatus) {
+	_, _, _ = unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(tid), 0, uintptr(s.own(status)), 0, 0)
+	s.lose(tid)
 }

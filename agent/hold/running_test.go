@@ -24,14 +24,15 @@ const holderVariable = "CCAGENT_TEST_HOLDER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(holderVariable) != "" {
-		fmt.Fprintln(os.Stderr, beHolder(os.Args[1], os.Args[2]))
+		fmt.Fprintln(os.Stderr, beHolder(os.Args[1], os.Args[2], os.Args[3]))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
-// beHolder holds a process at an offset of its program, and says when a thread stands there.
-func beHolder(process, offset string) error {
+// beHolder holds a process, and says when a thread stands: at an offset of its program, after the
+// one at gate if that is not 0, or wherever it is if both are 0.
+func beHolder(process, offset, gate string) error {
 	pid, err := strconv.Atoi(process)
 	if err != nil {
 		return err
@@ -40,10 +41,22 @@ func beHolder(process, offset string) error {
 	if err != nil {
 		return err
 	}
-	return Running(context.Background(), pid, fmt.Sprintf("/proc/%d/exe", pid), at, func(int) error {
+	first, err := strconv.ParseUint(gate, 10, 64)
+	if err != nil {
+		return err
+	}
+	held := func() error {
 		fmt.Println("held")
 		select {}
-	})
+	}
+	exe := fmt.Sprintf("/proc/%d/exe", pid)
+	switch {
+	case at == 0:
+		return AtRest(context.Background(), pid, held)
+	case first != 0:
+		return Gated(context.Background(), pid, exe, at, Gate{Offset: first, Least: 3}, func(int, uint64) error { return held() })
+	}
+	return Running(context.Background(), pid, exe, at, func(int) error { return held() })
 }
 
 // loopProgram executes often() again and again until it has input, and never() only where it has
@@ -53,6 +66,8 @@ const loopProgram = `
 #include <pthread.h>
 #include <unistd.h>
 __attribute__((noinline)) void often(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void gate(int n) { __asm__ volatile("" : : "r"(n)); }
+__attribute__((noinline)) void closed(int n) { __asm__ volatile("" : : "r"(n)); }
 __attribute__((noinline)) void never(void) { __asm__ volatile(""); }
 static void *live(void *unused) { for (;;) pause(); return unused; }
 int main(int argc, char **argv)
@@ -64,8 +79,11 @@ int main(int argc, char **argv)
 		never();
 	if (pthread_create(&other, 0, live, 0) || write(1, "\n", 1) != 1)
 		return 99;
-	while (poll(&in, 1, 1) == 0)
+	while (poll(&in, 1, 1) == 0) {
+		gate(3);
+		closed(2);
 		often();
+	}
 	return 7;
 }
 `
@@ -79,8 +97,21 @@ func TestProcessSurvivesTheHolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for place, stands := range map[string]bool{"often": true, "never": false} {
-		t.Run(place, func(t *testing.T) {
+	for _, c := range []struct {
+		name, place, gate string
+		stands            bool
+	}{
+		{"often", "often", "", true}, {"never", "never", "", false}, {"gated", "often", "gate", true},
+		{"not let through", "often", "closed", false}, {"at rest", "", "", true},
+	} {
+		stands := c.stands
+		t.Run(c.name, func(t *testing.T) {
+			offset := func(name string) string {
+				if name == "" {
+					return "0"
+				}
+				return strconv.FormatUint(procedure(t, exe, name), 10)
+			}
 			program := exec.CommandContext(t.Context(), exe)
 			end, err := program.StdinPipe()
 			if err != nil {
@@ -98,7 +129,7 @@ func TestProcessSurvivesTheHolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			pid := program.Process.Pid
-			holder := exec.CommandContext(t.Context(), self, strconv.Itoa(pid), strconv.FormatUint(procedure(t, exe, place), 10))
+			holder := exec.CommandContext(t.Context(), self, strconv.Itoa(pid), offset(c.place), offset(c.gate))
 			holder.Env = append(os.Environ(), holderVariable+"=1")
 			holder.Stderr = os.Stderr
 			held, err := holder.StdoutPipe()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/agent/closures"
 	"ccagent/agent/process"
 	"ccagent/eventlog"
 	"ccagent/heap"
@@ -61,7 +62,7 @@ func TestCount(t *testing.T) {
 	node := addTable(contents, 128, ghc.Constr20, 2, 0, "main:Main.Node")
 	thunk := addTable(contents, 512, ghc.Thunk10, 1, 0, "")
 	const secret = 0x7365637265740000
-	w := newWalker(imageOf(t, contents), heap.Layout{Header: 1, TSO: 15, TRecChunk: 51}, newClosures())
+	w := newWalker(imageOf(t, contents), heap.Layout{Header: 1, TSO: 15, TRecChunk: 51}, closures.NewRegistry())
 	words := []uint64{node, secret, secret + 1, thunk, 0, secret, node, secret, secret, secret, secret}
 	var written, named []string
 	emit := func(e eventlog.Event) error {
@@ -83,22 +84,15 @@ func TestCount(t *testing.T) {
 	if got := strings.Join(named, "; "); got != "7 0x400080; 7 0x400200" {
 		t.Errorf("to be named %q", got)
 	}
-	w.all.forgetWritten()
+	w.all.ForgetWritten()
 	written = nil
 	if _, err := w.count(words, emit, code); err != nil || len(written) != 2 {
 		t.Errorf("the next log has %d definitions, %v", len(written), err)
 	}
 }
 
-// A program can make as many info tables as it likes, and figures that no nursery has.
+// A program can have figures that no nursery has.
 func TestCountIsBounded(t *testing.T) {
-	all := newClosures()
-	for i := range uint64(maxClosures + 10) {
-		all.of(place{1, i}, heap.Info{}, nil)
-	}
-	if len(all.at) != maxClosures || all.of(place{2, 0}, heap.Info{}, nil) != nil {
-		t.Errorf("%d info tables are held", len(all.at))
-	}
 	for _, c := range [][2]uint64{{0, 1}, {1, 0}, {1 << 40, 1 << 40}, {1<<64 - 1, 1}} {
 		if n, ok := multiply(c[0], c[1], 1); ok {
 			t.Errorf("%d blocks of %d capabilities are %d places", c[0], c[1], n)
@@ -118,7 +112,7 @@ func FuzzCount(f *testing.F) {
 		if profiled {
 			l.Header = 3
 		}
-		w := newWalker(imageOf(t, contents), l, newClosures())
+		w := newWalker(imageOf(t, contents), l, closures.NewRegistry())
 		var words []uint64
 		for ; len(block) >= 8 && len(words) < ghc.BlockBytes/8; block = block[8:] {
 			words = append(words, binary.LittleEndian.Uint64(block))

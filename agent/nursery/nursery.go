@@ -22,14 +22,13 @@ func Kind() source.Kind { return source.Kind{New: open} }
 // nursery is the source of blocks of the nurseries of every profiled Haskell process.
 type nursery struct {
 	source.Base
-	host     *source.Host
-	program  *bpf.NurseryProgram
-	multi    bool
-	bucket   *overhead.Bucket
-	images   map[uint32]*image // by process incarnation
-	sites    map[*process.Module]*rtsites.Collection
-	closures *closures
-	failed   bool // the user was warned
+	host    *source.Host
+	program *bpf.NurseryProgram
+	multi   bool
+	bucket  *overhead.Bucket
+	images  map[uint32]*image // by process incarnation
+	sites   map[*process.Module]*rtsites.Collection
+	failed  bool // the user was warned
 
 	// background counts the removals of probes: the kernel takes a tenth of a second for each.
 	background sync.WaitGroup
@@ -56,8 +55,7 @@ func open(h *source.Host, _ []*source.Event, needs source.Need) source.Source {
 		return nil
 	}
 	h.Budget.Costs.NeedTrap()
-	return &nursery{host: h, bucket: h.Budget.Nursery(), images: map[uint32]*image{}, sites: map[*process.Module]*rtsites.Collection{},
-		closures: newClosures(), chance: 1, perBlock: firstPerBlock}
+	return &nursery{host: h, bucket: h.Budget.Nursery(), images: map[uint32]*image{}, sites: map[*process.Module]*rtsites.Collection{}, chance: 1, perBlock: firstPerBlock}
 }
 
 // Load loads the probes' BPF program.
@@ -107,7 +105,7 @@ func (n *nursery) Attach(im *process.Image) error {
 	b := &im.RTS.Binary
 	layout, _ := heap.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
 	bias := im.BiasOf(im.RTS)
-	ni := &image{im: im, site: site, walker: newWalker(im, layout, n.closures)}
+	ni := &image{im: im, site: site, walker: newWalker(im, layout, n.host.Closures)}
 	ni.layout = bpf.NurseryLayout{N_capabilities: site.Count + bias, Incarnation: im.Incarnation, TotalAllocated: im.Layout.TotalAllocated}
 	if site.Array != 0 {
 		ni.layout.Capabilities = site.Array + bias
@@ -208,12 +206,6 @@ func (n *nursery) Detach(im *process.Image, _ uint64) error {
 	delete(n.images, im.Incarnation)
 	n.remove(ni)
 	return n.program.Forget(im.PID)
-}
-
-// Declare has closures written again when they are used.
-func (n *nursery) Declare(uint64) error {
-	n.closures.forgetWritten()
-	return nil
 }
 
 // Close removes all probes.

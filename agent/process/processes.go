@@ -97,8 +97,8 @@ func (ps *Table) readMappings(time uint64, im *Image) error {
 
 // mapped adds one executable mapping.
 func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
-	if m.Inode == 0 || m.Path == "" || m.Path[0] != '/' {
-		return nil // anonymous memory, the vDSO
+	if !isFile(m) {
+		return nil
 	}
 	for _, old := range im.Mappings {
 		if old.Start == m.Start && old.End == m.End {
@@ -112,14 +112,7 @@ func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
 	if err := mod.define(time, im.Log); err != nil {
 		return err
 	}
-	bias := mod.bias(m)
-	im.add(Mapping{m.Start, m.End, bias, mod})
-	if im.Exe == nil {
-		im.Exe = mod // the kernel maps the program before any library
-	}
-	if mod.Binary.RTS {
-		im.RTS = mod
-	}
+	bias := im.mapModule(mod, m).Bias
 	ps.Haskell = ps.Haskell || mod.Binary.RTS || mod.Binary.GHC && mod == im.Exe
 	if err := ps.updateWalker(im); err != nil {
 		return err

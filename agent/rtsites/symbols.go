@@ -84,6 +84,8 @@ var names = set(append([]string{
 	// Of allocation.
 	ghc.SymGenerations, ghc.SymGetAllocations, ghc.SymPrimFirst, ghc.SymPrimN, ghc.SymPrimNUntil, ghc.SymPrimUntil, ghc.SymFork, ghc.SymForkOn, ghc.SymStackOverflow, ghc.SymCreateThread,
 	ghc.SymHeapCheck, ghc.SymNNurseries, ghc.SymAllocateMightFail, ghc.SymExitReport, ghc.SymExitReportUntil, ghc.SymEnter,
+	// Of a census of the heap.
+	ghc.SymResurrect, ghc.SymMBlockSpace,
 	// Of ticky counters.
 	ghc.SymTickyCounters, ghc.SymShutdown,
 }, ghc.SymReturnValues[:]...)...)

@@ -18,6 +18,7 @@ import (
 	"math"
 	"time"
 
+	"ccagent/agent/closures"
 	"ccagent/agent/overhead"
 	"ccagent/agent/process"
 	"ccagent/agent/sink"
@@ -131,6 +132,10 @@ type Host struct {
 	Without func(im *process.Image, event string) bool
 	// Collected, if not nil, is notified of each collection that was seen, its pause in ns.
 	Collected func(im *process.Image, pause uint64, major bool)
+	// Closures are the info tables that sources have found. Who declares a log has it begin anew.
+	Closures *closures.Registry
+	// Census is how censuses of the heap are to be taken.
+	Census Census
 
 	// Timed is set if the kernel measures how long BPF programs run.
 	Timed bool
@@ -155,6 +160,16 @@ type Host struct {
 	Drain func() error
 	// TargetCPU is the CPU time that the target has used since the capture began, ns.
 	TargetCPU func() uint64
+}
+
+// Census is how censuses of the heap are to be taken.
+type Census struct {
+	// Once has the capture end when one was taken.
+	Once bool
+	// Wait is how long a census waits for a major collection.
+	Wait time.Duration
+	// MaxPause is for how long a census may stop the program; 0 is no bound.
+	MaxPause time.Duration
 }
 
 // Use is what has been used, in ns.

@@ -48,6 +48,24 @@ int main(void)
 	FIELD(bdescr, link);
 	FIELD(bdescr, u.back);
 	FIELD(bdescr, blocks);
+	FIELD(bdescr, gen);
+	FIELD(bdescr, flags);
+	SHOW("bdescr", sizeof(bdescr));
+	SHOW("BF_EVACUATED", BF_EVACUATED);
+	SHOW("BF_LARGE", BF_LARGE);
+	SHOW("BF_PINNED", BF_PINNED);
+	SHOW("BF_COMPACT", BF_COMPACT);
+	SHOW("BF_NONMOVING", BF_NONMOVING);
+	FIELD(StgCompactNFDataBlock, owner);
+	SHOW("StgCompactNFDataBlock", sizeof(StgCompactNFDataBlock));
+	SHOW("StgCompactNFData.totalW", offsetof(StgCompactNFData, totalW) - sizeof(StgHeader));
+	FIELD(generation, no);
+	FIELD(generation, n_words);
+	FIELD(generation, n_large_words);
+	FIELD(generation, n_compact_blocks);
+	FIELD(generation, threads);
+	FIELD(generation, to);
+	FIELD(generation, collections);
 	SHOW("StgTSO", sizeof(StgTSO) / sizeof(W_));
 	SHOW("StgTRecChunk", sizeof(StgTRecChunk) / sizeof(W_));
 	FIELD(StgRegTable, rRet);
@@ -180,7 +198,13 @@ func facts(version string, profiled bool) map[string]int {
 		"StgRegTable.rCCCS": BaseCCCS, "StgRegTable.rCurrentTSO": BaseCurrentTSO, "StgRegTable.rNursery": BaseNursery,
 		"StgRegTable.rCurrentNursery": BaseCurrentNursery, "StgRegTable.rHpAlloc": BaseHpAlloc,
 		"bdescr.start": BlockStart, "bdescr.free": BlockFree, "bdescr.link": BlockLink, "bdescr.u.back": BlockBack, "bdescr.blocks": BlockCount,
-		"StgTSO": int(l.TSOWords), "StgTRecChunk": int(l.TRecChunkWords), "StgRegTable.rRet": BaseRet,
+		"bdescr.gen": BlockGen, "bdescr.flags": BlockFlags, "bdescr": BlockDescriptorBytes,
+		"BF_EVACUATED": BlockEvacuated, "BF_LARGE": BlockLarge, "BF_PINNED": BlockPinned, "BF_COMPACT": BlockCompact, "BF_NONMOVING": BlockNonmoving,
+		"StgCompactNFDataBlock.owner": CompactOwner, "StgCompactNFDataBlock": CompactRegion, "StgCompactNFData.totalW": 0,
+		"generation.no": GenerationNo, "generation.n_words": GenerationWords, "generation.n_large_words": GenerationLargeWords,
+		"generation.n_compact_blocks": GenerationCompact, "generation.threads": GenerationThreads, "generation.to": GenerationTo,
+		"generation.collections": GenerationCollections,
+		"StgTSO":                 int(l.TSOWords), "StgTRecChunk": int(l.TRecChunkWords), "StgRegTable.rRet": BaseRet,
 		"generation.large_objects": GenerationLargeObjects, "generation.n_new_large_words": GenerationNewLarge,
 		"RTSStats.gcs": StatsGCs, "RTSStats.allocated_bytes": StatsAllocated,
 		"RTSStats.major_gcs": StatsMajorGCs, "RTSStats.copied_bytes": StatsCopied,

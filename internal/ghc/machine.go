@@ -34,14 +34,42 @@ const (
 	BlockFree  = 8 // free: one past the last byte that is allocated
 	BlockLink  = 16
 	BlockBack  = 24 // u.back
+	BlockGen   = 32 // gen: the generation that the group belongs to
+	BlockFlags = 46 // flags, 16 bits
 	BlockCount = 48 // blocks: of the group, 32 bits
+
+	BlockDescriptorBytes = 64
+)
+
+// Flags of a group of blocks (rts/include/rts/storage/Block.h).
+const (
+	BlockEvacuated = 1 << 0 // it holds what a collection has kept
+	BlockLarge     = 1 << 1 // it holds one large object
+	BlockPinned    = 1 << 2 // it holds byte arrays that are not moved
+	BlockExec      = 1 << 5 // it holds code that the run-time system made (before 9.4)
+	BlockCompact   = 1 << 9 // it belongs to a compact region
+	BlockNonmoving = 1 << 10
+)
+
+// Fields of a compact region's first block: the block's own descriptor comes first
+// (StgCompactNFDataBlock), then the StgCompactNFData (rts/include/rts/storage/Closures.h).
+const (
+	CompactOwner  = 8  // of StgCompactNFDataBlock: the region that the block belongs to
+	CompactRegion = 24 // where the StgCompactNFData begins in the first block
 )
 
 // Fields of a generation (rts/include/rts/storage/GC.h). Of the youngest, the objects of the
 // words since the last collection come first in the list.
 const (
-	GenerationLargeObjects = 32 // large_objects
-	GenerationNewLarge     = 56 // n_new_large_words: since the last collection
+	GenerationNo           = 0   // no, 32 bits
+	GenerationWords        = 24  // n_words: in its blocks
+	GenerationLargeObjects = 32  // large_objects
+	GenerationLargeWords   = 48  // n_large_words
+	GenerationNewLarge     = 56  // n_new_large_words: since the last collection
+	GenerationCompact      = 72  // n_compact_blocks
+	GenerationThreads      = 104 // threads: all of them that are in the generation, linked by TSOGlobalLink
+	GenerationTo           = 120 // to: the generation that objects are promoted to
+	GenerationCollections  = 128 // collections, 32 bits
 )
 
 // Fields of RTSStats, which every collection updates (rts/include/RtsAPI.h).

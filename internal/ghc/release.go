@@ -89,7 +89,8 @@ type Layout struct {
 const (
 	headerBytes         = 8
 	profiledHeaderBytes = 24
-	profiledHeaderWords = (profiledHeaderBytes - headerBytes) / 8
+	// ProfiledHeaderWords is by how much a header is longer in the profiling way, in words.
+	ProfiledHeaderWords = (profiledHeaderBytes - headerBytes) / 8
 )
 
 // Words of a StgTRecChunk, which has 16 entries. In the threaded way an entry counts the
@@ -128,8 +129,8 @@ func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {
 	}
 	if profiled {
 		l.TSOCCCS = r.profiledCCCS
-		l.TSOWords += profiledHeaderWords + 1
-		l.TRecChunkWords += profiledHeaderWords
+		l.TSOWords += ProfiledHeaderWords + 1
+		l.TRecChunkWords += ProfiledHeaderWords
 		for _, offset := range []*uint16{
 			&l.Header, &l.TSOStackObj, &l.TSOID, &l.TSOLabel, &l.WhyBlocked, &l.StackSize, &l.StackSp, &l.StackFirst,
 		} {

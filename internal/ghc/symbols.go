@@ -24,6 +24,8 @@ const (
 	SymMBlocks          = "mblocks_allocated"
 	SymBlocks           = "n_alloc_blocks"
 	SymFlags            = "RtsFlags"
+	SymResurrect        = "resurrectThreads"     // called where the run-time system takes its own census
+	SymMBlockSpace      = "mblock_address_space" // begin and end of the heap's addresses
 
 	// Capabilities.
 	SymCapabilities    = "capabilities" // an array of pointers (9.6), or the address of one

@@ -1,0 +1,286 @@
+package census
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"ccagent/agent/closures"
+	"ccagent/agent/process"
+	"ccagent/agent/procfs"
+	"ccagent/agent/rtsites"
+	"ccagent/heap"
+	"ccagent/internal/ghc"
+)
+
+// Reader reads the heap of one process.
+type Reader struct {
+	PID      int
+	Memory   *process.Memory
+	Layout   heap.Layout
+	Tables   *closures.Tables
+	Profiled bool
+
+	vars   rtsites.Heap // run-time addresses
+	pinned uint64       // where a capability has its current block of pinned byte arrays
+}
+
+// Generation is what the run-time system says of a generation.
+type Generation struct {
+	Address     uint64 // of its descriptor
+	Number      uint32
+	Words       uint64 // in its blocks
+	LargeWords  uint64
+	Compact     uint64 // blocks of compact regions
+	Collections uint32 // of it so far
+}
+
+// Descriptors is what the descriptors of a heap's blocks and generations said at one moment.
+type Descriptors struct {
+	Generations []Generation // the youngest first
+	Groups      []heap.Group // in use, by address
+	Megablocks  uint64       // mapped
+	Unallocated uint64       // blocks on the allocator's lists
+	Odd         uint64       // blocks whose descriptors contradict themselves
+	// Filling are the starts of the blocks that capabilities fill with pinned byte arrays. They
+	// belong to no generation yet.
+	Filling []uint64
+}
+
+// Oldest is the oldest generation.
+func (d *Descriptors) Oldest() *Generation { return &d.Generations[len(d.Generations)-1] }
+
+// generation returns that of an address, nil if there is none.
+func (d *Descriptors) generation(at uint64) *Generation {
+	for i := range d.Generations {
+		if d.Generations[i].Address == at {
+			return &d.Generations[i]
+		}
+	}
+	return nil
+}
+
+// Bounds on what a process may claim to have.
+const (
+	maxGenerations = 64
+	maxMegablocks  = 1 << 18 // 256 GB
+	maxGroups      = 1 << 25
+)
+
+// Where the run-time system has its heap unless it was told otherwise (rts/posix/OSMem.c).
+const (
+	usualSpace     = 0x4200000000
+	usualSpaceSize = 1 << 40
+)
+
+// ErrNoHeap is returned where a run-time system has no heap yet, or says that it is where it is not.
+var ErrNoHeap = errors.New("the program's heap was not found where its run-time system says it is")
+
+// NewReader makes a reader of a process image, whose run-time system has its variables at vars, as
+// module addresses. The image's mappings are those of now.
+func NewReader(im *process.Image, vars *rtsites.Heap) *Reader {
+	b := &im.RTS.Binary
+	r := &Reader{PID: int(im.PID), Memory: im.Memory, Profiled: b.Profiled(), vars: *vars}
+	r.Layout, _ = heap.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
+	frozen := process.NewImage(im.PID, im.Incarnation)
+	frozen.Mappings = slices.Clone(im.Mappings)
+	r.Tables = closures.NewTables(r.Profiled, frozen.MappingOf)
+	layout, _ := ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
+	r.pinned = ghc.BaseOfCapability + uint64(layout.PinnedBlocks) - 8
+	bias := im.BiasOf(im.RTS)
+	for _, at := range []*uint64{&r.vars.Generations, &r.vars.OldestGeneration, &r.vars.Space, &r.vars.Collect, &r.vars.CollectEnd, &r.vars.Array, &r.vars.Count, &r.vars.Main} {
+		if *at != 0 {
+			*at += bias
+		}
+	}
+	return r
+}
+
+// generations reads the descriptors of generations.
+func (r *Reader) generations() ([]Generation, error) {
+	first, err := r.Memory.Word(r.vars.Generations)
+	if err != nil {
+		return nil, err
+	}
+	last, err := r.Memory.Word(r.vars.OldestGeneration)
+	if err != nil {
+		return nil, err
+	}
+	if first == 0 || last == 0 {
+		return nil, ErrNoHeap // it is only starting
+	}
+	size, n := uint64(ghc.GenerationCollections+8), uint64(1)
+	if first != last {
+		// The size of a descriptor differs between ways. The first generation is promoted to the
+		// second.
+		second, err := r.Memory.Word(first + ghc.GenerationTo)
+		if err != nil {
+			return nil, err
+		}
+		size = second - first
+		if size < ghc.GenerationCollections+8 || size > 1<<12 || last < first || (last-first)%size != 0 || (last-first)/size >= maxGenerations {
+			return nil, ErrNoHeap
+		}
+		n = (last-first)/size + 1
+	}
+	all := make([]Generation, 0, n)
+	for at := first; uint64(len(all)) < n; at += size {
+		var b [ghc.GenerationCollections + 8]byte
+		if _, err := r.Memory.ReadAt(b[:], int64(at)); err != nil {
+			return nil, err
+		}
+		word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+		g := Generation{
+			Address: at, Number: uint32(word(ghc.GenerationNo)), Words: word(ghc.GenerationWords), LargeWords: word(ghc.GenerationLargeWords),
+			Compact: word(ghc.GenerationCompact), Collections: uint32(word(ghc.GenerationCollections)),
+		}
+		if uint64(g.Number) != uint64(len(all)) {
+			return nil, ErrNoHeap
+		}
+		all = append(all, g)
+	}
+	return all, nil
+}
+
+// OldestGeneration is the number of the oldest generation.
+func (r *Reader) OldestGeneration() (uint32, error) {
+	all, err := r.generations()
+	if err != nil {
+		return 0, err
+	}
+	return all[len(all)-1].Number, nil
+}
+
+// space is the range of addresses in which the heap lies.
+func (r *Reader) space() (begin, end uint64, err error) {
+	if r.vars.Space == 0 {
+		return usualSpace, usualSpace + usualSpaceSize, nil
+	}
+	var s [2]uint64
+	if err := r.Memory.Words(r.vars.Space, s[:]); err != nil {
+		return 0, 0, err
+	}
+	if s[0] == 0 || s[1] <= s[0] || s[0]%ghc.MegablockBytes != 0 {
+		return 0, 0, ErrNoHeap
+	}
+	return s[0], s[1], nil
+}
+
+// Descriptors reads the descriptors of generations and blocks. The program should not run
+// meanwhile.
+func (r *Reader) Descriptors() (*Descriptors, error) {
+	d := &Descriptors{}
+	var err error
+	if d.Generations, err = r.generations(); err != nil {
+		return nil, fmt.Errorf("read the heap's generations: %w", err)
+	}
+	begin, end, err := r.space()
+	if err != nil {
+		return nil, err
+	}
+	regions, err := procfs.Regions(r.PID)
+	if err != nil {
+		return nil, fmt.Errorf("find the heap of process %d: %w", r.PID, err)
+	}
+	buf := make([]byte, heap.DescriptorBytes)
+	for _, m := range regions {
+		lo, hi := max(m.Start, begin), min(m.End, end)
+		if !m.Readable || lo >= hi {
+			continue
+		}
+		for at := (lo + ghc.MegablockBytes - 1) &^ (ghc.MegablockBytes - 1); at < hi && hi-at >= ghc.MegablockBytes; {
+			if d.Megablocks >= maxMegablocks || len(d.Groups) > maxGroups {
+				return nil, fmt.Errorf("the heap of process %d is larger than can be looked at", r.PID)
+			}
+			if _, err := r.Memory.ReadAt(buf, int64(at)); err != nil {
+				return nil, fmt.Errorf("read the descriptors of the heap's blocks: %w", err)
+			}
+			limit := (hi - at) / ghc.MegablockBytes
+			f := heap.Groups(at, buf, limit, func(g heap.Group) { d.Groups = append(d.Groups, g) })
+			d.Unallocated += f.Unallocated
+			d.Odd += f.Odd
+			d.Megablocks += f.Megablocks
+			at += f.Megablocks * ghc.MegablockBytes
+		}
+	}
+	if d.Megablocks == 0 {
+		return nil, ErrNoHeap
+	}
+	if d.Filling, err = r.filling(); err != nil {
+		return nil, fmt.Errorf("read the run-time system's capabilities: %w", err)
+	}
+	return d, nil
+}
+
+// maxCapabilities bounds how many capabilities a process may claim to have.
+const maxCapabilities = 1 << 12
+
+// capabilities lists the addresses of the capabilities.
+func (r *Reader) capabilities() ([]uint64, error) {
+	v := &r.vars
+	if v.Count == 0 || v.Array == 0 {
+		if v.Main != 0 {
+			return []uint64{v.Main}, nil
+		}
+		return nil, ErrNoHeap
+	}
+	var count [4]byte
+	if _, err := r.Memory.ReadAt(count[:], int64(v.Count)); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint32(count[:])
+	if n == 0 || n > maxCapabilities {
+		return nil, ErrNoHeap
+	}
+	array := v.Array
+	first, err := r.Memory.Word(array)
+	if err != nil {
+		return nil, err
+	}
+	if !v.InPlace && first != v.Main {
+		array = first
+	}
+	all := make([]uint64, n)
+	return all, r.Memory.Words(array, all)
+}
+
+// filling lists the blocks that capabilities fill with pinned byte arrays.
+func (r *Reader) filling() (starts []uint64, err error) {
+	capabilities, err := r.capabilities()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range capabilities {
+		block, err := r.Memory.Word(c + r.pinned)
+		if err != nil {
+			return nil, err
+		}
+		if block == 0 {
+			continue
+		}
+		start, err := r.Memory.Word(block + ghc.BlockStart)
+		if err != nil {
+			return nil, err
+		}
+		starts = append(starts, start)
+	}
+	return starts, nil
+}
+
+// bytesOf is the memory of words.
+func bytesOf(words []uint64) []byte {
+	if len(words) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))
+}
+
+// wordsOf is the words that memory holds, which begins where a word may.
+func wordsOf(b []byte) []uint64 {
+	if len(b) < 8 {
+		return nil
+	}
+	return unsafe.Slice((*uint64)(unsafe.Pointer(&b[0])), len(b)/8)
+}

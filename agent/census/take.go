@@ -1,0 +1,383 @@
+package census
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ccagent/agent/hold"
+	"ccagent/agent/process"
+	"ccagent/agent/rtsites"
+	"ccagent/heap"
+	"ccagent/internal/ghc"
+	"ccagent/perf"
+)
+
+// Manner is how the heap was looked at.
+type Manner uint8
+
+// Manners.
+const (
+	// Exact: the program stood at the end of a major collection until all was copied or counted.
+	Exact Manner = iota
+	// Beside: the program stood there until the descriptors of blocks were read, and ran on while
+	// the blocks were copied. What it changed meanwhile is counted as it was then.
+	Beside
+	// AtRest: the program was stopped where it was. What is garbage is counted too.
+	AtRest
+)
+
+// Options say how a census is to be taken.
+type Options struct {
+	// Wait is how long to wait for a major collection.
+	Wait time.Duration
+	// MaxPause is for how long the program may be stopped; 0 is no bound.
+	MaxPause time.Duration
+}
+
+// Census is what was found.
+type Census struct {
+	Manner      Manner
+	Time        uint64 // CLOCK_MONOTONIC when the program was stopped, ns
+	Pause       time.Duration
+	Descriptors *Descriptors
+	Tally       *heap.Tally
+	// Nursery is how many bytes of Tally are in nurseries; 0 but at rest.
+	Nursery uint64
+	// Missed is how many bytes could not be copied before they were changed.
+	Missed uint64
+}
+
+// Site is where a program is stopped: offsets in its run-time system's file.
+type Site struct {
+	Path               string
+	Collect, Resurrect uint64
+}
+
+// SiteOf is where a program is stopped whose run-time system is in a module. The module's file is
+// open as long as it is used.
+func SiteOf(rts *process.Module, at *rtsites.Census) (s Site, ok bool) {
+	s.Path = fmt.Sprintf("/proc/self/fd/%d", rts.File.Fd())
+	var there bool
+	s.Collect, ok = rts.FileOffset(at.Collect)
+	s.Resurrect, there = rts.FileOffset(at.Resurrect)
+	return s, ok && there
+}
+
+// Errors of a census.
+var (
+	// ErrNoCollection is returned where no major collection came.
+	ErrNoCollection = errors.New("the program made no major collection")
+	// ErrCollected is returned where the program made another collection before its heap was copied.
+	ErrCollected = errors.New("the program collected its heap again before that was copied; allow a longer pause with --max-pause")
+)
+
+// copyRate is how many bytes are copied in a second at the least, as far as is known before.
+const copyRate = 4 << 30
+
+// maxYoung bounds what is copied of younger generations while the program stands: they will be
+// moved by the next collection, which may come soon.
+const maxYoung = 4 << 20
+
+// heapPause is how long to wait until it is asked again whether a run-time system has a heap.
+const heapPause = time.Millisecond
+
+// AtCollection waits for a major collection, stops the program at its end, and counts what is live.
+func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Census, error) {
+	wait, cancel := context.WithTimeout(ctx, o.Wait)
+	defer cancel()
+	oldest, err := r.OldestGeneration()
+	for errors.Is(err, ErrNoHeap) && wait.Err() == nil { // the program is only starting
+		time.Sleep(heapPause)
+		oldest, err = r.OldestGeneration()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the heap's generations: %w", err)
+	}
+	var c copier
+	begun := time.Now()
+	if before, err := r.Descriptors(); err == nil { // it may change while it is read
+		took := time.Since(begun)
+		size := before.small()
+		if exact := took + time.Duration(float64(size)/copyRate*1e9); o.MaxPause == 0 || exact <= o.MaxPause {
+			c.reserve(size + size/4)
+		} else {
+			c.beside = true
+			c.reserve(size + size/4 + maxYoung)
+		}
+	}
+	defer c.free()
+	census := &Census{Tally: heap.NewTally(r.Layout, r.look)}
+	err = hold.Gated(wait, r.PID, site.Path, site.Resurrect, hold.Gate{Offset: site.Collect, Least: oldest}, func(_ int, since uint64) (err error) {
+		census.Time = since
+		if census.Descriptors, err = r.Descriptors(); err != nil {
+			return err
+		}
+		if err := c.while(r, census); err != nil {
+			return err
+		}
+		census.Pause = time.Duration(perf.Monotonic() - since)
+		return nil
+	})
+	switch {
+	case err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+		return nil, ErrNoCollection
+	case err != nil:
+		return nil, err
+	}
+	if c.beside {
+		census.Manner = Beside
+	}
+	if err := census.Descriptors.check(); err != nil {
+		return nil, err
+	}
+	if err := c.after(r, census); err != nil {
+		return nil, err
+	}
+	return census, census.check()
+}
+
+// ErrContradiction is returned where what was read of a heap contradicts what the run-time system
+// says of it.
+var ErrContradiction = errors.New("what was read of the heap is not what its run-time system says of it; nothing was kept of this census")
+
+// slackBlocks is how many blocks a thread of the collector may have begun of a generation, which
+// the generation does not count yet.
+const slackBlocks = 256
+
+// check compares groups of blocks with what their generations say, at the end of a collection.
+func (d *Descriptors) check() error {
+	for i := range d.Generations {
+		g := &d.Generations[i]
+		var small, large uint64
+		for k := range d.Groups {
+			switch b := &d.Groups[k]; {
+			case b.Generation != g.Address || !live(b) || b.Flags&ghc.BlockCompact != 0 || d.isFilling(b):
+			case b.Flags&ghc.BlockLarge != 0:
+				large += b.Used() / 8
+			default:
+				small += b.Used() / 8
+			}
+		}
+		if small < g.Words || small-g.Words > slackBlocks*uint64(1+len(d.Filling))*ghc.BlockBytes/8 || large != g.LargeWords {
+			return fmt.Errorf("%w: generation %d has %d words in small and %d in large objects, where its blocks have %d and %d",
+				ErrContradiction, g.Number, g.Words, g.LargeWords, small, large)
+		}
+	}
+	return nil
+}
+
+// unreadPart is the part of the heap that may be unread in a census that is kept: one in so many.
+const unreadPart = 1000
+
+// check reports whether almost all was read as closures.
+func (c *Census) check() error {
+	var words uint64
+	for _, n := range c.Tally.Counts() {
+		words += n.Words
+	}
+	if unread := c.Tally.Unread; unread > words/unreadPart+ghc.BlockBytes/8 || c.Manner == Exact && unread > 0 {
+		return fmt.Errorf("%w: %d words are no closures", ErrContradiction, unread)
+	}
+	return nil
+}
+
+func (r *Reader) look(word uint64) (heap.Info, bool) {
+	t := r.Tables.Look(word)
+	return t.Info, t.OK
+}
+
+// live reports whether a group holds what the last collection has kept, or large objects.
+func live(g *heap.Group) bool {
+	return g.Flags&(ghc.BlockEvacuated|ghc.BlockLarge|ghc.BlockCompact) != 0 && g.Flags&ghc.BlockExec == 0
+}
+
+// whole reports whether all words of a group are to be read: of the others a head says all.
+func whole(g *heap.Group) bool {
+	return g.Flags&(ghc.BlockLarge|ghc.BlockCompact|ghc.BlockPinned) == 0
+}
+
+// small is how many bytes small objects take.
+func (d *Descriptors) small() (n uint64) {
+	for i := range d.Groups {
+		if g := &d.Groups[i]; live(g) && whole(g) && d.generation(g.Generation) != nil {
+			n += g.Used()
+		}
+	}
+	return n
+}
+
+// takes reports whether a group is to be counted.
+func (c *copier) takes(d *Descriptors, g *heap.Group) bool {
+	if d.generation(g.Generation) == nil {
+		return false
+	}
+	return c.atRest && g.Flags == 0 || live(g) && (c.atRest || !d.isFilling(g))
+}
+
+// isFilling reports whether a capability fills the group.
+func (d *Descriptors) isFilling(g *heap.Group) bool {
+	return g.Flags&ghc.BlockPinned != 0 && slices.Contains(d.Filling, g.Start)
+}
+
+// copier copies groups of blocks, and counts what they hold.
+type copier struct {
+	atRest bool
+	arena  []byte
+	used   int
+	beside bool
+
+	kept []kept       // copied, to be counted
+	left []heap.Group // to be copied while the program runs
+}
+
+// kept is a group whose words are in the arena.
+type kept struct {
+	group heap.Group
+	at    int
+}
+
+// maxArena bounds what is copied before it is counted. Of a larger heap the rest is counted while
+// the program stands.
+const maxArena = 2 << 30
+
+// reserve makes room, of which the kernel has all pages in place.
+func (c *copier) reserve(n uint64) {
+	n = min(n+1<<20, maxArena)
+	arena, err := unix.Mmap(-1, 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+	if err == nil {
+		c.arena = arena
+	}
+}
+
+func (c *copier) free() {
+	if c.arena != nil {
+		_ = unix.Munmap(c.arena)
+	}
+	c.arena = nil
+}
+
+// while does what has to be done while the program stands.
+func (c *copier) while(r *Reader, census *Census) error {
+	d := census.Descriptors
+	oldest, young := d.Oldest().Address, 0
+	var scratch [ghc.BlockBytes / 8]uint64
+	for i := range d.Groups {
+		g := &d.Groups[i]
+		if !c.takes(d, g) {
+			continue
+		}
+		if c.beside && whole(g) && (g.Generation == oldest || young+int(g.Used()) > maxYoung) {
+			c.left = append(c.left, *g)
+			continue
+		}
+		if whole(g) {
+			young += int(g.Used())
+		}
+		if err := c.take(r, census, g, scratch[:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take copies a group, or counts it if there is no room.
+func (c *copier) take(r *Reader, census *Census, g *heap.Group, scratch []uint64) error {
+	size := int(g.Used())
+	if !whole(g) {
+		size = min(size, heap.HeadWords*8)
+	}
+	if size == 0 || size%8 != 0 {
+		return nil
+	}
+	if len(c.arena)-c.used >= size {
+		if _, err := r.Memory.ReadAt(c.arena[c.used:c.used+size], int64(g.Start)); err != nil {
+			return err
+		}
+		c.kept = append(c.kept, kept{*g, c.used})
+		c.used += size
+		return nil
+	}
+	words := scratch
+	if size > 8*len(words) {
+		words = make([]uint64, size/8)
+	}
+	words = words[:size/8]
+	if _, err := r.Memory.ReadAt(bytesOf(words), int64(g.Start)); err != nil {
+		return err
+	}
+	count(census.Tally, g, words)
+	return nil
+}
+
+// count counts a group, whose words are given, or the first of them for one that is not read whole.
+func count(t *heap.Tally, g *heap.Group, words []uint64) {
+	switch {
+	case g.Flags&ghc.BlockPinned != 0:
+		t.AddPinned(*g, words)
+	case g.Flags&ghc.BlockCompact != 0:
+		t.AddCompact(*g, words)
+	case g.Flags&ghc.BlockLarge != 0:
+		t.AddLarge(*g, words)
+	case len(words) > 0 && words[0] == g.Start:
+		// A further block of a compact region: it begins with its own address, and the region's first
+		// block says how large they all are.
+	default:
+		t.Add(words)
+	}
+}
+
+// after copies what is left, while the program runs, and counts what was copied. Counting takes
+// longer than copying, so as much as there is room for is copied first: the sooner, the less has
+// changed.
+func (c *copier) after(r *Reader, census *Census) error {
+	before := census.Descriptors.Oldest()
+	var scratch [ghc.BlockBytes / 8]uint64
+	for {
+		n := 0
+		for ; n < len(c.left) && c.room(&c.left[n]); n++ {
+			if err := c.take(r, census, &c.left[n], scratch[:]); err != nil {
+				return err
+			}
+		}
+		if n > 0 {
+			all, err := r.generations()
+			if err != nil {
+				return err
+			}
+			// A collection counts at its end. At its start it takes the words away from the
+			// generation, to which younger ones only add.
+			if now := all[len(all)-1]; now.Collections != before.Collections || now.Words < before.Words {
+				return ErrCollected
+			}
+		}
+		c.left = c.left[n:]
+		c.countKept(census.Tally)
+		switch {
+		case len(c.left) == 0:
+			return nil
+		case !c.room(&c.left[0]):
+			return fmt.Errorf("copy the heap of process %d: there is no memory for a group of %d blocks", r.PID, c.left[0].Blocks)
+		}
+	}
+}
+
+// room reports whether a group can be copied.
+func (c *copier) room(g *heap.Group) bool { return len(c.arena)-c.used >= int(g.Used()) }
+
+// countKept counts what was copied, and makes room.
+func (c *copier) countKept(t *heap.Tally) {
+	for i := range c.kept {
+		k := &c.kept[i]
+		size := int(k.group.Used())
+		if !whole(&k.group) {
+			size = min(size, heap.HeadWords*8)
+		}
+		count(t, &k.group, wordsOf(c.arena[k.at:k.at+size]))
+	}
+	c.kept, c.used = c.kept[:0], 0
+}

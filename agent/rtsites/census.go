@@ -1,0 +1,63 @@
+package rtsites
+
+import (
+	"debug/elf"
+
+	"ccagent/internal/ghc"
+)
+
+// Heap holds the variables that lead to a run-time system's heap, as module addresses; 0 for one
+// that was not found.
+type Heap struct {
+	Capabilities
+	Generations      uint64 // generations: the address of their array
+	OldestGeneration uint64 // oldest_gen: the address of the last of them
+	// Space is mblock_address_space: begin and end of the heap's addresses. Shared libraries before
+	// 9.10 do not export it.
+	Space uint64
+	// Collect and CollectEnd bound the code of GarbageCollect.
+	Collect, CollectEnd uint64
+}
+
+// Census is where the heap of a run-time system can be looked at, after a major collection: at the
+// first instruction of resurrectThreads, which a collection calls when all that it has kept is in
+// its place and no thread runs yet. GarbageCollect's first argument is the oldest generation to be
+// collected.
+type Census struct {
+	Heap
+	Resurrect uint64
+}
+
+// FindHeap finds the variables that lead to the heap.
+func FindHeap(symbols *Symbols) (*Heap, error) {
+	if symbols.File.Machine != elf.EM_X86_64 {
+		return nil, ErrMachine
+	}
+	x := finder{symbols}
+	h := &Heap{
+		Capabilities: x.capabilities(), Generations: x.Addr(ghc.SymGenerations), OldestGeneration: x.Addr(ghc.SymOldestGeneration),
+		Space: x.Addr(ghc.SymMBlockSpace), Collect: x.Addr(ghc.SymGarbageCollect),
+	}
+	h.CollectEnd = h.Collect + x.Named(ghc.SymGarbageCollect).Size
+	switch {
+	case h.Generations == 0 && h.OldestGeneration == 0:
+		return nil, ErrNoSymbols
+	case h.Generations == 0 || h.OldestGeneration == 0:
+		return nil, &MissingError{"variable generations or oldest_gen"}
+	}
+	return h, nil
+}
+
+// FindCensus finds where the heap can be looked at.
+func FindCensus(symbols *Symbols) (*Census, error) {
+	h, err := FindHeap(symbols)
+	if err != nil {
+		return nil, err
+	}
+	x := finder{symbols}
+	c := &Census{Heap: *h, Resurrect: x.Addr(ghc.SymResurrect)}
+	if c.Collect == 0 || c.Resurrect == 0 {
+		return nil, &MissingError{"function GarbageCollect or resurrectThreads"}
+	}
+	return c, nil
+}

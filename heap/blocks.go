@@ -1,0 +1,87 @@
+package heap
+
+import (
+	"encoding/binary"
+
+	"ccagent/internal/ghc"
+)
+
+// Group is a group of blocks of the heap that belong together, as its descriptor says: blocks with
+// closures one after another, or a large object.
+type Group struct {
+	Start, Free uint64 // the bytes in use lie from Start to Free
+	Blocks      uint32
+	Flags       uint16 // ghc.Block…
+	Generation  uint64 // address of the generation's descriptor
+}
+
+// Used is how many bytes of the group are in use.
+func (g *Group) Used() uint64 { return g.Free - g.Start }
+
+// Has reports whether the group has all of the flags.
+func (g *Group) Has(flags uint16) bool { return g.Flags&flags == flags }
+
+// DescriptorBytes is how much of a megablock its descriptors take, from its first byte on.
+const DescriptorBytes = (ghc.MegablockBytes / ghc.BlockBytes) * ghc.BlockDescriptorBytes
+
+// firstBlock is the first block of a megablock that has a descriptor: the ones before hold the
+// descriptors.
+const firstBlock = ghc.MegablockBytes/ghc.BlockBytes - ghc.BlocksPerMegablock
+
+// A Found is what a megablock's descriptors say.
+type Found struct {
+	// Unallocated counts blocks that are on the block allocator's lists of free ones; Odd blocks
+	// whose descriptors contradict themselves.
+	Unallocated, Odd uint64
+	// Megablocks is how many the megablock's last group reaches into, itself included: at least 1.
+	Megablocks uint64
+}
+
+// Groups visits the groups of a megablock at an address, whose descriptors are given: the first
+// DescriptorBytes of it. A group that is longer than the megablock goes on in those that follow,
+// which have no descriptors of their own; limit is how many megablocks there can be at the most.
+//
+// The rules are those of the block allocator (rts/sm/BlockAlloc.c): the first descriptor of a
+// group has its number of blocks, and a free group's free is −1.
+func Groups(address uint64, descriptors []byte, limit uint64, visit func(Group)) Found {
+	f := Found{Megablocks: 1}
+	if len(descriptors) < DescriptorBytes {
+		return f
+	}
+	const blocks = ghc.MegablockBytes / ghc.BlockBytes
+	for i := uint64(firstBlock); i < blocks; {
+		d := descriptors[i*ghc.BlockDescriptorBytes:][:ghc.BlockDescriptorBytes]
+		g := Group{
+			Start:      binary.LittleEndian.Uint64(d[ghc.BlockStart:]),
+			Free:       binary.LittleEndian.Uint64(d[ghc.BlockFree:]),
+			Generation: binary.LittleEndian.Uint64(d[ghc.BlockGen:]),
+			Flags:      binary.LittleEndian.Uint16(d[ghc.BlockFlags:]),
+			Blocks:     binary.LittleEndian.Uint32(d[ghc.BlockCount:]),
+		}
+		n := uint64(g.Blocks)
+		switch {
+		case g.Start != address+i*ghc.BlockBytes || n == 0:
+			// It was never used, or is part of a group that the allocator has joined.
+			f.Odd++
+			i++
+			continue
+		case n > blocks-i: // the only group of the megablock, with the whole of those that follow
+			rest := (n - (blocks - i) + blocks - 1) / blocks
+			if i != firstBlock || rest >= limit {
+				f.Odd++
+				i++
+				continue
+			}
+			f.Megablocks += rest
+		}
+		if g.Free == ^uint64(0) {
+			f.Unallocated += n
+		} else if g.Has(ghc.BlockNonmoving) || g.Free >= g.Start && g.Free-g.Start <= n*ghc.BlockBytes {
+			visit(g)
+		} else {
+			f.Odd += n
+		}
+		i += n
+	}
+	return f
+}
