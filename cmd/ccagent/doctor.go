@@ -12,6 +12,8 @@ import (
 	"ccagent/internal/printable"
 	"ccagent/profile/diagnosis"
 
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 )
 
@@ -89,24 +91,35 @@ func (r *doctorReport) write(w io.Writer, format string) error {
 	if format == "json" {
 		return printable.JSON(w, r, "  ")
 	}
+	columns := 0
+	if f, ok := stdout.Terminal(); ok {
+		columns, _, _ = term.GetSize(f.Fd())
+	}
 	var b strings.Builder
-	writeChecks(&b, "this machine", r.Machine)
+	writeChecks(&b, columns, "this machine", r.Machine)
 	if r.Program != nil {
-		writeChecks(&b, r.Path, r.Program)
+		writeChecks(&b, columns, r.Path, r.Program)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func writeChecks(b *strings.Builder, title string, checks []doctor.Check) {
+// writeChecks writes checks in lines of at most columns; 0 is no bound.
+func writeChecks(b *strings.Builder, columns int, title string, checks []doctor.Check) {
+	hang := func(first, text string) {
+		if columns > 0 {
+			text = ansi.Wrap(text, max(20, columns-len(first)), "")
+		}
+		fmt.Fprintf(b, "%s%s\n", first, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(first))))
+	}
 	fmt.Fprintf(b, "%s\n", printable.Line(title))
 	for _, c := range checks {
-		fmt.Fprintf(b, "  %-8s %-15s %s\n", c.Status, c.Name, printable.Line(c.Detail))
+		hang(fmt.Sprintf("  %-8s %-15s ", c.Status, c.Name), printable.Line(c.Detail))
 		if c.Status == doctor.OK || c.Fix == "" {
 			continue
 		}
 		for line := range strings.SplitSeq(c.Fix, "\n") {
-			fmt.Fprintf(b, "  %-8s %-15s   %s\n", "", "", line)
+			hang(fmt.Sprintf("  %-8s %-15s   ", "", ""), line)
 		}
 	}
 }

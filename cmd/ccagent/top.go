@@ -61,6 +61,7 @@ where -o names a file.`,
 	}
 	flags.register(cmd)
 	fs := cmd.Flags()
+	fs.Lookup("output").Usage = "keep the log as `FILE` (default: it is not kept)"
 	for _, name := range []string{"live", "rotate", "keep", "quiet"} {
 		_ = fs.MarkHidden(name) // top follows one log, symbolises it live and prints little
 	}
@@ -115,6 +116,9 @@ func runTop(ctx context.Context, opts agent.Options, flags *topFlags) error {
 	t.leave(len(opts.Program) > 0)
 	if t.err != nil {
 		err = t.err
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil // a signal ended it, as it should
 	}
 	for _, w := range warnings {
 		say("%s", w)

@@ -238,7 +238,7 @@ built them.`,
 	c.Flags().StringVar(&of, "sandwich", "", "callers and callees of the function `NAME`, over all stacks that have it")
 	c.Flags().BoolVar(&folded, "folded", false, "a stack a line, as flame graph tools read it")
 	c.Flags().BoolVar(&o.AllFrames, "all-frames", false, "also update frames and the STG machine's own; no folding of recursion")
-	c.Flags().IntVar(&so.MaxDepth, "depth", 0, "frames from the root to show (default 200)")
+	c.Flags().IntVar(&so.MaxDepth, "depth", 0, "frames from the root to show, with --invert from the leaf (default 200)")
 	c.Flags().Float64Var(&least, "min", 0.5, "leave out of the text what is below this percentage")
 	return c
 }

@@ -62,7 +62,12 @@ type Node struct {
 
 // TreeOf returns the selection's call tree.
 func TreeOf(s *profile.Selection, o Options) *Tree {
-	b := newBuilder(s, o, 0)
+	down := o
+	if o.Invert {
+		down.MaxDepth = -1 // the bound is of frames from the leaf, which may be deep
+	}
+	b := newBuilder(s, down, 0)
+	b.opts = o
 	b.at = make([]int32, len(s.Count))
 	for site := range b.at {
 		b.at[site] = nowhere

@@ -122,6 +122,9 @@ func TestTreeDepthLimit(t *testing.T) {
 			if last := lines[len(lines)-1]; c.limit >= 0 && !strings.Contains(last, "… deeper frames") {
 				t.Errorf("limit %d ends in %q", c.limit, last)
 			}
+			if first := map[bool]string{false: "A.f0 ", true: "A.f299 "}[invert]; !strings.Contains(lines[1], first) {
+				t.Errorf("limit %d, inverted %v, begins with %q, want %s", c.limit, invert, lines[1], first)
+			}
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"ccagent/internal/format"
 	"ccagent/ui/safe"
 )
@@ -101,6 +103,19 @@ func (p *Printer) Wrap(style func(string) string, sep string, parts ...string) {
 		}
 	}
 	p.Line(style(line))
+}
+
+// Hang writes safe text after what stands first on its line, on as many lines as it needs; further
+// ones begin below the text's first word.
+func (p *Printer) Hang(first string, style func(string) string, text string) {
+	indent := ansi.StringWidth(first)
+	if p.Width > 0 {
+		text = ansi.Wrap(text, max(20, p.Columns()-indent), "")
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		p.Line(first, style(line))
+		first = strings.Repeat(" ", indent)
+	}
 }
 
 // Note writes a footnote.

@@ -19,7 +19,7 @@ func (d Doctor) Text(w io.Writer, o printer.Options) error {
 	p.Line(p.Bold(printer.Fit(o.File, o.Width)))
 	marks := map[diagnosis.Status]string{diagnosis.StatusOK: p.Style("32", "ok  "), diagnosis.StatusWarn: p.Style("33", "warn"), diagnosis.StatusFail: p.Style("31", "FAIL")}
 	for _, c := range diagnosis.Diagnose(d.Profile) {
-		p.Line("  ", marks[c.Status], "  ", printer.PadRight(c.Name, 12), " ", safe.String(c.Detail))
+		p.Hang("  "+marks[c.Status]+"  "+printer.PadRight(c.Name, 12)+" ", plain, safe.String(c.Detail))
 		p.remedy(strings.Repeat(" ", 21), c.Remedy)
 	}
 	return p.Flush()
@@ -32,7 +32,7 @@ func (p out) remedy(indent, text string) {
 	}
 	mark := "→ "
 	for line := range strings.SplitSeq(text, "\n") {
-		p.Line(indent, mark, safe.String(line))
+		p.Hang(indent+mark, plain, safe.String(line))
 		mark = "  "
 	}
 }

@@ -59,11 +59,7 @@ func (p out) field(name, value string) {
 	if value == "" {
 		return
 	}
-	room := 0
-	if p.Width > 0 {
-		room = p.Columns() - 13
-	}
-	p.Line("  ", p.Faint(printer.PadRight(name, 10)), " ", printer.Fit(value, room))
+	p.Hang("  "+p.Faint(printer.PadRight(name, 10))+" ", plain, printer.Fit(value, 0))
 }
 
 func tail(args []string) []string {
@@ -113,22 +109,26 @@ func (p out) events(pr *profile.Profile) {
 		}
 		return
 	}
-	p.Line(p.Bold(fmt.Sprintf("  %-16s %-16s %12s %16s %8s %9s", "event", "counted", "samples", "weight", "lost", "throttled")))
+	p.Line(p.Bold(fmt.Sprintf("  %-16s %-16s %10s %14s %8s %9s", "event", "counted", "samples", "weight", "lost", "throttled")))
+	room := 0 // for the weight
+	if p.Width > 0 {
+		room = 14
+	}
 	for i := range pr.Events {
 		e := &pr.Events[i]
-		p.Linef("  %s %s %12s %16s %8s %9s", printer.PadRight(printer.Fit(e.Requested, 16), 16), printer.PadRight(printer.Fit(e.Granted, 16), 16),
-			format.Count(e.Samples), printer.Quantity(e.Weight, e.Unit), format.Count(e.Lost), format.Count(e.Throttled))
+		p.Linef("  %s %s %10s %14s %8s %9s", printer.PadRight(printer.Fit(e.Requested, 16), 16), printer.PadRight(printer.Fit(e.Granted, 16), 16),
+			format.Count(e.Samples), printer.Fit(printer.Quantity(e.Weight, e.Unit), room), format.Count(e.Lost), format.Count(e.Throttled))
 		if e.Fallback != "" {
-			p.Line("  ", p.Faint("  "+printer.Fit(e.Fallback, 0)))
+			p.Hang("    ", p.Faint, printer.Fit(e.Fallback, 0))
 		}
 		if e.Granted != "" {
-			p.Line("  ", p.Faint("  "+rateOf(e)))
+			p.Hang("    ", p.Faint, printer.Fit(rateOf(e), 0))
 		}
 		for _, line := range samplingOf(e) {
-			p.Line("  ", p.Faint("  "+line))
+			p.Hang("    ", p.Faint, printer.Fit(line, 0))
 		}
 		if len(e.Rates) > 0 {
-			p.Line("  ", p.Faint("  "+loweredRate(e)))
+			p.Hang("    ", p.Faint, printer.Fit(loweredRate(e), 0))
 		}
 	}
 	p.Line("")
@@ -259,7 +259,7 @@ func (p out) modules(pr *profile.Profile) {
 	n := p.Rows(len(pr.Modules), moduleRows)
 	for i := range pr.Modules[:n] {
 		m := &pr.Modules[i]
-		p.Line("  ", printer.PadRight(printer.Fit(m.Path, 40), 40), "  ", printer.Fit(moduleHas(pr, m), 0))
+		p.Hang("  "+printer.PadRight(printer.Fit(m.Path, 40), 40)+"  ", plain, printer.Fit(moduleHas(pr, m), 0))
 	}
 	if rest := len(pr.Modules) - n; rest > 0 {
 		p.Line("  ", p.Faint(fmt.Sprintf("%d more", rest)))
@@ -306,7 +306,7 @@ func (p out) logState(pr *profile.Profile) {
 			p.Line("")
 			first = false
 		}
-		p.Line("  ", safe.String(c.Detail))
+		p.Hang("  ", plain, safe.String(c.Detail))
 		p.remedy("  ", c.Remedy)
 	}
 }

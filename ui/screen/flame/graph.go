@@ -201,7 +201,7 @@ func (s *Screen) details(p *widget.Painter, r widget.Rect, t *treePane) widget.R
 		share += " " + format.PlusMinus(node.Total, node.PlusMinus*base)
 	}
 	second := "self "
-	if t.tree.Invert {
+	if t == s.callers {
 		second = "stack starts here "
 	}
 	x := p.Text(r.Min.X+1, r.Max.Y, r.Max.X, share+"   "+second+format.Share(node.Self*base)+"   ", p.Theme.Dim)

@@ -39,20 +39,13 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	if t.Nodes[0].Total == 0 {
 		return p.Flush()
 	}
-	second := "  self "
-	if r.Inverted {
-		second = "starts "
-	}
-	p.Line(p.Bold("  total" + p.SureHead() + " " + second + "   function"))
+	p.Line(p.Bold("  total" + p.SureHead() + "   self    function"))
 	tp := treePrinter{p: p, s: s, t: t, so: so, sure: t.Sure(s, so.MinShare)}
 	tp.node(0, "", "", 0)
 	p.Line("")
 	p.SureNote(tp.tied)
 	if tp.forced {
 		p.Note("* evaluates thunks that the function above it forced")
-	}
-	if r.Inverted {
-		p.Note("starts: the part whose stack starts here")
 	}
 	if tp.folded {
 		p.Note("↻ repeats on the stack; what repeats is shown once")

@@ -287,9 +287,9 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 		s.drawSandwich(p)
 		return
 	}
-	title, note, second := "call tree  from the roots down", "i inverts", "self"
+	title, note := "call tree  from the roots down", "i inverts"
 	if s.c.Invert {
-		title, note, second = "call tree  from the leaves up: callers below", "i inverts; starts: stack starts here", "starts"
+		title, note = "call tree  from the leaves up: callers below", "i inverts"
 	}
 	title = s.c.Few(title)
 	in := s.flameBox(p, "flame graph", "enter: whole width  p: callers and callees")
@@ -298,7 +298,7 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 		s.flame.drawTree(p, in, s.tree, s.tree.node(), s.focus == paneFlame)
 	}
 	if !s.boxes.Tree.Empty() { // after the graph, whose border has its title
-		s.tree.draw(p, s.boxes.Tree, title, note, second, s.focus == paneTree)
+		s.tree.draw(p, s.boxes.Tree, title, note, "self", s.focus == paneTree)
 	}
 	p.Highlight([...]widget.Rect{s.boxes.Flame, s.boxes.Tree, s.boxes.Callees}[s.focus])
 }
