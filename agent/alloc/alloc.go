@@ -47,11 +47,18 @@ type allocation struct {
 	host     *source.Host
 	event    *source.Event
 	programs [bpf.AllocSites]*ebpf.Program
-	bucket   *overhead.Bucket
+	bucket   *bucket
 	images   map[uint32]*image // by process incarnation
-	sites    map[*process.Module]*rtsites.Allocation
-	// failed is why the event is not sampled; the user is warned once.
+	sites    map[*process.Module]found
+	// failed is why the event is not sampled in a capture.
 	failed error
+	// Where processes have logs of their own: their buckets, why some are not sampled, and what the
+	// user was warned of.
+	buckets  map[uint32]*bucket // by process incarnation
+	problems map[uint32]error   // likewise
+	warned   map[string]bool
+	runs     uint64  // of probes' programs at the last turn
+	handling float64 // ns, what handling takes the agent in the target's place, a hit
 
 	// background counts the goroutines of windows, and of removals of probes, each of which
 	// waits a tenth of a second for the kernel (RCU).
@@ -69,8 +76,24 @@ type allocation struct {
 	parallelism parallelism
 	// startHits is how many hits each probe may have in start.
 	startHits float64
-	// allowance is for how long, ns, samples may be taken in a process ahead of their budget.
+}
+
+// bucket is that from which probes are paid. allowance is for how long, ns, samples may be taken in
+// a process ahead of it.
+type bucket struct {
+	*overhead.Bucket
 	allowance uint32
+}
+
+func newBucket(of *overhead.Budget) *bucket {
+	b := of.Alloc()
+	return &bucket{b, uint32(min(max(b.Level()/2, 0), math.MaxUint32))}
+}
+
+// found is what is known of the sites in a build's run-time system.
+type found struct {
+	*rtsites.Allocation
+	err error
 }
 
 // image holds the allocation probes and the ledger of one process image.
@@ -87,6 +110,11 @@ type image struct {
 	byteRate  float64 // bytes allocated a second
 	largeRate float64 // bytes of large objects a second; 0 while unknown
 	polls     int     // readings of more than 0 bytes
+	bucket    *bucket // from which the probes are paid
+	// Where it is the image's own: what was charged to it so far, CPU time, hits and ns; when the
+	// probes were placed first, and when they are looked at next, ns.
+	used, hits, took uint64
+	begun, next      uint64
 	// final is what the process reported at its end to have allocated, in words.
 	final uint64
 }
@@ -96,11 +124,12 @@ func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 		return nil
 	}
 	h.Budget.Costs.NeedTrap()
-	b := h.Budget.Alloc()
+	b := newBucket(h.Budget)
 	return &allocation{host: h, event: asked[0], bucket: b, stop: make(chan struct{}),
-		images: map[uint32]*image{}, sites: map[*process.Module]*rtsites.Allocation{},
+		images: map[uint32]*image{}, sites: map[*process.Module]found{},
+		buckets: map[uint32]*bucket{}, problems: map[uint32]error{}, warned: map[string]bool{},
 		perHit: [...]float64{overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit}, parallelism: parallelism{cpus: 1},
-		startHits: b.Level() / 12 / countedHit, allowance: uint32(min(max(b.Level()/2, 0), math.MaxUint32))}
+		startHits: b.Level() / 12 / countedHit}
 }
 
 // Load loads what the probes run.
@@ -123,17 +152,26 @@ func (a *allocation) find(im *process.Image) *rtsites.Allocation {
 	if im.RTS == nil || a.failed != nil {
 		return nil
 	}
-	if s, known := a.sites[im.RTS]; known {
-		return s
+	f, known := a.sites[im.RTS]
+	if known {
+		return f.Allocation
 	}
-	s, err := find(im.RTS)
-	a.sites[im.RTS] = s
-	if err != nil {
-		a.fail(err)
-	} else if len(s.Lacks) > 0 {
-		a.host.Log.Warn(fmt.Sprintf("event %s leaves out %s: the program's symbol table does not have their place", name, strings.Join(s.Lacks, ", ")))
+	f.Allocation, f.err = find(im.RTS)
+	a.sites[im.RTS] = f
+	if f.err != nil {
+		a.fail(f.err)
+	} else if len(f.Lacks) > 0 {
+		a.warn(fmt.Sprintf("event %s leaves out %s: the program's symbol table does not have their place", name, strings.Join(f.Lacks, ", ")))
 	}
-	return s
+	return f.Allocation
+}
+
+// warn warns the user of something once.
+func (a *allocation) warn(line string) {
+	if !a.warned[line] {
+		a.warned[line] = true
+		a.host.Log.Warn(line)
+	}
 }
 
 func find(mod *process.Module) (*rtsites.Allocation, error) {
@@ -144,10 +182,17 @@ func find(mod *process.Module) (*rtsites.Allocation, error) {
 	return rtsites.FindAllocation(symbols)
 }
 
+// fail warns that a process is not sampled. A capture whose first process is not has no such event.
 func (a *allocation) fail(err error) {
-	a.failed = err
-	a.event.Def.Granted, a.event.Def.Fallback = "", err.Error()
-	a.host.Log.Warn(fmt.Sprintf("event %s is not available: %v; the other events go on", name, err))
+	if a.host.OwnLogs {
+		a.warn(fmt.Sprintf("event %s is not available: %v; ccagent ps says which processes have that", name, err))
+		return
+	}
+	if len(a.images) == 0 {
+		a.failed = err
+		a.event.Def.Granted, a.event.Def.Fallback = "", err.Error()
+	}
+	a.warn(fmt.Sprintf("event %s is not available: %v; the other events go on", name, err))
 }
 
 // Prepare adds the addresses of an image's run-time system to the walker's layout.
@@ -161,9 +206,9 @@ func (a *allocation) Prepare(im *process.Image) {
 		// The rate of large objects is unknown yet, so they are thinned.
 		l.Thin[bpf.SiteLarge] = firstLargeThin
 	}
-	if b := a.bucket; !b.Unlimited() {
+	if b := a.bucketOf(im); !b.Unlimited() {
 		l.Part = uint32(min(samplingParts/b.Rate(), math.MaxUint32))
-		l.Allowance = a.allowance
+		l.Allowance = b.allowance
 	}
 	l.EnterInfo = s.Enter + bias
 	l.CannedLo, l.CannedHi = s.CannedLow+bias, s.CannedHigh+bias
@@ -195,13 +240,14 @@ func (a *allocation) Prepare(im *process.Image) {
 // Attach puts the probes into an image's process, once.
 func (a *allocation) Attach(im *process.Image) error {
 	s := a.find(im)
-	if s == nil || a.images[im.Incarnation] != nil {
+	if s == nil || a.images[im.Incarnation] != nil || a.problems[im.Incarnation] != nil || a.host.Excluded(im, name) != nil {
 		return nil
 	}
 	if err := a.host.Walker.OpenAccount(im.Incarnation); err != nil {
 		return err
 	}
-	ai := &image{im: im, sites: s, bias: im.BiasOf(im.RTS), totalAllocated: uint64(im.Layout.TotalAllocated)}
+	ai := &image{im: im, sites: s, bias: im.BiasOf(im.RTS), totalAllocated: uint64(im.Layout.TotalAllocated),
+		bucket: a.bucketOf(im), begun: perf.Monotonic()}
 	var atStart map[uint16]uint64
 	var before uint64
 	if !im.FromStart {
@@ -211,10 +257,16 @@ func (a *allocation) Attach(im *process.Image) error {
 		}
 	}
 	ai.ledger = newLedger(im.FromStart, atStart, 8*before)
+	if a.host.OwnLogs {
+		ai.ledger.keeps, ai.used = ownKeeps, a.host.BudgetOf(im).Clock()
+	}
 	a.images[im.Incarnation] = ai
 	multi := uprobe.Multi()
 	for site, addr := range s.Probes {
 		if _, ok := im.RTS.FileOffset(addr); addr == 0 || !ok {
+			continue
+		}
+		if a.host.OwnLogs && site != int(bpf.SiteNursery) && site != int(bpf.SiteEnd) {
 			continue
 		}
 		ai.probes[site] = &probe{site: bpf.AllocSite(site), attach: func() (io.Closer, error) {
@@ -224,8 +276,9 @@ func (a *allocation) Attach(im *process.Image) error {
 	if err := a.placeFirst(ai); err != nil {
 		if !errors.Is(err, process.ErrEnded) { // others may live longer
 			a.fail(err)
+			a.problems[im.Incarnation] = err
 		}
-		return a.Detach(im, 0)
+		return a.end(im)
 	}
 	return nil
 }
@@ -242,7 +295,7 @@ func (a *allocation) placeFirst(ai *image) error {
 	for site, p := range ai.probes {
 		if p != nil && p.site != bpf.SiteBlock && !p.awaitsUnwind {
 			wait.Go(func() {
-				if p.site == bpf.SiteEnd {
+				if p.site == bpf.SiteEnd || a.host.OwnLogs {
 					errs[site] = p.place(0)
 				} else {
 					errs[site] = p.start(a, ai, a.startHits)
@@ -251,6 +304,9 @@ func (a *allocation) placeFirst(ai *image) error {
 		}
 	}
 	wait.Wait()
+	if a.host.OwnLogs && ai.probes[bpf.SiteNursery] == nil {
+		return &rtsites.MissingError{What: "full nurseries"}
+	}
 	for site, err := range errs {
 		if err != nil && site != int(bpf.SiteNursery) {
 			ai.probes[site] = nil
@@ -355,6 +411,13 @@ func (a *allocation) ending(im *process.Image, words uint64) {
 // Detach removes the probes of an image that has ended, and accounts for its last
 // bytes.
 func (a *allocation) Detach(im *process.Image, _ uint64) error {
+	err := a.end(im)
+	delete(a.buckets, im.Incarnation)
+	delete(a.problems, im.Incarnation)
+	return err
+}
+
+func (a *allocation) end(im *process.Image) error {
 	if a.images[im.Incarnation] == nil {
 		return nil
 	}

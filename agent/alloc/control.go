@@ -91,13 +91,16 @@ func (b *parallelism) update(time, target uint64) {
 
 // Throttle charges the probes' cost to the bucket, and places and removes probes accordingly.
 func (a *allocation) Throttle(u source.Use) error {
+	if a.host.OwnLogs {
+		return a.throttleEach(u)
+	}
 	charged := u.Cost.Probes.Ns + u.Cost.ProbeNs
 	// Negative if a new measurement of what a hit costs is below the earlier estimate.
 	cost := float64(int64(charged - a.charged))
 	a.bucket.Pass(float64(u.Target-min(a.target, u.Target)), cost+u.Handling)
 	a.charged, a.target = charged, u.Target
 	a.parallelism.update(u.Time, u.Target)
-	return a.control(a.bucket)
+	return a.control(a.bucket.Bucket)
 }
 
 // Intervals at which Throttle runs: startInterval during startPeriod, while it is unknown how
@@ -113,7 +116,7 @@ func (a *allocation) Pace(since time.Duration) time.Duration {
 	switch {
 	case since < startPeriod:
 		return startInterval
-	case a.expensive(a.bucket):
+	case a.expensive(a.bucket.Bucket):
 		return expensiveInterval
 	}
 	return source.Never
@@ -154,7 +157,7 @@ func (a *allocation) Cost() (c source.Cost, err error) {
 // control updates hit rates and thinning, and places or removes probes by the level of b.
 func (a *allocation) control(b *overhead.Bucket) error {
 	for _, ai := range a.images {
-		if err := a.observe(ai); err != nil {
+		if _, err := a.observe(ai); err != nil {
 			return err
 		}
 		if err := a.setThinning(ai); err != nil {
@@ -177,10 +180,10 @@ func (a *allocation) control(b *overhead.Bucket) error {
 
 // observe updates the ledger by what is counted, and hit rates by what the image's probes have
 // counted and the windows that have ended.
-func (a *allocation) observe(ai *image) error {
+func (a *allocation) observe(ai *image) (reading, error) {
 	r, err := a.read(ai)
 	if err != nil {
-		return err
+		return r, err
 	}
 	ai.poll(&r)
 	c := r.counts()
@@ -209,7 +212,7 @@ func (a *allocation) observe(ai *image) error {
 			}
 		}
 	}
-	return nil
+	return r, nil
 }
 
 // counted updates a probe's hit rate by two readings while it was in place.
@@ -351,6 +354,9 @@ func (a *allocation) placeNext(ai *image, b *overhead.Bucket) {
 	stretch := spend / (max(nextCost, b.Rate()) * float64(windowLength[next.site]))
 	// At most 4 times the last length, in case the probe is hit more often by now.
 	stretch = min(stretch, 4*float64(next.length)/float64(windowLength[next.site]), maxStretch)
+	if a.host.OwnLogs {
+		stretch = min(stretch, ownStretch)
+	}
 	next.maxHits = maxOverspend * max(spend, nextCost*float64(windowLength[next.site])) / a.perHit[next.site]
 	a.openWindow(ai, next, now, max(stretch, 1))
 	next.notBefore += uint64(minCycle * (1/max(ai.shareOfBytes(next.site), 1.0/8) - 1))
@@ -397,7 +403,11 @@ func (a *allocation) openWindow(ai *image, p *probe, now uint64, stretch float64
 		cycle = float64(now - p.inPlaceAt)
 	}
 	p.open(math.Max(cycle/(float64(p.length)*p.overrun), 1), p.length, a, ai)
-	p.notBefore = now + minCycle + rand.Uint64N(minCycle)
+	cycleMin := uint64(minCycle)
+	if a.host.OwnLogs {
+		cycleMin = ownCycle
+	}
+	p.notBefore = now + cycleMin + rand.Uint64N(cycleMin)
 }
 
 // probeCosts returns the runs of the probes' programs and their time in BPF, and updates the

@@ -25,6 +25,13 @@ type Config struct {
 	Allow map[string][]string `yaml:"allow"`
 	// Daemon is for ccagent daemon. What it leaves out is as in Default.
 	Daemon Daemon `yaml:"daemon"`
+
+	text []byte
+}
+
+// Wrong is an error of a key of Daemon, such as events[0], with its line.
+func (c *Config) Wrong(key string, err error) error {
+	return (&mistake{"$.daemon." + key, err.Error()}).explain(c.text)
 }
 
 // Error is a mistake in a configuration, with its line.
@@ -105,6 +112,7 @@ func Parse(text []byte) (*Config, error) {
 	if wrong := c.Daemon.check(); wrong != nil {
 		return nil, wrong.explain(text)
 	}
+	c.text = text
 	return &c, nil
 }
 

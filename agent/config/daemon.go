@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,9 @@ type Daemon struct {
 	Frequency uint64   `yaml:"frequency"`
 	// MaxOverhead bounds what measuring takes, in per cent of the CPU time of all processes.
 	MaxOverhead float64 `yaml:"max-overhead"`
+	// ProcessOverhead bounds what probes may take of one process, in per cent of its CPU time; 0 for as
+	// much as MaxOverhead.
+	ProcessOverhead float64 `yaml:"process-overhead"`
 	// A piece of a log is closed when it is that old or that large.
 	Piece Limits `yaml:"piece"`
 	// Keep bounds all pieces together: the oldest are removed.
@@ -66,13 +70,22 @@ type Rule struct {
 	Cgroup     string `yaml:"cgroup"`
 	Unit       string `yaml:"unit"`
 	Service    string `yaml:"service"`
-	Profile    *bool  `yaml:"profile"`
+	// Labels are those of OTEL_RESOURCE_ATTRIBUTES.
+	Labels  map[string]string `yaml:"labels"`
+	Profile *bool             `yaml:"profile"`
+	// Without lists events that are not measured in the processes, and Overhead is their
+	// ProcessOverhead, nil for that of all.
+	Without  []string `yaml:"without"`
+	Overhead *float64 `yaml:"overhead"`
 }
+
+// Probed are the events that rules can leave out of a process: those of the CPU are sampled of all.
+var Probed = []string{"alloc", "gc", "threads"}
 
 // Default is the configuration of a daemon without a file.
 func Default() Daemon {
 	return Daemon{
-		Events: []string{"cpu-clock"}, Frequency: 97, MaxOverhead: 0.3, Group: "ccagent",
+		Events: []string{"cpu-clock", "alloc", "gc"}, Frequency: 97, MaxOverhead: 0.3, ProcessOverhead: 1, Group: "ccagent",
 		Piece: Limits{AgeText: "1m", SizeText: "8MB", Age: time.Minute, Size: 8 << 20},
 		Keep:  Limits{AgeText: "24h", SizeText: "1GB", Age: 24 * time.Hour, Size: 1 << 30},
 	}
@@ -98,6 +111,8 @@ func (d *Daemon) check() (wrong *mistake) {
 		return bad("frequency", "%d Hz is in step with milliseconds, in which programs do things: 47, 97, 241 and 997 are not", d.Frequency)
 	case !(d.MaxOverhead >= 0 && d.MaxOverhead <= 100):
 		return bad("max-overhead", "%v is not in 0..100 per cent", d.MaxOverhead)
+	case !(d.ProcessOverhead >= 0 && d.ProcessOverhead <= 100):
+		return bad("process-overhead", "%v is not in 0..100 per cent", d.ProcessOverhead)
 	}
 	if d.Metrics != "" {
 		if at, err := netip.ParseAddrPort(d.Metrics); err != nil || !at.Addr().IsLoopback() {
@@ -142,6 +157,19 @@ func (d *Daemon) check() (wrong *mistake) {
 			if _, err := path.Match(pattern, ""); err != nil {
 				return bad(at(key), "%q is no pattern: %v", pattern, err)
 			}
+		}
+		for key, pattern := range r.Labels {
+			if _, err := path.Match(pattern, ""); err != nil || key == "" {
+				return bad(at("labels"), "%q: %q is no label and pattern", key, pattern)
+			}
+		}
+		for n, event := range r.Without {
+			if !slices.Contains(Probed, event) {
+				return bad(at(fmt.Sprintf("without[%d]", n)), "%q cannot be left out of one process: choose of %s", event, strings.Join(Probed, ", "))
+			}
+		}
+		if r.Overhead != nil && !(*r.Overhead >= 0 && *r.Overhead <= 100) {
+			return bad(at("overhead"), "%v is not in 0..100 per cent", *r.Overhead)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -119,7 +120,7 @@ func Run(ctx context.Context, hangup <-chan os.Signal, o Options) (err error) {
 
 // start loads and opens everything, and takes in the processes that run.
 func (d *Daemon) start() error {
-	c, err := config.Load(d.opts.Config)
+	c, err := Check(d.opts.Config)
 	if err != nil {
 		return err
 	}
@@ -327,7 +328,7 @@ func (d *Daemon) retain(now time.Time) {
 func (d *Daemon) reload() error {
 	d.notify(reloading())
 	defer d.notify(systemd.SdNotifyReady)
-	c, err := config.Load(d.opts.Config)
+	c, err := Check(d.opts.Config)
 	if err != nil {
 		return err
 	}
@@ -339,7 +340,7 @@ func (d *Daemon) reload() error {
 	d.opts.Log("the configuration was read again")
 	// The rules may choose others now.
 	for _, p := range d.procs {
-		if !d.chooses(p.Process) {
+		if !d.chooses(p.Process) || !reflect.DeepEqual(p.terms, d.terms(p.Process)) {
 			if err := d.drop(p); err != nil {
 				return err
 			}

@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os/user"
-	"path"
-	"strconv"
 	"time"
 
 	"ccagent/agent/counters"
@@ -22,6 +19,7 @@ import (
 // proc is a process that is sampled.
 type proc struct {
 	discovery.Process
+	terms   engine.Terms
 	image   *process.Image
 	log     *sink.Sink   // the piece that is being written
 	since   time.Time    // that began
@@ -54,6 +52,11 @@ const maxForks = 1 << 14
 func (d *Daemon) Changed(c perf.Change) (done bool, err error) {
 	switch c := c.(type) {
 	case *perf.Fork:
+		if old := d.procs[c.PID]; old != nil && old.image.Exited && c.PID != c.Parent { // its number is another's by now
+			if err := errors.Join(d.account(), d.end(old)); err != nil {
+				return true, err
+			}
+		}
 		f := fork{time: c.Time, noticed: time.Now()}
 		if p := d.procs[c.Parent]; p != nil {
 			f.parent, f.image = p.Process, p.image
@@ -119,12 +122,12 @@ func (d *Daemon) take(found discovery.Process) error {
 		d.excluded[found.PID] = found
 		return nil
 	}
-	p := &proc{Process: found}
+	p := &proc{Process: found, terms: d.terms(found)}
 	if !d.begin(p) {
 		return nil
 	}
 	var err error
-	if p.image, err = d.engine.Add(p.log, d.terms(p.Process), p.PID, p.Comm, p.Path); err != nil {
+	if p.image, err = d.engine.Add(p.log, p.terms, p.PID, p.Comm, p.Path); err != nil {
 		return errors.Join(err, d.discard(p.log))
 	}
 	d.procs[p.PID] = p
@@ -134,21 +137,18 @@ func (d *Daemon) take(found discovery.Process) error {
 // fork takes a process in that was forked by another, by which it is known.
 func (d *Daemon) fork(pid uint32, f fork) (*process.Image, error) {
 	delete(d.forks, pid)
-	p := &proc{Process: f.parent}
+	p := &proc{Process: f.parent, terms: d.terms(f.parent)}
 	p.PID = pid
 	if !d.begin(p) {
 		return nil, d.engine.Remove(pid)
 	}
 	var err error
-	if p.image, err = d.engine.Fork(p.log, d.terms(p.Process), f.time, pid, f.image); err != nil {
+	if p.image, err = d.engine.Fork(p.log, p.terms, f.time, pid, f.image); err != nil {
 		return nil, errors.Join(err, d.discard(p.log))
 	}
 	d.procs[pid] = p
 	return p.image, nil
 }
-
-// terms are those on which a process is measured.
-func (d *Daemon) terms(discovery.Process) engine.Terms { return engine.Terms{} }
 
 // begin begins a process's first piece; false if that fails now, and is to be tried again.
 func (d *Daemon) begin(p *proc) bool {
@@ -178,34 +178,6 @@ func (d *Daemon) tryAgain() error {
 		}
 	}
 	return nil
-}
-
-// chooses reports whether a process is to be profiled: the first rule that matches says so.
-func (d *Daemon) chooses(p discovery.Process) bool {
-	number := strconv.FormatUint(uint64(p.UID), 10)
-	name := number
-	if len(d.config.Rules) > 0 {
-		if u, err := user.LookupId(number); err == nil {
-			name = u.Username
-		}
-	}
-	for _, r := range d.config.Rules {
-		is := func(pattern string, texts ...string) bool {
-			if pattern == "" {
-				return true
-			}
-			for _, text := range texts {
-				if ok, err := path.Match(pattern, text); ok && err == nil {
-					return true
-				}
-			}
-			return false
-		}
-		if is(r.Executable, p.Path, path.Base(p.Path)) && is(r.User, name, number) && is(r.Cgroup, p.Cgroup) && is(r.Unit, p.Unit) && is(r.Service, p.Service) {
-			return *r.Profile
-		}
-	}
-	return true
 }
 
 // piece makes a process's next piece. Nothing is left of one that cannot be made.

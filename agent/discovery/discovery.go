@@ -25,7 +25,8 @@ type Process struct {
 	Path    string // of the program, as the kernel names it
 	Service string
 	Cgroup  string
-	Unit    string // systemd's; empty if it is in none
+	Unit    string            // systemd's; empty if it is in none
+	Labels  map[string]string // of OTEL_RESOURCE_ATTRIBUTES
 	// Container is the id of the container that it runs in; empty outside of any.
 	Container string
 	GHC       string // version; empty if unknown

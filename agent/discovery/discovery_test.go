@@ -1,6 +1,8 @@
 package discovery
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,9 +67,24 @@ func TestServiceNames(t *testing.T) {
 		"OTEL_RESOURCE_ATTRIBUTES=service.name=web\x00OTEL_SERVICE_NAME=api\x00": "api",
 		"OTEL_SERVICE_NAME=\x00": "",
 	} {
-		if got := parseEnvironment([]byte(text)); got != want {
+		if got, _ := parseEnvironment([]byte(text)); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// Labels are those of the environment, percent-decoded, and no more than there is room for.
+func TestLabels(t *testing.T) {
+	_, labels := parseEnvironment([]byte("A=b\x00OTEL_RESOURCE_ATTRIBUTES=team=pay%20roll, tier = 1,none,=x\x00"))
+	if want := map[string]string{"team": "pay roll", "tier": "1"}; !maps.Equal(labels, want) {
+		t.Errorf("labels %v, want %v", labels, want)
+	}
+	var many strings.Builder
+	for i := range 2 * maxLabels {
+		fmt.Fprintf(&many, "k%d=v,", i)
+	}
+	if _, labels := parseEnvironment([]byte("OTEL_RESOURCE_ATTRIBUTES=" + many.String())); len(labels) != maxLabels {
+		t.Errorf("%d labels", len(labels))
 	}
 }
 
@@ -77,7 +94,11 @@ func FuzzNames(f *testing.F) {
 	f.Add([]byte("0::/" + strings.Repeat("a", 64) + ".scope"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		_, unit, _ := parseCgroup(text)
-		for _, name := range []string{unit, parseEnvironment(text), string(text)} {
+		service, labels := parseEnvironment(text)
+		if len(labels) > maxLabels {
+			t.Errorf("%d labels", len(labels))
+		}
+		for _, name := range []string{unit, service, string(text)} {
 			clean := Clean(name)
 			if len(clip(name)) > maxName || clean == "" || clean[0] == '.' || filepath.Base(clean) != clean {
 				t.Errorf("%q becomes %q", name, clean)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,7 +16,7 @@ import (
 func (p *Process) name() {
 	proc := fmt.Sprintf("/proc/%d/", p.PID)
 	p.Cgroup, p.Unit, p.Container = parseCgroup(read(proc + "cgroup"))
-	if p.Service = parseEnvironment(read(proc + "environ")); p.Service != "" {
+	if p.Service, p.Labels = parseEnvironment(read(proc + "environ")); p.Service != "" {
 		return
 	}
 	if p.Service = strings.TrimSuffix(p.Unit, ".service"); p.Service == "" {
@@ -69,25 +70,41 @@ func parseCgroup(text []byte) (path, unit, container string) {
 	return path, unit, container
 }
 
-// parseEnvironment takes the service's name out of /proc/PID/environ, as OpenTelemetry's
-// libraries do.
-func parseEnvironment(text []byte) (service string) {
+// maxLabels bounds the labels of a process.
+const maxLabels = 128
+
+// parseEnvironment takes the service's name and the labels out of /proc/PID/environ, as
+// OpenTelemetry's libraries do: values are percent-encoded.
+func parseEnvironment(text []byte) (service string, labels map[string]string) {
+	named := ""
 	for v := range bytes.SplitSeq(text, []byte{0}) {
 		name, value, _ := strings.Cut(string(v), "=")
 		switch name {
 		case "OTEL_SERVICE_NAME":
-			if value != "" {
-				return clip(value)
+			if named == "" {
+				named = clip(value)
 			}
 		case "OTEL_RESOURCE_ATTRIBUTES":
 			for pair := range strings.SplitSeq(value, ",") {
-				if key, value, _ := strings.Cut(pair, "="); strings.TrimSpace(key) == "service.name" {
-					service = clip(strings.TrimSpace(value))
+				key, value, is := strings.Cut(pair, "=")
+				key, value = clip(strings.TrimSpace(key)), strings.TrimSpace(value)
+				if decoded, err := url.PathUnescape(value); err == nil {
+					value = decoded
 				}
+				if !is || key == "" || len(labels) >= maxLabels {
+					continue
+				}
+				if labels == nil {
+					labels = map[string]string{}
+				}
+				labels[key] = clip(value)
 			}
 		}
 	}
-	return service
+	if service = named; service == "" {
+		service = labels["service.name"]
+	}
+	return service, labels
 }
 
 // maxName bounds the names of services, in bytes.

@@ -33,8 +33,8 @@ func (e *Engine) budgetOf(im *process.Image) *overhead.Budget {
 	}
 	if m.budget == nil {
 		part := m.terms.MaxOverhead
-		if part == 0 && e.host.Budget.Asked > 0 {
-			part = 1
+		if part == 0 {
+			part = e.host.Budget.Asked
 		}
 		m.budget = e.host.Budget.Process(part, clockOf(im.PID))
 	}

@@ -43,7 +43,7 @@ SIGHUP, or ccagent reload, has the configuration read again.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check {
-				if _, err := config.Load(o.Config); err != nil {
+				if _, err := daemon.Check(o.Config); err != nil {
 					return err
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s is right\n", o.Config)
