@@ -148,7 +148,7 @@ func (d *Daemon) start() error {
 	d.logs = sink.NewSet(d.opts.Log)
 	d.engine, err = engine.Open(engine.Config{
 		Asked: d.asked, Logs: d.logs, Who: d.who, Chooser: d, MaxFrames: maxFrames,
-		UnwindRows: unwindRows, MaxOverhead: d.config.MaxOverhead / 100,
+		UnwindRows: unwindRows, MaxOverhead: d.config.MaxOverhead / 100, Collected: d.collected,
 	})
 	if err != nil {
 		return err

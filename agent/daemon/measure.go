@@ -3,11 +3,13 @@ package daemon
 import (
 	"net"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"ccagent/agent/counters"
 	"ccagent/agent/daemon/metrics"
+	"ccagent/agent/process"
 	"ccagent/agent/sink"
 	"ccagent/agent/source"
 	"ccagent/eventlog"
@@ -40,7 +42,10 @@ func (d *Daemon) count() error {
 			p.counted, p.counts = c, true
 		}
 		if d.metrics != nil {
-			one.Threads = threadsOf(p.PID)
+			one.Threads, one.Haskell = threadsOf(p.PID), -1
+			if n, ok := d.engine.HaskellThreads(p.image); ok && !p.image.Exited {
+				one.Haskell = n
+			}
 			all = append(all, one)
 		}
 	}
@@ -49,6 +54,13 @@ func (d *Daemon) count() error {
 	}
 	d.metrics.SetProcesses(all)
 	return d.setAgent()
+}
+
+// collected is called with each collection that was seen.
+func (d *Daemon) collected(im *process.Image, pause uint64, major bool) {
+	if p := d.procs[im.PID]; p != nil && d.metrics != nil {
+		d.metrics.Collected(p.Service, time.Duration(pause), major)
+	}
 }
 
 // writeHeap writes the heap's size into a process's log, and what the last major collection that was

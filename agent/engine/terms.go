@@ -76,6 +76,22 @@ func (e *Engine) Missing(im *process.Image, event string) error {
 	return nil
 }
 
+// threadCounter is a source that knows how many Haskell threads a process has.
+type threadCounter interface {
+	Threads(im *process.Image) (n int, ok bool)
+}
+
+// HaskellThreads is how many Haskell threads of a process were seen that have not ended; false if that
+// is not measured now.
+func (e *Engine) HaskellThreads(im *process.Image) (n int, ok bool) {
+	for _, s := range e.Sources.All {
+		if c, is := s.(threadCounter); is {
+			return c.Threads(im)
+		}
+	}
+	return 0, false
+}
+
 // Fork adds a process that was forked by another, to be recorded in a log of its own.
 func (e *Engine) Fork(log *sink.Sink, terms Terms, time uint64, pid uint32, parent *process.Image) (*process.Image, error) {
 	e.measured[pid] = &measured{terms: terms}

@@ -241,6 +241,15 @@ func (p *Probes) Missing(im *process.Image, event string) error {
 // errNoRTS is why a process has no probes in which no run-time system was seen.
 var errNoRTS = errors.New("no Haskell run-time system was seen in the process")
 
+// Threads is how many Haskell threads of a process were seen that have not ended; false where they are
+// not watched now.
+func (p *Probes) Threads(im *process.Image) (n int, ok bool) {
+	if i := p.images[im.PID]; i != nil && i.im == im && i.slot >= 0 && !p.quiet[bpf.RTSGroupThreads] {
+		return i.translator.Threads()
+	}
+	return 0, false
+}
+
 // Detach ends what is under way in an image that has ended. That of a capture's log stays known, for
 // the account.
 func (p *Probes) Detach(im *process.Image, at uint64) error {

@@ -79,6 +79,12 @@ func New(write Write) *Translator {
 // Totals returns the sums so far.
 func (t *Translator) Totals() GCTotals { return t.gc }
 
+// Threads is how many threads were seen that have not ended; false while they are not watched.
+func (t *Translator) Threads() (n int, watched bool) {
+	w := &t.watches[bpf.RTSGroupThreads]
+	return len(t.threads), w.said && !w.gap
+}
+
 // Declare repeats in a new log the definitions that the following events refer to.
 func (t *Translator) Declare(time uint64) error {
 	if err := t.declareWatches(time); err != nil {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -148,22 +150,42 @@ func visible(socket string) ([]control.Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	var could daemon.Prospect
 	for _, p := range found {
 		if who.UID != 0 && p.UID != who.UID {
 			continue
 		}
-		a.Processes = append(a.Processes, daemon.Describe(p))
+		a.Processes = append(a.Processes, could.Describe(p))
 	}
 	return a.Processes, nil
 }
 
 func printProcesses(to io.Writer, processes []control.Process) error {
 	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "PID\tSERVICE\tGHC\tWAY\tSTATE\tSAMPLES\tPROGRAM")
+	fmt.Fprintln(w, "PID\tSERVICE\tGHC\tWAY\tSTATE\tSAMPLES\tEVENTS\tPROGRAM")
+	why := map[string][]string{} // events and processes, by reason
 	for _, p := range processes {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%s\n", p.PID, p.Service, dash(p.GHC), dash(p.Way), p.State, p.Samples, p.Program)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", p.PID, p.Service, dash(p.GHC), dash(p.Way), p.State, p.Samples, dash(strings.Join(p.Events, ",")), p.Program)
+		if p.State == "excluded" {
+			continue
+		}
+		missing := map[string][]string{} // events, by reason
+		for _, m := range p.Missing {
+			missing[m.Reason] = append(missing[m.Reason], m.Event)
+		}
+		for reason, events := range missing {
+			why[reason] = append(why[reason], fmt.Sprintf("%d (%s)", p.PID, strings.Join(events, ", ")))
+		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, reason := range slices.Sorted(maps.Keys(why)) {
+		if _, err := fmt.Fprintf(to, "missing of %s: %s\n", strings.Join(why[reason], ", "), reason); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func dash(s string) string {

@@ -82,8 +82,8 @@ var inside = map[string][]string{
 	"agent/counters":        {"agent/process"},
 	"agent/daemon/metrics":  {"agent/counters", "agent/daemon/control"},
 	"agent/daemon/segments": {"agent/discovery"},
-	"agent/daemon": {"agent/config", "agent/counters", "agent/cpu", "agent/daemon/control", "agent/daemon/metrics", "agent/daemon/segments", "agent/discovery", "agent/engine",
-		"agent/invoker", "agent/process", "agent/resymbolize", "agent/sink", "agent/source", "agent/symbols"},
+	"agent/daemon": {"agent/config", "agent/counters", "agent/daemon/control", "agent/daemon/metrics", "agent/daemon/segments", "agent/discovery", "agent/engine",
+		"agent/invoker", "agent/process", "agent/procfs", "agent/resymbolize", "agent/rtsites", "agent/sink", "agent/source", "agent/symbols"},
 	"agent": {"agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/source", "agent/symbols", "agent/engine"},
 
 	"symbolize/elffile":         {},

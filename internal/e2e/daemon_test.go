@@ -88,6 +88,8 @@ type seen struct {
 	PID                          int
 	Service, Program, GHC, State string
 	Samples                      uint64
+	Events                       []string
+	Missing                      []struct{ Event, Reason string }
 }
 
 // ps lists what a user sees, by process id.

@@ -30,7 +30,7 @@ func TestDaemonMetrics(t *testing.T) {
 	p := runOn(t, nil, exe, forever, "+RTS", "-A1m")
 	h := newHost(t)
 	at := freeAddress(t)
-	h.more = "  metrics: " + at + "\n"
+	h.more = "  metrics: " + at + "\n  events: [cpu-clock, gc, threads]\n"
 	h.configure("  - {executable: " + exe + ", profile: true}\n  - {profile: false}\n")
 	h.start()
 
@@ -47,7 +47,7 @@ func TestDaemonMetrics(t *testing.T) {
 	}
 	var text string
 	moving := []string{"ccagent_samples_total", "ccagent_haskell_collections_total", "ccagent_haskell_allocated_bytes_total",
-		"ccagent_haskell_cpu_seconds_total", "ccagent_haskell_os_threads", "ccagent_haskell_heap_bytes", "ccagent_pieces", "ccagent_profiled_cpu_seconds_total"}
+		"ccagent_haskell_cpu_seconds_total", "ccagent_haskell_gc_pause_seconds_count", "ccagent_haskell_threads", "ccagent_haskell_os_threads", "ccagent_haskell_heap_bytes", "ccagent_pieces", "ccagent_profiled_cpu_seconds_total"}
 	eventually(t, "all metrics move", func() bool {
 		text = get(t, "http://"+at+"/metrics")
 		for _, name := range moving {
@@ -94,6 +94,7 @@ func TestDaemonMetrics(t *testing.T) {
 	for _, panel := range drawn.Panels {
 		for _, target := range panel.Targets {
 			for _, name := range regexp.MustCompile(`\b(ccagent|process)_[a-z_]+`).FindAllString(target.Expr, -1) {
+				name = strings.TrimSuffix(name, "_bucket")
 				if !strings.Contains(text, "# TYPE "+name+" ") {
 					t.Errorf("the dashboard draws %s, which there is not", name)
 				}

@@ -39,6 +39,8 @@ type Metrics struct {
 	gcs, allocated, copied, cpu *prometheus.CounterVec
 	processes, threads          *prometheus.GaugeVec
 	live, inUse                 *prometheus.GaugeVec
+	pauses                      *prometheus.HistogramVec
+	green                       *prometheus.GaugeVec
 	pushed, pushedBytes         *prometheus.CounterVec
 	waiting, failing            *prometheus.GaugeVec
 	before                      Agent
@@ -58,6 +60,8 @@ type Process struct {
 	Service string
 	RTS     *counters.RTS // nil if it cannot be read; Live and InUse are totals
 	Threads int
+	// Haskell threads that were seen and have not ended; −1 if that is not known.
+	Haskell int
 }
 
 // New makes the series, of a version of the agent.
@@ -96,6 +100,11 @@ func New(version string) *Metrics {
 	m.threads = gauges("ccagent_haskell_os_threads", "Threads of the operating system.")
 	m.live = gauges("ccagent_haskell_live_bytes", "What the last collections left in the heap.")
 	m.inUse = gauges("ccagent_haskell_heap_bytes", "Memory that the run-time system has taken for the heap.")
+	m.pauses = factory.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "ccagent_haskell_gc_pause_seconds", Help: "Pauses of the collections that were seen, from the request to stop until the program goes on.",
+		Buckets: prometheus.ExponentialBuckets(20e-6, 2.5, 15), // to 7.5 s
+	}, []string{"service", "generation"})
+	m.green = gauges("ccagent_haskell_threads", "Haskell threads that were seen and have not ended.")
 	engine := []string{"engine"}
 	m.pushed = factory.NewCounterVec(prometheus.CounterOpts{Name: "ccagent_push_pieces_total", Help: "Pieces that were sent to an engine (result sent), or dropped for a reason."}, []string{"engine", "result"})
 	m.pushedBytes = factory.NewCounterVec(prometheus.CounterOpts{Name: "ccagent_push_bytes_total", Help: "Size of what was sent to an engine, before compression."}, engine)
@@ -164,7 +173,10 @@ func (m *Metrics) service(name string) string {
 
 // SetProcesses sets the series of all processes that are profiled.
 func (m *Metrics) SetProcesses(all []Process) {
-	type sums struct{ processes, threads, live, inUse float64 }
+	type sums struct {
+		processes, threads, live, inUse, green float64
+		counted                                bool // green is known of some
+	}
 	by := map[string]sums{}
 	m.mu.Lock()
 	for name := range m.services {
@@ -176,6 +188,9 @@ func (m *Metrics) SetProcesses(all []Process) {
 		s := by[name]
 		s.processes++
 		s.threads += float64(p.Threads)
+		if p.Haskell >= 0 {
+			s.green, s.counted = s.green+float64(p.Haskell), true
+		}
 		if r := p.RTS; r != nil {
 			s.live, s.inUse = s.live+float64(r.Live), s.inUse+float64(r.InUse)
 			m.gcs.WithLabelValues(name, "major").Add(float64(min(r.Major, r.Collections)))
@@ -190,7 +205,21 @@ func (m *Metrics) SetProcesses(all []Process) {
 		m.threads.WithLabelValues(name).Set(s.threads)
 		m.live.WithLabelValues(name).Set(s.live)
 		m.inUse.WithLabelValues(name).Set(s.inUse)
+		if s.counted {
+			m.green.WithLabelValues(name).Set(s.green)
+		} else {
+			m.green.DeleteLabelValues(name)
+		}
 	}
+}
+
+// Collected adds a collection of a process of a service.
+func (m *Metrics) Collected(service string, pause time.Duration, major bool) {
+	generation := "minor"
+	if major {
+		generation = "major"
+	}
+	m.pauses.WithLabelValues(m.service(service), generation).Observe(pause.Seconds())
 }
 
 // AddCPU adds CPU time of a service by category.
