@@ -116,7 +116,7 @@ func (m *opened) open(ctx context.Context, r *run, info *eventlog.ModuleSymbols)
 	case info.HasDWARF:
 		var more []string
 		m.dwarf, more = dwarf.Open(ctx, dwarfFrom, f, m.symbols, dwarf.Options{
-			Memory: memory / 2, Cache: r.job.Cache, Module: mod.ID, Addresses: lookups(mod.Addresses),
+			Memory: memory / 2, Cache: r.job.Cache, Module: mod.ID, Addresses: lookups(mod.Addresses), Only: !r.job.EmbedSource,
 			Warn: func(format string, args ...any) { r.problem("%s: "+format, append([]any{mod.Path}, args...)...) },
 		})
 		problems = append(problems, more...)

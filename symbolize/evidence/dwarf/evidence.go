@@ -57,6 +57,8 @@ type Options struct {
 	Module uint32
 	// Addresses are the addresses that Lines will be asked of, sorted.
 	Addresses []uint64
+	// Only is set if nothing else of the module will be asked of.
+	Only bool
 	// Warn is called with what is left out without harm to the rest.
 	Warn func(format string, args ...any)
 }
@@ -78,7 +80,7 @@ func Open(ctx context.Context, f, code *elffile.File, symbols evidence.Symbols, 
 	}
 	problems = append(problems, e.x.Problems...)
 	e.prepare()
-	if err := e.adopt(ctx, code); err != nil {
+	if err := e.adopt(ctx, code, opt.Only, opt.Addresses); err != nil {
 		problems = append(problems, fmt.Sprintf("references between procedures: %v", err))
 	}
 	e.readHaskellLines(ctx, sections, opt.Addresses)

@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"ccagent/symbolize/coderefs"
@@ -12,7 +13,9 @@ import (
 
 // adopt finds where procedures without source notes came from, by the code that refers
 // to them.
-func (e *Evidence) adopt(ctx context.Context, code *elffile.File) error {
+// If only is set no code is asked about but addresses: without an orphan
+// around one of them nothing is looked for, which takes reading all code.
+func (e *Evidence) adopt(ctx context.Context, code *elffile.File, only bool, addresses []uint64) error {
 	var orphans []dwarfindex.ProcID
 	var entries []uint64
 	for i := 1; i <= e.x.Procs(); i++ {
@@ -22,6 +25,9 @@ func (e *Evidence) adopt(ctx context.Context, code *elffile.File) error {
 		}
 		orphans = append(orphans, p.ID)
 		entries = append(entries, entryOf(e.x.Start(p.ID)))
+	}
+	if only && !e.within(orphans, addresses) {
+		return nil
 	}
 	found, err := coderefs.Find(ctx, code, entries)
 	if err != nil {
@@ -35,6 +41,24 @@ func (e *Evidence) adopt(ctx context.Context, code *elffile.File) error {
 	}
 	e.x.Adopt(orphans, refs)
 	return nil
+}
+
+// within reports whether an address lies in one of the procedures, or in what they enclose.
+func (e *Evidence) within(procs []dwarfindex.ProcID, addresses []uint64) bool {
+	var enclosing []dwarfindex.ProcID
+	for _, a := range addresses {
+		id := e.x.Lookup(a)
+		if id == dwarfindex.NoBlock {
+			continue
+		}
+		enclosing = e.x.Enclosing(append(enclosing[:0], e.x.Block(id).Proc), id)
+		for _, p := range enclosing {
+			if _, is := slices.BinarySearch(procs, p); is {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // refers reports whether a reference shows where a procedure came from: it lies
