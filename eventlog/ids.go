@@ -119,6 +119,11 @@ const (
 	IDRTSWatch     = 1035
 	IDClosure      = 1036
 	IDNurseryBlock = 1037
-	IDCore         = 1027
-	IDCoreText     = 1028
+	// Ids from 1040 to 1049 are those of dumps of threads.
+	IDThreadDump    = 1040
+	IDHaskellThread = 1041
+	IDBlocker       = 1042
+	IDOSThread      = 1043
+	IDCore          = 1027
+	IDCoreText      = 1028
 )

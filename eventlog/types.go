@@ -199,6 +199,10 @@ var kinds = []kind{
 	own[Sampling]("sampling"),
 	own[Closure]("closure"),
 	own[NurseryBlock]("nursery block"),
+	own[ThreadDump]("thread dump"),
+	own[HaskellThread]("haskell thread"),
+	own[Blocker]("blocker"),
+	own[OSThread]("os thread"),
 	own[Core]("core"),
 	own[CoreText]("core text"),
 }

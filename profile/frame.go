@@ -137,6 +137,11 @@ func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[columns
 	return f
 }
 
+// Position returns the source position of a place's code; the file is 0 if it is not known.
+func (p *Profile) Position(place columns.PlaceID) (columns.FileID, uint32) {
+	return p.position(uint32(place))
+}
+
 // position returns the source position of a frame. It is that of the nearest cause that
 // belongs to the binding itself, because other causes may be inlined from elsewhere;
 // otherwise that of the line table.

@@ -13,6 +13,15 @@ import (
 // WriteHead writes into a new log what it is of, after adding time and machine; the standard
 // events that other tools look for; and the definitions of the sampled events.
 func (e *Engine) WriteHead(log *sink.Sink, c *eventlog.Capture) error {
+	var defs []eventlog.EventDef
+	for _, asked := range e.config.Asked.Events {
+		defs = append(defs, asked.Def)
+	}
+	return WriteHead(log, c, defs)
+}
+
+// WriteHead does so for a log that no engine writes.
+func WriteHead(log *sink.Sink, c *eventlog.Capture, events []eventlog.EventDef) error {
 	const capset = 0
 	wall := uint64(time.Now().UnixNano() - int64(perf.Monotonic()-log.Start()))
 	c.StartUnixNs = wall
@@ -30,9 +39,8 @@ func (e *Engine) WriteHead(log *sink.Sink, c *eventlog.Capture) error {
 		&eventlog.WallClock{Capset: capset, Sec: wall / 1e9, Nsec: uint32(wall % 1e9)},
 		&eventlog.ProgramArgs{Capset: capset, Args: args},
 	}
-	for _, asked := range e.config.Asked.Events {
-		d := asked.Def
-		head = append(head, &d)
+	for i := range events {
+		head = append(head, &events[i])
 	}
 	for _, event := range head {
 		if err := log.Emit(log.Start(), event); err != nil {

@@ -30,7 +30,7 @@ type Watcher interface {
 // Table holds every profiled process, follows what it maps, executes and forks, and reports that
 // to the process's log and the walker. What a process forks has its log.
 type Table struct {
-	sampler  *bpf.Sampler
+	sampler  *bpf.Sampler // nil in a table of NewUnwalked; so is tables
 	modules  *modules
 	tables   *tables
 	logs     *sink.Set
@@ -50,6 +50,12 @@ func (ps *Table) Exited(pid uint32) bool {
 // New makes a table without processes.
 func New(s *bpf.Sampler, logs *sink.Set, who *invoker.User, watchers ...Watcher) *Table {
 	return &Table{sampler: s, modules: newModules(), tables: newTables(who), logs: logs, watchers: watchers, Images: map[uint32]*Image{}}
+}
+
+// NewUnwalked makes a table whose processes the walker does not know: what they map is followed,
+// and their memory can be read.
+func NewUnwalked(logs *sink.Set) *Table {
+	return &Table{modules: newModules(), logs: logs, Images: map[uint32]*Image{}}
 }
 
 // Modules are all files of code seen so far, by their ID − 1.
@@ -106,7 +112,7 @@ func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
 		}
 	}
 	mod, isNew := ps.modules.of(im.PID, m)
-	if isNew {
+	if isNew && ps.tables != nil {
 		ps.tables.compile(mod)
 	}
 	if err := mod.define(time, im.Log); err != nil {
@@ -123,6 +129,12 @@ func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
 // updateWalker sets an image's layout and code regions in the walker.
 func (ps *Table) updateWalker(im *Image) error {
 	if im.Exited {
+		return nil
+	}
+	if ps.sampler == nil {
+		if im.deriveLayout() {
+			im.Memory.hold()
+		}
 		return nil
 	}
 	if err := ps.sampler.SetRegions(im.PID, im.regions()); err != nil {

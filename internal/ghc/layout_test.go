@@ -20,13 +20,51 @@ const probe = `
 
 #define SHOW(name, value) printf("%s %ld\n", name, (long)(value))
 #define FIELD(type, field) SHOW(#type "." #field, offsetof(type, field))
+#define BEHIND(type, field) SHOW(#type "." #field, offsetof(type, field) - sizeof(StgHeader))
 #define BEFORE(type, field) SHOW(#type "." #field, sizeof(type) - offsetof(type, field))
 
 int main(void)
 {
 	SHOW("header", sizeof(StgHeader));
 	FIELD(StgTSO, stackobj);
+	FIELD(StgTSO, what_next);
+	SHOW("sizeof what_next", sizeof(((StgTSO *)0)->what_next));
+	FIELD(StgTSO, flags);
+	FIELD(StgTSO, block_info);
 	FIELD(StgTSO, id);
+	FIELD(StgTSO, bound);
+	FIELD(StgTSO, cap);
+	FIELD(StgTSO, trec);
+	BEHIND(StgTSO, global_link);
+	BEHIND(StgInd, indirectee);
+	BEHIND(StgMVar, head);
+	BEHIND(StgMVar, tail);
+	BEHIND(StgMVar, value);
+	BEHIND(StgMVarTSOQueue, link);
+	BEHIND(StgMVarTSOQueue, tso);
+	BEHIND(StgBlockingQueue, bh);
+	BEHIND(StgBlockingQueue, owner);
+	BEHIND(MessageBlackHole, tso);
+	BEHIND(MessageBlackHole, bh);
+	BEHIND(MessageThrowTo, target);
+	BEHIND(StgTRecHeader, current_chunk);
+	BEHIND(StgTRecChunk, prev_chunk);
+	BEHIND(StgTRecChunk, next_entry_idx);
+	BEHIND(StgTRecChunk, entries);
+	SHOW("sizeof TRecEntry", sizeof(TRecEntry));
+	SHOW("BlockedOnMVar", BlockedOnMVar);
+	SHOW("BlockedOnMVarRead", BlockedOnMVarRead);
+	SHOW("BlockedOnBlackHole", BlockedOnBlackHole);
+	SHOW("BlockedOnRead", BlockedOnRead);
+	SHOW("BlockedOnWrite", BlockedOnWrite);
+	SHOW("BlockedOnDelay", BlockedOnDelay);
+	SHOW("BlockedOnSTM", BlockedOnSTM);
+	SHOW("BlockedOnCCall", BlockedOnCCall);
+	SHOW("BlockedOnCCall_Interruptible", BlockedOnCCall_Interruptible);
+	SHOW("BlockedOnMsgThrowTo", BlockedOnMsgThrowTo);
+	SHOW("ThreadMigrating", ThreadMigrating);
+	SHOW("ThreadKilled", ThreadKilled);
+	SHOW("ThreadComplete", ThreadComplete);
 	FIELD(StgTSO, why_blocked);
 	SHOW("sizeof why_blocked", sizeof(((StgTSO *)0)->why_blocked));
 #ifdef LABELLED
@@ -193,6 +231,17 @@ func facts(version string, profiled bool) map[string]int {
 	}
 	m := map[string]int{
 		"header": int(l.Header), "StgTSO.stackobj": int(l.TSOStackObj), "StgTSO.id": int(l.TSOID),
+		"StgTSO.what_next": int(l.TSOWhatNext), "sizeof what_next": 2, "StgTSO.flags": int(l.TSOFlags), "StgTSO.block_info": int(l.TSOBlockInfo),
+		"StgTSO.bound": int(l.TSOBound), "StgTSO.cap": int(l.TSOCap), "StgTSO.trec": int(l.TSOTRec), "StgTSO.global_link": TSOGlobalLink,
+		"StgInd.indirectee": Indirectee, "StgMVar.head": MVarHead, "StgMVar.tail": MVarTail, "StgMVar.value": MVarValue,
+		"StgMVarTSOQueue.link": MVarQueueLink, "StgMVarTSOQueue.tso": MVarQueueTSO, "StgBlockingQueue.bh": QueueBH, "StgBlockingQueue.owner": QueueOwner,
+		"MessageBlackHole.tso": MessageTSO, "MessageBlackHole.bh": MessageBH, "MessageThrowTo.target": MessageTarget,
+		"StgTRecHeader.current_chunk": TRecCurrent, "StgTRecChunk.prev_chunk": TRecPrevChunk, "StgTRecChunk.next_entry_idx": TRecNextEntry,
+		"StgTRecChunk.entries": TRecEntries, "sizeof TRecEntry": 24,
+		"BlockedOnMVar": int(BlockedOnMVar), "BlockedOnMVarRead": int(BlockedOnMVarRead), "BlockedOnBlackHole": int(BlockedOnBlackHole),
+		"BlockedOnRead": int(BlockedOnRead), "BlockedOnWrite": int(BlockedOnWrite), "BlockedOnDelay": int(BlockedOnDelay),
+		"BlockedOnSTM": int(BlockedOnSTM), "BlockedOnCCall": int(BlockedOnCCall), "BlockedOnCCall_Interruptible": int(BlockedOnCCallInterruptible),
+		"BlockedOnMsgThrowTo": int(BlockedOnMsgThrowTo), "ThreadMigrating": int(ThreadMigrating), "ThreadKilled": ThreadKilled, "ThreadComplete": ThreadComplete,
 		"StgTSO.why_blocked": int(l.WhyBlocked), "sizeof why_blocked": wide,
 		"StgStack.stack_size": int(l.StackSize), "StgStack.sp": int(l.StackSp), "StgStack.stack": int(l.StackFirst),
 		"StgRegTable.rCCCS": BaseCCCS, "StgRegTable.rCurrentTSO": BaseCurrentTSO, "StgRegTable.rNursery": BaseNursery,

@@ -14,8 +14,10 @@ const (
 // (rts/Capability.h). The other fields are counted from there: from BaseReg.
 const (
 	BaseOfCapability = 24
-	BaseCapabilityNo = 944 - BaseOfCapability // no
-	BaseRunningTask  = 952 - BaseOfCapability // running_task
+	BaseCapabilityNo = 944 - BaseOfCapability  // no
+	BaseRunningTask  = 952 - BaseOfCapability  // running_task
+	BaseInHaskell    = 960 - BaseOfCapability  // in_haskell, 8 bits wide
+	BaseSuspended    = 1000 - BaseOfCapability // suspended_ccalls: the InCalls of safe foreign calls, linked by next
 )
 
 // Values of rRet (rts/include/rts/Constants.h).
@@ -86,8 +88,13 @@ const (
 // Fields of an InCall, which is a call from C into Haskell (rts/Task.h).
 const (
 	InCallSuspendedTSO = 8
+	InCallTask         = 40
 	InCallPrevStack    = 48
+	InCallNext         = 64
 )
+
+// TaskID is where a Task has its OS thread's pthread_t, in the threaded way (rts/Task.h).
+const TaskID = 0
 
 // Fields of CostCentreStack and CostCentre (rts/include/rts/prof/CCS.h).
 const (

@@ -65,7 +65,13 @@ type Layout struct {
 	Header uint16 // sizeof(StgHeader)
 
 	TSOStackObj    uint16 // StgTSO.stackobj
+	TSOWhatNext    uint16 // StgTSO.what_next, 16 bits wide
+	TSOFlags       uint16 // StgTSO.flags, 32 bits wide
+	TSOBlockInfo   uint16 // StgTSO.block_info
 	TSOID          uint16 // StgTSO.id
+	TSOBound       uint16 // StgTSO.bound
+	TSOCap         uint16 // StgTSO.cap
+	TSOTRec        uint16 // StgTSO.trec
 	TSOLabel       uint16 // StgTSO.label; 0: there is none (before 9.6)
 	TSOCCCS        uint16 // StgTSO.prof.cccs; 0 without -prof
 	WhyBlocked     uint16 // StgTSO.why_blocked
@@ -107,6 +113,12 @@ func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {
 	l = Layout{
 		Header:         headerBytes,
 		TSOStackObj:    24,
+		TSOWhatNext:    32,
+		TSOFlags:       36,
+		TSOBlockInfo:   r.tsoID - 8,
+		TSOBound:       r.tsoID + 16,
+		TSOCap:         r.tsoID + 24,
+		TSOTRec:        r.tsoID + 32,
 		TSOID:          r.tsoID,
 		TSOLabel:       r.tsoLabel,
 		WhyBlocked:     r.whyBlocked,
@@ -132,7 +144,7 @@ func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {
 		l.TSOWords += ProfiledHeaderWords + 1
 		l.TRecChunkWords += ProfiledHeaderWords
 		for _, offset := range []*uint16{
-			&l.Header, &l.TSOStackObj, &l.TSOID, &l.TSOLabel, &l.WhyBlocked, &l.StackSize, &l.StackSp, &l.StackFirst,
+			&l.Header, &l.TSOStackObj, &l.TSOWhatNext, &l.TSOFlags, &l.TSOBlockInfo, &l.TSOID, &l.TSOBound, &l.TSOCap, &l.TSOTRec, &l.TSOLabel, &l.WhyBlocked, &l.StackSize, &l.StackSp, &l.StackFirst,
 		} {
 			if *offset != 0 {
 				*offset += profiledHeaderBytes - headerBytes

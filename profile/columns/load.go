@@ -123,13 +123,14 @@ type builder struct {
 	columns   sampleTable
 	symbols   symbolTable
 	nurseries nurseryTable
+	dumps     dumpTable
 	rts       rtsState
 	last      uint64 // time of the last event written while the program ran
 }
 
 // on makes the parts write to a Log.
 func (b *builder) on(p *Log) {
-	b.p, b.events.p, b.stacks.p, b.columns.p, b.symbols.p, b.nurseries.p, b.rts.p, b.rts.heap.p = p, p, p, p, p, p, p, p
+	b.p, b.events.p, b.stacks.p, b.columns.p, b.symbols.p, b.nurseries.p, b.dumps.p, b.rts.p, b.rts.heap.p = p, p, p, p, p, p, p, p, p
 }
 
 // maxWarnings bounds the number of warnings kept.
@@ -197,6 +198,14 @@ func (b *builder) add(rec *eventlog.Record) {
 	case *eventlog.NurseryBlock:
 		b.ran(rec.Time)
 		b.nurseries.nurseryBlock(rec.Time, ev)
+	case *eventlog.ThreadDump:
+		b.dumps.begin(rec.Time, ev)
+	case *eventlog.Blocker:
+		b.dumps.blocker(ev)
+	case *eventlog.HaskellThread:
+		b.dumps.thread(ev, &b.stacks.nodes)
+	case *eventlog.OSThread:
+		b.dumps.os(ev)
 	case *eventlog.Mapping:
 		p.Mappings = append(p.Mappings, Mapping{rec.Time, *ev})
 	case *eventlog.Process:

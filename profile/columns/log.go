@@ -47,6 +47,7 @@ type Log struct {
 	InfoTables []eventlog.InfoTable
 	Ticky      []TickyCounter
 	Nurseries  Nurseries
+	Dumps      []Dump
 
 	// The columns that queries use. Index 0 of Nodes, of Places and of the symbol
 	// tables means none.

@@ -100,6 +100,8 @@ func look(in Input, mark func(i int, time uint64) bool) (*survey, error) {
 				s.nodes.use(ev.Node)
 			}
 			s.nodes.samples++
+		case *eventlog.HaskellThread:
+			s.nodes.use(ev.Node)
 		}
 		return true
 	})

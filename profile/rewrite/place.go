@@ -68,6 +68,12 @@ func (p place) event(rec *eventlog.Record) bool {
 		ev.PID += p.pids
 	case *eventlog.NurseryBlock:
 		ev.PID += p.pids
+	case *eventlog.ThreadDump:
+		ev.PID += p.pids
+	case *eventlog.HaskellThread:
+		if ev.Capability != eventlog.NoCapability {
+			ev.Capability += uint32(p.caps)
+		}
 	case *eventlog.ThreadName:
 		ev.PID += p.pids
 	case *eventlog.Capture:

@@ -228,6 +228,15 @@ type copier struct {
 	nodes  renumber
 	state  *state
 	sample int
+	dumped bool // the dump of threads that events belong to is kept
+}
+
+// dump copies an event of a dump of threads.
+func (c *copier) dump(rec *eventlog.Record, time uint64) error {
+	if !c.dumped {
+		return nil
+	}
+	return c.put(time, rec.Cap, rec.Event)
 }
 
 func (c *copier) record(rec *eventlog.Record) error {
@@ -277,6 +286,14 @@ func (c *copier) record(rec *eventlog.Record) error {
 			ev.Closures[i].Closure = c.ids.closures.optional(ev.Closures[i].Closure)
 		}
 		return c.put(time, rec.Cap, ev)
+	case *eventlog.ThreadDump: // it is kept whole, or not at all
+		c.dumped = c.within(time)
+		return c.dump(rec, time)
+	case *eventlog.HaskellThread:
+		ev.Node = c.nodes.of(ev.Node)
+		return c.dump(rec, time)
+	case *eventlog.Blocker, *eventlog.OSThread:
+		return c.dump(rec, time)
 	case *eventlog.EventRate:
 		if !c.within(time) {
 			return nil

@@ -1,0 +1,56 @@
+package procfs
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+)
+
+// Thread is an OS thread of a process.
+type Thread struct {
+	TID   int
+	Name  string
+	State byte // as /proc/PID/stat has it: R runs or is to, S waits, D waits in the kernel, T is stopped
+}
+
+// maxThreads bounds the threads that are listed; the kernel's default limit is lower.
+const maxThreads = 1 << 16
+
+// Threads lists the threads of a process, those that end meanwhile left out.
+func Threads(pid int) ([]Thread, error) {
+	dir, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(maxThreads)
+	if err != nil {
+		return nil, fmt.Errorf("list threads of process %d: %w", pid, err)
+	}
+	var threads []Thread
+	for _, name := range names {
+		tid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid))
+		if err != nil {
+			continue
+		}
+		if t, ok := parseThread(raw); ok {
+			t.TID = tid
+			threads = append(threads, t)
+		}
+	}
+	return threads, nil
+}
+
+// parseThread takes /proc/PID/task/TID/stat: "12 (name) S …".
+func parseThread(raw []byte) (t Thread, ok bool) {
+	first, last := bytes.IndexByte(raw, '('), bytes.LastIndexByte(raw, ')')
+	if first < 0 || last < first || last+2 >= len(raw) {
+		return t, false
+	}
+	return Thread{Name: string(raw[first+1 : last]), State: raw[last+2]}, true
+}

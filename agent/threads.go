@@ -1,0 +1,247 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"ccagent/agent/dump"
+	"ccagent/agent/engine"
+	"ccagent/agent/invoker"
+	"ccagent/agent/process"
+	"ccagent/agent/procfs"
+	"ccagent/agent/sink"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/heap/threads"
+	"ccagent/internal/ghc"
+)
+
+// Threads writes a log of what the threads of the process opts.PID do now. Of the other options it
+// uses Output, User, EmbedSource, NoArgs, NoLabels, Symbolize…, AgentVersion and Warn.
+func Threads(ctx context.Context, opts Options) (_ *Summary, err error) {
+	c := &capture{opts: opts}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if c.who, err = invoker.Find(opts.User); err != nil {
+		return nil, err
+	}
+	if err := c.takeTarget(); err != nil {
+		return nil, err
+	}
+	c.log = sink.New(sink.Config{Who: c.who, NoLabels: opts.NoLabels, Warn: opts.Warn})
+	if err := c.createLog(); err != nil {
+		return nil, err
+	}
+	table := process.NewUnwalked(sink.NewSet(opts.Warn, c.log))
+	defer func() { err = errors.Join(err, table.Close()) }()
+	c.names = newNames(&c.opts, c.who, c.owner, c.log, table)
+	if err := c.dump(ctx, table); err != nil {
+		return nil, errors.Join(err, c.log.Remove())
+	}
+	end := &eventlog.CaptureEnd{Reason: eventlog.EndDuration}
+	if err := c.log.Emit(sink.Now, end); err != nil {
+		return nil, err
+	}
+	if err := c.names.finish(ctx, &c.sum); err != nil {
+		return nil, err
+	}
+	if err := c.log.Finish(); err != nil {
+		return nil, err
+	}
+	c.summarizeLogs()
+	return &c.sum, nil
+}
+
+// dump reads the target's threads and writes them into the log.
+func (c *capture) dump(ctx context.Context, table *process.Table) error {
+	pid := c.target.PID
+	head := &eventlog.Capture{
+		AgentVersion: c.opts.AgentVersion, Mode: eventlog.CaptureAttach, PID: uint32(pid), UID: c.who.UID,
+		Program: c.target.Path, Args: c.loggedArgs(), TargetIDs: append([]uint32{c.owner.UID, c.owner.GID}, c.owner.Groups...),
+	}
+	im, err := table.Discover(c.log, uint32(pid), procfs.Comm(pid), c.target.Path, false)
+	if err != nil {
+		return err
+	}
+	if im.RTS != nil {
+		b := &im.RTS.Binary
+		head.GHCVersion, head.Way, head.LayoutAssumed = b.GHCVersion, string(b.Way), im.Assumed
+	}
+	if err := engine.WriteHead(c.log, head, nil); err != nil {
+		return err
+	}
+	d, err := dump.Take(ctx, im)
+	if err != nil {
+		return fmt.Errorf("read the threads of process %d (%s): %w", pid, filepath.Base(c.target.Path), err)
+	}
+	return c.writeDump(im, d)
+}
+
+// writeDump writes a dump into the log.
+func (c *capture) writeDump(im *process.Image, d *dump.Dump) error {
+	emit := func(e eventlog.Event) error { return c.log.Emit(sink.Now, e) }
+	err := emit(&eventlog.ThreadDump{
+		PID: im.PID, TookNs: uint64(d.Took), PauseNs: uint64(d.Pause), Stopped: uint32(d.Stopped), Collections: d.Collections, More: d.More, Notes: d.Notes,
+	})
+	if err != nil {
+		return err
+	}
+	ids := func(threads []int) []uint64 {
+		out := make([]uint64, len(threads))
+		for i, n := range threads {
+			out[i] = d.Threads[n].ID
+		}
+		return out
+	}
+	for i := range d.Objects {
+		o := &d.Objects[i]
+		e := &eventlog.Blocker{
+			ID: uint32(i + 1), Kind: blockerKinds[o.Kind], Address: o.Address, Full: o.Full, Stood: o.Stood, Queue: ids(o.Queue),
+			Variables: o.Variables, Entries: uint32(o.Entries),
+		}
+		if o.Owner >= 0 {
+			e.Owner = d.Threads[o.Owner].ID
+		}
+		for _, h := range o.Holders {
+			e.Holders = append(e.Holders, eventlog.BlockerHolder{TSO: d.Threads[h.Thread].ID, Handler: h.Handler})
+		}
+		if err := emit(e); err != nil {
+			return err
+		}
+	}
+	tids := map[int]uint32{}
+	for _, os := range d.OS {
+		if os.TSO >= 0 {
+			tids[os.TSO] = uint32(os.TID)
+		}
+	}
+	for i := range d.Threads {
+		if err := c.writeThread(im, d, i, tids[i]); err != nil {
+			return err
+		}
+	}
+	for _, os := range d.OS {
+		e := &eventlog.OSThread{TID: uint32(os.TID), Name: os.Name, State: os.State, Role: osRoles[os.Role]}
+		if os.TSO >= 0 {
+			e.TSO = d.Threads[os.TSO].ID
+		}
+		if err := emit(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var blockerKinds = map[threads.Kind]eventlog.BlockerKind{
+	threads.MVar: eventlog.BlockerMVar, threads.BlackHole: eventlog.BlockerBlackHole,
+	threads.Exception: eventlog.BlockerException, threads.STM: eventlog.BlockerSTM,
+}
+
+var osRoles = map[dump.Role]eventlog.OSThreadRole{
+	dump.NoRole: eventlog.OSThreadOther, dump.Runs: eventlog.OSThreadRuns, dump.Calls: eventlog.OSThreadCalls, dump.BoundTo: eventlog.OSThreadBound,
+}
+
+func (c *capture) writeThread(im *process.Image, d *dump.Dump, i int, tid uint32) error {
+	t := &d.Threads[i]
+	e := &eventlog.HaskellThread{
+		TSO: t.ID, Label: t.Label, State: threadState(d.Reading, t), Capability: eventlog.NoCapability, Bound: t.InCall != 0, TID: tid,
+		On: uint32(t.On + 1), Moved: !t.Stood, Stop: stopReasons[t.Stack.Stop],
+		StackBytes: t.Stack.Bytes, StackUsed: t.Stack.Used, SkippedWords: t.Stack.Skipped,
+	}
+	if c.opts.NoLabels {
+		e.Label = ""
+	}
+	if t.Cap >= 0 {
+		e.Capability = d.Capabilities[t.Cap].Number
+	}
+	if e.State == eventlog.StateRead || e.State == eventlog.StateWrite {
+		e.FD = t.BlockInfo
+	}
+	frames := make([]uint64, 0, len(t.Stack.Frames)+1)
+	for n, f := range t.Stack.Frames {
+		if n == t.Stack.Leaf && t.Stack.Skipped > 0 {
+			frames = append(frames, uint64(eventlog.FrameSkipped)<<bpf.FrameKindShift)
+		}
+		frames = append(frames, f.Info&bpf.FrameAddressMask|uint64(frameKind(f.Kind))<<bpf.FrameKindShift)
+	}
+	if t.Stack.Skipped > 0 && e.Stop == eventlog.StopRoot {
+		e.Stop = eventlog.StopRecovered
+	}
+	var err error
+	e.Node, err = c.log.Stack(sink.Now, im.Incarnation, frames, func(addr uint64) (uint32, uint64, error) {
+		module, at, _ := im.Resolve(addr)
+		return module, at, nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.log.Emit(sink.Now, e)
+}
+
+// threadState says what a thread does.
+func threadState(g *threads.Reading, t *threads.Thread) eventlog.ThreadState {
+	switch {
+	case t.WhatNext == ghc.ThreadComplete:
+		return eventlog.StateFinished
+	case t.WhatNext == ghc.ThreadKilled:
+		return eventlog.StateDied
+	}
+	switch t.Why {
+	case ghc.NotBlocked:
+		if t.Cap >= 0 && g.Capabilities[t.Cap].Current == t.Address {
+			return eventlog.StateRunning
+		}
+		return eventlog.StateRunnable
+	case ghc.BlockedOnMVar:
+		return eventlog.StateMVar
+	case ghc.BlockedOnMVarRead:
+		return eventlog.StateMVarRead
+	case ghc.BlockedOnBlackHole:
+		return eventlog.StateBlackHole
+	case ghc.BlockedOnSTM:
+		return eventlog.StateSTM
+	case ghc.BlockedOnDelay:
+		return eventlog.StateDelay
+	case ghc.BlockedOnRead:
+		return eventlog.StateRead
+	case ghc.BlockedOnWrite:
+		return eventlog.StateWrite
+	case ghc.BlockedOnCCall, ghc.BlockedOnCCallInterruptible:
+		return eventlog.StateForeign
+	case ghc.BlockedOnMsgThrowTo:
+		return eventlog.StateThrowTo
+	case ghc.ThreadMigrating:
+		return eventlog.StateMigrating
+	}
+	return eventlog.StateUnknown
+}
+
+// frameKind is how the log names a frame's closure type.
+func frameKind(k ghc.ClosureType) eventlog.FrameKind {
+	switch k {
+	case ghc.RetBCO:
+		return eventlog.FrameRetBCO
+	case ghc.RetFun:
+		return eventlog.FrameRetFun
+	case ghc.UpdateFrame:
+		return eventlog.FrameUpdate
+	case ghc.CatchFrame:
+		return eventlog.FrameCatch
+	case ghc.UnderflowFrame:
+		return eventlog.FrameUnderflow
+	case ghc.StopFrame:
+		return eventlog.FrameStop
+	case ghc.AtomicallyFrame, ghc.CatchRetryFrame, ghc.CatchSTMFrame:
+		return eventlog.FrameSTM
+	case ghc.AnnFrame:
+		return eventlog.FrameAnn
+	}
+	return eventlog.FrameReturn
+}
+
+var stopReasons = map[threads.Stop]eventlog.StopReason{
+	threads.StopRoot: eventlog.StopRoot, threads.StopBudget: eventlog.StopBudget, threads.StopMemory: eventlog.StopUnreadableStack,
+	threads.StopNoStack: eventlog.StopUnreadableTSO, threads.StopNoFrame: eventlog.StopImplausibleInfo, threads.StopOverrun: eventlog.StopOutsideChunk,
+	threads.StopNoTop: eventlog.StopTopAmbiguous, threads.StopNotTaken: eventlog.StopNoUserContext,
+}

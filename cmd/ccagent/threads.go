@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"ccagent/agent"
+	"ccagent/internal/buildinfo"
+	"ccagent/profile"
+	"ccagent/ui/printer"
+	"ccagent/ui/screen/threads"
+)
+
+func threadsCommand() *cobra.Command {
+	var (
+		opts    agent.Options
+		noEmbed bool
+		format  string
+		asJSON  bool
+		top     int
+	)
+	cmd := &cobra.Command{
+		Use:   "threads [flags] PID",
+		Short: "what every Haskell thread of a process does, and who waits for whom",
+		Long: `Reads what every Haskell thread of a running process does: its state, what it
+waits for, its stack with sources; which threads wait for each other, deadlocks
+and convoys. Threads that do the same are listed together.
+
+The process is read while it runs. OS threads that run Haskell code at that moment
+are stopped, most often for less than a millisecond; the first line says for how long.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("threads: name one process: ccagent threads PID")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if opts.PID, err = strconv.Atoi(args[0]); err != nil || opts.PID <= 0 {
+				return fmt.Errorf("threads: %q is not a process id", args[0])
+			}
+			if asJSON {
+				format = "json"
+			}
+			if err := checkFormat(format); err != nil {
+				return err
+			}
+			opts.EmbedSource = !noEmbed
+			opts.AgentVersion = buildinfo.Version()
+			opts.Warn = func(line string) { say("%s", line) }
+			ctx, stop := signal.NotifyContext(cmd.Context(), endSignals...)
+			defer stop()
+			attended.Store(true)
+			keep := opts.Output != ""
+			if !keep {
+				dir, remove, err := scratch(opts.User)
+				if err != nil {
+					return err
+				}
+				defer remove()
+				opts.Output = filepath.Join(dir, "threads.eventlog")
+			}
+			sum, err := agent.Threads(ctx, opts)
+			if err != nil {
+				return err
+			}
+			if sum.SymbolProblem != "" {
+				say("%s", sum.SymbolProblem)
+			}
+			p, err := profile.Open(opts.Output, nil)
+			if err != nil {
+				return fmt.Errorf("read back the dump: %w", err)
+			}
+			o := printer.Options{File: filepath.Base(p.Capture.Program), Top: top}
+			if cmd.Flags().Changed("top") && top == 0 {
+				o.Top = -1
+			}
+			if f, ok := stdout.Terminal(); ok {
+				if width, _, err := term.GetSize(f.Fd()); err == nil {
+					o.Width = width
+				}
+				_, plain := os.LookupEnv("NO_COLOR")
+				if o.Color = !plain && os.Getenv("TERM") != "dumb"; o.Color {
+					stdout.AllowStyles()
+				}
+			}
+			r := threads.Report{Profile: p}
+			if format == "json" {
+				err = r.JSON(stdout, o)
+			} else {
+				err = r.Text(stdout, o)
+			}
+			if keep && err == nil {
+				say("%s", sum.Log)
+			}
+			return err
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&opts.Output, "output", "o", "", "keep the dump as a log in `FILE`, which ccview shows")
+	formatFlag(cmd, &format)
+	fs.BoolVar(&asJSON, "json", false, "the same as --format json")
+	fs.IntVar(&top, "top", 0, "groups of threads and queues to print; 0 prints all, with whole stacks (default: what a page holds)")
+	fs.BoolVar(&noEmbed, "no-embed-source", false, "leave the text of source files out of the log")
+	fs.BoolVar(&opts.NoArgs, "no-args", false, "leave the program's arguments out of the log")
+	fs.BoolVar(&opts.NoLabels, "no-labels", false, "leave out what the program calls its threads")
+	fs.StringVar(&opts.User, "user", "", "trace, and own the log, as user `NAME` instead of the invoking one")
+	return cmd
+}

@@ -1,0 +1,108 @@
+package threads
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"ccagent/eventlog"
+	"ccagent/profile"
+	"ccagent/profile/columns"
+)
+
+// edge says that threads wait for an MVar, and whose stacks refer to it.
+type edge struct {
+	waiting, handlers, references []uint64
+	torn                          bool // it had changed when it was read again
+}
+
+// graph builds a dump of threads 1 to n.
+func graph(n uint64, edges ...edge) *Dump {
+	d := &columns.Dump{}
+	on := map[uint64]uint32{}
+	for i, e := range edges {
+		b := eventlog.Blocker{ID: uint32(i + 1), Kind: eventlog.BlockerMVar, Stood: !e.torn, Queue: e.waiting}
+		for _, h := range e.handlers {
+			b.Holders = append(b.Holders, eventlog.BlockerHolder{TSO: h, Handler: true})
+		}
+		for _, r := range e.references {
+			b.Holders = append(b.Holders, eventlog.BlockerHolder{TSO: r})
+		}
+		for _, w := range e.waiting {
+			on[w] = b.ID
+		}
+		d.Blockers = append(d.Blockers, b)
+	}
+	for id := n; id >= 1; id-- {
+		t := eventlog.HaskellThread{TSO: id, On: on[id]}
+		if t.On != 0 {
+			t.State = eventlog.StateMVar
+		}
+		d.Threads = append(d.Threads, columns.DumpedThread{HaskellThread: t})
+	}
+	return Of(profile.New(&columns.Log{}), d)
+}
+
+func ids(list ...uint64) []uint64 { return list }
+
+func TestDeadlocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		g    *Dump
+		want string
+	}{
+		"two":               {graph(2, edge{waiting: ids(1), handlers: ids(2)}, edge{waiting: ids(2), handlers: ids(1)}), "[1 2] true"},
+		"three":             {graph(3, edge{waiting: ids(1), handlers: ids(3)}, edge{waiting: ids(3), handlers: ids(2)}, edge{waiting: ids(2), handlers: ids(1)}), "[1 3 2] true"},
+		"one":               {graph(1, edge{waiting: ids(1), handlers: ids(1)}), "[1] true"},
+		"by references":     {graph(2, edge{waiting: ids(1), references: ids(2)}, edge{waiting: ids(2), references: ids(1)}), "[1 2] false"},
+		"another may wake":  {graph(3, edge{waiting: ids(1), references: ids(2, 3)}, edge{waiting: ids(2), references: ids(1)}), ""},
+		"torn":              {graph(2, edge{waiting: ids(1), handlers: ids(2), torn: true}, edge{waiting: ids(2), handlers: ids(1)}), ""},
+		"idle workers":      {graph(2, edge{waiting: ids(1, 2)}), ""},
+		"chain":             {graph(3, edge{waiting: ids(1), handlers: ids(2)}, edge{waiting: ids(2), handlers: ids(3)}), ""},
+		"one behind":        {graph(3, edge{waiting: ids(1, 3), handlers: ids(2)}, edge{waiting: ids(2), handlers: ids(1)}), "[1 2] true"},
+		"holder goes ahead": {graph(2, edge{waiting: ids(1), handlers: ids(2), references: ids(1)}, edge{waiting: ids(2)}), ""},
+	} {
+		var got string
+		for i, d := range c.g.Deadlocks {
+			if i > 0 {
+				got += " "
+			}
+			var list []uint64
+			for _, n := range d.Threads {
+				list = append(list, c.g.Threads[n].TSO)
+			}
+			got += fmt.Sprint(list, d.Certain)
+		}
+		if got != c.want {
+			t.Errorf("%s: deadlocks %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A long chain of threads is followed to its end, and no recursion goes as deep.
+func TestLongChain(t *testing.T) {
+	const n = 5_000
+	var edges []edge
+	for i := uint64(1); i < n; i++ {
+		edges = append(edges, edge{waiting: ids(i), handlers: ids(i + 1)})
+	}
+	g := graph(n, edges...)
+	last := slices.IndexFunc(g.Queues, func(q Queue) bool { return q.For[0] == n-1 })
+	if len(g.Deadlocks) != 0 || last < 0 {
+		t.Fatalf("%d deadlocks, queue for the last thread at %d", len(g.Deadlocks), last)
+	}
+	edges = append(edges, edge{waiting: ids(n), handlers: ids(1)})
+	if g := graph(n, edges...); len(g.Deadlocks) != 1 || len(g.Deadlocks[0].Threads) != n {
+		t.Errorf("the ring has %d deadlocks", len(g.Deadlocks))
+	}
+}
+
+func TestQueues(t *testing.T) {
+	g := graph(6, edge{waiting: ids(4, 2, 3), handlers: ids(5)}, edge{waiting: ids(5), handlers: ids(6)})
+	if len(g.Queues) != 2 {
+		t.Fatalf("%d queues", len(g.Queues))
+	}
+	whole, first := &g.Queues[0], &g.Queues[1] // by how many wait behind
+	if whole.Behind != 4 || whole.Depth != 2 || !whole.Convoy() || first.Behind != 3 || !slices.Equal(first.Waiting, []int{3, 1, 2}) {
+		t.Errorf("queues %+v, %+v", whole, first)
+	}
+}
