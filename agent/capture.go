@@ -15,6 +15,7 @@ import (
 	"ccagent/agent/sink"
 	"ccagent/agent/source"
 	"ccagent/agent/target"
+	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
 )
@@ -98,6 +99,7 @@ const startGC = 400
 // prepare sets everything up to the point where the target may run, and lets it.
 func (c *capture) prepare() (err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(startGC))
+	bpf.Prepare()
 	if c.who, err = invoker.Find(c.opts.User); err != nil {
 		return err
 	}
@@ -180,7 +182,7 @@ func (c *capture) load() error {
 		Asked: c.asked, Logs: sink.NewSet(c.opts.Warn, c.log), Who: c.who,
 		Default:   c.log,
 		MaxFrames: c.opts.MaxFrames, KernelStacks: c.opts.KernelStacks,
-		UnwindRows: plan.rows, Tight: plan.tight,
+		UnwindRows: plan.rows, Tight: plan.tight, LoadLate: c.target.Stripped(),
 		MaxOverhead: c.opts.MaxOverhead, KeepRates: c.opts.KeepRate,
 	})
 	if err == nil {

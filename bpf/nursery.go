@@ -48,7 +48,7 @@ func (s *Sampler) LoadNurseryProgram(multi bool) (*NurseryProgram, error) {
 	if multi {
 		spec.Programs[nurseryProgOnCollection].AttachType = ebpf.AttachTraceUprobeMulti
 	}
-	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: s.types, MapReplacements: map[string]*ebpf.Map{
+	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: kernelTypes(), MapReplacements: map[string]*ebpf.Map{
 		nurseryMapSamples: s.maps.Samples,
 	}})
 	if err != nil {

@@ -93,7 +93,6 @@ const (
 type Sampler struct {
 	config   Config
 	spec     *ebpf.CollectionSpec
-	types    *btf.Cache // the kernel's types; reading them takes longer than loading a small program
 	maps     samplerMaps
 	unwind   *unwindTables
 	loaded   sync.Mutex      // guards what follows while programs are loaded, which may be side by side
@@ -105,6 +104,16 @@ type Sampler struct {
 	epoch    uint32 // counts the changes of layouts and regions
 }
 
+// kernelTypes are the kernel's types, once. Reading them takes longer than loading a small program.
+var kernelTypes = sync.OnceValue(func() *btf.Cache {
+	types := btf.NewCache()
+	_, _ = types.Kernel() // who needs them gets the error
+	return types
+})
+
+// Prepare begins with what Load needs, so that it is done beside what comes before.
+func Prepare() { go kernelTypes() }
+
 // Load creates the maps. It needs CAP_BPF and CAP_PERFMON, or root.
 func Load(c Config) (*Sampler, error) {
 	if c.MaxFrames < 1 || c.MaxFrames > MaxLeafFrames {
@@ -113,8 +122,7 @@ func Load(c Config) (*Sampler, error) {
 	if jitIsOff() {
 		return nil, ErrNoJIT
 	}
-	types := btf.NewCache()
-	go func() { _, _ = types.Kernel() }() // who needs them waits for them
+	Prepare()
 	spec, err := loadSampler()
 	if err != nil {
 		return nil, fmt.Errorf("read embedded sampler: %w", err)
@@ -124,7 +132,7 @@ func Load(c Config) (*Sampler, error) {
 	spec.Maps[samplerMapUnwindRows].MaxEntries = uint32(c.UnwindRows)
 	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/rowsPerRule + 1)
 	spec.Maps[samplerMapUnwindBuckets].MaxEntries = uint32(c.UnwindRows/rowsPerBucket + 2)
-	s := &Sampler{config: c, spec: spec, types: types}
+	s := &Sampler{config: c, spec: spec}
 	// Only maps are loaded here; programs are loaded one per event.
 	if err := spec.LoadAndAssign(&s.maps, nil); err != nil {
 		return nil, fmt.Errorf("create BPF maps: %w", err)
@@ -218,7 +226,7 @@ func (s *Sampler) program(name string, event int, adapt adapt) (*ebpf.Program, e
 	if err != nil {
 		return nil, fmt.Errorf("configure sampler: %w", err)
 	}
-	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: s.types, MapReplacements: maps})
+	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: kernelTypes(), MapReplacements: maps})
 	if err != nil {
 		return nil, fmt.Errorf("load sampler program: %w", err)
 	}

@@ -114,7 +114,7 @@ func (s *Sampler) LoadRTSProgram(multi bool, slots int) (*RTSProgram, error) {
 		name, other = other, name
 	}
 	delete(spec.Programs, other)
-	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: s.types, MapReplacements: map[string]*ebpf.Map{
+	loaded, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Cache: kernelTypes(), MapReplacements: map[string]*ebpf.Map{
 		timelineMapSamples: s.maps.Samples,
 		timelineMapLayouts: s.maps.Layouts,
 		timelineMapThreads: s.maps.Threads,

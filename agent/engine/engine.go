@@ -49,6 +49,7 @@ type Config struct {
 	KernelStacks bool
 	UnwindRows   int  // room for call frame information
 	Tight        bool // memory is short
+	LoadLate     bool // see source.Host
 	// MaxOverhead and KeepRates are those of the budget.
 	MaxOverhead float64
 	KeepRates   bool
@@ -142,7 +143,7 @@ func Open(c Config) (_ *Engine, err error) {
 // makeSources makes the sources and their Host.
 func (e *Engine) makeSources() {
 	e.host = &source.Host{
-		Walker: e.walker, Closures: closures.NewRegistry(), Census: e.config.Census, Log: e.config.Logs, Budget: overhead.NewBudget(e.config.MaxOverhead), OwnLogs: e.config.Default == nil,
+		Walker: e.walker, Closures: closures.NewRegistry(), Census: e.config.Census, Log: e.config.Logs, Budget: overhead.NewBudget(e.config.MaxOverhead), OwnLogs: e.config.Default == nil, LoadLate: e.config.LoadLate,
 		Timed: e.statsOn != nil, Walks: &e.meter.walks,
 		Image: e.image, LogOf: e.logOf, Write: e.write, Place: e.place, WriteAt: e.writeAt, WriteKnown: e.writeKnown,
 		Threads: e.threads, Drain: e.Drain, TargetCPU: e.meter.targetCPU,

@@ -19,6 +19,9 @@ const enoughBack = 1.0 / 8
 
 // Throttle charges the probes' cost to the bucket, and takes probes out and puts them in.
 func (n *nursery) Throttle(u source.Use) error {
+	if n.program == nil {
+		return nil
+	}
 	spent := u.Cost.Probes.Ns + u.Cost.ProbeNs
 	passed := float64(u.Target - min(n.target, u.Target))
 	n.bucket.Pass(passed, float64(int64(spent-n.charged))+u.Handling)

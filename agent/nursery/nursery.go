@@ -59,8 +59,19 @@ func open(h *source.Host, _ []*source.Event, needs source.Need) source.Source {
 }
 
 // Load loads the probes' BPF program.
-func (n *nursery) Load() (err error) {
+func (n *nursery) Load() error {
 	n.multi = uprobe.Multi()
+	if n.host.LoadLate {
+		return nil
+	}
+	return n.load()
+}
+
+// load loads the program, once.
+func (n *nursery) load() (err error) {
+	if n.program != nil {
+		return nil
+	}
 	n.program, err = n.host.Walker.LoadNurseryProgram(n.multi)
 	return err
 }
@@ -101,6 +112,9 @@ func (n *nursery) Attach(im *process.Image) error {
 	site := n.find(im.RTS)
 	if site == nil {
 		return nil
+	}
+	if err := n.load(); err != nil {
+		return err
 	}
 	b := &im.RTS.Binary
 	layout, _ := heap.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
@@ -224,6 +238,9 @@ func (n *nursery) Close() error {
 
 // Cost returns what the probes have cost.
 func (n *nursery) Cost() (c source.Cost, err error) {
+	if n.program == nil {
+		return c, nil
+	}
 	var counts bpf.NurseryCounts
 	c.Probes, err = n.program.RunStats()
 	if err == nil {
@@ -239,6 +256,9 @@ const blockRecords = 4
 
 // Finish says what was lost.
 func (n *nursery) Finish(uint64) error {
+	if n.program == nil {
+		return nil
+	}
 	counts, err := n.program.Counts()
 	if err != nil {
 		return err

@@ -122,6 +122,9 @@ func (i *image) declare(at uint64) error {
 
 // Cost returns what the hits have cost the programs.
 func (p *Probes) Cost() (c source.Cost, err error) {
+	if p.program == nil {
+		return c, nil
+	}
 	if p.host.Timed {
 		runs, ns, err := p.program.RunStats()
 		c.RTSNs = ns + uint64(float64(runs)*p.host.Budget.Costs.Trap())

@@ -84,6 +84,9 @@ func (i *image) attach() error {
 		err = errFull
 	}
 	if err == nil {
+		if err := i.p.load(); err != nil {
+			return err
+		}
 		i.sites, i.bias = f.Sites, i.im.BiasOf(i.im.RTS)
 		if err := errors.Join(i.p.program.Clear(i.slot), i.p.program.SetGlobals(i.im.PID, i.globals())); err != nil {
 			return err

@@ -79,15 +79,26 @@ func open(h *source.Host, asked []*source.Event, needs source.Need) source.Sourc
 // maxProcesses bounds the processes whose run-time systems have probes at a time.
 const maxProcesses = 1024
 
-// Load loads the probes' BPF programs.
-func (p *Probes) Load() (err error) {
+// Load loads the probes' BPF programs, unless that is to be left until a process has their sites.
+func (p *Probes) Load() error {
 	p.multi = uprobe.Multi()
 	slots := 1
 	if p.host.OwnLogs {
 		slots = maxProcesses
 	}
 	p.slots = make([]*image, slots)
-	if p.program, err = p.host.Walker.LoadRTSProgram(p.multi, slots); err != nil {
+	if p.host.LoadLate {
+		return nil
+	}
+	return p.load()
+}
+
+// load loads the programs, once.
+func (p *Probes) load() (err error) {
+	if p.program != nil {
+		return nil
+	}
+	if p.program, err = p.host.Walker.LoadRTSProgram(p.multi, len(p.slots)); err != nil {
 		return err
 	}
 	if p.spent, err = ringbuf.NewReader(p.program.Spent()); err != nil {
@@ -259,7 +270,10 @@ func (p *Probes) Detach(im *process.Image, at uint64) error {
 	}
 	err := i.finish(at)
 	if !p.host.OwnLogs {
-		return errors.Join(err, p.program.Forget(im.PID))
+		if p.program != nil {
+			err = errors.Join(err, p.program.Forget(im.PID))
+		}
+		return err
 	}
 	err = errors.Join(err, i.account())
 	p.ended += i.cost()

@@ -256,27 +256,39 @@ func (t *Process) open() error {
 
 // CodeSize is how many bytes of the program's file are mapped as code, 0 if
 // that cannot be had.
-func (t *Process) CodeSize() uint64 {
+func (t *Process) CodeSize() (size uint64) {
+	t.withFile(func(f *elffile.File) {
+		for _, s := range f.Segments {
+			if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && s.Filesz <= f.Size() {
+				size += s.Filesz
+			}
+		}
+		size = min(size, f.Size())
+	})
+	return size
+}
+
+// Stripped reports whether the program's file can be read and has no symbol table but the dynamic
+// linker's.
+func (t *Process) Stripped() (stripped bool) {
+	t.withFile(func(f *elffile.File) { stripped = !f.HasSymtab() })
+	return stripped
+}
+
+// withFile calls do with the program's file, if it can be read.
+func (t *Process) withFile(do func(f *elffile.File)) {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/exe", t.PID))
 	if err != nil {
-		return 0
+		return
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return 0
+		return
 	}
-	f, err := elffile.Open(file, info.Size())
-	if err != nil {
-		return 0
+	if f, err := elffile.Open(file, info.Size()); err == nil {
+		do(f)
 	}
-	var size uint64
-	for _, s := range f.Segments {
-		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && s.Filesz <= f.Size() {
-			size += s.Filesz
-		}
-	}
-	return min(size, f.Size())
 }
 
 // Started reports whether we started the process, and did not find it running.
