@@ -27,6 +27,12 @@ type opened struct {
 	ipe     *ipe.Evidence   // nil without an info table map
 }
 
+// worthKeeping is the size of files from which on what was found in their symbols is kept.
+const worthKeeping = 16 << 20
+
+// foundName is what that is kept as. How much is read depends on the memory.
+func (r *run) foundName() string { return fmt.Sprintf("ccagent found in symbols 1, %d", r.job.Memory) }
+
 // module resolves one module.
 func (r *run) module(ctx context.Context, mod *Module) error {
 	m := &opened{mod: mod}
@@ -58,8 +64,17 @@ func (r *run) module(ctx context.Context, mod *Module) error {
 		s.add(m.ipe, m.symbols, nil)
 	}
 	s.add(symtab.New(ctx, m.symbols, m.elf, &m.info, r.memory()/4), m.symbols, nil)
+	keeps := r.job.Cache != nil && m.elf.Size() >= worthKeeping
+	if keeps {
+		m.symbols.Recall(dwarf.LoadParts(r.job.Cache, mod.ID, r.foundName(), r.memory()/8))
+	}
 	if err := s.resolve(ctx, mod.Addresses); err != nil {
 		return err
+	}
+	if parts := m.symbols.Found(); keeps && parts != nil {
+		if err := dwarf.StoreParts(r.job.Cache, mod.ID, r.foundName(), parts); err != nil {
+			r.problem("%s: %v", mod.Path, err)
+		}
 	}
 	if debug == nil || r.job.FindDumps == nil || r.job.ReadSource == nil || !r.job.EmbedSource {
 		return nil

@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"sort"
 	"time"
 
@@ -25,6 +24,10 @@ const wholeCode = 8 << 20
 // sampled once is mostly not sampled again.
 const missesOfPage = 2
 
+// worthAsking is how many samples of such pages there are before any is asked for: to start the
+// child takes some 50 ms of CPU time.
+const worthAsking = 16
+
 // pages says of a module's code what the walker has rows for. The goroutine that compiles does not
 // use it.
 type pages struct {
@@ -32,6 +35,7 @@ type pages struct {
 	rows   []byte         // of the frame sections
 	missed map[uint32]int // samples, by page; -1 once it was asked for
 	ripe   []uint32       // to be asked for
+	lacked int            // samples of those
 	asked  bool           // a request is under way
 }
 
@@ -71,10 +75,14 @@ func (p *pages) note(addr uint64) {
 	if n < 0 || p.covers(rel) {
 		return
 	}
-	p.missed[page] = n + 1
-	if n+1 == missesOfPage {
+	n++
+	p.missed[page] = n
+	switch {
+	case n == missesOfPage:
 		p.ripe = append(p.ripe, page)
-		p.missed[page] = -1
+		p.lacked += n
+	case n > missesOfPage:
+		p.lacked++
 	}
 }
 
@@ -132,12 +140,14 @@ func (ps *Table) AskForPages() error {
 	}
 	for _, mod := range t.withPages {
 		p := mod.unwind.pages
-		if p == nil || p.asked || len(p.ripe) == 0 {
+		if p == nil || p.asked || p.lacked < worthAsking {
 			continue
 		}
-		p.asked = true
-		t.pagesWanted <- pagesWanted{mod, slices.Clone(p.ripe)}
-		p.ripe = p.ripe[:0]
+		for _, page := range p.ripe {
+			p.missed[page] = -1
+		}
+		t.pagesWanted <- pagesWanted{mod, p.ripe}
+		p.ripe, p.lacked, p.asked = nil, 0, true
 	}
 	return nil
 }

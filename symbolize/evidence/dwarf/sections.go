@@ -35,7 +35,7 @@ func (r *reader) load() {
 	if !r.keeps {
 		return
 	}
-	r.kept = loadSections(r.opt.Cache, r.opt.Module, r.limit)
+	r.kept = LoadParts(r.opt.Cache, r.opt.Module, sectionsMagic, r.limit)
 	for _, b := range r.kept {
 		r.limit -= uint64(len(b)) // together they are at most the limit
 	}
@@ -106,13 +106,14 @@ func (r *reader) keep() {
 	for name, b := range r.kept {
 		r.fresh[name] = b
 	}
-	if err := storeSections(r.opt.Cache, r.opt.Module, r.fresh); err != nil {
+	if err := StoreParts(r.opt.Cache, r.opt.Module, sectionsMagic, r.fresh); err != nil {
 		r.opt.Warn("%v", err)
 	}
 }
 
-// Kept sections are a magic number, and for each section its name's length, 32 bits, its own, 64
-// bits, the name and its bytes; last a checksum of all, 32 bits. All is little-endian.
+// Parts that are kept, as sections are, are a magic number, and for each part its name's length, 32
+// bits, its own, 64 bits, the name and its bytes; last a checksum of all, 32 bits. All is
+// little-endian.
 const (
 	sectionsMagic = "ccagent debug sections 1\n"
 	// maxSections bounds what is kept of a file, in bytes.
@@ -161,9 +162,10 @@ func decodeSections(b []byte) map[string][]byte {
 	return out
 }
 
-// loadSections gives the kept sections of a module's file, nil if there are none.
-func loadSections(c Cache, module uint32, limit uint64) map[string][]byte {
-	f := c.Open(module, cacheKey(sectionsMagic))
+// LoadParts gives what StoreParts has kept of a module's files under a name, at most limit bytes, nil
+// if there is nothing.
+func LoadParts(c Cache, module uint32, name string, limit uint64) map[string][]byte {
+	f := c.Open(module, cacheKey(name))
 	if f == nil {
 		return nil
 	}
@@ -179,8 +181,10 @@ func loadSections(c Cache, module uint32, limit uint64) map[string][]byte {
 	return decodeSections(b)
 }
 
-func storeSections(c Cache, module uint32, sections map[string][]byte) error {
-	b := encodeSections(sections)
+// StoreParts keeps what was made of a module's files under a name, which says what it is and in which
+// version.
+func StoreParts(c Cache, module uint32, name string, parts map[string][]byte) error {
+	b := encodeSections(parts)
 	if b == nil {
 		return nil
 	}
@@ -192,5 +196,5 @@ func storeSections(c Cache, module uint32, sections map[string][]byte) error {
 		f.Close()
 		return fmt.Errorf("write to the cache: %w", err)
 	}
-	return c.Keep(module, cacheKey(sectionsMagic), f)
+	return c.Keep(module, cacheKey(name), f)
 }

@@ -220,11 +220,15 @@ func (e *Evidence) collector(ctx context.Context) gccode.Collector {
 	if !e.info.RTS || e.names("GarbageCollect") {
 		return gccode.Collector{}
 	}
-	found, err := gccode.Find(ctx, e.elf, e.functions())
+	if known := e.found.collector; known != nil {
+		return *known
+	}
+	c, err := gccode.Find(ctx, e.elf, e.functions())
 	if err != nil {
 		return gccode.Collector{} // a file that ends before its code does, or ctx is done
 	}
-	return found
+	e.found.collector, e.found.fresh = &c, true
+	return c
 }
 
 // unnamedBetween says where local code lies, by the exported code that follows

@@ -46,8 +46,8 @@ type Table struct {
 
 	// defined holds the names of all symbols, data included; nil until it is asked for.
 	defined *names
-	// classes are the type classes whose dictionary constructors are seen, likewise.
-	classes map[string]bool
+	// found.classes are the type classes whose dictionary constructors are seen, likewise.
+	found found
 }
 
 // entry is a symbol in order of address.
@@ -75,8 +75,8 @@ func (t *Table) Begins(lo, hi uint64) bool {
 
 // IsClass is evidence.Symbols'.
 func (t *Table) IsClass(name string) bool {
-	if t.classes == nil {
-		t.classes = map[string]bool{}
+	if t.found.classes == nil {
+		t.found.classes, t.found.fresh = map[string]bool{}, true
 		const begin, end = "_CZC", "_con_info" // of the constructor C:Eq
 		t.all.EachNamed(begin, end, func(_ int, name string) {
 			_, class, ok := strings.Cut(strings.TrimSuffix(name, end), begin)
@@ -84,11 +84,11 @@ func (t *Table) IsClass(name string) bool {
 				return
 			}
 			if class, ok = hsname.Decode(class); ok {
-				t.classes[class] = true
+				t.found.classes[class] = true
 			}
 		})
 	}
-	return t.classes[name]
+	return t.found.classes[name]
 }
 
 // NewTable makes a table of the symbols that name code in f. all may be a separate debug
