@@ -126,8 +126,8 @@ type Host struct {
 	Budget    *overhead.Budget
 	// OwnLogs is set where each process has a log, and a budget, of its own.
 	OwnLogs bool
-	// LoadLate is set where the program's run-time system has no symbols, as far as its file
-	// shows: a source that cannot do without loads its BPF programs when it attaches.
+	// LoadLate is set where the program's run-time system has no symbols: a source that cannot do
+	// without loads its BPF programs when it attaches to another program.
 	LoadLate bool
 	// Budgets, if not nil, returns the budget of a process, within Budget.
 	Budgets func(im *process.Image) *overhead.Budget

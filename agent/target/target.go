@@ -23,6 +23,7 @@ import (
 	"ccagent/agent/procfs"
 	"ccagent/internal/capset"
 	"ccagent/internal/credentials"
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/elffile"
 )
 
@@ -268,10 +269,17 @@ func (t *Process) CodeSize() (size uint64) {
 	return size
 }
 
-// Stripped reports whether the program's file can be read and has no symbol table but the dynamic
-// linker's.
+// Stripped reports whether the program's file holds GHC's run-time system, as the dynamic linker's
+// symbols show, and has no others.
 func (t *Process) Stripped() (stripped bool) {
-	t.withFile(func(f *elffile.File) { stripped = !f.HasSymtab() })
+	t.withFile(func(f *elffile.File) {
+		hash, err := f.NameHash()
+		if err != nil || hash == nil || f.HasSymtab() {
+			return
+		}
+		_, stripped, err = hash.Find(ghc.UpdateFrameName + ghc.InfoSuffix)
+		stripped = stripped && err == nil
+	})
 	return stripped
 }
 
