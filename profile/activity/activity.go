@@ -50,7 +50,7 @@ type Thread struct {
 
 // Activity is how capabilities and threads spent a stretch of time.
 type Activity struct {
-	Ns           uint64 // of the stretch
+	From, Ns     uint64 // where the stretch begins, and how long it is
 	Capabilities []Capability
 	Threads      []Thread // those that were seen to run, most first
 }
@@ -143,7 +143,7 @@ func (n *counter) add(p *interval.Part, time, weight uint64) {
 }
 
 func (n *counter) result(p *profile.Profile, ns uint64) *Activity {
-	a := &Activity{Ns: ns}
+	a := &Activity{From: n.from, Ns: ns}
 	for k, parts := range n.caps {
 		c := Capability{PID: k.pid, Cap: k.cap}
 		var busy interval.Part

@@ -16,7 +16,7 @@ func (p out) activity(a *activity.Activity, o printer.Options) {
 	if a == nil {
 		return
 	}
-	p.Wrap(p.Bold, " ", "time of each capability,", format.Duration(a.Ns), "by samples")
+	p.Wrap(p.Bold, " ", "time of each capability,", format.Duration(a.Ns), "from", format.Seconds(a.From), "to", format.Seconds(a.From+a.Ns)+",", "by samples")
 	several := false
 	for i := range a.Capabilities {
 		several = several || a.Capabilities[i].PID != a.Capabilities[0].PID
@@ -51,6 +51,7 @@ func sure(s *activity.Share) string {
 }
 
 type activityOfJSON struct {
+	From         float64              `json:"from_seconds"`
 	Seconds      float64              `json:"seconds"`
 	Capabilities []capabilityTimeJSON `json:"capabilities"`
 	Threads      []threadTimeJSON     `json:"threads"`
@@ -85,7 +86,7 @@ func activityJSONOf(a *activity.Activity) *activityOfJSON {
 		return nil
 	}
 	of := func(s *activity.Share) timeShareJSON { return timeShareJSON{s.Of, s.Low, s.High, s.Samples} }
-	doc := &activityOfJSON{Seconds: float64(a.Ns) / 1e9, Capabilities: []capabilityTimeJSON{}, Threads: []threadTimeJSON{}}
+	doc := &activityOfJSON{From: float64(a.From) / 1e9, Seconds: float64(a.Ns) / 1e9, Capabilities: []capabilityTimeJSON{}, Threads: []threadTimeJSON{}}
 	for i := range a.Capabilities {
 		c := &a.Capabilities[i]
 		s := &c.Shares

@@ -116,8 +116,8 @@ func (p out) events(pr *profile.Profile) {
 	}
 	for i := range pr.Events {
 		e := &pr.Events[i]
-		p.Linef("  %s %s %10s %14s %8s %9s", printer.PadRight(printer.Fit(e.Requested, 16), 16), printer.PadRight(printer.Fit(e.Granted, 16), 16),
-			format.Count(e.Samples), printer.Fit(printer.Quantity(e.Weight, e.Unit), room), format.Count(e.Lost), format.Count(e.Throttled))
+		p.Linef("  %s %s %10s %s %8s %9s", printer.PadRight(printer.Fit(e.Requested, 16), 16), printer.PadRight(printer.Fit(e.Granted, 16), 16),
+			format.Count(e.Samples), printer.PadLeft(printer.Fit(printer.Quantity(e.Weight, e.Unit), room), 14), format.Count(e.Lost), format.Count(e.Throttled))
 		if e.Fallback != "" {
 			p.Hang("    ", p.Faint, printer.Fit(e.Fallback, 0))
 		}
