@@ -16,10 +16,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,6 +28,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/pieces"
 	"ccagent/push"
+	"ccagent/scripts/collector"
 )
 
 func main() {
@@ -123,23 +122,9 @@ func send(o *options, requests []*push.Request) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	c, err := collector.Start(o.collector, dir)
 	if err != nil {
 		return err
-	}
-	address := l.Addr().String()
-	l.Close()
-	collector := exec.Command(o.collector, address, dir)
-	collector.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := collector.Start(); err != nil {
-		return err
-	}
-	for {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	wire := &timed{to: &http.Transport{MaxIdleConnsPerHost: o.agents, MaxIdleConns: o.agents}}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -149,7 +134,7 @@ func send(o *options, requests []*push.Request) error {
 	duration := time.Duration(o.minutes * float64(time.Minute))
 	begun := time.Now()
 	for range o.agents {
-		q, err := push.NewQueue(&push.Target{Engine: push.OTLP, URL: "http://" + address, Transport: wire}, push.Options{
+		q, err := push.NewQueue(&push.Target{Engine: push.OTLP, URL: "http://" + c.Address, Transport: wire}, push.Options{
 			Request: func(context.Context, string, push.Engine) (*push.Request, error) {
 				return requests[rand.IntN(len(requests))], nil
 			},
@@ -179,17 +164,20 @@ func send(o *options, requests []*push.Request) error {
 			return fmt.Errorf("%d pieces were dropped: %s", n, reason)
 		}
 	}
+	if total.Sent == 0 {
+		return errors.New("nothing was sent: each agent begins at some time of the first minute")
+	}
 	elapsed := time.Since(begun)
 	cancel()
 	running.Wait()
-	if err := collector.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	if err := collector.Wait(); err != nil {
+	if err := c.Wait(); err != nil {
 		return err
 	}
-	usage := collector.ProcessState.SysUsage().(*syscall.Rusage)
-	cpu := collector.ProcessState.UserTime() + collector.ProcessState.SystemTime()
+	usage := c.ProcessState.SysUsage().(*syscall.Rusage)
+	cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	slices.Sort(wire.took)
 	at := func(share int) time.Duration {
 		return wire.took[(len(wire.took)-1)*share/100].Round(100 * time.Microsecond)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"ccagent/agent/daemon/control"
+	"ccagent/scripts/collector"
 )
 
 // profiler is a daemon that runs in a control group of its own, with its defaults.
@@ -27,8 +27,8 @@ type profiler struct {
 }
 
 // startDaemon starts a daemon that sends to a collector, if its address is not empty.
-func startDaemon(o *options, dir, collector string) (*profiler, error) {
-	address, err := freeAddress()
+func startDaemon(o *options, dir, engine string) (*profiler, error) {
+	address, err := collector.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +37,8 @@ func startDaemon(o *options, dir, collector string) (*profiler, error) {
 		text += "  - {executable: " + program[0] + ", profile: true}\n"
 	}
 	text += "  - {profile: false}\n"
-	if collector != "" {
-		text += "  push:\n  - {engine: otlp, url: 'http://" + collector + "'}\n"
+	if engine != "" {
+		text += "  push:\n  - {engine: otlp, url: 'http://" + engine + "'}\n"
 	}
 	config := filepath.Join(dir, "ccagent.yaml")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
@@ -107,50 +107,6 @@ func (d *profiler) metric(name string) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("there is no metric %s", name)
-}
-
-// collector is OpenTelemetry's, which keeps each request in a file.
-type collector struct {
-	cmd     *exec.Cmd
-	address string
-	dir     string
-}
-
-func startCollector(o *options, dir string) (*collector, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	c := &collector{address: address, dir: filepath.Join(dir, "received")}
-	if err := os.Mkdir(c.dir, 0o700); err != nil {
-		return nil, err
-	}
-	c.cmd = exec.Command(o.collector, address, c.dir)
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
-	}
-	for range 1000 {
-		if conn, err := net.Dial("tcp", address); err == nil {
-			return c, conn.Close()
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return nil, fmt.Errorf("%s does not listen", o.collector)
-}
-
-func (c *collector) stop() {
-	c.cmd.Process.Kill()
-	c.cmd.Wait()
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // bytesOf adds up the files of a folder and those below it.

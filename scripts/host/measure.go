@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"ccagent/eventlog"
+	"ccagent/scripts/collector"
 )
 
 // probeEvery is how often a process is started whose first sample is timed. It runs alone in its
@@ -33,11 +34,15 @@ func measureHost(o *options, duration time.Duration) (err error) {
 	} else if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	c, err := startCollector(o, dir)
+	received := filepath.Join(dir, "received")
+	if err := os.Mkdir(received, 0o700); err != nil {
+		return err
+	}
+	c, err := collector.Start(o.collector, received)
 	if err != nil {
 		return err
 	}
-	defer c.stop()
+	defer c.Kill()
 	p, err := newPopulation(o)
 	defer p.stop()
 	if err != nil {
@@ -49,7 +54,7 @@ func measureHost(o *options, duration time.Duration) (err error) {
 			return err
 		}
 	}
-	d, err := startDaemon(o, dir, c.address)
+	d, err := startDaemon(o, dir, c.Address)
 	if err != nil {
 		return err
 	}
@@ -147,7 +152,7 @@ func measureHost(o *options, duration time.Duration) (err error) {
 		return err
 	}
 	printLine("from a program's start to its first sample", "%s", quantiles(first))
-	arrived, err := arrivals(c.dir, d.dir)
+	arrived, err := arrivals(received)
 	if err != nil {
 		return err
 	}
@@ -236,7 +241,7 @@ func cutPID(path string) (pid int, rest string, ok bool) {
 
 // arrivals returns how long after the last event of a piece its request was at the collector. Pieces of
 // a process arrive in their order.
-func arrivals(received, state string) (all []time.Duration, err error) {
+func arrivals(received string) (all []time.Duration, err error) {
 	files, err := filepath.Glob(filepath.Join(received, "*.pb"))
 	if err != nil {
 		return nil, err
