@@ -78,16 +78,16 @@ type allocation struct {
 	startHits float64
 }
 
-// bucket is that from which probes are paid. allowance is for how long, ns, samples may be taken in
-// a process ahead of it.
+// bucket is that from which probes are paid.
 type bucket struct {
 	*overhead.Bucket
-	allowance uint32
+	part      uint32 // times what a sample took pass until the next, by the wall clock
+	allowance uint32 // for how long, ns, samples may be taken in a process ahead of that
 }
 
 func newBucket(of *overhead.Budget) *bucket {
 	b := of.Alloc()
-	return &bucket{b, uint32(min(max(b.Level()/2, 0), math.MaxUint32))}
+	return &bucket{b, uint32(min(samplingParts/b.Rate(), math.MaxUint32)), uint32(min(max(b.Level()/2, 0), math.MaxUint32))}
 }
 
 // found is what is known of the sites in a build's run-time system.
@@ -115,6 +115,7 @@ type image struct {
 	// probes were placed first, and when they are looked at next, ns.
 	used, hits, took uint64
 	begun, next      uint64
+	at, pacedAt      uint64 // when it was paced last, and its CPU time then, ns
 	// final is what the process reported at its end to have allocated, in words.
 	final uint64
 }
@@ -207,8 +208,7 @@ func (a *allocation) Prepare(im *process.Image) {
 		l.Thin[bpf.SiteLarge] = firstLargeThin
 	}
 	if b := a.bucketOf(im); !b.Unlimited() {
-		l.Part = uint32(min(samplingParts/b.Rate(), math.MaxUint32))
-		l.Allowance = b.allowance
+		l.Part, l.Allowance = b.part, b.allowance
 	}
 	l.EnterInfo = s.Enter + bias
 	l.CannedLo, l.CannedHi = s.CannedLow+bias, s.CannedHigh+bias

@@ -2,7 +2,10 @@ package alloc
 
 import (
 	"errors"
+	"fmt"
+	"math"
 
+	"ccagent/agent/overhead"
 	"ccagent/agent/process"
 	"ccagent/agent/source"
 	"ccagent/bpf"
@@ -12,6 +15,11 @@ import (
 // alone: the probes at blocks and large objects need windows, which cost the agent more than many
 // processes are worth. What large objects have is known all the same, but not who made them. A log is
 // whole: its weights add up to what was allocated while it was written.
+//
+// Each process has probes of its own, not one for all processes of a build. To put one in took the agent
+// 40 µs of CPU time, with 20 processes of one program on Linux 6.18, and to remove it 240 µs, while one for all
+// would be hit, 13,000 times a second in a program that allocates all the time, in processes too that are not
+// chosen or have spent their budget.
 
 const (
 	// ownKeeps is how many samples of a stratum are kept of each process, to settle its log.
@@ -22,6 +30,10 @@ const (
 	begunPeriod    = 1e9
 	// ownCycle is the least time from window to window, ns.
 	ownCycle = 10 * minCycle
+	// ownAllowance bounds the allowance of a process, ns, of which there may be many.
+	ownAllowance = 500_000
+	// leastShare is the least share of a CPU that a process is taken to use.
+	leastShare = 0.01
 	// ownStretch is maxStretch: the agent wakes every other millisecond of a window.
 	ownStretch = 8
 )
@@ -37,6 +49,7 @@ func (a *allocation) bucketOf(im *process.Image) *bucket {
 	b := a.buckets[im.Incarnation]
 	if b == nil {
 		b = newBucket(a.host.BudgetOf(im))
+		b.allowance = min(b.allowance, ownAllowance)
 		a.buckets[im.Incarnation] = b
 	}
 	return b
@@ -91,6 +104,14 @@ func (a *allocation) balance(ai *image, now uint64) error {
 	hits, took := r.hits(bpf.SiteNursery), r.account.Took
 	cost := float64(hits-ai.hits)*(a.host.Budget.Costs.Trap()+countedHit+a.handling) + float64(took-ai.took)
 	ai.bucket.Pass(float64(used-ai.used), cost)
+	if wall := now - ai.at; ai.at != 0 && wall >= steadyInterval/2 {
+		if err := a.pace(ai, float64(used-ai.pacedAt)/float64(wall)); err != nil {
+			return err
+		}
+		ai.at, ai.pacedAt = now, used
+	} else if ai.at == 0 {
+		ai.at, ai.pacedAt = now, used
+	}
 	ai.hits, ai.took, ai.used = hits, took, used
 	if err := a.setThinning(ai); err != nil {
 		return err
@@ -104,6 +125,33 @@ func (a *allocation) balance(ai *image, now uint64) error {
 	}
 	if !nursery.continuous() || now < ai.begun+begunPeriod || a.costOf(nursery) > ai.bucket.Rate()/4 {
 		ai.next = now
+	}
+	return nil
+}
+
+// pace has full nurseries sampled as often as the process's CPU time allows, of which it uses a share
+// of a CPU: the walker rests by the wall clock. Where little is left all processes together keep to the
+// budget of all, and in debt to a quarter of it.
+func (a *allocation) pace(ai *image, share float64) error {
+	b := ai.bucket
+	if b.Unlimited() {
+		return nil
+	}
+	rate := b.Rate()
+	if all := a.host.Budget.Asked * overhead.AllocPart; all > 0 && b.Level() < b.Depth()/2 {
+		rate = min(rate, all)
+	}
+	if b.Level() < 0 {
+		rate /= 4
+	}
+	part := uint32(min(samplingParts/(rate*max(share, leastShare)), math.MaxUint32))
+	// Each change costs an update of a BPF map, and the walker its caches.
+	if part/2 <= b.part && b.part/2 <= part {
+		return nil
+	}
+	b.part, ai.im.Layout.Part = part, part
+	if err := a.host.Walker.SetLayout(ai.im.PID, ai.im.Layout); err != nil {
+		return fmt.Errorf("pace allocation samples: %w", err)
 	}
 	return nil
 }

@@ -35,6 +35,10 @@ func TestParse(t *testing.T) {
 		{"daemon:\n  rules:\n  - executable: /bin/a\n    profile: true\n  - unit: '['\n    profile: false\n", nil, 5, "daemon.rules[1].unit"},
 		{"daemon:\n  rules:\n  - executable: /bin/a\n", nil, 3, "profile"},
 		{"daemon:\n  events: []\n", nil, 2, "daemon.events"},
+		{"daemon:\n  process-overhead: 101\n", nil, 2, "daemon.process-overhead"},
+		{"daemon:\n  rules:\n  - profile: true\n    without: [gc, cpu-clock]\n", nil, 4, "daemon.rules[0].without[1]"},
+		{"daemon:\n  rules:\n  - profile: true\n    labels: {team: '['}\n", nil, 4, "daemon.rules[0].labels"},
+		{"daemon:\n  rules:\n  - profile: true\n    overhead: -1\n", nil, 4, "daemon.rules[0].overhead"},
 		{"daemon:\n  evnts: [cpu-clock]\n", nil, 2, "evnts"},
 		{"allow: {}\n---\nallow: {alice: [root]}\n", nil, -1, "document"},
 	} {
