@@ -113,6 +113,9 @@ func (v *view) hot(c *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	if p := s.Profile; len(p.Events) == 0 && len(p.Dumps) > 0 {
+		return v.print(threadsReport(p, profile.Range{}), path)
+	}
 	return v.print(hotscreen.Report{Selection: s, Level: level}, path)
 }
 

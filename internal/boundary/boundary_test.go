@@ -34,7 +34,7 @@ var inside = map[string][]string{
 	"profile/columns":   {"profile/imports"},
 	"profile/interval":  {},
 	"profile":           {"profile/columns", "profile/interval"},
-	"profile/threads":   {"profile", "profile/columns"},
+	"profile/threads":   {"profile", "profile/columns", "profile/interval"},
 	"profile/closures":  {"profile", "profile/columns", "profile/interval"},
 	"profile/centres":   {"profile", "profile/columns", "profile/interval"},
 	"profile/source":    {"profile", "profile/columns"},

@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/logtest"
 )
 
 // edge says that threads wait for an MVar, and whose stacks refer to it.
@@ -104,5 +106,25 @@ func TestQueues(t *testing.T) {
 	whole, first := &g.Queues[0], &g.Queues[1] // by how many wait behind
 	if whole.Behind != 4 || whole.Depth != 2 || !whole.Convoy() || first.Behind != 3 || !slices.Equal(first.Waiting, []int{3, 1, 2}) {
 		t.Errorf("queues %+v, %+v", whole, first)
+	}
+}
+
+// The shares of all threads of a capture are the whole.
+func TestUsersAreTheWhole(t *testing.T) {
+	l, err := columns.Load(bytes.NewReader(logtest.NBody().End()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := UsersOf(profile.New(l), profile.Filter{})
+	sum, samples := 0.0, uint64(0)
+	for _, r := range u.Threads {
+		sum += r.CPU.Share
+		samples += r.CPU.Samples
+		if r.CPU.Low > r.CPU.Share || r.CPU.High < r.CPU.Share {
+			t.Errorf("thread %d: %v is not from %v to %v", r.TSO, r.CPU.Share, r.CPU.Low, r.CPU.High)
+		}
+	}
+	if i, ok := l.EventNamed(u.CPU); !ok || samples != l.Events[i].Samples || sum < 0.999 || sum > 1.001 {
+		t.Errorf("%d samples of %q, shares of %v together", samples, u.CPU, sum)
 	}
 }

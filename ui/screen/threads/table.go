@@ -1,0 +1,97 @@
+package threads
+
+import (
+	"fmt"
+	"io"
+
+	"ccagent/internal/format"
+	"ccagent/profile"
+	"ccagent/profile/threads"
+	"ccagent/ui/printer"
+)
+
+// Table is the table of the threads of a capture: how much of the CPU time and of the bytes
+// allocated each has.
+type Table struct {
+	Profile *profile.Profile
+	Filter  profile.Filter
+}
+
+// standardThreads is how many rows the text has where the user does not say.
+const standardThreads = 40
+
+// Text implements printer.Report.
+func (r Table) Text(w io.Writer, o printer.Options) error {
+	p := printer.New(w, o)
+	u := threads.UsersOf(r.Profile, r.Filter)
+	p.Wrap(p.Bold, "   ", printer.Fit(o.File, 60), format.Plural(uint64(len(u.Threads)), "thread")+" that had samples")
+	p.Line("")
+	if len(u.Threads) == 0 {
+		p.Note("%s", noDump)
+		return p.Flush()
+	}
+	p.Line(p.Bold("   cpu  ±95%   alloc  ±95%  thread"))
+	n := o.Rows(len(u.Threads), standardThreads)
+	for i := range u.Threads[:n] {
+		t := &u.Threads[i]
+		name := fmt.Sprint(t.TSO)
+		switch {
+		case t.TSO == 0:
+			name = "(no Haskell thread)"
+		case t.Label != "":
+			name += " " + printer.Fit(fmt.Sprintf("%q", t.Label), 60)
+		}
+		p.Line(useColumn(p, &t.CPU), "  ", useColumn(p, &t.Alloc), "  ", name)
+	}
+	if rest := len(u.Threads) - n; rest > 0 {
+		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "thread"))))
+	}
+	p.Line("")
+	p.Note("cpu, alloc: of the samples of each event; ±95%%: how far the share may be off, 95 times in 100, in points. --thread ID chooses one in other commands.")
+	return p.Flush()
+}
+
+func useColumn(p *printer.Printer, u *threads.Use) string {
+	if u.Samples == 0 {
+		return printer.PadLeft("-", 12)
+	}
+	return p.Heat(u.Share, format.Column(u.Share)) + printer.PadLeft(format.PlusMinus(u.Share, u.PlusMinus(u.Share)), 6)
+}
+
+type tableJSON struct {
+	CPU     string     `json:"cpu_event"`
+	Alloc   string     `json:"alloc_event"`
+	Threads []tableRow `json:"threads"`
+	Why     string     `json:"problem"`
+}
+
+type tableRow struct {
+	PID   uint32  `json:"pid"`
+	ID    uint64  `json:"id"`
+	Label string  `json:"label"`
+	CPU   useJSON `json:"cpu"`
+	Alloc useJSON `json:"alloc"`
+}
+
+type useJSON struct {
+	Share     float64 `json:"share"`
+	Low       float64 `json:"low"`
+	High      float64 `json:"high"`
+	Samples   uint64  `json:"samples"`
+	Effective float64 `json:"effective_samples"`
+}
+
+// JSON implements printer.Report.
+func (r Table) JSON(w io.Writer, o printer.Options) error {
+	u := threads.UsersOf(r.Profile, r.Filter)
+	doc := tableJSON{CPU: u.CPU, Alloc: u.Alloc, Threads: []tableRow{}}
+	if len(u.Threads) == 0 {
+		doc.Why = noDump
+	}
+	of := func(u *threads.Use) useJSON { return useJSON{u.Share, u.Low, u.High, u.Samples, u.Effective} }
+	for i := range u.Threads[:o.Rows(len(u.Threads), len(u.Threads))] {
+		t := &u.Threads[i]
+		doc.Threads = append(doc.Threads, tableRow{t.PID, t.TSO, t.Label, of(&t.CPU), of(&t.Alloc)})
+	}
+	return printer.JSON(w, doc)
+}
