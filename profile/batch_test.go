@@ -31,6 +31,11 @@ func TestEveryRowHasAnInterval(t *testing.T) {
 				if b.Samples != s.Samples || b.Weight != float64(s.Total) || sum != b.Weight || b.Effective() > float64(s.Samples) {
 					t.Errorf("seed %d event %d: %d samples of %v in batches of %v; the selection has %d of %d", seed, event, b.Samples, b.Weight, sum, s.Samples, s.Total)
 				}
+				for i, sure := range s.SureCategories() {
+					if c := s.Categories()[i]; !holds(sure, c.Share) {
+						t.Errorf("seed %d event %d: category %s has %v: %+v", seed, event, c.Name, c.Share, sure)
+					}
+				}
 				for _, level := range profile.Levels {
 					rows := s.Hot(level).Rows
 					ids := make([]profile.ElementID, len(rows))

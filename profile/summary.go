@@ -6,6 +6,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile/columns"
+	"ccagent/profile/interval"
 )
 
 // Summary is the figures of a selection that a viewer always shows.
@@ -104,6 +105,25 @@ func (s *Selection) Categories() []Category {
 	var out []Category
 	for c, w := range s.byCategory() {
 		out = append(out, Category{eventlog.Category(c).String(), w, s.Fraction(w)})
+	}
+	return out
+}
+
+// SureCategories returns how sure the shares of Categories are, in the same order.
+func (s *Selection) SureCategories() []interval.Interval {
+	b := s.Batched()
+	var sites [Categories][]columns.SiteID
+	for site, n := range s.Count {
+		if n > 0 {
+			c := min(s.Profile.LeafCategory(s.Profile.Sites[site]), eventlog.CategoryKernel)
+			sites[c] = append(sites[c], columns.SiteID(site))
+		}
+	}
+	out := make([]interval.Interval, Categories)
+	var part interval.Part
+	for c := range out {
+		b.Sum(&part, sites[c])
+		out[c] = b.Share(&part)
 	}
 	return out
 }

@@ -305,7 +305,7 @@ func whole(use, short string, stdout, stderr *printable.Writer, report func(p *p
 					v.warn("--%s changes nothing: %s reports the whole log", f.Name, c.Name())
 				}
 			})
-			p, err := v.loadBy(profile.OpenTotals, args[0])
+			p, err := v.loadBy(openWhole, args[0])
 			if err != nil {
 				return err
 			}
@@ -315,6 +315,18 @@ func whole(use, short string, stdout, stderr *printable.Writer, report func(p *p
 	v.addFlags(c)
 	hideOthers(c)
 	return c
+}
+
+// mostSamples is the size in bytes of a log up to which its samples are read for reports on the whole
+// of it, to say how sure shares are. Larger ones have so many samples that intervals are narrow.
+const mostSamples = 32 << 20
+
+// openWhole opens a log for a report on the whole of it.
+func openWhole(path string, progress func(done, total int64)) (*profile.Profile, error) {
+	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && st.Size() <= mostSamples {
+		return profile.Open(path, progress)
+	}
+	return profile.OpenTotals(path, progress)
 }
 
 // hideOthers hides the flags that choose samples: what the command shows is of whole logs.

@@ -13,6 +13,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/columns"
 	"ccagent/profile/diagnosis"
+	"ccagent/profile/interval"
 	"ccagent/ui/printer"
 	"ccagent/ui/safe"
 )
@@ -212,15 +213,45 @@ func (p out) categories(pr *profile.Profile, doc infoJSON) {
 	if len(pr.Events) == 0 || doc.Categories == nil {
 		return
 	}
-	var parts []string
-	cats := pr.Select(profile.Filter{}).Categories()
-	slices.SortStableFunc(cats, func(a, b profile.Category) int { return cmp.Compare(b.Weight, a.Weight) })
-	for _, c := range cats {
-		if c.Weight > 0 {
-			parts = append(parts, c.Name+" "+format.Percent(c.Share))
+	for i := range doc.Events {
+		e := &doc.Events[i]
+		if e.Samples == 0 {
+			continue
 		}
+		var parts []string
+		cats := slices.Clone(e.Categories)
+		slices.SortStableFunc(cats, func(a, b categoryJSON) int { return cmp.Compare(b.Share, a.Share) })
+		for _, c := range cats {
+			if c.Share == 0 {
+				continue
+			}
+			part := c.Name + " " + format.Percent(c.Share)
+			if c.Low != nil {
+				part += " " + format.PlusMinus(c.Share, max(c.Share-*c.Low, *c.High-c.Share))
+			}
+			parts = append(parts, strings.TrimSpace(part))
+		}
+		p.field(printer.Fit(e.Name, 16)+" in", strings.Join(parts, ", "))
 	}
-	p.field("time in", strings.Join(parts, ", "))
+}
+
+// categoriesOf returns an event's shares by category. A log of totals does not say how sure they
+// are.
+func categoriesOf(p *profile.Profile, event int) []categoryJSON {
+	s := p.Select(profile.Filter{}.WithEvent(event))
+	out := []categoryJSON{}
+	var sure []interval.Interval
+	if p.Totals == nil && s.Samples > 0 {
+		sure = s.SureCategories()
+	}
+	for i, c := range s.Categories() {
+		j := categoryJSON{Name: c.Name, Share: c.Share}
+		if sure != nil {
+			j.Low, j.High = &sure[i].Low, &sure[i].High
+		}
+		out = append(out, j)
+	}
+	return out
 }
 
 func (p out) agent(pr *profile.Profile, doc infoJSON) {
@@ -385,8 +416,18 @@ type eventJSON struct {
 	Achieved  float64 `json:"achieved_hz"`
 	OnCounter float64 `json:"on_counter"`
 	Counted   uint64  `json:"counted"`
+	// Categories are shares of the event by category of the code.
+	Categories []categoryJSON `json:"categories"`
 	// Sampling is how the event was sampled.
 	Sampling *samplingJSON `json:"sampling,omitempty"`
+}
+
+// categoryJSON is a category's share, with its 95 % interval, which is null in logs too large for it.
+type categoryJSON struct {
+	Name  string   `json:"category"`
+	Share float64  `json:"share"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
 }
 
 type stacksInfoJSON struct {
@@ -496,7 +537,7 @@ func infoOf(p *profile.Profile) infoJSON {
 		} else {
 			ev.Period = e.Rate
 		}
-		ev.Sampling = samplingJSONOf(e)
+		ev.Sampling, ev.Categories = samplingJSONOf(e), categoriesOf(p, i)
 		for _, r := range e.Rates {
 			ev.Rates = append(ev.Rates, rateJSON{float64(r.Time) / 1e9, r.Rate, r.InterruptNs, r.SampleNs})
 		}
