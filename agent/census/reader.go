@@ -44,6 +44,8 @@ type Descriptors struct {
 	Megablocks  uint64       // mapped
 	Unallocated uint64       // blocks on the allocator's lists
 	Odd         uint64       // blocks whose descriptors contradict themselves
+	// Nonmoving is set if the non-moving collector has blocks, which are not in Groups.
+	Nonmoving bool
 	// Filling are the starts of the blocks that capabilities fill with pinned byte arrays. They
 	// belong to no generation yet.
 	Filling []uint64
@@ -77,6 +79,9 @@ const (
 
 // ErrNoHeap is returned where a run-time system has no heap yet, or says that it is where it is not.
 var ErrNoHeap = errors.New("the program's heap was not found where its run-time system says it is")
+
+// ErrNonmoving is returned where the oldest generation is the non-moving collector's.
+var ErrNonmoving = errors.New("its oldest generation is collected without moving (--nonmoving-gc), and is not laid out as is known here; run it without that flag")
 
 // NewReader makes a reader of a process image, whose run-time system has its variables at vars, as
 // module addresses. The image's mappings are those of now.
@@ -198,15 +203,24 @@ func (r *Reader) Descriptors() (*Descriptors, error) {
 				return nil, fmt.Errorf("read the descriptors of the heap's blocks: %w", err)
 			}
 			limit := (hi - at) / ghc.MegablockBytes
-			f := heap.Groups(at, buf, limit, func(g heap.Group) { d.Groups = append(d.Groups, g) })
+			f := heap.Groups(at, buf, limit, func(g heap.Group) {
+				if g.Has(ghc.BlockNonmoving) {
+					d.Nonmoving = true
+					return
+				}
+				d.Groups = append(d.Groups, g)
+			})
 			d.Unallocated += f.Unallocated
 			d.Odd += f.Odd
 			d.Megablocks += f.Megablocks
 			at += f.Megablocks * ghc.MegablockBytes
 		}
 	}
-	if d.Megablocks == 0 {
+	switch {
+	case d.Megablocks == 0:
 		return nil, ErrNoHeap
+	case d.Nonmoving:
+		return nil, ErrNonmoving
 	}
 	if d.Filling, err = r.filling(); err != nil {
 		return nil, fmt.Errorf("read the run-time system's capabilities: %w", err)

@@ -27,8 +27,6 @@ const (
 	// Beside: the program stood there until the descriptors of blocks were read, and ran on while
 	// the blocks were copied. What it changed meanwhile is counted as it was then.
 	Beside
-	// AtRest: the program was stopped where it was. What is garbage is counted too.
-	AtRest
 )
 
 // Options say how a census is to be taken.
@@ -46,10 +44,6 @@ type Census struct {
 	Pause       time.Duration
 	Descriptors *Descriptors
 	Tally       *heap.Tally
-	// Nursery is how many bytes of Tally are in nurseries; 0 but at rest.
-	Nursery uint64
-	// Missed is how many bytes could not be copied before they were changed.
-	Missed uint64
 }
 
 // Site is where a program is stopped: offsets in its run-time system's file.
@@ -216,7 +210,7 @@ func (c *copier) takes(d *Descriptors, g *heap.Group) bool {
 	if d.generation(g.Generation) == nil {
 		return false
 	}
-	return c.atRest && g.Flags == 0 || live(g) && (c.atRest || !d.isFilling(g))
+	return live(g) && !d.isFilling(g)
 }
 
 // isFilling reports whether a capability fills the group.
@@ -226,7 +220,6 @@ func (d *Descriptors) isFilling(g *heap.Group) bool {
 
 // copier copies groups of blocks, and counts what they hold.
 type copier struct {
-	atRest bool
 	arena  []byte
 	used   int
 	beside bool

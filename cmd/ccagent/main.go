@@ -4,6 +4,7 @@
 //	ccagent attach [flags] PID
 //	ccagent top [flags] PID | -- PROG [ARG…]
 //	ccagent threads [flags] PID
+//	ccagent heap [flags] PID
 //	ccagent daemon [--config FILE] | ps | status | reload | snapshot PID|SERVICE
 //	ccagent events | doctor [PROG|PID] | symbolize FILE | version
 //
@@ -73,7 +74,7 @@ show, and how to mend what it will not.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(recordCommand(), attachCommand(), topCommand(), eventsCommand(), doctorCommand(), symbolizeCommand(), versionCommand(),
+	root.AddCommand(recordCommand(), attachCommand(), topCommand(), heapCommand(), eventsCommand(), doctorCommand(), symbolizeCommand(), versionCommand(),
 		daemonCommand(), psCommand(), statusCommand(), reloadCommand(), snapshotCommand(), threadsCommand(), manual.Command(buildinfo.Version()))
 	root.SetFlagErrorFunc(flagError)
 	root.SetArgs(args)

@@ -86,7 +86,7 @@ var inside = map[string][]string{
 	"agent/daemon/segments": {"agent/discovery"},
 	"agent/daemon": {"agent/config", "agent/counters", "agent/daemon/control", "agent/daemon/metrics", "agent/daemon/segments", "agent/discovery", "agent/engine",
 		"agent/invoker", "agent/process", "agent/procfs", "agent/resymbolize", "agent/rtsites", "agent/sink", "agent/source", "agent/symbols"},
-	"agent": {"agent/dump", "agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/source", "agent/symbols", "agent/engine"},
+	"agent": {"agent/census", "agent/dump", "agent/rtsites", "agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/source", "agent/symbols", "agent/engine"},
 
 	"symbolize/elffile":         {},
 	"symbolize/hsname":          {},

@@ -3,7 +3,8 @@
 -- and partial applications, arrays of all sorts, byte arrays that are pinned and that are not,
 -- large ones and small ones, variables, weak pointers, blocked threads with shallow and deep
 -- stacks, a compact region. Then it allocates, and replaces a part of what it retains, in each of
--- ROUNDS rounds; with the argument "rest" it says so and then waits for a line.
+-- ROUNDS rounds; with the argument "rest" it says so, waits for a line, and then collects its heap
+-- again and again until it gets another.
 --
 -- Must show: each kind with its bytes, at the binding that has made it.
 --
@@ -146,6 +147,13 @@ size w = do
   forM_ (take 1 (pinned w)) $ \p -> withForeignPtr p $ \_ -> return ()
   return $! a + b + c + d + e + f + length x + length y + length z + length (works w) + length (boxed1 w) + length (pinned w)
 
+untilFull :: MVar () -> IO ()
+untilFull m = do
+  performMajorGC
+  threadDelay 1000
+  full <- tryTakeMVar m
+  maybe (untilFull m) return full
+
 main :: IO ()
 main = do
   args <- getArgs
@@ -162,6 +170,9 @@ main = do
     performMajorGC
     putStrLn "at rest"
     void getLine
+    end <- newEmptyMVar
+    _ <- forkIO (getLine >> putMVar end ())
+    untilFull end
   _ <- tryPutMVar (gate w) ()
   atomically $ writeTVar (flag w) True
   size w >>= print

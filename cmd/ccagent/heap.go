@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os/signal"
+	"strconv"
+	"time"
+
+	"ccagent/agent"
+	"ccagent/agent/census"
+	"ccagent/internal/buildinfo"
+
+	"github.com/spf13/cobra"
+)
+
+func heapCommand() *cobra.Command {
+	o := agent.HeapOptions{AgentVersion: buildinfo.Version(), Warn: func(line string) { say("%s", line) }}
+	cmd := &cobra.Command{
+		Use:   "heap [flags] PID",
+		Short: "count what is live in the heap of a running process, by closure",
+		Long: `Count what is live in the heap of a running process, by closure type and
+constructor, as +RTS -hT does of a program that was started so. The process is
+stopped for a moment at the end of its next major collection, and runs on.
+
+What was found is a log with a heap profile of one census: ccview heap FILE shows
+it, and so do tools that read eventlogs. Nothing of what closures hold is in it.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("heap: name one process: ccagent heap PID")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if o.PID, err = strconv.Atoi(args[0]); err != nil || o.PID <= 0 {
+				return fmt.Errorf("heap: %q is not a process id", args[0])
+			}
+			if o.Wait < 0 || o.MaxPause < 0 {
+				return errors.New("heap: --wait and --max-pause must not be negative")
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), endSignals...)
+			defer stop()
+			attended.Store(true)
+			sum, err := agent.Heap(ctx, o)
+			if err != nil {
+				return err
+			}
+			say("%s", heapLine(sum))
+			say("%s", sum.Log)
+			return nil
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVarP(&o.Output, "output", "o", "", "write the log to `FILE` (default PROG.PID.eventlog)")
+	fs.DurationVar(&o.Wait, "wait", 2*time.Second, "wait `D` for a major collection")
+	fs.DurationVar(&o.MaxPause, "max-pause", 5*time.Millisecond, "stop the process for about `D` at the most: of a larger heap, the oldest generation is copied while the process runs. 0 is no bound, and exact")
+	fs.BoolVar(&o.NoArgs, "no-args", false, "leave the program's arguments out of the log")
+	fs.StringVar(&o.User, "user", "", "trace, and own the log as user `NAME` instead of the invoking one")
+	return cmd
+}
+
+// heapLine says what a census has found.
+func heapLine(s *agent.HeapSummary) string {
+	how := map[census.Manner]string{
+		census.Exact:  "at the end of a major collection",
+		census.Beside: "at the end of a major collection; the oldest generation was copied while it ran on",
+	}[s.Manner]
+	line := fmt.Sprintf("%s in %d bands, %s; stopped for %.1f ms", bytesAmount(int64(s.Bytes)), s.Bands, how, s.Pause.Seconds()*1e3)
+	if s.Pinned > 0 {
+		line += fmt.Sprintf("; %s of it are whole blocks of pinned byte arrays", bytesAmount(int64(s.Pinned)))
+	}
+	if s.Slop > 0 {
+		line += fmt.Sprintf("; %s more were left behind by closures that have shrunk", bytesAmount(int64(s.Slop)))
+	}
+	return line
+}
