@@ -35,16 +35,14 @@ func (c scheduled) draw(t *testing.T, r *rand.Rand) ([]byte, map[uint64]float64)
 	var runs []stretch
 	ran := map[uint64]float64{1: 0, 2: 0}
 	for at := 0.0; at < end; {
-		tso, mean := uint64(2), c.turn*(1-c.first)
-		switch x := r.Float64(); {
-		case x < (1 - c.busy):
-			tso, mean = 0, c.turn
+		tso := uint64(2)
+		switch {
+		case r.Float64() < 1-c.busy:
+			tso = 0
 		case r.Float64() < c.first:
-			tso, mean = 1, c.turn
-		default:
-			mean = c.turn
+			tso = 1
 		}
-		to := min(at+r.ExpFloat64()*mean, end)
+		to := min(at+r.ExpFloat64()*c.turn, end)
 		runs = append(runs, stretch{to, tso})
 		at = to
 	}
