@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"image"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -10,6 +11,7 @@ import (
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/model"
+	"ccagent/ui/safe"
 	"ccagent/ui/screen"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
@@ -47,6 +49,13 @@ type display struct {
 	w, h    int // 0 until the terminal's size is known
 	frame   string
 	cursor  *tea.Cursor
+	hints   []hint // the keys in the footer, as drawn
+}
+
+// hint is a key in the footer.
+type hint struct {
+	binding *keymap.Binding
+	r       layout.Rect
 }
 
 // Messages of the event loop.
@@ -121,7 +130,9 @@ func (a *App) loaded(p *profile.Profile, compared *screen.Compared) {
 // Update implements tea.Model.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := a.handle(msg)
-	a.draw()
+	if stamp, ok := msg.(stampMsg); !ok || stamp.now == nil || a.said.text != "" {
+		a.draw() // a log that is as it was changes nothing
+	}
 	return a, tea.Batch(cmd, a.demand())
 }
 
@@ -181,7 +192,7 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 			a.prompt.paste(msg.Content)
 		}
 	case tea.MouseClickMsg, tea.MouseReleaseMsg, tea.MouseWheelMsg, tea.MouseMotionMsg:
-		a.mouse(msg.(tea.MouseMsg))
+		return a.mouse(msg.(tea.MouseMsg))
 	}
 	return nil
 }
@@ -224,6 +235,7 @@ func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	b := keyTable.Lookup(key)
 	if b == nil {
+		a.say(fmt.Sprintf("%s: no key does that; ? lists all", safe.String(key)), true)
 		return nil
 	}
 	return a.do(b)
@@ -254,28 +266,34 @@ func (a *App) demand() tea.Cmd {
 
 func (a *App) say(text string, warn bool) { a.said = message{text, warn} }
 
-func (a *App) mouse(msg tea.MouseMsg) {
+func (a *App) mouse(msg tea.MouseMsg) tea.Cmd {
 	if a.c == nil || a.prompt != nil {
-		return
+		return nil
 	}
 	m, ok := a.clicks.of(msg)
 	if !ok {
-		return
+		return nil
 	}
 	if a.help != nil {
 		a.help.wheel(m)
-		return
+		return nil
 	}
 	if m.Kind == screen.Press {
 		if i, ok := a.deck.tabAt(m); ok {
 			if i >= 0 {
-				a.do(keyTable.Of(keymap.OpenScreen(i)))
+				return a.do(keyTable.Of(keymap.OpenScreen(i)))
 			}
-			return
+			return nil
+		}
+		for _, h := range a.out.hints {
+			if screen.Inside(h.r, m) {
+				return a.do(h.binding)
+			}
 		}
 	}
 	a.deck.current().Mouse(m)
 	a.serve()
+	return nil
 }
 
 // View implements tea.Model.
@@ -295,7 +313,7 @@ func (a *App) draw() {
 		return
 	}
 	o.painter.Resize(o.w, o.h)
-	o.cursor = nil
+	o.cursor, o.hints = nil, o.hints[:0]
 	if a.c == nil {
 		drawLoading(o, &a.log)
 	} else {
@@ -330,8 +348,10 @@ func (a *App) drawFooter(r layout.Rect, tiny bool) {
 	default:
 		x := r.Min.X + 1
 		for _, b := range keyTable.Footer(r.Dx()-1, a.why) {
+			from := x
 			x = p.Text(x, r.Min.Y, r.Max.X, b.FirstKey(), t.Key) + 1
 			x = p.Text(x, r.Min.Y, r.Max.X, b.Short, t.Dim) + 2
+			a.out.hints = append(a.out.hints, hint{b, image.Rect(from, r.Min.Y, x-2, r.Min.Y+1)})
 		}
 	}
 }

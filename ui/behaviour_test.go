@@ -195,9 +195,19 @@ func TestMouse(t *testing.T) {
 	if l := s.line("| force:18"); !strings.HasPrefix(l, "|>") {
 		t.Errorf("the wheel over the source moved the list: %q", l)
 	}
-	x, y = at("]23456")
+	x, y = at("3Flame")
 	s.send(tea.MouseClickMsg{X: x + 2, Y: y, Button: tea.MouseLeft})
 	s.has("call tree")
+	x, y = at("? help") // a key in the last line
+	s.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
+	s.has("type to search, esc closes")
+}
+
+// A key that nothing is bound to says so.
+func TestUnknownKey(t *testing.T) {
+	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
+	s.keys("Q")
+	s.has("Q: no key does that; ? lists all")
 }
 
 func TestSearchAndFilter(t *testing.T) {
@@ -313,7 +323,7 @@ func TestRawSymbol(t *testing.T) {
 	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
 	s.keys("/", "'pairwise", "enter", "R")
 	s.has("symbol: Physics_pairwise_info")
-	s.line("|>", "Physics_pairwise_info:15")
+	s.line("|>", "Physics_pairwise_info")
 	s.keys("3")
 	s.has("Physics_step_info")
 	s.keys("R")

@@ -71,7 +71,7 @@ func TestCentreModes(t *testing.T) {
 	s.keys("Z")
 	s.has("non-zero")
 	s.keys("enter")
-	s.has("[2]")
+	s.has("[2Src]")
 }
 
 func TestCentresByGlob(t *testing.T) {

@@ -79,12 +79,20 @@ func (d chrome) notice() string {
 	return s.Damaged
 }
 
+// countsBelow reports whether the counts stand in the line of transforms, since with them the tabs
+// would lose their names.
+func (d chrome) countsBelow(r layout.Rect) bool {
+	counts, _ := d.counts(false)
+	const described = 66 // the log's name and what it is of
+	return d.Width(counts)+d.deck.tabsWidth(tabsNamed)+described > r.Dx()
+}
+
 func (d chrome) title(r layout.Rect) {
 	p, t := d.Painter, d.Theme
 	s := d.c.Data.Summary
 	counts, warn := d.counts(false)
-	if p.Width(counts)+36 > r.Dx() {
-		counts, warn = d.counts(true)
+	if d.countsBelow(r) {
+		counts = ""
 	}
 	// The fullest description that fits beside the counts.
 	var about []string
@@ -122,7 +130,7 @@ func (d chrome) title(r layout.Rect) {
 	name := p.Width(d.log.src.Name)
 	free := r.Max.X - x - p.Width(counts) - 4
 	if r.Dx() >= layout.MinWidth {
-		free -= len(kinds) + 1 // the tabs go before the log's length
+		free -= d.deck.tabsWidth(tabsNamed) // the tabs go before the log's length
 	}
 	choice := ""
 	for _, d := range about {
@@ -139,16 +147,41 @@ func (d chrome) title(r layout.Rect) {
 	if warn {
 		st = t.Warn
 	}
-	x = p.Text(x, r.Min.Y, r.Max.X, counts, st)
+	if counts != "" {
+		x = p.Text(x, r.Min.Y, r.Max.X, counts, st)
+	}
 	d.deck.drawTabs(p, r, x+1, d.why)
+}
+
+// keptAndLost adds the counts to how many samples are kept, in width columns: in words if there is
+// room, and what is pending before what is kept.
+func (d chrome) keptAndLost(kept string, width int) (text string, warn bool) {
+	long, warn := d.counts(false)
+	short, _ := d.counts(true)
+	forms := []string{kept + "  " + long, kept + "  " + short}
+	if d.c.Data.Summary.Pending > 0 {
+		forms = []string{kept + "  " + long, long}
+	}
+	if len(d.c.Applied.All()) > 0 && width < 80 { // they need the room
+		return strings.Replace(forms[1], " samples kept", " kept", 1), warn
+	}
+	for _, text := range forms {
+		if d.Width(text) <= width {
+			return text, warn
+		}
+	}
+	return short, warn
 }
 
 func (d chrome) crumbs(r layout.Rect) {
 	p, t := d.Painter, d.Theme
 	s := d.c.Data.Summary
-	right := ""
+	right, warn := "", false
 	if s != nil {
 		right = fmt.Sprintf("%s of %s samples kept", format.Count(s.Kept), format.Count(s.Samples))
+		if d.countsBelow(r) {
+			right, warn = d.keptAndLost(right, r.Dx()-20)
+		}
 		if !d.current() {
 			right = "computing " + p.Glyphs.More
 		}
@@ -174,7 +207,7 @@ func (d chrome) crumbs(r layout.Rect) {
 	st := t.Strong
 	if text == "" {
 		text, st = "all samples", t.Dim
-		if hint := ": f focus, d drop, [ ] range narrow them"; p.Width(text+hint) <= room {
+		if hint := d.narrowing(); p.Width(text+hint) <= room {
 			text += hint
 		}
 	}
@@ -183,7 +216,31 @@ func (d chrome) crumbs(r layout.Rect) {
 	if len(ts) > 0 && x+3+len(pops) < r.Max.X-p.Width(right)-3 {
 		p.Text(x+3, r.Min.Y, r.Max.X, pops, t.Dim)
 	}
-	p.Right(r.Min.X+1, r.Max.X-1, r.Min.Y, right, t.Dim)
+	rs := t.Dim
+	if warn {
+		rs = t.Warn
+	}
+	p.Right(r.Min.X+1, r.Max.X-1, r.Min.Y, right, rs)
+}
+
+// narrowing names the keys that narrow the samples on this screen; empty if none does.
+func (d chrome) narrowing() string {
+	var keys []string
+	for _, n := range []struct {
+		act  keymap.Action
+		text string
+	}{{keymap.Focus, "f focus"}, {keymap.Drop, "d drop"}, {keymap.RangeFrom, "[ ] range"}, {keymap.FocusExpr, "F by pattern"}} {
+		if d.why(n.act) == "" && len(keys) < 3 {
+			keys = append(keys, n.text)
+		}
+	}
+	if keys == nil {
+		return ""
+	}
+	if len(keys) == 1 {
+		return ": " + keys[0] + " narrows them"
+	}
+	return ": " + strings.Join(keys, ", ") + " narrow them"
 }
 
 // current reports whether the figures on screen belong to the current event and

@@ -10,7 +10,7 @@ func TestCorePane(t *testing.T) {
 	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
 	s.keys("/", "'pairwise", "enter", "K")
 	s.has("Core of Physics.pairwise")
-	s.line("44.0", "D# x -> case *## x (sqrtDouble# x)") // the innermost note that is a cause
+	s.line("44.0", "D# x -> case *## x (sqrtDouble") // the innermost note that is a cause
 	s.keys("tab", "/", "'acc$", "enter")
 	s.line(">", "1# -> acc")
 	s.keys("2")
@@ -28,7 +28,7 @@ func TestCorePane(t *testing.T) {
 // Code blocks share a line's samples out.
 func TestCodeBlocks(t *testing.T) {
 	s := start(t, fixture.Profile(t, small), 200, 60, Options{ASCII: true})
-	s.keys("2", "n")
+	s.keys("2") // at the hottest line of what is selected
 	s.line("44.0% 0x3100 Physics.$w$sgo +0x80")
 	s.line("4.1% 0x3000 Physics.step +0x80")
 }

@@ -1,7 +1,7 @@
 package ui
 
 import (
-	"fmt"
+	"strconv"
 
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
@@ -53,33 +53,56 @@ func (d *deck) show(i int) {
 	}
 }
 
-// layTabs places the tabs at the right end of the title bar: with names, with numbers
-// alone, or none, as fits to the right of column from.
+// The forms of tabs, from the fullest: spaced names, names, the name of the screen that is shown
+// among numbers, and numbers alone.
+const (
+	tabsSpaced = iota
+	tabsNamed
+	tabsOneNamed
+	tabsNumbered
+	tabForms
+)
+
+// tabText is a tab's text in a form.
+func (d *deck) tabText(i, form int) string {
+	key := strconv.Itoa(i + 1)
+	name := kinds[i].Tab
+	if form == tabsNumbered || form == tabsOneNamed && i != d.at {
+		name = ""
+	}
+	switch {
+	case i == d.at:
+		return "[" + key + name + "]"
+	case form == tabsSpaced:
+		return " " + key + name + " "
+	}
+	return " " + key + name
+}
+
+// tabsWidth is the width of all tabs in a form.
+func (d *deck) tabsWidth(form int) int {
+	width := 0
+	for i := range kinds {
+		width += len(d.tabText(i, form))
+	}
+	return width
+}
+
+// layTabs places the tabs at the right end of the title bar, in the fullest form that fits to the
+// right of column from; none if none does.
 func (d *deck) layTabs(r layout.Rect, from int) []tab {
-	for form := range 3 { // with names, apart, close
+	for form := range tabForms {
+		x := r.Max.X - d.tabsWidth(form)
+		if x < from {
+			continue
+		}
 		var out []tab
-		width := 0
 		for i := range kinds {
-			text := fmt.Sprintf(" %d ", i+1)
-			switch {
-			case i == d.at:
-				text = fmt.Sprintf("[%d]", i+1)
-			case form == 2:
-				text = fmt.Sprint(i + 1)
-			}
-			if form == 0 {
-				text += kinds[i].Tab + " "
-			}
-			out = append(out, tab{screen: i, text: text})
-			width += len(text)
+			text := d.tabText(i, form)
+			out = append(out, tab{screen: i, text: text, x: x})
+			x += len(text)
 		}
-		if x := r.Max.X - width; x >= from {
-			for i := range out {
-				out[i].x = x
-				x += len(out[i].text)
-			}
-			return out
-		}
+		return out
 	}
 	return nil
 }

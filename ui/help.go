@@ -68,13 +68,27 @@ func (h *help) draw(p *widget.Painter, body layout.Rect, why func(keymap.Action)
 	sections := keyTable.Matching(func(b *keymap.Binding) bool {
 		return word == "" || strings.Contains(strings.ToLower(b.Show+" "+b.Help+" "+string(b.Action)), word)
 	})
-	type row struct{ key, text, why, head string }
+	type row struct {
+		key, text, head string
+		off             bool
+	}
 	var rows []row
+	width := min(104, body.Dx()) - 2 - 15
 	for _, s := range sections {
 		rows = append(rows, row{head: s.Group})
 		for i := range s.Bindings {
 			b := &s.Bindings[i]
-			rows = append(rows, row{key: b.Show, text: b.Help, why: why(b.Action)})
+			text, off := b.Help, why(b.Action)
+			if off != "" {
+				text += ": off, " + off
+			}
+			for j, l := range screen.Wrap(p, text, max(16, width)) {
+				next := row{text: l, off: off != ""}
+				if j == 0 {
+					next.key = b.Show
+				}
+				rows = append(rows, next)
+			}
 		}
 	}
 	r := layout.Dialog(body, 104, len(rows)+3)
@@ -101,12 +115,13 @@ func (h *help) draw(p *widget.Painter, body layout.Rect, why func(keymap.Action)
 		switch row := rows[h.top+i]; {
 		case row.head != "":
 			p.Text(in.Min.X+1, y, in.Max.X, row.head, p.Theme.Title)
-		case row.why != "":
-			p.Text(in.Min.X+2, y, in.Min.X+14, row.key, p.Theme.Dim)
-			p.Text(in.Min.X+14, y, in.Max.X-1, row.text+": off, "+row.why, p.Theme.Dim)
 		default:
-			p.Text(in.Min.X+2, y, in.Min.X+14, row.key, p.Theme.Key)
-			p.Text(in.Min.X+14, y, in.Max.X-1, row.text, p.Theme.Text)
+			ks, ts := p.Theme.Key, p.Theme.Text
+			if row.off {
+				ks, ts = p.Theme.Dim, p.Theme.Dim
+			}
+			p.Text(in.Min.X+2, y, in.Min.X+14, row.key, ks)
+			p.Text(in.Min.X+14, y, in.Max.X-1, row.text, ts)
 		}
 	}
 	if h.lines > h.height {

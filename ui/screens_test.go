@@ -38,7 +38,7 @@ func TestEveryScreenHasKeyAndTab(t *testing.T) {
 		if s.app.deck.at != i {
 			t.Errorf("%s opens screen %d, want %d", key, s.app.deck.at+1, i+1)
 		}
-		s.has(fmt.Sprintf("[%d]", i+1))
+		s.has(fmt.Sprintf("[%d%s]", i+1, kinds[i].Tab))
 		to := exporter{s.app.log.src.Name, s.app.deck.kind(), s.app.deck.current()}
 		if got, want := to.suggested(), "nbody."+kinds[i].Name+".txt"; got != want {
 			t.Errorf("screen %d exports to %s, want %s", i+1, got, want)

@@ -105,7 +105,7 @@ func TestEndToEnd(t *testing.T) {
 	x.tmux("resize-window", "-x", "80", "-y", "24")
 	x.await("80 columns", func(s string) bool {
 		l := strings.Split(s, "\n")
-		return len(l) >= 24 && strings.HasSuffix(l[1], "┐") && len([]rune(l[1])) == 80 && strings.Contains(l[23], "quit")
+		return len(l) >= 24 && strings.HasSuffix(l[2], "┐") && len([]rune(l[2])) == 80 && strings.Contains(l[23], "quit")
 	})
 	x.keys("3")
 	x.awaitText("call tree")

@@ -22,6 +22,7 @@ import (
 
 	"ccagent/internal/buildinfo"
 	"ccagent/profile"
+	"ccagent/profile/reasons"
 	"ccagent/profile/source"
 	"ccagent/profile/stacks"
 	"ccagent/profile/timeline"
@@ -85,7 +86,7 @@ folder, whose logs are shown as one (ccview ls).`,
 	root.AddCommand(
 		hotCommand(stdout, stderr), sourceCommand(stdout, stderr), stacksCommand(stdout, stderr), ccsCommand(stdout, stderr),
 		timelineCommand(stdout, stderr), infoCommand(stdout, stderr), doctorCommand(stdout, stderr), exportCommand(stdout, stderr), diffCommand(stdout, stderr), pushCommand(stdout, stderr),
-		lsCommand(stdout, stderr), allocCommand(stdout, stderr), heapCommand(stdout, stderr), gcCommand(stdout, stderr), threadsCommand(stdout, stderr), versionCommand(stdout),
+		lsCommand(stdout, stderr), allocCommand(stdout, stderr), heapCommand(stdout, stderr), gcCommand(stdout, stderr), threadsCommand(stdout, stderr), reportCommand(stdout, stderr), versionCommand(stdout),
 		manual.Command(buildinfo.Version()),
 	)
 	return root
@@ -147,6 +148,9 @@ func sourceCommand(stdout, stderr *printable.Writer) *cobra.Command {
 line bears the samples whose narrowest span begins on it; the letters name the
 spans that touch it.
 
+Of an element without source, such as '(GC)' or '(kernel)': what it consists of,
+whose code causes it, and what usually helps.
+
 With --core, the Core that GHC made of it, from the build's dumps (ghc -g3
 -ddump-simpl -ddump-to-file -dsuppress-all -dno-suppress-ticks). A line bears
 the samples whose nearest source note stands before the expression that begins
@@ -159,6 +163,13 @@ on it; an asterisk marks the lines that were made from the source asked for.`,
 			}
 			if core {
 				return v.core(s, args[0], args[1])
+			}
+			if reasons.Explains(args[1]) {
+				r := reasons.Of(s, args[1])
+				if r == nil {
+					return wrong("no sample of the selection is in %s", args[1])
+				}
+				return v.print(sourcescreen.ReasonReport{Selection: s, Reason: r}, args[0])
 			}
 			sv, err := source.Find(s, args[1])
 			var lookup *source.LookupError

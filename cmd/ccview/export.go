@@ -126,20 +126,34 @@ func (v *view) selections(c *cobra.Command, path string, all bool) ([]*profile.S
 	case v.event != "" || !all:
 		return []*profile.Selection{s}, level, nil
 	}
-	var ss []*profile.Selection
-	for i := range p.Events {
-		if i == s.Event {
-			ss = append(ss, s)
-		} else if p.Events[i].Samples > 0 {
-			if other := p.Select(s.Filter.WithEvent(i)); other.Samples > 0 {
-				ss = append(ss, other)
-			}
-		}
-	}
+	ss := v.events(s)
 	if len(ss) == 1 && s.Samples == 0 {
 		return nil, 0, wrong("the flags keep none of the samples of %s", path)
 	}
 	return ss, level, nil
+}
+
+// events returns a selection and, unless --event chose one, those of the log's other events that
+// have samples.
+func (v *view) events(s *profile.Selection) []*profile.Selection {
+	if v.event != "" {
+		return []*profile.Selection{s}
+	}
+	var ss []*profile.Selection
+	p := s.Profile
+	for i := range p.Events {
+		if i == s.Event {
+			ss = append(ss, s)
+			continue
+		}
+		if p.Events[i].Samples == 0 {
+			continue
+		}
+		if other := p.Select(s.Filter.WithEvent(i)); other.Samples > 0 {
+			ss = append(ss, other)
+		}
+	}
+	return ss
 }
 
 // writeTo calls write for a temporary file and renames it to out when it is complete, so

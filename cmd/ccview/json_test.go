@@ -35,6 +35,9 @@ func TestDocumentedFields(t *testing.T) {
 		if name == "info" || name == "timeline" { // some fields are of what a run-time system reported
 			logs = append(logs, []string{bands})
 		}
+		if name == "source" { // others are of what has no source
+			logs = append(logs, []string{"run.eventlog", "(STG)"})
+		}
 		for _, log := range logs {
 			r := ccview(t, append([]string{name, "--format", "json"}, log...)...)
 			var v any

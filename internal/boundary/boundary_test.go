@@ -47,6 +47,7 @@ var inside = map[string][]string{
 	"profile/export":    {"profile", "profile/columns", "profile/stacks"},
 	"profile/compat":    {"profile", "profile/columns", "profile/stacks"},
 	"profile/diagnosis": {"profile", "profile/columns"},
+	"profile/reasons":   {"profile", "profile/columns"},
 	"profile/semantics": {},
 	"profile/logtest":   {},
 

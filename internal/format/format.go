@@ -75,6 +75,16 @@ func Quantity(w uint64, unit string) string {
 	}
 }
 
+// Brief is Quantity in at most eight columns, for tables whose heading says what is counted: the
+// name of a unit that is neither time nor bytes is left out.
+func Brief(w uint64, unit string) string {
+	switch unit {
+	case "ns", "bytes":
+		return Quantity(w, unit)
+	}
+	return scaled(float64(w), "")
+}
+
 // Duration gives ns in the unit that fits: "0 s", "17 ns", "1.23 ms", "12.04 s".
 func Duration(ns uint64) string {
 	f := float64(ns)
@@ -135,6 +145,39 @@ func ShortBytes(n uint64) string {
 		return fmt.Sprintf("%.1f%c", f, units[i])
 	}
 	return fmt.Sprintf("%.0f%c", f, units[i])
+}
+
+// BytesLike gives bytes in the unit that fits the largest of a column, with one decimal. What is not
+// zero never shows as zero.
+func BytesLike(n, largest uint64) string {
+	const units = "KMGTPE"
+	if largest < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	unit, i := 1024.0, 0
+	for float64(largest)/unit >= 1000 && i < len(units)-1 {
+		unit *= 1024
+		i++
+	}
+	f := float64(n) / unit
+	switch {
+	case n == 0:
+		return fmt.Sprintf("0 %ciB", units[i])
+	case f < 0.05:
+		return fmt.Sprintf("<0.1 %ciB", units[i])
+	}
+	return fmt.Sprintf("%.1f %ciB", f, units[i])
+}
+
+// SignedLike gives a difference in bytes as BytesLike does, with its sign.
+func SignedLike(n int64, largest uint64) string {
+	switch {
+	case n > 0:
+		return "+" + BytesLike(uint64(n), largest)
+	case n < 0:
+		return "−" + BytesLike(uint64(-n), largest)
+	}
+	return "0"
 }
 
 // Signed gives a difference in bytes, with its sign.

@@ -3,6 +3,7 @@ package model
 import (
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/reasons"
 	"ccagent/profile/timeline"
 	"ccagent/ui/syntax"
 )
@@ -23,9 +24,13 @@ type Data struct {
 	Summary *Summary
 	Hot     *Hot
 	Overlap map[Key]float64 // part of the total that an element shares with the selection
-	Lanes   *Lanes          // of the query's window; nil without one
-	Source  *Source         // of the query's file; nil without one
-	Part    any             // the answer of the query's Part
+	// Sentence says in words where the kept weight is; Reason explains the selected element, nil of
+	// one that has source.
+	Sentence *reasons.Sentence
+	Reason   *reasons.Reason
+	Lanes    *Lanes  // of the query's window; nil without one
+	Source   *Source // of the query's file; nil without one
+	Part     any     // the answer of the query's Part
 	// Problem is why a part is missing, in words; empty if nothing is.
 	Problem string
 }
@@ -66,7 +71,8 @@ type Row struct {
 	// the order after the sibling listed before is within noise.
 	PlusMinus float64
 	Tied      bool
-	Category  bool // code without source
+	Alike     uint64 // the same for rows with the same samples; 0 without any
+	Category  bool   // code without source
 	Module    string
 	Collapsed bool // a module or package shown as one
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"ccagent/profile"
+	"ccagent/profile/reasons"
 )
 
 // Engine answers queries on one profile. Compute is for one goroutine at a time.
@@ -51,7 +52,12 @@ func (e *Engine) Compute(q Query) *Data {
 		})
 	}
 	d.Hot = Recall(e, in.Samples, func() *Hot { return hot(sel) })
+	d.Sentence = Recall(e, in.Samples, func() *reasons.Sentence {
+		s := reasons.SentenceOf(sel)
+		return &s
+	})
 	if q.Selected != NoKey {
+		d.Reason = Recall(e, selectedKey{in.Samples, q.Selected}, func() *reasons.Reason { return d.Hot.reason(sel, q.Selected) })
 		d.Overlap = Recall(e, selectedKey{in.Samples, q.Selected}, func() map[Key]float64 { return overlap(sel, q.Selected) })
 	}
 	parts.Wait()

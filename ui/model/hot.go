@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ccagent/profile"
+	"ccagent/profile/reasons"
 )
 
 func (e *Engine) summarise(sel *profile.Selection) *Summary {
@@ -92,6 +93,12 @@ func hot(sel *profile.Selection) *Hot {
 			add(&bindings.Rows[i], -1)
 		}
 	}
+	alike := sel.Alike(profile.LevelBinding)
+	for i := range out.Rows {
+		if k := out.Rows[i].Key; k.Level == profile.LevelBinding {
+			out.Rows[i].Alike = alike[k.ID]
+		}
+	}
 	out.sure(sel)
 	return out
 }
@@ -124,6 +131,16 @@ func (h *Hot) sure(sel *profile.Selection) {
 		r := &h.Rows[order[i]]
 		r.PlusMinus, r.Tied = s.PlusMinus(r.Share), s.Tied
 	}
+}
+
+// reason explains an element without source; nil for others.
+func (h *Hot) reason(sel *profile.Selection, k Key) *reasons.Reason {
+	for i := range h.Rows {
+		if r := &h.Rows[i]; r.Key == k && r.Category {
+			return reasons.Of(sel, r.Full)
+		}
+	}
+	return nil
 }
 
 // wholeModules gives, by the file's path, the modules that have code of one file

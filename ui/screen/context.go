@@ -3,6 +3,7 @@ package screen
 import (
 	"math"
 
+	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/columns"
 	"ccagent/profile/diff"
@@ -169,4 +170,36 @@ func (c *Context) WhyNoRedo() string {
 		return ""
 	}
 	return "nothing to redo"
+}
+
+// Unit is the unit of the event's weights; empty if there is no event.
+func (c *Context) Unit() string {
+	if c.Event < 0 || c.Event >= len(c.Profile.Events) {
+		return ""
+	}
+	return c.Profile.Events[c.Event].Unit
+}
+
+// WeightWidth is the width of a column of weights, with the space after it.
+const WeightWidth = 9
+
+// WeightHead is the heading of a column of weights.
+func (c *Context) WeightHead() string {
+	switch u := c.Unit(); u {
+	case "ns":
+		return "time"
+	case "bytes", "cycles", "":
+		return u
+	default:
+		return "count"
+	}
+}
+
+// Weight gives a share of the samples kept in the event's unit; empty before that is known.
+func (c *Context) Weight(share float64) string {
+	s := c.Data.Summary
+	if s == nil {
+		return ""
+	}
+	return format.Brief(uint64(share*float64(s.Weight)+0.5), c.Unit())
 }

@@ -60,8 +60,8 @@ func BarHead(p *widget.Painter, x, y, width int, solid, light string) int {
 	end := x + width
 	p.Cell(x, y, p.Glyphs.Full, p.Theme.Only)
 	next := p.Text(x+1, y, end, solid, p.Theme.Dim) + 1
-	if next+1+len(light) <= end {
-		p.Cell(next, y, p.Glyphs.Light, p.Theme.Shared)
+	if light != "" && next+1+len(light) <= end {
+		p.Cell(next, y, p.Rest(), p.Theme.Shared)
 		p.Text(next+1, y, end, light, p.Theme.Dim)
 	}
 	return end + 1

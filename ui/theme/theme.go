@@ -103,9 +103,13 @@ type palette struct {
 	matchFg, matchBg        color.Color
 	only, shared            color.Color
 	coolest, hottest, mid   color.Color
-	cause                   [Causes]color.Color
-	run, gc                 color.Color
-	keyword, typ, str, num  color.Color
+	// flame is the heat of a flame graph's blocks, each a colour of the 256 that terminals share;
+	// cold is that of blocks without a cost of their own.
+	flame                  [HeatLevels]color.Color
+	cold                   color.Color
+	cause                  [Causes]color.Color
+	run, gc                color.Color
+	keyword, typ, str, num color.Color
 }
 
 func (p palette) theme() *Theme {
@@ -152,14 +156,23 @@ func (p palette) theme() *Theme {
 		if i >= HeatLevels-3 {
 			t.Heat[i] = bold(c)
 		}
-		t.Flame[i] = Style{Fg: p.strong, Bg: mix(p.idleBg, c, 0.08+0.2*f)}
+		t.Flame[i] = on(p.flame[i])
 	}
-	t.FlameIdle = Style{Fg: p.text, Bg: p.idleBg}
-	t.FlameEdge = Style{Fg: p.dim, Bg: p.idleBg}
+	t.FlameIdle = on(p.cold)
+	t.FlameEdge = t.FlameIdle
 	for i, c := range p.cause {
 		t.Cause[i] = bold(c)
 	}
 	return t
+}
+
+// on is the style of text on a background: black or white, which has more contrast.
+func on(bg color.Color) Style {
+	black, white := rgb(0), rgb(0xffffff)
+	if Contrast(black, bg) > Contrast(white, bg) {
+		return Style{Fg: black, Bg: bg}
+	}
+	return Style{Fg: white, Bg: bg}
 }
 
 // plain is what NO_COLOR leaves: bold for what matters most.

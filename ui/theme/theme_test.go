@@ -1,10 +1,12 @@
 package theme
 
 import (
+	"fmt"
 	"image/color"
 	"math"
 	"testing"
 
+	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
 )
 
@@ -27,12 +29,35 @@ func TestUnknownTheme(t *testing.T) {
 	}
 }
 
-// Text must be readable on every background it is drawn on: a contrast of 4.5
-// is what WCAG 2 asks of text at level AA.
-func TestContrast(t *testing.T) {
-	terminal := map[string]color.Color{
-		"dark": rgb(0x000000), "light": rgb(0xffffff), "high-contrast": rgb(0x000000), "colour-blind": rgb(0x000000),
+// terminals are the backgrounds that a theme is drawn on: pure ones, and those of popular schemes.
+var terminals = map[string][]color.Color{
+	"dark":          {rgb(0x000000), rgb(0x1e1e1e)},
+	"light":         {rgb(0xffffff), rgb(0xfafafa)},
+	"high-contrast": {rgb(0x000000)},
+	"colour-blind":  {rgb(0x000000), rgb(0x1e1e1e)},
+}
+
+// roles are a theme's styles of text by their names.
+func (t *Theme) roles() map[string]Style {
+	out := map[string]Style{
+		"text": t.Text, "dim": t.Dim, "strong": t.Strong, "title": t.Title, "link": t.Link, "selected": t.Selected, "selected idle": t.SelectedIdle,
+		"overlap": t.Overlap, "match": t.Match, "range": t.Range, "warn": t.Warn, "error": t.Error, "key": t.Key, "run": t.Run, "gc": t.GC, "idle": t.Idle,
+		"keyword": t.SyntaxKeyword, "type": t.SyntaxType, "string": t.SyntaxString, "number": t.SyntaxNumber, "comment": t.SyntaxComment,
+		"operator": t.SyntaxOperator, "directive": t.SyntaxDirective, "flame idle": t.FlameIdle,
 	}
+	for i := range HeatLevels {
+		out[fmt.Sprint("heat ", i)], out[fmt.Sprint("flame ", i)] = t.Heat[i], t.Flame[i]
+	}
+	for i := range Causes {
+		out[fmt.Sprint("cause ", i)] = t.Cause[i]
+	}
+	return out
+}
+
+// Text is readable on every background that it is drawn on, in all colours and in the 256 of older
+// terminals: level AA of WCAG 2, and AAA of what has high contrast. Bars and borders are no text:
+// 3 is what WCAG asks of them, and borders only decorate.
+func TestContrast(t *testing.T) {
 	for _, name := range Names() {
 		th, err := New(name)
 		if err != nil {
@@ -41,35 +66,64 @@ func TestContrast(t *testing.T) {
 		if th.Plain {
 			continue
 		}
-		bg, ok := terminal[name]
-		if !ok {
-			t.Fatalf("theme %s: no background to test against", name)
+		least, worst, of := Readable, 22.0, ""
+		if name == "high-contrast" {
+			least = 7
 		}
-		check := func(role string, s Style) {
-			b := s.Bg
-			if b == nil {
-				b = bg
+		on := func(s Style, bg color.Color, least float64, role string) {
+			if s.Bg != nil {
+				bg = s.Bg
 			}
-			if c := contrast(s.Fg, b); c < 4.5 {
-				t.Errorf("%s: %s has contrast %.1f", name, role, c)
+			for _, profile := range []colorprofile.Profile{colorprofile.TrueColor, colorprofile.ANSI256} {
+				c := Contrast(profile.Convert(s.Fg), profile.Convert(bg))
+				if c < least {
+					t.Errorf("%s: %s has contrast %.2f in %v, below %v", name, role, c, profile, least)
+				}
+				if c < worst && least >= Readable {
+					worst, of = c, role
+				}
 			}
 		}
-		check("text", th.Text)
-		check("strong", th.Strong)
-		check("selected", th.Selected)
-		check("selected idle", th.SelectedIdle)
-		check("overlap", th.Overlap)
-		check("match", th.Match)
-		check("range", th.Range)
-		check("warn", th.Warn)
-		check("error", th.Error)
-		for i := range th.Cause {
-			check("cause", th.Cause[i])
+		for _, bg := range terminals[name] {
+			for role, s := range th.roles() {
+				on(s, bg, least, role)
+			}
+			on(th.Only, bg, 3, "a bar")
+			on(th.Shared, bg, 3, "a bar's rest")
+			on(th.Border, bg, 1.5, "a border")
+			on(th.BorderFocus, bg, 3, "the focus")
 		}
-		for i := range th.Flame {
-			check("flame", th.Flame[i])
+		on(Style{Fg: th.Only.Fg}, th.Shared.Fg, 1.3, "a bar's part on the rest")
+		t.Logf("%s: the least contrast of text is %.2f, of %s", name, worst, of)
+	}
+}
+
+// The heat of a flame graph is a colour of its own at each level, also of 256, and goes one way in
+// lightness, so that it can be told apart without hue.
+func TestFlameHeat(t *testing.T) {
+	for _, name := range Names() {
+		th, err := New(name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		check("flame idle", th.FlameIdle)
+		if th.Plain {
+			continue
+		}
+		seen := map[color.Color]int{colorprofile.ANSI256.Convert(th.FlameIdle.Bg): -1}
+		for i, s := range th.Flame {
+			c := colorprofile.ANSI256.Convert(s.Bg)
+			if other, ok := seen[c]; ok {
+				t.Errorf("%s: flames %d and %d have the same of 256 colours", name, i, other)
+			}
+			seen[c] = i
+			if i == 0 {
+				continue
+			}
+			up := Luminance(s.Bg) > Luminance(th.Flame[i-1].Bg)
+			if up != (name != "light") {
+				t.Errorf("%s: flame %d is no step in lightness after %d", name, i, i-1)
+			}
+		}
 	}
 }
 
@@ -81,24 +135,4 @@ func TestPlainIsOnlyBold(t *testing.T) {
 			t.Errorf("plain theme has %+v", s)
 		}
 	}
-}
-
-func contrast(a, b color.Color) float64 {
-	x, y := luminance(a), luminance(b)
-	if x < y {
-		x, y = y, x
-	}
-	return (x + 0.05) / (y + 0.05)
-}
-
-func luminance(c color.Color) float64 {
-	r, g, b, _ := c.RGBA()
-	lin := func(v uint32) float64 {
-		f := float64(v) / 0xffff
-		if f <= 0.03928 {
-			return f / 12.92
-		}
-		return math.Pow((f+0.055)/1.055, 2.4)
-	}
-	return 0.2126*lin(r) + 0.7152*lin(g) + 0.0722*lin(b)
 }

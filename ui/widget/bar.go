@@ -6,25 +6,57 @@ import (
 	"ccagent/ui/theme"
 )
 
-// Bar draws only (solid) and what of share is shared (light) over width
-// columns; both are fractions of 1. Any share at all gets a column.
-func (p *Painter) Bar(x, y, width int, only, share float64) {
-	n := barCells(share, width)
-	o := min(n, barCells(only, width))
-	for i := range n {
-		if i < o {
-			p.Cell(x+i, y, p.Glyphs.Full, p.Theme.Only)
-		} else {
-			p.Cell(x+i, y, p.Glyphs.Light, p.Theme.Shared)
+// Bar draws all over width columns, and in front of it the part that is solid; both are fractions
+// of the width. It is drawn in eighths of a column, and anything at all has one of them. Without
+// colours, or in ASCII, the rest is of another sign, and columns are whole.
+func (p *Painter) Bar(x, y, width int, solid, all float64) {
+	n := eighths(all, width)
+	o := min(n, eighths(solid, width))
+	if p.Theme.Plain || p.Glyphs.ASCII {
+		p.wholeBar(x, y, width, o, n)
+		return
+	}
+	for i := 0; i < width && i*8 < n; i++ {
+		front, end := min(8, max(0, o-i*8)), min(8, n-i*8)
+		switch {
+		case front == 0:
+			p.Cell(x+i, y, p.Glyphs.Eighths[end], p.Theme.Shared)
+		case front < 8 && end == 8:
+			p.Cell(x+i, y, p.Glyphs.Eighths[front], theme.Style{Fg: p.Theme.Only.Fg, Bg: p.Theme.Shared.Fg})
+		default:
+			p.Cell(x+i, y, p.Glyphs.Eighths[front], p.Theme.Only)
 		}
 	}
 }
 
-func barCells(f float64, width int) int {
+// Rest is the sign of a bar's part that is not solid.
+func (p *Painter) Rest() string {
+	if p.Theme.Plain || p.Glyphs.ASCII {
+		return p.Glyphs.Light
+	}
+	return p.Glyphs.Full
+}
+
+// wholeBar draws a bar of o and n eighths in whole columns.
+func (p *Painter) wholeBar(x, y, width, o, n int) {
+	for i := 0; i < width && i*8 < n; i++ {
+		switch {
+		case o >= i*8+4:
+			p.Cell(x+i, y, p.Glyphs.Full, p.Theme.Only)
+		case n >= i*8+4:
+			p.Cell(x+i, y, p.Glyphs.Light, p.Theme.Shared)
+		case i == 0:
+			p.Cell(x, y, p.Glyphs.Least, p.Theme.Shared)
+		}
+	}
+}
+
+// eighths is a fraction of width columns in eighths of a column.
+func eighths(f float64, width int) int {
 	if !(f > 0) {
 		return 0
 	}
-	return max(1, min(width, int(math.Round(f*float64(width)))))
+	return max(1, min(8*width, int(math.Round(f*float64(8*width)))))
 }
 
 // HeatGlyph is the sign of a share's heat.

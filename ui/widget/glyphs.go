@@ -8,6 +8,8 @@ type Glyphs struct {
 	TeeL, TeeR, TeeT, TeeB string // where borders meet: opening right, left, down, up
 	Cross                  string
 	Full, Light            string    // a bar's two parts
+	Eighths                [9]string // the left part of a column; of Unicode alone
+	Least                  string    // a bar of less than half a column
 	Steps                  [9]string // levels of a column, lowest is empty
 	Open, Closed, Guide    string    // tree
 	Pointer                string    // the selected row
@@ -29,9 +31,10 @@ type Glyphs struct {
 func Unicode() *Glyphs {
 	return &Glyphs{
 		H: "─", V: "│", TL: "┌", TR: "┐", BL: "└", BR: "┘", TeeL: "├", TeeR: "┤", TeeT: "┬", TeeB: "┴", Cross: "┼",
-		Full: "█", Light: "▒",
-		Steps: [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
-		Open:  "▾", Closed: "▸", Guide: "│", Pointer: "▶", Shares: "=", Tied: "≈", More: "…", moreWidth: 1,
+		Full: "█", Light: "▒", Least: "▏",
+		Eighths: [9]string{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"},
+		Steps:   [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+		Open:    "▾", Closed: "▸", Guide: "│", Pointer: "▶", Shares: "=", Tied: "≈", More: "…", moreWidth: 1,
 		EdgeL: "[", EdgeR: "]", Run: "▄", GC: "G", Both: "g", Idle: "·", NotWatched: "╌", Tick: "╵", Cursor: "▼", Bookmark: "◆", Then: "›",
 		Heat: [9]string{" ", "·", "▁", "▂", "▃", "▄", "▅", "▆", "█"},
 	}
@@ -42,7 +45,7 @@ func ASCII() *Glyphs {
 	return &Glyphs{
 		ASCII: true,
 		H:     "-", V: "|", TL: "+", TR: "+", BL: "+", BR: "+", TeeL: "+", TeeR: "+", TeeT: "+", TeeB: "+", Cross: "+",
-		Full: "#", Light: "~",
+		Full: "#", Light: "~", Least: ".",
 		Steps: [9]string{" ", ".", ":", "-", "=", "+", "*", "#", "@"},
 		Open:  "v", Closed: ">", Guide: "|", Pointer: ">", Shares: "=", Tied: "~", More: "..", moreWidth: 2,
 		EdgeL: "[", EdgeR: "]", Run: "R", GC: "G", Both: "g", Idle: ".", NotWatched: "~", Tick: "|", Cursor: "V", Bookmark: "*", Then: ">",

@@ -3,6 +3,7 @@ package widget
 import (
 	"image"
 	"strings"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -123,6 +124,14 @@ func (p *Painter) Cell(x, y int, glyph string, st theme.Style) {
 	p.canvas.SetCell(x, y, &uv.Cell{Content: glyph, Width: 1, Style: st})
 }
 
+// Mark puts a glyph of width 1 into a cell and keeps the cell's style.
+func (p *Painter) Mark(x, y int, glyph string) {
+	if c := p.canvas.CellAt(x, y); c != nil {
+		first := []rune(glyph)[:1]
+		p.Cell(x, y, string(first), c.Style)
+	}
+}
+
 // Fill sets every cell of r to a space in that style.
 func (p *Painter) Fill(r Rect, st theme.Style) {
 	r = r.Intersect(p.bounds())
@@ -133,8 +142,9 @@ func (p *Painter) Fill(r Rect, st theme.Style) {
 	}
 }
 
-// Tint gives the cells of r the background (and bold) of st, keeping what they
-// say. Where st has no background it only adds its attributes.
+// Tint gives the cells of r the background (and bold) of st, keeping what they say. Cells with a
+// background of their own, as matches have, keep it; text that could not be read on st's gets
+// st's colour. Where st has no background it only adds its attributes.
 func (p *Painter) Tint(r Rect, st theme.Style) {
 	r = r.Intersect(p.bounds())
 	for y := r.Min.Y; y < r.Max.Y; y++ {
@@ -144,8 +154,15 @@ func (p *Painter) Tint(r Rect, st theme.Style) {
 				continue
 			}
 			c.Style.Attrs |= st.Attrs
-			if st.Bg != nil {
-				c.Style.Bg = st.Bg
+			if st.Bg == nil || c.Style.Bg != nil {
+				continue
+			}
+			c.Style.Bg = st.Bg
+			if r, _ := utf8.DecodeRuneInString(c.Content); r >= '▀' && r <= '▟' {
+				continue // of a bar or a strip, whose colour says which part it is
+			}
+			if c.Style.Fg == nil || st.Fg != nil && theme.Contrast(c.Style.Fg, st.Bg) < theme.Readable {
+				c.Style.Fg = st.Fg
 			}
 		}
 	}

@@ -142,13 +142,59 @@ func TestBar(t *testing.T) {
 		only, share float64
 		want        string
 	}{
-		{0.5, 1, "#####~~~~~"}, {0, 0.3, "~~~"}, {0.3, 0.3, "###"}, {0, 0.001, "~"}, {0, 0, ""}, {2, 3, "##########"},
+		{0.5, 1, "#####~~~~~"}, {0, 0.3, "~~~"}, {0.3, 0.3, "###"}, {0, 0.001, "."}, {0, 0, ""}, {2, 3, "##########"},
 	} {
 		p := painter(t, 10, 1, ASCII())
 		p.Bar(0, 0, 10, c.only, c.share)
 		if got := shown(p); got != c.want {
 			t.Errorf("Bar(%v, %v) = %q, want %q", c.only, c.share, got, c.want)
 		}
+	}
+}
+
+// coloured is a painter with the default theme.
+func coloured(t *testing.T, w, h int) *Painter {
+	t.Helper()
+	th, err := theme.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewPainter(w, h, th, Unicode())
+}
+
+// With colours a bar is drawn in eighths of a column, and where both parts meet in a column, one
+// is its background.
+func TestBarInEighths(t *testing.T) {
+	for _, c := range []struct {
+		solid, all float64
+		want       string
+	}{
+		{0.5, 1, "██▌██"}, {0.25, 1, "█▎███"}, {0, 0.001, "▏"}, {0, 0.31, "█▌"}, {0.3, 0.3, "█▌"}, {0, 0, ""}, {0.01, 0.01, "▏"}, {2, 3, "█████"},
+	} {
+		p := coloured(t, 5, 1)
+		p.Bar(0, 0, 5, c.solid, c.all)
+		if got := shown(p); got != c.want {
+			t.Errorf("Bar(%v, %v) = %q, want %q", c.solid, c.all, got, c.want)
+		}
+	}
+	p := coloured(t, 5, 1)
+	p.Bar(0, 0, 5, 0.25, 1)
+	if st := p.canvas.CellAt(1, 0).Style; st.Fg != p.Theme.Only.Fg || st.Bg != p.Theme.Shared.Fg {
+		t.Errorf("where the parts meet the style is %+v", st)
+	}
+}
+
+// A row's tint leaves a background that says something, and no text that cannot be read on it.
+func TestTintKeepsMatches(t *testing.T) {
+	p := coloured(t, 4, 1)
+	p.Text(0, 0, 2, "ab", p.Theme.Match)
+	p.Text(2, 0, 4, "cd", theme.Style{Fg: p.Theme.Selected.Bg})
+	p.Tint(image.Rect(0, 0, 4, 1), p.Theme.Selected)
+	if st := p.canvas.CellAt(0, 0).Style; st.Bg != p.Theme.Match.Bg || st.Fg != p.Theme.Match.Fg {
+		t.Errorf("a match became %+v", st)
+	}
+	if st := p.canvas.CellAt(2, 0).Style; st.Bg != p.Theme.Selected.Bg || st.Fg != p.Theme.Selected.Fg {
+		t.Errorf("text of the tint's colour became %+v", st)
 	}
 }
 

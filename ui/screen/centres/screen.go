@@ -21,7 +21,7 @@ import (
 
 // Kind registers the screen.
 var Kind = screen.Kind{
-	Name: screen.Centres, Tab: "CCS", New: newScreen, Endings: []string{".prof", ".dot", ".svg"},
+	Name: screen.Centres, Tab: "CC", New: newScreen, Endings: []string{".prof", ".dot", ".svg"},
 	Keys: keymap.Screen{
 		Help: "cost centres, chosen after the run",
 		Section: keymap.Section{Group: "Cost centres", Bindings: []keymap.Binding{

@@ -3,6 +3,7 @@ package flame
 import (
 	"fmt"
 	"image"
+	"slices"
 	"strings"
 
 	"ccagent/internal/format"
@@ -20,6 +21,7 @@ type flamePane struct {
 	zoom   uint64 // path of the node that fills the width; 0 is the root
 	blocks []flameBlock
 	first  int // rows scrolled away below the middle
+	cut    int // blocks on the last row whose callees, or callers, are not drawn
 }
 
 // flameBlock is a node as drawn.
@@ -32,7 +34,7 @@ type flameBlock struct {
 // drawTree draws a tree below the zoomed node, with its callers above it in
 // rows of the whole width. at is the node under the cursor.
 func (f *flamePane) drawTree(p *widget.Painter, in widget.Rect, t *treePane, at int32, focus bool) {
-	f.blocks = f.blocks[:0]
+	f.blocks, f.cut = f.blocks[:0], 0
 	root := f.root(t)
 	var above []int32
 	for n := t.tree.Nodes[root].Parent; n >= 0; n = t.tree.Nodes[n].Parent {
@@ -57,7 +59,7 @@ func (f *flamePane) drawTree(p *widget.Painter, in widget.Rect, t *treePane, at 
 
 // drawSandwich draws callers upwards from the middle, and callees downwards.
 func (f *flamePane) drawSandwich(p *widget.Painter, in widget.Rect, callers, callees *treePane, focusUp, focus bool) {
-	f.blocks = f.blocks[:0]
+	f.blocks, f.cut = f.blocks[:0], 0
 	up := min(in.Dy()/2, maxDepth(callers.tree))
 	middle := in.Min.Y + up
 	if free := in.Max.Y - middle - 1 - maxDepth(callees.tree); free > 0 {
@@ -122,6 +124,17 @@ func (f *flamePane) spread(p *widget.Painter, t *treePane, n int32, r widget.Rec
 		f.block(p, t, n, widget.Rect{Min: image.Pt(x1, y), Max: image.Pt(x2, y+1)}, n == at, focus)
 	}
 	node := &t.tree.Nodes[n]
+	if row == r.Dy()-1 && slices.ContainsFunc(node.Kids, func(k int32) bool { return t.tree.Nodes[k].Total*t.c.Base >= t.c.Minimum }) {
+		f.cut++
+		y := r.Max.Y - 1
+		if by < 0 {
+			y = r.Min.Y
+		}
+		if x2-x1 >= 3 {
+			p.Mark(x2-1, y, p.Glyphs.More)
+		}
+		return
+	}
 	if node.Total <= 0 {
 		return
 	}
@@ -141,6 +154,37 @@ func (f *flamePane) spread(p *widget.Painter, t *treePane, n int32, r widget.Rec
 	}
 }
 
+// leastLabel is the room that a name which does not fit needs: with less it says nothing.
+const leastLabel = 8
+
+// beside draws at the right of the details, which are the row of in below graph, what a search found,
+// or that blocks go on below the last row.
+func (f *flamePane) beside(p *widget.Painter, in, graph widget.Rect, t *treePane) {
+	if graph == in {
+		return
+	}
+	text := ""
+	if s := t.found(); s.nodes > 0 {
+		text = fmt.Sprintf("  /%s/ %d of %s, %s of the samples ", f.c.Search.Text, s.at, format.Count(uint64(s.nodes)), format.Share(s.share*f.c.Base))
+	} else if f.cut > 0 {
+		text = fmt.Sprintf("  %s below: j follows, z gives room ", format.Plural(uint64(f.cut), "block"))
+	}
+	if w := p.Width(text); w > 0 && w <= in.Dx()/2 {
+		p.Right(in.Min.X, in.Max.X, graph.Max.Y, text, p.Theme.Key)
+	}
+}
+
+// where says where a node's function is written, or what it is part of.
+func where(n *TreeNode) string {
+	switch {
+	case n.Line > 0 && n.Path != "":
+		return fmt.Sprintf("  %s:%d", n.Path, n.Line)
+	case n.Module != "" && n.Module != strings.Trim(n.Name, "()"):
+		return "  " + n.Module
+	}
+	return ""
+}
+
 // block draws one node.
 func (f *flamePane) block(p *widget.Painter, t *treePane, n int32, r widget.Rect, selected, focus bool) {
 	node := &t.tree.Nodes[n]
@@ -151,8 +195,11 @@ func (f *flamePane) block(p *widget.Painter, t *treePane, n int32, r widget.Rect
 		st = th.Flame[l-1]
 		edge.Bg = st.Bg
 	}
-	if re := f.c.Search.RE; re != nil && re.MatchString(node.Name) {
-		st = th.Match
+	if re := f.c.Search.RE; re != nil {
+		st, edge = th.FlameIdle, th.FlameEdge // heat would hide what was searched for
+		if re.MatchString(node.Name) {
+			st, edge = th.Match, th.Match
+		}
 	}
 	if selected {
 		st = th.Selected
@@ -179,7 +226,9 @@ func (f *flamePane) block(p *widget.Painter, t *treePane, n int32, r widget.Rect
 	if p.Width(text)+len(share) < room {
 		text += share
 	}
-	x = p.Name(x+1, y, r.Max.X, text, st)
+	if p.Width(text) <= room || room >= leastLabel {
+		x = p.Name(x+1, y, r.Max.X, text, st)
+	}
 	if th.Plain { // without colours, fill the block to show its width
 		for ; x < r.Max.X; x++ {
 			p.Cell(x, y, p.Glyphs.Light, th.Dim)
@@ -196,7 +245,7 @@ func (s *Screen) details(p *widget.Painter, r widget.Rect, t *treePane) widget.R
 	}
 	r.Max.Y--
 	node, base := &t.tree.Nodes[n], s.c.Base
-	share := format.Share(node.Total * base)
+	share := format.Share(node.Total*base) + " " + s.c.Weight(node.Total)
 	if node.PlusMinus > 0 {
 		share += " " + format.PlusMinus(node.Total, node.PlusMinus*base)
 	}

@@ -294,8 +294,9 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	title = s.c.Few(title)
 	in := s.flameBox(p, "flame graph", "enter: whole width  p: callers and callees")
 	if !in.Empty() && s.tree.tree != nil && len(s.tree.tree.Nodes) > 0 {
-		in = s.details(p, in, s.tree)
-		s.flame.drawTree(p, in, s.tree, s.tree.node(), s.focus == paneFlame)
+		graph := s.details(p, in, s.tree)
+		s.flame.drawTree(p, graph, s.tree, s.tree.node(), s.focus == paneFlame)
+		s.flame.beside(p, in, graph, s.tree)
 	}
 	if !s.boxes.Tree.Empty() { // after the graph, whose border has its title
 		s.tree.draw(p, s.boxes.Tree, title, note, "self", s.focus == paneTree)
@@ -335,8 +336,9 @@ func (s *Screen) drawSandwich(p *widget.Painter) {
 		if s.focus == paneTree {
 			under = s.callers
 		}
-		in = s.details(p, in, under)
-		s.flame.drawSandwich(p, in, s.callers, s.callees, s.focus == paneTree, true)
+		graph := s.details(p, in, under)
+		s.flame.drawSandwich(p, graph, s.callers, s.callees, s.focus == paneTree, true)
+		s.flame.beside(p, in, graph, under)
 	}
 	if !s.boxes.Tree.Empty() {
 		s.callers.draw(p, s.boxes.Tree, "callers", "starts: stack starts here", "starts", s.focus == paneTree)

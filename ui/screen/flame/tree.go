@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"image"
-	"strings"
+	"regexp"
 
 	"ccagent/internal/format"
 	"ccagent/profile"
@@ -27,6 +27,14 @@ type treePane struct {
 	depths []int
 	cursor uint64 // path of the node under the cursor
 	inner  widget.Rect
+	most   float64 // the longest bar, as a share
+	// counted is what the latest search found in a tree: nodes with their numbers.
+	counted struct {
+		tree  *Tree
+		re    *regexp.Regexp
+		order map[int32]int
+		share float64
+	}
 }
 
 func newTreePane(c *screen.Context) *treePane { return &treePane{c: c, open: make(map[uint64]bool)} }
@@ -249,6 +257,40 @@ func (s *treePane) preorder() []int32 {
 	return out
 }
 
+// found is what a search found in a tree.
+type found struct {
+	nodes, at int     // how many nodes match, and which of them, from 1, is under the cursor; 0 if none is
+	share     float64 // of the samples with a match on the stack
+}
+
+// found counts the nodes that match the search; nothing without one.
+func (s *treePane) found() found {
+	re := s.c.Search.RE
+	if re == nil || s.tree == nil {
+		return found{}
+	}
+	if s.counted.tree != s.tree || s.counted.re != re {
+		s.counted.tree, s.counted.re, s.counted.share = s.tree, re, 0
+		s.counted.order = make(map[int32]int)
+		below := make([]bool, len(s.tree.Nodes)) // a match is among its callers
+		for _, n := range s.preorder() {
+			node := &s.tree.Nodes[n]
+			if node.Parent >= 0 {
+				below[n] = below[node.Parent]
+			}
+			if !re.MatchString(node.Name) {
+				continue
+			}
+			s.counted.order[n] = len(s.counted.order) + 1
+			if !below[n] {
+				s.counted.share += node.Total
+			}
+			below[n] = true
+		}
+	}
+	return found{len(s.counted.order), s.counted.order[s.node()], s.counted.share}
+}
+
 // subject is the node under the cursor; of the whole tree's root there is none.
 func (s *treePane) subject() screen.Subject {
 	n := s.node()
@@ -290,7 +332,12 @@ func (s *treePane) draw(p *widget.Painter, r widget.Rect, title, note, self stri
 		bar = min(16, in.Dx()/8)
 	}
 	if in.Dy() >= 6 {
-		x := p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "  total "+sureHead(in.Dx())+fmt.Sprintf(" %6s ", self), p.Theme.Dim)
+		x := p.Text(in.Min.X+1, in.Min.Y, in.Max.X, "  total "+sureHead(in.Dx()), p.Theme.Dim)
+		if weights(in.Dx()) {
+			p.Right(x, x+screen.WeightWidth-1, in.Min.Y, s.c.WeightHead(), p.Theme.Dim)
+			x += screen.WeightWidth
+		}
+		x = p.Text(x, in.Min.Y, in.Max.X, fmt.Sprintf(" %6s ", self), p.Theme.Dim)
 		if bar > 0 {
 			x = screen.BarHead(p, x, in.Min.Y, bar, "self", "below")
 		}
@@ -298,11 +345,30 @@ func (s *treePane) draw(p *widget.Painter, r widget.Rect, title, note, self stri
 		in.Min.Y++
 	}
 	s.inner = in
+	s.most = s.largest()
 	s.list.Draw(in, func(i, y int) { s.drawRow(p, in, bar, i, y, focus) })
 }
 
 // sureWidth is the width of a total's interval: "±12.3".
 const sureWidth = 5
+
+// largest is the largest total of the listed nodes but for the root, whose bar would leave the
+// others little of their column.
+func (s *treePane) largest() float64 {
+	most := 0.0
+	for _, n := range s.rows {
+		if n != 0 {
+			most = max(most, s.tree.Nodes[n].Total)
+		}
+	}
+	if most == 0 {
+		return 1
+	}
+	return most
+}
+
+// weights reports whether there is room for weights beside names.
+func weights(w int) bool { return w >= 90 }
 
 // sures reports whether there is room for intervals beside names.
 func sures(w int) bool { return w >= 56 }
@@ -337,10 +403,14 @@ func (s *treePane) drawRow(p *widget.Painter, in widget.Rect, bar, i, y int, foc
 		p.Right(x+1, x+sureWidth, y, format.PlusMinus(n.Total, n.PlusMinus*s.c.Base), t.Dim)
 		x += sureWidth + 1
 	}
+	if weights(in.Dx()) {
+		p.Right(x, x+screen.WeightWidth-1, y, s.c.Weight(n.Total), t.Text)
+		x += screen.WeightWidth
+	}
 	p.Right(x, x+7, y, format.Share(n.Self*s.c.Base), t.Text)
 	x += 8
 	if bar > 0 {
-		p.Bar(x, y, bar, n.Self*s.c.Base, total)
+		p.Bar(x, y, bar, n.Self/s.most, n.Total/s.most)
 		x += bar + 1
 	}
 	// Deep stacks are indented up to a third of the width, then counted.
@@ -369,13 +439,7 @@ func (s *treePane) drawRow(p *widget.Painter, in widget.Rect, bar, i, y int, foc
 		st = t.Match
 	}
 	x = p.Name(x, y, in.Max.X, s.name(n), st)
-	var more string
-	switch {
-	case n.Line > 0 && n.Path != "":
-		more = fmt.Sprintf("  %s:%d", n.Path, n.Line)
-	case n.Module != "" && n.Module != strings.Trim(n.Name, "()"):
-		more = "  " + n.Module
-	}
+	more := where(n)
 	if n.Forced*2 > n.Total {
 		more = "  forced here" + more
 	}

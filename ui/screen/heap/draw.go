@@ -219,6 +219,14 @@ func (s *Screen) drawBands(p *widget.Painter, r widget.Rect, h *Heap) {
 	if len(s.rows) == 0 {
 		p.Text(in.Min.X+2, in.Min.Y, in.Max.X, "no band matches & "+s.c.Filter.Text, t.Dim)
 	}
+	// One unit a column, so that figures can be compared by their length.
+	var most, grown, peak uint64
+	for _, i := range s.rows {
+		by := h.At(i)
+		most, peak = max(most, valueAt(by, cursor)), max(peak, peakOf(by))
+		g := h.Growth(i, from, cursor)
+		grown = max(grown, uint64(max(g, -g)))
+	}
 	s.list.Draw(in, func(k, y int) {
 		i := s.rows[k]
 		by := h.At(i)
@@ -237,7 +245,7 @@ func (s *Screen) drawBands(p *widget.Painter, r widget.Rect, h *Heap) {
 			p.Right(x, x+figure, y, v, st)
 			x += figure
 		}
-		right(format.Bytes(valueAt(by, cursor)), t.Text)
+		right(format.BytesLike(valueAt(by, cursor), most), t.Text)
 		g := h.Growth(i, from, cursor)
 		st := t.Text
 		if g > 0 && h.Series.Peak > 0 {
@@ -245,9 +253,9 @@ func (s *Screen) drawBands(p *widget.Painter, r widget.Rect, h *Heap) {
 				st = t.Heat[l-1]
 			}
 		}
-		right(format.Signed(g), st)
+		right(format.SignedLike(g, grown), st)
 		if len(labels) > 2 {
-			right(format.Bytes(peakOf(by)), t.Dim)
+			right(format.BytesLike(peakOf(by), peak), t.Dim)
 		}
 		name := t.Text
 		if i < 0 {

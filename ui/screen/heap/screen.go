@@ -53,6 +53,7 @@ type Screen struct {
 	inner    widget.Rect
 	chart    widget.Rect
 	dragging bool
+	begun    bool // the cursor has been put where the heap is largest
 }
 
 // heapSeen is what rows was made from.
@@ -113,6 +114,10 @@ func (s *Screen) refresh() {
 		return
 	}
 	s.seen = now
+	if w := &s.c.Window; !s.begun && w.Cursor == 0 && w.Cols > 0 {
+		w.Cursor = max(0, min(w.Column(h.Series.PeakTime), w.Cols-1))
+	}
+	s.begun = true
 	s.rows = s.rows[:0]
 	for i, name := range h.Names {
 		if s.c.Filter.Match(name) {

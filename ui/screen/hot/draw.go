@@ -37,8 +37,16 @@ func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 		if cols.only {
 			x = p.Text(x, in.Min.Y, in.Max.X, screen.Pad(h.second(), shareWidth), p.Theme.Dim)
 		}
+		if cols.incl {
+			x = p.Text(x, in.Min.Y, in.Max.X, screen.Pad(h.third(), shareWidth), p.Theme.Dim)
+		}
+		if cols.weight {
+			p.Right(x, x+screen.WeightWidth-1, in.Min.Y, h.c.WeightHead(), p.Theme.Dim)
+			x += screen.WeightWidth
+		}
 		if cols.bar > 0 {
-			x = screen.BarHead(p, x, in.Min.Y, cols.bar, "only", "shared")
+			solid, all := h.barHead()
+			x = screen.BarHead(p, x, in.Min.Y, cols.bar, solid, all)
 		}
 		if cols.overlap {
 			x = p.Text(x, in.Min.Y, in.Max.X, screen.Pad("  =sel", shareWidth), p.Theme.Dim)
@@ -50,6 +58,7 @@ func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 		rows.Max.Y -= h.explain(p, in)
 	}
 	h.inner = rows
+	h.most = h.largest()
 	if len(h.rows) == 0 {
 		h.drawEmpty(p, rows)
 		return
@@ -60,6 +69,9 @@ func (h *hotPane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 // title says what the list is ordered by, and first of all if it rests on a handful of
 // samples.
 func (h *hotPane) title() string {
+	if h.flat {
+		return h.c.Few("functions  by " + h.c.Sort.String())
+	}
 	return h.c.Few("hot  by " + h.c.Sort.String())
 }
 
@@ -71,9 +83,49 @@ func (h *hotPane) second() string {
 	return "  only"
 }
 
+// third is the heading of the third column, which the second left out.
+func (h *hotPane) third() string {
+	if h.c.Sort == screen.ByInclusive {
+		return "  only"
+	}
+	return " incl."
+}
+
+// barHead names a bar's solid part and the rest of it.
+func (h *hotPane) barHead() (solid, all string) {
+	switch h.c.Sort {
+	case screen.ByOnly:
+		return "only", ""
+	case screen.ByInclusive:
+		return "share", "incl."
+	}
+	return "only", "shared"
+}
+
+// barOf is the solid part of a row's bar and all of it: of the figure that rows are ordered by.
+func (h *hotPane) barOf(r *model.Row) (solid, all float64) {
+	switch h.c.Sort {
+	case screen.ByOnly:
+		return r.Only, r.Only
+	case screen.ByInclusive:
+		return r.Share, r.Inclusive
+	}
+	return r.Only, r.Share
+}
+
+// largest is the longest bar of all rows, which fills its column.
+func (h *hotPane) largest() float64 {
+	most := 0.0
+	for _, i := range h.rows {
+		_, all := h.barOf(&h.c.Data.Hot.Rows[i])
+		most = max(most, all)
+	}
+	return max(most, 1e-12)
+}
+
 type hotColumns struct {
-	only, overlap, sure bool
-	bar                 int
+	only, incl, overlap, sure, weight bool
+	bar                               int
 }
 
 // columns chooses the columns that fit into a width; names have priority, then how sure a
@@ -83,7 +135,7 @@ func (h *hotPane) columns(w int) hotColumns {
 	name := 16
 	switch {
 	case w >= 50:
-		name = 26
+		name = 24
 	case w >= 44:
 		name = 20
 	}
@@ -96,9 +148,17 @@ func (h *hotPane) columns(w int) hotColumns {
 		c.only = true
 		left -= shareWidth
 	}
+	if left >= screen.WeightWidth+5 {
+		c.weight = true
+		left -= screen.WeightWidth
+	}
 	if left >= shareWidth-markWidth+5 {
 		c.overlap = true
 		left -= shareWidth - markWidth
+	}
+	if left >= shareWidth+10 {
+		c.incl = true
+		left -= shareWidth
 	}
 	if left >= 5 {
 		c.bar = min(18, left-1)
@@ -134,8 +194,21 @@ func (h *hotPane) drawRow(p *widget.Painter, in widget.Rect, cols hotColumns, i,
 		p.Right(x, x+6, y, format.Share(v*h.c.Base), t.Text)
 		x += shareWidth
 	}
+	if cols.incl {
+		v := r.Inclusive
+		if h.c.Sort == screen.ByInclusive {
+			v = r.Only
+		}
+		p.Right(x, x+6, y, format.Share(v*h.c.Base), t.Text)
+		x += shareWidth
+	}
+	if cols.weight {
+		p.Right(x, x+screen.WeightWidth-1, y, h.c.Weight(r.Share), t.Text)
+		x += screen.WeightWidth
+	}
 	if cols.bar > 0 {
-		p.Bar(x, y, cols.bar, r.Only*h.c.Base, r.Share*h.c.Base)
+		solid, all := h.barOf(r)
+		p.Bar(x, y, cols.bar, solid/h.most, all/h.most)
 		x += cols.bar + 1
 	}
 	overlapping := shares > 0 && !selected && r.Key != h.c.Selected
@@ -150,7 +223,7 @@ func (h *hotPane) drawRow(p *widget.Painter, in widget.Rect, cols hotColumns, i,
 		}
 		x += markWidth
 	}
-	h.drawName(p, in, x, y, r)
+	h.drawName(p, in, x, y, h.rows[i])
 	line := widget.Rect{Min: in.Min, Max: in.Max}
 	line.Min.Y, line.Max.Y = y, y+1
 	switch {
@@ -158,8 +231,6 @@ func (h *hotPane) drawRow(p *widget.Painter, in widget.Rect, cols hotColumns, i,
 		p.Tint(line, t.Selected)
 	case selected:
 		p.Tint(line, t.SelectedIdle)
-	case overlapping:
-		p.Tint(line, t.Overlap)
 	}
 }
 
@@ -172,9 +243,20 @@ func (h *hotPane) drawSure(p *widget.Painter, x, y int, r *model.Row) {
 	p.Right(x, x+sureWidth-1, y, format.PlusMinus(r.Share, r.PlusMinus*h.c.Base), p.Theme.Dim)
 }
 
-func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model.Row) {
+// drawName draws the name of row i of the data.
+func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y, i int) {
+	r := &h.c.Data.Hot.Rows[i]
 	t := p.Theme
 	switch {
+	case h.flat:
+		mark := "  "
+		if h.alike[i] > 0 {
+			mark = p.Glyphs.Closed + " "
+			if h.opened[r.Alike] {
+				mark = p.Glyphs.Open + " "
+			}
+		}
+		x = p.Text(x, y, in.Max.X, mark, t.Dim)
 	case r.Kids > 0:
 		g := p.Glyphs.Open
 		if h.closed[r.Key] {
@@ -205,13 +287,28 @@ func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y int, r *model
 		line = ""
 	}
 	name := r.Name
+	if h.flat {
+		name = r.Full
+	}
 	if h.c.Raw && r.Symbol != "" {
 		name = r.Symbol
+	}
+	behind := ""
+	if n := h.alike[i]; h.flat && n > 0 && !h.opened[r.Alike] && limit-x >= 26 {
+		behind = fmt.Sprintf("  +%d with the same samples", n)
+		if limit-x < 50 {
+			behind = fmt.Sprintf(" +%d alike", n)
+		}
+		limit, line = limit-len(behind), ""
 	}
 	if r.Parent < 0 && r.Path != "" {
 		name = screen.Tail(p, name, limit-x)
 	}
 	x = p.Name(x, y, limit, name, st)
+	if behind != "" {
+		p.Text(x, y, in.Max.X, behind, t.Link)
+		return
+	}
 	if pkg := "  " + r.Package; r.Parent < 0 && r.Path == "" && r.Package != "" && r.Package != "main" && x+p.Width(pkg) <= limit {
 		line = pkg
 	}

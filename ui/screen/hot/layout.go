@@ -47,7 +47,7 @@ func hotShare(w int) int {
 	case w < 100:
 		return 52
 	case w < 140:
-		return 50
+		return 56
 	default:
 		return 42
 	}

@@ -17,14 +17,18 @@ type hotPane struct {
 	c      *screen.Context
 	list   widget.List
 	closed map[model.Key]bool
-	rows   []int // of c.Data.Hot.Rows, as listed
+	flat   bool            // functions in one list, not by file
+	opened map[uint64]bool // of the flat list: rows with the same samples that are listed one by one
+	alike  map[int]int     // of the flat list: how many rows stand behind one, by row
+	rows   []int           // of c.Data.Hot.Rows, as listed
 	seen   hotSeen
 	last   model.Row // the row that was selected last
 	inner  widget.Rect
+	most   float64 // the longest bar, as a share
 }
 
 func newHotPane(c *screen.Context) *hotPane {
-	return &hotPane{c: c, closed: make(map[model.Key]bool)}
+	return &hotPane{c: c, closed: make(map[model.Key]bool), opened: make(map[uint64]bool)}
 }
 
 // restore puts the cursor back on the selected element, or on the nearest row
@@ -65,7 +69,7 @@ func (h *hotPane) first() int {
 			return true
 		}
 		a, b := &rows[h.rows[i]], &rows[h.rows[than]]
-		if x, y := rows[a.Parent].Share, rows[b.Parent].Share; a.Parent != b.Parent && x != y {
+		if x, y := rows[a.Parent].Share, rows[b.Parent].Share; !h.flat && a.Parent != b.Parent && x != y {
 			return x > y
 		}
 		return a.Share > b.Share
@@ -136,6 +140,15 @@ func (h *hotPane) do(a keymap.Action) string {
 	}
 	r := h.row()
 	if r == nil {
+		return ""
+	}
+	if h.flat {
+		switch a {
+		case keymap.Left:
+			delete(h.opened, r.Alike)
+		case keymap.Right:
+			h.opened[r.Alike] = true
+		}
 		return ""
 	}
 	switch a {

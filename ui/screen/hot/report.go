@@ -9,6 +9,7 @@ import (
 	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/diagnosis"
+	"ccagent/profile/reasons"
 	"ccagent/ui/printer"
 	"ccagent/ui/safe"
 )
@@ -26,6 +27,10 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	s, level := r.Selection, r.Level
 	p := newOut(w, o)
 	p.Heading(s)
+	if said := reasons.SentenceOf(s); said.Text != "" {
+		p.Wrap(p.Bold, " ", strings.Fields(safe.String(said.Text+said.More+commands(said.See)))...)
+		p.Line("")
+	}
 	h := s.Hot(level)
 	if len(h.Rows) == 0 {
 		return p.Flush()
@@ -85,6 +90,25 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 		p.Note(`--hide '\(STG\)' charges the STG machine's own code to the Haskell code that ran it`)
 	}
 	return p.Flush()
+}
+
+// commands names the commands that show more.
+func commands(see []reasons.See) string {
+	var out []string
+	for _, v := range see {
+		switch v {
+		case reasons.SeeStacks:
+			out = append(out, "ccview stacks")
+		case reasons.SeePauses:
+			out = append(out, "ccview gc")
+		case reasons.SeeAllocation:
+			out = append(out, "ccview hot --event alloc")
+		}
+	}
+	if out == nil {
+		return ""
+	}
+	return ": see " + strings.Join(out, ", ")
 }
 
 // worthKernel is the share of the kernel's work for the collector from which on it is noted.
@@ -188,6 +212,8 @@ type hotJSON struct {
 	Effective  float64      `json:"effective_samples"`
 	// Collector is the garbage collector's part, with what others do for it.
 	Collector *collectorJSON `json:"collector,omitempty"`
+	// Sentence says in words where the weight is.
+	Sentence string `json:"sentence"`
 }
 
 type collectorJSON struct {
@@ -235,6 +261,8 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 	if c := s.Collector(); c.Inclusive > 0 {
 		doc.Collector = &collectorJSON{c.Share, c.Kernel, c.Waiting, c.Inclusive}
 	}
+	said := reasons.SentenceOf(s)
+	doc.Sentence = said.Text + said.More
 	ratios := s.Ratios(level)
 	n := o.Rows(len(h.Rows), len(h.Rows))
 	sure := s.Sure(level, n)

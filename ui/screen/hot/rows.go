@@ -16,6 +16,8 @@ type hotSeen struct {
 	minimum float64
 	filter  screen.Pattern
 	closed  int
+	flat    bool
+	opened  int
 	base    float64
 }
 
@@ -23,7 +25,7 @@ type hotSeen struct {
 // cursor on its element.
 func (h *hotPane) refresh() {
 	c := h.c
-	now := hotSeen{c.Data.Hot, c.Sort, c.Minimum, c.Filter, len(h.closed), c.Base}
+	now := hotSeen{c.Data.Hot, c.Sort, c.Minimum, c.Filter, len(h.closed), h.flat, len(h.opened), c.Base}
 	if now == h.seen || c.Data.Hot == nil {
 		return
 	}
@@ -40,6 +42,11 @@ func (h *hotPane) refresh() {
 		if r.Parent >= 0 && wanted[i] {
 			wanted[r.Parent] = true
 		}
+	}
+	if h.flat {
+		h.list.N = h.flatten(wanted)
+		h.restore()
+		return
 	}
 	children := make([][]int, len(rows)+1)
 	for i := range rows {
@@ -61,6 +68,34 @@ func (h *hotPane) refresh() {
 	add(0)
 	h.list.N = len(h.rows)
 	h.restore()
+}
+
+// flatten lists the functions that are wanted, and what has no source, in one list, and returns
+// its length. Of rows with the same samples the first stands for all, until they are opened.
+func (h *hotPane) flatten(wanted []bool) int {
+	rows := h.c.Data.Hot.Rows
+	h.rows, h.alike = h.rows[:0], make(map[int]int)
+	for i := range rows {
+		if wanted[i] && rows[i].Kids == 0 {
+			h.rows = append(h.rows, i)
+		}
+	}
+	slices.SortStableFunc(h.rows, func(a, b int) int { return h.order(&rows[a], &rows[b]) })
+	first := make(map[uint64]int)
+	h.rows = slices.DeleteFunc(h.rows, func(i int) bool {
+		r := &rows[i]
+		at, again := first[r.Alike]
+		switch {
+		case r.Alike == 0 || h.c.Sort == screen.ByInclusive:
+			return false // callers with the same samples are no one function
+		case !again:
+			first[r.Alike] = i
+			return false
+		}
+		h.alike[at]++
+		return !h.opened[r.Alike]
+	})
+	return len(h.rows)
 }
 
 // called reports whether one of a row's names matches.

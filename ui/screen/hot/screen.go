@@ -3,7 +3,10 @@
 package hot
 
 import (
+	"strings"
+
 	"ccagent/profile"
+	"ccagent/profile/reasons"
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
 	"ccagent/ui/model"
@@ -16,8 +19,16 @@ import (
 // Kind registers the screen.
 var Kind = screen.Kind{
 	Name: screen.Hot, Tab: "Main", New: newScreen,
-	Keys: keymap.Screen{Help: "main screen: timeline, hot list, source", Does: []keymap.Action{keymap.Core}},
+	Keys: keymap.Screen{
+		Help: "main screen: timeline, hot list, source", Does: []keymap.Action{keymap.Core},
+		Section: keymap.Section{Group: "Hot list", Bindings: []keymap.Binding{
+			{Action: flat, Keys: []string{"a"}, Show: "a", Short: "all", Help: "all functions in one list, those with the same samples in one row; again: by file"},
+		}},
+	},
 }
+
+// flat switches between the list of functions and that by file.
+const flat keymap.Action = "flat"
 
 // Screen is the main screen: the timeline over the hot list and the source.
 type Screen struct {
@@ -76,6 +87,12 @@ func (o *Screen) Do(a keymap.Action) string {
 		sub := o.hot.subject()
 		o.c.Sandwich = screen.Function{Name: sub.Name, Module: sub.Module, Package: sub.Package}
 		o.c.Goto = screen.Stacks
+	case flat:
+		o.hot.flat = !o.hot.flat
+		if o.hot.flat {
+			return "all functions in one list; l opens a row that stands for several, s orders by what is theirs alone"
+		}
+		return "functions by file and module"
 	case keymap.Core:
 		o.c.Core = !o.c.Core
 	case keymap.Zoom:
@@ -193,6 +210,35 @@ func (o *Screen) Query() model.Query {
 	return o.c.QueryWindow(nil)
 }
 
+// sentence says in words where the weight is, and which keys show more; empty until it is known.
+func (o *Screen) sentence(p *widget.Painter, width int) string {
+	s := o.c.Data.Sentence
+	if s == nil || s.Text == "" {
+		return ""
+	}
+	var keys []string
+	for _, v := range s.See {
+		switch v {
+		case reasons.SeeStacks:
+			keys = append(keys, o.c.Key(screen.Stacks))
+		case reasons.SeePauses:
+			keys = append(keys, o.c.Key(screen.Heap))
+		case reasons.SeeAllocation:
+			keys = append(keys, "t")
+		}
+	}
+	see := ""
+	if len(keys) > 0 {
+		see = ": see " + strings.Join(keys, ", ")
+	}
+	for _, text := range []string{s.Text + s.More + see, s.Text + see} {
+		if p.Width(text) <= width {
+			return text
+		}
+	}
+	return s.Text
+}
+
 // Report implements Screen.
 func (o *Screen) Report() (func(*profile.Selection) (printer.Report, error), error) {
 	return func(s *profile.Selection) (printer.Report, error) {
@@ -203,7 +249,12 @@ func (o *Screen) Report() (func(*profile.Selection) (printer.Report, error), err
 // Draw implements Screen.
 func (o *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	o.hot.refresh() // the other panes follow its selection
-	o.boxes = divide(f.Body, o.timeline.Rows(), o.focus, o.zoomed || f.Small)
+	body := f.Body
+	if s := o.sentence(p, f.Body.Dx()-2); s != "" && !f.Small && !o.zoomed {
+		p.Text(body.Min.X+1, body.Min.Y, body.Max.X-1, s, p.Theme.Strong)
+		body.Min.Y++
+	}
+	o.boxes = divide(body, o.timeline.Rows(), o.focus, o.zoomed || f.Small)
 	draw := [panes]func(*widget.Painter, widget.Rect, bool){o.hot.draw, o.code.Draw, o.timeline.Draw}
 	for _, pane := range []paneID{paneTimeline, paneHot, paneSource} { // a title is on the border above
 		if b := o.boxes.Boxes[pane]; !b.Empty() {

@@ -3,11 +3,13 @@ package pane
 import (
 	"fmt"
 	"image"
+	"math"
 	"slices"
 	"strings"
 
 	"ccagent/internal/format"
 	"ccagent/profile/diagnosis"
+	"ccagent/profile/reasons"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/screen"
@@ -25,6 +27,38 @@ type sourcePane struct {
 	line  int // c.Line when the cursor was last put on it
 	inner widget.Rect
 	full  bool // more columns, for the whole width
+	above int  // lines of a reason scrolled away
+}
+
+// reason is what explains the selected element, if it is one without source.
+func (s *sourcePane) reason() *reasons.Reason {
+	if s.c.File != 0 || s.c.Data.Query.Selected != s.c.Selected {
+		return nil
+	}
+	return s.c.Data.Reason
+}
+
+// scrollReason moves through what explains an element.
+func (s *sourcePane) scrollReason(a keymap.Action) {
+	page := max(1, s.inner.Dy()-1)
+	switch a {
+	case keymap.Up:
+		s.above--
+	case keymap.Down:
+		s.above++
+	case keymap.Top:
+		s.above = 0
+	case keymap.Bottom:
+		s.above = math.MaxInt32
+	case keymap.HalfUp:
+		s.above -= (page + 1) / 2
+	case keymap.HalfDown:
+		s.above += (page + 1) / 2
+	case keymap.PageUp:
+		s.above -= page
+	case keymap.PageDown, keymap.Mark:
+		s.above += page
+	}
 }
 
 func newSourcePane(c *screen.Context, full bool) *sourcePane { return &sourcePane{c: c, full: full} }
@@ -44,12 +78,25 @@ func (s *sourcePane) refresh() {
 	if s.c.Line == 0 && len(d.Hottest) > 0 {
 		s.c.Line = d.Hottest[0]
 	}
+	if r := s.c.Row(s.c.Selected); jump && r != nil && r.File == d.File && r.Line == s.c.Line {
+		s.c.Line = hottestOf(d, s.c.Selected, r.Line)
+	}
 	if jump && s.c.Line > 0 {
 		s.list.Set(s.c.Line - 1)
 		s.list.Center()
 		s.left = 0
 	}
 	s.line = s.c.Line
+}
+
+// hottestOf is the hottest line with code of a binding; or else line, where it begins.
+func hottestOf(d *model.Source, binding model.Key, line int) int {
+	for _, l := range d.Hottest {
+		if slices.ContainsFunc(d.Heat[l].Causes, func(c model.Cause) bool { return c.Binding == binding }) {
+			return l
+		}
+	}
+	return line
 }
 
 // follow sets the context's line to the one under the cursor.
@@ -72,6 +119,10 @@ func (s *sourcePane) why(a keymap.Action) string {
 
 func (s *sourcePane) do(a keymap.Action) string {
 	s.refresh()
+	if s.reason() != nil {
+		s.scrollReason(a)
+		return ""
+	}
 	if screen.MoveList(&s.list, a) {
 		s.follow()
 		return ""
@@ -107,6 +158,15 @@ func (s *sourcePane) hotter(by int) bool {
 }
 
 func (s *sourcePane) mouse(m screen.Mouse) {
+	if s.reason() != nil {
+		switch m.Kind {
+		case screen.WheelUp:
+			s.above -= 3
+		case screen.WheelDown:
+			s.above += 3
+		}
+		return
+	}
 	at := s.list.Cursor
 	if screen.MouseList(&s.list, s.inner, m) || s.list.Cursor != at {
 		s.follow()
@@ -134,6 +194,9 @@ func (s *sourcePane) subject() screen.Subject {
 
 func (s *sourcePane) title() (string, string) {
 	d := s.c.Data.Source
+	if r := s.reason(); r != nil {
+		return "why " + r.Element + " has " + format.Share(r.Share*s.c.Base), ""
+	}
 	if s.c.File == 0 || d == nil {
 		return "source", ""
 	}
@@ -158,6 +221,13 @@ func (s *sourcePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 		return
 	}
 	s.inner = in
+	if r := s.reason(); r != nil {
+		lines := reasonLines(p, s.c, r, in.Dx()-2)
+		s.above = max(0, min(s.above, len(lines)-in.Dy()))
+		s.drawReason(p, in, r, lines)
+		return
+	}
+	s.above = 0
 	if s.shown == nil || len(s.shown.Lines) == 0 {
 		s.drawNone(p, in)
 		return
@@ -189,8 +259,8 @@ func (s *sourcePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 }
 
 type sourceColumns struct {
-	causes, sure, only int // widths, 0 = none
-	code               int // where the text begins
+	causes, sure, only, weight int // widths, 0 = none
+	code                       int // where the text begins
 }
 
 const maxUnder = 4
@@ -201,7 +271,10 @@ func (s *sourcePane) columns(w int) sourceColumns {
 	if s.full && w >= 70 {
 		c.causes, c.sure, c.only = theme.Causes+2, 6, 7
 	}
-	c.code = 1 + c.causes + 2 + 6 + c.sure + c.only + 6
+	if s.full && w >= 100 {
+		c.weight = screen.WeightWidth
+	}
+	c.code = 1 + c.causes + 2 + 6 + c.sure + c.only + c.weight + 6
 	return c
 }
 
@@ -222,6 +295,10 @@ func (s *sourcePane) header(p *widget.Painter, in widget.Rect, cols sourceColumn
 	if cols.only > 0 {
 		p.Text(x, in.Min.Y, in.Max.X, "  only", t)
 		x += cols.only
+	}
+	if cols.weight > 0 {
+		p.Right(x, x+cols.weight-1, in.Min.Y, s.c.WeightHead(), t)
+		x += cols.weight
 	}
 	p.Text(x, in.Min.Y, in.Max.X, " line", t)
 }
@@ -261,6 +338,10 @@ func (s *sourcePane) drawLine(p *widget.Painter, in widget.Rect, cols sourceColu
 		}
 	}
 	x += 8 + cols.sure + cols.only
+	if hot && heat.Share > 0 && cols.weight > 0 {
+		p.Right(x, x+cols.weight-1, y, s.c.Weight(heat.Share), t.Text)
+	}
+	x += cols.weight
 	p.Right(x, x+5, y, fmt.Sprint(i+1), t.Dim)
 	code := widget.Rect{Min: image.Pt(in.Min.X+cols.code, in.Min.Y), Max: in.Max}
 	p.CodeLine(code, y, s.left, s.shown.Lines[i], s.shown.Tokens[i], s.marks(p, i+1))
@@ -389,32 +470,14 @@ func noSource(c *screen.Context) []string {
 	}
 	callers := c.Key(screen.Stacks) + " shows who calls it."
 	switch r.Full {
-	case "(GC)":
-		return []string{
-			"Garbage collection: code of the runtime system.",
-			"Allocation drives it; if the log has the event alloc, t shows who allocates.",
-		}
-	case "(STG)":
-		return []string{"Haskell's own machine: primitives and stubs of the runtime system, and Haskell code without a symbol."}
-	case "(RTS)":
-		return []string{"The run-time system's C code: scheduler, storage manager, and what it does for Haskell threads. " + callers}
-	case "(GC waiting)":
-		return []string{
-			"Threads of the parallel collector that wait for each other; it is a part of (GC).",
-			"Fewer collections (+RTS -A64m), fewer threads for them (-qn2) or only one (-qg) make it less.",
-		}
-	case "(foreign)":
-		return []string{"C and other foreign code. " + callers}
-	case "(kernel)":
-		return []string{"The kernel, on behalf of the program. " + callers}
 	case screen.Unresolved:
 		if c.Pending() != "" {
 			return []string{"Code whose name has not been looked up yet: the capture goes on."}
 		}
-		return []string{
-			"Code that no symbol names. Of a stripped program the garbage collector is among it: C code, outside any Haskell function.",
-			"ccagent doctor PROG says what is missing; ccagent symbolize --debug-file names it where the unstripped program is at hand.",
-		}
+		return []string{"code that no symbol names"}
+	}
+	if r.Category {
+		return []string{"no source for " + r.Full}
 	}
 	if r.Package == "main" || r.Package == "" {
 		return []string{

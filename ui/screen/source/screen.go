@@ -15,7 +15,7 @@ import (
 
 // Kind registers the screen.
 var Kind = screen.Kind{
-	Name: screen.Source, Tab: "Source", New: newScreen,
+	Name: screen.Source, Tab: "Src", New: newScreen,
 	Keys: keymap.Screen{Help: "source with its causes", Does: []keymap.Action{keymap.Core}, Steps: true},
 }
 
