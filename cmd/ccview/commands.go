@@ -13,6 +13,7 @@ import (
 	"ccagent/internal/printable"
 	"ccagent/ui/printer"
 	"ccagent/ui/screen/flame"
+	"ccagent/ui/screen/heap"
 	hotscreen "ccagent/ui/screen/hot"
 	sourcescreen "ccagent/ui/screen/source"
 
@@ -116,6 +117,8 @@ func (v *view) hot(c *cobra.Command, path string) error {
 	}
 	if p := s.Profile; len(p.Events) == 0 && len(p.Dumps) > 0 {
 		return v.print(threadsReport(p, profile.Range{}), path)
+	} else if len(p.Events) == 0 && len(p.HeapProfiles) > 0 {
+		return v.print(heap.Report{Profile: p}, path)
 	}
 	return v.print(hotscreen.Report{Selection: s, Level: level}, path)
 }

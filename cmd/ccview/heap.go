@@ -59,7 +59,7 @@ func heapCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	var number, columns int
 	return ofRange("heap FILE", "what was live over time, by bands, and the heap's size",
 		`What was live at each census of the heap, by the bands of the profile that the
-program was run with (+RTS -hT, -hc, -hy, -hi, …), and the heap's size and
+program was run with (+RTS -hT, -hc, -hy, -hi, …) or that ccagent heap has counted, and the heap's size and
 collections as the run-time system reported them.
 
 In the chart each band is a letter, the greatest at the bottom.`, stdout, stderr,

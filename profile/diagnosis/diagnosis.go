@@ -116,6 +116,10 @@ func (d *diagnosis) samples() {
 		d.add("samples", StatusOK, "none: it is a dump of threads, which ccview threads shows", "")
 		return
 	}
+	if p.Samples() == 0 && len(p.Events) == 0 && len(p.HeapProfiles) > 0 {
+		d.add("samples", StatusOK, "none: it is a census of the heap, which ccview heap shows", "")
+		return
+	}
 	if p.Samples() == 0 {
 		d.add("samples", StatusFail, "the log has no samples", "ccagent doctor PROG says why; a program that ends within milliseconds needs -F higher")
 		return

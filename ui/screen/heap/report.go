@@ -60,11 +60,13 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 		p.Note("%s", why)
 	} else if series.Censuses == 0 {
 		p.Note("No census of the heap lies in the range.")
+	} else if series.Censuses == 1 {
+		p.censusTable(hp, series)
 	} else {
 		p.heapChart(series)
 	}
 	p.heapLines(pr, from, to, cols)
-	if series != nil && series.Censuses > 0 {
+	if series != nil && series.Censuses > 1 {
 		p.Line("")
 		p.heapTable(hp, series)
 	}
@@ -139,6 +141,24 @@ func pauseLetters(ps []timeline.Pause, from, to uint64, cols int) string {
 		}
 	}
 	return strings.TrimRight(string(out), " ")
+}
+
+// censusTable prints the bands of the only census: nothing is known of other moments.
+func (p out) censusTable(hp *columns.HeapProfile, s *timeline.HeapSeries) {
+	p.Line(p.Bold("        bytes   share  band"))
+	row := func(name string, bytes uint64) {
+		room := 0
+		if p.Width > 0 {
+			room = p.Columns() - 23
+		}
+		p.Line(printer.PadLeft(format.Bytes(bytes), 13), printer.PadLeft(format.Percent(float64(bytes)/float64(max(s.Peak, 1))), 8), "  ", printer.Fit(name, room))
+	}
+	for i := range s.Rows {
+		row(hp.Bands[s.Rows[i].Band].Title(), s.Rows[i].Peak)
+	}
+	if s.Others > 0 {
+		row(fmt.Sprintf("%d more: --top 0 prints all", s.Others), chart.Peak(s.Other))
+	}
 }
 
 func (p out) heapTable(hp *columns.HeapProfile, s *timeline.HeapSeries) {
