@@ -87,7 +87,7 @@ func TestHostile(t *testing.T) {
 
 // A browser without network shows everything: the script reaches its end, and what it drew is there.
 func TestInBrowser(t *testing.T) {
-	browser := testprog.NeedTool(t, "chromium", "")
+	browser := testprog.NeedTool(t, "chromium-headless-shell", "")
 	dir := t.TempDir()
 	at := filepath.Join(dir, "page.html")
 	if err := os.WriteFile(at, page(t, fixture.Profile(t, fixture.Options{Samples: 4000})), 0o600); err != nil {
