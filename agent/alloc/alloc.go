@@ -273,14 +273,16 @@ func (a *allocation) Attach(im *process.Image) error {
 			return im.Put(a.programs[site], multi, process.Probe{Addr: addr})
 		}}
 	}
-	if err := a.placeFirst(ai); err != nil {
-		if !errors.Is(err, process.ErrEnded) { // others may live longer
-			a.fail(err)
-			a.problems[im.Incarnation] = err
-		}
-		return a.end(im)
+	err := a.placeFirst(ai)
+	if err == nil {
+		return nil
 	}
-	return nil
+	ended := a.end(im)
+	if !errors.Is(err, process.ErrEnded) { // others may live longer
+		a.fail(err)
+		a.problems[im.Incarnation] = err
+	}
+	return ended
 }
 
 // placeFirst places the probes that are in place from the beginning. The probe of blocks waits

@@ -14,7 +14,7 @@ var runs = []struct {
 	output string // regular expression for all of it
 	status int
 }{
-	{"standstill", Options{Threaded: true}, []string{}, `(?s).*ready\n`, 0},
+	{"standstill", Options{Threaded: true}, []string{}, `(?s).*ready\n15\n`, 0},
 	{"alloc31", Options{}, []string{"100"}, `199554\n`, 0},
 	{"deep", Options{}, []string{"recursion", "50000", "2"}, `\d+\n`, 0},
 	{"deep", Options{}, []string{"thunks", "50000", "2"}, `\d+\n`, 0},
