@@ -163,6 +163,23 @@ func (s *Sampler) SwitchProgram(event int) (*ebpf.Program, error) {
 	return s.load(samplerProgOnSwitch, event, &s.programs, nil)
 }
 
+// Asleep returns the threads, by their ids in records, that wait now.
+func (s *Sampler) Asleep() (map[uint32]bool, error) {
+	asleep := map[uint32]bool{}
+	var task uint32
+	var wait samplerWait
+	waits := s.maps.Waits.Iterate()
+	for waits.Next(&task, &wait) {
+		if wait.Since != 0 {
+			asleep[wait.Tid] = true
+		}
+	}
+	if err := waits.Err(); err != nil {
+		return nil, fmt.Errorf("read which threads wait: %w", err)
+	}
+	return asleep, nil
+}
+
 // ShutdownProgram loads the program that reads ticky counters when a run-time system shuts
 // down. The sampler owns it.
 func (s *Sampler) ShutdownProgram() (*ebpf.Program, error) {

@@ -147,11 +147,23 @@ func (o *offCPU) ends(tid uint32, at, ns uint64) *perf.Sample {
 	return &w.sample
 }
 
-// Finish writes the waits that have not ended when the capture does.
+// Finish writes the waits that have not ended when the capture does. A thread that the kernel says
+// is not waiting has ended its wait, but the record of it was lost.
 func (o *offCPU) Finish(at uint64) error {
+	if len(o.waiting) == 0 {
+		return nil
+	}
+	asleep, err := o.host.Walker.Asleep()
+	if err != nil {
+		return err
+	}
 	for _, tid := range slices.Sorted(maps.Keys(o.waiting)) {
 		w := o.waiting[tid]
 		if o.host.Processes.Exited(w.sample.Pid) || at <= w.sample.Time {
+			continue
+		}
+		if !asleep[tid] {
+			o.missed++
 			continue
 		}
 		if err := o.write(o.ends(tid, at, at-w.sample.Time)); err != nil {

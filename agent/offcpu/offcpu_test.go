@@ -58,6 +58,26 @@ func TestLostEndsAreReported(t *testing.T) {
 	}
 }
 
+// A wait whose end was lost, of a thread that does not wait again, is no wait to the end of the capture.
+func TestLostEndsAreNoLongWaits(t *testing.T) {
+	testprog.NeedRoot(t)
+	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
+	if _, err := r.Discover(uint32(os.Getpid()), "", ""); err != nil {
+		t.Fatal(err)
+	}
+	wait := waiting(bpf.RecordWait, 5, 10, 0)
+	wait.Pid = uint32(os.Getpid())
+	if err := r.Source.Consume(wait); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Source.Finish(1e12); err != nil {
+		t.Fatal(err)
+	}
+	if reported := r.Losses(t, eventlog.LossWait); reported != 1 {
+		t.Errorf("the log reports %d lost waits, want 1", reported)
+	}
+}
+
 // Where more threads wait than are followed, the waits that are given up are reported.
 func TestTooManyWaitsAreReported(t *testing.T) {
 	testprog.NeedRoot(t)
