@@ -169,8 +169,9 @@ func limitMemory(bytes, mapped uint64) error {
 		return nil
 	}
 	debug.SetMemoryLimit(int64(bytes))
-	// The runtime has reserved address space that it never uses.
-	return limit(unix.RLIMIT_AS, mapped+2*bytes)
+	// The runtime has reserved address space that it never uses, and reserves more by an arena at a time.
+	const arena = 64 << 20
+	return limit(unix.RLIMIT_AS, mapped+2*bytes+arena)
 }
 
 // addressSpace returns the size of the process's mappings in bytes.
