@@ -80,7 +80,7 @@ func Open(ctx context.Context, f, code *elffile.File, symbols evidence.Symbols, 
 	}
 	problems = append(problems, e.x.Problems...)
 	e.prepare()
-	if err := e.adopt(ctx, code, opt.Only, opt.Addresses); err != nil {
+	if err := e.adopt(ctx, code, &opt); err != nil {
 		problems = append(problems, fmt.Sprintf("references between procedures: %v", err))
 	}
 	e.readHaskellLines(ctx, sections, opt.Addresses)

@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"context"
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -13,9 +14,9 @@ import (
 
 // adopt finds where procedures without source notes came from, by the code that refers
 // to them.
-// If only is set no code is asked about but addresses: without an orphan
-// around one of them nothing is looked for, which takes reading all code.
-func (e *Evidence) adopt(ctx context.Context, code *elffile.File, only bool, addresses []uint64) error {
+// If nothing is asked of but addresses, and no orphan is around one of them, nothing is looked for:
+// it takes reading all code.
+func (e *Evidence) adopt(ctx context.Context, code *elffile.File, opt *Options) error {
 	var orphans []dwarfindex.ProcID
 	var entries []uint64
 	for i := 1; i <= e.x.Procs(); i++ {
@@ -26,8 +27,15 @@ func (e *Evidence) adopt(ctx context.Context, code *elffile.File, only bool, add
 		orphans = append(orphans, p.ID)
 		entries = append(entries, entryOf(e.x.Start(p.ID)))
 	}
-	if only && !e.within(orphans, addresses) {
+	if opt.Only && !e.within(orphans, opt.Addresses) {
 		return nil
+	}
+	if opt.Cache != nil {
+		parts := LoadParts(opt.Cache, opt.Module, referencesName, opt.Memory/8)
+		if refs, ok := e.recallReferences(parts[partReferences], orphans); parts != nil && ok {
+			e.x.Adopt(orphans, refs)
+			return nil
+		}
 	}
 	found, err := coderefs.Find(ctx, code, entries)
 	if err != nil {
@@ -39,8 +47,47 @@ func (e *Evidence) adopt(ctx context.Context, code *elffile.File, only bool, add
 			refs = append(refs, ref)
 		}
 	}
+	if opt.Cache != nil && len(entries) > 0 {
+		if err := StoreParts(opt.Cache, opt.Module, referencesName, map[string][]byte{partReferences: encodeReferences(refs)}); err != nil {
+			opt.Warn("%v", err)
+		}
+	}
 	e.x.Adopt(orphans, refs)
 	return nil
+}
+
+// References are kept between runs, since all code is read for them: the address, 64 bits, and the
+// procedure's number in the index, 32 bits, little-endian.
+const (
+	referencesName = "ccagent references between procedures 1, " + dwarfindex.Format
+	partReferences = "references"
+	referenceSize  = 12
+)
+
+func encodeReferences(refs []dwarfindex.Reference) []byte {
+	b := make([]byte, 0, referenceSize*len(refs))
+	for _, r := range refs {
+		b = binary.LittleEndian.AppendUint64(b, r.From)
+		b = binary.LittleEndian.AppendUint32(b, uint32(r.To))
+	}
+	return b
+}
+
+// recallReferences reads what encodeReferences gave. Each has to be one that would be found: to an
+// orphan, from code that shows where that came from.
+func (e *Evidence) recallReferences(b []byte, orphans []dwarfindex.ProcID) ([]dwarfindex.Reference, bool) {
+	if len(b)%referenceSize != 0 {
+		return nil, false
+	}
+	refs := make([]dwarfindex.Reference, 0, len(b)/referenceSize)
+	for ; len(b) > 0; b = b[referenceSize:] {
+		r := dwarfindex.Reference{From: binary.LittleEndian.Uint64(b), To: dwarfindex.ProcID(binary.LittleEndian.Uint32(b[8:]))}
+		if _, is := slices.BinarySearch(orphans, r.To); !is || !e.refers(&r) {
+			return nil, false
+		}
+		refs = append(refs, r)
+	}
+	return refs, true
 }
 
 // within reports whether an address lies in one of the procedures, or in what they enclose.
