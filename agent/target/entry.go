@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -59,22 +60,30 @@ func runToEntry(pid int, entry *hold.Point) (there bool, sig syscall.Signal) {
 	}
 }
 
-// stopOf waits for a traced process to stop. False if it ends instead, which is left for
-// others to wait for.
+// stopInfo is a siginfo_t of waitid(2), on 64-bit machines.
+type stopInfo struct {
+	_, _, code, _  int32
+	pid, _, status int32
+	_              [100]byte
+}
+
+// stopOf waits for a traced process to stop. False if it ends instead, also right after a stop,
+// which is left for others to wait for: wait4 would take the end as well.
 func stopOf(pid int) (status unix.WaitStatus, ok bool) {
-	for {
-		var info unix.Siginfo
-		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT, nil)
-		if errors.Is(err, unix.EINTR) {
-			continue
+	wait := func(options int) (info stopInfo, ok bool) {
+		for {
+			err := unix.Waitid(unix.P_PID, pid, (*unix.Siginfo)(unsafe.Pointer(&info)), options, nil)
+			if !errors.Is(err, unix.EINTR) {
+				const trapped, stopped = 4, 5 // CLD_TRAPPED, CLD_STOPPED
+				return info, err == nil && info.pid == int32(pid) && (info.code == trapped || info.code == stopped)
+			}
 		}
-		const trapped, stopped = 4, 5 // CLD_TRAPPED, CLD_STOPPED
-		if err != nil || info.Code != trapped && info.Code != stopped {
-			return status, false
-		}
-		_, err = wait4(pid, &status)
-		return status, err == nil && status.Stopped()
 	}
+	if _, ok := wait(unix.WEXITED | unix.WSTOPPED | unix.WNOWAIT); !ok {
+		return 0, false
+	}
+	info, ok := wait(unix.WSTOPPED | unix.WNOHANG)
+	return unix.WaitStatus(info.status)<<8 | 0x7f, ok
 }
 
 // dynamicEntry returns the address of a program's first own instruction, 0 if there is no

@@ -367,6 +367,9 @@ func (t *Process) ExitStatus(ctx context.Context) (int, bool) {
 	case <-ctx.Done():
 		return 0, false
 	}
+	if t.child.state == nil { // its end could not be waited for
+		return 0, false
+	}
 	ws, ok := t.child.state.Sys().(syscall.WaitStatus)
 	if !ok {
 		return 0, false
