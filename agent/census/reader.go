@@ -71,7 +71,8 @@ const (
 	maxGroups      = 1 << 25
 )
 
-// Where the run-time system has its heap unless it was told otherwise (rts/posix/OSMem.c).
+// usualSpace is where a run-time system has its heap without the option -xr (rts/posix/OSMem.c), and
+// usualSpaceSize how many bytes it reserves there.
 const (
 	usualSpace     = 0x4200000000
 	usualSpaceSize = 1 << 40

@@ -50,7 +50,7 @@ const (
 var (
 	ErrNotHaskell = errors.New("it is no Haskell program that GHC compiled, or its run-time system is not recognised")
 	ErrBusy       = errors.New("a collection ran at each attempt to read it; try again, or while it has less to do")
-	ErrCollecting = errors.New("the process is stopped, and it cannot be told that this was not in a collection, when threads are moved; let it go on (kill -CONT) and try again")
+	ErrCollecting = errors.New("the process is stopped, perhaps in the middle of a collection, when threads are moved; let it go on (kill -CONT) and try again")
 	ErrNoThreads  = errors.New("the run-time system's lists of threads were not found: it has no symbols, and no data that looks like its generations")
 )
 
@@ -143,7 +143,7 @@ func (t *taker) take() (*Dump, error) {
 
 var (
 	errRuns    = errors.New("threads run Haskell code")
-	errStopped = errors.New("the process is stopped, and it cannot be told that no collection runs")
+	errStopped = errors.New("the process is stopped, perhaps in the middle of a collection")
 )
 
 // attempt reads the process once. Without s it stops nothing, and reports whether threads run

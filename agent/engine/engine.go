@@ -53,7 +53,6 @@ type Config struct {
 	// MaxOverhead and KeepRates are those of the budget.
 	MaxOverhead float64
 	KeepRates   bool
-	Census      source.Census
 }
 
 // A Chooser chooses among all processes of the host, and gives each a log.
@@ -143,7 +142,7 @@ func Open(c Config) (_ *Engine, err error) {
 // makeSources makes the sources and their Host.
 func (e *Engine) makeSources() {
 	e.host = &source.Host{
-		Walker: e.walker, Closures: closures.NewRegistry(), Census: e.config.Census, Log: e.config.Logs, Budget: overhead.NewBudget(e.config.MaxOverhead), OwnLogs: e.config.Default == nil, LoadLate: e.config.LoadLate,
+		Walker: e.walker, Closures: closures.NewRegistry(), Log: e.config.Logs, Budget: overhead.NewBudget(e.config.MaxOverhead), OwnLogs: e.config.Default == nil, LoadLate: e.config.LoadLate,
 		Timed: e.statsOn != nil, Walks: &e.meter.walks,
 		Image: e.image, LogOf: e.logOf, Write: e.write, Place: e.place, WriteAt: e.writeAt, WriteKnown: e.writeKnown,
 		Threads: e.threads, Drain: e.Drain, TargetCPU: e.meter.targetCPU,

@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,16 +26,10 @@ func Running(ctx context.Context, pid int, path string, offset uint64, held func
 	})
 }
 
-// Gated is like Running, but holds a thread only where the gate allows it. held is told since when
-// the thread is held, by CLOCK_MONOTONIC in ns.
+// Gated is like Running, but holds a thread only where the gate allows it. held gets the time from
+// which the thread is held, by CLOCK_MONOTONIC in ns.
 func Gated(ctx context.Context, pid int, path string, offset uint64, gate Gate, held func(tid int, since uint64) error) error {
 	return onThread(func() error { return running(ctx, pid, path, offset, &gate, held) })
-}
-
-// AtRest stops all threads of a process wherever they are, calls held, and releases them. The
-// error is a *TracedError if the process is traced already.
-func AtRest(ctx context.Context, pid int, held func() error) error {
-	return onThread(func() error { return atRest(ctx, pid, held) })
 }
 
 // onThread calls f on a thread of its own. All of ptrace's requests must come from one thread. It
@@ -49,48 +42,6 @@ func onThread(f func() error) error {
 		result <- f()
 	}()
 	return <-result
-}
-
-func atRest(ctx context.Context, pid int, held func() error) (err error) {
-	if err := untraced(pid); err != nil {
-		return err
-	}
-	s := seized{pid: pid, threads: map[int]bool{}, gone: map[int]bool{}}
-	stopped := map[int]unix.WaitStatus{}
-	defer func() {
-		for tid, status := range stopped {
-			s.detach(tid, status)
-		}
-		err = errors.Join(err, s.letGo())
-	}()
-	if err := s.seize(); err != nil {
-		return err
-	}
-	asked := map[int]bool{}
-	for {
-		standing := true
-		for tid := range s.threads {
-			_, stands := stopped[tid]
-			standing = standing && stands
-			if !asked[tid] {
-				asked[tid] = true
-				s.interrupt(tid)
-			}
-		}
-		if standing {
-			break
-		}
-		tid, status, err := s.waitFor(ctx)
-		if err != nil {
-			return err
-		}
-		stopped[tid] = status
-		asked[tid] = true
-	}
-	if len(s.threads) == 0 {
-		return ErrEnded
-	}
-	return held()
 }
 
 func untraced(pid int) error {
@@ -202,31 +153,9 @@ func (s *seized) isOurs(tid int) bool {
 
 // wait waits for a thread to stop.
 func (s *seized) wait() (tid int, status unix.WaitStatus, err error) {
-	return s.waitOr(0, func() error { return nil })
-}
-
-// waitFor is like wait, but ends with the context. A thread that the kernel does not let stop
-// sends nothing that would end a wait, so it is asked for again and again.
-func (s *seized) waitFor(ctx context.Context) (tid int, status unix.WaitStatus, err error) {
-	return s.waitOr(unix.WNOHANG, func() error {
-		time.Sleep(stopPause)
-		return ctx.Err()
-	})
-}
-
-// stopPause is how long to wait until it is asked again whether a thread has stopped.
-const stopPause = 100 * time.Microsecond
-
-// waitOr waits for a thread to stop, with the given flags of wait4 besides its own; idle is called
-// where there is none.
-func (s *seized) waitOr(flags int, idle func() error) (tid int, status unix.WaitStatus, err error) {
 	for {
-		tid, err = unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD|flags, nil)
+		tid, err = unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD, nil)
 		switch {
-		case err == nil && tid == 0:
-			if err := idle(); err != nil {
-				return 0, 0, err
-			}
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.ECHILD):
 			return 0, 0, ErrEnded
@@ -302,13 +231,11 @@ func (s *seized) letGo() error {
 	return nil
 }
 
-// interrupt has a thread stop; false if it has ended.
-func (s *seized) interrupt(tid int) bool {
+// interrupt has a thread stop, unless it has ended.
+func (s *seized) interrupt(tid int) {
 	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_INTERRUPT, uintptr(tid), 0, 0, 0, 0); errno != 0 {
 		s.lose(tid)
-		return false
 	}
-	return true
 }
 
 // detach ends the tracing of a thread that has stopped.

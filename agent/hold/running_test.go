@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 }
 
 // beHolder holds a process, and says when a thread stands: at an offset of its program, after the
-// one at gate if that is not 0, or wherever it is if both are 0.
+// one at gate if that is not 0, or all threads wherever they are if both are 0.
 func beHolder(process, offset, gate string) error {
 	pid, err := strconv.Atoi(process)
 	if err != nil {
@@ -52,7 +52,19 @@ func beHolder(process, offset, gate string) error {
 	exe := fmt.Sprintf("/proc/%d/exe", pid)
 	switch {
 	case at == 0:
-		return AtRest(context.Background(), pid, held)
+		_, err := Stilled(pid, func(s *Still) error {
+			threads, err := procfs.Threads(pid)
+			for _, thread := range threads {
+				if err == nil {
+					_, err = s.Stop(thread.TID)
+				}
+			}
+			if err != nil {
+				return err
+			}
+			return held()
+		})
+		return err
 	case first != 0:
 		return Gated(context.Background(), pid, exe, at, Gate{Offset: first, Least: 3}, func(int, uint64) error { return held() })
 	}
@@ -102,7 +114,7 @@ func TestProcessSurvivesTheHolder(t *testing.T) {
 		stands            bool
 	}{
 		{"often", "often", "", true}, {"never", "never", "", false}, {"gated", "often", "gate", true},
-		{"not let through", "often", "closed", false}, {"at rest", "", "", true},
+		{"not let through", "often", "closed", false}, {"all threads", "", "", true},
 	} {
 		stands := c.stands
 		t.Run(c.name, func(t *testing.T) {

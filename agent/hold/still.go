@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"ccagent/agent/procfs"
 )
 
 // Registers are those of a stopped thread that matter for Haskell code.
@@ -30,8 +28,8 @@ type Still struct {
 // this process is killed. It returns for how long the process was not left to run as it would. The
 // error is f's own, or a *TracedError if the process is traced already.
 func Stilled(pid int, f func(*Still) error) (pause time.Duration, err error) {
-	if status, err := procfs.ReadStatus(pid); err == nil && status.Tracer != 0 {
-		return 0, Explain(pid, unix.EPERM)
+	if err := untraced(pid); err != nil {
+		return 0, err
 	}
 	done := make(chan struct{})
 	go func() {

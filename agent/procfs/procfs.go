@@ -90,49 +90,48 @@ const maxMaps = 1 << 18
 
 // Maps lists the executable mappings of a process.
 func Maps(pid int) ([]Mapping, error) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	var maps []Mapping
-	lines := bufio.NewScanner(f)
-	for n := 0; lines.Scan() && n < maxMaps; n++ {
-		if m, ok := parseMapping(lines.Text()); ok {
+	err := eachMapping(pid, func(line string) {
+		if m, ok := parseMapping(line); ok {
 			maps = append(maps, m)
 		}
-	}
-	return maps, lines.Err()
+	})
+	return maps, err
 }
 
-// parseMapping takes apart a line such as
-// "00403000-00495000 r-xp 00003000 fe:00 1234   /usr/bin/prog"; false for
-// memory that is not executable.
+// eachMapping calls f with each line of /proc/PID/maps, up to maxMaps.
+func eachMapping(pid int, f func(line string)) error {
+	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return err
+	}
+	defer maps.Close()
+	lines := bufio.NewScanner(maps)
+	for n := 0; lines.Scan() && n < maxMaps; n++ {
+		f(lines.Text())
+	}
+	return lines.Err()
+}
+
+// parseMapping takes apart a line as parseRegion does; false for memory that is not executable.
 func parseMapping(line string) (m Mapping, ok bool) {
-	fields := strings.SplitN(line, " ", 6)
-	if len(fields) < 5 || !strings.Contains(fields[1], "x") {
+	r, fields, ok := parseRegion(line)
+	if !ok || !r.Executable {
 		return m, false
 	}
-	start, end, _ := strings.Cut(fields[0], "-")
+	m.Start, m.End, m.Path = r.Start, r.End, r.Path
 	major, minor, _ := strings.Cut(fields[3], ":")
-	var errs [6]error
-	m.Start, errs[0] = strconv.ParseUint(start, 16, 64)
-	m.End, errs[1] = strconv.ParseUint(end, 16, 64)
-	m.Offset, errs[2] = strconv.ParseUint(fields[2], 16, 64)
+	var errs [4]error
+	m.Offset, errs[0] = strconv.ParseUint(fields[2], 16, 64)
 	maj, err := strconv.ParseUint(major, 16, 32)
-	errs[3] = err
+	errs[1] = err
 	min, err := strconv.ParseUint(minor, 16, 32)
-	errs[4] = err
-	m.Inode, errs[5] = strconv.ParseUint(fields[4], 10, 64)
-	for _, err := range errs {
-		if err != nil {
-			return m, false
-		}
+	errs[2] = err
+	m.Inode, errs[3] = strconv.ParseUint(fields[4], 10, 64)
+	if errors.Join(errs[:]...) != nil {
+		return m, false
 	}
 	m.Major, m.Minor = uint32(maj), uint32(min)
-	if len(fields) == 6 {
-		m.Path = unescapeMapsPath(strings.TrimLeft(fields[5], " "))
-	}
 	return m, true
 }
 

@@ -137,8 +137,6 @@ type Host struct {
 	Collected func(im *process.Image, pause uint64, major bool)
 	// Closures are the info tables that sources have found. Who declares a log has it begin anew.
 	Closures *closures.Registry
-	// Census is how censuses of the heap are to be taken.
-	Census Census
 
 	// Timed is set if the kernel measures how long BPF programs run.
 	Timed bool
@@ -163,16 +161,6 @@ type Host struct {
 	Drain func() error
 	// TargetCPU is the CPU time that the target has used since the capture began, ns.
 	TargetCPU func() uint64
-}
-
-// Census is how censuses of the heap are to be taken.
-type Census struct {
-	// Once has the capture end when one was taken.
-	Once bool
-	// Wait is how long a census waits for a major collection.
-	Wait time.Duration
-	// MaxPause is for how long a census may stop the program; 0 is no bound.
-	MaxPause time.Duration
 }
 
 // Use is what has been used, in ns.

@@ -342,7 +342,7 @@ func (r *Reader) osid(task uint64) uint64 {
 
 // Check compares the process's memory with a reading, and sets Thread.Stood and Object.Stood. It
 // returns ErrMoving if a collection has begun since: then nothing of the reading holds any more.
-// Whether one runs that began before cannot be told from the memory that is compared.
+// The memory that is compared does not show whether a collection runs that began before the reading.
 func (r *Reader) Check(g *Reading) error {
 	r.pages.forget()
 	_, collections, err := r.lists(g.generations)

@@ -98,8 +98,8 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// The heat of a flame graph is a colour of its own at each level, also of 256, and goes one way in
-// lightness, so that it can be told apart without hue.
+// The heat of a flame graph is a colour of its own at each level, also of 256, and only
+// gets lighter or only darker, so that eyes that see no hue tell levels apart.
 func TestFlameHeat(t *testing.T) {
 	for _, name := range Names() {
 		th, err := New(name)
