@@ -12,15 +12,17 @@ import (
 // them by it: a thread's time is divided over the counts of its samples. Few samples say
 // little of their thread, so threads with few share their time and samples with others of
 // their process: to weigh one sample by the time since the one before would make shares
-// less certain.
+// less certain. Processes with few share theirs with each other: most that live for a
+// millisecond end without a sample, and the samples of the others stand for them too.
 type window struct {
-	event    uint32
-	held     []held
-	left     map[uint32]float64 // by process: time that no sample has stood for yet, negative if more has
-	counts   map[thread]*balance
-	weight   uint64  // of all samples that were written
-	squares  float64 // of their weights
-	rounding float64
+	event     uint32
+	held      []held
+	processes map[uint32]*account
+	owed      float64 // of processes with few samples, also those that are no more: as account.left
+	counts    map[thread]*balance
+	weight    uint64  // of all samples that were written
+	squares   float64 // of their weights
+	rounding  float64
 }
 
 // held is a sample and when it was taken.
@@ -38,8 +40,16 @@ type held struct {
 // balance compares a thread's samples with its CPU time, since the start.
 type balance struct{ samples, expected, time float64 }
 
+// account is what a process has had since the start.
+type account struct {
+	samples int
+	left    float64 // time that no sample has stood for yet, ns; negative if more has
+	alone   bool    // it has samples enough to share with no other process
+}
+
 const (
-	// own is from how many samples in a window on a thread's time is divided among its own.
+	// own is from how many samples on a thread's time in a window, or a process's since the
+	// start, is divided among its own.
 	own = 20
 	// most and least bound by what the nominal weights of samples of several threads are scaled;
 	// what is left is carried on to the next window.
@@ -47,7 +57,7 @@ const (
 )
 
 func newWindow(event uint32) *window {
-	return &window{event: event, left: map[uint32]float64{}, counts: map[thread]*balance{}}
+	return &window{event: event, processes: map[uint32]*account{}, counts: map[thread]*balance{}}
 }
 
 // tally is what a thread or a process has in a window.
@@ -81,6 +91,7 @@ func (w *window) close(used map[thread]uint64, rate float64, write func(im *proc
 		if rate > 0 {
 			w.balance(of, t, rate)
 		}
+		w.account(of.pid).samples += t.samples
 		if t.samples >= own && t.weight > 0 && t.time > 0 {
 			t.factor = t.time / t.weight
 			continue
@@ -90,18 +101,10 @@ func (w *window) close(used map[thread]uint64, rate float64, write func(im *proc
 			p = &tally{}
 			pools[of.pid] = p
 		}
-		p.samples += t.samples
 		p.weight += t.weight
 		p.time += t.time
 	}
-	for pid, p := range pools {
-		p.time += w.left[pid]
-		w.left[pid] = p.time
-		if p.weight > 0 {
-			p.factor = min(max(p.time/p.weight, least), most)
-			w.left[pid] -= p.factor * p.weight
-		}
-	}
+	w.divide(pools)
 	for _, h := range w.held {
 		t := threads[thread{h.sample.PID, h.sample.TID}]
 		if t.factor == 0 {
@@ -119,6 +122,51 @@ func (w *window) close(used map[thread]uint64, rate float64, write func(im *proc
 	clear(w.held)
 	w.held = w.held[:0]
 	return nil
+}
+
+// divide gives the samples of each pool, by process, their factor, and keeps what is left.
+func (w *window) divide(pools map[uint32]*tally) {
+	few := tally{time: w.owed}
+	for pid, p := range pools {
+		a := w.account(pid)
+		if a.samples < own {
+			few.weight += p.weight
+			few.time += p.time
+			continue
+		}
+		if !a.alone { // it had few until now
+			a.alone = true
+			few.time -= a.left
+		}
+		p.time += a.left
+		p.scale()
+		a.left = p.time - p.factor*p.weight
+	}
+	few.scale()
+	w.owed = few.time - few.factor*few.weight
+	for pid, p := range pools {
+		if a := w.account(pid); !a.alone {
+			p.factor = few.factor
+			a.left += p.time - p.factor*p.weight
+		}
+	}
+}
+
+// scale sets the factor by which nominal weights come to the time, within bounds.
+func (t *tally) scale() {
+	if t.weight > 0 {
+		t.factor = min(max(t.time/t.weight, least), most)
+	}
+}
+
+// account returns a process's account.
+func (w *window) account(pid uint32) *account {
+	a := w.processes[pid]
+	if a == nil {
+		a = &account{}
+		w.processes[pid] = a
+	}
+	return a
 }
 
 // balance adds a window to a thread's balance.
@@ -141,7 +189,7 @@ const maxBalances = 1 << 16
 
 // forget forgets processes that are no more, and have no samples that are held.
 func (w *window) forget(gone func(pid uint32) bool) {
-	maps.DeleteFunc(w.left, func(pid uint32, _ float64) bool { return gone(pid) })
+	maps.DeleteFunc(w.processes, func(pid uint32, _ *account) bool { return gone(pid) })
 	maps.DeleteFunc(w.counts, func(of thread, _ *balance) bool { return gone(of.pid) })
 }
 
@@ -162,9 +210,9 @@ func (w *window) inStep(of func(pid uint32) bool) (ns uint64) {
 // leftover is the time of some processes that no sample stands for so far, ns.
 func (w *window) leftover(of func(pid uint32) bool) uint64 {
 	var sum float64
-	for pid, ns := range w.left {
+	for pid, a := range w.processes {
 		if of(pid) {
-			sum += ns
+			sum += a.left
 		}
 	}
 	return uint64(max(sum, 0))

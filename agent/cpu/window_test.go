@@ -62,3 +62,52 @@ func TestWindowWeighsByCPUTime(t *testing.T) {
 	near("in step", w.inStep(all), 200_000_000)
 	near("its weight", got[step], 200_000_000)
 }
+
+// Of many processes of a millisecond each, those with a sample stand for those without.
+func TestWindowSharesShortProcesses(t *testing.T) {
+	const (
+		period = 4_000_000
+		each   = 1_500_000
+	)
+	w := newWindow(0)
+	got := map[uint32]uint64{}
+	gone := map[uint32]bool{}
+	total := uint64(0)
+	for window := range uint32(4) {
+		used := map[thread]uint64{{1, 1}: 400_000_000}
+		for range 100 {
+			w.held = append(w.held, held{sample: &eventlog.Sample{PID: 1, TID: 1, Weight: period}})
+		}
+		for i := range uint32(100) {
+			of := thread{1000*(window+1) + i, 1}
+			used[of] = each
+			total += each
+			if i%8 < 3 {
+				w.held = append(w.held, held{sample: &eventlog.Sample{PID: of.pid, TID: 1, Weight: period}})
+			}
+			gone[of.pid] = true
+		}
+		err := w.close(used, 250, func(_ *process.Image, _ uint64, e *eventlog.Sample) error {
+			got[e.PID] += e.Weight
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.forget(func(pid uint32) bool { return window == 1 && gone[pid] })
+	}
+	if got[1] != 4*400_000_000 {
+		t.Errorf("a long process has %d ns", got[1])
+	}
+	delete(got, 1)
+	var sum uint64
+	for pid, ns := range got {
+		sum += ns
+		if ns < period*9/10 || ns > period*11/10 {
+			t.Errorf("the sample of process %d stands for %d ns", pid, ns)
+		}
+	}
+	if sum+10 < total || sum > total+10 {
+		t.Errorf("short processes have %d ns of %d", sum, total)
+	}
+}
