@@ -137,10 +137,10 @@ func (e *Engine) count(im *process.Image, r *perf.Sample) {
 	counts.Haskell = counts.Haskell || im.RTS != nil
 	clock := e.config.Asked.Events[r.Event].Def.Unit == "ns"
 	kernel := eventlog.SampleFlags(r.Flags)&eventlog.SampleInKernel != 0
-	if leaf, ok := leafAddress(r.Frames); ok {
+	if leaf, ok := leafAddress(r.Frames); ok && !kernel {
 		module, addr, _ := im.Resolve(leaf)
 		im.Log.Seen.CountLeaf(module, addr)
-		if clock && !kernel {
+		if clock {
 			im.Log.Seen.CountClock(module, addr)
 		}
 	}

@@ -16,7 +16,7 @@ type Address struct {
 
 // sighting is how an address was seen.
 type sighting struct {
-	samples uint64 // that hit it
+	samples uint64 // that hit it in user space
 	clock   uint64 // of a clock, that hit it in user space
 	call    bool   // only ever as a return address in C code
 }
@@ -53,7 +53,7 @@ func (s *Seen) AddCode(module uint32, addr uint64) {
 	s.addNodes([]eventlog.Node{{Kind: eventlog.FramePC, Module: module, Addr: addr}})
 }
 
-// CountLeaf counts a sample that hit an address.
+// CountLeaf counts a sample that hit an address in user space.
 func (s *Seen) CountLeaf(module uint32, addr uint64) {
 	a := Address{module, addr}
 	if old, ok := s.sightings[a]; ok {
