@@ -52,6 +52,8 @@ func (a *App) why(act keymap.Action) string {
 			return "no transform holds, so all samples are kept"
 		}
 		return ""
+	case keymap.OtherSide:
+		return whyOneSide(c)
 	case keymap.Reload:
 		switch {
 		case a.log.src.Follow != nil:
@@ -185,6 +187,11 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		a.say("event: "+c.Profile.Events[c.Event].Name(), false)
 	case keymap.Invert:
 		c.Invert = !c.Invert
+	case keymap.OtherSide:
+		return a.otherSide()
+	case keymap.ByName:
+		c.Ask = a.deck.ask(c, a.why)
+		a.serve()
 	case keymap.Reload:
 		return a.log.reload(a.shown())
 	case keymap.Pause:
@@ -254,8 +261,13 @@ func (a *App) push(op model.Op) {
 			t.Name, t.Level = sub.Package, profile.LevelPackage
 		}
 	}
-	if !a.c.Applied.Push(t) {
+	switch {
+	case !a.c.Applied.Push(t):
 		a.say("this transform is there already", false)
+	case a.c.Compared != nil && sub.Only != "":
+		a.say(fmt.Sprintf("%s: it is in %s only", t, sub.Only), false)
+	case a.c.Compared != nil:
+		a.say(fmt.Sprintf("%s: in A and in B", t), false)
 	}
 }
 

@@ -171,6 +171,8 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 		return a.log.watch()
 	case reloadMsg:
 		a.reloaded(msg)
+	case sideMsg:
+		a.takeSide(msg)
 	case dataMsg:
 		if msg.e == a.engine { // otherwise it is of an older state of a log that grew
 			a.take(msg.d)
@@ -224,6 +226,7 @@ func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
 		over, said, cmd := a.prompt.key(msg)
 		if over {
 			a.prompt, a.said = nil, said
+			a.serve()
 		}
 		return cmd
 	case a.help != nil:

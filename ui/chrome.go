@@ -117,13 +117,15 @@ func (d chrome) title(r layout.Rect) {
 	}
 	word, ws := "ccview ", t.Dim
 	switch {
+	case d.c.Compared != nil:
+		word, ws = d.c.Compared.Shown.String()+" ", t.Key
 	case d.log.live.feed == nil || d.log.live.state != columns.FollowGrowing:
 	case d.log.live.paused:
 		word, ws = "paused ", t.Warn
 	default:
 		word, ws = "live ", t.Key
 	}
-	if p.Width(word)+p.Width(counts)+16 > r.Dx() && d.log.live.feed == nil {
+	if p.Width(word)+p.Width(counts)+16 > r.Dx() && d.log.live.feed == nil && d.c.Compared == nil {
 		word = "" // the log's name needs the room
 	}
 	x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, word, ws)
@@ -179,6 +181,9 @@ func (d chrome) crumbs(r layout.Rect) {
 	right, warn := "", false
 	if s != nil {
 		right = fmt.Sprintf("%s of %s samples kept", format.Count(s.Kept), format.Count(s.Samples))
+		if c := d.c.Compared; c != nil {
+			right = c.Shown.String() + ": " + right
+		}
 		if d.countsBelow(r) {
 			right, warn = d.keptAndLost(right, r.Dx()-20)
 		}

@@ -6,7 +6,7 @@ import (
 	"ccagent/ui/screen"
 )
 
-// Against is two groups of logs to compare. The other screens show the first of B.
+// Against is two groups of logs to compare. The other screens show the first of B, or of A.
 type Against struct {
 	A, B    []Source
 	Level   profile.Level
@@ -15,7 +15,7 @@ type Against struct {
 
 // load reads all logs, one after another.
 func (g *Against) load(progress func(done, total int64)) (*screen.Compared, error) {
-	c := &screen.Compared{Level: g.Level, Options: g.Options}
+	c := &screen.Compared{Level: g.Level, Options: g.Options, Shown: screen.SideB}
 	read := 0
 	all := int64(len(g.A) + len(g.B))
 	group := func(from []Source) (ps []*profile.Profile, names []string, err error) {

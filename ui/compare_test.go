@@ -105,6 +105,31 @@ func TestDiffTransforms(t *testing.T) {
 	s.has("diff by binding")
 }
 
+// A switches all screens between the first log of each side, with the transforms; the head and
+// the counts say which is shown, and focusing says which side has the element.
+func TestOtherSide(t *testing.T) {
+	s := startDiff(t, against(t, 5), 120, 40)
+	s.line("B new1.eventlog")
+	s.line("B: 323 of 323 samples kept")
+	s.keys("1", "&", "'added", "enter")
+	s.has("added:30")
+	s.keys("A")
+	s.line("A old1.eventlog")
+	s.has("all screens show A: old1.eventlog")
+	s.hasNot("added:30")
+	s.keys("&", "backspace", "backspace", "backspace", "backspace", "backspace", "enter", "6", "/", "'added", "enter", "f")
+	s.has("focus New.added: it is in B only")
+	s.line("A: 0 of")
+	s.keys("A")
+	s.line("focus New.added", "B: ")
+	s.hasNot("B: 0 of")
+	s.keys("u", "g", "f")
+	s.has("in A and in B")
+	s = start(t, s.app.c.Profile, 120, 40, Options{ASCII: true})
+	s.keys("A")
+	s.has("ccview diff A B compares two")
+}
+
 func TestOneLogHasNoDiff(t *testing.T) {
 	s := startDiff(t, against(t, 1), 120, 40)
 	s.has("n=1: no test")

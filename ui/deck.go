@@ -1,7 +1,10 @@
 package ui
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"ccagent/ui/keymap"
 	"ccagent/ui/layout"
@@ -82,8 +85,10 @@ func (d *deck) tabText(i, form int) string {
 // tabsWidth is the width of all tabs in a form.
 func (d *deck) tabsWidth(form int) int {
 	width := 0
-	for i := range kinds {
-		width += len(d.tabText(i, form))
+	for i := range d.screens {
+		if d.screens[i] != nil {
+			width += len(d.tabText(i, form))
+		}
 	}
 	return width
 }
@@ -97,7 +102,10 @@ func (d *deck) layTabs(r layout.Rect, from int) []tab {
 			continue
 		}
 		var out []tab
-		for i := range kinds {
+		for i := range d.screens {
+			if d.screens[i] == nil {
+				continue // this log has nothing for it; ? says why
+			}
 			text := d.tabText(i, form)
 			out = append(out, tab{screen: i, text: text, x: x})
 			x += len(text)
@@ -119,6 +127,59 @@ func (d *deck) drawTabs(p *widget.Painter, r layout.Rect, from int, why func(key
 			st = p.Theme.Text
 		}
 		p.Text(t.x, r.Min.Y, r.Max.X, t.text, st)
+	}
+}
+
+// ask returns the prompt for a screen's name.
+func (d *deck) ask(c *screen.Context, why func(keymap.Action) string) *screen.Prompt {
+	var names []string
+	for i := range d.screens {
+		if d.screens[i] != nil && i != d.at {
+			names = append(names, kinds[i].Name)
+		}
+	}
+	find := func(text string) (int, error) {
+		text = strings.ToLower(strings.TrimSpace(text))
+		var at []int
+		for i := range kinds {
+			if kinds[i].Name == text || strings.EqualFold(kinds[i].Tab, text) {
+				at = []int{i}
+				break
+			}
+			if strings.HasPrefix(kinds[i].Name, text) {
+				at = append(at, i)
+			}
+		}
+		switch {
+		case len(at) == 0:
+			return 0, fmt.Errorf("no screen is called so: %s", strings.Join(names, " "))
+		case len(at) > 1:
+			return 0, fmt.Errorf("%s or %s?", kinds[at[0]].Name, kinds[at[1]].Name)
+		}
+		if off := why(keymap.OpenScreen(at[0])); off != "" {
+			return 0, errors.New(off)
+		}
+		return at[0], nil
+	}
+	return &screen.Prompt{
+		Label: "screen: ", Hint: strings.Join(names, " "),
+		Check: func(text string) error {
+			if text == "" {
+				return nil
+			}
+			_, err := find(text)
+			return err
+		},
+		Accept: func(text string) (string, error) {
+			if text == "" {
+				return "", nil
+			}
+			i, err := find(text)
+			if err == nil {
+				c.Goto = kinds[i].Name
+			}
+			return "", err
+		},
 	}
 }
 

@@ -63,6 +63,22 @@ func TestEveryScreenHasKeyAndTab(t *testing.T) {
 	}
 }
 
+// Every screen can be opened by its name or the beginning of it, and says why not.
+func TestScreenByName(t *testing.T) {
+	s := start(t, fixture.Profile(t, small), 120, 40, Options{ASCII: true})
+	s.keys(":", "'sta", "enter")
+	s.has("call tree")
+	s.keys(":", "'s")
+	s.has("source or stacks?")
+	s.keys("esc", ":", "'dif")
+	s.has("ccview diff A B compares two")
+	s.keys("esc", ":", "'nonsense")
+	s.has("no screen is called so")
+	s.keys("esc", ":", "enter")
+	s.has("[3Flame]")
+	s.hasNot("6Diff") // a log alone has none
+}
+
 // Names, tabs and own keys of the registered screens are their own, and screens that are
 // referred to by name are there.
 func TestRegistry(t *testing.T) {

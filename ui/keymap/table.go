@@ -21,6 +21,8 @@ const (
 	PrevPane   Action = "previous-pane"
 	Zoom       Action = "zoom"
 	PrevScreen Action = "previous-screen"
+	ByName     Action = "screen-by-name"
+	OtherSide  Action = "other-side"
 	Open       Action = "open"
 	Back       Action = "back"
 
@@ -104,6 +106,8 @@ var common = []Section{
 		{Open, []string{"enter"}, "enter", "open", "open a branch, or an element's source"},
 		{Back, []string{"esc"}, "esc", "", "back: closes a prompt, then the zoom, then the screen; never quits"},
 		{PrevScreen, []string{"`"}, "`", "", "the screen before this one"},
+		{ByName, []string{":"}, ":", "", "a screen by its name, or the beginning of it"},
+		{OtherSide, []string{"A"}, "A", "", "of logs that are compared: the screens show A's, or B's"},
 	}},
 	{"Find", []Binding{
 		{Search, []string{"/"}, "/", "search", "search by regular expression; all lower case ignores case"},

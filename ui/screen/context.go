@@ -53,13 +53,35 @@ func (c *Context) Rebase() {
 	}
 }
 
-// Compared is two groups of logs, and how they are to be compared first. The context's own
-// profile is the first of B.
+// Compared is two groups of logs, and how they are to be compared first.
 type Compared struct {
 	A, B           []*profile.Profile
 	NamesA, NamesB []string
 	Level          profile.Level
 	Options        diff.Options
+	Shown          Side // whose first log the context's profile is
+}
+
+// Side is one of the two groups that are compared.
+type Side uint8
+
+// The sides.
+const (
+	SideA Side = iota
+	SideB
+)
+
+func (s Side) String() string { return [...]string{"A", "B"}[s] }
+
+// Other is the other side.
+func (s Side) Other() Side { return SideB - s }
+
+// First is the log of a side that the other screens show, and its name.
+func (c *Compared) First(s Side) (*profile.Profile, string) {
+	if s == SideA {
+		return c.A[0], c.NamesA[0]
+	}
+	return c.B[0], c.NamesB[0]
 }
 
 // Function names a function of a call tree; the zero Function is none.
@@ -149,6 +171,7 @@ type Subject struct {
 	Line            int
 	Symbol          string
 	Row             string // the row as text, for copying
+	Only            string // the side that alone has it: A or B; empty if both do, or one log is open
 }
 
 // WhyNoTimeline is the reason why the timeline's keys are off on other screens.

@@ -187,6 +187,9 @@ func (s *Screen) home(row *diff.Row) *profile.Element {
 	return s.homes[row.File]
 }
 
+// Rekey implements Rekeyer: elements are found by name, anew in another log.
+func (s *Screen) Rekey(func(model.Key) model.Key) { s.homes = nil }
+
 // Why implements Screen.
 func (s *Screen) Why(a keymap.Action) string {
 	switch a {
@@ -294,6 +297,12 @@ func (s *Screen) Subject() screen.Subject {
 		Change(row.Delta, norm, unit), Relative(row), string(row.Verdict), row.Name}, "\t")
 	out.Path, out.Line = row.File, int(row.Span.Line)
 	out.Module, out.Package = row.Module, row.Package
+	switch {
+	case !row.InA:
+		out.Only = screen.SideB.String()
+	case !row.InB:
+		out.Only = screen.SideA.String()
+	}
 	switch s.choice.Level {
 	case profile.LevelBinding, profile.LevelFile:
 		out.Name = row.Name
