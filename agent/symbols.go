@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"slices"
-	"strings"
 
 	"ccagent/agent/invoker"
 	"ccagent/agent/process"
@@ -116,16 +115,15 @@ func (n *names) finish(ctx context.Context, sum *Summary) error {
 		return n.write(e)
 	})
 	if ctx.Err() != nil {
-		sum.SymbolProblem = "interrupted; ccagent symbolize " + n.log.File().Path + " adds them"
+		sum.SymbolProblems = []string{"interrupted; ccagent symbolize " + n.log.File().Path + " adds them"}
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	problems := done.Problems
+	sum.SymbolProblems = symbolize.Lines(done.Problems)
 	if done.Degraded != "" {
-		problems = append([]string{done.Degraded}, problems...)
+		sum.SymbolProblems = append([]string{done.Degraded}, sum.SymbolProblems...)
 	}
-	sum.SymbolProblem = strings.Join(problems, "; ")
 	return nil
 }

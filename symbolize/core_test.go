@@ -180,7 +180,7 @@ func TestCoreOfOtherBuilds(t *testing.T) {
 				job.Modules[0].ModTime = time.Now().Add(-time.Hour)
 			}
 			got := resolveCore(t, job)
-			problems := strings.Join(got.sum.Problems, "\n")
+			problems := strings.Join(Lines(got.sum.Problems), "\n")
 			if len(got.cores) != c.cores || !strings.Contains(problems, c.problem) || c.problem == "" && strings.Contains(problems, "Core") {
 				t.Errorf("%d bindings of Core, problems %q", len(got.cores), problems)
 			}

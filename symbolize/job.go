@@ -83,6 +83,5 @@ type Summary struct {
 	Files      int
 	FilesEmbed int
 	Cores      int
-	// Problems are what users should know, in words.
-	Problems []string
+	Problems   []Problem
 }

@@ -76,7 +76,7 @@ func (r *run) kernel() error {
 	}
 	named := slices.ContainsFunc(r.job.Kernel, func(a KernelAddress) bool { return a.Symbol != "" })
 	if !named {
-		r.problem("kernel addresses have no names: /proc/kallsyms shows none (sysctl kernel.kptr_restrict, CAP_SYSLOG)")
+		r.problem("", "kernel addresses have no names: /proc/kallsyms shows none (sysctl kernel.kptr_restrict, CAP_SYSLOG)")
 	}
 	out := eventlog.Locations{}
 	for i, a := range r.job.Kernel {

@@ -41,7 +41,7 @@ func (r *run) module(ctx context.Context, mod *Module) error {
 	problems := m.open(ctx, r, &info)
 	info.Problem = eventlog.CleanName(strings.Join(problems, "; "))
 	if info.Problem != "" {
-		r.problem("%s: %s", mod.Path, info.Problem)
+		r.problem(mod.Path, info.Problem)
 	}
 	if err := r.emit(&info); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (r *run) module(ctx context.Context, mod *Module) error {
 	}
 	if parts := m.symbols.Found(); keeps && parts != nil {
 		if err := dwarf.StoreParts(r.job.Cache, mod.ID, r.foundName(), parts); err != nil {
-			r.problem("%s: %v", mod.Path, err)
+			r.problem(mod.Path, err.Error())
 		}
 	}
 	if debug == nil || r.job.FindDumps == nil || r.job.ReadSource == nil || !r.job.EmbedSource {
@@ -132,7 +132,7 @@ func (m *opened) open(ctx context.Context, r *run, info *eventlog.ModuleSymbols)
 		var more []string
 		m.dwarf, more = dwarf.Open(ctx, dwarfFrom, f, m.symbols, dwarf.Options{
 			Memory: memory / 2, Cache: r.job.Cache, Module: mod.ID, Addresses: lookups(mod.Addresses), Only: !r.job.EmbedSource,
-			Warn: func(format string, args ...any) { r.problem("%s: "+format, append([]any{mod.Path}, args...)...) },
+			Warn: func(format string, args ...any) { r.problem(mod.Path, fmt.Sprintf(format, args...)) },
 		})
 		problems = append(problems, more...)
 	}

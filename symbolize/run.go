@@ -19,7 +19,8 @@ func Run(ctx context.Context, job Job, emit func(eventlog.Event) error) (Summary
 		job: &job, emit: emit, lastSpan: job.After.Span, lastBlock: job.After.Block, placeless: map[uint32]uint32{},
 		bindings: naming.NewBindings(emit, job.After.Binding), files: sources.NewLog(emit, job.After.File, job.EmbedSource),
 	}
-	r.core = &core.Log{Emit: emit, Find: job.FindDumps, Read: job.ReadSource, Dirs: job.CoreDirs, Last: job.After.Core, Warn: r.problem}
+	r.core = &core.Log{Emit: emit, Find: job.FindDumps, Read: job.ReadSource, Dirs: job.CoreDirs, Last: job.After.Core,
+		Warn: func(format string, args ...any) { r.problem("", fmt.Sprintf(format, args...)) }}
 	err := r.kernel()
 	for i := range job.Modules {
 		if err != nil {
@@ -61,9 +62,9 @@ func (r *run) memory() uint64 {
 
 const maxProblems = 64
 
-func (r *run) problem(format string, args ...any) {
+func (r *run) problem(file, reason string) {
 	if len(r.sum.Problems) < maxProblems {
-		r.sum.Problems = append(r.sum.Problems, fmt.Sprintf(format, args...))
+		r.sum.Problems = append(r.sum.Problems, Problem{file, reason})
 	}
 }
 

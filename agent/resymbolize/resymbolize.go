@@ -312,7 +312,7 @@ func rewriteLog(ctx context.Context, old *invoker.Log, job worker.Job, end *even
 	if err != nil {
 		return nil, fmt.Errorf("replace log: %w", err)
 	}
-	sum := &Summary{Addresses: done.Addresses, Resolved: done.Resolved, Problems: done.Problems}
+	sum := &Summary{Addresses: done.Addresses, Resolved: done.Resolved, Problems: symbolize.Lines(done.Problems)}
 	if done.Degraded != "" {
 		sum.Problems = append([]string{done.Degraded}, sum.Problems...)
 	}

@@ -69,7 +69,6 @@ type Summary struct {
 	// Status is the program's exit status where HaveStatus is set.
 	Status     int
 	HaveStatus bool
-	// SymbolProblem is why symbols are missing as a whole; empty if they
-	// are not.
-	SymbolProblem string
+	// SymbolProblems are why symbols are missing, a line a reason.
+	SymbolProblems []string
 }

@@ -61,8 +61,8 @@ func printSummary(w io.Writer, s *agent.Summary) {
 	if s.TargetCPU > 0 {
 		line("%s", overheadLine(s))
 	}
-	if s.SymbolProblem != "" {
-		line("symbols: %s", s.SymbolProblem)
+	for _, p := range s.SymbolProblems {
+		line("symbols: %s", p)
 	}
 	if s.Dropped > 0 {
 		line("%s removed, as --keep asks", count(uint64(s.Dropped), "older log"))

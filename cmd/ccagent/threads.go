@@ -71,8 +71,8 @@ are stopped, most often for less than a millisecond; the first line says for how
 			if err != nil {
 				return err
 			}
-			if sum.SymbolProblem != "" {
-				say("%s", sum.SymbolProblem)
+			for _, p := range sum.SymbolProblems {
+				say("symbols: %s", p)
 			}
 			p, err := profile.Open(opts.Output, nil)
 			if err != nil {

@@ -107,7 +107,7 @@ func TestMemoryBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := sum.Degraded != ""
-	for _, p := range sum.Problems {
+	for _, p := range symbolize.Lines(sum.Problems) {
 		said = said || strings.Contains(p, "budget") || strings.Contains(p, "limit")
 	}
 	if !said {
@@ -155,7 +155,7 @@ func TestMemoryBudgetLeavesSymbols(t *testing.T) {
 	if sum.InBlocks >= full.InBlocks {
 		t.Fatal("32 MB were enough for everything")
 	}
-	if !strings.Contains(strings.Join(append(sum.Problems, sum.Degraded), "\n"), "--symbolize-memory") {
+	if !strings.Contains(strings.Join(append(symbolize.Lines(sum.Problems), sum.Degraded), "\n"), "--symbolize-memory") {
 		t.Errorf("the budget is not named: %+v", sum)
 	}
 	if len(got.modules) != 1 || !strings.Contains(got.modules[0].Problem, "--symbolize-memory") {
