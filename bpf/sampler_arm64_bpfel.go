@@ -188,6 +188,7 @@ const (
 	samplerSampleFlagsSAMPLE_CONTEXT     samplerSampleFlags = 16
 	samplerSampleFlagsSAMPLE_FOLDED      samplerSampleFlags = 32
 	samplerSampleFlagsSAMPLE_ON_TICK     samplerSampleFlags = 64
+	samplerSampleFlagsSAMPLE_BOOSTED     samplerSampleFlags = 128
 )
 
 type samplerSampleHeader struct {
@@ -465,6 +466,7 @@ const (
 	samplerVarEventIndex      = "event_index"
 	samplerVarKernelStacks    = "kernel_stacks"
 	samplerVarMaxFrames       = "max_frames"
+	samplerVarOnlyBoosted     = "only_boosted"
 	samplerVarPidnsIno        = "pidns_ino"
 	samplerVarTickNs          = "tick_ns"
 	samplerVarTickRegs        = "tick_regs"
@@ -573,6 +575,7 @@ type samplerVariableSpecs struct {
 	EventIndex      *ebpf.VariableSpec `ebpf:"event_index"`
 	KernelStacks    *ebpf.VariableSpec `ebpf:"kernel_stacks"`
 	MaxFrames       *ebpf.VariableSpec `ebpf:"max_frames"`
+	OnlyBoosted     *ebpf.VariableSpec `ebpf:"only_boosted"`
 	PidnsIno        *ebpf.VariableSpec `ebpf:"pidns_ino"`
 	TickNs          *ebpf.VariableSpec `ebpf:"tick_ns"`
 	TickRegs        *ebpf.VariableSpec `ebpf:"tick_regs"`
@@ -664,6 +667,7 @@ type samplerVariables struct {
 	EventIndex      *ebpf.Variable `ebpf:"event_index"`
 	KernelStacks    *ebpf.Variable `ebpf:"kernel_stacks"`
 	MaxFrames       *ebpf.Variable `ebpf:"max_frames"`
+	OnlyBoosted     *ebpf.Variable `ebpf:"only_boosted"`
 	PidnsIno        *ebpf.Variable `ebpf:"pidns_ino"`
 	TickNs          *ebpf.Variable `ebpf:"tick_ns"`
 	TickRegs        *ebpf.Variable `ebpf:"tick_regs"`

@@ -18,7 +18,7 @@ type ThreadTime = samplerThreadTime
 // AddTarget has events that are opened on CPUs sampled in a process, by its id in the agent's
 // pid namespace, and in what it forks from then on, if Targets is loaded.
 func (s *Sampler) AddTarget(pid uint32) error {
-	if err := s.maps.Targets.Put(pid, uint32(1)); err != nil {
+	if err := s.maps.Targets.Put(pid, uint32(0)); err != nil {
 		return fmt.Errorf("sample process %d: %w", pid, err)
 	}
 	return nil
@@ -31,6 +31,27 @@ func (s *Sampler) RemoveTarget(pid uint32) error {
 	}
 	return nil
 }
+
+// SetBoost has the event of BoostProgram sample a random part, in 0..1, of its overflows in a process that
+// is a target; in what it forks there are none. It is no error if the process is no target any more.
+func (s *Sampler) SetBoost(pid uint32, part float64) error {
+	err := s.maps.Targets.Update(pid, threshold(part), ebpf.UpdateExist)
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("boost process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// BoostProgram is EventProgram of an event that is sampled in boosted processes only (SetBoost), beside the
+// one with that index. Its samples have SampleBoosted set.
+func (s *Sampler) BoostProgram(event int) (*ebpf.Program, error) {
+	return s.load(samplerProgOnEvent, event, &s.programs, func(c *ebpf.CollectionSpec, _ map[string]*ebpf.Map) error {
+		return c.Variables[samplerVarOnlyBoosted].Set(uint8(1))
+	})
+}
+
+// SampleBoosted is set in SampleHeader.Flags of samples by BoostProgram.
+const SampleBoosted = uint16(samplerSampleFlagsSAMPLE_BOOSTED)
 
 // Others returns how often an event has hit processes that are not sampled.
 func (s *Sampler) Others(event int) (n uint64, err error) {

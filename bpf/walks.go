@@ -45,14 +45,18 @@ func (m *walkMemory) put(walk int64, offset uintptr, value uint32) error {
 
 // setKeep makes the programs that use the walks sample only a random part of their runs, in 0..1.
 func (m *walkMemory) setKeep(part float64) error {
-	keep := uint32(math.MaxUint32)
-	if part < 1 {
-		keep = uint32(part * math.MaxUint32)
-	}
-	if err := m.set(unsafe.Offsetof(samplerWalk{}.Keep), keep); err != nil {
+	if err := m.set(unsafe.Offsetof(samplerWalk{}.Keep), threshold(part)); err != nil {
 		return fmt.Errorf("set the density of samples: %w", err)
 	}
 	return nil
+}
+
+// threshold is the largest random number at which a part, in 0..1, of all runs samples.
+func threshold(part float64) uint32 {
+	if part >= 1 {
+		return math.MaxUint32
+	}
+	return uint32(part * math.MaxUint32)
 }
 
 // addStats adds the counts of the walks to those of their CPUs.

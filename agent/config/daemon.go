@@ -24,6 +24,9 @@ type Daemon struct {
 	// ProcessOverhead bounds what probes may take of one process, in per cent of its CPU time; 0 for as
 	// much as MaxOverhead.
 	ProcessOverhead float64 `yaml:"process-overhead"`
+	// BoostOverhead bounds what the samples of a boost may take of its process, in per cent of its CPU
+	// time, beside the other two; 0 is no bound.
+	BoostOverhead float64 `yaml:"boost-overhead"`
 	// A piece of a log is closed when it is that old or that large.
 	Piece Limits `yaml:"piece"`
 	// Keep bounds all pieces together: the oldest are removed.
@@ -85,7 +88,7 @@ var Probed = []string{"alloc", "gc", "threads"}
 // Default is the configuration of a daemon without a file.
 func Default() Daemon {
 	return Daemon{
-		Events: []string{"cpu-clock", "alloc", "gc"}, Frequency: 97, MaxOverhead: 0.3, ProcessOverhead: 1, Group: "ccagent",
+		Events: []string{"cpu-clock", "alloc", "gc"}, Frequency: 97, MaxOverhead: 0.3, ProcessOverhead: 1, BoostOverhead: 3, Group: "ccagent",
 		Piece: Limits{AgeText: "1m", SizeText: "8MB", Age: time.Minute, Size: 8 << 20},
 		Keep:  Limits{AgeText: "24h", SizeText: "1GB", Age: 24 * time.Hour, Size: 1 << 30},
 	}
@@ -102,17 +105,18 @@ func (d *Daemon) check() (wrong *mistake) {
 	bad := func(key, format string, args ...any) *mistake {
 		return &mistake{"$.daemon." + key, fmt.Sprintf(format, args...)}
 	}
+	if err := CheckRate(d.Frequency); err != nil {
+		return bad("frequency", "%v", err)
+	}
 	switch {
 	case len(d.Events) == 0:
 		return bad("events", "name at least one event")
-	case d.Frequency == 0 || d.Frequency > 10_000:
-		return bad("frequency", "%d is not in 1..10000 Hz", d.Frequency)
-	case 1000%d.Frequency == 0 || d.Frequency%1000 == 0:
-		return bad("frequency", "%d Hz is in step with milliseconds, in which programs do things: 47, 97, 241 and 997 are not", d.Frequency)
 	case !(d.MaxOverhead >= 0 && d.MaxOverhead <= 100):
 		return bad("max-overhead", "%v is not in 0..100 per cent", d.MaxOverhead)
 	case !(d.ProcessOverhead >= 0 && d.ProcessOverhead <= 100):
 		return bad("process-overhead", "%v is not in 0..100 per cent", d.ProcessOverhead)
+	case !(d.BoostOverhead >= 0 && d.BoostOverhead <= 100):
+		return bad("boost-overhead", "%v is not in 0..100 per cent", d.BoostOverhead)
 	}
 	if d.Metrics != "" {
 		if at, err := netip.ParseAddrPort(d.Metrics); err != nil || !at.Addr().IsLoopback() {
@@ -171,6 +175,17 @@ func (d *Daemon) check() (wrong *mistake) {
 		if r.Overhead != nil && !(*r.Overhead >= 0 && *r.Overhead <= 100) {
 			return bad(at("overhead"), "%v is not in 0..100 per cent", *r.Overhead)
 		}
+	}
+	return nil
+}
+
+// CheckRate says what is wrong with a rate of samples, Hz.
+func CheckRate(hz uint64) error {
+	switch {
+	case hz == 0 || hz > 10_000:
+		return fmt.Errorf("%d is not in 1..10000 Hz", hz)
+	case 1000%hz == 0 || hz%1000 == 0:
+		return fmt.Errorf("%d Hz is in step with milliseconds, in which programs do things: 47, 97, 241 and 997 are not", hz)
 	}
 	return nil
 }

@@ -45,6 +45,8 @@ type cpu struct {
 	thins    bool                  // overflows are passed over, as their rate cannot be changed
 	stale    bool                  // counts are to be read before the next sample is weighed
 	taken    uint64                // samples of all events
+	boosts   boosts
+	passed   struct{ taken, boosted uint64 } // samples that Throttle has charged
 }
 
 func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
@@ -137,6 +139,10 @@ func (s *cpu) Join(pid uint32) error {
 // Unfollow closes the events.
 func (s *cpu) Unfollow() error {
 	var err error
+	if s.boosts.on != nil {
+		err = s.boosts.on.Close()
+		s.boosts.on = nil
+	}
 	for _, e := range s.events {
 		if e.counter != nil {
 			err = errors.Join(err, e.counter.Close())
@@ -195,12 +201,15 @@ func (s *cpu) Consume(r *perf.Sample) error {
 		_, err = s.host.Write(im, r)
 		return err
 	}
-	onTick := r.Flags&bpf.SampleOnTick != 0
-	if onTick {
-		r.Flags &^= bpf.SampleOnTick // of no use in the log
+	onTick, boosted := r.Flags&bpf.SampleOnTick != 0, r.Flags&bpf.SampleBoosted != 0
+	r.Flags &^= bpf.SampleOnTick | bpf.SampleBoosted // of no use in the log
+	switch {
+	case onTick:
 		e.tick.taken++
 		e.tick.ns += uint64(r.WalkNs)
-	} else {
+	case boosted:
+		s.boosts.took(r)
+	default:
 		e.taken++
 	}
 	if e.window == nil {
@@ -213,7 +222,7 @@ func (s *cpu) Consume(r *perf.Sample) error {
 	if err != nil {
 		return err
 	}
-	h := held{image: im, time: r.Time, sample: sample, tick: onTick, age: r.Total, slept: r.Large}
+	h := held{image: im, time: r.Time, sample: sample, tick: onTick, boosted: boosted, age: r.Total, slept: r.Large}
 	copy(h.code[:], r.Frames)
 	e.window.held = append(e.window.held, h)
 	if len(e.window.held) >= mostHeld {
@@ -251,6 +260,9 @@ func (s *cpu) settle() error {
 			e.tick.weigh(e.window, used, rate)
 			rate = 0
 		}
+		if e == s.boosts.beside {
+			s.boosts.weigh(e.window, e.perSecondIn)
+		}
 		if err := e.window.close(used, rate, s.host.WriteAt); err != nil {
 			return err
 		}
@@ -272,7 +284,16 @@ func (s *cpu) at(index uint16) *event {
 func (s *cpu) Throttle(u source.Use) error {
 	s.stale = true
 	before := s.sampling.Part()
-	s.sampling.Pass(s.used(u.Cost, u.Target), u.Handling)
+	regular, err := s.regular()
+	if err != nil {
+		return err
+	}
+	taken, boosted := s.taken-s.passed.taken, s.boosts.taken-s.passed.boosted
+	s.passed.taken, s.passed.boosted = s.taken, s.boosts.taken
+	s.sampling.Pass(s.used(regular, u.Target), u.Handling*float64(taken-boosted)/float64(max(taken, 1)))
+	if err := s.throttleBoosts(); err != nil {
+		return err
+	}
 	if part := s.sampling.Part(); part != before {
 		return s.resample(part)
 	}
@@ -282,13 +303,24 @@ func (s *cpu) Throttle(u source.Use) error {
 func (s *cpu) used(c source.Cost, target uint64) overhead.Use {
 	return overhead.Use{
 		Target: target, BPF: c.Samples.Ns, Interrupts: c.InterruptNs, Overflows: c.Samples.Runs,
-		Taken: s.taken, Walk: s.host.Walks.Mean(0.99),
+		Taken: s.taken - s.boosts.taken, Walk: s.host.Walks.Mean(0.99),
 	}
 }
 
 // Cost returns what overflows have cost the target. What hits in other processes cost those is
 // no cost of the target.
-func (s *cpu) Cost() (c source.Cost, err error) {
+func (s *cpu) Cost() (source.Cost, error) {
+	c, err := s.regular()
+	b := &s.boosts
+	c.Samples.Runs += b.taken
+	c.Samples.Ns += b.ns
+	c.Interrupts += uint64(b.hits)
+	c.InterruptNs += uint64(b.hits * s.interrupt(b.beside))
+	return c, err
+}
+
+// regular is Cost without that of boosts, which have budgets of their own.
+func (s *cpu) regular() (c source.Cost, err error) {
 	for _, e := range s.events {
 		runs, err := s.runs(e)
 		if err != nil {
@@ -315,7 +347,8 @@ const otherNs = 200
 // runs returns the runs of an event's program at overflows in the target, and their time.
 func (s *cpu) runs(e *event) (bpf.RunStats, error) {
 	if !s.host.Timed { // the samples contain most of it
-		return bpf.RunStats{Runs: e.taken, Ns: s.host.Walks.Sum() / uint64(len(s.events))}, nil
+		sum := s.host.Walks.Sum()
+		return bpf.RunStats{Runs: e.taken, Ns: (sum - min(s.boosts.ns, sum)) / uint64(len(s.events))}, nil
 	}
 	r, err := bpf.RunStatsOf(e.program)
 	if err != nil {
@@ -356,7 +389,10 @@ func (s *cpu) Account() error {
 	if err := s.writeSampling(); err != nil {
 		return err
 	}
-	return s.move()
+	if err := s.move(); err != nil {
+		return err
+	}
+	return s.writeBoosts()
 }
 
 // writeSampling writes how each event is sampled.
@@ -392,6 +428,9 @@ func (s *cpu) writeSampling() error {
 // Stop disables the events; what is in the ring buffer stays readable.
 func (s *cpu) Stop() error {
 	var err error
+	if s.boosts.on != nil {
+		err = s.boosts.on.Disable()
+	}
 	for _, e := range s.events {
 		if e.counter != nil {
 			err = errors.Join(err, e.counter.Disable())

@@ -55,6 +55,16 @@ func (e *event) perSecond() float64 {
 	return float64(e.now.Frequency)
 }
 
+// perSecondIn is how often a process is sampled by the event in a second of its CPU time, with ticks, if
+// it is a clock.
+func (e *event) perSecondIn(pid uint32) float64 {
+	rate := e.perSecond()
+	if t := e.tick; t != nil && !t.stopped && !t.of(pid).inStep {
+		rate += t.rate()
+	}
+	return rate
+}
+
 // grant finds an event by its name. Only cycles has a fallback.
 func grant(name string, rate perf.Rate) (*source.Event, bool, error) {
 	if name == perf.TickEvent {

@@ -89,8 +89,11 @@ func (s *cpu) move() error {
 	if len(cpus) > 0 {
 		s.cpus = cpus
 	}
+	open := []*perf.OnCPUs{s.boosts.on}
 	for _, e := range s.events {
-		on := e.onCPUs()
+		open = append(open, e.onCPUs())
+	}
+	for _, on := range open {
 		if on == nil {
 			continue
 		}

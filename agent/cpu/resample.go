@@ -224,6 +224,9 @@ func (s *cpu) writeRate(e *event, rate uint64) error {
 	if err := s.host.Log.Emit(at, change); err != nil {
 		return err
 	}
+	if e == s.boosts.beside {
+		s.boosts.untold()
+	}
 	e.rates = append(e.rates, source.RateChange{At: time.Duration(at - s.host.Log.Start()), EventRate: *change})
 	return nil
 }

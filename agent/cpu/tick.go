@@ -76,15 +76,19 @@ func (t *tick) stays(cpus []int) bool {
 func (t *tick) weigh(w *window, used map[thread]uint64, events float64) {
 	if t.stopped {
 		for _, h := range w.held {
-			h.sample.Weight = uint64(1e9 / events)
+			if !h.boosted {
+				h.sample.Weight = uint64(1e9 / events)
+			}
 		}
 		return
 	}
 	slept := map[thread]struct{ from, to uint64 }{}
 	for i := range w.held {
 		h := &w.held[i]
-		c := t.of(h.sample.PID)
-		c.add(h)
+		if h.boosted {
+			continue
+		}
+		t.of(h.sample.PID).add(h)
 		of := thread{h.sample.PID, h.sample.TID}
 		s, known := slept[of]
 		if s.to = max(s.to, h.slept); !known || h.slept < s.from {
@@ -95,7 +99,7 @@ func (t *tick) weigh(w *window, used map[thread]uint64, events float64) {
 	for i := range w.held {
 		h := &w.held[i]
 		of := thread{h.sample.PID, h.sample.TID}
-		if s := slept[of]; float64(s.to-s.from) > sleepy*float64(used[of])/1e9 {
+		if s := slept[of]; !h.boosted && float64(s.to-s.from) > sleepy*float64(used[of])/1e9 {
 			t.of(of.pid).addAge(h, float64(t.kernel.Period))
 		}
 	}
@@ -111,6 +115,9 @@ func (t *tick) weigh(w *window, used map[thread]uint64, events float64) {
 		}
 	}
 	w.held = slices.DeleteFunc(w.held, func(h held) bool {
+		if h.boosted {
+			return false
+		}
 		rate := events
 		if c := t.of(h.sample.PID); !c.inStep {
 			rate += t.rate()

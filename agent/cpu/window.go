@@ -30,6 +30,8 @@ type held struct {
 	image  *process.Image
 	time   uint64
 	sample *eventlog.Sample
+	// boosted is set if the event has taken it that boosts the process.
+	boosted bool
 	// Of those at the kernel's tick, or of the event beside it:
 	tick  bool
 	code  code
@@ -63,6 +65,7 @@ func newWindow(event uint32) *window {
 // tally is what a thread or a process has in a window.
 type tally struct {
 	samples int
+	regular int     // of them, those that were not taken by a boost
 	weight  float64 // nominal
 	time    float64
 	factor  float64
@@ -84,6 +87,9 @@ func (w *window) close(used map[thread]uint64, rate float64, write func(im *proc
 	for _, h := range w.held {
 		t := of(thread{h.sample.PID, h.sample.TID})
 		t.samples++
+		if !h.boosted {
+			t.regular++
+		}
 		t.weight += float64(h.sample.Weight)
 	}
 	pools := map[uint32]*tally{}
@@ -179,7 +185,7 @@ func (w *window) balance(of thread, t *tally, rate float64) {
 		b = &balance{}
 		w.counts[of] = b
 	}
-	b.samples += float64(t.samples)
+	b.samples += float64(t.regular)
 	b.expected += t.time * rate / 1e9
 	b.time += t.time
 }

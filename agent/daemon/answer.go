@@ -48,8 +48,12 @@ func (d *Daemon) handle(ctx context.Context) control.Handler {
 
 func describe(r control.Request) string {
 	switch {
+	case r.Command == control.CommandBoost && r.For == 0:
+		return fmt.Sprintf("the end of the boost of process %d", r.PID)
+	case r.Command == control.CommandBoost:
+		return fmt.Sprintf("a boost of process %d, %d Hz for %.9g s", r.PID, r.Rate, r.For)
 	case r.Command != control.CommandSnapshot:
-		return r.Command
+		return fmt.Sprintf("%.32q", r.Command)
 	case r.PID != 0:
 		return fmt.Sprintf("a snapshot of process %d", r.PID)
 	}
@@ -68,6 +72,10 @@ func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer)
 			a.Error = "only root can have the configuration read again"
 		} else if err := d.reload(); err != nil {
 			a.Error = fmt.Sprintf("the configuration stays as it was: %v", err)
+		}
+	case control.CommandBoost:
+		if err := d.boost(peer, r); err != nil {
+			a.Error = err.Error()
 		}
 	case control.CommandSnapshot:
 		if err := d.account(); err != nil {
@@ -157,7 +165,7 @@ func (d *Daemon) processes(peer control.Peer) []control.Process {
 			continue
 		}
 		one := Describe(p.Process)
-		one.State, one.Samples = "sampled", p.samples+p.log.Counts.Samples
+		one.State, one.Samples, one.Boost = "sampled", p.samples+p.log.Counts.Samples, d.boosted(p)
 		for _, e := range d.config.Events {
 			if err := d.engine.Missing(p.image, e); err != nil {
 				one.Missing = append(one.Missing, control.Missing{Event: e, Reason: err.Error()})

@@ -78,6 +78,7 @@ type Daemon struct {
 	// excluded are the Haskell processes that a rule excludes.
 	excluded map[uint32]discovery.Process
 	failed   map[uint32]failure
+	boosts   map[uint32]boost
 	full     bool // some log could not be written last
 
 	calls  chan func() // of the control socket, run by the loop
@@ -97,7 +98,7 @@ type kept struct {
 // Run profiles the host until ctx is cancelled. hangup asks to read the configuration again.
 func Run(ctx context.Context, hangup <-chan os.Signal, o Options) (err error) {
 	d := &Daemon{opts: o, begun: time.Now(), procs: map[uint32]*proc{}, forks: map[uint32]fork{},
-		excluded: map[uint32]discovery.Process{}, failed: map[uint32]failure{}, calls: make(chan func()), finder: discovery.New()}
+		excluded: map[uint32]discovery.Process{}, failed: map[uint32]failure{}, boosts: map[uint32]boost{}, calls: make(chan func()), finder: discovery.New()}
 	defer func() { err = errors.Join(err, d.close()) }()
 	if err := d.start(); err != nil {
 		return err
@@ -224,6 +225,9 @@ func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-cha
 			return errors.Join(err, d.finish())
 		}
 		now := time.Now()
+		if err := d.endBoosts(now); err != nil {
+			return errors.Join(err, d.finish())
+		}
 		if now.Sub(throttled) >= throttleInterval || now.Before(throttled) {
 			throttled = now
 			if err := d.engine.Throttle(); err != nil {
@@ -359,7 +363,7 @@ func (d *Daemon) reload() error {
 			}
 		}
 	}
-	return nil
+	return d.renewBoosts()
 }
 
 // finish ends all logs.

@@ -92,6 +92,7 @@ func (d *Daemon) execed(pid uint32) error {
 	delete(d.forks, pid)
 	delete(d.excluded, pid)
 	delete(d.failed, pid)
+	delete(d.boosts, pid)
 	if p := d.procs[pid]; p != nil {
 		// The source holds samples that belong into its log.
 		if err := d.account(); err != nil {
@@ -246,7 +247,10 @@ func (d *Daemon) end(p *proc) error {
 		reason = eventlog.EndExited
 	}
 	delete(d.procs, p.PID)
-	err := d.engine.Remove(p.PID)
+	if p.image.Exited {
+		delete(d.boosts, p.PID)
+	}
+	err := errors.Join(d.engine.EndBoost(p.image), d.engine.Remove(p.PID))
 	d.closePiece(p, p.log, reason)
 	return err
 }

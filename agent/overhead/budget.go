@@ -75,6 +75,10 @@ func (b *Budget) Sampling() *Sampling {
 	return s
 }
 
+// Boost is the budget of events that are sampled more often in one process for a while: a part of its CPU
+// time, beside what other measuring of it takes; 0 for no limit.
+func Boost(part float64) *Sampling { return newSampling(part) }
+
 // allocLoan is what allocation probes may cost ahead of their budget, at the default one.
 const allocLoan = 4e6
 

@@ -62,6 +62,7 @@ enum sample_flags {
 	SAMPLE_CONTEXT = 1 << 4,
 	SAMPLE_FOLDED = 1 << 5,
 	SAMPLE_ON_TICK = 1 << 6, // taken by on_tick, not on_event
+	SAMPLE_BOOSTED = 1 << 7, // taken by the event that boosts a process
 };
 
 #define NO_CAPABILITY 0xffff

@@ -343,18 +343,23 @@ int on_event(struct perf_event_context *ctx)
 	struct walk *w = bpf_map_lookup_elem(&walks, &cpu);
 	if (!w)
 		return 0;
-	if (!is_target(process_of(bpf_get_current_task_btf()))) {
+	u32 pid = process_of(bpf_get_current_task_btf());
+	u64 carry = 0;
+	if (only_boosted) {
+		if (!is_boosted(pid))
+			return 0;
+	} else if (!is_target(pid)) {
 		count_other(event_index);
 		return 0;
-	}
-	u64 carry = 0;
-	if (passed_over(w, ctx->sample_period, &carry)) {
+	} else if (passed_over(w, ctx->sample_period, &carry)) {
 		w->stats.thinned++;
 		return 0;
 	}
 	begin_sample(w, cpu);
 	w->stats.samples++;
 	w->header.period = ctx->sample_period + carry;
+	if (only_boosted)
+		w->header.flags |= SAMPLE_BOOSTED;
 	if (with_age)
 		note_age(w);
 

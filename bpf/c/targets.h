@@ -13,7 +13,7 @@ struct {
 	__uint(max_entries, 32768);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, u32); // process id in user space's pid namespace
-	__type(value, u32); // not used
+	__type(value, u32); // the part of boosted overflows that is sampled: 0 for none, ~0 for all
 } targets SEC(".maps");
 
 // Hits of each event in processes that are not targets.
@@ -38,9 +38,21 @@ struct {
 	__type(value, struct ended_thread);
 } ended_threads SEC(".maps");
 
+// Set by user space before loading on_event for the event that boosts some of the targets, beside
+// the one that all are sampled by.
+const volatile u8 only_boosted = 0;
+
 INLINE bool is_target(u32 pid)
 {
 	return pid && bpf_map_lookup_elem(&targets, &pid);
+}
+
+// is_boosted decides whether to sample a boosted process at this overflow. The choice is random, as
+// in passed_over.
+INLINE bool is_boosted(u32 pid)
+{
+	u32 *part = pid ? bpf_map_lookup_elem(&targets, &pid) : 0;
+	return part && *part && bpf_get_prandom_u32() <= *part;
 }
 
 INLINE void count_other(u16 event)
@@ -56,12 +68,12 @@ SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
 {
 	struct task_struct *parent = (struct task_struct *)ctx[0], *child = (struct task_struct *)ctx[1];
-	u32 pid, yes = 1;
+	u32 pid, unboosted = 0;
 	if (child->tgid == parent->tgid || !is_target(process_of(parent)))
 		return 0;
 	pid = process_of(child);
 	if (pid)
-		bpf_map_update_elem(&targets, &pid, &yes, 0);
+		bpf_map_update_elem(&targets, &pid, &unboosted, 0);
 	return 0;
 }
 

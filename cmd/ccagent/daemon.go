@@ -165,6 +165,9 @@ func printProcesses(to io.Writer, processes []control.Process) error {
 	fmt.Fprintln(w, "PID\tSERVICE\tGHC\tWAY\tSTATE\tSAMPLES\tEVENTS\tPROGRAM")
 	why := map[string][]string{} // events and processes, by reason
 	for _, p := range processes {
+		if b := p.Boost; b != nil {
+			p.State = fmt.Sprintf("boosted by %d Hz for %v", b.Rate, time.Duration(b.Left*1e9).Round(time.Second))
+		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", p.PID, p.Service, dash(p.GHC), dash(p.Way), p.State, p.Samples, dash(strings.Join(p.Events, ",")), p.Program)
 		if p.State == "excluded" {
 			continue

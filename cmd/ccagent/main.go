@@ -5,7 +5,7 @@
 //	ccagent top [flags] PID | -- PROG [ARG…]
 //	ccagent threads [flags] PID
 //	ccagent heap [flags] PID
-//	ccagent daemon [--config FILE] | ps | status | reload | snapshot PID|SERVICE
+//	ccagent daemon [--config FILE] | ps | status | reload | boost PID | snapshot PID|SERVICE
 //	ccagent events | doctor [PROG|PID] | symbolize FILE | version
 //
 // Its exit status is the program's own for record (128 and the signal's number
@@ -75,7 +75,7 @@ show, and how to mend what it will not.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(recordCommand(), attachCommand(), topCommand(), heapCommand(), eventsCommand(), doctorCommand(), symbolizeCommand(), versionCommand(),
-		daemonCommand(), psCommand(), statusCommand(), reloadCommand(), snapshotCommand(), threadsCommand(), manual.Command(buildinfo.Version()))
+		daemonCommand(), psCommand(), statusCommand(), reloadCommand(), boostCommand(), snapshotCommand(), threadsCommand(), manual.Command(buildinfo.Version()))
 	root.SetFlagErrorFunc(flagError)
 	root.SetArgs(args)
 	root.SetOut(stdout)

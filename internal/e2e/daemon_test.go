@@ -90,6 +90,10 @@ type seen struct {
 	Samples                      uint64
 	Events                       []string
 	Missing                      []struct{ Event, Reason string }
+	Boost                        *struct {
+		Rate, UID uint64
+		Left      float64 `json:"left_seconds"`
+	}
 }
 
 // ps lists what a user sees, by process id.

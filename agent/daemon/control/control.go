@@ -28,6 +28,7 @@ const (
 	CommandStatus   = "status"
 	CommandReload   = "reload"
 	CommandSnapshot = "snapshot"
+	CommandBoost    = "boost"
 )
 
 // Request is what is asked for.
@@ -38,6 +39,9 @@ type Request struct {
 	PID     uint32  `json:"pid,omitempty"`
 	Service string  `json:"service,omitempty"`
 	Last    float64 `json:"last_seconds,omitempty"`
+	// PID, Rate, Hz, and For are of a boost; it is ended where For is 0.
+	Rate uint64  `json:"rate,omitempty"`
+	For  float64 `json:"for_seconds,omitempty"`
 	// AsUID is set by a client of root that asks for another user, who has called it by sudo: it
 	// sees what that user sees.
 	AsUID *uint32 `json:"as_uid,omitempty"`
@@ -69,6 +73,15 @@ type Process struct {
 	Missing   []Missing `json:"missing"`
 	Samples   uint64    `json:"samples"`
 	UID       uint32    `json:"uid"`
+	Boost     *Boost    `json:"boost,omitempty"`
+}
+
+// Boost is that a process is sampled more often for a while.
+type Boost struct {
+	Rate  uint64  `json:"rate"`  // Hz, beside that of all processes
+	Asked uint64  `json:"asked"` // Hz
+	Left  float64 `json:"left_seconds"`
+	UID   uint32  `json:"uid"` // who asked for it
 }
 
 // Missing is an event that is not sampled, and why.
