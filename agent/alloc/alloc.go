@@ -360,7 +360,7 @@ func (a *allocation) Consume(r *perf.Sample) error {
 	r.Period = weight
 	e, err := a.host.Write(im, r)
 	if err == nil {
-		a.remember(im, e, of)
+		a.remember(im, r.Time, e, of)
 	}
 	return err
 }
@@ -397,9 +397,9 @@ func (ai *image) growsStack(s *perf.Sample) bool {
 }
 
 // remember keeps a sample that was written.
-func (a *allocation) remember(im *process.Image, s *eventlog.Sample, of stratum) {
+func (a *allocation) remember(im *process.Image, time uint64, s *eventlog.Sample, of stratum) {
 	if ai := a.images[im.Incarnation]; ai != nil {
-		ai.ledger.remember(s, of)
+		ai.ledger.remember(time, s, of)
 	}
 }
 
@@ -455,7 +455,7 @@ func (a *allocation) settle(ai *image) error {
 	for _, s := range samples {
 		s.PID = ai.im.PID
 		s.Event = a.event.Def.Index
-		if err := a.host.WriteKnown(ai.im, &s); err != nil {
+		if err := a.host.WriteKnown(ai.im, s.time, &s.Sample); err != nil {
 			return err
 		}
 	}

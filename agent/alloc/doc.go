@@ -30,8 +30,8 @@
 // SiteEnd, where the run-time system ends, has no samples; it reports the total for the last
 // bytes. The ledger (ledger.go) keeps for each stratum how many bytes were allocated and how
 // many of them were attributed to samples. What is left when a process ends goes to its recent
-// samples, so that weights add up to the total. A stratum without any is the run-time system's
-// own, or nobody's.
+// samples, again and as of their times, so that weights add up to the total. A stratum without
+// any is the run-time system's own, or nobody's.
 //
 // One bias is left: a heap check asks for what the longest of its paths takes. Code that gives
 // most of that back finds nurseries full more often than it fills them.

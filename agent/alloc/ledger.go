@@ -383,18 +383,18 @@ func (l *ledger) give(of stratum, weight float64) uint64 {
 }
 
 // remember keeps a written sample, which settle may choose.
-func (l *ledger) remember(s *eventlog.Sample, of stratum) {
+func (l *ledger) remember(time uint64, s *eventlog.Sample, of stratum) {
 	r := &l.recent[of]
 	if len(r.last) < lastSamples {
-		r.last = append(r.last, *s)
+		r.last = append(r.last, written{time, *s})
 	} else {
-		r.last[r.n%lastSamples] = *s
+		r.last[r.n%lastSamples] = written{time, *s}
 	}
 	// Reservoir sampling (Vitter's algorithm R).
 	if len(r.reservoir) < l.keeps {
-		r.reservoir = append(r.reservoir, *s)
+		r.reservoir = append(r.reservoir, written{time, *s})
 	} else if i := rand.IntN(r.n + 1); i < l.keeps {
-		r.reservoir[i] = *s
+		r.reservoir[i] = written{time, *s}
 	}
 	r.n++
 }
@@ -410,7 +410,7 @@ func (l *ledger) forgetRecent() {
 // settle divides the unattributed bytes among remembered samples, by strata and by weights, and
 // returns these with their new weights. words is what all capabilities have allocated, and
 // unnamed has for each stratum the bytes of those that have no samples.
-func (l *ledger) settle(words uint64, c *counts) (out []eventlog.Sample, unnamed [strata]uint64) {
+func (l *ledger) settle(words uint64, c *counts) (out []written, unnamed [strata]uint64) {
 	counted := 8 * words
 	if counted <= l.base+l.attributed {
 		return nil, unnamed
@@ -421,7 +421,7 @@ func (l *ledger) settle(words uint64, c *counts) (out []eventlog.Sample, unnamed
 	if rest < counted/100 {
 		choose = (*recent).latest
 	}
-	var chosen [strata][]eventlog.Sample
+	var chosen [strata][]written
 	var shares [strata]float64
 	sum := 0.0
 	for of := range strata {
@@ -462,7 +462,7 @@ func (l *ledger) settle(words uint64, c *counts) (out []eventlog.Sample, unnamed
 }
 
 // divide divides bytes among samples, in proportion to their weights.
-func divide(bytes uint64, samples []eventlog.Sample) []eventlog.Sample {
+func divide(bytes uint64, samples []written) []written {
 	var sum float64
 	for i := range samples {
 		sum += float64(samples[i].Weight)
@@ -481,13 +481,20 @@ func divide(bytes uint64, samples []eventlog.Sample) []eventlog.Sample {
 	return out
 }
 
+// written is a sample that is in the log, and when it was taken. What is left in the end is of
+// then, too: at the end of the log it would look as if the program had allocated it there.
+type written struct {
+	time uint64
+	eventlog.Sample
+}
+
 // recent holds the last samples of a stratum, and a reservoir sample of all.
 type recent struct {
-	last      []eventlog.Sample // at most lastSamples
-	reservoir []eventlog.Sample
+	last      []written // at most lastSamples
+	reservoir []written
 	n         int
 }
 
-func (r *recent) latest() []eventlog.Sample { return slices.Clone(r.last) }
+func (r *recent) latest() []written { return slices.Clone(r.last) }
 
-func (r *recent) sampleOfAll() []eventlog.Sample { return slices.Clone(r.reservoir) }
+func (r *recent) sampleOfAll() []written { return slices.Clone(r.reservoir) }

@@ -27,6 +27,7 @@ type simulated struct {
 	weights   map[string]float64
 	allocated map[string]float64
 	places    []string
+	taken     []uint32 // where each sample that was remembered is of
 	samples   int
 	// pressure is what large objects may take between collections, words; 0 if they have
 	// none made.
@@ -69,7 +70,9 @@ func (s *simulated) hit(site bpf.AllocSite, place string, origin bpf.AllocOrigin
 	if w := s.ledger.weigh(&h, s.placed[site]); w > 0 {
 		s.weights[place] += float64(w)
 		s.samples++
-		s.ledger.remember(&eventlog.Sample{Weight: w, Node: s.node(place)}, h.stratum())
+		at := uint64(len(s.taken)) // as good a time as any
+		s.taken = append(s.taken, s.node(place))
+		s.ledger.remember(at, &eventlog.Sample{Weight: w, Node: s.node(place)}, h.stratum())
 	}
 }
 
@@ -184,6 +187,9 @@ func (s *simulated) check(t *testing.T, name string, tolerance float64) {
 	weights := maps.Clone(s.weights)
 	samples, unnamed := s.ledger.settle(s.words, &s.counts)
 	for _, sample := range samples {
+		if sample.time >= uint64(len(s.taken)) || s.taken[sample.time] != sample.Node {
+			t.Errorf("%s: none of %s was taken at %d", name, s.places[sample.Node], sample.time)
+		}
 		given += float64(sample.Weight)
 		weights[s.places[sample.Node]] += float64(sample.Weight)
 	}

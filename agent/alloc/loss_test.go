@@ -17,7 +17,7 @@ func TestLossIsReported(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "alloc31", testprog.Options{})
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
-	r.WriteKnown = func(*process.Image, *eventlog.Sample) error { return nil }
+	r.WriteKnown = func(*process.Image, uint64, *eventlog.Sample) error { return nil }
 	r.Run(t, exe, "1000000000")
 	if err := r.Source.Unavailable(); err != nil {
 		t.Fatal(err)

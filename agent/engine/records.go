@@ -122,10 +122,10 @@ func (e *Engine) place(im *process.Image, r *perf.Sample) (*eventlog.Sample, err
 	return s, nil
 }
 
-// writeKnown writes a sample whose stack is in the log.
-func (e *Engine) writeKnown(im *process.Image, s *eventlog.Sample) error {
+// writeKnown writes a sample whose stack is in the log, as of a time.
+func (e *Engine) writeKnown(im *process.Image, time uint64, s *eventlog.Sample) error {
 	im.Log.Counts.Weigh(int(s.Event), s.Weight)
-	return im.Log.Emit(sink.Now, s)
+	return im.Log.Emit(time, s)
 }
 
 // count keeps the counts of the log.

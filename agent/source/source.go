@@ -152,8 +152,8 @@ type Host struct {
 	// Place is like Write, but does not write the sample itself: WriteAt does, once it is weighed.
 	Place   func(im *process.Image, r *perf.Sample) (*eventlog.Sample, error)
 	WriteAt func(im *process.Image, time uint64, e *eventlog.Sample) error
-	// WriteKnown writes a sample whose stack is in the log.
-	WriteKnown func(im *process.Image, e *eventlog.Sample) error
+	// WriteKnown writes a sample whose stack is in the log, as of a time.
+	WriteKnown func(im *process.Image, time uint64, e *eventlog.Sample) error
 	// Threads lists the threads of all processes, in order; false where some process may not
 	// be known.
 	Threads func() (tids []int, sure bool, err error)
