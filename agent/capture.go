@@ -18,6 +18,7 @@ import (
 	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
+	"ccagent/perf"
 )
 
 // The ring buffer is emptied every pollInterval. At 1000 samples a second and CPU of the
@@ -50,11 +51,12 @@ type capture struct {
 	asked  *source.Asked
 	engine *engine.Engine
 	log    *sink.Sink
+	head   *eventlog.Capture
 	// foreign is the target's program if that is not compiled by GHC.
 	foreign string
 
 	names *names
-	begun time.Time // when the target was let run
+	begun time.Time // when the log's time began, and as much later as that was paused
 	sum   Summary
 }
 
@@ -103,7 +105,7 @@ func (c *capture) prepare() (err error) {
 	if c.who, err = invoker.Find(c.opts.User); err != nil {
 		return err
 	}
-	c.log = sink.New(sink.Config{Who: c.who, Rotate: c.opts.Rotate, Keep: c.opts.Keep, NoLabels: c.opts.NoLabels, Warn: c.opts.Warn})
+	c.log = sink.New(sink.Config{Who: c.who, Unbegun: true, Rotate: c.opts.Rotate, Keep: c.opts.Keep, NoLabels: c.opts.NoLabels, Warn: c.opts.Warn})
 	if c.asked, err = source.Parse(engine.Kinds(), c.opts.Events, c.opts.Rate); err != nil {
 		return err
 	}
@@ -136,14 +138,30 @@ func (c *capture) prepare() (err error) {
 			return err
 		}
 	}
-	c.begun = time.Now()
 	if err := c.watchChanges(); err != nil {
 		return err
 	}
 	if c.target.Started() {
 		c.unpass = c.target.PassSignals()
 	}
-	err = c.target.Run(func() error {
+	if err := c.letRun(); err != nil {
+		return err
+	}
+	return c.engine.WriteHead(c.log, c.head)
+}
+
+// letRun lets the target run, and with it the log's time: what was written before is of time 0,
+// and while the agent holds the program at its own first instruction no time passes.
+func (c *capture) letRun() error {
+	c.begun = time.Now()
+	c.log.Begin(perf.Monotonic())
+	err := c.target.Run(func() error {
+		held := time.Now()
+		c.log.Pause(perf.Monotonic())
+		defer func() {
+			c.log.Resume(perf.Monotonic())
+			c.begun = c.begun.Add(time.Since(held))
+		}()
 		if err := c.engine.Drain(); err != nil {
 			return err
 		}
@@ -209,7 +227,7 @@ func (c *capture) createLog() error {
 	return c.log.Create(c.opts.Output, name, c.target.PID)
 }
 
-// attach has the engine follow the target, takes it in as it is now, and writes the log's head.
+// attach has the engine follow the target, and takes it in as it is now.
 func (c *capture) attach() error {
 	pid := c.target.PID
 	if err := c.engine.Follow(pid); err != nil {
@@ -219,7 +237,8 @@ func (c *capture) attach() error {
 	if err != nil {
 		return err
 	}
-	return c.describe(im)
+	c.describe(im)
+	return nil
 }
 
 // pace is how long to wait for the target until records are consumed again.

@@ -16,8 +16,9 @@ func (c *capture) loggedArgs() []string {
 	return c.target.Args
 }
 
-// describe writes the log's head and warns about what will be missing.
-func (c *capture) describe(im *process.Image) error {
+// describe prepares the log's head, which is written when its time 0 is known, and warns about what
+// will be missing.
+func (c *capture) describe(im *process.Image) {
 	e := &eventlog.Capture{
 		AgentVersion: c.opts.AgentVersion,
 		PID:          uint32(c.target.PID),
@@ -43,7 +44,7 @@ func (c *capture) describe(im *process.Image) error {
 		c.sum.Events = append(c.sum.Events, EventSummary{Requested: d.Requested, Granted: d.Granted, Fallback: d.Fallback, Unit: d.Unit,
 			Rate: d.Rate, Period: d.RateMode == eventlog.RatePeriod})
 	}
-	return c.engine.WriteHead(c.log, e)
+	c.head = e
 }
 
 func (c *capture) warnAboutBinary(im *process.Image, assumed bool) {

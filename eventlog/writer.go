@@ -68,7 +68,7 @@ type WriterOptions struct {
 // first, so what is defined there (stack nodes, modules, …) precedes its uses in other
 // blocks.
 //
-// Times are ns since the capture's begin. Within a block they never decrease: an event that
+// Times are ns since the log's time 0. Within a block they never decrease: an event that
 // is older than its predecessor begins a new block. The format does not require it and
 // readers sort by time, but it allows them to merge blocks instead of sorting events.
 //

@@ -50,6 +50,8 @@ type display struct {
 	frame   string
 	cursor  *tea.Cursor
 	hints   []hint // the keys in the footer, as drawn
+	fresh   bool   // the frame may differ from the one on the terminal
+	idle    idle
 }
 
 // hint is a key in the footer.
@@ -129,9 +131,11 @@ func (a *App) loaded(p *profile.Profile, compared *screen.Compared) {
 
 // Update implements tea.Model.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	said := a.said
 	cmd := a.handle(msg)
-	if stamp, ok := msg.(stampMsg); !ok || stamp.now == nil || a.said.text != "" {
-		a.draw() // a log that is as it was changes nothing
+	if _, ok := msg.(stampMsg); !ok || a.said != said { // a log that is as it was changes nothing
+		a.draw()
+		a.out.fresh = true
 	}
 	return a, tea.Batch(cmd, a.demand())
 }
@@ -168,6 +172,9 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 		if note := a.log.changed(msg); note != "" {
 			a.say(note, true)
 		}
+		if msg.extra {
+			return nil
+		}
 		return a.log.watch()
 	case reloadMsg:
 		a.reloaded(msg)
@@ -188,7 +195,7 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 			a.say(fmt.Sprintf("edit: %v", msg.err), true)
 		}
 	case tea.KeyPressMsg:
-		return a.key(msg)
+		return tea.Batch(a.log.attended(), a.key(msg))
 	case tea.PasteMsg:
 		if a.prompt != nil {
 			a.prompt.paste(msg.Content)
@@ -301,6 +308,10 @@ func (a *App) mouse(msg tea.MouseMsg) tea.Cmd {
 
 // View implements tea.Model.
 func (a *App) View() tea.View {
+	if a.out.fresh {
+		a.out.fresh = false
+		a.out.idle.wake()
+	}
 	v := tea.NewView(a.out.frame)
 	v.AltScreen = true
 	v.MouseMode = tea.MouseModeCellMotion

@@ -182,7 +182,7 @@ func TestChangedLogIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.send(stampMsg{st})
+	s.send(stampMsg{now: st})
 	s.has("the log has changed since it was read; ctrl-l reads it again")
 	s.keys("ctrl+l")
 	s.has("of 800 samples kept")

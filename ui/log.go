@@ -15,7 +15,8 @@ type openLog struct {
 	src      Source
 	against  *Against // what is compared in place of one log; nil for one log
 	live     live
-	stamp    os.FileInfo // of the log's file when it was last looked at
+	stamp    os.FileInfo   // of the log's file when it was last looked at
+	every    time.Duration // until it is looked at again
 	loading  progress
 	progress chan progress // from the goroutine that reads
 	noTicks  bool          // no timers: for tests
@@ -56,28 +57,47 @@ func (l *openLog) awaitProgress() tea.Msg {
 	return progressMsg(p)
 }
 
-// stampEvery is the interval at which a log that is not followed is checked for changes.
-const stampEvery = 2 * time.Second
+// A log that is not followed is checked for changes every stampEvery, and less often, up to
+// stampRarely, while no key is pressed, so that a viewer that is left alone takes no CPU time.
+const (
+	stampEvery  = 2 * time.Second
+	stampRarely = 2 * time.Minute
+)
 
 // Messages of a log that was read as a whole.
 type (
-	stampMsg  struct{ now os.FileInfo } // nil if the name is gone
+	stampMsg struct {
+		now   os.FileInfo // nil if the name is gone
+		extra bool        // out of turn: the next check is scheduled already
+	}
 	reloadMsg grownMsg
 )
 
 // watch schedules a check whether the log's file has changed.
 func (l *openLog) watch() tea.Cmd {
-	path := l.src.Path
-	if path == "" || l.noTicks {
+	if l.src.Path == "" || l.noTicks {
 		return nil
 	}
-	return tea.Tick(stampEvery, func(time.Time) tea.Msg {
-		st, err := os.Stat(path)
-		if err != nil {
-			st = nil
-		}
-		return stampMsg{st}
-	})
+	l.every = min(max(2*l.every, stampEvery), stampRarely)
+	return tea.Tick(l.every, func(time.Time) tea.Msg { return stampMsg{now: l.look()} })
+}
+
+// look looks at the log's file; nil if the name is gone.
+func (l *openLog) look() os.FileInfo {
+	st, err := os.Stat(l.src.Path)
+	if err != nil {
+		return nil
+	}
+	return st
+}
+
+// attended has the log checked at once, and often again, if it was not for long.
+func (l *openLog) attended() tea.Cmd {
+	if l.every <= stampEvery {
+		return nil
+	}
+	l.every = 0
+	return func() tea.Msg { return stampMsg{now: l.look(), extra: true} }
 }
 
 // changed says, once, that the log's file has changed; empty if it has not.

@@ -76,7 +76,9 @@ func Run(ctx context.Context, src Source, o Options) error {
 		return err
 	}
 	app.kept = kept
-	_, err = tea.NewProgram(app, tea.WithContext(ctx), tea.WithFPS(framesPerSecond)).Run()
+	program := tea.NewProgram(app, tea.WithContext(ctx), tea.WithFPS(framesPerSecond))
+	app.out.idle.program = program
+	_, err = program.Run()
 	if app.log.live.feed != nil {
 		app.log.live.feed.Close()
 	}
@@ -94,10 +96,6 @@ func Run(ctx context.Context, src Source, o Options) error {
 	}
 	return nil
 }
-
-// framesPerSecond is how often the terminal is brought up to date. The program looks that often
-// whether there is anything to draw, also where nothing happens, which takes CPU time.
-const framesPerSecond = 20
 
 // Themes lists the themes' names, for the command line's help.
 func Themes() []string { return theme.Names() }

@@ -227,6 +227,6 @@ func (s *cpu) writeRate(e *event, rate uint64) error {
 	if e == s.boosts.beside {
 		s.boosts.untold()
 	}
-	e.rates = append(e.rates, source.RateChange{At: time.Duration(at - s.host.Log.Start()), EventRate: *change})
+	e.rates = append(e.rates, source.RateChange{At: time.Duration(s.host.Log.Time(at)), EventRate: *change})
 	return nil
 }

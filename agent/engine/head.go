@@ -23,7 +23,7 @@ func (e *Engine) WriteHead(log *sink.Sink, c *eventlog.Capture) error {
 // WriteHead does so for a log that no engine writes.
 func WriteHead(log *sink.Sink, c *eventlog.Capture, events []eventlog.EventDef) error {
 	const capset = 0
-	wall := uint64(time.Now().UnixNano() - int64(perf.Monotonic()-log.Start()))
+	wall := wallClock(log)
 	c.StartUnixNs = wall
 	c.Kernel, c.Arch = procfs.KernelRelease(), runtime.GOARCH
 	c.CPUModel, c.CPUs = procfs.CPUModel(), uint32(runtime.NumCPU())
@@ -43,9 +43,23 @@ func WriteHead(log *sink.Sink, c *eventlog.Capture, events []eventlog.EventDef) 
 		head = append(head, &events[i])
 	}
 	for _, event := range head {
-		if err := log.Emit(log.Start(), event); err != nil {
+		if err := log.Emit(0, event); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// wallClock is the wall clock at a log's time 0, ns since 1970. The two clocks cannot be read at once:
+// of a few pairs of readings the one counts between which the least time passed.
+func wallClock(log *sink.Sink) (wall uint64) {
+	least := ^uint64(0)
+	for range 5 {
+		before := perf.Monotonic()
+		now := time.Now().UnixNano()
+		if took := perf.Monotonic() - before; took < least {
+			least, wall = took, uint64(now-int64(log.Time(before)))
+		}
+	}
+	return wall
 }

@@ -8,7 +8,6 @@ import (
 
 	"ccagent/agent/invoker"
 	"ccagent/eventlog"
-	"ccagent/perf"
 )
 
 // finished is a log that rotation has left behind. It has everything but the symbol tables,
@@ -74,7 +73,7 @@ func (s *Sink) dropOld() error {
 // EmitSymbol writes an event of the symbol tables to all logs.
 func (s *Sink) EmitSymbol(e eventlog.Event) error {
 	for _, p := range s.old {
-		if err := p.log.Write(perf.Monotonic()-s.start, eventlog.NoCap, e); err != nil {
+		if err := p.log.Write(s.clock.at(Now), eventlog.NoCap, e); err != nil {
 			return fmt.Errorf("write %s: %w", p.file.Path, err)
 		}
 	}

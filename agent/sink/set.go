@@ -18,12 +18,12 @@ type Set struct {
 // NewSet makes a set of logs; warn takes warnings while there is none.
 func NewSet(warn func(line string), logs ...*Sink) *Set { return &Set{logs: logs, warn: warn} }
 
-// Start is CLOCK_MONOTONIC at time 0 of the first log, ns.
-func (s *Set) Start() uint64 {
+// Time is the first log's time at a time of CLOCK_MONOTONIC, ns.
+func (s *Set) Time(time uint64) uint64 {
 	if len(s.logs) == 0 {
 		return 0
 	}
-	return s.logs[0].Start()
+	return s.logs[0].Time(time)
 }
 
 // Add adds a log, and writes into it at what rates events are sampled.

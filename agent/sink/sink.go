@@ -22,6 +22,8 @@ type Config struct {
 	// Outlives has a log outlive errors of writing it, such as that of a full disk: what cannot be
 	// written is held, tried again with each Flush, and counted when it is too much.
 	Outlives bool
+	// Unbegun has time stand at 0 until Begin.
+	Unbegun bool
 	// NoLabels leaves out what the program calls its threads.
 	NoLabels bool
 	// Warn takes what the user should know at once, a line without newline.
@@ -31,7 +33,7 @@ type Config struct {
 // Sink is the log of a capture, or the logs, if it rotates.
 type Sink struct {
 	config Config
-	start  uint64 // CLOCK_MONOTONIC at log time 0, ns
+	clock  clock
 
 	file     *invoker.Log
 	log      *eventlog.Writer
@@ -64,7 +66,7 @@ func New(c Config) *Sink {
 }
 
 // Create creates the log at path or, if that is empty, one with a name made from the
-// program's and its process id. Its time begins now.
+// program's and its process id. Its time begins now, unless it is to begin later.
 func (s *Sink) Create(path, program string, pid int) error {
 	var err error
 	if path == "" {
@@ -76,7 +78,9 @@ func (s *Sink) Create(path, program string, pid int) error {
 		return err
 	}
 	s.base = s.file.Path
-	s.start = perf.Monotonic()
+	if !s.config.Unbegun {
+		s.Begin(perf.Monotonic())
+	}
 	o := &eventlog.WriterOptions{}
 	if s.config.Outlives {
 		o.Hold = holdMost
@@ -105,16 +109,10 @@ func (s *Sink) File() *invoker.Log { return s.file }
 // Written is how many bytes the current log has.
 func (s *Sink) Written() uint64 { return uint64(s.log.Size()) }
 
-// Start is CLOCK_MONOTONIC at the log's time 0, ns.
-func (s *Sink) Start() uint64 { return s.start }
-
 // Emit writes an event that is of no capability, at a time or Now. What happened before the
 // log's time 0 is written as of 0.
 func (s *Sink) Emit(time uint64, e eventlog.Event) error {
-	if time == Now {
-		time = perf.Monotonic()
-	}
-	at := max(time, s.start) - s.start
+	at := s.clock.at(time)
 	switch e := e.(type) {
 	case *eventlog.Process: // its threads are no more, or are not these
 		s.labels.forget(e.PID)
@@ -134,7 +132,7 @@ func (s *Sink) Defines(module uint32) bool { return s.modules[module] }
 
 // EmitOn writes an event of a capability.
 func (s *Sink) EmitOn(time uint64, capability int, e eventlog.Event) error {
-	return s.write(max(time, s.start)-s.start, capability, e)
+	return s.write(s.clock.at(time), capability, e)
 }
 
 // Label writes a thread's label, unless that is how it was written last: the walker sends
@@ -145,7 +143,7 @@ func (s *Sink) Label(pid uint32, tso uint64, label string) error {
 		return nil
 	}
 	e := &eventlog.ThreadLabel{Thread: uint32(tso), Label: label}
-	at := max(perf.Monotonic(), s.start) - s.start
+	at := s.clock.at(Now)
 	if s.config.Rotate != 0 {
 		s.definitions.label(t, at, e)
 	}
