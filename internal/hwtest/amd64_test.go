@@ -10,19 +10,24 @@ import (
 
 // The kernels of Debian's stable releases accept the walker, and it walks stacks there.
 func TestKernels(t *testing.T) {
-	for _, name := range []string{"amd64-6.1", "amd64-6.12"} {
+	// Of 6.12 with two CPUs, the emulator crashes now and then.
+	for name, cpus := range map[string]int{"amd64-6.1": 2, "amd64-6.12": 1} {
 		t.Run(name, func(t *testing.T) {
 			image := kernel(t, name)
 			files := agentFiles(t, "amd64")
 			static := testprog.Options{Flags: []string{"-optl-static"}}
 			files["/bin/rev"] = read(t, testprog.Build(t, "rev", static))
 			files["/bin/deep"] = read(t, testprog.Build(t, "deep", static))
-			done := boot(t, hwtest.Machine{Arch: "amd64", Kernel: image}, files, []hwtest.Job{
+			jobs := []hwtest.Job{
 				doctor, verify,
 				record("rev", []string{"-e", "cycles,alloc", "-F", "499"}, "/bin/rev", "220", "80"),
 				record("deep", []string{"-e", "cycles", "-F", "499"}, "/bin/deep", "recursion", "50000", "60"),
 				record("tick", []string{"-e", "tick"}, "/bin/rev", "220", "80"),
-			})
+			}
+			if cpus > 1 {
+				jobs = append(jobs, record("unplug", []string{"-e", "cycles", "-F", "499"}, hwtest.Guest, "unplug"))
+			}
+			done := boot(t, hwtest.Machine{Arch: "amd64", Kernel: image, CPUs: cpus}, files, jobs)
 			logVerifier(t, done["verifier"])
 			wantLine(t, done["doctor"].Stdout, "ok", "the kernel takes the stack walker")
 			// There is no PMU: the user is informed, and so is the log.
@@ -30,6 +35,9 @@ func TestKernels(t *testing.T) {
 			wantRev(t, logOf(t, done["rev"]), "cycles")
 			wantDeep(t, logOf(t, done["deep"]))
 			wantRev(t, logOf(t, done["tick"]), "tick")
+			if cpus > 1 {
+				wantUnplugged(t, logOf(t, done["unplug"]))
+			}
 		})
 	}
 }

@@ -143,3 +143,22 @@ func wantLine(t *testing.T, text string, words ...string) {
 	}
 	t.Errorf("no line with %q in\n%s", words, text)
 }
+
+// wantUnplugged checks a profile of a program that runs on a CPU that was taken away and brought
+// back: the event is opened on it again.
+func wantUnplugged(t *testing.T, log string) {
+	t.Helper()
+	var line struct{ Samples []int }
+	view(t, &line, "timeline", log, "--event", "cycles")
+	all, last := 0, 0
+	for i, n := range line.Samples {
+		all += n
+		if i >= len(line.Samples)*3/4 {
+			last += n
+		}
+	}
+	t.Logf("%s: %d samples, %d of them in the last quarter", filepath.Base(log), all, last)
+	if all < 100 || last < all/10 {
+		t.Errorf("%s: %d of %d samples are of the last quarter: %v", log, last, all, line.Samples)
+	}
+}

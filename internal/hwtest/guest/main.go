@@ -44,6 +44,8 @@ func helper(name string, args []string) error {
 		return count(args)
 	case name == "hog":
 		return hog(args)
+	case name == "unplug":
+		return unplug()
 	case name == "write" && len(args) == 2: // FILE TEXT
 		return os.WriteFile(args[0], []byte(args[1]), 0)
 	}
