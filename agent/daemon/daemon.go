@@ -79,6 +79,8 @@ type Daemon struct {
 	excluded map[uint32]discovery.Process
 	failed   map[uint32]failure
 	boosts   map[uint32]boost
+	clock    segments.Clock
+	apart    bool // the clocks have come apart: pieces are to begin anew
 	full     bool // some log could not be written last
 
 	calls  chan func() // of the control socket, run by the loop
@@ -225,6 +227,10 @@ func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-cha
 			return errors.Join(err, d.finish())
 		}
 		now := time.Now()
+		if d.clock.Pass(segments.ReadClocks()) {
+			d.opts.Log("the wall clock was set, or the host was suspended: all logs begin new pieces, which say when")
+			d.apart, flushed = true, time.Time{}
+		}
 		if err := d.endBoosts(now); err != nil {
 			return errors.Join(err, d.finish())
 		}
@@ -242,7 +248,7 @@ func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-cha
 		}
 		if now.Sub(retained) >= retainInterval || now.Before(retained) {
 			retained = now
-			d.retain(now)
+			d.retain()
 		}
 	}
 }
@@ -258,7 +264,7 @@ func (d *Daemon) flush(now time.Time) error {
 	}
 	for _, p := range d.procs {
 		piece := d.config.Piece
-		old := d.age(now) != d.age(p.since) || p.log.Written() >= piece.Size
+		old := d.apart || d.age(now) != d.age(p.since) || p.log.Written() >= piece.Size
 		var err error
 		switch {
 		case p.image.Exited:
@@ -272,6 +278,7 @@ func (d *Daemon) flush(now time.Time) error {
 			return err
 		}
 	}
+	d.apart = false
 	if err := d.count(); err != nil {
 		return err
 	}
@@ -315,14 +322,14 @@ func (d *Daemon) reportProblem() {
 }
 
 // retain removes the oldest pieces beyond what is to be kept.
-func (d *Daemon) retain(now time.Time) {
+func (d *Daemon) retain() {
 	written := d.closer.paths()
 	for _, p := range d.procs {
 		written[p.log.File().Path] = true
 	}
 	var err error
 	limits := segments.Limits{Bytes: int64(d.config.Keep.Size), Age: d.config.Keep.Age}
-	d.kept.pieces, d.kept.bytes, err = d.folder.Retain(limits, now, func(path string) bool { return written[path] })
+	d.kept.pieces, d.kept.bytes, err = d.folder.Retain(limits, d.clock.Age, func(path string) bool { return written[path] })
 	if err != nil {
 		d.opts.Log(err.Error())
 	}

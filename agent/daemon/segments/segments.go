@@ -4,6 +4,7 @@
 package segments
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -140,8 +141,8 @@ type Limits struct {
 }
 
 // Retain removes the oldest pieces beyond the limits, except those that are being written, and
-// returns what is left.
-func (f *Folder) Retain(l Limits, now time.Time, written func(path string) bool) (pieces int, bytes int64, err error) {
+// returns what is left. How old a piece is says age of its end.
+func (f *Folder) Retain(l Limits, age func(end time.Time) time.Duration, written func(path string) bool) (pieces int, bytes int64, err error) {
 	all, err := f.Pieces()
 	if err != nil {
 		return 0, 0, err
@@ -150,9 +151,10 @@ func (f *Folder) Retain(l Limits, now time.Time, written func(path string) bool)
 		bytes += p.Size
 	}
 	pieces = len(all)
+	slices.SortStableFunc(all, func(a, b Piece) int { return cmp.Compare(age(b.End), age(a.End)) })
 	var errs []error
 	for _, p := range all {
-		old := l.Age > 0 && now.Sub(p.End) > l.Age
+		old := l.Age > 0 && age(p.End) > l.Age
 		if !old && (l.Bytes == 0 || bytes <= l.Bytes) || written(p.Path) {
 			continue
 		}

@@ -47,7 +47,7 @@ func TestRetention(t *testing.T) {
 	written := func(path string) bool { return path == paths[0] }
 	check := func(l Limits, now time.Time, want ...int) {
 		t.Helper()
-		pieces, bytes, err := f.Retain(l, now, written)
+		pieces, bytes, err := f.Retain(l, now.Sub, written)
 		if err != nil || pieces != len(want) || bytes != int64(10*len(want)) {
 			t.Errorf("%d pieces of %d bytes are left, want %d; %v", pieces, bytes, len(want), err)
 		}
