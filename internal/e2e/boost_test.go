@@ -1,11 +1,7 @@
 package e2e
 
 import (
-	"bufio"
-	"fmt"
-	"io"
 	"math"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,47 +13,59 @@ import (
 
 // phases is the test program of that name, which runs what it is asked to, and counts the CPU time of each.
 type phases struct {
-	t    *testing.T
-	pid  int
-	ask  io.Writer
-	says *bufio.Scanner
-	ns   map[string]float64
+	*asked
+	ns map[string]float64
 }
 
 func startPhases(t *testing.T) *phases {
 	t.Helper()
-	cmd := exec.Command(testprog.Build(t, "phases", testprog.Options{}))
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	return &phases{t: t, pid: cmd.Process.Pid, ask: in, says: bufio.NewScanner(out), ns: map[string]float64{}}
+	return &phases{startAsked(t, testprog.Build(t, "phases", testprog.Options{})), map[string]float64{}}
 }
 
 // run has a function run for so many millions of iterations, which take about a ms each.
 func (p *phases) run(function string, millions int) {
 	p.t.Helper()
-	fmt.Fprintln(p.ask, function, millions)
-	if !p.says.Scan() {
-		p.t.Fatal("the program has ended")
-	}
-	_, text, _ := strings.Cut(p.says.Text(), " ")
+	answer := p.ask(function, millions)
+	_, text, _ := strings.Cut(answer, " ")
 	ns, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		p.t.Fatalf("the program says %q", p.says.Text())
+		p.t.Fatalf("the program says %q", answer)
 	}
 	p.ns[function] += ns
+}
+
+// checkShares compares CPU times by the daemon's logs with those that the program has counted, and gives how many
+// samples each function has by second of its CPU time.
+func (p *phases) checkShares(t *testing.T, h *host) (rate map[string]float64) {
+	t.Helper()
+	log := filepath.Join(t.TempDir(), "snapshot.eventlog")
+	if r := run(t, command(t, ccagent, "snapshot", strconv.Itoa(p.pid), "--last", "1h", "-o", log, "--socket", h.socket)); r.status != 0 {
+		t.Fatalf("snapshot: %s", r.stderr)
+	}
+	var hot struct {
+		Total float64
+		Rows  []struct {
+			Element        string
+			Share, Samples float64
+		}
+	}
+	view(t, &hot, "hot", log)
+	rate = map[string]float64{}
+	for _, r := range hot.Rows {
+		name, ok := strings.CutPrefix(r.Element, "Main.")
+		if want := p.ns[name]; ok && want > 0 {
+			rate[name] = r.Samples / want * 1e9
+			t.Logf("%s: %.0f ms of %.0f, %.0f samples", name, r.Share*hot.Total/1e6, want/1e6, r.Samples)
+			// Only what a thread did before the daemon saw it, and the windows at the edges, can be attributed wrongly.
+			if got := r.Share * hot.Total; math.Abs(got-want) > 0.08*want {
+				t.Errorf("%s has %.0f ms, and by its own count %.0f", name, got/1e6, want/1e6)
+			}
+		}
+	}
+	if want := p.ns["first"] + p.ns["second"]; math.Abs(hot.Total-want) > 0.03*want {
+		t.Errorf("all has %.0f ms, and by the program's count %.0f", hot.Total/1e6, want/1e6)
+	}
+	return rate
 }
 
 // A boost takes many more samples of a process, and of no other. Across its beginning and its end shares and times
@@ -113,33 +121,7 @@ func TestDaemonBoost(t *testing.T) {
 	eventually(t, "the boost ends", func() bool { return h.ps(0)[p.pid].Boost == nil })
 	p.run("first", 700)
 
-	log := filepath.Join(t.TempDir(), "snapshot.eventlog")
-	if r := run(t, command(t, ccagent, "snapshot", pid, "--last", "1h", "-o", log, "--socket", h.socket)); r.status != 0 {
-		t.Fatalf("snapshot: %s", r.stderr)
-	}
-	var hot struct {
-		Total float64
-		Rows  []struct {
-			Element        string
-			Share, Samples float64
-		}
-	}
-	view(t, &hot, "hot", log)
-	rate := map[string]float64{}
-	for _, r := range hot.Rows {
-		name, ok := strings.CutPrefix(r.Element, "Main.")
-		if want := p.ns[name]; ok && want > 0 {
-			rate[name] = r.Samples / want * 1e9
-			t.Logf("%s: %.0f ms of %.0f, %.0f samples", name, r.Share*hot.Total/1e6, want/1e6, r.Samples)
-			// Only what a thread did before the daemon saw it, and the windows at the edges, can be attributed wrongly.
-			if got := r.Share * hot.Total; math.Abs(got-want) > 0.08*want {
-				t.Errorf("%s has %.0f ms, and by its own count %.0f", name, got/1e6, want/1e6)
-			}
-		}
-	}
-	if want := p.ns["first"] + p.ns["second"]; math.Abs(hot.Total-want) > 0.03*want {
-		t.Errorf("all has %.0f ms, and by the program's count %.0f", hot.Total/1e6, want/1e6)
-	}
+	rate := p.checkShares(t, h)
 	if rate["second"] < 4*rate["first"] {
 		t.Errorf("samples a second are %v: the boosted function should have many more", rate)
 	}
