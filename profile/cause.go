@@ -12,6 +12,7 @@ type item struct {
 	binding  columns.BindingID // of the span, otherwise of the code; 0 if unknown
 	kind     Kind
 	category eventlog.Category
+	search   bool // it is code of the run-time system of a functional-logic program; see curry.go
 	waiting  bool // threads of the collector wait for each other here; see collector.go
 	// allocates names what the run-time system's code allocates for itself; see rtsallocation.go.
 	allocates string
@@ -19,6 +20,13 @@ type item struct {
 
 // items calls yield for each member of a place's cause set.
 func (p *Profile) items(id uint32, yield func(it item)) {
+	if p.search.of != nil {
+		found := yield
+		yield = func(it item) {
+			it.search = p.Searches(it.binding)
+			found(it)
+		}
+	}
 	l := &p.Locations[id]
 	s := &p.Symbols
 	owner := p.Owner(id)

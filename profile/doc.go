@@ -43,4 +43,7 @@
 // (GC) or (RTS), and (GC waiting) as well as (GC) where threads of the collector wait for each
 // other; what it allocates for itself is (stack chunks) or (thread stacks). Cmm code is (STG). Other C code is (foreign) at every level, and
 // Selection.CategoryFunctions and call trees name its functions.
+//
+// Of a program that the Curry compiler KiCS2 made, names are Curry's, and the code of its own
+// run-time system is (search) at all levels but span (package curry).
 package profile

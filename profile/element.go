@@ -2,9 +2,11 @@ package profile
 
 import (
 	"fmt"
+	"strings"
 
 	"ccagent/eventlog"
 	"ccagent/profile/columns"
+	"ccagent/profile/curry"
 )
 
 // levelIndex maps each place to the elements of its cause set at one level.
@@ -17,6 +19,7 @@ type levelIndex struct {
 	category [eventlog.CategoryKernel + 1]ElementID
 	hidden   ElementID
 	waiting  ElementID
+	search   ElementID // NoElement where the log has no functional-logic program
 	// allocates has the elements of what the run-time system allocates for itself.
 	allocates map[string]ElementID
 	group     *grouping // of the selection that the index is for; nil if nothing is collapsed
@@ -55,6 +58,10 @@ func (p *Profile) buildIndex(level Level) *levelIndex {
 		ix.category[c] = ix.categoryID(categoryElement(eventlog.Category(c)))
 	}
 	ix.hidden, ix.waiting = ix.categoryID(hiddenElement), ix.categoryID(waitingElement)
+	ix.search = NoElement
+	if p.IsCurry() {
+		ix.search = ix.categoryID(searchElement)
+	}
 	ix.allocates = map[string]ElementID{}
 	for _, name := range rtsAllocates {
 		ix.allocates[name] = ix.categoryID(name)
@@ -193,6 +200,8 @@ func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 		return ix.waiting, true
 	case it.allocates != "":
 		return ix.allocates[it.allocates], true
+	case it.search && ix.level != LevelSpan && ix.level != LevelLine:
+		return ix.search, true
 	}
 	if it.kind == KindCategory {
 		return ix.category[min(it.category, eventlog.CategoryKernel)], true
@@ -233,10 +242,17 @@ func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 		if it.binding == 0 {
 			return 0, false
 		}
+		if ix.level == LevelFunction && p.IsCurry() {
+			it.binding = p.search.joined[it.binding]
+			b = &s.Bindings[it.binding]
+		}
 		if as := ix.group.of(b); as.module || as.pkg {
 			return ix.groupElement(b, as), true
 		}
 		name := b.QualifiedName()
+		if ix.level == LevelFunction {
+			name = strings.TrimSuffix(name, curry.NonDeterministicMark)
+		}
 		if it.kind == KindNear {
 			name = b.NearName()
 		}
@@ -352,7 +368,7 @@ func (ix *levelIndex) categoryID(name string) ElementID {
 func (ix *levelIndex) extents(p *Profile) {
 	s := &p.Symbols
 	switch ix.level {
-	case LevelBinding:
+	case LevelBinding, LevelFunction:
 		of := s.BindingSpans()
 		for i := range ix.elements {
 			e := &ix.elements[i]

@@ -22,6 +22,7 @@ type Frame struct {
 	Binding  columns.BindingID
 	Category eventlog.Category
 	Kind     Kind
+	Search   bool   // code of the run-time system of a functional-logic program
 	Program  string // as of an Element; Name ends with it
 }
 
@@ -120,6 +121,7 @@ func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[columns
 		f.Name = source.QualifiedName()
 	}
 	if f.Kind != KindCategory {
+		f.Search = p.Searches(f.Binding)
 		f.Program = p.programOf(b)
 		f.Name = ofProgram(f.Name, f.Program)
 	}

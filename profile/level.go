@@ -18,13 +18,16 @@ const (
 	// LevelLine attributes to source lines, for the source view: a block belongs to
 	// the lines on which its narrowest spans begin.
 	LevelLine
+	// LevelFunction is LevelBinding, but the deterministic and the non-deterministic version of
+	// a Curry function are one element.
+	LevelFunction
 	levels
 )
 
-var levelNames = [levels]string{"binding", "span", "file", "module", "package", "line"}
+var levelNames = [levels]string{"binding", "span", "file", "module", "package", "line", "function"}
 
 // Levels are the levels a user can choose, from the finest to the coarsest.
-var Levels = []Level{LevelSpan, LevelBinding, LevelFile, LevelModule, LevelPackage}
+var Levels = []Level{LevelSpan, LevelBinding, LevelFunction, LevelFile, LevelModule, LevelPackage}
 
 func (l Level) String() string {
 	if l < levels {
@@ -40,7 +43,7 @@ func ParseLevel(s string) (Level, error) {
 			return l, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown level %q: choose span, binding, file, module or package", s)
+	return 0, fmt.Errorf("unknown level %q: choose span, binding, function, file, module or package", s)
 }
 
 // Kind is the kind of an element.

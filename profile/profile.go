@@ -13,6 +13,7 @@ import (
 type Profile struct {
 	*columns.Log
 
+	search     searchCode
 	scanned    scanned
 	categories struct {
 		once sync.Once
@@ -42,7 +43,10 @@ type Profile struct {
 }
 
 // New returns the profile of a log.
-func New(l *columns.Log) *Profile { return &Profile{Log: l} }
+func New(l *columns.Log) *Profile {
+	named, search := withCurryNames(l)
+	return &Profile{Log: named, search: search}
+}
 
 // Open opens the profile of a log file: see [columns.Open].
 func Open(path string, progress func(done, total int64)) (*Profile, error) {

@@ -123,12 +123,12 @@ func (ix *levelIndex) groupElement(b *columns.Binding, as groupedAs) ElementID {
 // groupElements creates the elements of all modules and packages, so that they have the
 // same ids in every selection.
 func (ix *levelIndex) groupElements(p *Profile) {
-	if ix.level != LevelBinding && ix.level != LevelModule {
+	if ix.level != LevelBinding && ix.level != LevelFunction && ix.level != LevelModule {
 		return
 	}
 	for i := range p.Symbols.Bindings {
 		b := &p.Symbols.Bindings[i]
-		if b.Module != "" && ix.level == LevelBinding {
+		if b.Module != "" && ix.level != LevelModule {
 			ix.groupElement(b, groupedAs{module: true})
 		}
 		if b.Module != "" && b.Package != "" {

@@ -68,7 +68,7 @@ func (v *view) addFlags(c *cobra.Command) {
 	f.StringArrayVar(&v.merge, "merge", nil, "merge the frames whose own name matches `RE` into their callers")
 	f.StringArrayVar(&v.collapse, "collapse", nil, "make one of each module that matches `RE`; '^package RE' of each package")
 	f.BoolVar(&v.fold, "fold-recursion", false, "take what lies between two frames of one function out of the stacks")
-	f.StringVar(&v.level, "level", "binding", "span, binding, file, module or package")
+	f.StringVar(&v.level, "level", "binding", "span, binding, function, file, module or package")
 	f.IntVar(&v.top, "top", 0, "rows to print; 0 prints all (default: what a page holds; of JSON all)")
 	f.UintSliceVar(&v.threads, "thread", nil, "only samples of Haskell thread `ID`")
 	f.UintSliceVar(&v.caps, "cap", nil, "only samples of capability `N`")

@@ -10,6 +10,7 @@ import (
 
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/curry"
 )
 
 // Centre is a chosen cost centre, or a pseudo-centre for the cost that no chosen one has.
@@ -113,10 +114,12 @@ func (m *matcher) add(pat Pattern) bool {
 	case PresetBindings:
 		// Exclude modules with a colon, which GHC generates around main, and
 		// names with a space, which describe generated code: "insertWith
-		// (specialised)" in Main belongs to a library function.
+		// (specialised)" in Main belongs to a library function. What search
+		// costs a Curry program is its functions'.
 		own := ownPackages(m.p)
-		return m.bindings(pat, func(b *columns.Binding) bool {
-			return b.Name != "" && own[b.Package] && !strings.HasPrefix(b.Module, ":") && !strings.Contains(b.Name, " ")
+		return m.bindings(pat, func(id columns.BindingID, b *columns.Binding) bool {
+			name := strings.TrimSuffix(b.Name, curry.NonDeterministicMark)
+			return name != "" && own[b.Package] && !strings.HasPrefix(b.Module, ":") && !strings.Contains(name, " ") && !m.p.Searches(id)
 		})
 	case PresetModules:
 		return m.modules(pat, func(*columns.Binding) bool { return true })
@@ -130,7 +133,7 @@ func (m *matcher) add(pat Pattern) bool {
 		found := false
 		switch l.level {
 		case profile.LevelBinding:
-			found = m.bindings(pat, func(b *columns.Binding) bool { return glob(pat.Glob, b.QualifiedName()) })
+			found = m.bindings(pat, func(_ columns.BindingID, b *columns.Binding) bool { return glob(pat.Glob, b.QualifiedName()) })
 		case profile.LevelModule:
 			found = m.modules(pat, func(b *columns.Binding) bool { return glob(pat.Glob, b.Module) })
 		case profile.LevelPackage:
@@ -185,11 +188,11 @@ func (m *matcher) eachSource(f func(id columns.BindingID, b *columns.Binding)) {
 	}
 }
 
-func (m *matcher) bindings(pat Pattern, want func(*columns.Binding) bool) bool {
+func (m *matcher) bindings(pat Pattern, want func(columns.BindingID, *columns.Binding) bool) bool {
 	found := false
 	home := m.p.Symbols.BindingSpans()
 	m.eachSource(func(id columns.BindingID, b *columns.Binding) {
-		if !want(b) {
+		if !want(id, b) {
 			return
 		}
 		found = true

@@ -10,6 +10,7 @@ import (
 	"ccagent/internal/ghc"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/curry"
 	sure "ccagent/profile/interval"
 )
 
@@ -160,6 +161,9 @@ func row(p *profile.Profile, c *columns.Closure, isUnread bool) Row {
 		if name == "" {
 			return Row{Name: "(constructor without a name)", Kind: "constructor"}
 		}
+		if p.IsCurry() {
+			module, name = curryConstructor(module, name)
+		}
 		return Row{Name: name, Kind: "constructor", Module: module, Package: pkg}
 	}
 	if name := bands[c.Type]; name != "" {
@@ -207,6 +211,21 @@ func SplitConstructor(s string) (pkg, module, name string) {
 		at += dot + 1
 	}
 	return pkg, strings.TrimSuffix(rest[:at], "."), rest
+}
+
+// curryConstructor returns the names of a constructor, with its module, and of the module as Curry
+// has them: "Prelude.[] (choice)" is a choice between two lists.
+func curryConstructor(module, qualified string) (string, string) {
+	own, generated := curry.Module(module)
+	name, role, ok := curry.Constructor(strings.TrimPrefix(qualified, module+"."))
+	if !ok || role == curry.Value && !generated {
+		return own, qualified
+	}
+	qualified = own + "." + name
+	if role != curry.Value {
+		qualified += " (" + role.String() + ")"
+	}
+	return own, qualified
 }
 
 // isModule reports whether s can be a part of a module's name.

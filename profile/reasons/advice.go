@@ -39,6 +39,10 @@ func advice(r *Reason) []string {
 		add(has(thunks), "Values are built lazily and evaluated later: strict accumulators (foldl', BangPatterns, StrictData) save building them.")
 		add(has(unknown), "Functions are passed as values, or through type classes that were not specialised: INLINABLE or SPECIALISE pragmas, -fexpose-all-unfoldings and -fspecialise-aggressively.")
 		add(has(checks), "Allocation areas are used up often: see who allocates.")
+	case Search:
+		out = append(out,
+			"What Curry's non-determinism costs. Deterministic code pays none of it: compute with values, not with variables or choices, where values are known.",
+			"Every function that takes a choice apart copies it to its result (pull-tabbing): make choices late, where little work depends on them, and fail early, before the rest of a value is built.")
 	case Foreign:
 		out = append(out, "C code, and the C library: the callers below are the Haskell functions that it works for. memcpy and memmove are mostly copies of byte strings and arrays.")
 	case Kernel:

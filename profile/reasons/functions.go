@@ -17,6 +17,7 @@ const (
 	unknown   = "calling functions that are not known when compiling"
 	checks    = "heap and stack checks"
 	unnamed   = "code without a name"
+	inlined   = "inlined into functions of the program"
 )
 
 // group is the functions of a part: those that have one of the names, or begin with one that ends

@@ -8,6 +8,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/curry"
 )
 
 // The elements that have no source.
@@ -16,6 +17,7 @@ const (
 	GCWaiting  = "(GC waiting)"
 	RTS        = "(RTS)"
 	STG        = "(STG)"
+	Search     = "(search)" // the run-time system of a functional-logic program
 	Foreign    = "(foreign)"
 	Kernel     = "(kernel)"
 	Unresolved = "(unresolved)"
@@ -49,7 +51,7 @@ const most = 12
 // Explains reports whether an element is one that Of explains.
 func Explains(element string) bool {
 	switch element {
-	case GC, GCWaiting, RTS, STG, Foreign, Kernel, Unresolved:
+	case GC, GCWaiting, RTS, STG, Search, Foreign, Kernel, Unresolved:
 		return true
 	}
 	return false
@@ -151,7 +153,7 @@ func (w *walk) cause(site int) string {
 		case f == nil:
 		case f.Category == eventlog.CategoryRTS:
 			rts = true
-		case f.Category != eventlog.CategoryHaskell || f.Kind == profile.KindCategory:
+		case f.Category != eventlog.CategoryHaskell || f.Kind == profile.KindCategory || f.Search:
 		case f.File != "":
 			return f.Name
 		case near == "":
@@ -195,6 +197,11 @@ func (w *walk) part(element string, site int) (part, function string) {
 		return find(runtime, function, "other work of the run-time system"), function
 	case STG:
 		return find(machine, function, "other primitives"), function
+	case Search:
+		if !f.Search {
+			return inlined, function
+		}
+		return curry.Part(f.Module, strings.TrimPrefix(function, f.Module+".")), function
 	}
 	return function, ""
 }

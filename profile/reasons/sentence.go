@@ -128,7 +128,7 @@ func functions(causes []Part) []Part {
 
 // inWords names what an element without source is.
 var inWords = map[string]string{
-	GC: "the collector", RTS: "the run-time system", STG: "the STG machine's own code", Foreign: "C code",
+	GC: "the collector", RTS: "the run-time system", STG: "the STG machine's own code", Search: "search for values", Foreign: "C code",
 	Kernel: "the kernel", Unresolved: "code that has no name",
 }
 

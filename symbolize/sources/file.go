@@ -126,7 +126,7 @@ func (s *Files) File(id FileID) (*File, error) {
 	d := s.describe(id)
 	f := &File{Package: d.Package, Module: d.Module, outline: d.Outline}
 	content, problem := s.finder.Find(d.Path, d.Dirs, nil)
-	if content.Text != nil {
+	if content.Text != nil && !strings.HasSuffix(d.Path, currySuffix) {
 		parsed := hssource.Parse(string(content.Text), d.Path)
 		if problem == "" && (!d.Checked || parsed.Name == "" || parsed.Name == d.Module) {
 			f.text = &parsed

@@ -24,9 +24,13 @@ type Content struct {
 // sourceSuffixes are the files that are taken for source. Paths in debug
 // information come from whoever built the program; nothing else is opened.
 var sourceSuffixes = []string{
-	".hs", ".lhs", ".hsc", ".chs", ".x", ".y", ".hs-boot", ".cmm", ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".rs",
+	".hs", ".lhs", ".hsc", ".chs", ".x", ".y", ".hs-boot", ".cmm", ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".rs", currySuffix,
 	coredump.Suffix,
 }
+
+// currySuffix is that of files of Curry, from which KiCS2 generates Haskell. They are shown, but code
+// is not named by them: a function has several versions there, which the notes' names tell apart.
+const currySuffix = ".curry"
 
 // Named reports whether a file is called as source files are.
 func Named(path string) bool {

@@ -20,7 +20,7 @@ var (
 
 func lexerFor(name string) chroma.Lexer {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".hs", ".lhs", ".hs-boot", ".lhs-boot", ".hsc", ".chs", ".x", ".y":
+	case ".hs", ".lhs", ".hs-boot", ".lhs-boot", ".hsc", ".chs", ".x", ".y", ".curry":
 		return haskell()
 	case ".c", ".h", ".cmm":
 		return c()

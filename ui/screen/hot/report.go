@@ -150,7 +150,7 @@ func (p out) hotRow(s *profile.Selection, r *profile.Row, sure profile.Sure, par
 		where = functions(s, e.Name)
 	case e.Kind == profile.KindNoFile:
 		where = e.Package
-	case e.Level == profile.LevelBinding && e.File != "":
+	case (e.Level == profile.LevelBinding || e.Level == profile.LevelFunction) && e.File != "":
 		where = fmt.Sprintf("%s:%d", path.Base(e.File), e.Span.Line)
 	case e.Level == profile.LevelModule && e.File != "":
 		where = e.File

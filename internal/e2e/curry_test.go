@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"ccagent/internal/testprog"
+)
+
+// A capture of a functional-logic program, as KiCS2 would compile it, has Curry's names, lines of
+// its source and its search as (search), in every view. What the program met is counted by hand: 8
+// queens have 92 solutions; the last of 6 elements takes two alternatives for the list before it 7
+// times, 2 guards for each of the 6 heads of that list, and fails but once.
+func TestCurryProgram(t *testing.T) {
+	program := testprog.Build(t, "curry", testprog.Options{})
+	for _, c := range []struct{ args, says string }{
+		{"last 6", "last: sum 1, choices 14, guards 12, failures 7, values 1"},
+		{"knights", "knights: sum 2, choices 10, guards 0, failures 5, values 1"},
+	} {
+		if r := run(t, command(t, program, strings.Fields(c.args)...)); strings.TrimSpace(r.stdout) != c.says {
+			t.Errorf("%s: %q, want %q", c.args, r.stdout, c.says)
+		}
+	}
+	log, r := record(t, []string{"-e", "cpu-clock,alloc"}, program, "queens", "8", "12")
+	if !strings.Contains(r.stdout, "values 92") {
+		t.Errorf("it said %q", r.stdout)
+	}
+	generated := regexp.MustCompile(`\b(Curry_\w|n?d_(C|OP)_|Choice_)`)
+	for _, args := range [][]string{
+		{"hot", "--top", "0"}, {"hot", "--event", "alloc", "--top", "0"}, {"hot", "--level", "function"}, {"hot", "--level", "module"}, {"alloc"}, {"ccs"}, {"stacks", "--folded"},
+	} {
+		r := run(t, command(t, ccview, append(args, log)...))
+		if r.status != 0 {
+			t.Fatalf("%v: status %d\n%s", args, r.status, r.stderr)
+		}
+		for line := range strings.Lines(r.stdout) {
+			// Files are called as the compiler wrote them.
+			if names := strings.ReplaceAll(line, "Curry_Prelude.hs", ""); generated.MatchString(names) {
+				t.Errorf("%v: a name of the compiler's: %s", args, line)
+			}
+		}
+		want := "Puzzles"
+		switch args[0] {
+		case "alloc":
+			want = "Prelude.[] (choice)"
+		case "ccs", "hot":
+			want = "(search)"
+		}
+		if args[0] == "ccs" {
+			want = "Puzzles.free"
+		}
+		wantLine(t, r.stdout, want)
+	}
+	r = run(t, command(t, ccview, "source", log, "(search)"))
+	for _, part := range []string{"normal forms", "search strategy", "store of decisions"} {
+		wantLine(t, r.stdout, part)
+	}
+	r = run(t, command(t, ccview, "source", log, "Puzzles.curry"))
+	wantLine(t, r.stdout, "free q d (p:ps)")
+}

@@ -1,0 +1,119 @@
+package curry
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// Names as KiCS2 0.2 to 3 writes them.
+func TestFunction(t *testing.T) {
+	for _, c := range []struct {
+		haskell, curry string
+		version        Version
+	}{
+		{"d_C_last", "last", Deterministic},
+		{"nd_C_perm", "perm", NonDeterministic},
+		{"nd_C_perm.go", "perm.go", NonDeterministic},
+		{"external_d_C_prim_showTerm", "prim_showTerm", Deterministic},
+		{"d_OP_plus_plus", "++", Deterministic},
+		{"nd_OP_dollar_bang_bang", "$!!", NonDeterministic},
+		{"nd_OP_eq_colon_eq", "=:=", NonDeterministic},
+		{"d_OP_main_dot_putStrFlush_dot_2", "main.putStrFlush.2", Deterministic},
+		{"d_OP_sort_dot___hash_lambda7", "sort._#lambda7", Deterministic},
+		{"d_OP_sort_dot_uscore_hash_lambda7", "sort._#lambda7", Deterministic},
+		{"d_OP_uscore_inst_hash_Prelude_dot_Eq_hash_Tree", "_inst#Prelude.Eq#Tree", Deterministic},
+		{"d_OP__case_12", "_case_12", Deterministic},
+		{"d_C_it's", "it's", Deterministic},
+		// No names of KiCS2's.
+		{"d_arith", "d_arith", Neither},
+		{"d_C_", "d_C_", Neither},
+		{"main", "main", Neither},
+		{"", "", Neither},
+	} {
+		if got, v := Function(c.haskell); got != c.curry || v != c.version {
+			t.Errorf("%s: %q %d, want %q %d", c.haskell, got, v, c.curry, c.version)
+		}
+	}
+}
+
+func TestConstructor(t *testing.T) {
+	for _, c := range []struct {
+		haskell, curry string
+		role           Role
+		ok             bool
+	}{
+		{"OP_Cons", ":", Value, true},
+		{"OP_List", "[]", Value, true},
+		{"OP_Tuple3", "(,,)", Value, true},
+		{"OP_Tuple999999999", "Tuple999999999", Value, true},
+		{"C_Just", "Just", Value, true},
+		{"HO_C_State", "State", Value, true},
+		{"Choice_OP_List", "[]", Choice, true},
+		{"Choices_C_Bool", "Bool", Choices, true},
+		{"Fail_C_Bool", "Bool", Failure, true},
+		{"Guard_Nat", "Nat", Guard, true},
+		{"Just", "Just", Value, false},
+	} {
+		if got, r, ok := Constructor(c.haskell); got != c.curry || r != c.role || ok != c.ok {
+			t.Errorf("%s: %q %v %v, want %q %v %v", c.haskell, got, r, ok, c.curry, c.role, c.ok)
+		}
+	}
+}
+
+func TestModule(t *testing.T) {
+	for haskell, curry := range map[string]string{"Curry_Prelude": "Prelude", "Data.Curry_Set": "Data.Set", "Curry_": "", "Main": "", "Curry_Data.Set": ""} {
+		if got, ok := Module(haskell); ok != (curry != "") || ok && got != curry {
+			t.Errorf("%s: %q %v", haskell, got, ok)
+		}
+	}
+}
+
+func TestSearch(t *testing.T) {
+	for _, c := range []struct{ module, name, part string }{
+		{"Types", "narrow", choices},
+		{"Types", "narrows", choices},
+		{"ID", "narrowID", supply},
+		{"ID", "lookupDecisionID", decisions},
+		{"Basics", "choice", choices},
+		{"Types", "=:=", constraints},
+		{"Types", "nfChoice.go", normal},
+		{"Types", "$!!", normal},
+		{"Search", "printDFS", strategies},
+		{"Solver", "anything", constraints},
+		{"Types", "somethingElse", others},
+		{"Curry_Prelude", "try (instance NonDet (OP_List a))", inspected},
+		{"Curry_Prelude", "generate (instance Generable C_Bool)", generators},
+		{"Curry_Prelude", "(instance UnifiableC_Bool)", others},
+	} {
+		if !Searches(c.module, c.name) || Part(c.module, c.name) != c.part {
+			t.Errorf("%s.%s: %v, %s, want %s", c.module, c.name, Searches(c.module, c.name), Part(c.module, c.name), c.part)
+		}
+	}
+	for _, other := range [][2]string{{"Curry_Prelude", "d_C_map"}, {"Data.Types", "narrow"}, {"Curry_Prelude", "show (instance Show C_Bool)"}} {
+		if Searches(other[0], other[1]) {
+			t.Errorf("%v is taken for code of search", other)
+		}
+	}
+}
+
+// Whatever the name, decoding ends, and keeps what follows the binding.
+func FuzzFunction(f *testing.F) {
+	for _, s := range []string{"d_OP_plus_plus", "nd_C_perm.go (instance Eq a)", "d_OP____", "HO_OP_Tuple9", "Guard_OP__case_", "d_OP_\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		name, v := Function(s)
+		if v == Neither && name != s {
+			t.Errorf("%q is no function, and came back as %q", s, name)
+		}
+		if _, local := cut(s); v != Neither && !strings.HasSuffix(name, local) {
+			t.Errorf("%q lost %q: %q", s, local, name)
+		}
+		if utf8.ValidString(s) && !utf8.ValidString(name) {
+			t.Errorf("%q became %q, which is no text", s, name)
+		}
+		Constructor(s)
+		Part("", s)
+	})
+}

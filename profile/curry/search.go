@@ -1,0 +1,87 @@
+package curry
+
+import "strings"
+
+// modules are those of KiCS2's run-time system: runtime/*.hs.
+var modules = map[string]string{
+	"Basics": "", "Types": "", "PrimTypes": "", "KiCS2Debug": "", "CurryException": "", "SafeExec": "",
+	"ID": "", "IDSupply": supply, "Giant": supply, "ConstStore": constraints, "Solver": constraints,
+	"FailInfo": failures, "FailTrace": failures,
+	"Search": strategies, "MonadSearch": strategies, "MonadList": strategies, "Strategies": strategies,
+}
+
+// The parts of search.
+const (
+	supply      = "supply of identifiers"
+	decisions   = "store of decisions"
+	choices     = "choices: made, and moved out of arguments"
+	constraints = "guards, constraints and unification"
+	failures    = "failures"
+	generators  = "logical variables made"
+	normal      = "normal forms"
+	strategies  = "search strategy"
+	inspected   = "looking whether values are choices"
+	others      = "other work of search"
+)
+
+// functions are the parts that functions and methods of those modules belong to, by the beginnings
+// of their names.
+var functions = []struct {
+	part   string
+	starts []string
+}{
+	{decisions, []string{"lookupDecision", "lookupID", "setDecision", "setUnsetDecision", "resetFreeVar", "propagateBind", "checkPropagation", "traceLookup", "traceDecision", "getDecision", "unsetDecision"}},
+	{supply, []string{"thisID", "freeID", "leftID", "rightID", "nextNIDs", "nextSupplies", "supply", "leftSupply", "rightSupply", "initSupply", "unique", "getKey", "getUnique", "narrowID"}},
+	{choices, []string{"narrow", "choice", "choiceCons", "choicesCons"}},
+	{constraints, []string{"guardCons", "bind", "lazyBind", "lookupCs", "lookupWithGlobalCs", "addCs", "combineCs", "=:=", "=.=", "=:<=", "=.<=", "unify", "&", "solve", "unification"}},
+	{failures, []string{"failCons", "failCheck", "defFailInfo", "checkFail"}},
+	{generators, []string{"generate"}},
+	{normal, []string{"$!!", "$##", "$!<", "nf", "gnf", "searchNF"}},
+	{inspected, []string{"try", "match"}},
+}
+
+// Classes of the run-time system, whose instances KiCS2 generates for each type.
+var classes = []string{"NonDet", "Generable", "NormalForm", "Unifiable", "Coverable"}
+
+// Runtime reports whether a Haskell module has the name of one of the run-time system's.
+func Runtime(module string) bool {
+	_, ok := modules[module]
+	return ok
+}
+
+// Searches reports whether a binding is code of the run-time system: of one of its modules, or of an
+// instance of one of its classes, which is named "method (instance Class Type)".
+func Searches(module, name string) bool {
+	if Runtime(module) {
+		return true
+	}
+	_, instance, ok := strings.Cut(name, " (instance ")
+	if !ok {
+		instance, ok = strings.CutPrefix(name, "(instance ")
+	}
+	if ok {
+		for _, c := range classes {
+			if strings.HasPrefix(instance, c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Part says what part of search a binding of the run-time system is.
+func Part(module, name string) string {
+	if part := modules[module]; part != "" {
+		return part
+	}
+	name, _ = cut(name)
+	best, length := others, 0
+	for _, f := range functions {
+		for _, start := range f.starts {
+			if len(start) > length && strings.HasPrefix(name, start) {
+				best, length = f.part, len(start)
+			}
+		}
+	}
+	return best
+}

@@ -1,0 +1,72 @@
+{-# LANGUAGE MagicHash #-}
+-- A functional-logic program as the Curry compiler KiCS2 would make it, with a run-time system of
+-- its own that is as small as can be: all hand-written. Prints the values that search finds, and
+-- what it met on the way.
+--
+-- Must show: functions by their Curry names (Puzzles.perm (nd)) at lines of Puzzles.curry, and
+-- search as (search).
+--
+-- usage: curry permsort|queens|last|knights [N [ROUNDS]]
+module Main (main) where
+
+import Basics (ConstStore, Cover, wrapDX)
+import Control.Monad (replicateM_)
+import Curry_Prelude
+import Curry_Puzzles
+import Data.IORef (newIORef, modifyIORef', readIORef, writeIORef)
+import GHC.Exts (Int (I#))
+import Search
+import System.Environment (getArgs)
+
+main :: IO ()
+main = do
+  args <- getArgs
+  case args of
+    what : rest ->
+      let (n, rounds) = case map read rest of
+            [] -> (8, 1)
+            [x] -> (x, 1)
+            x : r : _ -> (x, r)
+       in run what n rounds
+    _ -> run "queens" 6 1
+
+run :: String -> Int -> Int -> IO ()
+run what n rounds = do
+  end <- newIORef (Met 0 0 0 0)
+  total <- newIORef 0
+  let add x = modifyIORef' total (+ x)
+      search :: IO Met
+      search = case what of
+        "permsort" -> searchDFS (add . ints) (nd_C_permSort (down n))
+        "queens" -> searchDFS (add . ints) (nd_C_queens (int n))
+        "last" -> searchDFS (add . digit) (\s cd cs -> nd_C_last (nd_C_map (wrapDX d_C_digit) (down n) s cd cs) s cd cs)
+        _ -> searchDFS (add . bools) (\s cd cs -> nd_C_knights s cd cs)
+  replicateM_ rounds (search >>= writeIORef end)
+  Met c g f v <- readIORef end
+  sum' <- readIORef total
+  putStrLn (what ++ ": sum " ++ show sum' ++ ", choices " ++ show c ++ ", guards " ++ show g ++ ", failures " ++ show f ++ ", values " ++ show v)
+
+int :: Int -> C_Int
+int (I# x) = C_Int x
+
+down :: Int -> OP_List C_Int
+down 0 = OP_List
+down n = OP_Cons (int n) (down (n - 1))
+
+d_C_digit :: C_Int -> Cover -> ConstStore -> C_Int
+d_C_digit (C_Int x) _ _ = int (I# x `rem` 10)
+d_C_digit x _ _ = x
+
+digit :: C_Int -> Int
+digit (C_Int x) = I# x
+digit _ = -1
+
+ints :: OP_List C_Int -> Int
+ints (OP_Cons (C_Int x) xs) = I# x + 10 * ints xs
+ints _ = 0
+
+bools :: OP_List C_Bool -> Int
+bools (OP_Cons C_True xs) = 1 + 2 * bools xs
+bools (OP_Cons _ xs) = 2 * bools xs
+bools _ = 0
+
