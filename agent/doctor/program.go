@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ccagent/internal/ghc"
 	"ccagent/symbolize/binary"
 	"ccagent/symbolize/elffile"
 )
@@ -126,6 +127,15 @@ func version(b *binary.Info) Check {
 	if b.GHCVersion == "" {
 		c.Status, c.Detail = Warning, "compiled by GHC, version unknown"
 		c.Fix = "its stacks are walked by the newest known layout; if they fail, report the version"
+		return c
+	}
+	switch v, err := ghc.ParseVersion(b.GHCVersion); {
+	case err != nil || !v.Known():
+		c.Status = Warning
+		c.Detail += fmt.Sprintf(": not known; it is taken for %v", ghc.Newest)
+		c.Fix = "if stacks fail, report the version"
+	case !v.Ran():
+		c.Detail += ": layouts as in GHC's sources; no program of this series was tested"
 	}
 	return c
 }

@@ -382,7 +382,7 @@ func TestLayoutOfEveryRelease(t *testing.T) {
 		known bool
 	}{
 		"8.8.4": {56, false}, "8.10.7": {48, true}, "9.0.2": {48, true}, "9.8.4": {48, true}, "9.10.3": {56, true},
-		"9.14.1": {56, true}, "9.15.0": {56, false}, "10.0.1": {56, false}, "": {56, false},
+		"9.14.1": {56, true}, "9.15.20251020": {56, true}, "9.16.1": {56, false}, "10.0.1": {56, false}, "": {56, false},
 	} {
 		l, known := LayoutOf(version, false, true)
 		if l.TSOID != want.id || known != want.known {
@@ -392,7 +392,7 @@ func TestLayoutOfEveryRelease(t *testing.T) {
 			t.Errorf("GHC %s: %+v is not the newest layout, %+v", version, l, newest)
 		}
 	}
-	for _, version := range []string{"9.4.8", "", "9.15.0"} {
+	for _, version := range []string{"9.4.8", "", "9.16.1"} {
 		if l, _ := LayoutOf(version, false, true); l.TickyEntries != 0 {
 			t.Errorf("GHC %s: ticky counters' entries are at %d, want them not known", version, l.TickyEntries)
 		}
@@ -402,7 +402,7 @@ func TestLayoutOfEveryRelease(t *testing.T) {
 func TestProvenanceOf(t *testing.T) {
 	for version, want := range map[string]ProvenanceFormat{
 		"": ProvenanceNone, "8.8.4": ProvenanceNone, "9.0.2": ProvenanceNone, "9.2.8": ProvenanceList, "9.4.8": ProvenanceInline6,
-		"9.6.7": ProvenanceInline8, "9.8.4": ProvenanceApart8, "9.10.3": ProvenanceApart6, "9.14.1": ProvenanceApart6, "9.99.1": ProvenanceApart6,
+		"9.6.7": ProvenanceInline8, "9.8.4": ProvenanceApart8, "9.10.3": ProvenanceApart6, "9.14.1": ProvenanceApart6, "9.15.20251020": ProvenanceMarked6, "10.0.1": ProvenanceMarked6, "9.99.1": ProvenanceMarked6,
 	} {
 		if got := ProvenanceOf(version); got != want {
 			t.Errorf("GHC %q has format %d, want %d", version, got, want)

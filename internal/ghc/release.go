@@ -44,6 +44,10 @@ var releases = [...]release{
 		from: Version{9, 10}, tsoWords: 17, tsoID: 56, tsoLabel: 96, whyBlocked: 40, whyBlockedWide: true, profiledCCCS: 152, totalAllocated: 1200, pinnedBlocks: 1160,
 		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceApart6,
 	},
+	{
+		from: Version{9, 15}, tsoWords: 17, tsoID: 56, tsoLabel: 96, whyBlocked: 40, whyBlockedWide: true, profiledCCCS: 152, totalAllocated: 1200, pinnedBlocks: 1160,
+		taskInCallThreaded: 128, tickyEntries: TickyEntries96, provenance: ProvenanceMarked6,
+	},
 }
 
 // ProvenanceFormat is how a release lays out its info table map (-finfo-table-map,
@@ -58,6 +62,7 @@ const (
 	ProvenanceInline8                  // 9.6: the same, with file and span apart, and padding
 	ProvenanceApart8                   // 9.8: info pointers, entries of eight words and strings each on their own
 	ProvenanceApart6                   // 9.10: the same with six words; unit and module are the whole node's
+	ProvenanceMarked6                  // 9.15: the same, with the node's number, and entries and strings behind a magic word
 )
 
 // Layout says where the fields lie that are read of a process, in bytes.

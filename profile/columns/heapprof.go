@@ -231,6 +231,8 @@ func (s *heapState) finishHeap(profile *timeProfile) {
 				if len(band.Stack) > 0 {
 					band.Name = band.Stack[0]
 				}
+			case h.Breakdown == eventlog.BreakdownInfoTable && raw.info == 0 && band.Name == "0x0":
+				band.Name = "(not in the info table map)" // GHC 9.15 and newer sum them up
 			case raw.info != 0:
 				if t, ok := p.InfoTable(raw.info); ok {
 					band.Table = t

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -80,6 +81,9 @@ func location(i int) string {
 	return fac[i].File + ":" + printed[i]
 }
 
+// marked is a version of the newest layout.
+const marked = "10.0.1"
+
 // build lays entries out as a version does, and gives where the buffers are.
 func build(version string, compressed bool) (*image, []Buffer) {
 	m := &image{base: 0x500000, b: make([]byte, 64)}
@@ -130,16 +134,21 @@ func build(version string, compressed bool) (*image, []Buffer) {
 		if version != "9.8.4" {
 			node = append(node, u32s(unit, module)...)
 		}
+		if version == marked {
+			mark := u64s(magic)
+			node = u64s(0, 0, flag, uint64(len(fac)), m.put(u64s(infos...)), m.put(append(mark, pack(rows)...)), uint64(len(rows)), m.put(append(mark, pack(t.b)...)), uint64(len(t.b)))
+			node = append(node, u32s(unit, module)...)
+		}
 	}
 	return m, []Buffer{{m.put(node), "Main_ipe_buf"}}
 }
 
-// Every layout of the map, from GHC 9.2 to 9.14, compressed or not, gives the same entries.
+// Every layout of the map, from GHC 9.2 to 10.0, compressed or not, gives the same entries.
 func TestLayouts(t *testing.T) {
 	for _, c := range []struct {
 		version    string
 		compressed bool
-	}{{"9.2.8", false}, {"9.4.8", false}, {"9.6.7", false}, {"9.8.4", false}, {"9.8.4", true}, {"9.10.3", false}, {"9.10.3", true}, {"9.12.2", true}, {"9.14.1", false}} {
+	}{{"9.2.8", false}, {"9.4.8", false}, {"9.6.7", false}, {"9.8.4", false}, {"9.8.4", true}, {"9.10.3", false}, {"9.10.3", true}, {"9.12.2", true}, {"9.14.1", false}, {marked, false}, {marked, true}} {
 		m, buffers := build(c.version, c.compressed)
 		got, err := Read(context.Background(), m, buffers, c.version, 1<<20)
 		if err != nil {
@@ -147,7 +156,7 @@ func TestLayouts(t *testing.T) {
 		}
 		var want []Entry
 		for _, e := range fac {
-			if c.version[:3] == "9.1" {
+			if c.version[:3] == "9.1" || c.version == marked {
 				e.Unit = "main"
 			}
 			want = append(want, e)
@@ -163,7 +172,7 @@ func TestDamage(t *testing.T) {
 	if _, err := Read(context.Background(), &image{}, nil, "9.0.2", 1<<20); !errors.Is(err, ErrVersion) {
 		t.Errorf("version 9.0.2: %v", err)
 	}
-	for _, version := range []string{"9.4.8", "9.6.7", "9.8.4", "9.10.3"} {
+	for _, version := range []string{"9.4.8", "9.6.7", "9.8.4", "9.10.3", marked} {
 		m, buffers := build(version, false)
 		got, err := Read(context.Background(), m, append(buffers, Buffer{0x10, "away"}), version, 1<<20)
 		var format *FormatError
@@ -181,6 +190,21 @@ func TestDamage(t *testing.T) {
 				t.Fatalf("%s: cut to %d bytes: %d entries and no error", version, n, len(got))
 			}
 		}
+	}
+}
+
+// Of a program whose section .ipe was removed nothing is read, and it is said.
+func TestRemovedSection(t *testing.T) {
+	m, buffers := build(marked, false)
+	for i := range m.b[:len(m.b)-8] {
+		if binary.LittleEndian.Uint64(m.b[i:]) == magic {
+			clear(m.b[i : i+8])
+			break
+		}
+	}
+	got, err := Read(context.Background(), m, buffers, marked, 1<<20)
+	if len(got) != 0 || err == nil || !strings.Contains(err.Error(), ".ipe was removed") {
+		t.Errorf("%d entries, %v", len(got), err)
 	}
 }
 
@@ -205,7 +229,7 @@ func TestBomb(t *testing.T) {
 
 // Any bytes give entries in the order of their addresses.
 func FuzzRead(f *testing.F) {
-	for _, version := range []string{"9.2.8", "9.4.8", "9.6.7", "9.8.4", "9.10.3"} {
+	for _, version := range []string{"9.2.8", "9.4.8", "9.6.7", "9.8.4", "9.10.3", marked} {
 		m, buffers := build(version, version == "9.10.3")
 		f.Add(m.b, uint16(buffers[0].Addr-m.base), version)
 	}

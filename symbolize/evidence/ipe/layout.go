@@ -24,6 +24,8 @@ func layoutOf(version string) (layout, error) {
 		return func(r *reader, addr uint64) string { return r.apart(addr, 8) }, nil
 	case ghc.ProvenanceApart6:
 		return func(r *reader, addr uint64) string { return r.apart(addr, 6) }, nil
+	case ghc.ProvenanceMarked6:
+		return (*reader).marked, nil
 	}
 	return nil, fmt.Errorf("%w: version %q", ErrVersion, version)
 }
@@ -99,7 +101,7 @@ func (r *reader) inline(addr uint64, fields int) string {
 	return ""
 }
 
-// apart reads info pointers, entries and strings that lie apart (from 9.8 on).
+// apart reads info pointers, entries and strings that lie apart (9.8 to 9.14).
 func (r *reader) apart(addr uint64, fields int) string {
 	head, ok := r.words(addr, 9)
 	if !ok {
@@ -107,6 +109,32 @@ func (r *reader) apart(addr uint64, fields int) string {
 			return "head is cut off"
 		}
 	}
+	return r.body(head, fields)
+}
+
+// magic stands before entries and before strings, both in the section .ipe, from 9.15 on: "IPE\0IPE\0"
+// read as a number from its end. It is missing where objcopy has removed the section.
+const magic = 0x4950450049504500
+
+// marked reads the same as apart, with the number that the run-time system gives the node behind its
+// link, and with entries and strings behind the magic word (from 9.15 on).
+func (r *reader) marked(addr uint64) string {
+	head, ok := r.words(addr+word, 9) // without the link; the number is in its place
+	if !ok {
+		return "head is cut off"
+	}
+	for _, block := range []*uint64{&head[4], &head[6]} {
+		if m, ok := r.words(*block, 1); !ok || m[0] != magic {
+			return "no magic word at the start of its entries or strings: the section .ipe was removed"
+		}
+		*block += word
+	}
+	return r.body(head, 6)
+}
+
+// body reads what a head refers to: its link or number, whether that is compressed, count, info
+// pointers, entries and their size, strings and their size, and from 9.10 on the unit and module.
+func (r *reader) body(head []uint64, fields int) string {
 	compressed, count, tables := head[1] != 0, head[2], head[3]
 	size := uint64(4 * fields)
 	if count > maxEntries || head[5] < count*size {
