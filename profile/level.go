@@ -26,8 +26,9 @@ const (
 
 var levelNames = [levels]string{"binding", "span", "file", "module", "package", "line", "function"}
 
-// Levels are the levels a user can choose, from the finest to the coarsest.
-var Levels = []Level{LevelSpan, LevelBinding, LevelFunction, LevelFile, LevelModule, LevelPackage}
+// Levels are the levels a user can choose, from the finest to the coarsest, but for LevelFunction,
+// which differs from LevelBinding in Curry programs alone.
+var Levels = []Level{LevelSpan, LevelBinding, LevelFile, LevelModule, LevelPackage}
 
 func (l Level) String() string {
 	if l < levels {
@@ -38,7 +39,7 @@ func (l Level) String() string {
 
 // ParseLevel parses a level's name.
 func ParseLevel(s string) (Level, error) {
-	for _, l := range Levels {
+	for _, l := range append(Levels[:len(Levels):len(Levels)], LevelFunction) {
 		if levelNames[l] == s {
 			return l, nil
 		}

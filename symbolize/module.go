@@ -117,6 +117,14 @@ func (m *opened) open(ctx context.Context, r *run, info *eventlog.ModuleSymbols)
 		}
 	}
 	memory := r.memory()
+	if symbolsFrom == f && !m.info.HasSymtab {
+		d, err := f.MiniDebug(memory / 8)
+		if err != nil {
+			problems = append(problems, err.Error())
+		} else if d != nil && d.HasSymtab() {
+			symbolsFrom = d
+		}
+	}
 	all, err := symbolsFrom.SymbolTable(memory / 4)
 	if err != nil {
 		problems = append(problems, fmt.Sprintf("symbols: %v", err))

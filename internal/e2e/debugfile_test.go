@@ -62,3 +62,26 @@ func TestStrippedProgramIsNamedLater(t *testing.T) {
 		t.Errorf("without the program Main.three has %.2f", s)
 	}
 }
+
+// A stripped program that has the symbols of its functions in .gnu_debugdata, as Fedora's programs do,
+// is named by them.
+func TestStrippedProgramWithMiniDebug(t *testing.T) {
+	objcopy, xz := testprog.NeedTool(t, "objcopy", "binutils"), testprog.NeedTool(t, "xz", "xz-utils")
+	whole := testprog.Build(t, "spin31", testprog.Options{})
+	dir := t.TempDir()
+	mini, stripped := filepath.Join(dir, "mini"), filepath.Join(dir, "spin31")
+	for _, argv := range [][]string{
+		{objcopy, "--strip-debug", whole, mini}, {xz, "-1", mini}, {objcopy, "--strip-all", "--add-section", ".gnu_debugdata=" + mini + ".xz", whole, stripped},
+	} {
+		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", argv, err, out)
+		}
+	}
+	log, r := record(t, []string{"-F", "997", "-e", "cpu-clock"}, stripped, "2000")
+	for _, row := range hotOf(t, log).Rows {
+		if row.Element == "Main.three" && row.Share > 0.5 {
+			return
+		}
+	}
+	t.Errorf("Main.three has no large share\n%s", r.stderr)
+}
