@@ -4,9 +4,11 @@ import (
 	"strings"
 
 	"ccagent/internal/printable"
-	diffscreen "ccagent/ui/screen/diff"
-
+	"ccagent/profile"
 	"ccagent/profile/diff"
+	"ccagent/ui/printer"
+	diffscreen "ccagent/ui/screen/diff"
+	"ccagent/ui/screen/diffflame"
 
 	"github.com/spf13/cobra"
 )
@@ -18,7 +20,7 @@ const maxRuns = 32
 type comparing struct {
 	metric, normalise string
 	alpha             float64
-	all               bool
+	all, stacks       bool
 	options           diff.Options
 }
 
@@ -46,6 +48,13 @@ of elements. A single log a side gets no test: its ± is the noise of sampling a
 			if v.interactive(c) {
 				return v.tuiDiff(c, a, b, d.options)
 			}
+			if d.stacks {
+				r, err := v.compareStacks(c, a, b, d.all)
+				if err != nil {
+					return err
+				}
+				return v.print(r, "")
+			}
 			res, err := v.compare(c, a, b, d.options)
 			if err != nil {
 				return err
@@ -59,6 +68,7 @@ of elements. A single log a side gets no test: its ± is the noise of sampling a
 	f.StringVar(&d.metric, "by", "share", "what is compared of an element: share, only or inclusive")
 	f.StringVar(&d.normalise, "normalise", "none", "none: weights as they are; share: parts of each run's total")
 	f.Float64Var(&d.alpha, "alpha", diff.DefaultAlpha, "the chance of any false verdict")
+	f.BoolVar(&d.stacks, "stacks", false, "compare call paths, by their parts of each run's total")
 	f.BoolVar(&d.all, "all", false, "print every element, not only those that differ")
 	return c
 }
@@ -95,6 +105,40 @@ func sides(args []string) (a, b []string, err error) {
 		}
 	}
 	return both[0], both[1], nil
+}
+
+// compareStacks compares the call trees of all logs.
+func (v *view) compareStacks(c *cobra.Command, a, b []string, all bool) (printer.Report, error) {
+	unit, event := "", v.event
+	read := func(paths []string) (out []*profile.Selection, err error) {
+		for _, path := range paths {
+			s, _, err := v.selection(c, path)
+			if err != nil {
+				return nil, err
+			}
+			if event == "" {
+				event = s.EventDef().Name()
+				v.event = event // the first log's event, for all logs
+			}
+			switch u := s.EventDef().Unit; {
+			case unit == "":
+				unit = u
+			case u != unit:
+				return nil, wrong("%s counts %s, the logs before it %s: give one --event", path, u, unit)
+			}
+			out = append(out, s)
+		}
+		return out, nil
+	}
+	as, err := read(a)
+	if err != nil {
+		return nil, err
+	}
+	bs, err := read(b)
+	if err != nil {
+		return nil, err
+	}
+	return diffflame.Of(as, bs, a, b, all), nil
 }
 
 // compare reads the logs one after another and keeps only their figures.

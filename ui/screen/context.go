@@ -6,7 +6,6 @@ import (
 	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/columns"
-	"ccagent/profile/diff"
 	"ccagent/ui/model"
 )
 
@@ -51,37 +50,6 @@ func (c *Context) Rebase() {
 	if s := c.Data.Summary; c.Whole && s != nil && s.AllWeight > 0 {
 		c.Base = float64(s.Weight) / float64(s.AllWeight)
 	}
-}
-
-// Compared is two groups of logs, and how they are to be compared first.
-type Compared struct {
-	A, B           []*profile.Profile
-	NamesA, NamesB []string
-	Level          profile.Level
-	Options        diff.Options
-	Shown          Side // whose first log the context's profile is
-}
-
-// Side is one of the two groups that are compared.
-type Side uint8
-
-// The sides.
-const (
-	SideA Side = iota
-	SideB
-)
-
-func (s Side) String() string { return [...]string{"A", "B"}[s] }
-
-// Other is the other side.
-func (s Side) Other() Side { return SideB - s }
-
-// First is the log of a side that the other screens show, and its name.
-func (c *Compared) First(s Side) (*profile.Profile, string) {
-	if s == SideA {
-		return c.A[0], c.NamesA[0]
-	}
-	return c.B[0], c.NamesB[0]
 }
 
 // Function names a function of a call tree; the zero Function is none.

@@ -31,6 +31,8 @@ const (
 	Heap    = "heap"
 	Diff    = "diff"
 	Alloc   = "alloc"
+
+	DiffStacks = "diffstacks"
 )
 
 // Kind is a screen as it is registered. Its number, key and tab follow from its place among

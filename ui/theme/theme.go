@@ -16,6 +16,9 @@ type Style = uv.Style
 // HeatLevels is the number of heat steps; each stands for twice the one below.
 const HeatLevels = 8
 
+// ChangeLevels is the number of steps of a change, each of four times the one below.
+const ChangeLevels = 4
+
 // Causes is the number of overlapping causes that get a letter and a colour.
 const Causes = 4
 
@@ -40,6 +43,9 @@ type Theme struct {
 	Cause                [Causes]Style
 	Flame                [HeatLevels]Style // a block of a flame graph by its own cost; FlameIdle without
 	FlameIdle, FlameEdge Style
+	// More and Less are a block of a differential flame graph by the change of its share; FlameIdle
+	// where it does not differ.
+	More, Less [ChangeLevels]Style
 
 	Range           Style // inside the selected time range
 	Run, GC, Idle   Style // capability activity
@@ -93,6 +99,23 @@ func HeatLevel(share float64) int {
 	return max(1, min(l, HeatLevels))
 }
 
+// ChangeLevel puts a change of share on its scale: 1 below 1 point, 2 below 4, 3 below 16, 4 from
+// there on; 0 for none.
+func ChangeLevel(change float64) int {
+	change = math.Abs(change)
+	switch {
+	case !(change > 0):
+		return 0
+	case change < 0.01:
+		return 1
+	case change < 0.04:
+		return 2
+	case change < 0.16:
+		return 3
+	}
+	return ChangeLevels
+}
+
 // palette names a theme's hues.
 type palette struct {
 	name                    string
@@ -107,6 +130,7 @@ type palette struct {
 	// cold is that of blocks without a cost of their own.
 	flame                  [HeatLevels]color.Color
 	cold                   color.Color
+	more, less             [ChangeLevels]color.Color // of the same 256
 	cause                  [Causes]color.Color
 	run, gc                color.Color
 	keyword, typ, str, num color.Color
@@ -157,6 +181,9 @@ func (p palette) theme() *Theme {
 			t.Heat[i] = bold(c)
 		}
 		t.Flame[i] = on(p.flame[i])
+	}
+	for i := range ChangeLevels {
+		t.More[i], t.Less[i] = on(p.more[i]), on(p.less[i])
 	}
 	t.FlameIdle = on(p.cold)
 	t.FlameEdge = t.FlameIdle

@@ -48,6 +48,9 @@ func (t *Theme) roles() map[string]Style {
 	for i := range HeatLevels {
 		out[fmt.Sprint("heat ", i)], out[fmt.Sprint("flame ", i)] = t.Heat[i], t.Flame[i]
 	}
+	for i := range ChangeLevels {
+		out[fmt.Sprint("more ", i)], out[fmt.Sprint("less ", i)] = t.More[i], t.Less[i]
+	}
 	for i := range Causes {
 		out[fmt.Sprint("cause ", i)] = t.Cause[i]
 	}

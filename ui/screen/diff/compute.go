@@ -1,8 +1,6 @@
 package diff
 
 import (
-	"fmt"
-
 	"ccagent/profile"
 	"ccagent/profile/diff"
 	"ccagent/ui/model"
@@ -22,40 +20,20 @@ type Diff struct {
 	Problem string       // why there is none
 }
 
-// compare measures every log of both groups. Transforms hold for each: names and
-// times are the same in all.
+// compare measures every log of both groups under the transforms that hold.
 func (c part) compare(in *model.Input) *Diff {
-	out := &Diff{}
-	event, events := "", in.Profile().Events
-	if i := in.Query.Event; i >= 0 && i < len(events) {
-		event = events[i].Name()
+	a, b, err := c.of.Selections(in)
+	if err != nil {
+		return &Diff{Problem: err.Error()}
 	}
-	measure := func(ps []*profile.Profile, names []string) ([]*diff.Run, error) {
-		var runs []*diff.Run
-		for i, p := range ps {
-			at, ok := p.EventNamed(event)
-			if !ok {
-				return nil, fmt.Errorf("%s has no event %q", names[i], event)
-			}
-			f, err := model.Filter(at, in.Query.Transforms.All())
-			if err != nil {
-				return nil, err
-			}
-			runs = append(runs, diff.Measure(names[i], p.Select(f), c.Level))
+	measure := func(of []*profile.Selection, names []string) (runs []*diff.Run) {
+		for i, s := range of {
+			runs = append(runs, diff.Measure(names[i], s, c.Level))
 		}
-		return runs, nil
+		return runs
 	}
-	a, err := measure(c.of.A, c.of.NamesA)
-	if err != nil {
-		out.Problem = err.Error()
-		return out
-	}
-	b, err := measure(c.of.B, c.of.NamesB)
-	if err != nil {
-		out.Problem = err.Error()
-		return out
-	}
-	out.Result, err = diff.Compare(a, b, c.Options)
+	out := &Diff{}
+	out.Result, err = diff.Compare(measure(a, c.of.NamesA), measure(b, c.of.NamesB), c.Options)
 	if err != nil {
 		out.Problem = err.Error()
 	}

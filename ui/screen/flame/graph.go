@@ -3,12 +3,11 @@ package flame
 import (
 	"fmt"
 	"image"
-	"slices"
 	"strings"
 
 	"ccagent/internal/format"
-	"ccagent/ui/keymap"
 	"ccagent/ui/screen"
+	"ccagent/ui/screen/pane"
 	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
@@ -54,34 +53,23 @@ func (f *flamePane) drawTree(p *widget.Painter, in widget.Rect, t *treePane, at 
 	if deep >= f.first+rows {
 		f.first = deep - rows + 1
 	}
-	f.spread(p, t, root, widget.Rect{Min: image.Pt(in.Min.X, y), Max: in.Max}, in.Min.X, in.Max.X, -f.first, 1, at, focus)
+	f.spread(p, t, root, widget.Rect{Min: image.Pt(in.Min.X, y), Max: in.Max}, f.first, 1, at, focus)
 }
 
 // drawSandwich draws callers upwards from the middle, and callees downwards.
 func (f *flamePane) drawSandwich(p *widget.Painter, in widget.Rect, callers, callees *treePane, focusUp, focus bool) {
 	f.blocks, f.cut = f.blocks[:0], 0
-	up := min(in.Dy()/2, maxDepth(callers.tree))
+	up := min(in.Dy()/2, pane.Depth(shapeOf(callers), 0))
 	middle := in.Min.Y + up
-	if free := in.Max.Y - middle - 1 - maxDepth(callees.tree); free > 0 {
-		middle = min(in.Max.Y-1, min(in.Min.Y+maxDepth(callers.tree), middle+free))
+	if free := in.Max.Y - middle - 1 - pane.Depth(shapeOf(callees), 0); free > 0 {
+		middle = min(in.Max.Y-1, min(in.Min.Y+pane.Depth(shapeOf(callers), 0), middle+free))
 	}
 	atUp, atDown := int32(-1), callees.node()
 	if focusUp {
 		atUp, atDown = callers.node(), -1
 	}
-	f.spread(p, callers, 0, widget.Rect{Min: in.Min, Max: image.Pt(in.Max.X, middle+1)}, in.Min.X, in.Max.X, 0, -1, atUp, focus)
-	f.spread(p, callees, 0, widget.Rect{Min: image.Pt(in.Min.X, middle), Max: in.Max}, in.Min.X, in.Max.X, 0, 1, atDown, focus)
-}
-
-// maxDepth is how many rows a tree takes below its root.
-func maxDepth(t *Tree) int {
-	depth := make([]int, len(t.Nodes))
-	most := 0
-	for i := 1; i < len(t.Nodes); i++ {
-		depth[i] = depth[t.Nodes[i].Parent] + 1
-		most = max(most, depth[i])
-	}
-	return most
+	f.spread(p, callers, 0, widget.Rect{Min: in.Min, Max: image.Pt(in.Max.X, middle+1)}, 0, -1, atUp, focus)
+	f.spread(p, callees, 0, widget.Rect{Min: image.Pt(in.Min.X, middle), Max: in.Max}, 0, 1, atDown, focus)
 }
 
 // root is the zoomed node, or the tree's root if that is gone.
@@ -109,49 +97,40 @@ func (f *flamePane) depth(t *treePane, root, n int32) int {
 	return d
 }
 
-// spread draws a node over the columns x1 to x2 in row of r, counted from its
-// top or, with by −1, from its bottom; and its children in the rows after that.
-// It visits only nodes that are on screen.
-func (f *flamePane) spread(p *widget.Painter, t *treePane, n int32, r widget.Rect, x1, x2, row, by int, at int32, focus bool) {
-	if row >= r.Dy() || x2 <= x1 {
-		return
+// shape is a call tree as blocks: without the nodes below the least share that is shown.
+type shape struct {
+	*Tree
+	base, minimum float64
+}
+
+// Parent implements pane.Shape.
+func (s shape) Parent(n int32) int32 { return int32(s.Nodes[n].Parent) }
+
+// Kids implements pane.Shape.
+func (s shape) Kids(n int32) []int32 { return s.Nodes[n].Kids }
+
+// Weight implements pane.Shape.
+func (s shape) Weight(n int32) float64 {
+	if t := s.Nodes[n].Total; n == 0 || t*s.base >= s.minimum {
+		return t
 	}
-	if row >= 0 {
-		y := r.Min.Y + row
-		if by < 0 {
-			y = r.Max.Y - 1 - row
+	return 0
+}
+
+func shapeOf(t *treePane) shape { return shape{t.tree, t.c.Base, t.c.Minimum} }
+
+// spread draws a node over the width of r, first rows of it scrolled away, and what is below it: downwards or,
+// with by −1, upwards.
+func (f *flamePane) spread(p *widget.Painter, t *treePane, n int32, r widget.Rect, first, by int, at int32, focus bool) {
+	pane.Spread(shapeOf(t), n, r, r.Min.X, r.Max.X, -first, by, func(b pane.Block) {
+		f.block(p, t, b.Node, b.R, b.Node == at, focus)
+		if b.More {
+			f.cut++
+			if b.R.Dx() >= 3 {
+				p.Mark(b.R.Max.X-1, b.R.Min.Y, p.Glyphs.More)
+			}
 		}
-		f.block(p, t, n, widget.Rect{Min: image.Pt(x1, y), Max: image.Pt(x2, y+1)}, n == at, focus)
-	}
-	node := &t.tree.Nodes[n]
-	if row == r.Dy()-1 && slices.ContainsFunc(node.Kids, func(k int32) bool { return t.tree.Nodes[k].Total*t.c.Base >= t.c.Minimum }) {
-		f.cut++
-		y := r.Max.Y - 1
-		if by < 0 {
-			y = r.Min.Y
-		}
-		if x2-x1 >= 3 {
-			p.Mark(x2-1, y, p.Glyphs.More)
-		}
-		return
-	}
-	if node.Total <= 0 {
-		return
-	}
-	width, sum := float64(x2-x1), 0.0
-	from := x1
-	for _, k := range node.Kids {
-		kid := &t.tree.Nodes[k]
-		if kid.Total*t.c.Base < t.c.Minimum {
-			continue
-		}
-		sum += kid.Total
-		to := min(x2, x1+int(sum/node.Total*width+0.5))
-		if to > from {
-			f.spread(p, t, k, r, from, to, row+1, by, at, focus)
-		}
-		from = max(from, to)
-	}
+	})
 }
 
 // leastLabel is the room that a name which does not fit needs: with less it says nothing.
@@ -271,72 +250,4 @@ func (f *flamePane) at(m screen.Mouse) (flameBlock, bool) {
 		}
 	}
 	return flameBlock{}, false
-}
-
-// neighbour is the node that an arrow key leads to: along the blocks of its row, to
-// its caller, or to its largest callee. down is whether callees are below.
-func neighbour(t *Tree, n int32, a keymap.Action, down bool) int32 {
-	node := &t.Nodes[n]
-	toParent, toKid := keymap.Up, keymap.Down
-	if !down {
-		toParent, toKid = toKid, toParent
-	}
-	switch a {
-	case toParent:
-		if node.Parent >= 0 {
-			return int32(node.Parent)
-		}
-	case toKid:
-		if len(node.Kids) > 0 {
-			return node.Kids[0]
-		}
-	case keymap.Left, keymap.Right:
-		return cousin(t, n, a == keymap.Right)
-	}
-	return n
-}
-
-// cousin is the next node of the same depth to one side.
-func cousin(t *Tree, n int32, right bool) int32 {
-	up := 0
-	for at := n; t.Nodes[at].Parent >= 0; at = int32(t.Nodes[at].Parent) {
-		kids := t.Nodes[t.Nodes[at].Parent].Kids
-		i := 0
-		for kids[i] != at {
-			i++
-		}
-		up++
-		for step := 1; ; step++ {
-			j := i + step
-			if !right {
-				j = i - step
-			}
-			if j < 0 || j >= len(kids) {
-				break
-			}
-			if found := descend(t, kids[j], up-1, right); found >= 0 {
-				return found
-			}
-		}
-	}
-	return n
-}
-
-// descend finds the first, or last, node some levels below another; −1 if there
-// is none.
-func descend(t *Tree, n int32, levels int, first bool) int32 {
-	if levels == 0 {
-		return n
-	}
-	kids := t.Nodes[n].Kids
-	for i := range kids {
-		k := kids[i]
-		if !first {
-			k = kids[len(kids)-1-i]
-		}
-		if found := descend(t, k, levels-1, first); found >= 0 {
-			return found
-		}
-	}
-	return -1
 }

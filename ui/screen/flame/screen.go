@@ -13,6 +13,7 @@ import (
 	"ccagent/ui/model"
 	"ccagent/ui/printer"
 	"ccagent/ui/screen"
+	"ccagent/ui/screen/pane"
 	"ccagent/ui/widget"
 )
 
@@ -135,7 +136,7 @@ func (s *Screen) Do(a keymap.Action) string {
 	}
 	switch a {
 	case keymap.Up, keymap.Down, keymap.Left, keymap.Right:
-		t.reveal(neighbour(t.tree, n, a, true))
+		t.reveal(pane.Step(shapeOf(t), n, a, true))
 	case keymap.Top:
 		t.reveal(0)
 	case keymap.Open:
