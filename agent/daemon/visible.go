@@ -86,7 +86,7 @@ func (v *Prospect) file(path string) (found prospect) {
 	}
 	defer func() { v.known[id] = found }()
 	e, err := elffile.Open(f, st.Size)
-	if err != nil || !binary.IdentifyFile(e).RTS {
+	if err != nil || !binary.IdentifyProgram(e).RTS {
 		return found
 	}
 	found.rts = true

@@ -137,7 +137,7 @@ func examine(path string) (p program) {
 	if err != nil || !binary.MayBeHaskell(e) {
 		return p
 	}
-	p.info = binary.IdentifyFile(e)
+	p.info = binary.IdentifyProgram(e)
 	p.haskell = p.info.RTS || p.info.DynamicHaskell
 	return p
 }

@@ -54,7 +54,10 @@ func (s *Symbols) scan() error {
 			return
 		}
 		if old, twice := s.by[sym.Name]; !twice || old.Size == 0 {
-			s.by[sym.Name] = *sym
+			one := *sym
+			// The strings are part of the file's string table, which would be held as long as they are.
+			one.Name, one.File = strings.Clone(sym.Name), strings.Clone(sym.File)
+			s.by[one.Name] = one
 		}
 	})
 }

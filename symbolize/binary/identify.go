@@ -75,6 +75,18 @@ func Identify(r io.ReaderAt, size int64) (Info, error) {
 
 // IdentifyFile examines a file that is open.
 func IdentifyFile(f *elffile.File) Info {
+	b := IdentifyProgram(f)
+	if b.HasDWARF {
+		b.HasNotes = hasNotes(f)
+		b.GHC = b.GHC || b.HasNotes
+	}
+	b.HasIPE = b.GHC && hasIPE(f)
+	return b
+}
+
+// IdentifyProgram is IdentifyFile without what would have to be looked for in most of the file: whether it has
+// source notes and an info table map.
+func IdentifyProgram(f *elffile.File) Info {
 	d := f.Dynamic()
 	b := Info{
 		Arch: f.Arch(), PIE: f.Type == elf.ET_DYN, Static: !d.Present || len(d.Needed) == 0 && !hasInterp(f),
@@ -99,11 +111,6 @@ func IdentifyFile(f *elffile.File) Info {
 			b.Way = ghc.Way(way)
 		}
 	}
-	if b.HasDWARF {
-		b.HasNotes = hasNotes(f)
-		b.GHC = b.GHC || b.HasNotes
-	}
-	b.HasIPE = b.GHC && hasIPE(f)
 	return b
 }
 

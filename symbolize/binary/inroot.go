@@ -40,6 +40,21 @@ func OpenWithoutLinks(root *os.File, path string) (*os.File, error) {
 	return f, err
 }
 
+// ExistsWithoutLinks reports whether OpenWithoutLinks would find a file, without opening it.
+func ExistsWithoutLinks(root *os.File, path string) bool {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	dir := unix.AT_FDCWD
+	if root != nil {
+		dir = int(root.Fd())
+		how.Resolve |= unix.RESOLVE_IN_ROOT
+	}
+	f, err := openat2(dir, path, how)
+	if err == nil {
+		f.Close()
+	}
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 func openat2(dir int, path string, how unix.OpenHow) (*os.File, error) {
 	if path == "" || strings.IndexByte(path, 0) >= 0 {
 		return nil, &fs.PathError{Op: "openat2", Path: path, Err: unix.EINVAL}

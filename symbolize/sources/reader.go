@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"ccagent/internal/credentials"
+	"ccagent/symbolize/binary"
 )
 
 // Reader reads the source files that go into a log, as one user.
@@ -52,6 +53,12 @@ func (r *Reader) Do(f func()) {
 	done := make(chan struct{})
 	r.work <- func() { f(); close(done) }
 	<-done
+}
+
+// Exists reports whether there is such a file, for Read to find, or to refuse.
+func (r *Reader) Exists(root *os.File, path string) (is bool) {
+	r.Do(func() { is = binary.ExistsWithoutLinks(root, path) })
+	return is
 }
 
 // Read reads a source file below a root directory; a nil root is this process's own.

@@ -149,6 +149,9 @@ func refuse(c *sandbox.Conn, err error) error {
 // and in readSource.
 func (a *answers) source(ref *sources.Ref, maxSize int64) (sources.Content, error) {
 	m := a.modules[ref.Module]
+	if m != nil && sources.Named(ref.Path()) && !a.exists(m, ref) {
+		return sources.Content{}, fs.ErrNotExist // that all strings of the files are looked through for nothing is the usual case
+	}
 	if !a.mayRead(m, ref) {
 		return sources.Content{}, fmt.Errorf("read %s: %w", ref.Path(), errNotNamed)
 	}
@@ -156,6 +159,16 @@ func (a *answers) source(ref *sources.Ref, maxSize int64) (sources.Content, erro
 		return sources.Content{}, fs.ErrNotExist
 	}
 	return a.readSource(m, ref, maxSize)
+}
+
+// exists reports whether there is a source file, also one that the child may not read: the program's user, in
+// whose hands a child that was taken over would be, can find that out.
+func (a *answers) exists(m *ModuleFile, ref *sources.Ref) bool {
+	var root *os.File
+	if ref.InRoot {
+		root = m.Root
+	}
+	return (root != nil || !ref.InRoot) && a.reader.Exists(root, ref.Path())
 }
 
 // readSource reads a source file that the module's debug information names.
