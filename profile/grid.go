@@ -69,9 +69,12 @@ type gridSums struct {
 	saturated bool // a sum overflowed, so subtracting cells would give wrong sums
 }
 
-// maxGrids is the number of grids cached: the windows on screen and before it, each for
-// two events.
-const maxGrids = 4
+// At most maxGrids grids are kept: of the windows on screen and before it, each for two events; and no more
+// than have maxCells cells (200 MB), but always the last.
+const (
+	maxGrids = 4
+	maxCells = 12 << 20
+)
 
 // gridOf returns the grid of the samples that a predicate's contexts keep, in n buckets.
 // It ignores the predicate's sites; the caller applies them.
@@ -86,16 +89,27 @@ func (p *Profile) gridOf(q *samplePredicate, f *Filter, from, to, step uint64, n
 			return g
 		}
 	}
+	l.makeRoom(maxGrids-1, maxCells/2) // before the next is made
 	l.mu.Unlock()
 	g := p.newGrid(q, from, to, step, n)
 	g.key = key
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.grids) == maxGrids {
+	l.grids = append(l.grids[:len(l.grids):len(l.grids)], g)
+	l.makeRoom(maxGrids, maxCells)
+	return g
+}
+
+// makeRoom drops the oldest grids, but not the last, until there are few enough with few enough cells.
+func (l *scanned) makeRoom(grids, cells int) {
+	has := 0
+	for _, g := range l.grids {
+		has += len(g.cells)
+	}
+	for len(l.grids) > 1 && (len(l.grids) > grids || has > cells) {
+		has -= len(l.grids[0].cells)
 		l.grids = l.grids[1:]
 	}
-	l.grids = append(l.grids[:len(l.grids):len(l.grids)], g)
-	return g
 }
 
 func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *grid {
@@ -142,73 +156,57 @@ func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *gri
 		}
 	})
 
-	// Combine the samples of a bucket that agree in site and capability.
-	k = workers(len(order), 8*len(p.Sites))
-	slots := make([]gridSlots, k)
-	byBucket := make([][]gridEntry, n)
-	parallel(k, n, func(w, b int) {
-		s := &slots[w]
-		if s.head == nil {
-			s.head = make([]uint32, len(p.Sites))
-		}
-		var out []gridEntry
-		s.next = s.next[:0]
+	return p.gather(chunks, order, starts)
+}
+
+// gather makes a grid of samples, given as chunk and index in the chunk, by bucket.
+func (p *Profile) gather(chunks []*columns.Chunk, order []uint32, starts []int) *grid {
+	n := len(starts) - 1
+	g := &grid{buckets: n, start: make([]int, len(p.Sites)+1)}
+	caps := p.capNumbers(g)
+
+	// Count the cells of each site: by capability, of which the first 64 are told apart.
+	type mark struct {
+		caps   uint64 // seen in the bucket
+		bucket int    // 1 + the last one seen
+	}
+	marks := make([]mark, len(p.Sites))
+	for b := range n {
 		for _, at := range order[starts[b]:starts[b+1]] {
 			c, j := chunks[at/columns.ChunkSize], at%columns.ChunkSize
-			site, cp := c.Site[j], p.Contexts[c.Context[j]].Cap
-			e := s.head[site]
-			for e != 0 && out[e-1].cap != cp {
-				e = s.next[e-1]
+			m := &marks[c.Site[j]]
+			if m.bucket != b+1 {
+				*m = mark{bucket: b + 1}
 			}
-			if e == 0 {
-				out = append(out, gridEntry{site: site, cap: cp})
-				s.next = append(s.next, s.head[site])
-				e = uint32(len(out))
-				s.head[site] = e
-			}
-			x := &out[e-1]
-			x.weight = columns.SatAdd(x.weight, c.Weight(int(j)))
-			x.count++
-		}
-		for i := range out {
-			s.head[out[i].site] = 0
-		}
-		byBucket[b] = out
-	})
-	return p.transpose(byBucket, n)
-}
-
-// gridEntry is what combined samples of a bucket agree in, with their sum.
-type gridEntry struct {
-	weight uint64
-	count  uint32
-	site   uint32
-	cap    uint16
-}
-
-// transpose sorts entries by site.
-func (p *Profile) transpose(byBucket [][]gridEntry, n int) *grid {
-	g := &grid{buckets: n, start: make([]int, len(p.Sites)+1)}
-	caps := make(map[uint16]uint16)
-	for _, es := range byBucket {
-		for i := range es {
-			g.start[es[i].site+1]++
-			if _, ok := caps[es[i].cap]; !ok {
-				caps[es[i].cap] = uint16(len(g.caps))
-				g.caps = append(g.caps, uint32(es[i].cap))
+			if bit := uint64(1) << caps[c.Context[j]]; bit == 0 || m.caps&bit == 0 {
+				m.caps |= bit
+				g.start[c.Site[j]+1]++
 			}
 		}
 	}
 	for i := range p.Sites {
 		g.start[i+1] += g.start[i]
 	}
+
+	// A site's cells are in the order of buckets. Those that are left over stay empty.
 	g.cells = make([]gridCell, g.start[len(p.Sites)])
 	next := slices.Clone(g.start)
-	for b, es := range byBucket {
-		for i := range es {
-			e := &es[i]
-			g.cells[next[e.site]] = gridCell{e.weight, e.count, uint16(b), caps[e.cap]}
-			next[e.site]++
+	for b := range n {
+		for _, at := range order[starts[b]:starts[b+1]] {
+			c, j := chunks[at/columns.ChunkSize], at%columns.ChunkSize
+			site, cp := c.Site[j], caps[c.Context[j]]
+			i := next[site] - 1
+			for i >= g.start[site] && int(g.cells[i].bucket) == b && g.cells[i].cap != cp {
+				i--
+			}
+			if i < g.start[site] || int(g.cells[i].bucket) != b {
+				i = next[site]
+				next[site]++
+				g.cells[i] = gridCell{bucket: uint16(b), cap: cp}
+			}
+			x := &g.cells[i]
+			x.weight = columns.SatAdd(x.weight, c.Weight(int(j)))
+			x.count++
 		}
 	}
 	g.all = g.empty()
@@ -222,6 +220,23 @@ func (p *Profile) transpose(byBucket [][]gridEntry, n int) *grid {
 		}
 	}
 	return g
+}
+
+// capNumbers sets a grid's capabilities, and returns the position there of each context's.
+func (p *Profile) capNumbers(g *grid) []uint16 {
+	known := make(map[uint16]uint16)
+	out := make([]uint16, len(p.Contexts))
+	for i := range p.Contexts {
+		c := p.Contexts[i].Cap
+		at, ok := known[c]
+		if !ok {
+			at = uint16(len(g.caps))
+			known[c] = at
+			g.caps = append(g.caps, uint32(c))
+		}
+		out[i] = at
+	}
+	return out
 }
 
 func (g *grid) empty() *gridSums {
@@ -341,10 +356,6 @@ func b2i(b bool) int {
 	}
 	return 0
 }
-
-// gridSlots find the entries of a site. head (by site) and next (by entry) are 1 + an
-// entry's index; 0 means none.
-type gridSlots struct{ head, next []uint32 }
 
 // Categories is the number of eventlog.Category values.
 const Categories = int(eventlog.CategoryKernel) + 1

@@ -162,6 +162,7 @@ func (a *App) handle(msg tea.Msg) tea.Cmd {
 		if msg.compared != nil {
 			return nil
 		}
+		limitMemory(msg.p.Samples())
 		if msg.p.Accounting.Growing {
 			a.say("the log is still being written; ccview --follow shows it as it grows", false)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/term"
@@ -76,6 +77,7 @@ func Run(ctx context.Context, src Source, o Options) error {
 		return err
 	}
 	app.kept = kept
+	defer debug.SetGCPercent(debug.SetGCPercent(garbageShare))
 	program := tea.NewProgram(app, tea.WithContext(ctx), tea.WithFPS(framesPerSecond))
 	app.out.idle.program = program
 	_, err = program.Run()

@@ -11,7 +11,8 @@ import (
 type rows struct {
 	stacks  bool
 	centres []figures  // by centre
-	rows    []stackRow // by stack, with figures if the mode has stacks; update marks do not make stacks differ
+	tree    []stackOf  // by stack; update marks do not make stacks differ
+	rows    []stackRow // by stack, if the mode has stacks
 	index   pairTable  // maps a row and the centre on top of it to the row of both
 	items   []int32    // of the current stack, topmost first, without marks
 	forced  []bool     // by item: an update frame lies above it
@@ -21,7 +22,6 @@ type rows struct {
 
 // stackRow is the figures of a stack while samples are added.
 type stackRow struct {
-	parent, item int32
 	figures
 	forcedFrom uint64 // weight of the samples whose topmost item below an update frame is this stack's top
 }
@@ -65,7 +65,7 @@ func (r *rows) take(a *attribution, site uint32) {
 	at, shared := -1, true
 	for i := len(r.items) - 1; i >= 0; i-- {
 		item, depth := r.items[i], len(r.items)-1-i
-		if shared = shared && depth < len(r.path) && r.rows[r.path[depth]].item == item; shared {
+		if shared = shared && depth < len(r.path) && r.tree[r.path[depth]].centre == item; shared {
 			at = int(r.path[depth])
 		} else {
 			r.path = append(r.path[:depth], uint32(r.row(at, item)))
@@ -95,8 +95,8 @@ func (r *rows) inherit() {
 	}
 	for i := len(r.rows) - 1; i >= 0; i-- {
 		x := &r.rows[i]
-		if x.parent >= 0 {
-			up := &r.rows[x.parent]
+		if parent := r.tree[i].below; parent >= 0 {
+			up := &r.rows[parent]
 			up.Inherited = columns.SatAdd(up.Inherited, x.Inherited)
 			up.InheritedForced = columns.SatAdd(up.InheritedForced, x.InheritedForced)
 		}
@@ -108,8 +108,11 @@ func (r *rows) row(on int, item int32) int {
 	k := pair(uint32(on+1), uint32(item))
 	id, ok := r.index.get(k)
 	if !ok {
-		id = uint32(len(r.rows))
-		r.rows = append(r.rows, stackRow{parent: int32(on), item: item})
+		id = uint32(len(r.tree))
+		r.tree = append(r.tree, stackOf{int32(on), item})
+		if r.stacks {
+			r.rows = append(r.rows, stackRow{})
+		}
 		r.index.put(k, id)
 	}
 	return int(id)
@@ -137,10 +140,7 @@ func compareRows(a, b *Row) int {
 
 func (r *rows) finish(a *attribution) {
 	out := a.out
-	out.at, out.stacks = r.at, make([]stackOf, len(r.rows))
-	for i := range r.rows {
-		out.stacks[i] = stackOf{r.rows[i].parent, r.rows[i].item}
-	}
+	out.at, out.stacks = r.at, slices.Clone(r.tree)
 	for i := range r.centres {
 		if r.centres[i].seen {
 			out.ByCentre = append(out.ByCentre, Row{Centre: &a.centres[i], Parent: -1, id: int32(i), figures: r.centres[i]})
@@ -168,7 +168,7 @@ func (r *rows) byDepth(a *attribution) []Row {
 		first[i] = -1
 	}
 	for i := len(r.rows) - 1; i >= 0; i-- {
-		up := &first[r.rows[i].parent+1]
+		up := &first[r.tree[i].below+1]
 		next[i], *up = *up, int32(i)
 	}
 	out := make([]Row, 0, len(r.rows))
@@ -180,9 +180,8 @@ func (r *rows) byDepth(a *attribution) []Row {
 		todo = todo[:len(todo)-1]
 		self := int32(-1)
 		if at[0] >= 0 {
-			row := &r.rows[at[0]]
 			self = int32(len(out))
-			out = append(out, Row{Centre: &a.centres[row.item], Parent: int(at[1]), id: at[0], figures: row.figures})
+			out = append(out, Row{Centre: &a.centres[r.tree[at[0]].centre], Parent: int(at[1]), id: at[0], figures: r.rows[at[0]].figures})
 		}
 		above = above[:0]
 		for i := first[at[0]+1]; i >= 0; i = next[i] {
@@ -191,7 +190,7 @@ func (r *rows) byDepth(a *attribution) []Row {
 		if len(above) > 1 {
 			slices.SortFunc(above, func(i, j int32) int {
 				x, y := &r.rows[i], &r.rows[j]
-				return cmp.Or(cmp.Compare(x.Inherited, y.Inherited), cmp.Compare(a.centres[y.item].Name, a.centres[x.item].Name))
+				return cmp.Or(cmp.Compare(x.Inherited, y.Inherited), cmp.Compare(a.centres[r.tree[j].centre].Name, a.centres[r.tree[i].centre].Name))
 			})
 		}
 		for _, i := range above {

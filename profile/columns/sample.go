@@ -85,8 +85,10 @@ func keyOf(s *eventlog.Sample) contextKey {
 }
 
 func (k *contextKey) hash() uint64 {
-	h := uint64(k.tid)*131 + k.tso*7 + uint64(k.cpu)*31 + uint64(k.caps)*17 + uint64(k.flags)*61 + uint64(k.event)*5
-	return h ^ h>>10
+	const odd = 0x9e3779b97f4a7c15 // 2^64 by the golden ratio: spreads ids that are close to each other
+	h := (uint64(k.tid)<<32 | uint64(k.cpu)<<16 | uint64(k.caps)) * odd
+	h = (h ^ k.tso ^ uint64(k.flags)<<48 ^ uint64(k.event)<<56) * odd
+	return h >> 32
 }
 
 // ofKey returns the context of a numbered key, if it is known.
