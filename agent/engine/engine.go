@@ -50,6 +50,9 @@ type Config struct {
 	UnwindRows   int  // room for call frame information
 	Tight        bool // memory is short
 	LoadLate     bool // see source.Host
+	// Expected is the process that is to be discovered first; 0 if it is not known. Its files are read while
+	// programs are loaded.
+	Expected int
 	// MaxOverhead and KeepRates are those of the budget.
 	MaxOverhead float64
 	KeepRates   bool
@@ -128,6 +131,12 @@ func Open(c Config) (_ *Engine, err error) {
 	var loads errgroup.Group
 	if c.Tight {
 		loads.SetLimit(1) // the kernel takes tens of megabytes to verify one
+	}
+	if c.Expected != 0 {
+		loads.Go(func() error {
+			e.Processes.Expect(uint32(c.Expected))
+			return nil
+		})
 	}
 	for _, s := range e.Sources.All {
 		loads.Go(s.Load)

@@ -79,6 +79,28 @@ func (ps *Table) Discover(log *sink.Sink, pid uint32, comm, path string, fromSta
 	return im, ps.readMappings(sink.Now, im)
 }
 
+// Expect reads what Discover needs of the files that a process maps now, and begins to compile their
+// call frame information, so that it is done beside what comes before Discover. Nothing else may use
+// the table meanwhile. What fails here fails in Discover, which says so.
+func (ps *Table) Expect(pid uint32) {
+	maps, err := procfs.Maps(int(pid))
+	if err != nil {
+		return
+	}
+	for _, m := range maps {
+		if !isFile(m) {
+			continue
+		}
+		mod, isNew := ps.modules.of(pid, m)
+		if isNew && ps.tables != nil {
+			ps.tables.compile(mod)
+		}
+		if mod.Binary.RTS {
+			_, _ = mod.RTSSymbols() // kept
+		}
+	}
+}
+
 func (ps *Table) newImage(pid uint32, log *sink.Sink) *Image {
 	ps.incarnation++
 	im := NewImage(pid, ps.incarnation)
