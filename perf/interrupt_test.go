@@ -24,8 +24,14 @@ func TestInterruptKind(t *testing.T) {
 // An interrupt's cost can be measured for each kind that this machine has, and is
 // plausible.
 func TestMeasureInterrupt(t *testing.T) {
+	memory := make([]byte, 1<<18)
+	work := func() {
+		for i := range memory {
+			memory[i]++
+		}
+	}
 	for kind := NoInterrupt; kind < Interrupts; kind++ {
-		ns, err := MeasureInterrupt(kind)
+		ns, err := MeasureInterrupt(kind, work)
 		var unavailable *UnavailableError
 		switch {
 		case err != nil && (errors.As(err, &unavailable) || errors.Is(err, errFewOverflows)):

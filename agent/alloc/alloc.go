@@ -57,6 +57,7 @@ type allocation struct {
 	buckets  map[uint32]*bucket // by process incarnation
 	problems map[uint32]error   // likewise
 	warned   map[string]bool
+	traps    overhead.Tally
 	runs     uint64  // of probes' programs at the last turn
 	handling float64 // ns, what handling takes the agent in the target's place, a hit
 

@@ -95,7 +95,6 @@ func (a *allocation) Throttle(u source.Use) error {
 		return a.throttleEach(u)
 	}
 	charged := u.Cost.Probes.Ns + u.Cost.ProbeNs
-	// Negative if a new measurement of what a hit costs is below the earlier estimate.
 	cost := float64(int64(charged - a.charged))
 	a.bucket.Pass(float64(u.Target-min(a.target, u.Target)), cost+u.Handling)
 	a.charged, a.target = charged, u.Target
@@ -142,7 +141,7 @@ func (a *allocation) Cost() (c source.Cost, err error) {
 	if c.Probes, err = a.probeCosts(trap); err != nil {
 		return c, err
 	}
-	c.ProbeNs, c.Handled = uint64(float64(c.Probes.Runs)*trap), c.Probes.Runs
+	c.ProbeNs, c.Handled = a.traps.Count(c.Probes.Runs, trap), c.Probes.Runs
 	now := perf.Monotonic()
 	in := a.ended
 	for _, ai := range a.images {

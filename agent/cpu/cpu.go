@@ -330,7 +330,7 @@ func (s *cpu) regular() (c source.Cost, err error) {
 		c.Samples.Ns += runs.Ns
 		if kind := e.event.Interrupt(); kind != perf.NoInterrupt {
 			c.Interrupts += runs.Runs
-			c.InterruptNs += uint64(float64(runs.Runs) * s.host.Budget.Costs.Interrupt(kind))
+			c.InterruptNs += e.interrupts.Count(runs.Runs, s.host.Budget.Costs.Interrupt(kind))
 		}
 		if e.tick != nil { // its interrupts come anyway
 			c.Samples.Runs += e.tick.taken

@@ -27,8 +27,10 @@ type event struct {
 	window  *window  // of a clock
 	tick    *tick    // of the kernel's tick, beside which event is opened; nil of all others
 	taken   uint64   // samples
-	squares float64  // of the weights of an event that is no clock
-	rates   []source.RateChange
+	// interrupts is what those at overflows in the target have cost.
+	interrupts overhead.Tally
+	squares    float64 // of the weights of an event that is no clock
+	rates      []source.RateChange
 }
 
 // choose chooses the rate by what an interrupt of the event costs here: the lowest if that could

@@ -77,10 +77,17 @@ func cpuShare(cpus int) float64 { return 1 / float64(max(cpus, 1)) }
 // of it is reading what the program consists of.
 const warmUp = 1e9
 
+// settled is the CPU time of the target after which costs of traps and interrupts that were measured long ago
+// are measured again, ns: short captures do not take the time.
+const settled = 3e9
+
 // throttle charges each source's cost, so that it keeps within its budget.
 func (m *meter) throttle() error {
 	uses := make([]source.Use, len(m.sources))
 	time, target := perf.Monotonic(), m.targetCPU()
+	if target > settled {
+		m.host.Budget.Costs.Refresh()
+	}
 	var all float64
 	for i, s := range m.sources {
 		cost, err := s.Cost()

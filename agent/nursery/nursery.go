@@ -38,6 +38,7 @@ type nursery struct {
 	ran             bpf.RunStats
 	perBlock        float64 // ns, what copying and walking a block costs
 	charged, target uint64
+	traps           overhead.Tally
 }
 
 // image is one process image.
@@ -246,7 +247,7 @@ func (n *nursery) Cost() (c source.Cost, err error) {
 	if err == nil {
 		counts, err = n.program.Counts()
 	}
-	c.ProbeNs = uint64(float64(counts.Hits) * n.host.Budget.Costs.Trap())
+	c.ProbeNs = n.traps.Count(counts.Hits, n.host.Budget.Costs.Trap())
 	c.Handled = blockRecords * counts.Chosen
 	return c, err
 }

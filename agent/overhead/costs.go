@@ -2,9 +2,11 @@ package overhead
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"ccagent/perf"
 )
@@ -24,12 +26,15 @@ const (
 type Costs struct {
 	needTrap bool
 	needed   []perf.Interrupt
+	path     string // where root keeps them; empty for others
 
 	mu         sync.Mutex
 	trap       float64
 	interrupts [perf.Interrupts]float64
 	measured   [perf.Interrupts]bool
 	measuring  chan struct{} // closed when the interrupts are measured; nil if they are not to be
+	under      bool          // something is being measured
+	at         time.Duration // of the last measurement, since the boot
 }
 
 // NewCosts returns the usual costs.
@@ -94,23 +99,18 @@ func (c *Costs) NeedInterrupt(kind perf.Interrupt) {
 // Calibrate measures what is needed, beside what else is to be done, unless root has kept it
 // of an earlier capture. What cannot be measured is left as it is.
 func (c *Costs) Calibrate() {
-	path := ""
 	if os.Geteuid() == 0 {
-		path = keptPath
+		c.path = keptPath
 	}
-	c.calibrate(path)
+	c.calibrate()
 }
 
-func (c *Costs) calibrate(path string) {
+func (c *Costs) calibrate() {
 	k, err := kept{}, errors.ErrUnsupported
-	if path != "" {
-		k, err = loadKept(path)
+	if c.path != "" {
+		k, err = loadKept(c.path)
 	}
 	if err != nil {
-		k = kept{}
-	}
-	before := k
-	if k.doubted() {
 		k = kept{}
 	}
 	var kinds []perf.Interrupt // to be measured
@@ -125,38 +125,72 @@ func (c *Costs) calibrate(path string) {
 	if c.needTrap && k.Trap > 0 {
 		c.SetTrap(k.Trap)
 	}
-	if len(kinds) == 0 && !trap {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = k.At
+	if len(kinds) > 0 || trap {
+		c.measure(kinds, trap, k)
+	}
+}
+
+// freshFor is for how long what was measured is true enough: a hypervisor's exits were seen to cost half as
+// much again an hour later.
+const freshFor = 10 * time.Minute
+
+// Refresh measures again what is needed, beside what else is to be done, if it was measured long ago.
+func (c *Costs) Refresh() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.needed) == 0 && !c.needTrap || c.under {
 		return
 	}
+	if now, err := sinceStart(); err == nil && now-c.at > freshFor {
+		c.measure(c.needed, c.needTrap, kept{})
+	}
+}
+
+// measure has the costs measured, and kept with those that are. c is locked.
+func (c *Costs) measure(kinds []perf.Interrupt, trap bool, k kept) {
+	if now, err := sinceStart(); err == nil {
+		c.at = now // also if it fails: it is not tried all the time
+	}
 	measuring := make(chan struct{})
-	c.mu.Lock()
-	c.measuring = measuring
-	c.mu.Unlock()
+	c.measuring, c.under = measuring, true
+	k.Interrupts = maps.Clone(k.Interrupts)
 	go func() {
 		measured := 0
 		for _, kind := range kinds {
-			if ns, err := perf.MeasureInterrupt(kind); err == nil {
-				ns = lower(before.Interrupts[kind], ns)
-				c.SetInterrupt(kind, ns)
-				if k.Interrupts == nil {
-					k.Interrupts = map[perf.Interrupt]float64{}
-				}
-				k.Interrupts[kind] = ns
-				measured++
+			ns, err := measureInterrupt(kind)
+			if err != nil {
+				continue
 			}
+			c.SetInterrupt(kind, ns)
+			if k.Interrupts == nil {
+				k.Interrupts = map[perf.Interrupt]float64{}
+			}
+			k.Interrupts[kind] = ns
+			measured++
 		}
 		close(measuring)
 		if trap {
 			if ns, err := measureTrap(); err == nil && ns > 0 {
-				ns = lower(before.Trap, ns)
 				c.SetTrap(ns)
 				k.Trap = ns
 				measured++
 			}
 		}
-		if path != "" && measured > 0 {
-			k.Busy = busy()
-			_ = k.store(path)
+		c.mu.Lock()
+		c.under = false
+		c.mu.Unlock()
+		if c.path != "" && measured > 0 {
+			_ = k.store(c.path)
 		}
 	}()
+}
+
+// measureInterrupt measures what an interrupt costs a program that goes through its working set, ns. It costs
+// a loop that stays in the nearest cache a sixth less.
+func measureInterrupt(kind perf.Interrupt) (float64, error) {
+	memory := newWorkingSet()
+	return perf.MeasureInterrupt(kind, func() { memory.use(2 * workingBytes) })
 }

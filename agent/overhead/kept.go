@@ -3,12 +3,10 @@ package overhead
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -18,11 +16,12 @@ import (
 	"ccagent/perf"
 )
 
-// keptPath is where root keeps measured costs: in a folder that a boot begins without.
-const keptPath = "/run/ccagent/costs.json"
+// keptPath is where root keeps measured costs: in a folder that a boot begins without. Earlier builds,
+// which measured with warm caches, keep theirs as costs.json.
+const keptPath = "/run/ccagent/costs-cold.json"
 
-// keptFor is how long a measurement is used: hypervisors move machines, and are upgraded.
-const keptFor = 6 * time.Hour
+// keptFor is how long a measurement is used by captures that begin; those that last measure anew (Refresh).
+const keptFor = time.Hour
 
 // kept are measured costs, ns, as they are kept for later captures.
 type kept struct {
@@ -30,37 +29,6 @@ type kept struct {
 	At         time.Duration              `json:"at"`   // since that boot
 	Trap       float64                    `json:"trap,omitempty"`
 	Interrupts map[perf.Interrupt]float64 `json:"interrupts,omitempty"`
-	// Busy is set if the machine had more to do than CPUs when they were measured, which only adds to
-	// them: they are measured again soon, and the lower figure is kept.
-	Busy bool `json:"busy,omitempty"`
-}
-
-// doubtedFor is how long a measurement of a busy machine is used.
-const doubtedFor = time.Minute
-
-// doubted reports whether costs are to be measured again.
-func (k *kept) doubted() bool {
-	_, now, err := sinceBoot()
-	return err == nil && k.Busy && now-k.At > doubtedFor
-}
-
-// busy reports whether more threads want to run than there are CPUs, by the last minute's average.
-func busy() bool {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return false
-	}
-	var load float64
-	_, err = fmt.Sscan(string(text), &load)
-	return err == nil && load > float64(runtime.NumCPU())
-}
-
-// lower is the lower one of two figures of the same cost, of which the first may be missing (0).
-func lower(before, ns float64) float64 {
-	if before > 0 {
-		return min(before, ns)
-	}
-	return ns
 }
 
 // loadKept returns what is kept at a path, and can be used: it is this user's file, of this boot
@@ -145,9 +113,13 @@ func sinceBoot() (id string, ago time.Duration, err error) {
 	if err != nil {
 		return "", 0, err
 	}
+	ago, err = sinceStart()
+	return strings.TrimSpace(string(b)), ago, err
+}
+
+// sinceStart returns how long ago the machine was booted.
+func sinceStart() (time.Duration, error) {
 	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		return "", 0, err
-	}
-	return strings.TrimSpace(string(b)), time.Duration(t.Nano()), nil
+	err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t)
+	return time.Duration(t.Nano()), err
 }

@@ -34,22 +34,10 @@ func TestKeptCosts(t *testing.T) {
 	c := NewCosts()
 	c.NeedTrap()
 	c.NeedInterrupt(perf.TimerInterrupt)
-	c.calibrate(path)
+	c.path = path
+	c.calibrate()
 	if ns, measured := c.Measured(perf.TimerInterrupt); ns != 1500 || !measured || c.Trap() != 700 || c.measuring != nil {
 		t.Errorf("an interrupt costs %v (%v), a trap %v", ns, measured, c.Trap())
-	}
-
-	// What was measured beside other load is used for a minute, and then no more than an upper bound.
-	for _, c := range []struct {
-		k       kept
-		doubted bool
-	}{{kept{Busy: true}, true}, {kept{}, false}, {kept{Busy: true, At: got.At}, false}} {
-		if c.k.doubted() != c.doubted {
-			t.Errorf("%+v: doubted is %v", c.k, !c.doubted)
-		}
-	}
-	if a, b, c := lower(0, 5), lower(7, 5), lower(3, 5); a != 5 || b != 5 || c != 3 {
-		t.Errorf("the lower figures are %v, %v, %v", a, b, c)
 	}
 
 	boot, now, err := sinceBoot()
@@ -88,3 +76,34 @@ func TestKeptCosts(t *testing.T) {
 }
 
 func digits(d time.Duration) string { return strconv.FormatInt(int64(d), 10) }
+
+// Costs that were measured long ago are measured again, those that were not are used.
+func TestRefresh(t *testing.T) {
+	c := NewCosts()
+	c.path = filepath.Join(t.TempDir(), "costs.json")
+	k := kept{Interrupts: map[perf.Interrupt]float64{perf.TimerInterrupt: 1}}
+	if err := k.store(c.path); err != nil {
+		t.Fatal(err)
+	}
+	c.Refresh() // nothing is needed
+	c.NeedInterrupt(perf.TimerInterrupt)
+	c.calibrate()
+	c.Refresh()
+	if c.measuring != nil {
+		t.Fatal("what was measured just now is measured again")
+	}
+	c.path = "" // what is measured now is not kept
+	c.at -= freshFor + time.Second
+	c.Refresh()
+	if c.measuring == nil {
+		t.Fatal("what was measured long ago is not measured again")
+	}
+	if ns, _ := c.Measured(perf.TimerInterrupt); ns < 100 && ns != 1 { // 1 if it cannot be measured here
+		t.Errorf("an interrupt costs %v ns", ns)
+	}
+	at := c.at
+	c.Refresh()
+	if c.at != at {
+		t.Error("it is measured without end")
+	}
+}

@@ -59,7 +59,7 @@ func (s *Sampling) Pass(u Use, handling float64) {
 	target := float64(u.Target - min(s.last.Target, u.Target))
 	overflows, taken := float64(u.Overflows-s.last.Overflows), float64(u.Taken-s.last.Taken)
 	cost := plausible(float64(u.BPF-s.last.BPF), taken, overflows, float64(u.Walk)) + handling
-	// The costs are less than before if a new measurement is below the earlier estimate.
+	// Less than before if hits were found to be others'.
 	cost += float64(int64(u.Interrupts - s.last.Interrupts))
 	s.last = u
 	s.bucket.Pass(target, cost)

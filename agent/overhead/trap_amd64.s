@@ -3,6 +3,9 @@
 TEXT ·callProbeSite(SB), NOSPLIT, $0-0
 	JMP ·afterSite<>(SB)
 
+TEXT ·callPlainSite(SB), NOSPLIT, $0-0
+	JMP ·afterSite<>(SB)
+
 TEXT ·afterSite<>(SB), NOSPLIT, $0-0
 	RET
 

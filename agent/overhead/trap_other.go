@@ -5,3 +5,4 @@ package overhead
 const probeSite = uintptr(0)
 
 func callProbeSite() {}
+func callPlainSite() {}

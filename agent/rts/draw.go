@@ -127,7 +127,7 @@ func (p *Probes) Cost() (c source.Cost, err error) {
 	}
 	if p.host.Timed {
 		runs, ns, err := p.program.RunStats()
-		c.RTSNs = ns + uint64(float64(runs)*p.host.Budget.Costs.Trap())
+		c.RTSNs = ns + p.traps.Count(runs, p.host.Budget.Costs.Trap())
 		return c, err
 	}
 	c.RTSNs = p.ended

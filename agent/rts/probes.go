@@ -8,6 +8,7 @@ import (
 
 	"github.com/cilium/ebpf/ringbuf"
 
+	"ccagent/agent/overhead"
 	"ccagent/agent/process"
 	"ccagent/agent/rtsevents"
 	"ccagent/agent/rtsites"
@@ -52,7 +53,8 @@ type Probes struct {
 	images   map[uint32]*image // by process
 	sites    map[*process.Module]found
 	reported map[string]bool // reasons that the user was warned of
-	ended    uint64          // what the probes of processes that have ended have cost, ns
+	traps    overhead.Tally
+	ended    uint64 // what the probes of processes that have ended have cost, ns
 	written  []eventlog.RTSProbes
 
 	mu    sync.Mutex

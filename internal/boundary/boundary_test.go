@@ -60,7 +60,7 @@ var inside = map[string][]string{
 	"agent/rtsites":  {},
 	"agent/uprobe":   {},
 	"agent/sink":     {"agent/invoker"},
-	"agent/overhead": {"agent/procfs"},
+	"agent/overhead": {"agent/procfs", "agent/uprobe"},
 	"agent/process":  {"agent/procfs", "agent/invoker", "agent/rtsites", "agent/sink", "agent/uprobe"},
 	// A source does not import another source; code that they share is in these packages.
 	"agent/source":     {"agent/closures", "agent/overhead", "agent/process", "agent/sink"},

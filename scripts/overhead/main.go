@@ -4,13 +4,17 @@
 //
 //	overhead [-rounds N] [-hz HZ] -o FILE [-flags "…"]… CCAGENT PROG [ARG…]
 //	overhead -table FILE
+//	overhead -toggle [-rounds N] [-seconds S] -o FILE -flags "…" CCAGENT PROG [ARG…]
 //	overhead -reported FILE
 //
 // The first appends what it measured to FILE; the second prints what is there as a
 // table: for every program the medians, over the rounds, of the ratio of its CPU time
 // (user and system) to that alone, each with the interval that holds the true median
-// with at least 95 %, by the sign test; and the geometric means of the medians. The third
-// prints the same increase beside what ccview says of the captures.
+// with at least 95 %, by the sign test; and the geometric means of the medians.
+//
+// The third runs a program that does the same work again and again, and writes a byte for each piece of it,
+// and measures the CPU time of a piece in turns with and without a capture: one running program differs less
+// from itself than two runs do. The fourth prints what the pieces have cost more beside what the captures say.
 package main
 
 import (
@@ -34,6 +38,7 @@ type options struct {
 	hz      uint64
 	out     string
 	flags   []string
+	seconds float64
 	ccagent string
 	argv    []string
 }
@@ -56,6 +61,8 @@ func run(args []string, stdout io.Writer) error {
 		return nil
 	})
 	reported := fs.String("reported", "", "print what this file holds beside what captures report")
+	toggled := fs.Bool("toggle", false, "attach to a steady program in turns")
+	fs.Float64Var(&o.seconds, "seconds", 3, "with -toggle: for how long at a time")
 	table := fs.String("table", "", "print what this file holds")
 	measure := fs.String("measure", "", "run the program and write its times to this file (internal)")
 	event := fs.Uint64("event", 0, "with -measure: under the bare event at this frequency (internal)")
@@ -69,6 +76,9 @@ func run(args []string, stdout io.Writer) error {
 		return printReported(stdout, *reported)
 	case *measure != "" && fs.NArg() > 0:
 		return measureTo(*measure, *event, fs.Args())
+	case *toggled && fs.NArg() > 1 && o.rounds >= 6 && o.out != "" && len(o.flags) == 1:
+		o.ccagent, o.argv = fs.Arg(0), fs.Args()[1:]
+		return toggle(&o)
 	case fs.NArg() > 1 && o.rounds >= 6 && o.out != "":
 		o.ccagent, o.argv = fs.Arg(0), fs.Args()[1:]
 		return compare(&o)
@@ -114,8 +124,6 @@ type round struct {
 	Bare    times
 	With    []times
 	Agent   []time.Duration // CPU time of ccagent, all of it
-	// Reported is the overhead by the captures' own account, as a part of the program's CPU time.
-	Reported []float64
 }
 
 func compare(o *options) error {
@@ -144,7 +152,7 @@ func compare(o *options) error {
 	}
 	for i := range o.rounds {
 		r := round{Program: strings.Join(append([]string{filepath.Base(o.argv[0])}, o.argv[1:]...), " "), Flags: o.flags,
-			With: make([]times, len(o.flags)), Agent: make([]time.Duration, len(o.flags)), Reported: make([]float64, len(o.flags))}
+			With: make([]times, len(o.flags)), Agent: make([]time.Duration, len(o.flags))}
 		// Each command is first in turn, and the order is reversed every other round, so
 		// that drift cancels out.
 		for k := range commands {
@@ -163,9 +171,6 @@ func compare(o *options) error {
 				r.Bare = t
 			default:
 				r.With[which-2], r.Agent[which-2] = t, total-t.CPU
-				if r.Reported[which-2], err = reportedBy(filepath.Join(filepath.Dir(o.ccagent), "ccview"), filepath.Join(dir, "log")); err != nil {
-					return err
-				}
 			}
 		}
 		if err := json.NewEncoder(file).Encode(r); err != nil {
@@ -190,24 +195,4 @@ func timed(argv []string, out string) (t times, total time.Duration, err error) 
 		return t, 0, err
 	}
 	return t, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), json.Unmarshal(data, &t)
-}
-
-// reportedBy reads the overhead that a capture's log has.
-func reportedBy(ccview, log string) (float64, error) {
-	out, err := exec.Command(ccview, "info", "--format", "json", log).Output()
-	if err != nil {
-		return 0, fmt.Errorf("read %s by %s: %w", log, ccview, err)
-	}
-	var doc struct {
-		Agent struct {
-			Budget *struct{ Measured float64 }
-		}
-	}
-	if err := json.Unmarshal(out, &doc); err != nil {
-		return 0, fmt.Errorf("read what %s says of %s: %w", ccview, log, err)
-	}
-	if doc.Agent.Budget == nil {
-		return 0, fmt.Errorf("%s has no account of its cost", log)
-	}
-	return doc.Agent.Budget.Measured, nil
 }

@@ -70,33 +70,6 @@ func readRounds(path string) (programs []string, rounds map[string][]round, err 
 	return programs, rounds, nil
 }
 
-// printReported prints for every program and set of flags the increase of its CPU time and the
-// median of what captures report, and how far apart they are, in points.
-func printReported(w io.Writer, path string) error {
-	programs, rounds, err := readRounds(path)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(w, "| Program | Flags | Alone | Paid | Reported | Apart |\n|---|---|--:|--:|--:|--:|")
-	for _, p := range programs {
-		rs := rounds[p]
-		for k, flags := range rs[0].Flags {
-			var alone, ratios, reported []float64
-			for i := range rs {
-				if len(rs[i].Reported) != len(rs[i].Flags) {
-					return fmt.Errorf("read %s: a round of %s has no reports", path, p)
-				}
-				alone = append(alone, rs[i].Alone.CPU.Seconds())
-				ratios = append(ratios, rs[i].With[k].CPU.Seconds()/rs[i].Alone.CPU.Seconds())
-				reported = append(reported, rs[i].Reported[k])
-			}
-			fmt.Fprintf(w, "| %s | `%s` | %.1f s | %s | %.2f %% | %+.2f |\n", p, flags, paired.Median(alone), paired.Interval(ratios),
-				100*paired.Median(reported), 100*(paired.Median(reported)-(paired.Median(ratios)-1)))
-		}
-	}
-	return nil
-}
-
 // printTable prints the rounds of a file, as a table in Markdown.
 func printTable(w io.Writer, path string) error {
 	programs, rounds, err := readRounds(path)

@@ -14,9 +14,13 @@ import (
 
 // overheadJSON is the cost of measuring, and its budget.
 type overheadJSON struct {
-	Asked    float64 `json:"asked"` // part of the program's cpu time; 0 for any
+	Asked float64 `json:"asked"` // 0 for any
+	// Measured is what measuring took, as a part of all cpu time that the program used, in which it is contained.
+	// All parts of cpu time here have this base.
 	Measured float64 `json:"measured"`
 	Events   float64 `json:"events"`
+	// Elsewhere is not in measured: what interrupts took that hit other processes, or idle cpus.
+	Elsewhere float64 `json:"elsewhere"`
 	// Interrupts is in events: by which they overflow.
 	Interrupts  float64   `json:"interrupts"`
 	InterruptNs float64   `json:"interrupt_ns"` // each
@@ -78,12 +82,15 @@ func overheadOf(p *profile.Profile) *overheadJSON {
 			x.out.Mean /= time
 		}
 	}
+	if interrupts > 0 {
+		o.InterruptNs = interruptNs / interrupts
+	}
 	if target > 0 {
 		o.Events, o.Alloc, o.Interrupts = (events+interruptNs)/target, alloc/target, interruptNs/target
 		o.Measured = o.Events + o.Alloc
-	}
-	if interrupts > 0 {
-		o.InterruptNs = interruptNs / interrupts
+		for i := range p.Events {
+			o.Elsewhere += float64(p.Events[i].Sampling.Others) * o.InterruptNs / target
+		}
 	}
 	return &o
 }
@@ -108,9 +115,12 @@ func (p out) overhead(pr *profile.Profile) {
 	if o.Events > 0 {
 		parts = append([]string{"events " + format.Percent(o.Events)}, parts...)
 	}
-	p.field("overhead", fmt.Sprintf("%s of the program's cpu time (%s), %s", format.Percent(o.Measured), strings.Join(parts, ", "), allowed))
+	p.field("overhead", fmt.Sprintf("%s of the cpu time that the program used in all (%s), %s", format.Percent(o.Measured), strings.Join(parts, ", "), allowed))
 	if o.InterruptNs > 0 {
 		p.field("", fmt.Sprintf("of the events', %s are interrupts (%s each), %s BPF", format.Percent(o.Interrupts), format.Duration(uint64(o.InterruptNs)), format.Percent(o.Events-o.Interrupts)))
+	}
+	if o.Elsewhere > 0 {
+		p.field("", fmt.Sprintf("besides, interrupts that hit other processes or idle cpus took %s of that time", format.Percent(o.Elsewhere)))
 	}
 	if o.EventsTaken.Min < 1 {
 		p.field("density", fmt.Sprintf("events were sampled at %s of their rate (%s to %s, at the end %s); a sample stands for as much more",

@@ -11,8 +11,8 @@ import (
 
 // Parts are weighted by their intervals, costs by the target's time.
 func TestOverheadOf(t *testing.T) {
-	p := profile.New(&columns.Log{Overheads: []columns.Overhead{
-		{Time: 1e9, Overhead: eventlog.Overhead{IntervalNs: 1e9, TargetNs: 8e8, EventNs: 4e6, AllocNs: 4e6, Asked: 10000, EventsTaken: 1e6, Nursery: 1e6, ProbeHits: 10}},
+	p := profile.New(&columns.Log{Events: []columns.Event{{Sampling: eventlog.Sampling{Others: 50}}}, Overheads: []columns.Overhead{
+		{Time: 1e9, Overhead: eventlog.Overhead{IntervalNs: 1e9, TargetNs: 8e8, EventNs: 3e6, AllocNs: 4e6, InterruptNs: 1e6, Interrupts: 50, Asked: 10000, EventsTaken: 1e6, Nursery: 1e6, ProbeHits: 10}},
 		{Time: 4e9, Overhead: eventlog.Overhead{IntervalNs: 3e9, TargetNs: 12e8, EventNs: 2e6, Asked: 10000, EventsTaken: 200000, Nursery: 0, ProbeHits: 5, ProbeNs: 900}},
 	}})
 	o := overheadOf(p)
@@ -26,6 +26,8 @@ func TestOverheadOf(t *testing.T) {
 	near("events", o.Events, 0.003)
 	near("alloc", o.Alloc, 0.002)
 	near("measured", o.Measured, 0.005)
+	near("interrupts", o.Interrupts, 0.0005)
+	near("elsewhere", o.Elsewhere, 0.0005)
 	near("mean taken", o.EventsTaken.Mean, 0.4)
 	near("least taken", o.EventsTaken.Min, 0.2)
 	near("last taken", o.EventsTaken.Last, 0.2)
