@@ -31,6 +31,10 @@ type BindingCosts struct {
 	// Made is the number of bytes that its code allocated (H), from MadeSamples
 	// samples.
 	Made, MadeSamples uint64
+	// Search is the weight of samples in the run-time system of a functional-logic program
+	// (N, B), and MadeSearch the bytes allocated there, for the binding: the nearest function
+	// of the program on the stack.
+	Search, MadeSearch uint64
 }
 
 // Costs are the estimates for all bindings of a selection.
@@ -48,6 +52,7 @@ const (
 	costOther costKind = iota
 	costUpdate
 	costApply
+	costSearch
 )
 
 // costOf returns the operation of a symbol of rts/Updates.cmm, Apply.cmm or
@@ -87,17 +92,27 @@ func (s *Selection) Costs(made *Selection) *Costs {
 	if made != nil {
 		out.Made = made.Total
 		for i, n := range made.Count {
-			if leaf := made.Leaf[i]; n > 0 && leaf != 0 {
-				if b := t.code(leaf); b != 0 {
+			leaf := made.Leaf[i]
+			if n == 0 || leaf == 0 {
+				continue
+			}
+			b := t.code(leaf)
+			switch {
+			case b == 0:
+			case t.p.Searches(b):
+				if b := t.searching(leaf); b != 0 {
 					r := t.row(b)
-					r.Made, r.MadeSamples = columns.SatAdd(r.Made, made.Weight[i]), r.MadeSamples+n
+					r.MadeSearch = columns.SatAdd(r.MadeSearch, made.Weight[i])
 				}
+			default:
+				r := t.row(b)
+				r.Made, r.MadeSamples = columns.SatAdd(r.Made, made.Weight[i]), r.MadeSamples+n
 			}
 		}
 	}
 	out.Rows = t.rows
 	slices.SortFunc(out.Rows, func(a, b BindingCosts) int {
-		return cmp.Or(cmp.Compare(b.Own+b.Update+b.Apply, a.Own+a.Update+a.Apply), cmp.Compare(b.Made, a.Made), cmp.Compare(b.Cases, a.Cases), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Own+b.Update+b.Apply+b.Search, a.Own+a.Update+a.Apply+a.Search), cmp.Compare(b.Made, a.Made), cmp.Compare(b.Cases, a.Cases), cmp.Compare(a.Name, b.Name))
 	})
 	return out
 }
@@ -113,6 +128,20 @@ func (t *costTable) code(n uint32) columns.BindingID {
 		return 0
 	}
 	return p.Symbols.Bindings[o].Source
+}
+
+// searching returns the nearest function of the program that a node of search is called by, 0 if
+// there is none.
+func (t *costTable) searching(n uint32) columns.BindingID {
+	for ; n != 0; n = t.p.Nodes.Parent[n] {
+		if t.p.Nodes.Kind[n] == eventlog.FrameContext {
+			return 0
+		}
+		if b := t.code(n); b != 0 && !t.p.Searches(b) {
+			return b
+		}
+	}
+	return 0
 }
 
 // times walks the stacks depth first. It adds the weight of all samples above a frame to
@@ -157,7 +186,7 @@ func (t *costTable) times(s *Selection) {
 		onUpdate := len(path) > 0 && path[len(path)-1].update
 		k := p.Nodes.Kind[n]
 		at.update = k == eventlog.FrameUpdate || onUpdate && columns.Structural(k)
-		if b := at.binding; b != 0 {
+		if b := at.binding; b != 0 && !p.Searches(b) {
 			if k == eventlog.FrameReturn && !waits[b] {
 				waits[b], at.cases = true, true
 				t.row(b).Cases = columns.SatAdd(t.row(b).Cases, above[n])
@@ -185,8 +214,14 @@ func (t *costTable) leaf(s *Selection, site uint32) {
 			continue
 		}
 		if b := t.code(n); b != 0 {
+			if t.p.Searches(b) {
+				kind = costSearch
+				continue
+			}
 			r, w := t.row(b), s.Weight[site]
 			switch kind {
+			case costSearch:
+				r.Search = columns.SatAdd(r.Search, w)
 			case costUpdate:
 				r.Update = columns.SatAdd(r.Update, w)
 			case costApply:

@@ -40,6 +40,27 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// What the run-time system of a functional-logic program does is on the account of the function that
+// called for it, and of nobody where none did.
+func TestCostsOfSearch(t *testing.T) {
+	l := logtest.New()
+	code := func(module, name string) logtest.Frame {
+		return l.Code(l.Binding("main", module, name, 0), eventlog.QualityExact, eventlog.CategoryHaskell)
+	}
+	f, narrow, dfs := code("Curry_Puzzles", "nd_C_perm"), code("Types", "narrow"), code("Search", "dfs").As(eventlog.FrameReturn)
+	wait := f.As(eventlog.FrameReturn)
+	l.Sample(1, 1, l.Stack(dfs, f))
+	l.Sample(2, 10, l.Stack(dfs, wait, narrow))
+	l.Sample(3, 100, l.Stack(dfs, wait, narrow.As(eventlog.FrameReturn), narrow))
+	l.Sample(4, 1000, l.Stack(dfs, narrow))
+	p := mustLoad(t, l.End())
+	s := p.Select(Filter{})
+	rows := s.Costs(s).Rows
+	if len(rows) != 1 || rows[0].Name != "Puzzles.perm (nd)" || rows[0].Own != 1 || rows[0].Search != 110 || rows[0].Made != 1 || rows[0].MadeSearch != 110 || rows[0].Cases != 110 {
+		t.Errorf("%+v", rows)
+	}
+}
+
 // On any log the estimates are what the definitions give, sample by sample.
 func TestCostsByDefinition(t *testing.T) {
 	for seed := range uint64(60) {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,11 +12,13 @@ import (
 // A capture of a functional-logic program, as KiCS2 would compile it, has Curry's names, lines of
 // its source and its search as (search), in every view. What the program met is counted by hand: 8
 // queens have 92 solutions; the last of 6 elements takes two alternatives for the list before it 7
-// times, 2 guards for each of the 6 heads of that list, and fails but once.
+// times, 2 guards for each of the 6 heads of that list, and fails but once. The search trees of the other two
+// are those of TestSearchTreesOfPrograms in profile/semantics.
 func TestCurryProgram(t *testing.T) {
 	program := testprog.Build(t, "curry", testprog.Options{})
 	for _, c := range []struct{ args, says string }{
 		{"last 6", "last: sum 1, choices 14, guards 12, failures 7, values 1"},
+		{"permsort 5", "permsort: sum 54321, choices 116, guards 0, failures 58, values 1"},
 		{"knights", "knights: sum 2, choices 10, guards 0, failures 5, values 1"},
 	} {
 		if r := run(t, command(t, program, strings.Fields(c.args)...)); strings.TrimSpace(r.stdout) != c.says {
@@ -58,4 +61,40 @@ func TestCurryProgram(t *testing.T) {
 	}
 	r = run(t, command(t, ccview, "source", log, "Puzzles.curry"))
 	wantLine(t, r.stdout, "free q d (p:ps)")
+}
+
+// The number of choices that ccview ccs --costs estimates is the number that the program was told to
+// make. It is allowed three times the interval's width, which it leaves once in more than a million runs.
+func TestCurryChoicesAreCounted(t *testing.T) {
+	log, _ := record(t, []string{"--max-overhead", "0", "-e", "cpu-clock,alloc"}, testprog.Build(t, "curry", testprog.Options{}), "toss", "1000000", "20")
+	var doc struct {
+		NonDeterminism []struct {
+			Constructor      string
+			Count, Low, High float64
+		} `json:"non_determinism"`
+		Estimates []struct {
+			Binding string
+			Search  float64
+			Bytes   uint64 `json:"made_bytes_search"`
+		}
+	}
+	view(t, &doc, "ccs", "--costs", log)
+	const want = 20_000_000
+	if len(doc.NonDeterminism) != 1 {
+		t.Fatalf("%+v", doc.NonDeterminism)
+	}
+	n := doc.NonDeterminism[0]
+	if n.Constructor != "Prelude.Bool (choice)" || n.Low > n.Count || n.High < n.Count || math.Abs(n.Count-want) > 1.5*(n.High-n.Low) || n.High-n.Low > want/4 {
+		t.Errorf("%+v, want %d", n, want)
+	}
+	for _, e := range doc.Estimates {
+		if e.Binding == "Main.toss" {
+			// A choice of 40 bytes, its identifier of 16, and a supply of which it is.
+			if e.Search == 0 || e.Bytes < 56*want {
+				t.Errorf("search for toss: %+v", e)
+			}
+			return
+		}
+	}
+	t.Errorf("toss has no costs: %+v", doc.Estimates)
 }

@@ -26,6 +26,9 @@ type Row struct {
 	FileID          columns.FileID
 	Span            columns.Extent // of it only the line may be known
 	Near            bool           // only the symbol before the code is known
+	// Role says of a constructor that the compiler of a functional-logic program adds to a type
+	// what it stands for.
+	Role curry.Role
 
 	// Share is the part of the bytes of small objects, Low and High its 95 % interval, and
 	// Effective the number of independent samples that would say it as exactly.
@@ -161,10 +164,11 @@ func row(p *profile.Profile, c *columns.Closure, isUnread bool) Row {
 		if name == "" {
 			return Row{Name: "(constructor without a name)", Kind: "constructor"}
 		}
+		r := Row{Name: name, Kind: "constructor", Module: module, Package: pkg}
 		if p.IsCurry() {
-			module, name = curryConstructor(module, name)
+			r.Module, r.Name, r.Role = curryConstructor(module, name)
 		}
-		return Row{Name: name, Kind: "constructor", Module: module, Package: pkg}
+		return r
 	}
 	if name := bands[c.Type]; name != "" {
 		return Row{Name: name}
@@ -215,17 +219,28 @@ func SplitConstructor(s string) (pkg, module, name string) {
 
 // curryConstructor returns the names of a constructor, with its module, and of the module as Curry
 // has them: "Prelude.[] (choice)" is a choice between two lists.
-func curryConstructor(module, qualified string) (string, string) {
+func curryConstructor(module, qualified string) (curryModule, curryName string, role curry.Role) {
 	own, generated := curry.Module(module)
 	name, role, ok := curry.Constructor(strings.TrimPrefix(qualified, module+"."))
 	if !ok || role == curry.Value && !generated {
-		return own, qualified
+		return own, qualified, curry.Value
 	}
 	qualified = own + "." + name
 	if role != curry.Value {
 		qualified += " (" + role.String() + ")"
 	}
-	return own, qualified
+	return own, qualified, role
+}
+
+// Count estimates how many closures of the row were made, with a 95 % interval, where small objects
+// of so many bytes were allocated in all. A constructor's are all of one size, so that it is as sure
+// as the share.
+func (r *Row) Count(bytes uint64) (count, low, high float64) {
+	if r.Mean == 0 {
+		return 0, 0, 0
+	}
+	each := float64(bytes) / r.Mean
+	return r.Share * each, r.Low * each, r.High * each
 }
 
 // isModule reports whether s can be a part of a module's name.

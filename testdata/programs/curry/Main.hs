@@ -6,10 +6,11 @@
 -- Must show: functions by their Curry names (Puzzles.perm (nd)) at lines of Puzzles.curry, and
 -- search as (search).
 --
--- usage: curry permsort|queens|last|knights [N [ROUNDS]]
+-- usage: curry permsort|queens|last|knights|toss [N [ROUNDS]]
+-- toss makes N choices in each round, and nothing else does.
 module Main (main) where
 
-import Basics (ConstStore, Cover, wrapDX)
+import Basics (ConstStore, Cover, IDSupply, choice, emptyCs, initSupply, wrapDX)
 import Control.Monad (replicateM_)
 import Curry_Prelude
 import Curry_Puzzles
@@ -22,6 +23,9 @@ main :: IO ()
 main = do
   args <- getArgs
   case args of
+    ["toss", n, rounds] -> do
+      s <- initSupply
+      replicateM_ (read rounds) (toss (read n) s)
     what : rest ->
       let (n, rounds) = case map read rest of
             [] -> (8, 1)
@@ -45,6 +49,13 @@ run what n rounds = do
   Met c g f v <- readIORef end
   sum' <- readIORef total
   putStrLn (what ++ ": sum " ++ show sum' ++ ", choices " ++ show c ++ ", guards " ++ show g ++ ", failures " ++ show f ++ ", values " ++ show v)
+
+{-# NOINLINE toss #-}
+toss :: Int -> IDSupply -> IO ()
+toss 0 _ = pure ()
+toss n s = case choice C_False C_True s n emptyCs of
+  Choice_C_Bool {} -> toss (n - 1) s
+  _ -> fail "no choice"
 
 int :: Int -> C_Int
 int (I# x) = C_Int x

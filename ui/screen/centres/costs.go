@@ -1,11 +1,15 @@
 package centres
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/closures"
+	"ccagent/profile/curry"
 	"ccagent/ui/printer"
 )
 
@@ -30,13 +34,22 @@ func (r KindsReport) Text(w io.Writer, o printer.Options) error {
 	}
 	c := s.Costs(made)
 	p.Line(p.Bold("estimated from samples: shares of " + printer.Fit(s.Summary().Event, 16) + ", and bytes"))
-	p.Line(p.Bold("    own update  apply   case  thunk        made  binding"))
+	searches := s.Profile.IsCurry()
+	search := func(text string) string {
+		if !searches {
+			return ""
+		}
+		return text
+	}
+	p.Line(p.Bold("    own update  apply   case  thunk " + search("search ") + "       made " + search(" for search ") + " binding"))
 	n := o.Rows(len(c.Rows), costRows)
 	for i := range c.Rows[:n] {
 		r := &c.Rows[i]
-		bytes := "          ."
-		if c.Made > 0 && r.Made > 0 {
-			bytes = fmt.Sprintf("%11s", "~"+format.Bytes(r.Made))
+		bytes := func(n uint64) string {
+			if c.Made == 0 || n == 0 {
+				return "          ."
+			}
+			return fmt.Sprintf("%11s", "~"+format.Bytes(n))
 		}
 		share := func(w uint64) string {
 			if w == 0 {
@@ -44,7 +57,7 @@ func (r KindsReport) Text(w io.Writer, o printer.Options) error {
 			}
 			return fmt.Sprintf("%6s", format.Percent(s.Fraction(w)))
 		}
-		p.Line(" ", share(r.Own), " ", share(r.Update), " ", share(r.Apply), " ", share(r.Cases), " ", share(r.Thunks), " ", bytes, "  ", printer.Fit(r.Name, 0))
+		p.Line(" ", share(r.Own), " ", share(r.Update), " ", share(r.Apply), " ", share(r.Cases), " ", share(r.Thunks), search(" "+share(r.Search)), " ", bytes(r.Made), search(" "+bytes(r.MadeSearch)), "  ", printer.Fit(r.Name, 0))
 	}
 	if rest := len(c.Rows) - n; rest > 0 {
 		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
@@ -52,13 +65,66 @@ func (r KindsReport) Text(w io.Writer, o printer.Options) error {
 	p.Line("")
 	p.Note("own: in its code; update (U): in the update of thunks that it waits for; apply (F, V): in calls and evaluation of what it does not know")
 	p.Note("case (C): a case of it waits for its scrutinee; thunk: a thunk of its code is being evaluated; made (H): bytes that its code allocated")
+	if searches {
+		p.Note("search (N, B): choices, guards, failures and their search on the account of the function that called for them, and bytes allocated there")
+	}
 	if len(s.Profile.Ticky) == 0 {
 		p.Note("shares of samples are no counts of steps: those only a program compiled with -ticky has")
 	}
 	if made == nil {
 		p.Note("the log has no allocation: record with -e cycles,alloc")
 	}
+	if searches {
+		p.nonDeterminism(s, made)
+	}
 	return p.Flush()
+}
+
+// nonDeterminism prints how many choices, guards and failures a functional-logic program made.
+func (p out) nonDeterminism(s, bytes *profile.Selection) {
+	made := nonDeterminism(s, bytes)
+	if len(made) == 0 {
+		p.Note("no block of the nursery has a choice, guard or failure: record with -e alloc, for longer")
+		return
+	}
+	p.Line("")
+	p.Line(p.Bold("sampled blocks of the nursery: choices (N), variables and their bindings (B), failures that were made"))
+	p.Line(p.Bold("      count      95 % interval  constructor"))
+	for i := range made {
+		m := &made[i]
+		p.Line(fmt.Sprintf("%11s  %8s to %-8s", "~"+format.Brief(uint64(m.Count), ""), format.Brief(uint64(m.Low), ""), format.Brief(uint64(m.High), "")), " ", printer.Fit(m.Constructor, 0))
+	}
+	p.Note("a choice, guard or failure is made once, and once more by each function that moves it from an argument to its result; large objects, which the sampled blocks have none of, make these counts too large by their part of all bytes")
+}
+
+// madeJSON is how many objects a constructor of search has made.
+type madeJSON struct {
+	Constructor string  `json:"constructor"`
+	Count       float64 `json:"count"`
+	Low         float64 `json:"low"`
+	High        float64 `json:"high"`
+}
+
+// nonDeterminism estimates how many values were made of each constructor that search has, most first.
+// bytes is the selection of what was allocated; where it is nil, s is that, or nothing is known.
+func nonDeterminism(s, bytes *profile.Selection) []madeJSON {
+	if bytes == nil {
+		if bytes = s; s.EventDef().Unit != "bytes" {
+			return nil
+		}
+	}
+	all := closures.All
+	all.Range = s.Filter.Range
+	t := closures.Of(s.Profile, all)
+	var out []madeJSON
+	for i := range t.Rows {
+		if r := &t.Rows[i]; r.Role != curry.Value {
+			n, low, high := r.Count(bytes.Total)
+			out = append(out, madeJSON{r.Name, n, low, high})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b madeJSON) int { return cmp.Compare(b.Count, a.Count) })
+	return out
 }
 
 // ticky prints exact counts.
@@ -97,6 +163,8 @@ type costsJSON struct {
 	Estimates []estimateJSON `json:"estimates"`
 	// MadeTotal is null in logs without allocation.
 	MadeTotal *uint64 `json:"made_total"`
+	// NonDeterminism is sampled; null of programs that are not functional-logic ones.
+	NonDeterminism []madeJSON `json:"non_determinism"`
 }
 
 type counterJSON struct {
@@ -122,6 +190,8 @@ type estimateJSON struct {
 	Thunk       float64 `json:"thunk"`
 	Made        uint64  `json:"made_bytes"`
 	MadeSamples uint64  `json:"made_samples"`
+	Search      float64 `json:"search"`
+	MadeSearch  uint64  `json:"made_bytes_search"`
 }
 
 // JSON implements printer.Report.
@@ -133,6 +203,9 @@ func (r KindsReport) JSON(w io.Writer, o printer.Options) error {
 	if made != nil {
 		doc.MadeTotal = &c.Made
 	}
+	if s.Profile.IsCurry() {
+		doc.NonDeterminism = nonDeterminism(s, made)
+	}
 	counters := s.Profile.TickyByEntries()
 	for i := range counters[:o.Rows(len(counters), len(counters))] {
 		t := &counters[i]
@@ -143,7 +216,7 @@ func (r KindsReport) JSON(w io.Writer, o printer.Options) error {
 		r := &c.Rows[i]
 		doc.Estimates = append(doc.Estimates, estimateJSON{
 			r.Name, r.Module, r.Package, s.Fraction(r.Own), s.Fraction(r.Update), s.Fraction(r.Apply),
-			s.Fraction(r.Cases), s.Fraction(r.Thunks), r.Made, r.MadeSamples,
+			s.Fraction(r.Cases), s.Fraction(r.Thunks), r.Made, r.MadeSamples, s.Fraction(r.Search), r.MadeSearch,
 		})
 	}
 	return printer.JSON(w, doc)
