@@ -7,6 +7,7 @@ import (
 	"ccagent/ui/screen"
 	"ccagent/ui/screen/alloc"
 	"ccagent/ui/screen/centres"
+	"ccagent/ui/screen/chart"
 	"ccagent/ui/screen/diff"
 	"ccagent/ui/screen/diffflame"
 	"ccagent/ui/screen/flame"
@@ -16,7 +17,7 @@ import (
 )
 
 // kinds lists all screens. Their order gives their numbers, keys and tabs; see keymap.New.
-var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind, alloc.Kind, diffflame.Kind}
+var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind, alloc.Kind, diffflame.Kind, chart.Kind}
 
 // keyTable has the common keys and those of all screens.
 var keyTable = keysOf(kinds)

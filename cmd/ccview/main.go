@@ -7,6 +7,7 @@
 //	ccview stacks FILE                call tree
 //	ccview ccs FILE                   cost centres, chosen after the run
 //	ccview timeline FILE              activity over time
+//	ccview chart FILE                 stacks over time, as they happened
 //	ccview ls DIR                     the logs of a folder, by process
 //	ccview info FILE                  metadata and all accounting
 //	ccview doctor FILE                whether the log is complete, and how to get what is missing

@@ -33,6 +33,7 @@ const (
 	Alloc   = "alloc"
 
 	DiffStacks = "diffstacks"
+	Chart      = "chart"
 )
 
 // Kind is a screen as it is registered. Its number, key and tab follow from its place among

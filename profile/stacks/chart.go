@@ -1,0 +1,132 @@
+package stacks
+
+import (
+	"ccagent/eventlog"
+	"ccagent/profile"
+	"ccagent/profile/columns"
+)
+
+// Chart is a selection's stacks over time, as a flame chart shows them: the path that had the most
+// weight in each of equal columns.
+type Chart struct {
+	From, To, Step uint64 // ns; the last column may extend beyond To
+	Tree           *Tree  // of the samples in From to To
+	Columns        []ChartColumn
+}
+
+// ChartColumn is a stretch of time.
+type ChartColumn struct {
+	Samples, Weight uint64
+	// Lost is the number of samples that were lost or not taken. Of a column with lost samples and
+	// none taken nobody knows what ran; of one with neither, that nothing did.
+	Lost uint64
+	// Path is the nodes of the tree, root's child first: at each step the child with the most weight. Of is
+	// each one's part of the column's weight.
+	Path []int32
+	Of   []float64
+}
+
+// ChartRun is columns that follow each other and have the same path.
+type ChartRun struct {
+	From, To int // columns, To exclusive
+	Node     int32
+	Depth    int // of the node, from 0
+}
+
+// ChartOf computes a chart of a selection's event, stacks and threads in a window, which replaces
+// the selection's own range.
+func ChartOf(s *profile.Selection, window profile.Range, n int) *Chart {
+	p := s.Profile
+	c := &Chart{From: window.From, To: window.To}
+	if c.To == 0 || c.To > p.Duration {
+		c.To = p.Duration + 1
+	}
+	c.From = min(c.From, c.To)
+	n = max(1, min(n, 1<<12))
+	c.Step = max(1, (c.To-c.From+uint64(n)-1)/uint64(n))
+	c.Columns = make([]ChartColumn, n)
+	f := s.Filter
+	f.Range = profile.Range{From: c.From, To: max(c.To, 1)}
+	in := p.Select(f)
+	c.Tree = TreeOf(in, Options{})
+	column := func(t uint64) int { return min(int((t-c.From)/c.Step), n-1) }
+	weight := make([]map[int32]uint64, n) // by the node at which samples end
+	if p.Duration > 0 {
+		for site, x := range in.EachSample() {
+			i := column(x.Time)
+			c.Columns[i].Samples++
+			c.Columns[i].Weight = columns.SatAdd(c.Columns[i].Weight, x.Weight)
+			if at := c.Tree.At[site]; at > 0 {
+				if weight[i] == nil {
+					weight[i] = map[int32]uint64{}
+				}
+				weight[i][at] = columns.SatAdd(weight[i][at], x.Weight)
+			}
+		}
+	}
+	for i := range p.Losses {
+		l := &p.Losses[i]
+		if s.Event >= 0 && l.Event == p.Events[s.Event].Index && l.Reason != eventlog.LossSideBand && l.Time >= c.From && l.Time < c.To {
+			x := &c.Columns[column(l.Time)]
+			x.Lost = columns.SatAdd(x.Lost, l.Count)
+		}
+	}
+	for i := range c.Columns {
+		c.Columns[i].path(c.Tree, weight[i])
+	}
+	return c
+}
+
+// path finds the way from the root along which most of the weight lies, given the weight that ends at each node.
+func (x *ChartColumn) path(t *Tree, ends map[int32]uint64) {
+	total := map[int32]uint64{}
+	kids := map[int32][]int32{}
+	for at, w := range ends {
+		for n := at; n >= 0; n = t.Nodes[n].Parent {
+			if _, seen := total[n]; !seen && n > 0 {
+				kids[t.Nodes[n].Parent] = append(kids[t.Nodes[n].Parent], n)
+			}
+			total[n] = columns.SatAdd(total[n], w)
+		}
+	}
+	for at := int32(0); ; {
+		best, most := int32(-1), ends[at] // what ends here may be most
+		for _, k := range kids[at] {
+			if w := total[k]; w > most || w == most && (best < 0 || k < best) {
+				best, most = k, w
+			}
+		}
+		if best < 0 {
+			return
+		}
+		x.Path = append(x.Path, best)
+		x.Of = append(x.Of, float64(most)/float64(max(x.Weight, 1)))
+		at = best
+	}
+}
+
+// Runs gives the blocks of a chart, by depth and then by time: columns that follow each other and have the
+// same node at a depth, and so the same path to it.
+func (c *Chart) Runs() []ChartRun {
+	var out []ChartRun
+	for depth := 0; ; depth++ {
+		before := len(out)
+		for i := range c.Columns {
+			path := c.Columns[i].Path
+			if depth >= len(path) {
+				continue
+			}
+			if k := len(out) - 1; k >= before && out[k].To == i && out[k].Node == path[depth] {
+				out[k].To++
+				continue
+			}
+			out = append(out, ChartRun{From: i, To: i + 1, Node: path[depth], Depth: depth})
+		}
+		if len(out) == before {
+			return out
+		}
+	}
+}
+
+// Unknown reports whether nobody knows what ran in a column: samples were lost, and none taken.
+func (x *ChartColumn) Unknown() bool { return x.Samples == 0 && x.Lost > 0 }
