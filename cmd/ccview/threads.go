@@ -5,6 +5,7 @@ import (
 	"ccagent/profile"
 	"ccagent/ui/printer"
 	"ccagent/ui/screen/threads"
+	"ccagent/ui/screen/tracks"
 
 	"github.com/spf13/cobra"
 )
@@ -24,5 +25,5 @@ func threadsReport(p *profile.Profile, r profile.Range) printer.Report {
 	if len(p.Dumps) > 0 {
 		return threads.Report{Profile: p}
 	}
-	return threads.Table{Profile: p, Filter: profile.Filter{Range: r}}
+	return tracks.Table{Profile: p, Filter: profile.Filter{Range: r}}
 }

@@ -32,15 +32,10 @@ type Users struct {
 	Threads    []User
 }
 
-type userKey struct {
-	pid uint32
-	tso uint64
-}
-
 // UsersOf sums up samples by thread.
 func UsersOf(p *profile.Profile, f profile.Filter) *Users {
 	u := &Users{}
-	rows := map[userKey]*User{}
+	rows := map[Key]*User{}
 	event := func(is func(*columns.Event) bool, use func(*User) *Use) string {
 		i := slices.IndexFunc(p.Events, func(e columns.Event) bool { return e.Samples > 0 && is(&e) })
 		if i < 0 {
@@ -56,7 +51,7 @@ func UsersOf(p *profile.Profile, f profile.Filter) *Users {
 	u.Alloc = event(func(e *columns.Event) bool { return e.Granted == "alloc" }, func(r *User) *Use { return &r.Alloc })
 	for i := range p.Threads {
 		t := &p.Threads[i]
-		if r := rows[userKey{t.PID, t.TSO}]; r != nil && t.Label != "" {
+		if r := rows[Key{t.PID, t.TSO}]; r != nil && t.Label != "" {
 			r.Label = t.Label
 		}
 	}
@@ -70,15 +65,15 @@ func UsersOf(p *profile.Profile, f profile.Filter) *Users {
 }
 
 // sum adds a selection's samples up by thread.
-func sum(s *profile.Selection, rows map[userKey]*User, use func(*User) *Use) {
-	parts := map[userKey]*interval.Part{}
+func sum(s *profile.Selection, rows map[Key]*User, use func(*User) *Use) {
+	parts := map[Key]*interval.Part{}
 	var whole interval.Whole
 	whole.Reset(interval.Batches)
 	step := s.Profile.Duration/interval.Batches + 1
 	for _, x := range s.EachSample() {
-		k := userKey{x.Thread.PID, x.Thread.TSO}
+		k := Key{x.Thread.PID, x.Thread.TSO}
 		if x.Flags&eventlog.SampleContext != 0 {
-			k.tso = 0
+			k.TSO = 0
 		}
 		part := parts[k]
 		if part == nil {
@@ -97,7 +92,7 @@ func sum(s *profile.Selection, rows map[userKey]*User, use func(*User) *Use) {
 	for k, part := range parts {
 		r := rows[k]
 		if r == nil {
-			r = &User{PID: k.pid, TSO: k.tso}
+			r = &User{PID: k.PID, TSO: k.TSO}
 			rows[k] = r
 		}
 		if whole.Weight > 0 {

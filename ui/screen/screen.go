@@ -34,6 +34,7 @@ const (
 
 	DiffStacks = "diffstacks"
 	Chart      = "chart"
+	Tracks     = "tracks"
 )
 
 // Kind is a screen as it is registered. Its number, key and tab follow from its place among

@@ -1,4 +1,4 @@
-package threads
+package tracks
 
 import (
 	"fmt"
@@ -17,6 +17,9 @@ type Table struct {
 	Filter  profile.Filter
 }
 
+// noThreads says why there is nothing.
+const noThreads = "no sample of CPU time or allocation is kept"
+
 // standardThreads is how many rows the text has where the user does not say.
 const standardThreads = 40
 
@@ -27,21 +30,14 @@ func (r Table) Text(w io.Writer, o printer.Options) error {
 	p.Wrap(p.Bold, "   ", printer.Fit(o.File, 60), format.Plural(uint64(len(u.Threads)), "thread")+" that had samples")
 	p.Line("")
 	if len(u.Threads) == 0 {
-		p.Note("%s", noDump)
+		p.Note("%s", noThreads)
 		return p.Flush()
 	}
 	p.Line(p.Bold("   cpu  ±95%   alloc  ±95%  thread"))
 	n := o.Rows(len(u.Threads), standardThreads)
 	for i := range u.Threads[:n] {
 		t := &u.Threads[i]
-		name := fmt.Sprint(t.TSO)
-		switch {
-		case t.TSO == 0:
-			name = "(no Haskell thread)"
-		case t.Label != "":
-			name += " " + printer.Fit(fmt.Sprintf("%q", t.Label), 60)
-		}
-		p.Line(useColumn(p, &t.CPU), "  ", useColumn(p, &t.Alloc), "  ", name)
+		p.Line(useColumn(p, &t.CPU), "  ", useColumn(p, &t.Alloc), "  ", printer.Fit(nameOf(t), 80))
 	}
 	if rest := len(u.Threads) - n; rest > 0 {
 		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "thread"))))
@@ -49,6 +45,17 @@ func (r Table) Text(w io.Writer, o printer.Options) error {
 	p.Line("")
 	p.Note("cpu, alloc: of the samples of each event; ±95%%: how far the share may be off, 95 times in 100, in points. --thread ID chooses one in other commands.")
 	return p.Flush()
+}
+
+// nameOf names a thread: its id, and its label if it has one.
+func nameOf(t *threads.User) string {
+	switch {
+	case t.TSO == 0:
+		return "(no Haskell thread)"
+	case t.Label != "":
+		return fmt.Sprintf("%d %q", t.TSO, t.Label)
+	}
+	return fmt.Sprint(t.TSO)
 }
 
 func useColumn(p *printer.Printer, u *threads.Use) string {
@@ -86,7 +93,7 @@ func (r Table) JSON(w io.Writer, o printer.Options) error {
 	u := threads.UsersOf(r.Profile, r.Filter)
 	doc := tableJSON{CPU: u.CPU, Alloc: u.Alloc, Threads: []tableRow{}}
 	if len(u.Threads) == 0 {
-		doc.Why = noDump
+		doc.Why = noThreads
 	}
 	of := func(u *threads.Use) useJSON { return useJSON{u.Share, u.Low, u.High, u.Samples, u.Effective} }
 	for i := range u.Threads[:o.Rows(len(u.Threads), len(u.Threads))] {
