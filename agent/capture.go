@@ -54,6 +54,7 @@ type capture struct {
 	head   *eventlog.Capture
 	// foreign is the target's program if that is not compiled by GHC.
 	foreign string
+	packer  string // what packed it; empty if nothing did
 
 	names *names
 	begun time.Time // when the log's time began, and as much later as that was paused

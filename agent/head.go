@@ -53,7 +53,7 @@ func (c *capture) warnAboutBinary(im *process.Image, assumed bool) {
 	case im.Exe.Problem != nil:
 		c.log.Warn(fmt.Sprintf("%v; its code will have no names", im.Exe.Problem))
 	case !exe.GHC && im.RTS == nil: // it may be a script, or yet execute one: see warnWithoutHaskell
-		c.foreign = im.Exe.Path
+		c.foreign, c.packer = im.Exe.Path, im.Exe.Binary.Packer
 	case assumed:
 		c.log.Warn(fmt.Sprintf("GHC version %q is not one that is known: its stacks are walked by the newest known layout", exe.GHCVersion))
 	}
@@ -70,6 +70,10 @@ func (c *capture) warnAboutBinary(im *process.Image, assumed bool) {
 // program.
 func (c *capture) warnWithoutHaskell() {
 	if c.foreign != "" && !c.engine.Processes.Haskell {
-		c.log.Warn(fmt.Sprintf("%s is not a Haskell program compiled by GHC, and executed none: only C code was sampled", c.foreign))
+		what := "is not a Haskell program compiled by GHC"
+		if c.packer != "" {
+			what = "is packed by " + c.packer + ", so that its code belongs to no file (upx -d unpacks it)"
+		}
+		c.log.Warn(fmt.Sprintf("%s %s, and executed no Haskell program: only C code was sampled", c.foreign, what))
 	}
 }

@@ -115,6 +115,10 @@ func openELF(f *os.File) (*elffile.File, error) {
 }
 
 func programChecks(path string, b *binary.Info) []Check {
+	if b.Packer != "" {
+		return []Check{{Name: "program", Status: Failed, Detail: fmt.Sprintf("%s is packed by %s: it unpacks its code into memory that belongs to no file, where nothing has a name", path, b.Packer),
+			Fix: "profile it unpacked: upx -d " + path}}
+	}
 	if !b.GHC {
 		return []Check{{Name: "program", Status: Failed, Detail: path + " is not a Haskell program compiled by GHC",
 			Fix: "only its C code can be sampled; name a program that ghc linked"}}

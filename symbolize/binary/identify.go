@@ -37,6 +37,9 @@ type Info struct {
 	GHCVersion     string // "9.0.2"; empty if unknown
 	Way            ghc.Way
 
+	// Packer is what packed the executable, such as "UPX", whose code is then not to be seen in it.
+	Packer string
+
 	HasSymtab bool // .symtab, not only the dynamic linker's symbols
 	HasDWARF  bool // .debug_info
 	HasNotes  bool // GHC source notes (-g3; before GHC 9.2 also -g2)
@@ -91,7 +94,7 @@ func IdentifyProgram(f *elffile.File) Info {
 	b := Info{
 		Arch: f.Arch(), PIE: f.Type == elf.ET_DYN, Static: !d.Present || len(d.Needed) == 0 && !hasInterp(f),
 		Library: f.Type == elf.ET_DYN && !d.PIE && !hasInterp(f),
-		BuildID: f.BuildID(), Soname: d.Soname, Needed: d.Needed, RunPath: d.RunPath,
+		Packer:  f.Packer(), BuildID: f.BuildID(), Soname: d.Soname, Needed: d.Needed, RunPath: d.RunPath,
 		HasSymtab: f.HasSymtab(), HasDWARF: f.DebugSection(".debug_info") != nil,
 	}
 	b.DebugLnk, b.DebugCRC = f.DebugLink()
