@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sync/errgroup"
 )
 
 // AllocSite says where in the run-time system an allocation probe is.
@@ -51,19 +52,21 @@ func (s *Sampler) AllocationPrograms(event int, multi bool) (programs [AllocSite
 		maps[samplerMapAtAllocation] = s.maps.AtAllocation
 		return nil
 	}
-	common, err := s.load(samplerProgOnAllocation, event, &s.others, attach)
-	if err != nil {
-		return programs, err
-	}
-	if err := s.maps.AtAllocation.Put(uint32(0), common); err != nil {
-		return programs, fmt.Errorf("load allocation probes: %w", err)
-	}
+	// The programs of sites are small: they are loaded while the kernel verifies the common one, to which they jump.
+	var loads errgroup.Group
 	for site, name := range sitePrograms {
-		if programs[site], err = s.load(name, event, &s.probes, attach); err != nil {
-			return programs, err
+		loads.Go(func() (err error) {
+			programs[site], err = s.load(name, event, &s.probes, attach)
+			return err
+		})
+	}
+	common, err := s.load(samplerProgOnAllocation, event, &s.others, attach)
+	if err == nil {
+		if err = s.maps.AtAllocation.Put(uint32(0), common); err != nil {
+			err = fmt.Errorf("load allocation probes: %w", err)
 		}
 	}
-	return programs, nil
+	return programs, errors.Join(err, loads.Wait())
 }
 
 // AllocAccount holds the counts of one process image's allocation probes.

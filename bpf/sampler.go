@@ -111,8 +111,14 @@ var kernelTypes = sync.OnceValue(func() *btf.Cache {
 	return types
 })
 
+// samplerSpec is the walker's specification, of which Load takes a copy.
+var samplerSpec = sync.OnceValues(loadSampler)
+
 // Prepare begins with what Load needs, so that it is done beside what comes before.
-func Prepare() { go kernelTypes() }
+func Prepare() {
+	go kernelTypes()
+	go func() { _, _ = samplerSpec() }() // Load gets the error
+}
 
 // Load creates the maps. It needs CAP_BPF and CAP_PERFMON, or root.
 func Load(c Config) (*Sampler, error) {
@@ -123,10 +129,11 @@ func Load(c Config) (*Sampler, error) {
 		return nil, ErrNoJIT
 	}
 	Prepare()
-	spec, err := loadSampler()
+	spec, err := samplerSpec()
 	if err != nil {
 		return nil, fmt.Errorf("read embedded sampler: %w", err)
 	}
+	spec = spec.Copy()
 	spec.Maps[samplerMapSamples].MaxEntries = uint32(c.RingBytes)
 	spec.Maps[samplerMapWalks].MaxEntries = uint32(3 * c.CPUs)
 	spec.Maps[samplerMapUnwindRows].MaxEntries = uint32(c.UnwindRows)

@@ -95,8 +95,9 @@ func (ps *Table) Expect(pid uint32) {
 		if isNew && ps.tables != nil {
 			ps.tables.compile(mod)
 		}
-		if mod.Binary.RTS {
-			_, _ = mod.RTSSymbols() // kept
+		if mod.Binary.RTS { // both are kept
+			_, _ = mod.RTSSymbols()
+			_, _ = mod.executable()
 		}
 	}
 }
