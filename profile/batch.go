@@ -62,6 +62,13 @@ func (b *Batched) Sum(p *interval.Part, sites []columns.SiteID) {
 	}
 }
 
+// Of returns the interval of the share that the samples of different sites have.
+func (b *Batched) Of(sites []columns.SiteID) interval.Interval {
+	var p interval.Part
+	b.Sum(&p, sites)
+	return b.Share(&p)
+}
+
 // List returns how sure rows are that are listed one after the other, largest share first.
 // Each is given by the sites whose samples it has, in ascending order.
 func (b *Batched) List(rows [][]columns.SiteID) []Sure {

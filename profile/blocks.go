@@ -21,6 +21,8 @@ type BlockShare struct {
 	Weight  uint64
 	Share   float64
 	Samples uint64
+	// Sites are where these samples are, in ascending order.
+	Sites []columns.SiteID
 }
 
 // Blocks returns the code blocks that an element is a cause of, largest share first. Code
@@ -59,6 +61,7 @@ func (s *Selection) Blocks(level Level, e ElementID) []BlockShare {
 		}
 		out[i].Weight = columns.SatAdd(out[i].Weight, s.Weight[site])
 		out[i].Samples += n
+		out[i].Sites = append(out[i].Sites, columns.SiteID(site))
 	}
 	for i := range out {
 		out[i].Share = s.Fraction(out[i].Weight)

@@ -13,6 +13,8 @@ type Overlap struct {
 	Weight  uint64  // of the samples that have both at their leaf
 	Share   float64 // of the selection's total
 	Samples uint64
+	// Sites are where these samples are, in ascending order.
+	Sites []columns.SiteID
 }
 
 // Overlaps returns the overlap of an element with every element of level other, largest
@@ -39,6 +41,7 @@ func (s *Selection) Overlaps(level Level, e ElementID, other Level) []Overlap {
 			}
 			o.Weight = columns.SatAdd(o.Weight, s.Weight[site])
 			o.Samples += n
+			o.Sites = append(o.Sites, columns.SiteID(site))
 		}
 	}
 	out := make([]Overlap, 0, len(acc))

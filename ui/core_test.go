@@ -29,6 +29,6 @@ func TestCorePane(t *testing.T) {
 func TestCodeBlocks(t *testing.T) {
 	s := start(t, fixture.Profile(t, small), 200, 60, Options{ASCII: true})
 	s.keys("2") // at the hottest line of what is selected
-	s.line("44.0% 0x3100 Physics.$w$sgo +0x80")
-	s.line("4.1% 0x3000 Physics.step +0x80")
+	s.line("44.0%  ~2.1 0x3100 Physics.$w$sgo +0x80")
+	s.line("4.1%  ~0.8 0x3000 Physics.step +0x80")
 }

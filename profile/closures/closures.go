@@ -33,6 +33,8 @@ type Row struct {
 	// Share is the part of the bytes of small objects, Low and High its 95 % interval, and
 	// Effective the number of independent samples that would say it as exactly.
 	Share, Low, High, Effective float64
+	// Tied is set if the row's order after the row before it is within noise.
+	Tied bool
 	// Mean is the mean size of a closure in bytes, what it has left behind included.
 	Mean   float64
 	Blocks int    // that have such a closure
@@ -41,9 +43,11 @@ type Row struct {
 
 // Table is what was allocated, by closure.
 type Table struct {
-	Rows   []Row  // by share, largest first
-	Blocks int    // that were sampled
-	Read   uint64 // bytes of them that were read
+	Rows   []Row // by share, largest first
+	Blocks int   // that were sampled
+	// Effective is how many blocks that stand for equally many bytes would say as much.
+	Effective float64
+	Read      uint64 // bytes of them that were read
 	// Stands is how many bytes the blocks stand for.
 	Stands float64
 }
@@ -117,11 +121,34 @@ func Of(p *profile.Profile, f Filter) *Table {
 		r.Low, r.High, r.Effective = in.Low, in.High, in.Effective
 		r.Mean = float64(bytes[i]) / float64(r.Found)
 	}
-	t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool { return r.Found == 0 })
-	slices.SortStableFunc(t.Rows, func(a, b Row) int {
+	t.Effective = sure.Units(weights)
+	t.sort(of)
+	return t
+}
+
+// sort puts the rows that were found in the order of their shares, and compares neighbours. of is
+// what each row has of each block.
+func (t *Table) sort(of [][]float64) {
+	var order []int
+	for i := range t.Rows {
+		if t.Rows[i].Found > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := &t.Rows[i], &t.Rows[j]
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
-	return t
+	rows := make([]Row, len(order))
+	for at, i := range order {
+		rows[at] = t.Rows[i]
+		if at > 0 {
+			before, r := &rows[at-1], &rows[at]
+			each := float64(before.Found+r.Found) / float64(max(1, before.Blocks, r.Blocks))
+			r.Tied = !sure.OrderedUnits(of[order[at-1]], of[i], min(each, perBlock))
+		}
+	}
+	t.Rows = rows
 }
 
 // perBlock is how many independent samples a block counts for at most. Blocks that are all alike

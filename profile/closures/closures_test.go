@@ -145,3 +145,64 @@ func TestIntervalsAreSane(t *testing.T) {
 		}
 	}
 }
+
+// The order of rows that differ by chance is within noise, and is claimed to be known as seldom as it
+// says; of rows that differ beyond it it is known. That both are large where the program is in one
+// phase does not blur it.
+func TestOrderOfUnits(t *testing.T) {
+	const trials, blocks = 1000, 60
+	for _, c := range []struct {
+		name        string
+		a, b        float64 // mean parts of a block
+		least, most float64 // of the trials in which the order is known
+	}{{"alike", 0.2, 0.2, 0, 0.04}, {"apart", 0.3, 0.2, 0.95, 1}} {
+		rng := rand.New(rand.NewPCG(7, 1))
+		ordered := 0
+		for range trials {
+			a, b := make([]float64, blocks), make([]float64, blocks)
+			phase := 1.0
+			for i := range a {
+				if rng.Float64() < 0.1 {
+					phase = 2 * rng.Float64()
+				}
+				a[i], b[i] = phase*c.a*(0.5+rng.Float64()), phase*c.b*(0.5+rng.Float64())
+			}
+			if sure.OrderedUnits(a, b, perBlock) {
+				ordered++
+			}
+		}
+		t.Logf("%s: %d of %d known", c.name, ordered, trials)
+		if n := float64(ordered) / trials; n < c.least || n > c.most {
+			t.Errorf("%s: the order is known in %d of %d", c.name, ordered, trials)
+		}
+	}
+	if sure.OrderedUnits([]float64{900, 0, 0}, []float64{100, 0, 0}, perBlock) {
+		t.Error("one block alone orders two rows")
+	}
+}
+
+// A row whose order after the one before is within noise is marked, and no other; a table gives what
+// its blocks are worth.
+func TestTied(t *testing.T) {
+	l := logtest.New()
+	for i, name := range []string{"A", "B", "C"} {
+		l.Write(1, &eventlog.Closure{ID: uint32(i + 1), Module: 1, Addr: uint64(i+1) * 0x100, Type: uint32(ghc.Constr20), Name: "main:Main." + name})
+	}
+	for i := range uint64(50) {
+		more := uint32(i % 2 * 200)
+		l.Write(10+i, block(100+1900*(i/49), 4000, 4000, eventlog.ClosureCount{Closure: 1, Count: 100, Bytes: 2400},
+			eventlog.ClosureCount{Closure: 2, Count: 30, Bytes: 710 + more}, eventlog.ClosureCount{Closure: 3, Count: 30, Bytes: 890 - more}))
+	}
+	table := Of(load(t, l.End()), All)
+	var tied []bool
+	for i := range table.Rows {
+		tied = append(tied, table.Rows[i].Tied)
+	}
+	if fmt.Sprint(tied) != "[false false true]" {
+		t.Errorf("%s: tied %v", show(table), tied)
+	}
+	// Kish: (49 · 100 + 2000)² / (49 · 100² + 2000²), each in equal units.
+	if want := 6900.0 * 6900 / (49*100*100 + 2000*2000); table.Effective < want-0.01 || table.Effective > want+0.01 {
+		t.Errorf("50 blocks are worth %.2f, want %.2f", table.Effective, want)
+	}
+}

@@ -93,13 +93,16 @@ func (w *Whole) Unseen() float64 {
 
 // Ratio returns the interval of a ratio of two sums over units that follow each other in time,
 // such as blocks of a nursery: each has x of its weight w. A unit counts for perUnit samples at
-// most, however alike all are.
+// most, however alike all are. A single unit says nothing of the others, and counts for one.
 func Ratio(x, w []float64, perUnit float64) Interval {
-	var part, whole, squares float64
+	var part, whole float64
 	for i := range w {
-		part, whole, squares = part+x[i], whole+w[i], squares+sq(w[i])
+		part, whole = part+x[i], whole+w[i]
 	}
-	units := sq(whole) / squares // of equal weight
+	units := Units(w)
+	if units < 1.5 {
+		perUnit = 1
+	}
 	switch {
 	case whole <= 0:
 		return Interval{0, 1, 0}
@@ -129,6 +132,32 @@ func Ratio(x, w []float64, perUnit float64) Interval {
 	most := max(1, min(units*perUnit, effective(share*(1-share), independent, batched, batches)))
 	low, high := Binomial(share*most, most)
 	return Interval{min(low, share), max(high, share), most}
+}
+
+// Units is the number of units of equal weight that would be worth as much as those of weights w:
+// Kish's (Σw)²/Σw².
+func Units(w []float64) float64 {
+	var whole, squares float64
+	for _, x := range w {
+		whole, squares = whole+x, squares+sq(x)
+	}
+	if squares <= 0 {
+		return 0
+	}
+	return sq(whole) / squares
+}
+
+// OrderedUnits is [Whole.Ordered] for sums over units, of each of which a has one part and b another:
+// it reports whether the sum of a is larger than that of b beyond noise. perUnit is as of
+// [Ratio]. Units that have neither say nothing of the order.
+func OrderedUnits(a, b []float64, perUnit float64) bool {
+	var x, both []float64
+	for i := range a {
+		if sum := a[i] + b[i]; sum > 0 {
+			x, both = append(x, a[i]), append(both, sum)
+		}
+	}
+	return Ratio(x, both, perUnit).Low > 0.5
 }
 
 // unitBatches is the number of batches that units are cut into, if there are as many: they are

@@ -10,6 +10,7 @@ import (
 
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/profile/interval"
 )
 
 // View is a source file with its costs.
@@ -250,14 +251,7 @@ func (v *View) SureParts(s *profile.Selection) Parts {
 	if v.described {
 		out.Whole = s.SurePartsOf(v.level, []profile.ElementID{v.element}, []profile.Sure{v.Sure})[0]
 	}
-	var at []int
-	var ids []profile.ElementID
-	var sure []profile.Sure
-	for i := range v.Lines {
-		if l := &v.Lines[i]; l.costly {
-			at, ids, sure = append(at, i), append(ids, l.element), append(sure, l.Sure)
-		}
-	}
+	at, ids, sure := v.costly()
 	for k, parts := range s.SurePartsOf(profile.LevelLine, ids, sure) {
 		out.Lines[at[k]] = parts
 	}
@@ -266,6 +260,26 @@ func (v *View) SureParts(s *profile.Selection) Parts {
 		ids[i], sure[i] = v.Spans[i].Element.ID, v.Spans[i].Sure
 	}
 	copy(out.Spans, s.SurePartsOf(profile.LevelSpan, ids, sure))
+	return out
+}
+
+// costly returns the lines with samples: their places, their elements and how sure their shares are.
+func (v *View) costly() (at []int, ids []profile.ElementID, sure []profile.Sure) {
+	for i := range v.Lines {
+		if l := &v.Lines[i]; l.costly {
+			at, ids, sure = append(at, i), append(ids, l.element), append(sure, l.Sure)
+		}
+	}
+	return at, ids, sure
+}
+
+// SureOnly returns how sure Only of each line is; it is zero of a line without samples.
+func (v *View) SureOnly(s *profile.Selection) []interval.Interval {
+	out := make([]interval.Interval, len(v.Lines))
+	at, ids, sure := v.costly()
+	for k, only := range s.SureOnlyOf(profile.LevelLine, ids, sure) {
+		out[at[k]] = only
+	}
 	return out
 }
 

@@ -39,8 +39,11 @@ func TestSitesEndWhereTheirSamplesAre(t *testing.T) {
 
 func checkEnds(t *testing.T, what string, s *profile.Selection, tree *Tree) {
 	t.Helper()
-	sums := make([]uint64, len(tree.Nodes))
+	sums, ends := make([]uint64, len(tree.Nodes)), make([]uint64, len(tree.Nodes))
 	for site, n := range tree.At {
+		if n >= 0 {
+			ends[n] += s.Weight[site]
+		}
 		for ; n >= 0; n = tree.Nodes[n].Parent {
 			sums[n] += s.Weight[site]
 		}
@@ -53,6 +56,13 @@ func checkEnds(t *testing.T, what string, s *profile.Selection, tree *Tree) {
 		}
 		if share := s.Fraction(n.Total); s.Total > 0 && (sure[i].Low > share+1e-9 || sure[i].High < share-1e-9 || sure[i].High > 1 || sure[i].Low < 0) {
 			t.Errorf("%s: node %d, %s, has a share of %v, from %v to %v", what, i, n.Name, share, sure[i].Low, sure[i].High)
+		}
+		inner := tree.inverted && n.Self == 0
+		if !tree.inverted && ends[i] != n.Self {
+			t.Errorf("%s: at node %d, %s, end samples of %d; its self is %d", what, i, n.Name, ends[i], n.Self)
+		}
+		if self, in := s.Fraction(n.Self), sure[i].Self; s.Total > 0 && !inner && (in.Low > self+1e-9 || in.High < self-1e-9 || in.High <= 0 || in.High > 1) {
+			t.Errorf("%s: node %d, %s, has a self of %v, from %v to %v", what, i, n.Name, self, in.Low, in.High)
 		}
 	}
 }

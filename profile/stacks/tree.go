@@ -40,6 +40,8 @@ type Tree struct {
 	// At is the node at which the samples of each site end: it and the nodes above it
 	// in the tree have them. −1 for sites that the tree does not have.
 	At []int32
+	// inverted: only the leaves, at the top, have a Self.
+	inverted bool
 }
 
 // Node is a frame with its callers.
@@ -449,7 +451,7 @@ func (b *builder) finish() *Tree {
 	if b.s.Filter.FoldRecursion {
 		b.prune()
 	}
-	t := &Tree{Nodes: make([]Node, len(b.nodes)), Total: b.s.Total, At: b.at}
+	t := &Tree{Nodes: make([]Node, len(b.nodes)), Total: b.s.Total, At: b.at, inverted: b.opts.Invert}
 	// All children are in one array, those of a node adjacent.
 	counts := make([]int32, len(b.nodes))
 	for i := range b.nodes[1:] {

@@ -129,17 +129,19 @@ type Source struct {
 // LineHeat is what a line cost.
 type LineHeat struct {
 	Share, Only float64
-	// PlusMinus is how far Share's 95 % interval reaches to its further side.
-	PlusMinus float64
-	Causes    []Cause // at most MaxCauses, by falling share
+	// PlusMinus and OnlyPlusMinus are how far the 95 % intervals of Share and Only reach to their further side.
+	PlusMinus, OnlyPlusMinus float64
+	Causes                   []Cause // at most MaxCauses, by falling share
 }
 
 // Cause is something that code of a line is attributed to.
 type Cause struct {
-	Letter  string
-	Name    string
-	Share   float64
-	Span    columns.Extent // on this line; zero if elsewhere
-	Key     Key
-	Binding Key // the source binding that contains it; NoKey if unknown
+	Letter string
+	Name   string
+	Share  float64
+	// PlusMinus is how far Share's 95 % interval reaches to its further side.
+	PlusMinus float64
+	Span      columns.Extent // on this line; zero if elsewhere
+	Key       Key
+	Binding   Key // the source binding that contains it; NoKey if unknown
 }

@@ -37,11 +37,12 @@ func (e *Engine) file(sel *profile.Selection, id columns.FileID) *Source {
 	})
 	out := &Source{File: id, Path: v.Path, Problem: v.Problem, Lines: text.lines, Tokens: text.tokens, Heat: make(map[int]LineHeat)}
 	keys := bindingKeys(sel)
+	only := v.SureOnly(sel)
 	for i := range v.Lines {
 		l := &v.Lines[i]
 		h := LineHeat{Share: l.Share, Only: l.Only}
 		if l.Share > 0 {
-			h.PlusMinus = l.Sure.PlusMinus(l.Share)
+			h.PlusMinus, h.OnlyPlusMinus = l.Sure.PlusMinus(l.Share), only[i].PlusMinus(l.Only)
 		}
 		h.Causes = causes(v, l, keys)
 		if l.Share > 0 || len(h.Causes) > 0 {
@@ -71,7 +72,7 @@ func causes(v *source.View, l *source.Line, keys map[string]Key) (out []Cause) {
 		if name == "" {
 			name = s.Element.Span.String()
 		}
-		out = append(out, Cause{Name: name, Share: s.Share, Span: s.Element.Span, Key: Key{profile.LevelSpan, s.Element.ID}, Binding: binding})
+		out = append(out, Cause{Name: name, Share: s.Share, PlusMinus: s.Sure.PlusMinus(s.Share), Span: s.Element.Span, Key: Key{profile.LevelSpan, s.Element.ID}, Binding: binding})
 	}
 	slices.SortStableFunc(out, func(a, b Cause) int {
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Span.Col, b.Span.Col), cmp.Compare(b.Span.EndLine, a.Span.EndLine))

@@ -26,6 +26,9 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	note := s.c.Narrowed()
 	if note == "" && t != nil && t.Blocks > 0 {
 		note = sampled(t)
+		if fewBlocks(t) != "" {
+			note = "only " + note
+		}
 	}
 	p.Box(f.Body, "allocated, by closure", note, true)
 	in := f.Body.Inset(1)
@@ -96,7 +99,11 @@ func (s *Screen) drawRow(p *widget.Painter, in widget.Rect, cols columns, r *clo
 	p.Right(x, x+6, y, format.Share(r.Share), st)
 	x += shareWidth
 	if cols.sure {
-		p.Right(x, x+6, y, plusMinus(r), t.Dim)
+		// Rows that a filter left out stand between some neighbours.
+		if r.Tied && i > 0 && s.rows[i-1] == s.rows[i]-1 {
+			p.Cell(x, y, p.Glyphs.Tied, t.Dim)
+		}
+		p.Right(x, x+6, y, format.PlusMinus(r.Share, sureOf(r).PlusMinus(r.Share)), t.Dim)
 		x += sureWidth
 	}
 	if cols.size {

@@ -9,6 +9,7 @@ import (
 	"ccagent/profile"
 	"ccagent/profile/closures"
 	"ccagent/profile/diagnosis"
+	"ccagent/profile/interval"
 	"ccagent/ui/printer"
 	"ccagent/ui/safe"
 )
@@ -40,19 +41,22 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 		p.Note("%s", why)
 		return p.Flush()
 	}
-	if t.Blocks < few {
-		p.Note("Only %s: shares say little.", sampled(t))
+	if said := fewBlocks(t); said != "" {
+		p.Wrap(p.Bold, " ", strings.Fields(said)...)
 		p.Line("")
 	}
-	p.Line(p.Bold(" share  ±95%   bytes  kind         closure"))
+	p.Line(p.Bold(" share" + p.SureHead() + "   bytes  kind         closure"))
 	n := o.Rows(len(t.Rows), standardRows)
+	tied := false
 	for i := range t.Rows[:n] {
 		printRow(p, &t.Rows[i])
+		tied = tied || t.Rows[i].Tied
 	}
 	if rest := len(t.Rows) - n; rest > 0 {
 		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
 	}
 	p.Line("")
+	p.SureNote(tied)
 	p.Note("share: of the bytes of small objects; objects of 3.2 kB and more are not in it. bytes: of one closure, on average.")
 	if evaluated(t) >= noteWorth {
 		p.Note("(evaluated thunks) were thunks when they were allocated: which, is overwritten when they are evaluated.")
@@ -60,8 +64,17 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	return p.Flush()
 }
 
-// few is the number of blocks below which the text begins with a warning.
+// few is the number of blocks of equal weight below which a table says first on how few it rests.
 const few = 30
+
+// fewBlocks says what a table is worth that rests on a handful of blocks; empty if it rests on more.
+func fewBlocks(t *closures.Table) string {
+	if t.Effective >= few {
+		return ""
+	}
+	_, unseen := interval.Few(t.Effective)
+	return fmt.Sprintf("Only %s: what fills stretches of its own, up to %.0f%% of the bytes, may not be seen at all", sampled(t), 100*unseen)
+}
 
 // noteWorth is the share from which on a note says what a row is.
 const noteWorth = 0.02
@@ -77,14 +90,18 @@ func evaluated(t *closures.Table) float64 {
 
 // sampled says what a table rests on.
 func sampled(t *closures.Table) string {
-	return fmt.Sprintf("%s of 4 KiB sampled", format.Plural(uint64(t.Blocks), "block"))
+	out := format.Plural(uint64(t.Blocks), "block") + " of 4 KiB sampled"
+	if t.Effective < 0.8*float64(t.Blocks) {
+		out += fmt.Sprintf(", worth %.0f of equal weight", t.Effective)
+	}
+	return out
 }
 
 func printRow(p *printer.Printer, r *closures.Row) {
-	left := p.Heat(r.Share, format.Column(r.Share)) + printer.PadLeft(plusMinus(r), 7) + printer.PadLeft(mean(r), 8) + "  " + printer.PadRight(r.Kind, 13)
+	left := p.Heat(r.Share, format.Column(r.Share)) + p.Sure(r.Share, sureOf(r)) + printer.PadLeft(mean(r), 8) + "  " + printer.PadRight(r.Kind, 13)
 	room := 0
 	if p.Width > 0 {
-		room = max(12, p.Columns()-36)
+		room = max(12, p.Columns()-29-safe.Width(p.SureHead()))
 	}
 	name, where := printer.Fit(r.Name, room), place(r)
 	if r.Kind == "" {
@@ -113,44 +130,44 @@ func place(r *closures.Row) string {
 	return ""
 }
 
-// plusMinus is half of the interval of a row's share: "±1.2".
-func plusMinus(r *closures.Row) string {
-	return format.PlusMinus(r.Share, max(r.High-r.Share, r.Share-r.Low))
+// sureOf says how sure a row's share and its order are.
+func sureOf(r *closures.Row) profile.Sure {
+	return profile.Sure{Interval: interval.Interval{Low: r.Low, High: r.High, Effective: r.Effective}, Tied: r.Tied}
 }
 
 // mean is the mean size of a row's closures.
 func mean(r *closures.Row) string { return fmt.Sprintf("%.0f", r.Mean) }
 
 type allocJSON struct {
-	Blocks  int       `json:"blocks"`
-	Sampled uint64    `json:"sampled_bytes"`
-	Rows    []rowJSON `json:"rows"`
+	Blocks  int    `json:"blocks"`
+	Sampled uint64 `json:"sampled_bytes"`
+	// Effective is how many blocks of equal weight would say as much.
+	Effective float64   `json:"effective_samples"`
+	Rows      []rowJSON `json:"rows"`
 	// Why says why there is nothing.
 	Why string `json:"problem"`
 }
 
 type rowJSON struct {
-	Closure   string  `json:"closure"`
-	Kind      string  `json:"kind"`
-	Module    string  `json:"module"`
-	Package   string  `json:"package"`
-	File      string  `json:"file"`
-	Span      string  `json:"span"`
-	Line      uint32  `json:"line"`
-	Near      bool    `json:"near"`
-	Share     float64 `json:"share"`
-	Low       float64 `json:"low"`
-	High      float64 `json:"high"`
-	Effective float64 `json:"effective_samples"`
-	Mean      float64 `json:"mean_bytes"`
-	Found     uint64  `json:"closures"`
-	Blocks    int     `json:"blocks"`
+	Closure string  `json:"closure"`
+	Kind    string  `json:"kind"`
+	Module  string  `json:"module"`
+	Package string  `json:"package"`
+	File    string  `json:"file"`
+	Span    string  `json:"span"`
+	Line    uint32  `json:"line"`
+	Near    bool    `json:"near"`
+	Share   float64 `json:"share"`
+	printer.SureJSON
+	Mean   float64 `json:"mean_bytes"`
+	Found  uint64  `json:"closures"`
+	Blocks int     `json:"blocks"`
 }
 
 // JSON implements printer.Report.
 func (r Report) JSON(w io.Writer, o printer.Options) error {
 	t := closures.Of(r.Profile, r.Filter)
-	doc := allocJSON{Blocks: t.Blocks, Sampled: t.Read, Rows: []rowJSON{}}
+	doc := allocJSON{Blocks: t.Blocks, Sampled: t.Read, Effective: t.Effective, Rows: []rowJSON{}}
 	if t.Blocks == 0 {
 		doc.Why = diagnosis.NoClosures(r.Profile)
 	}
@@ -158,7 +175,7 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 		r := &t.Rows[i]
 		j := rowJSON{
 			Closure: r.Name, Kind: r.Kind, Module: r.Module, Package: r.Package, File: r.File, Line: r.Span.Line, Near: r.Near,
-			Share: r.Share, Low: r.Low, High: r.High, Effective: r.Effective, Mean: r.Mean, Found: r.Found, Blocks: r.Blocks,
+			Share: r.Share, SureJSON: printer.SureOf(sureOf(r)), Mean: r.Mean, Found: r.Found, Blocks: r.Blocks,
 		}
 		if r.Span.Col > 0 {
 			j.Span = r.Span.String()

@@ -2,9 +2,13 @@ package alloc
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
+	"ccagent/eventlog"
+	"ccagent/internal/ghc"
 	"ccagent/profile"
 	"ccagent/profile/logtest"
 	"ccagent/ui/internal/screentest"
@@ -93,5 +97,53 @@ func TestNothing(t *testing.T) {
 	}
 	if err := r.JSON(&doc, printer.Options{}); err != nil || !strings.Contains(doc.String(), "-e alloc") {
 		t.Errorf("%v: %q", err, doc.String())
+	}
+}
+
+// A table of few blocks says so before its rows, and what they are worth where some stand for more;
+// rows in an order within noise are marked.
+func TestSure(t *testing.T) {
+	l := logtest.New()
+	for i, name := range []string{"A", "B", "C"} {
+		l.Write(1, &eventlog.Closure{ID: uint32(i + 1), Module: logtest.Module, Addr: uint64(i+1) * 0x100, Type: uint32(ghc.Constr20), Name: "main:Main." + name})
+	}
+	for i := range uint64(10) {
+		more := uint32(i % 2 * 200)
+		l.Write(10+i, &eventlog.NurseryBlock{PID: 1, Places: 100 + 900*(i/9), Used: 4000, Read: 4000, Closures: []eventlog.ClosureCount{
+			{Closure: 1, Count: 100, Bytes: 2400}, {Closure: 2, Count: 30, Bytes: 710 + more}, {Closure: 3, Count: 30, Bytes: 890 - more}}})
+	}
+	p, err := profile.Load(bytes.NewReader(l.End()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, doc bytes.Buffer
+	r := Report{Profile: p}
+	if err := errors.Join(r.Text(&text, printer.Options{Width: 100}), r.JSON(&doc, printer.Options{})); err != nil {
+		t.Fatal(err)
+	}
+	got := text.String()
+	only, first := strings.Index(got, "Only 10 blocks of 4 KiB sampled, worth 3"), strings.Index(got, "Main.A")
+	if only < 0 || first < only {
+		t.Errorf("a list of ten blocks does not begin by saying so:\n%s", got)
+	}
+	for _, line := range strings.Split(got, "\n") {
+		name := strings.Contains(line, "Main.")
+		if marked := strings.Contains(line, "≈"); name && marked != strings.Contains(line, "Main.C") && !strings.Contains(line, "Main.B") {
+			t.Errorf("marked %v: %s", marked, line)
+		}
+	}
+	if !strings.Contains(got, "≈ the order after the row above") {
+		t.Errorf("the mark is not explained:\n%s", got)
+	}
+	var out allocJSON
+	if err := json.Unmarshal(doc.Bytes(), &out); err != nil {
+		t.Fatal(err)
+	}
+	if out.Effective < 3 || out.Effective > 4 || len(out.Rows) != 3 || !(out.Rows[1].Tied || out.Rows[2].Tied) || out.Rows[0].Effective == 0 || out.Rows[0].High <= out.Rows[0].Low {
+		t.Errorf("as JSON %+v", out)
+	}
+	screen := screentest.Open(t, Kind, p, nil).Draw(100, 20)
+	if !strings.Contains(screen, "only 10 blocks") {
+		t.Errorf("the screen does not say that it rests on ten blocks:\n%s", screen)
 	}
 }

@@ -65,6 +65,8 @@ type TreeNode struct {
 	// after the sibling before is within noise.
 	PlusMinus float64
 	Tied      bool
+	// SelfPlusMinus is PlusMinus of Self; 0 where Self is zero by definition.
+	SelfPlusMinus float64
 }
 
 // Sandwich is what calls a function, and what it calls. Node 0 of both is the
@@ -127,6 +129,7 @@ func newTree(sel *profile.Selection, t *stacks.Tree, invert bool) *Tree {
 		}
 		if o.Total >= leastSure {
 			o.PlusMinus, o.Tied = sure[i].PlusMinus(o.Total), sure[i].Tied
+			o.SelfPlusMinus = sure[i].Self.PlusMinus(o.Self)
 		}
 		out.Nodes[i] = o
 	}

@@ -232,7 +232,11 @@ func (s *Screen) details(p *widget.Painter, r widget.Rect, t *treePane) widget.R
 	if t == s.callers {
 		second = "stack starts here "
 	}
-	x := p.Text(r.Min.X+1, r.Max.Y, r.Max.X, share+"   "+second+format.Share(node.Self*base)+"   ", p.Theme.Dim)
+	self := format.Share(node.Self * base)
+	if node.SelfPlusMinus > 0 && node.Self > 0 {
+		self += " " + format.PlusMinus(node.Self, node.SelfPlusMinus*base)
+	}
+	x := p.Text(r.Min.X+1, r.Max.Y, r.Max.X, share+"   "+second+self+"   ", p.Theme.Dim)
 	x = p.Name(x, r.Max.Y, r.Max.X, t.name(node), p.Theme.Text)
 	if node.Path != "" && node.Line > 0 {
 		if where := fmt.Sprintf("  %s:%d", node.Path, node.Line); x+p.Width(where) <= r.Max.X {

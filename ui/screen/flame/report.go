@@ -10,6 +10,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/interval"
 	"ccagent/profile/stacks"
 	"ccagent/ui/printer"
 	"ccagent/ui/safe"
@@ -39,7 +40,7 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	if t.Nodes[0].Total == 0 {
 		return p.Flush()
 	}
-	p.Line(p.Bold("  total" + p.SureHead() + "   self    function"))
+	p.Line(p.Bold("  total" + p.SureHead() + "   self " + p.selfHead() + "   function"))
 	tp := treePrinter{p: p, s: s, t: t, so: so, sure: t.Sure(s, so.MinShare)}
 	tp.node(0, "", "", 0)
 	p.Line("")
@@ -58,7 +59,7 @@ type treePrinter struct {
 	s      *profile.Selection
 	t      *stacks.Tree
 	so     Limits
-	sure   []profile.Sure // by node
+	sure   []stacks.Sure // by node
 	tied   bool
 	forced bool
 	folded bool
@@ -76,11 +77,11 @@ func (tp *treePrinter) node(id int32, first, rest string, depth int) {
 	if id == 0 {
 		mark = "  "
 	}
-	left := tp.p.Heat(total, " "+format.Column(total)) + tp.p.Sure(total, tp.sure[id]) + "  " + tp.p.FaintZero(self) + " " + mark
+	left := tp.p.Heat(total, " "+format.Column(total)) + tp.p.Sure(total, tp.sure[id].Sure) + "  " + tp.p.FaintZero(self) + tp.p.selfSure(self, tp.sure[id].Self) + " " + mark
 	tp.tied = tp.tied || tp.sure[id].Tied
 	room := 0
 	if tp.p.Width > 0 {
-		room = max(12, tp.p.Columns()-18-safe.Width(tp.p.SureHead())-safe.Width(first))
+		room = max(12, tp.p.Columns()-18-safe.Width(tp.p.SureHead()+tp.p.selfHead())-safe.Width(first))
 	}
 	name := printer.Fit(n.Name, room)
 	where := frameWhere(n.Frame)
@@ -128,7 +129,7 @@ func (tp *treePrinter) node(id int32, first, rest string, depth int) {
 	}
 	if k := len(n.Children) - shown; k > 0 {
 		share := tp.s.Fraction(hidden)
-		tp.p.Line(" ", tp.p.Faint(format.Column(share)+strings.Repeat(" ", 11+safe.Width(tp.p.SureHead()))+rest+"└ "+fmt.Sprintf("%d more", k)))
+		tp.p.Line(" ", tp.p.Faint(format.Column(share)+strings.Repeat(" ", 11+safe.Width(tp.p.SureHead()+tp.p.selfHead()))+rest+"└ "+fmt.Sprintf("%d more", k)))
 	}
 }
 
@@ -192,6 +193,8 @@ type nodeJSON struct {
 	Samples  uint64 `json:"samples"`
 	Forced   uint64 `json:"forced"`
 	printer.SureJSON
+	SelfLow  float64     `json:"self_low"`
+	SelfHigh float64     `json:"self_high"`
 	Children []*nodeJSON `json:"children"`
 }
 
@@ -211,7 +214,8 @@ func treeJSON(s *profile.Selection, t *stacks.Tree) *nodeJSON {
 		f := n.Frame
 		nodes[i] = nodeJSON{
 			Name: n.Name, Module: f.Module, Package: f.Package, File: f.File, Line: f.Line, Category: f.Category.String(),
-			Self: n.Self, Total: n.Total, Samples: n.Samples, Forced: n.Forced, SureJSON: printer.SureOf(sure[i]), Children: make([]*nodeJSON, len(n.Children)),
+			Self: n.Self, Total: n.Total, Samples: n.Samples, Forced: n.Forced, SureJSON: printer.SureOf(sure[i].Sure),
+			SelfLow: sure[i].Self.Low, SelfHigh: sure[i].Self.High, Children: make([]*nodeJSON, len(n.Children)),
 		}
 		for j, c := range n.Children {
 			nodes[i].Children[j] = &nodes[c]
@@ -224,3 +228,19 @@ func treeJSON(s *profile.Selection, t *stacks.Tree) *nodeJSON {
 type out struct{ *printer.Printer }
 
 func newOut(w io.Writer, o printer.Options) out { return out{printer.New(w, o)} }
+
+// selfHead is the head of the intervals of the second figure; empty where there is no room.
+func (p out) selfHead() string {
+	if !p.Wide() {
+		return ""
+	}
+	return p.SureHead()
+}
+
+// selfSure is the cell below selfHead.
+func (p out) selfSure(self float64, i interval.Interval) string {
+	if !p.Wide() {
+		return ""
+	}
+	return p.PlusMinus(self, i)
+}

@@ -23,10 +23,10 @@ func (r SandwichReport) Text(w io.Writer, o printer.Options) error {
 	tied := false
 	for i, half := range []*stacks.Tree{callers, callees} {
 		if i == 0 {
-			p.Line(p.Bold("  total" + p.SureHead() + "   starts  callers, up to the roots"))
+			p.Line(p.Bold("  total" + p.SureHead() + "   starts" + p.selfHead() + "  callers, up to the roots"))
 		} else {
 			p.Line("")
-			p.Line(p.Bold("  total" + p.SureHead() + "   self    callees"))
+			p.Line(p.Bold("  total" + p.SureHead() + "   self " + p.selfHead() + "   callees"))
 		}
 		tp := treePrinter{p: p, s: s, t: half, so: so, sure: half.Sure(s, so.MinShare)}
 		tp.node(0, "", "", 0)

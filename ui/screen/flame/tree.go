@@ -338,6 +338,9 @@ func (s *treePane) draw(p *widget.Painter, r widget.Rect, title, note, self stri
 			x += screen.WeightWidth
 		}
 		x = p.Text(x, in.Min.Y, in.Max.X, fmt.Sprintf(" %6s ", self), p.Theme.Dim)
+		if selfSures(in.Dx()) {
+			x = p.Text(x, in.Min.Y, in.Max.X, sureHead(in.Dx()), p.Theme.Dim)
+		}
 		if bar > 0 {
 			x = screen.BarHead(p, x, in.Min.Y, bar, "self", "below")
 		}
@@ -372,6 +375,9 @@ func weights(w int) bool { return w >= 90 }
 
 // sures reports whether there is room for intervals beside names.
 func sures(w int) bool { return w >= 56 }
+
+// selfSures reports whether there is room for intervals of the second figure, too.
+func selfSures(w int) bool { return w >= 100 }
 
 func sureHead(w int) string {
 	if sures(w) {
@@ -409,6 +415,10 @@ func (s *treePane) drawRow(p *widget.Painter, in widget.Rect, bar, i, y int, foc
 	}
 	p.Right(x, x+7, y, format.Share(n.Self*s.c.Base), t.Text)
 	x += 8
+	if selfSures(in.Dx()) {
+		p.Right(x+1, x+sureWidth, y, format.PlusMinus(n.Self, n.SelfPlusMinus*s.c.Base), t.Dim)
+		x += sureWidth + 1
+	}
 	if bar > 0 {
 		p.Bar(x, y, bar, n.Self/s.most, n.Total/s.most)
 		x += bar + 1

@@ -259,8 +259,8 @@ func (s *sourcePane) draw(p *widget.Painter, r widget.Rect, focus bool) {
 }
 
 type sourceColumns struct {
-	causes, sure, only, weight int // widths, 0 = none
-	code                       int // where the text begins
+	causes, sure, only, onlySure, weight int // widths, 0 = none
+	code                                 int // where the text begins
 }
 
 const maxUnder = 4
@@ -274,7 +274,10 @@ func (s *sourcePane) columns(w int) sourceColumns {
 	if s.full && w >= 100 {
 		c.weight = screen.WeightWidth
 	}
-	c.code = 1 + c.causes + 2 + 6 + c.sure + c.only + c.weight + 6
+	if s.full && w >= 110 {
+		c.onlySure = 6
+	}
+	c.code = 1 + c.causes + 2 + 6 + c.sure + c.only + c.onlySure + c.weight + 6
 	return c
 }
 
@@ -295,6 +298,10 @@ func (s *sourcePane) header(p *widget.Painter, in widget.Rect, cols sourceColumn
 	if cols.only > 0 {
 		p.Text(x, in.Min.Y, in.Max.X, "  only", t)
 		x += cols.only
+	}
+	if cols.onlySure > 0 {
+		p.Text(x, in.Min.Y, in.Max.X, "±95%", t)
+		x += cols.onlySure
 	}
 	if cols.weight > 0 {
 		p.Right(x, x+cols.weight-1, in.Min.Y, s.c.WeightHead(), t)
@@ -335,9 +342,12 @@ func (s *sourcePane) drawLine(p *widget.Painter, in widget.Rect, cols sourceColu
 		if cols.only > 0 {
 			at := x + 8 + cols.sure
 			p.Right(at, at+cols.only-2, y, number(heat.Only*s.c.Base), t.Text)
+			if cols.onlySure > 0 {
+				p.Right(at+cols.only-2, at+cols.only+cols.onlySure-3, y, format.PlusMinus(heat.Only, heat.OnlyPlusMinus*s.c.Base), t.Dim)
+			}
 		}
 	}
-	x += 8 + cols.sure + cols.only
+	x += 8 + cols.sure + cols.only + cols.onlySure
 	if hot && heat.Share > 0 && cols.weight > 0 {
 		p.Right(x, x+cols.weight-1, y, s.c.Weight(heat.Share), t.Text)
 	}

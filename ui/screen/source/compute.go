@@ -40,14 +40,16 @@ func (p part) Compute(in *model.Input) (any, error) {
 
 // Line is what is known of the line under the cursor.
 type Line struct {
-	File    columns.FileID
-	Number  int
-	Share   float64
-	Samples uint64
-	Causes  []model.Cause // its spans
-	Lines   []model.Cause // other lines that share its samples
-	Also    []model.Cause // bindings that share its samples
-	Blocks  []Block       // that its samples lie in
+	File   columns.FileID
+	Number int
+	Share  float64
+	// PlusMinus is how far Share's 95 % interval reaches to its further side.
+	PlusMinus float64
+	Samples   uint64
+	Causes    []model.Cause // its spans
+	Lines     []model.Cause // other lines that share its samples
+	Also      []model.Cause // bindings that share its samples
+	Blocks    []Block       // that its samples lie in
 }
 
 // Block is a stretch of machine code that was compiled from a line.
@@ -58,11 +60,14 @@ type Block struct {
 	Lo, Hi uint64 // 0 of code without blocks
 	Own    bool   // it has notes of its own
 	Share  float64
+	// PlusMinus is how far Share's 95 % interval reaches to its further side.
+	PlusMinus float64
 }
 
 // about computes the tables about one line.
 func about(sel *profile.Selection, src *model.Source, number int) *Line {
-	out := &Line{File: src.File, Number: number, Causes: src.Heat[number].Causes}
+	out := &Line{File: src.File, Number: number, PlusMinus: src.Heat[number].PlusMinus, Causes: src.Heat[number].Causes}
+	b := sel.Batched()
 	var id profile.ElementID = profile.NoElement
 	for _, r := range sel.Hot(profile.LevelLine).Rows {
 		if r.Element.File == src.Path && int(r.Element.Span.Line) == number {
@@ -73,19 +78,26 @@ func about(sel *profile.Selection, src *model.Source, number int) *Line {
 	if id == profile.NoElement {
 		return out
 	}
-	for _, b := range sel.Blocks(profile.LevelLine, id) {
-		out.Blocks = append(out.Blocks, Block{Name: b.Procedure, Detail: b.Detail, Symbol: b.Symbol, Lo: b.Lo, Hi: b.Hi, Own: b.Own, Share: b.Share})
+	for _, o := range sel.Blocks(profile.LevelLine, id) {
+		block := Block{Name: o.Procedure, Detail: o.Detail, Symbol: o.Symbol, Lo: o.Lo, Hi: o.Hi, Own: o.Own, Share: o.Share}
+		block.PlusMinus = b.Of(o.Sites).PlusMinus(o.Share)
+		out.Blocks = append(out.Blocks, block)
 	}
 	for _, o := range sel.Overlaps(profile.LevelLine, id, profile.LevelBinding) {
 		if slices.ContainsFunc(out.Causes, func(c model.Cause) bool { return c.Name == o.Element.Name }) {
 			continue
 		}
-		out.Also = append(out.Also, model.Cause{Name: o.Element.Name, Share: o.Share, Key: model.Key{Level: o.Element.Level, ID: o.Element.ID}})
+		out.Also = append(out.Also, shared(b, &o))
 	}
 	for _, o := range sel.Overlaps(profile.LevelLine, id, profile.LevelLine) {
 		if o.Element.Name != "" && len(out.Lines) < 64 {
-			out.Lines = append(out.Lines, model.Cause{Name: o.Element.Name, Share: o.Share, Key: model.Key{Level: o.Element.Level, ID: o.Element.ID}})
+			out.Lines = append(out.Lines, shared(b, &o))
 		}
 	}
 	return out
+}
+
+// shared is what an element has in common with the line.
+func shared(b *profile.Batched, o *profile.Overlap) model.Cause {
+	return model.Cause{Name: o.Element.Name, Share: o.Share, PlusMinus: b.Of(o.Sites).PlusMinus(o.Share), Key: model.Key{Level: o.Element.Level, ID: o.Element.ID}}
 }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"strings"
 
 	"ccagent/internal/format"
 	"ccagent/ui/layout"
@@ -27,7 +28,7 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	}
 	title := "causes of the line"
 	if l != nil && l.Samples > 0 {
-		title = fmt.Sprintf("causes of line %d (%s)", l.Number, format.Share(l.Share*s.c.Base))
+		title = fmt.Sprintf("causes of line %d (%s)", l.Number, strings.TrimSpace(format.Share(l.Share*s.c.Base)+" "+format.PlusMinus(l.Share, l.PlusMinus*s.c.Base)))
 	}
 	p.Box(s.boxes.Causes, title, "", false)
 	if !s.boxes.Lines.Empty() {
@@ -58,8 +59,8 @@ func (s *Screen) drawCauses(p *widget.Painter, in widget.Rect, l *Line) {
 		}
 		st := p.Theme.Cause[i%theme.Causes]
 		x := p.Text(in.Min.X+1, y, in.Max.X, c.Letter+" ", st)
-		p.Right(x, x+6, y, format.Share(c.Share*s.c.Base), st)
-		x = p.Name(x+7, y, in.Max.X, c.Name, p.Theme.Text)
+		x = s.share(p, x, y, in, c.Share, c.PlusMinus, st)
+		x = p.Name(x, y, in.Max.X, c.Name, p.Theme.Text)
 		where := fmt.Sprintf(" %d:%d-%d:%d", c.Span.Line, c.Span.Col, c.Span.EndLine, c.Span.EndCol)
 		if x+len(where) <= in.Max.X {
 			p.Text(x, y, in.Max.X, where, p.Theme.Dim)
@@ -81,12 +82,11 @@ func (s *Screen) drawBlocks(p *widget.Painter, in widget.Rect, bs []Block) {
 			p.Text(in.Min.X+1, y, in.Max.X, fmt.Sprintf("and %d more", left), p.Theme.Dim)
 			return
 		}
-		p.Right(in.Min.X+1, in.Min.X+7, y, format.Share(b.Share*s.c.Base), p.Theme.Text)
+		x := s.share(p, in.Min.X+1, y, in, b.Share, b.PlusMinus, p.Theme.Text)
 		name := b.Name
 		if s.c.Raw && b.Symbol != "" {
 			name = b.Symbol
 		}
-		x := in.Min.X + 8
 		var notes []string
 		if b.Hi > b.Lo {
 			// First, since many blocks have one name.
@@ -121,7 +121,27 @@ func (s *Screen) list(p *widget.Painter, in widget.Rect, cs []model.Cause, none 
 			p.Text(in.Min.X+1, y, in.Max.X, fmt.Sprintf("and %d more", left), p.Theme.Dim)
 			return
 		}
-		p.Right(in.Min.X+1, in.Min.X+7, y, format.Share(c.Share*s.c.Base), p.Theme.Text)
-		p.Name(in.Min.X+8, y, in.Max.X, screen.Tail(p, c.Name, in.Max.X-in.Min.X-8), p.Theme.Text)
+		x := s.share(p, in.Min.X+1, y, in, c.Share, c.PlusMinus, p.Theme.Text)
+		p.Name(x, y, in.Max.X, screen.Tail(p, c.Name, in.Max.X-x), p.Theme.Text)
 	}
+}
+
+// The widths of a part's share, "100.0% ", and of its interval, "±12.3 ", which is left out where
+// names have little room.
+const (
+	shareWidth = 7
+	sureWidth  = 6
+	sureLeast  = 32 // columns of the pane
+)
+
+// share draws the share of a part of a line's samples with its interval, and returns where the text
+// after them begins.
+func (s *Screen) share(p *widget.Painter, x, y int, in widget.Rect, share, plusMinus float64, st theme.Style) int {
+	p.Right(x, x+shareWidth-1, y, format.Share(share*s.c.Base), st)
+	x += shareWidth
+	if in.Dx() < sureLeast {
+		return x
+	}
+	p.Right(x, x+sureWidth-1, y, format.PlusMinus(share, plusMinus*s.c.Base), p.Theme.Dim)
+	return x + sureWidth
 }

@@ -7,6 +7,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/profile/interval"
 	"ccagent/profile/source"
 	"ccagent/ui/printer"
@@ -67,7 +68,7 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 		p.sourceLine(&v.Lines[i], &parts.Lines[i], letter, max(number, 4))
 	}
 	p.spans(v, &parts, letter)
-	p.also(v)
+	p.also(s, v)
 	return p.Flush()
 }
 
@@ -172,15 +173,26 @@ func (p out) spans(v *source.View, parts *source.Parts, letter map[int]byte) {
 	p.SureNote(tied)
 }
 
-func (p out) also(v *source.View) {
+func (p out) also(s *profile.Selection, v *source.View) {
 	if len(v.Also) == 0 {
 		return
 	}
 	p.Line("")
 	p.Line(p.Bold("the same samples are also attributed to"))
-	for _, o := range v.Also[:p.Rows(len(v.Also), 8)] {
-		p.Line(format.Column(o.Share), "  ", printer.Fit(o.Element.Name, 80))
+	n := p.Rows(len(v.Also), 8)
+	for i, sure := range alsoSure(s, v, n) {
+		o := &v.Also[i]
+		p.Line(format.Column(o.Share), p.Sure(o.Share, sure), "  ", printer.Fit(o.Element.Name, 80))
 	}
+}
+
+// alsoSure says how sure the first n rows are of what a view's samples are also attributed to.
+func alsoSure(s *profile.Selection, v *source.View, n int) []profile.Sure {
+	sites := make([][]columns.SiteID, n)
+	for i := range sites {
+		sites[i] = v.Also[i].Sites
+	}
+	return s.Batched().List(sites)
 }
 
 type sourceJSON struct {
@@ -231,6 +243,7 @@ type alsoJSON struct {
 	Element string  `json:"element"`
 	Share   float64 `json:"share"`
 	Samples uint64  `json:"samples"`
+	printer.SureJSON
 }
 
 // JSON implements printer.Report; it has every line. The spans of a line
@@ -257,8 +270,9 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 		sp := &v.Spans[i]
 		doc.Spans = append(doc.Spans, sourceSpanJSON{sp.Element.Span.String(), sp.Binding, sp.Share, sp.Only, sp.Inclusive, sp.Samples, printer.SureOf(sp.Sure), printer.PartsOf(parts.Spans[i])})
 	}
-	for _, a := range v.Also {
-		doc.Also = append(doc.Also, alsoJSON{a.Element.Name, a.Share, a.Samples})
+	for i, sure := range alsoSure(s, v, len(v.Also)) {
+		a := &v.Also[i]
+		doc.Also = append(doc.Also, alsoJSON{a.Element.Name, a.Share, a.Samples, printer.SureOf(sure)})
 	}
 	return printer.JSON(w, doc)
 }
