@@ -38,7 +38,7 @@ var inside = map[string][]string{
 	"profile/threads":   {"profile", "profile/columns", "profile/interval"},
 	"profile/closures":  {"profile", "profile/columns", "profile/curry", "profile/interval"},
 	"profile/centres":   {"profile", "profile/columns", "profile/curry", "profile/interval"},
-	"profile/source":    {"profile", "profile/columns"},
+	"profile/source":    {"profile", "profile/columns", "profile/interval"},
 	"profile/stacks":    {"profile", "profile/columns", "profile/interval"},
 	"profile/timeline":  {"profile", "profile/columns"},
 	"profile/activity":  {"profile", "profile/interval"},
