@@ -50,7 +50,8 @@ type Thread struct {
 
 // Activity is how capabilities and threads spent a stretch of time.
 type Activity struct {
-	From, Ns     uint64 // where the stretch begins, and how long it is
+	From, To     uint64 // ns: the stretch
+	Ns           uint64 // of it, but for gaps in the log
 	Capabilities []Capability
 	Threads      []Thread // those that were seen to run, most first
 }
@@ -84,7 +85,7 @@ func Of(s *profile.Selection) *Activity {
 	if from >= to {
 		return nil
 	}
-	n := &counter{from: from, step: (to-from)/interval.Batches + 1, caps: map[capKey]*[Off]interval.Part{}, threads: map[threadKey]*interval.Part{}}
+	n := &counter{from: from, to: to, step: (to-from)/interval.Batches + 1, caps: map[capKey]*[Off]interval.Part{}, threads: map[threadKey]*interval.Part{}}
 	collecting := p.Collecting()
 	for _, x := range s.EachSample() {
 		if x.Capability == eventlog.NoCapability || x.Time < from || x.Time > to {
@@ -102,14 +103,14 @@ func Of(s *profile.Selection) *Activity {
 		}
 		n.add(&n.cap(capKey{x.Thread.PID, x.Capability})[state], x.Time, x.Weight)
 	}
-	return n.result(p, to-from)
+	return n.result(p, to-from-p.Unrecorded(from, to))
 }
 
 // counter sums up samples in batches of equal length.
 type counter struct {
-	from, step uint64
-	caps       map[capKey]*[Off]interval.Part
-	threads    map[threadKey]*interval.Part
+	from, to, step uint64
+	caps           map[capKey]*[Off]interval.Part
+	threads        map[threadKey]*interval.Part
 }
 
 func (n *counter) cap(k capKey) *[Off]interval.Part {
@@ -143,7 +144,7 @@ func (n *counter) add(p *interval.Part, time, weight uint64) {
 }
 
 func (n *counter) result(p *profile.Profile, ns uint64) *Activity {
-	a := &Activity{From: n.from, Ns: ns}
+	a := &Activity{From: n.from, To: n.to, Ns: ns}
 	for k, parts := range n.caps {
 		c := Capability{PID: k.pid, Cap: k.cap}
 		var busy interval.Part
@@ -151,7 +152,7 @@ func (n *counter) result(p *profile.Profile, ns uint64) *Activity {
 		for i := range parts {
 			busy.Add(&parts[i])
 		}
-		whole, off := n.whole(&busy, ns)
+		whole, off := n.whole(p, &busy, ns)
 		for i := range parts {
 			c.Shares[i] = shareOf(whole, &parts[i])
 		}
@@ -167,7 +168,7 @@ func (n *counter) result(p *profile.Profile, ns uint64) *Activity {
 		}
 	}
 	for k, part := range n.threads {
-		whole, _ := n.whole(part, ns)
+		whole, _ := n.whole(p, part, ns)
 		a.Threads = append(a.Threads, Thread{k.pid, k.tso, labels[k], shareOf(whole, part)})
 	}
 	slices.SortFunc(a.Threads, func(x, y Thread) int {
@@ -178,14 +179,16 @@ func (n *counter) result(p *profile.Profile, ns uint64) *Activity {
 
 // whole returns all of the time as if it had been sampled as densely as the time on a CPU: what is
 // not part of that is off. Samples may add up to more than the time, by their own noise.
-func (n *counter) whole(busy *interval.Part, ns uint64) (*interval.Whole, *interval.Part) {
+func (n *counter) whole(p *profile.Profile, busy *interval.Part, ns uint64) (*interval.Whole, *interval.Part) {
 	var w interval.Whole
 	var off interval.Part
 	w.Reset(interval.Batches)
 	off.Reset(interval.Batches)
 	each := busy.Weight / float64(max(busy.Samples, 1))
 	for i, b := range busy.Batch {
-		length := float64(min(n.step, ns-min(uint64(i)*n.step, ns)))
+		at := n.from + uint64(i)*n.step
+		end := max(at, min(at+n.step, n.to))
+		length := float64(end - at - p.Unrecorded(at, end))
 		off.Batch[i] = max(length-b, 0)
 		w.Batch[i] = b + off.Batch[i]
 	}

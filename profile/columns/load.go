@@ -126,6 +126,7 @@ type builder struct {
 	dumps     dumpTable
 	rts       rtsState
 	last      uint64 // time of the last event written while the program ran
+	damaged   bool   // there was damage since
 }
 
 // on makes the parts write to a Log.
@@ -235,9 +236,32 @@ func (b *builder) add(rec *eventlog.Record) {
 }
 
 // ran notes that the program was still being observed at a time.
-func (b *builder) ran(time uint64) { b.last = max(b.last, time) }
+func (b *builder) ran(time uint64) {
+	if time <= b.last {
+		return
+	}
+	b.resumed(time)
+	b.last = time
+}
+
+// resumed notes a gap before the first event after damage that has a time of its own. What was under
+// way when it began has no end.
+func (b *builder) resumed(time uint64) {
+	if !b.damaged || time <= b.last {
+		return
+	}
+	b.damaged = false
+	if len(b.p.Gaps) < maxGaps {
+		b.p.Gaps = append(b.p.Gaps, Gap{b.last, time})
+	}
+	b.rts.gap(b.last, time)
+}
+
+// maxGaps bounds what is kept of a log that is damaged in many places.
+const maxGaps = 1 << 12
 
 func (b *builder) malformed(ev *eventlog.Malformed) {
+	b.damaged = true
 	a := &b.p.Accounting
 	a.Malformed++
 	a.Passed += ev.Length
@@ -263,6 +287,7 @@ func SatAdd(a, b uint64) uint64 {
 // standard processes the events of GHC's own that this package shows.
 func (b *builder) standard(rec *eventlog.Record) {
 	p := b.p
+	b.resumed(rec.Time)
 	switch ev := rec.Event.(type) {
 	case *eventlog.RequestSeqGC, *eventlog.RequestParGC, *eventlog.GCStart, *eventlog.GCWork, *eventlog.GCIdle, *eventlog.GCDone, *eventlog.GCEnd:
 		b.rts.collector.collection(b.p, rec)

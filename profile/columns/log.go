@@ -20,6 +20,7 @@ type Log struct {
 	Mappings  []Mapping
 	Processes []Process
 	Losses    []Loss
+	Gaps      []Gap  // in order of time
 	Costs     []Cost // cost of measuring, as the capture reported it at intervals
 	Overheads []Overhead
 	Warnings  []Warning

@@ -44,7 +44,7 @@ func (p *Log) soFar() *Log {
 		Events: slices.Clone(p.Events), Threads: slices.Clone(p.Threads), Modules: slices.Clone(p.Modules),
 		Mappings: slices.Clip(p.Mappings), Processes: slices.Clip(p.Processes), Losses: slices.Clip(p.Losses),
 		Costs: slices.Clip(p.Costs), GCs: slices.Clip(p.GCs), Heap: slices.Clip(p.Heap), Markers: slices.Clip(p.Markers),
-		Overheads: slices.Clip(p.Overheads), Warnings: slices.Clip(p.Warnings), Import: p.Import, Exact: p.Exact,
+		Overheads: slices.Clip(p.Overheads), Warnings: slices.Clip(p.Warnings), Import: p.Import, Exact: p.Exact, Gaps: slices.Clip(p.Gaps),
 		Accounting: p.Accounting.soFar(), Duration: p.Duration, Symbolised: p.Symbolised,
 		RTS: p.RTS, RTSLog: p.RTSLog.soFar(),
 		HeapProfiles: heapSoFar(p.HeapProfiles), InfoTables: slices.Clone(p.InfoTables), Ticky: slices.Clone(p.Ticky),

@@ -29,6 +29,9 @@ type watching struct {
 type edge struct {
 	time uint64
 	on   bool
+	// guess is set of the end of a gap in the log, until an event says that the group was watched
+	// there.
+	guess bool
 }
 
 func (s *rtsState) watch(time uint64, ev *eventlog.RTSWatch) {
@@ -43,15 +46,41 @@ func (s *rtsState) watch(time uint64, ev *eventlog.RTSWatch) {
 		w = &watching{}
 		s.watches[ev.Group] = w
 	}
-	if n := len(w.edges); n == maxWatches || n > 0 && w.edges[n-1].on == ev.Watched {
+	n := len(w.edges)
+	if n >= maxWatches || n > 0 && w.edges[n-1].on == ev.Watched && !w.edges[n-1].guess {
 		return
+	}
+	if n > 0 && w.edges[n-1].guess {
+		w.edges[n-1].guess = ev.Watched // where it begins to be watched it was not before
 	}
 	if n := len(w.edges); n > 0 {
 		time = max(time, w.edges[n-1].time) // hostile logs only
 	}
-	w.edges = append(w.edges, edge{time, ev.Watched})
+	w.edges = append(w.edges, edge{time: time, on: ev.Watched})
 	if ev.Watched {
 		w.begun = append(w.begun, Watch{From: time})
+	}
+}
+
+// gap notes that nothing is known of a stretch of time. What was under way is left out: its end may
+// have been lost before the gap, for capabilities' events are written in blocks.
+func (s *rtsState) gap(from, to uint64) {
+	for cap := range s.running {
+		s.running[cap].on = false
+	}
+	clear(s.collector.gcs)
+	for _, w := range s.watches {
+		if n := len(w.edges); n > 0 && n < maxWatches && w.edges[n-1].on && w.edges[n-1].time <= from {
+			w.edges = append(w.edges, edge{time: from}, edge{time: to, on: true, guess: true})
+			w.begun = append(w.begun, Watch{From: to})
+		}
+	}
+}
+
+// seen confirms that a group was watched after a gap: something was seen.
+func (w *watching) seen(time uint64) {
+	if n := len(w.edges); n > 0 && time >= w.edges[n-1].time {
+		w.edges[n-1].guess = false
 	}
 }
 
@@ -60,6 +89,7 @@ func (w *watching) ranIn(run *Run) {
 	if w == nil {
 		return
 	}
+	w.seen(run.Start)
 	i, found := slices.BinarySearchFunc(w.begun, run.Start, func(x Watch, t uint64) int { return cmp.Compare(x.From, t) })
 	if !found {
 		i--
@@ -74,6 +104,10 @@ func (w *watching) ranIn(run *Run) {
 func (s *rtsState) finishWatches(last uint64) {
 	l := &s.p.RTSLog
 	for group, w := range s.watches {
+		collected := uint64(0)
+		if gcs := s.p.GCs; group == "gc" && len(gcs) > 0 {
+			collected = gcs[len(gcs)-1].Start
+		}
 		out := make([]Watch, 0, len(w.begun))
 		begun := 0
 		for i, e := range w.edges {
@@ -82,6 +116,9 @@ func (s *rtsState) finishWatches(last uint64) {
 			}
 			x := w.begun[begun]
 			begun++
+			if e.guess && collected < e.time {
+				continue
+			}
 			x.To = max(last, x.From)
 			if i+1 < len(w.edges) {
 				x.To = w.edges[i+1].time

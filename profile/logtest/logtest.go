@@ -41,11 +41,22 @@ func New() *Log {
 }
 
 // Write adds an event to the log immediately.
-func (l *Log) Write(time uint64, ev eventlog.Event) {
-	if err := l.w.Write(time, eventlog.NoCap, ev); err != nil {
+func (l *Log) Write(time uint64, ev eventlog.Event) { l.WriteOn(time, eventlog.NoCap, ev) }
+
+// WriteOn adds an event of a capability.
+func (l *Log) WriteOn(time uint64, cap int, ev eventlog.Event) {
+	if err := l.w.Write(time, cap, ev); err != nil {
 		panic(fmt.Sprintf("write log: %v", err))
 	}
 	l.last = max(l.last, time)
+}
+
+// Len ends the log's blocks, and returns the number of its bytes so far.
+func (l *Log) Len() int {
+	if err := l.w.Flush(); err != nil {
+		panic(fmt.Sprintf("write log: %v", err))
+	}
+	return l.buf.Len()
 }
 
 // Symbol adds an event to the symbol tables.

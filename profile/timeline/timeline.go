@@ -43,6 +43,11 @@ type Timeline struct {
 	// threads, and collections, were not watched: nobody knows what happened. They are nil if all
 	// was watched.
 	UnwatchedThreads, UnwatchedGC []uint64
+	// Unrecorded is the time in each bucket, in ns, of which the log says nothing; nil if there is none.
+	Unrecorded []uint64
+	// Sparse is set where a bucket is shorter than the time between two samples: one without a sample
+	// need not have been idle.
+	Sparse bool
 }
 
 // Of computes a selection's timeline. That of a log without times, as of a pprof profile, is
@@ -85,6 +90,7 @@ func Of(s *profile.Selection, o Options) *Timeline {
 	if s.Event >= 0 {
 		b := s.Over(s.Event, window, marked)
 		t.Weight, t.Samples, t.Marked, t.Caps = b.Weight, b.Samples, b.Marked, b.Caps
+		t.Sparse = s.EventDef().Unit == "ns" && s.CountsTime() && s.Samples > 0 && t.Step < s.Total/s.Samples
 	}
 	for _, l := range p.Losses {
 		if b := bucket(l.Time); b >= 0 && s.Event >= 0 && l.Event == p.Events[s.Event].Index && l.Reason != eventlog.LossSideBand {
@@ -93,6 +99,7 @@ func Of(s *profile.Selection, o Options) *Timeline {
 	}
 	t.collections(p)
 	t.activity(p)
+	t.Unrecorded = t.unrecorded(p, n)
 	t.UnwatchedThreads = unwatchedNs(p, "threads", t.From, t.To, t.Step, n)
 	t.UnwatchedGC = unwatchedNs(p, "gc", t.From, t.To, t.Step, n)
 	return t

@@ -95,13 +95,17 @@ type Lanes struct {
 	*Scheduler
 	// SelectedShare is the selection's part of the kept weight within the window.
 	SelectedShare float64
+	// Missing are the columns of which the log says nothing; nil if there are none.
+	Missing []bool
 }
 
 // Scheduler is what the run-time system reported for a window of time, by column.
 type Scheduler struct {
 	RTS     []CapActivity // parts of a column's time
 	Threads *timeline.ThreadCounts
-	Markers []columns.Marker // in the window, by time
+	// NotWatched are the columns in which threads or collections were not watched; nil if there are none.
+	NotWatched []bool
+	Markers    []columns.Marker // in the window, by time
 }
 
 // CapActivity is what a capability did, by column.
@@ -111,8 +115,11 @@ type CapActivity struct {
 	Run  []float64 // fraction of the column's time or of the busiest column's samples
 	GC   []float64
 	// NotWatched are the columns of which it is not known what the capability did; nil if there
-	// are none. It is set of what the run-time system reported.
+	// are none.
 	NotWatched []bool
+	// Sparse is set where columns are shorter than the time between two samples: one without need
+	// not have been idle.
+	Sparse bool
 }
 
 // Source is a file with its heat.

@@ -53,8 +53,11 @@ func (e *Engine) activity(q Query) *Lanes {
 	if total > 0 {
 		out.SelectedShare = float64(marked) / float64(total)
 	}
+	out.Missing = t.Missing()
 	for _, row := range t.Caps {
-		out.Caps = append(out.Caps, capActivity(&row, len(t.Weight)))
+		c := capActivity(&row, len(t.Weight))
+		c.NotWatched, c.Sparse = out.Missing, t.Sparse
+		out.Caps = append(out.Caps, c)
 	}
 	out.Scheduler = Recall(e, w, func() *Scheduler { return e.scheduler(w, t) })
 	return out
@@ -72,6 +75,7 @@ func (e *Engine) scheduler(w Window, t *timeline.Timeline) *Scheduler {
 		}
 		not[i] = not[i] || t.UnwatchedGC[i]*2 >= t.Step
 	}
+	s.NotWatched = not
 	for i := range t.RTS {
 		a := &t.RTS[i]
 		c := CapActivity{Cap: int(a.Cap), Name: fmt.Sprintf("rts%d", a.Cap), NotWatched: not}

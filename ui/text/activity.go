@@ -16,7 +16,7 @@ func (p out) activity(a *activity.Activity, o printer.Options) {
 	if a == nil {
 		return
 	}
-	p.Wrap(p.Bold, " ", "time of each capability,", format.Duration(a.Ns), "from", format.Seconds(a.From), "to", format.Seconds(a.From+a.Ns)+",", "by samples")
+	p.Wrap(p.Bold, " ", "time of each capability,", format.Duration(a.Ns), "from", format.Seconds(a.From), "to", format.Seconds(a.To)+",", "by samples")
 	several := false
 	for i := range a.Capabilities {
 		several = several || a.Capabilities[i].PID != a.Capabilities[0].PID

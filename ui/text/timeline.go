@@ -48,21 +48,22 @@ func (tl OverTime) Text(w io.Writer, o printer.Options) error {
 	}
 	unit := s.EventDef().Unit
 	p.Line(p.Faint(fmt.Sprintf("%s – %s, a column is %s", format.Seconds(t.From), format.Seconds(t.To), format.Duration(t.Step))))
-	p.row(eventLabel(s), chart.Levels(t.Weight), "peak "+rate(chart.Peak(t.Weight), t.Step, unit))
+	missing := t.Missing()
+	p.row(eventLabel(s), chart.Broken(chart.Levels(t.Weight), missing), "peak "+rate(chart.Peak(t.Weight), t.Step, unit))
 	for i := range t.Caps {
 		r := &t.Caps[i]
 		label := "no cap"
 		if r.Cap != eventlog.NoCapability {
 			label = fmt.Sprintf("cap %d", r.Cap)
 		}
-		p.row(label, letters(r, t, unit), format.Percent(s.Fraction(r.Weight)))
+		p.row(label, chart.Broken(letters(r, t, unit), missing), format.Percent(s.Fraction(r.Weight)))
 	}
 	p.rtsRows(t)
 	if t.GC != nil && chart.Peak(t.GC) > 0 {
 		p.gcRow(s.Profile, t)
 	}
 	if t.Allocated != nil && unit != "bytes" {
-		p.row("alloc", chart.Levels(t.Allocated), "peak "+rate(chart.Peak(t.Allocated), t.Step, "bytes"))
+		p.row("alloc", chart.Broken(chart.Levels(t.Allocated), missing), "peak "+rate(chart.Peak(t.Allocated), t.Step, "bytes"))
 	}
 	if chart.Peak(t.Lost) > 0 {
 		p.row("lost", chart.Levels(t.Lost), format.Plural(chart.Sum(t.Lost), "sample"))
@@ -74,8 +75,21 @@ func (tl OverTime) Text(w io.Writer, o printer.Options) error {
 	p.Line("")
 	p.activity(activity.Of(s), o)
 	watchedNote(p, s.Profile, t)
-	legend := []string{"R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved", "· idle", "small letters: below half"}
-	if t.UnwatchedThreads != nil || t.UnwatchedGC != nil {
+	none := "· idle"
+	switch {
+	case t.Sparse:
+		none = "· idle, by the RTS"
+		if t.RTS == nil {
+			none = "no letter: no sample, for columns are shorter than the time between two"
+		}
+	case !s.CountsTime():
+		none = "· none"
+	}
+	legend := []string{"R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved", none, "small letters: below half"}
+	if t.Sparse && t.RTS != nil {
+		legend = append(legend, "no letter: no sample, for columns are shorter than the time between two")
+	}
+	if t.UnwatchedThreads != nil || t.UnwatchedGC != nil || t.Unrecorded != nil {
 		legend = append(legend, string(chart.NotWatched)+" not watched: nobody knows")
 	}
 	p.Wrap(p.Faint, "  ", legend...)
@@ -106,7 +120,11 @@ func letters(r *profile.CapWeight, t *timeline.Timeline, unit string) string {
 	var b strings.Builder
 	for i, w := range total {
 		if w == 0 || float64(w) < 0.02*float64(full) {
-			b.WriteRune('·')
+			none := '·'
+			if t.Sparse {
+				none = ' '
+			}
+			b.WriteRune(none)
 			continue
 		}
 		var letters ['Z']uint64
@@ -157,6 +175,8 @@ type timelineJSON struct {
 	// By column: for how long collections and runs of threads were not watched.
 	GCUnwatched      []float64 `json:"gc_unwatched_seconds"`
 	ThreadsUnwatched []float64 `json:"threads_unwatched_seconds"`
+	// Unrecorded is by column, too: for how long the log says nothing.
+	Unrecorded []float64 `json:"unrecorded_seconds"`
 }
 
 type timelineRowJSON struct {
@@ -181,7 +201,7 @@ func (tl OverTime) JSON(w io.Writer, _ printer.Options) error {
 		doc.GCSeconds = append(doc.GCSeconds, float64(g)/1e9)
 	}
 	doc.Activity = activityJSONOf(activity.Of(s))
-	doc.GCUnwatched, doc.ThreadsUnwatched = seconds(t.UnwatchedGC), seconds(t.UnwatchedThreads)
+	doc.GCUnwatched, doc.ThreadsUnwatched, doc.Unrecorded = seconds(t.UnwatchedGC), seconds(t.UnwatchedThreads), seconds(t.Unrecorded)
 	for i := range t.Caps {
 		r := &t.Caps[i]
 		row := timelineRowJSON{Weight: r.Weight, Categories: make(map[string][]uint64)}
@@ -208,6 +228,9 @@ func seconds(ns []uint64) []float64 {
 
 // watchedNote says that rows cover only a part of the time.
 func watchedNote(p out, pr *profile.Profile, t *timeline.Timeline) {
+	if gap := pr.Log.Unrecorded(t.From, t.To); gap > 0 {
+		p.Note("The log is damaged: what happened in %s of the time is not known. Shares of time are of the rest.", format.Duration(gap))
+	}
 	threads, partlyThreads := pr.Watched("threads")
 	gc, partlyGC := pr.Watched("gc")
 	var saw []string

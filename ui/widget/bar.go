@@ -75,6 +75,15 @@ func (p *Painter) Strip(x, y int, values []float64, st theme.Style) {
 	}
 }
 
+// Broken marks the columns of a row of which nobody knows what happened, up to a column.
+func (p *Painter) Broken(x, end, y int, not []bool) {
+	for i, n := range not {
+		if n && x+i < end {
+			p.Cell(x+i, y, p.Glyphs.NotWatched, p.Theme.Dim)
+		}
+	}
+}
+
 // Level is the column glyph of a value 0..1; only nothing looks like nothing.
 func (g *Glyphs) Level(v float64) string {
 	if !(v > 0) {

@@ -187,11 +187,7 @@ func (s *Screen) drawLines(p *widget.Painter, in widget.Rect, y, lines, foot int
 
 // breakLine marks the columns of a line in which collections were not watched.
 func (s *Screen) breakLine(p *widget.Painter, y int, d *Heap) {
-	for x, not := range d.NotWatched[:min(len(d.NotWatched), s.time.Strip.Dx())] {
-		if not {
-			p.Cell(s.time.Strip.Min.X+x, y, p.Glyphs.NotWatched, p.Theme.Dim)
-		}
-	}
+	p.Broken(s.time.Strip.Min.X, s.time.Strip.Max.X, y, d.NotWatched)
 }
 
 func (s *Screen) drawBands(p *widget.Painter, r widget.Rect, h *Heap) {

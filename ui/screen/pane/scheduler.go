@@ -50,7 +50,10 @@ func (tp *Time) scheduler(p *widget.Painter, d *model.Lanes, y *int, end int, ro
 		}
 	}
 	if d.Threads != nil {
-		row(" thr", func(y int) { tp.threads(p, y, d.Threads) }, tp.threadNote(d.Threads))
+		row(" thr", func(y int) {
+			tp.threads(p, y, d.Threads)
+			p.Broken(tp.Strip.Min.X, tp.Strip.Max.X, y, d.NotWatched)
+		}, tp.threadNote(d.Threads))
 	}
 	if len(d.Markers) > 0 {
 		row(" marks", func(y int) { tp.markers(p, y, d.Markers) }, fmt.Sprintf("%d by the program", len(d.Markers)))

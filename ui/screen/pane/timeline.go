@@ -10,6 +10,7 @@ import (
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/screen"
+	"ccagent/ui/theme"
 	"ccagent/ui/widget"
 )
 
@@ -303,13 +304,27 @@ func (tp *Time) Draw(p *widget.Painter, r widget.Rect, focus bool) {
 		tp.Marks(p, in, y)
 		return
 	}
-	row(" all", func(y int) { p.Strip(tp.Strip.Min.X, y, Fit(d.Total, tp.Strip.Dx()), p.Theme.Run) }, note2)
-	row(" sel", func(y int) { p.Strip(tp.Strip.Min.X, y, Fit(d.Selected, tp.Strip.Dx()), p.Theme.Only) },
+	strip := func(values []float64, st theme.Style) func(y int) {
+		return func(y int) {
+			p.Strip(tp.Strip.Min.X, y, Fit(values, tp.Strip.Dx()), st)
+			p.Broken(tp.Strip.Min.X, tp.Strip.Max.X, y, d.Missing)
+		}
+	}
+	row(" all", strip(d.Total, p.Theme.Run), note2)
+	row(" sel", strip(d.Selected, p.Theme.Only),
 		fmt.Sprintf("selection: %s", format.Share(d.SelectedShare)))
 	for i, c := range d.Caps {
 		note := ""
 		if i == 0 {
-			note = p.Glyphs.Run + " run " + p.Glyphs.GC + " GC " + p.Glyphs.Idle + " idle"
+			note = p.Glyphs.Run + " run " + p.Glyphs.GC + " GC"
+			if !c.Sparse {
+				note += " " + p.Glyphs.Idle + " idle"
+			}
+			if slices.Contains(d.Missing, true) {
+				note += " " + p.Glyphs.NotWatched + " unread"
+			} else if c.Sparse {
+				note += " else unsampled"
+			}
 		}
 		last := y == in.Max.Y-1
 		if left := len(d.Caps) - 1 - i; last && left > 0 {
@@ -401,6 +416,8 @@ func (tp *Time) cap(p *widget.Painter, y int, c *model.CapActivity) {
 			} else {
 				p.Cell(x, y, g.Level(c.Run[i]), t.Run)
 			}
+		case c.Sparse:
+			p.Cell(x, y, " ", t.Idle)
 		default:
 			p.Cell(x, y, g.Idle, t.Idle)
 		}
