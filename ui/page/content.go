@@ -92,6 +92,10 @@ type overTime struct {
 	Event    string    `json:"event"`
 	Activity []float64 `json:"activity"`
 	GC       []float64 `json:"gc"`
+	// Missing are the buckets of which the log says nothing, GCNotWatched those in which collections
+	// were not watched; null if there are none.
+	Missing      []bool `json:"missing"`
+	GCNotWatched []bool `json:"gc_not_watched"`
 }
 
 // heap is what was live over time, in bytes by bucket.
@@ -102,6 +106,9 @@ type heap struct {
 	Peak  string  `json:"peak"`
 	Most  uint64  `json:"most"`
 	Bands []band  `json:"bands"`
+	// NotWatched are the buckets in which the collections that report sizes were not watched; null if
+	// there are none.
+	NotWatched []bool `json:"not_watched"`
 }
 
 type band struct {
@@ -277,6 +284,10 @@ func activity(s *profile.Selection) *overTime {
 	}
 	for _, w := range t.Weight {
 		out.Activity = append(out.Activity, float64(w)/float64(most))
+	}
+	out.Missing = t.Missing()
+	if t.GC != nil {
+		out.GCNotWatched = timeline.Unwatched(s.Profile, "gc", t.From, t.To, t.Step, len(t.GC))
 	}
 	caps := uint64(max(1, len(t.RTS)))
 	for _, g := range t.GC {

@@ -196,6 +196,11 @@
     names.forEach(([name, c]) => { const s = make("span"), i = make("i"); i.style.background = c; s.append(i, name); k.append(s); });
     return k;
   };
+  // Buckets of which nobody knows what happened are grey, from a height downwards.
+  const unknown = (s, not, w, y, h) => {
+    (not || []).forEach((n, i) => { if (n) s.append(svg("rect", { x: (w * i / not.length).toFixed(1), y, width: (w / not.length).toFixed(1), height: h, fill: "#888", "fill-opacity": 0.45 })); });
+    return (not || []).some((n) => n);
+  };
   const time = () => {
     const t = data.time;
     $("time").hidden = !t;
@@ -204,6 +209,8 @@
     s.append(svg("title", {}, t.event + " over time"), svg("path", { d: area(t.activity, zero, 1, 1200, 100), fill: colours[0] }));
     const names = [[t.event + ", of the busiest moment", colours[0]]];
     if (t.gc) { s.append(svg("path", { d: area(t.gc, zero, 1, 1200, 100), fill: colours[1], "fill-opacity": 0.75 })); names.push(["part of the time in garbage collection", colours[1]]); }
+    if (unknown(s, t.missing, 1200, 0, 100)) names.push(["not in the log: nobody knows", "#888"]);
+    if (unknown(s, t.gc_not_watched, 1200, 94, 6)) names.push(["collections not watched (the line below)", "#888"]);
     axis(s, t.from, t.to, 1200, 120);
     $("activity").replaceChildren(s, key(names));
   };
@@ -219,9 +226,11 @@
       s.append(p);
       b.bytes.forEach((v, i) => { base[i] += v; });
     });
+    const names = h.bands.map((b, n) => [b.name + (b.peak ? " " + b.peak : ""), colours[n % colours.length]]);
+    if (unknown(s, h.not_watched, 1200, 254, 6)) names.push(["not watched (the line below): the size is the one before", "#888"]);
     s.append(svg("text", { x: 4, y: 14 }, h.peak));
     axis(s, h.from, h.to, 1200, 280);
-    $("bands").replaceChildren(s, key(h.bands.map((b, n) => [b.name + (b.peak ? " " + b.peak : ""), colours[n % colours.length]])));
+    $("bands").replaceChildren(s, key(names));
   };
 
   const pick = () => {

@@ -15,6 +15,8 @@ func sizes(p *profile.Profile, out *heap) {
 		return
 	}
 	out.What, out.Most, out.Peak = "size", peak, format.Bytes(peak)
+	step := max(1, (p.Duration+buckets)/buckets)
+	out.NotWatched = timeline.Unwatched(p, "gc", 0, p.Duration+1, step, buckets)
 	live, most := timeline.HeapLine(p, columns.HeapLive, 0, p.Duration, buckets)
 	if most > 0 {
 		rest := make([]uint64, len(size))
