@@ -2,7 +2,6 @@ package columns
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"ccagent/eventlog"
@@ -154,10 +153,6 @@ func (l *Log) Watched(group string) (ns uint64, partly bool) {
 // shortGap is the time in ns in which a program starts or ends that need not be mentioned.
 const shortGap = 5e6
 
-// Estimate is an estimated value with its 95 % interval. High is 0 where too little is known for
-// one.
-type Estimate struct{ Value, Low, High float64 }
-
 // Running returns how long threads may have run, in ns: from the first run on; and the part of
 // it in which runs were watched.
 func (l *Log) Running() (all, watched uint64) {
@@ -169,45 +164,4 @@ func (l *Log) Running() (all, watched uint64) {
 		watched -= min(watched, first)
 	}
 	return l.Duration - first, watched
-}
-
-// EstimatedRuns returns how many runs of threads there were, by those that began where they were
-// watched: a ratio estimate over the watches, whose spread gives the interval.
-func (l *Log) EstimatedRuns() Estimate {
-	var runs, ns float64
-	duration, _ := l.Running()
-	ws := slices.Clone(l.RTSLog.Watches["threads"])
-	for i := range ws {
-		w := &ws[i]
-		w.From = max(w.From, min(l.RTSLog.FirstRun, w.To))
-		runs, ns = runs+float64(w.Runs), ns+float64(w.To-w.From)
-	}
-	if ns == 0 {
-		return Estimate{}
-	}
-	e := Estimate{Value: runs / ns * float64(duration)}
-	if len(ws) < minWatches {
-		return e
-	}
-	sum := 0.0
-	for _, w := range ws {
-		d := float64(w.Runs) - runs/ns*float64(w.To-w.From)
-		sum += d * d
-	}
-	n := float64(len(ws))
-	half := student(len(ws)-1) * math.Sqrt(sum*n/(n-1)) / ns * float64(duration)
-	// What was seen is certain.
-	e.Low, e.High = max(e.Value-half, runs), e.Value+half
-	return e
-}
-
-// minWatches is the number of watches from which their spread is an estimate.
-const minWatches = 4
-
-// student returns the 97.5 % point of Student's t for a number of degrees of freedom, from its
-// expansion in powers of their inverse; its error is below 2 % from 3 on.
-func student(n int) float64 {
-	const z = 1.959964
-	v := float64(n)
-	return z + (z*z*z+z)/(4*v) + (5*z*z*z*z*z+16*z*z*z+3*z)/(96*v*v) + (3*math.Pow(z, 7)+19*math.Pow(z, 5)+17*z*z*z-15*z)/(384*v*v*v)
 }

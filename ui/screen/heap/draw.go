@@ -3,6 +3,7 @@ package heap
 import (
 	"fmt"
 	"image"
+	"slices"
 
 	"ccagent/internal/format"
 	"ccagent/ui/chart"
@@ -41,6 +42,9 @@ func (s *Screen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *Heap) {
 	s.time.Strip.Min.X = min(in.Min.X+pane.LabelWidth, in.Max.X)
 	s.time.FitWindow()
 	title, note := s.title(h2)
+	if d != nil && slices.Contains(d.NotWatched, true) {
+		note = p.Glyphs.NotWatched + " not watched  " + note
+	}
 	p.Box(r, title, note, true)
 	s.chart = s.time.Strip
 	if in.Empty() || s.time.Strip.Empty() {
@@ -80,6 +84,9 @@ func (s *Screen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *Heap) {
 	area.Min.Y, area.Max.Y = y, in.Max.Y-foot
 	if h2 != nil {
 		s.drawArea(p, in, area, h2)
+		for y := area.Min.Y; y < area.Max.Y && h2.Sized; y++ {
+			s.breakLine(p, y, d)
+		}
 	}
 	s.drawLines(p, in, area.Max.Y, lines, foot, d)
 	if !s.marked || w.To <= w.From {
@@ -170,6 +177,7 @@ func (s *Screen) drawLines(p *widget.Painter, in widget.Rect, y, lines, foot int
 				p.Cell(s.time.Strip.Min.X+x, y, "0", t.Dim)
 			}
 		}
+		s.breakLine(p, y, d)
 		y++
 	}
 	if len(d.Markers) > 0 {

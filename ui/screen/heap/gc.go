@@ -42,7 +42,11 @@ func (g GCReport) Text(w io.Writer, o printer.Options) error {
 	p.Wrap(p.Bold, "   ", printer.Fit(o.File, 60), format.Plural(all.Count, "pause")+" for gc",
 		fmt.Sprintf("%s of %s", format.Duration(chart.Sum(spent)), of), format.Percent(format.Ratio(chart.Sum(spent), extent)))
 	if partly {
-		p.Note("Probes saw collections in %s of %s: they were out for the rest (╌), to cost no more. --max-overhead 0 keeps them in.", format.Duration(watched), format.Duration(pr.Duration))
+		why := "they were out for the rest (╌), to cost no more. --max-overhead 0 keeps them in."
+		if len(pr.Gaps) > 0 {
+			why = "for the rest (╌) they were out, to cost no more, or the log is damaged."
+		}
+		p.Note("Probes saw collections in %s of %s: %s", format.Duration(watched), format.Duration(pr.Duration), why)
 	}
 	p.Line("")
 	if len(ps) == 0 {

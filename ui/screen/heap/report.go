@@ -3,6 +3,7 @@ package heap
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"ccagent/internal/format"
@@ -117,6 +118,9 @@ func (p out) heapLines(pr *profile.Profile, from, to uint64, cols int) {
 		all, _ := timeline.SumPauses(ps)
 		p.Note("gc: the oldest generation collected in a column: %s, %s in all, longest %s; ccview gc says more",
 			format.Plural(all.Count, "pause"), format.Duration(all.TotalNs), format.Duration(all.MaxNs))
+	}
+	if slices.Contains(unwatched, true) {
+		p.Note("%c collections, which report the sizes, were not watched: nobody knows", chart.NotWatched)
 	}
 }
 

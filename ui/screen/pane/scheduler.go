@@ -37,7 +37,7 @@ func (tp *Time) scheduler(p *widget.Painter, d *model.Lanes, y *int, end int, ro
 		if i == 0 {
 			note = "by the RTS: " + p.Glyphs.Run + " run " + p.Glyphs.GC + " GC"
 			if slices.Contains(c.NotWatched, true) {
-				note = p.Glyphs.Run + " " + p.Glyphs.GC + " by the RTS " + p.Glyphs.NotWatched + " unwatched"
+				note = p.Glyphs.Run + " " + p.Glyphs.GC + " by the RTS " + p.Glyphs.NotWatched + " unknown"
 			}
 		}
 		left := len(d.RTS) - 1 - i

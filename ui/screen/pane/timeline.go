@@ -321,9 +321,9 @@ func (tp *Time) Draw(p *widget.Painter, r widget.Rect, focus bool) {
 				note += " " + p.Glyphs.Idle + " idle"
 			}
 			if slices.Contains(d.Missing, true) {
-				note += " " + p.Glyphs.NotWatched + " unread"
+				note += " " + p.Glyphs.NotWatched + " lost"
 			} else if c.Sparse {
-				note += " else unsampled"
+				note += " blank: unseen"
 			}
 		}
 		last := y == in.Max.Y-1
