@@ -12,10 +12,8 @@ import (
 	"ccagent/agent/process"
 	"ccagent/agent/procfs"
 	"ccagent/agent/sink"
-	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/heap/threads"
-	"ccagent/internal/ghc"
 )
 
 // Threads writes a log of what the threads of the process opts.PID do now. Of the other options it
@@ -145,8 +143,8 @@ var osRoles = map[dump.Role]eventlog.OSThreadRole{
 func (c *capture) writeThread(im *process.Image, d *dump.Dump, i int, tid uint32) error {
 	t := &d.Threads[i]
 	e := &eventlog.HaskellThread{
-		TSO: t.ID, Label: t.Label, State: threadState(d.Reading, t), Capability: eventlog.NoCapability, Bound: t.InCall != 0, TID: tid,
-		On: uint32(t.On + 1), Moved: !t.Stood, Stop: stopReasons[t.Stack.Stop],
+		TSO: t.ID, Label: t.Label, State: dump.State(t, t.Cap >= 0 && d.Capabilities[t.Cap].Current == t.Address), Capability: eventlog.NoCapability, Bound: t.InCall != 0, TID: tid,
+		On: uint32(t.On + 1), Moved: !t.Stood,
 		StackBytes: t.Stack.Bytes, StackUsed: t.Stack.Used, SkippedWords: t.Stack.Skipped,
 	}
 	if c.opts.NoLabels {
@@ -158,16 +156,8 @@ func (c *capture) writeThread(im *process.Image, d *dump.Dump, i int, tid uint32
 	if e.State == eventlog.StateRead || e.State == eventlog.StateWrite {
 		e.FD = t.BlockInfo
 	}
-	frames := make([]uint64, 0, len(t.Stack.Frames)+1)
-	for n, f := range t.Stack.Frames {
-		if n == t.Stack.Leaf && t.Stack.Skipped > 0 {
-			frames = append(frames, uint64(eventlog.FrameSkipped)<<bpf.FrameKindShift)
-		}
-		frames = append(frames, f.Info&bpf.FrameAddressMask|uint64(frameKind(f.Kind))<<bpf.FrameKindShift)
-	}
-	if t.Stack.Skipped > 0 && e.Stop == eventlog.StopRoot {
-		e.Stop = eventlog.StopRecovered
-	}
+	frames, stop := dump.Frames(&t.Stack)
+	e.Stop = stop
 	var err error
 	e.Node, err = c.log.Stack(sink.Now, im.Incarnation, frames, func(addr uint64) (uint32, uint64, error) {
 		module, at, _ := im.Resolve(addr)
@@ -177,71 +167,4 @@ func (c *capture) writeThread(im *process.Image, d *dump.Dump, i int, tid uint32
 		return err
 	}
 	return c.log.Emit(sink.Now, e)
-}
-
-// threadState says what a thread does.
-func threadState(g *threads.Reading, t *threads.Thread) eventlog.ThreadState {
-	switch {
-	case t.WhatNext == ghc.ThreadComplete:
-		return eventlog.StateFinished
-	case t.WhatNext == ghc.ThreadKilled:
-		return eventlog.StateDied
-	}
-	switch t.Why {
-	case ghc.NotBlocked:
-		if t.Cap >= 0 && g.Capabilities[t.Cap].Current == t.Address {
-			return eventlog.StateRunning
-		}
-		return eventlog.StateRunnable
-	case ghc.BlockedOnMVar:
-		return eventlog.StateMVar
-	case ghc.BlockedOnMVarRead:
-		return eventlog.StateMVarRead
-	case ghc.BlockedOnBlackHole:
-		return eventlog.StateBlackHole
-	case ghc.BlockedOnSTM:
-		return eventlog.StateSTM
-	case ghc.BlockedOnDelay:
-		return eventlog.StateDelay
-	case ghc.BlockedOnRead:
-		return eventlog.StateRead
-	case ghc.BlockedOnWrite:
-		return eventlog.StateWrite
-	case ghc.BlockedOnCCall, ghc.BlockedOnCCallInterruptible:
-		return eventlog.StateForeign
-	case ghc.BlockedOnMsgThrowTo:
-		return eventlog.StateThrowTo
-	case ghc.ThreadMigrating:
-		return eventlog.StateMigrating
-	}
-	return eventlog.StateUnknown
-}
-
-// frameKind is how the log names a frame's closure type.
-func frameKind(k ghc.ClosureType) eventlog.FrameKind {
-	switch k {
-	case ghc.RetBCO:
-		return eventlog.FrameRetBCO
-	case ghc.RetFun:
-		return eventlog.FrameRetFun
-	case ghc.UpdateFrame:
-		return eventlog.FrameUpdate
-	case ghc.CatchFrame:
-		return eventlog.FrameCatch
-	case ghc.UnderflowFrame:
-		return eventlog.FrameUnderflow
-	case ghc.StopFrame:
-		return eventlog.FrameStop
-	case ghc.AtomicallyFrame, ghc.CatchRetryFrame, ghc.CatchSTMFrame:
-		return eventlog.FrameSTM
-	case ghc.AnnFrame:
-		return eventlog.FrameAnn
-	}
-	return eventlog.FrameReturn
-}
-
-var stopReasons = map[threads.Stop]eventlog.StopReason{
-	threads.StopRoot: eventlog.StopRoot, threads.StopBudget: eventlog.StopBudget, threads.StopMemory: eventlog.StopUnreadableStack,
-	threads.StopNoStack: eventlog.StopUnreadableTSO, threads.StopNoFrame: eventlog.StopImplausibleInfo, threads.StopOverrun: eventlog.StopOutsideChunk,
-	threads.StopNoTop: eventlog.StopTopAmbiguous, threads.StopNotTaken: eventlog.StopNoUserContext,
 }

@@ -149,7 +149,13 @@ const (
 	FrameContext                    // no address: frames rootwards are the thread's context, not callers
 	FrameAnn                        // ANN_FRAME of GHC ≥ 9.14
 	FrameFolded                     // no address: the Addr frames leafwards repeat here; Sample.FoldedFrames counts all such
+	FrameWait                       // no address: the leaf of a thread that waits; Addr is its ThreadState
 )
+
+// HasAddress reports whether a frame is at an address.
+func (k FrameKind) HasAddress() bool {
+	return k != FrameSkipped && k != FrameContext && k != FrameFolded && k != FrameWait
+}
 
 // Node is one stack prefix: a frame on top of its parent (towards the root).
 type Node struct {
@@ -196,6 +202,7 @@ const (
 	StopUnknownFrame                      // a word in a frame's place is the info pointer of something else, or of a future kind of frame
 	StopCUnwind                           // C frames could not be unwound further
 	StopNoUserContext                     // the task has no user-space registers (exiting, kernel thread)
+	StopMoved                             // the thread ran on while its memory was read: why it waited is known, its stack is not
 	stopReasons
 )
 
@@ -208,7 +215,7 @@ func (s StopReason) Truncated() bool { return s == StopBudget || s == StopChunkL
 var stopNames = [stopReasons]string{
 	"root", "root-recovered", "frame-budget", "no-haskell-context", "ambiguous-top", "unreadable-stack",
 	"unreadable-info-table", "implausible-info-table", "outside-chunk", "unreadable-tso", "chunk-limit",
-	"unknown-frame", "c-unwind", "no-user-context",
+	"unknown-frame", "c-unwind", "no-user-context", "moved",
 }
 
 // String gives the name shown to users and used in JSON.
@@ -255,6 +262,7 @@ const (
 	LossDecode                      // a record from the kernel could not be decoded
 	LossWait                        // a wait whose beginning or end was not recorded
 	LossSideBand                    // side-band records of mappings, execs and forks were lost
+	LossUnread                      // threads that could not be read when it was time to, as during a collection
 )
 
 // Loss counts samples that were not recorded, since the previous Loss event of

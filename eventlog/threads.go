@@ -43,6 +43,11 @@ var threadStateNames = [threadStates]string{
 	"migrating", "finished", "died", "unknown",
 }
 
+// Waits reports whether a thread in the state waits for something: not for its turn.
+func (s ThreadState) Waits() bool {
+	return s >= StateMVar && s <= StateForeign || s == StateUnknown
+}
+
 // String gives the name shown to users and used in JSON.
 func (s ThreadState) String() string {
 	if s < threadStates {

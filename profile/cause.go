@@ -14,8 +14,8 @@ type item struct {
 	category eventlog.Category
 	search   bool // it is code of the run-time system of a functional-logic program; see curry.go
 	waiting  bool // threads of the collector wait for each other here; see collector.go
-	// allocates names what the run-time system's code allocates for itself; see rtsallocation.go.
-	allocates string
+	// named is the element's name where it is none of a category's; see rtsallocation.go and wait.go.
+	named string
 }
 
 // items calls yield for each member of a place's cause set.
@@ -45,12 +45,14 @@ func (p *Profile) items(id uint32, yield func(it item)) {
 		return
 	}
 	switch {
+	case p.Places[id].Class == columns.PlaceWait:
+		yield(item{kind: KindCategory, category: l.Category, named: waitElement(p.Places[id])})
 	case l.Category == eventlog.CategoryHaskell && owner != 0 && l.Quality == eventlog.QualityNear:
 		yield(item{binding: owner, kind: KindNear, category: l.Category})
 	case l.Category == eventlog.CategoryHaskell && owner != 0:
 		yield(item{binding: s.Bindings[owner].Source, kind: KindSource, category: l.Category})
 	case owner != 0 && rtsAllocates[s.Bindings[owner].Name] != "" && l.Category != eventlog.CategoryHaskell:
-		yield(item{binding: owner, kind: KindCategory, category: l.Category, allocates: rtsAllocates[s.Bindings[owner].Name]})
+		yield(item{binding: owner, kind: KindCategory, category: l.Category, named: rtsAllocates[s.Bindings[owner].Name]})
 	case p.waits(id):
 		// Time of the collector, and of its waiting: both rows have it.
 		yield(item{binding: owner, kind: KindCategory, category: eventlog.CategoryGC, waiting: true})

@@ -20,9 +20,9 @@ type levelIndex struct {
 	hidden   ElementID
 	waiting  ElementID
 	search   ElementID // NoElement where the log has no functional-logic program
-	// allocates has the elements of what the run-time system allocates for itself.
-	allocates map[string]ElementID
-	group     *grouping // of the selection that the index is for; nil if nothing is collapsed
+	// named has the elements of what the run-time system allocates for itself, and of waits.
+	named map[string]ElementID
+	group *grouping // of the selection that the index is for; nil if nothing is collapsed
 	// byKey and homes are used only while the index is built.
 	byKey map[elementKey]ElementID
 	homes map[[2]string]columns.FileID // the only file of a module, by package and module
@@ -62,9 +62,12 @@ func (p *Profile) buildIndex(level Level) *levelIndex {
 	if p.IsCurry() {
 		ix.search = ix.categoryID(searchElement)
 	}
-	ix.allocates = map[string]ElementID{}
+	ix.named = map[string]ElementID{}
 	for _, name := range rtsAllocates {
-		ix.allocates[name] = ix.categoryID(name)
+		ix.named[name] = ix.categoryID(name)
+	}
+	for _, name := range waitElements {
+		ix.named[name] = ix.categoryID(name)
 	}
 	if level == LevelFile {
 		ix.homes = p.homes()
@@ -120,7 +123,7 @@ func (s *elementSet) add(id ElementID) {
 // elementsOf adds the elements of a place to set, except those for which hide returns
 // true. A place without code has none.
 func (p *Profile) elementsOf(ix *levelIndex, id uint32, hide func(item) bool, set *elementSet) {
-	if c := p.Places[id].Class; c != columns.PlaceUser && c != columns.PlaceKernel {
+	if !p.Places[id].Class.Named() {
 		return
 	}
 	var items []item
@@ -198,8 +201,8 @@ func (ix *levelIndex) element(p *Profile, it item) (ElementID, bool) {
 	switch {
 	case it.waiting:
 		return ix.waiting, true
-	case it.allocates != "":
-		return ix.allocates[it.allocates], true
+	case it.named != "":
+		return ix.named[it.named], true
 	case it.search && ix.level != LevelSpan && ix.level != LevelLine:
 		return ix.search, true
 	}

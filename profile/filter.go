@@ -215,7 +215,7 @@ func (m *matcher) item(it item) bool {
 	if it.waiting && m.once(&m.waits, waitingElement) {
 		return true
 	}
-	if it.allocates != "" && m.re.MatchString(it.allocates) {
+	if it.named != "" && m.re.MatchString(it.named) {
 		return true
 	}
 	return m.binding(it.binding) || it.kind == KindCategory && m.category(it.category)
@@ -223,7 +223,7 @@ func (m *matcher) item(it item) bool {
 
 // place reports whether a frame matches: its procedure or a member of its cause set.
 func (m *matcher) place(id uint32) bool {
-	if c := m.p.Places[id].Class; c != columns.PlaceUser && c != columns.PlaceKernel {
+	if !m.p.Places[id].Class.Named() {
 		return false
 	}
 	owner := m.p.Owner(id)

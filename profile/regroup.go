@@ -198,7 +198,7 @@ func (s *Selection) mergedPlaces(res []*regexp.Regexp) []bool {
 	}
 	out := make([]bool, len(base.Of))
 	for id := range out {
-		if c := s.Profile.Places[id].Class; c == columns.PlaceUser || c == columns.PlaceKernel {
+		if s.Profile.Places[id].Class.Named() {
 			out[id] = match(base.Of[id]) || match(shown.Of[id])
 		}
 	}

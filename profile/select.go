@@ -115,7 +115,7 @@ func (s *Selection) findLeaves() {
 		if s.Count[i] == 0 {
 			continue
 		}
-		first := uint32(0)
+		first, callers := uint32(0), bytes || p.waitOf(i) != 0
 	walk:
 		for n := p.Sites[i].Node; n != 0; n = p.Nodes.Parent[n] {
 			k := p.Nodes.Kind[n]
@@ -132,7 +132,7 @@ func (s *Selection) findLeaves() {
 			if first == 0 {
 				first = n
 			}
-			if !bytes {
+			if !callers {
 				break
 			}
 			if p.Locations[pl].Category == eventlog.CategoryHaskell || p.ownAllocation(pl) {

@@ -53,7 +53,7 @@ func ReadSeen(r io.Reader) (Seen, error) {
 			s.Modules = append(s.Modules, m)
 		case *eventlog.Nodes:
 			for _, n := range e.Nodes {
-				if n.Kind == eventlog.FrameSkipped || n.Kind == eventlog.FrameContext || n.Kind == eventlog.FrameFolded {
+				if !n.Kind.HasAddress() {
 					continue
 				}
 				k, call := key{n.Module, n.Addr}, n.Kind == eventlog.FrameC

@@ -67,18 +67,22 @@ func Take(ctx context.Context, im *process.Image) (*Dump, error) {
 	if im.RTS == nil {
 		return nil, ErrNotHaskell
 	}
-	b := &im.RTS.Binary
-	t := &taker{ctx: ctx, im: im, d: &Dump{}}
-	t.reader = threads.New(threads.Program{
-		Memory:     im.Memory,
-		Code:       func(address uint64) bool { return im.MappingOf(address) != nil },
-		GHCVersion: b.GHCVersion, Profiled: b.Profiled(), Threaded: b.Threaded(),
-	}, threads.DefaultLimits)
+	t := &taker{ctx: ctx, im: im, d: &Dump{}, reader: Reader(im, threads.DefaultLimits)}
 	var err error
-	if t.generations, err = t.find(); err != nil {
+	if t.generations, t.d.Searched, err = Generations(ctx, im, t.reader); err != nil {
 		return nil, err
 	}
 	return t.take()
+}
+
+// Reader makes a reader of the threads of a process that has a run-time system.
+func Reader(im *process.Image, l threads.Limits) *threads.Reader {
+	b := &im.RTS.Binary
+	return threads.New(threads.Program{
+		Memory:     im.Memory,
+		Code:       func(address uint64) bool { return im.MappingOf(address) != nil },
+		GHCVersion: b.GHCVersion, Profiled: b.Profiled(), Threaded: b.Threaded(),
+	}, l)
 }
 
 // taker is the reading of a process.

@@ -1,48 +1,59 @@
 package dump
 
 import (
+	"context"
 	"debug/elf"
 	"encoding/binary"
 
+	"ccagent/agent/process"
+	"ccagent/heap/threads"
 	"ccagent/internal/ghc"
 )
 
-// find gives the value of the run-time system's variable generations: by its symbol, or else by
-// what the program's data point to.
-func (t *taker) find() (uint64, error) {
-	symbols, err := t.im.RTS.RTSSymbols()
+// Generations gives the value of the run-time system's variable of that name: by its symbol, or else
+// (searched) by what the program's data point to. It is 0 before the run-time system has begun.
+func Generations(ctx context.Context, im *process.Image, r *threads.Reader) (at uint64, searched bool, err error) {
+	symbols, err := im.RTS.RTSSymbols()
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	bias := t.im.BiasOf(t.im.RTS)
+	bias := im.BiasOf(im.RTS)
 	if at := symbols.Addr(ghc.SymGenerations); at != 0 {
-		return t.im.Memory.Word(at + bias)
+		at, err = im.Memory.Word(at + bias)
+		return at, false, err
 	}
-	t.d.Searched = true
-	left := maxData
-	for _, s := range t.im.RTS.Segments {
+	f := finder{ctx, im, r, maxData}
+	for _, s := range im.RTS.Segments {
 		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_W != 0 {
-			if at, ok := t.search(s.Addr+bias, s.Memsz, &left); ok {
-				return at, nil
+			if at, ok := f.search(s.Addr+bias, s.Memsz); ok {
+				return at, true, nil
 			}
 		}
 	}
-	return 0, ErrNoThreads
+	return 0, true, ErrNoThreads
+}
+
+// finder searches a program's data.
+type finder struct {
+	ctx    context.Context
+	im     *process.Image
+	reader *threads.Reader
+	left   int // bytes that may be searched
 }
 
 // maxData bounds the bytes of data that are searched. The run-time system's own lie together.
 const maxData = 16 << 20
 
 // search looks for a pointer to generations with threads in a stretch of data.
-func (t *taker) search(at, size uint64, left *int) (generations uint64, ok bool) {
+func (f *finder) search(at, size uint64) (generations uint64, ok bool) {
 	buf := make([]byte, 64<<10)
 	tried := map[uint64]bool{}
-	for size > 0 && *left > 0 {
-		if err := t.ctx.Err(); err != nil {
+	for size > 0 && f.left > 0 {
+		if err := f.ctx.Err(); err != nil {
 			return 0, false
 		}
 		n := min(uint64(len(buf)), size)
-		if _, err := t.im.Memory.ReadAt(buf[:n], int64(at)); err != nil {
+		if _, err := f.im.Memory.ReadAt(buf[:n], int64(at)); err != nil {
 			return 0, false
 		}
 		for i := uint64(0); i+8 <= n; i += 8 {
@@ -51,11 +62,11 @@ func (t *taker) search(at, size uint64, left *int) (generations uint64, ok bool)
 				continue
 			}
 			tried[w] = true
-			if t.reader.Generations(w) {
+			if f.reader.Generations(w) {
 				return w, true
 			}
 		}
-		at, size, *left = at+n, size-n, *left-int(n)
+		at, size, f.left = at+n, size-n, f.left-int(n)
 	}
 	return 0, false
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 
+	"ccagent/agent/overhead"
 	"ccagent/perf"
 )
 
@@ -23,10 +24,10 @@ func (e *Engine) drainUntil(settled uint64) error {
 	if err := e.Processes.TakeTables(0); err != nil {
 		return err
 	}
-	runtime.LockOSThread() // threadCPU measures the calling thread
-	before := threadCPU()
+	runtime.LockOSThread() // overhead.ThreadCPU measures the calling thread
+	before := overhead.ThreadCPU()
 	defer func() {
-		e.meter.handling += threadCPU() - before
+		e.meter.handling += overhead.ThreadCPU() - before
 		runtime.UnlockOSThread()
 	}()
 	for {

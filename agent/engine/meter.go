@@ -177,15 +177,6 @@ func millionths(part float64) uint32 { return uint32(min(max(part, 0), 1)*1e6 + 
 
 func (m *meter) close() error { return m.clocks.Close() }
 
-// threadCPU is the CPU time of the calling thread, in ns.
-func threadCPU() uint64 {
-	var ru unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_THREAD, &ru) != nil {
-		return 0
-	}
-	return uint64(ru.Utime.Nano() + ru.Stime.Nano())
-}
-
 // Report adds what measuring has cost since the engine began to a summary.
 func (e *Engine) Report(s *source.Summary) error {
 	t, err := e.meter.total()

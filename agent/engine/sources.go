@@ -2,6 +2,7 @@ package engine
 
 import (
 	"ccagent/agent/alloc"
+	"ccagent/agent/blocked"
 	"ccagent/agent/ccs"
 	"ccagent/agent/cpu"
 	"ccagent/agent/nursery"
@@ -23,6 +24,7 @@ func Kinds() []source.Kind {
 		nursery.Kind(),
 		rts.Kind(),
 		offcpu.Kind(),
+		blocked.Kind(),
 		ticky.Kind(),
 		ccs.Kind(),
 		cpu.Kind(),

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"ccagent/agent/sink"
@@ -139,7 +138,7 @@ func (o *offCPU) ends(tid uint32, at, ns uint64) *perf.Sample {
 	delete(o.waiting, tid)
 	// Threads are given their labels when they run already.
 	im := o.host.Processes.Images[w.sample.Pid]
-	if w.idle || im != nil && isManager(im.Log.LabelOf(w.sample.Pid, w.sample.Tso)) {
+	if w.idle || im != nil && source.IOManager(im.Log.LabelOf(w.sample.Pid, w.sample.Tso)) {
 		o.idleNs += ns
 		return nil
 	}
@@ -216,16 +215,3 @@ func (o *offCPU) Report(sum *source.Summary) {
 
 // Close ends the tracing of switches.
 func (o *offCPU) Close() error { return o.Stop() }
-
-// managers are the labels of the threads in which GHC's base library waits for files
-// and timers on behalf of all others.
-var managers = []string{"IOManager", "TimerManager"}
-
-func isManager(label string) bool {
-	for _, m := range managers {
-		if strings.HasPrefix(label, m) {
-			return true
-		}
-	}
-	return false
-}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 )
 
@@ -44,6 +45,12 @@ func Threads(pid int) ([]Thread, error) {
 		}
 	}
 	return threads, nil
+}
+
+// Asleep reports whether all threads of a process wait.
+func Asleep(pid int) bool {
+	list, err := Threads(pid)
+	return err == nil && !slices.ContainsFunc(list, func(t Thread) bool { return t.State != 'S' })
 }
 
 // parseThread takes /proc/PID/task/TID/stat: "12 (name) S …".

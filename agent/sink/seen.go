@@ -32,8 +32,7 @@ type Seen struct {
 
 func (s *Seen) addNodes(nodes []eventlog.Node) {
 	for _, n := range nodes {
-		switch n.Kind {
-		case eventlog.FrameSkipped, eventlog.FrameContext, eventlog.FrameFolded:
+		if !n.Kind.HasAddress() {
 			continue
 		}
 		a, call := Address{n.Module, n.Addr}, n.Kind == eventlog.FrameC

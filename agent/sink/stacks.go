@@ -54,10 +54,10 @@ func (st *stacks) intern(incarnation uint32, frames []uint64,
 		}
 		n := eventlog.Node{Parent: node, Kind: eventlog.FrameKind(frames[i] >> bpf.FrameKindShift)}
 		addr := frames[i] & bpf.FrameAddressMask
-		switch n.Kind {
-		case eventlog.FrameKernel:
+		switch {
+		case n.Kind == eventlog.FrameKernel:
 			n.Addr = addr | ^uint64(bpf.FrameAddressMask)
-		case eventlog.FrameSkipped, eventlog.FrameContext, eventlog.FrameFolded:
+		case !n.Kind.HasAddress():
 			n.Addr = addr
 		default:
 			var err error

@@ -3,7 +3,6 @@ package threads
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 
 	"ccagent/heap"
@@ -51,60 +50,6 @@ func New(p Program, l Limits) *Reader {
 
 // ErrMoving reports that what is read is being moved, or is no heap.
 var ErrMoving = errors.New("the heap's objects are not where they were: a collection runs, or memory is damaged")
-
-// pageBytes is a unit of reading. Threads and their stacks mostly lie together.
-const (
-	pageBytes = 4 << 10
-	pageSlots = 256
-)
-
-// pages caches memory for one pass over it.
-type pages struct {
-	memory io.ReaderAt
-	slots  [pageSlots]*page
-}
-
-type page struct {
-	at    uint64
-	valid bool
-	data  [pageBytes]byte
-}
-
-func (p *pages) forget() {
-	for _, s := range p.slots {
-		if s != nil {
-			s.valid = false
-		}
-	}
-}
-
-// maxAddress is above every address of a program.
-const maxAddress = 1 << 56
-
-// read fills buf with memory.
-func (p *pages) read(at uint64, buf []byte) error {
-	if at >= maxAddress || at+uint64(len(buf)) >= maxAddress {
-		return fmt.Errorf("read memory: %#x is no address of a program", at)
-	}
-	for len(buf) > 0 {
-		begin := at &^ (pageBytes - 1)
-		slot := &p.slots[begin/pageBytes%pageSlots]
-		if *slot == nil {
-			*slot = new(page)
-		}
-		s := *slot
-		if !s.valid || s.at != begin {
-			s.valid = false
-			if _, err := p.memory.ReadAt(s.data[:], int64(begin)); err != nil {
-				return fmt.Errorf("read memory: %w", err)
-			}
-			s.at, s.valid = begin, true
-		}
-		n := copy(buf, s.data[at-begin:])
-		buf, at = buf[n:], at+uint64(n)
-	}
-	return nil
-}
 
 func (r *Reader) word(at uint64) (uint64, error) {
 	var b [8]byte

@@ -133,6 +133,7 @@ func (r *Reader) Generations(at uint64) bool {
 // An error means that nothing could be read as a whole, as while a collection runs: ErrMoving.
 func (r *Reader) Read(generations uint64) (*Reading, error) {
 	r.pages.forget()
+	r.pages.ahead = true
 	g := &Reading{generations: generations, byAddress: map[uint64]int{}, objects: map[uint64]int{}}
 	var err error
 	if g.heads, g.Collections, err = r.lists(generations); err != nil {
@@ -195,6 +196,15 @@ func (r *Reader) thread(t *Thread, at uint64) error {
 	if err := r.readTSO(at, &t.raw, &t.top); err != nil {
 		return err
 	}
+	r.fields(t)
+	if r.layout.TSOLabel != 0 {
+		t.Label = r.label(binary.LittleEndian.Uint64(t.raw[r.layout.TSOLabel:]))
+	}
+	return nil
+}
+
+// fields sets what the TSO itself says.
+func (r *Reader) fields(t *Thread) {
 	l := &r.layout
 	t.WhatNext = binary.LittleEndian.Uint16(t.raw[l.TSOWhatNext:])
 	t.Why = ghc.WhyBlocked(binary.LittleEndian.Uint16(t.raw[l.WhyBlocked:]))
@@ -205,15 +215,14 @@ func (r *Reader) thread(t *Thread, at uint64) error {
 	t.ID = binary.LittleEndian.Uint64(t.raw[l.TSOID:])
 	t.InCall = binary.LittleEndian.Uint64(t.raw[l.TSOBound:])
 	t.trec = binary.LittleEndian.Uint64(t.raw[l.TSOTRec:])
-	if l.TSOLabel != 0 {
-		t.Label = r.label(binary.LittleEndian.Uint64(t.raw[l.TSOLabel:]))
-	}
-	return nil
 }
+
+// tsoBytes is the size of a TSO.
+func (r *Reader) tsoBytes() int { return min(int(r.layout.TSOWords)*8, maxTSO) }
 
 // readTSO reads a TSO, and of its stack object size and sp.
 func (r *Reader) readTSO(at uint64, raw *[maxTSO]byte, top *[16]byte) error {
-	if err := r.pages.read(at, raw[:min(int(r.layout.TSOWords)*8, maxTSO)]); err != nil {
+	if err := r.pages.read(at, raw[:r.tsoBytes()]); err != nil {
 		return fmt.Errorf("read thread at %#x: %w", at, err)
 	}
 	stack := binary.LittleEndian.Uint64(raw[r.layout.TSOStackObj:])

@@ -172,6 +172,10 @@ func TestListsOfGarbage(t *testing.T) {
 		if g, err := p.reader().Read(p.generation); !errors.Is(err, ErrMoving) {
 			t.Errorf("%s: %+v, %v, want %v", name, g, err, ErrMoving)
 		}
+		var s Survey
+		if err := p.reader().Survey(&s, p.generation, asleep, func(*Thread) {}); !errors.Is(err, ErrMoving) {
+			t.Errorf("%s: surveyed with %v, want %v", name, err, ErrMoving)
+		}
 	}
 	p := newProgram()
 	p.word(p.generation+ghc.GenerationTo, p.generation+8)
@@ -205,6 +209,13 @@ func FuzzRead(f *testing.F) {
 		copy(m, memory)
 		q := &program{maker: &maker{made: m}}
 		r := q.reader()
+		var s Survey
+		if r.Survey(&s, generations, asleep, func(*Thread) { s.Look(); s.Stack(); s.Label() }) == nil {
+			_, _ = s.Confirm(asleep) // of what does not change
+		}
+		if s.Threads > r.limits.Threads {
+			t.Errorf("%d threads surveyed", s.Threads)
+		}
 		g, err := r.Read(generations)
 		if (g == nil) == (err == nil) {
 			t.Fatalf("%v and %v", g, err)

@@ -36,7 +36,7 @@ func (c *Found) chains(scope scope) *chains {
 		var ids []int32
 		var key []byte
 		for place := range c.p.Places {
-			if cl := c.p.Places[place].Class; cl != columns.PlaceUser && cl != columns.PlaceKernel {
+			if !c.p.Places[place].Class.Code() {
 				continue
 			}
 			ids = c.enclosing(uint32(place), scope, ids[:0])

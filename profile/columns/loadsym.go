@@ -270,8 +270,11 @@ func (t *symbolTable) resolveLocations(nodes *nodeTable) {
 		p.Locations[id] = l
 	}
 	for i := range p.Locations {
-		if p.Places[i].Class == PlaceKernel {
+		switch p.Places[i].Class {
+		case PlaceKernel:
 			p.Locations[i].Category = eventlog.CategoryKernel
+		case PlaceWait: // no code; the scheduler has put the thread aside
+			p.Locations[i].Category, p.Locations[i].found = eventlog.CategoryRTS, true
 		}
 	}
 }

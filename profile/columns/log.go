@@ -99,7 +99,7 @@ type EventRate struct {
 const maxRates = 1000
 
 // Waits reports whether the event measures time off the CPU.
-func (e *Event) Waits() bool { return e.Granted == "off-cpu" }
+func (e *Event) Waits() bool { return e.Granted == "off-cpu" || e.Granted == "blocked" }
 
 // OnCounter returns the fraction of the time in which the event was on a hardware
 // counter: less than 1 if events were multiplexed, and 1 if it is not known.

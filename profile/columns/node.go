@@ -34,7 +34,14 @@ const (
 	PlaceSkipped            // frames that were left out
 	PlaceFolded             // repeated frames that were left out
 	PlaceContext            // the border between the stack and the thread's context
+	PlaceWait               // what a thread waits for; Addr is its eventlog.ThreadState
 )
+
+// Code reports whether a place is an address of code.
+func (c PlaceClass) Code() bool { return c == PlaceUser || c == PlaceKernel }
+
+// Named reports whether a place has elements of its own: code, and what a thread waits for.
+func (c PlaceClass) Named() bool { return c.Code() || c == PlaceWait }
 
 // nodeSegment is a run of consecutive node ids in the log.
 type nodeSegment struct{ first, n, index uint32 }
@@ -118,6 +125,8 @@ func (t *nodeTable) intern(n *eventlog.Node) uint32 {
 		p = Place{Class: PlaceFolded, Addr: n.Addr}
 	case eventlog.FrameContext:
 		p = Place{Class: PlaceContext}
+	case eventlog.FrameWait:
+		p = Place{Class: PlaceWait, Addr: n.Addr}
 	}
 	return t.place(p)
 }

@@ -232,7 +232,7 @@ func (p *Log) SiteCategory(id SiteID) eventlog.Category { return p.LeafCategory(
 // false if the place is not an address.
 func (p *Log) Place(id PlaceID) (module uint32, addr uint64, ok bool) {
 	pl := p.Places[id]
-	return pl.Module, pl.Addr, pl.Class == PlaceUser || pl.Class == PlaceKernel
+	return pl.Module, pl.Addr, pl.Class.Code()
 }
 
 // LeafPending reports whether a site's leaf is unresolved because the log is still being

@@ -51,7 +51,7 @@ func Engine(s *profile.Selection) (*pprof.Profile, error) {
 // engineType is the name by which engines know what an event measures.
 func engineType(e *columns.Event) string {
 	switch {
-	case e.Waits():
+	case e.Granted == "off-cpu":
 		return "off_cpu"
 	case e.Unit == "ns" && slices.Contains([]string{"cpu-clock", "task-clock", "tick"}, e.Granted):
 		return "cpu"

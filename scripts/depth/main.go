@@ -41,7 +41,7 @@ func depths(path string) ([]int, error) {
 					return nil, fmt.Errorf("node %d below %d, which is not known", len(of), n.Parent)
 				}
 				frame := 1
-				if n.Kind == eventlog.FrameFolded || n.Kind == eventlog.FrameSkipped || n.Kind == eventlog.FrameContext {
+				if !n.Kind.HasAddress() {
 					frame = 0
 				}
 				of = append(of, of[n.Parent]+frame)

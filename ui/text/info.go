@@ -139,6 +139,8 @@ func (p out) events(pr *profile.Profile) {
 func rateOf(e *columns.Event) string {
 	var s string
 	switch {
+	case e.Granted == "blocked":
+		return "at random moments, Haskell threads that wait, with the time from moment to moment"
 	case e.Waits():
 		return "each wait in a call from Haskell, with its time off the cpu"
 	case e.Requested == "alloc":

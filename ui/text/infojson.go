@@ -291,6 +291,8 @@ func lossName(r eventlog.LossReason) string {
 		return "wait"
 	case eventlog.LossSideBand:
 		return "side-band"
+	case eventlog.LossUnread:
+		return "unread"
 	default:
 		return "unknown"
 	}
