@@ -40,7 +40,12 @@ func (r Table) Text(w io.Writer, o printer.Options) error {
 		p.Line(useColumn(p, &t.CPU), "  ", useColumn(p, &t.Alloc), "  ", printer.Fit(nameOf(t), 80))
 	}
 	if rest := len(u.Threads) - n; rest > 0 {
-		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "thread"))))
+		var cpu, alloc float64
+		for i := range u.Threads[n:] {
+			cpu, alloc = cpu+u.Threads[n+i].CPU.Share, alloc+u.Threads[n+i].Alloc.Share
+		}
+		p.Line(p.Faint(fmt.Sprintf("%s more, in all with %s of the cpu and %s of alloc: --top 0 prints all", format.Plural(uint64(rest), "thread"),
+			format.Percent(cpu), format.Percent(alloc))))
 	}
 	p.Line("")
 	p.Note("cpu, alloc: of the samples of each event; ±95%%: how far the share may be off, 95 times in 100, in points. --thread ID chooses one in other commands.")
