@@ -10,107 +10,100 @@ import (
 	"time"
 
 	"ccagent/agent/census"
-	"ccagent/agent/engine"
-	"ccagent/agent/invoker"
+	"ccagent/agent/closures"
 	"ccagent/agent/process"
+	"ccagent/agent/retained"
 	"ccagent/agent/rtsites"
 	"ccagent/agent/sink"
-	"ccagent/agent/target"
 	"ccagent/eventlog"
+	"ccagent/heap/graph"
 )
 
-// HeapOptions describe one census of a running process's heap.
+// HeapOptions describe one census of a running process's heap. Of Options those of look are used.
 type HeapOptions struct {
-	PID    int
-	Output string // the log's name; empty for PROG.PID.eventlog
-	User   string // trace and own as this user; empty for the invoking one
-	NoArgs bool   // leaves the program's arguments out of the log
+	Options
 	// Wait is how long to wait for a major collection, MaxPause for how long the program may be
 	// stopped; 0 is no bound.
 	Wait, MaxPause time.Duration
-
-	AgentVersion string
-	// Warn takes what the user should know at once, a line without newline.
-	Warn func(line string)
+	// Graph has the pointers of the heap followed too. The analysis, and the copy of the heap, may
+	// take GraphMemory bytes each.
+	Graph       bool
+	GraphMemory uint64
 }
 
 // HeapSummary is what a census has found.
 type HeapSummary struct {
-	Log    string
-	Manner census.Manner
-	Pause  time.Duration
-	Bytes  uint64 // of all bands
-	Bands  int
+	Log string
+	// SymbolProblems are why symbols are missing, a line a reason.
+	SymbolProblems []string
+	Manner         census.Manner
+	Pause          time.Duration
+	Bytes          uint64 // of all bands
+	Bands          int
 	// Pinned is how many bytes the blocks with byte arrays have that are not moved; they are in
 	// Bytes. Slop is what closures have left behind, which is not.
 	Pinned, Slop uint64
+	// Graph is what was found of pointers; nil if that was not asked for.
+	Graph *eventlog.HeapGraph
 }
 
 // errNoHaskell is returned for a process whose heap is no Haskell program's.
 var errNoHaskell = errors.New("it runs no Haskell program compiled by GHC")
 
 // Heap takes one census of a process's heap, and writes it as a log.
-func Heap(ctx context.Context, o HeapOptions) (_ *HeapSummary, err error) {
-	who, err := invoker.Find(o.User)
+func Heap(ctx context.Context, o HeapOptions) (*HeapSummary, error) {
+	sum := &HeapSummary{}
+	of, err := look(ctx, o.Options, func(c *capture, im *process.Image) error {
+		err := c.heap(ctx, im, &o, sum)
+		if err != nil {
+			return fmt.Errorf("count the heap of process %d: %w", o.PID, err)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	t, err := target.Attach(o.PID)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	if err := target.MayTrace(o.PID, who); err != nil {
-		return nil, err
-	}
-	im, done, err := process.Inspect(o.PID)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, done()) }()
+	sum.Log, sum.SymbolProblems = of.Log, of.SymbolProblems
+	return sum, nil
+}
+
+// heap takes a census and writes it.
+func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, sum *HeapSummary) error {
 	if im.RTS == nil {
-		return nil, fmt.Errorf("count the heap of process %d: %w", o.PID, errNoHaskell)
+		return errNoHaskell
 	}
-	log := sink.New(sink.Config{Who: who, Warn: o.Warn})
-	defer func() { err = errors.Join(err, log.Close()) }()
-	name := t.Path
-	if len(t.Args) > 0 {
-		name = t.Args[0]
-	}
-	if err := log.Create(o.Output, name, o.PID); err != nil {
-		return nil, err
-	}
-	c, r, err := takeCensus(ctx, im, o)
+	taken, r, err := takeCensus(ctx, im, o)
 	if err != nil {
-		return nil, fmt.Errorf("count the heap of process %d: %w", o.PID, err)
+		return err
 	}
-	args := t.Args
-	if o.NoArgs {
-		args = []string{t.Path}
-	}
-	head := &eventlog.Capture{
-		AgentVersion: o.AgentVersion, Mode: eventlog.CaptureAttach, PID: uint32(o.PID), UID: who.UID, Program: t.Path, Args: args,
-		GHCVersion: im.RTS.Binary.GHCVersion, Way: string(im.RTS.Binary.Way),
-	}
-	if err := engine.WriteHead(log, head, nil); err != nil {
-		return nil, err
-	}
-	sum := &HeapSummary{Manner: c.Manner, Pause: c.Pause, Pinned: 8 * c.Tally.PinnedWords}
-	for _, n := range c.Tally.Counts() {
+	sum.Manner, sum.Pause, sum.Pinned = taken.Manner, taken.Pause, 8*taken.Tally.PinnedWords
+	for _, n := range taken.Tally.Counts() {
 		sum.Slop += 8 * n.Slop
 	}
-	bands := c.Bands(r.Profiled, r.Tables.Name)
+	bands := taken.Bands(r.Profiled, r.Tables.Name)
 	sum.Bands = len(bands)
-	if err := writeBands(log, c.Time, bands, &sum.Bytes); err != nil {
-		return nil, err
+	if err := writeBands(c.log, taken.Time, bands, &sum.Bytes); err != nil || taken.Copy == nil {
+		return err
 	}
-	err = errors.Join(log.Emit(sink.Now, &eventlog.CaptureEnd{Reason: eventlog.EndDuration}), log.Flush(), log.FileLost(), log.Finish())
-	sum.Log = log.File().Path
-	return sum, err
+	defer taken.Copy.Close()
+	begun := time.Now()
+	found, err := retained.Analyse(ctx, im, taken.Copy, o.GraphMemory)
+	if err != nil {
+		return fmt.Errorf("follow its pointers: %w", err)
+	}
+	beside := taken.Manner == census.Beside
+	sum.Graph = &eventlog.HeapGraph{
+		PID: im.PID, Closures: found.Closures, Pointers: found.Pointers, Bytes: found.Bytes, Unreached: found.Unreached, UnreachedBytes: found.UnreachedBytes,
+		Dangling: found.Dangling, PauseNs: uint64(taken.Pause), TookNs: uint64(time.Since(begun)), Beside: beside,
+		CAFs: found.AllRoots[graph.CAF], Threads: found.AllRoots[graph.Thread], StablePtrs: found.AllRoots[graph.StablePointer],
+		Weaks: found.AllRoots[graph.WeakPointer], Notes: notesOf(found, beside),
+	}
+	w := graphWriter{c: c, im: im, tables: r.Tables, registry: closures.NewRegistry(), time: taken.Time}
+	return w.write(sum.Graph, found)
 }
 
 // takeCensus takes the census that the process allows.
-func takeCensus(ctx context.Context, im *process.Image, o HeapOptions) (*census.Census, *census.Reader, error) {
+func takeCensus(ctx context.Context, im *process.Image, o *HeapOptions) (*census.Census, *census.Reader, error) {
 	symbols, err := im.RTS.RTSSymbols()
 	if err != nil {
 		return nil, nil, err
@@ -124,8 +117,12 @@ func takeCensus(ctx context.Context, im *process.Image, o HeapOptions) (*census.
 		return nil, nil, errors.New("the functions of its run-time system are in no file")
 	}
 	r := census.NewReader(im, &at.Heap)
+	how := census.Options{Wait: o.Wait, MaxPause: o.MaxPause}
+	if o.Graph {
+		how.Keep = o.GraphMemory
+	}
 	for until := time.Now().Add(o.Wait); ; {
-		c, err := r.AtCollection(ctx, site, census.Options{Wait: o.Wait, MaxPause: o.MaxPause})
+		c, err := r.AtCollection(ctx, site, how)
 		switch {
 		case errors.Is(err, census.ErrCollected) && time.Now().Before(until):
 			continue

@@ -39,7 +39,7 @@ func TestHeap(t *testing.T) {
 		t.Fatalf("it says %q, %v", line, err)
 	}
 	path := filepath.Join(t.TempDir(), "heap.eventlog")
-	o := HeapOptions{PID: cmd.Process.Pid, Output: path, NoArgs: true, Wait: time.Millisecond, Warn: func(string) {}}
+	o := HeapOptions{Options: Options{PID: cmd.Process.Pid, Output: path, NoArgs: true, Warn: func(string) {}}, Wait: time.Millisecond}
 	if _, err := Heap(t.Context(), o); !errors.Is(err, census.ErrNoCollection) {
 		t.Errorf("of a process that collects nothing: %v", err)
 	}

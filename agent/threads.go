@@ -2,78 +2,26 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
 	"ccagent/agent/dump"
-	"ccagent/agent/engine"
-	"ccagent/agent/invoker"
 	"ccagent/agent/process"
-	"ccagent/agent/procfs"
 	"ccagent/agent/sink"
 	"ccagent/eventlog"
 	"ccagent/heap/threads"
 )
 
 // Threads writes a log of what the threads of the process opts.PID do now. Of the other options it
-// uses Output, User, EmbedSource, NoArgs, NoLabels, Symbolize…, AgentVersion and Warn.
-func Threads(ctx context.Context, opts Options) (_ *Summary, err error) {
-	c := &capture{opts: opts}
-	defer func() { err = errors.Join(err, c.close()) }()
-	if c.who, err = invoker.Find(opts.User); err != nil {
-		return nil, err
-	}
-	if err := c.takeTarget(); err != nil {
-		return nil, err
-	}
-	c.log = sink.New(sink.Config{Who: c.who, NoLabels: opts.NoLabels, Warn: opts.Warn})
-	if err := c.createLog(); err != nil {
-		return nil, err
-	}
-	table := process.NewUnwalked(sink.NewSet(opts.Warn, c.log))
-	defer func() { err = errors.Join(err, table.Close()) }()
-	c.names = newNames(&c.opts, c.who, c.owner, c.log, table)
-	if err := c.dump(ctx, table); err != nil {
-		return nil, errors.Join(err, c.log.Remove())
-	}
-	end := &eventlog.CaptureEnd{Reason: eventlog.EndDuration}
-	if err := c.log.Emit(sink.Now, end); err != nil {
-		return nil, err
-	}
-	if err := c.names.finish(ctx, &c.sum); err != nil {
-		return nil, err
-	}
-	if err := c.log.Finish(); err != nil {
-		return nil, err
-	}
-	c.summarizeLogs()
-	return &c.sum, nil
-}
-
-// dump reads the target's threads and writes them into the log.
-func (c *capture) dump(ctx context.Context, table *process.Table) error {
-	pid := c.target.PID
-	head := &eventlog.Capture{
-		AgentVersion: c.opts.AgentVersion, Mode: eventlog.CaptureAttach, PID: uint32(pid), UID: c.who.UID,
-		Program: c.target.Path, Args: c.loggedArgs(), TargetIDs: append([]uint32{c.owner.UID, c.owner.GID}, c.owner.Groups...),
-	}
-	im, err := table.Discover(c.log, uint32(pid), procfs.Comm(pid), c.target.Path, false)
-	if err != nil {
-		return err
-	}
-	if im.RTS != nil {
-		b := &im.RTS.Binary
-		head.GHCVersion, head.Way, head.LayoutAssumed = b.GHCVersion, string(b.Way), im.Assumed
-	}
-	if err := engine.WriteHead(c.log, head, nil); err != nil {
-		return err
-	}
-	d, err := dump.Take(ctx, im)
-	if err != nil {
-		return fmt.Errorf("read the threads of process %d (%s): %w", pid, filepath.Base(c.target.Path), err)
-	}
-	return c.writeDump(im, d)
+// uses those of look and NoLabels.
+func Threads(ctx context.Context, opts Options) (*Summary, error) {
+	return look(ctx, opts, func(c *capture, im *process.Image) error {
+		d, err := dump.Take(ctx, im)
+		if err != nil {
+			return fmt.Errorf("read the threads of process %d (%s): %w", im.PID, filepath.Base(c.target.Path), err)
+		}
+		return c.writeDump(im, d)
+	})
 }
 
 // writeDump writes a dump into the log.

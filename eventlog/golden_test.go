@@ -88,6 +88,12 @@ func TestOwnPayloads(t *testing.T) {
 			StackBytes: 7, StackUsed: 8, SkippedWords: 9}, "01 01 6c 05 02 01 03 04 05 01 06 02 07 08 09"},
 		{&Blocker{ID: 1, Kind: BlockerBlackHole, Address: 16, Full: true, Stood: true, Owner: 2, Queue: []uint64{3}, Holders: []BlockerHolder{{4, true}},
 			Variables: []uint64{5}, Entries: 6}, "01 01 10 01 01 02 01 03 01 04 01 01 05 06"},
+		{&HeapGraph{PID: 1, Closures: 2, Pointers: 3, Bytes: 4, Unreached: 5, UnreachedBytes: 6, Dangling: 7, PauseNs: 8, TookNs: 9, Beside: true, CAFs: 10,
+			Threads: 11, StablePtrs: 12, Weaks: 13, Notes: []string{"n"}}, "01 02 03 04 05 06 07 08 09 01 0a 0b 0c 0d 01 01 6e"},
+		{&HeapBand{Closure: 1, Count: 2, Bytes: 3, Retained: 4, Largest: 5}, "01 02 03 04 05"},
+		{&HeapRoot{ID: 1, Kind: HeapRootThread, Closure: 2, TSO: 3, Label: "l", Number: 4, Retained: 5}, "01 02 02 03 01 6c 04 05"},
+		{&HeapBranch{Parent: 1, Closure: 2, Root: 3, Count: 4, Bytes: 5, Retained: 6}, "01 02 03 04 05 06"},
+		{&HeapPath{Closure: 1, Root: 2, Count: 3, Bytes: 4, Retained: 5, Steps: []HeapStep{{6, 7, 8, 9}}}, "01 02 03 04 05 01 06 07 08 09"},
 		{&OSThread{TID: 1, Name: "o", State: 'S', Role: OSThreadCalls, TSO: 3}, "01 01 6f 53 02 03"},
 		// A node's parent stands as the distance to it.
 		{&Nodes{First: 10, Nodes: []Node{{Parent: 0, Kind: FrameStop, Module: 1, Addr: 0x80}, {Parent: 10, Kind: FrameUpdate, Module: 0, Addr: 1}}},

@@ -124,6 +124,12 @@ const (
 	IDHaskellThread = 1041
 	IDBlocker       = 1042
 	IDOSThread      = 1043
-	IDCore          = 1027
-	IDCoreText      = 1028
+	// Ids from 1050 to 1059 are those of a census of the heap.
+	IDHeapGraph  = 1050
+	IDHeapBand   = 1051
+	IDHeapRoot   = 1052
+	IDHeapBranch = 1053
+	IDHeapPath   = 1054
+	IDCore       = 1027
+	IDCoreText   = 1028
 )

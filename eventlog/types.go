@@ -203,6 +203,11 @@ var kinds = []kind{
 	own[HaskellThread]("haskell thread"),
 	own[Blocker]("blocker"),
 	own[OSThread]("os thread"),
+	own[HeapGraph]("heap graph"),
+	own[HeapBand]("heap band"),
+	own[HeapRoot]("heap root"),
+	own[HeapBranch]("heap branch"),
+	own[HeapPath]("heap path"),
 	own[Core]("core"),
 	own[CoreText]("core text"),
 }

@@ -10,6 +10,8 @@ type Tables func(pointer uint64) (Info, bool)
 type Closure struct {
 	Pointer uint64 // to its info table
 	Info    Info
+	// At is the word at which it begins.
+	At int
 	// Words is the closure's size. Slop counts words behind it that belong to no closure now:
 	// what was overwritten was larger, or an array was shrunk.
 	Words, Slop int
@@ -46,7 +48,7 @@ func (l *Layout) Walk(words []uint64, tables Tables, visit func(Closure)) (unrea
 		switch {
 		case ok:
 			flush()
-			last = Closure{Pointer: words[at], Info: info, Words: size}
+			last = Closure{Pointer: words[at], Info: info, At: at, Words: size}
 			at += size
 			continue
 		case last.Words > 0 && (words[at] == 0 || LeavesSlop(last.Info.Type)):

@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"ccagent/agent/invoker"
 	"ccagent/agent/process"
 	"ccagent/agent/rtsites"
+	"ccagent/agent/sink"
 	"ccagent/eventlog"
 	"ccagent/internal/ghc"
 	"ccagent/internal/testprog"
@@ -77,18 +79,28 @@ func (r *running) end(t testing.TB) {
 
 func (r *running) inspect(t testing.TB) {
 	t.Helper()
+	who, err := invoker.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := sink.New(sink.Config{Who: who})
+	t.Cleanup(func() { _ = log.Close() })
+	if err := log.Create(filepath.Join(t.TempDir(), "census.eventlog"), r.cmd.Path, r.cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
 	// A dynamically linked program maps its run-time system in its first moments.
-	for {
-		im, done, err := process.Inspect(r.cmd.Process.Pid)
+	for r.im == nil {
+		table := process.NewUnwalked(sink.NewSet(nil, log))
+		im, err := table.Discover(log, uint32(r.cmd.Process.Pid), "", r.cmd.Path, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if im.RTS != nil {
-			r.im = im
-			t.Cleanup(func() { _ = done() })
-			return
+		if im.RTS == nil {
+			_ = table.Close()
+			continue
 		}
-		_ = done()
+		r.im = im
+		t.Cleanup(func() { _ = table.Close() })
 	}
 }
 

@@ -23,8 +23,9 @@ type Reader struct {
 	Tables   *closures.Tables
 	Profiled bool
 
-	vars   rtsites.Heap // run-time addresses
-	pinned uint64       // where a capability has its current block of pinned byte arrays
+	segments []Segment
+	vars     rtsites.Heap // run-time addresses
+	pinned   uint64       // where a capability has its current block of pinned byte arrays
 }
 
 // Generation is what the run-time system says of a generation.
@@ -88,7 +89,7 @@ var ErrNonmoving = errors.New("its oldest generation is collected without moving
 // module addresses. The image's mappings are those of now.
 func NewReader(im *process.Image, vars *rtsites.Heap) *Reader {
 	b := &im.RTS.Binary
-	r := &Reader{PID: int(im.PID), Memory: im.Memory, Profiled: b.Profiled(), vars: *vars}
+	r := &Reader{PID: int(im.PID), Memory: im.Memory, Profiled: b.Profiled(), vars: *vars, segments: segmentsOf(im)}
 	r.Layout, _ = heap.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
 	frozen := process.NewImage(im.PID, im.Incarnation)
 	frozen.Mappings = slices.Clone(im.Mappings)
@@ -96,7 +97,7 @@ func NewReader(im *process.Image, vars *rtsites.Heap) *Reader {
 	layout, _ := ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
 	r.pinned = ghc.BaseOfCapability + uint64(layout.PinnedBlocks) - 8
 	bias := im.BiasOf(im.RTS)
-	for _, at := range []*uint64{&r.vars.Generations, &r.vars.OldestGeneration, &r.vars.Space, &r.vars.Collect, &r.vars.CollectEnd, &r.vars.Array, &r.vars.Count, &r.vars.Main} {
+	for _, at := range []*uint64{&r.vars.Generations, &r.vars.OldestGeneration, &r.vars.Space, &r.vars.Collect, &r.vars.CollectEnd, &r.vars.Array, &r.vars.Count, &r.vars.Main, &r.vars.Stable, &r.vars.StableSize} {
 		if *at != 0 {
 			*at += bias
 		}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"ccagent/agent/hold"
 	"ccagent/agent/process"
 	"ccagent/agent/rtsites"
@@ -35,6 +33,8 @@ type Options struct {
 	Wait time.Duration
 	// MaxPause is for how long the program may be stopped; 0 is no bound.
 	MaxPause time.Duration
+	// Keep, if it is not 0, has the census keep what it has copied, of at most so many bytes.
+	Keep uint64
 }
 
 // Census is what was found.
@@ -44,6 +44,7 @@ type Census struct {
 	Pause       time.Duration
 	Descriptors *Descriptors
 	Tally       *heap.Tally
+	Copy        *Copy // with Options.Keep; the caller closes it
 }
 
 // Site is where a program is stopped: offsets in its run-time system's file.
@@ -92,16 +93,22 @@ func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Censu
 	if err != nil {
 		return nil, fmt.Errorf("read the heap's generations: %w", err)
 	}
-	var c copier
+	c := copier{limit: maxArena}
+	if o.Keep > 0 {
+		c.keep, c.limit = &Copy{}, o.Keep
+	}
 	begun := time.Now()
 	if before, err := r.Descriptors(); err == nil { // it may change while it is read
 		took := time.Since(begun)
 		size := before.small()
-		if exact := took + time.Duration(float64(size)/copyRate*1e9); o.MaxPause == 0 || exact <= o.MaxPause {
-			c.reserve(size + size/4)
-		} else {
+		if exact := took + time.Duration(float64(size)/copyRate*1e9); o.MaxPause != 0 && exact > o.MaxPause {
 			c.beside = true
-			c.reserve(size + size/4 + maxYoung)
+			size += maxYoung
+		}
+		// While a collection runs, descriptors say less than what it keeps; but no heap has more than it maps.
+		mapped := before.Megablocks * ghc.MegablockBytes
+		if err := c.reserve(size+size/4, mapped+mapped/4+dataBytes(r.segments)); err != nil {
+			return nil, fmt.Errorf("make room for a copy of the heap: %w", err)
 		}
 	}
 	defer c.free()
@@ -132,7 +139,13 @@ func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Censu
 	if err := c.after(r, census); err != nil {
 		return nil, err
 	}
-	return census, census.check()
+	if err := census.check(); err != nil {
+		return nil, err
+	}
+	if census.Copy = c.takeKept(); census.Copy != nil {
+		census.Copy.Filling = census.Descriptors.Filling
+	}
+	return census, nil
 }
 
 // ErrContradiction is returned where what was read of a heap contradicts what the run-time system
@@ -216,161 +229,4 @@ func (c *copier) takes(d *Descriptors, g *heap.Group) bool {
 // isFilling reports whether a capability fills the group.
 func (d *Descriptors) isFilling(g *heap.Group) bool {
 	return g.Flags&ghc.BlockPinned != 0 && slices.Contains(d.Filling, g.Start)
-}
-
-// copier copies groups of blocks, and counts what they hold.
-type copier struct {
-	arena  []byte
-	used   int
-	beside bool
-
-	kept []kept       // copied, to be counted
-	left []heap.Group // to be copied while the program runs
-}
-
-// kept is a group whose words are in the arena.
-type kept struct {
-	group heap.Group
-	at    int
-}
-
-// maxArena bounds what is copied before it is counted. Of a larger heap the rest is counted while
-// the program stands.
-const maxArena = 2 << 30
-
-// reserve makes room, of which the kernel has all pages in place.
-func (c *copier) reserve(n uint64) {
-	n = min(n+1<<20, maxArena)
-	arena, err := unix.Mmap(-1, 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
-	if err == nil {
-		c.arena = arena
-	}
-}
-
-func (c *copier) free() {
-	if c.arena != nil {
-		_ = unix.Munmap(c.arena)
-	}
-	c.arena = nil
-}
-
-// while does what has to be done while the program stands.
-func (c *copier) while(r *Reader, census *Census) error {
-	d := census.Descriptors
-	oldest, young := d.Oldest().Address, 0
-	var scratch [ghc.BlockBytes / 8]uint64
-	for i := range d.Groups {
-		g := &d.Groups[i]
-		if !c.takes(d, g) {
-			continue
-		}
-		if c.beside && whole(g) && (g.Generation == oldest || young+int(g.Used()) > maxYoung) {
-			c.left = append(c.left, *g)
-			continue
-		}
-		if whole(g) {
-			young += int(g.Used())
-		}
-		if err := c.take(r, census, g, scratch[:]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// take copies a group, or counts it if there is no room.
-func (c *copier) take(r *Reader, census *Census, g *heap.Group, scratch []uint64) error {
-	size := int(g.Used())
-	if !whole(g) {
-		size = min(size, heap.HeadWords*8)
-	}
-	if size == 0 || size%8 != 0 {
-		return nil
-	}
-	if len(c.arena)-c.used >= size {
-		if _, err := r.Memory.ReadAt(c.arena[c.used:c.used+size], int64(g.Start)); err != nil {
-			return err
-		}
-		c.kept = append(c.kept, kept{*g, c.used})
-		c.used += size
-		return nil
-	}
-	words := scratch
-	if size > 8*len(words) {
-		words = make([]uint64, size/8)
-	}
-	words = words[:size/8]
-	if _, err := r.Memory.ReadAt(bytesOf(words), int64(g.Start)); err != nil {
-		return err
-	}
-	count(census.Tally, g, words)
-	return nil
-}
-
-// count counts a group, whose words are given, or the first of them for one that is not read whole.
-func count(t *heap.Tally, g *heap.Group, words []uint64) {
-	switch {
-	case g.Flags&ghc.BlockPinned != 0:
-		t.AddPinned(*g, words)
-	case g.Flags&ghc.BlockCompact != 0:
-		t.AddCompact(*g, words)
-	case g.Flags&ghc.BlockLarge != 0:
-		t.AddLarge(*g, words)
-	case len(words) > 0 && words[0] == g.Start:
-		// A further block of a compact region: it begins with its own address, and the region's first
-		// block says how large they all are.
-	default:
-		t.Add(words)
-	}
-}
-
-// after copies what is left, while the program runs, and counts what was copied. Counting takes
-// longer than copying, so as much as there is room for is copied first: the sooner, the less has
-// changed.
-func (c *copier) after(r *Reader, census *Census) error {
-	before := census.Descriptors.Oldest()
-	var scratch [ghc.BlockBytes / 8]uint64
-	for {
-		n := 0
-		for ; n < len(c.left) && c.room(&c.left[n]); n++ {
-			if err := c.take(r, census, &c.left[n], scratch[:]); err != nil {
-				return err
-			}
-		}
-		if n > 0 {
-			all, err := r.generations()
-			if err != nil {
-				return err
-			}
-			// A collection counts at its end. At its start it takes the words away from the
-			// generation, to which younger ones only add.
-			if now := all[len(all)-1]; now.Collections != before.Collections || now.Words < before.Words {
-				return ErrCollected
-			}
-		}
-		c.left = c.left[n:]
-		c.countKept(census.Tally)
-		switch {
-		case len(c.left) == 0:
-			return nil
-		case !c.room(&c.left[0]):
-			return fmt.Errorf("copy the heap of process %d: there is no memory for a group of %d blocks", r.PID, c.left[0].Blocks)
-		}
-	}
-}
-
-// room reports whether a group can be copied.
-func (c *copier) room(g *heap.Group) bool { return len(c.arena)-c.used >= int(g.Used()) }
-
-// countKept counts what was copied, and makes room.
-func (c *copier) countKept(t *heap.Tally) {
-	for i := range c.kept {
-		k := &c.kept[i]
-		size := int(k.group.Used())
-		if !whole(&k.group) {
-			size = min(size, heap.HeadWords*8)
-		}
-		count(t, &k.group, wordsOf(c.arena[k.at:k.at+size]))
-	}
-	c.kept, c.used = c.kept[:0], 0
 }

@@ -149,6 +149,22 @@ func (ps *Table) mapped(time uint64, im *Image, m procfs.Mapping) error {
 	return im.Log.Emit(time, &eventlog.Mapping{PID: im.PID, Module: mod.ID, Start: m.Start, End: m.End, Bias: bias})
 }
 
+// isFile reports whether a mapping is of a file: not of anonymous memory or the vDSO.
+func isFile(m procfs.Mapping) bool { return m.Inode != 0 && m.Path != "" && m.Path[0] == '/' }
+
+// mapModule enters a mapping of a module.
+func (im *Image) mapModule(mod *Module, m procfs.Mapping) Mapping {
+	to := Mapping{m.Start, m.End, mod.bias(m), mod}
+	im.add(to)
+	if im.Exe == nil {
+		im.Exe = mod // the kernel maps the program before any library
+	}
+	if mod.Binary.RTS {
+		im.RTS = mod
+	}
+	return to
+}
+
 // updateWalker sets an image's layout and code regions in the walker.
 func (ps *Table) updateWalker(im *Image) error {
 	if im.Exited {

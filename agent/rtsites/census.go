@@ -15,6 +15,8 @@ type Heap struct {
 	// Space is mblock_address_space: begin and end of the heap's addresses. Shared libraries before
 	// 9.10 do not export it.
 	Space uint64
+	// Stable is stable_ptr_table, StableSize SPT_size, how many entries it has.
+	Stable, StableSize uint64
 	// Collect and CollectEnd bound the code of GarbageCollect.
 	Collect, CollectEnd uint64
 }
@@ -37,6 +39,7 @@ func FindHeap(symbols *Symbols) (*Heap, error) {
 	h := &Heap{
 		Capabilities: x.capabilities(), Generations: x.Addr(ghc.SymGenerations), OldestGeneration: x.Addr(ghc.SymOldestGeneration),
 		Space: x.Addr(ghc.SymMBlockSpace), Collect: x.Addr(ghc.SymGarbageCollect),
+		Stable: x.Addr(ghc.SymStableTable), StableSize: x.Addr(ghc.SymStableSize),
 	}
 	h.CollectEnd = h.Collect + x.Named(ghc.SymGarbageCollect).Size
 	switch {

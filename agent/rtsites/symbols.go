@@ -88,7 +88,7 @@ var names = set(append([]string{
 	ghc.SymGenerations, ghc.SymGetAllocations, ghc.SymPrimFirst, ghc.SymPrimN, ghc.SymPrimNUntil, ghc.SymPrimUntil, ghc.SymFork, ghc.SymForkOn, ghc.SymStackOverflow, ghc.SymCreateThread,
 	ghc.SymHeapCheck, ghc.SymNNurseries, ghc.SymAllocateMightFail, ghc.SymExitReport, ghc.SymExitReportUntil, ghc.SymEnter,
 	// Of a census of the heap.
-	ghc.SymResurrect, ghc.SymMBlockSpace,
+	ghc.SymResurrect, ghc.SymMBlockSpace, ghc.SymStableTable, ghc.SymStableSize,
 	// Of ticky counters.
 	ghc.SymTickyCounters, ghc.SymShutdown,
 }, ghc.SymReturnValues[:]...)...)

@@ -9,13 +9,19 @@ import (
 
 	"ccagent/agent"
 	"ccagent/agent/census"
+	"ccagent/agent/config"
+	"ccagent/eventlog"
 	"ccagent/internal/buildinfo"
 
 	"github.com/spf13/cobra"
 )
 
 func heapCommand() *cobra.Command {
-	o := agent.HeapOptions{AgentVersion: buildinfo.Version(), Warn: func(line string) { say("%s", line) }}
+	o := agent.HeapOptions{Options: agent.Options{AgentVersion: buildinfo.Version(), Warn: func(line string) { say("%s", line) }}}
+	var (
+		memory  string
+		noEmbed bool
+	)
 	cmd := &cobra.Command{
 		Use:   "heap [flags] PID",
 		Short: "count what is live in the heap of a running process, by closure",
@@ -39,6 +45,10 @@ it, and so do tools that read eventlogs. Nothing of what closures hold is in it.
 			if o.Wait < 0 || o.MaxPause < 0 {
 				return errors.New("heap: --wait and --max-pause must not be negative")
 			}
+			if o.GraphMemory, err = config.ParseSize(memory); err != nil {
+				return fmt.Errorf("--graph-memory: %w", err)
+			}
+			o.EmbedSource = !noEmbed
 			ctx, stop := signal.NotifyContext(cmd.Context(), endSignals...)
 			defer stop()
 			attended.Store(true)
@@ -47,6 +57,12 @@ it, and so do tools that read eventlogs. Nothing of what closures hold is in it.
 				return err
 			}
 			say("%s", heapLine(sum))
+			if g := sum.Graph; g != nil {
+				say("%s", graphLine(g))
+			}
+			for _, p := range sum.SymbolProblems {
+				say("symbols: %s", p)
+			}
 			say("%s", sum.Log)
 			return nil
 		},
@@ -55,9 +71,23 @@ it, and so do tools that read eventlogs. Nothing of what closures hold is in it.
 	fs.StringVarP(&o.Output, "output", "o", "", "write the log to `FILE` (default PROG.PID.eventlog)")
 	fs.DurationVar(&o.Wait, "wait", 2*time.Second, "wait `D` for a major collection")
 	fs.DurationVar(&o.MaxPause, "max-pause", 5*time.Millisecond, "stop the process for about `D` at the most: of a larger heap, the oldest generation is copied while the process runs. 0 is no bound, and exact")
+	fs.BoolVar(&o.Graph, "graph", false, "follow pointers too: what keeps what alive (ccview heap FILE --retained, --path)")
+	fs.StringVar(&memory, "graph-memory", "1GB", "memory `SIZE` that --graph may take for a copy of the heap, and as much for the analysis")
+	fs.BoolVar(&noEmbed, "no-embed-source", false, "leave the text of source files out of the log")
+	fs.BoolVar(&o.NoLabels, "no-labels", false, "leave out what the program calls its threads")
 	fs.BoolVar(&o.NoArgs, "no-args", false, "leave the program's arguments out of the log")
 	fs.StringVar(&o.User, "user", "", "trace, and own the log as user `NAME` instead of the invoking one")
 	return cmd
+}
+
+// graphLine says what was found of pointers.
+func graphLine(g *eventlog.HeapGraph) string {
+	line := fmt.Sprintf("%d closures with %d pointers, alive from %d CAFs, %d threads, %d stable and %d weak pointers",
+		g.Closures, g.Pointers, g.CAFs, g.Threads, g.StablePtrs, g.Weaks)
+	if g.Unreached > 0 {
+		line += fmt.Sprintf("; %s were reached from none of these", bytesAmount(int64(g.UnreachedBytes)))
+	}
+	return line
 }
 
 // heapLine says what a census has found.

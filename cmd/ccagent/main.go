@@ -23,6 +23,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ccagent/agent/retained"
 	"ccagent/agent/target"
 	"ccagent/internal/buildinfo"
 	"ccagent/internal/manual"
@@ -43,6 +44,7 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 
 func main() {
 	worker.Main() // does not return in a symbolising child
+	retained.Main()
 	compatMain()
 	convertMain()
 	target.WithholdDescriptors()

@@ -56,15 +56,25 @@ func ofRange(use, short, long string, stdout, stderr *printable.Writer, flags fu
 }
 
 func heapCommand(stdout, stderr *printable.Writer) *cobra.Command {
-	var number, columns int
+	var (
+		number, columns int
+		retained        bool
+		path            string
+	)
 	return ofRange("heap FILE", "what was live over time, by bands, and the heap's size",
 		`What was live at each census of the heap, by the bands of the profile that the
 program was run with (+RTS -hT, -hc, -hy, -hi, …) or that ccagent heap has counted, and the heap's size and
 collections as the run-time system reported them.
 
-In the chart each band is a letter, the greatest at the bottom.`, stdout, stderr,
+In the chart each band is a letter, the greatest at the bottom.
+
+Of a log by ccagent heap --graph, --retained shows what keeps what alive: the tree
+of what would be freed without each CAF, thread and closure; and --path how a kind
+of closure is reached from there.`, stdout, stderr,
 		func(c *cobra.Command) {
 			c.Flags().IntVar(&number, "profile", 1, "which heap profile, if the log has several")
+			c.Flags().BoolVar(&retained, "retained", false, "what keeps what alive, and how much (of a log by ccagent heap --graph)")
+			c.Flags().StringVar(&path, "path", "", "how closures are reached whose name or place has `CLOSURE` in it (likewise)")
 			c.Flags().IntVar(&columns, "buckets", 0, "columns (default: what fits)")
 		},
 		func(p *profile.Profile, r profile.Range) (printer.Report, error) {
@@ -73,6 +83,14 @@ In the chart each band is a letter, the greatest at the bottom.`, stdout, stderr
 			}
 			if columns < 0 || columns > math.MaxUint16 {
 				return nil, wrong("--buckets %d: from 1 to %d", columns, math.MaxUint16)
+			}
+			switch {
+			case retained && path != "":
+				return nil, wrong("--retained and --path: choose one")
+			case retained:
+				return heap.Retained{Profile: p}, nil
+			case path != "":
+				return heap.Paths{Profile: p, Closure: path}, nil
 			}
 			return heap.Report{Profile: p, Range: r, Number: number - 1, Buckets: columns}, nil
 		})

@@ -66,6 +66,7 @@ var inside = map[string][]string{
 	"agent/source":     {"agent/closures", "agent/overhead", "agent/process", "agent/sink"},
 	"agent/closures":   {"agent/process"},
 	"agent/census":     {"agent/closures", "agent/hold", "agent/overhead", "agent/process", "agent/procfs", "agent/rtsites", "agent/sink", "agent/source"},
+	"agent/retained":   {"agent/census", "agent/process"},
 	"agent/alloc":      {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/uprobe"},
 	"agent/cpu":        {"agent/overhead", "agent/process", "agent/procfs", "agent/sink", "agent/source"},
 	"agent/blocked":    {"agent/dump", "agent/overhead", "agent/process", "agent/procfs", "agent/sink", "agent/source"},
@@ -89,7 +90,7 @@ var inside = map[string][]string{
 	"agent/daemon/segments": {"agent/discovery"},
 	"agent/daemon": {"agent/config", "agent/counters", "agent/daemon/control", "agent/daemon/metrics", "agent/daemon/segments", "agent/discovery", "agent/engine",
 		"agent/invoker", "agent/process", "agent/procfs", "agent/resymbolize", "agent/rtsites", "agent/sink", "agent/source", "agent/symbols"},
-	"agent": {"agent/census", "agent/dump", "agent/rtsites", "agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/source", "agent/symbols", "agent/engine"},
+	"agent": {"agent/census", "agent/closures", "agent/dump", "agent/retained", "agent/rtsites", "agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/source", "agent/symbols", "agent/engine"},
 
 	"symbolize/elffile":         {},
 	"symbolize/hsname":          {},

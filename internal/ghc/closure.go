@@ -146,3 +146,16 @@ func ArgWords(funType uint32) (words int, ok bool) {
 	}
 	return argWords[funType], true
 }
+
+// argPointers has a bit for each of these words that is a pointer.
+var argPointers = [...]uint64{3: 0, 0, 1, 0, 0, 0, 0, 0, 0, 0b00, 0b10, 0b01, 0b11, 0b000, 0b100, 0b010, 0b110, 0b001, 0b101, 0b011, 0b111,
+	0xf, 0x1f, 0x3f, 0x7f, 0xff}
+
+// ArgPointers says which of the words of arguments of a function type are pointers: the first is
+// the lowest bit. It is false if there is no such type, or its arguments are not fixed.
+func ArgPointers(funType uint32) (mask uint64, ok bool) {
+	if _, ok := ArgWords(funType); !ok {
+		return 0, false
+	}
+	return argPointers[funType], true
+}

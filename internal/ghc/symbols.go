@@ -25,6 +25,8 @@ const (
 	SymBlocks           = "n_alloc_blocks"
 	SymFlags            = "RtsFlags"
 	SymResurrect        = "resurrectThreads"     // called where the run-time system takes its own census
+	SymStableTable      = "stable_ptr_table"     // where stable pointers lead
+	SymStableSize       = "SPT_size"             // how many entries it has
 	SymMBlockSpace      = "mblock_address_space" // begin and end of the heap's addresses
 
 	// Capabilities.

@@ -181,6 +181,15 @@ const (
 	Evaluated = "(evaluated thunks)"
 )
 
+// Describe describes one of a log's closures, by its index: name, kind and where it was written. The
+// first is what is not known.
+func Describe(p *profile.Profile, closure uint32) Row {
+	if closure == 0 || int(closure) >= len(p.Nurseries.Closures) {
+		return Row{Name: "(unknown)"}
+	}
+	return row(p, &p.Nurseries.Closures[closure], false)
+}
+
 // row describes a closure.
 func row(p *profile.Profile, c *columns.Closure, isUnread bool) Row {
 	if isUnread {
@@ -209,7 +218,10 @@ func row(p *profile.Profile, c *columns.Closure, isUnread bool) Row {
 	if r.FileID, r.Span = p.Written(c.Place); r.FileID != 0 {
 		r.File = p.File(r.FileID).Path
 	}
-	if r.Kind == "" {
+	switch {
+	case c.Type.In(ghc.RetBCO, ghc.StopFrame) || c.Type.In(ghc.AtomicallyFrame, ghc.CatchSTMFrame):
+		r.Kind = "frame"
+	case r.Kind == "":
 		r.Name = "(primitive: " + r.Name + ")"
 	}
 	return r

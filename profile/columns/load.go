@@ -124,6 +124,7 @@ type builder struct {
 	symbols   symbolTable
 	nurseries nurseryTable
 	dumps     dumpTable
+	graphs    graphTable
 	rts       rtsState
 	last      uint64 // time of the last event written while the program ran
 	damaged   bool   // there was damage since
@@ -131,7 +132,7 @@ type builder struct {
 
 // on makes the parts write to a Log.
 func (b *builder) on(p *Log) {
-	b.p, b.events.p, b.stacks.p, b.columns.p, b.symbols.p, b.nurseries.p, b.dumps.p, b.rts.p, b.rts.heap.p = p, p, p, p, p, p, p, p, p
+	b.p, b.events.p, b.stacks.p, b.columns.p, b.symbols.p, b.nurseries.p, b.dumps.p, b.graphs.p, b.rts.p, b.rts.heap.p = p, p, p, p, p, p, p, p, p, p
 }
 
 // maxWarnings bounds the number of warnings kept.
@@ -207,6 +208,16 @@ func (b *builder) add(rec *eventlog.Record) {
 		b.dumps.thread(ev, &b.stacks.nodes)
 	case *eventlog.OSThread:
 		b.dumps.os(ev)
+	case *eventlog.HeapGraph:
+		b.graphs.begin(rec.Time, ev)
+	case *eventlog.HeapBand:
+		b.graphs.band(ev, &b.nurseries.closures)
+	case *eventlog.HeapRoot:
+		b.graphs.root(ev, &b.nurseries.closures)
+	case *eventlog.HeapBranch:
+		b.graphs.branch(ev, &b.nurseries.closures)
+	case *eventlog.HeapPath:
+		b.graphs.path(ev, &b.nurseries.closures)
 	case *eventlog.Mapping:
 		p.Mappings = append(p.Mappings, Mapping{rec.Time, *ev})
 	case *eventlog.Process:

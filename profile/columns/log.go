@@ -49,6 +49,7 @@ type Log struct {
 	Ticky      []TickyCounter
 	Nurseries  Nurseries
 	Dumps      []Dump
+	HeapGraphs []HeapGraph
 
 	// The columns that queries use. Index 0 of Nodes, of Places and of the symbol
 	// tables means none.

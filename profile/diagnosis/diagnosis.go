@@ -336,3 +336,11 @@ func NoHeap(p *profile.Profile) string {
 	}
 	return "The log has no heap profile: " + heapWays + "."
 }
+
+// NoGraph returns the reason why a log does not say what keeps what alive; empty if it does.
+func NoGraph(p *profile.Profile) string {
+	if len(p.HeapGraphs) > 0 {
+		return ""
+	}
+	return "The log does not say what keeps what alive: take a census of the running program with sudo ccagent heap --graph PID."
+}

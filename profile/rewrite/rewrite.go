@@ -229,12 +229,36 @@ type copier struct {
 	state  *state
 	sample int
 	dumped bool // the dump of threads that events belong to is kept
+	graph  bool // the graph of the heap that events belong to is kept
 }
 
 // dump copies an event of a dump of threads.
 func (c *copier) dump(rec *eventlog.Record, time uint64) error {
 	if !c.dumped {
 		return nil
+	}
+	return c.put(time, rec.Cap, rec.Event)
+}
+
+// heapGraph copies an event of a graph of the heap.
+func (c *copier) heapGraph(rec *eventlog.Record, time uint64) error {
+	if !c.graph {
+		return nil
+	}
+	closure := func(id *uint32) { *id = c.ids.closures.optional(*id) }
+	switch ev := rec.Event.(type) {
+	case *eventlog.HeapBand:
+		closure(&ev.Closure)
+	case *eventlog.HeapRoot:
+		closure(&ev.Closure)
+	case *eventlog.HeapBranch:
+		closure(&ev.Closure)
+	case *eventlog.HeapPath:
+		closure(&ev.Closure)
+		for i := range ev.Steps {
+			closure(&ev.Steps[i].Closure)
+			closure(&ev.Steps[i].Frame)
+		}
 	}
 	return c.put(time, rec.Cap, rec.Event)
 }
@@ -294,6 +318,11 @@ func (c *copier) record(rec *eventlog.Record) error {
 		return c.dump(rec, time)
 	case *eventlog.Blocker, *eventlog.OSThread:
 		return c.dump(rec, time)
+	case *eventlog.HeapGraph: // likewise
+		c.graph = c.within(time)
+		return c.heapGraph(rec, time)
+	case *eventlog.HeapBand, *eventlog.HeapRoot, *eventlog.HeapBranch, *eventlog.HeapPath:
+		return c.heapGraph(rec, time)
 	case *eventlog.EventRate:
 		if !c.within(time) {
 			return nil

@@ -1,0 +1,243 @@
+package census
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"ccagent/heap"
+	"ccagent/internal/ghc"
+)
+
+// copier copies groups of blocks, and counts what they hold.
+type copier struct {
+	arena  []byte
+	used   int
+	limit  uint64 // bytes that may be copied at once
+	beside bool
+	keep   *Copy // nil if what was copied is not kept
+
+	kept []kept       // copied, to be counted
+	left []heap.Group // to be copied while the program runs
+}
+
+// kept is a group whose words are in the arena.
+type kept struct {
+	group heap.Group
+	at    int
+	bytes int
+}
+
+// maxArena bounds what is copied before it is counted. Of a larger heap the rest is counted while
+// the program stands.
+const maxArena = 2 << 30
+
+// reserve makes room for so many bytes, of which the kernel has all pages in place. What is to be kept
+// may need more.
+func (c *copier) reserve(small, more uint64) (err error) {
+	if c.keep != nil {
+		if c.arena, err = c.keep.make(min(small+more+1<<20, c.limit)); err != nil {
+			return err
+		}
+		for at := 0; at < min(int(small), len(c.arena)); at += os.Getpagesize() {
+			c.arena[at] = 0
+		}
+		return nil
+	}
+	c.arena, err = unix.Mmap(-1, 0, int(min(small+1<<20, c.limit)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+	return err
+}
+
+func (c *copier) free() {
+	if c.arena != nil {
+		_ = unix.Munmap(c.arena)
+	}
+	c.arena = nil
+	if c.keep != nil {
+		c.keep.Close()
+	}
+}
+
+// takeKept gives what was copied to the caller.
+func (c *copier) takeKept() *Copy {
+	keep := c.keep
+	c.keep = nil
+	return keep
+}
+
+// errNoRoom is returned where more is to be kept than may be.
+var errNoRoom = errors.New("the heap is larger than what may be copied of it; allow more with --graph-memory")
+
+// while does what has to be done while the program stands.
+func (c *copier) while(r *Reader, census *Census) error {
+	d := census.Descriptors
+	oldest, young := d.Oldest().Address, 0
+	var scratch [ghc.BlockBytes / 8]uint64
+	for i := range d.Groups {
+		g := &d.Groups[i]
+		if !c.takes(d, g) {
+			continue
+		}
+		if c.beside && whole(g) && (g.Generation == oldest || young+int(g.Used()) > maxYoung) {
+			c.left = append(c.left, *g)
+			continue
+		}
+		if whole(g) {
+			young += int(g.Used())
+		}
+		if err := c.take(r, census, g, scratch[:]); err != nil {
+			return err
+		}
+	}
+	if c.keep == nil {
+		return nil
+	}
+	if !c.beside {
+		if err := c.data(r); err != nil {
+			return err
+		}
+	}
+	return r.stable(c.keep)
+}
+
+// data copies static data, where CAFs are.
+func (c *copier) data(r *Reader) error {
+	c.keep.Segments = append([]Segment(nil), r.segments...)
+	for i := range c.keep.Segments {
+		s := &c.keep.Segments[i]
+		if !s.Data {
+			continue
+		}
+		if uint64(len(c.arena)-c.used) < s.Length+8 {
+			return errNoRoom
+		}
+		if _, err := r.Memory.ReadAt(c.arena[c.used:c.used+int(s.Length)], int64(s.Start)); err != nil {
+			return fmt.Errorf("read static data: %w", err)
+		}
+		s.Offset = uint64(c.used)
+		c.used += int(s.Length+7) &^ 7
+	}
+	return nil
+}
+
+// bytes is how much of a group is to be copied: of large objects, compact regions and pinned byte
+// arrays the head, and if it is to be kept, all of the large objects that have pointers.
+func (c *copier) bytes(r *Reader, g *heap.Group) int {
+	size := int(g.Used())
+	if whole(g) {
+		return size
+	}
+	head := min(size, heap.HeadWords*8)
+	if c.keep == nil || !g.Has(ghc.BlockLarge) {
+		return head
+	}
+	if pointer, err := r.Memory.Word(g.Start); err == nil && r.Tables.Look(pointer).Info.Type == ghc.ArrWords {
+		return head
+	}
+	return size
+}
+
+// take copies a group, or counts it if there is no room.
+func (c *copier) take(r *Reader, census *Census, g *heap.Group, scratch []uint64) error {
+	size := c.bytes(r, g)
+	if size == 0 || size%8 != 0 {
+		return nil
+	}
+	if len(c.arena)-c.used >= size {
+		if _, err := r.Memory.ReadAt(c.arena[c.used:c.used+size], int64(g.Start)); err != nil {
+			return err
+		}
+		c.kept = append(c.kept, kept{*g, c.used, size})
+		c.used += size
+		return nil
+	}
+	if c.keep != nil {
+		return errNoRoom
+	}
+	words := scratch
+	if size > 8*len(words) {
+		words = make([]uint64, size/8)
+	}
+	words = words[:size/8]
+	if _, err := r.Memory.ReadAt(bytesOf(words), int64(g.Start)); err != nil {
+		return err
+	}
+	count(census.Tally, g, words)
+	return nil
+}
+
+// count counts a group, whose words are given, or the first of them for one that is not read whole.
+func count(t *heap.Tally, g *heap.Group, words []uint64) {
+	switch {
+	case g.Flags&ghc.BlockPinned != 0:
+		t.AddPinned(*g, words)
+	case g.Flags&ghc.BlockCompact != 0:
+		t.AddCompact(*g, words)
+	case g.Flags&ghc.BlockLarge != 0:
+		t.AddLarge(*g, words)
+	case len(words) > 0 && words[0] == g.Start:
+		// A further block of a compact region: it begins with its own address, and the region's first
+		// block says how large they all are.
+	default:
+		t.Add(words)
+	}
+}
+
+// after copies what is left, while the program runs, and counts what was copied. Counting takes
+// longer than copying, so as much as there is room for is copied first: the sooner, the less has
+// changed.
+func (c *copier) after(r *Reader, census *Census) error {
+	before := census.Descriptors.Oldest()
+	var scratch [ghc.BlockBytes / 8]uint64
+	for {
+		n := 0
+		for ; n < len(c.left) && c.room(&c.left[n]); n++ {
+			if err := c.take(r, census, &c.left[n], scratch[:]); err != nil {
+				return err
+			}
+		}
+		if n > 0 {
+			all, err := r.generations()
+			if err != nil {
+				return err
+			}
+			// A collection counts at its end. At its start it takes the words away from the
+			// generation, to which younger ones only add.
+			if now := all[len(all)-1]; now.Collections != before.Collections || now.Words < before.Words {
+				return ErrCollected
+			}
+		}
+		c.left = c.left[n:]
+		c.countKept(census.Tally)
+		switch {
+		case len(c.left) == 0 && c.keep != nil && c.beside:
+			return c.data(r)
+		case len(c.left) == 0:
+			return nil
+		case c.keep != nil:
+			return errNoRoom
+		case !c.room(&c.left[0]):
+			return fmt.Errorf("copy the heap of process %d: there is no memory for a group of %d blocks", r.PID, c.left[0].Blocks)
+		}
+	}
+}
+
+// room reports whether a group can be copied.
+func (c *copier) room(g *heap.Group) bool { return len(c.arena)-c.used >= int(g.Used()) }
+
+// countKept counts what was copied, and makes room unless it is to be kept.
+func (c *copier) countKept(t *heap.Tally) {
+	for i := range c.kept {
+		k := &c.kept[i]
+		count(t, &k.group, wordsOf(c.arena[k.at:k.at+k.bytes]))
+		if c.keep != nil {
+			c.keep.Groups = append(c.keep.Groups, Copied{k.group, uint64(k.at), uint64(k.bytes)})
+		}
+	}
+	c.kept = c.kept[:0]
+	if c.keep == nil {
+		c.used = 0
+	}
+}

@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ccagent/internal/testprog"
+)
+
+type retainedRow struct {
+	Root, Closure, Kind, File string
+	Parent                    int
+	Count                     uint64
+	Own                       uint64 `json:"own_bytes"`
+	Retained                  uint64 `json:"retained_bytes"`
+}
+
+type retainedDoc struct {
+	Problem         string
+	Bytes, Closures uint64
+	Unreached       uint64 `json:"unreached_bytes"`
+	Notes           []string
+	Tree, Bands     []retainedRow
+}
+
+// root is what a root retains, by the beginning of its name.
+func (d *retainedDoc) root(name string) (retained uint64, found bool) {
+	for _, b := range d.Tree {
+		if strings.HasPrefix(b.Root, name) {
+			return b.Retained, true
+		}
+	}
+	return 0, false
+}
+
+// graphOf starts a program that collects its heap again and again once it has written a line, and
+// takes a census with pointers of it.
+func graphOf(t *testing.T, o testprog.Options, program string, args ...string) (log string, doc retainedDoc) {
+	t.Helper()
+	testprog.NeedRoot(t)
+	target := command(t, testprog.Build(t, program, o), args...)
+	in, out := io.Pipe()
+	target.Stdout = out
+	stdin, err := target.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := background(t, target)
+	lines := bufio.NewReader(in)
+	if _, err := lines.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, lines)
+	if program == "retain" { // it waits for a line, and then collects
+		if _, err := io.WriteString(stdin, "\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log = filepath.Join(t.TempDir(), "heap.eventlog")
+	r := run(t, command(t, ccagent, "heap", "--graph", "--max-pause", "0", "--wait", "1m", "-o", log, pidOf(target)))
+	if r.status != 0 {
+		t.Fatalf("status %d\n%s", r.status, r.stderr)
+	}
+	if err := target.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wait()
+	view(t, &doc, "heap", "--retained", log)
+	if doc.Problem != "" || len(doc.Notes) > 0 {
+		t.Errorf("%s %q", doc.Problem, doc.Notes)
+	}
+	return log, doc
+}
+
+// What roots retain is what arithmetic says: a list that a global variable holds, a map, an array
+// that a thread holds, and lists of which two variables share one. All that is alive is reached.
+func TestRetainedByArithmetic(t *testing.T) {
+	const n = 20000
+	for _, o := range []testprog.Options{
+		{Threaded: true}, {Threaded: true, Prof: true}, {Threaded: true, Release: "9.6.6"}, {Threaded: true, Release: "9.10.3"},
+	} {
+		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
+			log, doc := graphOf(t, o, "owners", fmt.Sprint(n))
+			header := uint64(8)
+			if o.Prof {
+				header = 24
+			}
+			closure := func(fields uint64) uint64 { return header + 8*fields }
+			cell := closure(2) + closure(1) // with its number
+			variable := closure(1) + closure(1)
+			for name, want := range map[string]uint64{
+				"CAF Main.cafList":   n * cell,
+				"CAF Main.globalMap": variable + n*(closure(5)+closure(1)),
+				"CAF Main.ownerA":    variable + closure(2) + n*cell,
+				"CAF Main.ownerB":    variable + closure(2) + n*cell,
+			} {
+				if got, found := doc.root(name); !found || got != want {
+					t.Errorf("%s retains %d bytes, want %d", name, got, want)
+				}
+			}
+			shared := false
+			for _, b := range doc.Tree {
+				shared = shared || b.Parent == 0 && b.Root == "" && b.Closure == "GHC.Types.:" && b.Retained == n*cell
+			}
+			if !shared {
+				t.Errorf("the list that two variables share is by none of them: %+v", doc.Tree)
+			}
+			held := false // by a thread, with its stack
+			for _, b := range doc.Tree {
+				held = held || strings.HasPrefix(b.Root, "thread ") && b.Retained >= 8*n && b.Retained < 8*n+8192
+			}
+			if !held {
+				t.Error("no thread retains the array")
+			}
+			if o.Release != "" {
+				if _, named := doc.root("thread"); !named || !strings.Contains(fmt.Sprint(doc.Tree), "“holder”") {
+					t.Error("the thread has no label")
+				}
+			}
+			checkReached(t, log, &doc, o.Prof)
+		})
+	}
+}
+
+// checkReached checks that all that is alive is reached, and that it is what the census has counted.
+func checkReached(t *testing.T, log string, doc *retainedDoc, prof bool) {
+	t.Helper()
+	if doc.Unreached > 0 {
+		t.Errorf("%d bytes of %d are reached from no root", doc.Unreached, doc.Bytes)
+	}
+	var heap struct {
+		Total []uint64 `json:"total_bytes"`
+	}
+	view(t, &heap, "heap", log)
+	if prof {
+		return // the run-time system's census leaves the headers of that way out
+	}
+	if len(heap.Total) != 1 || heap.Total[0] != doc.Bytes {
+		t.Errorf("the census has %d bytes, its closures %d", heap.Total, doc.Bytes)
+	}
+}
+
+// All that is alive in a program with closures of every kind is reached, and there is a path to
+// what it retains.
+func TestAllIsReached(t *testing.T) {
+	for _, o := range []testprog.Options{{Threaded: true}, {Threaded: true, Release: "9.10.3"}} {
+		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
+			log, doc := graphOf(t, o, "retain", "4000", "100", "rest")
+			checkReached(t, log, &doc, false)
+			var paths struct {
+				Problem string
+				Paths   []struct {
+					Root  string
+					Steps []struct {
+						Closure string
+						Times   int
+					}
+				}
+			}
+			view(t, &paths, "heap", "--path", "Main.Node", log)
+			if paths.Problem != "" || len(paths.Paths) == 0 {
+				t.Fatalf("there is no path: %s", paths.Problem)
+			}
+			steps := paths.Paths[0].Steps
+			if paths.Paths[0].Root == "" || len(steps) == 0 || steps[len(steps)-1].Closure != "Main.Node" {
+				t.Errorf("the path is %+v", paths.Paths[0])
+			}
+		})
+	}
+}
