@@ -47,12 +47,14 @@ type view struct {
 	follow bool
 	folderFlags
 	// These flags may be repeated, or have a list with commas.
-	threads    []uint
+	threads    []string // ids and labels
 	tids       []uint
 	pids       []uint
 	caps       []uint
 	programs   []string
 	categories []string
+
+	labels []string // those of threads, which the log has to say whose they are
 }
 
 // addFlags adds the common flags.
@@ -70,7 +72,7 @@ func (v *view) addFlags(c *cobra.Command) {
 	f.BoolVar(&v.fold, "fold-recursion", false, "take what lies between two frames of one function out of the stacks")
 	f.StringVar(&v.level, "level", "binding", "span, binding, function, file, module or package")
 	f.IntVar(&v.top, "top", 0, "rows to print; 0 prints all (default: what a page holds; of JSON all)")
-	f.UintSliceVar(&v.threads, "thread", nil, "only samples of Haskell thread `ID`")
+	f.StringSliceVar(&v.threads, "thread", nil, "only samples of the Haskell threads with `ID|LABEL`")
 	f.UintSliceVar(&v.caps, "cap", nil, "only samples of capability `N`")
 	f.UintSliceVar(&v.pids, "pid", nil, "only samples of process `PID`")
 	f.UintSliceVar(&v.tids, "tid", nil, "only samples of OS thread `TID`")
@@ -124,8 +126,13 @@ func (v *view) check(c *cobra.Command) (profile.Filter, profile.Level, error) {
 		}
 	}
 	f.FoldRecursion, f.Programs = v.fold, v.programs
+	v.labels = nil
 	for _, t := range v.threads {
-		f.Threads = append(f.Threads, uint64(t))
+		if id, err := strconv.ParseUint(t, 10, 64); err == nil {
+			f.Threads = append(f.Threads, id)
+		} else {
+			v.labels = append(v.labels, t)
+		}
 	}
 	for _, x := range []struct {
 		flag string
@@ -259,7 +266,59 @@ func (v *view) selection(c *cobra.Command, path string) (*profile.Selection, pro
 			return nil, 0, wrong("%s has no program %q%s", path, name, programList(p))
 		}
 	}
+	if err := v.labelled(p, path, &f); err != nil {
+		return nil, 0, err
+	}
 	return p.Select(f), level, nil
+}
+
+// labelled adds the threads that have one of the labels to a filter.
+func (v *view) labelled(p *profile.Profile, path string, f *profile.Filter) error {
+	for _, label := range v.labels {
+		found := false
+		for i := range p.Threads {
+			t := &p.Threads[i]
+			if t.Label != label || t.TSO == 0 {
+				continue
+			}
+			found = true
+			if !slices.Contains(f.Threads, t.TSO) {
+				f.Threads = append(f.Threads, t.TSO)
+			}
+		}
+		if !found {
+			return wrong("%s has no thread %q%s", path, label, labelList(p))
+		}
+	}
+	return nil
+}
+
+// unlabelled refuses labels of threads where the log is not yet read when they are needed.
+func (v *view) unlabelled() error {
+	if len(v.labels) > 0 {
+		return wrong("--thread %s: give the thread's id here, which ccview threads lists", v.labels[0])
+	}
+	return nil
+}
+
+// maxListed bounds the labels that an error lists.
+const maxListed = 20
+
+func labelList(p *profile.Profile) string {
+	var labels []string
+	for i := range p.Threads {
+		if l := p.Threads[i].Label; l != "" && !slices.Contains(labels, l) {
+			labels = append(labels, l)
+		}
+	}
+	slices.Sort(labels)
+	switch {
+	case len(labels) == 0:
+		return ": its threads have no labels; give an id, which ccview threads lists"
+	case len(labels) > maxListed:
+		return fmt.Sprintf(": it has %s and %d more", strings.Join(labels[:maxListed], ", "), len(labels)-maxListed)
+	}
+	return ": it has " + strings.Join(labels, ", ")
 }
 
 func programList(p *profile.Profile) string {

@@ -107,6 +107,9 @@ func (v *view) push(c *cobra.Command, path string, o *pushing) error {
 	if err != nil {
 		return err
 	}
+	if err := v.unlabelled(); err != nil {
+		return err
+	}
 	targets, err := o.targets()
 	if err != nil {
 		return err

@@ -26,6 +26,9 @@ func (v *view) rewrite(c *cobra.Command, paths []string, out, tool string) error
 	if err != nil {
 		return err
 	}
+	if err := v.unlabelled(); err != nil {
+		return err
+	}
 	for flag, set := range map[string]bool{"hide": len(f.Hide) > 0, "merge": len(f.Merge) > 0, "collapse": len(f.Collapse) > 0, "fold-recursion": f.FoldRecursion} {
 		if set {
 			return wrong("--%s changes stacks, which a log keeps as they were: leave it out, or export to another format", flag)

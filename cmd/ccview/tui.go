@@ -88,6 +88,12 @@ func (v *view) tuiDiff(c *cobra.Command, a, b []string, o diff.Options) error {
 
 // run runs the viewer, or calls instead if there is no terminal.
 func (v *view) run(src ui.Source, o ui.Options, path string, instead func() error) error {
+	if err := v.unlabelled(); err != nil {
+		if _, terminal := v.stdout.Terminal(); terminal || instead == nil {
+			return err
+		}
+		return instead()
+	}
 	o.Theme, o.ASCII = v.theme, v.ascii
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
