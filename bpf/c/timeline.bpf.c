@@ -267,6 +267,10 @@ INLINE int take(struct regs *ctx)
 	default:
 		base = REG_ARG1(ctx) + BASE_OF_CAPABILITY;
 	}
+	// The verifier need not follow each kind to the end.
+	UNKNOWN(kind);
+	UNKNOWN(base);
+	UNKNOWN(tso);
 	u32 capability;
 	bool none = kind == RTS_WORKER_END || kind == RTS_FLUSH_START || kind == RTS_FLUSH_END;
 	if (!none) {
@@ -280,9 +284,12 @@ INLINE int take(struct regs *ctx)
 		tso = word_at(base + BASE_CURRENT_TSO);
 	if (tso && READ(&h->tso, tso + layout->tso_id))
 		return 0;
+	UNKNOWN(kind);
+	UNKNOWN(tso);
 	u64 bytes = sizeof(*h);
 	if (kind == RTS_STOP)
 		h->period = stop_reason_of(base, tso, g);
+	UNKNOWN(kind);
 	if (kind == RTS_GC_END) {
 		fill_gc(&r, ctx, g, layout->total_allocated, cookie & RTS_AT_CALL);
 		bytes += 8 * (u64)h->frame_count;
