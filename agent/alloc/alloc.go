@@ -116,7 +116,8 @@ type image struct {
 	// probes were placed first, and when they are looked at next, ns.
 	used, hits, took uint64
 	begun, next      uint64
-	at, pacedAt      uint64 // when it was paced last, and its CPU time then, ns
+	share            float64 // of a CPU that the process uses; 1 until that is known
+	at, pacedAt      uint64  // when it was paced last, and its CPU time then, ns
 	// final is what the process reported at its end to have allocated, in words.
 	final uint64
 }
@@ -247,7 +248,7 @@ func (a *allocation) Attach(im *process.Image) error {
 	if err := a.host.Walker.OpenAccount(im.Incarnation); err != nil {
 		return err
 	}
-	ai := &image{im: im, sites: s, bias: im.BiasOf(im.RTS), totalAllocated: uint64(im.Layout.TotalAllocated),
+	ai := &image{im: im, sites: s, share: 1, bias: im.BiasOf(im.RTS), totalAllocated: uint64(im.Layout.TotalAllocated),
 		bucket: a.bucketOf(im), begun: perf.Monotonic()}
 	var atStart map[uint16]uint64
 	var before uint64

@@ -282,7 +282,7 @@ func (a *allocation) removeExpensive(ai *image, b *overhead.Bucket) {
 			sum += cost
 			// A probe with few hits stays: it cannot be the cause, since its samples limit
 			// themselves.
-			if cost >= most && (p.hitRate*countedHit/1e9 > b.Rate()/4 || site == int(bpf.SiteBlock)) {
+			if cost >= most && (p.hitRate*countedHit/1e9 > a.allowed(ai, b)/4 || site == int(bpf.SiteBlock)) {
 				worst, most = p, cost
 			}
 		}
@@ -291,10 +291,18 @@ func (a *allocation) removeExpensive(ai *image, b *overhead.Bucket) {
 		}
 		worst.remove(&a.background)
 		worst.notBefore = perf.Monotonic() + minCycle
-		if sum-most < maxContinuousShare*b.Rate() {
+		if sum-most < maxContinuousShare*a.allowed(ai, b) {
 			return
 		}
 	}
+}
+
+// allowed is what the probes of an image may take, as a share of a CPU.
+func (a *allocation) allowed(ai *image, b *overhead.Bucket) float64 {
+	if !a.host.OwnLogs || b.Unlimited() {
+		return b.Rate()
+	}
+	return a.rateOf(b) * max(ai.share, leastShare)
 }
 
 // costOf returns the share of a CPU that a probe takes while it is in place.
@@ -332,7 +340,7 @@ func (a *allocation) placeNext(ai *image, b *overhead.Bucket) {
 				cost = a.estimateBlockCost(ai)
 			}
 		}
-		if cost+inPlace < maxContinuousShare*b.Rate() && b.Level() > b.Depth()/2 && now >= p.notBefore {
+		if cost+inPlace < maxContinuousShare*a.allowed(ai, b) && b.Level() > b.Depth()/2 && now >= p.notBefore {
 			if p.place(now) != nil {
 				ai.probes[site] = nil
 			}
@@ -350,7 +358,7 @@ func (a *allocation) placeNext(ai *image, b *overhead.Bucket) {
 		return
 	}
 	spend := min(b.Level()/2, maxWindowShare*b.Depth())
-	stretch := spend / (max(nextCost, b.Rate()) * float64(windowLength[next.site]))
+	stretch := spend / (max(nextCost, a.allowed(ai, b)) * float64(windowLength[next.site]))
 	// At most 4 times the last length, in case the probe is hit more often by now.
 	stretch = min(stretch, 4*float64(next.length)/float64(windowLength[next.site]), maxStretch)
 	if a.host.OwnLogs {

@@ -105,7 +105,8 @@ func (a *allocation) balance(ai *image, now uint64) error {
 	cost := float64(hits-ai.hits)*(a.host.Budget.Costs.Trap()+countedHit+a.handling) + float64(took-ai.took)
 	ai.bucket.Pass(float64(used-ai.used), cost)
 	if wall := now - ai.at; ai.at != 0 && wall >= steadyInterval/2 {
-		if err := a.pace(ai, float64(used-ai.pacedAt)/float64(wall)); err != nil {
+		ai.share = float64(used-ai.pacedAt) / float64(wall)
+		if err := a.pace(ai); err != nil {
 			return err
 		}
 		ai.at, ai.pacedAt = now, used
@@ -123,20 +124,15 @@ func (a *allocation) balance(ai *image, now uint64) error {
 	default:
 		a.placeNext(ai, b.Bucket)
 	}
-	if !nursery.continuous() || now < ai.begun+begunPeriod || a.costOf(nursery) > ai.bucket.Rate()/4 {
+	if !nursery.continuous() || now < ai.begun+begunPeriod || a.costOf(nursery) > a.allowed(ai, ai.bucket.Bucket)/4 {
 		ai.next = now
 	}
 	return nil
 }
 
-// pace has full nurseries sampled as often as the process's CPU time allows, of which it uses a share
-// of a CPU: the walker rests by the wall clock. Where little is left all processes together keep to the
-// budget of all, and in debt to a quarter of it.
-func (a *allocation) pace(ai *image, share float64) error {
-	b := ai.bucket
-	if b.Unlimited() {
-		return nil
-	}
+// rateOf is what the probes of a process may take of its CPU time. Where little is left all processes
+// together keep to the budget of all, and in debt to a quarter of it.
+func (a *allocation) rateOf(b *overhead.Bucket) float64 {
 	rate := b.Rate()
 	if all := a.host.Budget.Asked * overhead.AllocPart; all > 0 && b.Level() < b.Depth()/2 {
 		rate = min(rate, all)
@@ -144,7 +140,17 @@ func (a *allocation) pace(ai *image, share float64) error {
 	if b.Level() < 0 {
 		rate /= 4
 	}
-	part := uint32(min(samplingParts/(rate*max(share, leastShare)), math.MaxUint32))
+	return rate
+}
+
+// pace has full nurseries sampled as often as the process's CPU time allows, of which it uses a share
+// of a CPU: the walker rests by the wall clock.
+func (a *allocation) pace(ai *image) error {
+	b := ai.bucket
+	if b.Unlimited() {
+		return nil
+	}
+	part := uint32(min(samplingParts/(a.rateOf(b.Bucket)*max(ai.share, leastShare)), math.MaxUint32))
 	// Each change costs an update of a BPF map, and the walker its caches.
 	if part/2 <= b.part && b.part/2 <= part {
 		return nil

@@ -52,6 +52,8 @@ const (
 	retainInterval = 10 * time.Second
 	// throttleInterval is how often the budget is looked at, which reads the CPU time of every process.
 	throttleInterval = time.Second
+	// newInterval is for how long it is looked at in each turn after a process was taken in.
+	newInterval = 2 * throttleInterval
 	// unwindRows is the room for call frame information of all programs together: some 40 MB of the
 	// kernel's memory.
 	unwindRows = 4 << 20
@@ -80,8 +82,9 @@ type Daemon struct {
 	failed   map[uint32]failure
 	boosts   map[uint32]boost
 	clock    segments.Clock
-	apart    bool // the clocks have come apart: pieces are to begin anew
-	full     bool // some log could not be written last
+	taken    time.Time // when a process was taken in last
+	apart    bool      // the clocks have come apart: pieces are to begin anew
+	full     bool      // some log could not be written last
 
 	calls  chan func() // of the control socket, run by the loop
 	closer *closer
@@ -234,7 +237,8 @@ func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-cha
 		if err := d.endBoosts(now); err != nil {
 			return errors.Join(err, d.finish())
 		}
-		if now.Sub(throttled) >= throttleInterval || now.Before(throttled) {
+		// What the probes of a new process cost is not known yet.
+		if now.Sub(throttled) >= throttleInterval || now.Sub(d.taken) < newInterval || now.Before(throttled) {
 			throttled = now
 			if err := d.engine.Throttle(); err != nil {
 				return errors.Join(err, d.finish())

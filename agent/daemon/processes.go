@@ -156,6 +156,7 @@ func (d *Daemon) begin(p *proc) bool {
 	var err error
 	if p.log, err = d.piece(p.Process); err == nil {
 		p.since = time.Now()
+		d.taken = p.since
 		delete(d.failed, p.PID)
 		return true
 	}
