@@ -27,6 +27,7 @@ const (
 	// steadyInterval is how often a process is looked at whose probes cost little, ns, and begunPeriod
 	// for how long a new one is looked at at each turn.
 	steadyInterval = 1e9
+	restInterval   = 5e9 // of one that has no probe in place, at the most
 	begunPeriod    = 1e9
 	// ownCycle is the least time from window to window, ns.
 	ownCycle = 10 * minCycle
@@ -70,6 +71,18 @@ func (a *allocation) Missing(im *process.Image, event string) error {
 		return err
 	}
 	return errNoRTS
+}
+
+// errLarge is what is left out of allocation where each process has a log of its own.
+var errLarge = errors.New("large objects are counted, but who made them is not sampled: their probe would be put in and removed again " +
+	"for windows, which takes more than one process of many is worth; ccagent attach does it")
+
+// Partly returns what is left out of allocation in a process in which it is sampled.
+func (a *allocation) Partly(im *process.Image, event string) error {
+	if event == name && a.host.OwnLogs && a.images[im.Incarnation] != nil {
+		return errLarge
+	}
+	return nil
 }
 
 // throttleEach charges each process what its probes have cost, and places and removes them
@@ -124,10 +137,25 @@ func (a *allocation) balance(ai *image, now uint64) error {
 	default:
 		a.placeNext(ai, b.Bucket)
 	}
-	if !nursery.continuous() || now < ai.begun+begunPeriod || a.costOf(nursery) > a.allowed(ai, ai.bucket.Bucket)/4 {
+	switch {
+	case nursery.window != nil || now < ai.begun+begunPeriod:
+		ai.next = now
+	case !nursery.continuous():
+		ai.next = now + a.rest(ai, nursery, now)
+	case a.costOf(nursery) > a.allowed(ai, ai.bucket.Bucket)/4:
 		ai.next = now
 	}
 	return nil
+}
+
+// rest is for how long, ns, a process need not be looked at whose probe is not in place: until the next window may
+// begin, and about until there is something to spend again. To look at it takes some reads of its memory.
+func (a *allocation) rest(ai *image, nursery *probe, now uint64) uint64 {
+	rest := float64(nursery.notBefore - min(now, nursery.notBefore))
+	if debt := -ai.bucket.Level(); debt > 0 {
+		rest = max(rest, debt/a.allowed(ai, ai.bucket.Bucket))
+	}
+	return uint64(min(rest, restInterval))
 }
 
 // rateOf is what the probes of a process may take of its CPU time. Where little is left all processes

@@ -169,8 +169,11 @@ func (d *Daemon) processes(peer control.Peer) []control.Process {
 		for _, e := range d.config.Events {
 			if err := d.engine.Missing(p.image, e); err != nil {
 				one.Missing = append(one.Missing, control.Missing{Event: e, Reason: err.Error()})
-			} else {
-				one.Events = append(one.Events, e)
+				continue
+			}
+			one.Events = append(one.Events, e)
+			if err := d.engine.Partly(p.image, e); err != nil {
+				one.Partly = append(one.Partly, control.Missing{Event: e, Reason: err.Error()})
 			}
 		}
 		all = append(all, one)

@@ -76,6 +76,23 @@ func (e *Engine) Missing(im *process.Image, event string) error {
 	return nil
 }
 
+// partly is a source that measures some events of some processes in part.
+type partly interface {
+	Partly(im *process.Image, event string) error
+}
+
+// Partly returns what of an event that is measured in a process is not, and why; nil if nothing is left out.
+func (e *Engine) Partly(im *process.Image, event string) error {
+	for _, s := range e.Sources.All {
+		if x, ok := s.(partly); ok {
+			if err := x.Partly(im, event); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // threadCounter is a source that knows how many Haskell threads a process has.
 type threadCounter interface {
 	Threads(im *process.Image) (n int, ok bool)

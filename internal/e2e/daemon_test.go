@@ -89,7 +89,7 @@ type seen struct {
 	Service, Program, GHC, State string
 	Samples                      uint64
 	Events                       []string
-	Missing                      []struct{ Event, Reason string }
+	Missing, Partly              []struct{ Event, Reason string }
 	Boost                        *struct {
 		Rate, UID uint64
 		Left      float64 `json:"left_seconds"`

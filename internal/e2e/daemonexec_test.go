@@ -19,7 +19,7 @@ import (
 type asked struct {
 	t    *testing.T
 	pid  int
-	in   io.Writer
+	in   io.WriteCloser
 	says *bufio.Scanner
 }
 

@@ -96,6 +96,10 @@ func TestDaemonSharesAllocation(t *testing.T) {
 	exe := testprog.Build(t, "alloc31", testprog.Options{})
 	h := manyProcesses(t, "", exe)
 	pid := runOn(t, nil, exe, forever).Process.Pid
+	h.await(pid, allEvents...)
+	if p := h.ps(0)[pid].Partly; len(p) != 1 || p[0].Event != "alloc" || !strings.Contains(p[0].Reason, "large objects") {
+		t.Errorf("ps says of what is sampled in part %v", p)
+	}
 	var three, n float64
 	eventually(t, "there are enough samples of allocation", func() bool {
 		log := filepath.Join(t.TempDir(), "snapshot.eventlog")

@@ -71,9 +71,11 @@ type Process struct {
 	State     string    `json:"state"` // sampled, excluded, failed, or visible where no daemon runs
 	Events    []string  `json:"events"`
 	Missing   []Missing `json:"missing"`
-	Samples   uint64    `json:"samples"`
-	UID       uint32    `json:"uid"`
-	Boost     *Boost    `json:"boost,omitempty"`
+	// Partly is what of Events is left out, and why.
+	Partly  []Missing `json:"partly,omitempty"`
+	Samples uint64    `json:"samples"`
+	UID     uint32    `json:"uid"`
+	Boost   *Boost    `json:"boost,omitempty"`
 }
 
 // Boost is that a process is sampled more often for a while.
@@ -84,7 +86,7 @@ type Boost struct {
 	UID   uint32  `json:"uid"` // who asked for it
 }
 
-// Missing is an event that is not sampled, and why.
+// Missing is an event that is not sampled, or only in part, and why.
 type Missing struct {
 	Event  string `json:"event"`
 	Reason string `json:"reason"`

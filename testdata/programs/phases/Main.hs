@@ -4,8 +4,9 @@
 -- Must show: Main.first and Main.second with the CPU times that the program prints, whatever
 -- rates they were sampled at.
 --
--- usage: phases < LINES      a line is "first N" or "second N", N millions of iterations;
---                            for each its CPU time in ns is printed when it is through
+-- usage: phases < LINES      a line is "first N" or "second N", N millions of iterations, or
+--                            "retain N", which makes a list of N thousand elements and goes through it
+--                            twice; for each its CPU time in ns is printed when it is through
 module Main where
 
 import Data.Word (Word64)
@@ -26,7 +27,8 @@ loop !acc = do
     let !acc' = case asked of
           ["first", n] -> first (read n * 1000000) acc
           ["second", n] -> second (read n * 1000000) acc
-          _ -> error "a line is \"first N\" or \"second N\""
+          ["retain", n] -> retain (read n * 1000) acc
+          _ -> error "a line is \"first N\", \"second N\" or \"retain N\""
     after <- getCPUTime
     putStrLn (unwords (take 1 asked) ++ " " ++ show ((after - before) `div` 1000))
     loop acc'
@@ -40,3 +42,9 @@ first n x = first (n - 1) (x * 2862933555777941757 + 3037000493)
 second :: Int -> Word64 -> Word64
 second 0 !x = x
 second n x = second (n - 1) (x * 3202034522624059733 + 4354685564)
+
+{-# NOINLINE retain #-}
+retain :: Int -> Word64 -> Word64
+retain n !x = sum list + fromIntegral (length list)
+  where
+    list = take n (iterate (\y -> y * 6364136223846793005 + 1) x)
