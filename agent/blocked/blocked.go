@@ -80,7 +80,7 @@ type image struct {
 	draw        draw
 	samples     []sample          // of the last survey
 	at          uint64            // when that was, ns
-	cost        float64           // what it took, ns
+	cost        float64           // what it took with those that were in vain before it, ns
 	pending     bool              // it is not yet known whether a collection ran meanwhile
 	idle        uint64            // threads of the I/O manager in it
 	labels      map[uint64]string // by thread's id: of threads that were seen in foreign calls
@@ -153,20 +153,11 @@ func (b *blocked) look(bi *image, now uint64) error {
 		bi.stretches.pass(now, 0, 0) // it has no threads yet
 		return nil
 	}
-	asleep := func() bool { return procfs.Asleep(int(bi.im.PID)) }
-	if !bi.pending {
-		runtime.LockOSThread() // overhead.ThreadCPU measures the calling thread
-		before := overhead.ThreadCPU()
-		err := bi.sample(asleep)
-		bi.cost = float64(overhead.ThreadCPU() - before)
-		runtime.UnlockOSThread()
-		if err != nil {
-			b.again(bi, now, err)
-			return nil
-		}
-		bi.pending, bi.at = true, now
-	}
-	sure, err := bi.survey.Confirm(asleep)
+	runtime.LockOSThread() // overhead.ThreadCPU measures the calling thread
+	before := overhead.ThreadCPU()
+	sure, err := bi.read(now)
+	bi.cost += float64(overhead.ThreadCPU() - before)
+	runtime.UnlockOSThread()
 	if !sure {
 		bi.pending = err == nil && now-bi.at < uint64(mostPending)
 		b.again(bi, now, err)
@@ -174,6 +165,7 @@ func (b *blocked) look(bi *image, now uint64) error {
 	}
 	bi.pending = false
 	weight := bi.stretches.pass(bi.at, b.share(), bi.cost) * bi.draw.of
+	bi.cost = 0
 	b.idleNs += bi.idle * weight
 	for i := range bi.samples {
 		if err := b.write(bi, &bi.samples[i], weight); err != nil {
@@ -182,6 +174,18 @@ func (b *blocked) look(bi *image, now uint64) error {
 	}
 	bi.draw.end()
 	return nil
+}
+
+// read makes a survey, unless one is pending, and reports whether it is sure.
+func (bi *image) read(now uint64) (sure bool, err error) {
+	asleep := func() bool { return procfs.Asleep(int(bi.im.PID)) }
+	if !bi.pending {
+		if err := bi.sample(asleep); err != nil {
+			return false, err
+		}
+		bi.at = now
+	}
+	return bi.survey.Confirm(asleep)
 }
 
 // mostPending is for how long a survey waits to be confirmed, before another is made.

@@ -11,14 +11,19 @@ const (
 	most  = uint64(30 * time.Second)
 )
 
-// retryAfter is how long to wait where a collection ran.
-const retryAfter = uint64(time.Millisecond)
+// How long to wait where a collection ran: firstRetry, and each time twice as long, up to lastRetry.
+// Each time the agent wakes.
+const (
+	firstRetry = uint64(time.Millisecond)
+	lastRetry  = uint64(32 * time.Millisecond)
+)
 
 // stretches cuts time into stretches, each with one random moment. Moments are CLOCK_MONOTONIC, ns.
 type stretches struct {
 	begun  uint64 // what was looked at ends here
 	length uint64 // of the stretch that begins there
 	due    uint64 // its moment
+	again  uint64 // how long to wait if it has to be looked at again
 	cost   float64
 }
 
@@ -28,7 +33,7 @@ func newStretches(now uint64) stretches {
 	return s
 }
 
-func (s *stretches) draw() { s.due = s.begun + rand.Uint64N(s.length) }
+func (s *stretches) draw() { s.due, s.again = s.begun+rand.Uint64N(s.length), firstRetry }
 
 // wait is how long it is to the moment.
 func (s *stretches) wait(now uint64) time.Duration { return time.Duration(s.due - min(now, s.due)) }
@@ -55,8 +60,8 @@ func (s *stretches) pass(now uint64, share, cost float64) (weight uint64) {
 // retry has the stretch looked at again soon. It reports whether the stretch has gone by since.
 func (s *stretches) retry(now uint64) bool {
 	end := s.begun + s.length
-	gone := now < end && now+retryAfter >= end
-	s.due = now + retryAfter
+	gone := now < end && now+s.again >= end
+	s.due, s.again = now+s.again, min(2*s.again, lastRetry)
 	return gone
 }
 
