@@ -86,7 +86,7 @@ folder, whose logs are shown as one (ccview ls).`,
 	})
 	root.AddCommand(
 		hotCommand(stdout, stderr), sourceCommand(stdout, stderr), stacksCommand(stdout, stderr), ccsCommand(stdout, stderr),
-		timelineCommand(stdout, stderr), chartCommand(stdout, stderr), infoCommand(stdout, stderr), doctorCommand(stdout, stderr), exportCommand(stdout, stderr), diffCommand(stdout, stderr), pushCommand(stdout, stderr),
+		timelineCommand(stdout, stderr), chartCommand(stdout, stderr), codeCommand(stdout, stderr), infoCommand(stdout, stderr), doctorCommand(stdout, stderr), exportCommand(stdout, stderr), diffCommand(stdout, stderr), pushCommand(stdout, stderr),
 		lsCommand(stdout, stderr), allocCommand(stdout, stderr), heapCommand(stdout, stderr), gcCommand(stdout, stderr), threadsCommand(stdout, stderr), reportCommand(stdout, stderr), versionCommand(stdout),
 		manual.Command(buildinfo.Version()),
 	)

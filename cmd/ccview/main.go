@@ -8,6 +8,7 @@
 //	ccview ccs FILE                   cost centres, chosen after the run
 //	ccview timeline FILE              activity over time
 //	ccview chart FILE                 stacks over time, as they happened
+//	ccview code FILE BINDING          a function's machine code, with its samples
 //	ccview ls DIR                     the logs of a folder, by process
 //	ccview info FILE                  metadata and all accounting
 //	ccview doctor FILE                whether the log is complete, and how to get what is missing
