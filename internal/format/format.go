@@ -105,11 +105,11 @@ func Duration(ns uint64) string {
 // Short gives ns with three significant digits in few columns: "1.23ms".
 func Short(ns float64) string {
 	switch {
-	case ns >= 1e9:
+	case ns >= 999.5e6: // which rounds to the next unit's 1
 		return fmt.Sprintf("%.3gs", ns/1e9)
-	case ns >= 1e6:
+	case ns >= 999.5e3:
 		return fmt.Sprintf("%.3gms", ns/1e6)
-	case ns >= 1e3:
+	case ns >= 999.5:
 		return fmt.Sprintf("%.3gµs", ns/1e3)
 	default:
 		return fmt.Sprintf("%.3gns", ns)

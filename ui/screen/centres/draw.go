@@ -23,9 +23,32 @@ type centreColumns struct {
 	bar                                 int
 }
 
-// byCost reports whether rows are in the order of their individual figures.
+// byCost reports whether rows are in the order of their individual figures, dropped ones too.
 func (s *Screen) byCost() bool {
-	return !s.choice.Mode.Stacks() && s.c.Sort != screen.ByName && s.c.Sort != screen.ByInclusive && s.c.Sort != screen.ByOnly && s.data.Dropped == 0
+	return s.byIndividual() && s.data.Dropped == 0
+}
+
+// byIndividual reports whether rows are ordered by their individual figures, where the mode has centres alone.
+func (s *Screen) byIndividual() bool {
+	return !s.choice.Mode.Stacks() && s.c.Sort != screen.ByName && s.c.Sort != screen.ByInclusive && s.c.Sort != screen.ByOnly
+}
+
+// barOf is the solid part of a row's bar and all of it: of the figure that rows are ordered by.
+func (s *Screen) barOf(r *CentreRow) (solid, all float64) {
+	if s.byIndividual() {
+		return r.Individual, r.Individual
+	}
+	return r.Individual, r.Inherited
+}
+
+// largest is the longest bar of all rows, which fills its column.
+func (s *Screen) largest() float64 {
+	most := 0.0
+	for _, i := range s.rows {
+		_, all := s.barOf(&s.data.Rows[i])
+		most = max(most, all)
+	}
+	return max(most, 1e-12)
 }
 
 // drawSure draws the interval of a figure at x, and a mark if the row's order by it is within noise.
@@ -97,7 +120,8 @@ func (s *Screen) draw(p *widget.Painter, r widget.Rect) {
 		s.drawEmpty(p, in)
 		return
 	}
-	s.list.Draw(in, func(i, y int) { s.drawRow(p, in, cols, i, y) })
+	longest := s.largest()
+	s.list.Draw(in, func(i, y int) { s.drawRow(p, in, cols, longest, i, y) })
 }
 
 func (s *Screen) header(p *widget.Painter, in widget.Rect, cols centreColumns) {
@@ -121,7 +145,11 @@ func (s *Screen) header(p *widget.Painter, in widget.Rect, cols centreColumns) {
 		put(" for others", 17)
 	}
 	if cols.bar > 0 {
-		x = screen.BarHead(p, x, in.Min.Y, cols.bar, "indiv", "incl")
+		light := "incl"
+		if s.byIndividual() {
+			light = ""
+		}
+		x = screen.BarHead(p, x, in.Min.Y, cols.bar, "indiv", light)
 	}
 	what := "cost centre"
 	if s.choice.Mode.Stacks() {
@@ -168,7 +196,7 @@ func (s *Screen) stack(p *widget.Painter, row int) string {
 	return format.Share(s.data.Rows[row].Individual*s.c.Base) + " " + strings.Join(names, " on ")
 }
 
-func (s *Screen) drawRow(p *widget.Painter, in widget.Rect, cols centreColumns, i, y int) {
+func (s *Screen) drawRow(p *widget.Painter, in widget.Rect, cols centreColumns, longest float64, i, y int) {
 	at := s.rows[i]
 	r := &s.data.Rows[at]
 	t := p.Theme
@@ -225,7 +253,8 @@ func (s *Screen) drawRow(p *widget.Painter, in widget.Rect, cols centreColumns, 
 		x += 17
 	}
 	if cols.bar > 0 {
-		p.Bar(x, y, cols.bar, r.Individual*s.c.Base, r.Inherited*s.c.Base)
+		solid, all := s.barOf(r)
+		p.Bar(x, y, cols.bar, solid/longest, all/longest)
 		x += cols.bar + 1
 	}
 	room := max(2, (in.Max.X-x)/3)

@@ -1,0 +1,64 @@
+// Pictures draws the pictures of the viewer in the documentation: it has ccview show committed logs in
+// tmux, presses the keys that docs/viewer/tapes say, and writes what the terminal shows.
+//
+// A tape is a file of lines, a word and its arguments each; # begins a comment:
+//
+//	log FILE           the log, in docs/viewer/logs, or below the repository's root
+//	size COLUMNS ROWS  of the terminal
+//	keys KEY...        presses keys, by tmux's names
+//	await TEXT         waits until the terminal shows the text
+//	picture DOC NAME   writes the screen into the block after <!-- picture: NAME --> of a document
+//	gallery NAME       writes docs/viewer/NAME-COLUMNSxROWS-THEME.svg in three sizes and two themes
+//
+// With -check nothing is written, and the first picture that differs is an error.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+func main() {
+	check := flag.Bool("check", false, "compare, and write nothing")
+	flag.Parse()
+	if err := run(*check, flag.Args()); err != nil {
+		fmt.Fprintf(os.Stderr, "pictures: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// run plays the tapes that are named, or all.
+func run(check bool, names []string) error {
+	dir, err := os.MkdirTemp("", "pictures")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "ccview")
+	if out, err := exec.Command("go", "build", "-o", program, "ccagent/cmd/ccview").CombinedOutput(); err != nil {
+		return fmt.Errorf("build ccview: %w\n%s", err, out)
+	}
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "ccagent").Output()
+	if err != nil {
+		return fmt.Errorf("find the repository: %w", err)
+	}
+	s := &studio{root: string(root[:len(root)-1]), dir: dir, program: program, check: check}
+	if len(names) == 0 {
+		if names, err = filepath.Glob(filepath.Join(s.root, "docs/viewer/tapes/*.tape")); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		t, err := readTape(name)
+		if err != nil {
+			return err
+		}
+		if err := s.play(t); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
