@@ -22,6 +22,7 @@ func TestDocumentedFields(t *testing.T) {
 	args := map[string][]string{
 		"hot": {"run.eventlog"}, "source": {"run.eventlog", "Physics.step"}, "stacks": {"run.eventlog"}, "ccs": {"run.eventlog"}, "timeline": {"run.eventlog"},
 		"info": {"run.eventlog"}, "doctor": {"run.eventlog"}, "diff": {"--all", "run.eventlog", "run.eventlog"}, "gc": {bands}, "heap": {bands}, "alloc": {"blocks.eventlog"}, "ls": {"."},
+		"code": {"run.eventlog", "Physics.step"}, "chart": {"run.eventlog"},
 	}
 	field := regexp.MustCompile("`([a-z][a-z0-9_.\\[\\]]*)`")
 	sections := strings.Split(string(doc), "\n## `ccview ")
@@ -34,6 +35,12 @@ func TestDocumentedFields(t *testing.T) {
 		logs := [][]string{args[name]}
 		if name == "info" || name == "timeline" { // some fields are of what a run-time system reported
 			logs = append(logs, []string{bands})
+		}
+		if name == "ccs" {
+			logs = append(logs, []string{"--costs", "run.eventlog"})
+		}
+		if name == "heap" {
+			logs = append(logs, []string{"--retained", "graph.eventlog"}, []string{"--retained", bands})
 		}
 		if name == "source" { // others are of what has no source
 			logs = append(logs, []string{"run.eventlog", "(STG)"})

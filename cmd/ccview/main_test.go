@@ -43,7 +43,7 @@ func setup(m *testing.M) int {
 	}
 	whole := logtest.NBody().End()
 	for name, data := range map[string][]byte{
-		"run.eventlog": whole, "blocks.eventlog": logtest.Allocated().End(), "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false), "bare.eventlog": bareLog(),
+		"run.eventlog": whole, "blocks.eventlog": logtest.Allocated().End(), "graph.eventlog": logtest.Retaining().End(), "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false), "bare.eventlog": bareLog(),
 		"none.eventlog": []byte("no log"), "empty": {}, "header": whole[:200], "text": []byte("not a log at all, but long enough to have been one\n"),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
@@ -83,6 +83,8 @@ func TestExitStatus(t *testing.T) {
 		{"run.eventlog", 0, ""},
 		{"hot run.eventlog", 0, ""},
 		{"alloc blocks.eventlog", 0, ""},
+		{"heap --retained graph.eventlog", 0, ""},
+		{"heap --path main graph.eventlog", 0, ""},
 		{"alloc run.eventlog", 0, ""},
 		{"alloc --event alloc run.eventlog", 2, "--range does"},
 		{"source run.eventlog Physics.hs", 0, ""},

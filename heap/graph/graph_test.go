@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -247,7 +246,7 @@ func FuzzAnalyse(f *testing.F) {
 			}
 		}
 		if flags&(ghc.BlockCompact|ghc.BlockPinned) == 0 && r.Bytes > 8*uint64(len(m.words)) {
-			t.Error(fmt.Sprintf("%d bytes of %d words", r.Bytes, len(m.words)))
+			t.Errorf("%d bytes of %d words", r.Bytes, len(m.words))
 		}
 	})
 }

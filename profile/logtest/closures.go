@@ -22,3 +22,30 @@ func Allocated() *Log {
 	}
 	return l
 }
+
+// Retaining makes the log of one census with its pointers: a thread keeps forty nodes, of which each
+// but the first is kept by the one before, and the last of them a thunk.
+func Retaining() *Log {
+	l := New()
+	file := l.File("src/Main.hs", "module Main where\n\nmain = f\n")
+	b := l.Binding("main", "Main", "main", 0)
+	thunk := l.Block(b, l.Span(file, 3, 8, 3, 9, b))
+	l.Sample(1, 1, l.Stack(thunk))
+	l.Write(2, &eventlog.Closure{ID: 1, Module: Module, Addr: 0x77, Type: uint32(ghc.Constr20), Name: "main:Main.Node"})
+	l.Write(2, &eventlog.Closure{ID: 2, Module: Module, Addr: thunk.Addr, Type: uint32(ghc.Thunk10)})
+	for _, e := range []eventlog.Event{
+		&eventlog.HeapGraph{PID: 1, Closures: 42, Pointers: 41, Bytes: 1200, Unreached: 1, UnreachedBytes: 16, Threads: 1, Notes: []string{"a note"}},
+		&eventlog.HeapBand{Closure: 1, Count: 40, Bytes: 960, Retained: 1184, Largest: 1184},
+		&eventlog.HeapBand{Closure: 2, Count: 1, Bytes: 224, Retained: 224, Largest: 224},
+		&eventlog.HeapRoot{ID: 1, Kind: eventlog.HeapRootThread, TSO: 7, Label: "reader", Retained: 1184},
+		&eventlog.HeapBranch{Count: 42, Bytes: 0, Retained: 1200},
+		&eventlog.HeapBranch{Parent: 0, Root: 1, Count: 1, Retained: 1184},
+		&eventlog.HeapBranch{Parent: 1, Closure: 1, Count: 40, Bytes: 960, Retained: 1184},
+		&eventlog.HeapBranch{Parent: 2, Closure: 2, Count: 1, Bytes: 224, Retained: 224},
+		&eventlog.HeapPath{Closure: 2, Root: 1, Count: 1, Bytes: 224, Retained: 224,
+			Steps: []eventlog.HeapStep{{Closure: 1, Times: 40}, {Closure: 2, Times: 1}}},
+	} {
+		l.Write(3, e)
+	}
+	return l
+}
