@@ -32,7 +32,7 @@ func render(screen string, w, h int, theme string) []byte {
 		back, front = "#ffffff", "#1f2328"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="monospace" font-size="13" xml:space="preserve">`+"\n", w*cellWidth, h*cellHeight)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="monospace" font-size="13">`+"\n", w*cellWidth, h*cellHeight)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="%s"/><g fill="%s">`+"\n", back, front)
 	var st style
 	y := 0
@@ -62,7 +62,8 @@ func render(screen string, w, h int, theme string) []byte {
 					b.WriteString(a.text)
 				}
 			}
-			fmt.Fprintf(&b, ">%s</text>", html.EscapeString(text))
+			// Browsers join spaces in texts of SVG pictures, whatever xml:space says.
+			fmt.Fprintf(&b, ">%s</text>", html.EscapeString(strings.ReplaceAll(text, " ", "\u00a0")))
 		}
 		b.WriteByte('\n')
 		y++
