@@ -49,7 +49,7 @@ func grant(asked string, _ perf.Rate) (*source.Event, bool, error) {
 }
 
 func known() []source.Known {
-	return []source.Known{{Name: name, Unit: "ns", About: "for how long Haskell threads wait, and for what"}}
+	return []source.Known{{Name: name, Unit: "ns", About: "for how long Haskell threads wait"}}
 }
 
 // blocked is the source of waits of all processes of a capture.

@@ -140,6 +140,9 @@ func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Censu
 		return nil, err
 	}
 	if err := census.check(); err != nil {
+		if c.beside { // a younger generation may have been collected, which the oldest does not count
+			err = fmt.Errorf("%w: %w", ErrCollected, err)
+		}
 		return nil, err
 	}
 	if census.Copy = c.takeKept(); census.Copy != nil {

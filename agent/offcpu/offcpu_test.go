@@ -28,9 +28,8 @@ func TestLossIsReported(t *testing.T) {
 	if err := r.Source.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if reported, lost := r.Losses(t, eventlog.LossRingFull), r.Lost(t, 0); reported != lost {
-		t.Errorf("%d were lost, and the log reports %d", lost, reported)
-	}
+	// A switch that goes on when tracing ends may still lose one.
+	sourcetest.Until(t, "the log reports what is lost", func() bool { return r.Losses(t, eventlog.LossRingFull) == r.Lost(t, 0) })
 }
 
 // waiting is a record of a thread's wait.
