@@ -297,7 +297,13 @@ func (d *Daemon) flush(now time.Time) error {
 func (d *Daemon) age(at time.Time) time.Duration { return at.Sub(d.begun) / d.config.Piece.Age }
 
 // account has the sources write what they hold. Pieces are closed only after it.
-func (d *Daemon) account() error { return d.engine.Account() }
+func (d *Daemon) account() error {
+	// CPU time is counted up to now, so the samples that it is divided among have to be in.
+	if err := d.engine.Drain(); err != nil {
+		return err
+	}
+	return d.engine.Account()
+}
 
 // problem returns how many logs cannot be written, and why one of them cannot.
 func (d *Daemon) problem() (logs int, err error) {
