@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -78,7 +79,7 @@ func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer)
 			a.Error = err.Error()
 		}
 	case control.CommandSnapshot:
-		if err := d.account(); err != nil {
+		if err := errors.Join(d.engine.Drain(), d.account()); err != nil {
 			a.Error = err.Error()
 			return nil
 		}

@@ -297,13 +297,7 @@ func (d *Daemon) flush(now time.Time) error {
 func (d *Daemon) age(at time.Time) time.Duration { return at.Sub(d.begun) / d.config.Piece.Age }
 
 // account has the sources write what they hold. Pieces are closed only after it.
-func (d *Daemon) account() error {
-	// CPU time is counted up to now, so the samples that it is divided among have to be in.
-	if err := d.engine.Drain(); err != nil {
-		return err
-	}
-	return d.engine.Account()
-}
+func (d *Daemon) account() error { return d.engine.Account() }
 
 // problem returns how many logs cannot be written, and why one of them cannot.
 func (d *Daemon) problem() (logs int, err error) {
@@ -356,6 +350,10 @@ func (d *Daemon) reload() error {
 	fresh := c.Daemon
 	if fmt.Sprint(fresh.Events, fresh.Frequency, fresh.MaxOverhead, fresh.Group, fresh.Metrics, fresh.Push) != fmt.Sprint(d.config.Events, d.config.Frequency, d.config.MaxOverhead, d.config.Group, d.config.Metrics, d.config.Push) {
 		return fmt.Errorf("%s: events, frequency, max-overhead, group, metrics and push change when the daemon is started anew", d.opts.Config)
+	}
+	// CPU time will be counted up to now, so the samples that it is divided among have to be in.
+	if err := d.engine.Drain(); err != nil {
+		return err
 	}
 	d.config = fresh
 	d.opts.Log("the configuration was read again")
