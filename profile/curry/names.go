@@ -29,7 +29,8 @@ func Module(haskell string) (string, bool) {
 }
 
 // Function decodes the name of a generated function, with what follows it: "nd_C_perm.go" is
-// "perm.go", NonDeterministic. Other names come back as they are.
+// "perm.go", NonDeterministic, and the code of the constructor "Choice_C_Bool" is "Bool (choice)". Other
+// names come back as they are.
 func Function(name string) (string, Version) {
 	rest := strings.TrimPrefix(name, "external_")
 	v := Neither
@@ -38,10 +39,13 @@ func Function(name string) (string, Version) {
 	} else if after, ok := strings.CutPrefix(rest, "d_"); ok {
 		rest, v = after, Deterministic
 	}
-	if v == Neither {
+	own, local := cut(rest)
+	if v == Neither { // a constructor's code, or code that KiCS2 has not made
+		if decoded, role, ok := Constructor(own); ok && role != Value {
+			return decoded + " (" + role.String() + ")" + local, v
+		}
 		return name, v
 	}
-	own, local := cut(rest)
 	decoded, ok := identifier(own)
 	if !ok {
 		return name, Neither

@@ -25,6 +25,8 @@ func TestFunction(t *testing.T) {
 		{"d_OP_uscore_inst_hash_Prelude_dot_Eq_hash_Tree", "_inst#Prelude.Eq#Tree", Deterministic},
 		{"d_OP__case_12", "_case_12", Deterministic},
 		{"d_C_it's", "it's", Deterministic},
+		{"Choice_C_Bool", "Bool (choice)", Neither},
+		{"Choices_OP_List", "[] (variable or choice of several)", Neither},
 		// No names of KiCS2's.
 		{"d_arith", "d_arith", Neither},
 		{"d_C_", "d_C_", Neither},
@@ -104,10 +106,11 @@ func FuzzFunction(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		name, v := Function(s)
-		if v == Neither && name != s {
+		own, local := cut(s)
+		if _, role, _ := Constructor(own); v == Neither && role == Value && name != s {
 			t.Errorf("%q is no function, and came back as %q", s, name)
 		}
-		if _, local := cut(s); v != Neither && !strings.HasSuffix(name, local) {
+		if v != Neither && !strings.HasSuffix(name, local) {
 			t.Errorf("%q lost %q: %q", s, local, name)
 		}
 		if utf8.ValidString(s) && !utf8.ValidString(name) {
