@@ -129,7 +129,7 @@ func parseMapping(line string) (m Mapping, ok bool) {
 	errs[2] = err
 	m.Inode, errs[3] = strconv.ParseUint(fields[4], 10, 64)
 	if errors.Join(errs[:]...) != nil {
-		return m, false
+		return Mapping{}, false
 	}
 	m.Major, m.Minor = uint32(maj), uint32(min)
 	return m, true
