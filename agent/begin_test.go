@@ -15,7 +15,7 @@ import (
 	"ccagent/perf"
 )
 
-// phases tells CLOCK_MONOTONIC, ns, at its own first instructions, at the end of its first phase, at
+// phases is a program that writes CLOCK_MONOTONIC, ns, as it was at its own first instructions, at the end of its first phase, at
 // the begin of its second one and at its end.
 const phases = `
 #include <stdio.h>

@@ -26,7 +26,7 @@ type function struct {
 	bitmap uint64
 }
 
-// maxTables bounds the info tables that are told apart.
+// maxTables bounds how many info tables are distinguished.
 const maxTables = 1 << 18
 
 // tables reads and remembers info tables.

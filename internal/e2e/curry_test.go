@@ -63,8 +63,8 @@ func TestCurryProgram(t *testing.T) {
 	wantLine(t, r.stdout, "free q d (p:ps)")
 }
 
-// The number of choices that ccview ccs --costs estimates is the number that the program was told to
-// make. It is allowed three times the interval's width, which it leaves once in more than a million runs.
+// The number of choices that ccview ccs --costs estimates is the number that the program was asked
+// to make. It is allowed three times the interval's width, which it leaves once in more than a million runs.
 func TestCurryChoicesAreCounted(t *testing.T) {
 	log, _ := record(t, []string{"--max-overhead", "0", "-e", "cpu-clock,alloc"}, testprog.Build(t, "curry", testprog.Options{}), "toss", "1000000", "20")
 	var doc struct {

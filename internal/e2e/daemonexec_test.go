@@ -46,8 +46,8 @@ func startAsked(t *testing.T, exe string, args ...string) *asked {
 	return &asked{t, cmd.Process.Pid, in, bufio.NewScanner(out)}
 }
 
-// tell asks for something, and does not wait for it.
-func (p *asked) tell(line ...any) {
+// send writes a request to the program, and does not wait for the answer.
+func (p *asked) send(line ...any) {
 	p.t.Helper()
 	if _, err := fmt.Fprintln(p.in, line...); err != nil {
 		p.t.Fatal(err)
@@ -57,7 +57,7 @@ func (p *asked) tell(line ...any) {
 // ask asks for something, and gives the answer when it is through.
 func (p *asked) ask(line ...any) string {
 	p.t.Helper()
-	p.tell(line...)
+	p.send(line...)
 	if !p.says.Scan() {
 		p.t.Fatal("the program has ended")
 	}
@@ -90,7 +90,7 @@ func TestDaemonFollowsExecs(t *testing.T) {
 	if s := h.ps(0)[p.pid]; s.State != "" {
 		t.Errorf("ps has a shell: %+v", s)
 	}
-	p.tell("go on")
+	p.send("go on")
 	p.ask("spin", 300)
 	eventually(t, "the first program is sampled", func() bool {
 		s := h.ps(0)[p.pid]
@@ -105,7 +105,7 @@ func TestDaemonFollowsExecs(t *testing.T) {
 	if after := len(h.ps(0)); after > before {
 		t.Errorf("%d processes are listed after 500 have come and gone, %d before", after, before)
 	}
-	p.tell("exec", second, forever)
+	p.send("exec", second, forever)
 	eventually(t, "the second program is sampled", func() bool {
 		s := h.ps(0)[p.pid]
 		return s.Service == "spin31" && s.Samples > 0 && s.GHC == "9.10.3"

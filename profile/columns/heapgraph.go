@@ -6,7 +6,7 @@ import (
 	"ccagent/eventlog"
 )
 
-// HeapGraph is who keeps what alive, at one census of a heap. Closures are indices in
+// HeapGraph is a census of a heap with its pointers: which closures and roots keep which others alive. Closures are indices in
 // Nurseries.Closures, of which the first stands for what is not known; roots are indices in Roots,
 // −1 for none.
 type HeapGraph struct {

@@ -27,7 +27,7 @@ func ReadClocks() Reading {
 	return Reading{time.Now().Round(0), read(unix.CLOCK_MONOTONIC), read(unix.CLOCK_BOOTTIME)}
 }
 
-// Clock tells ages of pieces by time that has passed, though the wall clock by which their files are dated
+// Clock gives the ages of pieces by the time that has passed, though the wall clock by which their files are dated
 // may have been set meanwhile. The zero value knows of no step.
 type Clock struct {
 	last  Reading
@@ -50,8 +50,8 @@ const (
 )
 
 // Pass takes the next reading. It reports whether the wall clock and the monotonic one have come apart since the
-// last, by a step or since the host was suspended: a log that began before tells the wall clock wrongly of what
-// comes now.
+// last, by a step or since the host was suspended: by the head of a log that began before, what comes now would have the
+// wrong wall clock.
 func (c *Clock) Pass(now Reading) (apart bool) {
 	last := c.last
 	c.last = now
