@@ -33,6 +33,16 @@ func (c *capture) account() error {
 	return c.log.Flush()
 }
 
+// accountEnd writes what measuring has cost with the names, which are looked up when the target
+// has ended.
+func (c *capture) accountEnd() error {
+	cost, err := c.measureCost()
+	if err != nil {
+		return err
+	}
+	return c.log.Emit(sink.Now, cost)
+}
+
 // measureCost takes what measuring has cost since the capture began, and what was sampled.
 func (c *capture) measureCost() (*eventlog.AgentCost, error) {
 	s := &c.sum

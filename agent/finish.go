@@ -46,10 +46,6 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		try("write log", c.account())
 		logWorks = len(errs) == 0
 	}
-	if !logWorks { // what was measured is reported, though the log does not have it
-		_, err := c.measureCost()
-		try("measure", err)
-	}
 	end := &eventlog.CaptureEnd{Reason: reason}
 	if cause != nil {
 		end.Detail = cause.Error()
@@ -70,6 +66,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	}
 	if logWorks && len(errs) == 0 && c.sum.Samples > 0 {
 		try("write symbols", c.names.finish(ctx, &c.sum))
+		try("write log", c.accountEnd())
 	}
 	try("finish older logs", c.log.FinishOlder())
 	if logWorks {
@@ -81,6 +78,8 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	if ctx.Err() == nil && reason != eventlog.EndInterrupted {
 		c.engine.Processes.StopCompiling(cachePatience)
 	}
+	_, err := c.measureCost()
+	try("measure", err)
 	c.summarizeLogs()
 	return errors.Join(errs...)
 }

@@ -11,6 +11,7 @@ import (
 	"ccagent/agent/process"
 	"ccagent/agent/source"
 	"ccagent/eventlog"
+	"ccagent/internal/sandbox"
 	"ccagent/perf"
 )
 
@@ -139,7 +140,7 @@ func (m *meter) total() (t totals, err error) {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
 		return t, fmt.Errorf("read own CPU time: %w", err)
 	}
-	t.time, t.target, t.agent = perf.Monotonic(), m.targetCPU(), uint64(ru.Utime.Nano()+ru.Stime.Nano())
+	t.time, t.target, t.agent = perf.Monotonic(), m.targetCPU(), uint64(ru.Utime.Nano()+ru.Stime.Nano())+uint64(sandbox.CPUTime())
 	return t, nil
 }
 
@@ -183,7 +184,7 @@ func (e *Engine) Report(s *source.Summary) error {
 	if err != nil {
 		return err
 	}
-	s.AgentCPU = time.Duration(t.agent) + e.Processes.CompileTime()
+	s.AgentCPU = time.Duration(t.agent)
 	s.BPFRuns, s.BPFTime = t.Samples.Runs+t.Probes.Runs, time.Duration(t.Samples.Ns+t.Probes.Ns)
 	s.ProbeHits, s.ProbeTime = t.Probes.Runs, time.Duration(t.ProbeNs+t.RTSNs)
 	s.Interrupts, s.InterruptTime = t.Interrupts, time.Duration(t.InterruptNs)

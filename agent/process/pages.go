@@ -123,7 +123,7 @@ func (t *tables) compilePages(ctx context.Context, w pagesWanted) {
 // closePages stops the children, and keeps what they have made in the cache.
 func (t *tables) closePages() {
 	for _, of := range t.paged {
-		t.cpu.Add(int64(of.Close().CPU))
+		of.Close()
 	}
 }
 

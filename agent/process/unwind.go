@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"ccagent/agent/invoker"
@@ -49,7 +48,6 @@ type tables struct {
 	over    bool   // no more is wanted
 	cancel  context.CancelFunc
 	ended   chan struct{}
-	cpu     atomic.Int64 // ns that compiling took
 
 	pagesWanted chan pagesWanted
 	pagesDone   chan pagesDone
@@ -137,8 +135,7 @@ func (t *tables) compileAll(ctx context.Context, mods []*Module) {
 		})
 	}
 	if len(files) > 0 {
-		cost := worker.CompileUnwind(ctx, t.cache, files, func(i int, u worker.UnwindTable) { done(whole[i], u) })
-		t.cpu.Add(int64(cost.CPU))
+		worker.CompileUnwind(ctx, t.cache, files, func(i int, u worker.UnwindTable) { done(whole[i], u) })
 	}
 	large.Wait()
 }
@@ -169,9 +166,6 @@ func (ps *Table) StopCompiling(patience time.Duration) {
 	ps.tables.cancel()
 	<-ps.tables.ended
 }
-
-// CompileTime returns the CPU time that compiling call frame information has taken.
-func (ps *Table) CompileTime() time.Duration { return time.Duration(ps.tables.cpu.Load()) }
 
 // TakeTables loads compiled tables into the walker, and waits at most patience for more.
 func (ps *Table) TakeTables(patience time.Duration) error {

@@ -158,7 +158,11 @@ func (c *Child) run(changesID bool) error {
 			return
 		}
 		started <- nil
-		c.ended <- c.cmd.Wait()
+		err := c.cmd.Wait()
+		if s := c.cmd.ProcessState; s != nil {
+			spent.Add(int64(s.UserTime() + s.SystemTime()))
+		}
+		c.ended <- err
 	}()
 	return <-started
 }
@@ -252,13 +256,12 @@ func (c *Child) Stderr() []byte {
 	}
 }
 
-// CPU returns the CPU time that the child used, once it has ended.
-func (c *Child) CPU() time.Duration {
-	if s := c.cmd.ProcessState; s != nil {
-		return s.UserTime() + s.SystemTime()
-	}
-	return 0
-}
+// spent is the CPU time, in nanoseconds, of the children that have ended.
+var spent atomic.Int64
+
+// CPUTime returns the CPU time of all children of this process that have ended: what the
+// process does by way of them, and its own accounting does not have.
+func CPUTime() time.Duration { return time.Duration(spent.Load()) }
 
 // PID is the child's process id.
 func (c *Child) PID() int { return c.cmd.Process.Pid }

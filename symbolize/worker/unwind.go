@@ -26,14 +26,11 @@ type UnwindTable struct {
 	Pages []UnwindPage
 }
 
-// UnwindCost is what compiling took.
-type UnwindCost struct{ CPU time.Duration }
-
 // CompileUnwind compiles the call frame information of modules in a child, as
 // Run symbolises in one. Each file's table goes to sink as soon as it is there,
 // those that the cache has first; the files must stay open until CompileUnwind returns. A
 // child that fails is the error of the tables that it did not make. A nil cache keeps none.
-func CompileUnwind(ctx context.Context, cache *UnwindCache, files []*os.File, sink func(file int, t UnwindTable)) UnwindCost {
+func CompileUnwind(ctx context.Context, cache *UnwindCache, files []*os.File, sink func(file int, t UnwindTable)) {
 	var wanted []int // by their numbers in files
 	var missing []*os.File
 	var keys []string
@@ -46,11 +43,11 @@ func CompileUnwind(ctx context.Context, cache *UnwindCache, files []*os.File, si
 		wanted, missing, keys = append(wanted, i), append(missing, f), append(keys, key)
 	}
 	if len(missing) == 0 {
-		return UnwindCost{}
+		return
 	}
 	n := 0
 	made := make([]UnwindTable, len(missing))
-	cost, err := compileUnwind(ctx, missing, func(t UnwindTable) {
+	err := compileUnwind(ctx, missing, func(t UnwindTable) {
 		sink(wanted[n], t)
 		made[n] = t
 		n++
@@ -61,7 +58,6 @@ func CompileUnwind(ctx context.Context, cache *UnwindCache, files []*os.File, si
 	for ; n < len(missing); n++ {
 		sink(wanted[n], UnwindTable{Err: err})
 	}
-	return cost
 }
 
 const (
@@ -71,11 +67,10 @@ const (
 	unwindTime = 2 * time.Minute
 )
 
-func compileUnwind(parent context.Context, files []*os.File, sink func(UnwindTable)) (UnwindCost, error) {
-	var cost UnwindCost
+func compileUnwind(parent context.Context, files []*os.File, sink func(UnwindTable)) error {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return cost, fmt.Errorf("make a pipe: %w", err)
+		return fmt.Errorf("make a pipe: %w", err)
 	}
 	defer r.Close()
 	ctx, cancel := context.WithTimeout(parent, unwindTime)
@@ -85,7 +80,7 @@ func compileUnwind(parent context.Context, files []*os.File, sink func(UnwindTab
 	c, err := sandbox.Start(ctx, config, append([]*os.File{w}, files...)...)
 	w.Close()
 	if err != nil {
-		return cost, fmt.Errorf("start its compiler: %w", err)
+		return fmt.Errorf("start its compiler: %w", err)
 	}
 	var readErr error
 	for range files {
@@ -97,18 +92,17 @@ func compileUnwind(parent context.Context, files []*os.File, sink func(UnwindTab
 		sink(t)
 	}
 	waitErr := c.Wait()
-	cost.CPU = c.CPU()
 	switch {
 	case readErr == nil:
-		return cost, nil
+		return nil
 	case parent.Err() != nil:
-		return cost, parent.Err()
+		return parent.Err()
 	case ctx.Err() == context.DeadlineExceeded:
-		return cost, fmt.Errorf("not done within %v", unwindTime)
+		return fmt.Errorf("not done within %v", unwindTime)
 	case waitErr != nil && len(c.Stderr()) > 0:
-		return cost, describe(waitErr, c.Stderr())
+		return describe(waitErr, c.Stderr())
 	}
-	return cost, readErr
+	return readErr
 }
 
 // fileTables is the first file of a compiling child: where it writes tables. Module files

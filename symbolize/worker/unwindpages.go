@@ -26,7 +26,6 @@ type UnwindPages struct {
 	key   string
 	table UnwindTable // with all pages
 	fresh bool        // it has more than the cache
-	cost  UnwindCost
 	child *unwindPagesChild
 }
 
@@ -160,20 +159,18 @@ func (p *UnwindPages) Stop() (stderr []byte) {
 	}
 	p.child.cancel()
 	_ = p.child.Wait()
-	p.cost.CPU += p.child.CPU()
 	stderr = p.child.Stderr()
 	p.child = nil
 	return stderr
 }
 
 // Close stops the child, and keeps what it has compiled for the next capture.
-func (p *UnwindPages) Close() UnwindCost {
+func (p *UnwindPages) Close() {
 	p.Stop()
 	if p.fresh {
 		p.cache.keep(p.key, &p.table)
 		p.fresh = false
 	}
-	return p.cost
 }
 
 // unwindPages is the child's work: a table, then pages for each request.
