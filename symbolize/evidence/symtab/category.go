@@ -87,7 +87,7 @@ func (t *Table) understand(i int) *Symbol {
 // full gives a symbol of code with its name.
 func (t *Table) full(i int) elffile.Symbol {
 	s := t.all.Symbol(int(t.order[i].index))
-	s.Size = t.size(t.order[i])
+	s.Size = t.order[i].size
 	return s
 }
 

@@ -50,10 +50,12 @@ type Table struct {
 	found found
 }
 
-// entry is a symbol in order of address.
+// entry is a symbol in order of address. It has what the order needs, since the symbols of
+// neighbouring addresses lie all over a large file's table.
 type entry struct {
-	addr  uint64
-	index int32 // in Table.all
+	addr, size uint64
+	index      int32 // in Table.all
+	rank       int8  // among the symbols of its address
 }
 
 // Defines is evidence.Symbols'.
@@ -109,16 +111,19 @@ func NewTable(f *elffile.File, all Symbols, holdsRTS bool) *Table {
 		} else if !f.Executable(s.Addr) {
 			continue
 		}
-		t.order = append(t.order, entry{s.Addr, int32(i)})
+		if s.Addr+s.Size < s.Addr { // it would reach beyond the address space
+			s.Size = 0
+		}
+		t.order = append(t.order, entry{s.Addr, s.Size, int32(i), better(&s)})
 	}
 	if !t.holdsRTS { // a debug file has the run-time system's symbols without its strings
 		t.holdsRTS = t.names(ghc.UpdateFrameName + ghc.InfoSuffix)
 	}
-	t.order = t.best(sortEntries(t.order))
+	t.order = best(sortEntries(t.order))
 	t.reach = make([]uint64, len(t.order))
 	end := uint64(0)
 	for i, e := range t.order {
-		end = max(end, e.addr+t.size(e))
+		end = max(end, e.addr+e.size)
 		t.reach[i] = end
 	}
 	return t
@@ -131,15 +136,6 @@ func (t *Table) names(name string) bool {
 		t.all.EachNamed(name, name, func(_ int, s string) { defined = defined || s == name })
 	}
 	return defined
-}
-
-// size is the size of a symbol of code; 0 if it would reach beyond the address space.
-func (t *Table) size(e entry) uint64 {
-	s, _ := t.all.Entry(int(e.index))
-	if s.Addr+s.Size < s.Addr {
-		return 0
-	}
-	return s.Size
 }
 
 // sortEntries sorts entries by address, and those of an address as they were. It is a radix
@@ -171,34 +167,23 @@ func sortEntries(es []entry) []entry {
 }
 
 // best keeps one entry of each address: of the best, the first in the table.
-func (t *Table) best(es []entry) []entry {
+func best(es []entry) []entry {
 	out := es[:0]
-	for i := 0; i < len(es); {
-		e, rank := es[i], -1
-		j := i + 1
-		for ; j < len(es) && es[j].addr == e.addr; j++ {
-			if rank < 0 {
-				rank = t.rank(es[i])
-			}
-			if r := t.rank(es[j]); r > rank {
-				e, rank = es[j], r
-			}
+	for _, e := range es {
+		last := len(out) - 1
+		switch {
+		case last < 0 || out[last].addr != e.addr:
+			out = append(out, e)
+		case e.rank > out[last].rank:
+			out[last] = e
 		}
-		out = append(out, e)
-		i = j
 	}
 	return out
 }
 
-func (t *Table) rank(e entry) int {
-	s, _ := t.all.Entry(int(e.index))
-	s.Size = t.size(e)
-	return better(&s)
-}
-
 // better ranks the symbols of one address: the one that people know.
-func better(s *elffile.Symbol) int {
-	n := 0
+func better(s *elffile.Symbol) int8 {
+	n := int8(0)
 	if s.Size > 0 {
 		n += 8
 	}
@@ -240,7 +225,7 @@ func (t *Table) find(addr uint64) (covering, next int) {
 	next = sort.Search(len(t.order), func(i int) bool { return t.order[i].addr > addr })
 	const far = 256
 	for j := next - 1; j >= 0 && next-j < far && t.reach[j] > addr; j-- {
-		if e := t.order[j]; addr-e.addr < t.size(e) {
+		if e := t.order[j]; addr-e.addr < e.size {
 			return j, next
 		}
 	}
