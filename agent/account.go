@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ccagent/agent/engine"
 	"ccagent/agent/sink"
 	"ccagent/eventlog"
 )
@@ -16,11 +17,10 @@ func (c *capture) account() error {
 	if err := c.engine.Account(); err != nil {
 		return err
 	}
-	cost, err := c.measureCost()
-	if err != nil {
+	if err := c.measureCost(); err != nil {
 		return err
 	}
-	if err := c.log.Emit(sink.Now, cost); err != nil {
+	if err := c.log.Emit(sink.Now, &c.cost); err != nil {
 		return err
 	}
 	overhead, err := c.engine.Overhead()
@@ -33,18 +33,19 @@ func (c *capture) account() error {
 	return c.log.Flush()
 }
 
-// accountEnd writes what measuring has cost with the names, which are looked up when the target
-// has ended.
-func (c *capture) accountEnd() error {
-	cost, err := c.measureCost()
+// accountNames writes the cost again with what the names took, which are looked up after
+// sampling. The target may go on meanwhile, so all other figures stay as they were.
+func (c *capture) accountNames() error {
+	cpu, err := engine.AgentCPU()
 	if err != nil {
 		return err
 	}
-	return c.log.Emit(sink.Now, cost)
+	c.cost.CPUNs = uint64(cpu)
+	return c.log.Emit(sink.Now, &c.cost)
 }
 
 // measureCost takes what measuring has cost since the capture began, and what was sampled.
-func (c *capture) measureCost() (*eventlog.AgentCost, error) {
+func (c *capture) measureCost() error {
 	s := &c.sum
 	counts := &c.log.Counts
 	for i, n := range counts.Events {
@@ -54,13 +55,13 @@ func (c *capture) measureCost() (*eventlog.AgentCost, error) {
 	s.Complete, s.Truncated, s.Failed, s.NoHaskell = counts.Complete, counts.Truncated, counts.Failed, counts.NoHaskell
 	s.Lost, s.Throttled = c.log.Losses()
 	if err := c.engine.Report(s); err != nil {
-		return nil, err
+		return err
 	}
 	var ru unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
-		return nil, fmt.Errorf("read own memory: %w", err)
+		return fmt.Errorf("read own memory: %w", err)
 	}
-	return &eventlog.AgentCost{
+	c.cost = eventlog.AgentCost{
 		CPUNs:        uint64(s.AgentCPU),
 		RSS:          uint64(ru.Maxrss) << 10,
 		BPFRuns:      s.BPFRuns,
@@ -69,5 +70,6 @@ func (c *capture) measureCost() (*eventlog.AgentCost, error) {
 		TargetCPUNs:  uint64(s.TargetCPU / time.Nanosecond),
 		WalkMedianNs: uint64(s.WalkMedian),
 		WalkP99Ns:    uint64(s.WalkP99),
-	}, nil
+	}
+	return nil
 }

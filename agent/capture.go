@@ -59,6 +59,7 @@ type capture struct {
 	names *names
 	begun time.Time // when the log's time began, and as much later as that was paused
 	sum   Summary
+	cost  eventlog.AgentCost // as it was measured last
 }
 
 // Run captures until the target ends, Options.Duration passes or stop is

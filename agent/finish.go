@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"ccagent/agent/engine"
 	"ccagent/agent/invoker"
 	"ccagent/agent/sink"
 	"ccagent/eventlog"
@@ -46,6 +47,9 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 		try("write log", c.account())
 		logWorks = len(errs) == 0
 	}
+	if !logWorks { // what was measured is reported, though the log does not have it
+		try("measure", c.measureCost())
+	}
 	end := &eventlog.CaptureEnd{Reason: reason}
 	if cause != nil {
 		end.Detail = cause.Error()
@@ -66,7 +70,7 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	}
 	if logWorks && len(errs) == 0 && c.sum.Samples > 0 {
 		try("write symbols", c.names.finish(ctx, &c.sum))
-		try("write log", c.accountEnd())
+		try("write log", c.accountNames())
 	}
 	try("finish older logs", c.log.FinishOlder())
 	if logWorks {
@@ -78,8 +82,9 @@ func (c *capture) finish(ctx context.Context, reason eventlog.EndReason, cause e
 	if ctx.Err() == nil && reason != eventlog.EndInterrupted {
 		c.engine.Processes.StopCompiling(cachePatience)
 	}
-	_, err := c.measureCost()
+	cpu, err := engine.AgentCPU()
 	try("measure", err)
+	c.sum.AgentCPU = cpu
 	c.summarizeLogs()
 	return errors.Join(errs...)
 }

@@ -136,12 +136,18 @@ func (m *meter) total() (t totals, err error) {
 			t.Part = c.Part
 		}
 	}
+	agent, err := AgentCPU()
+	t.time, t.target, t.agent = perf.Monotonic(), m.targetCPU(), uint64(agent)
+	return t, err
+}
+
+// AgentCPU returns the CPU time of the agent, and of its confined processes that have ended.
+func AgentCPU() (time.Duration, error) {
 	var ru unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
-		return t, fmt.Errorf("read own CPU time: %w", err)
+		return 0, fmt.Errorf("read own CPU time: %w", err)
 	}
-	t.time, t.target, t.agent = perf.Monotonic(), m.targetCPU(), uint64(ru.Utime.Nano()+ru.Stime.Nano())+uint64(sandbox.CPUTime())
-	return t, nil
+	return time.Duration(ru.Utime.Nano()+ru.Stime.Nano()) + sandbox.CPUTime(), nil
 }
 
 // Overhead is the cost of the interval since the last call.
