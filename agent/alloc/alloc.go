@@ -115,6 +115,7 @@ type image struct {
 	// Where it is the image's own: what was charged to it so far, CPU time, hits and ns; when the
 	// probes were placed first, and when they are looked at next, ns.
 	used, hits, took uint64
+	spent            float64 // what was charged to its bucket, ns
 	begun, next      uint64
 	share            float64 // of a CPU that the process uses; 1 until that is known
 	at, pacedAt      uint64  // when it was paced last, and its CPU time then, ns

@@ -85,6 +85,14 @@ func (a *allocation) Partly(im *process.Image, event string) error {
 	return nil
 }
 
+// CostOf is what the probes of a process have cost it when it was looked at last, ns, where each has a log of its own.
+func (a *allocation) CostOf(im *process.Image) uint64 {
+	if ai := a.images[im.Incarnation]; ai != nil && a.host.OwnLogs {
+		return uint64(max(ai.spent, 0))
+	}
+	return 0
+}
+
 // throttleEach charges each process what its probes have cost, and places and removes them
 // accordingly.
 func (a *allocation) throttleEach(u source.Use) error {
@@ -117,6 +125,7 @@ func (a *allocation) balance(ai *image, now uint64) error {
 	hits, took := r.hits(bpf.SiteNursery), r.account.Took
 	cost := float64(hits-ai.hits)*(a.host.Budget.Costs.Trap()+countedHit+a.handling) + float64(took-ai.took)
 	ai.bucket.Pass(float64(used-ai.used), cost)
+	ai.spent += cost - float64(hits-ai.hits)*a.handling // that is the agent's
 	if wall := now - ai.at; ai.at != 0 && wall >= steadyInterval/2 {
 		ai.share = float64(used-ai.pacedAt) / float64(wall)
 		if err := a.pace(ai); err != nil {

@@ -46,6 +46,8 @@ type cpu struct {
 	stale    bool                  // counts are to be read before the next sample is weighed
 	taken    uint64                // samples of all events
 	boosts   boosts
+	spent    map[uint32]spent                // by process incarnation, where each has a log of its own
+	walked   uint64                          // of all, ns
 	passed   struct{ taken, boosted uint64 } // samples that Throttle has charged
 }
 
@@ -202,6 +204,7 @@ func (s *cpu) Consume(r *perf.Sample) error {
 		return err
 	}
 	onTick, boosted := r.Flags&bpf.SampleOnTick != 0, r.Flags&bpf.SampleBoosted != 0
+	s.spend(im, e, r.WalkNs, onTick)
 	r.Flags &^= bpf.SampleOnTick | bpf.SampleBoosted // of no use in the log
 	switch {
 	case onTick:

@@ -167,6 +167,10 @@ func (d *Daemon) processes(peer control.Peer) []control.Process {
 		}
 		one := Describe(p.Process)
 		one.State, one.Samples, one.Boost = "sampled", p.samples+p.log.Counts.Samples, d.boosted(p)
+		if cost, used, ok := d.engine.CostOf(p.image); ok {
+			part := float64(cost) / float64(used)
+			one.Cost = &part
+		}
 		for _, e := range d.config.Events {
 			if err := d.engine.Missing(p.image, e); err != nil {
 				one.Missing = append(one.Missing, control.Missing{Event: e, Reason: err.Error()})

@@ -94,7 +94,7 @@ func (d *Daemon) setAgent() error {
 	d.closer.mu.Unlock()
 	d.metrics.SetAgent(metrics.Agent{
 		Samples: s.Samples, Lost: s.Lost, Unwritten: s.Unwritten, PiecesClosed: closed, PiecesFailed: s.Failed,
-		BPF: cost.BPFTime, Interrupts: cost.InterruptTime, Target: cost.TargetCPU,
+		BPF: cost.BPFTime, Interrupts: cost.InterruptTime, Probes: cost.ProbeTime, Target: cost.TargetCPU,
 		Pieces: s.Pieces, Closing: closing, Stalled: s.Stalled, Bytes: s.Bytes, Engines: s.Engines,
 	})
 	return nil

@@ -158,6 +158,7 @@ func (e *Engine) makeSources() {
 	}
 	e.host.Budget.KeepRates = e.config.KeepRates
 	if e.host.OwnLogs {
+		e.meter.since = e.usedSince
 		e.host.Budgets, e.host.Without, e.host.Collected = e.budgetOf, e.without, e.config.Collected
 	}
 	e.Sources = e.config.Asked.Sources(e.host)
@@ -214,7 +215,7 @@ func (e *Engine) Add(log *sink.Sink, terms Terms, pid uint32, comm, path string)
 	if err := e.Join(pid); err != nil {
 		return nil, err
 	}
-	e.measured[pid] = &measured{terms: terms}
+	e.measured[pid] = newMeasured(terms, pid)
 	return e.Processes.Discover(log, pid, comm, path, false)
 }
 

@@ -21,6 +21,9 @@ type meter struct {
 	host    *source.Host
 	sources []source.Source
 	clocks  cpuClocks
+	// since, if not nil, is the CPU time that a process has used since it was added, ns: where each has a log of
+	// its own, as that of a daemon, in which what it had used before is none of the target's.
+	since   func(im *process.Image) uint64
 	walks   overhead.Histogram // what each sample took in the walker
 	before  uint64             // CPU time that an attached target had used, ns
 	removed uint64             // CPU time of processes that were removed since, ns
@@ -50,14 +53,21 @@ func (m *meter) begin() { m.before = m.used() }
 func (m *meter) used() (sum uint64) {
 	sum = m.removed
 	for pid, im := range m.host.Processes.Images {
-		sum += m.clocks.used(pid, im)
+		sum += m.usedBy(pid, im)
 	}
 	return sum
 }
 
+func (m *meter) usedBy(pid uint32, im *process.Image) uint64 {
+	if m.since != nil {
+		return m.since(im)
+	}
+	return m.clocks.used(pid, im)
+}
+
 // remove keeps the CPU time of a process that is removed.
 func (m *meter) remove(pid uint32, im *process.Image) {
-	m.removed += m.clocks.used(pid, im)
+	m.removed += m.usedBy(pid, im)
 	m.clocks.drop(m.clocks[pid])
 	delete(m.clocks, pid)
 }

@@ -23,6 +23,43 @@ type Terms struct {
 type measured struct {
 	terms  Terms
 	budget *overhead.Budget // nil before it was asked for
+	before uint64           // CPU time that it had used when it was added, ns
+}
+
+func newMeasured(terms Terms, pid uint32) *measured {
+	m := &measured{terms: terms}
+	m.before, _ = procfs.ProcessTime(int(pid)) // it may have ended
+	return m
+}
+
+// coster is a source that knows what it has cost each process.
+type coster interface {
+	CostOf(im *process.Image) uint64
+}
+
+// CostOf is what measuring a process has cost it since it was added, and the CPU time that it has used since, both
+// in ns; false where that is not known.
+func (e *Engine) CostOf(im *process.Image) (cost, used uint64, ok bool) {
+	if used = e.usedSince(im); used == 0 || im.Exited {
+		return 0, 0, false
+	}
+	for _, s := range e.Sources.All {
+		if c, is := s.(coster); is {
+			cost += c.CostOf(im)
+		}
+	}
+	return cost, used, true
+}
+
+// usedSince is the CPU time that a process has used since it was added, ns, without that of children; 0 of one
+// that has no log of its own.
+func (e *Engine) usedSince(im *process.Image) uint64 {
+	m := e.measured[im.PID]
+	if m == nil {
+		return 0
+	}
+	now := e.budgetOf(im).Clock()
+	return now - min(m.before, now)
 }
 
 // budgetOf returns the budget of a process.
@@ -111,6 +148,6 @@ func (e *Engine) HaskellThreads(im *process.Image) (n int, ok bool) {
 
 // Fork adds a process that was forked by another, to be recorded in a log of its own.
 func (e *Engine) Fork(log *sink.Sink, terms Terms, time uint64, pid uint32, parent *process.Image) (*process.Image, error) {
-	e.measured[pid] = &measured{terms: terms}
+	e.measured[pid] = newMeasured(terms, pid)
 	return e.Processes.Fork(log, time, pid, parent)
 }

@@ -254,6 +254,14 @@ func (p *Probes) Missing(im *process.Image, event string) error {
 // errNoRTS is why a process has no probes in which no run-time system was seen.
 var errNoRTS = errors.New("no Haskell run-time system was seen in the process")
 
+// CostOf is what the probes of a process have cost it so far, ns.
+func (p *Probes) CostOf(im *process.Image) uint64 {
+	if i := p.images[im.PID]; i != nil && i.im == im && i.slot >= 0 {
+		return i.cost()
+	}
+	return 0
+}
+
 // Threads is how many Haskell threads of a process were seen that have not ended; false where they are
 // not watched now.
 func (p *Probes) Threads(im *process.Image) (n int, ok bool) {

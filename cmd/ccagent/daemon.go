@@ -162,14 +162,18 @@ func visible(socket string) ([]control.Process, error) {
 
 func printProcesses(to io.Writer, processes []control.Process) error {
 	w := tabwriter.NewWriter(to, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "PID\tSERVICE\tGHC\tWAY\tSTATE\tSAMPLES\tEVENTS\tPROGRAM")
+	fmt.Fprintln(w, "PID\tSERVICE\tGHC\tWAY\tSTATE\tSAMPLES\tCOST\tEVENTS\tPROGRAM")
 	why := map[string][]string{}    // events and processes, by reason
 	partly := map[string]struct{}{} // events that are sampled in part, with reasons
 	for _, p := range processes {
 		if b := p.Boost; b != nil {
 			p.State = fmt.Sprintf("boosted by %d Hz for %v", b.Rate, time.Duration(b.Left*1e9).Round(time.Second))
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", p.PID, p.Service, dash(p.GHC), dash(p.Way), p.State, p.Samples, dash(strings.Join(p.Events, ",")), p.Program)
+		cost := "-"
+		if p.Cost != nil {
+			cost = fmt.Sprintf("%.2f %%", 100**p.Cost)
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", p.PID, p.Service, dash(p.GHC), dash(p.Way), p.State, p.Samples, cost, dash(strings.Join(p.Events, ",")), p.Program)
 		for _, m := range p.Partly {
 			partly[m.Event+": "+m.Reason] = struct{}{}
 		}

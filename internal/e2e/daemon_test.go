@@ -88,6 +88,7 @@ type seen struct {
 	PID                          int
 	Service, Program, GHC, State string
 	Samples                      uint64
+	Cost                         *float64
 	Events                       []string
 	Missing, Partly              []struct{ Event, Reason string }
 	Boost                        *struct {

@@ -18,6 +18,71 @@ import (
 	"ccagent/internal/testprog"
 )
 
+// sums adds up a metric's values over its labels.
+func sums(text, metric string) (sum float64) {
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if base, _, _ := strings.Cut(name, "{"); ok && base == metric {
+			if n, err := strconv.ParseFloat(value, 64); err == nil {
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
+// cpuSeconds is the CPU time of a process by the kernel's count, s.
+func cpuSeconds(t *testing.T, pid int) float64 {
+	t.Helper()
+	used, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(used[strings.LastIndexByte(string(used), ')'):]))
+	user, err1 := strconv.ParseFloat(fields[12], 64)
+	system, err2 := strconv.ParseFloat(fields[13], 64)
+	if err1 != nil || err2 != nil {
+		t.Fatalf("the CPU time of process %d: %q", pid, fields)
+	}
+	const hz = 100
+	return (user + system) / hz
+}
+
+// What ps says that sampling costs each process adds up to what the kernel measures of all programs that sample,
+// and one that is not sampled has no figure.
+func TestDaemonSaysWhatProcessesCost(t *testing.T) {
+	testprog.NeedRoot(t)
+	alloc, spin := testprog.Build(t, "alloc31", testprog.Options{}), testprog.Build(t, "spin31", testprog.Options{})
+	h := newHost(t)
+	at := freeAddress(t)
+	h.more = "  metrics: " + at + "\n"
+	h.configure("  - {executable: " + alloc + ", profile: true}\n  - {executable: " + spin + ", labels: {tier: none}, profile: false}\n" +
+		"  - {executable: " + spin + ", profile: true}\n  - {profile: false}\n")
+	h.start()
+	sampled := []int{runOn(t, nil, alloc, forever).Process.Pid, runOn(t, nil, spin, forever).Process.Pid}
+	excluded := command(t, spin, forever)
+	excluded.Env = append(os.Environ(), "OTEL_RESOURCE_ATTRIBUTES=tier=none")
+	background(t, excluded)
+	eventually(t, "what processes cost adds up", func() bool {
+		var cost float64
+		all := h.ps(0)
+		for _, pid := range sampled {
+			p := all[pid]
+			if p.Cost == nil || *p.Cost <= 0 || *p.Cost > 0.5 || p.Samples < 300 {
+				return false
+			}
+			cost += *p.Cost * cpuSeconds(t, pid)
+		}
+		if p := all[excluded.Process.Pid]; p.State != "excluded" || p.Cost != nil {
+			t.Fatalf("the process that is not sampled: %+v", p)
+		}
+		text := get(t, "http://"+at+"/metrics")
+		kernel := sums(text, "ccagent_bpf_seconds_total") + sums(text, "ccagent_interrupt_seconds_total") + sums(text, "ccagent_probe_seconds_total")
+		t.Logf("processes %.4f s, the kernel %.4f s", cost, kernel)
+		return cost > 0.7*kernel && cost < 1.4*kernel // metrics are older by up to a second
+	})
+}
+
 // Debian's Prometheus scrapes the daemon's metrics, promtool finds nothing wrong with them, and each that
 // the dashboard draws is there.
 func TestDaemonMetrics(t *testing.T) {
@@ -34,17 +99,6 @@ func TestDaemonMetrics(t *testing.T) {
 	h.configure("  - {executable: " + exe + ", profile: true}\n  - {profile: false}\n")
 	h.start()
 
-	sums := func(text, metric string) (sum float64) {
-		for line := range strings.Lines(text) {
-			name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
-			if base, _, _ := strings.Cut(name, "{"); ok && base == metric {
-				if n, err := strconv.ParseFloat(value, 64); err == nil {
-					sum += n
-				}
-			}
-		}
-		return sum
-	}
 	var text string
 	moving := []string{"ccagent_samples_total", "ccagent_haskell_collections_total", "ccagent_haskell_allocated_bytes_total",
 		"ccagent_haskell_cpu_seconds_total", "ccagent_haskell_gc_pause_seconds_count", "ccagent_haskell_threads", "ccagent_haskell_os_threads", "ccagent_haskell_heap_bytes", "ccagent_pieces", "ccagent_profiled_cpu_seconds_total"}
@@ -64,15 +118,7 @@ func TestDaemonMetrics(t *testing.T) {
 	if n := sums(text, "ccagent_haskell_processes"); n != 1 {
 		t.Errorf("there are %v processes", n)
 	}
-	used, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fields := strings.Fields(string(used[strings.LastIndexByte(string(used), ')'):]))
-	user, _ := strconv.ParseFloat(fields[12], 64)
-	system, _ := strconv.ParseFloat(fields[13], 64)
-	const hz = 100
-	if cpu, most := sums(text, "ccagent_haskell_cpu_seconds_total"), (user+system)/hz+0.05; cpu > most {
+	if cpu, most := sums(text, "ccagent_haskell_cpu_seconds_total"), cpuSeconds(t, p.Process.Pid)+0.05; cpu > most {
 		t.Errorf("the categories have %v s of CPU time, the process has used %v", cpu, most)
 	}
 	check := command(t, "promtool", "check", "metrics")

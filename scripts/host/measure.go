@@ -124,8 +124,9 @@ func measureHost(o *options, duration time.Duration) (err error) {
 	}
 	inBPF, err1 := d.metric("ccagent_bpf_seconds_total")
 	interrupts, err2 := d.metric("ccagent_interrupt_seconds_total")
+	inProbes, err4 := d.metric("ccagent_probe_seconds_total")
 	profiled, err3 := d.metric("ccagent_profiled_cpu_seconds_total")
-	for _, err := range []error{err1, err2, err3} {
+	for _, err := range []error{err1, err2, err3, err4} {
 		if err != nil {
 			return err
 		}
@@ -143,7 +144,7 @@ func measureHost(o *options, duration time.Duration) (err error) {
 	fmt.Printf("| %d processes, %v | |\n|---|---|\n", o.processes, wall.Round(time.Second))
 	printLine("the host's CPUs are busy", "%.0f %%", ofHost(busy, wall))
 	printLine("the daemon with its children", "%.2f %% of the host's CPU time; %.2f %% after the first pieces; %.1f s until it had started", ofHost(total-started, wall), ofHost(steady, time.Since(minute)), started.Seconds())
-	printLine("sampling, in the kernel, as it reports", "%.2f %% of the time of the processes (BPF %.2f, interrupts %.2f)", 100*(inBPF+interrupts)/profiled, 100*inBPF/profiled, 100*interrupts/profiled)
+	printLine("sampling, in the kernel, as it reports", "%.2f %% of the time of the processes (BPF %.2f, interrupts %.2f, probes %.2f)", 100*(inBPF+interrupts+inProbes)/profiled, 100*inBPF/profiled, 100*interrupts/profiled, 100*inProbes/profiled)
 	printLine("memory, peak", "%.0f MB with the cache of files, %.0f MB without; the daemon's own %.0f MB resident", float64(peak)/1e6, float64(held)/1e6, float64(s.RSS)/1e6)
 	printLine("logs", "%d pieces, %.0f kB a process-hour", pieces, float64(bytes)/1e3/(wall.Hours()*float64(o.processes)))
 	printLine("samples", "%d, %d lost, %d events not written, %d pieces failed", s.Samples, s.Lost, s.Unwritten, s.Failed)

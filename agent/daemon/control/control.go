@@ -74,8 +74,11 @@ type Process struct {
 	// Partly is what of Events is left out, and why.
 	Partly  []Missing `json:"partly,omitempty"`
 	Samples uint64    `json:"samples"`
-	UID     uint32    `json:"uid"`
-	Boost   *Boost    `json:"boost,omitempty"`
+	// Cost is what sampling takes of the process's CPU time, as a part of it, since it is sampled; nil where
+	// it is not, and as long as it has not run.
+	Cost  *float64 `json:"cost"`
+	UID   uint32   `json:"uid"`
+	Boost *Boost   `json:"boost,omitempty"`
 }
 
 // Boost is that a process is sampled more often for a while.

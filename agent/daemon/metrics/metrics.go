@@ -49,7 +49,7 @@ type Metrics struct {
 // Agent is the daemon's own state. Numbers that only grow are since it began.
 type Agent struct {
 	Samples, Lost, Unwritten, PiecesClosed, PiecesFailed uint64
-	BPF, Interrupts, Target                              time.Duration
+	BPF, Interrupts, Probes, Target                      time.Duration
 	Pieces, Closing, Stalled                             int
 	Bytes                                                int64
 	Engines                                              []control.Engine
@@ -78,6 +78,7 @@ func New(version string) *Metrics {
 	counter("ccagent_pieces_failed_total", "Pieces of logs that could not be finished.")
 	counter("ccagent_bpf_seconds_total", "CPU time of the BPF programs that take samples.")
 	counter("ccagent_interrupt_seconds_total", "CPU time of the interrupts that bring samples, as measured when the daemon began.")
+	counter("ccagent_probe_seconds_total", "CPU time of traps at probes, and of all that probes of collections and threads take.")
 	counter("ccagent_profiled_cpu_seconds_total", "CPU time of all profiled processes.")
 	gauge := func(name, help string) {
 		m.gauges[name] = factory.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
@@ -128,6 +129,7 @@ func (m *Metrics) SetAgent(a Agent) {
 	add("ccagent_pieces_failed_total", float64(a.PiecesFailed), float64(b.PiecesFailed))
 	add("ccagent_bpf_seconds_total", a.BPF.Seconds(), b.BPF.Seconds())
 	add("ccagent_interrupt_seconds_total", a.Interrupts.Seconds(), b.Interrupts.Seconds())
+	add("ccagent_probe_seconds_total", a.Probes.Seconds(), b.Probes.Seconds())
 	add("ccagent_profiled_cpu_seconds_total", a.Target.Seconds(), b.Target.Seconds())
 	m.setEngines(a.Engines, b.Engines)
 	m.gauges["ccagent_pieces"].Set(float64(a.Pieces))

@@ -24,15 +24,23 @@ const layout = "20060102T150405Z"
 
 const suffix = ".eventlog"
 
-// Folder is the folder of all pieces.
-type Folder struct{ path string }
+// Folder is the folder of all pieces. Its Name and Retain are used by one goroutine.
+type Folder struct {
+	path string
+	// What Retain knows, since listing tens of thousands of files each time would cost more than all
+	// that the daemon does otherwise: the pieces that are closed, the oldest first, those that may still
+	// be written, and when all were listed last.
+	closed []Piece
+	begun  map[string]bool
+	listed time.Time
+}
 
 // Open opens a folder, which is created if it does not exist. Only its owner may look into it.
 func Open(path string) (*Folder, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("open the folder of logs: %w", err)
 	}
-	return &Folder{path}, nil
+	return &Folder{path: path, begun: map[string]bool{}}, nil
 }
 
 // Name gives a piece that begins at a time a name that no other has, and makes the folder for it.
@@ -48,6 +56,7 @@ func (f *Folder) Name(service string, pid uint32, start time.Time) (string, erro
 			name += "-" + strconv.Itoa(n)
 		}
 		if _, err := os.Lstat(name + suffix); errors.Is(err, fs.ErrNotExist) {
+			f.begun[name+suffix] = true
 			return name + suffix, nil
 		} else if err != nil {
 			return "", fmt.Errorf("name a log: %w", err)
@@ -93,17 +102,29 @@ func (f *Folder) Pieces() ([]Piece, error) {
 	}
 	var all []Piece
 	for _, path := range paths {
-		info, err := os.Lstat(path)
-		if err != nil || !info.Mode().IsRegular() {
-			continue // it was removed meanwhile, or is not ours
-		}
-		if p, ok := Parse(path); ok {
-			p.End, p.Size = info.ModTime(), info.Size()
+		if p, err := look(path); err == nil { // else it was removed meanwhile, or is not ours
 			all = append(all, p)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Piece) int { return a.End.Compare(b.End) })
 	return all, nil
+}
+
+// errNotOurs is returned for files that are no pieces.
+var errNotOurs = errors.New("the file is no piece of a log")
+
+// look describes a file that is a piece.
+func look(path string) (Piece, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return Piece{}, err
+	}
+	p, ok := Parse(path)
+	if !ok || !info.Mode().IsRegular() {
+		return Piece{}, errNotOurs
+	}
+	p.End, p.Size = info.ModTime(), info.Size()
+	return p, nil
 }
 
 // Unfinished lists the pieces that lack their end, as those that a killed daemon has left, and
@@ -140,31 +161,87 @@ type Limits struct {
 	Age   time.Duration
 }
 
+// listEvery is how often Retain lists all files again, for what others have changed.
+const listEvery = time.Hour
+
 // Retain removes the oldest pieces beyond the limits, except those that are being written, and
 // returns what is left. How old a piece is says age of its end.
 func (f *Folder) Retain(l Limits, age func(end time.Time) time.Duration, written func(path string) bool) (pieces int, bytes int64, err error) {
-	all, err := f.Pieces()
-	if err != nil {
-		return 0, 0, err
+	if now := time.Now(); f.listed.IsZero() || now.Sub(f.listed) > listEvery {
+		if err := f.list(); err != nil {
+			return 0, 0, err
+		}
+		f.listed = now
 	}
-	for _, p := range all {
+	bytes = f.settle(written)
+	for _, p := range f.closed {
 		bytes += p.Size
 	}
-	pieces = len(all)
-	slices.SortStableFunc(all, func(a, b Piece) int { return cmp.Compare(age(b.End), age(a.End)) })
+	older := func(a, b Piece) int { return cmp.Compare(age(b.End), age(a.End)) }
+	if !slices.IsSortedFunc(f.closed, older) {
+		slices.SortStableFunc(f.closed, older)
+	}
 	var errs []error
-	for _, p := range all {
+	kept := f.closed[:0]
+	for i, p := range f.closed {
 		old := l.Age > 0 && age(p.End) > l.Age
-		if !old && (l.Bytes == 0 || bytes <= l.Bytes) || written(p.Path) {
-			continue
+		if !old && (l.Bytes == 0 || bytes <= l.Bytes) {
+			kept = append(kept, f.closed[i:]...) // those that follow are younger
+			break
 		}
-		if err := os.Remove(p.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		now, err := look(p.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err == nil && !now.End.Equal(p.End): // it was given its names meanwhile
+			bytes += now.Size - p.Size
+			kept = append(kept, now)
+			continue
+		case err == nil:
+			err = os.Remove(p.Path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("remove an old log: %w", err))
+			kept = append(kept, p)
 			continue
 		}
-		pieces--
 		bytes -= p.Size
 		_ = os.Remove(filepath.Dir(p.Path)) // fails unless it was the last
 	}
-	return pieces, bytes, errors.Join(errs...)
+	clear(f.closed[len(kept):])
+	f.closed = kept
+	return len(f.closed) + len(f.begun), bytes, errors.Join(errs...)
+}
+
+// list finds all pieces. Those that are being written are known, or found to be by settle.
+func (f *Folder) list() error {
+	all, err := f.Pieces()
+	if err != nil {
+		return err
+	}
+	clear(f.begun)
+	f.closed = f.closed[:0]
+	for _, p := range all {
+		f.begun[p.Path] = true
+	}
+	return nil
+}
+
+// settle finds which of the begun pieces are closed by now, and returns the size of the others in bytes.
+func (f *Folder) settle(written func(path string) bool) (bytes int64) {
+	var fresh []Piece
+	for path := range f.begun {
+		p, err := look(path)
+		switch {
+		case err != nil: // it was empty
+			delete(f.begun, path)
+		case written(path):
+			bytes += p.Size
+		default:
+			delete(f.begun, path)
+			fresh = append(fresh, p)
+		}
+	}
+	slices.SortFunc(fresh, func(a, b Piece) int { return cmp.Or(a.End.Compare(b.End), cmp.Compare(a.Path, b.Path)) })
+	f.closed = append(f.closed, fresh...)
+	return bytes
 }

@@ -65,6 +65,65 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// A piece that is written again once it is closed, as with names that were missing, is as old as that makes it,
+// and one that others have removed is no error.
+func TestRetentionOfChangedPieces(t *testing.T) {
+	f, err := Open(filepath.Join(t.TempDir(), "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := write(t, f, 4)
+	retain := func(l Limits, want int) {
+		t.Helper()
+		now := noon.Add(4 * time.Minute)
+		if pieces, bytes, err := f.Retain(l, now.Sub, func(string) bool { return false }); err != nil || pieces != want || bytes != int64(10*want) {
+			t.Errorf("%d pieces of %d bytes are left, want %d; %v", pieces, bytes, want, err)
+		}
+	}
+	retain(Limits{}, 4)
+	late := noon.Add(4 * time.Minute)
+	if err := os.Chtimes(paths[0], late, late); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(paths[1]); err != nil {
+		t.Fatal(err)
+	}
+	retain(Limits{Age: 150 * time.Second}, 3)
+	if _, err := os.Stat(paths[0]); err != nil {
+		t.Errorf("the piece that was written again: %v", err)
+	}
+	retain(Limits{Bytes: 10}, 1)
+	if _, err := os.Stat(paths[0]); err != nil {
+		t.Errorf("the youngest piece: %v", err)
+	}
+}
+
+// What retention takes each time with a day's pieces of a few processes.
+func BenchmarkRetain(b *testing.B) {
+	f, err := Open(filepath.Join(b.TempDir(), "state"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range 20_000 {
+		path, err := f.Name("api", uint32(i%16), noon.Add(time.Duration(i)*time.Second))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	retain := func() {
+		if n, _, err := f.Retain(Limits{Age: time.Hour}, time.Since, func(string) bool { return false }); n != 20_000 || err != nil {
+			b.Fatal(n, err)
+		}
+	}
+	retain() // lists them
+	for b.Loop() {
+		retain()
+	}
+}
+
 // Names are unique, and those of services are no way out of the folder.
 func TestNames(t *testing.T) {
 	dir := t.TempDir()
