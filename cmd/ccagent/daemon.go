@@ -344,7 +344,7 @@ func snapshot(socket string, r control.Request, output string) error {
 	if err != nil {
 		return errors.Join(err, log.Remove())
 	}
-	say("%s: %d samples of %d pieces", output, report.Samples, len(files))
+	say("%s: %s of %s", output, count(report.Samples, "sample"), count(uint64(len(files)), "piece"))
 	return nil
 }
 
