@@ -376,6 +376,10 @@ type RTSWatch struct {
 	Watched bool
 }
 
+// Unrecorded reports that the log says nothing of the Ns nanoseconds before its time: it is of
+// several captures, and none was under way. The program was not idle then, but not watched.
+type Unrecorded struct{ Ns uint64 }
+
 // OwnMarker begins the text of user markers that are ours and not the program's. They are
 // for readers that skip our events.
 const OwnMarker = "ccagent: "

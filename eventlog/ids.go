@@ -116,6 +116,7 @@ const (
 	IDEventCount   = 1031
 	IDEventRate    = 1032
 	IDSampling     = 1033
+	IDUnrecorded   = 1034
 	IDRTSWatch     = 1035
 	IDClosure      = 1036
 	IDNurseryBlock = 1037

@@ -320,6 +320,10 @@ func (e *RTSProbes) layout(c *codec) {
 	c.v64(&e.Missed)
 }
 
+func (*Unrecorded) EventID() uint16 { return IDUnrecorded }
+
+func (e *Unrecorded) layout(c *codec) { c.v64(&e.Ns) }
+
 func (*RTSWatch) EventID() uint16 { return IDRTSWatch }
 
 func (e *RTSWatch) layout(c *codec) {

@@ -193,6 +193,7 @@ var kinds = []kind{
 	own[Block]("block"),
 	own[Locations]("locations"),
 	own[RTSProbes]("probes of the run-time system"),
+	own[Unrecorded]("unrecorded"),
 	own[RTSWatch]("watch of the run-time system"),
 	own[EventCount]("event count"),
 	own[EventRate]("event rate"),

@@ -52,11 +52,9 @@ type allocation struct {
 	sites    map[*process.Module]found
 	// failed is why the event is not sampled in a capture.
 	failed error
-	// Where processes have logs of their own: their buckets, why some are not sampled, and what the
-	// user was warned of.
+	// Where processes have logs of their own: their buckets, and why some are not sampled.
 	buckets  map[uint32]*bucket // by process incarnation
 	problems map[uint32]error   // likewise
-	warned   map[string]bool
 	traps    overhead.Tally
 	runs     uint64  // of probes' programs at the last turn
 	handling float64 // ns, what handling takes the agent in the target's place, a hit
@@ -131,7 +129,7 @@ func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 	b := newBucket(h.Budget)
 	return &allocation{host: h, event: asked[0], bucket: b, stop: make(chan struct{}),
 		images: map[uint32]*image{}, sites: map[*process.Module]found{},
-		buckets: map[uint32]*bucket{}, problems: map[uint32]error{}, warned: map[string]bool{},
+		buckets: map[uint32]*bucket{}, problems: map[uint32]error{},
 		perHit: [...]float64{overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit, overhead.DefaultHit}, parallelism: parallelism{cpus: 1},
 		startHits: b.Level() / 12 / countedHit}
 }
@@ -162,20 +160,7 @@ func (a *allocation) find(im *process.Image) *rtsites.Allocation {
 	}
 	f.Allocation, f.err = find(im.RTS)
 	a.sites[im.RTS] = f
-	if f.err != nil {
-		a.fail(f.err)
-	} else if len(f.Lacks) > 0 {
-		a.warn(fmt.Sprintf("event %s leaves out %s: the program's symbol table does not have their place", name, strings.Join(f.Lacks, ", ")))
-	}
 	return f.Allocation
-}
-
-// warn warns the user of something once.
-func (a *allocation) warn(line string) {
-	if !a.warned[line] {
-		a.warned[line] = true
-		a.host.Log.Warn(line)
-	}
 }
 
 func find(mod *process.Module) (*rtsites.Allocation, error) {
@@ -187,21 +172,22 @@ func find(mod *process.Module) (*rtsites.Allocation, error) {
 }
 
 // fail warns that a process is not sampled. A capture whose first process is not has no such event.
-func (a *allocation) fail(err error) {
-	if a.host.OwnLogs {
-		a.warn(fmt.Sprintf("event %s is not available: %v; ccagent ps says which processes have that", name, err))
-		return
-	}
-	if len(a.images) == 0 {
+func (a *allocation) fail(im *process.Image, err error) {
+	if !a.host.OwnLogs && len(a.images) == 0 {
 		a.failed = err
 		a.event.Def.Granted, a.event.Def.Fallback = "", err.Error()
 	}
-	a.warn(fmt.Sprintf("event %s is not available: %v; the other events go on", name, err))
+	a.host.WarnOf(im, fmt.Sprintf("event %s is not available: %v; the other events go on", name, err))
 }
 
 // Prepare adds the addresses of an image's run-time system to the walker's layout.
 func (a *allocation) Prepare(im *process.Image) {
 	s := a.find(im)
+	if f := a.sites[im.RTS]; f.err != nil && a.failed == nil {
+		a.fail(im, f.err)
+	} else if s != nil && len(s.Lacks) > 0 {
+		a.host.WarnOf(im, fmt.Sprintf("event %s leaves out %s: the program's symbol table does not have their place", name, strings.Join(s.Lacks, ", ")))
+	}
 	if s == nil {
 		return
 	}
@@ -282,7 +268,7 @@ func (a *allocation) Attach(im *process.Image) error {
 	}
 	ended := a.end(im)
 	if !errors.Is(err, process.ErrEnded) { // others may live longer
-		a.fail(err)
+		a.fail(im, err)
 		a.problems[im.Incarnation] = err
 	}
 	return ended

@@ -149,11 +149,7 @@ func (i *image) place(g int) error {
 		return err
 	}
 	if len(found.Lacks) > 0 && !i.p.quiet[g] {
-		line := fmt.Sprintf("event %s leaves out %s: the program's symbol table does not have their place", rtsevents.Groups[g], strings.Join(found.Lacks, ", "))
-		if !i.p.reported[line] {
-			i.p.reported[line] = true
-			i.p.host.Log.Warn(line)
-		}
+		i.p.host.WarnOf(i.im, fmt.Sprintf("event %s leaves out %s: the program's symbol table does not have their place", rtsevents.Groups[g], strings.Join(found.Lacks, ", ")))
 	}
 	return nil
 }
@@ -230,11 +226,7 @@ func (i *image) problems() (lines []string) {
 		if len(groups[reason]) > 1 {
 			what, are = "events "+strings.Join(groups[reason], ", "), "are"
 		}
-		of := "the other events go on"
-		if i.p.host.OwnLogs {
-			of = "ccagent ps says which processes have that"
-		}
-		lines = append(lines, fmt.Sprintf("%s %s not available: %s; %s", what, are, reason, of))
+		lines = append(lines, fmt.Sprintf("%s %s not available: %s; the other events go on", what, are, reason))
 	}
 	return lines
 }

@@ -50,12 +50,11 @@ type Probes struct {
 	running sync.WaitGroup
 	stop    chan struct{}
 
-	images   map[uint32]*image // by process
-	sites    map[*process.Module]found
-	reported map[string]bool // reasons that the user was warned of
-	traps    overhead.Tally
-	ended    uint64 // what the probes of processes that have ended have cost, ns
-	written  []eventlog.RTSProbes
+	images  map[uint32]*image // by process
+	sites   map[*process.Module]found
+	traps   overhead.Tally
+	ended   uint64 // what the probes of processes that have ended have cost, ns
+	written []eventlog.RTSProbes
 
 	mu    sync.Mutex
 	slots []*image // nil where free
@@ -64,7 +63,7 @@ type Probes struct {
 // open makes the source of the groups that were asked for. The probes of threads also report
 // labels.
 func open(h *source.Host, asked []*source.Event, needs source.Need) source.Source {
-	p := &Probes{host: h, stop: make(chan struct{}), images: map[uint32]*image{}, sites: map[*process.Module]found{}, reported: map[string]bool{}}
+	p := &Probes{host: h, stop: make(chan struct{}), images: map[uint32]*image{}, sites: map[*process.Module]found{}}
 	for _, e := range asked {
 		p.wanted[e.Detail.(int)] = true
 	}
@@ -215,10 +214,7 @@ func (p *Probes) release(i *image) error {
 // warn warns of groups that are not available, in one line for each reason, once.
 func (p *Probes) warn(i *image) {
 	for _, line := range i.problems() {
-		if !p.reported[line] {
-			p.reported[line] = true
-			p.host.Log.Warn(line)
-		}
+		p.host.WarnOf(i.im, line)
 	}
 }
 

@@ -13,6 +13,7 @@ type Set struct {
 	warn    func(line string) // while there is no log
 	written map[Place]uint64  // all losses
 	rates   []*eventlog.EventRate
+	told    map[string]bool // by WarnOf
 }
 
 // NewSet makes a set of logs; warn takes warnings while there is none.
@@ -86,6 +87,24 @@ func (s *Set) LostMore(at Place, n uint64) error {
 func (s *Set) Warn(line string) {
 	s.warn(line)
 	for _, log := range s.logs {
+		log.warned = append(log.warned, line)
+	}
+}
+
+// WarnOf warns in one log, and tells the user at once; either once.
+func (s *Set) WarnOf(log *Sink, line, tell string) {
+	if !s.told[tell] {
+		if s.told == nil {
+			s.told = map[string]bool{}
+		}
+		s.told[tell] = true
+		s.warn(tell)
+	}
+	if !log.noted[line] {
+		if log.noted == nil {
+			log.noted = map[string]bool{}
+		}
+		log.noted[line] = true
 		log.warned = append(log.warned, line)
 	}
 }

@@ -53,8 +53,9 @@ type Sink struct {
 	stacks      *stacks
 	labels      labels
 	losses      losses
-	warned      []string // not yet in the log
-	unwritten   uint64   // events that were dropped
+	warned      []string        // not yet in the log
+	noted       map[string]bool // by Set.WarnOf
+	unwritten   uint64          // events that were dropped
 }
 
 // holdMost is what a log that Outlives errors holds at most, in bytes: some minutes of a busy program.

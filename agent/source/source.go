@@ -163,6 +163,15 @@ type Host struct {
 	TargetCPU func() uint64
 }
 
+// WarnOf warns of one process, and tells the user once for all of whom it is true.
+func (h *Host) WarnOf(im *process.Image, line string) {
+	tell := line
+	if h.OwnLogs {
+		tell += "; ccagent ps says of which processes"
+	}
+	h.Log.WarnOf(im.Log, line, tell)
+}
+
 // Use is what has been used, in ns.
 type Use struct {
 	Cost   Cost   // of the source, so far

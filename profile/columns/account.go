@@ -45,8 +45,9 @@ func (u *Undefined) Sum() uint64 {
 // maxDamage bounds Accounting.Damage.
 const maxDamage = 32
 
-// Gap is a stretch of a log's time of which it says nothing, since it is damaged there. What
-// happened in it is not known; it is at least a sampling interval long.
+// Gap is a stretch of a log's time of which it says nothing, since it is damaged there, or of
+// captures of which none was under way. What happened in it is not known; it is at
+// least a sampling interval long.
 type Gap struct{ From, To uint64 } // ns
 
 // Unrecorded returns how much of a stretch of time lies in gaps, in ns.

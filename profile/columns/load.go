@@ -233,6 +233,8 @@ func (b *builder) add(rec *eventlog.Record) {
 		if len(p.Warnings) < maxWarnings {
 			p.Warnings = append(p.Warnings, Warning{rec.Time, ev.Text})
 		}
+	case *eventlog.Unrecorded:
+		b.unrecorded(rec.Time-min(ev.Ns, rec.Time), rec.Time)
 	case *eventlog.CaptureEnd:
 		b.ran(rec.Time)
 		p.End, p.HaveEnd = *ev, true
@@ -262,13 +264,17 @@ func (b *builder) resumed(time uint64) {
 		return
 	}
 	b.damaged = false
-	if len(b.p.Gaps) < maxGaps {
-		b.p.Gaps = append(b.p.Gaps, Gap{b.last, time})
-	}
+	b.unrecorded(b.last, time)
 	b.rts.gap(b.last, time)
 }
 
-// maxGaps bounds what is kept of a log that is damaged in many places.
+func (b *builder) unrecorded(from, to uint64) {
+	if from < to && len(b.p.Gaps) < maxGaps {
+		b.p.Gaps = append(b.p.Gaps, Gap{from, to})
+	}
+}
+
+// maxGaps bounds what is kept of a log that is damaged in many places, or of very many captures.
 const maxGaps = 1 << 12
 
 func (b *builder) malformed(ev *eventlog.Malformed) {

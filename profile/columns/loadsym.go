@@ -1,6 +1,9 @@
 package columns
 
 import (
+	"cmp"
+	"slices"
+
 	"ccagent/eventlog"
 )
 
@@ -161,6 +164,7 @@ func (b *builder) finish() *Log {
 	b.rts.finish(b.last)
 	b.finishProfile()
 	p.Duration = b.last
+	slices.SortFunc(p.Gaps, func(x, y Gap) int { return cmp.Compare(x.From, y.From) })
 	p.Nodes, p.Places = b.stacks.nodes.Nodes, b.stacks.nodes.places
 	p.Sites, p.SkippedWords = b.stacks.sites.sites, b.stacks.sites.words
 	b.columns.finish(len(p.Sites))

@@ -28,6 +28,7 @@ type survey struct {
 	// process is the one that the capture is of.
 	process processKey
 	caps    int // capabilities that the log knows
+	covers  coverage
 }
 
 // processKey identifies a process among those of several logs. A log does not distinguish a process from
@@ -69,7 +70,8 @@ func look(in Input, mark func(i int, time uint64) bool) (*survey, error) {
 	}
 	defer closed()
 	if in.Keep == nil { // else samples are counted, for which damage must be seen as when they are copied
-		r.Only(eventlog.IDRTSIdentifier, eventlog.IDRunThread, eventlog.IDCapture, eventlog.IDProcess, eventlog.IDOSProcessPID, eventlog.IDNodes, eventlog.IDSample)
+		r.Only(eventlog.IDRTSIdentifier, eventlog.IDRunThread, eventlog.IDCapture, eventlog.IDProcess, eventlog.IDOSProcessPID, eventlog.IDNodes, eventlog.IDSample,
+			eventlog.IDUnrecorded, eventlog.IDOverhead, eventlog.IDCaptureEnd)
 	}
 	err = each(in, r, func(rec *eventlog.Record, types []eventlog.EventType) bool {
 		if s.types == nil {
@@ -102,6 +104,11 @@ func look(in Input, mark func(i int, time uint64) bool) (*survey, error) {
 			s.nodes.samples++
 		case *eventlog.HaskellThread:
 			s.nodes.use(ev.Node)
+		case *eventlog.Unrecorded:
+			s.covers.hole(rec.Time-min(ev.Ns, rec.Time), rec.Time)
+		}
+		if s.own {
+			s.covers.at(rec.Time)
 		}
 		return true
 	})

@@ -54,6 +54,11 @@ func Write(w io.Writer, inputs []Input, o Options) (Report, error) {
 			}
 		}
 	}
+	for _, h := range rw.holes() {
+		if err := rw.put(h.to, eventlog.NoCap, &eventlog.Unrecorded{Ns: h.to - h.from}); err != nil {
+			return rw.report, err
+		}
+	}
 	if rw.haveEnd {
 		if err := rw.put(rw.endTime, eventlog.NoCap, &rw.end); err != nil {
 			return rw.report, err
@@ -351,6 +356,8 @@ func (c *copier) record(rec *eventlog.Record) error {
 		return c.o.Add(c.w)
 	case *eventlog.Process:
 		return c.put(c.clamp(time), rec.Cap, ev)
+	case *eventlog.Unrecorded: // the merged log has holes of its own
+		return nil
 	case *eventlog.RTSWatch:
 		if !c.l.standard {
 			return nil // it says where the standard events are whole
@@ -441,8 +448,8 @@ func (c *copier) raw(rec *eventlog.Record, time uint64) error {
 }
 
 // clamp limits the time of a definition to the range.
-func (c *copier) clamp(time uint64) uint64 {
-	if r := c.o.Range; r.To != 0 {
+func (rw *rewriter) clamp(time uint64) uint64 {
+	if r := rw.o.Range; r.To != 0 {
 		return min(time, r.To)
 	}
 	return time
