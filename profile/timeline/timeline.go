@@ -45,9 +45,9 @@ type Timeline struct {
 	UnwatchedThreads, UnwatchedGC []uint64
 	// Unrecorded is the time in each bucket, in ns, of which the log says nothing; nil if there is none.
 	Unrecorded []uint64
-	// Sparse is set where a bucket is shorter than the time between two samples: one without a sample
-	// need not have been idle.
-	Sparse bool
+	// Unseen are the buckets in which what has no sample need not have been idle: they are shorter
+	// than the time between two samples was there. It is nil if there are none.
+	Unseen []bool
 }
 
 // Of computes a selection's timeline. That of a log without times, as of a pprof profile, is
@@ -90,7 +90,9 @@ func Of(s *profile.Selection, o Options) *Timeline {
 	if s.Event >= 0 {
 		b := s.Over(s.Event, window, marked)
 		t.Weight, t.Samples, t.Marked, t.Caps = b.Weight, b.Samples, b.Marked, b.Caps
-		t.Sparse = s.EventDef().Unit == "ns" && s.CountsTime() && s.Samples > 0 && t.Step < s.Total/s.Samples
+		if s.EventDef().Unit == "ns" && s.CountsTime() && s.Samples > 0 {
+			t.Unseen = t.unseen(s.Total/s.Samples, p.Capture.CPUs)
+		}
 	}
 	for _, l := range p.Losses {
 		if b := bucket(l.Time); b >= 0 && s.Event >= 0 && l.Event == p.Events[s.Event].Index && l.Reason != eventlog.LossSideBand {

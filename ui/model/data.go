@@ -117,9 +117,9 @@ type CapActivity struct {
 	// NotWatched are the columns of which it is not known what the capability did; nil if there
 	// are none.
 	NotWatched []bool
-	// Sparse is set where columns are shorter than the time between two samples: one without need
-	// not have been idle.
-	Sparse bool
+	// Unseen are the columns without a sample that need not have been idle, since they are shorter than
+	// the time between two samples; nil if there are none.
+	Unseen []bool
 }
 
 // Source is a file with its heat.

@@ -56,7 +56,7 @@ func (e *Engine) activity(q Query) *Lanes {
 	out.Missing = t.Missing()
 	for _, row := range t.Caps {
 		c := capActivity(&row, len(t.Weight))
-		c.NotWatched, c.Sparse = out.Missing, t.Sparse
+		c.NotWatched, c.Unseen = out.Missing, t.Unseen
 		out.Caps = append(out.Caps, c)
 	}
 	out.Scheduler = Recall(e, w, func() *Scheduler { return e.scheduler(w, t) })

@@ -76,17 +76,11 @@ func (tl OverTime) Text(w io.Writer, o printer.Options) error {
 	p.activity(activity.Of(s), o)
 	watchedNote(p, s.Profile, t)
 	none := "· idle"
-	switch {
-	case t.Sparse:
-		none = "· idle, by the RTS"
-		if t.RTS == nil {
-			none = "no letter: no sample, for columns are shorter than the time between two"
-		}
-	case !s.CountsTime():
+	if !s.CountsTime() {
 		none = "· none"
 	}
 	legend := []string{"R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved", none, "small letters: below half"}
-	if t.Sparse && t.RTS != nil {
+	if t.Unseen != nil {
 		legend = append(legend, "no letter: no sample, for columns are shorter than the time between two")
 	}
 	if t.UnwatchedThreads != nil || t.UnwatchedGC != nil || t.Unrecorded != nil {
@@ -121,7 +115,7 @@ func letters(r *profile.CapWeight, t *timeline.Timeline, unit string) string {
 	for i, w := range total {
 		if w == 0 || float64(w) < 0.02*float64(full) {
 			none := '·'
-			if t.Sparse {
+			if t.Unseen != nil && t.Unseen[i] {
 				none = ' '
 			}
 			b.WriteRune(none)

@@ -317,12 +317,12 @@ func (tp *Time) Draw(p *widget.Painter, r widget.Rect, focus bool) {
 		note := ""
 		if i == 0 {
 			note = p.Glyphs.Run + " run " + p.Glyphs.GC + " GC"
-			if !c.Sparse {
+			if c.Unseen == nil || slices.Contains(c.Unseen, false) {
 				note += " " + p.Glyphs.Idle + " idle"
 			}
 			if slices.Contains(d.Missing, true) {
 				note += " " + p.Glyphs.NotWatched + " lost"
-			} else if c.Sparse {
+			} else if c.Unseen != nil {
 				note += " blank: unseen"
 			}
 		}
@@ -416,7 +416,7 @@ func (tp *Time) cap(p *widget.Painter, y int, c *model.CapActivity) {
 			} else {
 				p.Cell(x, y, g.Level(c.Run[i]), t.Run)
 			}
-		case c.Sparse:
+		case i < len(c.Unseen) && c.Unseen[i]:
 			p.Cell(x, y, " ", t.Idle)
 		default:
 			p.Cell(x, y, g.Idle, t.Idle)
