@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"ccagent/eventlog"
@@ -75,14 +76,19 @@ func (tl OverTime) Text(w io.Writer, o printer.Options) error {
 	p.Line("")
 	p.activity(activity.Of(s), o)
 	watchedNote(p, s.Profile, t)
-	none := "· idle"
-	if !s.CountsTime() {
-		none = "· none"
+	legend := []string{"R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved"}
+	switch {
+	case !s.CountsTime():
+		legend = append(legend, "· none")
+	case t.Unseen == nil || slices.Contains(t.Unseen, false):
+		legend = append(legend, "· idle")
+	case t.RTS != nil:
+		legend = append(legend, "· idle, by the RTS")
 	}
-	legend := []string{"R Haskell", "G gc", "S run-time system", "F foreign", "K kernel", "? unresolved", none, "small letters: below half"}
 	if t.Unseen != nil {
 		legend = append(legend, "no letter: no sample, for columns are shorter than the time between two")
 	}
+	legend = append(legend, "small letters: below half")
 	if t.UnwatchedThreads != nil || t.UnwatchedGC != nil || t.Unrecorded != nil {
 		legend = append(legend, string(chart.NotWatched)+" not watched: nobody knows")
 	}
