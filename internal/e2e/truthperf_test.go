@@ -326,8 +326,13 @@ func timeClaims(t *testing.T, p truthProgram, w truthWay) (claims []claim) {
 		if strings.HasPrefix(name, "?") || name == "(C)" {
 			continue
 		}
-		c := ours[name].claim("time (perf)", name, shares[name], binomial(shares[name], n), samples)
-		c.Unknown = unknown(name, sources, shares)
+		// If all that hit in switches of threads was time of the thread's, all else has less.
+		share, switching := shares[name], shares["? switching"]
+		c := ours[name].claim("time (perf)", name, share*(1-switching), binomial(share, n), samples)
+		c.Unknown = share*switching + unknown(name, sources, shares)
+		if name == "(kernel)" {
+			c.Oracle, c.Unknown = share, (1-share)*switching
+		}
 		claims = append(claims, c)
 	}
 	return claims
@@ -337,8 +342,6 @@ func timeClaims(t *testing.T, p truthProgram, w truthWay) (claims []claim) {
 // sources may be any binding's, other code without a name only that of a library.
 func unknown(name string, sources *sourceTexts, shares map[string]float64) float64 {
 	switch {
-	case name == "(kernel)":
-		return shares["? switching"]
 	case strings.HasPrefix(name, "("):
 		return 0
 	case sources.owns(name):
