@@ -11,6 +11,7 @@ import (
 
 	"ccagent/agent/census"
 	"ccagent/agent/closures"
+	"ccagent/agent/footprint"
 	"ccagent/agent/process"
 	"ccagent/agent/retained"
 	"ccagent/agent/rtsites"
@@ -82,7 +83,10 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 	}
 	bands := taken.Bands(r.Profiled, r.Tables.Name)
 	sum.Bands = len(bands)
-	if err := writeBands(c.log, taken.Time, bands, &sum.Bytes); err != nil || taken.Copy == nil {
+	if err := writeBands(c.log, taken.Time, bands, &sum.Bytes); err != nil {
+		return err
+	}
+	if err := writeFootprint(c.log, taken.Time, im.PID, footprint.Of(taken)); err != nil || taken.Copy == nil {
 		return err
 	}
 	defer taken.Copy.Close()
@@ -117,7 +121,7 @@ func takeCensus(ctx context.Context, im *process.Image, o *HeapOptions) (*census
 		return nil, nil, errors.New("the functions of its run-time system are in no file")
 	}
 	r := census.NewReader(im, &at.Heap)
-	how := census.Options{Wait: o.Wait, MaxPause: o.MaxPause}
+	how := census.Options{Wait: o.Wait, MaxPause: o.MaxPause, Residence: true}
 	if o.Graph {
 		how.Keep = o.GraphMemory
 	}
@@ -148,6 +152,27 @@ func writeBands(log *sink.Sink, at uint64, bands map[string]uint64, total *uint6
 		events = append(events, &eventlog.HeapSampleString{Bytes: bands[name], Label: eventlog.CleanName(name)})
 	}
 	for _, e := range append(events, &eventlog.HeapSampleEnd{Era: 1}) {
+		if err := log.Emit(at, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFootprint writes where the memory of a process is.
+func writeFootprint(log *sink.Sink, at uint64, pid uint32, f *footprint.Footprint) error {
+	f.PID = pid
+	events := []eventlog.Event{&f.Footprint}
+	for i := range f.Parts {
+		events = append(events, &f.Parts[i])
+	}
+	for i := range f.Pins {
+		events = append(events, &f.Pins[i])
+	}
+	for i := range f.Stacks {
+		events = append(events, &f.Stacks[i])
+	}
+	for _, e := range events {
 		if err := log.Emit(at, e); err != nil {
 			return err
 		}

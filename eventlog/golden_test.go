@@ -94,6 +94,11 @@ func TestOwnPayloads(t *testing.T) {
 		{&HeapRoot{ID: 1, Kind: HeapRootThread, Closure: 2, TSO: 3, Label: "l", Number: 4, Retained: 5}, "01 02 02 03 01 6c 04 05"},
 		{&HeapBranch{Parent: 1, Closure: 2, Root: 3, Count: 4, Bytes: 5, Retained: 6}, "01 02 03 04 05 06"},
 		{&HeapPath{Closure: 1, Root: 2, Count: 3, Bytes: 4, Retained: 5, Steps: []HeapStep{{6, 7, 8, 9}}}, "01 02 03 04 05 01 06 07 08 09"},
+		{&Footprint{PID: 1, Resident: 2, Swapped: 3, Beside: true, Slop: 4, StackBytes: 5, Threads: 6, Megablocks: 7, Partly: 8, Notes: []string{"n"}},
+			"01 02 03 01 04 05 06 07 08 01 01 6e"},
+		{&FootprintPart{Kind: FootprintLive, Generation: 1, Name: "n", Bytes: 2, Mapped: 3, Count: 4}, "01 01 01 6e 02 03 04"},
+		{&FootprintPin{Kind: FootprintPinned, Name: "n", Moved: true, Megablocks: 1, Free: 2, Held: 3, Count: 5}, "04 01 6e 01 01 02 03 05"},
+		{&FootprintStack{TSO: 1, Label: "l", Bytes: 2}, "01 01 6c 02"},
 		{&OSThread{TID: 1, Name: "o", State: 'S', Role: OSThreadCalls, TSO: 3}, "01 01 6f 53 02 03"},
 		// A node's parent stands as the distance to it.
 		{&Nodes{First: 10, Nodes: []Node{{Parent: 0, Kind: FrameStop, Module: 1, Addr: 0x80}, {Parent: 10, Kind: FrameUpdate, Module: 0, Addr: 1}}},

@@ -131,6 +131,11 @@ const (
 	IDHeapRoot   = 1052
 	IDHeapBranch = 1053
 	IDHeapPath   = 1054
-	IDCore       = 1027
-	IDCoreText   = 1028
+	// Where the memory of a process is.
+	IDFootprint      = 1055
+	IDFootprintPart  = 1056
+	IDFootprintPin   = 1057
+	IDFootprintStack = 1058
+	IDCore           = 1027
+	IDCoreText       = 1028
 )

@@ -209,6 +209,10 @@ var kinds = []kind{
 	own[HeapRoot]("heap root"),
 	own[HeapBranch]("heap branch"),
 	own[HeapPath]("heap path"),
+	own[Footprint]("footprint"),
+	own[FootprintPart]("footprint part"),
+	own[FootprintPin]("footprint pin"),
+	own[FootprintStack]("footprint stack"),
 	own[Core]("core"),
 	own[CoreText]("core text"),
 }

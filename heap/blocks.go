@@ -13,6 +13,13 @@ type Group struct {
 	Blocks      uint32
 	Flags       uint16 // ghc.Block…
 	Generation  uint64 // address of the generation's descriptor
+	Link        uint64 // address of the descriptor of the group that follows in its list
+}
+
+// DescribedBy is the first byte of the block whose descriptor has an address.
+func DescribedBy(descriptor uint64) uint64 {
+	const inside = ghc.MegablockBytes - 1
+	return descriptor&^inside + descriptor&inside/ghc.BlockDescriptorBytes*ghc.BlockBytes
 }
 
 // Used is how many bytes of the group are in use.
@@ -40,10 +47,11 @@ type Found struct {
 // Groups visits the groups of a megablock at an address, whose descriptors are given: the first
 // DescriptorBytes of it. A group that is longer than the megablock goes on in those that follow,
 // which have no descriptors of their own; limit is how many megablocks there can be at the most.
+// Groups that are on the block allocator's lists of free ones are visited by free, unless it is nil.
 //
 // The rules are those of the block allocator (rts/sm/BlockAlloc.c): the first descriptor of a
 // group has its number of blocks, and a free group's free is −1.
-func Groups(address uint64, descriptors []byte, limit uint64, visit func(Group)) Found {
+func Groups(address uint64, descriptors []byte, limit uint64, visit, free func(Group)) Found {
 	f := Found{Megablocks: 1}
 	if len(descriptors) < DescriptorBytes {
 		return f
@@ -54,6 +62,7 @@ func Groups(address uint64, descriptors []byte, limit uint64, visit func(Group))
 		g := Group{
 			Start:      binary.LittleEndian.Uint64(d[ghc.BlockStart:]),
 			Free:       binary.LittleEndian.Uint64(d[ghc.BlockFree:]),
+			Link:       binary.LittleEndian.Uint64(d[ghc.BlockLink:]),
 			Generation: binary.LittleEndian.Uint64(d[ghc.BlockGen:]),
 			Flags:      binary.LittleEndian.Uint16(d[ghc.BlockFlags:]),
 			Blocks:     binary.LittleEndian.Uint32(d[ghc.BlockCount:]),
@@ -76,6 +85,9 @@ func Groups(address uint64, descriptors []byte, limit uint64, visit func(Group))
 		}
 		if g.Free == ^uint64(0) {
 			f.Unallocated += n
+			if free != nil {
+				free(g)
+			}
 		} else if g.Has(ghc.BlockNonmoving) || g.Free >= g.Start && g.Free-g.Start <= n*ghc.BlockBytes {
 			visit(g)
 		} else {

@@ -53,14 +53,21 @@ func TestGroups(t *testing.T) {
 		{"long, but not first", map[int]Group{4: {Free: 8, Blocks: 1}, 5: {Free: 8, Blocks: 252}, 6: {Free: none, Blocks: 250}}, 9, "4:8", Found{250, 1, 1}},
 	} {
 		var got []string
+		var unallocated uint64
 		found := Groups(at, megablock(at, c.groups), c.limit, func(g Group) {
 			got = append(got, fmt.Sprintf("%d:%d", (g.Start-at)/ghc.BlockBytes, g.Used()))
-		})
+			if d := at + (g.Start-at)/ghc.BlockBytes*ghc.BlockDescriptorBytes; DescribedBy(d) != g.Start {
+				t.Errorf("%s: the descriptor at %#x is that of %#x, not %#x", c.name, d, DescribedBy(d), g.Start)
+			}
+		}, func(g Group) { unallocated += uint64(g.Blocks) })
+		if unallocated != found.Unallocated {
+			t.Errorf("%s: %d blocks are visited as free, %d counted", c.name, unallocated, found.Unallocated)
+		}
 		if s := strings.Join(got, " "); s != c.want || found != c.found {
 			t.Errorf("%s: %s, %+v; want %s, %+v", c.name, s, found, c.want, c.found)
 		}
 	}
-	if f := Groups(at, nil, 1, func(Group) { t.Error("there is a group in nothing") }); f.Megablocks != 1 {
+	if f := Groups(at, nil, 1, func(Group) { t.Error("there is a group in nothing") }, nil); f.Megablocks != 1 {
 		t.Errorf("nothing is %d megablocks", f.Megablocks)
 	}
 }
@@ -82,6 +89,7 @@ func FuzzGroups(f *testing.F) {
 		}
 		tally := NewTally(plain, func(p uint64) (Info, bool) { return ReadInfo(m, p) })
 		var large, blocks uint64
+		var unallocated uint64
 		found := Groups(at, descriptors, limit, func(g Group) {
 			blocks += uint64(g.Blocks)
 			if g.Flags&ghc.BlockNonmoving != 0 {
@@ -94,7 +102,10 @@ func FuzzGroups(f *testing.F) {
 			tally.AddLarge(g, words)
 			tally.AddPinned(g, words)
 			tally.AddCompact(g, words)
-		})
+		}, func(g Group) { unallocated += uint64(g.Blocks) })
+		if unallocated != found.Unallocated {
+			t.Errorf("%d blocks are visited as free, %d counted", unallocated, found.Unallocated)
+		}
 		if found.Megablocks < 1 || found.Megablocks > limit || blocks+found.Unallocated > found.Megablocks*ghc.MegablockBytes/ghc.BlockBytes {
 			t.Errorf("%d blocks and %+v in %d megablocks", blocks, found, limit)
 		}

@@ -7,13 +7,27 @@ type Layout struct {
 	Header    int // of a StgHeader
 	TSO       int
 	TRecChunk int
+
+	tsoID, tsoStackTotal int // where a TSO has them, in bytes
+}
+
+// threadStack reads what a TSO says of its stack. It has all words that the layout says.
+func (l *Layout) threadStack(tso []uint64) ThreadStack {
+	var t ThreadStack
+	if id := l.tsoID / 8; id < len(tso) {
+		t.ID = tso[id]
+	}
+	if at := l.tsoStackTotal / 8; at < len(tso) {
+		t.Words = tso[at] >> (8 * (l.tsoStackTotal % 8)) & (1<<32 - 1)
+	}
+	return t
 }
 
 // LayoutOf gives the sizes of a release and way. Of an unknown release they are those of the
 // newest, and known is false.
 func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {
 	g, known := ghc.LayoutOf(version, profiled, threaded)
-	return Layout{Header: int(g.Header) / 8, TSO: int(g.TSOWords), TRecChunk: int(g.TRecChunkWords)}, known
+	return Layout{Header: int(g.Header) / 8, TSO: int(g.TSOWords), TRecChunk: int(g.TRecChunkWords), tsoID: int(g.TSOID), tsoStackTotal: int(g.TSOStackTotal)}, known
 }
 
 // Size returns the words of the closure that words begin with, whose info table is i. It

@@ -23,12 +23,25 @@ type Tally struct {
 	Pinned, PinnedWords, PinnedFirst, PinnedHeads uint64
 	// Unread counts words that could not be read as closures.
 	Unread uint64
+	// Large has the type of the closure of each group with a large object, by the group's start, and
+	// Threads what each TSO says of its stack, if they are not nil.
+	Large   map[uint64]ghc.ClosureType
+	Threads []ThreadStack
 
 	layout Layout
 	tables Tables
 	by     map[uint64]*Count
 	last   *Count // that was counted: closures that follow each other resemble each other
 }
+
+// ThreadStack is what a TSO says of its thread's stack.
+type ThreadStack struct {
+	ID    uint64 // of the thread
+	Words uint64 // of all chunks
+}
+
+// maxThreads bounds the threads whose stacks are kept.
+const maxThreads = 1 << 20
 
 // NewTally makes a tally of nothing.
 func NewTally(layout Layout, tables Tables) *Tally {
@@ -58,6 +71,9 @@ func (t *Tally) of(pointer uint64, info Info) *Count {
 // Add counts the closures of a group of small objects, whose words in use are given.
 func (t *Tally) Add(words []uint64) {
 	t.Unread += uint64(t.layout.Walk(words, t.tables, func(c Closure) {
+		if c.Info.Type == ghc.TSO && t.Threads != nil && len(t.Threads) < maxThreads {
+			t.Threads = append(t.Threads, t.layout.threadStack(words[c.At:][:c.Words]))
+		}
 		if n := t.of(c.Pointer, c.Info); n != nil {
 			n.Number++
 			n.Words += uint64(c.Words)
@@ -96,6 +112,9 @@ func (t *Tally) AddLarge(g Group, head []uint64) {
 	n.Number++
 	n.Words += uint64(size)
 	n.Slop += used - uint64(size)
+	if t.Large != nil {
+		t.Large[g.Start] = info.Type
+	}
 }
 
 // AddPinned counts a group of blocks with byte arrays that are not moved, of which the first words

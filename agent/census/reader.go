@@ -40,13 +40,17 @@ type Generation struct {
 
 // Descriptors is what the descriptors of a heap's blocks and generations said at one moment.
 type Descriptors struct {
-	Generations []Generation // the youngest first
-	Groups      []heap.Group // in use, by address
-	Megablocks  uint64       // mapped
-	Unallocated uint64       // blocks on the allocator's lists
-	Odd         uint64       // blocks whose descriptors contradict themselves
+	Generations []Generation    // the youngest first
+	Groups      []heap.Group    // in use, by address
+	Free        []heap.Group    // on the allocator's lists, by address; Free has no meaning in them
+	Space       [2]uint64       // begin and end of the heap's addresses
+	Regions     []procfs.Region // the parts of these that are mapped
+	Megablocks  uint64          // mapped
+	Unallocated uint64          // blocks on the allocator's lists
+	Odd         uint64          // blocks whose descriptors contradict themselves
 	// Nonmoving is set if the non-moving collector has blocks, which are not in Groups.
 	Nonmoving bool
+	Segments  []heap.Group // of the non-moving collector, by address; Free has no meaning in them
 	// Filling are the starts of the blocks that capabilities fill with pinned byte arrays. They
 	// belong to no generation yet.
 	Filling []uint64
@@ -97,7 +101,7 @@ func NewReader(im *process.Image, vars *rtsites.Heap) *Reader {
 	layout, _ := ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
 	r.pinned = ghc.BaseOfCapability + uint64(layout.PinnedBlocks) - 8
 	bias := im.BiasOf(im.RTS)
-	for _, at := range []*uint64{&r.vars.Generations, &r.vars.OldestGeneration, &r.vars.Space, &r.vars.Collect, &r.vars.CollectEnd, &r.vars.Array, &r.vars.Count, &r.vars.Main, &r.vars.Stable, &r.vars.StableSize} {
+	for _, at := range []*uint64{&r.vars.Generations, &r.vars.OldestGeneration, &r.vars.Space, &r.vars.Collect, &r.vars.CollectEnd, &r.vars.Array, &r.vars.Count, &r.vars.Main, &r.vars.Stable, &r.vars.StableSize, &r.vars.Nurseries, &r.vars.NurseryCount} {
 		if *at != 0 {
 			*at += bias
 		}
@@ -192,11 +196,14 @@ func (r *Reader) Descriptors() (*Descriptors, error) {
 		return nil, fmt.Errorf("find the heap of process %d: %w", r.PID, err)
 	}
 	buf := make([]byte, heap.DescriptorBytes)
+	d.Space = [2]uint64{begin, end}
 	for _, m := range regions {
 		lo, hi := max(m.Start, begin), min(m.End, end)
 		if !m.Readable || lo >= hi {
 			continue
 		}
+		m.Start, m.End = lo, hi
+		d.Regions = append(d.Regions, m)
 		for at := (lo + ghc.MegablockBytes - 1) &^ (ghc.MegablockBytes - 1); at < hi && hi-at >= ghc.MegablockBytes; {
 			if d.Megablocks >= maxMegablocks || len(d.Groups) > maxGroups {
 				return nil, fmt.Errorf("the heap of process %d is larger than can be looked at", r.PID)
@@ -208,10 +215,11 @@ func (r *Reader) Descriptors() (*Descriptors, error) {
 			f := heap.Groups(at, buf, limit, func(g heap.Group) {
 				if g.Has(ghc.BlockNonmoving) {
 					d.Nonmoving = true
+					d.Segments = append(d.Segments, g)
 					return
 				}
 				d.Groups = append(d.Groups, g)
-			})
+			}, func(g heap.Group) { d.Free = append(d.Free, g) })
 			d.Unallocated += f.Unallocated
 			d.Odd += f.Odd
 			d.Megablocks += f.Megablocks

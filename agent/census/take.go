@@ -35,6 +35,8 @@ type Options struct {
 	MaxPause time.Duration
 	// Keep, if it is not 0, has the census keep what it has copied, of at most so many bytes.
 	Keep uint64
+	// Residence has the census find out what of the process is in memory.
+	Residence bool
 }
 
 // Census is what was found.
@@ -44,7 +46,8 @@ type Census struct {
 	Pause       time.Duration
 	Descriptors *Descriptors
 	Tally       *heap.Tally
-	Copy        *Copy // with Options.Keep; the caller closes it
+	Copy        *Copy      // with Options.Keep; the caller closes it
+	Residence   *Residence // with Options.Residence
 }
 
 // Site is where a program is stopped: offsets in its run-time system's file.
@@ -97,6 +100,7 @@ func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Censu
 	if o.Keep > 0 {
 		c.keep, c.limit = &Copy{}, o.Keep
 	}
+	later := false // what is in memory is to be seen when the program runs on
 	begun := time.Now()
 	if before, err := r.Descriptors(); err == nil { // it may change while it is read
 		took := time.Since(begun)
@@ -104,6 +108,9 @@ func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Censu
 		if exact := took + time.Duration(float64(size)/copyRate*1e9); o.MaxPause != 0 && exact > o.MaxPause {
 			c.beside = true
 			size += maxYoung
+			later = true
+		} else if exact += time.Duration(before.Megablocks) * residencePause; o.MaxPause != 0 && exact > o.MaxPause {
+			later = true
 		}
 		// While a collection runs, descriptors say less than what it keeps; but no heap has more than it maps.
 		mapped := before.Megablocks * ghc.MegablockBytes
@@ -113,6 +120,9 @@ func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Censu
 	}
 	defer c.free()
 	census := &Census{Tally: heap.NewTally(r.Layout, r.look)}
+	if o.Residence {
+		census.Tally.Large, census.Tally.Threads = map[uint64]ghc.ClosureType{}, []heap.ThreadStack{}
+	}
 	err = hold.Gated(wait, r.PID, site.Path, site.Resurrect, hold.Gate{Offset: site.Collect, Least: oldest}, func(_ int, since uint64) (err error) {
 		census.Time = since
 		if census.Descriptors, err = r.Descriptors(); err != nil {
@@ -120,6 +130,11 @@ func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Censu
 		}
 		if err := c.while(r, census); err != nil {
 			return err
+		}
+		if o.Residence && !later {
+			if census.Residence, err = r.residence(census.Descriptors); err != nil {
+				return err
+			}
 		}
 		census.Pause = time.Duration(perf.Monotonic() - since)
 		return nil
@@ -132,6 +147,12 @@ func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Censu
 	}
 	if c.beside {
 		census.Manner = Beside
+	}
+	if o.Residence && later {
+		if census.Residence, err = r.residence(census.Descriptors); err != nil {
+			return nil, err
+		}
+		census.Residence.Beside = true
 	}
 	if err := census.Descriptors.check(); err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func ofRange(use, short, long string, stdout, stderr *printable.Writer, flags fu
 func heapCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	var (
 		number, columns int
-		retained        bool
+		retained, rss   bool
 		path            string
 	)
 	return ofRange("heap FILE", "what was live over time, by bands, and the heap's size",
@@ -70,11 +70,16 @@ In the chart each band is a letter, the greatest at the bottom.
 
 Of a log by ccagent heap --graph, --retained shows what keeps what alive: the tree
 of what would be freed without each CAF, thread and closure; and --path how a kind
-of closure is reached from there.`, stdout, stderr,
+of closure is reached from there.
+
+Of any log by ccagent heap, --rss shows where the memory of the process was (its
+resident set size): live data, the nursery, free blocks and what holds them,
+stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 		func(c *cobra.Command) {
 			c.Flags().IntVar(&number, "profile", 1, "which heap profile, if the log has several")
 			c.Flags().BoolVar(&retained, "retained", false, "what keeps what alive, and how much (of a log by ccagent heap --graph)")
 			c.Flags().StringVar(&path, "path", "", "how closures are reached whose name or place has `CLOSURE` in it (likewise)")
+			c.Flags().BoolVar(&rss, "rss", false, "where the memory of the process was, and what to do about it (of a log by ccagent heap)")
 			c.Flags().IntVar(&columns, "buckets", 0, "columns (default: what fits)")
 		},
 		func(p *profile.Profile, r profile.Range) (printer.Report, error) {
@@ -85,8 +90,10 @@ of closure is reached from there.`, stdout, stderr,
 				return nil, wrong("--buckets %d: from 1 to %d", columns, math.MaxUint16)
 			}
 			switch {
-			case retained && path != "":
-				return nil, wrong("--retained and --path: choose one")
+			case retained && path != "", rss && (retained || path != ""):
+				return nil, wrong("--retained, --path and --rss: choose one")
+			case rss:
+				return heap.RSS{Profile: p}, nil
 			case retained:
 				return heap.Retained{Profile: p}, nil
 			case path != "":

@@ -84,6 +84,7 @@ func TestExitStatus(t *testing.T) {
 		{"hot run.eventlog", 0, ""},
 		{"alloc blocks.eventlog", 0, ""},
 		{"heap --retained graph.eventlog", 0, ""},
+		{"heap --rss graph.eventlog", 0, ""},
 		{"heap --path main graph.eventlog", 0, ""},
 		{"alloc run.eventlog", 0, ""},
 		{"alloc --event alloc run.eventlog", 2, "--range does"},

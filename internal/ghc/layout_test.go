@@ -35,6 +35,7 @@ int main(void)
 	FIELD(StgTSO, bound);
 	FIELD(StgTSO, cap);
 	FIELD(StgTSO, trec);
+	FIELD(StgTSO, tot_stack_size);
 	BEHIND(StgTSO, global_link);
 	BEHIND(StgInd, indirectee);
 	BEHIND(StgMVar, head);
@@ -232,7 +233,7 @@ func facts(version string, profiled bool) map[string]int {
 	m := map[string]int{
 		"header": int(l.Header), "StgTSO.stackobj": int(l.TSOStackObj), "StgTSO.id": int(l.TSOID),
 		"StgTSO.what_next": int(l.TSOWhatNext), "sizeof what_next": 2, "StgTSO.flags": int(l.TSOFlags), "StgTSO.block_info": int(l.TSOBlockInfo),
-		"StgTSO.bound": int(l.TSOBound), "StgTSO.cap": int(l.TSOCap), "StgTSO.trec": int(l.TSOTRec), "StgTSO.global_link": TSOGlobalLink,
+		"StgTSO.bound": int(l.TSOBound), "StgTSO.cap": int(l.TSOCap), "StgTSO.trec": int(l.TSOTRec), "StgTSO.global_link": TSOGlobalLink, "StgTSO.tot_stack_size": int(l.TSOStackTotal),
 		"StgInd.indirectee": Indirectee, "StgMVar.head": MVarHead, "StgMVar.tail": MVarTail, "StgMVar.value": MVarValue,
 		"StgMVarTSOQueue.link": MVarQueueLink, "StgMVarTSOQueue.tso": MVarQueueTSO, "StgBlockingQueue.bh": QueueBH, "StgBlockingQueue.owner": QueueOwner,
 		"MessageBlackHole.tso": MessageTSO, "MessageBlackHole.bh": MessageBH, "MessageThrowTo.target": MessageTarget,

@@ -78,6 +78,7 @@ type Layout struct {
 	TSOCap         uint16 // StgTSO.cap
 	TSOTRec        uint16 // StgTSO.trec
 	TSOLabel       uint16 // StgTSO.label; 0: there is none (before 9.6)
+	TSOStackTotal  uint16 // StgTSO.tot_stack_size: words of all its stack's chunks, 32 bits wide
 	TSOCCCS        uint16 // StgTSO.prof.cccs; 0 without -prof
 	WhyBlocked     uint16 // StgTSO.why_blocked
 	WhyBlockedWide bool   // it has 32 bits, not 16
@@ -126,6 +127,7 @@ func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {
 		TSOTRec:        r.tsoID + 32,
 		TSOID:          r.tsoID,
 		TSOLabel:       r.tsoLabel,
+		TSOStackTotal:  8 * (r.tsoWords - 1), // the last field without -prof
 		WhyBlocked:     r.whyBlocked,
 		WhyBlockedWide: r.whyBlockedWide,
 		StackSize:      8,
@@ -149,7 +151,7 @@ func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {
 		l.TSOWords += ProfiledHeaderWords + 1
 		l.TRecChunkWords += ProfiledHeaderWords
 		for _, offset := range []*uint16{
-			&l.Header, &l.TSOStackObj, &l.TSOWhatNext, &l.TSOFlags, &l.TSOBlockInfo, &l.TSOID, &l.TSOBound, &l.TSOCap, &l.TSOTRec, &l.TSOLabel, &l.WhyBlocked, &l.StackSize, &l.StackSp, &l.StackFirst,
+			&l.Header, &l.TSOStackObj, &l.TSOWhatNext, &l.TSOFlags, &l.TSOBlockInfo, &l.TSOID, &l.TSOBound, &l.TSOCap, &l.TSOTRec, &l.TSOLabel, &l.TSOStackTotal, &l.WhyBlocked, &l.StackSize, &l.StackSp, &l.StackFirst,
 		} {
 			if *offset != 0 {
 				*offset += profiledHeaderBytes - headerBytes

@@ -50,6 +50,7 @@ type Log struct {
 	Nurseries  Nurseries
 	Dumps      []Dump
 	HeapGraphs []HeapGraph
+	Footprints []Footprint
 
 	// The columns that queries use. Index 0 of Nodes, of Places and of the symbol
 	// tables means none.

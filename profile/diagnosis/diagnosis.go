@@ -344,3 +344,12 @@ func NoGraph(p *profile.Profile) string {
 	}
 	return "The log does not say what keeps what alive: take a census of the running program with sudo ccagent heap --graph PID."
 }
+
+// NoFootprint returns the reason why a log does not say where the memory of its process is; empty if
+// it does.
+func NoFootprint(p *profile.Profile) string {
+	if len(p.Footprints) > 0 {
+		return ""
+	}
+	return "The log does not say where memory is: take a census of the running program with sudo ccagent heap PID."
+}

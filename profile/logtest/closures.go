@@ -23,7 +23,7 @@ func Allocated() *Log {
 	return l
 }
 
-// Retaining makes the log of one census with its pointers: a thread keeps forty nodes, of which each
+// Retaining makes the log of one census with its pointers, and where memory is: a thread keeps forty nodes, of which each
 // but the first is kept by the one before, and the last of them a thunk.
 func Retaining() *Log {
 	l := New()
@@ -44,6 +44,14 @@ func Retaining() *Log {
 		&eventlog.HeapBranch{Parent: 2, Closure: 2, Count: 1, Bytes: 224, Retained: 224},
 		&eventlog.HeapPath{Closure: 2, Root: 1, Count: 1, Bytes: 224, Retained: 224,
 			Steps: []eventlog.HeapStep{{Closure: 1, Times: 40}, {Closure: 2, Times: 1}}},
+		&eventlog.Footprint{PID: 1, Resident: 64 << 20, Swapped: 4096, Slop: 16, StackBytes: 1024, Threads: 2, Megablocks: 60, Partly: 50, Notes: []string{"a note"}},
+		&eventlog.FootprintPart{Kind: eventlog.FootprintFreeBlocks, Bytes: 40 << 20, Mapped: 40 << 20, Count: 50},
+		&eventlog.FootprintPart{Kind: eventlog.FootprintLive, Generation: 1, Bytes: 20 << 20, Mapped: 20 << 20, Count: 5120},
+		&eventlog.FootprintPart{Kind: eventlog.FootprintLarge, Name: "ARR_WORDS", Bytes: 1 << 20, Mapped: 2 << 20, Count: 1},
+		&eventlog.FootprintPart{Kind: eventlog.FootprintFiles, Name: "/usr/bin/prog", Bytes: 2 << 20, Mapped: 3 << 20, Count: 4},
+		&eventlog.FootprintPin{Kind: eventlog.FootprintStacks, Megablocks: 50, Free: 40 << 20, Held: 50 << 12, Count: 50},
+		&eventlog.FootprintPin{Kind: eventlog.FootprintLarge, Name: "ARR_WORDS", Megablocks: 1, Free: 4096, Held: 1 << 19, Count: 1},
+		&eventlog.FootprintStack{TSO: 7, Label: "reader", Bytes: 1024},
 	} {
 		l.Write(3, e)
 	}

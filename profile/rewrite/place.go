@@ -72,6 +72,8 @@ func (p place) event(rec *eventlog.Record) bool {
 		ev.PID += p.pids
 	case *eventlog.HeapGraph:
 		ev.PID += p.pids
+	case *eventlog.Footprint:
+		ev.PID += p.pids
 	case *eventlog.HaskellThread:
 		if ev.Capability != eventlog.NoCapability {
 			ev.Capability += uint32(p.caps)

@@ -234,12 +234,21 @@ type copier struct {
 	state  *state
 	sample int
 	dumped bool // the dump of threads that events belong to is kept
+	print  bool // the footprint that events belong to is kept
 	graph  bool // the graph of the heap that events belong to is kept
 }
 
 // dump copies an event of a dump of threads.
 func (c *copier) dump(rec *eventlog.Record, time uint64) error {
 	if !c.dumped {
+		return nil
+	}
+	return c.put(time, rec.Cap, rec.Event)
+}
+
+// footprint copies an event of a footprint.
+func (c *copier) footprint(rec *eventlog.Record, time uint64) error {
+	if !c.print {
 		return nil
 	}
 	return c.put(time, rec.Cap, rec.Event)
@@ -328,6 +337,11 @@ func (c *copier) record(rec *eventlog.Record) error {
 		return c.heapGraph(rec, time)
 	case *eventlog.HeapBand, *eventlog.HeapRoot, *eventlog.HeapBranch, *eventlog.HeapPath:
 		return c.heapGraph(rec, time)
+	case *eventlog.Footprint: // likewise
+		c.print = c.within(time)
+		return c.footprint(rec, time)
+	case *eventlog.FootprintPart, *eventlog.FootprintPin, *eventlog.FootprintStack:
+		return c.footprint(rec, time)
 	case *eventlog.EventRate:
 		if !c.within(time) {
 			return nil

@@ -1,0 +1,141 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ccagent/eventlog"
+	"ccagent/internal/testprog"
+)
+
+// footprintOf runs a program that has its memory in one place, and returns where the census of its heap
+// finds it, what the program says is live, and what the kernel says of its memory afterwards.
+func footprintOf(t *testing.T, kind string, mb int) (head *eventlog.Footprint, parts []eventlog.FootprintPart, pins []eventlog.FootprintPin, stacks []eventlog.FootprintStack, live, rollup uint64) {
+	t.Helper()
+	testprog.NeedRoot(t)
+	cmd := exec.Command(testprog.Build(t, "footprint", testprog.Options{Threaded: true}), kind, fmt.Sprint(mb), "+RTS", "-T")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	lines := bufio.NewReader(out)
+	if _, err := fmt.Fscanf(lines, "live %d", &live); err != nil {
+		t.Fatal(err)
+	}
+	for line := ""; line != "ready\n"; {
+		if line, err = lines.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "heap.eventlog")
+	o := HeapOptions{Options: Options{PID: cmd.Process.Pid, Output: path, Warn: func(string) {}}, Wait: time.Minute}
+	if _, err := Heap(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "Rss:")
+	if _, err := fmt.Sscan(rest, &rollup); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := eventlog.NewReader(bytes.NewReader(log)); r.Next(); {
+		switch e := r.Record().Event.(type) {
+		case *eventlog.Footprint:
+			copied := *e
+			head = &copied
+		case *eventlog.FootprintPart:
+			parts = append(parts, *e)
+		case *eventlog.FootprintPin:
+			pins = append(pins, *e)
+		case *eventlog.FootprintStack:
+			stacks = append(stacks, *e)
+		}
+	}
+	if head == nil {
+		t.Fatal("the log has no footprint")
+	}
+	if _, err := in.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+	return head, parts, pins, stacks, live, rollup << 10
+}
+
+// The memory of programs that have it in one place is found there; the sum of all parts is what the
+// kernel counts, and what is live is what the program's own run-time system says.
+func TestFootprint(t *testing.T) {
+	const mb, slack = 32, 1 << 20
+	for _, c := range []struct {
+		kind  string
+		parts []eventlog.FootprintKind
+		bytes uint64 // that the parts have, up to 6 MB more
+	}{
+		{"pinned", []eventlog.FootprintKind{eventlog.FootprintFreeBlocks}, mb * 251 * 4096 * 9 / 10},
+		{"malloc", []eventlog.FootprintKind{eventlog.FootprintMalloc, eventlog.FootprintAnonymous}, mb << 20},
+		{"stack", []eventlog.FootprintKind{eventlog.FootprintStacks}, mb << 20},
+		{"compact", []eventlog.FootprintKind{eventlog.FootprintCompact}, mb << 20},
+		{"live", []eventlog.FootprintKind{eventlog.FootprintLive}, mb << 20},
+		{"freed", []eventlog.FootprintKind{eventlog.FootprintGivenBack, eventlog.FootprintFree}, mb << 20},
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			head, parts, pins, stacks, live, rollup := footprintOf(t, c.kind, mb)
+			sums := map[eventlog.FootprintKind]uint64{}
+			all := uint64(0)
+			for _, p := range parts {
+				sums[p.Kind] += p.Bytes
+				all += p.Bytes
+			}
+			if all != head.Resident || head.Beside {
+				t.Errorf("the sum of its parts is %d, of %d", all, head.Resident)
+			}
+			if max(head.Resident, rollup)-min(head.Resident, rollup) > slack {
+				t.Errorf("it has %d bytes, where the kernel counts %d", head.Resident, rollup)
+			}
+			got := uint64(0)
+			for _, k := range c.parts {
+				got += sums[k]
+			}
+			if got+slack < c.bytes || got > c.bytes+6<<20 && c.kind != "freed" {
+				t.Errorf("%v have %d bytes, want %d: %+v", c.parts, got, c.bytes, parts)
+			}
+			// The run-time system counts a pinned block's arrays, not the block.
+			if has := sums[eventlog.FootprintLive] + sums[eventlog.FootprintLarge] + sums[eventlog.FootprintStacks] + sums[eventlog.FootprintCompact] + sums[eventlog.FootprintPinned]; has+slack < live || has > live+slack {
+				t.Errorf("%d bytes are live, where the program counts %d", has, live)
+			}
+			switch c.kind {
+			case "pinned":
+				// An array is in each megablock; the nursery, which is in as few as it needs, pins some.
+				if p := pins[0]; p.Kind != eventlog.FootprintPinned || p.Megablocks < mb*3/4 || p.Megablocks > mb+1 || p.Held < p.Count*4096 || p.Held > 2*p.Count*4096 || p.Count < p.Megablocks || p.Count > 2*p.Megablocks {
+					t.Errorf("what holds megablocks: %+v", pins)
+				}
+			case "stack":
+				if s := stacks[0]; s.Bytes < mb<<20 || s.Bytes > mb<<20+2*slack || head.Threads < 4 {
+					t.Errorf("%d threads, with stacks of %+v", head.Threads, stacks[:1])
+				}
+			}
+		})
+	}
+}
