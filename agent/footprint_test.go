@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,26 +16,31 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// footprintOf runs a program that has its memory in one place, and returns where the census of its heap
-// finds it, what the program says is live, and what the kernel says of its memory afterwards.
-func footprintOf(t *testing.T, kind string, mb int) (head *eventlog.Footprint, parts []eventlog.FootprintPart, pins []eventlog.FootprintPin, stacks []eventlog.FootprintStack, live, rollup uint64) {
+// placed is a process of the test program footprint, which has its memory in one place, and waits for a line.
+type placed struct {
+	*exec.Cmd
+	in   io.Writer
+	live uint64 // that it says is live, in bytes
+}
+
+func place(t *testing.T, o testprog.Options, args ...string) *placed {
 	t.Helper()
 	testprog.NeedRoot(t)
-	cmd := exec.Command(testprog.Build(t, "footprint", testprog.Options{Threaded: true}), kind, fmt.Sprint(mb), "+RTS", "-T")
-	in, err := cmd.StdinPipe()
+	p := &placed{Cmd: exec.Command(testprog.Build(t, "footprint", o), append(args, "+RTS", "-T")...)}
+	var err error
+	if p.in, err = p.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Process.Kill()
+	t.Cleanup(func() { _ = p.Process.Kill() })
 	lines := bufio.NewReader(out)
-	if _, err := fmt.Fscanf(lines, "live %d", &live); err != nil {
+	if _, err := fmt.Fscanf(lines, "live %d", &p.live); err != nil {
 		t.Fatal(err)
 	}
 	for line := ""; line != "ready\n"; {
@@ -42,6 +48,49 @@ func footprintOf(t *testing.T, kind string, mb int) (head *eventlog.Footprint, p
 			t.Fatal(err)
 		}
 	}
+	return p
+}
+
+// end has the program end, which it does as it would have.
+func (p *placed) end(t *testing.T) {
+	t.Helper()
+	if _, err := p.in.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+}
+
+// An idle program is counted as it is, also one without symbols. What is alive from its roots is what its run-time system said at the last
+// collection; it has made no other since.
+func TestHeapAtRest(t *testing.T) {
+	for _, o := range []testprog.Options{{}, {Threaded: true}, {Strip: true}, {Dynamic: true}, {Threaded: true, Release: "9.10.3"}} {
+		args := []string{"live", "8", "rest"}
+		if o.Threaded {
+			args = append(args, "+RTS", "-I0", "-N2", "-RTS") // no collection when it is idle
+		}
+		p := place(t, o, args...)
+		path := filepath.Join(t.TempDir(), "heap.eventlog")
+		h := HeapOptions{Options: Options{PID: p.Process.Pid, Output: path, Warn: func(string) {}}, Wait: time.Millisecond, Graph: true, GraphMemory: 1 << 30}
+		sum, err := Heap(t.Context(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const slack = 256 << 10 // what it has allocated since, and uses
+		g := sum.Graph
+		if live := g.Bytes - g.UnreachedBytes; !sum.AtRest || !g.AtRest || live+slack < p.live || live > p.live+slack || g.Dangling > 0 {
+			t.Errorf("%+v: at rest: %v; %d bytes are alive, where the program counts %d; %+v", o, sum.AtRest, live, p.live, g)
+		}
+		p.end(t)
+	}
+}
+
+// footprintOf returns where the census of a program's heap finds its memory, what the program says is live, and
+// what the kernel says of its memory afterwards.
+func footprintOf(t *testing.T, kind string, mb int) (head *eventlog.Footprint, parts []eventlog.FootprintPart, pins []eventlog.FootprintPin, stacks []eventlog.FootprintStack, live, rollup uint64) {
+	t.Helper()
+	cmd := place(t, testprog.Options{Threaded: true}, kind, fmt.Sprint(mb))
 	path := filepath.Join(t.TempDir(), "heap.eventlog")
 	o := HeapOptions{Options: Options{PID: cmd.Process.Pid, Output: path, Warn: func(string) {}}, Wait: time.Minute}
 	if _, err := Heap(t.Context(), o); err != nil {
@@ -75,13 +124,8 @@ func footprintOf(t *testing.T, kind string, mb int) (head *eventlog.Footprint, p
 	if head == nil {
 		t.Fatal("the log has no footprint")
 	}
-	if _, err := in.Write([]byte("\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the program ended with %v", err)
-	}
-	return head, parts, pins, stacks, live, rollup << 10
+	cmd.end(t)
+	return head, parts, pins, stacks, cmd.live, rollup << 10
 }
 
 // The memory of programs that have it in one place is found there; the sum of all parts is what the

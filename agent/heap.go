@@ -11,6 +11,7 @@ import (
 
 	"ccagent/agent/census"
 	"ccagent/agent/closures"
+	"ccagent/agent/dump"
 	"ccagent/agent/footprint"
 	"ccagent/agent/process"
 	"ccagent/agent/retained"
@@ -18,6 +19,7 @@ import (
 	"ccagent/agent/sink"
 	"ccagent/eventlog"
 	"ccagent/heap/graph"
+	"ccagent/heap/threads"
 )
 
 // HeapOptions describe one census of a running process's heap. Of Options those of look are used.
@@ -38,6 +40,7 @@ type HeapSummary struct {
 	// SymbolProblems are why symbols are missing, a line a reason.
 	SymbolProblems []string
 	Manner         census.Manner
+	AtRest         bool // it made no major collection: garbage was counted too
 	Pause          time.Duration
 	Bytes          uint64 // of all bands
 	Bands          int
@@ -47,6 +50,9 @@ type HeapSummary struct {
 	// Graph is what was found of pointers; nil if that was not asked for.
 	Graph *eventlog.HeapGraph
 }
+
+// atRest is what a log says of a census between collections.
+const atRest = "the program made no major collection while one was waited for, and was stopped where it was: what it does not use any more is counted as well, until it is collected"
 
 // errNoHaskell is returned for a process whose heap is no Haskell program's.
 var errNoHaskell = errors.New("it runs no Haskell program compiled by GHC")
@@ -73,11 +79,11 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 	if im.RTS == nil {
 		return errNoHaskell
 	}
-	taken, r, err := takeCensus(ctx, im, o)
+	taken, r, err := takeCensus(ctx, c.log, im, o)
 	if err != nil {
 		return err
 	}
-	sum.Manner, sum.Pause, sum.Pinned = taken.Manner, taken.Pause, 8*taken.Tally.PinnedWords
+	sum.Manner, sum.AtRest, sum.Pause, sum.Pinned = taken.Manner, taken.AtRest, taken.Pause, 8*taken.Tally.PinnedWords
 	for _, n := range taken.Tally.Counts() {
 		sum.Slop += 8 * n.Slop
 	}
@@ -100,42 +106,85 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 		PID: im.PID, Closures: found.Closures, Pointers: found.Pointers, Bytes: found.Bytes, Unreached: found.Unreached, UnreachedBytes: found.UnreachedBytes,
 		Dangling: found.Dangling, PauseNs: uint64(taken.Pause), TookNs: uint64(time.Since(begun)), Beside: beside,
 		CAFs: found.AllRoots[graph.CAF], Threads: found.AllRoots[graph.Thread], StablePtrs: found.AllRoots[graph.StablePointer],
-		Weaks: found.AllRoots[graph.WeakPointer], Notes: notesOf(found, beside),
+		Weaks: found.AllRoots[graph.WeakPointer], Notes: notesOf(found, beside), AtRest: taken.AtRest,
 	}
 	w := graphWriter{c: c, im: im, tables: r.Tables, registry: closures.NewRegistry(), time: taken.Time}
 	return w.write(sum.Graph, found)
 }
 
 // takeCensus takes the census that the process allows.
-func takeCensus(ctx context.Context, im *process.Image, o *HeapOptions) (*census.Census, *census.Reader, error) {
+func takeCensus(ctx context.Context, log *sink.Sink, im *process.Image, o *HeapOptions) (*census.Census, *census.Reader, error) {
+	how := census.Options{Wait: o.Wait, MaxPause: o.MaxPause, Residence: true}
+	if o.Graph {
+		how.Keep = o.GraphMemory
+	}
 	symbols, err := im.RTS.RTSSymbols()
 	if err != nil {
 		return nil, nil, err
 	}
 	at, err := rtsites.FindCensus(symbols)
-	if err != nil {
+	if errors.Is(err, rtsites.ErrMachine) {
 		return nil, nil, err
+	}
+	if err != nil {
+		r, findErr := findHeap(ctx, im, symbols)
+		if findErr != nil {
+			return nil, nil, fmt.Errorf("%w; %w", err, findErr)
+		}
+		log.Warn(fmt.Sprintf("the end of a collection is not seen, as %v: the heap is counted as it is, with garbage", err))
+		c, err := r.AtRest(ctx, how)
+		return c, r, err
 	}
 	site, ok := census.SiteOf(im.RTS, at)
 	if !ok {
 		return nil, nil, errors.New("the functions of its run-time system are in no file")
 	}
 	r := census.NewReader(im, &at.Heap)
-	how := census.Options{Wait: o.Wait, MaxPause: o.MaxPause, Residence: true}
-	if o.Graph {
-		how.Keep = o.GraphMemory
-	}
 	for until := time.Now().Add(o.Wait); ; {
 		c, err := r.AtCollection(ctx, site, how)
 		switch {
 		case errors.Is(err, census.ErrCollected) && time.Now().Before(until):
 			continue
 		case errors.Is(err, census.ErrNoCollection):
-			return nil, nil, fmt.Errorf("%w within %v: give it longer with --wait (an idle process of the threaded way makes one when it has run again)", err, o.Wait)
+			log.Warn(atRest)
+			c, err = r.AtRest(ctx, how)
 		}
 		return c, r, err
 	}
 }
+
+// findHeap finds a heap where the functions of the run-time system have no symbols: by its variables, or if these have
+// none either, by what the program's data point to.
+func findHeap(ctx context.Context, im *process.Image, symbols *rtsites.Symbols) (*census.Reader, error) {
+	if at, err := rtsites.FindHeap(symbols); err == nil && at.Known() {
+		return census.NewReader(im, at), nil
+	}
+	reader := dump.Reader(im, threads.DefaultLimits)
+	for try := 1; ; try++ {
+		var all *threads.Reading
+		generations, _, err := dump.Generations(ctx, im, reader)
+		if err == nil {
+			all, err = reader.Read(generations)
+		}
+		if err == nil && len(all.Capabilities) > 0 {
+			f := &census.Found{Generations: generations}
+			for i := range all.Capabilities {
+				f.Capabilities = append(f.Capabilities, all.Capabilities[i].Base())
+			}
+			return census.NewReaderOf(im, f), nil
+		}
+		if try == findTries || ctx.Err() != nil {
+			return nil, errors.Join(errors.New("its heap was not found by its threads"), err)
+		}
+		time.Sleep(findPause) // a collection moves threads
+	}
+}
+
+// findTries is how often threads are read to find a heap by, and findPause how long apart.
+const (
+	findTries = 20
+	findPause = 5 * time.Millisecond
+)
 
 // writeBands writes a census as the standard's events of a heap profile by closure type, the largest
 // band first.

@@ -89,7 +89,7 @@ func TestOwnPayloads(t *testing.T) {
 		{&Blocker{ID: 1, Kind: BlockerBlackHole, Address: 16, Full: true, Stood: true, Owner: 2, Queue: []uint64{3}, Holders: []BlockerHolder{{4, true}},
 			Variables: []uint64{5}, Entries: 6}, "01 01 10 01 01 02 01 03 01 04 01 01 05 06"},
 		{&HeapGraph{PID: 1, Closures: 2, Pointers: 3, Bytes: 4, Unreached: 5, UnreachedBytes: 6, Dangling: 7, PauseNs: 8, TookNs: 9, Beside: true, CAFs: 10,
-			Threads: 11, StablePtrs: 12, Weaks: 13, Notes: []string{"n"}}, "01 02 03 04 05 06 07 08 09 01 0a 0b 0c 0d 01 01 6e"},
+			Threads: 11, StablePtrs: 12, Weaks: 13, Notes: []string{"n"}, AtRest: true}, "01 02 03 04 05 06 07 08 09 01 0a 0b 0c 0d 01 01 6e 01"},
 		{&HeapBand{Closure: 1, Count: 2, Bytes: 3, Retained: 4, Largest: 5}, "01 02 03 04 05"},
 		{&HeapRoot{ID: 1, Kind: HeapRootThread, Closure: 2, TSO: 3, Label: "l", Number: 4, Retained: 5}, "01 02 02 03 01 6c 04 05"},
 		{&HeapBranch{Parent: 1, Closure: 2, Root: 3, Count: 4, Bytes: 5, Retained: 6}, "01 02 03 04 05 06"},

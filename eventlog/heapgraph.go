@@ -18,6 +18,8 @@ type HeapGraph struct {
 	CAFs, Threads     uint64 // roots
 	StablePtrs, Weaks uint64
 	Notes             []string
+	// AtRest is set if the process was stopped between collections: what was not reached is garbage.
+	AtRest bool
 }
 
 // HeapBand is the closures of one info table.
@@ -109,6 +111,7 @@ func (e *HeapGraph) layout(c *codec) {
 		c.str(&e.Notes[i])
 	}
 	c.done()
+	c.flag(&e.AtRest)
 }
 
 func (e *HeapBand) layout(c *codec) {

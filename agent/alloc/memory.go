@@ -165,28 +165,8 @@ func (ai *image) readCycle() (before, large uint64, err error) {
 // the last poll; 0 while it is not known.
 func (ai *image) allocated() uint64 { return 8*ai.words - min(ai.ledger.base, 8*ai.words) }
 
-// unlisted returns how many capabilities the run-time system has, and how many of them were seen:
-// a library without its symbol table has no list of them, and counts what probes and samples have
-// come across. The numbers are equal where there is a list.
-func (ai *image) unlisted(account *bpf.AllocAccount) (all, seen int) {
-	if ai.sites.Array != 0 || ai.capabilitiesInAll == 1 {
-		return ai.capabilitiesInAll, ai.capabilitiesInAll
-	}
-	for _, base := range account.Bases {
-		if base != 0 {
-			seen++
-		}
-	}
-	return max(ai.capabilitiesInAll, seen), seen
-}
-
 // poll updates how much the process has allocated, and at what rate.
 func (ai *image) poll(r *reading) {
-	if ai.sites.Count != 0 {
-		if n, err := ai.im.Memory.Word(ai.sites.Count + ai.bias); err == nil {
-			ai.capabilitiesInAll = int(min(n&math.MaxUint32, maxCapabilities))
-		}
-	}
 	if !r.known || r.words < ai.words {
 		return // capabilities went away
 	}

@@ -13,11 +13,12 @@ import (
 
 // copier copies groups of blocks, and counts what they hold.
 type copier struct {
-	arena  []byte
-	used   int
-	limit  uint64 // bytes that may be copied at once
-	beside bool
-	keep   *Copy // nil if what was copied is not kept
+	arena   []byte
+	used    int
+	limit   uint64 // bytes that may be copied at once
+	beside  bool
+	nursery map[uint64]bool // starts of blocks of nurseries, of a census at rest
+	keep    *Copy           // nil if what was copied is not kept
 
 	kept []kept       // copied, to be counted
 	left []heap.Group // to be copied while the program runs

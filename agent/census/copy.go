@@ -18,6 +18,7 @@ type Copy struct {
 	Stable []uint64 // closures that stable pointers lead to
 	// Filling are the starts of blocks that capabilities fill with pinned byte arrays.
 	Filling []uint64
+	AtRest  bool // garbage was copied too
 	// Segments are what is mapped of the process's modules. Of data that the program may have changed
 	// the file has a copy.
 	Segments []Segment

@@ -1,6 +1,7 @@
 package census
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -23,8 +24,10 @@ type Reader struct {
 	Tables   *closures.Tables
 	Profiled bool
 
+	threaded bool
 	segments []Segment
 	vars     rtsites.Heap // run-time addresses
+	found    *Found       // in place of vars, if it is not nil
 	pinned   uint64       // where a capability has its current block of pinned byte arrays
 }
 
@@ -59,6 +62,15 @@ type Descriptors struct {
 // Oldest is the oldest generation.
 func (d *Descriptors) Oldest() *Generation { return &d.Generations[len(d.Generations)-1] }
 
+// Group finds the group in use that starts at an address; nil if there is none.
+func (d *Descriptors) Group(start uint64) *heap.Group {
+	i, ok := slices.BinarySearchFunc(d.Groups, start, func(g heap.Group, at uint64) int { return cmp.Compare(g.Start, at) })
+	if !ok {
+		return nil
+	}
+	return &d.Groups[i]
+}
+
 // generation returns that of an address, nil if there is none.
 func (d *Descriptors) generation(at uint64) *Generation {
 	for i := range d.Generations {
@@ -89,11 +101,25 @@ var ErrNoHeap = errors.New("the program's heap was not found where its run-time 
 // ErrNonmoving is returned where the oldest generation is the non-moving collector's.
 var ErrNonmoving = errors.New("its oldest generation is collected without moving (--nonmoving-gc), and is not laid out as is known here; run it without that flag")
 
+// Found is what was found of a heap without symbols, as run-time addresses.
+type Found struct {
+	Generations  uint64   // the first generation's descriptor
+	Capabilities []uint64 // BaseReg of each
+}
+
+// NewReaderOf makes a reader of a process image whose heap was found without symbols. Where its stable
+// pointers are is not known.
+func NewReaderOf(im *process.Image, found *Found) *Reader {
+	r := NewReader(im, &rtsites.Heap{})
+	r.found = found
+	return r
+}
+
 // NewReader makes a reader of a process image, whose run-time system has its variables at vars, as
 // module addresses. The image's mappings are those of now.
 func NewReader(im *process.Image, vars *rtsites.Heap) *Reader {
 	b := &im.RTS.Binary
-	r := &Reader{PID: int(im.PID), Memory: im.Memory, Profiled: b.Profiled(), vars: *vars, segments: segmentsOf(im)}
+	r := &Reader{PID: int(im.PID), Memory: im.Memory, Profiled: b.Profiled(), threaded: b.Threaded(), vars: *vars, segments: segmentsOf(im)}
 	r.Layout, _ = heap.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
 	frozen := process.NewImage(im.PID, im.Incarnation)
 	frozen.Mappings = slices.Clone(im.Mappings)
@@ -111,11 +137,7 @@ func NewReader(im *process.Image, vars *rtsites.Heap) *Reader {
 
 // generations reads the descriptors of generations.
 func (r *Reader) generations() ([]Generation, error) {
-	first, err := r.Memory.Word(r.vars.Generations)
-	if err != nil {
-		return nil, err
-	}
-	last, err := r.Memory.Word(r.vars.OldestGeneration)
+	first, last, err := r.ends()
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +175,28 @@ func (r *Reader) generations() ([]Generation, error) {
 		all = append(all, g)
 	}
 	return all, nil
+}
+
+// ends gives the addresses of the first and the last generation's descriptors.
+func (r *Reader) ends() (first, last uint64, err error) {
+	if r.found == nil {
+		if first, err = r.Memory.Word(r.vars.Generations); err != nil {
+			return 0, 0, err
+		}
+		last, err = r.Memory.Word(r.vars.OldestGeneration)
+		return first, last, err
+	}
+	// Each is promoted to the next, and the last to itself.
+	first = r.found.Generations
+	last = first
+	for range maxGenerations {
+		to, err := r.Memory.Word(last + ghc.GenerationTo)
+		if err != nil || to == last {
+			return first, last, err
+		}
+		last = to
+	}
+	return 0, 0, ErrNoHeap
 }
 
 // OldestGeneration is the number of the oldest generation.
@@ -243,6 +287,13 @@ const maxCapabilities = 1 << 12
 
 // capabilities lists the addresses of the capabilities.
 func (r *Reader) capabilities() ([]uint64, error) {
+	if r.found != nil {
+		all := make([]uint64, len(r.found.Capabilities))
+		for i, base := range r.found.Capabilities {
+			all[i] = base - ghc.BaseOfCapability
+		}
+		return all, nil
+	}
 	v := &r.vars
 	if v.Count == 0 || v.Array == 0 {
 		if v.Main != 0 {

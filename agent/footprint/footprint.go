@@ -29,7 +29,7 @@ const (
 // Of divides what a census has found to be in memory.
 func Of(c *census.Census) *Footprint {
 	b := builder{d: c.Descriptors, r: c.Residence, types: c.Tally.Large, parts: map[key]*eventlog.FootprintPart{}, partly: map[uint64]*megablock{}}
-	b.findNursery()
+	b.nursery = b.d.Nursery(b.r.Nurseries)
 	b.heap()
 	b.mappings()
 	f := &Footprint{Parts: b.sorted(), Pins: b.pins()}
@@ -40,7 +40,7 @@ func Of(c *census.Census) *Footprint {
 	}
 	var large uint64 // of stacks
 	for at, t := range b.types {
-		if g := b.group(at); t == ghc.Stack && g != nil {
+		if g := b.d.Group(at); t == ghc.Stack && g != nil {
 			large += g.Used()
 		}
 	}
@@ -112,33 +112,6 @@ func (b *builder) inMemory(from, to uint64) (n uint64) {
 		n += all[i].Resident(from, to)
 	}
 	return n
-}
-
-// group finds the group in use that starts at an address; nil if there is none.
-func (b *builder) group(start uint64) *heap.Group {
-	i, ok := slices.BinarySearchFunc(b.d.Groups, start, func(g heap.Group, at uint64) int { return cmp.Compare(g.Start, at) })
-	if !ok {
-		return nil
-	}
-	return &b.d.Groups[i]
-}
-
-// findNursery finds the nurseries' blocks, along their links. A block is in one nursery at the most, so that
-// a list that leads back to itself ends.
-func (b *builder) findNursery() {
-	b.nursery = map[uint64]bool{}
-	for _, n := range b.r.Nurseries {
-		at := n.First
-		for range n.Blocks {
-			start := heap.DescribedBy(at)
-			g := b.group(start)
-			if at == 0 || g == nil || b.nursery[start] {
-				break
-			}
-			b.nursery[start] = true
-			at = g.Link
-		}
-	}
 }
 
 // sorted lists the parts.

@@ -20,6 +20,7 @@ import (
 type request struct {
 	GHCVersion         string
 	Profiled, Threaded bool
+	AtRest             bool
 	Limit              uint64 // bytes
 	Segments           []segment
 	Stable, Filling    []uint64
@@ -53,7 +54,7 @@ const (
 func Analyse(ctx context.Context, im *process.Image, c *census.Copy, memory uint64) (*graph.Result, error) {
 	b := &im.RTS.Binary
 	memory, less := sandbox.FitMemory(memory)
-	req := request{GHCVersion: b.GHCVersion, Profiled: b.Profiled(), Threaded: b.Threaded(), Limit: memory / 4 * 3, Stable: c.Stable, Filling: c.Filling}
+	req := request{GHCVersion: b.GHCVersion, Profiled: b.Profiled(), Threaded: b.Threaded(), Limit: memory / 4 * 3, Stable: c.Stable, Filling: c.Filling, AtRest: c.AtRest}
 	files := []*os.File{c.File}
 	numbers := map[*process.Module]int{}
 	end, err := appendGroups(c, &req)

@@ -74,7 +74,6 @@ INLINE long note_thread(u32 tid, const struct thread_state *t) { return bpf_map_
 #define UNWIND_RULE(index) unwind_rule_at(index)
 #define READ_USER(dst, size, at) bpf_probe_read_user(dst, size, (const void *)(at))
 #include "allocation.h"
-#include "capabilities.h"
 #include "walk.h"
 #include "ccs.h"
 #include "ticky.h"
@@ -321,17 +320,6 @@ INLINE bool passed_over(struct walk *w, u64 weight, u64 *carry)
 	return false;
 }
 
-// note_running keeps where the capability is on which a thread was seen running, for the counts of a
-// run-time system whose list of them is not known: it may have allocated where no probe was hit.
-static NOINLINE int note_running(struct walk *w)
-{
-	u32 incarnation = w->layout.incarnation;
-	struct alloc_account *a = bpf_map_lookup_elem(&alloc_accounts, &incarnation);
-	if (a)
-		note_capability(a, w->header.capability, w->base);
-	return 0;
-}
-
 // walk_and_send takes a sample whose unwinding has begun.
 INLINE void walk_and_send(struct walk *w)
 {
@@ -340,8 +328,6 @@ INLINE void walk_and_send(struct walk *w)
 	remember_thread(w);
 	if (w->haskell)
 		w->header.ccs = running_ccs(&k);
-	if (w->base && !w->layout.capabilities)
-		note_running(w);
 	emit(w);
 	if (w->haskell && w->layout.tso_label)
 		send_label(w);

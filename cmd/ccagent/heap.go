@@ -27,7 +27,8 @@ func heapCommand() *cobra.Command {
 		Short: "count what is live in the heap of a running process, by closure",
 		Long: `Count what is live in the heap of a running process, by closure type and
 constructor, as +RTS -hT does of a program that was started so. The process is
-stopped for a moment at the end of its next major collection, and runs on.
+stopped for a moment at the end of its next major collection, and runs on. One that
+collects nothing, because it is idle, is stopped where it is, and garbage is counted.
 
 What was found is a log with a heap profile of one census: ccview heap FILE shows
 it, and so do tools that read eventlogs. Nothing of what closures hold is in it.`,
@@ -69,7 +70,7 @@ it, and so do tools that read eventlogs. Nothing of what closures hold is in it.
 	}
 	fs := cmd.Flags()
 	fs.StringVarP(&o.Output, "output", "o", "", "write the log to `FILE` (default PROG.PID.eventlog)")
-	fs.DurationVar(&o.Wait, "wait", 2*time.Second, "wait `D` for a major collection")
+	fs.DurationVar(&o.Wait, "wait", 2*time.Second, "wait `D` for a major collection; of a process that makes none the heap is counted as it is, garbage included")
 	fs.DurationVar(&o.MaxPause, "max-pause", 5*time.Millisecond, "stop the process for about `D` at the most: of a larger heap, the oldest generation is copied while the process runs. 0 is no bound, and exact")
 	fs.BoolVar(&o.Graph, "graph", false, "follow pointers too: what keeps what alive (ccview heap FILE --retained, --path)")
 	fs.StringVar(&memory, "graph-memory", "1GB", "memory `SIZE` that --graph may take for a copy of the heap, and as much for the analysis")
@@ -96,6 +97,12 @@ func heapLine(s *agent.HeapSummary) string {
 		census.Exact:  "at the end of a major collection",
 		census.Beside: "at the end of a major collection; the oldest generation was copied while it ran on",
 	}[s.Manner]
+	if s.AtRest {
+		how = map[census.Manner]string{
+			census.Exact:  "at rest, garbage included",
+			census.Beside: "at rest, garbage included; the oldest generation was copied while it ran on",
+		}[s.Manner]
+	}
 	line := fmt.Sprintf("%s in %d bands, %s; stopped for %.1f ms", bytesAmount(int64(s.Bytes)), s.Bands, how, s.Pause.Seconds()*1e3)
 	if s.Pinned > 0 {
 		line += fmt.Sprintf("; %s of it are whole blocks of pinned byte arrays", bytesAmount(int64(s.Pinned)))

@@ -13,6 +13,7 @@ import (
 type analysis struct {
 	layout   layout
 	threaded bool
+	atRest   bool
 	modules  *modules
 	tables   tables
 	nodes    nodes
@@ -73,7 +74,7 @@ func (a *analysis) isFilling(at uint64) bool {
 func Analyse(s *Snapshot, limit uint64) (*Result, error) {
 	l, _ := ghc.LayoutOf(s.GHCVersion, s.Profiled, s.Threaded)
 	a := &analysis{
-		layout: layout{l, int(l.Header) / 8}, threaded: s.Threaded, modules: newModules(s.Regions), seen: map[uint64]bool{},
+		layout: layout{l, int(l.Header) / 8}, threaded: s.Threaded, atRest: s.AtRest, modules: newModules(s.Regions), seen: map[uint64]bool{},
 		filling: s.Filling,
 	}
 	a.tables = tables{modules: a.modules, profiled: s.Profiled, known: map[uint64]*table{}}

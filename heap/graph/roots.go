@@ -123,6 +123,11 @@ func (a *analysis) special(node uint32, t *table, w []uint64) {
 	switch t.kind {
 	case ghc.TSO:
 		l := &a.layout
+		if i := int(l.TSOWhatNext); a.atRest && i/8 < len(w) {
+			if next := w[i/8] >> (i % 8 * 8) & 0xffff; next == ghc.ThreadComplete || next == ghc.ThreadKilled {
+				return
+			}
+		}
 		r := Root{Kind: Thread, node: node}
 		if i := int(l.TSOID) / 8; i < len(w) {
 			r.ID = w[i]

@@ -37,6 +37,8 @@ type Snapshot struct {
 	// Filling are starts of blocks that capabilities fill with pinned byte arrays. They are not in a
 	// census, as in none of the run-time system's.
 	Filling []uint64
+	// AtRest is set if the heap was copied between collections: threads that have ended are no roots.
+	AtRest bool
 }
 
 // modules reads the program's modules by run-time addresses.

@@ -187,7 +187,9 @@ func graphHead(g *columns.HeapGraph, o printer.Options) []string {
 
 func graphNotes(g *columns.HeapGraph) []string {
 	notes := slices.Clone(g.Notes)
-	if g.Unreached > 0 {
+	if g.AtRest && g.Unreached > 0 {
+		notes = append(notes, fmt.Sprintf("%s in %s are alive by none of these: garbage, for the process was stopped between collections", format.Bytes(g.UnreachedBytes), format.Plural(g.Unreached, "closure")))
+	} else if g.Unreached > 0 {
 		notes = append(notes, fmt.Sprintf("%s in %s are alive by none of these: by the run-time system itself", format.Bytes(g.UnreachedBytes), format.Plural(g.Unreached, "closure")))
 	}
 	return notes
@@ -208,6 +210,7 @@ type retainedJSON struct {
 	Closures uint64       `json:"closures"`
 	Pointers uint64       `json:"pointers"`
 	Unread   uint64       `json:"unreached_bytes"`
+	AtRest   bool         `json:"at_rest"`
 	Notes    []string     `json:"notes"`
 	Tree     []branchJSON `json:"tree"`
 	Bands    []bandJSON   `json:"bands"`
@@ -252,7 +255,7 @@ func (r Retained) JSON(w io.Writer, _ printer.Options) error {
 	}
 	names := newGraphNames(r.Profile, g)
 	doc := retainedJSON{
-		Bytes: g.Bytes, Closures: g.Closures, Pointers: g.Pointers, Unread: g.UnreachedBytes, Notes: append([]string{}, g.Notes...), Tree: []branchJSON{}, Bands: []bandJSON{},
+		Bytes: g.Bytes, Closures: g.Closures, Pointers: g.Pointers, Unread: g.UnreachedBytes, AtRest: g.AtRest, Notes: append([]string{}, g.Notes...), Tree: []branchJSON{}, Bands: []bandJSON{},
 	}
 	for i := range g.Branches {
 		b := &g.Branches[i]
