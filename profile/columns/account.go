@@ -50,6 +50,17 @@ const maxDamage = 32
 // least a sampling interval long.
 type Gap struct{ From, To uint64 } // ns
 
+// WhyUnrecorded says why a log has gaps; "" if it has none.
+func (l *Log) WhyUnrecorded() string {
+	switch {
+	case len(l.Gaps) == 0:
+		return ""
+	case l.Accounting.Malformed > 0:
+		return "the log is damaged"
+	}
+	return "no capture was under way"
+}
+
 // Unrecorded returns how much of a stretch of time lies in gaps, in ns.
 func (l *Log) Unrecorded(from, to uint64) (ns uint64) {
 	for _, g := range l.Gaps {

@@ -77,7 +77,11 @@ func (d *diagnosis) complete() {
 	case !p.Accounting.Complete:
 		d.add("capture", StatusFail, "the log has no end marker: its tail is missing", symbolizeRemedy)
 	default:
-		d.add("capture", StatusOK, "complete, "+format.Duration(p.Duration), "")
+		whole := "complete, " + format.Duration(p.Duration)
+		if gap := p.Unrecorded(0, p.Duration); gap > 0 {
+			whole += fmt.Sprintf(", in %s of which %s", format.Duration(gap), p.WhyUnrecorded())
+		}
+		d.add("capture", StatusOK, whole, "")
 	}
 }
 

@@ -229,7 +229,7 @@ func seconds(ns []uint64) []float64 {
 // watchedNote says that rows cover only a part of the time.
 func watchedNote(p out, pr *profile.Profile, t *timeline.Timeline) {
 	if gap := pr.Log.Unrecorded(t.From, t.To); gap > 0 {
-		p.Note("The log is damaged: what happened in %s of the time is not known. Shares of time are of the rest.", format.Duration(gap))
+		p.Note("What happened in %s of the time is not known: %s. Shares of time are of the rest.", format.Duration(gap), pr.Log.WhyUnrecorded())
 	}
 	threads, partlyThreads := pr.Watched("threads")
 	gc, partlyGC := pr.Watched("gc")

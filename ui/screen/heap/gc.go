@@ -44,7 +44,7 @@ func (g GCReport) Text(w io.Writer, o printer.Options) error {
 	if partly {
 		why := "they were out for the rest (╌), to cost no more. --max-overhead 0 keeps them in."
 		if len(pr.Gaps) > 0 {
-			why = "for the rest (╌) they were out, to cost no more, or the log is damaged."
+			why = "for the rest (╌) they were out, to cost no more, or " + pr.WhyUnrecorded() + "."
 		}
 		p.Note("Probes saw collections in %s of %s: %s", format.Duration(watched), format.Duration(pr.Duration), why)
 	}
