@@ -46,7 +46,6 @@ type Options struct {
 }
 
 const (
-	pollInterval = 100 * time.Millisecond
 	// flushInterval is what a killed daemon loses at most.
 	flushInterval  = 5 * time.Second
 	retainInterval = 10 * time.Second
@@ -201,8 +200,17 @@ func groupOf(name string) int {
 
 // loop measures until ctx is cancelled.
 func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-chan error) error {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
+	fds, err := d.engine.Changes()
+	if err != nil {
+		return errors.Join(err, d.finish())
+	}
+	watching, end := context.WithCancel(context.Background())
+	defer end()
+	turn, err := newTurns(watching, fds)
+	if err != nil {
+		return errors.Join(err, d.finish())
+	}
+	defer turn.timer.Stop()
 	watchdog := d.watchdog()
 	flushed, retained, throttled := time.Now(), time.Time{}, time.Time{}
 	for {
@@ -224,8 +232,12 @@ func (d *Daemon) loop(ctx context.Context, hangup <-chan os.Signal, served <-cha
 		case call := <-d.calls:
 			call()
 			continue
-		case <-tick.C:
+		case <-turn.changed:
+			turn.hasten(time.Now())
+			continue
+		case <-turn.timer.C:
 		}
+		turn.next(watching, time.Now(), d.pause(time.Now()))
 		if err := d.engine.Drain(); err != nil {
 			return errors.Join(err, d.finish())
 		}

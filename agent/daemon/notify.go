@@ -34,7 +34,7 @@ func (d *Daemon) watchdog() func(now time.Time) {
 	}
 	var last time.Time
 	return func(now time.Time) {
-		if now.Sub(last) >= interval/2-pollInterval || now.Before(last) {
+		if now.Sub(last) >= interval/2-quietInterval || now.Before(last) {
 			last = now
 			d.notify(systemd.SdNotifyWatchdog)
 		}

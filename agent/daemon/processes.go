@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"ccagent/agent/counters"
@@ -201,6 +202,10 @@ func (d *Daemon) piece(p discovery.Process) (*sink.Sink, error) {
 	if p.Container != "" {
 		e.Labels = append(e.Labels, eventlog.Label{Key: "container.id", Value: p.Container})
 	}
+	attributes := p.Attributes()
+	for _, key := range slices.Sorted(maps.Keys(attributes)) {
+		e.Labels = append(e.Labels, eventlog.Label{Key: key, Value: attributes[key]})
+	}
 	if d.config.Arguments {
 		e.Args = discovery.Arguments(p.PID)
 	}
@@ -222,6 +227,7 @@ func (d *Daemon) next(p *proc) error {
 	if p.problem = p.log.Flush(); p.problem != nil && !errors.Is(p.problem, eventlog.ErrNoRoom) {
 		return nil
 	}
+	p.Refresh() // it may have said by now what it is called
 	log, err := d.piece(p.Process)
 	if err != nil {
 		p.problem = err

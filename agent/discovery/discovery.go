@@ -26,7 +26,9 @@ type Process struct {
 	Service string
 	Cgroup  string
 	Unit    string            // systemd's; empty if it is in none
-	Labels  map[string]string // of OTEL_RESOURCE_ATTRIBUTES
+	Labels  map[string]string // of OTEL_RESOURCE_ATTRIBUTES and Published
+	// Published is what it publishes of itself while it runs.
+	Published Published
 	// Container is the id of the container that it runs in; empty outside of any.
 	Container string
 	GHC       string // version; empty if unknown
@@ -92,6 +94,7 @@ func (f *Finder) Look(pid uint32) (p Process, ok bool) {
 		Comm: procfs.Comm(int(pid)), Path: procfs.Exe(pid),
 		GHC: program.info.GHCVersion, Way: string(program.info.Way), BuildID: program.info.BuildID,
 	}
+	p.Published, _ = ReadPublished(pid, Published{}) // none, or none that is of use
 	p.name()
 	return p, true
 }

@@ -11,12 +11,25 @@ import (
 	"strings"
 )
 
-// name finds out what a process is called: by OpenTelemetry's variables, else by its systemd unit,
-// else by its program.
+// name finds out what a process is called: by OpenTelemetry's variables, by what it publishes, else by its systemd
+// unit, else by its program.
 func (p *Process) name() {
 	proc := fmt.Sprintf("/proc/%d/", p.PID)
 	p.Cgroup, p.Unit, p.Container = parseCgroup(read(proc + "cgroup"))
-	if p.Service, p.Labels = parseEnvironment(read(proc + "environ")); p.Service != "" {
+	p.Service, p.Labels = parseEnvironment(read(proc + "environ"))
+	for key, value := range p.Published.Attributes {
+		if _, known := p.Labels[key]; known || len(p.Labels) >= maxLabels {
+			continue
+		}
+		if p.Labels == nil {
+			p.Labels = map[string]string{}
+		}
+		p.Labels[key] = value
+	}
+	if p.Service == "" {
+		p.Service = p.Published.Attributes["service.name"]
+	}
+	if p.Service != "" {
 		return
 	}
 	if p.Service = strings.TrimSuffix(p.Unit, ".service"); p.Service == "" {

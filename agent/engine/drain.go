@@ -30,6 +30,7 @@ func (e *Engine) drainUntil(settled uint64) error {
 		e.meter.handling += overhead.ThreadCPU() - before
 		runtime.UnlockOSThread()
 	}()
+	e.drained = 0
 	for {
 		more, err := e.drainBatch(settled)
 		if err != nil {
@@ -40,6 +41,12 @@ func (e *Engine) drainUntil(settled uint64) error {
 		}
 	}
 }
+
+// busy is how many records a Drain consumes where much arrives.
+const busy = 1000
+
+// Busy reports whether the last Drain had so many records that the next should not wait for long.
+func (e *Engine) Busy() bool { return e.drained >= busy }
 
 // batchSize bounds the samples that are held at once to be merged with changes.
 const batchSize = 2048
@@ -84,6 +91,7 @@ func (e *Engine) drainBatch(settled uint64) (more bool, err error) {
 			return false, err
 		}
 	}
+	e.drained += n
 	more = n == batchSize
 	for ; !more && next < len(e.changes); next++ {
 		change := e.changes[next]

@@ -82,6 +82,7 @@ type Engine struct {
 	statsOn  func() error // the kernel's statistics of BPF programs off again
 	routes   routes
 	batch    []perf.Sample
+	drained  int // records, by the last Drain
 	changes  []perf.Change
 	// lostChanges is set when the user was warned that some changes were lost.
 	lostChanges bool

@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,6 +20,19 @@ func Regions(pid int) ([]Region, error) {
 	var all []Region
 	err := eachMapping(pid, func(line string) {
 		if r, _, ok := parseRegion(line); ok {
+			all = append(all, r)
+		}
+	})
+	return all, err
+}
+
+// Named lists a process's mappings that have one of some names, at most so many.
+func Named(pid int, names []string, most int) (all []Region, err error) {
+	err = eachMapping(pid, func(line string) {
+		if len(all) == most || !slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(line, name) }) {
+			return
+		}
+		if r, _, ok := parseRegion(line); ok && slices.Contains(names, r.Path) {
 			all = append(all, r)
 		}
 	})

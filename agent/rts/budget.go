@@ -95,16 +95,31 @@ func (i *image) balance(g int) time.Duration {
 		group.failed = err // the process may just have ended
 		if err == nil {
 			group.out += clock() - group.outAt
-			group.outAt = 0
+			group.outAt, group.wait = 0, 0
+			if i.p.host.OwnLogs {
+				group.bucket.Pass(0, moveCost)
+			}
 			i.gaps = append(i.gaps, rtsevents.Gap{Time: at, Group: g, Dropped: counts.DroppedOn})
 		}
 		return never
 	}
-	return max(time.Duration(min((enoughBack-level)/group.bucket.Rate(), maxWait)), time.Millisecond)
+	wait := max(time.Duration(min((enoughBack-level)/group.bucket.Rate(), maxWait)), time.Millisecond)
+	if i.p.host.OwnLogs {
+		group.wait = min(max(2*group.wait, ownWait), maxWait)
+		wait = max(wait, group.wait)
+	}
+	return wait
 }
 
-// maxWait bounds the time to the next look at probes that are out, ns.
-const maxWait = 60e9
+// maxWait bounds the time to the next look at probes that are out, ns. Where many processes share a budget they
+// would all look at the moment when it is enough for one, so each looks more rarely the longer it has waited,
+// from ownWait on; and what putting probes in and removing them takes the agent, moveCost, ns, is charged, so that the
+// next process waits, and the first has something of its turn.
+const (
+	maxWait  = 60e9
+	ownWait  = 4e9
+	moveCost = 0.3e6
+)
 
 // setLimit sets the number of hits at which the kernel reports that a group has used its budget.
 func (i *image) setLimit(g int) error {

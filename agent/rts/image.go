@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -55,7 +56,8 @@ type group struct {
 	cost   float64          // of all hits, ns
 	hit    float64          // of one, ns
 	counts bpf.RTSCounts
-	failed error // they could not be put back
+	failed error         // they could not be put back
+	wait   time.Duration // before the look before, while they are out
 }
 
 func newImage(p *Probes, im *process.Image) *image {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -68,6 +69,9 @@ func runDaemon(ctx context.Context, o daemon.Options) error {
 	}
 	o.Log = func(line string) { say("%s", line) }
 	debug.SetGCPercent(50) // it is to be small, and makes little garbage
+	// It has little to do at a time, ten times a second: with more CPUs Go's scheduler wakes further threads each
+	// time to look for work that is not there, which took as much as the work.
+	runtime.GOMAXPROCS(1)
 	c, err := config.Load(o.Config)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -322,6 +323,27 @@ func readable(t *testing.T, exe string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// A process that publishes what it is called while it runs is called so from its next piece on, which has its labels.
+func TestDaemonReadsPublishedNames(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := testprog.Build(t, "publishes", testprog.Options{})
+	h := newHost(t)
+	h.configure("  - {executable: " + exe + ", profile: true}\n  - {profile: false}\n")
+	h.start()
+	pid := runOn(t, nil, exe).Process.Pid
+	eventually(t, "the process is called as it publishes", func() bool {
+		if h.ps(0)[pid].Service != "published-api" {
+			return false
+		}
+		for _, piece := range h.closed(pid, 100) {
+			if text, err := os.ReadFile(piece); err == nil && filepath.Base(filepath.Dir(piece)) == "published-api" && bytes.Contains(text, []byte("team")) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // The daemon notifies systemd when it is ready, reads its configuration and stops, and as often
