@@ -14,6 +14,7 @@ func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assum
 		TsoId:          g.TSOID,
 		TsoLabel:       g.TSOLabel,
 		TsoCccs:        g.TSOCCCS,
+		TsoTrec:        g.TSOTRec,
 		TsoRead:        max(g.TSOID, g.TSOLabel) + word,
 		StackSize:      g.StackSize,
 		StackSp:        g.StackSp,

@@ -101,7 +101,9 @@ type Sampler struct {
 	programs []*ebpf.Program // of events
 	probes   []*ebpf.Program // of allocation
 	others   []*ebpf.Program
-	epoch    uint32 // counts the changes of layouts and regions
+	// transactions says which events note transactions; nil if none does.
+	transactions func(event int) bool
+	epoch        uint32 // counts the changes of layouts and regions
 }
 
 // kernelTypes are the kernel's types, once. Reading them takes longer than loading a small program.
@@ -221,6 +223,9 @@ func (s *Sampler) program(name string, event int, adapt adapt) (*ebpf.Program, e
 		set(samplerVarCpus, uint32(s.config.CPUs)),
 		set(samplerVarMaxFrames, uint32(s.config.MaxFrames)),
 		set(samplerVarKernelStacks, kernelStacks))
+	if s.transactions != nil && s.transactions(event) {
+		err = errors.Join(err, set(samplerVarWithTransactions, uint8(1)))
+	}
 	if ns := s.config.PIDNamespace; ns != nil {
 		err = errors.Join(err, set(samplerVarPidnsIno, ns.Ino))
 	}
@@ -243,6 +248,10 @@ func (s *Sampler) program(name string, event int, adapt adapt) (*ebpf.Program, e
 		samplerMapOthers:        s.maps.Others,
 		samplerMapEndedThreads:  s.maps.EndedThreads,
 		samplerMapBehind:        s.maps.Behind,
+		samplerMapAttempts:      s.maps.Attempts,
+
+		samplerMapTransactionControl:  s.maps.TransactionControl,
+		samplerMapTransactionAccounts: s.maps.TransactionAccounts,
 	}
 	if adapt != nil {
 		err = errors.Join(err, adapt(spec, maps))

@@ -54,6 +54,12 @@ const (
 	samplerAllocSiteALLOC_SITES  samplerAllocSite = 4
 )
 
+type samplerAttempt struct {
+	_       structs.HostLayout
+	Window  uint64
+	Samples uint64
+}
+
 type samplerCcsKey struct {
 	_           structs.HostLayout
 	Ccs         uint64
@@ -142,6 +148,9 @@ type samplerProcessLayout struct {
 	TickyEntries        uint16
 	CapabilitiesInPlace uint16
 	PinnedBlocks        uint16
+	NoTrec              uint64
+	TsoTrec             uint16
+	Padding             [3]uint16
 	TickyHead           uint64
 	Thin                [4]uint32
 	Part                uint32
@@ -181,14 +190,16 @@ const (
 type samplerSampleFlags uint32
 
 const (
-	samplerSampleFlagsSAMPLE_IN_KERNEL   samplerSampleFlags = 1
-	samplerSampleFlagsSAMPLE_TOP_SCANNED samplerSampleFlags = 2
-	samplerSampleFlagsSAMPLE_TOP_CFI     samplerSampleFlags = 4
-	samplerSampleFlagsSAMPLE_VIA_C       samplerSampleFlags = 8
-	samplerSampleFlagsSAMPLE_CONTEXT     samplerSampleFlags = 16
-	samplerSampleFlagsSAMPLE_FOLDED      samplerSampleFlags = 32
-	samplerSampleFlagsSAMPLE_ON_TICK     samplerSampleFlags = 64
-	samplerSampleFlagsSAMPLE_BOOSTED     samplerSampleFlags = 128
+	samplerSampleFlagsSAMPLE_IN_KERNEL      samplerSampleFlags = 1
+	samplerSampleFlagsSAMPLE_TOP_SCANNED    samplerSampleFlags = 2
+	samplerSampleFlagsSAMPLE_TOP_CFI        samplerSampleFlags = 4
+	samplerSampleFlagsSAMPLE_VIA_C          samplerSampleFlags = 8
+	samplerSampleFlagsSAMPLE_CONTEXT        samplerSampleFlags = 16
+	samplerSampleFlagsSAMPLE_FOLDED         samplerSampleFlags = 32
+	samplerSampleFlagsSAMPLE_ON_TICK        samplerSampleFlags = 64
+	samplerSampleFlagsSAMPLE_BOOSTED        samplerSampleFlags = 128
+	samplerSampleFlagsSAMPLE_IN_TRANSACTION samplerSampleFlags = 256
+	samplerSampleFlagsSAMPLE_NOTED          samplerSampleFlags = 512
 )
 
 type samplerSampleHeader struct {
@@ -264,6 +275,35 @@ type samplerTickyRecord struct {
 	Name      uint64
 	Kinds     uint64
 	Padding   uint64
+}
+
+type samplerTransactionAccount struct {
+	_       structs.HostLayout
+	Ends    [4]uint64
+	Sampled [4]uint64
+	Noted   uint64
+	Begun   uint64
+	Ended   uint64
+	Round   uint64
+	Drawn   uint64
+}
+
+type samplerTransactionEnd uint32
+
+const (
+	samplerTransactionEndTRANSACTION_COMMITTED samplerTransactionEnd = 0
+	samplerTransactionEndTRANSACTION_FAILED    samplerTransactionEnd = 1
+	samplerTransactionEndTRANSACTION_RETRIED   samplerTransactionEnd = 2
+	samplerTransactionEndTRANSACTION_THROWN    samplerTransactionEnd = 3
+	samplerTransactionEndTRANSACTION_ENDS      samplerTransactionEnd = 4
+)
+
+type samplerTransactionWindow struct {
+	_       structs.HostLayout
+	Since   uint64
+	Thin    uint32
+	Accepts uint32
+	Round   uint64
 }
 
 type samplerUnwindBucket struct {
@@ -405,7 +445,7 @@ type samplerWalk struct {
 		Ss      uint64
 	}
 	Carried [64]uint64
-	_       [56]byte
+	_       [40]byte
 	Rules   [512]struct {
 		_       structs.HostLayout
 		Pc      uint64
@@ -437,59 +477,67 @@ type samplerWalkStats struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	samplerMapAllocAccounts   = "alloc_accounts"
-	samplerMapAtAllocation    = "at_allocation"
-	samplerMapBehind          = "behind"
-	samplerMapEndedThreads    = "ended_threads"
-	samplerMapLabels          = "labels"
-	samplerMapLayouts         = "layouts"
-	samplerMapLost            = "lost"
-	samplerMapOthers          = "others"
-	samplerMapRegions         = "regions"
-	samplerMapSamples         = "samples"
-	samplerMapSentCcs         = "sent_ccs"
-	samplerMapTargets         = "targets"
-	samplerMapThreads         = "threads"
-	samplerMapUnwindBuckets   = "unwind_buckets"
-	samplerMapUnwindRows      = "unwind_rows"
-	samplerMapUnwindRules     = "unwind_rules"
-	samplerMapWaitRates       = "wait_rates"
-	samplerMapWaits           = "waits"
-	samplerMapWalks           = "walks"
-	samplerProgOnAllocation   = "on_allocation"
-	samplerProgOnBlockFull    = "on_block_full"
-	samplerProgOnEvent        = "on_event"
-	samplerProgOnExit         = "on_exit"
-	samplerProgOnFork         = "on_fork"
-	samplerProgOnFree         = "on_free"
-	samplerProgOnLargeObject  = "on_large_object"
-	samplerProgOnNurseryFull  = "on_nursery_full"
-	samplerProgOnProgramEnd   = "on_program_end"
-	samplerProgOnShutdown     = "on_shutdown"
-	samplerProgOnSwitch       = "on_switch"
-	samplerProgOnThread       = "on_thread"
-	samplerProgOnTick         = "on_tick"
-	samplerVarCpus            = "cpus"
-	samplerVarEmitAllocOrigin = "emit_alloc_origin"
-	samplerVarEmitAllocSite   = "emit_alloc_site"
-	samplerVarEmitCcsRecord   = "emit_ccs_record"
-	samplerVarEmitCcsWhy      = "emit_ccs_why"
-	samplerVarEmitFrameKind   = "emit_frame_kind"
-	samplerVarEmitRecordType  = "emit_record_type"
-	samplerVarEmitSampleFlags = "emit_sample_flags"
-	samplerVarEmitStopReason  = "emit_stop_reason"
-	samplerVarEmitThreadTime  = "emit_thread_time"
-	samplerVarEmitTickyRecord = "emit_ticky_record"
-	samplerVarEventIndex      = "event_index"
-	samplerVarKernelStacks    = "kernel_stacks"
-	samplerVarMaxFrames       = "max_frames"
-	samplerVarOnlyBoosted     = "only_boosted"
-	samplerVarPidnsIno        = "pidns_ino"
-	samplerVarTickNs          = "tick_ns"
-	samplerVarTickRegs        = "tick_regs"
-	samplerVarTickShare       = "tick_share"
-	samplerVarTickTimer       = "tick_timer"
-	samplerVarWithAge         = "with_age"
+	samplerMapAllocAccounts          = "alloc_accounts"
+	samplerMapAtAllocation           = "at_allocation"
+	samplerMapAttempts               = "attempts"
+	samplerMapBehind                 = "behind"
+	samplerMapEndedThreads           = "ended_threads"
+	samplerMapLabels                 = "labels"
+	samplerMapLayouts                = "layouts"
+	samplerMapLost                   = "lost"
+	samplerMapOthers                 = "others"
+	samplerMapRegions                = "regions"
+	samplerMapSamples                = "samples"
+	samplerMapSentCcs                = "sent_ccs"
+	samplerMapTargets                = "targets"
+	samplerMapThreads                = "threads"
+	samplerMapTransactionAccounts    = "transaction_accounts"
+	samplerMapTransactionControl     = "transaction_control"
+	samplerMapUnwindBuckets          = "unwind_buckets"
+	samplerMapUnwindRows             = "unwind_rows"
+	samplerMapUnwindRules            = "unwind_rules"
+	samplerMapWaitRates              = "wait_rates"
+	samplerMapWaits                  = "waits"
+	samplerMapWalks                  = "walks"
+	samplerProgOnAllocation          = "on_allocation"
+	samplerProgOnBlockFull           = "on_block_full"
+	samplerProgOnEvent               = "on_event"
+	samplerProgOnExit                = "on_exit"
+	samplerProgOnFork                = "on_fork"
+	samplerProgOnFree                = "on_free"
+	samplerProgOnLargeObject         = "on_large_object"
+	samplerProgOnNurseryFull         = "on_nursery_full"
+	samplerProgOnProgramEnd          = "on_program_end"
+	samplerProgOnShutdown            = "on_shutdown"
+	samplerProgOnSwitch              = "on_switch"
+	samplerProgOnThread              = "on_thread"
+	samplerProgOnTick                = "on_tick"
+	samplerProgOnTransaction         = "on_transaction"
+	samplerVarCpus                   = "cpus"
+	samplerVarEmitAllocOrigin        = "emit_alloc_origin"
+	samplerVarEmitAllocSite          = "emit_alloc_site"
+	samplerVarEmitCcsRecord          = "emit_ccs_record"
+	samplerVarEmitCcsWhy             = "emit_ccs_why"
+	samplerVarEmitFrameKind          = "emit_frame_kind"
+	samplerVarEmitRecordType         = "emit_record_type"
+	samplerVarEmitSampleFlags        = "emit_sample_flags"
+	samplerVarEmitStopReason         = "emit_stop_reason"
+	samplerVarEmitThreadTime         = "emit_thread_time"
+	samplerVarEmitTickyRecord        = "emit_ticky_record"
+	samplerVarEmitTransactionAccount = "emit_transaction_account"
+	samplerVarEmitTransactionEnd     = "emit_transaction_end"
+	samplerVarEmitTransactionWindow  = "emit_transaction_window"
+	samplerVarEventIndex             = "event_index"
+	samplerVarKernelStacks           = "kernel_stacks"
+	samplerVarMaxFrames              = "max_frames"
+	samplerVarOnlyBoosted            = "only_boosted"
+	samplerVarPidnsIno               = "pidns_ino"
+	samplerVarTickNs                 = "tick_ns"
+	samplerVarTickRegs               = "tick_regs"
+	samplerVarTickShare              = "tick_share"
+	samplerVarTickTimer              = "tick_timer"
+	samplerVarWithAge                = "with_age"
+	samplerVarWithTransactions       = "with_transactions"
 )
 
 // loadSampler returns the embedded CollectionSpec for sampler.
@@ -547,58 +595,66 @@ type samplerProgramSpecs struct {
 	OnSwitch      *ebpf.ProgramSpec `ebpf:"on_switch"`
 	OnThread      *ebpf.ProgramSpec `ebpf:"on_thread"`
 	OnTick        *ebpf.ProgramSpec `ebpf:"on_tick"`
+	OnTransaction *ebpf.ProgramSpec `ebpf:"on_transaction"`
 }
 
 // samplerMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerMapSpecs struct {
-	AllocAccounts *ebpf.MapSpec `ebpf:"alloc_accounts"`
-	AtAllocation  *ebpf.MapSpec `ebpf:"at_allocation"`
-	Behind        *ebpf.MapSpec `ebpf:"behind"`
-	EndedThreads  *ebpf.MapSpec `ebpf:"ended_threads"`
-	Labels        *ebpf.MapSpec `ebpf:"labels"`
-	Layouts       *ebpf.MapSpec `ebpf:"layouts"`
-	Lost          *ebpf.MapSpec `ebpf:"lost"`
-	Others        *ebpf.MapSpec `ebpf:"others"`
-	Regions       *ebpf.MapSpec `ebpf:"regions"`
-	Samples       *ebpf.MapSpec `ebpf:"samples"`
-	SentCcs       *ebpf.MapSpec `ebpf:"sent_ccs"`
-	Targets       *ebpf.MapSpec `ebpf:"targets"`
-	Threads       *ebpf.MapSpec `ebpf:"threads"`
-	UnwindBuckets *ebpf.MapSpec `ebpf:"unwind_buckets"`
-	UnwindRows    *ebpf.MapSpec `ebpf:"unwind_rows"`
-	UnwindRules   *ebpf.MapSpec `ebpf:"unwind_rules"`
-	WaitRates     *ebpf.MapSpec `ebpf:"wait_rates"`
-	Waits         *ebpf.MapSpec `ebpf:"waits"`
-	Walks         *ebpf.MapSpec `ebpf:"walks"`
+	AllocAccounts       *ebpf.MapSpec `ebpf:"alloc_accounts"`
+	AtAllocation        *ebpf.MapSpec `ebpf:"at_allocation"`
+	Attempts            *ebpf.MapSpec `ebpf:"attempts"`
+	Behind              *ebpf.MapSpec `ebpf:"behind"`
+	EndedThreads        *ebpf.MapSpec `ebpf:"ended_threads"`
+	Labels              *ebpf.MapSpec `ebpf:"labels"`
+	Layouts             *ebpf.MapSpec `ebpf:"layouts"`
+	Lost                *ebpf.MapSpec `ebpf:"lost"`
+	Others              *ebpf.MapSpec `ebpf:"others"`
+	Regions             *ebpf.MapSpec `ebpf:"regions"`
+	Samples             *ebpf.MapSpec `ebpf:"samples"`
+	SentCcs             *ebpf.MapSpec `ebpf:"sent_ccs"`
+	Targets             *ebpf.MapSpec `ebpf:"targets"`
+	Threads             *ebpf.MapSpec `ebpf:"threads"`
+	TransactionAccounts *ebpf.MapSpec `ebpf:"transaction_accounts"`
+	TransactionControl  *ebpf.MapSpec `ebpf:"transaction_control"`
+	UnwindBuckets       *ebpf.MapSpec `ebpf:"unwind_buckets"`
+	UnwindRows          *ebpf.MapSpec `ebpf:"unwind_rows"`
+	UnwindRules         *ebpf.MapSpec `ebpf:"unwind_rules"`
+	WaitRates           *ebpf.MapSpec `ebpf:"wait_rates"`
+	Waits               *ebpf.MapSpec `ebpf:"waits"`
+	Walks               *ebpf.MapSpec `ebpf:"walks"`
 }
 
 // samplerVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type samplerVariableSpecs struct {
-	Cpus            *ebpf.VariableSpec `ebpf:"cpus"`
-	EmitAllocOrigin *ebpf.VariableSpec `ebpf:"emit_alloc_origin"`
-	EmitAllocSite   *ebpf.VariableSpec `ebpf:"emit_alloc_site"`
-	EmitCcsRecord   *ebpf.VariableSpec `ebpf:"emit_ccs_record"`
-	EmitCcsWhy      *ebpf.VariableSpec `ebpf:"emit_ccs_why"`
-	EmitFrameKind   *ebpf.VariableSpec `ebpf:"emit_frame_kind"`
-	EmitRecordType  *ebpf.VariableSpec `ebpf:"emit_record_type"`
-	EmitSampleFlags *ebpf.VariableSpec `ebpf:"emit_sample_flags"`
-	EmitStopReason  *ebpf.VariableSpec `ebpf:"emit_stop_reason"`
-	EmitThreadTime  *ebpf.VariableSpec `ebpf:"emit_thread_time"`
-	EmitTickyRecord *ebpf.VariableSpec `ebpf:"emit_ticky_record"`
-	EventIndex      *ebpf.VariableSpec `ebpf:"event_index"`
-	KernelStacks    *ebpf.VariableSpec `ebpf:"kernel_stacks"`
-	MaxFrames       *ebpf.VariableSpec `ebpf:"max_frames"`
-	OnlyBoosted     *ebpf.VariableSpec `ebpf:"only_boosted"`
-	PidnsIno        *ebpf.VariableSpec `ebpf:"pidns_ino"`
-	TickNs          *ebpf.VariableSpec `ebpf:"tick_ns"`
-	TickRegs        *ebpf.VariableSpec `ebpf:"tick_regs"`
-	TickShare       *ebpf.VariableSpec `ebpf:"tick_share"`
-	TickTimer       *ebpf.VariableSpec `ebpf:"tick_timer"`
-	WithAge         *ebpf.VariableSpec `ebpf:"with_age"`
+	Cpus                   *ebpf.VariableSpec `ebpf:"cpus"`
+	EmitAllocOrigin        *ebpf.VariableSpec `ebpf:"emit_alloc_origin"`
+	EmitAllocSite          *ebpf.VariableSpec `ebpf:"emit_alloc_site"`
+	EmitCcsRecord          *ebpf.VariableSpec `ebpf:"emit_ccs_record"`
+	EmitCcsWhy             *ebpf.VariableSpec `ebpf:"emit_ccs_why"`
+	EmitFrameKind          *ebpf.VariableSpec `ebpf:"emit_frame_kind"`
+	EmitRecordType         *ebpf.VariableSpec `ebpf:"emit_record_type"`
+	EmitSampleFlags        *ebpf.VariableSpec `ebpf:"emit_sample_flags"`
+	EmitStopReason         *ebpf.VariableSpec `ebpf:"emit_stop_reason"`
+	EmitThreadTime         *ebpf.VariableSpec `ebpf:"emit_thread_time"`
+	EmitTickyRecord        *ebpf.VariableSpec `ebpf:"emit_ticky_record"`
+	EmitTransactionAccount *ebpf.VariableSpec `ebpf:"emit_transaction_account"`
+	EmitTransactionEnd     *ebpf.VariableSpec `ebpf:"emit_transaction_end"`
+	EmitTransactionWindow  *ebpf.VariableSpec `ebpf:"emit_transaction_window"`
+	EventIndex             *ebpf.VariableSpec `ebpf:"event_index"`
+	KernelStacks           *ebpf.VariableSpec `ebpf:"kernel_stacks"`
+	MaxFrames              *ebpf.VariableSpec `ebpf:"max_frames"`
+	OnlyBoosted            *ebpf.VariableSpec `ebpf:"only_boosted"`
+	PidnsIno               *ebpf.VariableSpec `ebpf:"pidns_ino"`
+	TickNs                 *ebpf.VariableSpec `ebpf:"tick_ns"`
+	TickRegs               *ebpf.VariableSpec `ebpf:"tick_regs"`
+	TickShare              *ebpf.VariableSpec `ebpf:"tick_share"`
+	TickTimer              *ebpf.VariableSpec `ebpf:"tick_timer"`
+	WithAge                *ebpf.VariableSpec `ebpf:"with_age"`
+	WithTransactions       *ebpf.VariableSpec `ebpf:"with_transactions"`
 }
 
 // samplerObjects contains all objects after they have been loaded into the kernel.
@@ -621,31 +677,35 @@ func (o *samplerObjects) Close() error {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerMaps struct {
-	AllocAccounts *ebpf.Map `ebpf:"alloc_accounts"`
-	AtAllocation  *ebpf.Map `ebpf:"at_allocation"`
-	Behind        *ebpf.Map `ebpf:"behind"`
-	EndedThreads  *ebpf.Map `ebpf:"ended_threads"`
-	Labels        *ebpf.Map `ebpf:"labels"`
-	Layouts       *ebpf.Map `ebpf:"layouts"`
-	Lost          *ebpf.Map `ebpf:"lost"`
-	Others        *ebpf.Map `ebpf:"others"`
-	Regions       *ebpf.Map `ebpf:"regions"`
-	Samples       *ebpf.Map `ebpf:"samples"`
-	SentCcs       *ebpf.Map `ebpf:"sent_ccs"`
-	Targets       *ebpf.Map `ebpf:"targets"`
-	Threads       *ebpf.Map `ebpf:"threads"`
-	UnwindBuckets *ebpf.Map `ebpf:"unwind_buckets"`
-	UnwindRows    *ebpf.Map `ebpf:"unwind_rows"`
-	UnwindRules   *ebpf.Map `ebpf:"unwind_rules"`
-	WaitRates     *ebpf.Map `ebpf:"wait_rates"`
-	Waits         *ebpf.Map `ebpf:"waits"`
-	Walks         *ebpf.Map `ebpf:"walks"`
+	AllocAccounts       *ebpf.Map `ebpf:"alloc_accounts"`
+	AtAllocation        *ebpf.Map `ebpf:"at_allocation"`
+	Attempts            *ebpf.Map `ebpf:"attempts"`
+	Behind              *ebpf.Map `ebpf:"behind"`
+	EndedThreads        *ebpf.Map `ebpf:"ended_threads"`
+	Labels              *ebpf.Map `ebpf:"labels"`
+	Layouts             *ebpf.Map `ebpf:"layouts"`
+	Lost                *ebpf.Map `ebpf:"lost"`
+	Others              *ebpf.Map `ebpf:"others"`
+	Regions             *ebpf.Map `ebpf:"regions"`
+	Samples             *ebpf.Map `ebpf:"samples"`
+	SentCcs             *ebpf.Map `ebpf:"sent_ccs"`
+	Targets             *ebpf.Map `ebpf:"targets"`
+	Threads             *ebpf.Map `ebpf:"threads"`
+	TransactionAccounts *ebpf.Map `ebpf:"transaction_accounts"`
+	TransactionControl  *ebpf.Map `ebpf:"transaction_control"`
+	UnwindBuckets       *ebpf.Map `ebpf:"unwind_buckets"`
+	UnwindRows          *ebpf.Map `ebpf:"unwind_rows"`
+	UnwindRules         *ebpf.Map `ebpf:"unwind_rules"`
+	WaitRates           *ebpf.Map `ebpf:"wait_rates"`
+	Waits               *ebpf.Map `ebpf:"waits"`
+	Walks               *ebpf.Map `ebpf:"walks"`
 }
 
 func (m *samplerMaps) Close() error {
 	return _SamplerClose(
 		m.AllocAccounts,
 		m.AtAllocation,
+		m.Attempts,
 		m.Behind,
 		m.EndedThreads,
 		m.Labels,
@@ -657,6 +717,8 @@ func (m *samplerMaps) Close() error {
 		m.SentCcs,
 		m.Targets,
 		m.Threads,
+		m.TransactionAccounts,
+		m.TransactionControl,
 		m.UnwindBuckets,
 		m.UnwindRows,
 		m.UnwindRules,
@@ -670,27 +732,31 @@ func (m *samplerMaps) Close() error {
 //
 // It can be passed to loadSamplerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type samplerVariables struct {
-	Cpus            *ebpf.Variable `ebpf:"cpus"`
-	EmitAllocOrigin *ebpf.Variable `ebpf:"emit_alloc_origin"`
-	EmitAllocSite   *ebpf.Variable `ebpf:"emit_alloc_site"`
-	EmitCcsRecord   *ebpf.Variable `ebpf:"emit_ccs_record"`
-	EmitCcsWhy      *ebpf.Variable `ebpf:"emit_ccs_why"`
-	EmitFrameKind   *ebpf.Variable `ebpf:"emit_frame_kind"`
-	EmitRecordType  *ebpf.Variable `ebpf:"emit_record_type"`
-	EmitSampleFlags *ebpf.Variable `ebpf:"emit_sample_flags"`
-	EmitStopReason  *ebpf.Variable `ebpf:"emit_stop_reason"`
-	EmitThreadTime  *ebpf.Variable `ebpf:"emit_thread_time"`
-	EmitTickyRecord *ebpf.Variable `ebpf:"emit_ticky_record"`
-	EventIndex      *ebpf.Variable `ebpf:"event_index"`
-	KernelStacks    *ebpf.Variable `ebpf:"kernel_stacks"`
-	MaxFrames       *ebpf.Variable `ebpf:"max_frames"`
-	OnlyBoosted     *ebpf.Variable `ebpf:"only_boosted"`
-	PidnsIno        *ebpf.Variable `ebpf:"pidns_ino"`
-	TickNs          *ebpf.Variable `ebpf:"tick_ns"`
-	TickRegs        *ebpf.Variable `ebpf:"tick_regs"`
-	TickShare       *ebpf.Variable `ebpf:"tick_share"`
-	TickTimer       *ebpf.Variable `ebpf:"tick_timer"`
-	WithAge         *ebpf.Variable `ebpf:"with_age"`
+	Cpus                   *ebpf.Variable `ebpf:"cpus"`
+	EmitAllocOrigin        *ebpf.Variable `ebpf:"emit_alloc_origin"`
+	EmitAllocSite          *ebpf.Variable `ebpf:"emit_alloc_site"`
+	EmitCcsRecord          *ebpf.Variable `ebpf:"emit_ccs_record"`
+	EmitCcsWhy             *ebpf.Variable `ebpf:"emit_ccs_why"`
+	EmitFrameKind          *ebpf.Variable `ebpf:"emit_frame_kind"`
+	EmitRecordType         *ebpf.Variable `ebpf:"emit_record_type"`
+	EmitSampleFlags        *ebpf.Variable `ebpf:"emit_sample_flags"`
+	EmitStopReason         *ebpf.Variable `ebpf:"emit_stop_reason"`
+	EmitThreadTime         *ebpf.Variable `ebpf:"emit_thread_time"`
+	EmitTickyRecord        *ebpf.Variable `ebpf:"emit_ticky_record"`
+	EmitTransactionAccount *ebpf.Variable `ebpf:"emit_transaction_account"`
+	EmitTransactionEnd     *ebpf.Variable `ebpf:"emit_transaction_end"`
+	EmitTransactionWindow  *ebpf.Variable `ebpf:"emit_transaction_window"`
+	EventIndex             *ebpf.Variable `ebpf:"event_index"`
+	KernelStacks           *ebpf.Variable `ebpf:"kernel_stacks"`
+	MaxFrames              *ebpf.Variable `ebpf:"max_frames"`
+	OnlyBoosted            *ebpf.Variable `ebpf:"only_boosted"`
+	PidnsIno               *ebpf.Variable `ebpf:"pidns_ino"`
+	TickNs                 *ebpf.Variable `ebpf:"tick_ns"`
+	TickRegs               *ebpf.Variable `ebpf:"tick_regs"`
+	TickShare              *ebpf.Variable `ebpf:"tick_share"`
+	TickTimer              *ebpf.Variable `ebpf:"tick_timer"`
+	WithAge                *ebpf.Variable `ebpf:"with_age"`
+	WithTransactions       *ebpf.Variable `ebpf:"with_transactions"`
 }
 
 // samplerPrograms contains all programs after they have been loaded into the kernel.
@@ -710,6 +776,7 @@ type samplerPrograms struct {
 	OnSwitch      *ebpf.Program `ebpf:"on_switch"`
 	OnThread      *ebpf.Program `ebpf:"on_thread"`
 	OnTick        *ebpf.Program `ebpf:"on_tick"`
+	OnTransaction *ebpf.Program `ebpf:"on_transaction"`
 }
 
 func (p *samplerPrograms) Close() error {
@@ -727,6 +794,7 @@ func (p *samplerPrograms) Close() error {
 		p.OnSwitch,
 		p.OnThread,
 		p.OnTick,
+		p.OnTransaction,
 	)
 }
 

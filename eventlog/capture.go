@@ -134,27 +134,28 @@ type ThreadName struct {
 type FrameKind uint8
 
 const (
-	FramePC        FrameKind = iota // where the sample hit, in user space
-	FrameReturn                     // an STG return frame's info pointer: case continuation or other RET_SMALL/RET_BIG
-	FrameUpdate                     // update frame: a thunk's forcing begins here
-	FrameCatch                      // catch frame
-	FrameSTM                        // atomically, catch_retry and catch_stm frames
-	FrameRetFun                     // RET_FUN: a function call suspended by the RTS
-	FrameRetBCO                     // interpreter's continuation
-	FrameUnderflow                  // boundary to the next stack chunk
-	FrameStop                       // the stack's bottom
-	FrameC                          // return address in C code; one past the call
-	FrameKernel                     // kernel address, absolute, module 0
-	FrameSkipped                    // no address: here Sample.SkippedWords of the stack are left out
-	FrameContext                    // no address: frames rootwards are the thread's context, not callers
-	FrameAnn                        // ANN_FRAME of GHC ≥ 9.14
-	FrameFolded                     // no address: the Addr frames leafwards repeat here; Sample.FoldedFrames counts all such
-	FrameWait                       // no address: the leaf of a thread that waits; Addr is its ThreadState
+	FramePC          FrameKind = iota // where the sample hit, in user space
+	FrameReturn                       // an STG return frame's info pointer: case continuation or other RET_SMALL/RET_BIG
+	FrameUpdate                       // update frame: a thunk's forcing begins here
+	FrameCatch                        // catch frame
+	FrameSTM                          // atomically, catch_retry and catch_stm frames
+	FrameRetFun                       // RET_FUN: a function call suspended by the RTS
+	FrameRetBCO                       // interpreter's continuation
+	FrameUnderflow                    // boundary to the next stack chunk
+	FrameStop                         // the stack's bottom
+	FrameC                            // return address in C code; one past the call
+	FrameKernel                       // kernel address, absolute, module 0
+	FrameSkipped                      // no address: here Sample.SkippedWords of the stack are left out
+	FrameContext                      // no address: frames rootwards are the thread's context, not callers
+	FrameAnn                          // ANN_FRAME of GHC ≥ 9.14
+	FrameFolded                       // no address: the Addr frames leafwards repeat here; Sample.FoldedFrames counts all such
+	FrameWait                         // no address: the leaf of a thread that waits; Addr is its ThreadState
+	FrameTransaction                  // no address: the leaf of an attempt to run a transaction that has ended; Addr is its TransactionEnd
 )
 
 // HasAddress reports whether a frame is at an address.
 func (k FrameKind) HasAddress() bool {
-	return k != FrameSkipped && k != FrameContext && k != FrameFolded && k != FrameWait
+	return k != FrameSkipped && k != FrameContext && k != FrameFolded && k != FrameWait && k != FrameTransaction
 }
 
 // Node is one stack prefix: a frame on top of its parent (towards the root).
@@ -182,6 +183,8 @@ const (
 	SampleViaC                               // reached the Haskell stack by unwinding C frames
 	SampleContext                            // the Haskell part is context only (see FrameContext)
 	SampleFolded                             // repeated frames were folded in the record
+
+	SampleInTransaction SampleFlags = 1 << 8 // the thread was inside of a transaction
 )
 
 // StopReason says why the walk of a sample's stack ended. Every sample has one.

@@ -50,6 +50,10 @@ func fill(rng *rand.Rand, v reflect.Value) {
 		v.SetUint(magnitude(rng, v.Type().Bits()))
 	case reflect.String:
 		v.SetString(word(rng))
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(rng, v.Index(i))
+		}
 	case reflect.Slice:
 		s := reflect.MakeSlice(v.Type(), rng.IntN(6), 8)
 		for i := range s.Len() {

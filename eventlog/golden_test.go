@@ -88,6 +88,8 @@ func TestOwnPayloads(t *testing.T) {
 			StackBytes: 7, StackUsed: 8, SkippedWords: 9}, "01 01 6c 05 02 01 03 04 05 01 06 02 07 08 09"},
 		{&Blocker{ID: 1, Kind: BlockerBlackHole, Address: 16, Full: true, Stood: true, Owner: 2, Queue: []uint64{3}, Holders: []BlockerHolder{{4, true}},
 			Variables: []uint64{5}, Entries: 6}, "01 01 10 01 01 02 01 03 01 04 01 01 05 06"},
+		{&TransactionWindow{PID: 1, LengthNs: 2, StandsNs: 3, SlowedNs: 13, Ends: [TransactionEnds]uint64{4, 5, 6, 7}, Noted: 8, Sampled: [TransactionEnds]uint64{9, 10, 11, 12}},
+			"01 02 03 0d 04 05 06 07 08 09 0a 0b 0c"},
 		{&HeapGraph{PID: 1, Closures: 2, Pointers: 3, Bytes: 4, Unreached: 5, UnreachedBytes: 6, Dangling: 7, PauseNs: 8, TookNs: 9, Beside: true, CAFs: 10,
 			Threads: 11, StablePtrs: 12, Weaks: 13, Notes: []string{"n"}, AtRest: true}, "01 02 03 04 05 06 07 08 09 01 0a 0b 0c 0d 01 01 6e 01"},
 		{&HeapBand{Closure: 1, Count: 2, Bytes: 3, Retained: 4, Largest: 5}, "01 02 03 04 05"},

@@ -136,6 +136,9 @@ const (
 	IDFootprintPart  = 1056
 	IDFootprintPin   = 1057
 	IDFootprintStack = 1058
-	IDCore           = 1027
-	IDCoreText       = 1028
+	// Ids from 1060 on are those of transactions.
+	IDTransactionWindow = 1060
+
+	IDCore     = 1027
+	IDCoreText = 1028
 )

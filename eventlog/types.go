@@ -204,6 +204,7 @@ var kinds = []kind{
 	own[HaskellThread]("haskell thread"),
 	own[Blocker]("blocker"),
 	own[OSThread]("os thread"),
+	own[TransactionWindow]("window of transactions"),
 	own[HeapGraph]("heap graph"),
 	own[HeapBand]("heap band"),
 	own[HeapRoot]("heap root"),

@@ -45,8 +45,8 @@ func (p *Profile) items(id uint32, yield func(it item)) {
 		return
 	}
 	switch {
-	case p.Places[id].Class == columns.PlaceWait:
-		yield(item{kind: KindCategory, category: l.Category, named: waitElement(p.Places[id])})
+	case p.Places[id].Class == columns.PlaceLeaf:
+		yield(item{kind: KindCategory, category: l.Category, named: leafElement(p.Places[id])})
 	case l.Category == eventlog.CategoryHaskell && owner != 0 && l.Quality == eventlog.QualityNear:
 		yield(item{binding: owner, kind: KindNear, category: l.Category})
 	case l.Category == eventlog.CategoryHaskell && owner != 0:

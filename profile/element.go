@@ -66,7 +66,7 @@ func (p *Profile) buildIndex(level Level) *levelIndex {
 	for _, name := range rtsAllocates {
 		ix.named[name] = ix.categoryID(name)
 	}
-	for _, name := range waitElements {
+	for _, name := range leafElements() {
 		ix.named[name] = ix.categoryID(name)
 	}
 	if level == LevelFile {

@@ -110,8 +110,8 @@ func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[columns
 	source := &s.Bindings[b.Source]
 	f.Module, f.Package = source.Module, source.Package
 	switch {
-	case p.Places[id].Class == columns.PlaceWait:
-		f.Kind, f.Name = KindCategory, waitElement(p.Places[id])
+	case p.Places[id].Class == columns.PlaceLeaf:
+		f.Kind, f.Name = KindCategory, leafElement(p.Places[id])
 	case owner == 0:
 		f.Kind = KindCategory
 		f.Name = categoryElement(l.Category)

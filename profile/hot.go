@@ -135,8 +135,8 @@ func (s *Selection) leafElements(ix *levelIndex, site int) ([]ElementID, bool) {
 		return ix.category[eventlog.CategoryUnresolved:][:1], false
 	}
 	pl := p.Nodes.Place[leaf]
-	if wait := p.waitOf(site); wait != 0 && wait != pl {
-		return slices.Concat(ix.of(pl), ix.of(wait)), ix.near[pl]
+	if own := p.leafOf(site); own != 0 && own != pl {
+		return slices.Concat(ix.of(pl), ix.of(own)), ix.near[pl]
 	}
 	return ix.of(pl), ix.near[pl]
 }

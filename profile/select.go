@@ -103,7 +103,7 @@ func (s *Selection) CountsBytes() bool { return s.EventDef().Unit == "bytes" }
 // CountsTime reports whether the selected event counts CPU time, or cycles.
 func (s *Selection) CountsTime() bool {
 	e := s.EventDef()
-	return (e.Unit == "ns" || e.Unit == "cycles") && !e.Waits()
+	return e.Clock() || e.Unit == "cycles" && e.Granted != columns.STMCPU
 }
 
 // findLeaves finds for each site the node that its cost is attributed to.
@@ -115,7 +115,7 @@ func (s *Selection) findLeaves() {
 		if s.Count[i] == 0 {
 			continue
 		}
-		first, callers := uint32(0), bytes || p.waitOf(i) != 0
+		first, callers := uint32(0), bytes || p.leafOf(i) != 0
 	walk:
 		for n := p.Sites[i].Node; n != 0; n = p.Nodes.Parent[n] {
 			k := p.Nodes.Kind[n]

@@ -4,13 +4,10 @@ import (
 	"errors"
 	"io"
 	"math"
-	"runtime"
 	"sync"
 	"time"
-	"unsafe"
 
-	"golang.org/x/sys/unix"
-
+	"ccagent/agent/overhead"
 	"ccagent/bpf"
 	"ccagent/perf"
 )
@@ -99,14 +96,14 @@ func (p *probe) start(a *allocation, ai *image, hits float64) error {
 	p.window = make(chan window, 1)
 	done := p.window
 	a.background.Go(func() {
-		defer raisePriority()()
+		defer overhead.Hasten()()
 		w := window{start: true, open: perf.Monotonic()}
 		w.before, w.err = a.read(ai)
 		w.after = w.before
 		belowLimit := func() bool { return float64(w.after.hits(p.site)) < hits }
 		for w.err == nil && belowLimit() && w.after.at < w.open+closeWatch && !a.stopped() {
 			// Every poll wakes a CPU, which may be the target's, so the interval grows.
-			a.wait(min(max(time.Duration(w.after.at-w.open)/32, minPoll), maxPoll))
+			overhead.Sleep(min(max(time.Duration(w.after.at-w.open)/32, minPoll), maxPoll))
 			if w.after.hits(p.site) == 0 {
 				w.before = w.after // the hit rate is measured from the first hit on
 			}
@@ -183,7 +180,7 @@ func (p *probe) open(factor float64, length time.Duration, a *allocation, ai *im
 	p.window = make(chan window, 1)
 	done, most := p.window, p.maxHits
 	a.background.Go(func() {
-		defer raisePriority()()
+		defer overhead.Hasten()()
 		l, err := p.attach()
 		if err != nil {
 			done <- window{err: err}
@@ -193,8 +190,8 @@ func (p *probe) open(factor float64, length time.Duration, a *allocation, ai *im
 		var errs [2]error
 		w.before, errs[0] = a.read(ai)
 		w.after = w.before
-		for left := length; left > 0 && errs[1] == nil && !a.stopped(); left -= shortWindow {
-			a.wait(min(left, shortWindow))
+		for left := length; left > 0 && errs[1] == nil && !a.stopped(); left -= overhead.ShortSleep {
+			overhead.Sleep(min(left, overhead.ShortSleep))
 			w.after, errs[1] = a.read(ai)
 			if float64(w.after.hits(p.site)-w.before.hits(p.site)) > most {
 				break
@@ -207,29 +204,6 @@ func (p *probe) open(factor float64, length time.Duration, a *allocation, ai *im
 	})
 }
 
-// shortWindow is how long the kernel is asked to wait at once: the timers of Go's runtime may
-// be a millisecond late.
-const shortWindow = 2 * time.Millisecond
-
-// raisePriority gives the calling goroutine's thread real-time priority, if the kernel allows
-// it, and returns a function that undoes that. With all CPUs busy, a window would otherwise
-// last many times its length, at the target's cost.
-func raisePriority() func() {
-	runtime.LockOSThread()
-	const lowest = 1
-	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: lowest, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
-	err := unix.SchedSetAttr(0, &first, 0)
-	return func() {
-		if err == nil {
-			usual := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
-			if unix.SchedSetAttr(0, &usual, 0) != nil {
-				return // the thread ends with the goroutine that is locked to it
-			}
-		}
-		runtime.UnlockOSThread()
-	}
-}
-
 // stopped reports whether all windows are to end.
 func (a *allocation) stopped() bool {
 	select {
@@ -237,17 +211,6 @@ func (a *allocation) stopped() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// wait sleeps. Callers pass times so short that the end of a capture need not interrupt it.
-func (a *allocation) wait(length time.Duration) {
-	ts := unix.NsecToTimespec(int64(length))
-	if length < shortWindow {
-		// A raw system call, so that Go's scheduler does not hand the processor to another goroutine.
-		unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0)
-	} else {
-		unix.Nanosleep(&ts, nil)
 	}
 }
 

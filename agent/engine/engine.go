@@ -162,6 +162,7 @@ func (e *Engine) makeSources() {
 		e.meter.since = e.usedSince
 		e.host.Budgets, e.host.Without, e.host.Collected = e.budgetOf, e.without, e.config.Collected
 	}
+	e.host.CPUTime = e.config.Asked.CPUTime()
 	e.Sources = e.config.Asked.Sources(e.host)
 	watchers := make([]process.Watcher, len(e.Sources.All))
 	for i, s := range e.Sources.All {

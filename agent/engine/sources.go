@@ -9,6 +9,7 @@ import (
 	"ccagent/agent/offcpu"
 	"ccagent/agent/rts"
 	"ccagent/agent/source"
+	"ccagent/agent/stm"
 	"ccagent/agent/ticky"
 )
 
@@ -25,6 +26,7 @@ func Kinds() []source.Kind {
 		rts.Kind(),
 		offcpu.Kind(),
 		blocked.Kind(),
+		stm.Kind(),
 		ticky.Kind(),
 		ccs.Kind(),
 		cpu.Kind(),

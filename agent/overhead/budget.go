@@ -16,7 +16,9 @@ const (
 	EventsPart  = 0.55
 	AllocPart   = 0.2
 	NurseryPart = 0.05
-	RTSPart     = 0.1
+	// STMPart is that of probes at transactions; where there are some, sampled events have as much less.
+	STMPart = 0.2
+	RTSPart = 0.1
 )
 
 // burst is for how much CPU time of the target, in ns, a bucket saves up.
@@ -34,6 +36,7 @@ type Budget struct {
 	KeepRates bool
 
 	spare spare
+	stm   bool // transactions are measured
 	// alloc and rts are the buckets of all processes, where each has a budget of its own.
 	alloc, rts *shared
 	within     *Budget // of all processes; nil if this is that
@@ -70,7 +73,11 @@ func (b *Budget) Sampling() *Sampling {
 	if b.KeepRates {
 		return newSampling(0)
 	}
-	s := newSampling(b.Asked * EventsPart)
+	part := EventsPart
+	if b.stm {
+		part -= STMPart
+	}
+	s := newSampling(b.Asked * part)
 	s.bucket.excess = &b.spare
 	return s
 }
@@ -101,6 +108,14 @@ func (b *Budget) allocTerms() Terms {
 func (b *Budget) Nursery() *Bucket {
 	rate := b.Asked * NurseryPart
 	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Loan: rate * settled / 4, Term: settled})
+}
+
+// STM is the bucket of probes at transactions; it fills with the target's CPU time. It is asked for before
+// Sampling.
+func (b *Budget) STM() *Bucket {
+	b.stm = true
+	rate := b.Asked * STMPart
+	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4, Loan: allocLoan * b.Asked / Default, Term: settled})
 }
 
 // ownRTSPart is RTSPart where each process has a budget of its own: neither nurseries nor, as a

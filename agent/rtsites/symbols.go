@@ -89,6 +89,8 @@ var names = set(append([]string{
 	ghc.SymHeapCheck, ghc.SymNNurseries, ghc.SymAllocateMightFail, ghc.SymExitReport, ghc.SymExitReportUntil, ghc.SymEnter,
 	// Of a census of the heap.
 	ghc.SymResurrect, ghc.SymMBlockSpace, ghc.SymStableTable, ghc.SymStableSize,
+	// Of transactions.
+	ghc.SymAtomicallyFrame, ghc.SymCommit, ghc.SymRetry, ghc.SymSTMWait, ghc.SymRaise, ghc.SymValidate, ghc.SymNoTRec,
 	// Of ticky counters.
 	ghc.SymTickyCounters, ghc.SymShutdown,
 }, ghc.SymReturnValues[:]...)...)

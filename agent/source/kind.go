@@ -21,6 +21,18 @@ type Event struct {
 	Detail any
 	// Notes say how the event that is granted differs from what was asked for.
 	Notes []string
+	// With are events that its source samples besides. They need CPU time to be sampled: if no event that was
+	// asked for is of CPU time, the kernel's clock is.
+	With []*Event
+}
+
+// CPUTime reports whether the event is of CPU time: a clock, or cycles.
+func (e *Event) CPUTime() bool {
+	switch name, _, _ := strings.Cut(e.Def.Requested, ":"); name {
+	case "cycles", "cpu-cycles", "cpu-clock", "task-clock", "tick":
+		return true
+	}
+	return false
 }
 
 // Need is a set of services that a source needs of other sources.
@@ -73,7 +85,43 @@ func Parse(kinds []Kind, names []string, rate perf.Rate) (*Asked, error) {
 			return nil, err
 		}
 	}
-	return a, nil
+	return a, a.grantWith(rate)
+}
+
+// clock is the event that is sampled for those that need CPU time.
+const clock = "cpu-clock"
+
+// grantWith adds the events that others come with.
+func (a *Asked) grantWith(rate perf.Rate) error {
+	for k := range a.of {
+		for _, e := range slices.Clone(a.of[k]) {
+			if len(e.With) == 0 {
+				continue
+			}
+			if a.CPUTime() == nil && k < len(a.kinds)-1 { // the last kind has the clock
+				if err := a.grant(clock, rate); err != nil {
+					return err
+				}
+			}
+			for _, with := range e.With {
+				if cpu := a.CPUTime(); cpu != nil {
+					with.Def.Unit = cpu.Def.Unit
+				}
+				with.Def.Index = uint32(len(a.Events))
+				a.Events = append(a.Events, with)
+				a.of[k] = append(a.of[k], with)
+			}
+		}
+	}
+	return nil
+}
+
+// CPUTime returns the first event of CPU time, nil if there is none.
+func (a *Asked) CPUTime() *Event {
+	if i := slices.IndexFunc(a.Events, (*Event).CPUTime); i >= 0 {
+		return a.Events[i]
+	}
+	return nil
 }
 
 func (a *Asked) grant(name string, rate perf.Rate) error {

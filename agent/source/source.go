@@ -138,6 +138,9 @@ type Host struct {
 	// Closures are the info tables that sources have found. Who declares a log has it begin anew.
 	Closures *closures.Registry
 
+	// CPUTime is the first event of CPU time, nil if none is sampled.
+	CPUTime *Event
+
 	// Timed is set if the kernel measures how long BPF programs run.
 	Timed bool
 	// Walks is what samples took in the walker.

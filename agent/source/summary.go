@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ccagent/eventlog"
+	"ccagent/internal/transactions"
 )
 
 // EventSummary is the accounting of one event.
@@ -39,6 +40,11 @@ type Summary struct {
 	Dropped int
 	// Events in the order they were asked for.
 	Events []EventSummary
+	// Transactions are the attempts to run STM transactions, nil if they were not measured; InTransactions is the
+	// part of the CPU time that was inside of them, CPUSamples on how many samples that rests.
+	Transactions   *transactions.Totals
+	InTransactions float64
+	CPUSamples     uint64
 	// Probes are the accounting of the timeline's probes, as last written.
 	Probes    []eventlog.RTSProbes
 	Samples   uint64

@@ -413,12 +413,6 @@ struct {
 	__type(value, u32);
 } at_allocation SEC(".maps");
 
-INLINE struct walk *probe_walk(u32 cpu)
-{
-	u32 walk = cpus + cpu;
-	return bpf_map_lookup_elem(&walks, &walk);
-}
-
 // at_probe continues in on_allocation, which finds the site in the walk's header.
 INLINE int at_probe(struct regs *ctx, u32 site)
 {

@@ -33,6 +33,8 @@ struct regs {
 #define REG_STG_R1(r) ((r)->rbx)
 #define REG_STG_R2(r) ((r)->r14)
 #define REGS_IN_USER(r) (((r)->cs & 3) != 0)
+// Whether the last comparison has found equality.
+#define REG_ZERO_FLAG(r) (((r)->eflags & (1 << 6)) != 0)
 
 // Arguments of C functions.
 #define REG_ARG1(r) ((r)->rdi)
@@ -82,6 +84,7 @@ struct regs {
 #define REG_STG_R1(r) ((r)->x[22])
 #define REG_STG_R2(r) ((r)->x[23])
 #define REGS_IN_USER(r) (((r)->pstate & 0xf) == 0)
+#define REG_ZERO_FLAG(r) (((r)->pstate & (1 << 30)) != 0)
 
 #define REG_ARG1(r) ((r)->x[0])
 #define REG_ARG2(r) ((r)->x[1])
@@ -135,6 +138,7 @@ struct regs {
 // The mode is in a later field that programs may not read. User space is the lower half of
 // the addresses.
 #define REGS_IN_USER(r) ((s64)(r)->x[0] >= 0)
+#define REG_ZERO_FLAG(r) 0 // there is none
 
 #define DWARF_C_SP 2
 #define DWARF_BASE 9

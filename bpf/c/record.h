@@ -63,6 +63,8 @@ enum sample_flags {
 	SAMPLE_FOLDED = 1 << 5,
 	SAMPLE_ON_TICK = 1 << 6, // taken by on_tick, not on_event
 	SAMPLE_BOOSTED = 1 << 7, // taken by the event that boosts a process
+	SAMPLE_IN_TRANSACTION = 1 << 8,
+	SAMPLE_NOTED = 1 << 9, // and how the attempt ends will be counted
 };
 
 #define NO_CAPABILITY 0xffff
@@ -204,6 +206,9 @@ struct process_layout {
 	u16 ticky_entries; // StgEntCounter.entry_count
 	u16 capabilities_in_place; // capabilities is the array itself, not a pointer to it
 	u16 pinned_blocks; // Capability.pinned_object_blocks, from BaseReg; 0 if not known
+	u64 no_trec;	 // StgTSO.trec of a thread that runs no transaction; 0 if not known
+	u16 tso_trec;
+	u16 padding[3];
 	u64 ticky_head;	 // address of the list of ticky counters; 0 if there is none
 	// Sampling rate of each allocation probe: one hit in so many is sampled, on average. Of
 	// large objects, which differ in size, one per so many blocks' worth of bytes, or all if
@@ -237,6 +242,32 @@ struct alloc_account {
 	u64 next_survey; // earliest time of the next survey, ns
 	u64 took;	 // that samples of full nurseries and surveys have taken, ns
 	u64 bases[ACCOUNT_CAPABILITIES]; // BaseReg of each capability that was seen
+};
+
+// transaction_end is how an attempt to run a transaction has ended.
+enum transaction_end {
+	TRANSACTION_COMMITTED = 0,
+	TRANSACTION_FAILED,  // others have changed what it has read: it begins again
+	TRANSACTION_RETRIED, // by retry: it waits until one of the variables that it has read changes
+	TRANSACTION_THROWN,  // an exception has left it
+	TRANSACTION_ENDS,
+};
+
+// transaction_window is the window in which attempts are counted; set by user space.
+struct transaction_window {
+	u64 since;   // when it began, CLOCK_MONOTONIC, ns; 0 while there is none
+	u32 thin;    // one of so many attempts is sampled, and fewer when many were
+	u32 accepts; // 0 when samples of CPU time are not noted any more
+	u64 round;   // number of the turn from which on those that were sampled are counted
+};
+
+// transaction_account holds the counts of one process image's attempts.
+struct transaction_account {
+	u64 ends[TRANSACTION_ENDS];    // attempts, by how they ended
+	u64 sampled[TRANSACTION_ENDS]; // samples of CPU time in attempts that have ended
+	u64 noted;		       // samples of CPU time inside of transactions while there was a window
+	u64 begun, ended;	       // attempts with such samples: all, and those that have ended
+	u64 round, drawn;	       // attempts that were sampled in a round
 };
 
 #define MAX_EVENTS 64

@@ -97,6 +97,9 @@ const enum ccs_why *emit_ccs_why __attribute__((unused));
 const struct ccs_record *emit_ccs_record __attribute__((unused));
 const struct ticky_record *emit_ticky_record __attribute__((unused));
 const struct thread_time *emit_thread_time __attribute__((unused));
+const enum transaction_end *emit_transaction_end __attribute__((unused));
+const struct transaction_window *emit_transaction_window __attribute__((unused));
+const struct transaction_account *emit_transaction_account __attribute__((unused));
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -320,6 +323,14 @@ INLINE bool passed_over(struct walk *w, u64 weight, u64 *carry)
 	return false;
 }
 
+INLINE struct walk *probe_walk(u32 cpu)
+{
+	u32 walk = cpus + cpu;
+	return bpf_map_lookup_elem(&walks, &walk);
+}
+
+#include "transactions.h"
+
 // walk_and_send takes a sample whose unwinding has begun.
 INLINE void walk_and_send(struct walk *w)
 {
@@ -328,6 +339,8 @@ INLINE void walk_and_send(struct walk *w)
 	remember_thread(w);
 	if (w->haskell)
 		w->header.ccs = running_ccs(&k);
+	if (with_transactions)
+		note_transaction(w);
 	emit(w);
 	if (w->haskell && w->layout.tso_label)
 		send_label(w);

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ccagent/agent"
+	"ccagent/ui/text"
 )
 
 // printSummary prints the results of a capture.
@@ -23,6 +24,11 @@ func printSummary(w io.Writer, s *agent.Summary) {
 		line("%s: %s, %s%s", name, count(e.Samples, "sample"), amount(e.Weight, e.Unit), idleness(e.Idle))
 		if n := len(e.Rates); n > 0 {
 			line("%s", rateLine(&e))
+		}
+	}
+	if s.Transactions != nil && s.Transactions.Windows > 0 {
+		for i, words := range text.Transactions(s.Transactions, text.InTransactions{Share: s.InTransactions, Samples: s.CPUSamples}) {
+			line("%s: %s", []string{"stm", "stm CPU time"}[i], words)
 		}
 	}
 	for _, p := range s.Probes {

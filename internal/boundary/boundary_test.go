@@ -19,12 +19,12 @@ var order = map[string][]string{
 	"perf":        {"bpf"},
 	"symbolize":   {"eventlog", "internal/sandbox", "internal/credentials", "internal/ghc"},
 	"heap":        {"internal/ghc"},
-	"agent":       {"perf", "bpf", "eventlog", "heap", "symbolize", "internal/capset", "internal/credentials", "internal/ghc", "internal/printable", "internal/sandbox"},
-	"profile":     {"eventlog", "internal/format", "internal/ghc"},
-	"ui":          {"profile", "eventlog", "internal/format", "internal/printable"},
+	"agent":       {"perf", "bpf", "eventlog", "heap", "symbolize", "internal/capset", "internal/credentials", "internal/ghc", "internal/printable", "internal/sandbox", "internal/transactions"},
+	"profile":     {"eventlog", "internal/format", "internal/ghc", "internal/transactions"},
+	"ui":          {"profile", "eventlog", "internal/format", "internal/printable", "internal/transactions"},
 	"push":        {"profile", "eventlog"},
 	"cmd/ccview":  {"push", "ui", "profile", "eventlog", "internal/buildinfo", "internal/format", "internal/manual", "internal/printable"},
-	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "push", "ui", "internal/buildinfo", "internal/credentials", "internal/manual", "internal/sandbox", "internal/printable"},
+	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "push", "ui", "internal/buildinfo", "internal/credentials", "internal/manual", "internal/sandbox", "internal/printable", "internal/transactions"},
 }
 
 // inside lists, for parts with many packages, what each package may import of its own part.
@@ -73,6 +73,7 @@ var inside = map[string][]string{
 	"agent/alloc":      {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/uprobe"},
 	"agent/cpu":        {"agent/overhead", "agent/process", "agent/procfs", "agent/sink", "agent/source"},
 	"agent/blocked":    {"agent/dump", "agent/overhead", "agent/process", "agent/procfs", "agent/sink", "agent/source"},
+	"agent/stm":        {"agent/overhead", "agent/process", "agent/source", "agent/rtsites", "agent/uprobe"},
 	"agent/offcpu":     {"agent/overhead", "agent/process", "agent/sink", "agent/source"},
 	"agent/rtsevents":  {},
 	"agent/rts":        {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/rtsevents", "agent/uprobe"},
@@ -82,7 +83,7 @@ var inside = map[string][]string{
 	"agent/sourcetest": {"agent/invoker", "agent/overhead", "agent/process", "agent/sink", "agent/source"},
 	"agent/doctor":     {},
 	"agent/engine": {"agent/procfs", "agent/invoker", "agent/target", "agent/process", "agent/sink", "agent/overhead", "agent/source",
-		"agent/alloc", "agent/blocked", "agent/census", "agent/closures", "agent/cpu", "agent/nursery", "agent/offcpu", "agent/rts", "agent/ticky", "agent/ccs"},
+		"agent/alloc", "agent/blocked", "agent/census", "agent/closures", "agent/cpu", "agent/nursery", "agent/offcpu", "agent/rts", "agent/stm", "agent/ticky", "agent/ccs"},
 	"agent/symbols":         {"agent/process"},
 	"agent/resymbolize":     {"agent/invoker"},
 	"agent/discovery":       {"agent/procfs"},

@@ -197,6 +197,8 @@ func (b *builder) add(rec *eventlog.Record) {
 		b.symbols.module(ev)
 	case *eventlog.Closure:
 		b.nurseries.closure(ev, &b.stacks.nodes)
+	case *eventlog.TransactionWindow:
+		p.Transactions.Add(ev)
 	case *eventlog.NurseryBlock:
 		b.ran(rec.Time)
 		b.nurseries.nurseryBlock(rec.Time, ev)

@@ -277,7 +277,7 @@ func (t *symbolTable) resolveLocations(nodes *nodeTable) {
 		switch p.Places[i].Class {
 		case PlaceKernel:
 			p.Locations[i].Category = eventlog.CategoryKernel
-		case PlaceWait: // no code; the scheduler has put the thread aside
+		case PlaceLeaf: // no code; the scheduler has put the thread aside, or the run-time system has ended an attempt
 			p.Locations[i].Category, p.Locations[i].found = eventlog.CategoryRTS, true
 		}
 	}

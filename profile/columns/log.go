@@ -2,6 +2,7 @@ package columns
 
 import (
 	"ccagent/eventlog"
+	"ccagent/internal/transactions"
 	"ccagent/profile/imports"
 )
 
@@ -48,9 +49,11 @@ type Log struct {
 	InfoTables []eventlog.InfoTable
 	Ticky      []TickyCounter
 	Nurseries  Nurseries
-	Dumps      []Dump
-	HeapGraphs []HeapGraph
-	Footprints []Footprint
+	// Transactions are the attempts to run transactions that were counted.
+	Transactions transactions.Totals
+	Dumps        []Dump
+	HeapGraphs   []HeapGraph
+	Footprints   []Footprint
 
 	// The columns that queries use. Index 0 of Nodes, of Places and of the symbol
 	// tables means none.
@@ -83,6 +86,8 @@ type Event struct {
 	// TopsByCFI and TopsScanned count the samples whose topmost Haskell frame was
 	// found by call frame information, and by scanning the stack.
 	TopsByCFI, TopsScanned uint64
+	// InTransactions is the weight of samples that were taken inside of transactions.
+	InTransactions uint64
 	// Count is the event's total count; zero if the log does not have it.
 	Count eventlog.EventCount
 	// Sampling is how the event was sampled; zero if the log does not have it.
@@ -102,6 +107,15 @@ const maxRates = 1000
 
 // Waits reports whether the event measures time off the CPU.
 func (e *Event) Waits() bool { return e.Granted == "off-cpu" || e.Granted == "blocked" }
+
+// Clock reports whether the event's weight is all CPU time, in ns.
+func (e *Event) Clock() bool { return e.Unit == "ns" && !e.Waits() && e.Granted != STMCPU }
+
+// Events that attempts to run transactions are sampled as: their number, and the CPU time that they took.
+const (
+	STM    = "stm"
+	STMCPU = "stm-cpu"
+)
 
 // OnCounter returns the fraction of the time in which the event was on a hardware
 // counter: less than 1 if events were multiplexed, and 1 if it is not known.
@@ -252,6 +266,9 @@ func (e *Event) count(s *eventlog.Sample) {
 	}
 	if s.Flags&eventlog.SampleTopScanned != 0 {
 		e.TopsScanned++
+	}
+	if s.Flags&eventlog.SampleInTransaction != 0 {
+		e.InTransactions = SatAdd(e.InTransactions, s.Weight)
 	}
 }
 

@@ -34,14 +34,17 @@ const (
 	PlaceSkipped            // frames that were left out
 	PlaceFolded             // repeated frames that were left out
 	PlaceContext            // the border between the stack and the thread's context
-	PlaceWait               // what a thread waits for; Addr is its eventlog.ThreadState
+	PlaceLeaf               // a leaf without code: Addr is an eventlog.ThreadState, or Ended and an eventlog.TransactionEnd
 )
+
+// Ended is the bit of the address of a PlaceLeaf that says how a transaction's attempt has ended.
+const Ended = 1 << 8
 
 // Code reports whether a place is an address of code.
 func (c PlaceClass) Code() bool { return c == PlaceUser || c == PlaceKernel }
 
-// Named reports whether a place has elements of its own: code, and what a thread waits for.
-func (c PlaceClass) Named() bool { return c.Code() || c == PlaceWait }
+// Named reports whether a place has elements of its own: code, and leaves without code.
+func (c PlaceClass) Named() bool { return c.Code() || c == PlaceLeaf }
 
 // nodeSegment is a run of consecutive node ids in the log.
 type nodeSegment struct{ first, n, index uint32 }
@@ -126,7 +129,9 @@ func (t *nodeTable) intern(n *eventlog.Node) uint32 {
 	case eventlog.FrameContext:
 		p = Place{Class: PlaceContext}
 	case eventlog.FrameWait:
-		p = Place{Class: PlaceWait, Addr: n.Addr}
+		p = Place{Class: PlaceLeaf, Addr: n.Addr &^ Ended}
+	case eventlog.FrameTransaction:
+		p = Place{Class: PlaceLeaf, Addr: n.Addr | Ended}
 	}
 	return t.place(p)
 }

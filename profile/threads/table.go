@@ -45,7 +45,7 @@ func UsersOf(p *profile.Profile, f profile.Filter) *Users {
 		return p.Events[i].Name()
 	}
 	cpu := func(r *User) *Use { return &r.CPU }
-	if u.CPU = event(func(e *columns.Event) bool { return e.Unit == "ns" && !e.Waits() }, cpu); u.CPU == "" {
+	if u.CPU = event(func(e *columns.Event) bool { return e.Clock() }, cpu); u.CPU == "" {
 		u.CPU = event(func(e *columns.Event) bool { return e.Granted == "cycles" }, cpu)
 	}
 	u.Alloc = event(func(e *columns.Event) bool { return e.Granted == "alloc" }, func(r *User) *Use { return &r.Alloc })

@@ -48,6 +48,7 @@ func (i Info) Text(w io.Writer, o printer.Options) error {
 	p.stacks(doc.Stacks)
 	p.categories(pr, doc)
 	p.exact(doc.Exact)
+	p.transactions(pr)
 	p.agent(pr, doc)
 	p.warnings(pr)
 	p.probes(pr)

@@ -30,6 +30,8 @@ type infoJSON struct {
 	Warnings   []string           `json:"warnings,omitempty"`
 	Loss       []lossJSON         `json:"loss"`
 	Probes     []probesJSON       `json:"probes"`
+	// Transactions are the attempts to run STM transactions, if they were counted.
+	Transactions *transactionsJSON `json:"transactions,omitempty"`
 }
 
 type programJSON struct {
@@ -178,6 +180,7 @@ func infoOf(p *profile.Profile) infoJSON {
 	}
 	doc.RTS = rtsOf(p)
 	doc.Probes = probesOf(p)
+	doc.Transactions = transactionsOf(p)
 	if doc.GHC.Version == "" {
 		doc.GHC.Version, doc.GHC.Way = rtsVersion(p.RTS)
 	}
@@ -269,7 +272,7 @@ func agentOf(p *profile.Profile) agentJSON {
 	}
 	// An event in ns is a clock: its weight is the program's cpu time.
 	for i := range p.Events {
-		if e := &p.Events[i]; e.Unit == "ns" && !e.Waits() && e.Weight > 0 {
+		if e := &p.Events[i]; e.Clock() && e.Weight > 0 {
 			a.Overhead = format.Ratio(c.BPFNs, e.Weight)
 			break
 		}

@@ -41,6 +41,7 @@ var closureTypes = []define{
 	{"UPDATE_FRAME", int(ghc.UpdateFrame)},
 	{"CATCH_FRAME", int(ghc.CatchFrame)},
 	{"UNDERFLOW_FRAME", int(ghc.UnderflowFrame)},
+	{"PAP", int(ghc.PAP)},
 	{"STOP_FRAME", int(ghc.StopFrame)},
 	{"BLOCKING_QUEUE", int(ghc.BlockingQueue)},
 	{"ARR_WORDS", int(ghc.ArrWords)},

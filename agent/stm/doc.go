@@ -1,0 +1,27 @@
+// Package stm samples transactions of software transactional memory: how many attempts to run one there are, how
+// they end, which code runs them, and what CPU time those take whose work is thrown away.
+//
+// # Attempts
+//
+// A transaction runs until its commit finds that nobody has changed what it has read. If somebody has, its work is thrown
+// away, and it begins again: that is another attempt. Probes stand where the run-time system tests
+// whether an attempt was valid: at a commit, a retry and an exception (package rtsites). They count all attempts, by
+// how they end, and sample some, with their stacks.
+//
+// # Windows
+//
+// A hit costs about a microsecond, and a program may run a million transactions a second. If that would exceed the budget (a token
+// bucket, package overhead), the probes are in place for windows only, which begin at random times. What is counted in
+// one stands for the time since the end of the one before: the sum is an estimate without bias of
+// all attempts (Horvitz & Thompson), and its interval follows from how much windows differ. Programs with fewer
+// transactions are probed all the time, and their counts are exact.
+//
+// # CPU time
+//
+// How many attempts fail does not say what that costs: those that take long are the ones that fail. So the walker
+// notes, at each sample of CPU time that is taken inside of a transaction while there is a window, the thread that runs it, and the probe
+// at the end of that attempt says how it has ended. A sample stands for as much CPU time wherever it is taken, so the attempts
+// that are found so are those of each moment of CPU time, whatever they last. When a window ends, no more
+// samples are noted, but the probes remain for a while, until the attempts have ended that were: otherwise short ones would be found
+// more often. Attempts whose end was not seen are unknown, and widen the interval from both sides.
+package stm

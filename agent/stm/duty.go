@@ -1,0 +1,540 @@
+package stm
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ccagent/agent/overhead"
+	"ccagent/agent/process"
+	"ccagent/agent/source"
+	"ccagent/agent/uprobe"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/internal/transactions"
+	"ccagent/perf"
+)
+
+// mode is whether the probes are in place.
+type mode uint8
+
+const (
+	resting  mode = iota // out
+	watching             // in place until further notice
+	probing              // in place for a window
+)
+
+// duty keeps the probes within their budget. Times are CLOCK_MONOTONIC, ns.
+type duty struct {
+	mode      mode
+	since     uint64       // when the mode began, or the watch was last accounted for
+	covered   uint64       // what has been counted stands for the time up to here
+	notBefore uint64       // earliest begin of the next window
+	result    chan *window // of the window that is open
+	windows   []*window    // recent ones, in order of time; the last is held, or a watch
+	perHit    float64      // what a hit costs, ns, moving average
+	slowing   float64      // what of that the program waits for, likewise
+	hitRate   float64      // hits a second while in place, moving average
+	parallel  float64      // CPUs that the target uses, moving average
+	lookedAt  uint64       // when that was last measured, and the target's CPU time by then
+	used      uint64
+	runs      uint64 // when the hit rate was last measured, and when that was
+	runsAt    uint64
+	thin      uint32
+	round     uint64
+	taken     uint64 // samples
+	totals    transactions.Totals
+}
+
+// window is a stretch of time in which all attempts that end are counted.
+type window struct {
+	open, close uint64
+	factor      float64 // what a sample in it stands for; 0 while that is not known
+	held        []held  // samples until then
+	counts      map[*image]bpf.TransactionAccount
+	hits        uint64
+	slowed      uint64 // ns of each of the target's CPUs that hits took
+	err         error
+}
+
+// held is a sample that waits for its weight.
+type held struct {
+	im *process.Image
+	r  perf.Sample
+}
+
+// Parameters of windows.
+const (
+	minWindow = 250 * time.Microsecond
+	maxWindow = 100 * time.Millisecond
+	// minCycle is the least time from window to window, ns. A random time of up to as much is added, so that windows do not
+	// fall into step with the program.
+	minCycle = 60e6
+	// maxWatchShare is the share of the budget that probes may take that are in place all the time, maxWindowShare the
+	// share of the bucket's depth that a window may, and maxWaitShare that of waiting for the ends of attempts.
+	maxWatchShare  = 0.7
+	maxWindowShare = 1.0 / 16
+	maxWaitShare   = 1.0 / 2
+	// maxWait bounds that in time.
+	maxWait = 500 * time.Millisecond
+	// samplesPerSecond are taken while probes are in place all the time, samplesInWindow in a window.
+	samplesPerSecond = 500
+	samplesInWindow  = 48
+	firstPerHit      = 2000 // ns, before any was measured
+	maxWindows       = 8
+	mostThin         = 1 << 20
+)
+
+// windowOf returns the window in which a sample was taken, nil if it is not known any more.
+func (d *duty) windowOf(time uint64) *window {
+	d.taken++
+	for i := len(d.windows) - 1; i >= 0; i-- {
+		if d.windows[i].open <= time {
+			return d.windows[i]
+		}
+	}
+	return nil
+}
+
+func (d *duty) add(w *window) {
+	if len(d.windows) == maxWindows {
+		d.windows = append(d.windows[:0], d.windows[1:]...)
+	}
+	d.windows = append(d.windows, w)
+}
+
+// watch puts the probes into a process until further notice.
+func (s *stm) watch(si *image) error {
+	link, err := si.im.Put(s.program, s.multi, si.probes...)
+	if err != nil {
+		return err
+	}
+	si.link = link
+	if s.mode == watching {
+		return nil
+	}
+	return s.begin()
+}
+
+// begin begins a watch: all probes are in place.
+func (s *stm) begin() error {
+	now := perf.Monotonic()
+	s.mode, s.since, s.runsAt = watching, now, 0
+	if s.covered == 0 {
+		s.covered = now
+	}
+	s.add(&window{open: now, factor: 1})
+	return s.control(now, true)
+}
+
+func (s *stm) control(since uint64, accepts bool) error {
+	s.round++
+	c := bpf.TransactionWindow{Since: since, Thin: s.thin, Round: s.round}
+	if accepts {
+		c.Accepts = 1
+	}
+	return s.host.Walker.ControlTransactions(c)
+}
+
+// Throttle charges what the probes have cost to the bucket, and takes them out and puts them in.
+func (s *stm) Throttle(u source.Use) error {
+	if s.program == nil || s.stopped() {
+		return nil
+	}
+	spent := u.Cost.Probes.Ns + u.Cost.ProbeNs
+	s.bucket.Pass(float64(u.Target-min(s.target, u.Target)), float64(int64(spent-s.charged))+u.Handling)
+	s.measure(u)
+	s.charged, s.target = spent, u.Target
+	switch s.mode {
+	case probing:
+		select {
+		case w := <-s.result:
+			return s.probed(w)
+		default:
+		}
+	case watching:
+		if s.bucket.Unlimited() || s.bucket.Level() >= 0 {
+			return s.setThin(s.hitRate / samplesPerSecond)
+		}
+		return s.rest(u.Time)
+	case resting:
+		return s.next(u.Time)
+	}
+	return nil
+}
+
+// measure updates what a hit costs, and how many there are while probes are in place all the time.
+func (s *stm) measure(u source.Use) {
+	runs := u.Cost.Probes.Runs
+	if n := float64(runs - s.ran.Runs); n >= 1 {
+		each := (float64(u.Cost.Probes.Ns-s.ran.Ns)+u.Handling)/n + s.host.Budget.Costs.Trap()
+		if s.perHit == 0 {
+			s.perHit = each
+		}
+		s.perHit += (each - s.perHit) / 4
+		own := float64(u.Cost.Probes.Ns-s.ran.Ns)/n + s.host.Budget.Costs.Trap()
+		if s.slowing == 0 {
+			s.slowing = own
+		}
+		s.slowing = min(s.slowing+(own-s.slowing)/16, 2*own)
+	}
+	s.ran = u.Cost.Probes
+	const long = 50e6
+	if passed := u.Time - min(s.lookedAt, u.Time); s.lookedAt == 0 || passed > long {
+		if s.lookedAt != 0 {
+			s.parallel = average(s.parallel, float64(u.Target-min(s.used, u.Target))/float64(passed))
+		}
+		s.lookedAt, s.used = u.Time, u.Target
+	}
+	if s.mode != watching {
+		return
+	}
+	const enough = 2e6
+	if s.runsAt != 0 && u.Time-s.runsAt < enough {
+		return
+	}
+	if s.runsAt != 0 {
+		s.hitRate = average(s.hitRate, float64(runs-s.runs)/(float64(u.Time-s.runsAt)/1e9))
+	}
+	s.runs, s.runsAt = runs, u.Time
+}
+
+// average is the mean of the average before and a new value; the value if there was none.
+func average(before, now float64) float64 {
+	if before == 0 {
+		return now
+	}
+	return (before + now) / 2
+}
+
+// cpus is on how many CPUs the target has run, at least one.
+func (d *duty) cpus() float64 { return max(d.parallel, 1) }
+
+// cost is what a hit is taken to cost, ns.
+func (d *duty) cost() float64 {
+	if d.perHit == 0 {
+		return firstPerHit
+	}
+	return d.perHit
+}
+
+// rest takes the probes out.
+func (s *stm) rest(now uint64) error {
+	err := s.segment(now)
+	for _, si := range s.images {
+		s.remove(si)
+	}
+	s.mode, s.covered = resting, now
+	s.notBefore = now + minCycle + rand.Uint64N(minCycle)
+	return errors.Join(err, s.control(0, false))
+}
+
+// next begins a window, or a watch, if there is enough for it.
+func (s *stm) next(now uint64) error {
+	if now < s.notBefore || len(s.images) == 0 {
+		return nil
+	}
+	b := s.bucket
+	share := s.hitRate * s.cost() / 1e9 // of a CPU, while probes are in place
+	if share < maxWatchShare*b.Rate() && b.Level() > b.Depth()/2 {
+		return s.watchAll(now)
+	}
+	spend := min(b.Level()/2, maxWindowShare*b.Depth())
+	if spend <= 0 || spend < share*float64(minWindow) && b.Level() < maxWindowShare*b.Depth() {
+		return nil
+	}
+	length := maxWindow
+	if share > 0 {
+		length = time.Duration(min(max(spend/share, float64(minWindow)), float64(maxWindow)))
+	}
+	if err := s.setThin(s.hitRate * length.Seconds() / samplesInWindow); err != nil {
+		return err
+	}
+	s.probe(length, uint64(3*max(spend, share*float64(length))/s.cost())+1, uint64(maxWaitShare*b.Depth()/s.cost()))
+	return nil
+}
+
+// watchAll puts the probes into all processes.
+func (s *stm) watchAll(now uint64) error {
+	if err := s.settle(now); err != nil {
+		return err
+	}
+	var puts errgroup.Group
+	for _, si := range s.images {
+		if err := s.mark(si); err != nil {
+			return err
+		}
+		puts.Go(func() (err error) {
+			si.link, err = si.im.Put(s.program, s.multi, si.probes...)
+			return err
+		})
+	}
+	if puts.Wait() != nil { // a process may just have ended
+		for _, si := range s.images {
+			s.remove(si)
+		}
+		s.notBefore = now + minCycle
+		return nil
+	}
+	return s.begin()
+}
+
+// mark has an image's counts from now on be those that are not in the log yet.
+func (s *stm) mark(si *image) (err error) {
+	si.base, err = s.host.Walker.Transactions(si.im.Incarnation)
+	return err
+}
+
+// setThin sets one in how many attempts is sampled, and begins a round.
+func (s *stm) setThin(want float64) error {
+	s.thin = uint32(min(max(want, 1), mostThin))
+	if s.mode != watching {
+		return nil
+	}
+	return s.control(s.windows[len(s.windows)-1].open, true)
+}
+
+// probe puts the probes in for a window, at most for so many hits; and for at most so many more until the attempts have ended in
+// which CPU time was sampled.
+func (s *stm) probe(length time.Duration, most, mostWaiting uint64) {
+	images := make([]*image, 0, len(s.images))
+	for _, si := range s.images {
+		images = append(images, si)
+	}
+	s.mode, s.result = probing, make(chan *window, 1)
+	s.round++
+	result, control := s.result, bpf.TransactionWindow{Thin: s.thin, Round: s.round}
+	w := &window{open: perf.Monotonic()}
+	s.add(w)
+	s.background.Go(func() {
+		defer overhead.Hasten()()
+		links := make([]*uprobe.Probes, len(images))
+		var puts errgroup.Group
+		for i, si := range images {
+			puts.Go(func() (err error) {
+				links[i], err = si.im.Put(s.program, s.multi, si.probes...)
+				return err
+			})
+		}
+		done := *w
+		done.err = puts.Wait()
+		if done.err == nil {
+			done.err = s.count(&done, images, length, most, mostWaiting, control)
+		}
+		result <- &done
+		for _, l := range links {
+			if l != nil {
+				l.Close()
+			}
+		}
+	})
+}
+
+// count counts attempts while the probes are in place.
+func (s *stm) count(w *window, images []*image, length time.Duration, most, mostWaiting uint64, control bpf.TransactionWindow) error {
+	read := func() (counts map[*image]bpf.TransactionAccount, hits, open uint64, err error) {
+		counts = map[*image]bpf.TransactionAccount{}
+		for _, si := range images {
+			a, err := s.host.Walker.Transactions(si.im.Incarnation)
+			if err != nil {
+				return nil, 0, 0, err
+			}
+			counts[si] = a
+			hits += sum(a.Ends[:])
+			open += a.Begun - min(a.Ended, a.Begun)
+		}
+		return counts, hits, open, nil
+	}
+	before, first, stale, err := read()
+	if err != nil {
+		return err
+	}
+	w.open = perf.Monotonic()
+	end := w.open + uint64(length)
+	set := func(accepts uint32) error {
+		control.Since, control.Accepts = w.open, accepts
+		return s.host.Walker.ControlTransactions(control)
+	}
+	if err := set(1); err != nil {
+		return err
+	}
+	hits, open := first, uint64(0)
+	after := before
+	for err == nil && perf.Monotonic() < end && !s.stopped() {
+		overhead.Sleep(min(time.Duration(end-min(end, perf.Monotonic())), overhead.ShortSleep))
+		if after, hits, open, err = read(); hits-first > most {
+			break
+		}
+	}
+	w.close = perf.Monotonic()
+	w.hits = hits - first
+	counted := after
+	// Attempts that were sampled go on.
+	err = errors.Join(err, set(0))
+	for poll := 100 * time.Microsecond; err == nil && open > stale && !s.stopped(); poll = min(2*poll, overhead.ShortSleep) {
+		if perf.Monotonic()-w.close > uint64(maxWait) || hits-first > most+mostWaiting {
+			break
+		}
+		overhead.Sleep(poll)
+		after, hits, open, err = read()
+	}
+	err = errors.Join(err, s.host.Walker.ControlTransactions(bpf.TransactionWindow{}))
+	if err != nil {
+		return err
+	}
+	if after, _, _, err = read(); err != nil {
+		return err
+	}
+	w.counts = map[*image]bpf.TransactionAccount{}
+	for _, si := range images {
+		a := since(after[si], before[si])
+		for i, n := range counted[si].Ends {
+			a.Ends[i] = n - before[si].Ends[i]
+		}
+		w.counts[si] = a
+	}
+	return nil
+}
+
+func sum(counts []uint64) (n uint64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// since is what was counted between two readings.
+func since(a, before bpf.TransactionAccount) bpf.TransactionAccount {
+	for i := range a.Ends {
+		a.Ends[i] -= before.Ends[i]
+		a.Sampled[i] -= before.Sampled[i]
+	}
+	a.Noted -= before.Noted
+	return a
+}
+
+// await waits for the window that is open.
+func (s *stm) await() {
+	if s.mode == probing {
+		_ = s.probed(<-s.result) // what it could not write is not in the log
+	}
+}
+
+// probed takes a window that has ended: it is held until the next one ends, and the one before is written.
+func (s *stm) probed(w *window) error {
+	s.mode, s.result = resting, nil
+	s.notBefore = w.close + minCycle + rand.Uint64N(minCycle)
+	place := s.windows[len(s.windows)-1]
+	w.held = place.held
+	if w.err != nil || w.close <= w.open {
+		s.windows = s.windows[:len(s.windows)-1] // a process has ended, or is about to
+		s.notBefore = perf.Monotonic() + minCycle
+		return nil
+	}
+	s.windows = s.windows[:len(s.windows)-1]
+	if err := s.settle(w.open); err != nil {
+		return err
+	}
+	s.hitRate = average(s.hitRate, float64(w.hits)/(float64(w.close-w.open)/1e9))
+	w.slowed = uint64(min(float64(w.hits)*s.slowing/s.cpus(), float64(w.close-w.open)))
+	s.add(w)
+	return nil
+}
+
+// settle writes the window that is held, which stands for the time up to a moment; or what was counted of a
+// watch up to then.
+func (s *stm) settle(until uint64) error {
+	if s.mode == watching {
+		return s.segment(until)
+	}
+	if len(s.windows) == 0 {
+		return nil
+	}
+	w := s.windows[len(s.windows)-1]
+	if w.factor > 0 || w.close == 0 {
+		return nil
+	}
+	stands := max(until, w.close) - min(s.covered, w.open)
+	w.factor = transactions.Factor(&eventlog.TransactionWindow{LengthNs: w.close - w.open, StandsNs: stands, SlowedNs: w.slowed})
+	s.covered = max(until, w.close)
+	for _, h := range w.held {
+		if err := s.write(h.im, &h.r, w.factor); err != nil {
+			return err
+		}
+	}
+	w.held = nil
+	for si, a := range w.counts {
+		e := &eventlog.TransactionWindow{LengthNs: w.close - w.open, StandsNs: stands, SlowedNs: w.slowed}
+		if err := s.emit(si, w.close, e, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gap writes for how long nothing was counted, where nothing that was stands for that.
+func (s *stm) gap(until uint64) error {
+	if s.mode == watching || until <= s.covered || s.covered == 0 {
+		return nil
+	}
+	for _, si := range s.images {
+		if err := s.emit(si, until, &eventlog.TransactionWindow{StandsNs: until - s.covered}, bpf.TransactionAccount{}); err != nil {
+			return err
+		}
+	}
+	s.covered = until
+	return nil
+}
+
+// segment writes what was counted since the watch began, or since the last time.
+func (s *stm) segment(now uint64) error {
+	if s.mode != watching || now <= s.since {
+		return nil
+	}
+	for _, si := range s.images {
+		before := si.base
+		if err := s.mark(si); err != nil {
+			return err
+		}
+		e := &eventlog.TransactionWindow{LengthNs: now - s.since, StandsNs: now - min(s.covered, s.since)}
+		if err := s.emit(si, now, e, since(si.base, before)); err != nil {
+			return err
+		}
+	}
+	s.since, s.covered = now, now
+	return nil
+}
+
+// emit writes what was counted in an image.
+func (s *stm) emit(si *image, at uint64, e *eventlog.TransactionWindow, a bpf.TransactionAccount) error {
+	e.PID, e.Noted = si.im.PID, a.Noted
+	copy(e.Ends[:], a.Ends[:])
+	copy(e.Sampled[:], a.Sampled[:])
+	s.totals.Add(e)
+	return si.im.Log.Emit(at, e)
+}
+
+// Intervals at which Throttle runs: startInterval during startPeriod, while it is not known how many transactions there are.
+const (
+	startPeriod   = 100 * time.Millisecond
+	startInterval = 2 * time.Millisecond
+	inPlace       = 50 * time.Millisecond
+)
+
+// Pace returns the time to the next Throttle.
+func (s *stm) Pace(since time.Duration) time.Duration {
+	switch {
+	case s.bucket.Unlimited() || len(s.images) == 0:
+		return source.Never
+	case since < startPeriod:
+		return startInterval
+	case s.mode == resting:
+		now := perf.Monotonic()
+		return max(time.Duration(s.notBefore-min(now, s.notBefore)), inPlace/4)
+	case s.mode == watching && s.hitRate*s.cost()/1e9 < s.bucket.Rate()/16:
+		return source.Never
+	}
+	return inPlace
+}

@@ -1,0 +1,337 @@
+package stm
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/cilium/ebpf"
+
+	"ccagent/agent/overhead"
+	"ccagent/agent/process"
+	"ccagent/agent/rtsites"
+	"ccagent/agent/source"
+	"ccagent/agent/uprobe"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// The events' names: attempts, and their CPU time.
+const (
+	name    = "stm"
+	cpuName = "stm-cpu"
+)
+
+// Kind makes the source of transactions.
+func Kind() source.Kind { return source.Kind{Grant: grant, New: open, Known: known} }
+
+func grant(asked string, _ perf.Rate) (*source.Event, bool, error) {
+	def := func(name, unit string) eventlog.EventDef {
+		return eventlog.EventDef{Requested: name, Granted: name, Unit: unit, RateMode: eventlog.RatePeriod}
+	}
+	time := &source.Event{Samples: true, Nests: true, Def: def(cpuName, "ns")}
+	return &source.Event{Samples: true, Nests: true, Def: def(name, "attempts"), With: []*source.Event{time}}, asked == name, nil
+}
+
+func known() []source.Known {
+	return []source.Known{{Name: name, Unit: "attempts", About: "attempts to run STM transactions, and the CPU time thrown away"}}
+}
+
+// stm is the source of transactions of all processes of a capture.
+type stm struct {
+	source.Base
+	host       *source.Host
+	event, cpu *source.Event
+	program    *ebpf.Program
+	multi      bool
+	bucket     *overhead.Bucket
+	images     map[uint32]*image // by process incarnation
+	sites      map[*process.Module]*rtsites.Transactions
+	failed     error // why there is nothing to measure in the first process
+	warned     map[string]bool
+
+	duty
+	period uint64 // weight of the last sample of CPU time inside of a transaction
+	// Sums of samples of CPU time: how many, and the weight of all and of those inside of transactions.
+	cpuSamples, cpuTime, inside uint64
+	traps                       overhead.Tally
+	charged                     uint64 // ns
+	target                      uint64 // CPU time of the target by when it was, ns
+	ran                         bpf.RunStats
+
+	// background counts windows, and removals of probes: the kernel takes a tenth of a second for each.
+	background sync.WaitGroup
+	stop       chan struct{} // closed when all windows are to end
+}
+
+// image is one process image.
+type image struct {
+	im     *process.Image
+	probes []process.Probe
+	base   bpf.TransactionAccount // its counts up to which they are in the log
+	link   *uprobe.Probes         // while probes are in place until further notice
+}
+
+func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
+	if len(asked) < 2 {
+		return nil
+	}
+	h.Budget.Costs.NeedTrap()
+	h.Walker.NoteTransactions(func(event int) bool { return h.CPUTime != nil && event == int(h.CPUTime.Def.Index) })
+	return &stm{
+		host: h, event: asked[0], cpu: asked[1], bucket: h.Budget.STM(), images: map[uint32]*image{},
+		sites: map[*process.Module]*rtsites.Transactions{}, warned: map[string]bool{}, stop: make(chan struct{}), duty: duty{thin: 1},
+	}
+}
+
+// Load loads the probes' BPF program.
+func (s *stm) Load() (err error) {
+	s.multi = uprobe.Multi()
+	s.program, err = s.host.Walker.TransactionProgram(int(s.event.Def.Index), s.multi)
+	return err
+}
+
+// find returns the sites in an image's run-time system, nil if they cannot be found.
+func (s *stm) find(im *process.Image) *rtsites.Transactions {
+	if im.RTS == nil {
+		return nil
+	}
+	if t, known := s.sites[im.RTS]; known {
+		return t
+	}
+	symbols, err := im.RTS.RTSSymbols()
+	var t *rtsites.Transactions
+	if err == nil {
+		t, err = rtsites.FindTransactions(symbols)
+	}
+	s.sites[im.RTS] = t
+	if err != nil {
+		s.fail(err)
+		return nil
+	}
+	if len(t.Lacks) > 0 {
+		s.warn(fmt.Sprintf("event %s leaves out %s: the program's symbol table does not have their place", name, strings.Join(t.Lacks, ", ")))
+	}
+	return t
+}
+
+func (s *stm) warn(line string) {
+	if !s.warned[line] {
+		s.warned[line] = true
+		s.host.Log.Warn(line)
+	}
+}
+
+// fail warns that a process is not measured. A capture whose first process is not has no such events.
+func (s *stm) fail(err error) {
+	if len(s.images) == 0 {
+		s.failed = err
+		for _, e := range []*source.Event{s.event, s.cpu} {
+			e.Def.Granted, e.Def.Fallback = "", err.Error()
+		}
+	}
+	s.warn(fmt.Sprintf("event %s is not available: %v; the other events go on", name, err))
+}
+
+// Unavailable is why the first process has no transactions to measure.
+func (s *stm) Unavailable() error { return s.failed }
+
+// Prepare has the walker tell which samples are inside of a transaction.
+func (s *stm) Prepare(im *process.Image) {
+	t := s.find(im)
+	if t == nil || t.NoTRec == 0 {
+		return
+	}
+	im.Layout.NoTrec = t.NoTRec + im.BiasOf(im.RTS)
+	im.Layout.TsoRead = max(im.Layout.TsoRead, im.Layout.TsoTrec+8)
+}
+
+// Attach puts the probes into an image's process, once.
+func (s *stm) Attach(im *process.Image) error {
+	t := s.find(im)
+	if t == nil || s.images[im.Incarnation] != nil {
+		return nil
+	}
+	si := &image{im: im}
+	for end, addr := range t.Ends {
+		if addr != 0 {
+			si.probes = append(si.probes, process.Probe{Addr: addr, Cookie: bpf.TransactionCookie(im.Incarnation, bpf.TransactionEnd(end))})
+		}
+	}
+	if err := s.host.Walker.OpenTransactions(im.Incarnation); err != nil {
+		return err
+	}
+	if s.mode == watching || len(s.images) == 0 {
+		if err := s.watch(si); err != nil {
+			if !errors.Is(err, process.ErrEnded) { // others may live longer
+				s.fail(err)
+			}
+			return s.host.Walker.CloseTransactions(im.Incarnation)
+		}
+	}
+	s.images[im.Incarnation] = si
+	return nil
+}
+
+// Detach ends what there is of an image that has ended.
+func (s *stm) Detach(im *process.Image, _ uint64) error {
+	si := s.images[im.Incarnation]
+	if si == nil {
+		return nil
+	}
+	s.await() // of what is being probed in it
+	now := perf.Monotonic()
+	err := s.settle(now)
+	if len(s.images) == 1 {
+		err = errors.Join(err, s.gap(now))
+	}
+	delete(s.images, im.Incarnation)
+	s.remove(si)
+	return errors.Join(err, s.host.Walker.CloseTransactions(im.Incarnation))
+}
+
+// remove takes an image's probes out, which the kernel takes its time for.
+func (s *stm) remove(si *image) {
+	if l := si.link; l != nil {
+		si.link = nil
+		s.background.Go(func() { l.Close() }) // fails only for what is gone already
+	}
+}
+
+// Annotate says of a sample whether it is inside of a transaction.
+func (s *stm) Annotate(_ *process.Image, r *perf.Sample, e *eventlog.Sample) error {
+	if s.host.CPUTime == nil || uint32(r.Event) != s.host.CPUTime.Def.Index {
+		return nil
+	}
+	s.cpuSamples++
+	s.cpuTime += r.Period
+	if r.Flags&bpf.SampleInTransaction != 0 {
+		s.period = r.Period
+		s.inside += r.Period
+		e.Flags &^= eventlog.SampleFlags(bpf.SampleNoted)
+	}
+	return nil
+}
+
+// Consume takes an attempt that has ended: a sample of attempts, of CPU time, or of both.
+func (s *stm) Consume(r *perf.Sample) error {
+	im, err := s.host.Image(r.Pid)
+	if err != nil {
+		return err
+	}
+	c := *r
+	c.Frames = attemptFrames(im, r)
+	c.Total, c.Large, c.Site = 0, 0, 0
+	w := s.windowOf(r.Time)
+	if r.Period > 0 {
+		if err := s.take(im, w, s.event, c, r.Period); err != nil {
+			return err
+		}
+	}
+	if r.Large > 0 {
+		return s.take(im, w, s.cpu, c, r.Large*s.period)
+	}
+	return nil
+}
+
+// attemptFrames are the frames of an attempt: how it has ended, the transaction's own code, and
+// who runs it.
+func attemptFrames(im *process.Image, r *perf.Sample) []uint64 {
+	frames := []uint64{uint64(eventlog.FrameTransaction)<<bpf.FrameKindShift | uint64(r.Site)}
+	if info := r.Total; info != 0 && info <= bpf.FrameAddressMask && ownCode(im, info) {
+		frames = append(frames, uint64(eventlog.FrameReturn)<<bpf.FrameKindShift|info)
+	}
+	for i, f := range r.Frames {
+		if i > 0 || eventlog.FrameKind(f>>bpf.FrameKindShift) != eventlog.FramePC {
+			frames = append(frames, f)
+		}
+	}
+	return frames
+}
+
+// take writes a sample of an attempt, or keeps it until the window's weight is known.
+func (s *stm) take(im *process.Image, w *window, e *source.Event, r perf.Sample, weight uint64) error {
+	r.Event, r.Period = uint16(e.Def.Index), weight
+	if w == nil || w.factor > 0 {
+		factor := 1.0
+		if w != nil {
+			factor = w.factor
+		}
+		return s.write(im, &r, factor)
+	}
+	w.held = append(w.held, held{im, r})
+	return nil
+}
+
+func (s *stm) write(im *process.Image, r *perf.Sample, factor float64) error {
+	r.Period = uint64(float64(r.Period)*factor + 0.5)
+	_, err := s.host.Write(im, r)
+	return err
+}
+
+// Cost returns what the probes have cost.
+func (s *stm) Cost() (c source.Cost, err error) {
+	if s.program == nil {
+		return c, nil
+	}
+	c.Probes, err = bpf.RunStatsOf(s.program)
+	c.ProbeNs = s.traps.Count(c.Probes.Runs, s.host.Budget.Costs.Trap())
+	c.Handled = s.taken
+	return c, err
+}
+
+// Account writes what was lost, and what was counted while probes are in place all the time.
+func (s *stm) Account() error {
+	return errors.Join(s.segment(perf.Monotonic()), s.host.Lost(s.event))
+}
+
+// Stop ends the windows.
+func (s *stm) Stop() error {
+	if !s.stopped() {
+		close(s.stop)
+	}
+	s.await()
+	return nil
+}
+
+func (s *stm) stopped() bool {
+	select {
+	case <-s.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// Finish writes what is left.
+func (s *stm) Finish(at uint64) error {
+	s.await()
+	err := errors.Join(s.settle(at), s.gap(at))
+	for _, si := range s.images {
+		s.remove(si)
+	}
+	return err
+}
+
+// Report says why there may be no sample.
+func (s *stm) Report(sum *source.Summary) {
+	for _, e := range []*source.Event{s.event, s.cpu} {
+		sum.Events[e.Def.Index].WhyNone = "no transaction was seen to end"
+	}
+	sum.Transactions = &s.totals
+	if s.cpuTime > 0 {
+		sum.InTransactions, sum.CPUSamples = float64(s.inside)/float64(s.cpuTime), s.cpuSamples
+	}
+}
+
+// Close removes all probes.
+func (s *stm) Close() error {
+	err := s.Stop()
+	for _, si := range s.images {
+		s.remove(si)
+	}
+	s.background.Wait()
+	return err
+}

@@ -1,0 +1,58 @@
+package eventlog
+
+// This file holds what is counted of software transactional memory.
+
+// TransactionEnd is how an attempt to run a transaction has ended.
+type TransactionEnd uint8
+
+const (
+	TransactionCommitted TransactionEnd = iota
+	TransactionFailed                   // others have changed what it has read: its work is thrown away, and it begins again
+	TransactionRetried                  // by retry: it waits until a variable changes that it has read
+	TransactionThrown                   // an exception has left it
+	TransactionEnds
+)
+
+var transactionEndNames = [TransactionEnds]string{"committed", "failed validation", "retried", "exception"}
+
+// String gives the name shown to users and used in JSON.
+func (e TransactionEnd) String() string {
+	if e < TransactionEnds {
+		return transactionEndNames[e]
+	}
+	return "unknown"
+}
+
+// TransactionWindow is a stretch of time in which all attempts to run a transaction were counted that ended in a
+// process. Its time is the stretch's end.
+type TransactionWindow struct {
+	PID uint32
+	// LengthNs is how long it was, StandsNs for how long it stands: since the end of the stretch before, and more if no
+	// other follows. They are equal where attempts are counted all the time. A length of 0 is a time for which nothing was counted.
+	LengthNs, StandsNs uint64
+	// SlowedNs is how much of it the hits of probes took: what the program did not get on. It is 0 where what was counted
+	// stands for no more than itself.
+	SlowedNs uint64
+	// Ends are the attempts that ended, by how they did.
+	Ends [TransactionEnds]uint64
+	// Noted are the samples of CPU time that were taken inside of transactions, Sampled those of them of which it is
+	// known how the attempt has ended.
+	Noted   uint64
+	Sampled [TransactionEnds]uint64
+}
+
+func (*TransactionWindow) EventID() uint16 { return IDTransactionWindow }
+
+func (e *TransactionWindow) layout(c *codec) {
+	c.v32(&e.PID)
+	c.v64(&e.LengthNs)
+	c.v64(&e.StandsNs)
+	c.v64(&e.SlowedNs)
+	for i := range e.Ends {
+		c.v64(&e.Ends[i])
+	}
+	c.v64(&e.Noted)
+	for i := range e.Sampled {
+		c.v64(&e.Sampled[i])
+	}
+}

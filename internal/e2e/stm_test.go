@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"ccagent/internal/testprog"
+)
+
+// figure is an estimate in JSON.
+type figure struct{ Value, Low, High float64 }
+
+// stmInfo is what ccview info says of transactions.
+type stmInfo struct {
+	Exact                                   bool
+	Started, Committed, Retried, Exceptions figure
+	Failed                                  figure  `json:"failed_validation"`
+	In                                      *figure `json:"cpu_in_transactions"`
+	Of                                      *figure `json:"cpu_thrown_away_in_transactions"`
+	All                                     *figure `json:"cpu_thrown_away"`
+	Unknown                                 float64 `json:"end_unknown"`
+}
+
+// Attempts to run transactions are counted as the program counts them, and of their CPU time the part is thrown away that is
+// by construction.
+func TestTransactions(t *testing.T) {
+	testprog.NeedRoot(t)
+	for _, o := range []testprog.Options{
+		{Threaded: true}, {Release: "9.6.6", Threaded: true}, {Release: "9.10.3", Threaded: true}, {},
+	} {
+		t.Run(fmt.Sprintf("GHC %s threaded %v", o.Release, o.Threaded), func(t *testing.T) {
+			log, r := record(t, []string{"-e", "stm", "--max-overhead", "0"}, testprog.Build(t, "conflict", o), "200", "3", "100000")
+			var audits, failed, transfers, exceptions float64
+			if _, err := fmt.Sscanf(r.stdout, "audits %f failed %f transfers %f exceptions %f", &audits, &failed, &transfers, &exceptions); err != nil {
+				t.Fatalf("the program says %q", r.stdout)
+			}
+			var info struct{ Transactions *stmInfo }
+			view(t, &info, "info", log)
+			s := info.Transactions
+			if s == nil || s.Of == nil || s.All == nil || s.In == nil {
+				t.Fatalf("the log says %+v\n%s", s, r.stderr)
+			}
+			t.Logf("the program says %s%+v %+v %+v %+v\n%s", r.stdout, *s, *s.In, *s.Of, *s.All, r.stderr)
+			// Each audit is followed by a transaction that writes, and one that waits for that.
+			if want := 3*audits + transfers; s.Committed.Value != want || s.Committed.High != want || !s.Exact {
+				t.Errorf("%v have committed, the program says %.0f", s.Committed, want)
+			}
+			if s.Exceptions.Value != exceptions {
+				t.Errorf("%v were left by an exception, the program says %.0f", s.Exceptions, exceptions)
+			}
+			// Those that wait may fail, or find what they wait for, at another OS thread's pace.
+			if f := s.Failed.Value; f < failed || f > failed+audits {
+				t.Errorf("%v have failed, the program says %.0f", f, failed)
+			}
+			if n := s.Retried.Value; n > 2*audits {
+				t.Errorf("%v have retried, of %.0f that may wait", n, audits)
+			}
+			// 60 % by construction. What else the transactions do is less than a twentieth.
+			if s.Of.Low > 0.62 || s.Of.High < 0.58 || s.Of.High-s.Of.Low > 0.3 {
+				t.Errorf("of the CPU time inside of transactions %+v was thrown away, 60 %% by construction", *s.Of)
+			}
+			if s.In.Value < 0.7 || s.All.Low > s.Of.Value*s.In.Value || s.All.High < s.Of.Value*s.In.Value {
+				t.Errorf("inside %+v, of that thrown away %+v, of all %+v", *s.In, *s.Of, *s.All)
+			}
+			var h struct {
+				Unit string
+				Rows []hotRow
+			}
+			view(t, &h, "hot", "--event", "stm-cpu", "--level", "binding", log)
+			share := map[string]hotRow{}
+			for _, row := range h.Rows {
+				share[row.Element] = row
+			}
+			if row := share["(failed validation)"]; h.Unit != "ns" || row.Share < 0.5 || row.Share > 0.7 {
+				t.Errorf("in %s, failed attempts have %.2f", h.Unit, row.Share)
+			}
+			if row := share["Main.runAudit"]; row.Inclusive < 0.9 {
+				t.Errorf("Main.runAudit, which the CPU time of transactions is of, has %.2f", row.Inclusive)
+			}
+		})
+	}
+}
+
+// Probes that would cost too much are in place for windows, and the intervals hold what the program counts.
+func TestTransactionWindows(t *testing.T) {
+	testprog.NeedRoot(t)
+	log, r := record(t, []string{"-e", "stm"}, testprog.Build(t, "conflict", testprog.Options{Threaded: true}), "20000", "3", "300")
+	var audits, failed, transfers, exceptions float64
+	if _, err := fmt.Sscanf(r.stdout, "audits %f failed %f transfers %f exceptions %f", &audits, &failed, &transfers, &exceptions); err != nil {
+		t.Fatalf("the program says %q", r.stdout)
+	}
+	var info struct{ Transactions *stmInfo }
+	view(t, &info, "info", log)
+	s := info.Transactions
+	if s == nil {
+		t.Fatal("the log says nothing of transactions")
+	}
+	t.Logf("the program says %s%+v\n%s", r.stdout, *s, r.stderr)
+	if s.Exact {
+		t.Error("250,000 attempts within 1 % of two seconds, and each was counted")
+	}
+	// Three times the interval: there are few windows, and a machine with much else to do changes how fast the program runs.
+	within := func(what string, f figure, want float64) {
+		t.Helper()
+		if low, high := 3*f.Low-2*f.Value, 3*f.High-2*f.Value; want < low || want > high {
+			t.Errorf("%s: %+v, the program says %.0f", what, f, want)
+		}
+	}
+	within("committed", s.Committed, 3*audits+transfers)
+	within("exceptions", s.Exceptions, exceptions)
+	within("failed", s.Failed, failed)
+}

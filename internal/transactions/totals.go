@@ -1,0 +1,188 @@
+// Package transactions adds up windows in which attempts to run STM transactions were counted
+// (eventlog.TransactionWindow), and says how sure the sums are.
+//
+// A window's counts stand for a longer time than it lasted. What that leaves open is estimated from how much the
+// rates of windows that follow each other differ (Wolter, "Introduction to Variance Estimation", 2nd
+// ed. 2007, §8.2, estimator v2). Where windows stand for no more than themselves, counts are exact.
+//
+// Shares of CPU time are ratios of two sums over windows, with the variance of the linearised ratio (Cochran,
+// "Sampling Techniques", 3rd ed. 1977, §6.3), but at least that of as many independent samples; intervals are Wilson's (1927).
+package transactions
+
+import (
+	"math"
+	"slices"
+
+	"ccagent/eventlog"
+)
+
+// plausible bounds the figures of a window; in what claims more nothing is to be trusted, and sums of them would overflow.
+const plausible = 1 << 50
+
+// mostSlowed bounds the part of a window that hits are taken to have taken, and hitDoubt is by what part it is taken to be off.
+const (
+	mostSlowed = 0.95
+	hitDoubt   = 0.3
+)
+
+// Totals are sums over windows. The zero value is ready to use.
+type Totals struct {
+	Windows int
+	// Counted are the attempts that were counted, by how they ended.
+	Counted [eventlog.TransactionEnds]uint64
+	// LengthNs is the time that was counted in, StandsNs that it stands for.
+	LengthNs, StandsNs uint64
+	// Noted are samples of CPU time inside of transactions, Sampled those of which it is known how the attempt has ended.
+	Noted   uint64
+	Sampled [eventlog.TransactionEnds]uint64
+
+	estimate, variance [eventlog.TransactionEnds]float64
+	last               [eventlog.TransactionEnds]float64 // rates of the window before
+	doubt              [eventlog.TransactionEnds]float64 // how far estimates may be off, since it is not known exactly how hits slow
+	// Sums of the weighted samples of each end and of all ends of a window, and of their products.
+	of, ofOf, ofAll [eventlog.TransactionEnds]float64
+	all, allAll     float64
+}
+
+// Add adds a window.
+func (t *Totals) Add(w *eventlog.TransactionWindow) {
+	if max(w.LengthNs, w.StandsNs, w.Noted, slices.Max(w.Ends[:]), slices.Max(w.Sampled[:])) > plausible {
+		return
+	}
+	if w.LengthNs == 0 {
+		t.gap(w.StandsNs)
+		return
+	}
+	t.Windows++
+	t.LengthNs += w.LengthNs
+	stands := max(w.StandsNs, w.LengthNs)
+	t.StandsNs += stands
+	t.Noted += w.Noted
+	rest := float64(stands - w.LengthNs) // for which nothing was counted
+	length := own(w)
+	factor := Factor(w)
+	doubt := hitDoubt * (float64(w.LengthNs) - length) / length
+	all := 0.0
+	for i, n := range w.Ends {
+		rate := float64(n) / length
+		t.doubt[i] += rest * rate * doubt
+		t.Counted[i] += n
+		t.Sampled[i] += w.Sampled[i]
+		t.estimate[i] += float64(n) * factor
+		if t.Windows > 1 {
+			d := rest * (rate - t.last[i])
+			t.variance[i] += d * d / 2
+		} else {
+			d := rest * rate
+			t.variance[i] += d * d
+		}
+		t.last[i] = rate
+		all += factor * float64(w.Sampled[i])
+	}
+	for i, n := range w.Sampled {
+		x := factor * float64(n)
+		t.of[i] += x
+		t.ofOf[i] += x * x
+		t.ofAll[i] += x * all
+	}
+	t.all += all
+	t.allAll += all * all
+}
+
+// gap adds a time for which nothing was counted, and nothing that was stands: the rate before is taken for it, and no
+// other is excluded up to twice that.
+func (t *Totals) gap(ns uint64) {
+	t.StandsNs += ns
+	if t.LengthNs == 0 {
+		return
+	}
+	for i, n := range t.Counted {
+		missing := float64(n) / float64(t.LengthNs) * float64(ns)
+		t.estimate[i] += missing
+		t.doubt[i] += missing
+	}
+}
+
+// Factor is what an attempt that was counted in a window stands for.
+func Factor(w *eventlog.TransactionWindow) float64 {
+	return 1 + float64(max(w.StandsNs, w.LengthNs)-w.LengthNs)/own(w)
+}
+
+// own is how much of a window was the program's own. Hits slow it down, and so make themselves rarer.
+func own(w *eventlog.TransactionWindow) float64 {
+	length := float64(w.LengthNs)
+	return max(length-float64(w.SlowedNs), (1-mostSlowed)*length)
+}
+
+// Estimate is a figure with its 95 % interval.
+type Estimate struct{ Value, Low, High float64 }
+
+// Exact reports whether attempts were counted all the time.
+func (t *Totals) Exact() bool { return t.StandsNs == t.LengthNs }
+
+// Attempts estimates how many attempts have ended so.
+func (t *Totals) Attempts(end eventlog.TransactionEnd) Estimate {
+	return count(t.estimate[end], z*math.Sqrt(t.variance[end])+t.doubt[end], t.Counted[end])
+}
+
+// Started estimates how many attempts there were, however they ended.
+func (t *Totals) Started() Estimate {
+	var value, half float64
+	var counted uint64
+	for i := range t.estimate {
+		value += t.estimate[i]
+		half += z*math.Sqrt(t.variance[i]) + t.doubt[i]
+		counted += t.Counted[i]
+	}
+	return count(value, half, counted)
+}
+
+func count(value, half float64, counted uint64) Estimate {
+	return Estimate{value, max(value-half, float64(counted)), value + half}
+}
+
+// z is the quantile of the normal distribution for 95 %.
+const z = 1.959964
+
+// CPUShare estimates which part of the CPU time inside of transactions is in attempts that end so; false if no
+// such time was sampled. What is not known of some samples is in the interval.
+func (t *Totals) CPUShare(end eventlog.TransactionEnd) (Estimate, bool) {
+	if t.all == 0 {
+		return Estimate{}, false
+	}
+	p := t.of[end] / t.all
+	known := 0.0
+	for _, n := range t.Sampled {
+		known += float64(n)
+	}
+	// As many independent samples as there are at most.
+	n := min(known, t.all*t.all/max(t.allAll, 1)*max(known/float64(t.Windows), 1))
+	if t.Windows > 1 {
+		residuals := max(t.ofOf[end]-2*p*t.ofAll[end]+p*p*t.allAll, 0)
+		if variance := residuals / (t.all * t.all); variance > 0 && p > 0 && p < 1 {
+			n = min(n, p*(1-p)/variance)
+		}
+	}
+	low, high := wilson(p, max(n, 1))
+	unknown := float64(t.Noted-min(t.Noted, uint64(known))) / max(float64(t.Noted), known)
+	return Estimate{p, low * (1 - unknown), high*(1-unknown) + unknown}, true
+}
+
+// Unknown is the part of the samples of CPU time inside of transactions of which it is not known how the attempt has ended.
+func (t *Totals) Unknown() float64 {
+	known := uint64(0)
+	for _, n := range t.Sampled {
+		known += n
+	}
+	if t.Noted == 0 {
+		return 0
+	}
+	return float64(t.Noted-min(known, t.Noted)) / float64(t.Noted)
+}
+
+// wilson is Wilson's interval of a share of n trials.
+func wilson(p, n float64) (low, high float64) {
+	centre := (p + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return max(centre-half, 0), min(centre+half, 1)
+}
