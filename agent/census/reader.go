@@ -48,9 +48,12 @@ type Descriptors struct {
 	Free        []heap.Group    // on the allocator's lists, by address; Free has no meaning in them
 	Space       [2]uint64       // begin and end of the heap's addresses
 	Regions     []procfs.Region // the parts of these that are mapped
-	Megablocks  uint64          // mapped
-	Unallocated uint64          // blocks on the allocator's lists
-	Odd         uint64          // blocks whose descriptors contradict themselves
+	// Returned are the parts that the run-time system has given back to the kernel, by address: what
+	// descriptors are there means nothing. It is nil if that is not known.
+	Returned    []Range
+	Megablocks  uint64 // mapped
+	Unallocated uint64 // blocks on the allocator's lists
+	Odd         uint64 // blocks whose descriptors contradict themselves
 	// Nonmoving is set if the non-moving collector has blocks, which are not in Groups.
 	Nonmoving bool
 	Segments  []heap.Group // of the non-moving collector, by address; Free has no meaning in them
@@ -58,6 +61,9 @@ type Descriptors struct {
 	// belong to no generation yet.
 	Filling []uint64
 }
+
+// Range is addresses from Start up to End.
+type Range struct{ Start, End uint64 }
 
 // Oldest is the oldest generation.
 func (d *Descriptors) Oldest() *Generation { return &d.Generations[len(d.Generations)-1] }
@@ -127,7 +133,7 @@ func NewReader(im *process.Image, vars *rtsites.Heap) *Reader {
 	layout, _ := ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
 	r.pinned = ghc.BaseOfCapability + uint64(layout.PinnedBlocks) - 8
 	bias := im.BiasOf(im.RTS)
-	for _, at := range []*uint64{&r.vars.Generations, &r.vars.OldestGeneration, &r.vars.Space, &r.vars.Collect, &r.vars.CollectEnd, &r.vars.Array, &r.vars.Count, &r.vars.Main, &r.vars.Stable, &r.vars.StableSize, &r.vars.Nurseries, &r.vars.NurseryCount} {
+	for _, at := range []*uint64{&r.vars.Generations, &r.vars.OldestGeneration, &r.vars.Space, &r.vars.Collect, &r.vars.CollectEnd, &r.vars.Array, &r.vars.Count, &r.vars.Main, &r.vars.Stable, &r.vars.StableSize, &r.vars.Nurseries, &r.vars.NurseryCount, &r.vars.FreeSpace} {
 		if *at != 0 {
 			*at += bias
 		}
@@ -239,6 +245,9 @@ func (r *Reader) Descriptors() (*Descriptors, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the heap of process %d: %w", r.PID, err)
 	}
+	if d.Returned, err = r.returned(begin, end); err != nil {
+		return nil, fmt.Errorf("read what of the heap was given back: %w", err)
+	}
 	buf := make([]byte, heap.DescriptorBytes)
 	d.Space = [2]uint64{begin, end}
 	for _, m := range regions {
@@ -248,14 +257,26 @@ func (r *Reader) Descriptors() (*Descriptors, error) {
 		}
 		m.Start, m.End = lo, hi
 		d.Regions = append(d.Regions, m)
+		returned := d.Returned
 		for at := (lo + ghc.MegablockBytes - 1) &^ (ghc.MegablockBytes - 1); at < hi && hi-at >= ghc.MegablockBytes; {
+			for len(returned) > 0 && returned[0].End <= at {
+				returned = returned[1:]
+			}
+			until := hi // of what is in use
+			if len(returned) > 0 {
+				if returned[0].Start <= at {
+					at = returned[0].End
+					continue
+				}
+				until = min(until, returned[0].Start)
+			}
 			if d.Megablocks >= maxMegablocks || len(d.Groups) > maxGroups {
 				return nil, fmt.Errorf("the heap of process %d is larger than can be looked at", r.PID)
 			}
 			if _, err := r.Memory.ReadAt(buf, int64(at)); err != nil {
 				return nil, fmt.Errorf("read the descriptors of the heap's blocks: %w", err)
 			}
-			limit := (hi - at) / ghc.MegablockBytes
+			limit := (until - at) / ghc.MegablockBytes
 			f := heap.Groups(at, buf, limit, func(g heap.Group) {
 				if g.Has(ghc.BlockNonmoving) {
 					d.Nonmoving = true
@@ -280,6 +301,33 @@ func (r *Reader) Descriptors() (*Descriptors, error) {
 		return nil, fmt.Errorf("read the run-time system's capabilities: %w", err)
 	}
 	return d, nil
+}
+
+// maxReturned bounds the ranges that a process may claim to have given back.
+const maxReturned = 1 << 16
+
+// returned lists the ranges that the run-time system has given back. Its list is in the order of addresses,
+// and has whole megablocks; a range that is not so ends it.
+func (r *Reader) returned(begin, end uint64) ([]Range, error) {
+	if r.vars.FreeSpace == 0 {
+		return nil, nil
+	}
+	all := []Range{}
+	at, err := r.Memory.Word(r.vars.FreeSpace)
+	for last := begin; err == nil && at != 0 && len(all) < maxReturned; {
+		var node [ghc.FreeSpaceSize + 8]byte
+		if _, err = r.Memory.ReadAt(node[:], int64(at)); err != nil {
+			break
+		}
+		start, size := binary.LittleEndian.Uint64(node[ghc.FreeSpaceAddress:]), binary.LittleEndian.Uint64(node[ghc.FreeSpaceSize:])
+		if start < last || start >= end || size == 0 || size > end-start || (start|size)%ghc.MegablockBytes != 0 {
+			break
+		}
+		last = start + size
+		all = append(all, Range{start, last})
+		at = binary.LittleEndian.Uint64(node[ghc.FreeSpaceNext:])
+	}
+	return all, err
 }
 
 // maxCapabilities bounds how many capabilities a process may claim to have.

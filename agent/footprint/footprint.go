@@ -82,7 +82,6 @@ type builder struct {
 	nursery map[uint64]bool            // starts of groups
 	parts   map[key]*eventlog.FootprintPart
 	partly  map[uint64]*megablock // that have free blocks and others, by address
-	given   uint64                // bytes given back, of the heap
 
 	resident, swapped uint64
 }

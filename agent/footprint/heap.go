@@ -141,13 +141,20 @@ func (b *builder) heap() {
 			delete(b.partly, at)
 		}
 	}
-	// What was given back are free megablocks, which the kernel counts until it takes them.
-	for i := range b.r.Mappings {
-		if b.ofHeap(&b.r.Mappings[i]) {
-			b.given += b.r.Mappings[i].LazyFree
+	// What was given back the kernel counts until it takes it.
+	for _, g := range b.d.Returned {
+		bytes := b.inMemory(g.Start, g.End)
+		add(key{kind: eventlog.FootprintGivenBack}, bytes, g.End-g.Start, 1)
+	}
+	given := uint64(0)
+	if b.d.Returned == nil { // it is among what has descriptors of free megablocks
+		for i := range b.r.Mappings {
+			if b.ofHeap(&b.r.Mappings[i]) {
+				given += b.r.Mappings[i].LazyFree
+			}
 		}
 	}
-	if given := min(b.given, free); given > 0 {
+	if given = min(given, free); given > 0 {
 		b.parts[key{kind: eventlog.FootprintFree}].Bytes -= given
 		b.part(key{kind: eventlog.FootprintGivenBack}, given, given, 0)
 	}

@@ -17,6 +17,8 @@ type Heap struct {
 	Space uint64
 	// Stable is stable_ptr_table, StableSize SPT_size, how many entries it has.
 	Stable, StableSize uint64
+	// FreeSpace is free_list_head, the list of ranges of the heap that were given back to the kernel.
+	FreeSpace uint64
 	// Nurseries is nurseries, the address of an array, NurseryCount n_nurseries.
 	Nurseries, NurseryCount uint64
 	// Collect and CollectEnd bound the code of GarbageCollect.
@@ -42,7 +44,7 @@ func FindHeap(symbols *Symbols) (*Heap, error) {
 		Capabilities: x.capabilities(), Generations: x.Addr(ghc.SymGenerations), OldestGeneration: x.Addr(ghc.SymOldestGeneration),
 		Space: x.Addr(ghc.SymMBlockSpace), Collect: x.Addr(ghc.SymGarbageCollect),
 		Stable: x.Addr(ghc.SymStableTable), StableSize: x.Addr(ghc.SymStableSize),
-		Nurseries: x.Addr(ghc.SymNurseries), NurseryCount: x.Addr(ghc.SymNNurseries),
+		FreeSpace: x.Addr(ghc.SymFreeSpace), Nurseries: x.Addr(ghc.SymNurseries), NurseryCount: x.Addr(ghc.SymNNurseries),
 	}
 	h.CollectEnd = h.Collect + x.Named(ghc.SymGarbageCollect).Size
 	switch {

@@ -43,6 +43,13 @@ const (
 	BlockDescriptorBytes = 64
 )
 
+// Fields of a range of megablocks that the allocator has given back (free_list, rts/sm/MBlock.c).
+const (
+	FreeSpaceNext    = 8
+	FreeSpaceAddress = 16
+	FreeSpaceSize    = 24
+)
+
 // Flags of a group of blocks (rts/include/rts/storage/Block.h).
 const (
 	BlockEvacuated = 1 << 0 // it holds what a collection has kept

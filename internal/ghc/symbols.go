@@ -29,6 +29,8 @@ const (
 	SymStableSize       = "SPT_size"             // how many entries it has
 	SymMBlockSpace      = "mblock_address_space" // begin and end of the heap's addresses
 
+	SymFreeSpace = "free_list_head" // the first of a list of FreeSpace
+
 	// Capabilities.
 	SymCapabilities    = "capabilities" // an array of pointers (9.6), or the address of one
 	SymNCapabilities   = "n_capabilities"

@@ -160,10 +160,21 @@ func (a *Account) advise(f *columns.Footprint) Advice {
 		return best
 	}
 	kind := most(eventlog.FootprintFreeBlocks, eventlog.FootprintFree, eventlog.FootprintGivenBack)
+	if p := f.Pins; kind == eventlog.FootprintFreeBlocks && len(p) > 0 && !p[0].Moved && p[0].Held > p[0].Free/2 {
+		// What holds the blocks is as large as they are: it is about that.
+		if k := p[0].Kind; k != eventlog.FootprintRTS && sums[k] >= f.Resident/worthPart {
+			return a.about(k, sums, f)
+		}
+	}
 	if sums[kind] < f.Resident/worthPart {
 		kind = most(eventlog.FootprintLive, eventlog.FootprintLarge, eventlog.FootprintStacks, eventlog.FootprintPinned, eventlog.FootprintCompact, eventlog.FootprintNonmoving,
 			eventlog.FootprintNursery, eventlog.FootprintAnonymous, eventlog.FootprintFiles, eventlog.FootprintHeapOther)
 	}
+	return a.about(kind, sums, f)
+}
+
+// about says what to do about the parts of a kind, whose sums are given by kind.
+func (a *Account) about(kind eventlog.FootprintKind, sums map[eventlog.FootprintKind]uint64, f *columns.Footprint) Advice {
 	ad := Advice{Kind: kind, Bytes: sums[kind]}
 	head := fmt.Sprintf("%s of %s (%s) are ", format.Bytes(ad.Bytes), format.Bytes(f.Resident), format.Percent(float64(ad.Bytes)/float64(max(1, f.Resident))))
 	live := sums[eventlog.FootprintLive] + sums[eventlog.FootprintLarge] + sums[eventlog.FootprintStacks]
@@ -172,6 +183,11 @@ func (a *Account) advise(f *columns.Footprint) Advice {
 		ad.Flags = []string{"--disable-delayed-os-memory-return"}
 		ad.Text = head + "given back to the kernel, which takes them when memory is short: no leak; +RTS --disable-delayed-os-memory-return has the figure fall at once."
 	case eventlog.FootprintFree:
+		if small := sums[eventlog.FootprintLive]; small < ad.Bytes/4 {
+			ad.Flags = []string{"-Fd"}
+			ad.Text = head + fmt.Sprintf("free megablocks, far more than a copy of the %s in small objects that are live will take: the run-time system gives them back after major collections (from GHC 9.2 on a part at each; a smaller +RTS -Fd has it do so sooner).", format.Bytes(small))
+			break
+		}
 		ad.Flags = []string{"-F", "-c", "--nonmoving-gc"}
 		ad.Text = head + fmt.Sprintf("free megablocks that are kept for the next major collection, which copies %s of live data to new ones: a smaller +RTS -F keeps fewer, -c (compaction) or --nonmoving-gc do without the copy.", format.Bytes(sums[eventlog.FootprintLive]))
 	case eventlog.FootprintFreeBlocks:
