@@ -17,9 +17,10 @@ type Chart struct {
 // ChartColumn is a stretch of time.
 type ChartColumn struct {
 	Samples, Weight uint64
-	// Lost is the number of samples that were lost or not taken. Of a column with lost samples and
-	// none taken nobody knows what ran; of one with neither, that nothing did.
+	// Lost is the number of samples that were lost or not taken.
 	Lost uint64
+	// Why says of a column without samples why nobody knows what ran; "" of one in which nothing did.
+	Why string
 	// Path is the nodes of the tree, root's child first: at each step the child with the most weight. Of is
 	// each one's part of the column's weight.
 	Path []int32
@@ -74,7 +75,31 @@ func ChartOf(s *profile.Selection, window profile.Range, n int) *Chart {
 	for i := range c.Columns {
 		c.Columns[i].path(c.Tree, weight[i])
 	}
+	c.doubt(in)
 	return c
+}
+
+// doubt says of which columns nobody knows what ran.
+func (c *Chart) doubt(in *profile.Selection) {
+	samples, weight := make([]uint64, len(c.Columns)), make([]uint64, len(c.Columns))
+	for i := range c.Columns {
+		samples[i], weight[i] = c.Columns[i].Samples, c.Columns[i].Weight
+	}
+	unseen := in.Unseen(samples, weight, c.Step)
+	for i := range c.Columns {
+		x := &c.Columns[i]
+		from := c.From + uint64(i)*c.Step
+		to := max(from, min(from+c.Step, c.To))
+		switch {
+		case x.Samples > 0:
+		case x.Lost > 0:
+			x.Why = "samples were lost"
+		case to > from && in.Profile.Unrecorded(from, to)*2 >= to-from:
+			x.Why = in.Profile.WhyUnrecorded()
+		case unseen != nil && unseen[i]:
+			x.Why = "samples were further apart"
+		}
+	}
 }
 
 // path finds the way from the root along which most of the weight lies, given the weight that ends at each node.
@@ -128,5 +153,5 @@ func (c *Chart) Runs() []ChartRun {
 	}
 }
 
-// Unknown reports whether nobody knows what ran in a column: samples were lost, and none taken.
-func (x *ChartColumn) Unknown() bool { return x.Samples == 0 && x.Lost > 0 }
+// Unknown reports whether nobody knows what ran in a column.
+func (x *ChartColumn) Unknown() bool { return x.Why != "" }

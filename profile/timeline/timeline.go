@@ -90,9 +90,7 @@ func Of(s *profile.Selection, o Options) *Timeline {
 	if s.Event >= 0 {
 		b := s.Over(s.Event, window, marked)
 		t.Weight, t.Samples, t.Marked, t.Caps = b.Weight, b.Samples, b.Marked, b.Caps
-		if s.EventDef().Unit == "ns" && s.CountsTime() && s.Samples > 0 {
-			t.Unseen = t.unseen(s.Total/s.Samples, p.Capture.CPUs)
-		}
+		t.Unseen = s.Unseen(t.Samples, t.Weight, t.Step)
 	}
 	for _, l := range p.Losses {
 		if b := bucket(l.Time); b >= 0 && s.Event >= 0 && l.Event == p.Events[s.Event].Index && l.Reason != eventlog.LossSideBand {

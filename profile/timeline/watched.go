@@ -1,10 +1,6 @@
 package timeline
 
-import (
-	"slices"
-
-	"ccagent/profile"
-)
+import "ccagent/profile"
 
 // Unwatched reports for buckets of equal length whether at least half of each was not watched by
 // a group of probes ("gc" or "threads"). It is nil if all was watched, or the log does not say.
@@ -29,32 +25,6 @@ func (t *Timeline) unrecorded(p *profile.Profile, buckets int) []uint64 {
 // Missing reports for each bucket whether the log says nothing of at least half of it; nil if it has
 // no gaps.
 func (t *Timeline) Missing() []bool { return t.mostly(t.Unrecorded) }
-
-// unseen returns the buckets in which more may have run than samples show. Samples weigh mean in the
-// whole selection, and more where the rate was lowered. One that weighs more than a bucket stands
-// for CPU time that was used somewhere between the sample before and itself; so do those of a bucket
-// that weigh more than all of the machine's CPUs can have done in it.
-func (t *Timeline) unseen(mean uint64, cpus uint32) []bool {
-	out := make([]bool, len(t.Samples))
-	heavy, last := false, true // the next sample; whether there is none
-	for i := len(t.Samples) - 1; i >= 0; i-- {
-		next := heavy
-		if n := t.Samples[i]; n > 0 {
-			heavy = t.Weight[i]/n > t.Step || cpus > 0 && t.Weight[i]/uint64(cpus) > t.Step
-			if last && heavy { // so would the one be that has not come
-				for j := i + 1; j < len(out); j++ {
-					out[j] = true
-				}
-			}
-			last = false
-		}
-		out[i] = mean > t.Step || heavy || next
-	}
-	if !slices.Contains(out, true) {
-		return nil
-	}
-	return out
-}
 
 // mostly reports of which buckets some time is at least half; nil for nil.
 func (t *Timeline) mostly(ns []uint64) []bool {

@@ -139,6 +139,14 @@ func goesOn(c *stacks.Chart, b *stacks.ChartRun) bool {
 	return false
 }
 
+// unwatched says why it is not known what ran in a column.
+func unwatched(x *stacks.ChartColumn) string {
+	if x.Lost > 0 {
+		return fmt.Sprintf("not watched: %s lost here, and none taken", format.Plural(x.Lost, "sample"))
+	}
+	return "not watched: " + x.Why
+}
+
 // drawDetails says what is known of the block under the cursor.
 func (s *Screen) drawDetails(p *widget.Painter, r widget.Rect, c *stacks.Chart) {
 	th, w := p.Theme, &s.c.Window
@@ -149,7 +157,7 @@ func (s *Screen) drawDetails(p *widget.Painter, r widget.Rect, c *stacks.Chart) 
 	x, b := &c.Columns[col], s.block()
 	switch {
 	case x.Unknown():
-		p.Text(r.Min.X+1, r.Min.Y, r.Max.X, fmt.Sprintf("not watched: %s lost here, and none taken", format.Plural(x.Lost, "sample")), th.Warn)
+		p.Text(r.Min.X+1, r.Min.Y, r.Max.X, unwatched(x), th.Warn)
 		return
 	case b == nil:
 		p.Text(r.Min.X+1, r.Min.Y, r.Max.X, "nothing ran: no sample of the event here     "+p.Glyphs.Idle+" nothing ran  "+p.Glyphs.NotWatched+" not watched", th.Dim)

@@ -27,7 +27,7 @@ const (
 // stretch is columns with the same path.
 type stretch struct {
 	from, to int
-	unknown  bool
+	unknown  string // why it is not known what ran
 	path     []int32
 	samples  uint64
 	least    float64 // of its columns, the least part that the whole path has
@@ -52,13 +52,13 @@ func (r Report) chart() (*stacks.Chart, []stretch) {
 			}
 			of = part
 		}
-		if k := len(out) - 1; k >= 0 && out[k].unknown == x.Unknown() && (out[k].samples == 0) == (x.Samples == 0) && same(out[k].path, path) {
+		if k := len(out) - 1; k >= 0 && out[k].unknown == x.Why && (out[k].samples == 0) == (x.Samples == 0) && same(out[k].path, path) {
 			out[k].to++
 			out[k].samples += x.Samples
 			out[k].least = min(out[k].least, of)
 			continue
 		}
-		out = append(out, stretch{i, i + 1, x.Unknown(), path, x.Samples, of})
+		out = append(out, stretch{i, i + 1, x.Why, path, x.Samples, of})
 	}
 	return c, out
 }
@@ -88,8 +88,8 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 		}
 		least, what := format.Column(x.least), strings.Join(names, " > ")
 		switch {
-		case x.unknown:
-			least, what = "", "(not watched: samples were lost)"
+		case x.unknown != "":
+			least, what = "", "(not watched: "+x.unknown+")"
 		case x.samples == 0:
 			least, what = "", "(nothing ran)"
 		case len(x.path) == 0:
@@ -135,7 +135,7 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 		x := &runs[i]
 		j := stretchJSON{
 			From: float64(min(c.From+uint64(x.from)*c.Step, c.To)) / 1e9, To: float64(min(c.From+uint64(x.to)*c.Step, c.To)) / 1e9,
-			Samples: x.samples, Watched: !x.unknown, Stack: []string{},
+			Samples: x.samples, Watched: x.unknown == "", Stack: []string{},
 		}
 		for _, id := range x.path {
 			j.Stack = append(j.Stack, c.Tree.Nodes[id].Name)
