@@ -48,6 +48,9 @@ type timelineProcessLayout struct {
 	TickyEntries        uint16
 	CapabilitiesInPlace uint16
 	PinnedBlocks        uint16
+	NoTrec              uint64
+	TsoTrec             uint16
+	Padding             [3]uint16
 	TickyHead           uint64
 	Thin                [4]uint32
 	Part                uint32
