@@ -8,6 +8,7 @@ import (
 	"ccagent/agent/dump"
 	"ccagent/agent/process"
 	"ccagent/agent/sink"
+	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/heap/threads"
 )
@@ -51,6 +52,12 @@ func (c *capture) writeDump(im *process.Image, d *dump.Dump) error {
 		}
 		for _, h := range o.Holders {
 			e.Holders = append(e.Holders, eventlog.BlockerHolder{TSO: d.Threads[h.Thread].ID, Handler: h.Handler})
+		}
+		if o.Code != 0 {
+			var err error
+			if e.Node, err = c.writeStack(im, []uint64{uint64(eventlog.FrameReturn)<<bpf.FrameKindShift | o.Code&bpf.FrameAddressMask}); err != nil {
+				return err
+			}
 		}
 		if err := emit(e); err != nil {
 			return err
@@ -107,12 +114,16 @@ func (c *capture) writeThread(im *process.Image, d *dump.Dump, i int, tid uint32
 	frames, stop := dump.Frames(&t.Stack)
 	e.Stop = stop
 	var err error
-	e.Node, err = c.log.Stack(sink.Now, im.Incarnation, frames, func(addr uint64) (uint32, uint64, error) {
-		module, at, _ := im.Resolve(addr)
-		return module, at, nil
-	})
-	if err != nil {
+	if e.Node, err = c.writeStack(im, frames); err != nil {
 		return err
 	}
 	return c.log.Emit(sink.Now, e)
+}
+
+// writeStack writes the nodes of a stack, and returns its leaf.
+func (c *capture) writeStack(im *process.Image, frames []uint64) (uint32, error) {
+	return c.log.Stack(sink.Now, im.Incarnation, frames, func(addr uint64) (uint32, uint64, error) {
+		module, at, _ := im.Resolve(addr)
+		return module, at, nil
+	})
 }

@@ -87,7 +87,7 @@ func TestOwnPayloads(t *testing.T) {
 		{&HaskellThread{TSO: 1, Label: "l", State: StateSTM, Capability: 2, Bound: true, TID: 3, On: 4, FD: 5, Moved: true, Node: 6, Stop: StopBudget,
 			StackBytes: 7, StackUsed: 8, SkippedWords: 9}, "01 01 6c 05 02 01 03 04 05 01 06 02 07 08 09"},
 		{&Blocker{ID: 1, Kind: BlockerBlackHole, Address: 16, Full: true, Stood: true, Owner: 2, Queue: []uint64{3}, Holders: []BlockerHolder{{4, true}},
-			Variables: []uint64{5}, Entries: 6}, "01 01 10 01 01 02 01 03 01 04 01 01 05 06"},
+			Variables: []uint64{5}, Entries: 6, Node: 7}, "01 01 10 01 01 02 01 03 01 04 01 01 05 06 07"},
 		{&TransactionWindow{PID: 1, LengthNs: 2, StandsNs: 3, SlowedNs: 13, Ends: [TransactionEnds]uint64{4, 5, 6, 7}, Noted: 8, Sampled: [TransactionEnds]uint64{9, 10, 11, 12}},
 			"01 02 03 0d 04 05 06 07 08 09 0a 0b 0c"},
 		{&HeapGraph{PID: 1, Closures: 2, Pointers: 3, Bytes: 4, Unreached: 5, UnreachedBytes: 6, Dangling: 7, PauseNs: 8, TookNs: 9, Beside: true, CAFs: 10,

@@ -106,6 +106,9 @@ type Blocker struct {
 	// Entries is their number.
 	Variables []uint64
 	Entries   uint32
+	// Node is the code that runs for a black hole: where its evaluation goes on when what it demands has its value; 0 if it
+	// is not known.
+	Node uint32
 }
 
 // BlockerHolder is a thread that refers to an MVar.
@@ -193,6 +196,7 @@ func (e *Blocker) layout(c *codec) {
 	}
 	c.done()
 	c.v32(&e.Entries)
+	c.v32(&e.Node)
 }
 
 func (e *OSThread) layout(c *codec) {

@@ -80,8 +80,8 @@ const (
 	// maxWait bounds that in time.
 	maxWait = 500 * time.Millisecond
 	// samplesPerSecond are taken while probes are in place all the time, samplesInWindow in a window.
-	samplesPerSecond = 500
-	samplesInWindow  = 48
+	samplesPerSecond = 100
+	samplesInWindow  = 16
 	firstPerHit      = 2000 // ns, before any was measured
 	maxWindows       = 8
 	mostThin         = 1 << 20

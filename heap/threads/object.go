@@ -25,6 +25,9 @@ type Object struct {
 	// Owner is the thread that evaluates a black hole, or that is to take an exception: its
 	// index in Reading.Threads, −1 if it is not known.
 	Owner int
+	// Code is the info pointer of the frame that the owner's stack has on the update frame of a black hole: the
+	// code with which its evaluation goes on when what is above has its value. 0 if there is none.
+	Code uint64
 	// Queue are the threads that wait for an MVar, first come first, as indices.
 	Queue []int
 	// Holders are the threads that can be seen to be able to end the wait for an MVar; see Holder.

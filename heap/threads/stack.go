@@ -159,6 +159,18 @@ type walker struct {
 	sizes   []uint64
 	dropped uint64 // words of frames that have left the ring
 	n       int    // frames that ever were in it
+	above   Frame  // the frame before
+}
+
+// evaluates notes the code that runs for a black hole that others wait for, if an update frame is that of one.
+func (w *walker) evaluates(c *chunk, sp uint64) {
+	updatee, ok := w.word(c, sp+uint64(w.r.layout.Header))
+	if !ok || !w.above.Kind.In(ghc.RetBCO, ghc.RetFun) {
+		return // nothing is on it, or the evaluation of another thunk
+	}
+	if n, known := w.g.objects[updatee]; known && w.g.Objects[n].Kind == BlackHole && w.g.Objects[n].Owner == w.thread {
+		w.g.Objects[n].Code = w.above.Info
+	}
 }
 
 // word reads a word of the chunk.
@@ -207,7 +219,11 @@ func (w *walker) chunk(c chunk) (next uint64, done bool) {
 			s.Stop = StopOverrun
 			return 0, true
 		}
-		w.add(Frame{pointer, i.kind}, size)
+		if i.kind == ghc.UpdateFrame {
+			w.evaluates(&c, sp)
+		}
+		w.above = Frame{pointer, i.kind}
+		w.add(w.above, size)
 		w.scan(&c, sp, size, i.kind)
 		*w.budget -= int(size)
 		switch i.kind {

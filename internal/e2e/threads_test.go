@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +34,13 @@ type dumped struct {
 		} `json:"stack"`
 	} `json:"threads"`
 	Deadlocks [][]uint64 `json:"deadlocks"`
+	Queues    []struct {
+		Object    string `json:"object"`
+		Evaluates *struct {
+			Name, File string
+			Line       int
+		} `json:"evaluates"`
+	} `json:"queues"`
 }
 
 // standing is a program that stands still, and what it says of its threads.
@@ -40,12 +49,19 @@ type standing struct {
 	ids    map[string][]uint64 // by label
 	status map[uint64]string   // of every thread, where GHC can list them
 	main   uint64
+	thunk  int // line of the thunk that two threads want
 }
 
 // stand starts the program standstill, and waits until it stands still.
 func stand(t *testing.T, o testprog.Options, args ...string) *standing {
 	t.Helper()
 	s := &standing{Cmd: command(t, testprog.Build(t, "standstill", o), args...), ids: map[string][]uint64{}, status: map[uint64]string{}}
+	source, err := os.ReadFile(filepath.Join(testprog.Source(t, "standstill"), "Main.hs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(string(source), "let slow =")
+	s.thunk = 1 + strings.Count(before, "\n")
 	in, err := s.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -209,6 +225,16 @@ func checkStandstill(t *testing.T, s *standing, d dumped, o testprog.Options) {
 		}
 	}
 	same("waiter 1", "waiter 2", "waiter 3")
+	for _, q := range d.Queues {
+		switch e := q.Evaluates; {
+		case q.Object != waits["forcer 1"] && e != nil:
+			t.Errorf("%s is computed by %+v", q.Object, *e)
+		case q.Object == waits["forcer 1"] && e == nil:
+			t.Error("it is not known what computes the value of the thunk")
+		case q.Object == waits["forcer 1"] && !o.Strip && !o.Prof && (filepath.Base(e.File) != "Main.hs" || e.Line < s.thunk || e.Line > s.thunk+1):
+			t.Errorf("the value of the thunk of line %d is computed by %+v", s.thunk, *e)
+		}
+	}
 	same("reader", "deaf")
 	same("forcer 1", "forcer 2")
 	var distinct []string

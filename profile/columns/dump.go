@@ -7,6 +7,7 @@ import (
 )
 
 // Dump is what the threads of a process did at a moment.
+// Its blockers' nodes are indices in Log.Nodes.
 type Dump struct {
 	Time uint64
 	eventlog.ThreadDump
@@ -45,9 +46,15 @@ func (t *dumpTable) last() *Dump {
 	return &t.p.Dumps[len(t.p.Dumps)-1]
 }
 
-func (t *dumpTable) blocker(ev *eventlog.Blocker) {
+func (t *dumpTable) blocker(ev *eventlog.Blocker, nodes *nodeTable) {
 	if d := t.last(); d != nil {
 		b := *ev
+		node, ok := nodes.resolve(ev.Node)
+		if !ok {
+			t.p.Accounting.Undefined.Nodes++
+			node = 0
+		}
+		b.Node = node
 		b.Queue, b.Holders, b.Variables = slices.Clone(ev.Queue), slices.Clone(ev.Holders), slices.Clone(ev.Variables)
 		t.kept += (len(b.Queue) + len(b.Holders) + len(b.Variables)) / 8
 		d.Blockers = append(d.Blockers, b)

@@ -205,7 +205,7 @@ func (b *builder) add(rec *eventlog.Record) {
 	case *eventlog.ThreadDump:
 		b.dumps.begin(rec.Time, ev)
 	case *eventlog.Blocker:
-		b.dumps.blocker(ev)
+		b.dumps.blocker(ev, &b.stacks.nodes)
 	case *eventlog.HaskellThread:
 		b.dumps.thread(ev, &b.stacks.nodes)
 	case *eventlog.OSThread:

@@ -357,6 +357,26 @@ type Frame struct {
 	Line         uint32 // of the call that the frame returns from, as near as source notes say
 }
 
+// Evaluates is the code that runs for a black hole; false if it is not known.
+func (g *Dump) Evaluates(b *eventlog.Blocker) (Frame, bool) {
+	if b.Kind != eventlog.BlockerBlackHole || b.Node == 0 {
+		return Frame{}, false
+	}
+	f := g.frame(b.Node)
+	return f, f.Name != ""
+}
+
+// frame is what a node of code shows.
+func (g *Dump) frame(node uint32) Frame {
+	place := columns.PlaceID(g.p.Nodes.Place[node])
+	of := g.p.FrameOf(place)
+	f := Frame{Name: of.Name, Module: of.Module}
+	if file, line := g.p.Position(place); file != 0 {
+		f.File, f.Line = g.p.Symbols.Files[file].Path, line
+	}
+	return f
+}
+
 // Stack returns the frames of a thread, leaf first, without those that only structure the stack and
 // the STG machine's own. Frames that follow each other and are of one place in the source are one.
 // If nothing else is on it, these are.
@@ -377,11 +397,7 @@ func (g *Dump) frames(t *Thread, machine bool) []Frame {
 		}
 		f := Frame{Name: "… frames left out"}
 		if k != eventlog.FrameSkipped {
-			of := g.p.FrameOf(place)
-			f = Frame{Name: of.Name, Module: of.Module}
-			if file, line := g.p.Position(place); file != 0 {
-				f.File, f.Line = g.p.Symbols.Files[file].Path, line
-			}
+			f = g.frame(n)
 		}
 		if len(out) > 0 && out[len(out)-1] == f {
 			continue

@@ -236,6 +236,13 @@ func (t text) queues() {
 			line += t.Style("33", "  convoy")
 		}
 		t.Line(line)
+		if f, known := t.g.Evaluates(q.Blocker); known {
+			at := ""
+			if f.File != "" {
+				at = "  " + place(&f)
+			}
+			t.Line("      the thunk's value is computed by ", printer.Fit(f.Name, 0), at)
+		}
 		if len(q.For) == 1 {
 			if at := t.where(&t.g.Threads[q.For[0]]); at != "" {
 				t.Line("      at ", at)
@@ -370,6 +377,14 @@ type dumpJSON struct {
 	Why string `json:"problem"`
 }
 
+func evaluates(g *threads.Dump, b *eventlog.Blocker) *frameJSON {
+	if f, known := g.Evaluates(b); known {
+		j := frameJSON(f)
+		return &j
+	}
+	return nil
+}
+
 type threadJSON struct {
 	ID        uint64      `json:"id"`
 	Label     string      `json:"label"`
@@ -408,6 +423,8 @@ type queueJSON struct {
 	Behind  int      `json:"behind"`
 	Chain   int      `json:"longest_chain"`
 	Convoy  bool     `json:"convoy"`
+	// Evaluates is the code that computes a thunk's value.
+	Evaluates *frameJSON `json:"evaluates"`
 }
 
 type osJSON struct {
@@ -456,7 +473,7 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 	}
 	for i := range g.Queues {
 		q := &g.Queues[i]
-		doc.Queues = append(doc.Queues, queueJSON{object(q.Blocker), q.Blocker.Full, q.Blocker.Stood, ids(q.Waiting), ids(q.For), q.Behind, q.Depth, q.Convoy()})
+		doc.Queues = append(doc.Queues, queueJSON{object(q.Blocker), q.Blocker.Full, q.Blocker.Stood, ids(q.Waiting), ids(q.For), q.Behind, q.Depth, q.Convoy(), evaluates(g, q.Blocker)})
 	}
 	for i := range g.OS {
 		o := &g.OS[i]
