@@ -203,7 +203,7 @@ func (c *capture) load() error {
 		Default:   c.log,
 		MaxFrames: c.opts.MaxFrames, KernelStacks: c.opts.KernelStacks,
 		UnwindRows: plan.rows, Tight: plan.tight, LoadLate: c.target.Stripped(),
-		MaxOverhead: c.opts.MaxOverhead, KeepRates: c.opts.KeepRate, Expected: c.target.PID,
+		MaxOverhead: c.opts.MaxOverhead, MaxPause: c.opts.MaxPause, KeepRates: c.opts.KeepRate, Expected: c.target.PID,
 	})
 	if err == nil {
 		c.names = newNames(&c.opts, c.who, c.owner, c.log, c.engine.Processes)

@@ -23,6 +23,8 @@ type Options struct {
 	// MaxOverhead bounds what measuring takes, as a part of the target's CPU
 	// time; 0 is no bound.
 	MaxOverhead float64
+	// MaxPause is for how long the program may be stopped at once, to count its heap; 0 is no bound.
+	MaxPause time.Duration
 	// KeepRate keeps Rate whatever MaxOverhead is: it holds for other measuring then.
 	KeepRate    bool
 	EmbedSource bool

@@ -138,6 +138,9 @@ const (
 	IDFootprintStack = 1058
 	// Ids from 1060 on are those of transactions.
 	IDTransactionWindow = 1060
+	// Those of a series of censuses of the heap.
+	IDHeapCensus = 1070
+	IDHeapSeries = 1071
 
 	IDCore     = 1027
 	IDCoreText = 1028

@@ -214,6 +214,8 @@ var kinds = []kind{
 	own[FootprintPart]("footprint part"),
 	own[FootprintPin]("footprint pin"),
 	own[FootprintStack]("footprint stack"),
+	own[HeapCensus]("heap census"),
+	own[HeapSeries]("heap series"),
 	own[Core]("core"),
 	own[CoreText]("core text"),
 }

@@ -8,6 +8,32 @@ import "ccagent/internal/ghc"
 // constructor's description by its info pointer.
 func (c *Census) Bands(profiled bool, name func(pointer uint64) string) map[string]uint64 {
 	bands := map[string]uint64{}
+	for _, b := range c.Detailed(profiled, name) {
+		bands[b.Name] = b.Bytes
+	}
+	return bands
+}
+
+// Band is what the closures of one kind have.
+type Band struct {
+	Name          string
+	Bytes, Number uint64
+}
+
+// Detailed is like Bands, with the number of closures.
+func (c *Census) Detailed(profiled bool, name func(pointer uint64) string) []Band {
+	var bands []Band
+	places := map[string]int{}
+	add := func(label string, bytes, number uint64) {
+		at, ok := places[label]
+		if !ok {
+			at = len(bands)
+			places[label] = at
+			bands = append(bands, Band{Name: label})
+		}
+		bands[at].Bytes += bytes
+		bands[at].Number += number
+	}
 	var header uint64 // words that are not counted
 	if profiled {
 		header = ghc.ProfiledHeaderWords
@@ -17,10 +43,10 @@ func (c *Census) Bands(profiled bool, name func(pointer uint64) string) map[stri
 		if n.Info.Type.In(ghc.Constr, ghc.ConstrNoCAF) {
 			label = name(n.Pointer)
 		}
-		bands[label] += 8 * (n.Words - min(n.Words, header*n.Number))
+		add(label, 8*(n.Words-min(n.Words, header*n.Number)), n.Number)
 	}
 	if c.Tally.Pinned > 0 {
-		bands[ghc.ArrWords.String()] += 8 * (c.Tally.PinnedWords - min(c.Tally.PinnedWords, header*c.Tally.Pinned))
+		add(ghc.ArrWords.String(), 8*(c.Tally.PinnedWords-min(c.Tally.PinnedWords, header*c.Tally.Pinned)), c.Tally.Pinned)
 	}
 	return bands
 }

@@ -13,12 +13,15 @@ import (
 
 // copier copies groups of blocks, and counts what they hold.
 type copier struct {
-	arena   []byte
-	used    int
-	limit   uint64 // bytes that may be copied at once
-	beside  bool
-	nursery map[uint64]bool // starts of blocks of nurseries, of a census at rest
-	keep    *Copy           // nil if what was copied is not kept
+	arena []byte
+	used  int
+	limit uint64 // bytes that may be copied at once
+	// standing is how many bytes may be copied while the program stands, for which the kernel is to have
+	// pages in place.
+	standing uint64
+	beside   bool
+	nursery  map[uint64]bool // starts of blocks of nurseries, of a census at rest
+	keep     *Copy           // nil if what was copied is not kept
 
 	kept []kept       // copied, to be counted
 	left []heap.Group // to be copied while the program runs
@@ -35,20 +38,20 @@ type kept struct {
 // the program stands.
 const maxArena = 2 << 30
 
-// reserve makes room for so many bytes, of which the kernel has all pages in place. What is to be kept
-// may need more.
+// reserve makes room for so many bytes. What is to be kept may need more.
 func (c *copier) reserve(small, more uint64) (err error) {
 	if c.keep != nil {
-		if c.arena, err = c.keep.make(min(small+more+1<<20, c.limit)); err != nil {
-			return err
-		}
-		for at := 0; at < min(int(small), len(c.arena)); at += os.Getpagesize() {
-			c.arena[at] = 0
-		}
-		return nil
+		c.arena, err = c.keep.make(min(small+more+1<<20, c.limit))
+	} else {
+		c.arena, err = unix.Mmap(-1, 0, int(min(small+1<<20, c.limit)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	}
-	c.arena, err = unix.Mmap(-1, 0, int(min(small+1<<20, c.limit)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
-	return err
+	if err != nil {
+		return err
+	}
+	for at := 0; at < min(int(min(small+1<<20, c.standing)), len(c.arena)); at += os.Getpagesize() {
+		c.arena[at] = 0
+	}
+	return nil
 }
 
 func (c *copier) free() {

@@ -14,6 +14,7 @@ import (
 	"ccagent/agent/rtsites"
 	"ccagent/heap"
 	"ccagent/internal/ghc"
+	"ccagent/perf"
 )
 
 // Reader reads the heap of one process.
@@ -29,6 +30,7 @@ type Reader struct {
 	vars     rtsites.Heap // run-time addresses
 	found    *Found       // in place of vars, if it is not nil
 	pinned   uint64       // where a capability has its current block of pinned byte arrays
+	until    uint64       // when Descriptors gives up, CLOCK_MONOTONIC in ns; 0 for never
 }
 
 // Generation is what the run-time system says of a generation.
@@ -269,6 +271,9 @@ func (r *Reader) Descriptors() (*Descriptors, error) {
 					continue
 				}
 				until = min(until, returned[0].Start)
+			}
+			if r.until != 0 && perf.Monotonic() > r.until {
+				return nil, ErrPause
 			}
 			if d.Megablocks >= maxMegablocks || len(d.Groups) > maxGroups {
 				return nil, fmt.Errorf("the heap of process %d is larger than can be looked at", r.PID)

@@ -35,6 +35,10 @@ type Options struct {
 	MaxPause time.Duration
 	// Keep, if it is not 0, has the census keep what it has copied, of at most so many bytes.
 	Keep uint64
+	// Room bounds how many bytes are copied before they are counted; 0 is no bound.
+	Room uint64
+	// Strict gives a census up if MaxPause has passed before the descriptors of blocks are read.
+	Strict bool
 	// Residence has the census find out what of the process is in memory.
 	Residence bool
 }
@@ -86,6 +90,13 @@ const maxYoung = 4 << 20
 // heapPause is how long to wait until it is asked again whether a run-time system has a heap.
 const heapPause = time.Millisecond
 
+// ErrPause is returned for a census that would have taken longer than was allowed.
+var ErrPause = errors.New("the program would have stood longer than --max-pause allows, until the descriptors of its heap's blocks were read")
+
+// A Holder holds the thread that leads a process's next major collection where that ends, and calls
+// held, with the time from which it is held, by CLOCK_MONOTONIC in ns.
+type Holder func(ctx context.Context, held func(since uint64) error) error
+
 // AtCollection waits for a major collection, stops the program at its end, and counts what is live.
 func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Census, error) {
 	wait, cancel := context.WithTimeout(ctx, o.Wait)
@@ -98,16 +109,38 @@ func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Censu
 	if err != nil {
 		return nil, fmt.Errorf("read the heap's generations: %w", err)
 	}
+	var held error
+	census, err := r.Take(wait, o, func(ctx context.Context, f func(since uint64) error) error {
+		held = hold.Gated(ctx, r.PID, site.Path, site.Resurrect, hold.Gate{Offset: site.Collect, Least: oldest}, func(_ int, since uint64) error { return f(since) })
+		return held
+	})
+	if held != nil && ctx.Err() == nil && errors.Is(held, context.DeadlineExceeded) {
+		return nil, ErrNoCollection
+	}
+	return census, err
+}
+
+// Take counts what is live at the end of the collection at which hold holds the program.
+func (r *Reader) Take(ctx context.Context, o Options, hold Holder) (*Census, error) {
 	c, later, err := r.prepare(o)
 	if err != nil {
 		return nil, err
 	}
 	defer c.free()
 	census := newCensus(r, o)
-	err = hold.Gated(wait, r.PID, site.Path, site.Resurrect, hold.Gate{Offset: site.Collect, Least: oldest}, func(_ int, since uint64) (err error) {
+	err = hold(ctx, func(since uint64) (err error) {
 		census.Time = since
+		if o.Strict && o.MaxPause > 0 {
+			r.until = since + uint64(o.MaxPause)
+			defer func() { r.until = 0 }()
+		}
 		if census.Descriptors, err = r.Descriptors(); err != nil {
 			return err
+		}
+		if o.Strict && o.MaxPause > 0 { // the heap may have grown since
+			size := census.Descriptors.small()
+			exact := time.Duration(perf.Monotonic()-since) + time.Duration(float64(size)/copyRate*1e9)
+			c.beside = len(c.arena) > 0 && (exact > o.MaxPause || size > uint64(len(c.arena)))
 		}
 		if err := c.while(r, census); err != nil {
 			return err
@@ -120,10 +153,7 @@ func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Censu
 		census.Pause = time.Duration(perf.Monotonic() - since)
 		return nil
 	})
-	switch {
-	case err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		return nil, ErrNoCollection
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	if err := census.Descriptors.check(); err != nil {
@@ -147,7 +177,13 @@ func newCensus(r *Reader, o Options) *Census {
 // prepare makes room for a copy of the heap, and decides by the heap's size now what is done while the program
 // stands. later is set if what is in memory is to be seen when it runs on.
 func (r *Reader) prepare(o Options) (c *copier, later bool, err error) {
-	c = &copier{limit: maxArena}
+	c = &copier{limit: maxArena, standing: maxArena}
+	if o.Room > 0 {
+		c.limit = min(c.limit, o.Room)
+	}
+	if o.MaxPause > 0 {
+		c.standing = uint64(o.MaxPause.Seconds()*copyRate) + maxYoung
+	}
 	if o.Keep > 0 {
 		c.keep, c.limit = &Copy{}, o.Keep
 	}
@@ -163,6 +199,9 @@ func (r *Reader) prepare(o Options) (c *copier, later bool, err error) {
 		size += maxYoung
 	} else if exact += time.Duration(before.Megablocks) * residencePause; o.MaxPause != 0 && exact > o.MaxPause {
 		later = true
+	}
+	if o.Strict {
+		size += maxYoung
 	}
 	// While a collection runs, descriptors say less than what it keeps; but no heap has more than it maps.
 	mapped := before.Megablocks * ghc.MegablockBytes

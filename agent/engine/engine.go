@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
@@ -53,6 +54,8 @@ type Config struct {
 	// Expected is the process that is to be discovered first; 0 if it is not known. Its files are read while
 	// programs are loaded.
 	Expected int
+	// MaxPause is for how long a process may be stopped at once; 0 is no bound.
+	MaxPause time.Duration
 	// MaxOverhead and KeepRates are those of the budget.
 	MaxOverhead float64
 	KeepRates   bool
@@ -152,7 +155,7 @@ func Open(c Config) (_ *Engine, err error) {
 // makeSources makes the sources and their Host.
 func (e *Engine) makeSources() {
 	e.host = &source.Host{
-		Walker: e.walker, Closures: closures.NewRegistry(), Log: e.config.Logs, Budget: overhead.NewBudget(e.config.MaxOverhead), OwnLogs: e.config.Default == nil, LoadLate: e.config.LoadLate,
+		Walker: e.walker, Closures: closures.NewRegistry(), Log: e.config.Logs, Budget: overhead.NewBudget(e.config.MaxOverhead), OwnLogs: e.config.Default == nil, LoadLate: e.config.LoadLate, MaxPause: e.config.MaxPause,
 		Timed: e.statsOn != nil, Walks: &e.meter.walks,
 		Image: e.image, LogOf: e.logOf, Write: e.write, Place: e.place, WriteAt: e.writeAt, WriteKnown: e.writeKnown,
 		Threads: e.threads, Drain: e.Drain, TargetCPU: e.meter.targetCPU,

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -80,10 +79,6 @@ func (m *meter) targetCPU() uint64 {
 	return m.target
 }
 
-// cpuShare is the part of a CPU's time, spent by the agent, that is charged as the
-// target's: the agent has a CPU of its own unless all are busy.
-func cpuShare(cpus int) float64 { return 1 / float64(max(cpus, 1)) }
-
 // warmUp is how much CPU time of the target passes before the agent's is charged, ns: most
 // of it is reading what the program consists of.
 const warmUp = 1e9
@@ -109,7 +104,7 @@ func (m *meter) throttle() error {
 		all += uses[i].Handling
 		m.handled[i] = cost.Handled
 	}
-	handling := float64(m.handling-m.charged) * cpuShare(runtime.NumCPU())
+	handling := float64(m.handling-m.charged) * overhead.CPUShare()
 	m.charged = m.handling
 	if target < warmUp || all == 0 {
 		handling, all = 0, 1
@@ -139,6 +134,7 @@ func (m *meter) total() (t totals, err error) {
 		t.Probes.Ns += c.Probes.Ns
 		t.ProbeNs += c.ProbeNs
 		t.RTSNs += c.RTSNs
+		t.StoodNs += c.StoodNs
 		t.InPlace.Nursery += c.InPlace.Nursery
 		t.InPlace.Blocks += c.InPlace.Blocks
 		t.InPlace.Large += c.InPlace.Large
@@ -175,7 +171,7 @@ func (e *Engine) Overhead() (*eventlog.Overhead, error) {
 	return &eventlog.Overhead{
 		IntervalNs:  interval,
 		TargetNs:    t.target - min(l.target, t.target),
-		EventNs:     t.Samples.Ns + t.RTSNs - l.Samples.Ns - l.RTSNs,
+		EventNs:     t.Samples.Ns + t.RTSNs + t.StoodNs - l.Samples.Ns - l.RTSNs - l.StoodNs,
 		AllocNs:     probes - min(probesBefore, probes),
 		AgentNs:     t.agent - l.agent,
 		Asked:       millionths(m.host.Budget.Asked),
@@ -204,6 +200,7 @@ func (e *Engine) Report(s *source.Summary) error {
 	s.BPFRuns, s.BPFTime = t.Samples.Runs+t.Probes.Runs, time.Duration(t.Samples.Ns+t.Probes.Ns)
 	s.ProbeHits, s.ProbeTime = t.Probes.Runs, time.Duration(t.ProbeNs+t.RTSNs)
 	s.Interrupts, s.InterruptTime = t.Interrupts, time.Duration(t.InterruptNs)
+	s.Stood = time.Duration(t.StoodNs)
 	s.TargetCPU = time.Duration(t.target)
 	s.WalkMedian = time.Duration(e.meter.walks.Quantile(0.5))
 	s.WalkP99 = time.Duration(e.meter.walks.Quantile(0.99))

@@ -8,6 +8,7 @@ import (
 	"ccagent/agent/nursery"
 	"ccagent/agent/offcpu"
 	"ccagent/agent/rts"
+	"ccagent/agent/series"
 	"ccagent/agent/source"
 	"ccagent/agent/stm"
 	"ccagent/agent/ticky"
@@ -21,6 +22,7 @@ func HostKinds() []source.Kind { return []source.Kind{alloc.Kind(), rts.Kind(), 
 // cpu comes last, because it takes every name for a perf event.
 func Kinds() []source.Kind {
 	return []source.Kind{
+		series.Kind(), // first: it takes its part of the budget before the others have theirs
 		alloc.Kind(),
 		nursery.Kind(),
 		rts.Kind(),

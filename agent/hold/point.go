@@ -33,7 +33,7 @@ type Gate struct {
 // NewPoint puts a probe at an offset of a file, for one process. The file is what a path
 // leads to, such as /proc/PID/exe.
 func NewPoint(pid int, path string, offset uint64) (*Point, error) {
-	signal, err := signalFor(pid)
+	signal, err := SignalFor(pid)
 	if err != nil {
 		return nil, err
 	}
@@ -98,14 +98,14 @@ func (p *Point) Close() (err error) {
 var ignored = []unix.Signal{unix.SIGURG, unix.SIGWINCH}
 
 // A thread that starts another blocks all signals meanwhile: GHC's run-time system and pthreads
-// do so. signalFor asks again, so often and so long apart.
+// do so. SignalFor asks again, so often and so long apart.
 const (
 	signalTries = 1000
 	signalPause = 10 * time.Millisecond
 )
 
-// signalFor chooses a signal that the process neither handles nor blocks.
-func signalFor(pid int) (unix.Signal, error) {
+// SignalFor chooses a signal that the process neither handles nor blocks.
+func SignalFor(pid int) (unix.Signal, error) {
 	for range signalTries {
 		s, err := procfs.ReadStatus(pid)
 		if err != nil {

@@ -57,7 +57,7 @@ func running(ctx context.Context, pid int, path string, offset uint64, gate *Gat
 	}
 	// Chosen before threads are traced: from then on, a thread that starts another stands still
 	// with all signals blocked, until it is waited for.
-	signal, err := signalFor(pid)
+	signal, err := SignalFor(pid)
 	if err != nil {
 		return err
 	}

@@ -65,10 +65,41 @@ func beHolder(process, offset, gate string) error {
 			return held()
 		})
 		return err
+	case first == oneThread:
+		return locked(func() error { return Thread(context.Background(), pid, pid, ambush(pid, exe, at), held) })
 	case first != 0:
 		return Gated(context.Background(), pid, exe, at, Gate{Offset: first, Least: 3}, func(int, uint64) error { return held() })
 	}
 	return Running(context.Background(), pid, exe, at, func(int) error { return held() })
+}
+
+// oneThread in place of a gate has the first thread alone traced.
+const oneThread = 1
+
+// ambush holds a thread at an offset of a file.
+func ambush(pid int, path string, at uint64) Ambush {
+	var point *Point
+	return Ambush{
+		Signal: unix.SIGURG,
+		Arm: func() (err error) {
+			point, err = NewPoint(pid, path, at)
+			return err
+		},
+		Come: func() (bool, bool, error) {
+			tid, _, err := point.program.Thread()
+			return tid != 0, false, err
+		},
+	}
+}
+
+// locked calls f on a thread of its own.
+func locked(f func() error) error {
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread() // it ends with the goroutine
+		result <- f()
+	}()
+	return <-result
 }
 
 // loopProgram executes often() again and again until it has input, and never() only where it has
@@ -115,12 +146,16 @@ func TestProcessSurvivesTheHolder(t *testing.T) {
 	}{
 		{"often", "often", "", true}, {"never", "never", "", false}, {"gated", "often", "gate", true},
 		{"not let through", "often", "closed", false}, {"all threads", "", "", true},
+		{"one thread", "often", "1", true}, {"one thread never", "never", "1", false},
 	} {
 		stands := c.stands
 		t.Run(c.name, func(t *testing.T) {
 			offset := func(name string) string {
-				if name == "" {
+				switch name {
+				case "":
 					return "0"
+				case "1":
+					return strconv.Itoa(oneThread)
 				}
 				return strconv.FormatUint(procedure(t, exe, name), 10)
 			}
@@ -187,6 +222,83 @@ func TestProcessSurvivesTheHolder(t *testing.T) {
 				t.Errorf("the program ended with %v", err)
 			}
 		})
+	}
+}
+
+// One thread is traced alone; what has passed the point, what is stopped and what is not waited for any longer
+// is let go.
+func TestOneThread(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := testprog.CompileC(t, loopProgram, "-O1", "-pthread")
+	program := exec.CommandContext(t.Context(), exe)
+	if _, err := program.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	begun, err := program.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer program.Wait()
+	defer program.Process.Kill()
+	if _, err := begun.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	pid := program.Process.Pid
+	path := fmt.Sprintf("/proc/%d/exe", pid)
+	untraced := func() {
+		t.Helper()
+		if s, err := procfs.ReadStatus(pid); err != nil || s.Tracer != 0 {
+			t.Fatalf("it is traced by %d; %v", s.Tracer, err)
+		}
+	}
+	stood := errors.New("stood")
+	often := ambush(pid, path, procedure(t, exe, "often"))
+	err = locked(func() error {
+		return Thread(t.Context(), pid, pid, often, func() error {
+			threads, err := procfs.Threads(pid)
+			for _, thread := range threads {
+				if s, err := procfs.ReadStatus(thread.TID); err != nil || (s.Tracer != 0) != (thread.TID == pid) {
+					t.Errorf("thread %d of %d is traced by %d; %v", thread.TID, pid, s.Tracer, err)
+				}
+			}
+			if s := state(t, pid, pid); s != "t" || len(threads) != 2 || err != nil {
+				t.Errorf("of %d threads, the first is in state %q; %v", len(threads), s, err)
+			}
+			return stood
+		})
+	})
+	if !errors.Is(err, stood) {
+		t.Errorf("it ended with %v", err)
+	}
+	untraced()
+
+	passed := Ambush{Signal: unix.SIGURG, Arm: func() error { return nil }, Come: func() (bool, bool, error) { return false, true, nil }}
+	if err := locked(func() error { return Thread(t.Context(), pid, pid, passed, nil) }); !errors.Is(err, ErrPassed) {
+		t.Errorf("a thread that has passed: %v", err)
+	}
+	untraced()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	never := Ambush{Signal: unix.SIGURG, Arm: func() error { cancel(); return nil }, Come: func() (bool, bool, error) { return false, false, nil }}
+	if err := locked(func() error { return Thread(ctx, pid, pid, never, nil) }); !errors.Is(err, context.Canceled) {
+		t.Errorf("a thread that is not waited for: %v", err)
+	}
+	untraced()
+
+	stop := Ambush{Signal: unix.SIGURG, Arm: func() error { return program.Process.Signal(unix.SIGSTOP) }, Come: never.Come}
+	if err := locked(func() error { return Thread(t.Context(), pid, pid, stop, nil) }); !errors.Is(err, ErrStopped) {
+		t.Errorf("a process that was stopped: %v", err)
+	}
+	untraced()
+	for state(t, pid, pid) != "T" { // it is on its way to be stopped, or is
+	}
+	if err := program.Process.Signal(unix.SIGCONT); err != nil {
+		t.Error(err)
+	}
+	for state(t, pid, pid) == "T" {
 	}
 }
 

@@ -19,6 +19,8 @@ const (
 	// STMPart is that of probes at transactions; where there are some, sampled events have as much less.
 	STMPart = 0.2
 	RTSPart = 0.1
+	// HeapPart is that of censuses of the heap, if they are asked for; the others divide the rest.
+	HeapPart = 0.3
 )
 
 // burst is for how much CPU time of the target, in ns, a bucket saves up.
@@ -35,6 +37,7 @@ type Budget struct {
 	// KeepRates leaves the rates of sampled events as they were asked for, whatever it costs.
 	KeepRates bool
 
+	heap  float64 // the part that censuses of the heap have
 	spare spare
 	stm   bool // transactions are measured
 	// alloc and rts are the buckets of all processes, where each has a budget of its own.
@@ -61,6 +64,23 @@ func (b *Budget) Process(part float64, clock Clock) *Budget {
 	return &Budget{Asked: part, Costs: b.Costs, Clock: clock, spare: spare{most: part * burst}, within: b, rtsPart: ownRTSPart}
 }
 
+// part is the part of the target's CPU time that a kind of measuring may take.
+func (b *Budget) part(of float64) float64 { return b.Asked * (1 - b.heap) * of }
+
+// heapLoan is what censuses of the heap may cost ahead of their budget, at the default one: a short
+// capture has some.
+const heapLoan = 10e6
+
+// Heap is the bucket of censuses of the heap; it fills with the target's CPU time. It is made before the
+// others, which have less then.
+func (b *Budget) Heap() *Bucket {
+	b.heap = HeapPart
+	rate := b.Asked * HeapPart
+	bucket := NewBucket(Terms{Rate: rate, Depth: rate * burst, Loan: heapLoan * b.Asked / Default, Term: settled})
+	bucket.supply = &b.spare
+	return bucket
+}
+
 // leaving makes a bucket leave what does not fit it to others.
 func (b *Budget) leaving(t Terms) *Bucket {
 	bucket := NewBucket(t)
@@ -77,7 +97,7 @@ func (b *Budget) Sampling() *Sampling {
 	if b.stm {
 		part -= STMPart
 	}
-	s := newSampling(b.Asked * part)
+	s := newSampling(b.part(part))
 	s.bucket.excess = &b.spare
 	return s
 }
@@ -99,14 +119,14 @@ func (b *Budget) Alloc() *Bucket {
 }
 
 func (b *Budget) allocTerms() Terms {
-	rate := b.Asked * AllocPart
+	rate := b.part(AllocPart)
 	return Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4, Loan: allocLoan * b.Asked / Default, Term: settled}
 }
 
 // Nursery is the bucket of what is allocated by closure; it fills with the target's CPU time. A
 // capture's start may take more, so that a short one has some blocks; that is paid back.
 func (b *Budget) Nursery() *Bucket {
-	rate := b.Asked * NurseryPart
+	rate := b.part(NurseryPart)
 	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Loan: rate * settled / 4, Term: settled})
 }
 
@@ -114,7 +134,7 @@ func (b *Budget) Nursery() *Bucket {
 // Sampling.
 func (b *Budget) STM() *Bucket {
 	b.stm = true
-	rate := b.Asked * STMPart
+	rate := b.part(STMPart)
 	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4, Loan: allocLoan * b.Asked / Default, Term: settled})
 }
 
@@ -143,7 +163,7 @@ func (b *Budget) RTS() *Bucket {
 }
 
 func (b *Budget) rtsTerms(depth float64) Terms {
-	return Terms{Rate: b.Asked * b.rtsPart, Depth: depth, Level: rtsBurst}
+	return Terms{Rate: b.part(b.rtsPart), Depth: depth, Level: rtsBurst}
 }
 
 func (b *Budget) rtsDepth() float64 { return max(b.Asked*b.rtsPart*burst, rtsBurst) }

@@ -10,7 +10,7 @@ import (
 
 // Hasten gives the calling goroutine's thread real-time priority, if the kernel allows
 // it, and returns a function that undoes that. With all CPUs busy, a window in which dear probes
-// are in place would otherwise last many times its length, at the target's cost.
+// are in place, or in which the target stands, would otherwise last many times its length, at its cost.
 func Hasten() (undo func()) {
 	runtime.LockOSThread()
 	const lowest = 1

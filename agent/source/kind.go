@@ -54,6 +54,8 @@ type Kind struct {
 	New func(h *Host, events []*Event, needs Need) Source
 	// Needs is what a source of the kind needs of others.
 	Needs Need
+	// Once is set if no more than one of its events can be asked for.
+	Once bool
 	// Known lists the events that can be asked for, for the user.
 	Known func() []Known
 }
@@ -135,6 +137,9 @@ func (a *Asked) grant(name string, rate perf.Rate) error {
 		}
 		if !known {
 			continue
+		}
+		if kind.Once && len(a.of[k]) > 0 {
+			return fmt.Errorf("event %s is asked for twice, the second time as %s", kind.Known()[0].Name, name)
 		}
 		if e.Samples {
 			e.Def.Index = uint32(len(a.Events))

@@ -124,6 +124,8 @@ type Host struct {
 	Log       *sink.Set // each image has its own of them
 	Processes *process.Table
 	Budget    *overhead.Budget
+	// MaxPause is for how long a process may be stopped at once; 0 is no bound.
+	MaxPause time.Duration
 	// OwnLogs is set where each process has a log, and a budget, of its own.
 	OwnLogs bool
 	// LoadLate is set where the program's run-time system has no symbols: a source that cannot do
@@ -194,6 +196,7 @@ type Cost struct {
 	Probes      bpf.RunStats // of programs at hits of probes
 	ProbeNs     uint64       // outside of BPF
 	RTSNs       uint64       // of probes at events of the run-time system, all
+	StoodNs     uint64       // for which the target was stopped, on all CPUs that it used
 	Handled     uint64       // a number that is in proportion to what the agent had to handle
 	Part        float64      // of the asked rate at which events are sampled; 0 if that is not changed
 	InPlace     InPlace

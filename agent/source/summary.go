@@ -45,6 +45,8 @@ type Summary struct {
 	Transactions   *transactions.Totals
 	InTransactions float64
 	CPUSamples     uint64
+	// Heap are the accounts of the censuses of the heap, by process; none if these were not asked for.
+	Heap []*eventlog.HeapSeries
 	// Probes are the accounting of the timeline's probes, as last written.
 	Probes    []eventlog.RTSProbes
 	Samples   uint64
@@ -67,7 +69,9 @@ type Summary struct {
 	// they cost outside BPF.
 	Interrupts    uint64
 	InterruptTime time.Duration
-	TargetCPU     time.Duration // 0 where it could not be had
+	// Stood is for how long the program was stopped, on all CPUs that it used.
+	Stood     time.Duration
+	TargetCPU time.Duration // 0 where it could not be had
 	// WalkMedian and WalkP99 are what one sample took in the walker.
 	WalkMedian, WalkP99 time.Duration
 	// Haskell is set when a Haskell run-time system was seen.

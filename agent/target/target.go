@@ -154,9 +154,25 @@ func (c *child) run(started chan<- error) {
 		}
 	}
 	c.running <- detach(pid, sig)
+	awaitEnd(pid)
 	c.err = c.cmd.Wait()
 	c.state = c.cmd.ProcessState
 	close(c.waited)
+}
+
+// awaitEnd waits for a child's end, and leaves its other changes alone: a wait for it would take the
+// stops of its threads from whoever traces them meanwhile, on another thread of this process.
+func awaitEnd(pid int) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return // it has ended, or the kernel is too old
+	}
+	defer unix.Close(fd)
+	for {
+		if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1); !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
 }
 
 func wait4(pid int, status *unix.WaitStatus) (int, error) {

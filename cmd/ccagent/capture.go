@@ -43,6 +43,7 @@ type captureFlags struct {
 	symbolizeMemory string
 	symbolizeTime   time.Duration
 	maxOverhead     float64
+	maxPause        time.Duration
 	changed         func(flag string) bool
 }
 
@@ -55,6 +56,7 @@ func (f *captureFlags) register(cmd *cobra.Command) {
 	fs.Uint64VarP(&f.period, "count", "c", 0, "sample every `PERIOD` counts instead of by frequency")
 	fs.DurationVar(&f.duration, "duration", 0, "end the capture after `D` (such as 5s)")
 	fs.Float64Var(&f.maxOverhead, "max-overhead", 1, "take at most `PCT` per cent of the program's CPU time over captures of ten seconds and longer, by sampling less often; a shorter one may take 25 ms. 0 keeps the rates as they are, and so does -F or -c without this flag")
+	fs.DurationVar(&f.maxPause, "max-pause", defaultMaxPause, "with -e heap: stop the program for about `D` at the most at a census; of a larger heap, the oldest generation is copied while the program runs. 0 is no bound, and exact")
 	fs.BoolVar(&f.kernel, "kernel", false, "record the kernel's frames of samples that hit there")
 	fs.BoolVar(&f.noEmbedSource, "no-embed-source", false, "leave the text of source files out of the log")
 	fs.BoolVar(&f.noArgs, "no-args", false, "leave the program's arguments out of the log")
@@ -91,6 +93,9 @@ func (f *captureFlags) options() (agent.Options, error) {
 	if !(f.maxOverhead >= 0 && f.maxOverhead <= 100) {
 		return agent.Options{}, fmt.Errorf("--max-overhead %v: give per cent of the program's CPU time, or 0 for no limit", f.maxOverhead)
 	}
+	if f.maxPause < 0 {
+		return agent.Options{}, fmt.Errorf("--max-pause %v is negative", f.maxPause)
+	}
 	events := perf.SplitNames(f.events)
 	for _, e := range events {
 		if e == "" {
@@ -120,6 +125,7 @@ func (f *captureFlags) options() (agent.Options, error) {
 		Duration:        f.duration,
 		KernelStacks:    f.kernel,
 		MaxOverhead:     f.maxOverhead / 100,
+		MaxPause:        f.maxPause,
 		KeepRate:        rate != perf.Rate{} && !f.changed("max-overhead"),
 		EmbedSource:     !f.noEmbedSource,
 		NoArgs:          f.noArgs,
@@ -215,7 +221,9 @@ func runCapture(ctx context.Context, opts agent.Options, flags *captureFlags) er
 	case err != nil:
 		return err
 	case sum.Samples == 0 && len(sum.Events) == 0:
-		// Only the timeline was asked for.
+		if len(sum.Heap) > 0 && censuses(sum) == 0 && len(sum.Probes) == 0 && !sum.HaveStatus {
+			return exitStatus(exitFailed) // the summary says why
+		}
 	case sum.Samples == 0:
 		say("no sample was taken: %s", whyNoSample(sum))
 		if !sum.HaveStatus {

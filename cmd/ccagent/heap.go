@@ -71,7 +71,7 @@ it, and so do tools that read eventlogs. Nothing of what closures hold is in it.
 	fs := cmd.Flags()
 	fs.StringVarP(&o.Output, "output", "o", "", "write the log to `FILE` (default PROG.PID.eventlog)")
 	fs.DurationVar(&o.Wait, "wait", 2*time.Second, "wait `D` for a major collection; of a process that makes none the heap is counted as it is, garbage included")
-	fs.DurationVar(&o.MaxPause, "max-pause", 5*time.Millisecond, "stop the process for about `D` at the most: of a larger heap, the oldest generation is copied while the process runs. 0 is no bound, and exact")
+	fs.DurationVar(&o.MaxPause, "max-pause", defaultMaxPause, "stop the process for about `D` at the most: of a larger heap, the oldest generation is copied while the process runs. 0 is no bound, and exact")
 	fs.BoolVar(&o.Graph, "graph", false, "follow pointers too: what keeps what alive (ccview heap FILE --retained, --path)")
 	fs.StringVar(&memory, "graph-memory", "1GB", "memory `SIZE` that --graph may take for a copy of the heap, and as much for the analysis")
 	fs.BoolVar(&noEmbed, "no-embed-source", false, "leave the text of source files out of the log")
@@ -80,6 +80,9 @@ it, and so do tools that read eventlogs. Nothing of what closures hold is in it.
 	fs.StringVar(&o.User, "user", "", "trace, and own the log as user `NAME` instead of the invoking one")
 	return cmd
 }
+
+// defaultMaxPause is for how long a census may stop a program: less than most collections do.
+const defaultMaxPause = 5 * time.Millisecond
 
 // graphLine says what was found of pointers.
 func graphLine(g *eventlog.HeapGraph) string {

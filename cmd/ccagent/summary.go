@@ -45,6 +45,11 @@ func printSummary(w io.Writer, s *agent.Summary) {
 		}
 		line("%s", text)
 	}
+	for _, h := range s.Heap {
+		for _, text := range seriesLines(h, s.Wall) {
+			line("%s", text)
+		}
+	}
 	lost := fmt.Sprintf("%d lost, %d throttled", s.Lost, s.Throttled)
 	if n := notRecorded(s); n > 0 {
 		lost += fmt.Sprintf("; %s of probes not recorded", count(n, "hit"))
@@ -105,12 +110,15 @@ func rateLine(e *agent.EventSummary) string {
 // overheadLine reports the part of the program's CPU time that measuring took.
 func overheadLine(s *agent.Summary) string {
 	part := func(d time.Duration) string { return fmt.Sprintf("%.2f %%", 100*d.Seconds()/s.TargetCPU.Seconds()) }
-	text := fmt.Sprintf("overhead: about %s of the program's CPU time", part(s.InterruptTime+s.BPFTime+s.ProbeTime))
+	text := fmt.Sprintf("overhead: about %s of the program's CPU time", part(s.InterruptTime+s.BPFTime+s.ProbeTime+s.Stood))
 	if s.Interrupts > 0 {
 		text += fmt.Sprintf(": %s interrupts (%.1f µs each), %s BPF", part(s.InterruptTime), s.InterruptTime.Seconds()*1e6/float64(s.Interrupts), part(s.BPFTime))
 		if s.ProbeTime > 0 {
 			text += fmt.Sprintf(", %s hits of probes", part(s.ProbeTime))
 		}
+	}
+	if s.Stood > 0 {
+		text += fmt.Sprintf("; %s of it stood for censuses of its heap", part(s.Stood))
 	}
 	return text
 }

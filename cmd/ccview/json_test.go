@@ -34,13 +34,13 @@ func TestDocumentedFields(t *testing.T) {
 		have := map[string]bool{}
 		logs := [][]string{args[name]}
 		if name == "info" || name == "timeline" { // some fields are of what a run-time system reported
-			logs = append(logs, []string{bands})
+			logs = append(logs, []string{bands}, []string{"growing.eventlog"})
 		}
 		if name == "ccs" {
 			logs = append(logs, []string{"--costs", "run.eventlog"})
 		}
 		if name == "heap" {
-			logs = append(logs, []string{"--retained", "graph.eventlog"}, []string{"--retained", bands}, []string{"--rss", "graph.eventlog"}, []string{"--rss", bands})
+			logs = append(logs, []string{"growing.eventlog"}, []string{"--retained", "graph.eventlog"}, []string{"--retained", bands}, []string{"--rss", "graph.eventlog"}, []string{"--rss", bands})
 		}
 		if name == "source" { // others are of what has no source
 			logs = append(logs, []string{"run.eventlog", "(STG)"})

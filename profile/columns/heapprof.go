@@ -31,6 +31,8 @@ type HeapCensus struct {
 	Time  uint64 // ns
 	Era   uint64
 	Total uint64 // bytes of all bands
+	// How is how ccagent has taken it; nil for the run-time system's own.
+	How *eventlog.HeapCensus
 
 	cells [2]uint32 // range in HeapProfile.cells
 }
@@ -86,6 +88,20 @@ func (h *HeapProfile) Each(census int, f func(band int, bytes uint64)) {
 	}
 }
 
+// EachNumber calls f for each band of a census with the number of its closures, if that was counted. A
+// band may come more than once.
+func (h *HeapProfile) EachNumber(census int, f func(band int, number uint64)) {
+	c := &h.Censuses[census]
+	if c.How == nil {
+		return
+	}
+	for k, x := range h.cells[c.cells[0]:c.cells[1]] {
+		if k < len(c.How.Counts) {
+			f(int(x.band), c.How.Counts[k])
+		}
+	}
+}
+
 // heapState collects the events of heap profiles. They come between the start and the end
 // of a census, and refer to a profile by id.
 type heapState struct {
@@ -97,7 +113,8 @@ type heapState struct {
 	raw    [][]rawBand
 	census HeapCensus // the census being read; zero time if none
 	began  bool
-	first  int // profile that the census belongs to
+	how    *eventlog.HeapCensus // of the census that begins next
+	first  int                  // profile that the census belongs to
 }
 
 type rawBand struct {
@@ -135,6 +152,30 @@ func (s *heapState) heapEvent(rec *eventlog.Record) {
 	}
 }
 
+// taken notes how the census is taken that follows.
+func (s *heapState) taken(ev *eventlog.HeapCensus) {
+	how := *ev
+	how.Counts = slices.Clone(ev.Counts)
+	s.how = &how
+}
+
+// maxSeries bounds the series of one log: one of each program of a process.
+const maxSeries = 256
+
+// series notes the account of a process's series.
+func (p *Log) series(ev *eventlog.HeapSeries) {
+	e := *ev
+	e.Missed = slices.Clone(ev.Missed)
+	// What counts less than before is of the program that the process has executed since.
+	i := slices.IndexFunc(p.HeapSeries, func(old eventlog.HeapSeries) bool { return old.PID == ev.PID && old.Collections <= ev.Collections })
+	switch {
+	case i >= 0:
+		p.HeapSeries[i] = e
+	case len(p.HeapSeries) < maxSeries:
+		p.HeapSeries = append(p.HeapSeries, e)
+	}
+}
+
 func (s *heapState) newHeapProfile(ev *eventlog.HeapProfBegin) int {
 	p := s.p
 	if s.open == nil {
@@ -160,7 +201,8 @@ func (s *heapState) newHeapProfile(ev *eventlog.HeapProfBegin) int {
 }
 
 func (s *heapState) beginCensus(time, era uint64) {
-	s.census, s.began = HeapCensus{Time: time, Era: era}, true
+	s.census, s.began = HeapCensus{Time: time, Era: era, How: s.how}, true
+	s.how = nil
 	s.p.RTSLog.HeapSamples++
 	// A census at which nothing is live still counts.
 	if n := len(s.p.HeapProfiles); n > 0 {

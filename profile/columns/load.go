@@ -210,6 +210,11 @@ func (b *builder) add(rec *eventlog.Record) {
 		b.dumps.thread(ev, &b.stacks.nodes)
 	case *eventlog.OSThread:
 		b.dumps.os(ev)
+	case *eventlog.HeapCensus:
+		b.rts.heap.taken(ev)
+	case *eventlog.HeapSeries:
+		b.ran(rec.Time)
+		p.series(ev)
 	case *eventlog.HeapGraph:
 		b.graphs.begin(rec.Time, ev)
 	case *eventlog.HeapBand:

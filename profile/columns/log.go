@@ -45,6 +45,8 @@ type Log struct {
 	Exact ExactStacks
 	// HeapProfiles are the RTS's heap profiles; usually there is at most one.
 	HeapProfiles []HeapProfile
+	// HeapSeries are the accounts of ccagent's series of censuses, one of each process.
+	HeapSeries []eventlog.HeapSeries
 	// InfoTables are sorted by address; see InfoTable.
 	InfoTables []eventlog.InfoTable
 	Ticky      []TickyCounter

@@ -57,3 +57,25 @@ func Retaining() *Log {
 	}
 	return l
 }
+
+// Growing is a log of five censuses of a heap, a second apart, in which nodes grow by 2400 bytes each time, a
+// stack breathes, and what is scratched shrinks by 80 bytes in all.
+func Growing() *Log {
+	l := New()
+	l.Sample(1, 1, l.Stack(l.Unknown()))
+	l.Write(2, &eventlog.HeapProfBegin{PeriodNs: 1e9, Breakdown: eventlog.BreakdownClosureType})
+	for i := range uint64(5) {
+		at := (i + 1) * 1e9
+		l.Write(at, &eventlog.HeapCensus{PID: 1, Collection: uint32(i + 3), PauseNs: 2e6, TookNs: 5e6, Beside: i == 4, Closures: 100*i + 111, Counts: []uint64{100*i + 100, 1, 10 - i}})
+		l.Write(at, &eventlog.HeapSampleBegin{Era: i + 1})
+		l.Write(at, &eventlog.HeapSampleString{Bytes: 2400 * (i + 1), Label: "main:Main.Node"})
+		l.Write(at, &eventlog.HeapSampleString{Bytes: 1000 + 24*(i%2), Label: "STACK"})
+		l.Write(at, &eventlog.HeapSampleString{Bytes: 200 - 20*i, Label: "main:Main.Scratch"})
+		l.Write(at, &eventlog.HeapSampleEnd{Era: i + 1})
+	}
+	missed := make([]uint64, eventlog.HeapMisses)
+	missed[eventlog.HeapMissCollected] = 2
+	l.Write(6e9, &eventlog.HeapSeries{PID: 1, PeriodNs: 1e9, MaxPauseNs: 5e6, Collections: 40, Majors: 9, Taken: 5, Missed: missed,
+		LongestNs: 2e6, StoodNs: 11e6, AgentNs: 30e6, CostNs: 11e6, DeferredNs: 1e9})
+	return l
+}

@@ -74,6 +74,10 @@ func (p place) event(rec *eventlog.Record) bool {
 		ev.PID += p.pids
 	case *eventlog.Footprint:
 		ev.PID += p.pids
+	case *eventlog.HeapCensus:
+		ev.PID += p.pids
+	case *eventlog.HeapSeries:
+		ev.PID += p.pids
 	case *eventlog.HaskellThread:
 		if ev.Capability != eventlog.NoCapability {
 			ev.Capability += uint32(p.caps)

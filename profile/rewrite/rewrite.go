@@ -350,6 +350,8 @@ func (c *copier) record(rec *eventlog.Record) error {
 		return c.put(time, rec.Cap, ev)
 	case *eventlog.Sampling: // its figures are those of the whole
 		return c.put(c.clamp(time), rec.Cap, &eventlog.Sampling{Event: c.ids.events.ref(ev.Event), Method: ev.Method, CPUs: ev.CPUs, TickHz: ev.TickHz, EventHz: ev.EventHz})
+	case *eventlog.HeapSeries: // likewise
+		return c.put(c.clamp(time), rec.Cap, ev)
 	case *eventlog.EventCount: // likewise
 		if len(c.logs) > 1 {
 			return nil

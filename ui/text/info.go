@@ -52,6 +52,7 @@ func (i Info) Text(w io.Writer, o printer.Options) error {
 	p.agent(pr, doc)
 	p.warnings(pr)
 	p.probes(pr)
+	p.series(pr)
 	p.modules(pr)
 	p.logState(pr)
 	return p.Flush()

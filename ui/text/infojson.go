@@ -32,6 +32,7 @@ type infoJSON struct {
 	Probes     []probesJSON       `json:"probes"`
 	// Transactions are the attempts to run STM transactions, if they were counted.
 	Transactions *transactionsJSON `json:"transactions,omitempty"`
+	Heap         []seriesJSON      `json:"heap,omitempty"`
 }
 
 type programJSON struct {
@@ -179,7 +180,7 @@ func infoOf(p *profile.Profile) infoJSON {
 		Duration: float64(p.Lasted()) / 1e9, Symbolised: p.Symbolised, Complete: p.Accounting.Complete && (p.HaveEnd || !p.HaveCapture),
 	}
 	doc.RTS = rtsOf(p)
-	doc.Probes = probesOf(p)
+	doc.Probes, doc.Heap = probesOf(p), seriesOf(p)
 	doc.Transactions = transactionsOf(p)
 	if doc.GHC.Version == "" {
 		doc.GHC.Version, doc.GHC.Way = rtsVersion(p.RTS)

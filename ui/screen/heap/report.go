@@ -70,6 +70,9 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	if series != nil && series.Censuses > 1 {
 		p.Line("")
 		p.heapTable(hp, series)
+		if g := timeline.HeapGrowth(hp, from, to); g != nil {
+			p.growth(hp, g, to, o.Rows(len(g.Bands), growthRows))
+		}
 	}
 	return p.Flush()
 }
@@ -193,6 +196,50 @@ func (p out) heapTable(hp *columns.HeapProfile, s *timeline.HeapSeries) {
 	p.Note("growth: from the first census on screen to the last")
 }
 
+// growthRows is how many bands the growth is told of, where Top does not say.
+const growthRows = 6
+
+// growth says which bands have grown between the first and the last census.
+func (p out) growth(hp *columns.HeapProfile, g *timeline.Growth, end uint64, most int) {
+	p.Line("")
+	all := int64(g.After) - int64(g.Before)
+	p.Wrap(p.Bold, "   ", fmt.Sprintf("from %s to %s: %s", moment(g.From, end), moment(g.To, end), format.Signed(all)),
+		fmt.Sprintf("%s/s", format.Signed(perSecond(all, g.To-g.From))))
+	shown := 0
+	for i := range g.Bands {
+		b := &g.Bands[i]
+		if b.Bytes() <= 0 || shown == most {
+			break
+		}
+		if shown++; shown == 1 {
+			p.Line(p.Bold("       growth     a second   closures     steps  band that grew"))
+		}
+		number := "-"
+		if b.Counted {
+			number = fmt.Sprintf("%+d", b.Gained)
+		}
+		room := 0
+		if p.Width > 0 {
+			room = p.Columns() - 49
+		}
+		p.Line(printer.PadLeft(format.Signed(b.Bytes()), 13), printer.PadLeft(format.Signed(perSecond(b.Bytes(), g.To-g.From)), 13), printer.PadLeft(number, 11),
+			printer.PadLeft(fmt.Sprintf("%d/%d", b.Rose, g.Steps), 10), "  ", printer.Fit(hp.Bands[b.Band].Title(), room))
+	}
+	if shown == 0 {
+		p.Note("No band is larger at the last census than at the first.")
+		return
+	}
+	p.Note("steps: in how many steps from one census to the next the band grew. What leaks grows in nearly all; ccagent heap --graph says what keeps it alive.")
+}
+
+// perSecond is a growth in a time, ns, by the second.
+func perSecond(bytes int64, ns uint64) int64 {
+	if ns == 0 {
+		return 0
+	}
+	return int64(float64(bytes) / float64(ns) * 1e9)
+}
+
 // moment gives a time, in the unit that fits a log that ends at end.
 func moment(t, end uint64) string {
 	switch {
@@ -224,6 +271,7 @@ type heapJSON struct {
 	Peak        uint64         `json:"peak_bytes"`
 	PeakTime    float64        `json:"peak_seconds"`
 	Bands       []heapBandJSON `json:"bands"`
+	Growth      *growthJSON    `json:"growth"` // null if there are not two censuses
 	Live        []heapAtJSON   `json:"live"`
 	Size        []heapAtJSON   `json:"size"`
 	Blocks      []heapAtJSON   `json:"blocks"`
@@ -235,6 +283,43 @@ type heapBandJSON struct {
 	Source string   `json:"source,omitempty"`
 	Peak   uint64   `json:"peak_bytes"`
 	Bytes  []uint64 `json:"bytes"` // by census
+}
+
+type growthJSON struct {
+	From   float64          `json:"from_seconds"`
+	To     float64          `json:"to_seconds"`
+	Before uint64           `json:"from_bytes"`
+	After  uint64           `json:"to_bytes"`
+	Bytes  int64            `json:"growth_bytes"`
+	Steps  int              `json:"steps"`
+	Bands  []bandGrowthJSON `json:"bands"`
+}
+
+type bandGrowthJSON struct {
+	Band     string `json:"band"`
+	Before   uint64 `json:"from_bytes"`
+	After    uint64 `json:"to_bytes"`
+	Bytes    int64  `json:"growth_bytes"`
+	Closures *int64 `json:"growth_closures"` // null if they were not counted
+	Rose     int    `json:"steps_grown"`
+}
+
+// growthOf gives all bands that differ between the first and the last census.
+func growthOf(hp *columns.HeapProfile, from, to uint64) *growthJSON {
+	g := timeline.HeapGrowth(hp, from, to)
+	if g == nil {
+		return nil
+	}
+	doc := &growthJSON{From: float64(g.From) / 1e9, To: float64(g.To) / 1e9, Before: g.Before, After: g.After, Bytes: int64(g.After) - int64(g.Before), Steps: g.Steps, Bands: []bandGrowthJSON{}}
+	for i := range g.Bands {
+		b := &g.Bands[i]
+		j := bandGrowthJSON{Band: hp.Bands[b.Band].Name, Before: b.Before, After: b.After, Bytes: b.Bytes(), Rose: b.Rose}
+		if b.Counted {
+			j.Closures = &b.Gained
+		}
+		doc.Bands = append(doc.Bands, j)
+	}
+	return doc
 }
 
 type heapAtJSON struct {
@@ -257,6 +342,7 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 		hp := &pr.HeapProfiles[r.Number]
 		doc.Breakdown, doc.Restriction = hp.What(), hp.Restriction
 		s := timeline.Heap(hp, from, to, 1, o.Rows(len(hp.Bands), len(hp.Bands)))
+		doc.Growth = growthOf(hp, from, to)
 		doc.Peak, doc.PeakTime = s.Peak, float64(s.PeakTime)/1e9
 		place := make(map[int]int)
 		for i := range s.Rows {

@@ -1,0 +1,158 @@
+package series
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ccagent/agent/source"
+	"ccagent/agent/sourcetest"
+	"ccagent/eventlog"
+	"ccagent/internal/testprog"
+	"ccagent/perf"
+)
+
+func TestMain(m *testing.M) { sourcetest.Main(m) }
+
+func TestPeriod(t *testing.T) {
+	for text, period := range map[string]time.Duration{"heap": defaultPeriod, "heap=250ms": 250 * time.Millisecond, "heap=2m": 2 * time.Minute} {
+		if e, known, err := grant(text, perf.Rate{}); err != nil || !known || e.Detail != period {
+			t.Errorf("%s: %v, %v, %v", text, e, known, err)
+		}
+	}
+	for _, text := range []string{"heap=", "heap=0", "heap=0s", "heap=-1s", "heap=abc", "heap=1", "heap=1s=2s"} {
+		if _, known, err := grant(text, perf.Rate{}); err == nil || !known || !strings.Contains(err.Error(), "heap=1s") {
+			t.Errorf("%s: %v, %v", text, known, err)
+		}
+	}
+	if _, known, err := grant("heaps", perf.Rate{}); err != nil || known {
+		t.Errorf("another event: %v, %v", known, err)
+	}
+	if _, err := source.Parse([]source.Kind{Kind()}, []string{"heap", "heap=1s"}, perf.Rate{}); err == nil {
+		t.Error("it is asked for twice")
+	}
+}
+
+// one is a census in the log.
+type one struct {
+	how    eventlog.HeapCensus
+	bytes  map[string]uint64
+	counts map[string]uint64
+}
+
+func censusesOf(t *testing.T, r *sourcetest.Rig) (all []one) {
+	t.Helper()
+	band := 0
+	var how *eventlog.HeapCensus
+	r.Each(t, func(e eventlog.Event) {
+		switch e := e.(type) {
+		case *eventlog.HeapCensus:
+			copied := *e
+			copied.Counts = append([]uint64(nil), e.Counts...)
+			how = &copied
+		case *eventlog.HeapSampleBegin:
+			if how == nil {
+				t.Fatal("a census does not say how it was taken")
+			}
+			all = append(all, one{*how, map[string]uint64{}, map[string]uint64{}})
+			how, band = nil, 0
+		case *eventlog.HeapSampleString:
+			c := &all[len(all)-1]
+			c.bytes[e.Label] += e.Bytes
+			c.counts[e.Label] += c.how.Counts[band]
+			band++
+		}
+	})
+	return all
+}
+
+// theirs are the run-time system's own censuses, from its first collection on.
+func theirs(t *testing.T, path string) (all []map[string]uint64) {
+	t.Helper()
+	log, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := eventlog.NewReader(bytes.NewReader(log)); r.Next(); {
+		switch e := r.Record().Event.(type) {
+		case *eventlog.HeapSampleBegin:
+			all = append(all, map[string]uint64{})
+		case *eventlog.HeapSampleString:
+			all[len(all)-1][e.Label] += e.Bytes
+		}
+	}
+	return all
+}
+
+// The censuses of a series are the run-time system's own of the same collections, to the byte, and a band
+// that leaks grows by what arithmetic says: each entry is a node of six words and a value of three.
+func TestSeries(t *testing.T) {
+	testprog.NeedRoot(t)
+	const step, wanted = 500, 4
+	for _, threaded := range []bool{false, true} {
+		t.Run(fmt.Sprintf("threaded=%v", threaded), func(t *testing.T) {
+			exe := testprog.Build(t, "grow", testprog.Options{Threaded: threaded, Flags: []string{"-eventlog"}})
+			own := filepath.Join(t.TempDir(), "own.eventlog")
+			r := sourcetest.Open(t, Kind(), perf.Rate{}, "heap=1ms")
+			im := r.Run(t, exe, fmt.Sprint(step), "1000000", "2000", "+RTS", "-hT", "-i0", "-l-au", "-ol"+own, "-RTS")
+			s := r.Source.(*series)
+			if err := s.Unavailable(); err != nil || s.image == nil {
+				t.Fatalf("%v; %q", err, r.Warned)
+			}
+			sourcetest.Until(t, "there are censuses", func() bool {
+				if err := s.Throttle(source.Use{Time: perf.Monotonic()}); err != nil {
+					t.Fatal(err)
+				}
+				return s.image.account.Taken >= wanted
+			})
+			if err := s.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Finish(perf.Monotonic()); err != nil {
+				t.Fatal(err)
+			}
+			process, err := os.FindProcess(int(im.PID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := censusesOf(t, r)
+			a := s.accounts[len(s.accounts)-1]
+			if a.Taken != uint64(len(all)) || a.Majors < a.Taken || a.Collections < a.Majors || a.StoodNs < a.LongestNs || a.LongestNs == 0 {
+				t.Errorf("%d censuses, and the account is %+v", len(all), a)
+			}
+			if err := process.Signal(os.Interrupt); err != nil { // it writes the rest of its log
+				t.Fatal(err)
+			}
+			sourcetest.Until(t, "the program has ended", func() bool {
+				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", im.PID))
+				return err != nil || bytes.Contains(stat, []byte(") Z "))
+			})
+			of := theirs(t, own)
+			const node, session = "containers-0.6.4.1:Data.Map.Internal.Bin", "main:Main.Session"
+			for i, c := range all {
+				if c.how.Beside {
+					t.Errorf("census %d was copied beside the program", i)
+				}
+				theirs := of[c.how.Collection-1]
+				for band, n := range theirs {
+					if c.bytes[band] != n {
+						t.Errorf("census %d: %s has %d bytes, and %d by the run-time system", i, band, c.bytes[band], n)
+					}
+				}
+				if len(theirs) != len(c.bytes) {
+					t.Errorf("census %d has %d bands, and %d by the run-time system", i, len(c.bytes), len(theirs))
+				}
+				if n := c.counts[session]; c.bytes[session] != 24*n || c.bytes[node] != 48*c.counts[node] {
+					t.Errorf("census %d: %d values in %d bytes, %d nodes in %d", i, n, c.bytes[session], c.counts[node], c.bytes[node])
+				}
+				if i > 0 && c.counts[session] <= all[i-1].counts[session] {
+					t.Errorf("census %d has %d values, the one before %d", i, c.counts[session], all[i-1].counts[session])
+				}
+			}
+		})
+	}
+}

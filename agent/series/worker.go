@@ -1,0 +1,184 @@
+package series
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"ccagent/agent/census"
+	"ccagent/agent/hold"
+	"ccagent/agent/overhead"
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
+
+// programOf gives the program of a probe.
+type programOf func() *ebpf.Program
+
+// worker takes one census beside the capture.
+type worker struct {
+	stop func() // waiting; what was copied is counted
+	done chan taken
+}
+
+// taken is a census, or why there is none.
+type taken struct {
+	time    uint64 // at which the program was held, CLOCK_MONOTONIC
+	begun   uint64 // when it was waited for, or held last
+	bands   []census.Band
+	how     eventlog.HeapCensus
+	missed  map[eventlog.HeapMiss]uint64 // collections that were tried before
+	stood   time.Duration                // of all of these
+	longest time.Duration
+	cpu     uint64 // of the agent, ns
+	err     error
+}
+
+// room bounds how much of a heap is copied before it is counted. Of a larger one, parts are copied and
+// counted in turn.
+const room = 256 << 20
+
+// start has a census taken at the next major collection.
+func (s *series) start(i *image) *worker {
+	ctx, cancel := context.WithCancel(context.Background())
+	programs := s.programs
+	w := &worker{done: make(chan taken, 1), stop: func() {
+		cancel()
+		_ = programs.Wake() // who does not wait for a collection is not to be woken
+	}}
+	job := &job{programs: programs, reader: i.reader, site: i.site, pid: i.im.PID, maxPause: s.host.MaxPause}
+	go func() {
+		// What it traces is traced by its thread, which ends with it.
+		runtime.LockOSThread()
+		before := overhead.ThreadCPU()
+		t := job.run(ctx)
+		t.cpu = overhead.ThreadCPU() - before
+		cancel()
+		w.done <- t
+	}()
+	return w
+}
+
+// job is one census.
+type job struct {
+	programs *bpf.Leaders
+	reader   *census.Reader
+	site     census.Site
+	pid      uint32
+	maxPause time.Duration
+	taken    taken
+}
+
+func (j *job) run(ctx context.Context) taken {
+	j.taken = taken{begun: perf.Monotonic(), missed: map[eventlog.HeapMiss]uint64{}}
+	t := &j.taken
+	o := census.Options{MaxPause: j.maxPause, Room: room, Strict: true}
+	c, err := j.reader.Take(ctx, o, j.hold)
+	if err != nil {
+		t.err = err
+		return *t
+	}
+	t.time = c.Time
+	t.bands = c.Detailed(j.reader.Profiled, j.reader.Tables.Name)
+	t.how = eventlog.HeapCensus{Collection: c.Descriptors.Oldest().Collections, PauseNs: uint64(c.Pause), TookNs: perf.Monotonic() - c.Time, Beside: c.Manner == census.Beside, Pinned: 8 * c.Tally.PinnedWords}
+	for _, n := range c.Tally.Counts() {
+		t.how.Closures += n.Number
+		t.how.Slop += 8 * n.Slop
+	}
+	t.how.Closures += c.Tally.Pinned
+	return *t
+}
+
+// lateMost is how many collections in a row may be over before their leaders are traced, until all
+// threads are traced ahead of one; aheadFor is for how long.
+const (
+	lateMost = 3
+	aheadFor = time.Second
+)
+
+// hold holds the leader of the next major collection that it can.
+func (j *job) hold(ctx context.Context, held func(since uint64) error) error {
+	oldest, err := j.reader.OldestGeneration()
+	if err != nil {
+		return fmt.Errorf("read the heap's generations: %w", err)
+	}
+	timed := func(since uint64) error {
+		j.taken.begun = since
+		err := held(since)
+		pause := time.Duration(perf.Monotonic() - since)
+		j.taken.stood += pause
+		j.taken.longest = max(j.taken.longest, pause)
+		return err
+	}
+	for late := 0; ; {
+		if late < lateMost {
+			err = j.holdLeader(ctx, oldest, timed)
+		} else if err = j.holdAhead(ctx, oldest, timed); errors.Is(err, context.DeadlineExceeded) {
+			late = 0
+			continue
+		}
+		if !errors.Is(err, hold.ErrPassed) || ctx.Err() != nil {
+			return err
+		}
+		late++
+		j.taken.missed[eventlog.HeapMissLate]++
+	}
+}
+
+// holdAhead traces all threads until one of them leads a collection.
+func (j *job) holdAhead(ctx context.Context, oldest uint32, held func(since uint64) error) error {
+	ctx, cancel := context.WithTimeout(ctx, aheadFor)
+	defer cancel()
+	return hold.Gated(ctx, int(j.pid), j.site.Path, j.site.Resurrect, hold.Gate{Offset: j.site.Collect, Least: oldest}, func(_ int, since uint64) error {
+		defer overhead.Hasten()()
+		return held(since)
+	})
+}
+
+// holdLeader waits for a major collection to begin, and traces the thread that leads it.
+func (j *job) holdLeader(ctx context.Context, oldest uint32, held func(since uint64) error) error {
+	signal, err := hold.SignalFor(int(j.pid))
+	if err != nil {
+		return err
+	}
+	wish := bpf.LeaderWish{Due: perf.Monotonic(), Least: oldest, Signal: signal}
+	if err := j.programs.Wish(j.pid, wish); err != nil {
+		return err
+	}
+	defer func() { _ = j.programs.Wish(j.pid, bpf.LeaderWish{Due: never, Least: oldest, Signal: signal}) }() // fails only for a process that is gone
+	// From here until it is let go, the program may stand because of this thread.
+	defer overhead.Hasten()()
+	var leader bpf.Leader
+	for leader.PID != j.pid {
+		if leader, err = j.programs.Next(time.Time{}); ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil && !errors.Is(err, bpf.ErrNoLeader) {
+			return err
+		}
+	}
+	state := func() (bpf.LeaderState, error) { return j.programs.State(j.pid) }
+	at := hold.Ambush{
+		Signal: signal,
+		Arm: func() error {
+			wish.Armed = leader.Major
+			return j.programs.Wish(j.pid, wish)
+		},
+		Come: func() (bool, bool, error) {
+			st, err := state()
+			return st.Held == leader.Major, st.Passed >= leader.Major, err
+		},
+	}
+	return hold.Thread(ctx, int(j.pid), int(leader.TID), at, func() error {
+		st, err := state()
+		if err != nil {
+			return err
+		}
+		return held(st.Time)
+	})
+}
