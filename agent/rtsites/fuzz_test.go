@@ -35,6 +35,10 @@ func FuzzFind(f *testing.F) {
 		if err != nil {
 			return
 		}
+		transactions, err := FindTransactions(symbols)
+		if (transactions == nil) == (err == nil) {
+			t.Fatalf("FindTransactions = %v, %v", transactions, err)
+		}
 		sites, err := Find(symbols)
 		if (sites == nil) == (err == nil) {
 			t.Fatalf("Find = %v, %v", sites, err)
