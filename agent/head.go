@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 
 	"ccagent/agent/process"
+	"ccagent/agent/symbols"
 	"ccagent/eventlog"
 )
 
@@ -59,11 +61,20 @@ func (c *capture) warnAboutBinary(im *process.Image, assumed bool) {
 	}
 	switch {
 	case !exe.GHC:
+	case !exe.HasSymtab && c.hasDebugFile(im.Exe):
 	case !exe.HasSymtab:
 		c.log.Warn(fmt.Sprintf("%s is stripped: code without debug information will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.Exe.Path))
 	case !exe.HasNotes && !exe.HasIPE: // with a map the symboliser reports what is missing
 		c.log.Warn(fmt.Sprintf("%s has no source notes: names will be those of compiled code; build it with ghc -g3 (see ccagent doctor %s)", im.Exe.Path, im.Exe.Path))
 	}
+}
+
+func (c *capture) hasDebugFile(mod *process.Module) bool {
+	f := symbols.DebugFile(context.Background(), mod, c.owner, nil)
+	if f != nil {
+		f.Close()
+	}
+	return f != nil
 }
 
 // warnWithoutHaskell warns, at the end, if neither the target nor what it executed is a Haskell

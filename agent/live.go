@@ -74,7 +74,7 @@ func (n *names) step() error {
 	if time.Since(l.ended) < max(flushInterval, min(liveShare*l.took, liveRest)) {
 		return nil
 	}
-	job, done := n.job()
+	job, done := n.job(context.Background(), nil) // servers are asked at the end
 	if len(job.Modules) == 0 && len(job.Kernel) == 0 {
 		done()
 		return nil

@@ -42,6 +42,9 @@ type Options struct {
 	Rotate uint64
 	Keep   int
 
+	// Debuginfod are the servers that are asked for debug files, as debuginfod.Parse gives them.
+	Debuginfod []string
+
 	// SymbolizeMemory bounds the symboliser, in bytes, and SymbolizeTime its
 	// run.
 	SymbolizeMemory uint64

@@ -12,6 +12,7 @@ import (
 	"ccagent/eventlog"
 	"ccagent/internal/credentials"
 	"ccagent/symbolize"
+	"ccagent/symbolize/debuginfod"
 	"ccagent/symbolize/worker"
 )
 
@@ -28,19 +29,21 @@ type names struct {
 	log       *sink.Sink
 	processes *process.Table
 	live      *liveSymbols // nil unless Options.Live
+	servers   *debuginfod.Client
 }
 
 func newNames(opts *Options, who *invoker.User, owner credentials.Credentials, log *sink.Sink, processes *process.Table) *names {
 	n := &names{opts: opts, who: who, owner: owner, log: log, processes: processes}
+	n.servers = debuginfod.New(opts.Debuginfod, invoker.DebugCache(who.UID), who.Credentials())
 	if opts.Live {
 		n.live = newLiveSymbols()
 	}
 	return n
 }
 
-// job asks for the names of what was seen and not asked for before. The
-// files that done closes are the job's until then.
-func (n *names) job() (job worker.Job, done func()) {
+// job asks for the names of what was seen and not asked for before, and servers, which may be nil, for
+// debug files. The files that done closes are the job's until then.
+func (n *names) job(ctx context.Context, servers *debuginfod.Client) (job worker.Job, done func()) {
 	job = worker.Job{
 		UID: n.who.UID, GID: n.who.GID,
 		Reader:      &n.owner,
@@ -69,7 +72,7 @@ func (n *names) job() (job worker.Job, done func()) {
 		m := worker.ModuleFile{ID: mod.ID, Path: mod.Path, File: mod.File, Addresses: addresses[mod.ID], Root: mod.Root}
 		if mod.Problem != nil {
 			m.Problem = mod.Problem.Error()
-		} else if debug := symbols.DebugFile(mod, n.owner); debug != nil {
+		} else if debug := symbols.DebugFile(ctx, mod, n.owner, servers); debug != nil {
 			opened = append(opened, debug)
 			m.Debug = debug
 		}
@@ -100,7 +103,7 @@ func (n *names) finish(ctx context.Context, sum *Summary) error {
 	if err := n.endLive(ctx); err != nil {
 		return err
 	}
-	job, finished := n.job()
+	job, finished := n.job(ctx, n.servers)
 	defer finished()
 	sum.Unresolved = n.log.Seen.LeafSamples()
 	if n.live != nil {
@@ -121,7 +124,7 @@ func (n *names) finish(ctx context.Context, sum *Summary) error {
 	if err != nil {
 		return err
 	}
-	sum.SymbolProblems = symbolize.Lines(done.Problems)
+	sum.SymbolProblems = append(symbolize.Lines(done.Problems), n.servers.Problems()...)
 	if done.Degraded != "" {
 		sum.SymbolProblems = append([]string{done.Degraded}, sum.SymbolProblems...)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"ccagent/symbolize/debuginfod"
+
 	"github.com/goccy/go-yaml"
 )
 
@@ -39,6 +41,8 @@ type Daemon struct {
 	Metrics string `yaml:"metrics"`
 	// Push lists the engines that closed pieces are sent to.
 	Push []Push `yaml:"push"`
+	// Debuginfod are the servers that are asked for debug files of stripped programs; none if empty.
+	Debuginfod []string `yaml:"debuginfod"`
 	// Arguments has the programs' arguments in the logs.
 	Arguments bool `yaml:"arguments"`
 }
@@ -132,6 +136,11 @@ func (d *Daemon) check() (wrong *mistake) {
 			return bad(key+".size", "%v", err)
 		}
 	}
+	servers, err := debuginfod.Parse(d.Debuginfod)
+	if err != nil {
+		return bad("debuginfod", "%v", err)
+	}
+	d.Debuginfod = servers
 	for i, p := range d.Push {
 		at := fmt.Sprintf("push[%d]", i)
 		switch p.Engine {

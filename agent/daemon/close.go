@@ -146,6 +146,9 @@ func (c *closer) finishAll(ctx context.Context, batch []closing, last bool) {
 			problems[of] = fmt.Errorf("names are missing: %w", err)
 		}
 	}
+	for _, why := range c.store.Problems() {
+		c.opts.Log(why)
+	}
 	for i := range batch {
 		one := &batch[i]
 		if one.log != nil {

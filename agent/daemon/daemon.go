@@ -27,6 +27,7 @@ import (
 	"ccagent/agent/symbols"
 	"ccagent/eventlog"
 	"ccagent/perf"
+	"ccagent/symbolize/debuginfod"
 )
 
 // Options are what the command line says.
@@ -165,7 +166,7 @@ func (d *Daemon) start() error {
 	if err := d.listenMetrics(); err != nil {
 		return err
 	}
-	store := symbols.New(symbols.Config{Who: d.who.Credentials(), CacheDir: invoker.CacheDir(d.who.UID), Memory: symbolMemory})
+	store := symbols.New(symbols.Config{Who: d.who.Credentials(), CacheDir: invoker.CacheDir(d.who.UID), Servers: debuginfod.New(d.config.Debuginfod, invoker.DebugCache(d.who.UID), d.who.Credentials()), Memory: symbolMemory})
 	d.closer = newCloser(d.opts, left, store, d.metrics)
 	if err := d.engine.FollowHost(); err != nil {
 		return err
@@ -360,8 +361,8 @@ func (d *Daemon) reload() error {
 		return err
 	}
 	fresh := c.Daemon
-	if fmt.Sprint(fresh.Events, fresh.Frequency, fresh.MaxOverhead, fresh.Group, fresh.Metrics, fresh.Push) != fmt.Sprint(d.config.Events, d.config.Frequency, d.config.MaxOverhead, d.config.Group, d.config.Metrics, d.config.Push) {
-		return fmt.Errorf("%s: events, frequency, max-overhead, group, metrics and push change when the daemon is started anew", d.opts.Config)
+	if fmt.Sprint(fresh.Events, fresh.Frequency, fresh.MaxOverhead, fresh.Group, fresh.Metrics, fresh.Push, fresh.Debuginfod) != fmt.Sprint(d.config.Events, d.config.Frequency, d.config.MaxOverhead, d.config.Group, d.config.Metrics, d.config.Push, d.config.Debuginfod) {
+		return fmt.Errorf("%s: events, frequency, max-overhead, group, metrics, push and debuginfod change when the daemon is started anew", d.opts.Config)
 	}
 	// CPU time will be counted up to now, so the samples that it is divided among have to be in.
 	if err := d.engine.Drain(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -13,6 +14,7 @@ import (
 	"ccagent/agent/discovery"
 	"ccagent/agent/procfs"
 	"ccagent/agent/rtsites"
+	"ccagent/internal/credentials"
 	"ccagent/symbolize/binary"
 	"ccagent/symbolize/elffile"
 )
@@ -63,14 +65,14 @@ func (v *Prospect) of(p discovery.Process) prospect {
 		}
 	}
 	for _, path := range files {
-		if found := v.file(path); found.rts {
+		if found := v.file(path, p); found.rts {
 			return found
 		}
 	}
 	return prospect{}
 }
 
-func (v *Prospect) file(path string) (found prospect) {
+func (v *Prospect) file(path string, p discovery.Process) (found prospect) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return found
@@ -86,11 +88,26 @@ func (v *Prospect) file(path string) (found prospect) {
 	}
 	defer func() { v.known[id] = found }()
 	e, err := elffile.Open(f, st.Size)
-	if err != nil || !binary.IdentifyProgram(e).RTS {
+	if err != nil {
+		return found
+	}
+	b := binary.IdentifyProgram(e)
+	if !b.RTS {
 		return found
 	}
 	found.rts = true
-	symbols, err := rtsites.ReadSymbols(e)
+	own := fmt.Sprintf("/proc/%d/root", p.PID)
+	root, err := binary.OpenRoot(own)
+	if err == nil {
+		defer root.Close()
+	}
+	name, inRoot := strings.CutPrefix(path, own)
+	if !inRoot {
+		name = p.Path
+	}
+	debug, done := b.StrippedSymbols(root, name, credentials.Credentials{UID: p.UID, GID: p.GID, Groups: p.Groups})
+	defer done()
+	symbols, err := rtsites.ReadSymbols(e, debug)
 	if err != nil {
 		found.alloc, found.gc, found.run = err, err, err
 		return found

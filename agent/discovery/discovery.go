@@ -79,11 +79,14 @@ func (f *Finder) All() ([]Process, error) {
 	return all, nil
 }
 
-// Look looks at a process; false if it runs no Haskell program, or none any more.
+// Look looks at a process; false if it runs no Haskell, in its program or in a library that it has
+// loaded, or none any more.
 func (f *Finder) Look(pid uint32) (p Process, ok bool) {
 	program, ok := f.program(pid)
 	if !ok {
-		return p, false
+		if program, ok = embedded(pid); !ok {
+			return p, false
+		}
 	}
 	status, err := procfs.ReadStatus(int(pid))
 	if err != nil {
@@ -123,6 +126,21 @@ func (f *Finder) program(pid uint32) (program, bool) {
 func IsLibrary(path string) bool {
 	l, ok := ghc.ParseLibrary(filepath.Base(path))
 	return ok && l.RTS
+}
+
+// embedded returns what a process has loaded of Haskell by a shared library of it, as a program in C
+// or Python may whose own file shows nothing of that.
+func embedded(pid uint32) (program, bool) {
+	maps, err := procfs.Maps(int(pid))
+	if err != nil {
+		return program{}, false
+	}
+	for _, m := range maps {
+		if l, ok := ghc.ParseLibrary(filepath.Base(m.Path)); ok && l.RTS {
+			return program{true, binary.Info{GHC: true, DynamicHaskell: true, GHCVersion: l.Version, Way: l.Way}}, true
+		}
+	}
+	return program{}, false
 }
 
 // examine looks into a program's file. What cannot be read is not Haskell.

@@ -24,3 +24,12 @@ func CacheDir(uid uint32) string {
 	}
 	return filepath.Join(dir, "ccagent", "index")
 }
+
+// DebugCache is where debug files are kept that servers sent, beside CacheDir; empty if the user has none.
+func DebugCache(uid uint32) string {
+	dir := CacheDir(uid)
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(dir), "debug")
+}

@@ -14,6 +14,7 @@ import (
 	"ccagent/agent/rtsites"
 	"ccagent/agent/sink"
 	"ccagent/eventlog"
+	"ccagent/internal/credentials"
 	"ccagent/symbolize/binary"
 	"ccagent/symbolize/elffile"
 )
@@ -46,6 +47,8 @@ type Module struct {
 	// Root is the root directory of the process that mapped it first; nil where it is
 	// the agent's own.
 	Root *os.File
+	// reader is that process's user, with whose rights a debug file is looked for.
+	reader credentials.Credentials
 }
 
 // modules are all files of code seen so far, each opened once, while the
@@ -71,6 +74,7 @@ func (ms *modules) of(pid uint32, m procfs.Mapping) (mod *Module, isNew bool) {
 	if len(ms.byID) < maxModules {
 		mod.File, mod.Problem = openMapped(pid, m)
 		mod.Root = ms.roots.of(pid)
+		mod.reader = userOf(pid)
 	} else {
 		mod.Problem = errTooManyModules
 	}
@@ -80,6 +84,15 @@ func (ms *modules) of(pid uint32, m procfs.Mapping) (mod *Module, isNew bool) {
 	ms.byFile[key] = mod
 	ms.byID = append(ms.byID, mod)
 	return mod, true
+}
+
+// userOf gives the user of a process, nobody if that is not known.
+func userOf(pid uint32) credentials.Credentials {
+	status, err := procfs.ReadStatus(int(pid))
+	if err != nil {
+		return credentials.Nobody()
+	}
+	return credentials.Credentials{UID: status.UIDs[1], GID: status.GIDs[1], Groups: status.Groups}
 }
 
 // openMapped opens a mapped file through the process's own root, and checks device and inode, so
@@ -164,10 +177,12 @@ func (ms *modules) Close() error {
 }
 
 // RTSSymbols returns the symbols of the run-time system in the module by which sites are found.
-// They are read once.
+// They are read once, from the module's separate debug file where the module is stripped.
 func (mod *Module) RTSSymbols() (*rtsites.Symbols, error) {
 	if mod.symbols == nil {
-		s, err := rtsites.ReadSymbols(mod.elf)
+		debug, done := mod.Binary.StrippedSymbols(mod.Root, mod.Path, mod.reader)
+		defer done()
+		s, err := rtsites.ReadSymbols(mod.elf, debug)
 		if err != nil {
 			return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,11 +18,13 @@ import (
 	"ccagent/internal/credentials"
 	"ccagent/symbolize"
 	"ccagent/symbolize/binary"
+	"ccagent/symbolize/debuginfod"
 	"ccagent/symbolize/worker"
 )
 
 // Options describe the symbolising of a finished log.
 type Options struct {
+	Debuginfod []string // servers that are asked for debug files, as debuginfod.Parse gives them
 	DebugFiles []string // separate debug files, or binaries before they were stripped
 	SourceDirs []string // searched for sources that are not where they were
 	CoreDirs   []string // searched for Core dumps, besides where the program was compiled
@@ -89,6 +92,7 @@ func Run(ctx context.Context, path string, opts Options) (*Summary, error) {
 		reader = targetUser(&seen.Capture)
 	}
 	job.Reader = &reader
+	servers := debuginfod.New(opts.Debuginfod, invoker.DebugCache(uid), credentials.Credentials{UID: uid, GID: gid})
 	var debug debugFiles
 	var root *os.File
 	err = who.WithFileRights(func() (err error) {
@@ -121,6 +125,9 @@ func Run(ctx context.Context, path string, opts Options) (*Summary, error) {
 			}
 			return nil
 		})
+		if err == nil && file.Debug == nil && separate == nil && !info.HasDWARF {
+			separate = servers.File(ctx, &info)
+		}
 		switch {
 		case err != nil && file.Debug != nil:
 			// It has all but the code, which the walk needed and names do not.
@@ -140,7 +147,7 @@ func Run(ctx context.Context, path string, opts Options) (*Summary, error) {
 	}
 	sum, err := rewriteLog(ctx, old, job, opts.End)
 	if err == nil {
-		sum.Problems = append(debug.unused(), sum.Problems...)
+		sum.Problems = slices.Concat(debug.unused(), sum.Problems, servers.Problems())
 	}
 	return sum, err
 }

@@ -31,7 +31,7 @@ func FuzzFind(f *testing.F) {
 			return
 		}
 		_ = binary.IdentifyFile(e)
-		symbols, err := ReadSymbols(e)
+		symbols, err := ReadSymbols(e, nil)
 		if err != nil {
 			return
 		}

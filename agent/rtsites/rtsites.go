@@ -67,7 +67,7 @@ func Find(symbols *Symbols) (*Sites, error) {
 	if f.Machine != elf.EM_X86_64 {
 		return nil, ErrMachine
 	}
-	if !f.HasSymtab() {
+	if !symbols.complete {
 		return nil, ErrNoSymbols
 	}
 	x := finder{symbols}

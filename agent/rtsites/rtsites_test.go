@@ -13,7 +13,7 @@ import (
 func open(t *testing.T, path string) *Symbols {
 	t.Helper()
 	f := elftest.Open(t, path)
-	s, err := ReadSymbols(f)
+	s, err := ReadSymbols(f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,20 +14,30 @@ import (
 // pass over its file.
 type Symbols struct {
 	File *elffile.File
-	by   map[string]elffile.Symbol
+	// complete is set if there is a table of all symbols, not of the dynamic linker's alone.
+	complete bool
+	by       map[string]elffile.Symbol
 }
 
 // maxSymbolBytes bounds the symbol table with its names, which the agent reads as root. Those of
 // the largest Haskell programs are smaller.
 const maxSymbolBytes = 128 << 20
 
-// ReadSymbols reads the symbols from a file, which need not have any.
-func ReadSymbols(f *elffile.File) (*Symbols, error) {
-	s := &Symbols{f, map[string]elffile.Symbol{}}
+// ReadSymbols reads the symbols from a file, which need not have any. Those that it lacks are taken
+// from its separate debug file, if there is one: the addresses are the same.
+func ReadSymbols(f, debug *elffile.File) (*Symbols, error) {
+	s := &Symbols{f, f.HasSymtab(), map[string]elffile.Symbol{}}
+	if !s.complete && debug != nil && debug.HasSymtab() && debug.Machine == f.Machine {
+		s.complete = true
+		if err := s.scan(debug); err != nil {
+			return nil, fmt.Errorf("read symbols of the debug file: %w", err)
+		}
+		return s, nil
+	}
 	if hash, err := f.NameHash(); err == nil && hash != nil && s.find(hash) == nil {
 		return s, nil
 	}
-	if err := s.scan(); err != nil {
+	if err := s.scan(f); err != nil {
 		return nil, fmt.Errorf("read symbols: %w", err)
 	}
 	return s, nil
@@ -48,8 +58,8 @@ func (s *Symbols) find(hash *elffile.NameHash) error {
 	return nil
 }
 
-func (s *Symbols) scan() error {
-	return s.File.EachSymbol(maxSymbolBytes, func(sym *elffile.Symbol) {
+func (s *Symbols) scan(f *elffile.File) error {
+	return f.EachSymbol(maxSymbolBytes, func(sym *elffile.Symbol) {
 		if !wanted(sym.Name) {
 			return
 		}

@@ -14,6 +14,7 @@ import (
 	"ccagent/internal/credentials"
 	"ccagent/symbolize"
 	"ccagent/symbolize/binary"
+	"ccagent/symbolize/debuginfod"
 	"ccagent/symbolize/worker"
 )
 
@@ -36,7 +37,8 @@ type Store struct {
 type Config struct {
 	Who      credentials.Credentials // whose CacheDir it is
 	CacheDir string
-	Memory   uint64 // that looking up may take, in bytes
+	Servers  *debuginfod.Client // of debug files; may be nil
+	Memory   uint64             // that looking up may take, in bytes
 	// Addresses bounds how many are held; 0 means 2¹⁸, which is some 100 MB.
 	Addresses int
 }
@@ -114,7 +116,7 @@ func (s *Store) Resolve(ctx context.Context, seen []Seen) error {
 		m := worker.ModuleFile{ID: b.number, Path: one.Module.Path, File: one.Module.File, Addresses: fresh, Root: one.Module.Root}
 		if one.Module.Problem != nil {
 			m.Problem = one.Module.Problem.Error()
-		} else if debug := DebugFile(one.Module, one.Reader); debug != nil {
+		} else if debug := DebugFile(ctx, one.Module, one.Reader, s.config.Servers); debug != nil {
 			defer debug.Close()
 			m.Debug = debug
 		}
@@ -263,9 +265,12 @@ func (w *writing) binding(id uint32) {
 	w.write(&binding)
 }
 
+// Problems are the reasons why debug files were not fetched, since the last call.
+func (s *Store) Problems() []string { return s.config.Servers.Problems() }
+
 // DebugFile finds the separate debug file of a module that holds no debug information itself,
-// among what the program's user may read; nil if there is none.
-func DebugFile(mod *process.Module, reader credentials.Credentials) (f *os.File) {
+// among what the program's user may read, or has it fetched; nil if there is none. servers may be nil.
+func DebugFile(ctx context.Context, mod *process.Module, reader credentials.Credentials, servers *debuginfod.Client) (f *os.File) {
 	if mod.Binary.HasDWARF {
 		return nil
 	}
@@ -273,5 +278,8 @@ func DebugFile(mod *process.Module, reader credentials.Credentials) (f *os.File)
 		f = binary.OpenDebugFile(mod.Root, mod.Path, &mod.Binary)
 		return nil
 	})
+	if f == nil {
+		f = servers.File(ctx, &mod.Binary)
+	}
 	return f
 }

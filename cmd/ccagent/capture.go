@@ -17,6 +17,7 @@ import (
 	"ccagent/internal/buildinfo"
 	"ccagent/perf"
 	"ccagent/profile/compat"
+	"ccagent/symbolize/debuginfod"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -40,6 +41,7 @@ type captureFlags struct {
 	user            string
 	quiet           bool
 	compat          string
+	debuginfod      []string
 	symbolizeMemory string
 	symbolizeTime   time.Duration
 	maxOverhead     float64
@@ -68,6 +70,7 @@ func (f *captureFlags) register(cmd *cobra.Command) {
 	fs.IntVar(&f.maxFrames, "max-frames", 128, "record at most `N` frames of a stack")
 	fs.StringVar(&f.user, "user", "", "run, or trace, and own the log as user `NAME` instead of the invoking one")
 	fs.BoolVar(&f.quiet, "quiet", false, "print no summary")
+	registerDebuginfod(fs, &f.debuginfod)
 	fs.StringVar(&f.symbolizeMemory, "symbolize-memory", "512MB", "memory `SIZE` that finding names may take")
 	fs.DurationVar(&f.symbolizeTime, "symbolize-time", 2*time.Minute, "time `D` that finding names may take")
 	// Our options end at the program's name; what follows is the program's.
@@ -82,6 +85,10 @@ func (f *captureFlags) options() (agent.Options, error) {
 	memory, err := config.ParseSize(f.symbolizeMemory)
 	if err != nil {
 		return agent.Options{}, fmt.Errorf("--symbolize-memory: %w", err)
+	}
+	servers, err := debuginfod.Parse(f.debuginfod)
+	if err != nil {
+		return agent.Options{}, fmt.Errorf("--debuginfod: %w", err)
 	}
 	rate := perf.Rate{Frequency: uint64(f.frequency)}
 	if f.period != 0 {
@@ -133,6 +140,7 @@ func (f *captureFlags) options() (agent.Options, error) {
 		Live:            f.live,
 		MaxFrames:       f.maxFrames,
 		User:            f.user,
+		Debuginfod:      servers,
 		SymbolizeMemory: memory,
 		SymbolizeTime:   f.symbolizeTime,
 		AgentVersion:    buildinfo.Version(),

@@ -29,6 +29,7 @@ import (
 	"ccagent/internal/manual"
 	"ccagent/internal/printable"
 	"ccagent/internal/sandbox"
+	"ccagent/symbolize/debuginfod"
 	"ccagent/symbolize/worker"
 )
 
@@ -44,6 +45,7 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 
 func main() {
 	worker.Main() // does not return in a symbolising child
+	debuginfod.Main()
 	retained.Main()
 	compatMain()
 	convertMain()

@@ -103,6 +103,7 @@ var inside = map[string][]string{
 	"symbolize/coredump":        {},
 	"symbolize/dwarfindex":      {},
 	"symbolize/cfi":             {"symbolize/elffile"},
+	"symbolize/debuginfod":      {"symbolize/binary"},
 	"symbolize/coderefs":        {"symbolize/elffile"},
 	"symbolize/gccode":          {"symbolize/cfi", "symbolize/coderefs", "symbolize/elffile"},
 	"symbolize/binary":          {"symbolize/elffile", "symbolize/dwarfindex", "symbolize/hsname"},

@@ -39,7 +39,7 @@ func TestMissingSymbol(t *testing.T) {
 	objcopy := testprog.NeedTool(t, "objcopy", "binutils")
 	exe := testprog.Build(t, "threads100", testprog.Options{Threaded: true, NoDebug: true})
 	f := elftest.Open(t, exe)
-	symbols, err := rtsites.ReadSymbols(f)
+	symbols, err := rtsites.ReadSymbols(f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -229,7 +229,7 @@ func TestKilledAgentLeavesNoProbe(t *testing.T) {
 	testprog.NeedRoot(t)
 	exe := testprog.Build(t, "spin31", testprog.Options{})
 	f := elftest.Open(t, exe)
-	symbols, err := rtsites.ReadSymbols(f)
+	symbols, err := rtsites.ReadSymbols(f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,6 +110,9 @@ func enter(s setup) (Confinement, error) {
 			return done, err
 		}
 	}
+	if s.Network {
+		return done, nil
+	}
 	switch err := loadFilter(); {
 	case errors.Is(err, errNoFilter):
 		done.Filter = err.Error()

@@ -28,6 +28,9 @@ type Config struct {
 	Memory uint64
 	// FileSize limits each file that it writes, in bytes.
 	FileSize uint64
+	// Network leaves out the system call filter, so that the child can speak to servers. It may not
+	// parse what it gets.
+	Network bool
 }
 
 // Child is a running child. The parent calls Wait, once.
@@ -76,7 +79,8 @@ type setup struct {
 	UID      uint32 // uid and gid to change to; 0 means no change
 	Memory   uint64
 	FileSize uint64
-	Files    int // number of descriptors that follow, standard error included
+	Network  bool // no filter
+	Files    int  // number of descriptors that follow, standard error included
 }
 
 const (
@@ -127,7 +131,7 @@ func start(ctx context.Context, config Config, files []*os.File) (*Child, error)
 		conn.Close()
 		return nil, err
 	}
-	if err := c.confine(setup{UID: id, Memory: config.Memory, FileSize: config.FileSize, Files: len(files) + 1}, files); err != nil {
+	if err := c.confine(setup{UID: id, Memory: config.Memory, FileSize: config.FileSize, Network: config.Network, Files: len(files) + 1}, files); err != nil {
 		c.cmd.Process.Kill()
 		waitErr := c.Wait()
 		if ctx.Err() != nil {

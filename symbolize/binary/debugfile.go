@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"ccagent/internal/credentials"
 	"ccagent/symbolize/elffile"
 )
 
@@ -31,15 +32,19 @@ func DebugFiles(path string, b *Info) []string {
 // OpenDebugFile opens the first of DebugFiles that is the binary's; nil where
 // there is none. It looks below the root directory root first, where that is not nil.
 func OpenDebugFile(root *os.File, path string, b *Info) *os.File {
+	return openSmallDebugFile(root, path, b, 1<<62)
+}
+
+func openSmallDebugFile(root *os.File, path string, b *Info, limit int64) *os.File {
 	if root != nil {
-		if f := openDebugFile(root, path, b); f != nil {
+		if f := openDebugFile(root, path, b, limit); f != nil {
 			return f
 		}
 	}
-	return openDebugFile(nil, path, b)
+	return openDebugFile(nil, path, b, limit)
 }
 
-func openDebugFile(root *os.File, path string, b *Info) *os.File {
+func openDebugFile(root *os.File, path string, b *Info, limit int64) *os.File {
 	for _, p := range DebugFiles(path, b) {
 		if p == path {
 			continue
@@ -48,12 +53,40 @@ func openDebugFile(root *os.File, path string, b *Info) *os.File {
 		if err != nil {
 			continue
 		}
-		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() && b.IsDebugFile(f, st.Size()) {
+		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() && st.Size() <= limit && b.IsDebugFile(f, st.Size()) {
 			return f
 		}
 		f.Close()
 	}
 	return nil
+}
+
+// maxAwaited bounds the debug files that are recognised by their checksum while a capture waits for it.
+const maxAwaited = 256 << 20
+
+// StrippedSymbols opens the separate debug file of a stripped binary, among what a reader may read; nil
+// if the binary has symbols of its own, or there is no such file. done closes it.
+func (b *Info) StrippedSymbols(root *os.File, path string, reader credentials.Credentials) (debug *elffile.File, done func()) {
+	limit := int64(1 << 62)
+	if len(b.BuildID) == 0 {
+		limit = maxAwaited
+	}
+	none := func() {}
+	if b.HasSymtab {
+		return nil, none
+	}
+	var f *os.File
+	_ = reader.Run(func() error {
+		f = openSmallDebugFile(root, path, b, limit)
+		return nil
+	})
+	if f == nil {
+		return nil, none
+	}
+	if info, err := f.Stat(); err == nil {
+		debug, _ = elffile.Open(f, info.Size())
+	}
+	return debug, func() { f.Close() }
 }
 
 // maxChecksummed bounds the debug files whose checksum is computed.
