@@ -212,7 +212,7 @@ func (p out) growth(hp *columns.HeapProfile, g *timeline.Growth, end uint64, mos
 			break
 		}
 		if shown++; shown == 1 {
-			p.Line(p.Bold("       growth     a second   closures     steps  band that grew"))
+			p.Line(p.Bold("     growth    a second  closures  steps  band that grew"))
 		}
 		number := "-"
 		if b.Counted {
@@ -220,10 +220,10 @@ func (p out) growth(hp *columns.HeapProfile, g *timeline.Growth, end uint64, mos
 		}
 		room := 0
 		if p.Width > 0 {
-			room = p.Columns() - 49
+			room = p.Columns() - 42
 		}
-		p.Line(printer.PadLeft(format.Signed(b.Bytes()), 13), printer.PadLeft(format.Signed(perSecond(b.Bytes(), g.To-g.From)), 13), printer.PadLeft(number, 11),
-			printer.PadLeft(fmt.Sprintf("%d/%d", b.Rose, g.Steps), 10), "  ", printer.Fit(hp.Bands[b.Band].Title(), room))
+		p.Line(printer.PadLeft(format.Signed(b.Bytes()), 11), printer.PadLeft(format.Signed(perSecond(b.Bytes(), g.To-g.From)), 12), printer.PadLeft(number, 10),
+			printer.PadLeft(fmt.Sprintf("%d/%d", b.Rose, g.Steps), 7), "  ", printer.Fit(hp.Bands[b.Band].Title(), room))
 	}
 	if shown == 0 {
 		p.Note("No band is larger at the last census than at the first.")
