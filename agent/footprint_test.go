@@ -19,8 +19,9 @@ import (
 // placed is a process of the test program footprint, which has its memory in one place, and waits for a line.
 type placed struct {
 	*exec.Cmd
-	in   io.Writer
-	live uint64 // that it says is live, in bytes
+	in io.Writer
+	// live is what it says is live, slop what of the blocks of that is not used, in bytes.
+	live, slop uint64
 }
 
 func place(t *testing.T, o testprog.Options, args ...string) *placed {
@@ -40,7 +41,7 @@ func place(t *testing.T, o testprog.Options, args ...string) *placed {
 	}
 	t.Cleanup(func() { _ = p.Process.Kill() })
 	lines := bufio.NewReader(out)
-	if _, err := fmt.Fscanf(lines, "live %d", &p.live); err != nil {
+	if _, err := fmt.Fscanf(lines, "live %d slop %d", &p.live, &p.slop); err != nil {
 		t.Fatal(err)
 	}
 	for line := ""; line != "ready\n"; {
@@ -88,7 +89,7 @@ func TestHeapAtRest(t *testing.T) {
 
 // footprintOf returns where the census of a program's heap finds its memory, what the program says is live, and
 // what the kernel says of its memory afterwards.
-func footprintOf(t *testing.T, kind string, mb int) (head *eventlog.Footprint, parts []eventlog.FootprintPart, pins []eventlog.FootprintPin, stacks []eventlog.FootprintStack, live, rollup uint64) {
+func footprintOf(t *testing.T, kind string, mb int) (head *eventlog.Footprint, parts []eventlog.FootprintPart, pins []eventlog.FootprintPin, stacks []eventlog.FootprintStack, live, slop, rollup uint64) {
 	t.Helper()
 	cmd := place(t, testprog.Options{Threaded: true}, kind, fmt.Sprint(mb))
 	path := filepath.Join(t.TempDir(), "heap.eventlog")
@@ -125,7 +126,7 @@ func footprintOf(t *testing.T, kind string, mb int) (head *eventlog.Footprint, p
 		t.Fatal("the log has no footprint")
 	}
 	cmd.end(t)
-	return head, parts, pins, stacks, cmd.live, rollup << 10
+	return head, parts, pins, stacks, cmd.live, cmd.slop, rollup << 10
 }
 
 // The memory of programs that have it in one place is found there; the sum of all parts is what the
@@ -145,7 +146,7 @@ func TestFootprint(t *testing.T) {
 		{"freed", []eventlog.FootprintKind{eventlog.FootprintGivenBack, eventlog.FootprintFree}, mb << 20},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
-			head, parts, pins, stacks, live, rollup := footprintOf(t, c.kind, mb)
+			head, parts, pins, stacks, live, slop, rollup := footprintOf(t, c.kind, mb)
 			sums := map[eventlog.FootprintKind]uint64{}
 			all := uint64(0)
 			for _, p := range parts {
@@ -170,6 +171,10 @@ func TestFootprint(t *testing.T) {
 				t.Errorf("%d bytes are live, where the program counts %d", has, live)
 			}
 			switch c.kind {
+			case "live":
+				if ends := sums[eventlog.FootprintBlockEnds]; max(ends, slop)-min(ends, slop) > slack/4 {
+					t.Errorf("%d bytes of blocks are not used, where the program counts %d", ends, slop)
+				}
 			case "pinned":
 				// An array is in each megablock; the nursery, which is in as few as it needs, pins some.
 				if p := pins[0]; p.Kind != eventlog.FootprintPinned || p.Megablocks < mb*3/4 || p.Megablocks > mb+1 || p.Held < p.Count*4096 || p.Held > 2*p.Count*4096 || p.Count < p.Megablocks || p.Count > 2*p.Megablocks {

@@ -10,13 +10,14 @@
 -- * freed: a list that is given up
 -- * bare: none of these
 --
--- Then it collects its heap again and again, says so, and ends at the next line. With +RTS -T it says what the
--- run-time system counts of its heap: bytes alive, bytes of the operating system.
+-- Then it collects its heap again and again (slow: every 8 s; rest: not at all), says so, and ends at the next line. With +RTS -T it says what the
+-- run-time system counts of its heap: bytes alive, bytes of their blocks that are not used, bytes of the operating
+-- system.
 --
 -- Must show: all but a few megabytes in the part that KIND names; pinned and large as free blocks of
 -- megablocks, one held by each array that is kept.
 --
--- usage: footprint KIND MB [rest]
+-- usage: footprint KIND MB [rest|slow]
 module Main (main) where
 
 import Control.Concurrent
@@ -114,7 +115,7 @@ main = do
   enabled <- getRTSStatsEnabled
   when enabled $ do
     s <- gc <$> getRTSStats
-    putStrLn (unwords ["live", show (gcdetails_live_bytes s), "system", show (gcdetails_mem_in_use_bytes s)])
+    putStrLn (unwords ["live", show (gcdetails_live_bytes s), "slop", show (gcdetails_slop_bytes s), "system", show (gcdetails_mem_in_use_bytes s)])
   done <- newEmptyMVar
   _ <- forkIO (getLine >> putMVar done ())
   putStrLn "ready"
@@ -123,7 +124,7 @@ main = do
         stop <- tryTakeMVar done
         case stop of
           Just () -> return ()
-          Nothing -> threadDelay 20000 >> wait
+          Nothing -> threadDelay (if "slow" `elem` args then 8000000 else 20000) >> wait
   wait
   case kept of
     Stack leave -> putMVar leave ()
