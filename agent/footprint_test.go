@@ -129,6 +129,38 @@ func footprintOf(t *testing.T, kind string, mb int) (head *eventlog.Footprint, p
 	return head, parts, pins, stacks, cmd.live, cmd.slop, rollup << 10
 }
 
+// Of a heap of the non-moving collector closures are not counted, but its memory is divided.
+func TestFootprintNonmoving(t *testing.T) {
+	const mb = 16
+	p := place(t, testprog.Options{Threaded: true}, "live", fmt.Sprint(mb), "rest", "+RTS", "--nonmoving-gc", "-RTS")
+	path := filepath.Join(t.TempDir(), "heap.eventlog")
+	h := HeapOptions{Options: Options{PID: p.Process.Pid, Output: path, Warn: func(string) {}}, Wait: time.Millisecond}
+	sum, err := Heap(t.Context(), h)
+	if err != nil || sum.Bands != 0 {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	log, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all, resident, segments uint64
+	for r := eventlog.NewReader(bytes.NewReader(log)); r.Next(); {
+		switch e := r.Record().Event.(type) {
+		case *eventlog.Footprint:
+			resident = e.Resident
+		case *eventlog.FootprintPart:
+			all += e.Bytes
+			if e.Kind == eventlog.FootprintNonmoving {
+				segments = e.Bytes
+			}
+		}
+	}
+	if all != resident || segments < mb<<20 || segments > 4*mb<<20 {
+		t.Errorf("segments have %d bytes, all parts %d of %d", segments, all, resident)
+	}
+	p.end(t)
+}
+
 // The memory of programs that have it in one place is found there; the sum of all parts is what the
 // kernel counts, and what is live is what the program's own run-time system says.
 func TestFootprint(t *testing.T) {

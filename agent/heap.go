@@ -80,6 +80,14 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 		return errNoHaskell
 	}
 	taken, r, err := takeCensus(ctx, c.log, im, o)
+	if errors.Is(err, census.ErrNonmoving) && !o.Graph {
+		c.log.Warn(fmt.Sprintf("closures are not counted, only where memory is (ccview heap --rss): %v", err))
+		if taken, err = r.Blocks(ctx); err != nil {
+			return err
+		}
+		sum.AtRest, sum.Pause = true, taken.Pause
+		return writeFootprint(c.log, taken.Time, im.PID, footprint.Of(taken))
+	}
 	if err != nil {
 		return err
 	}

@@ -231,9 +231,18 @@ func (r *Reader) space() (begin, end uint64, err error) {
 	return s[0], s[1], nil
 }
 
-// Descriptors reads the descriptors of generations and blocks. The program should not run
-// meanwhile.
+// Descriptors reads the descriptors of generations and blocks, of a heap whose closures can be read.
+// The program should not run meanwhile.
 func (r *Reader) Descriptors() (*Descriptors, error) {
+	d, err := r.anyDescriptors()
+	if err == nil && d.Nonmoving {
+		return nil, ErrNonmoving
+	}
+	return d, err
+}
+
+// anyDescriptors is like Descriptors, of any heap.
+func (r *Reader) anyDescriptors() (*Descriptors, error) {
 	d := &Descriptors{}
 	var err error
 	if d.Generations, err = r.generations(); err != nil {
@@ -296,11 +305,8 @@ func (r *Reader) Descriptors() (*Descriptors, error) {
 			at += f.Megablocks * ghc.MegablockBytes
 		}
 	}
-	switch {
-	case d.Megablocks == 0:
+	if d.Megablocks == 0 {
 		return nil, ErrNoHeap
-	case d.Nonmoving:
-		return nil, ErrNonmoving
 	}
 	if d.Filling, err = r.filling(); err != nil {
 		return nil, fmt.Errorf("read the run-time system's capabilities: %w", err)

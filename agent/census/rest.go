@@ -13,8 +13,9 @@ import (
 	"ccagent/perf"
 )
 
-// ErrBusy is returned where a collection may have been under way whenever the program was stopped.
-var ErrBusy = errors.New("whenever the program was stopped, it may have been in the middle of a collection: it runs C code for the run-time system, or is stopped itself (kill -CONT)")
+// ErrBusy is returned where a collection may have been under way whenever the program was stopped, or
+// not all of its threads stopped in time.
+var ErrBusy = errors.New("the program could not be stopped where no collection is under way: it runs C code for the run-time system, or is stopped itself (kill -CONT)")
 
 // restTries is how often a program is stopped for a census at rest, and restPause how long it runs
 // between.
@@ -26,12 +27,42 @@ const (
 // AtRest stops all threads of the program where they are, and counts what is in its heap, whether it
 // is alive or garbage. No collection may be under way, so it lets them go on and tries again if one
 // may be, or if one has moved what was to be copied beside the running program.
-func (r *Reader) AtRest(ctx context.Context, o Options) (c *Census, err error) {
+func (r *Reader) AtRest(ctx context.Context, o Options) (*Census, error) {
+	return tried(ctx, func() (*Census, error) { return r.atRest(o) })
+}
+
+// Blocks is like AtRest, of any heap, and counts no closures: it finds out of what blocks are, and which of them are in memory.
+func (r *Reader) Blocks(ctx context.Context) (*Census, error) {
+	return tried(ctx, func() (*Census, error) {
+		census := newCensus(r, Options{Residence: true})
+		census.AtRest = true
+		var err error
+		census.Pause, err = hold.Stilled(r.PID, func(s *hold.Still) error {
+			waiting, err := r.stopAll(s)
+			if err != nil {
+				return err
+			}
+			if err := r.noCollection(waiting); err != nil {
+				return err
+			}
+			census.Time = perf.Monotonic()
+			if census.Descriptors, err = r.anyDescriptors(); err != nil {
+				return err
+			}
+			census.Residence, err = r.residence(census.Descriptors)
+			return err
+		})
+		return census, err
+	})
+}
+
+// tried tries a census again and again while a collection keeps it from being taken.
+func tried(ctx context.Context, take func() (*Census, error)) (c *Census, err error) {
 	for range restTries {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if c, err = r.atRest(o); !errors.Is(err, ErrBusy) && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrCollected) {
+		if c, err = take(); !errors.Is(err, ErrBusy) && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrCollected) {
 			return c, err
 		}
 		time.Sleep(restPause)
@@ -97,10 +128,14 @@ func (r *Reader) stopAll(s *hold.Still) (waiting map[int]bool, err error) {
 				continue
 			}
 			if _, err := s.Stop(t.TID); err != nil {
-				if errors.Is(err, hold.ErrEnded) {
+				var traced *hold.TracedError
+				switch {
+				case errors.Is(err, hold.ErrEnded):
 					continue
+				case errors.As(err, &traced):
+					return nil, err
 				}
-				return nil, err
+				return nil, fmt.Errorf("%w: %w", ErrBusy, err) // on a busy machine it may not get its turn in time
 			}
 			waiting[t.TID], fresh = t.State == 'S', true
 		}

@@ -125,10 +125,15 @@ func (b *builder) heap() {
 	}
 	for _, g := range b.d.Segments {
 		size := uint64(g.Blocks) * ghc.BlockBytes
-		add(key{kind: eventlog.FootprintNonmoving}, b.inMemory(g.Start, g.Start+size), size, 1)
+		k := key{kind: eventlog.FootprintNonmoving}
+		if g.Has(ghc.BlockLarge) {
+			k.kind = eventlog.FootprintLarge
+		} else if g.Has(ghc.BlockCompact) {
+			k.kind = eventlog.FootprintCompact
+		}
+		add(k, b.inMemory(g.Start, g.Start+size), size, 1)
 		header(g.Start, key{kind: eventlog.FootprintRTS})
 		if m := b.partly[g.Start&megablockOf]; m != nil {
-			k := key{kind: eventlog.FootprintNonmoving}
 			if m.held[k] == nil {
 				m.held[k] = &holding{}
 			}

@@ -106,6 +106,9 @@ func heapLine(s *agent.HeapSummary) string {
 			census.Beside: "at rest, garbage included; the oldest generation was copied while it ran on",
 		}[s.Manner]
 	}
+	if s.Bands == 0 {
+		return fmt.Sprintf("closures were not counted; stopped for %.1f ms", s.Pause.Seconds()*1e3)
+	}
 	line := fmt.Sprintf("%s in %d bands, %s; stopped for %.1f ms", bytesAmount(int64(s.Bytes)), s.Bands, how, s.Pause.Seconds()*1e3)
 	if s.Pinned > 0 {
 		line += fmt.Sprintf("; %s of it are whole blocks of pinned byte arrays", bytesAmount(int64(s.Pinned)))
