@@ -2,6 +2,7 @@ package push
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
@@ -39,8 +40,8 @@ type TLS struct {
 // DefaultTimeout is that of OpenTelemetry's exporters.
 const DefaultTimeout = 10 * time.Second
 
-// maxAnswer bounds what is read of an answer.
-const maxAnswer = 64 << 10
+// MaxAnswer bounds what is read of an answer, in bytes.
+const MaxAnswer = 64 << 10
 
 // client is a target that is ready.
 type client struct {
@@ -67,36 +68,68 @@ func (t *Target) client() (*client, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Engine.Name, err)
 		}
-		transport := http.DefaultTransport.(*http.Transport).Clone()
-		transport.TLSClientConfig = config
-		c.http.Transport = transport
+		c.http.Transport = NewTransport(config)
 	}
 	return c, nil
 }
 
 func (t TLS) config() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if t.CA != "" {
-		pem, err := os.ReadFile(t.CA)
-		if err != nil {
-			return nil, fmt.Errorf("read the authority's certificate: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s has no certificate in PEM", t.CA)
-		}
+	p, err := t.Load()
+	if err != nil {
+		return nil, err
 	}
+	return p.Config()
+}
+
+// PEM is what the files of a TLS hold; empty where there is none.
+type PEM struct{ CA, Certificate, Key []byte }
+
+// Load reads the files, whose contents Config checks.
+func (t TLS) Load() (p PEM, err error) {
 	if (t.Certificate == "") != (t.Key == "") {
-		return nil, errors.New("a client's certificate and its key are given together")
+		return p, errors.New("a client's certificate and its key are given together")
 	}
-	if t.Certificate != "" {
-		pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
+	for _, f := range []struct {
+		path, what string
+		into       *[]byte
+	}{{t.CA, "the authority's certificate", &p.CA}, {t.Certificate, "the client's certificate", &p.Certificate}, {t.Key, "the client's key", &p.Key}} {
+		if f.path == "" {
+			continue
+		}
+		if *f.into, err = os.ReadFile(f.path); err != nil {
+			return p, fmt.Errorf("read %s: %w", f.what, err)
+		}
+	}
+	if _, err := p.Config(); err != nil {
+		return p, fmt.Errorf("%s: %w", cmp.Or(t.CA, t.Certificate), err)
+	}
+	return p, nil
+}
+
+// Config makes what TLS takes of it.
+func (p PEM) Config() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if p.CA != nil {
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(p.CA) {
+			return nil, errors.New("there is no authority's certificate in PEM")
+		}
+	}
+	if p.Certificate != nil {
+		pair, err := tls.X509KeyPair(p.Certificate, p.Key)
 		if err != nil {
 			return nil, fmt.Errorf("read the client's certificate: %w", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
 	return c, nil
+}
+
+// NewTransport makes what sends a target's requests.
+func NewTransport(c *tls.Config) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = c
+	return t
 }
 
 // RefusedError is an answer that will not change if the request is repeated.
@@ -152,7 +185,7 @@ func (c *client) send(ctx context.Context, r *Request) (rejected int64, why stri
 		return 0, "", &later{err: err}
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, MaxAnswer))
 	if err != nil {
 		return 0, "", &later{err: fmt.Errorf("read the answer: %w", err)}
 	}

@@ -49,9 +49,9 @@ const (
 	convertIdle = time.Second
 )
 
-// convertMain runs such a child, and then does not return.
+// convertMain runs such a child, or one that sends, and then does not return.
 func convertMain() {
-	sandbox.Main(map[string]sandbox.Role{convertRole: func(c *sandbox.Conn, _ []*os.File) error {
+	sandbox.Main(map[string]sandbox.Role{transmitRole: transmitChild, convertRole: func(c *sandbox.Conn, _ []*os.File) error {
 		for {
 			_, text, err := c.Receive(maxConversion)
 			if errors.Is(err, io.EOF) {
@@ -182,11 +182,16 @@ func (v *converter) end() error {
 	child := v.child
 	v.child = nil
 	v.idle.Stop()
+	defer v.ended()
+	return endChild(child)
+}
+
+// endChild ends a child that has nothing to do, and returns what it says of why it has failed.
+func endChild(child *sandbox.Child) error {
 	child.Close() // it ends by itself, if it can
 	patience := time.AfterFunc(convertIdle, child.Kill)
 	err := child.Wait()
 	patience.Stop()
-	v.ended()
 	if err == nil {
 		return nil
 	}
@@ -241,6 +246,7 @@ type sender struct {
 	names      []string
 	queues     []*push.Queue
 	converters []*converter // each a queue's
+	by         []*transmitter
 	cancel     context.CancelFunc
 	running    sync.WaitGroup
 }
@@ -262,6 +268,11 @@ func newSender(c *config.Daemon, stateDir string) (*sender, error) {
 		if t.URL == "" {
 			return nil, fmt.Errorf("daemon.push[%d].url: the engine's address is missing", i)
 		}
+		transmitter, err := newTransmitter(t.TLS)
+		if err != nil {
+			return nil, fmt.Errorf("daemon.push[%d]: %w", i, err)
+		}
+		t.Transport = transmitter
 		by := &converter{what: conversion{e.Name, to.Arguments}}
 		q, err := push.NewQueue(t, push.Options{
 			Spill:  filepath.Join(stateDir, fmt.Sprintf("push-%d-%s.json", i, e.Name)),
@@ -274,6 +285,7 @@ func newSender(c *config.Daemon, stateDir string) (*sender, error) {
 			return nil, err
 		}
 		s.names, s.queues, s.converters = append(s.names, fmt.Sprintf("%s-%d", e.Name, i)), append(s.queues, q), append(s.converters, by)
+		s.by = append(s.by, transmitter)
 	}
 	return s, nil
 }
@@ -313,7 +325,8 @@ func (s *sender) stop() {
 		s.cancel()
 	}
 	s.running.Wait()
-	for _, v := range s.converters {
+	for i, v := range s.converters {
 		v.stop()
+		s.by[i].stop()
 	}
 }

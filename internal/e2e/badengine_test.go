@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -70,6 +72,64 @@ func (e *badEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(text)
 }
 
+// sendsWithoutPrivileges checks, while a daemon sends, that a confined child of it does, and that it has no socket of TCP
+// itself.
+func sendsWithoutPrivileges(t *testing.T, daemon int) {
+	tcp := map[string]bool{} // inodes
+	for _, table := range []string{"tcp", "tcp6"} {
+		text, err := os.ReadFile("/proc/net/" + table)
+		if err != nil {
+			t.Error(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Fields(line); len(f) > 9 {
+				tcp["socket:["+f[9]+"]"] = true
+			}
+		}
+	}
+	has := func(pid string) (n int) {
+		fds, _ := filepath.Glob("/proc/" + pid + "/fd/*")
+		for _, fd := range fds {
+			if to, err := os.Readlink(fd); err == nil && tcp[to] {
+				n++
+			}
+		}
+		return n
+	}
+	if n := has(strconv.Itoa(daemon)); n != 0 {
+		t.Errorf("the daemon has %d sockets of TCP itself", n)
+	}
+	senders := 0
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		text, err := os.ReadFile(dir + "/status")
+		cmdline, _ := os.ReadFile(dir + "/cmdline")
+		if err != nil || strings.Trim(string(cmdline), "\x00") != "ccagent-send" {
+			continue
+		}
+		status := map[string]string{}
+		for line := range strings.Lines(string(text)) {
+			name, value, _ := strings.Cut(line, ":")
+			status[name] = strings.Join(strings.Fields(value), " ")
+		}
+		if status["PPid"] != strconv.Itoa(daemon) || has(filepath.Base(dir)) == 0 {
+			continue
+		}
+		senders++
+		for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapAmb"} {
+			if strings.Trim(status[set], "0") != "" {
+				t.Errorf("what sends has the capabilities %s %s", set, status[set])
+			}
+		}
+		if strings.HasPrefix(status["Uid"], "0 ") || status["NoNewPrivs"] != "1" || status["Seccomp"] != "2" {
+			t.Errorf("what sends has the users %s, no_new_privs %s, a filter of mode %s", status["Uid"], status["NoNewPrivs"], status["Seccomp"])
+		}
+	}
+	if senders != 1 {
+		t.Errorf("%d children of the daemon are connected", senders)
+	}
+}
+
 // An engine that is reached by TLS, with an authority of its own and headers, all from the environment, may
 // be overloaded, garbled, slow, and broken; what it does not refuse for good it gets in the end. What it
 // refuses is counted.
@@ -82,8 +142,12 @@ func TestDaemonSendsToABadEngine(t *testing.T) {
 			io.WriteString(w, text)
 		}
 	}
+	h := newHost(t)
 	e := &badEngine{t: t, answers: []func(http.ResponseWriter, *http.Request){
-		say(503, "text/plain", "overloaded"),
+		func(w http.ResponseWriter, r *http.Request) {
+			sendsWithoutPrivileges(t, h.daemon.Process.Pid)
+			say(503, "text/plain", "overloaded")(w, r)
+		},
 		say(200, "text/html", "<h1>It works!</h1>"),
 		func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
@@ -98,7 +162,6 @@ func TestDaemonSendsToABadEngine(t *testing.T) {
 	}
 	exe := readable(t, testprog.Build(t, "spin31", testprog.Options{}))
 	p := runOn(t, nil, exe, forever)
-	h := newHost(t)
 	h.more = "  push:\n  - {engine: otlp}\n"
 	h.configure("  - {executable: " + exe + ", profile: true}\n  - {profile: false}\n")
 	h.env = []string{

@@ -113,7 +113,7 @@ func enter(s setup) (Confinement, error) {
 	if s.Network {
 		return done, nil
 	}
-	switch err := loadFilter(); {
+	switch err := loadFilter(s.Connects); {
 	case errors.Is(err, errNoFilter):
 		done.Filter = err.Error()
 	case err != nil:

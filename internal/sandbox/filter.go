@@ -3,8 +3,10 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/net/bpf"
@@ -32,6 +34,19 @@ var allowed = []uintptr{
 	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK, unix.SYS_RESTART_SYSCALL,
 	unix.SYS_GETTID, unix.SYS_GETPID, unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID,
 	unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
+}
+
+// network are the system calls that a child that Connects has beside those.
+var network = []uintptr{
+	unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME, unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKOPT,
+	unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_SHUTDOWN,
+	unix.SYS_NEWFSTATAT, unix.SYS_GETDENTS64, unix.SYS_READLINKAT,
+}
+
+// networkConditional are those that it has with some arguments: sockets of IP, and files to read.
+var networkConditional = map[uintptr][]condition{
+	unix.SYS_SOCKET: {{arg: 0, with: []uint32{unix.AF_INET, unix.AF_INET6}}},
+	unix.SYS_OPENAT: {{arg: 2, clear: unix.O_WRONLY}, {arg: 2, clear: unix.O_RDWR}, {arg: 2, clear: unix.O_CREAT}, {arg: 2, clear: unix.O_TRUNC}},
 }
 
 const prSetVMA = 0x53564d41 // PR_SET_VMA, which names memory
@@ -67,7 +82,7 @@ const (
 //
 // The program is our own because github.com/elastic/go-seccomp-bpf (v1.6.0) compares an
 // argument with the number of the next system call if two have conditions.
-func program() ([]bpf.RawInstruction, error) {
+func program(withNetwork bool) ([]bpf.RawInstruction, error) {
 	const (
 		allow  = unix.SECCOMP_RET_ALLOW
 		refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
@@ -86,11 +101,16 @@ func program() ([]bpf.RawInstruction, error) {
 	is := func(number uintptr, then uint32) {
 		p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(number), SkipTrue: 1}, bpf.RetConstant{Val: then})
 	}
-	for _, number := range append(allowed, alsoAllowed...) {
+	always, sometimes := slices.Concat(allowed, alsoAllowed), conditional()
+	if withNetwork {
+		always = append(always, network...)
+		maps.Copy(sometimes, networkConditional)
+	}
+	for _, number := range always {
 		is(number, allow)
 	}
 	is(unix.SYS_CLONE3, absent)
-	for number, conditions := range conditional() {
+	for number, conditions := range sometimes {
 		// Each block ends in a return on both paths, so the next block finds the number
 		// loaded.
 		var block []bpf.Instruction
@@ -134,8 +154,8 @@ var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix
 var errNoFilter = errors.New("no system call filter")
 
 // loadFilter installs the filter on all threads of the process. no_new_privs is already set.
-func loadFilter() error {
-	raw, err := program()
+func loadFilter(withNetwork bool) error {
+	raw, err := program(withNetwork)
 	if err != nil {
 		return err
 	}

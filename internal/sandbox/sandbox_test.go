@@ -170,7 +170,7 @@ func everyonesCopy(t *testing.T) string {
 // asUsers runs a test with a parent that is root, and with one that is not.
 func asUsers(t *testing.T, f func(t *testing.T, exe string, who *syscall.Credential)) {
 	testprog.NeedRoot(t)
-	if _, err := program(); err != nil {
+	if _, err := program(true); err != nil {
 		testprog.Skip(t, &testprog.UnsupportedError{Need: err.Error()})
 	}
 	exe := everyonesCopy(t)

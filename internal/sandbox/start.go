@@ -31,6 +31,9 @@ type Config struct {
 	// Network leaves out the system call filter, so that the child can speak to servers. It may not
 	// parse what it gets.
 	Network bool
+	// Connects leaves a filter that lets it connect to others by IP, and read files that everybody may read, such as
+	// the names of hosts and the authorities' certificates.
+	Connects bool
 }
 
 // Child is a running child. The parent calls Wait, once.
@@ -80,7 +83,8 @@ type setup struct {
 	Memory   uint64
 	FileSize uint64
 	Network  bool // no filter
-	Files    int  // number of descriptors that follow, standard error included
+	Connects bool
+	Files    int // number of descriptors that follow, standard error included
 }
 
 const (
@@ -131,7 +135,7 @@ func start(ctx context.Context, config Config, files []*os.File) (*Child, error)
 		conn.Close()
 		return nil, err
 	}
-	if err := c.confine(setup{UID: id, Memory: config.Memory, FileSize: config.FileSize, Network: config.Network, Files: len(files) + 1}, files); err != nil {
+	if err := c.confine(setup{UID: id, Memory: config.Memory, FileSize: config.FileSize, Network: config.Network, Connects: config.Connects, Files: len(files) + 1}, files); err != nil {
 		c.cmd.Process.Kill()
 		waitErr := c.Wait()
 		if ctx.Err() != nil {
