@@ -18,6 +18,7 @@ func TestWaysAreComplete(t *testing.T) {
 		{"-dynamic", testprog.Options{Dynamic: true}},
 		{"-dynamic -pie", testprog.Options{Dynamic: true, NoDebug: true, Flags: []string{"-fPIC", "-pie"}}},
 		{"-split-sections", testprog.Options{Flags: []string{"-split-sections"}}},
+		{"-optl-static", testprog.Options{Flags: []string{"-optl-static"}}},
 		{"stripped", testprog.Options{NoDebug: true, Strip: true, Flags: []string{"-split-sections"}}},
 	} {
 		t.Run(c.way, func(t *testing.T) {
