@@ -25,6 +25,7 @@ import (
 	"ccagent/internal/buildinfo"
 	"ccagent/profile"
 	"ccagent/profile/rewrite"
+	"ccagent/ui/printer"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -127,13 +128,32 @@ func psCommand() *cobra.Command {
 				return err
 			}
 			return printAs(cmd, format, struct {
-				Processes []control.Process `json:"processes"`
-			}{processes}, func(to io.Writer) error { return printProcesses(to, processes) })
+				Processes []processJSON `json:"processes"`
+			}{processesJSON(processes)}, func(to io.Writer) error { return printProcesses(to, processes) })
 		},
 	}
 	socketFlag(cmd, &socket)
 	formatFlag(cmd, &format)
 	return cmd
+}
+
+// processJSON is a process as ps prints it: what is not known of it is null.
+type processJSON struct {
+	control.Process
+	Service   *string `json:"service"`
+	Program   *string `json:"program"`
+	GHC       *string `json:"ghc"`
+	Way       *string `json:"way"`
+	Cgroup    *string `json:"cgroup"`
+	Container *string `json:"container"`
+}
+
+func processesJSON(ps []control.Process) []processJSON {
+	out := make([]processJSON, len(ps))
+	for i, p := range ps {
+		out[i] = processJSON{p, printer.Known(p.Service), printer.Known(p.Program), printer.Known(p.GHC), printer.Known(p.Way), printer.Known(p.Cgroup), printer.Known(p.Container)}
+	}
+	return out
 }
 
 // visible lists what the daemon sees or, where none runs, what could be profiled.

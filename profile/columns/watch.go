@@ -150,6 +150,28 @@ func (l *Log) Watched(group string) (ns uint64, partly bool) {
 	return l.Duration, false
 }
 
+// Tells reports whether the log says anything of a group's events ("gc" or "threads"): only then is
+// a count of 0 a count.
+func (l *Log) Tells(group string) bool {
+	r := &l.RTSLog
+	if _, watched := r.Watches[group]; watched {
+		return true
+	}
+	for _, g := range r.Probes {
+		if g.Group == group && g.Problem == "" {
+			return true
+		}
+	}
+	runs, _ := r.Ran()
+	switch group {
+	case "gc":
+		return len(l.GCs) > 0 || r.Stats.Collections > 0
+	case "threads":
+		return runs > 0 || r.Created > 0
+	}
+	return false
+}
+
 // shortGap is the time in ns in which a program starts or ends that need not be mentioned.
 const shortGap = 5e6
 

@@ -24,10 +24,10 @@ const (
 
 // Check is one question about a log, with its answer.
 type Check struct {
-	Name   string `json:"check"`
-	Status Status `json:"status"`
-	Detail string `json:"detail"`
-	Remedy string `json:"remedy"` // how to get what is missing, as lines of text; may be empty
+	Name   string
+	Status Status
+	Detail string
+	Remedy string // how to get what is missing, as lines of text; may be empty
 }
 
 // Diagnose checks whether a log is complete, what is missing and how to get it.

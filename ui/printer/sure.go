@@ -53,26 +53,42 @@ func (p *Printer) SureNote(tied bool) {
 	}
 }
 
-// SureJSON is the fields that say how sure a row's share is. Documents embed it.
+// SureJSON is the fields that say how sure a row's share is; null where nothing is known of that.
+// Documents embed it.
 type SureJSON struct {
-	Low       float64 `json:"low"`
-	High      float64 `json:"high"`
-	Effective float64 `json:"effective_samples"`
-	Tied      bool    `json:"tied"`
+	Low       *float64 `json:"low"`
+	High      *float64 `json:"high"`
+	Effective *float64 `json:"effective_samples"`
+	Tied      bool     `json:"tied"`
 }
 
 // PartsJSON is the fields that say how sure a row's further figures are.
 type PartsJSON struct {
-	OnlyLow       float64 `json:"only_low"`
-	OnlyHigh      float64 `json:"only_high"`
-	InclusiveLow  float64 `json:"inclusive_low"`
-	InclusiveHigh float64 `json:"inclusive_high"`
+	OnlyLow       *float64 `json:"only_low"`
+	OnlyHigh      *float64 `json:"only_high"`
+	InclusiveLow  *float64 `json:"inclusive_low"`
+	InclusiveHigh *float64 `json:"inclusive_high"`
 }
 
 // PartsOf gives the fields of a row.
 func PartsOf(s profile.SureParts) PartsJSON {
-	return PartsJSON{s.Only.Low, s.Only.High, s.Inclusive.Low, s.Inclusive.High}
+	var j PartsJSON
+	j.OnlyLow, j.OnlyHigh = Bounds(s.Only)
+	j.InclusiveLow, j.InclusiveHigh = Bounds(s.Inclusive)
+	return j
 }
 
 // SureOf gives the fields of a row.
-func SureOf(s profile.Sure) SureJSON { return SureJSON{s.Low, s.High, s.Effective, s.Tied} }
+func SureOf(s profile.Sure) SureJSON {
+	j := SureJSON{Tied: s.Tied}
+	j.Low, j.High = Bounds(s.Interval)
+	j.Effective = If(j.High != nil, s.Effective)
+	return j
+}
+
+// Bounds gives an interval's ends for JSON. Both are nil if it was not computed, which gives an
+// upper end above 0, or without samples, where it is all from 0 to 1.
+func Bounds(i interval.Interval) (low, high *float64) {
+	known := i.High > 0 && !(i.Low == 0 && i.High == 1 && i.Effective == 0)
+	return If(known, i.Low), If(known, i.High)
+}

@@ -68,9 +68,9 @@ type capabilityTimeJSON struct {
 }
 
 type threadTimeJSON struct {
-	PID   uint32 `json:"pid"`
-	ID    uint64 `json:"id"`
-	Label string `json:"label"`
+	PID   *uint32 `json:"pid"`
+	ID    uint64  `json:"id"`
+	Label *string `json:"label"`
 	timeShareJSON
 }
 
@@ -95,7 +95,7 @@ func activityJSONOf(a *activity.Activity) *activityOfJSON {
 	}
 	for i := range a.Threads {
 		t := &a.Threads[i]
-		doc.Threads = append(doc.Threads, threadTimeJSON{t.PID, t.TSO, t.Label, of(&t.Share)})
+		doc.Threads = append(doc.Threads, threadTimeJSON{printer.Known(t.PID), t.TSO, printer.Known(t.Label), of(&t.Share)})
 	}
 	return doc
 }

@@ -37,15 +37,23 @@ func (p out) remedy(indent, text string) {
 	}
 }
 
+type checkJSON struct {
+	Name   string           `json:"check"`
+	Status diagnosis.Status `json:"status"`
+	Detail string           `json:"detail"`
+	Remedy *string          `json:"remedy"`
+}
+
 // JSON implements printer.Report. A log is whole if no check fails.
 func (d Doctor) JSON(w io.Writer, _ printer.Options) error {
-	checks := diagnosis.Diagnose(d.Profile)
 	whole := true
-	for _, c := range checks {
+	checks := []checkJSON{}
+	for _, c := range diagnosis.Diagnose(d.Profile) {
 		whole = whole && c.Status != diagnosis.StatusFail
+		checks = append(checks, checkJSON{c.Name, c.Status, c.Detail, printer.Known(c.Remedy)})
 	}
 	return printer.JSON(w, struct {
-		Whole  bool              `json:"whole"`
-		Checks []diagnosis.Check `json:"checks"`
+		Whole  bool        `json:"whole"`
+		Checks []checkJSON `json:"checks"`
 	}{whole, checks})
 }

@@ -34,8 +34,8 @@ func (i Info) Text(w io.Writer, o printer.Options) error {
 		p.field("recorded", time.Unix(0, int64(c.StartUnixNs)).UTC().Format("2006-01-02 15:04:05 UTC")+" by ccagent "+c.AgentVersion+modeName(c.Mode))
 		p.field("host", strings.Trim(fmt.Sprintf("%s, %s, Linux %s %s, %s", c.Label(eventlog.LabelHost), c.CPUModel, c.Kernel, c.Arch, format.Plural(uint64(c.CPUs), "cpu")), ", "))
 	}
-	if doc.GHC.Version != "" || doc.GHC.Way != "" {
-		ghc := strings.TrimSpace(doc.GHC.Version + " " + doc.GHC.Way)
+	if version, way := ghcOf(pr); version != "" || way != "" {
+		ghc := strings.TrimSpace(version + " " + way)
 		if c.LayoutAssumed {
 			ghc += " (heap layout assumed: this version is not known)"
 		}
@@ -223,15 +223,13 @@ func (p out) categories(pr *profile.Profile, doc infoJSON) {
 			continue
 		}
 		var parts []string
-		cats := slices.Clone(e.Categories)
-		slices.SortStableFunc(cats, func(a, b categoryJSON) int { return cmp.Compare(b.Share, a.Share) })
+		cats := slices.DeleteFunc(slices.Clone(e.Categories), func(c categoryJSON) bool { return c.Share == nil || *c.Share == 0 })
+		slices.SortStableFunc(cats, func(a, b categoryJSON) int { return cmp.Compare(*b.Share, *a.Share) })
 		for _, c := range cats {
-			if c.Share == 0 {
-				continue
-			}
-			part := c.Name + " " + format.Percent(c.Share)
+			share := *c.Share
+			part := c.Name + " " + format.Percent(share)
 			if c.Low != nil {
-				part += " " + format.PlusMinus(c.Share, max(c.Share-*c.Low, *c.High-c.Share))
+				part += " " + format.PlusMinus(share, max(share-*c.Low, *c.High-share))
 			}
 			parts = append(parts, strings.TrimSpace(part))
 		}
@@ -249,8 +247,8 @@ func categoriesOf(p *profile.Profile, event int) []categoryJSON {
 		sure = s.SureCategories()
 	}
 	for i, c := range s.Categories() {
-		j := categoryJSON{Name: c.Name, Share: c.Share}
-		if sure != nil {
+		j := categoryJSON{Name: c.Name, Share: printer.If(shareKnown(p, c.Name, s.Samples), c.Share)}
+		if sure != nil && j.Share != nil {
 			j.Low, j.High = &sure[i].Low, &sure[i].High
 		}
 		out = append(out, j)
@@ -275,8 +273,8 @@ func (p out) agent(pr *profile.Profile, doc infoJSON) {
 	if c.WalkMedianNs > 0 {
 		s += fmt.Sprintf("; walks took %d ns (median) to %d ns (99th percentile)", c.WalkMedianNs, c.WalkP99Ns)
 	}
-	if o := doc.Agent.Overhead; o > 0 {
-		s += ": " + format.Percent(o) + " of the program's cpu time"
+	if o := doc.Agent.Overhead; o != nil && *o > 0 {
+		s += ": " + format.Percent(*o) + " of the program's cpu time"
 	}
 	p.field("sampling", s)
 	p.overhead(pr)

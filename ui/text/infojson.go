@@ -13,82 +13,82 @@ import (
 )
 
 type infoJSON struct {
-	Program    programJSON        `json:"program"`
-	RTS        *rtsJSON           `json:"rts,omitempty"`
-	GHC        ghcJSON            `json:"ghc"`
-	Host       hostJSON           `json:"host"`
-	Events     []eventJSON        `json:"events"`
-	Stacks     stacksInfoJSON     `json:"stacks"`
-	Exact      *exactJSON         `json:"cost_centre_stacks,omitempty"`
-	Categories map[string]float64 `json:"categories"`
-	Agent      agentJSON          `json:"agent"`
-	Duration   float64            `json:"duration_seconds"`
-	Symbolised bool               `json:"symbolised"`
-	Complete   bool               `json:"complete"`
-	Log        logJSON            `json:"log"`
-	Modules    []moduleJSON       `json:"modules"`
-	Warnings   []string           `json:"warnings,omitempty"`
-	Loss       []lossJSON         `json:"loss"`
-	Probes     []probesJSON       `json:"probes"`
+	Program    programJSON         `json:"program"`
+	RTS        *rtsJSON            `json:"rts,omitempty"`
+	GHC        ghcJSON             `json:"ghc"`
+	Host       hostJSON            `json:"host"`
+	Events     []eventJSON         `json:"events"`
+	Stacks     stacksInfoJSON      `json:"stacks"`
+	Exact      *exactJSON          `json:"cost_centre_stacks,omitempty"`
+	Categories map[string]*float64 `json:"categories"`
+	Agent      agentJSON           `json:"agent"`
+	Duration   *float64            `json:"duration_seconds"`
+	Symbolised bool                `json:"symbolised"`
+	Complete   bool                `json:"complete"`
+	Log        logJSON             `json:"log"`
+	Modules    []moduleJSON        `json:"modules"`
+	Warnings   []string            `json:"warnings,omitempty"`
+	Loss       []lossJSON          `json:"loss"`
+	Probes     []probesJSON        `json:"probes"`
 	// Transactions are the attempts to run STM transactions, if they were counted.
 	Transactions *transactionsJSON `json:"transactions,omitempty"`
 	Heap         []seriesJSON      `json:"heap,omitempty"`
 }
 
 type programJSON struct {
-	Path       string   `json:"path"`
+	Path       *string  `json:"path"`
 	Args       []string `json:"args"`
-	PID        uint32   `json:"pid"`
-	UID        uint32   `json:"uid"`
-	Mode       string   `json:"mode"`
-	Start      string   `json:"start"`
-	End        string   `json:"end"`
+	PID        *uint32  `json:"pid"`
+	UID        *uint32  `json:"uid"`
+	Mode       *string  `json:"mode"`
+	Start      *string  `json:"start"`
+	End        *string  `json:"end"`
 	ExitStatus *uint32  `json:"exit_status"`
 }
 
 type ghcJSON struct {
-	Version       string `json:"version"`
-	Way           string `json:"way"`
-	LayoutAssumed bool   `json:"layout_assumed"`
-	RTS           string `json:"rts"`
+	Version       *string `json:"version"`
+	Way           *string `json:"way"`
+	LayoutAssumed *bool   `json:"layout_assumed"`
+	RTS           *string `json:"rts"`
 }
 
 type hostJSON struct {
-	Name     string `json:"name"`
-	Kernel   string `json:"kernel"`
-	Arch     string `json:"arch"`
-	CPUModel string `json:"cpu_model"`
-	CPUs     uint32 `json:"cpus"`
-	Agent    string `json:"ccagent_version"`
+	Name     *string `json:"name"`
+	Kernel   *string `json:"kernel"`
+	Arch     *string `json:"arch"`
+	CPUModel *string `json:"cpu_model"`
+	CPUs     *uint32 `json:"cpus"`
+	Agent    *string `json:"ccagent_version"`
 }
 
 // rateJSON is at what rate an event was sampled from a time on, and why.
 type rateJSON struct {
 	Since       float64 `json:"since_seconds"`
 	Rate        uint64  `json:"rate"`
-	InterruptNs uint32  `json:"interrupt_ns"`
-	SampleNs    uint32  `json:"sample_ns"`
+	InterruptNs *uint32 `json:"interrupt_ns"`
+	SampleNs    *uint32 `json:"sample_ns"`
 }
 
 type eventJSON struct {
-	Name      string `json:"name"`
-	Requested string `json:"requested"`
-	Granted   string `json:"granted"`
-	Fallback  string `json:"fallback"`
-	Unit      string `json:"unit"`
-	Samples   uint64 `json:"samples"`
-	Weight    uint64 `json:"weight"`
-	Lost      uint64 `json:"lost"`
-	Throttled uint64 `json:"throttled"`
-	Frequency uint64 `json:"frequency_hz"`
-	Period    uint64 `json:"period"`
+	Name      string  `json:"name"`
+	Requested string  `json:"requested"`
+	Granted   *string `json:"granted"`
+	Fallback  *string `json:"fallback"`
+	Unit      *string `json:"unit"`
+	Samples   uint64  `json:"samples"`
+	Weight    uint64  `json:"weight"`
+	Lost      *uint64 `json:"lost"`
+	Throttled *uint64 `json:"throttled"`
+	Frequency *uint64 `json:"frequency_hz"`
+	Period    *uint64 `json:"period"`
 	// Rates are what --max-overhead made of either, in order of time.
 	Rates []rateJSON `json:"rates,omitempty"`
 	// Achieved is samples a second of cpu time, OnCounter the part of the time in
-	// which the event was counted; 0 and 1 if unknown.
-	Achieved  float64 `json:"achieved_hz"`
-	OnCounter float64 `json:"on_counter"`
-	Counted   uint64  `json:"counted"`
+	// which the event was counted.
+	Achieved  *float64 `json:"achieved_hz"`
+	OnCounter *float64 `json:"on_counter"`
+	Counted   *uint64  `json:"counted"`
 	// Categories are shares of the event by category of the code.
 	Categories []categoryJSON `json:"categories"`
 	// Sampling is how the event was sampled.
@@ -98,7 +98,7 @@ type eventJSON struct {
 // categoryJSON is a category's share, with its 95 % interval, which is null in logs too large for it.
 type categoryJSON struct {
 	Name  string   `json:"category"`
-	Share float64  `json:"share"`
+	Share *float64 `json:"share"`
 	Low   *float64 `json:"low"`
 	High  *float64 `json:"high"`
 }
@@ -114,17 +114,17 @@ type stacksInfoJSON struct {
 }
 
 type agentJSON struct {
-	CPUSeconds  float64 `json:"cpu_seconds"`
-	MaxRSS      uint64  `json:"max_rss_bytes"`
-	NsPerSample float64 `json:"bpf_ns_per_sample"`
+	CPUSeconds  *float64 `json:"cpu_seconds"`
+	MaxRSS      *uint64  `json:"max_rss_bytes"`
+	NsPerSample *float64 `json:"bpf_ns_per_sample"`
 	// WalkMedianNs and WalkP99Ns are what one sample's stack walk took.
-	WalkMedianNs uint64  `json:"walk_median_ns"`
-	WalkP99Ns    uint64  `json:"walk_p99_ns"`
-	BPFRuns      uint64  `json:"bpf_runs"`
-	BPFSeconds   float64 `json:"bpf_seconds"`
-	// Overhead is time in BPF as a fraction of the program's cpu time; 0 where
+	WalkMedianNs *uint64  `json:"walk_median_ns"`
+	WalkP99Ns    *uint64  `json:"walk_p99_ns"`
+	BPFRuns      *uint64  `json:"bpf_runs"`
+	BPFSeconds   *float64 `json:"bpf_seconds"`
+	// Overhead is time in BPF as a fraction of the program's CPU time; null where
 	// one of the two is unknown.
-	Overhead float64 `json:"overhead"`
+	Overhead *float64 `json:"overhead"`
 	// Budget is the cost of measuring, probes included, and what was left out.
 	Budget *overheadJSON `json:"budget,omitempty"`
 }
@@ -147,16 +147,16 @@ type damageJSON struct {
 }
 
 type moduleJSON struct {
-	Path       string `json:"path"`
-	BuildID    string `json:"build_id"`
-	Symbolised bool   `json:"symbolised"`
-	GHCVersion string `json:"ghc_version"`
-	Way        string `json:"way"`
-	Symtab     bool   `json:"symtab"`
-	DWARF      bool   `json:"dwarf"`
-	Notes      bool   `json:"source_notes"`
-	IPE        bool   `json:"ipe"`
-	Problem    string `json:"problem"`
+	Path       string  `json:"path"`
+	BuildID    *string `json:"build_id"`
+	Symbolised bool    `json:"symbolised"`
+	GHCVersion *string `json:"ghc_version"`
+	Way        *string `json:"way"`
+	Symtab     *bool   `json:"symtab"`
+	DWARF      *bool   `json:"dwarf"`
+	Notes      *bool   `json:"source_notes"`
+	IPE        *bool   `json:"ipe"`
+	Problem    *string `json:"problem"`
 }
 
 type lossJSON struct {
@@ -172,48 +172,49 @@ func (i Info) JSON(w io.Writer, _ printer.Options) error { return printer.JSON(w
 
 func infoOf(p *profile.Profile) infoJSON {
 	c := &p.Capture
+	version, way := ghcOf(p)
 	doc := infoJSON{
-		Program: programJSON{Path: c.Program, Args: append([]string{}, c.Args...), PID: c.PID, UID: c.UID},
-		GHC:     ghcJSON{c.GHCVersion, c.Way, c.LayoutAssumed, p.RTS},
-		Host:    hostJSON{c.Label(eventlog.LabelHost), c.Kernel, c.Arch, c.CPUModel, c.CPUs, c.AgentVersion},
-		Events:  []eventJSON{}, Categories: map[string]float64{}, Modules: []moduleJSON{}, Loss: []lossJSON{},
-		Duration: float64(p.Lasted()) / 1e9, Symbolised: p.Symbolised, Complete: p.Accounting.Complete && (p.HaveEnd || !p.HaveCapture),
+		Program: programJSON{Path: printer.Known(c.Program), Args: append([]string{}, c.Args...), PID: printer.Known(c.PID), UID: printer.If(p.HaveCapture, c.UID)},
+		GHC:     ghcJSON{printer.Known(version), printer.Known(way), printer.If(p.HaveCapture, c.LayoutAssumed), printer.Known(p.RTS)},
+		Host: hostJSON{printer.Known(c.Label(eventlog.LabelHost)), printer.Known(c.Kernel), printer.Known(c.Arch), printer.Known(c.CPUModel),
+			printer.Known(c.CPUs), printer.Known(c.AgentVersion)},
+		Events: []eventJSON{}, Categories: map[string]*float64{}, Modules: []moduleJSON{}, Loss: []lossJSON{},
+		Duration: printer.Known(float64(p.Lasted()) / 1e9), Symbolised: p.Symbolised, Complete: p.Accounting.Complete && (p.HaveEnd || !p.HaveCapture),
 	}
 	doc.RTS = rtsOf(p)
 	doc.Probes, doc.Heap = probesOf(p), seriesOf(p)
 	doc.Transactions = transactionsOf(p)
-	if doc.GHC.Version == "" {
-		doc.GHC.Version, doc.GHC.Way = rtsVersion(p.RTS)
-	}
 	if p.HaveCapture {
-		doc.Program.Mode = "record"
+		mode := "record"
 		if c.Mode == eventlog.CaptureAttach {
-			doc.Program.Mode = "attach"
+			mode = "attach"
 		}
-		doc.Program.Start = time.Unix(0, int64(c.StartUnixNs)).UTC().Format(time.RFC3339Nano)
+		doc.Program.Mode = &mode
+		doc.Program.Start = printer.If(c.StartUnixNs > 0, time.Unix(0, int64(c.StartUnixNs)).UTC().Format(time.RFC3339Nano))
 	}
 	if p.HaveEnd {
-		doc.Program.End = map[eventlog.EndReason]string{
+		doc.Program.End = printer.Known(map[eventlog.EndReason]string{
 			eventlog.EndExited: "exited", eventlog.EndDuration: "duration", eventlog.EndInterrupted: "interrupted", eventlog.EndFailed: "failed",
 			eventlog.EndRotated: "rotated",
-		}[p.End.Reason]
+		}[p.End.Reason])
 		if p.End.HaveStatus {
 			doc.Program.ExitStatus = &p.End.ExitStatus
 		}
 	}
 	for i := range p.Events {
 		e := &p.Events[i]
-		ev := eventJSON{Name: e.Name(), Requested: e.Requested, Granted: e.Granted, Fallback: e.Fallback, Unit: e.Unit,
-			Samples: e.Samples, Weight: e.Weight, Lost: e.Lost, Throttled: e.Throttled,
-			Achieved: e.Achieved(), OnCounter: e.OnCounter(), Counted: e.Count.Value}
+		ours := p.HaveCapture && !e.Undefined // else nobody counted what was lost
+		ev := eventJSON{Name: e.Name(), Requested: e.Requested, Granted: printer.Known(e.Granted), Fallback: printer.Known(e.Fallback), Unit: printer.Known(e.Unit),
+			Samples: e.Samples, Weight: e.Weight, Lost: printer.If(ours, e.Lost), Throttled: printer.If(ours, e.Throttled), Achieved: printer.Known(e.Achieved()),
+			OnCounter: printer.If(e.Count.EnabledNs > 0, e.OnCounter()), Counted: printer.If(e.Count != eventlog.EventCount{}, e.Count.Value)}
 		if e.RateMode == eventlog.RateFrequency {
-			ev.Frequency = e.Rate
+			ev.Frequency = printer.Known(e.Rate)
 		} else {
-			ev.Period = e.Rate
+			ev.Period = printer.Known(e.Rate)
 		}
 		ev.Sampling, ev.Categories = samplingJSONOf(e), categoriesOf(p, i)
 		for _, r := range e.Rates {
-			ev.Rates = append(ev.Rates, rateJSON{float64(r.Time) / 1e9, r.Rate, r.InterruptNs, r.SampleNs})
+			ev.Rates = append(ev.Rates, rateJSON{float64(r.Time) / 1e9, r.Rate, printer.Known(r.InterruptNs), printer.Known(r.SampleNs)})
 		}
 		doc.Events = append(doc.Events, ev)
 	}
@@ -224,7 +225,7 @@ func infoOf(p *profile.Profile) infoJSON {
 		doc.Stacks.Reasons = map[string]uint64{}
 	}
 	for _, cat := range p.Select(profile.Filter{}).Categories() {
-		doc.Categories[cat.Name] = cat.Share
+		doc.Categories[cat.Name] = printer.If(shareKnown(p, cat.Name, uint64(p.Samples())), cat.Share)
 	}
 	doc.Agent = agentOf(p)
 	a := &p.Accounting
@@ -235,8 +236,9 @@ func infoOf(p *profile.Profile) infoJSON {
 	for i := range p.Modules {
 		m := &p.Modules[i]
 		s := &m.Symbols
-		doc.Modules = append(doc.Modules, moduleJSON{m.Path, fmt.Sprintf("%x", m.BuildID), m.HaveSymbols, s.GHCVersion, s.Way,
-			s.HasSymtab, s.HasDWARF, s.HasNotes, s.HasIPE, s.Problem})
+		has := func(what bool) *bool { return printer.If(m.HaveSymbols && p.HaveCapture, what) }
+		doc.Modules = append(doc.Modules, moduleJSON{m.Path, printer.Known(fmt.Sprintf("%x", m.BuildID)), m.HaveSymbols, printer.Known(s.GHCVersion), printer.Known(s.Way),
+			has(s.HasSymtab), has(s.HasDWARF), has(s.HasNotes), has(s.HasIPE), printer.Known(s.Problem)})
 	}
 	for _, w := range p.Warnings {
 		doc.Warnings = append(doc.Warnings, w.Text)
@@ -245,6 +247,14 @@ func infoOf(p *profile.Profile) infoJSON {
 		doc.Loss = append(doc.Loss, lossJSON{float64(l.Time) / 1e9, l.CPU, l.Event, lossName(l.Reason), l.Count})
 	}
 	return doc
+}
+
+// ghcOf is the release and the way of the program, as far as the log says.
+func ghcOf(p *profile.Profile) (version, way string) {
+	if p.Capture.GHCVersion == "" {
+		return rtsVersion(p.RTS)
+	}
+	return p.Capture.GHCVersion, p.Capture.Way
 }
 
 func undefinedOf(u *columns.Undefined) map[string]uint64 {
@@ -265,16 +275,23 @@ func agentOf(p *profile.Profile) agentJSON {
 	if !ok {
 		return agentJSON{}
 	}
-	a := agentJSON{CPUSeconds: float64(c.CPUNs) / 1e9, MaxRSS: c.RSS, BPFRuns: c.BPFRuns, BPFSeconds: float64(c.BPFNs) / 1e9,
-		WalkMedianNs: c.WalkMedianNs, WalkP99Ns: c.WalkP99Ns}
+	told := c.BPFRuns > 0 && c.BPFNs > 0 // else the kernel does not measure it
+	a := agentJSON{CPUSeconds: printer.If(true, float64(c.CPUNs)/1e9), MaxRSS: printer.Known(c.RSS), BPFRuns: printer.If(told, c.BPFRuns), BPFSeconds: printer.If(told, float64(c.BPFNs)/1e9),
+		WalkMedianNs: printer.Known(c.WalkMedianNs), WalkP99Ns: printer.Known(c.WalkP99Ns)}
 	a.Budget = overheadOf(p)
-	if c.BPFRuns > 0 {
-		a.NsPerSample = float64(c.BPFNs) / float64(c.BPFRuns)
+	if !told {
+		return a
 	}
+	a.NsPerSample = printer.If(true, float64(c.BPFNs)/float64(c.BPFRuns))
 	// An event in ns is a clock: its weight is the program's cpu time.
 	for i := range p.Events {
+<<<<<<< ??
 		if e := &p.Events[i]; e.Clock() && e.Weight > 0 {
 			a.Overhead = format.Ratio(c.BPFNs, e.Weight)
+=======
+		if e := &p.Events[i]; e.Unit == "ns" && !e.Waits() && e.Weight > 0 {
+			a.Overhead = printer.If(true, format.Ratio(c.BPFNs, e.Weight))
+>>>>>>> ??
 			break
 		}
 	}
@@ -303,3 +320,10 @@ func lossName(r eventlog.LossReason) string {
 }
 
 // base is a path's last element.
+
+// shareKnown reports whether a category's share of samples is known: without names of code, that
+// of others than the kernel is not.
+func shareKnown(p *profile.Profile, category string, samples uint64) bool {
+	unresolved := category == eventlog.CategoryUnresolved.String() || category == eventlog.CategoryKernel.String()
+	return samples > 0 && (p.Symbolised || unresolved)
+}

@@ -9,12 +9,13 @@ import (
 	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/ui/printer"
 	"ccagent/ui/safe"
 )
 
 // overheadJSON is the cost of measuring, and its budget.
 type overheadJSON struct {
-	Asked float64 `json:"asked"` // 0 for any
+	Asked *float64 `json:"asked"` // null for any
 	// Measured is what measuring took, as a part of all cpu time that the program used, in which it is contained.
 	// All parts of cpu time here have this base.
 	Measured float64 `json:"measured"`
@@ -23,14 +24,14 @@ type overheadJSON struct {
 	Elsewhere float64 `json:"elsewhere"`
 	// Interrupts is in events: by which they overflow.
 	Interrupts  float64   `json:"interrupts"`
-	InterruptNs float64   `json:"interrupt_ns"` // each
+	InterruptNs *float64  `json:"interrupt_ns"` // each
 	Alloc       float64   `json:"alloc"`
 	EventsTaken partsJSON `json:"events_taken"`
 	Nursery     partsJSON `json:"alloc_nursery"`
 	Blocks      partsJSON `json:"alloc_blocks"`
 	Large       partsJSON `json:"alloc_large"`
 	ProbeHits   uint64    `json:"probe_hits"`
-	ProbeNs     uint32    `json:"probe_ns"`
+	ProbeNs     *uint32   `json:"probe_ns"`
 }
 
 // partsJSON is how a part changed in the course of the capture.
@@ -69,8 +70,8 @@ func overheadOf(p *profile.Profile) *overheadJSON {
 		interruptNs += float64(e.InterruptNs)
 		interrupts += float64(e.Interrupts)
 		o.ProbeHits += e.ProbeHits
-		o.ProbeNs = e.ProbeNs
-		o.Asked = float64(e.Asked) / 1e6
+		o.ProbeNs = printer.Known(e.ProbeNs)
+		o.Asked = printer.Known(float64(e.Asked) / 1e6)
 		for _, x := range parts {
 			part := float64(x.of(e)) / 1e6
 			x.out.Mean += part * float64(e.IntervalNs)
@@ -82,14 +83,16 @@ func overheadOf(p *profile.Profile) *overheadJSON {
 			x.out.Mean /= time
 		}
 	}
+	each := 0.0
 	if interrupts > 0 {
-		o.InterruptNs = interruptNs / interrupts
+		each = interruptNs / interrupts
 	}
+	o.InterruptNs = printer.Known(each)
 	if target > 0 {
 		o.Events, o.Alloc, o.Interrupts = (events+interruptNs)/target, alloc/target, interruptNs/target
 		o.Measured = o.Events + o.Alloc
 		for i := range p.Events {
-			o.Elsewhere += float64(p.Events[i].Sampling.Others) * o.InterruptNs / target
+			o.Elsewhere += float64(p.Events[i].Sampling.Others) * each / target
 		}
 	}
 	return &o
@@ -102,8 +105,8 @@ func (p out) overhead(pr *profile.Profile) {
 		return
 	}
 	allowed := "any allowed"
-	if o.Asked > 0 {
-		allowed = format.Percent(o.Asked) + " allowed"
+	if o.Asked != nil {
+		allowed = format.Percent(*o.Asked) + " allowed"
 	}
 	var parts []string
 	for i := range pr.Events {
@@ -116,8 +119,8 @@ func (p out) overhead(pr *profile.Profile) {
 		parts = append([]string{"events " + format.Percent(o.Events)}, parts...)
 	}
 	p.field("overhead", fmt.Sprintf("%s of the cpu time that the program used in all (%s), %s", format.Percent(o.Measured), strings.Join(parts, ", "), allowed))
-	if o.InterruptNs > 0 {
-		p.field("", fmt.Sprintf("of the events', %s are interrupts (%s each), %s BPF", format.Percent(o.Interrupts), format.Duration(uint64(o.InterruptNs)), format.Percent(o.Events-o.Interrupts)))
+	if o.InterruptNs != nil {
+		p.field("", fmt.Sprintf("of the events', %s are interrupts (%s each), %s BPF", format.Percent(o.Interrupts), format.Duration(uint64(*o.InterruptNs)), format.Percent(o.Events-o.Interrupts)))
 	}
 	if o.Elsewhere > 0 {
 		p.field("", fmt.Sprintf("besides, interrupts that hit other processes or idle cpus took %s of that time", format.Percent(o.Elsewhere)))

@@ -22,7 +22,7 @@ func TestOverheadOf(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	near("asked", o.Asked, 0.01)
+	near("asked", *o.Asked, 0.01)
 	near("events", o.Events, 0.003)
 	near("alloc", o.Alloc, 0.002)
 	near("measured", o.Measured, 0.005)
@@ -32,8 +32,8 @@ func TestOverheadOf(t *testing.T) {
 	near("least taken", o.EventsTaken.Min, 0.2)
 	near("last taken", o.EventsTaken.Last, 0.2)
 	near("nursery", o.Nursery.Mean, 0.25)
-	if o.ProbeHits != 15 || o.ProbeNs != 900 {
-		t.Errorf("%d hits of %d ns", o.ProbeHits, o.ProbeNs)
+	if o.ProbeHits != 15 || *o.ProbeNs != 900 {
+		t.Errorf("%d hits of %d ns", o.ProbeHits, *o.ProbeNs)
 	}
 	if overheadOf(profile.New(&columns.Log{})) != nil {
 		t.Error("an overhead is printed of a log without any")

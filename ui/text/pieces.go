@@ -114,14 +114,14 @@ func notes(states map[pieces.State]int) string {
 
 type pieceJSON struct {
 	Path    string       `json:"path"`
-	Service string       `json:"service"`
-	Host    string       `json:"host"`
-	Program string       `json:"program"`
-	PID     uint32       `json:"pid"`
-	BuildID string       `json:"build_id"`
-	GHC     string       `json:"ghc"`
-	Start   string       `json:"start"`
-	End     string       `json:"end"`
+	Service *string      `json:"service"`
+	Host    *string      `json:"host"`
+	Program *string      `json:"program"`
+	PID     *uint32      `json:"pid"`
+	BuildID *string      `json:"build_id"`
+	GHC     *string      `json:"ghc"`
+	Start   *string      `json:"start"`
+	End     *string      `json:"end"`
 	Bytes   int64        `json:"size_bytes"`
 	State   pieces.State `json:"state"`
 }
@@ -140,8 +140,8 @@ func (r Pieces) JSON(w io.Writer, _ printer.Options) error {
 	}{r.Dir, []pieceJSON{}, []pieceProblemJSON{}}
 	for i := range r.Pieces {
 		p := &r.Pieces[i]
-		doc.Pieces = append(doc.Pieces, pieceJSON{p.Path, p.Service, p.Host, p.Program, p.PID, p.BuildID, p.GHC,
-			p.Start.UTC().Format(time.RFC3339Nano), p.End.UTC().Format(time.RFC3339Nano), p.Bytes, p.State})
+		doc.Pieces = append(doc.Pieces, pieceJSON{p.Path, printer.Known(p.Service), printer.Known(p.Host), printer.Known(p.Program), printer.Known(p.PID), printer.Known(p.BuildID), printer.Known(p.GHC),
+			printer.If(!p.Start.IsZero(), p.Start.UTC().Format(time.RFC3339Nano)), printer.If(!p.End.IsZero(), p.End.UTC().Format(time.RFC3339Nano)), p.Bytes, p.State})
 	}
 	for i := range r.Problems {
 		doc.Problems = append(doc.Problems, pieceProblemJSON{r.Problems[i].Path, r.Problems[i].Err.Error()})

@@ -6,26 +6,27 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/ui/printer"
 )
 
 // probesJSON is a group of probes in the run-time system's code.
 type probesJSON struct {
-	Group    string  `json:"group"`
-	Problem  string  `json:"problem"`
-	Sites    uint32  `json:"sites"`
-	Hits     uint64  `json:"hits"`
-	Dropped  uint64  `json:"dropped"`
-	Missed   uint64  `json:"missed_collections"`
-	Cost     float64 `json:"cost_seconds"`
-	Out      float64 `json:"out_seconds"`
-	Overhead float64 `json:"overhead"` // cost as a fraction of the duration
+	Group    string   `json:"group"`
+	Problem  *string  `json:"problem"`
+	Sites    uint32   `json:"sites"`
+	Hits     uint64   `json:"hits"`
+	Dropped  uint64   `json:"dropped"`
+	Missed   uint64   `json:"missed_collections"`
+	Cost     float64  `json:"cost_seconds"`
+	Out      float64  `json:"out_seconds"`
+	Overhead *float64 `json:"overhead"` // cost as a fraction of the duration
 }
 
 func probesOf(pr *profile.Profile) []probesJSON {
 	out := []probesJSON{}
 	for _, g := range pr.RTSLog.Probes {
-		out = append(out, probesJSON{g.Group, g.Problem, g.Sites, g.Hits, g.Dropped, g.Missed,
-			float64(g.CostNs) / 1e9, float64(g.OutNs) / 1e9, format.Ratio(g.CostNs, pr.Duration)})
+		out = append(out, probesJSON{g.Group, printer.Known(g.Problem), g.Sites, g.Hits, g.Dropped, g.Missed,
+			float64(g.CostNs) / 1e9, float64(g.OutNs) / 1e9, printer.If(pr.Duration > 0, format.Ratio(g.CostNs, pr.Duration))})
 	}
 	return out
 }

@@ -264,19 +264,19 @@ func activityOf(t *timeline.Timeline) []activityJSON {
 
 type rtsJSON struct {
 	Args         []string `json:"args"`
-	PID          uint32   `json:"pid"`
-	Capabilities int      `json:"capabilities"`
-	Created      uint64   `json:"threads_created"`
-	Finished     uint64   `json:"threads_finished"`
-	Runs         uint64   `json:"runs"`
-	RunSeconds   float64  `json:"run_seconds"`
-	Collections  uint64   `json:"collections"`
-	Major        uint64   `json:"major_collections"`
-	GCSeconds    float64  `json:"gc_seconds"`
-	Copied       uint64   `json:"copied_bytes"`
-	PeakLive     uint64   `json:"peak_live_bytes"`
-	PeakSize     uint64   `json:"peak_heap_bytes"`
-	Allocated    uint64   `json:"allocated_bytes"`
+	PID          *uint32  `json:"pid"`
+	Capabilities *int     `json:"capabilities"`
+	Created      *uint64  `json:"threads_created"`
+	Finished     *uint64  `json:"threads_finished"`
+	Runs         *uint64  `json:"runs"`
+	RunSeconds   *float64 `json:"run_seconds"`
+	Collections  *uint64  `json:"collections"`
+	Major        *uint64  `json:"major_collections"`
+	GCSeconds    *float64 `json:"gc_seconds"`
+	Copied       *uint64  `json:"copied_bytes"`
+	PeakLive     *uint64  `json:"peak_live_bytes"`
+	PeakSize     *uint64  `json:"peak_heap_bytes"`
+	Allocated    *uint64  `json:"allocated_bytes"`
 	HeapSamples  uint64   `json:"heap_samples"`
 	InfoTables   uint64   `json:"info_tables"`
 	TickySamples uint64   `json:"ticky_samples"`
@@ -286,33 +286,34 @@ type rtsJSON struct {
 	RunsEstimate *estimateJSON `json:"runs_estimate"`
 	// For how long of the log collections, and runs of threads, were watched. runs, run_seconds
 	// and collections are of that time.
-	GCWatched      float64     `json:"gc_watched_seconds"`
+	GCWatched      *float64    `json:"gc_watched_seconds"`
 	Pauses         *pausesJSON `json:"pauses"`
-	ThreadsWatched float64     `json:"threads_watched_seconds"`
+	ThreadsWatched *float64    `json:"threads_watched_seconds"`
 }
 
 // pausesJSON is the times in which collections stopped the program, from the request to stop
 // until the last capability went on.
 type pausesJSON struct {
-	Count       uint64  `json:"count"`
-	Total       float64 `json:"total_seconds"`
-	Longest     float64 `json:"longest_seconds"`
-	Median      float64 `json:"median_seconds"`
-	P95         float64 `json:"p95_seconds"`
-	Sync        float64 `json:"sync_seconds"` // until all had stopped; the sum, as the following
-	LongestSync float64 `json:"longest_sync_seconds"`
-	Work        float64 `json:"work_seconds"`    // while a capability collected
-	Release     float64 `json:"release_seconds"` // until the last went on
-	Wait        float64 `json:"wait_seconds"`    // of capabilities that had stopped and did not collect
-	Of          float64 `json:"of_seconds"`      // for how long collections were watched
+	Count       uint64   `json:"count"`
+	Total       float64  `json:"total_seconds"`
+	Longest     *float64 `json:"longest_seconds"`
+	Median      *float64 `json:"median_seconds"`
+	P95         *float64 `json:"p95_seconds"`
+	Sync        float64  `json:"sync_seconds"` // until all had stopped; the sum, as the following
+	LongestSync *float64 `json:"longest_sync_seconds"`
+	Work        float64  `json:"work_seconds"`    // while a capability collected
+	Release     float64  `json:"release_seconds"` // until the last went on
+	Wait        float64  `json:"wait_seconds"`    // of capabilities that had stopped and did not collect
+	Of          float64  `json:"of_seconds"`      // for how long collections were watched
 }
 
 func pausesOf(pr *profile.Profile) *pausesJSON {
 	all, _ := timeline.SumPauses(timeline.Pauses(pr))
 	watched, _ := pr.Watched("gc")
 	s := func(ns uint64) float64 { return float64(ns) / 1e9 }
-	return &pausesJSON{Count: all.Count, Total: s(all.TotalNs), Longest: s(all.MaxNs), Median: s(all.P50Ns), P95: s(all.P95Ns),
-		Sync: s(all.SyncNs), LongestSync: s(all.MaxSyncNs), Work: s(all.WorkNs), Release: s(all.ReleaseNs), Wait: s(all.WaitNs), Of: s(watched)}
+	some := func(ns uint64) *float64 { return printer.If(all.Count > 0, s(ns)) }
+	return &pausesJSON{Count: all.Count, Total: s(all.TotalNs), Longest: some(all.MaxNs), Median: some(all.P50Ns), P95: some(all.P95Ns),
+		Sync: s(all.SyncNs), LongestSync: some(all.MaxSyncNs), Work: s(all.WorkNs), Release: s(all.ReleaseNs), Wait: s(all.WaitNs), Of: s(watched)}
 }
 
 // estimateJSON is an estimate with its 95 % interval.
@@ -329,23 +330,30 @@ func rtsOf(pr *profile.Profile) *rtsJSON {
 	if pr.RTS == "" && runs == 0 && len(pr.GCs) == 0 {
 		return nil
 	}
+	gcTold, threadsTold := pr.Tells("gc"), pr.Tells("threads")
+	of := func(told bool, n uint64) *uint64 { return printer.If(told, n) }
 	j := &rtsJSON{
-		Args: append([]string{}, r.Args...), PID: r.PID, Capabilities: r.Caps, Created: r.Created, Finished: r.Finished,
-		Runs: runs, RunSeconds: float64(busy) / 1e9, Collections: r.Stats.Collections, Major: r.Stats.Major,
-		Copied: r.Stats.Copied, PeakLive: r.Stats.PeakLive, PeakSize: r.Stats.PeakSize, Allocated: r.Stats.Allocated,
+		Args: append([]string{}, r.Args...), PID: printer.Known(r.PID), Capabilities: printer.Known(r.Caps),
+		Created: of(threadsTold, r.Created), Finished: of(threadsTold, r.Finished), Runs: of(threadsTold, runs), RunSeconds: printer.If(threadsTold, float64(busy)/1e9),
+		Collections: of(gcTold, r.Stats.Collections), Major: of(gcTold, r.Stats.Major), Copied: of(gcTold && (r.Stats.Copied > 0 || r.Stats.Collections == 0), r.Stats.Copied),
+		PeakLive: printer.Known(r.Stats.PeakLive), PeakSize: printer.Known(r.Stats.PeakSize), Allocated: printer.Known(r.Stats.Allocated),
 		HeapSamples: r.HeapSamples, InfoTables: r.InfoTables, TickySamples: r.Ticky, Markers: len(pr.Markers),
 	}
 	gc, _ := pr.Watched("gc")
 	threads, _ := pr.Watched("threads")
-	j.GCWatched, j.ThreadsWatched = float64(gc)/1e9, float64(threads)/1e9
-	j.Pauses = pausesOf(pr)
+	j.GCWatched, j.ThreadsWatched = printer.If(gcTold, float64(gc)/1e9), printer.If(threadsTold, float64(threads)/1e9)
+	if gcTold {
+		j.Pauses = pausesOf(pr)
+		var sum float64
+		for _, g := range pr.GCs {
+			sum += float64(g.End-g.Start) / 1e9
+		}
+		j.GCSeconds = &sum
+	}
 	if _, partly := pr.Watched("threads"); partly && runs > 0 {
 		if e := pr.EstimatedRuns(); e.High > 0 {
 			j.RunsEstimate = &estimateJSON{e.Value, e.Low, e.High}
 		}
-	}
-	for _, g := range pr.GCs {
-		j.GCSeconds += float64(g.End-g.Start) / 1e9
 	}
 	return j
 }

@@ -31,8 +31,8 @@ type samplingJSON struct {
 
 // tickJSON is how the kernel's tick was sampled, and the event beside it.
 type tickJSON struct {
-	Hz      uint32 `json:"hz"`
-	EventHz uint32 `json:"event_hz"`
+	Hz      *uint32 `json:"hz"`
+	EventHz *uint32 `json:"event_hz"`
 	// Aside are the samples at ticks that are left out, of processes in step with it.
 	Aside uint64 `json:"left_out"`
 }
@@ -54,7 +54,7 @@ func samplingJSONOf(e *columns.Event) *samplingJSON {
 		out.Method = "unknown"
 	}
 	if s.TickHz > 0 {
-		out.Tick = &tickJSON{s.TickHz, s.EventHz, s.Aside}
+		out.Tick = &tickJSON{printer.Known(s.TickHz), printer.Known(s.EventHz), s.Aside}
 	}
 	out.TotalLow, out.TotalHigh = totalInterval(e)
 	return out

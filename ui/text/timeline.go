@@ -157,8 +157,8 @@ func rate(w, step uint64, unit string) string {
 }
 
 type timelineJSON struct {
-	Event       string            `json:"event"`
-	Unit        string            `json:"unit"`
+	Event       *string           `json:"event"`
+	Unit        *string           `json:"unit"`
 	From        float64           `json:"from_seconds"`
 	To          float64           `json:"to_seconds"`
 	Step        float64           `json:"step_seconds"`
@@ -190,7 +190,7 @@ func (tl OverTime) JSON(w io.Writer, _ printer.Options) error {
 	s, t := tl.Selection, tl.Timeline
 	e := s.EventDef()
 	doc := timelineJSON{
-		Event: e.Name(), Unit: e.Unit, From: float64(t.From) / 1e9, To: float64(t.To) / 1e9, Step: float64(t.Step) / 1e9,
+		Event: printer.Known(e.Name()), Unit: printer.Known(e.Unit), From: float64(t.From) / 1e9, To: float64(t.To) / 1e9, Step: float64(t.Step) / 1e9,
 		Weight: t.Weight, Samples: t.Samples, Lost: t.Lost, Capability: []timelineRowJSON{},
 		Allocated: t.Allocated, GCSeconds: []float64{}, TotalWeight: s.Total, RTS: activityOf(t),
 	}

@@ -145,17 +145,17 @@ type allocJSON struct {
 	Effective float64   `json:"effective_samples"`
 	Rows      []rowJSON `json:"rows"`
 	// Why says why there is nothing.
-	Why string `json:"problem"`
+	Why *string `json:"problem"`
 }
 
 type rowJSON struct {
 	Closure string  `json:"closure"`
-	Kind    string  `json:"kind"`
-	Module  string  `json:"module"`
-	Package string  `json:"package"`
-	File    string  `json:"file"`
-	Span    string  `json:"span"`
-	Line    uint32  `json:"line"`
+	Kind    *string `json:"kind"`
+	Module  *string `json:"module"`
+	Package *string `json:"package"`
+	File    *string `json:"file"`
+	Span    *string `json:"span"`
+	Line    *uint32 `json:"line"`
 	Near    bool    `json:"near"`
 	Share   float64 `json:"share"`
 	printer.SureJSON
@@ -169,16 +169,16 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 	t := closures.Of(r.Profile, r.Filter)
 	doc := allocJSON{Blocks: t.Blocks, Sampled: t.Read, Effective: t.Effective, Rows: []rowJSON{}}
 	if t.Blocks == 0 {
-		doc.Why = diagnosis.NoClosures(r.Profile)
+		doc.Why = printer.Known(diagnosis.NoClosures(r.Profile))
 	}
 	for i := range t.Rows[:o.Rows(len(t.Rows), len(t.Rows))] {
 		r := &t.Rows[i]
 		j := rowJSON{
-			Closure: r.Name, Kind: r.Kind, Module: r.Module, Package: r.Package, File: r.File, Line: r.Span.Line, Near: r.Near,
+			Closure: r.Name, Kind: printer.Known(r.Kind), Module: printer.Known(r.Module), Package: printer.Known(r.Package), File: printer.Known(r.File), Line: printer.Known(r.Span.Line), Near: r.Near,
 			Share: r.Share, SureJSON: printer.SureOf(sureOf(r)), Mean: r.Mean, Found: r.Found, Blocks: r.Blocks,
 		}
 		if r.Span.Col > 0 {
-			j.Span = r.Span.String()
+			j.Span = printer.Known(r.Span.String())
 		}
 		doc.Rows = append(doc.Rows, j)
 	}

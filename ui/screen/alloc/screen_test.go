@@ -139,7 +139,7 @@ func TestSure(t *testing.T) {
 	if err := json.Unmarshal(doc.Bytes(), &out); err != nil {
 		t.Fatal(err)
 	}
-	if out.Effective < 3 || out.Effective > 4 || len(out.Rows) != 3 || !(out.Rows[1].Tied || out.Rows[2].Tied) || out.Rows[0].Effective == 0 || out.Rows[0].High <= out.Rows[0].Low {
+	if out.Effective < 3 || out.Effective > 4 || len(out.Rows) != 3 || !(out.Rows[1].Tied || out.Rows[2].Tied) || out.Rows[0].Effective == nil || *out.Rows[0].High <= *out.Rows[0].Low {
 		t.Errorf("as JSON %+v", out)
 	}
 	screen := screentest.Open(t, Kind, p, nil).Draw(100, 20)

@@ -154,9 +154,9 @@ func (p out) ticky(pr *profile.Profile) {
 }
 
 type costsJSON struct {
-	Event string `json:"event"`
-	Unit  string `json:"unit"`
-	Total uint64 `json:"total"`
+	Event *string `json:"event"`
+	Unit  *string `json:"unit"`
+	Total uint64  `json:"total"`
 	// Counters are exact; null unless the program was compiled with -ticky.
 	Counters []counterJSON `json:"counters"`
 	// Estimates are of samples: shares of the total, and bytes.
@@ -168,30 +168,30 @@ type costsJSON struct {
 }
 
 type counterJSON struct {
-	Name      string `json:"name"`
-	Module    string `json:"module"`
-	Binding   string `json:"binding"`
-	Kind      string `json:"kind"`
-	Arity     uint16 `json:"arity"`
-	Args      string `json:"args"`
-	Entries   uint64 `json:"entries"`
-	Allocs    uint64 `json:"allocated_by"`
-	Allocated uint64 `json:"allocated_of"`
+	Name      string  `json:"name"`
+	Module    *string `json:"module"`
+	Binding   *string `json:"binding"`
+	Kind      *string `json:"kind"`
+	Arity     uint16  `json:"arity"`
+	Args      *string `json:"args"`
+	Entries   uint64  `json:"entries"`
+	Allocs    uint64  `json:"allocated_by"`
+	Allocated uint64  `json:"allocated_of"`
 }
 
 type estimateJSON struct {
 	Binding     string  `json:"binding"`
-	Module      string  `json:"module"`
-	Package     string  `json:"package"`
+	Module      *string `json:"module"`
+	Package     *string `json:"package"`
 	Own         float64 `json:"own"`
 	Update      float64 `json:"update"`
 	Apply       float64 `json:"apply"`
 	Case        float64 `json:"case"`
 	Thunk       float64 `json:"thunk"`
-	Made        uint64  `json:"made_bytes"`
-	MadeSamples uint64  `json:"made_samples"`
+	Made        *uint64 `json:"made_bytes"`
+	MadeSamples *uint64 `json:"made_samples"`
 	Search      float64 `json:"search"`
-	MadeSearch  uint64  `json:"made_bytes_search"`
+	MadeSearch  *uint64 `json:"made_bytes_search"`
 }
 
 // JSON implements printer.Report.
@@ -199,7 +199,7 @@ func (r KindsReport) JSON(w io.Writer, o printer.Options) error {
 	s, made := r.Selection, r.Made
 	c := s.Costs(made)
 	sum := s.Summary()
-	doc := costsJSON{Event: sum.Event, Unit: sum.Unit, Total: s.Total, Estimates: []estimateJSON{}}
+	doc := costsJSON{Event: printer.Known(sum.Event), Unit: printer.Known(sum.Unit), Total: s.Total, Estimates: []estimateJSON{}}
 	if made != nil {
 		doc.MadeTotal = &c.Made
 	}
@@ -210,13 +210,13 @@ func (r KindsReport) JSON(w io.Writer, o printer.Options) error {
 	for i := range counters[:o.Rows(len(counters), len(counters))] {
 		t := &counters[i]
 		module, name, kind := t.Source()
-		doc.Counters = append(doc.Counters, counterJSON{t.Name, module, name, kind, t.Arity, t.Kinds, t.Entries, t.Allocs, t.Allocated})
+		doc.Counters = append(doc.Counters, counterJSON{t.Name, printer.Known(module), printer.Known(name), printer.Known(kind), t.Arity, printer.Known(t.Kinds), t.Entries, t.Allocs, t.Allocated})
 	}
 	for i := range c.Rows[:o.Rows(len(c.Rows), len(c.Rows))] {
 		r := &c.Rows[i]
 		doc.Estimates = append(doc.Estimates, estimateJSON{
-			r.Name, r.Module, r.Package, s.Fraction(r.Own), s.Fraction(r.Update), s.Fraction(r.Apply),
-			s.Fraction(r.Cases), s.Fraction(r.Thunks), r.Made, r.MadeSamples, s.Fraction(r.Search), r.MadeSearch,
+			r.Name, printer.Known(r.Module), printer.Known(r.Package), s.Fraction(r.Own), s.Fraction(r.Update), s.Fraction(r.Apply),
+			s.Fraction(r.Cases), s.Fraction(r.Thunks), printer.If(made != nil, r.Made), printer.If(made != nil, r.MadeSamples), s.Fraction(r.Search), printer.If(made != nil, r.MadeSearch),
 		})
 	}
 	return printer.JSON(w, doc)

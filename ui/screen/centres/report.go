@@ -135,12 +135,12 @@ func (p out) centreRow(s *profile.Selection, c *centres.Costs, i, indent int, su
 }
 
 type ccsJSON struct {
-	Event    string       `json:"event"`
+	Event    *string      `json:"event"`
 	Mode     string       `json:"mode"`
 	Total    uint64       `json:"total"`
 	Forced   float64      `json:"forced"`
 	Rows     []ccsRowJSON `json:"rows"`
-	Unit     string       `json:"unit"`
+	Unit     *string      `json:"unit"`
 	Samples  uint64       `json:"samples"`
 	Own      float64      `json:"own"`
 	Subsumed float64      `json:"subsumed"`
@@ -154,24 +154,24 @@ type ccsJSON struct {
 
 type ccsRowJSON struct {
 	CostCentre string  `json:"cost_centre"`
-	Module     string  `json:"module"`
-	Span       string  `json:"span"`
+	Module     *string `json:"module"`
+	Span       *string `json:"span"`
 	Individual float64 `json:"individual"`
 	Inherited  float64 `json:"inherited"`
 	// Entries is null: samples do not count entries.
 	Entries *uint64 `json:"entries"`
 	// Parent names the centre below on the stack; ParentRow is its position in
 	// rows, −1 where there is none.
-	Parent           string  `json:"parent"`
-	ParentRow        int     `json:"parent_row"`
-	Package          string  `json:"package"`
-	Pseudo           bool    `json:"pseudo"`
-	Forced           float64 `json:"forced"`
-	InheritedForced  float64 `json:"inherited_forced"`
-	Samples          uint64  `json:"samples"`
-	printer.SureJSON         // of Individual; of stacks, Tied is of Inherited
-	InheritedLow     float64 `json:"inherited_low"`
-	InheritedHigh    float64 `json:"inherited_high"`
+	Parent           *string  `json:"parent"`
+	ParentRow        int      `json:"parent_row"`
+	Package          *string  `json:"package"`
+	Pseudo           bool     `json:"pseudo"`
+	Forced           float64  `json:"forced"`
+	InheritedForced  float64  `json:"inherited_forced"`
+	Samples          uint64   `json:"samples"`
+	printer.SureJSON          // of Individual; of stacks, Tied is of Inherited
+	InheritedLow     *float64 `json:"inherited_low"`
+	InheritedHigh    *float64 `json:"inherited_high"`
 }
 
 // JSON implements printer.Report. Figures are fractions of the
@@ -180,7 +180,7 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 	s, c := r.Selection, r.Costs
 	sum := s.Summary()
 	doc := ccsJSON{
-		Event: sum.Event, Mode: c.Mode.String(), Total: c.Total, Forced: s.Fraction(c.Forced), Rows: []ccsRowJSON{}, Unit: sum.Unit,
+		Event: printer.Known(sum.Event), Mode: c.Mode.String(), Total: c.Total, Forced: s.Fraction(c.Forced), Rows: []ccsRowJSON{}, Unit: printer.Known(sum.Unit),
 		Samples: c.Samples, Own: s.Fraction(c.Own), Subsumed: s.Fraction(c.Subsumed), Pseudo: s.Fraction(c.Pseudo),
 		Gap: s.Fraction(c.Gap), Deep: s.Fraction(c.Deep), Notes: s.Profile.HasNotes(), Effective: s.Batched().Effective(),
 	}
@@ -192,14 +192,14 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 	for i := range rows {
 		r := &c.Rows[i]
 		row := ccsRowJSON{
-			CostCentre: r.Centre.Name, Module: r.Centre.Module, Span: r.Centre.Span, Package: r.Centre.Package, Pseudo: r.Centre.Pseudo,
+			CostCentre: r.Centre.Name, Module: printer.Known(r.Centre.Module), Span: printer.Known(r.Centre.Span), Package: printer.Known(r.Centre.Package), Pseudo: r.Centre.Pseudo,
 			Individual: s.Fraction(r.Individual), Inherited: s.Fraction(r.Inherited), ParentRow: r.Parent,
 			Forced: s.Fraction(r.Forced), InheritedForced: s.Fraction(r.InheritedForced), Samples: r.Samples,
-			SureJSON:     printer.SureOf(profile.Sure{Interval: sure[i].Individual, Tied: sure[i].Tied}),
-			InheritedLow: sure[i].Inherited.Low, InheritedHigh: sure[i].Inherited.High,
+			SureJSON: printer.SureOf(profile.Sure{Interval: sure[i].Individual, Tied: sure[i].Tied}),
 		}
+		row.InheritedLow, row.InheritedHigh = printer.Bounds(sure[i].Inherited)
 		if r.Parent >= 0 {
-			row.Parent = c.Rows[r.Parent].Centre.Name
+			row.Parent = printer.Known(c.Rows[r.Parent].Centre.Name)
 		}
 		doc.Rows = append(doc.Rows, row)
 	}

@@ -106,10 +106,10 @@ type pieceJSON struct {
 
 type instructionJSON struct {
 	Addr    uint64  `json:"addr"`
-	Text    string  `json:"text"`
+	Text    *string `json:"text"`
 	Share   float64 `json:"share"`
 	Samples uint64  `json:"samples"`
-	File    string  `json:"file"`
+	File    *string `json:"file"`
 	Line    *uint32 `json:"line"`
 }
 
@@ -125,7 +125,7 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 		}
 		for k := range x.Lines {
 			in := &x.Lines[k]
-			row := instructionJSON{Addr: in.Addr, Text: in.Text, Share: in.Share, Samples: in.Samples, File: in.File}
+			row := instructionJSON{Addr: in.Addr, Text: printer.Known(in.Text), Share: in.Share, Samples: in.Samples, File: printer.Known(in.File)}
 			if in.Row > 0 {
 				row.Line = &in.Row
 			}

@@ -192,8 +192,8 @@ func (p out) diffNotes(r *diff.Result, rows int, tested, all bool) {
 }
 
 type diffJSON struct {
-	Event     string        `json:"event"`
-	Unit      string        `json:"unit"`
+	Event     *string       `json:"event"`
+	Unit      *string       `json:"unit"`
 	Level     string        `json:"level"`
 	Metric    string        `json:"metric"`
 	Normalise string        `json:"normalise"`
@@ -211,19 +211,19 @@ type diffJSON struct {
 }
 
 type diffRunJSON struct {
-	File     string  `json:"file"`
-	Samples  uint64  `json:"samples"`
-	Total    float64 `json:"total"`
-	Duration float64 `json:"duration_seconds"`
-	Granted  string  `json:"granted"`
+	File     string   `json:"file"`
+	Samples  uint64   `json:"samples"`
+	Total    float64  `json:"total"`
+	Duration *float64 `json:"duration_seconds"`
+	Granted  *string  `json:"granted"`
 }
 
 type diffRowJSON struct {
 	Element  string    `json:"element"`
-	Kind     string    `json:"kind"`
-	File     string    `json:"file"`
-	Span     string    `json:"span"`
-	Module   string    `json:"module"`
+	Kind     *string   `json:"kind"`
+	File     *string   `json:"file"`
+	Span     *string   `json:"span"`
+	Module   *string   `json:"module"`
 	A        float64   `json:"a"`
 	B        float64   `json:"b"`
 	Delta    float64   `json:"delta"`
@@ -232,8 +232,8 @@ type diffRowJSON struct {
 	High     float64   `json:"high"`
 	P        *float64  `json:"p"` // null where there is no test
 	Adjusted *float64  `json:"p_adjusted"`
-	Verdict  string    `json:"verdict"`
-	Caller   string    `json:"moved_within"` // empty unless the verdict is "moved"
+	Verdict  *string   `json:"verdict"`
+	Caller   *string   `json:"moved_within"` // null unless the verdict is "moved"
 	In       string    `json:"in"`
 	ASamples uint64    `json:"a_samples"`
 	BSamples uint64    `json:"b_samples"`
@@ -245,7 +245,7 @@ type diffRowJSON struct {
 func (d Report) JSON(w io.Writer, o printer.Options) error {
 	r := d.Result
 	doc := diffJSON{
-		Event: r.A[0].Event, Unit: r.A[0].Unit, Level: r.A[0].Level.String(), Metric: r.Options.Metric.String(),
+		Event: printer.Known(r.A[0].Event), Unit: printer.Known(r.A[0].Unit), Level: r.A[0].Level.String(), Metric: r.Options.Metric.String(),
 		Normalise: r.Options.Normalise.String(), ATotal: r.Total.A.Mean, BTotal: r.Total.B.Mean, Total: diffRowOf(&r.Total),
 		A: diffRuns(r.A), B: diffRuns(r.B), Method: string(r.Method), Alpha: r.Options.Alpha, Tested: r.Tested, Whole: number(r.Whole), Rows: []diffRowJSON{},
 	}
@@ -258,7 +258,7 @@ func (d Report) JSON(w io.Writer, o printer.Options) error {
 func diffRuns(runs []*diff.Run) []diffRunJSON {
 	out := []diffRunJSON{}
 	for _, r := range runs {
-		out = append(out, diffRunJSON{r.Name, r.Samples, r.Total, float64(r.Duration) / 1e9, r.Granted})
+		out = append(out, diffRunJSON{r.Name, r.Samples, r.Total, printer.Known(float64(r.Duration) / 1e9), printer.Known(r.Granted)})
 	}
 	return out
 }
@@ -280,9 +280,9 @@ func diffRowOf(r *diff.Row) diffRowJSON {
 		in = "a"
 	}
 	return diffRowJSON{
-		Element: r.Name, Kind: r.Kind, File: r.File, Span: r.Span.String(), Module: r.Module,
+		Element: r.Name, Kind: printer.Known(r.Kind), File: printer.Known(r.File), Span: printer.Known(r.Span.String()), Module: printer.Known(r.Module),
 		A: r.A.Mean, B: r.B.Mean, Delta: r.Delta, Ratio: number(r.Ratio), Low: r.Low, High: r.High,
-		P: number(r.P), Adjusted: number(r.Adjusted), Verdict: string(r.Verdict), Caller: r.Caller, In: in,
+		P: number(r.P), Adjusted: number(r.Adjusted), Verdict: printer.Known(string(r.Verdict)), Caller: printer.Known(r.Caller), In: in,
 		ASamples: r.A.Samples, BSamples: r.B.Samples, ARuns: r.A.Runs, BRuns: r.B.Runs,
 	}
 }

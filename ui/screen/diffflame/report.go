@@ -82,16 +82,16 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 type reportJSON struct {
 	A     []string   `json:"a"`
 	B     []string   `json:"b"`
-	Unit  string     `json:"unit"`
+	Unit  *string    `json:"unit"`
 	Nodes []nodeJSON `json:"nodes"`
 }
 
 // nodeJSON is a node; its parent is the position of one before it.
 type nodeJSON struct {
 	Name    string     `json:"function"`
-	Module  string     `json:"module"`
-	File    string     `json:"file"`
-	Line    uint32     `json:"line"`
+	Module  *string    `json:"module"`
+	File    *string    `json:"file"`
+	Line    *uint32    `json:"line"`
 	Parent  *int32     `json:"parent"`
 	Share   [2]float64 `json:"share"`
 	Self    [2]float64 `json:"self"`
@@ -104,12 +104,12 @@ type nodeJSON struct {
 
 // JSON implements printer.Report. It has all nodes.
 func (r Report) JSON(w io.Writer, _ printer.Options) error {
-	doc := reportJSON{A: r.NamesA, B: r.NamesB, Unit: r.Unit, Nodes: []nodeJSON{}}
+	doc := reportJSON{A: r.NamesA, B: r.NamesB, Unit: printer.Known(r.Unit), Nodes: []nodeJSON{}}
 	for i := range r.Pair.Nodes {
 		n := &r.Pair.Nodes[i]
 		j := nodeJSON{Name: n.Name, Share: n.Share, Self: n.Self, Weight: n.Weight, Change: n.Change(), Differs: n.Differs()}
 		if f := n.Frame; f != nil {
-			j.Module, j.File, j.Line = f.Module, f.File, f.Line
+			j.Module, j.File, j.Line = printer.Known(f.Module), printer.Known(f.File), printer.Known(f.Line)
 		}
 		if n.Parent >= 0 {
 			j.Parent = &n.Parent

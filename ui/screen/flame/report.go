@@ -171,8 +171,8 @@ func foldedLine(stack string) string {
 }
 
 type stacksJSON struct {
-	Event   string    `json:"event"`
-	Unit    string    `json:"unit"`
+	Event   *string   `json:"event"`
+	Unit    *string   `json:"unit"`
 	Samples uint64    `json:"samples"`
 	Total   uint64    `json:"total"`
 	Invert  bool      `json:"invert"`
@@ -182,19 +182,19 @@ type stacksJSON struct {
 }
 
 type nodeJSON struct {
-	Name     string `json:"name"`
-	Module   string `json:"module"`
-	Package  string `json:"package"`
-	File     string `json:"file"`
-	Line     uint32 `json:"line"`
-	Category string `json:"category"`
-	Self     uint64 `json:"self"`
-	Total    uint64 `json:"total"`
-	Samples  uint64 `json:"samples"`
-	Forced   uint64 `json:"forced"`
+	Name     string  `json:"name"`
+	Module   *string `json:"module"`
+	Package  *string `json:"package"`
+	File     *string `json:"file"`
+	Line     *uint32 `json:"line"`
+	Category *string `json:"category"`
+	Self     uint64  `json:"self"`
+	Total    uint64  `json:"total"`
+	Samples  uint64  `json:"samples"`
+	Forced   uint64  `json:"forced"`
 	printer.SureJSON
-	SelfLow  float64     `json:"self_low"`
-	SelfHigh float64     `json:"self_high"`
+	SelfLow  *float64    `json:"self_low"`
+	SelfHigh *float64    `json:"self_high"`
 	Children []*nodeJSON `json:"children"`
 }
 
@@ -202,7 +202,7 @@ type nodeJSON struct {
 func (r Report) JSON(w io.Writer, _ printer.Options) error {
 	s, t, inverted := r.Selection, r.Tree, r.Inverted
 	sum := s.Summary()
-	return printer.JSON(w, stacksJSON{Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Invert: inverted, Root: treeJSON(s, t),
+	return printer.JSON(w, stacksJSON{Event: printer.Known(sum.Event), Unit: printer.Known(sum.Unit), Samples: sum.Samples, Total: sum.Total, Invert: inverted, Root: treeJSON(s, t),
 		Effective: s.Batched().Effective()})
 }
 
@@ -213,10 +213,11 @@ func treeJSON(s *profile.Selection, t *stacks.Tree) *nodeJSON {
 		n := &t.Nodes[i]
 		f := n.Frame
 		nodes[i] = nodeJSON{
-			Name: n.Name, Module: f.Module, Package: f.Package, File: f.File, Line: f.Line, Category: f.Category.String(),
+			Name: n.Name, Module: printer.Known(f.Module), Package: printer.Known(f.Package), File: printer.Known(f.File), Line: printer.Known(f.Line), Category: printer.Known(f.Category.String()),
 			Self: n.Self, Total: n.Total, Samples: n.Samples, Forced: n.Forced, SureJSON: printer.SureOf(sure[i].Sure),
-			SelfLow: sure[i].Self.Low, SelfHigh: sure[i].Self.High, Children: make([]*nodeJSON, len(n.Children)),
+			Children: make([]*nodeJSON, len(n.Children)),
 		}
+		nodes[i].SelfLow, nodes[i].SelfHigh = printer.Bounds(sure[i].Self)
 		for j, c := range n.Children {
 			nodes[i].Children[j] = &nodes[c]
 		}

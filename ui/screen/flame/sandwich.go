@@ -42,8 +42,8 @@ func (r SandwichReport) Text(w io.Writer, o printer.Options) error {
 }
 
 type sandwichJSON struct {
-	Event    string    `json:"event"`
-	Unit     string    `json:"unit"`
+	Event    *string   `json:"event"`
+	Unit     *string   `json:"unit"`
 	Samples  uint64    `json:"samples"`
 	Total    uint64    `json:"total"`
 	Function string    `json:"function"`
@@ -58,7 +58,7 @@ func (r SandwichReport) JSON(w io.Writer, _ printer.Options) error {
 	s, callers, callees := r.Selection, r.Callers, r.Callees
 	sum := s.Summary()
 	return printer.JSON(w, sandwichJSON{
-		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Function: callers.Nodes[0].Name,
+		Event: printer.Known(sum.Event), Unit: printer.Known(sum.Unit), Samples: sum.Samples, Total: sum.Total, Function: callers.Nodes[0].Name,
 		Callers: treeJSON(s, callers), Callees: treeJSON(s, callees), Effective: s.Batched().Effective(),
 	})
 }

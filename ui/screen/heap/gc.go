@@ -133,8 +133,9 @@ type gcJSON struct {
 	Pauses []pauseJSON   `json:"pauses"`
 	Total  gcStatsJSON   `json:"total"`
 	ByGen  []gcStatsJSON `json:"generations"`
-	// Watched is of the whole log: for how long its collections were looked at.
-	Watched float64 `json:"watched_seconds"`
+	// Watched is of the whole log: for how long its collections were looked at; null if it says
+	// nothing of them.
+	Watched *float64 `json:"watched_seconds"`
 }
 
 type pauseJSON struct {
@@ -142,8 +143,8 @@ type pauseJSON struct {
 	Seconds    float64 `json:"seconds"`
 	Generation *int    `json:"generation"` // null if unknown
 	Caps       int     `json:"capabilities"`
-	Copied     uint64  `json:"copied_bytes"`
-	Live       uint64  `json:"live_bytes"` // 0 if unknown
+	Copied     *uint64 `json:"copied_bytes"`
+	Live       *uint64 `json:"live_bytes"` // null if unknown
 	Sync       float64 `json:"sync_seconds"`
 	Work       float64 `json:"work_seconds"`
 	Release    float64 `json:"release_seconds"`
@@ -152,13 +153,13 @@ type pauseJSON struct {
 }
 
 type gcStatsJSON struct {
-	Generation *int    `json:"generation"`
-	Count      uint64  `json:"count"`
-	Seconds    float64 `json:"seconds"`
-	Median     float64 `json:"median_seconds"`
-	P95        float64 `json:"p95_seconds"`
-	Longest    float64 `json:"longest_seconds"`
-	Copied     uint64  `json:"copied_bytes"`
+	Generation *int     `json:"generation"`
+	Count      uint64   `json:"count"`
+	Seconds    float64  `json:"seconds"`
+	Median     *float64 `json:"median_seconds"`
+	P95        *float64 `json:"p95_seconds"`
+	Longest    *float64 `json:"longest_seconds"`
+	Copied     uint64   `json:"copied_bytes"`
 	// Parts of the pauses: until all capabilities have stopped, while one collects, and until the
 	// last goes on; and what capabilities waited in them.
 	Sync        float64 `json:"sync_seconds"`
@@ -183,18 +184,19 @@ func (g GCReport) JSON(w io.Writer, _ printer.Options) error {
 		return &g
 	}
 	of := func(s timeline.PauseStats) gcStatsJSON {
-		return gcStatsJSON{gen(s.Generation), s.Count, float64(s.TotalNs) / 1e9, float64(s.P50Ns) / 1e9, float64(s.P95Ns) / 1e9, float64(s.MaxNs) / 1e9, s.Copied,
+		some := func(ns uint64) *float64 { return printer.If(s.Count > 0, float64(ns)/1e9) }
+		return gcStatsJSON{gen(s.Generation), s.Count, float64(s.TotalNs) / 1e9, some(s.P50Ns), some(s.P95Ns), some(s.MaxNs), s.Copied,
 			float64(s.SyncNs) / 1e9, float64(s.MaxSyncNs) / 1e9, float64(s.WorkNs) / 1e9, float64(s.ReleaseNs) / 1e9, float64(s.WaitNs) / 1e9}
 	}
 	all, gens := timeline.SumPauses(ps)
 	watched, _ := pr.Watched("gc")
-	doc := gcJSON{Watched: float64(watched) / 1e9, From: float64(from) / 1e9, To: float64(to) / 1e9, Pauses: []pauseJSON{}, Total: of(all), ByGen: []gcStatsJSON{}}
+	doc := gcJSON{Watched: printer.If(pr.Tells("gc"), float64(watched)/1e9), From: float64(from) / 1e9, To: float64(to) / 1e9, Pauses: []pauseJSON{}, Total: of(all), ByGen: []gcStatsJSON{}}
 	for _, g := range gens {
 		doc.ByGen = append(doc.ByGen, of(g))
 	}
 	for i := range ps {
 		x := &ps[i]
-		doc.Pauses = append(doc.Pauses, pauseJSON{float64(x.Start) / 1e9, float64(x.Ns()) / 1e9, gen(x.Generation), x.Caps, x.Copied, x.Live,
+		doc.Pauses = append(doc.Pauses, pauseJSON{float64(x.Start) / 1e9, float64(x.Ns()) / 1e9, gen(x.Generation), x.Caps, printer.Known(x.Copied), printer.Known(x.Live),
 			float64(x.SyncNs) / 1e9, float64(x.WorkNs) / 1e9, float64(x.ReleaseNs) / 1e9, float64(x.WaitNs) / 1e9, x.Flush})
 	}
 	return printer.JSON(w, doc)

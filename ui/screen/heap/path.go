@@ -96,7 +96,7 @@ type pathsJSON struct {
 
 type pathJSON struct {
 	closureJSON
-	Root     string     `json:"root"`
+	Root     *string    `json:"root"`
 	Count    uint64     `json:"count"`
 	Bytes    uint64     `json:"bytes"`
 	Retained uint64     `json:"retained_bytes"`
@@ -121,7 +121,7 @@ func (r Paths) JSON(w io.Writer, _ printer.Options) error {
 	n := newGraphNames(r.Profile, g)
 	for _, i := range r.chosen(n) {
 		path := &g.Paths[i]
-		j := pathJSON{n.json(path.Closure), n.root(path.Root), path.Count, path.Bytes, path.Retained, []stepJSON{}}
+		j := pathJSON{n.json(path.Closure), printer.Known(n.root(path.Root)), path.Count, path.Bytes, path.Retained, []stepJSON{}}
 		for _, s := range path.Steps {
 			step := stepJSON{closureJSON: n.json(s.Closure), Times: s.Times, Skipped: s.Skipped}
 			if s.Frame != 0 {

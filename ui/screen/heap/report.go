@@ -262,14 +262,14 @@ func firstOf(v []uint64) uint64 {
 }
 
 type heapJSON struct {
-	Breakdown   string         `json:"breakdown"` // empty if the log has no heap profile
-	Restriction string         `json:"restriction"`
+	Breakdown   *string        `json:"breakdown"` // null if the log has no heap profile
+	Restriction *string        `json:"restriction"`
 	From        float64        `json:"from_seconds"`
 	To          float64        `json:"to_seconds"`
 	Censuses    []float64      `json:"census_seconds"`
 	Total       []uint64       `json:"total_bytes"` // by census
-	Peak        uint64         `json:"peak_bytes"`
-	PeakTime    float64        `json:"peak_seconds"`
+	Peak        *uint64        `json:"peak_bytes"`
+	PeakTime    *float64       `json:"peak_seconds"`
 	Bands       []heapBandJSON `json:"bands"`
 	Growth      *growthJSON    `json:"growth"` // null if there are not two censuses
 	Live        []heapAtJSON   `json:"live"`
@@ -340,10 +340,12 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 	}
 	if r.Number < len(pr.HeapProfiles) {
 		hp := &pr.HeapProfiles[r.Number]
-		doc.Breakdown, doc.Restriction = hp.What(), hp.Restriction
+		doc.Breakdown, doc.Restriction = printer.Known(hp.What()), printer.Known(hp.Restriction)
 		s := timeline.Heap(hp, from, to, 1, o.Rows(len(hp.Bands), len(hp.Bands)))
 		doc.Growth = growthOf(hp, from, to)
-		doc.Peak, doc.PeakTime = s.Peak, float64(s.PeakTime)/1e9
+		if len(hp.Censuses) > 0 {
+			doc.Peak, doc.PeakTime = &s.Peak, printer.If(true, float64(s.PeakTime)/1e9)
+		}
 		place := make(map[int]int)
 		for i := range s.Rows {
 			b := &hp.Bands[s.Rows[i].Band]

@@ -217,12 +217,12 @@ type retainedJSON struct {
 }
 
 type closureJSON struct {
-	Closure string `json:"closure"`
-	Kind    string `json:"kind"`
-	Module  string `json:"module"`
-	Package string `json:"package"`
-	File    string `json:"file"`
-	Line    uint32 `json:"line"`
+	Closure *string `json:"closure"`
+	Kind    *string `json:"kind"`
+	Module  *string `json:"module"`
+	Package *string `json:"package"`
+	File    *string `json:"file"`
+	Line    *uint32 `json:"line"`
 }
 
 type branchJSON struct {
@@ -244,7 +244,7 @@ type bandJSON struct {
 
 func (n *graphNames) json(closure uint32) closureJSON {
 	r := n.of(closure)
-	return closureJSON{r.Name, r.Kind, r.Module, r.Package, r.File, r.Span.Line}
+	return closureJSON{printer.Known(r.Name), printer.Known(r.Kind), printer.Known(r.Module), printer.Known(r.Package), printer.Known(r.File), printer.Known(r.Span.Line)}
 }
 
 // JSON implements printer.Report; all is in it.

@@ -198,12 +198,12 @@ func functions(s *profile.Selection, category string) string {
 }
 
 type hotJSON struct {
-	Event      string       `json:"event"`
-	Unit       string       `json:"unit"`
+	Event      *string      `json:"event"`
+	Unit       *string      `json:"unit"`
 	Samples    uint64       `json:"samples"`
 	Total      uint64       `json:"total"`
-	Lost       uint64       `json:"lost"`
-	Unresolved float64      `json:"unresolved"`
+	Lost       *uint64      `json:"lost"`
+	Unresolved *float64     `json:"unresolved"`
 	Level      string       `json:"level"`
 	Rows       []hotRowJSON `json:"rows"`
 	AllSamples uint64       `json:"all_samples"`
@@ -213,7 +213,7 @@ type hotJSON struct {
 	// Collector is the garbage collector's part, with what others do for it.
 	Collector *collectorJSON `json:"collector,omitempty"`
 	// Sentence says in words where the weight is.
-	Sentence string `json:"sentence"`
+	Sentence *string `json:"sentence"`
 }
 
 type collectorJSON struct {
@@ -226,15 +226,15 @@ type collectorJSON struct {
 type hotRowJSON struct {
 	Element   string  `json:"element"`
 	Kind      string  `json:"kind"`
-	File      string  `json:"file"`
-	Span      string  `json:"span"`
-	Module    string  `json:"module"`
-	Program   string  `json:"program"` // empty but in a log of several
+	File      *string `json:"file"`
+	Span      *string `json:"span"`
+	Module    *string `json:"module"`
+	Program   *string `json:"program"` // null but in a log of several
 	Share     float64 `json:"share"`
 	Only      float64 `json:"only"`
 	Inclusive float64 `json:"inclusive"`
 	Samples   uint64  `json:"samples"`
-	Package   string  `json:"package"`
+	Package   *string `json:"package"`
 	Near      float64 `json:"near"`
 	printer.SureJSON
 	printer.PartsJSON
@@ -254,15 +254,15 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 	s, level := r.Selection, r.Level
 	sum, h := s.Summary(), s.Hot(level)
 	doc := hotJSON{
-		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total, Lost: sum.Lost,
-		Unresolved: sum.Unresolved, Level: level.String(), Rows: []hotRowJSON{},
+		Event: printer.Known(sum.Event), Unit: printer.Known(sum.Unit), Samples: sum.Samples, Total: sum.Total, Lost: printer.If(s.Profile.HaveCapture, sum.Lost),
+		Unresolved: printer.If(sum.Samples > 0, sum.Unresolved), Level: level.String(), Rows: []hotRowJSON{},
 		AllSamples: sum.AllSamples, AllTotal: sum.AllTotal, ShareSum: h.Sum, Effective: s.Batched().Effective(),
 	}
 	if c := s.Collector(); c.Inclusive > 0 {
 		doc.Collector = &collectorJSON{c.Share, c.Kernel, c.Waiting, c.Inclusive}
 	}
 	said := reasons.SentenceOf(s)
-	doc.Sentence = said.Text + said.More
+	doc.Sentence = printer.Known(said.Text + said.More)
 	ratios := s.Ratios(level)
 	n := o.Rows(len(h.Rows), len(h.Rows))
 	sure := s.Sure(level, n)
@@ -271,7 +271,8 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 		r := &h.Rows[i]
 		e := r.Element
 		row := hotRowJSON{
-			Element: e.Plain(), Kind: e.KindName(), File: e.File, Span: e.Span.String(), Module: e.Module, Program: e.Program, Package: e.Package,
+			Element: e.Plain(), Kind: e.KindName(), File: printer.Known(e.File), Span: printer.Known(e.Span.String()),
+			Module: printer.Known(e.Module), Program: printer.Known(e.Program), Package: printer.Known(e.Package),
 			Share: r.Share, Only: r.Only, Inclusive: r.Inclusive, Samples: r.Samples, Near: s.Fraction(r.NearWeight),
 			Ratios: ratiosOf(s.Profile, ratios, e.ID), SureJSON: printer.SureOf(sure[i]), PartsJSON: printer.PartsOf(parts[i]),
 		}

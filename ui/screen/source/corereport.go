@@ -72,23 +72,23 @@ func (p out) coreBinding(b *source.CoreBinding) {
 }
 
 type coreJSON struct {
-	Event    string            `json:"event"`
-	Unit     string            `json:"unit"`
+	Event    *string           `json:"event"`
+	Unit     *string           `json:"unit"`
 	Samples  uint64            `json:"samples"`
 	Total    uint64            `json:"total"`
 	Element  string            `json:"element"`
-	Problem  string            `json:"problem"`
+	Problem  *string           `json:"problem"`
 	Bindings []coreBindingJSON `json:"bindings"`
 }
 
 type coreBindingJSON struct {
 	Binding string         `json:"binding"`
-	Detail  string         `json:"detail"`
-	Binder  string         `json:"binder"`
+	Detail  *string        `json:"detail"`
+	Binder  *string        `json:"binder"`
 	Own     bool           `json:"own"`
-	Dump    string         `json:"dump"`
-	Line    uint32         `json:"line"`
-	Problem string         `json:"problem"`
+	Dump    *string        `json:"dump"`
+	Line    *uint32        `json:"line"`
+	Problem *string        `json:"problem"`
 	Share   float64        `json:"share"`
 	With    float64        `json:"with"`
 	Samples uint64         `json:"samples"`
@@ -109,13 +109,13 @@ func (r CoreReport) JSON(w io.Writer, _ printer.Options) error {
 	s, v := r.Selection, r.View
 	sum := s.Summary()
 	doc := coreJSON{
-		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total,
-		Element: v.Element.Name, Problem: v.Problem, Bindings: []coreBindingJSON{},
+		Event: printer.Known(sum.Event), Unit: printer.Known(sum.Unit), Samples: sum.Samples, Total: sum.Total,
+		Element: v.Element.Name, Problem: printer.Known(v.Problem), Bindings: []coreBindingJSON{},
 	}
 	for i := range v.Bindings {
 		b := &v.Bindings[i]
 		out := coreBindingJSON{
-			b.Name, b.Detail, b.Core.Name, b.Own, b.Core.Dump, b.Core.Line, b.Core.Problem, b.Share, b.With, b.Samples, []coreLineJSON{},
+			b.Name, printer.Known(b.Detail), printer.Known(b.Core.Name), b.Own, printer.Known(b.Core.Dump), printer.Known(b.Core.Line), printer.Known(b.Core.Problem), b.Share, b.With, b.Samples, []coreLineJSON{},
 		}
 		for j := range b.Lines {
 			l := &b.Lines[j]

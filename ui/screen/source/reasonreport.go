@@ -54,8 +54,8 @@ func (r ReasonReport) Text(w io.Writer, o printer.Options) error {
 }
 
 type reasonJSON struct {
-	Event   string     `json:"event"`
-	Unit    string     `json:"unit"`
+	Event   *string    `json:"event"`
+	Unit    *string    `json:"unit"`
 	Element string     `json:"element"`
 	Share   float64    `json:"share"`
 	Weight  uint64     `json:"weight"`
@@ -83,7 +83,7 @@ func (r ReasonReport) JSON(w io.Writer, _ printer.Options) error {
 	}
 	e := r.Selection.EventDef()
 	doc := reasonJSON{
-		Event: e.Name(), Unit: e.Unit, Element: r.Reason.Element, Share: r.Reason.Share, Weight: r.Reason.Weight,
+		Event: printer.Known(e.Name()), Unit: printer.Known(e.Unit), Element: r.Reason.Element, Share: r.Reason.Share, Weight: r.Reason.Weight,
 		Parts: of(r.Reason.Parts), Causes: of(r.Reason.Causes), Advice: append([]string{}, r.Reason.Advice...),
 	}
 	if r.Reason.By != "" {

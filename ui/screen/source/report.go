@@ -196,14 +196,14 @@ func alsoSure(s *profile.Selection, v *source.View, n int) []profile.Sure {
 }
 
 type sourceJSON struct {
-	Event     string  `json:"event"`
-	Unit      string  `json:"unit"`
+	Event     *string `json:"event"`
+	Unit      *string `json:"unit"`
 	Samples   uint64  `json:"samples"`
 	Total     uint64  `json:"total"`
-	File      string  `json:"file"`
-	Problem   string  `json:"problem"`
-	Binding   string  `json:"binding"`
-	Span      string  `json:"span"`
+	File      *string `json:"file"`
+	Problem   *string `json:"problem"`
+	Binding   *string `json:"binding"`
+	Span      *string `json:"span"`
 	Share     float64 `json:"share"`
 	Only      float64 `json:"only"`
 	Inclusive float64 `json:"inclusive"`
@@ -230,7 +230,7 @@ type sourceLineJSON struct {
 
 type sourceSpanJSON struct {
 	Span      string  `json:"span"`
-	Binding   string  `json:"binding"`
+	Binding   *string `json:"binding"`
 	Share     float64 `json:"share"`
 	Only      float64 `json:"only"`
 	Inclusive float64 `json:"inclusive"`
@@ -252,8 +252,8 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 	s, v := r.Selection, r.View
 	sum, parts := s.Summary(), v.SureParts(s)
 	doc := sourceJSON{
-		Event: sum.Event, Unit: sum.Unit, Samples: sum.Samples, Total: sum.Total,
-		File: v.Path, Problem: v.Problem, Binding: v.Name, Span: v.Extent.String(),
+		Event: printer.Known(sum.Event), Unit: printer.Known(sum.Unit), Samples: sum.Samples, Total: sum.Total,
+		File: printer.Known(v.Path), Problem: printer.Known(v.Problem), Binding: printer.Known(v.Name), Span: printer.Known(v.Extent.String()),
 		Share: v.Share, Only: v.Only, Inclusive: v.Inclusive, SureJSON: printer.SureOf(v.Sure), PartsJSON: printer.PartsOf(parts.Whole),
 		AllEffective: s.Batched().Effective(),
 		Lines:        []sourceLineJSON{}, Spans: []sourceSpanJSON{}, Also: []alsoJSON{},
@@ -268,7 +268,7 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 	}
 	for i := range v.Spans {
 		sp := &v.Spans[i]
-		doc.Spans = append(doc.Spans, sourceSpanJSON{sp.Element.Span.String(), sp.Binding, sp.Share, sp.Only, sp.Inclusive, sp.Samples, printer.SureOf(sp.Sure), printer.PartsOf(parts.Spans[i])})
+		doc.Spans = append(doc.Spans, sourceSpanJSON{sp.Element.Span.String(), printer.Known(sp.Binding), sp.Share, sp.Only, sp.Inclusive, sp.Samples, printer.SureOf(sp.Sure), printer.PartsOf(parts.Spans[i])})
 	}
 	for i, sure := range alsoSure(s, v, len(v.Also)) {
 		a := &v.Also[i]

@@ -362,19 +362,19 @@ func (t text) os() {
 }
 
 type dumpJSON struct {
-	PID       uint32         `json:"pid"`
-	Seconds   float64        `json:"seconds"`
-	Pause     float64        `json:"pause_seconds"`
-	Stopped   uint32         `json:"os_threads_stopped"`
+	PID       *uint32        `json:"pid"`
+	Seconds   *float64       `json:"seconds"`
+	Pause     *float64       `json:"pause_seconds"`
+	Stopped   *uint32        `json:"os_threads_stopped"`
 	Threads   []threadJSON   `json:"threads"`
 	Deadlocks [][]uint64     `json:"deadlocks"`
 	Cycles    []deadlockJSON `json:"deadlocks_detail"`
 	Queues    []queueJSON    `json:"queues"`
 	OS        []osJSON       `json:"os_threads"`
-	More      bool           `json:"more"`
+	More      *bool          `json:"more"`
 	Notes     []string       `json:"notes"`
 	// Why says why there is nothing.
-	Why string `json:"problem"`
+	Why *string `json:"problem"`
 }
 
 func evaluates(g *threads.Dump, b *eventlog.Blocker) *frameJSON {
@@ -387,14 +387,14 @@ func evaluates(g *threads.Dump, b *eventlog.Blocker) *frameJSON {
 
 type threadJSON struct {
 	ID        uint64      `json:"id"`
-	Label     string      `json:"label"`
+	Label     *string     `json:"label"`
 	State     string      `json:"state"`
-	BlockedOn string      `json:"blocked_on"`
+	BlockedOn *string     `json:"blocked_on"`
 	WaitsFor  []uint64    `json:"waits_for"`
 	Holds     bool        `json:"waits_for_holders"`
 	Cap       *uint32     `json:"cap"`
 	Bound     bool        `json:"bound"`
-	OSThread  uint32      `json:"os_thread"`
+	OSThread  *uint32     `json:"os_thread"`
 	Moved     bool        `json:"moved"`
 	Stack     []frameJSON `json:"stack"`
 	Stop      string      `json:"stack_stop"`
@@ -403,10 +403,10 @@ type threadJSON struct {
 }
 
 type frameJSON struct {
-	Name   string `json:"name"`
-	Module string `json:"module"`
-	File   string `json:"file"`
-	Line   uint32 `json:"line"`
+	Name   string  `json:"name"`
+	Module *string `json:"module"`
+	File   *string `json:"file"`
+	Line   *uint32 `json:"line"`
 }
 
 type deadlockJSON struct {
@@ -428,11 +428,11 @@ type queueJSON struct {
 }
 
 type osJSON struct {
-	TID    uint32 `json:"tid"`
-	Name   string `json:"name"`
-	State  string `json:"state"`
-	Role   string `json:"role"`
-	Thread uint64 `json:"thread"`
+	TID    uint32  `json:"tid"`
+	Name   string  `json:"name"`
+	State  string  `json:"state"`
+	Role   *string `json:"role"`
+	Thread *uint64 `json:"thread"`
 }
 
 // JSON implements printer.Report.
@@ -440,7 +440,7 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 	g := dumpOf(r.Profile)
 	doc := dumpJSON{Threads: []threadJSON{}, Deadlocks: [][]uint64{}, Cycles: []deadlockJSON{}, Queues: []queueJSON{}, OS: []osJSON{}, Notes: []string{}}
 	if g == nil {
-		doc.Why = noDump
+		doc.Why = printer.Known(noDump)
 		return printer.JSON(w, doc)
 	}
 	ids := func(list []int) []uint64 {
@@ -450,19 +450,20 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 		}
 		return out
 	}
-	doc.PID, doc.Seconds, doc.Pause, doc.Stopped, doc.More = g.PID, float64(g.TookNs)/1e9, float64(g.PauseNs)/1e9, g.Stopped, g.More
+	doc.PID, doc.Stopped, doc.More = &g.PID, &g.Stopped, &g.More
+	doc.Seconds, doc.Pause = printer.If(true, float64(g.TookNs)/1e9), printer.If(true, float64(g.PauseNs)/1e9)
 	doc.Notes = append(doc.Notes, g.Notes...)
 	for i := range g.Threads {
 		t := &g.Threads[i]
 		j := threadJSON{
-			ID: t.TSO, Label: t.Label, State: t.State.String(), BlockedOn: blockedOn(t), WaitsFor: ids(t.For), Holds: t.Holds, Bound: t.Bound,
-			OSThread: t.TID, Moved: t.Moved, Stack: []frameJSON{}, Stop: t.Stop.String(), Bytes: t.StackBytes, Used: t.StackUsed,
+			ID: t.TSO, Label: printer.Known(t.Label), State: t.State.String(), BlockedOn: printer.Known(blockedOn(t)), WaitsFor: ids(t.For), Holds: t.Holds, Bound: t.Bound,
+			OSThread: printer.Known(t.TID), Moved: t.Moved, Stack: []frameJSON{}, Stop: t.Stop.String(), Bytes: t.StackBytes, Used: t.StackUsed,
 		}
 		if t.Capability != eventlog.NoCapability {
 			j.Cap = &t.Capability
 		}
 		for _, f := range g.Stack(t) {
-			j.Stack = append(j.Stack, frameJSON(f))
+			j.Stack = append(j.Stack, frameJSON{f.Name, printer.Known(f.Module), printer.Known(f.File), printer.Known(f.Line)})
 		}
 		doc.Threads = append(doc.Threads, j)
 	}
@@ -477,7 +478,7 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 	}
 	for i := range g.OS {
 		o := &g.OS[i]
-		doc.OS = append(doc.OS, osJSON{o.TID, o.Name, string(rune(o.State)), osRoles[o.Role], o.TSO})
+		doc.OS = append(doc.OS, osJSON{o.TID, o.Name, string(rune(o.State)), printer.Known(osRoles[o.Role]), printer.Known(o.TSO)})
 	}
 	return printer.JSON(w, doc)
 }

@@ -71,18 +71,18 @@ func useColumn(p *printer.Printer, u *threads.Use) string {
 }
 
 type tableJSON struct {
-	CPU     string     `json:"cpu_event"`
-	Alloc   string     `json:"alloc_event"`
+	CPU     *string    `json:"cpu_event"`
+	Alloc   *string    `json:"alloc_event"`
 	Threads []tableRow `json:"threads"`
-	Why     string     `json:"problem"`
+	Why     *string    `json:"problem"`
 }
 
 type tableRow struct {
-	PID   uint32  `json:"pid"`
-	ID    uint64  `json:"id"`
-	Label string  `json:"label"`
-	CPU   useJSON `json:"cpu"`
-	Alloc useJSON `json:"alloc"`
+	PID   *uint32  `json:"pid"`
+	ID    uint64   `json:"id"`
+	Label *string  `json:"label"`
+	CPU   *useJSON `json:"cpu"`
+	Alloc *useJSON `json:"alloc"`
 }
 
 type useJSON struct {
@@ -96,14 +96,19 @@ type useJSON struct {
 // JSON implements printer.Report.
 func (r Table) JSON(w io.Writer, o printer.Options) error {
 	u := threads.UsersOf(r.Profile, r.Filter)
-	doc := tableJSON{CPU: u.CPU, Alloc: u.Alloc, Threads: []tableRow{}}
+	doc := tableJSON{CPU: printer.Known(u.CPU), Alloc: printer.Known(u.Alloc), Threads: []tableRow{}}
 	if len(u.Threads) == 0 {
-		doc.Why = noThreads
+		doc.Why = printer.Known(noThreads)
 	}
-	of := func(u *threads.Use) useJSON { return useJSON{u.Share, u.Low, u.High, u.Samples, u.Effective} }
+	of := func(event string, u *threads.Use) *useJSON {
+		if event == "" {
+			return nil
+		}
+		return &useJSON{u.Share, u.Low, u.High, u.Samples, u.Effective}
+	}
 	for i := range u.Threads[:o.Rows(len(u.Threads), len(u.Threads))] {
 		t := &u.Threads[i]
-		doc.Threads = append(doc.Threads, tableRow{t.PID, t.TSO, t.Label, of(&t.CPU), of(&t.Alloc)})
+		doc.Threads = append(doc.Threads, tableRow{printer.Known(t.PID), t.TSO, printer.Known(t.Label), of(u.CPU, &t.CPU), of(u.Alloc, &t.Alloc)})
 	}
 	return printer.JSON(w, doc)
 }
