@@ -9,10 +9,10 @@ import (
 
 	"ccagent/agent/doctor"
 	"ccagent/agent/invoker"
+	"ccagent/internal/format"
 	"ccagent/internal/printable"
 	"ccagent/profile/diagnosis"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 )
@@ -91,7 +91,7 @@ func (r *doctorReport) write(w io.Writer, format string) error {
 	if format == "json" {
 		return printable.JSON(w, r, "  ")
 	}
-	columns := 0
+	columns := 80
 	if f, ok := stdout.Terminal(); ok {
 		columns, _, _ = term.GetSize(f.Fd())
 	}
@@ -104,12 +104,10 @@ func (r *doctorReport) write(w io.Writer, format string) error {
 	return err
 }
 
-// writeChecks writes checks in lines of at most columns; 0 is no bound.
+// writeChecks writes checks in lines of at most columns, but for words that are longer.
 func writeChecks(b *strings.Builder, columns int, title string, checks []doctor.Check) {
 	hang := func(first, text string) {
-		if columns > 0 {
-			text = ansi.Wrap(text, max(20, columns-len(first)), "")
-		}
+		text = format.Fill(text, max(20, columns-len(first)))
 		fmt.Fprintf(b, "%s%s\n", first, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(first))))
 	}
 	fmt.Fprintf(b, "%s\n", printable.Line(title))

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"unicode/utf8"
 
 	"ccagent/agent"
+	"ccagent/internal/format"
 	"ccagent/perf"
 
 	"github.com/spf13/cobra"
@@ -57,19 +57,19 @@ func (r eventRow) probed(err error) eventRow {
 }
 
 func eventsCommand() *cobra.Command {
-	var format string
+	var as string
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "list the events that this machine can sample, and why it lacks the others",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rows := listEvents()
-			return printAs(cmd, format, struct {
+			return printAs(cmd, as, struct {
 				Events []eventRow `json:"events"`
 			}{rows}, func(to io.Writer) error { return printEvents(to, rows) })
 		},
 	}
-	formatFlag(cmd, &format)
+	formatFlag(cmd, &as)
 	return cmd
 }
 
@@ -124,18 +124,6 @@ func printEvents(to io.Writer, rows []eventRow) error {
 // filled fills lines with words; the first line begins with a text, and the others are
 // indented to its end.
 func filled(begin string, words []string) string {
-	var b strings.Builder
-	line, used := begin, false
-	for _, w := range words {
-		if used && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w) > eventsWidth {
-			b.WriteString(line + "\n")
-			line, used = strings.Repeat(" ", len(begin)), false
-		}
-		if used {
-			line += " "
-		}
-		line, used = line+w, true
-	}
-	b.WriteString(line + "\n")
-	return b.String()
+	text := format.Fill(strings.Join(words, " "), eventsWidth-len(begin))
+	return begin + strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", len(begin))) + "\n"
 }

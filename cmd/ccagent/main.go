@@ -21,11 +21,13 @@ import (
 	"os"
 	"strings"
 
+	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"ccagent/agent/retained"
 	"ccagent/agent/target"
 	"ccagent/internal/buildinfo"
+	"ccagent/internal/format"
 	"ccagent/internal/manual"
 	"ccagent/internal/printable"
 	"ccagent/internal/sandbox"
@@ -81,6 +83,7 @@ show, and how to mend what it will not.`,
 	root.AddCommand(recordCommand(), attachCommand(), topCommand(), heapCommand(), eventsCommand(), doctorCommand(), symbolizeCommand(), versionCommand(),
 		daemonCommand(), psCommand(), statusCommand(), reloadCommand(), boostCommand(), snapshotCommand(), threadsCommand(), manual.Command(buildinfo.Version()))
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(manual.Usage(root))
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -116,11 +119,26 @@ func flagError(cmd *cobra.Command, err error) error {
 var stdout, stderr = printable.NewWriter(os.Stdout), printable.NewWriter(os.Stderr)
 
 // say prints a message for the user; stdout belongs to the program.
-func say(format string, args ...any) { sayTo(stderr, format, args...) }
+func say(message string, args ...any) { sayTo(stderr, message, args...) }
+
+// terminalColumns is the width of the terminal that w writes to; 0 if it is none.
+func terminalColumns(w io.Writer) int {
+	if p, ok := w.(*printable.Writer); ok {
+		if f, ok := p.Terminal(); ok {
+			width, _, _ := term.GetSize(f.Fd())
+			return width
+		}
+	}
+	return 0
+}
 
 // sayTo prints a message. Its further lines are indented, so that they cannot look like
 // another message.
-func sayTo(w io.Writer, format string, args ...any) {
-	text := strings.TrimRight(fmt.Sprintf(format, args...), "\n")
+func sayTo(w io.Writer, message string, args ...any) {
+	text := strings.TrimRight(fmt.Sprintf(message, args...), "\n")
+	if width := terminalColumns(w); width > 0 {
+		const prefix = 9 // "ccagent: "; the further lines have less
+		text = format.Fill(text, max(20, width-prefix))
+	}
 	fmt.Fprintf(w, "ccagent: %s\n", strings.ReplaceAll(text, "\n", "\n  "))
 }

@@ -81,6 +81,7 @@ folder, whose logs are shown as one (ccview ls).`,
 	root.Flags().BoolVar(&v.follow, "follow", false, "show a log as it grows; ccagent record --live gives it names at once")
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	root.SetUsageTemplate(manual.Usage(root))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return wrong("%w; see %s --help", err, c.CommandPath())
 	})

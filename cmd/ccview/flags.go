@@ -72,13 +72,13 @@ func (v *view) addFlags(c *cobra.Command) {
 	f.BoolVar(&v.fold, "fold-recursion", false, "take what lies between two frames of one function out of the stacks")
 	f.StringVar(&v.level, "level", "binding", "span, binding, function, file, module or package")
 	f.IntVar(&v.top, "top", 0, "rows to print; 0 prints all (default: what a page holds; of JSON all)")
-	f.StringSliceVar(&v.threads, "thread", nil, "only samples of the Haskell threads with `ID|LABEL`")
+	f.StringSliceVar(&v.threads, "thread", nil, "only samples of the Haskell thread with that id or label: `ID|LABEL`")
 	f.UintSliceVar(&v.caps, "cap", nil, "only samples of capability `N`")
 	f.UintSliceVar(&v.pids, "pid", nil, "only samples of process `PID`")
 	f.UintSliceVar(&v.tids, "tid", nil, "only samples of OS thread `TID`")
 	f.StringSliceVar(&v.programs, "program", nil, "only samples with code of `PROGRAM` on the stack, by its name or path")
 	v.addFolderFlags(c)
-	for _, list := range []string{"thread", "cap", "pid", "tid"} {
+	for _, list := range []string{"cap", "pid", "tid"} {
 		f.Lookup(list).DefValue = "" // not "[]" in the help
 	}
 	f.StringSliceVar(&v.categories, "category", nil, "only samples that hit `CATEGORY`: haskell, stg, gc, rts, foreign, kernel, unresolved")

@@ -575,7 +575,7 @@ func TestTotalsPrintTheSame(t *testing.T) {
 			}
 			for _, r := range []printer.Report{text.Info{Profile: p}, text.Doctor{Profile: p}} {
 				for _, print := range []func(io.Writer, printer.Options) error{r.Text, r.JSON} {
-					if err := print(&out[i], printer.Options{File: path}); err != nil {
+					if err := print(&out[i], printer.Options{File: path, Width: 1000}); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Share gives a share in at most six columns, for screens: "12.3%", "100%", "<0.1%". A share
@@ -239,6 +240,37 @@ func digits(f float64) string {
 	default:
 		return fmt.Sprintf("%.0f", f)
 	}
+}
+
+// Fill breaks lines of text at spaces so that they have at most width characters. Words that are longer
+// stay whole, and so do lines that begin with a space, which are code.
+func Fill(text string, width int) string {
+	var b strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if strings.HasPrefix(line, " ") {
+			b.WriteString(line)
+			continue
+		}
+		at := 0
+		for word := range strings.SplitSeq(line, " ") {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case at == 0:
+			case at+1+n > width:
+				b.WriteByte('\n')
+				at = 0
+			default:
+				b.WriteByte(' ')
+				at++
+			}
+			b.WriteString(word)
+			at += n
+		}
+	}
+	return b.String()
 }
 
 // Seconds gives ns as seconds: "3.10 s".

@@ -42,3 +42,19 @@ func TestPlusMinus(t *testing.T) {
 		}
 	}
 }
+
+// Text is filled at spaces; long words and lines of code stay whole, and no word is lost.
+func TestFill(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"", ""},
+		{"one two three", "one two\nthree"},
+		{"one twothree four", "one\ntwothree\nfour"},
+		{"/a/very/long/path is here", "/a/very/long/path\nis here"},
+		{"head of it\n  code stays as it is\nend", "head of\nit\n  code stays as it is\nend"},
+		{"größer ist es", "größer\nist es"},
+	} {
+		if got := Fill(c.in, 8); got != c.want {
+			t.Errorf("%q: %q, want %q", c.in, got, c.want)
+		}
+	}
+}

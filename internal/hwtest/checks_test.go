@@ -132,7 +132,8 @@ func wantDeep(t *testing.T, log string) {
 // wantLine fails unless one line of text holds all the words.
 func wantLine(t *testing.T, text string, words ...string) {
 	t.Helper()
-	for line := range strings.Lines(text) {
+	whole := regexp.MustCompile(`\n {20,}`).ReplaceAllString(text, " ") // what was wrapped
+	for line := range strings.Lines(whole) {
 		all := true
 		for _, w := range words {
 			all = all && strings.Contains(line, w)

@@ -118,3 +118,8 @@ The file has all keys, with their defaults and comments that explain them:
 	}
 	return nil
 }
+
+// Usage is a command's usage template with the help of flags in lines of 80 columns.
+func Usage(c *cobra.Command) string {
+	return strings.ReplaceAll(c.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 ")
+}

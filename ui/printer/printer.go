@@ -105,12 +105,18 @@ func (p *Printer) Wrap(style func(string) string, sep string, parts ...string) {
 	p.Line(style(line))
 }
 
+// proseWidth is the width of text that is wrapped where the width is open.
+const proseWidth = 80
+
 // Hang writes safe text after what stands first on its line, on as many lines as it needs; further
-// ones begin below the text's first word.
+// ones begin below the text's first word. Where the width is open, what is longer than a line, such as a path,
+// stays whole.
 func (p *Printer) Hang(first string, style func(string) string, text string) {
 	indent := ansi.StringWidth(first)
 	if p.Width > 0 {
 		text = ansi.Wrap(text, max(20, p.Columns()-indent), "")
+	} else {
+		text = format.Fill(text, max(20, proseWidth-indent))
 	}
 	for line := range strings.SplitSeq(text, "\n") {
 		p.Line(first, style(line))

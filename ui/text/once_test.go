@@ -25,7 +25,7 @@ func TestCausesOnce(t *testing.T) {
 		l.Symbol(&eventlog.ModuleSymbols{Module: 7 + id, Problem: stripped})
 	}
 	l.Sample(3, 1, l.Stack(l.Unknown()))
-	info := views(t, load(t, l.End()), printer.Options{File: "x"})["info"]
+	info := views(t, load(t, l.End()), printer.Options{File: "x", Width: 400})["info"]
 	for cause, line := range map[string]string{
 		"the rate was lowered": "the rate was lowered (repeated 3 times)",
 		missing:                "gc, threads not available: " + missing,

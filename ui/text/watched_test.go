@@ -40,7 +40,7 @@ func TestPartlyWatched(t *testing.T) {
 	} {
 		p := watchedLog(test.out)
 		var info, gc bytes.Buffer
-		if err := (Info{Profile: p}).Text(&info, printer.Options{File: "x"}); err != nil {
+		if err := (Info{Profile: p}).Text(&info, printer.Options{File: "x", Width: 400}); err != nil {
 			t.Fatal(err)
 		}
 		if err := (heapscreen.GCReport{Profile: p}).Text(&gc, printer.Options{File: "x"}); err != nil {
