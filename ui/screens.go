@@ -14,11 +14,12 @@ import (
 	"ccagent/ui/screen/heap"
 	"ccagent/ui/screen/hot"
 	"ccagent/ui/screen/source"
+	"ccagent/ui/screen/threads"
 	"ccagent/ui/screen/tracks"
 )
 
 // kinds lists all screens. Their order gives their numbers, keys and tabs; see keymap.New.
-var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind, alloc.Kind, diffflame.Kind, chart.Kind, tracks.Kind}
+var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind, alloc.Kind, diffflame.Kind, chart.Kind, tracks.Kind, threads.Kind}
 
 // keyTable has the common keys and those of all screens.
 var keyTable = keysOf(kinds)

@@ -35,6 +35,7 @@ const (
 	DiffStacks = "diffstacks"
 	Chart      = "chart"
 	Tracks     = "tracks"
+	Dump       = "threads"
 )
 
 // Kind is a screen as it is registered. Its number, key and tab follow from its place among

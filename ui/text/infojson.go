@@ -285,13 +285,8 @@ func agentOf(p *profile.Profile) agentJSON {
 	a.NsPerSample = printer.If(true, float64(c.BPFNs)/float64(c.BPFRuns))
 	// An event in ns is a clock: its weight is the program's cpu time.
 	for i := range p.Events {
-<<<<<<< ??
 		if e := &p.Events[i]; e.Clock() && e.Weight > 0 {
-			a.Overhead = format.Ratio(c.BPFNs, e.Weight)
-=======
-		if e := &p.Events[i]; e.Unit == "ns" && !e.Waits() && e.Weight > 0 {
 			a.Overhead = printer.If(true, format.Ratio(c.BPFNs, e.Weight))
->>>>>>> ??
 			break
 		}
 	}

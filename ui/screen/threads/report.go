@@ -166,11 +166,7 @@ func by(b *eventlog.Blocker, holds bool) string {
 func (t text) deadlocks() {
 	for i := range t.g.Deadlocks {
 		d := &t.g.Deadlocks[i]
-		what := "DEADLOCK"
-		if !d.Certain {
-			what = "DEADLOCK, as far as stacks show,"
-		}
-		t.Line(t.Style("1;31", what+" of "+format.Plural(uint64(len(d.Threads)), "thread")))
+		t.Line(t.Style("1;31", deadlockTitle(d)))
 		shown := t.Rows(len(d.Threads), standardQueues)
 		for _, n := range d.Threads[:shown] {
 			th := &t.g.Threads[n]
@@ -188,12 +184,11 @@ func (t text) deadlocks() {
 
 // where is the place that a thread has come to: the first frame of its stack with a source.
 func (t text) where(th *threads.Thread) string {
-	stack := t.g.Stack(th)
-	at := slices.IndexFunc(stack, func(f threads.Frame) bool { return f.File != "" })
-	if at < 0 {
+	f := firstPlaced(t.g.Stack(th))
+	if f.File == "" {
 		return ""
 	}
-	return printer.Fit(stack[at].Name, 0) + "  " + place(&stack[at])
+	return printer.Fit(f.Name, 0) + "  " + place(&f)
 }
 
 func place(f *threads.Frame) string {
