@@ -28,10 +28,10 @@ func withScreens(t *testing.T, n int) {
 // A registered screen has a key, a tab that can be clicked, help and a name for exports,
 // beyond the ninth as well.
 func TestEveryScreenHasKeyAndTab(t *testing.T) {
-	withScreens(t, 12)
+	withScreens(t, 13)
 	s := start(t, fixture.Profile(t, small), 160, 40, Options{ASCII: true})
-	for i, key := range []string{"1", "2", "3", "4", "5", "", "7", "", "9", "alt+0", "alt+1", "alt+2"} {
-		if key == "" { // the difference, of one log
+	for i, key := range []string{"1", "2", "3", "4", "5", "", "7", "", "9", "alt+0", "", "alt+2", "alt+3"} {
+		if key == "" { // the difference, of one log, and a dump of threads, which it has not
 			continue
 		}
 		s.keys(key)
@@ -46,12 +46,12 @@ func TestEveryScreenHasKeyAndTab(t *testing.T) {
 	}
 	s.keys("1")
 	for _, tab := range s.app.deck.tabs {
-		if tab.screen == 10 {
+		if tab.screen == 11 {
 			s.send(clickAt(tab.x+1, 0))
 		}
 	}
-	if s.app.deck.at != 10 {
-		t.Errorf("a click on the eleventh tab opens screen %d", s.app.deck.at+1)
+	if s.app.deck.at != 11 {
+		t.Errorf("a click on the twelfth tab opens screen %d", s.app.deck.at+1)
 	}
 	s.keys("?", "'alt-")
 	s.has("alt-0")

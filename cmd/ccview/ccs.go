@@ -42,11 +42,11 @@ func ccsCommand(stdout, stderr *printable.Writer) *cobra.Command {
 to the whole, whatever is chosen. Centres are chosen here and now, on the log of
 an ordinary binary:
 
-  --select Main.load,Main.save          bindings (* is any text, ? any character)
-  --select 'Data.Map.*,containers'      bindings, modules, packages, files: what matches first
+  --select Main.load,Main.save          bindings; * is any text, ? a character
+  --select 'Data.Map.*,containers'      bindings, modules, packages, files
   --select module:Main,src/A.hs:10-20   a named level, a stretch of source
   --select 'io=System.*,io=GHC.IO.*'    one centre of several
-  --select @bindings                    a preset: @bindings (the default), @modules, @packages
+  --select @bindings                    also @modules, @packages
 
 Of nested centres the innermost that encloses the code has the cost. Code in no
 centre is subsumed by its caller. What came by way of a thunk's evaluation is

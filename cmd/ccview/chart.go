@@ -15,9 +15,9 @@ func chartCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "chart FILE",
 		Short: "stacks over time, as they happened",
-		Long: `Stacks over time: in each of equal columns of time the frames that at least half of
-the samples had, and from when to when they stayed the same. Where several threads
-run at once, --thread shows one of them.`,
+		Long: `Stacks over time: in each of equal columns of time the frames that at least
+half of the samples had, and from when to when they stayed the same. Where
+several threads run at once, --thread shows one of them.`,
 		Args: exactly(1, "one log"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if columns < 0 || columns > math.MaxUint16 {

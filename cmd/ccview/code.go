@@ -18,12 +18,12 @@ func codeCommand(stdout, stderr *printable.Writer) *cobra.Command {
 		Use:   "code FILE BINDING",
 		Short: "a function's machine code, with its samples",
 		Long: `The machine code whose samples a binding shares, or that is of the procedure or
-linker's symbol of that name: each piece with the share of each instruction and the
-source line of it.
+linker's symbol of that name: each piece with the share of each instruction and
+the source line of it.
 
-A log holds addresses and no code: it is read from the program's file, if that is
-the build that ran. Where the file is elsewhere, --binary says where; what is
-missing is said, and the addresses that had samples are listed.`,
+A log holds addresses and no code: it is read from the program's file, if that
+is the build that ran. Where the file is elsewhere, --binary says where; what
+is missing is said, and the addresses that had samples are listed.`,
 		Args: exactly(2, "a log and a binding"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, _, err := v.selection(c, args[0])

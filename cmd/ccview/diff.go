@@ -33,9 +33,10 @@ func diffCommand(stdout, stderr *printable.Writer) *cobra.Command {
 		Long: `What B spends on each element against what A spends, by name. All transforms
 hold for both sides.
 
-With several logs a side, differences are tested: how much runs of one side vary
-decides what the other side must differ by. p-values are adjusted for the number
-of elements. A single log a side gets no test: its ± is the noise of sampling alone.`,
+With several logs a side, differences are tested: how much runs of one side
+vary decides what the other side must differ by. p-values are adjusted for the
+number of elements. A single log a side gets no test: its ± is the noise of
+sampling alone.`,
 		Args: exactly(2, "two logs, or two lists of logs with commas"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := d.check(); err != nil {

@@ -63,14 +63,15 @@ func heapCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	)
 	return ofRange("heap FILE", "what was live over time, by bands, and the heap's size",
 		`What was live at each census of the heap, by the bands of the profile that the
-program was run with (+RTS -hT, -hc, -hy, -hi, …) or that ccagent heap has counted, and the heap's size and
-collections as the run-time system reported them.
+program was run with (+RTS -hT, -hc, -hy, -hi, …) or that ccagent heap has
+counted, and the heap's size and collections as the run-time system reported
+them.
 
 In the chart each band is a letter, the greatest at the bottom.
 
-Of a log by ccagent heap --graph, --retained shows what keeps what alive: the tree
-of what would be freed without each CAF, thread and closure; and --path how a kind
-of closure is reached from there.
+Of a log by ccagent heap --graph, --retained shows what keeps what alive: the
+tree of what would be freed without each CAF, thread and closure; and --path
+how a kind of closure is reached from there.
 
 Of any log by ccagent heap, --rss shows where the memory of the process was (its
 resident set size): live data, the nursery, free blocks and what holds them,

@@ -39,8 +39,8 @@ func pushCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "push --to ENGINE=URL FILE|DIR",
 		Short: "send logs to a profiling engine",
-		Long: `Sends a log, or the chosen logs of a folder, to engines that store the profiles of
-a fleet:
+		Long: `Sends a log, or the chosen logs of a folder, to engines that store the profiles
+of a fleet:
 
   otlp=http://HOST:4318       OpenTelemetry's collector, over HTTP; without an
                               address that of OTEL_EXPORTER_OTLP_ENDPOINT, and
@@ -48,9 +48,9 @@ a fleet:
   pyroscope=http://HOST:4040  Pyroscope
   parca=http://HOST:7070      Parca
 
-What is sent is names and lines of code, weights, and labels of threads and of the
-process by OpenTelemetry's conventions; arguments only with --arguments, source
-text and environment never.`,
+What is sent is names and lines of code, weights, and labels of threads and of
+the process by OpenTelemetry's conventions; arguments only with --arguments,
+source text and environment never.`,
 		Args: exactly(1, "a log or a folder"),
 		RunE: func(c *cobra.Command, args []string) error { return v.push(c, args[0], o) },
 	}

@@ -21,10 +21,10 @@ func reportCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report FILE -o HTML",
 		Short: "one page to send to somebody without this tool",
-		Long: `One HTML file that shows a log, or what the flags keep of it, in a browser: where
-the time is in a sentence, the hot list, a flame graph that zooms and searches,
-source with its costs, activity and the heap over time, and all accounting. It
-needs no network, and its browser is told to allow it none.
+		Long: `One HTML file that shows a log, or what the flags keep of it, in a browser:
+where the time is in a sentence, the hot list, a flame graph that zooms and
+searches, source with its costs, activity and the heap over time, and all
+accounting. It needs no network, and its browser is told to allow it none.
 
 The page has the program's source, as far as the log has it, and the names and
 arguments that ccview info prints: look at it before you send it.`,

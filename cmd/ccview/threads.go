@@ -12,8 +12,8 @@ import (
 
 func threadsCommand(stdout, stderr *printable.Writer) *cobra.Command {
 	return ofRange("threads FILE", "what every Haskell thread does, and who waits for whom",
-		`Of a dump that ccagent threads has written: every Haskell thread's state, what it
-waits for and its stack; deadlocks, and who waits for whom.
+		`Of a dump that ccagent threads has written: every Haskell thread's state, what
+it waits for and its stack; deadlocks, and who waits for whom.
 
 Of any other log the Haskell threads that had samples, with their shares of the
 CPU time and of the bytes allocated.`, stdout, stderr, func(*cobra.Command) {},

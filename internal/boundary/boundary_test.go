@@ -24,7 +24,7 @@ var order = map[string][]string{
 	"ui":          {"profile", "eventlog", "internal/format", "internal/printable", "internal/transactions"},
 	"push":        {"profile", "eventlog"},
 	"cmd/ccview":  {"push", "ui", "profile", "eventlog", "internal/buildinfo", "internal/format", "internal/manual", "internal/printable"},
-	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "push", "ui", "internal/buildinfo", "internal/credentials", "internal/manual", "internal/sandbox", "internal/printable", "internal/transactions"},
+	"cmd/ccagent": {"agent", "perf", "bpf", "eventlog", "symbolize", "profile", "push", "ui", "internal/buildinfo", "internal/credentials", "internal/format", "internal/manual", "internal/sandbox", "internal/printable", "internal/transactions"},
 }
 
 // inside lists, for parts with many packages, what each package may import of its own part.

@@ -374,7 +374,7 @@ type dumpJSON struct {
 
 func evaluates(g *threads.Dump, b *eventlog.Blocker) *frameJSON {
 	if f, known := g.Evaluates(b); known {
-		j := frameJSON(f)
+		j := frameOf(f)
 		return &j
 	}
 	return nil
@@ -395,6 +395,10 @@ type threadJSON struct {
 	Stop      string      `json:"stack_stop"`
 	Bytes     uint64      `json:"stack_bytes"`
 	Used      uint64      `json:"stack_used_bytes"`
+}
+
+func frameOf(f threads.Frame) frameJSON {
+	return frameJSON{f.Name, printer.Known(f.Module), printer.Known(f.File), printer.Known(f.Line)}
 }
 
 type frameJSON struct {
@@ -458,7 +462,7 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 			j.Cap = &t.Capability
 		}
 		for _, f := range g.Stack(t) {
-			j.Stack = append(j.Stack, frameJSON{f.Name, printer.Known(f.Module), printer.Known(f.File), printer.Known(f.Line)})
+			j.Stack = append(j.Stack, frameOf(f))
 		}
 		doc.Threads = append(doc.Threads, j)
 	}
