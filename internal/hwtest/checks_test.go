@@ -3,6 +3,7 @@ package hwtest_test
 import (
 	"math"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
