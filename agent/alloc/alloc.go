@@ -104,12 +104,13 @@ type image struct {
 	// bias and totalAllocated are copies: im may change while windows are open.
 	bias, totalAllocated uint64
 
-	words     uint64  // allocated, at the last poll
-	readAt    uint64  // time of the last poll, ns
-	byteRate  float64 // bytes allocated a second
-	largeRate float64 // bytes of large objects a second; 0 while unknown
-	polls     int     // readings of more than 0 bytes
-	bucket    *bucket // from which the probes are paid
+	words             uint64  // allocated, at the last poll
+	readAt            uint64  // time of the last poll, ns
+	capabilitiesInAll int     // as the process says; 0 while it is not known
+	byteRate          float64 // bytes allocated a second
+	largeRate         float64 // bytes of large objects a second; 0 while unknown
+	polls             int     // readings of more than 0 bytes
+	bucket            *bucket // from which the probes are paid
 	// Where it is the image's own: what was charged to it so far, CPU time, hits and ns; when the
 	// probes were placed first, and when they are looked at next, ns.
 	used, hits, took uint64
@@ -438,6 +439,9 @@ func (a *allocation) settle(ai *image) error {
 	words := ai.final
 	if words == 0 {
 		words = ai.words
+	}
+	if all, seen := ai.unlisted(&r.account); seen < all {
+		a.host.WarnOf(ai.im, fmt.Sprintf("event %s leaves out what was allocated on %d of %d capabilities: the run-time system's library has no symbol table to find them by, and no probe or sample came across them", name, all-seen, all))
 	}
 	c := r.counts()
 	samples, unnamed := ai.ledger.settle(words, &c)

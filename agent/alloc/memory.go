@@ -4,19 +4,16 @@ import (
 	"fmt"
 	"math"
 
+	"ccagent/agent/rtsites"
 	"ccagent/bpf"
 	"ccagent/internal/ghc"
 	"ccagent/perf"
 )
 
-// maxCapabilities bounds the capabilities that are read; the process says how many
-// there are.
-const maxCapabilities = 1024
-
 // readWords reads how much each capability has allocated, in words, from the
 // process's memory. Capabilities that cannot be read are left out.
 func (ai *image) readWords() (map[uint16]uint64, error) {
-	capabilities, err := ai.capabilities()
+	capabilities, err := ai.sites.Read(ai.im.Memory, ai.bias)
 	if err != nil {
 		return nil, err
 	}
@@ -32,38 +29,6 @@ func (ai *image) readWords() (map[uint16]uint64, error) {
 		}
 	}
 	return words, nil
-}
-
-// capabilities returns the addresses of the process's capabilities.
-func (ai *image) capabilities() ([]uint64, error) {
-	s, bias := ai.sites, ai.bias
-	if s.Count == 0 {
-		return nil, fmt.Errorf("process %d has no readable list of capabilities", ai.im.PID)
-	}
-	n, err := ai.im.Memory.Word(s.Count + bias)
-	if err != nil {
-		return nil, err
-	}
-	n &= math.MaxUint32
-	array := s.Array + bias
-	switch {
-	case s.Array == 0:
-		// A library without its symbol table exports only the first.
-		if n != 1 || s.Main == 0 {
-			return nil, fmt.Errorf("process %d has no readable list of capabilities", ai.im.PID)
-		}
-		return []uint64{s.Main + bias}, nil
-	case !s.InPlace:
-		first, err := ai.im.Memory.Word(array)
-		if err != nil {
-			return nil, err
-		}
-		if s.Main == 0 || first != s.Main+bias {
-			array = first
-		}
-	}
-	capabilities := make([]uint64, min(n, maxCapabilities))
-	return capabilities, ai.im.Memory.Words(array, capabilities)
 }
 
 // reading holds what the probes of an image have counted by a time, and what it had allocated
@@ -165,8 +130,28 @@ func (ai *image) readCycle() (before, large uint64, err error) {
 // the last poll; 0 while it is not known.
 func (ai *image) allocated() uint64 { return 8*ai.words - min(ai.ledger.base, 8*ai.words) }
 
+// unlisted returns how many capabilities the run-time system has, and how many of them were seen:
+// a library without its symbol table has no list of them, and counts what probes and samples have
+// come across. The numbers are equal where there is a list.
+func (ai *image) unlisted(account *bpf.AllocAccount) (all, seen int) {
+	if ai.sites.Array != 0 || ai.capabilitiesInAll == 1 {
+		return ai.capabilitiesInAll, ai.capabilitiesInAll
+	}
+	for _, base := range account.Bases {
+		if base != 0 {
+			seen++
+		}
+	}
+	return max(ai.capabilitiesInAll, seen), seen
+}
+
 // poll updates how much the process has allocated, and at what rate.
 func (ai *image) poll(r *reading) {
+	if ai.sites.Count != 0 {
+		if n, err := ai.im.Memory.Word(ai.sites.Count + ai.bias); err == nil {
+			ai.capabilitiesInAll = int(min(n&math.MaxUint32, rtsites.MaxCapabilities))
+		}
+	}
 	if !r.known || r.words < ai.words {
 		return // capabilities went away
 	}

@@ -34,25 +34,6 @@ type Allocation struct {
 	Lacks []string
 }
 
-// Capabilities holds the addresses of the variables that lead to a run-time system's
-// capabilities; 0 for one that was not found.
-type Capabilities struct {
-	Array, Count, Main uint64
-	// InPlace is set if the variable is an array of pointers (GHC 9.6), not a pointer to one.
-	// An array of one element is recognised by its content.
-	InPlace bool
-}
-
-// Known reports whether capabilities can be found by the variables.
-func (c Capabilities) Known() bool { return c.Count != 0 && (c.Array != 0 || c.Main != 0) }
-
-func (s *Symbols) capabilities() Capabilities {
-	return Capabilities{
-		Array: s.Addr(ghc.SymCapabilities), Count: s.Addr(ghc.SymNCapabilities), Main: s.Addr(ghc.SymMainCapability),
-		InPlace: s.Named(ghc.SymCapabilities).Size > 8,
-	}
-}
-
 // Reasons for which allocation cannot be sampled.
 var (
 	ErrNoHeapCheck = errors.New("the run-time system has no symbol table to find the place of heap checks by; install the program unstripped (cabal: --disable-executable-stripping)")

@@ -276,14 +276,6 @@ INLINE bool read_total(struct walk *w, u64 base)
 	return true;
 }
 
-// note_capability keeps where a capability is: a library without its symbol table has no list
-// of them.
-INLINE void note_capability(struct alloc_account *a, u32 capability, u64 base)
-{
-	if (capability < ACCOUNT_CAPABILITIES && a->bases[capability & (ACCOUNT_CAPABILITIES - 1)] != base)
-		a->bases[capability & (ACCOUNT_CAPABILITIES - 1)] = base;
-}
-
 // walk_site walks and sends a sample whose unwinding has begun, in the walk with that index. The
 // verifier reads it by itself, and not once for each site.
 GLOBAL int walk_site(u32 slot, u32 site)

@@ -74,6 +74,7 @@ INLINE long note_thread(u32 tid, const struct thread_state *t) { return bpf_map_
 #define UNWIND_RULE(index) unwind_rule_at(index)
 #define READ_USER(dst, size, at) bpf_probe_read_user(dst, size, (const void *)(at))
 #include "allocation.h"
+#include "capabilities.h"
 #include "walk.h"
 #include "ccs.h"
 #include "ticky.h"
@@ -331,6 +332,17 @@ INLINE struct walk *probe_walk(u32 cpu)
 
 #include "transactions.h"
 
+// note_running keeps where the capability is on which a thread was seen running, for the counts of a
+// run-time system whose list of them is not known: it may have allocated where no probe was hit.
+static NOINLINE int note_running(struct walk *w)
+{
+	u32 incarnation = w->layout.incarnation;
+	struct alloc_account *a = bpf_map_lookup_elem(&alloc_accounts, &incarnation);
+	if (a)
+		note_capability(a, w->header.capability, w->base);
+	return 0;
+}
+
 // walk_and_send takes a sample whose unwinding has begun.
 INLINE void walk_and_send(struct walk *w)
 {
@@ -341,6 +353,8 @@ INLINE void walk_and_send(struct walk *w)
 		w->header.ccs = running_ccs(&k);
 	if (with_transactions)
 		note_transaction(w);
+	if (w->base && !w->layout.capabilities)
+		note_running(w);
 	emit(w);
 	if (w->haskell && w->layout.tso_label)
 		send_label(w);

@@ -20,6 +20,9 @@ import (
 	"ccagent/internal/testprog"
 )
 
+// leftOut is how ccagent says that a total is of a part.
+var leftOut = regexp.MustCompile(`event alloc leaves out what was allocated on \d+ of \d+ capabilities`)
+
 // byteClaims compares the bytes of a whole run with +RTS -s, and what each binding's code
 // allocates with callgrind's count of each executed instruction that moves the heap pointer,
 // times the number of bytes in it.
@@ -30,6 +33,9 @@ func byteClaims(t *testing.T, p truthProgram, w truthWay) []claim {
 	ours, samples, total := hotRows(t, log, "alloc")
 	want := counted(t, p.name, r.stderr)
 	// To a hundredth of a per cent, and what a run-time system allocates as it ends.
+	if line := leftOut.FindString(r.stderr); line != "" {
+		return []claim{{Quantity: "bytes (-s)", Row: line, Refused: true}}
+	}
 	claims := []claim{{Quantity: "bytes (-s)", Row: "total", Oracle: want, Ours: total, Low: total*0.9999 - 64<<10, High: total*1.0001 + 64<<10, Count: true}}
 	if w.dynamic || w.two || !p.counted || want < 64<<20 {
 		return claims
