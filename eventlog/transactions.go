@@ -27,12 +27,16 @@ func (e TransactionEnd) String() string {
 // process. Its time is the stretch's end.
 type TransactionWindow struct {
 	PID uint32
-	// LengthNs is how long it was, StandsNs for how long it stands: since the end of the stretch before, and more if no
-	// other follows. They are equal where attempts are counted all the time. A length of 0 is a time for which nothing was counted.
+	// LengthNs is the CPU time that the processes used in it, StandsNs that for which it stands: since the end of the stretch
+	// before, and more if no other follows. They are equal where attempts are counted all the time. A length of 0 is
+	// time for which nothing was counted.
 	LengthNs, StandsNs uint64
 	// SlowedNs is how much of it the hits of probes took: what the program did not get on. It is 0 where what was counted
 	// stands for no more than itself.
 	SlowedNs uint64
+	// Begun is how many transactions began in it, by the run-time system's own count, and BegunStands in the time for which it
+	// stands; 0 where it has no count. Nested ones (orElse, catchSTM) are among them.
+	Begun, BegunStands uint64
 	// Ends are the attempts that ended, by how they did.
 	Ends [TransactionEnds]uint64
 	// Noted are the samples of CPU time that were taken inside of transactions, Sampled those of them of which it is
@@ -48,6 +52,8 @@ func (e *TransactionWindow) layout(c *codec) {
 	c.v64(&e.LengthNs)
 	c.v64(&e.StandsNs)
 	c.v64(&e.SlowedNs)
+	c.v64(&e.Begun)
+	c.v64(&e.BegunStands)
 	for i := range e.Ends {
 		c.v64(&e.Ends[i])
 	}

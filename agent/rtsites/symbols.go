@@ -100,7 +100,7 @@ var names = set(append([]string{
 	// Of a census of the heap.
 	ghc.SymResurrect, ghc.SymMBlockSpace, ghc.SymStableTable, ghc.SymStableSize,
 	// Of transactions.
-	ghc.SymAtomicallyFrame, ghc.SymCommit, ghc.SymRetry, ghc.SymSTMWait, ghc.SymRaise, ghc.SymValidate, ghc.SymNoTRec,
+	ghc.SymAtomicallyFrame, ghc.SymCommit, ghc.SymStartTransaction, ghc.SymMaxCommits, ghc.SymRetry, ghc.SymSTMWait, ghc.SymRaise, ghc.SymValidate, ghc.SymNoTRec,
 	// Of ticky counters.
 	ghc.SymTickyCounters, ghc.SymShutdown,
 }, ghc.SymReturnValues[:]...)...)

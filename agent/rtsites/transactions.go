@@ -20,7 +20,17 @@ type Transactions struct {
 	NoTRec uint64
 	// Lacks names the ends whose sites were not found.
 	Lacks []string
+
+	// The threaded run-time system hands out tokens for transactions that begin, in batches of
+	// TokenBatch: Batches is the variable max_commits, which has how many it has handed out, and Tokens the offset of
+	// Capability.transaction_tokens, which has what is left of a capability's batch (rts/STM.c). 0 for one that
+	// was not found.
+	Capabilities
+	Batches, Tokens uint64
 }
+
+// TokenBatch is how many transactions a capability may begin before it needs another batch of tokens.
+const TokenBatch = 1024
 
 // FindTransactions finds the sites at which attempts to run a transaction end.
 func FindTransactions(symbols *Symbols) (*Transactions, error) {
@@ -44,7 +54,36 @@ func FindTransactions(symbols *Symbols) (*Transactions, error) {
 	if s.NoTRec == 0 {
 		s.Lacks = append(s.Lacks, "the CPU time that is thrown away")
 	}
+	s.Capabilities, s.Tokens = x.capabilities(), x.tokens()
+	if s.Tokens != 0 {
+		s.Batches = x.Addr(ghc.SymMaxCommits)
+	}
 	return s, nil
+}
+
+// tokens returns the offset of Capability.transaction_tokens: stmStartTransaction(cap, outer) counts it down. 0 if it
+// does not.
+func (x *finder) tokens() (offset uint64) {
+	read := int64(0)
+	x.each(ghc.SymStartTransaction, func(_ uint64, inst x86asm.Inst) bool {
+		if inst.Op != x86asm.MOV || inst.DataSize != 32 {
+			return true
+		}
+		const least = 64 // what is before are the registers of Haskell code
+		of := func(a x86asm.Arg) int64 {
+			if m, is := a.(x86asm.Mem); is && m.Base == x86asm.RDI && m.Index == 0 && m.Disp > least {
+				return m.Disp
+			}
+			return 0
+		}
+		if at := of(inst.Args[1]); read == 0 {
+			read = at
+		} else if at := of(inst.Args[0]); at == read {
+			offset = uint64(at)
+		}
+		return offset == 0
+	})
+	return offset
 }
 
 // tested returns the address of the first jump on zero behind the call of a procedure in another, where

@@ -12,8 +12,10 @@
 //
 // A hit costs about a microsecond, and a program may run a million transactions a second. If that would exceed the budget (a token
 // bucket, package overhead), the probes are in place for windows only, which begin at random times. What is counted in
-// one stands for the time since the end of the one before: the sum is an estimate without bias of
-// all attempts (Horvitz & Thompson), and its interval follows from how much windows differ. Programs with fewer
+// one stands for the transactions that have begun since the end of the one before: the threaded run-time system counts those
+// itself, by the tokens that it hands out for them. Without threads it has no such count, and a window stands for the CPU
+// time that was used, without what hits took. (By the clock it would stand for too much: where a program shares its CPUs, it runs
+// when the agent that has begun a window lets it.) The interval follows from how much windows differ. Programs with fewer
 // transactions are probed all the time, and their counts are exact.
 //
 // # CPU time

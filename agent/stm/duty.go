@@ -30,7 +30,10 @@ const (
 type duty struct {
 	mode      mode
 	since     uint64       // when the mode began, or the watch was last accounted for
-	covered   uint64       // what has been counted stands for the time up to here
+	begun     bool         // something has been counted
+	sinceAt   progress     // when since was
+	covered   progress     // what has been counted stands for what was up to here
+	gone      progress     // of images that have ended
 	notBefore uint64       // earliest begin of the next window
 	result    chan *window // of the window that is open
 	windows   []*window    // recent ones, in order of time; the last is held, or a watch
@@ -51,11 +54,12 @@ type duty struct {
 // window is a stretch of time in which all attempts that end are counted.
 type window struct {
 	open, close uint64
-	factor      float64 // what a sample in it stands for; 0 while that is not known
-	held        []held  // samples until then
+	from, to    progress // when it was opened and closed
+	factor      float64  // what a sample in it stands for; 0 while that is not known
+	held        []held   // samples until then
 	counts      map[*image]bpf.TransactionAccount
 	hits        uint64
-	slowed      uint64 // ns of each of the target's CPUs that hits took
+	slowed      uint64 // of the CPU time between from and to, what hits took
 	err         error
 }
 
@@ -121,9 +125,9 @@ func (s *stm) watch(si *image) error {
 // begin begins a watch: all probes are in place.
 func (s *stm) begin() error {
 	now := perf.Monotonic()
-	s.mode, s.since, s.runsAt = watching, now, 0
-	if s.covered == 0 {
-		s.covered = now
+	s.mode, s.since, s.sinceAt, s.runsAt = watching, now, s.progress(), 0
+	if !s.begun {
+		s.begun, s.covered = true, s.sinceAt
 	}
 	s.add(&window{open: now, factor: 1})
 	return s.control(now, true)
@@ -147,6 +151,9 @@ func (s *stm) Throttle(u source.Use) error {
 	s.bucket.Pass(float64(u.Target-min(s.target, u.Target)), float64(int64(spent-s.charged))+u.Handling)
 	s.measure(u)
 	s.charged, s.target = spent, u.Target
+	for _, si := range s.images { // whose memory is gone when they end
+		si.look()
+	}
 	switch s.mode {
 	case probing:
 		select {
@@ -222,11 +229,11 @@ func (d *duty) cost() float64 {
 
 // rest takes the probes out.
 func (s *stm) rest(now uint64) error {
-	err := s.segment(now)
+	err := s.segment()
 	for _, si := range s.images {
 		s.remove(si)
 	}
-	s.mode, s.covered = resting, now
+	s.mode = resting
 	s.notBefore = now + minCycle + rand.Uint64N(minCycle)
 	return errors.Join(err, s.control(0, false))
 }
@@ -258,7 +265,7 @@ func (s *stm) next(now uint64) error {
 
 // watchAll puts the probes into all processes.
 func (s *stm) watchAll(now uint64) error {
-	if err := s.settle(now); err != nil {
+	if err := s.settle(s.progress()); err != nil {
 		return err
 	}
 	var puts errgroup.Group
@@ -306,7 +313,8 @@ func (s *stm) probe(length time.Duration, most, mostWaiting uint64) {
 	s.mode, s.result = probing, make(chan *window, 1)
 	s.round++
 	result, control := s.result, bpf.TransactionWindow{Thin: s.thin, Round: s.round}
-	w := &window{open: perf.Monotonic()}
+	here, theirs := s.progress(), progressOf(images)
+	w := &window{open: perf.Monotonic(), from: here, to: here}
 	s.add(w)
 	s.background.Go(func() {
 		defer overhead.Hasten()()
@@ -322,6 +330,7 @@ func (s *stm) probe(length time.Duration, most, mostWaiting uint64) {
 		done.err = puts.Wait()
 		if done.err == nil {
 			done.err = s.count(&done, images, length, most, mostWaiting, control)
+			done.from, done.to = here.plus(done.from.since(theirs)), here.plus(done.to.since(theirs))
 		}
 		result <- &done
 		for _, l := range links {
@@ -351,7 +360,7 @@ func (s *stm) count(w *window, images []*image, length time.Duration, most, most
 	if err != nil {
 		return err
 	}
-	w.open = perf.Monotonic()
+	w.open, w.from = perf.Monotonic(), progressOf(images)
 	end := w.open + uint64(length)
 	set := func(accepts uint32) error {
 		control.Since, control.Accepts = w.open, accepts
@@ -368,7 +377,7 @@ func (s *stm) count(w *window, images []*image, length time.Duration, most, most
 			break
 		}
 	}
-	w.close = perf.Monotonic()
+	w.close, w.to = perf.Monotonic(), progressOf(images)
 	w.hits = hits - first
 	counted := after
 	// Attempts that were sampled go on.
@@ -428,26 +437,25 @@ func (s *stm) probed(w *window) error {
 	s.notBefore = w.close + minCycle + rand.Uint64N(minCycle)
 	place := s.windows[len(s.windows)-1]
 	w.held = place.held
-	if w.err != nil || w.close <= w.open {
+	if w.err != nil || w.to.cpu <= w.from.cpu {
 		s.windows = s.windows[:len(s.windows)-1] // a process has ended, or is about to
 		s.notBefore = perf.Monotonic() + minCycle
 		return nil
 	}
 	s.windows = s.windows[:len(s.windows)-1]
-	if err := s.settle(w.open); err != nil {
+	if err := s.settle(w.from); err != nil {
 		return err
 	}
 	s.hitRate = average(s.hitRate, float64(w.hits)/(float64(w.close-w.open)/1e9))
-	w.slowed = uint64(min(float64(w.hits)*s.slowing/s.cpus(), float64(w.close-w.open)))
+	w.slowed = uint64(min(float64(w.hits)*s.slowing, float64(w.to.cpu-w.from.cpu)))
 	s.add(w)
 	return nil
 }
 
-// settle writes the window that is held, which stands for the time up to a moment; or what was counted of a
-// watch up to then.
-func (s *stm) settle(until uint64) error {
+// settle writes the window that is held, which stands for what was up to a moment; or what was counted of a watch.
+func (s *stm) settle(until progress) error {
 	if s.mode == watching {
-		return s.segment(until)
+		return s.segment()
 	}
 	if len(s.windows) == 0 {
 		return nil
@@ -456,9 +464,10 @@ func (s *stm) settle(until uint64) error {
 	if w.factor > 0 || w.close == 0 {
 		return nil
 	}
-	stands := max(until, w.close) - min(s.covered, w.open)
-	w.factor = transactions.Factor(&eventlog.TransactionWindow{LengthNs: w.close - w.open, StandsNs: stands, SlowedNs: w.slowed})
-	s.covered = max(until, w.close)
+	e := record(w.to.since(w.from), latest(until, w.to).since(earliest(s.covered, w.from)))
+	e.SlowedNs = w.slowed
+	w.factor = transactions.Factor(&e)
+	s.covered = latest(until, w.to)
 	for _, h := range w.held {
 		if err := s.write(h.im, &h.r, w.factor); err != nil {
 			return err
@@ -466,31 +475,46 @@ func (s *stm) settle(until uint64) error {
 	}
 	w.held = nil
 	for si, a := range w.counts {
-		e := &eventlog.TransactionWindow{LengthNs: w.close - w.open, StandsNs: stands, SlowedNs: w.slowed}
-		if err := s.emit(si, w.close, e, a); err != nil {
+		e := e
+		if err := s.emit(si, w.close, &e, a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// gap writes for how long nothing was counted, where nothing that was stands for that.
-func (s *stm) gap(until uint64) error {
-	if s.mode == watching || until <= s.covered || s.covered == 0 {
+// record is what is written of a window of some length that stands for more.
+func record(length, stands progress) eventlog.TransactionWindow {
+	return eventlog.TransactionWindow{LengthNs: length.cpu, StandsNs: stands.cpu, Begun: length.begun, BegunStands: stands.begun}
+}
+
+// gap writes for what CPU time nothing was counted, where nothing that was stands for that.
+func (s *stm) gap() error {
+	until := s.gone.cpu
+	for _, si := range s.images {
+		until += si.used()
+	}
+	if s.mode == watching || until <= s.covered.cpu || !s.begun {
 		return nil
 	}
+	here := s.progress()
+	if late := until - min(here.cpu, until); here.cpu > 0 { // since the count was read last, which goes with the process
+		here.begun += uint64(float64(here.begun) / float64(here.cpu) * float64(late))
+	}
+	rest := here.since(s.covered)
 	for _, si := range s.images {
-		if err := s.emit(si, until, &eventlog.TransactionWindow{StandsNs: until - s.covered}, bpf.TransactionAccount{}); err != nil {
+		if err := s.emit(si, perf.Monotonic(), &eventlog.TransactionWindow{StandsNs: until - s.covered.cpu, BegunStands: rest.begun}, bpf.TransactionAccount{}); err != nil {
 			return err
 		}
 	}
-	s.covered = until
+	s.covered = progress{until, s.covered.begun + rest.begun}
 	return nil
 }
 
 // segment writes what was counted since the watch began, or since the last time.
-func (s *stm) segment(now uint64) error {
-	if s.mode != watching || now <= s.since {
+func (s *stm) segment() error {
+	now, here := perf.Monotonic(), s.progress()
+	if s.mode != watching || here.cpu <= s.sinceAt.cpu {
 		return nil
 	}
 	for _, si := range s.images {
@@ -498,12 +522,12 @@ func (s *stm) segment(now uint64) error {
 		if err := s.mark(si); err != nil {
 			return err
 		}
-		e := &eventlog.TransactionWindow{LengthNs: now - s.since, StandsNs: now - min(s.covered, s.since)}
-		if err := s.emit(si, now, e, since(si.base, before)); err != nil {
+		e := record(here.since(s.sinceAt), here.since(earliest(s.covered, s.sinceAt)))
+		if err := s.emit(si, now, &e, since(si.base, before)); err != nil {
 			return err
 		}
 	}
-	s.since, s.covered = now, now
+	s.since, s.sinceAt, s.covered = now, here, here
 	return nil
 }
 

@@ -72,6 +72,9 @@ type image struct {
 	probes []process.Probe
 	base   bpf.TransactionAccount // its counts up to which they are in the log
 	link   *uprobe.Probes         // while probes are in place until further notice
+	counts *rtsites.Transactions  // where the run-time system counts transactions that begin
+	first  progress               // when it was attached to
+	last   progress               // as it was read last
 }
 
 func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
@@ -154,7 +157,9 @@ func (s *stm) Attach(im *process.Image) error {
 	if t == nil || s.images[im.Incarnation] != nil {
 		return nil
 	}
-	si := &image{im: im}
+	si := &image{im: im, counts: t}
+	si.first, _ = si.read()
+	si.last = si.first
 	for end, addr := range t.Ends {
 		if addr != 0 {
 			si.probes = append(si.probes, process.Probe{Addr: addr, Cookie: bpf.TransactionCookie(im.Incarnation, bpf.TransactionEnd(end))})
@@ -182,11 +187,11 @@ func (s *stm) Detach(im *process.Image, _ uint64) error {
 		return nil
 	}
 	s.await() // of what is being probed in it
-	now := perf.Monotonic()
-	err := s.settle(now)
+	err := s.settle(s.progress())
 	if len(s.images) == 1 {
-		err = errors.Join(err, s.gap(now))
+		err = errors.Join(err, s.gap())
 	}
+	s.gone = s.gone.plus(si.last.since(si.first))
 	delete(s.images, im.Incarnation)
 	s.remove(si)
 	return errors.Join(err, s.host.Walker.CloseTransactions(im.Incarnation))
@@ -284,7 +289,7 @@ func (s *stm) Cost() (c source.Cost, err error) {
 
 // Account writes what was lost, and what was counted while probes are in place all the time.
 func (s *stm) Account() error {
-	return errors.Join(s.segment(perf.Monotonic()), s.host.Lost(s.event))
+	return errors.Join(s.segment(), s.host.Lost(s.event))
 }
 
 // Stop ends the windows.
@@ -308,7 +313,7 @@ func (s *stm) stopped() bool {
 // Finish writes what is left.
 func (s *stm) Finish(at uint64) error {
 	s.await()
-	err := errors.Join(s.settle(at), s.gap(at))
+	err := errors.Join(s.settle(s.progress()), s.gap())
 	for _, si := range s.images {
 		s.remove(si)
 	}

@@ -35,7 +35,7 @@ func TestLossIsReported(t *testing.T) {
 	}
 }
 
-// A sample of an attempt in a window waits for what it stands for: the time since the window before.
+// A sample of an attempt in a window waits for what it stands for: the transactions that have begun since the window before.
 func TestWindowsWeigh(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
@@ -51,7 +51,7 @@ func TestWindowsWeigh(t *testing.T) {
 	}
 	s.hitRate = 1e5
 	before := s.covered
-	s.probe(minWindow, 1<<20, 0)
+	s.probe(maxWindow, 1<<20, 0)
 	s.await()
 	if len(s.windows) == 0 {
 		t.Fatal("the window was not kept")
@@ -62,12 +62,15 @@ func TestWindowsWeigh(t *testing.T) {
 	if err := s.Consume(&sample); err != nil || weight != 0 {
 		t.Fatalf("a sample was written before its weight is known: %d, %v", weight, err)
 	}
-	until := w.close + 1e9
+	until := w.to.plus(progress{cpu: 1e9, begun: 1e6})
 	if err := s.settle(until); err != nil {
 		t.Fatal(err)
 	}
-	own := max(float64(w.close-w.open-w.slowed), 0.05*float64(w.close-w.open))
-	if want := 10 * (1 + float64(until-before-(w.close-w.open))/own); float64(weight) < 0.99*want || float64(weight) > 1.01*want {
-		t.Errorf("a sample of weight 10 has %d, in a window of %d ns for %d ns want %.0f", weight, w.close-w.open, until-before, want)
+	stands, length := until.since(before), w.to.since(w.from)
+	if length.begun == 0 {
+		t.Fatalf("no transaction began in %d ns of CPU time", length.cpu)
+	}
+	if want := 10 * float64(stands.begun) / float64(length.begun); float64(weight) < 0.99*want || float64(weight) > 1.01*want {
+		t.Errorf("a sample of weight 10 has %d, in a window of %+v for %+v want %.0f", weight, length, stands, want)
 	}
 }

@@ -76,13 +76,15 @@ const (
 	SymEnter             = "stg_enter_info" // the frame that a thunk's failed heap check pushes
 
 	// Transactions.
-	SymAtomicallyFrame = "stg_atomically_frame_info" // returned to when a transaction's code has ended
-	SymCommit          = "stmCommitTransaction"      // (cap, trec); 0 if others have changed what it has read
-	SymRetry           = "stg_retryzh"
-	SymSTMWait         = "stmWait" // (cap, tso, trec); likewise
-	SymRaise           = "stg_raisezh"
-	SymValidate        = "stmValidateNestOfTransactions" // (cap, trec); likewise
-	SymNoTRec          = "stg_NO_TREC_closure"           // StgTSO.trec outside of transactions
+	SymAtomicallyFrame  = "stg_atomically_frame_info" // returned to when a transaction's code has ended
+	SymCommit           = "stmCommitTransaction"      // (cap, trec); 0 if others have changed what it has read
+	SymRetry            = "stg_retryzh"
+	SymStartTransaction = "stmStartTransaction" // (cap, outer)
+	SymMaxCommits       = "max_commits"         // how many transactions may have begun
+	SymSTMWait          = "stmWait"             // (cap, tso, trec); likewise
+	SymRaise            = "stg_raisezh"
+	SymValidate         = "stmValidateNestOfTransactions" // (cap, trec); likewise
+	SymNoTRec           = "stg_NO_TREC_closure"           // StgTSO.trec outside of transactions
 
 	// Ticky counters.
 	SymTickyCounters = "ticky_entry_ctrs" // the first of a linked list of StgEntCounter

@@ -5,6 +5,9 @@
 // rates of windows that follow each other differ (Wolter, "Introduction to Variance Estimation", 2nd
 // ed. 2007, §8.2, estimator v2). Where windows stand for no more than themselves, counts are exact.
 //
+// Where the run-time system counts itself how many transactions begin (eventlog.TransactionWindow.Begun), windows only say how
+// those end: an estimate is that count times a ratio of two sums over windows, whatever probes do to the program's pace.
+//
 // Shares of CPU time are ratios of two sums over windows, with the variance of the linearised ratio (Cochran,
 // "Sampling Techniques", 3rd ed. 1977, §6.3), but at least that of as many independent samples; intervals are Wilson's (1927).
 package transactions
@@ -36,6 +39,12 @@ type Totals struct {
 	Noted   uint64
 	Sampled [eventlog.TransactionEnds]uint64
 
+	// What the run-time system has counted itself: transactions that began in windows, and in all, and how many windows
+	// there were with some; sums of products with those that ended, for the variance.
+	begun, begunStands, begunWindows float64
+	begunBegun                       float64
+	endEnd, endBegun                 [eventlog.TransactionEnds + 1]float64 // the last are of all ends
+
 	estimate, variance [eventlog.TransactionEnds]float64
 	last               [eventlog.TransactionEnds]float64 // rates of the window before
 	doubt              [eventlog.TransactionEnds]float64 // how far estimates may be off, since it is not known exactly how hits slow
@@ -46,9 +55,10 @@ type Totals struct {
 
 // Add adds a window.
 func (t *Totals) Add(w *eventlog.TransactionWindow) {
-	if max(w.LengthNs, w.StandsNs, w.Noted, slices.Max(w.Ends[:]), slices.Max(w.Sampled[:])) > plausible {
+	if max(w.LengthNs, w.StandsNs, w.Begun, w.BegunStands, w.Noted, slices.Max(w.Ends[:]), slices.Max(w.Sampled[:])) > plausible {
 		return
 	}
+	t.begunStands += float64(max(w.BegunStands, w.Begun))
 	if w.LengthNs == 0 {
 		t.gap(w.StandsNs)
 		return
@@ -58,10 +68,19 @@ func (t *Totals) Add(w *eventlog.TransactionWindow) {
 	stands := max(w.StandsNs, w.LengthNs)
 	t.StandsNs += stands
 	t.Noted += w.Noted
-	rest := float64(stands - w.LengthNs) // for which nothing was counted
-	length := own(w)
+	rest, length, doubt := extrapolated(w)
 	factor := Factor(w)
-	doubt := hitDoubt * (float64(w.LengthNs) - length) / length
+	if b := float64(w.Begun); b > 0 {
+		t.begun, t.begunWindows, t.begunBegun = t.begun+b, t.begunWindows+1, t.begunBegun+b*b
+		ended := 0.0
+		for i, n := range w.Ends {
+			t.endEnd[i] += float64(n) * float64(n)
+			t.endBegun[i] += float64(n) * b
+			ended += float64(n)
+		}
+		t.endEnd[eventlog.TransactionEnds] += ended * ended
+		t.endBegun[eventlog.TransactionEnds] += ended * b
+	}
 	all := 0.0
 	for i, n := range w.Ends {
 		rate := float64(n) / length
@@ -92,20 +111,31 @@ func (t *Totals) Add(w *eventlog.TransactionWindow) {
 // gap adds a time for which nothing was counted, and nothing that was stands: the rate before is taken for it, and no
 // other is excluded up to twice that.
 func (t *Totals) gap(ns uint64) {
+	if t.StandsNs > 0 {
+		for i, n := range t.estimate {
+			missing := n / float64(t.StandsNs) * float64(ns)
+			t.estimate[i] += missing
+			t.doubt[i] += missing
+		}
+	}
 	t.StandsNs += ns
-	if t.LengthNs == 0 {
-		return
-	}
-	for i, n := range t.Counted {
-		missing := float64(n) / float64(t.LengthNs) * float64(ns)
-		t.estimate[i] += missing
-		t.doubt[i] += missing
-	}
 }
 
 // Factor is what an attempt that was counted in a window stands for.
 func Factor(w *eventlog.TransactionWindow) float64 {
-	return 1 + float64(max(w.StandsNs, w.LengthNs)-w.LengthNs)/own(w)
+	rest, length, _ := extrapolated(w)
+	return 1 + rest/length
+}
+
+// extrapolated returns for how much more than its own length a window stands, and by what part that may be off. Where the
+// run-time system counts transactions that begin, the length is their number: probes cannot make them fewer
+// for the same work. Else it is CPU time without what hits took, which is not known exactly.
+func extrapolated(w *eventlog.TransactionWindow) (rest, length, doubt float64) {
+	if w.Begun > 0 && w.BegunStands > 0 {
+		return float64(max(w.BegunStands, w.Begun) - w.Begun), float64(w.Begun), 0
+	}
+	length = own(w)
+	return float64(max(w.StandsNs, w.LengthNs) - w.LengthNs), length, hitDoubt * (float64(w.LengthNs) - length) / length
 }
 
 // own is how much of a window was the program's own. Hits slow it down, and so make themselves rarer.
@@ -120,13 +150,42 @@ type Estimate struct{ Value, Low, High float64 }
 // Exact reports whether attempts were counted all the time.
 func (t *Totals) Exact() bool { return t.StandsNs == t.LengthNs }
 
+// ofBegun estimates how many of the transactions that have begun are of a kind of which n were counted, given the
+// sums over windows of squares of the kind's counts and of their products with what began: a ratio of
+// two sums (see the package's documentation). Attempts that end are at most those that begin.
+func (t *Totals) ofBegun(n, squares, products float64) Estimate {
+	p := min(n/t.begun, 1)
+	trials := t.begun
+	if residuals := max(squares-2*p*products+p*p*t.begunBegun, 0); residuals > 0 && p > 0 && p < 1 {
+		trials = min(trials, p*(1-p)*t.begun*t.begun/residuals)
+	}
+	// A few windows do not show how much they differ.
+	const few = 4
+	trials = max(min(trials, few*t.begunWindows*t.begunWindows), 1)
+	low, high := wilson(p, trials)
+	return Estimate{p * t.begunStands, max(low*t.begunStands, n), max(high*t.begunStands, n)}
+}
+
+// counts reports whether estimates follow from the run-time system's own count of what began.
+func (t *Totals) counts() bool { return t.begun > 0 && t.begunStands > t.begun }
+
 // Attempts estimates how many attempts have ended so.
 func (t *Totals) Attempts(end eventlog.TransactionEnd) Estimate {
+	if t.counts() {
+		return t.ofBegun(float64(t.Counted[end]), t.endEnd[end], t.endBegun[end])
+	}
 	return count(t.estimate[end], z*math.Sqrt(t.variance[end])+t.doubt[end], t.Counted[end])
 }
 
 // Started estimates how many attempts there were, however they ended.
 func (t *Totals) Started() Estimate {
+	if t.counts() {
+		ended := 0.0
+		for _, n := range t.Counted {
+			ended += float64(n)
+		}
+		return t.ofBegun(ended, t.endEnd[eventlog.TransactionEnds], t.endBegun[eventlog.TransactionEnds])
+	}
 	var value, half float64
 	var counted uint64
 	for i := range t.estimate {

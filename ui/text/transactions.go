@@ -62,7 +62,7 @@ func Transactions(t *transactions.Totals, inside InTransactions) []string {
 	}
 	how := "all were counted"
 	if !t.Exact() {
-		how = fmt.Sprintf("counted in %s of %s, in %s", format.Duration(t.LengthNs), format.Duration(t.StandsNs), format.Plural(uint64(t.Windows), "window"))
+		how = fmt.Sprintf("counted in %s of %s of CPU time, in %s", format.Duration(t.LengthNs), format.Duration(t.StandsNs), format.Plural(uint64(t.Windows), "window"))
 	}
 	lines := []string{fmt.Sprintf("%s attempts: %s; %s", counts(t.Started), strings.Join(ends, ", "), how)}
 	if inside.Samples == 0 {
