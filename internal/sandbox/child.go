@@ -110,9 +110,6 @@ func enter(s setup) (Confinement, error) {
 			return done, err
 		}
 	}
-	if s.Network {
-		return done, nil
-	}
 	switch err := loadFilter(s.Connects); {
 	case errors.Is(err, errNoFilter):
 		done.Filter = err.Error()

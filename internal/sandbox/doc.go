@@ -12,8 +12,8 @@
 //     descriptors that it has. It opens no file, makes no socket, starts no program and
 //     sends no signal.
 //
-// A child that fetches files of a network (Config.Network) has no filter, and one that sends (Config.Connects) one with
-// sockets of IP; all else holds.
+// The filter of a child that speaks to servers (Config.Connects) lets it make sockets of IP, and read files that everybody
+// may read; all else holds.
 //
 // Then it reports that it is ready, and the parent sends descriptors over the socket. If the
 // parent is not root, the child keeps the parent's uid; the rest is the same. There is a

@@ -40,7 +40,7 @@ var allowed = []uintptr{
 var network = []uintptr{
 	unix.SYS_CONNECT, unix.SYS_BIND, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME, unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKOPT,
 	unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_SHUTDOWN,
-	unix.SYS_NEWFSTATAT, unix.SYS_GETDENTS64, unix.SYS_READLINKAT,
+	unix.SYS_NEWFSTATAT, unix.SYS_GETDENTS64, unix.SYS_READLINKAT, unix.SYS_FTRUNCATE,
 }
 
 // networkConditional are those that it has with some arguments: sockets of IP, and files to read.

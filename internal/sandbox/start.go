@@ -28,9 +28,6 @@ type Config struct {
 	Memory uint64
 	// FileSize limits each file that it writes, in bytes.
 	FileSize uint64
-	// Network leaves out the system call filter, so that the child can speak to servers. It may not
-	// parse what it gets.
-	Network bool
 	// Connects leaves a filter that lets it connect to others by IP, and read files that everybody may read, such as
 	// the names of hosts and the authorities' certificates.
 	Connects bool
@@ -82,7 +79,6 @@ type setup struct {
 	UID      uint32 // uid and gid to change to; 0 means no change
 	Memory   uint64
 	FileSize uint64
-	Network  bool // no filter
 	Connects bool
 	Files    int // number of descriptors that follow, standard error included
 }
@@ -135,7 +131,7 @@ func start(ctx context.Context, config Config, files []*os.File) (*Child, error)
 		conn.Close()
 		return nil, err
 	}
-	if err := c.confine(setup{UID: id, Memory: config.Memory, FileSize: config.FileSize, Network: config.Network, Connects: config.Connects, Files: len(files) + 1}, files); err != nil {
+	if err := c.confine(setup{UID: id, Memory: config.Memory, FileSize: config.FileSize, Connects: config.Connects, Files: len(files) + 1}, files); err != nil {
 		c.cmd.Process.Kill()
 		waitErr := c.Wait()
 		if ctx.Err() != nil {

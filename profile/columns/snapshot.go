@@ -50,7 +50,7 @@ func (p *Log) soFar() *Log {
 		HeapProfiles: heapSoFar(p.HeapProfiles), InfoTables: slices.Clone(p.InfoTables), Ticky: slices.Clone(p.Ticky),
 		nsamples: p.nsamples, Chunks: slices.Clone(p.Chunks), Totals: p.Totals,
 		Symbols: p.Symbols.soFar(), Nurseries: p.Nurseries.soFar(), Transactions: p.Transactions, Dumps: slices.Clone(p.Dumps), HeapGraphs: slices.Clone(p.HeapGraphs),
-		Footprints: slices.Clone(p.Footprints),
+		Footprints: slices.Clone(p.Footprints), HeapSeries: slices.Clone(p.HeapSeries),
 	}
 }
 

@@ -63,7 +63,10 @@ func Retaining() *Log {
 func Growing() *Log {
 	l := New()
 	l.Sample(1, 1, l.Stack(l.Unknown()))
+	l.SampleOf(2, eventlog.Sample{Weight: 3, Node: l.Stack(l.Unknown()), Flags: eventlog.SampleInTransaction})
 	l.Write(2, &eventlog.HeapProfBegin{PeriodNs: 1e9, Breakdown: eventlog.BreakdownClosureType})
+	l.Write(3, &eventlog.TransactionWindow{PID: 100, LengthNs: 1, StandsNs: 4, Begun: 10, BegunStands: 40,
+		Ends: [eventlog.TransactionEnds]uint64{6, 3, 1}, Noted: 1, Sampled: [eventlog.TransactionEnds]uint64{0, 1}})
 	for i := range uint64(5) {
 		at := (i + 1) * 1e9
 		l.Write(at, &eventlog.HeapCensus{PID: 1, Collection: uint32(i + 3), PauseNs: 2e6, TookNs: 5e6, Beside: i == 4, Closures: 100*i + 111, Counts: []uint64{100*i + 100, 1, 10 - i}})

@@ -233,7 +233,7 @@ func (c *Client) trim() error {
 
 // ask has a child fetch a file.
 func ask(ctx context.Context, r request, into *os.File) error {
-	child, err := sandbox.Start(ctx, sandbox.Config{Role: role, Name: "ccagent: debuginfod", Memory: childMemory, FileSize: r.Limit + 1, Network: true}, into)
+	child, err := sandbox.Start(ctx, sandbox.Config{Role: role, Name: "ccagent: debuginfod", Memory: childMemory, FileSize: r.Limit + 1, Connects: true}, into)
 	if err != nil {
 		return err
 	}
