@@ -74,7 +74,7 @@ var inside = map[string][]string{
 	"agent/alloc":      {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/uprobe"},
 	"agent/cpu":        {"agent/overhead", "agent/process", "agent/procfs", "agent/sink", "agent/source"},
 	"agent/blocked":    {"agent/dump", "agent/overhead", "agent/process", "agent/procfs", "agent/sink", "agent/source"},
-	"agent/stm":        {"agent/overhead", "agent/process", "agent/source", "agent/rtsites", "agent/uprobe"},
+	"agent/stm":        {"agent/overhead", "agent/process", "agent/procfs", "agent/source", "agent/rtsites", "agent/uprobe"},
 	"agent/offcpu":     {"agent/overhead", "agent/process", "agent/sink", "agent/source"},
 	"agent/rtsevents":  {},
 	"agent/rts":        {"agent/overhead", "agent/process", "agent/sink", "agent/source", "agent/rtsites", "agent/rtsevents", "agent/uprobe"},
