@@ -32,6 +32,7 @@ type App struct {
 
 	prompt *prompt
 	help   *help
+	tour   *tour
 	said   message
 	clicks clicks
 	out    display
@@ -240,9 +241,20 @@ func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
 	case a.help != nil:
 		over, cmd := a.help.key(msg)
 		if over {
+			if a.help.tour {
+				a.tour = &tour{}
+			}
 			a.help = nil
 		}
 		return cmd
+	case a.tour != nil:
+		over, taken := a.tour.key(msg)
+		if over {
+			a.tour = nil
+		}
+		if taken {
+			return nil
+		}
 	}
 	b := keyTable.Lookup(key)
 	if b == nil {
@@ -290,6 +302,7 @@ func (a *App) mouse(msg tea.MouseMsg) tea.Cmd {
 		return nil
 	}
 	if m.Kind == screen.Press {
+		a.tour = nil
 		if i, ok := a.deck.tabAt(m); ok {
 			if i >= 0 {
 				return a.do(keyTable.Of(keymap.OpenScreen(i)))
@@ -340,6 +353,9 @@ func (a *App) draw() {
 		}
 		if a.help != nil {
 			a.help.draw(o.painter, f.Body, a.why)
+		}
+		if a.tour != nil {
+			a.tour.draw(o.painter, f.Body)
 		}
 	}
 	o.frame = o.painter.Render()

@@ -18,6 +18,7 @@ type help struct {
 	top    int
 	lines  int // of the last drawing
 	height int
+	tour   bool // it was asked for
 }
 
 // key takes a key, and reports whether help is over.
@@ -45,6 +46,13 @@ func (h *help) key(msg tea.KeyPressMsg) (over bool, cmd tea.Cmd) {
 		h.top -= h.height
 	case "pgdown", "ctrl+d":
 		h.top += h.height
+	case "t":
+		if h.filter == "" { // a search for what begins with t begins with a space
+			h.tour = true
+			return true, nil
+		}
+		h.filter += "t"
+		h.top = 0
 	default:
 		if text := msg.Key().Text; text != "" && len(h.filter) < 40 {
 			h.filter += text
@@ -64,7 +72,7 @@ func (h *help) wheel(m screen.Mouse) {
 }
 
 func (h *help) draw(p *widget.Painter, body layout.Rect, why func(keymap.Action) string) {
-	word := strings.ToLower(h.filter)
+	word := strings.ToLower(strings.TrimSpace(h.filter))
 	sections := keyTable.Matching(func(b *keymap.Binding) bool {
 		return word == "" || strings.Contains(strings.ToLower(b.Show+" "+b.Help+" "+string(b.Action)), word)
 	})
@@ -97,7 +105,7 @@ func (h *help) draw(p *widget.Painter, body layout.Rect, why func(keymap.Action)
 	if h.filter != "" {
 		title = "keys  / " + h.filter
 	}
-	p.Box(r, title, "type to search, esc closes", true)
+	p.Box(r, title, "type to search, t: the tour, esc closes", true)
 	in := r.Inset(1)
 	if in.Empty() {
 		return

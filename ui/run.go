@@ -103,7 +103,7 @@ func Run(ctx context.Context, src Source, o Options) error {
 func Themes() []string { return theme.Names() }
 
 // firstHint is shown to users who have never run the viewer.
-const firstHint = "? shows all keys, enter opens, esc goes back, q quits"
+const firstHint = "? shows all keys, ?t a tour, enter opens, esc goes back, q quits"
 
 // memory is the settings of an earlier run, and the first message.
 type memory struct {
