@@ -68,6 +68,23 @@ func check(r *os.File, path string, m *columns.Module) (*File, error) {
 	return f, nil
 }
 
+// withoutSections hides the section table of a 64-bit ELF file, which is not needed: package elf would read as many headers as
+// the file claims to have, and names as long as it claims.
+type withoutSections struct{ io.ReaderAt }
+
+func (w withoutSections) ReadAt(b []byte, off int64) (int, error) {
+	const offset, offsetEnd, count, countEnd = 0x28, 0x30, 0x3c, 0x40 // e_shoff; e_shnum and e_shstrndx
+	n, err := w.ReaderAt.ReadAt(b, off)
+	for i := range b[:n] {
+		if at := off + int64(i); at >= countEnd {
+			break
+		} else if at >= offset && at < offsetEnd || at >= count {
+			b[i] = 0
+		}
+	}
+	return n, err
+}
+
 // Read reads the headers of an ELF file for amd64 or arm64.
 func Read(r io.ReaderAt) (f *File, err error) {
 	defer func() {
@@ -75,7 +92,7 @@ func Read(r io.ReaderAt) (f *File, err error) {
 			f, err = nil, fmt.Errorf("not an ELF file that can be read: %v", p)
 		}
 	}()
-	e, err := elf.NewFile(r)
+	e, err := elf.NewFile(withoutSections{r})
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +104,13 @@ func Read(r io.ReaderAt) (f *File, err error) {
 
 // BuildID is the file's GNU build-id; nil if it has none.
 func (f *File) BuildID() []byte {
+	left := uint64(maxNotes) // of all segments
 	for _, p := range f.elf.Progs {
 		if p.Type != elf.PT_NOTE {
 			continue
 		}
-		b := make([]byte, min(p.Filesz, maxNotes))
+		b := make([]byte, min(p.Filesz, left))
+		left -= uint64(len(b))
 		if _, err := p.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
 			continue
 		}

@@ -200,3 +200,17 @@ func FuzzFile(f *testing.F) {
 		}
 	})
 }
+
+// What a file says of its sections is not looked at: here that they lie behind its end.
+func TestSectionsAreNotRead(t *testing.T) {
+	file := program(elf.EM_X86_64, []byte{1, 2, 3, 4}, amd64Code, 0x400000)
+	binary.LittleEndian.PutUint64(file[0x28:], 1<<40)  // e_shoff
+	binary.LittleEndian.PutUint16(file[0x3c:], 0xff00) // e_shnum
+	f, err := Read(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id := f.BuildID(); !bytes.Equal(id, []byte{1, 2, 3, 4}) {
+		t.Errorf("the build-id is %x", id)
+	}
+}
