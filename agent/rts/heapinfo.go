@@ -7,6 +7,9 @@ import (
 	"ccagent/internal/ghc"
 )
 
+// defaultMajor is the number of the oldest generation of programs that do not ask for another (+RTS -G2).
+const defaultMajor = 1
+
 // writeHeapInfo writes the heap's parameters, which the program sets before its first GC or
 // thread.
 func (i *image) writeHeapInfo(at uint64) error {
@@ -20,6 +23,7 @@ func (i *image) writeHeapInfo(at uint64) error {
 	}
 	if s.OldestGeneration == 0 || s.Flags == 0 || !peek(s.Flags+i.bias, flags[:]) || !peek(s.OldestGeneration+i.bias, oldest[:]) ||
 		!peek(binary.NativeEndian.Uint64(oldest[:]), number[:]) {
+		i.translator.MajorGeneration = defaultMajor // it has ended since
 		return nil
 	}
 	generation := binary.NativeEndian.Uint32(number[:])

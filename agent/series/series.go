@@ -60,7 +60,6 @@ type image struct {
 	begun   bool    // the log has the profile's beginning
 	era     uint64
 	account eventlog.HeapSeries
-	written uint64 // the account's Collections when it was written
 	changed bool
 	fresh   bool // its account was not written yet
 }

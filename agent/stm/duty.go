@@ -40,10 +40,7 @@ type duty struct {
 	perHit    float64      // what a hit costs, ns, moving average
 	slowing   float64      // what of that the program waits for, likewise
 	hitRate   float64      // hits a second while in place, moving average
-	parallel  float64      // CPUs that the target uses, moving average
-	lookedAt  uint64       // when that was last measured, and the target's CPU time by then
-	used      uint64
-	runs      uint64 // when the hit rate was last measured, and when that was
+	runs      uint64       // when the hit rate was last measured, and when that was
 	runsAt    uint64
 	thin      uint32
 	round     uint64
@@ -188,13 +185,6 @@ func (s *stm) measure(u source.Use) {
 		s.slowing = min(s.slowing+(own-s.slowing)/16, 2*own)
 	}
 	s.ran = u.Cost.Probes
-	const long = 50e6
-	if passed := u.Time - min(s.lookedAt, u.Time); s.lookedAt == 0 || passed > long {
-		if s.lookedAt != 0 {
-			s.parallel = average(s.parallel, float64(u.Target-min(s.used, u.Target))/float64(passed))
-		}
-		s.lookedAt, s.used = u.Time, u.Target
-	}
 	if s.mode != watching {
 		return
 	}
@@ -215,9 +205,6 @@ func average(before, now float64) float64 {
 	}
 	return (before + now) / 2
 }
-
-// cpus is on how many CPUs the target has run, at least one.
-func (d *duty) cpus() float64 { return max(d.parallel, 1) }
 
 // cost is what a hit is taken to cost, ns.
 func (d *duty) cost() float64 {
@@ -387,7 +374,7 @@ func (s *stm) count(w *window, images []*image, length time.Duration, most, most
 			break
 		}
 		overhead.Sleep(poll)
-		after, hits, open, err = read()
+		_, hits, open, err = read()
 	}
 	err = errors.Join(err, s.host.Walker.ControlTransactions(bpf.TransactionWindow{}))
 	if err != nil {
