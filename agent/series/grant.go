@@ -36,7 +36,7 @@ func grant(asked string, _ perf.Rate) (*source.Event, bool, error) {
 }
 
 func known() []source.Known {
-	k := source.Known{Name: name, Unit: "bytes", About: "what is live, at major collections; heap=PERIOD: no more often (1s)"}
+	k := source.Known{Name: name, Unit: "bytes", About: "what is live; heap=PERIOD: how often"}
 	k.Reason, k.Help = process.WhyNoProbes()
 	return []source.Known{k}
 }

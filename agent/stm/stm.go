@@ -36,7 +36,7 @@ func grant(asked string, _ perf.Rate) (*source.Event, bool, error) {
 }
 
 func known() []source.Known {
-	return []source.Known{{Name: name, Unit: "attempts", About: "attempts to run STM transactions, and the CPU time thrown away"}}
+	return []source.Known{{Name: name, Unit: "attempts", About: "attempts to run STM transactions"}}
 }
 
 // stm is the source of transactions of all processes of a capture.
