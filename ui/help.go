@@ -105,7 +105,7 @@ func (h *help) draw(p *widget.Painter, body layout.Rect, why func(keymap.Action)
 	if h.filter != "" {
 		title = "keys  / " + h.filter
 	}
-	p.Box(r, title, "type to search, t: the tour, esc closes", true)
+	p.Box(r, title, "t: the tour   type to search, esc closes", true)
 	in := r.Inset(1)
 	if in.Empty() {
 		return
