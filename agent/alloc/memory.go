@@ -132,7 +132,8 @@ func (ai *image) allocated() uint64 { return 8*ai.words - min(ai.ledger.base, 8*
 
 // unlisted returns how many capabilities the run-time system has, and how many of them were seen:
 // a library without its symbol table has no list of them, and counts what probes and samples have
-// come across. The numbers are equal where there is a list.
+// come across. The numbers are equal where there is a list. A process that ended before its count was read has at
+// least one.
 func (ai *image) unlisted(account *bpf.AllocAccount) (all, seen int) {
 	if ai.sites.Array != 0 || ai.capabilitiesInAll == 1 {
 		return ai.capabilitiesInAll, ai.capabilitiesInAll
@@ -142,7 +143,7 @@ func (ai *image) unlisted(account *bpf.AllocAccount) (all, seen int) {
 			seen++
 		}
 	}
-	return max(ai.capabilitiesInAll, seen), seen
+	return max(ai.capabilitiesInAll, seen, 1), seen
 }
 
 // poll updates how much the process has allocated, and at what rate.
