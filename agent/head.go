@@ -61,7 +61,7 @@ func (c *capture) warnAboutBinary(im *process.Image, assumed bool) {
 	}
 	switch {
 	case !exe.GHC:
-	case !exe.HasSymtab && c.hasDebugFile(im.Exe):
+	case !exe.HasSymtab && (exe.HasMiniDebug || c.hasDebugFile(im.Exe)):
 	case !exe.HasSymtab:
 		c.log.Warn(fmt.Sprintf("%s is stripped: code without debug information will have no names; install it unstripped (cabal: --disable-executable-stripping)", im.Exe.Path))
 	case !exe.HasNotes && !exe.HasIPE: // with a map the symboliser reports what is missing

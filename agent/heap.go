@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -49,6 +48,8 @@ type HeapSummary struct {
 	Pinned, Slop uint64
 	// Graph is what was found of pointers; nil if that was not asked for.
 	Graph *eventlog.HeapGraph
+	// Draw says which part of the heap was counted; nil if all of it was.
+	Draw *census.Draw
 }
 
 // atRest is what a log says of a census between collections.
@@ -95,9 +96,10 @@ func (c *capture) heap(ctx context.Context, im *process.Image, o *HeapOptions, s
 	for _, n := range taken.Tally.Counts() {
 		sum.Slop += 8 * n.Slop
 	}
-	bands := taken.Bands(r.Profiled, r.Tables.Name)
+	sum.Draw = taken.Draw
+	bands := taken.Detailed(r.Profiled, r.Tables.Name)
 	sum.Bands = len(bands)
-	if err := writeBands(c.log, taken.Time, bands, &sum.Bytes); err != nil {
+	if err := writeBands(c.log, taken, im.PID, bands, &sum.Bytes); err != nil {
 		return err
 	}
 	if err := writeFootprint(c.log, taken.Time, im.PID, footprint.Of(taken)); err != nil || taken.Copy == nil {
@@ -152,6 +154,7 @@ func takeCensus(ctx context.Context, log *sink.Sink, im *process.Image, o *HeapO
 		c, err := r.AtCollection(ctx, site, how)
 		switch {
 		case errors.Is(err, census.ErrCollected) && time.Now().Before(until):
+			how.Hurry = !o.Graph
 			continue
 		case errors.Is(err, census.ErrNoCollection):
 			log.Warn(atRest)
@@ -196,20 +199,21 @@ const (
 
 // writeBands writes a census as the standard's events of a heap profile by closure type, the largest
 // band first.
-func writeBands(log *sink.Sink, at uint64, bands map[string]uint64, total *uint64) error {
-	events := []eventlog.Event{
-		&eventlog.HeapProfBegin{Breakdown: eventlog.BreakdownClosureType},
-		&eventlog.HeapSampleBegin{Era: 1},
-	}
-	names := slices.SortedFunc(maps.Keys(bands), func(a, b string) int {
-		return cmp.Or(cmp.Compare(bands[b], bands[a]), cmp.Compare(a, b))
+func writeBands(log *sink.Sink, c *census.Census, pid uint32, bands []census.Band, total *uint64) error {
+	slices.SortFunc(bands, func(a, b census.Band) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
 	})
-	for _, name := range names {
-		*total += bands[name]
-		events = append(events, &eventlog.HeapSampleString{Bytes: bands[name], Label: eventlog.CleanName(name)})
+	events := []eventlog.Event{&eventlog.HeapProfBegin{Breakdown: eventlog.BreakdownClosureType}}
+	if c.Draw != nil {
+		events = append(events, c.Draw.Event(pid, bands))
+	}
+	events = append(events, &eventlog.HeapSampleBegin{Era: 1})
+	for i := range bands {
+		*total += bands[i].Bytes
+		events = append(events, &eventlog.HeapSampleString{Bytes: bands[i].Bytes, Label: eventlog.CleanName(bands[i].Name)})
 	}
 	for _, e := range append(events, &eventlog.HeapSampleEnd{Era: 1}) {
-		if err := log.Emit(at, e); err != nil {
+		if err := log.Emit(c.Time, e); err != nil {
 			return err
 		}
 	}

@@ -72,9 +72,12 @@ func (n *names) job(ctx context.Context, servers *debuginfod.Client) (job worker
 		m := worker.ModuleFile{ID: mod.ID, Path: mod.Path, File: mod.File, Addresses: addresses[mod.ID], Root: mod.Root}
 		if mod.Problem != nil {
 			m.Problem = mod.Problem.Error()
-		} else if debug := symbols.DebugFile(ctx, mod, n.owner, servers); debug != nil {
-			opened = append(opened, debug)
-			m.Debug = debug
+		} else {
+			m.Info = &mod.Binary
+			if debug := symbols.DebugFile(ctx, mod, n.owner, servers); debug != nil {
+				opened = append(opened, debug)
+				m.Debug = debug
+			}
 		}
 		job.Modules = append(job.Modules, m)
 	}

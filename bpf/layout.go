@@ -15,6 +15,7 @@ func HeapLayout(version string, profiled, threaded bool) (l ProcessLayout, assum
 		TsoLabel:       g.TSOLabel,
 		TsoCccs:        g.TSOCCCS,
 		TsoTrec:        g.TSOTRec,
+		TrecEntry:      uint16(g.TRecEntryBytes()),
 		TsoRead:        max(g.TSOID, g.TSOLabel) + word,
 		StackSize:      g.StackSize,
 		StackSp:        g.StackSp,

@@ -150,7 +150,8 @@ type samplerProcessLayout struct {
 	PinnedBlocks        uint16
 	NoTrec              uint64
 	TsoTrec             uint16
-	Padding             [3]uint16
+	TrecEntry           uint16
+	Padding             [2]uint16
 	TickyHead           uint64
 	Thin                [4]uint32
 	Part                uint32

@@ -37,10 +37,21 @@ type TransactionAccount = samplerTransactionAccount
 // of transactions: those of the events for which of returns true.
 func (s *Sampler) NoteTransactions(of func(event int) bool) { s.transactions = of }
 
+// TransactionResult is where a probe finds whether an attempt was valid: ResultInFlag, or ResultIn a register.
+type TransactionResult uint8
+
+// ResultInFlag has the zero flag set if the attempt was not valid.
+const ResultInFlag TransactionResult = 0
+
+// ResultIn has the register of that number 0 if the attempt was not valid (arm64).
+func ResultIn(register int) TransactionResult { return TransactionResult(register + 1) }
+
 // TransactionCookie is the cookie of a probe where a valid attempt ends so.
-func TransactionCookie(incarnation uint32, end TransactionEnd) uint64 {
-	return uint64(incarnation)<<8 | uint64(end)
+func TransactionCookie(incarnation uint32, end TransactionEnd, result TransactionResult) uint64 {
+	return uint64(incarnation)<<8 | uint64(result)<<transactionResultShift | uint64(end)
 }
+
+const transactionResultShift = 2
 
 // TransactionProgram loads the program that runs where attempts end. If multi is set it is made for links of
 // many probes. It samples attempts as the event with that index. The sampler owns it.

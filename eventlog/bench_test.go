@@ -117,8 +117,8 @@ func BenchmarkWriteSamples(b *testing.B) {
 }
 
 func BenchmarkReadSamples(b *testing.B) {
-	batch := make([]TimedSample, 1024)
-	benchmarkRead(b, func(r *Reader) int { return r.NextSamples(batch) })
+	batch, origins := make([]PackedSample, 1024), new(Origins)
+	benchmarkRead(b, func(r *Reader) int { return r.NextSamples(batch, origins) })
 }
 
 // benchmarkRead reads a log with a function that reads many samples at once.

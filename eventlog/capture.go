@@ -82,6 +82,19 @@ type EventDef struct {
 	Rate      uint64
 }
 
+// EventTitle names an event for readers, by what was asked for and what was counted: "cycles
+// (cpu-clock)". No text names one in another way; where there is no room, what was asked for stands
+// alone.
+func EventTitle(requested, granted string) string {
+	if granted == "" || granted == requested {
+		return requested
+	}
+	return requested + " (" + granted + ")"
+}
+
+// Title is the event's [EventTitle].
+func (e *EventDef) Title() string { return EventTitle(e.Requested, e.Granted) }
+
 // Module is one file of code that was mapped into a profiled process.
 // Addresses in the log are relative to their module: the ELF's own virtual
 // addresses, so that they mean the same in every process and every run.

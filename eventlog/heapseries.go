@@ -18,6 +18,18 @@ type HeapCensus struct {
 	Counts []uint64
 }
 
+// HeapDraw says of the census whose HeapSampleBegin, of the same time, follows that it has counted a random part of
+// the heap, and how sure its bands are.
+type HeapDraw struct {
+	PID uint32
+	// Megablocks of the heap are divided between groups of blocks; Drawn of them were counted. The descriptors of Stood
+	// were read while the process stood.
+	Megablocks, Drawn, Stood uint32
+	// Margins are the distances in bytes to the ends of 95 % confidence intervals, in the order of the
+	// HeapSampleStrings.
+	Margins []uint64
+}
+
 // HeapMiss is why a census was given up.
 type HeapMiss uint8
 
@@ -84,6 +96,7 @@ func (e *HeapSeries) EachMiss(f func(m HeapMiss, why string, n uint64)) {
 
 func (*HeapCensus) EventID() uint16 { return IDHeapCensus }
 func (*HeapSeries) EventID() uint16 { return IDHeapSeries }
+func (*HeapDraw) EventID() uint16   { return IDHeapDraw }
 
 func (e *HeapCensus) layout(c *codec) {
 	c.v32(&e.PID)
@@ -97,6 +110,17 @@ func (e *HeapCensus) layout(c *codec) {
 	list(c, &e.Counts, 1)
 	for i := range e.Counts {
 		c.v64(&e.Counts[i])
+	}
+	c.done()
+}
+
+func (e *HeapDraw) layout(c *codec) {
+	for _, n := range []*uint32{&e.PID, &e.Megablocks, &e.Drawn, &e.Stood} {
+		c.v32(n)
+	}
+	list(c, &e.Margins, 1)
+	for i := range e.Margins {
+		c.v64(&e.Margins[i])
 	}
 	c.done()
 }

@@ -137,10 +137,12 @@ const (
 	IDFootprintPin   = 1057
 	IDFootprintStack = 1058
 	// Ids from 1060 on are those of transactions.
-	IDTransactionWindow = 1060
+	IDTransactionWindow    = 1060
+	IDTransactionVariables = 1061
 	// Those of a series of censuses of the heap.
 	IDHeapCensus = 1070
 	IDHeapSeries = 1071
+	IDHeapDraw   = 1072
 
 	IDCore     = 1027
 	IDCoreText = 1028

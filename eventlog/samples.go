@@ -5,16 +5,35 @@ import (
 	"math"
 )
 
-// TimedSample is a sample with its time.
-type TimedSample struct {
-	Time uint64 // ns since the log's begin
-	Sample
+// PackedSample is a sample as NextSamples reads it, with its time.
+type PackedSample struct {
+	Time         uint64 // ns since the log's begin
+	Weight       uint64
+	SkippedWords uint64
+	Node         uint32
+	FoldedFrames uint32
+	Centres      uint32
+	Flags        SampleFlags
+	Stop         StopReason
+	Origin       uint16 // its number, in Origins
+}
+
+// Sample gives the sample as Next does.
+func (s *PackedSample) Sample(o *Origin) Sample {
+	return Sample{
+		Event: o.Event, CPU: o.CPU, PID: o.PID, TID: o.TID, Capability: o.Capability, TSO: o.TSO,
+		Weight: s.Weight, Node: s.Node, Stop: s.Stop, Flags: s.Flags,
+		SkippedWords: s.SkippedWords, FoldedFrames: s.FoldedFrames, Centres: s.Centres,
+	}
 }
 
 // NextSamples reads consecutive samples into out and returns their number. It stops at
 // anything that Next must look at more closely: both together read what Next alone would
 // read. It is the fast way to read a log's many samples.
-func (r *Reader) NextSamples(out []TimedSample) int {
+//
+// Where samples come from is read only where it is new to origins, which has it then.
+func (r *Reader) NextSamples(out []PackedSample, origins *Origins) int {
+	origins.New = origins.New[:0]
 	time, last, end := r.sampleRun()
 	n := 0
 	for n < len(out) && end-r.in.pos >= 12 {
@@ -26,7 +45,7 @@ func (r *Reader) NextSamples(out []TimedSample) int {
 			break
 		}
 		s := &out[n]
-		if !s.decode(b[12:total]) {
+		if !s.decode(r.in.buf[r.in.pos+12:], total-12, origins, n) {
 			break
 		}
 		s.Time = at
@@ -107,25 +126,42 @@ func (s *Sample) layout(c *codec) {
 	}
 }
 
-// decode does what layout does, of a payload that holds the fields and nothing else. It reports
-// whether it did.
-func (s *Sample) decode(b []byte) bool {
+// decode does what layout does, of a payload of a size that holds the fields and nothing else. It
+// reports whether it did. The sample is the n-th that is read, and what follows it in b does not matter.
+func (s *PackedSample) decode(b []byte, size int, origins *Origins, n int) bool {
 	var v [sampleFields]uint64
-	i := 0
-	for k := range v {
-		switch {
-		case i < len(b) && b[i] < 0x80:
+	key, i := keyOfOrigin(b, size)
+	number, known := origins.number(&key)
+	b = b[:size]
+	k := originFields
+	if !known {
+		k, i = 0, 0
+	}
+	for ; k < len(v) && i < len(b); k++ {
+		if b[i] < 0x80 {
 			v[k] = uint64(b[i])
 			i++
-		case i == len(b):
-			return s.setFields(&v)
-		default:
-			if v[k], i = varint(b, i); i < 0 {
-				return false
-			}
+		} else if v[k], i = varint(b, i); i < 0 {
+			return false
 		}
 	}
-	return i == len(b) && s.setFields(&v)
+	if i != len(b) {
+		return false
+	}
+	if !known {
+		var whole Sample
+		if !whole.setFields(&v) {
+			return false
+		}
+		number = origins.add(&key, n, Origin{
+			Event: whole.Event, CPU: whole.CPU, PID: whole.PID, TID: whole.TID, Capability: whole.Capability, TSO: whole.TSO,
+		})
+	} else if v[7]|v[11]|v[12] > math.MaxUint32 || v[8] > math.MaxUint8 || v[9] > math.MaxUint16 {
+		return false
+	}
+	s.Weight, s.Node, s.Stop, s.Flags = v[6], uint32(v[7]), StopReason(v[8]), SampleFlags(v[9])
+	s.SkippedWords, s.FoldedFrames, s.Centres, s.Origin = v[10], uint32(v[11]), uint32(v[12]), number
+	return true
 }
 
 // varint reads a varint at an offset, and returns the offset behind it; −1 if there is none.

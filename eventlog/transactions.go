@@ -62,3 +62,40 @@ func (e *TransactionWindow) layout(c *codec) {
 		c.v64(&e.Sampled[i])
 	}
 }
+
+// MaxTransactionVariables is how many variables a chunk of an attempt's record has room for.
+const MaxTransactionVariables = 16
+
+// TransactionVariables is an attempt to run a transaction that was sampled when it ended: one that failed, or one that committed and
+// wrote variables. The run-time system keeps the last chunk of an attempt's record of entries, so variables are known of the up to 16
+// that it touched last.
+type TransactionVariables struct {
+	PID      uint32
+	End      TransactionEnd // failed or committed
+	Attempts uint64         // for how many it stands
+	Node     uint32         // its stack, as that of its sample
+	// Variables are, of a failed attempt, those that had another value than it had read: none if that is not known. Of one that
+	// committed, those that it wrote.
+	Variables []TransactionVariable
+}
+
+// TransactionVariable is a variable that an attempt touched.
+type TransactionVariable struct {
+	Address uint64 // at that moment: collections move variables
+	Place   uint8  // in the chunk of entries, in which variables are in the order in which they were touched first
+}
+
+func (*TransactionVariables) EventID() uint16 { return IDTransactionVariables }
+
+func (e *TransactionVariables) layout(c *codec) {
+	c.v32(&e.PID)
+	enum(c, &e.End)
+	c.v64(&e.Attempts)
+	c.v32(&e.Node)
+	list(c, &e.Variables, 2)
+	for i := range e.Variables {
+		c.v64(&e.Variables[i].Address)
+		c.u8(&e.Variables[i].Place)
+	}
+	c.done()
+}

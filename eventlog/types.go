@@ -205,6 +205,7 @@ var kinds = []kind{
 	own[Blocker]("blocker"),
 	own[OSThread]("os thread"),
 	own[TransactionWindow]("window of transactions"),
+	own[TransactionVariables]("variables of a transaction"),
 	own[HeapGraph]("heap graph"),
 	own[HeapBand]("heap band"),
 	own[HeapRoot]("heap root"),
@@ -216,6 +217,7 @@ var kinds = []kind{
 	own[FootprintStack]("footprint stack"),
 	own[HeapCensus]("heap census"),
 	own[HeapSeries]("heap series"),
+	own[HeapDraw]("heap draw"),
 	own[Core]("core"),
 	own[CoreText]("core text"),
 }

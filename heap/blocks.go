@@ -35,6 +35,45 @@ const DescriptorBytes = (ghc.MegablockBytes / ghc.BlockBytes) * ghc.BlockDescrip
 // descriptors.
 const firstBlock = ghc.MegablockBytes/ghc.BlockBytes - ghc.BlocksPerMegablock
 
+// HeadOffset is where in a megablock the descriptor of its first group lies, of HeadBytes.
+const (
+	HeadOffset = firstBlock * ghc.BlockDescriptorBytes
+	HeadBytes  = ghc.BlockDescriptorBytes
+)
+
+// described reads a descriptor.
+func described(d []byte) Group {
+	return Group{
+		Start:      binary.LittleEndian.Uint64(d[ghc.BlockStart:]),
+		Free:       binary.LittleEndian.Uint64(d[ghc.BlockFree:]),
+		Link:       binary.LittleEndian.Uint64(d[ghc.BlockLink:]),
+		Generation: binary.LittleEndian.Uint64(d[ghc.BlockGen:]),
+		Flags:      binary.LittleEndian.Uint16(d[ghc.BlockFlags:]),
+		Blocks:     binary.LittleEndian.Uint32(d[ghc.BlockCount:]),
+	}
+}
+
+// Head reads the first group of a megablock at an address, whose descriptor is given. whole is how many
+// megablocks the group takes with all their blocks, limit at the most; 0 if it takes a part of one, or its
+// descriptor contradicts itself.
+func Head(address uint64, descriptor []byte, limit uint64) (g Group, whole uint64) {
+	g = described(descriptor)
+	if n := uint64(g.Blocks); g.Start == address+firstBlock*ghc.BlockBytes && n >= ghc.BlocksPerMegablock {
+		whole = 1 + (n-ghc.BlocksPerMegablock+blocksOfMegablock-1)/blocksOfMegablock
+	}
+	free := g.IsFree()
+	if whole > limit || whole > 0 && !free && !g.Has(ghc.BlockNonmoving) && (g.Free < g.Start || g.Free-g.Start > uint64(g.Blocks)*ghc.BlockBytes) {
+		whole = 0
+	}
+	return g, whole
+}
+
+// IsFree reports whether the group is on the block allocator's lists of free ones.
+func (g *Group) IsFree() bool { return g.Free == ^uint64(0) }
+
+// blocksOfMegablock counts also those that hold descriptors.
+const blocksOfMegablock = ghc.MegablockBytes / ghc.BlockBytes
+
 // A Found is what a megablock's descriptors say.
 type Found struct {
 	// Unallocated counts blocks that are on the block allocator's lists of free ones; Odd blocks
@@ -56,17 +95,9 @@ func Groups(address uint64, descriptors []byte, limit uint64, visit, free func(G
 	if len(descriptors) < DescriptorBytes {
 		return f
 	}
-	const blocks = ghc.MegablockBytes / ghc.BlockBytes
+	const blocks = blocksOfMegablock
 	for i := uint64(firstBlock); i < blocks; {
-		d := descriptors[i*ghc.BlockDescriptorBytes:][:ghc.BlockDescriptorBytes]
-		g := Group{
-			Start:      binary.LittleEndian.Uint64(d[ghc.BlockStart:]),
-			Free:       binary.LittleEndian.Uint64(d[ghc.BlockFree:]),
-			Link:       binary.LittleEndian.Uint64(d[ghc.BlockLink:]),
-			Generation: binary.LittleEndian.Uint64(d[ghc.BlockGen:]),
-			Flags:      binary.LittleEndian.Uint16(d[ghc.BlockFlags:]),
-			Blocks:     binary.LittleEndian.Uint32(d[ghc.BlockCount:]),
-		}
+		g := described(descriptors[i*ghc.BlockDescriptorBytes:])
 		n := uint64(g.Blocks)
 		switch {
 		case g.Start != address+i*ghc.BlockBytes || n == 0:
@@ -83,7 +114,7 @@ func Groups(address uint64, descriptors []byte, limit uint64, visit, free func(G
 			}
 			f.Megablocks += rest
 		}
-		if g.Free == ^uint64(0) {
+		if g.IsFree() {
 			f.Unallocated += n
 			if free != nil {
 				free(g)

@@ -21,8 +21,9 @@ const maxPayload = ghc.BlockBytes / 8
 // closures, which end at the info pointer.
 const tableBytes = ghc.InfoLayout
 
-// InfoAlignment is that of info pointers, in bytes.
-const InfoAlignment = 8
+// InfoAlignment is that of info pointers, in bytes: as of instructions on arm64, where they are not all
+// aligned to 8 as those of x86-64 are.
+const InfoAlignment = 4
 
 // ReadInfo reads the info table of an info pointer from memory or a file in which that is its
 // address. It returns false if it cannot be read, or is not one that closures in the heap may

@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"maps"
 	"slices"
 
 	"ccagent/internal/ghc"
@@ -152,6 +153,32 @@ func (t *Tally) AddCompact(g Group, head []uint64) {
 	if n := t.of(head[region], info); n != nil {
 		n.Number++
 		n.Words += words
+	}
+}
+
+// AddTimes adds what another tally has counted, each figure so many times.
+func (t *Tally) AddTimes(o *Tally, times float64) {
+	by := func(n uint64) uint64 { return uint64(float64(n)*times + 0.5) }
+	t.Pinned += by(o.Pinned)
+	t.PinnedWords += by(o.PinnedWords)
+	t.PinnedFirst += by(o.PinnedFirst)
+	t.PinnedHeads += by(o.PinnedHeads)
+	t.Unread += by(o.Unread)
+	for pointer, c := range o.by {
+		n := t.of(pointer, c.Info)
+		if n == nil {
+			t.Unread += by(c.Words + c.Slop)
+			continue
+		}
+		n.Number += by(c.Number)
+		n.Words += by(c.Words)
+		n.Slop += by(c.Slop)
+	}
+	if t.Large != nil {
+		maps.Copy(t.Large, o.Large)
+	}
+	if t.Threads != nil {
+		t.Threads = append(t.Threads, o.Threads[:min(len(o.Threads), maxThreads-min(len(t.Threads), maxThreads))]...)
 	}
 }
 

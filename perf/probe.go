@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"ccagent/internal/restriction"
 )
 
 // UnavailableError is returned if this machine cannot count an event, with the reason and
@@ -87,6 +89,9 @@ func explainOpen(e Event, err error) error {
 			u.Reason = fmt.Sprintf("permission denied (kernel.perf_event_paranoid is %d)", level)
 		}
 		u.Help = "run it as root, or with CAP_PERFMON and CAP_BPF"
+		if reason, help := restriction.Why(err); reason != "" {
+			u.Reason, u.Help = reason, help
+		}
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV):
 		switch {
 		case e.Kind == "software":

@@ -9,13 +9,6 @@ import (
 	"ccagent/profile/columns"
 )
 
-// Window is a time range divided into buckets of equal length. The last may extend beyond
-// To.
-type Window struct {
-	From, To, Step uint64 // ns
-	Buckets        int    // at least 1, at most 1<<16
-}
-
 // Bucketed is a selection's weight in each bucket of a window.
 type Bucketed struct {
 	Weight  []uint64
@@ -30,14 +23,15 @@ type Bucketed struct {
 func (s *Selection) Over(event int, w Window, marked []bool) *Bucketed {
 	p := s.Profile
 	q := p.contextsOf(&s.Filter, event)
-	g := p.gridOf(&q, &s.Filter, w.From, w.To, w.Step, w.Buckets)
+	g := p.gridOf(&q, &s.Filter, w)
+	if g == nil {
+		return p.scan(&q, s.pred.sites, marked, w)
+	}
 	sums := g.sums(s.pred.sites, p.siteCategories())
-	out := &Bucketed{Samples: slices.Clone(sums.samples)}
-	out.Weight = g.rows(sums, &out.Caps)
+	out := sums.bucketed(g.caps)
 	if marked != nil {
 		out.Marked = g.weights(s.pred.sites, marked, out.Weight)
 	}
-	slices.SortFunc(out.Caps, func(a, b CapWeight) int { return cmp.Compare(a.Cap, b.Cap) })
 	return out
 }
 
@@ -45,7 +39,6 @@ func (s *Selection) Over(event int, w Window, marked []bool) *Bucketed {
 // bucket and on each capability. It is independent of the choice of stacks; only another
 // window, event or choice of threads requires scanning the samples again.
 type grid struct {
-	key     string
 	buckets int
 	caps    []uint32 // by a cell's cap: the capability
 	start   []int    // by site; its cells are start[site] to start[site+1]
@@ -76,94 +69,98 @@ const (
 	maxCells = 12 << 20
 )
 
-// gridOf returns the grid of the samples that a predicate's contexts keep, in n buckets.
+// scansFirst is how often a window is scanned before a grid of it is made. That takes as much CPU time
+// as a dozen scans, so it is not done for a first picture, but once somebody moves about in a window.
+const scansFirst = 2
+
+// asked is a window that was asked for, with its grid once that is ready.
+type asked struct {
+	key   string
+	times int
+	*grid
+}
+
+// gridOf returns the grid of the samples that a predicate's contexts keep, or nil if the samples are to be
+// scanned: the first times, and while the grid is being made, which is done beside.
 // It ignores the predicate's sites; the caller applies them.
-func (p *Profile) gridOf(q *samplePredicate, f *Filter, from, to, step uint64, n int) *grid {
-	key := fmt.Sprint(q.event, from, to, n, f.Threads, f.TIDs, f.PIDs, f.Caps, f.CPUs)
+func (p *Profile) gridOf(q *samplePredicate, f *Filter, w Window) *grid {
+	key := fmt.Sprint(q.event, w.From, w.To, w.Buckets, f.Threads, f.TIDs, f.PIDs, f.Caps, f.CPUs)
 	l := &p.scanned
 	l.mu.Lock()
-	for i, g := range l.grids {
-		if g.key == key {
-			l.grids = append(append(l.grids[:i:i], l.grids[i+1:]...), g)
-			l.mu.Unlock()
-			return g
-		}
-	}
-	l.makeRoom(maxGrids-1, maxCells/2) // before the next is made
-	l.mu.Unlock()
-	g := p.newGrid(q, from, to, step, n)
-	g.key = key
-	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.grids = append(l.grids[:len(l.grids):len(l.grids)], g)
-	l.makeRoom(maxGrids, maxCells)
-	return g
+	a := &asked{key: key}
+	if i := slices.IndexFunc(l.grids, func(a *asked) bool { return a.key == key }); i >= 0 {
+		a = l.grids[i]
+		l.grids = slices.Delete(l.grids, i, i+1)
+	}
+	l.grids = append(l.grids, a)
+	l.makeRoom(maxCells)
+	if a.times++; a.grid == nil && a.times > scansFirst && !l.making {
+		l.making = true
+		l.makeRoom(maxCells / 2)
+		l.beside.Go(func() {
+			made := p.newGrid(q, w)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			a.grid, l.making = made, false
+			l.makeRoom(maxCells)
+		})
+	}
+	return a.grid
 }
 
 // makeRoom drops the oldest grids, but not the last, until there are few enough with few enough cells.
-func (l *scanned) makeRoom(grids, cells int) {
+func (l *scanned) makeRoom(cells int) {
 	has := 0
 	for _, g := range l.grids {
-		has += len(g.cells)
+		has += g.size()
 	}
-	for len(l.grids) > 1 && (len(l.grids) > grids || has > cells) {
-		has -= len(l.grids[0].cells)
-		l.grids = l.grids[1:]
+	for len(l.grids) > 1 && (len(l.grids) > maxGrids || has > cells) {
+		has -= l.grids[0].size()
+		l.grids = slices.Delete(l.grids, 0, 1)
 	}
 }
 
-func (p *Profile) newGrid(q *samplePredicate, from, to, step uint64, n int) *grid {
-	window := *q
-	window.sites, window.rng = nil, Range{From: from, To: to}
-	var chunks []*columns.Chunk
-	if to > from {
-		chunks = p.within(window.rng)
+func (a *asked) size() int {
+	if a.grid == nil {
+		return 0
 	}
-	bucket := func(t uint64) int { return min(int((t-from)/step), n-1) }
+	return len(a.cells)
+}
 
-	// Sort the samples by bucket, as chunk and index in the chunk. Chunks are counted
-	// in parallel, which gives each the positions to write its own samples to.
-	k := workers(len(chunks)*columns.ChunkSize, 0)
-	counts := make([][]uint32, len(chunks))
-	parallel(k, len(chunks), func(_, i int) {
-		c := chunks[i]
-		counts[i] = make([]uint32, n)
+// newGrid makes a grid, on one goroutine: others answer the user meanwhile.
+func (p *Profile) newGrid(q *samplePredicate, w Window) *grid {
+	chunks, window := p.inWindow(q, w)
+	// Sort the samples by bucket, as chunk and index in the chunk.
+	starts := make([]int, w.Buckets+1)
+	for _, c := range chunks {
 		for j := range c.N {
 			if window.keep(c, j) {
-				counts[i][bucket(c.Time[j])]++
+				starts[w.bucket(c.Time[j])+1]++
 			}
 		}
-	})
-	starts := make([]int, n+1)
-	for b := range n {
-		at := starts[b]
-		for i := range chunks {
-			had := counts[i][b]
-			counts[i][b] = uint32(at)
-			at += int(had)
-		}
-		starts[b+1] = at
 	}
-	order := make([]uint32, starts[n])
-	parallel(k, len(chunks), func(_, i int) {
-		c := chunks[i]
+	for b := range w.Buckets {
+		starts[b+1] += starts[b]
+	}
+	order, next := make([]uint32, starts[w.Buckets]), slices.Clone(starts)
+	for i, c := range chunks {
 		for j := range c.N {
 			if window.keep(c, j) {
-				b := bucket(c.Time[j])
-				order[counts[i][b]] = uint32(i)*columns.ChunkSize + uint32(j)
-				counts[i][b]++
+				b := w.bucket(c.Time[j])
+				order[next[b]] = uint32(i)*columns.ChunkSize + uint32(j)
+				next[b]++
 			}
 		}
-	})
-
+	}
 	return p.gather(chunks, order, starts)
 }
 
 // gather makes a grid of samples, given as chunk and index in the chunk, by bucket.
 func (p *Profile) gather(chunks []*columns.Chunk, order []uint32, starts []int) *grid {
 	n := len(starts) - 1
-	g := &grid{buckets: n, start: make([]int, len(p.Sites)+1)}
-	caps := p.capNumbers(g)
+	caps, ids := p.capNumbers()
+	g := &grid{buckets: n, caps: ids, start: make([]int, len(p.Sites)+1)}
 
 	// Count the cells of each site: by capability, of which the first 64 are told apart.
 	type mark struct {
@@ -222,25 +219,27 @@ func (p *Profile) gather(chunks []*columns.Chunk, order []uint32, starts []int) 
 	return g
 }
 
-// capNumbers sets a grid's capabilities, and returns the position there of each context's.
-func (p *Profile) capNumbers(g *grid) []uint16 {
+// capNumbers numbers capabilities: it returns that of each context's, and the capabilities.
+func (p *Profile) capNumbers() (of []uint16, ids []uint32) {
 	known := make(map[uint16]uint16)
-	out := make([]uint16, len(p.Contexts))
+	of = make([]uint16, len(p.Contexts))
 	for i := range p.Contexts {
 		c := p.Contexts[i].Cap
 		at, ok := known[c]
 		if !ok {
-			at = uint16(len(g.caps))
+			at = uint16(len(ids))
 			known[c] = at
-			g.caps = append(g.caps, uint32(c))
+			ids = append(ids, uint32(c))
 		}
-		out[i] = at
+		of[i] = at
 	}
-	return out
+	return of, ids
 }
 
-func (g *grid) empty() *gridSums {
-	return &gridSums{samples: make([]uint64, g.buckets), weight: make([][Categories][]uint64, len(g.caps))}
+func (g *grid) empty() *gridSums { return newGridSums(g.buckets, len(g.caps)) }
+
+func newGridSums(buckets, caps int) *gridSums {
+	return &gridSums{samples: make([]uint64, buckets), weight: make([][Categories][]uint64, caps)}
 }
 
 func (g *grid) add(s *gridSums, site int, cat eventlog.Category) {
@@ -326,16 +325,15 @@ func (g *grid) weights(keep, marked []bool, total []uint64) []uint64 {
 	return out
 }
 
-// rows returns the weight of sums by bucket, and sets caps to the capabilities with any
-// weight.
-func (g *grid) rows(s *gridSums, caps *[]CapWeight) []uint64 {
-	total := make([]uint64, g.buckets)
+// bucketed returns sums by bucket; ids are the capabilities.
+func (s *gridSums) bucketed(ids []uint32) *Bucketed {
+	out := &Bucketed{Weight: make([]uint64, len(s.samples)), Samples: slices.Clone(s.samples)}
 	for c, by := range s.weight {
-		r := CapWeight{Cap: g.caps[c]}
+		r := CapWeight{Cap: ids[c]}
 		for cat, ws := range by {
 			sum := uint64(0)
 			for b, w := range ws {
-				total[b] = columns.SatAdd(total[b], w)
+				out.Weight[b] = columns.SatAdd(out.Weight[b], w)
 				sum = columns.SatAdd(sum, w)
 			}
 			if sum > 0 {
@@ -344,10 +342,11 @@ func (g *grid) rows(s *gridSums, caps *[]CapWeight) []uint64 {
 			}
 		}
 		if r.Weight > 0 {
-			*caps = append(*caps, r)
+			out.Caps = append(out.Caps, r)
 		}
 	}
-	return total
+	slices.SortFunc(out.Caps, func(a, b CapWeight) int { return cmp.Compare(a.Cap, b.Cap) })
+	return out
 }
 
 func b2i(b bool) int {
@@ -355,14 +354,4 @@ func b2i(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// Categories is the number of eventlog.Category values.
-const Categories = int(eventlog.CategoryKernel) + 1
-
-// CapWeight is the weight of the samples of one capability, or of samples without one.
-type CapWeight struct {
-	Cap        uint32 // or eventlog.NoCapability
-	Weight     uint64
-	ByCategory [Categories][]uint64 // weight by bucket; nil where all are 0
 }

@@ -287,7 +287,7 @@ func TestSummary(t *testing.T) {
 	p := nbody(t)
 	sum := p.Select(profile.Filter{Caps: []uint32{0}}).Summary()
 	want := profile.Summary{
-		Event: "cycles", Unit: "ns", Samples: 90, Total: 90e6, AllSamples: 100, AllTotal: 100e6, Lost: 7, Throttled: 2, Unresolved: 2.0 / 90,
+		Event: "cycles", Title: "cycles (cpu-clock)", Unit: "ns", Samples: 90, Total: 90e6, AllSamples: 100, AllTotal: 100e6, Lost: 7, Throttled: 2, Unresolved: 2.0 / 90,
 		Stacks: profile.Stacks{Complete: 78, Failed: 1, None: 11, Reasons: map[string]uint64{
 			"root": 73, "root-recovered": 5, "no-haskell-context": 10, "unreadable-stack": 1, "no-user-context": 1}},
 	}

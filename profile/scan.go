@@ -51,10 +51,12 @@ func (p *Profile) chunks() []*columns.Chunk {
 // scanned caches results of scanning all samples. It has a lock because a Profile may be
 // used by any number of goroutines.
 type scanned struct {
-	mu    sync.Mutex
-	sums  map[int]*siteSums
-	spans []Range // by chunk: its first and last time
-	grids []*grid // cached grids; the most recently used is last
+	mu     sync.Mutex
+	sums   map[int]*siteSums
+	spans  []Range  // by chunk: its first and last time
+	grids  []*asked // the most recently used is last
+	making bool     // a grid is being made
+	beside sync.WaitGroup
 }
 
 // chunkSpans returns the time range of each chunk, From ≤ t ≤ To.

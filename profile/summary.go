@@ -11,7 +11,8 @@ import (
 
 // Summary is the figures of a selection that a viewer always shows.
 type Summary struct {
-	Event      string
+	Event      string // its name
+	Title      string // its name for readers
 	Unit       string
 	Samples    uint64 // number of samples kept
 	Total      uint64 // their weight
@@ -64,7 +65,7 @@ func (st *Stacks) add(r eventlog.StopReason, n uint64) {
 func (s *Selection) Summary() Summary {
 	e := s.EventDef()
 	sum := Summary{
-		Event: e.Name(), Unit: e.Unit, Samples: s.Samples, Total: s.Total,
+		Event: e.Name(), Title: e.Title(), Unit: e.Unit, Samples: s.Samples, Total: s.Total,
 		AllSamples: e.Samples, AllTotal: e.Weight, Lost: e.Lost, Throttled: e.Throttled,
 		Unresolved: s.Fraction(s.byCategory()[eventlog.CategoryUnresolved]),
 	}

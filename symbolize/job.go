@@ -4,6 +4,7 @@ import (
 	"io"
 	"time"
 
+	"ccagent/symbolize/binary"
 	"ccagent/symbolize/core"
 	"ccagent/symbolize/evidence/dwarf"
 	"ccagent/symbolize/sources"
@@ -26,6 +27,8 @@ type Module struct {
 	Size int64
 	// ModTime is the file's, to recognise sources that are newer. Zero if unknown.
 	ModTime time.Time
+	// Info is what binary.IdentifyFile says of File; nil has it looked at.
+	Info *binary.Info
 	// Debug is a separate debug file, nil if there is none.
 	Debug     io.ReaderAt
 	DebugSize int64
@@ -58,6 +61,8 @@ type Job struct {
 	CoreDirs  []string
 	// Cache keeps indices of debug information between runs. Nil keeps none.
 	Cache dwarf.Cache
+	// Stretches asks for Summary.Stretches.
+	Stretches bool
 	// SymbolsOnly leaves debug information alone.
 	SymbolsOnly bool
 	// After are the last ids in use: those of a Run that broke off, whose events
@@ -84,4 +89,18 @@ type Summary struct {
 	FilesEmbed int
 	Cores      int
 	Problems   []Problem
+	// Stretches are where answers hold for more than the addresses that were asked for, if Job.Stretches is set:
+	// of some addresses.
+	Stretches []Stretch `json:",omitempty"`
 }
+
+// Stretch is a part of a module's code of which all has one location, but for its offset.
+type Stretch struct {
+	Module uint32
+	Addr   uint64 // which was asked for, and has the location
+	Start  uint64 // where its procedure begins, from which offsets count; 0 if unknown
+	Lo, Hi uint64 // module addresses of instructions (Address.Lookup); Hi is not in it
+}
+
+// maxStretches bounds those of a run, and with them the size of its summary.
+const maxStretches = 8192

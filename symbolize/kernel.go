@@ -53,7 +53,7 @@ func NameKernel(kallsyms io.Reader, addrs []Address) []KernelAddress {
 		if err != nil || addr == 0 {
 			continue
 		}
-		i := sort.Search(len(out), func(i int) bool { return out[i].lookup() >= addr })
+		i := sort.Search(len(out), func(i int) bool { return out[i].Lookup() >= addr })
 		if i < len(out) && addr >= best[i] {
 			best[i], out[i].Symbol = addr, f[2]
 		}
@@ -63,7 +63,7 @@ func NameKernel(kallsyms io.Reader, addrs []Address) []KernelAddress {
 			best[i], out[i].Symbol = best[i-1], out[i-1].Symbol
 		}
 		if best[i] != 0 {
-			out[i].Offset = out[i].lookup() - best[i]
+			out[i].Offset = out[i].Lookup() - best[i]
 		}
 	}
 	return out

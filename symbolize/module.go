@@ -100,7 +100,11 @@ func (m *opened) open(ctx context.Context, r *run, info *eventlog.ModuleSymbols)
 	if err != nil {
 		return append(problems, err.Error())
 	}
-	m.elf, m.info = f, binary.IdentifyFile(f)
+	if m.elf = f; mod.Info != nil {
+		m.info = *mod.Info
+	} else {
+		m.info = binary.IdentifyFile(f)
+	}
 	info.GHCVersion, info.Way, info.HasIPE = m.info.GHCVersion, string(m.info.Way), m.info.HasIPE
 	symbolsFrom, dwarfFrom := f, f
 	if mod.Debug != nil && (!m.info.HasSymtab || !m.info.HasDWARF) {

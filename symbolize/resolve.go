@@ -7,6 +7,7 @@ import (
 	"ccagent/symbolize/sources"
 	"cmp"
 	"context"
+	"math"
 	"slices"
 )
 
@@ -43,8 +44,8 @@ func (s *resolver) add(e evidence.Evidence, symbols evidence.Symbols, closures f
 	return w
 }
 
-// lookup is the address to look up: of a return address in C, the last byte of its call.
-func (a Address) lookup() uint64 {
+// Lookup is the address to look up: of a return address in C, the last byte of its call.
+func (a Address) Lookup() uint64 {
 	if a.Call && a.Addr > 0 {
 		return a.Addr - 1
 	}
@@ -55,7 +56,7 @@ func (a Address) lookup() uint64 {
 func lookups(addrs []Address) []uint64 {
 	var out []uint64
 	for _, a := range addrs {
-		out = append(out, a.lookup())
+		out = append(out, a.Lookup())
 	}
 	slices.Sort(out)
 	return out
@@ -102,14 +103,18 @@ func (s *resolver) resolve(ctx context.Context, addrs []Address) error {
 
 // locate resolves one address by the first evidence that knows it.
 func (s *resolver) locate(a Address) (eventlog.Location, error) {
-	addr := a.lookup()
+	addr := a.Lookup()
 	l := eventlog.Location{Addr: a.Addr}
+	lo, hi := uint64(0), uint64(math.MaxUint64)
 	for _, w := range s.witnesses {
 		c, ok := w.evidence.At(addr)
+		lo, hi = max(lo, c.Lo), min(hi, c.Hi)
 		if !ok {
 			continue
 		}
-		l.Offset, l.Quality, l.Category = c.Offset, c.Quality, c.Category
+		if l.Quality, l.Category = c.Quality, c.Category; c.Start != 0 {
+			l.Offset = addr - c.Start
+		}
 		var err error
 		if c.Block != 0 {
 			if l.Block, err = s.block(w, c.Block); err != nil {
@@ -123,6 +128,9 @@ func (s *resolver) locate(a Address) (eventlog.Location, error) {
 		}
 		if s.lines != nil && c.Quality == eventlog.QualityExact {
 			l.Lines, err = s.linesAt(addr, &l)
+		}
+		if lo < hi && len(l.Lines) == 0 {
+			s.run.stretch(Stretch{Module: s.module, Addr: a.Addr, Start: c.Start, Lo: lo, Hi: hi})
 		}
 		return l, err
 	}

@@ -78,6 +78,16 @@ func (r *run) count(l *eventlog.Location) {
 	}
 }
 
+// stretch notes where an address's location holds.
+func (r *run) stretch(s Stretch) {
+	if r.job.Stretches && len(r.sum.Stretches) < maxStretches && (len(r.sum.Stretches) == 0 || !r.sum.Stretches[len(r.sum.Stretches)-1].covers(s)) {
+		r.sum.Stretches = append(r.sum.Stretches, s)
+	}
+}
+
+// covers reports whether a stretch is the same code as another.
+func (s Stretch) covers(o Stretch) bool { return s.Module == o.Module && s.Lo <= o.Lo && o.Hi <= s.Hi }
+
 func (r *run) newBlock() uint32 {
 	r.lastBlock++
 	r.sum.Blocks++

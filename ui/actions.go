@@ -98,6 +98,17 @@ func (a *App) why(act keymap.Action) string {
 			}
 		}
 		return "Core stands where the source does, on screens " + strings.Join(where, " and ")
+	case keymap.Code:
+		if i := screenNamed(screen.Code); a.deck.screens[i] == nil {
+			return a.why(keymap.OpenScreen(i))
+		}
+		if kind.Name == screen.Code {
+			return "the machine code is shown; I on a row of another screen shows that row's"
+		}
+		if a.codeName() == "" {
+			return "select a function first; " + screenKey(screen.Hot) + " lists them"
+		}
+		return ""
 	case keymap.Theme:
 		if os.Getenv("NO_COLOR") != "" {
 			return "NO_COLOR is set"
@@ -184,7 +195,7 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		a.say("sorted by "+c.Sort.String(), false)
 	case keymap.Metric:
 		c.Event = nextEvent(c)
-		a.say("event: "+c.Profile.Events[c.Event].Name(), false)
+		a.say("event: "+c.Profile.Events[c.Event].Title(), false)
 	case keymap.Invert:
 		c.Invert = !c.Invert
 	case keymap.OtherSide:
@@ -196,6 +207,9 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		return a.log.reload(a.shown())
 	case keymap.Pause:
 		a.log.live.paused = !a.log.live.paused
+	case keymap.Code:
+		c.Code = screen.CodeOf{Name: a.codeName(), Selected: c.Selected}
+		a.deck.show(screenNamed(screen.Code))
 	case keymap.Raw:
 		a.say(toggleRaw(c, s.Subject().Symbol), false)
 	case keymap.Base:
@@ -214,6 +228,19 @@ func (a *App) do(b *keymap.Binding) tea.Cmd {
 		a.answer(s.Do(act))
 	}
 	return nil
+}
+
+// codeName names the function under the cursor, or else the selected one, for its machine code; empty
+// if there is none.
+func (a *App) codeName() string {
+	sub := a.deck.current().Subject()
+	switch r := a.c.Row(sub.Key); {
+	case sub.Function, r != nil && r.Category:
+		return sub.Name
+	case sub.Name != "", !a.deck.kind().Keys.Handles(keymap.Core):
+		return "" // a file, a module or a package; or a screen without source
+	}
+	return a.c.CodeName()
 }
 
 // answer shows what a screen answered to an action, and does what it asked for.

@@ -97,10 +97,7 @@ func (d chrome) title(r layout.Rect) {
 	// The fullest description that fits beside the counts.
 	var about []string
 	if s != nil {
-		event, short := s.Event, s.Event
-		if s.Granted != "" {
-			event += " (" + s.Granted + ")"
-		}
+		event, short := s.Title, s.Event
 		if s.Events == 0 {
 			event, short = "no event", "no event"
 			if rts := d.c.Profile.RTS; rts != "" {

@@ -2,7 +2,7 @@ package ui
 
 import (
 	"bytes"
-	"fmt"
+	"strings"
 	"testing"
 
 	"ccagent/eventlog"
@@ -10,46 +10,28 @@ import (
 	"ccagent/profile/logtest"
 )
 
-// firstRow is the element that the viewer begins at, of a log with a module of many
-// procedures without source, and a file with one of the given weight.
-func firstRow(t *testing.T, bare int, weight uint64) string {
-	t.Helper()
-	l := logtest.New()
-	sample := func(w uint64, f logtest.Frame) { l.Sample(w, w, l.Stack(f)) }
-	for i := range bare {
-		sample(uint64(10+i), l.Code(l.Binding("lib-1.0", "Lib", fmt.Sprintf("f%d", i), 0), eventlog.QualityExact, eventlog.CategoryHaskell))
-	}
-	mine := l.Binding("main", "Main", "mine", 0)
-	sample(weight, l.Block(mine, l.Span(l.File("Main.hs", "mine = 1\n"), 1, 1, 1, 9, mine)))
-	p, err := profile.Load(bytes.NewReader(l.End()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := start(t, p, 120, 40, Options{ASCII: true})
-	for _, r := range s.app.c.Data.Hot.Rows {
-		if r.Key == s.app.c.Selected {
-			return r.Full
+// Where the first line is about code without source, the viewer begins there, with what explains it beside, and not at the
+// hottest line of source.
+func TestBeginsAtWhatTheFirstLineIsAbout(t *testing.T) {
+	for collected, want := range map[uint64]string{45: "read:1", 60: "(GC)"} {
+		l := logtest.New()
+		read := l.Binding("main", "Main", "read", 0)
+		source := l.Stack(l.Block(read, l.Span(l.File("Main.hs", "read = 2\n"), 1, 1, 1, 9, read)))
+		collector := l.Stack(l.Code(l.Function("evacuate1", eventlog.CategoryGC), eventlog.QualityExact, eventlog.CategoryGC))
+		for i := range uint64(100) {
+			node := source
+			if i < collected {
+				node = collector
+			}
+			l.Sample(i, 1e6, node)
 		}
-	}
-	return ""
-}
-
-// The viewer begins at what has a source to show, unless other code is much hotter or
-// fills the list's first page.
-func TestFirstRow(t *testing.T) {
-	for _, c := range []struct {
-		bare   int
-		weight uint64
-		want   string
-	}{
-		{2, 30, "Main.mine"}, // the hottest
-		{2, 10, "Main.mine"}, // half as hot, in sight
-		{2, 1, "Lib.f1"},     // next to nothing
-		{30, 400, "Lib.f29"}, // below the first page
-		{30, 900, "Main.mine"},
-	} {
-		if got := firstRow(t, c.bare, c.weight); got != c.want {
-			t.Errorf("%d procedures without source, one of %d with: begins at %q, want %q", c.bare, c.weight, got, c.want)
+		p, err := profile.Load(bytes.NewReader(l.End()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := start(t, p, 120, 40, Options{ASCII: true})
+		if at := s.line("|> "); !strings.Contains(at, want) {
+			t.Errorf("%s\nbegins at %q, not at %s", s.screen(), at, want)
 		}
 	}
 }

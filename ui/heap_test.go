@@ -137,7 +137,7 @@ func TestUnwatchedCollections(t *testing.T) {
 	p.GCs = []columns.GC{{Start: p.Duration / 8, End: p.Duration / 4}}
 	s = start(t, p, 120, 40, Options{ASCII: true})
 	s.keys("5")
-	s.has("25.0% of the 6s watched")
+	s.has("stood still 25.0% of 6s watched")
 	s.keys("+")
 	s.has("not all of it was watched")
 }

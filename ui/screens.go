@@ -8,6 +8,7 @@ import (
 	"ccagent/ui/screen/alloc"
 	"ccagent/ui/screen/centres"
 	"ccagent/ui/screen/chart"
+	"ccagent/ui/screen/code"
 	"ccagent/ui/screen/diff"
 	"ccagent/ui/screen/diffflame"
 	"ccagent/ui/screen/flame"
@@ -19,7 +20,7 @@ import (
 )
 
 // kinds lists all screens. Their order gives their numbers, keys and tabs; see keymap.New.
-var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind, alloc.Kind, diffflame.Kind, chart.Kind, tracks.Kind, threads.Kind}
+var kinds = []screen.Kind{hot.Kind, source.Kind, flame.Kind, centres.Kind, heap.Kind, diff.Kind, alloc.Kind, diffflame.Kind, chart.Kind, tracks.Kind, threads.Kind, code.Kind}
 
 // keyTable has the common keys and those of all screens.
 var keyTable = keysOf(kinds)

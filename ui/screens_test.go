@@ -101,3 +101,26 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 }
+
+// Every screen names an event that was counted by another in one way.
+func TestEventHasOneName(t *testing.T) {
+	const title, counted = "cycles (cpu-clock)", "cpu-clock"
+	s := start(t, fixture.Profile(t, small), 200, 60, Options{})
+	check := func(what string) {
+		t.Helper()
+		s.has(title)
+		if strings.Contains(strings.ReplaceAll(s.screen(), title, ""), counted) {
+			t.Errorf("%s names the event otherwise:\n%s", what, s.screen())
+		}
+	}
+	for i := range kinds {
+		if why := s.app.why(keymap.OpenScreen(i)); why == "" {
+			s.keys(strings.ReplaceAll(screenKey(kinds[i].Name), "alt-", "alt+"))
+			check(kinds[i].Name)
+		}
+	}
+	d := startDiff(t, against(t, 2), 200, 60)
+	d.has(title)
+	s.keys("1", "t", "t") // the message names the event
+	check("the key t")
+}

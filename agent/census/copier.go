@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -20,8 +21,10 @@ type copier struct {
 	// pages in place.
 	standing uint64
 	beside   bool
-	nursery  map[uint64]bool // starts of blocks of nurseries, of a census at rest
-	keep     *Copy           // nil if what was copied is not kept
+	nursery  map[uint64]*heap.Group // blocks of nurseries by their starts, of a census at rest
+	keep     *Copy                  // nil if what was copied is not kept
+	drawing  *drawing               // nil if all descriptors were read while the program stood
+	counter  *counter               // of drawing
 
 	kept []kept       // copied, to be counted
 	left []heap.Group // to be copied while the program runs
@@ -84,7 +87,7 @@ func (c *copier) while(r *Reader, census *Census) error {
 		if !c.takes(d, g) {
 			continue
 		}
-		if c.beside && whole(g) && (g.Generation == oldest || young+int(g.Used()) > maxYoung) {
+		if c.beside && (g.Generation == oldest || whole(g) && young+int(g.Used()) > maxYoung) {
 			c.left = append(c.left, *g)
 			continue
 		}
@@ -191,29 +194,40 @@ func count(t *heap.Tally, g *heap.Group, words []uint64) {
 
 // after copies what is left, while the program runs, and counts what was copied. Counting takes
 // longer than copying, so as much as there is room for is copied first: the sooner, the less has
-// changed.
+// changed. What younger generations have comes before all else, for it is moved the soonest.
 func (c *copier) after(r *Reader, census *Census) error {
-	before := census.Descriptors.Oldest()
+	before := census.Descriptors.Generations
+	last := len(before) - 1
+	young := func(g *heap.Group) bool { return g.Generation != before[last].Address }
+	slices.SortStableFunc(c.left, func(x, y heap.Group) int {
+		switch {
+		case young(&x) == young(&y):
+			return 0
+		case young(&x):
+			return -1
+		}
+		return 1
+	})
 	var scratch [ghc.BlockBytes / 8]uint64
 	for {
-		n := 0
-		for ; n < len(c.left) && c.room(&c.left[n]); n++ {
+		n, from := 0, last
+		if len(c.left) > 0 && young(&c.left[0]) {
+			from = 0
+		}
+		for ; n < len(c.left) && young(&c.left[n]) == (from < last) && c.room(&c.left[n]); n++ {
 			if err := c.take(r, census, &c.left[n], scratch[:]); err != nil {
 				return err
 			}
 		}
 		if n > 0 {
-			all, err := r.generations()
-			if err != nil {
+			if err := r.collected(before, from); err != nil {
 				return err
-			}
-			// A collection counts at its end. At its start it takes the words away from the
-			// generation, to which younger ones only add.
-			if now := all[len(all)-1]; now.Collections != before.Collections || now.Words < before.Words {
-				return ErrCollected
 			}
 		}
 		c.left = c.left[n:]
+		if n > 0 && len(c.left) > 0 && c.room(&c.left[0]) {
+			continue // what the oldest generation has
+		}
 		c.countKept(census.Tally)
 		switch {
 		case len(c.left) == 0 && c.keep != nil && c.beside:
@@ -229,7 +243,13 @@ func (c *copier) after(r *Reader, census *Census) error {
 }
 
 // room reports whether a group can be copied.
-func (c *copier) room(g *heap.Group) bool { return len(c.arena)-c.used >= int(g.Used()) }
+func (c *copier) room(g *heap.Group) bool {
+	size := int(g.Used())
+	if c.keep == nil && !whole(g) {
+		size = min(size, heap.HeadWords*8)
+	}
+	return len(c.arena)-c.used >= size
+}
 
 // countKept counts what was copied, and makes room unless it is to be kept.
 func (c *copier) countKept(t *heap.Tally) {

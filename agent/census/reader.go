@@ -14,7 +14,6 @@ import (
 	"ccagent/agent/rtsites"
 	"ccagent/heap"
 	"ccagent/internal/ghc"
-	"ccagent/perf"
 )
 
 // Reader reads the heap of one process.
@@ -30,7 +29,6 @@ type Reader struct {
 	vars     rtsites.Heap // run-time addresses
 	found    *Found       // in place of vars, if it is not nil
 	pinned   uint64       // where a capability has its current block of pinned byte arrays
-	until    uint64       // when Descriptors gives up, CLOCK_MONOTONIC in ns; 0 for never
 }
 
 // Generation is what the run-time system says of a generation.
@@ -243,66 +241,22 @@ func (r *Reader) Descriptors() (*Descriptors, error) {
 
 // anyDescriptors is like Descriptors, of any heap.
 func (r *Reader) anyDescriptors() (*Descriptors, error) {
-	d := &Descriptors{}
-	var err error
-	if d.Generations, err = r.generations(); err != nil {
-		return nil, fmt.Errorf("read the heap's generations: %w", err)
-	}
-	begin, end, err := r.space()
+	d, err := r.extent()
 	if err != nil {
 		return nil, err
 	}
-	regions, err := procfs.Regions(r.PID)
-	if err != nil {
-		return nil, fmt.Errorf("find the heap of process %d: %w", r.PID, err)
-	}
-	if d.Returned, err = r.returned(begin, end); err != nil {
-		return nil, fmt.Errorf("read what of the heap was given back: %w", err)
-	}
 	buf := make([]byte, heap.DescriptorBytes)
-	d.Space = [2]uint64{begin, end}
-	for _, m := range regions {
-		lo, hi := max(m.Start, begin), min(m.End, end)
-		if !m.Readable || lo >= hi {
-			continue
-		}
-		m.Start, m.End = lo, hi
-		d.Regions = append(d.Regions, m)
-		returned := d.Returned
-		for at := (lo + ghc.MegablockBytes - 1) &^ (ghc.MegablockBytes - 1); at < hi && hi-at >= ghc.MegablockBytes; {
-			for len(returned) > 0 && returned[0].End <= at {
-				returned = returned[1:]
-			}
-			until := hi // of what is in use
-			if len(returned) > 0 {
-				if returned[0].Start <= at {
-					at = returned[0].End
-					continue
-				}
-				until = min(until, returned[0].Start)
-			}
-			if r.until != 0 && perf.Monotonic() > r.until {
-				return nil, ErrPause
-			}
+	for _, s := range d.stretches() {
+		for at := s.Start; at < s.End; {
 			if d.Megablocks >= maxMegablocks || len(d.Groups) > maxGroups {
-				return nil, fmt.Errorf("the heap of process %d is larger than can be looked at", r.PID)
+				return nil, r.tooLarge()
 			}
 			if _, err := r.Memory.ReadAt(buf, int64(at)); err != nil {
 				return nil, fmt.Errorf("read the descriptors of the heap's blocks: %w", err)
 			}
-			limit := (until - at) / ghc.MegablockBytes
-			f := heap.Groups(at, buf, limit, func(g heap.Group) {
-				if g.Has(ghc.BlockNonmoving) {
-					d.Nonmoving = true
-					d.Segments = append(d.Segments, g)
-					return
-				}
-				d.Groups = append(d.Groups, g)
-			}, func(g heap.Group) { d.Free = append(d.Free, g) })
-			d.Unallocated += f.Unallocated
-			d.Odd += f.Odd
-			d.Megablocks += f.Megablocks
-			at += f.Megablocks * ghc.MegablockBytes
+			n := d.describe(at, buf, (s.End-at)/ghc.MegablockBytes, func(g heap.Group) { d.Groups = append(d.Groups, g) })
+			d.Megablocks += n
+			at += n * ghc.MegablockBytes
 		}
 	}
 	if d.Megablocks == 0 {
@@ -312,6 +266,78 @@ func (r *Reader) anyDescriptors() (*Descriptors, error) {
 		return nil, fmt.Errorf("read the run-time system's capabilities: %w", err)
 	}
 	return d, nil
+}
+
+// tooLarge is the error for a heap beyond the bounds on what a process may claim to have.
+func (r *Reader) tooLarge() error {
+	return fmt.Errorf("the heap of process %d is larger than can be looked at", r.PID)
+}
+
+// describe takes what the descriptors of a megablock say, and returns how many megablocks its last group reaches
+// into, itself included. Groups in use are visited.
+func (d *Descriptors) describe(at uint64, text []byte, limit uint64, visit func(heap.Group)) uint64 {
+	f := heap.Groups(at, text, limit, func(g heap.Group) {
+		if g.Has(ghc.BlockNonmoving) {
+			d.Nonmoving = true
+			d.Segments = append(d.Segments, g)
+			return
+		}
+		visit(g)
+	}, func(g heap.Group) { d.Free = append(d.Free, g) })
+	d.Unallocated += f.Unallocated
+	d.Odd += f.Odd
+	return f.Megablocks
+}
+
+// extent reads the descriptors of generations, and where the heap's megablocks are.
+func (r *Reader) extent() (*Descriptors, error) {
+	d := &Descriptors{}
+	var err error
+	if d.Generations, err = r.generations(); err != nil {
+		return nil, fmt.Errorf("read the heap's generations: %w", err)
+	}
+	begin, end, err := r.space()
+	if err != nil {
+		return nil, err
+	}
+	d.Space = [2]uint64{begin, end}
+	regions, err := procfs.Regions(r.PID)
+	if err != nil {
+		return nil, fmt.Errorf("find the heap of process %d: %w", r.PID, err)
+	}
+	for _, m := range regions {
+		if m.Start, m.End = max(m.Start, begin), min(m.End, end); m.Readable && m.Start < m.End {
+			d.Regions = append(d.Regions, m)
+		}
+	}
+	if d.Returned, err = r.returned(begin, end); err != nil {
+		return nil, fmt.Errorf("read what of the heap was given back: %w", err)
+	}
+	return d, nil
+}
+
+// stretches lists the addresses of whole megablocks that are mapped and not given back.
+func (d *Descriptors) stretches() (all []Range) {
+	const size = ghc.MegablockBytes
+	add := func(start, end uint64) {
+		if start, end = (start+size-1)&^(size-1), end&^(size-1); start < end {
+			all = append(all, Range{start, end})
+		}
+	}
+	returned := d.Returned
+	for _, m := range d.Regions {
+		at := m.Start
+		for len(returned) > 0 && returned[0].Start < m.End {
+			add(at, returned[0].Start)
+			at = max(at, returned[0].End)
+			if returned[0].End > m.End {
+				break
+			}
+			returned = returned[1:]
+		}
+		add(at, m.End)
+	}
+	return all
 }
 
 // maxReturned bounds the ranges that a process may claim to have given back.

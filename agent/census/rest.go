@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ccagent/agent/hold"
+	"ccagent/agent/overhead"
 	"ccagent/agent/procfs"
 	"ccagent/heap"
 	"ccagent/internal/ghc"
@@ -28,7 +29,7 @@ const (
 // is alive or garbage. No collection may be under way, so it lets them go on and tries again if one
 // may be, or if one has moved what was to be copied beside the running program.
 func (r *Reader) AtRest(ctx context.Context, o Options) (*Census, error) {
-	return tried(ctx, func() (*Census, error) { return r.atRest(o) })
+	return tried(ctx, func() (*Census, error) { return r.atRest(ctx, o) })
 }
 
 // Blocks is like AtRest, of any heap, and counts no closures: it finds out of what blocks are, and which of them are in memory.
@@ -38,14 +39,10 @@ func (r *Reader) Blocks(ctx context.Context) (*Census, error) {
 		census.AtRest = true
 		var err error
 		census.Pause, err = hold.Stilled(r.PID, func(s *hold.Still) error {
-			waiting, err := r.stopAll(s)
-			if err != nil {
+			if err := r.stand(s, census); err != nil {
 				return err
 			}
-			if err := r.noCollection(waiting); err != nil {
-				return err
-			}
-			census.Time = perf.Monotonic()
+			var err error
 			if census.Descriptors, err = r.anyDescriptors(); err != nil {
 				return err
 			}
@@ -70,7 +67,20 @@ func tried(ctx context.Context, take func() (*Census, error)) (c *Census, err er
 	return nil, err
 }
 
-func (r *Reader) atRest(o Options) (*Census, error) {
+// stand stops all threads where no collection is under way, which is the census's time.
+func (r *Reader) stand(s *hold.Still, census *Census) error {
+	waiting, err := r.stopAll(s)
+	if err != nil {
+		return err
+	}
+	if err := r.noCollection(waiting); err != nil {
+		return err
+	}
+	census.Time = perf.Monotonic()
+	return nil
+}
+
+func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
 	c, later, err := r.prepare(o)
 	if err != nil {
 		return nil, err
@@ -79,35 +89,20 @@ func (r *Reader) atRest(o Options) (*Census, error) {
 	census := newCensus(r, o)
 	census.AtRest = true
 	census.Pause, err = hold.Stilled(r.PID, func(s *hold.Still) error {
-		waiting, err := r.stopAll(s)
-		if err != nil {
+		if o.MaxPause > 0 {
+			defer overhead.Hasten()()
+		}
+		since := perf.Monotonic()
+		if err := r.stand(s, census); err != nil {
 			return err
 		}
-		if err := r.noCollection(waiting); err != nil {
-			return err
-		}
-		census.Time = perf.Monotonic()
-		if census.Descriptors, err = r.Descriptors(); err != nil {
-			return err
-		}
-		if c.nursery, err = r.filled(census.Descriptors); err != nil {
-			return fmt.Errorf("read the nurseries: %w", err)
-		}
-		if err := c.while(r, census); err != nil {
-			return err
-		}
-		if o.Residence && !later {
-			census.Residence, err = r.residence(census.Descriptors)
-		}
+		later, err = c.look(r, census, o, since, later)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := census.Descriptors.checkRest(); err != nil {
-		return nil, err
-	}
-	if err := c.finish(r, census, o, later); err != nil {
+	if err := c.finish(ctx, r, census, o, later); err != nil {
 		return nil, err
 	}
 	return census, nil
@@ -178,13 +173,16 @@ func (r *Reader) noCollection(waiting map[int]bool) error {
 // filled finds the blocks of nurseries that have been allocated in since the last collection, by their starts: of the
 // list that each capability fills, those up to the current one. The blocks behind it still say what they had
 // before. A list that was filled to its end and given up for another (+RTS -n) is not known from one that was not
-// begun, and not counted.
-func (r *Reader) filled(d *Descriptors) (map[uint64]bool, error) {
+// begun, and not counted. The program stands: blocks in more than a few megablocks are found until a time at the most, CLOCK_MONOTONIC in ns;
+// 0 is no bound.
+func (r *Reader) filled(d *Descriptors, until uint64) (map[uint64]*heap.Group, error) {
 	capabilities, err := r.capabilities()
 	if err != nil {
 		return nil, err
 	}
-	blocks := map[uint64]bool{}
+	blocks := map[uint64]*heap.Group{}
+	known := map[uint64]map[uint64]*heap.Group{}
+	most := min(d.Megablocks*ghc.BlocksPerMegablock, maxGroups)
 	for _, c := range capabilities {
 		base := c + ghc.BaseOfCapability
 		nursery, err := r.Memory.Word(base + ghc.BaseNursery)
@@ -199,15 +197,25 @@ func (r *Reader) filled(d *Descriptors) (map[uint64]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		for ; at != 0; at = d.Group(heap.DescribedBy(at)).Link {
+		for at != 0 {
 			start := heap.DescribedBy(at)
-			if d.Group(start) == nil || blocks[start] {
+			var g *heap.Group
+			if start >= d.Space[0] && start < d.Space[1] && uint64(len(blocks)) < most {
+				if g, err = r.group(known, start); err != nil {
+					return nil, err
+				}
+			}
+			if g == nil || blocks[start] != nil {
 				return nil, fmt.Errorf("%w: its list of blocks does not lead to the one that is filled", ErrContradiction)
 			}
-			blocks[start] = true
+			if len(known) > leastDrawn && until != 0 && perf.Monotonic() > until {
+				return nil, ErrPause
+			}
+			blocks[start] = g
 			if at == current {
 				break
 			}
+			at = g.Link
 		}
 	}
 	return blocks, nil

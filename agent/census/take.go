@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ccagent/agent/hold"
+	"ccagent/agent/overhead"
 	"ccagent/agent/process"
 	"ccagent/agent/rtsites"
 	"ccagent/heap"
@@ -37,8 +38,11 @@ type Options struct {
 	Keep uint64
 	// Room bounds how many bytes are copied before they are counted; 0 is no bound.
 	Room uint64
-	// Strict gives a census up if MaxPause has passed before the descriptors of blocks are read.
+	// Strict gives a census up if MaxPause has passed before the heap's megablocks are found.
 	Strict bool
+	// Hurry has closures of a random part of the heap copied while the program stands, where it collects
+	// its heap again before anything could be copied beside it.
+	Hurry bool
 	// Residence has the census find out what of the process is in memory.
 	Residence bool
 }
@@ -52,6 +56,7 @@ type Census struct {
 	Pause       time.Duration
 	Descriptors *Descriptors
 	Tally       *heap.Tally
+	Draw        *Draw      // nil if all of the heap was counted
 	Copy        *Copy      // with Options.Keep; the caller closes it
 	Residence   *Residence // with Options.Residence
 }
@@ -91,7 +96,7 @@ const maxYoung = 4 << 20
 const heapPause = time.Millisecond
 
 // ErrPause is returned for a census that would have taken longer than was allowed.
-var ErrPause = errors.New("the program would have stood longer than --max-pause allows, until the descriptors of its heap's blocks were read")
+var ErrPause = errors.New("the program would have stood longer than --max-pause allows, until its heap's megablocks and nurseries were found")
 
 // A Holder holds the thread that leads a process's next major collection where that ends, and calls
 // held, with the time from which it is held, by CLOCK_MONOTONIC in ns.
@@ -129,37 +134,18 @@ func (r *Reader) Take(ctx context.Context, o Options, hold Holder) (*Census, err
 	defer c.free()
 	census := newCensus(r, o)
 	err = hold(ctx, func(since uint64) (err error) {
+		if o.MaxPause > 0 {
+			defer overhead.Hasten()()
+		}
 		census.Time = since
-		if o.Strict && o.MaxPause > 0 {
-			r.until = since + uint64(o.MaxPause)
-			defer func() { r.until = 0 }()
-		}
-		if census.Descriptors, err = r.Descriptors(); err != nil {
-			return err
-		}
-		if o.Strict && o.MaxPause > 0 { // the heap may have grown since
-			size := census.Descriptors.small()
-			exact := time.Duration(perf.Monotonic()-since) + time.Duration(float64(size)/copyRate*1e9)
-			c.beside = len(c.arena) > 0 && (exact > o.MaxPause || size > uint64(len(c.arena)))
-		}
-		if err := c.while(r, census); err != nil {
-			return err
-		}
-		if o.Residence && !later {
-			if census.Residence, err = r.residence(census.Descriptors); err != nil {
-				return err
-			}
-		}
+		later, err = c.look(r, census, o, since, later)
 		census.Pause = time.Duration(perf.Monotonic() - since)
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := census.Descriptors.check(); err != nil {
-		return nil, err
-	}
-	if err := c.finish(r, census, o, later); err != nil {
+	if err := c.finish(ctx, r, census, o, later); err != nil {
 		return nil, err
 	}
 	return census, nil
@@ -167,11 +153,15 @@ func (r *Reader) Take(ctx context.Context, o Options, hold Holder) (*Census, err
 
 // newCensus makes a census that has counted nothing.
 func newCensus(r *Reader, o Options) *Census {
-	census := &Census{Tally: heap.NewTally(r.Layout, r.look)}
+	return &Census{Tally: newTally(r, o)}
+}
+
+func newTally(r *Reader, o Options) *heap.Tally {
+	t := heap.NewTally(r.Layout, r.look)
 	if o.Residence {
-		census.Tally.Large, census.Tally.Threads = map[uint64]ghc.ClosureType{}, []heap.ThreadStack{}
+		t.Large, t.Threads = map[uint64]ghc.ClosureType{}, []heap.ThreadStack{}
 	}
-	return census
+	return t
 }
 
 // prepare makes room for a copy of the heap, and decides by the heap's size now what is done while the program
@@ -190,17 +180,23 @@ func (r *Reader) prepare(o Options) (c *copier, later bool, err error) {
 	begun := time.Now()
 	before, err := r.Descriptors()
 	if err != nil { // it may change while it is read
-		return c, false, nil
+		if o.MaxPause == 0 {
+			return c, false, nil
+		}
+		before = &Descriptors{Megablocks: unknownSize / ghc.MegablockBytes}
 	}
 	took := time.Since(begun)
 	size := before.small()
+	if err != nil {
+		size = unknownSize
+	}
 	if exact := took + time.Duration(float64(size)/copyRate*1e9); o.MaxPause != 0 && exact > o.MaxPause {
 		c.beside, later = true, true
 		size += maxYoung
 	} else if exact += time.Duration(before.Megablocks) * residencePause; o.MaxPause != 0 && exact > o.MaxPause {
 		later = true
 	}
-	if o.Strict {
+	if o.MaxPause > 0 {
 		size += maxYoung
 	}
 	// While a collection runs, descriptors say less than what it keeps; but no heap has more than it maps.
@@ -212,19 +208,41 @@ func (r *Reader) prepare(o Options) (c *copier, later bool, err error) {
 	return c, later, nil
 }
 
+// unknownSize is for how much room is made where the heap could not be read before.
+const unknownSize = 64 << 20
+
 // finish does what is to be done when the program runs on.
-func (c *copier) finish(r *Reader, census *Census, o Options, later bool) (err error) {
+func (c *copier) finish(ctx context.Context, r *Reader, census *Census, o Options, later bool) (err error) {
 	if c.beside {
 		census.Manner = Beside
 	}
+	drawn := c.drawing != nil
+	switch {
+	case drawn:
+		err = c.counter.finish()
+	case census.AtRest:
+		err = census.Descriptors.checkRest()
+	default:
+		err = census.Descriptors.check()
+	}
+	if err != nil {
+		return err
+	}
 	if o.Residence && later {
+		if drawn {
+			if err := r.residenceLater(ctx, census); err != nil {
+				return err
+			}
+		}
 		if census.Residence, err = r.residence(census.Descriptors); err != nil {
 			return err
 		}
 		census.Residence.Beside = true
 	}
-	if err := c.after(r, census); err != nil {
-		return err
+	if !drawn {
+		if err := c.after(r, census); err != nil {
+			return err
+		}
 	}
 	if err := census.check(); err != nil {
 		if c.beside { // a younger generation may have been collected, which the oldest does not count
@@ -318,7 +336,12 @@ func (c *copier) takes(d *Descriptors, g *heap.Group) bool {
 	if d.generation(g.Generation) == nil {
 		return false
 	}
-	return (live(g) || c.nursery[g.Start]) && !d.isFilling(g)
+	return (live(g) || c.nursery[g.Start] != nil) && !d.isFilling(g)
+}
+
+// takesLive reports whether a group is to be counted that is in no nursery.
+func (c *copier) takesLive(d *Descriptors, g *heap.Group) bool {
+	return c.takes(d, g) && c.nursery[g.Start] == nil
 }
 
 // isFilling reports whether a capability fills the group.

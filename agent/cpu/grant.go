@@ -110,7 +110,7 @@ func grant(name string, rate perf.Rate) (*source.Event, bool, error) {
 		g.Def.RateMode, g.Def.Rate = eventlog.RatePeriod, rate.Period
 	}
 	if fallback != "" {
-		g.Notes = append(g.Notes, fmt.Sprintf("%s is sampled in place of %s: %s", g.Def.Granted, g.Def.Requested, fallback))
+		g.Notes = append(g.Notes, g.Def.Title()+": "+fallback)
 	}
 	fit, warning := fitRate(e, rate)
 	if warning != "" {

@@ -53,6 +53,9 @@ func TestCgroups(t *testing.T) {
 		{"0::/system.slice/docker-" + id + ".scope\n", "/system.slice/docker-" + id + ".scope", "", id},
 		{"0::/kubepods/pod1/" + id + "/init\n", "/kubepods/pod1/" + id + "/init", "", id},
 		{"2:cpu:/a\n1:name=systemd:/b\n0::/c\n", "/c", "", ""},
+		{"9:pids:/\n2:cpu:/\n1:name=systemd:/system.slice/api.service\n", "/system.slice/api.service", "api.service", ""},
+		{"9:pids:/\n2:cpu:/\n1:name=systemd:/system.slice/api.service\n0::/\n", "/system.slice/api.service", "api.service", ""},
+		{"2:cpu:/docker/" + id + "\n1:name=systemd:/docker/" + id + "\n0::/system.slice/containerd.service\n", "/docker/" + id, "", id},
 	} {
 		if path, unit, container := parseCgroup([]byte(c.text)); path != c.path || unit != c.unit || container != c.container {
 			t.Errorf("%q: %q, %q, %q", c.text, path, unit, container)

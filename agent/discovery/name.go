@@ -62,15 +62,31 @@ func read(path string) []byte {
 // containerID matches the last parts of a control group's path as OpenTelemetry's conventions do.
 var containerID = regexp.MustCompile(`([0-9a-f]{64}|[0-9a-f]{32}-[0-9]{10}|[0-9a-f]{8}(?:-[0-9a-f]{4}){4})(?:\.scope)?(?:/[a-z]+)?$`)
 
-// parseCgroup takes the control group of version 2, or the first of version 1, out of
-// /proc/PID/cgroup.
+// parseCgroup reads /proc/PID/cgroup, and returns of the control groups in it the one that tells most of the process. With
+// version 1 there are several hierarchies, beside the one of version 2, and the process may be in another group of each: a
+// container engine moves it in those that it uses, systemd in its own and in that of version 2. In the others it stays
+// at the top.
 func parseCgroup(text []byte) (path, unit, container string) {
+	most := -1
 	for line := range strings.Lines(string(text)) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
-		if len(parts) != 3 || path != "" && parts[0] != "0" {
+		if len(parts) != 3 {
 			continue
 		}
-		path = parts[2]
+		tells := 1
+		switch {
+		case containerID.MatchString(parts[2]):
+			tells = 4
+		case parts[2] == "/":
+			tells = 0
+		case parts[0] == "0":
+			tells = 3
+		case parts[1] == "name=systemd":
+			tells = 2
+		}
+		if tells > most {
+			path, most = parts[2], tells
+		}
 	}
 	if m := containerID.FindStringSubmatch(path); m != nil {
 		container = m[1]

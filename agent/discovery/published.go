@@ -254,8 +254,8 @@ func (p *Process) Refresh() (changed bool) {
 	return true
 }
 
-// Attributes are those that a process publishes, without those that are known of it by the kernel, or that would tell its
-// arguments.
+// Attributes returns what a process says of itself by OpenTelemetry's process context. The attributes of process,
+// host and container are left out, since the kernel knows those better, and some hold the command line.
 func (p *Process) Attributes() map[string]string {
 	all := map[string]string{}
 	for key, value := range p.Published.Attributes {

@@ -7,6 +7,8 @@ import (
 	"runtime"
 
 	"ccagent/bpf"
+	"ccagent/internal/capset"
+	"ccagent/internal/restriction"
 	"ccagent/perf"
 
 	"golang.org/x/sys/unix"
@@ -32,33 +34,23 @@ func kernel() Check {
 	return c
 }
 
-// The capabilities that stand in for root, by their bit.
-var wanted = []struct {
-	bit  uint
-	name string
-	why  string
-}{
-	{unix.CAP_BPF, "CAP_BPF", "to load the stack walker"},
-	{unix.CAP_PERFMON, "CAP_PERFMON", "to open events and read the target's memory from BPF"},
-	{unix.CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "to see what other users' processes map"},
-}
-
 func privileges() Check {
 	c := Check{Name: "privileges", Status: OK, Detail: "root"}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if err := unix.Capget(&header, &data[0]); err != nil {
+	sets, err := capset.Get()
+	if err != nil {
 		return Check{Name: c.Name, Status: Warning, Detail: "cannot read own capabilities: " + err.Error(), Fix: "run it as root (sudo)"}
 	}
-	effective := uint64(data[1].Effective)<<32 | uint64(data[0].Effective)
 	if os.Geteuid() != 0 {
 		c.Detail = "not root, but with the capabilities that are needed"
 	}
-	for _, w := range wanted {
-		if effective&(1<<w.bit) == 0 {
+	for _, w := range restriction.Capabilities {
+		if !sets.Effective(w.Bit) {
 			c.Status = Failed
-			c.Detail = fmt.Sprintf("%s is missing (%s)", w.name, w.why)
+			c.Detail = fmt.Sprintf("%s is missing (%s)", w.Name, w.Why)
 			c.Fix = "run it as root (sudo), or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep ccagent"
+			if _, help := restriction.Why(unix.EPERM); help != "" {
+				c.Fix = help
+			}
 			break
 		}
 	}
@@ -77,14 +69,19 @@ func typeInformation() Check {
 func walker() Check {
 	c := Check{Name: "BPF", Status: OK, Detail: "the kernel takes the stack walker"}
 	err := loadWalker()
+	reason, help := restriction.Why(err)
 	switch {
 	case err == nil:
+	case reason != "":
+		c.Status, c.Detail, c.Fix = Failed, reason, help
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES) && os.Geteuid() != 0:
 		c.Status, c.Detail, c.Fix = Failed, "permission denied", "run it as root (sudo), or with CAP_BPF and CAP_PERFMON"
 	case errors.Is(err, bpf.ErrNoJIT):
 		c.Status, c.Detail, c.Fix = Failed, err.Error(), bpf.JITHelp
 	case errors.Is(err, unix.ENOSYS):
 		c.Status, c.Detail, c.Fix = Failed, "the kernel is built without BPF", "use a kernel with CONFIG_BPF_SYSCALL"
+	case typeInformation().Status != OK:
+		c.Status, c.Detail, c.Fix = Failed, "the stack walker needs the kernel's type information", typeInformation().Fix
 	default:
 		c.Status, c.Detail, c.Fix = Failed, err.Error(), "report this with the kernel's release; Linux 5.17 or newer should take it"
 	}

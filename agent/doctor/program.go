@@ -70,7 +70,7 @@ func Program(path string, remedy func(packages []string) string) ([]Check, error
 		case c.Name == "source notes":
 			c.Detail += ", by " + from
 		case c.Name == "symbols" && stripped:
-			c.Status, c.Detail, c.Fix = Warning, "stripped: "+from+" has the names, but the events alloc, gc and threads need them in the program", fixStripped
+			c.Detail = "stripped, but " + from + " has them"
 		}
 	}
 	if b.GHC && b.Arch != "arm64" { // GHC writes no notes there
@@ -176,6 +176,9 @@ func way(b *binary.Info) Check {
 func symbols(b *binary.Info) Check {
 	if b.HasSymtab {
 		return Check{Name: "symbols", Status: OK, Detail: "symbol table present"}
+	}
+	if b.HasMiniDebug {
+		return Check{Name: "symbols", Status: OK, Detail: "stripped, but for those of functions in .gnu_debugdata"}
 	}
 	return Check{Name: "symbols", Status: Warning, Detail: "stripped: library and C code will have no names", Fix: fixStripped}
 }

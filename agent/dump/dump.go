@@ -97,10 +97,14 @@ type taker struct {
 // runningAttempts is how often a process is read without stopping any of its threads.
 const runningAttempts = 2
 
+// unknownAttempts is how often it is read with its threads stopped before those that run and whose stacks are not known are
+// left without: a thread that allocates is in C code of the run-time system now and then.
+const unknownAttempts = 4
+
 func (t *taker) take() (*Dump, error) {
 	pid := int(t.im.PID)
 	begun := time.Now()
-	wait := 200 * time.Microsecond
+	wait, unknown := 200*time.Microsecond, 0
 	for {
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
@@ -115,10 +119,13 @@ func (t *taker) take() (*Dump, error) {
 		} else {
 			var pause time.Duration
 			pause, err = hold.Stilled(pid, func(s *hold.Still) error {
-				_, err := t.attempt(s)
+				busy, err := t.attempt(s)
+				if unknown++; err == nil && busy && unknown < unknownAttempts {
+					return errRuns
+				}
 				return err
 			})
-			t.d.Pause = pause
+			t.d.Pause = max(t.d.Pause, pause)
 			var traced *hold.TracedError
 			if errors.As(err, &traced) {
 				return nil, err

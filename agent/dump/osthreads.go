@@ -2,14 +2,16 @@ package dump
 
 import (
 	"io"
+	"runtime"
 
 	"ccagent/agent/procfs"
 	"ccagent/heap/threads"
 )
 
-// pthreadTID is where the C library (glibc, x86-64 and arm64) has a thread's id behind its
-// pthread_t. What is read there is believed if it is a thread of the process.
-const pthreadTID = 0x2d0
+// pthreadTID is where the C library (glibc) has a thread's id behind its pthread_t: behind what precedes a
+// list node, the control block on x86-64 and 24 words on arm64. What is read there is believed if it is a
+// thread of the process.
+var pthreadTID = map[string]uint64{"amd64": 0x2d0, "arm64": 0xd0}[runtime.GOARCH]
 
 // osThreads says for which Haskell thread each OS thread works.
 func osThreads(memory io.ReaderAt, g *threads.Reading, list []procfs.Thread, held []heldThread) []OSThread {

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ccagent/bpf"
+	"ccagent/internal/restriction"
 )
 
 // UnsupportedError reports that the kernel lacks a feature that captures need.
@@ -41,6 +42,11 @@ func explainBPF(err error) error {
 		return ExplainDescriptors(err)
 	case errors.Is(err, bpf.ErrNoJIT):
 		return &UnsupportedError{"the stack walker cannot run", bpf.JITHelp, err}
+	}
+	if reason, help := restriction.Why(err); reason != "" {
+		return &UnsupportedError{reason, help, err}
+	}
+	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES) && os.Geteuid() != 0:
 		return &UnsupportedError{"permission denied", "run it as root (sudo), or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE", err}
 	case errors.Is(err, unix.ENOSYS):

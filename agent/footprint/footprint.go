@@ -2,6 +2,7 @@ package footprint
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"ccagent/agent/census"
@@ -38,7 +39,7 @@ func Of(c *census.Census) *Footprint {
 	for i := range f.Pins {
 		f.Partly += f.Pins[i].Megablocks
 	}
-	var large uint64 // of stacks
+	var large, threads uint64 // of stacks
 	for at, t := range b.types {
 		if g := b.d.Group(at); t == ghc.Stack && g != nil {
 			large += g.Used()
@@ -49,8 +50,17 @@ func Of(c *census.Census) *Footprint {
 		if n.Info.Type == ghc.Stack {
 			f.StackBytes += 8 * n.Words
 		}
+		if n.Info.Type == ghc.TSO {
+			threads += n.Number
+		}
 	}
 	f.StackBytes -= min(large, f.StackBytes)
+	if d := c.Draw; d != nil {
+		f.Threads = threads
+		f.Notes = append(f.Notes, fmt.Sprintf("closures of %d of %d megablocks were counted, at random: the number of threads (%d), and what stacks and closures that have shrunk take of small objects, are estimated by them, and which stacks are the largest is not known",
+			d.Drawn, d.Megablocks, threads))
+		return f
+	}
 	f.stacks(c.Tally.Threads)
 	return f
 }

@@ -108,6 +108,35 @@ func TestOfAMadeHeap(t *testing.T) {
 	}
 }
 
+// Of a census that has counted a part of the heap, the number of threads is estimated like all else, and no list of stacks is
+// taken for that of the largest.
+func TestThreadsOfAPart(t *testing.T) {
+	layout, ok := heap.LayoutOf("9.0.2", false, false)
+	if !ok {
+		t.Fatal("no layout")
+	}
+	tso := heap.Info{Type: ghc.TSO}
+	tables := func(uint64) (heap.Info, bool) { return tso, true }
+	words, _ := layout.Size(tso, make([]uint64, 64))
+	part := heap.NewTally(layout, tables)
+	part.Threads = []heap.ThreadStack{}
+	text := make([]uint64, 2*words)
+	text[0], text[words] = 8, 8
+	part.Add(text)
+	c := made(t, nil, 1, func(uint64) bool { return false })
+	c.Tally = part
+	if f := Of(c); f.Threads != 2 || len(f.Stacks) != 2 || len(f.Notes) != 0 {
+		t.Errorf("of all: %d threads, %+v, %q", f.Threads, f.Stacks, f.Notes)
+	}
+	c.Tally = heap.NewTally(layout, tables)
+	c.Tally.Threads = []heap.ThreadStack{}
+	c.Tally.AddTimes(part, 10)
+	c.Draw = &census.Draw{Megablocks: 100, Drawn: 10}
+	if f := Of(c); f.Threads != 20 || len(f.Stacks) != 0 || len(f.Notes) != 1 {
+		t.Errorf("of a tenth: %d threads, %+v, %q", f.Threads, f.Stacks, f.Notes)
+	}
+}
+
 // Whatever descriptors say, no page is in two parts, and all are in one.
 func FuzzOf(f *testing.F) {
 	text := make([]byte, 2*heap.DescriptorBytes)

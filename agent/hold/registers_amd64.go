@@ -8,5 +8,5 @@ func registers(tid int) (Registers, error) {
 	if err := unix.PtraceGetRegs(tid, &r); err != nil {
 		return Registers{}, err
 	}
-	return Registers{PC: r.Rip, CStack: r.Rsp, Base: r.R13, Sp: r.Rbp, TLS: r.Fs_base}, nil
+	return Registers{PC: r.Rip, Base: r.R13, Sp: r.Rbp}, nil
 }

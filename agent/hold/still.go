@@ -10,9 +10,8 @@ import (
 
 // Registers are those of a stopped thread that matter for Haskell code.
 type Registers struct {
-	PC, CStack uint64
-	Base, Sp   uint64 // of the STG machine, if the thread runs Haskell code
-	TLS        uint64 // what its pthread_t is
+	PC       uint64
+	Base, Sp uint64 // of the STG machine, if the thread runs Haskell code
 }
 
 // Still holds threads of a process. Its methods may be called in the function that Stilled calls

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // Memory reads a process's memory by run-time addresses; it is an io.ReaderAt. It is opened when
@@ -57,6 +59,35 @@ func (m *Memory) Word(at uint64) (uint64, error) {
 	var w [1]uint64
 	err := m.Words(at, w[:])
 	return w[0], err
+}
+
+// scattered is how many parts the kernel reads at once at the most.
+const scattered = 1024 // IOV_MAX
+
+// Scattered reads parts of equal length at many addresses into buf, one behind the other. It is several times
+// faster than as many reads, and sees the program that the process runs now.
+func (m *Memory) Scattered(addresses []uint64, buf []byte) error {
+	if len(addresses) == 0 {
+		return nil
+	}
+	length := len(buf) / len(addresses)
+	for len(addresses) > 0 {
+		n := min(len(addresses), scattered)
+		remote := make([]unix.RemoteIovec, n)
+		for i, at := range addresses[:n] {
+			remote[i] = unix.RemoteIovec{Base: uintptr(at), Len: length}
+		}
+		local := []unix.Iovec{{Base: &buf[0], Len: uint64(n * length)}}
+		if got, err := unix.ProcessVMReadv(int(m.pid), local, remote, 0); err != nil || got != n*length {
+			for i, at := range addresses[:n] { // it says which cannot be read
+				if _, err := m.ReadAt(buf[i*length:(i+1)*length], int64(at)); err != nil {
+					return err
+				}
+			}
+		}
+		addresses, buf = addresses[n:], buf[n*length:]
+	}
+	return nil
 }
 
 // close closes the memory; it cannot be opened again.

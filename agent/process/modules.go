@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"ccagent/internal/credentials"
 	"ccagent/symbolize/binary"
 	"ccagent/symbolize/elffile"
+	"ccagent/symbolize/worker"
 )
 
 // maxModules bounds the module files that are held open for symbolising.
@@ -37,8 +39,11 @@ type Module struct {
 	Binary   binary.Info
 	Problem  error // why the file could not be read or is no ELF
 	elf      *elffile.File
-	symbols  *rtsites.Symbols // once they were asked for
-	unwind   *unwindTable     // nil without call frame information
+	unwind   *unwindTable // nil without call frame information
+
+	// symbols are read once they are asked for, or symbolsErr says why they cannot be.
+	symbols    *rtsites.Symbols
+	symbolsErr error
 
 	linking sync.Once
 	exe     *link.Executable // once probes were put into it
@@ -177,18 +182,20 @@ func (ms *modules) Close() error {
 }
 
 // RTSSymbols returns the symbols of the run-time system in the module by which sites are found.
-// They are read once, from the module's separate debug file where the module is stripped.
+// They are read once, from the module's separate debug file where the module is stripped, or from its .gnu_debugdata.
 func (mod *Module) RTSSymbols() (*rtsites.Symbols, error) {
-	if mod.symbols == nil {
+	if mod.symbols == nil && mod.symbolsErr == nil {
 		debug, done := mod.Binary.StrippedSymbols(mod.Root, mod.Path, mod.reader)
 		defer done()
-		s, err := rtsites.ReadSymbols(mod.elf, debug)
-		if err != nil {
-			return nil, fmt.Errorf("examine module %s: %w", mod.Path, err)
+		if debug == nil && mod.Binary.HasMiniDebug {
+			// Where it cannot be read, the module is one without symbols; names say why at the end.
+			debug, _ = worker.MiniDebug(context.Background(), mod.elf, mod.File)
 		}
-		mod.symbols = s
+		if mod.symbols, mod.symbolsErr = rtsites.ReadSymbols(mod.elf, debug); mod.symbolsErr != nil {
+			mod.symbolsErr = fmt.Errorf("examine module %s: %w", mod.Path, mod.symbolsErr)
+		}
 	}
-	return mod.symbols, nil
+	return mod.symbols, mod.symbolsErr
 }
 
 // FileOffset returns the file offset of a module address.

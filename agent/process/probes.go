@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"ccagent/agent/rtsites"
 	"ccagent/agent/uprobe"
 )
 
@@ -86,9 +84,6 @@ func (mod *Module) executable() (*link.Executable, error) {
 // WhyNoProbes returns why the machine supports no probes in run-time systems, and what would
 // help; both are empty if it supports them.
 func WhyNoProbes() (reason, help string) {
-	if runtime.GOARCH != "amd64" {
-		return rtsites.ErrMachine.Error(), "sample the other events; let the program write its own eventlog (+RTS -l) and have ccview merge show both"
-	}
 	if _, err := os.Stat("/sys/bus/event_source/devices/uprobe"); err != nil {
 		return "the kernel puts no probes into programs", "boot a kernel with CONFIG_UPROBE_EVENTS, which every distribution's has"
 	}

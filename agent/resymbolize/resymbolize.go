@@ -137,7 +137,7 @@ func Run(ctx context.Context, path string, opts Options) (*Summary, error) {
 			file.Problem = err.Error()
 		default:
 			defer f.Close()
-			file.File = f
+			file.File, file.Info = f, &info
 		}
 		if separate != nil {
 			defer separate.Close()

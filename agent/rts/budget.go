@@ -52,7 +52,7 @@ func (i *image) lookAt() {
 // bucket has filled. It returns the time until then.
 func (i *image) balance(g int) time.Duration {
 	const never = math.MaxInt64
-	program, clock := i.p.program, i.p.host.Budget.Clock
+	program := i.p.program
 	i.mu.Lock()
 	group := &i.groups[g]
 	err := i.measure(g)
@@ -78,7 +78,7 @@ func (i *image) balance(g int) time.Duration {
 		i.mu.Unlock()
 		err = errors.Join(failed, group.take())
 		i.mu.Lock()
-		group.outAt, group.failed = clock(), err
+		group.outAt, group.failed = i.p.now(), err
 		i.mu.Unlock()
 	case level >= enoughBack:
 		i.mu.Lock()
@@ -94,7 +94,7 @@ func (i *image) balance(g int) time.Duration {
 		defer i.mu.Unlock()
 		group.failed = err // the process may just have ended
 		if err == nil {
-			group.out += clock() - group.outAt
+			group.out += i.p.outSince(group.outAt)
 			group.outAt, group.wait = 0, 0
 			if i.p.host.OwnLogs {
 				group.bucket.Pass(0, moveCost)

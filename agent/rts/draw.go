@@ -164,6 +164,26 @@ func (p *Probes) Account() error {
 	return nil
 }
 
+// Stop is source.Source's: what the probes do from now on is not the capture's.
+func (p *Probes) Stop() error {
+	p.stopped.Store(p.host.Budget.Clock())
+	return nil
+}
+
+// outSince is how long probes have been out that were taken out at a time. Sampling may have ended just before.
+func (p *Probes) outSince(at uint64) uint64 {
+	now := p.now()
+	return now - min(at, now)
+}
+
+// now is the budget's time, which ends with sampling.
+func (p *Probes) now() uint64 {
+	if end := p.stopped.Load(); end != 0 {
+		return end
+	}
+	return p.host.Budget.Clock()
+}
+
 // account writes the groups' states into the process's log.
 func (i *image) account() error {
 	states, err := i.states()
@@ -202,7 +222,7 @@ func (i *image) states() ([]eventlog.RTSProbes, error) {
 			e.Hits, e.Records, e.Dropped = group.counts.Hits, group.counts.Records, group.counts.Dropped
 			e.CostNs, e.OutNs = uint64(max(group.cost, 0)), group.out
 			if group.outAt != 0 {
-				e.OutNs += i.p.host.Budget.Clock() - group.outAt
+				e.OutNs += i.p.outSince(group.outAt)
 			}
 		}
 		if i.problem[g] != nil {

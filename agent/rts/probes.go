@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cilium/ebpf/ringbuf"
 
@@ -49,6 +50,7 @@ type Probes struct {
 	multi   bool            // a group is one link
 	running sync.WaitGroup
 	stop    chan struct{}
+	stopped atomic.Uint64 // when sampling ended, by the budget's clock; 0 before
 
 	images  map[uint32]*image // by process
 	sites   map[*process.Module]found

@@ -39,7 +39,7 @@ func TestFindLargeSite(t *testing.T) {
 		{"endless", [][]byte{compare, {0x77, 0xf7}}, 0},
 		{"nothing", nil, 0},
 	} {
-		if got := findLargeSite(decode(slices.Concat(c.code...), at)); got != c.want {
+		if got := (x86{}).large(decodeAll(x86{}, slices.Concat(c.code...), at)); got != c.want {
 			t.Errorf("%s: %#x, want %#x", c.name, got, c.want)
 		}
 	}
@@ -54,10 +54,10 @@ func TestFindBlockSite(t *testing.T) {
 		0x75, 0xf7, // jne back
 		0xff, 0x65, 0x00, // jmp *0(%rbp)
 	}
-	if got := findBlockSite(decode(code, at)); got != at+5 {
+	if got := blockSite(x86{}, decodeAll(x86{}, code, at)); got != at+5 {
 		t.Errorf("%#x, want %#x", got, at+5)
 	}
-	if got := findBlockSite(decode(code[:9], at)); got != 0 {
+	if got := blockSite(x86{}, decodeAll(x86{}, code[:9], at)); got != 0 {
 		t.Errorf("%#x without the jump back", got)
 	}
 }

@@ -1,10 +1,6 @@
 package rtsites
 
-import (
-	"debug/elf"
-
-	"ccagent/internal/ghc"
-)
+import "ccagent/internal/ghc"
 
 // Heap holds the variables that lead to a run-time system's heap, as module addresses; 0 for one
 // that was not found.
@@ -36,10 +32,10 @@ type Census struct {
 
 // FindHeap finds the variables that lead to the heap.
 func FindHeap(symbols *Symbols) (*Heap, error) {
-	if symbols.File.Machine != elf.EM_X86_64 {
-		return nil, ErrMachine
+	x, err := newFinder(symbols)
+	if err != nil {
+		return nil, err
 	}
-	x := finder{symbols}
 	h := &Heap{
 		Capabilities: x.capabilities(), Generations: x.Addr(ghc.SymGenerations), OldestGeneration: x.Addr(ghc.SymOldestGeneration),
 		Space: x.Addr(ghc.SymMBlockSpace), Collect: x.Addr(ghc.SymGarbageCollect),
@@ -62,7 +58,7 @@ func FindCensus(symbols *Symbols) (*Census, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := finder{symbols}
+	x := finder{Symbols: symbols}
 	c := &Census{Heap: *h, Resurrect: x.Addr(ghc.SymResurrect)}
 	if c.Collect == 0 || c.Resurrect == 0 {
 		return nil, &MissingError{"function GarbageCollect or resurrectThreads"}

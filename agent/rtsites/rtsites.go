@@ -1,15 +1,12 @@
 package rtsites
 
 import (
-	"debug/elf"
 	"errors"
 	"fmt"
 	"slices"
 
 	"ccagent/bpf"
 	"ccagent/internal/ghc"
-
-	"golang.org/x/arch/x86/x86asm"
 )
 
 // Site is a place to probe.
@@ -54,7 +51,7 @@ func (e *MissingError) Error() string {
 // Reasons for which nothing can be found.
 var (
 	ErrNoSymbols = errors.New("the run-time system has no symbol table to find its code by; install the program unstripped (cabal: --disable-executable-stripping)")
-	ErrMachine   = errors.New("the run-time system's code is known for x86-64 alone")
+	ErrMachine   = errors.New("the run-time system's code is known for x86-64 and arm64 alone")
 )
 
 // maxProcedure bounds what is decoded of one procedure.
@@ -64,13 +61,13 @@ const maxProcedure = 64 << 10
 // the other.
 func Find(symbols *Symbols) (*Sites, error) {
 	f := symbols.File
-	if f.Machine != elf.EM_X86_64 {
-		return nil, ErrMachine
+	x, err := newFinder(symbols)
+	if err != nil {
+		return nil, err
 	}
 	if !symbols.complete {
 		return nil, ErrNoSymbols
 	}
-	x := finder{symbols}
 	s := &Sites{
 		MBlocks:          x.Addr(ghc.SymMBlocks),
 		Blocks:           x.Addr(ghc.SymBlocks),
@@ -119,7 +116,18 @@ func (g *Group) add(what string, sites ...Site) {
 func missing(what string) Group { return Group{Err: &MissingError{what}} }
 
 // finder looks for sites by the names of procedures.
-type finder struct{ *Symbols }
+type finder struct {
+	*Symbols
+	machine machine
+}
+
+func newFinder(symbols *Symbols) (*finder, error) {
+	m := machineOf(symbols.File.Machine)
+	if m == nil {
+		return nil, ErrMachine
+	}
+	return &finder{symbols, m}, nil
+}
 
 func (x *finder) gc(s *Sites) Group {
 	start := x.called(bpf.RTSGCStart, ghc.SymStartGC, ghc.SymGarbageCollect)
@@ -158,49 +166,37 @@ func (x *finder) gcTimes(threaded bool) (offset uint16) {
 	if !threaded {
 		procedure, before = ghc.SymStartGC, 8
 	}
-	clock := x.Addr(ghc.SymElapsedTime)
-	read := false
-	x.each(procedure, func(at uint64, inst x86asm.Inst) bool {
-		switch {
-		case inst.Op == x86asm.CALL:
-			read = goesTo(at, inst) == clock && clock != 0
-		case read && inst.Op == x86asm.MOV && inst.Args[1] == x86asm.RAX:
-			if to, ok := inst.Args[0].(x86asm.Mem); ok && to.Index == 0 && to.Base != 0 && to.Base != x86asm.RIP && to.Disp > before && to.Disp < 1<<12 {
-				offset = uint16(to.Disp - before)
+	code := x.all(procedure)
+	for i := range code {
+		if x.calls(&code[i], ghc.SymElapsedTime) {
+			if at := x.machine.stored(code[i+1:]); at > before && at < 1<<12 {
+				return uint16(at - before)
 			}
-			return false
-		case inst.Op == x86asm.RET:
-			return false
+			return 0
 		}
-		return true
-	})
-	return offset
+	}
+	return 0
 }
 
 // after returns the site that is reached when the call of a procedure in another has returned:
 // the next instruction that the kernel emulates, if it is always reached.
-func (x *finder) after(p bpf.RTSProbe, callee, caller string) (sites []Site) {
-	target := x.Addr(callee)
+func (x *finder) after(p bpf.RTSProbe, callee, caller string) []Site {
+	code := x.all(caller)
 	returned := uint64(0)
-	x.each(caller, func(at uint64, inst x86asm.Inst) bool {
+	for i := range code {
+		in := &code[i]
 		switch {
-		case target == 0:
-			return false
 		case returned == 0:
-			if inst.Op == x86asm.CALL && goesTo(at, inst) == target {
-				returned = at + uint64(inst.Len)
+			if x.calls(in, callee) {
+				returned = in.next()
 			}
-			return true
-		case emulated(inst):
-			sites = []Site{{Probe: p, Addr: at, Emulated: true}}
-		case inst.Op == x86asm.MOV || inst.Op == x86asm.CMP || inst.Op == x86asm.TEST:
-			return true
-		default:
-			sites = []Site{{Probe: p, Addr: returned}}
+		case in.emulated:
+			return []Site{{Probe: p, Addr: in.addr, Emulated: true}}
+		case !x.machine.straight(in):
+			return []Site{{Probe: p, Addr: returned}}
 		}
-		return false
-	})
-	return sites
+	}
+	return nil
 }
 
 func (x *finder) threads() Group {
@@ -212,7 +208,7 @@ func (x *finder) threads() Group {
 	}
 	var stop []Site
 	for _, name := range []string{ghc.SymReturnToSched, ghc.SymReturnNotPaused, ghc.SymThreadFinished, ghc.SymStopThread} {
-		at := x.branch(name, x86asm.JMP, ghc.SymStgReturn)
+		at := x.goes(name, jump, ghc.SymStgReturn)
 		if at == 0 {
 			return missing("jump to StgReturn in " + name)
 		}
@@ -222,7 +218,7 @@ func (x *finder) threads() Group {
 		return missing("call of StgRun")
 	}
 	g := Group{Sites: append(run, stop...)}
-	first := x.branch(ghc.SymReturnButFirst, x86asm.CALL, ghc.SymThreadPaused)
+	first := x.goes(ghc.SymReturnButFirst, call, ghc.SymThreadPaused)
 	g.lack("threads that stop for the scheduler to do something first", first != 0)
 	if first != 0 {
 		g.Sites = append(g.Sites, Site{Probe: bpf.RTSStop, Addr: first, Emulated: true})
@@ -246,36 +242,30 @@ func (x *finder) threads() Group {
 	return g
 }
 
-// called returns the sites of the calls of a procedure in another.
-func (x *finder) called(p bpf.RTSProbe, callee, caller string) []Site {
+// calls reports whether an instruction is the direct call of a procedure.
+func (x *finder) calls(in *instruction, callee string) bool {
 	target := x.Addr(callee)
-	var sites []Site
-	if target == 0 {
+	return target != 0 && in.kind == call && in.target == target
+}
+
+// called returns the sites of the calls of a procedure in another.
+func (x *finder) called(p bpf.RTSProbe, callee, caller string) (sites []Site) {
+	if x.Addr(callee) == 0 {
 		return nil
 	}
-	x.each(caller, func(at uint64, inst x86asm.Inst) bool {
-		if inst.Op == x86asm.CALL && goesTo(at, inst) == target {
-			sites = append(sites, Site{Probe: p, Addr: at, AtCall: true, Emulated: true})
+	code := x.all(caller)
+	for i := range code {
+		if x.calls(&code[i], callee) {
+			sites = append(sites, Site{Probe: p, Addr: code[i].addr, AtCall: true, Emulated: true})
 		}
-		return true
-	})
+	}
 	return sites
 }
 
-// branch returns the address of the first branch to a procedure in another, 0 if there
+// goes returns the address of the first instruction of a kind that goes from a procedure to another, 0 if there
 // is none.
-func (x *finder) branch(in string, op x86asm.Op, to string) (found uint64) {
-	target := x.Addr(to)
-	if target == 0 {
-		return 0
-	}
-	x.each(in, func(at uint64, inst x86asm.Inst) bool {
-		if inst.Op == op && goesTo(at, inst) == target {
-			found = at
-		}
-		return found == 0
-	})
-	return found
+func (x *finder) goes(from string, k kind, to string) uint64 {
+	return jumpTo(x.all(from), x.Addr(to), k)
 }
 
 // entered returns the site in a procedure's prologue.
@@ -284,77 +274,26 @@ func (x *finder) entered(p bpf.RTSProbe, name string) []Site {
 	if entry == 0 {
 		return nil
 	}
-	site := Site{Probe: p, Addr: entry}
-	x.each(name, func(at uint64, inst x86asm.Inst) bool {
-		switch {
-		case emulated(inst):
-			site.Addr, site.Emulated = at, true
-			return false
-		case touchesArguments(inst):
-			return false // too late: the entry itself then
+	for _, in := range x.all(name) {
+		if in.emulated {
+			return []Site{{Probe: p, Addr: in.addr, Emulated: true}}
 		}
-		return true
-	})
-	return []Site{site}
+		if in.mayChangeArgument {
+			break // too late: the entry itself then
+		}
+	}
+	return []Site{{Probe: p, Addr: entry}}
 }
 
-// each decodes a procedure's instructions until f returns false.
-func (x *finder) each(name string, f func(at uint64, inst x86asm.Inst) bool) {
+// all decodes a procedure's instructions.
+func (x *finder) all(name string) []instruction {
 	sym := x.by[name]
 	if sym.Addr == 0 {
-		return
+		return nil
 	}
 	size := sym.Size
 	if size == 0 {
 		size = 512 // assembly without a size
 	}
-	code := x.File.ReadAddr(sym.Addr, min(size, maxProcedure))
-	for at := 0; at < len(code); {
-		inst, err := x86asm.Decode(code[at:], 64)
-		if err != nil || !f(sym.Addr+uint64(at), inst) {
-			return
-		}
-		at += inst.Len
-	}
-}
-
-// goesTo returns the target of a direct branch at an address; 0 for other instructions.
-func goesTo(at uint64, inst x86asm.Inst) uint64 {
-	rel, ok := inst.Args[0].(x86asm.Rel)
-	if !ok {
-		return 0
-	}
-	return at + uint64(inst.Len) + uint64(int64(rel))
-}
-
-// emulated reports whether the kernel's uprobes emulate the instruction:
-// branch_setup_xol_ops and push_setup_xol_ops in arch/x86/kernel/uprobes.c.
-func emulated(inst x86asm.Inst) bool {
-	_, direct := inst.Args[0].(x86asm.Rel)
-	_, register := inst.Args[0].(x86asm.Reg)
-	return direct && inst.Op != x86asm.LOOP || inst.Op == x86asm.PUSH && register
-}
-
-// touchesArguments reports whether an instruction may change an argument that is in
-// a register, or is no plain one.
-func touchesArguments(inst x86asm.Inst) bool {
-	switch inst.Op {
-	case x86asm.CMP, x86asm.TEST, x86asm.NOP:
-		return false
-	case x86asm.SUB:
-		return inst.Args[0] != x86asm.RSP
-	case x86asm.MOV, x86asm.LEA, x86asm.MOVZX, x86asm.XOR:
-	default:
-		return true
-	}
-	to, ok := inst.Args[0].(x86asm.Reg)
-	if !ok {
-		return inst.Op == x86asm.XOR
-	}
-	switch to {
-	case x86asm.RAX, x86asm.EAX, x86asm.RBX, x86asm.EBX, x86asm.RBP, x86asm.EBP, x86asm.R10, x86asm.R10L, x86asm.R11, x86asm.R11L,
-		x86asm.R12, x86asm.R12L, x86asm.R13, x86asm.R13L, x86asm.R14, x86asm.R14L, x86asm.R15, x86asm.R15L:
-		return false
-	}
-	return true
+	return decodeAll(x.machine, x.File.ReadAddr(sym.Addr, min(size, maxProcedure)), sym.Addr)
 }

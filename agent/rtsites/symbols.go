@@ -1,6 +1,7 @@
 package rtsites
 
 import (
+	"debug/elf"
 	"fmt"
 	"maps"
 	"slices"
@@ -59,6 +60,12 @@ func (s *Symbols) find(hash *elffile.NameHash) error {
 }
 
 func (s *Symbols) scan(f *elffile.File) error {
+	for i := range f.Sections {
+		// No linker compresses them, and decompressing is not for a process with rights.
+		if x := &f.Sections[i]; x.Compressed() && (x.Type == elf.SHT_SYMTAB || x.Type == elf.SHT_STRTAB) {
+			return fmt.Errorf("%s is compressed", x.Name)
+		}
+	}
 	return f.EachSymbol(maxSymbolBytes, func(sym *elffile.Symbol) {
 		if !wanted(sym.Name) {
 			return

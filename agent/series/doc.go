@@ -1,9 +1,9 @@
 // Package series takes censuses of a program's heap while it is measured: at major collections that
 // happen anyway, no more often than a period and the budget allow.
 //
-// A probe where a collection begins tells the agent which thread leads it, if a census is due; the
-// agent traces that thread alone until it is held at the collection's end (hold.Thread), reads
-// what package census needs, and lets it go. All other threads wait for the collection anyway. A
+// When the next census is due, a probe is put where a collection begins. It tells the agent which thread
+// leads the collection. The agent traces only that thread until it is held at the collection's end (hold.Thread),
+// reads what package census needs, and lets the thread go. All other threads wait for the collection anyway. A
 // collection that is over before its leader is traced is left, and the next one tried; after some
 // of these, all threads are traced ahead of the next collection, for a while (hold.Gated).
 //

@@ -23,8 +23,8 @@ import (
 	"ccagent/perf"
 )
 
-// series is the source of censuses of the first Haskell process of a capture: the standard's events
-// cannot tell processes apart.
+// series is the source of censuses of a capture. It takes them of the first Haskell process alone: the
+// standard events of heap profiles do not say which process a band is of, so readers would mix several.
 type series struct {
 	source.Base
 	host     *source.Host
@@ -61,6 +61,7 @@ type image struct {
 	era     uint64
 	account eventlog.HeapSeries
 	changed bool
+	hurry   bool // it collects its heap again before that is copied
 	fresh   bool // its account was not written yet
 }
 
@@ -269,6 +270,7 @@ func (s *series) miss(i *image, err error) error {
 		return nil // the capture ends
 	}
 	a, m := &i.account, reasonOf(err)
+	i.hurry = i.hurry || m == eventlog.HeapMissCollected
 	a.Missed[m]++
 	if m == eventlog.HeapMissOther || m == eventlog.HeapMissOdd {
 		a.Detail = err.Error()
@@ -292,10 +294,14 @@ func (s *series) write(i *image, t taken) error {
 	}
 	i.era++
 	slices.SortFunc(t.bands, func(a, b census.Band) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
-	events := make([]eventlog.Event, 0, len(t.bands)+3)
+	events := make([]eventlog.Event, 0, len(t.bands)+4)
 	how := t.how
 	how.PID = i.im.PID
-	events = append(events, &how, &eventlog.HeapSampleBegin{Era: i.era})
+	events = append(events, &how)
+	if t.draw != nil {
+		events = append(events, t.draw.Event(i.im.PID, t.bands))
+	}
+	events = append(events, &eventlog.HeapSampleBegin{Era: i.era})
 	for _, b := range t.bands {
 		how.Counts = append(how.Counts, b.Number)
 		events = append(events, &eventlog.HeapSampleString{Bytes: b.Bytes, Label: eventlog.CleanName(b.Name)})
@@ -390,7 +396,7 @@ func (s *series) none() error {
 	return s.host.Log.Emit(sink.Now, a)
 }
 
-// settle waits for the census that is under way, which is told to stop.
+// settle stops the census that is under way, and takes what it gives.
 func (s *series) settle(i *image) error {
 	if i.work == nil {
 		return nil

@@ -32,6 +32,7 @@ type taken struct {
 	begun   uint64 // when it was waited for, or held last
 	bands   []census.Band
 	how     eventlog.HeapCensus
+	draw    *census.Draw                 // nil if all was counted
 	missed  map[eventlog.HeapMiss]uint64 // collections that were tried before
 	stood   time.Duration                // of all of these
 	longest time.Duration
@@ -51,7 +52,7 @@ func (s *series) start(i *image) *worker {
 		cancel()
 		_ = programs.Wake() // who does not wait for a collection is not to be woken
 	}}
-	job := &job{programs: programs, reader: i.reader, site: i.site, pid: i.im.PID, maxPause: s.host.MaxPause}
+	job := &job{programs: programs, reader: i.reader, site: i.site, pid: i.im.PID, maxPause: s.host.MaxPause, hurry: i.hurry}
 	go func() {
 		// What it traces is traced by its thread, which ends with it.
 		runtime.LockOSThread()
@@ -71,13 +72,14 @@ type job struct {
 	site     census.Site
 	pid      uint32
 	maxPause time.Duration
+	hurry    bool // the heap was collected again before it was copied, the last time
 	taken    taken
 }
 
 func (j *job) run(ctx context.Context) taken {
 	j.taken = taken{begun: perf.Monotonic(), missed: map[eventlog.HeapMiss]uint64{}}
 	t := &j.taken
-	o := census.Options{MaxPause: j.maxPause, Room: room, Strict: true}
+	o := census.Options{MaxPause: j.maxPause, Room: room, Strict: true, Hurry: j.hurry && j.maxPause > 0}
 	c, err := j.reader.Take(ctx, o, j.hold)
 	if err != nil {
 		t.err = err
@@ -86,6 +88,7 @@ func (j *job) run(ctx context.Context) taken {
 	t.time = c.Time
 	t.bands = c.Detailed(j.reader.Profiled, j.reader.Tables.Name)
 	t.how = eventlog.HeapCensus{Collection: c.Descriptors.Oldest().Collections, PauseNs: uint64(c.Pause), TookNs: perf.Monotonic() - c.Time, Beside: c.Manner == census.Beside, Pinned: 8 * c.Tally.PinnedWords}
+	t.draw = c.Draw
 	for _, n := range c.Tally.Counts() {
 		t.how.Closures += n.Number
 		t.how.Slop += 8 * n.Slop

@@ -91,7 +91,8 @@ func (s *Set) Warn(line string) {
 	}
 }
 
-// WarnOf warns in one log, and tells the user at once; either once.
+// WarnOf writes a warning, line, into one log, and prints another text, tell, for the user at once. A log has the same
+// line only once. The user reads the same text only once, also if it is of several logs.
 func (s *Set) WarnOf(log *Sink, line, tell string) {
 	if !s.told[tell] {
 		if s.told == nil {

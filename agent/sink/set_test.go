@@ -7,7 +7,8 @@ import (
 	"ccagent/eventlog"
 )
 
-// What is true of one process stands in its log alone, once; the user is told of it once for all.
+// A warning about one process stands in that process's log alone, and there once. The user reads it once, also if it is true of
+// several processes.
 func TestWarnOf(t *testing.T) {
 	one, _ := testSink(t, 0)
 	two, _ := testSink(t, 0)

@@ -168,7 +168,8 @@ type Host struct {
 	TargetCPU func() uint64
 }
 
-// WarnOf warns of one process, and tells the user once for all of whom it is true.
+// WarnOf writes a warning about one process into its log. The user reads the same warning once, also if it is true of
+// several processes.
 func (h *Host) WarnOf(im *process.Image, line string) {
 	tell := line
 	if h.OwnLogs {

@@ -174,6 +174,7 @@ func (r *Rig) Discover(pid uint32, comm, path string) (*process.Image, error) {
 func (r *Rig) Run(t *testing.T, exe string, args ...string) *process.Image {
 	t.Helper()
 	cmd := exec.Command(exe, args...)
+	cmd.Dir = t.TempDir() // where run-time systems leave heap profiles
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

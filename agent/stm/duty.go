@@ -64,6 +64,8 @@ type window struct {
 type held struct {
 	im *process.Image
 	r  perf.Sample
+	// variables are written beside it; nil if none are to be.
+	variables *eventlog.TransactionVariables
 }
 
 // Parameters of windows.
@@ -456,7 +458,7 @@ func (s *stm) settle(until progress) error {
 	w.factor = transactions.Factor(&e)
 	s.covered = latest(until, w.to)
 	for _, h := range w.held {
-		if err := s.write(h.im, &h.r, w.factor); err != nil {
+		if err := s.write(h, w.factor); err != nil {
 			return err
 		}
 	}

@@ -141,7 +141,7 @@ func (s *stm) fail(err error) {
 // Unavailable is why the first process has no transactions to measure.
 func (s *stm) Unavailable() error { return s.failed }
 
-// Prepare has the walker tell which samples are inside of a transaction.
+// Prepare gives the walker what it needs to mark samples that are taken inside of a transaction.
 func (s *stm) Prepare(im *process.Image) {
 	t := s.find(im)
 	if t == nil || t.NoTRec == 0 {
@@ -160,9 +160,9 @@ func (s *stm) Attach(im *process.Image) error {
 	si := &image{im: im, counts: t}
 	si.first, _ = si.read()
 	si.last = si.first
-	for end, addr := range t.Ends {
-		if addr != 0 {
-			si.probes = append(si.probes, process.Probe{Addr: addr, Cookie: bpf.TransactionCookie(im.Incarnation, bpf.TransactionEnd(end))})
+	for end, at := range t.Ends {
+		if at.Addr != 0 {
+			si.probes = append(si.probes, process.Probe{Addr: at.Addr, Cookie: bpf.TransactionCookie(im.Incarnation, bpf.TransactionEnd(end), at.By)})
 		}
 	}
 	if err := s.host.Walker.OpenTransactions(im.Incarnation); err != nil {
@@ -227,18 +227,35 @@ func (s *stm) Consume(r *perf.Sample) error {
 		return err
 	}
 	c := *r
-	c.Frames = attemptFrames(im, r)
-	c.Total, c.Large, c.Site = 0, 0, 0
+	var variables *eventlog.TransactionVariables
+	c.Frames, variables = variablesOf(r)
+	c.Frames = attemptFrames(im, &c)
+	c.Total, c.Large, c.Site, c.Origin = 0, 0, 0, 0
 	w := s.windowOf(r.Time)
 	if r.Period > 0 {
-		if err := s.take(im, w, s.event, c, r.Period); err != nil {
+		if err := s.take(w, s.event, held{im, c, variables}, r.Period); err != nil {
 			return err
 		}
 	}
 	if r.Large > 0 {
-		return s.take(im, w, s.cpu, c, r.Large*s.period)
+		return s.take(w, s.cpu, held{im, c, nil}, r.Large*s.period)
 	}
 	return nil
+}
+
+// variablesOf takes the variables apart that stand behind an attempt's frames. Of an attempt that has committed and wrote
+// none, and of ends other than that and failure, there is nothing to say.
+func variablesOf(r *perf.Sample) (frames []uint64, v *eventlog.TransactionVariables) {
+	n := len(r.Frames) - min(int(r.Origin), len(r.Frames))
+	end := eventlog.TransactionEnd(r.Site)
+	if end > eventlog.TransactionFailed || end == eventlog.TransactionCommitted && n == len(r.Frames) {
+		return r.Frames[:n], nil
+	}
+	v = &eventlog.TransactionVariables{PID: r.Pid, End: end}
+	for _, word := range r.Frames[n:] {
+		v.Variables = append(v.Variables, eventlog.TransactionVariable{Address: word & bpf.FrameAddressMask, Place: uint8(word >> bpf.FrameKindShift)})
+	}
+	return r.Frames[:n], v
 }
 
 // attemptFrames are the frames of an attempt: how it has ended, the transaction's own code, and
@@ -257,23 +274,27 @@ func attemptFrames(im *process.Image, r *perf.Sample) []uint64 {
 }
 
 // take writes a sample of an attempt, or keeps it until the window's weight is known.
-func (s *stm) take(im *process.Image, w *window, e *source.Event, r perf.Sample, weight uint64) error {
-	r.Event, r.Period = uint16(e.Def.Index), weight
+func (s *stm) take(w *window, e *source.Event, h held, weight uint64) error {
+	h.r.Event, h.r.Period = uint16(e.Def.Index), weight
 	if w == nil || w.factor > 0 {
 		factor := 1.0
 		if w != nil {
 			factor = w.factor
 		}
-		return s.write(im, &r, factor)
+		return s.write(h, factor)
 	}
-	w.held = append(w.held, held{im, r})
+	w.held = append(w.held, h)
 	return nil
 }
 
-func (s *stm) write(im *process.Image, r *perf.Sample, factor float64) error {
-	r.Period = uint64(float64(r.Period)*factor + 0.5)
-	_, err := s.host.Write(im, r)
-	return err
+func (s *stm) write(h held, factor float64) error {
+	h.r.Period = uint64(float64(h.r.Period)*factor + 0.5)
+	e, err := s.host.Write(h.im, &h.r)
+	if err != nil || h.variables == nil {
+		return err
+	}
+	h.variables.Attempts, h.variables.Node = h.r.Period, e.Node
+	return h.im.Log.Emit(h.r.Time, h.variables)
 }
 
 // Cost returns what the probes have cost.

@@ -47,7 +47,7 @@ func TestWindowsWeigh(t *testing.T) {
 	var weight uint64
 	r.Write = func(_ *process.Image, p *perf.Sample) (*eventlog.Sample, error) {
 		weight += p.Period
-		return nil, nil
+		return &eventlog.Sample{Weight: p.Period}, nil
 	}
 	s.hitRate = 1e5
 	before := s.covered

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sort"
 
 	"ccagent/agent/process"
 	"ccagent/eventlog"
@@ -48,6 +49,34 @@ type build struct {
 	number    uint32 // as a module in the events of the store
 	module    *eventlog.ModuleSymbols
 	locations map[uint64]eventlog.Location
+	// stretches are where a location holds for more than its own address, by where they begin.
+	stretches []symbolize.Stretch
+}
+
+// at gives the location of an address; false if it was not looked up.
+func (b *build) at(a symbolize.Address) (eventlog.Location, bool) {
+	if l, known := b.locations[a.Addr]; known {
+		return l, true
+	}
+	addr := a.Lookup()
+	i := sort.Search(len(b.stretches), func(i int) bool { return b.stretches[i].Lo > addr }) - 1
+	if i < 0 || addr >= b.stretches[i].Hi {
+		return eventlog.Location{}, false
+	}
+	s := &b.stretches[i]
+	l := b.locations[s.Addr]
+	if s.Start != 0 {
+		l.Offset = addr - s.Start
+	}
+	l.Addr = a.Addr
+	return l, true
+}
+
+// add adds stretches. Where one begins as another that is known does, the longer one counts.
+func (b *build) add(more []symbolize.Stretch) {
+	b.stretches = append(b.stretches, more...)
+	slices.SortFunc(b.stretches, func(x, y symbolize.Stretch) int { return cmp.Or(cmp.Compare(x.Lo, y.Lo), cmp.Compare(y.Hi, x.Hi)) })
+	b.stretches = slices.CompactFunc(b.stretches, func(x, y symbolize.Stretch) bool { return x.Lo == y.Lo })
 }
 
 // Seen is the addresses of a module that a log has.
@@ -93,13 +122,13 @@ func (s *Store) Resolve(ctx context.Context, seen []Seen) error {
 		s.forget()
 	}
 	at := map[*build]int{} // in job.Modules
-	job := worker.Job{UID: s.config.Who.UID, GID: s.config.Who.GID, CacheDir: s.config.CacheDir, MemoryLimit: s.config.Memory, After: s.last, Permitted: &s.named}
+	job := worker.Job{UID: s.config.Who.UID, GID: s.config.Who.GID, CacheDir: s.config.CacheDir, MemoryLimit: s.config.Memory, After: s.last, Permitted: &s.named, Stretches: true}
 	byNumber := map[uint32]*build{}
 	for _, one := range seen {
 		b := s.of(one.Module)
 		var fresh []symbolize.Address
 		for _, a := range one.Addresses {
-			if _, known := b.locations[a.Addr]; !known {
+			if _, known := b.at(a); !known {
 				b.locations[a.Addr] = eventlog.Location{Addr: a.Addr} // not asked for again if it has no name
 				s.held++
 				fresh = append(fresh, a)
@@ -116,9 +145,12 @@ func (s *Store) Resolve(ctx context.Context, seen []Seen) error {
 		m := worker.ModuleFile{ID: b.number, Path: one.Module.Path, File: one.Module.File, Addresses: fresh, Root: one.Module.Root}
 		if one.Module.Problem != nil {
 			m.Problem = one.Module.Problem.Error()
-		} else if debug := DebugFile(ctx, one.Module, one.Reader, s.config.Servers); debug != nil {
-			defer debug.Close()
-			m.Debug = debug
+		} else {
+			m.Info = &one.Module.Binary
+			if debug := DebugFile(ctx, one.Module, one.Reader, s.config.Servers); debug != nil {
+				defer debug.Close()
+				m.Debug = debug
+			}
 		}
 		job.Modules, job.Reader = append(job.Modules, m), &one.Reader
 	}
@@ -134,6 +166,16 @@ func (s *Store) Resolve(ctx context.Context, seen []Seen) error {
 	})
 	if sum.After != (symbolize.IDs{}) {
 		s.last = sum.After
+	}
+	found := map[*build][]symbolize.Stretch{}
+	for _, x := range sum.Stretches {
+		if b := byNumber[x.Module]; b != nil {
+			found[b] = append(found[b], x)
+		}
+	}
+	for b, stretches := range found {
+		s.held += len(stretches)
+		b.add(stretches)
 	}
 	return err
 }
@@ -177,7 +219,7 @@ func (s *Store) Write(seen []Seen, emit func(eventlog.Event) error) error {
 		}
 		out := eventlog.Locations{Module: one.Module.ID}
 		for _, a := range one.Addresses {
-			l, known := b.locations[a.Addr]
+			l, known := b.at(a)
 			if !known {
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/features"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +17,9 @@ import (
 // logic" (6.10, and stable ones) did so for one thread only; since then a process id
 // that is negative for the kernel is an invalid argument, not an unknown process.
 var Multi = sync.OnceValue(func() bool {
+	if features.HaveBPFLinkUprobeMulti() != nil {
+		return false // it would be an invalid argument as well
+	}
 	exe, err := link.OpenExecutable("/proc/self/exe")
 	if err != nil {
 		return false

@@ -27,7 +27,6 @@ struct regs {
 };
 
 #define REG_PC(r) ((r)->rip)
-#define REG_C_SP(r) ((r)->rsp)
 #define REG_BASE(r) ((r)->r13)
 #define REG_STG_SP(r) ((r)->rbp)
 #define REG_STG_R1(r) ((r)->rbx)
@@ -43,6 +42,8 @@ struct regs {
 #define REG_ARG4(r) ((r)->rcx)
 #define REG_ARG5(r) ((r)->r8)
 #define REG_ARG6(r) ((r)->r9)
+// Where the n-th argument lies, in memory: at the instruction that calls the function, or at its first.
+#define STACK_ARG(r, n, at_call) ((r)->rsp + ((at_call) ? 0 : 8) + 8 * ((n) - 7))
 
 // DWARF numbers: System V ABI, AMD64 supplement, figure 3.36.
 #define DWARF_C_SP 7
@@ -78,7 +79,6 @@ struct regs {
 };
 
 #define REG_PC(r) ((r)->pc)
-#define REG_C_SP(r) ((r)->sp)
 #define REG_BASE(r) ((r)->x[19])
 #define REG_STG_SP(r) ((r)->x[20])
 #define REG_STG_R1(r) ((r)->x[22])
@@ -92,6 +92,8 @@ struct regs {
 #define REG_ARG4(r) ((r)->x[3])
 #define REG_ARG5(r) ((r)->x[4])
 #define REG_ARG6(r) ((r)->x[5])
+#define REG_ARG7(r) ((r)->x[6])
+#define STACK_ARG(r, n, at_call) ((r)->sp + 8 * ((n) - 9))
 
 // DWARF numbers: DWARF for the Arm 64-bit architecture, 4.1.
 #define DWARF_C_SP 31
@@ -111,56 +113,6 @@ static const u8 unwind_saved[] = {30, 29, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28
 #define LINK_REGISTER 30
 // A signed return address has its signature above the address bits.
 #define CODE_ADDRESS(a) ((a) & ((1ULL << 48) - 1))
-
-#elif defined(__TARGET_ARCH_riscv)
-
-// The same as struct user_regs_struct, with which the kernel's struct pt_regs begins. x[0]
-// is the pc in place of the zero register; the others have their DWARF numbers (RISC-V ABIs
-// Specification, DWARF register numbers).
-struct regs {
-	u64 x[32];
-};
-
-#define REG_PC(r) ((r)->x[0])
-#define REG_C_SP(r) ((r)->x[2])
-#define REG_BASE(r) ((r)->x[9])
-#define REG_STG_SP(r) ((r)->x[18])
-#define REG_STG_R1(r) ((r)->x[20])
-#define REG_STG_R2(r) ((r)->x[21])
-
-#define REG_ARG1(r) ((r)->x[10])
-#define REG_ARG2(r) ((r)->x[11])
-#define REG_ARG3(r) ((r)->x[12])
-#define REG_ARG4(r) ((r)->x[13])
-#define REG_ARG5(r) ((r)->x[14])
-#define REG_ARG6(r) ((r)->x[15])
-
-// The mode is in a later field that programs may not read. User space is the lower half of
-// the addresses.
-#define REGS_IN_USER(r) ((s64)(r)->x[0] >= 0)
-#define REG_ZERO_FLAG(r) 0 // there is none
-
-#define DWARF_C_SP 2
-#define DWARF_BASE 9
-#define DWARF_STG_SP 18
-
-// These are ra, sp, and the callee-saved s0 and s1, s2 to s11.
-INLINE void begin_unwind(struct unwind *u, const struct regs *r)
-{
-	u->pc = r->x[0];
-	u->reg[1] = r->x[1];
-	u->reg[2] = r->x[2];
-	u->reg[8] = r->x[8];
-	u->reg[9] = r->x[9];
-#pragma unroll
-	for (int i = 18; i <= 27; i++)
-		u->reg[i] = r->x[i];
-}
-
-// s11 is left out for lack of room: it is the STG machine's SpLim, which no rule uses.
-static const u8 unwind_saved[] = {1, 8, 9, 18, 19, 20, 21, 22, 23, 24, 25, 26};
-#define LINK_REGISTER 1
-#define CODE_ADDRESS(a) (a)
 
 #else
 #error "no register map for this architecture"

@@ -74,6 +74,13 @@ enum {
 #define TICKY_ENTRIES 40
 #define TICKY_ENTRIES_9_6 56
 
+// Records of transactions, behind the header: TRecHeader and TRecChunk; TRecEntry and TVar.
+#define TREC_CURRENT 8
+#define TREC_NEXT_ENTRY 8
+#define TREC_ENTRIES 16
+#define TREC_CHUNK_ENTRIES 16
+#define TVAR_VALUE 0
+
 // Nurseries and descriptors of blocks.
 #define NURSERY_BLOCKS 8
 #define BLOCK_START 0

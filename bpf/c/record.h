@@ -169,7 +169,7 @@ struct sample_header {
 	u8 stop;
 	u8 record; // enum record_type
 	u8 site; // enum alloc_site
-	u8 origin; // enum alloc_origin, at SITE_NURSERY and SITE_BLOCK
+	u8 origin; // enum alloc_origin, at SITE_NURSERY and SITE_BLOCK; of an attempt to run a transaction: how many words behind the frames are variables
 };
 
 // process_layout is what the walker needs to know about a process; keyed by process id.
@@ -208,7 +208,8 @@ struct process_layout {
 	u16 pinned_blocks; // Capability.pinned_object_blocks, from BaseReg; 0 if not known
 	u64 no_trec;	 // StgTSO.trec of a thread that runs no transaction; 0 if not known
 	u16 tso_trec;
-	u16 padding[3];
+	u16 trec_entry;	 // sizeof(TRecEntry); 0 if not known
+	u16 padding[2];
 	u64 ticky_head;	 // address of the list of ticky counters; 0 if there is none
 	// Sampling rate of each allocation probe: one hit in so many is sampled, on average. Of
 	// large objects, which differ in size, one per so many blocks' worth of bytes, or all if
@@ -252,6 +253,9 @@ enum transaction_end {
 	TRANSACTION_THROWN,  // an exception has left it
 	TRANSACTION_ENDS,
 };
+
+// In the cookie of a probe, behind how a valid attempt ends there, is where its result is.
+#define TRANSACTION_RESULT_SHIFT 2
 
 // transaction_window is the window in which attempts are counted; set by user space.
 struct transaction_window {

@@ -353,7 +353,7 @@ INLINE void walk_and_send(struct walk *w)
 		w->header.ccs = running_ccs(&k);
 	if (with_transactions)
 		note_transaction(w);
-	if (w->base && !w->layout.capabilities)
+	if (w->base && w->layout.n_capabilities && !w->layout.capabilities)
 		note_running(w);
 	emit(w);
 	if (w->haskell && w->layout.tso_label)

@@ -112,14 +112,17 @@ static long take_total(u32 i, void *context)
 
 INLINE void fill_gc(struct rts_record *r, struct regs *ctx, const struct rts_globals *g, u16 total_allocated, bool at_call)
 {
-	u64 sp = REG_C_SP(ctx) + (at_call ? 0 : 8);
 	r->words[GC_LIVE] = REG_ARG3(ctx);
 	r->words[GC_COPIED] = REG_ARG4(ctx);
 	r->words[GC_SLOP] = REG_ARG5(ctx);
 	r->words[GC_GENERATION] = (u32)REG_ARG6(ctx);
-	r->words[GC_THREADS] = (u32)word_at(sp);
-	r->words[GC_MAX_COPIED] = word_at(sp + 16); // after the array of GC threads
-	r->words[GC_BALANCED] = word_at(sp + 24);
+#ifdef REG_ARG7
+	r->words[GC_THREADS] = (u32)REG_ARG7(ctx);
+#else
+	r->words[GC_THREADS] = (u32)word_at(STACK_ARG(ctx, 7, at_call));
+#endif
+	r->words[GC_MAX_COPIED] = word_at(STACK_ARG(ctx, 9, at_call)); // after the array of GC threads
+	r->words[GC_BALANCED] = word_at(STACK_ARG(ctx, 10, at_call));
 	r->words[GC_MBLOCKS] = global(g->mblocks_allocated);
 	r->words[GC_BLOCKS] = global(g->n_alloc_blocks);
 	r->words[GC_COUNT] = g->stats ? (u32)word_at(g->stats) : 0;

@@ -95,6 +95,56 @@ INLINE u64 end_attempt(struct transaction_account *a, u64 base, const struct pro
 	return samples;
 }
 
+// trec_entry is the first fields of a TRecEntry: the variable's address, the value that the transaction has read
+// from it, and the value that it is to have after a commit.
+struct trec_entry {
+	u64 variable, expected, written;
+};
+
+struct trec_reader {
+	struct walk *w;
+	u64 entries;
+};
+
+// add_variable adds the i-th variable of an attempt's last chunk of entries to the record if it is why the attempt has failed, another value
+// being in it than the attempt has read; or if an attempt that has committed wrote it. Its place in the chunk is in the
+// word's top byte.
+static long add_variable(u32 i, void *context)
+{
+	struct trec_reader *r = context;
+	struct walk *w = r->w;
+	struct trec_entry e;
+	u64 value;
+	if (READ_USER(&e, sizeof(e), r->entries + i * (u64)w->layout.trec_entry))
+		return 1;
+	if (w->header.site == TRANSACTION_COMMITTED)
+		value = e.written;
+	else if (READ_USER(&value, sizeof(value), e.variable + w->layout.header + TVAR_VALUE))
+		return 1;
+	if (value == e.expected)
+		return 0;
+	u32 before = w->frame_count;
+	push_frame(w, i, e.variable);
+	w->header.origin += w->frame_count - before;
+	return 0;
+}
+
+// add_variables adds those variables of an attempt to the record. When an attempt ends, the run-time system keeps the last chunk
+// of its record of entries (free_stg_trec_header of rts/STM.c), and takes the ones before apart.
+INLINE void add_variables(struct walk *w)
+{
+	const struct process_layout *l = &w->layout;
+	u64 trec = w->tso[(l->tso_trec / 8) & (TSO_READ_WORDS - 1)], chunk, count;
+	struct trec_reader r = {.w = w};
+	if (w->header.site > TRANSACTION_FAILED || !w->header.tso || !l->trec_entry || !l->no_trec || !trec || trec == l->no_trec)
+		return;
+	if (READ_USER(&chunk, sizeof(chunk), trec + l->header + TREC_CURRENT) ||
+	    READ_USER(&count, sizeof(count), chunk + l->header + TREC_NEXT_ENTRY) || !count || count > TREC_CHUNK_ENTRIES)
+		return;
+	r.entries = chunk + l->header + TREC_ENTRIES;
+	bpf_loop(count, add_variable, &r, 0);
+}
+
 // walk_transaction walks and sends a sample, in the walk with that index. The verifier reads it by itself.
 GLOBAL int walk_transaction(u32 slot)
 {
@@ -103,6 +153,8 @@ GLOBAL int walk_transaction(u32 slot)
 		return 0;
 	struct walker k = {.walk = w};
 	walk_sample(&k);
+	w->header.origin = 0;
+	add_variables(w);
 	emit(w);
 	if (w->layout.tso_label)
 		send_label(w);
@@ -149,12 +201,23 @@ INLINE u32 draws(struct transaction_account *a, const struct transaction_window 
 	return thin;
 }
 
+// is_zero reports whether the result that a branch is about to test is 0: that of a comparison, or a register by its
+// number and one.
+INLINE bool is_zero(struct regs *ctx, u32 in)
+{
+	if (!in)
+		return REG_ZERO_FLAG(ctx);
+	// A program's context can only be read at constant offsets.
+	u64 value, user = bpf_task_pt_regs(bpf_get_current_task_btf());
+	return !bpf_probe_read_kernel(&value, sizeof(value), (const void *)(user + 8 * (u64)(in - 1))) && value == 0;
+}
+
 SEC("uprobe")
 int on_transaction(struct regs *ctx)
 {
 	u64 cookie = bpf_get_attach_cookie(ctx);
 	u32 incarnation = cookie >> 8, cpu = bpf_get_smp_processor_id();
-	u32 end = REG_ZERO_FLAG(ctx) ? TRANSACTION_FAILED : cookie & (TRANSACTION_ENDS - 1);
+	u32 end = is_zero(ctx, cookie >> TRANSACTION_RESULT_SHIFT & 63) ? TRANSACTION_FAILED : cookie & (TRANSACTION_ENDS - 1);
 	struct transaction_account *a = bpf_map_lookup_elem(&transaction_accounts, &incarnation);
 	const struct transaction_window *c = attempts_window();
 	if (!a || !c || !c->since)

@@ -71,7 +71,7 @@ it, and so do tools that read eventlogs. Nothing of what closures hold is in it.
 	fs := cmd.Flags()
 	fs.StringVarP(&o.Output, "output", "o", "", "write the log to `FILE` (default PROG.PID.eventlog)")
 	fs.DurationVar(&o.Wait, "wait", 2*time.Second, "wait `D` for a major collection; of a process that makes none the heap is counted as it is, garbage included")
-	fs.DurationVar(&o.MaxPause, "max-pause", defaultMaxPause, "stop the process for about `D` at the most: of a larger heap, the oldest generation is copied while the process runs. 0 is no bound, and exact")
+	fs.DurationVar(&o.MaxPause, "max-pause", defaultMaxPause, "stop the process for about `D` at the most: of a larger heap, the oldest generation is read while the process runs, or a random part of it, and bands have intervals. 0 is no bound, and exact")
 	fs.BoolVar(&o.Graph, "graph", false, "follow pointers too: what keeps what alive (ccview heap FILE --retained, --path)")
 	fs.StringVar(&memory, "graph-memory", "1GB", "memory `SIZE` that --graph may take for a copy of the heap, and as much for the analysis")
 	fs.BoolVar(&noEmbed, "no-embed-source", false, "leave the text of source files out of the log")
@@ -110,6 +110,9 @@ func heapLine(s *agent.HeapSummary) string {
 		return fmt.Sprintf("closures were not counted; stopped for %.1f ms", s.Pause.Seconds()*1e3)
 	}
 	line := fmt.Sprintf("%s in %d bands, %s; stopped for %.1f ms", bytesAmount(int64(s.Bytes)), s.Bands, how, s.Pause.Seconds()*1e3)
+	if d := s.Draw; d != nil {
+		line += fmt.Sprintf("; estimated by a random %d of %d megablocks, with intervals", d.Drawn, d.Megablocks)
+	}
 	if s.Pinned > 0 {
 		line += fmt.Sprintf("; %s of it are whole blocks of pinned byte arrays", bytesAmount(int64(s.Pinned)))
 	}

@@ -115,11 +115,9 @@ func convert(log *os.File, what conversion) (*push.Request, error) {
 type converter struct {
 	what conversion
 
-	mu    sync.Mutex // of what follows
-	child *sandbox.Child
-	user  uint32
-	ended context.CancelFunc
-	idle  *time.Timer
+	mu   sync.Mutex // of what follows
+	user uint32
+	idleChild
 }
 
 // request makes the request of a log, nil if it has no samples.
@@ -136,9 +134,10 @@ func (v *converter) request(ctx context.Context, path string) (*push.Request, er
 		v.end()
 	}
 	if v.child == nil {
-		if err := v.start(user); err != nil {
+		if err := v.start(&v.mu, sandbox.Config{Role: convertRole, Name: "ccagent-convert", Memory: convertMemory}, convertIdle); err != nil {
 			return nil, err
 		}
+		v.user = user
 	}
 	v.idle.Stop()
 	// What the child has not answered by then it never does.
@@ -154,36 +153,6 @@ func (v *converter) request(ctx context.Context, path string) (*push.Request, er
 		return nil, fmt.Errorf("convert %s: %w", path, err)
 	}
 	return r, nil
-}
-
-func (v *converter) start(user uint32) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	child, err := sandbox.Start(ctx, sandbox.Config{Role: convertRole, Name: "ccagent-convert", Memory: convertMemory})
-	if err != nil {
-		cancel()
-		return err
-	}
-	v.child, v.user, v.ended = child, user, cancel
-	v.idle = time.AfterFunc(convertIdle, func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		if v.child == child {
-			v.end()
-		}
-	})
-	return nil
-}
-
-// end ends the child, and returns what it says of why it has failed.
-func (v *converter) end() error {
-	if v.child == nil {
-		return nil
-	}
-	child := v.child
-	v.child = nil
-	v.idle.Stop()
-	defer v.ended()
-	return endChild(child)
 }
 
 // endChild ends a child that has nothing to do, and returns what it says of why it has failed.

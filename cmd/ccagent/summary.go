@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ccagent/agent"
+	"ccagent/eventlog"
 	"ccagent/ui/text"
 )
 
@@ -17,11 +18,7 @@ func printSummary(w io.Writer, s *agent.Summary) {
 			line("%s: not available", e.Requested)
 			continue
 		}
-		name := e.Granted
-		if e.Fallback != "" {
-			name += " (for " + e.Requested + ")"
-		}
-		line("%s: %s, %s%s", name, count(e.Samples, "sample"), amount(e.Weight, e.Unit), idleness(e.Idle))
+		line("%s: %s, %s%s", eventlog.EventTitle(e.Requested, e.Granted), count(e.Samples, "sample"), amount(e.Weight, e.Unit), idleness(e.Idle))
 		if n := len(e.Rates); n > 0 {
 			line("%s", rateLine(&e))
 		}
@@ -104,7 +101,7 @@ func rateLine(e *agent.EventSummary) string {
 	if last.InterruptNs > last.SampleNs {
 		why = fmt.Sprintf("an interrupt costs %.0f µs", float64(last.InterruptNs)/1e3)
 	}
-	return fmt.Sprintf("%s: %d %s asked, %d taken since %.1f s: %s here; --max-overhead 0 keeps the rate", e.Granted, e.Rate, unit, last.Rate, last.At.Seconds(), why)
+	return fmt.Sprintf("%s: %d %s asked, %d taken since %.1f s: %s here; --max-overhead 0 keeps the rate", eventlog.EventTitle(e.Requested, e.Granted), e.Rate, unit, last.Rate, last.At.Seconds(), why)
 }
 
 // overheadLine reports the part of the program's CPU time that measuring took.

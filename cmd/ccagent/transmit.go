@@ -126,10 +126,8 @@ func problemOf(err error) string {
 type transmitter struct {
 	how transmission
 
-	mu    sync.Mutex
-	child *sandbox.Child
-	ended context.CancelFunc
-	idle  *time.Timer
+	mu sync.Mutex // of what follows
+	idleChild
 }
 
 // newTransmitter reads the files of certificates, which may be for root alone.
@@ -207,40 +205,18 @@ func (t *transmitter) start() error {
 	if t.child != nil {
 		return nil
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	child, err := sandbox.Start(ctx, sandbox.Config{Role: transmitRole, Name: "ccagent-send", Memory: transmitMemory, Connects: true})
+	how, err := json.Marshal(t.how)
 	if err != nil {
-		cancel()
 		return err
 	}
-	how, err := json.Marshal(t.how)
-	if err == nil {
-		err = child.Send(0, how)
+	config := sandbox.Config{Role: transmitRole, Name: "ccagent-send", Memory: transmitMemory, Connects: true}
+	if err := t.idleChild.start(&t.mu, config, transmitIdle); err != nil {
+		return err
 	}
-	t.child, t.ended = child, cancel
-	t.idle = time.AfterFunc(transmitIdle, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.child == child {
-			_ = t.end()
-		}
-	})
-	if err != nil {
+	if err = t.child.Send(0, how); err != nil {
 		err = errors.Join(err, t.end())
 	}
 	return err
-}
-
-// end ends the child, and returns what it says of why it has failed.
-func (t *transmitter) end() error {
-	if t.child == nil {
-		return nil
-	}
-	child := t.child
-	t.child = nil
-	t.idle.Stop()
-	defer t.ended()
-	return endChild(child)
 }
 
 // stop ends the child once it has nothing to do.

@@ -172,7 +172,7 @@ func (v *view) compare(c *cobra.Command, a, b []string, o diff.Options) (*diff.R
 	}
 	for _, r := range append(as, bs...) {
 		if r.Granted != as[0].Granted {
-			v.warn("%s measured %s as %s, %s as %s: their figures differ in kind", as[0].Name, as[0].Event, as[0].Granted, r.Name, r.Granted)
+			v.warn("%s measured %s, %s %s: their figures differ in kind", as[0].Name, as[0].Title, r.Name, r.Title)
 			break
 		}
 	}

@@ -61,6 +61,8 @@ func heapCommand(stdout, stderr *printable.Writer) *cobra.Command {
 		retained, rss   bool
 		path            string
 	)
+	var since string
+	load := (&view{stdout: stdout, stderr: stderr}).load
 	return ofRange("heap FILE", "what was live over time, by bands, and the heap's size",
 		`What was live at each census of the heap, by the bands of the profile that the
 program was run with (+RTS -hT, -hc, -hy, -hi, …) or that ccagent heap has
@@ -71,7 +73,8 @@ In the chart each band is a letter, the greatest at the bottom.
 
 Of a log by ccagent heap --graph, --retained shows what keeps what alive: the
 tree of what would be freed without each CAF, thread and closure; and --path
-how a kind of closure is reached from there.
+how a kind of closure is reached from there. --retained --since EARLIER compares
+two such logs of one process: what keeps alive what has come since.
 
 Of any log by ccagent heap, --rss shows where the memory of the process was (its
 resident set size): live data, the nursery, free blocks and what holds them,
@@ -79,6 +82,7 @@ stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 		func(c *cobra.Command) {
 			c.Flags().IntVar(&number, "profile", 1, "which heap profile, if the log has several")
 			c.Flags().BoolVar(&retained, "retained", false, "what keeps what alive, and how much (of a log by ccagent heap --graph)")
+			c.Flags().StringVar(&since, "since", "", "with --retained: what retains more than in an `EARLIER` log")
 			c.Flags().StringVar(&path, "path", "", "how closures are reached whose name or place has `CLOSURE` in it (likewise)")
 			c.Flags().BoolVar(&rss, "rss", false, "where the memory of the process was, and what to do about it (of a log by ccagent heap)")
 			c.Flags().IntVar(&columns, "buckets", 0, "columns (default: what fits)")
@@ -93,6 +97,14 @@ stacks, C's malloc, files; and what to do about it.`, stdout, stderr,
 			switch {
 			case retained && path != "", rss && (retained || path != ""):
 				return nil, wrong("--retained, --path and --rss: choose one")
+			case since != "" && !retained:
+				return nil, wrong("--since: it compares what is retained; give --retained too")
+			case since != "":
+				before, err := load(since)
+				if err != nil {
+					return nil, err
+				}
+				return heap.RetainedGrowth{Before: before, After: p}, nil
 			case rss:
 				return heap.RSS{Profile: p}, nil
 			case retained:

@@ -40,7 +40,7 @@ func TestDocumentedFields(t *testing.T) {
 			logs = append(logs, []string{"--costs", "run.eventlog"})
 		}
 		if name == "heap" {
-			logs = append(logs, []string{"growing.eventlog"}, []string{"--retained", "graph.eventlog"}, []string{"--retained", bands}, []string{"--rss", "graph.eventlog"}, []string{"--rss", bands})
+			logs = append(logs, []string{"growing.eventlog"}, []string{"drawn.eventlog"}, []string{"--retained", "--since", "graph.eventlog", "graph.eventlog"}, []string{"--retained", "graph.eventlog"}, []string{"--retained", bands}, []string{"--rss", "graph.eventlog"}, []string{"--rss", bands})
 		}
 		if name == "source" { // others are of what has no source
 			logs = append(logs, []string{"run.eventlog", "(STG)"})

@@ -43,7 +43,7 @@ func setup(m *testing.M) int {
 	}
 	whole := logtest.NBody().End()
 	for name, data := range map[string][]byte{
-		"run.eventlog": whole, "blocks.eventlog": logtest.Allocated().End(), "graph.eventlog": logtest.Retaining().End(), "growing.eventlog": logtest.Growing().End(), "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false), "bare.eventlog": bareLog(),
+		"run.eventlog": whole, "blocks.eventlog": logtest.Allocated().End(), "graph.eventlog": logtest.Retaining().End(), "growing.eventlog": logtest.Growing().End(), "drawn.eventlog": logtest.Drawn().End(), "cut.eventlog": whole[:len(whole)-len(whole)/3], "raw.eventlog": logtest.NBody().EndAbruptly(false), "bare.eventlog": bareLog(),
 		"none.eventlog": []byte("no log"), "empty": {}, "header": whole[:200], "text": []byte("not a log at all, but long enough to have been one\n"),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
@@ -86,6 +86,8 @@ func TestExitStatus(t *testing.T) {
 		{"heap --retained graph.eventlog", 0, ""},
 		{"heap --rss graph.eventlog", 0, ""},
 		{"heap --range 1.5-4.5 growing.eventlog", 0, ""},
+		{"heap --retained --since graph.eventlog graph.eventlog", 0, ""},
+		{"heap --since graph.eventlog graph.eventlog", 2, "--retained"},
 		{"heap --path main graph.eventlog", 0, ""},
 		{"alloc run.eventlog", 0, ""},
 		{"alloc --event alloc run.eventlog", 2, "--range does"},

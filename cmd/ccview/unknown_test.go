@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,8 +21,12 @@ var neverZero = strings.Fields(`pid tid cpus line capabilities period frequency_
 // blank are the texts that may be empty, for they are what was written: lines of a source, and arguments.
 var blank = []string{"lines[].text", "args[]", "bindings[].lines[].text"}
 
+// address is what a pointer looks like that was printed in place of what it points to: all other figures are
+// grouped, or have a unit.
+var address = regexp.MustCompile(`\b(0x[cC]0[0-9a-f]{8}|[0-9]{11,20})\b`)
+
 // In the JSON of every command, of logs of which much is not known, that is null: no text is empty, and no
-// figure is 0 that cannot be.
+// figure is 0 that cannot be. What commands print as text are no pointers.
 func TestUnknownIsNull(t *testing.T) {
 	run, err := filepath.Abs(filepath.Join(logs, "run.eventlog"))
 	if err != nil {
@@ -63,6 +68,10 @@ func TestUnknownIsNull(t *testing.T) {
 			var v any
 			if err := json.Unmarshal([]byte(r.stdout), &v); err != nil {
 				t.Fatalf("%s: %v", name, err)
+			}
+			text := slices.DeleteFunc(slices.Clone(call), func(a string) bool { return a == "--format" || a == "json" })
+			if a := address.FindString(ccview(t, text...).stdout); a != "" {
+				t.Errorf("%s prints %s", name, a)
 			}
 			for _, path := range unknowns(v, "") {
 				if args[0] == "diff" && strings.HasSuffix(path, "high is 0") { // of a difference, which may be 0

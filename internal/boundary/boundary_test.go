@@ -16,10 +16,10 @@ import (
 var order = map[string][]string{
 	"eventlog":    {},
 	"bpf":         {"internal/ghc"},
-	"perf":        {"bpf"},
+	"perf":        {"bpf", "internal/restriction"},
 	"symbolize":   {"eventlog", "internal/sandbox", "internal/credentials", "internal/ghc"},
 	"heap":        {"internal/ghc"},
-	"agent":       {"perf", "bpf", "eventlog", "heap", "symbolize", "internal/capset", "internal/credentials", "internal/ghc", "internal/printable", "internal/sandbox", "internal/transactions"},
+	"agent":       {"perf", "bpf", "eventlog", "heap", "symbolize", "internal/capset", "internal/credentials", "internal/ghc", "internal/printable", "internal/restriction", "internal/sandbox", "internal/transactions"},
 	"profile":     {"eventlog", "internal/format", "internal/ghc", "internal/transactions"},
 	"ui":          {"profile", "eventlog", "internal/format", "internal/printable", "internal/transactions"},
 	"push":        {"profile", "eventlog"},
@@ -49,6 +49,7 @@ var inside = map[string][]string{
 	"profile/export":      {"profile", "profile/columns", "profile/stacks"},
 	"profile/compat":      {"profile", "profile/columns", "profile/stacks"},
 	"profile/footprint":   {"profile/columns"},
+	"profile/conflicts":   {"profile", "profile/columns", "profile/interval"},
 	"profile/diagnosis":   {"profile", "profile/columns"},
 	"profile/reasons":     {"profile", "profile/columns", "profile/curry"},
 	"profile/semantics":   {},
@@ -115,7 +116,7 @@ var inside = map[string][]string{
 	"symbolize/naming":          {"symbolize/evidence", "symbolize/hsname", "symbolize/hssource", "symbolize/sources"},
 	"symbolize/core":            {"symbolize/coredump", "symbolize/dwarfindex", "symbolize/evidence", "symbolize/evidence/dwarf", "symbolize/hsname", "symbolize/naming", "symbolize/sources"},
 	"symbolize":                 {"symbolize/binary", "symbolize/core", "symbolize/elffile", "symbolize/evidence", "symbolize/evidence/dwarf", "symbolize/evidence/ipe", "symbolize/evidence/symtab", "symbolize/naming", "symbolize/sources"},
-	"symbolize/worker":          {"symbolize", "symbolize/cfi", "symbolize/core", "symbolize/dwarfindex", "symbolize/elffile", "symbolize/evidence/dwarf", "symbolize/sources"},
+	"symbolize/worker":          {"symbolize", "symbolize/binary", "symbolize/cfi", "symbolize/core", "symbolize/dwarfindex", "symbolize/elffile", "symbolize/evidence/dwarf", "symbolize/sources"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {

@@ -217,16 +217,27 @@ func TestAllocationNeedsSymbols(t *testing.T) {
 // them allocated is in the total, or is said not to be.
 func TestAllocationOfUnlistedCapabilities(t *testing.T) {
 	exe := testprog.Build(t, "stm", testprog.Options{Release: "9.6.6", Dynamic: true, Threaded: true})
-	for _, flags := range [][]string{nil, {"-e", "alloc"}} {
-		log, r := record(t, flags, exe, "2000", "+RTS", "-N2", "-s")
+	for _, row := range []struct {
+		flags   []string
+		batches string
+		found   bool // CPU samples come from every capability for long enough to find it early
+	}{
+		{nil, "2000", false},
+		{[]string{"-e", "alloc"}, "2000", false},
+		{nil, "6000", true},
+	} {
+		log, r := record(t, row.flags, exe, row.batches, "+RTS", "-N2", "-s")
 		want, sampled := counted(t, "stm", r.stderr), 0.0
 		for _, s := range readLog(t, log).allocations {
 			sampled += float64(s.Weight)
 		}
 		said := strings.Contains(r.stderr, "event alloc leaves out what was allocated on 1 of ")
-		t.Logf("%v: %.0f bytes, the RTS counted %.0f; said that a capability is left out: %v", flags, sampled, want, said)
+		t.Logf("%v %s: %.0f bytes, the RTS counted %.0f; said that a capability is left out: %v", row.flags, row.batches, sampled, want, said)
 		if sampled > 1.01*want || !said && sampled < 0.99*want-64<<10 {
-			t.Errorf("%v: %.0f bytes were sampled, the RTS counted %.0f, and nothing is said of it", flags, sampled, want)
+			t.Errorf("%v %s: %.0f bytes were sampled, the RTS counted %.0f, and nothing is said of it", row.flags, row.batches, sampled, want)
+		}
+		if row.found && sampled < 0.9*want {
+			t.Errorf("%v %s: a capability was found late or not at all", row.flags, row.batches)
 		}
 	}
 }

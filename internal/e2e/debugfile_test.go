@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,24 +65,39 @@ func TestStrippedProgramIsNamedLater(t *testing.T) {
 }
 
 // A stripped program that has the symbols of its functions in .gnu_debugdata, as Fedora's programs do,
-// is named by them.
+// is named by them, and probed at them: bytes are those that the run-time system counts.
 func TestStrippedProgramWithMiniDebug(t *testing.T) {
-	objcopy, xz := testprog.NeedTool(t, "objcopy", "binutils"), testprog.NeedTool(t, "xz", "xz-utils")
-	whole := testprog.Build(t, "spin31", testprog.Options{})
-	dir := t.TempDir()
-	mini, stripped := filepath.Join(dir, "mini"), filepath.Join(dir, "spin31")
-	for _, argv := range [][]string{
-		{objcopy, "--strip-debug", whole, mini}, {xz, "-1", mini}, {objcopy, "--strip-all", "--add-section", ".gnu_debugdata=" + mini + ".xz", whole, stripped},
-	} {
-		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%q: %v\n%s", argv, err, out)
+	stripped := withMiniDebug(t, testprog.Build(t, "alloc31", testprog.Options{}))
+	if doctor := run(t, command(t, ccagent, "doctor", stripped)); !strings.Contains(doctor.stdout, ".gnu_debugdata") {
+		t.Errorf("doctor says nothing of them:\n%s", doctor.stdout)
+	}
+	log, r := record(t, []string{"--max-overhead", "0"}, stripped, "20000", "+RTS", "-s")
+	// .gnu_debugdata has the symbols of functions, and none of variables: record says what it needs those for.
+	wantLine(t, r.stderr, "event gc leaves out the GC's own figures", "symbol table does not have their place")
+	if strings.Contains(r.stderr, "is stripped") || strings.Contains(r.stderr, "no symbol table") {
+		t.Errorf("it is said to have no symbols:\n%s", r.stderr)
+	}
+	var sampled float64
+	for _, s := range readLog(t, log).allocations {
+		sampled += float64(s.Weight)
+	}
+	if want := counted(t, "alloc31", r.stderr); math.Abs(sampled/want-1) > 0.01 {
+		t.Errorf("%.0f bytes were sampled, the RTS counted %.0f", sampled, want)
+	}
+	ofMain := 0.0
+	for element, share := range allocShares(t, log) {
+		if strings.HasPrefix(element, "Main") {
+			ofMain += share
 		}
 	}
-	log, r := record(t, []string{"-F", "997", "-e", "cpu-clock"}, stripped, "2000")
+	if ofMain < 0.95 {
+		t.Errorf("Main has %.3f of the bytes: %v", ofMain, allocShares(t, log))
+	}
+	log, _ = record(t, []string{"-F", "997", "-e", "cpu-clock"}, withMiniDebug(t, testprog.Build(t, "spin31", testprog.Options{})), "2000")
 	for _, row := range hotOf(t, log).Rows {
 		if row.Element == "Main.three" && row.Share > 0.5 {
 			return
 		}
 	}
-	t.Errorf("Main.three has no large share\n%s", r.stderr)
+	t.Errorf("Main.three has no large share: %+v", hotOf(t, log).Rows)
 }

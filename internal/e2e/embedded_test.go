@@ -14,9 +14,9 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// Haskell in a shared library that a program in C loads while it runs is profiled as any other,
+// Haskell in a shared library that a program in C or in Python loads while it runs is profiled as any other,
 // from the start on and by attaching, and is listed by ccagent ps.
-func TestHaskellInALibraryOfC(t *testing.T) {
+func TestHaskellInALibrary(t *testing.T) {
 	testprog.NeedRoot(t)
 	gcc := testprog.NeedTool(t, "gcc", "gcc")
 	ghc, version := testprog.GHC(t, "")
@@ -36,6 +36,13 @@ func TestHaskellInALibraryOfC(t *testing.T) {
 			t.Fatalf("%q: %v\n%s", argv, err, out)
 		}
 	}
+	for language, host := range map[string][]string{"C": {host}, "Python": {testprog.NeedTool(t, "python3", "python3"), filepath.Join(root, "host.py")}} {
+		t.Run(language, func(t *testing.T) { profileHost(t, dir, version, append(host, lib)) })
+	}
+}
+
+// profileHost profiles a program that loads the library, given as its last argument but for the rounds that it works.
+func profileHost(t *testing.T, dir, version string, host []string) {
 	heavy := func(how, log string) {
 		t.Helper()
 		for _, row := range hotOf(t, log).Rows {
@@ -45,10 +52,10 @@ func TestHaskellInALibraryOfC(t *testing.T) {
 		}
 		t.Errorf("%s: Embedded.heavy has no large share of %+v", how, hotOf(t, log).Rows)
 	}
-	log, _ := record(t, []string{"-e", "cpu-clock", "-F", "997"}, host, lib, "60")
+	log, _ := record(t, []string{"-e", "cpu-clock", "-F", "997"}, host[0], append(host[1:], "60")...)
 	heavy("recorded", log)
 
-	program := exec.Command(host, lib, "1000000")
+	program := exec.Command(host[0], append(host[1:], "1000000")...)
 	out, err := program.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

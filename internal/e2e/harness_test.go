@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -196,13 +195,10 @@ func view(t *testing.T, into any, args ...string) {
 	}
 }
 
-// wrapped is where a line goes on that was wrapped to the width of a page.
-var wrapped = regexp.MustCompile(`\n {11,}`)
-
 // wantLine fails unless one line of text holds all the words.
 func wantLine(t *testing.T, text string, words ...string) {
 	t.Helper()
-	for line := range strings.Lines(wrapped.ReplaceAllString(text, " ")) {
+	for line := range strings.Lines(text) {
 		all := true
 		for _, w := range words {
 			all = all && strings.Contains(strings.ToLower(line), strings.ToLower(w))

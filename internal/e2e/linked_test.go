@@ -3,8 +3,10 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +33,43 @@ var linked = map[string]func(*testing.T, string, testprog.Options) string{
 		}
 		return exe
 	},
+}
+
+// withMiniDebug gives a copy of a program that is stripped and has the symbols of its functions in .gnu_debugdata, as
+// the programs of Fedora do: those that nm calls T, t or D and the dynamic linker's table lacks.
+func withMiniDebug(t *testing.T, whole string) string {
+	t.Helper()
+	objcopy, xz, nm := testprog.NeedTool(t, "objcopy", "binutils"), testprog.NeedTool(t, "xz", "xz-utils"), testprog.NeedTool(t, "nm", "binutils")
+	dir := sharedDir(t, 0o755)
+	mini, keep, exe := filepath.Join(dir, "mini"), filepath.Join(dir, "keep"), filepath.Join(dir, filepath.Base(whole))
+	listed := func(args ...string) map[string]bool {
+		out, err := exec.Command(nm, append(args, "--format=posix", "--defined-only", whole)...).Output()
+		if err != nil {
+			t.Fatalf("nm: %v", err)
+		}
+		names := map[string]bool{}
+		for line := range strings.Lines(string(out)) {
+			if f := strings.Fields(line); len(f) > 1 && strings.Contains("TtD", f[1]) {
+				names[f[0]] = true
+			}
+		}
+		return names
+	}
+	functions, dynamic := listed(), listed("-D")
+	maps.DeleteFunc(functions, func(name string, _ bool) bool { return dynamic[name] })
+	names := slices.Collect(maps.Keys(functions))
+	if err := os.WriteFile(keep, []byte(strings.Join(names, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, argv := range [][]string{
+		{objcopy, "-S", "--remove-section", ".comment", "--keep-symbols=" + keep, whole, mini}, {xz, "-1", mini},
+		{objcopy, "--strip-all", "--add-section", ".gnu_debugdata=" + mini + ".xz", whole, exe},
+	} {
+		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", argv, err, out)
+		}
+	}
+	return exe
 }
 
 // However a program is linked, its GCs are those that its own run-time system writes, its threads

@@ -64,7 +64,7 @@ func TestRotation(t *testing.T) {
 			if ends["exited"] != 1 || ends["rotated"] != len(pieces)-1 {
 				t.Errorf("ends %v of %d logs", ends, len(pieces))
 			}
-			if len(c.keep) == 0 && !strings.Contains(r.stderr, "cycles): "+strconv.FormatUint(samples, 10)+" samples") && !strings.Contains(r.stderr, "cycles: "+strconv.FormatUint(samples, 10)+" samples") {
+			if len(c.keep) == 0 && !strings.Contains(r.stderr, "cycles (cpu-clock): "+strconv.FormatUint(samples, 10)+" samples") && !strings.Contains(r.stderr, "cycles: "+strconv.FormatUint(samples, 10)+" samples") {
 				t.Errorf("%d samples in all logs\n%s", samples, r.stderr)
 			}
 			merged := filepath.Join(t.TempDir(), "merged.eventlog")

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"ccagent/internal/testprog"
@@ -112,4 +113,64 @@ func TestTransactionWindows(t *testing.T) {
 	within("committed", s.Committed, 3*audits+transfers)
 	within("exceptions", s.Exceptions, exceptions)
 	within("failed", s.Failed, failed)
+}
+
+// conflictsInfo is what ccview info says of what makes transactions fail.
+type conflictsInfo struct {
+	Samples int
+	Known   figure
+	Places  []struct {
+		Name      string
+		Place     int
+		Share     figure
+		Addresses []struct{ Address string }
+		Writers   []struct {
+			Name  string
+			Share float64
+		}
+	}
+}
+
+// The program's transaction reads ten variables, and fails nine of ten times because another one has written the fourth. The
+// log names that variable by the code that reads it and its place, and the code that writes it.
+func TestConflicts(t *testing.T) {
+	testprog.NeedRoot(t)
+	for _, o := range []testprog.Options{{Threaded: true}, {Release: "9.10.3", Threaded: true}, {}} {
+		t.Run(fmt.Sprintf("GHC %s threaded %v", o.Release, o.Threaded), func(t *testing.T) {
+			log, r := record(t, []string{"-e", "stm", "--max-overhead", "20"}, testprog.Build(t, "hot", o), "10000", "2000")
+			var info struct {
+				Transactions *struct{ Conflicts *conflictsInfo }
+			}
+			view(t, &info, "info", log)
+			if info.Transactions == nil || info.Transactions.Conflicts == nil || len(info.Transactions.Conflicts.Places) == 0 {
+				t.Fatalf("no conflicts in the log\n%s", r.stderr)
+			}
+			c := info.Transactions.Conflicts
+			t.Logf("%s%+v", r.stdout, *c)
+			if c.Known.Value < 0.9 {
+				t.Errorf("of %v of the attempts that failed it is known why", c.Known)
+			}
+			// By construction it is 90 %. An interval of 95 % may miss that, but hardly by as much again.
+			first := c.Places[0]
+			half := first.Share.High - first.Share.Low
+			if first.Place != 4 || !strings.HasPrefix(first.Name, "Main.") || first.Share.Low-half > 0.9 || first.Share.High+half < 0.9 || first.Share.Value < 0.6 {
+				t.Errorf("first is the %d. variable of %s with %+v", first.Place, first.Name, first.Share)
+			}
+			if len(first.Writers) == 0 || first.Writers[0].Name != "Main.runBump" || first.Writers[0].Share < 0.8 {
+				t.Errorf("it is written by %+v", first.Writers)
+			}
+			for _, p := range c.Places {
+				if p.Place == 4 {
+					continue
+				}
+				if p.Share.Value > 0.3 {
+					t.Errorf("the %d. variable of %s has %+v", p.Place, p.Name, p.Share)
+				}
+				// A collection may move another variable to where the fourth was, which its writer then seems to have written.
+				if len(p.Writers) > 0 && p.Writers[0].Name == "Main.runBump" && p.Writers[0].Share > 0.8 {
+					t.Errorf("the %d. variable of %s is written by %+v", p.Place, p.Name, p.Writers)
+				}
+			}
+		})
+	}
 }

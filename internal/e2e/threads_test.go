@@ -35,7 +35,10 @@ type dumped struct {
 	} `json:"threads"`
 	Deadlocks [][]uint64 `json:"deadlocks"`
 	Queues    []struct {
-		Object    string `json:"object"`
+		Object    string   `json:"object"`
+		Waiting   []uint64 `json:"waiting"`
+		For       []uint64 `json:"waits_for"`
+		Convoy    bool     `json:"convoy"`
 		Evaluates *struct {
 			Name, File string
 			Line       int
@@ -62,27 +65,7 @@ func stand(t *testing.T, o testprog.Options, args ...string) *standing {
 	}
 	before, _, _ := strings.Cut(string(source), "let slow =")
 	s.thunk = 1 + strings.Count(before, "\n")
-	in, err := s.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := s.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		_, _ = io.Copy(io.Discard, out)
-		_ = s.Wait() // the end of the test kills it
-	})
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		line := lines.Text()
-		if line == "ready" {
-			return s
-		}
+	standsStill(t, s.Cmd, func(line string) {
 		kind, rest, _ := strings.Cut(line, " ")
 		number, rest, _ := strings.Cut(rest, " ")
 		id, err := strconv.ParseUint(number, 10, 64)
@@ -100,9 +83,37 @@ func stand(t *testing.T, o testprog.Options, args ...string) *standing {
 				s.main = id
 			}
 		}
+	})
+	return s
+}
+
+// standsStill starts a program that prints "ready" where it stands still, and ends when its standard input does: with
+// the test. The lines before are for each.
+func standsStill(t *testing.T, cmd *exec.Cmd, each func(line string)) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait() // the end of the test kills it
+	})
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if lines.Text() == "ready" {
+			return
+		}
+		each(lines.Text())
 	}
 	t.Fatal("the program ended before it stood still")
-	return nil
 }
 
 func dumpThreads(t *testing.T, pid int, args ...string) dumped {

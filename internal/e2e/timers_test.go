@@ -90,7 +90,7 @@ func TestWorkByTimers(t *testing.T) {
 				l.wantWhole(t)
 				if inStep := e.Sampling.InStep; event == "tick" && inStep > 0 {
 					text := run(t, command(t, ccview, "info", log))
-					wantLine(t, text.stdout, "in step with the tick", "of the cpu time")
+					wantLine(t, text.stdout, "in step with the tick", "of the CPU time")
 					t.Logf("in step with the tick for %.2f of %.2f s", inStep, e.Sampling.CPU)
 					if inStep < e.Sampling.CPU { // until that was found, ticks were used
 						return

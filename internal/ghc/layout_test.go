@@ -52,6 +52,7 @@ int main(void)
 	BEHIND(StgTRecChunk, prev_chunk);
 	BEHIND(StgTRecChunk, next_entry_idx);
 	BEHIND(StgTRecChunk, entries);
+	BEHIND(StgTVar, current_value);
 	SHOW("sizeof TRecEntry", sizeof(TRecEntry));
 	SHOW("BlockedOnMVar", BlockedOnMVar);
 	SHOW("BlockedOnMVarRead", BlockedOnMVarRead);
@@ -238,7 +239,7 @@ func facts(version string, profiled bool) map[string]int {
 		"StgMVarTSOQueue.link": MVarQueueLink, "StgMVarTSOQueue.tso": MVarQueueTSO, "StgBlockingQueue.bh": QueueBH, "StgBlockingQueue.owner": QueueOwner,
 		"MessageBlackHole.tso": MessageTSO, "MessageBlackHole.bh": MessageBH, "MessageThrowTo.target": MessageTarget,
 		"StgTRecHeader.current_chunk": TRecCurrent, "StgTRecChunk.prev_chunk": TRecPrevChunk, "StgTRecChunk.next_entry_idx": TRecNextEntry,
-		"StgTRecChunk.entries": TRecEntries, "sizeof TRecEntry": 24,
+		"StgTRecChunk.entries": TRecEntries, "sizeof TRecEntry": l.TRecEntryBytes(), "StgTVar.current_value": TVarValue,
 		"BlockedOnMVar": int(BlockedOnMVar), "BlockedOnMVarRead": int(BlockedOnMVarRead), "BlockedOnBlackHole": int(BlockedOnBlackHole),
 		"BlockedOnRead": int(BlockedOnRead), "BlockedOnWrite": int(BlockedOnWrite), "BlockedOnDelay": int(BlockedOnDelay),
 		"BlockedOnSTM": int(BlockedOnSTM), "BlockedOnCCall": int(BlockedOnCCall), "BlockedOnCCall_Interruptible": int(BlockedOnCCallInterruptible),

@@ -112,6 +112,11 @@ const (
 	trecChunkWordsThreaded = 67
 )
 
+// TRecEntryBytes is the size of a TRecEntry: what a StgTRecChunk has for each behind its header and two words.
+func (l Layout) TRecEntryBytes() int {
+	return (8*int(l.TRecChunkWords) - int(l.Header) - TRecEntries) / TRecChunkEntries
+}
+
 // LayoutOf gives the layout of a version and way. An unknown version is taken for the
 // newest, and known is false.
 func LayoutOf(version string, profiled, threaded bool) (l Layout, known bool) {

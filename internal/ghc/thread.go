@@ -50,6 +50,8 @@ const (
 	TRecPrevChunk = 0 // StgTRecChunk.prev_chunk
 	TRecNextEntry = 8 // StgTRecChunk.next_entry_idx
 	TRecEntries   = 16
+
+	TVarValue = 0 // StgTVar.current_value
 )
 
 // TRecChunkEntries is the number of entries that a StgTRecChunk has room for.

@@ -31,7 +31,7 @@ func TestKernels(t *testing.T) {
 			logVerifier(t, done["verifier"])
 			wantLine(t, done["doctor"].Stdout, "ok", "the kernel takes the stack walker")
 			// There is no PMU: the user is informed, and so is the log.
-			wantLine(t, done["rev"].Stderr, "cpu-clock is sampled in place of cycles")
+			wantLine(t, done["rev"].Stderr, "cycles (cpu-clock): ")
 			wantRev(t, logOf(t, done["rev"]), "cycles")
 			wantDeep(t, logOf(t, done["deep"]))
 			wantRev(t, logOf(t, done["tick"]), "tick")

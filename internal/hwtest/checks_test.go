@@ -42,18 +42,6 @@ type stackNode struct {
 	Children               []*stackNode
 }
 
-// self sums the weight of samples taken in the named code itself.
-func (n *stackNode) self(name string) float64 {
-	sum := 0.0
-	if n.Name == name || n.Module+"."+n.Name == name {
-		sum = n.Self
-	}
-	for _, c := range n.Children {
-		sum += c.self(name)
-	}
-	return sum
-}
-
 // through sums the weight of stacks that have the named code in them.
 func (n *stackNode) through(name string) float64 {
 	if n.Name == name || n.Module+"."+n.Name == name {

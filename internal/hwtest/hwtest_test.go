@@ -99,12 +99,12 @@ func boot(t *testing.T, m hwtest.Machine, files hwtest.Initramfs, jobs []hwtest.
 	begun := time.Now()
 	results, console, err := m.Run(ctx, files, jobs)
 	if errors.Is(err, exec.ErrNotFound) {
-		testprog.Skip(t, &testprog.UnsupportedError{Need: "QEMU for " + m.Arch, Hint: "apt-get install qemu-system-x86 qemu-system-arm qemu-system-misc"})
+		testprog.Skip(t, &testprog.UnsupportedError{Need: "QEMU for " + m.Arch, Hint: "apt-get install qemu-system-x86 qemu-system-arm"})
 	}
 	byName := map[string]hwtest.Result{}
 	for _, r := range results {
 		t.Logf("%s: status %d in %.1f s", r.Name, r.Status, r.Seconds)
-		if err != nil {
+		if err != nil || r.Status != 0 {
 			t.Log(r.Stdout, r.Stderr)
 		}
 		byName[r.Name] = r

@@ -21,6 +21,7 @@ type Machine struct {
 	// exact. It requires one CPU.
 	Counted bool
 	CPUs    int
+	Append  string // to the kernel's command line
 }
 
 // qemu gives what an architecture's machine is called with, and the part of its
@@ -34,8 +35,6 @@ func (m Machine) qemu() (args []string, kernel string, err error) {
 	case "arm64":
 		// Authenticating pointers as specified is slow to emulate.
 		return []string{"qemu-system-aarch64", "-M", "virt", "-cpu", "max,pauth-impdef=on"}, "console=ttyAMA0", nil
-	case "riscv64":
-		return []string{"qemu-system-riscv64", "-M", "virt", "-cpu", "rv64,sscofpmf=on"}, "console=ttyS0", nil
 	}
 	return nil, "", fmt.Errorf("no machine for %s", m.Arch)
 }
@@ -64,7 +63,7 @@ func (m Machine) Run(ctx context.Context, files Initramfs, jobs []Job) (results 
 	}
 	argv = append(argv, "-m", "1024", "-smp", fmt.Sprint(max(1, m.CPUs)), "-nographic", "-no-reboot", "-nic", "none",
 		"-kernel", m.Kernel, "-initrd", initrd,
-		"-append", kernel+" panic=-1 quiet loglevel=1")
+		"-append", kernel+" panic=-1 quiet loglevel=1 "+m.Append)
 	if m.Counted {
 		argv = append(argv, "-icount", "shift=1,sleep=off")
 	}

@@ -33,6 +33,8 @@ type HeapCensus struct {
 	Total uint64 // bytes of all bands
 	// How is how ccagent has taken it; nil for the run-time system's own.
 	How *eventlog.HeapCensus
+	// Draw says which part of the heap was counted; nil if all of it was.
+	Draw *eventlog.HeapDraw
 
 	cells [2]uint32 // range in HeapProfile.cells
 }
@@ -102,6 +104,22 @@ func (h *HeapProfile) EachNumber(census int, f func(band int, number uint64)) {
 	}
 }
 
+// Margins gives the distance to the ends of the 95 % confidence interval of each band of a census, in bytes; nil if the whole
+// heap was counted.
+func (h *HeapProfile) Margins(census int) []uint64 {
+	c := &h.Censuses[census]
+	if c.Draw == nil {
+		return nil
+	}
+	all := make([]uint64, len(h.Bands))
+	for k, x := range h.cells[c.cells[0]:c.cells[1]] {
+		if k < len(c.Draw.Margins) {
+			all[x.band] = SatAdd(all[x.band], c.Draw.Margins[k])
+		}
+	}
+	return all
+}
+
 // heapState collects the events of heap profiles. They come between the start and the end
 // of a census, and refer to a profile by id.
 type heapState struct {
@@ -114,6 +132,7 @@ type heapState struct {
 	census HeapCensus // the census being read; zero time if none
 	began  bool
 	how    *eventlog.HeapCensus // of the census that begins next
+	draw   *eventlog.HeapDraw   // likewise
 	first  int                  // profile that the census belongs to
 }
 
@@ -159,6 +178,13 @@ func (s *heapState) taken(ev *eventlog.HeapCensus) {
 	s.how = &how
 }
 
+// drawn notes which part of the heap the census counts that follows.
+func (s *heapState) drawn(ev *eventlog.HeapDraw) {
+	draw := *ev
+	draw.Margins = slices.Clone(ev.Margins)
+	s.draw = &draw
+}
+
 // maxSeries bounds the series of one log: one of each program of a process.
 const maxSeries = 256
 
@@ -201,8 +227,8 @@ func (s *heapState) newHeapProfile(ev *eventlog.HeapProfBegin) int {
 }
 
 func (s *heapState) beginCensus(time, era uint64) {
-	s.census, s.began = HeapCensus{Time: time, Era: era, How: s.how}, true
-	s.how = nil
+	s.census, s.began = HeapCensus{Time: time, Era: era, How: s.how, Draw: s.draw}, true
+	s.how, s.draw = nil, nil
 	s.p.RTSLog.HeapSamples++
 	// A census at which nothing is live still counts.
 	if n := len(s.p.HeapProfiles); n > 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 
 	"ccagent/eventlog"
@@ -83,11 +82,7 @@ func Load(r io.Reader) (*Log, error) { return loadFrom(&countingReader{r: r}, ne
 
 func loadFrom(in *countingReader, b *builder) (*Log, error) {
 	rd := eventlog.NewReader(in)
-	if runtime.GOMAXPROCS(0) > 1 && rd.Declares(eventlog.IDSample) {
-		b.takeBeside(rd) // copying and decoding records takes longer than adding them
-	} else {
-		b.take(rd)
-	}
+	b.take(rd)
 	if err := rd.Err(); err != nil {
 		return nil, err
 	}
@@ -128,6 +123,7 @@ type builder struct {
 	rts       rtsState
 	last      uint64 // time of the last event written while the program ran
 	damaged   bool   // there was damage since
+	reading   *eventlog.Origins
 }
 
 // on makes the parts write to a Log.
@@ -157,7 +153,7 @@ func (b *builder) add(rec *eventlog.Record) {
 	p := b.p
 	switch ev := rec.Event.(type) {
 	case *eventlog.Sample:
-		b.sample(rec.Time, ev)
+		b.record(rec.Time, ev)
 	case *eventlog.CentreDef:
 		b.stacks.centreDef(ev)
 	case *eventlog.CentreStack:
@@ -199,6 +195,8 @@ func (b *builder) add(rec *eventlog.Record) {
 		b.nurseries.closure(ev, &b.stacks.nodes)
 	case *eventlog.TransactionWindow:
 		p.Transactions.Add(ev)
+	case *eventlog.TransactionVariables:
+		b.attempt(ev)
 	case *eventlog.NurseryBlock:
 		b.ran(rec.Time)
 		b.nurseries.nurseryBlock(rec.Time, ev)
@@ -212,6 +210,8 @@ func (b *builder) add(rec *eventlog.Record) {
 		b.dumps.os(ev)
 	case *eventlog.HeapCensus:
 		b.rts.heap.taken(ev)
+	case *eventlog.HeapDraw:
+		b.rts.heap.drawn(ev)
 	case *eventlog.HeapSeries:
 		b.ran(rec.Time)
 		p.series(ev)
@@ -294,11 +294,6 @@ func (b *builder) malformed(ev *eventlog.Malformed) {
 	if len(a.Damage) < maxDamage {
 		a.Damage = append(a.Damage, Damage{ev.Offset, ev.Length, ev.Reason})
 	}
-}
-
-// sample adds a sample.
-func (b *builder) sample(time uint64, ev *eventlog.Sample) {
-	b.samples([]eventlog.TimedSample{{Time: time, Sample: *ev}}, nil)
 }
 
 // SatAdd adds weights and saturates. A sum that overflows 64 bits is meaningless, but

@@ -53,9 +53,11 @@ type Log struct {
 	Nurseries  Nurseries
 	// Transactions are the attempts to run transactions that were counted.
 	Transactions transactions.Totals
-	Dumps        []Dump
-	HeapGraphs   []HeapGraph
-	Footprints   []Footprint
+	// Attempts are sampled attempts with their variables. Their nodes are indices in Nodes.
+	Attempts   []eventlog.TransactionVariables
+	Dumps      []Dump
+	HeapGraphs []HeapGraph
+	Footprints []Footprint
 
 	// The columns that queries use. Index 0 of Nodes, of Places and of the symbol
 	// tables means none.
@@ -259,7 +261,7 @@ func (p *Log) Cost() (Cost, bool) {
 func (p *Log) HasNotes() bool { return p.noted }
 
 // count adds a sample to the event's totals.
-func (e *Event) count(s *eventlog.Sample) {
+func (e *Event) count(s *eventlog.PackedSample) {
 	e.Samples++
 	e.Weight = SatAdd(e.Weight, s.Weight)
 	e.Stops[min(int(s.Stop), len(e.Stops)-1)]++

@@ -197,7 +197,7 @@ func (b *builder) profSample(time uint64, ev *eventlog.ProfSample) {
 	if weight == 0 {
 		weight = 1
 	}
-	b.sample(time, &eventlog.Sample{PID: p.RTSLog.PID, Capability: ev.Cap, Weight: weight, Node: at})
+	b.record(time, &eventlog.Sample{PID: p.RTSLog.PID, Capability: ev.Cap, Weight: weight, Node: at})
 }
 
 // finish ends runs and phases in progress. The program ran until the given time.

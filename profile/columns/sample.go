@@ -55,9 +55,8 @@ type Context struct {
 
 // contextKey identifies a context while loading, by the log's ids.
 type contextKey struct {
-	tso                        uint64
-	event, cpu, pid, tid, caps uint32
-	flags                      eventlog.SampleFlags
+	eventlog.Origin
+	flags eventlog.SampleFlags
 }
 
 // contextTable interns contexts while loading.
@@ -66,9 +65,6 @@ type contextTable struct {
 	index map[contextKey]uint32
 	// recent is a cache of contexts whose events are defined, by a hash of their key.
 	recent *[1 << 10]recentContext
-	// byKey maps the numbers that contextKeys gives to keys to 1 + the context's
-	// index.
-	byKey []uint32
 }
 
 type recentContext struct {
@@ -80,30 +76,11 @@ func newContextTable() contextTable {
 	return contextTable{index: make(map[contextKey]uint32), recent: new([1 << 10]recentContext)}
 }
 
-func keyOf(s *eventlog.Sample) contextKey {
-	return contextKey{tso: s.TSO, event: s.Event, cpu: s.CPU, pid: s.PID, tid: s.TID, caps: s.Capability, flags: s.Flags}
-}
-
 func (k *contextKey) hash() uint64 {
 	const odd = 0x9e3779b97f4a7c15 // 2^64 by the golden ratio: spreads ids that are close to each other
-	h := (uint64(k.tid)<<32 | uint64(k.cpu)<<16 | uint64(k.caps)) * odd
-	h = (h ^ k.tso ^ uint64(k.flags)<<48 ^ uint64(k.event)<<56) * odd
+	h := (uint64(k.TID)<<32 | uint64(k.CPU)<<16 | uint64(k.Capability)) * odd
+	h = (h ^ k.TSO ^ uint64(k.flags)<<48 ^ uint64(k.Event)<<56) * odd
 	return h >> 32
-}
-
-// ofKey returns the context of a numbered key, if it is known.
-func (t *contextTable) ofKey(number uint32) (uint32, bool) {
-	if int(number) >= len(t.byKey) || t.byKey[number] == 0 {
-		return 0, false
-	}
-	return t.byKey[number] - 1, true
-}
-
-func (t *contextTable) setKey(number, context uint32) {
-	if n := int(number) + 1; n > len(t.byKey) {
-		t.byKey = append(t.byKey, make([]uint32, n-len(t.byKey))...)
-	}
-	t.byKey[number] = context + 1
 }
 
 // maxEvents bounds the number of events of a log; the event column is one byte.
@@ -185,17 +162,26 @@ func (t *siteTable) skipped(site uint32, words uint64) {
 	t.words[site] = [2]uint64{min(w[0], words), max(w[1], words)}
 }
 
-// lastSite is the latest site of a node. It is a full copy, so that most samples need no
-// other look-up.
-type lastSite struct {
-	id      uint32 // 1 + the site's index
-	centres uint32
-	stop    eventlog.StopReason
-	kernel  bool
-}
+// lastSite is the latest site of a node: its id, and whether it is a sample's, which the site itself need
+// not be read for unless it has cost centres. It is small, so that those of many nodes stay in a CPU's cache.
+type lastSite uint64
 
-func (l *lastSite) is(s *Site) bool {
-	return l.id != 0 && l.stop == s.Stop && l.kernel == s.Kernel && l.centres == s.Centres
+const (
+	lastKnown lastSite = 1 << (8 + iota) // the lower bits are the stop reason
+	lastKernel
+	lastCentres
+)
+
+// kind is a site without its node and id.
+func (s *Site) kind() lastSite {
+	k := lastKnown | lastSite(s.Stop)
+	if s.Kernel {
+		k |= lastKernel
+	}
+	if s.Centres != 0 {
+		k |= lastCentres
+	}
+	return k
 }
 
 // hold extends the table to the given number of nodes.
@@ -205,11 +191,11 @@ func (t *siteTable) hold(nodes int) {
 	}
 }
 
-// intern returns the id of a site. hold must have been called for its node.
-func (t *siteTable) intern(s Site) uint32 {
-	l := &t.last[s.Node]
-	if l.is(&s) {
-		return l.id - 1
+// intern returns the id of a site. hold must have been called for its node, and last is what last had of it.
+func (t *siteTable) intern(s Site, last lastSite) uint32 {
+	kind := s.kind()
+	if id := uint32(last >> 32); lastSite(uint32(last)) == kind && (kind&lastCentres == 0 || t.sites[id].Centres == s.Centres) {
+		return id
 	}
 	id, ok := t.index[s]
 	if !ok {
@@ -217,7 +203,7 @@ func (t *siteTable) intern(s Site) uint32 {
 		t.sites = append(t.sites, s)
 		t.index[s] = id
 	}
-	*l = lastSite{id + 1, s.Centres, s.Stop, s.Kernel}
+	t.last[s.Node] = lastSite(id)<<32 | kind
 	return id
 }
 

@@ -7,6 +7,7 @@ type sampleTable struct {
 	p        *Log
 	threads  map[ThreadKey]uint32
 	contexts contextTable
+	origins  *[eventlog.MaxOrigins]knownOrigin // by number; nil before the first sample
 	chunk    *Chunk
 	sums     eventSums         // used instead of chunks, if not nil
 	labels   map[uint64]string // of Haskell threads, by TSO
@@ -20,7 +21,7 @@ func newSampleTable() sampleTable {
 }
 
 // column adds a sample to the columns.
-func (t *sampleTable) column(s *eventlog.TimedSample, site, context uint32) {
+func (t *sampleTable) column(s *eventlog.PackedSample, site, context uint32) {
 	if t.chunk == nil || t.chunk.N == ChunkSize {
 		t.chunk = new(Chunk)
 		t.p.Chunks = append(t.p.Chunks, t.chunk)
@@ -31,30 +32,34 @@ func (t *sampleTable) column(s *eventlog.TimedSample, site, context uint32) {
 	c.N++
 }
 
-// contextOf returns the context of a sample. Its number is at a position of keys, if keys is not
-// nil.
-func (t *sampleTable) contextOf(s *eventlog.Sample, keys []uint32, at int, events *eventTable) (uint32, bool) {
-	if keys == nil {
-		return t.context(s, events)
+// knownOrigin is an origin with the latest context of its samples, so that most samples need no other
+// look-up.
+type knownOrigin struct {
+	eventlog.Origin
+	flags   eventlog.SampleFlags
+	context uint32 // 1 + its index; 0 if there is none
+}
+
+// contextOf returns the context of a sample.
+func (t *sampleTable) contextOf(s *eventlog.PackedSample, o *knownOrigin, events *eventTable) (uint32, bool) {
+	if o.context != 0 && o.flags == s.Flags {
+		return o.context - 1, true
 	}
-	context, ok := t.contexts.ofKey(keys[at])
-	if !ok {
-		if context, ok = t.context(s, events); ok && !t.p.Events[t.contexts.list[context].Event].Undefined {
-			t.contexts.setKey(keys[at], context)
-		}
+	context, ok := t.context(contextKey{o.Origin, s.Flags}, events)
+	if ok && !t.p.Events[t.contexts.list[context].Event].Undefined {
+		o.context, o.flags = context+1, s.Flags
 	}
 	return context, ok
 }
 
-// context returns a sample's context.
-func (st *sampleTable) context(ev *eventlog.Sample, events *eventTable) (uint32, bool) {
-	k := keyOf(ev)
+// context returns the context of a key.
+func (st *sampleTable) context(k contextKey, events *eventTable) (uint32, bool) {
 	t := &st.contexts
 	slot := &t.recent[k.hash()%uint64(len(t.recent))]
 	if slot.id != 0 && slot.key == k {
 		return slot.id - 1, true
 	}
-	event, ok := events.event(ev.Event)
+	event, ok := events.event(k.Event)
 	if !ok {
 		return 0, false
 	}
@@ -62,8 +67,8 @@ func (st *sampleTable) context(ev *eventlog.Sample, events *eventTable) (uint32,
 	if !known {
 		id = uint32(len(t.list))
 		t.list = append(t.list, Context{
-			Thread: st.thread(ThreadKey{ev.PID, ev.TID, ev.TSO}), CPU: uint16(min(ev.CPU, 0xffff)),
-			Cap: capability(ev.Capability), Flags: ev.Flags, Event: uint8(event),
+			Thread: st.thread(ThreadKey{k.PID, k.TID, k.TSO}), CPU: uint16(min(k.CPU, 0xffff)),
+			Cap: capability(k.Capability), Flags: k.flags, Event: uint8(event),
 		})
 		t.index[k] = id
 	}
@@ -114,30 +119,4 @@ func (t *sampleTable) finish(sites int) {
 			th.Label = t.labels[th.TSO]
 		}
 	}
-}
-
-// contextKeys numbers contexts in the reader's goroutine, which has more time to compare
-// keys than the builder's.
-type contextKeys struct {
-	index  map[contextKey]uint32
-	recent *[1 << 10]recentContext
-}
-
-func newContextKeys() *contextKeys {
-	return &contextKeys{index: make(map[contextKey]uint32), recent: new([1 << 10]recentContext)}
-}
-
-func (t *contextKeys) number(s *eventlog.Sample) uint32 {
-	k := keyOf(s)
-	slot := &t.recent[k.hash()%uint64(len(t.recent))]
-	if slot.id != 0 && slot.key == k {
-		return slot.id - 1
-	}
-	id, ok := t.index[k]
-	if !ok {
-		id = uint32(len(t.index))
-		t.index[k] = id
-	}
-	*slot = recentContext{k, id + 1}
-	return id
 }

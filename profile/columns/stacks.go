@@ -20,13 +20,9 @@ func (t *stackTable) node(id uint32) uint32 {
 	return node
 }
 
-// site returns the site of a sample with a node. last is the node's latest site.
-func (t *stackTable) site(s *eventlog.Sample, node uint32, last *lastSite) uint32 {
-	site := Site{node, s.Stop, s.Flags&eventlog.SampleInKernel != 0, s.Centres}
-	id := last.id - 1
-	if !last.is(&site) {
-		id = t.sites.intern(site)
-	}
+// site returns the site of a sample with a node. last is as intern takes it.
+func (t *stackTable) site(s *eventlog.PackedSample, node uint32, last lastSite) uint32 {
+	id := t.sites.intern(Site{node, s.Stop, s.Flags&eventlog.SampleInKernel != 0, s.Centres}, last)
 	if s.Centres != 0 {
 		t.centreSamples(s.Centres, 1)
 	}

@@ -132,11 +132,11 @@ func (d *diagnosis) samples() {
 		e := &p.Events[i]
 		switch {
 		case e.Samples == 0:
-			d.add("samples", StatusWarn, fmt.Sprintf("%s: no sample", e.Name()), "")
+			d.add("samples", StatusWarn, fmt.Sprintf("%s: no sample", e.Title()), "")
 		case e.Fallback != "":
-			d.add("samples", StatusWarn, fmt.Sprintf("%s: %s, counted as %s: %s", e.Name(), format.Plural(e.Samples, "sample"), e.Granted, e.Fallback), "")
+			d.add("samples", StatusWarn, fmt.Sprintf("%s: %s: %s", e.Title(), format.Plural(e.Samples, "sample"), e.Fallback), "")
 		default:
-			d.add("samples", StatusOK, fmt.Sprintf("%s: %s", e.Name(), format.Plural(e.Samples, "sample")), "")
+			d.add("samples", StatusOK, fmt.Sprintf("%s: %s", e.Title(), format.Plural(e.Samples, "sample")), "")
 		}
 	}
 	if p.Capture.LayoutAssumed {
@@ -151,7 +151,7 @@ func (d *diagnosis) loss() {
 			continue
 		}
 		d.add("loss", StatusWarn, fmt.Sprintf("%s: %s lost, %s throttled: shares hold, small ones less surely",
-			e.Name(), format.Plural(e.Lost, "sample"), format.Count(e.Throttled)), "record with a lower -F")
+			e.Title(), format.Plural(e.Lost, "sample"), format.Count(e.Throttled)), "record with a lower -F")
 	}
 }
 
@@ -209,19 +209,19 @@ func (d *diagnosis) symbols() {
 	}
 	sel := p.Select(profile.Filter{})
 	sum := sel.Summary()
-	d.libraries(sel, sum.Event, notes)
+	d.libraries(sel, sum.Title, notes)
 	if sum.Unresolved > unresolvedWorth {
 		remedy := "ccagent symbolize --debug-file PROG.unstripped FILE, with the same build before it was stripped"
 		if p.Import != nil {
 			remedy = ""
 		}
-		detail := format.Percent(sum.Unresolved) + " of " + sum.Event + " hit code that no symbol names"
+		detail := format.Percent(sum.Unresolved) + " of " + sum.Title + " hit code that no symbol names"
 		if d.stripped() {
 			detail += "; the garbage collector of a stripped program, or of a shared run-time system, is among it"
 		}
 		d.add("unresolved", StatusWarn, detail, remedy)
 	} else {
-		d.add("unresolved", StatusOK, format.Percent(sum.Unresolved)+" of "+sum.Event, "")
+		d.add("unresolved", StatusOK, format.Percent(sum.Unresolved)+" of "+sum.Title, "")
 	}
 }
 

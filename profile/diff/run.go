@@ -34,6 +34,7 @@ func ParseMetric(s string) (Metric, bool) {
 type Run struct {
 	Name           string // the log's
 	Event, Granted string
+	Title          string // of the event, for readers
 	Unit           string
 	Level          profile.Level
 	Samples        uint64
@@ -67,7 +68,7 @@ type About struct {
 func Measure(name string, s *profile.Selection, level profile.Level) *Run {
 	e := s.EventDef()
 	r := &Run{
-		Name: name, Event: e.Name(), Granted: e.Granted, Unit: e.Unit, Level: level,
+		Name: name, Event: e.Name(), Granted: e.Granted, Title: e.Title(), Unit: e.Unit, Level: level,
 		Samples: s.Samples, Total: float64(s.Total), Duration: s.Profile.Lasted(),
 	}
 	rows := s.Hot(level).Rows

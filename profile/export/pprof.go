@@ -240,7 +240,7 @@ func (b *pprofBuilder) about(s *profile.Selection, o Options) {
 	for i := range p.Events {
 		e := &p.Events[i]
 		if e.Fallback != "" {
-			out.Comments = append(out.Comments, fmt.Sprintf("%s was counted as %s: %s", e.Requested, e.Granted, e.Fallback))
+			out.Comments = append(out.Comments, e.Title()+": "+e.Fallback)
 		}
 		if e.Lost > 0 {
 			out.Comments = append(out.Comments, fmt.Sprintf("%s: %d samples were lost", e.Name(), e.Lost))

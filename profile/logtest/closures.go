@@ -82,3 +82,20 @@ func Growing() *Log {
 		LongestNs: 2e6, StoodNs: 11e6, AgentNs: 30e6, CostNs: 11e6, DeferredNs: 1e9})
 	return l
 }
+
+// Drawn is a log of two censuses of a heap, a second apart, that have counted 64 of 400 megablocks. Nodes grow by 4000 bytes,
+// and are known to 300 and 400.
+func Drawn() *Log {
+	l := New()
+	l.Sample(1, 1, l.Stack(l.Unknown()))
+	l.Write(2, &eventlog.HeapProfBegin{PeriodNs: 1e9, Breakdown: eventlog.BreakdownClosureType})
+	for i := range uint64(2) {
+		at := (i + 1) * 1e9
+		l.Write(at, &eventlog.HeapDraw{PID: 1, Megablocks: 400, Drawn: 64, Stood: 64, Margins: []uint64{300 + 100*i, 0}})
+		l.Write(at, &eventlog.HeapSampleBegin{Era: i + 1})
+		l.Write(at, &eventlog.HeapSampleString{Bytes: 40000 + 4000*i, Label: "main:Main.Node"})
+		l.Write(at, &eventlog.HeapSampleString{Bytes: 1000, Label: "STACK"})
+		l.Write(at, &eventlog.HeapSampleEnd{Era: i + 1})
+	}
+	return l
+}

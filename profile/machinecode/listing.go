@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"ccagent/profile"
 	"ccagent/profile/columns"
@@ -39,7 +40,9 @@ type Line struct {
 	Weight, Samples uint64
 	Share           float64
 	File            string // of the source that its block is of; empty if that is not known
+	FileID          columns.FileID
 	Row             uint32
+	Source          string // the text of that line; empty if the log has none
 }
 
 // What a listing shows at most.
@@ -76,7 +79,7 @@ func Of(s *profile.Selection, query string, file func(*columns.Module) (*File, f
 			element = e.ID
 		}
 	}
-	ranges := map[rangeKey]*sampled{}
+	ranges, texts := map[rangeKey]*sampled{}, sources{}
 	out := &Listing{Name: query}
 	total := uint64(0)
 	for site, n := range s.Count {
@@ -111,7 +114,7 @@ func Of(s *profile.Selection, query string, file func(*columns.Module) (*File, f
 		if l == nil {
 			l = &Line{}
 			if f, row := p.Position(columns.PlaceID(place)); f != 0 {
-				l.File, l.Row = p.File(f).Path, row
+				l.File, l.FileID, l.Row, l.Source = p.File(f).Path, f, row, texts.line(p, f, row)
 			}
 			x.at[addr] = l
 		}
@@ -168,6 +171,21 @@ func Of(s *profile.Selection, query string, file func(*columns.Module) (*File, f
 	return out, nil
 }
 
+// sources are the lines of the files of source that were looked at.
+type sources map[columns.FileID][]string
+
+func (t sources) line(p *profile.Profile, f columns.FileID, row uint32) string {
+	lines, ok := t[f]
+	if !ok {
+		lines = strings.Split(string(p.File(f).Text), "\n")
+		t[f] = lines
+	}
+	if row == 0 || int(row) > len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(lines[row-1])
+}
+
 func moduleOf(p *profile.Profile, id uint32) *columns.Module {
 	for i := range p.Modules {
 		if p.Modules[i].ID == id {
@@ -186,7 +204,8 @@ func (x *sampled) decode(f *File) error {
 	for _, in := range Decode(f.Arch, code, x.Lo, nil) {
 		l := Line{Instruction: in}
 		if got := x.at[in.Addr]; got != nil {
-			l.Weight, l.Samples, l.File, l.Row = got.Weight, got.Samples, got.File, got.Row
+			got.Instruction = in
+			l = *got
 			delete(x.at, in.Addr)
 		}
 		x.Lines = append(x.Lines, l)
@@ -224,10 +243,17 @@ func OnDisk(instead string) func(*columns.Module) (*File, func(), error) {
 		f, done, err := Open(m.Path, m)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			err = fmt.Errorf("%s, which has the code, is not here; --binary says where it is", m.Path)
+			err = fmt.Errorf("%s, which has the code, is not here; ccview code --binary PATH shows it", m.Path)
 		case errors.Is(err, ErrOtherBuild):
-			err = fmt.Errorf("%w; --binary says where that is", err)
+			err = fmt.Errorf("%w; ccview code --binary PATH shows that one", err)
 		}
 		return f, done, err
+	}
+}
+
+// Closed opens no file, and gives the reason as the error.
+func Closed(why string) func(*columns.Module) (*File, func(), error) {
+	return func(m *columns.Module) (*File, func(), error) {
+		return nil, func() {}, fmt.Errorf("%s, which has the code, is not read: %s", m.Path, why)
 	}
 }

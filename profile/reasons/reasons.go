@@ -243,7 +243,7 @@ func (w *walk) kernelPart(site int) (part, function string) {
 // kernelEntry names the system call or trap that a function of the kernel is the entry of; empty if
 // it is none.
 func kernelEntry(name string) string {
-	for _, prefix := range []string{"__x64_sys_", "__arm64_sys_", "__riscv_sys_", "__ia32_sys_"} {
+	for _, prefix := range []string{"__x64_sys_", "__arm64_sys_", "__ia32_sys_"} {
 		if call, ok := strings.CutPrefix(name, prefix); ok {
 			return "system call " + call
 		}

@@ -67,7 +67,7 @@ func unitOf(s *profile.Selection) string {
 	case s.CountsBytes():
 		return "what is allocated"
 	default:
-		return "all " + e.Name()
+		return "all " + e.Title()
 	}
 }
 
@@ -100,16 +100,20 @@ func collected(s *profile.Selection, c profile.Collector) Sentence {
 	} else if r != nil && len(r.Parts) > 0 {
 		of = append(of, "mostly "+r.Parts[0].Name)
 	}
+	kernel := format.Percent(c.Kernel) + " in the kernel for it" // which is no part of (GC)
 	if c.Kernel >= c.Inclusive/4 {
-		of = append(of, format.Percent(c.Kernel)+" in the kernel for it")
+		of = append(of, kernel)
 	}
 	if len(of) > 0 {
 		out.Text += ", " + strings.Join(of, ", ")
 	}
+	if c.Kernel >= 0.01 && c.Kernel < c.Inclusive/4 {
+		out.More = ", " + kernel
+	}
 	if r != nil && r.By != "" {
 		out.See = append(out.See, SeeAllocation)
 		if causes := functions(r.Causes); len(causes) > 0 {
-			out.More = "; " + causes[0].Name + " allocates " + format.Percent(causes[0].Share) + " of all bytes"
+			out.More += "; " + causes[0].Name + " allocates " + format.Percent(causes[0].Share) + " of all bytes"
 		}
 	}
 	return out
@@ -173,6 +177,9 @@ func sourced(s *profile.Selection, h *profile.Hot, what string) Sentence {
 	if s.CountsTime() && row.Share < 0.5 {
 		if c := s.Collector(); c.Inclusive >= stands {
 			out.More = "; " + format.Percent(c.Inclusive) + " is garbage collection"
+			if c.Kernel >= 0.01 {
+				out.More += ", in the kernel too"
+			}
 			out.See = append(out.See, SeePauses)
 		}
 	}

@@ -104,6 +104,10 @@ func look(in Input, mark func(i int, time uint64) bool) (*survey, error) {
 			s.nodes.samples++
 		case *eventlog.HaskellThread:
 			s.nodes.use(ev.Node)
+		case *eventlog.Blocker:
+			s.nodes.use(ev.Node)
+		case *eventlog.TransactionVariables:
+			s.nodes.use(ev.Node)
 		case *eventlog.Unrecorded:
 			s.covers.hole(rec.Time-min(ev.Ns, rec.Time), rec.Time)
 		}

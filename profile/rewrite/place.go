@@ -68,6 +68,10 @@ func (p place) event(rec *eventlog.Record) bool {
 		ev.PID += p.pids
 	case *eventlog.NurseryBlock:
 		ev.PID += p.pids
+	case *eventlog.TransactionWindow:
+		ev.PID += p.pids
+	case *eventlog.TransactionVariables:
+		ev.PID += p.pids
 	case *eventlog.ThreadDump:
 		ev.PID += p.pids
 	case *eventlog.HeapGraph:
@@ -75,6 +79,8 @@ func (p place) event(rec *eventlog.Record) bool {
 	case *eventlog.Footprint:
 		ev.PID += p.pids
 	case *eventlog.HeapCensus:
+		ev.PID += p.pids
+	case *eventlog.HeapDraw:
 		ev.PID += p.pids
 	case *eventlog.HeapSeries:
 		ev.PID += p.pids

@@ -330,8 +330,27 @@ func (c *copier) record(rec *eventlog.Record) error {
 	case *eventlog.HaskellThread:
 		ev.Node = c.nodes.of(ev.Node)
 		return c.dump(rec, time)
-	case *eventlog.Blocker, *eventlog.OSThread:
+	case *eventlog.Blocker:
+		ev.Node = c.nodes.of(ev.Node)
 		return c.dump(rec, time)
+	case *eventlog.OSThread:
+		return c.dump(rec, time)
+	case *eventlog.TransactionVariables:
+		if !c.within(time) {
+			return nil
+		}
+		ev.Node = c.nodes.of(ev.Node)
+		return c.put(time, rec.Cap, ev)
+	case *eventlog.TransactionWindow:
+		if c.within(time) {
+			return c.put(time, rec.Cap, ev)
+		}
+		return nil
+	case *eventlog.HeapCensus, *eventlog.HeapDraw: // of the census that standard events have
+		if c.l.standard && c.within(time) {
+			return c.put(time, rec.Cap, ev)
+		}
+		return nil
 	case *eventlog.HeapGraph: // likewise
 		c.graph = c.within(time)
 		return c.heapGraph(rec, time)

@@ -72,8 +72,9 @@ func ChartOf(s *profile.Selection, window profile.Range, n int) *Chart {
 			x.Lost = columns.SatAdd(x.Lost, l.Count)
 		}
 	}
+	ps := paths{c.Tree, make([]uint64, len(c.Tree.Nodes)), make([]int32, len(c.Tree.Nodes))}
 	for i := range c.Columns {
-		c.Columns[i].path(c.Tree, weight[i])
+		ps.find(&c.Columns[i], i, weight[i])
 	}
 	c.doubt(in)
 	return c
@@ -102,22 +103,28 @@ func (c *Chart) doubt(in *profile.Selection) {
 	}
 }
 
-// path finds the way from the root along which most of the weight lies, given the weight that ends at each node.
-func (x *ChartColumn) path(t *Tree, ends map[int32]uint64) {
-	total := map[int32]uint64{}
-	kids := map[int32][]int32{}
+// paths finds columns' paths, one after the other.
+type paths struct {
+	tree  *Tree
+	total []uint64 // by node, of the column that it was seen in last
+	seen  []int32  // by node: 1 + that column
+}
+
+// find finds the way from the root along which most of a column's weight lies, given the weight that ends at each node.
+func (p *paths) find(x *ChartColumn, column int, ends map[int32]uint64) {
+	t, stamp := p.tree, int32(column)+1
 	for at, w := range ends {
 		for n := at; n >= 0; n = t.Nodes[n].Parent {
-			if _, seen := total[n]; !seen && n > 0 {
-				kids[t.Nodes[n].Parent] = append(kids[t.Nodes[n].Parent], n)
+			if p.seen[n] != stamp {
+				p.seen[n], p.total[n] = stamp, 0
 			}
-			total[n] = columns.SatAdd(total[n], w)
+			p.total[n] = columns.SatAdd(p.total[n], w)
 		}
 	}
 	for at := int32(0); ; {
 		best, most := int32(-1), ends[at] // what ends here may be most
-		for _, k := range kids[at] {
-			if w := total[k]; w > most || w == most && (best < 0 || k < best) {
+		for _, k := range t.Nodes[at].Children {
+			if w := p.total[k]; p.seen[k] == stamp && (w > most || w == most && (best < 0 || k < best)) {
 				best, most = k, w
 			}
 		}

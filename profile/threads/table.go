@@ -13,23 +13,24 @@ import (
 // Use is a thread's part of what an event counts.
 type Use struct {
 	Share   float64
+	Weight  uint64 // in the event's unit
 	Samples uint64
 	interval.Interval
 }
 
-// User is a thread of a capture, with its parts of the CPU time and of the bytes allocated.
+// User is a thread of a capture, with its parts of the CPU time, of the bytes allocated, and of the time that threads waited.
 type User struct {
-	PID        uint32
-	TSO        uint64 // 0: what ran on no Haskell thread's behalf, as collections
-	Label      string
-	CPU, Alloc Use
+	PID                 uint32
+	TSO                 uint64 // 0: what ran on no Haskell thread's behalf, as collections
+	Label               string
+	CPU, Alloc, Blocked Use
 }
 
 // Users are the threads of a capture that were seen, those that used most first.
 type Users struct {
-	// CPU and Alloc are the events that it rests on; empty if the log has none such.
-	CPU, Alloc string
-	Threads    []User
+	// CPU, Alloc and Blocked are the events that it rests on; empty if the log has none such.
+	CPU, Alloc, Blocked string
+	Threads             []User
 }
 
 // UsersOf sums up samples by thread.
@@ -49,6 +50,7 @@ func UsersOf(p *profile.Profile, f profile.Filter) *Users {
 		u.CPU = event(func(e *columns.Event) bool { return e.Granted == "cycles" }, cpu)
 	}
 	u.Alloc = event(func(e *columns.Event) bool { return e.Granted == "alloc" }, func(r *User) *Use { return &r.Alloc })
+	u.Blocked = event(func(e *columns.Event) bool { return e.Granted == "blocked" }, func(r *User) *Use { return &r.Blocked })
 	for i := range p.Threads {
 		t := &p.Threads[i]
 		if r := rows[Key{t.PID, t.TSO}]; r != nil && t.Label != "" {
@@ -59,7 +61,7 @@ func UsersOf(p *profile.Profile, f profile.Filter) *Users {
 		u.Threads = append(u.Threads, *r)
 	}
 	slices.SortFunc(u.Threads, func(a, b User) int {
-		return cmp.Or(cmp.Compare(b.CPU.Share, a.CPU.Share), cmp.Compare(b.Alloc.Share, a.Alloc.Share), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TSO, b.TSO))
+		return cmp.Or(cmp.Compare(b.CPU.Share, a.CPU.Share), cmp.Compare(b.Alloc.Share, a.Alloc.Share), cmp.Compare(b.Blocked.Share, a.Blocked.Share), cmp.Compare(a.PID, b.PID), cmp.Compare(a.TSO, b.TSO))
 	})
 	return u
 }
@@ -96,7 +98,7 @@ func sum(s *profile.Selection, rows map[Key]*User, use func(*User) *Use) {
 			rows[k] = r
 		}
 		if whole.Weight > 0 {
-			*use(r) = Use{Share: part.Weight / whole.Weight, Samples: part.Samples, Interval: whole.Share(part)}
+			*use(r) = Use{Share: part.Weight / whole.Weight, Weight: uint64(part.Weight), Samples: part.Samples, Interval: whole.Share(part)}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"ccagent/profile/columns"
@@ -24,6 +25,9 @@ type BandGrowth struct {
 	Gained  int64
 	Counted bool
 	Rose    int // steps in which the band grew
+	// Margin is the distance of the growth to the ends of its 95 % confidence interval, in bytes: 0 if the whole heap
+	// was counted.
+	Margin uint64
 }
 
 // Bytes is by how much the band grew.
@@ -63,6 +67,11 @@ func HeapGrowth(h *columns.HeapProfile, from, to uint64) *Growth {
 	counted := h.Censuses[first].How != nil && h.Censuses[last].How != nil
 	for i, sign := range map[int]int64{first: -1, last: 1} {
 		h.EachNumber(i, func(band int, number uint64) { bands[band].Gained += sign * int64(number) })
+	}
+	for _, i := range []int{first, last} {
+		for b, margin := range h.Margins(i) {
+			bands[b].Margin = uint64(math.Hypot(float64(bands[b].Margin), float64(margin)))
+		}
 	}
 	for b := range bands {
 		if bands[b].Band, bands[b].Counted = b, counted; bands[b].Before != bands[b].After {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 	"ccagent/profile/timeline"
 )
@@ -49,5 +50,28 @@ func TestHeapGrowth(t *testing.T) {
 	}
 	if g := timeline.HeapGrowth(h, 0, 15e8); g != nil {
 		t.Errorf("of one census: %+v", g)
+	}
+}
+
+// Bands of censuses that have counted a part of the heap have intervals, and so has their growth.
+func TestDrawn(t *testing.T) {
+	load := func(l *logtest.Log) *columns.HeapProfile {
+		p, err := profile.Load(bytes.NewReader(l.End()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &p.HeapProfiles[0]
+	}
+	h := load(logtest.Drawn())
+	s := timeline.Heap(h, 0, 0, 1, 0)
+	if s.Drawn != 2 || len(s.Rows) != 2 || s.Rows[0].Margins[0] != 400 || s.Rows[1].Margins[0] != 0 {
+		t.Errorf("%+v", s)
+	}
+	g := timeline.HeapGrowth(h, 0, 0)
+	if g == nil || len(g.Bands) != 1 || g.Bands[0].Bytes() != 4000 || g.Bands[0].Margin != 500 {
+		t.Errorf("%+v", g)
+	}
+	if whole := timeline.Heap(load(logtest.Growing()), 0, 0, 1, 0); whole.Drawn != 0 || whole.Rows[0].Margins != nil {
+		t.Errorf("%+v", whole)
 	}
 }

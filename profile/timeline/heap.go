@@ -20,14 +20,19 @@ type HeapSeries struct {
 	Peak           uint64   // largest total of a census in the range
 	PeakTime       uint64
 	Censuses       int // in the range
+	// Drawn is how many of them have counted a random part of the heap.
+	Drawn int
 }
 
 // HeapRow is a band over time.
 type HeapRow struct {
-	Band     int      // in HeapProfile.Bands
-	Bytes    []uint64 // by bucket
-	Peak     uint64   // largest of all censuses in the range
-	Integral float64  // byte-seconds
+	Band  int      // in HeapProfile.Bands
+	Bytes []uint64 // by bucket
+	// Margins are the distances to the ends of 95 % confidence intervals, by bucket; nil if all censuses have counted the
+	// whole heap.
+	Margins  []uint64
+	Peak     uint64  // largest of all censuses in the range
+	Integral float64 // byte-seconds
 }
 
 // Heap returns a heap profile in a time range (to = 0 means the last census), largest
@@ -55,6 +60,9 @@ func Heap(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSeries
 	held := make([]uint64, len(h.Bands))
 	for k, i := range order {
 		c := &h.Censuses[i]
+		if c.Draw != nil {
+			s.Drawn++
+		}
 		until := to
 		if k+1 < len(order) {
 			until = h.Censuses[order[k+1]].Time
@@ -91,6 +99,9 @@ func Heap(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSeries
 	place := make([]int, len(rows)) // 1 + position in Rows
 	for k, i := range ids {
 		rows[i].Bytes = make([]uint64, n)
+		if s.Drawn > 0 {
+			rows[i].Margins = make([]uint64, n)
+		}
 		s.Rows = append(s.Rows, rows[i])
 		place[i] = k + 1
 	}
@@ -104,6 +115,11 @@ func Heap(h *columns.HeapProfile, from, to uint64, buckets, top int) *HeapSeries
 			continue
 		}
 		s.Total[b] = h.Censuses[last-1].Total
+		for band, margin := range h.Margins(last - 1) {
+			if k := place[band]; k > 0 {
+				s.Rows[k-1].Margins[b] = margin
+			}
+		}
 		h.Each(last-1, func(band int, bytes uint64) {
 			if k := place[band]; k > 0 {
 				s.Rows[k-1].Bytes[b] = columns.SatAdd(s.Rows[k-1].Bytes[b], bytes)

@@ -66,4 +66,8 @@ func TestPausesWithRequests(t *testing.T) {
 	if all.Count != 4 || all.TotalNs != 26+6+2+5 || all.MaxNs != 26 || all.SyncNs != 9 || all.MaxSyncNs != 6 || all.ReleaseNs != 6 || all.WaitNs != 29 {
 		t.Errorf("all: %+v", all)
 	}
+	tl := &Timeline{To: 100, Step: 10, Weight: make([]uint64, 10)}
+	if ns := tl.InPauses(p); !reflect.DeepEqual(ns, []uint64{1, 10, 10, 10, 1, 2, 0, 0, 5, 0}) {
+		t.Errorf("pauses by bucket: %v", ns)
+	}
 }

@@ -32,9 +32,6 @@ type Timeline struct {
 	// Allocated is the bytes allocated in each bucket; nil if the log does not have
 	// them.
 	Allocated []uint64
-	// GC is the time in collections in each bucket, summed over capabilities, as the
-	// RTS reported it; nil if the log has no such events.
-	GC []uint64
 	// Lost is the number of samples lost in each bucket.
 	Lost []uint64
 	// RTS is the activity of capabilities as the RTS reported it; nil if it did not.
@@ -97,7 +94,6 @@ func Of(s *profile.Selection, o Options) *Timeline {
 			t.Lost[b] = columns.SatAdd(t.Lost[b], l.Count)
 		}
 	}
-	t.collections(p)
 	t.activity(p)
 	t.Unrecorded = t.unrecorded(p, n)
 	t.UnwatchedThreads = unwatchedNs(p, "threads", t.From, t.To, t.Step, n)
@@ -110,15 +106,16 @@ func allocEvent(p *profile.Profile) int {
 	return slices.IndexFunc(p.Events, func(e columns.Event) bool { return e.Unit == "bytes" && e.Samples > 0 })
 }
 
-// collections spreads the GC times reported by the RTS over the buckets.
-func (t *Timeline) collections(p *profile.Profile) {
+// InPauses is the time in each bucket in which there was a pause (see Pauses); nil if the log has no collections.
+func (t *Timeline) InPauses(p *profile.Profile) []uint64 {
 	if len(p.GCs) == 0 {
-		return
+		return nil
 	}
-	t.GC = make([]uint64, len(t.Weight))
-	for _, g := range p.GCs {
-		t.spread(t.GC, g.Start, g.End)
+	ns, pauses := make([]uint64, len(t.Weight)), Pauses(p)
+	for i, own := range Exclusive(pauses) {
+		t.spread(ns, pauses[i].End-own, pauses[i].End)
 	}
+	return ns
 }
 
 // Activity is the time that a capability spent running threads and collecting garbage in

@@ -6,6 +6,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 	"ccagent/profile/timeline"
 )
@@ -39,6 +40,31 @@ func TestUnseen(t *testing.T) {
 		}
 		if string(got) != c.want || (tl.Unseen != nil) != slices.Contains(got, '?') {
 			t.Errorf("%s: unseen are %s, want %s (steps of %d, samples %d)", name, got, c.want, tl.Step, tl.Samples)
+		}
+	}
+}
+
+// An empty bucket of allocation shows nothing where few samples stand for most bytes.
+func TestUnseenAllocation(t *testing.T) {
+	for name, c := range map[string]struct {
+		heavy uint64 // weight of one of 40 samples
+		want  bool
+	}{"all alike": {100, false}, "one stands for the rest": {10_000, true}} {
+		l := logtest.New()
+		l.Write(0, &eventlog.EventDef{Index: 1, Requested: "alloc", Granted: "alloc", Unit: "bytes"})
+		for i := range uint64(40) {
+			weight := uint64(100)
+			if i == 20 {
+				weight = c.heavy
+			}
+			l.SampleOf(i%8*10, eventlog.Sample{Event: 1, Weight: weight})
+		}
+		l.Write(99, &eventlog.Overhead{})
+		p := load(t, l.End())
+		alloc := slices.IndexFunc(p.Events, func(e columns.Event) bool { return e.Unit == "bytes" })
+		tl := timeline.Of(p.Select(profile.Filter{Event: 1 + alloc}), timeline.Options{Buckets: 10})
+		if got := tl.Unseen != nil && tl.Unseen[9] && !tl.Unseen[3]; got != c.want {
+			t.Errorf("%s: unseen are %v, of samples %v", name, tl.Unseen, tl.Samples)
 		}
 	}
 }

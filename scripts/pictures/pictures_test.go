@@ -18,7 +18,7 @@ func TestPictures(t *testing.T) {
 	if err != nil || len(tapes) == 0 {
 		t.Fatalf("%d tapes: %v", len(tapes), err)
 	}
-	if err := run(true, tapes); err != nil {
+	if err := run(true, "", "", tapes); err != nil {
 		t.Error(err)
 	}
 }

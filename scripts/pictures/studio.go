@@ -15,7 +15,9 @@ import (
 // studio plays tapes.
 type studio struct {
 	root, dir, program string
+	gallery            string // where SVG files go
 	check              bool
+	other              bool // the program is not this tree's, which documents are of
 	takes              int
 }
 
@@ -26,8 +28,10 @@ const patience = 2 * time.Minute
 const still = 700 * time.Millisecond
 
 func (s *studio) play(t tape) error {
-	if err := s.take(t, 0, 0, "dark"); err != nil {
-		return err
+	if !s.other {
+		if err := s.take(t, 0, 0, "dark"); err != nil {
+			return err
+		}
 	}
 	if s.check {
 		return nil
@@ -54,14 +58,16 @@ func (s *studio) take(t tape, w, h int, theme string) error {
 	s.takes++
 	x := &terminal{socket: filepath.Join(s.dir, strconv.Itoa(s.takes))}
 	defer x.close()
-	log := ""
+	var logs []string
 	for _, st := range t {
 		var err error
 		switch st.word {
 		case "log":
-			log = filepath.Join(s.root, "docs/viewer/logs", st.args[0])
-			if strings.Contains(st.args[0], "/") {
-				log = filepath.Join(s.root, st.args[0])
+			for _, log := range st.args {
+				if !strings.Contains(log, "/") {
+					log = filepath.Join("docs/viewer/logs", log)
+				}
+				logs = append(logs, filepath.Join(s.root, log))
 			}
 		case "size":
 			if !gallery {
@@ -71,7 +77,7 @@ func (s *studio) take(t tape, w, h int, theme string) error {
 				}
 			}
 			if err == nil {
-				err = x.open(s, w, h, theme, log)
+				err = x.open(s, w, h, theme, logs)
 			}
 		case "keys":
 			for _, k := range st.args {
@@ -92,7 +98,7 @@ func (s *studio) take(t tape, w, h int, theme string) error {
 				var screen string
 				if screen, err = x.settled("-e"); err == nil {
 					name := fmt.Sprintf("%s-%dx%d-%s.svg", st.args[0], w, h, theme)
-					err = os.WriteFile(filepath.Join(s.root, "docs/viewer", name), render(screen, w, h, theme), 0o644)
+					err = os.WriteFile(filepath.Join(s.gallery, name), render(screen, w, h, theme), 0o644)
 				}
 			}
 		}
@@ -155,7 +161,7 @@ func trimmed(screen string) string {
 // terminal is a tmux server with one window, in which ccview runs.
 type terminal struct{ socket string }
 
-func (x *terminal) open(s *studio, w, h int, theme, log string) error {
+func (x *terminal) open(s *studio, w, h int, theme string, logs []string) error {
 	config := filepath.Join(s.dir, "config")
 	if err := os.MkdirAll(filepath.Join(config, "ccagent"), 0o700); err != nil {
 		return err
@@ -164,19 +170,30 @@ func (x *terminal) open(s *studio, w, h int, theme, log string) error {
 	if err := os.WriteFile(filepath.Join(config, "ccagent", "ccscreen.json"), []byte(`{"seen":true}`), 0o600); err != nil {
 		return err
 	}
-	_, err := x.tmux("-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(w), "-y", strconv.Itoa(h),
-		"env", "-u", "SUDO_UID", "-u", "NO_COLOR", "XDG_CONFIG_HOME="+config, "LC_ALL=C.UTF-8", "COLORTERM=truecolor", "TERM=xterm-256color",
-		s.program, "--theme", theme, log)
+	args := append([]string{
+		"-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(w), "-y", strconv.Itoa(h),
+		"env", "-u", "SUDO_UID", "-u", "NO_COLOR", "XDG_CONFIG_HOME=" + config, "LC_ALL=C.UTF-8", "COLORTERM=truecolor", "TERM=xterm-256color", s.program,
+	}, asked(theme, logs)...)
+	_, err := x.tmux(args...)
 	if err != nil {
 		return err
 	}
-	if _, err := x.await(func(screen string) bool { return strings.Contains(screen, "kept") }); err != nil {
+	if _, err := x.await(func(screen string) bool { return strings.Contains(screen, "q quit") }); err != nil {
 		return err
 	}
 	if !s.check {
 		_, err = x.settled()
 	}
 	return err
+}
+
+// asked is what the viewer is called with.
+func asked(theme string, logs []string) []string {
+	args := append([]string{"--theme", theme}, logs...)
+	if len(logs) == 2 {
+		return append([]string{"diff"}, args...)
+	}
+	return args
 }
 
 func (x *terminal) close() { _, _ = x.tmux("kill-server") } // it may not have been started

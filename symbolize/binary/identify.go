@@ -41,9 +41,11 @@ type Info struct {
 	Packer string
 
 	HasSymtab bool // .symtab, not only the dynamic linker's symbols
-	HasDWARF  bool // .debug_info
-	HasNotes  bool // GHC source notes (-g3; before GHC 9.2 also -g2)
-	HasIPE    bool // info provenance entries (-finfo-table-map)
+	// HasMiniDebug is set if the symbols of functions are in .gnu_debugdata.
+	HasMiniDebug bool
+	HasDWARF     bool // .debug_info
+	HasNotes     bool // GHC source notes (-g3; before GHC 9.2 also -g2)
+	HasIPE       bool // info provenance entries (-finfo-table-map)
 }
 
 // Profiled reports whether the program was linked with -prof.
@@ -95,7 +97,7 @@ func IdentifyProgram(f *elffile.File) Info {
 		Arch: f.Arch(), PIE: f.Type == elf.ET_DYN, Static: !d.Present || len(d.Needed) == 0 && !hasInterp(f),
 		Library: f.Type == elf.ET_DYN && !d.PIE && !hasInterp(f),
 		Packer:  f.Packer(), BuildID: f.BuildID(), Soname: d.Soname, Needed: d.Needed, RunPath: d.RunPath,
-		HasSymtab: f.HasSymtab(), HasDWARF: f.DebugSection(".debug_info") != nil,
+		HasSymtab: f.HasSymtab(), HasMiniDebug: f.HasMiniDebug(), HasDWARF: f.DebugSection(".debug_info") != nil,
 	}
 	b.DebugLnk, b.DebugCRC = f.DebugLink()
 	b.fromLibraryNames(append([]string{d.Soname}, d.Needed...))

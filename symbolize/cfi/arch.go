@@ -42,13 +42,6 @@ var (
 
 		linkRegister: true,
 	})
-	riscv64 = newArch(arch{
-		// s0, s1, s2 to s10
-		saved: []uint8{regnum.RISCV64_LR, regnum.RISCV64_S0, regnum.RISCV64_S1, 18, 19, 20, 21, 22, 23, 24, 25, 26},
-		sp:    regnum.RISCV64_SP,
-
-		linkRegister: true,
-	})
 )
 
 func archOf(m elf.Machine) *arch {
@@ -57,8 +50,6 @@ func archOf(m elf.Machine) *arch {
 		return amd64
 	case elf.EM_AARCH64:
 		return arm64
-	case elf.EM_RISCV:
-		return riscv64
 	}
 	return nil
 }

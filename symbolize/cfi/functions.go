@@ -2,6 +2,7 @@ package cfi
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sort"
 
@@ -26,6 +27,23 @@ func (r Ranges) Index(addr uint64) int {
 		return i
 	}
 	return -1
+}
+
+// Around gives the range that an address is in, or the stretch between ranges.
+func (r Ranges) Around(addr uint64) Range {
+	next := sort.Search(len(r), func(i int) bool { return r[i].Hi > addr })
+	out := Range{Hi: math.MaxUint64}
+	if next > 0 {
+		out.Lo = r[next-1].Hi
+	}
+	switch {
+	case next == len(r):
+	case r[next].Lo <= addr:
+		return r[next]
+	default:
+		out.Hi = r[next].Lo
+	}
+	return out
 }
 
 // Functions returns the code that .eh_frame describes, a range for each function. Compilers of

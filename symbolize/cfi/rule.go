@@ -68,10 +68,9 @@ type Rule struct {
 	//
 	//	amd64: rbp rbx r12 r13 r14 r15
 	//	arm64: x29 x19 x20 … x28 (the return address is x30)
-	//	riscv64: s0 s1 s2 … s10 (the return address is ra)
 	//
 	// 0 without FlagFromReg: the register still holds the caller's value
-	// (arm64, riscv64: the return address is in its register).
+	// (arm64: the return address is in its register).
 	Saved [MaxSaved]int16
 }
 

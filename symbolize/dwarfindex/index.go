@@ -1,6 +1,9 @@
 package dwarfindex
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Span is a source note's stretch of source.
 type Span struct {
@@ -170,7 +173,27 @@ func (x *Index) Notes(dst []uint32, id BlockID) []uint32 {
 }
 
 // Lookup returns the innermost block whose code covers addr, or NoBlock.
-func (x *Index) Lookup(addr uint64) BlockID { return x.segs.find(addr) }
+func (x *Index) Lookup(addr uint64) BlockID {
+	if i := x.segs.find(addr); i < len(x.segs.blocks) {
+		return x.segs.blocks[i]
+	}
+	return NoBlock
+}
+
+// Around gives the stretch of addresses around one of which Lookup says the same.
+func (x *Index) Around(addr uint64) Range {
+	r, i := Range{Hi: math.MaxUint64}, x.segs.find(addr)
+	next := i + 1
+	if i == len(x.segs.starts) {
+		next = 0
+	} else {
+		r.Lo = x.segs.starts[i]
+	}
+	if next < len(x.segs.starts) {
+		r.Hi = x.segs.starts[next]
+	}
+	return r
+}
 
 // Bytes is the memory that the index holds, roughly.
 func (x *Index) Bytes() int {

@@ -9,11 +9,12 @@ type segments struct {
 	blocks []BlockID
 }
 
-func (s *segments) find(addr uint64) BlockID {
+// find gives the segment that an address is in, len(starts) if it is before all.
+func (s *segments) find(addr uint64) int {
 	starts := s.starts
 	base, n := 0, len(starts)
 	if n == 0 || starts[0] > addr {
-		return NoBlock
+		return n
 	}
 	for n > 1 { // starts[base] ≤ addr
 		half := n / 2
@@ -22,7 +23,7 @@ func (s *segments) find(addr uint64) BlockID {
 		}
 		n -= half
 	}
-	return s.blocks[base]
+	return base
 }
 
 func (s *segments) add(start uint64, b BlockID) {

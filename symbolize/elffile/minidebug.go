@@ -14,9 +14,21 @@ import (
 // file: an ELF file of its own, compressed (GDB manual, "Debugging information in a special section").
 const MiniDebugSection = ".gnu_debugdata"
 
+// HasMiniDebug reports whether the file has that section.
+func (f *File) HasMiniDebug() bool { return f.Section(MiniDebugSection) != nil }
+
 // MiniDebug opens the file in the section; nil where there is none. limit bounds the bytes that it
 // may take.
 func (f *File) MiniDebug(limit uint64) (*File, error) {
+	b, err := f.UnpackMiniDebug(limit)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	return f.OpenMiniDebug(b)
+}
+
+// UnpackMiniDebug decompresses the file in the section, to no more than limit bytes; nil where there is none.
+func (f *File) UnpackMiniDebug(limit uint64) ([]byte, error) {
 	s := f.Section(MiniDebugSection)
 	if s == nil {
 		return nil, nil
@@ -29,12 +41,17 @@ func (f *File) MiniDebug(limit uint64) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decompress section %q: %w", s.Name, err)
 	}
+	return b, nil
+}
+
+// OpenMiniDebug opens what UnpackMiniDebug gave.
+func (f *File) OpenMiniDebug(b []byte) (*File, error) {
 	d, err := Open(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
-		return nil, fmt.Errorf("section %q: %w", s.Name, err)
+		return nil, fmt.Errorf("section %q: %w", MiniDebugSection, err)
 	}
 	if len(f.BuildID()) > 0 && len(d.BuildID()) > 0 && !bytes.Equal(f.BuildID(), d.BuildID()) {
-		return nil, fmt.Errorf("section %q is of another build", s.Name)
+		return nil, fmt.Errorf("section %q is of another build", MiniDebugSection)
 	}
 	return d, nil
 }

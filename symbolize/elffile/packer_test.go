@@ -10,7 +10,7 @@ import (
 )
 
 // A program with UPX's mark behind its headers, and without sections, is a packed one. The file is made
-// here: Debian has no UPX.
+// here: no stable release of Debian has UPX.
 func TestPacker(t *testing.T) {
 	exe, err := os.ReadFile("/bin/true")
 	if err != nil {

@@ -149,26 +149,16 @@ func (f *File) eachSymbol(s *Section, limit uint64, visit func(*Symbol)) error {
 }
 
 // mapped reports whether the file may have mapping symbols.
-func (f *File) mapped() bool { return f.Machine == elf.EM_AARCH64 || f.Machine == elf.EM_RISCV }
+func (f *File) mapped() bool { return f.Machine == elf.EM_AARCH64 }
 
 // isMapping recognises the symbols by which assemblers distinguish code from data within a
 // section: they name nothing, and there is one at every info table. (ELF for the Arm
-// 64-bit architecture, 5.7.6; RISC-V ELF specification, mapping symbols.)
+// 64-bit architecture, 5.7.6.)
 func (f *File) isMapping(s *Symbol, name string) bool {
-	if !f.mapped() {
+	if !f.mapped() || s.Type != elf.STT_NOTYPE || s.Bind != elf.STB_LOCAL || len(name) < 2 || name[0] != '$' {
 		return false
 	}
-	if s.Type != elf.STT_NOTYPE || s.Bind != elf.STB_LOCAL || len(name) < 2 || name[0] != '$' {
-		return false
-	}
-	switch {
-	case name[1] != 'x' && name[1] != 'd':
-		return false
-	case len(name) == 2 || name[2] == '.':
-		return true
-	}
-	// RISC-V's may name the instruction set.
-	return strings.HasPrefix(name, "$xrv")
+	return (name[1] == 'x' || name[1] == 'd') && (len(name) == 2 || name[2] == '.')
 }
 
 func stringAt(table string, off uint64) string {

@@ -17,7 +17,7 @@ import (
 // Evidence is one kind of record of a module's code.
 type Evidence interface {
 	// At describes the code at a module address; false where this evidence has
-	// nothing on it.
+	// nothing on it: only Lo and Hi may be set then.
 	At(addr uint64) (Code, bool)
 	// Procedure describes a procedure by its number, as At or Block gave it.
 	Procedure(id ProcID) Procedure
@@ -43,9 +43,11 @@ type (
 type Code struct {
 	Block    BlockID // 0 where the evidence has no source position
 	Proc     ProcID  // 0 where the evidence names no procedure
-	Offset   uint64  // from the beginning of the procedure; 0 if unknown
+	Start    uint64  // where the procedure begins; 0 if unknown
 	Quality  eventlog.Quality
 	Category eventlog.Category
+	// Lo and Hi are a stretch of addresses around this one, Hi not of them, of which the same is said. Lo = Hi where no such stretch is known.
+	Lo, Hi uint64
 }
 
 // Block is a stretch of code whose instructions have the same causes.

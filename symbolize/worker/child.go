@@ -19,9 +19,9 @@ import (
 )
 
 // Main does a child's work and ends the process if this process is one. A
-// program that calls Run or CompileUnwind calls it first thing in main.
+// program that calls Run, CompileUnwind or MiniDebug calls it first thing in main.
 func Main() {
-	sandbox.Main(map[string]sandbox.Role{roleSymbolise: child, roleUnwind: unwindChild, roleUnwindPages: unwindPages})
+	sandbox.Main(map[string]sandbox.Role{roleSymbolise: child, roleUnwind: unwindChild, roleUnwindPages: unwindPages, roleMiniDebug: miniDebugChild})
 }
 
 func child(c *sandbox.Conn, files []*os.File) error {
@@ -37,14 +37,14 @@ func child(c *sandbox.Conn, files []*os.File) error {
 	ask := asker{c}
 	job := symbolize.Job{
 		Kernel: req.Kernel, EmbedSource: req.EmbedSource, SourceDirs: req.SourceDirs, CoreDirs: req.CoreDirs,
-		SymbolsOnly: req.SymbolsOnly, After: req.After, Memory: req.Memory / 4 * 3,
+		SymbolsOnly: req.SymbolsOnly, Stretches: req.Stretches, After: req.After, Memory: req.Memory / 4 * 3,
 		ReadSource: ask.source, FindDumps: ask.dumps,
 	}
 	if req.Cache {
 		job.Cache = ask
 	}
 	for _, m := range req.Modules {
-		mod := symbolize.Module{ID: m.ID, Path: m.Path, Size: m.Size, ModTime: m.ModTime, DebugSize: m.DebugSize, Problem: m.Problem, Addresses: m.Addresses, Root: m.Root}
+		mod := symbolize.Module{ID: m.ID, Path: m.Path, Size: m.Size, ModTime: m.ModTime, DebugSize: m.DebugSize, Problem: m.Problem, Addresses: m.Addresses, Info: m.Info, Root: m.Root}
 		if m.File != 0 {
 			mod.File = files[m.File]
 		}

@@ -6,6 +6,7 @@ import (
 
 	"ccagent/internal/sandbox"
 	"ccagent/symbolize"
+	"ccagent/symbolize/binary"
 	"ccagent/symbolize/core"
 	"ccagent/symbolize/sources"
 )
@@ -15,6 +16,7 @@ const (
 	roleSymbolise   = "symbolise"
 	roleUnwind      = "unwind"
 	roleUnwindPages = "unwind pages"
+	roleMiniDebug   = "minidebug"
 )
 
 // fileEvents is the first file of a symbolising child: where it writes its events, as an
@@ -31,6 +33,7 @@ type request struct {
 	CoreDirs    []string
 	Cache       bool // the parent keeps indices
 	SymbolsOnly bool
+	Stretches   bool
 	After       symbolize.IDs
 	Memory      uint64
 	Timeout     time.Duration
@@ -46,7 +49,8 @@ type requestModule struct {
 	DebugSize int64
 	Problem   string
 	Addresses []symbolize.Address
-	Root      int // identifies one of the programs' root directories
+	Info      *binary.Info `json:",omitempty"`
+	Root      int          // identifies one of the programs' root directories
 }
 
 // Questions of a child, by the number that begins their message, each a question as JSON.

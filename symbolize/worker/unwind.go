@@ -211,14 +211,14 @@ func sendUnwind(send func(head uint64, b []byte) error, table *cfi.Table, err er
 }
 
 func compileFile(file *os.File) (*cfi.Table, error) {
-	f, err := openUnwindFile(file)
+	f, err := openFile(file)
 	if err != nil {
 		return nil, err
 	}
 	return cfi.Compile(f, cfi.DefaultLimits)
 }
 
-func openUnwindFile(file *os.File) (*elffile.File, error) {
+func openFile(file *os.File) (*elffile.File, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err

@@ -175,7 +175,7 @@ func (p *UnwindPages) Close() {
 
 // unwindPages is the child's work: a table, then pages for each request.
 func unwindPages(c *sandbox.Conn, files []*os.File) error {
-	f, err := openUnwindFile(files[0])
+	f, err := openFile(files[0])
 	if err != nil {
 		return sendUnwind(c.Send, nil, err)
 	}

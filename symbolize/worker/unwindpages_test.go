@@ -20,7 +20,7 @@ func TestUnwindPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	f, err := openUnwindFile(file)
+	f, err := openFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

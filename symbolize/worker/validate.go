@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"ccagent/eventlog"
 	"ccagent/symbolize"
@@ -180,6 +181,24 @@ func (v *validator) check(e eventlog.Event) error {
 		return bad("%T is no symbol table", e)
 	}
 	return nil
+}
+
+// stretches keeps one stretch of each address that was asked for and has a location, which it is around.
+func (v *validator) stretches(all []symbolize.Stretch) []symbolize.Stretch {
+	type address struct {
+		module uint32
+		addr   uint64
+	}
+	seen := make(map[address]bool, len(all))
+	return slices.DeleteFunc(all, func(s symbolize.Stretch) bool {
+		open, asked := v.open[s.Module][s.Addr]
+		a := address{s.Module, s.Addr}
+		if !asked || open || seen[a] || s.Addr < s.Lo || s.Addr > s.Hi || s.Start > s.Lo {
+			return true
+		}
+		seen[a] = true
+		return false
+	})
 }
 
 // remaining are the modules with what is not resolved of them.

@@ -16,6 +16,7 @@ import (
 	"ccagent/internal/credentials"
 	"ccagent/internal/sandbox"
 	"ccagent/symbolize"
+	"ccagent/symbolize/binary"
 	"ccagent/symbolize/evidence/dwarf"
 )
 
@@ -28,6 +29,8 @@ type ModuleFile struct {
 	Debug     *os.File // separate debug file, or nil
 	Problem   string
 	Addresses []symbolize.Address
+	// Info is what binary.IdentifyFile says of File, so that the child need not look again; may be nil.
+	Info *binary.Info
 	// Root is the root directory of the program that mapped the file, to look for sources
 	// in; nil where it is this process's own.
 	Root *os.File
@@ -53,6 +56,8 @@ type Job struct {
 	// CacheDir is where indices of debug information are kept between runs: a
 	// folder of the owner's, which need not exist. Empty keeps none.
 	CacheDir string
+	// Stretches asks for Summary.Stretches.
+	Stretches bool
 	// After are the last ids of tables that this job's continue.
 	After symbolize.IDs
 	// MemoryLimit is in bytes, 0 meaning 512 MB; Timeout 0 means two minutes.
@@ -124,6 +129,7 @@ func (s *Summary) add(o symbolize.Summary) {
 	s.Files += o.Files
 	s.FilesEmbed += o.FilesEmbed
 	s.Cores += o.Cores
+	s.Stretches = append(s.Stretches, o.Stretches...)
 	s.Problems = append(s.Problems, o.Problems...)
 }
 
@@ -198,6 +204,7 @@ func runChild(ctx context.Context, job *Job, v *validator, symbolsOnly bool) (Su
 	if err := json.Unmarshal(answers.summary, &sum.Summary); err != nil {
 		return sum, &childError{fmt.Errorf("read the symboliser's summary: %w", err)}
 	}
+	sum.Stretches = v.stretches(sum.Stretches)
 	return sum, nil
 }
 
@@ -226,7 +233,8 @@ func describe(err error, stderr []byte) error {
 // makeRequest lists the job's files, by their numbers among the child's.
 func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File) {
 	req := &request{
-		EmbedSource: job.EmbedSource, SourceDirs: job.SourceDirs, CoreDirs: job.CoreDirs, Cache: job.CacheDir != "", SymbolsOnly: symbolsOnly,
+		EmbedSource: job.EmbedSource, SourceDirs: job.SourceDirs, CoreDirs: job.CoreDirs, Cache: job.CacheDir != "",
+		SymbolsOnly: symbolsOnly, Stretches: job.Stretches && !symbolsOnly,
 		After: v.ids, Memory: job.MemoryLimit, Timeout: job.Timeout,
 	}
 	if len(job.Kernel) > 0 {
@@ -246,7 +254,7 @@ func makeRequest(job *Job, v *validator, symbolsOnly bool) (*request, []*os.File
 	}
 	roots := map[*os.File]int{}
 	for _, m := range job.Modules {
-		r := requestModule{ID: m.ID, Path: m.Path, Problem: m.Problem, Addresses: m.Addresses}
+		r := requestModule{ID: m.ID, Path: m.Path, Problem: m.Problem, Addresses: m.Addresses, Info: m.Info}
 		if m.Root != nil {
 			if roots[m.Root] == 0 {
 				roots[m.Root] = len(roots) + 1

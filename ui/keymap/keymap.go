@@ -62,7 +62,7 @@ type Map struct {
 // footer. footerLast always ends it.
 var (
 	footerFirst = []Action{NextPane, Pause, Down, Open, Search, Filter, Focus, Drop, Undo}
-	footerThen  = []Action{RangeFrom, Sort, Copy, Zoom}
+	footerThen  = []Action{RangeFrom, Sort, Code, Copy, Zoom}
 	footerLast  = []Action{Help, Quit}
 )
 

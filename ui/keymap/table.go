@@ -50,6 +50,7 @@ const (
 	Base     Action = "base"
 	Minimum  Action = "minimum"
 	Core     Action = "core"
+	Code     Action = "machine-code"
 	Raw      Action = "raw-names"
 
 	Mode    Action = "mode"
@@ -135,6 +136,7 @@ var common = []Section{
 		{Base, []string{"%"}, "%", "", "shares of the samples kept, or of all samples"},
 		{Minimum, []string{"L"}, "L", "", "leave out rows below a share"},
 		{Core, []string{"K"}, "K", "", "the Core of the selected element in the place of its source, and back"},
+		{Code, []string{"I"}, "I", "code", "the machine code of the selected function, with the samples on each instruction"},
 		{Raw, []string{"R"}, "R", "", "the linker's symbol of the selected row"},
 		{Sandwich, []string{"p"}, "p", "", "sandwich: callers above and callees below the selected function"},
 		{Mode, []string{"M"}, "M", "mode", "next mode"},

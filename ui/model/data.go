@@ -38,7 +38,7 @@ type Data struct {
 // Summary is what the title bar shows: figures of the whole log, and of the samples kept.
 type Summary struct {
 	Event         string
-	Granted       string // what was measured, where it is not what was asked for
+	Title         string // of the event, for readers
 	Events        int    // in the log
 	Samples, Kept uint64
 	Effective     float64 // what those kept are worth by their weights

@@ -13,14 +13,10 @@ import (
 
 func (e *Engine) summarise(sel *profile.Selection) *Summary {
 	s := sel.Summary()
-	ev := sel.EventDef()
 	out := &Summary{
-		Event: s.Event, Samples: s.AllSamples, Kept: s.Samples, Effective: sel.Batched().Effective(), AllWeight: s.AllTotal, Weight: s.Total,
+		Event: s.Event, Title: s.Title, Samples: s.AllSamples, Kept: s.Samples, Effective: sel.Batched().Effective(), AllWeight: s.AllTotal, Weight: s.Total,
 		Duration: e.p.Lasted(), Lost: s.Lost,
 		Truncated: s.Stacks.Truncated, Failed: s.Stacks.Failed, Unresolved: s.Unresolved, Pending: s.Pending, Events: len(e.p.Events),
-	}
-	if ev.Granted != "" && ev.Granted != ev.Requested {
-		out.Granted = ev.Granted
 	}
 	a := &e.p.Accounting
 	switch {

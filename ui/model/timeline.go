@@ -77,6 +77,9 @@ func (e *Engine) scheduler(w Window, t *timeline.Timeline) *Scheduler {
 	}
 	s.NotWatched = not
 	for i := range t.RTS {
+		if not != nil && !slices.Contains(not, false) {
+			break // rows in which nothing is known say nothing
+		}
 		a := &t.RTS[i]
 		c := CapActivity{Cap: int(a.Cap), Name: fmt.Sprintf("rts%d", a.Cap), NotWatched: not}
 		for b := range a.Run {

@@ -136,7 +136,7 @@ type share struct {
 func contentOf(name, accounts string, all []*profile.Selection) *content {
 	s := all[0]
 	p := s.Profile
-	c := &content{Log: name, About: about(p), Seconds: float64(p.Lasted()) / 1e9, Events: []event{}, Files: []file{}, Reasons: []reasonRow{}, FilesOf: s.EventDef().Name(), Accounts: accounts}
+	c := &content{Log: name, About: about(p), Seconds: float64(p.Lasted()) / 1e9, Events: []event{}, Files: []file{}, Reasons: []reasonRow{}, FilesOf: s.EventDef().Title(), Accounts: accounts}
 	for _, s := range all {
 		if s.Samples > 0 {
 			c.Events = append(c.Events, c.event(s))
@@ -165,7 +165,7 @@ func about(p *profile.Profile) string {
 func (c *content) event(s *profile.Selection) event {
 	sum := s.Summary()
 	said := reasons.SentenceOf(s)
-	out := event{Name: sum.Event, Unit: sum.Unit, Total: format.Quantity(sum.Total, sum.Unit), Samples: sum.Samples, Sentence: said.Text + said.More, Rows: []row{}}
+	out := event{Name: sum.Title, Unit: sum.Unit, Total: format.Quantity(sum.Total, sum.Unit), Samples: sum.Samples, Sentence: said.Text + said.More, Rows: []row{}}
 	h := s.Hot(profile.LevelBinding)
 	n := min(len(h.Rows), maxRows)
 	for n > 0 && h.Rows[n-1].Share == 0 {
@@ -212,7 +212,7 @@ func (c *content) frames(s *profile.Selection, unit string) []frame {
 		at[i] = len(out)
 	}
 	if left > 0 {
-		c.Left = append(c.Left, format.Plural(uint64(left), "frame")+" of "+s.EventDef().Name()+" with less than 0.02% each")
+		c.Left = append(c.Left, format.Plural(uint64(left), "frame")+" of "+s.EventDef().Title()+" with less than 0.02% each")
 	}
 	return out
 }
@@ -277,7 +277,7 @@ func activity(s *profile.Selection) *overTime {
 		return nil
 	}
 	t := timeline.Of(s, timeline.Options{Buckets: buckets})
-	out := &overTime{From: float64(t.From) / 1e9, To: float64(t.To) / 1e9, Event: s.EventDef().Name()}
+	out := &overTime{From: float64(t.From) / 1e9, To: float64(t.To) / 1e9, Event: s.EventDef().Title()}
 	var most uint64 = 1
 	for _, w := range t.Weight {
 		most = max(most, w)
@@ -286,12 +286,12 @@ func activity(s *profile.Selection) *overTime {
 		out.Activity = append(out.Activity, float64(w)/float64(most))
 	}
 	out.Missing = t.Missing()
-	if t.GC != nil {
-		out.GCNotWatched = timeline.Unwatched(s.Profile, "gc", t.From, t.To, t.Step, len(t.GC))
+	gc := t.InPauses(s.Profile)
+	if gc != nil {
+		out.GCNotWatched = timeline.Unwatched(s.Profile, "gc", t.From, t.To, t.Step, len(gc))
 	}
-	caps := uint64(max(1, len(t.RTS)))
-	for _, g := range t.GC {
-		out.GC = append(out.GC, min(1, float64(g)/float64(t.Step*caps)))
+	for _, g := range gc {
+		out.GC = append(out.GC, float64(g)/float64(t.Step))
 	}
 	return out
 }

@@ -20,17 +20,12 @@ func (p *Printer) Heading(s *profile.Selection) {
 		p.Line(p.Bold(Fit(p.File, 60)), what)
 		return
 	}
-	e := s.EventDef()
-	name := sum.Event
-	if e.Granted != "" && e.Granted != e.Requested {
-		name += " (as " + e.Granted + ")"
-	}
 	effective := s.Batched().Effective()
 	samples := format.Plural(sum.Samples, "sample")
 	if unequal(sum.Samples, effective) {
 		samples += " worth " + format.Count(uint64(effective)) + " of equal weight"
 	}
-	parts := []string{Fit(p.File, 60), Fit(name, 40) + ": " + samples + ", " + Quantity(sum.Total, sum.Unit)}
+	parts := []string{Fit(p.File, 60), Fit(sum.Title, 40) + ": " + samples + ", " + Quantity(sum.Total, sum.Unit)}
 	if sum.Samples != sum.AllSamples {
 		parts = append(parts, "of "+format.Count(sum.AllSamples))
 	}

@@ -33,6 +33,8 @@ type Context struct {
 	Core      bool     // Core in the place of the source
 	Sandwich  Function // whose callers and callees the stacks' screen shows; zero for none
 
+	Code CodeOf // whose machine code is shown
+
 	Compared *Compared // nil if one log is open
 	Sealed   string    // why nothing may be written; empty if it may
 	// Key gives the key that opens a screen.
@@ -54,6 +56,24 @@ func (c *Context) Rebase() {
 
 // Function names a function of a call tree; the zero Function is none.
 type Function struct{ Name, Module, Package string }
+
+// CodeOf names what machine code was asked for, and what was selected then: another selection takes
+// its place.
+type CodeOf struct {
+	Name     string
+	Selected model.Key
+}
+
+// CodeName names the element whose machine code is to be shown; empty if there is none.
+func (c *Context) CodeName() string {
+	if c.Code.Name != "" && c.Code.Selected == c.Selected {
+		return c.Code.Name
+	}
+	if r := c.Row(c.Selected); r != nil && r.Key.Level == profile.LevelBinding {
+		return r.Full
+	}
+	return ""
+}
 
 // Query is the common query of all screens, with a screen's own part.
 func (c *Context) Query(part model.Part) model.Query {

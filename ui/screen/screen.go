@@ -36,6 +36,7 @@ const (
 	Chart      = "chart"
 	Tracks     = "tracks"
 	Dump       = "threads"
+	Code       = "code"
 )
 
 // Kind is a screen as it is registered. Its number, key and tab follow from its place among

@@ -32,7 +32,7 @@ func (i Info) Text(w io.Writer, o printer.Options) error {
 		p.field("program", strings.TrimSpace(c.Program+" "+strings.Join(tail(c.Args), " ")))
 		p.field("process", fmt.Sprintf("pid %d, uid %d", c.PID, c.UID))
 		p.field("recorded", time.Unix(0, int64(c.StartUnixNs)).UTC().Format("2006-01-02 15:04:05 UTC")+" by ccagent "+c.AgentVersion+modeName(c.Mode))
-		p.field("host", strings.Trim(fmt.Sprintf("%s, %s, Linux %s %s, %s", c.Label(eventlog.LabelHost), c.CPUModel, c.Kernel, c.Arch, format.Plural(uint64(c.CPUs), "cpu")), ", "))
+		p.field("host", strings.Trim(fmt.Sprintf("%s, %s, Linux %s %s, %s", c.Label(eventlog.LabelHost), c.CPUModel, c.Kernel, c.Arch, format.Plural(uint64(c.CPUs), "CPU")), ", "))
 	}
 	if version, way := ghcOf(pr); version != "" || way != "" {
 		ghc := strings.TrimSpace(version + " " + way)
@@ -112,14 +112,14 @@ func (p out) events(pr *profile.Profile) {
 		}
 		return
 	}
-	p.Line(p.Bold(fmt.Sprintf("  %-16s %-16s %10s %14s %8s %9s", "event", "counted", "samples", "weight", "lost", "throttled")))
+	p.Line(p.Bold(fmt.Sprintf("  %-33s %10s %14s %8s %9s", "event", "samples", "weight", "lost", "throttled")))
 	room := 0 // for the weight
 	if p.Width > 0 {
 		room = 14
 	}
 	for i := range pr.Events {
 		e := &pr.Events[i]
-		p.Linef("  %s %s %10s %s %8s %9s", printer.PadRight(printer.Fit(e.Requested, 16), 16), printer.PadRight(printer.Fit(e.Granted, 16), 16),
+		p.Linef("  %s %10s %s %8s %9s", printer.PadRight(printer.Fit(e.Title(), 33), 33),
 			format.Count(e.Samples), printer.PadLeft(printer.Fit(printer.Quantity(e.Weight, e.Unit), room), 14), format.Count(e.Lost), format.Count(e.Throttled))
 		if e.Fallback != "" {
 			p.Hang("    ", p.Faint, printer.Fit(e.Fallback, 0))
@@ -144,16 +144,18 @@ func rateOf(e *columns.Event) string {
 	case e.Granted == "blocked":
 		return "at random moments, Haskell threads that wait, with the time from moment to moment"
 	case e.Waits():
-		return "each wait in a call from Haskell, with its time off the cpu"
+		return "each wait in a call from Haskell, with its time off the CPU"
 	case e.Requested == "alloc":
 		return "where memory is allocated, within the budget; code whose heap checks ask for more than it uses has too large a share"
+	case e.RateMode == eventlog.RatePeriod && e.Rate == 0:
+		return "by probes, within the budget"
 	case e.RateMode == eventlog.RatePeriod:
 		s = fmt.Sprintf("every %s %s", format.Count(e.Rate), e.Unit)
 	default:
 		s = fmt.Sprintf("%s a second", format.Count(e.Rate))
 	}
 	if a := e.Achieved(); a > 0 {
-		s += fmt.Sprintf("; %.0f a second of cpu time were taken", a)
+		s += fmt.Sprintf("; %.0f a second of CPU time were taken", a)
 	}
 	if on := e.OnCounter(); on < 0.9995 {
 		s += fmt.Sprintf("; on a counter %s of the time, by which weights are scaled", format.Percent(on))
@@ -264,9 +266,9 @@ func (p out) agent(pr *profile.Profile, doc infoJSON) {
 		}
 		return
 	}
-	p.field("agent", fmt.Sprintf("%s of cpu (%s of one core), %s resident at most", format.Duration(c.CPUNs), format.Percent(format.Ratio(c.CPUNs, c.Time)), format.Bytes(c.RSS)))
+	p.field("agent", fmt.Sprintf("%s of CPU time (%s of one core), %s resident at most", format.Duration(c.CPUNs), format.Percent(format.Ratio(c.CPUNs, c.Time)), format.Bytes(c.RSS)))
 	if c.BPFRuns == 0 || c.BPFNs == 0 {
-		p.field("sampling", "the kernel reported no BPF run time (kernel.bpf_stats_enabled)")
+		p.field("sampling", "the kernel reported no CPU time of BPF programs (kernel.bpf_stats_enabled)")
 		return
 	}
 	s := fmt.Sprintf("%d ns a sample in BPF, %s runs, %s in all", c.BPFNs/c.BPFRuns, format.Count(c.BPFRuns), format.Duration(c.BPFNs))
@@ -274,7 +276,7 @@ func (p out) agent(pr *profile.Profile, doc infoJSON) {
 		s += fmt.Sprintf("; walks took %d ns (median) to %d ns (99th percentile)", c.WalkMedianNs, c.WalkP99Ns)
 	}
 	if o := doc.Agent.Overhead; o != nil && *o > 0 {
-		s += ": " + format.Percent(*o) + " of the program's cpu time"
+		s += ": " + format.Percent(*o) + " of the program's CPU time"
 	}
 	p.field("sampling", s)
 	p.overhead(pr)

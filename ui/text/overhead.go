@@ -16,8 +16,8 @@ import (
 // overheadJSON is the cost of measuring, and its budget.
 type overheadJSON struct {
 	Asked *float64 `json:"asked"` // null for any
-	// Measured is what measuring took, as a part of all cpu time that the program used, in which it is contained.
-	// All parts of cpu time here have this base.
+	// Measured is what measuring took, as a part of all CPU time that the program used, in which it is contained.
+	// All parts of CPU time here have this base.
 	Measured float64 `json:"measured"`
 	Events   float64 `json:"events"`
 	// Elsewhere is not in measured: what interrupts took that hit other processes, or idle cpus.
@@ -118,20 +118,24 @@ func (p out) overhead(pr *profile.Profile) {
 	if o.Events > 0 {
 		parts = append([]string{"events " + format.Percent(o.Events)}, parts...)
 	}
-	p.field("overhead", fmt.Sprintf("%s of the cpu time that the program used in all (%s), %s", format.Percent(o.Measured), strings.Join(parts, ", "), allowed))
+	p.field("overhead", fmt.Sprintf("%s of the CPU time that the program used in all (%s), %s", format.Percent(o.Measured), strings.Join(parts, ", "), allowed))
 	if o.InterruptNs != nil {
 		p.field("", fmt.Sprintf("of the events', %s are interrupts (%s each), %s BPF", format.Percent(o.Interrupts), format.Duration(uint64(*o.InterruptNs)), format.Percent(o.Events-o.Interrupts)))
 	}
 	if o.Elsewhere > 0 {
-		p.field("", fmt.Sprintf("besides, interrupts that hit other processes or idle cpus took %s of that time", format.Percent(o.Elsewhere)))
+		p.field("", fmt.Sprintf("besides, interrupts that hit other processes or idle CPUs took %s of that time", format.Percent(o.Elsewhere)))
 	}
 	if o.EventsTaken.Min < 1 {
 		p.field("density", fmt.Sprintf("events were sampled at %s of their rate (%s to %s, at the end %s); a sample stands for as much more",
 			format.Percent(o.EventsTaken.Mean), format.Percent(o.EventsTaken.Min), format.Percent(o.EventsTaken.Max), format.Percent(o.EventsTaken.Last)))
 	}
 	if o.ProbeHits > 0 {
-		p.field("probes", fmt.Sprintf("%s hits of %d ns while in place: at full nurseries %s of the time, at every block %s, at large objects %s",
-			format.Count(o.ProbeHits), o.ProbeNs, format.Percent(o.Nursery.Mean), format.Percent(o.Blocks.Mean), format.Percent(o.Large.Mean)))
+		each := ""
+		if o.ProbeNs != nil {
+			each = " of " + format.Duration(uint64(*o.ProbeNs))
+		}
+		p.field("probes", fmt.Sprintf("%s hits%s while in place: at full nurseries %s of the time, at every block %s, at large objects %s",
+			format.Count(o.ProbeHits), each, format.Percent(o.Nursery.Mean), format.Percent(o.Blocks.Mean), format.Percent(o.Large.Mean)))
 	}
 }
 

@@ -140,19 +140,24 @@ func (p out) rtsRows(t *timeline.Timeline) {
 	}
 }
 
-// gcRow prints the part of each column that collections took, broken where they were not watched.
+// gcRow prints the part of each column that collections took, broken where they were not watched; nothing of a log
+// without any.
 func (p out) gcRow(pr *profile.Profile, t *timeline.Timeline) {
+	gc := t.InPauses(pr)
+	if chart.Peak(gc) == 0 {
+		return
+	}
 	peak := 0.0
-	for i, ns := range t.GC {
+	for i, ns := range gc {
 		if seen := watchedOf(t, t.UnwatchedGC, i); seen*2 > t.Step {
 			peak = max(peak, float64(ns)/float64(seen))
 		}
 	}
 	if peak == 0 {
-		peak = float64(chart.Peak(t.GC)) / float64(t.Step)
+		peak = float64(chart.Peak(gc)) / float64(t.Step)
 	}
 	unwatched := timeline.Unwatched(pr, "gc", t.From, t.To, t.Step, len(t.Weight))
-	p.row("gc", chart.Broken(chart.Levels(t.GC), unwatched), "peak "+format.Percent(peak))
+	p.row("gc", chart.Broken(chart.Levels(gc), unwatched), "peak "+format.Percent(peak))
 }
 
 // watchedOf returns how much of a column was watched, in ns.
@@ -191,9 +196,7 @@ func rtsLetter(run, gc, step uint64) rune {
 func (p out) rtsTimeline(s *profile.Selection, t *timeline.Timeline) {
 	p.Line(p.Faint(fmt.Sprintf("%s – %s, a column is %s", format.Seconds(t.From), format.Seconds(t.To), format.Duration(t.Step))))
 	p.rtsRows(t)
-	if t.GC != nil && chart.Peak(t.GC) > 0 {
-		p.gcRow(s.Profile, t)
-	}
+	p.gcRow(s.Profile, t)
 	p.heapRow(s.Profile, t)
 	p.markers(s.Profile, t)
 	p.Line("")

@@ -69,7 +69,7 @@ func totalInterval(e *columns.Event) (low, high uint64) {
 // samplingOf describes how an event was sampled.
 func samplingOf(e *columns.Event) (lines []string) {
 	s := &e.Sampling
-	cpus := format.Plural(uint64(s.CPUs), "cpu")
+	cpus := format.Plural(uint64(s.CPUs), "CPU")
 	var how string
 	switch s.Method {
 	case eventlog.MethodOnCPUs:
@@ -83,7 +83,7 @@ func samplingOf(e *columns.Event) (lines []string) {
 	}
 	lines = append(lines, how)
 	if s.CPUNs > 0 {
-		line := fmt.Sprintf("weighed by threads' %s of cpu time, by the kernel's count", format.Duration(s.CPUNs))
+		line := fmt.Sprintf("weighed by threads' %s of CPU time, by the kernel's count", format.Duration(s.CPUNs))
 		if s.UnsampledNs > 0 {
 			line += fmt.Sprintf("; %s without samples", format.Percent(format.Ratio(s.UnsampledNs, s.CPUNs)))
 		}
@@ -92,12 +92,12 @@ func samplingOf(e *columns.Event) (lines []string) {
 	switch {
 	case s.Method == eventlog.MethodTick && s.InStepNs > 0:
 		lines = append(lines, "in step with the tick: processes with "+format.Percent(format.Ratio(s.InStepNs, s.CPUNs))+
-			" of the cpu time; of these the event alone is used, and "+format.Count(s.Aside)+" ticks are left out")
+			" of the CPU time; of these the event alone is used, and "+format.Count(s.Aside)+" ticks are left out")
 	case s.Method == eventlog.MethodTick:
 		lines = append(lines, "not in step with the tick, as far as the event shows")
 	case s.InStepNs > 0:
 		lines = append(lines, "in step with the sampling: threads with "+format.Percent(format.Ratio(s.InStepNs, s.CPUNs))+
-			" of the cpu time; shares within them may be false; choose another rate with -F")
+			" of the CPU time; shares within them may be false; choose another rate with -F")
 	}
 	if s.TotalError > 0 {
 		low, high := totalInterval(e)

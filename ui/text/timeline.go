@@ -60,9 +60,7 @@ func (tl OverTime) Text(w io.Writer, o printer.Options) error {
 		p.row(label, chart.Broken(letters(r, t, unit), missing), format.Percent(s.Fraction(r.Weight)))
 	}
 	p.rtsRows(t)
-	if t.GC != nil && chart.Peak(t.GC) > 0 {
-		p.gcRow(s.Profile, t)
-	}
+	p.gcRow(s.Profile, t)
 	if t.Allocated != nil && unit != "bytes" {
 		p.row("alloc", chart.Broken(chart.Levels(t.Allocated), missing), "peak "+rate(chart.Peak(t.Allocated), t.Step, "bytes"))
 	}
@@ -151,7 +149,7 @@ func letters(r *profile.CapWeight, t *timeline.Timeline, unit string) string {
 func rate(w, step uint64, unit string) string {
 	perSecond := float64(w) / (float64(step) / 1e9)
 	if unit == "ns" {
-		return fmt.Sprintf("%.2f cpus", perSecond/1e9)
+		return fmt.Sprintf("%.2f CPUs", perSecond/1e9)
 	}
 	return printer.Quantity(uint64(perSecond), unit) + "/s"
 }
@@ -197,7 +195,7 @@ func (tl OverTime) JSON(w io.Writer, _ printer.Options) error {
 	if doc.Allocated == nil {
 		doc.Allocated = []uint64{}
 	}
-	for _, g := range t.GC {
+	for _, g := range t.InPauses(s.Profile) {
 		doc.GCSeconds = append(doc.GCSeconds, float64(g)/1e9)
 	}
 	doc.Activity = activityJSONOf(activity.Of(s))

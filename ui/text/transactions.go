@@ -9,7 +9,9 @@ import (
 	"ccagent/internal/format"
 	"ccagent/internal/transactions"
 	"ccagent/profile"
+	"ccagent/profile/conflicts"
 	"ccagent/profile/interval"
+	"ccagent/ui/printer"
 )
 
 // InTransactions is which part of the CPU time was inside of transactions, by so many samples of it; of no samples
@@ -105,8 +107,67 @@ func (p out) transactions(pr *profile.Profile) {
 		return
 	}
 	for i, line := range Transactions(&pr.Transactions, insideOf(pr)) {
-		p.field([]string{"stm", "stm cpu"}[i], line)
+		p.field([]string{"stm", "stm CPU"}[i], line)
 	}
+	if c := conflicts.Of(pr); c != nil {
+		for i, line := range conflictLines(c) {
+			name := ""
+			if i == 0 {
+				name = "stm fails"
+			}
+			p.field(name, line)
+		}
+	}
+}
+
+// mostPlaces bounds the variables that are listed.
+const mostPlaces = 5
+
+// conflictLines say in words which variables make transactions fail.
+func conflictLines(c *conflicts.Conflicts) []string {
+	lines := []string{fmt.Sprintf("because of what had changed, in %s %s of the attempts that failed, by %s:",
+		format.Percent(c.Known.Value), plusMinus(transactions.Estimate(c.Known)), format.Plural(uint64(c.Samples), "sampled attempt"))}
+	if len(c.Places) == 0 {
+		return []string{fmt.Sprintf("because of what is not known, by %s", format.Plural(uint64(c.Samples), "sampled attempt"))}
+	}
+	for _, p := range c.Places[:min(mostPlaces, len(c.Places))] {
+		s := fmt.Sprintf("%s %s  %s variable of %s, at %#x", format.Percent(p.Share.Value), plusMinus(transactions.Estimate(p.Share)),
+			ordinal(p.Place), inCode(p.Code), p.Addresses[0].Address)
+		if n := len(p.Addresses) - 1; n > 0 {
+			s += " and " + format.Plural(uint64(n), "other place")
+		}
+		if len(p.Writers) > 0 {
+			s += fmt.Sprintf("; %s of the writes seen are by %s", format.Percent(p.Writers[0].Share), inCode(p.Writers[0].Code))
+		}
+		lines = append(lines, s)
+	}
+	if n := len(c.Places) - mostPlaces; n > 0 {
+		lines = append(lines, fmt.Sprintf("%d more: --format json has all", n))
+	}
+	return lines
+}
+
+// inCode names a transaction's code, with its place in the source.
+func inCode(c conflicts.Code) string {
+	if c.Name == "" {
+		return "code that is not known"
+	}
+	if c.File == "" {
+		return printer.Fit(c.Name, 0)
+	}
+	return fmt.Sprintf("%s (%s:%d)", printer.Fit(c.Name, 0), printer.Fit(c.File, 0), c.Line)
+}
+
+func ordinal(n int) string {
+	switch {
+	case n%10 == 1 && n != 11:
+		return fmt.Sprintf("%dst", n)
+	case n%10 == 2 && n != 12:
+		return fmt.Sprintf("%dnd", n)
+	case n%10 == 3 && n != 13:
+		return fmt.Sprintf("%drd", n)
+	}
+	return fmt.Sprintf("%dth", n)
 }
 
 // transactionsJSON is what attempts to run transactions came to. A figure that is not known is null.
@@ -126,6 +187,68 @@ type transactionsJSON struct {
 	CPUSamples      uint64       `json:"cpu_samples"`
 	CPUByEnd        []cpuEndJSON `json:"cpu_by_end"`
 	EndUnknownShare float64      `json:"end_unknown"`
+	// Conflicts are null where no failed attempt was sampled.
+	Conflicts *conflictsJSON `json:"conflicts"`
+}
+
+// conflictsJSON is what made attempts fail. Shares are of all attempts that failed.
+type conflictsJSON struct {
+	Samples   int            `json:"samples"`
+	Known     figureJSON     `json:"known"`
+	Places    []placeJSON    `json:"places"`
+	Variables []variableJSON `json:"variables"`
+}
+
+type placeJSON struct {
+	codeJSON
+	Place     int            `json:"place"`
+	Share     figureJSON     `json:"share"`
+	Addresses []variableJSON `json:"addresses"`
+	Writers   []writerJSON   `json:"writers"`
+}
+
+type variableJSON struct {
+	PID     uint32     `json:"pid"`
+	Address string     `json:"address"`
+	Share   figureJSON `json:"share"`
+}
+
+type writerJSON struct {
+	codeJSON
+	Share float64 `json:"share"`
+}
+
+type codeJSON struct {
+	Name   *string `json:"name"`
+	Module *string `json:"module"`
+	File   *string `json:"file"`
+	Line   *uint32 `json:"line"`
+}
+
+func conflictsOf(pr *profile.Profile) *conflictsJSON {
+	c := conflicts.Of(pr)
+	if c == nil {
+		return nil
+	}
+	code := func(c conflicts.Code) codeJSON {
+		return codeJSON{printer.Known(c.Name), printer.Known(c.Module), printer.Known(c.File), printer.Known(c.Line)}
+	}
+	list := func(variables []conflicts.Variable) []variableJSON {
+		out := make([]variableJSON, 0, len(variables))
+		for _, v := range variables {
+			out = append(out, variableJSON{v.PID, fmt.Sprintf("%#x", v.Address), figureJSON(v.Share)})
+		}
+		return out
+	}
+	doc := &conflictsJSON{Samples: c.Samples, Known: figureJSON(c.Known), Places: []placeJSON{}, Variables: list(c.Variables)}
+	for _, p := range c.Places {
+		row := placeJSON{code(p.Code), p.Place, figureJSON(p.Share), list(p.Addresses), []writerJSON{}}
+		for _, w := range p.Writers {
+			row.Writers = append(row.Writers, writerJSON{code(w.Code), w.Share})
+		}
+		doc.Places = append(doc.Places, row)
+	}
+	return doc
 }
 
 // figureJSON is an estimate with its 95 % interval.
@@ -151,7 +274,7 @@ func transactionsOf(pr *profile.Profile) *transactionsJSON {
 		Exact: t.Exact(), Windows: t.Windows, CountedSeconds: float64(t.LengthNs) / 1e9, OfSeconds: float64(t.StandsNs) / 1e9,
 		Started: figureJSON(t.Started()), Committed: attempts(eventlog.TransactionCommitted), Failed: attempts(eventlog.TransactionFailed),
 		Retried: attempts(eventlog.TransactionRetried), Exceptions: attempts(eventlog.TransactionThrown), CPUSamples: t.Noted, CPUByEnd: []cpuEndJSON{},
-		EndUnknownShare: t.Unknown(),
+		EndUnknownShare: t.Unknown(), Conflicts: conflictsOf(pr),
 	}
 	known := func(e transactions.Estimate, ok bool) *figureJSON {
 		if !ok {

@@ -103,6 +103,13 @@ var groups = []group{
 		{"TICKY_ENTRIES", ghc.TickyEntries},
 		{"TICKY_ENTRIES_9_6", ghc.TickyEntries96},
 	}},
+	{"Records of transactions, behind the header: TRecHeader and TRecChunk; TRecEntry and TVar.", []define{
+		{"TREC_CURRENT", ghc.TRecCurrent},
+		{"TREC_NEXT_ENTRY", ghc.TRecNextEntry},
+		{"TREC_ENTRIES", ghc.TRecEntries},
+		{"TREC_CHUNK_ENTRIES", ghc.TRecChunkEntries},
+		{"TVAR_VALUE", ghc.TVarValue},
+	}},
 	{"Nurseries and descriptors of blocks.", []define{
 		{"NURSERY_BLOCKS", ghc.NurseryBlocks},
 		{"BLOCK_START", ghc.BlockStart},

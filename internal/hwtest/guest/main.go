@@ -44,10 +44,16 @@ func helper(name string, args []string) error {
 		return count(args)
 	case name == "hog":
 		return hog(args)
+	case name == "hide":
+		return hide(args)
 	case name == "unplug":
 		return unplug()
-	case name == "write" && len(args) == 2: // FILE TEXT
-		return os.WriteFile(args[0], []byte(args[1]), 0)
+	case name == "beside":
+		return beside(args)
+	case name == "read" && len(args) == 1: // FILE
+		text, err := os.ReadFile(args[0])
+		os.Stdout.Write(text)
+		return err
 	}
 	return fmt.Errorf("%s: no such helper", name)
 }
@@ -55,14 +61,16 @@ func helper(name string, args []string) error {
 func run() error {
 	for _, m := range []struct{ kind, at string }{
 		{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"tmpfs", "/tmp"},
-		{"tracefs", "/sys/kernel/tracing"},
+		{"tracefs", "/sys/kernel/tracing"}, {"securityfs", "/sys/kernel/security"},
 	} {
 		if err := syscall.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
 			return fmt.Errorf("mount %s: %w", m.at, err)
 		}
 	}
-	if err := os.Chmod("/tmp", 0o1777); err != nil {
-		return err
+	for path, mode := range map[string]os.FileMode{"/tmp": 0o777 | os.ModeSticky, "/": 0o755} {
+		if err := os.Chmod(path, mode); err != nil {
+			return err
+		}
 	}
 	// Emulated interrupts take long; keep the kernel from lowering its limit on rates.
 	if err := os.WriteFile("/proc/sys/kernel/perf_cpu_time_max_percent", []byte("0"), 0); err != nil {
@@ -101,7 +109,7 @@ func do(j hwtest.Job) hwtest.Result {
 	begun := time.Now()
 	err := cmd.Run()
 	r := hwtest.Result{
-		Name: j.Name, Stdout: end(stdout.String()), Stderr: end(stderr.String()),
+		Name: j.Name, Stdout: last(stdout.String()), Stderr: last(stderr.String()),
 		Seconds: time.Since(begun).Seconds(), Files: map[string][]byte{},
 	}
 	var exit *exec.ExitError
@@ -124,4 +132,4 @@ func do(j hwtest.Job) hwtest.Result {
 	return r
 }
 
-func end(s string) string { return s[max(0, len(s)-keep):] }
+func last(s string) string { return s[max(0, len(s)-keep):] }

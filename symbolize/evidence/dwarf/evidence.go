@@ -33,6 +33,9 @@ type Evidence struct {
 	spanAt  map[place]evidence.SpanID // nil until asked for
 	more    []string                  // paths of files that the index does not have; they follow its own
 	extent  []extent                  // nil until asked for
+	causes  []dwarfindex.Cause        // of one block, for hasNotes
+
+	hasCLines bool // of a unit that is not GHC's
 
 	rows, firstRows map[uint64]dwarfindex.Row // see procedures.go
 }
@@ -114,6 +117,7 @@ func (e *Evidence) prepare() {
 	for i := 0; i < x.Units(); i++ {
 		u := x.Unit(uint32(i))
 		if !u.Haskell {
+			e.hasCLines = e.hasCLines || u.HasLines
 			continue
 		}
 		name := dwarfindex.CleanPath(u.Name)
@@ -218,18 +222,28 @@ func (e *Evidence) At(addr uint64) (evidence.Code, bool) {
 	if id == dwarfindex.NoBlock {
 		p := e.procAt(addr)
 		if p == dwarfindex.NoProc {
-			return evidence.Code{}, false
+			unknown := e.unknown(addr)
+			return evidence.Code{Lo: unknown.Lo, Hi: unknown.Hi}, false
 		}
 		return evidence.Code{
-			Proc: evidence.ProcID(p), Offset: addr - e.x.Start(p), Quality: eventlog.QualityExact, Category: eventlog.CategoryHaskell,
+			Proc: evidence.ProcID(p), Start: e.x.Start(p), Quality: eventlog.QualityExact, Category: eventlog.CategoryHaskell,
 		}, true
 	}
 	p := e.x.Block(id).Proc
 	c := evidence.Code{
 		Block: evidence.BlockID(id), Proc: evidence.ProcID(p), Quality: eventlog.QualityExact, Category: eventlog.CategoryHaskell,
 	}
-	if start := e.x.Start(p); start <= addr {
-		c.Offset = addr - start
+	start := e.x.Start(p)
+	if start <= addr {
+		c.Start = start
+	}
+	if e.hasNotes(id) { // else lines of a line table are its places
+		r := e.x.Around(addr)
+		if c.Lo, c.Hi = r.Lo, r.Hi; c.Start != 0 {
+			c.Lo = max(c.Lo, start)
+		} else {
+			c.Hi = min(c.Hi, start)
+		}
 	}
 	return c, true
 }

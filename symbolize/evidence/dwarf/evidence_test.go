@@ -32,7 +32,7 @@ func TestEvidenceOfProgram(t *testing.T) {
 			continue
 		}
 		if c.Block == 0 { // between blocks: a procedure's info table, or alignment
-			if id := dwarfindex.ProcID(c.Proc); e.x.Start(id)+c.Offset != addr || symbols.Begins(e.x.Start(id)+8, addr+1) {
+			if id := dwarfindex.ProcID(c.Proc); e.x.Start(id) != c.Start || c.Start > addr || symbols.Begins(e.x.Start(id)+8, addr+1) {
 				t.Fatalf("%#x is in %+v, which begins at %#x", addr, c, e.x.Start(id))
 			}
 			continue

@@ -17,18 +17,16 @@ import (
 // If nothing is asked of but addresses, and no orphan is around one of them, nothing is looked for:
 // it takes reading all code.
 func (e *Evidence) adopt(ctx context.Context, code *elffile.File, opt *Options) error {
+	if opt.Only && !e.inOrphan(opt.Addresses) {
+		return nil
+	}
 	var orphans []dwarfindex.ProcID
 	var entries []uint64
 	for i := 1; i <= e.x.Procs(); i++ {
-		p := e.x.Proc(dwarfindex.ProcID(i))
-		if !p.Live || p.TickParent != dwarfindex.NoBlock || p.Pos.Line != 0 || !e.orphan(p.Linkage) {
-			continue
+		if id := dwarfindex.ProcID(i); e.orphan(id) {
+			orphans = append(orphans, id)
+			entries = append(entries, entryOf(e.x.Start(id)))
 		}
-		orphans = append(orphans, p.ID)
-		entries = append(entries, entryOf(e.x.Start(p.ID)))
-	}
-	if opt.Only && !e.within(orphans, opt.Addresses) {
-		return nil
 	}
 	if opt.Cache != nil {
 		parts := LoadParts(opt.Cache, opt.Module, referencesName, opt.Memory/8)
@@ -90,9 +88,10 @@ func (e *Evidence) recallReferences(b []byte, orphans []dwarfindex.ProcID) ([]dw
 	return refs, true
 }
 
-// within reports whether an address lies in one of the procedures, or in what they enclose.
-func (e *Evidence) within(procs []dwarfindex.ProcID, addresses []uint64) bool {
+// inOrphan reports whether one of the addresses lies in an orphan, or in what orphans enclose.
+func (e *Evidence) inOrphan(addresses []uint64) bool {
 	var enclosing []dwarfindex.ProcID
+	seen := map[dwarfindex.ProcID]bool{}
 	for _, a := range addresses {
 		id := e.x.Lookup(a)
 		if id == dwarfindex.NoBlock {
@@ -100,9 +99,10 @@ func (e *Evidence) within(procs []dwarfindex.ProcID, addresses []uint64) bool {
 		}
 		enclosing = e.x.Enclosing(append(enclosing[:0], e.x.Block(id).Proc), id)
 		for _, p := range enclosing {
-			if _, is := slices.BinarySearch(procs, p); is {
+			if !seen[p] && e.orphan(p) {
 				return true
 			}
+			seen[p] = true
 		}
 	}
 	return false
@@ -126,15 +126,19 @@ func (e *Evidence) refers(r *dwarfindex.Reference) bool {
 	return e.x.Proc(e.x.Block(id).Proc).Unit == e.x.Proc(r.To).Unit
 }
 
-// orphan reports whether a procedure without notes may be part of what refers
+// orphan reports whether a procedure has no notes and may be part of what refers
 // to it: code that GHC made out of other code. A binding in its own right that
 // has no notes (derived instances, constructors, wrappers) is not.
-func (e *Evidence) orphan(linkage string) bool {
-	n, ok := hsname.Parse(linkage)
+func (e *Evidence) orphan(id dwarfindex.ProcID) bool {
+	p := e.x.Proc(id)
+	if !p.Live || p.TickParent != dwarfindex.NoBlock || p.Pos.Line != 0 {
+		return false
+	}
+	n, ok := hsname.Parse(p.Linkage)
 	if !ok || n.Internal {
 		return true
 	}
-	if n.Kind == hsname.KindConInfo || e.symbols.Defines(hsname.Linkage(n.Unit, n.Module, "$w"+n.Name)+"_info") {
+	if n.Kind == hsname.KindConInfo {
 		return false
 	}
 	o := hsname.Explain(n.Name)
@@ -146,5 +150,8 @@ func (e *Evidence) orphan(linkage string) bool {
 			return false
 		}
 	}
-	return o.Words != "" || strings.TrimRight(n.Name, "0123456789") != n.Name
+	if o.Words == "" && strings.TrimRight(n.Name, "0123456789") == n.Name {
+		return false
+	}
+	return !e.symbols.Defines(hsname.Linkage(n.Unit, n.Module, "$w"+n.Name) + "_info") // last: it may take reading all names
 }

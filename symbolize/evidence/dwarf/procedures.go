@@ -56,6 +56,34 @@ func (e *Evidence) procAt(addr uint64) dwarfindex.ProcID {
 	return xs[i].proc
 }
 
+// hasNotes reports whether a block has source notes. Where a build has none, a block's only cause is where its
+// procedure begins.
+func (e *Evidence) hasNotes(id dwarfindex.BlockID) bool {
+	e.causes = e.x.Causes(e.causes[:0], id)
+	return len(e.causes) > 0 && e.x.Notated()
+}
+
+// unknown gives a stretch of addresses around one of which nothing is known here; an empty one where C
+// code has lines, which are read for single addresses.
+func (e *Evidence) unknown(addr uint64) dwarfindex.Range {
+	if e.hasCLines {
+		return dwarfindex.Range{}
+	}
+	r, xs := e.x.Around(addr), e.extents()
+	next := sort.Search(len(xs), func(i int) bool { return xs[i].lo > addr })
+	if next < len(xs) {
+		r.Hi = min(r.Hi, xs[next].lo)
+	}
+	if next > 0 {
+		if before := xs[next-1].hi; before <= addr {
+			r.Lo = max(r.Lo, before)
+		} else {
+			r.Lo = addr // a symbol begins between the procedure before and here
+		}
+	}
+	return r
+}
+
 // extentOf gives the code of a procedure.
 func (e *Evidence) extentOf(p dwarfindex.ProcID) dwarfindex.Range {
 	xs, lo := e.extents(), e.x.Start(p)
@@ -72,14 +100,12 @@ func (e *Evidence) readHaskellLines(ctx context.Context, s dwarfindex.Sections, 
 	var bare []uint64
 	var ranges []dwarfindex.Range
 	seen := map[dwarfindex.ProcID]bool{}
-	var causes []dwarfindex.Cause
 	for _, a := range addrs {
 		id := e.x.Lookup(a)
 		var p dwarfindex.ProcID
 		if id == dwarfindex.NoBlock {
 			p = e.procAt(a)
-		} else if causes = e.x.Causes(causes[:0], id); len(causes) == 0 || !e.x.Notated() {
-			// Without notes, a block's only cause is where its procedure begins.
+		} else if !e.hasNotes(id) {
 			p = e.x.Block(id).Proc
 		}
 		if p == dwarfindex.NoProc {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"debug/elf"
+	"math"
 	"path"
 	"slices"
 	"sort"
@@ -122,14 +123,32 @@ func (v *Evidence) find(addr uint64) (own, proc int, end uint64, ok bool) {
 	return i, proc, end, true
 }
 
+// unknown gives a stretch of addresses around one that is nobody's, of which all are: up to the next table.
+func (v *Evidence) unknown(addr uint64) (lo, hi uint64) {
+	next := sort.Search(len(v.entries), func(i int) bool { return v.entries[i].Info > addr })
+	hi = math.MaxUint64
+	if next < len(v.entries) {
+		hi = v.entries[next].Info
+	}
+	if next == 0 {
+		return 0, hi
+	}
+	if _, before, _ := v.symbols.Find(addr); before != nil && before.Addr > v.entries[next-1].Info {
+		return before.Addr, hi // nor is what follows a symbol that no table is of
+	}
+	return addr, hi
+}
+
 // At is evidence.Evidence's.
 func (v *Evidence) At(addr uint64) (evidence.Code, bool) {
-	own, proc, _, ok := v.find(addr)
+	own, proc, end, ok := v.find(addr)
 	if !ok {
-		return evidence.Code{}, false
+		lo, hi := v.unknown(addr)
+		return evidence.Code{Lo: lo, Hi: hi}, false
 	}
 	c := evidence.Code{
-		Proc: evidence.ProcID(proc + 1), Offset: addr - v.entries[proc].Info,
+		Lo: v.entries[own].Info, Hi: end,
+		Proc: evidence.ProcID(proc + 1), Start: v.entries[proc].Info,
 		Quality: eventlog.QualityExact, Category: eventlog.CategoryHaskell,
 	}
 	if v.entries[own].placed() || v.entries[proc].placed() {

@@ -39,7 +39,7 @@ func TestEvidenceOfTables(t *testing.T) {
 		{0x1210, false, 0x10, evidence.Tabled, nil},
 	} {
 		got, ok := e.At(c.addr)
-		if !ok || got.Offset != c.offset || (got.Block != 0) != c.block || e.Procedure(got.Proc).Kind != c.kind {
+		if !ok || c.addr-got.Start != c.offset || (got.Block != 0) != c.block || e.Procedure(got.Proc).Kind != c.kind {
 			t.Errorf("%#x: %+v, %v; procedure %+v", c.addr, got, ok, e.Procedure(got.Proc))
 			continue
 		}

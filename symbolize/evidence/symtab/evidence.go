@@ -60,11 +60,40 @@ func (e *Evidence) At(addr uint64) (evidence.Code, bool) {
 	covering, next := e.find(addr)
 	switch {
 	case covering >= 0:
-		return e.code(covering, addr, eventlog.QualityExact), true
+		c := e.code(covering, eventlog.QualityExact)
+		if covering == next-1 { // else a shorter symbol lies in it before here
+			s := e.order[covering]
+			c.Lo, c.Hi = s.addr, s.addr+s.size
+			if next < len(e.order) {
+				c.Hi = min(c.Hi, e.order[next].addr)
+			}
+		}
+		return c, true
 	case !e.elf.Executable(addr):
 		return evidence.Code{}, false // not code of this file
 	}
-	return e.around(next, addr)
+	c, ok := e.around(next, addr)
+	if len(e.order) == 0 {
+		c.Lo, c.Hi = e.nameless(addr)
+	}
+	return c, ok
+}
+
+// nameless gives a stretch around an address where no symbol is in the file: the same compiler's code, and in or out of
+// the collector; an empty one outside of sections.
+func (e *Evidence) nameless(addr uint64) (lo, hi uint64) {
+	for i := range e.elf.Sections {
+		if s := &e.elf.Sections[i]; s.Flags&elf.SHF_EXECINSTR != 0 && addr-s.Addr < s.Size {
+			lo, hi = s.Addr, s.Addr+s.Size
+			break
+		}
+	}
+	gc := e.gc()
+	for _, ranges := range []cfi.Ranges{e.functions(), gc.Code, gc.Locks} {
+		r := ranges.Around(addr)
+		lo, hi = max(lo, r.Lo), min(hi, r.Hi)
+	}
+	return lo, hi
 }
 
 // Procedure is evidence.Evidence's.
@@ -80,10 +109,10 @@ func (e *Evidence) Procedure(id evidence.ProcID) evidence.Procedure {
 	return p
 }
 
-// code is what a symbol says of an address.
-func (e *Evidence) code(i int, addr uint64, q eventlog.Quality) evidence.Code {
+// code is what a symbol says of addresses in it.
+func (e *Evidence) code(i int, q eventlog.Quality) evidence.Code {
 	s := e.symbol(i)
-	return evidence.Code{Proc: evidence.ProcID(i + 1), Offset: addr - s.Addr, Quality: q, Category: s.Category}
+	return evidence.Code{Proc: evidence.ProcID(i + 1), Start: s.Addr, Quality: q, Category: s.Category}
 }
 
 // unnamed gives the number of a procedure that no symbol names.
@@ -110,11 +139,12 @@ func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
 	}
 	before, after := e.symbol(next-1), e.symbol(next)
 	haskell := func(s *Symbol) bool { return s != nil && s.Category == eventlog.CategoryHaskell }
+	between := haskell(before) && haskell(after)
 	var owner *Symbol
 	switch {
-	case haskell(before) && haskell(after) && before.Haskell.Module == after.Haskell.Module && before.Haskell.Unit == after.Haskell.Unit:
+	case between && before.Haskell.Module == after.Haskell.Module && before.Haskell.Unit == after.Haskell.Unit:
 		owner = before
-	case haskell(before) && haskell(after):
+	case between:
 		// GHC writes local code before the exported code it belongs to, and a
 		// module's constructors last: between two modules lies the second's.
 		owner = after
@@ -131,13 +161,17 @@ func (e *Evidence) around(next int, addr uint64) (evidence.Code, bool) {
 	if owner != nil {
 		k := further{evidence.Owner{Package: owner.Haskell.Package, Module: owner.Haskell.Module}, unnamedBetween(before, after)}
 		id := e.unnamed(k, evidence.Procedure{Kind: evidence.Stretch, Owner: k.owner, Path: k.name, Category: eventlog.CategoryHaskell})
-		return evidence.Code{Proc: id, Quality: eventlog.QualityNear, Category: eventlog.CategoryHaskell}, true
+		c := evidence.Code{Proc: id, Quality: eventlog.QualityNear, Category: eventlog.CategoryHaskell}
+		if between && len(e.gc().Code) == 0 && e.reach[next-1] <= addr {
+			c.Lo, c.Hi = e.reach[next-1], e.order[next].addr
+		}
+		return c, true
 	}
 	// C: a function without a size, as assembly code has them, or padding.
 	const near = 4096
 	switch {
 	case before != nil && !haskell(before) && addr-before.Addr < near && (before.Size == 0 || addr-before.Addr-before.Size < 16):
-		return e.code(next-1, addr, eventlog.QualityNear), true
+		return e.code(next-1, eventlog.QualityNear), true
 	case before != nil && after != nil && before.Category == after.Category:
 		return evidence.Code{Category: before.Category}, true
 	case !e.info.GHC:

@@ -52,7 +52,7 @@ func TestEvidenceOfAddresses(t *testing.T) {
 		{addr: 0x3000}, {addr: 0},
 	} {
 		got, ok := e.At(c.addr)
-		if ok != c.ok || got.Quality != c.quality || got.Category != c.category || got.Offset != c.offset || got.Block != 0 {
+		if ok != c.ok || got.Quality != c.quality || got.Category != c.category || (got.Start != 0) != (c.offset != 0) || got.Start != 0 && c.addr-got.Start != c.offset || got.Block != 0 {
 			t.Errorf("%#x: %+v, %v", c.addr, got, ok)
 			continue
 		}

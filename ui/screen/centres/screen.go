@@ -281,6 +281,8 @@ func (s *Screen) Why(a keymap.Action) string {
 		return "this turns the call tree; " + s.c.Key(screen.Stacks) + " shows it"
 	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight, keymap.Bookmark, keymap.NextBookmark:
 		return s.c.WhyNoTimeline()
+	case keymap.Left, keymap.Right:
+		return "there are no branches to open or close: j and k move in the list"
 	case keymap.Sort:
 		if s.choice.Mode.Stacks() {
 			return "stacks are by what they inherit; M goes to the modes without stacks"

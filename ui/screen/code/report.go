@@ -30,11 +30,7 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	for i := range l.Ranges[:n] {
 		x := &l.Ranges[i]
 		p.Line("")
-		end := fmt.Sprintf("%#x", x.Hi)
-		if x.Guessed {
-			end = "…" // where it ends is not known
-		}
-		p.Line(p.Bold(format.Share(x.Share)+"  "+printer.Fit(x.Procedure, 80)), "  ", p.Faint(fmt.Sprintf("%#x-%s in %s", x.Lo, end, printer.Fit(filepath.Base(x.Path), 40))))
+		p.Line(p.Bold(format.Share(x.Share)+"  "+printer.Fit(x.Procedure, 80)), "  ", p.Faint(fmt.Sprintf("%#x-%s in %s", x.Lo, end(x), printer.Fit(filepath.Base(x.Path), 40))))
 		r.lines(p, x)
 	}
 	if rest := len(l.Ranges) - n + l.Omitted; rest > 0 {
@@ -76,7 +72,10 @@ func (r Report) lines(p *printer.Printer, x *machinecode.Range) {
 			share = p.Heat(l.Share, printer.PadLeft(format.Column(l.Share), 6))
 			if l.File != "" && (l.File != file || l.Row != row) {
 				file, row = l.File, l.Row
-				where = fmt.Sprintf("  %s:%d", printer.Fit(l.File, 0), l.Row)
+				where = "  " + place(l)
+				if l.Source != "" {
+					where += "  " + printer.Fit(l.Source, 60)
+				}
 			}
 		}
 		p.Line(share, fmt.Sprintf("  %10x  ", l.Addr), printer.PadRight(printer.Fit(l.Text, 0), 44), p.Faint(where))

@@ -28,7 +28,7 @@ func (d Report) Text(w io.Writer, o printer.Options) error {
 	p := newOut(w, o)
 	tested := r.Method != diff.NoTest
 	unit := r.A[0].Unit
-	p.Wrap(p.Bold, "   ", "A "+group(r.A), "B "+group(r.B), printer.Fit(r.A[0].Event, 40)+" by "+r.A[0].Level.String()+", "+what(r))
+	p.Wrap(p.Bold, "   ", "A "+group(r.A), "B "+group(r.B), printer.Fit(r.A[0].Title, 40)+" by "+r.A[0].Level.String()+", "+what(r))
 	p.diffTotal(r, tested)
 	p.Line("")
 

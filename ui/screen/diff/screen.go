@@ -195,7 +195,7 @@ func (s *Screen) Why(a keymap.Action) string {
 	switch a {
 	case keymap.NextPane, keymap.PrevPane:
 		return "this screen has one pane"
-	case keymap.Invert:
+	case keymap.Invert, keymap.Sandwich:
 		return "inverting turns the call tree; M compares share, only or inclusive"
 	case keymap.Left:
 		if s.choice.Level == profile.LevelPackage {

@@ -169,7 +169,7 @@ func (s *Screen) sandwich() string {
 		return ""
 	}
 	s.c.Sandwich = t.tree.Nodes[n].Function()
-	return "callers and callees of " + s.c.Sandwich.Name + "; p on another function shows its own, esc leaves"
+	return "callers and callees of " + s.c.Sandwich.Name + "; p on another shows its own, esc leaves"
 }
 
 func (s *Screen) leave() {

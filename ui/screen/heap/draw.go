@@ -212,6 +212,10 @@ func (s *Screen) drawBands(p *widget.Painter, r widget.Rect, h *Heap) {
 	if in.Dx() < 60 {
 		labels = labels[:2]
 	}
+	drawn := h.Series.Drawn > 0
+	if drawn {
+		labels = append(labels, "±")
+	}
 	for _, label := range labels {
 		p.Right(x, x+figure, in.Min.Y, label, t.Dim)
 		x += figure
@@ -258,8 +262,15 @@ func (s *Screen) drawBands(p *widget.Painter, r widget.Rect, h *Heap) {
 			}
 		}
 		right(format.SignedLike(g, grown), st)
-		if len(labels) > 2 {
+		if in.Dx() >= 60 {
 			right(format.BytesLike(peakOf(by), peak), t.Dim)
+		}
+		if margin := s.margin(h, i, cursor); drawn {
+			text := ""
+			if margin > 0 {
+				text = "±" + format.ShortBytes(margin)
+			}
+			right(text, t.Dim)
 		}
 		name := t.Text
 		if i < 0 {
@@ -273,6 +284,14 @@ func (s *Screen) drawBands(p *widget.Painter, r widget.Rect, h *Heap) {
 			p.Tint(widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, y+1)}, t.Selected)
 		}
 	})
+}
+
+// margin is the distance to the ends of the 95 % confidence interval of a row at a column; 0 if all was counted.
+func (s *Screen) margin(h *Heap, row, column int) uint64 {
+	if row < 0 {
+		return 0
+	}
+	return valueAt(h.Series.Rows[row].Margins, column)
 }
 
 // drawPauses draws the pauses for GC: sums of the window, and those at the cursor.
@@ -344,15 +363,15 @@ func (s *Screen) drawPauses(p *widget.Painter, r widget.Rect, d *Heap) {
 	}
 }
 
-// gcShare is the part of the time that collections took. Where the probes that report
+// gcShare is the part of the time in which the program stood still for collections. Where the probes that report
 // them were in place for a part of it, only of the whole log is known how long.
 func gcShare(d *Heap) string {
 	took := float64(d.All.TotalNs)
 	switch {
 	case !d.Partly:
-		return "of the time " + format.Share(took/float64(max(1, d.To-d.From)))
+		return "stood still " + format.Share(took/float64(max(1, d.To-d.From)))
 	case d.Whole:
-		return fmt.Sprintf("%s of the %s watched", format.Share(took/float64(max(1, d.Watched))), format.Short(float64(d.Watched)))
+		return fmt.Sprintf("stood still %s of %s watched", format.Share(took/float64(max(1, d.Watched))), format.Short(float64(d.Watched)))
 	}
 	return "not all of it was watched"
 }

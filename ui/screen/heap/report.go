@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ccagent/eventlog"
 	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/columns"
@@ -152,20 +153,47 @@ func pauseLetters(ps []timeline.Pause, from, to uint64, cols int) string {
 
 // censusTable prints the bands of the only census: nothing is known of other moments.
 func (p out) censusTable(hp *columns.HeapProfile, s *timeline.HeapSeries) {
-	p.Line(p.Bold("        bytes   share  band"))
-	row := func(name string, bytes uint64) {
-		room := 0
-		if p.Width > 0 {
-			room = p.Columns() - 23
-		}
-		p.Line(printer.PadLeft(format.Bytes(bytes), 13), printer.PadLeft(format.Percent(float64(bytes)/float64(max(s.Peak, 1))), 8), "  ", printer.Fit(name, room))
+	drawn, margins := s.Drawn > 0, 0
+	head := "        bytes   share  band"
+	if drawn {
+		margins = 13
+		head = "        bytes            ±   share  band"
+	}
+	p.Line(p.Bold(head))
+	row := func(name string, bytes uint64, margin string) {
+		p.Line(printer.PadLeft(format.Bytes(bytes), 13), printer.PadLeft(margin, margins), printer.PadLeft(format.Percent(float64(bytes)/float64(max(s.Peak, 1))), 8), "  ", printer.Fit(name, p.room(23+margins)))
 	}
 	for i := range s.Rows {
-		row(hp.Bands[s.Rows[i].Band].Title(), s.Rows[i].Peak)
+		margin := ""
+		if drawn {
+			margin = format.Bytes(chart.Peak(s.Rows[i].Margins))
+		}
+		row(hp.Bands[s.Rows[i].Band].Title(), s.Rows[i].Peak, margin)
 	}
 	if s.Others > 0 {
-		row(fmt.Sprintf("%d more: --top 0 prints all", s.Others), chart.Peak(s.Other))
+		row(fmt.Sprintf("%d more: --top 0 prints all", s.Others), chart.Peak(s.Other), "")
 	}
+	if drawn {
+		p.Note("%s", drawnNote(hp))
+	}
+}
+
+// drawnNote says how much was counted of a heap of which not all was.
+func drawnNote(hp *columns.HeapProfile) string {
+	n, last := 0, (*eventlog.HeapDraw)(nil)
+	for i := range hp.Censuses {
+		if d := hp.Censuses[i].Draw; d != nil {
+			n, last = n+1, d
+		}
+	}
+	if last == nil {
+		return ""
+	}
+	of := fmt.Sprintf("a random %s of %s megablocks were counted", format.Count(uint64(last.Drawn)), format.Count(uint64(last.Megablocks)))
+	if n > 1 || len(hp.Censuses) > 1 {
+		of = fmt.Sprintf("of the heap, at %d of %d censuses, a random part was counted (the last time %s of %s megablocks)", n, len(hp.Censuses), format.Count(uint64(last.Drawn)), format.Count(uint64(last.Megablocks)))
+	}
+	return "±: " + of + ", within --max-pause; the interval holds the true value in 95 of 100 censuses"
 }
 
 func (p out) heapTable(hp *columns.HeapProfile, s *timeline.HeapSeries) {
@@ -194,6 +222,9 @@ func (p out) heapTable(hp *columns.HeapProfile, s *timeline.HeapSeries) {
 		p.Note("bands from the %dth on are . in the chart", len(chart.Letters)+1)
 	}
 	p.Note("growth: from the first census on screen to the last")
+	if s.Drawn > 0 {
+		p.Note("%s", drawnNote(hp))
+	}
 }
 
 // growthRows is how many bands the growth is told of, where Top does not say.
@@ -224,6 +255,9 @@ func (p out) growth(hp *columns.HeapProfile, g *timeline.Growth, end uint64, mos
 		}
 		p.Line(printer.PadLeft(format.Signed(b.Bytes()), 11), printer.PadLeft(format.Signed(perSecond(b.Bytes(), g.To-g.From)), 12), printer.PadLeft(number, 10),
 			printer.PadLeft(fmt.Sprintf("%d/%d", b.Rose, g.Steps), 7), "  ", printer.Fit(hp.Bands[b.Band].Title(), room))
+		if b.Margin > 0 {
+			p.Line(printer.PadLeft("±"+format.Bytes(b.Margin), 11))
+		}
 	}
 	if shown == 0 {
 		p.Note("No band is larger at the last census than at the first.")
@@ -268,6 +302,7 @@ type heapJSON struct {
 	To          float64        `json:"to_seconds"`
 	Censuses    []float64      `json:"census_seconds"`
 	Total       []uint64       `json:"total_bytes"` // by census
+	Drawn       []*drawnJSON   `json:"drawn"`       // by census; null where the whole heap was counted
 	Peak        *uint64        `json:"peak_bytes"`
 	PeakTime    *float64       `json:"peak_seconds"`
 	Bands       []heapBandJSON `json:"bands"`
@@ -277,12 +312,20 @@ type heapJSON struct {
 	Blocks      []heapAtJSON   `json:"blocks"`
 }
 
+type drawnJSON struct {
+	Megablocks uint32 `json:"megablocks"`
+	Counted    uint32 `json:"counted"`
+	Stood      uint32 `json:"read_while_stopped"`
+}
+
 type heapBandJSON struct {
 	Band   string   `json:"band"`
 	Stack  []string `json:"stack,omitempty"` // cost centres, innermost first
 	Source string   `json:"source,omitempty"`
 	Peak   uint64   `json:"peak_bytes"`
 	Bytes  []uint64 `json:"bytes"` // by census
+	// Margins are half the 95 % intervals, by census; null if all of the heap was counted.
+	Margins []uint64 `json:"margin_bytes"`
 }
 
 type growthJSON struct {
@@ -301,6 +344,7 @@ type bandGrowthJSON struct {
 	After    uint64 `json:"to_bytes"`
 	Bytes    int64  `json:"growth_bytes"`
 	Closures *int64 `json:"growth_closures"` // null if they were not counted
+	Margin   uint64 `json:"margin_bytes"`
 	Rose     int    `json:"steps_grown"`
 }
 
@@ -313,7 +357,7 @@ func growthOf(hp *columns.HeapProfile, from, to uint64) *growthJSON {
 	doc := &growthJSON{From: float64(g.From) / 1e9, To: float64(g.To) / 1e9, Before: g.Before, After: g.After, Bytes: int64(g.After) - int64(g.Before), Steps: g.Steps, Bands: []bandGrowthJSON{}}
 	for i := range g.Bands {
 		b := &g.Bands[i]
-		j := bandGrowthJSON{Band: hp.Bands[b.Band].Name, Before: b.Before, After: b.After, Bytes: b.Bytes(), Rose: b.Rose}
+		j := bandGrowthJSON{Band: hp.Bands[b.Band].Name, Before: b.Before, After: b.After, Bytes: b.Bytes(), Margin: b.Margin, Rose: b.Rose}
 		if b.Counted {
 			j.Closures = &b.Gained
 		}
@@ -335,7 +379,7 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 		to = pr.Duration + 1
 	}
 	doc := heapJSON{
-		From: float64(from) / 1e9, To: float64(to) / 1e9, Censuses: []float64{}, Total: []uint64{}, Bands: []heapBandJSON{},
+		From: float64(from) / 1e9, To: float64(to) / 1e9, Censuses: []float64{}, Total: []uint64{}, Drawn: []*drawnJSON{}, Bands: []heapBandJSON{},
 		Live: heapAt(pr, columns.HeapLive, from, to), Size: heapAt(pr, columns.HeapSize, from, to), Blocks: heapAt(pr, columns.HeapBlocks, from, to),
 	}
 	if r.Number < len(pr.HeapProfiles) {
@@ -362,8 +406,23 @@ func (r Report) JSON(w io.Writer, o printer.Options) error {
 				continue
 			}
 			doc.Censuses, doc.Total = append(doc.Censuses, float64(c.Time)/1e9), append(doc.Total, c.Total)
+			margins := hp.Margins(i)
+			var drawn *drawnJSON
+			if d := c.Draw; d != nil {
+				drawn = &drawnJSON{d.Megablocks, d.Drawn, d.Stood}
+			}
+			doc.Drawn = append(doc.Drawn, drawn)
 			for k := range doc.Bands {
 				doc.Bands[k].Bytes = append(doc.Bands[k].Bytes, 0)
+			}
+			if s.Drawn > 0 {
+				for band, k := range place {
+					margin := uint64(0)
+					if margins != nil {
+						margin = margins[band]
+					}
+					doc.Bands[k].Margins = append(doc.Bands[k].Margins, margin)
+				}
 			}
 			at := len(doc.Censuses) - 1
 			hp.Each(i, func(band int, bytes uint64) {

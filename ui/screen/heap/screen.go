@@ -192,7 +192,7 @@ func (s *Screen) Why(a keymap.Action) string {
 		return "h l move in time, j k between bands: no pane to go to"
 	case keymap.Invert:
 		return "inverting turns the call tree; " + s.c.Key(screen.Stacks) + " shows it"
-	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse:
+	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse, keymap.Sandwich:
 		return "the heap has no stacks to narrow; enter shows one band, [ ] a range"
 	case keymap.Open:
 		if s.choice.Band == 0 {
@@ -225,7 +225,8 @@ func (s *Screen) Why(a keymap.Action) string {
 func (s *Screen) Do(a keymap.Action) string {
 	s.refresh()
 	switch a {
-	case keymap.Left, keymap.Right, keymap.RangeFrom, keymap.RangeTo, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight:
+	case keymap.Left, keymap.Right, keymap.RangeFrom, keymap.RangeTo, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight,
+		keymap.Bookmark, keymap.NextBookmark:
 		return s.time.Do(a)
 	case keymap.Brush:
 		w := &s.c.Window

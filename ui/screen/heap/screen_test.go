@@ -1,12 +1,16 @@
 package heap
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
+	"ccagent/profile"
+	"ccagent/profile/logtest"
 	"ccagent/ui/internal/fixture"
 	"ccagent/ui/internal/screentest"
 	"ccagent/ui/keymap"
+	"ccagent/ui/printer"
 )
 
 func open(t testing.TB) *screentest.Session {
@@ -73,6 +77,41 @@ func TestCompute(t *testing.T) {
 		}
 		if sum != total {
 			t.Errorf("column %d: bands sum to %d of %d bytes", x, sum, total)
+		}
+	}
+}
+
+// Bands of which a random part was counted have intervals: on screen, as text and in JSON.
+func TestDrawnBands(t *testing.T) {
+	p, err := profile.Load(bytes.NewReader(logtest.Drawn().End()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := screentest.Open(t, Kind, p, nil)
+	if got := s.Draw(120, 40); !strings.Contains(got, "~300B") {
+		t.Errorf("the screen has no interval\n%s", got)
+	}
+	for _, to := range []uint64{0, 15e8} {
+		var text, doc strings.Builder
+		r := Report{Profile: p, Range: profile.Range{To: to}}
+		if err := r.Text(&text, printer.Options{Width: 100}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.JSON(&doc, printer.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"±", "64 of 400 megablocks", "95 of 100"} {
+			if !strings.Contains(text.String(), want) {
+				t.Errorf("the text to %d has no %q\n%s", to, want, text.String())
+			}
+		}
+		if to == 0 && !strings.Contains(text.String(), "±500 B") || to > 0 && !strings.Contains(text.String(), " 300 B") {
+			t.Errorf("the text to %d has not the interval\n%s", to, text.String())
+		}
+		for _, want := range []string{`"margin_bytes"`, `"megablocks": 400`, `"counted": 64`} {
+			if !strings.Contains(doc.String(), want) {
+				t.Errorf("the JSON to %d has no %q\n%s", to, want, doc.String())
+			}
 		}
 	}
 }

@@ -354,7 +354,7 @@ func (h *hotPane) drawEmpty(p *widget.Painter, in widget.Rect) {
 	case s.Event == "":
 		lines = []string{"a log without samples; " + h.c.Key(screen.Heap) + " shows heap and collections, the timeline what ran"}
 	case s.Samples == 0:
-		lines = []string{"no samples of " + s.Event, "t shows the next event; ccview info says what was recorded"}
+		lines = []string{"no samples of " + s.Title, "t shows the next event; ccview info says what was recorded"}
 	case lines == nil:
 		lines = []string{"nothing to list"}
 	}

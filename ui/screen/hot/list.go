@@ -6,6 +6,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/reasons"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
 	"ccagent/ui/screen"
@@ -55,10 +56,16 @@ func (h *hotPane) restore() {
 	h.selectRow()
 }
 
-// first is the row that is selected at the start: the hottest binding of the hottest file or
+// first is the row that is selected at the start: where the sentence above is about code without source, what explains
+// it; else the hottest binding of the hottest file or
 // module near the list's top. One with source is preferred unless one without is much hotter.
 func (h *hotPane) first() int {
 	rows := h.c.Data.Hot.Rows
+	if said := h.c.Data.Sentence; said != nil && reasons.Explains(said.Element) {
+		if i := slices.IndexFunc(h.rows, func(r int) bool { return rows[r].Category && rows[r].Name == said.Element }); i >= 0 {
+			return i
+		}
+	}
 	const (
 		much = 4
 		near = 11 // rows: what the smallest whole screen shows

@@ -90,7 +90,7 @@ func (o *Screen) Do(a keymap.Action) string {
 	case flat:
 		o.hot.flat = !o.hot.flat
 		if o.hot.flat {
-			return "all functions in one list; l opens a row that stands for several, s orders by what is theirs alone"
+			return "all functions in one list; l opens a row that stands for several"
 		}
 		return "functions by file and module"
 	case keymap.Core:

@@ -38,7 +38,7 @@ func reasonLines(p *widget.Painter, c *screen.Context, r *reasons.Reason, width 
 	if len(r.Causes) > 0 {
 		text := "Who causes it, by the nearest function with source"
 		if r.By != "" {
-			text = "Who causes it: " + r.By + ", by the nearest function with source"
+			text = "Who allocates, and so makes it collect"
 		}
 		head(text)
 		for i := range r.Causes {

@@ -16,7 +16,9 @@ import (
 // Kind registers the screen.
 var Kind = screen.Kind{
 	Name: screen.Source, Tab: "Src", New: newScreen,
-	Keys: keymap.Screen{Help: "source with its causes", Does: []keymap.Action{keymap.Core}, Steps: true},
+	Keys: keymap.Screen{Help: "source with its causes", Does: []keymap.Action{keymap.Core}, Steps: true,
+		Notes: []keymap.Note{{Action: keymap.SearchNext, Help: "of source or machine code without a search: to the next hottest line"}},
+	},
 }
 
 // Screen is a file over the whole width, and what is known of
@@ -55,6 +57,9 @@ func (s *Screen) Why(a keymap.Action) string {
 	case keymap.Open:
 		if s.c.File == 0 {
 			return "no file is open"
+		}
+		if s.c.Core {
+			return "this steps through the hottest lines of the source; K shows it"
 		}
 	}
 	return s.code.Why(a)

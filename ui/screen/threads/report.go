@@ -139,6 +139,23 @@ func object(b *eventlog.Blocker) string {
 	return "?"
 }
 
+// runsOn says where a thread runs, and that it ran while its stack was read.
+func runsOn(t *threads.Thread) (out []string) {
+	if t.Capability != eventlog.NoCapability {
+		out = append(out, fmt.Sprintf("capability %d", t.Capability))
+	}
+	if t.TID != 0 {
+		out = append(out, fmt.Sprintf("OS thread %d", t.TID))
+	}
+	if t.Bound {
+		out = append(out, "bound")
+	}
+	if t.Moved {
+		out = append(out, "ran while it was read")
+	}
+	return out
+}
+
 // blockedOn says what a thread waits for; empty if that is nothing that is known.
 func blockedOn(t *threads.Thread) string {
 	switch {
@@ -282,18 +299,7 @@ func (t text) group(group *threads.Group) {
 		if len(first.For) > 0 {
 			about = append(about, by(first.Blocker, first.Holds)+" "+t.names(first.For, standardNames))
 		}
-		if first.Capability != eventlog.NoCapability {
-			about = append(about, fmt.Sprintf("capability %d", first.Capability))
-		}
-		if first.TID != 0 {
-			about = append(about, fmt.Sprintf("OS thread %d", first.TID))
-		}
-		if first.Bound {
-			about = append(about, "bound")
-		}
-		if first.Moved {
-			about = append(about, "ran while it was read")
-		}
+		about = append(about, runsOn(first)...)
 	}
 	bytes := uint64(0)
 	for _, n := range group.Threads {

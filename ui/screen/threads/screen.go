@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"ccagent/eventlog"
 	"ccagent/internal/format"
 	"ccagent/profile"
 	"ccagent/profile/threads"
@@ -507,19 +506,7 @@ func about(a *answer, i int) []string {
 	if behind := a.behind[i]; len(behind) > 0 {
 		out = append(out, format.Plural(uint64(len(behind)), "thread")+" waiting for it: "+some(g, behind))
 	}
-	var also []string
-	if t.Capability != eventlog.NoCapability {
-		also = append(also, fmt.Sprintf("capability %d", t.Capability))
-	}
-	if t.TID != 0 {
-		also = append(also, fmt.Sprintf("OS thread %d", t.TID))
-	}
-	if t.Bound {
-		also = append(also, "bound")
-	}
-	if t.Moved {
-		also = append(also, "ran while it was read")
-	}
+	also := runsOn(t)
 	if t.StackBytes > 0 {
 		also = append(also, format.Quantity(t.StackBytes, "bytes")+" of stack")
 	}

@@ -80,7 +80,7 @@ func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
 	}
 	y := in.Min.Y
 	if in.Dy() >= 4 {
-		s.drawHead(p, in, cols, a, y)
+		s.drawHead(p, in, cols, y)
 		y++
 	}
 	foot := in.Max.Y
@@ -104,19 +104,16 @@ func (s *Screen) legend(p *widget.Painter, a *answer) string {
 	return high + "   " + p.Glyphs.Idle + " no sample   " + p.Glyphs.NotWatched + " not watched   enter: that thread only"
 }
 
-func (s *Screen) drawHead(p *widget.Painter, in widget.Rect, cols columns, a *answer, y int) {
+func (s *Screen) drawHead(p *widget.Painter, in widget.Rect, cols columns, y int) {
 	x := in.Min.X + 2
-	head := func(what, event string) {
-		if event == "" {
-			what = "no " + what
-		}
+	head := func(what string) {
 		p.Right(x, x+shareWidth-1, y, what, p.Theme.Dim)
 		p.Right(x+shareWidth, x+useWidth-1, y, "±95%", p.Theme.Dim)
 		x += useWidth
 	}
-	head("cpu", a.users.CPU)
+	head("CPU")
 	if cols.alloc {
-		head("alloc", a.users.Alloc)
+		head("alloc")
 	}
 	p.Text(x, y, x+cols.name, "thread", p.Theme.Dim)
 	if s.time.Strip.Dx() > 0 {

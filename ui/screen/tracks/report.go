@@ -11,7 +11,7 @@ import (
 )
 
 // Table is the table of the threads of a capture: how much of the CPU time and of the bytes
-// allocated each has.
+// allocated each has, and how long it waited where the log says so.
 type Table struct {
 	Profile *profile.Profile
 	Filter  profile.Filter
@@ -33,23 +33,42 @@ func (r Table) Text(w io.Writer, o printer.Options) error {
 		p.Note("%s", noThreads)
 		return p.Flush()
 	}
-	p.Line(p.Bold("   cpu  ±95%   alloc  ±95%  thread"))
+	head := "   CPU  ±95%   alloc  ±95%  "
+	if u.Blocked != "" {
+		head += "  blocked   share  ±95%  "
+	}
+	p.Line(p.Bold(head + "thread"))
 	n := o.Rows(len(u.Threads), standardThreads)
 	for i := range u.Threads[:n] {
 		t := &u.Threads[i]
-		p.Line(useColumn(p, &t.CPU), "  ", useColumn(p, &t.Alloc), "  ", printer.Fit(nameOf(t), 80))
+		waited := ""
+		if u.Blocked != "" {
+			waited = printer.PadLeft(blockedFor(&t.Blocked), 9) + "  " + useColumn(p, &t.Blocked) + "  "
+		}
+		p.Line(useColumn(p, &t.CPU), "  ", useColumn(p, &t.Alloc), "  ", waited, printer.Fit(nameOf(t), 80))
 	}
 	if rest := len(u.Threads) - n; rest > 0 {
 		var cpu, alloc float64
 		for i := range u.Threads[n:] {
 			cpu, alloc = cpu+u.Threads[n+i].CPU.Share, alloc+u.Threads[n+i].Alloc.Share
 		}
-		p.Line(p.Faint(fmt.Sprintf("%s more, in all with %s of the cpu and %s of alloc: --top 0 prints all", format.Plural(uint64(rest), "thread"),
+		p.Line(p.Faint(fmt.Sprintf("%s more, in all with %s of the CPU time and %s of alloc: --top 0 prints all", format.Plural(uint64(rest), "thread"),
 			format.Percent(cpu), format.Percent(alloc))))
 	}
 	p.Line("")
-	p.Note("cpu, alloc: of the samples of each event; ±95%%: how far the share may be off, 95 times in 100, in points. --thread ID chooses one in other commands.")
+	if u.Blocked != "" {
+		p.Note("blocked: for how long the thread waited, and its part of the waiting of all")
+	}
+	p.Note("CPU, alloc: of the samples of each event; ±95%%: how far the share may be off, 95 times in 100, in points. --thread ID chooses one in other commands.")
 	return p.Flush()
+}
+
+// blockedFor is for how long a thread waited.
+func blockedFor(u *threads.Use) string {
+	if u.Samples == 0 {
+		return "-"
+	}
+	return format.Duration(u.Weight)
 }
 
 // nameOf names a thread: its id, and its label if it has one.
@@ -73,16 +92,20 @@ func useColumn(p *printer.Printer, u *threads.Use) string {
 type tableJSON struct {
 	CPU     *string    `json:"cpu_event"`
 	Alloc   *string    `json:"alloc_event"`
+	Blocked *string    `json:"blocked_event"`
 	Threads []tableRow `json:"threads"`
 	Why     *string    `json:"problem"`
 }
 
 type tableRow struct {
-	PID   *uint32  `json:"pid"`
-	ID    uint64   `json:"id"`
-	Label *string  `json:"label"`
-	CPU   *useJSON `json:"cpu"`
-	Alloc *useJSON `json:"alloc"`
+	PID     *uint32  `json:"pid"`
+	ID      uint64   `json:"id"`
+	Label   *string  `json:"label"`
+	CPU     *useJSON `json:"cpu"`
+	Alloc   *useJSON `json:"alloc"`
+	Blocked *useJSON `json:"blocked"`
+	// BlockedNs is for how long the thread waited.
+	BlockedNs *uint64 `json:"blocked_ns"`
 }
 
 type useJSON struct {
@@ -96,7 +119,7 @@ type useJSON struct {
 // JSON implements printer.Report.
 func (r Table) JSON(w io.Writer, o printer.Options) error {
 	u := threads.UsersOf(r.Profile, r.Filter)
-	doc := tableJSON{CPU: printer.Known(u.CPU), Alloc: printer.Known(u.Alloc), Threads: []tableRow{}}
+	doc := tableJSON{CPU: printer.Known(u.CPU), Alloc: printer.Known(u.Alloc), Blocked: printer.Known(u.Blocked), Threads: []tableRow{}}
 	if len(u.Threads) == 0 {
 		doc.Why = printer.Known(noThreads)
 	}
@@ -108,7 +131,7 @@ func (r Table) JSON(w io.Writer, o printer.Options) error {
 	}
 	for i := range u.Threads[:o.Rows(len(u.Threads), len(u.Threads))] {
 		t := &u.Threads[i]
-		doc.Threads = append(doc.Threads, tableRow{printer.Known(t.PID), t.TSO, printer.Known(t.Label), of(u.CPU, &t.CPU), of(u.Alloc, &t.Alloc)})
+		doc.Threads = append(doc.Threads, tableRow{printer.Known(t.PID), t.TSO, printer.Known(t.Label), of(u.CPU, &t.CPU), of(u.Alloc, &t.Alloc), of(u.Blocked, &t.Blocked), printer.If(u.Blocked != "", t.Blocked.Weight)})
 	}
 	return printer.JSON(w, doc)
 }

@@ -11,6 +11,7 @@ import (
 	"ccagent/ui/internal/screentest"
 	"ccagent/ui/keymap"
 	"ccagent/ui/model"
+	"ccagent/ui/printer"
 	"ccagent/ui/screen"
 )
 
@@ -115,5 +116,37 @@ func TestSort(t *testing.T) {
 	}
 	if pat, _ := screen.Compile("^8$", false); !s.Screen.Find(&pat, 1) || x.cursor.TSO != 8 {
 		t.Errorf("found %+v", x.cursor)
+	}
+}
+
+// Of a log of waits the table has for how long each thread waited; of others it has no such column.
+func TestTableOfWaits(t *testing.T) {
+	l := logtest.New()
+	l.Write(0, &eventlog.EventDef{Index: 1, Requested: "blocked", Granted: "blocked", Unit: "ns"})
+	node := l.Stack(l.Block(l.Binding("main", "M", "f", 0)))
+	for i := range uint64(100) {
+		l.SampleOf(i*1e6, eventlog.Sample{Weight: 1e6, Node: node, TSO: 7})
+		l.SampleOf(i*1e6, eventlog.Sample{Event: 1, Weight: 3e7, Node: node, TSO: 7 + i%2})
+	}
+	p, err := profile.Load(bytes.NewReader(l.End()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, doc bytes.Buffer
+	if err := (Table{Profile: p}).Text(&text, printer.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(text.String(), "1.50 s"); n != 2 || !strings.Contains(text.String(), "blocked   share") {
+		t.Errorf("%d threads waited for 1.50 s, of two:\n%s", n, text.String())
+	}
+	if err := (Table{Profile: p}).JSON(&doc, printer.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(doc.String(), `"blocked_ns": 1500000000`); n != 2 || !strings.Contains(doc.String(), `"blocked_event": "blocked"`) {
+		t.Errorf("%d threads waited for 1.5 s, of two:\n%s", n, doc.String())
+	}
+	text.Reset()
+	if err := (Table{Profile: log(t)}).Text(&text, printer.Options{}); err != nil || strings.Contains(text.String(), "blocked") {
+		t.Errorf("without waits: %v\n%s", err, text.String())
 	}
 }

@@ -1,0 +1,234 @@
+package census
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"ccagent/heap"
+	"ccagent/internal/ghc"
+	"ccagent/perf"
+)
+
+// drawing is a heap whose megablocks are read in random order: however many there was time for are a
+// random sample of all.
+type drawing struct {
+	d     *Descriptors // its lists of groups are those of what was read so far
+	units []unit       // in random order, as many as may be read
+	all   int          // megablocks that are divided into groups
+	// whole are groups that take whole megablocks: a look at one descriptor shows them all.
+	whole []heap.Group
+	read  int // units whose descriptors were read, the first so many
+	known int // groups in use that were read of them
+	stood int // those of them that were read while the program stood
+	buf   []byte
+}
+
+// unit is a megablock that is divided into groups.
+type unit struct {
+	at     uint64
+	groups []heap.Group // in use
+}
+
+// leastDrawn is how many megablocks are read while the program stands, however long that takes: of fewer,
+// bands would say little. It is about a millisecond.
+const leastDrawn = 64
+
+// headsAtOnce is how many megablocks' first descriptors are read at once.
+const headsAtOnce = 512
+
+// heads finds the megablocks that are divided into groups, by the first descriptor of each: of those
+// that a group takes whole but the first has descriptors, and a free one is not looked at.
+func (r *Reader) heads(w *drawing, until uint64) error {
+	var addresses [headsAtOnce]uint64
+	text := make([]byte, headsAtOnce*heap.HeadBytes)
+	d := w.d
+	for _, s := range d.stretches() {
+		for at := s.Start; at < s.End; {
+			if until != 0 && perf.Monotonic() > until {
+				return ErrPause
+			}
+			n := min(headsAtOnce, int((s.End-at)/ghc.MegablockBytes))
+			if d.Megablocks+uint64(n) > maxMegablocks {
+				return r.tooLarge()
+			}
+			for i := range n {
+				addresses[i] = at + uint64(i)*ghc.MegablockBytes + heap.HeadOffset
+			}
+			if err := r.Memory.Scattered(addresses[:n], text[:n*heap.HeadBytes]); err != nil {
+				return fmt.Errorf("read the descriptors of the heap's blocks: %w", err)
+			}
+			for end := at + uint64(n)*ghc.MegablockBytes; at < end; {
+				i := n - int((end-at)/ghc.MegablockBytes)
+				g, whole := heap.Head(at, text[i*heap.HeadBytes:][:heap.HeadBytes], (s.End-at)/ghc.MegablockBytes)
+				switch {
+				case whole == 0:
+					w.units = append(w.units, unit{at: at})
+				case g.IsFree():
+					d.Free = append(d.Free, g)
+					d.Unallocated += uint64(g.Blocks)
+				case g.Has(ghc.BlockNonmoving):
+					d.Nonmoving = true
+					d.Segments = append(d.Segments, g)
+				default:
+					w.whole = append(w.whole, g)
+				}
+				d.Megablocks += max(whole, 1)
+				at += max(whole, 1) * ghc.MegablockBytes
+			}
+		}
+	}
+	if d.Megablocks == 0 {
+		return ErrNoHeap
+	}
+	return nil
+}
+
+// draw reads descriptors of megablocks in random order until a time, CLOCK_MONOTONIC in ns, and gives up
+// if it has not found the megablocks by giveUp. The program stands.
+func (r *Reader) draw(until, giveUp uint64) (*drawing, error) {
+	d, err := r.extent()
+	if err != nil {
+		return nil, err
+	}
+	w := &drawing{d: d, buf: make([]byte, heap.DescriptorBytes)}
+	if err := r.heads(w, giveUp); err != nil {
+		return nil, err
+	}
+	w.all = len(w.units)
+	rand.Shuffle(len(w.units), func(i, k int) { w.units[i], w.units[k] = w.units[k], w.units[i] })
+	for w.read < len(w.units) && !w.full() && (w.read < leastDrawn || perf.Monotonic() < until) {
+		if err := r.next(w); err != nil {
+			return nil, err
+		}
+	}
+	w.stood = w.read
+	if d.Filling, err = r.filling(); err != nil {
+		return nil, fmt.Errorf("read the run-time system's capabilities: %w", err)
+	}
+	if d.Nonmoving {
+		return nil, ErrNonmoving
+	}
+	return w, nil
+}
+
+// next reads the descriptors of the next megablock.
+func (r *Reader) next(w *drawing) error {
+	u := &w.units[w.read]
+	if _, err := r.Memory.ReadAt(w.buf, int64(u.at)); err != nil {
+		return fmt.Errorf("read the descriptors of the heap's blocks: %w", err)
+	}
+	w.d.describe(u.at, w.buf, 1, func(g heap.Group) { u.groups = append(u.groups, g) })
+	w.known += len(u.groups)
+	w.read++
+	return nil
+}
+
+// full reports whether as many groups are known as are kept of a heap: no more megablocks are read.
+func (w *drawing) full() bool { return w.known+len(w.d.Free)+len(w.d.Segments) >= maxGroups }
+
+// complete reports whether all descriptors were read.
+func (w *drawing) complete() bool { return w.read == w.all }
+
+// assemble gives the descriptors all that was read, by address.
+func (w *drawing) assemble() {
+	d := w.d
+	d.Groups = slices.Clone(w.whole)
+	for i := range w.units[:w.read] {
+		d.Groups = append(d.Groups, w.units[i].groups...)
+	}
+	for _, all := range [][]heap.Group{d.Groups, d.Free, d.Segments} {
+		slices.SortFunc(all, func(x, y heap.Group) int { return cmp.Compare(x.Start, y.Start) })
+	}
+}
+
+// group finds a group in use by its start, as it is now; nil if there is none. Megablocks that were read once
+// are kept in known.
+func (r *Reader) group(known map[uint64]map[uint64]*heap.Group, start uint64) (*heap.Group, error) {
+	at := start &^ (ghc.MegablockBytes - 1)
+	all := known[at]
+	if all == nil {
+		text := make([]byte, heap.DescriptorBytes)
+		if _, err := r.Memory.ReadAt(text, int64(at)); err != nil {
+			return nil, err
+		}
+		all = map[uint64]*heap.Group{}
+		heap.Groups(at, text, 1, func(g heap.Group) { all[g.Start] = &g }, nil)
+		known[at] = all
+	}
+	return all[start], nil
+}
+
+// extendPiece is after how many megablocks it is asked again whether the program has collected its heap.
+const extendPiece = 64
+
+// promotedPart is the part of the oldest generation, one in so many, that may have come to it meanwhile:
+// what is read after that is not what the collection has left.
+const promotedPart = 256
+
+// extend reads descriptors of further megablocks while the program runs, as long as its oldest generation is
+// what it was.
+func (r *Reader) extend(w *drawing) error {
+	for w.read < len(w.units) && !w.full() {
+		from := w.read
+		for w.read < min(from+extendPiece, len(w.units)) {
+			if err := r.next(w); err != nil {
+				return err
+			}
+		}
+		promoted, err := r.promoted(w.d.Generations)
+		if err != nil && err != ErrCollected {
+			return err
+		}
+		if err != nil || promoted > w.d.Oldest().Words/promotedPart+slackBlocks*ghc.BlockBytes/8 {
+			for i := from; i < w.read; i++ {
+				w.units[i].groups = nil
+			}
+			w.read = from
+			return nil
+		}
+	}
+	return nil
+}
+
+// promoted is by how many words the oldest generation has grown; ErrCollected if it is being collected, or
+// was.
+func (r *Reader) promoted(before []Generation) (uint64, error) {
+	last := len(before) - 1
+	all, err := r.unmoved(before, last)
+	if err != nil {
+		return 0, err
+	}
+	return all[last].Words - before[last].Words, nil
+}
+
+// collected returns ErrCollected if a generation, from a number on, is being collected, or was since the generations were
+// as they are given.
+func (r *Reader) collected(before []Generation, from int) error {
+	_, err := r.unmoved(before, from)
+	return err
+}
+
+// unmoved reads the generations, of which those from a number on must not have been collected.
+func (r *Reader) unmoved(before []Generation, from int) ([]Generation, error) {
+	all, err := r.generations()
+	if err != nil {
+		return nil, err
+	}
+	if len(all) != len(before) {
+		return nil, ErrCollected // their number never changes: this is another program, or no truth
+	}
+	for i := from; i < len(all); i++ {
+		if all[i].moved(&before[i]) {
+			return nil, ErrCollected
+		}
+	}
+	return all, nil
+}
+
+// moved reports whether a generation has been collected, or is. A collection counts at its end. At its start it
+// takes the words away from the generation, to which younger ones only add.
+func (g *Generation) moved(before *Generation) bool {
+	return g.Collections != before.Collections || g.Words < before.Words
+}

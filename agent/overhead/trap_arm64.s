@@ -1,0 +1,15 @@
+#include "textflag.h"
+
+TEXT ·callProbeSite(SB), NOSPLIT, $0-0
+	JMP ·afterSite<>(SB)
+
+TEXT ·callPlainSite(SB), NOSPLIT, $0-0
+	JMP ·afterSite<>(SB)
+
+TEXT ·afterSite<>(SB), NOSPLIT, $0-0
+	RET
+
+TEXT ·probeSiteAddress(SB), NOSPLIT, $0-8
+	MOVD $·callProbeSite(SB), R0
+	MOVD R0, ret+0(FP)
+	RET
