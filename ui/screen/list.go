@@ -46,6 +46,16 @@ func MouseList(l *widget.List, rows widget.Rect, m Mouse) bool {
 	return false
 }
 
+// MouseRows is MouseList for a screen's list: moved is called after it, and a double click opens the
+// row that was pressed, unless the screen says why that is off.
+func MouseRows(s Screen, l *widget.List, rows widget.Rect, m Mouse, moved func()) {
+	pressed := MouseList(l, rows, m)
+	moved()
+	if pressed && m.Double && s.Why(keymap.Open) == "" {
+		s.Do(keymap.Open)
+	}
+}
+
 // wheel is the number of rows that a turn of the wheel scrolls.
 func wheel(m Mouse) int {
 	if m.Kind == WheelUp {

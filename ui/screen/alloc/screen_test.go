@@ -84,6 +84,27 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// A click moves the cursor; a double click opens the row, unless there is nothing to open.
+func TestDoubleClick(t *testing.T) {
+	s := open(t)
+	s.Draw(120, 40)
+	rows := s.Screen.(*Screen).inner
+	s.Screen.Mouse(screen.Mouse{X: rows.Min.X, Y: rows.Min.Y, Double: true})
+	if s.C.Goto != "" {
+		t.Errorf("a closure whose place is not known opens %q", s.C.Goto)
+	}
+	second := screen.Mouse{X: rows.Min.X, Y: rows.Min.Y + 1}
+	s.Screen.Mouse(second)
+	if got := s.Screen.Subject().Line; s.C.Goto != "" || got != 3 {
+		t.Errorf("a click opens %q, and leaves the cursor at line %d", s.C.Goto, got)
+	}
+	second.Double = true
+	s.Screen.Mouse(second)
+	if s.C.Goto != screen.Source || s.C.Line != 3 {
+		t.Errorf("a double click opens %q at line %d", s.C.Goto, s.C.Line)
+	}
+}
+
 // A log without blocks says why there is nothing, in both forms.
 func TestNothing(t *testing.T) {
 	p, err := profile.Load(bytes.NewReader(logtest.New().End()))

@@ -276,11 +276,7 @@ func (s *Screen) Back() bool { return false }
 // Mouse implements Screen.
 func (s *Screen) Mouse(m screen.Mouse) {
 	s.refresh()
-	pressed := screen.MouseList(&s.list, s.inner, m)
-	s.note()
-	if pressed && m.Double && s.Why(keymap.Open) == "" {
-		s.Do(keymap.Open)
-	}
+	screen.MouseRows(s, &s.list, s.inner, m, s.note)
 }
 
 // Find implements Screen. Without a search, n and N step through the hottest instructions.

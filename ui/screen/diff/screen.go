@@ -267,11 +267,7 @@ func (s *Screen) Back() bool {
 
 // Mouse implements Screen.
 func (s *Screen) Mouse(m screen.Mouse) {
-	pressed := screen.MouseList(&s.list, s.inner, m)
-	s.note()
-	if pressed && m.Double && s.Why(keymap.Open) == "" {
-		s.c.Goto = screen.Source
-	}
+	screen.MouseRows(s, &s.list, s.inner, m, s.note)
 }
 
 // Find implements Screen.

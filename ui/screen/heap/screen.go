@@ -287,11 +287,7 @@ func (s *Screen) Mouse(m screen.Mouse) {
 		s.time.Mouse(m)
 		s.dragging = m.Kind == screen.Press && !m.Double
 	case m.Kind != screen.Press || screen.Inside(s.inner, m):
-		pressed := screen.MouseList(&s.list, s.inner, m)
-		s.note()
-		if pressed && m.Double && s.Why(keymap.Open) == "" {
-			s.Do(keymap.Open)
-		}
+		screen.MouseRows(s, &s.list, s.inner, m, s.note)
 	}
 }
 

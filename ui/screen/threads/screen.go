@@ -428,11 +428,7 @@ func (s *Screen) Mouse(m screen.Mouse) {
 	switch {
 	case screen.Inside(s.table, m):
 		s.inStack = s.inStack && m.Kind != screen.Press
-		pressed := screen.MouseList(&s.list, s.table, m)
-		s.note()
-		if pressed && m.Double && s.Why(keymap.Open) == "" {
-			s.Do(keymap.Open)
-		}
+		screen.MouseRows(s, &s.list, s.table, m, s.note)
 	case screen.Inside(s.frames, m):
 		s.inStack = s.inStack || m.Kind == screen.Press
 		screen.MouseList(&s.stack, s.frames, m)

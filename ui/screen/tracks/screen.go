@@ -256,11 +256,7 @@ func (s *Screen) Mouse(m screen.Mouse) {
 		s.time.Mouse(m)
 	}
 	if screen.Inside(s.table, m) && (m.Kind == screen.Press || m.X < s.time.Strip.Min.X) {
-		pressed := screen.MouseList(&s.list, s.table, m)
-		s.note()
-		if pressed && m.Double {
-			s.Do(keymap.Open)
-		}
+		screen.MouseRows(s, &s.list, s.table, m, s.note)
 	}
 }
 
