@@ -168,6 +168,19 @@ func commentVersion(f *elffile.File) string {
 	return ghc.CommentVersion(data)
 }
 
+// markerIn returns the position in the file's span [offset, size], from its begin, of the marker of the run-time system's
+// description of itself.
+func markerIn(f *elffile.File, span [2]uint64) (marker uint64, found bool) {
+	position := uint64(0)
+	err := f.Scan(span[0], span[1], scanRodata, longestString, func(chunk []byte) bool {
+		i := bytes.Index(chunk, ghc.InfoMarker)
+		marker, found = position+uint64(max(i, 0)), i >= 0
+		position += uint64(len(chunk) - min(longestString, len(chunk)))
+		return !found
+	})
+	return marker, found && err == nil
+}
+
 // rtsStrings looks for the run-time system's own strings in read-only data:
 // its project version and way. hint is a version seen elsewhere, believed if
 // it is among several candidates.
@@ -175,18 +188,19 @@ func rtsStrings(f *elffile.File, hint string) (version, way string, ok bool) {
 	var versions []string
 	nearest, distance := "", uint64(1)<<63
 	for _, span := range rodata(f) {
-		marker, position := uint64(0), uint64(0)
+		// Programs that are not Haskell have none, and are most: looking for versions takes many times as long.
+		marker, found := markerIn(f, span)
+		if !found {
+			continue
+		}
+		position := uint64(0)
 		type candidate struct {
 			text string
 			at   uint64
 		}
 		var seen []candidate
 		hinted := false
-		const overlap = 64
-		err := f.Scan(span[0], span[1], scanRodata, overlap, func(chunk []byte) bool {
-			if i := bytes.Index(chunk, ghc.InfoMarker); i >= 0 && !ok {
-				ok, marker = true, position+uint64(i)
-			}
+		err := f.Scan(span[0], span[1], scanRodata, longestString, func(chunk []byte) bool {
 			if way == "" {
 				way = findWay(chunk)
 			}
@@ -197,13 +211,14 @@ func rtsStrings(f *elffile.File, hint string) (version, way string, ok bool) {
 					hinted = hinted || text == hint
 				}
 			}
-			position += uint64(len(chunk) - min(overlap, len(chunk)))
-			return !ok || way == "" || !hinted // else nothing more can be learned
+			position += uint64(len(chunk) - min(longestString, len(chunk)))
+			return position <= marker || way == "" || !hinted // else nothing more can be learned
 		})
-		if err != nil || !ok {
+		if err != nil {
 			way = ""
 			continue
 		}
+		ok = true
 		for _, c := range seen {
 			versions = append(versions, c.text)
 			if d := max(c.at, marker) - min(c.at, marker); d < distance {
@@ -223,7 +238,8 @@ func rtsStrings(f *elffile.File, hint string) (version, way string, ok bool) {
 	return nearest, way, true
 }
 
-// The longest match of each expression, with the zero bytes around it, is shorter than this.
+// The longest match of each expression, with the zero bytes around it, is shorter than this; so is the marker. Two chunks
+// of a scan share as much, so that none is cut.
 const longestString = 64
 
 // findWay returns the first match of ghc.WayString. The expression is tried only where the
