@@ -26,8 +26,9 @@ func (e *Engine) drainUntil(settled uint64) error {
 	}
 	runtime.LockOSThread() // overhead.ThreadCPU measures the calling thread
 	before := overhead.ThreadCPU()
+	e.applied = 0
 	defer func() {
-		e.meter.handling += overhead.ThreadCPU() - before
+		e.meter.handling += overhead.ThreadCPU() - before - e.applied
 		runtime.UnlockOSThread()
 	}()
 	e.drained = 0
@@ -77,33 +78,44 @@ func (e *Engine) drainBatch(settled uint64) (more bool, err error) {
 			return cmp.Compare(perf.ChangeTime(a), perf.ChangeTime(b))
 		})
 	}
-	next := 0
 	var later []perf.Change
 	for i := range e.batch[:n] {
 		s := &e.batch[i]
-		for next < len(e.changes) && perf.ChangeTime(e.changes[next]) <= s.Time {
-			if err := e.apply(e.changes[next], settled, &later); err != nil {
-				return false, err
-			}
-			next++
+		err := e.applyWhile(func(c perf.Change) bool { return perf.ChangeTime(c) <= s.Time }, settled, &later)
+		if err != nil {
+			return false, err
 		}
 		if err := e.consume(s); err != nil && !errors.Is(err, errNotMeasured) {
 			return false, err
 		}
 	}
 	e.drained += n
-	more = n == batchSize
-	for ; !more && next < len(e.changes); next++ {
-		change := e.changes[next]
-		if endsProgram(change) && perf.ChangeTime(change) > settled {
-			break
-		}
-		if err := e.apply(change, settled, &later); err != nil {
+	if more = n == batchSize; !more {
+		err = e.applyWhile(func(c perf.Change) bool { return !endsProgram(c) || perf.ChangeTime(c) <= settled }, settled, &later)
+		if err != nil {
 			return false, err
 		}
 	}
-	e.changes = append(later, e.changes[next:]...)
+	e.changes = append(later, e.changes...)
 	return more, nil
+}
+
+// applyWhile applies the changes that come first, as long as one is to be. What it takes is not charged to samples:
+// where a host starts programs all the time, looking at them would leave no budget for any.
+func (e *Engine) applyWhile(is func(perf.Change) bool, settled uint64, later *[]perf.Change) error {
+	if len(e.changes) == 0 || !is(e.changes[0]) {
+		return nil
+	}
+	before := overhead.ThreadCPU()
+	defer func() { e.applied += overhead.ThreadCPU() - before }()
+	for len(e.changes) > 0 && is(e.changes[0]) {
+		change := e.changes[0]
+		e.changes = e.changes[1:]
+		if err := e.apply(change, settled, later); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // apply applies a change of a process that is followed. The side band reports all processes;

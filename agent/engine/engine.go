@@ -87,6 +87,7 @@ type Engine struct {
 	batch    []perf.Sample
 	drained  int // records, by the last Drain
 	changes  []perf.Change
+	applied  uint64 // CPU time of applying changes in the last Drain, ns
 	// lostChanges is set when the user was warned that some changes were lost.
 	lostChanges bool
 	meter       meter
