@@ -49,7 +49,7 @@ func TestBoostedSamplesWeighTheSame(t *testing.T) {
 			t.Errorf("the samples of thread %v have weights %v", of, weights[of])
 		}
 	}
-	if ns := w.inStep(func(uint32) bool { return true }); ns != 0 {
-		t.Errorf("%d ns are found to be in step", ns)
+	if part := w.inStep(func(uint32) bool { return true }); part != 0 {
+		t.Errorf("a part of %v is found to be in step", part)
 	}
 }

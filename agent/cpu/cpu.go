@@ -413,7 +413,9 @@ func (s *cpu) writeSampling() error {
 				d.TotalError = uint64(math.Sqrt(e.squares))
 			}
 			if w := e.window; w != nil {
-				d.CPUNs, d.UnsampledNs, d.InStepNs = s.perLog[log], w.leftover(of), w.inStep(of)
+				// Both are of what the processes have had since the start: a log that began later has its part of it.
+				used := s.perLog[log]
+				d.CPUNs, d.UnsampledNs, d.InStepNs = used, min(w.leftover(of), used), uint64(w.inStep(of)*float64(used))
 			}
 			if t := e.tick; t != nil {
 				d.TickHz, d.EventHz = uint32(t.rate()+0.5), uint32(e.now.Frequency)

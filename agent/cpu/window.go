@@ -199,18 +199,23 @@ func (w *window) forget(gone func(pid uint32) bool) {
 	maps.DeleteFunc(w.counts, func(of thread, _ *balance) bool { return gone(of.pid) })
 }
 
-// inStep is the CPU time of threads whose samples are far more, or far less, than their time
-// would have it: by more than three standard deviations of independent samples, and a third.
-func (w *window) inStep(of func(pid uint32) bool) (ns uint64) {
+// inStep is the part of some processes' CPU time that is of threads whose samples are far more, or far less, than
+// their time would have it: by more than three standard deviations of independent samples, and a third.
+func (w *window) inStep(of func(pid uint32) bool) (part float64) {
+	all := 0.0
 	for t, b := range w.counts {
-		if !of(t.pid) || b.expected < own && b.samples < own {
+		if !of(t.pid) {
+			continue
+		}
+		all += b.time
+		if b.expected < own && b.samples < own {
 			continue
 		}
 		if off := math.Abs(b.samples - b.expected); off > 3*math.Sqrt(max(b.expected, 1)) && off > b.expected/3 {
-			ns += uint64(b.time)
+			part += b.time
 		}
 	}
-	return ns
+	return part / max(all, 1)
 }
 
 // leftover is the time of some processes that no sample stands for so far, ns.

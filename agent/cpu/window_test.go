@@ -52,14 +52,14 @@ func TestWindowWeighsByCPUTime(t *testing.T) {
 	near("in all", got[slow], 15_000_000+14_000_000+4_000_000)
 	near("left in the end", w.leftover(all), 0)
 	near("all weights", w.weight, 533_000_000)
-	if ns := w.inStep(all); ns != 0 {
-		t.Errorf("%d ns are in step", ns)
+	if part := w.inStep(all); part != 0 {
+		t.Errorf("a part of %v is in step", part)
 	}
 	// A thread with four times the samples of its time.
 	step := thread{2, 2}
 	sample(step, 200)
 	settle(map[thread]uint64{step: 200_000_000})
-	near("in step", w.inStep(all), 200_000_000)
+	near("in step", uint64(w.inStep(all)*733_000_000), 200_000_000)
 	near("its weight", got[step], 200_000_000)
 }
 

@@ -87,6 +87,9 @@ func samplingOf(e *columns.Event) (lines []string) {
 		if s.UnsampledNs > 0 {
 			line += fmt.Sprintf("; %s without samples", format.Percent(format.Ratio(s.UnsampledNs, s.CPUNs)))
 		}
+		if before := e.Weight - min(s.CPUNs, e.Weight); before > s.CPUNs/50 {
+			line += fmt.Sprintf("; they stand for %s before this log, too", format.Duration(before))
+		}
 		lines = append(lines, line)
 	}
 	switch {
