@@ -25,6 +25,21 @@ var endElements = map[eventlog.TransactionEnd]string{
 	eventlog.TransactionRetried: "(retried)", eventlog.TransactionThrown: "(exception)",
 }
 
+// WaitElement reports whether an element is what threads wait for.
+func WaitElement(name string) bool {
+	return slices.Contains(slices.Collect(maps.Values(waitElements)), name)
+}
+
+// EndElement reports whether an element is how attempts to run a transaction end, and whether they had committed.
+func EndElement(name string) (ended, committed bool) {
+	for end, element := range endElements {
+		if element == name {
+			return true, end == eventlog.TransactionCommitted
+		}
+	}
+	return false, false
+}
+
 // leafElements are the names of all elements of leaves without code.
 func leafElements() []string {
 	return slices.Concat(slices.Collect(maps.Values(waitElements)), slices.Collect(maps.Values(endElements)))

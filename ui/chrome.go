@@ -126,19 +126,26 @@ func (d chrome) title(r layout.Rect) {
 		word = "" // the log's name needs the room
 	}
 	x := p.Text(r.Min.X+1, r.Min.Y, r.Max.X, word, ws)
-	name := p.Width(d.log.src.Name)
 	free := r.Max.X - x - p.Width(counts) - 4
 	if r.Dx() >= layout.MinWidth {
 		free -= d.deck.tabsWidth(tabsNamed) // the tabs go before the log's length
 	}
+	name := d.log.src.Name
+	if p.Width(name) > free { // the ending says the least
+		name = strings.TrimSuffix(name, ".eventlog")
+	}
 	choice := ""
 	for _, d := range about {
 		choice = d
-		if min(name, 24)+2+p.Width(d) <= free {
+		if min(p.Width(name), 24)+2+p.Width(d) <= free {
 			break
 		}
 	}
-	x = p.Name(x, r.Min.Y, min(x+max(0, free-p.Width(choice)-2), x+40), d.log.src.Name, t.Title) + 2
+	room := free - p.Width(choice) - 2
+	if choice == "" && counts == "" {
+		room = free + 3 // up to the tabs
+	}
+	x = p.Name(x, r.Min.Y, min(x+max(0, room), x+40), name, t.Title) + 2
 	if choice != "" {
 		x = p.Text(x, r.Min.Y, r.Max.X-p.Width(counts)-1, choice, t.Text) + 2
 	}
@@ -149,7 +156,7 @@ func (d chrome) title(r layout.Rect) {
 	if counts != "" {
 		x = p.Text(x, r.Min.Y, r.Max.X, counts, st)
 	}
-	d.deck.drawTabs(p, r, x+1, d.why)
+	d.deck.drawTabs(p, r, x-1, d.why)
 }
 
 // keptAndLost adds the counts to how many samples are kept, in width columns: in words if there is

@@ -6,6 +6,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 )
 
 // See is where more is to be found.
@@ -49,6 +50,16 @@ func SentenceOf(s *profile.Selection) Sentence {
 			return collected(s, c)
 		}
 	}
+	switch e := s.EventDef(); {
+	case e.Waits():
+		if out, ok := waited(s, h, what); ok {
+			return out
+		}
+	case e.Granted == columns.STM || e.Granted == columns.STMCPU:
+		if out, ok := attempted(s, h); ok {
+			return out
+		}
+	}
 	first := top(h)
 	if first == nil {
 		return Sentence{}
@@ -66,6 +77,8 @@ func unitOf(s *profile.Selection) string {
 		return "CPU time"
 	case s.CountsBytes():
 		return "what is allocated"
+	case e.Waits():
+		return "the time in which threads wait"
 	default:
 		return "all " + e.Title()
 	}

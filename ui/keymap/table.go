@@ -132,7 +132,7 @@ var common = []Section{
 	{"View of the data", []Binding{
 		{Sort, []string{"s"}, "s", "sort", "sort by share, only, inclusive or name"},
 		{Invert, []string{"i"}, "i", "", "turn the call tree: from the root down, or from the leaves up"},
-		{Metric, []string{"t"}, "t", "", "next event: cycles, alloc, …"},
+		{Metric, []string{"t"}, "t", "event", "next event: cycles, alloc, …"},
 		{Base, []string{"%"}, "%", "", "shares of the samples kept, or of all samples"},
 		{Minimum, []string{"L"}, "L", "", "leave out rows below a share"},
 		{Core, []string{"K"}, "K", "", "the Core of the selected element in the place of its source, and back"},

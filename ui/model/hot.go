@@ -26,7 +26,7 @@ func (e *Engine) summarise(sel *profile.Selection) *Summary {
 		out.Nameless = !e.p.Symbolised
 	case !a.Complete || !e.p.HaveEnd && e.p.HaveCapture:
 		out.Damaged = "cut off: the log has no end"
-	case !e.p.Symbolised && e.p.HaveCapture:
+	case !e.p.Symbolised && e.p.HaveCapture && len(e.p.Sites) > 0: // without code there is nothing to name
 		out.Damaged = "no symbols: run ccagent symbolize"
 	}
 	return out

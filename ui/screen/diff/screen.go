@@ -27,7 +27,10 @@ var Kind = screen.Kind{
 		}
 		return ""
 	},
-	First: func(c *screen.Context) bool { return c.Compared != nil },
+	First: func(c *screen.Context) bool { // of censuses of the heap there is nothing to compare by code
+		p := c.Profile
+		return c.Compared != nil && (p.Samples() > 0 || len(p.HeapGraphs) == 0)
+	},
 	Keys: keymap.Screen{
 		Help: "difference of two logs or groups of logs (ccview diff A B)",
 		Does: []keymap.Action{keymap.Mode, keymap.NonZero, keymap.Base, keymap.Sort},

@@ -29,6 +29,7 @@ type Heap struct {
 	Series      *timeline.HeapSeries // nil if there is nothing
 	Names       []string             // by row of Series
 	Sized       bool                 // bands are sizes, for the log has no heap profile
+	Single      bool                 // the heap profile has one census: nothing is known of other moments
 	// Lines are sizes by column.
 	Lines []HeapLine
 	// NotWatched are the columns in which collections, which report the sizes, were not watched.
@@ -80,7 +81,11 @@ func newHeap(p *profile.Profile, c part, n model.Window) *Heap {
 	if i := c.Profile; i < len(p.HeapProfiles) {
 		hp := &p.HeapProfiles[i]
 		h.What, h.Restriction = hp.What(), hp.Restriction
-		h.Series = timeline.Heap(hp, n.From, n.To, n.Cols, shownBands)
+		from, to := n.From, n.To
+		if h.Single = len(hp.Censuses) == 1; h.Single {
+			from, to = 0, hp.Censuses[0].Time+1
+		}
+		h.Series = timeline.Heap(hp, from, to, n.Cols, shownBands)
 		for _, r := range h.Series.Rows {
 			h.Names = append(h.Names, hp.Bands[r.Band].Title())
 		}
@@ -162,8 +167,8 @@ func (h *Heap) only(i int) {
 }
 
 func (h *Heap) pauses(p *profile.Profile, n model.Window) {
-	own := timeline.Exclusive(timeline.PausesIn(timeline.Pauses(p), profile.Range{From: n.From, To: n.To}))
 	h.Pauses = timeline.PausesIn(timeline.Pauses(p), profile.Range{From: n.From, To: n.To})
+	own := timeline.Exclusive(h.Pauses)
 	h.All, h.ByGen = timeline.SumPauses(h.Pauses)
 	h.Generation, h.InGC = make([]int8, n.Cols), make([]float64, n.Cols)
 	for i := range h.Generation {

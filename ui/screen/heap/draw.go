@@ -16,15 +16,103 @@ import (
 
 // Draw implements Screen.
 func (s *Screen) Draw(p *widget.Painter, f layout.Frame) {
+	if s.mode() != bandsMode {
+		s.table.draw(p, f, s.modeNames(), s.zoomed)
+		return
+	}
 	s.refresh()
 	d, h := s.latest(), s.heap()
-	top, bands, pauses := divide(f.Body, s.zoomed || f.Small)
+	s.inner, s.chart = widget.Rect{}, widget.Rect{}
+	if h != nil && h.Single {
+		s.drawCensus(p, f.Body, h)
+		return
+	}
+	top, bands, pauses := divide(f.Body, s.zoomed || f.Small, d != nil && len(d.Pauses) == 0)
 	s.drawChart(p, top, d, h)
-	s.inner = widget.Rect{}
 	if !bands.Empty() {
 		s.drawBands(p, bands, h)
+	}
+	if !pauses.Empty() {
 		s.drawPauses(p, pauses, d)
 	}
+}
+
+// drawCensus draws the bands of the only census, by size.
+func (s *Screen) drawCensus(p *widget.Painter, r widget.Rect, h *Heap) {
+	t := p.Theme
+	w := &s.c.Window
+	title := "one census, by " + h.What
+	if names := s.modeNames(); names != "" {
+		title = names + "   " + title
+	}
+	p.Box(r, title, fmt.Sprintf("%s at %s", format.ShortBytes(h.Series.Peak), pane.Seconds(h.Series.PeakTime, w)), true)
+	in := r.Inset(1)
+	if in.Empty() {
+		return
+	}
+	const figure, share = 11, 8
+	drawn := h.Series.Drawn > 0
+	x := p.Right(in.Min.X, in.Min.X+3+figure-1, in.Min.Y, "bytes", t.Dim) + len("bytes") + 1
+	p.Right(x, x+share-1, in.Min.Y, "share", t.Dim)
+	x += share
+	if drawn {
+		p.Right(x, x+figure-1, in.Min.Y, "±", t.Dim)
+		x += figure
+	}
+	bar := max(8, min(40, (in.Max.X-x)/3))
+	p.Text(x+bar+1, in.Min.Y, in.Max.X, "band", t.Dim)
+	in.Min.Y++
+	s.inner = in
+	if len(s.rows) == 0 {
+		screen.DrawInstead(p, in, s.c.Emptied("band"))
+		return
+	}
+	most := uint64(1)
+	for i := range s.rows {
+		most = max(most, peakOf(h.At(s.rows[i])))
+	}
+	s.list.Draw(in, func(k, y int) {
+		i, x := s.rows[k], in.Min.X
+		bytes := peakOf(h.At(i))
+		part := format.Ratio(bytes, h.Series.Peak)
+		if k == s.list.Cursor {
+			p.Text(x, y, in.Max.X, p.Glyphs.Pointer, t.Strong)
+		}
+		x += 3
+		st := t.Text
+		if l := theme.HeatLevel(part); l > 0 {
+			st = t.Heat[l-1]
+		}
+		p.Right(x, x+figure-1, y, format.BytesLike(bytes, most), st)
+		x += figure
+		p.Right(x, x+share-1, y, format.Percent(part), t.Dim)
+		x += share
+		if drawn {
+			if i >= 0 {
+				p.Right(x, x+figure-1, y, "±"+format.ShortBytes(peakOf(h.Series.Rows[i].Margins)), t.Dim)
+			}
+			x += figure
+		}
+		scaled := float64(bytes) / float64(most)
+		p.Bar(x, y, bar, scaled, scaled)
+		x += bar + 1
+		s.drawName(p, x, y, in.Max.X, h, i)
+		if k == s.list.Cursor {
+			p.Tint(widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, y+1)}, t.Selected)
+		}
+	})
+}
+
+// drawName draws the name of a row's band.
+func (s *Screen) drawName(p *widget.Painter, x, y, end int, h *Heap, row int) {
+	st := p.Theme.Text
+	if row < 0 {
+		st = p.Theme.Dim
+	}
+	if s.c.Search.RE != nil && s.c.Search.RE.MatchString(s.name(h, row)) {
+		st = p.Theme.Match
+	}
+	p.Name(x, y, end, s.name(h, row), st)
 }
 
 // bandStyle gives neighbouring bands different styles; a band is identified by its letter.
@@ -42,6 +130,12 @@ func (s *Screen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *Heap) {
 	s.time.Strip.Min.X = min(in.Min.X+pane.LabelWidth, in.Max.X)
 	s.time.FitWindow()
 	title, note := s.title(h2)
+	if names := s.modeNames(); names != "" {
+		title = names + "   " + title
+	}
+	if p.Width(title)+p.Width(note)+8 > r.Dx() {
+		note = ""
+	}
 	if d != nil && slices.Contains(d.NotWatched, true) {
 		note = p.Glyphs.NotWatched + " not watched  " + note
 	}
@@ -58,8 +152,11 @@ func (s *Screen) drawChart(p *widget.Painter, r widget.Rect, d, h2 *Heap) {
 	y := in.Min.Y
 	s.time.Axis(p, y)
 	y++
-	if d.Missing != "" && in.Dy() > 6 {
-		for _, l := range screen.Wrap(p, d.Missing, in.Dx()-2) {
+	for _, said := range []string{d.Missing, s.noPauses(d)} {
+		if in.Dy() <= 6 {
+			break
+		}
+		for _, l := range screen.Wrap(p, said, in.Dx()-2) {
 			if y < in.Max.Y-4 {
 				p.Text(in.Min.X+1, y, in.Max.X, l, t.Dim)
 				y++
@@ -272,14 +369,7 @@ func (s *Screen) drawBands(p *widget.Painter, r widget.Rect, h *Heap) {
 			}
 			right(text, t.Dim)
 		}
-		name := t.Text
-		if i < 0 {
-			name = t.Dim
-		}
-		if s.c.Search.RE != nil && s.c.Search.RE.MatchString(s.name(h, i)) {
-			name = t.Match
-		}
-		p.Name(x+1, y, in.Max.X, s.name(h, i), name)
+		s.drawName(p, x+1, y, in.Max.X, h, i)
 		if selected {
 			p.Tint(widget.Rect{Min: image.Pt(in.Min.X, y), Max: image.Pt(in.Max.X, y+1)}, t.Selected)
 		}
@@ -292,6 +382,19 @@ func (s *Screen) margin(h *Heap, row, column int) uint64 {
 		return 0
 	}
 	return valueAt(h.Series.Rows[row].Margins, column)
+}
+
+// noPauses says why there are no pauses; empty if there are.
+func (s *Screen) noPauses(d *Heap) string {
+	switch {
+	case len(d.Pauses) > 0:
+		return ""
+	case d.Unseen != "":
+		return "collections were not looked at: " + d.Unseen
+	case d.Partly:
+		return "no collection was seen in this time: the probes were in place for a part of it, or for none"
+	}
+	return "the log has no collections in this time: ccagent record -e gc has them, and +RTS -l"
 }
 
 // drawPauses draws the pauses for GC: sums of the window, and those at the cursor.
@@ -308,19 +411,6 @@ func (s *Screen) drawPauses(p *widget.Painter, r widget.Rect, d *Heap) {
 			p.Text(in.Min.X+1, y, in.Max.X, l, st)
 			y++
 		}
-	}
-	if len(d.Pauses) == 0 {
-		none := "the log has no collections in this time; +RTS -l logs them"
-		switch {
-		case d.Unseen != "":
-			none = "collections were not looked at: " + d.Unseen
-		case d.Partly:
-			none = "no collection was seen in this time: the probes were in place for a part of it, or for none"
-		}
-		for _, l := range screen.Wrap(p, none, in.Dx()-2) {
-			line(l, t.Dim)
-		}
-		return
 	}
 	line("gen  pauses    total   median  longest", t.Dim)
 	for _, g := range append(d.ByGen[:len(d.ByGen):len(d.ByGen)], d.All) {

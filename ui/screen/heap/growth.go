@@ -2,6 +2,7 @@ package heap
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -150,6 +151,18 @@ func (r RetainedGrowth) graphs() (before, after *columns.HeapGraph, why string) 
 	return before, after, ""
 }
 
+// mismatch says what is wrong with the two logs.
+func (r RetainedGrowth) mismatch() []string {
+	x, y := &r.Before.Capture, &r.After.Capture
+	switch {
+	case x.PID != y.PID || x.Program != y.Program:
+		return []string{fmt.Sprintf("These are logs of two processes: %s (%d) and %s (%d). What differs need not have grown.", x.Program, x.PID, y.Program, y.PID)}
+	case x.StartUnixNs > y.StartUnixNs:
+		return []string{"The log given as the earlier one is the later."}
+	}
+	return nil
+}
+
 // Text implements printer.Report.
 func (r RetainedGrowth) Text(w io.Writer, o printer.Options) error {
 	p := newOut(w, o)
@@ -159,10 +172,8 @@ func (r RetainedGrowth) Text(w io.Writer, o printer.Options) error {
 		return p.Flush()
 	}
 	p.Wrap(p.Bold, "   ", printer.Fit(o.File, 60), format.Bytes(after.Bytes)+" alive", format.Signed(int64(after.Bytes-before.Bytes))+" since the earlier census")
-	if x, y := &r.Before.Capture, &r.After.Capture; x.PID != y.PID || x.Program != y.Program {
-		p.Note("These are logs of two processes: %s (%d) and %s (%d). What differs need not have grown.", x.Program, x.PID, y.Program, y.PID)
-	} else if x.StartUnixNs > y.StartUnixNs {
-		p.Note("The log given as the earlier one is the later.")
+	for _, note := range r.mismatch() {
+		p.Note("%s", note)
 	}
 	branches, bands := r.of(before, after, max(1, o.Rows(len(after.Branches), retainedRows)))
 	row := func(d *grown, first int64, indent string) {

@@ -7,6 +7,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/profile/diagnosis"
 	"ccagent/ui/printer"
 )
@@ -59,19 +60,12 @@ func (r Paths) Text(w io.Writer, o printer.Options) error {
 		p.Line("")
 		p.Line(p.Bold(printer.Fit(n.title(path.Closure), p.room(0))))
 		p.Note("%s (%s) are nearest to this root; the one at the end retains %s", format.Plural(path.Count, "closure"), format.Bytes(path.Bytes), format.Bytes(path.Retained))
-		p.Line("  ", printer.Fit(n.root(path.Root), p.room(2)))
-		for _, s := range path.Steps {
-			if s.Skipped > 0 {
-				p.Line("    ", p.Faint(fmt.Sprintf("… %s left out", format.Plural(uint64(s.Skipped), "closure"))))
+		for _, l := range n.pathLines(path) {
+			if text := printer.Fit(l.text, p.room(2)); l.aside {
+				p.Line("  ", p.Faint(text))
+			} else {
+				p.Line("  ", text)
 			}
-			line := n.title(s.Closure)
-			if s.Times > 1 {
-				line += fmt.Sprintf("  × %s", format.Count(uint64(s.Times)))
-			}
-			if s.Frame != 0 {
-				p.Line("    ", p.Faint(printer.Fit("in the stack's "+n.title(s.Frame), p.room(4))))
-			}
-			p.Line("    ", printer.Fit(line, p.room(4)))
 		}
 	}
 	if left := len(all) - rows; left > 0 {
@@ -79,6 +73,31 @@ func (r Paths) Text(w io.Writer, o printer.Options) error {
 		p.Note("%d more: --top 0 prints all", left)
 	}
 	return p.Flush()
+}
+
+// pathLine is a root or a step of a path, or between them a remark.
+type pathLine struct {
+	text  string
+	aside bool
+}
+
+// pathLines are the root and the steps of a path.
+func (n *graphNames) pathLines(path *columns.HeapPath) []pathLine {
+	out := []pathLine{{n.root(path.Root), false}}
+	for _, s := range path.Steps {
+		if s.Skipped > 0 {
+			out = append(out, pathLine{fmt.Sprintf("  … %s left out", format.Plural(uint64(s.Skipped), "closure")), true})
+		}
+		if s.Frame != 0 {
+			out = append(out, pathLine{"  in the stack's " + n.title(s.Frame), true})
+		}
+		line := "  " + n.title(s.Closure)
+		if s.Times > 1 {
+			line += fmt.Sprintf("  × %s", format.Count(uint64(s.Times)))
+		}
+		out = append(out, pathLine{line, false})
+	}
+	return out
 }
 
 // room is what is left of a line behind so many columns; 0 where lines have no end.

@@ -23,7 +23,7 @@ var Kind = screen.Kind{
 	Name: screen.Heap, Tab: "Heap", New: newScreen,
 	First: func(c *screen.Context) bool { // all that such a log has
 		p := c.Profile
-		return p.Samples() == 0 && (len(p.HeapProfiles) > 0 || len(p.GCs) > 0)
+		return p.Samples() == 0 && (len(p.HeapProfiles) > 0 || len(p.GCs) > 0 || len(modes(c)) > 1)
 	},
 	Keys: keymap.Screen{
 		Help: "heap and collections over time",
@@ -31,6 +31,7 @@ var Kind = screen.Kind{
 		Notes: []keymap.Note{
 			{Action: keymap.Open, Help: "of the heap: one band alone"},
 			{Action: keymap.Brush, Help: "of the heap: growth is measured from here"},
+			{Action: keymap.Mode, Help: "of the heap: bands over time, where the memory is, what keeps what alive, what keeps growth alive"},
 		},
 	},
 }
@@ -53,7 +54,9 @@ type Screen struct {
 	inner    widget.Rect
 	chart    widget.Rect
 	dragging bool
-	begun    bool // the cursor has been put where the heap is largest
+	chosen   mode
+	table    tableView // what other modes than bands show
+	begun    bool      // the cursor has been put where the heap is largest
 }
 
 // heapSeen is what rows was made from.
@@ -80,7 +83,7 @@ func (o heapOrder) String() string {
 }
 
 func newScreen(c *screen.Context) screen.Screen {
-	return &Screen{c: c, time: pane.NewTime(c), choice: part{}}
+	return &Screen{c: c, time: pane.NewTime(c), choice: part{}, chosen: firstMode(c), table: tableView{c: c}}
 }
 
 // latest is the latest answer; nil until there is one.
@@ -188,12 +191,26 @@ func (s *Screen) note() {
 // Why implements Screen.
 func (s *Screen) Why(a keymap.Action) string {
 	switch a {
-	case keymap.NextPane, keymap.PrevPane:
-		return "h l move in time, j k between bands: no pane to go to"
+	case keymap.Mode:
+		return s.whyNoMode()
 	case keymap.Invert:
 		return "inverting turns the call tree; " + s.c.Key(screen.Stacks) + " shows it"
 	case keymap.Focus, keymap.Drop, keymap.Hide, keymap.Merge, keymap.Collapse, keymap.Sandwich:
 		return "the heap has no stacks to narrow; enter shows one band, [ ] a range"
+	}
+	if s.mode() != bandsMode {
+		return s.table.why(a)
+	}
+	if h := s.heap(); h != nil && h.Single {
+		switch a {
+		case keymap.Left, keymap.Right, keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight,
+			keymap.Bookmark, keymap.NextBookmark, keymap.Sort, keymap.Zoom:
+			return "the log has one census, whose bands stand by size"
+		}
+	}
+	switch a {
+	case keymap.NextPane, keymap.PrevPane:
+		return "h l move in time, j k between bands: no pane to go to"
 	case keymap.Open:
 		if s.choice.Band == 0 {
 			switch i, ok := s.row(); {
@@ -204,10 +221,6 @@ func (s *Screen) Why(a keymap.Action) string {
 			case s.heap().Sized:
 				return "the log has no heap profile: there are sizes alone"
 			}
-		}
-	case keymap.Mode:
-		if d := s.latest(); d == nil || d.Profiles < 2 {
-			return "the log has no second heap profile"
 		}
 	case keymap.Brush:
 		if s.heap() == nil {
@@ -224,6 +237,15 @@ func (s *Screen) Why(a keymap.Action) string {
 // Do implements Screen.
 func (s *Screen) Do(a keymap.Action) string {
 	s.refresh()
+	switch {
+	case a == keymap.Mode:
+		return s.nextMode()
+	case a == keymap.Zoom:
+		s.zoomed = !s.zoomed
+		return ""
+	case s.mode() != bandsMode:
+		return s.table.do(a)
+	}
 	switch a {
 	case keymap.Left, keymap.Right, keymap.RangeFrom, keymap.RangeTo, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight,
 		keymap.Bookmark, keymap.NextBookmark:
@@ -239,11 +261,6 @@ func (s *Screen) Do(a keymap.Action) string {
 	case keymap.Sort:
 		s.order = (s.order + 1) % heapOrders
 		return "sorted by " + s.order.String()
-	case keymap.Mode:
-		s.choice.Profile = (s.choice.Profile + 1) % s.latest().Profiles
-		s.choice.Band = 0
-	case keymap.Zoom:
-		s.zoomed = !s.zoomed
 	case keymap.Open:
 		if s.choice.Band > 0 {
 			s.choice.Band = 0
@@ -261,7 +278,7 @@ func (s *Screen) Do(a keymap.Action) string {
 // Back implements Screen.
 func (s *Screen) Back() bool {
 	switch {
-	case s.time.Back():
+	case s.mode() == bandsMode && s.time.Back():
 	case s.choice.Band > 0:
 		s.choice.Band = 0
 	case s.zoomed:
@@ -274,6 +291,10 @@ func (s *Screen) Back() bool {
 
 // Mouse implements Screen.
 func (s *Screen) Mouse(m screen.Mouse) {
+	if s.mode() != bandsMode {
+		s.table.mouse(s, m)
+		return
+	}
 	if s.dragging && m.Kind != screen.Press {
 		s.time.Mouse(m)
 		s.dragging = m.Kind != screen.Release
@@ -293,6 +314,9 @@ func (s *Screen) Mouse(m screen.Mouse) {
 
 // Find implements Screen.
 func (s *Screen) Find(p *screen.Pattern, by int) bool {
+	if s.mode() != bandsMode {
+		return s.table.find(p, by)
+	}
 	s.refresh()
 	h := s.heap()
 	if p.RE == nil || h == nil {
@@ -303,6 +327,9 @@ func (s *Screen) Find(p *screen.Pattern, by int) bool {
 
 // Subject implements Screen.
 func (s *Screen) Subject() screen.Subject {
+	if s.mode() != bandsMode {
+		return s.table.subject()
+	}
 	out := screen.Subject{Key: model.NoKey}
 	if i, ok := s.row(); ok {
 		h := s.heap()
@@ -313,12 +340,17 @@ func (s *Screen) Subject() screen.Subject {
 }
 
 // Query implements Screen.
-func (s *Screen) Query() model.Query { return s.c.QueryWindow(s.choice) }
+func (s *Screen) Query() model.Query {
+	if m := s.mode(); m != bandsMode {
+		return s.c.Query(tablePart{m, s.c.Compared})
+	}
+	return s.c.QueryWindow(s.choice)
+}
 
 // Report implements Screen.
 func (s *Screen) Report() (func(*profile.Selection) (printer.Report, error), error) {
-	p := s.c.Profile
-	return func(*profile.Selection) (printer.Report, error) { return Report{Profile: p}, nil }, nil
+	r := tablePart{s.mode(), s.c.Compared}.report(s.c.Profile)
+	return func(*profile.Selection) (printer.Report, error) { return r, nil }, nil
 }
 
 func (s *Screen) title(h *Heap) (title, note string) {
