@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -43,9 +44,15 @@ func needEngines(t *testing.T) string {
 // engineAt is engine at an address.
 func engineAt(t *testing.T, name, address string) (dir string) {
 	t.Helper()
-	bin := needEngines(t)
 	dir = t.TempDir()
-	cmd := command(t, filepath.Join(bin, name), address, dir)
+	startEngine(t, name, address, address, dir)
+	return dir
+}
+
+// startEngine starts one of the engines with its arguments, and waits until it listens at an address.
+func startEngine(t *testing.T, name, address string, args ...string) {
+	t.Helper()
+	cmd := command(t, filepath.Join(needEngines(t), name), args...)
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +86,6 @@ func engineAt(t *testing.T, name, address string) (dir string) {
 		}
 		return err == nil
 	})
-	return dir
 }
 
 // received are sums of a profile by function: of leaves, and of whole stacks.
@@ -252,6 +258,40 @@ func TestEnginesReceiveWhatCcviewShows(t *testing.T) {
 				t.Errorf("hot shows no binding of %s", event)
 			}
 		}
+	}
+}
+
+// The pipeline that docs/fleet.md recommends passes profiles on as they are.
+func TestRecommendedPipeline(t *testing.T) {
+	behind, passed := engine(t, "otelcol")
+	direct, kept := engine(t, "otelcol")
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "fleet.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, config, _ := strings.Cut(string(text), "```yaml\n")
+	config, _, _ = strings.Cut(config, "```")
+	front := freeAddress(t)
+	for placeholder, address := range map[string]string{"0.0.0.0:4318": front, "https://engine:4318": "http://" + behind} {
+		if !strings.Contains(config, placeholder) {
+			t.Fatalf("no %s in\n%s", placeholder, config)
+		}
+		config = strings.ReplaceAll(config, placeholder, address)
+	}
+	startEngine(t, "otelcol", front, config)
+
+	log, _ := record(t, []string{"-e", "cpu-clock,alloc"}, testprog.Build(t, "alloc31", testprog.Options{}), "20000")
+	r := run(t, command(t, ccview, "push", "--to", "otlp=http://"+front, "--to", "otlp=http://"+direct, log))
+	if r.status != 0 || strings.Count(r.stdout, "1 log sent") != 2 {
+		t.Fatalf("push: %+v", r)
+	}
+	eventually(t, "the profile is passed on", func() bool {
+		names, err := filepath.Glob(filepath.Join(passed, "*"))
+		return err == nil && len(names) > 0
+	})
+	want := ofOTLP(t, only(t, kept))
+	if got := ofOTLP(t, only(t, passed)); len(got) == 0 || !reflect.DeepEqual(got, want) {
+		t.Errorf("passed on: %+v\nsent: %+v", got, want)
 	}
 }
 

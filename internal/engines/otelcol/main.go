@@ -1,7 +1,8 @@
-// Command otelcol is OpenTelemetry's collector with the OTLP receiver and one exporter, which writes what
+// Command otelcol is OpenTelemetry's collector with the OTLP receiver and exporter, and with one that writes what
 // arrives to files, one a request, as protobuf.
 //
-//	otelcol HOST:PORT DIR
+//	otelcol HOST:PORT DIR    keeps what arrives in the folder
+//	otelcol CONFIGURATION    does what the configuration says, a text in YAML
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/xconsumer"
 	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	"go.opentelemetry.io/collector/exporter/xexporter"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/pdata/pprofile"
@@ -41,7 +43,12 @@ func (k *keeper) ConsumeProfiles(_ context.Context, pd pprofile.Profiles) error 
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(k.dir, fmt.Sprintf("%06d.pb", k.n.Add(1))), b, 0o600)
+	name := fmt.Sprintf("%06d.pb", k.n.Add(1))
+	part := k.dir + "." + name // nobody reads half a file
+	if err := os.WriteFile(part, b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, filepath.Join(k.dir, name))
 }
 
 var _ xconsumer.Profiles = (*keeper)(nil)
@@ -49,28 +56,34 @@ var _ xconsumer.Profiles = (*keeper)(nil)
 func none() component.Config { return &struct{}{} }
 
 func main() {
-	if len(os.Args) != 3 {
-		log.Fatal("otelcol HOST:PORT DIR")
+	var config, dir string
+	switch len(os.Args) {
+	case 2:
+		config = os.Args[1]
+	case 3:
+		dir = os.Args[2]
+		config = fmt.Sprintf(`{receivers: {otlp: {protocols: {http: {endpoint: %q}}}}, exporters: {keep: {}}, service: {pipelines: {profiles: {receivers: [otlp], exporters: [keep]}}}}`, os.Args[1])
+	default:
+		log.Fatal("otelcol HOST:PORT DIR, or otelcol CONFIGURATION")
 	}
 	keep := xexporter.NewFactory(component.MustNewType("keep"), none, xexporter.WithProfiles(
 		func(context.Context, exporter.Settings, component.Config) (xexporter.Profiles, error) {
-			return &keeper{dir: os.Args[2]}, nil
+			return &keeper{dir: dir}, nil
 		}, component.StabilityLevelDevelopment))
 	factories := func() (f otelcol.Factories, err error) {
 		f.Telemetry = telemetry.NewFactory(none)
 		if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
 			return f, err
 		}
-		f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](keep)
+		f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](keep, otlphttpexporter.NewFactory())
 		return f, err
 	}
-	config := fmt.Sprintf(`yaml:{receivers: {otlp: {protocols: {http: {endpoint: %q}}}}, exporters: {keep: {}}, service: {pipelines: {profiles: {receivers: [otlp], exporters: [keep]}}}}`, os.Args[1])
 	cmd := otelcol.NewCommand(otelcol.CollectorSettings{
 		BuildInfo: component.BuildInfo{Command: "otelcol"}, Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{DefaultScheme: "yaml",
 			ProviderFactories: []confmap.ProviderFactory{yamlprovider.NewFactory()}}},
 	})
-	cmd.SetArgs([]string{"--feature-gates=+service.profilesSupport", "--config", config})
+	cmd.SetArgs([]string{"--feature-gates=+service.profilesSupport", "--config", "yaml:" + config})
 	if err := cmd.Execute(); err != nil {
 		log.Fatal(err)
 	}
