@@ -51,19 +51,22 @@ func Program(path string, remedy func(packages []string) string) ([]Check, error
 			Fix: "name the compiled program itself; cabal list-bin prints its path"}}, nil
 	}
 	if unsupported := (*elffile.UnsupportedError)(nil); errors.As(err, &unsupported) {
-		return programChecks(path, &binary.Info{}), nil
+		return programChecks(path, &binary.Info{}, ""), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("examine program %s: %w", path, err)
 	}
 	b := binary.IdentifyFile(opened)
-	stripped := !b.HasSymtab
+	stripped, form := !b.HasSymtab, formOf(&b)
 	from, debug := "", addDebugFile(path, &b)
 	if debug != nil {
 		defer debug.file.Close()
 		from, opened = debug.file.Name(), debug.elf
+		if form == ghc.Stripped && b.HasSymtab {
+			form = ghc.DebugFile
+		}
 	}
-	checks := programChecks(path, &b)
+	checks := programChecks(path, &b, form)
 	for i := range checks {
 		switch c := &checks[i]; {
 		case from == "" || c.Status != OK:
@@ -114,7 +117,30 @@ func openELF(f *os.File) (*elffile.File, error) {
 	return elffile.Open(f, info.Size())
 }
 
-func programChecks(path string, b *binary.Info) []Check {
+// formOf gives the form of a program, without what a debug file adds; empty if it is none of those that tests know.
+func formOf(b *binary.Info) ghc.Form {
+	switch {
+	case b.Library:
+		return ghc.Embedded
+	case b.DynamicHaskell && !b.HasSymtab:
+	case b.DynamicHaskell && b.PIE:
+		return ghc.SharedPIE
+	case b.DynamicHaskell:
+		return ghc.Shared
+	case b.PIE: // with libraries that are position-independent, which Debian's are not
+	case b.HasSymtab && b.Static:
+		return ghc.Static
+	case b.HasSymtab:
+		return ghc.Linked
+	case b.HasMiniDebug:
+		return ghc.MiniDebug
+	default:
+		return ghc.Stripped
+	}
+	return ""
+}
+
+func programChecks(path string, b *binary.Info, form ghc.Form) []Check {
 	if b.Packer != "" {
 		return []Check{{Name: "program", Status: Failed, Detail: fmt.Sprintf("%s is packed by %s: it unpacks its code into memory that belongs to no file, where nothing has a name", path, b.Packer),
 			Fix: "profile it unpacked: upx -d " + path}}
@@ -123,23 +149,27 @@ func programChecks(path string, b *binary.Info) []Check {
 		return []Check{{Name: "program", Status: Failed, Detail: path + " is not a Haskell program compiled by GHC",
 			Fix: "only its C code can be sampled; name a program that ghc linked"}}
 	}
-	return []Check{version(b), way(b), symbols(b), notes(b), provenance(b)}
+	return []Check{version(b, form), way(b), symbols(b), notes(b), provenance(b)}
 }
 
-func version(b *binary.Info) Check {
+func version(b *binary.Info, form ghc.Form) Check {
 	c := Check{Name: "GHC", Status: OK, Detail: "GHC " + b.GHCVersion}
 	if b.GHCVersion == "" {
 		c.Status, c.Detail = Warning, "compiled by GHC, version unknown"
 		c.Fix = "its stacks are walked by the newest known layout; if they fail, report the version"
 		return c
 	}
-	switch v, err := ghc.ParseVersion(b.GHCVersion); {
-	case err != nil || !v.Known():
+	switch evidence, release := ghc.EvidenceOf(b.GHCVersion, b.Arch, b.Way, form); evidence {
+	case ghc.Unknown:
 		c.Status = Warning
 		c.Detail += fmt.Sprintf(": not known; it is taken for %v", ghc.Newest)
 		c.Fix = "if stacks fail, report the version"
-	case !v.Ran():
-		c.Detail += ": layouts as in GHC's sources; no program of this series was tested"
+	case ghc.Read:
+		c.Detail += ": read from GHC's sources; never run on " + b.Arch
+	case ghc.RunOtherwise:
+		c.Detail += fmt.Sprintf(": tests run programs of %s on %s, but none of this way that is linked as this one", release, b.Arch)
+	case ghc.Run:
+		c.Detail += fmt.Sprintf(": a run-time system as this one was run in tests (%s, %s, %s)", release, b.Arch, form)
 	}
 	return c
 }

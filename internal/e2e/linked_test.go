@@ -23,16 +23,22 @@ var linked = map[string]func(*testing.T, string, testprog.Options) string{
 	},
 	"static with musl": func(t *testing.T, name string, o testprog.Options) string { return testprog.BuildMusl(t, name, o) },
 	"stripped, with a debug file": func(t *testing.T, name string, o testprog.Options) string {
-		objcopy := testprog.NeedTool(t, "objcopy", "binutils")
-		whole, dir := testprog.Build(t, name, o), sharedDir(t, 0o755)
-		exe, debug := filepath.Join(dir, name), filepath.Join(dir, name+".debug")
-		for _, argv := range [][]string{{"--only-keep-debug", whole, debug}, {"--strip-all", "--add-gnu-debuglink=" + debug, whole, exe}} {
-			if out, err := exec.Command(objcopy, argv...).CombinedOutput(); err != nil {
-				t.Fatalf("objcopy %q: %v\n%s", argv, err, out)
-			}
-		}
-		return exe
+		return withDebugFile(t, testprog.Build(t, name, o))
 	},
+}
+
+// withDebugFile gives a copy of a program that is stripped and names its debug file, which lies beside it.
+func withDebugFile(t *testing.T, whole string) string {
+	t.Helper()
+	objcopy, dir := testprog.NeedTool(t, "objcopy", "binutils"), sharedDir(t, 0o755)
+	exe := filepath.Join(dir, filepath.Base(whole))
+	debug := exe + ".debug"
+	for _, argv := range [][]string{{"--only-keep-debug", whole, debug}, {"--strip-all", "--add-gnu-debuglink=" + debug, whole, exe}} {
+		if out, err := exec.Command(objcopy, argv...).CombinedOutput(); err != nil {
+			t.Fatalf("objcopy %q: %v\n%s", argv, err, out)
+		}
+	}
+	return exe
 }
 
 // withMiniDebug gives a copy of a program that is stripped and has the symbols of its functions in .gnu_debugdata, as
@@ -41,7 +47,7 @@ func withMiniDebug(t *testing.T, whole string) string {
 	t.Helper()
 	objcopy, xz, nm := testprog.NeedTool(t, "objcopy", "binutils"), testprog.NeedTool(t, "xz", "xz-utils"), testprog.NeedTool(t, "nm", "binutils")
 	dir := sharedDir(t, 0o755)
-	mini, keep, exe := filepath.Join(dir, "mini"), filepath.Join(dir, "keep"), filepath.Join(dir, filepath.Base(whole))
+	debug, mini, keep, exe := filepath.Join(dir, "debug"), filepath.Join(dir, "mini"), filepath.Join(dir, "keep"), filepath.Join(dir, filepath.Base(whole))
 	listed := func(args ...string) map[string]bool {
 		out, err := exec.Command(nm, append(args, "--format=posix", "--defined-only", whole)...).Output()
 		if err != nil {
@@ -62,7 +68,8 @@ func withMiniDebug(t *testing.T, whole string) string {
 		t.Fatal(err)
 	}
 	for _, argv := range [][]string{
-		{objcopy, "-S", "--remove-section", ".comment", "--keep-symbols=" + keep, whole, mini}, {xz, "-1", mini},
+		{objcopy, "--only-keep-debug", whole, debug},
+		{objcopy, "-S", "--remove-section", ".comment", "--keep-symbols=" + keep, debug, mini}, {xz, "-1", mini},
 		{objcopy, "--strip-all", "--add-section", ".gnu_debugdata=" + mini + ".xz", whole, exe},
 	} {
 		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {

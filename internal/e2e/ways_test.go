@@ -6,8 +6,8 @@ import (
 	"ccagent/internal/testprog"
 )
 
-// Nearly every stack of Haskell code is walked to its root, however the program was compiled
-// and linked.
+// Nearly every stack of Haskell code is walked to its root in programs that are not optimised too. How
+// they are linked is the matter of TestProgramsOfTheTable.
 func TestWaysAreComplete(t *testing.T) {
 	for _, c := range []struct {
 		way  string
@@ -15,11 +15,6 @@ func TestWaysAreComplete(t *testing.T) {
 	}{
 		{"-O0", testprog.Options{O0: true}},
 		{"-O0 -threaded -prof", testprog.Options{O0: true, Threaded: true, Prof: true}},
-		{"-dynamic", testprog.Options{Dynamic: true}},
-		{"-dynamic -pie", testprog.Options{Dynamic: true, NoDebug: true, Flags: []string{"-fPIC", "-pie"}}},
-		{"-split-sections", testprog.Options{Flags: []string{"-split-sections"}}},
-		{"-optl-static", testprog.Options{Flags: []string{"-optl-static"}}},
-		{"stripped", testprog.Options{NoDebug: true, Strip: true, Flags: []string{"-split-sections"}}},
 	} {
 		t.Run(c.way, func(t *testing.T) {
 			exe := testprog.Build(t, "maps", c.opts)

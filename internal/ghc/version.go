@@ -2,7 +2,6 @@ package ghc
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,13 +15,6 @@ var (
 	Oldest = Version{8, 10}
 	Newest = Version{9, 15} // of GHC's sources of October 2025, which will be released as 10.0
 )
-
-// run are the series whose programs ccagent's tests profile. The facts of all others are compared
-// with GHC's sources alone.
-var run = [...]Version{{9, 0}, {9, 6}, {9, 10}}
-
-// Ran reports whether programs of the series were profiled, or the facts about it only read.
-func (v Version) Ran() bool { return slices.Contains(run[:], v) }
 
 // ParseVersion parses a version as GHC prints it: "9.10.3".
 func ParseVersion(s string) (Version, error) {

@@ -21,3 +21,11 @@ func (w Way) Threaded() bool { return w.Has("thr") }
 
 // Debug reports whether the program was linked with -debug, which -ticky implies.
 func (w Way) Debug() bool { return w.Has("debug") }
+
+// Linked gives the way of the run-time system that is the same but for being linked in: "rts_v" of "rts_dyn".
+func (w Way) Linked() Way {
+	if w == "rts_dyn" {
+		return "rts_v"
+	}
+	return Way(strings.TrimSuffix(string(w), "_dyn"))
+}

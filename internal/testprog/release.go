@@ -38,6 +38,17 @@ func fromChroot(tb testing.TB, release string) []string {
 	}
 }
 
+// Chrooted gives the flags by which a program of a release uses the chroot's C libraries and loader, where Build would link it statically;
+// none for the machine's own GHC.
+func Chrooted(tb testing.TB, release string) []string {
+	tb.Helper()
+	if release == "" {
+		return nil
+	}
+	NeedRelease(tb, release)
+	return fromChroot(tb, release)
+}
+
 // NeedRelease skips the test if there is no chroot of that release. It does not make one,
 // because that takes minutes and a mirror.
 func NeedRelease(tb testing.TB, release string) {
@@ -49,7 +60,7 @@ func NeedRelease(tb testing.TB, release string) {
 }
 
 // Compile runs a release's ghc in a folder. Programs are linked statically, so that they run
-// outside of the release's chroot; with -dynamic they use the chroot's loader and libraries.
+// outside of the release's chroot; with -dynamic, and with the flags of Chrooted, they use the chroot's loader and libraries.
 func Compile(tb testing.TB, release, dir string, args ...string) {
 	tb.Helper()
 	var cmd *exec.Cmd
@@ -63,8 +74,11 @@ func Compile(tb testing.TB, release, dir string, args ...string) {
 			tb.Fatal(err)
 		}
 		linked := []string{"-optl-static"}
-		if slices.Contains(args, "-dynamic") {
-			linked = fromChroot(tb, release)
+		switch chrooted := fromChroot(tb, release); {
+		case slices.Contains(args, chrooted[0]):
+			linked = nil
+		case slices.Contains(args, "-dynamic"):
+			linked = chrooted
 		}
 		cmd = exec.Command(filepath.Join(root, "scripts", "ghc-chroot"), slices.Concat([]string{release, "ghc"}, linked, args)...)
 	}

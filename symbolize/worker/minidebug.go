@@ -13,8 +13,8 @@ import (
 
 const (
 	miniDebugMemory = 256 << 20
-	miniDebugBytes  = 64 << 20 // of the symbols of the largest Haskell programs' functions
-	miniDebugTime   = 5 * time.Second
+	miniDebugBytes  = 64 << 20         // of the symbols of the largest Haskell programs' functions
+	miniDebugTime   = 30 * time.Second // a busy machine takes seconds for a few megabytes
 )
 
 // The child sends one message of package sandbox: a status with what it is about.

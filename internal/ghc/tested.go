@@ -1,0 +1,120 @@
+package ghc
+
+import "slices"
+
+// Form is how a program is linked, and what of its symbols is left, as far as it matters for where the run-time system's code and
+// names are found.
+type Form string
+
+// The forms of programs.
+const (
+	Linked     Form = "as ghc links"                // Haskell's libraries linked in, C's shared
+	Static     Form = "static"                      // no dynamic linker, glibc
+	StaticMusl Form = "static with musl"            //
+	Sections   Form = "-split-sections"             // a section for each procedure; the linker drops what is not used
+	Shared     Form = "-dynamic"                    // Haskell's libraries shared
+	SharedPIE  Form = "-dynamic -pie"               // and position-independent
+	Stripped   Form = "stripped"                    // no symbol table
+	DebugFile  Form = "stripped, with a debug file" // which .gnu_debuglink names
+	MiniDebug  Form = "stripped, .gnu_debugdata"    // with the symbols of functions in that section
+	Embedded   Form = "in a library"                // foreign exports in a shared library that a program in another language loads
+)
+
+// Tested is a kind of program that a test profiles.
+type Tested struct {
+	Release string // of GHC: "9.6.6"
+	Arch    string // GOARCH
+	Form    Form
+	Ways    []Way  // of the run-time system, as Way.Linked gives them
+	Test    string // package and function; the package's other tests may profile more
+}
+
+var (
+	plain    = []Way{"rts_v"}
+	threaded = []Way{"rts_thr"}
+	allWays  = []Way{"rts_v", "rts_thr", "rts_p", "rts_thr_p", "rts_thr_debug"}
+)
+
+// Names of tests that profile programs of several kinds.
+const (
+	// TestPrograms builds each program of the table that names it, so that the table cannot say more than is run.
+	TestPrograms = "internal/e2e TestProgramsOfTheTable"
+	emulated     = "internal/hwtest TestRunTimeSystem"
+)
+
+// Programs lists all kinds of programs that tests profile. Of all others the facts were only read: of a release in GHC's sources, of
+// an architecture or way in the same.
+var Programs = []Tested{
+	{"9.0.2", "amd64", Linked, append([]Way{"rts_thr_l"}, allWays...), TestPrograms}, // from 9.4 on every way has the eventlog
+	{"9.0.2", "amd64", Static, threaded, TestPrograms},
+	{"9.0.2", "amd64", StaticMusl, threaded, TestPrograms},
+	{"9.0.2", "amd64", Sections, threaded, TestPrograms},
+	{"9.0.2", "amd64", Shared, []Way{"rts_v", "rts_thr"}, TestPrograms},
+	{"9.0.2", "amd64", SharedPIE, threaded, TestPrograms},
+	{"9.0.2", "amd64", Stripped, threaded, TestPrograms},
+	{"9.0.2", "amd64", DebugFile, threaded, TestPrograms},
+	{"9.0.2", "amd64", MiniDebug, threaded, TestPrograms},
+	{"9.0.2", "amd64", Embedded, plain, "internal/e2e TestHaskellInALibrary"},
+
+	{"9.6.6", "amd64", Linked, threaded, TestPrograms},
+	{"9.6.6", "amd64", Static, allWays, TestPrograms},
+	{"9.6.6", "amd64", Sections, threaded, TestPrograms},
+	{"9.6.6", "amd64", Shared, []Way{"rts_v", "rts_thr"}, TestPrograms},
+	{"9.6.6", "amd64", SharedPIE, threaded, TestPrograms},
+	{"9.6.6", "amd64", Stripped, threaded, TestPrograms},
+	{"9.6.6", "amd64", DebugFile, threaded, TestPrograms},
+	{"9.6.6", "amd64", MiniDebug, threaded, TestPrograms},
+	{"9.6.6", "arm64", Static, []Way{"rts_v", "rts_thr"}, emulated},
+
+	{"9.10.3", "amd64", Linked, threaded, TestPrograms},
+	{"9.10.3", "amd64", Static, allWays, TestPrograms},
+	{"9.10.3", "amd64", Sections, threaded, TestPrograms},
+	{"9.10.3", "amd64", Shared, []Way{"rts_v", "rts_thr"}, TestPrograms},
+	{"9.10.3", "amd64", SharedPIE, threaded, TestPrograms},
+	{"9.10.3", "amd64", Stripped, threaded, TestPrograms},
+	{"9.10.3", "amd64", DebugFile, threaded, TestPrograms},
+	{"9.10.3", "amd64", MiniDebug, threaded, TestPrograms},
+}
+
+// Source is the version of GHC's sources in which the facts about a series were read.
+type Source struct {
+	Series  Version
+	Release string // or the day on which the development branch was read
+}
+
+// Sources lists all known series, oldest first.
+var Sources = []Source{
+	{Version{8, 10}, "8.10.7"}, {Version{9, 0}, "9.0.2"}, {Version{9, 2}, "9.2.8"}, {Version{9, 4}, "9.4.8"}, {Version{9, 6}, "9.6.7"},
+	{Version{9, 8}, "9.8.4"}, {Version{9, 10}, "9.10.2"}, {Version{9, 12}, "9.12.2"}, {Version{9, 14}, "9.14 branch"},
+	{Version{9, 15}, "development, October 2025; to be released as 10.0"},
+}
+
+// Evidence says what what is known of a program rests on.
+type Evidence uint8
+
+const (
+	Unknown      Evidence = iota // nothing: the release is not among those whose facts are known
+	Read                         // GHC's sources: no program of the series, for this architecture, was ever run
+	RunOtherwise                 // a test profiles programs of the series, of other ways or forms
+	Run                          // a test profiles programs of the series, of this way and form
+)
+
+// EvidenceOf says what the facts about a program rest on, and the release whose programs a test profiles, if any does. form is
+// empty where it is not known.
+func EvidenceOf(version, arch string, way Way, form Form) (Evidence, string) {
+	v, err := ParseVersion(version)
+	if err != nil || !v.Known() {
+		return Unknown, ""
+	}
+	found, release := Read, ""
+	for _, p := range Programs {
+		if of, err := ParseVersion(p.Release); err != nil || of != v || p.Arch != arch {
+			continue
+		}
+		if p.Form == form && slices.Contains(p.Ways, way.Linked()) {
+			return Run, p.Release
+		}
+		found, release = RunOtherwise, p.Release
+	}
+	return found, release
+}
