@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ccagent/agent/hold"
+	"ccagent/agent/overhead"
 	"ccagent/agent/process"
 	"ccagent/agent/procfs"
 	"ccagent/heap/threads"
@@ -67,7 +68,7 @@ func Take(ctx context.Context, im *process.Image) (*Dump, error) {
 	if im.RTS == nil {
 		return nil, ErrNotHaskell
 	}
-	t := &taker{ctx: ctx, im: im, d: &Dump{}, reader: Reader(im, threads.DefaultLimits)}
+	t := newTaker(ctx, im)
 	var err error
 	if t.generations, t.d.Searched, err = Generations(ctx, im, t.reader); err != nil {
 		return nil, err
@@ -75,14 +76,27 @@ func Take(ctx context.Context, im *process.Image) (*Dump, error) {
 	return t.take()
 }
 
+func newTaker(ctx context.Context, im *process.Image) *taker {
+	t := &taker{ctx: ctx, im: im, d: &Dump{}, moment: moment{live: im.Memory}, copying: mostCopying}
+	program := programOf(im)
+	program.Memory = &t.moment
+	program.Late = func(page uint64) bool { return t.moment.late(page) && !program.Code(page) }
+	t.reader = threads.New(program, threads.DefaultLimits)
+	return t
+}
+
 // Reader makes a reader of the threads of a process that has a run-time system.
 func Reader(im *process.Image, l threads.Limits) *threads.Reader {
+	return threads.New(programOf(im), l)
+}
+
+func programOf(im *process.Image) threads.Program {
 	b := &im.RTS.Binary
-	return threads.New(threads.Program{
+	return threads.Program{
 		Memory:     im.Memory,
 		Code:       func(address uint64) bool { return im.MappingOf(address) != nil },
 		GHCVersion: b.GHCVersion, Profiled: b.Profiled(), Threaded: b.Threaded(),
-	}, l)
+	}
 }
 
 // taker is the reading of a process.
@@ -91,6 +105,9 @@ type taker struct {
 	im          *process.Image
 	reader      *threads.Reader
 	generations uint64
+	moment      moment
+	copying     time.Duration // for how long memory is copied while threads are stopped
+	held        bool          // OS threads were held in the last attempt
 	d           *Dump
 }
 
@@ -104,36 +121,31 @@ const unknownAttempts = 4
 func (t *taker) take() (*Dump, error) {
 	pid := int(t.im.PID)
 	begun := time.Now()
-	wait, unknown := 200*time.Microsecond, 0
+	wait, held := 200*time.Microsecond, 0
 	for {
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
 		}
 		t.d.Attempts++
+		var busy bool
 		var err error
 		if t.d.Attempts <= runningAttempts {
-			var busy bool
-			if busy, err = t.attempt(nil); err == nil && busy {
-				err = errRuns
-			}
+			busy, err = t.running()
 		} else {
-			var pause time.Duration
-			pause, err = hold.Stilled(pid, func(s *hold.Still) error {
-				busy, err := t.attempt(s)
-				if unknown++; err == nil && busy && unknown < unknownAttempts {
-					return errRuns
-				}
-				return err
-			})
-			t.d.Pause = max(t.d.Pause, pause)
+			busy, err = t.stopped(held+1 >= unknownAttempts)
+			if t.held {
+				held++
+			}
 			var traced *hold.TracedError
 			if errors.As(err, &traced) {
 				return nil, err
 			}
 		}
 		switch {
-		case err == nil:
+		case err == nil && (!busy || held >= unknownAttempts || t.d.Attempts >= leastAttempts):
 			return t.d, nil
+		case err == nil:
+			err = errRuns
 		case errors.Is(err, errStopped):
 			return nil, ErrCollecting
 		}
@@ -157,37 +169,134 @@ var (
 	errStopped = errors.New("the process is stopped, perhaps in the middle of a collection")
 )
 
-// attempt reads the process once. Without s it stops nothing, and reports whether threads run
-// whose stacks are not known for that.
-func (t *taker) attempt(s *hold.Still) (busy bool, err error) {
-	pid := int(t.im.PID)
-	list, err := procfs.Threads(pid)
+// running reads the process without stopping anything, and reports whether threads run whose stacks are not known for
+// that.
+func (t *taker) running() (busy bool, err error) {
+	t.moment.drop()
+	list, err := t.list()
 	if err != nil {
 		return false, err
-	}
-	slices.SortFunc(list, func(a, b procfs.Thread) int { return a.TID - b.TID })
-	var held []heldThread
-	if s != nil {
-		held = t.holdHaskell(s, list)
 	}
 	begun := time.Now()
 	g, err := t.reader.Read(t.generations)
 	if err != nil {
 		return false, err
 	}
-	t.walkRunning(g, held)
+	t.walkRunning(g, nil)
 	if err := t.reader.Check(g); err != nil {
 		return false, err
 	}
-	if err := t.quiet(g, s, held, list); err != nil {
+	if err := t.quiet(g, list); err != nil {
 		return false, err
+	}
+	return t.took(g, list, nil, begun), nil
+}
+
+// mostCopying is for how long memory is copied while OS threads that run Haskell code are stopped. What is not copied by
+// then is read when they run again.
+const mostCopying = 4 * time.Millisecond
+
+// stopped reads the process as it is while the OS threads are stopped that run Haskell code: the memory that a reading
+// before has used is copied meanwhile, and read when they run again. What is read of other memory then counts only where it has
+// not changed. If a collection has moved that it is to be tried again, unless this is the last attempt.
+func (t *taker) stopped(last bool) (busy bool, err error) {
+	t.moment.drop()
+	before, _ := t.reader.Read(t.generations) // it may have been moved meanwhile: then there is only so much of it
+	pages := t.reader.Used()
+	t.moment.prepare(pages)
+	list, err := t.list()
+	if err != nil {
+		return false, err
+	}
+	rest := newRest(int(t.im.PID), list)
+	var held []heldThread
+	var pause time.Duration
+	for try := 0; try < holdTries && len(held) == 0; try++ {
+		if try > 0 {
+			time.Sleep(holdWait)
+		}
+		if list, held, pause, err = t.hold(before, pages); err != nil {
+			return false, err
+		}
+	}
+	if t.held = len(held) > 0; !t.held {
+		return t.running()
+	}
+	t.d.Pause, t.d.Stopped = max(t.d.Pause, pause), max(t.d.Stopped, len(held))
+	slept := rest.slept(held)
+	begun := time.Now()
+	g, err := t.reader.Read(t.generations)
+	if err != nil {
+		return false, err
+	}
+	t.walkRunning(g, held)
+	late := slices.ContainsFunc(g.Threads, func(th threads.Thread) bool { return th.Late })
+	if late || !slept {
+		t.moment.drop()
+		if err := t.reader.Check(g); err != nil && (!last || !errors.Is(err, threads.ErrMoving)) {
+			return false, err
+		}
+	}
+	if slept {
+		for i := range g.Threads {
+			g.Threads[i].Stood = g.Threads[i].Stood || !g.Threads[i].Late
+		}
+		for i := range g.Objects {
+			g.Objects[i].Stood = g.Objects[i].Stood || !late
+		}
 	}
 	for _, h := range held { // they could not run
 		if i := h.thread; i >= 0 {
 			g.Threads[i].Stood = true
 		}
 	}
-	t.d.Reading, t.d.Took, t.d.Stopped = g, time.Since(begun), len(held)
+	return t.took(g, list, held, begun), nil
+}
+
+// How often it is tried to find OS threads running Haskell code, and how long to wait between: in programs that collect
+// most of the time they seldom do.
+const (
+	holdTries = 64
+	holdWait  = time.Millisecond
+)
+
+// hold copies memory while the OS threads are stopped that run Haskell code, if any do: pages, and what has come since the
+// reading before.
+func (t *taker) hold(before *threads.Reading, pages []uint64) (list []procfs.Thread, held []heldThread, pause time.Duration, err error) {
+	pause, err = hold.Stilled(int(t.im.PID), func(s *hold.Still) error {
+		defer overhead.Hasten()()
+		var err error
+		if list, err = t.list(); err != nil {
+			return err
+		}
+		if held = t.holdHaskell(s, list); len(held) == 0 {
+			return nil
+		}
+		run := make([]threads.Running, len(held))
+		for i, h := range held {
+			run[i] = threads.Running{Base: h.Base, Sp: h.Sp}
+		}
+		t.moment.until = s.Since().Add(t.copying)
+		// What fails of these is not copied, and found missing later.
+		_ = t.reader.RenewRunning(run)
+		t.moment.copy(pages)
+		_ = t.reader.Renew(t.generations, before, t.moment.over)
+		t.moment.until = time.Time{}
+		return nil
+	})
+	return list, held, pause, err
+}
+
+// list lists the process's OS threads.
+func (t *taker) list() ([]procfs.Thread, error) {
+	list, err := procfs.Threads(int(t.im.PID))
+	slices.SortFunc(list, func(a, b procfs.Thread) int { return a.TID - b.TID })
+	return list, err
+}
+
+// took makes the dump of a reading, and reports whether threads run whose stacks are not known.
+func (t *taker) took(g *threads.Reading, list []procfs.Thread, held []heldThread, begun time.Time) (busy bool) {
+	t.d.Reading, t.d.Took = g, time.Since(begun)
 	t.d.OS = osThreads(t.im.Memory, g, list, held)
 	t.d.Notes = t.d.Notes[:0]
 	if t.d.Searched {
@@ -201,7 +310,7 @@ func (t *taker) attempt(s *hold.Still) (busy bool, err error) {
 			busy = true
 		}
 	}
-	return busy, nil
+	return busy
 }
 
 // heldThread is an OS thread that is stopped while it runs Haskell code.
@@ -217,23 +326,25 @@ const mostHeld = 1024
 
 // holdHaskell stops the OS threads that run, and lets those go on that run no Haskell code.
 func (t *taker) holdHaskell(s *hold.Still, list []procfs.Thread) (held []heldThread) {
+	var some []int
 	for _, os := range list {
-		if os.State == 'S' || os.State == 'D' || len(held) == mostHeld {
-			continue
+		if os.State != 'S' && os.State != 'D' && len(some) < mostHeld {
+			some = append(some, os.TID)
 		}
-		r, err := s.Stop(os.TID)
-		if err != nil {
-			continue // it has ended, or cannot be stopped: what it runs has no stack then
-		}
-		m := t.im.MappingOf(r.PC)
-		if m == nil || !t.reader.Running(r.Base) {
-			s.Release(os.TID)
-			continue
-		}
-		held = append(held, heldThread{Registers: r, tid: os.TID, base: r.Base, thread: -1})
 	}
+	// One that has ended or cannot be stopped is left out: what it runs has no stack then.
+	s.StopSome(some, togetherPatience, func(tid int, r hold.Registers) {
+		if !t.reader.Running(r.Base) {
+			s.Release(tid)
+			return
+		}
+		held = append(held, heldThread{Registers: r, tid: tid, base: r.Base, thread: -1})
+	})
 	return held
 }
+
+// togetherPatience is how long the first thread that was stopped waits for others to stop.
+const togetherPatience = time.Millisecond
 
 // walkRunning walks the stacks of threads that are held, from their registers; those that run and
 // are not held have none.
@@ -255,10 +366,7 @@ func (t *taker) walkRunning(g *threads.Reading, held []heldThread) {
 }
 
 // quiet makes sure that no collection runs.
-func (t *taker) quiet(g *threads.Reading, s *hold.Still, held []heldThread, before []procfs.Thread) error {
-	if len(held) > 0 {
-		return nil // it cannot begin, and did not run when they were stopped
-	}
+func (t *taker) quiet(g *threads.Reading, before []procfs.Thread) error {
 	t.reader.Refresh(g)
 	for i := range g.Capabilities {
 		if c := &g.Capabilities[i]; c.InHaskell || t.im.RTS.Binary.Threaded() && c.Task == 0 {
@@ -276,7 +384,7 @@ func (t *taker) quiet(g *threads.Reading, s *hold.Still, held []heldThread, befo
 	if waits(before) && waits(after) {
 		return nil
 	}
-	if s == nil && slices.ContainsFunc(after, func(os procfs.Thread) bool { return os.State == 'T' }) {
+	if slices.ContainsFunc(after, func(os procfs.Thread) bool { return os.State == 'T' }) {
 		return errStopped
 	}
 	return threads.ErrMoving

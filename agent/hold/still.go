@@ -3,6 +3,7 @@ package hold
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,8 +20,9 @@ type Registers struct {
 type Still struct {
 	pid  int
 	held map[int]unix.Signal // with the signal that each is to have when it goes on
-	// since is when the first was stopped.
-	since time.Time
+	late []int               // threads that were told to stop, and had not in time
+	// since is when the first was told to stop, stopped when it had.
+	since, stopped time.Time
 }
 
 // Stilled calls f, which may stop threads of a process. All of them go on when it returns, also if
@@ -49,6 +51,9 @@ func Stilled(pid int, f func(*Still) error) (pause time.Duration, err error) {
 	return pause, err
 }
 
+// Since is when the first thread had stopped; the zero time if none has.
+func (s *Still) Since() time.Time { return s.stopped }
+
 // stopPatience is how long a thread may take to stop; one that the kernel does not interrupt, as in
 // a read from a disk, is left to run.
 const stopPatience = 20 * time.Millisecond
@@ -56,10 +61,50 @@ const stopPatience = 20 * time.Millisecond
 // Stop stops a thread and returns its registers.
 func (s *Still) Stop(tid int) (Registers, error) {
 	if _, again := s.held[tid]; !again {
-		if err := s.stop(tid); err != nil {
+		if err := s.interrupt(tid); err != nil {
 			return Registers{}, err
 		}
+		for end := time.Now().Add(stopPatience); ; pollStop() {
+			if there, err := s.collect(tid); err != nil {
+				return Registers{}, err
+			} else if there {
+				break
+			}
+			if time.Now().After(end) {
+				return Registers{}, fmt.Errorf("stop thread %d: the kernel does not interrupt it", tid)
+			}
+		}
 	}
+	return s.registers(tid)
+}
+
+// StopSome stops those threads that can be stopped at about the same time, and calls f with each and its registers. Those that
+// take longer than patience after the first, since they wait for a CPU, are let go on.
+func (s *Still) StopSome(tids []int, patience time.Duration, f func(tid int, r Registers)) {
+	var wait []int
+	for _, tid := range tids {
+		if s.interrupt(tid) == nil {
+			wait = append(wait, tid)
+		}
+	}
+	for end := time.Now().Add(stopPatience); len(wait) > 0 && time.Now().Before(end); pollStop() {
+		wait = slices.DeleteFunc(wait, func(tid int) bool {
+			there, err := s.collect(tid)
+			if there {
+				if r, err := s.registers(tid); err == nil {
+					f(tid, r)
+				}
+			}
+			return there || err != nil
+		})
+		if first := s.stopped.Add(patience); len(s.held) > 0 && first.Before(end) {
+			end = first
+		}
+	}
+	s.late = append(s.late, wait...)
+}
+
+func (s *Still) registers(tid int) (Registers, error) {
 	r, err := registers(tid)
 	if err != nil {
 		return Registers{}, fmt.Errorf("read registers of thread %d: %w", tid, err)
@@ -67,7 +112,8 @@ func (s *Still) Stop(tid int) (Registers, error) {
 	return r, nil
 }
 
-func (s *Still) stop(tid int) error {
+// interrupt tells a thread to stop.
+func (s *Still) interrupt(tid int) error {
 	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("stop thread %d: %w", tid, Explain(tid, errno))
 	}
@@ -77,26 +123,35 @@ func (s *Still) stop(tid int) error {
 	if s.since.IsZero() {
 		s.since = time.Now()
 	}
-	for end := time.Now().Add(stopPatience); ; runtime.Gosched() {
-		var status unix.WaitStatus
-		got, err := unix.Wait4(tid, &status, unix.WALL|unix.WNOHANG, nil)
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return fmt.Errorf("stop thread %d: %w", tid, err)
-		case got == tid && status.Stopped():
-			signal := unix.Signal(0)
-			if int(status)>>16 == 0 {
-				signal = status.StopSignal() // it was about to get it
-			}
-			s.held[tid] = signal
-			return nil
-		case got == tid:
-			return fmt.Errorf("stop thread %d: %w", tid, ErrEnded)
-		case time.Now().After(end):
-			return fmt.Errorf("stop thread %d: the kernel does not interrupt it", tid)
-		}
+	return nil
+}
+
+// collect reports whether a thread that was told to stop has.
+func (s *Still) collect(tid int) (there bool, err error) {
+	var status unix.WaitStatus
+	got, err := unix.Wait4(tid, &status, unix.WALL|unix.WNOHANG, nil)
+	switch {
+	case err == unix.EINTR || err == nil && got != tid:
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("stop thread %d: %w", tid, err)
+	case !status.Stopped():
+		return false, fmt.Errorf("stop thread %d: %w", tid, ErrEnded)
 	}
+	signal := unix.Signal(0)
+	if int(status)>>16 == 0 {
+		signal = status.StopSignal() // it was about to get it
+	}
+	s.held[tid] = signal
+	if s.stopped.IsZero() {
+		s.stopped = time.Now()
+	}
+	return true, nil
+}
+
+// pollStop waits for a moment: the thread may need the CPU that the caller is on, with a higher priority.
+func pollStop() {
+	_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(10 * time.Microsecond)}, nil)
 }
 
 // Release lets a thread go on.
@@ -109,6 +164,10 @@ func (s *Still) Release(tid int) {
 
 // ReleaseAll lets all threads go on.
 func (s *Still) ReleaseAll() {
+	for _, tid := range s.late { // the kernel lets go of those that stop only now when the caller's OS thread ends
+		_, _ = s.collect(tid)
+	}
+	s.late = nil
 	for tid := range s.held {
 		s.Release(tid)
 	}

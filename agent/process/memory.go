@@ -73,9 +73,13 @@ func (m *Memory) Scattered(addresses []uint64, buf []byte) error {
 	length := len(buf) / len(addresses)
 	for len(addresses) > 0 {
 		n := min(len(addresses), scattered)
-		remote := make([]unix.RemoteIovec, n)
+		remote := make([]unix.RemoteIovec, 0, n)
 		for i, at := range addresses[:n] {
-			remote[i] = unix.RemoteIovec{Base: uintptr(at), Len: length}
+			if i > 0 && at == addresses[i-1]+uint64(length) {
+				remote[len(remote)-1].Len += length // the kernel takes less time for one part than for two
+				continue
+			}
+			remote = append(remote, unix.RemoteIovec{Base: uintptr(at), Len: length})
 		}
 		local := []unix.Iovec{{Base: &buf[0], Len: uint64(n * length)}}
 		if got, err := unix.ProcessVMReadv(int(m.pid), local, remote, 0); err != nil || got != n*length {

@@ -53,6 +53,25 @@ func Asleep(pid int) bool {
 	return err == nil && !slices.ContainsFunc(list, func(t Thread) bool { return t.State != 'S' })
 }
 
+// Timeslices says how often a thread has been given a CPU so far; false if it has ended, or the kernel does not count that.
+func Timeslices(pid, tid int) (n uint64, ok bool) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid))
+	if err != nil {
+		return 0, false
+	}
+	return parseTimeslices(raw)
+}
+
+// parseTimeslices takes /proc/PID/task/TID/schedstat: ns on a CPU, ns waiting for one, times on one.
+func parseTimeslices(raw []byte) (n uint64, ok bool) {
+	fields := bytes.Fields(raw)
+	if len(fields) < 3 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(fields[2]), 10, 64)
+	return n, err == nil
+}
+
 // parseThread takes /proc/PID/task/TID/stat: "12 (name) S …".
 func parseThread(raw []byte) (t Thread, ok bool) {
 	first, last := bytes.IndexByte(raw, '('), bytes.LastIndexByte(raw, ')')

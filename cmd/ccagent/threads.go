@@ -34,7 +34,7 @@ waits for, its stack with sources; which threads wait for each other, deadlocks
 and convoys. Threads that do the same are listed together.
 
 The process is read while it runs. OS threads that run Haskell code at that moment
-are stopped, most often for less than a millisecond; the first line says for how long.`,
+are stopped, for a few milliseconds at most; the first line says for how long.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("threads: name one process: ccagent threads PID")

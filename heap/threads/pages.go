@@ -23,13 +23,42 @@ type pages struct {
 	// lo and hi are what was read last.
 	lo, hi uint64
 	window [mostAhead * pageBytes]byte
+	// used are the pages that were asked for since begin was called, in that order, some more than once.
+	used []uint64
+	// late tells pages apart that are not of the moment that is read; it may be nil. lateUses counts uses of such.
+	late     func(page uint64) bool
+	lateUses uint64
 }
 
 type page struct {
-	at    uint64
-	valid bool
-	data  [pageBytes]byte
+	at         uint64
+	valid      bool
+	used, late bool
+	data       [pageBytes]byte
 }
+
+// begin begins a reading: nothing is cached or was used.
+func (p *pages) begin() {
+	p.used = p.used[:0]
+	p.forget()
+}
+
+// use notes that a page was asked for.
+func (p *pages) use(s *page) {
+	if !s.used {
+		s.used = true
+		s.late = p.late != nil && p.late(s.at)
+		if len(p.used) < maxUsed {
+			p.used = append(p.used, s.at)
+		}
+	}
+	if s.late {
+		p.lateUses++
+	}
+}
+
+// maxUsed bounds the pages that are noted of a reading: 4 GB of them.
+const maxUsed = 1 << 20
 
 func (p *pages) forget() {
 	for _, s := range p.slots {
@@ -56,6 +85,7 @@ func (p *pages) read(at uint64, buf []byte) error {
 			}
 			s = p.slots[begin/pageBytes%pageSlots]
 		}
+		p.use(s)
 		n := copy(buf, s.data[at-begin:])
 		buf, at = buf[n:], at+uint64(n)
 	}
@@ -87,7 +117,7 @@ func (p *pages) fetch(begin uint64) error {
 		if *slot == nil {
 			*slot = new(page)
 		}
-		(*slot).at, (*slot).valid = at, true
+		(*slot).at, (*slot).valid, (*slot).used = at, true, false
 		copy((*slot).data[:], p.window[at-p.lo:])
 	}
 	return nil

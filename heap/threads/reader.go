@@ -15,6 +15,8 @@ type Program struct {
 	Memory io.ReaderAt
 	// Code reports whether an address is in mapped code, where info tables are.
 	Code func(address uint64) bool
+	// Late reports whether what Memory has at a page is not of the moment that is read. It may be nil.
+	Late func(page uint64) bool
 	// GHCVersion and the way decide where fields lie.
 	GHCVersion         string
 	Profiled, Threaded bool
@@ -42,7 +44,7 @@ type Reader struct {
 
 // New makes a reader.
 func New(p Program, l Limits) *Reader {
-	r := &Reader{program: p, limits: l, infos: map[uint64]info{}, pages: pages{memory: p.Memory}}
+	r := &Reader{program: p, limits: l, infos: map[uint64]info{}, pages: pages{memory: p.Memory, late: p.Late}}
 	r.layout, _ = ghc.LayoutOf(p.GHCVersion, p.Profiled, p.Threaded)
 	r.sizes, _ = heap.LayoutOf(p.GHCVersion, p.Profiled, p.Threaded)
 	return r

@@ -24,10 +24,13 @@ type Thread struct {
 	Stack     Stack
 	// Stood is set by Check: the thread was as it is throughout.
 	Stood bool
+	// Late is set if something of it was read that is late (Program.Late).
+	Late bool
 
-	trec uint64
-	raw  [maxTSO]byte // as it was read
-	top  [16]byte     // of the stack object: size and sp
+	generation int
+	trec       uint64
+	raw        [maxTSO]byte // as it was read
+	top        [16]byte     // of the stack object: size and sp
 }
 
 // maxTSO is above the size of every release's TSO, in bytes.
@@ -69,7 +72,8 @@ type Reading struct {
 	// More is set when there are more threads than the limit.
 	More bool
 
-	generations uint64 // the address of the first
+	generations uint64   // the address of the first
+	counts      []uint64 // collections of each generation
 	heads       []uint64
 	byAddress   map[uint64]int
 	end         uint64 // the closure that ends lists
@@ -89,22 +93,31 @@ const maxGenerations = 64
 
 // lists reads where the generations' lists of threads begin, and counts collections.
 func (r *Reader) lists(generations uint64) (heads []uint64, collections uint64, err error) {
+	heads, counts, err := r.generationLists(generations)
+	for _, n := range counts {
+		collections += n
+	}
+	return heads, collections, err
+}
+
+// generationLists does so for each generation.
+func (r *Reader) generationLists(generations uint64) (heads, counts []uint64, err error) {
 	for at := generations; ; {
 		var raw [ghc.GenerationCollections + 4]byte
 		if err := r.pages.read(at, raw[:]); err != nil {
-			return nil, 0, fmt.Errorf("read generation %d: %w", len(heads), err)
+			return nil, nil, fmt.Errorf("read generation %d: %w", len(heads), err)
 		}
 		if no := binary.LittleEndian.Uint32(raw[ghc.GenerationNo:]); no != uint32(len(heads)) {
-			return nil, 0, fmt.Errorf("read generation %d at %#x: it says that it is number %d", len(heads), at, no)
+			return nil, nil, fmt.Errorf("read generation %d at %#x: it says that it is number %d", len(heads), at, no)
 		}
 		heads = append(heads, binary.LittleEndian.Uint64(raw[ghc.GenerationThreads:]))
-		collections += uint64(binary.LittleEndian.Uint32(raw[ghc.GenerationCollections:]))
+		counts = append(counts, uint64(binary.LittleEndian.Uint32(raw[ghc.GenerationCollections:])))
 		to := binary.LittleEndian.Uint64(raw[ghc.GenerationTo:])
 		if to == at {
-			return heads, collections, nil
+			return heads, counts, nil
 		}
 		if len(heads) == maxGenerations {
-			return nil, 0, fmt.Errorf("read generations: more than %d", maxGenerations)
+			return nil, nil, fmt.Errorf("read generations: more than %d", maxGenerations)
 		}
 		at = to
 	}
@@ -132,15 +145,18 @@ func (r *Reader) Generations(at uint64) bool {
 // Read reads all threads. generations is the value of the run-time system's variable of that name.
 // An error means that nothing could be read as a whole, as while a collection runs: ErrMoving.
 func (r *Reader) Read(generations uint64) (*Reading, error) {
-	r.pages.forget()
+	r.pages.begin()
 	r.pages.ahead = true
 	g := &Reading{generations: generations, byAddress: map[uint64]int{}, objects: map[uint64]int{}}
 	var err error
-	if g.heads, g.Collections, err = r.lists(generations); err != nil {
+	if g.heads, g.counts, err = r.generationLists(generations); err != nil {
 		return nil, err
 	}
-	for _, head := range g.heads {
-		if err := r.list(g, head); err != nil {
+	for _, n := range g.counts {
+		g.Collections += n
+	}
+	for n, head := range g.heads {
+		if err := r.list(g, n, head); err != nil {
 			return nil, err
 		}
 	}
@@ -149,7 +165,9 @@ func (r *Reader) Read(generations uint64) (*Reading, error) {
 	}
 	r.capabilities(g)
 	for i := range g.Threads {
+		late := r.pages.lateUses
 		r.object(g, i)
+		g.Threads[i].Late = g.Threads[i].Late || r.pages.lateUses != late
 	}
 	budget := r.limits.StackWords
 	for i := range g.Threads {
@@ -157,13 +175,15 @@ func (r *Reader) Read(generations uint64) (*Reading, error) {
 		if t.Ended() {
 			continue
 		}
+		late := r.pages.lateUses
 		r.stack(g, i, &budget)
+		t.Late = t.Late || r.pages.lateUses != late
 	}
 	return g, nil
 }
 
 // list adds the threads of a generation's list.
-func (r *Reader) list(g *Reading, at uint64) error {
+func (r *Reader) list(g *Reading, generation int, at uint64) error {
 	for {
 		switch kind := r.kindOf(at); {
 		case kind == ghc.TSO:
@@ -183,9 +203,11 @@ func (r *Reader) list(g *Reading, at uint64) error {
 		g.byAddress[at] = len(g.Threads)
 		g.Threads = append(g.Threads, Thread{})
 		t := &g.Threads[len(g.Threads)-1]
+		late := r.pages.lateUses
 		if err := r.thread(t, at); err != nil {
 			return err
 		}
+		t.generation, t.Late = generation, r.pages.lateUses != late
 		at = binary.LittleEndian.Uint64(t.raw[r.layout.Header+ghc.TSOGlobalLink:])
 	}
 }
@@ -350,23 +372,33 @@ func (r *Reader) osid(task uint64) uint64 {
 }
 
 // Check compares the process's memory with a reading, and sets Thread.Stood and Object.Stood. It
-// returns ErrMoving if a collection has begun since: then nothing of the reading holds any more.
-// The memory that is compared does not show whether a collection runs that began before the reading.
+// returns ErrMoving if a collection has begun since: that moves what is of its generation or a younger one, none of which
+// has stood then. The memory that is compared does not show whether a collection runs that began before the reading.
 func (r *Reader) Check(g *Reading) error {
 	r.pages.forget()
-	_, collections, err := r.lists(g.generations)
+	_, counts, err := r.generationLists(g.generations)
 	if err != nil {
 		return err
 	}
-	if collections != g.Collections {
+	if len(counts) != len(g.counts) {
 		return ErrMoving
+	}
+	moved := -1 // the oldest generation that was collected
+	for n := range counts {
+		if counts[n] != g.counts[n] {
+			moved, err = n, ErrMoving
+		}
 	}
 	for i := range g.Threads {
 		t := &g.Threads[i]
+		if t.Stood = t.generation > moved; !t.Stood {
+			continue
+		}
 		var raw [maxTSO]byte
 		var top [16]byte
 		if r.kindOf(t.Address) != ghc.TSO {
-			return ErrMoving
+			t.Stood, err = false, ErrMoving
+			continue
 		}
 		t.Stood = r.readTSO(t.Address, &raw, &top) == nil && raw == t.raw && top == t.top
 	}
@@ -375,8 +407,11 @@ func (r *Reader) Check(g *Reading) error {
 		now := Object{Kind: o.Kind, Address: o.Address}
 		r.examine(g, &now)
 		o.Stood = o.same(&now)
+		if moved >= 0 && (o.Kind == BlackHole || o.Kind == Exception) {
+			o.Stood = false // a message leads to it, which a collection may have made to lead elsewhere
+		}
 	}
-	return nil
+	return err
 }
 
 // Refresh reads capabilities again: which threads run now.

@@ -91,7 +91,7 @@ var inside = map[string][]string{
 	"agent/discovery":       {"agent/procfs"},
 	"agent/daemon/control":  {},
 	"agent/counters":        {"agent/process"},
-	"agent/dump":            {"agent/hold", "agent/process", "agent/procfs"},
+	"agent/dump":            {"agent/hold", "agent/overhead", "agent/process", "agent/procfs"},
 	"agent/daemon/metrics":  {"agent/counters", "agent/daemon/control"},
 	"agent/daemon/segments": {"agent/discovery"},
 	"agent/daemon": {"agent/config", "agent/counters", "agent/daemon/control", "agent/daemon/metrics", "agent/daemon/segments", "agent/discovery", "agent/engine",

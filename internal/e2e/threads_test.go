@@ -27,13 +27,11 @@ type dumped struct {
 		OSThread  int      `json:"os_thread"`
 		Stop      string   `json:"stack_stop"`
 		Bytes     uint64   `json:"stack_bytes"`
-		Stack     []struct {
-			Name string `json:"name"`
-			File string `json:"file"`
-			Line int    `json:"line"`
-		} `json:"stack"`
+		Used      uint64   `json:"stack_used_bytes"`
+		Stack     []frame  `json:"stack"`
 	} `json:"threads"`
 	Deadlocks [][]uint64 `json:"deadlocks"`
+	Pause     float64    `json:"pause_seconds"`
 	Queues    []struct {
 		Object    string   `json:"object"`
 		Waiting   []uint64 `json:"waiting"`
@@ -44,6 +42,13 @@ type dumped struct {
 			Line       int
 		} `json:"evaluates"`
 	} `json:"queues"`
+}
+
+// frame is one of a stack.
+type frame struct {
+	Name string `json:"name"`
+	File string `json:"file"`
+	Line int    `json:"line"`
 }
 
 // standing is a program that stands still, and what it says of its threads.

@@ -1,0 +1,43 @@
+package dump
+
+import (
+	"slices"
+
+	"ccagent/agent/procfs"
+)
+
+// rest tells whether the OS threads that are not stopped slept while others were: then none of them has changed
+// anything.
+type rest struct {
+	pid     int
+	threads map[int]uint64 // those that slept, by id, with how often they had run
+	awake   []int
+}
+
+func newRest(pid int, list []procfs.Thread) rest {
+	r := rest{pid: pid, threads: map[int]uint64{}}
+	for _, os := range list {
+		if n, ok := procfs.Timeslices(pid, os.TID); ok && (os.State == 'S' || os.State == 'D') {
+			r.threads[os.TID] = n
+		} else {
+			r.awake = append(r.awake, os.TID)
+		}
+	}
+	return r
+}
+
+// slept reports whether all have slept since that were not held. A thread that has begun since is not known, but one
+// of these has started it.
+func (r rest) slept(held []heldThread) bool {
+	for _, tid := range r.awake {
+		if !slices.ContainsFunc(held, func(h heldThread) bool { return h.tid == tid }) {
+			return false
+		}
+	}
+	for tid, before := range r.threads {
+		if now, ok := procfs.Timeslices(r.pid, tid); !ok || now != before {
+			return false
+		}
+	}
+	return true
+}

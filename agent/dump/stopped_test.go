@@ -1,0 +1,98 @@
+package dump
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ccagent/agent/invoker"
+	"ccagent/agent/process"
+	"ccagent/agent/sink"
+	"ccagent/heap/threads"
+	"ccagent/internal/ghc"
+	"ccagent/internal/testprog"
+)
+
+// start runs the program crowd until it stands, and returns its image.
+func start(t *testing.T, args ...string) *process.Image {
+	t.Helper()
+	testprog.NeedRoot(t)
+	cmd := exec.Command(testprog.Build(t, "crowd", testprog.Options{Threaded: true}), append(args, "+RTS", "-N2")...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait() // how it ends is of no interest
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the program says %q (%v)", line, err)
+	}
+	who, err := invoker.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := sink.New(sink.Config{Who: who})
+	t.Cleanup(func() { _ = log.Close() })
+	if err := log.Create(filepath.Join(t.TempDir(), "crowd.eventlog"), cmd.Path, cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	table := process.NewUnwalked(sink.NewSet(nil, log))
+	t.Cleanup(func() { _ = table.Close() })
+	im, err := table.Discover(log, uint32(cmd.Process.Pid), "", cmd.Path, false)
+	if err != nil || im.RTS == nil {
+		t.Fatalf("no Haskell program is seen (%v)", err)
+	}
+	return im
+}
+
+// Whatever part of a process's memory can be copied while its threads stand, all threads that wait are read with their
+// stacks; those are believed that stood still, though collections of younger ones run.
+func TestStoppedTooShort(t *testing.T) {
+	const waiting = 2000
+	for _, mode := range []string{"spin", "alloc"} {
+		for _, copying := range []time.Duration{0, time.Hour} {
+			t.Run(fmt.Sprint(mode, " ", copying), func(t *testing.T) {
+				tk := newTaker(t.Context(), start(t, fmt.Sprint(waiting), "8", mode))
+				tk.copying = copying
+				var err error
+				if tk.generations, _, err = Generations(t.Context(), tk.im, tk.reader); err != nil {
+					t.Fatal(err)
+				}
+				d, err := tk.take()
+				if err != nil {
+					t.Fatal(err)
+				}
+				whole := 0
+				for i := range d.Threads {
+					th := &d.Threads[i]
+					if th.Stood && th.Why == ghc.BlockedOnMVar && th.Stack.Stop == threads.StopRoot {
+						whole++
+					}
+					if late := th.Late && copying > 0 && mode == "spin"; late {
+						t.Errorf("thread %d was not copied", th.ID)
+					}
+					if d.Stopped > 0 && copying == 0 && !th.Late && !th.Ended() {
+						t.Errorf("thread %d was copied in no time", th.ID)
+					}
+				}
+				if whole < waiting {
+					t.Errorf("%d threads stood and are read as a whole, %d wait", whole, waiting)
+				}
+			})
+		}
+	}
+}

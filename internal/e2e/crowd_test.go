@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"ccagent/internal/testprog"
+)
+
+// crowd starts the program of that name, of so many threads that wait, and returns its process id.
+func crowd(t *testing.T, o testprog.Options, threads, depth int, mode string) (pid int) {
+	t.Helper()
+	cmd := command(t, testprog.Build(t, "crowd", o), fmt.Sprint(threads), fmt.Sprint(depth), mode, "+RTS", "-N2")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait() // the end of the test kills it
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != fmt.Sprintf("ready %d\n", threads) {
+		t.Fatalf("the program says %q (%v)", line, err)
+	}
+	return cmd.Process.Pid
+}
+
+// A dump of many threads has each with its whole stack while another runs, and whatever that does; the OS thread that runs it
+// is stopped for a part of the time that reading takes.
+func TestThreadsOfACrowd(t *testing.T) {
+	testprog.NeedRoot(t)
+	const threads, depth = 10000, 8
+	for _, mode := range []string{"spin", "alloc", "fork"} {
+		t.Run(mode, func(t *testing.T) {
+			pid := crowd(t, testprog.Options{Threaded: true}, threads, depth, mode)
+			least := 1.0
+			for range 3 {
+				d := dumpThreads(t, pid)
+				least = min(least, d.Pause)
+				checkCrowd(t, d, threads, depth, mode)
+			}
+			t.Logf("stopped for %.2f ms", 1e3*least)
+			// Of three pauses one is not that of a busy machine. Reading 10,000 stacks takes several times as long.
+			if least > 0.03 {
+				t.Errorf("the program was stopped for %v s", least)
+			}
+		})
+	}
+}
+
+// checkCrowd checks that all threads are in a dump that wait in the program crowd, with their stacks.
+func checkCrowd(t *testing.T, d dumped, threads, depth int, mode string) {
+	t.Helper()
+	of := map[uint64]int{} // threads, by bytes of stack: each frame of the recursion takes as many
+	runs := 0
+	for _, th := range d.Threads {
+		if th.State == "running" {
+			runs++
+		}
+		if th.State == "mvar" && th.Stop == "root" && slices.ContainsFunc(th.Stack, func(f frame) bool { return strings.HasPrefix(f.Name, "Main.stand") }) {
+			of[th.Used]++
+		}
+	}
+	if len(of) != depth {
+		t.Errorf("there are stacks of %d sizes, want %d: %v", len(of), depth, of)
+	}
+	more := 0
+	for used, got := range of {
+		switch want := threads / depth; {
+		case got < want:
+			t.Errorf("%d threads have stacks of %d bytes, want %d", got, used, want)
+		case got > want:
+			more++
+		}
+	}
+	// By "fork" it has more of one size, which come and go.
+	if more > 0 && (mode != "fork" || more > 1) {
+		t.Errorf("more than %d threads each have stacks of so many bytes: %v", threads/depth, of)
+	}
+	if mode != "fork" && runs != 1 {
+		t.Errorf("%d threads run, want 1", runs)
+	}
+}
