@@ -116,7 +116,10 @@ func idle(t *testing.T, o testprog.Options, program string, args ...string) *Rea
 	}
 	r := &running{cmd: cmd, log: filepath.Join(cmd.Dir, "log")}
 	r.inspect(t)
-	reader, _ := r.reader(t)
+	reader, _, err := r.reader(t)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return reader
 }
 
@@ -330,7 +333,10 @@ func TestYoungOfADrawnHeap(t *testing.T) {
 func TestHurry(t *testing.T) {
 	s := situation{program: "retain", args: []string{"4000", "100000000"}}
 	r := start(t, s)
-	reader, site := r.reader(t)
+	reader, site, err := r.reader(t)
+	if err != nil {
+		t.Fatal(err)
+	}
 	o := Options{Wait: time.Minute, MaxPause: time.Nanosecond, Hurry: true}
 	for {
 		c, err := reader.AtCollection(t.Context(), site, o)

@@ -26,6 +26,8 @@ type situation struct {
 	options testprog.Options
 	args    []string
 	rts     string
+	// collections is how many the program is to have made before its census.
+	collections uint32
 }
 
 func (s situation) String() string {
@@ -58,6 +60,9 @@ func start(t testing.TB, s situation) *running {
 	cmd := exec.Command(exe, args...)
 	cmd.Dir = filepath.Dir(log)
 	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil { // it ends where its input does
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +109,7 @@ func (r *running) inspect(t testing.TB) {
 	}
 }
 
-func (r *running) reader(t testing.TB) (*Reader, Site) {
+func (r *running) reader(t testing.TB) (*Reader, Site, error) {
 	t.Helper()
 	symbols, err := r.im.RTS.RTSSymbols()
 	if err != nil {
@@ -112,13 +117,13 @@ func (r *running) reader(t testing.TB) (*Reader, Site) {
 	}
 	at, err := rtsites.FindCensus(symbols)
 	if err != nil {
-		t.Fatal(err)
+		return nil, Site{}, err
 	}
 	site, ok := SiteOf(r.im.RTS, at)
 	if !ok {
 		t.Fatal("the run-time system's functions are in no file")
 	}
-	return NewReader(r.im, &at.Heap), site
+	return NewReader(r.im, &at.Heap), site, nil
 }
 
 // ownCensuses reads the run-time system's own censuses.
@@ -203,6 +208,7 @@ type result struct {
 	margin        uint64 // of all bands, of a census that has counted a part of the heap
 	pause         time.Duration
 	manner        Manner
+	drawn         bool
 	which         []string
 }
 
@@ -210,15 +216,41 @@ type result struct {
 // collection.
 func try(t *testing.T, s situation, o Options) result {
 	t.Helper()
+	res, err := tryCensus(t, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+// grow waits until the program has made some collections, and for a while at the most.
+func (s situation) grow(r *Reader) {
+	for until := time.Now().Add(growFor); s.collections > 0 && time.Now().Before(until); time.Sleep(time.Millisecond) {
+		if d, err := r.Descriptors(); err == nil && d.Oldest().Collections >= s.collections { // it changes while it is read
+			return
+		}
+	}
+}
+
+// growFor is for how long a program may grow before its census, in a measurement.
+const growFor = 4 * time.Second
+
+// tryCensus is try, and returns the error of a census that is refused.
+func tryCensus(t *testing.T, s situation, o Options) (res result, err error) {
+	t.Helper()
 	r := start(t, s)
-	reader, site := r.reader(t)
+	reader, site, err := r.reader(t)
+	if err != nil {
+		return res, err
+	}
+	s.grow(reader)
 	for tries := 0; ; tries++ {
 		c, err := reader.AtCollection(t.Context(), site, o)
 		if tries < 50 && (errors.Is(err, ErrCollected) || err == nil && c.Descriptors.Oldest().Collections < 4) {
 			continue // it is only beginning
 		}
 		if err != nil {
-			t.Fatal(err)
+			return res, err
 		}
 		ours := theirBands(reader, c, r.im.RTS.Binary.GHCVersion)
 		r.end(t)
@@ -233,13 +265,13 @@ func try(t *testing.T, s situation, o Options) result {
 			delete(theirs, "TSO")
 			delete(theirs, "STACK")
 		}
-		res := result{situation: s, bands: len(theirs), bytes: sum(theirs), pause: c.Pause, manner: c.Manner}
+		res = result{situation: s, bands: len(theirs), bytes: sum(theirs), pause: c.Pause, manner: c.Manner}
 		if c.Draw != nil {
-			res.margin = sum(c.Draw.Margins)
+			res.drawn, res.margin = true, sum(c.Draw.Margins)
 		}
 		res.which, res.error = compare(ours, theirs)
 		res.differ = len(res.which)
-		return res
+		return res, nil
 	}
 }
 

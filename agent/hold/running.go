@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -75,6 +76,9 @@ func running(ctx context.Context, pid int, path string, offset uint64, gate *Gat
 	// A wait is ended by a signal that the process ignores.
 	defer context.AfterFunc(ctx, func() { _ = unix.Tgkill(pid, pid, point.Signal) })()
 	for {
+		if err := s.awaitContinued(ctx); err != nil {
+			return err
+		}
 		tid, status, err := s.wait()
 		if err != nil {
 			return err
@@ -101,6 +105,7 @@ type seized struct {
 	point   *Point
 	threads map[int]bool
 	gone    map[int]bool // threads that have ended, or are traced no more
+	listens bool         // a signal had stopped the process when it was looked at last
 }
 
 // seize traces all threads, and those that they start.
@@ -151,6 +156,25 @@ func (s *seized) isOurs(tid int) bool {
 	return errors.As(Explain(tid, unix.EPERM), &traced) && traced.Tracer == os.Getpid()
 }
 
+// awaitContinued waits for something to happen to a process that a signal has stopped, as SIGSTOP does: no other
+// signal reaches it, also not the one that ends a wait.
+func (s *seized) awaitContinued(ctx context.Context) error {
+	for s.listens {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WSTOPPED|unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL|unix.WNOTHREAD, nil)
+		if err == nil && info.Signo == 0 { // nothing has
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(comePeriod):
+			}
+		} else if !errors.Is(err, unix.EINTR) {
+			s.listens = false // wait tells what it was
+		}
+	}
+	return nil
+}
+
 // wait waits for a thread to stop.
 func (s *seized) wait() (tid int, status unix.WaitStatus, err error) {
 	for {
@@ -195,6 +219,7 @@ func (s *seized) goOn(tid int, status unix.WaitStatus) {
 	event := int(status) >> 16
 	if event == eventStop && status.StopSignal() != unix.SIGTRAP {
 		// The whole process is stopped, until a SIGCONT.
+		s.listens = true
 		_, _, _ = unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_LISTEN, uintptr(tid), 0, 0, 0, 0)
 		return
 	}

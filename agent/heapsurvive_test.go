@@ -1,0 +1,234 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ccagent/agent/census"
+	"ccagent/agent/hold"
+	"ccagent/agent/procfs"
+	"ccagent/internal/testprog"
+)
+
+// restless is a program whose heap is counted while it forks, executes, is stopped, or ends.
+type restless struct {
+	*exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func startRestless(t *testing.T, threaded bool, args ...string) *restless {
+	t.Helper()
+	testprog.NeedRoot(t)
+	r := &restless{Cmd: exec.Command(testprog.Build(t, "restless", testprog.Options{Threaded: threaded}), args...)}
+	r.Stderr = os.Stderr
+	in, err := r.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Process.Kill() })
+	r.in, r.out = in, bufio.NewReader(out)
+	if line, err := r.out.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("it says %q, %v", line, err)
+	}
+	go io.Copy(io.Discard, r.out)
+	return r
+}
+
+// counts are the ways of taking a census.
+var counts = map[string]HeapOptions{
+	"all while it stands": {Wait: 10 * time.Second},
+	"beside":              {Wait: 10 * time.Second, MaxPause: time.Nanosecond},
+	"at rest":             {Wait: time.Nanosecond},
+	"graph":               {Wait: 10 * time.Second, MaxPause: 5 * time.Millisecond, Graph: true, GraphMemory: 1 << 28},
+}
+
+// count takes a census. What happens to the program may keep it from being finished.
+func (r *restless) count(ctx context.Context, t *testing.T, o HeapOptions) (*HeapSummary, error) {
+	o.Options = Options{PID: r.Process.Pid, Output: filepath.Join(t.TempDir(), "heap.eventlog"), NoArgs: true, Warn: func(string) {}}
+	return Heap(ctx, o)
+}
+
+// untouched checks that no thread is traced, or stopped by a tracer.
+func (r *restless) untouched(t *testing.T) {
+	t.Helper()
+	threads, err := procfs.Threads(r.Process.Pid)
+	if err != nil {
+		return // it has ended
+	}
+	for _, thread := range threads {
+		if s, err := procfs.ReadStatus(thread.TID); err == nil && s.Tracer != 0 || thread.State == 't' {
+			t.Errorf("thread %d is in state %c, traced by %d", thread.TID, thread.State, s.Tracer)
+		}
+	}
+}
+
+// status waits for the program's end. If something of it is left standing it never comes, and the test
+// runs into its time limit. A plain wait would take stops of its threads from who traces them in this process.
+func (r *restless) status() int {
+	if fd, err := unix.PidfdOpen(r.Process.Pid, 0); err == nil { // else it has ended
+		defer unix.Close(fd)
+		for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+			_, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+		}
+	}
+	_ = r.Wait() // its status says the same
+	return r.ProcessState.ExitCode()
+}
+
+// A program that forks, or starts others, while its heap is counted, and its children, end as they would.
+func TestCensusOfAForkingProgram(t *testing.T) {
+	for mode, threaded := range map[string]bool{"fork": true, "spawn": false} {
+		t.Run(mode, func(t *testing.T) {
+			r := startRestless(t, threaded, mode)
+			taken := 0
+			for name, o := range counts {
+				for range 2 {
+					sum, err := r.count(t.Context(), t, o)
+					if err != nil {
+						t.Logf("%s: %v", name, err)
+					} else if sum.Bytes == 0 {
+						t.Errorf("%s: it has counted nothing", name)
+					} else {
+						taken++
+					}
+					r.untouched(t)
+				}
+			}
+			if taken == 0 {
+				t.Error("no census was taken")
+			}
+			if _, err := r.in.Write([]byte("\n")); err != nil {
+				t.Fatal(err)
+			}
+			if s := r.status(); s != 7 {
+				t.Errorf("it ended with status %d", s)
+			}
+		})
+	}
+}
+
+// A program that executes itself while its heap is counted goes on to its own end.
+func TestCensusOfAnExecutingProgram(t *testing.T) {
+	r := startRestless(t, false, "exec", "30")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- r.status()
+		cancel()
+	}()
+	tries := 0
+	for ctx.Err() == nil {
+		for name, o := range counts {
+			if _, err := r.count(ctx, t, o); err != nil {
+				t.Logf("%s: %v", name, err)
+			}
+			tries++
+		}
+	}
+	if s := <-ended; s != 7 {
+		t.Errorf("it ended with status %d", s)
+	}
+	if tries < 4 {
+		t.Errorf("only %d censuses were tried", tries)
+	}
+}
+
+// A program that is killed at any moment of a census ends, and the census with it.
+func TestCensusOfAKilledProgram(t *testing.T) {
+	for name, o := range counts {
+		t.Run(name, func(t *testing.T) {
+			// A whole census says how long one takes here.
+			r := startRestless(t, true, "fork")
+			begun := time.Now()
+			_, err := r.count(t.Context(), t, o)
+			took := time.Since(begun)
+			t.Logf("took %v; %v", took, err)
+			for range 2 {
+				time.AfterFunc(rand.N(took), func() { _ = r.Process.Kill() })
+				for err := error(nil); err == nil; {
+					_, err = r.count(t.Context(), t, o)
+				}
+				if s := r.status(); s != -1 {
+					t.Errorf("it ended with status %d", s)
+				}
+				r = startRestless(t, true, "fork")
+			}
+		})
+	}
+}
+
+// A program that another process traces, or that a signal has stopped, is left as it is, and who asked is told.
+func TestCensusOfAStoppedProgram(t *testing.T) {
+	r := startRestless(t, true, "fork")
+	pid := r.Process.Pid
+	_, err := hold.Stilled(pid, func(s *hold.Still) error {
+		if _, err := s.Stop(pid); err != nil {
+			return err
+		}
+		for name, o := range counts {
+			o.Wait = min(o.Wait, 100*time.Millisecond)
+			traced := (*hold.TracedError)(nil)
+			if _, err := r.count(t.Context(), t, o); !errors.As(err, &traced) || traced.Tracer != os.Getpid() {
+				t.Errorf("%s: of a traced program: %v", name, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.untouched(t)
+	if err := r.Process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	stopped := func() bool {
+		s, err := procfs.Threads(pid)
+		return err == nil && len(s) > 0 && s[0].State == 'T'
+	}
+	for !stopped() {
+	}
+	for name, o := range counts {
+		o.Wait = min(o.Wait, 100*time.Millisecond)
+		sum, err := r.count(t.Context(), t, o)
+		if err == nil && !sum.AtRest || err != nil && !errors.Is(err, census.ErrBusy) { // it may have been stopped in a collection
+			t.Errorf("%s: of a stopped program: %+v, %v", name, sum, err)
+		}
+		r.untouched(t)
+		for range 1000 { // it is on its way back
+			if stopped() {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if !stopped() {
+			t.Errorf("%s: it was stopped, and is not any more", name)
+		}
+	}
+	if err := r.Process.Signal(unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.in.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.status(); s != 7 {
+		t.Errorf("it ended with status %d", s)
+	}
+}
