@@ -181,21 +181,40 @@ func TestHeapTable(t *testing.T) {
 			table.WriteString(matrixLine(c.String(), r))
 		}
 	}
-	table.WriteString("\n")
 	for _, c := range matrixRows {
-		for _, r := range rows[c.String()] {
-			switch {
-			case r.Refused != "":
-				fmt.Fprintf(&table, "- %s, %s: no census: %s\n", r.Row, r.Program, r.Refused)
-			case r.Differ > 0 && !r.Beside:
-				fmt.Fprintf(&table, "- %s, %s: %s\n", r.Row, r.Program, strings.Join(r.Which, "; "))
-			}
+		for _, line := range exceptions(rows[c.String()]) {
+			table.WriteString("\n- " + c.String() + ", " + line)
 		}
 	}
+	table.WriteString("\n")
 	if err := os.WriteFile(path, slices.Concat(head, []byte(matrixMark), []byte(table.String()), []byte("\n"+matrixEnd), tail), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	fmt.Print(table.String())
+}
+
+// exceptions says of which programs of a row there is no census, and which bands differ.
+func exceptions(all []compared) (lines []string) {
+	refused := map[string][]string{} // programs, by why
+	for _, r := range all {
+		switch {
+		case r.Refused != "":
+			refused[r.Refused] = append(refused[r.Refused], r.Program)
+		case r.Drawn && r.Differ > 0:
+			lines = append(lines, fmt.Sprintf("%s: a part of the heap was counted; %d bands are %.2f %% off together, and their intervals reach %.2f %%",
+				r.Program, r.Differ, 100*float64(r.Error)/float64(r.Bytes), 100*float64(r.Margin)/float64(r.Bytes)))
+		case r.Differ > 0:
+			lines = append(lines, fmt.Sprintf("%s: %s", r.Program, strings.Join(r.Which, "; ")))
+		}
+	}
+	for why, programs := range refused {
+		of := strings.Join(programs, ", ")
+		if len(programs) == len(all) {
+			of = "all programs"
+		}
+		lines = append(lines, of+": no census: "+why)
+	}
+	return lines
 }
 
 // matrixLine is a row's line of the table.
