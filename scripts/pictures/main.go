@@ -4,11 +4,14 @@
 // A tape is a file of lines, a word and its arguments each; # begins a comment:
 //
 //	log FILE [FILE]    the log, in docs/viewer/logs, or below the repository's root; of two the difference
+//	program CODE PATH  has the code of a program where its log says that the program is
 //	size COLUMNS ROWS  of the terminal
 //	keys KEY...        presses keys, by tmux's names
 //	await TEXT         waits until the terminal shows the text
 //	picture DOC NAME   writes the screen into the block after <!-- picture: NAME --> of a document
 //	gallery NAME       writes docs/viewer/NAME-COLUMNSxROWS-THEME.svg in three sizes and two themes
+//
+// A program's code is kept beside its log by -code PROGRAM LOG: what was sampled of it, and no more.
 //
 // With -check nothing is written, and the first picture that differs is an error. With -viewer another ccview
 // is shown, one of an earlier state, and no document is written; -o says where the pictures go then.
@@ -26,7 +29,17 @@ func main() {
 	check := flag.Bool("check", false, "compare, and write nothing")
 	viewer := flag.String("viewer", "", "the ccview to show, in place of this tree's")
 	dir := flag.String("o", "", "the folder for SVG files, in place of docs/viewer")
+	code := flag.String("code", "", "keep what a log needs of this program's file beside the log")
 	flag.Parse()
+	if *code != "" {
+		for _, log := range flag.Args() {
+			if err := keepCode(*code, log); err != nil {
+				fmt.Fprintf(os.Stderr, "pictures: %v\n", err)
+				os.Exit(1)
+			}
+		}
+		return
+	}
 	if err := run(*check, *viewer, *dir, flag.Args()); err != nil {
 		fmt.Fprintf(os.Stderr, "pictures: %v\n", err)
 		os.Exit(1)

@@ -69,6 +69,11 @@ func (s *studio) take(t tape, w, h int, theme string) error {
 				}
 				logs = append(logs, filepath.Join(s.root, log))
 			}
+		case "program":
+			var give func()
+			if give, err = s.lend(st.args[0], st.args[1]); err == nil {
+				defer give()
+			}
 		case "size":
 			if !gallery {
 				w, err = strconv.Atoi(st.args[0])
