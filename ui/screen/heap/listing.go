@@ -203,7 +203,7 @@ func (n *graphNames) pathTo(branch int) []string {
 		return []string{"the census has no path to it: it has those to what retains most"}
 	}
 	x := &g.Paths[path]
-	out := []string{"to the one that retains most of its kind, " + format.Bytes(x.Retained) + ":", ""}
+	out := []string{"to the one that retains most of its kind, " + format.Bytes(x.Retained) + ":"}
 	for _, line := range n.pathLines(x) {
 		out = append(out, line.text)
 	}

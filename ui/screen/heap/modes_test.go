@@ -115,6 +115,14 @@ func TestRetained(t *testing.T) {
 	if v := &s.Screen.(*Screen).table; v.row != 1 || len(v.rows) != 2 {
 		t.Errorf("left of a leaf, and again, leaves the cursor on row %d of %d", v.row, len(v.rows))
 	}
+	s.Draw(80, 24)
+	s.Do(keymap.NextPane, keymap.Down)
+	if v := &s.Screen.(*Screen).table; !v.inSide || v.row != 1 {
+		t.Errorf("down beside the list leaves it, or moves the list's cursor to %d", v.row)
+	}
+	if s.Draw(80, 24); !s.Screen.Back() || s.Screen.(*Screen).table.inSide {
+		t.Error("back does not go back to the list")
+	}
 	text(t, s, "what keeps it alive")
 }
 

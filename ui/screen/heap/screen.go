@@ -279,6 +279,8 @@ func (s *Screen) Do(a keymap.Action) string {
 func (s *Screen) Back() bool {
 	switch {
 	case s.mode() == bandsMode && s.time.Back():
+	case s.mode() != bandsMode && s.table.inSide:
+		s.table.inSide = false
 	case s.choice.Band > 0:
 		s.choice.Band = 0
 	case s.zoomed:

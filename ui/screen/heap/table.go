@@ -25,6 +25,7 @@ type tableView struct {
 	inner  widget.Rect // as last drawn
 	side   widget.Rect
 	moves  int // counts changes of toggle
+	inSide bool
 }
 
 // tableSeen is what rows was made from.
@@ -112,7 +113,9 @@ func (v *tableView) why(a keymap.Action) string {
 	r := v.current()
 	switch a {
 	case keymap.NextPane, keymap.PrevPane:
-		return "j and k move in the list; what stands beside it goes with the cursor"
+		if v.side.Empty() {
+			return "there is no room for what stands beside the list; z shows it again"
+		}
 	case keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight,
 		keymap.Bookmark, keymap.NextBookmark:
 		return "this is of one moment; M goes on to the bands over time"
@@ -140,6 +143,13 @@ func (v *tableView) do(a keymap.Action) string {
 	v.refresh()
 	r := v.current()
 	switch {
+	case a == keymap.NextPane || a == keymap.PrevPane:
+		v.inSide = !v.inSide
+	case v.inSide && a == keymap.Up:
+		v.beside.Scroll(-1)
+	case v.inSide && a == keymap.Down:
+		v.beside.Scroll(1)
+	case v.inSide && screen.MoveList(&v.beside, a):
 	case screen.MoveList(&v.list, a):
 		v.note()
 	case r == nil:
@@ -224,10 +234,15 @@ func (v *tableView) draw(p *widget.Painter, f layout.Frame, modes string, zoomed
 		return
 	}
 	list, side := v.panes(f.Body, zoomed || f.Small)
+	v.inSide = v.inSide && !side.Empty()
 	v.drawList(p, list, l, modes)
 	if !side.Empty() {
 		p.Box(side, l.about, "", false)
-		p.Highlight(list)
+		if v.inSide {
+			p.Highlight(side)
+		} else {
+			p.Highlight(list)
+		}
 		v.drawSide(p, side.Inset(1), l)
 	}
 }
