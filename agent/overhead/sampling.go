@@ -91,6 +91,9 @@ func (s *Sampling) adapt(target, cost, overflows float64) {
 		little = 30e6
 		// horizon is the CPU time in which a debt is to be paid back, ns.
 		horizon = 3e9
+		// leastPayback is the part of the steady rate that is kept while a debt is paid back: few samples that stand for much
+		// each would be worth less than the debt.
+		leastPayback = 0.3
 		// patience is that between a change and one to more.
 		patience = 2e9
 	)
@@ -106,7 +109,8 @@ func (s *Sampling) adapt(target, cost, overflows float64) {
 		if s.each == 0 {
 			s.each = each
 		}
-		s.each += (each - s.each) / 4
+		// What comes once, as reading a program's tables, is not what each costs; what lasts is believed soon.
+		s.each += (min(each, 2*s.each) - s.each) / 4
 	}
 	rate, soon := w.overflows/w.target, w.cost
 	*w = watched{}
@@ -114,7 +118,8 @@ func (s *Sampling) adapt(target, cost, overflows float64) {
 	if s.each > 0 && rate > 0 {
 		allowed, even := s.bucket.Spending(horizon)
 		full := rate * s.each / s.part // what the asked rate takes
-		steady, evened = min(allowed/full, 1), min(even/full, 1)
+		steady = min(allowed/full, 1)
+		evened = max(min(even/full, 1), steady*leastPayback)
 	}
 	switch {
 	case evened < 0.8*s.part && s.bucket.Level() < max(s.grace/8, soon):

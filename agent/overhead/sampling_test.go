@@ -90,6 +90,28 @@ func TestBudgetRecovers(t *testing.T) {
 	}
 }
 
+// A cost that comes at once, as that of reading a program's tables, is paid back without giving up samples for it.
+func TestBudgetPaysBack(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	const allowed, hz, each = 0.01 * EventsPart, 241, 30000.0
+	b := newSampling(allowed)
+	simulate(b, 20, hz, each, 0.7, rng)
+	steady := min(allowed/(hz*each/1e9), 1)
+	spike := 40e6
+	b.Pass(b.last, spike)
+	spent := spike
+	for range 60 {
+		r := simulate(b, 1, hz, each, 0.7, rng)
+		spent += r.part * 1e9
+		if b.part < 0.25*steady {
+			t.Fatalf("%.4f of the rate is left, %.4f is what the budget allows", b.part, steady)
+		}
+	}
+	if spent > 1.1*60e9*allowed {
+		t.Errorf("in a minute samples and the spike took %.1f ms, %.1f are allowed", spent/1e6, 60e3*allowed)
+	}
+}
+
 func TestBudgetUnlimited(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	b := newSampling(0)
