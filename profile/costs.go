@@ -35,6 +35,9 @@ type BindingCosts struct {
 	// (N, B), and MadeSearch the bytes allocated there, for the binding: the nearest function
 	// of the program on the stack.
 	Search, MadeSearch uint64
+	// Depth is the mean number of frames of search strategies below the samples that Own, Update, Apply and Search have, by weight; 0 too where
+	// there are none. See Search.
+	Depth float64
 }
 
 // Costs are the estimates for all bindings of a selection.
@@ -72,6 +75,9 @@ type costTable struct {
 	p    *Profile
 	of   []int32 // by binding: 1 + its row
 	rows []BindingCosts
+	// Of functional-logic programs alone.
+	strategy []bool
+	waits    []bool
 }
 
 func (t *costTable) row(b columns.BindingID) *BindingCosts {
@@ -87,8 +93,16 @@ func (t *costTable) row(b columns.BindingID) *BindingCosts {
 // nil, from the samples in made, whose event counts allocated bytes.
 func (s *Selection) Costs(made *Selection) *Costs {
 	t := &costTable{p: s.Profile, of: make([]int32, len(s.Profile.Symbols.Bindings))}
+	if s.Profile.IsCurry() {
+		t.strategy = s.Profile.strategies()
+	}
 	out := &Costs{Total: s.Total}
 	t.times(s)
+	for i := range t.rows {
+		if r := &t.rows[i]; r.Depth > 0 {
+			r.Depth /= float64(columns.SatAdd(columns.SatAdd(r.Own, r.Update), columns.SatAdd(r.Apply, r.Search)))
+		}
+	}
 	if made != nil {
 		out.Made = made.Total
 		for i, n := range made.Count {
@@ -227,9 +241,13 @@ func (t *costTable) leaf(s *Selection, site uint32) {
 			case costApply:
 				r.Apply = columns.SatAdd(r.Apply, w)
 			default:
-				if n == p.Sites[site].Node {
-					r.Own = columns.SatAdd(r.Own, w)
+				if n != p.Sites[site].Node {
+					return
 				}
+				r.Own = columns.SatAdd(r.Own, w)
+			}
+			if t.strategy != nil {
+				r.Depth += float64(w) * t.depth(columns.SiteID(site), t.strategy, &t.waits).frames
 			}
 			return
 		}

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"fmt"
 	"math"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -97,4 +99,46 @@ func TestCurryChoicesAreCounted(t *testing.T) {
 		}
 	}
 	t.Errorf("toss has no costs: %+v", doc.Estimates)
+}
+
+// The depth of search is the number of choices below which the program was told to work, but for the strategy's own two frames: all of
+// them have an alternative left. Time in search is nearly all that is not the collector's or the kernel's.
+func TestCurryDepth(t *testing.T) {
+	program := testprog.Build(t, "curry", testprog.Options{})
+	for _, depth := range []int{3, 60} {
+		log, r := record(t, []string{"--max-overhead", "0", "-e", "cpu-clock", "-F", "997"}, program, "descend", strconv.Itoa(depth), "50000000")
+		if want := fmt.Sprintf("descend: sum 0, choices %d, guards 0, failures %d, values 1", 2*depth, depth); strings.TrimSpace(r.stdout) != want {
+			t.Fatalf("it said %q, want %q", r.stdout, want)
+		}
+		var doc struct {
+			Search struct {
+				Share, Low, High, Depth float64
+				DepthLow                float64 `json:"depth_low"`
+				DepthHigh               float64 `json:"depth_high"`
+				Deepest                 float64
+				AtLeast                 float64 `json:"depth_at_least"`
+			}
+			Estimates []struct {
+				Binding    string
+				Own, Depth float64
+			}
+		}
+		view(t, &doc, "ccs", "--costs", log)
+		s, want := doc.Search, float64(depth+2)
+		if math.Abs(s.Depth-want) > 0.02*want || s.Deepest != want || s.DepthLow > s.Depth || s.DepthHigh < s.Depth || s.Low > s.Share || s.High < s.Share || s.AtLeast > 0.02 {
+			t.Errorf("%d choices: %+v", depth, s)
+		}
+		found := false
+		for _, e := range doc.Estimates {
+			if e.Binding == "Prelude.d_arith" {
+				found = math.Abs(e.Depth-want) <= 0.02*want
+			}
+		}
+		if !found {
+			t.Errorf("%d choices: %+v", depth, doc.Estimates)
+		}
+		if text := run(t, command(t, ccview, "ccs", "--costs", log)).stdout; !strings.Contains(text, "frames of the search strategy on theirs") {
+			t.Errorf("no depth of search in\n%s", text)
+		}
+	}
 }

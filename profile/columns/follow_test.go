@@ -115,7 +115,7 @@ func TestFollow(t *testing.T) {
 // No field of a Log is forgotten when it is copied, but those that finish makes anew.
 func TestSoFarCopiesEveryField(t *testing.T) {
 	var p Log
-	made := []string{"Contexts", "Sites", "SkippedWords", "Nodes", "Places", "Locations"}
+	made := []string{"Contexts", "Sites", "SkippedWords", "FoldedFrames", "Nodes", "Places", "Locations"}
 	v := reflect.ValueOf(&p).Elem()
 	for i := range v.NumField() {
 		f := v.Field(i)

@@ -166,7 +166,7 @@ func (b *builder) finish() *Log {
 	p.Duration = b.last
 	slices.SortFunc(p.Gaps, func(x, y Gap) int { return cmp.Compare(x.From, y.From) })
 	p.Nodes, p.Places = b.stacks.nodes.Nodes, b.stacks.nodes.places
-	p.Sites, p.SkippedWords = b.stacks.sites.sites, b.stacks.sites.words
+	p.Sites, p.SkippedWords, p.FoldedFrames = b.stacks.sites.sites, b.stacks.sites.words, b.stacks.sites.folded
 	b.columns.finish(len(p.Sites))
 	b.symbols.finish(&b.stacks.nodes)
 	b.stacks.finishExact()

@@ -66,6 +66,7 @@ type Log struct {
 	Contexts     []Context
 	Sites        []Site
 	SkippedWords map[uint32][2]uint64 // by site: least and most words of stack left out
+	FoldedFrames map[uint32]Folded    // by site, of those whose recursion was folded
 	Nodes        Nodes
 	Places       []Place
 	Locations    []Location // by place

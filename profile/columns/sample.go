@@ -145,10 +145,15 @@ type siteTable struct {
 	// words has the least and the most words of stack left out in samples of a site,
 	// for sites where words were left out.
 	words map[uint32][2]uint64
+	// folded is of sites whose recursion was folded.
+	folded map[uint32]Folded
 }
 
+// Folded is how many frames were left out of a site's samples, as repetitions of those beside them.
+type Folded struct{ Samples, Frames, Most uint64 }
+
 func newSiteTable() siteTable {
-	return siteTable{index: make(map[Site]uint32), words: make(map[uint32][2]uint64)}
+	return siteTable{index: make(map[Site]uint32), words: make(map[uint32][2]uint64), folded: make(map[uint32]Folded)}
 }
 
 func (t *siteTable) skipped(site uint32, words uint64) {
@@ -160,6 +165,11 @@ func (t *siteTable) skipped(site uint32, words uint64) {
 		w = [2]uint64{words, words}
 	}
 	t.words[site] = [2]uint64{min(w[0], words), max(w[1], words)}
+}
+
+func (t *siteTable) fold(site, frames uint32) {
+	f := t.folded[site]
+	t.folded[site] = Folded{f.Samples + 1, SatAdd(f.Frames, uint64(frames)), max(f.Most, uint64(frames))}
 }
 
 // lastSite is the latest site of a node: its id, and whether it is a sample's, which the site itself need

@@ -26,7 +26,7 @@ func (b *builder) snapshot() *Log {
 	if len(b.stacks.exact.samples) > 0 {
 		c.stacks.sites.sites = slices.Clone(b.stacks.sites.sites) // finish resolves their cost-centre stacks in place
 	}
-	c.stacks.sites.words = maps.Clone(b.stacks.sites.words)
+	c.stacks.sites.words, c.stacks.sites.folded = maps.Clone(b.stacks.sites.words), maps.Clone(b.stacks.sites.folded)
 	c.symbols.modules = maps.Clone(b.symbols.modules)
 	for _, t := range []*ids{&c.symbols.bindings, &c.symbols.spans, &c.symbols.files, &c.symbols.blocks, &c.symbols.cores, &c.nurseries.closures} {
 		t.sparse = maps.Clone(t.sparse)

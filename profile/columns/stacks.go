@@ -29,5 +29,8 @@ func (t *stackTable) site(s *eventlog.PackedSample, node uint32, last lastSite) 
 	if s.SkippedWords != 0 {
 		t.sites.skipped(id, s.SkippedWords)
 	}
+	if s.FoldedFrames != 0 {
+		t.sites.fold(id, s.FoldedFrames)
+	}
 	return id
 }

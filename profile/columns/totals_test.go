@@ -122,7 +122,7 @@ func busyLog(t testing.TB, seed uint64, odd bool) []byte {
 				Node: rng.Uint32N(nodes + 1), Stop: eventlog.StopReason(rng.IntN(6)), Flags: eventlog.SampleFlags(rng.IntN(8)),
 			}
 			if rng.IntN(5) == 0 {
-				s.Centres, s.SkippedWords = rng.Uint32N(12), rng.Uint64N(3)
+				s.Centres, s.SkippedWords, s.FoldedFrames = rng.Uint32N(12), rng.Uint64N(3), rng.Uint32N(9)
 			}
 			if odd && i > 3000 && rng.IntN(200) == 0 {
 				// What nothing defines, or what is defined later.

@@ -49,6 +49,9 @@ func Runtime(module string) bool {
 	return ok
 }
 
+// Strategy reports whether a Haskell module has the name of one that has search strategies.
+func Strategy(module string) bool { return modules[module] == strategies }
+
 // Searches reports whether a binding is code of the run-time system: of one of its modules, or of an
 // instance of one of its classes, which is named "method (instance Class Type)".
 func Searches(module, name string) bool {

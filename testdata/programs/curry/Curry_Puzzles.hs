@@ -136,3 +136,43 @@ d_C_says x1 x2 cd cs = case x1 of
      Guard_C_Bool d c e -> guardCons d c (d_C_says e x2 cd (addCs c cs))
 {-# LINE 49 "Puzzles.curry" #-}
      Fail_C_Bool d info -> failCons d info
+{-# LINE 54 "Puzzles.curry" #-}
+nd_C_descend :: C_Int -> C_Int -> IDSupply -> Cover -> ConstStore -> C_Int
+{-# LINE 55 "Puzzles.curry" #-}
+nd_C_descend x1 x2 s cd cs = nd_OP__case_2 x1 x2 (Curry_Prelude.d_OP_lt_eq x1 (C_Int 0#) cd cs) s cd cs
+{-# LINE 55 "Puzzles.curry" #-}
+nd_OP__case_2 :: C_Int -> C_Int -> C_Bool -> IDSupply -> Cover -> ConstStore -> C_Int
+{-# LINE 55 "Puzzles.curry" #-}
+nd_OP__case_2 x1 x2 x3 s cd cs = case x3 of
+{-# LINE 55 "Puzzles.curry" #-}
+     C_True -> d_C_spin x2 cd cs
+{-# LINE 55 "Puzzles.curry" #-}
+     C_False -> choice (nd_C_descend (Curry_Prelude.d_OP_minus x1 (C_Int 1#) cd cs) x2 (rightSupply s) cd cs) (failCons cd defFailInfo) s cd cs
+{-# LINE 54 "Puzzles.curry" #-}
+     Choice_C_Bool d i l r -> narrow d i (nd_OP__case_2 x1 x2 l s cd cs) (nd_OP__case_2 x1 x2 r s cd cs)
+{-# LINE 54 "Puzzles.curry" #-}
+     Choices_C_Bool d i xs -> narrows cs d i (\z -> nd_OP__case_2 x1 x2 z s cd cs) xs
+{-# LINE 54 "Puzzles.curry" #-}
+     Guard_C_Bool d c e -> guardCons d c (nd_OP__case_2 x1 x2 e s cd (addCs c cs))
+{-# LINE 54 "Puzzles.curry" #-}
+     Fail_C_Bool d info -> failCons d info
+{-# LINE 58 "Puzzles.curry" #-}
+d_C_spin :: C_Int -> Cover -> ConstStore -> C_Int
+{-# LINE 59 "Puzzles.curry" #-}
+d_C_spin x1 cd cs = d_OP__case_3 x1 (Curry_Prelude.d_OP_lt_eq x1 (C_Int 0#) cd cs) cd cs
+{-# LINE 59 "Puzzles.curry" #-}
+d_OP__case_3 :: C_Int -> C_Bool -> Cover -> ConstStore -> C_Int
+{-# LINE 59 "Puzzles.curry" #-}
+d_OP__case_3 x1 x2 cd cs = case x2 of
+{-# LINE 59 "Puzzles.curry" #-}
+     C_True -> x1
+{-# LINE 59 "Puzzles.curry" #-}
+     C_False -> d_C_spin (Curry_Prelude.d_OP_minus x1 (C_Int 1#) cd cs) cd cs
+{-# LINE 58 "Puzzles.curry" #-}
+     Choice_C_Bool d i l r -> narrow d i (d_OP__case_3 x1 l cd cs) (d_OP__case_3 x1 r cd cs)
+{-# LINE 58 "Puzzles.curry" #-}
+     Choices_C_Bool d i xs -> narrows cs d i (\z -> d_OP__case_3 x1 z cd cs) xs
+{-# LINE 58 "Puzzles.curry" #-}
+     Guard_C_Bool d c e -> guardCons d c (d_OP__case_3 x1 e cd (addCs c cs))
+{-# LINE 58 "Puzzles.curry" #-}
+     Fail_C_Bool d info -> failCons d info

@@ -6,8 +6,9 @@
 -- Must show: functions by their Curry names (Puzzles.perm (nd)) at lines of Puzzles.curry, and
 -- search as (search).
 --
--- usage: curry permsort|queens|last|knights|toss [N [ROUNDS]]
--- toss makes N choices in each round, and nothing else does.
+-- usage: curry permsort|queens|last|knights|toss|descend [N [ROUNDS]]
+-- toss makes N choices in each round, and nothing else does; descend works once for ROUNDS steps, below
+-- N choices that are open.
 module Main (main) where
 
 import Basics (ConstStore, Cover, IDSupply, choice, emptyCs, initSupply, wrapDX)
@@ -44,8 +45,9 @@ run what n rounds = do
         "permsort" -> searchDFS (add . ints) (nd_C_permSort (down n))
         "queens" -> searchDFS (add . ints) (nd_C_queens (int n))
         "last" -> searchDFS (add . digit) (\s cd cs -> nd_C_last (nd_C_map (wrapDX d_C_digit) (down n) s cd cs) s cd cs)
+        "descend" -> searchDFS (add . digit) (\s cd cs -> nd_C_descend (int n) (int rounds) s cd cs)
         _ -> searchDFS (add . bools) (\s cd cs -> nd_C_knights s cd cs)
-  replicateM_ rounds (search >>= writeIORef end)
+  replicateM_ (if what == "descend" then 1 else rounds) (search >>= writeIORef end)
   Met c g f v <- readIORef end
   sum' <- readIORef total
   putStrLn (what ++ ": sum " ++ show sum' ++ ", choices " ++ show c ++ ", guards " ++ show g ++ ", failures " ++ show f ++ ", values " ++ show v)

@@ -49,3 +49,11 @@ knights | says a (not b) && says b (not c) && says c (not a && not b)
 says :: Bool -> Bool -> Bool
 says True  what = what
 says False what = not what
+
+-- the work of n steps below so many choices, of each of which the first alternative is tried
+descend :: Int -> Int -> Int
+descend d n = if d <= 0 then spin n else descend (d - 1) n ? failed
+
+-- n steps
+spin :: Int -> Int
+spin n = if n <= 0 then n else spin (n - 1)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"ccagent/internal/format"
 	"ccagent/profile"
@@ -41,7 +42,7 @@ func (r KindsReport) Text(w io.Writer, o printer.Options) error {
 		}
 		return text
 	}
-	p.Line(p.Bold("    own update  apply   case  thunk " + search("search ") + "       made " + search(" for search ") + " binding"))
+	p.Line(p.Bold("    own update  apply   case  thunk " + search("search depth ") + "       made " + search(" for search ") + " binding"))
 	n := o.Rows(len(c.Rows), costRows)
 	for i := range c.Rows[:n] {
 		r := &c.Rows[i]
@@ -57,7 +58,7 @@ func (r KindsReport) Text(w io.Writer, o printer.Options) error {
 			}
 			return fmt.Sprintf("%6s", format.Percent(s.Fraction(w)))
 		}
-		p.Line(" ", share(r.Own), " ", share(r.Update), " ", share(r.Apply), " ", share(r.Cases), " ", share(r.Thunks), search(" "+share(r.Search)), " ", bytes(r.Made), search(" "+bytes(r.MadeSearch)), "  ", printer.Fit(r.Name, 0))
+		p.Line(" ", share(r.Own), " ", share(r.Update), " ", share(r.Apply), " ", share(r.Cases), " ", share(r.Thunks), search(" "+share(r.Search)+" "+depthOf(r)), " ", bytes(r.Made), search(" "+bytes(r.MadeSearch)), "  ", printer.Fit(r.Name, 0))
 	}
 	if rest := len(c.Rows) - n; rest > 0 {
 		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))
@@ -75,7 +76,9 @@ func (r KindsReport) Text(w io.Writer, o printer.Options) error {
 		p.Note("the log has no allocation: record with -e cycles,alloc")
 	}
 	if searches {
+		p.Note("depth: frames of the search strategy below, on average: choice points that are open while it works")
 		p.nonDeterminism(s, made)
+		p.search(s)
 	}
 	return p.Flush()
 }
@@ -95,6 +98,62 @@ func (p out) nonDeterminism(s, bytes *profile.Selection) {
 		p.Line(fmt.Sprintf("%11s  %8s to %-8s", "~"+format.Brief(uint64(m.Count), ""), format.Brief(uint64(m.Low), ""), format.Brief(uint64(m.High), "")), " ", printer.Fit(m.Constructor, 0))
 	}
 	p.Note("a choice, guard or failure is made once, and once more by each function that moves it from an argument to its result; large objects, which the sampled blocks have none of, make these counts too large by their part of all bytes")
+}
+
+// depthOf prints a binding's depth of search in 5 columns.
+func depthOf(r *profile.BindingCosts) string {
+	if r.Depth == 0 {
+		return "    ."
+	}
+	return fmt.Sprintf("%5s", depthText(r.Depth))
+}
+
+func depthText(d float64) string {
+	if d < 99.95 {
+		return strconv.FormatFloat(d, 'f', 1, 64)
+	}
+	return format.Brief(uint64(d+0.5), "")
+}
+
+// search prints what is known of a functional-logic program's search as a whole.
+func (p out) search(s *profile.Selection) {
+	d := s.Search()
+	if d == nil {
+		return
+	}
+	p.Line("")
+	p.Line(p.Bold("sampled: time in search, and its depth"))
+	p.Line(fmt.Sprintf("%11s  %8s to %-8s  of the samples have search on their stacks", format.Percent(d.Share), format.Percent(d.Sure.Low), format.Percent(d.Sure.High)))
+	if d.Depth == 0 {
+		p.Note("no sample has a frame of a search strategy on its stack: no choice was open, or its alternatives are called last")
+	} else {
+		p.Line(fmt.Sprintf("%11s  %8s to %-8s  frames of the search strategy on theirs, where there are any; %s at most", depthText(d.Depth), depthText(d.DepthSure.Low), depthText(d.DepthSure.High), format.Count(d.Deepest)))
+	}
+	if d.AtLeast > 0 {
+		p.Note("of %s of those samples the depth is more than was seen: their stacks are cut", format.Percent(d.AtLeast))
+	}
+	p.Note("which branches fail is not known when samples are taken: those that fail have at most the time that has search on its stack")
+}
+
+// searchJSON is the same; see profile.Search.
+type searchJSON struct {
+	Share     float64  `json:"share"`
+	Low       float64  `json:"low"`
+	High      float64  `json:"high"`
+	Depth     *float64 `json:"depth"`
+	DepthLow  *float64 `json:"depth_low"`
+	DepthHigh *float64 `json:"depth_high"`
+	Deepest   *uint64  `json:"deepest"`
+	AtLeast   *float64 `json:"depth_at_least"`
+}
+
+func searchOf(s *profile.Selection) *searchJSON {
+	d := s.Search()
+	if d == nil {
+		return nil
+	}
+	deep := d.Depth > 0
+	return &searchJSON{d.Share, d.Sure.Low, d.Sure.High, printer.If(deep, d.Depth), printer.If(deep, d.DepthSure.Low), printer.If(deep, d.DepthSure.High), printer.If(deep, d.Deepest), printer.If(deep, d.AtLeast)}
 }
 
 // madeJSON is how many objects a constructor of search has made.
@@ -165,6 +224,8 @@ type costsJSON struct {
 	MadeTotal *uint64 `json:"made_total"`
 	// NonDeterminism is sampled; null of programs that are not functional-logic ones.
 	NonDeterminism []madeJSON `json:"non_determinism"`
+	// Search is sampled; null of programs that are not functional-logic ones.
+	Search *searchJSON `json:"search"`
 }
 
 type counterJSON struct {
@@ -192,6 +253,8 @@ type estimateJSON struct {
 	MadeSamples *uint64 `json:"made_samples"`
 	Search      float64 `json:"search"`
 	MadeSearch  *uint64 `json:"made_bytes_search"`
+	// Depth is null of programs that are not functional-logic ones.
+	Depth *float64 `json:"depth"`
 }
 
 // JSON implements printer.Report.
@@ -204,7 +267,7 @@ func (r KindsReport) JSON(w io.Writer, o printer.Options) error {
 		doc.MadeTotal = &c.Made
 	}
 	if s.Profile.IsCurry() {
-		doc.NonDeterminism = nonDeterminism(s, made)
+		doc.NonDeterminism, doc.Search = nonDeterminism(s, made), searchOf(s)
 	}
 	counters := s.Profile.TickyByEntries()
 	for i := range counters[:o.Rows(len(counters), len(counters))] {
@@ -216,7 +279,7 @@ func (r KindsReport) JSON(w io.Writer, o printer.Options) error {
 		r := &c.Rows[i]
 		doc.Estimates = append(doc.Estimates, estimateJSON{
 			r.Name, printer.Known(r.Module), printer.Known(r.Package), s.Fraction(r.Own), s.Fraction(r.Update), s.Fraction(r.Apply),
-			s.Fraction(r.Cases), s.Fraction(r.Thunks), printer.If(made != nil, r.Made), printer.If(made != nil, r.MadeSamples), s.Fraction(r.Search), printer.If(made != nil, r.MadeSearch),
+			s.Fraction(r.Cases), s.Fraction(r.Thunks), printer.If(made != nil, r.Made), printer.If(made != nil, r.MadeSamples), s.Fraction(r.Search), printer.If(made != nil, r.MadeSearch), printer.If(s.Profile.IsCurry(), r.Depth),
 		})
 	}
 	return printer.JSON(w, doc)
