@@ -3,9 +3,13 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,6 +42,68 @@ func TestHaskellInALibrary(t *testing.T) {
 	}
 	for language, host := range map[string][]string{"C": {host}, "Python": {testprog.NeedTool(t, "python3", "python3"), filepath.Join(root, "host.py")}} {
 		t.Run(language, func(t *testing.T) { profileHost(t, dir, version, append(host, lib)) })
+		t.Run(language+" allocates", func(t *testing.T) { allocateInLibrary(t, append(host, lib)) })
+	}
+}
+
+// allocateInLibrary has the library allocate: the bytes are those that its run-time system counts. Debian's shared run-time system has no symbol
+// table, so that its collections are seen by samples alone; it is said that there is no timeline of them.
+func allocateInLibrary(t *testing.T, host []string) {
+	t.Helper()
+	log, r := record(t, []string{"-e", "cpu-clock,alloc,gc", "--max-overhead", "0"}, host[0], append(host[1:], "30", "churn")...)
+	wantLine(t, r.stderr, "ccagent: gc: not available")
+	m := regexp.MustCompile(`allocated (\d+)`).FindStringSubmatch(r.stdout)
+	if m == nil {
+		t.Fatalf("it said %q", r.stdout)
+	}
+	want, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampled := 0.0
+	for _, s := range readLog(t, log).allocations {
+		sampled += float64(s.Weight)
+	}
+	// Its counter is of when it was asked, ours of the process's end.
+	if apart := sampled/want - 1; math.Abs(apart) > 0.01 {
+		t.Errorf("%.0f bytes were sampled, the RTS counted %.0f: %+.3f %%", sampled, want, 100*apart)
+	}
+	if shares := allocShares(t, log); shares["Embedded.list"] < 0.02 {
+		t.Errorf("the list's part of what was allocated: %v", shares)
+	}
+	gc := false
+	for _, row := range hotOf(t, log).Rows {
+		gc = gc || row.Element == "(GC)"
+	}
+	if !gc {
+		t.Errorf("no sample is in the collector: %+v", hotOf(t, log).Rows)
+	}
+}
+
+// A program in C into which Haskell is linked, and that starts the run-time system itself, has the timeline that the run-time system writes.
+func TestHaskellLinkedIntoC(t *testing.T) {
+	testprog.NeedRoot(t)
+	ghc, _ := testprog.GHC(t, "")
+	dir := sharedDir(t, 0o755)
+	exe, reference := filepath.Join(dir, "linked"), filepath.Join(dir, "rts.eventlog")
+	build := exec.Command(ghc, "-v0", "-O2", "-g3", "-no-hs-main", "-threaded", "-eventlog", "-outputdir", filepath.Join(dir, "obj"), "-o", exe, "linked.c", "Embedded.hs")
+	build.Dir = "../../testdata/programs/embedded"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("GHCRTS", "-l -ol"+reference)
+	log, r := record(t, []string{"-e", "cpu-clock,alloc,gc,threads", "--max-overhead", "0"}, exe, "10")
+	if !strings.HasPrefix(r.stdout, "started") {
+		t.Fatalf("it said %q", r.stdout)
+	}
+	ours, theirs := readStory(t, log), readStory(t, reference)
+	if fmt.Sprint(ours.collections) != fmt.Sprint(theirs.collections) || len(ours.collections) == 0 || !maps.Equal(ours.gcStarts, theirs.gcStarts) {
+		t.Errorf("%d collections, the RTS wrote %d; their figures differ", len(ours.collections), len(theirs.collections))
+	}
+	comparePauses(t, log, reference)
+	// A run at the process's end may be missing.
+	if apart := ours.runs - theirs.runs; apart < -2 || apart > 2 || ours.runs < 10 {
+		t.Errorf("%d runs of threads, the RTS wrote %d", ours.runs, theirs.runs)
 	}
 }
 
