@@ -22,6 +22,7 @@ const NonDeterministicMark = " (nd)"
 func Module(haskell string) (string, bool) {
 	last := strings.LastIndexByte(haskell, '.') + 1
 	name, ok := strings.CutPrefix(haskell[last:], "Curry_")
+	name = strings.TrimPrefix(name, "Trace_") // compiled to trace failures
 	if !ok || name == "" {
 		return haskell, false
 	}
@@ -32,7 +33,7 @@ func Module(haskell string) (string, bool) {
 // "perm.go", NonDeterministic, and the code of the constructor "Choice_C_Bool" is "Bool (choice)". Other
 // names come back as they are.
 func Function(name string) (string, Version) {
-	rest := strings.TrimPrefix(name, "external_")
+	rest := strings.TrimPrefix(strings.TrimPrefix(name, "external_"), "global_")
 	v := Neither
 	if after, ok := strings.CutPrefix(rest, "nd_"); ok {
 		rest, v = after, NonDeterministic
@@ -120,13 +121,15 @@ var spelt = map[string]byte{
 	"uscore": '_', "tilde": '~', "bang": '!', "at": '@', "hash": '#', "dollar": '$', "percent": '%', "caret": '^', "amp": '&',
 	"star": '*', "plus": '+', "minus": '-', "eq": '=', "lt": '<', "gt": '>', "qmark": '?', "dot": '.', "slash": '/', "bar": '|',
 	"backslash": '\\', "colon": ':', "lparen": '(', "rparen": ')', "lbracket": '[', "rbracket": ']', "comma": ',', "tick": '\'',
+	// Versions up to 0.3:
+	"underscore": '_', "ampersand": '&', "oparen": '(', "cparen": ')', "obracket": '[', "cbracket": ']',
 }
 
 // operator decodes characters that are spelt out. Versions that left an underscore as it is have two
-// empty parts for it; lifted cases begin with one: "_case_1" is d_OP__case_1.
+// empty parts for it; lifted cases begin with one: "_case_1" is d_OP__case_1, in old versions d_OP__casePT_1.
 func operator(s string) string {
-	if n, ok := strings.CutPrefix(s, "_case_"); ok {
-		return "_case_" + n
+	if strings.HasPrefix(s, "_case_") || strings.HasPrefix(s, "_casePT_") {
+		return s
 	}
 	var b strings.Builder
 	parts := strings.Split(s, "_")

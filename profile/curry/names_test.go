@@ -24,6 +24,16 @@ func TestFunction(t *testing.T) {
 		{"d_OP_sort_dot_uscore_hash_lambda7", "sort._#lambda7", Deterministic},
 		{"d_OP_uscore_inst_hash_Prelude_dot_Eq_hash_Tree", "_inst#Prelude.Eq#Tree", Deterministic},
 		{"d_OP__case_12", "_case_12", Deterministic},
+		{"d_OP__casePT_22", "_casePT_22", Deterministic},
+		{"d_C__case_0", "_case_0", Deterministic},
+		{"d_OP_ampersand_ampersand", "&&", Deterministic},
+		{"d_OP_amp_amp", "&&", Deterministic},
+		{"nd_OP_main_dot___hash_lambda1", "main._#lambda1", NonDeterministic},
+		{"d_OP_f_dot_check_dot_99_dot___hash_selFP17_hash_ns", "f.check.99._#selFP17#ns", Deterministic},
+		{"d_OP_uscore_impl_hash_enumFromTo_hash_Prelude_dot_Enum_hash_Prelude_dot_Int", "_impl#enumFromTo#Prelude.Enum#Prelude.Int", Deterministic},
+		{"nd_OP_uscore_super_hash_Prelude_dot_Fractional_hash_Prelude_dot_Num", "_super#Prelude.Fractional#Prelude.Num", NonDeterministic},
+		{"global_d_C_counter", "counter", Deterministic},
+		{"Guard_Nat", "Nat (guard)", Neither},
 		{"d_C_it's", "it's", Deterministic},
 		{"Choice_C_Bool", "Bool (choice)", Neither},
 		{"Choices_OP_List", "[] (variable or choice of several)", Neither},
@@ -64,7 +74,7 @@ func TestConstructor(t *testing.T) {
 }
 
 func TestModule(t *testing.T) {
-	for haskell, curry := range map[string]string{"Curry_Prelude": "Prelude", "Data.Curry_Set": "Data.Set", "Curry_": "", "Main": "", "Curry_Data.Set": ""} {
+	for haskell, curry := range map[string]string{"Curry_Prelude": "Prelude", "Data.Curry_Set": "Data.Set", "Curry_Trace_Prelude": "Prelude", "Curry_": "", "Main": "", "Curry_Data.Set": ""} {
 		if got, ok := Module(haskell); ok != (curry != "") || ok && got != curry {
 			t.Errorf("%s: %q %v", haskell, got, ok)
 		}
@@ -84,6 +94,11 @@ func TestSearch(t *testing.T) {
 		{"Search", "printDFS", strategies},
 		{"Solver", "anything", constraints},
 		{"Types", "somethingElse", others},
+		{"Types", "lazyMatch", constraints},
+		{"Types", "constrain", constraints},
+		{"Basics", "nd_dollar_bang_match", normal},
+		{"MonadList", "+++", strategies},
+		{"PrimTypes", "try (instance NonDet Nat)", inspected},
 		{"Curry_Prelude", "try (instance NonDet (OP_List a))", inspected},
 		{"Curry_Prelude", "generate (instance Generable C_Bool)", generators},
 		{"Curry_Prelude", "(instance UnifiableC_Bool)", others},
@@ -92,7 +107,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s.%s: %v, %s, want %s", c.module, c.name, Searches(c.module, c.name), Part(c.module, c.name), c.part)
 		}
 	}
-	for _, other := range [][2]string{{"Curry_Prelude", "d_C_map"}, {"Data.Types", "narrow"}, {"Curry_Prelude", "show (instance Show C_Bool)"}} {
+	for _, other := range [][2]string{{"Curry_Prelude", "d_C_map"}, {"Data.Types", "narrow"}, {"PrimTypes", "d_C_prim_eqNat"}, {"Curry_Prelude", "show (instance Show C_Bool)"}} {
 		if Searches(other[0], other[1]) {
 			t.Errorf("%v is taken for code of search", other)
 		}

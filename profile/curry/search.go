@@ -33,10 +33,10 @@ var functions = []struct {
 	{decisions, []string{"lookupDecision", "lookupID", "setDecision", "setUnsetDecision", "resetFreeVar", "propagateBind", "checkPropagation", "traceLookup", "traceDecision", "getDecision", "unsetDecision"}},
 	{supply, []string{"thisID", "freeID", "leftID", "rightID", "nextNIDs", "nextSupplies", "supply", "leftSupply", "rightSupply", "initSupply", "unique", "getKey", "getUnique", "narrowID"}},
 	{choices, []string{"narrow", "choice", "choiceCons", "choicesCons"}},
-	{constraints, []string{"guardCons", "bind", "lazyBind", "lookupCs", "lookupWithGlobalCs", "addCs", "combineCs", "=:=", "=.=", "=:<=", "=.<=", "unify", "&", "solve", "unification"}},
+	{constraints, []string{"guardCons", "bind", "lazyBind", "lookupCs", "lookupWithGlobalCs", "addCs", "combineCs", "=:=", "=.=", "=:<=", "=.<=", "unify", "lazyMatch", "lazyTry", "constrain", "acceptCs", "&", "solve", "unification"}},
 	{failures, []string{"failCons", "failCheck", "defFailInfo", "checkFail"}},
 	{generators, []string{"generate"}},
-	{normal, []string{"$!!", "$##", "$!<", "nf", "gnf", "searchNF"}},
+	{normal, []string{"$!!", "$##", "$!<", "nf", "gnf", "searchNF", "d_dollar_", "nd_dollar_"}},
 	{inspected, []string{"try", "match"}},
 }
 
@@ -53,10 +53,12 @@ func Runtime(module string) bool {
 func Strategy(module string) bool { return modules[module] == strategies }
 
 // Searches reports whether a binding is code of the run-time system: of one of its modules, or of an
-// instance of one of its classes, which is named "method (instance Class Type)".
+// instance of one of its classes, which is named "method (instance Class Type)". What PrimTypes has of Curry's own functions,
+// arithmetic of numbers, is none.
 func Searches(module, name string) bool {
 	if Runtime(module) {
-		return true
+		_, version := Function(name)
+		return module != "PrimTypes" || version == Neither
 	}
 	_, instance, ok := strings.Cut(name, " (instance ")
 	if !ok {
