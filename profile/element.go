@@ -366,17 +366,42 @@ func (ix *levelIndex) categoryID(name string) ElementID {
 	})
 }
 
+// firstLines returns the first line that the line table has for each binding whose code has no source notes: that of
+// GHC's -g1, and of other languages.
+func (p *Profile) firstLines() map[columns.BindingID]columns.Line {
+	first := make(map[columns.BindingID]columns.Line)
+	for id := range p.Locations {
+		if p.Locations[id].Block != 0 {
+			continue
+		}
+		b := p.Symbols.Bindings[p.Owner(uint32(id))].Source
+		file, line := p.position(uint32(id))
+		if b == 0 || file == 0 {
+			continue
+		}
+		if best, ok := first[b]; !ok || best.File == file && line < best.Line {
+			first[b] = columns.Line{Binding: b, File: file, Line: line}
+		}
+	}
+	return first
+}
+
 // extents sets the file of bindings, modules and packages, and the widest span of
-// bindings.
+// bindings, or their first line.
 func (ix *levelIndex) extents(p *Profile) {
 	s := &p.Symbols
 	switch ix.level {
 	case LevelBinding, LevelFunction:
-		of := s.BindingSpans()
+		of, lines := s.BindingSpans(), p.firstLines()
 		for i := range ix.elements {
 			e := &ix.elements[i]
-			if sp := &s.Spans[of[e.Binding]]; e.Kind == KindSource && sp.File != 0 {
+			if e.Kind != KindSource {
+				continue
+			}
+			if sp := &s.Spans[of[e.Binding]]; sp.File != 0 {
 				e.File, e.FileID, e.Span = s.Files[sp.File].Path, sp.File, sp.Extent
+			} else if l, ok := lines[e.Binding]; ok {
+				e.File, e.FileID, e.Span = s.Files[l.File].Path, l.File, columns.Extent{Line: l.Line}
 			}
 		}
 	case LevelModule:

@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -89,4 +90,29 @@ func TestSourcesAreWhatTheProgramsUserReads(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A program built with -g1 has no source notes, but lines: its bindings are shown where they begin, and with their text.
+func TestLinesWithoutNotes(t *testing.T) {
+	testprog.NeedRoot(t)
+	exe := testprog.Build(t, "rev", testprog.Options{NoDebug: true, Flags: []string{"-g1"}})
+	log, _ := record(t, []string{"-e", "cpu-clock", "-F", "997", "--max-overhead", "0"}, exe, "220", "4000")
+	rev := hotOf(t, log).element(t, "Main.rev")
+	line, err := strconv.Atoi(rev.Span)
+	if err != nil || filepath.Base(rev.File) != "Main.hs" {
+		t.Fatalf("Main.rev is in %q at %q, want a line of Main.hs", rev.File, rev.Span)
+	}
+	r := run(t, command(t, ccview, "source", log, "Main.rev"))
+	if r.status != 0 {
+		t.Fatalf("source: status %d\n%s", r.status, r.stderr)
+	}
+	text, err := os.ReadFile("../../testdata/programs/rev/Main.hs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Split(string(text), "\n")[line-1]
+	if _, body, _ := strings.Cut(string(text), "\nrev :: "); !strings.Contains(body, at) {
+		t.Errorf("line %d is %q, outside of rev", line, at)
+	}
+	wantLine(t, r.stdout, strconv.Itoa(line), strings.TrimSpace(at))
 }

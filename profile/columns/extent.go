@@ -15,6 +15,9 @@ func (x Extent) String() string {
 	if x == (Extent{}) {
 		return ""
 	}
+	if x.EndLine == 0 { // only the line is known
+		return fmt.Sprint(x.Line)
+	}
 	return fmt.Sprintf("%d:%d-%d:%d", x.Line, x.Col, x.EndLine, x.EndCol)
 }
 
