@@ -29,18 +29,19 @@ const (
 // duty keeps the probes within their budget. Times are CLOCK_MONOTONIC, ns.
 type duty struct {
 	mode      mode
-	since     uint64       // when the mode began, or the watch was last accounted for
-	begun     bool         // something has been counted
-	sinceAt   progress     // when since was
-	covered   progress     // what has been counted stands for what was up to here
-	gone      progress     // of images that have ended
-	notBefore uint64       // earliest begin of the next window
-	result    chan *window // of the window that is open
-	windows   []*window    // recent ones, in order of time; the last is held, or a watch
-	perHit    float64      // what a hit costs, ns, moving average
-	slowing   float64      // what of that the program waits for, likewise
-	hitRate   float64      // hits a second while in place, moving average
-	runs      uint64       // when the hit rate was last measured, and when that was
+	since     uint64                                        // when the mode began, or the watch was last accounted for
+	begun     bool                                          // something has been counted
+	sinceAt   progress                                      // when since was
+	covered   progress                                      // what has been counted stands for what was up to here
+	gone      progress                                      // of images that have ended
+	notBefore uint64                                        // earliest begin of the next window
+	result    chan *window                                  // of the window that is open
+	windows   []*window                                     // recent ones, in order of time; the last is held, or a watch
+	owed      map[*image]*[eventlog.TransactionEnds]float64 // attempts that were counted, and of whose kind no window has had a sample since
+	perHit    float64                                       // what a hit costs, ns, moving average
+	slowing   float64                                       // what of that the program waits for, likewise
+	hitRate   float64                                       // hits a second while in place, moving average
+	runs      uint64                                        // when the hit rate was last measured, and when that was
 	runsAt    uint64
 	thin      uint32
 	round     uint64
@@ -52,7 +53,8 @@ type duty struct {
 type window struct {
 	open, close uint64
 	from, to    progress // when it was opened and closed
-	factor      float64  // what a sample in it stands for; 0 while that is not known
+	factor      float64  // what an attempt in it stands for; 0 while that is not known
+	cpuFactor   float64  // what CPU time in it stands for
 	held        []held   // samples until then
 	counts      map[*image]bpf.TransactionAccount
 	hits        uint64
@@ -128,7 +130,7 @@ func (s *stm) begin() error {
 	if !s.begun {
 		s.begun, s.covered = true, s.sinceAt
 	}
-	s.add(&window{open: now, factor: 1})
+	s.add(&window{open: now, factor: 1, cpuFactor: 1})
 	return s.control(now, true)
 }
 
@@ -455,14 +457,11 @@ func (s *stm) settle(until progress) error {
 	}
 	e := record(w.to.since(w.from), latest(until, w.to).since(earliest(s.covered, w.from)))
 	e.SlowedNs = w.slowed
-	w.factor = transactions.Factor(&e)
+	w.factor, w.cpuFactor = transactions.Factor(&e), transactions.CPUFactor(&e)
 	s.covered = latest(until, w.to)
-	for _, h := range w.held {
-		if err := s.write(h, w.factor); err != nil {
-			return err
-		}
+	if err := s.weigh(w, &e); err != nil {
+		return err
 	}
-	w.held = nil
 	for si, a := range w.counts {
 		e := e
 		if err := s.emit(si, w.close, &e, a); err != nil {
@@ -479,40 +478,46 @@ func record(length, stands progress) eventlog.TransactionWindow {
 
 // gap writes for what CPU time nothing was counted, where nothing that was stands for that.
 func (s *stm) gap() error {
-	until := s.gone.cpu
-	for _, si := range s.images {
-		until += si.used()
-	}
-	if s.mode == watching || until <= s.covered.cpu || !s.begun {
+	here := s.final()
+	if s.mode == watching || here.cpu <= s.covered.cpu || !s.begun {
 		return nil
-	}
-	here := s.progress()
-	if late := until - min(here.cpu, until); here.cpu > 0 { // since the count was read last, which goes with the process
-		here.begun += uint64(float64(here.begun) / float64(here.cpu) * float64(late))
 	}
 	rest := here.since(s.covered)
 	for _, si := range s.images {
-		if err := s.emit(si, perf.Monotonic(), &eventlog.TransactionWindow{StandsNs: until - s.covered.cpu, BegunStands: rest.begun}, bpf.TransactionAccount{}); err != nil {
+		if err := s.emit(si, perf.Monotonic(), &eventlog.TransactionWindow{StandsNs: rest.cpu, BegunStands: rest.begun}, bpf.TransactionAccount{}); err != nil {
 			return err
 		}
 	}
-	s.covered = progress{until, s.covered.begun + rest.begun}
+	s.covered = latest(here, s.covered)
 	return nil
 }
 
-// segment writes what was counted since the watch began, or since the last time.
+// segment writes what was counted since the watch began, or since the last time. A process that has just ended may have
+// been read last before it ran the attempts that are counted.
 func (s *stm) segment() error {
-	now, here := perf.Monotonic(), s.progress()
-	if s.mode != watching || here.cpu <= s.sinceAt.cpu {
+	if s.mode != watching {
 		return nil
 	}
+	now, here, some := perf.Monotonic(), s.final(), false
+	counts := make(map[*image]bpf.TransactionAccount, len(s.images))
 	for _, si := range s.images {
 		before := si.base
 		if err := s.mark(si); err != nil {
 			return err
 		}
+		a := since(si.base, before)
+		counts[si] = a
+		some = some || sum(a.Ends[:])+sum(a.Sampled[:])+a.Noted > 0
+	}
+	if here.cpu <= s.sinceAt.cpu {
+		if !some {
+			return nil
+		}
+		here.cpu = s.sinceAt.cpu + 1 // it took some
+	}
+	for si, a := range counts {
 		e := record(here.since(s.sinceAt), here.since(earliest(s.covered, s.sinceAt)))
-		if err := s.emit(si, now, &e, since(si.base, before)); err != nil {
+		if err := s.emit(si, now, &e, a); err != nil {
 			return err
 		}
 	}

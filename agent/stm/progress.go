@@ -33,6 +33,22 @@ func (s *stm) progress() progress {
 	return sum
 }
 
+// final is the progress of all processes, up to the end of those that have just ended: how many transactions have begun since their
+// count was read last, which goes with the process, is taken from how many began before.
+func (s *stm) final() progress {
+	here, until := s.progress(), s.gone.cpu
+	for _, si := range s.images {
+		until += si.used()
+	}
+	if until > here.cpu {
+		if here.cpu > 0 {
+			here.begun += uint64(float64(here.begun) / float64(here.cpu) * float64(until-here.cpu))
+		}
+		here.cpu = until
+	}
+	return here
+}
+
 // progressOf returns the progress of the processes of images since they began.
 func progressOf(images []*image) (sum progress) {
 	for _, si := range images {

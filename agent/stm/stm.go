@@ -193,6 +193,7 @@ func (s *stm) Detach(im *process.Image, _ uint64) error {
 	}
 	s.gone = s.gone.plus(si.last.since(si.first))
 	delete(s.images, im.Incarnation)
+	delete(s.owed, si)
 	s.remove(si)
 	return errors.Join(err, s.host.Walker.CloseTransactions(im.Incarnation))
 }
@@ -230,7 +231,7 @@ func (s *stm) Consume(r *perf.Sample) error {
 	var variables *eventlog.TransactionVariables
 	c.Frames, variables = variablesOf(r)
 	c.Frames = attemptFrames(im, &c)
-	c.Total, c.Large, c.Site, c.Origin = 0, 0, 0, 0
+	c.Total, c.Large, c.Origin = 0, 0, 0
 	w := s.windowOf(r.Time)
 	if r.Period > 0 {
 		if err := s.take(w, s.event, held{im, c, variables}, r.Period); err != nil {
@@ -278,7 +279,9 @@ func (s *stm) take(w *window, e *source.Event, h held, weight uint64) error {
 	h.r.Event, h.r.Period = uint16(e.Def.Index), weight
 	if w == nil || w.factor > 0 {
 		factor := 1.0
-		if w != nil {
+		if w != nil && e == s.cpu {
+			factor = w.cpuFactor
+		} else if w != nil {
 			factor = w.factor
 		}
 		return s.write(h, factor)
@@ -288,6 +291,7 @@ func (s *stm) take(w *window, e *source.Event, h held, weight uint64) error {
 }
 
 func (s *stm) write(h held, factor float64) error {
+	h.r.Site = 0
 	h.r.Period = uint64(float64(h.r.Period)*factor + 0.5)
 	e, err := s.host.Write(h.im, &h.r)
 	if err != nil || h.variables == nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ccagent/agent/process"
+	"ccagent/agent/procfs"
 	"ccagent/agent/sourcetest"
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
@@ -35,7 +36,39 @@ func TestLossIsReported(t *testing.T) {
 	}
 }
 
-// A sample of an attempt in a window waits for what it stands for: the transactions that have begun since the window before.
+// Attempts are counted up to the end of a process, though its memory, in which the run-time system's own count is, is gone
+// when that is noticed.
+func TestLastAttemptsAreCounted(t *testing.T) {
+	testprog.NeedRoot(t)
+	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
+	im := r.Run(t, testprog.Build(t, "conflict", testprog.Options{Threaded: true}), "300", "3", "20000")
+	s := r.Source.(*stm)
+	counted := func() uint64 {
+		a, err := r.Walker.Transactions(im.Incarnation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum(a.Ends[:])
+	}
+	sourcetest.Until(t, "some attempts are counted", func() bool { return counted() > 100 })
+	if err := s.Account(); err != nil {
+		t.Fatal(err)
+	}
+	sourcetest.Until(t, "the program has ended", func() bool {
+		list, err := procfs.Threads(int(im.PID))
+		return err != nil || len(list) == 0 || list[0].State == 'Z'
+	})
+	want := counted()
+	if err := r.Processes.Remove(im, perf.Monotonic()); err != nil {
+		t.Fatal(err)
+	}
+	if got := sum(s.totals.Counted[:]); got != want || !s.totals.Exact() {
+		t.Errorf("%d attempts are in the log, and %d were counted; exact: %v", got, want, s.totals.Exact())
+	}
+}
+
+// A sample of an attempt in a window waits for what it stands for: the attempts of its kind, of as many transactions as have begun
+// since the window before. Ends without a sample wait for the next window's.
 func TestWindowsWeigh(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
@@ -44,33 +77,57 @@ func TestWindowsWeigh(t *testing.T) {
 	if err := s.rest(perf.Monotonic()); err != nil {
 		t.Fatal(err)
 	}
-	var weight uint64
+	var weights []uint64
 	r.Write = func(_ *process.Image, p *perf.Sample) (*eventlog.Sample, error) {
-		weight += p.Period
+		weights = append(weights, p.Period)
 		return &eventlog.Sample{Weight: p.Period}, nil
 	}
 	s.hitRate = 1e5
-	before := s.covered
-	s.probe(maxWindow, 1<<20, 0)
-	s.await()
-	if len(s.windows) == 0 {
-		t.Fatal("the window was not kept")
-	}
-	w := s.windows[len(s.windows)-1]
-	sample := perf.Sample{}
-	sample.Pid, sample.Time, sample.Period, sample.Site = im.PID, w.close, 10, uint8(eventlog.TransactionFailed)
-	if err := s.Consume(&sample); err != nil || weight != 0 {
-		t.Fatalf("a sample was written before its weight is known: %d, %v", weight, err)
-	}
-	until := w.to.plus(progress{cpu: 1e9, begun: 1e6})
-	if err := s.settle(until); err != nil {
-		t.Fatal(err)
-	}
-	stands, length := until.since(before), w.to.since(w.from)
-	if length.begun == 0 {
-		t.Fatalf("no transaction began in %d ns of CPU time", length.cpu)
-	}
-	if want := 10 * float64(stands.begun) / float64(length.begun); float64(weight) < 0.99*want || float64(weight) > 1.01*want {
-		t.Errorf("a sample of weight 10 has %d, in a window of %+v for %+v want %.0f", weight, length, stands, want)
+	kinds := []eventlog.TransactionEnd{eventlog.TransactionCommitted, eventlog.TransactionFailed}
+	owed := 0.0
+	for _, drawn := range [][]int{{1, 0}, {1, 2}} { // samples of each kind in a window
+		before := s.covered
+		s.probe(maxWindow, 1<<20, 0)
+		s.await()
+		if len(s.windows) == 0 {
+			t.Fatal("the window was not kept")
+		}
+		w := s.windows[len(s.windows)-1]
+		w.held, weights = nil, nil // what was drawn by itself
+		for n, kind := range kinds {
+			for k := range drawn[n] {
+				sample := perf.Sample{}
+				sample.Event, sample.Pid, sample.Time, sample.Period, sample.Site = uint16(s.event.Def.Index), im.PID, w.close, uint64(10+20*k), uint8(kind)
+				if err := s.Consume(&sample); err != nil || len(weights) != 0 {
+					t.Fatalf("a sample was written before its weight is known: %d, %v", weights, err)
+				}
+			}
+		}
+		until := w.to.plus(progress{cpu: 1e9, begun: 1e6})
+		if err := s.settle(until); err != nil {
+			t.Fatal(err)
+		}
+		ends := w.counts[s.images[im.Incarnation]].Ends
+		of := func(kind eventlog.TransactionEnd) float64 {
+			return float64(until.since(earliest(before, w.from)).begun) * float64(ends[kind]) / float64(sum(ends[:]))
+		}
+		committed, failed := of(kinds[0]), of(kinds[1])
+		if ends[kinds[0]] == 0 || ends[kinds[1]] == 0 {
+			t.Fatalf("attempts ended %v in a window", ends)
+		}
+		want := []float64{committed}
+		if drawn[1] > 0 {
+			want = append(want, (owed+failed)/4, (owed+failed)*3/4)
+		} else {
+			owed += failed
+		}
+		if len(weights) != len(want) {
+			t.Fatalf("%d samples were written, want %d", len(weights), len(want))
+		}
+		for i := range want {
+			if got := float64(weights[i]); got < 0.99*want[i] || got > 1.01*want[i] {
+				t.Errorf("sample %d stands for %.0f attempts, want %.0f", i, got, want[i])
+			}
+		}
 	}
 }

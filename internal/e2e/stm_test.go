@@ -115,6 +115,62 @@ func TestTransactionWindows(t *testing.T) {
 	within("failed", s.Failed, failed)
 }
 
+// The attempts of a server are as many as it counts itself, by windows and by samples.
+func TestAttemptsAreThoseThatTheProgramCounts(t *testing.T) {
+	testprog.NeedRoot(t)
+	for _, o := range []testprog.Options{{Threaded: true}, {Release: "9.6.6", Threaded: true}} {
+		t.Run("GHC "+o.Release, func(t *testing.T) {
+			exe := testprog.Build(t, "attempts", o)
+			run := func(budget string, requests string) (started, committed, undone float64, s *stmInfo, share map[string]float64, total float64) {
+				log, r := record(t, []string{"-e", "stm", "--max-overhead", budget}, exe, requests, "20", "4", "+RTS", "-N2")
+				var retried, failed float64
+				if _, err := fmt.Sscanf(r.stdout, "started %f committed %f retried %f failed %f", &started, &committed, &retried, &failed); err != nil {
+					t.Fatalf("the program says %q", r.stdout)
+				}
+				var info struct{ Transactions *stmInfo }
+				view(t, &info, "info", log)
+				var h struct {
+					Total float64
+					Rows  []hotRow
+				}
+				view(t, &h, "hot", "--event", "stm", "--level", "binding", log)
+				share = map[string]float64{}
+				for _, row := range h.Rows {
+					share[row.Element] = row.Share
+				}
+				if info.Transactions == nil {
+					t.Fatalf("the log says nothing of transactions\n%s", r.stderr)
+				}
+				t.Logf("%s%+v\nof %.0f by samples %v", r.stdout, *info.Transactions, h.Total, share)
+				return started, committed, retried + failed, info.Transactions, share, h.Total
+			}
+			// One that is about to wait may find that what it has read has changed: it has failed then.
+			started, committed, undone, s, _, _ := run("0", "100000")
+			if !s.Exact || s.Started.Value != started || s.Committed.Value != committed || s.Failed.Value+s.Retried.Value != undone {
+				t.Errorf("%v attempts, %v committed, %v failed, %v retried: all counted, and the program says %.0f, %.0f, and %.0f of the others",
+					s.Started, s.Committed, s.Failed, s.Retried, started, committed, undone)
+			}
+			started, committed, _, s, share, total := run("1", "400000")
+			if s.Exact {
+				t.Fatal("half a million attempts within 1 % of the time, and each was counted")
+			}
+			// As in TestTransactionWindows: at least but for the last moment, and three times the interval.
+			if s.Started.High < 0.9*started || s.Started.Low > 1.1*started {
+				t.Errorf("%v attempts, the program says %.0f", s.Started, started)
+			}
+			if low, high := 3*s.Committed.Low-2*s.Committed.Value, 3*s.Committed.High-2*s.Committed.Value; committed < low || committed > high {
+				t.Errorf("%v committed, the program says %.0f", s.Committed, committed)
+			}
+			if total > 1.2*started {
+				t.Errorf("samples stand for %.0f attempts, the program says %.0f", total, started)
+			}
+			if share["(committed)"]+share["(retried)"]+share["(failed validation)"] < 0.98 {
+				t.Errorf("by samples attempts end %v", share)
+			}
+		})
+	}
+}
+
 // conflictsInfo is what ccview info says of what makes transactions fail.
 type conflictsInfo struct {
 	Samples int

@@ -17,6 +17,7 @@ var runs = []struct {
 	{"standstill", Options{Threaded: true}, []string{}, `(?s).*ready\n15\n`, 0},
 	{"conflict", Options{Threaded: true}, []string{"20", "3", "1000"}, `audits 20 failed 30 transfers 30 exceptions 20\n`, 0},
 	{"alloc31", Options{}, []string{"100"}, `199554\n`, 0},
+	{"attempts", Options{Threaded: true}, []string{"400", "4", "2", "+RTS", "-N2"}, `started \d+ committed 1600 retried \d+ failed \d+\n`, 0},
 	{"crowd", Options{Threaded: true}, []string{"20", "4", "fork", "+RTS", "-N2"}, `ready 20\n`, 0},
 	{"deep", Options{}, []string{"recursion", "50000", "2"}, `\d+\n`, 0},
 	{"deep", Options{}, []string{"thunks", "50000", "2"}, `\d+\n`, 0},

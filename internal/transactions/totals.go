@@ -42,6 +42,7 @@ type Totals struct {
 	// What the run-time system has counted itself: transactions that began in windows, and in all, and how many windows
 	// there were with some; sums of products with those that ended, for the variance.
 	begun, begunStands, begunWindows float64
+	slowed                           float64 // of LengthNs, what hits took
 	begunBegun                       float64
 	endEnd, endBegun                 [eventlog.TransactionEnds + 1]float64 // the last are of all ends
 
@@ -69,7 +70,8 @@ func (t *Totals) Add(w *eventlog.TransactionWindow) {
 	t.StandsNs += stands
 	t.Noted += w.Noted
 	rest, length, doubt := extrapolated(w)
-	factor := Factor(w)
+	factor, cpu := Factor(w), CPUFactor(w)
+	t.slowed += float64(w.LengthNs) - own(w)
 	if b := float64(w.Begun); b > 0 {
 		t.begun, t.begunWindows, t.begunBegun = t.begun+b, t.begunWindows+1, t.begunBegun+b*b
 		ended := 0.0
@@ -96,10 +98,10 @@ func (t *Totals) Add(w *eventlog.TransactionWindow) {
 			t.variance[i] += d * d
 		}
 		t.last[i] = rate
-		all += factor * float64(w.Sampled[i])
+		all += cpu * float64(w.Sampled[i])
 	}
 	for i, n := range w.Sampled {
-		x := factor * float64(n)
+		x := cpu * float64(n)
 		t.of[i] += x
 		t.ofOf[i] += x * x
 		t.ofAll[i] += x * all
@@ -125,6 +127,12 @@ func (t *Totals) gap(ns uint64) {
 func Factor(w *eventlog.TransactionWindow) float64 {
 	rest, length, _ := extrapolated(w)
 	return 1 + rest/length
+}
+
+// CPUFactor is what CPU time that was sampled in a window stands for. It does not follow the number of transactions that begin: where
+// they take long, few begin in a window, and no less CPU time is sampled.
+func CPUFactor(w *eventlog.TransactionWindow) float64 {
+	return float64(max(w.StandsNs, w.LengthNs)) / float64(max(w.LengthNs, 1))
 }
 
 // extrapolated returns for how much more than its own length a window stands, and by what part that may be off. Where the
@@ -172,7 +180,10 @@ func (t *Totals) counts() bool { return t.begun > 0 && t.begunStands > t.begun }
 // Attempts estimates how many attempts have ended so.
 func (t *Totals) Attempts(end eventlog.TransactionEnd) Estimate {
 	if t.counts() {
-		return t.ofBegun(float64(t.Counted[end]), t.endEnd[end], t.endBegun[end])
+		e := t.ofBegun(float64(t.Counted[end]), t.endEnd[end], t.endBegun[end])
+		// Hits slow the program down, and so may change how attempts end: threads that are slower find more, or less, to wait for.
+		doubt := hitDoubt * t.slowed / float64(max(t.LengthNs, 1))
+		return Estimate{e.Value, max(e.Low-doubt*e.Value, float64(t.Counted[end])), min(e.High+doubt*e.Value, max(t.begunStands, e.High))}
 	}
 	return count(t.estimate[end], z*math.Sqrt(t.variance[end])+t.doubt[end], t.Counted[end])
 }

@@ -79,6 +79,40 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// Where hits take much of a window, they may change how attempts end: the interval holds a change of three tenths of that part.
+func TestHitsMayChangeEnds(t *testing.T) {
+	var slow, fast Totals
+	for range 100 {
+		w := eventlog.TransactionWindow{LengthNs: 1e6, StandsNs: 1e8, Begun: 1000, BegunStands: 1e5, Ends: [eventlog.TransactionEnds]uint64{500, 500, 0, 0}}
+		fast.Add(&w)
+		w.SlowedNs = 5e5
+		slow.Add(&w)
+	}
+	a, b := fast.Attempts(eventlog.TransactionFailed), slow.Attempts(eventlog.TransactionFailed)
+	if want := 0.15 * a.Value; a.Value != b.Value || math.Abs(a.Low-b.Low-want) > 1 || math.Abs(b.High-a.High-want) > 1 {
+		t.Errorf("without hits %v, with hits for half of the time %v: want %.0f more to either side", a, b, want)
+	}
+	if all := slow.Started(); all != fast.Started() {
+		t.Errorf("of all attempts %v", all)
+	}
+}
+
+// A long attempt in a window leaves few to begin in it: what CPU time stands for does not follow from that.
+func TestCPUTimeOfLongAttempts(t *testing.T) {
+	var totals Totals
+	for n := range 100 {
+		w := eventlog.TransactionWindow{LengthNs: 1e6, StandsNs: 1e8, Begun: 1000, BegunStands: 1e5, Noted: 10}
+		w.Sampled[eventlog.TransactionCommitted] = 10
+		if n%2 == 0 {
+			w.Begun, w.Sampled = 1, [eventlog.TransactionEnds]uint64{eventlog.TransactionFailed: 10}
+		}
+		totals.Add(&w)
+	}
+	if e, known := totals.CPUShare(eventlog.TransactionFailed); !known || e.Value != 0.5 {
+		t.Errorf("failed attempts have %v of the CPU time, want a half", e)
+	}
+}
+
 // Figures that no program has do no harm.
 func TestHostile(t *testing.T) {
 	var totals Totals
