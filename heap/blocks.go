@@ -68,6 +68,18 @@ func Head(address uint64, descriptor []byte, limit uint64) (g Group, whole uint6
 	return g, whole
 }
 
+// GroupAt is the group in use that begins at an address, by the descriptors of its megablock; false if none does that lies in
+// that megablock alone.
+func GroupAt(start uint64, descriptors []byte) (g Group, ok bool) {
+	i := start % ghc.MegablockBytes / ghc.BlockBytes
+	if i < firstBlock || len(descriptors) < DescriptorBytes {
+		return g, false
+	}
+	g = described(descriptors[i*ghc.BlockDescriptorBytes:])
+	n := uint64(g.Blocks)
+	return g, g.Start == start && n > 0 && n <= blocksOfMegablock-i && !g.IsFree() && g.Free >= g.Start && g.Free-g.Start <= n*ghc.BlockBytes
+}
+
 // IsFree reports whether the group is on the block allocator's lists of free ones.
 func (g *Group) IsFree() bool { return g.Free == ^uint64(0) }
 

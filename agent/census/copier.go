@@ -22,6 +22,7 @@ type copier struct {
 	standing uint64
 	beside   bool
 	nursery  map[uint64]*heap.Group // blocks of nurseries by their starts, of a census at rest
+	currents []current              // if there was no time to find these while the program stood
 	keep     *Copy                  // nil if what was copied is not kept
 	drawing  *drawing               // nil if all descriptors were read while the program stood
 	counter  *counter               // of drawing

@@ -69,9 +69,17 @@ func (c *copier) look(r *Reader, census *Census, o Options, since uint64, later 
 	if census.AtRest {
 		giveUp := uint64(0)
 		if o.MaxPause > 0 {
-			giveUp = part(1)
+			giveUp = part(standPart)
 		}
-		if c.nursery, err = r.filled(d, giveUp); err != nil {
+		lists, err := r.currents()
+		if err == nil {
+			c.nursery, err = r.filled(d, lists, giveUp)
+		}
+		if errors.Is(err, ErrPause) { // they are followed when it runs on
+			c.currents, err = lists, nil
+			c.beside = true
+		}
+		if err != nil {
 			return later, fmt.Errorf("read the nurseries: %w", err)
 		}
 	}
@@ -81,7 +89,7 @@ func (c *copier) look(r *Reader, census *Census, o Options, since uint64, later 
 	}
 	if o.MaxPause > 0 { // the heap may have grown since room was made, and the machine be busy
 		size, left := d.small(), float64(o.MaxPause)-float64(perf.Monotonic()-since)
-		c.beside = len(c.arena) > 0 && (float64(size)/copyRate*1e9 > left || size > uint64(len(c.arena)))
+		c.beside = c.beside || len(c.arena) > 0 && (float64(size)/copyRate*1e9 > left || size > uint64(len(c.arena)))
 		later = later || float64(size)/copyRate*1e9+float64(d.Megablocks)*float64(residencePause) > left
 	}
 	if err := c.while(r, census); err != nil || !o.Residence || later {
@@ -364,7 +372,12 @@ const drawnPart = 0.05
 func (r *Reader) residenceLater(ctx context.Context, census *Census) (err error) {
 	var d *Descriptors
 	for range restTries {
-		if d, err = r.anyDescriptors(); err == nil || ctx.Err() != nil {
+		if d, err = r.anyDescriptors(); err == nil {
+			if d.Collecting, err = r.collecting(d); err == nil && !d.Collecting {
+				break
+			}
+		}
+		if ctx.Err() != nil {
 			break
 		}
 		time.Sleep(restPause) // it changes while it is read
@@ -390,3 +403,31 @@ func (r *Reader) residenceLater(ctx context.Context, census *Census) (err error)
 	}
 	return nil
 }
+
+// collecting reports whether a collection of older generations is under way, or was when descriptors were read that are given. It
+// takes the words away from the generation at its start, and leaves what it copies from in its blocks until its end.
+func (r *Reader) collecting(d *Descriptors) (bool, error) {
+	now, err := r.generations()
+	if err != nil {
+		return false, err
+	}
+	const apart = ghc.BlockLarge | ghc.BlockCompact | ghc.BlockPinned
+	words := map[uint64]uint64{} // of small objects, by generation
+	for i := range d.Groups {
+		if g := &d.Groups[i]; g.Flags&(apart|ghc.BlockExec) == 0 {
+			words[g.Generation] += g.Used() / 8
+		}
+	}
+	for _, all := range [][]Generation{d.Generations, now} {
+		for i := 1; i < len(all); i++ {
+			if has := words[all[i].Address]; has > all[i].Words+has/collectingPart+ghc.MegablockBytes/8 {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// collectingPart is by which part, one in so many, blocks may have more words than their generation counts: what threads of the
+// collector have begun, and what has come to it while they were read.
+const collectingPart = 16

@@ -260,7 +260,11 @@ func TestYoungOfADrawnHeap(t *testing.T) {
 					return err
 				}
 				census.Descriptors, cp.beside = cp.drawing.d, true
-				if cp.nursery, err = r.filled(census.Descriptors, 0); err != nil {
+				lists, err := r.currents()
+				if err != nil {
+					return err
+				}
+				if cp.nursery, err = r.filled(census.Descriptors, lists, 0); err != nil {
 					return err
 				}
 				if c.all {

@@ -143,21 +143,22 @@ func (w *drawing) assemble() {
 	}
 }
 
-// group finds a group in use by its start, as it is now; nil if there is none. Megablocks that were read once
-// are kept in known.
-func (r *Reader) group(known map[uint64]map[uint64]*heap.Group, start uint64) (*heap.Group, error) {
+// group finds a group in use within a megablock by its start, as it is now; nil if there is none. Descriptors of megablocks that were
+// read once are kept in known.
+func (r *Reader) group(known map[uint64][]byte, start uint64) (*heap.Group, error) {
 	at := start &^ (ghc.MegablockBytes - 1)
-	all := known[at]
-	if all == nil {
-		text := make([]byte, heap.DescriptorBytes)
+	text := known[at]
+	if text == nil {
+		text = make([]byte, heap.DescriptorBytes)
 		if _, err := r.Memory.ReadAt(text, int64(at)); err != nil {
 			return nil, err
 		}
-		all = map[uint64]*heap.Group{}
-		heap.Groups(at, text, 1, func(g heap.Group) { all[g.Start] = &g }, nil)
-		known[at] = all
+		known[at] = text
 	}
-	return all[start], nil
+	if g, ok := heap.GroupAt(start, text); ok {
+		return &g, nil
+	}
+	return nil, nil
 }
 
 // extendPiece is after how many megablocks it is asked again whether the program has collected its heap.

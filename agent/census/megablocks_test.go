@@ -93,7 +93,11 @@ func TestFilledIsBounded(t *testing.T) {
 		want    error
 	}{{blocks - 1, 0, nil}, {3, 1, nil}, {blocks - 1, 1, ErrPause}, {blocks, 0, ErrContradiction}} {
 		m.put(base+ghc.BaseCurrentNursery, descriptor(c.current))
-		got, err := r.filled(d, c.until)
+		lists, err := r.currents()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.filled(d, lists, c.until)
 		if !errors.Is(err, c.want) || c.want == nil && len(got) != int(c.current)+1 {
 			t.Errorf("up to megablock %d until %d: %d blocks, %v", c.current, c.until, len(got), err)
 		}

@@ -60,6 +60,9 @@ type Descriptors struct {
 	// Filling are the starts of the blocks that capabilities fill with pinned byte arrays. They
 	// belong to no generation yet.
 	Filling []uint64
+	// Collecting is set if a collection was under way when they were read: what it copies from is in Groups without the flag that it
+	// was evacuated.
+	Collecting bool
 }
 
 // Range is addresses from Start up to End.
@@ -133,7 +136,7 @@ func NewReader(im *process.Image, vars *rtsites.Heap) *Reader {
 	layout, _ := ghc.LayoutOf(b.GHCVersion, b.Profiled(), b.Threaded())
 	r.pinned = ghc.BaseOfCapability + uint64(layout.PinnedBlocks) - 8
 	bias := im.BiasOf(im.RTS)
-	for _, at := range []*uint64{&r.vars.Generations, &r.vars.OldestGeneration, &r.vars.Space, &r.vars.Collect, &r.vars.CollectEnd, &r.vars.Array, &r.vars.Count, &r.vars.Main, &r.vars.Stable, &r.vars.StableSize, &r.vars.Nurseries, &r.vars.NurseryCount, &r.vars.FreeSpace} {
+	for _, at := range []*uint64{&r.vars.Generations, &r.vars.OldestGeneration, &r.vars.Space, &r.vars.Collect, &r.vars.CollectEnd, &r.vars.Array, &r.vars.Count, &r.vars.Main, &r.vars.Stable, &r.vars.StableSize, &r.vars.Nurseries, &r.vars.NurseryCount, &r.vars.NextNursery, &r.vars.FreeSpace} {
 		if *at != 0 {
 			*at += bias
 		}

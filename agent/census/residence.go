@@ -53,7 +53,7 @@ func (r *Reader) residence(d *Descriptors) (*Residence, error) {
 
 // nurseries lists the nurseries: by their array, or without symbols those that capabilities fill.
 func (r *Reader) nurseries() (all []Nursery, err error) {
-	const size = ghc.NurseryBlocks + 8
+	const size = nurserySize
 	read := func(text []byte) {
 		all = append(all, Nursery{binary.LittleEndian.Uint64(text[ghc.NurseryFirst:]), binary.LittleEndian.Uint64(text[ghc.NurseryBlocks:])})
 	}
@@ -92,6 +92,9 @@ func (r *Reader) nurseries() (all []Nursery, err error) {
 	}
 	return all, nil
 }
+
+// nurserySize is that of an entry of the array of nurseries.
+const nurserySize = ghc.NurseryBlocks + 8
 
 // residencePause is how long it takes to see what of a megablock is in memory.
 const residencePause = 50 * time.Microsecond

@@ -170,36 +170,78 @@ func (r *Reader) noCollection(waiting map[int]bool) error {
 	return nil
 }
 
-// filled finds the blocks of nurseries that have been allocated in since the last collection, by their starts: of the
-// list that each capability fills, those up to the current one. The blocks behind it still say what they had
-// before. A list that was filled to its end and given up for another (+RTS -n) is not known from one that was not
-// begun, and not counted. The program stands: blocks in more than a few megablocks are found until a time at the most, CLOCK_MONOTONIC in ns;
-// 0 is no bound.
-func (r *Reader) filled(d *Descriptors, until uint64) (map[uint64]*heap.Group, error) {
+// A current is a list of blocks in which a capability allocates, and the one that it fills, by the addresses of their
+// descriptors; last is 0 for a list that was filled and given up for another.
+type current struct{ first, last uint64 }
+
+// currents lists where capabilities allocate, and have since the last collection.
+func (r *Reader) currents() ([]current, error) {
 	capabilities, err := r.capabilities()
 	if err != nil {
 		return nil, err
 	}
-	blocks := map[uint64]*heap.Group{}
-	known := map[uint64]map[uint64]*heap.Group{}
-	most := min(d.Megablocks*ghc.BlocksPerMegablock, maxGroups)
-	for _, c := range capabilities {
+	all := make([]current, len(capabilities))
+	used := map[uint64]bool{}
+	for i, c := range capabilities {
 		base := c + ghc.BaseOfCapability
 		nursery, err := r.Memory.Word(base + ghc.BaseNursery)
 		if err != nil {
 			return nil, err
 		}
-		current, err := r.Memory.Word(base + ghc.BaseCurrentNursery)
-		if err != nil {
+		used[nursery] = true
+		if all[i].last, err = r.Memory.Word(base + ghc.BaseCurrentNursery); err != nil {
 			return nil, err
 		}
-		at, err := r.Memory.Word(nursery + ghc.NurseryFirst)
-		if err != nil {
+		if all[i].first, err = r.Memory.Word(nursery + ghc.NurseryFirst); err != nil {
 			return nil, err
 		}
-		for at != 0 {
+	}
+	return r.givenUp(all, used)
+}
+
+// givenUp adds the nurseries that were filled and given up for others (+RTS -n): those before the one that is given out next which
+// no capability has. With several NUMA nodes, which take turns in the array, none is added.
+func (r *Reader) givenUp(all []current, used map[uint64]bool) ([]current, error) {
+	if r.vars.NextNursery == 0 || r.vars.Nurseries == 0 {
+		return all, nil
+	}
+	var next [2]uint64
+	if err := r.Memory.Words(r.vars.NextNursery, next[:]); err != nil {
+		return nil, err
+	}
+	array, err := r.Memory.Word(r.vars.Nurseries)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := r.nurseries()
+	if err != nil {
+		return nil, err
+	}
+	if next[1] != 0 || next[0] > uint64(len(lists)) {
+		return all, nil
+	}
+	for i, l := range lists[:next[0]] {
+		if !used[array+nurserySize*uint64(i)] {
+			all = append(all, current{first: l.First})
+		}
+	}
+	return all, nil
+}
+
+// filled finds the blocks of nurseries that have been allocated in since the last collection, by their starts: of the
+// list that each capability fills, those up to the current one. The blocks behind it still say what they had
+// before. Only a collection changes the lists and what lies before the current blocks, so they can be followed
+// when the program runs on, too. Blocks in more than a few megablocks are found until a time at the most, CLOCK_MONOTONIC in ns, else the
+// error is ErrPause; 0 is no bound.
+func (r *Reader) filled(d *Descriptors, lists []current, until uint64) (map[uint64]*heap.Group, error) {
+	blocks := map[uint64]*heap.Group{}
+	known := map[uint64][]byte{}
+	most := min(d.Megablocks*ghc.BlocksPerMegablock, maxGroups)
+	for _, l := range lists {
+		for at := l.first; at != 0; {
 			start := heap.DescribedBy(at)
 			var g *heap.Group
+			var err error
 			if start >= d.Space[0] && start < d.Space[1] && uint64(len(blocks)) < most {
 				if g, err = r.group(known, start); err != nil {
 					return nil, err
@@ -212,7 +254,7 @@ func (r *Reader) filled(d *Descriptors, until uint64) (map[uint64]*heap.Group, e
 				return nil, ErrPause
 			}
 			blocks[start] = g
-			if at == current {
+			if at == l.last {
 				break
 			}
 			at = g.Link

@@ -96,10 +96,11 @@ const maxYoung = 4 << 20
 const heapPause = time.Millisecond
 
 // ErrPause is returned for a census that would have taken longer than was allowed.
-var ErrPause = errors.New("the program would have stood longer than --max-pause allows, until its heap's megablocks and nurseries were found")
+var ErrPause = errors.New("the program would have stood longer than --max-pause allows, until its heap's megablocks were found")
 
 // A Holder holds the thread that leads a process's next major collection where that ends, and calls
-// held, with the time from which it is held, by CLOCK_MONOTONIC in ns.
+// held, with the time from which it is held, by CLOCK_MONOTONIC in ns. Where pauses are bounded, the OS thread that waits for it
+// and calls held should have been hastened (overhead.Hasten).
 type Holder func(ctx context.Context, held func(since uint64) error) error
 
 // AtCollection waits for a major collection, stops the program at its end, and counts what is live.
@@ -115,8 +116,12 @@ func (r *Reader) AtCollection(ctx context.Context, site Site, o Options) (*Censu
 		return nil, fmt.Errorf("read the heap's generations: %w", err)
 	}
 	var held error
+	gate := hold.Gate{Offset: site.Collect, Least: oldest}
+	if o.MaxPause > 0 {
+		gate.Hasten = overhead.Hasten
+	}
 	census, err := r.Take(wait, o, func(ctx context.Context, f func(since uint64) error) error {
-		held = hold.Gated(ctx, r.PID, site.Path, site.Resurrect, hold.Gate{Offset: site.Collect, Least: oldest}, func(_ int, since uint64) error { return f(since) })
+		held = hold.Gated(ctx, r.PID, site.Path, site.Resurrect, gate, func(_ int, since uint64) error { return f(since) })
 		return held
 	})
 	if held != nil && ctx.Err() == nil && errors.Is(held, context.DeadlineExceeded) {
@@ -134,9 +139,6 @@ func (r *Reader) Take(ctx context.Context, o Options, hold Holder) (*Census, err
 	defer c.free()
 	census := newCensus(r, o)
 	err = hold(ctx, func(since uint64) (err error) {
-		if o.MaxPause > 0 {
-			defer overhead.Hasten()()
-		}
 		census.Time = since
 		later, err = c.look(r, census, o, since, later)
 		census.Pause = time.Duration(perf.Monotonic() - since)
@@ -217,6 +219,9 @@ func (c *copier) finish(ctx context.Context, r *Reader, census *Census, o Option
 		census.Manner = Beside
 	}
 	drawn := c.drawing != nil
+	if err := c.findNurseries(r, census.Descriptors, drawn); err != nil {
+		return err
+	}
 	switch {
 	case drawn:
 		err = c.counter.finish()
@@ -252,6 +257,25 @@ func (c *copier) finish(ctx context.Context, r *Reader, census *Census, o Option
 	}
 	if census.Copy = c.takeKept(); census.Copy != nil {
 		census.Copy.Filling, census.Copy.AtRest = census.Descriptors.Filling, census.AtRest
+	}
+	return nil
+}
+
+// findNurseries finds the blocks of nurseries for which there was no time while the program stood.
+func (c *copier) findNurseries(r *Reader, d *Descriptors, drawn bool) (err error) {
+	if c.currents == nil {
+		return nil
+	}
+	if c.nursery, err = r.filled(d, c.currents, 0); err != nil {
+		if errors.Is(err, ErrContradiction) {
+			err = fmt.Errorf("%w: %w", ErrCollected, err)
+		}
+		return fmt.Errorf("read the nurseries: %w", err)
+	}
+	for _, g := range c.nursery {
+		if !drawn && c.takes(d, g) {
+			c.left = append(c.left, *g) // what is drawn takes them by itself
+		}
 	}
 	return nil
 }

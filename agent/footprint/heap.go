@@ -37,7 +37,7 @@ func (b *builder) kind(g *heap.Group) (k key, moved bool) {
 			name = t.String()
 		}
 		return key{kind: eventlog.FootprintLarge, name: name}, false
-	case g.Has(ghc.BlockEvacuated) && ok:
+	case ok && (g.Has(ghc.BlockEvacuated) || b.d.Collecting && generation > 0):
 		return key{kind: eventlog.FootprintLive, generation: generation}, true
 	}
 	return key{kind: eventlog.FootprintRTS}, false

@@ -28,6 +28,9 @@ type Point struct {
 type Gate struct {
 	Offset uint64 // in the point's file
 	Least  uint32
+	// Hasten, if it is not nil, is called on the OS thread that waits for the process when all is prepared, and what it
+	// returns when the process is not waited for any more: the process stands until that thread has its turn.
+	Hasten func() (undo func())
 }
 
 // NewPoint puts a probe at an offset of a file, for one process. The file is what a path

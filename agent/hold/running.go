@@ -75,6 +75,9 @@ func running(ctx context.Context, pid int, path string, offset uint64, gate *Gat
 	s.point = point
 	// A wait is ended by a signal that the process ignores.
 	defer context.AfterFunc(ctx, func() { _ = unix.Tgkill(pid, pid, point.Signal) })()
+	if gate != nil && gate.Hasten != nil {
+		defer gate.Hasten()()
+	}
 	for {
 		if err := s.awaitContinued(ctx); err != nil {
 			return err

@@ -15,8 +15,8 @@ type Heap struct {
 	Stable, StableSize uint64
 	// FreeSpace is free_list_head, the list of ranges of the heap that were given back to the kernel.
 	FreeSpace uint64
-	// Nurseries is nurseries, the address of an array, NurseryCount n_nurseries.
-	Nurseries, NurseryCount uint64
+	// Nurseries is nurseries, the address of an array, NurseryCount n_nurseries, NextNursery next_nursery.
+	Nurseries, NurseryCount, NextNursery uint64
 	// Collect and CollectEnd bound the code of GarbageCollect.
 	Collect, CollectEnd uint64
 }
@@ -41,6 +41,7 @@ func FindHeap(symbols *Symbols) (*Heap, error) {
 		Space: x.Addr(ghc.SymMBlockSpace), Collect: x.Addr(ghc.SymGarbageCollect),
 		Stable: x.Addr(ghc.SymStableTable), StableSize: x.Addr(ghc.SymStableSize),
 		FreeSpace: x.Addr(ghc.SymFreeSpace), Nurseries: x.Addr(ghc.SymNurseries), NurseryCount: x.Addr(ghc.SymNNurseries),
+		NextNursery: x.Addr(ghc.SymNextNursery),
 	}
 	h.CollectEnd = h.Collect + x.Named(ghc.SymGarbageCollect).Size
 	switch {

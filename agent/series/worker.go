@@ -137,10 +137,7 @@ func (j *job) hold(ctx context.Context, held func(since uint64) error) error {
 func (j *job) holdAhead(ctx context.Context, oldest uint32, held func(since uint64) error) error {
 	ctx, cancel := context.WithTimeout(ctx, aheadFor)
 	defer cancel()
-	return hold.Gated(ctx, int(j.pid), j.site.Path, j.site.Resurrect, hold.Gate{Offset: j.site.Collect, Least: oldest}, func(_ int, since uint64) error {
-		defer overhead.Hasten()()
-		return held(since)
-	})
+	return hold.Gated(ctx, int(j.pid), j.site.Path, j.site.Resurrect, hold.Gate{Offset: j.site.Collect, Least: oldest, Hasten: overhead.Hasten}, func(_ int, since uint64) error { return held(since) })
 }
 
 // holdLeader waits for a major collection to begin, and traces the thread that leads it.

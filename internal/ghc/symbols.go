@@ -35,9 +35,10 @@ const (
 	SymCapabilities    = "capabilities" // an array of pointers (9.6), or the address of one
 	SymNCapabilities   = "n_capabilities"
 	SymMainCapability  = "MainCapability"
-	SymNurseries       = "nurseries"   // the address of an array of them
-	SymNNurseries      = "n_nurseries" // more than capabilities if nurseries are in chunks (+RTS -n)
-	SymSchedule        = "schedule"    // calls StgRun; it may be part of the following two
+	SymNurseries       = "nurseries"    // the address of an array of them
+	SymNNurseries      = "n_nurseries"  // more than capabilities if nurseries are in chunks (+RTS -n)
+	SymNextNursery     = "next_nursery" // the index of the next that is given out, an array by NUMA node
+	SymSchedule        = "schedule"     // calls StgRun; it may be part of the following two
 	SymScheduleWait    = "scheduleWaitThread"
 	SymScheduleWorker  = "scheduleWorker"
 	SymShutdown        = "shutdownHaskellAndExit"

@@ -8,6 +8,7 @@
 -- * compact: a compact region
 -- * live: a list
 -- * freed: a list that is given up
+-- * fresh: a list that is made when it has collected its heap
 -- * bare: none of these
 --
 -- Then it collects its heap again and again (slow: every 8 s; rest: not at all), says so, and ends at the next line. With +RTS -T it says what the
@@ -112,6 +113,8 @@ main = do
   kept <- make kind mb
   _ <- evaluate (size kept)
   performMajorGC
+  fresh <- if kind == "fresh" then make "live" mb else return Nothing'
+  _ <- evaluate (size fresh)
   enabled <- getRTSStatsEnabled
   when enabled $ do
     s <- gc <$> getRTSStats
@@ -128,4 +131,4 @@ main = do
   wait
   case kept of
     Stack leave -> putMVar leave ()
-    _ -> print (size kept)
+    _ -> print (size kept + size fresh)
