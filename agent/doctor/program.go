@@ -59,14 +59,18 @@ func Program(path string, remedy func(packages []string) string) ([]Check, error
 	b := binary.IdentifyFile(opened)
 	stripped, form := !b.HasSymtab, formOf(&b)
 	from, debug := "", addDebugFile(path, &b)
+	of, ofDebug := opened, (*elffile.File)(nil)
 	if debug != nil {
 		defer debug.file.Close()
-		from, opened = debug.file.Name(), debug.elf
+		from, opened, ofDebug = debug.file.Name(), debug.elf, debug.elf
 		if form == ghc.Stripped && b.HasSymtab {
 			form = ghc.DebugFile
 		}
 	}
 	checks := programChecks(path, &b, form)
+	if b.GHC && b.Packer == "" {
+		checks = append(checks, heapCensus(of, ofDebug, &b))
+	}
 	for i := range checks {
 		switch c := &checks[i]; {
 		case from == "" || c.Status != OK:

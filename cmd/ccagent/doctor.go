@@ -60,6 +60,9 @@ func (r *doctorReport) examine(arg string) error {
 	}
 	r.Path = arg
 	r.Program, err = doctor.Program(path, func(packages []string) string { return diagnosis.NotesRemedy(packages...) })
+	if pid, isPID := strconv.Atoi(arg); isPID == nil && path != arg {
+		r.Program = doctor.Process(pid, r.Program)
+	}
 	return err
 }
 
