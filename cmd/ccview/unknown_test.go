@@ -132,7 +132,10 @@ func TestKnownAndUnknown(t *testing.T) {
 			"events.0.lost", "events.0.throttled", "events.0.frequency_hz", "events.0.period", "events.0.achieved_hz", "events.0.on_counter", "events.0.counted",
 			"agent.cpu_seconds", "agent.max_rss_bytes", "agent.bpf_ns_per_sample", "agent.bpf_runs", "agent.overhead", "duration_seconds", "modules.0.build_id", "modules.0.dwarf"}},
 		{foreign, []string{"hot"}, []string{"event", "unit", "rows.0.low"}, []string{"lost", "rows.0.file", "rows.0.span"}},
-		{foreign, []string{"gc"}, nil, []string{"watched_seconds", "total.median_seconds"}},
+		{foreign, []string{"gc"}, nil, []string{"watched_seconds", "total"}},
+		{"run.eventlog", []string{"heap", "--rss"}, []string{"problem"}, []string{"rss_bytes", "accounted_bytes", "unaccounted_bytes", "megablocks", "threads", "beside", "advice"}},
+		{"run.eventlog", []string{"heap", "--retained"}, []string{"problem"}, []string{"bytes", "closures", "unreached_bytes", "at_rest"}},
+		{"graph.eventlog", []string{"heap", "--rss"}, []string{"rss_bytes", "slop_bytes", "beside", "threads"}, nil},
 		{foreign, []string{"threads"}, []string{"problem"}, []string{"alloc_event"}},
 	} {
 		r := ccview(t, append(append(c.args, "--format", "json"), c.log)...)

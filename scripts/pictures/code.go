@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -41,9 +42,7 @@ func keepCode(program, log string) error {
 			ranges = append(ranges, [2]uint64{pl.Addr - min(pl.Addr, around), pl.Addr + around})
 		}
 	}
-	slices.SortFunc(ranges, func(x, y [2]uint64) int {
-		return bytes.Compare(binary.BigEndian.AppendUint64(nil, x[0]), binary.BigEndian.AppendUint64(nil, y[0]))
-	})
+	slices.SortFunc(ranges, func(x, y [2]uint64) int { return cmp.Compare(x[0], y[0]) })
 	var merged [][2]uint64
 	for _, r := range ranges {
 		if n := len(merged); n > 0 && r[0] <= merged[n-1][1] {

@@ -27,11 +27,12 @@ type overheadJSON struct {
 	InterruptNs *float64  `json:"interrupt_ns"` // each
 	Alloc       float64   `json:"alloc"`
 	EventsTaken partsJSON `json:"events_taken"`
-	Nursery     partsJSON `json:"alloc_nursery"`
-	Blocks      partsJSON `json:"alloc_blocks"`
-	Large       partsJSON `json:"alloc_large"`
-	ProbeHits   uint64    `json:"probe_hits"`
-	ProbeNs     *uint32   `json:"probe_ns"`
+	// Null where allocation was not sampled.
+	Nursery   *partsJSON `json:"alloc_nursery"`
+	Blocks    *partsJSON `json:"alloc_blocks"`
+	Large     *partsJSON `json:"alloc_large"`
+	ProbeHits uint64     `json:"probe_hits"`
+	ProbeNs   *uint32    `json:"probe_ns"`
 }
 
 // partsJSON is how a part changed in the course of the capture.
@@ -47,16 +48,16 @@ func overheadOf(p *profile.Profile) *overheadJSON {
 	if len(p.Overheads) == 0 {
 		return nil
 	}
-	var o overheadJSON
+	o := overheadJSON{Nursery: &partsJSON{}, Blocks: &partsJSON{}, Large: &partsJSON{}}
 	var time, target, events, alloc, interruptNs, interrupts float64
 	parts := []struct {
 		of  func(*columns.Overhead) uint32
 		out *partsJSON
 	}{
 		{func(e *columns.Overhead) uint32 { return e.EventsTaken }, &o.EventsTaken},
-		{func(e *columns.Overhead) uint32 { return e.Nursery }, &o.Nursery},
-		{func(e *columns.Overhead) uint32 { return e.Blocks }, &o.Blocks},
-		{func(e *columns.Overhead) uint32 { return e.Large }, &o.Large},
+		{func(e *columns.Overhead) uint32 { return e.Nursery }, o.Nursery},
+		{func(e *columns.Overhead) uint32 { return e.Blocks }, o.Blocks},
+		{func(e *columns.Overhead) uint32 { return e.Large }, o.Large},
 	}
 	for _, x := range parts {
 		x.out.Min = math.Inf(1)
@@ -95,7 +96,15 @@ func overheadOf(p *profile.Profile) *overheadJSON {
 			o.Elsewhere += float64(p.Events[i].Sampling.Others) * each / target
 		}
 	}
+	if !samplesAllocation(p) {
+		o.Nursery, o.Blocks, o.Large = nil, nil, nil
+	}
 	return &o
+}
+
+// samplesAllocation reports whether allocation is among a log's events.
+func samplesAllocation(p *profile.Profile) bool {
+	return slices.ContainsFunc(p.Events, func(e columns.Event) bool { return e.Unit == "bytes" && e.Granted != "" })
 }
 
 // overhead prints the cost of measuring, and what was left out to save some.
@@ -109,11 +118,8 @@ func (p out) overhead(pr *profile.Profile) {
 		allowed = format.Percent(*o.Asked) + " allowed"
 	}
 	var parts []string
-	for i := range pr.Events {
-		if e := &pr.Events[i]; e.Unit == "bytes" && e.Granted != "" {
-			parts = append(parts, "allocation "+format.Percent(o.Alloc))
-			break
-		}
+	if samplesAllocation(pr) {
+		parts = append(parts, "allocation "+format.Percent(o.Alloc))
 	}
 	if o.Events > 0 {
 		parts = append([]string{"events " + format.Percent(o.Events)}, parts...)
@@ -134,8 +140,12 @@ func (p out) overhead(pr *profile.Profile) {
 		if o.ProbeNs != nil {
 			each = " of " + format.Duration(uint64(*o.ProbeNs))
 		}
-		p.field("probes", fmt.Sprintf("%s hits%s while in place: at full nurseries %s of the time, at every block %s, at large objects %s",
-			format.Count(o.ProbeHits), each, format.Percent(o.Nursery.Mean), format.Percent(o.Blocks.Mean), format.Percent(o.Large.Mean)))
+		hits := format.Count(o.ProbeHits) + " hits" + each
+		if o.Nursery != nil {
+			hits += fmt.Sprintf(" while in place: at full nurseries %s of the time, at every block %s, at large objects %s",
+				format.Percent(o.Nursery.Mean), format.Percent(o.Blocks.Mean), format.Percent(o.Large.Mean))
+		}
+		p.field("probes", hits)
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 
 // Parts are weighted by their intervals, costs by the target's time.
 func TestOverheadOf(t *testing.T) {
-	p := profile.New(&columns.Log{Events: []columns.Event{{Sampling: eventlog.Sampling{Others: 50}}}, Overheads: []columns.Overhead{
+	alloc := columns.Event{EventDef: eventlog.EventDef{Granted: "alloc", Unit: "bytes"}}
+	p := profile.New(&columns.Log{Events: []columns.Event{{Sampling: eventlog.Sampling{Others: 50}}, alloc}, Overheads: []columns.Overhead{
 		{Time: 1e9, Overhead: eventlog.Overhead{IntervalNs: 1e9, TargetNs: 8e8, EventNs: 3e6, AllocNs: 4e6, InterruptNs: 1e6, Interrupts: 50, Asked: 10000, EventsTaken: 1e6, Nursery: 1e6, ProbeHits: 10}},
 		{Time: 4e9, Overhead: eventlog.Overhead{IntervalNs: 3e9, TargetNs: 12e8, EventNs: 2e6, Asked: 10000, EventsTaken: 200000, Nursery: 0, ProbeHits: 5, ProbeNs: 900}},
 	}})
@@ -34,6 +35,10 @@ func TestOverheadOf(t *testing.T) {
 	near("nursery", o.Nursery.Mean, 0.25)
 	if o.ProbeHits != 15 || *o.ProbeNs != 900 {
 		t.Errorf("%d hits of %d ns", o.ProbeHits, *o.ProbeNs)
+	}
+	p.Events = p.Events[:1]
+	if o := overheadOf(p); o.Nursery != nil || o.Blocks != nil || o.Large != nil {
+		t.Error("of a log without allocation is said how much of it was taken")
 	}
 	if overheadOf(profile.New(&columns.Log{})) != nil {
 		t.Error("an overhead is printed of a log without any")

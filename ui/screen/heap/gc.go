@@ -131,7 +131,7 @@ type gcJSON struct {
 	From   float64       `json:"from_seconds"`
 	To     float64       `json:"to_seconds"`
 	Pauses []pauseJSON   `json:"pauses"`
-	Total  gcStatsJSON   `json:"total"`
+	Total  *gcStatsJSON  `json:"total"` // null if the log says nothing of collections
 	ByGen  []gcStatsJSON `json:"generations"`
 	// Watched is of the whole log: for how long its collections were looked at; null if it says
 	// nothing of them.
@@ -190,7 +190,7 @@ func (g GCReport) JSON(w io.Writer, _ printer.Options) error {
 	}
 	all, gens := timeline.SumPauses(ps)
 	watched, _ := pr.Watched("gc")
-	doc := gcJSON{Watched: printer.If(pr.Tells("gc"), float64(watched)/1e9), From: float64(from) / 1e9, To: float64(to) / 1e9, Pauses: []pauseJSON{}, Total: of(all), ByGen: []gcStatsJSON{}}
+	doc := gcJSON{Watched: printer.If(pr.Tells("gc"), float64(watched)/1e9), From: float64(from) / 1e9, To: float64(to) / 1e9, Pauses: []pauseJSON{}, Total: printer.If(len(pr.GCs) > 0 || pr.Tells("gc"), of(all)), ByGen: []gcStatsJSON{}}
 	for _, g := range gens {
 		doc.ByGen = append(doc.ByGen, of(g))
 	}

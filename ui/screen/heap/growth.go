@@ -205,9 +205,9 @@ func signedCount(n int64) string {
 
 type retainedGrowthJSON struct {
 	Problem string      `json:"problem,omitempty"` // why there is nothing
-	Before  uint64      `json:"from_bytes"`
-	After   uint64      `json:"to_bytes"`
-	Growth  int64       `json:"growth_bytes"`
+	Before  *uint64     `json:"from_bytes"`
+	After   *uint64     `json:"to_bytes"`
+	Growth  *int64      `json:"growth_bytes"`
 	Tree    []grownJSON `json:"tree"`
 	Bands   []grownJSON `json:"bands"`
 }
@@ -232,7 +232,7 @@ func (r RetainedGrowth) JSON(w io.Writer, _ printer.Options) error {
 		doc.Problem = why
 		return printer.JSON(w, doc)
 	}
-	doc.Before, doc.After, doc.Growth = before.Bytes, after.Bytes, int64(after.Bytes-before.Bytes)
+	doc.Before, doc.After, doc.Growth = &before.Bytes, &after.Bytes, printer.If(true, int64(after.Bytes-before.Bytes))
 	branches, bands := r.of(before, after, mostGrown)
 	for _, d := range branches {
 		doc.Tree = append(doc.Tree, grownJSON{d.name, d.path, d.retained, d.more, d.own, d.closure})

@@ -206,11 +206,11 @@ func (p out) graphRow(retained, own, count, all uint64, name string) {
 
 type retainedJSON struct {
 	Problem  string       `json:"problem,omitempty"` // why there is nothing
-	Bytes    uint64       `json:"bytes"`
-	Closures uint64       `json:"closures"`
-	Pointers uint64       `json:"pointers"`
-	Unread   uint64       `json:"unreached_bytes"`
-	AtRest   bool         `json:"at_rest"`
+	Bytes    *uint64      `json:"bytes"`
+	Closures *uint64      `json:"closures"`
+	Pointers *uint64      `json:"pointers"`
+	Unread   *uint64      `json:"unreached_bytes"`
+	AtRest   *bool        `json:"at_rest"`
 	Notes    []string     `json:"notes"`
 	Tree     []branchJSON `json:"tree"`
 	Bands    []bandJSON   `json:"bands"`
@@ -255,7 +255,7 @@ func (r Retained) JSON(w io.Writer, _ printer.Options) error {
 	}
 	names := newGraphNames(r.Profile, g)
 	doc := retainedJSON{
-		Bytes: g.Bytes, Closures: g.Closures, Pointers: g.Pointers, Unread: g.UnreachedBytes, AtRest: g.AtRest, Notes: append([]string{}, g.Notes...), Tree: []branchJSON{}, Bands: []bandJSON{},
+		Bytes: &g.Bytes, Closures: &g.Closures, Pointers: &g.Pointers, Unread: &g.UnreachedBytes, AtRest: &g.AtRest, Notes: append([]string{}, g.Notes...), Tree: []branchJSON{}, Bands: []bandJSON{},
 	}
 	for i := range g.Branches {
 		b := &g.Branches[i]

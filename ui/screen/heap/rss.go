@@ -113,19 +113,19 @@ func footprintNotes(f *columns.Footprint) []string {
 
 type rssJSON struct {
 	Problem     string      `json:"problem,omitempty"` // why there is nothing
-	RSS         uint64      `json:"rss_bytes"`
-	Accounted   uint64      `json:"accounted_bytes"`
-	Unaccounted int64       `json:"unaccounted_bytes"`
-	Swapped     uint64      `json:"swapped_bytes"`
-	Beside      bool        `json:"beside"`
+	RSS         *uint64     `json:"rss_bytes"`
+	Accounted   *uint64     `json:"accounted_bytes"`
+	Unaccounted *int64      `json:"unaccounted_bytes"`
+	Swapped     *uint64     `json:"swapped_bytes"`
+	Beside      *bool       `json:"beside"`
 	Parts       []partJSON  `json:"parts"`
 	Files       []fileJSON  `json:"files"`
-	Slop        uint64      `json:"slop_bytes"`
-	SmallStacks uint64      `json:"small_stack_bytes"`
-	Megablocks  uint64      `json:"megablocks"`
-	Partly      uint64      `json:"partly_free_megablocks"`
+	Slop        *uint64     `json:"slop_bytes"`
+	SmallStacks *uint64     `json:"small_stack_bytes"`
+	Megablocks  *uint64     `json:"megablocks"`
+	Partly      *uint64     `json:"partly_free_megablocks"`
 	Pins        []pinJSON   `json:"pins"`
-	Threads     uint64      `json:"threads"`
+	Threads     *uint64     `json:"threads"`
 	Stacks      []stackJSON `json:"stacks"`
 	Advice      *adviceJSON `json:"advice"`
 	Notes       []string    `json:"notes"`
@@ -181,8 +181,8 @@ func (r RSS) JSON(w io.Writer, _ printer.Options) error {
 		return printer.JSON(w, doc)
 	}
 	a := footprint.Of(f)
-	doc.RSS, doc.Accounted, doc.Unaccounted, doc.Swapped, doc.Beside = f.Resident, a.Accounted, a.Difference, f.Swapped, f.Beside
-	doc.Slop, doc.SmallStacks, doc.Megablocks, doc.Partly, doc.Threads = f.Slop, f.StackBytes, f.Megablocks, f.Partly, f.Threads
+	doc.RSS, doc.Accounted, doc.Unaccounted, doc.Swapped, doc.Beside = &f.Resident, &a.Accounted, &a.Difference, &f.Swapped, &f.Beside
+	doc.Slop, doc.SmallStacks, doc.Megablocks, doc.Partly, doc.Threads = &f.Slop, &f.StackBytes, &f.Megablocks, &f.Partly, &f.Threads
 	doc.Notes = append(doc.Notes, f.Notes...)
 	for _, x := range a.Rows {
 		j := partJSON{Part: x.Kind.String(), Title: x.Title, Closure: x.Name, Bytes: x.Bytes, Mapped: x.Mapped, Count: x.Count, Share: float64(x.Bytes) / float64(max(1, f.Resident))}
