@@ -5,6 +5,7 @@ import (
 
 	"ccagent/internal/format"
 	"ccagent/profile"
+	"ccagent/profile/footprint"
 	"ccagent/profile/reasons"
 	"ccagent/profile/source"
 	"ccagent/profile/stacks"
@@ -27,6 +28,7 @@ type content struct {
 	Log      string      `json:"log"`
 	About    string      `json:"about"`
 	Seconds  float64     `json:"seconds"`
+	Said     string      `json:"said"` // where there are no events
 	Events   []event     `json:"events"`
 	Files    []file      `json:"files"`
 	FilesOf  string      `json:"files_of"` // the event that their costs are of
@@ -137,6 +139,11 @@ func contentOf(name, accounts string, all []*profile.Selection) *content {
 	s := all[0]
 	p := s.Profile
 	c := &content{Log: name, About: about(p), Seconds: float64(p.Lasted()) / 1e9, Events: []event{}, Files: []file{}, Reasons: []reasonRow{}, FilesOf: s.EventDef().Title(), Accounts: accounts}
+	if n := len(p.Footprints); n > 0 {
+		c.Said = "Memory: " + footprint.Of(&p.Footprints[n-1]).Advice.Text
+	} else {
+		c.Said = "The log has no samples."
+	}
 	for _, s := range all {
 		if s.Samples > 0 {
 			c.Events = append(c.Events, c.event(s))

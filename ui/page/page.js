@@ -236,11 +236,12 @@
   const pick = () => {
     event = data.events[$("event").value || 0];
     zoom = 0; all = false;
-    $("sentence").textContent = event ? event.sentence : "The log has no samples.";
+    $("sentence").textContent = event ? event.sentence : data.said;
     hot(); flame();
   };
   $("log").textContent = data.log;
   $("about").textContent = data.about + ", " + data.seconds.toFixed(2) + " s";
+  $("hot").hidden = $("flame").hidden = $("event").parentNode.hidden = !data.events.length;
   data.events.forEach((e, i) => { const o = make("option", e.name + ": " + e.samples + " samples, " + e.total); o.value = i; $("event").append(o); });
   data.files.forEach((f, i) => { const o = make("option", percent(f.share) + "  " + f.path); o.value = i; $("file").append(o); });
   $("account").textContent = data.accounts;
@@ -256,5 +257,6 @@
   addEventListener("resize", flame);
   pick();
   paint();
+  document.querySelectorAll("nav a").forEach((a) => { a.hidden = $(a.hash.slice(1)).hidden; });
   root.dataset.ready = "yes";
 })();

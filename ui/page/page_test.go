@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/ui/internal/fixture"
 )
 
@@ -87,10 +89,37 @@ func TestHostile(t *testing.T) {
 
 // A browser without network shows everything: the script reaches its end, and what it drew is there.
 func TestInBrowser(t *testing.T) {
+	dom := inBrowser(t, page(t, fixture.Profile(t, fixture.Options{Samples: 4000})))
+	for _, want := range []string{`data-ready="yes"`, "Physics.step", "of CPU time is", "<path d=\"M0,", "(root) 100%", "lost 3"} {
+		if !strings.Contains(dom, want) {
+			t.Errorf("the page in the browser has no %q", want)
+		}
+	}
+	if n := strings.Count(dom, "<tr tabindex"); n < 5 {
+		t.Errorf("the hot list has %d rows", n)
+	}
+}
+
+// A log without samples has no empty list, and says what its census says.
+func TestWithoutSamples(t *testing.T) {
+	p := profile.New(&columns.Log{Footprints: []columns.Footprint{{
+		Footprint: eventlog.Footprint{Resident: 1 << 20}, Parts: []eventlog.FootprintPart{{Kind: eventlog.FootprintNursery, Bytes: 1 << 20}},
+	}}})
+	dom := inBrowser(t, page(t, p))
+	for _, want := range []string{`data-ready="yes"`, "Memory: 1.00 MiB of 1.00 MiB (100.0%) are the nursery", `<section id="hot" hidden`, `<section id="flame" hidden`, `<a href="#hot" hidden`} {
+		if !strings.Contains(dom, want) {
+			t.Errorf("the page in the browser has no %q", want)
+		}
+	}
+}
+
+// inBrowser is a page's document after its script has run, in a browser without network.
+func inBrowser(t *testing.T, page []byte) string {
+	t.Helper()
 	browser := testprog.NeedTool(t, "chromium-headless-shell", "")
 	dir := t.TempDir()
 	at := filepath.Join(dir, "page.html")
-	if err := os.WriteFile(at, page(t, fixture.Profile(t, fixture.Options{Samples: 4000})), 0o600); err != nil {
+	if err := os.WriteFile(at, page, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -102,13 +131,5 @@ func TestInBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr.Bytes())
 	}
-	dom := string(out)
-	for _, want := range []string{`data-ready="yes"`, "Physics.step", "of CPU time is", "<path d=\"M0,", "(root) 100%", "lost 3"} {
-		if !strings.Contains(dom, want) {
-			t.Errorf("the page in the browser has no %q", want)
-		}
-	}
-	if n := strings.Count(dom, "<tr tabindex"); n < 5 {
-		t.Errorf("the hot list has %d rows", n)
-	}
+	return string(out)
 }

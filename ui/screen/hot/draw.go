@@ -323,6 +323,9 @@ func (h *hotPane) drawName(p *widget.Painter, in widget.Rect, x, y, i int) {
 
 // explain draws the two lines at the pane's foot and returns their number.
 func (h *hotPane) explain(p *widget.Painter, in widget.Rect) int {
+	if h.c.Data.Hot != nil && len(h.c.Data.Hot.Rows) == 0 {
+		return 0
+	}
 	t := p.Theme
 	y := in.Max.Y - 2
 	p.Text(in.Min.X+1, y, in.Max.X, p.Glyphs.Shares+" shares samples with the selection", t.Dim)
@@ -353,6 +356,9 @@ func (h *hotPane) drawEmpty(p *widget.Painter, in widget.Rect) {
 		lines = screen.Computing(p)
 	case s.Event == "":
 		lines = []string{"a log without samples; " + h.c.Key(screen.Heap) + " shows heap and collections, the timeline what ran"}
+		if len(h.c.Profile.Dumps) > 0 {
+			lines = []string{"a log without samples; " + h.c.Key(screen.Dump) + " shows the dump of threads"}
+		}
 	case s.Samples == 0:
 		lines = []string{"no samples of " + s.Title, "t shows the next event; ccview info says what was recorded"}
 	case lines == nil:
