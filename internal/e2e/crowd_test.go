@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,6 +59,48 @@ func TestThreadsOfACrowd(t *testing.T) {
 				t.Errorf("the program was stopped for %v s", least)
 			}
 		})
+	}
+}
+
+// A dump of a program whose stacks grow and shrink, or that does little but collect, has all threads that wait, as they are; or
+// says that there was no moment at which it could be read.
+func TestThreadsOfARestlessCrowd(t *testing.T) {
+	testprog.NeedRoot(t)
+	const threads, depth = 400, 8
+	for _, mode := range []string{"grow", "collect"} {
+		for _, o := range []testprog.Options{{Threaded: true}, {Threaded: true, Strip: true}, {Release: "9.6.6", Threaded: true}} {
+			t.Run(fmt.Sprint(mode, " ", o.Release, " stripped ", o.Strip), func(t *testing.T) {
+				pid := crowd(t, o, threads, depth, mode)
+				for range 2 {
+					r := run(t, command(t, ccagent, "threads", "--format", "json", strconv.Itoa(pid)))
+					if r.status != 0 && strings.Contains(r.stderr, "a collection ran at each attempt") {
+						continue
+					}
+					var d dumped
+					if err := json.Unmarshal([]byte(r.stdout), &d); r.status != 0 || err != nil {
+						t.Fatalf("ccagent threads: exit status %d (%v)\n%s", r.status, err, r.stderr)
+					}
+					waits := map[uint64]int{} // by bytes of stack
+					for _, th := range d.Threads {
+						if th.State == "mvar" && th.Stop == "root" {
+							waits[th.Used]++
+						}
+					}
+					sizes := 0
+					for _, n := range waits {
+						if n >= threads/depth {
+							sizes++
+						}
+					}
+					if sizes != depth {
+						t.Errorf("stacks have these sizes: %v; want %d of %d each", waits, threads/depth, depth)
+					}
+					if len(d.Deadlocks) > 0 {
+						t.Errorf("deadlocks %v in a program without", d.Deadlocks)
+					}
+				}
+			})
+		}
 	}
 }
 

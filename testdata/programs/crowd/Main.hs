@@ -10,9 +10,10 @@
 -- between two looks at the clock since the line before. It ends when standard input does.
 --
 -- A thread that runs by "alloc" allocates, so that collections run; by "fork" it also starts threads that
--- wait, and lets others end. By "idle" there is none.
+-- wait, and lets others end; by "grow" its stack grows and shrinks; by "collect" it does nothing but major
+-- collections. By "idle" there is none.
 --
--- usage: crowd [THREADS [DEPTH [spin|alloc|fork|idle]]]      link with -threaded
+-- usage: crowd [THREADS [DEPTH [spin|alloc|fork|grow|collect|idle]]]      link with -threaded
 module Main (main) where
 
 import Control.Concurrent
@@ -48,6 +49,8 @@ main = do
     "fork" -> do
       gone <- newIORef []
       void (forkIO (look longest (churn gone)))
+    "grow" -> void (forkIO (look longest (evaluate (deep 100000))))
+    "collect" -> void (forkIO (look longest (performMajorGC >> return 0)))
     "idle" -> return ()
     _ -> void (forkIO (look longest (return 0)))
   putStrLn ("ready " ++ show threads)
@@ -69,6 +72,12 @@ down gate there n = 1 + down gate there (n - 1)
 bottom :: MVar Word64 -> MVar () -> Word64
 bottom gate there = unsafeDupablePerformIO (putMVar there () >> takeMVar gate)
 {-# NOINLINE bottom #-}
+
+-- Its stack has many chunks, most of which come and go.
+deep :: Int -> Int
+deep 0 = 0
+deep n = 1 + deep (n - 1)
+{-# NOINLINE deep #-}
 
 -- Starts a thread that waits, and has the eldest of a hundred end.
 churn :: IORef [MVar Word64] -> IO Int
