@@ -52,6 +52,9 @@ func (c *copier) reserve(small, more uint64) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := unix.Madvise(c.arena, unix.MADV_DONTDUMP); err != nil { // what the program keeps secret is in no core dump of ours
+		return err
+	}
 	for at := 0; at < min(int(min(small+1<<20, c.standing)), len(c.arena)); at += os.Getpagesize() {
 		c.arena[at] = 0
 	}

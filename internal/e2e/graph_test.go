@@ -77,7 +77,7 @@ func graphOf(t *testing.T, o testprog.Options, program string, args ...string) (
 }
 
 // What roots retain is what arithmetic says: a list that a global variable holds, a map, an array
-// that a thread holds, and lists of which two variables share one. All that is alive is reached.
+// that a thread holds, lists of which two variables share one, and what a stable pointer leads to. All that is alive is reached.
 func TestRetainedByArithmetic(t *testing.T) {
 	const n = 20000
 	for _, o := range []testprog.Options{
@@ -102,6 +102,10 @@ func TestRetainedByArithmetic(t *testing.T) {
 					t.Errorf("%s retains %d bytes, want %d", name, got, want)
 				}
 			}
+			if got, found := doc.root("stable pointer "); !found || got != n*closure(2) {
+				t.Errorf("a stable pointer retains %d bytes, want %d", got, n*closure(2))
+			}
+			checkStablePath(t, log)
 			shared := false
 			for _, b := range doc.Tree {
 				shared = shared || b.Parent == 0 && b.Root == "" && b.Closure == "GHC.Types.:" && b.Retained == n*cell
@@ -123,6 +127,19 @@ func TestRetainedByArithmetic(t *testing.T) {
 			}
 			checkReached(t, log, &doc, o.Prof)
 		})
+	}
+}
+
+// checkStablePath checks that what only a stable pointer leads to has a path from it.
+func checkStablePath(t *testing.T, log string) {
+	t.Helper()
+	var doc struct {
+		Problem string
+		Paths   []struct{ Root string }
+	}
+	view(t, &doc, "heap", "--path", "Main.Token", log)
+	if doc.Problem != "" || len(doc.Paths) == 0 || !strings.HasPrefix(doc.Paths[0].Root, "stable pointer ") {
+		t.Errorf("the tokens' path: %+v", doc)
 	}
 }
 

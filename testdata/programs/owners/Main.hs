@@ -1,11 +1,11 @@
 {-# LANGUAGE MagicHash, UnboxedTuples #-}
 -- | Keeps data alive in ways of which the sizes are known by arithmetic: a CAF that is a list of N
 -- cells, a map of N keys in a global variable, an array of N elements that only a thread refers to, and a
--- list of N cells that two global variables share, each of which has one of its own besides. It
--- collects its heap again and again until its standard input has something.
+-- list of N cells that two global variables share, each of which has one of its own besides, and N tokens to which only a
+-- stable pointer leads. It collects its heap again and again until its standard input has something.
 --
 -- Must show: the list's CAF retains 40 N bytes, the map's 64 N and a few, the thread 8 N and a few, each
--- of the two variables 40 N, and what they share none of them.
+-- of the two variables 40 N, and what they share none of them; the stable pointer 24 N.
 --
 -- usage: owners N
 module Main (main) where
@@ -15,6 +15,7 @@ import Data.IORef
 import qualified Data.Map.Strict as M
 import GHC.Conc (labelThread)
 import GHC.Exts
+import Foreign.StablePtr (deRefStablePtr, newStablePtr)
 import GHC.IO (IO (..), unsafePerformIO)
 import System.Environment (getArgs)
 import System.IO
@@ -48,6 +49,20 @@ ownerA = unsafePerformIO (newIORef ([], []))
 {-# NOINLINE ownerA #-}
 ownerB = unsafePerformIO (newIORef ([], []))
 {-# NOINLINE ownerB #-}
+
+data Token = Token !Int Token | NoToken
+
+{-# NOINLINE tokens #-}
+tokens :: Int -> Token
+tokens n = go n NoToken
+  where
+    go 0 t = t
+    go k t = let t' = Token (base + k) t in t' `seq` go (k - 1) t'
+
+{-# NOINLINE total #-}
+total :: Token -> Int
+total (Token _ t) = 1 + total t
+total NoToken = 0
 
 data Boxed = Boxed (MutableArray# RealWorld Int)
 
@@ -90,6 +105,7 @@ main = do
   [arg] <- getArgs
   let n = read arg
   make n
+  held <- newStablePtr $! tokens n
   gate <- newEmptyMVar
   done <- newEmptyMVar
   t <- forkIO (hold gate n >>= putMVar done)
@@ -100,6 +116,7 @@ main = do
   putMVar gate ()
   takeMVar done >>= print
   count >>= print
+  deRefStablePtr held >>= print . total
 
 untilFull :: MVar () -> IO ()
 untilFull m = do

@@ -101,6 +101,7 @@ data World = World
 make :: Int -> [String] -> IO World
 make n secrets = do
   l <- newIORef $! thunks n
+  forM_ (zip [1 ..] secrets) $ \(i, x) -> let k = number x in k `seq` modifyIORef' l (L.insert (negate i) k)
   s <- newIORef $! values n
   t <- newIORef [tree 6 | _ <- [1 .. n `div` 200]]
   bs <- mapM bytes ([8 .. 100] ++ [4000, 100000, 3000000])
@@ -123,6 +124,11 @@ make n secrets = do
   evaluateAll fs
   evaluateAll bx
   return World { lazyMap = l, strictMap = s, trees = t, works = fs, boxed1 = bx, arrays = (bs, xs, ss), pinned = ps, weak = ws, alive = refs, gate = m, flag = v, region = r }
+
+-- A number whose bytes in memory are a text, from its end to its beginning.
+{-# NOINLINE number #-}
+number :: String -> Integer
+number = foldl (\k c -> k * 256 + toInteger (fromEnum c)) 0
 
 evaluateAll :: [a] -> IO ()
 evaluateAll = mapM_ (`seq` return ())
