@@ -53,6 +53,8 @@ func (p *Profile) items(id uint32, yield func(it item)) {
 		yield(item{binding: s.Bindings[owner].Source, kind: KindSource, category: l.Category})
 	case owner != 0 && rtsAllocates[s.Bindings[owner].Name] != "" && l.Category != eventlog.CategoryHaskell:
 		yield(item{binding: owner, kind: KindCategory, category: l.Category, named: rtsAllocates[s.Bindings[owner].Name]})
+	case p.interprets(owner, l.Category):
+		yield(item{binding: owner, kind: KindCategory, category: l.Category, named: bytecodeElement})
 	case p.waits(id):
 		// Time of the collector, and of its waiting: both rows have it.
 		yield(item{binding: owner, kind: KindCategory, category: eventlog.CategoryGC, waiting: true})

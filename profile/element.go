@@ -66,6 +66,7 @@ func (p *Profile) buildIndex(level Level) *levelIndex {
 	for _, name := range rtsAllocates {
 		ix.named[name] = ix.categoryID(name)
 	}
+	ix.named[bytecodeElement] = ix.categoryID(bytecodeElement)
 	for _, name := range leafElements() {
 		ix.named[name] = ix.categoryID(name)
 	}

@@ -115,6 +115,8 @@ func (p *Profile) frameAt(id uint32, modules map[uint32]string, home map[columns
 	case owner == 0:
 		f.Kind = KindCategory
 		f.Name = categoryElement(l.Category)
+	case p.interprets(owner, l.Category):
+		f.Kind, f.Name = KindCategory, bytecodeElement
 	case l.Quality == eventlog.QualityNear:
 		f.Kind, f.Binding = KindNear, owner
 		f.Module, f.Package = b.Module, b.Package

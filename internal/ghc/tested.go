@@ -8,16 +8,17 @@ type Form string
 
 // The forms of programs.
 const (
-	Linked     Form = "as ghc links"                // Haskell's libraries linked in, C's shared
-	Static     Form = "static"                      // no dynamic linker, glibc
-	StaticMusl Form = "static with musl"            //
-	Sections   Form = "-split-sections"             // a section for each procedure; the linker drops what is not used
-	Shared     Form = "-dynamic"                    // Haskell's libraries shared
-	SharedPIE  Form = "-dynamic -pie"               // and position-independent
-	Stripped   Form = "stripped"                    // no symbol table
-	DebugFile  Form = "stripped, with a debug file" // which .gnu_debuglink names
-	MiniDebug  Form = "stripped, .gnu_debugdata"    // with the symbols of functions in that section
-	Embedded   Form = "in a library"                // foreign exports in a shared library that a program in another language loads
+	Linked      Form = "as ghc links"                // Haskell's libraries linked in, C's shared
+	Static      Form = "static"                      // no dynamic linker, glibc
+	StaticMusl  Form = "static with musl"            //
+	Sections    Form = "-split-sections"             // a section for each procedure; the linker drops what is not used
+	Shared      Form = "-dynamic"                    // Haskell's libraries shared
+	SharedPIE   Form = "-dynamic -pie"               // and position-independent
+	Stripped    Form = "stripped"                    // no symbol table
+	DebugFile   Form = "stripped, with a debug file" // which .gnu_debuglink names
+	MiniDebug   Form = "stripped, .gnu_debugdata"    // with the symbols of functions in that section
+	Embedded    Form = "in a library"                // foreign exports in a shared library that a program in another language loads
+	Interpreted Form = "bytecode"                    // what GHCi, runghc and ghc -e interpret
 )
 
 // Tested is a kind of program that a test profiles.
@@ -55,6 +56,7 @@ var Programs = []Tested{
 	{"9.0.2", "amd64", DebugFile, threaded, TestPrograms},
 	{"9.0.2", "amd64", MiniDebug, threaded, TestPrograms},
 	{"9.0.2", "amd64", Embedded, plain, "internal/e2e TestHaskellInALibrary"},
+	{"9.0.2", "amd64", Interpreted, threaded, "internal/e2e TestBytecode"}, // GHC is dynamic, and its run-time system threaded
 
 	{"9.6.6", "amd64", Linked, threaded, TestPrograms},
 	{"9.6.6", "amd64", Static, allWays, TestPrograms},

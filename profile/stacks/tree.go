@@ -278,8 +278,8 @@ func (b *builder) shows(n uint32, visible []int8) bool {
 		return false
 	}
 	// Return frames of the STG machine (stg_ap_v_info and similar) only connect
-	// callers; as a leaf, such code is where the time is spent.
-	return k == eventlog.FramePC || p.Locations[pl].Category != eventlog.CategorySTG
+	// callers, but those of bytecode stand for functions that are interpreted; as a leaf, such code is where the time is spent.
+	return k == eventlog.FramePC || k == eventlog.FrameRetBCO || p.Locations[pl].Category != eventlog.CategorySTG
 }
 
 func (b *builder) frameOf(n uint32) uint32 {
