@@ -118,7 +118,7 @@ func profileBuild(t *testing.T, exe string, p ghc.Tested, way ghc.Way) {
 	wantLine(t, strings.Join(strings.Fields(r.stdout), " "), fmt.Sprintf("a run-time system as this one was run in tests (%s, %s, %s)", p.Release, p.Arch, form))
 
 	compileCalls(t, exe, "20", "1")
-	log, r := record(t, []string{"-e", "cpu-clock,alloc,gc", "-F", "1999", "--max-overhead", "0"}, exe, "20000", "10", "+RTS", "-s")
+	log, r := record(t, []string{"-e", "cpu-clock,alloc,gc", "-F", "1999", "--max-overhead", "0"}, exe, "20000", "20", "+RTS", "-s")
 	l := readLog(t, log)
 	l.wantWhole(t)
 	haskell, rooted := 0, 0
