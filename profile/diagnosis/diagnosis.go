@@ -330,8 +330,8 @@ func (d *diagnosis) waiting() {
 	}
 }
 
-// heapWays says how to run a program so that it logs heap profiles.
-const heapWays = "run it with +RTS -l -hT (by closure type), -hc or -hy (by cost centre or type, built with -prof), -hi (by info table, GHC 9.2 or later, built with -finfo-table-map)"
+// heapWays says how a log gets heap profiles.
+const heapWays = "ccagent record -e heap takes one of any program; a run-time system does by +RTS -l -hT, built with -prof by -hc and -hy too, with -finfo-table-map by -hi"
 
 // NoHeap returns the reason why a log has no heap profile; empty if it has one.
 func NoHeap(p *profile.Profile) string {
