@@ -367,28 +367,40 @@ func (ix *levelIndex) categoryID(name string) ElementID {
 	})
 }
 
-// firstLines returns the first line that the line table has for each binding whose code has no source notes: that of
-// GHC's -g1, and of other languages.
+// firstLines returns the lowest line that was sampled of each binding whose code has no source notes, by the line table: that
+// of GHC's -g1, and of other languages. It is of the file that most of the binding's code comes from, since some may be
+// inlined from elsewhere.
 func (p *Profile) firstLines() map[columns.BindingID]columns.Line {
-	first := make(map[columns.BindingID]columns.Line)
+	type within struct {
+		binding columns.BindingID
+		file    columns.FileID
+	}
+	places, lowest := make(map[within]int), make(map[within]uint32)
 	for id := range p.Locations {
 		if p.Locations[id].Block != 0 {
 			continue
 		}
-		b := p.Symbols.Bindings[p.Owner(uint32(id))].Source
 		file, line := p.position(uint32(id))
-		if b == 0 || file == 0 {
+		of := within{p.Symbols.Bindings[p.Owner(uint32(id))].Source, file}
+		if of.binding == 0 || file == 0 {
 			continue
 		}
-		if best, ok := first[b]; !ok || best.File == file && line < best.Line {
-			first[b] = columns.Line{Binding: b, File: file, Line: line}
+		places[of]++
+		if n, ok := lowest[of]; !ok || line < n {
+			lowest[of] = line
+		}
+	}
+	first, most := make(map[columns.BindingID]columns.Line), make(map[columns.BindingID]int)
+	for of, n := range places {
+		if best := first[of.binding]; n > most[of.binding] || n == most[of.binding] && of.file < best.File {
+			first[of.binding], most[of.binding] = columns.Line{Binding: of.binding, File: of.file, Line: lowest[of]}, n
 		}
 	}
 	return first
 }
 
 // extents sets the file of bindings, modules and packages, and the widest span of
-// bindings, or their first line.
+// bindings, or their lowest line.
 func (ix *levelIndex) extents(p *Profile) {
 	s := &p.Symbols
 	switch ix.level {

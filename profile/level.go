@@ -67,7 +67,7 @@ type Element struct {
 	Name    string         // as displayed and in JSON: "Main.loadPhase", "src/A.hs:3:5-4:20", "(GC)", "module GHC.List"
 	File    string         // as recorded by the compiler; empty if unknown
 	FileID  columns.FileID // 0 if unknown
-	Span    columns.Extent // the span itself, or the widest one of a binding, or its first line only; zero if unknown
+	Span    columns.Extent // the span itself, or the widest one of a binding, or its lowest line only; zero if unknown
 	Module  string         // Haskell module; empty if unknown
 	Package string
 	// Program is the program that it belongs to, and that Name ends with, where the log has

@@ -91,7 +91,7 @@ func (s *cpu) writeCounts() error {
 				if c.EnabledNs > 0 {
 					counted = float64(c.RunningNs) / float64(c.EnabledNs)
 				}
-				n.Value, n.EnabledNs, n.RunningNs = 0, s.perLog[log], uint64(float64(s.perLog[log])*counted)
+				n.Value, n.EnabledNs, n.RunningNs = 0, s.perLog[log].used, uint64(float64(s.perLog[log].used)*counted)
 				if e.event.Clock() {
 					n.Value, n.RunningNs = n.EnabledNs, n.EnabledNs
 				}

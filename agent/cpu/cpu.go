@@ -39,17 +39,21 @@ type cpu struct {
 	limit    limit
 	targets  *bpf.Targets
 	times    *threadTimes
-	cpus     []int                 // on which the target may run
-	perLog   map[*sink.Sink]uint64 // CPU time of the processes of each log, since it was begun
-	joined   bool                  // processes Join, and may run anywhere
-	thins    bool                  // overflows are passed over, as their rate cannot be changed
-	stale    bool                  // counts are to be read before the next sample is weighed
-	taken    uint64                // samples of all events
+	cpus     []int // on which the target may run
+	perLog   map[*sink.Sink]logTime
+	joined   bool   // processes Join, and may run anywhere
+	thins    bool   // overflows are passed over, as their rate cannot be changed
+	stale    bool   // counts are to be read before the next sample is weighed
+	taken    uint64 // samples of all events
 	boosts   boosts
 	spent    map[uint32]spent                // by process incarnation, where each has a log of its own
 	walked   uint64                          // of all, ns
 	passed   struct{ taken, boosted uint64 } // samples that Throttle has charged
 }
+
+// logTime is the CPU time of the processes of a log since it was begun, and that before for which no sample stood when it
+// was, ns.
+type logTime struct{ used, owed uint64 }
 
 func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 	if len(asked) == 0 {
@@ -243,11 +247,20 @@ func (s *cpu) settle() error {
 		return err
 	}
 	used := s.times.settle()
-	logs := map[*sink.Sink]uint64{} // without those that are closed
-	_ = s.host.Log.Each(func(log *sink.Sink) error { logs[log] = s.perLog[log]; return nil })
+	logs := map[*sink.Sink]logTime{} // without those that are closed
+	_ = s.host.Log.Each(func(log *sink.Sink) error {
+		t, known := s.perLog[log]
+		if !known {
+			t.owed = s.unsampled(log)
+		}
+		logs[log] = t
+		return nil
+	})
 	for of, ns := range used {
 		if log := s.host.LogOf(of.pid); log != nil {
-			logs[log] += ns
+			t := logs[log]
+			t.used += ns
+			logs[log] = t
 		}
 	}
 	s.perLog = logs
@@ -271,6 +284,16 @@ func (s *cpu) settle() error {
 		}
 	}
 	return nil
+}
+
+// unsampled is the CPU time of a log's processes that no sample of a clock stands for so far, ns.
+func (s *cpu) unsampled(log *sink.Sink) (ns uint64) {
+	for _, e := range s.events {
+		if e.window != nil {
+			ns = max(ns, e.window.leftover(func(pid uint32) bool { return s.host.LogOf(pid) == log }))
+		}
+	}
+	return ns
 }
 
 // at returns the event of an index.
@@ -413,9 +436,10 @@ func (s *cpu) writeSampling() error {
 				d.TotalError = uint64(math.Sqrt(e.squares))
 			}
 			if w := e.window; w != nil {
-				// Both are of what the processes have had since the start: a log that began later has its part of it.
-				used := s.perLog[log]
-				d.CPUNs, d.UnsampledNs, d.InStepNs = used, min(w.leftover(of), used), uint64(w.inStep(of)*float64(used))
+				// What the window knows is of all time since the start; a log may have begun later.
+				t := s.perLog[log]
+				left := w.leftover(of)
+				d.CPUNs, d.UnsampledNs, d.InStepNs = t.used, min(left-min(t.owed, left), t.used), uint64(w.inStep(of)*float64(t.used))
 			}
 			if t := e.tick; t != nil {
 				d.TickHz, d.EventHz = uint32(t.rate()+0.5), uint32(e.now.Frequency)

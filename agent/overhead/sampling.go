@@ -92,8 +92,10 @@ func (s *Sampling) adapt(target, cost, overflows float64) {
 		// horizon is the CPU time in which a debt is to be paid back, ns.
 		horizon = 3e9
 		// leastPayback is the part of the steady rate that is kept while a debt is paid back: few samples that stand for much
-		// each would be worth less than the debt.
+		// each would be worth less than the debt. Of a debt beyond what is allowed in lastingDebt, ns of CPU time, less is kept: it
+		// comes again and again.
 		leastPayback = 0.3
+		lastingDebt  = 10e9
 		// patience is that between a change and one to more.
 		patience = 2e9
 	)
@@ -119,7 +121,8 @@ func (s *Sampling) adapt(target, cost, overflows float64) {
 		allowed, even := s.bucket.Spending(horizon)
 		full := rate * s.each / s.part // what the asked rate takes
 		steady = min(allowed/full, 1)
-		evened = max(min(even/full, 1), steady*leastPayback)
+		kept := min(leastPayback, leastPayback*allowed*lastingDebt/max(-s.bucket.Level(), 1))
+		evened = max(min(even/full, 1), steady*kept)
 	}
 	switch {
 	case evened < 0.8*s.part && s.bucket.Level() < max(s.grace/8, soon):

@@ -112,6 +112,22 @@ func TestBudgetPaysBack(t *testing.T) {
 	}
 }
 
+// Costs that come again and again are kept within the budget, as far as samples can make up for them.
+func TestBudgetPaysBackAgainAndAgain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	const allowed, hz, each = 0.01 * EventsPart, 241, 30000.0
+	b := newSampling(allowed)
+	const spikes, apart, spike = 60, 5, 0.9 * allowed * 5e9
+	spent := 0.0
+	for range spikes {
+		b.Pass(b.last, spike)
+		spent += spike + simulate(b, apart, hz, each, 0.7, rng).part*apart*1e9
+	}
+	if most := 1.15 * allowed * spikes * apart * 1e9; spent > most {
+		t.Errorf("in %d s samples and spikes took %.1f ms, %.1f are allowed", spikes*apart, spent/1e6, most/1e6)
+	}
+}
+
 func TestBudgetUnlimited(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	b := newSampling(0)

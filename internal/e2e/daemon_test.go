@@ -536,13 +536,13 @@ func TestDaemonFrozenDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer disk.Close()
+	t.Cleanup(func() { disk.Close() })
 	const freeze, thaw = 0xC0045877, 0xC0045878 // FIFREEZE, FITHAW of linux/fs.h
 	before := h.ps(0)[p.Process.Pid].Samples
+	t.Cleanup(func() { unix.IoctlSetInt(int(disk.Fd()), thaw, 0) }) // who writes to it could not be ended
 	if err := unix.IoctlSetInt(int(disk.Fd()), freeze, 0); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { unix.IoctlSetInt(int(disk.Fd()), thaw, 0) })
 	used := func() time.Duration {
 		ns, ok := procfs.ProcessTime(p.Process.Pid)
 		if !ok {
