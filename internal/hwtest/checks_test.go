@@ -54,9 +54,13 @@ func (n *stackNode) through(name string) float64 {
 	return sum
 }
 
-// wantWhole checks that no sample of the event was lost, and that the walks of Haskell code
+// enough are a third or less of the samples that jobs have on machines whose time is counted, where that is a function of the
+// program.
+const enough = 100
+
+// wantWhole checks that no sample of the event was lost, that there are at least so many, and that the walks of Haskell code
 // are complete.
-func wantWhole(t *testing.T, log, event string) (samples float64) {
+func wantWhole(t *testing.T, log, event string, least float64) (samples float64) {
 	t.Helper()
 	var info infoJSON
 	view(t, &info, "info", log)
@@ -65,7 +69,7 @@ func wantWhole(t *testing.T, log, event string) (samples float64) {
 			continue
 		}
 		samples = e.Samples
-		if e.Lost != 0 || e.Samples < 100 {
+		if e.Lost != 0 || e.Samples < least {
 			t.Errorf("%s: %+v", log, e)
 		}
 	}
@@ -82,9 +86,9 @@ func wantWhole(t *testing.T, log, event string) (samples float64) {
 }
 
 // wantRev checks a profile of the program rev: the time of its own code is rev's.
-func wantRev(t *testing.T, log, event string) (samples float64) {
+func wantRev(t *testing.T, log, event string, least float64) (samples float64) {
 	t.Helper()
-	samples = wantWhole(t, log, event)
+	samples = wantWhole(t, log, event, least)
 	var hot hotJSON
 	view(t, &hot, "hot", log, "--event", event, "--level", "binding")
 	// The kernel's part depends on the emulator.
@@ -106,7 +110,7 @@ func wantRev(t *testing.T, log, event string) (samples float64) {
 // wantDeep checks a profile of the program deep: its stacks contain both ends.
 func wantDeep(t *testing.T, log string) {
 	t.Helper()
-	wantWhole(t, log, "cycles")
+	wantWhole(t, log, "cycles", enough)
 	var stacks stacksJSON
 	view(t, &stacks, "stacks", log, "--event", "cycles")
 	bottom := stacks.Root.through("Main.bottom")
@@ -148,7 +152,8 @@ func wantUnplugged(t *testing.T, log string) {
 		}
 	}
 	t.Logf("%s: %d samples, %d of them in the last quarter", filepath.Base(log), all, last)
-	if all < 100 || last < all/10 {
+	// The host decides how many: CPUs that run at once have no counted time.
+	if all < 30 || last < all/10 {
 		t.Errorf("%s: %d of %d samples are of the last quarter: %v", log, last, all, line.Samples)
 	}
 }

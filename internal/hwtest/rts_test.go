@@ -42,7 +42,7 @@ func TestRunTimeSystem(t *testing.T) {
 	}
 	// The emulator makes collections, and what stops them, slow.
 	heap := beside("at rest", 1, []string{"/bin/retain", "2000", "20", "rest", "+RTS", "-hT", "-i0", "-l-au", "-ol" + own("heap"), "-RTS"},
-		"heap", "--max-pause", "60s", "-o", "/tmp/heap.eventlog", "PID")
+		"heap", "--max-pause", "10m", "-o", "/tmp/heap.eventlog", "PID")
 	heap.Name, heap.Files = "heap", []string{"/tmp/heap.eventlog", own("heap")}
 	threads := beside("ready", 0, []string{"/bin/standstill"}, "threads", "--format", "json", "PID")
 	threads.Name = "threads"
@@ -58,7 +58,8 @@ func TestRunTimeSystem(t *testing.T) {
 	wantAllocation(t, done["alloc"])
 	wantCollections(t, done["gc"])
 	wantThreads(t, done["timeline"])
-	wantRev(t, logOf(t, done["tick"]), "tick")
+	// How many ticks there are depends on the host: with two CPUs time is not counted.
+	wantRev(t, logOf(t, done["tick"]), "tick", 30)
 	wantTransactions(t, done["stm"])
 	wantWaits(t, done["blocked"])
 	wantCensus(t, done["heap"])
@@ -95,7 +96,7 @@ func logs(t *testing.T, r hwtest.Result) (log string, ours, theirs *eventlog.Rea
 var allocated = regexp.MustCompile(`([0-9,]+) bytes allocated in the heap`)
 
 // wantAllocation checks a capture of the program alloc31 with +RTS -s: the bytes, and who has allocated them.
-func wantAllocation(t *testing.T, r hwtest.Result) {
+func wantAllocation(t *testing.T, r hwtest.Result) (bytes, want float64) {
 	t.Helper()
 	log := logOf(t, r)
 	said := allocated.FindStringSubmatch(r.Stderr)
@@ -108,7 +109,6 @@ func wantAllocation(t *testing.T, r hwtest.Result) {
 	}
 	var info infoJSON
 	view(t, &info, "info", log)
-	var bytes float64
 	for _, e := range info.Events {
 		if e.Name == "alloc" {
 			bytes = e.Weight
@@ -141,6 +141,7 @@ func wantAllocation(t *testing.T, r hwtest.Result) {
 		t.Errorf("the bytes are of %+v", hot.Rows)
 	}
 	t.Logf("alloc: %.0f bytes, the run-time system counted %.0f; %v", bytes, want, shares)
+	return bytes, want
 }
 
 // wantCollections checks that a log has the collections that the program's own has, with all their figures.
@@ -239,7 +240,7 @@ func wantWaits(t *testing.T, r hwtest.Result) {
 
 // wantCensus checks that the run-time system's own censuses have one with what ours has, by band. Of the
 // arrays in a pinned block it counts the first alone.
-func wantCensus(t *testing.T, r hwtest.Result) {
+func wantCensus(t *testing.T, r hwtest.Result) (bands int) {
 	t.Helper()
 	_, ours, theirs := logs(t, r)
 	censuses := func(l *eventlog.Reader) (all []map[string]uint64) {
@@ -275,6 +276,7 @@ func wantCensus(t *testing.T, r hwtest.Result) {
 	if len(differ) > 0 || len(census[0]) < 40 {
 		t.Errorf("of %d bands %q differ from those of each census of the run-time system", len(census[0]), differ)
 	}
+	return len(census[0])
 }
 
 // wantStandstill checks a dump of the threads of the program standstill: those that it lists, their stacks to

@@ -46,6 +46,8 @@ func helper(name string, args []string) error {
 		return hog(args)
 	case name == "hide":
 		return hide(args)
+	case name == "crash":
+		return os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)
 	case name == "unplug":
 		return unplug()
 	case name == "beside":
