@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 
+	"ccagent/agent/process"
 	"ccagent/bpf"
 	"ccagent/internal/capset"
 	"ccagent/internal/restriction"
@@ -16,7 +18,7 @@ import (
 
 // Machine checks the kernel and the caller's privileges.
 func Machine() []Check {
-	return []Check{kernel(), privileges(), typeInformation(), walker(), clock(), counters(), rate()}
+	return []Check{kernel(), privileges(), typeInformation(), walker(), clock(), counters(), rate(), probes(), groups()}
 }
 
 func kernel() Check {
@@ -116,6 +118,9 @@ func clock() Check {
 
 func counters() Check {
 	c := Check{Name: "PMU", Status: OK, Detail: "the CPU's counters can be sampled"}
+	if may := clock(); may.Status != OK {
+		return Check{Name: c.Name, Status: Warning, Detail: "not known: no event can be opened", Fix: may.Fix}
+	}
 	if !perf.HasPMU() {
 		c.Status = Warning
 		c.Detail = "no hardware counters: cycles falls back to " + perf.ClockEvent + ", cache and branch events are missing"
@@ -131,6 +136,50 @@ func rate() Check {
 		c.Status, c.Detail, c.Fix = Warning, "the kernel's limit cannot be read", "mount /proc"
 	} else if limit < 997 {
 		c.Status, c.Fix = Warning, "sysctl kernel.perf_event_max_sample_rate=10000; the kernel lowers it when interrupts take long"
+	}
+	return c
+}
+
+// probes are what all events of the run-time system need, and what is sampled by clocks and counters does not.
+func probes() Check {
+	c := Check{Name: "probes", Status: OK, Detail: "the kernel can put probes into programs"}
+	if reason, help := process.WhyNoProbes(); reason != "" {
+		c.Status, c.Fix = Warning, help
+		c.Detail = reason + ": events of the run-time system are missing, such as alloc, gc, threads and heap"
+	}
+	return c
+}
+
+// groups tells by which control groups the daemon's rules find processes.
+func groups() Check {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return Check{
+			Name: "control groups", Status: Warning, Detail: "the kernel has none: the daemon names no units and no containers",
+			Fix: "use a kernel with CONFIG_CGROUPS; or select processes by executable, user or service",
+		}
+	}
+	return groupsOf(string(text))
+}
+
+// groupsOf judges what /proc/PID/cgroup shows of any process: a line for each hierarchy (cgroups(7)).
+func groupsOf(text string) Check {
+	c := Check{Name: "control groups", Status: OK, Detail: "version 2"}
+	first, systemd := false, false
+	for line := range strings.Lines(text) {
+		if hierarchy, rest, ok := strings.Cut(line, ":"); ok && hierarchy != "0" {
+			first = true
+			systemd = systemd || strings.HasPrefix(rest, "name=systemd:")
+		}
+	}
+	switch {
+	case !first:
+	case systemd:
+		c.Status, c.Detail = Warning, "version 1: of its several hierarchies the daemon reads a process's unit in systemd's, and its container in any"
+		c.Fix = "nothing, if its rules select by unit or container; for one path to each process, boot with systemd.unified_cgroup_hierarchy=1"
+	default:
+		c.Status, c.Detail = Warning, "version 1, without systemd's hierarchy: the daemon names no units"
+		c.Fix = "select processes by executable, user or service; or boot with systemd.unified_cgroup_hierarchy=1"
 	}
 	return c
 }
