@@ -84,7 +84,7 @@ func (mod *Module) executable() (*link.Executable, error) {
 // WhyNoProbes returns why the machine supports no probes in run-time systems, and what would
 // help; both are empty if it supports them.
 func WhyNoProbes() (reason, help string) {
-	if _, err := os.Stat("/sys/bus/event_source/devices/uprobe/type"); err != nil && !uprobe.Multi() {
+	if !uprobe.Available() {
 		return "the kernel puts no probes into programs", "boot a kernel with CONFIG_UPROBE_EVENTS, which every distribution's has; a container may hide /sys/bus/event_source"
 	}
 	return "", ""

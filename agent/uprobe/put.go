@@ -2,6 +2,7 @@ package uprobe
 
 import (
 	"errors"
+	"os"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -16,6 +17,15 @@ type Site struct {
 
 // Probes are attached probes in one process. The kernel removes them when the process ends.
 type Probes struct{ links []link.Link }
+
+// perfType is there if the kernel can put probes by perf events: it has their type.
+const perfType = "/sys/bus/event_source/devices/uprobe/type"
+
+// Available reports whether the kernel puts probes into programs, and /sys shows it.
+func Available() bool {
+	_, err := os.Stat(perfType)
+	return err == nil || Multi()
+}
 
 // Put attaches probes that run a BPF program in a process: all of them by one link if multi is
 // set, for which the program has to be made and Multi has to report true, else by a link each.
@@ -35,7 +45,7 @@ func Put(file *link.Executable, pid uint32, program *ebpf.Program, multi bool, s
 			many.Addresses, many.Cookies = append(many.Addresses, s.Offset), append(many.Cookies, s.Cookie)
 		}
 		err = put(file.UprobeMulti(nil, program, many))
-	} else {
+	} else if _, err = os.Stat(perfType); err == nil { // without it cilium/ebpf tries tracefs, which knows no files by descriptors
 		for i := 0; i < len(sites) && err == nil; i++ {
 			err = put(file.Uprobe("", program, &link.UprobeOptions{Address: sites[i].Offset, PID: int(pid), Cookie: sites[i].Cookie}))
 		}

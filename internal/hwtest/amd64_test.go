@@ -34,16 +34,29 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// Where a CPU is taken away and brought back, what runs on it is sampled again.
-func TestUnplug(t *testing.T) {
+// Where a CPU is taken away and brought back, what runs on it is sampled again. Where there are no probes, that is said:
+// Linux 6.1 has one way to put them, which can be hidden.
+func TestWhatComesAndGoes(t *testing.T) {
 	image := kernel(t, "amd64-6.1")
 	files := agentFiles(t, "amd64")
 	delete(files, "/bin/bpf")
+	files["/bin/rev"] = read(t, testprog.Build(t, "rev", testprog.Options{Flags: []string{"-optl-static"}}))
+	const uprobes = "/sys/devices/uprobe"
 	// CPUs that take turns, so that time can be counted, would take minutes.
 	done := boot(t, hwtest.Machine{Arch: "amd64", Kernel: image, CPUs: 2}, files, []hwtest.Job{
 		record("unplug", []string{"-e", "cycles", "-F", "499"}, hwtest.Guest, "unplug"),
+		doctor,
+		where("doctor without probes", doctor, "hide", uprobes),
+		where("alone", record("alone", []string{"-e", "alloc"}, "/bin/rev", "220", "1"), "hide", uprobes),
+		where("others", record("others", []string{"-e", "cpu-clock,alloc", "-F", "499"}, "/bin/rev", "220", "60"), "hide", uprobes),
 	})
 	wantUnplugged(t, logOf(t, done["unplug"]))
+	wantLine(t, done["doctor"].Stdout, "ok", "probes", "can put probes")
+	wantLine(t, done["doctor without probes"].Stdout, "warning", "probes", "puts no probes", "alloc")
+	wantLine(t, done["doctor without probes"].Stdout, "CONFIG_UPROBE_EVENTS")
+	wantRefused(t, done["alone"], "event alloc is not available", "CONFIG_UPROBE_EVENTS")
+	wantLine(t, done["others"].Stderr, "alloc", "CONFIG_UPROBE_EVENTS")
+	wantRev(t, logOf(t, done["others"]), "cpu-clock", 30) // without what needs probes
 }
 
 // A kernel that is too old is reported as such.
