@@ -230,7 +230,14 @@ func runCapture(ctx context.Context, opts agent.Options, flags *captureFlags) er
 		return err
 	case sum.Samples == 0 && len(sum.Events) == 0:
 		if len(sum.Heap) > 0 && censuses(sum) == 0 && len(sum.Probes) == 0 && !sum.HaveStatus {
-			return exitStatus(exitFailed) // the summary says why
+			for _, h := range sum.Heap {
+				for _, text := range seriesLines(h, sum.Wall) {
+					if flags.quiet { // else the summary has it
+						say("%s", text)
+					}
+				}
+			}
+			return exitStatus(exitFailed)
 		}
 	case sum.Samples == 0:
 		say("no sample was taken: %s", whyNoSample(sum))

@@ -61,3 +61,25 @@ func TestAgentKilledInASeries(t *testing.T) {
 		})
 	}
 }
+
+// A series without a census says why, also where it is to be quiet, and fails.
+func TestSeriesWithoutCensus(t *testing.T) {
+	testprog.NeedRoot(t)
+	target := command(t, testprog.Build(t, "footprint", testprog.Options{}), "bare", "1", "rest")
+	out, to := io.Pipe()
+	target.Stdout = to
+	if _, err := target.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	background(t, target)
+	lines := bufio.NewReader(out)
+	if line, err := lines.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("it says %q, %v", line, err)
+	}
+	go io.Copy(io.Discard, lines)
+	r := run(t, command(t, ccagent, "attach", "--quiet", "-e", "heap", "--duration", "100ms", "-o", filepath.Join(t.TempDir(), "series.eventlog"), pidOf(target)))
+	if r.status != 125 {
+		t.Errorf("status %d", r.status)
+	}
+	wantLine(t, r.stderr, "no census", "made no collection of all generations")
+}
