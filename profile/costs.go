@@ -35,9 +35,10 @@ type BindingCosts struct {
 	// (N, B), and MadeSearch the bytes allocated there, for the binding: the nearest function
 	// of the program on the stack.
 	Search, MadeSearch uint64
-	// Depth is the mean number of frames of search strategies below the samples that Own, Update, Apply and Search have, by weight; 0 too where
-	// there are none. See Search.
+	// Depth is the mean number of frames of search strategies below those of the samples that Own, Update, Apply and Search have that are above
+	// one, by weight; 0 where none is. See Search.
 	Depth float64
+	deep  uint64 // the weight of those samples
 }
 
 // Costs are the estimates for all bindings of a selection.
@@ -100,7 +101,7 @@ func (s *Selection) Costs(made *Selection) *Costs {
 	t.times(s)
 	for i := range t.rows {
 		if r := &t.rows[i]; r.Depth > 0 {
-			r.Depth /= float64(columns.SatAdd(columns.SatAdd(r.Own, r.Update), columns.SatAdd(r.Apply, r.Search)))
+			r.Depth /= float64(r.deep)
 		}
 	}
 	if made != nil {
@@ -247,7 +248,10 @@ func (t *costTable) leaf(s *Selection, site uint32) {
 				r.Own = columns.SatAdd(r.Own, w)
 			}
 			if t.strategy != nil {
-				r.Depth += float64(w) * t.depth(columns.SiteID(site), t.strategy, &t.waits).frames
+				if d := t.depth(columns.SiteID(site), t.strategy, &t.waits); d.frames > 0 {
+					r.Depth += float64(w) * d.frames
+					r.deep = columns.SatAdd(r.deep, w)
+				}
 			}
 			return
 		}

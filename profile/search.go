@@ -27,6 +27,9 @@ type Search struct {
 	Depth     float64 // mean number of strategies' frames in samples that have one, by weight
 	DepthSure interval.Interval
 	Deepest   uint64 // most strategies' frames of a sample
+	// Rough says that for samples of folded recursion Depth has their site's mean in the whole log, as their own counts, which differ, are
+	// not kept: DepthSure and Deepest are not known then, and 0.
+	Rough bool
 	// AtLeast is the part of the weight of those samples in which not all such frames are known: stacks that are not whole, or
 	// have several folded stretches.
 	AtLeast float64
@@ -36,8 +39,8 @@ type Search struct {
 type depth struct {
 	searching bool    // code of search is on the stack, or the stack's root is not known
 	frames    float64 // strategies' frames; where recursion was folded, the mean number of the site's samples
-	most      uint64
 	atLeast   bool
+	rough     bool // the site's samples differ in frames
 }
 
 // strategies says of each binding whether it is code of a search strategy.
@@ -63,7 +66,7 @@ func (t *costTable) depth(site columns.SiteID, strategy []bool, waits *[]bool) (
 		case k == eventlog.FrameFolded:
 			length := p.Places[p.Nodes.Place[n]].Addr
 			if length == 0 || length > uint64(len(*waits)) {
-				d.atLeast = true
+				d.atLeast, cycles = true, append(cycles, 0)
 				continue
 			}
 			own := 0
@@ -75,7 +78,9 @@ func (t *costTable) depth(site columns.SiteID, strategy []bool, waits *[]bool) (
 			cycles = append(cycles, float64(own)/float64(length))
 			continue
 		case !k.HasAddress():
-			d.atLeast = d.atLeast || k == eventlog.FrameSkipped
+			if k == eventlog.FrameSkipped { // the stack has its root, but search may be in what is missing
+				d.searching, d.atLeast = true, true
+			}
 			continue
 		}
 		if n == 0 {
@@ -89,16 +94,16 @@ func (t *costTable) depth(site columns.SiteID, strategy []bool, waits *[]bool) (
 			count++
 		}
 	}
-	d.frames, d.most = float64(count), uint64(count)
+	d.frames = float64(count)
 	if columns.Incomplete(p.Sites[site].Stop) {
 		d.searching, d.atLeast = true, true
 	}
 	if left := p.FoldedFrames[uint32(site)]; len(cycles) > 0 && left.Samples > 0 {
 		// Only all stretches together are known.
-		part := slices.Min(cycles)
-		d.frames += part * float64(left.Frames) / float64(left.Samples)
-		d.most += uint64(math.Round(part * float64(left.Most)))
-		d.atLeast = d.atLeast || part != slices.Max(cycles)
+		least, most := slices.Min(cycles), slices.Max(cycles)
+		d.frames += least * float64(left.Frames) / float64(left.Samples)
+		d.atLeast = d.atLeast || least != most
+		d.rough = most > 0 && (left.Frames/left.Samples != left.Most || left.Frames%left.Samples != 0)
 	}
 	return d
 }
@@ -132,7 +137,8 @@ func (s *Selection) Search() *Search {
 			if d.atLeast {
 				unsure += w
 			}
-			out.Deepest = max(out.Deepest, d.most)
+			out.Deepest = max(out.Deepest, uint64(math.Round(d.frames)))
+			out.Rough = out.Rough || d.rough
 		}
 	}
 	out.Share = min(out.Share, 1)
@@ -143,6 +149,10 @@ func (s *Selection) Search() *Search {
 	}
 	out.Depth /= deep
 	out.AtLeast = unsure / deep
+	if out.Rough {
+		out.Deepest = 0
+		return out
+	}
 	var part interval.Part
 	b.Reset(&part)
 	sum, weight := make([]float64, len(part.Batch)), make([]float64, len(part.Batch))

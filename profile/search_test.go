@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ccagent/eventlog"
+	"ccagent/profile/interval"
 	"ccagent/profile/logtest"
 )
 
@@ -59,6 +60,9 @@ func TestSearchDepth(t *testing.T) {
 		{"cut", func(l *searchLog) eventlog.Sample {
 			return eventlog.Sample{Node: l.Stack(l.dfs, l.f), Stop: eventlog.StopBudget}
 		}, 1, 1, 1, 1},
+		{"without what was skipped, of a stack with its root", func(l *searchLog) eventlog.Sample {
+			return eventlog.Sample{Node: l.Stack(l.other, logtest.Frame{Kind: eventlog.FrameSkipped}, l.other), Stop: eventlog.StopRecovered}
+		}, 0, 0, 1, 0},
 		{"for a thread that search only waits for", func(l *searchLog) eventlog.Sample {
 			return eventlog.Sample{Node: l.Stack(l.dfs, logtest.Frame{Kind: eventlog.FrameContext}, l.other)}
 		}, 0, 0, 0, 0},
@@ -81,5 +85,49 @@ func TestSearchDepth(t *testing.T) {
 	}
 	if p := mustLoad(t, curryLog(false)); p.Select(Filter{}).Search() != nil {
 		t.Error("a program that is none of KiCS2's has search")
+	}
+}
+
+// What was folded of single samples is not kept: where the samples of a site differ in it no interval and no greatest depth is given, of the
+// whole log and of a part alike.
+func TestDepthOfFoldedSearch(t *testing.T) {
+	for _, c := range []struct {
+		folded [2]uint32 // by thread
+		rough  bool
+	}{{[2]uint32{10, 10}, false}, {[2]uint32{10, 1000}, true}} {
+		l := newSearchLog()
+		l.Stack(l.narrow)
+		for i := range 100 {
+			l.SampleOf(uint64(1+i), eventlog.Sample{
+				Node: l.Stack(l.folded(1), l.dfs, l.dfs, l.f), FoldedFrames: c.folded[i%2], TSO: uint64(1 + i%2), Weight: 10,
+			})
+		}
+		p := mustLoad(t, l.End())
+		for _, f := range []Filter{{}, {Threads: []uint64{1}}} {
+			s := p.Select(f)
+			d := s.Search()
+			mean := 2 + float64(c.folded[0]+c.folded[1])/2
+			if d.Rough != c.rough || math.Abs(d.Depth-mean) > 1e-9 || c.rough && (d.Deepest != 0 || d.DepthSure != (interval.Interval{})) ||
+				!c.rough && (d.Deepest != 12 || d.DepthSure.Low > 12 || d.DepthSure.High < 12) {
+				t.Errorf("%v, %+v: %+v", c, f, d)
+			}
+		}
+	}
+}
+
+// A function's depth is the mean of its samples that have a frame of a strategy, as the selection's.
+func TestDepthByFunction(t *testing.T) {
+	l := newSearchLog()
+	l.Stack(l.narrow)
+	for i, stack := range [][]logtest.Frame{{l.f}, {l.f}, {l.dfs, l.f}, {l.dfs, l.dfs, l.dfs, l.f}} {
+		l.SampleOf(uint64(1+i), eventlog.Sample{Node: l.Stack(stack...), Weight: 10})
+	}
+	s := mustLoad(t, l.End()).Select(Filter{})
+	if d := s.Search(); d.Depth != 2 {
+		t.Errorf("%+v", d)
+	}
+	rows := s.Costs(nil).Rows
+	if len(rows) != 1 || rows[0].Depth != 2 || rows[0].Own != 40 {
+		t.Errorf("%+v", rows)
 	}
 }

@@ -76,7 +76,7 @@ func (r KindsReport) Text(w io.Writer, o printer.Options) error {
 		p.Note("the log has no allocation: record with -e cycles,alloc")
 	}
 	if searches {
-		p.Note("depth: frames of the search strategy below, on average: choice points that are open while it works")
+		p.Note("depth: frames of the search strategy below, on average where there are any: choice points that are open while it works; no interval is known")
 		p.nonDeterminism(s, made)
 		p.search(s)
 	}
@@ -124,9 +124,13 @@ func (p out) search(s *profile.Selection) {
 	p.Line("")
 	p.Line(p.Bold("sampled: time in search, and its depth"))
 	p.Line(fmt.Sprintf("%11s  %8s to %-8s  of the samples have search on their stacks", format.Percent(d.Share), format.Percent(d.Sure.Low), format.Percent(d.Sure.High)))
-	if d.Depth == 0 {
+	switch {
+	case d.Depth == 0:
 		p.Note("no sample has a frame of a search strategy on its stack: no choice was open, or its alternatives are called last")
-	} else {
+	case d.Rough:
+		p.Line(fmt.Sprintf("%11s  %8s    %-8s  frames of the search strategy on theirs, where there are any; the most and an interval are not known", depthText(d.Depth), "", ""))
+		p.Note("recursion was folded, and what was left out of each stack is known as a mean of all samples in the log with the same stack")
+	default:
 		p.Line(fmt.Sprintf("%11s  %8s to %-8s  frames of the search strategy on theirs, where there are any; %s at most", depthText(d.Depth), depthText(d.DepthSure.Low), depthText(d.DepthSure.High), format.Count(d.Deepest)))
 	}
 	if d.AtLeast > 0 {
@@ -153,7 +157,8 @@ func searchOf(s *profile.Selection) *searchJSON {
 		return nil
 	}
 	deep := d.Depth > 0
-	return &searchJSON{d.Share, d.Sure.Low, d.Sure.High, printer.If(deep, d.Depth), printer.If(deep, d.DepthSure.Low), printer.If(deep, d.DepthSure.High), printer.If(deep, d.Deepest), printer.If(deep, d.AtLeast)}
+	sure := deep && !d.Rough
+	return &searchJSON{d.Share, d.Sure.Low, d.Sure.High, printer.If(deep, d.Depth), printer.If(sure, d.DepthSure.Low), printer.If(sure, d.DepthSure.High), printer.If(sure, d.Deepest), printer.If(deep, d.AtLeast)}
 }
 
 // madeJSON is how many objects a constructor of search has made.
