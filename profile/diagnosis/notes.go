@@ -55,10 +55,11 @@ func NotesRemedy(pkgs ...string) string {
 		}
 		out = append(append(out, cabal...), stack...)
 	}
-	switch {
-	case len(ghcs) > 0 && len(pkgs) == 1:
-		out = append(out, "comes with GHC: "+ghcNotes)
-	case len(ghcs) > 0:
+	switch len(ghcs) {
+	case 0:
+	case 1:
+		out = append(out, ghcs[0]+" comes with GHC: "+ghcNotes)
+	default:
 		out = append(out, strings.Join(ghcs, ", ")+" come with GHC: "+ghcNotes)
 	}
 	return strings.Join(out, "\n")

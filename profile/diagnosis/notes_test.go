@@ -13,7 +13,7 @@ func TestNotesRemedy(t *testing.T) {
 		"vector-0.13.0.0":               {"  package vector\n    ghc-options: -g3", "    vector: -g3"},
 		"unordered-containers-0.2.19.1": {"package unordered-containers\n"},
 		"containers-0.6.4.1":            {"constraints: containers source", "extra-deps: [containers-0.6.4.1]"},
-		"base":                          {"+debug_info"},
+		"base":                          {"base comes with GHC: ", "+debug_info"},
 		"base-4.18.2.1":                 {"+debug_info"},
 	} {
 		got := NotesRemedy(pkg)

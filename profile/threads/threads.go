@@ -49,14 +49,16 @@ type Queue struct {
 	Waiting []int // directly; of an MVar in the order of its queue
 	Behind  int   // all that wait for it, also through others
 	For     []int // who is waited for; see Thread.For
+	Holds   bool  // see Thread.Holds
 	Depth   int   // of the longest chain of threads, from the last that waits to who is waited for
 }
 
 // convoy is the number of waiting threads from which on a queue is called a convoy.
 const convoy = 3
 
-// Convoy reports whether many wait for threads that are known.
-func (q *Queue) Convoy() bool { return len(q.For) > 0 && q.Behind >= convoy }
+// Convoy reports whether many wait for threads that were seen to hold what they wait for: one whose stack only refers
+// to it may have nothing to do with the wait.
+func (q *Queue) Convoy() bool { return q.Holds && q.Behind >= convoy }
 
 // Of builds the graph of a dump of the profile's log.
 func Of(p *profile.Profile, d *columns.Dump) *Dump {
@@ -294,7 +296,7 @@ func (g *Dump) queues() {
 		if !ok {
 			n = len(g.Queues)
 			at[t.On] = n
-			g.Queues = append(g.Queues, Queue{Blocker: t.Blocker, For: t.For})
+			g.Queues = append(g.Queues, Queue{Blocker: t.Blocker, For: t.For, Holds: t.Holds})
 		}
 		g.Queues[n].Waiting = append(g.Queues[n].Waiting, i)
 	}

@@ -109,6 +109,16 @@ func TestQueues(t *testing.T) {
 	}
 }
 
+// Threads that wait for what another's stack only refers to are no convoy: whether it has to do with their wait is not known.
+func TestConvoyNeedsAHolder(t *testing.T) {
+	for held, e := range map[bool]edge{true: {waiting: ids(1, 2, 3), handlers: ids(4)}, false: {waiting: ids(1, 2, 3), references: ids(4)}} {
+		q := &graph(4, e).Queues[0]
+		if q.Convoy() != held || len(q.For) != 1 || q.Behind != 3 {
+			t.Errorf("held: %t, convoy: %t, %d behind, for %v", held, q.Convoy(), q.Behind, q.For)
+		}
+	}
+}
+
 // The shares of all threads of a capture are the whole.
 func TestUsersAreTheWhole(t *testing.T) {
 	l, err := columns.Load(bytes.NewReader(logtest.NBody().End()))

@@ -102,6 +102,34 @@ func overheadOf(p *profile.Profile) *overheadJSON {
 	return &o
 }
 
+// settling is the CPU time of a program in which rates come down to what their cost allows, ns.
+const settling = 3e9
+
+// above says why measuring cost more than was allowed; empty where it did not, or where that is not known.
+func (o *overheadJSON) above(intervals []columns.Overhead) string {
+	if o.Asked == nil || o.Measured <= 1.05**o.Asked {
+		return ""
+	}
+	var target, rest, restCost float64
+	for i := range intervals {
+		e := &intervals[i]
+		if target >= settling {
+			rest += float64(e.TargetNs)
+			restCost += float64(e.EventNs + e.AllocNs + e.InterruptNs)
+		}
+		target += float64(e.TargetNs)
+	}
+	switch {
+	case target < settling:
+		return fmt.Sprintf("that is more than is allowed: the program used %s of CPU time, and rates come down to what their cost allows within %s",
+			format.Duration(uint64(target)), format.Duration(uint64(settling)))
+	case rest > 0 && restCost/rest <= 1.05**o.Asked:
+		return fmt.Sprintf("that is more than is allowed: it was, until rates had come down to what their cost allows; after the first %s it was %s",
+			format.Duration(uint64(settling)), format.Percent(restCost/rest))
+	}
+	return ""
+}
+
 // samplesAllocation reports whether allocation is among a log's events.
 func samplesAllocation(p *profile.Profile) bool {
 	return slices.ContainsFunc(p.Events, func(e columns.Event) bool { return e.Unit == "bytes" && e.Granted != "" })
@@ -125,8 +153,11 @@ func (p out) overhead(pr *profile.Profile) {
 		parts = append([]string{"events " + format.Percent(o.Events)}, parts...)
 	}
 	p.field("overhead", fmt.Sprintf("%s of the CPU time that the program used in all (%s), %s", format.Percent(o.Measured), strings.Join(parts, ", "), allowed))
+	if why := o.above(pr.Overheads); why != "" {
+		p.field("", why)
+	}
 	if o.InterruptNs != nil {
-		p.field("", fmt.Sprintf("of the events', %s are interrupts (%s each), %s BPF", format.Percent(o.Interrupts), format.Duration(uint64(*o.InterruptNs)), format.Percent(o.Events-o.Interrupts)))
+		p.field("", fmt.Sprintf("of the events', %s are interrupts (%s each), %s BPF and probes", format.Percent(o.Interrupts), format.Duration(uint64(*o.InterruptNs)), format.Percent(o.Events-o.Interrupts)))
 	}
 	if o.Elsewhere > 0 {
 		p.field("", fmt.Sprintf("besides, interrupts that hit other processes or idle CPUs took %s of that time", format.Percent(o.Elsewhere)))

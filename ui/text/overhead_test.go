@@ -2,6 +2,7 @@ package text
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"ccagent/eventlog"
@@ -42,5 +43,26 @@ func TestOverheadOf(t *testing.T) {
 	}
 	if overheadOf(profile.New(&columns.Log{})) != nil {
 		t.Error("an overhead is printed of a log without any")
+	}
+}
+
+// Why measuring cost more than was allowed is said of a short run, and of one that cost more at its begin; of others it is not known.
+func TestAbove(t *testing.T) {
+	interval := func(target, cost uint64) columns.Overhead {
+		return columns.Overhead{Overhead: eventlog.Overhead{IntervalNs: target, TargetNs: target, EventNs: cost, Asked: 10000}}
+	}
+	for name, c := range map[string]struct {
+		intervals []columns.Overhead
+		want      string
+	}{
+		"within":   {[]columns.Overhead{interval(1e9, 1e7), interval(4e9, 4e7)}, ""},
+		"short":    {[]columns.Overhead{interval(5e8, 1e7), interval(5e8, 1e7)}, "the program used 1.00 s of CPU time"},
+		"at first": {[]columns.Overhead{interval(3e9, 12e7), interval(1e9, 8e6)}, "after the first 3.00 s it was 0.8%"},
+		"always":   {[]columns.Overhead{interval(3e9, 12e7), interval(9e9, 12e7)}, ""},
+	} {
+		got := overheadOf(profile.New(&columns.Log{Overheads: c.intervals})).above(c.intervals)
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }

@@ -236,13 +236,13 @@ func (t text) queues() {
 		q := &list[i]
 		line := fmt.Sprintf("  %s: %s %s", object(q.Blocker), waits(len(q.Waiting)), t.names(q.Waiting, standardNames))
 		if len(q.For) > 0 {
-			line += "; " + by(q.Blocker, t.g.Threads[q.Waiting[0]].Holds) + " " + t.names(q.For, standardNames)
+			line += "; " + by(q.Blocker, q.Holds) + " " + t.names(q.For, standardNames)
 			if len(q.For) == 1 {
 				line += " (" + t.g.Threads[q.For[0]].State.String() + ")"
 			}
 		}
-		if q.Behind > len(q.Waiting) {
-			line += fmt.Sprintf("; %d wait behind it, in chains of up to %d", q.Behind, q.Depth)
+		if more := q.Behind - len(q.Waiting); more > 0 {
+			line += fmt.Sprintf("; %d more behind them, in chains of up to %d", more, q.Depth)
 		}
 		if q.Convoy() {
 			line += t.Style("33", "  convoy")
