@@ -7,6 +7,7 @@ import (
 
 	"ccagent/agent"
 	"ccagent/eventlog"
+	"ccagent/profile/columns"
 	"ccagent/ui/text"
 )
 
@@ -18,7 +19,11 @@ func printSummary(w io.Writer, s *agent.Summary) {
 			line("%s: not available", e.Requested)
 			continue
 		}
-		line("%s: %s, %s%s", eventlog.EventTitle(e.Requested, e.Granted), count(e.Samples, "sample"), amount(e.Weight, e.Unit), idleness(e.Idle))
+		of := ", " + amount(e.Weight, e.Unit)
+		if t := s.Transactions; e.Granted == columns.STMCPU && t != nil && !t.Exact() && s.CPUSamples > 0 {
+			of = "" // samples of CPU time, of which there are more, say how much it is
+		}
+		line("%s: %s%s%s", eventlog.EventTitle(e.Requested, e.Granted), count(e.Samples, "sample"), of, idleness(e.Idle))
 		if n := len(e.Rates); n > 0 {
 			line("%s", rateLine(&e))
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ccagent/agent"
+	"ccagent/internal/transactions"
 )
 
 // The summary of a capture names an event as the viewer does, also where its rate was lowered.
@@ -19,5 +20,17 @@ func TestSummaryNamesEvents(t *testing.T) {
 	printSummary(&b, &agent.Summary{Events: []agent.EventSummary{e}, Log: "x.eventlog"})
 	if got := b.String(); strings.Count(got, title) != 2 || strings.Contains(strings.ReplaceAll(got, title, ""), "cpu-clock") {
 		t.Errorf("want the event twice as %s, and in no other way:\n%s", title, got)
+	}
+}
+
+// CPU time inside of transactions is said once: where attempts were counted in windows, by all samples of CPU time.
+func TestSummarySaysTransactionsOnce(t *testing.T) {
+	var b strings.Builder
+	printSummary(&b, &agent.Summary{
+		Events:       []agent.EventSummary{{Requested: "stm-cpu", Granted: "stm-cpu", Unit: "ns", Samples: 2, Weight: 8e8}},
+		Transactions: &transactions.Totals{Windows: 2, LengthNs: 1e6, StandsNs: 4e9}, InTransactions: 0.006, CPUSamples: 370,
+	})
+	if got := b.String(); strings.Contains(got, "0.80 s") || !strings.Contains(got, "stm-cpu: 2 samples\n") || !strings.Contains(got, "by 370 samples of CPU time") {
+		t.Error(got)
 	}
 }

@@ -214,6 +214,21 @@ func Plural(n uint64, noun string) string {
 	return Count(n) + " " + noun + "s"
 }
 
+// Unequal reports whether things weigh so differently that their number misleads: effective is how many of equal weight would be worth as
+// much, 0 if that is not known.
+func Unequal(n uint64, effective float64) bool {
+	return effective > 0 && effective < 0.8*float64(n)
+}
+
+// Worth gives a count with its noun, and what it is worth where things weigh differently: "417 samples worth 11".
+func Worth(n uint64, noun string, effective float64) string {
+	s := Plural(n, noun)
+	if Unequal(n, effective) {
+		s += " worth " + Count(uint64(max(effective, 1)+0.5))
+	}
+	return s
+}
+
 func scaled(f float64, unit string) string {
 	prefix := ""
 	for _, p := range []string{"k", "M", "G", "T", "P", "E"} {

@@ -31,6 +31,19 @@ func TestUnits(t *testing.T) {
 	}
 }
 
+// What samples of unequal weight are worth is rounded to the nearest, and no less than one.
+func TestWorth(t *testing.T) {
+	for _, c := range []struct {
+		n         uint64
+		effective float64
+		want      string
+	}{{417, 10.6, "417 samples worth 11"}, {417, 10.4, "417 samples worth 10"}, {2, 0.3, "2 samples worth 1"}, {10, 8.5, "10 samples"}, {1, 0, "1 sample"}} {
+		if got := Worth(c.n, "sample", c.effective); got != c.want {
+			t.Errorf("%d worth %v: %q, want %q", c.n, c.effective, got, c.want)
+		}
+	}
+}
+
 // Half an interval is rounded up, and takes at most five columns.
 func TestPlusMinus(t *testing.T) {
 	for _, c := range []struct {

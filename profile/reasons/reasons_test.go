@@ -146,6 +146,12 @@ func TestSentence(t *testing.T) {
 	if got, want := reasons.SentenceOf(l.selection(t)).Text, "Too few samples to say where CPU time is: 3 samples"; got != want {
 		t.Errorf("the sentence is %q, want %q", got, want)
 	}
+	l = newProgram()
+	l.run(0, 1, 1000*ms, 0, l.build)
+	l.run(0, 99, ms, 0, l.build)
+	if got, want := reasons.SentenceOf(l.selection(t)).Text, "Too few samples to say where CPU time is: 100 samples worth 1"; got != want {
+		t.Errorf("the sentence is %q, want %q", got, want)
+	}
 	if got := reasons.SentenceOf(newProgram().selection(t)); got.Text != "" {
 		t.Errorf("of no samples it says %q", got.Text)
 	}

@@ -42,7 +42,7 @@ func SentenceOf(s *profile.Selection) Sentence {
 	}
 	what := unitOf(s)
 	if effective := s.Batched().Effective(); effective < few {
-		return Sentence{Text: fmt.Sprintf("Too few samples to say where %s is: %s", what, format.Plural(s.Samples, "sample")), More: "; let the program run longer, or record more often (-F)", See: []See{SeeRecording}}
+		return Sentence{Text: fmt.Sprintf("Too few samples to say where %s is: %s", what, format.Worth(s.Samples, "sample", effective)), More: "; let the program run longer, or record more often (-F)", See: []See{SeeRecording}}
 	}
 	h := s.Hot(profile.LevelBinding)
 	if s.CountsTime() {

@@ -21,9 +21,9 @@ func (p *Printer) Heading(s *profile.Selection) {
 		return
 	}
 	effective := s.Batched().Effective()
-	samples := format.Plural(sum.Samples, "sample")
-	if unequal(sum.Samples, effective) {
-		samples += " worth " + format.Count(uint64(effective)) + " of equal weight"
+	samples := format.Worth(sum.Samples, "sample", effective)
+	if format.Unequal(sum.Samples, effective) {
+		samples += " of equal weight"
 	}
 	parts := []string{Fit(p.File, 60), Fit(sum.Title, 40) + ": " + samples + ", " + Quantity(sum.Total, sum.Unit)}
 	if sum.Samples != sum.AllSamples {
@@ -48,11 +48,6 @@ func (p *Printer) Heading(s *profile.Selection) {
 	}
 }
 
-// unequal reports whether samples weigh so differently that their number misleads.
-func unequal(samples uint64, effective float64) bool {
-	return effective > 0 && effective < 0.8*float64(samples)
-}
-
 // handful is the number of effective samples below which a list says first on how few it
 // rests.
 const handful = 100
@@ -64,11 +59,8 @@ func Few(samples uint64, effective float64) string {
 		return ""
 	}
 	half, unseen := interval.Few(effective)
-	count := format.Plural(samples, "sample")
-	if unequal(samples, effective) {
-		count += fmt.Sprintf(" worth %.0f", effective)
-	}
-	return fmt.Sprintf("%s: a share of 50%% is known to ±%.0f points, and code with %.0f%% of the whole may not be seen at all", count, 100*half, 100*unseen)
+	return fmt.Sprintf("%s: a share of 50%% is known to ±%.0f points, and code with %.0f%% of the whole may not be seen at all",
+		format.Worth(samples, "sample", effective), 100*half, 100*unseen)
 }
 
 // FewShort is Few for a title.

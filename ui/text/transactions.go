@@ -72,6 +72,9 @@ func Transactions(t *transactions.Totals, inside InTransactions) []string {
 	}
 	in := inside.estimate()
 	s := fmt.Sprintf("%s %s of the CPU time is inside of transactions", format.Percent(in.Value), plusMinus(in))
+	if !t.Exact() {
+		s += fmt.Sprintf(", by %s of CPU time (those of stm-cpu are of the windows: they say how attempts end, and less surely how much it is)", format.Plural(inside.Samples, "sample"))
+	}
 	if of, known := t.CPUShare(eventlog.TransactionFailed); known {
 		all, _ := thrownAway(t, inside)
 		s += fmt.Sprintf("; of that, %s %s is in attempts that failed: %s %s of all was thrown away", format.Percent(of.Value), plusMinus(of), format.Percent(all.Value), plusMinus(all))
