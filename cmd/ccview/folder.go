@@ -126,9 +126,11 @@ func (v *view) choose(path string) (chosen []pieces.Piece, c pieces.Choice, is b
 	if err != nil {
 		return nil, c, true, err
 	}
-	v.report(problems)
+	v.report(c.Misses(problems))
 	chosen = c.Of(all)
 	switch {
+	case len(all) == 0 && slices.ContainsFunc(problems, func(p pieces.Problem) bool { return p.Begun }):
+		return nil, c, true, fmt.Errorf("the logs in %s have just begun: nothing is in them yet", dir)
 	case len(all) == 0:
 		return nil, c, true, fmt.Errorf("%s is a directory that has no logs: they are files named *%s", dir, pieces.Extension)
 	case len(chosen) == 0:

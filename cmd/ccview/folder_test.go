@@ -153,6 +153,34 @@ func TestFolderWithDamage(t *testing.T) {
 	if r := in("ls", dir); r.status != 0 || strings.Count(r.stdout, "\n") != 5 || !strings.Contains(r.stdout, "1 cut") {
 		t.Errorf("ls: %+v", r)
 	}
+	if r := in("hot", "--service", "worker", dir); strings.Contains(r.stderr, "none.eventlog") {
+		t.Errorf("hot warns of another service's file: %+v", r)
+	}
+	// A log that has just begun is no error.
+	fresh := filepath.Join(dir, "api", "200-0.eventlog")
+	if err := os.WriteFile(fresh, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	later := time.Now().Add(time.Hour) // however long the test takes
+	if err := os.Chtimes(fresh, later, later); err != nil {
+		t.Fatal(err)
+	}
+	if r := in("hot", dir); r.status != 0 || strings.Contains(r.stderr, "200-0") || !strings.Contains(r.stderr, "none.eventlog") {
+		t.Errorf("hot beside a log that has just begun: %+v", r)
+	}
+	if r := in("ls", dir); r.status != 0 || !strings.Contains(r.stdout, "has just begun: "+fresh) {
+		t.Errorf("ls of a log that has just begun: %+v", r)
+	}
+	r = in("ls", dir, "--format", "json")
+	if err := json.Unmarshal([]byte(r.stdout), &ls); err != nil || len(ls.Pieces) != 5 || ls.Pieces[4].State != "growing" || len(ls.Problems) != 1 {
+		t.Errorf("ls of a log that has just begun: %v\n%+v", err, r)
+	}
+	if err := os.Chtimes(fresh, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if r := in("hot", dir); !strings.Contains(r.stderr, "200-0.eventlog") {
+		t.Errorf("nothing is said of an empty file that nobody writes: %+v", r)
+	}
 	for args, want := range map[string]string{
 		"hot --service none " + dir: "api, worker", "hot --service api " + out(dir): "is none", "hot " + t.TempDir(): "has no logs",
 		"hot " + dir + "?colour=red": "choose service", "hot --last 5m --range 1-2 " + dir: "in place of --range", "hot --range 25:00-26:00 " + dir: "--range",

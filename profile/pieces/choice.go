@@ -36,6 +36,13 @@ func (c *Choice) Of(all []Piece) []Piece {
 	return of
 }
 
+// Misses returns the files that might have been chosen and cannot be read, but for those that have just begun.
+func (c *Choice) Misses(problems []Problem) []Problem {
+	return slices.DeleteFunc(slices.Clone(problems), func(p Problem) bool {
+		return p.Begun || len(c.Services) > 0 && p.Service != "" && !slices.Contains(c.Services, p.Service)
+	})
+}
+
 func (c *Choice) takes(p *Piece) bool {
 	in := func(list []string, any func(s string) bool) bool {
 		return len(list) == 0 || slices.ContainsFunc(list, any)

@@ -42,8 +42,10 @@ type Piece struct {
 
 // Problem is a file that is no piece.
 type Problem struct {
-	Path string
-	Err  error
+	Path    string
+	Service string // the file's folder, which a piece would have for one if its labels have none; empty without
+	Begun   bool   // it is being written, and there is nothing in it yet: it is no error
+	Err     error
 }
 
 func (p *Problem) Error() string { return fmt.Sprintf("%s: %v", p.Path, p.Err) }
@@ -51,6 +53,12 @@ func (p *Problem) Unwrap() error { return p.Err }
 
 // errNoCapture is the error for a log that does not say where its times are in wall-clock time.
 var errNoCapture = errors.New("the log does not say what was captured and when")
+
+// errBegun is the error for a log that is being written and does not say yet what it is of.
+var errBegun = errors.New("it has just begun: nothing is in it yet")
+
+// justBegun is for how long an empty file is taken to be a log that has just begun where no lock says so: not every file system has locks.
+const justBegun = time.Minute
 
 // Extension is the ending of the names of pieces.
 const Extension = ".eventlog"
@@ -69,7 +77,7 @@ func Scan(dir string) ([]Piece, []Problem, error) {
 		case errors.Is(err, fs.ErrNotExist): // retention removes pieces at any time
 			return nil
 		case err != nil:
-			problems = append(problems, Problem{path, err})
+			problems = append(problems, Problem{Path: path, Service: folder(dir, path), Err: err})
 			return nil
 		case !d.Type().IsRegular() || !strings.HasSuffix(path, Extension):
 			return nil
@@ -78,7 +86,7 @@ func Scan(dir string) ([]Piece, []Problem, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			problems = append(problems, Problem{path, err})
+			problems = append(problems, Problem{path, folder(dir, path), errors.Is(err, errBegun), err})
 		default:
 			p.Service = cmp.Or(p.Service, folder(dir, path), filepath.Base(p.Program))
 			found = append(found, p)
@@ -117,7 +125,11 @@ func Look(path string) (Piece, error) {
 	}
 	p := Piece{Path: path, Bytes: st.Size()}
 	start, err := p.head(io.NewSectionReader(f, 0, min(st.Size(), headBytes)))
-	if err != nil {
+	switch {
+	case err == nil:
+	case eventlog.BeingWritten(f) || st.Size() == 0 && time.Since(st.ModTime()) < justBegun:
+		return Piece{}, errBegun
+	default:
 		return Piece{}, err
 	}
 	last, ended := eventlog.Extent(f, st.Size())

@@ -96,7 +96,11 @@ func (r Pieces) Text(w io.Writer, o printer.Options) error {
 		}
 	}
 	for i := range r.Problems {
-		p.Line(safe.String("cannot be read: " + r.Problems[i].Error()))
+		if r.Problems[i].Begun {
+			p.Line(safe.String("has just begun: " + r.Problems[i].Path))
+		} else {
+			p.Line(safe.String("cannot be read: " + r.Problems[i].Error()))
+		}
 	}
 	return p.Flush()
 }
@@ -144,7 +148,11 @@ func (r Pieces) JSON(w io.Writer, _ printer.Options) error {
 			printer.If(!p.Start.IsZero(), p.Start.UTC().Format(time.RFC3339Nano)), printer.If(!p.End.IsZero(), p.End.UTC().Format(time.RFC3339Nano)), p.Bytes, p.State})
 	}
 	for i := range r.Problems {
-		doc.Problems = append(doc.Problems, pieceProblemJSON{r.Problems[i].Path, r.Problems[i].Err.Error()})
+		if p := &r.Problems[i]; p.Begun {
+			doc.Pieces = append(doc.Pieces, pieceJSON{Path: p.Path, Service: printer.Known(p.Service), State: pieces.Growing})
+		} else {
+			doc.Problems = append(doc.Problems, pieceProblemJSON{p.Path, p.Err.Error()})
+		}
 	}
 	return printer.JSON(w, doc)
 }
