@@ -39,9 +39,6 @@ const (
 	ownStretch = 8
 )
 
-// errNoRTS is why allocation is not sampled in a process in which no run-time system was seen.
-var errNoRTS = errors.New("no Haskell run-time system was seen in the process")
-
 // bucketOf is the bucket from which an image's probes are paid.
 func (a *allocation) bucketOf(im *process.Image) *bucket {
 	if !a.host.OwnLogs {
@@ -70,7 +67,7 @@ func (a *allocation) Missing(im *process.Image, event string) error {
 	if err := a.host.Excluded(im, name); err != nil {
 		return err
 	}
-	return errNoRTS
+	return source.ErrNoRTS
 }
 
 // errLarge is what is left out of allocation where each process has a log of its own.

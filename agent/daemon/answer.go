@@ -14,6 +14,7 @@ import (
 	"ccagent/agent/daemon/control"
 	"ccagent/agent/daemon/segments"
 	"ccagent/agent/discovery"
+	"ccagent/agent/source"
 	"ccagent/eventlog"
 )
 
@@ -172,7 +173,7 @@ func (d *Daemon) processes(peer control.Peer) []control.Process {
 			one.Cost = &part
 		}
 		for _, e := range d.config.Events {
-			if err := d.engine.Missing(p.image, e); err != nil {
+			if err := p.missing(d.engine.Missing(p.image, e), time.Now()); err != nil {
 				one.Missing = append(one.Missing, control.Missing{Event: e, Reason: err.Error()})
 				continue
 			}
@@ -207,6 +208,20 @@ func (d *Daemon) processes(peer control.Peer) []control.Process {
 	}
 	slices.SortFunc(all, func(a, b control.Process) int { return cmp.Compare(a.PID, b.PID) })
 	return all
+}
+
+// settling is for how long after it was found a process may not be attached to yet: its libraries are mapped after it
+// begins, and other processes may come first.
+const settling = 10 * time.Second
+
+var errNotYet = errors.New("it was found a moment ago, and is not attached to yet")
+
+// missing is why an event is not measured in a process, as a user is to read it.
+func (p *proc) missing(err error, now time.Time) error {
+	if errors.Is(err, source.ErrNoRTS) && now.Sub(p.taken) < settling {
+		return errNotYet
+	}
+	return err
 }
 
 // Describe is a process as the protocol has it.

@@ -24,6 +24,7 @@ type proc struct {
 	image   *process.Image
 	log     *sink.Sink   // the piece that is being written
 	since   time.Time    // that began
+	taken   time.Time    // when the process was taken in
 	samples uint64       // of earlier pieces
 	problem error        // why the piece could not be written last, nil if it could
 	counted counters.RTS // as last read
@@ -124,7 +125,7 @@ func (d *Daemon) take(found discovery.Process) error {
 		d.excluded[found.PID] = found
 		return nil
 	}
-	p := &proc{Process: found, terms: d.terms(found)}
+	p := &proc{Process: found, terms: d.terms(found), taken: time.Now()}
 	if !d.begin(p) {
 		return nil
 	}
@@ -139,7 +140,7 @@ func (d *Daemon) take(found discovery.Process) error {
 // fork takes a process in that was forked by another, by which it is known.
 func (d *Daemon) fork(pid uint32, f fork) (*process.Image, error) {
 	delete(d.forks, pid)
-	p := &proc{Process: f.parent, terms: d.terms(f.parent)}
+	p := &proc{Process: f.parent, terms: d.terms(f.parent), taken: time.Now()}
 	p.PID = pid
 	if !d.begin(p) {
 		return nil, d.engine.Remove(pid)

@@ -14,6 +14,7 @@ import (
 	"ccagent/agent/discovery"
 	"ccagent/agent/procfs"
 	"ccagent/agent/rtsites"
+	"ccagent/agent/source"
 	"ccagent/internal/credentials"
 	"ccagent/symbolize/binary"
 	"ccagent/symbolize/elffile"
@@ -40,7 +41,7 @@ func (v *Prospect) Describe(p discovery.Process) control.Process {
 	for _, event := range config.Default().Events {
 		err, probed := map[string]error{"alloc": found.alloc, "gc": found.gc, "threads": found.run}[event]
 		if probed && !found.rts {
-			err = fmt.Errorf("no Haskell run-time system was seen in the process")
+			err = source.ErrNoRTS
 		}
 		if err != nil {
 			one.Missing = append(one.Missing, control.Missing{Event: event, Reason: err.Error()})

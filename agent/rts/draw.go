@@ -154,7 +154,7 @@ func (p *Probes) Account() error {
 	p.written = nil
 	for g := range p.wanted {
 		if p.wanted[g] && !p.quiet[g] {
-			e := eventlog.RTSProbes{Group: rtsevents.Groups[g], Problem: errNoRTS.Error()}
+			e := eventlog.RTSProbes{Group: rtsevents.Groups[g], Problem: source.ErrNoRTS.Error()}
 			p.written = append(p.written, e)
 			if err := p.host.Log.Emit(sink.Now, &e); err != nil {
 				return err

@@ -246,11 +246,8 @@ func (p *Probes) Missing(im *process.Image, event string) error {
 	if i := p.images[im.PID]; i != nil && i.im == im {
 		return i.problem[g]
 	}
-	return errNoRTS
+	return source.ErrNoRTS
 }
-
-// errNoRTS is why a process has no probes in which no run-time system was seen.
-var errNoRTS = errors.New("no Haskell run-time system was seen in the process")
 
 // CostOf is what the probes of a process have cost it so far, ns.
 func (p *Probes) CostOf(im *process.Image) uint64 {

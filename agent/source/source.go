@@ -227,6 +227,9 @@ func (h *Host) BudgetOf(im *process.Image) *overhead.Budget {
 // ErrExcluded is why an event is not measured in a process for which it is not wanted.
 var ErrExcluded = errors.New("a rule of the configuration leaves it out")
 
+// ErrNoRTS is why a process has no probes in which no run-time system was seen: also while it has not been attached to yet.
+var ErrNoRTS = errors.New("no Haskell run-time system was seen in the process")
+
 // Excluded returns ErrExcluded for an event that is not to be measured in a process, else nil.
 func (h *Host) Excluded(im *process.Image, event string) error {
 	if h.Without != nil && h.Without(im, event) {
