@@ -18,8 +18,11 @@ type HeapGraph struct {
 	CAFs, Threads     uint64 // roots
 	StablePtrs, Weaks uint64
 	Notes             []string
-	// AtRest is set if the process was stopped between collections: what was not reached is garbage.
+	// AtRest is set if the process was stopped between collections: garbage was counted too.
 	AtRest bool
+	// Complete is set if all roots are known. Of a process that was stopped between collections they are not
+	// while a thread ran Haskell code: what it holds in registers is reached from none that is.
+	Complete bool
 }
 
 // HeapBand is the closures of one info table.
@@ -112,6 +115,7 @@ func (e *HeapGraph) layout(c *codec) {
 	}
 	c.done()
 	c.flag(&e.AtRest)
+	c.flag(&e.Complete)
 }
 
 func (e *HeapBand) layout(c *codec) {

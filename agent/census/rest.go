@@ -73,7 +73,7 @@ func (r *Reader) stand(s *hold.Still, census *Census) error {
 	if err != nil {
 		return err
 	}
-	if err := r.noCollection(waiting); err != nil {
+	if census.Running, err = r.noCollection(waiting); err != nil {
 		return err
 	}
 	census.Time = perf.Monotonic()
@@ -143,31 +143,36 @@ func (r *Reader) stopAll(s *hold.Still) (waiting map[int]bool, err error) {
 
 // noCollection makes sure that no collection is under way in a program whose threads are all stopped.
 // One needs all capabilities, so none is if a capability runs Haskell code, or belongs to no OS
-// thread; and none works if all threads waited.
-func (r *Reader) noCollection(waiting map[int]bool) error {
+// thread; and none works if all threads waited. running is how many capabilities run Haskell code.
+func (r *Reader) noCollection(waiting map[int]bool) (running int, err error) {
 	all, err := r.capabilities()
 	if err != nil {
-		return fmt.Errorf("read the run-time system's capabilities: %w", err)
+		return 0, fmt.Errorf("read the run-time system's capabilities: %w", err)
 	}
+	free := false
 	for _, c := range all {
 		var in [1]byte
 		if _, err := r.Memory.ReadAt(in[:], int64(c+ghc.BaseOfCapability+ghc.BaseInHaskell)); err != nil {
-			return err
+			return 0, err
 		}
 		task, err := r.Memory.Word(c + ghc.BaseOfCapability + ghc.BaseRunningTask)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		if in[0] != 0 || r.threaded && task == 0 {
-			return nil
+		if in[0] != 0 {
+			running++
 		}
+		free = free || r.threaded && task == 0
+	}
+	if running > 0 || free {
+		return running, nil
 	}
 	for _, w := range waiting {
 		if !w {
-			return ErrBusy
+			return 0, ErrBusy
 		}
 	}
-	return nil
+	return 0, nil
 }
 
 // A current is a list of blocks in which a capability allocates, and the one that it fills, by the addresses of their

@@ -51,7 +51,9 @@ type Options struct {
 type Census struct {
 	Manner Manner
 	// AtRest is set if the program was stopped where it was: garbage is counted too.
-	AtRest      bool
+	AtRest bool
+	// Running is how many threads ran Haskell code when the program was stopped where it was.
+	Running     int
 	Time        uint64 // CLOCK_MONOTONIC when the program was stopped, ns
 	Pause       time.Duration
 	Descriptors *Descriptors

@@ -28,7 +28,9 @@ func heapCommand() *cobra.Command {
 		Long: `Count what is live in the heap of a running process, by closure type and
 constructor, as +RTS -hT does of a program that was started so. The process is
 stopped for a moment at the end of its next major collection, and runs on. One that
-collects nothing, because it is idle, is stopped where it is, and garbage is counted.
+makes none in --wait is stopped where it is, and garbage is counted too. Where one of
+its threads runs Haskell code at that moment, --graph does not know what that thread
+alone holds: with --wait 60s there may be a collection, where all is known.
 
 What was found is a log with a heap profile of one census: ccview heap FILE shows
 it, and so do tools that read eventlogs. Nothing of what closures hold is in it.`,
@@ -86,10 +88,13 @@ const defaultMaxPause = 5 * time.Millisecond
 
 // graphLine says what was found of pointers.
 func graphLine(g *eventlog.HeapGraph) string {
-	line := fmt.Sprintf("%d closures with %d pointers, alive from %d CAFs, %d threads, %d stable and %d weak pointers",
+	line := fmt.Sprintf("%d closures with %d pointers, reached from %d CAFs, %d threads, %d stable and %d weak pointers",
 		g.Closures, g.Pointers, g.CAFs, g.Threads, g.StablePtrs, g.Weaks)
 	if g.Unreached > 0 {
 		line += fmt.Sprintf("; %s were reached from none of these", bytesAmount(int64(g.UnreachedBytes)))
+		if g.AtRest && !g.Complete {
+			line += ": a thread ran Haskell code, and what it alone holds counts as unreached. --wait 60s waits longer for a major collection, where all is known"
+		}
 	}
 	return line
 }

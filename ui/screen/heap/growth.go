@@ -56,6 +56,29 @@ func (p *paths) id(above int, name string) int {
 	return id
 }
 
+// sorted puts a tree's branches in the order of a comparison among those below the same one, each before what is below it.
+func (p *paths) sorted(ids []int, compare func(x, y int) int) (all []int) {
+	below := map[int][]int{}
+	for _, id := range ids {
+		above := p.all[id].above
+		below[above] = append(below[above], id)
+	}
+	for _, list := range below {
+		slices.SortStableFunc(list, compare)
+	}
+	for next := [][]int{below[0]}; len(next) > 0; {
+		list := &next[len(next)-1]
+		if len(*list) == 0 {
+			next = next[:len(next)-1]
+			continue
+		}
+		id := (*list)[0]
+		*list = (*list)[1:]
+		all, next = append(all, id), append(next, below[id])
+	}
+	return all
+}
+
 // names are the names of a path from the topmost on.
 func (p *paths) names(id int) []string {
 	out := make([]string, p.all[id].depth)
@@ -102,7 +125,7 @@ func difference(before, after totals) grown {
 // deepest is how far down the tree growth is told: what grew further down is in what is above it.
 const deepest = 256
 
-// of finds what retains more: branches in the order of the later tree, the first so many by growth with those above
+// of finds what retains more: branches that grew most first among those of one parent, so many by growth with those above
 // them, and bands whose own bytes grew.
 func (r RetainedGrowth) of(before, after *columns.HeapGraph, most int) (branches, bands []grown) {
 	was, is, p := newGraphNames(r.Before, before), newGraphNames(r.After, after), newPaths()
@@ -122,7 +145,7 @@ func (r RetainedGrowth) of(before, after *columns.HeapGraph, most int) (branches
 			shown[id] = true
 		}
 	}
-	for _, id := range order {
+	for _, id := range p.sorted(order, func(x, y int) int { return cmp.Compare(more(y), more(x)) }) {
 		if shown[id] {
 			d := difference(old[id], sums[id])
 			d.name, d.depth, d.path = p.all[id].name, p.all[id].depth-1, p.names(id)
@@ -163,6 +186,31 @@ func (r RetainedGrowth) mismatch() []string {
 	return nil
 }
 
+// explained is the part of growth from which on the tree is taken to explain it.
+const explained = 0.5
+
+// unexplained says that branches explain less than half of the growth; empty if they explain more, or nothing grew.
+func unexplained(before, after *columns.HeapGraph) string {
+	growth := int64(after.Bytes - before.Bytes)
+	if growth <= 0 {
+		return ""
+	}
+	unreached := int64(after.UnreachedBytes - before.UnreachedBytes)
+	if reached := max(0, growth-unreached); float64(reached) < explained*float64(growth) {
+		return fmt.Sprintf("These branches explain %s of the %s by which the heap grew: %s more were reached from no root", format.Bytes(uint64(reached)), format.Bytes(uint64(growth)), format.Bytes(uint64(unreached)))
+	}
+	return ""
+}
+
+// notes are what is to be known of the two censuses.
+func (r RetainedGrowth) notes(before, after *columns.HeapGraph) []string {
+	notes := r.mismatch()
+	if why := unexplained(before, after); why != "" {
+		notes = append([]string{why + "."}, notes...)
+	}
+	return append(notes, graphNotes(after)...)
+}
+
 // Text implements printer.Report.
 func (r RetainedGrowth) Text(w io.Writer, o printer.Options) error {
 	p := newOut(w, o)
@@ -171,8 +219,8 @@ func (r RetainedGrowth) Text(w io.Writer, o printer.Options) error {
 		p.Note("%s", why)
 		return p.Flush()
 	}
-	p.Wrap(p.Bold, "   ", printer.Fit(o.File, 60), format.Bytes(after.Bytes)+" alive", format.Signed(int64(after.Bytes-before.Bytes))+" since the earlier census")
-	for _, note := range r.mismatch() {
+	p.Wrap(p.Bold, "   ", printer.Fit(o.File, 60), format.Bytes(after.Bytes)+" counted", format.Signed(int64(after.Bytes-before.Bytes))+" since the earlier census")
+	for _, note := range r.notes(before, after) {
 		p.Note("%s", note)
 	}
 	branches, bands := r.of(before, after, max(1, o.Rows(len(after.Branches), retainedRows)))

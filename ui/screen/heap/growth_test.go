@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/logtest"
+	"ccagent/ui/printer"
 )
 
 // graphOf is a log of a census with threads as branches: each has a label, its parent among them (0 is above all), and what it
@@ -41,8 +43,8 @@ func TestGrowthOfBranches(t *testing.T) {
 	after := graphOf(t, branch(0, 1, 300), branch(1, 2, 200), branch(1, 3, 100), branch(0, 4, 51), branch(0, 5, 8), branch(0, 6, 1))
 	for most, want := range map[int][]string{
 		1: {"0 t1 +0", "1 t2 +100"},
-		2: {"0 t1 +0", "1 t2 +100", "0 t4 +1"},
-		9: {"0 t1 +0", "1 t2 +100", "0 t4 +1", "0 t5 +1", "0 t6 +1"},
+		2: {"0 t4 +1", "0 t1 +0", "1 t2 +100"},
+		9: {"0 t4 +1", "0 t5 +1", "0 t6 +1", "0 t1 +0", "1 t2 +100"},
 	} {
 		r := RetainedGrowth{Before: before, After: after}
 		a, b, why := r.graphs()
@@ -81,4 +83,42 @@ func TestGrowthOfChain(t *testing.T) {
 	if branches, _ := r.of(a, b, mostGrown); len(branches) != deepest {
 		t.Errorf("%d branches", len(branches))
 	}
+}
+
+// Where most of what has come was reached from no root, that is said before all branches, in the text and in the viewer's sentence,
+// and the tables do not call it alive; where branches explain it, it is not.
+func TestGrowthUnexplained(t *testing.T) {
+	at := func(bytes, unreached uint64, complete bool) *profile.Profile {
+		l := logtest.New()
+		l.Write(1, &eventlog.HeapGraph{PID: 100, Bytes: bytes, Unreached: unreached, UnreachedBytes: unreached, AtRest: true, Complete: complete, Notes: []string{"a note"}})
+		l.Write(1, &eventlog.HeapRoot{ID: 1, Kind: eventlog.HeapRootThread, TSO: 1})
+		l.Write(1, &eventlog.HeapBranch{})
+		l.Write(1, &eventlog.HeapBranch{Parent: 0, Root: 1, Count: 1, Bytes: bytes - unreached, Retained: bytes - unreached})
+		return loaded(t, l)
+	}
+	text := func(r printer.Report) string {
+		var b bytes.Buffer
+		if err := r.Text(&b, printer.Options{File: "f"}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	before := at(100<<20, 1<<20, true)
+	after := at(150<<20, 50<<20, false)
+	r := RetainedGrowth{Before: before, After: after}
+	first := "These branches explain 1.00 MiB of the 50.0 MiB by which the heap grew: 49.0 MiB more were reached from no root"
+	got := text(r)
+	has(t, got, []string{"150 MiB counted", first, "50.0 MiB (33.3%) in 52 428 800 closures were reached from none of these: garbage, or held by a thread that ran Haskell code", "--wait 60s", "a note"}, "alive by none")
+	if w := growthListing(r).words; !strings.HasPrefix(w, first) {
+		t.Errorf("the sentence of growth is %q", w)
+	}
+	has(t, text(Retained{Profile: after}), []string{"150 MiB counted", "ran Haskell code"}, " alive in ")
+	if w := retainedListing(after).words; !strings.HasPrefix(w, "33.3% was reached from no root; ") {
+		t.Errorf("the sentence is %q", w)
+	}
+	has(t, text(Retained{Profile: before}), []string{"garbage, for the process was stopped between collections"}, "ran Haskell code")
+	if w := retainedListing(before).words; strings.Contains(w, "no root") {
+		t.Errorf("the sentence of a census that was reached is %q", w)
+	}
+	has(t, text(RetainedGrowth{Before: before, After: at(150<<20, 2<<20, true)}), []string{"+50.0 MiB since"}, "explain")
 }

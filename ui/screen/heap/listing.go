@@ -117,7 +117,7 @@ func retainedListing(p *profile.Profile) *listing {
 	g := lastGraph(p)
 	n := newGraphNames(p, g)
 	l := &listing{
-		mode: retainedMode, sum: format.Bytes(g.Bytes) + " alive in " + format.Plural(g.Closures, "closure"), notes: graphNotes(g),
+		mode: retainedMode, sum: format.Bytes(g.Bytes) + " counted in " + format.Plural(g.Closures, "closure"), notes: graphNotes(g),
 		figures: []string{"retained", "share", "own", "closures"}, heading: "what keeps it alive", about: "path from a root",
 	}
 	order, depth := n.order(len(g.Branches))
@@ -154,11 +154,12 @@ func codeOf(g *columns.HeapGraph, b *columns.HeapBranch) uint32 {
 // sentence says what keeps most alive, and what most of that is.
 func (n *graphNames) sentence(order []int, depth map[int]int) string {
 	if len(order) == 0 {
-		return ""
+		return strings.TrimSuffix(unreachedWords(n.g), "; ")
 	}
 	g := n.g
 	top := 0 // branches of one parent stand by size
-	text := fmt.Sprintf("%s of %s would be freed without %s", format.Percent(format.Ratio(g.Branches[order[top]].Retained, g.Bytes)), format.Bytes(g.Bytes), inline(n.branch(&g.Branches[order[top]])))
+	text := unreachedWords(g)
+	text += fmt.Sprintf("%s of %s would be freed without %s", format.Percent(format.Ratio(g.Branches[order[top]].Retained, g.Bytes)), format.Bytes(g.Bytes), inline(n.branch(&g.Branches[order[top]])))
 	most := &g.Branches[order[top]]
 	for k := top + 1; k < len(order) && depth[order[k]] > 0; k++ {
 		if b := &g.Branches[order[k]]; b.Bytes > most.Bytes {
@@ -215,8 +216,8 @@ func growthListing(r RetainedGrowth) *listing {
 	before, after, _ := r.graphs()
 	branches, kinds := r.of(before, after, mostGrown)
 	l := &listing{
-		mode: growthMode, figures: []string{"retained", "more", "own more", "closures"}, heading: "what keeps the growth alive", notes: r.mismatch(),
-		sum: fmt.Sprintf("%s alive, %s since the earlier census", format.Bytes(after.Bytes), format.Signed(int64(after.Bytes-before.Bytes))), about: "closures of one kind that grew",
+		mode: growthMode, figures: []string{"retained", "more", "own more", "closures"}, heading: "what keeps the growth alive", notes: r.notes(before, after),
+		sum: fmt.Sprintf("%s counted, %s since the earlier census", format.Bytes(after.Bytes), format.Signed(int64(after.Bytes-before.Bytes))), about: "closures of one kind that grew",
 	}
 	most := int64(1)
 	for i := range branches {
@@ -231,6 +232,10 @@ func growthListing(r RetainedGrowth) *listing {
 		})
 	}
 	l.words = "nothing retains more than at the earlier census"
+	first := ""
+	if why := unexplained(before, after); why != "" {
+		first = why + "; "
+	}
 	if len(branches) > 0 {
 		best := &branches[0]
 		for i := range branches {
@@ -240,6 +245,7 @@ func growthListing(r RetainedGrowth) *listing {
 		}
 		l.words = fmt.Sprintf("%s more is kept alive by %s; the largest part of that: %s, %s closures of %s", format.Signed(best.more), inline(best.path[0]), format.Signed(best.own), signedCount(best.closure), inline(best.name))
 	}
+	l.words = first + l.words
 	var more []string
 	for i := range kinds[:min(len(kinds), retainedRows)] {
 		d := &kinds[i]

@@ -180,19 +180,36 @@ func (r Retained) bands(g *columns.HeapGraph) []int {
 
 func graphHead(g *columns.HeapGraph, o printer.Options) []string {
 	return []string{
-		printer.Fit(o.File, 60), format.Bytes(g.Bytes) + " alive in " + format.Plural(g.Closures, "closure"),
+		printer.Fit(o.File, 60), format.Bytes(g.Bytes) + " counted in " + format.Plural(g.Closures, "closure"),
 		"by " + format.Plural(g.CAFs, "CAF") + ", " + format.Plural(g.Threads, "thread"), format.Plural(g.StablePtrs, "stable pointer") + ", " + format.Plural(g.Weaks, "weak pointer"),
 	}
 }
 
+// largeUnreached is the part of all bytes from which on it is said first that no root leads to them.
+const largeUnreached = 0.1
+
+// unreachedWords begin a sentence where a large part was reached from no root.
+func unreachedWords(g *columns.HeapGraph) string {
+	share := format.Ratio(g.UnreachedBytes, g.Bytes)
+	if share < largeUnreached {
+		return ""
+	}
+	return format.Percent(share) + " was reached from no root; "
+}
+
 func graphNotes(g *columns.HeapGraph) []string {
 	notes := slices.Clone(g.Notes)
-	if g.AtRest && g.Unreached > 0 {
-		notes = append(notes, fmt.Sprintf("%s in %s are alive by none of these: garbage, for the process was stopped between collections", format.Bytes(g.UnreachedBytes), format.Plural(g.Unreached, "closure")))
-	} else if g.Unreached > 0 {
-		notes = append(notes, fmt.Sprintf("%s in %s are alive by none of these: by the run-time system itself", format.Bytes(g.UnreachedBytes), format.Plural(g.Unreached, "closure")))
+	if g.Unreached == 0 {
+		return notes
 	}
-	return notes
+	why := "the run-time system itself holds them"
+	switch {
+	case g.AtRest && g.Complete:
+		why = "garbage, for the process was stopped between collections"
+	case g.AtRest:
+		why = "garbage, or held by a thread that ran Haskell code when the process was stopped: what such a thread alone holds counts as unreached. ccagent heap --graph --wait 60s waits longer for a major collection, where all is known"
+	}
+	return append([]string{fmt.Sprintf("%s (%s) in %s were reached from none of these: %s", format.Bytes(g.UnreachedBytes), format.Percent(format.Ratio(g.UnreachedBytes, g.Bytes)), format.Plural(g.Unreached, "closure"), why)}, notes...)
 }
 
 func (p out) graphRow(retained, own, count, all uint64, name string) {
