@@ -105,8 +105,12 @@ func enter(s setup) (Confinement, error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return done, fmt.Errorf("set no_new_privs: %w", err)
 	}
-	for what, bytes := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_FSIZE: s.FileSize} { // pipes and sockets are not files
-		if err := limit(what, bytes); err != nil {
+	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_FSIZE: s.FileSize} // pipes and sockets are not files
+	if s.CPU > 0 {
+		limits[unix.RLIMIT_CPU] = s.CPU
+	}
+	for what, most := range limits {
+		if err := limit(what, most); err != nil {
 			return done, err
 		}
 	}
@@ -156,8 +160,8 @@ func closeInherited() {
 	}
 }
 
-func limit(what int, bytes uint64) error {
-	if err := unix.Prlimit(0, what, &unix.Rlimit{Cur: bytes, Max: bytes}, nil); err != nil {
+func limit(what int, most uint64) error {
+	if err := unix.Prlimit(0, what, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil {
 		return fmt.Errorf("limit resource %d: %w", what, err)
 	}
 	return nil

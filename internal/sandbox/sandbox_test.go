@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"ccagent/internal/testprog"
@@ -43,7 +44,10 @@ func TestMain(m *testing.M) {
 		}
 		_, _, _ = c.Receive(0)
 		return nil
-	}, "attack": attack, "panic": func(*Conn, []*os.File) error { panic("as the test asks") }})
+	}, "attack": attack, "panic": func(*Conn, []*os.File) error { panic("as the test asks") }, "spin": func(*Conn, []*os.File) error {
+		for {
+		}
+	}})
 	switch {
 	case os.Getenv(parentVariable) != "":
 		os.Exit(report(parent()))
@@ -514,6 +518,24 @@ func TestStderr(t *testing.T) {
 	}
 	if err := c.Wait(); err == nil || !strings.Contains(string(c.Stderr()), "as the test asks") {
 		t.Errorf("%v, %q", err, c.Stderr())
+	}
+}
+
+// A child that takes more CPU time than it may is killed, by no clock of ours.
+func TestCPULimit(t *testing.T) {
+	c, err := Start(t.Context(), Config{Role: "spin", Name: "child", Memory: 512 << 20, CPU: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended *exec.ExitError
+	if err := c.Wait(); !errors.As(err, &ended) {
+		t.Fatalf("it ended with %v", err)
+	}
+	if s := ended.Sys().(syscall.WaitStatus); !s.Signaled() || s.Signal() != unix.SIGKILL {
+		t.Errorf("it ended with %v", ended)
+	}
+	if spent := ended.UserTime() + ended.SystemTime(); spent < time.Second/2 {
+		t.Errorf("it was killed after %v of CPU time", spent)
 	}
 }
 

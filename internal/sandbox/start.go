@@ -28,6 +28,8 @@ type Config struct {
 	Memory uint64
 	// FileSize limits each file that it writes, in bytes.
 	FileSize uint64
+	// CPU limits the CPU time of all its threads in whole seconds, after which the kernel kills it (RLIMIT_CPU); 0 is no limit.
+	CPU uint64
 	// Connects leaves a filter that lets it connect to others by IP, and read files that everybody may read, such as
 	// the names of hosts and the authorities' certificates.
 	Connects bool
@@ -79,6 +81,7 @@ type setup struct {
 	UID      uint32 // uid and gid to change to; 0 means no change
 	Memory   uint64
 	FileSize uint64
+	CPU      uint64
 	Connects bool
 	Files    int // number of descriptors that follow, standard error included
 }
@@ -131,7 +134,7 @@ func start(ctx context.Context, config Config, files []*os.File) (*Child, error)
 		conn.Close()
 		return nil, err
 	}
-	if err := c.confine(setup{UID: id, Memory: config.Memory, FileSize: config.FileSize, Connects: config.Connects, Files: len(files) + 1}, files); err != nil {
+	if err := c.confine(setup{UID: id, Memory: config.Memory, FileSize: config.FileSize, CPU: config.CPU, Connects: config.Connects, Files: len(files) + 1}, files); err != nil {
 		c.cmd.Process.Kill()
 		waitErr := c.Wait()
 		if ctx.Err() != nil {

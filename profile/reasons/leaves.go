@@ -90,9 +90,9 @@ func attempted(s *profile.Selection, h *profile.Hot) (Sentence, bool) {
 	if ends == 0 {
 		return Sentence{}, false
 	}
-	what, were := "the attempts to run transactions", " were thrown away"
+	what, were, they := "the attempts to run transactions", " were thrown away", "they "
 	if s.EventDef().Granted == columns.STMCPU {
-		what, were = "the CPU time in transactions", " was thrown away"
+		what, were, they = "the CPU time in transactions", " was thrown away", "in attempts that "
 	}
 	sum := 0.0
 	var how []string
@@ -108,7 +108,7 @@ func attempted(s *profile.Selection, h *profile.Hot) (Sentence, bool) {
 	if len(lost) > 1 {
 		out.Text += ": " + strings.Join(how, ", ")
 	} else {
-		out.Text += ": it " + ended[lost[0].Element.Name]
+		out.Text += ": " + they + ended[lost[0].Element.Name]
 	}
 	if in, share := mostIn(s, h, lost[0]); in != "" {
 		if share < 0.99*lost[0].Share {

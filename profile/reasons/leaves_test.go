@@ -5,6 +5,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 	"ccagent/profile/reasons"
 )
@@ -54,6 +55,18 @@ func TestSentenceOfTransactions(t *testing.T) {
 	}
 	if want := "; what failed validation is in Main.read"; said.More != want {
 		t.Errorf("%q, want %q", said.More, want)
+	}
+	for event, want := range map[string]string{
+		"stm":          "40.0% of the attempts to run transactions were thrown away: they failed validation",
+		columns.STMCPU: "40.0% of the CPU time in transactions was thrown away: in attempts that failed validation",
+	} {
+		said = sentence(t, event, func(l *program, end func(uint64) logtest.Frame) {
+			l.run(2, 60, 1, 0, l.build, end(uint64(eventlog.TransactionCommitted)))
+			l.run(2, 40, 1, 0, l.read, end(uint64(eventlog.TransactionFailed)))
+		})
+		if said.Text != want {
+			t.Errorf("%s: %q, want %q", event, said.Text, want)
+		}
 	}
 	said = sentence(t, "stm", func(l *program, end func(uint64) logtest.Frame) {
 		l.run(2, 60, 1, 0, l.build, end(uint64(eventlog.TransactionCommitted)))

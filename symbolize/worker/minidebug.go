@@ -13,8 +13,11 @@ import (
 
 const (
 	miniDebugMemory = 256 << 20
-	miniDebugBytes  = 64 << 20         // of the symbols of the largest Haskell programs' functions
-	miniDebugTime   = 30 * time.Second // a busy machine takes seconds for a few megabytes
+	miniDebugBytes  = 64 << 20 // of the symbols of the largest Haskell programs' functions
+	// The daemon's loop waits for the child, and systemd's watchdog for the loop. A few megabytes of symbols take a second or two of CPU time,
+	// which a busy machine may need many seconds to give.
+	miniDebugCPU  = 10 // seconds
+	miniDebugTime = 20 * time.Second
 )
 
 // The child sends one message of package sandbox: a status with what it is about.
@@ -37,7 +40,7 @@ func MiniDebug(parent context.Context, f *elffile.File, file *os.File) (*elffile
 	ctx, cancel := context.WithTimeout(parent, miniDebugTime)
 	defer cancel()
 	memory, _ := sandbox.FitMemory(miniDebugMemory)
-	c, err := sandbox.Start(ctx, sandbox.Config{Role: roleMiniDebug, Name: "ccagent-symbolize", Memory: memory}, w, file)
+	c, err := sandbox.Start(ctx, sandbox.Config{Role: roleMiniDebug, Name: "ccagent-symbolize", Memory: memory, CPU: miniDebugCPU}, w, file)
 	w.Close()
 	if err != nil {
 		return nil, fmt.Errorf("start what decompresses symbols: %w", err)
