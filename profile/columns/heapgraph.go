@@ -20,6 +20,14 @@ type HeapGraph struct {
 	roots map[uint32]int
 }
 
+// LastGraph is the graph of the last census that has one; nil if none has.
+func (p *Log) LastGraph() *HeapGraph {
+	if n := len(p.HeapGraphs); n > 0 {
+		return &p.HeapGraphs[n-1]
+	}
+	return nil
+}
+
 // HeapGraphBand is the closures of one info table.
 type HeapGraphBand struct {
 	Closure uint32

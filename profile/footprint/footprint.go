@@ -32,6 +32,9 @@ type Account struct {
 	// parts have more.
 	Difference int64
 	Advice     Advice
+
+	keepers string // where to look for what keeps closures alive
+	garbage bool   // it was counted too
 }
 
 // Advice is what to do, in a sentence, with the evidence.
@@ -42,9 +45,10 @@ type Advice struct {
 	Text  string
 }
 
-// Of adds a footprint up.
-func Of(f *columns.Footprint) *Account {
+// Of adds a footprint up. g is the census with pointers of the same log; nil if it has none.
+func Of(f *columns.Footprint, g *columns.HeapGraph) *Account {
 	a := &Account{}
+	a.pointers(g)
 	var files Row
 	for _, p := range f.Parts {
 		r := Row{p.Kind, p.Generation, title(p.Kind, p.Generation, p.Name), p.Name, p.Bytes, p.Mapped, p.Count}
@@ -65,6 +69,15 @@ func Of(f *columns.Footprint) *Account {
 	a.Difference = int64(f.Resident - a.Accounted)
 	a.Advice = a.advise(f)
 	return a
+}
+
+// pointers takes note of what is known of pointers.
+func (a *Account) pointers(g *columns.HeapGraph) {
+	a.keepers = "in a census with pointers (ccagent heap --graph PID, then ccview heap FILE --retained)"
+	if g != nil {
+		a.keepers = "in this log (ccview heap FILE --retained; in the viewer M: retained)"
+		a.garbage = g.AtRest
+	}
 }
 
 // title names a part.
@@ -200,9 +213,13 @@ func (a *Account) about(kind eventlog.FootprintKind, sums map[eventlog.Footprint
 			ad.Text += "."
 		}
 	case eventlog.FootprintLive:
-		ad.Text = head + "live data in small objects: what keeps them alive is in a census with pointers (ccagent heap --graph PID, then ccview heap FILE --retained)."
+		what := "live data in small objects"
+		if a.garbage {
+			what = "small objects, garbage included"
+		}
+		ad.Text = head + what + ": what keeps them alive is " + a.keepers + "."
 	case eventlog.FootprintLarge:
-		ad.Text = head + fmt.Sprintf("large objects, most of them %s: what keeps them alive is in a census with pointers (ccagent heap --graph PID, then ccview heap FILE --retained).", a.largest(eventlog.FootprintLarge))
+		ad.Text = head + fmt.Sprintf("large objects, most of them %s: what keeps them alive is %s.", a.largest(eventlog.FootprintLarge), a.keepers)
 	case eventlog.FootprintStacks:
 		ad.Flags = []string{"-K"}
 		ad.Text = head + "stacks of Haskell threads"

@@ -43,13 +43,20 @@ func TestAdvice(t *testing.T) {
 			f.Resident += p.Bytes
 		}
 		f.Resident += 5
-		a := Of(f)
+		a := Of(f, nil)
 		if a.Difference != 5 || a.Advice.Kind != c.want || !slices.Equal(a.Advice.Flags, c.flags) || !strings.Contains(a.Advice.Text, c.words) {
 			t.Errorf("%s: %d left; %+v", c.name, a.Difference, a.Advice)
 		}
 	}
-	over := Of(&columns.Footprint{Footprint: eventlog.Footprint{Resident: mb}, Parts: []eventlog.FootprintPart{live}})
+	over := Of(&columns.Footprint{Footprint: eventlog.Footprint{Resident: mb}, Parts: []eventlog.FootprintPart{live}}, nil)
 	if over.Difference != -39*mb || over.Accounted != 40*mb {
 		t.Errorf("parts that have more than there is: %+v", over)
+	}
+	f := &columns.Footprint{Footprint: eventlog.Footprint{Resident: 50 * mb}, Parts: []eventlog.FootprintPart{live}}
+	for _, rest := range []bool{false, true} {
+		text := Of(f, &columns.HeapGraph{HeapGraph: eventlog.HeapGraph{AtRest: rest}}).Advice.Text
+		if strings.Contains(text, "--graph PID") || !strings.Contains(text, "--retained") || strings.Contains(text, "garbage included") != rest || strings.Contains(text, "live data") == rest {
+			t.Errorf("of a log that has pointers, at rest %v: %s", rest, text)
+		}
 	}
 }

@@ -140,7 +140,7 @@ func contentOf(name, accounts string, all []*profile.Selection) *content {
 	p := s.Profile
 	c := &content{Log: name, About: about(p), Seconds: float64(p.Lasted()) / 1e9, Events: []event{}, Files: []file{}, Reasons: []reasonRow{}, FilesOf: s.EventDef().Title(), Accounts: accounts}
 	if n := len(p.Footprints); n > 0 {
-		c.Said = "Memory: " + footprint.Of(&p.Footprints[n-1]).Advice.Text
+		c.Said = "Memory: " + footprint.Of(&p.Footprints[n-1], p.LastGraph()).Advice.Text
 	} else {
 		c.Said = "The log has no samples."
 	}

@@ -165,10 +165,10 @@ func (r RetainedGrowth) of(before, after *columns.HeapGraph, most int) (branches
 
 // graphs are the two to compare; why says if one is missing.
 func (r RetainedGrowth) graphs() (before, after *columns.HeapGraph, why string) {
-	if before = lastGraph(r.Before); before == nil {
+	if before = r.Before.LastGraph(); before == nil {
 		return nil, nil, "The earlier log: " + diagnosis.NoGraph(r.Before)
 	}
-	if after = lastGraph(r.After); after == nil {
+	if after = r.After.LastGraph(); after == nil {
 		return nil, nil, diagnosis.NoGraph(r.After)
 	}
 	return before, after, ""
@@ -252,12 +252,16 @@ func signedCount(n int64) string {
 }
 
 type retainedGrowthJSON struct {
-	Problem string      `json:"problem,omitempty"` // why there is nothing
-	Before  *uint64     `json:"from_bytes"`
-	After   *uint64     `json:"to_bytes"`
-	Growth  *int64      `json:"growth_bytes"`
-	Tree    []grownJSON `json:"tree"`
-	Bands   []grownJSON `json:"bands"`
+	Problem        string      `json:"problem,omitempty"` // why there is nothing
+	Before         *uint64     `json:"from_bytes"`
+	After          *uint64     `json:"to_bytes"`
+	Growth         *int64      `json:"growth_bytes"`
+	Unreached      *uint64     `json:"from_unreached_bytes"`
+	LaterUnreached *uint64     `json:"to_unreached_bytes"`
+	Known          *bool       `json:"to_complete"`
+	Notes          []string    `json:"notes"`
+	Tree           []grownJSON `json:"tree"`
+	Bands          []grownJSON `json:"bands"`
 }
 
 type grownJSON struct {
@@ -274,13 +278,14 @@ const mostGrown = 10_000
 
 // JSON implements printer.Report.
 func (r RetainedGrowth) JSON(w io.Writer, _ printer.Options) error {
-	doc := retainedGrowthJSON{Tree: []grownJSON{}, Bands: []grownJSON{}}
+	doc := retainedGrowthJSON{Notes: []string{}, Tree: []grownJSON{}, Bands: []grownJSON{}}
 	before, after, why := r.graphs()
 	if why != "" {
 		doc.Problem = why
 		return printer.JSON(w, doc)
 	}
 	doc.Before, doc.After, doc.Growth = &before.Bytes, &after.Bytes, printer.If(true, int64(after.Bytes-before.Bytes))
+	doc.Unreached, doc.LaterUnreached, doc.Known, doc.Notes = &before.UnreachedBytes, &after.UnreachedBytes, &after.Complete, append(doc.Notes, r.notes(before, after)...)
 	branches, bands := r.of(before, after, mostGrown)
 	for _, d := range branches {
 		doc.Tree = append(doc.Tree, grownJSON{d.name, d.path, d.retained, d.more, d.own, d.closure})

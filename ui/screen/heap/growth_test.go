@@ -9,6 +9,7 @@ import (
 
 	"ccagent/eventlog"
 	"ccagent/profile"
+	"ccagent/profile/columns"
 	"ccagent/profile/logtest"
 	"ccagent/ui/printer"
 )
@@ -121,4 +122,14 @@ func TestGrowthUnexplained(t *testing.T) {
 		t.Errorf("the sentence of a census that was reached is %q", w)
 	}
 	has(t, text(RetainedGrowth{Before: before, After: at(150<<20, 2<<20, true)}), []string{"+50.0 MiB since"}, "explain")
+	// Nothing is said of what retains most where no root leads to any closure of a kind.
+	n := newGraphNames(after, &columns.HeapGraph{Bands: []columns.HeapGraphBand{{}}})
+	name := n.title(0)
+	if why := (Paths{Closure: name}).none(n); !strings.Contains(why, "no root leads to any") {
+		t.Errorf("of a closure that was not reached: %s", why)
+	}
+	n.g.Bands[0].Retained = 1
+	if why := (Paths{Closure: name}).none(n); !strings.Contains(why, "retain most") {
+		t.Errorf("of one that was: %s", why)
+	}
 }

@@ -60,7 +60,7 @@ const openShare = 0.05
 // memoryListing is where the memory of a process is.
 func memoryListing(p *profile.Profile) *listing {
 	f := lastFootprint(p)
-	a := footprint.Of(f)
+	a := footprint.Of(f, p.LastGraph())
 	l := &listing{
 		mode: memoryMode, words: a.Advice.Text, notes: footprintNotes(f), figures: []string{"bytes", "share"}, heading: "what it is for", segment: true,
 		sum: fmt.Sprintf("RSS %s, accounted for %s", format.Bytes(f.Resident), format.Bytes(a.Accounted)), about: "what holds it",
@@ -114,7 +114,7 @@ func memoryListing(p *profile.Profile) *listing {
 
 // retainedListing is what keeps what alive.
 func retainedListing(p *profile.Profile) *listing {
-	g := lastGraph(p)
+	g := p.LastGraph()
 	n := newGraphNames(p, g)
 	l := &listing{
 		mode: retainedMode, sum: format.Bytes(g.Bytes) + " counted in " + format.Plural(g.Closures, "closure"), notes: graphNotes(g),

@@ -32,10 +32,17 @@ func (r Paths) chosen(n *graphNames) (all []int) {
 }
 
 func (r Paths) none(n *graphNames) string {
+	there, retained := false, false
 	for i := range n.g.Bands {
 		if strings.Contains(n.title(n.g.Bands[i].Closure), r.Closure) {
-			return fmt.Sprintf("The log has no path to %q: it has paths to those that retain most.", r.Closure)
+			there, retained = true, retained || n.g.Bands[i].Retained > 0
 		}
+	}
+	switch {
+	case retained:
+		return fmt.Sprintf("The log has no path to %q: it has paths to those that retain most.", r.Closure)
+	case there:
+		return fmt.Sprintf("There is no path to %q: no root leads to any of these closures (ccview heap FILE --retained says why).", r.Closure)
 	}
 	return fmt.Sprintf("No closure is called %q; ccview heap FILE --retained lists them.", r.Closure)
 }
@@ -43,7 +50,7 @@ func (r Paths) none(n *graphNames) string {
 // Text implements printer.Report.
 func (r Paths) Text(w io.Writer, o printer.Options) error {
 	p := newOut(w, o)
-	g := lastGraph(r.Profile)
+	g := r.Profile.LastGraph()
 	if g == nil {
 		p.Note("%s", diagnosis.NoGraph(r.Profile))
 		return p.Flush()
@@ -132,7 +139,7 @@ type stepJSON struct {
 // JSON implements printer.Report.
 func (r Paths) JSON(w io.Writer, _ printer.Options) error {
 	doc := pathsJSON{Paths: []pathJSON{}}
-	g := lastGraph(r.Profile)
+	g := r.Profile.LastGraph()
 	if g == nil {
 		doc.Problem = diagnosis.NoGraph(r.Profile)
 		return printer.JSON(w, doc)

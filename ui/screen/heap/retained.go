@@ -21,14 +21,6 @@ type Retained struct {
 	Profile *profile.Profile
 }
 
-// lastGraph is the graph of the last census that has one.
-func lastGraph(p *profile.Profile) *columns.HeapGraph {
-	if n := len(p.HeapGraphs); n > 0 {
-		return &p.HeapGraphs[n-1]
-	}
-	return nil
-}
-
 // retainedRows is how many branches of the tree, and bands, are shown where Top does not say.
 const retainedRows = 24
 
@@ -134,7 +126,7 @@ func (n *graphNames) order(most int) (all []int, depth map[int]int) {
 // Text implements printer.Report.
 func (r Retained) Text(w io.Writer, o printer.Options) error {
 	p := newOut(w, o)
-	g := lastGraph(r.Profile)
+	g := r.Profile.LastGraph()
 	if g == nil {
 		p.Note("%s", diagnosis.NoGraph(r.Profile))
 		return p.Flush()
@@ -228,6 +220,7 @@ type retainedJSON struct {
 	Pointers *uint64      `json:"pointers"`
 	Unread   *uint64      `json:"unreached_bytes"`
 	AtRest   *bool        `json:"at_rest"`
+	Complete *bool        `json:"complete"`
 	Notes    []string     `json:"notes"`
 	Tree     []branchJSON `json:"tree"`
 	Bands    []bandJSON   `json:"bands"`
@@ -266,13 +259,13 @@ func (n *graphNames) json(closure uint32) closureJSON {
 
 // JSON implements printer.Report; all is in it.
 func (r Retained) JSON(w io.Writer, _ printer.Options) error {
-	g := lastGraph(r.Profile)
+	g := r.Profile.LastGraph()
 	if g == nil {
 		return printer.JSON(w, retainedJSON{Problem: diagnosis.NoGraph(r.Profile), Notes: []string{}, Tree: []branchJSON{}, Bands: []bandJSON{}})
 	}
 	names := newGraphNames(r.Profile, g)
 	doc := retainedJSON{
-		Bytes: &g.Bytes, Closures: &g.Closures, Pointers: &g.Pointers, Unread: &g.UnreachedBytes, AtRest: &g.AtRest, Notes: append([]string{}, g.Notes...), Tree: []branchJSON{}, Bands: []bandJSON{},
+		Bytes: &g.Bytes, Closures: &g.Closures, Pointers: &g.Pointers, Unread: &g.UnreachedBytes, AtRest: &g.AtRest, Complete: &g.Complete, Notes: append([]string{}, g.Notes...), Tree: []branchJSON{}, Bands: []bandJSON{},
 	}
 	for i := range g.Branches {
 		b := &g.Branches[i]

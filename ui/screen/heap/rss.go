@@ -38,7 +38,7 @@ func (r RSS) Text(w io.Writer, o printer.Options) error {
 		p.Note("%s", diagnosis.NoFootprint(r.Profile))
 		return p.Flush()
 	}
-	a := footprint.Of(f)
+	a := footprint.Of(f, r.Profile.LastGraph())
 	parts := []string{printer.Fit(o.File, 60), "RSS " + format.Bytes(f.Resident), "accounted for " + format.Bytes(a.Accounted)}
 	if f.Swapped > 0 {
 		parts = append(parts, "in swap "+format.Bytes(f.Swapped))
@@ -180,7 +180,7 @@ func (r RSS) JSON(w io.Writer, _ printer.Options) error {
 		doc.Problem = diagnosis.NoFootprint(r.Profile)
 		return printer.JSON(w, doc)
 	}
-	a := footprint.Of(f)
+	a := footprint.Of(f, r.Profile.LastGraph())
 	doc.RSS, doc.Accounted, doc.Unaccounted, doc.Swapped, doc.Beside = &f.Resident, &a.Accounted, &a.Difference, &f.Swapped, &f.Beside
 	doc.Slop, doc.SmallStacks, doc.Megablocks, doc.Partly, doc.Threads = &f.Slop, &f.StackBytes, &f.Megablocks, &f.Partly, &f.Threads
 	doc.Notes = append(doc.Notes, f.Notes...)
