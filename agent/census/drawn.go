@@ -42,7 +42,7 @@ type piece struct {
 
 // look does what has to be done while the program stands, since a time: it reads the descriptors for which there
 // is time, and copies what cannot wait.
-func (c *copier) look(r *Reader, census *Census, o Options, since uint64, later bool) (_ bool, err error) {
+func (c *copier) look(ctx context.Context, r *Reader, census *Census, o Options, since uint64, later bool) (_ bool, err error) {
 	part := func(of float64) uint64 { return since + uint64(of*float64(o.MaxPause)) }
 	if o.MaxPause == 0 {
 		census.Descriptors, err = r.Descriptors()
@@ -73,7 +73,7 @@ func (c *copier) look(r *Reader, census *Census, o Options, since uint64, later 
 		}
 		lists, err := r.currents()
 		if err == nil {
-			c.nursery, err = r.filled(d, lists, giveUp)
+			c.nursery, err = r.filled(ctx, d, lists, giveUp)
 		}
 		if errors.Is(err, ErrPause) { // they are followed when it runs on
 			c.currents, err = lists, nil

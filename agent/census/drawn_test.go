@@ -148,7 +148,7 @@ func partly(t *testing.T, r *Reader, stood int) *Census {
 		if err := r.stand(s, census); err != nil {
 			return err
 		}
-		_, err := c.look(r, census, Options{MaxPause: time.Nanosecond}, census.Time, false)
+		_, err := c.look(t.Context(), r, census, Options{MaxPause: time.Nanosecond}, census.Time, false)
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -248,7 +248,7 @@ func TestYoungOfADrawnHeap(t *testing.T) {
 				err := r.stand(s, census)
 				if err != nil || !c.young {
 					if err == nil {
-						_, err = cp.look(r, census, o, census.Time, false)
+						_, err = cp.look(t.Context(), r, census, o, census.Time, false)
 					}
 					return err
 				}
@@ -264,7 +264,7 @@ func TestYoungOfADrawnHeap(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if cp.nursery, err = r.filled(census.Descriptors, lists, 0); err != nil {
+				if cp.nursery, err = r.filled(t.Context(), census.Descriptors, lists, 0); err != nil {
 					return err
 				}
 				if c.all {

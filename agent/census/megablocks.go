@@ -143,17 +143,40 @@ func (w *drawing) assemble() {
 	}
 }
 
-// group finds a group in use within a megablock by its start, as it is now; nil if there is none. Descriptors of megablocks that were
-// read once are kept in known.
-func (r *Reader) group(known map[uint64][]byte, start uint64) (*heap.Group, error) {
-	at := start &^ (ghc.MegablockBytes - 1)
-	text := known[at]
-	if text == nil {
-		text = make([]byte, heap.DescriptorBytes)
-		if _, err := r.Memory.ReadAt(text, int64(at)); err != nil {
-			return nil, err
-		}
-		known[at] = text
+// recentMegablocks is of how many megablocks descriptors are kept while lists of blocks are followed: a nursery's blocks are linked
+// megablock by megablock, in pieces where the heap is fragmented.
+const recentMegablocks = 8
+
+// recent has the descriptors of the megablocks that were read last.
+type recent struct {
+	at    [recentMegablocks]uint64
+	text  [recentMegablocks][]byte
+	reads int
+}
+
+// of gives the descriptors of a megablock.
+func (k *recent) of(r *Reader, at uint64) ([]byte, error) {
+	if i := slices.Index(k.at[:], at); i >= 0 && k.text[i] != nil {
+		return k.text[i], nil
+	}
+	i := k.reads % recentMegablocks // the one that was read first
+	if k.text[i] == nil {
+		k.text[i] = make([]byte, heap.DescriptorBytes)
+	}
+	k.at[i] = 0
+	if _, err := r.Memory.ReadAt(k.text[i], int64(at)); err != nil {
+		return nil, err
+	}
+	k.at[i] = at
+	k.reads++
+	return k.text[i], nil
+}
+
+// group finds a group in use within a megablock by its start, as it is now, or was when it was read for another of late; nil if there is none.
+func (r *Reader) group(known *recent, start uint64) (*heap.Group, error) {
+	text, err := known.of(r, start&^(ghc.MegablockBytes-1))
+	if err != nil {
+		return nil, err
 	}
 	if g, ok := heap.GroupAt(start, text); ok {
 		return &g, nil

@@ -1,6 +1,7 @@
 package census
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -87,20 +88,37 @@ func TestFilledIsBounded(t *testing.T) {
 	m.put(nursery+ghc.NurseryFirst, descriptor(0))
 	r := m.reader(&Found{Capabilities: []uint64{base}})
 	d := &Descriptors{Space: [2]uint64{m.at, base}, Megablocks: blocks}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
 	for _, c := range []struct {
 		current uint64 // the megablock whose block is filled
 		until   uint64
+		ctx     context.Context
 		want    error
-	}{{blocks - 1, 0, nil}, {3, 1, nil}, {blocks - 1, 1, ErrPause}, {blocks, 0, ErrContradiction}} {
+	}{
+		{blocks - 1, 0, t.Context(), nil}, {3, 1, t.Context(), nil}, {blocks - 1, 1, t.Context(), ErrPause}, {blocks, 0, t.Context(), ErrContradiction},
+		{blocks - 1, 0, ended, context.Canceled}, {3, 0, ended, nil},
+	} {
 		m.put(base+ghc.BaseCurrentNursery, descriptor(c.current))
 		lists, err := r.currents()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := r.filled(d, lists, c.until)
+		got, err := r.filled(c.ctx, d, lists, c.until)
 		if !errors.Is(err, c.want) || c.want == nil && len(got) != int(c.current)+1 {
 			t.Errorf("up to megablock %d until %d: %d blocks, %v", c.current, c.until, len(got), err)
 		}
+	}
+	// A list that ends is not one to a block that comes later.
+	m.put(descriptor(1)+ghc.BlockLink, 0)
+	if got, err := r.filled(t.Context(), d, []current{{descriptor(0), descriptor(3)}}, 0); !errors.Is(err, ErrContradiction) {
+		t.Errorf("of a list that ends before the block that is filled: %d blocks, %v", len(got), err)
+	}
+	if got, err := r.filled(t.Context(), d, []current{{descriptor(0), 0}}, 0); err != nil || len(got) != 2 {
+		t.Errorf("of a list that was given up: %d blocks, %v", len(got), err)
+	}
+	if got, err := r.filled(t.Context(), d, []current{{0, descriptor(3)}}, 0); !errors.Is(err, ErrContradiction) {
+		t.Errorf("of a list without a block: %d blocks, %v", len(got), err)
 	}
 }
 

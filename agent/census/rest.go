@@ -96,7 +96,7 @@ func (r *Reader) atRest(ctx context.Context, o Options) (*Census, error) {
 		if err := r.stand(s, census); err != nil {
 			return err
 		}
-		later, err = c.look(r, census, o, since, later)
+		later, err = c.look(ctx, r, census, o, since, later)
 		return err
 	})
 	if err != nil {
@@ -236,27 +236,33 @@ func (r *Reader) givenUp(all []current, used map[uint64]bool) ([]current, error)
 // filled finds the blocks of nurseries that have been allocated in since the last collection, by their starts: of the
 // list that each capability fills, those up to the current one. The blocks behind it still say what they had
 // before. Only a collection changes the lists and what lies before the current blocks, so they can be followed
-// when the program runs on, too. Blocks in more than a few megablocks are found until a time at the most, CLOCK_MONOTONIC in ns, else the
-// error is ErrPause; 0 is no bound.
-func (r *Reader) filled(d *Descriptors, lists []current, until uint64) (map[uint64]*heap.Group, error) {
+// when the program runs on, too. After a few megablocks it ends at a time, CLOCK_MONOTONIC in ns, with the error ErrPause, where
+// that is not 0, and when ctx is done.
+func (r *Reader) filled(ctx context.Context, d *Descriptors, lists []current, until uint64) (map[uint64]*heap.Group, error) {
 	blocks := map[uint64]*heap.Group{}
-	known := map[uint64][]byte{}
+	var known recent
 	most := min(d.Megablocks*ghc.BlocksPerMegablock, maxGroups)
 	for _, l := range lists {
-		for at := l.first; at != 0; {
+		for at := l.first; at != 0 || l.last != 0; {
 			start := heap.DescribedBy(at)
+			reads := known.reads
 			var g *heap.Group
 			var err error
-			if start >= d.Space[0] && start < d.Space[1] && uint64(len(blocks)) < most {
-				if g, err = r.group(known, start); err != nil {
+			if at != 0 && start >= d.Space[0] && start < d.Space[1] && uint64(len(blocks)) < most {
+				if g, err = r.group(&known, start); err != nil {
 					return nil, err
 				}
 			}
 			if g == nil || blocks[start] != nil {
 				return nil, fmt.Errorf("%w: its list of blocks does not lead to the one that is filled", ErrContradiction)
 			}
-			if len(known) > leastDrawn && until != 0 && perf.Monotonic() > until {
-				return nil, ErrPause
+			if known.reads > leastDrawn && known.reads != reads {
+				if until != 0 && perf.Monotonic() > until {
+					return nil, ErrPause
+				}
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
 			}
 			blocks[start] = g
 			if at == l.last {

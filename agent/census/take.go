@@ -142,7 +142,7 @@ func (r *Reader) Take(ctx context.Context, o Options, hold Holder) (*Census, err
 	census := newCensus(r, o)
 	err = hold(ctx, func(since uint64) (err error) {
 		census.Time = since
-		later, err = c.look(r, census, o, since, later)
+		later, err = c.look(ctx, r, census, o, since, later)
 		census.Pause = time.Duration(perf.Monotonic() - since)
 		return err
 	})
@@ -221,7 +221,7 @@ func (c *copier) finish(ctx context.Context, r *Reader, census *Census, o Option
 		census.Manner = Beside
 	}
 	drawn := c.drawing != nil
-	if err := c.findNurseries(r, census.Descriptors, drawn); err != nil {
+	if err := c.findNurseries(ctx, r, census.Descriptors, drawn); err != nil {
 		return err
 	}
 	switch {
@@ -264,11 +264,11 @@ func (c *copier) finish(ctx context.Context, r *Reader, census *Census, o Option
 }
 
 // findNurseries finds the blocks of nurseries for which there was no time while the program stood.
-func (c *copier) findNurseries(r *Reader, d *Descriptors, drawn bool) (err error) {
+func (c *copier) findNurseries(ctx context.Context, r *Reader, d *Descriptors, drawn bool) (err error) {
 	if c.currents == nil {
 		return nil
 	}
-	if c.nursery, err = r.filled(d, c.currents, 0); err != nil {
+	if c.nursery, err = r.filled(ctx, d, c.currents, 0); err != nil {
 		if errors.Is(err, ErrContradiction) {
 			err = fmt.Errorf("%w: %w", ErrCollected, err)
 		}
