@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -69,6 +70,41 @@ func TestDocumentedFields(t *testing.T) {
 		if n == 0 {
 			t.Errorf("%s has no documented fields", name)
 		}
+	}
+}
+
+// Every field that a document of a command can have is in docs/json.md.
+func TestFieldsAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for _, code := range regexp.MustCompile("`[^`\n]+`").FindAllString(string(doc), -1) {
+		for _, word := range regexp.MustCompile(`[a-z][a-z0-9_]*`).FindAllString(code, -1) {
+			documented[word] = true
+		}
+	}
+	tag, n := regexp.MustCompile(`json:"([a-z0-9_]+)`), 0
+	for _, dir := range []string{"../../ui/text", "../../ui/printer", "../../ui/screen", "../../cmd/ccview", "../../cmd/ccagent"} {
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			for _, m := range tag.FindAllSubmatch(source, -1) {
+				if n++; !documented[string(m[1])] {
+					t.Errorf("%s: %s is not in docs/json.md", path, m[1])
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n == 0 {
+		t.Error("no field was found")
 	}
 }
 
