@@ -35,7 +35,7 @@ func seriesLines(h *eventlog.HeapSeries, wall time.Duration) []string {
 		lines = append(lines, fmt.Sprintf("heap: %d given up: %s", missed, strings.Join(why, "; ")))
 	}
 	if h.DeferredNs > 0 {
-		lines = append(lines, fmt.Sprintf("heap: for %.1f s a census was due and would have cost more than --max-overhead allows", float64(h.DeferredNs)/1e9))
+		lines = append(lines, fmt.Sprintf("heap: for %.1f s a census was due and would have cost more than --max-overhead allows: a larger one, or a longer --duration, brings more", float64(h.DeferredNs)/1e9))
 	}
 	return lines
 }
