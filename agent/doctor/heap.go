@@ -14,8 +14,8 @@ import (
 	"ccagent/symbolize/elffile"
 )
 
-// heapCensus says whether the heap of a program can be counted, and when, by the file that has its run-time system and
-// that file's separate debug file; nil if there is none.
+// heapCensus says whether the heap of a program can be counted, and when, by its file and that file's separate debug file, which is nil if there
+// is none. Of a run-time system in a shared library it says that it was not looked at.
 func heapCensus(f, debug *elffile.File, b *binary.Info) Check {
 	const name = "heap census"
 	s, err := rtsites.ReadSymbols(f, debug)
@@ -28,8 +28,8 @@ func heapCensus(f, debug *elffile.File, b *binary.Info) Check {
 	case errors.Is(err, rtsites.ErrMachine):
 		return Check{Name: name, Status: Warning, Detail: "none on this machine", Fix: "count heaps on x86-64"}
 	case b.DynamicHaskell:
-		return Check{Name: name, Status: Warning, Detail: "at rest alone (ccagent heap PID), garbage included, and no series (-e heap): its run-time system is a shared library, whose functions have no symbols",
-			Fix: "link it without -dynamic, or install the debug symbols of that library"}
+		return Check{Name: name, Status: Warning, Detail: "at rest (ccagent heap PID), garbage included; its run-time system is a shared library, which was not looked at: without symbols of its functions there is no census at collections, and no series (-e heap)",
+			Fix: "if they are missing, link the program without -dynamic, or install the debug symbols of that library"}
 	}
 	return Check{Name: name, Status: Warning, Detail: fmt.Sprintf("at rest alone (ccagent heap PID), garbage included, and no series (-e heap): %v", err), Fix: fixStripped}
 }
@@ -46,7 +46,11 @@ func Process(pid int, checks []Check) []Check {
 		c.Fix = "run it without that flag"
 	}
 	if s, err := procfs.ReadStatus(pid); err == nil && s.Tracer != 0 {
-		c.Status, c.Detail = Warning, fmt.Sprintf("not now: process %d traces it, and a process has no more than one tracer", s.Tracer)
+		tracer := s.Tracer // the thread that does
+		if t, err := procfs.ReadStatus(tracer); err == nil {
+			tracer = t.TGID
+		}
+		c.Status, c.Detail = Warning, fmt.Sprintf("not now: process %d traces it, and a process has no more than one tracer", tracer)
 		c.Fix = "end that process first"
 	}
 	return checks
