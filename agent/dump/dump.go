@@ -18,9 +18,11 @@ import (
 type Dump struct {
 	*threads.Reading
 	OS []OSThread
-	// Pause is for how long OS threads that ran Haskell code were stopped; Stopped is their number.
-	Pause   time.Duration
-	Stopped int
+	// Stops is how often OS threads were stopped that ran, Stood for how long altogether. Pause is the longest of these times, and
+	// Stopped how many threads stood at once at the most, also those that were found to run no Haskell code.
+	Stops        int
+	Stood, Pause time.Duration
+	Stopped      int
 	// Took is how long the reading took that is shown, Attempts how many there were.
 	Took     time.Duration
 	Attempts int
@@ -202,27 +204,27 @@ const mostCopying = 4 * time.Millisecond
 func (t *taker) stopped(last bool) (busy bool, err error) {
 	t.moment.drop()
 	before, _ := t.reader.Read(t.generations) // it may have been moved meanwhile: then there is only so much of it
-	pages := t.reader.Used()
-	t.moment.prepare(pages)
-	list, err := t.list()
+	pages := t.moment.prepare(t.reader.Used())
+	rest, err := newRest(int(t.im.PID))
 	if err != nil {
 		return false, err
 	}
-	rest := newRest(int(t.im.PID), list)
+	var list []procfs.Thread
 	var held []heldThread
-	var pause time.Duration
 	for try := 0; try < holdTries && len(held) == 0; try++ {
 		if try > 0 {
 			time.Sleep(holdWait)
 		}
-		if list, held, pause, err = t.hold(before, pages); err != nil {
+		if err := t.ctx.Err(); err != nil {
+			return false, err
+		}
+		if list, held, err = t.hold(before, pages); err != nil {
 			return false, err
 		}
 	}
 	if t.held = len(held) > 0; !t.held {
 		return t.running()
 	}
-	t.d.Pause, t.d.Stopped = max(t.d.Pause, pause), max(t.d.Stopped, len(held))
 	slept := rest.slept(held)
 	begun := time.Now()
 	g, err := t.reader.Read(t.generations)
@@ -245,9 +247,13 @@ func (t *taker) stopped(last bool) (busy bool, err error) {
 			g.Objects[i].Stood = g.Objects[i].Stood || !late
 		}
 	}
-	for _, h := range held { // they could not run
+	for _, h := range held {
+		// They could not run until their memory was copied; what was not, they may have changed since, also where the TSO is the same.
 		if i := h.thread; i >= 0 {
-			g.Threads[i].Stood = true
+			th := &g.Threads[i]
+			if th.Stood = !th.Late; th.Late {
+				th.Stack = threads.Stack{Stop: threads.StopMoved}
+			}
 		}
 	}
 	return t.took(g, list, held, begun), nil
@@ -262,14 +268,15 @@ const (
 
 // hold copies memory while the OS threads are stopped that run Haskell code, if any do: pages, and what has come since the
 // reading before.
-func (t *taker) hold(before *threads.Reading, pages []uint64) (list []procfs.Thread, held []heldThread, pause time.Duration, err error) {
-	pause, err = hold.Stilled(int(t.im.PID), func(s *hold.Still) error {
+func (t *taker) hold(before *threads.Reading, pages []uint64) (list []procfs.Thread, held []heldThread, err error) {
+	stopped := 0
+	pause, err := hold.Stilled(int(t.im.PID), func(s *hold.Still) error {
 		defer overhead.Hasten()()
 		var err error
 		if list, err = t.list(); err != nil {
 			return err
 		}
-		if held = t.holdHaskell(s, list); len(held) == 0 {
+		if held, stopped = t.holdHaskell(s, list); len(held) == 0 {
 			return nil
 		}
 		run := make([]threads.Running, len(held))
@@ -277,14 +284,19 @@ func (t *taker) hold(before *threads.Reading, pages []uint64) (list []procfs.Thr
 			run[i] = threads.Running{Base: h.Base, Sp: h.Sp}
 		}
 		t.moment.until = s.Since().Add(t.copying)
-		// What fails of these is not copied, and found missing later.
-		_ = t.reader.RenewRunning(run)
+		t.reader.RenewRunning(run, before, t.moment.over)
 		t.moment.copy(pages)
+		// If it fails, what it has not copied is found missing later.
 		_ = t.reader.Renew(t.generations, before, t.moment.over)
 		t.moment.until = time.Time{}
 		return nil
 	})
-	return list, held, pause, err
+	if stopped > 0 {
+		t.d.Stops++
+		t.d.Stood += pause
+		t.d.Pause, t.d.Stopped = max(t.d.Pause, pause), max(t.d.Stopped, stopped)
+	}
+	return list, held, err
 }
 
 // list lists the process's OS threads.
@@ -305,6 +317,9 @@ func (t *taker) took(g *threads.Reading, list []procfs.Thread, held []heldThread
 	if t.im.Assumed {
 		t.d.Notes = append(t.d.Notes, fmt.Sprintf("GHC version %q is not one that is known: its threads are read by the newest known layout", t.im.RTS.Binary.GHCVersion))
 	}
+	if t.d.Stops > 1 {
+		t.d.Notes = append(t.d.Notes, fmt.Sprintf("OS threads were stopped %d times, for %.1f ms altogether: the longest time is given", t.d.Stops, 1e3*t.d.Stood.Seconds()))
+	}
 	for i := range g.Capabilities {
 		if c := &g.Capabilities[i]; c.Current != 0 && !slices.ContainsFunc(held, func(h heldThread) bool { return h.base == c.Base() }) {
 			busy = true
@@ -324,8 +339,8 @@ type heldThread struct {
 // mostHeld bounds the OS threads that are stopped: no more run at a time than there are CPUs.
 const mostHeld = 1024
 
-// holdHaskell stops the OS threads that run, and lets those go on that run no Haskell code.
-func (t *taker) holdHaskell(s *hold.Still, list []procfs.Thread) (held []heldThread) {
+// holdHaskell stops the OS threads that run, and lets those go on that run no Haskell code. stopped counts all of them.
+func (t *taker) holdHaskell(s *hold.Still, list []procfs.Thread) (held []heldThread, stopped int) {
 	var some []int
 	for _, os := range list {
 		if os.State != 'S' && os.State != 'D' && len(some) < mostHeld {
@@ -334,13 +349,14 @@ func (t *taker) holdHaskell(s *hold.Still, list []procfs.Thread) (held []heldThr
 	}
 	// One that has ended or cannot be stopped is left out: what it runs has no stack then.
 	s.StopSome(some, togetherPatience, func(tid int, r hold.Registers) {
+		stopped++
 		if !t.reader.Running(r.Base) {
 			s.Release(tid)
 			return
 		}
 		held = append(held, heldThread{Registers: r, tid: tid, base: r.Base, thread: -1})
 	})
-	return held
+	return held, stopped
 }
 
 // togetherPatience is how long the first thread that was stopped waits for others to stop.

@@ -91,4 +91,5 @@ var stopReasons = map[threads.Stop]eventlog.StopReason{
 	threads.StopRoot: eventlog.StopRoot, threads.StopBudget: eventlog.StopBudget, threads.StopMemory: eventlog.StopUnreadableStack,
 	threads.StopNoStack: eventlog.StopUnreadableTSO, threads.StopNoFrame: eventlog.StopImplausibleInfo, threads.StopOverrun: eventlog.StopOutsideChunk,
 	threads.StopNoTop: eventlog.StopTopAmbiguous, threads.StopNotTaken: eventlog.StopNoUserContext,
+	threads.StopMoved: eventlog.StopMoved,
 }

@@ -29,16 +29,21 @@ func (m *moment) over() bool { return !time.Now().Before(m.until) }
 // batchPages are copied by one system call, after which the time is looked at.
 const batchPages = 128
 
-// spare is how many pages there are for what was not known to be needed.
-const spare = 1024
+// There is room for mostPages that are known to be needed, far more than can be copied while threads stand, since it is the
+// process that decides how many it has; and for spare that were not known.
+const (
+	mostPages = 1 << 14
+	spare     = 1 << 10
+)
 
 // drop forgets all copies: reads are of the process as it is.
 func (m *moment) drop() { m.at, m.free, m.until = nil, 0, time.Time{} }
 
-// prepare allocates memory for copies of pages and more, which the kernel gives here, before any thread stands. It sorts the
-// pages of each batch.
-func (m *moment) prepare(pages []uint64) {
+// prepare allocates memory for copies of pages and more, which the kernel gives here, before any thread stands. It returns
+// those of the pages that there is room for, sorted in each batch.
+func (m *moment) prepare(pages []uint64) []uint64 {
 	m.drop()
+	pages = pages[:min(len(pages), mostPages)]
 	for batch := range slices.Chunk(pages, batchPages) {
 		slices.Sort(batch)
 	}
@@ -49,24 +54,38 @@ func (m *moment) prepare(pages []uint64) {
 	for i := 0; i < len(m.buf); i += threads.PageBytes {
 		m.buf[i] = 1
 	}
+	return pages
 }
 
-// copy copies pages, as many as there is time for.
+// copy copies pages that are not yet, as many as there is time and room for: what was not known to be needed may have taken more
+// than its part.
 func (m *moment) copy(pages []uint64) {
-	for len(pages) > 0 && !m.over() {
-		n := min(len(pages), batchPages)
-		into := m.buf[m.free : m.free+n*threads.PageBytes]
-		if m.live.Scattered(pages[:n], into) == nil {
-			for _, page := range pages[:n] {
+	want := make([]uint64, 0, batchPages)
+	for batch := range slices.Chunk(pages, batchPages) {
+		want = want[:0]
+		for _, page := range batch {
+			if _, copied := m.at[page]; !copied {
+				want = append(want, page)
+			}
+		}
+		want = want[:min(len(want), (len(m.buf)-m.free)/threads.PageBytes)]
+		if m.over() {
+			return
+		}
+		if len(want) == 0 {
+			continue
+		}
+		into := m.buf[m.free : m.free+len(want)*threads.PageBytes]
+		if m.live.Scattered(want, into) == nil {
+			for _, page := range want {
 				m.at[page] = m.free
 				m.free += threads.PageBytes
 			}
 		} else {
-			for _, page := range pages[:n] { // one of them is not there any more
+			for _, page := range want { // one of them is not there any more
 				_ = m.page(page)
 			}
 		}
-		pages = pages[n:]
 	}
 }
 

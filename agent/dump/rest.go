@@ -14,16 +14,31 @@ type rest struct {
 	awake   []int
 }
 
-func newRest(pid int, list []procfs.Thread) rest {
+// newRest reads how often each thread has run before it reads whether it sleeps: one that wakes in between has run once more when
+// slept looks.
+func newRest(pid int) (rest, error) {
 	r := rest{pid: pid, threads: map[int]uint64{}}
+	list, err := procfs.Threads(pid)
+	if err != nil {
+		return r, err
+	}
+	ran := make(map[int]uint64, len(list))
 	for _, os := range list {
-		if n, ok := procfs.Timeslices(pid, os.TID); ok && (os.State == 'S' || os.State == 'D') {
+		if n, ok := procfs.Timeslices(pid, os.TID); ok {
+			ran[os.TID] = n
+		}
+	}
+	if list, err = procfs.Threads(pid); err != nil {
+		return r, err
+	}
+	for _, os := range list {
+		if n, ok := ran[os.TID]; ok && (os.State == 'S' || os.State == 'D') {
 			r.threads[os.TID] = n
 		} else {
 			r.awake = append(r.awake, os.TID)
 		}
 	}
-	return r
+	return r, nil
 }
 
 // slept reports whether all have slept since that were not held. A thread that has begun since is not known, but one

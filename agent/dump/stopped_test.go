@@ -41,20 +41,30 @@ func start(t *testing.T, args ...string) *process.Image {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatalf("the program says %q (%v)", line, err)
 	}
+	im := discover(t, cmd.Process.Pid, cmd.Path)
+	if im.RTS == nil {
+		t.Fatal("no Haskell program is seen")
+	}
+	return im
+}
+
+// discover returns the image of a process.
+func discover(t *testing.T, pid int, path string) *process.Image {
+	t.Helper()
 	who, err := invoker.Find("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := sink.New(sink.Config{Who: who})
 	t.Cleanup(func() { _ = log.Close() })
-	if err := log.Create(filepath.Join(t.TempDir(), "crowd.eventlog"), cmd.Path, cmd.Process.Pid); err != nil {
+	if err := log.Create(filepath.Join(t.TempDir(), "some.eventlog"), path, pid); err != nil {
 		t.Fatal(err)
 	}
 	table := process.NewUnwalked(sink.NewSet(nil, log))
 	t.Cleanup(func() { _ = table.Close() })
-	im, err := table.Discover(log, uint32(cmd.Process.Pid), "", cmd.Path, false)
-	if err != nil || im.RTS == nil {
-		t.Fatalf("no Haskell program is seen (%v)", err)
+	im, err := table.Discover(log, uint32(pid), "", path, false)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return im
 }
@@ -85,14 +95,40 @@ func TestStoppedTooShort(t *testing.T) {
 					if late := th.Late && copying > 0 && mode == "spin"; late {
 						t.Errorf("thread %d was not copied", th.ID)
 					}
-					if d.Stopped > 0 && copying == 0 && !th.Late && !th.Ended() {
+					if tk.held && copying == 0 && !th.Late && !th.Ended() {
 						t.Errorf("thread %d was copied in no time", th.ID)
 					}
 				}
+				checkRunning(t, tk)
 				if whole < waiting {
 					t.Errorf("%d threads stood and are read as a whole, %d wait", whole, waiting)
 				}
 			})
+		}
+	}
+}
+
+// checkRunning checks that the stack of a thread that runs counts only where all of it was copied, and that stops are told.
+func checkRunning(t *testing.T, tk *taker) {
+	t.Helper()
+	d := tk.d
+	if tk.held && (d.Stops == 0 || d.Stopped == 0 || d.Pause <= 0 || d.Stood < d.Pause) {
+		t.Errorf("%d stops of %d OS threads for %v, %v altogether", d.Stops, d.Stopped, d.Pause, d.Stood)
+	}
+	for _, os := range d.OS {
+		if !tk.held || os.Role != Runs {
+			continue
+		}
+		switch th := &d.Threads[os.TSO]; th.Stack.Stop {
+		case threads.StopNotTaken: // it ran only afterwards
+		case threads.StopMoved:
+			if !th.Late || th.Stood {
+				t.Errorf("thread %d has no stack: late %v, stood %v", th.ID, th.Late, th.Stood)
+			}
+		default:
+			if th.Late || !th.Stood {
+				t.Errorf("thread %d, which ran on, has a stack: late %v, stood %v", th.ID, th.Late, th.Stood)
+			}
 		}
 	}
 }

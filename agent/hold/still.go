@@ -1,7 +1,9 @@
 package hold
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"time"
@@ -29,15 +31,12 @@ type Still struct {
 // this process is killed. It returns for how long the process was not left to run as it would. The
 // error is f's own, or a *TracedError if the process is traced already.
 func Stilled(pid int, f func(*Still) error) (pause time.Duration, err error) {
-	if err := untraced(pid); err != nil {
+	if err := awaitOwn(pid); err != nil {
 		return 0, err
 	}
 	done := make(chan struct{})
-	go func() {
+	go onEndingThread(func() {
 		defer close(done)
-		// All of ptrace's requests must come from one thread. It ends with the goroutine, so that
-		// the kernel lets go of what was not to be stopped in time.
-		runtime.LockOSThread()
 		s := &Still{pid: pid, held: map[int]unix.Signal{}}
 		defer func() {
 			s.ReleaseAll()
@@ -46,9 +45,42 @@ func Stilled(pid int, f func(*Still) error) (pause time.Duration, err error) {
 			}
 		}()
 		err = f(s)
-	}()
+	})
 	<-done
 	return pause, err
+}
+
+// onEndingThread calls f, in a goroutine of its own, on an OS thread that ends with it: all of ptrace's requests must come from one,
+// and when it ends the kernel lets go of what was not to be stopped in time. The main thread does not end: Go parks it.
+func onEndingThread(f func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() != unix.Getpid() {
+		f()
+		return
+	}
+	done := make(chan struct{})
+	go func() { // on another thread, since this one is locked
+		defer close(done)
+		runtime.LockOSThread()
+		f()
+	}()
+	<-done
+	runtime.UnlockOSThread()
+}
+
+// ownPatience is how long a process that this one still traces is waited for: until a thread of Stilled has ended, which took no
+// part in the wait for it.
+const ownPatience = time.Second
+
+// awaitOwn fails if a process is traced, but waits where it is this one that lets go of it.
+func awaitOwn(pid int) error {
+	for end := time.Now().Add(ownPatience); ; pollStop() {
+		err := untraced(pid)
+		traced := (*TracedError)(nil)
+		if !errors.As(err, &traced) || traced.Tracer != os.Getpid() && traced.Comm != "" || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // Since is when the first thread had stopped; the zero time if none has.

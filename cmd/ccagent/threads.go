@@ -33,8 +33,10 @@ func threadsCommand() *cobra.Command {
 waits for, its stack with sources; which threads wait for each other, deadlocks
 and convoys. Threads that do the same are listed together.
 
-The process is read while it runs. OS threads that run Haskell code at that moment
-are stopped, for a few milliseconds at most; the first line says for how long.`,
+The process is read while it runs. OS threads that run at that moment are stopped
+while memory is copied: for 4 ms, and until all have stopped and can go on, which
+takes tens of milliseconds where they wait for a CPU. The first line says for how
+long they stood.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("threads: name one process: ccagent threads PID")

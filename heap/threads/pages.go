@@ -57,8 +57,8 @@ func (p *pages) use(s *page) {
 	}
 }
 
-// maxUsed bounds the pages that are noted of a reading: 4 GB of them.
-const maxUsed = 1 << 20
+// maxUsed bounds what is noted of a reading.
+const maxUsed = 1 << 17
 
 func (p *pages) forget() {
 	for _, s := range p.slots {

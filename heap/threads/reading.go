@@ -29,6 +29,7 @@ type Thread struct {
 
 	generation int
 	trec       uint64
+	lateSelf   bool         // Late, but for its stack
 	raw        [maxTSO]byte // as it was read
 	top        [16]byte     // of the stack object: size and sp
 }
@@ -165,9 +166,10 @@ func (r *Reader) Read(generations uint64) (*Reading, error) {
 	}
 	r.capabilities(g)
 	for i := range g.Threads {
-		late := r.pages.lateUses
+		t, late := &g.Threads[i], r.pages.lateUses
 		r.object(g, i)
-		g.Threads[i].Late = g.Threads[i].Late || r.pages.lateUses != late
+		t.Late = t.Late || r.pages.lateUses != late
+		t.lateSelf = t.Late
 	}
 	budget := r.limits.StackWords
 	for i := range g.Threads {

@@ -28,17 +28,14 @@ const PageBytes = pageBytes
 // Running is a thread that is held while it runs Haskell code, by its registers.
 type Running struct{ Base, Sp uint64 }
 
-// RenewRunning reads where the stacks begin of threads that run, so that the memory that they are read through may keep it. It
-// fails as soon as the memory does.
-func (r *Reader) RenewRunning(running []Running) error {
+// RenewRunning walks the stacks of threads that run, so that the memory that they are read through may keep what is used of them. known
+// is a reading before, nil if there is none, whose objects are of no use afterwards. It ends when over reports that there is no more time.
+func (r *Reader) RenewRunning(running []Running, known *Reading, over func() bool) {
 	r.pages.begin()
 	r.pages.ahead = false
-	for i := range running {
-		if err := r.renewRunning(&running[i]); err != nil {
-			return err
-		}
+	for i := 0; i < len(running) && !over(); i++ {
+		r.renewRunning(&running[i], known)
 	}
-	return nil
 }
 
 // Renew reads, to the same end, the threads that have come since a reading: they stand first in a generation's list. Where a
@@ -74,22 +71,23 @@ func (r *Reader) Renew(generations uint64, known *Reading, over func() bool) err
 	return nil
 }
 
-// renewRunning reads what a thread that runs has changed since it was last suspended.
-func (r *Reader) renewRunning(run *Running) error {
+// renewRunning reads what a thread that runs has changed since it was last suspended, and what its stack refers to.
+func (r *Reader) renewRunning(run *Running, known *Reading) {
 	c, err := r.capability(run.Base - ghc.BaseOfCapability)
 	if err != nil {
-		return err
+		return
 	}
-	stack, err := r.word(c.Current + uint64(r.layout.TSOStackObj))
-	if err != nil {
-		return err
+	g := Reading{Threads: make([]Thread, 1)}
+	if known != nil {
+		g.Objects, g.objects = known.Objects, known.objects
 	}
-	chunk, ok := r.chunk(stack)
-	if !ok || !chunk.contains(run.Sp) {
-		return nil // its walk says so
+	if r.thread(&g.Threads[0], c.Current) == nil {
+		r.walkRunning(&g, 0, run.Sp, renewedWords)
 	}
-	return r.touch(run.Sp, chunk.hi)
 }
+
+// renewedWords bounds what is walked of a stack while its thread stands: what lies deeper is seldom newer than the reading before.
+const renewedWords = 8 * pieceWords
 
 // touch reads a stretch of memory, or as much of it as a stack is looked at first.
 func (r *Reader) touch(from, to uint64) error {

@@ -18,6 +18,7 @@ const (
 	StopOverrun              // a frame reaches beyond its chunk
 	StopNoTop                // no frame at or near a running thread's Sp
 	StopNotTaken             // the thread runs, and its registers were not to be had
+	StopMoved                // the thread ran on before it was read
 )
 
 // Frame is a frame of a stack.
@@ -85,9 +86,17 @@ func (r *Reader) stack(g *Reading, i int, budget *int) {
 // arguments.
 const topWords = 32
 
-// WalkRunning walks the stack of a thread that is held while it runs Haskell code, from its Sp.
+// WalkRunning walks the stack of a thread that is held while it runs Haskell code, from its Sp. Thread.Late is then of that stack,
+// not of the one that was saved when it was suspended.
 func (r *Reader) WalkRunning(g *Reading, i int, sp uint64) {
 	r.pages.forget()
+	t, late := &g.Threads[i], r.pages.lateUses
+	r.walkRunning(g, i, sp, r.limits.StackWords)
+	t.Late = t.lateSelf || r.pages.lateUses != late
+}
+
+// walkRunning walks that of a thread that runs, at most so many words.
+func (r *Reader) walkRunning(g *Reading, i int, sp uint64, words int) {
 	t := &g.Threads[i]
 	stack, err := r.word(t.Address + uint64(r.layout.TSOStackObj))
 	if err != nil {
@@ -102,7 +111,7 @@ func (r *Reader) WalkRunning(g *Reading, i int, sp uint64) {
 	for n := 0; n < topWords && c.contains(sp); n++ {
 		pointer, err := r.word(sp)
 		if err == nil && isFrame(r.info(pointer).kind) {
-			budget := r.limits.StackWords
+			budget := words
 			c.sp = sp
 			r.walk(g, i, c, &budget)
 			if t.Stack.Stop == StopRoot || t.Stack.Stop == StopBudget {

@@ -233,6 +233,16 @@ func FuzzRead(f *testing.F) {
 			}
 			r.WalkRunning(g, i, th.BlockInfo)
 		}
+		never := func() bool { return false }
+		var running []Running
+		for i := range g.Capabilities {
+			running = append(running, Running{Base: g.Capabilities[i].Base(), Sp: g.Threads[0].BlockInfo})
+		}
+		r.RenewRunning(running, g, never)
+		_ = r.Renew(generations, g, never) // of what does not change
+		if used := r.Used(); len(used) > maxUsed {
+			t.Errorf("%d pages were used", len(used))
+		}
 		_ = r.Check(g) // of what does not change
 		r.Refresh(g)
 	})
