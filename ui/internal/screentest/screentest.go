@@ -87,6 +87,7 @@ func Conforms(t *testing.T, k screen.Kind, open func() *Session) {
 	t.Run("query", func(t *testing.T) { comparable(t, open) })
 	t.Run("drawing", func(t *testing.T) { fits(t, open) })
 	t.Run("keys", func(t *testing.T) { explains(t, k, open) })
+	t.Run("return", func(t *testing.T) { returns(t, k, open) })
 	t.Run("report", func(t *testing.T) { reports(t, open()) })
 }
 
@@ -177,6 +178,34 @@ func explains(t *testing.T, k screen.Kind, open func() *Session) {
 			}
 			s.Screen.Do(b.Action)
 			s.Answer()
+		}
+	}
+}
+
+// A screen shows the same when one comes back to it from another, whose answer it was drawn with at
+// least once: answers are kept, so that the one after the return is the one before it. That holds
+// after each action too.
+func returns(t *testing.T, k screen.Kind, open func() *Session) {
+	actions := []keymap.Action{""}
+	for _, section := range keymap.New([]keymap.Screen{k.Keys}).Sections {
+		for _, b := range section.Bindings {
+			actions = append(actions, b.Action)
+		}
+	}
+	for _, a := range actions {
+		s := open()
+		s.Answer()
+		if a != "" {
+			if s.Screen.Why(a) != "" {
+				continue
+			}
+			s.Screen.Do(a)
+		}
+		before := s.Draw(120, 40)
+		s.C.Data = s.engine.Compute(s.C.Query(nil)) // another screen's, without this one's part
+		s.draw(120, 40)
+		if after := s.Draw(120, 40); after != before {
+			t.Errorf("after %q, away and back:\n%s\nwant\n%s", a, after, before)
 		}
 	}
 }

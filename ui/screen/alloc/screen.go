@@ -72,10 +72,11 @@ func (s *Screen) table() *closures.Table { return screen.Part[closures.Table](s.
 func (s *Screen) refresh() {
 	t := s.table()
 	now := seen{t, s.c.Filter, s.c.Minimum}
-	if t == nil || now == s.seen {
-		if t == nil {
-			s.list.N, s.rows = 0, nil
-		}
+	if t == nil {
+		s.list.N, s.rows, s.seen = 0, nil, seen{} // the same answer may come back
+		return
+	}
+	if now == s.seen {
 		return
 	}
 	s.seen, s.rows = now, s.rows[:0]

@@ -40,6 +40,8 @@ type Screen struct {
 	rows    []row
 	hottest []int // rows by falling weight
 	seen    *answer
+	left    *answer     // what rows were made from before another screen's answer came
+	leftAt  int         // the cursor's row then
 	at      uint64      // address under the cursor
 	fresh   bool        // the rows are new, and the cursor's is to be in the middle
 	inner   widget.Rect // as last drawn
@@ -115,7 +117,13 @@ func (s *Screen) refresh() {
 	if a == s.seen {
 		return
 	}
+	if a == nil {
+		s.left, s.leftAt = s.seen, s.list.Cursor
+	}
 	was := s.seen
+	if was == nil {
+		was = s.left
+	}
 	s.seen, s.rows, s.hottest, s.list.N = a, nil, nil, 0
 	if a == nil || a.listing == nil {
 		return
@@ -146,6 +154,10 @@ func (s *Screen) refresh() {
 	}
 	slices.SortStableFunc(s.hottest, func(a, b int) int { return cmp.Compare(s.rows[b].line.Weight, s.rows[a].line.Weight) })
 	s.list.N = len(s.rows)
+	if was == a {
+		s.list.Set(s.leftAt)
+		return
+	}
 	if was != nil && was.name == a.name {
 		for i := range s.rows {
 			if s.rows[i].kind == rowInstruction && s.rows[i].line.Addr == s.at {

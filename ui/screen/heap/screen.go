@@ -110,10 +110,11 @@ func (s *Screen) refresh() {
 	if s.order == byCursor || s.order == byGrowth {
 		now.cursor, now.mark = s.c.Window.Cursor, s.markColumn()
 	}
-	if h == nil || now == s.seen {
-		if h == nil {
-			s.list.N, s.rows = 0, nil
-		}
+	if h == nil {
+		s.list.N, s.rows, s.seen = 0, nil, heapSeen{} // the same answer may come back
+		return
+	}
+	if now == s.seen {
 		return
 	}
 	s.seen = now

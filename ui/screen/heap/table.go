@@ -49,10 +49,11 @@ func (v *tableView) isOpen(l *listing, i int) bool {
 func (v *tableView) refresh() {
 	l := v.listing()
 	now := tableSeen{l, v.c.Filter, v.moves}
-	if l == nil || now == v.seen {
-		if l == nil {
-			v.list.N, v.rows = 0, nil
-		}
+	if l == nil {
+		v.list.N, v.rows, v.seen.moves = 0, nil, -1 // the same answer may come back: list it anew, with its branches as they are
+		return
+	}
+	if now == v.seen {
 		return
 	}
 	if v.seen.l != l {
