@@ -109,17 +109,21 @@ func (w *graphWriter) path(p *graph.Path, ids []uint32) error {
 
 // notesOf says what of a heap's pointers is not known.
 func notesOf(r *graph.Result, beside bool) (notes []string) {
-	add := func(n uint64, format string) {
-		if n > 0 {
-			notes = append(notes, fmt.Sprintf(format, n))
+	add := func(n uint64, one, several string) {
+		switch n {
+		case 0:
+		case 1:
+			notes = append(notes, one)
+		default:
+			notes = append(notes, fmt.Sprintf("%d %s", n, several))
 		}
 	}
+	why := ""
 	if beside {
-		add(r.Dangling, "%d pointers lead to no closure: the program ran while its heap was copied")
-	} else {
-		add(r.Dangling, "%d pointers lead to no closure")
+		why = ": the program ran while its heap was copied"
 	}
-	add(r.BadFrames, "%d stacks or partial applications could not be read to their end")
+	add(r.Dangling, "1 pointer leads to no closure"+why, "pointers lead to no closure"+why)
+	add(r.BadFrames, "1 stack or partial application could not be read to its end", "stacks or partial applications could not be read to their end")
 	if r.Cut {
 		notes = append(notes, "there are more roots than are kept")
 	}

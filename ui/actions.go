@@ -38,6 +38,17 @@ func (a *App) why(act keymap.Action) string {
 		}
 	}
 	switch act {
+	case keymap.Mode:
+		var where []string
+		for i, other := range a.deck.screens {
+			if other != nil && kinds[i].Keys.Handles(act) && other.Why(act) == "" {
+				where = append(where, screenKey(kinds[i].Name))
+			}
+		}
+		if where == nil {
+			return "no screen of this log has modes"
+		}
+		return "this screen has no modes; " + strings.Join(where, ", ") + " has"
 	case keymap.Undo:
 		return c.WhyNoUndo()
 	case keymap.Redo:

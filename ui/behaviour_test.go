@@ -261,7 +261,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 	t.Setenv("VISUAL", "")
 	t.Setenv("EDITOR", "")
 	for key, want := range map[string]string{
-		"M": "this is for cost centres; 4 shows them", "u": "no transform to undo", "ctrl+r": "nothing to redo",
+		"M": "this screen has no modes; 4 has", "C": "this is for cost centres; 4 shows them", "u": "no transform to undo", "ctrl+r": "nothing to redo",
 		"backspace": "no transform to take off", "n": "no search yet", "i": "3 shows it", "e": "$EDITOR", "-": "all of the time is on screen",
 		"%": "no transform holds",
 	} {
@@ -270,7 +270,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 	}
 	// Every action that a screen turns off gives a reason, and the help shows it.
 	s.keys("?", "'undo")
-	s.has("off, no transform to undo")
+	s.has("Off here: no transform to undo")
 }
 
 func TestCopyAndSuspend(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/diff"
 	"ccagent/profile/logtest"
@@ -175,4 +176,45 @@ func TestRandomKeysOnDiff(t *testing.T) {
 			checkSize(t, s, size[0], size[1])
 		}
 	}
+}
+
+// census is a log of what keeps what alive, without samples.
+func census() []byte {
+	l := logtest.New()
+	for _, e := range []eventlog.Event{
+		&eventlog.HeapGraph{PID: 1, Closures: 1, Bytes: 16, Threads: 1},
+		&eventlog.HeapRoot{ID: 1, Kind: eventlog.HeapRootThread, TSO: 7, Label: "reader", Retained: 16},
+		&eventlog.HeapBranch{Count: 1, Retained: 16},
+		&eventlog.HeapBranch{Root: 1, Count: 1, Retained: 16},
+	} {
+		l.Write(1, e)
+	}
+	return l.End()
+}
+
+// Censuses of the heap have no samples: the screens that compare those say so, and the heap's comes first.
+func TestDiffOfCensuses(t *testing.T) {
+	g := against(t, 1)
+	census := func(func(int64, int64)) (*profile.Profile, error) { return profile.Load(bytes.NewReader(census())) }
+	g.A[0].Load, g.B[0].Load = census, census
+	s := startDiff(t, g, 120, 40)
+	s.has("[growth]")
+	for _, key := range []string{"6", "8"} {
+		s.keys(key)
+		s.has("these logs have no samples to compare; 5 shows the heap")
+		s.has("[growth]")
+	}
+}
+
+// On a census's log the key that changes modes is the heap's, and no other screen's.
+func TestModesOfACensus(t *testing.T) {
+	p, err := profile.Load(bytes.NewReader(census()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, p, 120, 40, Options{ASCII: true})
+	s.keys("1", "M")
+	s.has("M: this screen has no modes; 5 has")
+	s.keys("4", "M")
+	s.has("the log has no samples")
 }

@@ -88,7 +88,7 @@ func (h *help) draw(p *widget.Painter, body layout.Rect, why func(keymap.Action)
 			b := &s.Bindings[i]
 			text, off := b.Help, why(b.Action)
 			if off != "" {
-				text += ": off, " + off
+				text += ". Off here: " + off
 			}
 			for j, l := range screen.Wrap(p, text, max(16, width)) {
 				next := row{text: l, off: off != ""}

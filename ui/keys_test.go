@@ -228,7 +228,7 @@ func (m *mode) help(t *testing.T) {
 	for _, section := range keyTable.Sections {
 		for i := range section.Bindings {
 			b := &section.Bindings[i]
-			if why := s.app.why(b.Action); why != "" && !strings.Contains(text, "off, "+strings.Join(strings.Fields(why), " ")) {
+			if why := s.app.why(b.Action); why != "" && !strings.Contains(text, "Off here: "+strings.Join(strings.Fields(why), " ")) {
 				t.Errorf("the help does not say of %s that %q", b.FirstKey(), why)
 			}
 		}

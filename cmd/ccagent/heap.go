@@ -12,6 +12,7 @@ import (
 	"ccagent/agent/config"
 	"ccagent/eventlog"
 	"ccagent/internal/buildinfo"
+	"ccagent/internal/format"
 
 	"github.com/spf13/cobra"
 )
@@ -88,8 +89,9 @@ const defaultMaxPause = 5 * time.Millisecond
 
 // graphLine says what was found of pointers.
 func graphLine(g *eventlog.HeapGraph) string {
-	line := fmt.Sprintf("%d closures with %d pointers, reached from %d CAFs, %d threads, %d stable and %d weak pointers",
-		g.Closures, g.Pointers, g.CAFs, g.Threads, g.StablePtrs, g.Weaks)
+	line := fmt.Sprintf("%s with %s, reached from %s, %s, %d stable and %s",
+		format.Plural(g.Closures, "closure"), format.Plural(g.Pointers, "pointer"), format.Plural(g.CAFs, "CAF"), format.Plural(g.Threads, "thread"),
+		g.StablePtrs, format.Plural(g.Weaks, "weak pointer"))
 	if g.Unreached > 0 {
 		line += fmt.Sprintf("; %s were reached from none of these", bytesAmount(int64(g.UnreachedBytes)))
 		if g.AtRest && !g.Complete {

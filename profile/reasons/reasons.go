@@ -87,7 +87,9 @@ func Of(s *profile.Selection, element string) *Reason {
 	if element == GC || element == GCWaiting {
 		r.By, r.Causes = allocation(s)
 	}
-	r.Advice = advice(r)
+	if element != Unresolved || !pending(s) {
+		r.Advice = advice(r)
+	}
 	return r
 }
 

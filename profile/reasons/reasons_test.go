@@ -156,3 +156,26 @@ func TestSentence(t *testing.T) {
 		t.Errorf("of no samples it says %q", got.Text)
 	}
 }
+
+// While the log is written, much code may have no name yet: nothing is said of it then, and what
+// helps with code that will never have one is not advised.
+func TestNothingIsSaidWhileNamesAreLookedUp(t *testing.T) {
+	for growing, want := range map[bool]string{false: "80.0% of CPU time is in code that has no name, mostly nbody", true: ""} {
+		l := newProgram()
+		l.run(0, 80, ms, 0, l.Unknown())
+		l.run(0, 20, ms, 0, l.build)
+		p, err := profile.Load(bytes.NewReader(l.End()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Accounting.Growing = growing
+		s := p.Select(profile.Filter{})
+		if got := reasons.SentenceOf(s).Text; got != want {
+			t.Errorf("growing %t: the sentence is %q, want %q", growing, got, want)
+		}
+		r := reasons.Of(s, reasons.Unresolved)
+		if r == nil || (len(r.Advice) > 0) == growing {
+			t.Errorf("growing %t: the reason is %+v", growing, r)
+		}
+	}
+}

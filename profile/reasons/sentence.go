@@ -27,7 +27,11 @@ type Sentence struct {
 	More    string // goes on after Text, where there is room
 	Element string // what it is about, as in Hot; empty if it is about nothing in particular
 	See     []See
+	SeeMore []See // of what More says
 }
+
+// All is where to find more of Text and More.
+func (s *Sentence) All() []See { return append(s.See[:len(s.See):len(s.See)], s.SeeMore...) }
 
 // stands is the share from which on something stands out.
 const stands = 0.05
@@ -37,7 +41,7 @@ const few = 30
 
 // SentenceOf returns the sentence about a selection.
 func SentenceOf(s *profile.Selection) Sentence {
-	if s.Samples == 0 {
+	if s.Samples == 0 || pending(s) {
 		return Sentence{}
 	}
 	what := unitOf(s)
@@ -69,6 +73,9 @@ func SentenceOf(s *profile.Selection) Sentence {
 	}
 	return sourced(s, h, what)
 }
+
+// pending reports whether code that stands out may not have its name yet, since the log is being written.
+func pending(s *profile.Selection) bool { return s.Summary().Pending >= stands }
 
 // unitOf names what a selection's weight is.
 func unitOf(s *profile.Selection) string {
@@ -162,8 +169,7 @@ func unsourced(s *profile.Selection, row *profile.Row) Sentence {
 		out.Text += ", mostly " + r.Parts[0].Name
 	}
 	if causes := functions(r.Causes); len(causes) > 0 && causes[0].Weight*3 >= r.Weight {
-		out.More = ", for " + causes[0].Name
-		out.See = append(out.See, SeeStacks)
+		out.More, out.SeeMore = ", for "+causes[0].Name, []See{SeeStacks}
 	}
 	return out
 }
@@ -193,7 +199,7 @@ func sourced(s *profile.Selection, h *profile.Hot, what string) Sentence {
 			if c.Kernel >= 0.01 {
 				out.More += ", in the kernel too"
 			}
-			out.See = append(out.See, SeePauses)
+			out.SeeMore = []See{SeePauses}
 		}
 	}
 	return out

@@ -50,7 +50,7 @@ func Pauses(p *profile.Profile) []Pause {
 
 func collections(p *profile.Profile) []Pause {
 	if slices.ContainsFunc(p.GCs, func(g columns.GC) bool { return g.Request != 0 }) {
-		return withStatistics(p, led(p.GCs))
+		return withStatistics(p, whole(led(p.GCs)))
 	}
 	parts := slices.Clone(p.GCs)
 	slices.SortFunc(parts, func(a, b columns.GC) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Cap, b.Cap)) })
@@ -68,7 +68,13 @@ func collections(p *profile.Profile) []Pause {
 	for i := range out {
 		out[i].WorkNs = out[i].Ns()
 	}
-	return withStatistics(p, out)
+	return withStatistics(p, whole(out))
+}
+
+// whole leaves out what lasts no time: the end of a collection in which the capture began, of which nothing
+// else was seen.
+func whole(ps []Pause) []Pause {
+	return slices.DeleteFunc(ps, func(p Pause) bool { return p.Ns() == 0 })
 }
 
 // led returns a pause for each collection that a capability requested, with the parts of those

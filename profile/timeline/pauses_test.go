@@ -9,9 +9,9 @@ import (
 )
 
 // Parts that overlap are one pause, whatever their order in the log; a
-// collection's statistics belong to the pause that they are reported in or after.
+// collection's statistics belong to the pause that they are reported in or after. What was seen only to end is none.
 func TestPauses(t *testing.T) {
-	p := profile.New(&columns.Log{GCs: []columns.GC{{Cap: 1, Start: 12, End: 19}, {Cap: 0, Start: 10, End: 20}, {Cap: 0, Start: 30, End: 35}, {Cap: 1, Start: 34, End: 40}, {Cap: 0, Start: 50, End: 60}, {Cap: 0, Start: 60, End: 61}}})
+	p := profile.New(&columns.Log{GCs: []columns.GC{{Cap: 1}, {Cap: 1, Start: 12, End: 19}, {Cap: 0, Start: 10, End: 20}, {Cap: 0, Start: 30, End: 35}, {Cap: 1, Start: 34, End: 40}, {Cap: 0, Start: 50, End: 60}, {Cap: 0, Start: 60, End: 61}}})
 	p.RTSLog.Collections = []columns.Collection{
 		{Time: 5, Generation: 1, Copied: 9}, // before any
 		{Time: 18, Generation: 0, Copied: 100},

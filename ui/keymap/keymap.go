@@ -61,7 +61,7 @@ type Map struct {
 // footerFirst, the screens' own keys with a short text, and footerThen are the order of the
 // footer. footerLast always ends it.
 var (
-	footerFirst = []Action{NextPane, Pause, Down, Open, Metric, Search, Filter, Focus, Drop, Undo}
+	footerFirst = []Action{NextPane, Pause, Down, Open, Metric, Search, Filter, Focus, Drop, Undo, Mode}
 	footerThen  = []Action{RangeFrom, Sort, Code, Copy, Zoom}
 	footerLast  = []Action{Help, Quit}
 )

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 
 	"ccagent/profile"
 	"ccagent/profile/diff"
@@ -15,6 +16,19 @@ type Compared struct {
 	Level          profile.Level
 	Options        diff.Options
 	Shown          Side // whose first log the context's profile is
+}
+
+// WhyNoDiff says why there are no samples to compare; empty if there are.
+func (c *Context) WhyNoDiff() string {
+	if c.Compared == nil {
+		return "one log is open; ccview diff A B compares two"
+	}
+	for _, p := range slices.Concat(c.Compared.A, c.Compared.B) {
+		if p.Samples() > 0 {
+			return ""
+		}
+	}
+	return "these logs have no samples to compare; " + c.Key(Heap) + " shows the heap"
 }
 
 // Side is one of the two groups that are compared.

@@ -39,6 +39,11 @@ func TestGoldenHeap(t *testing.T) {
 	}
 	golden.Check(t, "heap-range.txt", heap.String())
 	golden.Check(t, "gc-range.txt", gc.String())
+	for line := range bytes.Lines(gc.Bytes()) {
+		if w := safe.Width(string(bytes.TrimRight(line, "\n"))); w > 80 {
+			t.Errorf("%d columns in a terminal of 80: %q", w, line)
+		}
+	}
 	for line := range bytes.Lines(heap.Bytes()) {
 		if w := safe.Width(string(bytes.TrimRight(line, "\n"))); w > 60 {
 			t.Errorf("%d columns in a terminal of 60: %q", w, line)

@@ -150,7 +150,7 @@ func (p out) gcRow(pr *profile.Profile, t *timeline.Timeline) {
 	peak := 0.0
 	for i, ns := range gc {
 		if seen := watchedOf(t, t.UnwatchedGC, i); seen*2 > t.Step {
-			peak = max(peak, float64(ns)/float64(seen))
+			peak = max(peak, min(1, float64(ns)/float64(seen))) // a collection may reach into what was not watched
 		}
 	}
 	if peak == 0 {

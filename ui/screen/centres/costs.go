@@ -42,7 +42,19 @@ func (r KindsReport) Text(w io.Writer, o printer.Options) error {
 		}
 		return text
 	}
-	p.Line(p.Bold("    own update  apply   case  thunk " + search("search depth ") + "       made " + search(" for search ") + " binding"))
+	// A binding's depth and what its search allocates are left out where names would have no room.
+	wide := o.Width <= 0 || o.Columns() >= 100
+	searchMore := func(text string) string {
+		if !wide {
+			return ""
+		}
+		return search(text)
+	}
+	room := 0
+	if o.Width > 0 {
+		room = o.Columns() - 49 - len(search("1234567")) - len(searchMore("123456"+"123456789012"))
+	}
+	p.Line(p.Bold("    own update  apply   case  thunk " + search("search ") + searchMore("depth ") + "       made " + searchMore(" for search ") + " binding"))
 	n := o.Rows(len(c.Rows), costRows)
 	for i := range c.Rows[:n] {
 		r := &c.Rows[i]
@@ -58,7 +70,7 @@ func (r KindsReport) Text(w io.Writer, o printer.Options) error {
 			}
 			return fmt.Sprintf("%6s", format.Percent(s.Fraction(w)))
 		}
-		p.Line(" ", share(r.Own), " ", share(r.Update), " ", share(r.Apply), " ", share(r.Cases), " ", share(r.Thunks), search(" "+share(r.Search)+" "+depthOf(r)), " ", bytes(r.Made), search(" "+bytes(r.MadeSearch)), "  ", printer.Fit(r.Name, 0))
+		p.Line(" ", share(r.Own), " ", share(r.Update), " ", share(r.Apply), " ", share(r.Cases), " ", share(r.Thunks), search(" "+share(r.Search)), searchMore(" "+depthOf(r)), " ", bytes(r.Made), searchMore(" "+bytes(r.MadeSearch)), "  ", printer.Fit(r.Name, room))
 	}
 	if rest := len(c.Rows) - n; rest > 0 {
 		p.Line(p.Faint(fmt.Sprintf("%s more: --top 0 prints all", format.Plural(uint64(rest), "row"))))

@@ -25,7 +25,6 @@ var Kind = screen.Kind{
 	Keys: keymap.Screen{
 		Help: "cost centres, chosen after the run",
 		Section: keymap.Section{Group: "Cost centres", Bindings: []keymap.Binding{
-			{Action: keymap.Mode, Keys: []string{"M"}, Show: "M", Short: "mode", Help: "next mode: lexical, evaluation, stacks, exact"},
 			{Action: Choose, Keys: []string{"C"}, Show: "C", Short: "centres", Help: "choose by globs or presets: Main.load*, module:Data.*, @modules"},
 			{Action: OnlyThis, Keys: []string{"*"}, Show: "*", Help: "only this centre; all others are dropped"},
 			{Action: InvertSet, Keys: []string{"~"}, Show: "~", Help: "choose what is dropped, and drop what is chosen"},
@@ -33,8 +32,9 @@ var Kind = screen.Kind{
 			{Action: Expensive, Keys: []string{"x"}, Show: "x", Help: "to the most expensive cost-centre stack"},
 			{Action: SaveSet, Keys: []string{"w"}, Show: "w", Help: "write the chosen centres to a file for ccview ccs --set"},
 		}},
-		Does: []keymap.Action{keymap.Undo, keymap.Redo},
+		Does: []keymap.Action{keymap.Mode, keymap.Undo, keymap.Redo},
 		Notes: []keymap.Note{
+			{Action: keymap.Mode, Help: "of cost centres: lexical, evaluation, stacks, exact"},
 			{Action: keymap.Mark, Help: "on cost centres: choose the row's centre, or drop it"},
 			{Action: keymap.ZoomIn, Help: "on cost centres: choose all that stand on the row, or its module"},
 			{Action: keymap.ZoomOut, Help: "on cost centres: drop them"},
@@ -297,6 +297,10 @@ func (s *Screen) Why(a keymap.Action) string {
 		}
 	case SaveSet:
 		return s.c.Sealed
+	case keymap.Mode:
+		if s.c.Profile.Samples() == 0 {
+			return "the log has no samples, and so no costs"
+		}
 	case keymap.Mark, OnlyThis, keymap.ZoomIn, keymap.ZoomOut:
 		switch r := s.row(); {
 		case r == nil:

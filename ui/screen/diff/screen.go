@@ -21,16 +21,8 @@ import (
 // Kind registers the screen.
 var Kind = screen.Kind{
 	Name: screen.Diff, Tab: "Diff", New: newScreen,
-	Off: func(c *screen.Context) string {
-		if c.Compared == nil {
-			return "one log is open; ccview diff A B compares two"
-		}
-		return ""
-	},
-	First: func(c *screen.Context) bool { // of censuses of the heap there is nothing to compare by code
-		p := c.Profile
-		return c.Compared != nil && (p.Samples() > 0 || len(p.HeapGraphs) == 0)
-	},
+	Off:   (*screen.Context).WhyNoDiff,
+	First: func(c *screen.Context) bool { return c.WhyNoDiff() == "" },
 	Keys: keymap.Screen{
 		Help: "difference of two logs or groups of logs (ccview diff A B)",
 		Does: []keymap.Action{keymap.Mode, keymap.NonZero, keymap.Base, keymap.Sort},

@@ -21,12 +21,7 @@ import (
 // Kind registers the screen.
 var Kind = screen.Kind{
 	Name: screen.DiffStacks, Tab: "DFlam", New: newScreen,
-	Off: func(c *screen.Context) string {
-		if c.Compared == nil {
-			return "one log is open; ccview diff A B compares two"
-		}
-		return ""
-	},
+	Off: (*screen.Context).WhyNoDiff,
 	Keys: keymap.Screen{
 		Help: "difference of the stacks of two logs: a differential flame graph",
 		Does: []keymap.Action{keymap.Mode, keymap.NonZero},

@@ -64,7 +64,12 @@ func (g GCReport) Text(w io.Writer, o printer.Options) error {
 	p.Line(printer.PadLeft("in gc", heapLeft-2), "  ", chart.Broken(chart.Levels(spent), unwatched), p.Faint(" "+format.Percent(format.Ratio(chart.Peak(spent), step))))
 	p.Line(printer.PadLeft("longest", heapLeft-2), "  ", chart.Broken(chart.Levels(longest), unwatched), p.Faint(" "+format.Duration(chart.Peak(longest))))
 	p.Line("")
-	p.Line(p.Bold("  gen   pauses      total      median         95%    longest       sync     release      copied"))
+	parts := o.Width <= 0 || o.Columns() >= 95 // else without those of a pause, which the note has
+	stops := ""
+	if parts {
+		stops = "       sync     release"
+	}
+	p.Line(p.Bold("  gen   pauses      total      median         95%    longest" + stops + "      copied"))
 	for i, g := range append(gens, all) {
 		name := "all"
 		switch {
@@ -77,8 +82,12 @@ func (g GCReport) Text(w io.Writer, o printer.Options) error {
 		if g.CopiedKnown {
 			copied = format.Bytes(g.Copied)
 		}
+		stopping := ""
+		if parts {
+			stopping = printer.PadLeft(format.Duration(g.SyncNs), 11) + printer.PadLeft(format.Duration(g.ReleaseNs), 12)
+		}
 		p.Line(printer.PadLeft(name, 5), printer.PadLeft(format.Count(g.Count), 9), printer.PadLeft(format.Duration(g.TotalNs), 11), printer.PadLeft(format.Duration(g.P50Ns), 12), printer.PadLeft(format.Duration(g.P95Ns), 12),
-			printer.PadLeft(format.Duration(g.MaxNs), 11), printer.PadLeft(format.Duration(g.SyncNs), 11), printer.PadLeft(format.Duration(g.ReleaseNs), 12), printer.PadLeft(copied, 12))
+			printer.PadLeft(format.Duration(g.MaxNs), 11), stopping, printer.PadLeft(copied, 12))
 	}
 	if all.SyncNs+all.ReleaseNs > 0 {
 		p.Note("A pause lasts from the request to stop until the last capability goes on. sync: until all have stopped, %s at the longest; release: from the end of the work until the last goes on. Capabilities that had stopped waited %s in all.",

@@ -75,6 +75,9 @@ func TestMemory(t *testing.T) {
 	if why := s.Screen.Why(keymap.Brush); why == "" {
 		t.Error("a moment can be brushed")
 	}
+	if why := s.Screen.Why(keymap.Open); !strings.Contains(why, "has no source") {
+		t.Errorf("a row of memory cannot be opened because %q", why)
+	}
 	text(t, s, "What to do")
 }
 

@@ -204,6 +204,8 @@ func (s *Screen) Why(a keymap.Action) string {
 	}
 	if h := s.heap(); h != nil && h.Single {
 		switch a {
+		case keymap.NextPane, keymap.PrevPane:
+			return "j k move between bands: no pane to go to"
 		case keymap.Left, keymap.Right, keymap.RangeFrom, keymap.RangeTo, keymap.Brush, keymap.ZoomIn, keymap.ZoomOut, keymap.ZoomFit, keymap.PanLeft, keymap.PanRight,
 			keymap.Bookmark, keymap.NextBookmark, keymap.Sort, keymap.Zoom:
 			return "the log has one census, whose bands stand by size"

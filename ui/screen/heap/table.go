@@ -127,7 +127,12 @@ func (v *tableView) why(a keymap.Action) string {
 			return "there are no branches: j and k move"
 		}
 	case keymap.Open:
-		if r == nil || !r.kids && r.at.FileID == 0 {
+		switch {
+		case r == nil:
+			return "no row is listed"
+		case v.listing().mode == memoryMode:
+			return "what holds memory has no source; M goes on to the other modes"
+		case !r.kids && r.at.FileID == 0:
 			return "where it is written is not known"
 		}
 	}

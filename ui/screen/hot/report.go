@@ -28,7 +28,7 @@ func (r Report) Text(w io.Writer, o printer.Options) error {
 	p := newOut(w, o)
 	p.Heading(s)
 	if said := reasons.SentenceOf(s); said.Text != "" {
-		p.Wrap(p.Bold, " ", strings.Fields(safe.String(said.Text+said.More+commands(said.See)))...)
+		p.Wrap(p.Bold, " ", strings.Fields(safe.String(said.Text+said.More+commands(said.All())))...)
 		p.Line("")
 	}
 	h := s.Hot(level)

@@ -216,8 +216,18 @@ func (o *Screen) sentence(p *widget.Painter, width int) string {
 	if s == nil || s.Text == "" {
 		return ""
 	}
+	for _, text := range []string{s.Text + s.More + o.see(s.All()), s.Text + o.see(s.See)} {
+		if p.Width(text) <= width {
+			return text
+		}
+	}
+	return s.Text
+}
+
+// see names the keys that show more; empty if there are none.
+func (o *Screen) see(views []reasons.See) string {
 	var keys []string
-	for _, v := range s.See {
+	for _, v := range views {
 		switch v {
 		case reasons.SeeStacks:
 			keys = append(keys, o.c.Key(screen.Stacks))
@@ -227,16 +237,10 @@ func (o *Screen) sentence(p *widget.Painter, width int) string {
 			keys = append(keys, "t")
 		}
 	}
-	see := ""
-	if len(keys) > 0 {
-		see = ": see " + strings.Join(keys, ", ")
+	if len(keys) == 0 {
+		return ""
 	}
-	for _, text := range []string{s.Text + s.More + see, s.Text + see} {
-		if p.Width(text) <= width {
-			return text
-		}
-	}
-	return s.Text
+	return ": see " + strings.Join(keys, ", ")
 }
 
 // Report implements Screen.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ccagent/profile/reasons"
 	"ccagent/ui/internal/fixture"
 	"ccagent/ui/internal/screentest"
 	"ccagent/ui/keymap"
@@ -109,5 +110,22 @@ func TestCursorSelects(t *testing.T) {
 	}
 	if len(seen) < 3 {
 		t.Errorf("moving selected %d elements", len(seen))
+	}
+}
+
+// Where the second half of the sentence has no room, the keys that belong to it are not named either.
+func TestSentenceNamesKeysOfWhatItSays(t *testing.T) {
+	s := open(t)
+	s.Answer()
+	s.C.Key = func(name string) string { return map[string]string{screen.Heap: "5", screen.Stacks: "3"}[name] }
+	s.C.Data.Sentence = &reasons.Sentence{
+		Text: "48.2% of CPU time is in GHC.List.lengthAccumulated", See: []reasons.See{reasons.SeeElement},
+		More: "; 23.0% is garbage collection", SeeMore: []reasons.See{reasons.SeePauses},
+	}
+	for width, want := range map[int]string{120: "Accumulated; 23.0% is garbage collection: see 5", 80: "GHC.List.lengthAccumulated  "} {
+		first := strings.Split(s.Draw(width, 24), "\n")[1] + "  "
+		if !strings.Contains(first, want) {
+			t.Errorf("%d columns: %q has no %q", width, first, want)
+		}
 	}
 }

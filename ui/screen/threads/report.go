@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"ccagent/eventlog"
 	"ccagent/internal/format"
 	"ccagent/profile"
@@ -63,10 +65,24 @@ type text struct {
 	g *threads.Dump
 }
 
+// wrap writes a line, and what has no room on it further in on the next ones.
+func (t text) wrap(line string) {
+	if t.Width <= 0 || ansi.StringWidth(line) <= t.Columns() {
+		t.Line(line)
+		return
+	}
+	words := strings.TrimLeft(line, " ")
+	indent := line[:len(line)-len(words)]
+	for l := range strings.SplitSeq(ansi.Wrap(words, max(20, t.Columns()-len(indent)-4), ""), "\n") {
+		t.Line(indent, strings.TrimLeft(l, " "))
+		indent = line[:len(line)-len(words)] + "    "
+	}
+}
+
 func (t text) heading() {
 	g := t.g
 	parts := []string{printer.Fit(t.File, 60), fmt.Sprintf("process %d", g.PID), summary(g), took(g)}
-	t.Wrap(t.Bold, "   ", parts...)
+	t.wrap(t.Bold(strings.Join(parts, "   ")))
 	t.Line("")
 	if g.More {
 		t.Note("There are more threads than a dump holds.")
@@ -187,9 +203,9 @@ func (t text) deadlocks() {
 		shown := t.Rows(len(d.Threads), standardQueues)
 		for _, n := range d.Threads[:shown] {
 			th := &t.g.Threads[n]
-			t.Line("  ", printer.Fit(name(th), 60), " waits for ", object(th.Blocker), " ", by(th.Blocker, th.Holds), " ", t.names(th.For, standardNames))
+			t.wrap("  " + printer.Fit(name(th), 60) + " waits for " + object(th.Blocker) + " " + by(th.Blocker, th.Holds) + " " + t.names(th.For, standardNames))
 			if at := t.where(th); at != "" {
-				t.Line("      at ", at)
+				t.wrap("      at " + at)
 			}
 		}
 		if rest := len(d.Threads) - shown; rest > 0 {
@@ -247,17 +263,17 @@ func (t text) queues() {
 		if q.Convoy() {
 			line += t.Style("33", "  convoy")
 		}
-		t.Line(line)
+		t.wrap(line)
 		if f, known := t.g.Evaluates(q.Blocker); known {
 			at := ""
 			if f.File != "" {
 				at = "  " + place(&f)
 			}
-			t.Line("      the thunk's value is computed by ", printer.Fit(f.Name, 0), at)
+			t.wrap("      the thunk's value is computed by " + printer.Fit(f.Name, 0) + at)
 		}
 		if len(q.For) == 1 {
 			if at := t.where(&t.g.Threads[q.For[0]]); at != "" {
-				t.Line("      at ", at)
+				t.wrap("      at " + at)
 			}
 		}
 	}
@@ -308,7 +324,7 @@ func (t text) group(group *threads.Group) {
 	if bytes > 0 {
 		about = append(about, format.Quantity(bytes, "bytes")+" of stack")
 	}
-	t.Line(t.Bold(head), "  ", strings.Join(about, ", "))
+	t.wrap(t.Bold(head) + "  " + strings.Join(about, ", "))
 	stack := t.g.Stack(first)
 	frames := len(stack)
 	if t.Top == 0 {
@@ -316,13 +332,13 @@ func (t text) group(group *threads.Group) {
 	}
 	for i := range stack[:frames] {
 		f := &stack[i]
-		t.Line("    ", printer.PadRight(printer.Fit(f.Name, 0), 40), "  ", t.Faint(place(f)))
+		t.wrap("    " + printer.PadRight(printer.Fit(f.Name, 0), 40) + "  " + t.Faint(place(f)))
 	}
 	if rest := len(stack) - frames; rest > 0 {
 		t.Line(t.Faint(fmt.Sprintf("    %s more: --top 0 prints all", format.Plural(uint64(rest), "frame"))))
 	}
 	if s := first.Stop; !s.Complete() {
-		t.Line(t.Faint("    " + whyCut(first)))
+		t.wrap("    " + t.Faint(whyCut(first)))
 	}
 	t.Line("")
 }

@@ -9,8 +9,11 @@ import (
 	"ccagent/eventlog"
 	"ccagent/profile"
 	"ccagent/profile/columns"
+	"ccagent/ui/internal/golden"
 	"ccagent/ui/internal/screentest"
 	"ccagent/ui/keymap"
+	"ccagent/ui/printer"
+	"ccagent/ui/safe"
 	"ccagent/ui/screen"
 )
 
@@ -159,4 +162,18 @@ func TestOff(t *testing.T) {
 	if why := Kind.Off(s.C); !strings.Contains(why, "ccagent threads -o") {
 		t.Errorf("off for %q", why)
 	}
+}
+
+// On a terminal of 80 columns the text has no line that the terminal would break.
+func TestTextFitsTheTerminal(t *testing.T) {
+	var text strings.Builder
+	if err := (Report{Profile: standstill(t)}).Text(&text, printer.Options{File: "standstill.eventlog", Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(text.String(), "\n") {
+		if w := safe.Width(line); w > 80 {
+			t.Errorf("%d columns: %q", w, line)
+		}
+	}
+	golden.Check(t, "standstill-80.txt", text.String())
 }

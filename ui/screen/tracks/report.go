@@ -27,7 +27,7 @@ const standardThreads = 40
 func (r Table) Text(w io.Writer, o printer.Options) error {
 	p := printer.New(w, o)
 	u := threads.UsersOf(r.Profile, r.Filter)
-	p.Wrap(p.Bold, "   ", printer.Fit(o.File, 60), format.Plural(uint64(len(u.Threads)), "thread")+" that had samples")
+	p.Wrap(p.Bold, "   ", printer.Fit(o.File, 60), format.Plural(named(u.Threads), "thread")+" that had samples")
 	p.Line("")
 	if len(u.Threads) == 0 {
 		p.Note("%s", noThreads)
@@ -61,6 +61,16 @@ func (r Table) Text(w io.Writer, o printer.Options) error {
 	}
 	p.Note("CPU, alloc: of the samples of each event; ±95%%: how far the share may be off, 95 times in 100, in points. --thread ID chooses one in other commands.")
 	return p.Flush()
+}
+
+// named counts the Haskell threads: not what samples without one stand under.
+func named(users []threads.User) (n uint64) {
+	for i := range users {
+		if users[i].TSO != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // blockedFor is for how long a thread waited.
