@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 		_, _, _ = c.Receive(0)
 		return nil
 	}, "attack": attack, "panic": func(*Conn, []*os.File) error { panic("as the test asks") }, "spin": func(*Conn, []*os.File) error {
-		for {
+		for spun := 0; ; spun++ {
 		}
 	}})
 	switch {

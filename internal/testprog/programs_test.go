@@ -76,7 +76,7 @@ func TestPrograms(t *testing.T) {
 				if !regexp.MustCompile(`\A` + r.output + `\z`).Match(out) {
 					t.Errorf("%v printed\n%s\nwant %s", r.args, out, r.output)
 				}
-				outputs[regexp.MustCompile(`(parent|forked|started|thread|bound|safe|unsafe|delay) \d+`).ReplaceAllString(string(out), "$1")] = true
+				outputs[regexp.MustCompile(`(parent|forked|started|thread|bound|safe|unsafe|delay|retried|failed) \d+`).ReplaceAllString(string(out), "$1")] = true
 			}
 			if len(outputs) != 1 {
 				t.Errorf("%v: output differs between -O2 and -O0: %v", r.args, outputs)
