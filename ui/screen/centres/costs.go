@@ -146,9 +146,9 @@ func (p out) search(s *profile.Selection) {
 		p.Line(fmt.Sprintf("%11s  %8s to %-8s  frames of the search strategy on theirs, where there are any; %s at most", depthText(d.Depth), depthText(d.DepthSure.Low), depthText(d.DepthSure.High), format.Count(d.Deepest)))
 	}
 	if d.AtLeast > 0 {
-		p.Note("of %s of those samples the depth is more than was seen: their stacks are cut", format.Percent(d.AtLeast))
+		p.Note("of %s of those samples the depth is more than was seen: their stacks are cut, or folded", format.Percent(d.AtLeast))
 	}
-	p.Note("which branches fail is not known when samples are taken: those that fail have at most the time that has search on its stack")
+	p.Note("which branches fail is not known when samples are taken: those that fail have at most the time that has search on its stack, collections apart")
 }
 
 // searchJSON is the same; see profile.Search.
