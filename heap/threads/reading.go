@@ -124,9 +124,17 @@ func (r *Reader) generationLists(generations uint64) (heads, counts []uint64, er
 	}
 }
 
-// Generations reports whether what lies at an address is the array of generations, with threads:
-// for programs without symbols.
+// Numbered reports whether what lies at an address is an array of generations, by their numbers and what follows what: for
+// programs without symbols.
+func (r *Reader) Numbered(at uint64) bool {
+	_, _, err := r.lists(at)
+	return err == nil
+}
+
+// Generations reports whether an array that is Numbered has threads at this moment; while a collection runs it has none that
+// can be told.
 func (r *Reader) Generations(at uint64) bool {
+	r.pages.forget()
 	heads, _, err := r.lists(at)
 	if err != nil {
 		return false
