@@ -12,7 +12,7 @@ func screens() []Screen {
 		out[i].Help = "screen"
 	}
 	out[3].Section = Section{"Own", []Binding{{Action: "own", Keys: []string{"O"}, Show: "O", Short: "own", Help: "does it"}}}
-	out[4].Section = Section{"Other", []Binding{{Action: Mode, Keys: []string{"M"}, Show: "M", Help: "its mode"}}}
+	out[4].Section = Section{"Other", []Binding{{Action: Mode, Keys: []string{"M"}, Show: "M", Short: "mode", Help: "its mode"}}}
 	out[3].Does = []Action{Undo}
 	out[3].Notes = []Note{{Mark, "here: choose"}}
 	return out
