@@ -50,6 +50,8 @@ func helper(name string, args []string) error {
 		return asUser(args)
 	case name == "groups1":
 		return groups1(args)
+	case name == "while":
+		return while(args)
 	case name == "crash":
 		return os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)
 	case name == "unplug":
@@ -112,8 +114,13 @@ func do(j hwtest.Job) hwtest.Result {
 	cmd.Env = append([]string{"PATH=/bin", "HOME=/tmp", "TMPDIR=/tmp", "LC_ALL=C.UTF-8"}, j.Env...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = 5 * time.Second
+	// What the command has started is ended with it, lest it run on beside the next jobs.
+	cmd.Cancel = killAll
 	begun := time.Now()
 	err := cmd.Run()
+	if left := killAll(); left != nil && !errors.Is(left, syscall.ESRCH) {
+		fmt.Println("guest: end what is left of", j.Name+":", left)
+	}
 	r := hwtest.Result{
 		Name: j.Name, Stdout: last(stdout.String()), Stderr: last(stderr.String()),
 		Seconds: time.Since(begun).Seconds(), Files: map[string][]byte{},
@@ -130,6 +137,9 @@ func do(j hwtest.Job) hwtest.Result {
 		r.Status = 127
 		r.Stderr += err.Error() + "\n"
 	}
+	if ctx.Err() != nil {
+		r.Stderr += fmt.Sprintf("guest: %s was killed after %d s\n", j.Name, j.Seconds)
+	}
 	for _, name := range j.Files {
 		if data, err := os.ReadFile(name); err == nil {
 			r.Files[name] = data
@@ -137,5 +147,8 @@ func do(j hwtest.Job) hwtest.Result {
 	}
 	return r
 }
+
+// killAll ends every process but this one, which has process id 1.
+func killAll() error { return syscall.Kill(-1, syscall.SIGKILL) }
 
 func last(s string) string { return s[max(0, len(s)-keep):] }
