@@ -135,6 +135,9 @@ func (c *capture) prepare() (err error) {
 	if err := c.engine.Start(); err != nil {
 		return err
 	}
+	if err := c.engine.Sources.Unavailable(); err != nil { // some put their probes into running processes now
+		return err
+	}
 	if c.opts.Started != nil {
 		if err := c.opts.Started(c.log.File().File, c.target.PID); err != nil {
 			return err

@@ -3,6 +3,7 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"unsafe"
@@ -138,6 +139,7 @@ func Load(c Config) (*Sampler, error) {
 	spec = spec.Copy()
 	spec.Maps[samplerMapSamples].MaxEntries = uint32(c.RingBytes)
 	spec.Maps[samplerMapWalks].MaxEntries = uint32(3 * c.CPUs)
+	spec.Maps[samplerMapTransactionSpent].MaxEntries = uint32(os.Getpagesize())
 	spec.Maps[samplerMapUnwindRows].MaxEntries = uint32(c.UnwindRows)
 	spec.Maps[samplerMapUnwindRules].MaxEntries = uint32(c.UnwindRows/rowsPerRule + 1)
 	spec.Maps[samplerMapUnwindBuckets].MaxEntries = uint32(c.UnwindRows/rowsPerBucket + 2)
@@ -250,6 +252,7 @@ func (s *Sampler) program(name string, event int, adapt adapt) (*ebpf.Program, e
 		samplerMapBehind:        s.maps.Behind,
 		samplerMapAttempts:      s.maps.Attempts,
 
+		samplerMapTransactionSpent:    s.maps.TransactionSpent,
 		samplerMapTransactionControl:  s.maps.TransactionControl,
 		samplerMapTransactionAccounts: s.maps.TransactionAccounts,
 	}

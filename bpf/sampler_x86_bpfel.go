@@ -305,6 +305,8 @@ type samplerTransactionWindow struct {
 	Thin    uint32
 	Accepts uint32
 	Round   uint64
+	Hits    uint64
+	Most    uint64
 }
 
 type samplerUnwindBucket struct {
@@ -494,6 +496,7 @@ const (
 	samplerMapThreads                = "threads"
 	samplerMapTransactionAccounts    = "transaction_accounts"
 	samplerMapTransactionControl     = "transaction_control"
+	samplerMapTransactionSpent       = "transaction_spent"
 	samplerMapUnwindBuckets          = "unwind_buckets"
 	samplerMapUnwindRows             = "unwind_rows"
 	samplerMapUnwindRules            = "unwind_rules"
@@ -619,6 +622,7 @@ type samplerMapSpecs struct {
 	Threads             *ebpf.MapSpec `ebpf:"threads"`
 	TransactionAccounts *ebpf.MapSpec `ebpf:"transaction_accounts"`
 	TransactionControl  *ebpf.MapSpec `ebpf:"transaction_control"`
+	TransactionSpent    *ebpf.MapSpec `ebpf:"transaction_spent"`
 	UnwindBuckets       *ebpf.MapSpec `ebpf:"unwind_buckets"`
 	UnwindRows          *ebpf.MapSpec `ebpf:"unwind_rows"`
 	UnwindRules         *ebpf.MapSpec `ebpf:"unwind_rules"`
@@ -694,6 +698,7 @@ type samplerMaps struct {
 	Threads             *ebpf.Map `ebpf:"threads"`
 	TransactionAccounts *ebpf.Map `ebpf:"transaction_accounts"`
 	TransactionControl  *ebpf.Map `ebpf:"transaction_control"`
+	TransactionSpent    *ebpf.Map `ebpf:"transaction_spent"`
 	UnwindBuckets       *ebpf.Map `ebpf:"unwind_buckets"`
 	UnwindRows          *ebpf.Map `ebpf:"unwind_rows"`
 	UnwindRules         *ebpf.Map `ebpf:"unwind_rules"`
@@ -720,6 +725,7 @@ func (m *samplerMaps) Close() error {
 		m.Threads,
 		m.TransactionAccounts,
 		m.TransactionControl,
+		m.TransactionSpent,
 		m.UnwindBuckets,
 		m.UnwindRows,
 		m.UnwindRules,

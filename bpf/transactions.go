@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -70,6 +71,18 @@ func (s *Sampler) ControlTransactions(c TransactionWindow) error {
 		return fmt.Errorf("set the window of transactions: %w", err)
 	}
 	return nil
+}
+
+// TransactionSpent is the ring buffer that gets a record when as many probes of transactions were hit as TransactionWindow.Most
+// says. The sampler owns it.
+func (s *Sampler) TransactionSpent() *ebpf.Map { return s.maps.TransactionSpent }
+
+// TransactionRound is the TransactionWindow.Round of a record of TransactionSpent; false if it is none.
+func TransactionRound(record []byte) (round uint64, ok bool) {
+	if len(record) != 8 {
+		return 0, false
+	}
+	return binary.NativeEndian.Uint64(record), true
 }
 
 // OpenTransactions creates the counts of a process image.

@@ -131,11 +131,12 @@ func (b *Budget) Nursery() *Bucket {
 }
 
 // STM is the bucket of probes at transactions; it fills with the target's CPU time. It is asked for before
-// Sampling.
+// Sampling. At the start it has what half a second of CPU time brings, and no loan: on a busy machine that is more than what a program uses in a
+// capture of a second or two, which a loan would exceed the budget of.
 func (b *Budget) STM() *Bucket {
 	b.stm = true
 	rate := b.part(STMPart)
-	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4, Loan: allocLoan * b.Asked / Default, Term: settled})
+	return b.leaving(Terms{Rate: rate, Depth: rate * burst, Level: rate * burst / 4})
 }
 
 // ownRTSPart is RTSPart where each process has a budget of its own: neither nurseries nor, as a

@@ -16,7 +16,8 @@
 // itself, by the tokens that it hands out for them. Without threads it has no such count, and a window stands for the CPU
 // time that was used, without what hits took. (By the clock it would stand for too much: where a program shares its CPUs, it runs
 // when the agent that has begun a window lets it.) The interval follows from how much windows differ. Programs with fewer
-// transactions are probed all the time, and their counts are exact.
+// transactions are probed all the time, and their counts are exact. Whether they have fewer is not known at first, nor when it changes, and the
+// agent may be late to learn it: the BPF program reports when there were as many hits as are paid for, to a thread that removes the probes (guard).
 //
 // # CPU time
 //

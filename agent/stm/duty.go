@@ -116,7 +116,10 @@ func (s *stm) watch(si *image) error {
 	if err != nil {
 		return err
 	}
-	si.link = link
+	if !s.guard.keep(si, link) {
+		s.closeAll([]*uprobe.Probes{link})
+		return nil
+	}
 	if s.mode == watching {
 		return nil
 	}
@@ -126,21 +129,30 @@ func (s *stm) watch(si *image) error {
 // begin begins a watch: all probes are in place.
 func (s *stm) begin() error {
 	now := perf.Monotonic()
-	s.mode, s.since, s.sinceAt, s.runsAt = watching, now, s.progress(), 0
+	s.mode, s.since, s.sinceAt = watching, now, s.progress()
 	if !s.begun {
 		s.begun, s.covered = true, s.sinceAt
 	}
 	s.add(&window{open: now, factor: 1, cpuFactor: 1})
-	return s.control(now, true)
+	cost, err := s.Cost()
+	s.runs, s.runsAt = cost.Probes.Runs, now
+	if err = errors.Join(err, s.control(now, true)); err == nil && !s.bucket.Unlimited() {
+		s.guard.watch(s.background.Go)
+	}
+	return err
 }
 
+// control sets the window of a watch, in which as many hits are allowed as the bucket pays for.
 func (s *stm) control(since uint64, accepts bool) error {
 	s.round++
 	c := bpf.TransactionWindow{Since: since, Thin: s.thin, Round: s.round}
 	if accepts {
 		c.Accepts = 1
 	}
-	return s.host.Walker.ControlTransactions(c)
+	if since != 0 && !s.bucket.Unlimited() {
+		c.Most = uint64(max(s.bucket.Level(), 0)/s.cost()) + 1
+	}
+	return s.guard.set(c)
 }
 
 // Throttle charges what the probes have cost to the bucket, and takes them out and puts them in.
@@ -163,7 +175,7 @@ func (s *stm) Throttle(u source.Use) error {
 		default:
 		}
 	case watching:
-		if s.bucket.Unlimited() || s.bucket.Level() >= 0 {
+		if s.guard.wasCut() == nil && (s.bucket.Unlimited() || s.bucket.Level() >= 0) {
 			return s.setThin(s.hitRate / samplesPerSecond)
 		}
 		return s.rest(u.Time)
@@ -192,13 +204,18 @@ func (s *stm) measure(u source.Use) {
 	if s.mode != watching {
 		return
 	}
-	const enough = 2e6
-	if s.runsAt != 0 && u.Time-s.runsAt < enough {
+	if c := s.guard.wasCut(); c != nil { // there were none since
+		if c.at > s.runsAt {
+			s.hitRate = max(s.hitRate, float64(runs-s.runs)/(float64(c.at-s.runsAt)/1e9))
+		}
+		s.runs, s.runsAt = runs, c.at
 		return
 	}
-	if s.runsAt != 0 {
-		s.hitRate = average(s.hitRate, float64(runs-s.runs)/(float64(u.Time-s.runsAt)/1e9))
+	const enough = 2e6
+	if u.Time-min(s.runsAt, u.Time) < enough {
+		return
 	}
+	s.hitRate = average(s.hitRate, float64(runs-s.runs)/(float64(u.Time-s.runsAt)/1e9))
 	s.runs, s.runsAt = runs, u.Time
 }
 
@@ -220,13 +237,21 @@ func (d *duty) cost() float64 {
 
 // rest takes the probes out.
 func (s *stm) rest(now uint64) error {
+	s.guard.end()
+	s.closeAll(s.guard.cutOff())
 	err := s.segment()
-	for _, si := range s.images {
-		s.remove(si)
-	}
 	s.mode = resting
+	s.guard.resume()
 	s.notBefore = now + minCycle + rand.Uint64N(minCycle)
-	return errors.Join(err, s.control(0, false))
+	return err
+}
+
+// afterCut ends a watch that has been cut off.
+func (s *stm) afterCut() error {
+	if s.mode != watching || s.guard.wasCut() == nil {
+		return nil
+	}
+	return s.rest(perf.Monotonic())
 }
 
 // next begins a window, or a watch, if there is enough for it.
@@ -264,8 +289,11 @@ func (s *stm) watchAll(now uint64) error {
 		if err := s.mark(si); err != nil {
 			return err
 		}
-		puts.Go(func() (err error) {
-			si.link, err = si.im.Put(s.program, s.multi, si.probes...)
+		puts.Go(func() error {
+			link, err := si.im.Put(s.program, s.multi, si.probes...)
+			if err == nil {
+				s.guard.keep(si, link)
+			}
 			return err
 		})
 	}
@@ -308,26 +336,24 @@ func (s *stm) probe(length time.Duration, most, mostWaiting uint64) {
 	w := &window{open: perf.Monotonic(), from: here, to: here}
 	s.add(w)
 	s.background.Go(func() {
+		// All of it is done in this goroutine: its thread has real-time priority, which no other one has, and while it is late the program pays.
 		defer overhead.Hasten()()
-		links := make([]*uprobe.Probes, len(images))
-		var puts errgroup.Group
-		for i, si := range images {
-			puts.Go(func() (err error) {
-				links[i], err = si.im.Put(s.program, s.multi, si.probes...)
-				return err
-			})
-		}
 		done := *w
-		done.err = puts.Wait()
+		var links []*uprobe.Probes
+		for _, si := range images {
+			link, err := si.im.Put(s.program, s.multi, si.probes...)
+			if done.err = err; err != nil {
+				break
+			}
+			links = append(links, link)
+		}
 		if done.err == nil {
 			done.err = s.count(&done, images, length, most, mostWaiting, control)
 			done.from, done.to = here.plus(done.from.since(theirs)), here.plus(done.to.since(theirs))
 		}
 		result <- &done
 		for _, l := range links {
-			if l != nil {
-				l.Close()
-			}
+			l.Close() // fails only for what is gone already
 		}
 	})
 }
@@ -353,18 +379,18 @@ func (s *stm) count(w *window, images []*image, length time.Duration, most, most
 	}
 	w.open, w.from = perf.Monotonic(), progressOf(images)
 	end := w.open + uint64(length)
-	set := func(accepts uint32) error {
-		control.Since, control.Accepts = w.open, accepts
-		return s.host.Walker.ControlTransactions(control)
+	set := func(accepts uint32, most uint64) error {
+		control.Since, control.Accepts, control.Most = w.open, accepts, most
+		return s.guard.set(control)
 	}
-	if err := set(1); err != nil {
+	if err := set(1, most); err != nil {
 		return err
 	}
 	hits, open := first, uint64(0)
 	after := before
 	for err == nil && perf.Monotonic() < end && !s.stopped() {
-		overhead.Sleep(min(time.Duration(end-min(end, perf.Monotonic())), overhead.ShortSleep))
-		if after, hits, open, err = read(); hits-first > most {
+		spent := s.guard.within(min(time.Duration(end-min(end, perf.Monotonic())), overhead.ShortSleep))
+		if after, hits, open, err = read(); spent {
 			break
 		}
 	}
@@ -372,15 +398,14 @@ func (s *stm) count(w *window, images []*image, length time.Duration, most, most
 	w.hits = hits - first
 	counted := after
 	// Attempts that were sampled go on.
-	err = errors.Join(err, set(0))
+	err = errors.Join(err, set(0, mostWaiting))
 	for poll := 100 * time.Microsecond; err == nil && open > stale && !s.stopped(); poll = min(2*poll, overhead.ShortSleep) {
-		if perf.Monotonic()-w.close > uint64(maxWait) || hits-first > most+mostWaiting {
+		if perf.Monotonic()-w.close > uint64(maxWait) || s.guard.within(poll) {
 			break
 		}
-		overhead.Sleep(poll)
-		_, hits, open, err = read()
+		_, _, open, err = read()
 	}
-	err = errors.Join(err, s.host.Walker.ControlTransactions(bpf.TransactionWindow{}))
+	err = errors.Join(err, s.guard.set(bpf.TransactionWindow{}))
 	if err != nil {
 		return err
 	}
@@ -478,7 +503,7 @@ func record(length, stands progress) eventlog.TransactionWindow {
 
 // gap writes for what CPU time nothing was counted, where nothing that was stands for that.
 func (s *stm) gap() error {
-	here := s.final()
+	here := s.final(nil)
 	if s.mode == watching || here.cpu <= s.covered.cpu || !s.begun {
 		return nil
 	}
@@ -498,7 +523,11 @@ func (s *stm) segment() error {
 	if s.mode != watching {
 		return nil
 	}
-	now, here, some := perf.Monotonic(), s.final(), false
+	c := s.guard.wasCut()
+	now, here, some := perf.Monotonic(), s.final(c), false
+	if c != nil {
+		now = c.at
+	}
 	counts := make(map[*image]bpf.TransactionAccount, len(s.images))
 	for _, si := range s.images {
 		before := si.base

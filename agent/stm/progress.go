@@ -34,11 +34,19 @@ func (s *stm) progress() progress {
 }
 
 // final is the progress of all processes, up to the end of those that have just ended: how many transactions have begun since their
-// count was read last, which goes with the process, is taken from how many began before.
-func (s *stm) final() progress {
-	here, until := s.progress(), s.gone.cpu
+// count was read last, which goes with the process, is taken from how many began before. If counting was cut off it is that up to there.
+func (s *stm) final(c *cut) progress {
+	here, until := s.gone, s.gone.cpu
 	for _, si := range s.images {
-		until += si.used()
+		si.look()
+		p, used := si.last.since(si.first), si.used()
+		if c != nil {
+			if reached, ok := c.reached[si]; ok {
+				p = reached.since(si.first)
+				used = p.cpu
+			}
+		}
+		here, until = here.plus(p), until+used
 	}
 	if until > here.cpu {
 		if here.cpu > 0 {

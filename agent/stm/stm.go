@@ -46,6 +46,8 @@ type stm struct {
 	event, cpu *source.Event
 	program    *ebpf.Program
 	multi      bool
+	guard      *guard
+	started    bool
 	bucket     *overhead.Bucket
 	images     map[uint32]*image // by process incarnation
 	sites      map[*process.Module]*rtsites.Transactions
@@ -71,7 +73,6 @@ type image struct {
 	im     *process.Image
 	probes []process.Probe
 	base   bpf.TransactionAccount // its counts up to which they are in the log
-	link   *uprobe.Probes         // while probes are in place until further notice
 	counts *rtsites.Transactions  // where the run-time system counts transactions that begin
 	first  progress               // when it was attached to
 	last   progress               // as it was read last
@@ -92,6 +93,9 @@ func open(h *source.Host, asked []*source.Event, _ source.Need) source.Source {
 // Load loads the probes' BPF program.
 func (s *stm) Load() (err error) {
 	s.multi = uprobe.Multi()
+	if s.guard, err = openGuard(s.host.Walker); err != nil {
+		return err
+	}
 	s.program, err = s.host.Walker.TransactionProgram(int(s.event.Def.Index), s.multi)
 	return err
 }
@@ -151,7 +155,8 @@ func (s *stm) Prepare(im *process.Image) {
 	im.Layout.TsoRead = max(im.Layout.TsoRead, im.Layout.TsoTrec+8)
 }
 
-// Attach puts the probes into an image's process, once.
+// Attach puts the probes into an image's process, once: before Start into none, since a capture may take a second until then, which a
+// program that runs already would spend on probes.
 func (s *stm) Attach(im *process.Image) error {
 	t := s.find(im)
 	if t == nil || s.images[im.Incarnation] != nil {
@@ -168,16 +173,35 @@ func (s *stm) Attach(im *process.Image) error {
 	if err := s.host.Walker.OpenTransactions(im.Incarnation); err != nil {
 		return err
 	}
-	if s.mode == watching || len(s.images) == 0 {
+	if s.started && (s.mode == watching || len(s.images) == 0) {
 		if err := s.watch(si); err != nil {
-			if !errors.Is(err, process.ErrEnded) { // others may live longer
-				s.fail(err)
-			}
-			return s.host.Walker.CloseTransactions(im.Incarnation)
+			return s.refused(im, err)
 		}
 	}
 	s.images[im.Incarnation] = si
 	return nil
+}
+
+// Start puts the probes into the processes that are there.
+func (s *stm) Start() error {
+	s.started = true
+	for incarnation, si := range s.images {
+		if err := s.watch(si); err != nil {
+			delete(s.images, incarnation)
+			if err := s.refused(si.im, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refused warns where the kernel puts no probes into an image's process.
+func (s *stm) refused(im *process.Image, err error) error {
+	if !errors.Is(err, process.ErrEnded) { // others may live longer
+		s.fail(err)
+	}
+	return s.host.Walker.CloseTransactions(im.Incarnation)
 }
 
 // Detach ends what there is of an image that has ended.
@@ -187,7 +211,8 @@ func (s *stm) Detach(im *process.Image, _ uint64) error {
 		return nil
 	}
 	s.await() // of what is being probed in it
-	err := s.settle(s.progress())
+	err := s.afterCut()
+	err = errors.Join(err, s.settle(s.progress()))
 	if len(s.images) == 1 {
 		err = errors.Join(err, s.gap())
 	}
@@ -198,11 +223,20 @@ func (s *stm) Detach(im *process.Image, _ uint64) error {
 	return errors.Join(err, s.host.Walker.CloseTransactions(im.Incarnation))
 }
 
-// remove takes an image's probes out, which the kernel takes its time for.
+// closeAll removes probes, which the kernel takes its time for.
+func (s *stm) closeAll(links []*uprobe.Probes) {
+	for _, l := range links {
+		s.background.Go(func() {
+			defer overhead.Hasten()()
+			l.Close() // fails only for what is gone already
+		})
+	}
+}
+
+// remove takes an image's probes out.
 func (s *stm) remove(si *image) {
-	if l := si.link; l != nil {
-		si.link = nil
-		s.background.Go(func() { l.Close() }) // fails only for what is gone already
+	if l := s.guard.take(si); l != nil {
+		s.closeAll([]*uprobe.Probes{l})
 	}
 }
 
@@ -323,6 +357,10 @@ func (s *stm) Stop() error {
 		close(s.stop)
 	}
 	s.await()
+	if s.mode == watching {
+		s.guard.end()
+		s.closeAll(s.guard.cutOff())
+	}
 	return nil
 }
 
@@ -358,10 +396,14 @@ func (s *stm) Report(sum *source.Summary) {
 
 // Close removes all probes.
 func (s *stm) Close() error {
+	if s.guard == nil {
+		return nil
+	}
 	err := s.Stop()
+	s.guard.end()
 	for _, si := range s.images {
 		s.remove(si)
 	}
 	s.background.Wait()
-	return err
+	return errors.Join(err, s.guard.close())
 }

@@ -3,8 +3,13 @@ package stm
 import (
 	"testing"
 
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"ccagent/agent/overhead"
 	"ccagent/agent/process"
 	"ccagent/agent/procfs"
+	"ccagent/agent/source"
 	"ccagent/agent/sourcetest"
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
@@ -12,6 +17,68 @@ import (
 )
 
 func TestMain(m *testing.M) { sourcetest.Main(m) }
+
+func start(t *testing.T, s *stm) {
+	t.Helper()
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A program that runs when it is attached to has no probes until measuring starts, and has them no longer than for the hits that the
+// budget allows: also while nobody has the source look at its budget.
+func TestHitsAreBounded(t *testing.T) {
+	testprog.NeedRoot(t)
+	stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stats.Close()
+	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
+	s := r.Source.(*stm)
+	s.bucket = overhead.NewBudget(overhead.Default).STM()
+	im := r.Run(t, testprog.Build(t, "conflict", testprog.Options{Threaded: true}), "1000000", "3", "100")
+	si := s.images[im.Incarnation]
+	hits := func() uint64 {
+		cost, err := s.Cost()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cost.Probes.Runs
+	}
+	const some = 20_000
+	run := func() {
+		begun := si.last.begun
+		sourcetest.Until(t, "transactions begin", func() bool {
+			si.look()
+			return si.last.begun > begun+some
+		})
+	}
+	if run(); hits() != 0 {
+		t.Fatalf("%d hits of probes before measuring starts", hits())
+	}
+	start(t, s)
+	sourcetest.Until(t, "the budget is used up", func() bool { return s.guard.wasCut() != nil })
+	s.background.Wait() // until the probes are removed
+	before := hits()
+	if run(); hits() != before {
+		t.Errorf("%d hits after the probes were removed", hits()-before)
+	}
+	allowed, counted := s.bucket.Level()/s.cost(), uint64(0)
+	if err := s.Account(); err != nil {
+		t.Fatal(err)
+	}
+	if counted = sum(s.totals.Counted[:]); float64(counted) < allowed || counted > before || !s.totals.Exact() {
+		t.Errorf("%d attempts counted of %d hits, %.0f are allowed; exact: %v", counted, before, allowed, s.totals.Exact())
+	}
+	cost, err := s.Cost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Throttle(source.Use{Cost: cost, Time: perf.Monotonic()}); err != nil || s.mode != resting || s.hitRate == 0 {
+		t.Errorf("mode %d after the budget was used up, %.0f hits a second, %v", s.mode, s.hitRate, err)
+	}
+}
 
 // Samples that the ring buffer has no room for are reported, and attempts are counted all the same.
 func TestLossIsReported(t *testing.T) {
@@ -22,6 +89,7 @@ func TestLossIsReported(t *testing.T) {
 	if s.images[im.Incarnation] == nil {
 		t.Fatal("the source has not attached to a Haskell program")
 	}
+	start(t, s)
 	index := int(s.event.Def.Index)
 	sourcetest.Until(t, "a sample is lost", func() bool { return r.Lost(t, index) > 0 })
 	if err := s.Stop(); err != nil {
@@ -43,6 +111,7 @@ func TestLastAttemptsAreCounted(t *testing.T) {
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
 	im := r.Run(t, testprog.Build(t, "conflict", testprog.Options{Threaded: true}), "300", "3", "20000")
 	s := r.Source.(*stm)
+	start(t, s)
 	counted := func() uint64 {
 		a, err := r.Walker.Transactions(im.Incarnation)
 		if err != nil {
@@ -74,6 +143,7 @@ func TestWindowsWeigh(t *testing.T) {
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
 	im := r.Run(t, testprog.Build(t, "conflict", testprog.Options{Threaded: true}), "1000000", "3", "100")
 	s := r.Source.(*stm)
+	start(t, s)
 	if err := s.rest(perf.Monotonic()); err != nil {
 		t.Fatal(err)
 	}

@@ -57,12 +57,17 @@ func Put(file *link.Executable, pid uint32, program *ebpf.Program, multi bool, s
 }
 
 // Close removes the probes. For each link the kernel waits a tenth of a second for running
-// programs to end (RCU), so all links are closed in parallel.
+// programs to end (RCU), so all links are closed in parallel: the first one by the calling thread, which may have a
+// higher priority than others.
 func (p *Probes) Close() error {
+	if len(p.links) == 0 {
+		return nil
+	}
 	var all errgroup.Group
-	for _, l := range p.links {
+	for _, l := range p.links[1:] {
 		all.Go(l.Close)
 	}
+	err := p.links[0].Close()
 	p.links = nil
-	return all.Wait()
+	return errors.Join(err, all.Wait())
 }

@@ -263,6 +263,8 @@ struct transaction_window {
 	u32 thin;    // one of so many attempts is sampled, and fewer when many were
 	u32 accepts; // 0 when samples of CPU time are not noted any more
 	u64 round;   // number of the turn from which on those that were sampled are counted
+	u64 hits;    // of probes since this was set
+	u64 most;    // with so many hits transaction_spent gets the round; 0 for no bound
 };
 
 // transaction_account holds the counts of one process image's attempts.

@@ -30,6 +30,13 @@ struct {
 	__type(value, struct transaction_account);
 } transaction_accounts SEC(".maps");
 
+// transaction_spent gets the round in which there were as many hits as are allowed. It wakes user space, unlike the ring buffer of
+// samples.
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 12); // a page, set by user space
+} transaction_spent SEC(".maps");
+
 // attempt is an attempt to run a transaction in which CPU time was sampled.
 struct attempt {
 	u64 window; // transaction_control.since when it was sampled first
@@ -43,7 +50,7 @@ struct {
 	__type(value, struct attempt);
 } attempts SEC(".maps");
 
-INLINE const struct transaction_window *attempts_window(void)
+INLINE struct transaction_window *attempts_window(void)
 {
 	u32 zero = 0;
 	return bpf_map_lookup_elem(&transaction_control, &zero);
@@ -201,6 +208,16 @@ INLINE u32 draws(struct transaction_account *a, const struct transaction_window 
 	return thin;
 }
 
+// count_hit counts a hit, whether or not there is a window, and notifies user space of one too many: it takes
+// the probes out.
+INLINE void count_hit(struct transaction_window *c)
+{
+	if (!c->most || __sync_fetch_and_add(&c->hits, 1) + 1 != c->most)
+		return;
+	u64 round = c->round;
+	bpf_ringbuf_output(&transaction_spent, &round, sizeof(round), 0);
+}
+
 // is_zero reports whether the result that a branch is about to test is 0: that of a comparison, or a register by its
 // number and one.
 INLINE bool is_zero(struct regs *ctx, u32 in)
@@ -219,8 +236,11 @@ int on_transaction(struct regs *ctx)
 	u32 incarnation = cookie >> 8, cpu = bpf_get_smp_processor_id();
 	u32 end = is_zero(ctx, cookie >> TRANSACTION_RESULT_SHIFT & 63) ? TRANSACTION_FAILED : cookie & (TRANSACTION_ENDS - 1);
 	struct transaction_account *a = bpf_map_lookup_elem(&transaction_accounts, &incarnation);
-	const struct transaction_window *c = attempts_window();
-	if (!a || !c || !c->since)
+	struct transaction_window *c = attempts_window();
+	if (!c)
+		return 0;
+	count_hit(c);
+	if (!a || !c->since)
 		return 0;
 	__sync_fetch_and_add(&a->ends[end & (TRANSACTION_ENDS - 1)], 1);
 	u32 of = draws(a, c);
