@@ -218,7 +218,7 @@ func (s *stm) Detach(im *process.Image, _ uint64) error {
 	}
 	s.gone = s.gone.plus(si.last.since(si.first))
 	delete(s.images, im.Incarnation)
-	delete(s.owed, si)
+	err = errors.Join(err, s.pay(si, perf.Monotonic()))
 	s.remove(si)
 	return errors.Join(err, s.host.Walker.CloseTransactions(im.Incarnation))
 }
@@ -378,6 +378,7 @@ func (s *stm) Finish(at uint64) error {
 	s.await()
 	err := errors.Join(s.settle(s.progress()), s.gap())
 	for _, si := range s.images {
+		err = errors.Join(err, s.pay(si, at))
 		s.remove(si)
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"ccagent/agent/procfs"
 	"ccagent/agent/source"
 	"ccagent/agent/sourcetest"
+	"ccagent/bpf"
 	"ccagent/eventlog"
 	"ccagent/internal/testprog"
 	"ccagent/perf"
@@ -137,7 +138,7 @@ func TestLastAttemptsAreCounted(t *testing.T) {
 }
 
 // A sample of an attempt in a window waits for what it stands for: the attempts of its kind, of as many transactions as have begun
-// since the window before. Ends without a sample wait for the next window's.
+// since the window before. Ends without a sample wait for the next window's, and if there is none, for the end of the process.
 func TestWindowsWeigh(t *testing.T) {
 	testprog.NeedRoot(t)
 	r := sourcetest.Open(t, Kind(), perf.Rate{}, name)
@@ -155,7 +156,7 @@ func TestWindowsWeigh(t *testing.T) {
 	s.hitRate = 1e5
 	kinds := []eventlog.TransactionEnd{eventlog.TransactionCommitted, eventlog.TransactionFailed}
 	owed := 0.0
-	for _, drawn := range [][]int{{1, 0}, {1, 2}} { // samples of each kind in a window
+	for _, drawn := range [][]int{{1, 0}, {1, 2}, {1, 0}} { // samples of each kind in a window
 		before := s.covered
 		s.probe(maxWindow, 1<<20, 0)
 		s.await()
@@ -188,6 +189,7 @@ func TestWindowsWeigh(t *testing.T) {
 		want := []float64{committed}
 		if drawn[1] > 0 {
 			want = append(want, (owed+failed)/4, (owed+failed)*3/4)
+			owed = 0
 		} else {
 			owed += failed
 		}
@@ -199,5 +201,18 @@ func TestWindowsWeigh(t *testing.T) {
 				t.Errorf("sample %d stands for %.0f attempts, want %.0f", i, got, want[i])
 			}
 		}
+	}
+	var left []uint64
+	r.Write = func(_ *process.Image, p *perf.Sample) (*eventlog.Sample, error) {
+		if p.Frames[0] == uint64(eventlog.FrameTransaction)<<bpf.FrameKindShift|uint64(eventlog.TransactionFailed) {
+			left = append(left, p.Period)
+		}
+		return &eventlog.Sample{Weight: p.Period}, nil
+	}
+	if err := r.Processes.Remove(im, perf.Monotonic()); err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 1 || float64(left[0]) < 0.99*owed || float64(left[0]) > 1.01*owed {
+		t.Errorf("at the end of the process samples for %d attempts that failed are written, want %.0f", left, owed)
 	}
 }

@@ -1,6 +1,10 @@
 package stm
 
-import "ccagent/eventlog"
+import (
+	"ccagent/bpf"
+	"ccagent/eventlog"
+	"ccagent/perf"
+)
 
 // weigh writes the samples of attempts in a window, which is recorded as e. All attempts in the window were counted, by how they
 // end, so samples of each end together stand for those. An end that has no sample is owed to the next window's. Weights by the
@@ -55,6 +59,29 @@ func (s *stm) weigh(w *window, e *eventlog.TransactionWindow) error {
 		}
 	}
 	w.held = nil
+	return nil
+}
+
+// pay writes what is owed of an image that has ended, or at the end of a capture, when no other window follows. How those attempts have ended is
+// known, their stacks are not.
+func (s *stm) pay(si *image, at uint64) error {
+	owed := s.owed[si]
+	delete(s.owed, si)
+	if owed == nil {
+		return nil
+	}
+	for end, n := range owed {
+		weight := uint64(n + 0.5)
+		if weight == 0 {
+			continue
+		}
+		r := perf.Sample{Frames: []uint64{uint64(eventlog.FrameTransaction)<<bpf.FrameKindShift | uint64(end)}}
+		r.Time, r.Period, r.Event, r.Pid, r.Tid = at, weight, uint16(s.event.Def.Index), si.im.PID, si.im.PID
+		r.Capability, r.Stop = eventlog.NoCapability, uint8(eventlog.StopMoved)
+		if _, err := s.host.Write(si.im, &r); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
