@@ -47,10 +47,12 @@ type Deadlock struct {
 type Queue struct {
 	Blocker *eventlog.Blocker
 	Waiting []int // directly; of an MVar in the order of its queue
-	Behind  int   // all that wait for it, also through others
+	Behind  int   // all that wait for it: those in Waiting, and who waits for one of them
 	For     []int // who is waited for; see Thread.For
 	Holds   bool  // see Thread.Holds
 	Depth   int   // of the longest chain of threads, from the last that waits to who is waited for
+	// Followed is false where it is not known who waits for those in Waiting: there were too many. Behind has only these then, and Depth is 1.
+	Followed bool
 }
 
 // convoy is the number of waiting threads from which on a queue is called a convoy.
@@ -300,10 +302,10 @@ func (g *Dump) queues() {
 		}
 		g.Queues[n].Waiting = append(g.Queues[n].Waiting, i)
 	}
-	waiters := make([][]int, len(g.Threads))
+	f := follower{waiters: make([][]int, len(g.Threads)), seen: make([]int, len(g.Threads)), left: maxFollowed}
 	for i := range g.Threads {
 		for _, n := range g.Threads[i].For {
-			waiters[n] = append(waiters[n], i)
+			f.waiters[n] = append(f.waiters[n], i)
 		}
 	}
 	slices.SortStableFunc(g.Queues, func(a, b Queue) int { return cmp.Compare(len(b.Waiting), len(a.Waiting)) })
@@ -320,36 +322,47 @@ func (g *Dump) queues() {
 			}
 			return cmp.Compare(x, y)
 		})
-		if q.Behind, q.Depth = len(q.Waiting), 1; n < maxFollowed {
-			q.Behind, q.Depth = g.behind(q.Waiting, waiters)
-		}
+		q.Behind, q.Depth, q.Followed = f.behind(q.Waiting)
 	}
 	slices.SortStableFunc(g.Queues, func(a, b Queue) int { return cmp.Compare(b.Behind, a.Behind) })
 }
 
-// maxFollowed bounds the queues that are followed to the threads behind them, maxBehind those threads.
-const (
-	maxFollowed = 1 << 6
-	maxBehind   = 1 << 17
-)
+// maxFollowed bounds the threads that are looked at behind those that wait in queues, for all queues together: in a long chain each has
+// all others behind it.
+const maxFollowed = 1 << 22
 
-// behind counts the threads that wait for some, also through others, and how long the chain is.
-func (g *Dump) behind(waiting []int, waiters [][]int) (count, depth int) {
-	seen := map[int]bool{}
-	layer := slices.Clone(waiting)
-	for len(layer) > 0 && len(seen) < maxBehind {
+// follower follows queues to the threads behind them.
+type follower struct {
+	waiters [][]int // by thread: who waits for it
+	seen    []int   // by thread: in which turn it was seen last
+	turn    int
+	left    int // threads that may still be looked at
+}
+
+// behind counts some threads that wait and those that wait for them, also through others, and how long the longest chain is. Not ok: there are too many.
+func (f *follower) behind(waiting []int) (count, depth int, ok bool) {
+	f.turn++
+	layer := waiting
+	for len(layer) > 0 {
 		var next []int
+		some := false
+		if f.left -= len(layer); f.left < 0 {
+			return len(waiting), 1, false
+		}
 		for _, i := range layer {
-			if seen[i] {
-				continue
+			if f.seen[i] == f.turn {
+				continue // threads that wait for each other
 			}
-			seen[i] = true
-			next = append(next, waiters[i]...)
+			f.seen[i], some = f.turn, true
+			count++
+			next = append(next, f.waiters[i]...)
+		}
+		if some {
+			depth++
 		}
 		layer = next
-		depth++
 	}
-	return len(seen), depth
+	return count, depth, true
 }
 
 // Frame is a frame of a thread's stack.

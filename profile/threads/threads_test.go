@@ -92,6 +92,19 @@ func TestLongChain(t *testing.T) {
 	if len(g.Deadlocks) != 0 || last < 0 {
 		t.Fatalf("%d deadlocks, queue for the last thread at %d", len(g.Deadlocks), last)
 	}
+	followed := 0
+	for i := range g.Queues {
+		q := &g.Queues[i]
+		switch first := q.For[0]; {
+		case q.Followed && q.Behind == first && q.Depth == first:
+			followed++
+		case q.Followed || q.Behind != 1 || q.Depth != 1:
+			t.Fatalf("%d threads in chains of %d behind the %d. one; followed: %t", q.Behind, q.Depth, first, q.Followed)
+		}
+	}
+	if followed == 0 || followed == len(g.Queues) {
+		t.Errorf("%d of %d queues were followed", followed, len(g.Queues))
+	}
 	edges = append(edges, edge{waiting: ids(n), handlers: ids(1)})
 	if g := graph(n, edges...); len(g.Deadlocks) != 1 || len(g.Deadlocks[0].Threads) != n {
 		t.Errorf("the ring has %d deadlocks", len(g.Deadlocks))
@@ -106,6 +119,16 @@ func TestQueues(t *testing.T) {
 	whole, first := &g.Queues[0], &g.Queues[1] // by how many wait behind
 	if whole.Behind != 4 || whole.Depth != 2 || !whole.Convoy() || first.Behind != 3 || !slices.Equal(first.Waiting, []int{3, 1, 2}) {
 		t.Errorf("queues %+v, %+v", whole, first)
+	}
+}
+
+// Threads that wait for each other are each behind the other once, and the chain ends where it would begin again.
+func TestQueuesOfADeadlock(t *testing.T) {
+	g := graph(3, edge{waiting: ids(1, 3), handlers: ids(2)}, edge{waiting: ids(2), handlers: ids(1)})
+	for i := range g.Queues {
+		if q := &g.Queues[i]; q.Behind != 3 || q.Depth != 2 || !q.Followed {
+			t.Errorf("queue %+v, want 3 behind, in chains of 2", q)
+		}
 	}
 }
 

@@ -441,8 +441,8 @@ type queueJSON struct {
 	Stood   bool     `json:"unchanged"`
 	Waiting []uint64 `json:"waiting"`
 	For     []uint64 `json:"waits_for"`
-	Behind  int      `json:"behind"`
-	Chain   int      `json:"longest_chain"`
+	Behind  *int     `json:"behind"`
+	Chain   *int     `json:"longest_chain"`
 	Convoy  bool     `json:"convoy"`
 	// Evaluates is the code that computes a thunk's value.
 	Evaluates *frameJSON `json:"evaluates"`
@@ -495,7 +495,7 @@ func (r Report) JSON(w io.Writer, _ printer.Options) error {
 	}
 	for i := range g.Queues {
 		q := &g.Queues[i]
-		doc.Queues = append(doc.Queues, queueJSON{object(q.Blocker), q.Blocker.Full, q.Blocker.Stood, ids(q.Waiting), ids(q.For), q.Behind, q.Depth, q.Convoy(), evaluates(g, q.Blocker)})
+		doc.Queues = append(doc.Queues, queueJSON{object(q.Blocker), q.Blocker.Full, q.Blocker.Stood, ids(q.Waiting), ids(q.For), printer.If(q.Followed, q.Behind), printer.If(q.Followed, q.Depth), q.Convoy(), evaluates(g, q.Blocker)})
 	}
 	for i := range g.OS {
 		o := &g.OS[i]
