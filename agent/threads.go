@@ -30,6 +30,7 @@ func (c *capture) writeDump(im *process.Image, d *dump.Dump) error {
 	emit := func(e eventlog.Event) error { return c.log.Emit(sink.Now, e) }
 	err := emit(&eventlog.ThreadDump{
 		PID: im.PID, TookNs: uint64(d.Took), PauseNs: uint64(d.Pause), Stopped: uint32(d.Stopped), Collections: d.Collections, More: d.More, Notes: d.Notes,
+		StoodNs: uint64(d.Stood),
 	})
 	if err != nil {
 		return err

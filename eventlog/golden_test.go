@@ -83,7 +83,7 @@ func TestOwnPayloads(t *testing.T) {
 		{&Closure{ID: 1, Module: 2, Addr: 0x80, Type: 15, Name: ""}, "01 02 8001 0f 00"},
 		{&NurseryBlock{PID: 1, Capability: 2, Places: 256, Total: 3, Used: 4096, Read: 4096, Closures: []ClosureCount{{1, 2, 128}, {0, 1, 8}}},
 			"01 02 8002 03 8020 8020 02 01 02 8001 00 01 08"},
-		{&ThreadDump{PID: 1, TookNs: 2, PauseNs: 3, Stopped: 4, Collections: 5, More: true, Notes: []string{"x"}}, "01 02 03 04 05 01 01 01 78"},
+		{&ThreadDump{PID: 1, TookNs: 2, PauseNs: 3, Stopped: 4, Collections: 5, More: true, Notes: []string{"x"}, StoodNs: 6}, "01 02 03 04 05 01 01 01 78 06"},
 		{&HaskellThread{TSO: 1, Label: "l", State: StateSTM, Capability: 2, Bound: true, TID: 3, On: 4, FD: 5, Moved: true, Node: 6, Stop: StopBudget,
 			StackBytes: 7, StackUsed: 8, SkippedWords: 9}, "01 01 6c 05 02 01 03 04 05 01 06 02 07 08 09"},
 		{&Blocker{ID: 1, Kind: BlockerBlackHole, Address: 16, Full: true, Stood: true, Owner: 2, Queue: []uint64{3}, Holders: []BlockerHolder{{4, true}},

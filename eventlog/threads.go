@@ -8,12 +8,13 @@ package eventlog
 type ThreadDump struct {
 	PID uint32
 	// TookNs is how long reading took. PauseNs is for how long the OS threads that ran Haskell code
-	// were stopped, Stopped their number; both are 0 if nothing was.
+	// were stopped, the longest time, and Stopped their number; both are 0 if nothing was.
 	TookNs, PauseNs uint64
 	Stopped         uint32
 	Collections     uint64 // of the process so far
 	More            bool   // there are threads that are not in the dump
 	Notes           []string
+	StoodNs         uint64 // for how long they were stopped altogether
 }
 
 // ThreadState is what a Haskell thread does.
@@ -153,6 +154,7 @@ func (e *ThreadDump) layout(c *codec) {
 		c.str(&e.Notes[i])
 	}
 	c.done()
+	c.v64(&e.StoodNs)
 }
 
 func (e *HaskellThread) layout(c *codec) {

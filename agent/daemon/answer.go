@@ -23,11 +23,11 @@ func (d *Daemon) handle(ctx context.Context) control.Handler {
 	return func(peer control.Peer, r control.Request) (a control.Answer, files []*os.File) {
 		peer = peer.For(r)
 		d.opts.Log(fmt.Sprintf("user %d (process %d) asks for %s", peer.UID, peer.PID, describe(r)))
-		var finished chan struct{}
+		var rest rest
 		done := make(chan struct{})
 		call := func() {
 			defer close(done)
-			finished = d.answer(peer, r, &a)
+			rest = d.answer(peer, r, &a)
 		}
 		select {
 		case d.calls <- call:
@@ -36,11 +36,10 @@ func (d *Daemon) handle(ctx context.Context) control.Handler {
 			a.Error = "the daemon ends"
 			return a, nil
 		}
-		if r.Command != control.CommandSnapshot || a.Error != "" {
+		if rest == nil || a.Error != "" {
 			return a, nil
 		}
-		<-finished // the pieces are closed
-		files, err := d.pieces(peer, r, &a)
+		files, err := rest(ctx)
 		if err != nil {
 			a.Error = err.Error()
 		}
@@ -48,22 +47,33 @@ func (d *Daemon) handle(ctx context.Context) control.Handler {
 	}
 }
 
+// rest is what of an answer takes long, and is done beside the loop. It gives the files of the answer.
+type rest func(context.Context) ([]*os.File, error)
+
 func describe(r control.Request) string {
 	switch {
 	case r.Command == control.CommandBoost && r.For == 0:
 		return fmt.Sprintf("the end of the boost of process %d", r.PID)
 	case r.Command == control.CommandBoost:
 		return fmt.Sprintf("a boost of process %d, %d Hz for %.9g s", r.PID, r.Rate, r.For)
-	case r.Command != control.CommandSnapshot:
-		return fmt.Sprintf("%.32q", r.Command)
-	case r.PID != 0:
-		return fmt.Sprintf("a snapshot of process %d", r.PID)
+	case r.Command == control.CommandThreads:
+		return "the threads of " + whose(r)
+	case r.Command == control.CommandSnapshot:
+		return "a snapshot of " + whose(r)
 	}
-	return fmt.Sprintf("a snapshot of service %q", r.Service)
+	return fmt.Sprintf("%.32q", r.Command)
 }
 
-// answer answers a request. What it returns is closed when the pieces of a snapshot are.
-func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer) chan struct{} {
+// whose says in words of what a request is.
+func whose(r control.Request) string {
+	if r.PID != 0 {
+		return fmt.Sprintf("process %d", r.PID)
+	}
+	return fmt.Sprintf("service %q", r.Service)
+}
+
+// answer answers a request, but for what takes long.
+func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer) rest {
 	switch r.Command {
 	case control.CommandPS:
 		a.Processes = d.processes(peer)
@@ -94,14 +104,23 @@ func (d *Daemon) answer(peer control.Peer, r control.Request, a *control.Answer)
 		}
 		done := make(chan struct{})
 		d.closer.add(closing{done: done})
-		return done
+		return func(context.Context) ([]*os.File, error) {
+			<-done // the pieces are closed
+			return d.pieces(peer, r, a)
+		}
+	case control.CommandThreads:
+		rest, err := d.threads(peer, r, a)
+		if err != nil {
+			a.Error = err.Error()
+		}
+		return rest
 	default:
 		a.Error = fmt.Sprintf("there is no command %q", r.Command)
 	}
 	return nil
 }
 
-// wanted reports whether a snapshot is to have a process.
+// wanted reports whether a process is one of those that a request names.
 func wanted(r control.Request, pid uint32, service string) bool {
 	return r.PID == pid && r.PID != 0 || r.Service != "" && discovery.Clean(r.Service) == discovery.Clean(service)
 }

@@ -42,6 +42,9 @@ type Options struct {
 	Closed func(path string)
 	// Engines, if not nil, says how sending pieces goes.
 	Engines func() []control.Engine
+	// Dump writes a log of what the threads of a process do now, beside the loop: it may take long. The notes are lines for
+	// who has asked for it.
+	Dump func(context.Context, Dump) (notes []string, err error)
 	// Ready, if not nil, is called when the control socket answers.
 	Ready func()
 }
@@ -81,6 +84,7 @@ type Daemon struct {
 	excluded map[uint32]discovery.Process
 	failed   map[uint32]failure
 	boosts   map[uint32]boost
+	dumps    dumps
 	clock    segments.Clock
 	taken    time.Time // when a process was taken in last
 	apart    bool      // the clocks have come apart: pieces are to begin anew
@@ -150,6 +154,9 @@ func (d *Daemon) start() error {
 	}
 	for _, line := range d.asked.Notes() {
 		d.opts.Log(line)
+	}
+	if d.dumps.dir, err = dumpFolder(d.opts.StateDir); err != nil {
+		return err
 	}
 	d.logs = sink.NewSet(d.opts.Log)
 	d.engine, err = engine.Open(engine.Config{

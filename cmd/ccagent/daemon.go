@@ -85,7 +85,7 @@ func runDaemon(ctx context.Context, o daemon.Options) error {
 		return err
 	}
 	defer send.stop()
-	o.Closed, o.Engines = send.add, send.engines
+	o.Closed, o.Engines, o.Dump = send.add, send.engines, dumpBeside
 	o.Ready = func() {
 		say("profiling; requests are answered at %s", o.Socket)
 		send.start() // no other daemon has the folder
@@ -308,10 +308,8 @@ func snapshotCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			r := control.Request{Command: control.CommandSnapshot, Last: last.Seconds(), Service: args[0]}
-			if pid, err := strconv.ParseUint(args[0], 10, 32); err == nil && pid > 0 {
-				r.PID, r.Service = uint32(pid), ""
-			}
+			r := control.Request{Command: control.CommandSnapshot, Last: last.Seconds()}
+			r.PID, r.Service = pidOrService(args[0])
 			if last <= 0 {
 				return fmt.Errorf("--last %v is not in the past", last)
 			}
@@ -325,6 +323,14 @@ func snapshotCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&last, "last", last, "of so long ago until now")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write the log to `FILE` (default PID.eventlog or SERVICE.eventlog)")
 	return cmd
+}
+
+// pidOrService takes what a user names a process by: what is no process id is a service.
+func pidOrService(name string) (pid uint32, service string) {
+	if n, err := strconv.ParseUint(name, 10, 32); err == nil && n > 0 {
+		return uint32(n), ""
+	}
+	return 0, name
 }
 
 // snapshot merges the pieces that the daemon gives into a log.

@@ -30,7 +30,8 @@ type host struct {
 	config, state, socket string
 	more                  string // lines of the configuration
 	env                   []string
-	memory                int // of the daemon's control group, in bytes; 0 for none
+	memory                int    // of the daemon's control group, in bytes; 0 for none
+	without               string // a key of restrictions; empty for none
 	daemon                *exec.Cmd
 	ended                 func() result
 }
@@ -75,6 +76,8 @@ func (h *host) start() {
 	args := []string{"daemon", "--config", h.config, "--state-dir", h.state, "--socket", h.socket}
 	if h.memory > 0 {
 		h.daemon = inMemoryGroup(h.t, h.memory, ccagent, args...)
+	} else if h.without != "" {
+		h.daemon = restricted(h.t, h.without, append([]string{ccagent}, args...)...)
 	} else {
 		h.daemon = command(h.t, ccagent, args...)
 	}

@@ -29,19 +29,25 @@ const (
 	CommandReload   = "reload"
 	CommandSnapshot = "snapshot"
 	CommandBoost    = "boost"
+	CommandThreads  = "threads"
 )
 
 // Request is what is asked for.
 type Request struct {
 	Version int    `json:"version"`
 	Command string `json:"command"`
-	// PID or Service, and Last, are of a snapshot.
+	// PID or Service are of a snapshot and of threads, Last of a snapshot.
 	PID     uint32  `json:"pid,omitempty"`
 	Service string  `json:"service,omitempty"`
 	Last    float64 `json:"last_seconds,omitempty"`
 	// PID, Rate, Hz, and For are of a boost; it is ended where For is 0.
 	Rate uint64  `json:"rate,omitempty"`
 	For  float64 `json:"for_seconds,omitempty"`
+	// NoSource, NoArgs and NoLabels leave out of a log of threads what may be private: the text of source files,
+	// the program's arguments, and what it calls its threads.
+	NoSource bool `json:"no_source,omitempty"`
+	NoArgs   bool `json:"no_args,omitempty"`
+	NoLabels bool `json:"no_labels,omitempty"`
 	// AsUID is set by a client of root that asks for another user, who has called it by sudo: it
 	// sees what that user sees.
 	AsUID *uint32 `json:"as_uid,omitempty"`
@@ -55,6 +61,8 @@ type Answer struct {
 	Status    *Status   `json:"status,omitempty"`
 	// Pieces are the names of the files that come with the answer, in their order.
 	Pieces []string `json:"pieces,omitempty"`
+	// Notes are what is to be known of a log of threads.
+	Notes []string `json:"notes,omitempty"`
 	// SinceUnixNs is when a snapshot's stretch of time begins.
 	SinceUnixNs int64 `json:"since_unix_ns,omitempty"`
 }
