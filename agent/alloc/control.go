@@ -193,14 +193,14 @@ func (a *allocation) observe(ai *image) (reading, error) {
 		case p.continuous():
 			p.inPlace += r.at - min(p.inPlaceAt, r.at)
 			p.inPlaceAt = r.at
-			if p.lastReading == nil {
-				p.lastReading = &r
+			if p.lastCounts == nil {
+				p.lastCounts = &r.counting
 			}
-			if r.at-p.lastReading.at < minObserved {
+			if r.at-p.lastCounts.at < minObserved {
 				continue
 			}
-			ai.counted(bpf.AllocSite(site), p.lastReading, &r)
-			p.lastReading = &r
+			ai.counted(bpf.AllocSite(site), p.lastCounts, &r.counting)
+			p.lastCounts = &r.counting
 		case p.window != nil:
 			select {
 			case w := <-p.window:
@@ -214,8 +214,8 @@ func (a *allocation) observe(ai *image) (reading, error) {
 	return r, nil
 }
 
-// counted updates a probe's hit rate by two readings while it was in place.
-func (ai *image) counted(site bpf.AllocSite, before, after *reading) {
+// counted updates a probe's hit rate by what was counted while it was in place.
+func (ai *image) counted(site bpf.AllocSite, before, after *counting) {
 	p := ai.probes[site]
 	seconds := float64(after.at-before.at) / 1e9
 	if seconds <= 0 {

@@ -31,15 +31,20 @@ func (ai *image) readWords() (map[uint16]uint64, error) {
 	return words, nil
 }
 
-// reading holds what the probes of an image have counted by a time, and what it had allocated
-// by then if known is set.
-type reading struct {
+// counting is what the probes of an image have counted by a time. It takes one system call.
+type counting struct {
 	account bpf.AllocAccount
-	words   uint64
-	known   bool
+	at      uint64 // ns
+}
+
+// reading is a counting with what the process had allocated by then, if known is set, which takes a dozen
+// reads of its memory.
+type reading struct {
+	counting
+	words uint64
+	known bool
 	// Since the last collection, in bytes: all, and large objects. 0 if that is not known.
 	cycleAll, cycleLarge uint64
-	at                   uint64 // ns
 }
 
 // counts returns what the run-time system has counted.
@@ -50,7 +55,7 @@ func (r *reading) counts() counts {
 }
 
 // hits returns how often the probe at a site was hit.
-func (r *reading) hits(site bpf.AllocSite) uint64 {
+func (r *counting) hits(site bpf.AllocSite) uint64 {
 	switch site {
 	case bpf.SiteEnd:
 		return 0
@@ -60,10 +65,16 @@ func (r *reading) hits(site bpf.AllocSite) uint64 {
 	return r.account.Hits[site]
 }
 
+// count reads what the probes of an image have counted.
+func (a *allocation) count(ai *image) (c counting, err error) {
+	c.account, err = a.host.Walker.Account(ai.im.Incarnation)
+	c.at = perf.Monotonic()
+	return c, err
+}
+
 // read takes a reading.
 func (a *allocation) read(ai *image) (r reading, err error) {
-	r.account, err = a.host.Walker.Account(ai.im.Incarnation)
-	if err != nil {
+	if r.counting, err = a.count(ai); err != nil {
 		return r, err
 	}
 	before, large, err := ai.readCycle()

@@ -35,8 +35,10 @@ const (
 	ownAllowance = 500_000
 	// leastShare is the least share of a CPU that a process is taken to use.
 	leastShare = 0.01
-	// ownStretch is maxStretch: the agent wakes every other millisecond of a window.
+	// ownStretch is maxStretch, and ownLooks how often the agent wakes in a window to look at what that has cost, if
+	// it is long.
 	ownStretch = 8
+	ownLooks   = 2
 )
 
 // bucketOf is the bucket from which an image's probes are paid.

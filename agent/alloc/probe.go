@@ -30,7 +30,7 @@ type probe struct {
 	hitRate      float64       // hits a second while in place, moving average
 	notBefore    uint64        // earliest begin of the next window, ns
 	awaitsUnwind bool          // until the walker can unwind the code at the site
-	lastReading  *reading      // last reading while it is continuously in place
+	lastCounts   *counting     // last counts while it is continuously in place
 }
 
 // window is the result of a window. link is set if the probe is still in place.
@@ -38,7 +38,7 @@ type window struct {
 	link          io.Closer
 	start         bool // the first placement, by start
 	open, close   uint64
-	before, after reading
+	before, after counting
 	err           error
 }
 
@@ -76,7 +76,7 @@ func (p *probe) place(begin uint64) error {
 	if err != nil {
 		return err
 	}
-	p.link, p.inPlaceAt, p.lastReading = l, perf.Monotonic(), nil
+	p.link, p.inPlaceAt, p.lastCounts = l, perf.Monotonic(), nil
 	p.addPlacement(placement{begin: begin})
 	return nil
 }
@@ -98,7 +98,7 @@ func (p *probe) start(a *allocation, ai *image, hits float64) error {
 	a.background.Go(func() {
 		defer overhead.Hasten()()
 		w := window{start: true, open: perf.Monotonic()}
-		w.before, w.err = a.read(ai)
+		w.before, w.err = a.count(ai)
 		w.after = w.before
 		belowLimit := func() bool { return float64(w.after.hits(p.site)) < hits }
 		for w.err == nil && belowLimit() && w.after.at < w.open+closeWatch && !a.stopped() {
@@ -107,7 +107,7 @@ func (p *probe) start(a *allocation, ai *image, hits float64) error {
 			if w.after.hits(p.site) == 0 {
 				w.before = w.after // the hit rate is measured from the first hit on
 			}
-			w.after, w.err = a.read(ai)
+			w.after, w.err = a.count(ai)
 		}
 		w.close = perf.Monotonic()
 		if w.err == nil && belowLimit() && !a.stopped() {
@@ -137,7 +137,7 @@ func (p *probe) windowEnded(w *window) bool {
 	p.inPlace += w.close - w.open
 	switch {
 	case w.link != nil:
-		p.link, p.inPlaceAt, p.lastReading = w.link, w.close, &w.after
+		p.link, p.inPlaceAt, p.lastCounts = w.link, w.close, &w.after
 	case w.start:
 		p.inPlaceAt = w.close
 		p.addPlacement(placement{begin: w.close, factor: 1})
@@ -188,11 +188,15 @@ func (p *probe) open(factor float64, length time.Duration, a *allocation, ai *im
 		}
 		w := window{open: perf.Monotonic()}
 		var errs [2]error
-		w.before, errs[0] = a.read(ai)
+		w.before, errs[0] = a.count(ai)
 		w.after = w.before
-		for left := length; left > 0 && errs[1] == nil && !a.stopped(); left -= overhead.ShortSleep {
-			overhead.Sleep(min(left, overhead.ShortSleep))
-			w.after, errs[1] = a.read(ai)
+		look := overhead.ShortSleep
+		if a.host.OwnLogs {
+			look = max(look, length/ownLooks)
+		}
+		for left := length; left > 0 && errs[1] == nil && !a.stopped(); left -= look {
+			overhead.Sleep(min(left, look))
+			w.after, errs[1] = a.count(ai)
 			if float64(w.after.hits(p.site)-w.before.hits(p.site)) > most {
 				break
 			}
