@@ -15,6 +15,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -151,6 +152,19 @@ type later struct {
 func (e *later) Error() string { return e.err.Error() }
 func (e *later) Unwrap() error { return e.err }
 
+// compressors keep what a gzip.Writer has, some 800 KB: most requests have a few dozen KB.
+var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
+func compress(body []byte) []byte {
+	var z bytes.Buffer
+	w := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(w)
+	w.Reset(&z)
+	w.Write(body) // a buffer takes everything
+	w.Close()
+	return z.Bytes()
+}
+
 // send sends a request once. The error is a *RefusedError or a *later; rejected profiles of a request
 // that was taken are no error.
 func (c *client) send(ctx context.Context, r *Request) (rejected int64, why string, err error) {
@@ -159,11 +173,7 @@ func (c *client) send(ctx context.Context, r *Request) (rejected int64, why stri
 		address = strings.TrimRight(c.base, "/") + r.Path
 	}
 	if !c.Plain {
-		var z bytes.Buffer
-		w := gzip.NewWriter(&z)
-		w.Write(body) // a buffer takes everything
-		w.Close()
-		body = z.Bytes()
+		body = compress(body)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {

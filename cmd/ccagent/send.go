@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -43,8 +44,9 @@ const (
 	// maxBody bounds a request before it is compressed, in bytes.
 	maxBody = 64 << 20
 	// convertMemory bounds the child, and convertTime how long it may take for a log.
-	convertMemory = 512 << 20
-	convertTime   = time.Minute
+	convertMemory  = 512 << 20
+	convertTime    = time.Minute
+	convertBallast = 16 << 20
 	// convertIdle is how long a child waits for another log.
 	convertIdle = time.Second
 )
@@ -52,6 +54,10 @@ const (
 // convertMain runs such a child, or one that sends, and then does not return.
 func convertMain() {
 	sandbox.Main(map[string]sandbox.Role{transmitRole: transmitChild, convertRole: func(c *sandbox.Conn, _ []*os.File) error {
+		// It is never touched, so it takes no memory. But Go's garbage collector counts it, and lets the heap of the child,
+		// which lives for some seconds, grow by as much before it runs.
+		ballast := make([]byte, convertBallast)
+		defer runtime.KeepAlive(ballast)
 		for {
 			_, text, err := c.Receive(maxConversion)
 			if errors.Is(err, io.EOF) {
