@@ -3,6 +3,7 @@ package hwtest
 import (
 	"bytes"
 	"compress/gzip"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,9 +49,9 @@ func TestInitramfsAgainstCpio(t *testing.T) {
 			t.Errorf("%s: %d bytes of mode %v, %v", name, len(got), info.Mode(), err)
 		}
 	}
-	for _, name := range strings.Fields("dev proc sys tmp") {
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
-			t.Errorf("/%s: %v", name, err)
+	for _, name := range strings.Fields("dev proc sys tmp a a/b bin") {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != fs.ModeDir|0o755 {
+			t.Errorf("/%s: %v, %v", name, info, err)
 		}
 	}
 }

@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"ccagent/agent/config"
 	"ccagent/internal/hwtest"
 	"ccagent/internal/testprog"
 )
@@ -21,7 +23,7 @@ import (
 var matrixKernels = []string{"amd64-6.1", "amd64-6.12", "amd64-newest"}
 
 // matrixColumns are the ways to measure that run on each kernel, which are names of jobs.
-var matrixColumns = []string{"record", "attach"}
+var matrixColumns = []string{"record", "attach", "tick", "alloc", "daemon"}
 
 // row is what was seen on a kernel. One is stored in testdata/kernels for each.
 type row struct {
@@ -62,7 +64,12 @@ func TestKernelMatrix(t *testing.T) {
 	delete(files, "/bin/bpf")
 	static := testprog.Options{Flags: []string{"-optl-static"}}
 	files["/bin/rev"] = read(t, testprog.Build(t, "rev", static))
-	const log = "/tmp/attach.eventlog"
+	files["/bin/alloc31"] = read(t, testprog.Build(t, "alloc31", static))
+	// As with record, no budget is kept.
+	files[config.Path] = hwtest.File{Mode: 0o600, Data: []byte("daemon: {frequency: 499, max-overhead: 0, process-overhead: 0}\n")}
+	files["/etc/passwd"] = hwtest.File{Mode: 0o644, Data: []byte("root:x:0:0:root:/root:/bin/sh\n")}
+	files["/etc/group"] = hwtest.File{Mode: 0o644, Data: []byte("root:x:0:\n")}
+	const log, piece = "/tmp/attach.eventlog", "/tmp/daemon.eventlog"
 	jobs := []hwtest.Job{
 		doctor,
 		record("record", []string{"-e", "cpu-clock", "-F", "499"}, "/bin/rev", "220", "60"),
@@ -70,6 +77,9 @@ func TestKernelMatrix(t *testing.T) {
 			hwtest.Guest, "while", "/bin/rev", "220", forever, "--",
 			"/bin/ccagent", "attach", "--max-overhead", "0", "--duration", "3s", "-e", "cpu-clock", "-F", "499", "-o", log, "PID",
 		}},
+		record("tick", []string{"-e", "tick"}, "/bin/rev", "220", "120"),
+		record("alloc", []string{"-e", "alloc"}, "/bin/alloc31", "500", "+RTS", "-s"),
+		{Name: "daemon", Files: []string{piece}, Argv: []string{hwtest.Guest, "daemon", "300", piece, "/bin/rev", "220", forever}},
 	}
 	for i := range jobs {
 		jobs[i].Seconds = matrixJob
@@ -131,7 +141,36 @@ func bootRow(t *testing.T, m hwtest.Machine, files hwtest.Initramfs, jobs []hwte
 // seen checks what a job has left, and says what was seen.
 func seen(t *testing.T, r hwtest.Result) string {
 	t.Helper()
+	switch r.Name {
+	case "alloc":
+		bytes, want := wantAllocation(t, r)
+		return fmt.Sprintf("%.2f %% of the bytes", 100*bytes/want)
+	case "tick":
+		return fmt.Sprintf("%.0f samples", wantRev(t, logOf(t, r), "tick", few))
+	case "daemon":
+		return wantPiece(t, r)
+	}
 	return fmt.Sprintf("%.0f samples", wantRev(t, logOf(t, r), "cpu-clock", few))
+}
+
+// wantPiece checks the piece that the daemon has left of rev, and that ps says that the process is sampled, with all events.
+func wantPiece(t *testing.T, r hwtest.Result) string {
+	t.Helper()
+	samples := wantRev(t, logOf(t, r), "cpu-clock", few)
+	var ps struct {
+		State   string
+		Samples int
+		Events  []string
+		Missing []struct{ Event, Reason string }
+	}
+	// It is the first that the helper prints.
+	if err := json.NewDecoder(strings.NewReader(r.Stdout)).Decode(&ps); err != nil {
+		t.Fatalf("%v in %q", err, r.Stdout)
+	}
+	if ps.State != "sampled" || !slices.Equal(ps.Events, []string{"cpu-clock", "alloc", "gc"}) || len(ps.Missing) > 0 {
+		t.Errorf("ps says %+v", ps)
+	}
+	return fmt.Sprintf("`ps`: %s; %.0f samples in a piece", ps.State, samples)
 }
 
 // failed is what the table says of a job that has failed.
